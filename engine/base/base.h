@@ -1,0 +1,167 @@
+/* base.h: what every part of the engine stands on: the engine instance, its
+ * memory, its tables of interned records, hashing, and the macro PLN_TRY.
+ *
+ * The engine holds the tables of the layers above as pointers to structs that
+ * only those layers know; engine.c, at the top of engine/, makes and frees
+ * them. */
+
+#ifndef PLN_BASE_H
+#define PLN_BASE_H
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "perilune.h"
+
+/* Evaluates a status; leaves the function with it when it is no PLN_OK. */
+#define PLN_TRY(expr)                \
+  do {                               \
+    pln_status try_status_ = (expr); \
+    if (try_status_ != PLN_OK)       \
+      return try_status_;            \
+  } while (0)
+
+#define PLN_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ------------------------------------------------------------------ memory */
+
+/* Sizes are passed when memory is freed, as Lua does: no headers. */
+typedef struct pln_memory {
+  pln_alloc_fn fn;
+  void *ud;
+  size_t used;
+  size_t peak;
+} pln_memory;
+
+/* NULL when memory is out (size 0 gives NULL too, and that is no error). */
+void *pln_mem_new(pln_engine *engine, size_t size);
+void *pln_mem_zeroed(pln_engine *engine, size_t size);
+/* NULL leaves the old block as it was. */
+void *pln_mem_resize(pln_engine *engine, void *block, size_t old_size,
+                     size_t new_size);
+void pln_mem_free(pln_engine *engine, void *block, size_t size);
+/* Reports "out of memory" without allocating; returns PLN_ERR_NOMEM. */
+pln_status pln_nomem(pln_engine *engine);
+
+/* Makes room for `need` items of `item` bytes in *items, at least doubling
+ * *capacity (counted in items). */
+pln_status pln_mem_grow(pln_engine *engine, void **items, uint32_t *capacity,
+                        size_t need, size_t item) PLN_CHECKED;
+
+/* Blocks that are freed together: each is 16-byte aligned, none moves. */
+typedef struct pln_arena {
+  pln_engine *engine;
+  struct pln_arena_chunk *chunks;
+} pln_arena;
+void pln_arena_init(pln_arena *arena, pln_engine *engine);
+void *pln_arena_new(pln_arena *arena, size_t size); /* NULL: memory is out */
+void pln_arena_free(pln_arena *arena);
+
+/* ---------------------------------------------------------------- interning */
+
+/* Equal byte strings get equal ids, counted from 1. Records are copied, 8-byte
+ * aligned, followed by a zero byte, and never move. */
+typedef struct pln_interner pln_interner;
+pln_status pln_interner_new(pln_engine *engine, pln_interner **out) PLN_CHECKED;
+void pln_interner_free(pln_interner *interner);
+/* *added (may be NULL) tells that the record is new. */
+pln_status pln_intern(pln_interner *interner, const void *bytes, size_t size,
+                      uint32_t *id, bool *added) PLN_CHECKED;
+/* 0 when there is no such record. */
+uint32_t pln_intern_find(const pln_interner *interner, const void *bytes,
+                         size_t size);
+/* Borrowed; `id` must be one that was given out. */
+const void *pln_interned(const pln_interner *interner, uint32_t id,
+                         size_t *size);
+uint32_t pln_interner_count(const pln_interner *interner);
+
+/* A table from symbols (or any id) to 32-bit numbers; used for registries and
+ * name scopes. 0 is never stored and means "absent". */
+typedef struct pln_idmap pln_idmap;
+pln_status pln_idmap_new(pln_engine *engine, pln_idmap **out) PLN_CHECKED;
+void pln_idmap_free(pln_idmap *map);
+pln_status pln_idmap_set(pln_idmap *map, uint64_t key,
+                         uint32_t value) PLN_CHECKED;
+uint32_t pln_idmap_get(const pln_idmap *map, uint64_t key);
+
+/* 64-bit hash of bytes; `seed` is the engine's for tables fed by files. */
+uint64_t pln_hash_bytes(const void *bytes, size_t size, uint64_t seed);
+/* Mixes one word into a running hash. */
+static inline uint64_t pln_hash_mix(uint64_t hash, uint64_t word) {
+  hash ^= word + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
+  hash *= 0xff51afd7ed558ccdu;
+  return hash ^ (hash >> 32);
+}
+
+/* ------------------------------------------------------------- diagnostics */
+
+/* Writes the current place ("model.onnx: node 'conv1' (Conv)") in front of
+ * messages; asked only when something is reported. snprintf's protocol. */
+typedef size_t (*pln_place_fn)(void *ud, char *text, size_t size);
+typedef struct pln_place {
+  pln_place_fn fn;
+  void *ud;
+} pln_place;
+/* Sets the place and returns the former one, to be set back. */
+pln_place pln_diag_place(pln_engine *engine, pln_place place);
+/* Turns the errors reported since `mark` (a pln_diag_count) into warnings. */
+void pln_diag_demote(pln_engine *engine, size_t mark);
+/* Drops all diagnostics from `mark` on. */
+void pln_diag_drop(pln_engine *engine, size_t mark);
+/* The table of diagnostics; made and freed with the engine (base.c). */
+pln_status pln_diags_new(pln_engine *engine) PLN_CHECKED;
+void pln_diags_free(pln_engine *engine);
+/* Writes "; did you mean 'x'?" for the nearest of `n` names, or an empty text
+ * when none is near. */
+void pln_suggest(const char *wanted, uint32_t n, const char *const *names,
+                 char *text, size_t size);
+
+/* ------------------------------------------------------------------ engine */
+
+enum { PLN_FILE_CHAINS = 64 };
+
+struct pln_engine {
+  pln_memory memory;
+  uint64_t seed; /* of hash tables */
+  pln_interner *symbols;
+  struct pln_diags *diags;                 /* base/diag.c */
+  struct pln_dims *dims;                   /* ir/dim.c */
+  struct pln_types *types;                 /* ir/type.c */
+  struct pln_attr_sets *attrs;             /* ir/attrs.c */
+  struct pln_op_table *ops;                /* ir/op_info.c */
+  struct pln_registry *passes;             /* pass/registry.c */
+  uint32_t n_vars;                         /* Var identities given out */
+  struct pln_file *files[PLN_FILE_CHAINS]; /* living mappings (base/file.c) */
+};
+
+/* The part of the engine that base owns; used by engine.c. */
+pln_engine *pln_base_new(pln_alloc_fn alloc, void *ud);
+void pln_base_free(pln_engine *engine);
+
+/* ----------------------------------------------------------------- buffers */
+
+/* Growing bytes; data is NULL while empty. */
+typedef struct pln_buffer {
+  pln_engine *engine;
+  char *data;
+  size_t size;
+  size_t capacity;
+} pln_buffer;
+void pln_buffer_init(pln_buffer *buffer, pln_engine *engine);
+void pln_buffer_free(pln_buffer *buffer);
+pln_status pln_buffer_add(pln_buffer *buffer, const void *bytes,
+                          size_t size) PLN_CHECKED;
+pln_status pln_buffer_text(pln_buffer *buffer, const char *text) PLN_CHECKED;
+pln_status pln_buffer_printf(pln_buffer *buffer, const char *format, ...)
+    PLN_PRINTF(2, 3) PLN_CHECKED;
+/* A pln_write_fn whose ud is a pln_buffer. */
+pln_status pln_buffer_write(void *buffer, const char *data, size_t size);
+
+static inline bool pln_slice_equal(pln_slice a, pln_slice b) {
+  return a.size == b.size && (a.size == 0 || !memcmp(a.data, b.data, a.size));
+}
+static inline bool pln_slice_is(pln_slice a, const char *text) {
+  return pln_slice_equal(a, pln_text(text));
+}
+
+#endif

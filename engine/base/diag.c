@@ -1,0 +1,201 @@
+/* diag.c: what went wrong, kept in the engine until it is cleared.
+ *
+ * Called by everything that can fail. What always holds: reporting never fails;
+ * when memory is out, a constant row says so. At most ROWS diagnostics are
+ * kept: when they are used up, one row says that more were dropped, and the
+ * newest error has the last place, so that a failure never goes without one. */
+
+#include <stdio.h>
+
+#include "base/base.h"
+
+enum { ROWS = 1000, SLOTS = ROWS + 2 };
+
+typedef struct stored {
+  pln_diag diag;
+  size_t block; /* bytes of this block */
+  char text[];  /* message, source and line, each terminated */
+} stored;
+
+struct pln_diags {
+  size_t count;
+  pln_place place;
+  const pln_diag *rows[SLOTS]; /* stored ones, and the constants below */
+};
+
+static const pln_diag nomem_error = {
+    PLN_ERROR, PLN_ERR_NOMEM, "out of memory", {0}};
+static const pln_diag nomem_warning = {
+    PLN_WARNING, PLN_ERR_NOMEM, "out of memory", {0}};
+static const pln_diag dropped = {PLN_NOTE,
+                                 PLN_ERR_LIMIT,
+                                 "more diagnostics were reported than are kept",
+                                 {0}};
+
+static bool is_constant(const pln_diag *diag) {
+  return diag == &nomem_error || diag == &nomem_warning || diag == &dropped;
+}
+
+pln_status pln_diags_new(pln_engine *engine) {
+  engine->diags = pln_mem_zeroed(engine, sizeof *engine->diags);
+  return engine->diags ? PLN_OK : PLN_ERR_NOMEM;
+}
+
+void pln_diags_free(pln_engine *engine) {
+  if (!engine->diags)
+    return;
+  pln_diag_clear(engine);
+  pln_mem_free(engine, engine->diags, sizeof *engine->diags);
+  engine->diags = NULL;
+}
+
+static void free_row(pln_engine *engine, const pln_diag *diag) {
+  if (is_constant(diag))
+    return;
+  stored *s = (stored *)diag;
+  pln_mem_free(engine, s, s->block);
+}
+
+void pln_diag_drop(pln_engine *engine, size_t mark) {
+  struct pln_diags *d = engine->diags;
+  /* Once full, the last place is the one that is used again and again. */
+  if (d->count == SLOTS && mark >= SLOTS)
+    mark = SLOTS - 1;
+  while (d->count > mark)
+    free_row(engine, d->rows[--d->count]);
+}
+
+void pln_diag_clear(pln_engine *engine) {
+  pln_diag_drop(engine, 0);
+}
+
+size_t pln_diag_count(const pln_engine *engine) {
+  return engine->diags->count;
+}
+
+const pln_diag *pln_diag_get(const pln_engine *engine, size_t index) {
+  return index < engine->diags->count ? engine->diags->rows[index] : NULL;
+}
+
+pln_place pln_diag_place(pln_engine *engine, pln_place place) {
+  pln_place former = engine->diags->place;
+  engine->diags->place = place;
+  return former;
+}
+
+static void demote(const pln_diag **row) {
+  if ((*row)->severity != PLN_ERROR)
+    return;
+  if (is_constant(*row))
+    *row = &nomem_warning;
+  else
+    ((stored *)*row)->diag.severity = PLN_WARNING;
+}
+
+void pln_diag_demote(pln_engine *engine, size_t mark) {
+  struct pln_diags *d = engine->diags;
+  if (d->count == SLOTS && mark >= SLOTS)
+    mark = SLOTS - 1;
+  for (size_t i = mark; i < d->count; i++)
+    demote(&d->rows[i]);
+}
+
+/* Takes the row: keeps it, or when all places are used drops it or, an error,
+ * puts it in the last place. */
+static void keep(pln_engine *engine, const pln_diag *diag) {
+  struct pln_diags *d = engine->diags;
+  if (d->count == ROWS)
+    d->rows[d->count++] = &dropped;
+  if (d->count > ROWS && diag->severity != PLN_ERROR) {
+    free_row(engine, diag);
+    return;
+  }
+  if (d->count == SLOTS)
+    free_row(engine, d->rows[--d->count]);
+  d->rows[d->count++] = diag;
+}
+
+pln_status pln_nomem(pln_engine *engine) {
+  keep(engine, &nomem_error);
+  return PLN_ERR_NOMEM;
+}
+
+/* Copies a terminated text to *at and moves *at behind it; NULL stays NULL. */
+static const char *copy_text(char **at, const char *text) {
+  if (!text)
+    return NULL;
+  size_t size = strlen(text) + 1;
+  char *copy = memcpy(*at, text, size);
+  *at += size;
+  return copy;
+}
+
+static size_t text_size(const char *text) {
+  return text ? strlen(text) + 1 : 0;
+}
+
+/* Writes "PLACE: " into `text`; its length, or 0 when there is no place. */
+static size_t write_place(const pln_place *place, char *text, size_t size) {
+  size_t length = place->fn ? place->fn(place->ud, text, size) : 0;
+  if (length && length + 2 < size)
+    memcpy(text + length, ": ", 3);
+  return length ? length + 2 : 0;
+}
+
+/* A row with room for a message of `length` bytes at its text; NULL when
+ * memory is out. */
+static stored *new_row(pln_engine *engine, const pln_span *span,
+                       size_t length) {
+  size_t size = sizeof(stored) + length + 1 + text_size(span->source) +
+                text_size(span->line);
+  stored *s = pln_mem_new(engine, size);
+  if (!s)
+    return NULL;
+  char *at = s->text + length + 1;
+  s->block = size;
+  s->diag = (pln_diag){.message = s->text, .span = *span};
+  s->diag.span.source = copy_text(&at, span->source);
+  s->diag.span.line = copy_text(&at, span->line);
+  return s;
+}
+
+static void report(pln_engine *engine, pln_severity severity, pln_status code,
+                   const pln_span *span, const char *format, va_list list) {
+  static const pln_span nowhere = {0};
+  const pln_place place = engine->diags->place;
+  va_list again;
+  va_copy(again, list);
+  int length = vsnprintf(NULL, 0, format, list);
+  size_t text = length < 0 ? 0 : (size_t)length;
+  size_t prefix = write_place(&place, NULL, 0);
+  stored *s = new_row(engine, span ? span : &nowhere, prefix + text);
+  if (s) {
+    s->diag.severity = severity;
+    s->diag.code = code;
+    write_place(&place, s->text, prefix + 1);
+    s->text[prefix] = 0;
+    if (text)
+      vsnprintf(s->text + prefix, text + 1, format, again);
+    keep(engine, &s->diag);
+  } else if (severity == PLN_ERROR) {
+    keep(engine, &nomem_error);
+  }
+  va_end(again);
+}
+
+pln_status pln_diag_error(pln_engine *engine, pln_status code,
+                          const pln_span *span, const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  report(engine, PLN_ERROR, code, span, format, list);
+  va_end(list);
+  return code;
+}
+
+void pln_diag_warn(pln_engine *engine, const pln_span *span, const char *format,
+                   ...) {
+  va_list list;
+  va_start(list, format);
+  report(engine, PLN_WARNING, PLN_OK, span, format, list);
+  va_end(list);
+}

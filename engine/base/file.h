@@ -1,0 +1,50 @@
+/* file.h: files that are read through a mapping, and files that are written
+ * beside their target and renamed into its place. */
+
+#ifndef PLN_FILE_H
+#define PLN_FILE_H
+
+#include "base/base.h"
+
+/* Bytes of a mapped file, or a copy of given bytes; reference counted. */
+typedef struct pln_file pln_file;
+/* PLN_ERR_IO names the path and the reason. Directories and devices are
+ * refused. An empty file maps to no bytes. */
+pln_status pln_file_map(pln_engine *engine, const char *path,
+                        pln_file **out) PLN_CHECKED;
+pln_status pln_file_copy(pln_engine *engine, pln_slice bytes, const char *name,
+                         pln_file **out) PLN_CHECKED;
+pln_file *pln_file_retain(const pln_file *file);
+void pln_file_release(pln_file *file);
+const uint8_t *pln_file_data(const pln_file *file);
+uint64_t pln_file_size(const pln_file *file);
+const char *pln_file_path(const pln_file *file);
+/* True for a mapping (its bytes can be copied from file to file). */
+bool pln_file_is_mapped(const pln_file *file);
+
+/* Opens `name`, which a model file gave, inside `directory`. PLN_ERR_FORMAT
+ * when it is absolute, has a part "..", or leads outside through a link. */
+pln_status pln_file_map_confined(pln_engine *engine, const char *directory,
+                                 pln_slice name, pln_file **out) PLN_CHECKED;
+
+/* A file being written as "PATH.tmp-XXXXXX" in the same folder; nothing is
+ * seen under PATH before the commit, and an abort leaves no trace. The mode is
+ * that of the file it replaces, else as open(2) with 0666 makes it. Buffered.
+ */
+typedef struct pln_output pln_output;
+pln_status pln_output_open(pln_engine *engine, const char *path,
+                           pln_output **out) PLN_CHECKED;
+pln_status pln_output_write(pln_output *output, const void *data,
+                            size_t size) PLN_CHECKED;
+/* Copies a slice of a file, inside the kernel and with holes kept where the
+ * systems offer it. */
+pln_status pln_output_copy(pln_output *output, const pln_file *file,
+                           uint64_t offset, uint64_t size) PLN_CHECKED;
+/* Zero bytes up to a position, as a hole. */
+pln_status pln_output_pad(pln_output *output, uint64_t position) PLN_CHECKED;
+uint64_t pln_output_position(const pln_output *output);
+/* Renames into place, or removes what was written; both free `output`. */
+pln_status pln_output_commit(pln_output *output) PLN_CHECKED;
+void pln_output_abort(pln_output *output);
+
+#endif

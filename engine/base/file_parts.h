@@ -1,0 +1,26 @@
+/* file_parts.h: what a pln_file is made of; for file.c and output.c, which
+ * copies from file to file. */
+
+#ifndef PLN_FILE_PARTS_H
+#define PLN_FILE_PARTS_H
+
+#include <sys/types.h>
+#include <time.h>
+
+#include "base/file.h"
+
+struct pln_file {
+  pln_engine *engine;
+  uint32_t refs;
+  bool mapped;
+  /* Of a mapping: what file it is, whatever its path leads to by now. */
+  dev_t device;
+  ino_t inode;
+  struct timespec changed;
+  pln_file *next; /* in its chain of the engine's living mappings */
+  const uint8_t *data;
+  uint64_t size;
+  char path[];
+};
+
+#endif

@@ -1,0 +1,342 @@
+/* output.c: files that are written beside their target and renamed into its
+ * place. Used by export and by whatever writes text.
+ *
+ * What always holds: bytes before `written` are in the file or a hole of it,
+ * the next `pending` ones in the buffer; after a failed write only commit and
+ * abort are left to do, and commit then fails as well. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/file_parts.h"
+
+enum { BUFFER = 256 * 1024, COPY_AT_LEAST = 64 * 1024 };
+
+struct pln_output {
+  pln_engine *engine;
+  int fd;
+  int source_fd;          /* of `source`, or -1: copy from its mapping */
+  const pln_file *source; /* the last file copied from; retained */
+  uint64_t written;
+  size_t pending;
+  bool failed;
+  char target[PATH_MAX];
+  char path[PATH_MAX]; /* the file being written */
+  char buffer[BUFFER];
+};
+
+static pln_status io_error(pln_engine *engine, const char *path,
+                           const char *reason) {
+  return pln_diag_error(engine, PLN_ERR_IO, NULL, "cannot write '%s': %s", path,
+                        reason);
+}
+
+static pln_status fail(pln_output *o, const char *reason) {
+  o->failed = true;
+  return io_error(o->engine, o->target, reason);
+}
+
+/* -------------------------------------------------------------------- opening
+ */
+
+/* Replaces a path that is a link by the link's text, seen from its folder. */
+static pln_status follow(pln_engine *engine, char *path, size_t size) {
+  char link[PATH_MAX];
+  ssize_t n = readlink(path, link, sizeof link);
+  if (n < 0)
+    return io_error(engine, path, strerror(errno));
+  const char *slash = strrchr(path, '/');
+  size_t folder = slash && link[0] != '/' ? (size_t)(slash - path) + 1 : 0;
+  if (folder + (size_t)n + 1 > size)
+    return io_error(engine, path, strerror(ENAMETOOLONG));
+  memcpy(path + folder, link, (size_t)n);
+  path[folder + (size_t)n] = 0;
+  return PLN_OK;
+}
+
+/* Puts the file that `path` leads to into o->target, and its mode (0: there is
+ * none yet) into *mode. */
+static pln_status find_target(pln_output *o, const char *path, mode_t *mode) {
+  enum { MOST_LINKS = 40 };
+  if (strlen(path) >= sizeof o->target)
+    return io_error(o->engine, path, strerror(ENAMETOOLONG));
+  memcpy(o->target, path, strlen(path) + 1);
+  for (int i = 0; i < MOST_LINKS; i++) {
+    struct stat info;
+    *mode = 0;
+    if (lstat(o->target, &info) != 0)
+      return errno == ENOENT ? PLN_OK
+                             : io_error(o->engine, path, strerror(errno));
+    *mode = info.st_mode;
+    if (S_ISREG(info.st_mode))
+      return PLN_OK;
+    if (S_ISDIR(info.st_mode))
+      return io_error(o->engine, path, "it is a directory");
+    if (!S_ISLNK(info.st_mode))
+      return io_error(o->engine, path, "it is not a regular file");
+    PLN_TRY(follow(o->engine, o->target, sizeof o->target));
+  }
+  return io_error(o->engine, path, strerror(ELOOP));
+}
+
+static void name_attempt(pln_output *o, uint64_t attempt) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
+  struct timespec now = {0};
+  clock_gettime(CLOCK_REALTIME, &now);
+  uint64_t h = pln_hash_mix((uint64_t)now.tv_nsec, (uint64_t)now.tv_sec);
+  h = pln_hash_mix(h, (uint64_t)getpid() << 8 | attempt);
+  size_t n = strlen(o->path);
+  for (size_t i = n - 6; i < n; i++, h >>= 5)
+    o->path[i] = letters[h % 32];
+}
+
+static pln_status create(pln_output *o, mode_t mode) {
+  enum { ATTEMPTS = 100 };
+  int length = snprintf(o->path, sizeof o->path, "%s.tmp-XXXXXX", o->target);
+  if (length < 0 || (size_t)length >= sizeof o->path)
+    return io_error(o->engine, o->target, strerror(ENAMETOOLONG));
+  for (uint64_t i = 0; i < ATTEMPTS && o->fd < 0; i++) {
+    name_attempt(o, i);
+    o->fd = open(o->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+                 mode ? mode & 0777 : 0666);
+    if (o->fd < 0 && errno != EEXIST)
+      break;
+  }
+  if (o->fd < 0)
+    return io_error(o->engine, o->target, strerror(errno));
+  if (mode && fchmod(o->fd, mode & 07777) != 0) {
+    pln_status status = io_error(o->engine, o->target, strerror(errno));
+    unlink(o->path);
+    return status;
+  }
+  return PLN_OK;
+}
+
+static void free_output(pln_output *o) {
+  if (o->fd >= 0)
+    close(o->fd);
+  if (o->source_fd >= 0)
+    close(o->source_fd);
+  pln_file_release((pln_file *)o->source);
+  pln_mem_free(o->engine, o, sizeof *o);
+}
+
+pln_status pln_output_open(pln_engine *engine, const char *path,
+                           pln_output **out) {
+  pln_output *o = pln_mem_new(engine, sizeof *o);
+  if (!o)
+    return pln_nomem(engine);
+  o->engine = engine;
+  o->fd = o->source_fd = -1;
+  o->source = NULL;
+  o->written = o->pending = 0;
+  o->failed = false;
+  mode_t mode = 0;
+  pln_status status = find_target(o, path, &mode);
+  if (status == PLN_OK)
+    status = create(o, mode);
+  if (status == PLN_OK)
+    *out = o;
+  else
+    free_output(o);
+  return status;
+}
+
+/* -------------------------------------------------------------------- writing
+ */
+
+static pln_status put(pln_output *o, const void *data, size_t size) {
+  const char *at = data;
+  while (size) {
+    size_t piece = size < (1u << 30) ? size : 1u << 30;
+    ssize_t n = pwrite(o->fd, at, piece, (off_t)o->written);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return fail(o, strerror(n < 0 ? errno : EIO));
+    at += n;
+    size -= (size_t)n;
+    o->written += (uint64_t)n;
+  }
+  return PLN_OK;
+}
+
+static pln_status flush(pln_output *o) {
+  size_t pending = o->pending;
+  o->pending = 0;
+  return put(o, o->buffer, pending);
+}
+
+static pln_status check_room(pln_output *o, uint64_t size) {
+  if (o->failed)
+    return fail(o, "an earlier write failed");
+  if (size > (uint64_t)INT64_MAX - pln_output_position(o))
+    return fail(o, strerror(EFBIG));
+  return PLN_OK;
+}
+
+pln_status pln_output_write(pln_output *o, const void *data, size_t size) {
+  PLN_TRY(check_room(o, size));
+  if (size > BUFFER - o->pending)
+    PLN_TRY(flush(o));
+  if (size >= BUFFER)
+    return put(o, data, size);
+  if (size)
+    memcpy(o->buffer + o->pending, data, size);
+  o->pending += size;
+  return PLN_OK;
+}
+
+pln_status pln_output_pad(pln_output *o, uint64_t position) {
+  uint64_t now = pln_output_position(o);
+  if (position < now)
+    return pln_diag_error(o->engine, PLN_ERR_ARGUMENT, NULL,
+                          "'%s' is written to %llu already, not %llu",
+                          o->target, (unsigned long long)now,
+                          (unsigned long long)position);
+  PLN_TRY(check_room(o, position - now));
+  if (position - now <= BUFFER - o->pending) {
+    memset(o->buffer + o->pending, 0, (size_t)(position - now));
+    o->pending += (size_t)(position - now);
+    return PLN_OK;
+  }
+  PLN_TRY(flush(o));
+  o->written = position;
+  return PLN_OK;
+}
+
+uint64_t pln_output_position(const pln_output *o) {
+  return o->written + o->pending;
+}
+
+/* -------------------------------------------------------------------- copying
+ */
+
+/* The path is opened again, since a mapping keeps no descriptor: it may lead
+ * elsewhere by now, and then the mapping is read instead. */
+static void open_source(pln_output *o, const pln_file *file) {
+  if (o->source == file)
+    return;
+  if (o->source_fd >= 0)
+    close(o->source_fd);
+  pln_file_release((pln_file *)o->source);
+  o->source = pln_file_retain(file);
+  o->source_fd = -1;
+  if (!file->mapped)
+    return;
+  int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0)
+    return;
+  struct stat info;
+  if (fstat(fd, &info) == 0 && info.st_dev == file->device &&
+      info.st_ino == file->inode)
+    o->source_fd = fd;
+  else
+    close(fd);
+}
+
+/* Where the data at or after `from` begins or ends; `end` when the system does
+ * not tell, or there is none. */
+static uint64_t seek(int fd, uint64_t from, uint64_t end, int whence) {
+  off_t found = lseek(fd, (off_t)from, whence);
+  if (found < 0)
+    return whence == SEEK_DATA && errno != ENXIO ? from : end;
+  return (uint64_t)found < end ? (uint64_t)found : end;
+}
+
+/* Copies inside the kernel (by sharing blocks where the file system can), as
+ * far as it goes; the rest is left to the caller. */
+static uint64_t copy_in_kernel(pln_output *o, uint64_t from, uint64_t end) {
+#ifdef __linux__
+  while (from < end) {
+    off_t in = (off_t)from, to = (off_t)o->written;
+    uint64_t left = end - from;
+    size_t piece = left < (1u << 30) ? (size_t)left : 1u << 30;
+    ssize_t n = copy_file_range(o->source_fd, &in, o->fd, &to, piece, 0);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      break;
+    from += (uint64_t)n;
+    o->written += (uint64_t)n;
+  }
+#endif
+  (void)o;
+  (void)end;
+  return from;
+}
+
+static pln_status copy_data(pln_output *o, uint64_t from, uint64_t end) {
+  from = copy_in_kernel(o, from, end);
+  return put(o, o->source->data + from, (size_t)(end - from));
+}
+
+/* Data is copied piece by piece, holes are stepped over. */
+static pln_status copy_sparse(pln_output *o, uint64_t from, uint64_t end) {
+  while (from < end) {
+    uint64_t data = seek(o->source_fd, from, end, SEEK_DATA);
+    o->written += data - from;
+    if (data == end)
+      break;
+    from = seek(o->source_fd, data, end, SEEK_HOLE);
+    from = from > data ? from : end; /* someone cuts the file at this moment */
+    PLN_TRY(copy_data(o, data, from));
+  }
+  return PLN_OK;
+}
+
+pln_status pln_output_copy(pln_output *o, const pln_file *file, uint64_t offset,
+                           uint64_t size) {
+  if (offset > file->size || size > file->size - offset)
+    return pln_diag_error(
+        o->engine, PLN_ERR_ARGUMENT, NULL,
+        "'%s' is %llu bytes long, [%llu, %llu + %llu) is not in it", file->path,
+        (unsigned long long)file->size, (unsigned long long)offset,
+        (unsigned long long)offset, (unsigned long long)size);
+  if (size >= COPY_AT_LEAST)
+    open_source(o, file);
+  if (size < COPY_AT_LEAST || o->source_fd < 0)
+    return pln_output_write(o, file->data + offset, (size_t)size);
+  PLN_TRY(check_room(o, size));
+  PLN_TRY(flush(o));
+  return copy_sparse(o, offset, offset + size);
+}
+
+/* --------------------------------------------------------------------- ending
+ */
+
+static pln_status finish(pln_output *o) {
+  PLN_TRY(check_room(o, 0));
+  PLN_TRY(flush(o));
+  /* A hole at the end has left no byte behind it. */
+  if (ftruncate(o->fd, (off_t)o->written) != 0)
+    return fail(o, strerror(errno));
+  int fd = o->fd;
+  o->fd = -1;
+  if (close(fd) != 0)
+    return fail(o, strerror(errno));
+  if (rename(o->path, o->target) != 0)
+    return fail(o, strerror(errno));
+  return PLN_OK;
+}
+
+pln_status pln_output_commit(pln_output *o) {
+  pln_status status = finish(o);
+  if (status != PLN_OK)
+    unlink(o->path);
+  free_output(o);
+  return status;
+}
+
+void pln_output_abort(pln_output *o) {
+  if (!o)
+    return;
+  unlink(o->path);
+  free_output(o);
+}

@@ -1,0 +1,45 @@
+/* engine.c: puts an engine together from the parts of its layers.
+ *
+ * What always holds: parts are made from left to right (base, ir, op, pass,
+ * transform) and freed in the opposite order; a part that is not there yet is
+ * passed over. */
+
+#include "base/base.h"
+#include "ir/tables.h"
+#include "op/op.h"
+#include "pass/pass.h"
+#include "transform/transform.h"
+
+static pln_status make_parts(pln_engine *engine) {
+  PLN_TRY(pln_dims_new(engine));
+  PLN_TRY(pln_types_new(engine));
+  PLN_TRY(pln_attrs_new(engine));
+  PLN_TRY(pln_op_install(engine));
+  PLN_TRY(pln_passes_new(engine));
+  return pln_transform_install(engine);
+}
+
+pln_engine *pln_engine_new(pln_alloc_fn alloc, void *ud) {
+  pln_engine *engine = pln_base_new(alloc, ud);
+  if (!engine)
+    return NULL;
+  if (make_parts(engine) == PLN_OK)
+    return engine;
+  pln_engine_free(engine);
+  return NULL;
+}
+
+void pln_engine_free(pln_engine *engine) {
+  if (!engine)
+    return;
+  pln_passes_free(engine);
+  pln_ops_free(engine);
+  pln_attrs_free(engine);
+  pln_types_free(engine);
+  pln_dims_free(engine);
+  pln_base_free(engine);
+}
+
+const char *pln_version(void) {
+  return PERILUNE_VERSION;
+}

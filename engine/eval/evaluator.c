@@ -1,0 +1,632 @@
+/* evaluator.c: runs a function on tensors: pln_eval_function.
+ *
+ * A run walks scopes in array order with a stack of its own, so depth is no
+ * matter. A scope is entered from its owner only, and of an If only the taken
+ * branch. A node is computed when the plan says that somebody needs it, and let
+ * go with its last use.
+ *
+ * What holds: a frame's `at` is a node of the frame's scope or the end; the
+ * values of a graph lie in the activation whose interval holds the node, or in
+ * one that encloses it. Everything is freed when the run ends, however. */
+
+#include "eval/compute.h"
+#include "eval/plan.h"
+#include "eval/value.h"
+
+/* Calls in calls, and scopes in scopes. */
+enum { MAX_FRAMES = 10000000 };
+
+typedef struct slot {
+  pln_held held;
+  uint32_t left; /* uses to come; PLN_PLAN_PINNED: kept to the end */
+} slot;
+
+/* The values of nodes [begin, end) of one graph during one call. */
+typedef struct pln_activation {
+  struct pln_activation *env;  /* where enclosing scopes have theirs */
+  struct pln_activation *next; /* all of the run */
+  struct pln_activation *previous;
+  const pln_plan *plan;
+  pln_ref begin, end;
+  bool captured; /* a closure looks into it */
+  slot slots[];
+} activation;
+
+typedef struct frame {
+  activation *act;
+  pln_scope scope;
+  pln_scope child; /* the next nested scope to pass over */
+  pln_ref at;
+  bool calls;     /* the frame ends its activation */
+  pln_box *args;  /* apply the result to these, or NULL */
+  activation *to; /* where the result goes; NULL: it is the run's */
+  pln_ref node;
+} frame;
+
+typedef struct run {
+  pln_engine *engine;
+  const pln_module *module; /* or NULL */
+  pln_plan *root;           /* of the graph that is run */
+  pln_plan **plans;         /* of the module's functions; made when called */
+  uint32_t n_plans;
+  activation *live; /* all activations */
+  frame *frames;
+  uint32_t n_frames, cap_frames;
+  pln_held result;
+  pln_held *cells; /* all that were made: one may hold itself */
+  uint32_t n_cells, cap_cells;
+  const pln_tensor **args; /* of the call being computed */
+  uint32_t cap_args;
+  pln_tensor **results;
+  uint32_t cap_results;
+} run;
+
+static pln_status unsupported(const run *r, const char *what) {
+  return pln_diag_error(r->engine, PLN_ERR_UNSUPPORTED, NULL,
+                        "%s cannot be evaluated", what);
+}
+
+/* ------------------------------------------------------------- activations */
+
+static size_t activation_size(pln_ref begin, pln_ref end) {
+  return sizeof(activation) + (size_t)(end - begin) * sizeof(slot);
+}
+
+static pln_status activate(run *r, const pln_plan *plan, pln_ref begin,
+                           pln_ref end, activation *env, activation **out) {
+  activation *act = pln_mem_zeroed(r->engine, activation_size(begin, end));
+  if (!act)
+    return pln_nomem(r->engine);
+  act->plan = plan;
+  act->begin = begin;
+  act->end = end;
+  act->env = env;
+  for (pln_ref i = begin; i < end; i++)
+    act->slots[i - begin].left = plan->uses[i];
+  act->next = r->live;
+  if (r->live)
+    r->live->previous = act;
+  r->live = act;
+  *out = act;
+  return PLN_OK;
+}
+
+static void deactivate(run *r, activation *act) {
+  for (pln_ref i = act->begin; i < act->end; i++)
+    pln_held_release(r->engine, &act->slots[i - act->begin].held);
+  if (act->previous)
+    act->previous->next = act->next;
+  else
+    r->live = act->next;
+  if (act->next)
+    act->next->previous = act->previous;
+  pln_mem_free(r->engine, act, activation_size(act->begin, act->end));
+}
+
+static slot *slot_of(activation *act, pln_ref node) {
+  while (node < act->begin || node >= act->end)
+    act = act->env;
+  return &act->slots[node - act->begin];
+}
+
+/* ------------------------------------------------------------------ frames */
+
+static pln_status push(run *r, const frame *f) {
+  if (r->n_frames >= MAX_FRAMES)
+    return pln_diag_error(r->engine, PLN_ERR_LIMIT, NULL,
+                          "calls are nested more than %d deep", MAX_FRAMES);
+  if (r->n_frames == r->cap_frames)
+    PLN_TRY(pln_mem_grow(r->engine, (void **)&r->frames, &r->cap_frames,
+                         r->n_frames + 1u, sizeof *r->frames));
+  r->frames[r->n_frames++] = *f;
+  return PLN_OK;
+}
+
+/* Enters a scope of the frame's own activation on behalf of `node`. */
+static pln_status enter(run *r, activation *act, pln_scope scope,
+                        pln_ref node) {
+  frame f = {.act = act,
+             .scope = scope,
+             .child = act->plan->first_child[scope],
+             .at = act->plan->graph->scopes[scope].begin,
+             .to = act,
+             .node = node};
+  return push(r, &f);
+}
+
+static pln_status bind_params(run *r, activation *act, pln_scope scope,
+                              const pln_box *args) {
+  const pln_scope_row *row = &act->plan->graph->scopes[scope];
+  if (args->count != row->n_params)
+    return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
+                          "a function of %u parameters is called with %u "
+                          "arguments",
+                          row->n_params, args->count);
+  for (uint32_t i = 0; i < args->count; i++)
+    slot_of(act, row->begin + i)->held = pln_held_copy(args->items[i]);
+  return PLN_OK;
+}
+
+/* Calls the Function `function` of the plan's graph; takes `args`. */
+static pln_status call_function(run *r, const pln_plan *plan, pln_ref function,
+                                activation *env, pln_box *args, activation *to,
+                                pln_ref node) {
+  const pln_graph *g = plan->graph;
+  pln_scope scope = g->nodes[function].data;
+  const pln_scope_row *row = &g->scopes[scope];
+  frame f = {.scope = scope,
+             .child = plan->first_child[scope],
+             .at = row->begin + row->n_params,
+             .calls = true,
+             .to = to,
+             .node = node};
+  pln_held hold = {.kind = PLN_HELD_TUPLE, .of.box = args};
+  pln_status status = activate(r, plan, row->begin, row->end, env, &f.act);
+  if (status == PLN_OK)
+    status = bind_params(r, f.act, scope, args);
+  pln_held_release(r->engine, &hold);
+  return status == PLN_OK ? push(r, &f) : status;
+}
+
+/* The graph is nothing but its Function: it needs no activation of its own. */
+static bool is_bare(const pln_graph *g) {
+  const pln_node *n = &g->nodes[g->root];
+  return n->kind == PLN_FUNCTION && g->scopes[n->data].begin == 0 &&
+         g->scopes[n->data].end == g->root;
+}
+
+/* Evaluates a graph's root and applies it to `args` (NULL: does not); takes
+ * them. */
+static pln_status call_graph(run *r, const pln_plan *plan, pln_box *args,
+                             activation *to, pln_ref node) {
+  const pln_graph *g = plan->graph;
+  if (args && is_bare(g))
+    return call_function(r, plan, g->root, NULL, args, to, node);
+  frame f = {.scope = 0,
+             .child = plan->first_child[0],
+             .calls = true,
+             .args = args,
+             .to = to,
+             .node = node};
+  pln_status status = activate(r, plan, 0, g->n_nodes, NULL, &f.act);
+  if (status == PLN_OK)
+    status = push(r, &f);
+  if (status == PLN_OK || !args)
+    return status;
+  pln_held hold = {.kind = PLN_HELD_TUPLE, .of.box = args};
+  pln_held_release(r->engine, &hold);
+  return status;
+}
+
+static pln_status call_global(run *r, pln_symbol name, pln_box *args,
+                              activation *to, pln_ref node) {
+  uint32_t i = r->module ? pln_module_find(r->module, name) : PLN_NONE;
+  pln_status status = PLN_OK;
+  if (i == PLN_NONE)
+    status = pln_diag_error(r->engine, PLN_ERR_UNSUPPORTED, NULL,
+                            "function '@%s' is not at hand",
+                            pln_symbol_text(r->engine, name).data);
+  else if (!r->plans[i])
+    status = pln_plan_new(pln_module_function(r->module, i), &r->plans[i]);
+  if (status == PLN_OK)
+    return call_graph(r, r->plans[i], args, to, node);
+  pln_held hold = {.kind = PLN_HELD_TUPLE, .of.box = args};
+  pln_held_release(r->engine, &hold);
+  return status;
+}
+
+/* Applies a value; takes `args`. */
+static pln_status apply(run *r, const pln_held *callee, pln_box *args,
+                        activation *to, pln_ref node) {
+  if (callee->kind == PLN_HELD_CLOSURE)
+    return call_function(r, callee->of.env->plan, callee->number,
+                         callee->of.env, args, to, node);
+  if (callee->kind == PLN_HELD_GLOBAL)
+    return call_global(r, callee->number, args, to, node);
+  pln_held hold = {.kind = PLN_HELD_TUPLE, .of.box = args};
+  pln_held_release(r->engine, &hold);
+  return unsupported(r, "a call of what is no function");
+}
+
+/* ---------------------------------------------------------------- operands */
+
+static pln_status read_operand(run *r, activation *act, pln_ref node,
+                               pln_held *out) {
+  *out = slot_of(act, node)->held;
+  if (out->kind != PLN_HELD_NONE)
+    return PLN_OK;
+  return pln_diag_error(r->engine, PLN_ERR_UNSUPPORTED, NULL,
+                        "a variable has no value");
+}
+
+/* Operands from `first` on as values of a new box. */
+static pln_status box_operands(run *r, activation *act, const pln_node *n,
+                               uint32_t first, pln_box **out) {
+  const pln_ref *args = pln_operands(act->plan->graph, n);
+  PLN_TRY(pln_box_new(r->engine, n->count - first, out));
+  for (uint32_t i = first; i < n->count; i++) {
+    pln_held held;
+    pln_status status = read_operand(r, act, args[i], &held);
+    if (status != PLN_OK) {
+      pln_held hold = {.kind = PLN_HELD_TUPLE, .of.box = *out};
+      pln_held_release(r->engine, &hold);
+      return status;
+    }
+    (*out)->items[i - first] = pln_held_copy(held);
+  }
+  return PLN_OK;
+}
+
+/* Lets go what `node` used for the last time. */
+static void let_go(run *r, activation *act, pln_ref node) {
+  const pln_graph *g = act->plan->graph;
+  const pln_node *n = &g->nodes[node];
+  const pln_ref *args = pln_operands(g, n);
+  for (uint32_t i = n->kind == PLN_LET ? 1 : 0; i < n->count; i++) {
+    if (args[i] < act->begin || args[i] >= act->end)
+      continue;
+    slot *s = &act->slots[args[i] - act->begin];
+    if (s->left != PLN_PLAN_PINNED && s->left > 0 && --s->left == 0)
+      pln_held_release(r->engine, &s->held);
+  }
+}
+
+/* ---------------------------------------------------------- operator calls */
+
+static pln_status gather_tensors(run *r, activation *act, const pln_node *n) {
+  const pln_ref *args = pln_operands(act->plan->graph, n);
+  PLN_TRY(pln_mem_grow(r->engine, (void **)&r->args, &r->cap_args, n->count,
+                       sizeof *r->args));
+  for (uint32_t i = 0; i < n->count; i++) {
+    pln_held held;
+    PLN_TRY(read_operand(r, act, args[i], &held));
+    if (held.kind != PLN_HELD_TENSOR && held.kind != PLN_HELD_ABSENT)
+      return pln_diag_error(
+          r->engine, PLN_ERR_UNSUPPORTED, NULL,
+          "operator '%s' cannot be evaluated on what is no tensor",
+          pln_op_row(r->engine, n->data)->name);
+    r->args[i] = held.kind == PLN_HELD_TENSOR ? held.of.tensor : NULL;
+  }
+  return PLN_OK;
+}
+
+static pln_held hold_tensor(pln_tensor *tensor) {
+  return (pln_held){.kind = tensor ? PLN_HELD_TENSOR : PLN_HELD_ABSENT,
+                    .of.tensor = tensor};
+}
+
+static pln_status hold_results(run *r, uint32_t k, pln_held *out) {
+  if (k == 0) {
+    *out = hold_tensor(r->results[0]);
+    return PLN_OK;
+  }
+  pln_box *box;
+  pln_status status = pln_box_new(r->engine, k, &box);
+  for (uint32_t i = 0; i < k; i++)
+    if (status == PLN_OK)
+      box->items[i] = hold_tensor(r->results[i]);
+    else
+      pln_tensor_release(r->results[i]);
+  if (status == PLN_OK)
+    *out = (pln_held){.kind = PLN_HELD_TUPLE, .of.box = box};
+  return status;
+}
+
+static pln_status call_operator(run *r, activation *act, pln_ref node,
+                                pln_held *out) {
+  const pln_node *n = &act->plan->graph->nodes[node];
+  uint32_t k = n->results ? n->results : 1;
+  if (!pln_op_row(r->engine, n->data)->kernel)
+    return pln_diag_error(r->engine, PLN_ERR_UNSUPPORTED, NULL,
+                          "operator '%s' cannot be evaluated",
+                          pln_op_row(r->engine, n->data)->name);
+  PLN_TRY(gather_tensors(r, act, n));
+  PLN_TRY(pln_mem_grow(r->engine, (void **)&r->results, &r->cap_results, k,
+                       sizeof(pln_tensor *)));
+  memset(r->results, 0, k * sizeof *r->results);
+  PLN_TRY(pln_compute(act->plan->graph, node, n->count, r->args, r->results));
+  return hold_results(r, n->results, out);
+}
+
+/* ------------------------------------------------------------- other kinds */
+
+static pln_status get_item(run *r, activation *act, const pln_node *n,
+                           pln_held *out) {
+  pln_held tuple;
+  PLN_TRY(read_operand(r, act, pln_operands(act->plan->graph, n)[0], &tuple));
+  if (tuple.kind != PLN_HELD_TUPLE || n->data >= tuple.of.box->count)
+    return unsupported(r, "a field of what is no tuple");
+  *out = pln_held_copy(tuple.of.box->items[n->data]);
+  return PLN_OK;
+}
+
+static pln_status enter_branch(run *r, activation *act, pln_ref node) {
+  const pln_graph *g = act->plan->graph;
+  const pln_node *n = &g->nodes[node];
+  pln_held cond;
+  const void *data;
+  PLN_TRY(read_operand(r, act, pln_operands(g, n)[0], &cond));
+  if (cond.kind != PLN_HELD_TENSOR || cond.of.tensor->count != 1 ||
+      cond.of.tensor->dtype != PLN_BOOL)
+    return unsupported(r, "an If whose condition is no boolean");
+  PLN_TRY(pln_tensor_data(cond.of.tensor, &data));
+  bool holds = *(const uint8_t *)data != 0;
+  return enter(r, act, holds ? n->data : g->scopes[n->data].next, node);
+}
+
+static pln_status make_cell(run *r, activation *act, const pln_node *n,
+                            pln_held *out) {
+  PLN_TRY(pln_mem_grow(r->engine, (void **)&r->cells, &r->cap_cells,
+                       r->n_cells + 1u, sizeof *r->cells));
+  pln_box *box;
+  PLN_TRY(box_operands(r, act, n, 0, &box));
+  *out = (pln_held){.kind = PLN_HELD_CELL, .of.box = box};
+  r->cells[r->n_cells++] = pln_held_copy(*out);
+  return PLN_OK;
+}
+
+static pln_status use_cell(run *r, activation *act, const pln_node *n,
+                           pln_held *out) {
+  const pln_ref *args = pln_operands(act->plan->graph, n);
+  pln_held cell, value;
+  PLN_TRY(read_operand(r, act, args[0], &cell));
+  if (cell.kind != PLN_HELD_CELL)
+    return unsupported(r, "a reference that is none");
+  pln_held *item = &cell.of.box->items[0];
+  if (n->kind == PLN_REF_READ) {
+    *out = pln_held_copy(*item);
+    return PLN_OK;
+  }
+  PLN_TRY(read_operand(r, act, args[1], &value));
+  value = pln_held_copy(value);
+  pln_held_release(r->engine, item);
+  *item = value;
+  *out = (pln_held){.kind = PLN_HELD_TUPLE};
+  return pln_box_new(r->engine, 0, &out->of.box);
+}
+
+static pln_status bind_let(run *r, activation *act, const pln_node *n) {
+  const pln_ref *args = pln_operands(act->plan->graph, n);
+  pln_held value;
+  PLN_TRY(read_operand(r, act, args[1], &value));
+  slot *var = slot_of(act, args[0]);
+  pln_held_release(r->engine, &var->held);
+  var->held = pln_held_copy(value);
+  return PLN_OK;
+}
+
+static pln_status make_tuple(run *r, activation *act, const pln_node *n,
+                             pln_held *out) {
+  pln_box *box;
+  PLN_TRY(box_operands(r, act, n, 0, &box));
+  *out = (pln_held){.kind = PLN_HELD_TUPLE, .of.box = box};
+  return PLN_OK;
+}
+
+static pln_status call_value(run *r, activation *act, pln_ref node) {
+  const pln_node *n = &act->plan->graph->nodes[node];
+  pln_held callee;
+  pln_box *args;
+  PLN_TRY(read_operand(r, act, pln_operands(act->plan->graph, n)[0], &callee));
+  PLN_TRY(box_operands(r, act, n, 1, &args));
+  return apply(r, &callee, args, act, node);
+}
+
+/* Computes one node: gives its value, or pushes the frame that will. */
+static pln_status step(run *r, activation *act, pln_ref node, pln_held *out) {
+  const pln_graph *g = act->plan->graph;
+  const pln_node *n = &g->nodes[node];
+  switch ((pln_kind)n->kind) {
+  case PLN_VAR: return PLN_OK;
+  case PLN_CONSTANT:
+    *out = hold_tensor(pln_tensor_retain(g->tensors[n->data]));
+    return PLN_OK;
+  case PLN_ABSENT: out->kind = PLN_HELD_ABSENT; return PLN_OK;
+  case PLN_GLOBAL_VAR:
+    *out = (pln_held){.kind = PLN_HELD_GLOBAL, .number = n->data};
+    return PLN_OK;
+  case PLN_TUPLE: return make_tuple(r, act, n, out);
+  case PLN_REF_CREATE: return make_cell(r, act, n, out);
+  case PLN_TUPLE_GET_ITEM: return get_item(r, act, n, out);
+  case PLN_CALL:
+    return n->data ? call_operator(r, act, node, out)
+                   : call_value(r, act, node);
+  case PLN_FUNCTION:
+    act->captured = true;
+    *out = (pln_held){.kind = PLN_HELD_CLOSURE, .number = node, .of.env = act};
+    return PLN_OK;
+  case PLN_LET: return bind_let(r, act, n);
+  case PLN_LET_BLOCK: return enter(r, act, n->data, node);
+  case PLN_IF: return enter_branch(r, act, node);
+  case PLN_REF_READ:
+  case PLN_REF_WRITE: return use_cell(r, act, n, out);
+  case PLN_OP:
+  case PLN_CONSTRUCTOR:
+  case PLN_MATCH:
+  case PLN_PRIM_ADD:
+  case PLN_FOR:
+  case PLN_N_KINDS: break;
+  }
+  return unsupported(r, pln_kind_name((pln_kind)n->kind));
+}
+
+/* --------------------------------------------------------------------- run */
+
+/* The next node of the frame's own scope that is needed, or its end. */
+static pln_ref advance(frame *f) {
+  const pln_plan *p = f->act->plan;
+  const pln_scope_row *rows = p->graph->scopes;
+  pln_ref end = rows[f->scope].end;
+  for (; f->at < end; f->at++) {
+    while (f->child != PLN_NONE && rows[f->child].begin <= f->at) {
+      if (rows[f->child].end > f->at)
+        f->at = rows[f->child].end;
+      f->child = p->next_child[f->child];
+    }
+    if (f->at >= end || p->needed[f->at])
+      break;
+  }
+  return f->at;
+}
+
+static pln_ref scope_result(const frame *f) {
+  const pln_graph *g = f->act->plan->graph;
+  return f->scope == 0 ? g->root : g->scopes[f->scope].result;
+}
+
+/* Ends the innermost frame and hands its result over. */
+static pln_status leave(run *r) {
+  frame f = r->frames[--r->n_frames];
+  pln_held value;
+  pln_status status = read_operand(r, f.act, scope_result(&f), &value);
+  if (status == PLN_OK && f.args)
+    return apply(r, &value, f.args, f.to, f.node);
+  if (f.args) {
+    pln_held hold = {.kind = PLN_HELD_TUPLE, .of.box = f.args};
+    pln_held_release(r->engine, &hold);
+  }
+  PLN_TRY(status);
+  pln_held *to = f.to ? &slot_of(f.to, f.node)->held : &r->result;
+  *to = pln_held_copy(value);
+  if (f.calls && !f.act->captured)
+    deactivate(r, f.act);
+  return PLN_OK;
+}
+
+static pln_status run_frames(run *r) {
+  while (r->n_frames) {
+    frame *f = &r->frames[r->n_frames - 1];
+    activation *act = f->act;
+    pln_ref node = advance(f);
+    if (node >= act->plan->graph->scopes[f->scope].end) {
+      PLN_TRY(leave(r));
+      continue;
+    }
+    f->at++;
+    pln_held held = {.kind = PLN_HELD_NONE};
+    PLN_TRY(step(r, act, node, &held));
+    if (held.kind != PLN_HELD_NONE)
+      slot_of(act, node)->held = held;
+    let_go(r, act, node);
+  }
+  return PLN_OK;
+}
+
+static void end_run(run *r) {
+  pln_engine *e = r->engine;
+  pln_held_release(e, &r->result);
+  for (uint32_t i = 0; i < r->n_frames; i++) {
+    pln_held hold = {.kind = PLN_HELD_TUPLE, .of.box = r->frames[i].args};
+    if (r->frames[i].args)
+      pln_held_release(e, &hold);
+  }
+  for (uint32_t i = 0; i < r->n_cells; i++) {
+    pln_held_release(e, &r->cells[i].of.box->items[0]);
+    pln_held_release(e, &r->cells[i]);
+  }
+  while (r->live)
+    deactivate(r, r->live);
+  for (uint32_t i = 0; i < r->n_plans; i++)
+    pln_plan_free(r->plans[i]);
+  pln_mem_free(e, r->plans, r->n_plans * sizeof *r->plans);
+  pln_plan_free(r->root);
+  pln_mem_free(e, r->frames, r->cap_frames * sizeof *r->frames);
+  pln_mem_free(e, r->cells, r->cap_cells * sizeof *r->cells);
+  pln_mem_free(e, r->args, r->cap_args * sizeof *r->args);
+  pln_mem_free(e, r->results, r->cap_results * sizeof *r->results);
+}
+
+/* ------------------------------------------------------ arguments, results */
+
+static bool accepts(const pln_engine *e, pln_type type, const pln_tensor *t) {
+  pln_dtype dtype = pln_type_dtype(e, type);
+  int32_t rank = pln_type_rank(e, type);
+  if ((dtype && dtype != t->dtype) || (rank >= 0 && rank != (int32_t)t->rank))
+    return false;
+  const pln_dim *dims = pln_type_dims(e, type);
+  for (int32_t i = 0; i < rank; i++)
+    if (PLN_DIM_IS_CONST(dims[i]) && dims[i] != t->dims[i])
+      return false;
+  return true;
+}
+
+static pln_status check_args(const pln_graph *g, uint32_t n,
+                             const pln_tensor *const *args) {
+  const pln_node *root = &g->nodes[g->root];
+  uint32_t params =
+      root->kind == PLN_FUNCTION ? g->scopes[root->data].n_params : 0;
+  if (n != params)
+    return pln_diag_error(g->engine, PLN_ERR_ARGUMENT, NULL,
+                          "expected %u arguments, got %u", params, n);
+  for (uint32_t i = 0; i < n; i++) {
+    pln_ref param = g->scopes[root->data].begin + i;
+    if (args[i] && !accepts(g->engine, g->nodes[param].type, args[i]))
+      return pln_diag_error(
+          g->engine, PLN_ERR_TYPE, NULL,
+          "argument %u has not the type of parameter '%s'", i + 1,
+          pln_symbol_text(g->engine, g->nodes[param].attrs).data);
+  }
+  return PLN_OK;
+}
+
+static pln_status box_args(pln_engine *engine, uint32_t n,
+                           const pln_tensor *const *args, pln_box **out) {
+  PLN_TRY(pln_box_new(engine, n, out));
+  for (uint32_t i = 0; i < n; i++)
+    (*out)->items[i] = hold_tensor(args[i] ? pln_tensor_retain(args[i]) : NULL);
+  return PLN_OK;
+}
+
+/* Field `i` of `n` results; a value that is no tuple is its own only field. */
+static const pln_held *result_field(const pln_held *all, uint32_t n,
+                                    uint32_t i) {
+  if (all->kind == PLN_HELD_TUPLE)
+    return all->of.box->count == n ? &all->of.box->items[i] : NULL;
+  return n == 1 ? all : NULL;
+}
+
+static pln_status give_results(run *r, uint32_t n, pln_tensor **results) {
+  for (uint32_t i = 0; i < n; i++) {
+    const pln_held *held = result_field(&r->result, n, i);
+    if (!held)
+      return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
+                            "the function has not %u results", n);
+    if (held->kind != PLN_HELD_TENSOR && held->kind != PLN_HELD_ABSENT)
+      return unsupported(r, "a result that is no tensor");
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    const pln_held *held = result_field(&r->result, n, i);
+    results[i] = held->kind == PLN_HELD_TENSOR
+                     ? pln_tensor_retain(held->of.tensor)
+                     : NULL;
+  }
+  return PLN_OK;
+}
+
+static pln_status start(run *r, const pln_graph *g, uint32_t n,
+                        const pln_tensor *const *args) {
+  pln_box *box = NULL;
+  r->n_plans = r->module ? r->module->count : 0;
+  r->plans = pln_mem_zeroed(r->engine, r->n_plans * sizeof *r->plans);
+  if (!r->plans && r->n_plans)
+    return pln_nomem(r->engine);
+  PLN_TRY(pln_plan_new(g, &r->root));
+  if (g->nodes[g->root].kind == PLN_FUNCTION)
+    PLN_TRY(box_args(r->engine, n, args, &box));
+  return call_graph(r, r->root, box, NULL, 0);
+}
+
+pln_status pln_eval_function(const pln_module *module,
+                             const pln_graph *function, uint32_t n_args,
+                             const pln_tensor *const *args, uint32_t n_results,
+                             pln_tensor **results) {
+  run r = {.engine = function->engine, .module = module};
+  PLN_TRY(check_args(function, n_args, args));
+  pln_status status = start(&r, function, n_args, args);
+  if (status == PLN_OK)
+    status = run_frames(&r);
+  if (status == PLN_OK)
+    status = give_results(&r, n_results, results);
+  end_run(&r);
+  return status;
+}

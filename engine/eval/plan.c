@@ -1,0 +1,158 @@
+/* plan.c: which nodes a run must compute: the root, what has effects, and what
+ * these need. Made once for each graph of a run, in two linear sweeps.
+ *
+ * What holds: owners are met before the nodes of their scopes in the sweep from
+ * the end, so a scope is known to be entered or not before its nodes are. */
+
+#include "eval/plan.h"
+
+/* ------------------------------------------------------------------ scopes */
+
+static void link_scopes(pln_plan *p) {
+  const pln_graph *g = p->graph;
+  for (pln_scope s = 0; s < g->n_scopes; s++)
+    p->first_child[s] = p->next_child[s] = PLN_NONE;
+  for (pln_scope s = g->n_scopes; s-- > 1;) {
+    pln_scope parent = g->scopes[s].parent;
+    p->next_child[s] = p->first_child[parent];
+    p->first_child[parent] = s;
+  }
+}
+
+/* Descends from `scope` to the innermost scope that holds node `i`; `cursor` is
+ * the first child of each scope that was not passed yet. */
+static pln_scope descend(const pln_plan *p, pln_scope *cursor, pln_scope scope,
+                         pln_ref i) {
+  const pln_scope_row *rows = p->graph->scopes;
+  pln_scope child = cursor[scope];
+  while (child != PLN_NONE && rows[child].begin <= i) {
+    cursor[scope] = p->next_child[child];
+    if (rows[child].end > i)
+      scope = child;
+    child = cursor[scope];
+  }
+  return scope;
+}
+
+static void find_homes(pln_plan *p, pln_scope *cursor) {
+  const pln_graph *g = p->graph;
+  pln_scope scope = 0;
+  memcpy(cursor, p->first_child, g->n_scopes * sizeof *cursor);
+  for (pln_ref i = 0; i < g->n_nodes; i++) {
+    while (scope != 0 && g->scopes[scope].end <= i)
+      scope = g->scopes[scope].parent;
+    scope = descend(p, cursor, scope, i);
+    p->home[i] = scope;
+  }
+}
+
+/* ------------------------------------------------------------------- needs */
+
+static void pin(pln_plan *p, pln_ref node) {
+  if (node == PLN_NONE)
+    return;
+  p->needed[node] = 1;
+  p->uses[node] = PLN_PLAN_PINNED;
+}
+
+static void use(pln_plan *p, pln_ref node, pln_ref user) {
+  p->needed[node] = 1;
+  if (p->home[node] != p->home[user])
+    p->uses[node] = PLN_PLAN_PINNED;
+  else if (p->uses[node] != PLN_PLAN_PINNED)
+    p->uses[node]++;
+}
+
+static bool is_owner(uint8_t kind) {
+  return kind == PLN_FUNCTION || kind == PLN_IF || kind == PLN_LET_BLOCK;
+}
+
+static bool is_needed(const pln_plan *p, pln_ref i, const uint8_t *entered) {
+  const pln_node *n = &p->graph->nodes[i];
+  if (p->needed[i])
+    return true;
+  if (n->kind == PLN_LET && p->needed[p->graph->operands[n->first]])
+    return true;
+  return (n->flags & PLN_NODE_EFFECT) != PLN_EFFECT_NONE && entered[p->home[i]];
+}
+
+/* A Let uses its value for the Var; it is no use of the Var. */
+static void need_operands(pln_plan *p, pln_ref i) {
+  const pln_node *n = &p->graph->nodes[i];
+  const pln_ref *args = pln_operands(p->graph, n);
+  for (uint32_t k = n->kind == PLN_LET ? 1 : 0; k < n->count; k++)
+    use(p, args[k], i);
+}
+
+static void find_needs(pln_plan *p, uint8_t *entered) {
+  const pln_graph *g = p->graph;
+  memset(entered, 0, g->n_scopes);
+  entered[0] = 1;
+  pin(p, g->root);
+  for (pln_ref i = g->n_nodes; i-- > 0;) {
+    if (!is_needed(p, i, entered))
+      continue;
+    p->needed[i] = 1;
+    need_operands(p, i);
+    if (!is_owner(g->nodes[i].kind))
+      continue;
+    for (pln_scope s = g->nodes[i].data; s != PLN_NONE; s = g->scopes[s].next) {
+      entered[s] = 1;
+      pin(p, g->scopes[s].result);
+    }
+  }
+}
+
+/* -------------------------------------------------------------- life cycle */
+
+static bool allocate(pln_plan *p) {
+  pln_engine *e = p->graph->engine;
+  size_t nodes = p->graph->n_nodes, scopes = p->graph->n_scopes;
+  p->uses = pln_mem_zeroed(e, nodes * sizeof *p->uses);
+  p->needed = pln_mem_zeroed(e, nodes);
+  p->home = pln_mem_new(e, nodes * sizeof *p->home);
+  p->first_child = pln_mem_new(e, scopes * sizeof *p->first_child);
+  p->next_child = pln_mem_new(e, scopes * sizeof *p->next_child);
+  return (p->uses && p->needed && p->home) || nodes == 0;
+}
+
+static pln_status fill(pln_plan *p) {
+  pln_engine *e = p->graph->engine;
+  size_t size = p->graph->n_scopes * sizeof(pln_scope);
+  if (!allocate(p) || !p->first_child || !p->next_child)
+    return pln_nomem(e);
+  pln_scope *scratch = pln_mem_new(e, size);
+  if (!scratch)
+    return pln_nomem(e);
+  link_scopes(p);
+  find_homes(p, scratch);
+  find_needs(p, (uint8_t *)scratch);
+  pln_mem_free(e, scratch, size);
+  return PLN_OK;
+}
+
+pln_status pln_plan_new(const pln_graph *graph, pln_plan **out) {
+  pln_plan *p = pln_mem_zeroed(graph->engine, sizeof *p);
+  if (!p)
+    return pln_nomem(graph->engine);
+  p->graph = graph;
+  pln_status status = fill(p);
+  if (status != PLN_OK)
+    pln_plan_free(p);
+  else
+    *out = p;
+  return status;
+}
+
+void pln_plan_free(pln_plan *plan) {
+  if (!plan)
+    return;
+  pln_engine *e = plan->graph->engine;
+  size_t nodes = plan->graph->n_nodes, scopes = plan->graph->n_scopes;
+  pln_mem_free(e, plan->uses, nodes * sizeof *plan->uses);
+  pln_mem_free(e, plan->needed, nodes);
+  pln_mem_free(e, plan->home, nodes * sizeof *plan->home);
+  pln_mem_free(e, plan->first_child, scopes * sizeof *plan->first_child);
+  pln_mem_free(e, plan->next_child, scopes * sizeof *plan->next_child);
+  pln_mem_free(e, plan, sizeof *plan);
+}

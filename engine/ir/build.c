@@ -1,0 +1,612 @@
+/* build.c: the builder, the only thing that appends nodes.
+ *
+ * Importers, the rewriter and scripts build with it. While building, a node's
+ * sequence number is its index and its home a row of `home`; contiguous scopes
+ * exist only once layout.c has sealed the graph. What holds: operands are
+ * earlier nodes; typed is the normal state. */
+
+#include "ir/graph.h"
+#include "ir/module.h"
+
+/* ---------------------------------------------------------------- lifetime */
+
+static pln_status start(pln_builder *b) {
+  PLN_TRY(pln_graph_new(b->engine, &b->graph));
+  PLN_TRY(pln_mem_grow(b->engine, (void **)&b->open, &b->cap_open, 1,
+                       sizeof *b->open));
+  pln_scope root;
+  PLN_TRY(pln_builder_add_scope(b, PLN_NONE, &root));
+  b->open[b->n_open++] = root;
+  return PLN_OK;
+}
+
+pln_status pln_builder_new(pln_engine *engine, pln_builder **out) {
+  pln_builder *b = pln_mem_zeroed(engine, sizeof *b);
+  if (!b)
+    return pln_nomem(engine);
+  b->engine = engine;
+  b->in = PLN_NONE;
+  b->in_order = true;
+  pln_status status = start(b);
+  if (status != PLN_OK) {
+    pln_builder_free(b);
+    return status;
+  }
+  *out = b;
+  return PLN_OK;
+}
+
+void pln_builder_free(pln_builder *b) {
+  if (!b)
+    return;
+  pln_engine *e = b->engine;
+  pln_import_free(b);
+  pln_idmap_free(b->vars);
+  pln_graph_release(b->graph);
+  pln_mem_free(e, b->home, b->cap_home * sizeof *b->home);
+  pln_mem_free(e, b->effects, b->cap_effects);
+  pln_mem_free(e, b->open, b->cap_open * sizeof *b->open);
+  pln_mem_free(e, b, sizeof *b);
+}
+
+const pln_graph *pln_builder_graph(const pln_builder *builder) {
+  return builder->graph;
+}
+
+void pln_builder_lenient(pln_builder *b) {
+  b->lenient = true;
+  b->scoped = true;
+}
+
+void pln_builder_origin(pln_builder *b, uint32_t origin) {
+  b->origin = origin;
+}
+
+void pln_builder_module(pln_builder *b, const pln_module *module) {
+  b->module = module;
+}
+
+/* NULL when memory is out. */
+pln_origins *pln_builder_origins(pln_builder *b) {
+  if (!b->graph->origins &&
+      pln_origins_new(b->engine, &b->graph->origins) != PLN_OK)
+    return NULL;
+  return b->graph->origins;
+}
+
+/* --------------------------------------------------------------- appending */
+
+static pln_status full(pln_builder *b, const char *what) {
+  return pln_diag_error(b->engine, PLN_ERR_LIMIT, NULL,
+                        "a graph holds at most 2^31 %s", what);
+}
+
+pln_status pln_builder_reserve(pln_builder *b, size_t nodes, size_t operands,
+                               size_t scopes) {
+  pln_graph *g = b->graph;
+  pln_engine *e = b->engine;
+  nodes += g->n_nodes;
+  operands += g->n_operands;
+  scopes += g->n_scopes;
+  if (nodes > INT32_MAX || operands > INT32_MAX || scopes > INT32_MAX)
+    return full(b, nodes > INT32_MAX ? "nodes" : "operands");
+  PLN_TRY(pln_mem_grow(e, (void **)&g->nodes, &g->cap_nodes, nodes,
+                       sizeof *g->nodes));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->values, &g->cap_values, nodes,
+                       sizeof *g->values));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->origin, &g->cap_origin, nodes,
+                       sizeof *g->origin));
+  PLN_TRY(
+      pln_mem_grow(e, (void **)&b->home, &b->cap_home, nodes, sizeof *b->home));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->operands, &g->cap_operands, operands,
+                       sizeof *g->operands));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->scopes, &g->cap_scopes, scopes,
+                       sizeof *g->scopes));
+  return pln_mem_grow(e, (void **)&b->effects, &b->cap_effects, scopes, 1);
+}
+
+pln_scope pln_builder_here(const pln_builder *b) {
+  if (b->in != PLN_NONE)
+    return b->in;
+  return b->scoped ? b->open[b->n_open - 1] : PLN_NONE;
+}
+
+static pln_status check_operands(pln_builder *b, uint32_t n,
+                                 const pln_ref *operands) {
+  for (uint32_t i = 0; i < n; i++)
+    if (operands[i] >= b->graph->n_nodes)
+      return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                            "operand %u is no node of this builder", i + 1);
+  return PLN_OK;
+}
+
+pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
+                              const pln_ref *operands, pln_ref *out) {
+  pln_graph *g = b->graph;
+  PLN_TRY(check_operands(b, n, operands));
+  /* The operands may be a run of this very graph, which may move. */
+  uintptr_t base = (uintptr_t)g->operands, at = (uintptr_t)operands;
+  bool inside = n && at >= base && at < base + g->n_operands * sizeof(pln_ref);
+  PLN_TRY(pln_builder_reserve(b, 1, n, 0));
+  if (inside)
+    operands = g->operands + (at - base) / sizeof(pln_ref);
+  pln_ref ref = g->n_nodes++;
+  g->nodes[ref] = *node;
+  g->nodes[ref].first = g->n_operands;
+  g->nodes[ref].count = n;
+  if (n)
+    memcpy(g->operands + g->n_operands, operands, n * sizeof *operands);
+  g->n_operands += n;
+  g->values[ref] = 0;
+  g->origin[ref] = b->origin;
+  b->home[ref] = pln_builder_here(b);
+  if (b->in != PLN_NONE && b->in != b->open[b->n_open - 1])
+    b->in_order = false;
+  *out = ref;
+  return PLN_OK;
+}
+
+void pln_builder_drop(pln_builder *b, pln_ref node) {
+  pln_graph *g = b->graph;
+  if (node + 1 != g->n_nodes) {
+    g->nodes[node].flags |= PLN_NODE_DROPPED;
+    return;
+  }
+  g->n_nodes--;
+  g->n_operands = g->nodes[node].first;
+  if (g->nodes[node].kind == PLN_CONSTANT &&
+      g->nodes[node].data + 1 == g->n_tensors)
+    pln_tensor_release(g->tensors[--g->n_tensors]);
+}
+
+/* Appends and types; takes the node back when it is ill-typed. */
+static pln_status add(pln_builder *b, const pln_node *node, uint32_t n,
+                      const pln_ref *operands, pln_ref *out) {
+  pln_ref ref;
+  PLN_TRY(pln_builder_append(b, node, n, operands, &ref));
+  pln_status status = pln_builder_infer(b, ref);
+  if (status != PLN_OK) {
+    pln_builder_drop(b, ref);
+    return status;
+  }
+  *out = ref;
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------ leaves */
+
+/* While building freely, one node stands for an identity. */
+static pln_status remember_var(pln_builder *b, uint32_t var, pln_ref node) {
+  if (b->scoped)
+    return PLN_OK;
+  if (!b->vars)
+    PLN_TRY(pln_idmap_new(b->engine, &b->vars));
+  return pln_idmap_set(b->vars, var, node + 1);
+}
+
+pln_status pln_build_var(pln_builder *b, pln_symbol name, pln_type type,
+                         uint32_t var, pln_ref *out) {
+  bool known_here = var && b->vars && !b->scoped;
+  uint32_t known = known_here ? pln_idmap_get(b->vars, var) : 0;
+  if (known) {
+    *out = known - 1;
+    return PLN_OK;
+  }
+  if (!var)
+    var = ++b->engine->n_vars;
+  pln_node node = {.kind = PLN_VAR, .data = var, .attrs = name, .type = type};
+  pln_ref ref;
+  PLN_TRY(pln_builder_append(b, &node, 0, NULL, &ref));
+  pln_status status = remember_var(b, var, ref);
+  if (status != PLN_OK) {
+    pln_builder_drop(b, ref);
+    return status;
+  }
+  *out = ref;
+  return PLN_OK;
+}
+
+pln_status pln_graph_add_tensor(pln_graph *graph, const pln_tensor *tensor,
+                                uint32_t *out) {
+  PLN_TRY(pln_mem_grow(graph->engine, (void **)&graph->tensors,
+                       &graph->cap_tensors, (size_t)graph->n_tensors + 1,
+                       sizeof *graph->tensors));
+  graph->tensors[graph->n_tensors] = pln_tensor_retain(tensor);
+  *out = graph->n_tensors++;
+  return PLN_OK;
+}
+
+pln_status pln_build_constant(pln_builder *b, const pln_tensor *tensor,
+                              pln_ref *out) {
+  pln_node node = {.kind = PLN_CONSTANT};
+  PLN_TRY(pln_builder_reserve(b, 1, 0, 0));
+  PLN_TRY(pln_graph_add_tensor(b->graph, tensor, &node.data));
+  return add(b, &node, 0, NULL, out);
+}
+
+pln_status pln_build_absent(pln_builder *b, pln_ref *out) {
+  pln_node node = {.kind = PLN_ABSENT};
+  return pln_builder_append(b, &node, 0, NULL, out);
+}
+
+pln_status pln_build_global_var(pln_builder *b, pln_symbol name, pln_type type,
+                                pln_ref *out) {
+  pln_node node = {.kind = PLN_GLOBAL_VAR, .data = name, .type = type};
+  pln_effect latent = PLN_EFFECT_UNKNOWN;
+  uint32_t i = b->module ? pln_module_find(b->module, name) : PLN_NONE;
+  if (i != PLN_NONE) {
+    const pln_graph *f = pln_module_function(b->module, i);
+    const pln_node *root = &f->nodes[f->root];
+    latent =
+        (pln_effect)((root->flags & PLN_NODE_LATENT) >> PLN_NODE_LATENT_SHIFT);
+    if (!type)
+      node.type = root->type;
+  }
+  node.flags = (uint8_t)(latent << PLN_NODE_LATENT_SHIFT);
+  return pln_builder_append(b, &node, 0, NULL, out);
+}
+
+pln_status pln_build_op(pln_builder *b, pln_op op, pln_ref *out) {
+  if (op == 0 || op > pln_op_count(b->engine))
+    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                          "there is no operator number %u", op);
+  pln_node node = {.kind = PLN_OP, .data = op};
+  return pln_builder_append(b, &node, 0, NULL, out);
+}
+
+/* ------------------------------------------------------------- expressions */
+
+pln_status pln_build_tuple(pln_builder *b, uint32_t n, const pln_ref *fields,
+                           pln_ref *out) {
+  pln_node node = {.kind = PLN_TUPLE};
+  return add(b, &node, n, fields, out);
+}
+
+pln_status pln_build_get(pln_builder *b, pln_ref tuple, uint32_t index,
+                         pln_ref *out) {
+  pln_node node = {.kind = PLN_TUPLE_GET_ITEM, .data = index};
+  return add(b, &node, 1, &tuple, out);
+}
+
+static pln_status check_results(pln_builder *b, uint32_t n_results) {
+  if (n_results <= UINT16_MAX)
+    return PLN_OK;
+  return pln_diag_error(b->engine, PLN_ERR_LIMIT, NULL,
+                        "a call has at most 65,535 results, not %u", n_results);
+}
+
+pln_status pln_build_call(pln_builder *b, pln_op op, pln_attrs attrs,
+                          uint32_t n_results, uint32_t n, const pln_ref *args,
+                          pln_ref *out) {
+  if (op == 0 || op > pln_op_count(b->engine))
+    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                          "there is no operator number %u", op);
+  PLN_TRY(check_results(b, n_results));
+  pln_node node = {.kind = PLN_CALL,
+                   .results = (uint16_t)n_results,
+                   .data = op,
+                   .attrs = attrs};
+  return add(b, &node, n, args, out);
+}
+
+pln_status pln_build_apply(pln_builder *b, pln_ref callee, pln_attrs attrs,
+                           uint32_t n_results, uint32_t n, const pln_ref *args,
+                           pln_ref *out) {
+  PLN_TRY(check_results(b, n_results));
+  size_t size = ((size_t)n + 1) * sizeof(pln_ref);
+  pln_ref few[16], *all = few;
+  if (size > sizeof few && !(all = pln_mem_new(b->engine, size)))
+    return pln_nomem(b->engine);
+  all[0] = callee;
+  if (n)
+    memcpy(all + 1, args, n * sizeof *args);
+  pln_node node = {
+      .kind = PLN_CALL, .results = (uint16_t)n_results, .attrs = attrs};
+  pln_status status = add(b, &node, n + 1, all, out);
+  if (all != few)
+    pln_mem_free(b->engine, all, size);
+  return status;
+}
+
+pln_status pln_build_ref_create(pln_builder *b, pln_ref value, pln_ref *out) {
+  pln_node node = {.kind = PLN_REF_CREATE};
+  return add(b, &node, 1, &value, out);
+}
+
+pln_status pln_build_ref_read(pln_builder *b, pln_ref ref, pln_ref *out) {
+  pln_node node = {.kind = PLN_REF_READ};
+  return add(b, &node, 1, &ref, out);
+}
+
+pln_status pln_build_ref_write(pln_builder *b, pln_ref ref, pln_ref value,
+                               pln_ref *out) {
+  pln_node node = {.kind = PLN_REF_WRITE};
+  return add(b, &node, 2, (pln_ref[]){ref, value}, out);
+}
+
+pln_status pln_build_prim_add(pln_builder *b, pln_ref x, pln_ref y,
+                              pln_ref *out) {
+  pln_node node = {.kind = PLN_PRIM_ADD};
+  return add(b, &node, 2, (pln_ref[]){x, y}, out);
+}
+
+/* ------------------------------------------------------------------ scopes */
+
+pln_status pln_builder_add_scope(pln_builder *b, pln_scope parent,
+                                 pln_scope *out) {
+  PLN_TRY(pln_builder_reserve(b, 0, 0, 1));
+  pln_graph *g = b->graph;
+  g->scopes[g->n_scopes] = (pln_scope_row){.begin = g->n_nodes,
+                                           .end = PLN_NONE,
+                                           .owner = PLN_NONE,
+                                           .parent = parent,
+                                           .next = PLN_NONE,
+                                           .result = PLN_NONE};
+  b->effects[g->n_scopes] = PLN_EFFECT_NONE;
+  *out = g->n_scopes++;
+  return PLN_OK;
+}
+
+pln_status pln_build_open(pln_builder *b, pln_scope *out) {
+  if (!b->scoped && b->graph->n_nodes)
+    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                          "this builder builds freely; a scope is opened in a "
+                          "fresh one");
+  PLN_TRY(pln_mem_grow(b->engine, (void **)&b->open, &b->cap_open,
+                       (size_t)b->n_open + 1, sizeof *b->open));
+  PLN_TRY(pln_builder_add_scope(b, b->open[b->n_open - 1], out));
+  b->scoped = true;
+  b->in = PLN_NONE;
+  b->open[b->n_open++] = *out;
+  return PLN_OK;
+}
+
+pln_status pln_build_param(pln_builder *b, pln_symbol name, pln_type type,
+                           uint32_t var, pln_ref *out) {
+  pln_scope_row *row = &b->graph->scopes[b->open[b->n_open - 1]];
+  if (b->n_open < 2 || row->begin + row->n_params != b->graph->n_nodes)
+    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                          "a parameter comes first in its scope");
+  if (!var)
+    var = ++b->engine->n_vars;
+  pln_node node = {.kind = PLN_VAR,
+                   .flags = PLN_NODE_PARAM,
+                   .data = var,
+                   .attrs = name,
+                   .type = type};
+  PLN_TRY(pln_builder_append(b, &node, 0, NULL, out));
+  row->n_params++;
+  return PLN_OK;
+}
+
+pln_status pln_build_end(pln_builder *b, pln_scope scope, pln_ref result,
+                         pln_attrs attrs) {
+  if (b->n_open < 2 || b->open[b->n_open - 1] != scope)
+    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                          "only the innermost open scope can be ended");
+  PLN_TRY(check_operands(b, 1, &result));
+  pln_scope_row *row = &b->graph->scopes[scope];
+  row->result = result;
+  row->attrs = attrs;
+  row->end = b->graph->n_nodes;
+  b->n_open--;
+  b->in = PLN_NONE;
+  return PLN_OK;
+}
+
+void pln_builder_scope_origin(pln_builder *b, pln_scope scope,
+                              uint32_t origin) {
+  b->graph->scopes[scope].origin = origin;
+}
+
+pln_status pln_build_in(pln_builder *b, pln_scope scope) {
+  if (scope == PLN_NONE) {
+    b->in = PLN_NONE;
+    return PLN_OK;
+  }
+  for (uint32_t i = b->n_open; i-- > 0;)
+    if (b->open[i] == scope) {
+      b->in = scope;
+      return PLN_OK;
+    }
+  return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                        "scope %u is not open", scope);
+}
+
+/* Appends an owner; its scopes are ended and ownerless. */
+static pln_status add_owner(pln_builder *b, pln_node *node, uint32_t n,
+                            const pln_ref *operands, uint32_t k,
+                            const pln_scope *scopes, pln_ref *out) {
+  pln_graph *g = b->graph;
+  for (uint32_t i = 0; i < k; i++)
+    if (scopes[i] == 0 || scopes[i] >= g->n_scopes ||
+        g->scopes[scopes[i]].result == PLN_NONE ||
+        g->scopes[scopes[i]].owner != PLN_NONE)
+      return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                            "scope %u is not ended, or owned already",
+                            scopes[i]);
+  for (uint32_t i = 0; i < k; i++)
+    g->scopes[scopes[i]].next = i + 1 < k ? scopes[i + 1] : PLN_NONE;
+  node->data = scopes[0];
+  PLN_TRY(add(b, node, n, operands, out));
+  for (uint32_t i = 0; i < k; i++)
+    g->scopes[scopes[i]].owner = *out;
+  return PLN_OK;
+}
+
+pln_status pln_build_function(pln_builder *b, pln_scope body, pln_attrs attrs,
+                              pln_type ret, pln_ref *out) {
+  pln_node node = {.kind = PLN_FUNCTION, .attrs = attrs, .type = ret};
+  return add_owner(b, &node, 0, NULL, 1, &body, out);
+}
+
+pln_status pln_build_if(pln_builder *b, pln_ref cond, pln_scope then_branch,
+                        pln_scope else_branch, pln_attrs attrs,
+                        uint32_t n_results, pln_ref *out) {
+  PLN_TRY(check_results(b, n_results));
+  pln_node node = {
+      .kind = PLN_IF, .results = (uint16_t)n_results, .attrs = attrs};
+  pln_scope branches[] = {then_branch, else_branch};
+  return add_owner(b, &node, 1, &cond, 2, branches, out);
+}
+
+pln_status pln_build_let_block(pln_builder *b, pln_scope body, pln_ref *out) {
+  pln_node node = {.kind = PLN_LET_BLOCK};
+  return add_owner(b, &node, 0, NULL, 1, &body, out);
+}
+
+static pln_status check_var(pln_builder *b, pln_ref var) {
+  PLN_TRY(check_operands(b, 1, &var));
+  if (b->graph->nodes[var].kind == PLN_VAR)
+    return PLN_OK;
+  return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                        "a Var is bound, not a %s",
+                        pln_node_kind(b->graph, var) < PLN_N_KINDS
+                            ? pln_kind_name(pln_node_kind(b->graph, var))
+                            : "?");
+}
+
+/* The variable takes the value's type when it has none of its own. */
+static void type_var(pln_builder *b, pln_ref var, pln_ref value) {
+  if (!b->graph->nodes[var].type)
+    b->graph->nodes[var].type = b->graph->nodes[value].type;
+}
+
+pln_status pln_build_let(pln_builder *b, pln_ref var, pln_ref value,
+                         pln_ref *out) {
+  PLN_TRY(check_var(b, var));
+  PLN_TRY(check_operands(b, 1, &value));
+  type_var(b, var, value);
+  pln_node node = {.kind = PLN_LET};
+  return add(b, &node, 2, (pln_ref[]){var, value}, out);
+}
+
+pln_status pln_build_for(pln_builder *b, pln_ref min, pln_ref extent,
+                         pln_scope body, pln_ref *out) {
+  pln_node node = {.kind = PLN_FOR};
+  return add_owner(b, &node, 2, (pln_ref[]){min, extent}, 1, &body, out);
+}
+
+/* ---------------------------------------------------------------- free use */
+
+static pln_status check_free(pln_builder *b) {
+  if (!b->scoped)
+    return PLN_OK;
+  return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                        "free expressions need a builder without scopes");
+}
+
+/* A scope that layout.c will fill: all that is known is its result. */
+static pln_status free_scope(pln_builder *b, pln_ref result, pln_scope *out) {
+  PLN_TRY(check_operands(b, 1, &result));
+  PLN_TRY(pln_builder_add_scope(b, PLN_NONE, out));
+  pln_scope_row *row = &b->graph->scopes[*out];
+  row->begin = row->end = PLN_NONE;
+  row->result = result;
+  b->effects[*out] = PLN_EFFECT_UNKNOWN;
+  return PLN_OK;
+}
+
+pln_status pln_build_bind(pln_builder *b, uint32_t n, const pln_ref *params,
+                          pln_ref body, pln_attrs attrs, pln_type ret,
+                          pln_ref *out) {
+  PLN_TRY(check_free(b));
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(check_var(b, params[i]));
+  pln_scope scope;
+  PLN_TRY(free_scope(b, body, &scope));
+  b->graph->scopes[scope].n_params = n;
+  pln_node node = {.kind = PLN_FUNCTION, .attrs = attrs, .type = ret};
+  return add_owner(b, &node, n, params, 1, &scope, out);
+}
+
+pln_status pln_build_free_if(pln_builder *b, pln_ref cond, pln_ref then_value,
+                             pln_ref else_value, pln_ref *out) {
+  PLN_TRY(check_free(b));
+  pln_scope branches[2];
+  PLN_TRY(free_scope(b, then_value, &branches[0]));
+  PLN_TRY(free_scope(b, else_value, &branches[1]));
+  pln_node node = {.kind = PLN_IF};
+  return add_owner(b, &node, 1, &cond, 2, branches, out);
+}
+
+/* The Let lies in its block's scope, where layout.c finds it by its home. */
+pln_status pln_build_free_let(pln_builder *b, pln_ref var, pln_ref value,
+                              pln_ref body, pln_ref *out) {
+  PLN_TRY(check_free(b));
+  PLN_TRY(check_var(b, var));
+  PLN_TRY(check_operands(b, 1, &value));
+  type_var(b, var, value);
+  pln_scope scope;
+  PLN_TRY(free_scope(b, body, &scope));
+  pln_node let = {.kind = PLN_LET};
+  pln_ref ref;
+  PLN_TRY(add(b, &let, 2, (pln_ref[]){var, value}, &ref));
+  b->home[ref] = scope;
+  b->graph->scopes[scope].begin = ref;
+  b->graph->scopes[scope].end = ref + 1;
+  pln_node block = {.kind = PLN_LET_BLOCK};
+  return add_owner(b, &block, 0, NULL, 1, &scope, out);
+}
+
+/* ------------------------------------------------------------- annotations */
+
+void pln_build_keep(pln_builder *b, pln_ref node) {
+  b->graph->nodes[node].flags |= PLN_NODE_KEEP;
+}
+
+pln_status pln_build_name(pln_builder *b, pln_ref node, pln_symbol name) {
+  PLN_TRY(check_operands(b, 1, &node));
+  pln_origins *origins = pln_builder_origins(b);
+  if (!origins)
+    return PLN_ERR_NOMEM;
+  pln_origin row = {.name = name, .parent = b->graph->origin[node]};
+  return pln_origins_add(origins, &row, &b->graph->origin[node]);
+}
+
+static pln_status conflict(pln_builder *b) {
+  pln_diag_warn(b->engine, NULL,
+                "the declared type contradicts the inferred one; the declared "
+                "one stands");
+  return PLN_OK;
+}
+
+pln_status pln_builder_declare(pln_builder *b, pln_ref node,
+                               pln_type declared) {
+  pln_type *type = &b->graph->nodes[node].type;
+  bool clash;
+  PLN_TRY(pln_type_meet(b->engine, *type, declared, type, &clash));
+  if (!clash)
+    return PLN_OK;
+  *type = declared;
+  return conflict(b);
+}
+
+pln_status pln_builder_declare_result(pln_builder *b, pln_ref node,
+                                      uint32_t index, pln_type declared) {
+  pln_engine *e = b->engine;
+  pln_node *n = &b->graph->nodes[node];
+  uint32_t k = pln_type_n_parts(e, n->type);
+  pln_type *parts = pln_mem_new(e, k * sizeof *parts);
+  if (!parts)
+    return k ? pln_nomem(e) : PLN_OK;
+  for (uint32_t i = 0; i < k; i++)
+    parts[i] = pln_type_part(e, n->type, i);
+  bool clash = false;
+  pln_status status = PLN_OK;
+  if (index < k)
+    status = pln_type_meet(e, parts[index], declared, &parts[index], &clash);
+  if (clash)
+    parts[index] = declared;
+  if (status == PLN_OK)
+    status = pln_type_make(e, PLN_TYPE_TUPLE, 0, k, parts, &n->type);
+  pln_mem_free(e, parts, k * sizeof *parts);
+  return status == PLN_OK && clash ? conflict(b) : status;
+}
+
+pln_status pln_builder_seal(pln_builder *builder, pln_ref root,
+                            pln_graph **out) {
+  PLN_TRY(check_operands(builder, 1, &root));
+  return builder->scoped ? pln_layout_scoped(builder, root, out)
+                         : pln_layout_free(builder, root, out);
+}

@@ -1,0 +1,33 @@
+/* dtype.c: names and sizes of the element types, from the table PLN_DTYPES. */
+
+#include "base/base.h"
+
+typedef struct dtype_row {
+  const char *name;
+  uint32_t bits;
+} dtype_row;
+
+static const dtype_row rows[PLN_N_DTYPES] = {[PLN_DTYPE_NONE] = {"?", 0},
+#define PLN_ROW(ID, number, text, bits) [PLN_##ID] = {text, bits},
+                                             PLN_DTYPES(PLN_ROW)
+#undef PLN_ROW
+};
+
+static bool is_known(pln_dtype dtype) {
+  return dtype > PLN_DTYPE_NONE && dtype < PLN_N_DTYPES;
+}
+
+const char *pln_dtype_name(pln_dtype dtype) {
+  return rows[is_known(dtype) ? dtype : PLN_DTYPE_NONE].name;
+}
+
+pln_dtype pln_dtype_find(pln_slice name) {
+  for (uint32_t i = 1; i < PLN_N_DTYPES; i++)
+    if (pln_slice_is(name, rows[i].name))
+      return (pln_dtype)i;
+  return PLN_DTYPE_NONE;
+}
+
+uint32_t pln_dtype_bits(pln_dtype dtype) {
+  return rows[is_known(dtype) ? dtype : PLN_DTYPE_NONE].bits;
+}

@@ -1,0 +1,238 @@
+/* fix_dim.c: a module with a number in place of a symbolic dim.
+ *
+ * Called by whoever loads a model for one batch size (`perilune opt --dim`).
+ * The graph keeps its nodes; types have the number in place of the symbol and
+ * are then inferred again in array order, since a number tells more than a
+ * symbol does. What was known before, and still holds, stays known. */
+
+#include "ir/graph.h"
+#include "ir/module.h"
+
+typedef struct fixing {
+  pln_engine *engine;
+  pln_symbol name;
+  pln_dim value;
+  pln_type *types; /* a type: its image */
+  uint32_t n_types;
+  int64_t *row; /* dims or parts of the type at work */
+  uint32_t cap_row;
+  bool changed;
+} fixing;
+
+/* ------------------------------------------------------------------- types */
+
+static pln_status fix_tensor(fixing *f, pln_type type, pln_type *out) {
+  int32_t rank = pln_type_rank(f->engine, type);
+  const pln_dim *dims = pln_type_dims(f->engine, type);
+  if (rank > 0)
+    PLN_TRY(pln_mem_grow(f->engine, (void **)&f->row, &f->cap_row, (size_t)rank,
+                         sizeof *f->row));
+  for (int32_t i = 0; i < rank; i++)
+    PLN_TRY(
+        pln_dim_substitute(f->engine, dims[i], f->name, f->value, &f->row[i]));
+  return pln_type_tensor(f->engine, pln_type_dtype(f->engine, type), rank,
+                         f->row, out);
+}
+
+/* Parts are older than the whole, so their images are known. */
+static pln_status fix_parts(fixing *f, pln_type type, pln_type *out) {
+  uint32_t n = pln_type_n_parts(f->engine, type);
+  PLN_TRY(pln_mem_grow(f->engine, (void **)&f->row, &f->cap_row, n,
+                       sizeof *f->row));
+  pln_type *parts = (pln_type *)f->row;
+  for (uint32_t i = 0; i < n; i++)
+    parts[i] = f->types[pln_type_part(f->engine, type, i)];
+  return pln_type_make(f->engine, pln_type_kind_of(f->engine, type),
+                       pln_type_symbol(f->engine, type), n, parts, out);
+}
+
+static pln_status fix_type(fixing *f, pln_type type) {
+  f->types[type] = type;
+  switch (pln_type_kind_of(f->engine, type)) {
+  case PLN_TYPE_TENSOR:
+    if (pln_type_rank(f->engine, type) > 0)
+      PLN_TRY(fix_tensor(f, type, &f->types[type]));
+    break;
+  case PLN_TYPE_INCOMPLETE:
+  case PLN_TYPE_VAR:
+  case PLN_TYPE_OPAQUE:
+  case PLN_N_TYPE_KINDS: break;
+  case PLN_TYPE_TUPLE:
+  case PLN_TYPE_FUNC:
+  case PLN_TYPE_REF:
+  case PLN_TYPE_CALL:
+  case PLN_TYPE_SEQUENCE:
+  case PLN_TYPE_OPTIONAL:
+  case PLN_TYPE_MAP:
+  case PLN_TYPE_SPARSE:
+    if (pln_type_n_parts(f->engine, type) > 0)
+      PLN_TRY(fix_parts(f, type, &f->types[type]));
+    break;
+  }
+  return PLN_OK;
+}
+
+/* Images of all types up to the greatest that the module uses. */
+static pln_status fix_types(fixing *f, const pln_module *module) {
+  pln_type greatest = 0;
+  for (uint32_t i = 0; i < module->count; i++) {
+    const pln_graph *g = module->rows[i].function;
+    for (pln_ref n = 0; n < g->n_nodes; n++)
+      if (g->nodes[n].type > greatest)
+        greatest = g->nodes[n].type;
+  }
+  f->n_types = greatest + 1;
+  f->types = pln_mem_zeroed(f->engine, f->n_types * sizeof *f->types);
+  if (!f->types)
+    return pln_nomem(f->engine);
+  for (pln_type t = 1; t < f->n_types; t++)
+    PLN_TRY(fix_type(f, t));
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- graph */
+
+static pln_status copy_array(pln_engine *e, const void *from, size_t n,
+                             size_t item, void *to, uint32_t *capacity) {
+  if (n == 0)
+    return PLN_OK;
+  void *block = pln_mem_new(e, n * item);
+  if (!block)
+    return pln_nomem(e);
+  memcpy(block, from, n * item);
+  memcpy(to, &block, sizeof block);
+  *capacity = (uint32_t)n;
+  return PLN_OK;
+}
+
+#define COPY(array, n, cap) \
+  PLN_TRY(copy_array(g->engine, g->array, n, sizeof *g->array, &h->array, cap))
+
+static pln_status copy_into(const pln_graph *g, pln_graph *h) {
+  COPY(nodes, g->n_nodes, &h->cap_nodes);
+  COPY(operands, g->n_operands, &h->cap_operands);
+  COPY(scopes, g->n_scopes, &h->cap_scopes);
+  COPY(values, g->n_nodes, &h->cap_values);
+  COPY(origin, g->n_nodes, &h->cap_origin);
+  COPY(tensors, g->n_tensors, &h->cap_tensors);
+  for (; h->n_tensors < g->n_tensors; h->n_tensors++)
+    pln_tensor_retain(h->tensors[h->n_tensors]);
+  h->n_nodes = g->n_nodes;
+  h->n_operands = g->n_operands;
+  h->n_scopes = g->n_scopes;
+  h->root = g->root;
+  h->sealed = g->sealed;
+  h->origins = g->origins ? pln_origins_retain(g->origins) : NULL;
+  return PLN_OK;
+}
+
+/* The scope of each node, in one sweep over nodes and scope rows. */
+static void find_homes(const pln_graph *g, pln_scope *home) {
+  pln_scope next = 0, here = 0;
+  for (pln_ref n = 0; n < g->n_nodes; n++) {
+    while (next < g->n_scopes && g->scopes[next].begin <= n)
+      here = next++;
+    while (g->scopes[here].parent != PLN_NONE && g->scopes[here].end <= n)
+      here = g->scopes[here].parent;
+    home[n] = here;
+  }
+}
+
+/* Leaves are what they are; the rest follows from them and from what was
+ * declared. */
+static pln_status infer_again(fixing *f, pln_builder *b, pln_ref node) {
+  pln_node *n = &b->graph->nodes[node];
+  pln_type old = f->types[n->type];
+  f->changed |= old != n->type;
+  n->type = old;
+  if (n->kind == PLN_FUNCTION) {
+    n->type =
+        pln_type_part(f->engine, old, pln_type_n_parts(f->engine, old) - 1);
+    return pln_builder_infer(b, node);
+  }
+  if (pln_kinds[n->kind].operands == 0 && pln_kinds[n->kind].scopes == 0)
+    return PLN_OK;
+  PLN_TRY(pln_builder_infer(b, node));
+  bool conflict;
+  n = &b->graph->nodes[node];
+  return pln_type_meet(f->engine, old, n->type, &n->type, &conflict);
+}
+
+static pln_status fix_nodes(fixing *f, pln_graph *h, pln_scope *home,
+                            uint8_t *effects) {
+  pln_builder b = {.engine = f->engine,
+                   .graph = h,
+                   .home = home,
+                   .effects = effects,
+                   .in = PLN_NONE,
+                   .scoped = true,
+                   .lenient = true};
+  find_homes(h, home);
+  for (pln_ref n = 0; n < h->n_nodes; n++)
+    PLN_TRY(infer_again(f, &b, n));
+  return PLN_OK;
+}
+
+static pln_status fix_graph(fixing *f, const pln_graph *g, pln_graph **out) {
+  pln_engine *e = f->engine;
+  pln_graph *h;
+  PLN_TRY(pln_graph_new(e, &h));
+  pln_scope *home = pln_mem_new(e, g->n_nodes * sizeof *home);
+  uint8_t *effects = pln_mem_zeroed(e, g->n_scopes);
+  pln_status status = copy_into(g, h);
+  if (status == PLN_OK && (!home || !effects))
+    status = pln_nomem(e);
+  if (status == PLN_OK)
+    status = fix_nodes(f, h, home, effects);
+  pln_mem_free(e, home, home ? g->n_nodes * sizeof *home : 0);
+  pln_mem_free(e, effects, effects ? g->n_scopes : 0);
+  if (status == PLN_OK)
+    *out = h;
+  else
+    pln_graph_release(h);
+  return status;
+}
+
+/* ------------------------------------------------------------------ module */
+
+static pln_status fix_functions(fixing *f, pln_module *copy) {
+  for (uint32_t i = 0; i < copy->count; i++) {
+    pln_graph *function;
+    PLN_TRY(fix_graph(f, copy->rows[i].function, &function));
+    pln_status status = pln_module_set(copy, copy->rows[i].name, function);
+    pln_graph_release(function);
+    PLN_TRY(status);
+  }
+  return PLN_OK;
+}
+
+static pln_status fix_module(fixing *f, const pln_module *module,
+                             pln_slice name, pln_module **out) {
+  PLN_TRY(pln_symbol_intern(f->engine, name, &f->name));
+  PLN_TRY(fix_types(f, module));
+  pln_module *copy;
+  PLN_TRY(pln_module_copy(module, &copy));
+  pln_status status = fix_functions(f, copy);
+  if (status == PLN_OK && !f->changed)
+    status =
+        pln_diag_error(f->engine, PLN_ERR_NAME, NULL, "no dim is called '%.*s'",
+                       (int)name.size, name.data);
+  if (status == PLN_OK)
+    *out = copy;
+  else
+    pln_module_release(copy);
+  return status;
+}
+
+pln_status pln_module_fix_dim(const pln_module *module, pln_slice name,
+                              int64_t value, pln_module **out) {
+  pln_engine *e = module->engine;
+  if (value < 0 || !PLN_DIM_IS_CONST(value))
+    return pln_diag_error(e, PLN_ERR_ARGUMENT, NULL,
+                          "a dim is 0 or more, not %lld", (long long)value);
+  fixing f = {.engine = e, .value = value};
+  pln_status status = fix_module(&f, module, name, out);
+  pln_mem_free(e, f.types, f.n_types * sizeof *f.types);
+  pln_mem_free(e, f.row, f.cap_row * sizeof *f.row);
+  return status;
+}

@@ -1,0 +1,165 @@
+/* graph.c: the life of a graph, and the public readers of nodes and scopes.
+ *
+ * A builder fills a graph; layout.c seals it; from then on it is shared by
+ * reference and never changes. */
+
+#include "ir/graph.h"
+
+pln_status pln_graph_new(pln_engine *engine, pln_graph **out) {
+  pln_graph *graph = pln_mem_zeroed(engine, sizeof *graph);
+  if (!graph)
+    return pln_nomem(engine);
+  graph->engine = engine;
+  graph->refs = 1;
+  graph->root = PLN_NONE;
+  *out = graph;
+  return PLN_OK;
+}
+
+pln_graph *pln_graph_retain(const pln_graph *graph) {
+  pln_graph *shared = (pln_graph *)(uintptr_t)graph;
+  shared->refs++;
+  return shared;
+}
+
+void pln_graph_release(pln_graph *graph) {
+  if (!graph || --graph->refs > 0)
+    return;
+  pln_engine *e = graph->engine;
+  for (uint32_t i = 0; i < graph->n_tensors; i++)
+    pln_tensor_release(graph->tensors[i]);
+  pln_origins_release(graph->origins);
+  pln_mem_free(e, graph->nodes, graph->cap_nodes * sizeof *graph->nodes);
+  pln_mem_free(e, graph->operands,
+               graph->cap_operands * sizeof *graph->operands);
+  pln_mem_free(e, graph->scopes, graph->cap_scopes * sizeof *graph->scopes);
+  pln_mem_free(e, graph->tensors, graph->cap_tensors * sizeof *graph->tensors);
+  pln_mem_free(e, graph->values, graph->cap_values * sizeof *graph->values);
+  pln_mem_free(e, graph->origin, graph->cap_origin * sizeof *graph->origin);
+  pln_mem_free(e, graph, sizeof *graph);
+}
+
+pln_engine *pln_graph_engine(const pln_graph *graph) {
+  return graph->engine;
+}
+
+uint32_t pln_graph_size(const pln_graph *graph) {
+  return graph->n_nodes;
+}
+
+pln_ref pln_graph_root(const pln_graph *graph) {
+  return graph->root;
+}
+
+uint32_t pln_graph_n_scopes(const pln_graph *graph) {
+  return graph->n_scopes;
+}
+
+/* ------------------------------------------------------------------- nodes */
+
+pln_kind pln_node_kind(const pln_graph *graph, pln_ref node) {
+  return (pln_kind)graph->nodes[node].kind;
+}
+
+pln_type pln_node_type(const pln_graph *graph, pln_ref node) {
+  return graph->nodes[node].type;
+}
+
+pln_value pln_node_value(const pln_graph *graph, pln_ref node) {
+  return graph->values[node];
+}
+
+pln_effect pln_node_effects(const pln_graph *graph, pln_ref node) {
+  return pln_flags_effect(graph->nodes[node].flags);
+}
+
+uint32_t pln_node_n_operands(const pln_graph *graph, pln_ref node) {
+  return graph->nodes[node].count;
+}
+
+const pln_ref *pln_node_operands(const pln_graph *graph, pln_ref node) {
+  return pln_operands(graph, &graph->nodes[node]);
+}
+
+pln_op pln_node_op(const pln_graph *graph, pln_ref node) {
+  const pln_node *n = &graph->nodes[node];
+  return pln_kinds[n->kind].payload == PLN_PAYLOAD_OP ? n->data : 0;
+}
+
+pln_attrs pln_node_attrs(const pln_graph *graph, pln_ref node) {
+  const pln_node *n = &graph->nodes[node];
+  return pln_kinds[n->kind].has_attrs ? n->attrs : 0;
+}
+
+uint32_t pln_node_n_results(const pln_graph *graph, pln_ref node) {
+  return graph->nodes[node].results;
+}
+
+uint32_t pln_node_index(const pln_graph *graph, pln_ref node) {
+  return graph->nodes[node].data;
+}
+
+const pln_tensor *pln_node_tensor(const pln_graph *graph, pln_ref node) {
+  const pln_node *n = &graph->nodes[node];
+  return n->kind == PLN_CONSTANT ? graph->tensors[n->data] : NULL;
+}
+
+uint32_t pln_node_var(const pln_graph *graph, pln_ref node) {
+  const pln_node *n = &graph->nodes[node];
+  return n->kind == PLN_VAR ? n->data : 0;
+}
+
+pln_symbol pln_node_symbol(const pln_graph *graph, pln_ref node) {
+  const pln_node *n = &graph->nodes[node];
+  if (n->kind == PLN_VAR)
+    return n->attrs;
+  return pln_kinds[n->kind].payload == PLN_PAYLOAD_SYMBOL ? n->data : 0;
+}
+
+uint32_t pln_node_n_scopes(const pln_graph *graph, pln_ref node) {
+  const pln_node *n = &graph->nodes[node];
+  int32_t fixed = pln_kinds[n->kind].scopes;
+  if (fixed >= 0)
+    return (uint32_t)fixed;
+  uint32_t count = 0;
+  for (pln_scope s = n->data; s != PLN_NONE; s = graph->scopes[s].next)
+    count++;
+  return count;
+}
+
+pln_scope pln_node_scope(const pln_graph *graph, pln_ref node, uint32_t index) {
+  pln_scope scope = graph->nodes[node].data;
+  while (index-- > 0)
+    scope = graph->scopes[scope].next;
+  return scope;
+}
+
+/* ------------------------------------------------------------------ scopes */
+
+pln_ref pln_scope_begin(const pln_graph *graph, pln_scope scope) {
+  return graph->scopes[scope].begin;
+}
+
+pln_ref pln_scope_end(const pln_graph *graph, pln_scope scope) {
+  return graph->scopes[scope].end;
+}
+
+pln_ref pln_scope_owner(const pln_graph *graph, pln_scope scope) {
+  return graph->scopes[scope].owner;
+}
+
+pln_scope pln_scope_parent(const pln_graph *graph, pln_scope scope) {
+  return graph->scopes[scope].parent;
+}
+
+pln_ref pln_scope_result(const pln_graph *graph, pln_scope scope) {
+  return graph->scopes[scope].result;
+}
+
+uint32_t pln_scope_n_params(const pln_graph *graph, pln_scope scope) {
+  return graph->scopes[scope].n_params;
+}
+
+pln_attrs pln_scope_attrs(const pln_graph *graph, pln_scope scope) {
+  return graph->scopes[scope].attrs;
+}

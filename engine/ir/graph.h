@@ -1,0 +1,198 @@
+/* graph.h: what graphs and builders are made of. Public readers are in
+ * perilune.h; inside the engine the structs are read directly.
+ *
+ * A graph is three arrays: nodes, operands, scopes; and per node a symbolic
+ * value and an origin. The rules that hold in a sealed graph are listed in
+ * ir/README.md and checked by verify.c. */
+
+#ifndef PLN_GRAPH_H
+#define PLN_GRAPH_H
+
+#include "base/base.h"
+#include "ir/op_info.h"
+#include "ir/origin.h"
+#include "ir/tensor.h"
+
+/* Flags of a node. */
+enum {
+  PLN_NODE_EFFECT = 3,       /* mask: pln_effect of evaluating it */
+  PLN_NODE_LATENT_SHIFT = 2, /* pln_effect of calling the closure it is */
+  PLN_NODE_LATENT = 3 << 2,  /* mask of the same */
+  PLN_NODE_KEEP = 1 << 4,    /* an extra root */
+  PLN_NODE_DROPPED = 1 << 5, /* builder only: replaced, never laid out */
+  PLN_NODE_PARAM = 1 << 6    /* a Var that its scope binds as parameter */
+};
+
+typedef struct pln_node {
+  uint8_t kind;     /* pln_kind */
+  uint8_t flags;    /* PLN_NODE_* */
+  uint16_t results; /* Call, If: 0 a plain value, k a tuple of k results */
+  /* Call: operator, 0 when operand 0 is the callee. Op: operator. Var:
+   * identity. Constant: index into tensors. GlobalVar, Constructor: symbol.
+   * TupleGetItem: index. Owners: their first scope. */
+  uint32_t data;
+  /* Call, Function, If, Match: attributes. Var: symbol of its name. */
+  uint32_t attrs;
+  uint32_t first; /* operands are operands[first .. first + count) */
+  uint32_t count;
+  pln_type type;
+} pln_node;
+_Static_assert(sizeof(pln_node) <= 24, "a node is at most 24 bytes");
+
+typedef struct pln_scope_row {
+  pln_ref begin; /* nodes of the scope and those nested in it */
+  pln_ref end;
+  pln_ref owner;    /* PLN_NONE for scope 0 */
+  pln_scope parent; /* PLN_NONE for scope 0 */
+  pln_scope next;   /* the next scope of the same owner, or PLN_NONE */
+  pln_ref result;
+  uint32_t n_params; /* the first nodes of the scope */
+  pln_attrs attrs;   /* "name", "output_names", ... of an ONNX graph */
+  uint32_t origin;   /* the slice an ONNX graph came from */
+} pln_scope_row;
+
+struct pln_graph {
+  pln_engine *engine;
+  uint32_t refs;
+  uint32_t n_nodes, cap_nodes;
+  uint32_t n_operands, cap_operands;
+  uint32_t n_scopes, cap_scopes;
+  uint32_t n_tensors, cap_tensors;
+  pln_node *nodes;
+  pln_ref *operands;
+  pln_scope_row *scopes;
+  pln_tensor **tensors; /* retained */
+  uint32_t cap_values, cap_origin;
+  pln_value *values;    /* a node */
+  uint32_t *origin;     /* a node: row of origins */
+  pln_origins *origins; /* retained; shared along a graph's descent */
+  pln_ref root;
+  bool sealed;
+};
+
+/* How a kind is made up (ir/kinds.def). */
+typedef enum pln_kind_class {
+  PLN_CLASS_EXPR, /* Relay */
+  PLN_CLASS_PRIM, /* loop level, evaluated where it is used */
+  PLN_CLASS_STMT  /* loop level, scheduled */
+} pln_kind_class;
+
+typedef enum pln_payload {
+  PLN_PAYLOAD_NONE,
+  PLN_PAYLOAD_VAR,
+  PLN_PAYLOAD_TENSOR,
+  PLN_PAYLOAD_SYMBOL,
+  PLN_PAYLOAD_OP, /* of Op, and of Call */
+  PLN_PAYLOAD_INDEX,
+  PLN_PAYLOAD_SCOPE /* the first scope it owns */
+} pln_payload;
+
+typedef struct pln_kind_info {
+  const char *name;
+  pln_kind_class kind_class;
+  int32_t operands; /* -1: any number */
+  int32_t scopes;   /* -1: the number of arms its attributes tell */
+  pln_payload payload;
+  bool has_attrs;
+  bool shared; /* Relay: a graph node; sharing it differs from repeating it */
+  const char *fields; /* names of operands and scopes, in Lua and in dumps */
+  const char *doc;
+} pln_kind_info;
+extern const pln_kind_info pln_kinds[PLN_N_KINDS];
+
+static inline const pln_ref *pln_operands(const pln_graph *g,
+                                          const pln_node *n) {
+  return g->operands + n->first;
+}
+static inline pln_ref pln_operand(const pln_graph *g, pln_ref node,
+                                  uint32_t i) {
+  return g->operands[g->nodes[node].first + i];
+}
+static inline pln_effect pln_flags_effect(uint8_t flags) {
+  return (pln_effect)(flags & PLN_NODE_EFFECT);
+}
+
+/* An empty graph with one reference; freed by pln_graph_release. */
+pln_status pln_graph_new(pln_engine *engine, pln_graph **out) PLN_CHECKED;
+
+/* Types one call. `lenient`: an ill-typed call gets unknown results and a
+ * warning instead of an error. */
+pln_status pln_infer_call(pln_infer *call, bool lenient) PLN_CHECKED;
+/* What both types say together: equal parts stay, different dims become
+ * unknown, different dtypes are *conflict. The type of an If. */
+pln_status pln_type_join(pln_engine *engine, pln_type a, pln_type b,
+                         pln_type *out, bool *conflict) PLN_CHECKED;
+
+/* ----------------------------------------------------------------- builder */
+
+/* Free building (scripts): nodes float; a Function made by pln_build_bind has
+ * its parameters as operands until it is laid out. Scoped building (files,
+ * passes): each node has a home, and its sequence number is its index. */
+struct pln_builder {
+  pln_engine *engine;
+  pln_graph *graph; /* nodes in order of appending; not sealed */
+  pln_scope *home;  /* a node: the scope it belongs to; PLN_NONE floats */
+  uint32_t cap_home;
+  uint8_t *effects; /* a scope: the strongest effect inside */
+  uint32_t cap_effects;
+  pln_scope *open; /* innermost last; scope 0 is always open */
+  uint32_t n_open, cap_open;
+  pln_scope in;    /* pln_build_in, or PLN_NONE */
+  bool scoped;     /* a scope was opened, or an importer said so */
+  bool lenient;    /* files: ill-typed calls are warnings */
+  bool in_order;   /* so far the layout is the order of appending */
+  uint32_t origin; /* of the nodes to come */
+  pln_idmap *vars; /* Var identity -> node + 1; made when first needed */
+  const pln_module *module;        /* types of GlobalVars, or NULL */
+  struct pln_import_memo *imports; /* import.c */
+};
+
+/* Sets type, value and effect of an appended node from its operands and
+ * scopes (infer.c). */
+pln_status pln_builder_infer(pln_builder *b, pln_ref node) PLN_CHECKED;
+/* Appends a node as it is, in the scope where the next node goes: no typing.
+ * `operands` may point into the builder's own graph. */
+pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
+                              const pln_ref *operands,
+                              pln_ref *out) PLN_CHECKED;
+/* Takes back the newest node, or marks an older one as never laid out. */
+void pln_builder_drop(pln_builder *b, pln_ref node);
+/* The scope where the next node goes; PLN_NONE while building freely. */
+pln_scope pln_builder_here(const pln_builder *b);
+/* Adds a tensor to the graph; retains it. */
+pln_status pln_graph_add_tensor(pln_graph *graph, const pln_tensor *tensor,
+                                uint32_t *out) PLN_CHECKED;
+/* Room for `nodes`, `operands`, `scopes` more. */
+pln_status pln_builder_reserve(pln_builder *b, size_t nodes, size_t operands,
+                               size_t scopes) PLN_CHECKED;
+/* A new scope row below `parent`, and its effect summary; opens nothing. */
+pln_status pln_builder_add_scope(pln_builder *b, pln_scope parent,
+                                 pln_scope *out) PLN_CHECKED;
+/* Moves the homes, the arrays and the graph into a sealed one (layout.c). */
+pln_status pln_layout_scoped(pln_builder *b, pln_ref root,
+                             pln_graph **out) PLN_CHECKED;
+pln_status pln_layout_free(const pln_builder *b, pln_ref root,
+                           pln_graph **out) PLN_CHECKED;
+/* import.c; frees the builder's memos. */
+void pln_import_free(pln_builder *b);
+
+/* For importers. Scoped building with ill-typed calls as warnings; what
+ * follows has this origin. */
+void pln_builder_lenient(pln_builder *b);
+void pln_builder_origin(pln_builder *b, uint32_t origin);
+/* The table that origins of this builder's nodes index. */
+pln_origins *pln_builder_origins(pln_builder *b);
+/* Gives `node` the declared type met with the inferred one; the declared one
+ * stands on conflict (a warning). */
+pln_status pln_builder_declare(pln_builder *b, pln_ref node,
+                               pln_type declared) PLN_CHECKED;
+/* Result `index` of a tuple call, likewise. */
+pln_status pln_builder_declare_result(pln_builder *b, pln_ref node,
+                                      uint32_t index,
+                                      pln_type declared) PLN_CHECKED;
+/* The slice an ONNX graph came from. */
+void pln_builder_scope_origin(pln_builder *b, pln_scope scope, uint32_t origin);
+/* Types of GlobalVars are looked up in `module` (borrowed). */
+void pln_builder_module(pln_builder *b, const pln_module *module);
+
+#endif

@@ -1,0 +1,320 @@
+/* import.c: copies expressions from other graphs into a builder, so that
+ * whoever appends need not know where an operand lives.
+ *
+ * Called by pln_build_import. Memoised for each graph: the cost of an import
+ * is what is newly copied. An owner is copied with all of its scopes, in
+ * order; Vars bound outside of what is copied become free and keep their
+ * identity. Nothing recurses. */
+
+#include "ir/graph.h"
+
+typedef struct memo {
+  pln_graph *graph; /* retained, so that its address stays its own */
+  pln_ref *map;     /* a node: its copy, or PLN_NONE */
+  uint32_t size;
+} memo;
+
+typedef struct pln_import_memo {
+  memo *rows;
+  uint32_t count, capacity;
+  pln_ref *stack;
+  uint32_t top, cap_stack;
+} pln_import_memo;
+
+static size_t map_bytes(const memo *m) {
+  return ((size_t)m->size + 1) * sizeof *m->map;
+}
+
+void pln_import_free(pln_builder *b) {
+  pln_import_memo *all = b->imports;
+  if (!all)
+    return;
+  for (uint32_t i = 0; i < all->count; i++) {
+    pln_mem_free(b->engine, all->rows[i].map, map_bytes(&all->rows[i]));
+    pln_graph_release(all->rows[i].graph);
+  }
+  pln_mem_free(b->engine, all->rows, all->capacity * sizeof *all->rows);
+  pln_mem_free(b->engine, all->stack, all->cap_stack * sizeof *all->stack);
+  pln_mem_free(b->engine, all, sizeof *all);
+  b->imports = NULL;
+}
+
+/* --------------------------------------------------------------------- memos
+ */
+
+/* A builder's graph grows: its memo follows. */
+static pln_status widen(pln_builder *b, memo *m) {
+  uint32_t n = m->graph->n_nodes;
+  if (m->map && n <= m->size)
+    return PLN_OK;
+  memo wider = {.size = m->graph->sealed ? n : n + n / 2};
+  wider.map = pln_mem_new(b->engine, map_bytes(&wider));
+  if (!wider.map)
+    return pln_nomem(b->engine);
+  memset(wider.map, 0xff, map_bytes(&wider));
+  if (m->map) {
+    memcpy(wider.map, m->map, m->size * sizeof *m->map);
+    pln_mem_free(b->engine, m->map, map_bytes(m));
+  }
+  m->map = wider.map;
+  m->size = wider.size;
+  return PLN_OK;
+}
+
+static pln_status find_memo(pln_builder *b, const pln_graph *graph,
+                            memo **out) {
+  if (!b->imports &&
+      !(b->imports = pln_mem_zeroed(b->engine, sizeof *b->imports)))
+    return pln_nomem(b->engine);
+  pln_import_memo *all = b->imports;
+  uint32_t i = all->count;
+  while (i > 0 && all->rows[i - 1].graph != graph)
+    i--;
+  if (i == 0) {
+    PLN_TRY(pln_mem_grow(b->engine, (void **)&all->rows, &all->capacity,
+                         (size_t)all->count + 1, sizeof *all->rows));
+    all->rows[all->count++] = (memo){.graph = pln_graph_retain(graph)};
+    i = all->count;
+  }
+  *out = &all->rows[i - 1];
+  return widen(b, *out);
+}
+
+/* ------------------------------------------------------------ what is needed
+ */
+
+static pln_status push(pln_builder *b, pln_ref entry) {
+  pln_import_memo *all = b->imports;
+  PLN_TRY(pln_mem_grow(b->engine, (void **)&all->stack, &all->cap_stack,
+                       (size_t)all->top + 1, sizeof *all->stack));
+  all->stack[all->top++] = entry;
+  return PLN_OK;
+}
+
+static bool owns(const pln_node *n) {
+  return pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE;
+}
+
+/* A copy in a scope that was ended cannot be used again. */
+static bool at_hand(const pln_builder *b, const memo *m, pln_ref ref) {
+  pln_ref copy = m->map[ref];
+  if (copy == PLN_NONE)
+    return false;
+  pln_scope home = b->home[copy];
+  return home == PLN_NONE || b->graph->scopes[home].end == PLN_NONE;
+}
+
+static pln_status push_if_new(pln_builder *b, const memo *m, pln_ref ref) {
+  return at_hand(b, m, ref) ? PLN_OK : push(b, ref);
+}
+
+/* What the nodes in [first, owner) use from outside of them. */
+static pln_status push_captured(pln_builder *b, const memo *m, pln_ref first,
+                                pln_ref owner) {
+  const pln_graph *g = m->graph;
+  for (pln_ref ref = first; ref <= owner; ref++) {
+    const pln_node *n = &g->nodes[ref];
+    for (uint32_t i = 0; i < n->count; i++)
+      if (g->operands[n->first + i] < first)
+        PLN_TRY(push_if_new(b, m, g->operands[n->first + i]));
+    if (!owns(n))
+      continue;
+    for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
+      if (g->scopes[s].result < first)
+        PLN_TRY(push_if_new(b, m, g->scopes[s].result));
+  }
+  return PLN_OK;
+}
+
+static pln_ref first_inside(const pln_graph *g, pln_ref ref) {
+  const pln_node *n = &g->nodes[ref];
+  return owns(n) && g->sealed ? g->scopes[n->data].begin : ref;
+}
+
+/* ------------------------------------------------------------------- copying
+ */
+
+static pln_status copy_origin(pln_builder *b, const pln_graph *from,
+                              pln_ref ref, uint32_t *out) {
+  *out = 0;
+  if (!from->origins || !from->origin[ref])
+    return PLN_OK;
+  pln_origins *to = pln_builder_origins(b);
+  if (!to)
+    return PLN_ERR_NOMEM;
+  if (to == from->origins) {
+    *out = from->origin[ref];
+    return PLN_OK;
+  }
+  pln_origin row = from->origins->rows[from->origin[ref]];
+  row.parent = 0;
+  return pln_origins_add(to, &row, out);
+}
+
+/* A node without scopes; its operands are copied. */
+static pln_status copy_plain(pln_builder *b, memo *m, pln_ref ref) {
+  const pln_graph *g = m->graph;
+  pln_node n = g->nodes[ref];
+  if (n.kind == PLN_VAR && !b->scoped)
+    return pln_build_var(b, n.attrs, n.type, n.data, &m->map[ref]);
+  pln_ref few[16], *operands = few;
+  size_t size = n.count * sizeof *operands;
+  if (size > sizeof few && !(operands = pln_mem_new(b->engine, size)))
+    return pln_nomem(b->engine);
+  for (uint32_t i = 0; i < n.count; i++)
+    operands[i] = m->map[g->operands[n.first + i]];
+  n.flags &= (uint8_t) ~(PLN_NODE_KEEP | PLN_NODE_PARAM);
+  pln_status status = PLN_OK;
+  if (n.kind == PLN_CONSTANT)
+    status = pln_graph_add_tensor(b->graph, g->tensors[n.data], &n.data);
+  uint32_t outer = b->origin;
+  if (status == PLN_OK)
+    status = copy_origin(b, g, ref, &b->origin);
+  if (status == PLN_OK)
+    status = pln_builder_append(b, &n, n.count, operands, &m->map[ref]);
+  b->origin = outer;
+  if (status == PLN_OK)
+    b->graph->values[m->map[ref]] = g->values[ref];
+  if (operands != few)
+    pln_mem_free(b->engine, operands, size);
+  return status;
+}
+
+/* An interval of a sealed graph, from the first scope of an owner to the owner
+ * itself, becomes scopes with homes, in the same order. */
+typedef struct copying {
+  pln_builder *b;
+  memo *m;
+  pln_scope first; /* the first row inside */
+  uint32_t n;      /* rows inside */
+  pln_scope *row;  /* a row inside, from `first`: its copy */
+} copying;
+
+static pln_status copy_rows(copying *c, pln_ref begin, pln_ref owner) {
+  const pln_graph *g = c->m->graph;
+  pln_scope outer = pln_builder_here(c->b);
+  (void)begin;
+  for (uint32_t i = 0; i < c->n; i++) {
+    const pln_scope_row *old = &g->scopes[c->first + i];
+    bool nested = old->parent >= c->first && old->owner != owner;
+    pln_scope parent = nested ? c->row[old->parent - c->first] : outer;
+    PLN_TRY(pln_builder_add_scope(c->b, parent, &c->row[i]));
+    pln_scope_row *row = &c->b->graph->scopes[c->row[i]];
+    row->n_params = old->n_params;
+    row->attrs = old->attrs;
+  }
+  return PLN_OK;
+}
+
+static void finish_rows(copying *c) {
+  const pln_graph *g = c->m->graph;
+  for (uint32_t i = 0; i < c->n; i++) {
+    const pln_scope_row *old = &g->scopes[c->first + i];
+    pln_scope_row *row = &c->b->graph->scopes[c->row[i]];
+    row->result = c->m->map[old->result];
+    row->owner = c->m->map[old->owner];
+    row->end = row->begin;
+    row->next = old->next == PLN_NONE ? PLN_NONE : c->row[old->next - c->first];
+  }
+}
+
+static pln_status copy_inside(copying *c, pln_ref ref, pln_scope home) {
+  const pln_graph *g = c->m->graph;
+  pln_builder *b = c->b;
+  pln_node n = g->nodes[ref];
+  uint8_t flags = n.flags;
+  pln_ref *image = &c->m->map[ref];
+  if (owns(&n)) {
+    n.data = c->row[n.data - c->first];
+    pln_ref cond = n.count ? c->m->map[g->operands[n.first]] : PLN_NONE;
+    pln_ref second = n.count > 1 ? c->m->map[g->operands[n.first + 1]] : 0;
+    PLN_TRY(
+        pln_builder_append(b, &n, n.count, (pln_ref[]){cond, second}, image));
+  } else if (n.kind == PLN_VAR) {
+    PLN_TRY(pln_builder_append(b, &n, 0, NULL, image));
+  } else {
+    PLN_TRY(copy_plain(b, c->m, ref));
+  }
+  b->graph->nodes[*image].flags = flags;
+  b->graph->values[*image] = g->values[ref];
+  if (home != PLN_NONE)
+    b->home[*image] = c->row[home - c->first];
+  return PLN_OK;
+}
+
+static pln_status copy_interval(copying *c, pln_ref begin, pln_ref owner) {
+  const pln_graph *g = c->m->graph;
+  pln_scope next = c->first, here = PLN_NONE, end = c->first + c->n;
+  PLN_TRY(copy_rows(c, begin, owner));
+  for (pln_ref ref = begin; ref <= owner; ref++) {
+    while (next < end && g->scopes[next].begin <= ref)
+      here = next++;
+    while (here != PLN_NONE && g->scopes[here].end <= ref)
+      here = g->scopes[here].owner == owner ? PLN_NONE : g->scopes[here].parent;
+    PLN_TRY(copy_inside(c, ref, here));
+  }
+  finish_rows(c);
+  return PLN_OK;
+}
+
+/* Rows inside an owner follow its first one without a gap. */
+static uint32_t rows_inside(const pln_graph *g, pln_scope first,
+                            pln_ref owner) {
+  uint32_t n = 0;
+  while (first + n < g->n_scopes && g->scopes[first + n].owner <= owner &&
+         g->scopes[first + n].owner != PLN_NONE)
+    n++;
+  return n;
+}
+
+static pln_status copy_owner(pln_builder *b, memo *m, pln_ref ref) {
+  const pln_graph *g = m->graph;
+  if (!g->sealed)
+    return pln_diag_error(b->engine, PLN_ERR_UNSUPPORTED, NULL,
+                          "a %s under construction is sealed before it is used "
+                          "in another graph",
+                          pln_kind_name((pln_kind)g->nodes[ref].kind));
+  pln_scope first = g->nodes[ref].data;
+  copying c = {.b = b, .m = m, .first = first};
+  c.n = rows_inside(g, first, ref);
+  size_t size = c.n * sizeof *c.row;
+  c.row = pln_mem_new(b->engine, size);
+  if (!c.row)
+    return pln_nomem(b->engine);
+  pln_status status = copy_interval(&c, g->scopes[first].begin, ref);
+  pln_mem_free(b->engine, c.row, size);
+  return status;
+}
+
+#define LEAVE 0x80000000u
+
+static pln_status step(pln_builder *b, memo *m, pln_ref entry) {
+  const pln_graph *g = m->graph;
+  pln_ref ref = entry & ~LEAVE;
+  if (at_hand(b, m, ref))
+    return PLN_OK;
+  if (!(entry & LEAVE)) {
+    PLN_TRY(push(b, ref | LEAVE));
+    return push_captured(b, m, first_inside(g, ref), ref);
+  }
+  return owns(&g->nodes[ref]) ? copy_owner(b, m, ref) : copy_plain(b, m, ref);
+}
+
+pln_status pln_build_import(pln_builder *b, const pln_graph *graph,
+                            pln_ref node, pln_ref *out) {
+  if (graph->engine != b->engine || node >= graph->n_nodes)
+    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                          "the node belongs to another engine or to no graph");
+  if (graph == b->graph) {
+    *out = node;
+    return PLN_OK;
+  }
+  memo *m = NULL;
+  PLN_TRY(find_memo(b, graph, &m));
+  b->imports->top = 0;
+  PLN_TRY(push(b, node));
+  while (b->imports->top > 0)
+    PLN_TRY(step(b, m, b->imports->stack[--b->imports->top]));
+  *out = m->map[node];
+  return PLN_OK;
+}

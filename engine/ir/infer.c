@@ -1,0 +1,363 @@
+/* infer.c: the type, the symbolic value and the effect of a node, from its
+ * operands and scopes. Called by the builder for each appended node and by the
+ * rewriter for nodes whose operands changed.
+ *
+ * What holds: it reads only earlier nodes; it never fails in a lenient builder
+ * but for memory. */
+
+#include "ir/graph.h"
+
+/* Constants up to this length are known as symbolic values. */
+enum { MAX_VALUE = 64 };
+/* Results typed without allocating. */
+enum { FEW_RESULTS = 16 };
+
+/* -------------------------------------------------------------------- join */
+
+static pln_status join_tensors(pln_engine *e, pln_type a, pln_type b,
+                               pln_type *out, bool *conflict) {
+  pln_dtype da = pln_type_dtype(e, a), db = pln_type_dtype(e, b);
+  if (da != db && da && db) {
+    *conflict = true;
+    return PLN_OK;
+  }
+  pln_dtype dtype = da == db ? da : PLN_DTYPE_NONE;
+  int32_t rank = pln_type_rank(e, a);
+  if (rank < 0 || rank != pln_type_rank(e, b))
+    return pln_type_tensor(e, dtype, -1, NULL, out);
+  pln_dim few[8], *dims = few;
+  size_t size = (size_t)rank * sizeof *dims;
+  if (size > sizeof few && !(dims = pln_mem_new(e, size)))
+    return pln_nomem(e);
+  const pln_dim *x = pln_type_dims(e, a), *y = pln_type_dims(e, b);
+  for (int32_t i = 0; i < rank; i++)
+    dims[i] = x[i] == y[i] ? x[i] : PLN_DIM_UNKNOWN;
+  pln_status status = pln_type_tensor(e, dtype, rank, dims, out);
+  if (dims != few)
+    pln_mem_free(e, dims, size);
+  return status;
+}
+
+/* Tuples are joined field by field; fields that are tuples again must be
+ * equal, so that nothing recurses. */
+static pln_status join_field(pln_engine *e, pln_type a, pln_type b,
+                             pln_type *out, bool *conflict) {
+  if (a == b) {
+    *out = a;
+    return PLN_OK;
+  }
+  *out = 0;
+  if (pln_type_kind_of(e, a) != PLN_TYPE_TENSOR ||
+      pln_type_kind_of(e, b) != PLN_TYPE_TENSOR)
+    return PLN_OK;
+  return join_tensors(e, a, b, out, conflict);
+}
+
+static pln_status join_tuples(pln_engine *e, pln_type a, pln_type b,
+                              pln_type *out, bool *conflict) {
+  uint32_t n = pln_type_n_parts(e, a);
+  if (n != pln_type_n_parts(e, b)) {
+    *conflict = true;
+    return PLN_OK;
+  }
+  pln_type *parts = pln_mem_new(e, n * sizeof *parts);
+  if (!parts && n)
+    return pln_nomem(e);
+  pln_status status = PLN_OK;
+  for (uint32_t i = 0; i < n && status == PLN_OK; i++)
+    status = join_field(e, pln_type_part(e, a, i), pln_type_part(e, b, i),
+                        &parts[i], conflict);
+  if (status == PLN_OK)
+    status = pln_type_make(e, PLN_TYPE_TUPLE, 0, n, parts, out);
+  pln_mem_free(e, parts, n * sizeof *parts);
+  return status;
+}
+
+pln_status pln_type_join(pln_engine *engine, pln_type a, pln_type b,
+                         pln_type *out, bool *conflict) {
+  *conflict = false;
+  *out = 0;
+  if (pln_type_kind_of(engine, a) == PLN_TYPE_TUPLE &&
+      pln_type_kind_of(engine, b) == PLN_TYPE_TUPLE && a != b)
+    return join_tuples(engine, a, b, out, conflict);
+  return join_field(engine, a, b, out, conflict);
+}
+
+/* ------------------------------------------------------------------- calls */
+
+static pln_status check_arity(const pln_infer *call, const pln_op_info *row) {
+  bool few = (int64_t)call->n_args < row->min_args;
+  bool many = row->max_args >= 0 && (int64_t)call->n_args > row->max_args;
+  if (!few && !many)
+    return PLN_OK;
+  return pln_diag_error(call->engine, PLN_ERR_TYPE, NULL,
+                        "'%s' takes %s %d arguments, got %u", row->name,
+                        few ? "at least" : "at most",
+                        few ? row->min_args : row->max_args, call->n_args);
+}
+
+pln_status pln_infer_call(pln_infer *call, bool lenient) {
+  const pln_op_info *row = pln_op_row(call->engine, call->op);
+  size_t mark = pln_diag_count(call->engine);
+  pln_status status = check_arity(call, row);
+  if (status == PLN_OK && row->infer)
+    status = row->infer(call);
+  if (status == PLN_OK || status == PLN_ERR_NOMEM || !lenient)
+    return status;
+  pln_diag_demote(call->engine, mark);
+  for (uint32_t i = 0; i < call->n_results || i == 0; i++)
+    call->results[i] = 0;
+  call->value = 0;
+  return PLN_OK;
+}
+
+/* Nested functions among the operands are called by the operator. */
+static pln_effect closures_effect(const pln_graph *g, const pln_node *n) {
+  pln_effect effect = PLN_EFFECT_NONE;
+  for (uint32_t i = 0; i < n->count; i++) {
+    const pln_node *arg = &g->nodes[g->operands[n->first + i]];
+    pln_effect latent =
+        (pln_effect)((arg->flags & PLN_NODE_LATENT) >> PLN_NODE_LATENT_SHIFT);
+    if (arg->kind == PLN_FUNCTION && latent > effect)
+      effect = latent;
+  }
+  return effect;
+}
+
+static pln_effect op_effect(const pln_graph *g, const pln_node *n,
+                            uint32_t traits) {
+  if (traits & PLN_TRAIT_PURE)
+    return closures_effect(g, n);
+  return traits & PLN_TRAIT_RANDOM ? PLN_EFFECT_READS : PLN_EFFECT_UNKNOWN;
+}
+
+static pln_status infer_op_call(pln_builder *b, pln_node *n, pln_value *value) {
+  pln_graph *g = b->graph;
+  uint32_t k = n->results ? n->results : 1;
+  pln_type few[FEW_RESULTS] = {0}, *types = few;
+  if (k > FEW_RESULTS &&
+      !(types = pln_mem_zeroed(b->engine, k * sizeof *types)))
+    return pln_nomem(b->engine);
+  pln_infer call = {.engine = b->engine,
+                    .graph = g,
+                    .args = pln_operands(g, n),
+                    .n_args = n->count,
+                    .op = n->data,
+                    .attrs = n->attrs,
+                    .n_results = n->results,
+                    .results = types};
+  pln_status status = pln_infer_call(&call, b->lenient);
+  if (status == PLN_OK && n->results)
+    status = pln_type_make(b->engine, PLN_TYPE_TUPLE, 0, k, types, &n->type);
+  else
+    n->type = types[0];
+  *value = call.value;
+  if (types != few)
+    pln_mem_free(b->engine, types, k * sizeof *types);
+  return status;
+}
+
+/* A callee of function type says the result; its latent effect is the call's.
+ * A GlobalVar's is that of the module's function. */
+static void infer_apply(const pln_builder *b, pln_node *n) {
+  const pln_graph *g = b->graph;
+  const pln_node *callee = &g->nodes[g->operands[n->first]];
+  pln_effect effect = PLN_EFFECT_UNKNOWN;
+  if (callee->kind == PLN_CONSTRUCTOR)
+    effect = PLN_EFFECT_NONE;
+  if (callee->kind == PLN_FUNCTION || callee->kind == PLN_GLOBAL_VAR)
+    effect = (pln_effect)((callee->flags & PLN_NODE_LATENT) >>
+                          PLN_NODE_LATENT_SHIFT);
+  n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
+  uint32_t parts = pln_type_n_parts(b->engine, callee->type);
+  if (pln_type_kind_of(b->engine, callee->type) == PLN_TYPE_FUNC)
+    n->type = pln_type_part(b->engine, callee->type, parts - 1);
+}
+
+static pln_status infer_call(pln_builder *b, pln_node *n, pln_value *value) {
+  if (!n->data) {
+    infer_apply(b, n);
+    return PLN_OK;
+  }
+  uint32_t traits = pln_op_row(b->engine, n->data)->traits;
+  pln_effect effect = op_effect(b->graph, n, traits);
+  n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
+  return infer_op_call(b, n, value);
+}
+
+/* ------------------------------------------------------------ other kinds */
+
+static pln_status infer_constant(pln_builder *b, pln_node *n,
+                                 pln_value *value) {
+  const pln_tensor *t = b->graph->tensors[n->data];
+  PLN_TRY(pln_type_tensor(b->engine, (pln_dtype)t->dtype, (int32_t)t->rank,
+                          t->dims, &n->type));
+  if (t->rank > 1 || t->count > MAX_VALUE || t->external)
+    return PLN_OK;
+  if (t->dtype != PLN_INT64 && t->dtype != PLN_INT32 && t->dtype != PLN_BOOL)
+    return PLN_OK;
+  pln_dim elements[MAX_VALUE];
+  for (size_t i = 0; i < t->count; i++)
+    if (!pln_tensor_int(t, i, &elements[i]) || !PLN_DIM_IS_CONST(elements[i]))
+      return PLN_OK;
+  return pln_value_make(b->engine, t->rank, (uint32_t)t->count, elements,
+                        value);
+}
+
+static pln_status infer_tuple(pln_builder *b, pln_node *n) {
+  const pln_graph *g = b->graph;
+  pln_type few[FEW_RESULTS], *types = few;
+  size_t size = n->count * sizeof *types;
+  if (n->count > FEW_RESULTS && !(types = pln_mem_new(b->engine, size)))
+    return pln_nomem(b->engine);
+  for (uint32_t i = 0; i < n->count; i++)
+    types[i] = g->nodes[g->operands[n->first + i]].type;
+  pln_status status =
+      pln_type_make(b->engine, PLN_TYPE_TUPLE, 0, n->count, types, &n->type);
+  if (types != few)
+    pln_mem_free(b->engine, types, size);
+  return status;
+}
+
+static pln_status infer_get(pln_builder *b, pln_node *n) {
+  pln_type tuple = b->graph->nodes[b->graph->operands[n->first]].type;
+  if (!tuple)
+    return PLN_OK;
+  if (pln_type_kind_of(b->engine, tuple) != PLN_TYPE_TUPLE)
+    return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
+                          "field %u is taken from what is no tuple", n->data);
+  uint32_t fields = pln_type_n_parts(b->engine, tuple);
+  if (n->data >= fields)
+    return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
+                          "field %u of a tuple of %u fields", n->data, fields);
+  n->type = pln_type_part(b->engine, tuple, n->data);
+  return PLN_OK;
+}
+
+static pln_type result_type(const pln_graph *g, pln_scope scope) {
+  pln_ref result = g->scopes[scope].result;
+  return result == PLN_NONE ? 0 : g->nodes[result].type;
+}
+
+/* Parameters follow the owner of a free Function as operands; of a scoped one
+ * they are the scope's first nodes. */
+static pln_status infer_function(pln_builder *b, pln_node *n, pln_type ret) {
+  const pln_graph *g = b->graph;
+  const pln_scope_row *row = &g->scopes[n->data];
+  uint32_t k = row->n_params;
+  pln_type few[FEW_RESULTS + 1], *types = few;
+  size_t size = (k + 1) * sizeof *types;
+  if (k > FEW_RESULTS && !(types = pln_mem_new(b->engine, size)))
+    return pln_nomem(b->engine);
+  for (uint32_t i = 0; i < k; i++)
+    types[i] =
+        g->nodes[n->count ? g->operands[n->first + i] : row->begin + i].type;
+  types[k] = ret ? ret : result_type(g, n->data);
+  pln_status status =
+      pln_type_make(b->engine, PLN_TYPE_FUNC, 0, k + 1, types, &n->type);
+  if (types != few)
+    pln_mem_free(b->engine, types, size);
+  return status;
+}
+
+static pln_status infer_if(pln_builder *b, pln_node *n) {
+  const pln_graph *g = b->graph;
+  pln_scope other = g->scopes[n->data].next;
+  bool conflict;
+  PLN_TRY(pln_type_join(b->engine, result_type(g, n->data),
+                        result_type(g, other), &n->type, &conflict));
+  if (!conflict || b->lenient)
+    return PLN_OK;
+  return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
+                        "the branches of an If have different types");
+}
+
+static pln_status infer_ref(pln_builder *b, pln_node *n) {
+  pln_type type = b->graph->nodes[b->graph->operands[n->first]].type;
+  if (n->kind == PLN_REF_CREATE)
+    return pln_type_make(b->engine, PLN_TYPE_REF, 0, 1, &type, &n->type);
+  if (type && pln_type_kind_of(b->engine, type) != PLN_TYPE_REF)
+    return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
+                          "%s of what is no reference",
+                          pln_kind_name((pln_kind)n->kind));
+  if (n->kind == PLN_REF_WRITE)
+    return pln_type_make(b->engine, PLN_TYPE_TUPLE, 0, 0, NULL, &n->type);
+  n->type = type ? pln_type_part(b->engine, type, 0) : 0;
+  return PLN_OK;
+}
+
+static pln_effect scopes_effect(const pln_builder *b, const pln_node *n) {
+  uint8_t effect = PLN_EFFECT_NONE;
+  for (pln_scope s = n->data; s != PLN_NONE; s = b->graph->scopes[s].next)
+    if (b->effects[s] > effect)
+      effect = b->effects[s];
+  return (pln_effect)effect;
+}
+
+static void set_own_effect(pln_node *n, pln_effect effect) {
+  n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
+}
+
+static pln_status infer_kind(pln_builder *b, pln_node *n, pln_value *value) {
+  const pln_graph *g = b->graph;
+  switch ((pln_kind)n->kind) {
+  case PLN_VAR:
+  case PLN_ABSENT:
+  case PLN_GLOBAL_VAR:
+  case PLN_OP:
+  case PLN_CONSTRUCTOR:
+  case PLN_LET:
+  case PLN_N_KINDS: return PLN_OK;
+  case PLN_CONSTANT: return infer_constant(b, n, value);
+  case PLN_TUPLE: return infer_tuple(b, n);
+  case PLN_TUPLE_GET_ITEM: return infer_get(b, n);
+  case PLN_CALL: return infer_call(b, n, value);
+  case PLN_FUNCTION:
+    n->flags = (uint8_t)((n->flags & ~PLN_NODE_LATENT) |
+                         (scopes_effect(b, n) << PLN_NODE_LATENT_SHIFT));
+    return infer_function(b, n, n->type);
+  case PLN_LET_BLOCK:
+    set_own_effect(n, scopes_effect(b, n));
+    n->type = result_type(g, n->data);
+    return PLN_OK;
+  case PLN_IF: set_own_effect(n, scopes_effect(b, n)); return infer_if(b, n);
+  case PLN_MATCH:
+    set_own_effect(n, scopes_effect(b, n));
+    n->type = result_type(g, n->data);
+    return PLN_OK;
+  case PLN_REF_CREATE:
+  case PLN_REF_WRITE:
+    set_own_effect(n, PLN_EFFECT_WRITES);
+    return infer_ref(b, n);
+  case PLN_REF_READ:
+    set_own_effect(n, PLN_EFFECT_READS);
+    return infer_ref(b, n);
+  case PLN_PRIM_ADD:
+    n->type = g->nodes[g->operands[n->first]].type;
+    return PLN_OK;
+  case PLN_FOR:
+    set_own_effect(n, PLN_EFFECT_WRITES);
+    return pln_type_make(b->engine, PLN_TYPE_TUPLE, 0, 0, NULL, &n->type);
+  }
+  return PLN_OK;
+}
+
+pln_status pln_builder_infer(pln_builder *b, pln_ref node) {
+  pln_node n = b->graph->nodes[node];
+  pln_value value = 0;
+  size_t mark = pln_diag_count(b->engine);
+  pln_status status = infer_kind(b, &n, &value);
+  if (status != PLN_OK && status != PLN_ERR_NOMEM && b->lenient) {
+    pln_diag_demote(b->engine, mark);
+    status = PLN_OK;
+  }
+  if (status != PLN_OK)
+    return status;
+  b->graph->nodes[node] = n;
+  b->graph->values[node] = value;
+  pln_scope home = b->home[node];
+  uint8_t effect = n.flags & PLN_NODE_EFFECT;
+  if (home != PLN_NONE && effect > b->effects[home])
+    b->effects[home] = effect;
+  return PLN_OK;
+}

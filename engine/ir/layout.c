@@ -1,0 +1,360 @@
+/* layout.c: seals what a builder holds: gives each live node its place in one
+ * array, each scope its interval, and drops the rest.
+ *
+ * Called by pln_builder_seal. Every step is a loop over nodes; the sequence is
+ * that of appending (here) or the order of evaluation (layout_free.c). */
+
+#include "ir/layout.h"
+
+/* ------------------------------------------------------------------- tables */
+
+static void *table(pln_engine *e, size_t count, size_t item, bool *failed) {
+  void *block = pln_mem_zeroed(e, (count + 1) * item);
+  if (!block)
+    *failed = true;
+  return block;
+}
+
+pln_status pln_layout_begin(pln_layout *l, const pln_graph *from,
+                            pln_ref root) {
+  bool failed = false;
+  pln_engine *e = from->engine;
+  uint32_t n = from->n_nodes, k = from->n_scopes;
+  *l = (pln_layout){.engine = e, .from = from, .root = root};
+  l->order = table(e, n, sizeof *l->order, &failed);
+  l->home = table(e, n, sizeof *l->home, &failed);
+  l->at = table(e, n, sizeof *l->at, &failed);
+  l->result = table(e, k, sizeof *l->result, &failed);
+  l->size = table(e, k, sizeof *l->size, &failed);
+  l->begin = table(e, k, sizeof *l->begin, &failed);
+  l->cursor = table(e, k, sizeof *l->cursor, &failed);
+  l->row = table(e, k, sizeof *l->row, &failed);
+  l->found = table(e, k, sizeof *l->found, &failed);
+  return failed ? pln_nomem(e) : PLN_OK;
+}
+
+void pln_layout_end(pln_layout *l) {
+  size_t n = l->from->n_nodes + (size_t)1, k = l->from->n_scopes + (size_t)1;
+  pln_engine *e = l->engine;
+  pln_mem_free(e, l->order, n * sizeof *l->order);
+  pln_mem_free(e, l->home, n * sizeof *l->home);
+  pln_mem_free(e, l->at, n * sizeof *l->at);
+  pln_mem_free(e, l->result, k * sizeof *l->result);
+  pln_mem_free(e, l->size, k * sizeof *l->size);
+  pln_mem_free(e, l->begin, k * sizeof *l->begin);
+  pln_mem_free(e, l->cursor, k * sizeof *l->cursor);
+  pln_mem_free(e, l->row, k * sizeof *l->row);
+  pln_mem_free(e, l->found, k * sizeof *l->found);
+}
+
+/* ------------------------------------------------------------------ placing */
+
+static bool owns(const pln_node *n) {
+  return pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE;
+}
+
+/* Scopes come before their owner in the sequence, so one pass sums them up. */
+static void measure(pln_layout *l) {
+  const pln_graph *g = l->from;
+  for (uint32_t i = 0; i < l->n; i++) {
+    const pln_node *n = &g->nodes[l->order[i]];
+    uint32_t size = 1;
+    if (owns(n))
+      for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
+        size += l->size[s];
+    l->size[l->home[l->order[i]]] += size;
+  }
+}
+
+/* The owner stands at `end`; its scopes fill the places before it. */
+static pln_ref place_scopes(pln_layout *l, const pln_node *n, pln_ref end) {
+  const pln_graph *g = l->from;
+  pln_ref at = end;
+  for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
+    at -= l->size[s];
+  pln_ref first = at;
+  for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next) {
+    l->begin[s] = at;
+    at += l->size[s];
+    l->cursor[s] = at;
+    l->found[l->n_found++] = s;
+  }
+  return first;
+}
+
+static void place_nodes(pln_layout *l) {
+  const pln_graph *g = l->from;
+  l->cursor[0] = l->size[0];
+  l->found[l->n_found++] = 0;
+  for (uint32_t i = l->n; i-- > 0;) {
+    pln_ref ref = l->order[i];
+    const pln_node *n = &g->nodes[ref];
+    pln_scope s = l->home[ref];
+    l->at[ref] = --l->cursor[s];
+    if (owns(n))
+      l->cursor[s] = place_scopes(l, n, l->cursor[s]);
+  }
+}
+
+/* Rows stand in order of begin, outer before inner: a counting sort that keeps
+ * the order of discovery among equals. */
+static pln_status number_rows(pln_layout *l) {
+  size_t size = ((size_t)l->n + 2) * sizeof(uint32_t);
+  uint32_t *start = pln_mem_zeroed(l->engine, size);
+  if (!start)
+    return pln_nomem(l->engine);
+  for (uint32_t i = 0; i < l->n_found; i++)
+    start[l->begin[l->found[i]] + 1]++;
+  for (uint32_t i = 0; i <= l->n; i++)
+    start[i + 1] += start[i];
+  for (uint32_t i = 0; i < l->n_found; i++)
+    l->row[l->found[i]] = start[l->begin[l->found[i]]]++;
+  pln_mem_free(l->engine, start, size);
+  return PLN_OK;
+}
+
+pln_status pln_layout_place(pln_layout *l) {
+  memset(l->at, 0xff, ((size_t)l->from->n_nodes + 1) * sizeof *l->at);
+  memset(l->row, 0xff, ((size_t)l->from->n_scopes + 1) * sizeof *l->row);
+  measure(l);
+  place_nodes(l);
+  return number_rows(l);
+}
+
+/* ----------------------------------------------------------------- emission */
+
+static pln_status make_room(const pln_layout *l, size_t operands,
+                            pln_graph *g) {
+  pln_engine *e = l->engine;
+  PLN_TRY(pln_mem_grow(e, (void **)&g->nodes, &g->cap_nodes, l->n,
+                       sizeof *g->nodes));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->values, &g->cap_values, l->n,
+                       sizeof *g->values));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->origin, &g->cap_origin, l->n,
+                       sizeof *g->origin));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->operands, &g->cap_operands, operands,
+                       sizeof *g->operands));
+  return pln_mem_grow(e, (void **)&g->scopes, &g->cap_scopes, l->n_found,
+                      sizeof *g->scopes);
+}
+
+/* Parameters of a free Function are its operands until now. */
+static uint32_t operands_kept(const pln_node *n) {
+  return n->kind == PLN_FUNCTION ? 0 : n->count;
+}
+
+static pln_status emit_node(const pln_layout *l, pln_ref ref, pln_ref at,
+                            pln_graph *g) {
+  const pln_graph *from = l->from;
+  pln_node n = from->nodes[ref];
+  const pln_ref *operands = pln_operands(from, &n);
+  n.first = g->n_operands;
+  n.count = operands_kept(&n);
+  n.flags &= (uint8_t)~PLN_NODE_DROPPED;
+  for (uint32_t i = 0; i < n.count; i++)
+    g->operands[g->n_operands++] = l->at[operands[i]];
+  if (n.kind == PLN_CONSTANT)
+    PLN_TRY(pln_graph_add_tensor(g, from->tensors[n.data], &n.data));
+  if (owns(&n))
+    n.data = l->row[n.data];
+  g->nodes[at] = n;
+  g->values[at] = from->values[ref];
+  g->origin[at] = from->origin[ref];
+  return PLN_OK;
+}
+
+/* Whatever was appended, the node at each place is found by inverting `at`. */
+static pln_status emit_nodes(const pln_layout *l, pln_graph *g) {
+  size_t size = ((size_t)l->n + 1) * sizeof(pln_ref);
+  pln_ref *source = pln_mem_new(l->engine, size);
+  if (!source)
+    return pln_nomem(l->engine);
+  for (uint32_t i = 0; i < l->n; i++)
+    source[l->at[l->order[i]]] = l->order[i];
+  pln_status status = PLN_OK;
+  for (uint32_t at = 0; at < l->n && status == PLN_OK; at++)
+    status = emit_node(l, source[at], at, g);
+  g->n_nodes = l->n;
+  pln_mem_free(l->engine, source, size);
+  return status;
+}
+
+static void emit_scope(const pln_layout *l, pln_scope s, pln_ref owner,
+                       pln_scope parent, pln_graph *g) {
+  const pln_scope_row *old = &l->from->scopes[s];
+  pln_scope_row *row = &g->scopes[l->row[s]];
+  *row = *old;
+  row->begin = l->begin[s];
+  row->end = l->begin[s] + l->size[s];
+  row->owner = owner;
+  row->parent = parent;
+  row->next = old->next == PLN_NONE ? PLN_NONE : l->row[old->next];
+  row->result = l->at[l->result[s]];
+  for (uint32_t i = 0; i < row->n_params; i++)
+    g->nodes[row->begin + i].flags |= PLN_NODE_PARAM;
+}
+
+static void emit_scopes(const pln_layout *l, pln_graph *g) {
+  const pln_graph *from = l->from;
+  emit_scope(l, 0, PLN_NONE, PLN_NONE, g);
+  g->n_scopes = l->n_found;
+  for (uint32_t i = 0; i < l->n; i++) {
+    pln_ref ref = l->order[i];
+    if (!owns(&from->nodes[ref]))
+      continue;
+    pln_scope parent = l->row[l->home[ref]];
+    for (pln_scope s = from->nodes[ref].data; s != PLN_NONE;
+         s = from->scopes[s].next)
+      emit_scope(l, s, l->at[ref], parent, g);
+  }
+}
+
+/* The effect of an owner is what is left in its scopes. */
+static void set_effect(pln_graph *g, pln_node *n, const uint8_t *inside) {
+  uint8_t effect = 0;
+  for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
+    if (inside[s] > effect)
+      effect = inside[s];
+  if (n->kind == PLN_FUNCTION)
+    n->flags = (uint8_t)((n->flags & ~PLN_NODE_LATENT) |
+                         (effect << PLN_NODE_LATENT_SHIFT));
+  else if (n->kind != PLN_FOR)
+    n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
+}
+
+static pln_status summarise_effects(const pln_layout *l, pln_graph *g) {
+  uint8_t *inside = pln_mem_zeroed(l->engine, g->n_scopes);
+  if (!inside)
+    return pln_nomem(l->engine);
+  for (uint32_t i = 0; i < l->n; i++) {
+    pln_node *n = &g->nodes[l->at[l->order[i]]];
+    if (owns(n))
+      set_effect(g, n, inside);
+    uint8_t *home = &inside[l->row[l->home[l->order[i]]]];
+    if ((n->flags & PLN_NODE_EFFECT) > *home)
+      *home = n->flags & PLN_NODE_EFFECT;
+  }
+  pln_mem_free(l->engine, inside, g->n_scopes);
+  return PLN_OK;
+}
+
+static pln_status fill(const pln_layout *l, pln_graph *g) {
+  size_t operands = 0;
+  for (uint32_t i = 0; i < l->n; i++)
+    operands += operands_kept(&l->from->nodes[l->order[i]]);
+  PLN_TRY(make_room(l, operands, g));
+  PLN_TRY(emit_nodes(l, g));
+  emit_scopes(l, g);
+  PLN_TRY(summarise_effects(l, g));
+  if (l->from->origins)
+    g->origins = pln_origins_retain(l->from->origins);
+  g->root = l->at[l->root];
+  g->sealed = true;
+  return PLN_OK;
+}
+
+pln_status pln_layout_emit(const pln_layout *l, pln_graph **out) {
+  pln_graph *g;
+  PLN_TRY(pln_graph_new(l->engine, &g));
+  pln_status status = fill(l, g);
+  if (status != PLN_OK) {
+    pln_graph_release(g);
+    return status;
+  }
+  *out = g;
+  return PLN_OK;
+}
+
+/* ---------------------------------------------------------- scoped building */
+
+static bool scheduled(const pln_node *n) {
+  return (n->flags & (PLN_NODE_KEEP | PLN_NODE_EFFECT | PLN_NODE_PARAM)) ||
+         n->kind == PLN_LET || n->kind == PLN_FOR;
+}
+
+/* One sweep from users to operands: owners stand after their scopes, so a scope
+ * is known to be live before its nodes are looked at. Marks in l->at. */
+static void mark_live(const pln_builder *b, pln_layout *l, uint8_t *scopes) {
+  const pln_graph *g = b->graph;
+  scopes[0] = 1;
+  l->at[l->root] = 1;
+  for (pln_ref ref = g->n_nodes; ref-- > 0;) {
+    const pln_node *n = &g->nodes[ref];
+    if (!l->at[ref] && !(scopes[b->home[ref]] && scheduled(n) &&
+                         !(n->flags & PLN_NODE_DROPPED)))
+      continue;
+    l->at[ref] = 1;
+    for (uint32_t i = 0; i < n->count; i++)
+      l->at[g->operands[n->first + i]] = 1;
+    if (!owns(n))
+      continue;
+    for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next) {
+      scopes[s] = 1;
+      l->at[g->scopes[s].result] = 1;
+    }
+  }
+}
+
+static pln_status list_live(const pln_builder *b, pln_layout *l) {
+  const pln_graph *g = b->graph;
+  uint8_t *scopes = pln_mem_zeroed(l->engine, g->n_scopes);
+  if (!scopes)
+    return pln_nomem(l->engine);
+  mark_live(b, l, scopes);
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (l->at[ref])
+      l->order[l->n++] = ref;
+  pln_mem_free(l->engine, scopes, g->n_scopes);
+  memcpy(l->home, b->home, g->n_nodes * sizeof *l->home);
+  for (pln_scope s = 0; s < g->n_scopes; s++)
+    l->result[s] = g->scopes[s].result;
+  l->result[0] = l->root;
+  return PLN_OK;
+}
+
+/* Nothing was dropped and nothing moves: the arrays are already the sealed
+ * ones. */
+static bool is_laid_out(const pln_layout *l) {
+  if (l->n != l->from->n_nodes || l->n_found != l->from->n_scopes)
+    return false;
+  for (uint32_t i = 0; i < l->n; i++)
+    if (l->at[i] != i)
+      return false;
+  for (uint32_t i = 0; i < l->n_found; i++)
+    if (l->row[i] != i)
+      return false;
+  return true;
+}
+
+static void adopt(pln_builder *b, const pln_layout *l, pln_graph **out) {
+  pln_graph *g = b->graph;
+  emit_scopes(l, g);
+  g->root = l->root;
+  g->sealed = true;
+  b->graph = NULL;
+  *out = g;
+}
+
+pln_status pln_layout_scoped(pln_builder *b, pln_ref root, pln_graph **out) {
+  if (b->n_open > 1)
+    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                          "%u scopes are still open", b->n_open - 1);
+  pln_layout l;
+  pln_status status = pln_layout_begin(&l, b->graph, root);
+  if (status == PLN_OK)
+    status = list_live(b, &l);
+  if (status == PLN_OK)
+    status = pln_layout_place(&l);
+  if (status == PLN_OK && !is_laid_out(&l))
+    status = pln_layout_emit(&l, out);
+  else if (status == PLN_OK) {
+    pln_graph *g = b->graph; /* pln_layout_end still reads its sizes */
+    adopt(b, &l, out);
+    b->graph = g;
+  }
+  bool adopted = status == PLN_OK && *out == b->graph;
+  pln_layout_end(&l);
+  if (adopted)
+    b->graph = NULL;
+  return status;
+}

@@ -1,0 +1,38 @@
+/* layout.h: what the two ways to lay a builder out have in common: a list of
+ * nodes in sequence, and the scope of each. */
+
+#ifndef PLN_LAYOUT_H
+#define PLN_LAYOUT_H
+
+#include "ir/graph.h"
+
+typedef struct pln_layout {
+  pln_engine *engine;
+  const pln_graph *from; /* the builder's graph */
+  uint32_t n;            /* nodes to lay out, */
+  pln_ref *order;        /*   in sequence: operands and scopes first */
+  pln_scope *home;       /* a node of `from`: its scope */
+  pln_ref *at;           /* a node of `from`: its place, or PLN_NONE */
+  pln_ref *result;       /* a scope of `from`: its result */
+  pln_ref root;
+  /* Filled by pln_layout_place, a scope of `from` each. */
+  uint32_t *size; /* nodes inside, nested ones included */
+  pln_ref *begin;
+  pln_ref *cursor;
+  pln_scope *row;   /* its row in the sealed graph */
+  pln_scope *found; /* scopes in order of discovery, outer before inner */
+  uint32_t n_found;
+} pln_layout;
+
+/* Allocates the tables for `from`; `order`, `home` and `result` are then to be
+ * filled. pln_layout_end frees them, also after a failure. */
+pln_status pln_layout_begin(pln_layout *layout, const pln_graph *from,
+                            pln_ref root) PLN_CHECKED;
+void pln_layout_end(pln_layout *layout);
+/* Gives each node its place and each scope its interval and row. */
+pln_status pln_layout_place(pln_layout *layout) PLN_CHECKED;
+/* Writes the sealed graph. */
+pln_status pln_layout_emit(const pln_layout *layout,
+                           pln_graph **out) PLN_CHECKED;
+
+#endif

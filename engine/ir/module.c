@@ -1,0 +1,283 @@
+/* module.c: the ordered map from global names to functions.
+ *
+ * Modules never change once a loader has handed them out; copies share all
+ * functions. What holds: rows stand in order of insertion; a function's graph
+ * has a Function as root. */
+
+#include "ir/module.h"
+
+pln_status pln_module_new(pln_engine *engine, pln_module **out) {
+  pln_module *m = pln_mem_zeroed(engine, sizeof *m);
+  if (!m)
+    return pln_nomem(engine);
+  m->engine = engine;
+  m->refs = 1;
+  pln_status status = pln_idmap_new(engine, &m->by_name);
+  if (status != PLN_OK) {
+    pln_module_release(m);
+    return status;
+  }
+  *out = m;
+  return PLN_OK;
+}
+
+pln_module *pln_module_retain(const pln_module *module) {
+  pln_module *shared = (pln_module *)(uintptr_t)module;
+  shared->refs++;
+  return shared;
+}
+
+void pln_module_release(pln_module *m) {
+  if (!m || --m->refs > 0)
+    return;
+  pln_engine *e = m->engine;
+  for (uint32_t i = 0; i < m->count; i++)
+    pln_graph_release(m->rows[i].function);
+  pln_mem_free(e, m->rows, m->capacity * sizeof *m->rows);
+  pln_idmap_free(m->by_name);
+  if (m->source)
+    pln_file_release(m->source);
+  pln_mem_free(e, m, sizeof *m);
+}
+
+pln_engine *pln_module_engine(const pln_module *module) {
+  return module->engine;
+}
+
+uint32_t pln_module_count(const pln_module *module) {
+  return module->count;
+}
+
+pln_symbol pln_module_name(const pln_module *module, uint32_t index) {
+  return module->rows[index].name;
+}
+
+pln_graph *pln_module_function(const pln_module *module, uint32_t index) {
+  return module->rows[index].function;
+}
+
+uint32_t pln_module_find(const pln_module *module, pln_symbol name) {
+  uint32_t found = pln_idmap_get(module->by_name, name);
+  return found ? found - 1 : PLN_NONE;
+}
+
+pln_attrs pln_module_attrs(const pln_module *module) {
+  return module->attrs;
+}
+
+void pln_module_set_source(pln_module *module, pln_file *source,
+                           pln_symbol directory) {
+  if (module->source)
+    pln_file_release(module->source);
+  module->source = source ? pln_file_retain(source) : NULL;
+  module->directory = directory;
+}
+
+/* ------------------------------------------------------------------ changes */
+
+static pln_status check_function(const pln_module *m, pln_symbol name,
+                                 const pln_graph *f) {
+  if (f->engine == m->engine && f->sealed &&
+      f->nodes[f->root].kind == PLN_FUNCTION)
+    return PLN_OK;
+  return pln_diag_error(m->engine, PLN_ERR_ARGUMENT, NULL,
+                        "'%s' is given what is no sealed function of this "
+                        "engine",
+                        pln_symbol_text(m->engine, name).data);
+}
+
+pln_status pln_module_set(pln_module *m, pln_symbol name,
+                          const pln_graph *function) {
+  PLN_TRY(check_function(m, name, function));
+  uint32_t i = pln_module_find(m, name);
+  if (i != PLN_NONE) {
+    pln_graph *old = m->rows[i].function;
+    m->rows[i].function = pln_graph_retain(function);
+    pln_graph_release(old);
+    return PLN_OK;
+  }
+  PLN_TRY(pln_mem_grow(m->engine, (void **)&m->rows, &m->capacity,
+                       (size_t)m->count + 1, sizeof *m->rows));
+  PLN_TRY(pln_idmap_set(m->by_name, name, m->count + 1));
+  m->rows[m->count++] =
+      (pln_module_row){.name = name, .function = pln_graph_retain(function)};
+  return PLN_OK;
+}
+
+static pln_status copy_rows(const pln_module *from, pln_symbol except,
+                            pln_module *to) {
+  to->attrs = from->attrs;
+  pln_module_set_source(to, from->source, from->directory);
+  for (uint32_t i = 0; i < from->count; i++)
+    if (from->rows[i].name != except)
+      PLN_TRY(pln_module_set(to, from->rows[i].name, from->rows[i].function));
+  return PLN_OK;
+}
+
+static pln_status copy_without(const pln_module *module, pln_symbol except,
+                               pln_module **out) {
+  pln_module *copy;
+  PLN_TRY(pln_module_new(module->engine, &copy));
+  pln_status status = copy_rows(module, except, copy);
+  if (status != PLN_OK) {
+    pln_module_release(copy);
+    return status;
+  }
+  *out = copy;
+  return PLN_OK;
+}
+
+pln_status pln_module_copy(const pln_module *module, pln_module **out) {
+  return copy_without(module, 0, out);
+}
+
+pln_status pln_module_without(const pln_module *module, pln_symbol name,
+                              pln_module **out) {
+  if (pln_module_find(module, name) == PLN_NONE) {
+    *out = pln_module_retain(module);
+    return PLN_OK;
+  }
+  return copy_without(module, name, out);
+}
+
+pln_status pln_module_with_attrs(const pln_module *module, pln_attrs attrs,
+                                 pln_module **out) {
+  if (attrs == module->attrs) {
+    *out = pln_module_retain(module);
+    return PLN_OK;
+  }
+  PLN_TRY(pln_module_copy(module, out));
+  (*out)->attrs = attrs;
+  return PLN_OK;
+}
+
+/* --------------------------------------- callers of a function that changed */
+
+static pln_type signature(const pln_graph *f) {
+  return f->nodes[f->root].type;
+}
+
+static pln_status retype_var(void *ud, pln_rewrite *rw, pln_ref old,
+                             pln_ref *node) {
+  const pln_module *m = ud;
+  const pln_graph *g = pln_rewrite_graph(rw);
+  (void)old;
+  if (*node == PLN_NONE || pln_node_kind(g, *node) != PLN_GLOBAL_VAR)
+    return PLN_OK;
+  pln_symbol name = pln_node_symbol(g, *node);
+  uint32_t i = pln_module_find(m, name);
+  if (i == PLN_NONE || signature(m->rows[i].function) == g->nodes[*node].type)
+    return PLN_OK;
+  pln_builder *b = pln_rewrite_builder(rw);
+  if (!b)
+    return PLN_ERR_NOMEM;
+  pln_builder_module(b, m);
+  return pln_build_global_var(b, name, 0, node);
+}
+
+/* A signature may change in turn; each round settles one level of callers, and
+ * there are at most as many levels as functions. */
+static pln_status retype_callers(pln_module *m) {
+  pln_mutator mutator = {.ud = m, .visit = retype_var};
+  bool again = true;
+  for (uint32_t round = 0; again && round < m->count; round++) {
+    again = false;
+    for (uint32_t i = 0; i < m->count; i++) {
+      pln_graph *old = m->rows[i].function, *f;
+      PLN_TRY(pln_graph_rewrite(old, &mutator, &f));
+      again = again || signature(f) != signature(old);
+      m->rows[i].function = f;
+      pln_graph_release(old);
+    }
+  }
+  return PLN_OK;
+}
+
+pln_status pln_module_with(const pln_module *module, pln_symbol name,
+                           const pln_graph *function, pln_module **out) {
+  uint32_t i = pln_module_find(module, name);
+  if (i != PLN_NONE && module->rows[i].function == function) {
+    *out = pln_module_retain(module);
+    return PLN_OK;
+  }
+  pln_module *copy;
+  PLN_TRY(pln_module_copy(module, &copy));
+  pln_status status = pln_module_set(copy, name, function);
+  bool changed = i != PLN_NONE &&
+                 signature(module->rows[i].function) != signature(function);
+  if (status == PLN_OK && changed && copy->count > 1)
+    status = retype_callers(copy);
+  if (status != PLN_OK) {
+    pln_module_release(copy);
+    return status;
+  }
+  *out = copy;
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- checks */
+
+static pln_status check_globals(const pln_module *m, const pln_graph *g) {
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    const pln_node *n = &g->nodes[ref];
+    if (n->kind != PLN_GLOBAL_VAR)
+      continue;
+    uint32_t i = pln_module_find(m, n->data);
+    const char *name = pln_symbol_text(m->engine, n->data).data;
+    if (i == PLN_NONE)
+      return pln_diag_error(m->engine, PLN_ERR_INVALID, NULL,
+                            "invalid IR at node %u: the module has no function "
+                            "'@%s'",
+                            ref, name);
+    if (n->type && n->type != signature(m->rows[i].function))
+      return pln_diag_error(m->engine, PLN_ERR_INVALID, NULL,
+                            "invalid IR at node %u: '@%s' has another type in "
+                            "the module",
+                            ref, name);
+  }
+  return PLN_OK;
+}
+
+pln_status pln_module_verify(const pln_module *module) {
+  for (uint32_t i = 0; i < module->count; i++) {
+    PLN_TRY(pln_graph_verify(module->rows[i].function));
+    PLN_TRY(check_globals(module, module->rows[i].function));
+  }
+  return PLN_OK;
+}
+
+pln_status pln_module_equal(const pln_module *a, const pln_module *b,
+                            bool *out) {
+  *out = a == b;
+  if (a == b)
+    return PLN_OK;
+  if (a->count != b->count || a->engine != b->engine || a->attrs != b->attrs)
+    return PLN_OK;
+  for (uint32_t i = 0; i < a->count; i++) {
+    uint32_t k = pln_module_find(b, a->rows[i].name);
+    if (k == PLN_NONE)
+      return PLN_OK;
+    const pln_graph *f = a->rows[i].function, *g = b->rows[k].function;
+    bool same = f == g;
+    if (!same)
+      PLN_TRY(pln_graph_equal(f, f->root, g, g->root, false, &same));
+    if (!same)
+      return PLN_OK;
+  }
+  *out = true;
+  return PLN_OK;
+}
+
+/* The sum over rows does not depend on their order. */
+pln_status pln_module_hash(const pln_module *module, uint64_t *out) {
+  uint64_t sum = module->count;
+  for (uint32_t i = 0; i < module->count; i++) {
+    const pln_graph *f = module->rows[i].function;
+    pln_slice name = pln_symbol_text(module->engine, module->rows[i].name);
+    uint64_t hash;
+    PLN_TRY(pln_graph_hash(f, f->root, false, &hash));
+    sum += pln_hash_mix(hash, pln_hash_bytes(name.data, name.size, 0));
+  }
+  *out = sum;
+  return PLN_OK;
+}

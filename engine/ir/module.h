@@ -1,0 +1,34 @@
+/* module.h: what modules are made of. */
+
+#ifndef PLN_MODULE_H
+#define PLN_MODULE_H
+
+#include "ir/graph.h"
+
+typedef struct pln_module_row {
+  pln_symbol name;
+  pln_graph *function; /* retained */
+} pln_module_row;
+
+struct pln_module {
+  pln_engine *engine;
+  uint32_t refs;
+  uint32_t count, capacity;
+  pln_module_row *rows;
+  pln_idmap *by_name; /* symbol -> index + 1 */
+  pln_attrs attrs;
+  /* The file it was imported from, retained, or NULL: an exporter takes from
+   * it what the IR does not hold. */
+  pln_file *source;
+  pln_symbol directory; /* of that file: external data is confined to it */
+};
+
+/* A changed copy that a loader fills before anybody else sees it. */
+pln_status pln_module_copy(const pln_module *module,
+                           pln_module **out) PLN_CHECKED;
+pln_status pln_module_set(pln_module *module, pln_symbol name,
+                          const pln_graph *function) PLN_CHECKED;
+void pln_module_set_source(pln_module *module, pln_file *source,
+                           pln_symbol directory);
+
+#endif

@@ -1,0 +1,128 @@
+/* op_info.c: the engine's table of operators.
+ *
+ * Rows 1 .. n are the static ones of op/ops.def; operators that only a file
+ * knows follow as opaque rows. Rows never move and never go. */
+
+#include "ir/op_info.h"
+
+struct pln_op_table {
+  const pln_op_info *rows;
+  uint32_t n_rows;
+  uint32_t n_opaque, cap_opaque;
+  pln_op_info **opaque; /* in the arena, as are their names */
+  pln_arena arena;
+  pln_idmap *by_name; /* symbol -> operator */
+};
+
+/* What a call has that calls no operator. */
+static const pln_op_info no_op = {
+    .name = "", .max_args = -1, .traits = PLN_TRAIT_OPAQUE, .doc = ""};
+
+static const char opaque_doc[] =
+    "An operator that nothing is known of; kept as it came.";
+
+/* -------------------------------------------------------------- life cycle */
+
+static pln_status name_row(pln_engine *engine, pln_slice name, pln_op op) {
+  pln_symbol symbol;
+  PLN_TRY(pln_symbol_intern(engine, name, &symbol));
+  return pln_idmap_set(engine->ops->by_name, symbol, op);
+}
+
+pln_status pln_ops_install(pln_engine *engine, const pln_op_info *rows,
+                           uint32_t n) {
+  struct pln_op_table *table = pln_mem_zeroed(engine, sizeof *table);
+  if (!table)
+    return pln_nomem(engine);
+  engine->ops = table;
+  table->rows = rows;
+  table->n_rows = n;
+  pln_arena_init(&table->arena, engine);
+  pln_status status = pln_idmap_new(engine, &table->by_name);
+  for (uint32_t i = 0; i < n && status == PLN_OK; i++)
+    status = name_row(engine, pln_text(rows[i].name), i + 1);
+  if (status != PLN_OK)
+    pln_ops_free(engine);
+  return status;
+}
+
+void pln_ops_free(pln_engine *engine) {
+  struct pln_op_table *table = engine->ops;
+  if (!table)
+    return;
+  if (table->by_name)
+    pln_idmap_free(table->by_name);
+  pln_mem_free(engine, table->opaque,
+               table->cap_opaque * sizeof *table->opaque);
+  pln_arena_free(&table->arena);
+  pln_mem_free(engine, table, sizeof *table);
+  engine->ops = NULL;
+}
+
+/* ------------------------------------------------------------- opaque rows */
+
+static pln_op_info *new_opaque(struct pln_op_table *table, pln_slice name) {
+  pln_op_info *row = pln_arena_new(&table->arena, sizeof *row);
+  char *text = pln_arena_new(&table->arena, name.size + 1);
+  if (!row || !text)
+    return NULL;
+  memcpy(text, name.data, name.size);
+  text[name.size] = '\0';
+  *row = (pln_op_info){.name = text,
+                       .max_args = -1,
+                       .traits = PLN_TRAIT_OPAQUE,
+                       .attrs = "",
+                       .doc = opaque_doc};
+  return row;
+}
+
+pln_status pln_op_opaque(pln_engine *engine, pln_slice name, pln_op *out) {
+  struct pln_op_table *table = engine->ops;
+  *out = pln_op_find(engine, name);
+  if (*out)
+    return PLN_OK;
+  if (name.size == 0)
+    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
+                          "an operator must have a name");
+  if (table->n_opaque == table->cap_opaque)
+    PLN_TRY(pln_mem_grow(engine, (void **)&table->opaque, &table->cap_opaque,
+                         table->n_opaque + 1u, sizeof *table->opaque));
+  pln_op_info *row = new_opaque(table, name);
+  if (!row)
+    return pln_nomem(engine);
+  pln_op op = table->n_rows + table->n_opaque + 1;
+  PLN_TRY(name_row(engine, name, op));
+  table->opaque[table->n_opaque++] = row;
+  *out = op;
+  return PLN_OK;
+}
+
+/* ----------------------------------------------------------------- reading */
+
+pln_op pln_op_find(const pln_engine *engine, pln_slice name) {
+  if (!engine->ops)
+    return 0;
+  pln_symbol symbol = pln_intern_find(engine->symbols, name.data, name.size);
+  return symbol ? pln_idmap_get(engine->ops->by_name, symbol) : 0;
+}
+
+const pln_op_info *pln_op_row(const pln_engine *engine, pln_op op) {
+  const struct pln_op_table *table = engine->ops;
+  if (!table || op == 0 || op > table->n_rows + table->n_opaque)
+    return &no_op;
+  if (op <= table->n_rows)
+    return &table->rows[op - 1];
+  return table->opaque[op - table->n_rows - 1];
+}
+
+pln_slice pln_op_name(const pln_engine *engine, pln_op op) {
+  return pln_text(pln_op_row(engine, op)->name);
+}
+
+const char *pln_op_doc(const pln_engine *engine, pln_op op) {
+  return pln_op_row(engine, op)->doc;
+}
+
+uint32_t pln_op_count(const pln_engine *engine) {
+  return engine->ops ? engine->ops->n_rows + engine->ops->n_opaque : 0;
+}

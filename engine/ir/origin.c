@@ -1,0 +1,62 @@
+/* origin.c: the table of where nodes come from. Importers and builders append
+ * rows; a graph and all that is rewritten from it share one table. */
+
+#include "ir/origin.h"
+
+pln_status pln_origins_new(pln_engine *engine, pln_origins **out) {
+  pln_origins *origins = pln_mem_zeroed(engine, sizeof *origins);
+  if (!origins)
+    return pln_nomem(engine);
+  origins->engine = engine;
+  origins->refs = 1;
+  uint32_t none;
+  pln_status status = pln_origins_add(origins, &(pln_origin){0}, &none);
+  if (status != PLN_OK) {
+    pln_origins_release(origins);
+    return status;
+  }
+  *out = origins;
+  return PLN_OK;
+}
+
+pln_origins *pln_origins_retain(pln_origins *origins) {
+  origins->refs++;
+  return origins;
+}
+
+void pln_origins_release(pln_origins *origins) {
+  if (!origins || --origins->refs > 0)
+    return;
+  pln_engine *engine = origins->engine;
+  for (uint32_t i = 0; i < origins->n_files; i++)
+    pln_file_release(origins->files[i]);
+  pln_mem_free(engine, origins->files,
+               origins->cap_files * sizeof *origins->files);
+  pln_mem_free(engine, origins->rows,
+               origins->capacity * sizeof *origins->rows);
+  pln_mem_free(engine, origins, sizeof *origins);
+}
+
+/* Rows of one file come in runs, so looking from the end finds it at once. */
+static pln_status pin_file(pln_origins *origins, pln_file *file) {
+  for (uint32_t i = origins->n_files; i-- > 0;)
+    if (origins->files[i] == file)
+      return PLN_OK;
+  PLN_TRY(pln_mem_grow(origins->engine, (void **)&origins->files,
+                       &origins->cap_files, origins->n_files + 1,
+                       sizeof *origins->files));
+  origins->files[origins->n_files++] = pln_file_retain(file);
+  return PLN_OK;
+}
+
+pln_status pln_origins_add(pln_origins *origins, const pln_origin *row,
+                           uint32_t *out) {
+  if (row->file)
+    PLN_TRY(pin_file(origins, row->file));
+  PLN_TRY(pln_mem_grow(origins->engine, (void **)&origins->rows,
+                       &origins->capacity, (size_t)origins->count + 1,
+                       sizeof *origins->rows));
+  origins->rows[origins->count] = *row;
+  *out = origins->count++;
+  return PLN_OK;
+}

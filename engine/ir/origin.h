@@ -1,0 +1,37 @@
+/* origin.h: where nodes come from. One table for a graph and its descendants,
+ * append-only; a node has a row number (4 bytes). */
+
+#ifndef PLN_ORIGIN_H
+#define PLN_ORIGIN_H
+
+#include "base/base.h"
+#include "base/file.h"
+
+typedef struct pln_origin {
+  pln_symbol name; /* hint: an ONNX value name, a Lua name; 0 none */
+  pln_symbol pass; /* the pass that made it; 0: the source */
+  uint32_t parent; /* the origin it was made from; 0 none */
+  pln_file *file;  /* borrowed from the table; NULL none */
+  uint64_t offset; /* the slice of the file: an ONNX NodeProto, */
+  uint64_t length; /*   TensorProto or GraphProto without its length prefix */
+  pln_op op;       /* what the slice was imported as, to tell changes */
+  pln_attrs attrs;
+} pln_origin;
+
+typedef struct pln_origins {
+  pln_engine *engine;
+  uint32_t refs;
+  uint32_t count, capacity; /* row 0 is "nothing is known" */
+  pln_origin *rows;
+  uint32_t n_files, cap_files;
+  pln_file **files; /* retained */
+} pln_origins;
+
+pln_status pln_origins_new(pln_engine *engine, pln_origins **out) PLN_CHECKED;
+pln_origins *pln_origins_retain(pln_origins *origins);
+void pln_origins_release(pln_origins *origins);
+/* Appends a row; retains its file. */
+pln_status pln_origins_add(pln_origins *origins, const pln_origin *row,
+                           uint32_t *out) PLN_CHECKED;
+
+#endif

@@ -1,0 +1,468 @@
+/* rewrite.c: one sweep over a sealed graph that writes another.
+ *
+ * Passes call it with a mutator. As long as the mutator changes nothing, the
+ * old graph itself is the result and nothing is copied; at the first change
+ * the prefix is copied as it stands, and from there on each node is rebuilt
+ * from its new operands. A node is typed again only when an operand's type,
+ * value or constness differs from the old one's. */
+
+#include "ir/rewrite.h"
+
+/* ---------------------------------------------------------------- accessors */
+
+const pln_graph *pln_rewrite_old(const pln_rewrite *rw) {
+  return rw->old;
+}
+
+const pln_graph *pln_rewrite_graph(const pln_rewrite *rw) {
+  return rw->b ? rw->b->graph : rw->old;
+}
+
+/* Asking for the builder is the announcement of a change. NULL when memory is
+ * out. */
+pln_builder *pln_rewrite_builder(pln_rewrite *rw) {
+  return pln_rewrite_materialise(rw) == PLN_OK ? rw->b : NULL;
+}
+
+pln_ref pln_rewrite_image(const pln_rewrite *rw, pln_ref old) {
+  if (rw->b)
+    return rw->map[old];
+  return old < rw->swept ? old : PLN_NONE;
+}
+
+void pln_rewrite_bind(pln_rewrite *rw, pln_ref old, pln_ref node) {
+  if (!rw->b && old == node)
+    return;
+  if (pln_rewrite_materialise(rw) == PLN_OK)
+    rw->map[old] = node;
+}
+
+void pln_rewrite_drop_kept(pln_rewrite *rw) {
+  rw->drop_kept = true;
+}
+
+/* --------------------------------------------------------- the first change */
+
+static pln_status copy_scope_rows(pln_rewrite *rw) {
+  for (uint32_t i = 1; i < rw->n_open; i++) {
+    pln_builder *b = rw->b;
+    PLN_TRY(pln_mem_grow(b->engine, (void **)&b->open, &b->cap_open,
+                         (size_t)b->n_open + 1, sizeof *b->open));
+    b->open[b->n_open++] = rw->open[i].old;
+  }
+  return PLN_OK;
+}
+
+/* Rows of scopes that are not swept yet are left out; those that are open have
+ * no end, owner or result yet, but keep their parameters. */
+static pln_status copy_scopes(pln_rewrite *rw) {
+  const pln_graph *old = rw->old;
+  pln_builder *b = rw->b;
+  uint32_t n = 1;
+  while (n < old->n_scopes && old->scopes[n].begin <= rw->at &&
+         rw->scopes[n] != PLN_NONE)
+    n++;
+  PLN_TRY(pln_builder_reserve(b, 0, 0, n));
+  for (pln_scope s = 0; s < n; s++) {
+    b->graph->scopes[s] = old->scopes[s];
+    if (old->scopes[s].owner >= rw->swept)
+      b->graph->scopes[s].owner = PLN_NONE;
+    if (old->scopes[s].owner >= rw->swept)
+      b->graph->scopes[s].next = PLN_NONE;
+    b->effects[s] = PLN_EFFECT_NONE;
+  }
+  for (uint32_t i = 0; i < rw->n_open; i++)
+    b->graph->scopes[rw->open[i].old].end = PLN_NONE;
+  b->graph->n_scopes = n;
+  return copy_scope_rows(rw);
+}
+
+static pln_status copy_nodes(pln_rewrite *rw) {
+  const pln_graph *old = rw->old;
+  pln_builder *b = rw->b;
+  pln_graph *g = b->graph;
+  uint32_t n = rw->swept;
+  uint32_t operands = n ? old->nodes[n - 1].first + old->nodes[n - 1].count : 0;
+  PLN_TRY(pln_builder_reserve(b, old->n_nodes, old->n_operands, 0));
+  memcpy(g->nodes, old->nodes, n * sizeof *g->nodes);
+  memcpy(g->values, old->values, n * sizeof *g->values);
+  memcpy(g->origin, old->origin, n * sizeof *g->origin);
+  if (operands)
+    memcpy(g->operands, old->operands, operands * sizeof *g->operands);
+  memcpy(b->home, rw->home, n * sizeof *b->home);
+  g->n_nodes = n;
+  g->n_operands = operands;
+  for (uint32_t i = 0; i < old->n_tensors; i++) {
+    uint32_t index;
+    PLN_TRY(pln_graph_add_tensor(g, old->tensors[i], &index));
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    rw->map[i] = i;
+    uint8_t effect = g->nodes[i].flags & PLN_NODE_EFFECT;
+    if (effect > b->effects[b->home[i]])
+      b->effects[b->home[i]] = effect;
+  }
+  return PLN_OK;
+}
+
+/* Constants not swept yet keep their index, as all tensors are there. */
+static pln_status copy_prefix(pln_rewrite *rw) {
+  const pln_graph *old = rw->old;
+  size_t size = ((size_t)old->n_nodes + 1) * sizeof *rw->map;
+  rw->map = pln_mem_new(rw->engine, size);
+  if (!rw->map)
+    return pln_nomem(rw->engine);
+  memset(rw->map, 0xff, size);
+  rw->b->scoped = true;
+  if (old->origins)
+    rw->b->graph->origins = pln_origins_retain(old->origins);
+  PLN_TRY(copy_scopes(rw));
+  return copy_nodes(rw);
+}
+
+pln_status pln_rewrite_materialise(pln_rewrite *rw) {
+  if (rw->b)
+    return PLN_OK;
+  PLN_TRY(pln_builder_new(rw->engine, &rw->b));
+  pln_status status = copy_prefix(rw);
+  if (status == PLN_OK)
+    return PLN_OK;
+  pln_builder_free(rw->b);
+  pln_mem_free(rw->engine, rw->map,
+               ((size_t)rw->old->n_nodes + 1) * sizeof *rw->map);
+  rw->b = NULL;
+  rw->map = NULL;
+  return status;
+}
+
+/* ------------------------------------------------------------------- scopes */
+
+static pln_scope here(const pln_rewrite *rw) {
+  return rw->open[rw->n_open - 1].image;
+}
+
+static pln_status push_open(pln_rewrite *rw, pln_scope old, pln_scope image,
+                            bool dissolved) {
+  PLN_TRY(pln_mem_grow(rw->engine, (void **)&rw->open, &rw->cap_open,
+                       (size_t)rw->n_open + 1, sizeof *rw->open));
+  rw->open[rw->n_open++] = (pln_swept_scope){.old = old,
+                                             .image = image,
+                                             .shares = rw->shares.count,
+                                             .dissolved = dissolved};
+  return PLN_OK;
+}
+
+static pln_status open_scope(pln_rewrite *rw, pln_scope old) {
+  if (!rw->b) {
+    rw->scopes[old] = old;
+    return push_open(rw, old, old, false);
+  }
+  pln_scope image;
+  PLN_TRY(pln_build_open(rw->b, &image));
+  const pln_scope_row *row = &rw->old->scopes[old];
+  rw->b->graph->scopes[image].n_params = row->n_params;
+  rw->b->graph->scopes[image].origin = row->origin;
+  rw->scopes[old] = image;
+  return push_open(rw, old, image, false);
+}
+
+/* A result that was dropped, or lies in a scope left out, is an error of the
+ * mutator. */
+static pln_status end_scope(pln_rewrite *rw, const pln_swept_scope *s) {
+  const pln_scope_row *row = &rw->old->scopes[s->old];
+  pln_ref result = rw->map[row->result];
+  if (result == PLN_NONE)
+    return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
+                          "the result of a scope was dropped");
+  return pln_build_end(rw->b, s->image, result, row->attrs);
+}
+
+static pln_status close_scope(pln_rewrite *rw) {
+  pln_swept_scope s = rw->open[--rw->n_open];
+  if (s.dissolved)
+    return PLN_OK;
+  pln_shares_cut(&rw->shares, s.shares);
+  return rw->b ? end_scope(rw, &s) : PLN_OK;
+}
+
+/* ------------------------------------------------------------ rebuilt nodes */
+
+/* Tells whether an operand says something else than the old one did. */
+static bool differs(const pln_rewrite *rw, pln_ref old, pln_ref image) {
+  const pln_graph *g = rw->b->graph, *o = rw->old;
+  if (g->nodes[image].type != o->nodes[old].type ||
+      g->values[image] != o->values[old])
+    return true;
+  return g->nodes[image].kind != o->nodes[old].kind &&
+         g->nodes[image].kind == PLN_CONSTANT;
+}
+
+static pln_status map_operands(pln_rewrite *rw, const pln_node *n,
+                               pln_ref *images, bool *changed) {
+  for (uint32_t i = 0; i < n->count; i++) {
+    pln_ref old = rw->old->operands[n->first + i];
+    images[i] = rw->map[old];
+    if (images[i] == PLN_NONE)
+      return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
+                            "a node that was dropped is still used by node %u",
+                            rw->at);
+    *changed = *changed || differs(rw, old, images[i]);
+  }
+  return PLN_OK;
+}
+
+/* The inferred type stands; what it leaves open is taken from the old one,
+ * which may have been declared. */
+static pln_status merge_type(pln_rewrite *rw, pln_ref node) {
+  pln_node *n = &rw->b->graph->nodes[node];
+  bool conflict;
+  pln_type met;
+  PLN_TRY(pln_type_meet(rw->engine, n->type, rw->old->nodes[rw->at].type, &met,
+                        &conflict));
+  if (!conflict)
+    n->type = met;
+  if (!rw->b->graph->values[node])
+    rw->b->graph->values[node] = rw->old->values[rw->at];
+  return PLN_OK;
+}
+
+/* Whatever the file declared was accepted once; it is no error again. */
+static pln_status retype(pln_rewrite *rw, pln_ref node) {
+  bool lenient = rw->b->lenient;
+  size_t mark = pln_diag_count(rw->engine);
+  rw->b->lenient = true;
+  pln_status status = pln_builder_infer(rw->b, node);
+  rw->b->lenient = lenient;
+  pln_diag_drop(rw->engine, mark);
+  if (status != PLN_OK)
+    return status;
+  return merge_type(rw, node);
+}
+
+static bool owns(const pln_node *n) {
+  return pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE;
+}
+
+/* What the owner's scopes became: *whole when none was left out. */
+static void scopes_image(const pln_rewrite *rw, const pln_node *n,
+                         pln_scope *first, bool *whole, pln_ref *result) {
+  const pln_graph *old = rw->old;
+  *whole = true;
+  *result = PLN_NONE;
+  *first = rw->scopes[n->data];
+  for (pln_scope s = n->data; s != PLN_NONE; s = old->scopes[s].next) {
+    bool own = rw->scopes[s] != PLN_NONE && !(rw->scopes[s] & 0x80000000u);
+    if (!own)
+      *whole = false;
+    if (!own && rw->scopes[s] != PLN_NONE)
+      *result = rw->map[old->scopes[s].result];
+  }
+}
+
+static void adopt_scopes(pln_rewrite *rw, const pln_node *n, pln_ref owner) {
+  const pln_graph *old = rw->old;
+  pln_graph *g = rw->b->graph;
+  for (pln_scope s = n->data; s != PLN_NONE; s = old->scopes[s].next) {
+    pln_scope next = old->scopes[s].next;
+    g->scopes[rw->scopes[s]].owner = owner;
+    g->scopes[rw->scopes[s]].next =
+        next == PLN_NONE ? PLN_NONE : rw->scopes[next];
+  }
+}
+
+/* Has a scope's result another type than before? */
+static bool results_differ(const pln_rewrite *rw, const pln_node *n) {
+  const pln_graph *old = rw->old;
+  for (pln_scope s = n->data; s != PLN_NONE; s = old->scopes[s].next) {
+    const pln_scope_row *row = &old->scopes[s];
+    if (differs(rw, row->result, rw->map[row->result]))
+      return true;
+    for (uint32_t i = 0; i < row->n_params; i++)
+      if (differs(rw, row->begin + i, rw->map[row->begin + i]))
+        return true;
+  }
+  return false;
+}
+
+static void note_effect(pln_rewrite *rw, pln_ref node) {
+  uint8_t effect = rw->b->graph->nodes[node].flags & PLN_NODE_EFFECT;
+  uint8_t *inside = &rw->b->effects[rw->b->home[node]];
+  if (effect > *inside)
+    *inside = effect;
+}
+
+static pln_status rebuild(pln_rewrite *rw, const pln_node *n,
+                          const pln_ref *images, bool changed, pln_ref *out) {
+  pln_node copy = *n;
+  if (owns(n)) {
+    bool whole;
+    scopes_image(rw, n, &copy.data, &whole, out);
+    if (!whole)
+      return PLN_OK;
+    changed = changed || results_differ(rw, n);
+    copy.type = n->kind == PLN_FUNCTION && changed ? 0 : n->type;
+  }
+  if (rw->drop_kept)
+    copy.flags &= (uint8_t)~PLN_NODE_KEEP;
+  rw->b->origin = rw->old->origin[rw->at];
+  PLN_TRY(pln_builder_append(rw->b, &copy, n->count, images, out));
+  rw->b->graph->values[*out] = rw->old->values[rw->at];
+  if (owns(n))
+    adopt_scopes(rw, n, *out);
+  if (changed)
+    return retype(rw, *out);
+  note_effect(rw, *out);
+  return PLN_OK;
+}
+
+static pln_status copy_node(pln_rewrite *rw, pln_ref *out) {
+  const pln_node *n = &rw->old->nodes[rw->at];
+  pln_ref few[32], *images = few;
+  size_t size = n->count * sizeof *images;
+  if (size > sizeof few && !(images = pln_mem_new(rw->engine, size)))
+    return pln_nomem(rw->engine);
+  bool changed = false;
+  pln_status status = map_operands(rw, n, images, &changed);
+  if (status == PLN_OK)
+    status = rebuild(rw, n, images, changed, out);
+  if (images != few)
+    pln_mem_free(rw->engine, images, size);
+  return status;
+}
+
+/* -------------------------------------------------------------------- sweep */
+
+/* The mutator answered with another node: the copy, if there is one, goes; a
+ * parameter stays in its list, whatever stands for it. */
+static pln_status replace(pln_rewrite *rw, pln_ref copy, pln_ref node) {
+  PLN_TRY(pln_rewrite_materialise(rw));
+  if (copy != PLN_NONE && node != copy &&
+      !(rw->old->nodes[rw->at].flags & PLN_NODE_PARAM))
+    pln_builder_drop(rw->b, copy);
+  rw->map[rw->at] = node;
+  return PLN_OK;
+}
+
+static pln_status visit(pln_rewrite *rw) {
+  pln_ref candidate = rw->at, copy = rw->at;
+  if (rw->b) {
+    copy = rw->b->graph->n_nodes;
+    PLN_TRY(copy_node(rw, &candidate));
+    copy = candidate == copy ? copy : PLN_NONE;
+  } else {
+    rw->home[rw->at] = here(rw);
+    rw->swept = rw->at + 1;
+  }
+  pln_ref node = candidate;
+  if (rw->mutator->visit)
+    PLN_TRY(rw->mutator->visit(rw->mutator->ud, rw, rw->at, &node));
+  if (node == candidate && !rw->b)
+    return PLN_OK;
+  return replace(rw, copy, node);
+}
+
+static pln_status ask(pln_rewrite *rw, pln_scope s, pln_scope_action *action) {
+  *action = PLN_SCOPE_KEEP;
+  if (!rw->mutator->enter)
+    return PLN_OK;
+  return rw->mutator->enter(rw->mutator->ud, rw, s, action);
+}
+
+static pln_status close_until(pln_rewrite *rw, pln_scope parent) {
+  while (rw->n_open && rw->open[rw->n_open - 1].old != parent)
+    PLN_TRY(close_scope(rw));
+  return PLN_OK;
+}
+
+/* Rows that begin at the current node; a row left out moves the sweep to its
+ * end, past the rows inside. */
+static pln_status open_rows(pln_rewrite *rw, pln_scope *next) {
+  const pln_graph *old = rw->old;
+  while (*next < old->n_scopes && old->scopes[*next].begin == rw->at) {
+    pln_scope s = (*next)++;
+    PLN_TRY(close_until(rw, old->scopes[s].parent));
+    pln_scope_action action;
+    PLN_TRY(ask(rw, s, &action));
+    if (action == PLN_SCOPE_KEEP) {
+      PLN_TRY(open_scope(rw, s));
+      continue;
+    }
+    PLN_TRY(pln_rewrite_materialise(rw));
+    if (action == PLN_SCOPE_DISSOLVE) {
+      rw->scopes[s] = here(rw) | 0x80000000u;
+      PLN_TRY(push_open(rw, s, here(rw), true));
+      continue;
+    }
+    rw->at = old->scopes[s].end;
+    while (*next < old->n_scopes && old->scopes[*next].begin < rw->at)
+      (*next)++;
+  }
+  return PLN_OK;
+}
+
+static pln_status sweep(pln_rewrite *rw) {
+  const pln_graph *old = rw->old;
+  pln_scope next = 1;
+  PLN_TRY(push_open(rw, 0, 0, false));
+  rw->scopes[0] = 0;
+  for (rw->at = 0; rw->at < old->n_nodes; rw->at++) {
+    PLN_TRY(open_rows(rw, &next));
+    while (old->scopes[rw->open[rw->n_open - 1].old].end <= rw->at)
+      PLN_TRY(close_scope(rw));
+    PLN_TRY(visit(rw));
+  }
+  return PLN_OK;
+}
+
+static bool has_kept(const pln_graph *g) {
+  for (pln_ref i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i].flags & PLN_NODE_KEEP)
+      return true;
+  return false;
+}
+
+static void clear_kept(pln_graph *g) {
+  for (pln_ref i = 0; i < g->n_nodes; i++)
+    g->nodes[i].flags &= (uint8_t)~PLN_NODE_KEEP;
+}
+
+static pln_status finish(pln_rewrite *rw, pln_graph **out) {
+  if (!rw->b && rw->drop_kept && has_kept(rw->old))
+    PLN_TRY(pln_rewrite_materialise(rw));
+  if (!rw->b) {
+    *out = pln_graph_retain(rw->old);
+    return PLN_OK;
+  }
+  if (rw->drop_kept)
+    clear_kept(rw->b->graph);
+  pln_ref root = rw->map[rw->old->root];
+  if (root == PLN_NONE)
+    return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
+                          "the root of the graph was dropped");
+  rw->b->in_order = false;
+  return pln_builder_seal(rw->b, root, out);
+}
+
+pln_status pln_graph_rewrite(const pln_graph *graph, const pln_mutator *mutator,
+                             pln_graph **out) {
+  pln_engine *e = graph->engine;
+  pln_rewrite rw = {.engine = e, .old = graph, .mutator = mutator};
+  size_t homes = ((size_t)graph->n_nodes + 1) * sizeof *rw.home;
+  size_t scopes = ((size_t)graph->n_scopes + 1) * sizeof *rw.scopes;
+  rw.home = pln_mem_new(e, homes);
+  rw.scopes = pln_mem_new(e, scopes);
+  pln_status status = rw.home && rw.scopes ? PLN_OK : pln_nomem(e);
+  if (status == PLN_OK) {
+    memset(rw.scopes, 0xff, scopes);
+    status = sweep(&rw);
+  }
+  if (status == PLN_OK)
+    status = finish(&rw, out);
+  pln_builder_free(rw.b);
+  pln_mem_free(e, rw.map, homes);
+  pln_mem_free(e, rw.home, homes);
+  pln_mem_free(e, rw.scopes, scopes);
+  pln_mem_free(e, rw.open, rw.cap_open * sizeof *rw.open);
+  pln_shares_free(e, &rw.shares);
+  return status;
+}

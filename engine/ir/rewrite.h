@@ -1,0 +1,53 @@
+/* rewrite.h: what a running rewrite is made of; for rewrite.c and share.c. */
+
+#ifndef PLN_REWRITE_H
+#define PLN_REWRITE_H
+
+#include "ir/graph.h"
+
+/* Hash-cons table: open addressing, entries removed in reverse order when
+ * their scope closes. */
+typedef struct pln_share_slot {
+  uint32_t hash;
+  pln_ref node; /* + 1; 0: empty */
+} pln_share_slot;
+
+typedef struct pln_shares {
+  pln_share_slot *slots;
+  uint32_t mask; /* capacity - 1; 0: nothing allocated */
+  uint32_t *log; /* slots in order of entry */
+  uint32_t count, cap_log;
+} pln_shares;
+
+typedef struct pln_swept_scope {
+  pln_scope old;
+  pln_scope image; /* in the builder; of a dissolved one the enclosing one */
+  uint32_t shares; /* entries of the table when it was opened */
+  bool dissolved;
+} pln_swept_scope;
+
+struct pln_rewrite {
+  pln_engine *engine;
+  const pln_graph *old;
+  const pln_mutator *mutator;
+  /* NULL as long as nothing changed: then the new graph is the old one, node
+   * for node, and nothing is copied. */
+  pln_builder *b;
+  pln_ref *map;          /* old node -> new; made with the builder */
+  pln_scope *scopes;     /* old scope -> new, PLN_NONE when left out */
+  pln_scope *home;       /* while clean: the scope of each swept node */
+  pln_ref at;            /* the old node being swept */
+  pln_ref swept;         /* nodes that stand in the new graph while clean */
+  pln_swept_scope *open; /* innermost last */
+  uint32_t n_open, cap_open;
+  bool drop_kept;
+  pln_shares shares;
+};
+
+/* Copies what was swept so far into a builder. */
+pln_status pln_rewrite_materialise(pln_rewrite *rw) PLN_CHECKED;
+/* Removes the entries made since the table held `count`. */
+void pln_shares_cut(pln_shares *shares, uint32_t count);
+void pln_shares_free(pln_engine *engine, pln_shares *shares);
+
+#endif

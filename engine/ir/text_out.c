@@ -1,0 +1,523 @@
+/* text_out.c: modules and expressions as Relay text.
+ *
+ * Called by whoever shows or saves IR. text_plan.c has decided what stands
+ * where; here the lines are written, scope in scope, with a stack of frames.
+ * A module that uses nothing beyond Relay prints as TVM 0.14 prints it. */
+
+#include <stdlib.h>
+
+#include "ir/module.h"
+#include "ir/text_plan.h"
+
+/* Deeper lines are not indented further: nesting may be of any depth, and the
+ * text must not grow with its square. */
+enum { MAX_INDENT = 64 };
+
+/* A scope that is being written. */
+typedef struct frame {
+  pln_ref owner;   /* PLN_NONE: the text's own scope */
+  pln_scope scope; /* of the owner's, the one at work */
+  pln_ref line;    /* the next one; PLN_NONE: the result */
+  pln_ref open;    /* the line at work, to be ended; PLN_NONE: none */
+  bool definition;
+  bool done; /* the result was begun */
+} frame;
+
+/* Where a type's text begins in `types`, and its size. */
+typedef struct type_text {
+  uint32_t from, size;
+} type_text;
+
+typedef struct printer {
+  pln_engine *engine;
+  pln_writer w;
+  pln_naming naming;
+  pln_text_plan plan; /* of the function at work */
+  const pln_graph *graph;
+  frame *frames;
+  uint32_t n_frames, cap_frames;
+  uint32_t extra;   /* levels of indentation beyond one a frame */
+  pln_buffer types; /* texts of types, each printed once */
+  pln_idmap *type_index;
+  type_text *type_texts;
+  uint32_t n_types, cap_types;
+} printer;
+
+static void put(printer *p, const char *text) {
+  pln_put_text(&p->w, text);
+}
+
+static void fail(printer *p, pln_status status) {
+  if (p->w.status == PLN_OK)
+    p->w.status = status;
+}
+
+/* ------------------------------------------------------------------- types */
+
+/* Longer texts are not kept, nor any when there are many. */
+enum { MAX_KEPT = 4096, MAX_KEPT_SUM = 1 << 26 };
+
+static pln_status keep_type(printer *p, pln_type type, type_text text) {
+  if (p->n_types == p->cap_types)
+    PLN_TRY(pln_mem_grow(p->engine, (void **)&p->type_texts, &p->cap_types,
+                         p->n_types + 1u, sizeof *p->type_texts));
+  p->type_texts[p->n_types++] = text;
+  return pln_idmap_set(p->type_index, type, p->n_types);
+}
+
+static void put_new_type(printer *p, pln_type type) {
+  size_t from = p->types.size;
+  fail(p, pln_print_type(p->engine, type, pln_buffer_write, &p->types));
+  size_t size = p->types.size - from;
+  if (p->w.status != PLN_OK)
+    return;
+  pln_put(&p->w, p->types.data + from, size);
+  if (size <= MAX_KEPT && from <= MAX_KEPT_SUM)
+    fail(p, keep_type(p, type, (type_text){(uint32_t)from, (uint32_t)size}));
+  else
+    p->types.size = from;
+}
+
+static void put_type(printer *p, pln_type type) {
+  uint32_t index = pln_idmap_get(p->type_index, type);
+  if (index == 0) {
+    put_new_type(p, type);
+    return;
+  }
+  type_text text = p->type_texts[index - 1];
+  pln_put(&p->w, p->types.data + text.from, text.size);
+}
+
+static void put_comment(printer *p, pln_type type) {
+  if (type == 0)
+    return;
+  put(p, " /* ty=");
+  put_type(p, type);
+  put(p, " */");
+}
+
+/* ------------------------------------------------------------ expressions */
+
+static void put_var(printer *p, pln_ref node) {
+  size_t size;
+  const char *name =
+      pln_interned(p->naming.names, p->plan.nodes[node].number, &size);
+  pln_put_name(&p->w, "%", (pln_slice){name, size});
+}
+
+/* `%x: T` and the comment that TVM puts behind it. */
+static void put_binder(printer *p, pln_ref node) {
+  pln_type type = p->graph->nodes[node].type;
+  put_var(p, node);
+  if (type == 0)
+    return;
+  put(p, ": ");
+  put_type(p, type);
+  put_comment(p, type);
+}
+
+static void put_constant(printer *p, pln_ref node) {
+  const pln_tensor *tensor = pln_node_tensor(p->graph, node);
+  if (pln_literal(tensor)) {
+    pln_put_literal(&p->w, tensor);
+  } else {
+    put(p, "meta[relay.Constant][");
+    pln_put_int(&p->w, p->plan.nodes[node].number);
+    put(p, "]");
+  }
+  put_comment(p, p->graph->nodes[node].type);
+}
+
+/* Letters, digits and what separates them in names of operators. */
+static void put_op(printer *p, pln_op op) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:";
+  pln_slice name = pln_op_name(p->engine, op);
+  if (name.size > 0 && strspn(name.data, plain) == name.size)
+    pln_put(&p->w, name.data, name.size);
+  else
+    pln_put_quoted(&p->w, name);
+}
+
+/* A node that has a line, or that needs none. */
+static void put_ref(printer *p, pln_ref node) {
+  const pln_node *n = &p->graph->nodes[node];
+  pln_slice name = pln_symbol_text(p->engine, pln_node_symbol(p->graph, node));
+  switch ((pln_kind)n->kind) {
+  case PLN_VAR: put_var(p, node); return;
+  case PLN_CONSTANT: put_constant(p, node); return;
+  case PLN_ABSENT: put(p, "absent"); return;
+  case PLN_GLOBAL_VAR: pln_put_name(&p->w, "@", name); return;
+  case PLN_OP: put_op(p, n->data); return;
+  case PLN_CONSTRUCTOR: pln_put_name(&p->w, "", name); return;
+  default: break;
+  }
+  put(p, "%");
+  pln_put_int(&p->w, p->plan.nodes[node].number);
+}
+
+static void put_refs(printer *p, uint32_t n, const pln_ref *refs) {
+  for (uint32_t i = 0; i < n && !pln_writer_done(&p->w); i++) {
+    if (i > 0)
+      put(p, ", ");
+    put_ref(p, refs[i]);
+  }
+}
+
+static void put_call(printer *p, const pln_node *n) {
+  const pln_ref *args = pln_operands(p->graph, n);
+  uint32_t count = n->count;
+  const char *schema = n->data ? pln_op_row(p->engine, n->data)->attrs : NULL;
+  if (n->data) {
+    put_op(p, n->data);
+  } else if (count > 0) {
+    put_ref(p, args[0]);
+    bool bare = p->graph->nodes[args[0]].kind == PLN_CONSTRUCTOR;
+    args++;
+    count--;
+    if (bare && count == 0)
+      return;
+  }
+  put(p, "(");
+  put_refs(p, count, args);
+  pln_put_attrs(&p->w, n->attrs, schema, count > 0 ? ", " : "");
+  put(p, ")");
+}
+
+static void put_function(printer *p, const char *name, pln_ref node) {
+  const pln_node *n = &p->graph->nodes[node];
+  uint32_t n_params = p->graph->scopes[n->data].n_params;
+  put(p, name);
+  put(p, "(");
+  for (uint32_t i = 0; i < n_params && !pln_writer_done(&p->w); i++) {
+    if (i > 0)
+      put(p, ", ");
+    put_binder(p, pln_param(p->graph, n->data, node, i));
+  }
+  pln_put_attrs(&p->w, n->attrs, NULL, n_params > 0 ? ", " : "");
+  put(p, ") ");
+  uint32_t parts = pln_type_n_parts(p->engine, n->type);
+  pln_type ret = pln_type_kind_of(p->engine, n->type) == PLN_TYPE_FUNC
+                     ? pln_type_part(p->engine, n->type, parts - 1)
+                     : 0;
+  if (ret) {
+    put(p, "-> ");
+    put_type(p, ret);
+    put(p, " ");
+  }
+  put(p, "{\n");
+}
+
+static void put_named(printer *p, const char *name, const pln_node *n) {
+  put(p, name);
+  put(p, "(");
+  put_refs(p, n->count, pln_operands(p->graph, n));
+  put(p, ")");
+}
+
+static void put_tuple(printer *p, const pln_node *n) {
+  put(p, "(");
+  put_refs(p, n->count, pln_operands(p->graph, n));
+  put(p, n->count == 1 ? ",)" : ")");
+}
+
+static void put_projection(printer *p, const pln_node *n) {
+  put_ref(p, pln_operands(p->graph, n)[0]);
+  put(p, ".");
+  pln_put_int(&p->w, n->data);
+}
+
+/* ------------------------------------------------------------------ frames */
+
+static void push_frame(printer *p, pln_ref owner, pln_scope scope) {
+  if (p->n_frames == p->cap_frames)
+    fail(p, pln_mem_grow(p->engine, (void **)&p->frames, &p->cap_frames,
+                         p->n_frames + 1u, sizeof *p->frames));
+  if (p->w.status == PLN_OK)
+    p->frames[p->n_frames++] = (frame){.owner = owner,
+                                       .scope = scope,
+                                       .line = p->plan.scopes[scope].first,
+                                       .open = PLN_NONE};
+}
+
+static void indent(printer *p) {
+  static const char spaces[2 * MAX_INDENT + 1] =
+      "                                                                "
+      "                                                                ";
+  uint32_t depth = p->n_frames + p->extra;
+  pln_put(&p->w, spaces, 2u * (depth < MAX_INDENT ? depth : MAX_INDENT));
+}
+
+/* An arm's pattern: what its parameters bind, or its constructor's name. */
+static void put_arm(printer *p, pln_ref owner, pln_scope scope) {
+  const pln_scope_row *row = &p->graph->scopes[scope];
+  pln_slice name = pln_attrs_string(p->engine, row->attrs, "constructor", NULL);
+  pln_put(&p->w, name.data, name.size);
+  if (name.size > 0 && row->n_params > 0)
+    put(p, "(");
+  for (uint32_t i = 0; i < row->n_params; i++) {
+    put(p, i > 0 ? ", " : "");
+    put_binder(p, pln_param(p->graph, scope, owner, i));
+  }
+  if (name.size > 0 && row->n_params > 0)
+    put(p, ")");
+  put(p, name.size == 0 && row->n_params == 0 ? "_ => {\n" : " => {\n");
+}
+
+/* What stands in front of an owner's first scope. */
+static void open_owner(printer *p, pln_ref node) {
+  const pln_node *n = &p->graph->nodes[node];
+  switch ((pln_kind)n->kind) {
+  case PLN_FUNCTION: put_function(p, "fn ", node); break;
+  case PLN_LET_BLOCK: put(p, "(\n"); break;
+  case PLN_IF:
+    put_named(p, "if ", n);
+    put(p, " {\n");
+    break;
+  case PLN_MATCH:
+    put_named(p, "match ", n);
+    put(p, " {\n");
+    break;
+  case PLN_FOR:
+    put_named(p, "for ", n);
+    put(p, " {\n");
+    break;
+  default: break;
+  }
+  push_frame(p, node, n->data);
+  if (n->kind == PLN_MATCH && p->w.status == PLN_OK) {
+    indent(p);
+    put_arm(p, node, n->data);
+    p->extra++; /* an arm's lines are two levels deeper */
+  }
+}
+
+/* Begins what a node is; an owner of scopes is ended by close_scope. */
+static void spell(printer *p, pln_ref node) {
+  const pln_node *n = &p->graph->nodes[node];
+  if (pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE) {
+    open_owner(p, node);
+    return;
+  }
+  switch ((pln_kind)n->kind) {
+  case PLN_TUPLE: put_tuple(p, n); break;
+  case PLN_TUPLE_GET_ITEM: put_projection(p, n); break;
+  case PLN_CALL: put_call(p, n); break;
+  case PLN_REF_CREATE: put_named(p, "ref", n); break;
+  case PLN_REF_READ: put_named(p, "ref_read", n); break;
+  case PLN_REF_WRITE: put_named(p, "ref_write", n); break;
+  case PLN_LET: put_named(p, "let", n); return;
+  case PLN_PRIM_ADD: put_named(p, "prim.add", n); break;
+  default: break;
+  }
+  put_comment(p, n->type);
+}
+
+/* The same, or the graph variable that stands for it. */
+static void begin(printer *p, pln_ref node) {
+  if (pln_is_leaf(p->graph->nodes[node].kind) ||
+      p->plan.nodes[node].number != PLN_NONE)
+    put_ref(p, node);
+  else
+    spell(p, node);
+}
+
+static void begin_line(printer *p, pln_ref node) {
+  indent(p);
+  switch ((pln_kind)p->graph->nodes[node].kind) {
+  case PLN_VAR:
+    put(p, "free_var ");
+    put_binder(p, node);
+    return;
+  case PLN_LET:
+    put(p, "let ");
+    put_binder(p, pln_operand(p->graph, node, 0));
+    put(p, " = ");
+    begin(p, pln_operand(p->graph, node, 1));
+    return;
+  default: break;
+  }
+  put_ref(p, node);
+  put(p, " = ");
+  spell(p, node);
+}
+
+/* Goes on to the owner's next scope. */
+static void next_scope(printer *p, pln_ref owner, pln_scope scope) {
+  bool match = p->graph->nodes[owner].kind == PLN_MATCH;
+  p->extra -= match;
+  p->n_frames--;
+  indent(p);
+  if (!match) {
+    put(p, "} else {\n");
+    push_frame(p, owner, scope);
+    return;
+  }
+  put(p, "  },\n");
+  push_frame(p, owner, scope);
+  indent(p);
+  put_arm(p, owner, scope);
+  p->extra++;
+}
+
+static void close_owner(printer *p, const frame *f) {
+  const pln_node *n = &p->graph->nodes[f->owner];
+  bool match = n->kind == PLN_MATCH;
+  p->extra -= match;
+  p->n_frames--;
+  indent(p);
+  if (match) {
+    put(p, "  },\n");
+    indent(p);
+  }
+  put(p, n->kind == PLN_LET_BLOCK ? ")" : "}");
+  if (f->definition)
+    put(p, "\n");
+  else if (n->kind == PLN_FUNCTION)
+    put_comment(p, n->type);
+}
+
+static void close_scope(printer *p) {
+  frame f = p->frames[p->n_frames - 1];
+  if (f.owner == PLN_NONE) {
+    p->n_frames--;
+    return;
+  }
+  put(p, "\n");
+  pln_scope next = p->graph->scopes[f.scope].next;
+  if (next != PLN_NONE)
+    next_scope(p, f.owner, next);
+  else
+    close_owner(p, &f);
+}
+
+static void step(printer *p) {
+  frame *f = &p->frames[p->n_frames - 1];
+  if (f->open != PLN_NONE)
+    put(p, ";\n");
+  f->open = f->line;
+  if (f->line != PLN_NONE) {
+    f->line = p->plan.nodes[f->open].next;
+    begin_line(p, f->open);
+  } else if (!f->done) {
+    f->done = true;
+    pln_ref result = p->plan.scopes[f->scope].result;
+    indent(p);
+    begin(p, result);
+  } else {
+    close_scope(p);
+  }
+}
+
+static void run(printer *p) {
+  while (p->n_frames > 0 && !pln_writer_done(&p->w))
+    step(p);
+  p->n_frames = 0;
+}
+
+/* ------------------------------------------------------------------- texts */
+
+static pln_status start(printer *p, pln_engine *engine, size_t limit,
+                        pln_write_fn write, void *ud) {
+  *p = (printer){.engine = engine};
+  pln_writer_init(&p->w, engine, limit, write, ud);
+  pln_buffer_init(&p->types, engine);
+  PLN_TRY(pln_naming_init(&p->naming, engine));
+  p->w.meta = &p->naming.meta;
+  return pln_idmap_new(engine, &p->type_index);
+}
+
+static void finish(printer *p) {
+  pln_mem_free(p->engine, p->frames, p->cap_frames * sizeof *p->frames);
+  pln_mem_free(p->engine, p->type_texts, p->cap_types * sizeof *p->type_texts);
+  if (p->type_index)
+    pln_idmap_free(p->type_index);
+  pln_buffer_free(&p->types);
+  pln_naming_free(&p->naming);
+}
+
+/* Plans `root` and writes it: a definition after its name, or an expression. */
+static void put_graph(printer *p, const pln_graph *graph, pln_ref root,
+                      bool definition) {
+  p->graph = graph;
+  fail(p, pln_text_plan_make(&p->plan, &p->naming, graph, root, definition));
+  if (p->w.status == PLN_OK && definition) {
+    put_function(p, "", root);
+    push_frame(p, root, graph->nodes[root].data);
+    if (p->n_frames > 0)
+      p->frames[0].definition = true;
+  } else if (p->w.status == PLN_OK) {
+    p->extra = UINT32_MAX; /* the text's own scope is not indented */
+    push_frame(p, PLN_NONE, graph->n_scopes);
+  }
+  run(p);
+  pln_text_plan_free(&p->plan);
+}
+
+/* Functions stand in order of their names, as in TVM's text. */
+typedef struct named_function {
+  pln_slice name;
+  uint32_t index;
+} named_function;
+
+static int compare_functions(const void *a, const void *b) {
+  const named_function *x = a, *y = b;
+  size_t size = x->name.size < y->name.size ? x->name.size : y->name.size;
+  int order = size ? memcmp(x->name.data, y->name.data, size) : 0;
+  return order ? order
+               : (x->name.size > y->name.size) - (x->name.size < y->name.size);
+}
+
+static void put_definitions(printer *p, const pln_module *module,
+                            named_function *sorted) {
+  for (uint32_t i = 0; i < module->count; i++)
+    sorted[i] =
+        (named_function){pln_symbol_text(p->engine, module->rows[i].name), i};
+  qsort(sorted, module->count, sizeof *sorted, compare_functions);
+  for (uint32_t i = 0; i < module->count && !pln_writer_done(&p->w); i++) {
+    const pln_graph *graph = module->rows[sorted[i].index].function;
+    put(p, i > 0 ? "\ndef " : "def ");
+    pln_put_name(&p->w, "@", sorted[i].name);
+    put_graph(p, graph, graph->root, true);
+  }
+}
+
+static void put_module(printer *p, const pln_module *module) {
+  size_t size = module->count * sizeof(named_function);
+  named_function *sorted = pln_mem_new(p->engine, size);
+  put(p, "#[version = \"0.0.5\"]\n");
+  if (sorted)
+    put_definitions(p, module, sorted);
+  else if (size > 0)
+    fail(p, pln_nomem(p->engine));
+  pln_mem_free(p->engine, sorted, size);
+  pln_put_meta(&p->w, &p->naming.meta);
+}
+
+pln_status pln_print_module(const pln_module *module, size_t limit,
+                            pln_write_fn write, void *ud) {
+  printer p;
+  pln_status status = start(&p, module->engine, limit, write, ud);
+  if (status == PLN_OK) {
+    put_module(&p, module);
+    status = pln_writer_end(&p.w);
+  }
+  finish(&p);
+  return status;
+}
+
+pln_status pln_print_node(const pln_graph *graph, pln_ref node, size_t limit,
+                          pln_write_fn write, void *ud) {
+  printer p;
+  if (node >= graph->n_nodes)
+    return pln_diag_error(graph->engine, PLN_ERR_ARGUMENT, NULL,
+                          "node %u is none of the graph's %u nodes",
+                          (unsigned)node, (unsigned)graph->n_nodes);
+  pln_status status = start(&p, graph->engine, limit, write, ud);
+  if (status == PLN_OK) {
+    put_graph(&p, graph, node, false);
+    status = pln_writer_end(&p.w);
+  }
+  finish(&p);
+  return status;
+}

@@ -1,0 +1,504 @@
+/* text_plan.c: decides what the printer prints where.
+ *
+ * Called by text_out.c. TVM's printer is imitated: every expression gets a line
+ * `%N = ...;` in the scope where it is first visited, but for leaves and for a
+ * scope's result that nothing else uses. A call, tuple or projection is visited
+ * after its operands (the callee first); a node gets its number when the first
+ * node that uses it is visited, arguments before the callee. Everything is done
+ * with a stack of tasks and tables indexed by node, in linear time. */
+
+#include "ir/text_plan.h"
+
+/* OUTER: used in a scope inside of its own. */
+enum { MARKED = 1, VISITED = 2, PRINTED = 4, OUTER = 8 };
+
+/* --------------------------------------------------------------- of a text */
+
+pln_status pln_naming_init(pln_naming *naming, pln_engine *engine) {
+  *naming = (pln_naming){.engine = engine};
+  PLN_TRY(pln_meta_init(&naming->meta, engine));
+  return pln_interner_new(engine, &naming->names);
+}
+
+void pln_naming_free(pln_naming *naming) {
+  if (naming->names)
+    pln_interner_free(naming->names);
+  pln_meta_free(&naming->meta);
+  pln_mem_free(naming->engine, naming->suffixes,
+               naming->cap_suffixes * sizeof *naming->suffixes);
+}
+
+static pln_status add_name(pln_naming *naming, const char *text, size_t size,
+                           uint32_t *id, bool *added) {
+  PLN_TRY(pln_intern(naming->names, text, size, id, added));
+  if (!*added)
+    return PLN_OK;
+  if (naming->n_suffixes == naming->cap_suffixes)
+    PLN_TRY(pln_mem_grow(naming->engine, (void **)&naming->suffixes,
+                         &naming->cap_suffixes, naming->n_suffixes + 1u,
+                         sizeof *naming->suffixes));
+  naming->suffixes[naming->n_suffixes++] = 0;
+  return PLN_OK;
+}
+
+/* The hint, or the hint with the first number behind it that makes it new. */
+static pln_status unique_name(pln_naming *naming, pln_buffer *hint,
+                              uint32_t *id) {
+  bool added;
+  uint32_t first;
+  PLN_TRY(add_name(naming, hint->data, hint->size, &first, &added));
+  *id = first;
+  size_t size = hint->size;
+  while (!added) {
+    hint->size = size;
+    PLN_TRY(
+        pln_buffer_printf(hint, "%u", (unsigned)++naming->suffixes[first - 1]));
+    PLN_TRY(add_name(naming, hint->data, hint->size, id, &added));
+  }
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- tasks */
+
+typedef enum task_kind {
+  TASK_PRINT,  /* make sure that a node can be referred to */
+  TASK_INLINE, /* the same, or that it can stand here, if used only here */
+  TASK_EMIT,   /* give a visited node its line */
+  TASK_EMIT_INLINE,
+  TASK_VISIT, /* operands first */
+  TASK_LEAF,  /* print the operands */
+  TASK_DONE,
+  TASK_SCOPE,     /* plan a scope */
+  TASK_STATEMENT, /* and its statements, from this one on */
+  TASK_LINE,      /* a let's line */
+  TASK_RESULT,
+  TASK_LEAVE /* back to the enclosing scope */
+} task_kind;
+
+typedef struct task {
+  uint32_t kind;
+  uint32_t id;
+} task;
+
+typedef struct planner {
+  pln_text_plan *plan;
+  const pln_graph *graph;
+  task *tasks;
+  uint32_t n_tasks, cap_tasks;
+  pln_scope scope; /* where lines go */
+  pln_buffer hint;
+} planner;
+
+static pln_engine *engine_of(const planner *p) {
+  return p->plan->naming->engine;
+}
+
+static pln_status push(planner *p, task_kind kind, uint32_t id) {
+  if (p->n_tasks == p->cap_tasks)
+    PLN_TRY(pln_mem_grow(engine_of(p), (void **)&p->tasks, &p->cap_tasks,
+                         p->n_tasks + 1u, sizeof *p->tasks));
+  p->tasks[p->n_tasks++] = (task){kind, id};
+  return PLN_OK;
+}
+
+/* So that the first of `n` refs is taken first. */
+static pln_status push_all(planner *p, task_kind kind, uint32_t n,
+                           const pln_ref *refs) {
+  while (n-- > 0)
+    PLN_TRY(push(p, kind, refs[n]));
+  return PLN_OK;
+}
+
+/* -------------------------------------------------------------- statements */
+
+/* How often each node is used, by whatever is in the graph. */
+static void count_uses(const pln_graph *g, pln_text_node *nodes) {
+  for (pln_ref i = 0; i < g->n_nodes; i++)
+    for (uint32_t j = 0; j < g->nodes[i].count; j++)
+      nodes[pln_operand(g, i, j)].uses++;
+  for (pln_scope s = 0; s < g->n_scopes; s++)
+    if (g->scopes[s].result < g->n_nodes)
+      nodes[g->scopes[s].result].uses++;
+}
+
+/* Whether scope `s` begins at node `i` inside of `scope`; of two that begin
+ * together the one that ends first is the inner one. */
+static bool opens(const pln_graph *g, pln_scope s, pln_ref i, pln_scope scope) {
+  return g->scopes[s].begin == i &&
+         (scope == 0 || g->scopes[s].end <= g->scopes[scope].end);
+}
+
+/* The scope that node `i` lies in, when `scope` is that of the node before
+ * and *next the first scope that has not begun. */
+static pln_scope scope_at(const pln_graph *g, pln_ref i, pln_scope scope,
+                          pln_scope *next) {
+  for (;;) {
+    const pln_scope_row *row = &g->scopes[scope];
+    if (scope != 0 && i >= row->end)
+      scope = row->parent == PLN_NONE ? 0 : row->parent;
+    else if (*next == g->n_scopes ||
+             (g->scopes[*next].begin > i && g->scopes[*next].begin != PLN_NONE))
+      return scope;
+    else if (opens(g, *next, i, scope))
+      scope = (*next)++;
+    else
+      ++*next;
+  }
+}
+
+/* Marks what is used in a scope other than its own; `home` of a node is kept
+ * in its `next` meanwhile. */
+static void find_outer(pln_text_plan *plan) {
+  const pln_graph *g = plan->graph;
+  pln_text_node *nodes = plan->nodes;
+  pln_scope scope = 0, next = 1;
+  for (pln_ref i = 0; i < g->n_nodes; i++) {
+    scope = scope_at(g, i, scope, &next);
+    nodes[i].next = scope;
+    for (uint32_t j = 0; j < g->nodes[i].count; j++)
+      if (nodes[pln_operand(g, i, j)].next != scope)
+        nodes[pln_operand(g, i, j)].state |= OUTER;
+  }
+  for (pln_scope s = 0; s < g->n_scopes; s++)
+    if (g->scopes[s].result < g->n_nodes &&
+        nodes[g->scopes[s].result].next != s)
+      nodes[g->scopes[s].result].state |= OUTER;
+}
+
+/* Lets, what a sealed graph keeps though nothing uses it, and what must not be
+ * evaluated in another scope than its own. */
+static bool is_statement(const pln_graph *g, const pln_text_node *nodes,
+                         pln_ref i) {
+  const pln_node *n = &g->nodes[i];
+  if (n->flags & PLN_NODE_DROPPED)
+    return false;
+  if (n->kind == PLN_LET)
+    return true;
+  if (!g->sealed || pln_is_leaf(n->kind) || i == g->root)
+    return false;
+  return nodes[i].uses == 0 || (pln_flags_effect(n->flags) != PLN_EFFECT_NONE &&
+                                nodes[i].state & OUTER);
+}
+
+/* Chains each scope's statements, in order. */
+static void find_statements(pln_text_plan *plan) {
+  const pln_graph *g = plan->graph;
+  count_uses(g, plan->nodes);
+  find_outer(plan);
+  for (pln_ref i = 0; i < g->n_nodes; i++) {
+    pln_text_scope *row = &plan->scopes[plan->nodes[i].next];
+    if (!is_statement(g, plan->nodes, i))
+      continue;
+    if (row->last == PLN_NONE)
+      row->statement = i;
+    else
+      plan->statements[row->last] = i;
+    row->last = i;
+  }
+  for (pln_ref i = 0; i < g->n_nodes; i++) {
+    plan->nodes[i].uses = 0;
+    plan->nodes[i].next = PLN_NONE;
+  }
+  for (pln_scope s = 0; s < g->n_scopes; s++)
+    plan->scopes[s].last = PLN_NONE;
+}
+
+/* ------------------------------------------------------------- what is used */
+
+static pln_status use(planner *p, pln_ref node) {
+  pln_text_node *n = &p->plan->nodes[node];
+  n->uses++;
+  if (n->state & MARKED || pln_is_leaf(p->graph->nodes[node].kind))
+    return PLN_OK;
+  n->state |= MARKED;
+  return push(p, TASK_VISIT, node);
+}
+
+static pln_status use_scope(planner *p, pln_scope scope) {
+  const pln_text_plan *plan = p->plan;
+  for (pln_ref s = plan->scopes[scope].statement; s != PLN_NONE;
+       s = plan->statements[s]) {
+    PLN_TRY(use(p, s));
+    p->plan->nodes[s].uses--;
+  }
+  return use(p, p->graph->scopes[scope].result);
+}
+
+/* Counts the uses by all that `root` needs. */
+static pln_status mark(planner *p, pln_ref root) {
+  const pln_graph *g = p->graph;
+  PLN_TRY(use(p, root));
+  while (p->n_tasks > 0) {
+    pln_ref node = p->tasks[--p->n_tasks].id;
+    for (uint32_t i = 0; i < g->nodes[node].count; i++)
+      PLN_TRY(use(p, pln_operand(g, node, i)));
+    if (pln_kinds[g->nodes[node].kind].payload != PLN_PAYLOAD_SCOPE)
+      continue;
+    for (pln_scope s = g->nodes[node].data; s != PLN_NONE;
+         s = g->scopes[s].next)
+      PLN_TRY(use_scope(p, s));
+  }
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- names */
+
+/* Names a Var node; *fresh tells that its variable had no name yet. */
+static pln_status name_var(planner *p, pln_ref node, bool *fresh) {
+  const pln_node *n = &p->graph->nodes[node];
+  uint32_t id = pln_idmap_get(p->plan->vars, n->data);
+  *fresh = id == 0;
+  if (*fresh) {
+    pln_slice hint = pln_symbol_text(engine_of(p), n->attrs);
+    bool letter = hint.size > 0 && hint.data[0] != '_';
+    p->hint.size = 0;
+    if (!letter) /* as TVM does */
+      PLN_TRY(pln_buffer_text(&p->hint, "v"));
+    PLN_TRY(pln_buffer_add(&p->hint, hint.data, hint.size));
+    PLN_TRY(unique_name(p->plan->naming, &p->hint, &id));
+    PLN_TRY(pln_idmap_set(p->plan->vars, n->data, id));
+  }
+  p->plan->nodes[node].number = id;
+  p->plan->nodes[node].state |= PRINTED;
+  return PLN_OK;
+}
+
+static pln_status name_params(planner *p, pln_scope scope) {
+  const pln_scope_row *row = &p->graph->scopes[scope];
+  bool fresh;
+  for (uint32_t i = 0; i < row->n_params; i++)
+    PLN_TRY(name_var(p, pln_param(p->graph, scope, row->owner, i), &fresh));
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- lines */
+
+static void add_line(planner *p, pln_ref node) {
+  pln_text_scope *scope = &p->plan->scopes[p->scope];
+  if (scope->last == PLN_NONE)
+    scope->first = node;
+  else
+    p->plan->nodes[scope->last].next = node;
+  scope->last = node;
+}
+
+/* A variable that is met before it was bound is free. */
+static pln_status print_leaf(planner *p, pln_ref node) {
+  const pln_node *n = &p->graph->nodes[node];
+  pln_text_node *text = &p->plan->nodes[node];
+  bool fresh;
+  if (text->state & PRINTED)
+    return PLN_OK;
+  text->state |= PRINTED;
+  if (n->kind == PLN_CONSTANT)
+    return pln_literal(p->graph->tensors[n->data])
+               ? PLN_OK
+               : pln_meta_add(&p->plan->naming->meta,
+                              p->graph->tensors[n->data], &text->number);
+  if (n->kind != PLN_VAR)
+    return PLN_OK;
+  PLN_TRY(name_var(p, node, &fresh));
+  if (fresh)
+    add_line(p, node);
+  return PLN_OK;
+}
+
+static pln_status do_print(planner *p, pln_ref node, task_kind emit) {
+  if (pln_is_leaf(p->graph->nodes[node].kind))
+    return print_leaf(p, node);
+  if (p->plan->nodes[node].state & PRINTED)
+    return PLN_OK;
+  PLN_TRY(push(p, emit, node));
+  return push(p, TASK_VISIT, node);
+}
+
+static void do_emit(planner *p, pln_ref node, bool may_inline) {
+  pln_text_node *text = &p->plan->nodes[node];
+  if (text->state & PRINTED)
+    return;
+  text->state |= PRINTED;
+  if (may_inline && text->uses <= 1)
+    return;
+  text->number = p->plan->naming->n_temps++;
+  add_line(p, node);
+}
+
+static pln_status do_visit(planner *p, pln_ref node) {
+  const pln_node *n = &p->graph->nodes[node];
+  if (p->plan->nodes[node].state & VISITED)
+    return PLN_OK;
+  switch ((pln_kind)n->kind) {
+  case PLN_CONSTANT: return print_leaf(p, node);
+  case PLN_VAR:
+  case PLN_ABSENT:
+  case PLN_GLOBAL_VAR:
+  case PLN_OP:
+  case PLN_CONSTRUCTOR: return PLN_OK;
+  case PLN_TUPLE:
+  case PLN_TUPLE_GET_ITEM:
+  case PLN_CALL:
+    PLN_TRY(push(p, TASK_LEAF, node));
+    return push_all(p, TASK_VISIT, n->count, pln_operands(p->graph, n));
+  case PLN_FUNCTION:
+  case PLN_LET:
+  case PLN_LET_BLOCK:
+  case PLN_IF:
+  case PLN_MATCH:
+  case PLN_REF_CREATE:
+  case PLN_REF_READ:
+  case PLN_REF_WRITE:
+  case PLN_PRIM_ADD:
+  case PLN_FOR: return push(p, TASK_LEAF, node);
+  case PLN_N_KINDS: break;
+  }
+  return PLN_OK;
+}
+
+/* Operands, then scopes, of whatever is no call. */
+static pln_status print_parts(planner *p, const pln_node *n) {
+  const pln_graph *g = p->graph;
+  uint32_t begin = p->n_tasks;
+  if (pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE)
+    for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
+      PLN_TRY(push(p, TASK_SCOPE, s));
+  for (uint32_t i = begin, j = p->n_tasks; i + 1 < j; i++) {
+    task last = p->tasks[--j];
+    p->tasks[j] = p->tasks[i];
+    p->tasks[i] = last;
+  }
+  if (n->kind == PLN_FUNCTION)
+    return PLN_OK;
+  return push_all(p, TASK_PRINT, n->count, pln_operands(g, n));
+}
+
+static pln_status do_leaf(planner *p, pln_ref node) {
+  const pln_node *n = &p->graph->nodes[node];
+  const pln_ref *args = pln_operands(p->graph, n);
+  uint32_t count = n->count;
+  if (p->plan->nodes[node].state & VISITED)
+    return PLN_OK;
+  PLN_TRY(push(p, TASK_DONE, node));
+  if (pln_kinds[n->kind].has_attrs)
+    PLN_TRY(pln_meta_add_attrs(&p->plan->naming->meta, n->attrs));
+  if (n->kind != PLN_CALL)
+    return print_parts(p, n);
+  if (n->data == 0 && count > 0) {
+    PLN_TRY(push(p, TASK_PRINT, args[0]));
+    args++;
+    count--;
+  }
+  return push_all(p, TASK_PRINT, count, args);
+}
+
+/* ------------------------------------------------------------------ scopes */
+
+static pln_status push_body(planner *p, pln_scope scope) {
+  pln_ref first = p->plan->scopes[scope].statement;
+  PLN_TRY(push(p, TASK_RESULT, scope));
+  return first == PLN_NONE ? PLN_OK : push(p, TASK_STATEMENT, first);
+}
+
+static pln_status do_scope(planner *p, pln_scope scope) {
+  PLN_TRY(push(p, TASK_LEAVE, p->scope));
+  p->scope = scope;
+  PLN_TRY(name_params(p, scope));
+  return push_body(p, scope);
+}
+
+static pln_status do_statement(planner *p, pln_ref node) {
+  pln_ref next = p->plan->statements[node];
+  bool fresh;
+  if (next != PLN_NONE)
+    PLN_TRY(push(p, TASK_STATEMENT, next));
+  if (p->graph->nodes[node].kind != PLN_LET)
+    return push(p, TASK_PRINT, node);
+  PLN_TRY(name_var(p, pln_operand(p->graph, node, 0), &fresh));
+  PLN_TRY(push(p, TASK_LINE, node));
+  return push(p, TASK_INLINE, pln_operand(p->graph, node, 1));
+}
+
+/* Lets in tail position go on in the scope that they end. */
+static pln_status do_result(planner *p, pln_scope scope) {
+  pln_ref result = p->graph->scopes[scope].result;
+  pln_text_node *text = &p->plan->nodes[result];
+  const pln_node *n = &p->graph->nodes[result];
+  if (n->kind == PLN_LET_BLOCK && text->uses <= 1) {
+    text->state |= PRINTED | VISITED;
+    return push_body(p, n->data);
+  }
+  p->plan->scopes[p->scope].result = result;
+  return push(p, TASK_INLINE, result);
+}
+
+static pln_status do_task(planner *p, task t) {
+  switch ((task_kind)t.kind) {
+  case TASK_PRINT: return do_print(p, t.id, TASK_EMIT);
+  case TASK_INLINE: return do_print(p, t.id, TASK_EMIT_INLINE);
+  case TASK_EMIT: do_emit(p, t.id, false); return PLN_OK;
+  case TASK_EMIT_INLINE: do_emit(p, t.id, true); return PLN_OK;
+  case TASK_VISIT: return do_visit(p, t.id);
+  case TASK_LEAF: return do_leaf(p, t.id);
+  case TASK_DONE: p->plan->nodes[t.id].state |= VISITED; return PLN_OK;
+  case TASK_SCOPE: return do_scope(p, t.id);
+  case TASK_STATEMENT: return do_statement(p, t.id);
+  case TASK_LINE: add_line(p, t.id); return PLN_OK;
+  case TASK_RESULT: return do_result(p, t.id);
+  case TASK_LEAVE: p->scope = t.id; return PLN_OK;
+  }
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------ making */
+
+static pln_status start(pln_text_plan *plan, pln_engine *engine) {
+  uint32_t n = plan->graph->n_nodes, scopes = plan->graph->n_scopes + 1;
+  plan->nodes = pln_mem_zeroed(engine, n * sizeof *plan->nodes);
+  plan->statements = pln_mem_new(engine, n * sizeof *plan->statements);
+  plan->scopes = pln_mem_new(engine, scopes * sizeof *plan->scopes);
+  if ((n > 0 && (!plan->nodes || !plan->statements)) || !plan->scopes)
+    return pln_nomem(engine);
+  for (uint32_t i = 0; i < n; i++) {
+    plan->nodes[i].number = plan->nodes[i].next = PLN_NONE;
+    plan->statements[i] = PLN_NONE;
+  }
+  for (uint32_t i = 0; i < scopes; i++)
+    plan->scopes[i] = (pln_text_scope){PLN_NONE, PLN_NONE, PLN_NONE, PLN_NONE};
+  return pln_idmap_new(engine, &plan->vars);
+}
+
+static pln_status run(planner *p, pln_ref root, bool definition) {
+  pln_text_plan *plan = p->plan;
+  PLN_TRY(mark(p, root));
+  plan->scopes[p->scope].result = root;
+  if (definition)
+    PLN_TRY(push(p, TASK_SCOPE, p->graph->nodes[root].data));
+  else
+    PLN_TRY(push(p, TASK_INLINE, root));
+  while (p->n_tasks > 0)
+    PLN_TRY(do_task(p, p->tasks[--p->n_tasks]));
+  return PLN_OK;
+}
+
+pln_status pln_text_plan_make(pln_text_plan *plan, pln_naming *naming,
+                              const pln_graph *graph, pln_ref root,
+                              bool definition) {
+  *plan = (pln_text_plan){.graph = graph, .naming = naming};
+  PLN_TRY(start(plan, naming->engine));
+  find_statements(plan);
+  planner p = {.plan = plan, .graph = graph, .scope = graph->n_scopes};
+  pln_buffer_init(&p.hint, naming->engine);
+  pln_status status = run(&p, root, definition);
+  pln_buffer_free(&p.hint);
+  pln_mem_free(naming->engine, p.tasks, p.cap_tasks * sizeof *p.tasks);
+  return status;
+}
+
+void pln_text_plan_free(pln_text_plan *plan) {
+  pln_engine *engine = plan->naming->engine;
+  const pln_graph *g = plan->graph;
+  pln_mem_free(engine, plan->nodes, g->n_nodes * sizeof *plan->nodes);
+  pln_mem_free(engine, plan->statements, g->n_nodes * sizeof *plan->statements);
+  pln_mem_free(engine, plan->scopes, (g->n_scopes + 1u) * sizeof *plan->scopes);
+  if (plan->vars)
+    pln_idmap_free(plan->vars);
+}

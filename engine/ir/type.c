@@ -1,0 +1,318 @@
+/* type.c: the engine's table of types.
+ *
+ * A type is an interned record, so equal types are equal numbers and a type
+ * costs a node four bytes. Parts are older than the whole; nothing here
+ * recurses, however deep types nest. Used by everything that types nodes. */
+
+#include "ir/tables.h"
+
+/* Ranks beyond it come from broken files only. */
+enum { MAX_RANK = 1024, NEAR_DIMS = 16 };
+
+/* Followed by `count` dims (tensor of known rank) or pln_type parts. */
+typedef struct type_row {
+  uint8_t kind;
+  uint8_t dtype;
+  uint16_t zero;
+  int32_t count; /* rank of a tensor, -1 unknown; else number of parts */
+  pln_symbol symbol;
+  uint32_t padding;
+} type_row;
+
+typedef struct tensor_row {
+  type_row row;
+  pln_dim dims[NEAR_DIMS];
+} tensor_row;
+
+struct pln_types {
+  pln_interner *rows;
+};
+
+static const type_row incomplete = {.kind = PLN_TYPE_INCOMPLETE};
+
+static const type_row *row_of(const pln_engine *engine, pln_type type) {
+  return type ? pln_interned(engine->types->rows, type, NULL) : &incomplete;
+}
+
+static const pln_type *parts_of(const type_row *row) {
+  return (const pln_type *)(row + 1);
+}
+
+pln_status pln_types_new(pln_engine *engine) {
+  struct pln_types *types = pln_mem_zeroed(engine, sizeof *types);
+  if (!types)
+    return pln_nomem(engine);
+  pln_status status = pln_interner_new(engine, &types->rows);
+  if (status != PLN_OK) {
+    pln_mem_free(engine, types, sizeof *types);
+    return status;
+  }
+  engine->types = types;
+  return PLN_OK;
+}
+
+void pln_types_free(pln_engine *engine) {
+  if (!engine->types)
+    return;
+  pln_interner_free(engine->types->rows);
+  pln_mem_free(engine, engine->types, sizeof *engine->types);
+  engine->types = NULL;
+}
+
+/* ------------------------------------------------------------------ making */
+
+/* Interns a header and what follows it. */
+static pln_status intern_row(pln_engine *engine, type_row row, const void *tail,
+                             size_t size, pln_type *out) {
+  char near[sizeof(tensor_row)];
+  size_t total = sizeof row + size;
+  char *bytes = total <= sizeof near ? near : pln_mem_new(engine, total);
+  if (!bytes)
+    return pln_nomem(engine);
+  memcpy(bytes, &row, sizeof row);
+  if (size > 0)
+    memcpy(bytes + sizeof row, tail, size);
+  pln_status status = pln_intern(engine->types->rows, bytes, total, out, NULL);
+  if (bytes != near)
+    pln_mem_free(engine, bytes, total);
+  return status;
+}
+
+/* A negative extent says no more than `?` does. */
+static pln_dim extent(pln_dim dim) {
+  return PLN_DIM_IS_CONST(dim) && dim < 0 ? PLN_DIM_UNKNOWN : dim;
+}
+
+/* The rare tensor of more dims than fit in a tensor_row. */
+static pln_status intern_wide(pln_engine *engine, type_row row,
+                              const pln_dim *dims, pln_type *out) {
+  pln_dim copy[MAX_RANK];
+  for (int32_t i = 0; i < row.count; i++)
+    copy[i] = extent(dims[i]);
+  return intern_row(engine, row, copy, (size_t)row.count * sizeof *dims, out);
+}
+
+pln_status pln_type_tensor(pln_engine *engine, pln_dtype dtype, int32_t rank,
+                           const pln_dim *dims, pln_type *out) {
+  if ((uint32_t)dtype >= PLN_N_DTYPES || rank < -1)
+    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
+                          "no tensor type has dtype %d and rank %d", (int)dtype,
+                          (int)rank);
+  if (rank > MAX_RANK)
+    return pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
+                          "a tensor of rank %d; at most %d dimensions are kept",
+                          (int)rank, MAX_RANK);
+  type_row row = {
+      .kind = PLN_TYPE_TENSOR, .dtype = (uint8_t)dtype, .count = rank};
+  if (rank > NEAR_DIMS)
+    return intern_wide(engine, row, dims, out);
+  tensor_row near;
+  near.row = row;
+  size_t n = rank > 0 ? (size_t)rank : 0;
+  for (size_t i = 0; i < n; i++)
+    near.dims[i] = extent(dims[i]);
+  return pln_intern(engine->types->rows, &near,
+                    sizeof near.row + n * sizeof *dims, out, NULL);
+}
+
+/* How many parts a kind has: at least, at most (-1: any number). */
+static const struct {
+  int8_t least, most;
+  bool symbol;
+} shape_of[PLN_N_TYPE_KINDS] = {
+    [PLN_TYPE_TUPLE] = {0, -1, false},   [PLN_TYPE_FUNC] = {1, -1, false},
+    [PLN_TYPE_REF] = {1, 1, false},      [PLN_TYPE_VAR] = {0, 0, true},
+    [PLN_TYPE_CALL] = {0, -1, true},     [PLN_TYPE_SEQUENCE] = {1, 1, false},
+    [PLN_TYPE_OPTIONAL] = {1, 1, false}, [PLN_TYPE_MAP] = {2, 2, false},
+    [PLN_TYPE_SPARSE] = {1, 1, false},   [PLN_TYPE_OPAQUE] = {0, 0, true},
+};
+
+static bool parts_fit(pln_engine *engine, pln_type_kind kind, pln_symbol symbol,
+                      uint32_t n, const pln_type *parts) {
+  if (kind == PLN_TYPE_TENSOR || (uint32_t)kind >= PLN_N_TYPE_KINDS)
+    return false;
+  if (n > INT32_MAX || (int64_t)n < shape_of[kind].least ||
+      (shape_of[kind].most >= 0 && (int64_t)n > shape_of[kind].most) ||
+      (symbol != 0) != shape_of[kind].symbol)
+    return false;
+  uint32_t known = pln_interner_count(engine->types->rows);
+  for (uint32_t i = 0; i < n; i++)
+    if (parts[i] > known)
+      return false;
+  return true;
+}
+
+pln_status pln_type_make(pln_engine *engine, pln_type_kind kind,
+                         pln_symbol symbol, uint32_t n_parts,
+                         const pln_type *parts, pln_type *out) {
+  if (kind == PLN_TYPE_INCOMPLETE && n_parts == 0) {
+    *out = 0;
+    return PLN_OK;
+  }
+  if (!parts_fit(engine, kind, symbol, n_parts, parts))
+    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
+                          "no type of kind %d has these %u parts", (int)kind,
+                          (unsigned)n_parts);
+  type_row row = {
+      .kind = (uint8_t)kind, .count = (int32_t)n_parts, .symbol = symbol};
+  return intern_row(engine, row, parts, n_parts * sizeof *parts, out);
+}
+
+/* ----------------------------------------------------------------- reading */
+
+pln_type_kind pln_type_kind_of(const pln_engine *engine, pln_type type) {
+  return (pln_type_kind)row_of(engine, type)->kind;
+}
+
+pln_dtype pln_type_dtype(const pln_engine *engine, pln_type type) {
+  return (pln_dtype)row_of(engine, type)->dtype;
+}
+
+int32_t pln_type_rank(const pln_engine *engine, pln_type type) {
+  const type_row *row = row_of(engine, type);
+  return row->kind == PLN_TYPE_TENSOR ? row->count : -1;
+}
+
+const pln_dim *pln_type_dims(const pln_engine *engine, pln_type type) {
+  const type_row *row = row_of(engine, type);
+  return row->kind == PLN_TYPE_TENSOR ? (const pln_dim *)(row + 1) : NULL;
+}
+
+uint32_t pln_type_n_parts(const pln_engine *engine, pln_type type) {
+  const type_row *row = row_of(engine, type);
+  return row->kind == PLN_TYPE_TENSOR ? 0 : (uint32_t)row->count;
+}
+
+pln_type pln_type_part(const pln_engine *engine, pln_type type,
+                       uint32_t index) {
+  return parts_of(row_of(engine, type))[index];
+}
+
+pln_symbol pln_type_symbol(const pln_engine *engine, pln_type type) {
+  return row_of(engine, type)->symbol;
+}
+
+/* ----------------------------------------------------------------- meeting */
+
+/* A pair of composite types being met, part by part. */
+typedef struct meet_frame {
+  pln_type a, b;
+  uint32_t done;  /* parts that were met */
+  uint32_t first; /* where their results begin in meeting.parts */
+} meet_frame;
+
+typedef struct meeting {
+  pln_engine *engine;
+  meet_frame *frames;
+  pln_type *parts; /* results of the open frames' finished parts */
+  uint32_t n_frames, cap_frames, n_parts, cap_parts;
+  bool conflict;
+} meeting;
+
+/* Names are only names: a constant says more than any expression. */
+static bool meet_dim(pln_dim a, pln_dim b, pln_dim *out) {
+  if (a == PLN_DIM_UNKNOWN || (PLN_DIM_IS_CONST(b) && !PLN_DIM_IS_CONST(a)))
+    *out = b;
+  else
+    *out = a;
+  return !PLN_DIM_IS_CONST(a) || !PLN_DIM_IS_CONST(b) || a == b;
+}
+
+static pln_status meet_tensors(meeting *m, pln_type a, pln_type b,
+                               pln_type *out) {
+  const type_row *x = row_of(m->engine, a), *y = row_of(m->engine, b);
+  m->conflict |= x->dtype && y->dtype && x->dtype != y->dtype;
+  m->conflict |= x->count >= 0 && y->count >= 0 && x->count != y->count;
+  if (m->conflict)
+    return PLN_OK;
+  const pln_dim *p = (const pln_dim *)(x + 1), *q = (const pln_dim *)(y + 1);
+  pln_dim dims[MAX_RANK];
+  int32_t rank = x->count >= 0 ? x->count : y->count;
+  for (int32_t i = 0; i < rank; i++)
+    if (x->count < 0 || y->count < 0)
+      dims[i] = x->count < 0 ? q[i] : p[i];
+    else if (!meet_dim(p[i], q[i], &dims[i]))
+      m->conflict = true;
+  if (m->conflict)
+    return PLN_OK;
+  pln_dtype dtype = (pln_dtype)(x->dtype ? x->dtype : y->dtype);
+  return pln_type_tensor(m->engine, dtype, rank, dims, out);
+}
+
+static pln_status push_pair(meeting *m, pln_type a, pln_type b) {
+  if (m->n_frames == m->cap_frames)
+    PLN_TRY(pln_mem_grow(m->engine, (void **)&m->frames, &m->cap_frames,
+                         m->n_frames + 1u, sizeof *m->frames));
+  m->frames[m->n_frames++] = (meet_frame){.a = a, .b = b, .first = m->n_parts};
+  return PLN_OK;
+}
+
+static pln_status push_part(meeting *m, pln_type type) {
+  if (m->n_parts == m->cap_parts)
+    PLN_TRY(pln_mem_grow(m->engine, (void **)&m->parts, &m->cap_parts,
+                         m->n_parts + 1u, sizeof *m->parts));
+  m->parts[m->n_parts++] = type;
+  return PLN_OK;
+}
+
+/* Meets a pair at once, or opens a frame for it. */
+static pln_status meet_pair(meeting *m, pln_type a, pln_type b) {
+  if (a == b || !b)
+    return push_part(m, a);
+  if (!a)
+    return push_part(m, b);
+  const type_row *x = row_of(m->engine, a), *y = row_of(m->engine, b);
+  if (x->kind == PLN_TYPE_TENSOR && y->kind == PLN_TYPE_TENSOR) {
+    pln_type met = a;
+    PLN_TRY(meet_tensors(m, a, b, &met));
+    return push_part(m, met);
+  }
+  if (x->kind == y->kind && x->count == y->count && x->symbol == y->symbol)
+    return push_pair(m, a, b);
+  m->conflict = true;
+  return PLN_OK;
+}
+
+static pln_status close_frame(meeting *m) {
+  meet_frame frame = m->frames[--m->n_frames];
+  const type_row *x = row_of(m->engine, frame.a);
+  pln_type met;
+  PLN_TRY(pln_type_make(m->engine, (pln_type_kind)x->kind, x->symbol,
+                        (uint32_t)x->count, m->parts + frame.first, &met));
+  m->n_parts = frame.first;
+  return push_part(m, met);
+}
+
+static pln_status meet_all(meeting *m, pln_type a, pln_type b) {
+  PLN_TRY(meet_pair(m, a, b));
+  while (m->n_frames > 0 && !m->conflict) {
+    meet_frame *top = &m->frames[m->n_frames - 1];
+    const type_row *x = row_of(m->engine, top->a);
+    if (top->done == (uint32_t)x->count) {
+      PLN_TRY(close_frame(m));
+      continue;
+    }
+    uint32_t i = top->done++;
+    pln_type other = pln_type_part(m->engine, top->b, i);
+    PLN_TRY(meet_pair(m, parts_of(x)[i], other));
+  }
+  return PLN_OK;
+}
+
+pln_status pln_type_meet(pln_engine *engine, pln_type a, pln_type b,
+                         pln_type *out, bool *conflict) {
+  if (a == b || !a || !b) {
+    *out = a ? a : b;
+    *conflict = false;
+    return PLN_OK;
+  }
+  meeting m = {.engine = engine};
+  pln_status status = meet_all(&m, a, b);
+  if (status == PLN_OK) {
+    *out = m.conflict ? a : m.parts[0];
+    *conflict = m.conflict;
+  }
+  pln_mem_free(engine, m.frames, m.cap_frames * sizeof *m.frames);
+  pln_mem_free(engine, m.parts, m.cap_parts * sizeof *m.parts);
+  return status;
+}

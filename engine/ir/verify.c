@@ -1,0 +1,182 @@
+/* verify.c: checks the rules of ir/README.md in one linear pass.
+ *
+ * The executor calls it after each pass that changed something; it must stay
+ * near 10 ns a node. Nothing is assumed of the graph but that its arrays have
+ * the lengths they claim. */
+
+#include "ir/graph.h"
+
+typedef struct checker {
+  const pln_graph *g;
+  pln_scope *home; /* a node: its scope */
+  uint8_t *bound;  /* a Var: bound by a parameter list or a Let */
+  pln_scope here;  /* the innermost scope around the current node */
+  pln_scope next;  /* the first row that is not open yet */
+  pln_ref at;
+} checker;
+
+static pln_status broken(const checker *c, const char *rule) {
+  const pln_node *n = c->at < c->g->n_nodes ? &c->g->nodes[c->at] : NULL;
+  return pln_diag_error(
+      c->g->engine, PLN_ERR_INVALID, NULL, "invalid IR at node %u (%s): %s",
+      c->at, n && n->kind < PLN_N_KINDS ? pln_kinds[n->kind].name : "?", rule);
+}
+
+/* A scope that encloses the current node is one that does not end before. */
+static bool visible(const checker *c, pln_ref node) {
+  return node < c->at && c->g->scopes[c->home[node]].end > c->at;
+}
+
+static pln_status check_row(checker *c, pln_scope s) {
+  const pln_graph *g = c->g;
+  const pln_scope_row *row = &g->scopes[s];
+  if (row->begin > row->end || row->end > g->n_nodes)
+    return broken(c, "a scope's interval is out of range");
+  if (s == 0)
+    return row->begin == 0 && row->end == g->n_nodes && row->parent == PLN_NONE
+               ? PLN_OK
+               : broken(c, "scope 0 is the whole graph");
+  if (row->parent >= s || row->end > g->scopes[row->parent].end)
+    return broken(c, "a scope lies inside its parent");
+  if (row->n_params > row->end - row->begin)
+    return broken(c, "a scope holds its parameters");
+  if (row->owner >= g->n_nodes || row->owner < row->end ||
+      pln_kinds[g->nodes[row->owner].kind].payload != PLN_PAYLOAD_SCOPE)
+    return broken(c, "a scope's owner follows it");
+  return PLN_OK;
+}
+
+/* Closes and opens scopes so that `here` is that of the current node. */
+static pln_status move_to(checker *c, pln_ref at) {
+  const pln_graph *g = c->g;
+  c->at = at;
+  while (c->next < g->n_scopes && g->scopes[c->next].begin == at) {
+    PLN_TRY(check_row(c, c->next));
+    while (c->here != PLN_NONE && c->here != g->scopes[c->next].parent)
+      c->here = g->scopes[c->here].parent;
+    if (c->next && c->here == PLN_NONE)
+      return broken(c, "a scope opens outside of its parent");
+    c->here = c->next++;
+  }
+  while (c->here != PLN_NONE && g->scopes[c->here].end <= at)
+    c->here = g->scopes[c->here].parent;
+  if (c->here == PLN_NONE)
+    return broken(c, "a node lies in no scope");
+  return PLN_OK;
+}
+
+static pln_status check_operands(const checker *c, const pln_node *n) {
+  const pln_graph *g = c->g;
+  if (n->first > g->n_operands || n->count > g->n_operands - n->first)
+    return broken(c, "operands are out of range");
+  int32_t fixed = pln_kinds[n->kind].operands;
+  if (fixed >= 0 && n->count != (uint32_t)fixed)
+    return broken(c, "wrong number of operands");
+  for (uint32_t i = 0; i < n->count; i++)
+    if (!visible(c, g->operands[n->first + i]))
+      return broken(c, "an operand comes earlier, in the same scope or an "
+                       "enclosing one");
+  return PLN_OK;
+}
+
+/* k adjacent intervals, the last of which ends at the owner. */
+static pln_status check_scopes(const checker *c, const pln_node *n) {
+  const pln_graph *g = c->g;
+  uint32_t k = 0;
+  pln_scope s = n->data;
+  for (; s != PLN_NONE; s = g->scopes[s].next, k++) {
+    if (s >= c->next || g->scopes[s].owner != c->at)
+      return broken(c, "an owner's scopes name it as owner");
+    pln_scope next = g->scopes[s].next;
+    if (next != PLN_NONE && next <= s)
+      return broken(c, "an owner's scopes stand in order");
+    pln_ref end = next == PLN_NONE ? c->at : 0;
+    if (next != PLN_NONE && next < g->n_scopes)
+      end = g->scopes[next].begin;
+    if (g->scopes[s].end != end || g->scopes[s].parent != c->here)
+      return broken(c, "an owner follows its scopes");
+    pln_ref result = g->scopes[s].result;
+    if (result >= c->at ||
+        (g->scopes[c->home[result]].end <= c->at && c->home[result] != s))
+      return broken(c, "a scope's result is visible in it");
+  }
+  int32_t fixed = pln_kinds[n->kind].scopes;
+  return fixed < 0 || k == (uint32_t)fixed
+             ? PLN_OK
+             : broken(c, "wrong number of scopes");
+}
+
+static pln_status check_payload(const checker *c, const pln_node *n) {
+  const pln_graph *g = c->g;
+  switch (pln_kinds[n->kind].payload) {
+  case PLN_PAYLOAD_NONE:
+  case PLN_PAYLOAD_SYMBOL:
+  case PLN_PAYLOAD_INDEX: return PLN_OK;
+  case PLN_PAYLOAD_VAR:
+    return n->data && n->data <= g->engine->n_vars
+               ? PLN_OK
+               : broken(c, "a Var's identity was never given out");
+  case PLN_PAYLOAD_TENSOR:
+    return n->data < g->n_tensors ? PLN_OK : broken(c, "there is no tensor");
+  case PLN_PAYLOAD_OP:
+    if (n->data > pln_op_count(g->engine))
+      return broken(c, "there is no such operator");
+    return n->kind == PLN_CALL && !n->data && !n->count
+               ? broken(c, "a call has a callee")
+               : PLN_OK;
+  case PLN_PAYLOAD_SCOPE: return check_scopes(c, n);
+  }
+  return PLN_OK;
+}
+
+static pln_status check_binding(checker *c, const pln_node *n) {
+  const pln_graph *g = c->g;
+  if (n->kind == PLN_VAR) {
+    const pln_scope_row *row = &g->scopes[c->here];
+    bool first = c->at - row->begin < row->n_params;
+    if (first != ((n->flags & PLN_NODE_PARAM) != 0))
+      return broken(c, "a scope's parameters are its first Vars");
+    c->bound[c->at] = first;
+    return PLN_OK;
+  }
+  if (c->at - g->scopes[c->here].begin < g->scopes[c->here].n_params)
+    return broken(c, "a parameter is a Var");
+  if (n->kind != PLN_LET)
+    return PLN_OK;
+  pln_ref var = g->operands[n->first];
+  if (g->nodes[var].kind != PLN_VAR || c->home[var] != c->here || c->bound[var])
+    return broken(c, "a Let binds a Var of its scope, once");
+  c->bound[var] = 1;
+  return PLN_OK;
+}
+
+static pln_status check_nodes(checker *c) {
+  const pln_graph *g = c->g;
+  for (pln_ref at = 0; at < g->n_nodes; at++) {
+    PLN_TRY(move_to(c, at));
+    c->home[at] = c->here;
+    const pln_node *n = &g->nodes[at];
+    if (n->kind >= PLN_N_KINDS)
+      return broken(c, "there is no such kind");
+    PLN_TRY(check_operands(c, n));
+    PLN_TRY(check_payload(c, n));
+    PLN_TRY(check_binding(c, n));
+  }
+  if (c->next != g->n_scopes)
+    return broken(c, "a scope lies outside of the graph");
+  if (g->root >= g->n_nodes || c->home[g->root] != 0)
+    return broken(c, "the root is a node of scope 0");
+  return PLN_OK;
+}
+
+pln_status pln_graph_verify(const pln_graph *graph) {
+  pln_engine *e = graph->engine;
+  checker c = {.g = graph, .here = PLN_NONE};
+  size_t size = ((size_t)graph->n_nodes + 1) * sizeof *c.home;
+  c.home = pln_mem_new(e, size);
+  c.bound = pln_mem_zeroed(e, (size_t)graph->n_nodes + 1);
+  pln_status status = c.home && c.bound ? check_nodes(&c) : pln_nomem(e);
+  pln_mem_free(e, c.home, size);
+  pln_mem_free(e, c.bound, (size_t)graph->n_nodes + 1);
+  return status;
+}

@@ -1,0 +1,396 @@
+/* attrs.c: attributes from and to Lua.
+ *
+ * Reading: an Attrs object is a view of an interned dictionary; one object a
+ * dictionary. Writing: a table keyed by names. An operator's schema tells
+ * which names there are and whether a number means a float; without one the
+ * value's own subtype decides. */
+
+#include "lua/binding.h"
+
+/* ------------------------------------------------------------------ to Lua */
+
+void pln_lua_push_attrs(lua_State *L, pln_lua *b, pln_attrs attrs) {
+  (void)b;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.interned);
+  if (lua_rawgeti(L, -1, 2 * (lua_Integer)attrs + 1) == LUA_TNIL) {
+    lua_pop(L, 1);
+    *(pln_attrs *)pln_lua_box(L, PLN_LUA_ATTRS, sizeof attrs, 0) = attrs;
+    lua_pushvalue(L, -1);
+    lua_rawseti(L, -3, 2 * (lua_Integer)attrs + 1);
+  }
+  lua_remove(L, -2);
+}
+
+/* Element i of a list kind.  [-0, +1] */
+static void push_element(lua_State *L, pln_lua *b, const pln_attr *attr,
+                         uint32_t i) {
+  switch ((pln_attr_kind)attr->kind) {
+  case PLN_ATTR_FLOATS: lua_pushnumber(L, attr->v.floats[i]); return;
+  case PLN_ATTR_STRINGS:
+    lua_pushlstring(L, attr->v.strings[i].data, attr->v.strings[i].size);
+    return;
+  case PLN_ATTR_TENSORS: pln_lua_push_tensor(L, attr->v.tensors[i]); return;
+  case PLN_ATTR_TYPES: pln_lua_push_type(L, b, attr->v.types[i]); return;
+  default: /* INTS, GRAPHS */ lua_pushinteger(L, attr->v.ints[i]); return;
+  }
+}
+
+static void push_ref(lua_State *L, pln_lua *b, pln_symbol symbol) {
+  pln_slice name = pln_symbol_text(b->engine, symbol);
+  lua_createtable(L, 0, 1);
+  lua_pushlstring(L, name.data, name.size);
+  lua_setfield(L, -2, "ref");
+}
+
+void pln_lua_push_attr(lua_State *L, pln_lua *b, const pln_attr *attr) {
+  switch ((pln_attr_kind)attr->kind) {
+  case PLN_ATTR_INT:
+  case PLN_ATTR_GRAPH: lua_pushinteger(L, attr->v.i); return;
+  case PLN_ATTR_FLOAT: lua_pushnumber(L, attr->v.f); return;
+  case PLN_ATTR_STRING:
+  case PLN_ATTR_BYTES:
+    lua_pushlstring(L, attr->v.s.data, attr->v.s.size);
+    return;
+  case PLN_ATTR_TENSOR: pln_lua_push_tensor(L, attr->v.tensor); return;
+  case PLN_ATTR_TYPE: pln_lua_push_type(L, b, attr->v.type); return;
+  case PLN_ATTR_DICT: pln_lua_push_attrs(L, b, attr->v.dict); return;
+  case PLN_ATTR_REF: push_ref(L, b, attr->v.symbol); return;
+  case PLN_ATTR_NONE:
+  case PLN_N_ATTR_KINDS: lua_pushboolean(L, true); return;
+  case PLN_ATTR_INTS:
+  case PLN_ATTR_FLOATS:
+  case PLN_ATTR_STRINGS:
+  case PLN_ATTR_TENSORS:
+  case PLN_ATTR_TYPES:
+  case PLN_ATTR_GRAPHS:
+    lua_createtable(L, (int)attr->count, 0);
+    for (uint32_t i = 0; i < attr->count; i++) {
+      push_element(L, b, attr, i);
+      lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    return;
+  }
+}
+
+static pln_attrs check_box(lua_State *L, int arg) {
+  return *(pln_attrs *)luaL_checkudata(L, arg, PLN_LUA_ATTRS);
+}
+
+/* attrs[name] -> value or nil; attrs[i] -> the name of entry i */
+static int attrs_index(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_attrs attrs = check_box(L, 1);
+  const pln_attr *attr = NULL;
+  if (lua_type(L, 2) == LUA_TSTRING)
+    attr = pln_attrs_find(b->engine, attrs, lua_tostring(L, 2));
+  if (!attr)
+    return 0;
+  pln_lua_push_attr(L, b, attr);
+  return 1;
+}
+
+static int attrs_len(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  lua_pushinteger(L, pln_attrs_count(b->engine, check_box(L, 1)));
+  return 1;
+}
+
+/* The iterator of pairs: upvalue 2 is the index of the next entry. */
+static int next_attr(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_attrs attrs = check_box(L, 1);
+  lua_Integer i = lua_tointeger(L, lua_upvalueindex(2));
+  if (i >= pln_attrs_count(b->engine, attrs))
+    return 0;
+  lua_pushinteger(L, i + 1);
+  lua_replace(L, lua_upvalueindex(2));
+  const pln_attr *attr = pln_attrs_get(b->engine, attrs, (uint32_t)i);
+  pln_slice name = pln_symbol_text(b->engine, attr->name);
+  lua_pushlstring(L, name.data, name.size);
+  pln_lua_push_attr(L, b, attr);
+  return 2;
+}
+
+static int attrs_pairs(lua_State *L) {
+  check_box(L, 1);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushinteger(L, 0);
+  lua_pushcclosure(L, next_attr, 2);
+  lua_pushvalue(L, 1);
+  return 2;
+}
+
+static int attrs_tostring(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_attrs attrs = check_box(L, 1);
+  pln_buffer *text = pln_lua_text(L, b);
+  pln_lua_must(L, b, pln_print_attrs(b->engine, attrs, pln_buffer_write, text));
+  pln_lua_text_done(L);
+  return 1;
+}
+
+/* ------------------------------------------------------------------ schemas */
+
+/* The kind that a schema such as "axis:int=1 perm:ints" gives `name`; NONE
+ * when it has no such name. */
+static pln_attr_kind schema_kind(const char *schema, const char *name) {
+  static const struct {
+    const char *word;
+    pln_attr_kind kind;
+  } words[] = {
+      {"ints", PLN_ATTR_INTS},     {"int", PLN_ATTR_INT},
+      {"bool", PLN_ATTR_INT},      {"floats", PLN_ATTR_FLOATS},
+      {"float", PLN_ATTR_FLOAT},   {"strings", PLN_ATTR_STRINGS},
+      {"string", PLN_ATTR_STRING}, {"tensors", PLN_ATTR_TENSORS},
+      {"tensor", PLN_ATTR_TENSOR}, {"types", PLN_ATTR_TYPES},
+      {"type", PLN_ATTR_TYPE},     {"graphs", PLN_ATTR_GRAPHS},
+      {"graph", PLN_ATTR_GRAPH},   {"function", PLN_ATTR_GRAPH},
+      {"dict", PLN_ATTR_DICT},
+  };
+  size_t size = strlen(name);
+  const char *p = schema;
+  while (*p) {
+    size_t n = strcspn(p, " ");
+    if (n > size && !memcmp(p, name, size) && p[size] == ':')
+      for (size_t i = 0; i < PLN_COUNT(words); i++)
+        if (!strncmp(p + size + 1, words[i].word, strlen(words[i].word)))
+          return words[i].kind;
+    p += n;
+    p += strspn(p, " ");
+  }
+  return PLN_ATTR_NONE;
+}
+
+/* Raises: `name` is no attribute; tells which there are. */
+static void unknown_name(lua_State *L, const char *schema, const char *name) {
+  pln_lua_error(L, PLN_ERR_NAME, "no attribute is called '%s'; there %s%s",
+                name, *schema ? "are: " : "are none", schema);
+}
+
+/* -------------------------------------------------------------- from Lua */
+
+/* The kind of one value, by its Lua type. */
+static pln_attr_kind kind_of(lua_State *L, int index) {
+  switch (lua_type(L, index)) {
+  case LUA_TBOOLEAN: return PLN_ATTR_INT;
+  case LUA_TNUMBER:
+    return lua_isinteger(L, index) ? PLN_ATTR_INT : PLN_ATTR_FLOAT;
+  case LUA_TSTRING: return PLN_ATTR_STRING;
+  case LUA_TUSERDATA:
+    if (pln_lua_test_tensor(L, index))
+      return PLN_ATTR_TENSOR;
+    if (luaL_testudata(L, index, PLN_LUA_TYPE))
+      return PLN_ATTR_TYPE;
+    if (luaL_testudata(L, index, PLN_LUA_ATTRS))
+      return PLN_ATTR_DICT;
+    return PLN_ATTR_NONE;
+  default: return PLN_ATTR_NONE;
+  }
+}
+
+static pln_attr_kind list_of(pln_attr_kind kind) {
+  switch (kind) {
+  case PLN_ATTR_INT: return PLN_ATTR_INTS;
+  case PLN_ATTR_FLOAT: return PLN_ATTR_FLOATS;
+  case PLN_ATTR_STRING: return PLN_ATTR_STRINGS;
+  case PLN_ATTR_TENSOR: return PLN_ATTR_TENSORS;
+  case PLN_ATTR_TYPE: return PLN_ATTR_TYPES;
+  default: return PLN_ATTR_NONE;
+  }
+}
+
+/* The kind of a list, by its elements: integers among floats are floats. */
+static pln_attr_kind kind_of_list(lua_State *L, int index) {
+  lua_Integer n = (lua_Integer)lua_rawlen(L, index);
+  pln_attr_kind kind = PLN_ATTR_INT;
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, index, i);
+    pln_attr_kind next = kind_of(L, -1);
+    lua_pop(L, 1);
+    if (i == 1 || (kind == PLN_ATTR_INT && next == PLN_ATTR_FLOAT))
+      kind = next;
+    else if (next != kind && !(kind == PLN_ATTR_FLOAT && next == PLN_ATTR_INT))
+      return PLN_ATTR_NONE;
+  }
+  return list_of(kind);
+}
+
+static bool is_dict(lua_State *L, int index) {
+  lua_pushnil(L);
+  if (!lua_next(L, index))
+    return false;
+  bool dict = lua_type(L, -2) == LUA_TSTRING;
+  lua_pop(L, 2);
+  return dict;
+}
+
+static int64_t to_int(lua_State *L, int index) {
+  if (lua_isboolean(L, index))
+    return lua_toboolean(L, index);
+  int ok;
+  lua_Integer value = lua_tointegerx(L, index, &ok);
+  if (!ok || lua_type(L, index) != LUA_TNUMBER)
+    luaL_error(L, "an integer expected, got %s",
+               luaL_tolstring(L, index, NULL));
+  return value;
+}
+
+static double to_float(lua_State *L, int index) {
+  if (lua_type(L, index) != LUA_TNUMBER)
+    luaL_error(L, "a number expected, got %s", luaL_typename(L, index));
+  return lua_tonumber(L, index);
+}
+
+static pln_slice to_slice(lua_State *L, int index) {
+  pln_slice s;
+  if (lua_type(L, index) != LUA_TSTRING)
+    luaL_error(L, "a string expected, got %s", luaL_typename(L, index));
+  s.data = lua_tolstring(L, index, &s.size);
+  return s;
+}
+
+static pln_tensor *to_tensor(lua_State *L, int index) {
+  pln_tensor *tensor = pln_lua_test_tensor(L, index);
+  if (!tensor)
+    luaL_error(L, "a tensor expected, got %s", luaL_typename(L, index));
+  return tensor;
+}
+
+/* Strings and tensors stay alive through the table they are read from. */
+static void read_list(lua_State *L, pln_lua *b, int index, pln_attr *attr) {
+  luaL_checktype(L, index, LUA_TTABLE);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, index);
+  if (n > INT32_MAX / 16)
+    luaL_error(L, "a list of %I values is too long", n);
+  attr->count = (uint32_t)n;
+  void *list = lua_newuserdatauv(L, (size_t)n * sizeof(pln_slice) + 1, 0);
+  for (lua_Integer i = 0; i < n; i++) {
+    lua_rawgeti(L, index, i + 1);
+    switch ((pln_attr_kind)attr->kind) {
+    case PLN_ATTR_FLOATS: ((double *)list)[i] = to_float(L, -1); break;
+    case PLN_ATTR_STRINGS: ((pln_slice *)list)[i] = to_slice(L, -1); break;
+    case PLN_ATTR_TENSORS: ((pln_tensor **)list)[i] = to_tensor(L, -1); break;
+    case PLN_ATTR_TYPES:
+      ((pln_type *)list)[i] = pln_lua_check_type(L, b, -1);
+      break;
+    default: ((int64_t *)list)[i] = to_int(L, -1); break;
+    }
+    lua_pop(L, 1);
+  }
+  attr->v.ints = list; /* the same place for every list kind */
+}
+
+static pln_attrs read_dict(lua_State *L, pln_lua *b, int arg,
+                           const char *schema, int depth);
+
+static void read_value(lua_State *L, pln_lua *b, int index, int depth,
+                       pln_attr *attr) {
+  switch ((pln_attr_kind)attr->kind) {
+  case PLN_ATTR_INT:
+  case PLN_ATTR_GRAPH: attr->v.i = to_int(L, index); return;
+  case PLN_ATTR_FLOAT: attr->v.f = to_float(L, index); return;
+  case PLN_ATTR_STRING: attr->v.s = to_slice(L, index); return;
+  case PLN_ATTR_TENSOR: attr->v.tensor = to_tensor(L, index); return;
+  case PLN_ATTR_TYPE: attr->v.type = pln_lua_check_type(L, b, index); return;
+  case PLN_ATTR_DICT:
+    attr->v.dict = read_dict(L, b, index, NULL, depth + 1);
+    return;
+  case PLN_ATTR_INTS:
+  case PLN_ATTR_FLOATS:
+  case PLN_ATTR_STRINGS:
+  case PLN_ATTR_TENSORS:
+  case PLN_ATTR_TYPES:
+  case PLN_ATTR_GRAPHS: read_list(L, b, index, attr); return;
+  case PLN_ATTR_NONE:
+  case PLN_ATTR_REF:
+  case PLN_ATTR_BYTES:
+  case PLN_N_ATTR_KINDS:
+    luaL_error(L,
+               "a number, boolean, string, tensor, type or a list of such "
+               "expected, got %s",
+               luaL_typename(L, index));
+  }
+}
+
+/* The entry of the key at -2 and the value at -1, which stay. */
+static void read_entry(lua_State *L, pln_lua *b, const char *schema, int depth,
+                       pln_attr *attr) {
+  int value = lua_gettop(L);
+  if (lua_type(L, value - 1) != LUA_TSTRING)
+    luaL_error(L, "names of attributes are strings, got a %s",
+               luaL_typename(L, value - 1));
+  pln_slice name = to_slice(L, value - 1);
+  pln_attr_kind kind = PLN_ATTR_NONE;
+  if (schema && !(kind = schema_kind(schema, name.data)))
+    unknown_name(L, schema, name.data);
+  if (!kind && lua_istable(L, value))
+    kind = is_dict(L, value) ? PLN_ATTR_DICT : kind_of_list(L, value);
+  else if (!kind)
+    kind = kind_of(L, value);
+  *attr = (pln_attr){.kind = (uint8_t)kind};
+  pln_lua_must(L, b, pln_symbol_intern(b->engine, name, &attr->name));
+  read_value(L, b, value, depth, attr);
+}
+
+static int count_entries(lua_State *L, int arg) {
+  int n = 0;
+  for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1))
+    n++;
+  return n;
+}
+
+enum { MAX_DEPTH = 32 }; /* of dictionaries in dictionaries */
+
+static pln_attrs read_dict(lua_State *L, pln_lua *b, int arg,
+                           const char *schema, int depth) {
+  pln_attrs out;
+  arg = lua_absindex(L, arg);
+  if (depth > MAX_DEPTH)
+    luaL_error(L, "attributes nest deeper than %d levels", MAX_DEPTH);
+  if (lua_isnoneornil(L, arg))
+    return 0;
+  if (lua_isuserdata(L, arg))
+    return check_box(L, arg);
+  luaL_checktype(L, arg, LUA_TTABLE);
+  uint32_t n = (uint32_t)count_entries(L, arg), i = 0;
+  if (n > 10000)
+    luaL_argerror(L, arg, "at most 10000 attributes");
+  pln_attr *entries = lua_newuserdatauv(L, (n + 1) * sizeof *entries, 0);
+  luaL_checkstack(L, (int)n + 8, "too many attributes");
+  lua_newtable(L); /* anchors the lists' memory until the dictionary is made */
+  int anchors = lua_gettop(L);
+  for (lua_pushnil(L); lua_next(L, arg) && i < n; i++) {
+    int top = lua_gettop(L);
+    read_entry(L, b, schema, depth, &entries[i]);
+    for (int kept = lua_gettop(L); kept > top; kept--)
+      luaL_ref(L, anchors);
+    lua_pop(L, 1);
+  }
+  lua_settop(L, anchors);
+  pln_lua_must(L, b, pln_attrs_make(b->engine, i, entries, &out));
+  return out;
+}
+
+pln_attrs pln_lua_check_attrs(lua_State *L, pln_lua *b, int arg,
+                              const char *schema) {
+  return read_dict(L, b, arg, schema, 0);
+}
+
+/* attrs(table) -> Attrs */
+static int core_attrs(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_lua_push_attrs(L, b, pln_lua_check_attrs(L, b, 1, NULL));
+  return 1;
+}
+
+static const luaL_Reg methods[] = {{NULL, NULL}};
+static const luaL_Reg meta[] = {{"__len", attrs_len},
+                                {"__pairs", attrs_pairs},
+                                {"__tostring", attrs_tostring},
+                                {NULL, NULL}};
+static const luaL_Reg functions[] = {{"attrs", core_attrs}, {NULL, NULL}};
+
+void pln_lua_open_attrs(lua_State *L) {
+  pln_lua_class(L, PLN_LUA_ATTRS, methods, meta, attrs_index);
+  pln_lua_functions(L, functions);
+}

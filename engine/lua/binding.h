@@ -1,0 +1,270 @@
+/* binding.h: what the files of the Lua binding share.
+ *
+ * Three rules keep a raised Lua error (a longjmp) away from engine memory:
+ *   1. a C object is made into a box that is already on the stack and has its
+ *      metatable; the box's __gc releases it;
+ *   2. arguments are read before the engine is called;
+ *   3. the engine calls Lua only through pln_lua_protect, whose body does all
+ *      that can raise: pushing arguments, the call, reading the answer.
+ * Stack effects are given as [-popped, +pushed]. */
+
+#ifndef PLN_LUA_BINDING_H
+#define PLN_LUA_BINDING_H
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#include "base/base.h"
+
+/* Metatable names. */
+#define PLN_LUA_MODULE "perilune.Module"
+#define PLN_LUA_GRAPH "perilune.Graph"
+#define PLN_LUA_NODE "perilune.Node"
+#define PLN_LUA_TENSOR "perilune.Tensor"
+#define PLN_LUA_TYPE "perilune.Type"
+#define PLN_LUA_ATTRS "perilune.Attrs"
+#define PLN_LUA_OP "perilune.Op"
+#define PLN_LUA_PASS "perilune.Pass"
+#define PLN_LUA_CONTEXT "perilune.Context"
+#define PLN_LUA_DIAG "perilune.Diag"
+
+/* ------------------------------------------------------------------- state */
+
+/* One a Lua state; upvalue 1 of every function of the binding. */
+typedef struct pln_lua {
+  pln_engine *engine; /* NULL once the state is closing */
+  lua_State *L;       /* the thread that called in last */
+  int depth;          /* callbacks under way */
+  /* Where constructors append: the builder of the running rewrite or pass,
+   * or NULL for the floating one. `free` skips rewrites. */
+  struct pln_lua_graph *target;
+  struct pln_lua_graph *free;
+  struct pln_lua_rewriting *rewriting; /* the innermost running mutator */
+  pln_pass_run *run;                   /* the innermost running Lua pass */
+  pln_context_stack *stack;            /* in use; NULL: the main thread's */
+  size_t collect_at; /* bytes of the engine that start a collection */
+} pln_lua;
+
+/* Tables kept in the registry under the addresses of these bytes. */
+typedef struct pln_lua_keys {
+  char unique;    /* C pointer -> its box; weak values */
+  char anchors;   /* C pointer -> value, while the engine needs it */
+  char callbacks; /* ud of a pass or instrument -> function or table */
+  char interned;  /* types and attributes by number; weak values */
+  char ops;       /* operator number -> Op */
+  char kinds;     /* kind number -> {name, fields} */
+  char floating;  /* {[1] = the floating graph box}; weak values */
+  char parked;    /* the error that a callback raised */
+  char library;   /* sources of the library's own scripts */
+  char stacks;    /* coroutine -> its stack of contexts; weak keys */
+  char rebuild;   /* the function given to mutators */
+} pln_lua_keys;
+extern const pln_lua_keys pln_lua_key;
+
+/* The state of the running function; raises once the engine is gone. */
+pln_lua *pln_lua_here(lua_State *L);
+/* Pushes one of the tables above.  [-0, +1] */
+void pln_lua_table(lua_State *L, const char *key);
+/* Keeps the value on top under `pointer` in the table `key`.  [-1, +0] */
+void pln_lua_keep(lua_State *L, const char *key, const void *pointer);
+/* Forgets it; cannot raise. */
+void pln_lua_forget(lua_State *L, const char *key, const void *pointer);
+/* Pushes what is kept, or nil.  [-0, +1] */
+int pln_lua_kept(lua_State *L, const char *key, const void *pointer);
+
+/* Makes the metatable `name`: `methods` in a table that `index` (NULL: plain)
+ * gets as upvalue 2, the metatable itself as upvalue 3.  [-0, +0] */
+void pln_lua_class(lua_State *L, const char *name, const luaL_Reg *methods,
+                   const luaL_Reg *meta, lua_CFunction index);
+/* A userdata of a class with `uservalues`, zeroed.  [-0, +1] */
+void *pln_lua_box(lua_State *L, const char *name, size_t size, int uservalues);
+/* The same for what holds much engine memory: collects garbage when there is
+ * a lot of it. */
+void *pln_lua_big_box(lua_State *L, const char *name, size_t size,
+                      int uservalues);
+/* Replaces the new box on top, which owns `pointer`, by the earlier box of the
+ * same pointer if there is one.  [-1, +1] */
+void pln_lua_unique(lua_State *L, const void *pointer);
+
+/* ------------------------------------------------------------------ errors */
+
+/* Raises the diagnostic of a failed call, or what a callback raised. */
+int pln_lua_raise(lua_State *L, pln_lua *b, pln_status status);
+static inline void pln_lua_must(lua_State *L, pln_lua *b, pln_status status) {
+  if (status != PLN_OK)
+    pln_lua_raise(L, b, status);
+}
+/* nil and the diagnostic, for calls that are expected to fail.  [-0, +2] */
+int pln_lua_fail(lua_State *L, pln_lua *b, pln_status status);
+/* Raises a diagnostic of the binding's own. */
+int pln_lua_error(lua_State *L, pln_status code, const char *format, ...)
+    PLN_PRINTF(3, 4);
+bool pln_lua_is_diag(lua_State *L, int index);
+/* Runs `body` with a light userdata `ud` as its argument. What it raises is
+ * parked: PLN_ERR_CALLBACK. The only way from the engine into Lua. */
+pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud);
+/* At the outermost call: true, once, when memory was out; collects garbage. */
+bool pln_lua_retry(lua_State *L, pln_lua *b, pln_status status, int *tries);
+/* The diagnostics reported by the last call: { diag, ... }  [-0, +1] */
+int pln_lua_diags(lua_State *L);
+int pln_lua_diag(lua_State *L);
+/* Marks the calling script as the library's: diagnostics name its caller. */
+int pln_lua_internal(lua_State *L);
+
+/* -------------------------------------------------------------------- text */
+
+/* A growing text that the collector releases.  [-0, +1] */
+pln_buffer *pln_lua_text(lua_State *L, pln_lua *b);
+/* Replaces that box on top by its text.  [-1, +1] */
+void pln_lua_text_done(lua_State *L);
+
+/* ----------------------------------------------------------- graphs, nodes */
+
+typedef enum pln_lua_graph_kind {
+  PLN_LUA_SEALED,   /* a sealed graph, retained */
+  PLN_LUA_FLOATING, /* the builder of scripts */
+  PLN_LUA_PASSING,  /* the builder of a running pass */
+  PLN_LUA_SCOPED,   /* a Builder of a script */
+  PLN_LUA_REWRITING /* the builder of a running rewrite, borrowed */
+} pln_lua_graph_kind;
+
+/* User values: 1 handles by ref (weak), 2 sealed copies by ref (weak). */
+typedef struct pln_lua_graph {
+  pln_lua *state;
+  pln_lua_graph_kind kind;
+  pln_graph *graph;     /* SEALED */
+  pln_builder *builder; /* FLOATING, PASSING, SCOPED; NULL once it ended */
+  pln_rewrite *rewrite; /* REWRITING; NULL once it ended */
+  int lets;             /* SEALED: 0 not counted yet, 1 none, 2 some */
+} pln_lua_graph;
+
+/* User value 1: the graph. A view: owns nothing. */
+typedef struct pln_lua_node {
+  pln_lua_graph *graph;
+  pln_ref ref;
+} pln_lua_node;
+
+/* The builder of a box that is no sealed graph. Asking a rewrite for it says
+ * that something will change: not to be called before it is so. */
+pln_builder *pln_lua_builder(lua_State *L, pln_lua *b, pln_lua_graph *box);
+/* Raises when the graph has gone. */
+const pln_graph *pln_lua_graph_of(lua_State *L, const pln_lua_graph *box);
+/* Pushes a new empty box; the box of a sealed graph, retained; where
+ * constructors append; where free constructors append.  [-0, +1] */
+pln_lua_graph *pln_lua_new_graph(lua_State *L, pln_lua *b,
+                                 pln_lua_graph_kind kind);
+pln_lua_graph *pln_lua_push_graph(lua_State *L, pln_lua *b,
+                                  const pln_graph *graph);
+pln_lua_graph *pln_lua_push_target(lua_State *L, pln_lua *b);
+pln_lua_graph *pln_lua_push_free(lua_State *L, pln_lua *b);
+/* Ends a builder's box: its handles are stale from here on. Cannot raise. */
+void pln_lua_end_graph(pln_lua_graph *box);
+/* The handle of a node of the graph box at `graph`.  [-0, +1] */
+void pln_lua_push_node(lua_State *L, int graph, pln_ref ref);
+/* The root of a sealed graph.  [-0, +1] */
+void pln_lua_push_root(lua_State *L, pln_lua *b, const pln_graph *graph);
+/* A handle, not stale; NULL when the value is no handle. */
+pln_lua_node *pln_lua_check_node(lua_State *L, int arg);
+pln_lua_node *pln_lua_test_node(lua_State *L, int arg);
+/* Pushes the box of a sealed graph whose root is the node.  [-0, +1] */
+pln_lua_graph *pln_lua_push_rooted(lua_State *L, pln_lua *b, int node);
+/* The node of `to` that a value stands for: a handle (imported if foreign), a
+ * number or boolean (a constant of `dtype`), a tensor, nil (Absent). */
+pln_ref pln_lua_operand(lua_State *L, pln_lua *b, pln_lua_graph *to, int arg,
+                        pln_dtype dtype);
+/* The first dtype of the handles at first .. last, else NONE. */
+pln_dtype pln_lua_dtype_of(lua_State *L, int first, int last);
+
+/* --------------------------------------------------------- values by class */
+
+void pln_lua_push_type(lua_State *L, pln_lua *b, pln_type type);
+/* A Type, or its text. */
+pln_type pln_lua_check_type(lua_State *L, pln_lua *b, int arg);
+pln_status pln_lua_parse_type(pln_engine *engine, pln_slice text,
+                              pln_type *out) PLN_CHECKED;
+pln_dtype pln_lua_check_dtype(lua_State *L, int arg, pln_dtype fallback);
+/* An integer, "?" or the expression's text.  [-0, +1] */
+void pln_lua_push_dim(lua_State *L, pln_lua *b, pln_dim dim);
+
+void pln_lua_push_attrs(lua_State *L, pln_lua *b, pln_attrs attrs);
+/* A table or Attrs; nil is empty. `schema`: an operator's, or NULL. Leaves
+ * scratch values on the stack. */
+pln_attrs pln_lua_check_attrs(lua_State *L, pln_lua *b, int arg,
+                              const char *schema);
+void pln_lua_push_attr(lua_State *L, pln_lua *b, const pln_attr *attr);
+
+void pln_lua_push_op(lua_State *L, pln_lua *b, pln_op op);
+/* An Op or a name. */
+pln_op pln_lua_check_op(lua_State *L, pln_lua *b, int arg);
+
+/* An empty box, to be filled.  [-0, +1] */
+pln_tensor **pln_lua_new_tensor(lua_State *L);
+void pln_lua_push_tensor(lua_State *L, const pln_tensor *tensor);
+pln_tensor *pln_lua_check_tensor(lua_State *L, int arg);
+pln_tensor *pln_lua_test_tensor(lua_State *L, int arg);
+/* Pushes the tensor that a value stands for: a tensor, number, boolean, string
+ * or nested table. NONE: the values' own dtype.  [-0, +1] */
+pln_tensor *pln_lua_to_tensor(lua_State *L, pln_lua *b, int arg,
+                              pln_dtype dtype);
+
+pln_module **pln_lua_new_module(lua_State *L);
+void pln_lua_push_module(lua_State *L, const pln_module *module);
+pln_module *pln_lua_check_module(lua_State *L, int arg);
+pln_module *pln_lua_test_module(lua_State *L, int arg);
+
+void pln_lua_push_pass(lua_State *L, const pln_pass *pass);
+pln_pass *pln_lua_check_pass(lua_State *L, int arg);
+/* { name, opt_level, required }  [-0, +1] */
+void pln_lua_push_info(lua_State *L, const pln_pass *pass);
+/* { name, type, default, doc } of an option or config key.  [-0, +1] */
+void pln_lua_push_option(lua_State *L, const pln_option *row);
+/* An array of the names in the table at `arg` (nil: none), in scratch memory
+ * left on the stack.  [-0, +1] */
+const char **pln_lua_check_names(lua_State *L, int arg, uint32_t *n);
+/* Field `name` of the table at `arg`: an integer, else `fallback`. */
+lua_Integer pln_lua_int_field(lua_State *L, int arg, const char *name,
+                              lua_Integer fallback);
+
+void pln_lua_push_context(lua_State *L, const pln_context *context);
+/* Makes the running coroutine's stack of contexts the engine's. */
+void pln_lua_use_stack(lua_State *L, pln_lua *b);
+
+/* --------------------------------------------------------------- callbacks */
+
+/* What the `ud` of a pass or an instrument points to; its function or table is
+ * kept in the registry until the engine releases it. */
+typedef struct pln_lua_callback {
+  pln_lua *state;
+} pln_lua_callback;
+/* A box of `n` callbacks that releases those that nobody has taken: a taker
+ * sets its slot to NULL.  [-0, +1] */
+pln_lua_callback **pln_lua_new_callbacks(lua_State *L, uint32_t n);
+/* Fills a slot with the value on top.  [-1, +0] */
+void pln_lua_set_callback(lua_State *L, pln_lua *b, pln_lua_callback **slot);
+/* pln_pass_spec.release, pln_instrument.release */
+void pln_lua_release_callback(void *ud);
+
+/* ------------------------------------------------------------------- parts */
+
+/* Each makes its classes and adds its functions to the table on top. */
+void pln_lua_open_graph(lua_State *L);
+void pln_lua_open_node(lua_State *L);
+void pln_lua_open_build(lua_State *L);
+void pln_lua_open_builder(lua_State *L);
+void pln_lua_open_op(lua_State *L);
+void pln_lua_open_type(lua_State *L);
+void pln_lua_open_attrs(lua_State *L);
+void pln_lua_open_tensor(lua_State *L);
+void pln_lua_open_module(lua_State *L);
+void pln_lua_open_callback(lua_State *L);
+void pln_lua_open_pass(lua_State *L);
+void pln_lua_open_registry(lua_State *L);
+void pln_lua_open_context(lua_State *L);
+void pln_lua_open_mutator(lua_State *L);
+void pln_lua_open_onnx(lua_State *L);
+void pln_lua_open_count(lua_State *L);
+void pln_lua_open_text(lua_State *L);
+/* Adds functions, with the state as upvalue, to the table on top. */
+void pln_lua_functions(lua_State *L, const luaL_Reg *functions);
+
+#endif

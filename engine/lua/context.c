@@ -1,0 +1,409 @@
+/* context.c: Context objects, instruments written in Lua, and a stack of
+ * contexts for each coroutine.
+ *
+ * A coroutine's stack is made when it first calls in here and starts from the
+ * main thread's current context. Stacks are kept by their coroutines. */
+
+#include "lua/binding.h"
+
+/* ------------------------------------------------------------------- stacks */
+
+typedef struct stack_box {
+  pln_lua *state;
+  pln_context_stack *stack;
+} stack_box;
+
+static int stack_gc(lua_State *L) {
+  stack_box *box = lua_touserdata(L, 1);
+  pln_lua *b = box->state;
+  pln_context_stack *stack = box->stack;
+  box->stack = NULL;
+  if (!stack || !b || !b->engine)
+    return 0;
+  b->L = L;
+  if (b->stack == stack)
+    pln_context_stack_use(b->engine, b->stack = NULL);
+  pln_context_stack_free(stack);
+  return 0;
+}
+
+void pln_lua_use_stack(lua_State *L, pln_lua *b) {
+  pln_context_stack *stack = NULL;
+  if (!lua_pushthread(L)) {
+    pln_lua_table(L, &pln_lua_key.stacks);
+    lua_pushvalue(L, -2);
+    if (lua_rawget(L, -2) == LUA_TNIL) {
+      lua_pop(L, 1);
+      lua_pushvalue(L, -2);
+      stack_box *box = pln_lua_box(L, "perilune.Stack", sizeof *box, 0);
+      box->state = b;
+      pln_context_stack_use(b->engine, b->stack = NULL);
+      pln_lua_must(L, b, pln_context_stack_new(b->engine, &box->stack));
+      lua_pushvalue(L, -1);
+      lua_insert(L, -3);
+      lua_rawset(L, -4);
+    }
+    stack = ((stack_box *)lua_touserdata(L, -1))->stack;
+    lua_pop(L, 2);
+  }
+  lua_pop(L, 1);
+  if (b->stack != stack)
+    pln_context_stack_use(b->engine, b->stack = stack);
+}
+
+/* -------------------------------------------------------------------- boxes */
+
+static pln_context **new_context(lua_State *L) {
+  return pln_lua_box(L, PLN_LUA_CONTEXT, sizeof(pln_context *), 0);
+}
+
+void pln_lua_push_context(lua_State *L, const pln_context *context) {
+  *new_context(L) = pln_context_retain(context);
+}
+
+static pln_context *check_context(lua_State *L, int arg) {
+  pln_context **box = luaL_checkudata(L, arg, PLN_LUA_CONTEXT);
+  if (!*box)
+    luaL_argerror(L, arg, "the context has been closed");
+  return *box;
+}
+
+static int context_gc(lua_State *L) {
+  pln_lua *b = lua_touserdata(L, lua_upvalueindex(1));
+  pln_context **box = luaL_checkudata(L, 1, PLN_LUA_CONTEXT);
+  pln_context *context = *box;
+  *box = NULL;
+  b->L = L;
+  if (context && b->engine)
+    pln_context_release(context);
+  return 0;
+}
+
+/* -------------------------------------------------------------- instruments */
+
+typedef struct hook_call {
+  pln_lua *state;
+  void *callback;
+  const char *hook;
+  const pln_context *context; /* enter, exit */
+  const pln_module *module;   /* the others */
+  const pln_pass *pass;
+  bool run; /* what should_run answers */
+} hook_call;
+
+static int hook_body(lua_State *L) {
+  hook_call *call = lua_touserdata(L, 1);
+  int n = 1;
+  pln_lua_kept(L, &pln_lua_key.callbacks, call->callback);
+  lua_getfield(L, -1, call->hook);
+  if (call->context) {
+    pln_lua_push_context(L, call->context);
+  } else {
+    pln_lua_push_module(L, call->module);
+    pln_lua_push_info(L, call->pass);
+    n = 2;
+  }
+  lua_call(L, n, 1);
+  call->run = lua_toboolean(L, -1);
+  return 0;
+}
+
+static pln_status call_hook(void *ud, const char *hook,
+                            const pln_context *context,
+                            const pln_module *module, const pln_pass *pass,
+                            bool *run) {
+  pln_lua_callback *callback = ud;
+  hook_call call = {callback->state, ud, hook, context, module, pass, true};
+  PLN_TRY(pln_lua_protect(callback->state, hook_body, &call));
+  if (run)
+    *run = call.run;
+  return PLN_OK;
+}
+
+static pln_status hook_enter(void *ud, pln_context *context) {
+  return call_hook(ud, "enter", context, NULL, NULL, NULL);
+}
+
+static pln_status hook_exit(void *ud, pln_context *context) {
+  return call_hook(ud, "exit", context, NULL, NULL, NULL);
+}
+
+static pln_status hook_should_run(void *ud, const pln_module *module,
+                                  const pln_pass *pass, bool *run) {
+  return call_hook(ud, "should_run", NULL, module, pass, run);
+}
+
+static pln_status hook_before(void *ud, const pln_module *module,
+                              const pln_pass *pass) {
+  return call_hook(ud, "before", NULL, module, pass, NULL);
+}
+
+static pln_status hook_after(void *ud, const pln_module *module,
+                             const pln_pass *pass) {
+  return call_hook(ud, "after", NULL, module, pass, NULL);
+}
+
+static bool has_hook(lua_State *L, const char *name) {
+  bool yes = lua_getfield(L, -1, name) != LUA_TNIL;
+  lua_pop(L, 1);
+  return yes;
+}
+
+/* The instrument that the table on top describes; its name lives in it. */
+static pln_instrument read_instrument(lua_State *L) {
+  pln_instrument i = {.name = "instrument",
+                      .release = pln_lua_release_callback};
+  if (lua_getfield(L, -1, "name") == LUA_TSTRING)
+    i.name = lua_tostring(L, -1);
+  lua_pop(L, 1);
+  if (has_hook(L, "enter"))
+    i.enter = hook_enter;
+  if (has_hook(L, "exit"))
+    i.exit = hook_exit;
+  if (has_hook(L, "should_run"))
+    i.should_run = hook_should_run;
+  if (has_hook(L, "before"))
+    i.before = hook_before;
+  if (has_hook(L, "after"))
+    i.after = hook_after;
+  return i;
+}
+
+/* The list at `arg` (nil: none): instruments in scratch memory, and the box of
+ * their callbacks on top of it.  [-0, +2] */
+static pln_instrument *read_instruments(lua_State *L, pln_lua *b, int arg,
+                                        uint32_t *n,
+                                        pln_lua_callback ***slots) {
+  arg = lua_absindex(L, arg);
+  *n = 0;
+  if (!lua_isnoneornil(L, arg)) {
+    luaL_checktype(L, arg, LUA_TTABLE);
+    *n = (uint32_t)lua_rawlen(L, arg);
+  }
+  pln_instrument *list =
+      lua_newuserdatauv(L, ((size_t)*n + 1) * sizeof *list, 0);
+  *slots = pln_lua_new_callbacks(L, *n);
+  for (uint32_t i = 0; i < *n; i++) {
+    if (lua_rawgeti(L, arg, (lua_Integer)i + 1) != LUA_TTABLE)
+      luaL_error(L, "instrument %d: a table expected, got %s", (int)i + 1,
+                 luaL_typename(L, -1));
+    list[i] = read_instrument(L);
+    pln_lua_set_callback(L, b, &(*slots)[i]);
+    list[i].ud = (*slots)[i];
+  }
+  return list;
+}
+
+/* After the engine has taken them. */
+static void taken(pln_lua_callback **slots, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    slots[i] = NULL;
+}
+
+/* ---------------------------------------------------------------- functions */
+
+/* context { opt_level, required, disabled, instruments, config } -> Context */
+static int core_context(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_context_spec spec = {0};
+  pln_lua_callback **slots;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  spec.opt_level = (int)pln_lua_int_field(L, 1, "opt_level", 2);
+  lua_getfield(L, 1, "required");
+  spec.required = pln_lua_check_names(L, -1, &spec.n_required);
+  lua_getfield(L, 1, "disabled");
+  spec.disabled = pln_lua_check_names(L, -1, &spec.n_disabled);
+  lua_getfield(L, 1, "config");
+  spec.config = pln_lua_check_attrs(L, b, -1, NULL);
+  lua_getfield(L, 1, "instruments");
+  spec.instruments = read_instruments(L, b, -1, &spec.n_instruments, &slots);
+  pln_context **box = new_context(L);
+  pln_status status = pln_context_new(b->engine, &spec, box);
+  taken(slots, spec.n_instruments);
+  pln_lua_must(L, b, status);
+  return 1;
+}
+
+/* current() -> the innermost context entered, else the default one */
+static int core_current(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_lua_use_stack(L, b);
+  pln_lua_push_context(L, pln_context_current(b->engine));
+  return 1;
+}
+
+/* ctx:enter() -> ctx, which leaves at the end of a <close> scope */
+static int context_enter(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_context *context = check_context(L, 1);
+  pln_lua_use_stack(L, b);
+  luaL_checkstack(L, LUA_MINSTACK, NULL);
+  pln_lua_must(L, b, pln_context_enter(context));
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* ctx:exit() */
+static int context_exit(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_context *context = check_context(L, 1);
+  pln_lua_use_stack(L, b);
+  luaL_checkstack(L, LUA_MINSTACK, NULL);
+  pln_lua_must(L, b, pln_context_exit(context));
+  return 0;
+}
+
+/* The end of a <close> scope: leaves, unless exit was called before. */
+static int context_close(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_context **box = luaL_checkudata(L, 1, PLN_LUA_CONTEXT);
+  pln_lua_use_stack(L, b);
+  if (*box && pln_context_current(b->engine) == *box)
+    return context_exit(L);
+  return 0;
+}
+
+/* ctx:override_instruments(list) */
+static int context_override(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_context *context = check_context(L, 1);
+  pln_lua_callback **slots;
+  uint32_t n;
+  pln_lua_use_stack(L, b);
+  pln_instrument *list = read_instruments(L, b, 2, &n, &slots);
+  luaL_checkstack(L, LUA_MINSTACK, NULL);
+  pln_status status = pln_context_override_instruments(context, n, list);
+  taken(slots, n);
+  pln_lua_must(L, b, status);
+  return 0;
+}
+
+static pln_pass_run *check_run(lua_State *L, pln_lua *b, const char *what) {
+  if (!b->run)
+    luaL_error(L, "%s is for the body of a pass", what);
+  return b->run;
+}
+
+/* ctx:note(key, n): adds to a count that the report shows beside the pass */
+static int context_note(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_pass_run *run = check_run(L, b, "note");
+  const char *key = luaL_checkstring(L, 2);
+  pln_lua_must(L, b, pln_run_count(run, key, luaL_optinteger(L, 3, 1)));
+  return 0;
+}
+
+/* ctx:option(name) -> the value that the running pass was given, else what the
+ * config says, else its default */
+static int context_option(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_pass_run *run = check_run(L, b, "option");
+  const char *name = luaL_checkstring(L, 2);
+  const pln_pass *pass = pln_run_pass(run);
+  for (uint32_t i = 0; i < pln_pass_n_option_rows(pass); i++) {
+    const pln_option *row = pln_pass_option_row(pass, i);
+    if (strcmp(row->name, name) != 0)
+      continue;
+    if (row->is_bool) {
+      lua_pushboolean(L, pln_run_int(run, name) != 0);
+    } else if (row->kind == PLN_ATTR_INT) {
+      lua_pushinteger(L, pln_run_int(run, name));
+    } else {
+      pln_slice text = pln_run_string(run, name);
+      lua_pushlstring(L, text.data, text.size);
+      if (row->kind == PLN_ATTR_FLOAT)
+        lua_pushnumber(L, lua_tonumber(L, -1));
+    }
+    return 1;
+  }
+  return luaL_error(L, "pass '%s' has no option '%s'", pln_pass_name(pass),
+                    name);
+}
+
+/* ------------------------------------------------------------------- fields */
+
+static void push_names(lua_State *L, const pln_context *context, uint32_t n,
+                       const char *(*get)(const pln_context *, uint32_t)) {
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    lua_pushstring(L, get(context, i));
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+}
+
+/* The tables of the instruments that are written in Lua.  [-0, +1] */
+static void push_instruments(lua_State *L, const pln_context *context) {
+  lua_Integer n = 0;
+  lua_newtable(L);
+  for (uint32_t i = 0; i < pln_context_n_instruments(context); i++) {
+    const pln_instrument *each = pln_context_instrument(context, i);
+    if (each->release != pln_lua_release_callback)
+      continue;
+    pln_lua_kept(L, &pln_lua_key.callbacks, each->ud);
+    lua_rawseti(L, -2, ++n);
+  }
+}
+
+/* ctx.opt_level, .required, .disabled, .instruments, .config */
+static int context_index(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  const char *key = luaL_checkstring(L, 2);
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL)
+    return 1;
+  pln_context *context = check_context(L, 1);
+  if (!strcmp(key, "opt_level"))
+    lua_pushinteger(L, pln_context_opt_level(context));
+  else if (!strcmp(key, "required"))
+    push_names(L, context, pln_context_n_required(context),
+               pln_context_required);
+  else if (!strcmp(key, "disabled"))
+    push_names(L, context, pln_context_n_disabled(context),
+               pln_context_disabled);
+  else if (!strcmp(key, "config"))
+    pln_lua_push_attrs(L, b, pln_context_config(context));
+  else if (!strcmp(key, "instruments"))
+    push_instruments(L, context);
+  else
+    return 0;
+  return 1;
+}
+
+static int context_eq(lua_State *L) {
+  pln_context **x = luaL_testudata(L, 1, PLN_LUA_CONTEXT);
+  pln_context **y = luaL_testudata(L, 2, PLN_LUA_CONTEXT);
+  lua_pushboolean(L, x && y && *x == *y);
+  return 1;
+}
+
+static int context_tostring(lua_State *L) {
+  pln_context *context = check_context(L, 1);
+  lua_pushfstring(L, "context { opt_level = %d }",
+                  pln_context_opt_level(context));
+  return 1;
+}
+
+static const luaL_Reg methods[] = {
+    {"enter", context_enter},
+    {"exit", context_exit},
+    {"note", context_note},
+    {"option", context_option},
+    {"override_instruments", context_override},
+    {NULL, NULL},
+};
+static const luaL_Reg meta[] = {
+    {"__gc", context_gc}, {"__close", context_close},
+    {"__eq", context_eq}, {"__tostring", context_tostring},
+    {NULL, NULL},
+};
+static const luaL_Reg none[] = {{NULL, NULL}};
+static const luaL_Reg stack_meta[] = {{"__gc", stack_gc}, {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"context", core_context}, {"current", core_current}, {NULL, NULL}};
+
+void pln_lua_open_context(lua_State *L) {
+  pln_lua_class(L, PLN_LUA_CONTEXT, methods, meta, context_index);
+  pln_lua_class(L, "perilune.Stack", none, stack_meta, NULL);
+  pln_lua_functions(L, functions);
+}

@@ -1,0 +1,276 @@
+/* core.c: the module perilune.core: the state that binds an engine to a Lua
+ * state, the tables it keeps in the registry, and the making of classes.
+ *
+ * The engine lives as long as the Lua state: its box is made first and so is
+ * finalised last. It allocates with the state's own allocator, so that limits
+ * set by the host hold for IR too. */
+
+#include <time.h>
+
+#include "lua/binding.h"
+
+PLN_API int luaopen_perilune_core(lua_State *L);
+
+const pln_lua_keys pln_lua_key = {0};
+static const char state_key = 0;
+
+/* Bytes of the engine below which the collector is left alone. */
+enum { COLLECT_FROM = 64 << 20 };
+
+/* ------------------------------------------------------------------- state */
+
+pln_lua *pln_lua_here(lua_State *L) {
+  pln_lua *b = lua_touserdata(L, lua_upvalueindex(1));
+  if (!b->engine)
+    luaL_error(L, "perilune is closed: the Lua state is being closed");
+  b->L = L;
+  return b;
+}
+
+static int state_gc(lua_State *L) {
+  pln_lua *b = lua_touserdata(L, 1);
+  pln_engine *engine = b->engine;
+  b->L = L;
+  if (engine)
+    pln_engine_free(engine);
+  b->engine = NULL;
+  return 0;
+}
+
+/* The state's box.  [-0, +1] */
+static void push_state(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
+}
+
+static void new_state(lua_State *L) {
+  void *ud;
+  pln_alloc_fn alloc = lua_getallocf(L, &ud);
+  pln_lua *b = lua_newuserdatauv(L, sizeof *b, 0);
+  *b = (pln_lua){.L = L, .collect_at = COLLECT_FROM};
+  lua_createtable(L, 0, 2);
+  lua_pushcfunction(L, state_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_pushliteral(L, "perilune.Engine");
+  lua_setfield(L, -2, "__metatable");
+  lua_setmetatable(L, -2);
+  b->engine = pln_engine_new(alloc, ud);
+  if (!b->engine)
+    luaL_error(L, "out of memory");
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &state_key);
+}
+
+/* ------------------------------------------------------------------ tables */
+
+void pln_lua_table(lua_State *L, const char *key) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, key);
+}
+
+void pln_lua_keep(lua_State *L, const char *key, const void *pointer) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, key);
+  lua_insert(L, -2);
+  lua_rawsetp(L, -2, pointer);
+  lua_pop(L, 1);
+}
+
+void pln_lua_forget(lua_State *L, const char *key, const void *pointer) {
+  if (!lua_checkstack(L, 2))
+    return; /* it stays until the state is closed */
+  if (pln_lua_kept(L, key, pointer) != LUA_TNIL) {
+    lua_rawgetp(L, LUA_REGISTRYINDEX, key);
+    lua_pushnil(L);
+    lua_rawsetp(L, -2, pointer); /* the key is there: nothing is allocated */
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
+int pln_lua_kept(lua_State *L, const char *key, const void *pointer) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, key);
+  int type = lua_rawgetp(L, -1, pointer);
+  lua_remove(L, -2);
+  return type;
+}
+
+static void new_table(lua_State *L, const char *key, const char *mode) {
+  lua_newtable(L);
+  if (mode) {
+    lua_createtable(L, 0, 1);
+    lua_pushstring(L, mode);
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+  }
+  lua_rawsetp(L, LUA_REGISTRYINDEX, key);
+}
+
+static void new_tables(lua_State *L) {
+  const pln_lua_keys *k = &pln_lua_key;
+  new_table(L, &k->unique, "v");
+  new_table(L, &k->anchors, NULL);
+  new_table(L, &k->callbacks, NULL);
+  new_table(L, &k->interned, "v");
+  new_table(L, &k->ops, NULL);
+  new_table(L, &k->kinds, NULL);
+  new_table(L, &k->floating, "v");
+  new_table(L, &k->library, NULL);
+  new_table(L, &k->stacks, "k");
+  lua_pushboolean(L, false);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &k->parked);
+}
+
+/* ----------------------------------------------------------------- classes */
+
+void pln_lua_functions(lua_State *L, const luaL_Reg *functions) {
+  push_state(L);
+  luaL_setfuncs(L, functions, 1);
+}
+
+static int no_writes(lua_State *L) {
+  const char *class = luaL_tolstring(L, lua_upvalueindex(2), NULL);
+  if (lua_type(L, 2) == LUA_TSTRING)
+    return luaL_error(L, "%s has no writable field '%s'", class,
+                      lua_tostring(L, 2));
+  return luaL_error(L, "%s has no writable fields", class);
+}
+
+/* [methods, meta]: sets __index.  [-0, +0] */
+static void set_index(lua_State *L, lua_CFunction index) {
+  if (index) {
+    push_state(L);
+    lua_pushvalue(L, -3);
+    lua_pushvalue(L, -3);
+    lua_pushcclosure(L, index, 3);
+  } else {
+    lua_pushvalue(L, -2);
+  }
+  lua_setfield(L, -2, "__index");
+}
+
+void pln_lua_class(lua_State *L, const char *name, const luaL_Reg *methods,
+                   const luaL_Reg *meta, lua_CFunction index) {
+  lua_newtable(L);
+  pln_lua_functions(L, methods);
+  luaL_newmetatable(L, name); /* methods, meta */
+  pln_lua_functions(L, meta);
+  set_index(L, index);
+  push_state(L);
+  lua_pushstring(L, name);
+  lua_pushcclosure(L, no_writes, 2);
+  lua_setfield(L, -2, "__newindex");
+  lua_pushstring(L, name);
+  lua_setfield(L, -2, "__metatable");
+  lua_insert(L, -2); /* meta, methods */
+  lua_rawsetp(L, -2, &state_key);
+  lua_pop(L, 1);
+}
+
+void *pln_lua_box(lua_State *L, const char *name, size_t size, int uservalues) {
+  void *box = lua_newuserdatauv(L, size, uservalues);
+  memset(box, 0, size);
+  luaL_setmetatable(L, name);
+  return box;
+}
+
+/* Lua's collector sees boxes of a few bytes, not what they hold on to: it is
+ * run when the engine's memory has doubled since the last time. */
+void *pln_lua_big_box(lua_State *L, const char *name, size_t size,
+                      int uservalues) {
+  push_state(L);
+  pln_lua *b = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  if (b->engine && pln_engine_memory(b->engine, NULL) > b->collect_at) {
+    lua_gc(L, LUA_GCCOLLECT);
+    size_t used = 2 * pln_engine_memory(b->engine, NULL);
+    b->collect_at = used > COLLECT_FROM ? used : COLLECT_FROM;
+  }
+  return pln_lua_box(L, name, size, uservalues);
+}
+
+void pln_lua_unique(lua_State *L, const void *pointer) {
+  if (pln_lua_kept(L, &pln_lua_key.unique, pointer) == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_pushvalue(L, -1);
+    pln_lua_keep(L, &pln_lua_key.unique, pointer);
+  } else {
+    lua_remove(L, -2);
+  }
+}
+
+/* ------------------------------------------------------------------- other */
+
+/* extend(class, methods [, metamethods]): what the library adds in Lua. */
+static int core_extend(lua_State *L) {
+  luaL_checktype(L, 2, LUA_TTABLE);
+  luaL_argcheck(L, luaL_getmetatable(L, luaL_checkstring(L, 1)) == LUA_TTABLE,
+                1, "no such class");
+  int meta = lua_gettop(L);
+  lua_rawgetp(L, meta, &state_key);
+  for (lua_pushnil(L); lua_next(L, 2);) {
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    lua_rawset(L, meta + 1);
+  }
+  if (lua_istable(L, 3))
+    for (lua_pushnil(L); lua_next(L, 3);) {
+      lua_pushvalue(L, -2);
+      lua_insert(L, -2);
+      lua_rawset(L, meta);
+    }
+  return 0;
+}
+
+/* clock() -> seconds of a clock that only goes forward */
+static int core_clock(lua_State *L) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  lua_pushnumber(L, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec);
+  return 1;
+}
+
+/* memory() -> bytes the engine holds now, the most it ever held */
+static int core_memory(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  size_t peak;
+  lua_pushinteger(L, (lua_Integer)pln_engine_memory(b->engine, &peak));
+  lua_pushinteger(L, (lua_Integer)peak);
+  return 2;
+}
+
+static const luaL_Reg functions[] = {
+    {"extend", core_extend},
+    {"clock", core_clock},
+    {"memory", core_memory},
+    {"internal", pln_lua_internal},
+    {"diags", pln_lua_diags},
+    {"diag", pln_lua_diag},
+    {NULL, NULL},
+};
+
+int luaopen_perilune_core(lua_State *L) {
+  luaL_checkversion(L);
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key) == LUA_TNIL) {
+    new_tables(L);
+    new_state(L);
+  }
+  lua_newtable(L);
+  pln_lua_functions(L, functions);
+  pln_lua_open_text(L);
+  pln_lua_open_graph(L);
+  pln_lua_open_node(L);
+  pln_lua_open_build(L);
+  pln_lua_open_builder(L);
+  pln_lua_open_op(L);
+  pln_lua_open_type(L);
+  pln_lua_open_attrs(L);
+  pln_lua_open_tensor(L);
+  pln_lua_open_module(L);
+  pln_lua_open_callback(L);
+  pln_lua_open_pass(L);
+  pln_lua_open_registry(L);
+  pln_lua_open_context(L);
+  pln_lua_open_mutator(L);
+  pln_lua_open_onnx(L);
+  pln_lua_open_count(L);
+  lua_pushstring(L, pln_version());
+  lua_setfield(L, -2, "_VERSION");
+  return 1;
+}

@@ -1,0 +1,355 @@
+/* errors.c: from statuses to Lua errors and back: diagnostics as Lua values,
+ * the trampoline that the engine's callbacks go through, and the retry after
+ * a garbage collection when memory was out.
+ *
+ * What always holds: the engine never sees a longjmp. A Lua error inside a
+ * callback is parked, the engine unwinds with PLN_ERR_CALLBACK, and the
+ * function of the binding that had called the engine raises it again. */
+
+#include "lua/binding.h"
+
+static const char *const code_names[PLN_N_STATUS] = {
+    [PLN_OK] = "ok",
+    [PLN_ERR_NOMEM] = "memory",
+    [PLN_ERR_ARGUMENT] = "argument",
+    [PLN_ERR_TYPE] = "type",
+    [PLN_ERR_FORMAT] = "format",
+    [PLN_ERR_IO] = "io",
+    [PLN_ERR_UNSUPPORTED] = "unsupported",
+    [PLN_ERR_LIMIT] = "limit",
+    [PLN_ERR_NAME] = "name",
+    [PLN_ERR_INVALID] = "invalid",
+    [PLN_ERR_CALLBACK] = "callback",
+};
+
+static const char *const severities[] = {"note", "warning", "error"};
+
+/* -------------------------------------------------------------- diag values */
+
+static void set_text(lua_State *L, const char *field, const char *text) {
+  if (text) {
+    lua_pushstring(L, text);
+    lua_setfield(L, -2, field);
+  }
+}
+
+static void set_count(lua_State *L, const char *field, uint32_t n) {
+  if (n) {
+    lua_pushinteger(L, n);
+    lua_setfield(L, -2, field);
+  }
+}
+
+/* [diag] -> [diag], with its field span */
+static void set_span(lua_State *L, const pln_span *span) {
+  if (!span->source && !span->row)
+    return;
+  lua_newtable(L);
+  set_text(L, "source", span->source);
+  set_text(L, "line", span->line);
+  set_count(L, "row", span->row);
+  set_count(L, "column", span->column);
+  set_count(L, "end_column", span->end_column);
+  lua_setfield(L, -2, "span");
+}
+
+/* [diag] -> [diag], with its field text: what a compiler would print */
+static void set_format(lua_State *L, const pln_diag *diag) {
+  size_t size = pln_diag_format(diag, NULL, 0);
+  char *text = lua_newuserdatauv(L, size + 1, 0);
+  pln_diag_format(diag, text, size + 1);
+  lua_pushlstring(L, text, size);
+  lua_setfield(L, -3, "text");
+  lua_pop(L, 1);
+}
+
+/* A Diag.  [-0, +1] */
+static void push_diag(lua_State *L, const pln_diag *diag) {
+  lua_createtable(L, 0, 6);
+  luaL_setmetatable(L, PLN_LUA_DIAG);
+  set_text(L, "severity", severities[diag->severity]);
+  set_text(L, "code", code_names[diag->code]);
+  set_text(L, "message", diag->message);
+  set_span(L, &diag->span);
+  set_format(L, diag);
+  lua_newtable(L);
+  lua_setfield(L, -2, "notes");
+}
+
+static void add_line(luaL_Buffer *text, int index, const char *field) {
+  lua_State *L = text->L;
+  if (lua_getfield(L, index, field) == LUA_TSTRING) {
+    lua_pushliteral(L, "\n");
+    lua_insert(L, -2);
+    lua_concat(L, 2); /* a buffer grows only while it is on top */
+    luaL_addvalue(text);
+  } else {
+    lua_pop(L, 1);
+  }
+}
+
+/* tostring(diag): text, the notes' texts, the traceback */
+static int diag_tostring(lua_State *L) {
+  luaL_Buffer text;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  lua_getfield(L, 1, "notes");
+  lua_Integer n = lua_istable(L, 2) ? luaL_len(L, 2) : 0;
+  lua_pushnil(L); /* 3: the note at hand */
+  luaL_buffinit(L, &text);
+  if (lua_getfield(L, 1, "text") == LUA_TSTRING)
+    luaL_addvalue(&text);
+  else
+    lua_pop(L, 1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_geti(L, 2, i);
+    lua_replace(L, 3);
+    if (lua_istable(L, 3))
+      add_line(&text, 3, "text");
+  }
+  add_line(&text, 1, "traceback");
+  luaL_pushresult(&text);
+  return 1;
+}
+
+/* ----------------------------------------------------------- where in a script
+ */
+
+int pln_lua_internal(lua_State *L) {
+  lua_Debug ar;
+  if (lua_getstack(L, 1, &ar) && lua_getinfo(L, "S", &ar)) {
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.library);
+    lua_pushstring(L, ar.source);
+    lua_pushboolean(L, true);
+    lua_rawset(L, -3);
+  }
+  return 0;
+}
+
+/* The innermost line of a script that is not the library's. */
+static bool find_caller(lua_State *L, lua_Debug *ar) {
+  for (int level = 1; lua_getstack(L, level, ar); level++) {
+    lua_getinfo(L, "Sl", ar);
+    if (ar->currentline <= 0)
+      continue;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.library);
+    lua_pushstring(L, ar->source);
+    bool internal = lua_rawget(L, -2) != LUA_TNIL;
+    lua_pop(L, 2);
+    if (!internal)
+      return true;
+  }
+  return false;
+}
+
+/* A Diag of what the engine reported at `index`, and the notes that follow;
+ * one that has no place of its own gets the script's line.  [-0, +1] */
+static void push_reported(lua_State *L, const pln_engine *engine,
+                          size_t index) {
+  pln_diag diag = *pln_diag_get(engine, index);
+  lua_Debug ar;
+  if (!diag.span.source && find_caller(L, &ar)) {
+    diag.span.source = ar.short_src;
+    diag.span.row = (uint32_t)ar.currentline;
+  }
+  push_diag(L, &diag);
+  lua_getfield(L, -1, "notes");
+  for (size_t i = index + 1; i < pln_diag_count(engine); i++) {
+    if (pln_diag_get(engine, i)->severity != PLN_NOTE)
+      break;
+    push_diag(L, pln_diag_get(engine, i));
+    lua_rawseti(L, -2, (lua_Integer)(i - index));
+  }
+  lua_pop(L, 1);
+}
+
+static size_t last_error(const pln_engine *engine) {
+  size_t i = pln_diag_count(engine);
+  while (i > 0 && pln_diag_get(engine, i - 1)->severity != PLN_ERROR)
+    i--;
+  return i;
+}
+
+/* What a failed call leaves to raise or return.  [-0, +1] */
+static void push_failure(lua_State *L, pln_lua *b, pln_status status) {
+  if (status == PLN_ERR_CALLBACK) {
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
+    if (lua_toboolean(L, -1)) {
+      lua_pushboolean(L, false);
+      lua_rawsetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
+      pln_diag_drop(b->engine, b->depth ? last_error(b->engine) : 0);
+      return;
+    }
+    lua_pop(L, 1);
+  }
+  size_t index = last_error(b->engine);
+  if (index == 0) {
+    pln_diag bare = {PLN_ERROR, status, pln_status_text(status), {0}};
+    push_diag(L, &bare);
+    return;
+  }
+  push_reported(L, b->engine, index - 1);
+  pln_diag_drop(b->engine, b->depth ? index - 1 : 0);
+}
+
+/* ---------------------------------------------------------------- raising */
+
+int pln_lua_raise(lua_State *L, pln_lua *b, pln_status status) {
+  push_failure(L, b, status);
+  return lua_error(L);
+}
+
+int pln_lua_fail(lua_State *L, pln_lua *b, pln_status status) {
+  if (status == PLN_ERR_CALLBACK)
+    return pln_lua_raise(L, b, status);
+  luaL_pushfail(L);
+  push_failure(L, b, status);
+  return 2;
+}
+
+int pln_lua_error(lua_State *L, pln_status code, const char *format, ...) {
+  va_list args;
+  lua_Debug ar;
+  pln_diag diag = {PLN_ERROR, code, NULL, {0}};
+  va_start(args, format);
+  diag.message = lua_pushvfstring(L, format, args);
+  va_end(args);
+  if (find_caller(L, &ar)) {
+    diag.span.source = ar.short_src;
+    diag.span.row = (uint32_t)ar.currentline;
+  }
+  push_diag(L, &diag);
+  return lua_error(L);
+}
+
+/* -------------------------------------------------------------- trampoline */
+
+bool pln_lua_is_diag(lua_State *L, int index) {
+  if (!lua_istable(L, index) || !lua_getmetatable(L, index))
+    return false;
+  luaL_getmetatable(L, PLN_LUA_DIAG);
+  bool yes = lua_rawequal(L, -1, -2);
+  lua_pop(L, 2);
+  return yes;
+}
+
+/* The message handler: a string becomes a Diag with its cause; a Diag gets the
+ * traceback; any other error object stays what it is. */
+static int on_error(lua_State *L) {
+  lua_settop(L, 1);
+  if (lua_type(L, 1) == LUA_TSTRING) {
+    pln_diag diag = {PLN_ERROR, PLN_ERR_CALLBACK, lua_tostring(L, 1), {0}};
+    push_diag(L, &diag);
+    lua_pushvalue(L, 1);
+    lua_setfield(L, -2, "cause");
+  } else if (!pln_lua_is_diag(L, 1)) {
+    return 1;
+  }
+  if (lua_getfield(L, -1, "traceback") == LUA_TNIL) {
+    luaL_traceback(L, L, NULL, 1);
+    lua_setfield(L, -3, "traceback");
+  }
+  lua_pop(L, 1);
+  return 1;
+}
+
+/* [error] -> []: parks the error object and tells the engine about it. */
+static pln_status park(pln_lua *b, lua_State *L, int status) {
+  if (!lua_toboolean(L, -1)) { /* error(nil), error(false) */
+    lua_pop(L, 1);
+    lua_pushboolean(L, true);
+  }
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
+  if (status == LUA_ERRMEM)
+    return pln_nomem(b->engine);
+  return pln_diag_error(b->engine, PLN_ERR_CALLBACK, NULL,
+                        "a Lua callback raised an error");
+}
+
+pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud) {
+  lua_State *L = b->L;
+  pln_context_stack *stack = b->stack;
+  if (!lua_checkstack(L, LUA_MINSTACK))
+    return pln_nomem(b->engine);
+  lua_pushcfunction(L, on_error);
+  lua_pushcfunction(L, body);
+  lua_pushlightuserdata(L, ud);
+  b->depth++;
+  int status = lua_pcall(L, 1, 0, -3);
+  b->depth--;
+  b->L = L;
+  if (b->stack != stack) /* another coroutine ran meanwhile */
+    pln_context_stack_use(b->engine, b->stack = stack);
+  pln_status result = status == LUA_OK ? PLN_OK : park(b, L, status);
+  lua_pop(L, 1);
+  return result;
+}
+
+bool pln_lua_retry(lua_State *L, pln_lua *b, pln_status status, int *tries) {
+  if (status != PLN_ERR_NOMEM || b->depth > 0 || (*tries)++ > 0)
+    return false;
+  pln_diag_clear(b->engine);
+  lua_gc(L, LUA_GCCOLLECT);
+  return true;
+}
+
+/* diag(code, message [, source]) -> Diag, for failures found in Lua */
+int pln_lua_diag(lua_State *L) {
+  pln_diag diag = {PLN_ERROR, PLN_ERR_ARGUMENT, luaL_checkstring(L, 2), {0}};
+  const char *code = luaL_checkstring(L, 1);
+  diag.span.source = luaL_optstring(L, 3, NULL);
+  for (int i = 0; i < PLN_N_STATUS; i++)
+    if (!strcmp(code_names[i], code))
+      diag.code = (pln_status)i;
+  push_diag(L, &diag);
+  return 1;
+}
+
+int pln_lua_diags(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  size_t n = pln_diag_count(b->engine);
+  lua_createtable(L, (int)n, 0);
+  for (size_t i = 0; i < n; i++) {
+    push_diag(L, pln_diag_get(b->engine, i));
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+/* -------------------------------------------------------------------- text */
+
+static int text_gc(lua_State *L) {
+  pln_buffer *text = lua_touserdata(L, 1);
+  if (text->engine)
+    pln_buffer_free(text);
+  text->engine = NULL;
+  return 0;
+}
+
+pln_buffer *pln_lua_text(lua_State *L, pln_lua *b) {
+  pln_buffer *text = pln_lua_box(L, "perilune.Text", sizeof *text, 0);
+  pln_buffer_init(text, b->engine);
+  return text;
+}
+
+void pln_lua_text_done(lua_State *L) {
+  pln_buffer *text = lua_touserdata(L, -1);
+  lua_pushlstring(L, text->size ? text->data : "", text->size);
+  pln_buffer_free(text);
+  text->engine = NULL;
+  lua_remove(L, -2);
+}
+
+static const luaL_Reg none[] = {{NULL, NULL}};
+static const luaL_Reg text_meta[] = {{"__gc", text_gc}, {NULL, NULL}};
+
+void pln_lua_open_text(lua_State *L) {
+  static const luaL_Reg diag_meta[] = {{"__tostring", diag_tostring},
+                                       {NULL, NULL}};
+  pln_lua_class(L, "perilune.Text", none, text_meta, NULL);
+  luaL_newmetatable(L, PLN_LUA_DIAG);
+  pln_lua_functions(L, diag_meta);
+  lua_pushliteral(L, PLN_LUA_DIAG);
+  lua_setfield(L, -2, "__metatable");
+  lua_pop(L, 1);
+}

@@ -1,0 +1,431 @@
+/* module.c: Module objects: ordered maps of functions that never change.
+ *
+ * A box owns one reference. Two boxes of one module are equal (__eq). */
+
+#include <stdlib.h>
+
+#include "lua/binding.h"
+
+pln_module **pln_lua_new_module(lua_State *L) {
+  return pln_lua_big_box(L, PLN_LUA_MODULE, sizeof(pln_module *), 0);
+}
+
+void pln_lua_push_module(lua_State *L, const pln_module *module) {
+  *pln_lua_new_module(L) = pln_module_retain(module);
+}
+
+pln_module *pln_lua_test_module(lua_State *L, int arg) {
+  pln_module **box = luaL_testudata(L, arg, PLN_LUA_MODULE);
+  return box ? *box : NULL;
+}
+
+pln_module *pln_lua_check_module(lua_State *L, int arg) {
+  pln_module **box = luaL_checkudata(L, arg, PLN_LUA_MODULE);
+  if (!*box)
+    luaL_argerror(L, arg, "the module has been closed");
+  return *box;
+}
+
+static int module_gc(lua_State *L) {
+  pln_module **box = luaL_checkudata(L, 1, PLN_LUA_MODULE);
+  pln_module *module = *box;
+  *box = NULL;
+  if (module)
+    pln_module_release(module);
+  return 0;
+}
+
+static pln_symbol check_name(lua_State *L, pln_lua *b, int arg) {
+  pln_symbol symbol;
+  pln_slice text;
+  if (lua_type(L, arg) != LUA_TSTRING)
+    luaL_error(L, "names of functions are strings, got a %s",
+               luaL_typename(L, arg));
+  text.data = lua_tolstring(L, arg, &text.size);
+  pln_lua_must(L, b, pln_symbol_intern(b->engine, text, &symbol));
+  return symbol;
+}
+
+/* ----------------------------------------------------------------- changes */
+
+/* Replaces the module in the box at `box` by one with the function at -1 under
+ * the name at -2; both stay.  [-0, +0] */
+static void add_function(lua_State *L, pln_lua *b, int box) {
+  int function = lua_gettop(L);
+  pln_symbol name = check_name(L, b, function - 1);
+  pln_lua_node *node = pln_lua_test_node(L, function);
+  if (!node || pln_node_kind(pln_lua_graph_of(L, node->graph), node->ref) !=
+                   PLN_FUNCTION)
+    luaL_error(L, "function '%s': a Function expected, got %s",
+               lua_tostring(L, function - 1), luaL_typename(L, function));
+  pln_lua_graph *graph = pln_lua_push_rooted(L, b, function);
+  pln_module **new = pln_lua_new_module(L);
+  pln_module **old = lua_touserdata(L, box);
+  pln_lua_must(L, b, pln_module_with(*old, name, graph->graph, new));
+  pln_module *before = *old;
+  *old = *new;
+  *new = NULL;
+  pln_module_release(before);
+  lua_settop(L, function);
+}
+
+static int by_name(const void *x, const void *y) {
+  return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+/* Adds the functions of the table at `arg`, in order of their names, to the
+ * module in the box on top. */
+static void add_functions(lua_State *L, pln_lua *b, int arg) {
+  int box = lua_gettop(L);
+  size_t n = 0, i = 0;
+  for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1))
+    n++;
+  const char **names = lua_newuserdatauv(L, (n + 1) * sizeof *names, 0);
+  for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING)
+      luaL_argerror(L, arg, "names of functions are strings");
+    names[i++] = lua_tostring(L, -2);
+  }
+  qsort(names, n, sizeof *names, by_name);
+  for (i = 0; i < n; i++) {
+    lua_pushstring(L, names[i]);
+    lua_getfield(L, arg, names[i]);
+    add_function(L, b, box);
+    lua_pop(L, 2);
+  }
+  lua_settop(L, box);
+}
+
+/* module([functions [, attrs]]) -> Module of { name = Function } */
+static int core_module(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  if (!lua_isnoneornil(L, 1))
+    luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 2);
+  pln_module **box = pln_lua_new_module(L);
+  pln_lua_must(L, b, pln_module_new(b->engine, box));
+  if (lua_istable(L, 1))
+    add_functions(L, b, 1);
+  if (!lua_isnil(L, 2)) {
+    pln_attrs attrs = pln_lua_check_attrs(L, b, 2, NULL);
+    pln_module **out = pln_lua_new_module(L);
+    pln_lua_must(L, b, pln_module_with_attrs(*box, attrs, out));
+  }
+  return 1;
+}
+
+/* mod:with { name = Function, ... } -> changed copy */
+static int module_with(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_module *module = pln_lua_check_module(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  pln_lua_push_module(L, module);
+  add_functions(L, b, 2);
+  if (*(pln_module **)lua_touserdata(L, 3) == module)
+    lua_pushvalue(L, 1);
+  return 1;
+}
+
+/* mod:without(name) -> changed copy */
+static int module_without(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_module *module = pln_lua_check_module(L, 1);
+  pln_symbol name = check_name(L, b, 2);
+  pln_module **out = pln_lua_new_module(L);
+  pln_lua_must(L, b, pln_module_without(module, name, out));
+  if (*out == module)
+    lua_pushvalue(L, 1);
+  return 1;
+}
+
+/* mod:with_attrs(table) -> changed copy with these attributes */
+static int module_with_attrs(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_module *module = pln_lua_check_module(L, 1);
+  pln_attrs attrs = pln_lua_check_attrs(L, b, 2, NULL);
+  pln_module **out = pln_lua_new_module(L);
+  pln_lua_must(L, b, pln_module_with_attrs(module, attrs, out));
+  return 1;
+}
+
+/* mod:fix_dim(name, size) -> copy with a number for a symbolic dim, or nil and
+ * a diagnostic */
+static int module_fix_dim(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_module *module = pln_lua_check_module(L, 1);
+  pln_slice name;
+  name.data = luaL_checklstring(L, 2, &name.size);
+  lua_Integer size = luaL_checkinteger(L, 3);
+  pln_module **out = pln_lua_new_module(L);
+  pln_status status = pln_module_fix_dim(module, name, size, out);
+  return status == PLN_OK ? 1 : pln_lua_fail(L, b, status);
+}
+
+/* ----------------------------------------------------------------- reading */
+
+static int push_function(lua_State *L, pln_lua *b, const pln_module *module,
+                         int key) {
+  pln_symbol name = check_name(L, b, key);
+  uint32_t i = pln_module_find(module, name);
+  if (i == PLN_NONE)
+    return 0;
+  pln_lua_push_root(L, b, pln_module_function(module, i));
+  return 1;
+}
+
+/* The iterator of pairs: upvalue 2 is the index of the next function. */
+static int next_function(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_module *module = pln_lua_check_module(L, 1);
+  lua_Integer i = lua_tointeger(L, lua_upvalueindex(2));
+  if (i >= pln_module_count(module))
+    return 0;
+  lua_pushinteger(L, i + 1);
+  lua_replace(L, lua_upvalueindex(2));
+  pln_slice name =
+      pln_symbol_text(b->engine, pln_module_name(module, (uint32_t)i));
+  lua_pushlstring(L, name.data, name.size);
+  pln_lua_push_root(L, b, pln_module_function(module, (uint32_t)i));
+  return 2;
+}
+
+static int module_pairs(lua_State *L) {
+  pln_lua_check_module(L, 1);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushinteger(L, 0);
+  lua_pushcclosure(L, next_function, 2);
+  lua_pushvalue(L, 1);
+  return 2;
+}
+
+static int module_len(lua_State *L) {
+  lua_pushinteger(L, pln_module_count(pln_lua_check_module(L, 1)));
+  return 1;
+}
+
+/* The table of functions, in order: mod.functions, a fresh copy.  [-0, +1] */
+static int push_functions(lua_State *L, pln_lua *b, const pln_module *module) {
+  lua_createtable(L, 0, (int)pln_module_count(module));
+  for (uint32_t i = 0; i < pln_module_count(module); i++) {
+    pln_slice name = pln_symbol_text(b->engine, pln_module_name(module, i));
+    lua_pushlstring(L, name.data, name.size);
+    pln_lua_push_root(L, b, pln_module_function(module, i));
+    lua_rawset(L, -3);
+  }
+  return 1;
+}
+
+static int push_names(lua_State *L, pln_lua *b, const pln_module *module) {
+  lua_createtable(L, (int)pln_module_count(module), 0);
+  for (uint32_t i = 0; i < pln_module_count(module); i++) {
+    pln_slice name = pln_symbol_text(b->engine, pln_module_name(module, i));
+    lua_pushlstring(L, name.data, name.size);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+/* mod.functions, .names, .attrs, methods, else the function of that name */
+static int module_index(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  const char *key = luaL_checkstring(L, 2);
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL)
+    return 1;
+  pln_module *module = pln_lua_check_module(L, 1);
+  if (!strcmp(key, "functions"))
+    return push_functions(L, b, module);
+  if (!strcmp(key, "names"))
+    return push_names(L, b, module);
+  if (strcmp(key, "attrs") != 0)
+    return push_function(L, b, module, 2);
+  pln_lua_push_attrs(L, b, pln_module_attrs(module));
+  return 1;
+}
+
+static int module_eq(lua_State *L) {
+  pln_module *x = pln_lua_test_module(L, 1);
+  lua_pushboolean(L, x && x == pln_lua_test_module(L, 2));
+  return 1;
+}
+
+static int module_tostring(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_module **box = luaL_checkudata(L, 1, PLN_LUA_MODULE);
+  if (!*box) {
+    lua_pushliteral(L, "Module (closed)");
+    return 1;
+  }
+  pln_buffer *text = pln_lua_text(L, b);
+  pln_lua_must(L, b, pln_print_module(*box, 0, pln_buffer_write, text));
+  pln_lua_text_done(L);
+  return 1;
+}
+
+/* --------------------------------------------------------------- functions */
+
+/* module_equal(a, b), module_hash(a), verify_module(a) */
+static int core_module_equal(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_module *x = pln_lua_check_module(L, 1), *y = pln_lua_check_module(L, 2);
+  bool equal;
+  pln_lua_must(L, b, pln_module_equal(x, y, &equal));
+  lua_pushboolean(L, equal);
+  return 1;
+}
+
+static int core_module_hash(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  uint64_t hash;
+  pln_lua_must(L, b, pln_module_hash(pln_lua_check_module(L, 1), &hash));
+  lua_pushinteger(L, (lua_Integer)hash);
+  return 1;
+}
+
+static int core_verify_module(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_status status = pln_module_verify(pln_lua_check_module(L, 1));
+  if (status != PLN_OK)
+    return pln_lua_fail(L, b, status);
+  lua_pushboolean(L, true);
+  return 1;
+}
+
+/* module_nodes(mod) -> the nodes of all functions, nested ones included */
+static int core_module_nodes(lua_State *L) {
+  pln_lua_here(L);
+  pln_module *module = pln_lua_check_module(L, 1);
+  lua_Integer n = 0;
+  for (uint32_t i = 0; i < pln_module_count(module); i++)
+    n += pln_graph_size(pln_module_function(module, i));
+  lua_pushinteger(L, n);
+  return 1;
+}
+
+/* --------------------------------------------------------------- evaluator */
+
+typedef struct results_box {
+  pln_tensor *tensors[64];
+} results_box;
+
+static void free_results(results_box *box) {
+  for (size_t i = 0; i < PLN_COUNT(box->tensors); i++)
+    if (box->tensors[i])
+      pln_tensor_release(box->tensors[i]);
+  memset(box, 0, sizeof *box);
+}
+
+static int results_gc(lua_State *L) {
+  free_results(lua_touserdata(L, 1));
+  return 0;
+}
+
+/* The number of results of a function or expression; 0: not a tuple. */
+static uint32_t tuple_size(const pln_engine *engine, const pln_graph *g) {
+  pln_type type = pln_node_type(g, pln_graph_root(g));
+  if (pln_type_kind_of(engine, type) == PLN_TYPE_FUNC)
+    type = pln_type_part(engine, type, pln_type_n_parts(engine, type) - 1);
+  if (pln_type_kind_of(engine, type) != PLN_TYPE_TUPLE)
+    return 0;
+  return pln_type_n_parts(engine, type);
+}
+
+/* The dtype that parameter `i` of a function asks for. */
+static pln_dtype param_dtype(const pln_engine *engine, const pln_graph *g,
+                             uint32_t i) {
+  pln_type type = pln_node_type(g, pln_graph_root(g));
+  if (pln_type_kind_of(engine, type) != PLN_TYPE_FUNC ||
+      i + 1 >= pln_type_n_parts(engine, type))
+    return PLN_DTYPE_NONE;
+  return pln_type_dtype(engine, pln_type_part(engine, type, i));
+}
+
+/* Pushes the graph to run: of a handle, or of the module's main.  [-0, +1] */
+static const pln_graph *push_callee(lua_State *L, pln_lua *b, int arg,
+                                    pln_module **module) {
+  *module = pln_lua_test_module(L, arg);
+  if (!*module)
+    return pln_lua_push_rooted(L, b, arg)->graph;
+  pln_symbol main_name;
+  pln_lua_must(L, b,
+               pln_symbol_intern(b->engine, pln_text("main"), &main_name));
+  uint32_t i = pln_module_find(*module, main_name);
+  if (i == PLN_NONE)
+    luaL_argerror(L, arg, "the module has no function 'main'");
+  return pln_lua_push_graph(L, b, pln_module_function(*module, i))->graph;
+}
+
+/* Runs the callee at `arg` on the arguments behind it. */
+static int eval(lua_State *L, pln_lua *b, pln_module *context, int arg) {
+  pln_module *module;
+  int n = lua_gettop(L) - arg;
+  luaL_checkstack(L, n + 16, "too many arguments");
+  const pln_graph *graph = push_callee(L, b, arg, &module);
+  const pln_tensor **args =
+      lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *args, 0);
+  for (int i = 0; i < n; i++)
+    args[i] = pln_lua_to_tensor(L, b, arg + 1 + i,
+                                param_dtype(b->engine, graph, (uint32_t)i));
+  uint32_t k = tuple_size(b->engine, graph), count = k ? k : 1;
+  results_box *box = pln_lua_box(L, "perilune.Results", sizeof *box, 0);
+  luaL_argcheck(L, count <= PLN_COUNT(box->tensors), arg,
+                "more than 64 results");
+  pln_lua_must(L, b,
+               pln_eval_function(module ? module : context, graph, (uint32_t)n,
+                                 args, count, box->tensors));
+  luaL_checkstack(L, (int)count + 8, "too many results");
+  for (uint32_t i = 0; i < count; i++)
+    pln_lua_push_tensor(L, box->tensors[i]);
+  free_results(box);
+  return (int)count;
+}
+
+/* eval(fn | mod, args...) -> results: runs a function, the module's main, or
+ * an expression without free variables. An argument is a tensor, a number or
+ * a nested table. */
+static int core_eval(lua_State *L) {
+  return eval(L, pln_lua_here(L), NULL, 1);
+}
+
+/* eval_in(mod, fn, args...): GlobalVars are looked up in `mod` */
+static int core_eval_in(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  return eval(L, b, pln_lua_check_module(L, 1), 2);
+}
+
+static const luaL_Reg methods[] = {
+    {"with", module_with},
+    {"without", module_without},
+    {"with_attrs", module_with_attrs},
+    {"fix_dim", module_fix_dim},
+    {"close", module_gc},
+    {NULL, NULL},
+};
+static const luaL_Reg meta[] = {
+    {"__gc", module_gc},
+    {"__close", module_gc},
+    {"__pairs", module_pairs},
+    {"__len", module_len},
+    {"__eq", module_eq},
+    {"__tostring", module_tostring},
+    {NULL, NULL},
+};
+static const luaL_Reg none[] = {{NULL, NULL}};
+static const luaL_Reg results_meta[] = {{"__gc", results_gc}, {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"module", core_module},
+    {"module_equal", core_module_equal},
+    {"module_hash", core_module_hash},
+    {"verify_module", core_verify_module},
+    {"module_nodes", core_module_nodes},
+    {"eval", core_eval},
+    {"eval_in", core_eval_in},
+    {NULL, NULL},
+};
+
+void pln_lua_open_module(lua_State *L) {
+  pln_lua_class(L, PLN_LUA_MODULE, methods, meta, module_index);
+  pln_lua_class(L, "perilune.Results", none, results_meta, NULL);
+  pln_lua_functions(L, functions);
+}

@@ -1,0 +1,142 @@
+/* mutator.c: rewriting by functions of a script, one a node kind.
+ *
+ * A function is given the node of the old graph and answers nil (unchanged) or
+ * what to use instead. While it runs, constructors append to the new graph at
+ * the current place, and a handle of the old graph stands for its image.
+ * Rewrites nest: a function may rewrite another graph. */
+
+#include "lua/mutator.h"
+
+/* One running rewrite; the innermost is pln_lua.rewriting. */
+typedef struct pln_lua_rewriting {
+  pln_lua *state;
+  pln_rewrite *rw;
+  pln_lua_graph *old; /* anchored as element 0 of the functions */
+  pln_lua_graph *new;
+  pln_ref at;     /* the old node that is visited */
+  pln_ref *image; /* where its image stands, to be replaced */
+  bool wanted[PLN_N_KINDS];
+  struct pln_lua_rewriting *outer;
+} rewriting;
+
+pln_lua_graph *pln_lua_image(lua_State *L, pln_lua *b, const pln_lua_node *node,
+                             pln_ref *out) {
+  rewriting *r = b->rewriting;
+  while (r && node->graph != r->old)
+    r = r->outer;
+  if (!r)
+    return NULL;
+  *out = node->ref == r->at ? *r->image : pln_rewrite_image(r->rw, node->ref);
+  if (*out == PLN_NONE)
+    luaL_error(L, "that node comes later: it has not been rewritten yet");
+  return r->new;
+}
+
+/* rebuild() -> the visited node with its rewritten operands */
+static int rebuild(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  rewriting *r = b->rewriting;
+  if (!r || !r->image)
+    return luaL_error(L, "rebuild is called while a node is visited");
+  pln_lua_kept(L, &pln_lua_key.anchors, r->new);
+  pln_lua_push_node(L, -1, *r->image);
+  return 1;
+}
+
+/* Calls the function for the visited node and takes its answer. */
+static int visit_body(lua_State *L) {
+  rewriting *r = lua_touserdata(L, 1);
+  pln_lua *b = r->state;
+  pln_lua_kept(L, &pln_lua_key.anchors, r);
+  lua_rawgeti(L, -1, 0);
+  lua_rawgeti(L, -2, (int)pln_node_kind(r->old->graph, r->at) + 1);
+  pln_lua_push_node(L, -2, r->at);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.rebuild);
+  lua_call(L, 2, 1);
+  if (!lua_isnil(L, -1))
+    *r->image = pln_lua_operand(L, b, r->new, -1, PLN_DTYPE_NONE);
+  return 0;
+}
+
+static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+  rewriting *r = ud;
+  pln_lua *b = r->state;
+  if (!r->wanted[pln_node_kind(r->old->graph, old)])
+    return PLN_OK;
+  pln_ref image = *node;
+  r->rw = r->new->rewrite = rw;
+  r->at = old;
+  r->image = &image;
+  b->rewriting = r;
+  b->target = r->new;
+  pln_status status = pln_lua_protect(b, visit_body, r);
+  r->image = NULL;
+  b->rewriting = r->outer;
+  if (status == PLN_OK)
+    *node = image;
+  return status;
+}
+
+/* The functions by kind number, and which kinds are wanted.  [-0, +1] */
+static void push_functions(lua_State *L, int arg, rewriting *r) {
+  lua_createtable(L, PLN_N_KINDS, 0);
+  for (int kind = 0; kind < PLN_N_KINDS; kind++) {
+    lua_getfield(L, arg, pln_kind_name((pln_kind)kind));
+    r->wanted[kind] = !lua_isnil(L, -1);
+    lua_rawseti(L, -2, kind + 1);
+  }
+}
+
+/* Runs the rewrite; the box at the top gets the result. Nothing here raises
+ * between the first and the last change of the state. */
+static pln_status run(lua_State *L, pln_lua *b, rewriting *r, pln_graph **out) {
+  pln_mutator mutator = {.ud = r, .visit = visit};
+  pln_lua_graph *target = b->target;
+  pln_status status = pln_graph_rewrite(r->old->graph, &mutator, out);
+  b->target = target;
+  b->L = L;
+  pln_lua_end_graph(r->new);
+  pln_lua_forget(L, &pln_lua_key.anchors, r);
+  pln_lua_forget(L, &pln_lua_key.anchors, r->new);
+  return status;
+}
+
+/* mutate(functions, node) -> the rewritten node, or `node` when nothing
+ * changed. `functions` maps names of kinds to functions. */
+static int core_mutate(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 2);
+  rewriting r = {.state = b, .outer = b->rewriting};
+  r.old = pln_lua_push_rooted(L, b, 2);
+  r.new = pln_lua_new_graph(L, b, PLN_LUA_REWRITING);
+  pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED);
+  push_functions(L, 1, &r);
+  luaL_checkstack(L, LUA_MINSTACK, NULL);
+  lua_pushvalue(L, 3);
+  lua_rawseti(L, -2, 0);
+  lua_pushvalue(L, 4);
+  pln_lua_keep(L, &pln_lua_key.anchors, r.new);
+  pln_lua_keep(L, &pln_lua_key.anchors, &r);
+  pln_lua_must(L, b, run(L, b, &r, &out->graph));
+  if (out->graph == r.old->graph) {
+    lua_pushvalue(L, 2);
+    return 1;
+  }
+  pln_lua_unique(L, out->graph);
+  pln_lua_push_node(L, -1, pln_graph_root(out->graph));
+  return 1;
+}
+
+static const luaL_Reg functions[] = {{"mutate", core_mutate}, {NULL, NULL}};
+
+static const luaL_Reg rebuild_function[] = {{"rebuild", rebuild}, {NULL, NULL}};
+
+void pln_lua_open_mutator(lua_State *L) {
+  pln_lua_functions(L, functions);
+  lua_newtable(L);
+  pln_lua_functions(L, rebuild_function);
+  lua_getfield(L, -1, "rebuild");
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &pln_lua_key.rebuild);
+  lua_pop(L, 1);
+}

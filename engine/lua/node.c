@@ -1,0 +1,562 @@
+/* node.c: what scripts read of a node: fields by name and by index, the nodes
+ * of a function in evaluation order, Relay text.
+ *
+ * Operand and scope fields come from kinds.def; the rest is the enum below.
+ * The table of methods also holds the numbers of the fields, so that one
+ * lookup tells what a name means. */
+
+#include "ir/graph.h"
+#include "lua/binding.h"
+#include "lua/mutator.h"
+
+enum {
+  FIELD_KIND = 1,
+  FIELD_TYPE,
+  FIELD_OP,
+  FIELD_ATTRS,
+  FIELD_SCOPE_ATTRS,
+  FIELD_NAME,
+  FIELD_DATA,
+  FIELD_INDEX,
+  FIELD_PARAMS,
+  FIELD_RET_TYPE,
+  FIELD_CALLEE,
+  FIELD_RESULTS,
+  FIELD_KNOWN,
+  FIELD_EFFECT,
+  /* By kind, from kinds.def: an operand, all operands from one on, a scope. */
+  FIELD_OPERAND = 100,
+  FIELD_REST = 200,
+  FIELD_SCOPE = 300
+};
+
+static const struct {
+  const char *name;
+  int field;
+} common_fields[] = {
+    {"kind", FIELD_KIND},
+    {"type", FIELD_TYPE},
+    {"op", FIELD_OP},
+    {"attrs", FIELD_ATTRS},
+    {"scope_attrs", FIELD_SCOPE_ATTRS},
+    {"name", FIELD_NAME},
+    {"data", FIELD_DATA},
+    {"index", FIELD_INDEX},
+    {"params", FIELD_PARAMS},
+    {"ret_type", FIELD_RET_TYPE},
+    {"callee", FIELD_CALLEE},
+    {"n_results", FIELD_RESULTS},
+    {"known", FIELD_KNOWN},
+    {"effect", FIELD_EFFECT},
+};
+
+static const char *const effects[] = {"none", "reads", "writes", "unknown"};
+
+/* ------------------------------------------------------------------ scopes */
+
+/* The first scope behind `scope` that begins at or after `node`. */
+static pln_scope first_inner(const pln_graph *g, pln_scope scope,
+                             pln_ref node) {
+  pln_scope low = scope + 1, high = pln_graph_n_scopes(g);
+  while (low < high) {
+    pln_scope middle = low + (high - low) / 2;
+    if (pln_scope_begin(g, middle) < node)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* The first Let of `scope` itself at or after `from`, a node of that scope (0:
+ * its first), else PLN_NONE. Nested scopes are stepped over. */
+static pln_ref next_let(const pln_graph *g, pln_scope scope, pln_ref from) {
+  pln_ref end = pln_scope_end(g, scope);
+  pln_ref i = from ? from : pln_scope_begin(g, scope);
+  uint32_t n = pln_graph_n_scopes(g);
+  pln_scope inner = first_inner(g, scope, i);
+  while (i < end) {
+    while (inner < n && pln_scope_begin(g, inner) < i)
+      inner++;
+    if (inner < n && pln_scope_begin(g, inner) == i &&
+        pln_scope_end(g, inner) > i)
+      i = pln_scope_end(g, inner);
+    else if (inner < n && pln_scope_begin(g, inner) == i)
+      inner++; /* an empty scope */
+    else if (pln_node_kind(g, i) == PLN_LET)
+      return i;
+    else
+      i++;
+  }
+  return PLN_NONE;
+}
+
+/* The innermost scope that a node of a sealed graph is in. */
+static pln_scope scope_of(const pln_graph *g, pln_ref node) {
+  pln_scope low = 0, high = pln_graph_n_scopes(g);
+  while (high - low > 1) {
+    pln_scope middle = low + (high - low) / 2;
+    if (pln_scope_begin(g, middle) <= node)
+      low = middle;
+    else
+      high = middle;
+  }
+  while (low != 0 && pln_scope_end(g, low) <= node)
+    low = pln_scope_parent(g, low);
+  return low;
+}
+
+static bool has_lets(pln_lua_graph *box) {
+  if (box->lets == 0) {
+    box->lets = 1;
+    for (pln_ref i = 0; i < pln_graph_size(box->graph); i++)
+      if (pln_node_kind(box->graph, i) == PLN_LET)
+        box->lets = 2;
+  }
+  return box->lets == 2;
+}
+
+/* What a scope evaluates to, as Relay sees it: its first Let from `from` on,
+ * whose body is the next one, else its result. */
+static pln_ref scope_value(pln_lua_graph *box, const pln_graph *g,
+                           pln_scope scope, pln_ref from) {
+  pln_ref let = PLN_NONE;
+  if (box->kind == PLN_LUA_SEALED && has_lets(box))
+    let = next_let(g, scope, from);
+  else if (box->kind != PLN_LUA_SEALED && from == 0)
+    let = pln_scope_begin(g, scope); /* floating: a block's one Let, or none */
+  if (let < pln_graph_size(g) && pln_node_kind(g, let) == PLN_LET)
+    return let;
+  return pln_scope_result(g, scope);
+}
+
+uint32_t pln_lua_let_chain(pln_lua_graph *box, pln_ref let, pln_ref *out) {
+  const pln_graph *g = box->graph;
+  pln_scope scope = scope_of(g, let);
+  uint32_t n = 0;
+  while (let != PLN_NONE) {
+    if (out)
+      out[n] = let;
+    n++;
+    let = next_let(g, scope, let + 1);
+  }
+  if (out)
+    out[n] = pln_scope_result(g, scope);
+  return n;
+}
+
+/* ------------------------------------------------------------------ fields */
+
+static bool is_applied(const pln_graph *g, pln_ref ref) {
+  return pln_node_kind(g, ref) == PLN_CALL && pln_node_op(g, ref) == 0;
+}
+
+/* Operands from `first` on; of an applied expression after the callee. The
+ * array may move while handles are made: it is asked for each time. */
+static int push_rest(lua_State *L, const pln_lua_node *node, const pln_graph *g,
+                     uint32_t first, int graph) {
+  uint32_t n = pln_node_n_operands(g, node->ref);
+  first += is_applied(g, node->ref);
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = first; i < n; i++) {
+    pln_lua_push_node(L, graph, pln_node_operands(g, node->ref)[i]);
+    lua_rawseti(L, -2, (lua_Integer)(i - first) + 1);
+  }
+  return 1;
+}
+
+/* Parameters: the first nodes of the scope; operands while floating. */
+static int push_params(lua_State *L, const pln_lua_node *node,
+                       const pln_graph *g, int graph) {
+  if (pln_node_n_scopes(g, node->ref) == 0)
+    return 0;
+  if (node->graph->kind != PLN_LUA_SEALED &&
+      pln_node_n_operands(g, node->ref) > 0)
+    return push_rest(L, node, g, 0, graph);
+  pln_scope scope = pln_node_scope(g, node->ref, 0);
+  uint32_t n = pln_scope_n_params(g, scope);
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    pln_lua_push_node(L, graph, pln_scope_begin(g, scope) + i);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+static int push_name(lua_State *L, pln_lua *b, const pln_graph *g,
+                     pln_ref ref) {
+  pln_symbol symbol = pln_node_symbol(g, ref);
+  if (symbol == 0)
+    return 0;
+  pln_slice text = pln_symbol_text(b->engine, symbol);
+  lua_pushlstring(L, text.data, text.size);
+  return 1;
+}
+
+/* The integers a shape-like value is known to hold: a list of dims, or one. */
+static int push_known(lua_State *L, pln_lua *b, pln_value value) {
+  if (value == 0)
+    return 0;
+  uint32_t n = pln_value_count(b->engine, value);
+  const pln_dim *dims = pln_value_elements(b->engine, value);
+  if (pln_value_rank(b->engine, value) == 0) {
+    pln_lua_push_dim(L, b, dims[0]);
+    return 1;
+  }
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    pln_lua_push_dim(L, b, dims[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+/* The declared or inferred result of a Function; the last part of its type. */
+static int push_ret_type(lua_State *L, pln_lua *b, const pln_graph *g,
+                         pln_ref ref) {
+  pln_type type = pln_node_type(g, ref);
+  if (pln_type_kind_of(b->engine, type) != PLN_TYPE_FUNC)
+    return 0;
+  uint32_t n = pln_type_n_parts(b->engine, type);
+  pln_lua_push_type(L, b, pln_type_part(b->engine, type, n - 1));
+  return 1;
+}
+
+/* Pushes one of the fields that all kinds share; 0 when this node has none. */
+static int push_common(lua_State *L, pln_lua *b, pln_lua_node *node,
+                       const pln_graph *g, int field, int graph) {
+  pln_ref ref = node->ref;
+  switch (field) {
+  case FIELD_KIND:
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.kinds);
+    lua_rawgeti(L, -1, (int)pln_node_kind(g, ref) + 1);
+    return 1;
+  case FIELD_TYPE: pln_lua_push_type(L, b, pln_node_type(g, ref)); return 1;
+  case FIELD_OP:
+    if (pln_node_op(g, ref) == 0)
+      return 0;
+    pln_lua_push_op(L, b, pln_node_op(g, ref));
+    return 1;
+  case FIELD_ATTRS: pln_lua_push_attrs(L, b, pln_node_attrs(g, ref)); return 1;
+  case FIELD_SCOPE_ATTRS:
+    if (pln_node_n_scopes(g, ref) == 0)
+      return 0;
+    pln_lua_push_attrs(L, b, pln_scope_attrs(g, pln_node_scope(g, ref, 0)));
+    return 1;
+  case FIELD_NAME: return push_name(L, b, g, ref);
+  case FIELD_DATA:
+    if (!pln_node_tensor(g, ref))
+      return 0;
+    pln_lua_push_tensor(L, pln_node_tensor(g, ref));
+    return 1;
+  case FIELD_INDEX:
+    if (pln_node_kind(g, ref) != PLN_TUPLE_GET_ITEM)
+      return 0;
+    lua_pushinteger(L, pln_node_index(g, ref));
+    return 1;
+  case FIELD_PARAMS: return push_params(L, node, g, graph);
+  case FIELD_RET_TYPE: return push_ret_type(L, b, g, ref);
+  case FIELD_CALLEE:
+    if (!is_applied(g, ref))
+      return 0;
+    pln_lua_push_node(L, graph, pln_node_operands(g, ref)[0]);
+    return 1;
+  case FIELD_RESULTS: lua_pushinteger(L, pln_node_n_results(g, ref)); return 1;
+  case FIELD_KNOWN: return push_known(L, b, pln_node_value(g, ref));
+  case FIELD_EFFECT:
+    lua_pushstring(L, effects[pln_node_effects(g, ref)]);
+    return 1;
+  }
+  return 0;
+}
+
+/* Pushes a field of the kind's own row; 0 when the node is shorter. */
+static int push_own(lua_State *L, pln_lua_node *node, const pln_graph *g,
+                    int field, int graph) {
+  pln_ref ref = node->ref;
+  uint32_t i = (uint32_t)(field % 100);
+  if (field >= FIELD_SCOPE) {
+    if (i >= pln_node_n_scopes(g, ref))
+      return 0;
+    pln_scope scope = pln_node_scope(g, ref, i);
+    pln_lua_push_node(L, graph, scope_value(node->graph, g, scope, 0));
+    return 1;
+  }
+  if (field >= FIELD_REST)
+    return push_rest(L, node, g, i, graph);
+  if (i >= pln_node_n_operands(g, ref))
+    return 0;
+  pln_lua_push_node(L, graph, pln_node_operands(g, ref)[i]);
+  return 1;
+}
+
+/* The body of a Let: the next Let of its scope, else the scope's result. */
+static int push_let_body(lua_State *L, pln_lua_node *node, const pln_graph *g,
+                         int graph) {
+  pln_lua_graph *box = node->graph;
+  if (box->rewrite)
+    return 0; /* where it will end is not known yet */
+  pln_scope scope =
+      box->builder ? box->builder->home[node->ref] : scope_of(g, node->ref);
+  if (scope >= pln_graph_n_scopes(g) || pln_scope_result(g, scope) == PLN_NONE)
+    return 0;
+  pln_ref body = scope_value(node->graph, g, scope, node->ref + 1);
+  pln_lua_push_node(L, graph, body);
+  return 1;
+}
+
+/* The kind's own field named by the key at 2; 0 when there is none. */
+static int push_field(lua_State *L, pln_lua_node *node, const pln_graph *g,
+                      int graph) {
+  pln_kind kind = pln_node_kind(g, node->ref);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.kinds);
+  lua_rawgeti(L, -1, -(lua_Integer)kind - 1);
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, -2) == LUA_TNUMBER)
+    return push_own(L, node, g, (int)lua_tointeger(L, -1), graph);
+  if (kind == PLN_LET && lua_type(L, 2) == LUA_TSTRING &&
+      !strcmp(lua_tostring(L, 2), "body"))
+    return push_let_body(L, node, g, graph);
+  return 0;
+}
+
+/* node[key]: a field, a method, or operand number key */
+static int node_index(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_lua_node *node = lua_touserdata(L, 1);
+  if (!node || !lua_getmetatable(L, 1) ||
+      !lua_rawequal(L, -1, lua_upvalueindex(3)))
+    return luaL_typeerror(L, 1, PLN_LUA_NODE);
+  lua_pushvalue(L, 2);
+  int found = lua_rawget(L, lua_upvalueindex(2));
+  if (found == LUA_TFUNCTION)
+    return 1;
+  const pln_graph *g = pln_lua_graph_of(L, node->graph);
+  lua_getiuservalue(L, 1, 1);
+  int graph = lua_gettop(L);
+  if (found == LUA_TNUMBER) {
+    int n = push_common(L, b, node, g, (int)lua_tointeger(L, -2), graph);
+    return n ? n : push_field(L, node, g, graph);
+  }
+  if (!lua_isinteger(L, 2))
+    return push_field(L, node, g, graph);
+  lua_Integer i = lua_tointeger(L, 2);
+  if (i < 1 || i > pln_node_n_operands(g, node->ref))
+    return 0;
+  pln_lua_push_node(L, graph, pln_node_operands(g, node->ref)[i - 1]);
+  return 1;
+}
+
+/* ------------------------------------------------------------ metamethods */
+
+/* #node: the number of operands */
+static int node_len(lua_State *L) {
+  pln_lua_node *node = pln_lua_check_node(L, 1);
+  const pln_graph *g = pln_lua_graph_of(L, node->graph);
+  lua_pushinteger(L, pln_node_n_operands(g, node->ref));
+  return 1;
+}
+
+/* a == b for handles of two graphs: true for the same Var */
+static int node_eq(lua_State *L) {
+  pln_lua_node *x = luaL_testudata(L, 1, PLN_LUA_NODE);
+  pln_lua_node *y = luaL_testudata(L, 2, PLN_LUA_NODE);
+  bool same = false;
+  if (x && y) {
+    const pln_graph *gx = pln_lua_graph_of(L, x->graph);
+    const pln_graph *gy = pln_lua_graph_of(L, y->graph);
+    same = pln_node_kind(gx, x->ref) == PLN_VAR &&
+           pln_node_kind(gy, y->ref) == PLN_VAR &&
+           pln_node_var(gx, x->ref) == pln_node_var(gy, y->ref);
+  }
+  lua_pushboolean(L, same);
+  return 1;
+}
+
+static int node_tostring(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_lua_node *node = pln_lua_check_node(L, 1);
+  const pln_graph *g = node->graph->graph;
+  pln_ref ref = node->ref;
+  if (node->graph->kind != PLN_LUA_SEALED) {
+    g = pln_lua_push_rooted(L, b, 1)->graph;
+    ref = pln_graph_root(g);
+  }
+  pln_buffer *text = pln_lua_text(L, b);
+  pln_lua_must(L, b, pln_print_node(g, ref, 0, pln_buffer_write, text));
+  pln_lua_text_done(L);
+  return 1;
+}
+
+/* ----------------------------------------------------------------- methods */
+
+typedef struct node_range {
+  pln_ref next, end;
+} node_range;
+
+/* The iterator: upvalues 2 the range, 3 the graph's box. */
+static int next_node(lua_State *L) {
+  node_range *range = lua_touserdata(L, lua_upvalueindex(2));
+  if (range->next >= range->end)
+    return 0;
+  pln_lua_push_node(L, lua_upvalueindex(3), range->next++);
+  return 1;
+}
+
+/* fn:nodes() -> iterator over the nodes inside an owner of scopes, in order of
+ * evaluation, parameters first */
+static int node_nodes(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_lua_node *node = pln_lua_check_node(L, 1);
+  const pln_graph *g = node->graph->graph;
+  pln_ref ref = node->ref;
+  if (node->graph->kind == PLN_LUA_SEALED) {
+    lua_getiuservalue(L, 1, 1);
+  } else {
+    g = pln_lua_push_rooted(L, b, 1)->graph;
+    ref = pln_graph_root(g);
+  }
+  luaL_argcheck(L, pln_node_n_scopes(g, ref) > 0, 1,
+                "a node that owns scopes expected, such as a Function");
+  int graph = lua_gettop(L);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  node_range *range = lua_newuserdatauv(L, sizeof *range, 0);
+  *range = (node_range){pln_scope_begin(g, pln_node_scope(g, ref, 0)), ref};
+  lua_pushvalue(L, graph);
+  lua_pushcclosure(L, next_node, 3);
+  return 1;
+}
+
+/* seal(node) -> the same node in a sealed graph of its own: what a module, a
+ * pass and the printer see of a floating expression */
+static int node_seal(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_lua_graph *box = pln_lua_push_rooted(L, b, 1);
+  pln_lua_push_node(L, -1, pln_graph_root(box->graph));
+  return 1;
+}
+
+/* verify(node): raises when the graph of a sealed node breaks a rule */
+static int node_verify(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_lua_graph *box = pln_lua_push_rooted(L, b, 1);
+  pln_status status = pln_graph_verify(box->graph);
+  if (status != PLN_OK)
+    return pln_lua_fail(L, b, status);
+  lua_pushboolean(L, true);
+  return 1;
+}
+
+/* node_equal(a, b, map_free_vars) -> boolean */
+static int node_equal(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  bool equal, map = lua_toboolean(L, 3);
+  pln_graph *x = pln_lua_push_rooted(L, b, 1)->graph;
+  pln_graph *y = pln_lua_push_rooted(L, b, 2)->graph;
+  pln_lua_must(
+      L, b,
+      pln_graph_equal(x, pln_graph_root(x), y, pln_graph_root(y), map, &equal));
+  lua_pushboolean(L, equal);
+  return 1;
+}
+
+/* node_hash(node, map_free_vars) -> integer */
+static int node_hash(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  uint64_t hash;
+  bool map = lua_toboolean(L, 2);
+  pln_graph *x = pln_lua_push_rooted(L, b, 1)->graph;
+  pln_lua_must(L, b, pln_graph_hash(x, pln_graph_root(x), map, &hash));
+  lua_pushinteger(L, (lua_Integer)hash);
+  return 1;
+}
+
+/* ------------------------------------------------------------------- tables */
+
+/* The names and numbers in a row of kinds.def: "cond then else".
+ * [-0, +1] */
+static void push_row(lua_State *L, const pln_kind_info *row) {
+  const char *p = row->fields;
+  int operand = 0, scope = 0;
+  lua_newtable(L);
+  while (*p) {
+    size_t n = strcspn(p, " *");
+    bool rest = p[n] == '*';
+    int field = rest                      ? FIELD_REST + operand
+                : operand < row->operands ? FIELD_OPERAND + operand++
+                                          : FIELD_SCOPE + scope++;
+    lua_pushlstring(L, p, n);
+    lua_pushinteger(L, field);
+    lua_rawset(L, -3);
+    p += n + rest;
+    p += strspn(p, " ");
+  }
+}
+
+/* `then` and `else` are words of Lua: they have long names too. */
+static void add_long_names(lua_State *L) {
+  if (lua_getfield(L, -1, "then") == LUA_TNUMBER) {
+    lua_setfield(L, -2, "then_branch");
+    lua_getfield(L, -1, "else");
+    lua_setfield(L, -2, "else_branch");
+  } else {
+    lua_pop(L, 1);
+  }
+}
+
+static void fill_kinds(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.kinds);
+  for (int kind = 0; kind < PLN_N_KINDS; kind++) {
+    lua_pushstring(L, pln_kind_name((pln_kind)kind));
+    lua_rawseti(L, -2, kind + 1);
+    push_row(L, &pln_kinds[kind]);
+    add_long_names(L);
+    lua_rawseti(L, -2, -kind - 1);
+  }
+  lua_pop(L, 1);
+}
+
+/* kinds() -> { {name, class, fields, doc}, ... }: the rows of kinds.def */
+static int core_kinds(lua_State *L) {
+  static const char *const classes[] = {"expr", "prim", "stmt"};
+  lua_createtable(L, PLN_N_KINDS, 0);
+  for (int kind = 0; kind < PLN_N_KINDS; kind++) {
+    const pln_kind_info *row = &pln_kinds[kind];
+    lua_createtable(L, 0, 4);
+    lua_pushstring(L, row->name);
+    lua_setfield(L, -2, "name");
+    lua_pushstring(L, classes[row->kind_class]);
+    lua_setfield(L, -2, "class");
+    lua_pushstring(L, row->fields);
+    lua_setfield(L, -2, "fields");
+    lua_pushstring(L, row->doc);
+    lua_setfield(L, -2, "doc");
+    lua_rawseti(L, -2, kind + 1);
+  }
+  return 1;
+}
+
+static const luaL_Reg methods[] = {{"nodes", node_nodes}, {NULL, NULL}};
+static const luaL_Reg meta[] = {{"__len", node_len},
+                                {"__eq", node_eq},
+                                {"__tostring", node_tostring},
+                                {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"seal", node_seal},      {"verify_node", node_verify},
+    {"kinds", core_kinds},    {"node_equal", node_equal},
+    {"node_hash", node_hash}, {NULL, NULL},
+};
+
+void pln_lua_open_node(lua_State *L) {
+  fill_kinds(L);
+  pln_lua_class(L, PLN_LUA_NODE, methods, meta, node_index);
+  luaL_getmetatable(L, PLN_LUA_NODE);
+  lua_getfield(L, -1, "__index");
+  lua_getupvalue(L, -1, 2);
+  for (size_t i = 0; i < PLN_COUNT(common_fields); i++) {
+    lua_pushinteger(L, common_fields[i].field);
+    lua_setfield(L, -2, common_fields[i].name);
+  }
+  lua_pop(L, 3);
+  pln_lua_functions(L, functions);
+}

@@ -1,0 +1,101 @@
+/* onnx.c: ONNX models from and to files and strings, for scripts.
+ * Failures are expected here: nil and a diagnostic. */
+
+#include "lua/binding.h"
+
+/* nil and the diagnostic, or the module in the box on top. */
+static int result(lua_State *L, pln_lua *b, pln_status status) {
+  return status == PLN_OK ? 1 : pln_lua_fail(L, b, status);
+}
+
+static void clear(pln_lua *b) {
+  if (b->depth == 0)
+    pln_diag_clear(b->engine);
+}
+
+/* onnx_load(path) -> Module, or nil and a diagnostic */
+static int onnx_load(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  const char *path = luaL_checkstring(L, 1);
+  int tries = 0;
+  pln_status status;
+  pln_module **box = pln_lua_new_module(L);
+  clear(b);
+  do
+    status = pln_onnx_load(b->engine, path, box);
+  while (pln_lua_retry(L, b, status, &tries));
+  return result(L, b, status);
+}
+
+/* onnx_parse(bytes [, directory]) -> Module, or nil and a diagnostic */
+static int onnx_parse(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_slice bytes;
+  bytes.data = luaL_checklstring(L, 1, &bytes.size);
+  const char *directory = luaL_optstring(L, 2, NULL);
+  int tries = 0;
+  pln_status status;
+  pln_module **box = pln_lua_new_module(L);
+  clear(b);
+  do
+    status = pln_onnx_parse(b->engine, bytes, directory, box);
+  while (pln_lua_retry(L, b, status, &tries));
+  return result(L, b, status);
+}
+
+static bool bool_field(lua_State *L, int arg, const char *name) {
+  lua_getfield(L, arg, name);
+  bool value = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return value;
+}
+
+/* onnx_save(mod, path [, { external_data, external_threshold }]) -> true, or
+ * nil and a diagnostic */
+static int onnx_save(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_module *module = pln_lua_check_module(L, 1);
+  const char *path = luaL_checkstring(L, 2);
+  pln_onnx_save_options options = {0};
+  int tries = 0;
+  pln_status status;
+  if (!lua_isnoneornil(L, 3)) {
+    luaL_checktype(L, 3, LUA_TTABLE);
+    options.external_data = bool_field(L, 3, "external_data");
+    lua_Integer least = pln_lua_int_field(L, 3, "external_threshold", 0);
+    luaL_argcheck(L, least >= 0, 3, "external_threshold is negative");
+    options.external_threshold = (size_t)least;
+  }
+  clear(b);
+  do
+    status = pln_onnx_save(module, path, &options);
+  while (pln_lua_retry(L, b, status, &tries));
+  lua_pushboolean(L, true);
+  return result(L, b, status);
+}
+
+/* onnx_tostring(mod) -> the model's bytes, or nil and a diagnostic */
+static int onnx_tostring(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_module *module = pln_lua_check_module(L, 1);
+  pln_buffer *text = pln_lua_text(L, b);
+  clear(b);
+  pln_status status = pln_onnx_write(module, pln_buffer_write, text);
+  if (status != PLN_OK)
+    return pln_lua_fail(L, b, status);
+  pln_lua_text_done(L);
+  return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"onnx_load", onnx_load},
+    {"onnx_parse", onnx_parse},
+    {"onnx_save", onnx_save},
+    {"onnx_tostring", onnx_tostring},
+    {NULL, NULL},
+};
+
+void pln_lua_open_onnx(lua_State *L) {
+  pln_lua_functions(L, functions);
+  pln_lua_open_count(L);
+}

@@ -1,0 +1,548 @@
+/* pass.c: Pass objects, and passes whose body is a Lua function.
+ *
+ * A body runs with a builder of its own, where constructors append; it ends
+ * with the body, and handles of its nodes are stale from then on. */
+
+#include "lua/binding.h"
+
+/* -------------------------------------------------------------------- boxes */
+
+static pln_pass **new_pass(lua_State *L) {
+  return pln_lua_box(L, PLN_LUA_PASS, sizeof(pln_pass *), 0);
+}
+
+void pln_lua_push_pass(lua_State *L, const pln_pass *pass) {
+  *new_pass(L) = pln_pass_retain(pass);
+}
+
+pln_pass *pln_lua_check_pass(lua_State *L, int arg) {
+  pln_pass **box = luaL_checkudata(L, arg, PLN_LUA_PASS);
+  if (!*box)
+    luaL_argerror(L, arg, "the pass has been closed");
+  return *box;
+}
+
+static int pass_gc(lua_State *L) {
+  pln_lua *b = lua_touserdata(L, lua_upvalueindex(1));
+  pln_pass **box = luaL_checkudata(L, 1, PLN_LUA_PASS);
+  pln_pass *pass = *box;
+  *box = NULL;
+  b->L = L;
+  if (pass && b->engine)
+    pln_pass_release(pass);
+  return 0;
+}
+
+/* ----------------------------------------------------------- running a body */
+
+typedef struct body_call {
+  pln_lua *state;
+  pln_lua_callback *callback;
+  pln_pass_run *run;
+  pln_lua_graph *graph; /* the builder's box, anchored while the body runs */
+} body_call;
+
+static bool is_module_pass(const pln_pass_run *run) {
+  return pln_pass_kind_of(pln_run_pass(run)) == PLN_PASS_MODULE;
+}
+
+/* Raises that the body's answer is no good; names the function's place. */
+static void bad_answer(lua_State *L, const char *wanted, const void *callback) {
+  lua_Debug ar = {0};
+  const char *got = luaL_typename(L, -1);
+  if (luaL_getmetafield(L, -1, "__name") == LUA_TSTRING)
+    got = lua_tostring(L, -1);
+  pln_lua_kept(L, &pln_lua_key.callbacks, callback);
+  if (lua_isfunction(L, -1) && lua_getinfo(L, ">S", &ar))
+    luaL_error(L, "%s:%d: %s or nil expected as the pass's result, got %s",
+               ar.short_src, ar.linedefined, wanted, got);
+  luaL_error(L, "%s or nil expected as the pass's result, got %s", wanted, got);
+}
+
+/* The body's answer is on top: nil, or the changed function or module. */
+static void take_answer(lua_State *L, body_call *call) {
+  pln_lua *b = call->state;
+  if (lua_isnil(L, -1))
+    return;
+  if (is_module_pass(call->run)) {
+    pln_module *module = pln_lua_test_module(L, -1);
+    if (!module)
+      bad_answer(L, "a Module", call->callback);
+    if (module != pln_run_module(call->run))
+      pln_run_set_module(call->run, pln_module_retain(module));
+    return;
+  }
+  pln_lua_node *node = luaL_testudata(L, -1, PLN_LUA_NODE);
+  if (!node || pln_node_kind(pln_lua_graph_of(L, node->graph), node->ref) !=
+                   PLN_FUNCTION)
+    bad_answer(L, "a Function", call->callback);
+  pln_graph *graph = pln_lua_push_rooted(L, b, lua_gettop(L))->graph;
+  if (graph != pln_run_function(call->run))
+    pln_run_set_function(call->run, pln_graph_retain(graph));
+}
+
+/* run(fn, mod, ctx) or run(mod, ctx) */
+static int body(lua_State *L) {
+  body_call *call = lua_touserdata(L, 1);
+  pln_lua *b = call->state;
+  pln_lua_graph *graph = pln_lua_new_graph(L, b, PLN_LUA_PASSING);
+  pln_lua_keep(L, &pln_lua_key.anchors, graph);
+  call->graph = b->target = b->free = graph;
+  pln_lua_kept(L, &pln_lua_key.callbacks, call->callback);
+  int n = 2;
+  if (!is_module_pass(call->run)) {
+    pln_lua_push_root(L, b, pln_run_function(call->run));
+    n = 3;
+  }
+  pln_lua_push_module(L, pln_run_module(call->run));
+  pln_lua_push_context(L, pln_context_current(b->engine));
+  lua_call(L, n, 1);
+  take_answer(L, call);
+  return 0;
+}
+
+/* "pass 'X', function @main": as the executor says it.  [-0, +1] */
+static void push_place(lua_State *L, const body_call *call) {
+  const char *pass = pln_pass_name(pln_run_pass(call->run));
+  if (is_module_pass(call->run)) {
+    lua_pushfstring(L, "pass '%s'", pass);
+    return;
+  }
+  pln_slice name =
+      pln_symbol_text(call->state->engine, pln_run_name(call->run));
+  lua_pushfstring(L, "pass '%s', function @%s", pass, name.data);
+}
+
+/* [diag, place] -> [diag]: adds the note "in pass 'X'", unless the message
+ * tells that already. */
+static void add_note(lua_State *L) {
+  lua_getfield(L, -2, "message");
+  bool told = lua_isstring(L, -1) &&
+              strstr(lua_tostring(L, -1), lua_tostring(L, -2)) != NULL;
+  lua_pop(L, 1);
+  if (told) {
+    lua_pop(L, 1);
+    return;
+  }
+  lua_createtable(L, 0, 3);
+  lua_pushfstring(L, "in %s", lua_tostring(L, -2));
+  lua_setfield(L, -2, "message");
+  lua_pushfstring(L, "note: in %s", lua_tostring(L, -2));
+  lua_setfield(L, -2, "text");
+  lua_pushliteral(L, "note");
+  lua_setfield(L, -2, "severity");
+  if (lua_getfield(L, -3, "notes") == LUA_TTABLE) {
+    lua_insert(L, -2);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    lua_pop(L, 2);
+  } else {
+    lua_pop(L, 3);
+  }
+}
+
+/* Writes the pass into the parked Diag of an error that its body raised: in
+ * front of a script's message, behind a message of the engine. */
+static int name_pass(lua_State *L) {
+  body_call *call = lua_touserdata(L, 1);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
+  if (!pln_lua_is_diag(L, 2) || lua_getfield(L, 2, "pass") != LUA_TNIL)
+    return 0;
+  lua_pushstring(L, pln_pass_name(pln_run_pass(call->run)));
+  lua_setfield(L, 2, "pass");
+  bool raised = lua_getfield(L, 2, "cause") != LUA_TNIL;
+  lua_settop(L, 2);
+  push_place(L, call);
+  if (!raised) {
+    add_note(L);
+    return 0;
+  }
+  lua_getfield(L, 2, "message");
+  lua_pushfstring(L, "%s: %s", lua_tostring(L, 3), lua_tostring(L, 4));
+  lua_pushfstring(L, "error: %s", lua_tostring(L, -1));
+  lua_setfield(L, 2, "text");
+  lua_setfield(L, 2, "message");
+  return 0;
+}
+
+/* pln_pass_spec.run of every pass written in Lua. */
+static pln_status run_body(pln_pass_run *run) {
+  pln_lua_callback *callback = pln_run_ud(run);
+  pln_lua *b = callback->state, before = *b;
+  body_call call = {b, callback, run, NULL};
+  b->run = run;
+  b->rewriting = NULL;
+  pln_status status = pln_lua_protect(b, body, &call);
+  b->run = before.run;
+  b->target = before.target;
+  b->free = before.free;
+  b->rewriting = before.rewriting;
+  if (call.graph) {
+    pln_lua_end_graph(call.graph);
+    pln_lua_forget(b->L, &pln_lua_key.anchors, call.graph);
+  }
+  if (status == PLN_ERR_CALLBACK &&
+      pln_lua_protect(b, name_pass, &call) != PLN_OK)
+    return PLN_ERR_CALLBACK;
+  return status;
+}
+
+/* ------------------------------------------------------------ specification */
+
+lua_Integer pln_lua_int_field(lua_State *L, int arg, const char *name,
+                              lua_Integer fallback) {
+  int type = lua_getfield(L, arg, name);
+  lua_Integer value = fallback;
+  if (type != LUA_TNIL) {
+    int ok;
+    value = lua_tointegerx(L, -1, &ok);
+    if (!ok || type != LUA_TNUMBER)
+      luaL_error(L, "field '%s': an integer expected, got %s", name,
+                 luaL_typename(L, -1));
+  }
+  lua_pop(L, 1);
+  return value;
+}
+
+/* A string that the table at `arg` keeps alive.  [-0, +0] */
+static const char *string_field(lua_State *L, int arg, const char *name,
+                                const char *fallback) {
+  int type = lua_getfield(L, arg, name);
+  if (type != LUA_TNIL && type != LUA_TSTRING)
+    luaL_error(L, "field '%s': a string expected, got %s", name,
+               luaL_typename(L, -1));
+  const char *value = type == LUA_TSTRING ? lua_tostring(L, -1) : fallback;
+  lua_pop(L, 1);
+  return value;
+}
+
+const char **pln_lua_check_names(lua_State *L, int arg, uint32_t *n) {
+  arg = lua_absindex(L, arg);
+  *n = 0;
+  if (lua_isnoneornil(L, arg)) {
+    lua_newuserdatauv(L, 0, 0);
+    return NULL;
+  }
+  luaL_checktype(L, arg, LUA_TTABLE);
+  *n = (uint32_t)lua_rawlen(L, arg);
+  const char **names =
+      lua_newuserdatauv(L, ((size_t)*n + 1) * sizeof *names, 0);
+  for (uint32_t i = 0; i < *n; i++) {
+    if (lua_rawgeti(L, arg, (lua_Integer)i + 1) != LUA_TSTRING)
+      luaL_error(L, "a list of names expected; entry %d is a %s", (int)i + 1,
+                 luaL_typename(L, -1));
+    names[i] = lua_tostring(L, -1);
+    lua_pop(L, 1);
+  }
+  return names;
+}
+
+static pln_pass_kind kind_field(lua_State *L, int arg) {
+  static const char *const names[] = {"module", "function", "prim_func"};
+  const char *name = string_field(L, arg, "kind", "function");
+  for (size_t i = 0; i < PLN_COUNT(names); i++)
+    if (!strcmp(name, names[i]))
+      return (pln_pass_kind)i;
+  luaL_error(L,
+             "field 'kind': 'function', 'module' or 'prim_func' expected, "
+             "got '%s'",
+             name);
+  return PLN_PASS_FUNCTION;
+}
+
+/* One option: the table { name, default, doc } on top. Its fields keep the
+ * texts alive, the default as text is put among them.  [-0, +0] */
+static void read_option(lua_State *L, pln_option *option) {
+  int row = lua_gettop(L);
+  luaL_checktype(L, row, LUA_TTABLE);
+  *option = (pln_option){.name = string_field(L, row, "name", NULL),
+                         .kind = PLN_ATTR_STRING,
+                         .doc = string_field(L, row, "doc", "")};
+  if (!option->name)
+    luaL_error(L, "an option has a name: { name = ..., default = ... }");
+  int type = lua_getfield(L, row, "default");
+  if (type == LUA_TBOOLEAN) {
+    option->kind = PLN_ATTR_INT;
+    option->is_bool = true;
+    lua_pushstring(L, lua_toboolean(L, -1) ? "1" : "0");
+  } else if (type == LUA_TNUMBER) {
+    option->kind = lua_isinteger(L, -1) ? PLN_ATTR_INT : PLN_ATTR_FLOAT;
+    luaL_tolstring(L, -1, NULL);
+  } else if (type == LUA_TSTRING) {
+    lua_pushvalue(L, -1);
+  } else {
+    luaL_error(L, "option '%s': the default is a boolean, number or string",
+               option->name);
+  }
+  option->fallback = lua_tostring(L, -1);
+  luaL_ref(L, row);
+  lua_settop(L, row);
+}
+
+/* Options, a list of rows, in scratch memory left on the stack with a copy of
+ * the rows that keeps their texts alive.  [-0, +2] */
+static const pln_option *options_field(lua_State *L, int arg, uint32_t *n) {
+  int type = lua_getfield(L, arg, "options");
+  if (type == LUA_TNIL)
+    lua_newtable(L);
+  else
+    luaL_checktype(L, -1, LUA_TTABLE);
+  int list = lua_gettop(L);
+  *n = (uint32_t)lua_rawlen(L, list);
+  pln_option *options =
+      lua_newuserdatauv(L, ((size_t)*n + 1) * sizeof *options, 0);
+  for (uint32_t i = 0; i < *n; i++) {
+    lua_rawgeti(L, list, (lua_Integer)i + 1);
+    read_option(L, &options[i]);
+    lua_pop(L, 1);
+  }
+  return options;
+}
+
+/* Reads the table at `arg`; leaves a box with the callback on top and scratch
+ * values below it. */
+static pln_lua_callback **read_spec(lua_State *L, pln_lua *b, int arg,
+                                    pln_pass_spec *spec) {
+  luaL_checktype(L, arg, LUA_TTABLE);
+  *spec = (pln_pass_spec){
+      .name = string_field(L, arg, "name", NULL),
+      .kind = kind_field(L, arg),
+      .opt_level = (int)pln_lua_int_field(L, arg, "opt_level", 0),
+      .doc = string_field(L, arg, "doc", ""),
+      .run = run_body,
+      .release = pln_lua_release_callback,
+  };
+  if (!spec->name)
+    luaL_error(L, "a pass has a name");
+  lua_getfield(L, arg, "traceable");
+  spec->traceable = lua_toboolean(L, -1);
+  lua_getfield(L, arg, "required");
+  spec->required = pln_lua_check_names(L, -1, &spec->n_required);
+  spec->options = options_field(L, arg, &spec->n_options);
+  pln_lua_callback **slot = pln_lua_new_callbacks(L, 1);
+  if (lua_getfield(L, arg, "run") == LUA_TNIL)
+    luaL_error(L, "pass '%s' has no function 'run'", spec->name);
+  if (!lua_isfunction(L, -1) && luaL_getmetafield(L, -1, "__call") == LUA_TNIL)
+    luaL_error(L, "pass '%s': 'run' is a %s, not a function", spec->name,
+               luaL_typename(L, -1));
+  lua_getfield(L, arg, "run");
+  pln_lua_set_callback(L, b, slot);
+  spec->ud = *slot;
+  return slot;
+}
+
+/* pass { name, kind, opt_level, required, traceable, doc, options, run } ->
+ * Pass that is not registered */
+static int core_pass(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_pass_spec spec;
+  lua_settop(L, 1);
+  pln_lua_callback **slot = read_spec(L, b, 1, &spec);
+  pln_pass **box = new_pass(L);
+  pln_status status = pln_pass_new(b->engine, &spec, box);
+  *slot = NULL;
+  pln_lua_must(L, b, status);
+  return 1;
+}
+
+/* register(spec): under its name, in place of an earlier one */
+static int core_register(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_pass_spec spec;
+  lua_settop(L, 1);
+  pln_lua_callback **slot = read_spec(L, b, 1, &spec);
+  pln_status status = pln_pass_register(b->engine, &spec);
+  *slot = NULL;
+  pln_lua_must(L, b, status);
+  return 0;
+}
+
+/* sequential(name, opt_level, required, passes) -> Pass */
+static int core_sequential(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  const char *name = luaL_checkstring(L, 1);
+  int opt_level = (int)luaL_checkinteger(L, 2);
+  uint32_t n_required;
+  const char **required = pln_lua_check_names(L, 3, &n_required);
+  luaL_checktype(L, 4, LUA_TTABLE);
+  uint32_t n = (uint32_t)lua_rawlen(L, 4);
+  pln_pass **passes = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *passes, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    lua_rawgeti(L, 4, (lua_Integer)i + 1);
+    passes[i] = pln_lua_check_pass(L, -1);
+    lua_pop(L, 1);
+  }
+  pln_pass **box = new_pass(L);
+  pln_lua_must(L, b,
+               pln_sequential_new(b->engine, name, opt_level, n_required,
+                                  required, n, passes, box));
+  return 1;
+}
+
+/* ------------------------------------------------------------------ applying
+ */
+
+static pln_status apply_in(pln_pass *pass, const pln_module *module,
+                           pln_context *context, pln_module **out) {
+  pln_module *result = NULL;
+  if (!context)
+    return pln_pass_apply(pass, module, out);
+  PLN_TRY(pln_context_enter(context));
+  pln_status status = pln_pass_apply(pass, module, &result);
+  pln_status left = pln_context_exit(context);
+  if (status == PLN_OK && left == PLN_OK)
+    *out = result;
+  else if (status == PLN_OK)
+    pln_module_release(result);
+  return status == PLN_OK ? left : status;
+}
+
+/* pass(mod [, ctx]) -> Module: `mod` itself when nothing changed */
+static int pass_call(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_pass *pass = pln_lua_check_pass(L, 1);
+  pln_module *module = pln_lua_check_module(L, 2);
+  pln_context **context = NULL;
+  int tries = 0;
+  pln_status status;
+  if (!lua_isnoneornil(L, 3))
+    context = luaL_checkudata(L, 3, PLN_LUA_CONTEXT);
+  lua_settop(L, 3);
+  pln_lua_use_stack(L, b);
+  pln_module **out = pln_lua_new_module(L);
+  luaL_checkstack(L, LUA_MINSTACK, NULL);
+  if (b->depth == 0)
+    pln_diag_clear(b->engine);
+  do
+    status = apply_in(pass, module, context ? *context : NULL, out);
+  while (pln_lua_retry(L, b, status, &tries));
+  pln_lua_must(L, b, status);
+  if (*out == module)
+    lua_pushvalue(L, 2);
+  return 1;
+}
+
+/* ------------------------------------------------------------------- fields */
+
+static void push_required(lua_State *L, const pln_pass *pass) {
+  uint32_t n = pln_pass_n_required(pass);
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    lua_pushstring(L, pln_pass_required(pass, i));
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+}
+
+void pln_lua_push_info(lua_State *L, const pln_pass *pass) {
+  lua_createtable(L, 0, 4);
+  lua_pushstring(L, pln_pass_name(pass));
+  lua_setfield(L, -2, "name");
+  lua_pushinteger(L, pln_pass_opt_level(pass));
+  lua_setfield(L, -2, "opt_level");
+  push_required(L, pass);
+  lua_setfield(L, -2, "required");
+  lua_pushboolean(L, pln_pass_traceable(pass));
+  lua_setfield(L, -2, "traceable");
+}
+
+static void set_string(lua_State *L, const char *field, const char *text) {
+  lua_pushstring(L, text ? text : "");
+  lua_setfield(L, -2, field);
+}
+
+void pln_lua_push_option(lua_State *L, const pln_option *row) {
+  lua_createtable(L, 0, 4);
+  set_string(L, "name", row->name);
+  set_string(L, "type",
+             row->is_bool                  ? "boolean"
+             : row->kind == PLN_ATTR_INT   ? "integer"
+             : row->kind == PLN_ATTR_FLOAT ? "number"
+                                           : "string");
+  set_string(L, "default", row->fallback);
+  set_string(L, "doc", row->doc);
+}
+
+static void push_option_rows(lua_State *L, const pln_pass *pass) {
+  uint32_t n = pln_pass_n_option_rows(pass);
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    pln_lua_push_option(L, pln_pass_option_row(pass, i));
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+}
+
+static void push_elements(lua_State *L, const pln_pass *pass) {
+  uint32_t n = pln_pass_n_elements(pass);
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    pln_lua_push_pass(L, pln_pass_element(pass, i));
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+}
+
+/* pass.info, .name, .kind, .opt_level, .required, .doc, .options (as given),
+ * .option_rows (what there is), .passes (of a sequential) */
+static int pass_index(lua_State *L) {
+  static const char *const kinds[] = {"module", "function", "prim_func",
+                                      "sequential"};
+  pln_lua *b = pln_lua_here(L);
+  const char *key = luaL_checkstring(L, 2);
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL)
+    return 1;
+  pln_pass *pass = pln_lua_check_pass(L, 1);
+  if (!strcmp(key, "info"))
+    pln_lua_push_info(L, pass);
+  else if (!strcmp(key, "name"))
+    lua_pushstring(L, pln_pass_name(pass));
+  else if (!strcmp(key, "kind"))
+    lua_pushstring(L, kinds[pln_pass_kind_of(pass)]);
+  else if (!strcmp(key, "opt_level"))
+    lua_pushinteger(L, pln_pass_opt_level(pass));
+  else if (!strcmp(key, "required"))
+    push_required(L, pass);
+  else if (!strcmp(key, "doc"))
+    lua_pushstring(L, pln_pass_doc(pass));
+  else if (!strcmp(key, "options"))
+    pln_lua_push_attrs(L, b, pln_pass_options(pass));
+  else if (!strcmp(key, "option_rows"))
+    push_option_rows(L, pass);
+  else if (!strcmp(key, "passes"))
+    push_elements(L, pass);
+  else
+    return 0;
+  return 1;
+}
+
+static int pass_eq(lua_State *L) {
+  pln_pass **x = luaL_testudata(L, 1, PLN_LUA_PASS);
+  pln_pass **y = luaL_testudata(L, 2, PLN_LUA_PASS);
+  lua_pushboolean(L, x && y && *x == *y);
+  return 1;
+}
+
+/* The pipeline's text, which pl.pipeline reads back. */
+static int pass_tostring(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_pass *pass = pln_lua_check_pass(L, 1);
+  pln_buffer *text = pln_lua_text(L, b);
+  pln_lua_must(L, b, pln_pipeline_print(pass, pln_buffer_write, text));
+  pln_lua_text_done(L);
+  return 1;
+}
+
+static const luaL_Reg methods[] = {{"close", pass_gc}, {NULL, NULL}};
+static const luaL_Reg meta[] = {
+    {"__gc", pass_gc}, {"__close", pass_gc},          {"__call", pass_call},
+    {"__eq", pass_eq}, {"__tostring", pass_tostring}, {NULL, NULL},
+};
+static const luaL_Reg functions[] = {
+    {"pass", core_pass},
+    {"register", core_register},
+    {"sequential", core_sequential},
+    {NULL, NULL},
+};
+
+void pln_lua_open_pass(lua_State *L) {
+  pln_lua_class(L, PLN_LUA_PASS, methods, meta, pass_index);
+  pln_lua_functions(L, functions);
+}

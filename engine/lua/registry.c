@@ -1,0 +1,159 @@
+/* registry.c: the engine's registries as scripts see them: passes by name,
+ * pipelines by text, config keys, and the report of the last run. */
+
+#include "lua/binding.h"
+
+/* An empty Pass box, made by pushing a copy of nothing.  [-0, +1] */
+static pln_pass **new_pass(lua_State *L) {
+  return pln_lua_box(L, PLN_LUA_PASS, sizeof(pln_pass *), 0);
+}
+
+/* make(name [, options]) -> Pass of a registered kind */
+static int core_make(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  const char *name = luaL_checkstring(L, 1);
+  lua_settop(L, 2);
+  pln_attrs options = pln_lua_check_attrs(L, b, 2, NULL);
+  pln_pass **box = new_pass(L);
+  pln_lua_must(L, b, pln_pass_make(b->engine, name, options, box));
+  return 1;
+}
+
+/* register_object(name, pass): a sequential, say */
+static int core_register_object(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  const char *name = luaL_checkstring(L, 1);
+  pln_pass *pass = pln_lua_check_pass(L, 2);
+  pln_lua_must(L, b, pln_pass_register_object(b->engine, name, pass));
+  return 0;
+}
+
+static int core_unregister(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_lua_must(L, b, pln_pass_unregister(b->engine, luaL_checkstring(L, 1)));
+  return 0;
+}
+
+static const pln_pass *find_pass(const pln_engine *engine, const char *name) {
+  const pln_pass *pass;
+  for (uint32_t i = 0; (pass = pln_pass_registered(engine, i)); i++)
+    if (!strcmp(pln_pass_name(pass), name))
+      return pass;
+  return NULL;
+}
+
+/* registered(i | name) -> the i-th registered pass, from 1, or that of a name;
+ * nil when there is none */
+static int core_registered(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  const pln_pass *pass = NULL;
+  if (lua_type(L, 1) == LUA_TSTRING) {
+    pass = find_pass(b->engine, lua_tostring(L, 1));
+  } else {
+    lua_Integer i = luaL_checkinteger(L, 1);
+    if (i >= 1 && i <= UINT32_MAX)
+      pass = pln_pass_registered(b->engine, (uint32_t)(i - 1));
+  }
+  if (!pass)
+    return 0;
+  pln_lua_push_pass(L, pass);
+  return 1;
+}
+
+/* pipeline(text) -> Pass; raises when the text is wrong */
+static int core_pipeline(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_slice text;
+  text.data = luaL_checklstring(L, 1, &text.size);
+  pln_pass **box = new_pass(L);
+  pln_lua_must(L, b, pln_pipeline_parse(b->engine, text, box));
+  return 1;
+}
+
+/* ------------------------------------------------------------- config, report
+ */
+
+/* The kind and text of a default value at `index`.  [-0, +1] */
+static void read_default(lua_State *L, int index, pln_option *key) {
+  switch (lua_type(L, index)) {
+  case LUA_TBOOLEAN:
+    key->kind = PLN_ATTR_INT;
+    key->is_bool = true;
+    lua_pushstring(L, lua_toboolean(L, index) ? "1" : "0");
+    return;
+  case LUA_TNUMBER:
+    key->kind = lua_isinteger(L, index) ? PLN_ATTR_INT : PLN_ATTR_FLOAT;
+    luaL_tolstring(L, index, NULL);
+    return;
+  default:
+    key->kind = PLN_ATTR_STRING;
+    luaL_checkstring(L, index);
+    lua_pushvalue(L, index);
+    return;
+  }
+}
+
+/* config_register(name, default, doc) */
+static int core_config_register(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_option key = {.name = luaL_checkstring(L, 1),
+                    .doc = luaL_optstring(L, 3, "")};
+  read_default(L, 2, &key);
+  key.fallback = lua_tostring(L, -1);
+  pln_lua_must(L, b, pln_config_register(b->engine, &key));
+  return 0;
+}
+
+/* config_rows() -> { { name, type, default, doc }, ... } */
+static int core_config_rows(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  const pln_option *row;
+  lua_newtable(L);
+  for (uint32_t i = 0; (row = pln_config_row(b->engine, i)); i++) {
+    pln_lua_push_option(L, row);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+/* report() -> { { name, changed, depth, seconds, nodes, counts }, ... }: what
+ * the last outermost call of a pass did */
+static int core_report(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  uint32_t n = pln_report_count(b->engine);
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    const pln_report_row *row = pln_report_get(b->engine, i);
+    lua_createtable(L, 0, 6);
+    lua_pushstring(L, row->pass);
+    lua_setfield(L, -2, "name");
+    lua_pushboolean(L, row->changed);
+    lua_setfield(L, -2, "changed");
+    lua_pushinteger(L, row->depth);
+    lua_setfield(L, -2, "depth");
+    lua_pushnumber(L, row->seconds);
+    lua_setfield(L, -2, "seconds");
+    lua_pushinteger(L, row->nodes);
+    lua_setfield(L, -2, "nodes");
+    pln_lua_push_attrs(L, b, row->counts);
+    lua_setfield(L, -2, "counts");
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"make", core_make},
+    {"register_object", core_register_object},
+    {"unregister", core_unregister},
+    {"registered", core_registered},
+    {"pipeline", core_pipeline},
+    {"config_register", core_config_register},
+    {"config_rows", core_config_rows},
+    {"report", core_report},
+    {NULL, NULL},
+};
+
+void pln_lua_open_registry(lua_State *L) {
+  pln_lua_functions(L, functions);
+}

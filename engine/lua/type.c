@@ -1,0 +1,159 @@
+/* type.c: Type objects: interned types as Lua sees them. One object a type, so
+ * that == and table keys work. */
+
+#include "lua/binding.h"
+
+static const char *const kind_names[PLN_N_TYPE_KINDS] = {
+    "incomplete", "tensor",   "tuple",    "func", "ref",    "var",
+    "call",       "sequence", "optional", "map",  "sparse", "opaque"};
+
+/* Keys of the table of interned things: types are even, attributes odd. */
+void pln_lua_push_type(lua_State *L, pln_lua *b, pln_type type) {
+  (void)b;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.interned);
+  if (lua_rawgeti(L, -1, 2 * (lua_Integer)type) == LUA_TNIL) {
+    lua_pop(L, 1);
+    *(pln_type *)pln_lua_box(L, PLN_LUA_TYPE, sizeof type, 0) = type;
+    lua_pushvalue(L, -1);
+    lua_rawseti(L, -3, 2 * (lua_Integer)type);
+  }
+  lua_remove(L, -2);
+}
+
+pln_type pln_lua_check_type(lua_State *L, pln_lua *b, int arg) {
+  pln_type type;
+  if (lua_type(L, arg) != LUA_TSTRING)
+    return *(pln_type *)luaL_checkudata(L, arg, PLN_LUA_TYPE);
+  pln_slice text;
+  text.data = lua_tolstring(L, arg, &text.size);
+  pln_lua_must(L, b, pln_lua_parse_type(b->engine, text, &type));
+  return type;
+}
+
+pln_dtype pln_lua_check_dtype(lua_State *L, int arg, pln_dtype fallback) {
+  pln_slice name;
+  if (lua_isnoneornil(L, arg))
+    return fallback;
+  name.data = luaL_checklstring(L, arg, &name.size);
+  pln_dtype dtype = pln_dtype_find(name);
+  if (dtype == PLN_DTYPE_NONE)
+    luaL_argerror(L, arg,
+                  lua_pushfstring(L, "no dtype is called '%s'", name.data));
+  return dtype;
+}
+
+void pln_lua_push_dim(lua_State *L, pln_lua *b, pln_dim dim) {
+  if (PLN_DIM_IS_CONST(dim)) {
+    lua_pushinteger(L, dim);
+    return;
+  }
+  pln_buffer *text = pln_lua_text(L, b);
+  pln_lua_must(L, b, pln_print_dim(b->engine, dim, pln_buffer_write, text));
+  pln_lua_text_done(L);
+}
+
+static int push_shape(lua_State *L, pln_lua *b, pln_type type) {
+  int32_t rank = pln_type_rank(b->engine, type);
+  if (rank < 0)
+    return 0;
+  lua_createtable(L, rank, 0);
+  for (int32_t i = 0; i < rank; i++) {
+    pln_lua_push_dim(L, b, pln_type_dims(b->engine, type)[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+static int push_parts(lua_State *L, pln_lua *b, pln_type type) {
+  uint32_t n = pln_type_n_parts(b->engine, type);
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    pln_lua_push_type(L, b, pln_type_part(b->engine, type, i));
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+static int push_symbol(lua_State *L, pln_lua *b, pln_type type) {
+  pln_symbol symbol = pln_type_symbol(b->engine, type);
+  if (symbol == 0)
+    return 0;
+  pln_slice text = pln_symbol_text(b->engine, symbol);
+  lua_pushlstring(L, text.data, text.size);
+  return 1;
+}
+
+static int push_dtype(lua_State *L, pln_lua *b, pln_type type) {
+  pln_dtype dtype = pln_type_dtype(b->engine, type);
+  if (dtype == PLN_DTYPE_NONE)
+    return 0;
+  lua_pushstring(L, pln_dtype_name(dtype));
+  return 1;
+}
+
+/* type.kind, .dtype, .rank, .shape (dims: an integer, "?", "N+1"), .parts,
+ * .name */
+static int type_index(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_type type = *(pln_type *)luaL_checkudata(L, 1, PLN_LUA_TYPE);
+  const char *key = luaL_checkstring(L, 2);
+  int32_t rank = pln_type_rank(b->engine, type);
+  if (!strcmp(key, "kind")) {
+    lua_pushstring(L, kind_names[pln_type_kind_of(b->engine, type)]);
+    return 1;
+  }
+  if (!strcmp(key, "dtype"))
+    return push_dtype(L, b, type);
+  if (!strcmp(key, "shape"))
+    return push_shape(L, b, type);
+  if (!strcmp(key, "rank") && rank >= 0) {
+    lua_pushinteger(L, rank);
+    return 1;
+  }
+  if (!strcmp(key, "parts"))
+    return push_parts(L, b, type);
+  if (!strcmp(key, "name"))
+    return push_symbol(L, b, type);
+  lua_pushvalue(L, 2);
+  lua_rawget(L, lua_upvalueindex(2));
+  return 1;
+}
+
+static int type_tostring(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_type type = *(pln_type *)luaL_checkudata(L, 1, PLN_LUA_TYPE);
+  pln_buffer *text = pln_lua_text(L, b);
+  pln_lua_must(L, b, pln_print_type(b->engine, type, pln_buffer_write, text));
+  pln_lua_text_done(L);
+  return 1;
+}
+
+/* type(text | Type) -> Type */
+static int core_type(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_lua_push_type(L, b, pln_lua_check_type(L, b, 1));
+  return 1;
+}
+
+/* type_meet(a, b) -> Type that says what both say, or nil on contradiction */
+static int core_type_meet(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_type x = pln_lua_check_type(L, b, 1), y = pln_lua_check_type(L, b, 2);
+  bool conflict;
+  pln_lua_must(L, b, pln_type_meet(b->engine, x, y, &x, &conflict));
+  if (conflict)
+    luaL_pushfail(L);
+  else
+    pln_lua_push_type(L, b, x);
+  return 1;
+}
+
+static const luaL_Reg methods[] = {{NULL, NULL}};
+static const luaL_Reg meta[] = {{"__tostring", type_tostring}, {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"type", core_type}, {"type_meet", core_type_meet}, {NULL, NULL}};
+
+void pln_lua_open_type(lua_State *L) {
+  pln_lua_class(L, PLN_LUA_TYPE, methods, meta, type_index);
+  pln_lua_functions(L, functions);
+}

@@ -1,0 +1,601 @@
+/* export_fields.c: the fields of a graph that are no nodes.
+ *
+ * What the IR does not hold is copied from the graph's old message, in order of
+ * field numbers. Entries about values that are gone go with them; entries about
+ * names that never were in the graph stay. */
+
+#include <stdlib.h>
+
+#include "onnx/export.h"
+
+/* A field of the old message. */
+typedef struct old_field {
+  uint32_t tag;
+  uint32_t order; /* in the message */
+  pln_message field;
+  pln_message inside; /* of a PLN_BYTES field */
+} old_field;
+
+typedef struct old_fields {
+  old_field *all; /* but nodes; by number, then as they stood */
+  uint32_t count, capacity;
+  uint32_t n_nodes; /* of the old message */
+  uint32_t n_kept;  /* fields that are written as they were */
+  pln_names known;  /* names that the old graph defined, when asked for */
+  bool asked;
+} old_fields;
+
+static const pln_export_frame *top(const pln_export *ex) {
+  return &ex->frames[ex->n_frames - 1];
+}
+
+static int by_number(const void *a, const void *b) {
+  const old_field *x = a, *y = b;
+  uint32_t m = x->tag >> 3, n = y->tag >> 3;
+  if (m != n)
+    return m < n ? -1 : 1;
+  return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static pln_status read_old(pln_export *ex, old_fields *old) {
+  const pln_export_frame *f = top(ex);
+  uint32_t node = f->is_function ? FUNCTION_NODE : GRAPH_NODE;
+  pln_wire w = pln_wire_open(f->source);
+  pln_field field;
+  bool sorted = true;
+  *old = (old_fields){0};
+  pln_names_init(&old->known, ex->engine);
+  while (pln_wire_next(&w, &field)) {
+    old->n_nodes += field.tag == node;
+    if (field.tag == node)
+      continue;
+    PLN_TRY(pln_mem_grow(ex->engine, (void **)&old->all, &old->capacity,
+                         (size_t)old->count + 1, sizeof *old->all));
+    old->all[old->count] = (old_field){
+        .tag = field.tag,
+        .order = old->count,
+        .field = {w.file, field.start, (size_t)(field.next - field.start)}};
+    if ((field.tag & 7) == PLN_BYTES)
+      old->all[old->count].inside = pln_wire_message(&w, &field);
+    sorted &= !old->count ||
+              by_number(&old->all[old->count - 1], &old->all[old->count]) < 0;
+    old->count++;
+  }
+  if (!sorted)
+    qsort(old->all, old->count, sizeof *old->all, by_number);
+  return pln_wire_done(&w, ex->engine, "GraphProto");
+}
+
+static void free_old(pln_export *ex, old_fields *old) {
+  pln_mem_free(ex->engine, old->all, old->capacity * sizeof *old->all);
+  pln_names_free(&old->known);
+}
+
+static pln_status keep(pln_export *ex, old_fields *old, const old_field *f) {
+  old->n_kept++;
+  return pln_rope_fields(ex->rope, f->field);
+}
+
+/* ------------------------------------------------------------------- values */
+
+static uint32_t live_row(const pln_export *ex, pln_slice name) {
+  return pln_names_find(&ex->used, name, top(ex)->mark);
+}
+
+/* The type of the value that has a name; a tuple's name is that of a field. */
+static pln_type type_of(const pln_export *ex, uint32_t row) {
+  const pln_name_row *r = &ex->used.rows[row];
+  const pln_node *n = &ex->g->nodes[r->value];
+  bool tuple = (n->kind == PLN_CALL || n->kind == PLN_IF) && n->results;
+  if (!tuple)
+    return n->type;
+  for (uint32_t i = 0; i < n->results; i++)
+    if (pln_slice_equal(ex->names[ex->slots[r->value] + i], r->name))
+      return i < pln_type_n_parts(ex->engine, n->type)
+                 ? pln_type_part(ex->engine, n->type, i)
+                 : 0;
+  return 0;
+}
+
+static pln_status note_outputs(pln_export *ex, old_fields *old) {
+  const pln_export_frame *f = top(ex);
+  uint32_t tag = f->is_function ? FUNCTION_NODE : GRAPH_NODE;
+  pln_wire w = pln_wire_open(f->source);
+  pln_field field;
+  pln_onnx_node node;
+  while (pln_wire_next(&w, &field)) {
+    if (field.tag != tag)
+      continue;
+    PLN_TRY(pln_node_scan(ex->engine, &ex->lists, pln_wire_message(&w, &field),
+                          &node));
+    for (uint32_t i = 0; i < node.n_outputs; i++)
+      PLN_TRY(pln_names_add(&old->known, ex->lists.outputs[i], 0));
+  }
+  return PLN_OK;
+}
+
+/* Whether the old graph defined a value of that name. */
+static pln_status was_known(pln_export *ex, old_fields *old, pln_slice name,
+                            bool *out) {
+  const pln_decoder *d = &ex->decoder;
+  if (!old->asked) {
+    old->asked = true;
+    PLN_TRY(note_outputs(ex, old));
+    for (uint32_t i = 0; i < old->count; i++) {
+      pln_slice text = {"", 0};
+      if (top(ex)->is_function)
+        continue;
+      if (old->all[i].tag == GRAPH_INITIALIZER)
+        PLN_TRY(pln_decode_string(d, old->all[i].inside, "TensorProto",
+                                  TENSOR_NAME, &text));
+      if (old->all[i].tag == GRAPH_INPUT)
+        PLN_TRY(pln_decode_string(d, old->all[i].inside, "ValueInfoProto",
+                                  VALUE_NAME, &text));
+      if (text.size)
+        PLN_TRY(pln_names_add(&old->known, text, 0));
+    }
+  }
+  *out = pln_names_find(&old->known, name, 0) != PLN_NONE;
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------- value infos */
+
+/* A ValueInfoProto of the file with another type. */
+static pln_status retype(pln_export *ex, uint32_t tag, pln_message old,
+                         pln_type type) {
+  pln_nest nest;
+  bool put = false;
+  pln_wire w = pln_wire_open(old);
+  pln_field f;
+  PLN_TRY(pln_rope_begin(ex->rope, tag, &nest));
+  while (pln_wire_next(&w, &f)) {
+    if (!put && f.tag >= VALUE_TYPE)
+      PLN_TRY(pln_encode_type(ex->rope, ex->engine, VALUE_TYPE, type));
+    put |= f.tag >= VALUE_TYPE;
+    if (f.tag != VALUE_TYPE)
+      PLN_TRY(pln_rope_raw(ex->rope, f.start, (size_t)(f.next - f.start)));
+  }
+  if (!put)
+    PLN_TRY(pln_encode_type(ex->rope, ex->engine, VALUE_TYPE, type));
+  return pln_rope_end(ex->rope, nest);
+}
+
+/* An entry of value_info: kept while its value has its name and its type does
+ * not contradict it. */
+static pln_status put_value_info(pln_export *ex, old_fields *old,
+                                 const old_field *f) {
+  pln_slice name;
+  pln_type declared, met;
+  bool gone, clash;
+  PLN_TRY(pln_decode_value_info(&ex->decoder, f->inside, &name, &declared));
+  uint32_t row = live_row(ex, name);
+  if (row == PLN_NONE) {
+    PLN_TRY(was_known(ex, old, name, &gone));
+    return gone ? PLN_OK : keep(ex, old, f);
+  }
+  PLN_TRY(pln_type_meet(ex->engine, declared, type_of(ex, row), &met, &clash));
+  return clash ? retype(ex, f->tag, f->inside, type_of(ex, row))
+               : keep(ex, old, f);
+}
+
+static pln_status put_annotation(pln_export *ex, old_fields *old,
+                                 const old_field *f) {
+  pln_slice name;
+  bool gone = false;
+  PLN_TRY(pln_decode_string(&ex->decoder, f->inside, "TensorAnnotation",
+                            ANNOTATION_TENSOR, &name));
+  if (live_row(ex, name) == PLN_NONE)
+    PLN_TRY(was_known(ex, old, name, &gone));
+  return gone ? PLN_OK : keep(ex, old, f);
+}
+
+/* ------------------------------------------------------------- initializers */
+
+/* A constant of this graph, and where it stood in the file. */
+typedef struct constant {
+  uint64_t offset;
+  pln_ref node;
+} constant;
+
+typedef struct constants {
+  constant *all; /* those of the file by offset, then new ones by node */
+  uint32_t count, capacity, n_old;
+} constants;
+
+static int by_offset(const void *a, const void *b) {
+  const constant *x = a, *y = b;
+  if (x->offset != y->offset)
+    return x->offset < y->offset ? -1 : 1;
+  return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* Beside tensors that are the same, those that were decoded twice from the same
+ * numbers are. */
+static bool same_tensor(const pln_tensor *a, const pln_tensor *b) {
+  if (pln_tensor_equal(a, b))
+    return true;
+  if (!a->owned || !b->owned || a->splat || b->splat || a->dtype != b->dtype ||
+      a->rank != b->rank || a->bytes != b->bytes ||
+      (a->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims)))
+    return false;
+  if (a->dtype != PLN_STRING)
+    return !a->bytes || !memcmp(a->data, b->data, a->bytes);
+  const pln_slice *x = a->data, *y = b->data;
+  for (size_t i = 0; i < a->count; i++)
+    if (!pln_slice_equal(x[i], y[i]))
+      return false;
+  return true;
+}
+
+/* The offset of the message that the node is an unchanged copy of, or
+ * UINT64_MAX. */
+static pln_status old_offset(pln_export *ex, pln_ref node, uint64_t *out) {
+  const pln_origin *o = pln_export_origin(ex, node);
+  const pln_node *n = &ex->g->nodes[node];
+  pln_message source = top(ex)->source;
+  pln_slice name;
+  pln_tensor *old;
+  *out = UINT64_MAX;
+  if (!o || o->file != source.file || o->offset < pln_message_offset(source) ||
+      o->offset + o->length > pln_message_offset(source) + source.size)
+    return PLN_OK;
+  if (n->kind == PLN_CALL)
+    *out = o->offset;
+  if (n->kind == PLN_CALL || pln_origin_is_node(o))
+    return PLN_OK;
+  PLN_TRY(pln_decode_tensor(&ex->decoder, pln_origin_message(o), &name, &old));
+  bool moves;
+  PLN_TRY(pln_export_moves(ex, pln_node_tensor(ex->g, node), &moves));
+  if (old && same_tensor(old, pln_node_tensor(ex->g, node)) &&
+      pln_slice_equal(name, pln_export_name(ex, node)))
+    *out = o->offset;
+  pln_tensor_release(old);
+  return PLN_OK;
+}
+
+static bool is_entry(const pln_export *ex, pln_ref node) {
+  const pln_node *n = &ex->g->nodes[node];
+  if (n->kind == PLN_CONSTANT)
+    return pln_export_is_initializer(ex, node);
+  if (n->kind != PLN_CALL || !n->data || n->count)
+    return false;
+  pln_slice name = pln_op_name(ex->engine, n->data);
+  return pln_slice_is(name, "ai.onnx::initializer") ||
+         pln_slice_is(name, "ai.onnx::sparse_initializer");
+}
+
+static pln_status list_constants(pln_export *ex, constants *c) {
+  const pln_scope_row *row = &ex->g->scopes[top(ex)->scope];
+  bool sorted = true;
+  *c = (constants){0};
+  for (pln_ref i = row->begin; i < row->end; i++) {
+    if (ex->home[i] != top(ex)->scope || !is_entry(ex, i))
+      continue;
+    PLN_TRY(pln_mem_grow(ex->engine, (void **)&c->all, &c->capacity,
+                         (size_t)c->count + 1, sizeof *c->all));
+    constant *k = &c->all[c->count];
+    k->node = i;
+    PLN_TRY(old_offset(ex, i, &k->offset));
+    sorted &= !c->count || by_offset(k - 1, k) < 0;
+    c->count++;
+  }
+  if (!sorted)
+    qsort(c->all, c->count, sizeof *c->all, by_offset);
+  while (c->n_old < c->count && c->all[c->n_old].offset != UINT64_MAX)
+    c->n_old++;
+  return PLN_OK;
+}
+
+/* An initializer that was in the file and is a parameter's default. */
+static pln_status put_default(pln_export *ex, old_fields *old,
+                              const old_field *f) {
+  pln_slice name;
+  pln_tensor *tensor;
+  bool moves = false;
+  uint32_t row;
+  PLN_TRY(pln_decode_tensor(&ex->decoder, f->inside, &name, &tensor));
+  pln_status status = PLN_OK;
+  if (tensor)
+    status = pln_export_moves(ex, tensor, &moves);
+  row = live_row(ex, name);
+  if (row == PLN_NONE || ex->g->nodes[ex->used.rows[row].value].kind != PLN_VAR)
+    moves = false;
+  else if (status == PLN_OK && !moves)
+    status = keep(ex, old, f);
+  if (status == PLN_OK && moves)
+    status = pln_export_tensor(ex, f->tag, name, tensor, f->inside);
+  pln_tensor_release(tensor);
+  return status;
+}
+
+static pln_status put_kept(pln_export *ex, old_fields *old, const old_field *f,
+                           pln_ref node) {
+  bool moves = false;
+  const pln_tensor *tensor = pln_node_tensor(ex->g, node);
+  if (tensor)
+    PLN_TRY(pln_export_moves(ex, tensor, &moves));
+  if (!moves)
+    return keep(ex, old, f);
+  return pln_export_tensor(ex, f->tag, pln_export_name(ex, node), tensor,
+                           f->inside);
+}
+
+/* The old initializers that are still there, in their order. */
+static pln_status put_old_initializers(pln_export *ex, old_fields *old,
+                                       const constants *c, uint32_t tag) {
+  uint32_t k = 0;
+  for (uint32_t i = 0; i < old->count; i++) {
+    const old_field *f = &old->all[i];
+    if (f->tag != tag)
+      continue;
+    uint64_t offset = pln_message_offset(f->inside);
+    while (k < c->n_old && c->all[k].offset < offset)
+      k++;
+    if (k < c->n_old && c->all[k].offset == offset)
+      PLN_TRY(put_kept(ex, old, f, c->all[k].node));
+    else if (tag == GRAPH_INITIALIZER)
+      PLN_TRY(put_default(ex, old, f));
+  }
+  return PLN_OK;
+}
+
+static pln_status put_new_initializers(pln_export *ex, const constants *c) {
+  for (uint32_t i = c->n_old; i < c->count; i++) {
+    pln_ref node = c->all[i].node;
+    const pln_tensor *tensor = pln_node_tensor(ex->g, node);
+    ex->at = node;
+    if (!tensor)
+      return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
+                            "an initializer of a kind that is not known here "
+                            "was moved");
+    PLN_TRY(pln_export_tensor(ex, GRAPH_INITIALIZER, pln_export_name(ex, node),
+                              tensor, (pln_message){0}));
+  }
+  return PLN_OK;
+}
+
+/* -------------------------------------------------------- inputs and outputs
+ */
+
+static pln_status put_param(pln_export *ex, old_fields *old, pln_ref node) {
+  const pln_origin *o = pln_export_origin(ex, node);
+  pln_slice name = pln_export_name(ex, node), old_name;
+  pln_type type = ex->g->nodes[node].type, old_type;
+  if (!o || !o->name)
+    return pln_encode_value_info(ex->rope, ex->engine, GRAPH_INPUT, name, type);
+  pln_message message = pln_origin_message(o);
+  PLN_TRY(pln_decode_value_info(&ex->decoder, message, &old_name, &old_type));
+  if (!pln_slice_equal(old_name, name))
+    return pln_encode_value_info(ex->rope, ex->engine, GRAPH_INPUT, name, type);
+  if (old_type != type)
+    return retype(ex, GRAPH_INPUT, message, type);
+  old->n_kept++;
+  return pln_rope_message(ex->rope, GRAPH_INPUT, message);
+}
+
+/* Inputs that are constants (before IR version 4) stay where they were. */
+static bool is_constant_input(const pln_export *ex, pln_slice name) {
+  uint32_t row = live_row(ex, name);
+  return row != PLN_NONE &&
+         ex->g->nodes[ex->used.rows[row].value].kind != PLN_VAR;
+}
+
+static pln_status was_initializer(pln_export *ex, old_fields *old,
+                                  pln_names *names) {
+  for (uint32_t i = 0; i < old->count; i++) {
+    pln_slice name;
+    if (old->all[i].tag != GRAPH_INITIALIZER)
+      continue;
+    PLN_TRY(pln_decode_string(&ex->decoder, old->all[i].inside, "TensorProto",
+                              TENSOR_NAME, &name));
+    PLN_TRY(pln_names_add(names, name, 0));
+  }
+  return PLN_OK;
+}
+
+static pln_status put_old_inputs(pln_export *ex, old_fields *old,
+                                 const pln_names *inits, uint32_t *next) {
+  const pln_scope_row *row = &ex->g->scopes[top(ex)->scope];
+  for (uint32_t i = 0; i < old->count; i++) {
+    pln_slice name;
+    if (old->all[i].tag != GRAPH_INPUT)
+      continue;
+    PLN_TRY(pln_decode_string(&ex->decoder, old->all[i].inside,
+                              "ValueInfoProto", VALUE_NAME, &name));
+    bool was = pln_names_find(inits, name, 0) != PLN_NONE;
+    if (was && is_constant_input(ex, name))
+      PLN_TRY(keep(ex, old, &old->all[i]));
+    else if ((!was || live_row(ex, name) != PLN_NONE) && *next < row->n_params)
+      PLN_TRY(put_param(ex, old, row->begin + (*next)++));
+  }
+  return PLN_OK;
+}
+
+static pln_status put_inputs(pln_export *ex, old_fields *old,
+                             const constants *c) {
+  const pln_scope_row *row = &ex->g->scopes[top(ex)->scope];
+  uint32_t next = 0;
+  pln_names inits;
+  pln_names_init(&inits, ex->engine);
+  pln_status status = was_initializer(ex, old, &inits);
+  if (status == PLN_OK)
+    status = put_old_inputs(ex, old, &inits, &next);
+  pln_names_free(&inits);
+  while (status == PLN_OK && next < row->n_params)
+    status = put_param(ex, old, row->begin + next++);
+  for (uint32_t i = c->n_old; ex->constant_inputs && i < c->count; i++)
+    if (status == PLN_OK)
+      status = pln_encode_value_info(ex->rope, ex->engine, GRAPH_INPUT,
+                                     pln_export_name(ex, c->all[i].node),
+                                     ex->g->nodes[c->all[i].node].type);
+  return status;
+}
+
+/* The type an output had when the graph was imported; 0 when not known. */
+static pln_type imported_type(const pln_export *ex, uint32_t index) {
+  const pln_graph *g = ex->g;
+  uint32_t row = g->scopes[top(ex)->scope].origin;
+  if (!row || !g->origins)
+    return 0;
+  const pln_attr *a =
+      pln_attrs_find(ex->engine, g->origins->rows[row].attrs, "output_types");
+  return a && index < a->count ? a->v.types[index] : 0;
+}
+
+static pln_status put_output(pln_export *ex, old_fields *old,
+                             const old_field *f, uint32_t index) {
+  const pln_export_output *o = &ex->outputs[top(ex)->outputs + index];
+  pln_type type = ex->g->nodes[o->node].type, declared;
+  pln_slice name = {"", 0};
+  if (f)
+    PLN_TRY(pln_decode_value_info(&ex->decoder, f->inside, &name, &declared));
+  if (!f || !pln_slice_equal(name, o->name))
+    return pln_encode_value_info(ex->rope, ex->engine, GRAPH_OUTPUT, o->name,
+                                 type);
+  if (type == imported_type(ex, index) || !type)
+    return keep(ex, old, f);
+  return retype(ex, GRAPH_OUTPUT, f->inside, type);
+}
+
+static pln_status put_outputs(pln_export *ex, old_fields *old) {
+  uint32_t next = 0, n = top(ex)->n_outputs;
+  for (uint32_t i = 0; i < old->count && next < n; i++)
+    if (old->all[i].tag == GRAPH_OUTPUT)
+      PLN_TRY(put_output(ex, old, &old->all[i], next++));
+  while (next < n)
+    PLN_TRY(put_output(ex, old, NULL, next++));
+  return PLN_OK;
+}
+
+static pln_status put_function_inputs(pln_export *ex) {
+  const pln_scope_row *row = &ex->g->scopes[top(ex)->scope];
+  for (uint32_t i = 0; i < row->n_params; i++)
+    PLN_TRY(pln_rope_bytes(ex->rope, FUNCTION_INPUT,
+                           pln_export_name(ex, row->begin + i)));
+  return PLN_OK;
+}
+
+static pln_status put_function_outputs(pln_export *ex) {
+  const pln_export_frame *f = top(ex);
+  for (uint32_t i = 0; i < f->n_outputs; i++)
+    PLN_TRY(pln_rope_bytes(ex->rope, FUNCTION_OUTPUT,
+                           ex->outputs[f->outputs + i].name));
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- fields */
+
+static pln_status put_old_field(pln_export *ex, old_fields *old,
+                                const old_field *f) {
+  if (top(ex)->is_function)
+    return f->tag == FUNCTION_VALUE_INFO ? put_value_info(ex, old, f)
+                                         : keep(ex, old, f);
+  if (f->tag == GRAPH_VALUE_INFO)
+    return put_value_info(ex, old, f);
+  if (f->tag == GRAPH_QUANTIZATION)
+    return put_annotation(ex, old, f);
+  return keep(ex, old, f);
+}
+
+/* Lists that are made here, not copied field by field. */
+static bool is_made(const pln_export *ex, uint32_t tag) {
+  if (top(ex)->is_function)
+    return tag == FUNCTION_INPUT || tag == FUNCTION_OUTPUT;
+  return tag == GRAPH_INITIALIZER || tag == GRAPH_INPUT ||
+         tag == GRAPH_OUTPUT || tag == GRAPH_SPARSE_INITIALIZER;
+}
+
+/* Old fields with a number in [from, to) that are copied one by one. */
+static pln_status copy_range(pln_export *ex, old_fields *old, uint32_t from,
+                             uint32_t to) {
+  for (uint32_t i = 0; i < old->count; i++) {
+    const old_field *f = &old->all[i];
+    uint32_t number = f->tag >> 3;
+    if (number >= from && number < to && !is_made(ex, f->tag))
+      PLN_TRY(put_old_field(ex, old, f));
+  }
+  return PLN_OK;
+}
+
+static pln_status new_name(pln_export *ex) {
+  pln_attrs attrs = ex->g->scopes[top(ex)->scope].attrs;
+  if (top(ex)->source.data)
+    return PLN_OK;
+  pln_slice name = pln_attrs_string(ex->engine, attrs, "name",
+                                    ex->n_frames == 1 ? "main" : "graph");
+  return pln_rope_bytes(ex->rope, GRAPH_NAME, name);
+}
+
+static pln_status graph_tail(pln_export *ex, old_fields *old, constants *c) {
+  enum { INIT = 5, INPUT = 11, OUTPUT = 12, SPARSE = 15 };
+  PLN_TRY(list_constants(ex, c));
+  PLN_TRY(new_name(ex));
+  PLN_TRY(copy_range(ex, old, 1, INIT));
+  PLN_TRY(put_old_initializers(ex, old, c, GRAPH_INITIALIZER));
+  PLN_TRY(put_new_initializers(ex, c));
+  PLN_TRY(copy_range(ex, old, INIT, INPUT));
+  PLN_TRY(put_inputs(ex, old, c));
+  PLN_TRY(put_outputs(ex, old));
+  PLN_TRY(copy_range(ex, old, INPUT, SPARSE));
+  PLN_TRY(put_old_initializers(ex, old, c, GRAPH_SPARSE_INITIALIZER));
+  return copy_range(ex, old, SPARSE, UINT32_MAX);
+}
+
+/* "domain::name:overload" of a function that no file has. */
+static pln_status new_function(pln_export *ex) {
+  pln_slice text = pln_symbol_text(ex->engine, ex->function);
+  size_t split = 0;
+  while (split + 1 < text.size && memcmp(text.data + split, "::", 2))
+    split++;
+  bool found = split + 1 < text.size;
+  pln_slice name =
+      found ? (pln_slice){text.data + split + 2, text.size - split - 2} : text;
+  pln_slice domain =
+      found ? (pln_slice){text.data, split} : pln_text("perilune");
+  PLN_TRY(pln_rope_bytes(ex->rope, FUNCTION_NAME, name));
+  PLN_TRY(pln_encode_opsets(ex->rope, ex->engine, FUNCTION_OPSET_IMPORT,
+                            ex->opsets));
+  return pln_rope_bytes(ex->rope, FUNCTION_DOMAIN, domain);
+}
+
+static pln_status with_old(pln_export *ex,
+                           pln_status (*put)(pln_export *, old_fields *)) {
+  old_fields old;
+  pln_status status = read_old(ex, &old);
+  if (status == PLN_OK)
+    status = put(ex, &old);
+  free_old(ex, &old);
+  return status;
+}
+
+static pln_status function_head(pln_export *ex, old_fields *old) {
+  enum { INPUT = 4, NODE = 7 };
+  if (!top(ex)->source.data)
+    PLN_TRY(new_function(ex));
+  PLN_TRY(copy_range(ex, old, 1, INPUT));
+  PLN_TRY(put_function_inputs(ex));
+  PLN_TRY(put_function_outputs(ex));
+  return copy_range(ex, old, INPUT, NODE);
+}
+
+static pln_status any_tail(pln_export *ex, old_fields *old) {
+  enum { NODE = 7 };
+  constants c = {0};
+  if (top(ex)->is_function)
+    return copy_range(ex, old, NODE, UINT32_MAX);
+  pln_status status = graph_tail(ex, old, &c);
+  ex->changes += old->n_kept != old->count || c.n_old != c.count ||
+                 old->n_nodes != top(ex)->n_nodes;
+  pln_mem_free(ex->engine, c.all, c.capacity * sizeof *c.all);
+  return status;
+}
+
+pln_status pln_export_head(pln_export *ex) {
+  return top(ex)->is_function ? with_old(ex, function_head) : PLN_OK;
+}
+
+pln_status pln_export_tail(pln_export *ex) {
+  ex->at = PLN_NONE;
+  return with_old(ex, any_tail);
+}

@@ -1,0 +1,31 @@
+/* node.h: a NodeProto's fields, as import and export look at them. */
+
+#ifndef PLN_ONNX_NODE_H
+#define PLN_ONNX_NODE_H
+
+#include "onnx/decode.h"
+
+/* The repeated fields of the node scanned last. */
+typedef struct pln_node_lists {
+  pln_slice *inputs, *outputs;
+  pln_message *attributes;
+  uint32_t cap_inputs, cap_outputs, cap_attributes;
+} pln_node_lists;
+
+typedef struct pln_onnx_node {
+  pln_message whole;
+  pln_slice name, type, domain, overload;
+  uint32_t n_inputs, n_outputs, n_attrs;
+} pln_onnx_node;
+
+/* The lists are overwritten. */
+pln_status pln_node_scan(pln_engine *engine, pln_node_lists *lists,
+                         pln_message message, pln_onnx_node *out) PLN_CHECKED;
+void pln_node_lists_free(pln_engine *engine, pln_node_lists *lists);
+
+/* "domain::name" or "domain::name:overload". */
+pln_status pln_onnx_function_name(pln_engine *engine, pln_slice domain,
+                                  pln_slice name, pln_slice overload,
+                                  pln_symbol *out) PLN_CHECKED;
+
+#endif

@@ -1,0 +1,235 @@
+/* activation.c: activation functions, clip and prelu. Called through ops.def.
+ *
+ * What holds: functions of float32 are computed in float32, but for gelu and
+ * mish, whose formulas cancel; NaN stays NaN. */
+
+#include <math.h>
+
+#include "op/elementwise.h"
+
+/* p and q are the parameters, of the loop's type. */
+#define RELU(T, x) ((x) < 0 ? (T)0 : (x))
+#define LEAKY(T, x) ((x) < 0 ? p * (x) : (x))
+#define THRESHOLDED(T, x) ((x) > p ? (x) : (x) != (x) ? (x) : (T)0)
+#define SHRINK(T, x) \
+  ((x) < -q ? (x) + p : (x) > q ? (x)-p : (x) != (x) ? (x) : (T)0)
+#define UNIT(T, y) ((y) < 0 ? (T)0 : (y) > 1 ? (T)1 : (y))
+#define HARD_SIGMOID(T, x) UNIT(T, p *(x) + q)
+#define HARD_SWISH(T, x) ((x)*UNIT(T, (x) / 6 + (T)0.5))
+#define SOFTSIGN(T, x) ((x) / (1 + ((x) < 0 ? -(x) : (x))))
+
+#define FLOAT_LOOPS(name, f)                     \
+  PLN_UNARY_LOOP(name, FLOAT32, float, float, f) \
+  PLN_UNARY_LOOP(name, FLOAT64, double, double, f)
+FLOAT_LOOPS(relu, RELU)
+FLOAT_LOOPS(leaky, LEAKY)
+FLOAT_LOOPS(thresholded, THRESHOLDED)
+FLOAT_LOOPS(shrink, SHRINK)
+FLOAT_LOOPS(hard_sigmoid, HARD_SIGMOID)
+FLOAT_LOOPS(hard_swish, HARD_SWISH)
+FLOAT_LOOPS(softsign, SOFTSIGN)
+#define RELU_INT(D, T) PLN_UNARY_LOOP(relu, D, T, T, RELU)
+PLN_SIGNED_TYPES(RELU_INT)
+
+/* ----------------------------------------------------- with exponentials */
+
+/* exp of what is negative only: neither branch overflows. */
+static double sigmoid(double x) {
+  double e = exp(x < 0 ? x : -x);
+  return (x < 0 ? e : 1) / (1 + e);
+}
+
+static float sigmoid_single(float x) {
+  float e = expf(x < 0 ? x : -x);
+  return (x < 0 ? e : 1) / (1 + e);
+}
+
+static double softplus(double x) {
+  return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+
+static double gelu(double x) {
+  return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
+}
+
+static double gelu_tanh(double x) {
+  return 0.5 * x *
+         (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+}
+
+static double silu(double x, double alpha) {
+  return x * sigmoid(alpha * x);
+}
+
+static double mish(double x) {
+  return x * tanh(softplus(x));
+}
+
+static double elu(double x, double alpha) {
+  return x < 0 ? alpha * expm1(x) : x;
+}
+
+static double selu(double x, double alpha, double gamma) {
+  return x > 0 ? gamma * x : gamma * alpha * expm1(x);
+}
+
+static double celu(double x, double alpha) {
+  return x < 0 ? alpha * expm1(x / alpha) : x;
+}
+
+#define SIGMOID_SINGLE(T, x) sigmoid_single(x)
+#define SIGMOID(T, x) sigmoid(x)
+PLN_UNARY_LOOP(sigmoid, FLOAT32, float, float, SIGMOID_SINGLE)
+PLN_UNARY_LOOP(sigmoid, FLOAT64, double, double, SIGMOID)
+#define SOFTPLUS(T, x) softplus((double)(x))
+#define GELU(T, x) gelu((double)(x))
+#define GELU_TANH(T, x) gelu_tanh((double)(x))
+#define MISH(T, x) mish((double)(x))
+#define SILU(T, x) silu((double)(x), (double)p)
+#define ELU(T, x) elu((double)(x), (double)p)
+#define SELU(T, x) selu((double)(x), (double)p, (double)q)
+#define CELU(T, x) celu((double)(x), (double)p)
+FLOAT_LOOPS(softplus, SOFTPLUS)
+FLOAT_LOOPS(gelu, GELU)
+FLOAT_LOOPS(gelu_tanh, GELU_TANH)
+FLOAT_LOOPS(mish, MISH)
+FLOAT_LOOPS(silu, SILU)
+FLOAT_LOOPS(elu, ELU)
+FLOAT_LOOPS(selu, SELU)
+FLOAT_LOOPS(celu, CELU)
+
+/* ------------------------------------------------------------------ kernels */
+
+#define ROW(name, D) [PLN_##D] = name##_##D
+#define FLOATS(name) ROW(name, FLOAT32), ROW(name, FLOAT64)
+#define SIGNED(name) \
+  ROW(name, INT8), ROW(name, INT16), ROW(name, INT32), ROW(name, INT64)
+
+#define PLAIN_KERNEL(name, ...)                                 \
+  pln_status pln_kernel_##name(pln_kernel_call *call) {         \
+    static const pln_unary_loops loops = {.of = {__VA_ARGS__}}; \
+    return pln_unary_run(call, &loops, NULL);                   \
+  }
+/* Attribute names and defaults of p and q. */
+#define TUNED_KERNEL(name, family, p_name, p_value, q_name, q_value) \
+  pln_status pln_kernel_##name(pln_kernel_call *call) {              \
+    static const pln_unary_loops loops = {.of = {FLOATS(family)}};   \
+    pln_params params = {pln_kernel_float(call, p_name, p_value),    \
+                         pln_kernel_float(call, q_name, q_value)};   \
+    return pln_unary_run(call, &loops, &params);                     \
+  }
+PLAIN_KERNEL(relu, SIGNED(relu), FLOATS(relu))
+PLAIN_KERNEL(sigmoid, FLOATS(sigmoid))
+PLAIN_KERNEL(hard_swish, FLOATS(hard_swish))
+PLAIN_KERNEL(mish, FLOATS(mish))
+PLAIN_KERNEL(softplus, FLOATS(softplus))
+PLAIN_KERNEL(softsign, FLOATS(softsign))
+TUNED_KERNEL(leaky_relu, leaky, "alpha", 0.01, "", 0)
+TUNED_KERNEL(elu, elu, "alpha", 1, "", 0)
+TUNED_KERNEL(celu, celu, "alpha", 1, "", 0)
+TUNED_KERNEL(silu, silu, "alpha", 1, "", 0)
+TUNED_KERNEL(thresholded_relu, thresholded, "alpha", 1, "", 0)
+TUNED_KERNEL(selu, selu, "alpha", 1.67326319217681884765625, "gamma",
+             1.05070102214813232421875)
+TUNED_KERNEL(hard_sigmoid, hard_sigmoid, "alpha", 0.2, "beta", 0.5)
+TUNED_KERNEL(shrink, shrink, "bias", 0, "lambd", 0.5)
+
+pln_status pln_kernel_gelu(pln_kernel_call *call) {
+  static const pln_unary_loops exact = {.of = {FLOATS(gelu)}};
+  static const pln_unary_loops rough = {.of = {FLOATS(gelu_tanh)}};
+  bool fast = pln_kernel_string_is(call, "approximate", "none", "tanh");
+  return pln_unary_run(call, fast ? &rough : &exact, NULL);
+}
+
+/* ------------------------------------------------------------ two operands */
+
+#define SLOPED(T, x, slope) ((x) < 0 ? (slope) * (x) : (x))
+#define SLOPED_INT(T, x, slope) \
+  ((x) < 0 ? (T)((uint64_t)(x) * (uint64_t)(slope)) : (x))
+#define UNSLOPED(T, x, slope) (x)
+#define PRELU_FLOATS(D, T) PLN_PAIR_LOOP(prelu, D, T, T, SLOPED)
+PLN_FLOAT_TYPES(PRELU_FLOATS)
+PLN_PAIR_LOOP(prelu, INT32, int32_t, int32_t, SLOPED_INT)
+PLN_PAIR_LOOP(prelu, INT64, int64_t, int64_t, SLOPED_INT)
+
+/* The slope must not make the result larger than operand 0. */
+static bool fits_into(const pln_tensor *small, const pln_tensor *large) {
+  if (small->rank > large->rank)
+    return false;
+  for (uint32_t i = 0; i < small->rank; i++) {
+    int64_t extent = small->dims[small->rank - 1 - i];
+    if (extent != 1 && extent != large->dims[large->rank - 1 - i])
+      return false;
+  }
+  return true;
+}
+
+pln_status pln_kernel_prelu(pln_kernel_call *call) {
+  static const pln_pair_loops loops = {
+      .of = {FLOATS(prelu), ROW(prelu, INT32), ROW(prelu, INT64)}};
+  const pln_tensor *x = pln_kernel_arg(call, 0), *s = pln_kernel_arg(call, 1);
+  if (!x || !s || !fits_into(s, x))
+    return pln_kernel_refuse(call, "the slope does not broadcast");
+  return pln_pair_run(call, &loops);
+}
+
+/* --------------------------------------------------------------------- clip */
+
+/* The limits come first, so that NaN stays. */
+#define AT_LEAST(T, x, y) ((x) < (y) ? (y) : (x))
+#define AT_MOST(T, x, y) ((x) > (y) ? (y) : (x))
+#define LEAST_LOOP(D, T) PLN_PAIR_LOOP(at_least, D, T, T, AT_LEAST)
+#define MOST_LOOP(D, T) PLN_PAIR_LOOP(at_most, D, T, T, AT_MOST)
+PLN_INT_TYPES(LEAST_LOOP)
+PLN_INT_TYPES(MOST_LOOP)
+PLN_FLOAT_TYPES(LEAST_LOOP)
+PLN_FLOAT_TYPES(MOST_LOOP)
+#define CLIP_UNIT(T, x) ((x) < p ? p : (x) > q ? q : (x))
+FLOAT_LOOPS(clip, CLIP_UNIT)
+
+#define ALL(name)                                                       \
+  SIGNED(name), ROW(name, UINT8), ROW(name, UINT16), ROW(name, UINT32), \
+      ROW(name, UINT64), FLOATS(name)
+
+/* `limit` (NULL: none) applied to *all, which is replaced. */
+static pln_status limit_by(pln_kernel_call *call, const pln_pair_loops *loops,
+                           const pln_tensor *limit, pln_tensor **all) {
+  pln_tensor *limited;
+  if (!limit)
+    return PLN_OK;
+  if (limit->count != 1 || limit->rank > (*all)->rank)
+    return pln_kernel_refuse(call, "a limit must be a scalar");
+  PLN_TRY(pln_pair_compute(call, loops, *all, limit, &limited));
+  pln_tensor_release(*all);
+  *all = limited;
+  return PLN_OK;
+}
+
+static pln_status clip_by_arguments(pln_kernel_call *call) {
+  static const pln_pair_loops least = {.of = {ALL(at_least)}};
+  static const pln_pair_loops most = {.of = {ALL(at_most)}};
+  pln_tensor *all = pln_tensor_retain(call->args[0]);
+  pln_status status = limit_by(call, &least, pln_kernel_arg(call, 1), &all);
+  if (status == PLN_OK)
+    status = limit_by(call, &most, pln_kernel_arg(call, 2), &all);
+  if (status == PLN_OK)
+    call->results[0] = all;
+  else
+    pln_tensor_release(all);
+  return status;
+}
+
+pln_status pln_kernel_clip(pln_kernel_call *call) {
+  static const pln_unary_loops loops = {.of = {FLOATS(clip)}};
+  if (!pln_kernel_arg(call, 0))
+    return pln_kernel_refuse(call, "the operand is missing");
+  if (pln_kernel_arg(call, 1) || pln_kernel_arg(call, 2))
+    return clip_by_arguments(call);
+  pln_params params = {pln_kernel_float(call, "min", -INFINITY),
+                       pln_kernel_float(call, "max", INFINITY)};
+  if (params.p == -INFINITY && params.q == INFINITY) {
+    pln_kernel_same(call, 0, call->args[0]);
+    return PLN_OK;
+  }
+  return pln_unary_run(call, &loops, &params);
+}

@@ -1,0 +1,237 @@
+/* elementwise.c: drivers of loops over elements. Called by the kernels of
+ * binary.c, compare.c, unary.c and activation.c.
+ *
+ * What holds: strides are worked out once a call; axes along which both
+ * operands go on in the same way are one axis; nothing is allocated but the
+ * result. */
+
+#include "op/elementwise.h"
+
+/* Elements converted at a time. */
+enum { CHUNK = 256 };
+
+void pln_widen(pln_dtype dtype, const void *in, float *out, size_t n) {
+  const uint16_t *x = in;
+  if (dtype == PLN_FLOAT16)
+    for (size_t i = 0; i < n; i++)
+      out[i] = pln_half_to_float(x[i]);
+  else
+    for (size_t i = 0; i < n; i++)
+      out[i] = pln_bfloat_to_float(x[i]);
+}
+
+void pln_narrow(pln_dtype dtype, const float *in, void *out, size_t n) {
+  uint16_t *to = out;
+  if (dtype == PLN_FLOAT16)
+    for (size_t i = 0; i < n; i++)
+      to[i] = pln_float_to_half(in[i]);
+  else
+    for (size_t i = 0; i < n; i++)
+      to[i] = pln_float_to_bfloat(in[i]);
+}
+
+static bool is_half(pln_dtype dtype) {
+  return dtype == PLN_FLOAT16 || dtype == PLN_BFLOAT16;
+}
+
+/* ------------------------------------------------------------- two operands */
+
+/* A call that runs: the loop, and how the operands lie. */
+typedef struct pairing {
+  pln_pair_loop loop;
+  pln_dtype half; /* converted around the loop, or none */
+  bool predicate;
+  size_t size, out_size; /* of elements */
+  uint32_t rank;         /* axes outside of a run */
+  size_t inner;          /* elements of a run */
+  pln_run run;
+  int64_t dims[PLN_MAX_RANK];
+  size_t step_a[PLN_MAX_RANK], step_b[PLN_MAX_RANK]; /* in bytes */
+} pairing;
+
+static bool run_half(const pairing *p, char *out, const char *a, const char *b,
+                     size_t n) {
+  float x[CHUNK], y[CHUNK], z[CHUNK];
+  bool good = true;
+  bool one_a = p->run == PLN_RUN_A_ONE, one_b = p->run == PLN_RUN_B_ONE;
+  for (size_t at = 0; at < n && good; at += CHUNK) {
+    size_t k = n - at < CHUNK ? n - at : CHUNK;
+    pln_widen(p->half, a + (one_a ? 0 : at * p->size), x, one_a ? 1 : k);
+    pln_widen(p->half, b + (one_b ? 0 : at * p->size), y, one_b ? 1 : k);
+    void *to = p->predicate ? (void *)(out + at) : (void *)z;
+    good = p->loop(to, x, y, k, p->run);
+    if (!p->predicate)
+      pln_narrow(p->half, z, out + at * p->out_size, k);
+  }
+  return good;
+}
+
+static bool run_pairing(const pairing *p, char *out, const char *a,
+                        const char *b) {
+  int64_t at[PLN_MAX_RANK];
+  memset(at, 0, p->rank * sizeof *at);
+  for (;;) {
+    bool good = p->half ? run_half(p, out, a, b, p->inner)
+                        : p->loop(out, a, b, p->inner, p->run);
+    if (!good)
+      return false;
+    out += p->inner * p->out_size;
+    uint32_t k = p->rank;
+    while (k > 0) {
+      k--;
+      a += p->step_a[k];
+      b += p->step_b[k];
+      if (++at[k] < p->dims[k])
+        break;
+      a -= p->step_a[k] * (size_t)p->dims[k];
+      b -= p->step_b[k] * (size_t)p->dims[k];
+      at[k] = 0;
+      if (k == 0)
+        return true;
+    }
+    if (p->rank == 0)
+      return true;
+  }
+}
+
+static int64_t dim_from_end(const pln_tensor *t, uint32_t i) {
+  return i < t->rank ? t->dims[t->rank - 1 - i] : 1;
+}
+
+static bool broadcast_dims(const pln_tensor *a, const pln_tensor *b,
+                           uint32_t rank, int64_t *dims) {
+  for (uint32_t i = 0; i < rank; i++) {
+    int64_t x = dim_from_end(a, i), y = dim_from_end(b, i);
+    if (x != y && x != 1 && y != 1)
+      return false;
+    dims[rank - 1 - i] = x == 1 ? y : x;
+  }
+  return true;
+}
+
+/* Walks the axes from the last: the first ones that lie alike make the run,
+ * the others, again joined where they lie alike, the axes around it. */
+static void plan(pairing *p, const pln_tensor *a, const pln_tensor *b,
+                 uint32_t rank, const int64_t *dims) {
+  size_t pace_a = p->size, pace_b = p->size;
+  int last = -1;
+  uint32_t n = 0;
+  int64_t extents[PLN_MAX_RANK + 1];
+  size_t steps_a[PLN_MAX_RANK + 1], steps_b[PLN_MAX_RANK + 1];
+  for (uint32_t i = 0; i < rank; i++) {
+    int64_t extent = dims[rank - 1 - i];
+    bool moves_a = dim_from_end(a, i) != 1, moves_b = dim_from_end(b, i) != 1;
+    int how = moves_a + 2 * moves_b;
+    if (extent == 1)
+      continue;
+    if (how == last) {
+      extents[n - 1] *= extent;
+    } else {
+      extents[n] = extent;
+      steps_a[n] = moves_a ? pace_a : 0;
+      steps_b[n++] = moves_b ? pace_b : 0;
+      last = how;
+    }
+    pace_a *= moves_a ? (size_t)extent : 1;
+    pace_b *= moves_b ? (size_t)extent : 1;
+  }
+  p->inner = n ? (size_t)extents[0] : 1;
+  p->run = n && !steps_a[0]   ? PLN_RUN_A_ONE
+           : n && !steps_b[0] ? PLN_RUN_B_ONE
+                              : PLN_RUN_BOTH;
+  p->rank = n ? n - 1 : 0;
+  for (uint32_t i = 1; i < n; i++) {
+    p->dims[n - 1 - i] = extents[i];
+    p->step_a[n - 1 - i] = steps_a[i];
+    p->step_b[n - 1 - i] = steps_b[i];
+  }
+}
+
+static pln_status choose_loop(const pln_kernel_call *call,
+                              const pln_pair_loops *loops, pln_dtype dtype,
+                              pairing *p) {
+  p->loop = loops->of[dtype];
+  p->half = PLN_DTYPE_NONE;
+  if (!p->loop && is_half(dtype)) {
+    p->loop = loops->of[PLN_FLOAT32];
+    p->half = dtype;
+  }
+  p->predicate = loops->predicate;
+  p->size = pln_element_size(dtype);
+  p->out_size = loops->predicate ? 1 : p->size;
+  return p->loop ? PLN_OK : pln_kernel_no_dtype(call, dtype);
+}
+
+pln_status pln_pair_compute(pln_kernel_call *call, const pln_pair_loops *loops,
+                            const pln_tensor *a, const pln_tensor *b,
+                            pln_tensor **out) {
+  pairing p;
+  int64_t dims[PLN_MAX_RANK];
+  pln_dtype dtype = (pln_dtype)a->dtype;
+  uint32_t rank = a->rank > b->rank ? a->rank : b->rank;
+  if (a->dtype != b->dtype || rank > PLN_MAX_RANK ||
+      !broadcast_dims(a, b, rank, dims))
+    return pln_kernel_refuse(call, "operands do not fit each other");
+  PLN_TRY(choose_loop(call, loops, dtype, &p));
+  PLN_TRY(pln_tensor_new(call->engine, loops->predicate ? PLN_BOOL : dtype,
+                         rank, dims, out));
+  if ((*out)->count == 0)
+    return PLN_OK;
+  plan(&p, a, b, rank, dims);
+  if (run_pairing(&p, pln_tensor_writable(*out), a->data, b->data))
+    return PLN_OK;
+  pln_tensor_release(*out);
+  *out = NULL;
+  return pln_kernel_undefined(call);
+}
+
+pln_status pln_pair_run(pln_kernel_call *call, const pln_pair_loops *loops) {
+  const pln_tensor *a = pln_kernel_arg(call, 0), *b = pln_kernel_arg(call, 1);
+  if (!a || !b)
+    return pln_kernel_refuse(call, "an operand is missing");
+  if (call->attrs && pln_attrs_find(call->engine, call->attrs, "axis"))
+    return pln_kernel_refuse(call, "broadcasting along `axis` is not computed");
+  return pln_pair_compute(call, loops, a, b, &call->results[0]);
+}
+
+/* -------------------------------------------------------------- one operand */
+
+static bool run_half_unary(pln_unary_loop loop, pln_dtype dtype, bool predicate,
+                           char *out, const char *in, size_t n,
+                           const pln_params *params) {
+  float x[CHUNK], z[CHUNK];
+  bool good = true;
+  for (size_t at = 0; at < n && good; at += CHUNK) {
+    size_t k = n - at < CHUNK ? n - at : CHUNK;
+    pln_widen(dtype, in + 2 * at, x, k);
+    good = loop(predicate ? (void *)(out + at) : (void *)z, x, k, params);
+    if (!predicate)
+      pln_narrow(dtype, z, out + 2 * at, k);
+  }
+  return good;
+}
+
+pln_status pln_unary_run(pln_kernel_call *call, const pln_unary_loops *loops,
+                         const pln_params *params) {
+  static const pln_params none = {0, 0};
+  const pln_tensor *in = pln_kernel_arg(call, 0);
+  if (!in)
+    return pln_kernel_refuse(call, "the operand is missing");
+  pln_dtype dtype = (pln_dtype)in->dtype;
+  pln_unary_loop loop = loops->of[dtype];
+  bool half = !loop && is_half(dtype), good;
+  void *data;
+  if (half)
+    loop = loops->of[PLN_FLOAT32];
+  if (!loop)
+    return pln_kernel_no_dtype(call, dtype);
+  PLN_TRY(pln_kernel_result(call, 0, loops->predicate ? PLN_BOOL : dtype,
+                            in->rank, in->dims, &data));
+  params = params ? params : &none;
+  if (half)
+    good = run_half_unary(loop, dtype, loops->predicate, data, in->data,
+                          in->count, params);
+  else
+    good = loop(data, in->data, in->count, params);
+  return good ? PLN_OK : pln_kernel_undefined(call);
+}

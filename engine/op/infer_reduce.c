@@ -1,0 +1,105 @@
+/* infer_reduce.c: the types of reductions and of what works along one axis.
+ * Called through ops.def. Kernels stand in reduce.c and softmax.c. */
+
+#include "op/infer.h"
+
+/* Marks the axes of the list; PLN_ERR_TYPE when one is outside of the rank. */
+static pln_status mark_axes(const pln_infer *call, const pln_list *axes,
+                            int32_t rank, bool *reduced) {
+  memset(reduced, 0, PLN_MAX_RANK * sizeof *reduced);
+  for (uint32_t i = 0; i < axes->count; i++) {
+    int32_t axis;
+    PLN_TRY(pln_call_axis(call, pln_list_at(axes, i), rank, &axis));
+    reduced[axis] = true;
+  }
+  return PLN_OK;
+}
+
+static void drop_axes(const pln_shape *in, const bool *reduced, bool keep,
+                      pln_shape *out) {
+  out->rank = 0;
+  for (int32_t i = 0; i < in->rank; i++)
+    if (!reduced[i])
+      out->dims[out->rank++] = in->dims[i];
+    else if (keep)
+      out->dims[out->rank++] = 1;
+}
+
+/* Which axes are reduced is not known: only the rank may be. */
+static void some_axes(const pln_shape *in, const pln_list *axes, bool keep,
+                      pln_shape *out) {
+  if (keep)
+    pln_shape_ranked(out, in->rank);
+  else if (axes->sized && axes->count && axes->count <= (uint32_t)in->rank)
+    pln_shape_ranked(out, in->rank - (int32_t)axes->count);
+  else
+    pln_shape_unknown(out);
+}
+
+static pln_status value_of_reduction(pln_infer *call) {
+  switch (call->op) {
+  case PLN_OP_REDUCE_SUM: return pln_infer_value_reduce(call, PLN_DIM_ADD);
+  case PLN_OP_REDUCE_PROD: return pln_infer_value_reduce(call, PLN_DIM_MUL);
+  case PLN_OP_REDUCE_MIN: return pln_infer_value_reduce(call, PLN_DIM_MIN);
+  case PLN_OP_REDUCE_MAX: return pln_infer_value_reduce(call, PLN_DIM_MAX);
+  default: return PLN_OK;
+  }
+}
+
+static pln_status reduce_axes(pln_infer *call, const pln_list *axes,
+                              const pln_shape *in, bool keep) {
+  pln_shape out;
+  bool reduced[PLN_MAX_RANK];
+  if (axes->count == 0)
+    memset(reduced, true, sizeof reduced);
+  else
+    PLN_TRY(mark_axes(call, axes, in->rank, reduced));
+  drop_axes(in, reduced, keep, &out);
+  PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out));
+  return in->rank <= 1 ? value_of_reduction(call) : PLN_OK;
+}
+
+pln_status pln_infer_reduce(pln_infer *call) {
+  pln_list axes = pln_arg_list(call, 1, "axes");
+  bool keep = pln_call_int(call, "keepdims", 1) != 0;
+  bool none = axes.sized && axes.count == 0;
+  pln_shape in, out;
+  pln_arg_shape(call, 0, &in);
+  if (none && pln_call_int(call, "noop_with_empty_axes", 0)) {
+    pln_result_like(call, 0, 0);
+    return PLN_OK;
+  }
+  if (in.rank >= 0 && pln_list_known(&axes))
+    return reduce_axes(call, &axes, &in, keep);
+  if (in.rank >= 0)
+    some_axes(&in, &axes, keep, &out);
+  else
+    pln_shape_ranked(&out, none && !keep ? 0 : -1);
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+}
+
+pln_status pln_infer_arg_reduce(pln_infer *call) {
+  pln_shape in, out;
+  int32_t axis;
+  bool reduced[PLN_MAX_RANK] = {false};
+  pln_arg_shape(call, 0, &in);
+  pln_shape_unknown(&out);
+  if (in.rank < 0)
+    return pln_result_tensor(call, 0, PLN_INT64, &out);
+  /* A scalar counts as one axis here. */
+  int32_t rank = in.rank ? in.rank : 1;
+  PLN_TRY(pln_call_axis(call, pln_call_int(call, "axis", 0), rank, &axis));
+  reduced[axis] = true;
+  drop_axes(&in, reduced, pln_call_int(call, "keepdims", 1) != 0, &out);
+  return pln_result_tensor(call, 0, PLN_INT64, &out);
+}
+
+pln_status pln_infer_softmax(pln_infer *call) {
+  int32_t rank = pln_arg_rank(call, 0), axis;
+  /* Taken as a matrix, `axis` may be the rank itself. */
+  int32_t end = pln_call_int(call, "coerce_2d", 0) ? rank + 1 : rank;
+  if (rank > 0)
+    PLN_TRY(pln_call_axis(call, pln_call_int(call, "axis", -1), end, &axis));
+  pln_result_like(call, 0, 0);
+  return PLN_OK;
+}

@@ -1,0 +1,26 @@
+/* op.c: the table of operators, made of ops.def. Installed once an engine. */
+
+#include "op/kernel.h"
+
+/* The names that ops.def uses. */
+#define PURE PLN_TRAIT_PURE
+#define COMMUTATIVE PLN_TRAIT_COMMUTATIVE
+#define ASSOCIATIVE PLN_TRAIT_ASSOCIATIVE
+#define IDEMPOTENT PLN_TRAIT_IDEMPOTENT
+#define ELEMENTWISE PLN_TRAIT_ELEMENTWISE
+#define BROADCAST PLN_TRAIT_BROADCAST
+#define INJECTIVE PLN_TRAIT_INJECTIVE
+#define REDUCE PLN_TRAIT_REDUCE
+#define RANDOM PLN_TRAIT_RANDOM
+#define pln_infer_none NULL
+#define pln_kernel_none NULL
+
+static const pln_op_info rows[] = {
+#define OP(ID, name, min, max, attrs, traits, infer, kernel, doc) \
+  {name, min, max, traits, attrs, pln_infer_##infer, pln_kernel_##kernel, doc},
+#include "op/ops.def"
+};
+
+pln_status pln_op_install(pln_engine *engine) {
+  return pln_ops_install(engine, rows, (uint32_t)PLN_COUNT(rows));
+}

@@ -1,0 +1,33 @@
+/* op.h: the operators: their numbers, and what inference and kernels of all
+ * families share. */
+
+#ifndef PLN_OP_H
+#define PLN_OP_H
+
+#include "ir/graph.h"
+
+/* PLN_OP_ADD, ...: the rows of ops.def in order. */
+enum {
+  PLN_OP_NONE = 0,
+#define OP(ID, name, min, max, attrs, traits, infer, kernel, doc) PLN_OP_##ID,
+#include "op/ops.def"
+  PLN_N_OPS
+};
+
+/* Fills the engine's table of operators. */
+pln_status pln_op_install(pln_engine *engine) PLN_CHECKED;
+
+/* A call that is being computed. Arguments are dense and of the dtypes and
+ * ranks that inference accepts; NULL is an omitted one. The kernel sets each
+ * result to a new tensor it makes. */
+typedef struct pln_kernel_call {
+  pln_engine *engine;
+  pln_op op;
+  pln_attrs attrs;
+  uint32_t n_args;
+  const pln_tensor *const *args;
+  uint32_t n_results; /* at least 1 */
+  pln_tensor **results;
+} pln_kernel_call;
+
+#endif

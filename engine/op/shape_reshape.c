@@ -1,0 +1,368 @@
+/* shape_reshape.c: the same elements in the same order in another shape: copy,
+ * reshape, flatten, squeeze, expand_dims. Called through ops.def. */
+
+#include "op/kernel.h"
+
+/* ------------------------------------------------------------------- shared */
+
+/* The operand's integers are the result's when both are small. */
+static pln_status pass_value(pln_infer *call) {
+  pln_value value = pln_arg_value(call, 0);
+  int32_t rank = pln_type_rank(call->engine, call->results[0]);
+  if (!value || rank < 0 || rank > 1)
+    return PLN_OK;
+  return pln_infer_set_value(call, (uint32_t)rank,
+                             pln_value_count(call->engine, value),
+                             pln_value_elements(call->engine, value));
+}
+
+/* The operand's elements under other dims; without a copy where they lie in a
+ * file or stand for all. */
+static pln_status reshaped(pln_kernel_call *call, uint32_t rank,
+                           const int64_t *dims) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  pln_dtype dtype = (pln_dtype)x->dtype;
+  if (x->splat)
+    return pln_tensor_splat(call->engine, dtype, rank, dims, x->data,
+                            call->results);
+  if (x->file && !x->external)
+    return pln_tensor_view(call->engine, dtype, rank, dims, x->file, x->offset,
+                           x->bytes, call->results);
+  return pln_tensor_from(call->engine, dtype, rank, dims, x->data, x->bytes,
+                         call->results);
+}
+
+/* ----------------------------------------------------------------- identity */
+
+pln_status pln_infer_identity_type(pln_infer *call) {
+  pln_result_like(call, 0, 0);
+  return PLN_OK;
+}
+
+pln_status pln_infer_identity(pln_infer *call) {
+  pln_result_like(call, 0, 0);
+  if (call->n_results == 0)
+    call->value = pln_arg_value(call, 0);
+  return PLN_OK;
+}
+
+pln_status pln_kernel_identity(pln_kernel_call *call) {
+  pln_kernel_same(call, 0, pln_kernel_arg(call, 0));
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------ reshape */
+
+/* What is left open in a new shape. */
+typedef struct open_axis {
+  int32_t at;     /* the one axis that is not known, or -1 */
+  uint32_t count; /* how many are not */
+  bool inferred;  /* it was given as -1 */
+} open_axis;
+
+/* The element is an extent and not a -1 in disguise: it is an extent of the
+ * operand, or -1 stands elsewhere, or its bounds say so. */
+static bool is_extent(const pln_infer *call, const pln_list *list,
+                      const pln_shape *in, pln_dim asked) {
+  if (PLN_DIM_IS_CONST(asked) || pln_dim_lower_bound(call->engine, asked) >= 0)
+    return true;
+  for (int32_t i = 0; i < in->rank; i++)
+    if (in->dims[i] == asked)
+      return true;
+  for (uint32_t i = 0; i < list->count; i++)
+    if (pln_list_at(list, i) == -1)
+      return true;
+  return false;
+}
+
+static pln_status read_extent(const pln_infer *call, const pln_list *list,
+                              const pln_shape *in, bool allowzero, int32_t axis,
+                              pln_dim *out) {
+  pln_dim asked = pln_list_at(list, (uint32_t)axis);
+  *out = asked;
+  if (asked == PLN_DIM_UNKNOWN || asked == -1)
+    *out = PLN_DIM_UNKNOWN;
+  else if (PLN_DIM_IS_CONST(asked) && asked < -1)
+    return pln_arg_error(call, 1, "extent %lld is negative", (long long)asked);
+  else if (!is_extent(call, list, in, asked))
+    *out = PLN_DIM_UNKNOWN;
+  if (asked != 0 || allowzero)
+    return PLN_OK;
+  if (in->rank >= 0 && axis >= in->rank)
+    return pln_arg_error(
+        call, 1, "0 at axis %d keeps an extent that is not there", axis);
+  *out = in->rank < 0 ? PLN_DIM_UNKNOWN : in->dims[axis];
+  return PLN_OK;
+}
+
+static pln_status read_newshape(const pln_infer *call, const pln_list *list,
+                                const pln_shape *in, pln_shape *out,
+                                open_axis *open) {
+  bool allowzero = pln_call_int(call, "allowzero", 0) != 0;
+  *open = (open_axis){.at = -1};
+  for (int32_t i = 0; i < out->rank; i++) {
+    pln_dim asked = pln_list_at(list, (uint32_t)i);
+    PLN_TRY(read_extent(call, list, in, allowzero, i, &out->dims[i]));
+    if (asked == -1 && open->inferred)
+      return pln_arg_error(call, 1, "-1 stands for two extents");
+    if (asked == -1)
+      open->inferred = true;
+    if (out->dims[i] != PLN_DIM_UNKNOWN)
+      continue;
+    open->at = i;
+    open->count++;
+  }
+  return PLN_OK;
+}
+
+/* The one open extent is the operand's size divided by the others. An extent
+ * that is not known of the operand and kept by 0 cancels out of both. */
+static pln_status close_axis(const pln_infer *call, const pln_shape *in,
+                             pln_shape *out, const open_axis *open) {
+  pln_dim total, rest = 1;
+  PLN_TRY(pln_infer_product(call, in->dims, 0, in->rank, &total));
+  for (int32_t i = 0; i < out->rank; i++)
+    if (i != open->at)
+      PLN_TRY(pln_infer_dim(call, PLN_DIM_MUL, rest, out->dims[i], &rest));
+  if (rest == 0)
+    return PLN_OK;
+  if (PLN_DIM_IS_CONST(total) && PLN_DIM_IS_CONST(rest) && total % rest)
+    return pln_call_error(call, "%lld elements do not divide by %lld",
+                          (long long)total, (long long)rest);
+  return pln_infer_dim(call, PLN_DIM_FLOORDIV, total, rest,
+                       &out->dims[open->at]);
+}
+
+static pln_status check_count(const pln_infer *call, const pln_shape *in,
+                              const pln_shape *out) {
+  pln_dim a, b;
+  PLN_TRY(pln_infer_product(call, in->dims, 0, in->rank, &a));
+  PLN_TRY(pln_infer_product(call, out->dims, 0, out->rank, &b));
+  if (!PLN_DIM_IS_CONST(a) || !PLN_DIM_IS_CONST(b) || a == b)
+    return PLN_OK;
+  return pln_call_error(call, "%lld elements do not make a shape of %lld",
+                        (long long)a, (long long)b);
+}
+
+/* Extents that 0 keeps, and equal ones in front, need no product: they are on
+ * both sides even when they are not known. */
+static void cancel_kept(const pln_list *list, bool allowzero, pln_shape *in,
+                        pln_shape *out) {
+  for (int32_t i = 0; i < in->rank && i < out->rank; i++) {
+    bool kept = !allowzero && pln_list_at(list, (uint32_t)i) == 0;
+    if (kept && in->dims[i] == PLN_DIM_UNKNOWN)
+      in->dims[i] = out->dims[i] = 1;
+  }
+}
+
+static pln_status solve_newshape(const pln_infer *call, const pln_list *list,
+                                 pln_shape *in, pln_shape *out) {
+  open_axis open;
+  PLN_TRY(read_newshape(call, list, in, out, &open));
+  if (in->rank < 0)
+    return PLN_OK;
+  pln_shape known = *out;
+  cancel_kept(list, pln_call_int(call, "allowzero", 0) != 0, in, &known);
+  open.count = 0;
+  for (int32_t i = 0; i < known.rank; i++)
+    if (known.dims[i] == PLN_DIM_UNKNOWN) {
+      open.at = i;
+      open.count++;
+    }
+  if (open.count == 0)
+    return check_count(call, in, &known);
+  if (open.count > 1)
+    return PLN_OK;
+  PLN_TRY(close_axis(call, in, &known, &open));
+  out->dims[open.at] = known.dims[open.at];
+  return PLN_OK;
+}
+
+pln_status pln_infer_reshape(pln_infer *call) {
+  pln_list list = pln_arg_list(call, 1, "newshape");
+  pln_shape in, out;
+  pln_arg_shape(call, 0, &in);
+  pln_shape_ranked(&out, list.given && list.sized ? (int64_t)list.count : -1);
+  if (out.rank >= 0)
+    PLN_TRY(solve_newshape(call, &list, &in, &out));
+  PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out));
+  return pass_value(call);
+}
+
+/* Dims of the result; false when they do not fit the operand. */
+static bool concrete_newshape(const pln_tensor *x, const pln_list *list,
+                              bool allowzero, int64_t *dims) {
+  size_t rest = 1;
+  uint32_t open = PLN_NONE;
+  for (uint32_t i = 0; i < list->count; i++) {
+    dims[i] = pln_list_at(list, i);
+    if (dims[i] == 0 && !allowzero) {
+      if (i >= x->rank)
+        return false;
+      dims[i] = x->dims[i];
+    }
+    if (dims[i] < -1 || (dims[i] == -1 && open != PLN_NONE))
+      return false;
+    if (dims[i] == -1)
+      open = i;
+    else if (__builtin_mul_overflow(rest, (size_t)dims[i], &rest))
+      return false;
+  }
+  if (open == PLN_NONE)
+    return rest == x->count;
+  if (rest == 0 || x->count % rest)
+    return false;
+  dims[open] = (int64_t)(x->count / rest);
+  return true;
+}
+
+pln_status pln_kernel_reshape(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  pln_list list = pln_kernel_list(call, 1, "newshape");
+  int64_t dims[PLN_MAX_RANK];
+  bool allowzero = pln_kernel_int(call, "allowzero", 0) != 0;
+  if (!list.given || list.count > PLN_MAX_RANK ||
+      !concrete_newshape(x, &list, allowzero, dims))
+    return pln_kernel_refuse(call, "the shape does not fit the operand");
+  return reshaped(call, list.count, dims);
+}
+
+/* ------------------------------------------------------------------ flatten */
+
+pln_status pln_infer_flatten(pln_infer *call) {
+  pln_shape in, out;
+  pln_arg_shape(call, 0, &in);
+  pln_shape_ranked(&out, 2);
+  int64_t axis = pln_call_int(call, "axis", 1);
+  if (in.rank >= 0) {
+    if (axis < -(int64_t)in.rank || axis > in.rank)
+      return pln_call_error(call, "axis %lld is outside of [%d, %d]",
+                            (long long)axis, -in.rank, in.rank);
+    int32_t at = (int32_t)(axis < 0 ? axis + in.rank : axis);
+    PLN_TRY(pln_infer_product(call, in.dims, 0, at, &out.dims[0]));
+    PLN_TRY(pln_infer_product(call, in.dims, at, in.rank, &out.dims[1]));
+  }
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+}
+
+pln_status pln_kernel_flatten(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  int64_t axis = pln_kernel_int(call, "axis", 1);
+  if (axis < -(int64_t)x->rank || axis > (int64_t)x->rank)
+    return pln_kernel_refuse(call, "axis %lld is outside", (long long)axis);
+  uint32_t at = (uint32_t)(axis < 0 ? axis + x->rank : axis);
+  int64_t dims[2] = {(int64_t)pln_dims_product(x->dims, 0, at),
+                     (int64_t)pln_dims_product(x->dims, at, x->rank)};
+  return reshaped(call, 2, dims);
+}
+
+/* ------------------------------------------------------- squeeze, expand_dims
+ */
+
+/* Marks the axes of the list; false when one is outside of [-rank, rank) or
+ * given twice. */
+static bool mark_axes(const pln_list *list, int32_t rank, bool *marked) {
+  memset(marked, 0, PLN_MAX_RANK * sizeof *marked);
+  for (uint32_t i = 0; i < list->count; i++) {
+    int64_t axis = pln_list_at(list, i);
+    if (axis < -(int64_t)rank || axis >= rank)
+      return false;
+    axis += axis < 0 ? rank : 0;
+    if (marked[axis])
+      return false;
+    marked[axis] = true;
+  }
+  return true;
+}
+
+static bool mark_ones(const pln_shape *in, bool *marked) {
+  for (int32_t i = 0; i < in->rank; i++) {
+    if (!PLN_DIM_IS_CONST(in->dims[i]))
+      return false;
+    marked[i] = in->dims[i] == 1;
+  }
+  return true;
+}
+
+static pln_status squeezed_shape(const pln_infer *call, const pln_shape *in,
+                                 const bool *marked, pln_shape *out) {
+  out->rank = 0;
+  for (int32_t i = 0; i < in->rank; i++) {
+    if (!marked[i])
+      out->dims[out->rank++] = in->dims[i];
+    else if (PLN_DIM_IS_CONST(in->dims[i]) && in->dims[i] != 1)
+      return pln_arg_error(call, 0, "axis %d has extent %lld, not 1", i,
+                           (long long)in->dims[i]);
+  }
+  return PLN_OK;
+}
+
+pln_status pln_infer_squeeze(pln_infer *call) {
+  pln_list list = pln_arg_list(call, 1, "axes");
+  pln_shape in, out = {.rank = -1};
+  bool marked[PLN_MAX_RANK];
+  pln_arg_shape(call, 0, &in);
+  if (in.rank >= 0 && list.given && pln_list_known(&list)) {
+    if (!mark_axes(&list, in.rank, marked))
+      return pln_call_error(call, "axes are repeated or outside of rank %d",
+                            in.rank);
+    PLN_TRY(squeezed_shape(call, &in, marked, &out));
+  } else if (in.rank >= 0 && list.given && list.sized) {
+    pln_shape_ranked(&out, (int64_t)in.rank - list.count);
+  } else if (in.rank >= 0 && !list.given && mark_ones(&in, marked)) {
+    PLN_TRY(squeezed_shape(call, &in, marked, &out));
+  }
+  PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out));
+  return pass_value(call);
+}
+
+pln_status pln_kernel_squeeze(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  pln_list list = pln_kernel_list(call, 1, "axes");
+  bool marked[PLN_MAX_RANK];
+  int64_t dims[PLN_MAX_RANK];
+  uint32_t rank = 0;
+  if (x->rank > PLN_MAX_RANK || !mark_axes(&list, (int32_t)x->rank, marked))
+    return pln_kernel_refuse(call, "axes are repeated or outside");
+  for (uint32_t i = 0; i < x->rank; i++) {
+    bool gone = list.given ? marked[i] : x->dims[i] == 1;
+    if (gone && x->dims[i] != 1)
+      return pln_kernel_refuse(call, "axis %u is not of extent 1", i);
+    if (!gone)
+      dims[rank++] = x->dims[i];
+  }
+  return reshaped(call, rank, dims);
+}
+
+pln_status pln_infer_expand_dims(pln_infer *call) {
+  pln_list list = pln_arg_list(call, 1, "axes");
+  pln_shape in, out = {.rank = -1};
+  bool marked[PLN_MAX_RANK];
+  pln_arg_shape(call, 0, &in);
+  if (!list.given)
+    return pln_call_error(call, "axes are missing");
+  if (in.rank >= 0 && list.sized)
+    pln_shape_ranked(&out, (int64_t)in.rank + list.count);
+  if (out.rank >= 0 && pln_list_known(&list)) {
+    if (!mark_axes(&list, out.rank, marked))
+      return pln_call_error(call, "axes are repeated or outside of rank %d",
+                            out.rank);
+    for (int32_t i = 0, k = 0; i < out.rank; i++)
+      out.dims[i] = marked[i] ? 1 : in.dims[k++];
+  }
+  PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out));
+  return pass_value(call);
+}
+
+pln_status pln_kernel_expand_dims(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  pln_list list = pln_kernel_list(call, 1, "axes");
+  bool marked[PLN_MAX_RANK];
+  int64_t dims[PLN_MAX_RANK];
+  size_t rank = (size_t)x->rank + list.count;
+  if (rank > PLN_MAX_RANK || !mark_axes(&list, (int32_t)rank, marked))
+    return pln_kernel_refuse(call, "axes are repeated or outside");
+  for (uint32_t i = 0, k = 0; i < rank; i++)
+    dims[i] = marked[i] ? 1 : x->dims[k++];
+  return reshaped(call, (uint32_t)rank, dims);
+}

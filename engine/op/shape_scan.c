@@ -1,0 +1,241 @@
+/* shape_scan.c: elements in order along an axis: cumsum, topk. Called through
+ * ops.def. */
+
+#include "op/kernel.h"
+
+/* ------------------------------------------------------------------- cumsum */
+
+pln_status pln_infer_cumsum(pln_infer *call) {
+  PLN_TRY(pln_arg_expect_rank_within(call, 1, 0, 1));
+  return pln_infer_identity_type(call);
+}
+
+/* Lanes along the axis: `outer` times `inner` of `n` elements, `inner` apart.
+ */
+typedef struct lanes {
+  size_t outer, inner;
+  size_t n;
+} lanes;
+
+static lanes lanes_of(const pln_tensor *x, uint32_t axis) {
+  return (lanes){.outer = pln_dims_product(x->dims, 0, axis),
+                 .inner = pln_dims_product(x->dims, axis + 1, x->rank),
+                 .n = (size_t)x->dims[axis]};
+}
+
+/* Adds row to row, so that the inner loop runs on. `sum` is what elements are
+ * added as: integers as unsigned ones, which wrap. */
+#define SCAN(type, sum)                                                 \
+  static void scan_##type(const lanes *l, bool reverse, bool exclusive, \
+                          const type *from, type *to) {                 \
+    for (size_t o = 0; o < l->outer; o++)                               \
+      for (size_t k = 0; k < l->n; k++) {                               \
+        size_t row = reverse ? l->n - 1 - k : k;                        \
+        size_t last = reverse ? row + 1 : row - 1;                      \
+        size_t add = exclusive ? last : row;                            \
+        type *t = to + (o * l->n + row) * l->inner;                     \
+        if (k == 0 && exclusive)                                        \
+          continue; /* stays 0 */                                       \
+        const type *f = from + (o * l->n + add) * l->inner;             \
+        const type *s = to + (o * l->n + (k ? last : row)) * l->inner;  \
+        for (size_t i = 0; i < l->inner; i++)                           \
+          t[i] = (type)((sum)s[i] + (sum)f[i]);                         \
+      }                                                                 \
+  }
+SCAN(float, float)
+SCAN(double, double)
+SCAN(uint32_t, uint32_t)
+SCAN(uint64_t, uint64_t)
+
+pln_status pln_kernel_cumsum(pln_kernel_call *call) {
+  const pln_tensor *x = call->args[0];
+  pln_dtype dtype = (pln_dtype)x->dtype;
+  bool reverse = pln_kernel_int(call, "reverse", 0) != 0;
+  bool exclusive = pln_kernel_int(call, "exclusive", 0) != 0;
+  int64_t asked;
+  uint32_t axis;
+  void *data;
+  if (call->args[1]->count != 1 || !pln_tensor_int(call->args[1], 0, &asked) ||
+      !pln_kernel_axis(asked, x->rank, &axis))
+    return pln_kernel_refuse(call, "the axis is outside of the operand");
+  bool narrow = dtype == PLN_INT32 || dtype == PLN_UINT32;
+  bool wide = dtype == PLN_INT64 || dtype == PLN_UINT64;
+  if (!narrow && !wide && dtype != PLN_FLOAT32 && dtype != PLN_FLOAT64)
+    return pln_kernel_no_dtype(call, dtype);
+  PLN_TRY(pln_kernel_result(call, 0, dtype, x->rank, x->dims, &data));
+  lanes l = lanes_of(x, axis);
+  if (x->count == 0)
+    return PLN_OK;
+  if (narrow)
+    scan_uint32_t(&l, reverse, exclusive, x->data, data);
+  else if (wide)
+    scan_uint64_t(&l, reverse, exclusive, x->data, data);
+  else if (dtype == PLN_FLOAT32)
+    scan_float(&l, reverse, exclusive, x->data, data);
+  else
+    scan_double(&l, reverse, exclusive, x->data, data);
+  return PLN_OK;
+}
+
+/* --------------------------------------------------------------------- topk */
+
+pln_status pln_infer_topk(pln_infer *call) {
+  pln_list k = pln_arg_list(call, 1, "k");
+  pln_shape shape;
+  int32_t axis;
+  pln_arg_shape(call, 0, &shape);
+  if (shape.rank >= 0) {
+    PLN_TRY(
+        pln_call_axis(call, pln_call_int(call, "axis", -1), shape.rank, &axis));
+    pln_dim n = k.given && k.sized && k.count == 1 ? pln_list_at(&k, 0)
+                                                   : PLN_DIM_UNKNOWN;
+    if (PLN_DIM_IS_CONST(n) &&
+        (n < 0 || (PLN_DIM_IS_CONST(shape.dims[axis]) && n > shape.dims[axis])))
+      return pln_call_error(call, "k is %lld of %lld elements", (long long)n,
+                            (long long)shape.dims[axis]);
+    shape.dims[axis] = n;
+  }
+  PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape));
+  return pln_result_tensor(call, 1, PLN_INT64, &shape);
+}
+
+/* Elements as numbers whose unsigned order is theirs, so that one selection
+ * serves all dtypes. */
+typedef struct item {
+  uint64_t key;
+  int64_t index;
+} item;
+
+/* False when the dtype has no order here, or the element is a NaN. */
+static bool key_of(const pln_tensor *x, size_t i, uint64_t *key) {
+  pln_dtype dtype = (pln_dtype)x->dtype;
+  size_t size = pln_element_size(dtype);
+  uint64_t bits = 0, top = (uint64_t)1 << (size * 8 - 1);
+  uint64_t infinity = dtype == PLN_FLOAT64   ? 0x7ff0000000000000u
+                      : dtype == PLN_FLOAT32 ? 0x7f800000u
+                      : dtype == PLN_FLOAT16 ? 0x7c00u
+                                             : 0x7f80u;
+  memcpy(&bits, (const char *)x->data + i * size, size);
+  switch ((int)dtype) {
+  case PLN_UINT8:
+  case PLN_UINT16:
+  case PLN_UINT32:
+  case PLN_UINT64: *key = bits; return true;
+  case PLN_INT8:
+  case PLN_INT16:
+  case PLN_INT32:
+  case PLN_INT64: *key = bits ^ top; return true;
+  case PLN_FLOAT16:
+  case PLN_BFLOAT16:
+  case PLN_FLOAT32:
+  case PLN_FLOAT64:
+    if (bits == top)
+      bits = 0; /* -0 is 0 */
+    *key = bits & top ? top - (bits & (top - 1)) : bits | top;
+    return (bits & (top - 1)) <= infinity;
+  }
+  return false;
+}
+
+static bool before(const item *a, const item *b) {
+  return a->key < b->key || (a->key == b->key && a->index < b->index);
+}
+
+/* Keeps `heap` of `n` items with the last one in order on top, from `at`. */
+static void sift(item *heap, size_t n, size_t at) {
+  for (size_t child = 2 * at + 1; child < n; child = 2 * at + 1) {
+    if (child + 1 < n && before(&heap[child], &heap[child + 1]))
+      child++;
+    if (!before(&heap[at], &heap[child]))
+      return;
+    item swap = heap[at];
+    heap[at] = heap[child];
+    heap[child] = swap;
+    at = child;
+  }
+}
+
+static void sort_heap(item *heap, size_t n) {
+  while (n > 1) {
+    item swap = heap[0];
+    heap[0] = heap[--n];
+    heap[n] = swap;
+    sift(heap, n, 0);
+  }
+}
+
+/* The first `k` in order of one lane, which begins at element `first`. */
+static bool select_lane(const pln_tensor *x, const lanes *l, size_t first,
+                        bool largest, item *heap, size_t k) {
+  size_t n = 0;
+  for (size_t i = 0; i < l->n; i++) {
+    item it = {.index = (int64_t)i};
+    if (!key_of(x, first + i * l->inner, &it.key))
+      return false;
+    if (largest)
+      it.key = ~it.key;
+    if (n < k) {
+      heap[n++] = it;
+      if (n == k)
+        for (size_t at = k; at-- > 0;)
+          sift(heap, k, at);
+    } else if (k && before(&it, &heap[0])) {
+      heap[0] = it;
+      sift(heap, k, 0);
+    }
+  }
+  sort_heap(heap, k);
+  return true;
+}
+
+static pln_status select_all(pln_kernel_call *call, const lanes *l, item *heap,
+                             size_t k, char *values, int64_t *indices) {
+  const pln_tensor *x = call->args[0];
+  size_t size = pln_element_size((pln_dtype)x->dtype);
+  bool largest = pln_kernel_int(call, "largest", 1) != 0;
+  for (size_t lane = 0; lane < l->outer * l->inner; lane++) {
+    size_t o = lane / l->inner, i = lane % l->inner;
+    size_t first = o * l->n * l->inner + i;
+    if (!select_lane(x, l, first, largest, heap, k))
+      return pln_kernel_undefined(call);
+    for (size_t r = 0; r < k; r++) {
+      size_t to = (o * k + r) * l->inner + i;
+      size_t from = first + (size_t)heap[r].index * l->inner;
+      memcpy(values + to * size, (const char *)x->data + from * size, size);
+      if (indices)
+        indices[to] = heap[r].index;
+    }
+  }
+  return PLN_OK;
+}
+
+pln_status pln_kernel_topk(pln_kernel_call *call) {
+  const pln_tensor *x = call->args[0];
+  pln_list list = pln_kernel_list(call, 1, "k");
+  int64_t dims[PLN_MAX_RANK];
+  int64_t k = list.count == 1 ? pln_list_at(&list, 0) : -1;
+  uint32_t axis;
+  void *values, *indices = NULL;
+  size_t size = pln_element_size((pln_dtype)x->dtype);
+  if (size == 0 || size > 8 || x->dtype == PLN_COMPLEX64)
+    return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
+  if (x->rank > PLN_MAX_RANK ||
+      !pln_kernel_axis(pln_kernel_int(call, "axis", -1), x->rank, &axis) ||
+      k < 0 || k > x->dims[axis])
+    return pln_kernel_refuse(call, "k or the axis does not fit the operand");
+  memcpy(dims, x->dims, x->rank * sizeof *dims);
+  dims[axis] = k;
+  PLN_TRY(
+      pln_kernel_result(call, 0, (pln_dtype)x->dtype, x->rank, dims, &values));
+  if (call->n_results > 1)
+    PLN_TRY(pln_kernel_result(call, 1, PLN_INT64, x->rank, dims, &indices));
+  lanes l = lanes_of(x, axis);
+  if (k == 0 || x->count == 0)
+    return PLN_OK;
+  item *heap = pln_mem_new(call->engine, (size_t)k * sizeof *heap);
+  if (!heap)
+    return pln_nomem(call->engine);
+  pln_status status = select_all(call, &l, heap, (size_t)k, values, indices);
+  pln_mem_free(call->engine, heap, (size_t)k * sizeof *heap);
+  return status;
+}

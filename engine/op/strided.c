@@ -1,0 +1,210 @@
+/* strided.c: the copy between strided views that the kernels of movement stand
+ * on. Axes that run on in both views are merged first; then planes of two axes
+ * are copied row by row, or in blocks when the rows lie across. */
+
+#include "op/strided.h"
+
+/* Elements of a block's side: two blocks of 8-byte elements fit the cache. */
+enum { BLOCK = 32 };
+
+void pln_dense_steps(uint32_t rank, const int64_t *dims, int64_t *steps) {
+  int64_t step = 1;
+  for (uint32_t i = rank; i-- > 0;) {
+    steps[i] = step;
+    step *= dims[i] > 0 ? dims[i] : 1;
+  }
+}
+
+/* ------------------------------------------------------------------- planes */
+
+typedef struct plane {
+  int64_t rows, columns;
+  int64_t to_row, to_column, from_row, from_column; /* steps in elements */
+} plane;
+
+/* A run of `n` elements of one size. */
+#define RUN(type, n, to, to_step, from, from_step)                            \
+  do {                                                                        \
+    type *to_ = (type *)(void *)(to);                                         \
+    const unsigned char *from_ = (from);                                      \
+    for (int64_t k_ = 0; k_ < (n); k_++)                                      \
+      memcpy(to_ + k_ * (to_step),                                            \
+             from_ + k_ * (from_step) * (int64_t)sizeof(type), sizeof(type)); \
+  } while (0)
+
+typedef struct wide {
+  uint64_t half[2];
+} wide;
+
+static void copy_run(unsigned char *to, int64_t to_step,
+                     const unsigned char *from, int64_t from_step, int64_t n,
+                     size_t size) {
+  if (to_step == 1 && from_step == 1) {
+    memcpy(to, from, (size_t)n * size);
+    return;
+  }
+  switch (size) {
+  case 1: RUN(uint8_t, n, to, to_step, from, from_step); break;
+  case 2: RUN(uint16_t, n, to, to_step, from, from_step); break;
+  case 4: RUN(uint32_t, n, to, to_step, from, from_step); break;
+  case 8: RUN(uint64_t, n, to, to_step, from, from_step); break;
+  default: RUN(wide, n, to, to_step, from, from_step); break;
+  }
+}
+
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+static void copy_plane(unsigned char *to, const unsigned char *from,
+                       const plane *p, size_t size) {
+  bool across = p->from_column != 1 && p->from_column != 0;
+  int64_t width = across ? BLOCK : p->columns;
+  int64_t height = across ? BLOCK : p->rows;
+  for (int64_t r = 0; r < p->rows; r += height)
+    for (int64_t c = 0; c < p->columns; c += width)
+      for (int64_t i = r; i < least(r + height, p->rows); i++)
+        copy_run(to + (i * p->to_row + c * p->to_column) * (int64_t)size,
+                 p->to_column,
+                 from + (i * p->from_row + c * p->from_column) * (int64_t)size,
+                 p->from_column, least(width, p->columns - c), size);
+}
+
+/* -------------------------------------------------------------------- views */
+
+/* Drops axes of one element and merges axes that run on in both views. False
+ * when there is nothing to copy. */
+static bool merge_axes(pln_strided *v) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < v->rank; i++) {
+    if (v->dims[i] == 0)
+      return false;
+    if (v->dims[i] == 1)
+      continue;
+    bool runs_on = n && v->to[n - 1] == v->to[i] * v->dims[i] &&
+                   v->from[n - 1] == v->from[i] * v->dims[i];
+    n -= runs_on;
+    v->dims[n] = runs_on ? v->dims[n] * v->dims[i] : v->dims[i];
+    v->to[n] = v->to[i];
+    v->from[n] = v->from[i];
+    n++;
+  }
+  v->rank = n;
+  return true;
+}
+
+/* Removes axis `i`, giving its extent and steps; extent 1 past the end. */
+static void take_axis(pln_strided *v, uint32_t i, int64_t *n, int64_t *to,
+                      int64_t *from) {
+  *n = 1;
+  *to = *from = 0;
+  if (i >= v->rank)
+    return;
+  *n = v->dims[i];
+  *to = v->to[i];
+  *from = v->from[i];
+  v->rank--;
+  for (; i < v->rank; i++) {
+    v->dims[i] = v->dims[i + 1];
+    v->to[i] = v->to[i + 1];
+    v->from[i] = v->from[i + 1];
+  }
+}
+
+/* The columns are the last axis; the rows the axis along which the source runs
+ * on, when the columns do not. */
+static plane take_plane(pln_strided *v) {
+  plane p;
+  take_axis(v, v->rank - 1, &p.columns, &p.to_column, &p.from_column);
+  uint32_t rows = v->rank - 1;
+  if (p.from_column != 1)
+    for (uint32_t i = 0; i < v->rank; i++)
+      if (v->from[i] == 1)
+        rows = i;
+  take_axis(v, rows, &p.rows, &p.to_row, &p.from_row);
+  return p;
+}
+
+/* Steps to the next position of the outer axes; false past the last. */
+static bool advance(const pln_strided *v, int64_t *at, int64_t *to,
+                    int64_t *from) {
+  for (uint32_t i = v->rank; i-- > 0;) {
+    *to += v->to[i];
+    *from += v->from[i];
+    if (++at[i] < v->dims[i])
+      return true;
+    *to -= v->to[i] * v->dims[i];
+    *from -= v->from[i] * v->dims[i];
+    at[i] = 0;
+  }
+  return false;
+}
+
+void pln_strided_copy(void *target, const void *source, size_t size,
+                      pln_strided *view) {
+  if (!merge_axes(view))
+    return;
+  if (view->rank == 0) {
+    memcpy(target, source, size);
+    return;
+  }
+  plane p = take_plane(view);
+  int64_t at[PLN_STRIDED_RANK] = {0};
+  int64_t to = 0, from = 0;
+  do
+    copy_plane((unsigned char *)target + to * (int64_t)size,
+               (const unsigned char *)source + from * (int64_t)size, &p, size);
+  while (advance(view, at, &to, &from));
+}
+
+/* ------------------------------------------------------------ moved results */
+
+pln_status pln_moved_begin(pln_kernel_call *call, uint32_t index,
+                           pln_dtype dtype, uint32_t rank, const int64_t *dims,
+                           pln_moved *out) {
+  size_t bytes;
+  *out = (pln_moved){.call = call,
+                     .index = index,
+                     .dtype = dtype,
+                     .rank = rank,
+                     .dims = dims,
+                     .size = pln_element_size(dtype)};
+  if (out->size == 0)
+    return pln_kernel_no_dtype(call, dtype);
+  if (rank > PLN_MAX_RANK)
+    return pln_kernel_refuse(call, "a result of %u axes", rank);
+  if (pln_tensor_size(dtype, rank, dims, &out->count, &bytes) != PLN_OK)
+    return pln_kernel_refuse(call, "the result is too large");
+  if (dtype != PLN_STRING)
+    return pln_kernel_result(call, index, dtype, rank, dims, &out->data);
+  out->data = pln_mem_zeroed(call->engine, bytes);
+  return out->data || bytes == 0 ? PLN_OK : pln_nomem(call->engine);
+}
+
+pln_status pln_moved_end(pln_moved *moved, pln_status status) {
+  if (moved->dtype != PLN_STRING)
+    return status;
+  pln_kernel_call *call = moved->call;
+  size_t bytes = moved->count * moved->size;
+  if (status == PLN_OK)
+    status =
+        pln_tensor_from(call->engine, moved->dtype, moved->rank, moved->dims,
+                        moved->data, bytes, &call->results[moved->index]);
+  pln_mem_free(call->engine, moved->data, bytes);
+  return status;
+}
+
+pln_status pln_moved_view(pln_kernel_call *call, uint32_t index,
+                          const pln_tensor *tensor, const void *source,
+                          uint32_t rank, const int64_t *dims,
+                          pln_strided *view) {
+  pln_moved moved;
+  PLN_TRY(pln_moved_begin(call, index, (pln_dtype)tensor->dtype, rank, dims,
+                          &moved));
+  view->rank = rank;
+  memcpy(view->dims, dims, rank * sizeof *dims);
+  pln_dense_steps(rank, dims, view->to);
+  if (moved.count)
+    pln_strided_copy(moved.data, source, moved.size, view);
+  return pln_moved_end(&moved, PLN_OK);
+}

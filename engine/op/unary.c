@@ -1,0 +1,135 @@
+/* unary.c: arithmetic and functions of one element. Called through ops.def.
+ *
+ * What holds: integers wrap around (the least integer is its own absolute value
+ * and negative); floats are as C's functions give them, rounding to even. */
+
+#include <math.h>
+
+#include "op/elementwise.h"
+
+/* ----------------------------------------------------------------- integers */
+
+#define INT_NEG(T, x) ((T)(0 - (uint64_t)(x)))
+#define INT_ABS(T, x) ((x) < 0 ? INT_NEG(T, x) : (x))
+#define SAME(T, x) (x)
+#define INT_SIGN(T, x) (((x) > 0) - ((x) < 0))
+#define INT_NONZERO(T, x) ((x) != 0)
+#define INVERT(T, x) (~(x))
+#define NEG_LOOP(D, T) PLN_UNARY_LOOP(neg, D, T, T, INT_NEG)
+#define ABS_LOOP(D, T) PLN_UNARY_LOOP(abs, D, T, T, INT_ABS)
+#define ABS_SAME(D, T) PLN_UNARY_LOOP(abs, D, T, T, SAME)
+#define SIGN_LOOP(D, T) PLN_UNARY_LOOP(sign, D, T, T, INT_SIGN)
+#define SIGN_UNSIGNED(D, T) PLN_UNARY_LOOP(sign, D, T, T, INT_NONZERO)
+#define INVERT_LOOP(D, T) PLN_UNARY_LOOP(invert, D, T, T, INVERT)
+PLN_SIGNED_TYPES(NEG_LOOP)
+PLN_SIGNED_TYPES(ABS_LOOP)
+PLN_UNSIGNED_TYPES(ABS_SAME)
+PLN_SIGNED_TYPES(SIGN_LOOP)
+PLN_UNSIGNED_TYPES(SIGN_UNSIGNED)
+PLN_INT_TYPES(INVERT_LOOP)
+
+/* ------------------------------------------------------------------- floats */
+
+#define FLOAT_NEG(T, x) (-(x))
+#define FLOAT_SIGN(T, x) ((x) != (x) ? (x) : (T)(((x) > 0) - ((x) < 0)))
+#define FLOAT_INVERSE(T, x) (1 / (x))
+#define FLOAT_PAIR(name, f32, f64)                 \
+  PLN_UNARY_LOOP(name, FLOAT32, float, float, f32) \
+  PLN_UNARY_LOOP(name, FLOAT64, double, double, f64)
+FLOAT_PAIR(neg, FLOAT_NEG, FLOAT_NEG)
+FLOAT_PAIR(sign, FLOAT_SIGN, FLOAT_SIGN)
+FLOAT_PAIR(reciprocal, FLOAT_INVERSE, FLOAT_INVERSE)
+
+/* A function of C's math library, in both precisions. */
+#define C_FUNCTION(name, function)           \
+  static float name##_of_float(float x) {    \
+    return function##f(x);                   \
+  }                                          \
+  static double name##_of_double(double x) { \
+    return function(x);                      \
+  }
+C_FUNCTION(abs, fabs)
+C_FUNCTION(ceil, ceil)
+C_FUNCTION(floor, floor)
+C_FUNCTION(round, nearbyint)
+C_FUNCTION(sqrt, sqrt)
+C_FUNCTION(exp, exp)
+C_FUNCTION(log, log)
+C_FUNCTION(erf, erf)
+C_FUNCTION(sin, sin)
+C_FUNCTION(cos, cos)
+C_FUNCTION(tan, tan)
+C_FUNCTION(asin, asin)
+C_FUNCTION(acos, acos)
+C_FUNCTION(atan, atan)
+C_FUNCTION(sinh, sinh)
+C_FUNCTION(cosh, cosh)
+C_FUNCTION(tanh, tanh)
+C_FUNCTION(asinh, asinh)
+C_FUNCTION(acosh, acosh)
+C_FUNCTION(atanh, atanh)
+
+#define OF_abs(T, x) abs_of_##T(x)
+#define OF_ceil(T, x) ceil_of_##T(x)
+#define OF_floor(T, x) floor_of_##T(x)
+#define OF_round(T, x) round_of_##T(x)
+#define OF_sqrt(T, x) sqrt_of_##T(x)
+#define OF_exp(T, x) exp_of_##T(x)
+#define OF_log(T, x) log_of_##T(x)
+#define OF_erf(T, x) erf_of_##T(x)
+#define OF_sin(T, x) sin_of_##T(x)
+#define OF_cos(T, x) cos_of_##T(x)
+#define OF_tan(T, x) tan_of_##T(x)
+#define OF_asin(T, x) asin_of_##T(x)
+#define OF_acos(T, x) acos_of_##T(x)
+#define OF_atan(T, x) atan_of_##T(x)
+#define OF_sinh(T, x) sinh_of_##T(x)
+#define OF_cosh(T, x) cosh_of_##T(x)
+#define OF_tanh(T, x) tanh_of_##T(x)
+#define OF_asinh(T, x) asinh_of_##T(x)
+#define OF_acosh(T, x) acosh_of_##T(x)
+#define OF_atanh(T, x) atanh_of_##T(x)
+
+/* ------------------------------------------------------------------ kernels */
+
+#define ROW(name, D) [PLN_##D] = name##_##D
+#define SIGNED(name) \
+  ROW(name, INT8), ROW(name, INT16), ROW(name, INT32), ROW(name, INT64)
+#define UNSIGNED(name) \
+  ROW(name, UINT8), ROW(name, UINT16), ROW(name, UINT32), ROW(name, UINT64)
+#define FLOATS(name) ROW(name, FLOAT32), ROW(name, FLOAT64)
+
+#define UNARY_KERNEL(name, ...)                                 \
+  pln_status pln_kernel_##name(pln_kernel_call *call) {         \
+    static const pln_unary_loops loops = {.of = {__VA_ARGS__}}; \
+    return pln_unary_run(call, &loops, NULL);                   \
+  }
+#define FLOAT_KERNEL(name)               \
+  FLOAT_PAIR(name, OF_##name, OF_##name) \
+  UNARY_KERNEL(name, FLOATS(name))
+
+FLOAT_PAIR(abs, OF_abs, OF_abs)
+UNARY_KERNEL(abs, SIGNED(abs), UNSIGNED(abs), FLOATS(abs))
+UNARY_KERNEL(negative, SIGNED(neg), FLOATS(neg))
+UNARY_KERNEL(sign, SIGNED(sign), UNSIGNED(sign), FLOATS(sign))
+UNARY_KERNEL(bitwise_not, SIGNED(invert), UNSIGNED(invert))
+UNARY_KERNEL(reciprocal, FLOATS(reciprocal))
+FLOAT_KERNEL(ceil)
+FLOAT_KERNEL(floor)
+FLOAT_KERNEL(round)
+FLOAT_KERNEL(sqrt)
+FLOAT_KERNEL(exp)
+FLOAT_KERNEL(log)
+FLOAT_KERNEL(erf)
+FLOAT_KERNEL(sin)
+FLOAT_KERNEL(cos)
+FLOAT_KERNEL(tan)
+FLOAT_KERNEL(asin)
+FLOAT_KERNEL(acos)
+FLOAT_KERNEL(atan)
+FLOAT_KERNEL(sinh)
+FLOAT_KERNEL(cosh)
+FLOAT_KERNEL(tanh)
+FLOAT_KERNEL(asinh)
+FLOAT_KERNEL(acosh)
+FLOAT_KERNEL(atanh)

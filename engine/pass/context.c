@@ -1,0 +1,236 @@
+/* context.c: what passes run in, and the stacks of contexts.
+ *
+ * Called by users, through pln_context_*, and read by the executor. What always
+ * holds: but for its instruments a context never changes; an inner context
+ * shadows the outer one wholly; a stack always has a current context. */
+
+#include "pass/pass.h"
+
+/* ------------------------------------------------------------------- making */
+
+static pln_status check_name(pln_engine *engine, const char *list,
+                             pln_symbol symbol) {
+  const struct pln_registry *r = engine->passes;
+  if (pln_idmap_get(r->seen, symbol))
+    return PLN_OK;
+  return pln_pass_unknown(engine, NULL, list,
+                          pln_symbol_text(engine, symbol).data);
+}
+
+static pln_status copy_names(pln_engine *engine, const char *list, uint32_t n,
+                             const char *const *names, uint32_t *count,
+                             pln_symbol **out) {
+  if (!n)
+    return PLN_OK;
+  *out = pln_mem_zeroed(engine, n * sizeof **out);
+  if (!*out)
+    return pln_nomem(engine);
+  *count = n;
+  for (uint32_t i = 0; i < n; i++) {
+    PLN_TRY(pln_symbol_intern(engine, pln_text(names[i]), &(*out)[i]));
+    PLN_TRY(check_name(engine, list, (*out)[i]));
+  }
+  return PLN_OK;
+}
+
+static pln_status fill(pln_engine *engine, pln_context *c,
+                       const pln_context_spec *spec) {
+  c->opt_level = spec->opt_level;
+  PLN_TRY(copy_names(engine, "required: ", spec->n_required, spec->required,
+                     &c->n_required, &c->required));
+  PLN_TRY(copy_names(engine, "disabled: ", spec->n_disabled, spec->disabled,
+                     &c->n_disabled, &c->disabled));
+  return pln_config_check(engine, spec->config, &c->config);
+}
+
+/* Without instruments. */
+static pln_status new_context(pln_engine *engine, const pln_context_spec *spec,
+                              pln_context **out) {
+  pln_context *c = pln_mem_zeroed(engine, sizeof *c);
+  if (!c)
+    return pln_nomem(engine);
+  c->engine = engine;
+  c->refs = 1;
+  pln_status status = fill(engine, c, spec);
+  if (status == PLN_OK)
+    *out = c;
+  else
+    pln_context_release(c);
+  return status;
+}
+
+pln_status pln_context_new(pln_engine *engine, const pln_context_spec *spec,
+                           pln_context **out) {
+  static const pln_context_spec plain = {.opt_level = 2};
+  pln_instruments *list = NULL;
+  pln_context *context = NULL;
+  if (!spec)
+    spec = &plain;
+  if (spec->n_instruments)
+    PLN_TRY(pln_instruments_new(engine, spec->n_instruments, spec->instruments,
+                                &list));
+  pln_status status = new_context(engine, spec, &context);
+  if (status != PLN_OK) {
+    pln_instruments_release(engine, list);
+    return status;
+  }
+  context->instruments = list;
+  *out = context;
+  return PLN_OK;
+}
+
+pln_context *pln_context_retain(const pln_context *context) {
+  pln_context *mine = (pln_context *)context;
+  mine->refs++;
+  return mine;
+}
+
+void pln_context_release(pln_context *c) {
+  if (!c || --c->refs)
+    return;
+  pln_instruments_release(c->engine, c->instruments);
+  pln_mem_free(c->engine, c->required, c->n_required * sizeof *c->required);
+  pln_mem_free(c->engine, c->disabled, c->n_disabled * sizeof *c->disabled);
+  pln_mem_free(c->engine, c, sizeof *c);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+int pln_context_opt_level(const pln_context *context) {
+  return context->opt_level;
+}
+
+pln_attrs pln_context_config(const pln_context *context) {
+  return context->config;
+}
+
+uint32_t pln_context_n_required(const pln_context *context) {
+  return context->n_required;
+}
+
+const char *pln_context_required(const pln_context *c, uint32_t i) {
+  return i < c->n_required ? pln_symbol_text(c->engine, c->required[i]).data
+                           : NULL;
+}
+
+uint32_t pln_context_n_disabled(const pln_context *context) {
+  return context->n_disabled;
+}
+
+const char *pln_context_disabled(const pln_context *c, uint32_t i) {
+  return i < c->n_disabled ? pln_symbol_text(c->engine, c->disabled[i]).data
+                           : NULL;
+}
+
+uint32_t pln_context_n_instruments(const pln_context *context) {
+  return context->instruments ? context->instruments->n : 0;
+}
+
+const pln_instrument *pln_context_instrument(const pln_context *c, uint32_t i) {
+  return i < pln_context_n_instruments(c) ? &c->instruments->items[i] : NULL;
+}
+
+static bool among(uint32_t n, const pln_symbol *names, pln_symbol name) {
+  for (uint32_t i = 0; i < n; i++)
+    if (names[i] == name)
+      return true;
+  return false;
+}
+
+bool pln_context_disables(const pln_context *c, pln_symbol name) {
+  return among(c->n_disabled, c->disabled, name);
+}
+
+bool pln_context_requires(const pln_context *c, pln_symbol name) {
+  return among(c->n_required, c->required, name);
+}
+
+bool pln_context_enables(const pln_context *c, const pln_pass *pass) {
+  if (pln_context_disables(c, pass->name))
+    return false;
+  return c->opt_level >= pass->def->opt_level ||
+         pln_context_requires(c, pass->name);
+}
+
+/* ------------------------------------------------------- entering, leaving */
+
+pln_context *pln_context_current(const pln_engine *engine) {
+  const pln_context_stack *s = engine->passes->stack;
+  return s->n ? s->entered[s->n - 1] : s->base;
+}
+
+pln_status pln_context_enter(pln_context *context) {
+  pln_engine *engine = context->engine;
+  pln_context_stack *s = engine->passes->stack;
+  /* The place on the stack comes first, so that nothing fails once the hooks
+   * have run; a hook may enter contexts itself, so it is made sure of again. */
+  PLN_TRY(pln_mem_grow(engine, (void **)&s->entered, &s->cap, (size_t)s->n + 1,
+                       sizeof *s->entered));
+  PLN_TRY(pln_hooks_enter(context));
+  PLN_TRY(pln_mem_grow(engine, (void **)&s->entered, &s->cap, (size_t)s->n + 1,
+                       sizeof *s->entered));
+  s->entered[s->n++] = pln_context_retain(context);
+  return PLN_OK;
+}
+
+pln_status pln_context_exit(pln_context *context) {
+  pln_context_stack *s = context->engine->passes->stack;
+  if (!s->n || s->entered[s->n - 1] != context)
+    return pln_diag_error(context->engine, PLN_ERR_ARGUMENT, NULL,
+                          "the context to be left is not the current one; "
+                          "leave inner contexts first");
+  s->n--;
+  pln_status status = pln_hooks_exit(context);
+  pln_context_release(context);
+  return status;
+}
+
+pln_status pln_context_override_instruments(pln_context *context, uint32_t n,
+                                            const pln_instrument *instruments) {
+  pln_engine *engine = context->engine;
+  pln_instruments *list = NULL;
+  if (n)
+    PLN_TRY(pln_instruments_new(engine, n, instruments, &list));
+  pln_status status = pln_hooks_exit(context);
+  if (status != PLN_OK) {
+    pln_instruments_release(engine, list);
+    return status;
+  }
+  pln_instruments *former = context->instruments;
+  context->instruments = list;
+  pln_instruments_release(engine, former);
+  return pln_hooks_enter(context);
+}
+
+/* ------------------------------------------------------------------- stacks */
+
+pln_status pln_context_stack_new(pln_engine *engine, pln_context_stack **out) {
+  pln_context_stack *s = pln_mem_zeroed(engine, sizeof *s);
+  if (!s)
+    return pln_nomem(engine);
+  s->engine = engine;
+  s->base = pln_context_retain(pln_context_current(engine));
+  *out = s;
+  return PLN_OK;
+}
+
+void pln_context_stack_free(pln_context_stack *s) {
+  if (!s)
+    return;
+  struct pln_registry *r = s->engine->passes;
+  if (r->stack == s)
+    r->stack = r->main_stack;
+  while (s->n)
+    pln_context_release(s->entered[--s->n]);
+  pln_context_release(s->base);
+  pln_mem_free(s->engine, s->entered, s->cap * sizeof *s->entered);
+  pln_mem_free(s->engine, s, sizeof *s);
+}
+
+pln_context_stack *pln_context_stack_use(pln_engine *engine,
+                                         pln_context_stack *stack) {
+  struct pln_registry *r = engine->passes;
+  pln_context_stack *former = r->stack;
+  r->stack = stack ? stack : r->main_stack;
+  return former == r->main_stack ? NULL : former;
+}

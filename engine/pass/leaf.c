@@ -1,0 +1,236 @@
+/* leaf.c: runs one module or function pass, and judges what it gives.
+ *
+ * Called by execute.c. What always holds of the result: it is the input module
+ * itself when nothing changed, equal copies included; every changed function
+ * has been verified; all functions of one run saw the old module. */
+
+#include <stdio.h>
+#include <time.h>
+
+#include "pass/pass.h"
+
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* "pass 'FoldConstant', function @main" */
+static size_t write_place(void *ud, char *text, size_t size) {
+  const pln_pass_run *run = ud;
+  const char *pass = pln_pass_name(run->pass);
+  int n;
+  if (run->pass->def->kind == PLN_PASS_MODULE)
+    n = snprintf(text, size, "pass '%s'", pass);
+  else
+    n = snprintf(text, size, "pass '%s', function @%s", pass,
+                 pln_symbol_text(run->engine, pln_run_name(run)).data);
+  return n < 0 ? 0 : (size_t)n;
+}
+
+/* ----------------------------------------------------------- which functions
+ */
+
+static bool is_loop_level(const pln_graph *g) {
+  if (g->nodes[g->root].kind != PLN_FUNCTION)
+    return false;
+  pln_ref result = g->scopes[g->nodes[g->root].data].result;
+  return pln_kinds[g->nodes[result].kind].kind_class != PLN_CLASS_EXPR;
+}
+
+/* TVM's AsOptimizableFunctionNode. */
+static bool is_passed_over(const pln_graph *g) {
+  pln_attrs attrs = pln_node_attrs(g, g->root);
+  if (!attrs)
+    return false;
+  return pln_attrs_int(g->engine, attrs, "SkipOptimization", 0) != 0 ||
+         pln_attrs_int(g->engine, attrs, "Extern", 0) != 0 ||
+         pln_attrs_find(g->engine, attrs, "Compiler") != NULL;
+}
+
+static bool is_for(const pln_pass *pass, const pln_graph *g) {
+  if (pass->def->kind == PLN_PASS_PRIM_FUNC)
+    return is_loop_level(g);
+  return !is_loop_level(g) && !is_passed_over(g);
+}
+
+/* --------------------------------------------------------------- judgement */
+
+/* Unused nodes and scopes are no part of what pln_graph_equal compares. */
+static bool same_extent(const pln_graph *a, const pln_graph *b) {
+  return a->n_nodes == b->n_nodes && a->n_scopes == b->n_scopes;
+}
+
+/* Gives the old function in place of an equal copy. */
+static pln_status judge(pln_pass_run *run, const pln_graph *old,
+                        pln_graph **result) {
+  bool equal = false;
+  if (*result == old)
+    return PLN_OK;
+  PLN_TRY(pln_graph_verify(*result));
+  if (same_extent(old, *result))
+    PLN_TRY(pln_graph_equal(old, old->root, *result, (*result)->root, false,
+                            &equal));
+  if (!equal)
+    return PLN_OK;
+  pln_graph_release(*result);
+  *result = pln_graph_retain(old);
+  return pln_run_count(run, "equal copy", 1);
+}
+
+static bool same_modules(const pln_module *a, const pln_module *b) {
+  if (a->count != b->count)
+    return false;
+  for (uint32_t i = 0; i < a->count; i++)
+    if (a->rows[i].name != b->rows[i].name ||
+        (a->rows[i].function != b->rows[i].function &&
+         !same_extent(a->rows[i].function, b->rows[i].function)))
+      return false;
+  return true;
+}
+
+static pln_status judge_module(pln_pass_run *run, pln_module **result) {
+  bool equal = false;
+  if (*result == run->module)
+    return PLN_OK;
+  PLN_TRY(pln_module_verify(*result));
+  if (same_modules(run->module, *result))
+    PLN_TRY(pln_module_equal(run->module, *result, &equal));
+  if (!equal)
+    return PLN_OK;
+  pln_module_release(*result);
+  *result = pln_module_retain(run->module);
+  return pln_run_count(run, "equal copy", 1);
+}
+
+/* ------------------------------------------------------------------ running */
+
+static pln_status module_pass(pln_pass_run *run, pln_module **out) {
+  PLN_TRY(run->pass->def->run(run));
+  if (!run->new_module)
+    run->new_module = pln_module_retain(run->module);
+  PLN_TRY(judge_module(run, &run->new_module));
+  *out = run->new_module;
+  run->new_module = NULL;
+  return PLN_OK;
+}
+
+/* The new graph of function `index`, or NULL when it is unchanged. */
+static pln_status one_function(pln_pass_run *run, uint32_t index,
+                               pln_graph **out) {
+  pln_graph *old = pln_module_function(run->module, index);
+  run->index = index;
+  *out = NULL;
+  if (!is_for(run->pass, old))
+    return PLN_OK;
+  PLN_TRY(run->pass->def->run(run));
+  if (!run->new_function)
+    return PLN_OK;
+  PLN_TRY(judge(run, old, &run->new_function));
+  if (run->new_function != old)
+    *out = run->new_function;
+  else
+    pln_graph_release(run->new_function);
+  run->new_function = NULL;
+  return PLN_OK;
+}
+
+/* Puts the results in a copy of the module; a changed signature makes calls
+ * elsewhere worth a look. */
+static pln_status apply_results(pln_pass_run *run, pln_graph *const *results,
+                                pln_module *copy) {
+  bool signature = false;
+  for (uint32_t i = 0; i < run->module->count; i++) {
+    if (!results[i])
+      continue;
+    const pln_graph *old = pln_module_function(run->module, i);
+    signature |= pln_node_type(old, old->root) !=
+                 pln_node_type(results[i], results[i]->root);
+    PLN_TRY(pln_module_set(copy, run->module->rows[i].name, results[i]));
+  }
+  return signature ? pln_module_verify(copy) : PLN_OK;
+}
+
+static pln_status changed_module(pln_pass_run *run, pln_graph *const *results,
+                                 pln_module **out) {
+  pln_module *copy;
+  PLN_TRY(pln_module_copy(run->module, &copy));
+  pln_status status = apply_results(run, results, copy);
+  if (status == PLN_OK)
+    *out = copy;
+  else
+    pln_module_release(copy);
+  return status;
+}
+
+static pln_status all_functions(pln_pass_run *run, pln_graph **results,
+                                pln_module **out) {
+  bool changed = false;
+  for (uint32_t i = 0; i < run->module->count; i++) {
+    PLN_TRY(one_function(run, i, &results[i]));
+    changed |= results[i] != NULL;
+  }
+  if (changed)
+    return changed_module(run, results, out);
+  *out = pln_module_retain(run->module);
+  return PLN_OK;
+}
+
+static pln_status function_pass(pln_pass_run *run, pln_module **out) {
+  pln_graph *few[8] = {NULL};
+  pln_graph **results = few;
+  uint32_t n = run->module->count;
+  if (n > PLN_COUNT(few))
+    results = pln_mem_zeroed(run->engine, n * sizeof *results);
+  if (!results)
+    return pln_nomem(run->engine);
+  pln_status status = all_functions(run, results, out);
+  for (uint32_t i = 0; i < n; i++)
+    pln_graph_release(results[i]);
+  if (results != few)
+    pln_mem_free(run->engine, results, n * sizeof *results);
+  return status;
+}
+
+/* ------------------------------------------------------------------- report */
+
+static uint32_t count_nodes(const pln_module *module) {
+  uint64_t n = 0;
+  for (uint32_t i = 0; i < module->count; i++)
+    n += module->rows[i].function->n_nodes;
+  return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+static pln_status report(const pln_execution *x, const pln_pass_run *run,
+                         double begin, const pln_module *result) {
+  pln_report_row row = {.pass = pln_pass_name(run->pass),
+                        .changed = result != run->module,
+                        .depth = x->depth,
+                        .nodes = count_nodes(result)};
+  PLN_TRY(pln_run_counts(run, &row.counts));
+  row.seconds = seconds_now() - begin;
+  return pln_report_add(run->engine, &row);
+}
+
+pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
+                        const pln_module *module, pln_module **out) {
+  pln_pass_run run = {.engine = x->engine,
+                      .pass = pass,
+                      .context = x->context,
+                      .module = module};
+  pln_module *result = NULL;
+  double begin = seconds_now();
+  pln_place place = pln_diag_place(x->engine, (pln_place){write_place, &run});
+  pln_status status = pass->def->kind == PLN_PASS_MODULE
+                          ? module_pass(&run, &result)
+                          : function_pass(&run, &result);
+  pln_diag_place(x->engine, place);
+  if (status == PLN_OK)
+    status = report(x, &run, begin, result);
+  pln_run_free(&run);
+  if (status == PLN_OK)
+    *out = result;
+  else
+    pln_module_release(result);
+  return status;
+}

@@ -1,0 +1,254 @@
+/* pass.c: pass objects: made from a specification, shared, read.
+ *
+ * Called by the registry, by the executor and by users. What always holds: an
+ * object never changes, and its definition is shared by all passes made of it.
+ * A specification's `ud` is taken even when making the pass fails. */
+
+#include "pass/pass.h"
+
+/* ------------------------------------------------------------- definitions */
+
+static void release_def(pln_engine *engine, pln_pass_def *def) {
+  if (!def || --def->refs)
+    return;
+  /* Elements are sequentials of bounded depth (PLN_PASS_MAX_DEPTH). */
+  for (uint32_t i = 0; i < def->n_elements; i++)
+    pln_pass_release(def->elements[i]);
+  if (def->release)
+    def->release(def->ud);
+  pln_mem_free(engine, def->required, def->n_required * sizeof *def->required);
+  pln_mem_free(engine, def->options, def->n_options * sizeof *def->options);
+  pln_mem_free(engine, def->elements, def->n_elements * sizeof *def->elements);
+  pln_mem_free(engine, def, sizeof *def);
+}
+
+static pln_status copy_text(pln_engine *engine, const char *text,
+                            const char **out) {
+  pln_symbol symbol;
+  PLN_TRY(pln_symbol_intern(engine, pln_text(text), &symbol));
+  *out = pln_symbol_text(engine, symbol).data;
+  return PLN_OK;
+}
+
+static pln_status copy_required(pln_engine *engine, pln_pass_def *def,
+                                uint32_t n, const char *const *names) {
+  if (!n)
+    return PLN_OK;
+  def->required = pln_mem_zeroed(engine, n * sizeof *def->required);
+  if (!def->required)
+    return pln_nomem(engine);
+  def->n_required = n;
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(pln_symbol_intern(engine, pln_text(names[i]), &def->required[i]));
+  return PLN_OK;
+}
+
+static pln_status copy_options(pln_engine *engine, pln_pass_def *def,
+                               uint32_t n, const pln_option *rows) {
+  if (!n)
+    return PLN_OK;
+  def->options = pln_mem_zeroed(engine, n * sizeof *def->options);
+  if (!def->options)
+    return pln_nomem(engine);
+  def->n_options = n;
+  for (uint32_t i = 0; i < n; i++) {
+    PLN_TRY(pln_option_copy(engine, &rows[i], &def->options[i]));
+    if (pln_option_find(rows, i, pln_text(rows[i].name)))
+      return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
+                            "option '%s' is listed twice", rows[i].name);
+  }
+  return PLN_OK;
+}
+
+static pln_status fill_def(pln_engine *engine, pln_pass_def *def,
+                           const pln_pass_spec *spec) {
+  PLN_TRY(copy_text(engine, spec->doc, &def->doc));
+  PLN_TRY(copy_required(engine, def, spec->n_required, spec->required));
+  return copy_options(engine, def, spec->n_options, spec->options);
+}
+
+static pln_status check_spec(pln_engine *engine, const pln_pass_spec *spec) {
+  if (!spec->name || !*spec->name)
+    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
+                          "a pass needs a name");
+  if (spec->kind >= PLN_PASS_SEQUENTIAL || !spec->run)
+    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
+                          "pass '%s' needs a body and a kind: module, function "
+                          "or prim_func",
+                          spec->name);
+  return PLN_OK;
+}
+
+/* A definition with one reference; spec->ud is the caller's until then. */
+static pln_status new_def(pln_engine *engine, const pln_pass_spec *spec,
+                          pln_pass_def **out) {
+  pln_pass_def *def = pln_mem_zeroed(engine, sizeof *def);
+  if (!def)
+    return pln_nomem(engine);
+  def->refs = 1;
+  def->kind = spec->kind;
+  def->opt_level = spec->opt_level;
+  def->traceable = spec->traceable;
+  pln_status status = fill_def(engine, def, spec);
+  if (status != PLN_OK) {
+    release_def(engine, def);
+    return status;
+  }
+  def->run = spec->run;
+  def->ud = spec->ud;
+  def->release = spec->release;
+  *out = def;
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------ objects */
+
+pln_status pln_pass_of(pln_engine *engine, pln_symbol name, pln_pass_def *def,
+                       pln_attrs options, pln_pass **out) {
+  PLN_TRY(pln_idmap_set(engine->passes->seen, name, 1));
+  pln_pass *pass = pln_mem_new(engine, sizeof *pass);
+  if (!pass)
+    return pln_nomem(engine);
+  *pass = (pln_pass){engine, 1, name, def, options};
+  def->refs++;
+  *out = pass;
+  return PLN_OK;
+}
+
+/* A pass of `name` that is the definition's only user; takes `def`. */
+static pln_status wrap_def(pln_engine *engine, const char *name,
+                           pln_pass_def *def, pln_pass **out) {
+  pln_symbol symbol;
+  pln_status status = pln_symbol_intern(engine, pln_text(name), &symbol);
+  if (status == PLN_OK)
+    status = pln_pass_of(engine, symbol, def, 0, out);
+  release_def(engine, def);
+  return status;
+}
+
+pln_status pln_pass_new(pln_engine *engine, const pln_pass_spec *spec,
+                        pln_pass **out) {
+  pln_pass_def *def = NULL;
+  pln_status status = check_spec(engine, spec);
+  if (status == PLN_OK)
+    status = new_def(engine, spec, &def);
+  if (status == PLN_OK)
+    return wrap_def(engine, spec->name, def, out);
+  if (spec->release)
+    spec->release(spec->ud);
+  return status;
+}
+
+static pln_status copy_elements(pln_engine *engine, pln_pass_def *def,
+                                uint32_t n, pln_pass *const *passes) {
+  if (!n)
+    return PLN_OK;
+  def->elements = pln_mem_zeroed(engine, n * sizeof *def->elements);
+  if (!def->elements)
+    return pln_nomem(engine);
+  def->n_elements = n;
+  for (uint32_t i = 0; i < n; i++) {
+    def->elements[i] = pln_pass_retain(passes[i]);
+    if (passes[i]->def->depth >= def->depth)
+      def->depth = passes[i]->def->depth + 1;
+  }
+  return PLN_OK;
+}
+
+static pln_status fill_sequential(pln_engine *engine, pln_pass_def *def,
+                                  uint32_t n_required,
+                                  const char *const *required, uint32_t n,
+                                  pln_pass *const *passes) {
+  PLN_TRY(copy_text(engine, "", &def->doc));
+  PLN_TRY(copy_required(engine, def, n_required, required));
+  PLN_TRY(copy_elements(engine, def, n, passes));
+  if (def->depth > PLN_PASS_MAX_DEPTH)
+    return pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
+                          "sequentials are nested more than %d deep",
+                          PLN_PASS_MAX_DEPTH);
+  return PLN_OK;
+}
+
+pln_status pln_sequential_new(pln_engine *engine, const char *name,
+                              int opt_level, uint32_t n_required,
+                              const char *const *required, uint32_t n,
+                              pln_pass *const *passes, pln_pass **out) {
+  pln_pass_def *def = pln_mem_zeroed(engine, sizeof *def);
+  if (!def)
+    return pln_nomem(engine);
+  def->refs = 1;
+  def->kind = PLN_PASS_SEQUENTIAL;
+  def->opt_level = opt_level;
+  def->depth = 1;
+  pln_status status =
+      fill_sequential(engine, def, n_required, required, n, passes);
+  if (status == PLN_OK)
+    return wrap_def(engine, name && *name ? name : "sequential", def, out);
+  release_def(engine, def);
+  return status;
+}
+
+pln_pass *pln_pass_retain(const pln_pass *pass) {
+  pln_pass *mine = (pln_pass *)pass;
+  mine->refs++;
+  return mine;
+}
+
+void pln_pass_release(pln_pass *pass) {
+  if (!pass || --pass->refs)
+    return;
+  release_def(pass->engine, pass->def);
+  pln_mem_free(pass->engine, pass, sizeof *pass);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+const char *pln_pass_name(const pln_pass *pass) {
+  return pln_symbol_text(pass->engine, pass->name).data;
+}
+
+const char *pln_pass_doc(const pln_pass *pass) {
+  return pass->def->doc;
+}
+
+pln_pass_kind pln_pass_kind_of(const pln_pass *pass) {
+  return (pln_pass_kind)pass->def->kind;
+}
+
+int pln_pass_opt_level(const pln_pass *pass) {
+  return pass->def->opt_level;
+}
+
+bool pln_pass_traceable(const pln_pass *pass) {
+  return pass->def->traceable;
+}
+
+uint32_t pln_pass_n_required(const pln_pass *pass) {
+  return pass->def->n_required;
+}
+
+const char *pln_pass_required(const pln_pass *pass, uint32_t index) {
+  if (index >= pass->def->n_required)
+    return NULL;
+  return pln_symbol_text(pass->engine, pass->def->required[index]).data;
+}
+
+pln_attrs pln_pass_options(const pln_pass *pass) {
+  return pass->options;
+}
+
+uint32_t pln_pass_n_option_rows(const pln_pass *pass) {
+  return pass->def->n_options;
+}
+
+const pln_option *pln_pass_option_row(const pln_pass *pass, uint32_t index) {
+  return index < pass->def->n_options ? &pass->def->options[index] : NULL;
+}
+
+uint32_t pln_pass_n_elements(const pln_pass *pass) {
+  return pass->def->n_elements;
+}
+
+pln_pass *pln_pass_element(const pln_pass *pass, uint32_t index) {
+  return index < pass->def->n_elements ? pass->def->elements[index] : NULL;
+}

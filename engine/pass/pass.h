@@ -1,0 +1,207 @@
+/* pass.h: what pass objects, registry, contexts and runs are made of; for the
+ * files of pass/, and for transform/, which installs the built-in passes. */
+
+#ifndef PLN_PASS_H
+#define PLN_PASS_H
+
+#include "ir/module.h"
+
+/* ------------------------------------------------------------ pass objects */
+
+/* What passes of one definition share; reference counted. Texts are symbols,
+ * which live as long as the engine. */
+typedef struct pln_pass_def {
+  uint32_t refs;
+  uint32_t kind; /* pln_pass_kind */
+  int opt_level;
+  bool traceable;
+  uint32_t depth; /* SEQUENTIAL: 1 + that of its deepest element; else 0 */
+  uint32_t n_required, n_options, n_elements;
+  const char *doc;
+  pln_symbol *required;
+  pln_option *options;
+  pln_pass **elements; /* SEQUENTIAL: retained */
+  pln_status (*run)(pln_pass_run *run);
+  void *ud;
+  void (*release)(void *ud);
+} pln_pass_def;
+
+struct pln_pass {
+  pln_engine *engine;
+  uint32_t refs;
+  pln_symbol name;
+  pln_pass_def *def; /* retained */
+  pln_attrs options; /* as given, checked against def->options */
+};
+
+/* Sequentials may be nested so deep. */
+enum { PLN_PASS_MAX_DEPTH = 100 };
+
+static inline bool pln_pass_is_sequential(const pln_pass *pass) {
+  return pass->def->kind == PLN_PASS_SEQUENTIAL;
+}
+/* Another pass of the same definition; retains it. */
+pln_status pln_pass_of(pln_engine *engine, pln_symbol name, pln_pass_def *def,
+                       pln_attrs options, pln_pass **out) PLN_CHECKED;
+
+/* ---------------------------------------------------------------- registry */
+
+typedef struct pln_registered {
+  pln_pass *pass; /* retained; has the registered name */
+  bool built_in;
+} pln_registered;
+
+struct pln_registry {
+  pln_engine *engine;
+  uint32_t n_passes, cap_passes;
+  pln_registered *passes;
+  pln_idmap *by_name; /* symbol -> index + 1 */
+  pln_idmap *seen;    /* symbol -> 1: names of all pass objects ever made */
+  uint32_t n_keys, cap_keys;
+  pln_option *keys; /* of configs */
+  pln_context_stack *main_stack;
+  pln_context_stack *stack; /* the one in use */
+  uint32_t running;         /* pln_pass_apply in pln_pass_apply */
+  uint32_t n_rows, cap_rows;
+  pln_report_row *rows;
+};
+
+/* The registry with no pass in it, its config keys and default context. */
+pln_status pln_passes_new(pln_engine *engine) PLN_CHECKED;
+void pln_passes_free(pln_engine *engine);
+/* As pln_pass_register, for a pass that no script may replace. */
+pln_status pln_pass_register_built_in(pln_engine *engine,
+                                      const pln_pass_spec *spec) PLN_CHECKED;
+/* NULL when no pass of that name is registered. */
+const pln_pass *pln_pass_lookup(const pln_engine *engine, pln_symbol name);
+/* PLN_ERR_NAME: "pass 'X' is not registered; did you mean 'Y'?". `before` is
+ * put in front; `span` may be NULL. */
+pln_status pln_pass_unknown(pln_engine *engine, const pln_span *span,
+                            const char *before, const char *name);
+
+/* ------------------------------------------------------- options (config.c) */
+
+/* A copy whose texts are symbols. */
+pln_status pln_option_copy(pln_engine *engine, const pln_option *row,
+                           pln_option *out) PLN_CHECKED;
+const pln_option *pln_option_find(const pln_option *rows, uint32_t n,
+                                  pln_slice name);
+/* PLN_ERR_NAME with the nearest of the rows' names. `whom` is "pass 'X'". */
+pln_status pln_option_unknown(pln_engine *engine, const pln_span *span,
+                              const char *whom, const pln_option *rows,
+                              uint32_t n, pln_slice name);
+/* Gives *value the row's kind, where that loses nothing; else PLN_ERR_TYPE.
+ * `key` is how the user calls it. */
+pln_status pln_option_check(pln_engine *engine, const pln_option *row,
+                            const char *key, pln_attr *value) PLN_CHECKED;
+/* A value of the row's kind from text; false when it is none. A STRING borrows
+ * `text`. */
+bool pln_option_read(const pln_option *row, pln_slice text, pln_attr *out);
+/* Options of a pass that come from `attrs`, each checked. */
+pln_status pln_options_check(pln_engine *engine, const pln_pass *pass,
+                             pln_attrs attrs, pln_attrs *out) PLN_CHECKED;
+pln_status pln_config_check(pln_engine *engine, pln_attrs config,
+                            pln_attrs *out) PLN_CHECKED;
+
+/* ----------------------------------------------------------------- contexts */
+
+/* Replaced as a whole: who walks the list holds a reference. */
+typedef struct pln_instruments {
+  uint32_t refs, n;
+  pln_instrument items[];
+} pln_instruments;
+
+struct pln_context {
+  pln_engine *engine;
+  uint32_t refs;
+  int opt_level;
+  uint32_t n_required, n_disabled;
+  pln_symbol *required;
+  pln_symbol *disabled;
+  pln_instruments *instruments;
+  pln_attrs config;
+};
+
+struct pln_context_stack {
+  pln_engine *engine;
+  uint32_t n, cap;
+  pln_context **entered; /* retained, innermost last */
+  pln_context *base;     /* retained: the current one when nothing is entered */
+};
+
+bool pln_context_disables(const pln_context *context, pln_symbol name);
+bool pln_context_requires(const pln_context *context, pln_symbol name);
+/* disabled > required > opt_level */
+bool pln_context_enables(const pln_context *context, const pln_pass *pass);
+
+/* instrument.c. The list is copied and its uds are taken, on failure too. */
+pln_status pln_instruments_new(pln_engine *engine, uint32_t n,
+                               const pln_instrument *items,
+                               pln_instruments **out) PLN_CHECKED;
+void pln_instruments_release(pln_engine *engine, pln_instruments *list);
+/* Calls the hooks in TVM's order; pass/README.md has the table of failures. */
+pln_status pln_hooks_enter(pln_context *context) PLN_CHECKED;
+pln_status pln_hooks_exit(pln_context *context) PLN_CHECKED;
+pln_status pln_hooks_should_run(pln_context *context, const pln_module *module,
+                                const pln_pass *pass, bool *run) PLN_CHECKED;
+pln_status pln_hooks_before(pln_context *context, const pln_module *module,
+                            const pln_pass *pass) PLN_CHECKED;
+pln_status pln_hooks_after(pln_context *context, const pln_module *module,
+                           const pln_pass *pass) PLN_CHECKED;
+
+/* --------------------------------------------------------------------- runs */
+
+typedef struct pln_counter {
+  pln_symbol key;
+  int64_t n;
+} pln_counter;
+
+struct pln_pass_run {
+  pln_engine *engine;
+  const pln_pass *pass;
+  const pln_context *context;
+  const pln_module *module;
+  uint32_t index;          /* FUNCTION, PRIM_FUNC: of the module */
+  pln_graph *new_function; /* what the body has set, owned */
+  pln_module *new_module;
+  uint32_t n_counters, cap_counters;
+  pln_counter *counters;
+};
+
+/* run.c: the counters as attributes; frees what a run holds. */
+pln_status pln_run_counts(const pln_pass_run *run, pln_attrs *out) PLN_CHECKED;
+void pln_run_free(pln_pass_run *run);
+
+/* One outermost or nested pln_pass_apply. */
+typedef struct pln_execution {
+  pln_engine *engine;
+  pln_context *context; /* retained */
+  uint32_t depth;       /* of sequentials, and of required passes in them */
+  uint64_t version;     /* of the module: counts changes */
+  /* Required passes that have run: by name, and the version they left. */
+  uint32_t n_fresh, cap_fresh;
+  struct pln_fresh {
+    pln_symbol name;
+    uint64_t version;
+  } * fresh;
+} pln_execution;
+
+/* execute.c: hooks, then the body. */
+pln_status pln_execute(pln_execution *x, const pln_pass *pass,
+                       const pln_module *module, pln_module **out) PLN_CHECKED;
+/* leaf.c: one module or function pass; the result is verified. */
+pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
+                        const pln_module *module, pln_module **out) PLN_CHECKED;
+/* sequential.c: the elements that the context enables. */
+pln_status pln_run_sequential(pln_execution *x, const pln_pass *pass,
+                              const pln_module *module,
+                              pln_module **out) PLN_CHECKED;
+/* require.c: what an element requires. *module is owned, and replaced. */
+pln_status pln_run_required(pln_execution *x, const pln_pass *pass,
+                            pln_module **module) PLN_CHECKED;
+/* report.c */
+pln_status pln_report_add(pln_engine *engine,
+                          const pln_report_row *row) PLN_CHECKED;
+void pln_report_clear(pln_engine *engine);
+
+#endif

@@ -1,0 +1,159 @@
+/* pipeline_print.c: a pass as the text that pipeline_parse.c reads back.
+ *
+ * Called by users through pln_pipeline_print. What always holds: parsing the
+ * text gives an equal pass, when each pass in it is registered. */
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "pass/pass.h"
+
+typedef struct printer {
+  pln_engine *engine;
+  pln_write_fn write;
+  void *ud;
+} printer;
+
+static pln_status put(printer *p, const char *text) {
+  return p->write(p->ud, text, strlen(text));
+}
+
+static bool is_plain(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+         (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
+}
+
+static pln_status put_quoted(printer *p, pln_slice text) {
+  size_t begin = 0;
+  PLN_TRY(put(p, "\""));
+  for (size_t i = 0; i < text.size; i++) {
+    if (text.data[i] != '"' && text.data[i] != '\\')
+      continue;
+    PLN_TRY(p->write(p->ud, text.data + begin, i - begin));
+    PLN_TRY(put(p, "\\"));
+    begin = i;
+  }
+  PLN_TRY(p->write(p->ud, text.data + begin, text.size - begin));
+  return put(p, "\"");
+}
+
+static pln_status put_name(printer *p, pln_symbol name) {
+  pln_slice text = pln_symbol_text(p->engine, name);
+  for (size_t i = 0; i < text.size; i++)
+    if (!is_plain(text.data[i]))
+      return put_quoted(p, text);
+  return p->write(p->ud, text.data, text.size);
+}
+
+/* The shortest text that reads back as the same number. */
+static void write_float(double f, char *text, size_t size) {
+  for (int digits = 1; digits <= 17; digits++) {
+    snprintf(text, size, "%.*g", digits, f);
+    if (strtod(text, NULL) == f)
+      return;
+  }
+}
+
+static pln_status put_value(printer *p, const pln_option *row,
+                            const pln_attr *value) {
+  char text[64] = "";
+  if (value->kind == PLN_ATTR_STRING)
+    return put_quoted(p, value->v.s);
+  if (row && row->is_bool)
+    return put(p, value->v.i ? "true" : "false");
+  if (value->kind == PLN_ATTR_INT)
+    snprintf(text, sizeof text, "%lld", (long long)value->v.i);
+  else
+    write_float(value->v.f, text, sizeof text);
+  return put(p, text);
+}
+
+static pln_status put_options(printer *p, const pln_pass *pass) {
+  const pln_pass_def *def = pass->def;
+  uint32_t n = pln_attrs_count(p->engine, pass->options);
+  for (uint32_t i = 0; i < n; i++) {
+    const pln_attr *value = pln_attrs_get(p->engine, pass->options, i);
+    pln_slice name = pln_symbol_text(p->engine, value->name);
+    PLN_TRY(put(p, i ? "," : "{"));
+    PLN_TRY(put_name(p, value->name));
+    PLN_TRY(put(p, "="));
+    PLN_TRY(put_value(p, pln_option_find(def->options, def->n_options, name),
+                      value));
+  }
+  return n ? put(p, "}") : PLN_OK;
+}
+
+static bool is_bare(const pln_pass *pass) {
+  return !strcmp(pln_pass_name(pass), "sequential") && !pass->def->opt_level &&
+         !pass->def->n_required;
+}
+
+/* Registered sequentials go by their names. */
+static bool is_list(const pln_pass *pass) {
+  const pln_pass *known = pln_pass_lookup(pass->engine, pass->name);
+  return pln_pass_is_sequential(pass) && !(known && known->def == pass->def);
+}
+
+static pln_status put_header(printer *p, const pln_pass *pass) {
+  char level[32];
+  PLN_TRY(put(p, "sequential("));
+  PLN_TRY(put_name(p, pass->name));
+  if (pass->def->opt_level) {
+    snprintf(level, sizeof level, ",opt_level=%d", pass->def->opt_level);
+    PLN_TRY(put(p, level));
+  }
+  for (uint32_t i = 0; i < pass->def->n_required; i++) {
+    PLN_TRY(put(p, ",required="));
+    PLN_TRY(put_name(p, pass->def->required[i]));
+  }
+  return put(p, "){");
+}
+
+/* A sequential that is being printed, and its next element. */
+typedef struct level {
+  const pln_pass *pass;
+  uint32_t next;
+  const char *close;
+} level;
+
+static pln_status open_list(printer *p, const pln_pass *pass, bool outermost,
+                            level *out) {
+  bool bare = is_bare(pass);
+  *out = (level){pass, 0, !bare ? "}" : outermost ? "" : ")"};
+  if (!bare)
+    return put_header(p, pass);
+  return outermost ? PLN_OK : put(p, "(");
+}
+
+static pln_status put_list(printer *p, const pln_pass *pass) {
+  level stack[PLN_PASS_MAX_DEPTH + 1];
+  uint32_t n = 1;
+  PLN_TRY(open_list(p, pass, true, &stack[0]));
+  while (n) {
+    level *top = &stack[n - 1];
+    if (top->next == top->pass->def->n_elements) {
+      PLN_TRY(put(p, top->close));
+      n--;
+      continue;
+    }
+    const pln_pass *element = top->pass->def->elements[top->next];
+    if (top->next++)
+      PLN_TRY(put(p, ","));
+    if (is_list(element)) {
+      PLN_TRY(open_list(p, element, false, &stack[n++]));
+      continue;
+    }
+    PLN_TRY(put_name(p, element->name));
+    PLN_TRY(put_options(p, element));
+  }
+  return PLN_OK;
+}
+
+pln_status pln_pipeline_print(const pln_pass *pass, pln_write_fn write,
+                              void *ud) {
+  printer p = {pass->engine, write, ud};
+  if (is_list(pass))
+    return put_list(&p, pass);
+  PLN_TRY(put_name(&p, pass->name));
+  return put_options(&p, pass);
+}

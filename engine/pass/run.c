@@ -1,0 +1,164 @@
+/* run.c: what the body of a pass is given, and what it hands back.
+ *
+ * Called by bodies, in C or through the binding. What always holds: the run
+ * owns what was set as result until leaf.c takes it. */
+
+#include <stdio.h>
+
+#include "pass/pass.h"
+
+pln_engine *pln_run_engine(const pln_pass_run *run) {
+  return run->engine;
+}
+
+const pln_pass *pln_run_pass(const pln_pass_run *run) {
+  return run->pass;
+}
+
+void *pln_run_ud(const pln_pass_run *run) {
+  return run->pass->def->ud;
+}
+
+const pln_module *pln_run_module(const pln_pass_run *run) {
+  return run->module;
+}
+
+pln_symbol pln_run_name(const pln_pass_run *run) {
+  return run->pass->def->kind == PLN_PASS_MODULE
+             ? 0
+             : pln_module_name(run->module, run->index);
+}
+
+const pln_graph *pln_run_function(const pln_pass_run *run) {
+  return run->pass->def->kind == PLN_PASS_MODULE
+             ? NULL
+             : pln_module_function(run->module, run->index);
+}
+
+/* ------------------------------------------------------------------ options */
+
+/* The value given for "Pass.option" or "option" in the config, or NULL. */
+static const pln_attr *configured(const pln_pass_run *run, const char *option) {
+  char key[512];
+  pln_attrs config = run->context->config;
+  if (!config)
+    return NULL;
+  int n = snprintf(key, sizeof key, "%s.%s", pln_pass_name(run->pass), option);
+  if (n > 0 && (size_t)n < sizeof key) {
+    const pln_attr *own = pln_attrs_find(run->engine, config, key);
+    if (own)
+      return own;
+  }
+  return pln_attrs_find(run->engine, config, option);
+}
+
+/* False when the pass has no such option. */
+static bool look_up(const pln_pass_run *run, const char *option,
+                    pln_attr *out) {
+  const pln_pass_def *def = run->pass->def;
+  const pln_option *row =
+      pln_option_find(def->options, def->n_options, pln_text(option));
+  if (!row)
+    return false;
+  const pln_attr *given =
+      pln_attrs_find(run->engine, run->pass->options, option);
+  if (!given)
+    given = configured(run, option);
+  /* A config key of the same name may be of another kind. */
+  if (given && given->kind == row->kind)
+    *out = *given;
+  else
+    (void)!pln_option_read(row, pln_text(row->fallback), out);
+  return true;
+}
+
+int64_t pln_run_int(const pln_pass_run *run, const char *option) {
+  pln_attr value;
+  if (!look_up(run, option, &value))
+    return 0;
+  return value.kind == PLN_ATTR_INT ? value.v.i : 0;
+}
+
+pln_slice pln_run_string(const pln_pass_run *run, const char *option) {
+  char text[64];
+  pln_attr value;
+  pln_symbol symbol;
+  if (!look_up(run, option, &value))
+    return pln_text(NULL);
+  if (value.kind == PLN_ATTR_STRING)
+    return value.v.s;
+  if (value.kind == PLN_ATTR_INT)
+    snprintf(text, sizeof text, "%lld", (long long)value.v.i);
+  else
+    snprintf(text, sizeof text, "%.17g", value.v.f);
+  if (pln_symbol_intern(run->engine, pln_text(text), &symbol) != PLN_OK)
+    return pln_text(NULL);
+  return pln_symbol_text(run->engine, symbol);
+}
+
+/* ------------------------------------------------------------------ results */
+
+void pln_run_set_function(pln_pass_run *run, pln_graph *function) {
+  pln_graph_release(run->new_function);
+  run->new_function = function;
+}
+
+void pln_run_set_module(pln_pass_run *run, pln_module *module) {
+  pln_module_release(run->new_module);
+  run->new_module = module;
+}
+
+pln_status pln_rewrite_function(pln_pass_run *run, const pln_mutator *mutator) {
+  pln_graph *function;
+  PLN_TRY(pln_graph_rewrite(pln_run_function(run), mutator, &function));
+  pln_run_set_function(run, function);
+  return PLN_OK;
+}
+
+/* ----------------------------------------------------------------- counters */
+
+static int64_t add_saturating(int64_t a, int64_t b) {
+  if (b > 0 && a > INT64_MAX - b)
+    return INT64_MAX;
+  if (b < 0 && a < INT64_MIN - b)
+    return INT64_MIN;
+  return a + b;
+}
+
+pln_status pln_run_count(pln_pass_run *run, const char *key, int64_t n) {
+  pln_symbol symbol;
+  PLN_TRY(pln_symbol_intern(run->engine, pln_text(key), &symbol));
+  for (uint32_t i = 0; i < run->n_counters; i++)
+    if (run->counters[i].key == symbol) {
+      run->counters[i].n = add_saturating(run->counters[i].n, n);
+      return PLN_OK;
+    }
+  PLN_TRY(pln_mem_grow(run->engine, (void **)&run->counters, &run->cap_counters,
+                       (size_t)run->n_counters + 1, sizeof *run->counters));
+  run->counters[run->n_counters++] = (pln_counter){symbol, n};
+  return PLN_OK;
+}
+
+pln_status pln_run_counts(const pln_pass_run *run, pln_attrs *out) {
+  uint32_t n = run->n_counters;
+  *out = 0;
+  if (!n)
+    return PLN_OK;
+  pln_attr *entries = pln_mem_zeroed(run->engine, n * sizeof *entries);
+  if (!entries)
+    return pln_nomem(run->engine);
+  for (uint32_t i = 0; i < n; i++)
+    entries[i] = (pln_attr){.name = run->counters[i].key,
+                            .kind = PLN_ATTR_INT,
+                            .v.i = run->counters[i].n};
+  pln_status status = pln_attrs_make(run->engine, n, entries, out);
+  pln_mem_free(run->engine, entries, n * sizeof *entries);
+  return status;
+}
+
+void pln_run_free(pln_pass_run *run) {
+  pln_graph_release(run->new_function);
+  pln_module_release(run->new_module);
+  pln_mem_free(run->engine, run->counters,
+               run->cap_counters * sizeof *run->counters);
+}

@@ -1,0 +1,151 @@
+/* dead_code_elimination.c: what no result and no effect needs goes.
+ *
+ * Run by the executor, once per function. Requires a verified graph.
+ * Unused ONNX nodes and initializers lose their keep marks; a let goes when
+ * nothing that stays uses its variable and its value has no effect; a block
+ * whose lets have all gone is dissolved. Unused results of a call stay.
+ *
+ *     let %y = tanh(%x); %x   =>   %x
+ *
+ * Semantics: TVM DeadCodeElimination, on every scope. */
+
+#include "transform/transform.h"
+
+/* The tables are there when the graph has a let at all; sealing finds the rest
+ * of what is dead. */
+typedef struct sweep {
+  const pln_graph *graph;
+  uint8_t *live;   /* a node */
+  pln_scope *home; /* a node: its innermost scope */
+  uint32_t *lets;  /* a scope: lets of its own that stay */
+  int64_t removed;
+} sweep;
+
+/* ----------------------------------------------------------------- liveness */
+
+static bool has_lets(const pln_graph *g) {
+  for (pln_ref i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i].kind == PLN_LET)
+      return true;
+  return false;
+}
+
+/* Rows stand in order of their begin: they are walked along with the array. */
+static void find_homes(sweep *s) {
+  const pln_scope_row *rows = s->graph->scopes;
+  pln_scope at = 0, next = 1;
+  for (pln_ref i = 0; i < s->graph->n_nodes; i++) {
+    while (next < s->graph->n_scopes && rows[next].begin == i)
+      at = next++;
+    while (rows[at].end <= i && rows[at].parent != PLN_NONE)
+      at = rows[at].parent;
+    s->home[i] = at;
+  }
+}
+
+static bool in_dead_scope(const sweep *s, pln_ref i) {
+  pln_ref owner = s->graph->scopes[s->home[i]].owner;
+  return owner != PLN_NONE && !s->live[owner];
+}
+
+/* What is evaluated whether it is used or not; a let is as its value, and
+ * stays when its variable is used. */
+static bool is_needed(const sweep *s, pln_ref i) {
+  const pln_graph *g = s->graph;
+  const pln_node *n = &g->nodes[i];
+  if (s->live[i])
+    return true;
+  if (n->kind == PLN_LET) {
+    if (s->live[pln_operand(g, i, 0)])
+      return true;
+    n = &g->nodes[pln_operand(g, i, 1)];
+  }
+  return pln_flags_effect(n->flags) != PLN_EFFECT_NONE;
+}
+
+static void mark(sweep *s, const pln_node *n) {
+  const pln_graph *g = s->graph;
+  for (uint32_t k = 0; k < n->count; k++)
+    s->live[g->operands[n->first + k]] = 1;
+  if (pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE)
+    for (pln_scope c = n->data; c != PLN_NONE; c = g->scopes[c].next)
+      s->live[g->scopes[c].result] = 1;
+}
+
+/* Users come after what they use, owners after their scopes, and the uses of a
+ * variable after its let: one step back over the array finds all. */
+static void find_live(sweep *s) {
+  const pln_graph *g = s->graph;
+  s->live[g->root] = 1;
+  for (pln_ref i = g->n_nodes; i-- > 0;) {
+    if (in_dead_scope(s, i) || !is_needed(s, i))
+      continue;
+    s->live[i] = 1;
+    s->lets[s->home[i]] += g->nodes[i].kind == PLN_LET;
+    mark(s, &g->nodes[i]);
+  }
+}
+
+/* ------------------------------------------------------------------ rewrite */
+
+static pln_status enter(void *ud, pln_rewrite *rw, pln_scope old,
+                        pln_scope_action *action) {
+  const sweep *s = ud;
+  pln_ref owner = s->graph->scopes[old].owner;
+  pln_rewrite_drop_kept(rw);
+  if (s->lets && s->graph->nodes[owner].kind == PLN_LET_BLOCK && !s->lets[old])
+    *action = PLN_SCOPE_DISSOLVE;
+  return PLN_OK;
+}
+
+/* A let that goes leaves its value, which goes too when nothing else uses it.
+ */
+static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+  const sweep *s = ud;
+  if (s->graph->nodes[old].kind != PLN_LET || s->live[old])
+    return PLN_OK;
+  if (!pln_rewrite_builder(rw))
+    return PLN_ERR_NOMEM;
+  *node = pln_rewrite_image(rw, pln_operand(s->graph, old, 1));
+  return PLN_OK;
+}
+
+static pln_status eliminate(sweep *s, pln_pass_run *run) {
+  pln_graph *out;
+  pln_mutator m = {.ud = s, .visit = s->live ? visit : NULL, .enter = enter};
+  PLN_TRY(pln_graph_rewrite(s->graph, &m, &out));
+  s->removed = (int64_t)s->graph->n_nodes - out->n_nodes;
+  pln_run_set_function(run, out);
+  return PLN_OK;
+}
+
+/* With the tables that lets need. */
+static pln_status eliminate_lets(sweep *s, pln_pass_run *run) {
+  const pln_graph *g = s->graph;
+  pln_engine *e = g->engine;
+  size_t n = g->n_nodes, k = g->n_scopes;
+  pln_status status = PLN_ERR_NOMEM;
+  s->live = pln_mem_zeroed(e, n * sizeof *s->live);
+  s->home = pln_mem_zeroed(e, n * sizeof *s->home);
+  s->lets = pln_mem_zeroed(e, k * sizeof *s->lets);
+  if (s->live && s->home && s->lets) {
+    find_homes(s);
+    find_live(s);
+    status = eliminate(s, run);
+  } else {
+    pln_nomem(e);
+  }
+  pln_mem_free(e, s->live, n * sizeof *s->live);
+  pln_mem_free(e, s->home, n * sizeof *s->home);
+  pln_mem_free(e, s->lets, k * sizeof *s->lets);
+  return status;
+}
+
+pln_status pln_pass_dead_code_elimination(pln_pass_run *run) {
+  sweep s = {.graph = pln_run_function(run)};
+  if (has_lets(s.graph))
+    PLN_TRY(eliminate_lets(&s, run));
+  else
+    PLN_TRY(eliminate(&s, run));
+  return s.removed > 0 ? pln_run_count(run, "removed", s.removed) : PLN_OK;
+}

@@ -1,0 +1,139 @@
+/* simplify.c: what the rules of SimplifyExpr ask of types and lists, and how
+ * they build. Called by simplify_*.c. */
+
+#include "transform/simplify.h"
+
+/* -------------------------------------------------------------------- types */
+
+/* Tensors of one known dtype and rank. */
+static bool alike(const pln_engine *e, pln_type a, pln_type b) {
+  return pln_type_kind_of(e, a) == PLN_TYPE_TENSOR &&
+         pln_type_kind_of(e, b) == PLN_TYPE_TENSOR && pln_type_dtype(e, a) &&
+         pln_type_dtype(e, a) == pln_type_dtype(e, b) &&
+         pln_type_rank(e, a) >= 0 && pln_type_rank(e, a) == pln_type_rank(e, b);
+}
+
+bool pln_same_shape(const pln_engine *engine, pln_type a, pln_type b) {
+  if (!alike(engine, a, b))
+    return false;
+  const pln_dim *x = pln_type_dims(engine, a), *y = pln_type_dims(engine, b);
+  for (int32_t i = 0; i < pln_type_rank(engine, a); i++)
+    if (x[i] != y[i] || x[i] == PLN_DIM_UNKNOWN)
+      return false;
+  return true;
+}
+
+/* Equal products leave one dim no choice, when no other is 0. */
+bool pln_same_shape_by_count(const pln_engine *engine, pln_type a, pln_type b) {
+  if (!alike(engine, a, b))
+    return false;
+  const pln_dim *x = pln_type_dims(engine, a), *y = pln_type_dims(engine, b);
+  int open = 0;
+  bool positive = true;
+  for (int32_t i = 0; i < pln_type_rank(engine, a); i++) {
+    if (x[i] != y[i] || x[i] == PLN_DIM_UNKNOWN)
+      open++;
+    else
+      positive &= pln_dim_lower_bound(engine, x[i]) > 0;
+  }
+  return open == 0 || (open == 1 && positive);
+}
+
+/* ----------------------------------------------------------- nodes and lists
+ */
+
+bool pln_is_call(const pln_graph *graph, pln_ref node, pln_op op) {
+  const pln_node *n = &graph->nodes[node];
+  return n->kind == PLN_CALL && n->data == op && n->results == 0;
+}
+
+bool pln_list_all(const pln_list *list, int64_t wanted) {
+  if (!list->given || !pln_list_known(list))
+    return false;
+  for (uint32_t i = 0; i < list->count; i++)
+    if (pln_list_at(list, i) != wanted)
+      return false;
+  return true;
+}
+
+bool pln_list_read(const pln_list *list, uint32_t max, int64_t *out) {
+  if (!list->given || !pln_list_known(list) || list->count > max)
+    return false;
+  for (uint32_t i = 0; i < list->count; i++)
+    out[i] = pln_list_at(list, i);
+  return true;
+}
+
+/* ----------------------------------------------------------------- building */
+
+/* What a file declared of the call holds of its replacement too. */
+static pln_status keep_type(pln_site *site, pln_builder *b, pln_ref node) {
+  size_t mark = pln_diag_count(site->engine);
+  if (b->graph->nodes[node].type == site->type || !site->type)
+    return PLN_OK;
+  pln_status status = pln_builder_declare(b, node, site->type);
+  if (status == PLN_OK)
+    pln_diag_drop(site->engine, mark);
+  return status;
+}
+
+pln_status pln_site_call(pln_site *site, pln_op op, pln_attrs attrs, uint32_t n,
+                         const pln_ref *args, pln_ref *out) {
+  size_t mark = pln_diag_count(site->engine);
+  pln_builder *b = pln_rewrite_builder(site->rw);
+  if (!b)
+    return PLN_ERR_NOMEM;
+  pln_status status = pln_build_call(b, op, attrs, 0, n, args, out);
+  if (status == PLN_ERR_TYPE) {
+    pln_diag_drop(site->engine, mark);
+    *out = PLN_NONE;
+    return PLN_OK;
+  }
+  PLN_TRY(status);
+  return keep_type(site, b, *out);
+}
+
+pln_status pln_site_with_arg(pln_site *site, uint32_t i, pln_ref arg,
+                             pln_ref *out) {
+  pln_ref args[8];
+  uint32_t n = site->call.n_args;
+  if (n > PLN_COUNT(args))
+    return PLN_OK;
+  memcpy(args, site->call.args, n * sizeof *args);
+  args[i] = arg;
+  return pln_site_call(site, site->call.op, site->call.attrs, n, args, out);
+}
+
+static pln_status build_ints(pln_site *site, uint32_t n, const int64_t *ints,
+                             pln_ref *out) {
+  int64_t dims[1] = {n};
+  pln_tensor *tensor;
+  pln_builder *b = pln_rewrite_builder(site->rw);
+  if (!b)
+    return PLN_ERR_NOMEM;
+  PLN_TRY(pln_tensor_from(site->engine, PLN_INT64, 1, dims, ints,
+                          n * sizeof *ints, &tensor));
+  pln_status status = pln_build_constant(b, tensor, out);
+  pln_tensor_release(tensor);
+  return status;
+}
+
+static pln_status with_attribute(pln_site *site, pln_ref x, const char *attr,
+                                 uint32_t n, const int64_t *ints,
+                                 pln_ref *out) {
+  pln_attrs attrs;
+  pln_attr entry = {.kind = PLN_ATTR_INTS, .count = n, .v.ints = ints};
+  PLN_TRY(pln_symbol_intern(site->engine, pln_text(attr), &entry.name));
+  PLN_TRY(pln_attrs_with(site->engine, site->call.attrs, &entry, &attrs));
+  return pln_site_call(site, site->call.op, attrs, 1, &x, out);
+}
+
+pln_status pln_site_with_list(pln_site *site, pln_ref x, uint32_t arg,
+                              const char *attr, uint32_t n, const int64_t *ints,
+                              pln_ref *out) {
+  pln_ref args[2] = {x};
+  if (arg != 1 || pln_arg_absent(&site->call, 1))
+    return with_attribute(site, x, attr, n, ints, out);
+  PLN_TRY(build_ints(site, n, ints, &args[1]));
+  return pln_site_call(site, site->call.op, site->call.attrs, 2, args, out);
+}

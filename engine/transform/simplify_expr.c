@@ -1,0 +1,189 @@
+/* simplify_expr.c: operations that do nothing go, consecutive ones are merged.
+ *
+ * Run by the executor, once per function. Requires a verified graph.
+ * Each call is looked at by the rules of its operator, once its operands have
+ * been; the result of a rule is looked at again. Results keep their shapes and
+ * dtypes, and their values but for the sign of zero: x + 0 becomes x, although
+ * -0 + 0 is +0, as the two are equal in every comparison.
+ *
+ *     transpose(transpose(%x, perm=[1, 0]), perm=[1, 0])   =>   %x
+ *
+ * Semantics: TVM SimplifyExpr and ONNX's eliminate_nop_*, fuse_consecutive_*.
+ */
+
+#include <stdio.h>
+
+#include "transform/simplify.h"
+
+enum { RULES_PER_OP = 3, MAX_STEPS = 64 };
+
+typedef struct row {
+  const char *name; /* in the report */
+  pln_simplify_rule rule;
+} row;
+
+#define RULE(name) \
+  { #name, pln_simplify_##name }
+static const row rules[PLN_N_OPS][RULES_PER_OP] = {
+    [PLN_OP_IDENTITY] = {RULE(only_operand)},
+    [PLN_OP_RESHAPE] = {RULE(same_reshape), RULE(merge_reshape),
+                        RULE(melt_reshape)},
+    [PLN_OP_FLATTEN] = {RULE(same_reshape)},
+    [PLN_OP_SQUEEZE] = {RULE(same_reshape), RULE(merge_squeeze)},
+    [PLN_OP_UNSQUEEZE] = {RULE(same_reshape), RULE(merge_unsqueeze)},
+    [PLN_OP_TRANSPOSE] = {RULE(same_transpose), RULE(merge_transpose)},
+    [PLN_OP_PAD] = {RULE(no_pad)},
+    [PLN_OP_SLICE] = {RULE(full_slice)},
+    [PLN_OP_EXPAND] = {RULE(same_expand)},
+    [PLN_OP_TILE] = {RULE(no_tile)},
+    [PLN_OP_CONCAT] = {RULE(one_concat)},
+    [PLN_OP_CAST] = {RULE(same_cast), RULE(merge_cast)},
+    [PLN_OP_CAST_LIKE] = {RULE(same_cast)},
+    [PLN_OP_ADD] = {RULE(add_zero)},
+    [PLN_OP_SUB] = {RULE(subtract_zero)},
+    [PLN_OP_MUL] = {RULE(multiply_one)},
+    [PLN_OP_DIV] = {RULE(divide_one)},
+    [PLN_OP_POW] = {RULE(power_one)},
+    [PLN_OP_AND] = {RULE(and_true)},
+    [PLN_OP_OR] = {RULE(or_false)},
+    [PLN_OP_SUM] = {RULE(only_operand)},
+    [PLN_OP_MEAN] = {RULE(only_operand)},
+    [PLN_OP_MAX] = {RULE(only_operand)},
+    [PLN_OP_MIN] = {RULE(only_operand)},
+    [PLN_OP_DROPOUT] = {RULE(inference_dropout)},
+};
+
+typedef struct simplify {
+  pln_engine *engine;
+  uint8_t *mask_used; /* a node of the old graph; made for the first dropout */
+  uint32_t fields;    /* of tuples that were replaced */
+  uint32_t counts[PLN_N_OPS][RULES_PER_OP];
+} simplify;
+
+/* -------------------------------------------------------------- result masks
+ */
+
+/* Marks calls that are used otherwise than for their first result. */
+static void mark_masks(const pln_graph *g, uint8_t *used) {
+  for (pln_ref i = 0; i < g->n_nodes; i++) {
+    const pln_node *n = &g->nodes[i];
+    if (n->kind == PLN_TUPLE_GET_ITEM && n->data == 0)
+      continue;
+    for (uint32_t k = 0; k < n->count; k++)
+      used[g->operands[n->first + k]] = 1;
+  }
+  for (pln_scope s = 0; s < g->n_scopes; s++)
+    if (g->scopes[s].result != PLN_NONE)
+      used[g->scopes[s].result] = 1;
+}
+
+static pln_status need_masks(simplify *s, const pln_graph *old) {
+  if (s->mask_used)
+    return PLN_OK;
+  s->mask_used = pln_mem_zeroed(s->engine, old->n_nodes);
+  if (!s->mask_used)
+    return pln_nomem(s->engine);
+  mark_masks(old, s->mask_used);
+  return PLN_OK;
+}
+
+/* ---------------------------------------------------------------- the driver
+ */
+
+static void look_at(pln_site *site, pln_ref node) {
+  const pln_graph *g = pln_rewrite_graph(site->rw);
+  const pln_node *n = &g->nodes[node];
+  site->node = node;
+  site->type = n->type;
+  site->call = (pln_infer){.engine = site->engine,
+                           .graph = g,
+                           .args = g->operands + n->first,
+                           .n_args = n->count,
+                           .op = n->data,
+                           .attrs = n->attrs,
+                           .n_results = n->results};
+}
+
+/* The node to use for the call at hand: itself, or what a rule gives. */
+static pln_status apply_rules(simplify *s, pln_site *site, pln_ref *out) {
+  pln_op op = site->call.op;
+  *out = site->node;
+  for (int i = 0; i < RULES_PER_OP && rules[op][i].rule; i++) {
+    pln_ref found = PLN_NONE;
+    PLN_TRY(rules[op][i].rule(site, &found));
+    if (found != PLN_NONE && found != site->node) {
+      s->counts[op][i]++;
+      *out = found;
+      return PLN_OK;
+    }
+    /* A rule that built in vain has moved the operands. */
+    look_at(site, site->node);
+  }
+  return PLN_OK;
+}
+
+/* Of calls that give tuples only those of dropout are known to the rules. */
+static bool has_rules(const pln_node *n) {
+  return n->kind == PLN_CALL && n->data > 0 && n->data < PLN_N_OPS &&
+         rules[n->data][0].rule &&
+         (n->results == 0 || n->data == PLN_OP_DROPOUT);
+}
+
+static pln_status simplify_call(simplify *s, pln_rewrite *rw, pln_ref old,
+                                pln_ref *node) {
+  pln_site site = {.engine = s->engine, .rw = rw, .old = old};
+  if (pln_rewrite_graph(rw)->nodes[*node].results > 0)
+    PLN_TRY(need_masks(s, pln_rewrite_old(rw)));
+  site.mask_used = s->mask_used;
+  for (int step = 0; step < MAX_STEPS; step++) {
+    pln_ref next;
+    const pln_node *n = &pln_rewrite_graph(rw)->nodes[*node];
+    /* Only the call that was there has more than one result. */
+    if (!has_rules(n) || (step > 0 && n->results))
+      return PLN_OK;
+    look_at(&site, *node);
+    PLN_TRY(apply_rules(s, &site, &next));
+    if (next == *node)
+      return PLN_OK;
+    *node = next;
+  }
+  return PLN_OK;
+}
+
+static void simplify_field(simplify *s, const pln_graph *g, pln_ref *node) {
+  pln_ref tuple = pln_operand(g, *node, 0);
+  uint32_t index = g->nodes[*node].data;
+  if (g->nodes[tuple].kind != PLN_TUPLE || index >= g->nodes[tuple].count)
+    return;
+  *node = pln_operand(g, tuple, index);
+  s->fields++;
+}
+
+static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  const pln_node *n = &g->nodes[*node];
+  if (has_rules(n))
+    return simplify_call(ud, rw, old, node);
+  if (n->kind == PLN_TUPLE_GET_ITEM)
+    simplify_field(ud, g, node);
+  return PLN_OK;
+}
+
+static pln_status report(const simplify *s, pln_pass_run *run) {
+  if (s->fields)
+    PLN_TRY(pln_run_count(run, "tuple_field", s->fields));
+  for (pln_op op = 0; op < PLN_N_OPS; op++)
+    for (int i = 0; i < RULES_PER_OP && rules[op][i].rule; i++)
+      if (s->counts[op][i])
+        PLN_TRY(pln_run_count(run, rules[op][i].name, s->counts[op][i]));
+  return PLN_OK;
+}
+
+pln_status pln_pass_simplify_expr(pln_pass_run *run) {
+  simplify s = {.engine = pln_run_engine(run)};
+  pln_mutator m = {.ud = &s, .visit = visit};
+  const pln_graph *old = pln_run_function(run);
+  pln_status status = pln_rewrite_function(run, &m);
+  pln_mem_free(s.engine, s.mask_used, old->n_nodes);
+  return status == PLN_OK ? report(&s, run) : status;
+}

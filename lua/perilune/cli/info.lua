@@ -1,0 +1,141 @@
+--- perilune info: what a model is made of.
+
+local pl -- loaded by the command, not by --help
+require "perilune.core".internal() -- diagnostics point at the scripts of others
+
+local info = { description = "Shows the operators, shapes, parameters, opsets and dtypes of FILE." }
+
+function info.arguments(parser)
+  parser:argument("file", "The model to read."):argname "FILE"
+  parser:flag("--json", "Prints JSON.")
+end
+
+local function sorted(t)
+  local keys = {}
+  for key in pairs(t) do keys[#keys + 1] = key end
+  table.sort(keys)
+  return keys
+end
+
+-- Parameters are the constants of all functions: how many, how many elements
+-- and bytes of each dtype. Reads no weights.
+local function parameters(module)
+  local total = { tensors = 0, elements = 0, bytes = 0, dtypes = {} }
+  for _, fn in pairs(module) do
+    for node in fn:nodes() do
+      local data = node.kind == "Constant" and node.data
+      if data then
+        total.tensors = total.tensors + 1
+        total.elements = total.elements + data.size
+        total.bytes = total.bytes + data.bytes
+        total.dtypes[data.dtype] = (total.dtypes[data.dtype] or 0) + data.size
+      end
+    end
+  end
+  return total
+end
+
+local function signature(module)
+  local main = module.functions.main
+  local inputs, outputs = {}, {}
+  for i, param in ipairs(main.params) do
+    inputs[i] = { name = param.name, type = tostring(param.type) }
+  end
+  local names = main.scope_attrs.output_names or {}
+  local result = main.body
+  local fields = #names ~= 1 and result.kind == "Tuple" and result.fields or { result }
+  for i, field in ipairs(fields) do
+    outputs[i] = { name = names[i] or ("output %d"):format(i), type = tostring(field.type) }
+  end
+  return inputs, outputs
+end
+
+-- As a table: what the module has is an Attrs object.
+local function opsets_of(module)
+  local opsets = {}
+  for domain, version in pairs(module.attrs.opset_import or {}) do opsets[domain] = version end
+  return opsets
+end
+
+local function collect(path)
+  local module, diag = pl.onnx.load(path)
+  if not module then error(diag, 0) end
+  local counts
+  counts, diag = require "perilune.core".onnx_count(path)
+  if not counts then error(diag, 0) end
+  local inputs, outputs = signature(module)
+  local functions = {}
+  for name in pairs(module) do
+    if name ~= "main" then functions[#functions + 1] = name end
+  end
+  return {
+    file = path, ir_version = module.attrs.ir_version, opsets = opsets_of(module),
+    inputs = inputs, outputs = outputs, functions = functions, counts = counts,
+    parameters = parameters(module),
+  }
+end
+
+local function show_values(title, values)
+  print(title)
+  for _, value in ipairs(values) do print(("  %s: %s"):format(value.name, value.type)) end
+end
+
+local function show_opsets(opsets)
+  local parts = {}
+  for _, domain in ipairs(sorted(opsets)) do
+    parts[#parts + 1] = ("%s %d"):format(domain == "" and "ai.onnx" or domain, opsets[domain])
+  end
+  print("opsets: " .. table.concat(parts, ", "))
+end
+
+local function show_parameters(total)
+  local units = require "perilune.cli.units"
+  local parts = {}
+  for _, dtype in ipairs(sorted(total.dtypes)) do
+    parts[#parts + 1] = ("%s %d"):format(dtype, total.dtypes[dtype])
+  end
+  local dtypes = #parts > 0 and " (" .. table.concat(parts, ", ") .. ")" or ""
+  print(("parameters: %d in %d tensors, %s%s"):format(total.elements, total.tensors,
+    units.bytes(total.bytes), dtypes))
+end
+
+local function show(model)
+  print(model.file)
+  print(("IR version: %s"):format(model.ir_version or "?"))
+  show_opsets(model.opsets)
+  show_values("inputs:", model.inputs)
+  show_values("outputs:", model.outputs)
+  if #model.functions > 0 then print("functions: " .. table.concat(model.functions, ", ")) end
+  show_parameters(model.parameters)
+  print(("operators: %d nodes, %d of them compute"):format(model.counts.nodes,
+    model.counts.compute_nodes))
+  local rows = {}
+  for _, name in ipairs(sorted(model.counts.operators)) do
+    rows[#rows + 1] = { " ", name, tostring(model.counts.operators[name]) }
+  end
+  if #rows > 0 then io.stdout:write(require "perilune.cli.columns"(rows)) end
+end
+
+local function show_json(model)
+  local json = require "perilune.cli.json"
+  local total = model.parameters
+  print(json.encode(json.object {
+    { "file", model.file }, { "ir_version", model.ir_version }, { "opsets", model.opsets },
+    { "inputs", json.list(model.inputs) }, { "outputs", json.list(model.outputs) },
+    { "functions", json.list(model.functions) },
+    { "parameters", json.object {
+      { "tensors", total.tensors }, { "elements", total.elements }, { "bytes", total.bytes },
+      { "dtypes", total.dtypes } } },
+    { "nodes", model.counts.nodes }, { "compute_nodes", model.counts.compute_nodes },
+    { "operators", model.counts.operators },
+  }))
+end
+
+function info.run(options)
+  pl = require "perilune"
+  local model = collect(options.file)
+  if options.json then show_json(model) else show(model) end
+  return 0
+end
+
+return info

@@ -1,0 +1,118 @@
+--- The command line: finds the command, reads its arguments, runs it, and turns
+-- what went wrong into a message and an exit status (0 done, 1 the work failed,
+-- 2 wrong usage). Called by engine/cli/main.c. Loads only what the command needs.
+
+local stop = require "perilune.cli.stop"
+
+-- The order of `perilune --help`. A command is the module perilune.cli.NAME.
+local commands = {
+  { "opt", "optimise a model" },
+  { "info", "show what a model is made of" },
+  { "fmt", "print a model as Relay text" },
+  { "passes", "list passes and pipelines with their options" },
+  { "ops", "list operators" },
+  { "zoo", "make a model to try things on" },
+}
+
+local function help()
+  local lines = {
+    "Usage: perilune COMMAND [ARGUMENT]...",
+    "       perilune SCRIPT.lua [ARGUMENT]...",
+    "", "Optimises tensor programs.", "", "Commands:",
+  }
+  for _, command in ipairs(commands) do
+    lines[#lines + 1] = ("   %-8s %s"):format(command[1], command[2])
+  end
+  lines[#lines + 1] = [[
+
+   -h, --help     show this text; after a command: its arguments
+   -V, --version  show the version
+
+A script is run with the library at hand: local pl = require "perilune".
+Exit status: 0 done, 1 the work failed, 2 wrong usage.]]
+  return table.concat(lines, "\n") .. "\n"
+end
+
+local function print_help()
+  io.stdout:write(help())
+  return 0
+end
+
+local function print_version()
+  print("perilune " .. require "perilune.cli.host".version)
+  return 0
+end
+
+local function is_command(name)
+  for _, command in ipairs(commands) do
+    if command[1] == name then return command end
+  end
+end
+
+local function run_command(name, summary, arguments)
+  require "perilune.core".internal() -- diagnostics do not point here
+  local command = require("perilune.cli." .. name)
+  local parser = require "argparse"("perilune " .. name)
+    :description(command.description or summary:gsub("^%l", string.upper) .. ".")
+    :usage_max_width(80):help_max_width(80)
+  command.arguments(parser)
+  local ok, options = parser:pparse(arguments)
+  if not ok then stop.usage("%s\n%s", options, parser:get_usage()) end
+  return command.run(options) or 0
+end
+
+-- As `lua SCRIPT ARGUMENT...` does: the global arg, the arguments as `...`.
+local function run_script(path, arguments)
+  local chunk, reason = loadfile(path)
+  if not chunk then stop.failure("%s", reason) end
+  require "perilune.core".internal()
+  _G.arg = table.move(arguments, 1, #arguments, 1, { [0] = path })
+  chunk(table.unpack(arguments))
+  return 0
+end
+
+local function run_unknown(name, arguments)
+  if name:find "%.lua$" or io.open(name) then return run_script(name, arguments) end
+  local names = {}
+  for i, command in ipairs(commands) do names[i] = command[1] end
+  local what = name:find "^%-" and "option" or "command"
+  stop.usage("unknown %s '%s'%s\n%s", what, name,
+    require "perilune.core".suggest(name, names), "Try: perilune --help")
+end
+
+local fixed = {
+  ["-h"] = print_help, ["--help"] = print_help, help = print_help,
+  ["-V"] = print_version, ["--version"] = print_version,
+}
+
+local function dispatch(argv)
+  local name = argv[1]
+  if not name then stop.usage("a command is needed\n%s", help()) end
+  if fixed[name] then return fixed[name]() end
+  local arguments = table.move(argv, 2, #argv, 1, {})
+  local command = is_command(name)
+  if command then return run_command(name, command[2], arguments) end
+  return run_unknown(name, arguments)
+end
+
+-- A diagnostic or a stop says all there is to say; anything else is a mistake
+-- in a script, whose place in the code matters.
+local function describe(err)
+  if type(err) == "string" then return debug.traceback(err, 2) end
+  return err
+end
+
+local function report(err)
+  if getmetatable(err) == stop.class then
+    io.stderr:write("perilune: ", err.message, "\n")
+    return err.status
+  end
+  io.stderr:write((tostring(err):gsub("\n*$", "\n")))
+  return 1
+end
+
+return function(argv)
+  local ok, status = xpcall(dispatch, describe, argv)
+  if not ok then status = report(status) end
+  return status
+end

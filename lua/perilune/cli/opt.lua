@@ -1,0 +1,127 @@
+--- perilune opt: reads a model, runs a pipeline over it, writes the result.
+
+local host = require "perilune.cli.host"
+local stop = require "perilune.cli.stop"
+require "perilune.core".internal() -- diagnostics point at the scripts of others
+
+local opt = {
+  description = "Optimises a model: reads IN, runs a pipeline, writes OUT.",
+}
+
+function opt.arguments(parser)
+  parser:argument("input", "The model to read."):argname "IN"
+  parser:option("-o --output", "Where to write the result; may be IN itself."):argname "OUT"
+    :count(1)
+  parser:option("-p --pipeline",
+    "Passes in a row, as Name,Name{option=value}, or a script that returns a pipeline. "
+    .. "Without it the default pipeline runs; '' runs no pass."):argname "TEXT|FILE.lua"
+  parser:option("--set",
+    "Sets an option of a pass (Pass.option), a config key, or an argument of the script.")
+    :argname "X=VALUE":count "*"
+  parser:option("--dim", "Fixes a symbolic dim: N=1."):argname "NAME=SIZE":count "*"
+  parser:option("--stats", "Ends with one line of statistics."):choices { "json" }
+  parser:flag("--time", "Shows how long each pass took.")
+  parser:mutex(
+    parser:flag("-q --quiet", "Says nothing unless something fails."),
+    parser:flag("-v --verbose", "Says more: warnings, what each pass counted."))
+end
+
+local function parse_dims(texts)
+  local dims = {}
+  for i, text in ipairs(texts) do
+    local name, size = text:match "^(.-)=(%d+)$"
+    if not name or name == "" then
+      stop.usage("--dim %s: expected NAME=SIZE, as in --dim batch=1", text)
+    end
+    dims[i] = { name = name, size = math.tointeger(size) }
+  end
+  return dims
+end
+
+-- What is wrong with a file is said before any work is done.
+local function check_input(path)
+  local kind, reason = host.stat(path)
+  if not kind then stop.failure("%s", reason) end
+  if kind == "directory" then stop.failure("%s: is a directory", path) end
+end
+
+local function fix_dims(module, dims)
+  for _, dim in ipairs(dims) do
+    local fixed, diag = module:fix_dim(dim.name, dim.size)
+    if not fixed then
+      stop.failure("--dim %s=%d: %s", dim.name, dim.size, diag.message)
+    end
+    module = fixed
+  end
+  return module
+end
+
+-- A line about the pass at work, when the work takes longer than a second and
+-- somebody looks on.
+local function progress()
+  local started, shown = host.clock(), false
+  local instrument = { name = "progress" }
+  function instrument.before(_, info)
+    if host.clock() - started < 1 then return end
+    io.stderr:write("\r\27[K", info.name)
+    shown = true
+  end
+  local function finish()
+    if shown then io.stderr:write "\r\27[K" end
+  end
+  return instrument, finish
+end
+
+-- The context of the run, and what to call when the passes are done. Settings
+-- of the wrong type are wrong usage.
+local function make_context(config, quiet)
+  local instruments, finish = {}, function() end
+  if host.terminal() and not quiet then instruments[1], finish = progress() end
+  local ok, context = pcall(require "perilune".context,
+    { opt_level = 3, config = config, instruments = instruments })
+  if not ok then stop.usage("--set: %s", tostring(context)) end
+  return context, finish
+end
+
+local function load(path)
+  local module, diag = require "perilune".onnx.load(path)
+  if not module then error(diag, 0) end
+  return module
+end
+
+local function save(module, path)
+  local ok, diag = require "perilune".onnx.save(module, path)
+  if not ok then error(diag, 0) end
+end
+
+local function run_passes(context, finish, pass, module)
+  local pl = require "perilune"
+  local ok, result = pcall(pl.with, context, pass, module)
+  finish()
+  if not ok then error(result, 0) end
+  return result
+end
+
+function opt.run(options)
+  local started = host.clock()
+  local dims = parse_dims(options.dim)
+  check_input(options.input)
+  local summary = require "perilune.cli.summary"
+  local config, arguments = require "perilune.cli.settings".read(options.set)
+  local pass = require "perilune.cli.pipeline".find(options.pipeline, arguments)
+  local context, finish = make_context(config, options.quiet)
+
+  local module = load(options.input)
+  if not options.quiet then summary.warnings(options.verbose) end
+  local before = summary.measure(options.input)
+  module = run_passes(context, finish, pass, fix_dims(module, dims))
+  local report = require "perilune.core".report()
+  save(module, options.output)
+
+  summary.show(options, {
+    before = before, after = summary.measure(options.output), report = report,
+    seconds = host.clock() - started, peak = host.peak_rss(),
+  })
+end
+
+return opt

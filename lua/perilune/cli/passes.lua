@@ -1,0 +1,48 @@
+--- perilune passes: what passes, config keys and pipelines there are.
+
+local stop = require "perilune.cli.stop"
+
+local passes = { description = "Lists passes and pipelines, or shows one pass." }
+
+function passes.arguments(parser)
+  parser:argument("name", "The pass to show."):args "?"
+end
+
+local function show_option(row)
+  local default = row.default == "" and "''" or row.default
+  print(("    %s: %s, by default %s"):format(row.name, row.type, default))
+  if row.doc ~= "" then print("      " .. row.doc) end
+end
+
+local function show(pass)
+  print(("  %s (%s, from level %d)"):format(pass.name, pass.kind, pass.opt_level))
+  if pass.doc ~= "" then print("    " .. pass.doc) end
+  if #pass.required > 0 then print("    runs before it: " .. table.concat(pass.required, ", ")) end
+  for _, row in ipairs(pass.option_rows) do show_option(row) end
+end
+
+local function show_pipelines()
+  local pipelines = require "perilune.pipelines"
+  print "\nPipelines:"
+  for _, pipeline in ipairs(pipelines) do
+    print(("  %s\n    %s\n    %s"):format(pipeline.name, pipeline.doc,
+      tostring(pipelines.load(pipeline.name))))
+  end
+end
+
+function passes.run(options)
+  local registry = require "perilune.cli.registry"
+  if options.name then
+    local pass, near = registry.find(options.name)
+    if not pass then stop.usage("no pass is called '%s'%s", options.name, near) end
+    show(pass)
+    return
+  end
+  print "Passes:"
+  for _, pass in ipairs(registry.passes()) do show(pass) end
+  print "\nConfig keys (--set KEY=VALUE):"
+  for _, row in ipairs(require "perilune.core".config_rows()) do show_option(row) end
+  show_pipelines()
+end
+
+return passes

@@ -1,0 +1,27 @@
+--- The registered passes as lists, for commands that show or search them.
+
+local core = require "perilune.core"
+
+local registry = {}
+
+--- Passes in order of registration.
+function registry.passes()
+  local list = {}
+  repeat
+    local pass = core.registered(#list + 1)
+    list[#list + 1] = pass
+  until not pass
+  return list
+end
+
+--- The pass of that name, or nil and a suggestion.
+function registry.find(name)
+  local names = {}
+  for i, pass in ipairs(registry.passes()) do
+    if pass.name == name then return pass end
+    names[i] = pass.name
+  end
+  return nil, core.suggest(name, names)
+end
+
+return registry

@@ -1,0 +1,18 @@
+--- pl.onnx: ONNX models. Failures give nil and a diagnostic.
+
+local core = require "perilune.core"
+core.internal()
+
+return {
+  --- load(path): the module; the main graph is its function "main".
+  load = core.onnx_load,
+  --- save(mod, path [, { external_data =, external_threshold = }]): true.
+  save = core.onnx_save,
+  --- parse(bytes [, directory]): a model in memory; external data is looked
+  -- for in `directory`.
+  parse = core.onnx_parse,
+  --- tostring(mod): the model's bytes.
+  tostring = core.onnx_tostring,
+  --- count(path): { nodes, compute_nodes, operators, files } of a model file.
+  count = core.onnx_count,
+}

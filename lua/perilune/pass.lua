@@ -1,0 +1,144 @@
+--- Passes, sequentials and contexts made from tables.
+
+local core = require "perilune.core"
+core.internal()
+
+local pass = {}
+
+-- ------------------------------------------------------------- one's own pass
+
+-- Options are given as rows { name, default, doc } or as name = default.
+local function option_rows(options)
+  local rows, names = {}, {}
+  for i, row in ipairs(options) do
+    rows[i] = { name = row.name, default = row.default, doc = row.doc }
+  end
+  for name in pairs(options) do
+    if type(name) == "string" then names[#names + 1] = name end
+  end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    rows[#rows + 1] = { name = name, default = options[name] }
+  end
+  return rows
+end
+
+local known = { name = true, kind = true, opt_level = true, required = true, traceable = true,
+  doc = true, options = true, run = true }
+
+local function place_of(run)
+  if type(run) ~= "function" then return "anonymous" end
+  local info = debug.getinfo(run, "S")
+  return ("%s:%d"):format(info.short_src, info.linedefined)
+end
+
+--- What the core registers: a checked copy of `spec`.
+function pass.spec(spec, kind, name)
+  if type(spec) ~= "table" then
+    error(("a pass is described by a table, got a %s"):format(type(spec)), 3)
+  end
+  local copy = {}
+  for field, value in pairs(spec) do
+    if not known[field] then
+      error(("a pass has no field '%s'"):format(tostring(field)), 3)
+    end
+    copy[field] = value
+  end
+  copy.kind = kind or copy.kind
+  copy.name = name or copy.name or place_of(copy.run)
+  copy.options = option_rows(copy.options or {})
+  return copy
+end
+
+--- A pass over each function by itself: run(fn, mod, ctx) gives the changed
+-- function, or nil.
+function pass.function_pass(spec) return core.pass(pass.spec(spec, "function")) end
+
+--- A pass over the module: run(mod, ctx) gives the changed module, or nil.
+function pass.module_pass(spec) return core.pass(pass.spec(spec, "module")) end
+
+--- A pass over each loop-level function.
+function pass.prim_func_pass(spec) return core.pass(pass.spec(spec, "prim_func")) end
+
+-- --------------------------------------------------------------- sequentials
+
+-- An element: a pass, a constructor, a name or a pipeline's text, a function
+-- over modules, or a list of such.
+local function element(value, i)
+  local kind = type(value)
+  if kind == "userdata" then return value end
+  if kind == "string" then
+    return value:find "^[%w_.]+$" and core.make(value) or core.pipeline(value)
+  end
+  if kind == "function" then return pass.module_pass { run = value } end
+  if kind == "table" then
+    if getmetatable(value) == pass.constructor_class then return value() end
+    return pass.sequential(value)
+  end
+  error(("element %d of a sequential: a pass, a name or a function expected, got a %s")
+    :format(i, kind), 3)
+end
+
+--- Runs passes one after the other: { name =, opt_level =, required =, ... }.
+function pass.sequential(spec)
+  local passes = {}
+  for i, value in ipairs(spec) do passes[i] = element(value, i) end
+  for field in pairs(spec) do
+    if math.type(field) ~= "integer" and field ~= "name" and field ~= "opt_level"
+      and field ~= "required" then
+      error(("a sequential has no field '%s'"):format(tostring(field)), 2)
+    end
+  end
+  return core.sequential(spec.name or "sequential", spec.opt_level or 0, spec.required or {},
+    passes)
+end
+
+-- ------------------------------------------------------------------ contexts
+
+local function names_of(list)
+  local names = {}
+  for i, value in ipairs(list or {}) do
+    names[i] = type(value) == "string" and value or value.name
+  end
+  return names
+end
+
+-- Options of a pass may be given in a table of its own: Pass = { option = v }.
+local function flat(config)
+  local out = {}
+  for key, value in pairs(config or {}) do
+    if type(value) == "table" and type(next(value)) == "string" then
+      for option, inner in pairs(value) do out[key .. "." .. option] = inner end
+    else
+      out[key] = value
+    end
+  end
+  return out
+end
+
+local context_fields = { opt_level = true, required = true, disabled = true,
+  instruments = true, config = true }
+
+--- What passes run in: { opt_level = 2, required =, disabled =, instruments =,
+-- config = }. Entered with ctx:enter(), left with ctx:exit() or <close>.
+function pass.context(spec)
+  spec = spec or {}
+  for field in pairs(spec) do
+    if not context_fields[field] then
+      error(("a context has no field '%s'"):format(tostring(field)), 2)
+    end
+  end
+  return core.context {
+    opt_level = spec.opt_level, required = names_of(spec.required),
+    disabled = names_of(spec.disabled), instruments = spec.instruments,
+    config = flat(spec.config),
+  }
+end
+
+--- Calls f(...) inside the context, and leaves it again whatever happens.
+function pass.with(context, f, ...)
+  local scope <close> = context:enter()
+  return f(...)
+end
+
+return pass

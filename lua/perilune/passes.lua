@@ -1,0 +1,65 @@
+--- pl.passes: the registry of passes, bound to the engine.
+--
+--     pl.passes.Mine = { kind = "function", run = function(fn) ... end }
+--     pl.passes.FoldConstant { fold = "all" }       -- a pass object
+--     for name, pass in pairs(pl.passes) do print(name, pass.doc) end
+--     pl.passes.Mine = nil
+--
+-- What indexing gives is a constructor: callable, with name, kind, opt_level,
+-- required, doc and options (rows of name, type, default, doc).
+
+local core = require "perilune.core"
+local pass = require "perilune.pass"
+core.internal()
+
+local constructor_class = {
+  __name = "pass constructor",
+  __call = function(self, options) return core.make(self.name, options) end,
+  __tostring = function(self) return self.name end,
+}
+
+local function constructor(registered)
+  return setmetatable({
+    name = registered.name, kind = registered.kind, opt_level = registered.opt_level,
+    required = registered.required, doc = registered.doc, options = registered.option_rows,
+  }, constructor_class)
+end
+
+pass.constructor_class = constructor_class
+
+local function lookup(_, name)
+  local registered = type(name) == "string" and core.registered(name)
+  return registered and constructor(registered) or nil
+end
+
+local function assign(_, name, value)
+  if type(name) ~= "string" then error("passes are registered under names", 2) end
+  if value == nil then
+    if core.registered(name) then core.unregister(name) end
+    return
+  end
+  if type(value) == "userdata" then return core.register_object(name, value) end
+  if type(value) == "function" then value = { run = value } end
+  if type(value) == "table" and not value.run and #value > 0 then
+    local list = table.move(value, 1, #value, 1, { name = value.name or name,
+      opt_level = value.opt_level, required = value.required })
+    return core.register_object(name, pass.sequential(list))
+  end
+  core.register(pass.spec(value, nil, name))
+end
+
+local function iterate()
+  local i = 0
+  return function()
+    i = i + 1
+    local registered = core.registered(i)
+    if registered then return registered.name, constructor(registered) end
+  end
+end
+
+return setmetatable({}, {
+  __name = "perilune.passes",
+  __index = lookup,
+  __newindex = assign,
+  __pairs = iterate,
+})

@@ -1,0 +1,24 @@
+--- The pipelines that come with the library, by name: each is a script
+-- perilune/pipelines/NAME.lua that returns one.
+
+local pipelines = {
+  { name = "default", doc = "What `perilune opt` runs when it is not told otherwise." },
+}
+
+--- The chunk of a pipeline, to be called with its arguments: found where the
+-- scripts of the library are, inside the command or on the path.
+function pipelines.chunk(name)
+  local module = "perilune.pipelines." .. name
+  for _, searcher in ipairs(package.searchers) do
+    local chunk, where = searcher(module)
+    if type(chunk) == "function" then
+      return function(arguments) return chunk(arguments, where) end
+    end
+  end
+  error(("there is no pipeline '%s'"):format(name), 2)
+end
+
+--- The pipeline itself, with no arguments given.
+function pipelines.load(name) return pipelines.chunk(name) {} end
+
+return pipelines

@@ -1,0 +1,305 @@
+--- A writer of ONNX models, node by node, as exporters write them.
+--
+--     local model = require "perilune.zoo.model"
+--     local m = model.new { name = "tiny", opset = 17 }
+--     local x = m:input("x", "float32", { "N", 64 })
+--     local w = m:initializer("w", "float32", { 64, 10 }, model.noise(640, 0.1))
+--     m:output(m:node("MatMul", { x, w }), "float32", { "N", 10 })
+--     assert(m:save "tiny.onnx")
+--
+-- It knows the wire format and nothing of operators: names are handed on as
+-- they are given, so that a model may be as odd as a test wants it. Weights
+-- are strings of raw little-endian elements and are never copied together.
+
+local pack, char = string.pack, string.char
+
+local model = {}
+
+--- Numbers of TensorProto.DataType.
+model.dtypes = {
+  float32 = 1, uint8 = 2, int8 = 3, uint16 = 4, int16 = 5, int32 = 6, int64 = 7,
+  string = 8, bool = 9, float16 = 10, float64 = 11, uint32 = 12, uint64 = 13,
+  bfloat16 = 16,
+}
+
+-- ---------------------------------------------------------------- wire format
+
+local function varint(n)
+  if n >= 0 and n < 128 then return char(n) end
+  local bytes = {}
+  repeat
+    local low = n & 127
+    n = n >> 7
+    bytes[#bytes + 1] = char(n ~= 0 and low | 128 or low)
+  until n == 0
+  return table.concat(bytes)
+end
+
+local function int_field(field, n)
+  return varint(field << 3) .. varint(n)
+end
+
+local function float_field(field, x)
+  return varint(field << 3 | 5) .. pack("<f", x)
+end
+
+-- A message is a list of strings with the size of them all, so that weights
+-- are referred to and not copied.
+local function message()
+  return { size = 0 }
+end
+
+local function add(m, bytes)
+  m[#m + 1] = bytes
+  m.size = m.size + #bytes
+end
+
+local function add_bytes(m, field, bytes)
+  add(m, varint(field << 3 | 2) .. varint(#bytes))
+  add(m, bytes)
+end
+
+local function add_message(m, field, inner)
+  add(m, varint(field << 3 | 2) .. varint(inner.size))
+  table.move(inner, 1, #inner, #m + 1, m)
+  m.size = m.size + inner.size
+end
+
+-- ------------------------------------------------------------------- the parts
+
+local function dtype_number(name)
+  return model.dtypes[name] or error(("unknown dtype '%s'"):format(name), 3)
+end
+
+local function tensor_message(dtype, dims, bytes, name)
+  local m = message()
+  for _, d in ipairs(dims) do add(m, int_field(1, d)) end
+  add(m, int_field(2, dtype_number(dtype)))
+  if name then add_bytes(m, 8, name) end
+  add_bytes(m, 9, bytes)
+  return m
+end
+
+local function value_info(name, dtype, dims)
+  local tensor = message()
+  add(tensor, int_field(1, dtype_number(dtype)))
+  if dims then
+    local shape = message()
+    for _, d in ipairs(dims) do
+      local dim = message()
+      if type(d) == "number" then add(dim, int_field(1, d))
+      elseif d ~= "?" then add_bytes(dim, 2, d) end
+      add_message(shape, 1, dim)
+    end
+    add_message(tensor, 2, shape)
+  end
+  local kind, m = message(), message()
+  add_message(kind, 1, tensor)
+  add_bytes(m, 1, name)
+  add_message(m, 2, kind)
+  return m
+end
+
+local function add_list(m, value)
+  local first = value[1]
+  if type(first) == "string" then
+    for _, s in ipairs(value) do add_bytes(m, 9, s) end
+    return 8
+  elseif math.type(first) == "float" then
+    for _, x in ipairs(value) do add(m, float_field(7, x)) end
+    return 6
+  end
+  for _, i in ipairs(value) do add(m, int_field(8, i)) end
+  return 7
+end
+
+-- The kind of an attribute follows from its value: integer, float, string,
+-- list, { dtype =, dims =, bytes = } (a tensor) or a model (a subgraph).
+local function attribute(name, value)
+  local m = message()
+  local kind
+  add_bytes(m, 1, name)
+  if math.type(value) == "integer" then
+    kind = 2
+    add(m, int_field(3, value))
+  elseif type(value) == "number" then
+    kind = 1
+    add(m, float_field(2, value))
+  elseif type(value) == "string" then
+    kind = 3
+    add_bytes(m, 4, value)
+  elseif value.dtype then
+    kind = 4
+    add_message(m, 5, tensor_message(value.dtype, value.dims, value.bytes))
+  elseif value.graph then
+    kind = 5
+    add_message(m, 6, value:graph())
+  else
+    kind = add_list(m, value)
+  end
+  add(m, int_field(20, kind))
+  return m
+end
+
+local function sorted_keys(t)
+  local keys = {}
+  for key in pairs(t) do keys[#keys + 1] = key end
+  table.sort(keys)
+  return keys
+end
+
+-- ------------------------------------------------------------------- the model
+
+local class = {}
+class.__index = class
+
+--- An empty model, or a subgraph: only its name is then used.
+function model.new(options)
+  return setmetatable({
+    name = options.name, opset = options.opset or 17, ir_version = options.ir_version or 8,
+    producer = options.producer or "perilune.zoo", nodes = message(),
+    initializers = message(), inputs = message(), outputs = message(), count = 0,
+  }, class)
+end
+
+function class:input(name, dtype, dims)
+  add_message(self.inputs, 11, value_info(name, dtype, dims))
+  return name
+end
+
+function class:output(name, dtype, dims)
+  add_message(self.outputs, 12, value_info(name, dtype, dims))
+  return name
+end
+
+function class:initializer(name, dtype, dims, bytes)
+  add_message(self.initializers, 5, tensor_message(dtype, dims, bytes, name))
+  return name
+end
+
+local function entry(m, field, key, value)
+  local pair = message()
+  add_bytes(pair, 1, key)
+  add_bytes(pair, 2, tostring(value))
+  add_message(m, field, pair)
+end
+
+--- An initializer whose elements lie in the file `location` beside the model.
+function class:external(name, dtype, dims, location, offset, length)
+  local m = message()
+  for _, d in ipairs(dims) do add(m, int_field(1, d)) end
+  add(m, int_field(2, dtype_number(dtype)))
+  add_bytes(m, 8, name)
+  entry(m, 13, "location", location)
+  entry(m, 13, "offset", offset)
+  entry(m, 13, "length", length)
+  add(m, int_field(14, 1))
+  add_message(self.initializers, 5, m)
+  return name
+end
+
+--- One node; gives the name of its first output. `outputs` is a list of names,
+-- a name, or nil: then one is made as torch does ("/Conv_12_output_0").
+function class:node(op, inputs, attributes, outputs, name)
+  name = name or ("/%s_%d"):format(op, self.count)
+  self.count = self.count + 1
+  if type(outputs) ~= "table" then outputs = { outputs or name .. "_output_0" } end
+  local m = message()
+  for _, input in ipairs(inputs) do add_bytes(m, 1, input) end
+  for _, output in ipairs(outputs) do add_bytes(m, 2, output) end
+  add_bytes(m, 3, name)
+  add_bytes(m, 4, op)
+  for _, key in ipairs(sorted_keys(attributes or {})) do
+    add_message(m, 5, attribute(key, attributes[key]))
+  end
+  add_message(self.nodes, 1, m)
+  return outputs[1]
+end
+
+--- A Constant node of int64 values: a number is a scalar, a list a vector.
+function class:constant(value, name)
+  local values = type(value) == "table" and value or { value }
+  local bytes = {}
+  for i, v in ipairs(values) do bytes[i] = pack("<i8", v) end
+  return self:node("Constant", {}, { value = {
+    dtype = "int64", dims = type(value) == "table" and { #values } or {},
+    bytes = table.concat(bytes) } }, nil, name)
+end
+
+--- The GraphProto as a message.
+function class:graph()
+  local m = message()
+  local function append(part)
+    table.move(part, 1, #part, #m + 1, m)
+    m.size = m.size + part.size
+  end
+  append(self.nodes)
+  add_bytes(m, 2, self.name)
+  append(self.initializers)
+  append(self.inputs)
+  append(self.outputs)
+  return m
+end
+
+local function encode(self)
+  local m, opset = message(), message()
+  add_bytes(opset, 1, "")
+  add(opset, int_field(2, self.opset))
+  add(m, int_field(1, self.ir_version))
+  add_bytes(m, 2, self.producer)
+  add_message(m, 7, self:graph())
+  add_message(m, 8, opset)
+  return m
+end
+
+--- The ModelProto's bytes.
+function class:tostring()
+  return table.concat(encode(self))
+end
+
+--- Writes beside `path` and renames: true, or nil and the reason.
+function class:save(path)
+  local beside = path .. ".part"
+  local file, reason = io.open(beside, "wb")
+  if not file then return nil, reason end
+  for _, bytes in ipairs(encode(self)) do
+    local ok
+    ok, reason = file:write(bytes)
+    if not ok then
+      file:close()
+      os.remove(beside)
+      return nil, reason
+    end
+  end
+  local ok
+  ok, reason = file:close()
+  if ok then ok, reason = os.rename(beside, path) end
+  if not ok then os.remove(beside) end
+  return ok, reason
+end
+
+-- ------------------------------------------------------------------- weights
+
+-- A prime, so that channels of any size start at different places of it.
+local PERIOD = 4093
+
+--- `count` float32 of mean 0 and standard deviation `scale`: a block of fixed
+-- pseudo-random numbers, repeated. The same on every machine.
+function model.noise(count, scale, mean)
+  local n, state, block = math.min(count, PERIOD), 1, {}
+  -- Uniform in [-sqrt 3, sqrt 3) has standard deviation 1.
+  local step, low = 2 * 3 ^ 0.5 / 2 ^ 32, 3 ^ 0.5
+  for i = 1, n do
+    state = (state * 1664525 + 1013904223) & 0xffffffff
+    block[i] = pack("<f", (state * step - low) * scale + (mean or 0))
+  end
+  local bytes = table.concat(block)
+  return bytes:rep(count // n) .. bytes:sub(1, count % n * 4)
+end
+
+--- `count` float32 of one value.
+function model.fill(count, value)
+  return pack("<f", value):rep(count)
+end
+
+return model

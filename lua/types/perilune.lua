@@ -1,0 +1,499 @@
+---@meta perilune
+--- What editors show: every name of `require "perilune"`, in LuaCATS.
+
+--- A failure or remark. tostring() prints it as a compiler does.
+---@class perilune.Diag
+---@field severity "note"|"warning"|"error"
+---@field code "memory"|"argument"|"type"|"format"|"io"|"unsupported"|"limit"|"name"|"invalid"|"callback"
+---@field message string one sentence
+---@field text string as a compiler prints it
+---@field span? { source?: string, line?: string, row?: integer, column?: integer, end_column?: integer }
+---@field notes perilune.Diag[]
+---@field pass? string the pass written in Lua that raised it
+---@field cause? any what the script raised
+---@field traceback? string
+
+--- The type of an expression. One object a type: == and table keys work.
+---@class perilune.Type
+---@field kind "incomplete"|"tensor"|"tuple"|"func"|"ref"|"var"|"call"|"sequence"|"optional"|"map"|"sparse"|"opaque"
+---@field dtype? string nil when not known
+---@field rank? integer nil when not known
+---@field shape? (integer|string)[] an integer, "?" or an expression such as "N+1"
+---@field parts perilune.Type[] fields; parameters and the result; the element type
+---@field name? string
+
+--- Attributes of a call or function: a read-only table; pairs in order of names.
+---@class perilune.Attrs
+---@field [string] any
+
+--- An operator: callable, with operands and a last table of attributes.
+---@class perilune.Op
+---@field name string
+---@field doc string
+---@field attrs string the schema: "axis:int=1 perm:ints"
+---@field min_args integer
+---@field max_args? integer nil: any number
+---@field traits { [string]: true }
+---@field has_kernel boolean whether it can be evaluated
+---@overload fun(...: perilune.Operand|table): perilune.Node
+
+--- A dense array of elements. t == u tells the same tensor; t:equal(u) compares.
+---@class perilune.Tensor
+---@field dtype string
+---@field shape integer[]
+---@field rank integer
+---@field size integer number of elements
+---@field bytes integer
+---@field splat boolean whether one stored element stands for all
+local Tensor = {}
+--- Nested tables, or the value of a scalar.
+---@return any
+function Tensor:totable() end
+--- Little-endian elements, row by row.
+---@return string
+function Tensor:tobytes() end
+--- One element; indices from 1.
+---@param ... integer
+---@return any
+function Tensor:get(...) end
+---@param other perilune.Tensor
+---@return boolean
+function Tensor:equal(other) end
+---@param path string
+---@return true? ok
+---@return perilune.Diag? diag
+function Tensor:save_npy(path) end
+---@return string? bytes
+---@return perilune.Diag? diag
+function Tensor:tonpy() end
+function Tensor:close() end
+
+--- What constructors take as an operand: numbers become constants of the other
+--- operand's dtype, tables and tensors constants, nil the omitted operand.
+---@alias perilune.Operand perilune.Node|perilune.Tensor|number|boolean|table|nil
+
+--- A node of a function: a view, unique per graph, usable as a table key. Which
+--- fields there are depends on `kind`; node[i] is operand i, #node their number.
+---@class perilune.Node
+---@field kind string
+---@field type perilune.Type
+---@field op? perilune.Op Call
+---@field callee? perilune.Node Call of an expression
+---@field args? perilune.Node[] Call
+---@field attrs perilune.Attrs Call, Function
+---@field n_results integer 0: a plain value; k: a tuple of k results
+---@field fields? perilune.Node[] Tuple
+---@field tuple? perilune.Node TupleGetItem
+---@field index? integer TupleGetItem, from 0
+---@field params? perilune.Node[] Function
+---@field body? perilune.Node Function, Let, LetBlock, For
+---@field ret_type? perilune.Type Function
+---@field cond? perilune.Node If
+---@field then_branch? perilune.Node If
+---@field else_branch? perilune.Node If
+---@field var? perilune.Node Let
+---@field value? perilune.Node Let, RefCreate, RefWrite
+---@field ref? perilune.Node RefRead, RefWrite
+---@field name? string Var, GlobalVar, Constructor
+---@field data? perilune.Tensor|perilune.Node Constant; Match
+---@field known? any the integers a shape-like value is known to hold
+---@field effect "none"|"reads"|"writes"|"unknown"
+---@operator add(perilune.Operand): perilune.Node
+---@operator sub(perilune.Operand): perilune.Node
+---@operator mul(perilune.Operand): perilune.Node
+---@operator div(perilune.Operand): perilune.Node
+---@operator idiv(perilune.Operand): perilune.Node
+---@operator mod(perilune.Operand): perilune.Node
+---@operator pow(perilune.Operand): perilune.Node
+---@operator unm: perilune.Node
+---@operator call(...): perilune.Node
+local Node = {}
+--- The nodes inside a function (or another owner of scopes), in the order of
+--- evaluation, parameters first.
+---@return fun(): perilune.Node?
+function Node:nodes() end
+--- A copy with other fields; attributes are merged.
+---@param changes table
+---@return perilune.Node
+function Node:with(changes) end
+--- Field `index`, from 0, of a tuple-valued node.
+---@param index integer
+---@return perilune.Node
+function Node:get(index) end
+--- All results of a tuple-valued node.
+---@return perilune.Node ...
+function Node:unpack() end
+---@return true? ok
+---@return perilune.Diag? diag
+function Node:verify() end
+---@param other perilune.Operand
+---@return perilune.Node
+function Node:less(other) end
+---@param other perilune.Operand
+---@return perilune.Node
+function Node:less_equal(other) end
+---@param other perilune.Operand
+---@return perilune.Node
+function Node:greater(other) end
+---@param other perilune.Operand
+---@return perilune.Node
+function Node:greater_equal(other) end
+---@param other perilune.Operand
+---@return perilune.Node
+function Node:equal(other) end
+---@param other perilune.Operand
+---@return perilune.Node
+function Node:logical_and(other) end
+---@param other perilune.Operand
+---@return perilune.Node
+function Node:logical_or(other) end
+---@return perilune.Node
+function Node:logical_not() end
+
+--- Functions by name, in order; never changes. mod == other tells the same one.
+---@class perilune.Module
+---@field functions { [string]: perilune.Node }
+---@field names string[]
+---@field attrs perilune.Attrs
+---@field [string] perilune.Node
+local Module = {}
+---@param functions { [string]: perilune.Node }
+---@return perilune.Module
+function Module:with(functions) end
+---@param name string
+---@return perilune.Module
+function Module:without(name) end
+---@param attrs table
+---@return perilune.Module
+function Module:with_attrs(attrs) end
+--- A number for a symbolic dim, in every type.
+---@param name string
+---@param size integer
+---@return perilune.Module? mod
+---@return perilune.Diag? diag
+function Module:fix_dim(name, size) end
+function Module:close() end
+
+---@class perilune.PassInfo
+---@field name string
+---@field opt_level integer
+---@field required string[]
+---@field traceable boolean
+
+---@class perilune.Option
+---@field name string
+---@field type "integer"|"number"|"boolean"|"string"
+---@field default string
+---@field doc string
+
+--- A pass: called with a module, and a context to run in.
+---@class perilune.Pass
+---@field info perilune.PassInfo
+---@field name string
+---@field kind "module"|"function"|"prim_func"|"sequential"
+---@field opt_level integer
+---@field required string[]
+---@field doc string
+---@field options perilune.Attrs as given
+---@field option_rows perilune.Option[]
+---@field passes perilune.Pass[] of a sequential
+---@overload fun(mod: perilune.Module, ctx?: perilune.Context): perilune.Module
+
+---@class perilune.PassSpec
+---@field name? string
+---@field kind? "function"|"module"|"prim_func"
+---@field opt_level? integer
+---@field required? string[]
+---@field traceable? boolean
+---@field doc? string
+---@field options? table rows { name, default, doc }, or name = default
+---@field run fun(fn: perilune.Node, mod: perilune.Module, ctx: perilune.Context): perilune.Node?
+
+---@class perilune.PassConstructor
+---@field name string
+---@field kind string
+---@field opt_level integer
+---@field required string[]
+---@field doc string
+---@field options perilune.Option[]
+---@overload fun(options?: table): perilune.Pass
+
+---@class perilune.Instrument
+---@field name? string
+---@field enter? fun(ctx: perilune.Context)
+---@field exit? fun(ctx: perilune.Context)
+---@field should_run? fun(mod: perilune.Module, info: perilune.PassInfo): boolean
+---@field before? fun(mod: perilune.Module, info: perilune.PassInfo)
+---@field after? fun(mod: perilune.Module, info: perilune.PassInfo)
+
+--- What passes run in.
+---@class perilune.Context
+---@field opt_level integer
+---@field required string[]
+---@field disabled string[]
+---@field instruments perilune.Instrument[]
+---@field config perilune.Attrs
+local Context = {}
+--- Enters; the value leaves at the end of a <close> scope.
+---@return perilune.Context
+function Context:enter() end
+function Context:exit() end
+---@param instruments perilune.Instrument[]
+function Context:override_instruments(instruments) end
+--- In the body of a pass: adds to a count that the report shows.
+---@param key string
+---@param n? integer 1
+function Context:note(key, n) end
+--- In the body of a pass: one of its options.
+---@param name string
+---@return any
+function Context:option(name) end
+
+--- Builds scope by scope; scopes are numbers.
+---@class perilune.Builder
+local Builder = {}
+---@return integer scope
+function Builder:open() end
+---@param name string
+---@param type? string|perilune.Type
+---@return perilune.Node
+function Builder:param(name, type) end
+---@param scope integer
+---@param result perilune.Operand
+---@param attrs? table
+function Builder:finish(scope, result, attrs) end
+---@param scope? integer nil: the innermost open one
+function Builder:at(scope) end
+---@param scope integer
+---@param ret_type? string|perilune.Type
+---@param attrs? table
+---@return perilune.Node
+function Builder:func(scope, ret_type, attrs) end
+---@param cond perilune.Operand
+---@param then_scope integer
+---@param else_scope integer
+---@param attrs? table
+---@param n_results? integer
+---@return perilune.Node
+function Builder:if_(cond, then_scope, else_scope, attrs, n_results) end
+---@param name string
+---@param type? string|perilune.Type
+---@return perilune.Node
+function Builder:var(name, type) end
+---@param var perilune.Node
+---@param value perilune.Operand
+---@return perilune.Node
+function Builder:let(var, value) end
+---@param scope integer
+---@return perilune.Node
+function Builder:let_block(scope) end
+---@param min perilune.Operand
+---@param extent perilune.Operand
+---@param scope integer
+---@return perilune.Node
+function Builder:loop(min, extent, scope) end
+---@param node perilune.Node
+function Builder:keep(node) end
+---@param node perilune.Node
+---@param name string
+function Builder:name(node, name) end
+--- Calls f(...); constructors inside append to this builder.
+---@generic T
+---@param f fun(...): T
+---@return T
+function Builder:run(f, ...) end
+--- The node in a sealed graph; the builder is spent.
+---@param root perilune.Operand
+---@return perilune.Node
+function Builder:seal(root) end
+
+---@class perilune.ReportRow
+---@field name string
+---@field changed boolean
+---@field depth integer
+---@field seconds number
+---@field nodes integer
+---@field counts perilune.Attrs
+
+---@class perilune
+---@field _VERSION string
+---@field op { [string]: any } operators as nested tables
+---@field passes { [string]: perilune.PassConstructor|perilune.PassSpec|nil }
+---@field config { [string]: perilune.Option }
+local pl = {}
+
+---@param name string
+---@param type? string|perilune.Type|table
+---@return perilune.Node
+function pl.var(name, type) end
+---@param value number|boolean|string|table|perilune.Tensor
+---@param dtype? string integers int64, floats float32, unless said
+---@return perilune.Node
+function pl.const(value, dtype) end
+---@param ... perilune.Operand fields, or one list of them
+---@return perilune.Node
+function pl.tuple(...) end
+---@param params perilune.Node[]
+---@param body perilune.Operand
+---@param ret_type? string|perilune.Type
+---@param attrs? table
+---@return perilune.Node
+function pl.func(params, body, ret_type, attrs) end
+---@param var perilune.Node
+---@param value perilune.Operand
+---@param body perilune.Operand
+---@return perilune.Node
+function pl.let(var, value, body) end
+---@param cond perilune.Operand
+---@param then_value perilune.Operand
+---@param else_value perilune.Operand
+---@return perilune.Node
+function pl.if_(cond, then_value, else_value) end
+---@param name string
+---@param type? string|perilune.Type
+---@return perilune.Node
+function pl.global(name, type) end
+---@param callee perilune.Node|perilune.Op|string
+---@param args perilune.Operand[]
+---@param attrs? table
+---@return perilune.Node
+function pl.call(callee, args, attrs) end
+---@param spec string|perilune.Type|table
+---@return perilune.Type
+function pl.type(spec) end
+---@param functions? { [string]: perilune.Node }
+---@param attrs? table
+---@return perilune.Module
+function pl.module(functions, attrs) end
+---@return perilune.Builder
+function pl.builder() end
+---@param path string
+---@return perilune.Module? mod
+---@return perilune.Diag? diag
+function pl.load(path) end
+---@param a any
+---@param b any
+---@return boolean
+function pl.equal(a, b) end
+---@param a perilune.Module|perilune.Node
+---@return integer
+function pl.hash(a) end
+---@param a perilune.Module|perilune.Node
+---@return true? ok
+---@return perilune.Diag? diag
+function pl.verify(a) end
+--- Whether both compute the same on inputs that are made for them.
+---@param a perilune.Node|perilune.Module
+---@param b perilune.Node|perilune.Module
+---@param options? { rounds?: integer, seed?: integer, dims?: table<string, integer>, tolerance?: number }
+---@return true? ok
+---@return perilune.Diag? diag
+function pl.check(a, b, options) end
+---@param callee perilune.Node|perilune.Module
+---@param ... any
+---@return perilune.Tensor ...
+function pl.eval(callee, ...) end
+---@param spec perilune.PassSpec
+---@return perilune.Pass
+function pl.function_pass(spec) end
+---@param spec perilune.PassSpec
+---@return perilune.Pass
+function pl.module_pass(spec) end
+---@param spec perilune.PassSpec
+---@return perilune.Pass
+function pl.prim_func_pass(spec) end
+---@param spec table passes, names and functions; name, opt_level, required
+---@return perilune.Pass
+function pl.sequential(spec) end
+--- A pipeline from its text; raises a diagnostic with a caret.
+---@param text string
+---@return perilune.Pass
+function pl.pipeline(text) end
+---@param functions { [string]: fun(node: perilune.Node, rebuild: fun(): perilune.Node): perilune.Operand }
+---@return fun(subject: perilune.Node|perilune.Module): perilune.Node|perilune.Module
+function pl.mutator(functions) end
+---@param spec? { opt_level?: integer, required?: string[], disabled?: string[], instruments?: perilune.Instrument[], config?: table }
+---@return perilune.Context
+function pl.context(spec) end
+---@return perilune.Context
+function pl.current() end
+---@generic T
+---@param ctx perilune.Context
+---@param f fun(...): T
+---@param ... any
+---@return T
+function pl.with(ctx, f, ...) end
+---@return perilune.ReportRow[]
+function pl.report() end
+--- What the last call had to say: warnings too.
+---@return perilune.Diag[]
+function pl.diagnostics() end
+--- Bytes the engine holds now, and the most it ever held.
+---@return integer now
+---@return integer peak
+function pl.memory() end
+
+pl.onnx = {}
+---@param path string
+---@return perilune.Module? mod
+---@return perilune.Diag? diag
+function pl.onnx.load(path) end
+---@param mod perilune.Module
+---@param path string
+---@param options? { external_data?: boolean, external_threshold?: integer }
+---@return true? ok
+---@return perilune.Diag? diag
+function pl.onnx.save(mod, path, options) end
+---@param bytes string
+---@param directory? string
+---@return perilune.Module? mod
+---@return perilune.Diag? diag
+function pl.onnx.parse(bytes, directory) end
+---@param mod perilune.Module
+---@return string? bytes
+---@return perilune.Diag? diag
+function pl.onnx.tostring(mod) end
+---@param path string
+---@return { nodes: integer, compute_nodes: integer, operators: { [string]: integer }, files: string[] }? counts
+---@return perilune.Diag? diag
+function pl.onnx.count(path) end
+
+---@overload fun(value: any, dtype?: string, shape?: integer[]): perilune.Tensor
+pl.tensor = {}
+---@param bytes string
+---@param dtype string
+---@param shape integer[]
+---@return perilune.Tensor
+function pl.tensor.from_bytes(bytes, dtype, shape) end
+---@param value number|boolean
+---@param dtype string
+---@param shape integer[]
+---@return perilune.Tensor
+function pl.tensor.full(value, dtype, shape) end
+---@param path string
+---@return perilune.Tensor? tensor
+---@return perilune.Diag? diag
+function pl.tensor.load_npy(path) end
+---@param bytes string
+---@return perilune.Tensor? tensor
+---@return perilune.Diag? diag
+function pl.tensor.parse_npy(bytes) end
+
+pl.instruments = {}
+---@return perilune.Instrument
+function pl.instruments.timing() end
+---@param names? string[]
+---@param write? fun(text: string)
+---@return perilune.Instrument
+function pl.instruments.print_before(names, write) end
+---@param names? string[]
+---@param write? fun(text: string)
+---@return perilune.Instrument
+function pl.instruments.print_after(names, write) end
+---@return perilune.Instrument
+function pl.instruments.nodes() end
+---@param names string[]
+---@return perilune.Instrument
+function pl.instruments.only(names) end
+
+return pl

@@ -1,0 +1,47 @@
+-- What a pass written in Lua costs: a walk over all nodes, a mutator that
+-- changes nothing, an empty pass.
+--
+--     LUA_CPATH='BUILD/lua/?.so' lua5.4 spec/bench/script.lua BUILD
+
+package.path = "lua/?.lua;lua/?/init.lua;spec/bench/?.lua;" .. package.path
+
+local build = arg[1] or "build"
+local pl = require "perilune"
+local clock = require "perilune.core".clock
+
+os.execute("mkdir -p " .. build .. "/bench")
+local path = build .. "/bench/script.onnx"
+local n = 160000
+require "graphs".chain(n, path)
+local module = assert(pl.onnx.load(path))
+os.remove(path)
+
+local function show(name, wanted, count, body)
+  body()
+  local best = math.huge
+  for _ = 1, 5 do
+    local start = clock()
+    body()
+    best = math.min(best, clock() - start)
+  end
+  print(("%-34s %8.1f ns  (wanted: %s)"):format(name, best / count * 1e9, wanted))
+end
+
+show("a node visited by fn:nodes()", "-", n, function()
+  local calls = 0
+  for node in module.functions.main:nodes() do
+    if node.kind == "Call" then calls = calls + 1 end
+  end
+  assert(calls > n)
+end)
+
+local unchanged = pl.mutator { Call = function() end }
+show("a node through a Lua mutator", "500 ns", n, function()
+  assert(unchanged(module) == module)
+end)
+
+local nothing = pl.module_pass { name = "Nothing", run = function(mod) return mod end }
+local passes = {}
+for i = 1, 1000 do passes[i] = nothing end
+local sequential = pl.sequential(passes)
+show("an empty Lua pass in a sequential", "2 us", 1000, function() sequential(module) end)

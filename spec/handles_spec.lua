@@ -1,0 +1,128 @@
+-- Node handles: identity, lifetime, staleness.
+
+local pl = require "perilune"
+
+local function f32(...) return pl.type { shape = { ... }, dtype = "float32" } end
+local function small()
+  local x = pl.var("x", f32(2))
+  return pl.module { main = pl.func({ x }, pl.op.tanh(x) + 1) }
+end
+
+describe("a handle", function()
+  it("is one object a node, so that it works as a table key", function()
+    local mod = small()
+    local seen = {}
+    for node in mod.main:nodes() do seen[node] = node.kind end
+    assert.equal("Call", seen[mod.main.body])
+    assert.equal("Call", seen[mod.main.body.args[1]])
+    assert.equal("Var", seen[mod.main.params[1]])
+    assert.is_true(rawequal(mod.main.body, mod.functions.main.body))
+  end)
+
+  it("of a variable equals the same variable in another graph", function()
+    local x = pl.var("x", f32(2))
+    local f = pl.func({ x }, x + 1)
+    local mod = pl.module { main = f }
+    local param = mod.main.params[1]
+    assert.is_false(rawequal(x, param))
+    assert.is_true(x == param)
+    assert.is_false(x == pl.var("x", f32(2)))
+    assert.is_false(f.body == mod.main.body)
+  end)
+
+  it("keeps its graph when the module is closed and collected", function()
+    local mod = small()
+    local body = mod.main.body
+    mod:close()
+    mod = nil -- luacheck: ignore
+    collectgarbage()
+    collectgarbage()
+    assert.equal(pl.op.add, body.op)
+    assert.equal(pl.op.tanh, body.args[1].op)
+  end)
+
+  it("of one graph may be used in another", function()
+    local a, b = small(), small()
+    local sum = pl.func(a.main.params, a.main.body * b.main.body)
+    assert.equal(2, #sum.body)
+    assert(pl.verify(pl.func({ a.main.params[1], b.main.params[1] }, sum.body)))
+  end)
+
+  it("has no writable fields, and nil for fields of other kinds", function()
+    local body = small().main.body
+    assert.has_error(function() body.kind = "Var" end)
+    assert.is_nil(body.params)
+    assert.is_nil(body.cond)
+    assert.is_nil(body.no_such_field)
+    assert.is_nil(body[0])
+    assert.is_nil(body[3])
+    assert.equal(2, #body)
+    assert.equal("perilune.Node", getmetatable(body))
+  end)
+
+  it("of a pass's builder is stale when the pass has ended", function()
+    local kept
+    local pass = pl.function_pass { name = "keeps", run = function(fn)
+      kept = fn.params[1] + 1
+      assert.equal(pl.op.add, kept.op)
+    end }
+    pass(small())
+    local ok, message = pcall(function() return kept.op end)
+    assert.is_false(ok)
+    assert.is_truthy(message:find("stale", 1, true))
+    assert.has_error(function() return kept + 1 end)
+    assert.has_error(function() return tostring(kept) end)
+    assert.has_error(function() return #kept end)
+  end)
+
+  it("of a rewrite is stale when the rewrite has ended", function()
+    local kept
+    local m = pl.mutator { Call = function(_, rebuild) kept = rebuild() end }
+    m(small().main)
+    local ok, message = pcall(function() return kept.kind end)
+    assert.is_false(ok)
+    assert.is_truthy(message:find("rewrite", 1, true))
+  end)
+
+  it("does not keep what nobody uses", function()
+    collectgarbage()
+    collectgarbage()
+    local before = pl.memory()
+    for _ = 1, 20 do
+      local x = pl.var("x", f32(2))
+      local e = x
+      for _ = 1, 1000 do e = e + x end
+      pl.module { main = pl.func({ x }, e) }
+    end
+    collectgarbage()
+    collectgarbage()
+    assert.is_true(pl.memory() < before + 200000)
+  end)
+end)
+
+describe("finalizers", function()
+  it("run in any order, more than once, and in closing states", function()
+    local script = [[
+      local pl = require "perilune"
+      local x = pl.var("x", "Tensor[(2), float32]")
+      keep = { pl.module { main = pl.func({ x }, x + 1) }, x, pl.tensor { 1 }, pl.context {},
+        pl.function_pass { name = "p", run = function() end } }
+      pl.passes.Kept = { run = function() return keep end }
+      local ctx = pl.context { instruments = { { name = "i", before = function() end } } }
+      ctx:enter()
+      setmetatable({}, { __gc = function()
+        local t = pcall(function() return tostring(keep[1]) end)
+        pcall(function() return pl.var("late") end)
+      end })
+      co = coroutine.wrap(function() pl.context {}:enter() coroutine.yield() end)
+      co()
+    ]]
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write(("package.path, package.cpath = %q, %q\n"):format(package.path, package.cpath),
+      script)
+    file:close()
+    assert.is_true((os.execute("lua5.4 " .. path)))
+    os.remove(path)
+  end)
+end)

@@ -1,0 +1,83 @@
+-- ONNX models from and to Lua: pl.onnx.
+
+local pl = require "perilune"
+local zoo = require "perilune.zoo.model"
+
+local function tiny()
+  local m = zoo.new { name = "tiny", opset = 17 }
+  local x = m:input("x", "float32", { "N", 3 })
+  local w = m:initializer("w", "float32", { 3 }, string.pack("<fff", 1, 2, 3))
+  m:output(m:node("Relu", { m:node("Add", { x, w }) }, {}, "y"), "float32", { "N", 3 })
+  return m:tostring()
+end
+
+describe("a model", function()
+  local path = os.tmpname()
+  teardown(function()
+    os.remove(path)
+    os.remove(path .. ".data")
+  end)
+
+  it("is a module whose main is the graph", function()
+    local mod = assert(pl.onnx.parse(tiny()))
+    local main = mod.functions.main
+    assert.equal("x", main.params[1].name)
+    assert.equal(pl.op.nn.relu, main.body.op)
+    assert.equal(pl.op.add, main.body[1].op)
+    assert.equal("Tensor[(N, 3), float32]", tostring(main.ret_type))
+    assert.same({ 1, 2, 3 }, main.body[1][2].data:totable())
+    assert.same({ { 2, 0, 4 } }, pl.eval(mod, { { 1, -2, 1 } }):totable())
+  end)
+
+  it("comes back byte by byte when nothing changed", function()
+    local bytes = tiny()
+    assert.equal(bytes, assert(pl.onnx.tostring(assert(pl.onnx.parse(bytes)))))
+  end)
+
+  it("is saved and loaded", function()
+    local mod = assert(pl.onnx.parse(tiny()))
+    assert.is_true(pl.onnx.save(mod, path))
+    local again = assert(pl.onnx.load(path))
+    assert.is_true(pl.equal(mod, again))
+    assert.is_true(pl.onnx.save(mod, path, { external_data = true, external_threshold = 1 }))
+    assert.is_true(pl.equal(mod, assert(pl.load(path))))
+    local counts = assert(pl.onnx.count(path))
+    assert.equal(2, counts.nodes)
+    assert.equal(1, counts.operators.Relu)
+  end)
+
+  it("may be built by hand", function()
+    local x = pl.var("x", "Tensor[(N, 3), float32]")
+    local mod = pl.module { main = pl.func({ x }, pl.op.nn.relu(x * 2 + 1)) }
+    local bytes = assert(pl.onnx.tostring(mod))
+    local again = assert(pl.onnx.parse(bytes))
+    assert.same({ { 3, 0, 1 } }, pl.eval(again, { { 1, -1, 0 } }):totable())
+    assert(pl.check(mod, again))
+  end)
+
+  it("gets a number for a symbolic dim", function()
+    local mod = assert(assert(pl.onnx.parse(tiny())):fix_dim("N", 4))
+    assert.equal("Tensor[(4, 3), float32]", tostring(mod.main.ret_type))
+    local none, diag = mod:fix_dim("M", 4)
+    assert.is_nil(none)
+    assert.equal("name", diag.code)
+  end)
+
+  it("that is broken, or missing, gives a diagnostic", function()
+    local mod, diag = pl.onnx.load "/nowhere/x.onnx"
+    assert.is_nil(mod)
+    assert.equal("io", diag.code)
+    assert.is_truthy(tostring(diag):find("/nowhere/x.onnx", 1, true))
+    local bytes = tiny()
+    for _, bad in ipairs { bytes:sub(1, -3), "hello", ("\255"):rep(100) } do
+      mod, diag = pl.onnx.parse(bad)
+      assert.is_nil(mod)
+      assert.equal("format", diag.code)
+    end
+    assert.has_error(function() pl.onnx.load() end)
+    local ok
+    ok, diag = pl.onnx.save(assert(pl.onnx.parse(bytes)), "/nowhere/x.onnx")
+    assert.is_nil(ok)
+    assert.equal("io", diag.code)
+  end)
+end)

@@ -1,0 +1,149 @@
+-- Rewriting by functions: pl.mutator.
+
+local pl = require "perilune"
+
+local function f32(...) return pl.type { shape = { ... }, dtype = "float32" } end
+
+describe("a mutator", function()
+  local x = pl.var("x", f32(2))
+  local tanh, relu = pl.op.tanh, pl.op.nn.relu
+
+  it("that answers nil gives the very same function and module", function()
+    local mod = pl.module { main = pl.func({ x }, tanh(x) + 1) }
+    local calls = 0
+    local m = pl.mutator { Call = function() calls = calls + 1 end }
+    assert.is_true(rawequal(mod.main, m(mod.main)))
+    assert.equal(mod, m(mod))
+    assert.equal(4, calls)
+  end)
+
+  it("replaces nodes", function()
+    local m = pl.mutator { Call = function(call)
+      if call.op == tanh then return relu(call.args[1]) end
+    end }
+    local f = m(pl.func({ x }, tanh(tanh(x) + 1)))
+    assert.is_true(pl.equal(f, pl.func({ x }, relu(relu(x) + 1))))
+    assert(pl.verify(f))
+  end)
+
+  it("may drop nodes, in chains", function()
+    local m = pl.mutator { Call = function(call)
+      if call.op == tanh then return call.args[1] end
+    end }
+    local f = m(pl.func({ x }, tanh(tanh(tanh(x)))))
+    assert.equal("Var", f.body.kind)
+    assert.is_true(pl.equal(f, pl.func({ x }, x)))
+  end)
+
+  it("gives the rewritten node through rebuild", function()
+    local seen = {}
+    local m = pl.mutator { Call = function(call, rebuild)
+      local new = rebuild()
+      seen[#seen + 1] = new.op.name .. "/" .. (new[1].op and new[1].op.name or new[1].kind)
+      if call.op == tanh then return relu(call[1]) end
+      if new[1].op == relu then return new * 2 end
+    end }
+    local f = m(pl.func({ x }, tanh(x) + 1))
+    assert.same({ "tanh/Var", "add/nn.relu" }, seen)
+    assert.is_true(pl.equal(f, pl.func({ x }, (relu(x) + 1) * 2)))
+  end)
+
+  it("takes numbers, and nodes built before", function()
+    local two = pl.const(2.0)
+    local m = pl.mutator { Call = function(call)
+      if call.op == tanh then return call[1] * two end
+    end, Constant = function(c)
+      if c.data:totable() == 1.0 then return 3.0 end
+    end }
+    local f = m(pl.func({ x }, tanh(x) + 1))
+    assert.is_true(pl.equal(f, pl.func({ x }, x * 2 + 3)))
+  end)
+
+  it("goes into branches", function()
+    local c = pl.var("c", "bool")
+    local m = pl.mutator { Call = function(call)
+      if call.op == tanh then return relu(call[1]) end
+    end }
+    local f = m(pl.func({ c, x }, pl.if_(c, tanh(x), x + 1)))
+    assert.is_true(pl.equal(f, pl.func({ c, x }, pl.if_(c, relu(x), x + 1))))
+    assert(pl.verify(f))
+  end)
+
+  it("is the body of a pass", function()
+    local pass = pl.function_pass { name = "m", run = pl.mutator { Call = function(call)
+      if call.op == tanh then return relu(call[1]) end
+    end } }
+    local mod = pl.module { main = pl.func({ x }, tanh(x)) }
+    assert.equal(relu, pass(mod).main.body.op)
+    local rest = pl.module { main = pl.func({ x }, relu(x)) }
+    assert.equal(rest, pass(rest))
+  end)
+
+  it("that raises leaves everything as it was", function()
+    local mod = pl.module { main = pl.func({ x }, tanh(x) + 1) }
+    local text = tostring(mod)
+    local mine = {}
+    local ok, got = pcall(pl.mutator { Call = function() error(mine) end }, mod)
+    assert.is_false(ok)
+    assert.is_true(rawequal(mine, got))
+    ok, got = pcall(pl.mutator { Call = function() error "oops" end }, mod.main)
+    assert.is_false(ok)
+    assert.is_truthy(tostring(got):find("mutator_spec.lua:%d+: oops"))
+    assert.equal(text, tostring(mod))
+    assert.has_error(function() pl.mutator { Call = function() return "x" end }(mod) end)
+    assert.has_error(function() pl.mutator { Call = function() return mod end }(mod) end)
+  end)
+
+  it("may rewrite inside a rewrite", function()
+    local other = pl.func({ x }, tanh(x))
+    local swap = pl.mutator { Call = function(call) return relu(call[1]) end }
+    local m = pl.mutator { Call = function(call)
+      if call.op == tanh then
+        local inner = swap(other)
+        assert.equal(relu, inner.body.op)
+        return relu(call[1])
+      end
+    end }
+    local f = pl.func({ x }, tanh(x) + 1)
+    assert.is_true(pl.equal(m(f), pl.func({ x }, relu(x) + 1)))
+    -- the same graph, from inside its own rewrite
+    local again = pl.mutator { Call = function(call)
+      assert.equal(f.body.op, pl.op.add)
+      swap(f)
+      return nil, call
+    end }
+    assert.is_true(rawequal(f, again(f)))
+  end)
+
+  it("takes functions built inside, from nodes as they are rewritten", function()
+    local m = pl.mutator {
+      Call = function(call) if call.op == tanh then return relu(call[1]) end end,
+      Function = function(fn)
+        return pl.func(fn.params, fn.body * 2, nil, { Marked = 1 })
+      end,
+    }
+    local f = m(pl.func({ x }, tanh(x) + 1))
+    assert.equal(1, f.attrs.Marked)
+    assert.is_true(pl.equal(f, pl.func({ x }, (relu(x) + 1) * 2, nil, { Marked = 1 })))
+    assert(pl.verify(f))
+  end)
+
+  it("refuses unknown kinds, and nodes that come later", function()
+    local ok, message = pcall(pl.mutator, { Cal = function() end })
+    assert.is_false(ok)
+    assert.is_truthy(message:find("did you mean 'Call'", 1, true))
+    local f = pl.module({ main = pl.func({ x }, tanh(x) + 1) }).main
+    local later = f.body
+    local m = pl.mutator { Call = function(call)
+      if call.op == tanh then return later end
+    end }
+    assert.has_error(function() m(f) end)
+  end)
+
+  it("cannot yield", function()
+    local f = pl.func({ x }, tanh(x))
+    local m = pl.mutator { Call = function() coroutine.yield() end }
+    local ok = coroutine.resume(coroutine.create(function() m(f) end))
+    assert.is_false(ok)
+  end)
+end)

@@ -1,0 +1,144 @@
+-- Tensors from and to Lua values: pl.tensor.
+
+local pl = require "perilune"
+
+describe("a tensor", function()
+  it("takes dims and dtype from a nested table", function()
+    local t = pl.tensor { { 1, 2, 3 }, { 4, 5, 6 } }
+    assert.equal("int64", t.dtype)
+    assert.same({ 2, 3 }, t.shape)
+    assert.equal(6, t.size)
+    assert.equal(48, t.bytes)
+    assert.same({ { 1, 2, 3 }, { 4, 5, 6 } }, t:totable())
+    assert.equal("Tensor[(2, 3), int64]", tostring(t))
+  end)
+
+  it("is float32 when one of its numbers is a float, bool and string of such values", function()
+    assert.equal("float32", pl.tensor({ 1, 2.5 }).dtype)
+    assert.equal("bool", pl.tensor({ true, false }).dtype)
+    assert.equal("string", pl.tensor({ "a", "" }).dtype)
+    assert.same({ "a", "" }, pl.tensor({ "a", "" }):totable())
+  end)
+
+  it("is a scalar when made of one value", function()
+    local t = pl.tensor(7, "int32")
+    assert.equal(0, t.rank)
+    assert.equal(7, t:totable())
+  end)
+
+  it("has empty axes", function()
+    assert.same({ 0 }, pl.tensor({}).shape)
+    assert.same({ 2, 0 }, pl.tensor({ {}, {} }).shape)
+    assert.same({ {}, {} }, pl.tensor({ {}, {} }):totable())
+  end)
+
+  it("reads its elements by index, from 1", function()
+    local t = pl.tensor { { 1, 2 }, { 3, 4 } }
+    assert.equal(3, t:get(2, 1))
+    assert.has_error(function() t:get(3, 1) end)
+    assert.has_error(function() t:get(1) end)
+  end)
+
+  it("keeps every dtype's extremes", function()
+    local extremes = {
+      int8 = { -128, 127 }, uint8 = { 0, 255 }, int16 = { -32768, 32767 }, uint16 = { 0, 65535 },
+      int32 = { -2147483648, 2147483647 }, uint32 = { 0, 4294967295 },
+      int64 = { math.mininteger, math.maxinteger }, uint64 = { 0, -1 },
+      int4 = { -8, 7 }, uint4 = { 0, 15 }, int2 = { -2, 1 }, uint2 = { 0, 3 },
+      float16 = { -65504.0, 0.5 }, bfloat16 = { -1.5, 2.0 },
+      float32 = { 1.5, -math.huge }, float64 = { 0.1, 1e300 },
+    }
+    for dtype, values in pairs(extremes) do
+      assert.same(values, pl.tensor(values, dtype):totable(), dtype)
+    end
+  end)
+
+  it("packs four-bit elements, low bits first", function()
+    assert.equal("\33\3", pl.tensor({ 1, 2, 3 }, "uint4"):tobytes())
+  end)
+
+  it("refuses what does not fit", function()
+    assert.has_error(function() pl.tensor({ 300 }, "uint8") end, "300 is out of range for uint8")
+    assert.has_error(function() pl.tensor({ 1.5 }, "int32") end)
+    assert.has_error(function() pl.tensor({ 1 }, "bool") end)
+    assert.has_error(function() pl.tensor({ 1 }, "float99") end)
+    assert.has_error(function() pl.tensor { { 1, 2 }, { 3 } } end)
+    assert.has_error(function() pl.tensor { { 1, 2 }, 3 } end)
+  end)
+
+  it("refuses a table that contains itself", function()
+    local t = {}
+    t[1] = t
+    assert.has_error(function() pl.tensor(t) end)
+  end)
+
+  it("goes to bytes and back", function()
+    local t = pl.tensor({ 1, 2, 3, 4 }, "float32")
+    local bytes = t:tobytes()
+    assert.equal(string.pack("<ffff", 1, 2, 3, 4), bytes)
+    local u = pl.tensor.from_bytes(bytes, "float32", { 4 })
+    assert.is_true(t:equal(u))
+    assert.is_false(t == u)
+    assert.has_error(function() pl.tensor.from_bytes(bytes, "float32", { 5 }) end)
+    assert.has_error(function() pl.tensor.from_bytes(bytes, "float32", { -4 }) end)
+  end)
+
+  it("stores one element when all are equal", function()
+    local t = pl.tensor.full(1.5, "float32", { 2, 2 })
+    assert.is_true(t.splat)
+    assert.same({ { 1.5, 1.5 }, { 1.5, 1.5 } }, t:totable())
+    assert.equal(1.5, t:get(2, 2))
+    assert.equal(16, #t:tobytes())
+  end)
+
+  it("is of no use once closed", function()
+    local t = pl.tensor { 1 }
+    t:close()
+    t:close()
+    assert.has_error(function() return t.dtype end)
+    assert.equal("Tensor (closed)", tostring(t))
+  end)
+end)
+
+describe("an .npy file", function()
+  local path = os.tmpname()
+  teardown(function() os.remove(path) end)
+
+  it("gives back what was saved", function()
+    for _, dtype in ipairs { "float32", "float64", "int8", "int64", "uint16", "bool" } do
+      local values = dtype == "bool" and { { true, false } } or { { 1, 2 }, { 3, 4 }, { 5, 6 } }
+      local t = pl.tensor(values, dtype)
+      assert(t:save_npy(path))
+      local u = assert(pl.tensor.load_npy(path))
+      assert.equal(dtype, u.dtype)
+      assert.is_true(t:equal(u))
+    end
+  end)
+
+  it("begins its data at a multiple of 64 bytes", function()
+    local bytes = assert(pl.tensor({ 1, 2 }):tonpy())
+    assert.equal(0, (#bytes - 16) % 64)
+    assert.equal("\147NUMPY\1\0", bytes:sub(1, 8))
+  end)
+
+  it("may be column-major and big-endian", function()
+    local header = "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }\n"
+    local bytes = "\147NUMPY\1\0" .. string.pack("<s2", header)
+      .. string.pack(">i2i2i2i2i2i2", 1, 4, 2, 5, 3, 6)
+    local t = assert(pl.tensor.parse_npy(bytes))
+    assert.same({ { 1, 2, 3 }, { 4, 5, 6 } }, t:totable())
+  end)
+
+  it("that is broken gives a diagnostic", function()
+    local good = pl.tensor({ 1, 2, 3 }):tonpy()
+    local bad = { "", "no numpy at all", good:sub(1, 40), good:sub(1, -2), good .. "x" }
+    for _, bytes in ipairs(bad) do
+      local t, diag = pl.tensor.parse_npy(bytes)
+      assert.is_nil(t)
+      assert.equal("format", diag.code)
+    end
+    local t, diag = pl.tensor.load_npy "/nowhere/x.npy"
+    assert.is_nil(t)
+    assert.equal("io", diag.code)
+  end)
+end)
