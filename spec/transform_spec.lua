@@ -23,12 +23,12 @@ local function count(mod, name)
 end
 
 -- Applies a pipeline; the result is valid, computes the same, and is final.
-local function run(pipeline, mod)
+local function run(pipeline, mod, unchecked)
   local scope <close> = pl.context { opt_level = 3 }:enter() -- luacheck: ignore scope
   local pass = pl.pipeline(pipeline)
   local out = pass(mod)
   assert(pl.verify(out))
-  assert(pl.check(mod, out))
+  assert(unchecked or pl.check(mod, out))
   assert.equal(out, pass(out))
   return out
 end
@@ -129,7 +129,7 @@ describe("SimplifyExpr merges", function()
     assert.equal(1, count(out, "reshape"))
     out = simplify({ n }, op.reshape(op.reshape(n, ints(0, 12)), ints(0, 2, 6)))
     assert.equal(1, count(out, "reshape"))
-    assert.same({ 0, 2, 6 }, out.main.body.args[2].tensor:totable())
+    assert.same({ 0, 2, 6 }, out.main.body.args[2].data:totable())
   end)
 
   it("a reshape with what keeps the order of elements", function()
@@ -141,10 +141,10 @@ describe("SimplifyExpr merges", function()
     local y = pl.var("y", f32(1, 2, 1, 3, 1))
     local out = simplify({ y }, op.squeeze(op.squeeze(y, ints(0, 2)), ints(-1)))
     assert.equal(1, count(out, "squeeze"))
-    assert.same({ 0, 2, 4 }, out.main.body.args[2].tensor:totable())
+    assert.same({ 0, 2, 4 }, out.main.body.args[2].data:totable())
     out = simplify({ x }, op.expand_dims(op.expand_dims(x, ints(1)), ints(0, 2)))
     assert.equal(1, count(out, "expand_dims"))
-    assert.same({ 0, 2, 3 }, out.main.body.args[2].tensor:totable())
+    assert.same({ 0, 2, 3 }, out.main.body.args[2].data:totable())
   end)
 
   it("casts that widen first", function()
@@ -156,7 +156,8 @@ describe("SimplifyExpr merges", function()
 
   it("away what is empty in a concat", function()
     local e = pl.var("e", f32(2, 0, 4))
-    local out = simplify({ x, e }, op.concatenate(x, e, x, { axis = 1 }))
+    local out = run("SimplifyExpr", module({ x, e },
+      op.concatenate(x, e, x, { axis = 1 })), "made inputs have no empty axes")
     assert.equal(2, #out.main.body.args)
   end)
 
@@ -165,7 +166,7 @@ describe("SimplifyExpr merges", function()
     local out = run("SimplifyExpr,DeadCodeElimination",
       module({ n }, op.reshape(n, op.concatenate(size, ints(12), { axis = 0 }))))
     assert.equal(0, count(out, "shape_of"))
-    assert.same({ 0, 12 }, out.main.body.args[2].tensor:totable())
+    assert.same({ 0, 12 }, out.main.body.args[2].data:totable())
   end)
 end)
 
@@ -178,13 +179,13 @@ describe("FoldConstant", function()
   it("computes what depends on constants", function()
     local out = fold({ x }, x + op.multiply(floats(2), floats(3)))
     assert.equal(0, count(out, "multiply"))
-    assert.same({ 6.0 }, out.main.body.args[2].tensor:totable())
+    assert.same({ 6.0 }, out.main.body.args[2].data:totable())
   end)
 
   it("computes the shape of what has static dims", function()
     local out = fold({ x }, op.shape_of(x))
     assert.equal("Constant", out.main.body.kind)
-    assert.same({ 2, 2 }, out.main.body.tensor:totable())
+    assert.same({ 2, 2 }, out.main.body.data:totable())
   end)
 
   it("keeps what it knows in part", function()
@@ -208,7 +209,7 @@ describe("FoldConstant", function()
       return count(pl.pipeline("FoldConstant" .. options)(mod), "broadcast_to")
     end
     assert.equal(1, expands "")
-    assert.equal("refused: over_budget", next(pl.report()[1].counts))
+    assert.equal(1, pl.report()[1].counts["refused: over_budget"])
     assert.equal(0, expands '{fold="all"}')
     local ctx = pl.context { opt_level = 3, config = { fold = "all" } }
     assert.equal(0, count(pl.passes.FoldConstant()(mod, ctx), "broadcast_to"))
@@ -218,7 +219,8 @@ describe("FoldConstant", function()
   it("leaves random values and division by zero alone", function()
     local random = op.random_uniform { shape = { 2, 2 } }
     local out = run("DeadCodeElimination,FoldConstant,EliminateCommonSubexpr",
-      module({ x }, op.add(x, op.cast(op.divide(ints(1), ints(0)), { to = 1 }))))
+      module({ x }, op.add(x, op.cast(op.divide(ints(1), ints(0)), { to = 1 }))),
+      "not defined")
     assert.equal(1, count(out, "divide"))
     local mod = module({ x }, x + random)
     assert.equal(mod, pl.passes.FoldConstant()(mod))

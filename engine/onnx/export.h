@@ -137,7 +137,10 @@ pln_status pln_export_function(pln_export *ex, pln_symbol name,
                                const pln_graph *graph,
                                uint32_t tag) PLN_CHECKED;
 void pln_export_free(pln_export *ex);
-/* Whether a Constant is written as an initializer, not as a node. */
+/* Whether the node is written as an entry of a list (of initializers, or of
+ * what stands for one that no tensor can hold), not as a node. */
+bool pln_export_is_entry(const pln_export *ex, pln_ref node);
+/* Whether a Constant is written as an initializer. */
 bool pln_export_is_initializer(const pln_export *ex, pln_ref node);
 
 /* export_names.c. Names the values of the innermost open graph. */

@@ -254,23 +254,12 @@ static pln_status old_offset(pln_export *ex, pln_ref node, uint64_t *out) {
   return PLN_OK;
 }
 
-static bool is_entry(const pln_export *ex, pln_ref node) {
-  const pln_node *n = &ex->g->nodes[node];
-  if (n->kind == PLN_CONSTANT)
-    return pln_export_is_initializer(ex, node);
-  if (n->kind != PLN_CALL || !n->data || n->count)
-    return false;
-  pln_slice name = pln_op_name(ex->engine, n->data);
-  return pln_slice_is(name, "ai.onnx::initializer") ||
-         pln_slice_is(name, "ai.onnx::sparse_initializer");
-}
-
 static pln_status list_constants(pln_export *ex, constants *c) {
   const pln_scope_row *row = &ex->g->scopes[top(ex)->scope];
   bool sorted = true;
   *c = (constants){0};
   for (pln_ref i = row->begin; i < row->end; i++) {
-    if (ex->home[i] != top(ex)->scope || !is_entry(ex, i))
+    if (ex->home[i] != top(ex)->scope || !pln_export_is_entry(ex, i))
       continue;
     PLN_TRY(pln_mem_grow(ex->engine, (void **)&c->all, &c->capacity,
                          (size_t)c->count + 1, sizeof *c->all));

@@ -19,7 +19,7 @@ static const form forms[] = {
 };
 
 bool pln_export_is_input(const pln_export *ex, pln_op op, const char *name) {
-  int64_t opset = pln_attrs_int(ex->engine, ex->opsets, "ai.onnx", 1);
+  int64_t opset = pln_onnx_opset(ex->engine, ex->opsets, pln_text(""), 1);
   for (size_t i = 0; i < PLN_COUNT(forms); i++)
     if (forms[i].op == op && opset >= forms[i].since &&
         !strcmp(forms[i].attribute, name))

@@ -102,8 +102,10 @@ bool pln_export_is_initializer(const pln_export *ex, pln_ref node) {
   return !(pln_origin_is_node(o) && o->op == PLN_OP_CONSTANT);
 }
 
-/* Opaque operators that stand for entries of lists, not for nodes. */
-static bool is_list_entry(const pln_export *ex, const pln_node *n) {
+bool pln_export_is_entry(const pln_export *ex, pln_ref node) {
+  const pln_node *n = &ex->g->nodes[node];
+  if (n->kind == PLN_CONSTANT)
+    return pln_export_is_initializer(ex, node);
   if (n->kind != PLN_CALL || !n->data || n->count)
     return false;
   pln_slice name = pln_op_name(ex->engine, n->data);
@@ -128,10 +130,9 @@ static pln_status put_node(pln_export *ex, pln_ref node) {
   case PLN_FUNCTION:
   case PLN_LET: return PLN_OK;
   case PLN_CONSTANT:
-    return pln_export_is_initializer(ex, node) ? PLN_OK
-                                               : pln_export_node(ex, node);
   case PLN_CALL:
-  case PLN_IF: return is_list_entry(ex, n) ? PLN_OK : pln_export_node(ex, node);
+  case PLN_IF:
+    return pln_export_is_entry(ex, node) ? PLN_OK : pln_export_node(ex, node);
   case PLN_OP:
   case PLN_CONSTRUCTOR:
   case PLN_LET_BLOCK:

@@ -392,6 +392,17 @@ static bool nameable(const pln_export *ex, const pln_export_frame *f,
   return kind == PLN_CALL || kind == PLN_IF || kind == PLN_TUPLE_GET_ITEM;
 }
 
+/* An output without a name takes that of its value. */
+static pln_status name_output(pln_export *ex, pln_export_output *o,
+                              pln_slice natural) {
+  uint32_t mine;
+  o->name = natural;
+  if (natural.size == 0 || !is_free(ex, natural, &mine))
+    PLN_TRY(
+        make_name(ex, natural.size ? natural : pln_text("output"), &o->name));
+  return claim(ex, ex->slots[o->node], o->name, o->node);
+}
+
 /* First those that already have the name of their output. */
 static pln_status claim_outputs(pln_export *ex, const pln_export_frame *f,
                                 bool natural_only) {
@@ -399,13 +410,15 @@ static pln_status claim_outputs(pln_export *ex, const pln_export_frame *f,
     pln_export_output *o = &ex->outputs[f->outputs + i];
     uint32_t slot = ex->slots[o->node], mine;
     pln_slice natural;
-    if (ex->names[slot].data || ex->home[o->node] != f->scope || !o->name.size)
+    if (ex->names[slot].data || ex->home[o->node] != f->scope)
       continue;
     PLN_TRY(natural_name(ex, o->node, &natural));
-    bool same = pln_slice_equal(natural, o->name);
+    bool same = o->name.size && pln_slice_equal(natural, o->name);
     if (natural_only ? !same : !nameable(ex, f, o->node))
       continue;
-    if (is_free(ex, o->name, &mine))
+    if (o->name.size == 0)
+      PLN_TRY(name_output(ex, o, natural));
+    else if (is_free(ex, o->name, &mine))
       PLN_TRY(claim(ex, slot, o->name, o->node));
   }
   return PLN_OK;

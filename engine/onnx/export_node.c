@@ -280,12 +280,7 @@ static pln_status same_operator(pln_export *ex, const node_plan *p,
 }
 
 static int64_t opset_of(const pln_export *ex, pln_slice domain) {
-  char name[256] = "ai.onnx";
-  if (domain.size && domain.size < sizeof name) {
-    memcpy(name, domain.data, domain.size);
-    name[domain.size] = '\0';
-  }
-  return pln_attrs_int(ex->engine, ex->opsets, name, 1);
+  return pln_onnx_opset(ex->engine, ex->opsets, domain, 1);
 }
 
 /* The row that an operator without a slice is written as. */

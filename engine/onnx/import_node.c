@@ -11,17 +11,10 @@ enum { FEW_RESULTS = 64 };
 
 /* ----------------------------------------------------------------- mapping */
 
-/* The version of the operator set; of ai.onnx 1 when the model tells none. */
+/* A function's own opsets go first; what nobody tells is version 1. */
 static int64_t opset_of(const pln_import *in, pln_slice domain) {
-  char name[256] = "ai.onnx";
-  if (domain.size >= sizeof name)
-    return 1;
-  if (domain.size) {
-    memcpy(name, domain.data, domain.size);
-    name[domain.size] = '\0';
-  }
-  int64_t version = pln_attrs_int(in->engine, in->model_opsets, name, 1);
-  return pln_attrs_int(in->engine, in->opsets, name, version);
+  int64_t version = pln_onnx_opset(in->engine, in->model_opsets, domain, 1);
+  return pln_onnx_opset(in->engine, in->opsets, domain, version);
 }
 
 static pln_status opaque(pln_import *in, const pln_onnx_node *node,

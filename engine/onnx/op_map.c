@@ -18,6 +18,19 @@ bool pln_onnx_same_domain(pln_slice a, pln_slice b) {
   return core_a || core_b ? core_a == core_b : pln_slice_equal(a, b);
 }
 
+int64_t pln_onnx_opset(const pln_engine *engine, pln_attrs opsets,
+                       pln_slice domain, int64_t fallback) {
+  if (domain.size == 0)
+    domain = pln_text("ai.onnx");
+  for (uint32_t i = 0; i < pln_attrs_count(engine, opsets); i++) {
+    const pln_attr *a = pln_attrs_get(engine, opsets, i);
+    if (a->kind == PLN_ATTR_INT &&
+        pln_slice_equal(pln_symbol_text(engine, a->name), domain))
+      return a->v.i;
+  }
+  return fallback;
+}
+
 const pln_onnx_op *pln_onnx_op_find(pln_slice domain, pln_slice type,
                                     int64_t version) {
   const pln_onnx_op *best = NULL;

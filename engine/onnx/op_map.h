@@ -34,6 +34,10 @@ bool pln_onnx_core_only(const pln_onnx_op *row, const char *name);
 pln_status pln_onnx_constant(pln_engine *engine, pln_attrs attrs,
                              pln_tensor **out) PLN_CHECKED;
 
+/* The version of a domain in a dictionary from domains to versions. */
+int64_t pln_onnx_opset(const pln_engine *engine, pln_attrs opsets,
+                       pln_slice domain, int64_t fallback);
+
 /* "" and "ai.onnx" name the same domain. */
 bool pln_onnx_same_domain(pln_slice a, pln_slice b);
 

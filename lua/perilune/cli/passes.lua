@@ -22,11 +22,9 @@ local function show(pass)
 end
 
 local function show_pipelines()
-  local pipelines = require "perilune.pipelines"
-  print "\nPipelines:"
-  for _, pipeline in ipairs(pipelines) do
-    print(("  %s\n    %s\n    %s"):format(pipeline.name, pipeline.doc,
-      tostring(pipelines.load(pipeline.name))))
+  print "\nPipelines (lua/perilune/pipelines):"
+  for _, pipeline in ipairs(require "perilune.pipelines") do
+    print(("  %s\n    %s"):format(pipeline.name, pipeline.doc))
   end
 end
 

@@ -36,7 +36,8 @@ function summary.warnings(all)
   end
 end
 
-local function operator_rows(before, after)
+local function operator_rows(work)
+  local before, after = work.before, work.after
   local names = {}
   for name in pairs(before.operators) do names[#names + 1] = name end
   for name in pairs(after.operators) do
@@ -50,6 +51,8 @@ local function operator_rows(before, after)
   end
   row("nodes", before.nodes, after.nodes)
   row("file", units.bytes(before.bytes), units.bytes(after.bytes))
+  row("time", "", units.seconds(work.seconds))
+  row("memory", "", units.bytes(work.peak))
   return rows
 end
 
@@ -96,8 +99,7 @@ function summary.show(options, work)
   if not options.quiet then
     local out = options.stats and io.stderr or io.stdout
     if not options.stats then
-      out:write(columns(operator_rows(work.before, work.after)))
-      out:write(("%s, %s\n"):format(units.seconds(work.seconds), units.bytes(work.peak)))
+      out:write(columns(operator_rows(work)))
     end
     if options.time or options.verbose then
       out:write("\n", columns(pass_rows(work.report, options.verbose)))

@@ -1,16 +1,31 @@
 --- The default pipeline: what `perilune opt` runs when it is not told otherwise.
--- Each pass leaves work for others, so they go round until nothing changes:
+-- Each pass leaves work for the others, so they go round until nothing changes:
 -- optimising twice changes nothing.
 
 local pl = require "perilune"
 
-return pl.sequential { name = "default",
-  "DeadCodeElimination", -- what no output needs is not worth a look
+local round = pl.sequential { name = "round",
   "SimplifyExpr", -- local identities; shape arithmetic becomes constants
   "FoldConstant", -- computes what is known, within the budget
   "EliminateCommonSubexpr", -- one node for equal computations
-  "SimplifyExpr", -- identities that folded and merged operands gave rise to
-  "FoldConstant", -- and what these made constant
-  "EliminateCommonSubexpr", -- and what these made equal
-  "DeadCodeElimination", -- leaves nothing behind
+  "DeadCodeElimination", -- leaves nothing behind that the others set free
+}
+
+-- More rounds than any model was seen to need; each costs little when little
+-- is left to do.
+local MOST_ROUNDS = 20
+
+local rounds = pl.module_pass { name = "fixpoint", doc = "Rounds, until nothing changes.",
+  run = function(module)
+    for _ = 1, MOST_ROUNDS do
+      local after = round(module)
+      if after == module then break end
+      module = after
+    end
+    return module
+  end }
+
+return pl.sequential { name = "default",
+  "DeadCodeElimination", -- what no output needs is not worth a look
+  rounds,
 }

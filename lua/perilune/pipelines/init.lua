@@ -2,7 +2,9 @@
 -- perilune/pipelines/NAME.lua that returns one.
 
 local pipelines = {
-  { name = "default", doc = "What `perilune opt` runs when it is not told otherwise." },
+  { name = "default",
+    doc = "What `perilune opt` runs when it is not told otherwise: DeadCodeElimination, then\n    "
+      .. "SimplifyExpr,FoldConstant,EliminateCommonSubexpr,DeadCodeElimination until nothing changes." },
 }
 
 --- The chunk of a pipeline, to be called with its arguments: found where the
@@ -17,8 +19,5 @@ function pipelines.chunk(name)
   end
   error(("there is no pipeline '%s'"):format(name), 2)
 end
-
---- The pipeline itself, with no arguments given.
-function pipelines.load(name) return pipelines.chunk(name) {} end
 
 return pipelines
