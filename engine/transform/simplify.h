@@ -56,8 +56,8 @@ pln_status pln_site_with_list(pln_site *site, pln_ref x, uint32_t arg,
 #define PLN_SIMPLIFY_RULES(X)                                                 \
   /* simplify_shape.c */                                                      \
   X(same_reshape)                                                             \
-  X(merge_reshape) X(melt_reshape) X(merge_squeeze)                           \
-      X(merge_unsqueeze) /* simplify_move.c */                                \
+  X(merge_reshape)                                                            \
+  X(melt_reshape) X(merge_squeeze) X(merge_unsqueeze) /* simplify_move.c */   \
       X(same_transpose) X(merge_transpose) X(no_pad) X(full_slice)            \
           X(same_expand) X(no_tile) X(one_concat) /* simplify_cast.c */       \
       X(same_cast) X(merge_cast)                  /* simplify_arithmetic.c */ \

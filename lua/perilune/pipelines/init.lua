@@ -4,7 +4,8 @@
 local pipelines = {
   { name = "default",
     doc = "What `perilune opt` runs when it is not told otherwise: DeadCodeElimination, then\n    "
-      .. "SimplifyExpr,FoldConstant,EliminateCommonSubexpr,DeadCodeElimination until nothing changes." },
+      .. "SimplifyExpr,FoldConstant,EliminateCommonSubexpr,DeadCodeElimination\n    "
+      .. "until nothing changes." },
 }
 
 --- The chunk of a pipeline, to be called with its arguments: found where the
