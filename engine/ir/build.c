@@ -26,7 +26,6 @@ pln_status pln_builder_new(pln_engine *engine, pln_builder **out) {
     return pln_nomem(engine);
   b->engine = engine;
   b->in = PLN_NONE;
-  b->in_order = true;
   pln_status status = start(b);
   if (status != PLN_OK) {
     pln_builder_free(b);
@@ -140,8 +139,6 @@ pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
   g->values[ref] = 0;
   g->origin[ref] = b->origin;
   b->home[ref] = pln_builder_here(b);
-  if (b->in != PLN_NONE && b->in != b->open[b->n_open - 1])
-    b->in_order = false;
   *out = ref;
   return PLN_OK;
 }

@@ -140,7 +140,6 @@ struct pln_builder {
   pln_scope in;    /* pln_build_in, or PLN_NONE */
   bool scoped;     /* a scope was opened, or an importer said so */
   bool lenient;    /* files: ill-typed calls are warnings */
-  bool in_order;   /* so far the layout is the order of appending */
   uint32_t origin; /* of the nodes to come */
   pln_idmap *vars; /* Var identity -> node + 1; made when first needed */
   const pln_module *module;        /* types of GlobalVars, or NULL */

@@ -9,7 +9,7 @@
 /* ------------------------------------------------------------------- tables */
 
 static void *table(pln_engine *e, size_t count, size_t item, bool *failed) {
-  void *block = pln_mem_zeroed(e, (count + 1) * item);
+  void *block = pln_mem_zeroed(e, count * item);
   if (!block)
     *failed = true;
   return block;
@@ -19,8 +19,9 @@ pln_status pln_layout_begin(pln_layout *l, const pln_graph *from,
                             pln_ref root) {
   bool failed = false;
   pln_engine *e = from->engine;
-  uint32_t n = from->n_nodes, k = from->n_scopes;
-  *l = (pln_layout){.engine = e, .from = from, .root = root};
+  size_t n = from->n_nodes + (size_t)1, k = from->n_scopes + (size_t)1;
+  *l = (pln_layout){
+      .engine = e, .from = from, .root = root, .nodes = n, .scopes = k};
   l->order = table(e, n, sizeof *l->order, &failed);
   l->home = table(e, n, sizeof *l->home, &failed);
   l->at = table(e, n, sizeof *l->at, &failed);
@@ -34,7 +35,7 @@ pln_status pln_layout_begin(pln_layout *l, const pln_graph *from,
 }
 
 void pln_layout_end(pln_layout *l) {
-  size_t n = l->from->n_nodes + (size_t)1, k = l->from->n_scopes + (size_t)1;
+  size_t n = l->nodes, k = l->scopes;
   pln_engine *e = l->engine;
   pln_mem_free(e, l->order, n * sizeof *l->order);
   pln_mem_free(e, l->home, n * sizeof *l->home);
@@ -114,8 +115,8 @@ static pln_status number_rows(pln_layout *l) {
 }
 
 pln_status pln_layout_place(pln_layout *l) {
-  memset(l->at, 0xff, ((size_t)l->from->n_nodes + 1) * sizeof *l->at);
-  memset(l->row, 0xff, ((size_t)l->from->n_scopes + 1) * sizeof *l->row);
+  memset(l->at, 0xff, l->nodes * sizeof *l->at);
+  memset(l->row, 0xff, l->scopes * sizeof *l->row);
   measure(l);
   place_nodes(l);
   return number_rows(l);
@@ -326,13 +327,13 @@ static bool is_laid_out(const pln_layout *l) {
   return true;
 }
 
-static void adopt(pln_builder *b, const pln_layout *l, pln_graph **out) {
+static pln_graph *adopt(pln_builder *b, const pln_layout *l) {
   pln_graph *g = b->graph;
   emit_scopes(l, g);
   g->root = l->root;
   g->sealed = true;
   b->graph = NULL;
-  *out = g;
+  return g;
 }
 
 pln_status pln_layout_scoped(pln_builder *b, pln_ref root, pln_graph **out) {
@@ -345,16 +346,10 @@ pln_status pln_layout_scoped(pln_builder *b, pln_ref root, pln_graph **out) {
     status = list_live(b, &l);
   if (status == PLN_OK)
     status = pln_layout_place(&l);
-  if (status == PLN_OK && !is_laid_out(&l))
+  if (status == PLN_OK && is_laid_out(&l))
+    *out = adopt(b, &l);
+  else if (status == PLN_OK)
     status = pln_layout_emit(&l, out);
-  else if (status == PLN_OK) {
-    pln_graph *g = b->graph; /* pln_layout_end still reads its sizes */
-    adopt(b, &l, out);
-    b->graph = g;
-  }
-  bool adopted = status == PLN_OK && *out == b->graph;
   pln_layout_end(&l);
-  if (adopted)
-    b->graph = NULL;
   return status;
 }

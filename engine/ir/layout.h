@@ -9,6 +9,7 @@
 typedef struct pln_layout {
   pln_engine *engine;
   const pln_graph *from; /* the builder's graph */
+  size_t nodes, scopes;  /* lengths of the tables below */
   uint32_t n;            /* nodes to lay out, */
   pln_ref *order;        /*   in sequence: operands and scopes first */
   pln_scope *home;       /* a node of `from`: its scope */

@@ -439,7 +439,6 @@ static pln_status finish(pln_rewrite *rw, pln_graph **out) {
   if (root == PLN_NONE)
     return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
                           "the root of the graph was dropped");
-  rw->b->in_order = false;
   return pln_builder_seal(rw->b, root, out);
 }
 

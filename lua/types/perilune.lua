@@ -87,6 +87,7 @@ function Tensor:close() end
 ---@field index? integer TupleGetItem, from 0
 ---@field params? perilune.Node[] Function
 ---@field body? perilune.Node Function, Let, LetBlock, For
+---@field scope_attrs? perilune.Attrs of the first scope: an ONNX graph's name, input_names, output_names
 ---@field ret_type? perilune.Type Function
 ---@field cond? perilune.Node If
 ---@field then_branch? perilune.Node If
