@@ -156,6 +156,13 @@ void pln_builder_drop(pln_builder *b, pln_ref node) {
     pln_tensor_release(g->tensors[--g->n_tensors]);
 }
 
+void pln_builder_forget(pln_builder *b, pln_ref constant) {
+  pln_node *n = &b->graph->nodes[constant];
+  n->flags |= PLN_NODE_DROPPED;
+  pln_tensor_release(b->graph->tensors[n->data]);
+  b->graph->tensors[n->data] = NULL;
+}
+
 /* Appends and types; takes the node back when it is ill-typed. */
 static pln_status add(pln_builder *b, const pln_node *node, uint32_t n,
                       const pln_ref *operands, pln_ref *out) {

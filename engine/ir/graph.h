@@ -156,6 +156,9 @@ pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
                               pln_ref *out) PLN_CHECKED;
 /* Takes back the newest node, or marks an older one as never laid out. */
 void pln_builder_drop(pln_builder *b, pln_ref node);
+/* Releases the tensor of a constant that nothing uses any more, so that a long
+ * chain of folded nodes does not pile up. */
+void pln_builder_forget(pln_builder *b, pln_ref constant);
 /* The scope where the next node goes; PLN_NONE while building freely. */
 pln_scope pln_builder_here(const pln_builder *b);
 /* Adds a tensor to the graph; retains it. */

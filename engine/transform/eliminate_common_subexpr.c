@@ -15,11 +15,14 @@
 static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   int64_t *merged = ud;
   pln_ref shared;
+  pln_type type = pln_rewrite_graph(rw)->nodes[*node].type;
   (void)old;
   PLN_TRY(pln_rewrite_share(rw, *node, &shared));
-  *merged += shared != *node;
+  if (shared == *node)
+    return PLN_OK;
+  ++*merged;
   *node = shared;
-  return PLN_OK;
+  return pln_keep_rank(rw, shared, type);
 }
 
 pln_status pln_pass_eliminate_common_subexpr(pln_pass_run *run) {

@@ -136,6 +136,21 @@ static pln_status replace(fold *f, pln_rewrite *rw, uint32_t n_results,
 
 /* --------------------------------------------------------------- evaluation */
 
+/* What only the folded call used is needed no more; a long chain would pile
+ * up its intermediate results. */
+static void forget_operands(const fold *f, pln_rewrite *rw, pln_ref call) {
+  pln_builder *b = pln_rewrite_builder(rw);
+  const pln_graph *g = b->graph;
+  const pln_node *n = &g->nodes[call];
+  for (uint32_t i = 0; i < n->count; i++) {
+    pln_ref arg = pln_operand(g, call, i);
+    bool last = g->nodes[arg].kind == PLN_CONSTANT && f->uses[arg] == 1 &&
+                !(g->nodes[arg].flags & PLN_NODE_KEEP);
+    if (last)
+      pln_builder_forget(b, arg);
+  }
+}
+
 static pln_status evaluate(fold *f, pln_rewrite *rw, pln_ref *node,
                            uint32_t n_results, pln_tensor **results) {
   const pln_graph *g = pln_rewrite_graph(rw);
@@ -146,8 +161,11 @@ static pln_status evaluate(fold *f, pln_rewrite *rw, pln_ref *node,
     return PLN_OK;
   }
   PLN_TRY(status);
-  if (!are_too_big(f, g, *node, n, results))
+  pln_ref call = *node;
+  if (!are_too_big(f, g, call, n, results))
     status = replace(f, rw, n_results, n, results, node);
+  if (status == PLN_OK && *node != call)
+    forget_operands(f, rw, call);
   for (uint32_t i = 0; i < n; i++)
     pln_tensor_release(results[i]);
   return status;
@@ -278,29 +296,34 @@ static pln_status enter(void *ud, pln_rewrite *rw, pln_scope old,
 
 /* -------------------------------------------------------------------- sweep */
 
-static void fold_field(fold *f, pln_rewrite *rw, pln_ref *node) {
+static pln_status fold_field(fold *f, pln_rewrite *rw, pln_ref *node) {
   const pln_graph *g = pln_rewrite_graph(rw);
   const pln_node *n = &g->nodes[*node];
   pln_ref tuple = g->operands[n->first];
+  pln_type type = n->type;
   if (g->nodes[tuple].kind != PLN_TUPLE || n->data >= g->nodes[tuple].count)
-    return;
+    return PLN_OK;
   *node = pln_operand(g, tuple, n->data);
   f->folded++;
+  return pln_keep_rank(rw, *node, type);
 }
 
 static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   fold *f = ud;
   const pln_node *n = &pln_rewrite_graph(rw)->nodes[*node];
+  const pln_node *before = &pln_rewrite_old(rw)->nodes[old];
   bool done = false;
   /* An If that was dissolved stands for a node that was seen before. */
-  if (n->kind != pln_rewrite_old(rw)->nodes[old].kind)
+  if (before->kind == PLN_IF) {
+    PLN_TRY(pln_keep_rank(rw, *node, before->type));
     return add_uses(f, old, *node);
+  }
   if (n->kind == PLN_CALL && n->data) {
     PLN_TRY(fold_value(f, rw, node, &done));
     if (!done)
       PLN_TRY(fold_call(f, rw, node));
   } else if (n->kind == PLN_TUPLE_GET_ITEM) {
-    fold_field(f, rw, node);
+    PLN_TRY(fold_field(f, rw, node));
   }
   return add_uses(f, old, *node);
 }

@@ -66,17 +66,6 @@ bool pln_list_read(const pln_list *list, uint32_t max, int64_t *out) {
 
 /* ----------------------------------------------------------------- building */
 
-/* What a file declared of the call holds of its replacement too. */
-static pln_status keep_type(pln_site *site, pln_builder *b, pln_ref node) {
-  size_t mark = pln_diag_count(site->engine);
-  if (b->graph->nodes[node].type == site->type || !site->type)
-    return PLN_OK;
-  pln_status status = pln_builder_declare(b, node, site->type);
-  if (status == PLN_OK)
-    pln_diag_drop(site->engine, mark);
-  return status;
-}
-
 pln_status pln_site_call(pln_site *site, pln_op op, pln_attrs attrs, uint32_t n,
                          const pln_ref *args, pln_ref *out) {
   size_t mark = pln_diag_count(site->engine);
@@ -90,7 +79,7 @@ pln_status pln_site_call(pln_site *site, pln_op op, pln_attrs attrs, uint32_t n,
     return PLN_OK;
   }
   PLN_TRY(status);
-  return keep_type(site, b, *out);
+  return pln_keep_type(site->rw, *out, site->type);
 }
 
 pln_status pln_site_with_arg(pln_site *site, uint32_t i, pln_ref arg,

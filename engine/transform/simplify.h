@@ -53,17 +53,22 @@ pln_status pln_site_with_list(pln_site *site, pln_ref x, uint32_t arg,
                               pln_ref *out) PLN_CHECKED;
 
 /* The rules: X(function). */
-#define PLN_SIMPLIFY_RULES(X)                                                 \
-  /* simplify_shape.c */                                                      \
-  X(same_reshape)                                                             \
-  X(merge_reshape)                                                            \
-  X(melt_reshape) X(merge_squeeze) X(merge_unsqueeze) /* simplify_move.c */   \
-      X(same_transpose) X(merge_transpose) X(no_pad) X(full_slice)            \
-          X(same_expand) X(no_tile) X(one_concat) /* simplify_cast.c */       \
-      X(same_cast) X(merge_cast)                  /* simplify_arithmetic.c */ \
-      X(add_zero) X(subtract_zero) X(multiply_one) X(divide_one) X(power_one) \
-          X(and_true) X(or_false) X(only_operand) /* simplify_dropout.c */    \
-      X(inference_dropout)
+/* clang-format off */
+#define PLN_SIMPLIFY_RULES(X)                                          \
+  /* simplify_shape.c */                                               \
+  X(same_reshape) X(merge_reshape) X(melt_reshape)                     \
+  X(merge_squeeze) X(merge_unsqueeze)                                  \
+  /* simplify_move.c */                                                \
+  X(same_transpose) X(merge_transpose) X(no_pad) X(full_slice)         \
+  X(same_expand) X(no_tile) X(one_concat)                              \
+  /* simplify_cast.c */                                                \
+  X(same_cast) X(merge_cast)                                           \
+  /* simplify_arithmetic.c */                                          \
+  X(add_zero) X(subtract_zero) X(multiply_one) X(divide_one)           \
+  X(power_one) X(and_true) X(or_false) X(only_operand)                 \
+  /* simplify_dropout.c */                                             \
+  X(inference_dropout)
+/* clang-format on */
 #define PLN_DECLARE(rule) \
   pln_status pln_simplify_##rule(pln_site *site, pln_ref *out) PLN_CHECKED;
 PLN_SIMPLIFY_RULES(PLN_DECLARE)

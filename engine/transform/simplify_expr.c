@@ -114,7 +114,7 @@ static pln_status apply_rules(simplify *s, pln_site *site, pln_ref *out) {
     if (found != PLN_NONE && found != site->node) {
       s->counts[op][i]++;
       *out = found;
-      return PLN_OK;
+      return pln_keep_rank(site->rw, found, site->type);
     }
     /* A rule that built in vain has moved the operands. */
     look_at(site, site->node);
@@ -150,23 +150,23 @@ static pln_status simplify_call(simplify *s, pln_rewrite *rw, pln_ref old,
   return PLN_OK;
 }
 
-static void simplify_field(simplify *s, const pln_graph *g, pln_ref *node) {
+static pln_status simplify_field(simplify *s, pln_rewrite *rw, pln_ref *node) {
+  const pln_graph *g = pln_rewrite_graph(rw);
   pln_ref tuple = pln_operand(g, *node, 0);
   uint32_t index = g->nodes[*node].data;
+  pln_type type = g->nodes[*node].type;
   if (g->nodes[tuple].kind != PLN_TUPLE || index >= g->nodes[tuple].count)
-    return;
+    return PLN_OK;
   *node = pln_operand(g, tuple, index);
   s->fields++;
+  return pln_keep_rank(rw, *node, type);
 }
 
 static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
-  const pln_graph *g = pln_rewrite_graph(rw);
-  const pln_node *n = &g->nodes[*node];
+  const pln_node *n = &pln_rewrite_graph(rw)->nodes[*node];
   if (has_rules(n))
     return simplify_call(ud, rw, old, node);
-  if (n->kind == PLN_TUPLE_GET_ITEM)
-    simplify_field(ud, g, node);
-  return PLN_OK;
+  return n->kind == PLN_TUPLE_GET_ITEM ? simplify_field(ud, rw, node) : PLN_OK;
 }
 
 static pln_status report(const simplify *s, pln_pass_run *run) {

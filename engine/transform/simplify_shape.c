@@ -13,10 +13,36 @@ static bool keeps_order(const pln_graph *g, pln_ref node) {
          pln_is_call(g, node, PLN_OP_UNSQUEEZE);
 }
 
+static bool allows_zero(const pln_site *site) {
+  return pln_call_int(&site->call, "allowzero", 0) != 0;
+}
+
+/* A reshape to [0, 0, ...] of as many axes, one of which may be -1: whatever
+ * the extents are, they are copied. */
+static bool copies_all(const pln_site *site) {
+  pln_list list = pln_arg_list(&site->call, 1, "newshape");
+  uint32_t open = 0;
+  if (site->call.op != PLN_OP_RESHAPE || !list.given ||
+      !pln_list_known(&list) || allows_zero(site) ||
+      (int64_t)list.count != pln_arg_rank(&site->call, 0))
+    return false;
+  for (uint32_t i = 0; i < list.count; i++) {
+    pln_dim dim = pln_list_at(&list, i);
+    open += dim == -1;
+    if (dim != 0 && dim != -1)
+      return false;
+  }
+  return open <= 1;
+}
+
 /* reshape(...(x)) => x, where x has the shape of the whole. */
 pln_status pln_simplify_same_reshape(pln_site *site, pln_ref *out) {
   const pln_graph *g = site->call.graph;
   pln_ref x = pln_site_arg(site, 0);
+  if (copies_all(site)) {
+    *out = x;
+    return PLN_OK;
+  }
   for (int i = 0; i < MAX_LOOK; i++) {
     if (pln_same_shape_by_count(site->engine, site->type, g->nodes[x].type)) {
       *out = x;
@@ -65,10 +91,6 @@ static bool put_dim(const pln_site *site, pln_type x, bool copies, target *t,
 static pln_dim copied_dim(const pln_engine *e, pln_type operand, uint32_t i) {
   return (int32_t)i < pln_type_rank(e, operand) ? pln_type_dims(e, operand)[i]
                                                 : PLN_DIM_UNKNOWN;
-}
-
-static bool allows_zero(const pln_site *site) {
-  return pln_call_int(&site->call, "allowzero", 0) != 0;
 }
 
 /* The shape that the call's list asks for, told to a reshape of a tensor of

@@ -8,6 +8,15 @@
 /* Registers the rows of passes.def, once an engine. */
 pln_status pln_transform_install(pln_engine *engine) PLN_CHECKED;
 
+/* `node` of the new graph was made in place of one of that type: it gets what
+ * both types say. A variable's type, which is a signature's, and one that
+ * contradicts stay. */
+pln_status pln_keep_type(pln_rewrite *rw, pln_ref node,
+                         pln_type type) PLN_CHECKED;
+/* The same of a node that was there before, when its rank is not known. */
+pln_status pln_keep_rank(pln_rewrite *rw, pln_ref node,
+                         pln_type type) PLN_CHECKED;
+
 /* The bodies of all rows. */
 #define PASS(name, kind, opt_level, options, run, doc) \
   pln_status run(pln_pass_run *pass_run) PLN_CHECKED;
