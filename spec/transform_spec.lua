@@ -40,6 +40,7 @@ describe("SimplifyExpr removes", function()
   local x = pl.var("x", f32(2, 3))
   local i = pl.var("i", tensor("int64", 2, 3))
   local p = pl.var("p", tensor("bool", 2, 3))
+  local u = pl.var("u", f32("?", "?"))
 
   local nothing = {
     { "a copy", x, function() return op.copy(x) end },
@@ -59,6 +60,8 @@ describe("SimplifyExpr removes", function()
     { "a cast to its own dtype", x, function() return op.cast(x, { to = 1 }) end },
     { "a reshape to its own shape", x, function() return op.reshape(x, ints(2, 3)) end },
     { "a reshape to 0, -1", x, function() return op.reshape(x, ints(0, -1)) end },
+    { "a reshape of unknown extents to copies of them", u, function()
+      return op.reshape(u, ints(0, -1)) end },
     { "a reshape there and back", x, function()
       return op.reshape(op.reshape(x, ints(6)), ints(2, 3)) end },
     { "a transpose that moves nothing", x, function()
@@ -279,5 +282,21 @@ describe("DeadCodeElimination", function()
       module({ x }, op.exp(pl.ir.Let(y, op.tanh(x), x))))
     for node in out.main:nodes() do assert.not_equal("LetBlock", node.kind) end
     assert.equal(0, count(out, "tanh"))
+  end)
+end)
+
+describe("A pass over a file that calls operators with too few operands", function()
+  local model = require "perilune.zoo.model"
+  local types = { "Cast", "Reshape", "Transpose", "Add", "Mul", "Pad", "Slice", "Expand", "Concat",
+    "Dropout", "Identity", "Squeeze", "Unsqueeze", "Tile", "Sum", "Split", "Flatten", "Shape" }
+
+  it("leaves them as they are", function()
+    for _, type in ipairs(types) do
+      local m = model.new { name = "few" }
+      m:input("x", "float32", { 2 })
+      m:output(m:node(type, {}, nil, "y"), "float32", { 2 })
+      local mod = assert(pl.onnx.parse(m:tostring()))
+      for _, pass in pairs(pl.passes) do assert.equal(mod, pass()(mod)) end
+    end
   end)
 end)

@@ -123,10 +123,13 @@ static pln_status apply_rules(simplify *s, pln_site *site, pln_ref *out) {
 }
 
 /* Of calls that give tuples only those of dropout are known to the rules. */
-static bool has_rules(const pln_node *n) {
+/* A file may call an operator with fewer operands than it takes: rules then
+ * would look for what is not there. */
+static bool has_rules(const pln_engine *e, const pln_node *n) {
   return n->kind == PLN_CALL && n->data > 0 && n->data < PLN_N_OPS &&
          rules[n->data][0].rule &&
-         (n->results == 0 || n->data == PLN_OP_DROPOUT);
+         (n->results == 0 || n->data == PLN_OP_DROPOUT) &&
+         (int64_t)n->count >= pln_op_row(e, n->data)->min_args;
 }
 
 static pln_status simplify_call(simplify *s, pln_rewrite *rw, pln_ref old,
@@ -139,7 +142,7 @@ static pln_status simplify_call(simplify *s, pln_rewrite *rw, pln_ref old,
     pln_ref next;
     const pln_node *n = &pln_rewrite_graph(rw)->nodes[*node];
     /* Only the call that was there has more than one result. */
-    if (!has_rules(n) || (step > 0 && n->results))
+    if (!has_rules(s->engine, n) || (step > 0 && n->results))
       return PLN_OK;
     look_at(&site, *node);
     PLN_TRY(apply_rules(s, &site, &next));
@@ -164,7 +167,8 @@ static pln_status simplify_field(simplify *s, pln_rewrite *rw, pln_ref *node) {
 
 static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   const pln_node *n = &pln_rewrite_graph(rw)->nodes[*node];
-  if (has_rules(n))
+  const simplify *s = ud;
+  if (has_rules(s->engine, n))
     return simplify_call(ud, rw, old, node);
   return n->kind == PLN_TUPLE_GET_ITEM ? simplify_field(ud, rw, node) : PLN_OK;
 }

@@ -17,8 +17,8 @@ static bool allows_zero(const pln_site *site) {
   return pln_call_int(&site->call, "allowzero", 0) != 0;
 }
 
-/* A reshape to [0, 0, ...] of as many axes, one of which may be -1: whatever
- * the extents are, they are copied. */
+/* A reshape of as many axes, each told to be what it is: by 0, by its extent,
+ * and for one of them by -1. */
 static bool copies_all(const pln_site *site) {
   pln_list list = pln_arg_list(&site->call, 1, "newshape");
   uint32_t open = 0;
@@ -26,10 +26,11 @@ static bool copies_all(const pln_site *site) {
       !pln_list_known(&list) || allows_zero(site) ||
       (int64_t)list.count != pln_arg_rank(&site->call, 0))
     return false;
+  const pln_dim *extents = pln_arg_dims(&site->call, 0);
   for (uint32_t i = 0; i < list.count; i++) {
     pln_dim dim = pln_list_at(&list, i);
     open += dim == -1;
-    if (dim != 0 && dim != -1)
+    if (dim != 0 && dim != -1 && dim != extents[i])
       return false;
   }
   return open <= 1;
