@@ -199,7 +199,9 @@ describe("perilune opt", function()
     local failed, _, err = run(("opt %s -o %s --dim M=3"):format(input, output))
     assert.equal(1, failed)
     assert.matches("M", err, 1, true)
-    assert.equal(2, (run(("opt %s -o %s --dim N=x"):format(input, output))))
+    for _, text in ipairs { "N", "N=", "=3", "N=x", "N=-1", "N=99999999999999999999" } do
+      assert.equal(2, (run(("opt %s -o %s --dim %s"):format(input, output, text))))
+    end
   end)
 end)
 

@@ -27,10 +27,10 @@ bool pln_file_is_mapped(const pln_file *file);
 pln_status pln_file_map_confined(pln_engine *engine, const char *directory,
                                  pln_slice name, pln_file **out) PLN_CHECKED;
 
-/* A file being written as "PATH.tmp-XXXXXX" in the same folder; nothing is
- * seen under PATH before the commit, and an abort leaves no trace. The mode is
- * that of the file it replaces, else as open(2) with 0666 makes it. Buffered.
- */
+/* A file being written in the folder of PATH, without a name where the system
+ * has such files, else as "PATH.tmp-XXXXXX"; nothing is seen under PATH before
+ * the commit, and an abort leaves no trace. The mode is that of the file it
+ * replaces, else as open(2) with 0666 makes it. Buffered. */
 typedef struct pln_output pln_output;
 pln_status pln_output_open(pln_engine *engine, const char *path,
                            pln_output **out) PLN_CHECKED;

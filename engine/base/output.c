@@ -3,11 +3,14 @@
  *
  * What always holds: bytes before `written` are in the file or a hole of it,
  * the next `pending` ones in the buffer; after a failed write only commit and
- * abort are left to do, and commit then fails as well. */
+ * abort are left to do, and commit then fails as well. Where the system has
+ * files without a name, the file gets one only to be renamed at once: a run
+ * that is killed leaves nothing behind. */
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -27,7 +30,8 @@ struct pln_output {
   size_t pending;
   bool failed;
   char target[PATH_MAX];
-  char path[PATH_MAX]; /* the file being written */
+  char path[PATH_MAX]; /* of the file being written */
+  bool named;          /* it is there under `path` */
   char buffer[BUFFER];
 };
 
@@ -96,29 +100,90 @@ static void name_attempt(pln_output *o, uint64_t attempt) {
     o->path[i] = letters[h % 32];
 }
 
-static pln_status create(pln_output *o, mode_t mode) {
+/* Makes a file called o->path with what the attempt gives: 0, or -1. */
+static int make_name(pln_output *o, int (*attempt)(pln_output *, mode_t),
+                     mode_t mode) {
   enum { ATTEMPTS = 100 };
+  for (uint64_t i = 0; i < ATTEMPTS; i++) {
+    name_attempt(o, i);
+    if (attempt(o, mode) == 0) {
+      o->named = true;
+      return 0;
+    }
+    if (errno != EEXIST)
+      return -1;
+  }
+  return -1;
+}
+
+static int open_named(pln_output *o, mode_t mode) {
+  o->fd = open(o->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  return o->fd < 0 ? -1 : 0;
+}
+
+#ifdef O_TMPFILE
+
+enum { LINK_SIZE = 40 };
+
+static const char *link_of(const pln_output *o, char link[LINK_SIZE]) {
+  snprintf(link, LINK_SIZE, "/proc/self/fd/%d", o->fd);
+  return link;
+}
+
+static int link_named(pln_output *o, mode_t mode) {
+  char link[LINK_SIZE];
+  (void)mode;
+  return linkat(AT_FDCWD, link_of(o, link), AT_FDCWD, o->path,
+                AT_SYMLINK_FOLLOW);
+}
+
+/* A file in the target's folder that has no name, and that can be given one;
+ * else o->fd stays -1. */
+static void open_nameless(pln_output *o, mode_t mode) {
+  char folder[PATH_MAX], link[LINK_SIZE];
+  const char *slash = strrchr(o->target, '/');
+  size_t n = slash ? (size_t)(slash - o->target) + 1 : 0;
+  memcpy(folder, o->target, n);
+  memcpy(folder + n, ".", 2); /* fits, as o->path did */
+  o->fd = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+  if (o->fd >= 0 && access(link_of(o, link), F_OK) != 0) {
+    close(o->fd);
+    o->fd = -1;
+  }
+}
+
+#else
+
+static int link_named(pln_output *o, mode_t mode) {
+  (void)o;
+  (void)mode;
+  return 0;
+}
+
+static void open_nameless(pln_output *o, mode_t mode) {
+  (void)o;
+  (void)mode;
+}
+
+#endif
+
+static pln_status create(pln_output *o, mode_t mode) {
+  mode_t access = mode ? mode & 0777 : 0666;
   int length = snprintf(o->path, sizeof o->path, "%s.tmp-XXXXXX", o->target);
   if (length < 0 || (size_t)length >= sizeof o->path)
     return io_error(o->engine, o->target, strerror(ENAMETOOLONG));
-  for (uint64_t i = 0; i < ATTEMPTS && o->fd < 0; i++) {
-    name_attempt(o, i);
-    o->fd = open(o->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
-                 mode ? mode & 0777 : 0666);
-    if (o->fd < 0 && errno != EEXIST)
-      break;
-  }
-  if (o->fd < 0)
+  open_nameless(o, access);
+  if (o->fd < 0 && make_name(o, open_named, access) != 0)
     return io_error(o->engine, o->target, strerror(errno));
-  if (mode && fchmod(o->fd, mode & 07777) != 0) {
-    pln_status status = io_error(o->engine, o->target, strerror(errno));
-    unlink(o->path);
-    return status;
-  }
+  if (mode && fchmod(o->fd, mode & 07777) != 0)
+    return io_error(o->engine, o->target, strerror(errno));
   return PLN_OK;
 }
 
+/* What is not in its place by now is removed. */
 static void free_output(pln_output *o) {
+  if (o->named)
+    unlink(o->path);
   if (o->fd >= 0)
     close(o->fd);
   if (o->source_fd >= 0)
@@ -136,7 +201,7 @@ pln_status pln_output_open(pln_engine *engine, const char *path,
   o->fd = o->source_fd = -1;
   o->source = NULL;
   o->written = o->pending = 0;
-  o->failed = false;
+  o->failed = o->named = false;
   mode_t mode = 0;
   pln_status status = find_target(o, path, &mode);
   if (status == PLN_OK)
@@ -317,26 +382,37 @@ static pln_status finish(pln_output *o) {
   /* A hole at the end has left no byte behind it. */
   if (ftruncate(o->fd, (off_t)o->written) != 0)
     return fail(o, strerror(errno));
-  int fd = o->fd;
-  o->fd = -1;
-  if (close(fd) != 0)
-    return fail(o, strerror(errno));
-  if (rename(o->path, o->target) != 0)
-    return fail(o, strerror(errno));
   return PLN_OK;
+}
+
+/* The signals that end a run wait until the file is in its place. */
+static int put_in_place(pln_output *o) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int status = o->named ? 0 : make_name(o, link_named, 0);
+  if (status == 0) {
+    int fd = o->fd;
+    o->fd = -1;
+    status = close(fd);
+  }
+  if (status == 0 && (status = rename(o->path, o->target)) == 0)
+    o->named = false;
+  int reason = errno;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = reason;
+  return status;
 }
 
 pln_status pln_output_commit(pln_output *o) {
   pln_status status = finish(o);
-  if (status != PLN_OK)
-    unlink(o->path);
+  if (status == PLN_OK && put_in_place(o) != 0)
+    status = fail(o, strerror(errno));
   free_output(o);
   return status;
 }
 
 void pln_output_abort(pln_output *o) {
-  if (!o)
-    return;
-  unlink(o->path);
-  free_output(o);
+  if (o)
+    free_output(o);
 }

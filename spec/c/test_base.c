@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -423,6 +425,45 @@ static void writes_beside_and_renames(void) {
   pln_base_free(e);
 }
 
+static void write_and_die(const char *path) {
+  pln_engine *e = pln_base_new(NULL, NULL);
+  pln_output *o;
+  if (!e || pln_output_open(e, path, &o) != PLN_OK ||
+      pln_output_write(o, "half", 4) != PLN_OK)
+    _exit(1);
+  raise(SIGKILL);
+}
+
+static bool has_nameless_files(const char *path) {
+#ifdef O_TMPFILE
+  int fd = open(path, O_RDWR | O_TMPFILE, 0600);
+  return fd >= 0 && close(fd) == 0;
+#else
+  (void)path;
+  return false;
+#endif
+}
+
+/* The folder is empty but for the old file, else removing it fails. Where each
+ * file needs a name, one would be left behind. */
+static void a_killed_writer_leaves_the_old_file(void) {
+  pln_engine *e = pln_base_new(NULL, NULL);
+  folder f = new_folder();
+  const char *a = in_folder(&f, 0, "a");
+  int status = 0;
+  write_file(a, "old");
+  if (has_nameless_files(f.path)) {
+    pid_t child = fork();
+    if (child == 0)
+      write_and_die(a);
+    CHECK_EQ_INT(waitpid(child, &status, 0), child);
+    CHECK(WIFSIGNALED(status));
+  }
+  check_file(e, a, "old");
+  remove_folder(&f);
+  pln_base_free(e);
+}
+
 static void refuses_to_write_what_it_cannot(void) {
   pln_engine *e = pln_base_new(NULL, NULL);
   folder f = new_folder();
@@ -539,6 +580,8 @@ static const check_test tests[] = {
     {"files are mapped", maps_files},
     {"names from models are confined", confines_names_from_models},
     {"output is written beside and renamed", writes_beside_and_renames},
+    {"a killed writer leaves the old file",
+     a_killed_writer_leaves_the_old_file},
     {"impossible targets are refused", refuses_to_write_what_it_cannot},
     {"holes are copied as holes", copies_holes_as_holes},
     {"a replaced file is copied from its mapping", copies_from_a_replaced_file},

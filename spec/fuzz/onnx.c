@@ -128,7 +128,7 @@ static void replay_seed(long flips, uint64_t seed) {
 }
 
 int main(int argc, char **argv) {
-  long flips = argc > 1 ? atol(argv[1]) : 2000;
+  long flips = argc > 1 ? atol(argv[1]) : 10000;
   uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
   seed = seed * 0x9e3779b97f4a7c15u + 1;
   for (int i = 3; i < argc; i++)

@@ -33,7 +33,9 @@ local function parse_dims(texts)
     if not name or name == "" then
       stop.usage("--dim %s: expected NAME=SIZE, as in --dim batch=1", text)
     end
-    dims[i] = { name = name, size = math.tointeger(size) }
+    size = math.tointeger(size)
+    if not size then stop.usage("--dim %s: there is no such size", text) end
+    dims[i] = { name = name, size = size }
   end
   return dims
 end
