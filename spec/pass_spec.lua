@@ -173,6 +173,50 @@ describe("a pass in Lua", function()
     assert.is_truthy(tostring(diag):find("pass 'typo'", 1, true))
   end)
 
+  it("that keeps nodes for a later one is named, with its line", function()
+    local kept
+    local keep = pl.function_pass { name = "keep", run = function(fn) kept = fn.body + 1 end }
+    local use = pl.function_pass { name = "use", run = function(fn)
+      local changed = pl.func(fn.params, kept)
+      return changed
+    end }
+    local mod = small()
+    local text = tostring(mod)
+    local ok, diag = pcall(pl.sequential { keep, use }, mod)
+    assert.is_false(ok)
+    for _, what in ipairs { "stale node", "pass 'use'", "pass_spec.lua:%d+" } do
+      assert.is_truthy(tostring(diag):find(what), what)
+    end
+    assert.equal(text, tostring(mod))
+  end)
+
+  it("that misuses the library is shown its own line, not the library's", function()
+    for _, misuse in ipairs {
+      function(fn) return { pl.func(3, fn.body) } end,
+      function() return { pl.hash(3) } end,
+      function() return { pl.mutator(nil) } end,
+    } do
+      local pass = pl.function_pass { name = "bad", run = misuse }
+      local ok, diag = pcall(pass, small())
+      assert.is_false(ok)
+      assert.is_truthy(diag.message:find("^pass 'bad', function @main: %S*pass_spec.lua:%d+: "))
+    end
+  end)
+
+  it("may close what it was given, collect garbage, and be removed meanwhile", function()
+    local mod = small()
+    pl.passes.Mine = { run = function(fn, m)
+      pl.passes.Mine = nil
+      m:close()
+      collectgarbage()
+      return pl.func(fn.params, fn.body * 2)
+    end }
+    local out = pl.passes.Mine()(mod)
+    assert.equal(pl.op.multiply, out.main.body.op)
+    assert.equal(pl.op.add, mod.main.body.op)
+    assert(pl.verify(out))
+  end)
+
   it("may run passes itself", function()
     local inner = pl.function_pass { name = "inner", run = function(fn)
       return pl.func(fn.params, fn.body + 1)

@@ -233,11 +233,34 @@ bool pln_lua_is_diag(lua_State *L, int index) {
   return yes;
 }
 
+/* [message] -> [message]: one that begins with a line of the library's scripts
+ * begins with the line that called the library instead. */
+static void place(lua_State *L) {
+  lua_Debug ar;
+  int level = 1;
+  do {
+    if (!lua_getstack(L, level++, &ar))
+      return;
+    lua_getinfo(L, "Sl", &ar);
+  } while (ar.currentline <= 0);
+  size_t size;
+  lua_pushfstring(L, "%s:%d:", ar.short_src, ar.currentline);
+  const char *where = lua_tolstring(L, 2, &size);
+  const char *message = lua_tostring(L, 1);
+  if (!strncmp(message, where, size) && find_caller(L, &ar)) {
+    lua_pushfstring(L, "%s:%d:%s", ar.short_src, ar.currentline,
+                    message + size);
+    lua_replace(L, 1);
+  }
+  lua_settop(L, 1);
+}
+
 /* The message handler: a string becomes a Diag with its cause; a Diag gets the
  * traceback; any other error object stays what it is. */
 static int on_error(lua_State *L) {
   lua_settop(L, 1);
   if (lua_type(L, 1) == LUA_TSTRING) {
+    place(L);
     pln_diag diag = {PLN_ERROR, PLN_ERR_CALLBACK, lua_tostring(L, 1), {0}};
     push_diag(L, &diag);
     lua_pushvalue(L, 1);

@@ -108,17 +108,20 @@ const pln_graph *pln_lua_graph_of(lua_State *L, const pln_lua_graph *box) {
     return pln_rewrite_graph(box->rewrite);
   switch (box->kind) {
   case PLN_LUA_PASSING:
-    luaL_error(L, "stale node: the pass that made it has ended");
+    pln_lua_error(L, PLN_ERR_ARGUMENT,
+                  "stale node: the pass that made it has ended");
     break;
   case PLN_LUA_REWRITING:
-    luaL_error(L, "stale node: the rewrite that made it has ended");
+    pln_lua_error(L, PLN_ERR_ARGUMENT,
+                  "stale node: the rewrite that made it has ended");
     break;
   case PLN_LUA_SCOPED:
-    luaL_error(L, "stale node: its builder has been sealed");
+    pln_lua_error(L, PLN_ERR_ARGUMENT,
+                  "stale node: its builder has been sealed");
     break;
   case PLN_LUA_SEALED:
   case PLN_LUA_FLOATING:
-    luaL_error(L, "stale node: its graph has been closed");
+    pln_lua_error(L, PLN_ERR_ARGUMENT, "stale node: its graph has been closed");
     break;
   }
   return NULL;
