@@ -244,9 +244,9 @@ static pln_status old_offset(pln_export *ex, pln_ref node, uint64_t *out) {
     *out = o->offset;
   if (n->kind == PLN_CALL || pln_origin_is_node(o))
     return PLN_OK;
-  PLN_TRY(pln_decode_tensor(&ex->decoder, pln_origin_message(o), &name, &old));
   bool moves;
   PLN_TRY(pln_export_moves(ex, pln_node_tensor(ex->g, node), &moves));
+  PLN_TRY(pln_decode_tensor(&ex->decoder, pln_origin_message(o), &name, &old));
   if (old && same_tensor(old, pln_node_tensor(ex->g, node)) &&
       pln_slice_equal(name, pln_export_name(ex, node)))
     *out = o->offset;

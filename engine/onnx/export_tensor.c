@@ -21,21 +21,6 @@ static bool same_folder(const char *a, const char *b) {
                            x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
-pln_status pln_export_moves(pln_export *ex, const pln_tensor *t, bool *out) {
-  *out = false;
-  if (t->dtype == PLN_STRING)
-    return PLN_OK;
-  if (ex->data) {
-    *out = is_external(t) || t->bytes >= ex->data->threshold;
-    return PLN_OK;
-  }
-  if (!is_external(t) || !ex->directory || ex->moved)
-    return PLN_OK;
-  pln_slice from = pln_symbol_text(ex->engine, t->where.directory);
-  ex->moved = !same_folder(from.data, ex->directory);
-  return PLN_OK;
-}
-
 /* ------------------------------------------------------------ external data */
 
 static pln_status open_file(pln_export *ex, const pln_external *where,
@@ -74,6 +59,25 @@ static pln_status external_slice(pln_export *ex, const pln_tensor *t,
                        .size = t->bytes,
                        .offset = t->where.offset,
                        .file = file};
+  return PLN_OK;
+}
+
+/* Data that stays where it is must be there: a model is not written that could
+ * not be run. */
+pln_status pln_export_moves(pln_export *ex, const pln_tensor *t, bool *out) {
+  *out = false;
+  if (t->dtype == PLN_STRING)
+    return PLN_OK;
+  if (ex->data) {
+    *out = is_external(t) || t->bytes >= ex->data->threshold;
+    return PLN_OK;
+  }
+  if (!is_external(t) || !ex->directory || ex->moved)
+    return PLN_OK;
+  pln_segment segment;
+  PLN_TRY(external_slice(ex, t, &segment));
+  pln_slice from = pln_symbol_text(ex->engine, t->where.directory);
+  ex->moved = !same_folder(from.data, ex->directory);
   return PLN_OK;
 }
 
