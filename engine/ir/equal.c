@@ -45,12 +45,6 @@ static bool partners(comparer *c, pln_ref x, pln_ref y) {
   return c->to[x] == y && c->from[y] == x;
 }
 
-/* What is evaluated whether it is used or not, in order. */
-static bool anchored(const pln_node *n) {
-  return n->kind == PLN_LET || n->kind == PLN_FOR ||
-         (n->flags & (PLN_NODE_EFFECT | PLN_NODE_KEEP));
-}
-
 /* One sweep over the graph; `here` is the scope of the node. */
 static void list_anchors(anchors *list) {
   const pln_graph *g = list->graph;
@@ -61,7 +55,7 @@ static void list_anchors(anchors *list) {
     while (g->scopes[here].end <= ref)
       here = g->scopes[here].parent;
     list->next[ref] = PLN_NONE;
-    if (!anchored(&g->nodes[ref]))
+    if (!pln_is_anchored(&g->nodes[ref]))
       continue;
     if (list->first[here] == PLN_NONE)
       list->first[here] = ref;
@@ -169,7 +163,7 @@ static pln_status compare(comparer *c, pln_ref x, pln_ref y) {
   for (uint32_t i = 0; i < m->count; i++)
     PLN_TRY(
         push(c, c->a->operands[m->first + i], c->b->operands[n->first + i]));
-  if (pln_kinds[m->kind].payload != PLN_PAYLOAD_SCOPE)
+  if (!pln_owns(m))
     return PLN_OK;
   pln_scope s = m->data, t = n->data;
   while (c->equal && s != PLN_NONE && t != PLN_NONE) {

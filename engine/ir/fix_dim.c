@@ -126,18 +126,6 @@ static pln_status copy_into(const pln_graph *g, pln_graph *h) {
   return PLN_OK;
 }
 
-/* The scope of each node, in one sweep over nodes and scope rows. */
-static void find_homes(const pln_graph *g, pln_scope *home) {
-  pln_scope next = 0, here = 0;
-  for (pln_ref n = 0; n < g->n_nodes; n++) {
-    while (next < g->n_scopes && g->scopes[next].begin <= n)
-      here = next++;
-    while (g->scopes[here].parent != PLN_NONE && g->scopes[here].end <= n)
-      here = g->scopes[here].parent;
-    home[n] = here;
-  }
-}
-
 /* Leaves are what they are; the rest follows from them and from what was
  * declared. */
 static pln_status infer_again(fixing *f, pln_builder *b, pln_ref node) {
@@ -167,7 +155,7 @@ static pln_status fix_nodes(fixing *f, pln_graph *h, pln_scope *home,
                    .in = PLN_NONE,
                    .scoped = true,
                    .lenient = true};
-  find_homes(h, home);
+  pln_graph_homes(h, home);
   for (pln_ref n = 0; n < h->n_nodes; n++)
     PLN_TRY(infer_again(f, &b, n));
   return PLN_OK;

@@ -163,3 +163,16 @@ uint32_t pln_scope_n_params(const pln_graph *graph, pln_scope scope) {
 pln_attrs pln_scope_attrs(const pln_graph *graph, pln_scope scope) {
   return graph->scopes[scope].attrs;
 }
+
+/* Rows stand in order of begin: they are walked along with the array. */
+void pln_graph_homes(const pln_graph *graph, pln_scope *home) {
+  const pln_scope_row *rows = graph->scopes;
+  pln_scope next = 0, here = 0;
+  for (pln_ref ref = 0; ref < graph->n_nodes; ref++) {
+    while (next < graph->n_scopes && rows[next].begin <= ref)
+      here = next++;
+    while (rows[here].end <= ref)
+      here = rows[here].parent;
+    home[ref] = here;
+  }
+}

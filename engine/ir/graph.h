@@ -108,6 +108,17 @@ static inline pln_ref pln_operand(const pln_graph *g, pln_ref node,
                                   uint32_t i) {
   return g->operands[g->nodes[node].first + i];
 }
+/* Function, If, LetBlock, ...: its scopes' nodes stand before it. */
+static inline bool pln_owns(const pln_node *n) {
+  return pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE;
+}
+/* Evaluated whether it is used or not, in its place. */
+static inline bool pln_is_anchored(const pln_node *n) {
+  return n->kind == PLN_LET || n->kind == PLN_FOR ||
+         (n->flags & (PLN_NODE_EFFECT | PLN_NODE_KEEP));
+}
+/* The innermost scope of each node of a sealed graph. */
+void pln_graph_homes(const pln_graph *graph, pln_scope *home);
 static inline pln_effect pln_flags_effect(uint8_t flags) {
   return (pln_effect)(flags & PLN_NODE_EFFECT);
 }

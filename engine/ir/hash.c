@@ -86,7 +86,7 @@ static uint64_t hash_node(hasher *s, pln_ref ref, pln_scope home) {
     h = pln_hash_mix(h, hash_attrs(g->engine, n->attrs));
   for (uint32_t i = 0; i < n->count; i++)
     h = pln_hash_mix(h, s->hash[g->operands[n->first + i]]);
-  if (pln_kinds[n->kind].payload != PLN_PAYLOAD_SCOPE)
+  if (!pln_owns(n))
     return h;
   for (pln_scope c = n->data; c != PLN_NONE; c = g->scopes[c].next) {
     h = pln_hash_mix(h, s->hash[g->scopes[c].result]);
@@ -110,9 +110,7 @@ static void sweep(hasher *s) {
       here = g->scopes[here].parent;
     const pln_node *n = &g->nodes[ref];
     s->hash[ref] = hash_node(s, ref, here);
-    bool anchor = n->kind == PLN_LET || n->kind == PLN_FOR ||
-                  (n->flags & (PLN_NODE_EFFECT | PLN_NODE_KEEP));
-    if (anchor)
+    if (pln_is_anchored(n))
       s->inside[here] = pln_hash_mix(s->inside[here], s->hash[ref]);
     if (n->kind == PLN_LET)
       bind_let(s, n, here);
@@ -132,7 +130,7 @@ static uint64_t count_shared(const pln_graph *g, pln_ref root,
     count += pln_kinds[n->kind].shared;
     for (uint32_t i = 0; i < n->count; i++)
       needed[g->operands[n->first + i]] = 1;
-    if (pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE)
+    if (pln_owns(n))
       for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
         needed[g->scopes[s].result] = 1;
   }

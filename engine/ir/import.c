@@ -91,10 +91,6 @@ static pln_status push(pln_builder *b, pln_ref entry) {
   return PLN_OK;
 }
 
-static bool owns(const pln_node *n) {
-  return pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE;
-}
-
 /* A copy in a scope that was ended cannot be used again. */
 static bool at_hand(const pln_builder *b, const memo *m, pln_ref ref) {
   pln_ref copy = m->map[ref];
@@ -117,7 +113,7 @@ static pln_status push_captured(pln_builder *b, const memo *m, pln_ref first,
     for (uint32_t i = 0; i < n->count; i++)
       if (g->operands[n->first + i] < first)
         PLN_TRY(push_if_new(b, m, g->operands[n->first + i]));
-    if (!owns(n))
+    if (!pln_owns(n))
       continue;
     for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
       if (g->scopes[s].result < first)
@@ -128,7 +124,7 @@ static pln_status push_captured(pln_builder *b, const memo *m, pln_ref first,
 
 static pln_ref first_inside(const pln_graph *g, pln_ref ref) {
   const pln_node *n = &g->nodes[ref];
-  return owns(n) && g->sealed ? g->scopes[n->data].begin : ref;
+  return pln_owns(n) && g->sealed ? g->scopes[n->data].begin : ref;
 }
 
 /* ------------------------------------------------------------------- copying
@@ -224,7 +220,7 @@ static pln_status copy_inside(copying *c, pln_ref ref, pln_scope home) {
   pln_node n = g->nodes[ref];
   uint8_t flags = n.flags;
   pln_ref *image = &c->m->map[ref];
-  if (owns(&n)) {
+  if (pln_owns(&n)) {
     n.data = c->row[n.data - c->first];
     pln_ref cond = n.count ? c->m->map[g->operands[n.first]] : PLN_NONE;
     pln_ref second = n.count > 1 ? c->m->map[g->operands[n.first + 1]] : 0;
@@ -297,7 +293,8 @@ static pln_status step(pln_builder *b, memo *m, pln_ref entry) {
     PLN_TRY(push(b, ref | LEAVE));
     return push_captured(b, m, first_inside(g, ref), ref);
   }
-  return owns(&g->nodes[ref]) ? copy_owner(b, m, ref) : copy_plain(b, m, ref);
+  return pln_owns(&g->nodes[ref]) ? copy_owner(b, m, ref)
+                                  : copy_plain(b, m, ref);
 }
 
 pln_status pln_build_import(pln_builder *b, const pln_graph *graph,

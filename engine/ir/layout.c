@@ -50,17 +50,13 @@ void pln_layout_end(pln_layout *l) {
 
 /* ------------------------------------------------------------------ placing */
 
-static bool owns(const pln_node *n) {
-  return pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE;
-}
-
 /* Scopes come before their owner in the sequence, so one pass sums them up. */
 static void measure(pln_layout *l) {
   const pln_graph *g = l->from;
   for (uint32_t i = 0; i < l->n; i++) {
     const pln_node *n = &g->nodes[l->order[i]];
     uint32_t size = 1;
-    if (owns(n))
+    if (pln_owns(n))
       for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
         size += l->size[s];
     l->size[l->home[l->order[i]]] += size;
@@ -92,7 +88,7 @@ static void place_nodes(pln_layout *l) {
     const pln_node *n = &g->nodes[ref];
     pln_scope s = l->home[ref];
     l->at[ref] = --l->cursor[s];
-    if (owns(n))
+    if (pln_owns(n))
       l->cursor[s] = place_scopes(l, n, l->cursor[s]);
   }
 }
@@ -156,7 +152,7 @@ static pln_status emit_node(const pln_layout *l, pln_ref ref, pln_ref at,
     g->operands[g->n_operands++] = l->at[operands[i]];
   if (n.kind == PLN_CONSTANT)
     PLN_TRY(pln_graph_add_tensor(g, from->tensors[n.data], &n.data));
-  if (owns(&n))
+  if (pln_owns(&n))
     n.data = l->row[n.data];
   g->nodes[at] = n;
   g->values[at] = from->values[ref];
@@ -201,7 +197,7 @@ static void emit_scopes(const pln_layout *l, pln_graph *g) {
   g->n_scopes = l->n_found;
   for (uint32_t i = 0; i < l->n; i++) {
     pln_ref ref = l->order[i];
-    if (!owns(&from->nodes[ref]))
+    if (!pln_owns(&from->nodes[ref]))
       continue;
     pln_scope parent = l->row[l->home[ref]];
     for (pln_scope s = from->nodes[ref].data; s != PLN_NONE;
@@ -229,7 +225,7 @@ static pln_status summarise_effects(const pln_layout *l, pln_graph *g) {
     return pln_nomem(l->engine);
   for (uint32_t i = 0; i < l->n; i++) {
     pln_node *n = &g->nodes[l->at[l->order[i]]];
-    if (owns(n))
+    if (pln_owns(n))
       set_effect(g, n, inside);
     uint8_t *home = &inside[l->row[l->home[l->order[i]]]];
     if ((n->flags & PLN_NODE_EFFECT) > *home)
@@ -268,11 +264,6 @@ pln_status pln_layout_emit(const pln_layout *l, pln_graph **out) {
 
 /* ---------------------------------------------------------- scoped building */
 
-static bool scheduled(const pln_node *n) {
-  return (n->flags & (PLN_NODE_KEEP | PLN_NODE_EFFECT | PLN_NODE_PARAM)) ||
-         n->kind == PLN_LET || n->kind == PLN_FOR;
-}
-
 /* One sweep from users to operands: owners stand after their scopes, so a scope
  * is known to be live before its nodes are looked at. Marks in l->at. */
 static void mark_live(const pln_builder *b, pln_layout *l, uint8_t *scopes) {
@@ -281,13 +272,13 @@ static void mark_live(const pln_builder *b, pln_layout *l, uint8_t *scopes) {
   l->at[l->root] = 1;
   for (pln_ref ref = g->n_nodes; ref-- > 0;) {
     const pln_node *n = &g->nodes[ref];
-    if (!l->at[ref] && !(scopes[b->home[ref]] && scheduled(n) &&
+    if (!l->at[ref] && !(scopes[b->home[ref]] && pln_is_scheduled(n) &&
                          !(n->flags & PLN_NODE_DROPPED)))
       continue;
     l->at[ref] = 1;
     for (uint32_t i = 0; i < n->count; i++)
       l->at[g->operands[n->first + i]] = 1;
-    if (!owns(n))
+    if (!pln_owns(n))
       continue;
     for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next) {
       scopes[s] = 1;

@@ -6,6 +6,11 @@
 
 #include "ir/graph.h"
 
+/* Laid out although nothing may use it. */
+static inline bool pln_is_scheduled(const pln_node *n) {
+  return pln_is_anchored(n) || (n->flags & PLN_NODE_PARAM);
+}
+
 typedef struct pln_layout {
   pln_engine *engine;
   const pln_graph *from; /* the builder's graph */

@@ -67,15 +67,6 @@ static void dispose(placer *p) {
   pln_mem_free(e, p->stack, p->cap_stack * sizeof *p->stack);
 }
 
-static bool owns(const pln_node *n) {
-  return pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE;
-}
-
-static bool scheduled(const pln_node *n) {
-  return (n->flags & (PLN_NODE_KEEP | PLN_NODE_EFFECT | PLN_NODE_PARAM)) ||
-         n->kind == PLN_LET || n->kind == PLN_FOR;
-}
-
 /* ------------------------------------------------------------ what is needed
  */
 
@@ -87,7 +78,7 @@ static void count_uses(placer *p) {
   for (pln_ref ref = p->l->root + 1; ref-- > 0;) {
     const pln_node *n = &g->nodes[ref];
     pln_scope home = p->b->home[ref];
-    if (home != PLN_NONE && p->live[home] && scheduled(n)) {
+    if (home != PLN_NONE && p->live[home] && pln_is_scheduled(n)) {
       p->uses[ref]++;
       p->next[ref] = p->head[home];
       p->head[home] = ref;
@@ -96,7 +87,7 @@ static void count_uses(placer *p) {
       continue;
     for (uint32_t i = 0; i < n->count; i++)
       p->uses[g->operands[n->first + i]]++;
-    if (!owns(n))
+    if (!pln_owns(n))
       continue;
     for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next) {
       p->live[s] = 1;
@@ -199,7 +190,7 @@ static pln_status place_nodes(placer *p) {
     bool binds = n->kind == PLN_FUNCTION;
     for (uint32_t i = 0; i < n->count && !binds; i++)
       want(p, g->operands[n->first + i], home);
-    if (owns(n))
+    if (pln_owns(n))
       PLN_TRY(place_owner(p, ref, home));
   }
   return PLN_OK;
@@ -260,7 +251,7 @@ static pln_status enter(placer *p, pln_ref ref) {
     return PLN_OK;
   p->state[ref] |= VISITED;
   PLN_TRY(push(p, ref | LEAVE));
-  if (owns(n))
+  if (pln_owns(n))
     PLN_TRY(push_scopes(p, n));
   for (uint32_t i = n->count; i-- > 0;)
     PLN_TRY(push(p, p->g->operands[n->first + i]));

@@ -239,10 +239,6 @@ static pln_status retype(pln_rewrite *rw, pln_ref node) {
   return merge_type(rw, node);
 }
 
-static bool owns(const pln_node *n) {
-  return pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE;
-}
-
 /* What the owner's scopes became: *whole when none was left out. */
 static void scopes_image(const pln_rewrite *rw, const pln_node *n,
                          pln_scope *first, bool *whole, pln_ref *result) {
@@ -294,7 +290,7 @@ static void note_effect(pln_rewrite *rw, pln_ref node) {
 static pln_status rebuild(pln_rewrite *rw, const pln_node *n,
                           const pln_ref *images, bool changed, pln_ref *out) {
   pln_node copy = *n;
-  if (owns(n)) {
+  if (pln_owns(n)) {
     bool whole;
     scopes_image(rw, n, &copy.data, &whole, out);
     if (!whole)
@@ -307,7 +303,7 @@ static pln_status rebuild(pln_rewrite *rw, const pln_node *n,
   rw->b->origin = rw->old->origin[rw->at];
   PLN_TRY(pln_builder_append(rw->b, &copy, n->count, images, out));
   rw->b->graph->values[*out] = rw->old->values[rw->at];
-  if (owns(n))
+  if (pln_owns(n))
     adopt_scopes(rw, n, *out);
   if (changed)
     return retype(rw, *out);

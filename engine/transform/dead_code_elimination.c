@@ -30,19 +30,6 @@ static bool has_lets(const pln_graph *g) {
   return false;
 }
 
-/* Rows stand in order of their begin: they are walked along with the array. */
-static void find_homes(sweep *s) {
-  const pln_scope_row *rows = s->graph->scopes;
-  pln_scope at = 0, next = 1;
-  for (pln_ref i = 0; i < s->graph->n_nodes; i++) {
-    while (next < s->graph->n_scopes && rows[next].begin == i)
-      at = next++;
-    while (rows[at].end <= i && rows[at].parent != PLN_NONE)
-      at = rows[at].parent;
-    s->home[i] = at;
-  }
-}
-
 static bool in_dead_scope(const sweep *s, pln_ref i) {
   pln_ref owner = s->graph->scopes[s->home[i]].owner;
   return owner != PLN_NONE && !s->live[owner];
@@ -129,7 +116,7 @@ static pln_status eliminate_lets(sweep *s, pln_pass_run *run) {
   s->home = pln_mem_zeroed(e, n * sizeof *s->home);
   s->lets = pln_mem_zeroed(e, k * sizeof *s->lets);
   if (s->live && s->home && s->lets) {
-    find_homes(s);
+    pln_graph_homes(g, s->home);
     find_live(s);
     status = eliminate(s, run);
   } else {
