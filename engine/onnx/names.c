@@ -56,12 +56,27 @@ pln_status pln_names_add(pln_names *names, pln_slice name, uint32_t value) {
   return PLN_OK;
 }
 
+/* Most operands were named just before: that saves a far look at a bucket. */
+static uint32_t find_recent(const pln_names *names, pln_slice name,
+                            uint32_t hash, uint32_t floor) {
+  enum { RECENT = 4 };
+  uint32_t i = names->count;
+  for (int k = 0; k < RECENT && i > floor; k++)
+    if (names->rows[--i].hash == hash &&
+        pln_slice_equal(names->rows[i].name, name))
+      return i;
+  return PLN_NONE;
+}
+
 uint32_t pln_names_find(const pln_names *names, pln_slice name,
                         uint32_t floor) {
   if (names->count <= floor)
     return PLN_NONE;
   uint32_t hash = hash_of(names, name);
-  uint32_t i = names->heads[hash & (names->n_heads - 1)];
+  uint32_t i = find_recent(names, name, hash, floor);
+  if (i != PLN_NONE)
+    return i;
+  i = names->heads[hash & (names->n_heads - 1)];
   while (i != PLN_NONE && i >= floor) {
     const pln_name_row *row = &names->rows[i];
     if (row->hash == hash && pln_slice_equal(row->name, name))
