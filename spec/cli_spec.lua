@@ -138,6 +138,13 @@ describe("perilune opt", function()
     assert.is_true(fields.seconds > 0 and fields.peak_rss_bytes > 1e6)
     assert.matches('"passes":[{"name":"', line, 1, true)
     assert.matches('"changed":true,"seconds":', line, 1, true)
+    local keys = {}
+    for key in line:gsub("%b[]", "[]"):gmatch '"([%w_]+)":' do keys[#keys + 1] = key end
+    assert.same({ "nodes_before", "nodes_after", "compute_nodes_before", "compute_nodes_after",
+      "bytes_before", "bytes_after", "seconds", "peak_rss_bytes", "passes" }, keys)
+    keys = {}
+    for key in line:match("%[({.-})"):gmatch '"([%w_]+)":' do keys[#keys + 1] = key end
+    assert.same({ "name", "changed", "seconds", "nodes" }, keys)
   end)
 
   it("is silent with -q", function()
@@ -160,6 +167,26 @@ describe("perilune opt", function()
   it("works in place", function()
     local copy = write(path "copy.onnx", read(input))
     assert.equal(3, stats(("%s -o %s"):format(copy, copy)).nodes_after)
+  end)
+
+  it("keeps the line of JSON last, whatever else is said", function()
+    for _, more in ipairs { "-q", "-v", "--time" } do
+      local fields = stats(("%s -o %s %s"):format(input, output, more))
+      assert.equal(3, fields.nodes_after)
+    end
+    local chatty = write(path "chatty.lua", [[
+      print "from the script"
+      return require "perilune".module_pass { name = "says", run = function() print "hello" end }]])
+    assert.equal(7, stats(("%s -o %s -p %s"):format(input, output, chatty)).nodes_after)
+  end)
+
+  it("writes the same bytes from everywhere", function()
+    run(("opt %s -o %s"):format(input, output))
+    local command = perilune:match "(%S+)$"
+    if command:sub(1, 1) ~= "/" then command = os.getenv "PWD" .. "/" .. command end
+    assert.is_true(os.execute(("cd %s && env -u LD_PRELOAD -u ASAN_OPTIONS %s opt -q tiny.onnx "
+      .. "-o elsewhere.onnx"):format(folder, command)))
+    assert.equal(read(output), read(path "elsewhere.onnx"))
   end)
 
   it("changes nothing the second time", function()
@@ -227,6 +254,25 @@ describe("perilune opt --set", function()
     assert.equal(6, nodes "-p FoldConstant,DeadCodeElimination --set FoldConstant.fold=all")
   end)
 
+  it("takes an option of a pass, then a config key, before an argument", function()
+    pcall(os.remove, path "asked")
+    local asks = write(path "asks.lua", ([[
+      local arguments = ...
+      local file = io.open(%q, "w")
+      file:write(tostring(arguments.fold), " ", tostring(arguments["FoldConstant.fold"]))
+      file:close()
+      return "FoldConstant,DeadCodeElimination"]]):format(path "asked"))
+    assert.equal(6, nodes("-p " .. asks .. " --set fold=all"))
+    assert.equal("nil nil", read(path "asked"))
+    assert.equal(6, nodes("-p " .. asks .. " --set FoldConstant.fold=all"))
+    assert.equal("nil nil", read(path "asked"))
+    -- The option of the pass counts more than the key of all.
+    assert.equal(6, nodes("-p " .. asks .. " --set FoldConstant.fold=all --set fold=budget"))
+    local status, err = nodes("-p " .. asks .. " --set fold=half")
+    assert.equal(1, status)
+    assert.matches("half", err, 1, true)
+  end)
+
   it("names what nobody knows, with the nearest names", function()
     for key, near in pairs { flod = "fold", ["FoldConstant.flod"] = "FoldConstant.fold" } do
       local status, err = nodes("--set " .. key .. "=all")
@@ -282,6 +328,9 @@ describe("perilune fmt, passes, ops, zoo", function()
     for _, name in ipairs { "SimplifyExpr", "FoldConstant", "fold: string", "default" } do
       assert.matches(name, out, 1, true)
     end
+    for name in pairs(require "perilune".passes) do
+      assert.matches("\n" .. name .. " (", out:gsub("\n +", "\n"), 1, true)
+    end
     assert.equal(0, (run "passes FoldConstant"))
     assert.equal(2, (run "passes FoldConstnat"))
   end)
@@ -290,6 +339,9 @@ describe("perilune fmt, passes, ops, zoo", function()
     local status, out = run "ops"
     assert.equal(0, status)
     assert.matches("\nnn.relu +max", out)
+    for _, name in ipairs(require "perilune.core".ops()) do
+      assert.matches("\n" .. name .. " ", "\n" .. out, 1, true)
+    end
     assert.equal(2, (run "ops nn.reluu"))
   end)
 

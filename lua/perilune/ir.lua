@@ -90,7 +90,7 @@ ir.RefWrite = core.ref_write
 --- The sum of two loop-level integers (TIR's Add).
 ir.Add = core.prim_add
 
---- The kinds of nodes: a list of { name, class, fields, doc }.
+--- Gives the kinds of nodes: a list of { name, class, fields, doc }.
 ir.kinds = core.kinds
 
 --- The operator of that name; raises with the nearest ones when there is none.

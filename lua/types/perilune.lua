@@ -434,6 +434,88 @@ function pl.diagnostics() end
 ---@return integer peak
 function pl.memory() end
 
+--- The kinds of nodes by their own names. pl.var, pl.const, pl.tuple, pl.func,
+--- pl.let, pl.if_, pl.global and pl.call are Var, Constant, Tuple, Function, Let,
+--- If, GlobalVar and Call.
+pl.ir = {}
+---@param name string
+---@param type? string|perilune.Type|table
+---@return perilune.Node
+function pl.ir.Var(name, type) end
+---@param value number|boolean|string|table|perilune.Tensor
+---@param dtype? string
+---@return perilune.Node
+function pl.ir.Constant(value, dtype) end
+---@param name string
+---@param type? string|perilune.Type
+---@return perilune.Node
+function pl.ir.GlobalVar(name, type) end
+--- The operator as an expression, to be called or passed on.
+---@param name string
+---@return perilune.Node
+function pl.ir.Op(name) end
+--- An operand that is left out.
+---@return perilune.Node
+function pl.ir.Absent() end
+---@param ... perilune.Operand fields, or one list of them
+---@return perilune.Node
+function pl.ir.Tuple(...) end
+---@param tuple perilune.Operand
+---@param index integer from 0, as in Relay's text
+---@return perilune.Node
+function pl.ir.TupleGetItem(tuple, index) end
+---@param callee perilune.Node|perilune.Op|string
+---@param args perilune.Operand[]
+---@param attrs? table n_results = n: the call gives a tuple of n
+---@return perilune.Node
+function pl.ir.Call(callee, args, attrs) end
+---@param params perilune.Node[]
+---@param body perilune.Operand
+---@param ret_type? string|perilune.Type
+---@param attrs? table
+---@return perilune.Node
+function pl.ir.Function(params, body, ret_type, attrs) end
+---@param var perilune.Node
+---@param value perilune.Operand
+---@param body perilune.Operand
+---@return perilune.Node
+function pl.ir.Let(var, value, body) end
+---@param cond perilune.Operand
+---@param then_value perilune.Operand
+---@param else_value perilune.Operand
+---@return perilune.Node
+function pl.ir.If(cond, then_value, else_value) end
+---@param value perilune.Operand
+---@return perilune.Node
+function pl.ir.RefCreate(value) end
+---@param ref perilune.Operand
+---@return perilune.Node
+function pl.ir.RefRead(ref) end
+---@param ref perilune.Operand
+---@param value perilune.Operand
+---@return perilune.Node
+function pl.ir.RefWrite(ref, value) end
+--- The sum of two integers of the loop level.
+---@param a perilune.Operand
+---@param b perilune.Operand
+---@return perilune.Node
+function pl.ir.Add(a, b) end
+---@param spec string|perilune.Type|table
+---@return perilune.Type
+function pl.ir.type(spec) end
+--- What kinds of nodes there are.
+---@return { name: string, class: string, fields: string, doc: string }[]
+function pl.ir.kinds() end
+--- The operator of that name; raises with the nearest names.
+---@param name string
+---@return perilune.Op
+function pl.ir.find_op(name) end
+--- "Node", "Module", "Tensor", "Type", ... for objects of the library, else what
+--- type() says.
+---@param value any
+---@return string
+function pl.ir.kind_of(value) end
+
 pl.onnx = {}
 ---@param path string
 ---@return perilune.Module? mod

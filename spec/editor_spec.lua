@@ -1,0 +1,60 @@
+-- lua/types/perilune.lua, which editors read, says what there is: no name is
+-- missing from it, and it promises none that is not there.
+
+local pl = require "perilune"
+
+local path = "lua/types/perilune.lua"
+local file = assert(io.open(path))
+local text = file:read "a"
+file:close()
+local declared = dofile(path)
+
+-- The fields that a class lists in its comment.
+local function fields(class)
+  local names = {}
+  local block = text:match("%-%-%-@class " .. class:gsub("%.", "%%.") .. "\n(.-)\nlocal ")
+  for name in block:gmatch "%-%-%-@field ([%w_]+)" do names[name] = true end
+  return names
+end
+
+local function compare(what, actual, documented, listed)
+  for name in pairs(actual) do
+    assert(documented[name] ~= nil or listed[name], what .. "." .. name .. " is not described")
+  end
+  for name in pairs(documented) do
+    assert(actual[name] ~= nil, what .. "." .. name .. " is described, and is not there")
+  end
+  for name in pairs(listed) do
+    assert(actual[name] ~= nil, what .. "." .. name .. " is described, and is not there")
+  end
+end
+
+describe("the types for editors", function()
+  it("have every name of the library", function()
+    compare("pl", pl, declared, fields "perilune")
+    for name, part in pairs(declared) do
+      if type(part) == "table" then compare("pl." .. name, pl[name], part, {}) end
+    end
+  end)
+
+  it("have parts for every table of functions", function()
+    local tables = fields "perilune" -- tables of names that users make or look up
+    for name, part in pairs(pl) do
+      if type(part) == "table" and not tables[name] then
+        assert(type(declared[name]) == "table", "pl." .. name .. " has no part of its own")
+      end
+    end
+  end)
+
+  it("promise no method that is not there", function()
+    local x = pl.var("x", "Tensor[(2), float32]")
+    local objects = {
+      Node = x, Module = pl.module {}, Tensor = pl.tensor { 1 }, Context = pl.context {},
+      Builder = pl.builder(),
+    }
+    for class, name in text:gmatch "\nfunction (%u%w*):([%w_]+)" do
+      assert(objects[class], class .. " is not among the objects of this spec")
+      assert(objects[class][name], class .. ":" .. name .. " is not there")
+    end
+  end)
+end)
