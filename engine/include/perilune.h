@@ -245,6 +245,8 @@ typedef enum pln_dim_op {
   PLN_DIM_MAX
 } pln_dim_op;
 
+/* The symbolic dim of that name, which is at least 0; equal names give equal
+ * dims, "" gives PLN_DIM_UNKNOWN. */
 PLN_API pln_status pln_dim_named(pln_engine *engine, pln_slice name,
                                  pln_dim *out) PLN_CHECKED;
 /* a op b, simplified; PLN_DIM_UNKNOWN when either is, on overflow and on
@@ -446,6 +448,8 @@ PLN_API const char *pln_kind_name(pln_kind kind); /* "TupleGetItem": static */
 typedef struct pln_graph pln_graph;
 typedef uint32_t pln_scope;
 
+/* A reference more, and one less: the last one frees it (release takes NULL).
+ * The engine is borrowed; nodes are 0 to size - 1, scopes 0 to n_scopes - 1. */
 PLN_API pln_graph *pln_graph_retain(const pln_graph *graph);
 PLN_API void pln_graph_release(pln_graph *graph);
 PLN_API pln_engine *pln_graph_engine(const pln_graph *graph);
@@ -453,6 +457,8 @@ PLN_API uint32_t pln_graph_size(const pln_graph *graph); /* nodes */
 PLN_API pln_ref pln_graph_root(const pln_graph *graph);
 PLN_API uint32_t pln_graph_n_scopes(const pln_graph *graph);
 
+/* What a node (less than the size) is, its type, what is known of its integers
+ * (0: nothing), and its effects. */
 PLN_API pln_kind pln_node_kind(const pln_graph *graph, pln_ref node);
 PLN_API pln_type pln_node_type(const pln_graph *graph, pln_ref node);
 PLN_API pln_value pln_node_value(const pln_graph *graph, pln_ref node);
@@ -513,6 +519,8 @@ PLN_API pln_status pln_graph_hash(const pln_graph *graph, pln_ref node,
  * Function of a floating body; sealing finds each node's place. */
 typedef struct pln_builder pln_builder;
 
+/* An empty builder, to be freed before its engine, spent or not; free takes
+ * NULL. Sealed graphs live on. */
 PLN_API pln_status pln_builder_new(pln_engine *engine,
                                    pln_builder **out) PLN_CHECKED;
 PLN_API void pln_builder_free(pln_builder *builder);
@@ -664,6 +672,9 @@ PLN_API void pln_rewrite_drop_kept(pln_rewrite *rw);
  * kept of the file it came from. Never changes; reference counted. */
 typedef struct pln_module pln_module;
 
+/* An empty module, held once by the caller, to be released before its engine;
+ * release takes NULL. The engine is borrowed. Functions are 0 to count - 1, in
+ * the order in which they were added. */
 PLN_API pln_status pln_module_new(pln_engine *engine,
                                   pln_module **out) PLN_CHECKED;
 PLN_API pln_module *pln_module_retain(const pln_module *module);
