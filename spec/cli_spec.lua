@@ -269,7 +269,7 @@ describe("perilune opt --set", function()
     -- The option of the pass counts more than the key of all.
     assert.equal(6, nodes("-p " .. asks .. " --set FoldConstant.fold=all --set fold=budget"))
     local status, err = nodes("-p " .. asks .. " --set fold=half")
-    assert.equal(1, status)
+    assert.equal(2, status)
     assert.matches("half", err, 1, true)
   end)
 

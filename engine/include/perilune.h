@@ -745,13 +745,15 @@ typedef struct pln_pass pln_pass;
 typedef struct pln_pass_run pln_pass_run;
 
 /* One option of a pass: its name, kind (PLN_ATTR_INT, _FLOAT, _STRING; a
- * boolean is an INT from 0 to 1), default as text, and a sentence. */
+ * boolean is an INT from 0 to 1), default as text, a sentence, and of a string
+ * the values it may have ("budget|all"; NULL: any). */
 typedef struct pln_option {
   const char *name;
   pln_attr_kind kind;
   bool is_bool;
   const char *fallback;
   const char *doc;
+  const char *choices;
 } pln_option;
 
 typedef struct pln_pass_spec {

@@ -256,7 +256,8 @@ static void read_option(lua_State *L, pln_option *option) {
   luaL_checktype(L, row, LUA_TTABLE);
   *option = (pln_option){.name = string_field(L, row, "name", NULL),
                          .kind = PLN_ATTR_STRING,
-                         .doc = string_field(L, row, "doc", "")};
+                         .doc = string_field(L, row, "doc", ""),
+                         .choices = string_field(L, row, "choices", NULL)};
   if (!option->name)
     luaL_error(L, "an option has a name: { name = ..., default = ... }");
   int type = lua_getfield(L, row, "default");
@@ -459,6 +460,8 @@ void pln_lua_push_option(lua_State *L, const pln_option *row) {
                                            : "string");
   set_string(L, "default", row->fallback);
   set_string(L, "doc", row->doc);
+  if (row->choices)
+    set_string(L, "choices", row->choices);
 }
 
 static void push_option_rows(lua_State *L, const pln_pass *pass) {

@@ -38,6 +38,8 @@ pln_status pln_option_copy(pln_engine *engine, const pln_option *row,
   *out = *row;
   PLN_TRY(copy_text(engine, row->name, &out->name));
   PLN_TRY(copy_text(engine, row->fallback, &out->fallback));
+  if (row->choices)
+    PLN_TRY(copy_text(engine, row->choices, &out->choices));
   return copy_text(engine, row->doc, &out->doc);
 }
 
@@ -106,6 +108,28 @@ static bool is_whole(double f) {
   return f >= -9007199254740992.0 && f <= 9007199254740992.0 && f == floor(f);
 }
 
+/* `text` is one of the words that stand between bars. */
+static bool is_choice(const char *choices, pln_slice text) {
+  for (const char *at = choices; at; at = strchr(at, '|')) {
+    at += *at == '|';
+    size_t n = strcspn(at, "|");
+    if (n == text.size && !memcmp(at, text.data, n))
+      return true;
+  }
+  return false;
+}
+
+static pln_status check_choice(pln_engine *engine, const pln_option *row,
+                               const char *key, const pln_attr *value) {
+  if (!row->choices || value->kind != PLN_ATTR_STRING ||
+      is_choice(row->choices, value->v.s))
+    return PLN_OK;
+  return pln_diag_error(engine, PLN_ERR_TYPE, NULL,
+                        "'%s' expects one of %s, got '%.*s'", key, row->choices,
+                        (int)(value->v.s.size < 64 ? value->v.s.size : 64),
+                        value->v.s.data);
+}
+
 pln_status pln_option_check(pln_engine *engine, const pln_option *row,
                             const char *key, pln_attr *value) {
   pln_attr_kind given = (pln_attr_kind)value->kind;
@@ -124,7 +148,7 @@ pln_status pln_option_check(pln_engine *engine, const pln_option *row,
     return pln_diag_error(engine, PLN_ERR_TYPE, NULL,
                           "'%s' expects true or false, got %lld", key,
                           (long long)value->v.i);
-  return PLN_OK;
+  return check_choice(engine, row, key, value);
 }
 
 static bool read_bool(pln_slice text, int64_t *out) {

@@ -122,6 +122,15 @@ struct pln_context {
   pln_attrs config;
 };
 
+/* The config key that every pass which makes constants has as an option. */
+#define PLN_FOLD_OPTION                                                     \
+  {                                                                         \
+    .name = "fold", .kind = PLN_ATTR_STRING, .fallback = "budget",          \
+    .doc = "Which constants may be made: 'budget' keeps the model's size, " \
+           "'all' lifts the limit.",                                        \
+    .choices = "budget|all"                                                 \
+  }
+
 struct pln_context_stack {
   pln_engine *engine;
   uint32_t n, cap;

@@ -256,6 +256,9 @@ static pln_status read_option(parser *p, const pln_pass *pass,
   pln_slice text = {p->word.data, p->word.size};
   if (!pln_option_read(row, text, &value))
     return bad_value(p, row, value_begin);
+  size_t mark = pln_diag_count(p->engine);
+  if (pln_option_check(p->engine, row, row->name, &value) != PLN_OK)
+    return say_at(p, mark, value_begin, p->at);
   value.name = name;
   if (pln_attrs_find(p->engine, *options, row->name))
     return complain(p, begin, value_begin, PLN_ERR_FORMAT,
@@ -297,7 +300,8 @@ static pln_status read_pass(parser *p, size_t begin, pln_symbol name) {
 }
 
 static pln_status read_opt_level(parser *p) {
-  static const pln_option row = {"opt_level", PLN_ATTR_INT, false, "0", ""};
+  static const pln_option row = {
+      .name = "opt_level", .kind = PLN_ATTR_INT, .fallback = "0"};
   size_t begin;
   pln_attr value;
   PLN_TRY(read_word(p, "an integer", &begin));

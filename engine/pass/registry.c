@@ -7,10 +7,7 @@
 #include "pass/pass.h"
 
 static pln_status fill_registry(pln_engine *engine, struct pln_registry *r) {
-  static const pln_option fold = {
-      "fold", PLN_ATTR_STRING, false, "budget",
-      "Which constants may be made: 'budget' keeps the model's size, 'all' "
-      "lifts the limit."};
+  static const pln_option fold = PLN_FOLD_OPTION;
   pln_context *context;
   PLN_TRY(pln_idmap_new(engine, &r->by_name));
   PLN_TRY(pln_idmap_new(engine, &r->seen));

@@ -373,19 +373,9 @@ static pln_status report(const fold *f, pln_pass_run *run) {
   return PLN_OK;
 }
 
-static pln_status read_option(const pln_pass_run *run, bool *all) {
-  pln_slice text = pln_run_string(run, "fold");
-  *all = pln_slice_is(text, "all");
-  if (*all || pln_slice_is(text, "budget"))
-    return PLN_OK;
-  return pln_diag_error(pln_run_engine(run), PLN_ERR_ARGUMENT, NULL,
-                        "fold is 'budget' or 'all', not '%.*s'",
-                        (int)(text.size < 64 ? text.size : 64), text.data);
-}
-
 pln_status pln_pass_fold_constant(pln_pass_run *run) {
   fold f = {.engine = pln_run_engine(run)};
-  PLN_TRY(read_option(run, &f.budget.all));
+  f.budget.all = pln_slice_is(pln_run_string(run, "fold"), "all");
   pln_graph *graph = pln_graph_retain(pln_run_function(run));
   pln_status status = sweep(&f, &graph);
   if (status == PLN_OK)

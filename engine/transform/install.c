@@ -3,9 +3,7 @@
 #include "transform/transform.h"
 
 static const pln_option fold_options[] = {
-    {"fold", PLN_ATTR_STRING, false, "budget",
-     "Which constants may be made: 'budget' keeps the model's size, 'all' "
-     "lifts the limit."},
+    PLN_FOLD_OPTION,
 };
 
 enum { N_fold_options = PLN_COUNT(fold_options), N_no_options = 0 };

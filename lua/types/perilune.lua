@@ -186,6 +186,7 @@ function Module:close() end
 ---@field type "integer"|"number"|"boolean"|"string"
 ---@field default string
 ---@field doc string
+---@field choices string? of a string: the values it may have, "a|b"
 
 --- A pass: called with a module, and a context to run in.
 ---@class perilune.Pass
