@@ -229,3 +229,22 @@ describe("the context of a coroutine", function()
     assert.equal(outer, pl.current())
   end)
 end)
+
+describe("a context that a pass enters and forgets", function()
+  it("is left when the pass ends, also when it fails", function()
+    local outer <close> = pl.context { opt_level = 1 }:enter()
+    for _, fails in ipairs { false, true } do
+      local left = 0
+      local forgetful = pl.module_pass { name = "forgetful", run = function(module)
+        local counts = { name = "counts", exit = function() left = left + 1 end }
+        pl.context { instruments = { counts } }:enter()
+        pl.context { opt_level = 3 }:enter()
+        if fails then error "too bad" end
+        return module
+      end }
+      assert.equal(not fails, pcall(forgetful, small()))
+      assert.equal(outer, pl.current())
+      assert.equal(1, left)
+    end
+  end)
+end)

@@ -212,6 +212,17 @@ static pln_status report(const pln_execution *x, const pln_pass_run *run,
   return pln_report_add(run->engine, &row);
 }
 
+/* What a body entered and did not leave is left for it, innermost first. */
+static pln_status leave_contexts(const pln_context_stack *stack, uint32_t n,
+                                 pln_status status) {
+  while (stack->n > n) {
+    pln_status left = pln_context_exit(stack->entered[stack->n - 1]);
+    if (status == PLN_OK)
+      status = left;
+  }
+  return status;
+}
+
 pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
                         const pln_module *module, pln_module **out) {
   pln_pass_run run = {.engine = x->engine,
@@ -220,10 +231,13 @@ pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
                       .module = module};
   pln_module *result = NULL;
   double begin = seconds_now();
+  const pln_context_stack *stack = x->engine->passes->stack;
+  uint32_t entered = stack->n;
   pln_place place = pln_diag_place(x->engine, (pln_place){write_place, &run});
   pln_status status = pass->def->kind == PLN_PASS_MODULE
                           ? module_pass(&run, &result)
                           : function_pass(&run, &result);
+  status = leave_contexts(stack, entered, status);
   pln_diag_place(x->engine, place);
   if (status == PLN_OK)
     status = report(x, &run, begin, result);
