@@ -1,0 +1,78 @@
+-- What holds of every program: on graphs made at random, each pass, each pair
+-- of passes and the default pipeline compute the same as before, changing
+-- nothing when run again; and a model written and read again is the same.
+-- PERILUNE_GRAPHS says how many graphs, PERILUNE_SEED which come first.
+
+local pl = require "perilune"
+local random_graph = require "spec.random_graph"
+
+local first = tonumber(os.getenv "PERILUNE_SEED") or 1
+local graphs = tonumber(os.getenv "PERILUNE_GRAPHS") or 4000
+
+local passes = {}
+for name in pairs(pl.passes) do passes[#passes + 1] = name end
+
+local pipelines = { "default" }
+for _, a in ipairs(passes) do
+  pipelines[#pipelines + 1] = a
+  for _, b in ipairs(passes) do pipelines[#pipelines + 1] = a .. "," .. b end
+end
+local default = require "perilune.pipelines.default"
+
+-- The failing graph is kept as a file, to be looked at and run again.
+local function report(seed, mod, what, diag)
+  local path = os.tmpname() .. ".onnx"
+  local _, err = pl.onnx.save(mod, path)
+  error(("seed %d, %s: %s\nthe graph is in %s%s"):format(seed, what, tostring(diag), path,
+    err and "; it could not be written: " .. tostring(err) or ""), 0)
+end
+
+local function same(seed, mod, after, what)
+  local ok, diag = pl.verify(after)
+  if ok then ok, diag = pl.check(mod, after, { seed = seed, dims = { N = 1 + seed % 3 } }) end
+  if not ok then report(seed, mod, what, diag) end
+end
+
+local function try_pipelines(seed, mod)
+  local scope <close> = pl.context { opt_level = 3 }:enter() -- luacheck: ignore scope
+  for i = 0, 3 do
+    local text = pipelines[(seed * 4 + i) % #pipelines + 1]
+    local pipeline = text == "default" and default or pl.pipeline(text)
+    local ok, after = pcall(pipeline, mod)
+    if not ok then report(seed, mod, text, after) end
+    same(seed, mod, after, text)
+  end
+  local final = default(mod)
+  same(seed, mod, final, "default")
+  if default(final) ~= final then report(seed, mod, "default, twice", "changed again") end
+end
+
+describe("on graphs made at random", function()
+  it("passes keep what is computed, and the default pipeline ends", function()
+    for seed = first, first + graphs - 1 do try_pipelines(seed, random_graph(seed)) end
+  end)
+
+  it("a model written and read again computes the same", function()
+    for seed = first, first + graphs // 4 do
+      local mod = random_graph(seed)
+      local again = assert(pl.onnx.parse(assert(pl.onnx.tostring(mod))))
+      same(seed, mod, again, "written and read")
+    end
+  end)
+
+  it("a pass that computes something else is found", function()
+    local wrong = pl.function_pass { name = "wrong", run = pl.mutator { Call = function(call)
+      if call.op.name == "tanh" then return pl.op.sigmoid(call.args[1]) end
+    end } }
+    local found = 0
+    for seed = 1, 100 do
+      local mod = random_graph(seed)
+      if not pl.check(mod, wrong(mod)) then found = found + 1 end
+    end
+    assert.is_true(found > 5)
+  end)
+
+  it("the same seed makes the same graph", function()
+    assert.equal(tostring(random_graph(first)), tostring(random_graph(first)))
+  end)
+end)
