@@ -1,5 +1,5 @@
 -- Whole processes: start-up, `opt` on real and synthetic models, with what the
--- issue asks for and, where onnxruntime is installed, what its basic level takes.
+-- is promised and, where onnxruntime is installed, what its basic level takes.
 --
 --     lua5.4 spec/bench/process.lua BUILD     (from the project's root)
 
@@ -58,10 +58,10 @@ local large = {}
 for _, kind in ipairs { "chain", "duplicates", "foldable", "identities" } do
   local path = ("%s/%s.onnx"):format(work, kind)
   graphs[kind](16000, path)
-  local seconds, bytes = opt(path)
+  local seconds, bytes = opt(path, 11)
   show("opt 16,000 " .. kind, "50 ms", seconds, bytes, peer_cost(path))
   graphs[kind](1000000, path)
-  local all, all_bytes = opt(path, 1)
+  local all, all_bytes = opt(path, 5)
   show("opt 1,000,000 " .. kind, "1.3 x a node", all, all_bytes)
   large[#large + 1] = { kind, seconds, all }
   os.remove(path)
