@@ -1,4 +1,4 @@
--- Whole processes: start-up, `opt` on real and synthetic models, with what the
+-- Whole processes: start-up, `opt` on real and synthetic models, with what
 -- is promised and, where onnxruntime is installed, what its basic level takes.
 --
 --     lua5.4 spec/bench/process.lua BUILD     (from the project's root)
