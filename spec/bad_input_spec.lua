@@ -7,6 +7,7 @@ local perilune = build .. "/bin/perilune"
 if perilune:sub(1, 1) ~= "/" then perilune = os.getenv "PWD" .. "/" .. perilune end
 if sanitized then perilune = "env -u LD_PRELOAD -u ASAN_OPTIONS " .. perilune end
 local zoo = require "perilune.zoo.model"
+local protobuf = require "spec.protobuf"
 
 local folder = os.tmpname()
 os.remove(folder)
@@ -173,17 +174,7 @@ end)
 
 -- ------------------------------------------------------------------- nesting
 
-local function varint(n)
-  local bytes = {}
-  repeat
-    bytes[#bytes + 1] = string.char(n > 127 and n & 127 | 128 or n)
-    n = n >> 7
-  until n == 0
-  return table.concat(bytes)
-end
-
-local function header(number, size) return varint(number << 3 | 2) .. varint(size) end
-local function field(number, bytes) return header(number, #bytes) .. bytes end
+local header, field = protobuf.header, protobuf.field
 
 -- An If in the branch of an If, `depth` times; written inside out, since each
 -- length counts all that is inside.

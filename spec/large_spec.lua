@@ -1,6 +1,8 @@
 -- A model of more than 2 GB: read whole, written with its weights beside it.
 -- The file is a hole but for its ends.
 
+local protobuf = require "spec.protobuf"
+
 local build = os.getenv "PERILUNE_BUILD" or "build"
 local perilune = build .. "/bin/perilune"
 if (os.getenv "PERILUNE_SANITIZE" or "") ~= "" then
@@ -14,17 +16,7 @@ teardown(function() os.execute("rm -rf " .. folder) end)
 
 local ELEMENTS = 3 << 28 -- float32: 3 GiB
 
-local function varint(n)
-  local bytes = {}
-  repeat
-    bytes[#bytes + 1] = string.char(n > 127 and n & 127 | 128 or n)
-    n = n >> 7
-  until n == 0
-  return table.concat(bytes)
-end
-
-local function header(number, size) return varint(number << 3 | 2) .. varint(size) end
-local function field(number, bytes) return header(number, #bytes) .. bytes end
+local varint, header, field = protobuf.varint, protobuf.header, protobuf.field
 
 local function node(inputs, output, op)
   local text = ""

@@ -2,20 +2,7 @@
 
 #include "base/base.h"
 #include "oom.h"
-
-typedef struct text {
-  char data[4096];
-  size_t size;
-} text;
-
-static pln_status append(void *ud, const char *data, size_t size) {
-  text *t = ud;
-  if (size > sizeof t->data - 1 - t->size)
-    return PLN_ERR_LIMIT;
-  memcpy(t->data + t->size, data, size);
-  t->data[t->size += size] = '\0';
-  return PLN_OK;
-}
+#include "written.h"
 
 static pln_dim named(pln_engine *e, const char *name) {
   pln_dim dim = 0;
