@@ -1,54 +1,73 @@
 /* product.c: the kernels of matrix products. Called through ops.def.
  *
- * What holds: the plain loops here are exact in the order of the sum (one row
- * of the right matrix at a time), integers wrap around, and halves go through
- * float. Large products belong to a BLAS, which is not their concern. */
+ * What holds: products of floats are those of gemm.c, halves go through float,
+ * integers wrap around. Scratch is taken once a call. */
 
 #include "op/elementwise.h"
+#include "op/gemm.h"
 
-/* c += a * b; element (i, k) of a lies at i * a_row + k * a_col, likewise b;
- * c is dense. */
-typedef struct product {
-  size_t m, n, k;
-  size_t a_row, a_col, b_row, b_col;
-} product;
-typedef void (*product_fn)(const product *p, const void *a, const void *b,
-                           void *c);
-
-#define MULTIPLY(T, F)                                           \
-  static void multiply_##T(const product *p, const void *left,   \
-                           const void *right, void *out) {       \
-    const T *a = left, *b = right;                               \
-    T *c = out;                                                  \
-    for (size_t i = 0; i < p->m; i++)                            \
-      for (size_t k = 0; k < p->k; k++) {                        \
-        const T x = a[i * p->a_row + k * p->a_col];              \
-        const T *restrict row = b + k * p->b_row;                \
-        T *restrict to = c + i * p->n;                           \
-        if (p->b_col == 1)                                       \
-          for (size_t j = 0; j < p->n; j++)                      \
-            to[j] = (T)((F)to[j] + (F)x * (F)row[j]);            \
-        else                                                     \
-          for (size_t j = 0; j < p->n; j++)                      \
-            to[j] = (T)((F)to[j] + (F)x * (F)row[j * p->b_col]); \
-      }                                                          \
+/* Sums up, so that c begins as 0. */
+#define MULTIPLY(T, F)                                         \
+  static void multiply_##T(const pln_product *p) {             \
+    const T *a = p->a, *b = p->b;                              \
+    T *c = p->c;                                               \
+    for (size_t i = 0; i < p->m; i++)                          \
+      for (size_t k = 0; k < p->k; k++) {                      \
+        const T x = a[i * p->a_row + k * p->a_col];            \
+        const T *row = b + k * p->b_row;                       \
+        T *restrict to = c + i * p->c_row;                     \
+        for (size_t j = 0; j < p->n; j++)                      \
+          to[j] = (T)((F)to[j] + (F)x * (F)row[j * p->b_col]); \
+      }                                                        \
   }
-MULTIPLY(float, float)
-MULTIPLY(double, double)
 MULTIPLY(int32_t, uint32_t)
 MULTIPLY(int64_t, uint64_t)
 
-static product_fn multiplier(pln_dtype dtype) {
-  switch (dtype) {
-  case PLN_FLOAT32: return multiply_float;
-  case PLN_FLOAT64: return multiply_double;
-  case PLN_INT32:
-  case PLN_UINT32: return multiply_int32_t;
-  case PLN_INT64:
-  case PLN_UINT64: return multiply_int64_t;
-  default: return NULL;
-  }
+/* What computes products of one dtype: gemm.c, or a plain loop. */
+typedef struct multiplier {
+  pln_gemm gemm;
+  void (*plain)(const pln_product *p);
+} multiplier;
+
+static bool is_float(pln_dtype dtype) {
+  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64;
 }
+
+static pln_status begin_multiplier(const pln_kernel_call *call, pln_dtype dtype,
+                                   const pln_product *p, multiplier *out) {
+  *out = (multiplier){0};
+  if (is_float(dtype))
+    return pln_gemm_begin(call->engine, dtype, p->n, p->k, &out->gemm);
+  if (dtype == PLN_INT32 || dtype == PLN_UINT32)
+    out->plain = multiply_int32_t;
+  else if (dtype == PLN_INT64 || dtype == PLN_UINT64)
+    out->plain = multiply_int64_t;
+  else
+    return pln_kernel_no_dtype(call, dtype);
+  return PLN_OK;
+}
+
+static void multiply(const multiplier *by, const pln_product *p) {
+  if (by->plain)
+    by->plain(p);
+  else
+    pln_gemm_run(&by->gemm, p);
+}
+
+static void end_multiplier(multiplier *by) {
+  if (!by->plain)
+    pln_gemm_end(&by->gemm);
+}
+
+/* What a product of that dtype is written to. */
+static pln_status new_result(pln_kernel_call *call, pln_dtype dtype,
+                             uint32_t rank, const int64_t *dims,
+                             pln_tensor **out) {
+  return (is_float(dtype) ? pln_tensor_unset : pln_tensor_new)(
+      call->engine, dtype, rank, dims, out);
+}
+
+/* ------------------------------------------------------------------- halves */
 
 /* A half tensor as floats, or the tensor itself, retained. */
 static pln_status widened(pln_kernel_call *call, const pln_tensor *in,
@@ -112,13 +131,15 @@ static bool plan_batches(const pln_tensor *a, const pln_tensor *b,
 }
 
 /* Steps through the batches; `size` is that of an element. */
-static void run_batches(const batches *s, const product *p, product_fn fn,
-                        size_t size, const char *a, const char *b, char *c,
-                        size_t count) {
+static void run_batches(const batches *s, const multiplier *by, pln_product p,
+                        size_t size, size_t count) {
   int64_t at[PLN_MAX_RANK] = {0};
+  const char *a = p.a, *b = p.b;
   for (size_t i = 0; i < count; i++) {
-    fn(p, a, b, c);
-    c += p->m * p->n * size;
+    p.a = a;
+    p.b = b;
+    multiply(by, &p);
+    p.c = (char *)p.c + p.m * p.n * size;
     for (uint32_t k = s->rank; k-- > 0;) {
       a += s->a[k] * size;
       b += s->b[k] * size;
@@ -132,7 +153,8 @@ static void run_batches(const batches *s, const product *p, product_fn fn,
 }
 
 /* Vectors are rows on the left and columns on the right. */
-static bool plan_product(const pln_tensor *a, const pln_tensor *b, product *p) {
+static bool plan_product(const pln_tensor *a, const pln_tensor *b,
+                         pln_product *p) {
   if (a->rank == 0 || b->rank == 0)
     return false;
   int64_t k = b->rank == 1 ? b->dims[0] : b->dims[b->rank - 2];
@@ -143,17 +165,28 @@ static bool plan_product(const pln_tensor *a, const pln_tensor *b, product *p) {
   p->a_col = 1;
   p->b_row = p->n;
   p->b_col = 1;
+  p->c_row = p->n;
   return p->k == (size_t)k;
+}
+
+/* How many products there are. Matrices that meet one and the same on the right
+ * are the rows of one matrix. */
+static size_t join_batches(const pln_tensor *b, const batches *s,
+                           pln_product *p) {
+  size_t count = pln_dims_product(s->dims, 0, s->rank);
+  if (b->rank > 2)
+    return count;
+  p->m *= count;
+  return 1;
 }
 
 static pln_status multiply_tensors(pln_kernel_call *call, const pln_tensor *a,
                                    const pln_tensor *b, pln_tensor **out) {
-  product p;
+  pln_product p = {0};
   batches s;
+  multiplier by;
   int64_t dims[PLN_MAX_RANK + 2];
-  product_fn fn = multiplier((pln_dtype)a->dtype);
-  if (!fn)
-    return pln_kernel_no_dtype(call, (pln_dtype)a->dtype);
+  pln_dtype dtype = (pln_dtype)a->dtype;
   if (a->dtype != b->dtype || a->rank > PLN_MAX_RANK ||
       b->rank > PLN_MAX_RANK || !plan_product(a, b, &p) ||
       !plan_batches(a, b, p.m * p.k, p.k * p.n, &s))
@@ -164,12 +197,17 @@ static pln_status multiply_tensors(pln_kernel_call *call, const pln_tensor *a,
     dims[rank++] = (int64_t)p.m;
   if (b->rank > 1)
     dims[rank++] = (int64_t)p.n;
-  PLN_TRY(pln_tensor_new(call->engine, (pln_dtype)a->dtype, rank, dims, out));
-  if ((*out)->count && p.k)
-    run_batches(&s, &p, fn, pln_element_size((pln_dtype)a->dtype), a->data,
-                b->data, pln_tensor_writable(*out),
-                pln_dims_product(s.dims, 0, s.rank));
-  return PLN_OK;
+  PLN_TRY(begin_multiplier(call, dtype, &p, &by));
+  pln_status status = new_result(call, dtype, rank, dims, out);
+  if (status == PLN_OK && (*out)->count) {
+    size_t count = join_batches(b, &s, &p);
+    p.a = a->data;
+    p.b = b->data;
+    p.c = pln_tensor_writable(*out);
+    run_batches(&s, &by, p, pln_element_size(dtype), count);
+  }
+  end_multiplier(&by);
+  return status;
 }
 
 pln_status pln_kernel_matmul(pln_kernel_call *call) {
@@ -241,7 +279,7 @@ static bool fits_factors(pln_dtype dtype, double alpha, double beta) {
 }
 
 static bool plan_gemm(const pln_kernel_call *call, const pln_tensor *a,
-                      const pln_tensor *b, product *p) {
+                      const pln_tensor *b, pln_product *p) {
   if (a->rank != 2 || b->rank != 2)
     return false;
   bool ta = pln_kernel_int(call, "transA", 0) != 0;
@@ -254,33 +292,36 @@ static bool plan_gemm(const pln_kernel_call *call, const pln_tensor *a,
   p->a_col = ta ? a_step : 1;
   p->b_row = tb ? 1 : b_step;
   p->b_col = tb ? b_step : 1;
+  p->c_row = p->n;
+  p->a = a->data;
+  p->b = b->data;
   return p->k == (size_t)b->dims[tb];
 }
 
 static pln_status gemm(pln_kernel_call *call, const pln_tensor *a,
                        const pln_tensor *b, const pln_tensor *c,
                        pln_tensor **out) {
-  product p;
+  pln_product p = {0};
+  multiplier by;
   size_t row = 0, col = 0;
   pln_dtype dtype = (pln_dtype)a->dtype;
-  product_fn fn = multiplier(dtype);
   double alpha = pln_kernel_float(call, "alpha", 1);
   double beta = pln_kernel_float(call, "beta", 1);
-  if (!fn)
-    return pln_kernel_no_dtype(call, dtype);
   if (!plan_gemm(call, a, b, &p) || !fits_factors(dtype, alpha, beta) ||
       (c &&
        (c->rank > 2 || !c_step(c, 0, p.n, &col) || !c_step(c, 1, p.m, &row))))
     return pln_kernel_refuse(call, "operands do not fit each other");
   int64_t dims[2] = {(int64_t)p.m, (int64_t)p.n};
-  PLN_TRY(pln_tensor_new(call->engine, dtype, 2, dims, out));
-  if ((*out)->count == 0)
-    return PLN_OK;
-  void *data = pln_tensor_writable(*out);
-  fn(&p, a->data, b->data, data);
-  if (c || alpha != 1)
-    finisher(dtype)(data, c ? c->data : NULL, p.m, p.n, row, col, alpha, beta);
-  return PLN_OK;
+  PLN_TRY(begin_multiplier(call, dtype, &p, &by));
+  pln_status status = new_result(call, dtype, 2, dims, out);
+  if (status == PLN_OK && (*out)->count) {
+    p.c = pln_tensor_writable(*out);
+    multiply(&by, &p);
+    if (c || alpha != 1)
+      finisher(dtype)(p.c, c ? c->data : NULL, p.m, p.n, row, col, alpha, beta);
+  }
+  end_multiplier(&by);
+  return status;
 }
 
 pln_status pln_kernel_gemm(pln_kernel_call *call) {

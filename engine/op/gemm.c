@@ -1,0 +1,177 @@
+/* gemm.c: the product of two matrices of floats. Called by product.c and by the
+ * convolutions.
+ *
+ * A block of b is copied so that what a tile reads lies together; a is read in
+ * place, by rows or by columns. Products that use each element of b only a few
+ * times read it in place too: as rows that are added up, or as vectors that are
+ * multiplied with those of a.
+ *
+ * What holds: a sum over k is made block by block in increasing order of k, so
+ * that a product gives the same bits each time. */
+
+#include "op/gemm.h"
+
+/* Extents of a block in elements: of k, of n in panels of a tile's width, of m.
+ * DEPTH x WIDE elements of 8 bytes and the steps fit PLN_GEMM_SCRATCH; a tile's
+ * panel of b fits the first cache, HIGH x DEPTH of a the second. */
+enum { DEPTH = 256, WIDE = 1344, HIGH = 192 };
+/* Up to so many rows of a, b is read in place: by rows, by columns. */
+enum { FEW_ROWS = 4, FEW_DOTS = 12 };
+/* Columns whose sums stay in the first cache while rows are added up. */
+enum { NEAR = 2048 };
+
+static size_t least(size_t a, size_t b) {
+  return a < b ? a : b;
+}
+
+static size_t round_up(size_t n, size_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
+
+/* ------------------------------------------------------------------ scratch */
+
+pln_status pln_gemm_begin_with(pln_engine *engine, const pln_tiles *tiles,
+                               size_t n, size_t k, pln_gemm *out) {
+  size_t depth = least(k, DEPTH);
+  size_t wide = round_up(least(n, WIDE), tiles->width);
+  size_t steps = round_up(depth * sizeof(size_t), 64);
+  *out = (pln_gemm){.engine = engine, .tiles = tiles};
+  out->bytes = 64 + steps + depth * wide * tiles->size;
+  out->memory = pln_mem_new(engine, out->bytes);
+  if (!out->memory)
+    return pln_nomem(engine);
+  uintptr_t at = (uintptr_t)out->memory;
+  out->steps = (size_t *)(void *)((char *)out->memory + (64 - at % 64));
+  out->block = (char *)out->steps + steps;
+  for (size_t p = 0; p < depth; p++)
+    out->steps[p] = p * tiles->width;
+  return PLN_OK;
+}
+
+pln_status pln_gemm_begin(pln_engine *engine, pln_dtype dtype, size_t n,
+                          size_t k, pln_gemm *out) {
+  return pln_gemm_begin_with(engine, pln_tiles_for(dtype), n, k, out);
+}
+
+void pln_gemm_end(pln_gemm *gemm) {
+  pln_mem_free(gemm->engine, gemm->memory, gemm->bytes);
+  gemm->memory = NULL;
+}
+
+/* ------------------------------------------------------------------- blocks */
+
+static const char *element(const void *data, size_t index, size_t size) {
+  return (const char *)data + index * size;
+}
+
+/* A block: rows [p, p + k) of b, columns [j, j + n). */
+typedef struct block {
+  size_t p, k, j, n;
+} block;
+
+static void pack_block(const pln_gemm *g, const pln_product *s,
+                       const block *b) {
+  const pln_tiles *t = g->tiles;
+  const char *from = element(s->b, b->p * s->b_row + b->j * s->b_col, t->size);
+  char *to = g->block;
+  for (size_t j = 0; j < b->n; j += t->width) {
+    size_t n = least(t->width, b->n - j);
+    if (s->b_col == 1)
+      t->pack(to, from, s->b_row, b->k, n);
+    else
+      t->pack_turned(to, from, s->b_col, b->k, n);
+    to += b->k * t->width * t->size;
+    from += t->width * s->b_col * t->size;
+  }
+}
+
+/* Rows [i, i + m) of c, as far as the block reaches. */
+static void multiply_block(const pln_gemm *g, const pln_product *s,
+                           const block *b, size_t i, size_t m) {
+  const pln_tiles *t = g->tiles;
+  size_t size = t->size;
+  pln_tile tile = {.k = b->k,
+                   .a_row = s->a_row,
+                   .a_col = s->a_col,
+                   .b_at = g->steps,
+                   .c_row = s->c_row,
+                   .add = s->add || b->p > 0};
+  tile.a = element(s->a, i * s->a_row + b->p * s->a_col, size);
+  tile.bias = s->bias ? element(s->bias, i, size) : NULL;
+  for (size_t j = 0; j < b->n; j += t->width) {
+    tile.b = g->block + j * b->k * size;
+    tile.c = (char *)s->c + (i * s->c_row + b->j + j) * size;
+    pln_tiles_run(t, &tile, m, least(t->width, b->n - j));
+  }
+}
+
+static void multiply_blocks(const pln_gemm *g, const pln_product *s) {
+  size_t wide = WIDE / g->tiles->width * g->tiles->width;
+  block b;
+  for (b.j = 0; b.j < s->n; b.j += wide) {
+    b.n = least(wide, s->n - b.j);
+    for (b.p = 0; b.p < s->k; b.p += DEPTH) {
+      b.k = least(DEPTH, s->k - b.p);
+      pack_block(g, s, &b);
+      for (size_t i = 0; i < s->m; i += HIGH)
+        multiply_block(g, s, &b, i, least(HIGH, s->m - i));
+    }
+  }
+}
+
+/* ------------------------------------------------------------ few rows of a */
+
+/* Without `add`, c begins with the bias. */
+static void begin_sums(const pln_tiles *t, const pln_product *s) {
+  for (size_t i = 0; i < s->m && !s->add; i++) {
+    char *row = (char *)s->c + i * s->c_row * t->size;
+    memset(row, 0, s->n * t->size);
+    for (size_t j = 0; j < s->n && s->bias; j++)
+      memcpy(row + j * t->size, element(s->bias, i, t->size), t->size);
+  }
+}
+
+static void multiply_rows(const pln_tiles *t, const pln_product *s) {
+  for (size_t j = 0; j < s->n; j += NEAR)
+    for (size_t i = 0; i < s->m; i++)
+      t->rows_sum((char *)s->c + (i * s->c_row + j) * t->size,
+                  element(s->a, i * s->a_row, t->size), s->a_col,
+                  element(s->b, j, t->size), s->b_row, s->k,
+                  least(NEAR, s->n - j));
+}
+
+/* Both run along k: the rows of a by the columns of b, four at a time so that
+ * they are near when the next row comes. */
+static void multiply_columns(const pln_tiles *t, const pln_product *s) {
+  for (size_t j = 0; j < s->n; j += 4)
+    for (size_t i = 0; i < s->m; i++)
+      t->dots((char *)s->c + (i * s->c_row + j) * t->size, 1,
+              element(s->a, i * s->a_row, t->size),
+              element(s->b, j * s->b_col, t->size), s->b_col, s->k,
+              least(4, s->n - j));
+}
+
+/* One column: the rows of a by b. */
+static void multiply_vector(const pln_tiles *t, const pln_product *s) {
+  t->dots(s->c, s->c_row, s->b, s->a, s->a_row, s->k, s->m);
+}
+
+void pln_gemm_run(const pln_gemm *gemm, const pln_product *product) {
+  const pln_product *s = product;
+  const pln_tiles *t = gemm->tiles;
+  bool along = s->a_col == 1 && s->b_row == 1;
+  bool vector = s->n == 1 && along;
+  bool rows = s->m <= FEW_ROWS && s->b_col == 1;
+  bool columns = s->m <= FEW_DOTS && along;
+  if (s->k > 0 && !vector && !rows && !columns) {
+    multiply_blocks(gemm, s);
+    return;
+  }
+  begin_sums(t, s);
+  if (vector)
+    multiply_vector(t, s);
+  else if (rows)
+    multiply_rows(t, s);
+  else if (columns)
+    multiply_columns(t, s);
+}

@@ -1,0 +1,315 @@
+/* op_table.h: operators tested as tables: operator, attributes, operands, what
+ * comes out.
+ *
+ * A tensor is "dtype dims: elements" ("float32 2x2: 1 nan -0 inf"), an omitted
+ * operand "-"; results are written in the same form, floats with six digits,
+ * one after the other with " | " between. pln_eval_call also compares each
+ * result with the inferred type. An operand without elements ("float32 Nx?") is
+ * a Var, for tables that are about types only.
+ *
+ * What an operator refuses is "refused: " and the message; what has no type
+ * "ill-typed: " and the message. */
+
+#ifndef OP_TABLE_H
+#define OP_TABLE_H
+
+#include "check.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "eval/compute.h"
+#include "eval/eval.h"
+#include "ir/tensor.h"
+
+static pln_engine *engine;
+static pln_builder *builder;
+
+static void begin(void) {
+  engine = pln_engine_new(NULL, NULL);
+  CHECK_OK(pln_builder_new(engine, &builder));
+}
+
+static void end(void) {
+  pln_builder_free(builder);
+  pln_engine_free(engine);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static const char *read_dtype(const char *s, pln_dtype *out) {
+  size_t n = strcspn(s, " :");
+  *out = pln_dtype_find((pln_slice){s, n});
+  CHECK(*out != PLN_DTYPE_NONE);
+  return s + n + strspn(s + n, " ");
+}
+
+/* "2x3", "Nx?x3", or nothing. */
+static const char *read_dims(const char *s, int32_t *rank, pln_dim *dims) {
+  *rank = 0;
+  while (*s && *s != ':') {
+    size_t n = strcspn(s, "x:");
+    pln_dim *dim = &dims[(*rank)++];
+    *dim = PLN_DIM_UNKNOWN;
+    if (isdigit((unsigned char)*s))
+      *dim = strtoll(s, NULL, 10);
+    else if (*s != '?')
+      CHECK_OK(pln_dim_named(engine, (pln_slice){s, n}, dim));
+    s += n + (s[n] == 'x');
+  }
+  return s;
+}
+
+static void write_element(pln_dtype dtype, const char *word, char *out) {
+  double d = strtod(word, NULL);
+  float f = (float)d;
+  int64_t i = *word == '-' ? strtoll(word, NULL, 10)
+                           : (int64_t)strtoull(word, NULL, 10);
+  uint16_t half =
+      dtype == PLN_FLOAT16 ? pln_float_to_half(f) : pln_float_to_bfloat(f);
+  if (dtype == PLN_FLOAT32)
+    memcpy(out, &f, 4);
+  else if (dtype == PLN_FLOAT64)
+    memcpy(out, &d, 8);
+  else if (dtype == PLN_FLOAT16 || dtype == PLN_BFLOAT16)
+    memcpy(out, &half, 2);
+  else
+    memcpy(out, &i, pln_dtype_bits(dtype) / 8);
+}
+
+static pln_ref read_constant(const char *s) {
+  pln_dtype dtype;
+  int32_t rank;
+  pln_dim dims[8];
+  pln_tensor *t;
+  pln_ref node = PLN_NONE;
+  char data[4096];
+  s = read_dims(read_dtype(s, &dtype), &rank, dims) + 1;
+  size_t size = pln_dtype_bits(dtype) / 8, n = 0;
+  for (s += strspn(s, " "); *s; s += strspn(s, " ")) {
+    write_element(dtype, s, data + size * n++);
+    s += strcspn(s, " ");
+  }
+  CHECK_OK(
+      pln_tensor_from(engine, dtype, (uint32_t)rank, dims, data, n * size, &t));
+  CHECK_OK(pln_build_constant(builder, t, &node));
+  pln_tensor_release(t);
+  return node;
+}
+
+static pln_ref read_var(const char *s) {
+  pln_dtype dtype;
+  int32_t rank;
+  pln_dim dims[8];
+  pln_type type;
+  pln_ref node = PLN_NONE;
+  s = read_dtype(s, &dtype);
+  read_dims(s, &rank, dims);
+  CHECK_OK(pln_type_tensor(engine, dtype, *s == '*' ? -1 : rank, dims, &type));
+  CHECK_OK(pln_build_var(builder, 0, type, 0, &node));
+  return node;
+}
+
+static pln_ref read_operand(const char *s) {
+  pln_ref node = PLN_NONE;
+  if (!strcmp(s, "-"))
+    CHECK_OK(pln_build_absent(builder, &node));
+  else
+    node = strchr(s, ':') ? read_constant(s) : read_var(s);
+  return node;
+}
+
+/* "axis=1 alpha=0.5 axes=0,1 mode=tanh": what is no number is a string, a point
+ * makes a float, a trailing or inner comma a list of either. */
+static pln_attrs read_attrs(const char *s) {
+  pln_attr list[8];
+  int64_t ints[8][8];
+  double floats[8][8];
+  pln_attrs out = 0;
+  uint32_t n = 0;
+  for (; *s; s += strspn(s, " ")) {
+    size_t name = strcspn(s, "="), size = strcspn(s + name + 1, " ");
+    const char *value = s + name + 1, *end = value + size;
+    pln_attr *a = &list[n];
+    *a = (pln_attr){0};
+    CHECK_OK(pln_symbol_intern(engine, (pln_slice){s, name}, &a->name));
+    if (!isdigit((unsigned char)*value) && *value != '-') {
+      a->kind = PLN_ATTR_STRING;
+      a->v.s = (pln_slice){value, size};
+    } else if (memchr(value, ',', size)) {
+      bool points = memchr(value, '.', size) != NULL;
+      a->kind = points ? PLN_ATTR_FLOATS : PLN_ATTR_INTS;
+      if (points)
+        a->v.floats = floats[n];
+      else
+        a->v.ints = ints[n];
+      for (; value < end; value += strcspn(value, ", ") + 1)
+        if (*value != ',' && points)
+          floats[n][a->count++] = strtod(value, NULL);
+        else if (*value != ',')
+          ints[n][a->count++] = strtoll(value, NULL, 10);
+    } else if (memchr(value, '.', size)) {
+      a->kind = PLN_ATTR_FLOAT;
+      a->v.f = strtod(value, NULL);
+    } else {
+      a->kind = PLN_ATTR_INT;
+      a->v.i = strtoll(value, NULL, 10);
+    }
+    n++;
+    s = end;
+  }
+  CHECK_OK(pln_attrs_make(engine, n, list, &out));
+  return out;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+static size_t put_number(char *out, double d) {
+  if (d != d)
+    return (size_t)sprintf(out, " nan");
+  return (size_t)sprintf(out, " %.6g", d);
+}
+
+static size_t put_element(char *out, const pln_tensor *t, size_t i) {
+  const char *data = t->data;
+  float f;
+  double d;
+  uint16_t half;
+  int64_t integer = 0;
+  switch ((int)t->dtype) {
+  case PLN_FLOAT32: memcpy(&f, data + 4 * i, 4); return put_number(out, f);
+  case PLN_FLOAT64: memcpy(&d, data + 8 * i, 8); return put_number(out, d);
+  case PLN_FLOAT16:
+    memcpy(&half, data + 2 * i, 2);
+    return put_number(out, pln_half_to_float(half));
+  case PLN_BFLOAT16:
+    memcpy(&half, data + 2 * i, 2);
+    return put_number(out, pln_bfloat_to_float(half));
+  }
+  CHECK(pln_tensor_int(t, i, &integer));
+  return (size_t)sprintf(out, " %lld", (long long)integer);
+}
+
+static void put_tensor(char *out, const pln_tensor *t) {
+  pln_tensor *dense = NULL;
+  out += sprintf(out, "%s", pln_dtype_name((pln_dtype)t->dtype));
+  for (uint32_t i = 0; i < t->rank; i++)
+    out += sprintf(out, "%s%lld", i ? "x" : " ", (long long)t->dims[i]);
+  out += sprintf(out, ":");
+  CHECK_OK(pln_tensor_dense(t, &dense));
+  for (size_t i = 0; i < dense->count; i++)
+    out += put_element(out, dense, i);
+  pln_tensor_release(dense);
+}
+
+static void put_type(char *out, pln_type type) {
+  out += sprintf(out, "%s", pln_dtype_name(pln_type_dtype(engine, type)));
+  int32_t rank = pln_type_rank(engine, type);
+  if (rank < 0)
+    sprintf(out, " *");
+  for (int32_t i = 0; i < rank; i++) {
+    pln_dim dim = pln_type_dims(engine, type)[i];
+    pln_symbol name = pln_dim_name(engine, dim);
+    out += sprintf(out, i ? "x" : " ");
+    if (PLN_DIM_IS_CONST(dim))
+      out += sprintf(out, "%lld", (long long)dim);
+    else if (dim == PLN_DIM_UNKNOWN)
+      out += sprintf(out, "?");
+    else
+      out += sprintf(out, "%s",
+                     name ? pln_symbol_text(engine, name).data : "(...)");
+  }
+}
+
+/* ------------------------------------------------------------------ running */
+
+enum { ROW_ARGS = 6, ROW_RESULTS = 5, ROW_TEXT = 8192 };
+
+typedef struct row {
+  const char *op, *attrs, *args[ROW_ARGS], *want;
+  uint32_t results; /* 0: one */
+} row;
+
+static pln_status build(const row *r, pln_ref *node) {
+  pln_ref args[ROW_ARGS];
+  uint32_t n = 0;
+  for (; n < ROW_ARGS && r->args[n]; n++)
+    args[n] = read_operand(r->args[n]);
+  pln_op op = pln_op_find(engine, pln_text(r->op));
+  CHECK(op != 0);
+  return pln_build_call(builder, op, read_attrs(r->attrs), r->results, n, args,
+                        node);
+}
+
+/* "refused: 'nn.max_pool': strides has 0" */
+static void put_diag(char *got, const char *what) {
+  size_t n = pln_diag_count(engine);
+  const char *text = n ? pln_diag_get(engine, n - 1)->message : "";
+  snprintf(got, ROW_TEXT, "%s: %s", what, text);
+}
+
+/* Folding drops the message; computing the call again tells it. */
+static void put_refusal(char *got, pln_ref node) {
+  const pln_graph *g = pln_builder_graph(builder);
+  const pln_node *n = &g->nodes[node];
+  const pln_tensor *args[ROW_ARGS] = {NULL};
+  pln_tensor *results[ROW_RESULTS] = {NULL};
+  for (uint32_t i = 0; i < n->count; i++) {
+    const pln_node *arg = &g->nodes[g->operands[n->first + i]];
+    args[i] = arg->kind == PLN_CONSTANT ? g->tensors[arg->data] : NULL;
+  }
+  CHECK(pln_compute(g, node, n->count, args, results) != PLN_OK);
+  put_diag(got, "refused");
+}
+
+static void run_row(const row *r, char *got) {
+  pln_ref node;
+  pln_tensor *t[ROW_RESULTS] = {NULL};
+  uint32_t n = r->results ? r->results : 1;
+  if (build(r, &node) != PLN_OK) {
+    put_diag(got, "ill-typed");
+    return;
+  }
+  pln_status status = pln_eval_call(pln_builder_graph(builder), node, t);
+  if (status != PLN_OK) {
+    put_refusal(got, node);
+    return;
+  }
+  *got = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    if (i > 0)
+      strcat(got, " | ");
+    put_tensor(got + strlen(got), t[i]);
+    pln_tensor_release(t[i]);
+  }
+}
+
+static inline void run_rows(size_t n, const row *rows) {
+  begin();
+  for (size_t i = 0; i < n; i++) {
+    char got[ROW_TEXT], what[64];
+    run_row(&rows[i], got);
+    snprintf(what, sizeof what, "%s, row %zu", rows[i].op, i);
+    check_str(got, rows[i].want, __FILE__, __LINE__, what);
+  }
+  end();
+}
+
+static inline void type_rows(size_t n, const row *rows) {
+  begin();
+  for (size_t i = 0; i < n; i++) {
+    char got[ROW_TEXT], what[64];
+    pln_ref node;
+    if (build(&rows[i], &node) == PLN_OK)
+      put_type(got, pln_node_type(pln_builder_graph(builder), node));
+    else
+      put_diag(got, "ill-typed");
+    snprintf(what, sizeof what, "%s, row %zu", rows[i].op, i);
+    check_str(got, rows[i].want, __FILE__, __LINE__, what);
+  }
+  end();
+}
+#define ROWS(rows) (sizeof(rows) / sizeof *(rows)), (rows)
+
+#endif
