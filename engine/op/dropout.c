@@ -1,8 +1,12 @@
-/* dropout.c: the kernel of nn.dropout: its operand in inference. In training
- * its result is random, which is refused. Called through ops.def; the type is
- * inferred in norm.c. */
+/* dropout.c: nn.dropout: its operand in inference. In training its result is
+ * random, which is refused. Called through ops.def. */
 
 #include "op/kernel.h"
+
+pln_status pln_infer_dropout(pln_infer *call) {
+  pln_result_like(call, 0, 0);
+  return pln_result_shaped_like(call, 1, 0, PLN_BOOL);
+}
 
 /* Training is asked for by the third operand, and drops nothing at ratio 0. */
 static bool trains(const pln_kernel_call *call) {

@@ -167,27 +167,6 @@ pln_status pln_infer_affine_grid(pln_infer *call) {
 
 /* ------------------------------------------------------------------- boxes */
 
-static pln_dim int_dim(const pln_infer *call, const char *name, int64_t other) {
-  int64_t extent = pln_call_int(call, name, other);
-  return extent >= 0 ? extent : (pln_dim)PLN_DIM_UNKNOWN;
-}
-
-pln_status pln_infer_roi_align(pln_infer *call) {
-  pln_shape x, rois, out;
-  PLN_TRY(pln_arg_expect_rank(call, 0, 4));
-  PLN_TRY(pln_arg_expect_rank(call, 1, 2));
-  pln_arg_shape(call, 0, &x);
-  pln_arg_shape(call, 1, &rois);
-  pln_shape_ranked(&out, 4);
-  if (rois.rank == 2)
-    out.dims[0] = rois.dims[0];
-  if (x.rank == 4)
-    out.dims[1] = x.dims[1];
-  out.dims[2] = int_dim(call, "output_height", 1);
-  out.dims[3] = int_dim(call, "output_width", 1);
-  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
-}
-
 pln_status pln_infer_non_max_suppression(pln_infer *call) {
   pln_shape out;
   PLN_TRY(pln_arg_expect_rank(call, 0, 3));
