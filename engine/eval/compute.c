@@ -245,7 +245,7 @@ bool pln_eval_can_fold(const pln_graph *graph, pln_ref node, pln_refusal *why) {
   const pln_op_info *row = pln_op_row(graph->engine, n->data);
   if (!(row->traits & PLN_TRAIT_PURE))
     *why = PLN_REFUSED_EFFECT;
-  else if (!row->kernel)
+  else if (!row->kernel || (row->traits & PLN_TRAIT_DATA))
     *why = PLN_REFUSED_NO_KERNEL;
   return *why == PLN_REFUSED_NOT;
 }

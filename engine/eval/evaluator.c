@@ -1,4 +1,4 @@
-/* evaluator.c: runs a function on tensors: pln_eval_function.
+/* evaluator.c: runs a function on data: pln_eval_data.
  *
  * A run walks scopes in array order with a stack of its own, so depth is no
  * matter. A scope is entered from its owner only, and of an If only the taken
@@ -9,15 +9,19 @@
  * values of a graph lie in the activation whose interval holds the node, or in
  * one that encloses it. Everything is freed when the run ends, however. */
 
+#include "eval/arguments.h"
 #include "eval/compute.h"
+#include "eval/cycle.h"
 #include "eval/plan.h"
-#include "eval/value.h"
+#include "ir/datum.h"
+
+#include <stdio.h>
 
 /* Calls in calls, and scopes in scopes. */
 enum { MAX_FRAMES = 10000000 };
 
 typedef struct slot {
-  pln_held held;
+  pln_datum held;
   uint32_t left; /* uses to come; PLN_PLAN_PINNED: kept to the end */
 } slot;
 
@@ -37,10 +41,11 @@ typedef struct frame {
   pln_scope scope;
   pln_scope child; /* the next nested scope to pass over */
   pln_ref at;
-  bool calls;     /* the frame ends its activation */
-  pln_box *args;  /* apply the result to these, or NULL */
-  activation *to; /* where the result goes; NULL: it is the run's */
-  pln_ref node;
+  bool calls;       /* the frame ends its activation */
+  pln_box *args;    /* apply the result to these, or NULL */
+  pln_datum *to;    /* where the result goes */
+  pln_cycle *cycle; /* the frame is no scope but the rounds of a loop */
+  pln_datum body;   /* what a round calls */
 } frame;
 
 typedef struct run {
@@ -52,13 +57,15 @@ typedef struct run {
   activation *live; /* all activations */
   frame *frames;
   uint32_t n_frames, cap_frames;
-  pln_held result;
-  pln_held *cells; /* all that were made: one may hold itself */
+  pln_datum result;
+  pln_datum *cells; /* all that were made: one may hold itself */
   uint32_t n_cells, cap_cells;
   const pln_tensor **args; /* of the call being computed */
   uint32_t cap_args;
   pln_tensor **results;
   uint32_t cap_results;
+  const pln_graph *graph; /* of the node at work, for messages */
+  pln_ref node;
 } run;
 
 static pln_status unsupported(const run *r, const char *what) {
@@ -93,7 +100,7 @@ static pln_status activate(run *r, const pln_plan *plan, pln_ref begin,
 
 static void deactivate(run *r, activation *act) {
   for (pln_ref i = act->begin; i < act->end; i++)
-    pln_held_release(r->engine, &act->slots[i - act->begin].held);
+    pln_datum_release(r->engine, &act->slots[i - act->begin].held);
   if (act->previous)
     act->previous->next = act->next;
   else
@@ -129,8 +136,7 @@ static pln_status enter(run *r, activation *act, pln_scope scope,
              .scope = scope,
              .child = act->plan->first_child[scope],
              .at = act->plan->graph->scopes[scope].begin,
-             .to = act,
-             .node = node};
+             .to = &slot_of(act, node)->held};
   return push(r, &f);
 }
 
@@ -143,14 +149,13 @@ static pln_status bind_params(run *r, activation *act, pln_scope scope,
                           "arguments",
                           row->n_params, args->count);
   for (uint32_t i = 0; i < args->count; i++)
-    slot_of(act, row->begin + i)->held = pln_held_copy(args->items[i]);
+    slot_of(act, row->begin + i)->held = pln_datum_copy(args->items[i]);
   return PLN_OK;
 }
 
 /* Calls the Function `function` of the plan's graph; takes `args`. */
 static pln_status call_function(run *r, const pln_plan *plan, pln_ref function,
-                                activation *env, pln_box *args, activation *to,
-                                pln_ref node) {
+                                activation *env, pln_box *args, pln_datum *to) {
   const pln_graph *g = plan->graph;
   pln_scope scope = g->nodes[function].data;
   const pln_scope_row *row = &g->scopes[scope];
@@ -158,13 +163,11 @@ static pln_status call_function(run *r, const pln_plan *plan, pln_ref function,
              .child = plan->first_child[scope],
              .at = row->begin + row->n_params,
              .calls = true,
-             .to = to,
-             .node = node};
-  pln_held hold = {.kind = PLN_HELD_TUPLE, .of.box = args};
+             .to = to};
   pln_status status = activate(r, plan, row->begin, row->end, env, &f.act);
   if (status == PLN_OK)
     status = bind_params(r, f.act, scope, args);
-  pln_held_release(r->engine, &hold);
+  pln_box_release(r->engine, args);
   return status == PLN_OK ? push(r, &f) : status;
 }
 
@@ -178,28 +181,26 @@ static bool is_bare(const pln_graph *g) {
 /* Evaluates a graph's root and applies it to `args` (NULL: does not); takes
  * them. */
 static pln_status call_graph(run *r, const pln_plan *plan, pln_box *args,
-                             activation *to, pln_ref node) {
+                             pln_datum *to) {
   const pln_graph *g = plan->graph;
   if (args && is_bare(g))
-    return call_function(r, plan, g->root, NULL, args, to, node);
+    return call_function(r, plan, g->root, NULL, args, to);
   frame f = {.scope = 0,
              .child = plan->first_child[0],
              .calls = true,
              .args = args,
-             .to = to,
-             .node = node};
+             .to = to};
   pln_status status = activate(r, plan, 0, g->n_nodes, NULL, &f.act);
   if (status == PLN_OK)
     status = push(r, &f);
   if (status == PLN_OK || !args)
     return status;
-  pln_held hold = {.kind = PLN_HELD_TUPLE, .of.box = args};
-  pln_held_release(r->engine, &hold);
+  pln_box_release(r->engine, args);
   return status;
 }
 
 static pln_status call_global(run *r, pln_symbol name, pln_box *args,
-                              activation *to, pln_ref node) {
+                              pln_datum *to) {
   uint32_t i = r->module ? pln_module_find(r->module, name) : PLN_NONE;
   pln_status status = PLN_OK;
   if (i == PLN_NONE)
@@ -209,50 +210,47 @@ static pln_status call_global(run *r, pln_symbol name, pln_box *args,
   else if (!r->plans[i])
     status = pln_plan_new(pln_module_function(r->module, i), &r->plans[i]);
   if (status == PLN_OK)
-    return call_graph(r, r->plans[i], args, to, node);
-  pln_held hold = {.kind = PLN_HELD_TUPLE, .of.box = args};
-  pln_held_release(r->engine, &hold);
+    return call_graph(r, r->plans[i], args, to);
+  pln_box_release(r->engine, args);
   return status;
 }
 
 /* Applies a value; takes `args`. */
-static pln_status apply(run *r, const pln_held *callee, pln_box *args,
-                        activation *to, pln_ref node) {
-  if (callee->kind == PLN_HELD_CLOSURE)
+static pln_status apply(run *r, const pln_datum *callee, pln_box *args,
+                        pln_datum *to) {
+  if (callee->kind == PLN_DATUM_CLOSURE)
     return call_function(r, callee->of.env->plan, callee->number,
-                         callee->of.env, args, to, node);
-  if (callee->kind == PLN_HELD_GLOBAL)
-    return call_global(r, callee->number, args, to, node);
-  pln_held hold = {.kind = PLN_HELD_TUPLE, .of.box = args};
-  pln_held_release(r->engine, &hold);
+                         callee->of.env, args, to);
+  if (callee->kind == PLN_DATUM_GLOBAL)
+    return call_global(r, callee->number, args, to);
+  pln_box_release(r->engine, args);
   return unsupported(r, "a call of what is no function");
 }
 
 /* ---------------------------------------------------------------- operands */
 
 static pln_status read_operand(run *r, activation *act, pln_ref node,
-                               pln_held *out) {
+                               pln_datum *out) {
   *out = slot_of(act, node)->held;
-  if (out->kind != PLN_HELD_NONE)
+  if (out->kind != PLN_DATUM_NONE)
     return PLN_OK;
   return pln_diag_error(r->engine, PLN_ERR_UNSUPPORTED, NULL,
                         "a variable has no value");
 }
 
-/* Operands from `first` on as values of a new box. */
+/* Operands [first, end) as data of a new box. */
 static pln_status box_operands(run *r, activation *act, const pln_node *n,
-                               uint32_t first, pln_box **out) {
+                               uint32_t first, uint32_t end, pln_box **out) {
   const pln_ref *args = pln_operands(act->plan->graph, n);
-  PLN_TRY(pln_box_new(r->engine, n->count - first, out));
-  for (uint32_t i = first; i < n->count; i++) {
-    pln_held held;
+  PLN_TRY(pln_box_new(r->engine, end - first, out));
+  for (uint32_t i = first; i < end; i++) {
+    pln_datum held;
     pln_status status = read_operand(r, act, args[i], &held);
     if (status != PLN_OK) {
-      pln_held hold = {.kind = PLN_HELD_TUPLE, .of.box = *out};
-      pln_held_release(r->engine, &hold);
+      pln_box_release(r->engine, *out);
       return status;
     }
-    (*out)->items[i - first] = pln_held_copy(held);
+    (*out)->items[i - first] = pln_datum_copy(held);
   }
   return PLN_OK;
 }
@@ -267,7 +265,7 @@ static void let_go(run *r, activation *act, pln_ref node) {
       continue;
     slot *s = &act->slots[args[i] - act->begin];
     if (s->left != PLN_PLAN_PINNED && s->left > 0 && --s->left == 0)
-      pln_held_release(r->engine, &s->held);
+      pln_datum_release(r->engine, &s->held);
   }
 }
 
@@ -278,48 +276,78 @@ static pln_status gather_tensors(run *r, activation *act, const pln_node *n) {
   PLN_TRY(pln_mem_grow(r->engine, (void **)&r->args, &r->cap_args, n->count,
                        sizeof *r->args));
   for (uint32_t i = 0; i < n->count; i++) {
-    pln_held held;
+    pln_datum held;
     PLN_TRY(read_operand(r, act, args[i], &held));
-    if (held.kind != PLN_HELD_TENSOR && held.kind != PLN_HELD_ABSENT)
+    if (held.kind != PLN_DATUM_TENSOR && held.kind != PLN_DATUM_ABSENT)
       return pln_diag_error(
           r->engine, PLN_ERR_UNSUPPORTED, NULL,
           "operator '%s' cannot be evaluated on what is no tensor",
           pln_op_row(r->engine, n->data)->name);
-    r->args[i] = held.kind == PLN_HELD_TENSOR ? held.of.tensor : NULL;
+    r->args[i] = held.kind == PLN_DATUM_TENSOR ? held.of.tensor : NULL;
   }
   return PLN_OK;
 }
 
-static pln_held hold_tensor(pln_tensor *tensor) {
-  return (pln_held){.kind = tensor ? PLN_HELD_TENSOR : PLN_HELD_ABSENT,
-                    .of.tensor = tensor};
-}
-
-static pln_status hold_results(run *r, uint32_t k, pln_held *out) {
+static pln_status hold_results(run *r, uint32_t k, pln_datum *out) {
   if (k == 0) {
-    *out = hold_tensor(r->results[0]);
+    *out = pln_datum_take(r->results[0]);
     return PLN_OK;
   }
   pln_box *box;
   pln_status status = pln_box_new(r->engine, k, &box);
   for (uint32_t i = 0; i < k; i++)
     if (status == PLN_OK)
-      box->items[i] = hold_tensor(r->results[i]);
+      box->items[i] = pln_datum_take(r->results[i]);
     else
       pln_tensor_release(r->results[i]);
   if (status == PLN_OK)
-    *out = (pln_held){.kind = PLN_HELD_TUPLE, .of.box = box};
+    *out = (pln_datum){.kind = PLN_DATUM_TUPLE, .of.box = box};
   return status;
 }
 
+/* *first becomes the first field of a tuple, which has no other data. */
+static pln_status wrap(run *r, uint32_t n, pln_datum *first) {
+  pln_box *box;
+  pln_status status = pln_box_new(r->engine, n, &box);
+  if (status != PLN_OK) {
+    pln_datum_release(r->engine, first);
+    return status;
+  }
+  for (uint32_t i = 1; i < n; i++)
+    box->items[i].kind = PLN_DATUM_ABSENT;
+  box->items[0] = *first;
+  *first = (pln_datum){.kind = PLN_DATUM_TUPLE, .of.box = box};
+  return PLN_OK;
+}
+
+/* An operator on sequences and optionals. */
+static pln_status call_on_data(run *r, activation *act, pln_ref node,
+                               pln_datum *out) {
+  const pln_graph *g = act->plan->graph;
+  const pln_node *n = &g->nodes[node];
+  pln_box *box;
+  PLN_TRY(box_operands(r, act, n, 0, n->count, &box));
+  pln_kernel_call call = {.engine = r->engine,
+                          .op = n->data,
+                          .attrs = n->attrs,
+                          .n_args = n->count,
+                          .data = box->items,
+                          .made = out};
+  pln_status status = pln_op_row(r->engine, n->data)->kernel(&call);
+  pln_box_release(r->engine, box);
+  return status == PLN_OK && n->results ? wrap(r, n->results, out) : status;
+}
+
 static pln_status call_operator(run *r, activation *act, pln_ref node,
-                                pln_held *out) {
+                                pln_datum *out) {
   const pln_node *n = &act->plan->graph->nodes[node];
+  const pln_op_info *row = pln_op_row(r->engine, n->data);
   uint32_t k = n->results ? n->results : 1;
-  if (!pln_op_row(r->engine, n->data)->kernel)
+  if (!row->kernel)
     return pln_diag_error(r->engine, PLN_ERR_UNSUPPORTED, NULL,
-                          "operator '%s' cannot be evaluated",
-                          pln_op_row(r->engine, n->data)->name);
+                          "operator '%s' cannot be evaluated", row->name);
+  if (row->traits & PLN_TRAIT_DATA)
+    return call_on_data(r, act, node, out);
   PLN_TRY(gather_tensors(r, act, n));
   PLN_TRY(pln_mem_grow(r->engine, (void **)&r->results, &r->cap_results, k,
                        sizeof(pln_tensor *)));
@@ -328,25 +356,64 @@ static pln_status call_operator(run *r, activation *act, pln_ref node,
   return hold_results(r, n->results, out);
 }
 
+/* ------------------------------------------------------------------- rounds */
+
+/* The rounds of loop, scan or sequence_map: a frame that calls the last operand
+ * again and again. */
+static pln_status start_rounds(run *r, activation *act, pln_ref node) {
+  const pln_graph *g = act->plan->graph;
+  const pln_node *n = &g->nodes[node];
+  frame f = {.act = act, .to = &slot_of(act, node)->held};
+  pln_box *box;
+  if (n->count == 0)
+    return unsupported(r, "a loop without a body");
+  PLN_TRY(read_operand(r, act, pln_operands(g, n)[n->count - 1], &f.body));
+  PLN_TRY(box_operands(r, act, n, 0, n->count - 1, &box));
+  PLN_TRY(pln_cycle_new(g, node, box, &f.cycle));
+  f.body = pln_datum_copy(f.body);
+  pln_status status = push(r, &f);
+  if (status == PLN_OK)
+    return status;
+  pln_datum_release(r->engine, &f.body);
+  pln_cycle_free(f.cycle);
+  return status;
+}
+
+/* One more round, or the end of the innermost frame. */
+static pln_status go_round(run *r) {
+  frame *f = &r->frames[r->n_frames - 1];
+  pln_box *args;
+  PLN_TRY(pln_cycle_next(f->cycle, &args));
+  if (args)
+    return apply(r, &f->body, args, pln_cycle_given(f->cycle));
+  pln_datum all;
+  PLN_TRY(pln_cycle_finish(f->cycle, &all));
+  *f->to = all;
+  pln_cycle_free(f->cycle);
+  pln_datum_release(r->engine, &f->body);
+  r->n_frames--;
+  return PLN_OK;
+}
+
 /* ------------------------------------------------------------- other kinds */
 
 static pln_status get_item(run *r, activation *act, const pln_node *n,
-                           pln_held *out) {
-  pln_held tuple;
+                           pln_datum *out) {
+  pln_datum tuple;
   PLN_TRY(read_operand(r, act, pln_operands(act->plan->graph, n)[0], &tuple));
-  if (tuple.kind != PLN_HELD_TUPLE || n->data >= tuple.of.box->count)
+  if (tuple.kind != PLN_DATUM_TUPLE || n->data >= tuple.of.box->count)
     return unsupported(r, "a field of what is no tuple");
-  *out = pln_held_copy(tuple.of.box->items[n->data]);
+  *out = pln_datum_copy(tuple.of.box->items[n->data]);
   return PLN_OK;
 }
 
 static pln_status enter_branch(run *r, activation *act, pln_ref node) {
   const pln_graph *g = act->plan->graph;
   const pln_node *n = &g->nodes[node];
-  pln_held cond;
+  pln_datum cond;
   const void *data;
   PLN_TRY(read_operand(r, act, pln_operands(g, n)[0], &cond));
-  if (cond.kind != PLN_HELD_TENSOR || cond.of.tensor->count != 1 ||
+  if (cond.kind != PLN_DATUM_TENSOR || cond.of.tensor->count != 1 ||
       cond.of.tensor->dtype != PLN_BOOL)
     return unsupported(r, "an If whose condition is no boolean");
   PLN_TRY(pln_tensor_data(cond.of.tensor, &data));
@@ -355,85 +422,99 @@ static pln_status enter_branch(run *r, activation *act, pln_ref node) {
 }
 
 static pln_status make_cell(run *r, activation *act, const pln_node *n,
-                            pln_held *out) {
+                            pln_datum *out) {
   PLN_TRY(pln_mem_grow(r->engine, (void **)&r->cells, &r->cap_cells,
                        r->n_cells + 1u, sizeof *r->cells));
   pln_box *box;
-  PLN_TRY(box_operands(r, act, n, 0, &box));
-  *out = (pln_held){.kind = PLN_HELD_CELL, .of.box = box};
-  r->cells[r->n_cells++] = pln_held_copy(*out);
+  PLN_TRY(box_operands(r, act, n, 0, n->count, &box));
+  *out = (pln_datum){.kind = PLN_DATUM_CELL, .of.box = box};
+  r->cells[r->n_cells++] = pln_datum_copy(*out);
   return PLN_OK;
 }
 
 static pln_status use_cell(run *r, activation *act, const pln_node *n,
-                           pln_held *out) {
+                           pln_datum *out) {
   const pln_ref *args = pln_operands(act->plan->graph, n);
-  pln_held cell, value;
+  pln_datum cell, value;
   PLN_TRY(read_operand(r, act, args[0], &cell));
-  if (cell.kind != PLN_HELD_CELL)
+  if (cell.kind != PLN_DATUM_CELL)
     return unsupported(r, "a reference that is none");
-  pln_held *item = &cell.of.box->items[0];
+  pln_datum *item = &cell.of.box->items[0];
   if (n->kind == PLN_REF_READ) {
-    *out = pln_held_copy(*item);
+    *out = pln_datum_copy(*item);
     return PLN_OK;
   }
   PLN_TRY(read_operand(r, act, args[1], &value));
-  value = pln_held_copy(value);
-  pln_held_release(r->engine, item);
+  value = pln_datum_copy(value);
+  pln_datum_release(r->engine, item);
   *item = value;
-  *out = (pln_held){.kind = PLN_HELD_TUPLE};
+  *out = (pln_datum){.kind = PLN_DATUM_TUPLE};
   return pln_box_new(r->engine, 0, &out->of.box);
 }
 
 static pln_status bind_let(run *r, activation *act, const pln_node *n) {
   const pln_ref *args = pln_operands(act->plan->graph, n);
-  pln_held value;
+  pln_datum value;
   PLN_TRY(read_operand(r, act, args[1], &value));
   slot *var = slot_of(act, args[0]);
-  pln_held_release(r->engine, &var->held);
-  var->held = pln_held_copy(value);
+  pln_datum_release(r->engine, &var->held);
+  var->held = pln_datum_copy(value);
   return PLN_OK;
 }
 
 static pln_status make_tuple(run *r, activation *act, const pln_node *n,
-                             pln_held *out) {
+                             pln_datum *out) {
   pln_box *box;
-  PLN_TRY(box_operands(r, act, n, 0, &box));
-  *out = (pln_held){.kind = PLN_HELD_TUPLE, .of.box = box};
+  PLN_TRY(box_operands(r, act, n, 0, n->count, &box));
+  *out = (pln_datum){.kind = PLN_DATUM_TUPLE, .of.box = box};
+  return PLN_OK;
+}
+
+/* Also of what is no tensor. */
+static pln_status copy_operand(run *r, activation *act, const pln_node *n,
+                               pln_datum *out) {
+  pln_datum datum;
+  PLN_TRY(read_operand(r, act, pln_operands(act->plan->graph, n)[0], &datum));
+  *out = pln_datum_copy(datum);
   return PLN_OK;
 }
 
 static pln_status call_value(run *r, activation *act, pln_ref node) {
   const pln_node *n = &act->plan->graph->nodes[node];
-  pln_held callee;
+  pln_datum callee;
   pln_box *args;
   PLN_TRY(read_operand(r, act, pln_operands(act->plan->graph, n)[0], &callee));
-  PLN_TRY(box_operands(r, act, n, 1, &args));
-  return apply(r, &callee, args, act, node);
+  PLN_TRY(box_operands(r, act, n, 1, n->count, &args));
+  return apply(r, &callee, args, &slot_of(act, node)->held);
 }
 
 /* Computes one node: gives its value, or pushes the frame that will. */
-static pln_status step(run *r, activation *act, pln_ref node, pln_held *out) {
+static pln_status step(run *r, activation *act, pln_ref node, pln_datum *out) {
   const pln_graph *g = act->plan->graph;
   const pln_node *n = &g->nodes[node];
   switch ((pln_kind)n->kind) {
   case PLN_VAR: return PLN_OK;
   case PLN_CONSTANT:
-    *out = hold_tensor(pln_tensor_retain(g->tensors[n->data]));
+    *out = pln_datum_take(pln_tensor_retain(g->tensors[n->data]));
     return PLN_OK;
-  case PLN_ABSENT: out->kind = PLN_HELD_ABSENT; return PLN_OK;
+  case PLN_ABSENT: out->kind = PLN_DATUM_ABSENT; return PLN_OK;
   case PLN_GLOBAL_VAR:
-    *out = (pln_held){.kind = PLN_HELD_GLOBAL, .number = n->data};
+    *out = (pln_datum){.kind = PLN_DATUM_GLOBAL, .number = n->data};
     return PLN_OK;
   case PLN_TUPLE: return make_tuple(r, act, n, out);
   case PLN_REF_CREATE: return make_cell(r, act, n, out);
   case PLN_TUPLE_GET_ITEM: return get_item(r, act, n, out);
   case PLN_CALL:
-    return n->data ? call_operator(r, act, node, out)
-                   : call_value(r, act, node);
+    if (n->data == 0)
+      return call_value(r, act, node);
+    if (n->data == PLN_OP_IDENTITY && n->results == 0)
+      return copy_operand(r, act, n, out);
+    return pln_cycle_is(n->data) ? start_rounds(r, act, node)
+                                 : call_operator(r, act, node, out);
   case PLN_FUNCTION:
-    act->captured = true;
-    *out = (pln_held){.kind = PLN_HELD_CLOSURE, .number = node, .of.env = act};
+    act->captured |= act->plan->escapes[node] != 0;
+    *out =
+        (pln_datum){.kind = PLN_DATUM_CLOSURE, .number = node, .of.env = act};
     return PLN_OK;
   case PLN_LET: return bind_let(r, act, n);
   case PLN_LET_BLOCK: return enter(r, act, n->data, node);
@@ -477,17 +558,14 @@ static pln_ref scope_result(const frame *f) {
 /* Ends the innermost frame and hands its result over. */
 static pln_status leave(run *r) {
   frame f = r->frames[--r->n_frames];
-  pln_held value;
+  pln_datum value;
   pln_status status = read_operand(r, f.act, scope_result(&f), &value);
   if (status == PLN_OK && f.args)
-    return apply(r, &value, f.args, f.to, f.node);
-  if (f.args) {
-    pln_held hold = {.kind = PLN_HELD_TUPLE, .of.box = f.args};
-    pln_held_release(r->engine, &hold);
-  }
+    return apply(r, &value, f.args, f.to);
+  if (f.args)
+    pln_box_release(r->engine, f.args);
   PLN_TRY(status);
-  pln_held *to = f.to ? &slot_of(f.to, f.node)->held : &r->result;
-  *to = pln_held_copy(value);
+  *f.to = pln_datum_copy(value);
   if (f.calls && !f.act->captured)
     deactivate(r, f.act);
   return PLN_OK;
@@ -497,15 +575,21 @@ static pln_status run_frames(run *r) {
   while (r->n_frames) {
     frame *f = &r->frames[r->n_frames - 1];
     activation *act = f->act;
+    if (f->cycle) {
+      PLN_TRY(go_round(r));
+      continue;
+    }
     pln_ref node = advance(f);
     if (node >= act->plan->graph->scopes[f->scope].end) {
       PLN_TRY(leave(r));
       continue;
     }
     f->at++;
-    pln_held held = {.kind = PLN_HELD_NONE};
+    r->graph = act->plan->graph;
+    r->node = node;
+    pln_datum held = {.kind = PLN_DATUM_NONE};
     PLN_TRY(step(r, act, node, &held));
-    if (held.kind != PLN_HELD_NONE)
+    if (held.kind != PLN_DATUM_NONE)
       slot_of(act, node)->held = held;
     let_go(r, act, node);
   }
@@ -514,15 +598,17 @@ static pln_status run_frames(run *r) {
 
 static void end_run(run *r) {
   pln_engine *e = r->engine;
-  pln_held_release(e, &r->result);
+  pln_datum_release(e, &r->result);
   for (uint32_t i = 0; i < r->n_frames; i++) {
-    pln_held hold = {.kind = PLN_HELD_TUPLE, .of.box = r->frames[i].args};
     if (r->frames[i].args)
-      pln_held_release(e, &hold);
+      pln_box_release(e, r->frames[i].args);
+    if (r->frames[i].cycle)
+      pln_cycle_free(r->frames[i].cycle);
+    pln_datum_release(e, &r->frames[i].body);
   }
   for (uint32_t i = 0; i < r->n_cells; i++) {
-    pln_held_release(e, &r->cells[i].of.box->items[0]);
-    pln_held_release(e, &r->cells[i]);
+    pln_datum_release(e, &r->cells[i].of.box->items[0]);
+    pln_datum_release(e, &r->cells[i]);
   }
   while (r->live)
     deactivate(r, r->live);
@@ -538,73 +624,57 @@ static void end_run(run *r) {
 
 /* ------------------------------------------------------ arguments, results */
 
-static bool accepts(const pln_engine *e, pln_type type, const pln_tensor *t) {
-  pln_dtype dtype = pln_type_dtype(e, type);
-  int32_t rank = pln_type_rank(e, type);
-  if ((dtype && dtype != t->dtype) || (rank >= 0 && rank != (int32_t)t->rank))
-    return false;
-  const pln_dim *dims = pln_type_dims(e, type);
-  for (int32_t i = 0; i < rank; i++)
-    if (PLN_DIM_IS_CONST(dims[i]) && dims[i] != t->dims[i])
-      return false;
-  return true;
-}
-
-static pln_status check_args(const pln_graph *g, uint32_t n,
-                             const pln_tensor *const *args) {
-  const pln_node *root = &g->nodes[g->root];
-  uint32_t params =
-      root->kind == PLN_FUNCTION ? g->scopes[root->data].n_params : 0;
-  if (n != params)
-    return pln_diag_error(g->engine, PLN_ERR_ARGUMENT, NULL,
-                          "expected %u arguments, got %u", params, n);
-  for (uint32_t i = 0; i < n; i++) {
-    pln_ref param = g->scopes[root->data].begin + i;
-    if (args[i] && !accepts(g->engine, g->nodes[param].type, args[i]))
-      return pln_diag_error(
-          g->engine, PLN_ERR_TYPE, NULL,
-          "argument %u has not the type of parameter '%s'", i + 1,
-          pln_symbol_text(g->engine, g->nodes[param].attrs).data);
-  }
-  return PLN_OK;
+/* "value 'y'": what the node at work makes, for messages. */
+static size_t tell_node(void *ud, char *text, size_t size) {
+  const run *r = ud;
+  const pln_graph *g = r->graph;
+  if (!g || !g->origins || r->node >= g->n_nodes)
+    return 0;
+  pln_symbol name = g->origins->rows[g->origin[r->node]].name;
+  if (!name)
+    return 0;
+  int n = snprintf(text, size, "value '%.200s'",
+                   pln_symbol_text(r->engine, name).data);
+  return n < 0 ? 0 : (size_t)n;
 }
 
 static pln_status box_args(pln_engine *engine, uint32_t n,
-                           const pln_tensor *const *args, pln_box **out) {
+                           const pln_datum *args, pln_box **out) {
   PLN_TRY(pln_box_new(engine, n, out));
   for (uint32_t i = 0; i < n; i++)
-    (*out)->items[i] = hold_tensor(args[i] ? pln_tensor_retain(args[i]) : NULL);
+    (*out)->items[i] = pln_datum_copy(args[i]);
   return PLN_OK;
 }
 
-/* Field `i` of `n` results; a value that is no tuple is its own only field. */
-static const pln_held *result_field(const pln_held *all, uint32_t n,
-                                    uint32_t i) {
-  if (all->kind == PLN_HELD_TUPLE)
+/* Field `i` of n results; what is no tuple is its own only field. */
+static const pln_datum *result_field(const pln_datum *all, uint32_t n,
+                                     uint32_t i) {
+  if (all->kind == PLN_DATUM_TUPLE)
     return all->of.box->count == n ? &all->of.box->items[i] : NULL;
   return n == 1 ? all : NULL;
 }
 
-static pln_status give_results(run *r, uint32_t n, pln_tensor **results) {
+/* What a caller can hold: no closure, no cell. */
+static bool leaves_run(const pln_datum *datum) {
+  return datum->kind < PLN_N_DATUM_KINDS;
+}
+
+static pln_status give_results(run *r, uint32_t n, pln_datum *results) {
   for (uint32_t i = 0; i < n; i++) {
-    const pln_held *held = result_field(&r->result, n, i);
-    if (!held)
+    const pln_datum *field = result_field(&r->result, n, i);
+    if (!field)
       return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
                             "the function has not %u results", n);
-    if (held->kind != PLN_HELD_TENSOR && held->kind != PLN_HELD_ABSENT)
-      return unsupported(r, "a result that is no tensor");
+    if (!leaves_run(field))
+      return unsupported(r, "a result that is a function or a reference");
   }
-  for (uint32_t i = 0; i < n; i++) {
-    const pln_held *held = result_field(&r->result, n, i);
-    results[i] = held->kind == PLN_HELD_TENSOR
-                     ? pln_tensor_retain(held->of.tensor)
-                     : NULL;
-  }
+  for (uint32_t i = 0; i < n; i++)
+    results[i] = pln_datum_copy(*result_field(&r->result, n, i));
   return PLN_OK;
 }
 
 static pln_status start(run *r, const pln_graph *g, uint32_t n,
-                        const pln_tensor *const *args) {
+                        const pln_datum *args) {
   pln_box *box = NULL;
   r->n_plans = r->module ? r->module->count : 0;
   r->plans = pln_mem_zeroed(r->engine, r->n_plans * sizeof *r->plans);
@@ -613,20 +683,23 @@ static pln_status start(run *r, const pln_graph *g, uint32_t n,
   PLN_TRY(pln_plan_new(g, &r->root));
   if (g->nodes[g->root].kind == PLN_FUNCTION)
     PLN_TRY(box_args(r->engine, n, args, &box));
-  return call_graph(r, r->root, box, NULL, 0);
+  return call_graph(r, r->root, box, &r->result);
 }
 
-pln_status pln_eval_function(const pln_module *module,
-                             const pln_graph *function, uint32_t n_args,
-                             const pln_tensor *const *args, uint32_t n_results,
-                             pln_tensor **results) {
+pln_status pln_eval_data(const pln_module *module, const pln_graph *function,
+                         uint32_t n_args, const pln_datum *args,
+                         uint32_t n_results, pln_datum *results) {
   run r = {.engine = function->engine, .module = module};
-  PLN_TRY(check_args(function, n_args, args));
+  PLN_TRY(pln_check_arguments(function, n_args, args));
+  pln_place outer =
+      pln_diag_place(r.engine, (pln_place){.fn = tell_node, .ud = &r});
   pln_status status = start(&r, function, n_args, args);
   if (status == PLN_OK)
     status = run_frames(&r);
+  r.graph = NULL;
   if (status == PLN_OK)
     status = give_results(&r, n_results, results);
+  pln_diag_place(r.engine, outer);
   end_run(&r);
   return status;
 }

@@ -52,11 +52,15 @@ static void pin(pln_plan *p, pln_ref node) {
   if (node == PLN_NONE)
     return;
   p->needed[node] = 1;
+  p->escapes[node] = 1;
   p->uses[node] = PLN_PLAN_PINNED;
 }
 
 static void use(pln_plan *p, pln_ref node, pln_ref user) {
+  const pln_node *by = &p->graph->nodes[user];
   p->needed[node] = 1;
+  if (by->kind != PLN_CALL || by->data == 0)
+    p->escapes[node] = 1;
   if (p->home[node] != p->home[user])
     p->uses[node] = PLN_PLAN_PINNED;
   else if (p->uses[node] != PLN_PLAN_PINNED)
@@ -110,10 +114,11 @@ static bool allocate(pln_plan *p) {
   size_t nodes = p->graph->n_nodes, scopes = p->graph->n_scopes;
   p->uses = pln_mem_zeroed(e, nodes * sizeof *p->uses);
   p->needed = pln_mem_zeroed(e, nodes);
+  p->escapes = pln_mem_zeroed(e, nodes);
   p->home = pln_mem_new(e, nodes * sizeof *p->home);
   p->first_child = pln_mem_new(e, scopes * sizeof *p->first_child);
   p->next_child = pln_mem_new(e, scopes * sizeof *p->next_child);
-  return (p->uses && p->needed && p->home) || nodes == 0;
+  return (p->uses && p->needed && p->escapes && p->home) || nodes == 0;
 }
 
 static pln_status fill(pln_plan *p) {
@@ -151,6 +156,7 @@ void pln_plan_free(pln_plan *plan) {
   size_t nodes = plan->graph->n_nodes, scopes = plan->graph->n_scopes;
   pln_mem_free(e, plan->uses, nodes * sizeof *plan->uses);
   pln_mem_free(e, plan->needed, nodes);
+  pln_mem_free(e, plan->escapes, nodes);
   pln_mem_free(e, plan->home, nodes * sizeof *plan->home);
   pln_mem_free(e, plan->first_child, scopes * sizeof *plan->first_child);
   pln_mem_free(e, plan->next_child, scopes * sizeof *plan->next_child);

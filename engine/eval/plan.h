@@ -10,9 +10,10 @@
 
 typedef struct pln_plan {
   const pln_graph *graph;
-  uint32_t *uses;  /* a node: by needed nodes of its own scope, or PINNED */
-  uint8_t *needed; /* a node */
-  pln_scope *home; /* a node: its innermost scope */
+  uint32_t *uses;   /* a node: by needed nodes of its own scope, or PINNED */
+  uint8_t *needed;  /* a node */
+  uint8_t *escapes; /* a Function: others than an operator hold its closure */
+  pln_scope *home;  /* a node: its innermost scope */
   pln_scope *first_child; /* a scope: PLN_NONE without */
   pln_scope *next_child;  /* a scope: the next of the same parent */
 } pln_plan;

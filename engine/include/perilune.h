@@ -930,9 +930,55 @@ PLN_API pln_status pln_pipeline_print(const pln_pass *pass, pln_write_fn write,
 
 /* -------------------------------------------------------------- evaluator */
 
-/* Computes one expression whose free nodes are all constant, or a function on
- * arguments. Results are owned by the caller. PLN_ERR_UNSUPPORTED names the
- * operator that has no kernel. */
+/* A datum is what evaluation takes and gives: a tensor, a sequence of data, or
+ * nothing. An ONNX optional is what it has, or PLN_DATUM_ABSENT. */
+typedef enum pln_datum_kind {
+  PLN_DATUM_NONE = 0, /* not computed; what a zeroed datum is */
+  PLN_DATUM_ABSENT,
+  PLN_DATUM_TENSOR,
+  PLN_DATUM_SEQUENCE,
+  PLN_DATUM_TUPLE,
+  PLN_N_DATUM_KINDS
+} pln_datum_kind;
+
+/* By value; a copy without pln_datum_copy is borrowed. */
+typedef struct pln_datum {
+  uint32_t kind;   /* pln_datum_kind */
+  uint32_t number; /* internal */
+  union {
+    pln_tensor *tensor; /* PLN_DATUM_TENSOR */
+    struct pln_box *box;
+    struct pln_activation *env;
+  } of;
+} pln_datum;
+
+/* A new reference to the tensor; NULL gives PLN_DATUM_ABSENT. */
+PLN_API pln_datum pln_datum_tensor(const pln_tensor *tensor);
+/* A sequence of `n` data, which are copied. */
+PLN_API pln_status pln_datum_sequence(pln_engine *engine, uint32_t n,
+                                      const pln_datum *items,
+                                      pln_datum *out) PLN_CHECKED;
+/* How many data a sequence or tuple has (0 for others), and one of them,
+ * borrowed. */
+PLN_API uint32_t pln_datum_count(const pln_datum *datum);
+PLN_API const pln_datum *pln_datum_item(const pln_datum *datum, uint32_t i);
+/* Another reference to the same. */
+PLN_API pln_datum pln_datum_copy(pln_datum datum);
+/* Gives up a reference and clears *datum. Nesting of any depth. */
+PLN_API void pln_datum_release(pln_engine *engine, pln_datum *datum);
+
+/* Computes a function on arguments, or (n_args 0) an expression whose free
+ * nodes are all constant. GlobalVars are looked up in `module`, which may be
+ * NULL. The caller owns the `n_results` results: as many as the function's
+ * result has fields, or 1. PLN_ERR_TYPE when an argument has not its
+ * parameter's type, a symbolic extent standing for one number in all of them;
+ * PLN_ERR_UNSUPPORTED names the operator that has no kernel, or whose result is
+ * not defined. */
+PLN_API pln_status pln_eval_data(const pln_module *module,
+                                 const pln_graph *function, uint32_t n_args,
+                                 const pln_datum *args, uint32_t n_results,
+                                 pln_datum *results) PLN_CHECKED;
+/* The same for tensors; NULL is left out. */
 PLN_API pln_status pln_eval_function(const pln_module *module,
                                      const pln_graph *function, uint32_t n_args,
                                      const pln_tensor *const *args,

@@ -261,6 +261,7 @@ void pln_lua_open_pass(lua_State *L);
 void pln_lua_open_registry(lua_State *L);
 void pln_lua_open_context(lua_State *L);
 void pln_lua_open_mutator(lua_State *L);
+void pln_lua_open_eval(lua_State *L);
 void pln_lua_open_onnx(lua_State *L);
 void pln_lua_open_count(lua_State *L);
 void pln_lua_open_text(lua_State *L);

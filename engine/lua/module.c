@@ -303,97 +303,6 @@ static int core_module_nodes(lua_State *L) {
   return 1;
 }
 
-/* --------------------------------------------------------------- evaluator */
-
-typedef struct results_box {
-  pln_tensor *tensors[64];
-} results_box;
-
-static void free_results(results_box *box) {
-  for (size_t i = 0; i < PLN_COUNT(box->tensors); i++)
-    if (box->tensors[i])
-      pln_tensor_release(box->tensors[i]);
-  memset(box, 0, sizeof *box);
-}
-
-static int results_gc(lua_State *L) {
-  free_results(lua_touserdata(L, 1));
-  return 0;
-}
-
-/* The number of results of a function or expression; 0: not a tuple. */
-static uint32_t tuple_size(const pln_engine *engine, const pln_graph *g) {
-  pln_type type = pln_node_type(g, pln_graph_root(g));
-  if (pln_type_kind_of(engine, type) == PLN_TYPE_FUNC)
-    type = pln_type_part(engine, type, pln_type_n_parts(engine, type) - 1);
-  if (pln_type_kind_of(engine, type) != PLN_TYPE_TUPLE)
-    return 0;
-  return pln_type_n_parts(engine, type);
-}
-
-/* The dtype that parameter `i` of a function asks for. */
-static pln_dtype param_dtype(const pln_engine *engine, const pln_graph *g,
-                             uint32_t i) {
-  pln_type type = pln_node_type(g, pln_graph_root(g));
-  if (pln_type_kind_of(engine, type) != PLN_TYPE_FUNC ||
-      i + 1 >= pln_type_n_parts(engine, type))
-    return PLN_DTYPE_NONE;
-  return pln_type_dtype(engine, pln_type_part(engine, type, i));
-}
-
-/* Pushes the graph to run: of a handle, or of the module's main.  [-0, +1] */
-static const pln_graph *push_callee(lua_State *L, pln_lua *b, int arg,
-                                    pln_module **module) {
-  *module = pln_lua_test_module(L, arg);
-  if (!*module)
-    return pln_lua_push_rooted(L, b, arg)->graph;
-  pln_symbol main_name;
-  pln_lua_must(L, b,
-               pln_symbol_intern(b->engine, pln_text("main"), &main_name));
-  uint32_t i = pln_module_find(*module, main_name);
-  if (i == PLN_NONE)
-    luaL_argerror(L, arg, "the module has no function 'main'");
-  return pln_lua_push_graph(L, b, pln_module_function(*module, i))->graph;
-}
-
-/* Runs the callee at `arg` on the arguments behind it. */
-static int eval(lua_State *L, pln_lua *b, pln_module *context, int arg) {
-  pln_module *module;
-  int n = lua_gettop(L) - arg;
-  luaL_checkstack(L, n + 16, "too many arguments");
-  const pln_graph *graph = push_callee(L, b, arg, &module);
-  const pln_tensor **args =
-      lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *args, 0);
-  for (int i = 0; i < n; i++)
-    args[i] = pln_lua_to_tensor(L, b, arg + 1 + i,
-                                param_dtype(b->engine, graph, (uint32_t)i));
-  uint32_t k = tuple_size(b->engine, graph), count = k ? k : 1;
-  results_box *box = pln_lua_box(L, "perilune.Results", sizeof *box, 0);
-  luaL_argcheck(L, count <= PLN_COUNT(box->tensors), arg,
-                "more than 64 results");
-  pln_lua_must(L, b,
-               pln_eval_function(module ? module : context, graph, (uint32_t)n,
-                                 args, count, box->tensors));
-  luaL_checkstack(L, (int)count + 8, "too many results");
-  for (uint32_t i = 0; i < count; i++)
-    pln_lua_push_tensor(L, box->tensors[i]);
-  free_results(box);
-  return (int)count;
-}
-
-/* eval(fn | mod, args...) -> results: runs a function, the module's main, or
- * an expression without free variables. An argument is a tensor, a number or
- * a nested table. */
-static int core_eval(lua_State *L) {
-  return eval(L, pln_lua_here(L), NULL, 1);
-}
-
-/* eval_in(mod, fn, args...): GlobalVars are looked up in `mod` */
-static int core_eval_in(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  return eval(L, b, pln_lua_check_module(L, 1), 2);
-}
-
 static const luaL_Reg methods[] = {
     {"with", module_with},
     {"without", module_without},
@@ -411,21 +320,16 @@ static const luaL_Reg meta[] = {
     {"__tostring", module_tostring},
     {NULL, NULL},
 };
-static const luaL_Reg none[] = {{NULL, NULL}};
-static const luaL_Reg results_meta[] = {{"__gc", results_gc}, {NULL, NULL}};
 static const luaL_Reg functions[] = {
     {"module", core_module},
     {"module_equal", core_module_equal},
     {"module_hash", core_module_hash},
     {"verify_module", core_verify_module},
     {"module_nodes", core_module_nodes},
-    {"eval", core_eval},
-    {"eval_in", core_eval_in},
     {NULL, NULL},
 };
 
 void pln_lua_open_module(lua_State *L) {
   pln_lua_class(L, PLN_LUA_MODULE, methods, meta, module_index);
-  pln_lua_class(L, "perilune.Results", none, results_meta, NULL);
   pln_lua_functions(L, functions);
 }

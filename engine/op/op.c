@@ -12,6 +12,7 @@
 #define INJECTIVE PLN_TRAIT_INJECTIVE
 #define REDUCE PLN_TRAIT_REDUCE
 #define RANDOM PLN_TRAIT_RANDOM
+#define DATA PLN_TRAIT_DATA
 #define pln_infer_none NULL
 #define pln_kernel_none NULL
 

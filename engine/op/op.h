@@ -28,6 +28,8 @@ typedef struct pln_kernel_call {
   const pln_tensor *const *args;
   uint32_t n_results; /* at least 1 */
   pln_tensor **results;
+  const pln_datum *data; /* of operators on data (PLN_TRAIT_DATA), which have */
+  pln_datum *made;       /* no args and results but these, and one result */
 } pln_kernel_call;
 
 #endif

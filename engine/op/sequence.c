@@ -1,7 +1,10 @@
-/* sequence.c: the types of sequences, optionals and maps. Called through
- * ops.def; nothing here is computed. */
+/* sequence.c: sequences and optionals. Called through ops.def; kernels work on
+ * data.
+ *
+ * A sequence is never changed: what inserts or erases makes another, which
+ * shares the elements. An optional is what it has, or absent. */
 
-#include "op/infer.h"
+#include "op/pieces.h"
 
 /* The element type of a sequence or optional; 0 when it is not known. */
 static pln_status element_of(const pln_infer *call, uint32_t i,
@@ -135,4 +138,232 @@ pln_status pln_infer_optional_get_element(pln_infer *call) {
 
 pln_status pln_infer_optional_has_element(pln_infer *call) {
   return pln_result_scalar(call, 0, PLN_BOOL);
+}
+
+/* ------------------------------------------------------------------ kernels */
+
+/* Operand `i`; NULL when it is left out. */
+static const pln_datum *datum_at(const pln_kernel_call *call, uint32_t i) {
+  if (i >= call->n_args || call->data[i].kind == PLN_DATUM_ABSENT)
+    return NULL;
+  return &call->data[i];
+}
+
+static pln_status sequence_at(const pln_kernel_call *call, uint32_t i,
+                              const pln_datum **out) {
+  *out = datum_at(call, i);
+  if (*out && (*out)->kind == PLN_DATUM_SEQUENCE)
+    return PLN_OK;
+  return pln_kernel_refuse(call, "operand %u is no sequence", i);
+}
+
+static pln_status tensor_at(const pln_kernel_call *call, uint32_t i,
+                            const pln_tensor **out) {
+  const pln_datum *datum = datum_at(call, i);
+  *out = NULL;
+  if (!datum || datum->kind != PLN_DATUM_TENSOR)
+    return pln_kernel_refuse(call, "operand %u is no tensor", i);
+  const void *data;
+  *out = datum->of.tensor;
+  return pln_tensor_data(*out, &data); /* opens what lies in other files */
+}
+
+/* The position that operand `i` tells, in [-count, count); without the operand
+ * it is `fallback`. */
+static pln_status position_at(const pln_kernel_call *call, uint32_t i,
+                              uint32_t count, int64_t fallback, uint32_t *out) {
+  const pln_tensor *t;
+  int64_t at = fallback;
+  if (datum_at(call, i)) {
+    PLN_TRY(tensor_at(call, i, &t));
+    if (t->count != 1 || !pln_tensor_int(t, 0, &at))
+      return pln_kernel_refuse(call, "a position is one integer");
+  }
+  if (at < -(int64_t)count || at >= (int64_t)count)
+    return pln_kernel_refuse(call, "position %lld is outside of %u elements",
+                             (long long)at, count);
+  *out = (uint32_t)(at < 0 ? at + count : at);
+  return PLN_OK;
+}
+
+pln_status pln_kernel_sequence_at(pln_kernel_call *call) {
+  const pln_datum *all;
+  uint32_t at;
+  PLN_TRY(sequence_at(call, 0, &all));
+  PLN_TRY(position_at(call, 1, pln_datum_count(all), 0, &at));
+  *call->made = pln_datum_copy(*pln_datum_item(all, at));
+  return PLN_OK;
+}
+
+pln_status pln_kernel_sequence_construct(pln_kernel_call *call) {
+  for (uint32_t i = 0; i < call->n_args; i++)
+    if (!datum_at(call, i))
+      return pln_kernel_refuse(call, "operand %u is missing", i);
+  return pln_datum_sequence(call->engine, call->n_args, call->data, call->made);
+}
+
+pln_status pln_kernel_sequence_empty(pln_kernel_call *call) {
+  return pln_datum_sequence(call->engine, 0, NULL, call->made);
+}
+
+/* A box with the elements of `all` but for `without`, and room at its end. */
+static pln_status copy_elements(const pln_kernel_call *call,
+                                const pln_datum *all, uint32_t without,
+                                uint32_t count, pln_box **out) {
+  PLN_TRY(pln_box_new(call->engine, count, out));
+  for (uint32_t i = 0, k = 0; i < pln_datum_count(all); i++)
+    if (i != without)
+      (*out)->items[k++] = pln_datum_copy(*pln_datum_item(all, i));
+  return PLN_OK;
+}
+
+pln_status pln_kernel_sequence_erase(pln_kernel_call *call) {
+  const pln_datum *all;
+  uint32_t at;
+  pln_box *box;
+  PLN_TRY(sequence_at(call, 0, &all));
+  PLN_TRY(position_at(call, 1, pln_datum_count(all), -1, &at));
+  PLN_TRY(copy_elements(call, all, at, pln_datum_count(all) - 1, &box));
+  *call->made = (pln_datum){.kind = PLN_DATUM_SEQUENCE, .of.box = box};
+  return PLN_OK;
+}
+
+/* A position may also be just past the end. */
+pln_status pln_kernel_sequence_insert(pln_kernel_call *call) {
+  const pln_datum *all, *added = datum_at(call, 1);
+  pln_box *box;
+  PLN_TRY(sequence_at(call, 0, &all));
+  uint32_t n = pln_datum_count(all), at = n;
+  const pln_tensor *position;
+  int64_t asked = n;
+  if (!added)
+    return pln_kernel_refuse(call, "there is nothing to insert");
+  if (datum_at(call, 2)) {
+    PLN_TRY(tensor_at(call, 2, &position));
+    if (position->count != 1 || !pln_tensor_int(position, 0, &asked) ||
+        asked < -(int64_t)n || asked > (int64_t)n)
+      return pln_kernel_refuse(call, "a position is within -%u and %u", n, n);
+    at = (uint32_t)(asked < 0 ? asked + n : asked);
+  }
+  PLN_TRY(copy_elements(call, all, PLN_NONE, n + 1, &box));
+  memmove(&box->items[at + 1], &box->items[at], (n - at) * sizeof *box->items);
+  box->items[at] = pln_datum_copy(*added);
+  *call->made = (pln_datum){.kind = PLN_DATUM_SEQUENCE, .of.box = box};
+  return PLN_OK;
+}
+
+static pln_status make_scalar(const pln_kernel_call *call, pln_dtype dtype,
+                              int64_t value) {
+  pln_tensor *t;
+  PLN_TRY(pln_tensor_from(call->engine, dtype, 0, NULL, &value,
+                          pln_element_size(dtype), &t));
+  *call->made = pln_datum_take(t);
+  return PLN_OK;
+}
+
+pln_status pln_kernel_sequence_length(pln_kernel_call *call) {
+  const pln_datum *all;
+  PLN_TRY(sequence_at(call, 0, &all));
+  return make_scalar(call, PLN_INT64, pln_datum_count(all));
+}
+
+/* How a tensor is cut: parts of `each` elements, or of those that `parts`
+ * lists. */
+typedef struct cut {
+  const pln_tensor *x, *parts;
+  uint32_t axis;
+  int64_t each, count;
+  bool drop; /* the axis, of parts of one element */
+} cut;
+
+static pln_status read_cut(const pln_kernel_call *call, cut *c) {
+  *c = (cut){.each = 1};
+  PLN_TRY(tensor_at(call, 0, &c->x));
+  if (!pln_kernel_axis(pln_kernel_int(call, "axis", 0), c->x->rank, &c->axis))
+    return pln_kernel_refuse(call, "the operand has not that axis");
+  int64_t extent = c->x->dims[c->axis];
+  if (!datum_at(call, 1)) {
+    c->drop = pln_kernel_int(call, "keepdims", 1) == 0;
+    c->count = extent;
+    return PLN_OK;
+  }
+  PLN_TRY(tensor_at(call, 1, &c->parts));
+  if (c->parts->rank > 0) {
+    c->count = (int64_t)c->parts->count;
+    return PLN_OK;
+  }
+  if (!pln_tensor_int(c->parts, 0, &c->each) || c->each < 1)
+    return pln_kernel_refuse(call, "parts have a positive number of elements");
+  c->parts = NULL;
+  c->count = extent / c->each + (extent % c->each != 0);
+  return PLN_OK;
+}
+
+static pln_status cut_pieces(const pln_kernel_call *call, const cut *c,
+                             pln_box *box) {
+  int64_t at = 0, extent = c->x->dims[c->axis];
+  for (int64_t i = 0; i < c->count; i++) {
+    int64_t n = extent - at < c->each ? extent - at : c->each;
+    pln_tensor *piece;
+    if (c->parts &&
+        (!pln_tensor_int(c->parts, (size_t)i, &n) || n < 0 || n > extent - at))
+      return pln_kernel_refuse(call, "the parts do not add up to %lld",
+                               (long long)extent);
+    PLN_TRY(pln_piece(call, c->x, c->axis, at, at + n, c->drop, &piece));
+    box->items[i] = pln_datum_take(piece);
+    at += n;
+  }
+  if (at != extent)
+    return pln_kernel_refuse(call, "the parts do not add up to %lld",
+                             (long long)extent);
+  return PLN_OK;
+}
+
+pln_status pln_kernel_split_to_sequence(pln_kernel_call *call) {
+  cut c;
+  pln_box *box;
+  PLN_TRY(read_cut(call, &c));
+  if (c.count >= UINT32_MAX)
+    return pln_kernel_refuse(call, "more than %u parts", UINT32_MAX - 1);
+  PLN_TRY(pln_box_new(call->engine, (uint32_t)c.count, &box));
+  pln_status status = cut_pieces(call, &c, box);
+  if (status == PLN_OK)
+    *call->made = (pln_datum){.kind = PLN_DATUM_SEQUENCE, .of.box = box};
+  else
+    pln_box_release(call->engine, box);
+  return status;
+}
+
+pln_status pln_kernel_concat_from_sequence(pln_kernel_call *call) {
+  const pln_datum *all;
+  pln_tensor *joined;
+  int64_t axis = pln_kernel_int(call, "axis", 0);
+  PLN_TRY(sequence_at(call, 0, &all));
+  uint32_t n = pln_datum_count(all);
+  if (n == 0)
+    return pln_kernel_refuse(call, "the sequence is empty");
+  if (pln_kernel_int(call, "new_axis", 0))
+    PLN_TRY(
+        pln_pieces_stack(call, n, all->of.box->items, axis, false, &joined));
+  else
+    PLN_TRY(pln_pieces_join(call, n, all->of.box->items, axis, &joined));
+  *call->made = pln_datum_take(joined);
+  return PLN_OK;
+}
+
+pln_status pln_kernel_optional(pln_kernel_call *call) {
+  *call->made =
+      pln_datum_copy(call->n_args ? call->data[0] : pln_datum_take(NULL));
+  return PLN_OK;
+}
+
+pln_status pln_kernel_optional_get_element(pln_kernel_call *call) {
+  if (!datum_at(call, 0))
+    return pln_kernel_refuse(call, "the optional is empty");
+  *call->made = pln_datum_copy(call->data[0]);
+  return PLN_OK;
+}
+
+pln_status pln_kernel_optional_has_element(pln_kernel_call *call) {
+  return make_scalar(call, PLN_BOOL, datum_at(call, 0) != NULL);
 }

@@ -82,21 +82,18 @@ function pl.verify(a)
 end
 
 --- Runs a function, the module's main, or an expression without free
--- variables. Arguments are tensors, numbers or nested tables; a tuple's fields
--- come back as so many results. `pl.eval(mod, "name", ...)` runs another
+-- variables. Arguments are tensors, numbers or nested tables, for a sequence a
+-- table of tensors, nil for what is left out; a tuple's fields come back as so
+-- many results. `pl.eval(mod, "name", ...)` runs another
 -- function of a module.
-function pl.eval(callee, name, ...)
-  if ir.kind_of(callee) ~= "Module" then
-    if name == nil and select("#", ...) == 0 then return core.eval(callee) end
-    return core.eval(callee, name, ...)
+function pl.eval(callee, ...)
+  local name = ...
+  if ir.kind_of(callee) ~= "Module" or type(name) ~= "string" then
+    return core.eval(callee, ...)
   end
-  if type(name) == "string" then
-    local fn = callee.functions[name]
-    if not fn then error(("pl.eval: the module has no function '%s'"):format(name), 2) end
-    return core.eval_in(callee, fn, ...)
-  end
-  if name == nil and select("#", ...) == 0 then return core.eval(callee) end
-  return core.eval(callee, name, ...)
+  local fn = callee.functions[name]
+  if not fn then error(("pl.eval: the module has no function '%s'"):format(name), 2) end
+  return core.eval_in(callee, fn, select(2, ...))
 end
 
 return pl

@@ -391,9 +391,10 @@ function pl.verify(a) end
 ---@return true? ok
 ---@return perilune.Diag? diag
 function pl.check(a, b, options) end
+--- Runs a function, the module's main, or an expression without free variables.
 ---@param callee perilune.Node|perilune.Module
----@param ... any
----@return perilune.Tensor ...
+---@param ... perilune.Tensor|number|boolean|string|table|nil a table of tensors for a sequence
+---@return perilune.Tensor|perilune.Tensor[]|nil ... a table for a sequence, nil for an empty optional
 function pl.eval(callee, ...) end
 ---@param spec perilune.PassSpec
 ---@return perilune.Pass

@@ -1,0 +1,14 @@
+/* arguments.h: whether arguments fit a function's parameters. */
+
+#ifndef PLN_EVAL_ARGUMENTS_H
+#define PLN_EVAL_ARGUMENTS_H
+
+#include "eval/eval.h"
+#include "ir/datum.h"
+
+/* PLN_ERR_ARGUMENT for another number of arguments; PLN_ERR_TYPE names the
+ * parameter, what was expected and what it got. */
+pln_status pln_check_arguments(const pln_graph *function, uint32_t n,
+                               const pln_datum *args) PLN_CHECKED;
+
+#endif

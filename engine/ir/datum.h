@@ -1,0 +1,33 @@
+/* datum.h: what data are made of, and the kinds that only a run knows. */
+
+#ifndef PLN_DATUM_H
+#define PLN_DATUM_H
+
+#include "base/base.h"
+
+/* Kinds beside those of perilune.h. */
+enum {
+  PLN_DATUM_CELL = PLN_N_DATUM_KINDS, /* a reference; a box of one */
+  PLN_DATUM_CLOSURE, /* a Function node and where its free nodes are */
+  PLN_DATUM_GLOBAL   /* a function of the module, by symbol */
+};
+
+/* Data behind one pointer; reference counted. */
+typedef struct pln_box {
+  uint32_t refs, count;
+  struct pln_box *next; /* while it is being freed */
+  pln_datum items[];
+} pln_box;
+
+/* A box of `count` data that are not computed. */
+pln_status pln_box_new(pln_engine *engine, uint32_t count,
+                       pln_box **out) PLN_CHECKED;
+void pln_box_release(pln_engine *engine, pln_box *box);
+
+/* A tensor, which is taken; NULL is what is left out. */
+static inline pln_datum pln_datum_take(pln_tensor *tensor) {
+  return (pln_datum){.kind = tensor ? PLN_DATUM_TENSOR : PLN_DATUM_ABSENT,
+                     .of.tensor = tensor};
+}
+
+#endif
