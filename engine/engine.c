@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "ir/tables.h"
+#include "op/blas.h"
 #include "op/op.h"
 #include "pass/pass.h"
 #include "transform/transform.h"
@@ -15,6 +16,7 @@ static pln_status make_parts(pln_engine *engine) {
   PLN_TRY(pln_types_new(engine));
   PLN_TRY(pln_attrs_new(engine));
   PLN_TRY(pln_op_install(engine));
+  PLN_TRY(pln_blas_new(engine));
   PLN_TRY(pln_passes_new(engine));
   return pln_transform_install(engine);
 }
@@ -33,6 +35,7 @@ void pln_engine_free(pln_engine *engine) {
   if (!engine)
     return;
   pln_passes_free(engine);
+  pln_blas_free(engine);
   pln_ops_free(engine);
   pln_attrs_free(engine);
   pln_types_free(engine);

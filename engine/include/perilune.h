@@ -985,6 +985,28 @@ PLN_API pln_status pln_eval_function(const pln_module *module,
                                      uint32_t n_results,
                                      pln_tensor **results) PLN_CHECKED;
 
+/* What large products of matrices are computed with: our own product, or
+ * OpenBLAS (libopenblas.so.0, opened at run time at the first such product).
+ * The sums are the same but for rounding. */
+typedef enum pln_blas_choice {
+  PLN_BLAS_AUTO = 0, /* OpenBLAS, if it is there, on processors for which our
+                        own has no fused multiply-add; elsewhere it is no
+                        slower */
+  PLN_BLAS_OWN,
+  PLN_BLAS_OPENBLAS
+} pln_blas_choice;
+/* PLN_ERR_UNSUPPORTED when OpenBLAS is chosen and cannot be opened; then the
+ * former choice holds. A new engine has PLN_BLAS_AUTO. */
+PLN_API pln_status pln_blas_choose(pln_engine *engine,
+                                   pln_blas_choice choice) PLN_CHECKED;
+PLN_API pln_blas_choice pln_blas_chosen(const pln_engine *engine);
+/* Whether OpenBLAS was opened. */
+PLN_API bool pln_blas_is_open(const pln_engine *engine);
+/* "auto", "own", "openblas", and back: PLN_ERR_NAME for any other name. */
+PLN_API const char *pln_blas_name(pln_blas_choice choice);
+PLN_API pln_status pln_blas_find(pln_engine *engine, pln_slice name,
+                                 pln_blas_choice *out) PLN_CHECKED;
+
 /* ------------------------------------------------------------------- ONNX */
 
 /* Reads a model (https://onnx.ai, IR versions 3 to 13, opsets 7 to 23).

@@ -264,6 +264,7 @@ void pln_lua_open_mutator(lua_State *L);
 void pln_lua_open_eval(lua_State *L);
 void pln_lua_open_onnx(lua_State *L);
 void pln_lua_open_count(lua_State *L);
+void pln_lua_open_blas(lua_State *L);
 void pln_lua_open_text(lua_State *L);
 /* Adds functions, with the state as upvalue, to the table on top. */
 void pln_lua_functions(lua_State *L, const luaL_Reg *functions);

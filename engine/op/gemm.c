@@ -9,7 +9,7 @@
  * What holds: a sum over k is made block by block in increasing order of k, so
  * that a product gives the same bits each time. */
 
-#include "op/gemm.h"
+#include "op/blas.h"
 
 /* Extents of a block in elements: of k, of n in panels of a tile's width, of m.
  * DEPTH x WIDE elements of 8 bytes and the steps fit PLN_GEMM_SCRATCH; a tile's
@@ -156,8 +156,7 @@ static void multiply_vector(const pln_tiles *t, const pln_product *s) {
   t->dots(s->c, s->c_row, s->b, s->a, s->a_row, s->k, s->m);
 }
 
-void pln_gemm_run(const pln_gemm *gemm, const pln_product *product) {
-  const pln_product *s = product;
+static void run_own(const pln_gemm *gemm, const pln_product *s) {
   const pln_tiles *t = gemm->tiles;
   bool along = s->a_col == 1 && s->b_row == 1;
   bool vector = s->n == 1 && along;
@@ -174,4 +173,14 @@ void pln_gemm_run(const pln_gemm *gemm, const pln_product *product) {
     multiply_rows(t, s);
   else if (columns)
     multiply_columns(t, s);
+}
+
+void pln_gemm_run(const pln_gemm *gemm, const pln_product *product) {
+  if (!pln_blas_takes(gemm->engine, gemm->tiles, product)) {
+    run_own(gemm, product);
+    return;
+  }
+  if (product->bias)
+    begin_sums(gemm->tiles, product);
+  pln_blas_run(gemm->engine, gemm->tiles->size == sizeof(double), product);
 }

@@ -13,12 +13,14 @@
 #define T float
 #define BYTES 16
 #define ROWS 4
+#define FUSED false
 #define TARGET
 #define NAME(x) base32_##x
 #include "op/tile.def"
 #define T double
 #define BYTES 16
 #define ROWS 4
+#define FUSED false
 #define TARGET
 #define NAME(x) base64_##x
 #include "op/tile.def"
@@ -27,24 +29,28 @@
 #define T float
 #define BYTES 32
 #define ROWS 4
+#define FUSED true
 #define TARGET __attribute__((target("avx2,fma")))
 #define NAME(x) avx32_##x
 #include "op/tile.def"
 #define T double
 #define BYTES 32
 #define ROWS 4
+#define FUSED true
 #define TARGET __attribute__((target("avx2,fma")))
 #define NAME(x) avx64_##x
 #include "op/tile.def"
 #define T float
 #define BYTES 64
 #define ROWS 8
+#define FUSED true
 #define TARGET __attribute__((target("avx512f,avx512vl,fma")))
 #define NAME(x) wide32_##x
 #include "op/tile.def"
 #define T double
 #define BYTES 64
 #define ROWS 8
+#define FUSED true
 #define TARGET __attribute__((target("avx512f,avx512vl,fma")))
 #define NAME(x) wide64_##x
 #include "op/tile.def"

@@ -30,6 +30,7 @@ typedef struct pln_tile {
 } pln_tile;
 
 typedef struct pln_tiles {
+  bool fused;     /* a product is added in one instruction */
   uint32_t size;  /* bytes of an element */
   uint32_t rows;  /* of the highest tile */
   uint32_t lanes; /* elements of a vector */

@@ -51,6 +51,7 @@ local pl = {
 
   diagnostics = core.diags,
   memory = core.memory,
+  blas = core.blas,
 }
 
 --- The module in a file, or nil and a diagnostic.

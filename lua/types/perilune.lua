@@ -435,6 +435,13 @@ function pl.diagnostics() end
 ---@return integer now
 ---@return integer peak
 function pl.memory() end
+--- What large products of matrices are computed with, and whether OpenBLAS was opened; sets it when given. "auto" takes
+--- OpenBLAS, where it is installed, on processors without a fused multiply-add; "openblas" raises when it is missing.
+--- The variable PERILUNE_BLAS of the environment says what a new engine begins with.
+---@param choice? "auto"|"own"|"openblas"
+---@return "auto"|"own"|"openblas" chosen
+---@return boolean opened
+function pl.blas(choice) end
 
 --- The kinds of nodes by their own names. pl.var, pl.const, pl.tuple, pl.func,
 --- pl.let, pl.if_, pl.global and pl.call are Var, Constant, Tuple, Function, Let,

@@ -1,6 +1,6 @@
 /* product.c: runs a model of one output on float32 inputs, for product.py.
  *
- *     product MODEL INPUTS OUTPUT SECONDS
+ *     product MODEL INPUTS OUTPUT SECONDS BLAS
  *
  * INPUTS holds the elements of all inputs one after another, OUTPUT gets those
  * of the output. Prints the shortest time of a run in milliseconds. */
@@ -80,9 +80,12 @@ int main(int argc, char **argv) {
   pln_engine *e = pln_engine_new(NULL, NULL);
   pln_module *mod;
   pln_symbol name;
+  pln_blas_choice blas;
   pln_tensor *inputs[MOST_INPUTS];
-  if (!e || argc != 5)
+  if (!e || argc != 6)
     return 2;
+  must(e, pln_blas_find(e, pln_text(argv[5]), &blas));
+  must(e, pln_blas_choose(e, blas));
   must(e, pln_onnx_load(e, argv[1], &mod));
   must(e, pln_symbol_intern(e, pln_text("main"), &name));
   const pln_graph *g = pln_module_function(mod, pln_module_find(mod, name));
