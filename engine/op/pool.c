@@ -167,7 +167,8 @@ typedef struct pool {
   uint32_t outer; /* axes of space but the last */
   pln_slide axis[PLN_MAX_RANK];
   size_t in_plane, out_plane; /* elements */
-  char *row;                  /* with the padding of the last axis */
+  int64_t pad, cut; /* elements before the last axis, and of it passed over */
+  char *row;        /* with the padding of the last axis */
   size_t n_row;
   double *counts; /* taps along the last axis that count */
 } pool;
@@ -205,7 +206,7 @@ static size_t row_offset(const pool *p, const int64_t *position,
     at +=
         (size_t)(position[i] * a->stride + t->at[i] * a->dilation - a->before);
   }
-  return at * (size_t)p->axis[p->outer].in;
+  return at * (size_t)p->axis[p->outer].in + (size_t)p->cut;
 }
 
 static bool next_tap(const pool *p, taps *t) {
@@ -229,15 +230,15 @@ static bool next_position(const pool *p, int64_t *position) {
 static void pool_row(const pool *p, const char *plane, const int64_t *position,
                      char *out) {
   const pln_slide *last = &p->axis[p->outer];
-  char *inside = p->row + (size_t)last->before * p->size;
-  size_t n = (size_t)last->out;
+  char *inside = p->row + (size_t)p->pad * p->size;
+  size_t n = (size_t)last->out, held = (size_t)(last->in - p->cut);
   taps t;
   find_taps(p, position, &t);
-  p->loops->clear(inside, (size_t)last->in);
-  if (t.some && last->in > 0)
+  p->loops->clear(inside, held);
+  if (t.some && held > 0)
     do
       p->loops->gather(inside, plane + row_offset(p, position, &t) * p->size,
-                       (size_t)last->in, p->p);
+                       held, p->p);
     while (next_tap(p, &t));
   p->loops->along(out, p->row, n, last);
   p->loops->finish(out, n, t.count, p->counts, p->p);
@@ -285,8 +286,10 @@ static pln_status plan(const pln_kernel_call *call, const pln_tensor *x,
 static pln_status walk(const pln_kernel_call *call, const pln_tensor *x,
                        pool *p, void *out) {
   const pln_slide *last = &p->axis[p->outer];
+  p->pad = last->before > 0 ? last->before : 0;
+  p->cut = last->before < 0 ? -last->before : 0;
   int64_t reach = (last->out - 1) * last->stride + last->reach;
-  int64_t held = last->before + last->in + last->after;
+  int64_t held = p->pad + last->in;
   p->n_row = (size_t)(reach > held ? reach : held);
   size_t row = p->n_row * p->size, counts = (size_t)last->out * sizeof(double);
   p->row = pln_mem_new(call->engine, row);

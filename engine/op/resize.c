@@ -1,9 +1,13 @@
-/* resize.c: the types of operators on images and on boxes. Called through
- * ops.def. */
+/* resize.c: tensors resampled to other extents, by sizes or by factors: types
+ * and kernels of resize and of upsampling, which it superseded. Called through
+ * ops.def. Nearest elements are moved, of any dtype; sums are of float32 or
+ * float64, to which integers and halves are converted. */
 
 #include <math.h>
 
-#include "op/infer.h"
+#include "op/elementwise.h"
+#include "op/resample.h"
+#include "op/through_float.h"
 
 /* ----------------------------------------------------------------- factors */
 
@@ -130,56 +134,438 @@ pln_status pln_infer_upsample(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape);
 }
 
-/* ------------------------------------------------------------------- grids */
+/* ------------------------------------------------------- reading a resizing */
 
-/* (batch, channels, space...) at (batch, grid..., axes). */
-pln_status pln_infer_grid_sample(pln_infer *call) {
-  pln_shape x, grid, out;
-  pln_arg_shape(call, 0, &x);
-  pln_arg_shape(call, 1, &grid);
-  pln_shape_ranked(&out, x.rank >= 0 ? x.rank : grid.rank);
-  if (out.rank >= 0 && out.rank < 3)
-    return pln_arg_error(call, 0, "expected rank 3 or more, got %d", out.rank);
-  if (x.rank >= 0) {
-    PLN_TRY(pln_arg_expect_rank(call, 1, x.rank));
-    out.dims[0] = x.dims[0];
-    out.dims[1] = x.dims[1];
+/* What a call asks for. */
+typedef struct resizing {
+  const pln_tensor *x;
+  pln_sampling how;
+  double extrapolation;
+  pln_sampled_axis axes[PLN_MAX_RANK];
+} resizing;
+
+static float float_at(const pln_tensor *t, uint32_t i) {
+  float single;
+  if (t->dtype == PLN_FLOAT64)
+    return (float)((const double *)t->data)[i];
+  if (t->dtype == PLN_FLOAT32)
+    return ((const float *)t->data)[i];
+  pln_widen((pln_dtype)t->dtype, (const uint16_t *)t->data + i, &single, 1);
+  return single;
+}
+
+static bool is_float(const pln_tensor *t) {
+  return t->dtype == PLN_FLOAT32 || t->dtype == PLN_FLOAT64 ||
+         pln_is_half((pln_dtype)t->dtype);
+}
+
+/* A tensor of no elements counts as omitted. */
+static const pln_tensor *given_arg(const pln_kernel_call *call, uint32_t i) {
+  const pln_tensor *t = pln_kernel_arg(call, i);
+  return t && t->count ? t : NULL;
+}
+
+/* The names of an attribute's values, in the order of their enum. */
+static pln_status read_choice(const pln_kernel_call *call, const char *name,
+                              const char *const *values, uint32_t n,
+                              uint32_t *out) {
+  for (*out = 0; *out < n; ++*out)
+    if (pln_kernel_string_is(call, name, values[0], values[*out]))
+      return PLN_OK;
+  return pln_kernel_refuse(call, "%s is not known", name);
+}
+
+static pln_status read_mode(const pln_kernel_call *call, pln_sampling *how) {
+  static const char *const modes[] = {"nearest", "linear", "cubic", "bilinear",
+                                      "trilinear"};
+  uint32_t mode;
+  PLN_TRY(read_choice(call, "mode", modes, PLN_COUNT(modes), &mode));
+  how->mode =
+      mode > PLN_RESAMPLE_CUBIC ? PLN_RESAMPLE_LINEAR : (pln_resample)mode;
+  return PLN_OK;
+}
+
+static pln_status read_sampling(const pln_kernel_call *call,
+                                pln_sampling *how) {
+  static const char *const coordinates[] = {
+      "half_pixel",          "half_pixel_symmetric", "pytorch_half_pixel",
+      "align_corners",       "asymmetric",           "tf_crop_and_resize",
+      "tf_half_pixel_for_nn"};
+  static const char *const nearest[] = {
+      "round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"};
+  uint32_t at, rule;
+  PLN_TRY(read_mode(call, how));
+  PLN_TRY(read_choice(call, "coordinate_transformation_mode", coordinates,
+                      PLN_COUNT(coordinates), &at));
+  PLN_TRY(
+      read_choice(call, "nearest_mode", nearest, PLN_COUNT(nearest), &rule));
+  how->coordinates = (pln_coordinates)at;
+  how->nearest = (pln_nearest)rule;
+  how->cubic = (float)pln_kernel_float(call, "cubic_coeff_a", -0.75);
+  how->antialias = pln_kernel_int(call, "antialias", 0) != 0;
+  how->exclude_outside = pln_kernel_int(call, "exclude_outside", 0) != 0;
+  return PLN_OK;
+}
+
+static void keep_axes(resizing *r) {
+  for (uint32_t i = 0; i < r->x->rank; i++)
+    r->axes[i] = (pln_sampled_axis){.in = r->x->dims[i],
+                                    .out = r->x->dims[i],
+                                    .length = (float)r->x->dims[i],
+                                    .scale = 1,
+                                    .end = 1};
+}
+
+/* The axes that lists of `n` speak of. */
+static pln_status listed_axis(const pln_kernel_call *call, const resizing *r,
+                              uint32_t n, uint32_t i, uint32_t *axis) {
+  pln_list axes = pln_kernel_list(call, PLN_NONE, "axes");
+  uint32_t want = axes.given ? axes.count : r->x->rank;
+  *axis = i;
+  if (n != want)
+    return pln_kernel_refuse(call, "%u sizes or factors for %u axes", n, want);
+  if (axes.given && !pln_kernel_axis(axes.ints[i], r->x->rank, axis))
+    return pln_kernel_refuse(call, "axis %lld lies outside of rank %u",
+                             (long long)axes.ints[i], r->x->rank);
+  return PLN_OK;
+}
+
+static pln_status set_factor(const pln_kernel_call *call, resizing *r,
+                             uint32_t n, uint32_t i, float factor) {
+  uint32_t axis;
+  PLN_TRY(listed_axis(call, r, n, i, &axis));
+  pln_sampled_axis *a = &r->axes[axis];
+  float out = floorf((float)a->in * factor);
+  if (!(factor > 0) || !(out < (float)INT32_MAX))
+    return pln_kernel_refuse(call, "a factor of %g for axis %u", (double)factor,
+                             axis);
+  a->scale = factor;
+  a->length = (float)a->in * factor;
+  a->out = factor == 1 ? a->in : (int64_t)out;
+  return PLN_OK;
+}
+
+/* Keeping the aspect ratio, all axes get the least or the greatest factor. */
+static pln_status keep_aspect(const pln_kernel_call *call, resizing *r,
+                              const pln_list *sizes, bool larger) {
+  float factor = larger ? 0 : INFINITY;
+  for (uint32_t i = 0; i < sizes->count; i++) {
+    uint32_t axis;
+    PLN_TRY(listed_axis(call, r, sizes->count, i, &axis));
+    float one = r->axes[axis].scale;
+    factor = larger ? fmaxf(factor, one) : fminf(factor, one);
   }
-  for (int32_t i = 1; i < grid.rank - 1; i++)
-    out.dims[i + 1] = grid.dims[i];
-  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+  for (uint32_t i = 0; i < sizes->count; i++) {
+    uint32_t axis;
+    PLN_TRY(listed_axis(call, r, sizes->count, i, &axis));
+    pln_sampled_axis *a = &r->axes[axis];
+    float out = roundf(factor * (float)a->in);
+    if (!(out < (float)INT32_MAX))
+      return pln_kernel_refuse(call, "a factor of %g for axis %u",
+                               (double)factor, axis);
+    a->scale = factor;
+    a->length = out;
+    a->out = (int64_t)out;
+  }
+  return PLN_OK;
 }
 
-/* size (batch, channels, space...) gives (batch, space..., axes). */
-pln_status pln_infer_affine_grid(pln_infer *call) {
-  pln_list size = pln_arg_list(call, 1, NULL);
-  pln_shape out;
-  bool good = size.sized && size.count >= 3 && size.count < PLN_MAX_RANK;
-  pln_shape_ranked(&out, good ? (int64_t)size.count : -1);
-  if (!good)
-    return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
-  out.dims[0] = pln_list_at(&size, 0);
-  for (uint32_t i = 2; i < size.count; i++)
-    out.dims[i - 1] = pln_list_at(&size, i);
-  out.dims[size.count - 1] = size.count - 2;
-  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+static pln_status set_sizes(const pln_kernel_call *call, resizing *r,
+                            const pln_list *sizes) {
+  for (uint32_t i = 0; i < sizes->count; i++) {
+    uint32_t axis;
+    int64_t out = pln_list_at(sizes, i);
+    PLN_TRY(listed_axis(call, r, sizes->count, i, &axis));
+    pln_sampled_axis *a = &r->axes[axis];
+    if (out < 0 || out > INT32_MAX)
+      return pln_kernel_refuse(call, "a size of %lld for axis %u",
+                               (long long)out, axis);
+    a->out = out;
+    a->length = (float)out;
+    a->scale = a->in > 0 ? (float)out / (float)a->in : 1;
+  }
+  if (pln_kernel_string_is(call, "keep_aspect_ratio_policy", "stretch",
+                           "not_larger"))
+    return keep_aspect(call, r, sizes, false);
+  if (pln_kernel_string_is(call, "keep_aspect_ratio_policy", "stretch",
+                           "not_smaller"))
+    return keep_aspect(call, r, sizes, true);
+  return PLN_OK;
 }
 
-/* ------------------------------------------------------------------- boxes */
-
-pln_status pln_infer_non_max_suppression(pln_infer *call) {
-  pln_shape out;
-  PLN_TRY(pln_arg_expect_rank(call, 0, 3));
-  PLN_TRY(pln_arg_expect_rank(call, 1, 3));
-  pln_shape_ranked(&out, 2);
-  out.dims[1] = 3;
-  return pln_result_tensor(call, 0, PLN_INT64, &out);
+/* Starts of all axes, then ends. */
+static pln_status set_region(const pln_kernel_call *call, resizing *r,
+                             const pln_tensor *roi) {
+  uint32_t n = roi ? (uint32_t)(roi->count / 2) : 0;
+  if (r->how.coordinates != PLN_TF_CROP_AND_RESIZE)
+    return PLN_OK;
+  if (!roi || !is_float(roi) || roi->count != 2 * (size_t)n || n > PLN_MAX_RANK)
+    return pln_kernel_refuse(call, "the region of interest is not valid");
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t axis;
+    PLN_TRY(listed_axis(call, r, n, i, &axis));
+    r->axes[axis].begin = float_at(roi, i);
+    r->axes[axis].end = float_at(roi, n + i);
+  }
+  return PLN_OK;
 }
 
-pln_status pln_infer_image_decoder(pln_infer *call) {
-  pln_shape out;
-  pln_shape_ranked(&out, 3);
-  bool grey = pln_call_string_is(call, "pixel_format", "RGB", "Grayscale");
-  out.dims[2] = grey ? 1 : 3;
-  return pln_result_tensor(call, 0, PLN_UINT8, &out);
+static pln_status set_factors(const pln_kernel_call *call, resizing *r,
+                              const pln_tensor *scales) {
+  if (!is_float(scales) || scales->count > PLN_MAX_RANK)
+    return pln_kernel_refuse(call, "the factors are not valid");
+  for (uint32_t i = 0; i < scales->count; i++)
+    PLN_TRY(
+        set_factor(call, r, (uint32_t)scales->count, i, float_at(scales, i)));
+  return PLN_OK;
+}
+
+static pln_status begin_resizing(const pln_kernel_call *call, resizing *r) {
+  r->x = pln_kernel_arg(call, 0);
+  if (r->x->rank == 0 || r->x->rank > PLN_MAX_RANK)
+    return pln_kernel_refuse(call, "rank %u is not computed", r->x->rank);
+  for (uint32_t i = 0; i < r->x->rank; i++)
+    if (r->x->dims[i] > INT32_MAX)
+      return pln_kernel_refuse(call, "axis %u is too large", i);
+  keep_axes(r);
+  return PLN_OK;
+}
+
+static pln_status read_resizing(const pln_kernel_call *call, resizing *r) {
+  const pln_tensor *scales = given_arg(call, call->n_args == 2 ? 1 : 2);
+  pln_list sizes = pln_kernel_list(call, 3, NULL);
+  PLN_TRY(begin_resizing(call, r));
+  PLN_TRY(read_sampling(call, &r->how));
+  r->extrapolation = pln_kernel_float(call, "extrapolation_value", 0);
+  if (sizes.count)
+    PLN_TRY(set_sizes(call, r, &sizes));
+  else if (scales)
+    PLN_TRY(set_factors(call, r, scales));
+  else
+    return pln_kernel_refuse(call, "neither sizes nor factors are given");
+  return set_region(call, r, call->n_args > 2 ? given_arg(call, 1) : NULL);
+}
+
+static pln_status read_upsampling(const pln_kernel_call *call, resizing *r) {
+  const pln_tensor *scales = given_arg(call, 1);
+  const pln_attr *listed = pln_attrs_find(call->engine, call->attrs, "scales");
+  PLN_TRY(begin_resizing(call, r));
+  PLN_TRY(read_mode(call, &r->how));
+  r->how.coordinates = PLN_ASYMMETRIC;
+  r->how.nearest = PLN_SIMPLE;
+  if (scales)
+    return set_factors(call, r, scales);
+  if (!listed || listed->kind != PLN_ATTR_FLOATS)
+    return pln_kernel_refuse(call, "factors are missing");
+  for (uint32_t i = 0; i < listed->count; i++)
+    PLN_TRY(set_factor(call, r, listed->count, i, (float)listed->v.floats[i]));
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------ dtypes */
+
+/* `value` as the bits of one element; what lies outside of an integer's range
+ * becomes its end, what is between two is cut or rounded. */
+static void put_element(pln_dtype dtype, double value, bool rounds, void *to) {
+  float single = (float)value;
+  uint32_t bits = pln_dtype_bits(dtype);
+  if (dtype == PLN_FLOAT64) {
+    memcpy(to, &value, sizeof value);
+  } else if (dtype == PLN_FLOAT32) {
+    memcpy(to, &single, sizeof single);
+  } else if (pln_is_half(dtype)) {
+    pln_narrow(dtype, &single, to, 1);
+  } else {
+    bool is_signed = dtype == PLN_INT8 || dtype == PLN_INT16 ||
+                     dtype == PLN_INT32 || dtype == PLN_INT64;
+    double end = ldexp(1, (int)bits - is_signed), least = is_signed ? -end : 0;
+    value = rounds ? round(value) : trunc(value);
+    uint64_t all = value != value             ? 0
+                   : value < least            ? (uint64_t)(int64_t)least
+                   : value < end && value < 0 ? (uint64_t)(int64_t)value
+                   : value < end              ? (uint64_t)value
+                                 : (UINT64_MAX >> (64 - bits)) >> is_signed;
+    switch (bits) {
+    case 8: *(uint8_t *)to = (uint8_t)all; break;
+    case 16: *(uint16_t *)to = (uint16_t)all; break;
+    case 32: *(uint32_t *)to = (uint32_t)all; break;
+    default: *(uint64_t *)to = all; break;
+    }
+  }
+}
+
+/* A number from an integer tensor. */
+static double integer_at(const pln_tensor *t, size_t i) {
+  int64_t value = 0;
+  pln_tensor_int(t, i, &value);
+  return t->dtype == PLN_UINT64 ? (double)(uint64_t)value : (double)value;
+}
+
+/* The operand as float32 or float64; halves and bytes fit the former. */
+static pln_status as_floats(const pln_tensor *x, pln_tensor **out) {
+  pln_dtype dtype = (pln_dtype)x->dtype;
+  bool bytes = pln_dtype_bits(dtype) <= 16;
+  *out = NULL;
+  if (dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64) {
+    *out = pln_tensor_retain(x);
+    return PLN_OK;
+  }
+  if (pln_is_half(dtype))
+    return pln_tensor_widened(x, out);
+  PLN_TRY(pln_tensor_unset(x->engine, bytes ? PLN_FLOAT32 : PLN_FLOAT64,
+                           x->rank, x->dims, out));
+  void *data = pln_tensor_writable(*out);
+  for (size_t i = 0; i < x->count; i++)
+    if (bytes)
+      ((float *)data)[i] = (float)integer_at(x, i);
+    else
+      ((double *)data)[i] = integer_at(x, i);
+  return PLN_OK;
+}
+
+/* Result 0 from sums in float32 or float64, which are taken. */
+static pln_status take_sums(pln_kernel_call *call, const resizing *r,
+                            pln_tensor *sums) {
+  pln_dtype dtype = (pln_dtype)r->x->dtype;
+  size_t size = pln_element_size(dtype);
+  if (sums->dtype == dtype) {
+    call->results[0] = sums;
+    return PLN_OK;
+  }
+  pln_status status = pln_tensor_unset(call->engine, dtype, sums->rank,
+                                       sums->dims, &call->results[0]);
+  char *out = status == PLN_OK ? pln_tensor_writable(call->results[0]) : NULL;
+  for (size_t i = 0; out && i < sums->count; i++)
+    put_element(dtype,
+                sums->dtype == PLN_FLOAT32
+                    ? (double)((const float *)sums->data)[i]
+                    : ((const double *)sums->data)[i],
+                r->how.antialias, out + i * size);
+  pln_tensor_release(sums);
+  return status;
+}
+
+/* ------------------------------------------------------------------ kernels */
+
+static bool is_number(pln_dtype dtype) {
+  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || pln_is_half(dtype) ||
+         (pln_dtype_bits(dtype) >= 8 && dtype >= PLN_UINT8 &&
+          dtype <= PLN_INT64) ||
+         dtype == PLN_UINT32 || dtype == PLN_UINT64;
+}
+
+static void extents_of(const resizing *r, int64_t *dims) {
+  for (uint32_t i = 0; i < r->x->rank; i++)
+    dims[i] = r->axes[i].out;
+}
+
+static pln_status move_nearest(pln_kernel_call *call, const resizing *r) {
+  const pln_tensor *x = r->x;
+  size_t size = pln_element_size((pln_dtype)x->dtype);
+  int64_t dims[PLN_MAX_RANK];
+  extents_of(r, dims);
+  PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)x->dtype, x->rank, dims,
+                           &call->results[0]));
+  pln_resample_nearest(x->rank, r->axes, size, x->data,
+                       pln_tensor_writable(call->results[0]));
+  return PLN_OK;
+}
+
+static pln_status sum_weighted(pln_kernel_call *call, const resizing *r) {
+  int64_t dims[PLN_MAX_RANK];
+  pln_tensor *x, *sums = NULL;
+  extents_of(r, dims);
+  PLN_TRY(as_floats(r->x, &x));
+  pln_status status =
+      pln_tensor_unset(call->engine, (pln_dtype)x->dtype, x->rank, dims, &sums);
+  if (status == PLN_OK)
+    status = pln_resample_sums(call->engine, x->rank, r->axes,
+                               pln_element_size((pln_dtype)x->dtype), x->data,
+                               pln_tensor_writable(sums));
+  pln_tensor_release(x);
+  if (status == PLN_OK)
+    return take_sums(call, r, sums);
+  pln_tensor_release(sums);
+  return status;
+}
+
+/* Positions of tf_crop_and_resize that lie outside get one value. */
+static void extrapolate(const resizing *r, pln_tensor *out) {
+  size_t size = pln_element_size((pln_dtype)out->dtype);
+  uint64_t element[2];
+  char *data = pln_tensor_writable(out);
+  put_element((pln_dtype)out->dtype, r->extrapolation, false, element);
+  for (uint32_t axis = 0; axis < out->rank; axis++) {
+    const pln_sampled_axis *a = &r->axes[axis];
+    size_t inner = pln_dims_product(out->dims, axis + 1, out->rank);
+    size_t outer = pln_dims_product(out->dims, 0, axis);
+    for (size_t i = 0; i < outer * (size_t)a->out; i++)
+      if (a->outside && a->outside[i % (size_t)a->out])
+        for (size_t k = 0; k < inner; k++)
+          memcpy(data + (i * inner + k) * size, element, size);
+  }
+}
+
+/* Factors may leave all extents as they are; ONNX Runtime then copies. */
+static bool changes(const resizing *r) {
+  bool other = r->how.coordinates == PLN_TF_CROP_AND_RESIZE;
+  for (uint32_t i = 0; i < r->x->rank; i++)
+    other |= r->axes[i].in != r->axes[i].out;
+  return other;
+}
+
+static pln_status check_dtype(const pln_kernel_call *call, const resizing *r) {
+  pln_dtype dtype = (pln_dtype)r->x->dtype;
+  size_t size = pln_element_size(dtype);
+  bool moves = r->how.mode == PLN_RESAMPLE_NEAREST &&
+               r->how.coordinates != PLN_TF_CROP_AND_RESIZE;
+  if (dtype == PLN_STRING || size == 0 || (!moves && !is_number(dtype)))
+    return pln_kernel_no_dtype(call, dtype);
+  return PLN_OK;
+}
+
+static pln_status make_result(pln_kernel_call *call, resizing *r) {
+  int64_t dims[PLN_MAX_RANK];
+  void *data;
+  size_t count, bytes;
+  extents_of(r, dims);
+  if (pln_tensor_size((pln_dtype)r->x->dtype, r->x->rank, dims, &count,
+                      &bytes) != PLN_OK)
+    return pln_kernel_refuse(call, "the result is too large");
+  if (count == 0)
+    return pln_kernel_result(call, 0, (pln_dtype)r->x->dtype, r->x->rank, dims,
+                             &data);
+  if (r->x->count == 0)
+    return pln_kernel_refuse(call, "there is nothing to sample");
+  for (uint32_t i = 0; i < r->x->rank; i++)
+    PLN_TRY(pln_sample_axis(call->engine, &r->how, &r->axes[i]));
+  PLN_TRY((r->how.mode == PLN_RESAMPLE_NEAREST ? move_nearest
+                                               : sum_weighted)(call, r));
+  if (r->how.coordinates == PLN_TF_CROP_AND_RESIZE)
+    extrapolate(r, call->results[0]);
+  return PLN_OK;
+}
+
+static pln_status run_resizing(pln_kernel_call *call, resizing *r) {
+  PLN_TRY(check_dtype(call, r));
+  if (!changes(r)) {
+    pln_kernel_same(call, 0, r->x);
+    return PLN_OK;
+  }
+  pln_status status = make_result(call, r);
+  for (uint32_t i = 0; i < r->x->rank; i++)
+    pln_sampled_axis_free(call->engine, &r->axes[i]);
+  return status;
+}
+
+pln_status pln_kernel_resize(pln_kernel_call *call) {
+  resizing r = {.how.mode = PLN_RESAMPLE_NEAREST};
+  PLN_TRY(read_resizing(call, &r));
+  return run_resizing(call, &r);
+}
+
+pln_status pln_kernel_upsample(pln_kernel_call *call) {
+  resizing r = {.how.mode = PLN_RESAMPLE_NEAREST};
+  PLN_TRY(read_upsampling(call, &r));
+  return run_resizing(call, &r);
 }

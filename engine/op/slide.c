@@ -29,11 +29,10 @@ static bool auto_pad_is(const pln_kernel_call *call, const char *text) {
   return pln_kernel_string_is(call, "auto_pad", "NOTSET", text);
 }
 
+/* Negative where strides pass over elements, as in ONNX Runtime. */
 static void pad_to_same(const pln_kernel_call *call, pln_slide *a) {
   a->out = (a->in + a->stride - 1) / a->stride;
   int64_t pad = (a->out - 1) * a->stride + a->reach - a->in;
-  if (pad < 0)
-    pad = 0;
   a->before = auto_pad_is(call, "SAME_LOWER") ? (pad + 1) / 2 : pad / 2;
   a->after = pad - a->before;
 }

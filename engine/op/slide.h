@@ -7,13 +7,13 @@
 #include "op/kernel.h"
 
 /* Along one axis. Tap k of the window at position o lies at
- * o * stride + k * dilation - before; 0 <= before, after < its reach. */
+ * o * stride + k * dilation - before. */
 typedef struct pln_slide {
   int64_t in, out;
   int64_t window; /* taps */
   int64_t reach;  /* from the first tap to behind the last */
   int64_t stride, dilation;
-  int64_t before, after; /* padding */
+  int64_t before, after; /* padding below the reach; negative: cut off */
 } pln_slide;
 
 /* Reads attributes kernel_shape, strides, dilations, pads, auto_pad and
