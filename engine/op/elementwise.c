@@ -94,12 +94,20 @@ static bool run_pairing(const pairing *p, char *out, const char *a,
   }
 }
 
-static int64_t dim_from_end(const pln_tensor *t, uint32_t i) {
-  return i < t->rank ? t->dims[t->rank - 1 - i] : 1;
+/* An operand, with axes of one element put after its own. */
+typedef struct side {
+  const pln_tensor *tensor;
+  uint32_t trail; /* how many */
+} side;
+
+static int64_t dim_from_end(side s, uint32_t i) {
+  uint32_t own = i - s.trail;
+  return i >= s.trail && own < s.tensor->rank
+             ? s.tensor->dims[s.tensor->rank - 1 - own]
+             : 1;
 }
 
-static bool broadcast_dims(const pln_tensor *a, const pln_tensor *b,
-                           uint32_t rank, int64_t *dims) {
+static bool broadcast_dims(side a, side b, uint32_t rank, int64_t *dims) {
   for (uint32_t i = 0; i < rank; i++) {
     int64_t x = dim_from_end(a, i), y = dim_from_end(b, i);
     if (x != y && x != 1 && y != 1)
@@ -111,8 +119,8 @@ static bool broadcast_dims(const pln_tensor *a, const pln_tensor *b,
 
 /* Walks the axes from the last: the first ones that lie alike make the run,
  * the others, again joined where they lie alike, the axes around it. */
-static void plan(pairing *p, const pln_tensor *a, const pln_tensor *b,
-                 uint32_t rank, const int64_t *dims) {
+static void plan(pairing *p, side a, side b, uint32_t rank,
+                 const int64_t *dims) {
   size_t pace_a = p->size, pace_b = p->size;
   int last = -1;
   uint32_t n = 0;
@@ -162,27 +170,60 @@ static pln_status choose_loop(const pln_kernel_call *call,
   return p->loop ? PLN_OK : pln_kernel_no_dtype(call, dtype);
 }
 
-pln_status pln_pair_compute(pln_kernel_call *call, const pln_pair_loops *loops,
-                            const pln_tensor *a, const pln_tensor *b,
-                            pln_tensor **out) {
+static pln_status compute(pln_kernel_call *call, const pln_pair_loops *loops,
+                          side a, side b, pln_tensor **out) {
   pairing p;
   int64_t dims[PLN_MAX_RANK];
-  pln_dtype dtype = (pln_dtype)a->dtype;
-  uint32_t rank = a->rank > b->rank ? a->rank : b->rank;
-  if (a->dtype != b->dtype || rank > PLN_MAX_RANK ||
+  pln_dtype dtype = (pln_dtype)a.tensor->dtype;
+  uint32_t rank_b = b.tensor->rank + b.trail;
+  uint32_t rank = a.tensor->rank > rank_b ? a.tensor->rank : rank_b;
+  if (dtype != b.tensor->dtype || rank > PLN_MAX_RANK ||
       !broadcast_dims(a, b, rank, dims))
     return pln_kernel_refuse(call, "operands do not fit each other");
   PLN_TRY(choose_loop(call, loops, dtype, &p));
-  PLN_TRY(pln_tensor_new(call->engine, loops->predicate ? PLN_BOOL : dtype,
-                         rank, dims, out));
+  PLN_TRY(pln_tensor_unset(call->engine, loops->predicate ? PLN_BOOL : dtype,
+                           rank, dims, out));
   if ((*out)->count == 0)
     return PLN_OK;
   plan(&p, a, b, rank, dims);
-  if (run_pairing(&p, pln_tensor_writable(*out), a->data, b->data))
+  if (run_pairing(&p, pln_tensor_writable(*out), a.tensor->data,
+                  b.tensor->data))
     return PLN_OK;
   pln_tensor_release(*out);
   *out = NULL;
   return pln_kernel_undefined(call);
+}
+
+pln_status pln_pair_compute(pln_kernel_call *call, const pln_pair_loops *loops,
+                            const pln_tensor *a, const pln_tensor *b,
+                            pln_tensor **out) {
+  return compute(call, loops, (side){a, 0}, (side){b, 0}, out);
+}
+
+/* Whether b's extents are those of a from `axis` on, or 1. */
+static bool lies_along(const pln_tensor *a, const pln_tensor *b, int64_t axis) {
+  if (axis < 0 || axis + b->rank > a->rank)
+    return false;
+  for (uint32_t i = 0; i < b->rank; i++)
+    if (b->dims[i] != 1 && b->dims[i] != a->dims[axis + i])
+      return false;
+  return true;
+}
+
+/* Before opset 7: operand 1 lies along the axes of operand 0 from `axis` on,
+ * the last ones when that is -1; an axis is counted from the end, too. */
+static pln_status run_along(pln_kernel_call *call, const pln_pair_loops *loops,
+                            const pln_tensor *a, const pln_tensor *b) {
+  int64_t last = (int64_t)a->rank - b->rank;
+  int64_t axis = pln_kernel_int(call, "axis", -1);
+  if (axis < 0)
+    axis = axis == -1 ? last : axis + a->rank;
+  if (b->count == 1 && b->rank <= a->rank)
+    axis = last;
+  if (!lies_along(a, b, axis))
+    return pln_kernel_refuse(call, "operand 1 does not lie along `axis`");
+  side along = {b, (uint32_t)(last - axis)};
+  return compute(call, loops, (side){a, 0}, along, &call->results[0]);
 }
 
 pln_status pln_pair_run(pln_kernel_call *call, const pln_pair_loops *loops) {
@@ -190,7 +231,7 @@ pln_status pln_pair_run(pln_kernel_call *call, const pln_pair_loops *loops) {
   if (!a || !b)
     return pln_kernel_refuse(call, "an operand is missing");
   if (call->attrs && pln_attrs_find(call->engine, call->attrs, "axis"))
-    return pln_kernel_refuse(call, "broadcasting along `axis` is not computed");
+    return run_along(call, loops, a, b);
   return pln_pair_compute(call, loops, a, b, &call->results[0]);
 }
 
@@ -225,8 +266,8 @@ pln_status pln_unary_run(pln_kernel_call *call, const pln_unary_loops *loops,
     loop = loops->of[PLN_FLOAT32];
   if (!loop)
     return pln_kernel_no_dtype(call, dtype);
-  PLN_TRY(pln_kernel_result(call, 0, loops->predicate ? PLN_BOOL : dtype,
-                            in->rank, in->dims, &data));
+  PLN_TRY(pln_kernel_unset(call, 0, loops->predicate ? PLN_BOOL : dtype,
+                           in->rank, in->dims, &data));
   params = params ? params : &none;
   if (half)
     good = run_half_unary(loop, dtype, loops->predicate, data, in->data,

@@ -55,6 +55,13 @@ pln_status pln_kernel_result(pln_kernel_call *call, uint32_t i, pln_dtype dtype,
   return PLN_OK;
 }
 
+pln_status pln_kernel_unset(pln_kernel_call *call, uint32_t i, pln_dtype dtype,
+                            uint32_t rank, const int64_t *dims, void **data) {
+  PLN_TRY(pln_tensor_unset(call->engine, dtype, rank, dims, &call->results[i]));
+  *data = pln_tensor_writable(call->results[i]);
+  return PLN_OK;
+}
+
 void pln_kernel_same(pln_kernel_call *call, uint32_t i,
                      const pln_tensor *tensor) {
   call->results[i] = pln_tensor_retain(tensor);

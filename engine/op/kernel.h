@@ -31,6 +31,10 @@ pln_list pln_kernel_list(const pln_kernel_call *call, uint32_t arg,
 pln_status pln_kernel_result(pln_kernel_call *call, uint32_t i, pln_dtype dtype,
                              uint32_t rank, const int64_t *dims,
                              void **data) PLN_CHECKED;
+/* The same without the zeros, for kernels that write every element. */
+pln_status pln_kernel_unset(pln_kernel_call *call, uint32_t i, pln_dtype dtype,
+                            uint32_t rank, const int64_t *dims,
+                            void **data) PLN_CHECKED;
 /* Result `i` is that tensor, retained. */
 void pln_kernel_same(pln_kernel_call *call, uint32_t i,
                      const pln_tensor *tensor);

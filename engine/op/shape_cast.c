@@ -2,7 +2,8 @@
  * through ops.def.
  *
  * Between integers values wrap. From a float to an integer they are cut towards
- * zero; what does not fit, or is no number, refuses. Floats are rounded to the
+ * zero; what does not fit, or is no number, refuses; integers of 4 and 2 bits
+ * wrap there too. Floats are rounded to the
  * nearest, ties to even. */
 
 #include "op/kernel.h"
@@ -216,8 +217,12 @@ static void round_integers(pln_dtype dtype, bool is_signed,
 /* ----------------------------------------------------------- float to integer
  */
 
-/* The least and the first too great value of an integer dtype. */
+/* The least and the first too great value of an integer dtype. Integers below
+ * a byte keep the low bits of any 64-bit integer, as the node tests of ONNX
+ * have it. */
 static void bounds(pln_dtype dtype, double *low, double *high) {
+  if (pln_dtype_bits(dtype) < 8)
+    dtype = PLN_INT64;
   double bits = (double)((uint64_t)1 << (pln_dtype_bits(dtype) - 1));
   bool is_signed = class_of(dtype) == SIGNED;
   *low = is_signed ? -bits : 0;
@@ -237,14 +242,22 @@ static bool cut(pln_dtype dtype, const double *from, size_t n, uint64_t *to) {
   return true;
 }
 
+/* A cast. */
+typedef struct pair {
+  pln_dtype from, to;
+  bool saturate;           /* small floats */
+  pln_e8m0_round rounding; /* FLOAT8_E8M0FNU */
+} pair;
+
 /* False when an element has no number of that dtype. */
-static bool shrink(pln_dtype dtype, bool saturate, const double *from, size_t n,
-                   void *to) {
+static bool shrink(const pair *p, const double *from, size_t n, void *to) {
   for (size_t i = 0; i < n; i++) {
     uint8_t bits;
-    if (!pln_double_to_small(dtype, from[i], saturate, &bits))
+    if (p->to != PLN_FLOAT8_E8M0FNU)
+      bits = pln_double_to_small(p->to, from[i], p->saturate);
+    else if (!pln_double_to_e8m0(from[i], p->rounding, p->saturate, &bits))
       return false;
-    pack_at(to, i, pln_dtype_bits(dtype), bits);
+    pack_at(to, i, pln_dtype_bits(p->to), bits);
   }
   return true;
 }
@@ -255,17 +268,12 @@ static void test(const double *from, size_t n, void *to) {
 
 /* ------------------------------------------------------------------- kernel */
 
-typedef struct pair {
-  pln_dtype from, to;
-  bool saturate; /* small floats */
-} pair;
-
 static bool cast_floats(pair p, const void *from, size_t n, void *to) {
   double block[BLOCK];
   uint64_t whole[BLOCK];
   load_floats(p.from, from, n, block);
   if (pln_is_small_float(p.to))
-    return shrink(p.to, p.saturate, block, n, to);
+    return shrink(&p, block, n, to);
   if (class_of(p.to) == FLOATING) {
     store_floats(p.to, block, n, to);
   } else if (p.to == PLN_BOOL) {
@@ -282,7 +290,7 @@ static bool cast_floats(pair p, const void *from, size_t n, void *to) {
 static bool shrink_integers(pair p, const uint64_t *from, size_t n, void *to) {
   double block[BLOCK];
   round_integers(PLN_FLOAT64, class_of(p.from) == SIGNED, from, n, block);
-  return shrink(p.to, p.saturate, block, n, to);
+  return shrink(&p, block, n, to);
 }
 
 static bool cast_integers(pair p, const void *from, size_t n, void *to) {
@@ -297,9 +305,18 @@ static bool cast_integers(pair p, const void *from, size_t n, void *to) {
   return true;
 }
 
+static pln_e8m0_round read_rounding(const pln_kernel_call *call) {
+  if (pln_kernel_string_is(call, "round_mode", "up", "down"))
+    return PLN_E8M0_DOWN;
+  if (pln_kernel_string_is(call, "round_mode", "up", "nearest"))
+    return PLN_E8M0_NEAREST;
+  return PLN_E8M0_UP;
+}
+
 static pln_status cast_to(pln_kernel_call *call, pln_dtype to) {
   const pln_tensor *x = call->args[0];
-  pair p = {(pln_dtype)x->dtype, to, pln_kernel_int(call, "saturate", 1) != 0};
+  pair p = {(pln_dtype)x->dtype, to, pln_kernel_int(call, "saturate", 1) != 0,
+            read_rounding(call)};
   void *data;
   if (p.from == to) {
     pln_kernel_same(call, 0, x);

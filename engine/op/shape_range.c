@@ -48,19 +48,23 @@ static pln_status list_numbers(pln_infer *call, pln_dim n) {
   return pln_infer_set_value(call, 1, (uint32_t)n, elements);
 }
 
-/* Floats are written with the bits of the dtype. */
 static bool float_at(const pln_tensor *t, double *out) {
+  uint16_t half;
   float single;
   if (!t || t->count != 1)
     return false;
-  if (t->dtype == PLN_FLOAT64) {
-    memcpy(out, t->data, sizeof *out);
-    return true;
+  switch ((int)t->dtype) {
+  case PLN_FLOAT64: memcpy(out, t->data, sizeof *out); return true;
+  case PLN_FLOAT32: memcpy(&single, t->data, sizeof single); break;
+  case PLN_FLOAT16:
+  case PLN_BFLOAT16:
+    memcpy(&half, t->data, sizeof half);
+    single = t->dtype == PLN_FLOAT16 ? pln_half_to_float(half)
+                                     : pln_bfloat_to_float(half);
+    break;
+  default: return false;
   }
-  if (t->dtype != PLN_FLOAT32)
-    return false;
-  memcpy(&single, t->data, sizeof single);
-  *out = single;
+  *out = (double)single;
   return true;
 }
 
@@ -93,7 +97,8 @@ pln_status pln_infer_arange(pln_infer *call) {
     PLN_TRY(pln_arg_expect_rank_within(call, i, 0, 1));
   if (number(call, 2) == 0)
     return pln_arg_error(call, 2, "the step is 0");
-  if (dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64)
+  if (dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
+      dtype == PLN_BFLOAT16)
     shape.dims[0] = float_extent(call);
   else
     PLN_TRY(length(call, number(call, 0), number(call, 1), number(call, 2),
@@ -104,6 +109,18 @@ pln_status pln_infer_arange(pln_infer *call) {
 
 /* ------------------------------------------------------------------- kernel */
 
+/* Halves are multiplied and added as floats, and rounded once. */
+static void write_float(pln_dtype dtype, void *data, int64_t i, double start,
+                        double delta) {
+  float single = (float)start + (float)i * (float)delta;
+  switch ((int)dtype) {
+  case PLN_FLOAT64: ((double *)data)[i] = start + (double)i * delta; break;
+  case PLN_FLOAT32: ((float *)data)[i] = single; break;
+  case PLN_FLOAT16: ((uint16_t *)data)[i] = pln_float_to_half(single); break;
+  case PLN_BFLOAT16: ((uint16_t *)data)[i] = pln_float_to_bfloat(single); break;
+  }
+}
+
 static pln_status count_up(pln_kernel_call *call, double start, double limit,
                            double delta) {
   int64_t n;
@@ -113,10 +130,7 @@ static pln_status count_up(pln_kernel_call *call, double start, double limit,
     return pln_kernel_refuse(call, "the number of elements is not defined");
   PLN_TRY(pln_kernel_result(call, 0, dtype, 1, &n, &data));
   for (int64_t i = 0; i < n; i++)
-    if (dtype == PLN_FLOAT64)
-      ((double *)data)[i] = start + (double)i * delta;
-    else
-      ((float *)data)[i] = (float)start + (float)i * (float)delta;
+    write_float(dtype, data, i, start, delta);
   return PLN_OK;
 }
 

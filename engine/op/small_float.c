@@ -33,7 +33,7 @@ static const format *find(pln_dtype dtype) {
 }
 
 bool pln_is_small_float(pln_dtype dtype) {
-  return find(dtype) != NULL;
+  return dtype == PLN_FLOAT8_E8M0FNU || find(dtype) != NULL;
 }
 
 static bool is_nan(const format *f, uint8_t bits, uint8_t magnitude) {
@@ -44,7 +44,49 @@ static bool is_nan(const format *f, uint8_t bits, uint8_t magnitude) {
   return f->nan && magnitude == f->nan;
 }
 
+/* ----------------------------------------------------------- powers of two */
+
+enum { E8M0_BIAS = 127, E8M0_GREATEST = 254, E8M0_NAN = 255 };
+
+static double e8m0_to_double(uint8_t bits) {
+  return bits == E8M0_NAN ? (double)NAN : ldexp(1, bits - E8M0_BIAS);
+}
+
+/* The exponent that `value`, above 0, is rounded to. */
+static int e8m0_exponent(double value, pln_e8m0_round how) {
+  int exponent;
+  double fraction = 2 * frexp(value, &exponent); /* from 1 to 2 */
+  bool up = how == PLN_E8M0_UP        ? fraction > 1
+            : how == PLN_E8M0_NEAREST ? fraction >= 1.5
+                                      : false;
+  return exponent - 1 + up;
+}
+
+bool pln_double_to_e8m0(double value, pln_e8m0_round how, bool saturate,
+                        uint8_t *bits) {
+  *bits = E8M0_NAN;
+  if (isnan(value))
+    return true;
+  if (value < 0)
+    return false;
+  int code = isinf(value) ? E8M0_NAN
+             : value == 0 ? -1
+                          : e8m0_exponent(value, how) + E8M0_BIAS;
+  bool under = value < 0x1p-127 && (code < 0 || !saturate);
+  if (saturate && under)
+    *bits = 0;
+  else if (code <= E8M0_GREATEST && !under)
+    *bits = (uint8_t)code;
+  else if (saturate)
+    *bits = E8M0_GREATEST;
+  return true;
+}
+
+/* ---------------------------------------------------------- other formats */
+
 double pln_small_to_double(pln_dtype dtype, uint8_t bits) {
+  if (dtype == PLN_FLOAT8_E8M0FNU)
+    return e8m0_to_double(bits);
   const format *f = find(dtype);
   uint8_t sign = (uint8_t)(1 << (f->bits - 1));
   uint8_t magnitude = bits & (uint8_t)(sign - 1);
@@ -79,27 +121,28 @@ static uint32_t greatest(const format *f) {
   return magnitude_of(f, f->max);
 }
 
-bool pln_double_to_small(pln_dtype dtype, double value, bool saturate,
-                         uint8_t *bits) {
+/* What stands for a number that is too great. */
+static uint8_t beyond(const format *f, uint8_t sign, bool saturate) {
+  if (saturate || (!f->infinity && !f->nan))
+    return (uint8_t)(greatest(f) | sign);
+  if (f->infinity)
+    return f->infinity | sign;
+  return f->no_minus_zero ? f->nan : f->nan | sign;
+}
+
+uint8_t pln_double_to_small(pln_dtype dtype, double value, bool saturate) {
   const format *f = find(dtype);
-  uint8_t sign = signbit(value) ? (uint8_t)(1 << (f->bits - 1)) : 0;
+  uint8_t top = (uint8_t)(1 << (f->bits - 1));
+  uint8_t sign = signbit(value) ? top : 0;
   double size = fabs(value);
-  if (isnan(value)) {
-    *bits = f->nan;
-    return f->nan != 0;
-  }
+  if (isnan(value))
+    return f->nan ? f->nan : top;
   uint32_t magnitude = size > 2 * f->max ? UINT32_MAX
                        : size == 0       ? 0
                                          : magnitude_of(f, size);
-  if (magnitude > greatest(f)) {
-    if (!saturate && !f->infinity) {
-      *bits = f->no_minus_zero ? f->nan : (uint8_t)(f->nan | sign);
-      return f->nan != 0;
-    }
-    magnitude = saturate ? greatest(f) : f->infinity;
-  }
+  if (magnitude > greatest(f))
+    return beyond(f, sign, saturate);
   if (magnitude == 0 && f->no_minus_zero)
-    sign = 0;
-  *bits = (uint8_t)(magnitude | sign);
-  return true;
+    return 0;
+  return (uint8_t)(magnitude | sign);
 }
