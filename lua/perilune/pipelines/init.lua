@@ -6,6 +6,8 @@ local pipelines = {
     doc = "What `perilune opt` runs when it is not told otherwise: DeadCodeElimination, then\n    "
       .. "SimplifyExpr,FoldConstant,EliminateCommonSubexpr,DeadCodeElimination\n    "
       .. "until nothing changes." },
+  { name = "emulate_float16",
+    doc = "Compute float16 operators in float32, rounding where elements are moved or leave." },
 }
 
 --- The chunk of a pipeline, to be called with its arguments: found where the
