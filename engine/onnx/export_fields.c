@@ -383,8 +383,21 @@ static pln_status was_initializer(pln_export *ex, old_fields *old,
   return PLN_OK;
 }
 
+/* Such an input. A pass may have replaced its constant by one that is not as
+ * the input says. */
+static pln_status put_constant_input(pln_export *ex, old_fields *old,
+                                     const old_field *f, pln_slice name) {
+  pln_ref node = ex->used.rows[live_row(ex, name)].value;
+  pln_type type = ex->g->nodes[node].type, old_type, met;
+  bool conflict;
+  PLN_TRY(pln_decode_value_info(&ex->decoder, f->inside, &name, &old_type));
+  PLN_TRY(pln_type_meet(ex->engine, old_type, type, &met, &conflict));
+  return conflict ? retype(ex, GRAPH_INPUT, f->inside, type) : keep(ex, old, f);
+}
+
+/* inits: their values become 1 with their inputs. */
 static pln_status put_old_inputs(pln_export *ex, old_fields *old,
-                                 const pln_names *inits, uint32_t *next) {
+                                 pln_names *inits, uint32_t *next) {
   const pln_scope_row *row = &ex->g->scopes[top(ex)->scope];
   for (uint32_t i = 0; i < old->count; i++) {
     pln_slice name;
@@ -392,11 +405,27 @@ static pln_status put_old_inputs(pln_export *ex, old_fields *old,
       continue;
     PLN_TRY(pln_decode_string(&ex->decoder, old->all[i].inside,
                               "ValueInfoProto", VALUE_NAME, &name));
-    bool was = pln_names_find(inits, name, 0) != PLN_NONE;
-    if (was && is_constant_input(ex, name))
-      PLN_TRY(keep(ex, old, &old->all[i]));
-    else if ((!was || live_row(ex, name) != PLN_NONE) && *next < row->n_params)
+    uint32_t init = pln_names_find(inits, name, 0);
+    bool was = init != PLN_NONE;
+    if (was && is_constant_input(ex, name)) {
+      inits->rows[init].value = 1;
+      PLN_TRY(put_constant_input(ex, old, &old->all[i], name));
+    } else if ((!was || live_row(ex, name) != PLN_NONE) &&
+               *next < row->n_params)
       PLN_TRY(put_param(ex, old, row->begin + (*next)++));
+  }
+  return PLN_OK;
+}
+
+/* Constants that have no input yet, where each must have one. */
+static pln_status put_new_inputs(pln_export *ex, const pln_names *inits,
+                                 const constants *c) {
+  for (uint32_t i = c->n_old; ex->constant_inputs && i < c->count; i++) {
+    pln_slice name = pln_export_name(ex, c->all[i].node);
+    uint32_t init = pln_names_find(inits, name, 0);
+    if (init == PLN_NONE || !inits->rows[init].value)
+      PLN_TRY(pln_encode_value_info(ex->rope, ex->engine, GRAPH_INPUT, name,
+                                    ex->g->nodes[c->all[i].node].type));
   }
   return PLN_OK;
 }
@@ -410,14 +439,11 @@ static pln_status put_inputs(pln_export *ex, old_fields *old,
   pln_status status = was_initializer(ex, old, &inits);
   if (status == PLN_OK)
     status = put_old_inputs(ex, old, &inits, &next);
-  pln_names_free(&inits);
   while (status == PLN_OK && next < row->n_params)
     status = put_param(ex, old, row->begin + next++);
-  for (uint32_t i = c->n_old; ex->constant_inputs && i < c->count; i++)
-    if (status == PLN_OK)
-      status = pln_encode_value_info(ex->rope, ex->engine, GRAPH_INPUT,
-                                     pln_export_name(ex, c->all[i].node),
-                                     ex->g->nodes[c->all[i].node].type);
+  if (status == PLN_OK)
+    status = put_new_inputs(ex, &inits, c);
+  pln_names_free(&inits);
   return status;
 }
 

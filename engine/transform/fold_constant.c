@@ -19,6 +19,7 @@
 #include "eval/eval.h"
 #include "op/op.h"
 #include "transform/transform.h"
+#include "transform/uses.h"
 
 enum { FEW_RESULTS = 16, MAX_ROUNDS = 32 };
 /* No result is ever made beyond this: a hostile shape must not eat all memory.
@@ -29,36 +30,8 @@ typedef struct fold {
   pln_engine *engine;
   pln_budget budget;
   int64_t folded;
-  size_t n_old;
-  uint32_t *old_uses; /* a node of the old graph */
-  uint32_t n_uses, cap_uses;
-  uint32_t *uses; /* a node of the new graph */
+  pln_uses uses;
 } fold;
-
-/* ---------------------------------------------------------------- use counts
- */
-
-static void count_uses(const pln_graph *g, uint32_t *uses) {
-  for (uint32_t i = 0; i < g->n_operands; i++)
-    uses[g->operands[i]]++;
-  for (pln_scope s = 0; s < g->n_scopes; s++)
-    if (g->scopes[s].result != PLN_NONE)
-      uses[g->scopes[s].result]++;
-  uses[g->root]++;
-}
-
-/* The users of `old` now use `node`. */
-static pln_status add_uses(fold *f, pln_ref old, pln_ref node) {
-  if (node >= f->n_uses) {
-    PLN_TRY(pln_mem_grow(f->engine, (void **)&f->uses, &f->cap_uses,
-                         (size_t)node + 1, sizeof *f->uses));
-    memset(f->uses + f->n_uses, 0,
-           ((size_t)node + 1 - f->n_uses) * sizeof *f->uses);
-    f->n_uses = node + 1;
-  }
-  f->uses[node] += f->old_uses[old];
-  return PLN_OK;
-}
 
 /* ------------------------------------------------------------------- refusal
  */
@@ -83,7 +56,7 @@ static bool is_too_big(fold *f, const pln_graph *g, pln_ref node) {
     return true;
   }
   return !pln_budget_allows(&f->budget, bytes,
-                            pln_budget_dying(g, node, f->uses));
+                            pln_budget_dying(g, node, f->uses.now));
 }
 
 /* Of results whose size the type did not tell. */
@@ -96,7 +69,7 @@ static bool are_too_big(fold *f, const pln_graph *g, pln_ref node, uint32_t n,
     if (results[i])
       bytes += results[i]->bytes;
   return !pln_budget_allows(&f->budget, bytes,
-                            pln_budget_dying(g, node, f->uses));
+                            pln_budget_dying(g, node, f->uses.now));
 }
 
 /* ------------------------------------------------------------------ results */
@@ -144,7 +117,7 @@ static void forget_operands(const fold *f, pln_rewrite *rw, pln_ref call) {
   const pln_node *n = &g->nodes[call];
   for (uint32_t i = 0; i < n->count; i++) {
     pln_ref arg = pln_operand(g, call, i);
-    bool last = g->nodes[arg].kind == PLN_CONSTANT && f->uses[arg] == 1 &&
+    bool last = g->nodes[arg].kind == PLN_CONSTANT && f->uses.now[arg] == 1 &&
                 !(g->nodes[arg].flags & PLN_NODE_KEEP);
     if (last)
       pln_builder_forget(b, arg);
@@ -316,7 +289,7 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   /* An If that was dissolved stands for a node that was seen before. */
   if (before->kind == PLN_IF) {
     PLN_TRY(pln_keep_rank(rw, *node, before->type));
-    return add_uses(f, old, *node);
+    return pln_uses_move(&f->uses, old, *node);
   }
   if (n->kind == PLN_CALL && n->data) {
     PLN_TRY(fold_value(f, rw, node, &done));
@@ -325,23 +298,15 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   } else if (n->kind == PLN_TUPLE_GET_ITEM) {
     PLN_TRY(fold_field(f, rw, node));
   }
-  return add_uses(f, old, *node);
+  return pln_uses_move(&f->uses, old, *node);
 }
 
 static pln_status sweep_once(fold *f, const pln_graph *g, pln_graph **out) {
   pln_mutator m = {.ud = f, .visit = visit, .enter = enter};
-  f->n_old = g->n_nodes;
-  f->n_uses = 0;
   memset(f->budget.refused, 0, sizeof f->budget.refused);
-  f->old_uses = pln_mem_zeroed(f->engine, f->n_old * sizeof *f->old_uses);
-  if (!f->old_uses)
-    return pln_nomem(f->engine);
-  count_uses(g, f->old_uses);
+  PLN_TRY(pln_uses_begin(&f->uses, g));
   pln_status status = pln_graph_rewrite(g, &m, out);
-  pln_mem_free(f->engine, f->old_uses, f->n_old * sizeof *f->old_uses);
-  pln_mem_free(f->engine, f->uses, f->cap_uses * sizeof *f->uses);
-  f->uses = NULL;
-  f->cap_uses = 0;
+  pln_uses_end(&f->uses);
   return status;
 }
 

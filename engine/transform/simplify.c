@@ -1,5 +1,5 @@
 /* simplify.c: what the rules of SimplifyExpr ask of types and lists, and how
- * they build. Called by simplify_*.c. */
+ * they build. Called by simplify_*.c, and by the passes fold_*.c. */
 
 #include "transform/simplify.h"
 
@@ -62,6 +62,20 @@ bool pln_list_read(const pln_list *list, uint32_t max, int64_t *out) {
   for (uint32_t i = 0; i < list->count; i++)
     out[i] = pln_list_at(list, i);
   return true;
+}
+
+void pln_site_look(pln_site *site, pln_ref node) {
+  const pln_graph *g = pln_rewrite_graph(site->rw);
+  const pln_node *n = &g->nodes[node];
+  site->node = node;
+  site->type = n->type;
+  site->call = (pln_infer){.engine = site->engine,
+                           .graph = g,
+                           .args = g->operands + n->first,
+                           .n_args = n->count,
+                           .op = n->data,
+                           .attrs = n->attrs,
+                           .n_results = n->results};
 }
 
 /* ----------------------------------------------------------------- building */

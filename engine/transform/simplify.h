@@ -1,4 +1,5 @@
-/* simplify.h: what the rules of SimplifyExpr stand on; for simplify_*.c.
+/* simplify.h: what the rules of SimplifyExpr stand on; for simplify_*.c, and
+ * for the passes fold_*.c.
  *
  * A rule looks at one call and answers with the node to use instead, or with
  * PLN_NONE. It is asked only for calls of its operator. What it builds is
@@ -21,6 +22,9 @@ typedef struct pln_site {
 } pln_site;
 
 typedef pln_status (*pln_simplify_rule)(pln_site *site, pln_ref *out);
+
+/* Sets what the site knows of a call: anew when building has made it stale. */
+void pln_site_look(pln_site *site, pln_ref node);
 
 /* simplify.c: questions about types. */
 

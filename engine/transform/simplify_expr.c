@@ -90,20 +90,6 @@ static pln_status need_masks(simplify *s, const pln_graph *old) {
 /* ---------------------------------------------------------------- the driver
  */
 
-static void look_at(pln_site *site, pln_ref node) {
-  const pln_graph *g = pln_rewrite_graph(site->rw);
-  const pln_node *n = &g->nodes[node];
-  site->node = node;
-  site->type = n->type;
-  site->call = (pln_infer){.engine = site->engine,
-                           .graph = g,
-                           .args = g->operands + n->first,
-                           .n_args = n->count,
-                           .op = n->data,
-                           .attrs = n->attrs,
-                           .n_results = n->results};
-}
-
 /* The node to use for the call at hand: itself, or what a rule gives. */
 static pln_status apply_rules(simplify *s, pln_site *site, pln_ref *out) {
   pln_op op = site->call.op;
@@ -117,7 +103,7 @@ static pln_status apply_rules(simplify *s, pln_site *site, pln_ref *out) {
       return pln_keep_rank(site->rw, found, site->type);
     }
     /* A rule that built in vain has moved the operands. */
-    look_at(site, site->node);
+    pln_site_look(site, site->node);
   }
   return PLN_OK;
 }
@@ -144,7 +130,7 @@ static pln_status simplify_call(simplify *s, pln_rewrite *rw, pln_ref old,
     /* Only the call that was there has more than one result. */
     if (!has_rules(s->engine, n) || (step > 0 && n->results))
       return PLN_OK;
-    look_at(&site, *node);
+    pln_site_look(&site, *node);
     PLN_TRY(apply_rules(s, &site, &next));
     if (next == *node)
       return PLN_OK;

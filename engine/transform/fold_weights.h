@@ -1,0 +1,40 @@
+/* fold_weights.h: what the passes stand on that fold a neighbour into the
+ * weights of a product: a convolution, a transposed one, or a gemm. */
+
+#ifndef PLN_FOLD_WEIGHTS_H
+#define PLN_FOLD_WEIGHTS_H
+
+#include "eval/eval.h"
+#include "transform/simplify.h"
+#include "transform/uses.h"
+#include "transform/weight.h"
+
+/* A call that may be folded into the product that feeds it. */
+typedef struct pln_fold_site {
+  pln_site at; /* the call */
+  pln_budget *budget;
+  pln_uses *uses;
+  const pln_scope *home; /* a node of the old graph */
+} pln_fold_site;
+
+/* Operand `i` is a product (conv, conv_transpose, gemm) that nothing else uses,
+ * computed as often as the call: in the same scope. */
+bool pln_fold_feeds(const pln_fold_site *site, uint32_t i);
+/* How many channels the product's result has; 0 when not known, or when its
+ * operands do not fit. */
+size_t pln_fold_channels(const pln_fold_site *site, pln_ref product);
+/* product * factor + addend, a number of each for each channel, as one product.
+ * Factors NULL: all are 1, and the weight need not be constant. `like` is the
+ * constant that a new bias takes after. PLN_NONE when the weights are not
+ * constant or the budget does not allow it. */
+pln_status pln_fold_affine(pln_fold_site *site, pln_ref product,
+                           const double *factors, const double *addends,
+                           pln_ref like, pln_ref *out) PLN_CHECKED;
+
+/* Asks the rule for each plain call of `op`, sweep after sweep while one
+ * changes something and the budget refuses something; reports under `key`. */
+typedef pln_status (*pln_fold_rule)(pln_fold_site *site, pln_ref *out);
+pln_status pln_fold_weights(pln_pass_run *run, pln_op op, pln_fold_rule rule,
+                            const char *key) PLN_CHECKED;
+
+#endif

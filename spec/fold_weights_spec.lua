@@ -1,0 +1,278 @@
+-- Folding into the weights of a product: what goes in, what comes out, that both
+-- compute the same, and what must stay as it is.
+
+local pl = require "perilune"
+
+local op = pl.op
+
+-- Numbers that repeat after a while, none of them 0.
+local function number(i) return ((i * 37 % 29) - 14.5) / 8 end
+
+-- A constant of that shape. `value`: a number, or a function of the index.
+local function constant(shape, value, dtype)
+  local i = 0
+  local function fill(axis)
+    if axis > #shape then
+      i = i + 1
+      if type(value) == "number" then return value end
+      return (value or number)(i)
+    end
+    local row = {}
+    for k = 1, shape[axis] do row[k] = fill(axis + 1) end
+    return row
+  end
+  return pl.const(pl.tensor(fill(1), dtype or "float32"))
+end
+
+local function var(name, shape, dtype)
+  return pl.var(name, pl.type { shape = shape, dtype = dtype or "float32" })
+end
+local function ints(...) return pl.const(pl.tensor({ ... }, "int64")) end
+
+local function module(vars, body) return pl.module { main = pl.func(vars, body) } end
+
+local function calls(mod)
+  local names = {}
+  for node in mod.main:nodes() do
+    if node.kind == "Call" then names[#names + 1] = node.op.name end
+  end
+  return table.concat(names, " ")
+end
+
+-- Applies a pipeline; the result is valid, computes the same, and is final.
+local function run(pipeline, mod, tolerance)
+  local pass = pl.pipeline(pipeline)
+  local out = pass(mod)
+  assert(pl.verify(out))
+  assert(pl.check(mod, out, { tolerance = tolerance or 1e-5 }))
+  assert.equal(out, pass(out))
+  return out
+end
+
+local function unchanged(pass, vars, body)
+  local mod = module(vars, body)
+  assert.equal(mod, pl.pipeline(pass)(mod))
+end
+
+local x = var("x", { "N", 4, 6, 5 })
+
+-- A batch normalisation of n channels. `with` replaces constants and attributes.
+local function normalise(y, n, with)
+  with = with or {}
+  local dtype = with.dtype or "float32"
+  local function positive(i) return (i % 5 + 1) / 2 end
+  return op.nn.batch_norm(y, with.scale or constant({ n }, number, dtype),
+    with.bias or constant({ n }, function(i) return number(i + 3) end, dtype),
+    with.mean or constant({ n }, function(i) return number(i + 9) end, dtype),
+    with.variance or constant({ n }, positive, dtype), with.attrs or { epsilon = 1e-3 })
+end
+
+local function conv(weight, bias, attrs) return op.nn.conv(x, weight, bias, attrs or {}) end
+
+describe("FoldBatchNorm folds into", function()
+  local function fold(vars, body, tolerance)
+    return run("FoldBatchNorm", module(vars, body), tolerance)
+  end
+  local w, b = constant { 3, 4, 3, 3 }, constant { 3 }
+
+  it("a convolution with bias", function()
+    local out = fold({ x }, normalise(conv(w, b), 3))
+    assert.equal("nn.conv", calls(out))
+  end)
+
+  it("a convolution without, which gets one", function()
+    local out = fold({ x }, normalise(op.nn.conv(x, w, { pads = { 1, 1, 1, 1 } }), 3))
+    assert.equal("nn.conv", calls(out))
+    assert.equal(3, #out.main.body.args)
+    assert.same({ 1, 1, 1, 1 }, out.main.body.attrs.pads)
+  end)
+
+  it("numbers that can be done by hand", function()
+    local y = op.nn.conv(var("z", { 1, 1, 2 }), constant({ 2, 1, 1 }, 3), constant({ 2 }, 1))
+    local z = y.args[1]
+    local out = fold({ z }, normalise(y, 2, { scale = pl.const(pl.tensor({ 2, 4 }, "float32")),
+      bias = constant({ 2 }, 5), mean = constant({ 2 }, 2), variance = constant({ 2 }, 4),
+      attrs = { epsilon = 0 } }))
+    assert.same({ { { 3 } }, { { 6 } } }, out.main.body.args[2].data:totable())
+    assert.same({ 4, 3 }, out.main.body.args[3].data:totable())
+  end)
+
+  it("a convolution in groups", function()
+    local y = op.nn.conv(x, constant { 6, 2, 3, 3 }, { group = 2 })
+    assert.equal("nn.conv", calls(fold({ x }, normalise(y, 6))))
+  end)
+
+  it("a transposed convolution, in groups or not", function()
+    for _, group in ipairs { 1, 2, 4 } do
+      local y = op.nn.conv_transpose(x, constant { 4, 3, 2, 2 }, constant { 3 * group },
+        { group = group, strides = { 2, 2 } })
+      assert.equal("nn.conv_transpose", calls(fold({ x }, normalise(y, 3 * group))))
+    end
+  end)
+
+  it("a gemm", function()
+    local a = var("a", { "N", 4 })
+    for _, bias in ipairs { constant { 3 }, constant { 1, 3 }, constant({ 1 }, 2) } do
+      local y = op.nn.gemm(a, constant { 4, 3 }, bias, { alpha = 0.5, beta = 2 })
+      local out = fold({ a }, normalise(y, 3))
+      assert.equal("nn.gemm", calls(out))
+      assert.is_nil(out.main.body.attrs.beta)
+    end
+    local y = op.nn.gemm(a, constant { 3, 4 }, { transB = 1 })
+    assert.equal("nn.gemm", calls(fold({ a }, normalise(y, 3))))
+  end)
+
+  it("one that has been folded into before", function()
+    assert.equal("nn.conv", calls(fold({ x }, normalise(normalise(conv(w, b), 3), 3))))
+  end)
+
+  it("products of other dtypes", function()
+    for dtype, tolerance in pairs { float64 = 1e-12, float16 = 2e-2, bfloat16 = 2e-1 } do
+      local z = var("z", { 2, 4, 3, 3 }, dtype)
+      local y = op.nn.conv(z, constant({ 3, 4, 2, 2 }, number, dtype))
+      local out = fold({ z }, normalise(y, 3, { dtype = dtype }), tolerance)
+      assert.equal("nn.conv", calls(out))
+      assert.equal(dtype, out.main.body.args[2].data.dtype)
+    end
+  end)
+
+  it("halves, with statistics in float32", function()
+    local z = var("z", { 2, 4, 3, 3 }, "float16")
+    local y = op.nn.conv(z, constant({ 3, 4, 2, 2 }, number, "float16"))
+    local out = fold({ z }, op.nn.batch_norm(y, constant({ 3 }, 1, "float16"),
+      constant({ 3 }, 1, "float16"), constant { 3 }, constant({ 3 }, 2)), 2e-2)
+    assert.equal("nn.conv", calls(out))
+  end)
+
+  it("a convolution of the same branch", function()
+    local p = pl.var("p", "bool")
+    local branch = pl.if_(p, normalise(conv(w, b), 3), normalise(conv(w, b), 3))
+    assert.equal("nn.conv nn.conv", calls(fold({ p, x }, branch)))
+  end)
+end)
+
+describe("FoldBatchNorm keeps", function()
+  local w, b = constant { 3, 4, 3, 3 }, constant { 3 }
+  local v = var("v", { 3 })
+
+  local function keeps(vars, body) unchanged("FoldBatchNorm", vars, body) end
+
+  it("a convolution that something else uses", function()
+    local y = conv(w, b)
+    keeps({ x }, pl.tuple(normalise(y, 3), y))
+    keeps({ x }, op.add(normalise(y, 3), op.nn.relu(y)))
+  end)
+
+  it("what is not constant", function()
+    local u = var("u", { 3, 4, 3, 3 })
+    keeps({ x, u }, normalise(conv(u, b), 3))
+    keeps({ x, v }, normalise(conv(w, v), 3))
+    for _, operand in ipairs { "scale", "bias", "mean", "variance" } do
+      keeps({ x, v }, normalise(conv(w, b), 3, { [operand] = v }))
+    end
+  end)
+
+  it("training", function()
+    keeps({ x }, normalise(conv(w, b), 3, { attrs = { training_mode = 1 } }))
+    keeps({ x }, normalise(conv(w, b), 3, { attrs = { n_results = 3 } })[0])
+  end)
+
+  it("normalisation by element", function()
+    keeps({ x }, op.nn.batch_norm(op.nn.conv(x, constant { 3, 4, 6, 5 }), constant { 3, 1, 1 },
+      constant { 3, 1, 1 }, constant { 3, 1, 1 }, constant({ 3, 1, 1 }, 1), { spatial = 0 }))
+  end)
+
+  it("channels of another number", function()
+    keeps({ x }, normalise(conv(w, b), 4))
+  end)
+
+  it("factors and weights that are not finite", function()
+    keeps({ x }, normalise(conv(w, b), 3, { variance = constant({ 3 }, -1) }))
+    keeps({ x }, normalise(conv(w, b), 3,
+      { variance = constant({ 3 }, 0), attrs = { epsilon = 0 } }))
+    keeps({ x }, normalise(conv(constant({ 3, 4, 3, 3 }, 1e30), b), 3,
+      { scale = constant({ 3 }, 1e30) }))
+    local z = var("z", { 2, 4, 3, 3 }, "float16")
+    keeps({ z }, normalise(op.nn.conv(z, constant({ 3, 4, 2, 2 }, 60000, "float16")), 3,
+      { dtype = "float16", variance = constant({ 3 }, 0.01, "float16") }))
+  end)
+
+  it("a gemm with a bias by row", function()
+    local a = var("a", { 3, 4 })
+    keeps({ a }, normalise(op.nn.gemm(a, constant { 4, 3 }, constant { 3, 1 }), 3))
+    keeps({ a }, normalise(op.nn.gemm(a, constant { 4, 3 }, constant { 3, 3 }), 3))
+  end)
+
+  it("a convolution computed outside of the branch", function()
+    local build = pl.builder()
+    local scope = build:open()
+    local p = build:param("p", "bool")
+    local z = build:param("z", pl.type { shape = { 1, 4, 6, 5 }, dtype = "float32" })
+    build:run(function()
+      local y = op.nn.conv(z, w)
+      local yes = build:open()
+      build:finish(yes, normalise(y, 3))
+      local no = build:open()
+      build:finish(no, constant { 1, 3, 4, 3 })
+      build:finish(scope, build:if_(p, yes, no))
+    end)
+    local mod = pl.module { main = build:seal(build:func(scope)) }
+    assert.equal(mod, pl.passes.FoldBatchNorm()(mod))
+  end)
+end)
+
+describe("The budget of FoldBatchNorm", function()
+  local big = constant { 65, 64, 2, 2 } -- 66,560 bytes
+  local y = var("y", { 1, 64, 3, 3 })
+
+  it("lets a weight of one user go", function()
+    local out = run("FoldBatchNorm", module({ y }, normalise(op.nn.conv(y, big), 65)), 1e-4)
+    assert.equal("nn.conv", calls(out))
+  end)
+
+  it("copies a shared weight only when told to", function()
+    local function both()
+      return op.add(normalise(op.nn.conv(y, big), 65), op.nn.relu(op.nn.conv(y, big)))
+    end
+    unchanged("FoldBatchNorm", { y }, both())
+    local out = run('FoldBatchNorm{fold="all"}', module({ y }, both()), 1e-4)
+    assert.equal("nn.conv nn.conv nn.relu add", calls(out))
+  end)
+
+  it("lets a shared weight go with the last of its users", function()
+    local small = op.nn.conv(y, big)
+    local first = normalise(small, 65)
+    local mod = module({ y }, op.add(first, normalise(op.nn.conv(y, big), 65)))
+    unchanged("FoldBatchNorm", { y }, mod.main.body)
+  end)
+
+  it("copies a small weight", function()
+    local w = constant { 3, 4, 3, 3 }
+    local out = run("FoldBatchNorm", module({ x }, op.add(normalise(op.nn.conv(x, w), 3),
+      op.nn.conv(x, w))))
+    assert.equal("nn.conv nn.conv add", calls(out))
+  end)
+
+  local function filled(shape, value)
+    return op.constant_of_shape(ints(table.unpack(shape)),
+      { value = pl.tensor({ value }, "float32") })
+  end
+  local even = { scale = constant({ 65 }, 3), variance = constant({ 65 }, 1),
+    attrs = { epsilon = 0 } }
+
+  it("leaves a weight filled with one value filled", function()
+    local mod = module({ y }, normalise(op.nn.conv(y, filled({ 65, 64, 2, 2 }, 0.5)), 65, even))
+    local out = run("FoldBatchNorm", mod, 1e-4)
+    assert.equal("constant_of_shape nn.conv", calls(out))
+    assert.same({ 1.5 }, out.main.body.args[2].attrs.value:totable())
+    -- A Constant of one element, when it was one.
+    out = run('FoldConstant{fold="all"},FoldBatchNorm', mod, 1e-4)
+    assert.is_true(out.main.body.args[2].data.splat)
+  end)
+
+  it("writes it out only when told to", function()
+    local mod = module({ y }, normalise(op.nn.conv(y, filled({ 65, 64, 2, 2 }, 0.5)), 65))
+    assert.equal(mod, pl.passes.FoldBatchNorm()(mod))
+    assert.equal("nn.conv", calls(run('FoldBatchNorm{fold="all"}', mod, 1e-4)))
+  end)
+end)
