@@ -205,6 +205,29 @@ PLN_API pln_status pln_tensor_splat(pln_engine *engine, pln_dtype dtype,
                                     uint32_t rank, const int64_t *dims,
                                     const void *element,
                                     pln_tensor **out) PLN_CHECKED;
+/* What random elements are drawn from. UNIFORM: any number from `low` to
+ * `high`, of integers both included; NORMAL: bell-shaped of that mean and
+ * standard deviation, nowhere more than 3.5 deviations off, integers rounded.
+ * Integers are kept within their dtype. */
+typedef enum pln_noise_kind {
+  PLN_NOISE_UNIFORM = 0,
+  PLN_NOISE_NORMAL
+} pln_noise_kind;
+
+typedef struct pln_noise {
+  pln_noise_kind kind;
+  double low, high;       /* UNIFORM */
+  double mean, deviation; /* NORMAL */
+  uint64_t seed;
+} pln_noise;
+
+/* Random elements: of one seed the same on every machine. Integers, bool and
+ * floats of 16 bits and more (else PLN_ERR_UNSUPPORTED). PLN_ERR_ARGUMENT when
+ * the noise has no such numbers. */
+PLN_API pln_status pln_tensor_random(pln_engine *engine, pln_dtype dtype,
+                                     uint32_t rank, const int64_t *dims,
+                                     const pln_noise *noise,
+                                     pln_tensor **out) PLN_CHECKED;
 PLN_API pln_tensor *pln_tensor_retain(const pln_tensor *tensor);
 PLN_API void pln_tensor_release(pln_tensor *tensor);
 PLN_API pln_dtype pln_tensor_dtype(const pln_tensor *tensor);

@@ -201,6 +201,9 @@ pln_op pln_lua_check_op(lua_State *L, pln_lua *b, int arg);
 pln_tensor **pln_lua_new_tensor(lua_State *L);
 void pln_lua_push_tensor(lua_State *L, const pln_tensor *tensor);
 pln_tensor *pln_lua_check_tensor(lua_State *L, int arg);
+/* A table of dims, into room for so many: their number. */
+enum { PLN_LUA_MAX_RANK = 32 };
+uint32_t pln_lua_check_dims(lua_State *L, int arg, int64_t *dims);
 pln_tensor *pln_lua_test_tensor(lua_State *L, int arg);
 /* Pushes the tensor that a value stands for: a tensor, number, boolean, string
  * or nested table. NONE: the values' own dtype.  [-0, +1] */
@@ -265,6 +268,7 @@ void pln_lua_open_eval(lua_State *L);
 void pln_lua_open_onnx(lua_State *L);
 void pln_lua_open_count(lua_State *L);
 void pln_lua_open_blas(lua_State *L);
+void pln_lua_open_noise(lua_State *L);
 void pln_lua_open_text(lua_State *L);
 /* Adds functions, with the state as upvalue, to the table on top. */
 void pln_lua_functions(lua_State *L, const luaL_Reg *functions);

@@ -272,6 +272,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_onnx(L);
   pln_lua_open_count(L);
   pln_lua_open_blas(L);
+  pln_lua_open_noise(L);
   lua_pushstring(L, pln_version());
   lua_setfield(L, -2, "_VERSION");
   return 1;

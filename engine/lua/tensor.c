@@ -7,8 +7,6 @@
 #include "ir/tensor.h"
 #include "lua/binding.h"
 
-enum { MAX_RANK = 32 };
-
 /* -------------------------------------------------------------------- boxes */
 
 pln_tensor **pln_lua_new_tensor(lua_State *L) {
@@ -210,7 +208,7 @@ static uint32_t table_dims(lua_State *L, int arg, int64_t *dims) {
   uint32_t rank = 0;
   lua_pushvalue(L, arg);
   while (lua_istable(L, -1)) {
-    if (rank == MAX_RANK)
+    if (rank == PLN_LUA_MAX_RANK)
       luaL_argerror(L, arg, "a tensor has at most 32 dims");
     dims[rank++] = (int64_t)lua_rawlen(L, -1);
     lua_rawgeti(L, -1, 1);
@@ -232,7 +230,7 @@ static pln_dtype leaf_dtype(lua_State *L, int index) {
 typedef struct filling {
   pln_dtype dtype;
   uint32_t rank;
-  int64_t dims[MAX_RANK];
+  int64_t dims[PLN_LUA_MAX_RANK];
   void *data;  /* NULL: only look whether an integer table holds a float */
   size_t next; /* element */
   bool floats; /* a float was seen */
@@ -252,9 +250,9 @@ static void fill_row(lua_State *L, filling *f) {
 
 /* Walks the table at `arg`: level k of the stack holds the table of dim k. */
 static void walk(lua_State *L, int arg, filling *f) {
-  int64_t index[MAX_RANK] = {0};
+  int64_t index[PLN_LUA_MAX_RANK] = {0};
   uint32_t level = 0;
-  luaL_checkstack(L, MAX_RANK + 4, NULL);
+  luaL_checkstack(L, PLN_LUA_MAX_RANK + 4, NULL);
   lua_pushvalue(L, arg);
   for (;;) {
     if (!lua_istable(L, -1) || (int64_t)lua_rawlen(L, -1) != f->dims[level])
@@ -356,10 +354,11 @@ static int core_tensor(lua_State *L) {
   return 1;
 }
 
-static uint32_t check_dims(lua_State *L, int arg, int64_t *dims) {
+uint32_t pln_lua_check_dims(lua_State *L, int arg, int64_t *dims) {
   luaL_checktype(L, arg, LUA_TTABLE);
   size_t rank = lua_rawlen(L, arg);
-  luaL_argcheck(L, rank <= MAX_RANK, arg, "a tensor has at most 32 dims");
+  luaL_argcheck(L, rank <= PLN_LUA_MAX_RANK, arg,
+                "a tensor has at most 32 dims");
   for (size_t i = 0; i < rank; i++) {
     lua_rawgeti(L, arg, (lua_Integer)i + 1);
     luaL_argcheck(L, lua_isinteger(L, -1), arg, "dims are integers");
@@ -373,10 +372,10 @@ static uint32_t check_dims(lua_State *L, int arg, int64_t *dims) {
 static int core_tensor_bytes(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   size_t size;
-  int64_t dims[MAX_RANK];
+  int64_t dims[PLN_LUA_MAX_RANK];
   const char *bytes = luaL_checklstring(L, 1, &size);
   pln_dtype dtype = pln_lua_check_dtype(L, 2, PLN_UINT8);
-  uint32_t rank = check_dims(L, 3, dims);
+  uint32_t rank = pln_lua_check_dims(L, 3, dims);
   luaL_argcheck(L, dtype != PLN_STRING, 2, "strings are given as a table");
   pln_tensor **box = pln_lua_new_tensor(L);
   pln_lua_must(L, b,
@@ -387,10 +386,10 @@ static int core_tensor_bytes(lua_State *L) {
 /* tensor_splat(number, dtype, dims) -> Tensor whose elements are all equal */
 static int core_tensor_splat(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  int64_t dims[MAX_RANK];
+  int64_t dims[PLN_LUA_MAX_RANK];
   uint64_t element = 0;
   pln_dtype dtype = pln_lua_check_dtype(L, 2, PLN_FLOAT32);
-  uint32_t rank = check_dims(L, 3, dims);
+  uint32_t rank = pln_lua_check_dims(L, 3, dims);
   luaL_argcheck(L, pln_dtype_bits(dtype) >= 8 && pln_dtype_bits(dtype) <= 64, 2,
                 "no splats of this dtype");
   pln_tensor **box = pln_lua_new_tensor(L);
@@ -422,14 +421,14 @@ static int tensor_totable(lua_State *L) {
   pln_dtype dtype = pln_tensor_dtype(tensor);
   uint32_t rank = pln_tensor_rank(tensor), level = 0;
   const int64_t *dims = pln_tensor_dims(tensor);
-  int64_t index[MAX_RANK] = {0};
+  int64_t index[PLN_LUA_MAX_RANK] = {0};
   size_t next = 0;
   if (rank == 0) {
     push_element(L, dtype, data, 0);
     return 1;
   }
-  luaL_argcheck(L, rank <= MAX_RANK, 1, "more than 32 dims");
-  luaL_checkstack(L, MAX_RANK + 4, NULL);
+  luaL_argcheck(L, rank <= PLN_LUA_MAX_RANK, 1, "more than 32 dims");
+  luaL_checkstack(L, PLN_LUA_MAX_RANK + 4, NULL);
   lua_newtable(L);
   for (;;) {
     if (index[level] == dims[level]) { /* this table is full */

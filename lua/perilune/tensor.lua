@@ -4,6 +4,7 @@
 --     pl.tensor({ 1, 2, 3 }, "float32")
 --     pl.tensor(bytes, "float32", { 2, 2 })               -- little-endian elements
 --     pl.tensor.full(0, "float32", { 1024, 1024 })        -- one element stored
+--     pl.tensor.random("float32", { 2, 3 }, { seed = 1, low = -1, high = 1 })
 --     local t = assert(pl.tensor.load_npy "in.npy")
 --     assert(t:save_npy "out.npy")
 --
@@ -83,6 +84,11 @@ tensor.from_bytes = core.tensor_bytes
 
 --- A tensor whose elements are all `value`; stores one.
 function tensor.full(value, dtype, shape) return core.tensor_splat(value, dtype, shape) end
+
+--- A tensor of random elements, for one seed (0) always the same: uniform from
+-- `low` (0) to `high` (1), or bell-shaped around `mean` (0) with standard
+-- deviation `deviation` (1).
+function tensor.random(dtype, shape, noise) return core.random(dtype, shape, noise) end
 
 --- A tensor of an .npy file's bytes, or nil and a diagnostic.
 function tensor.parse_npy(bytes, path)

@@ -562,6 +562,11 @@ function pl.tensor.from_bytes(bytes, dtype, shape) end
 ---@param shape integer[]
 ---@return perilune.Tensor
 function pl.tensor.full(value, dtype, shape) end
+---@param dtype string
+---@param shape integer[]
+---@param noise? { seed?: integer, low?: number, high?: number, mean?: number, deviation?: number }
+---@return perilune.Tensor
+function pl.tensor.random(dtype, shape, noise) end
 ---@param path string
 ---@return perilune.Tensor? tensor
 ---@return perilune.Diag? diag
