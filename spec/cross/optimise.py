@@ -40,17 +40,35 @@ def unpacked_torch():
     return os.path.join(folder, "torch")
 
 
-def zoo_model():
-    folder = os.path.join(WORK, "resnet50")
+# Small ones of every family and opset that exporters write otherwise, and a real one.
+ZOO = {
+    "resnet50": [],
+    "resnet": ["depth=18", "width=8", "image=32", "opset=14"],
+    "mobilenetv2": ["width=0.25", "image=32", "opset=20"],
+    **{f"bert-{o}": ["layers=2", "hidden=32", "heads=4", "intermediate=64", "vocabulary=100", f"opset={o}"]
+       for o in (14, 17, 18, 20, 22)},
+    "gpt2": ["layers=2", "hidden=32", "heads=4", "vocabulary=100"],
+    "gpt2-14": ["layers=2", "hidden=32", "heads=4", "vocabulary=100", "opset=14"],
+    "vit": ["layers=2", "hidden=32", "heads=4", "mlp=64", "image=32", "patch=8"],
+    "vit-22": ["layers=2", "hidden=32", "heads=4", "mlp=64", "image=32", "patch=8", "opset=22"],
+    "lstm": ["hidden=20", "vocabulary=100"],
+    "lstm-both": ["hidden=20", "vocabulary=100", "directions=2", "opset=22"],
+}
+
+
+def zoo_model(name):
+    folder = os.path.join(WORK, name)
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, "model.onnx")
-    subprocess.run([PERILUNE, "zoo", "resnet50", "-o", path], check=True)
+    family = name.split("-")[0]
+    settings = [word for value in ZOO[name] for word in ("--set", value)]
+    subprocess.run([PERILUNE, "zoo", family, "-o", path, *settings], check=True)
     return folder
 
 
 def folders(kind):
     if kind == "zoo":
-        return [zoo_model()]
+        return [zoo_model(name) for name in ZOO]
     parent = {"light": os.path.join(SHARED, "models"), "defects": os.path.join(SHARED, "conformance", "incumbent-defects")}
     root = unpacked_torch() if kind == "torch" else parent[kind]
     if not os.path.isdir(root):
@@ -100,8 +118,16 @@ def data_sets(folder, model):
                 feed[declared.name] = read_value(path, declared.type)
         yield name, feed
     if not sets:
-        shape = [d.dim_value or 2 for d in inputs[0].type.tensor_type.shape.dim]
-        yield "noise", {inputs[0].name: numpy.random.default_rng(0).standard_normal(shape, dtype=numpy.float32)}
+        yield "noise", {i.name: noise(i.type.tensor_type) for i in inputs}
+
+
+def noise(declared):
+    """Numbers for a float input, tokens 0 and 1 for others; a name of a dim is 2."""
+    shape = [d.dim_value or 2 for d in declared.shape.dim]
+    random = numpy.random.default_rng(0)
+    if declared.elem_type == onnx.TensorProto.FLOAT:
+        return random.standard_normal(shape, dtype=numpy.float32)
+    return random.integers(0, 2, shape)
 
 
 def run(one, feed):

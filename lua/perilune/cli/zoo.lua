@@ -7,16 +7,56 @@ local command = { description = "Lists the models that can be made here, or make
 function command.arguments(parser)
   parser:argument("name", "The model to make."):args "?"
   parser:option("-o --output", "Where to write it."):argname "FILE"
+  parser:option("--set", "Sets a parameter of the model: layers=2, batch=1."):argname "NAME=VALUE"
+    :count "*"
+end
+
+local function parameter_rows(parameters)
+  local rows = {}
+  for i, row in ipairs(parameters) do
+    local doc = row.doc
+    if row.choices then doc = ("%s: %s"):format(doc, table.concat(row.choices, ", ")) end
+    rows[i] = { ("    %s=%s"):format(row.name, row.default), doc }
+  end
+  return require "perilune.cli.columns"(rows)
+end
+
+-- "resnet18: depth=18"
+local function preset_line(preset)
+  local values = {}
+  for name, value in pairs(preset[2]) do values[#values + 1] = ("%s=%s"):format(name, value) end
+  table.sort(values)
+  if #values == 0 then values[1] = "the parameters above" end
+  return ("  %s: %s\n"):format(preset[1], table.concat(values, ", "))
+end
+
+local function list(zoo)
+  for _, family in ipairs(zoo.families) do
+    io.stdout:write(family.name, "\n  ", family.doc, "\n", parameter_rows(family.parameters))
+    for _, preset in ipairs(family.presets) do io.stdout:write(preset_line(preset)) end
+  end
+  io.stdout:write("all of them\n", parameter_rows(zoo.parameters))
+end
+
+local function read_values(texts)
+  local values = {}
+  for _, text in ipairs(texts) do
+    local name, value = text:match "^([^=]+)=(.+)$"
+    if not name then stop.usage("--set %s: expected NAME=VALUE", text) end
+    values[name] = tonumber(value) or value
+  end
+  return values
 end
 
 function command.run(options)
   local zoo = require "perilune.zoo"
   if not options.name then
     if options.output then stop.usage "-o asks for the name of a model" end
-    for _, entry in ipairs(zoo.models) do print(entry.name .. "\n  " .. entry.doc) end
+    if options.set[1] then stop.usage "--set asks for the name of a model" end
+    list(zoo)
     return 0
   end
-  local model, reason = zoo.build(options.name)
+  local model, reason = zoo.build(options.name, read_values(options.set))
   if not model then stop.usage("%s", reason) end
   if not options.output then stop.usage "say where to write the model: -o FILE" end
   local ok

@@ -1,15 +1,17 @@
 --- A writer of ONNX models, node by node, as exporters write them.
 --
 --     local model = require "perilune.zoo.model"
---     local m = model.new { name = "tiny", opset = 17 }
+--     local m = model.new { name = "tiny", opset = 17, seed = 1 }
 --     local x = m:input("x", "float32", { "N", 64 })
---     local w = m:initializer("w", "float32", { 64, 10 }, model.noise(640, 0.1))
+--     local w = m:weight("w", { 64, 10 }, 0.1)
 --     m:output(m:node("MatMul", { x, w }), "float32", { "N", 10 })
 --     assert(m:save "tiny.onnx")
 --
 -- It knows the wire format and nothing of operators: names are handed on as
--- they are given, so that a model may be as odd as a test wants it. Weights
--- are strings of raw little-endian elements and are never copied together.
+-- they are given, so that a model may be as odd as a test wants it. Elements
+-- are strings of raw little-endian bytes, never copied together, or noise
+-- (model.noise), drawn piece by piece when the model is written: a model of any
+-- size takes a few megabytes.
 
 local pack, char = string.pack, string.char
 
@@ -43,8 +45,8 @@ local function float_field(field, x)
   return varint(field << 3 | 5) .. pack("<f", x)
 end
 
--- A message is a list of strings with the size of them all, so that weights
--- are referred to and not copied.
+-- A message is a list of strings and noises with the size of them all, so that
+-- weights are referred to and not copied.
 local function message()
   return { size = 0 }
 end
@@ -57,6 +59,17 @@ end
 local function add_bytes(m, field, bytes)
   add(m, varint(field << 3 | 2) .. varint(#bytes))
   add(m, bytes)
+end
+
+-- Calls write(string) with what a part of a message stands for, until it gives
+-- nil and a reason.
+local function write_part(part, write)
+  if type(part) == "string" then return write(part) end
+  for bytes in part:pieces() do
+    local ok, reason = write(bytes)
+    if not ok then return nil, reason end
+  end
+  return true
 end
 
 local function add_message(m, field, inner)
@@ -159,6 +172,7 @@ function model.new(options)
     name = options.name, opset = options.opset or 17, ir_version = options.ir_version or 8,
     producer = options.producer or "perilune.zoo", nodes = message(),
     initializers = message(), inputs = message(), outputs = message(), count = 0,
+    seed = options.seed or 0, weights = 0, scope = "", counts = {},
   }, class)
 end
 
@@ -198,10 +212,29 @@ function class:external(name, dtype, dims, location, offset, length)
   return name
 end
 
+--- Nodes that `body` makes are named as part of `name`, as torch names those of
+-- a module ("/layer1/conv1/Conv"); gives what body gives.
+function class:within(name, body)
+  local outer = self.scope
+  self.scope = ("%s/%s"):format(outer, name)
+  local result = table.pack(body())
+  self.scope = outer
+  return table.unpack(result, 1, result.n)
+end
+
+-- In a scope as torch counts: "/layer1/Conv", then "/layer1/Conv_1".
+local function make_name(self, op)
+  if self.scope == "" then return ("/%s_%d"):format(op, self.count) end
+  local name = ("%s/%s"):format(self.scope, op)
+  local count = self.counts[name] or 0
+  self.counts[name] = count + 1
+  return count == 0 and name or ("%s_%d"):format(name, count)
+end
+
 --- One node; gives the name of its first output. `outputs` is a list of names,
 -- a name, or nil: then one is made as torch does ("/Conv_12_output_0").
 function class:node(op, inputs, attributes, outputs, name)
-  name = name or ("/%s_%d"):format(op, self.count)
+  name = name or make_name(self, op)
   self.count = self.count + 1
   if type(outputs) ~= "table" then outputs = { outputs or name .. "_output_0" } end
   local m = message()
@@ -224,6 +257,12 @@ function class:constant(value, name)
   return self:node("Constant", {}, { value = {
     dtype = "int64", dims = type(value) == "table" and { #values } or {},
     bytes = table.concat(bytes) } }, nil, name)
+end
+
+--- A Constant node of one float32.
+function class:scalar(value, name)
+  return self:node("Constant", {}, { value = { dtype = "float32", dims = {},
+    bytes = pack("<f", value) } }, nil, name)
 end
 
 --- The GraphProto as a message.
@@ -252,9 +291,33 @@ local function encode(self)
   return m
 end
 
+--- How many bytes the model takes.
+function class:size()
+  return encode(self).size
+end
+
 --- The ModelProto's bytes.
 function class:tostring()
-  return table.concat(encode(self))
+  local pieces = {}
+  local function write(bytes)
+    pieces[#pieces + 1] = bytes
+    return true
+  end
+  for _, part in ipairs(encode(self)) do write_part(part, write) end
+  return table.concat(pieces)
+end
+
+-- Protocol buffers end at 2 GB.
+local function write_all(file, parts)
+  if parts.size >= 1 << 31 then
+    return nil, ("the model would have %.1f GB, an ONNX file has at most 2")
+      :format(parts.size / 1e9)
+  end
+  for _, part in ipairs(parts) do
+    local ok, reason = write_part(part, function(bytes) return file:write(bytes) end)
+    if not ok then return nil, reason end
+  end
+  return true
 end
 
 --- Writes beside `path` and renames: true, or nil and the reason.
@@ -262,17 +325,9 @@ function class:save(path)
   local beside = path .. ".part"
   local file, reason = io.open(beside, "wb")
   if not file then return nil, reason end
-  for _, bytes in ipairs(encode(self)) do
-    local ok
-    ok, reason = file:write(bytes)
-    if not ok then
-      file:close()
-      os.remove(beside)
-      return nil, reason
-    end
-  end
   local ok
-  ok, reason = file:close()
+  ok, reason = write_all(file, encode(self))
+  if ok then ok, reason = file:close() else file:close() end
   if ok then ok, reason = os.rename(beside, path) end
   if not ok then os.remove(beside) end
   return ok, reason
@@ -280,21 +335,41 @@ end
 
 -- ------------------------------------------------------------------- weights
 
--- A prime, so that channels of any size start at different places of it.
-local PERIOD = 4093
+local noise_class = {}
+noise_class.__index = noise_class
 
---- `count` float32 of mean 0 and standard deviation `scale`: a block of fixed
--- pseudo-random numbers, repeated. The same on every machine.
-function model.noise(count, scale, mean)
-  local n, state, block = math.min(count, PERIOD), 1, {}
-  -- Uniform in [-sqrt 3, sqrt 3) has standard deviation 1.
-  local step, low = 2 * 3 ^ 0.5 / 2 ^ 32, 3 ^ 0.5
-  for i = 1, n do
-    state = (state * 1664525 + 1013904223) & 0xffffffff
-    block[i] = pack("<f", (state * step - low) * scale + (mean or 0))
+local PIECE = 1 << 18 -- elements
+
+function noise_class:__len() return self.count * 4 end
+
+--- An iterator over strings that make up the elements.
+function noise_class:pieces()
+  local draw = require "perilune.core".noise
+  local first = 0
+  return function()
+    local count = math.min(PIECE, self.count - first)
+    if count == 0 then return nil end
+    first = first + count
+    return draw(first - count, count, self)
   end
-  local bytes = table.concat(block)
-  return bytes:rep(count // n) .. bytes:sub(1, count % n * 4)
+end
+
+--- `count` random float32 of that mean (0) and standard deviation, uniform; of
+-- one seed (0) the same on every machine. Stands where a string of elements does.
+function model.noise(count, deviation, mean, seed)
+  -- Uniform in [-sqrt 3, sqrt 3) has standard deviation 1.
+  local half, middle = 3 ^ 0.5 * deviation, mean or 0
+  return setmetatable({ count = count, seed = seed or 0, low = middle - half,
+    high = middle + half }, noise_class)
+end
+
+--- A float32 initializer of noise, which no other weight of the model has.
+function class:weight(name, dims, deviation, mean)
+  local count = 1
+  for _, d in ipairs(dims) do count = count * d end
+  self.weights = self.weights + 1
+  return self:initializer(name, "float32", dims,
+    model.noise(count, deviation, mean, self.seed << 20 ~ self.weights))
 end
 
 --- `count` float32 of one value.

@@ -1,83 +1,90 @@
---- ResNet-50 as the TorchScript exporter writes it: BatchNormalization kept,
--- constants as nodes, the flattening spelled out with Shape, Gather, Concat and
--- Reshape, the batch dynamic. Weights are made up, the same every time.
+--- ResNet (He et al. 2015, Deep residual learning for image recognition: table
+-- 1, the stride in the 3x3 convolution as torchvision has it), as the
+-- TorchScript exporter writes it: BatchNormalization kept, the flattening
+-- spelled out.
 
-local model = require "perilune.zoo.model"
+local layers = require "perilune.zoo.layers"
 
-local resnet = {}
+local resnet = {
+  name = "resnet", doc = "ResNet: convolutions with shortcuts, images to classes.",
+  parameters = {
+    { name = "depth", default = 50, choices = { 18, 34, 50, 101, 152 }, doc = "weighted layers" },
+    { name = "width", default = 64, doc = "channels of the first stage" },
+    { name = "classes", default = 1000, doc = "outputs" },
+    { name = "image", default = 224, doc = "height and width of an image" },
+    { name = "batch", default = "N", doc = "images" },
+  },
+  presets = {
+    { "resnet18", { depth = 18 } }, { "resnet34", { depth = 34 } }, { "resnet50", { depth = 50 } },
+    { "resnet101", { depth = 101 } }, { "resnet152", { depth = 152 } },
+  },
+}
 
-local function conv(m, x, name, shape, stride)
-  local out, channels, size = shape[1], shape[2], shape[3]
-  local fan_in = channels * size * size
-  local count = out * fan_in
-  local w = m:initializer(name .. ".weight", "float32", { out, channels, size, size },
-    model.noise(count, (2 / fan_in) ^ 0.5))
-  local pad = size // 2
-  return m:node("Conv", { x, w }, {
-    dilations = { 1, 1 }, group = 1, kernel_shape = { size, size },
-    pads = { pad, pad, pad, pad }, strides = { stride, stride } })
+-- Blocks of the four stages.
+local blocks_of = {
+  [18] = { 2, 2, 2, 2 }, [34] = { 3, 4, 6, 3 }, [50] = { 3, 4, 6, 3 },
+  [101] = { 3, 4, 23, 3 }, [152] = { 3, 8, 36, 3 },
+}
+
+-- A block's convolutions, { size, outputs }: two of 3x3, or 1x1, 3x3 and 1x1.
+local function block_convs(depth, width)
+  if depth < 50 then return { { 3, width }, { 3, width } } end
+  return { { 1, width }, { 3, width }, { 1, width * 4 } }
 end
 
--- `gamma` is small where a block's branch ends, so that sums of branches stay
--- in range through all sixteen blocks.
-local function norm(m, x, name, channels, gamma)
-  local function parameter(part, bytes)
-    return m:initializer(name .. "." .. part, "float32", { channels }, bytes)
+-- Where a branch ends gamma is small, so that sums of branches stay in range
+-- through all blocks.
+local function branch(m, x, name, channels, convs, stride)
+  for i, conv in ipairs(convs) do
+    local size, out = conv[1], conv[2]
+    local strides = size == 3 and stride or 1
+    if size == 3 then stride = 1 end
+    x = layers.conv(m, x, ("%s.conv%d"):format(name, i), { out, channels, size },
+      { stride = strides })
+    x = layers.batch_norm(m, x, ("%s.bn%d"):format(name, i), out, i == #convs and 0.3 or 1)
+    if i < #convs then x = m:node("Relu", { x }) end
+    channels = out
   end
-  return m:node("BatchNormalization", {
-    x, parameter("weight", model.noise(channels, 0.05, gamma)),
-    parameter("bias", model.noise(channels, 0.05)),
-    parameter("running_mean", model.noise(channels, 0.1)),
-    parameter("running_var", model.noise(channels, 0.05, 1)),
-  }, { epsilon = 1e-5, momentum = 0.9, training_mode = 0 })
+  return x, channels
 end
 
-local function bottleneck(m, x, name, channels, width, stride)
-  local out = width * 4
-  local y = conv(m, x, name .. ".conv1", { width, channels, 1 }, 1)
-  y = m:node("Relu", { norm(m, y, name .. ".bn1", width, 1) })
-  y = conv(m, y, name .. ".conv2", { width, width, 3 }, stride)
-  y = m:node("Relu", { norm(m, y, name .. ".bn2", width, 1) })
-  y = norm(m, conv(m, y, name .. ".conv3", { out, width, 1 }, 1), name .. ".bn3", out, 0.3)
+local function block(m, x, name, channels, convs, stride)
+  local y, out = branch(m, x, name, channels, convs, stride)
   local shortcut = x
   if stride ~= 1 or channels ~= out then
-    shortcut = conv(m, x, name .. ".downsample.0", { out, channels, 1 }, stride)
-    shortcut = norm(m, shortcut, name .. ".downsample.1", out, 1)
+    local down = name .. ".downsample."
+    shortcut = layers.conv(m, x, down .. "0", { out, channels, 1 }, { stride = stride })
+    shortcut = layers.batch_norm(m, shortcut, down .. "1", out)
   end
   return m:node("Relu", { m:node("Add", { y, shortcut }) }), out
 end
 
--- torch's x.view(x.size(0), -1).
-local function flatten(m, x)
-  local batch = m:node("Gather", { m:node("Shape", { x }), m:constant(0) }, { axis = 0 })
-  local rows = m:node("Unsqueeze", { batch, m:constant { 0 } })
-  local shape = m:node("Concat", { rows, m:constant { -1 } }, { axis = 0 })
-  return m:node("Reshape", { x, shape })
-end
-
---- options.blocks: how many blocks a stage has (default { 3, 4, 6, 3 }).
-function resnet.build(options)
-  local m = model.new { name = "resnet50", opset = 17 }
-  local x = m:input("input", "float32", { "N", 3, 224, 224 })
-  x = norm(m, conv(m, x, "conv1", { 64, 3, 7 }, 2), "bn1", 64, 1)
-  x = m:node("MaxPool", { m:node("Relu", { x }) }, {
+local function stem(m, x, width)
+  x = layers.conv(m, x, "conv1", { width, 3, 7 }, { stride = 2 })
+  x = m:node("Relu", { layers.batch_norm(m, x, "bn1", width) })
+  return m:node("MaxPool", { x }, {
     ceil_mode = 0, dilations = { 1, 1 }, kernel_shape = { 3, 3 },
     pads = { 1, 1, 1, 1 }, strides = { 2, 2 } })
-  local channels = 64
-  for stage, blocks in ipairs(options and options.blocks or { 3, 4, 6, 3 }) do
-    for block = 1, blocks do
-      local stride = block == 1 and stage > 1 and 2 or 1
-      local name = ("layer%d.%d"):format(stage, block - 1)
-      x, channels = bottleneck(m, x, name, channels, 32 << stage, stride)
+end
+
+function resnet.build(m, p)
+  local x = m:input("input", "float32", { p.batch, 3, p.image, p.image })
+  x = stem(m, x, p.width)
+  local channels = p.width
+  for stage, blocks in ipairs(blocks_of[p.depth]) do
+    local convs = block_convs(p.depth, p.width << (stage - 1))
+    for i = 1, blocks do
+      local stride = i == 1 and stage > 1 and 2 or 1
+      local name = ("layer%d.%d"):format(stage, i - 1)
+      x, channels = m:within(name, function()
+        return block(m, x, name, channels, convs, stride)
+      end)
     end
   end
-  x = flatten(m, m:node("GlobalAveragePool", { x }))
-  local w = m:initializer("fc.weight", "float32", { 1000, channels },
-    model.noise(1000 * channels, (1 / channels) ^ 0.5))
-  local b = m:initializer("fc.bias", "float32", { 1000 }, model.noise(1000, 0.01))
-  local y = m:node("Gemm", { x, w, b }, { alpha = 1.0, beta = 1.0, transB = 1 }, "output")
-  m:output(y, "float32", { "N", 1000 })
-  return m
+  x = m:node("GlobalAveragePool", { x })
+  x = layers.view(m, x, { layers.size(m, x, 0), -1 }) -- x.view(x.size(0), -1)
+  x = layers.rows_linear(m, x, "fc", { channels, p.classes }, "output")
+  m:output(x, "float32", { p.batch, p.classes })
 end
 
 return resnet
