@@ -1,99 +1,29 @@
 /* product.c: the kernels of matrix products. Called through ops.def.
  *
- * What holds: products of floats are those of gemm.c, halves go through float,
- * integers wrap around. Scratch is taken once a call. */
+ * What holds: halves go through float, integers wrap around. Scratch is taken
+ * once a call. */
 
-#include "op/elementwise.h"
-#include "op/gemm.h"
-
-/* Sums up, so that c begins as 0. */
-#define MULTIPLY(T, F)                                         \
-  static void multiply_##T(const pln_product *p) {             \
-    const T *a = p->a, *b = p->b;                              \
-    T *c = p->c;                                               \
-    for (size_t i = 0; i < p->m; i++)                          \
-      for (size_t k = 0; k < p->k; k++) {                      \
-        const T x = a[i * p->a_row + k * p->a_col];            \
-        const T *row = b + k * p->b_row;                       \
-        T *restrict to = c + i * p->c_row;                     \
-        for (size_t j = 0; j < p->n; j++)                      \
-          to[j] = (T)((F)to[j] + (F)x * (F)row[j * p->b_col]); \
-      }                                                        \
-  }
-MULTIPLY(int32_t, uint32_t)
-MULTIPLY(int64_t, uint64_t)
-
-/* What computes products of one dtype: gemm.c, or a plain loop. */
-typedef struct multiplier {
-  pln_gemm gemm;
-  void (*plain)(const pln_product *p);
-} multiplier;
-
-static bool is_float(pln_dtype dtype) {
-  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64;
-}
-
-static pln_status begin_multiplier(const pln_kernel_call *call, pln_dtype dtype,
-                                   const pln_product *p, multiplier *out) {
-  *out = (multiplier){0};
-  if (is_float(dtype))
-    return pln_gemm_begin(call->engine, dtype, p->n, p->k, &out->gemm);
-  if (dtype == PLN_INT32 || dtype == PLN_UINT32)
-    out->plain = multiply_int32_t;
-  else if (dtype == PLN_INT64 || dtype == PLN_UINT64)
-    out->plain = multiply_int64_t;
-  else
-    return pln_kernel_no_dtype(call, dtype);
-  return PLN_OK;
-}
-
-static void multiply(const multiplier *by, const pln_product *p) {
-  if (by->plain)
-    by->plain(p);
-  else
-    pln_gemm_run(&by->gemm, p);
-}
-
-static void end_multiplier(multiplier *by) {
-  if (!by->plain)
-    pln_gemm_end(&by->gemm);
-}
-
-/* What a product of that dtype is written to. */
-static pln_status new_result(pln_kernel_call *call, pln_dtype dtype,
-                             uint32_t rank, const int64_t *dims,
-                             pln_tensor **out) {
-  return (is_float(dtype) ? pln_tensor_unset : pln_tensor_new)(
-      call->engine, dtype, rank, dims, out);
-}
+#include "op/multiplier.h"
+#include "op/through_float.h"
 
 /* ------------------------------------------------------------------- halves */
 
 /* A half tensor as floats, or the tensor itself, retained. */
-static pln_status widened(pln_kernel_call *call, const pln_tensor *in,
-                          pln_tensor **out) {
-  if (in->dtype != PLN_FLOAT16 && in->dtype != PLN_BFLOAT16) {
-    *out = pln_tensor_retain(in);
-    return PLN_OK;
-  }
-  PLN_TRY(pln_tensor_new(call->engine, PLN_FLOAT32, in->rank, in->dims, out));
-  pln_widen((pln_dtype)in->dtype, in->data, pln_tensor_writable(*out),
-            in->count);
+static pln_status widened(const pln_tensor *in, pln_tensor **out) {
+  if (pln_is_half((pln_dtype)in->dtype))
+    return pln_tensor_widened(in, out);
+  *out = pln_tensor_retain(in);
   return PLN_OK;
 }
 
 /* Result 0 is `in` as `dtype`; takes `in`. */
 static pln_status narrowed(pln_kernel_call *call, pln_tensor *in,
                            pln_dtype dtype) {
-  void *out;
   if (in->dtype == dtype) {
     call->results[0] = in;
     return PLN_OK;
   }
-  pln_status status =
-      pln_kernel_result(call, 0, dtype, in->rank, in->dims, &out);
-  if (status == PLN_OK)
-    pln_narrow(dtype, in->data, out, in->count);
+  pln_status status = pln_tensor_narrowed(in, dtype, &call->results[0]);
   pln_tensor_release(in);
   return status;
 }
@@ -131,14 +61,14 @@ static bool plan_batches(const pln_tensor *a, const pln_tensor *b,
 }
 
 /* Steps through the batches; `size` is that of an element. */
-static void run_batches(const batches *s, const multiplier *by, pln_product p,
-                        size_t size, size_t count) {
+static void run_batches(const batches *s, const pln_multiplier *by,
+                        pln_product p, size_t size, size_t count) {
   int64_t at[PLN_MAX_RANK] = {0};
   const char *a = p.a, *b = p.b;
   for (size_t i = 0; i < count; i++) {
     p.a = a;
     p.b = b;
-    multiply(by, &p);
+    pln_multiplier_run(by, &p);
     p.c = (char *)p.c + p.m * p.n * size;
     for (uint32_t k = s->rank; k-- > 0;) {
       a += s->a[k] * size;
@@ -184,7 +114,7 @@ static pln_status multiply_tensors(pln_kernel_call *call, const pln_tensor *a,
                                    const pln_tensor *b, pln_tensor **out) {
   pln_product p = {0};
   batches s;
-  multiplier by;
+  pln_multiplier by;
   int64_t dims[PLN_MAX_RANK + 2];
   pln_dtype dtype = (pln_dtype)a->dtype;
   if (a->dtype != b->dtype || a->rank > PLN_MAX_RANK ||
@@ -197,8 +127,8 @@ static pln_status multiply_tensors(pln_kernel_call *call, const pln_tensor *a,
     dims[rank++] = (int64_t)p.m;
   if (b->rank > 1)
     dims[rank++] = (int64_t)p.n;
-  PLN_TRY(begin_multiplier(call, dtype, &p, &by));
-  pln_status status = new_result(call, dtype, rank, dims, out);
+  PLN_TRY(pln_multiplier_begin(call, dtype, p.n, p.k, &by));
+  pln_status status = pln_tensor_unset(call->engine, dtype, rank, dims, out);
   if (status == PLN_OK && (*out)->count) {
     size_t count = join_batches(b, &s, &p);
     p.a = a->data;
@@ -206,7 +136,7 @@ static pln_status multiply_tensors(pln_kernel_call *call, const pln_tensor *a,
     p.c = pln_tensor_writable(*out);
     run_batches(&s, &by, p, pln_element_size(dtype), count);
   }
-  end_multiplier(&by);
+  pln_multiplier_end(&by);
   return status;
 }
 
@@ -215,8 +145,8 @@ pln_status pln_kernel_matmul(pln_kernel_call *call) {
   pln_tensor *x, *y, *out = NULL;
   if (!a || !b || a->dtype != b->dtype)
     return pln_kernel_refuse(call, "operands do not fit each other");
-  PLN_TRY(widened(call, a, &x));
-  pln_status status = widened(call, b, &y);
+  PLN_TRY(widened(a, &x));
+  pln_status status = widened(b, &y);
   if (status == PLN_OK) {
     status = multiply_tensors(call, x, y, &out);
     pln_tensor_release(y);
@@ -253,20 +183,24 @@ static bool c_step(const pln_tensor *c, uint32_t from_end, size_t extent,
   }
 FINISH(float, float)
 FINISH(double, double)
-FINISH(int32_t, uint32_t)
-FINISH(int64_t, uint64_t)
+FINISH(uint8_t, uint32_t)
+FINISH(uint16_t, uint32_t)
+FINISH(uint32_t, uint32_t)
+FINISH(uint64_t, uint64_t)
 
 typedef void (*finish_fn)(void *out, const void *c, size_t m, size_t n,
                           size_t row, size_t col, double alpha, double beta);
+/* Of every dtype that is multiplied; integers wrap around. */
 static finish_fn finisher(pln_dtype dtype) {
-  switch (dtype) {
-  case PLN_FLOAT32: return finish_float;
-  case PLN_FLOAT64: return finish_double;
-  case PLN_INT32:
-  case PLN_UINT32: return finish_int32_t;
-  case PLN_INT64:
-  case PLN_UINT64: return finish_int64_t;
-  default: return NULL;
+  if (dtype == PLN_FLOAT32)
+    return finish_float;
+  if (dtype == PLN_FLOAT64)
+    return finish_double;
+  switch (pln_dtype_bits(dtype)) {
+  case 8: return finish_uint8_t;
+  case 16: return finish_uint16_t;
+  case 32: return finish_uint32_t;
+  default: return finish_uint64_t;
   }
 }
 
@@ -302,7 +236,7 @@ static pln_status gemm(pln_kernel_call *call, const pln_tensor *a,
                        const pln_tensor *b, const pln_tensor *c,
                        pln_tensor **out) {
   pln_product p = {0};
-  multiplier by;
+  pln_multiplier by;
   size_t row = 0, col = 0;
   pln_dtype dtype = (pln_dtype)a->dtype;
   double alpha = pln_kernel_float(call, "alpha", 1);
@@ -312,15 +246,15 @@ static pln_status gemm(pln_kernel_call *call, const pln_tensor *a,
        (c->rank > 2 || !c_step(c, 0, p.n, &col) || !c_step(c, 1, p.m, &row))))
     return pln_kernel_refuse(call, "operands do not fit each other");
   int64_t dims[2] = {(int64_t)p.m, (int64_t)p.n};
-  PLN_TRY(begin_multiplier(call, dtype, &p, &by));
-  pln_status status = new_result(call, dtype, 2, dims, out);
+  PLN_TRY(pln_multiplier_begin(call, dtype, p.n, p.k, &by));
+  pln_status status = pln_tensor_unset(call->engine, dtype, 2, dims, out);
   if (status == PLN_OK && (*out)->count) {
     p.c = pln_tensor_writable(*out);
-    multiply(&by, &p);
+    pln_multiplier_run(&by, &p);
     if (c || alpha != 1)
       finisher(dtype)(p.c, c ? c->data : NULL, p.m, p.n, row, col, alpha, beta);
   }
-  end_multiplier(&by);
+  pln_multiplier_end(&by);
   return status;
 }
 
@@ -335,7 +269,7 @@ pln_status pln_kernel_gemm(pln_kernel_call *call) {
     if (!arg || arg->dtype != first->dtype)
       status = pln_kernel_refuse(call, "operands do not fit each other");
     else
-      status = widened(call, arg, &wide[i]);
+      status = widened(arg, &wide[i]);
   }
   if (status == PLN_OK)
     status = gemm(call, wide[0], wide[1], wide[2], &out);
