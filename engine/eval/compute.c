@@ -130,41 +130,49 @@ static pln_status check_present(const pln_graph *g, const pln_node *n,
                         row->min_args);
 }
 
-static pln_status run_kernel(const pln_graph *g, const pln_node *n,
-                             uint32_t count, const pln_tensor *const *args,
-                             pln_tensor **results) {
-  pln_kernel_call call = {.engine = g->engine,
-                          .op = n->data,
-                          .attrs = n->attrs,
-                          .n_args = count,
+/* A call on its arguments. */
+typedef struct work {
+  const pln_graph *graph;
+  const pln_node *node;
+  uint32_t count;
+  const pln_tensor *const *args;
+  pln_tensor **results;
+  bool folding; /* by a pass, and not in a run */
+} work;
+
+static pln_status run_kernel(const work *w, const pln_tensor *const *args) {
+  pln_kernel_call call = {.engine = w->graph->engine,
+                          .op = w->node->data,
+                          .attrs = w->node->attrs,
+                          .n_args = w->count,
                           .args = args,
-                          .n_results = n_results(n),
-                          .results = results};
-  pln_status status = pln_op_row(g->engine, n->data)->kernel(&call);
+                          .n_results = n_results(w->node),
+                          .results = w->results,
+                          .folding = w->folding};
+  pln_status status = pln_op_row(call.engine, call.op)->kernel(&call);
   if (status != PLN_OK)
-    release_all(call.n_results, results);
+    release_all(call.n_results, w->results);
   return status;
 }
 
 typedef pln_status (*prepare_fn)(const pln_tensor *tensor, pln_tensor **out);
 
 /* Runs the kernel on what `prepare` makes of each argument. */
-static pln_status run_prepared(const pln_graph *g, const pln_node *n,
-                               uint32_t count, const pln_tensor *const *args,
-                               prepare_fn prepare, pln_tensor **results) {
+static pln_status run_prepared(const work *w, prepare_fn prepare) {
+  pln_engine *e = w->graph->engine;
   pln_tensor *few[FEW_ARGS] = {NULL}, **ready = few;
-  size_t size = count * sizeof *ready;
-  if (count > FEW_ARGS && !(ready = pln_mem_zeroed(g->engine, size)))
-    return pln_nomem(g->engine);
+  size_t size = w->count * sizeof *ready;
+  if (w->count > FEW_ARGS && !(ready = pln_mem_zeroed(e, size)))
+    return pln_nomem(e);
   pln_status status = PLN_OK;
-  for (uint32_t i = 0; i < count && status == PLN_OK; i++)
-    if (args[i])
-      status = prepare(args[i], &ready[i]);
+  for (uint32_t i = 0; i < w->count && status == PLN_OK; i++)
+    if (w->args[i])
+      status = prepare(w->args[i], &ready[i]);
   if (status == PLN_OK)
-    status = run_kernel(g, n, count, (const pln_tensor *const *)ready, results);
-  release_all(count, ready);
+    status = run_kernel(w, (const pln_tensor *const *)ready);
+  release_all(w->count, ready);
   if (ready != few)
-    pln_mem_free(g->engine, ready, size);
+    pln_mem_free(e, ready, size);
   return status;
 }
 
@@ -185,18 +193,16 @@ static pln_status dense(const pln_tensor *tensor, pln_tensor **out) {
                          tensor->dims, data, tensor->bytes, out);
 }
 
-static pln_status map_splats(const pln_graph *g, const pln_node *n,
-                             uint32_t count, const pln_tensor *const *args,
-                             pln_tensor **results) {
+static pln_status map_splats(const work *w) {
   uint32_t rank;
   int64_t dims[SPLAT_RANK];
-  if (!broadcast_dims(count, args, &rank, dims))
-    return run_prepared(g, n, count, args, dense, results);
-  PLN_TRY(run_prepared(g, n, count, args, single, results));
-  pln_tensor *one = results[0];
-  results[0] = NULL;
-  pln_status status = pln_tensor_splat(g->engine, (pln_dtype)one->dtype, rank,
-                                       dims, one->data, results);
+  if (!broadcast_dims(w->count, w->args, &rank, dims))
+    return run_prepared(w, dense);
+  PLN_TRY(run_prepared(w, single));
+  pln_tensor *one = w->results[0];
+  w->results[0] = NULL;
+  pln_status status = pln_tensor_splat(w->graph->engine, (pln_dtype)one->dtype,
+                                       rank, dims, one->data, w->results);
   pln_tensor_release(one);
   return status;
 }
@@ -208,21 +214,26 @@ static bool ready_as_they_are(uint32_t n, const pln_tensor *const *args) {
   return true;
 }
 
+static pln_status compute(const work *w) {
+  const pln_graph *g = w->graph;
+  const pln_op_info *row = pln_op_row(g->engine, w->node->data);
+  if (!row->kernel)
+    return pln_diag_error(g->engine, PLN_ERR_UNSUPPORTED, NULL,
+                          "operator '%s' cannot be evaluated", row->name);
+  PLN_TRY(check_present(g, w->node, w->count, w->args));
+  if (ready_as_they_are(w->count, w->args))
+    return run_kernel(w, w->args);
+  if (moves_splat(g, w->node, w->count, w->args))
+    return move_splat(g, w->node, w->args[0], w->results);
+  if (maps_splats(g, w->node, w->count, w->args))
+    return map_splats(w);
+  return run_prepared(w, dense);
+}
+
 pln_status pln_compute(const pln_graph *graph, pln_ref node, uint32_t n,
                        const pln_tensor *const *args, pln_tensor **results) {
-  const pln_node *call = &graph->nodes[node];
-  const pln_op_info *row = pln_op_row(graph->engine, call->data);
-  if (!row->kernel)
-    return pln_diag_error(graph->engine, PLN_ERR_UNSUPPORTED, NULL,
-                          "operator '%s' cannot be evaluated", row->name);
-  PLN_TRY(check_present(graph, call, n, args));
-  if (ready_as_they_are(n, args))
-    return run_kernel(graph, call, n, args, results);
-  if (moves_splat(graph, call, n, args))
-    return move_splat(graph, call, args[0], results);
-  if (maps_splats(graph, call, n, args))
-    return map_splats(graph, call, n, args, results);
-  return run_prepared(graph, call, n, args, dense, results);
+  work w = {graph, &graph->nodes[node], n, args, results, false};
+  return compute(&w);
 }
 
 /* ------------------------------------------------------------------ folding */
@@ -307,7 +318,7 @@ static pln_status fold(const pln_graph *g, pln_ref node,
   memset(results, 0, n_results(n) * sizeof *results);
   pln_status status = check_types(g, n);
   if (status == PLN_OK)
-    status = pln_compute(g, node, n->count, args, results);
+    status = compute(&(work){g, n, n->count, args, results, true});
   if (status == PLN_OK && !all_fit(g, n, results)) {
     release_all(n_results(n), results);
     status = PLN_ERR_UNSUPPORTED;

@@ -7,27 +7,65 @@
 
 #include "op/elementwise.h"
 
+#include "op/approximation.h"
+#include "op/wide.h"
+
 /* Elements converted at a time. */
 enum { CHUNK = 256 };
 
+/* The same bits as pln_half_to_float and pln_float_to_half, without branches.
+ */
+static inline float half_to_float(uint16_t half) {
+  uint32_t sign = (uint32_t)(half & 0x8000) << 16, rest = half & 0x7fffu;
+  uint32_t scale = 112u << 23;
+  uint32_t normal = (rest << 13) + (rest >= 0x7c00 ? 2 * scale : scale);
+  uint32_t small = pln_float_bits((float)(int32_t)rest * 0x1p-24f);
+  return pln_bits_float(sign | (rest < 0x400 ? small : normal));
+}
+
+static inline uint16_t float_to_half(float x) {
+  uint32_t bits = pln_float_bits(x), rest = bits & 0x7fffffff;
+  uint32_t nan = 0x7e00 | ((rest >> 13) & 0x1ff);
+  uint32_t limited = rest > 0x47800000 ? 0x47800000 : rest; /* 65536 */
+  uint32_t based = limited - (112u << 23);
+  uint32_t normal = (based + 0xfff + ((based >> 13) & 1)) >> 13;
+  /* A sum with 0.5 has 2^-24 as its last place, the least subnormal. */
+  uint32_t small = pln_float_bits(pln_bits_float(rest) + 0.5f) - 0x3f000000;
+  uint32_t finite = rest < 0x38800000 ? small : normal;
+  return (uint16_t)(bits >> 16 & 0x8000) |
+         (uint16_t)(rest > 0x7f800000 ? nan : finite);
+}
+
+static inline uint16_t float_to_bfloat(float x) {
+  uint32_t bits = pln_float_bits(x);
+  uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? bits >> 16 | 0x40
+                                                     : rounded);
+}
+
+#define CONVERT(name, S, T, f)                                                 \
+  PLN_WIDE static void name(const S *restrict in, T *restrict out, size_t n) { \
+    for (size_t i = 0; i < n; i++)                                             \
+      out[i] = f(in[i]);                                                       \
+  }
+CONVERT(widen_half, uint16_t, float, half_to_float)
+CONVERT(narrow_half, float, uint16_t, float_to_half)
+CONVERT(narrow_bfloat, float, uint16_t, float_to_bfloat)
+#define BFLOAT_TO_FLOAT(x) pln_bits_float((uint32_t)(x) << 16)
+CONVERT(widen_bfloat, uint16_t, float, BFLOAT_TO_FLOAT)
+
 void pln_widen(pln_dtype dtype, const void *in, float *out, size_t n) {
-  const uint16_t *x = in;
   if (dtype == PLN_FLOAT16)
-    for (size_t i = 0; i < n; i++)
-      out[i] = pln_half_to_float(x[i]);
+    widen_half(in, out, n);
   else
-    for (size_t i = 0; i < n; i++)
-      out[i] = pln_bfloat_to_float(x[i]);
+    widen_bfloat(in, out, n);
 }
 
 void pln_narrow(pln_dtype dtype, const float *in, void *out, size_t n) {
-  uint16_t *to = out;
   if (dtype == PLN_FLOAT16)
-    for (size_t i = 0; i < n; i++)
-      to[i] = pln_float_to_half(in[i]);
+    narrow_half(in, out, n);
   else
-    for (size_t i = 0; i < n; i++)
-      to[i] = pln_float_to_bfloat(in[i]);
+    narrow_bfloat(in, out, n);
 }
 
 static bool is_half(pln_dtype dtype) {

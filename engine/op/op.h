@@ -30,6 +30,7 @@ typedef struct pln_kernel_call {
   pln_tensor **results;
   const pln_datum *data; /* of operators on data (PLN_TRAIT_DATA), which have */
   pln_datum *made;       /* no args and results but these, and one result */
+  bool folding;          /* what only one kind of machine defines is refused */
 } pln_kernel_call;
 
 #endif

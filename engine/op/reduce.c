@@ -12,7 +12,9 @@
 
 #include <math.h>
 
+#include "op/convert.h"
 #include "op/elementwise.h"
+#include "op/through_float.h"
 
 /* ------------------------------------------------------------ which elements
  */
@@ -249,8 +251,6 @@ static uint64_t divide_bits(bool negative, uint64_t bits, uint64_t count) {
       T whole = (T)all;                                                       \
       if (m->finish == MEAN)                                                  \
         whole = (T)divide_bits(whole < 1, (uint64_t)whole, r->reduced.count); \
-      if (m->finish == ROOT || m->finish == LOGARITHM)                        \
-        return false;                                                         \
       ((T *)out)[i] = whole;                                                  \
       base = advance(&r->kept, at, base);                                     \
     }                                                                         \
@@ -305,6 +305,41 @@ static pln_status begin(pln_kernel_call *call, reduction *r, bool *done) {
   return PLN_OK;
 }
 
+/* Roots and logarithms of integers: computed in double, cut towards zero. */
+static pln_status reduce_as_double(pln_kernel_call *call,
+                                   pln_kernel_fn kernel) {
+  const pln_tensor *x = call->args[0], *axes = pln_kernel_arg(call, 1);
+  pln_conversion there = {.from = (pln_dtype)x->dtype, .to = PLN_FLOAT64};
+  pln_conversion back = {
+      .from = PLN_FLOAT64, .to = there.from, .folding = true};
+  pln_tensor *wide, *reduced = NULL;
+  void *out;
+  PLN_TRY(pln_tensor_unset(call->engine, there.to, x->rank, x->dims, &wide));
+  pln_kernel_call twice = *call;
+  const pln_tensor *args[] = {wide, axes};
+  twice.args = args;
+  twice.results = &reduced;
+  pln_status status = PLN_ERR_UNSUPPORTED; /* never: all integers convert */
+  if (pln_convert(&there, x->data, x->count, pln_tensor_writable(wide)) ==
+      PLN_CONVERTED)
+    status = kernel(&twice);
+  if (status == PLN_OK)
+    status = pln_kernel_unset(call, 0, there.from, reduced->rank, reduced->dims,
+                              &out);
+  if (status == PLN_OK &&
+      pln_convert(&back, reduced->data, reduced->count, out) != PLN_CONVERTED)
+    status = pln_kernel_refuse(call, "the result is no integer");
+  pln_tensor_release(reduced);
+  pln_tensor_release(wide);
+  return status;
+}
+
+/* An integer operand that `reduce_as_double` is for. */
+static bool is_integer(const pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  return x && is_plain_int((pln_dtype)x->dtype);
+}
+
 static pln_status reduce(pln_kernel_call *call, measure m) {
   reduction r;
   bool done;
@@ -332,9 +367,19 @@ REDUCE_KERNEL(max, GREATEST, PLAIN)
 REDUCE_KERNEL(min, SMALLEST, PLAIN)
 REDUCE_KERNEL(prod, PRODUCT, PLAIN)
 REDUCE_KERNEL(reduce_l1, SUM_ABS, PLAIN)
-REDUCE_KERNEL(reduce_l2, SUM_SQUARE, ROOT)
-REDUCE_KERNEL(reduce_log_sum, SUM, LOGARITHM)
 REDUCE_KERNEL(reduce_sum_square, SUM_SQUARE, PLAIN)
+
+pln_status pln_kernel_reduce_l2(pln_kernel_call *call) {
+  if (is_integer(call))
+    return reduce_as_double(call, pln_kernel_reduce_l2);
+  return reduce(call, (measure){SUM_SQUARE, ROOT});
+}
+
+pln_status pln_kernel_reduce_log_sum(pln_kernel_call *call) {
+  if (is_integer(call))
+    return reduce_as_double(call, pln_kernel_reduce_log_sum);
+  return reduce(call, (measure){SUM, LOGARITHM});
+}
 
 static double load_float(pln_dtype dtype, const void *data, int64_t at) {
   float single;
@@ -366,6 +411,8 @@ pln_status pln_kernel_logsumexp(pln_kernel_call *call) {
   bool done;
   void *out;
   int64_t at[PLN_MAX_RANK] = {0}, base = 0;
+  if (is_integer(call))
+    return reduce_as_double(call, pln_kernel_logsumexp);
   PLN_TRY(begin(call, &r, &done));
   if (done)
     return PLN_OK;

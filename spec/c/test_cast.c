@@ -5,8 +5,10 @@
 
 #include <math.h>
 
+#include "eval/compute.h"
 #include "eval/eval.h"
 #include "ir/tensor.h"
+#include "op/elementwise.h"
 
 enum { MOST = 16 };
 
@@ -40,7 +42,8 @@ static pln_attrs make_attrs(pln_engine *e, const row *r) {
   return out;
 }
 
-static pln_status cast(pln_engine *e, const row *r, pln_tensor **out) {
+static pln_status cast(pln_engine *e, const row *r, bool folding,
+                       pln_tensor **out) {
   pln_builder *b;
   pln_tensor *in;
   pln_ref arg = PLN_NONE, node = PLN_NONE;
@@ -51,16 +54,20 @@ static pln_status cast(pln_engine *e, const row *r, pln_tensor **out) {
   CHECK_OK(pln_build_constant(b, in, &arg));
   CHECK_OK(pln_build_call(b, pln_op_find(e, pln_text("cast")), make_attrs(e, r),
                           0, 1, &arg, &node));
-  pln_status status = pln_eval_call(pln_builder_graph(b), node, out);
+  const pln_graph *g = pln_builder_graph(b);
+  const pln_tensor *args[] = {in};
+  *out = NULL;
+  pln_status status = folding ? pln_eval_call(g, node, out)
+                              : pln_compute(g, node, 1, args, out);
   pln_tensor_release(in);
   pln_builder_free(b);
   return status;
 }
 
-static void check_row(pln_engine *e, const row *r, size_t i) {
+static void check_row(pln_engine *e, const row *r, bool folding, size_t i) {
   pln_tensor *t = NULL;
   char what[80];
-  pln_status status = cast(e, r, &t);
+  pln_status status = cast(e, r, folding, &t);
   snprintf(what, sizeof what, "row %zu: %s to %s", i, pln_dtype_name(r->from),
            pln_dtype_name(r->to));
   check_status(status, r->want ? PLN_OK : PLN_ERR_UNSUPPORTED, __FILE__,
@@ -70,11 +77,15 @@ static void check_row(pln_engine *e, const row *r, size_t i) {
   pln_tensor_release(t);
 }
 
-static void check_rows(size_t n, const row *rows) {
+static void check_all(size_t n, const row *rows, bool folding) {
   pln_engine *e = pln_engine_new(NULL, NULL);
   for (size_t i = 0; i < n; i++)
-    check_row(e, &rows[i], i);
+    check_row(e, &rows[i], folding, i);
   pln_engine_free(e);
+}
+
+static void check_rows(size_t n, const row *rows) {
+  check_all(n, rows, true);
 }
 #define ROWS(rows) (sizeof(rows) / sizeof *(rows)), (rows)
 #define F32(...) ((const float[MOST]){__VA_ARGS__})
@@ -118,6 +129,77 @@ static void wider_integers_refuse_what_does_not_fit(void) {
        -1, NULL},
   };
   check_rows(ROWS(rows));
+}
+
+static void a_run_gives_what_x86_gives(void) {
+  const uint8_t least[] = {0, 0, 0, 0, 0, 0, 0, 0x80};
+  const row rows[] = {
+      {PLN_FLOAT32, PLN_INT64, 1, F32(-INFINITY), least, -1, NULL},
+      {PLN_FLOAT32, PLN_INT64, 1, F32(0x1p63f), least, -1, NULL},
+      {PLN_FLOAT64, PLN_INT64, 1, (const double[]){1e300}, least, -1, NULL},
+      {PLN_FLOAT16, PLN_INT64, 1, BYTES(0, 0xfc), least, -1, NULL},
+      {PLN_FLOAT32, PLN_INT32, 2, F32(1e10f, -INFINITY),
+       BYTES(0, 0, 0, 0x80, 0, 0, 0, 0x80), -1, NULL},
+      {PLN_FLOAT64, PLN_INT32, 2, (const double[]){-2147483648.9, 2147483647.9},
+       BYTES(0, 0, 0, 0x80, 255, 255, 255, 0x7f), -1, NULL},
+      {PLN_FLOAT32, PLN_UINT8, 4, F32(300, -1, 1e10f, 255),
+       BYTES(44, 255, 0, 255), -1, NULL},
+      {PLN_FLOAT32, PLN_INT16, 2, F32(65537, INFINITY), BYTES(1, 0, 0, 0), -1,
+       NULL},
+      {PLN_FLOAT32, PLN_UINT32, 2, F32(-1, 0x1p33f),
+       BYTES(255, 255, 255, 255, 0, 0, 0, 0), -1, NULL},
+      {PLN_FLOAT32, PLN_UINT64, 1, F32(0x1p65f), BYTES(0), -1, NULL},
+      {PLN_FLOAT32, PLN_INT64, 1, F32(NAN), NULL, -1, NULL},
+      {PLN_FLOAT64, PLN_UINT8, 1, (const double[]){NAN}, NULL, -1, NULL},
+  };
+  check_all(ROWS(rows), false);
+}
+
+/* Blocks of the conversion meet in the middle of a tensor. */
+static void long_runs(void) {
+  enum { N = 1300 };
+  static float in[N];
+  static int32_t narrow[N];
+  static int64_t whole[N];
+  for (int i = 0; i < N; i++) {
+    in[i] = (float)i * 1000.75f;
+    narrow[i] = (int32_t)in[i];
+    whole[i] = (int64_t)in[i];
+  }
+  const row rows[] = {
+      {PLN_FLOAT32, PLN_INT32, N, in, narrow, -1, NULL},
+      {PLN_FLOAT32, PLN_INT64, N, in, whole, -1, NULL},
+      {PLN_INT32, PLN_INT64, N, narrow, whole, -1, NULL},
+      {PLN_INT64, PLN_INT32, N, whole, narrow, -1, NULL},
+  };
+  check_rows(ROWS(rows));
+}
+
+/* The loops' own arithmetic is that of one element. */
+static void halves(void) {
+  static uint16_t half[1 << 16], back[1 << 16];
+  static float wide[1 << 16];
+  for (uint32_t i = 0; i < 1 << 16; i++)
+    half[i] = (uint16_t)i;
+  bool same = true;
+  pln_widen(PLN_FLOAT16, half, wide, 1 << 16);
+  for (uint32_t i = 0; i < 1 << 16; i++) {
+    float one = pln_half_to_float(half[i]);
+    same = same && !memcmp(&one, &wide[i], sizeof one);
+  }
+  CHECK(same);
+  for (uint64_t start = 0; start <= UINT32_MAX; start += 997 << 16) {
+    for (uint32_t i = 0; i < 1 << 16; i++) {
+      uint32_t bits = (uint32_t)start + i * 997;
+      memcpy(&wide[i], &bits, sizeof bits);
+    }
+    pln_narrow(PLN_FLOAT16, wide, half, 1 << 16);
+    pln_narrow(PLN_BFLOAT16, wide, back, 1 << 16);
+    for (uint32_t i = 0; i < 1 << 16; i++)
+      same = same && half[i] == pln_float_to_half(wide[i]) &&
+             back[i] == pln_float_to_bfloat(wide[i]);
+  }
+  CHECK(same);
 }
 
 static void floats_of_8_bits(void) {
@@ -177,6 +259,9 @@ static const check_test tests[] = {
      narrow_integers_keep_the_low_bits},
     {"wider integers refuse what does not fit",
      wider_integers_refuse_what_does_not_fit},
+    {"a run gives what x86 gives", a_run_gives_what_x86_gives},
+    {"long runs", long_runs},
+    {"halves", halves},
     {"floats of 8 bits", floats_of_8_bits},
     {"floats of 4 bits saturate", floats_of_4_bits_saturate},
     {"floats that are powers of two", powers_of_two},
