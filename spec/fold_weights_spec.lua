@@ -221,6 +221,84 @@ describe("FoldBatchNorm keeps", function()
   end)
 end)
 
+describe("FoldConvBias folds", function()
+  local function fold(vars, body) return run("FoldConvBias", module(vars, body)) end
+  local w = constant { 3, 4, 3, 3 }
+
+  it("a constant by channel into a convolution, from either side", function()
+    local k = constant { 3, 1, 1 }
+    local out = fold({ x }, op.add(op.nn.conv(x, w), k))
+    assert.equal("nn.conv", calls(out))
+    assert.same({ number(1), number(2), number(3) }, out.main.body.args[3].data:totable())
+    assert.equal("nn.conv", calls(fold({ x }, op.add(k, op.nn.conv(x, w)))))
+    assert.equal("nn.conv", calls(fold({ x }, op.add(constant { 1, 3, 1, 1 }, op.nn.conv(x, w)))))
+  end)
+
+  it("one number", function()
+    for _, k in ipairs { pl.const(2.5), constant({ 1 }, 2.5), constant({ 1, 1, 1, 1 }, 2.5) } do
+      local out = fold({ x }, op.add(op.nn.conv(x, w), k))
+      assert.same({ 2.5, 2.5, 2.5 }, out.main.body.args[3].data:totable())
+    end
+  end)
+
+  it("into a bias that is there", function()
+    local out = fold({ x }, op.add(op.nn.conv(x, w, constant { 3 }), constant { 3, 1, 1 }))
+    assert.same({ 2 * number(1), 2 * number(2), 2 * number(3) },
+      out.main.body.args[3].data:totable())
+  end)
+
+  it("what is subtracted", function()
+    local out = fold({ x }, op.subtract(op.nn.conv(x, w, constant { 3 }), constant { 3, 1, 1 }))
+    assert.same({ 0, 0, 0 }, out.main.body.args[3].data:totable())
+  end)
+
+  it("into a convolution whose weight is not constant", function()
+    local u = var("u", { 3, 4, 3, 3 })
+    assert.equal("nn.conv", calls(fold({ x, u }, op.add(op.nn.conv(x, u), constant { 3, 1, 1 }))))
+  end)
+
+  it("into transposed convolutions and gemms", function()
+    local y = op.nn.conv_transpose(x, constant { 4, 3, 2, 2 }, { group = 2 })
+    assert.equal("nn.conv_transpose", calls(fold({ x }, op.add(y, constant { 6, 1, 1 }))))
+    local a = var("a", { "N", 4 })
+    y = op.nn.gemm(a, constant { 4, 3 }, constant { 3 }, { beta = 2, alpha = 3 })
+    assert.equal("nn.gemm", calls(fold({ a }, op.add(y, constant { 3 }))))
+  end)
+
+  it("one after the other", function()
+    local k = constant { 3, 1, 1 }
+    assert.equal("nn.conv", calls(fold({ x }, op.add(op.add(op.nn.conv(x, w), k), k))))
+  end)
+end)
+
+describe("FoldConvBias keeps", function()
+  local function keeps(vars, body) unchanged("FoldConvBias", vars, body) end
+  local w = constant { 3, 4, 3, 3 }
+
+  it("constants along other axes", function()
+    keeps({ x }, op.add(op.nn.conv(x, w), constant { 3 }))
+    keeps({ x }, op.add(op.nn.conv(x, w), constant { 4, 1 }))
+    keeps({ x }, op.add(op.nn.conv(x, w), constant { 3, 4, 1 }))
+    keeps({ x }, op.add(op.nn.conv(x, w), constant { 2, 1, 1, 1 }))
+  end)
+
+  it("constants that make the result larger", function()
+    keeps({ x }, op.add(op.nn.conv(x, w), constant { 1, 1, 3, 1, 1 }))
+    keeps({ x }, op.add(op.nn.conv(x, constant { 1, 4, 3, 3 }), constant { 3, 1, 1 }))
+  end)
+
+  it("what is not constant, or used elsewhere", function()
+    local v, y = var("v", { 3, 1, 1 }), op.nn.conv(x, w)
+    keeps({ x, v }, op.add(op.nn.conv(x, w), v))
+    keeps({ x, v }, op.add(op.nn.conv(x, w, op.squeeze(v, ints(1, 2))), constant { 3, 1, 1 }))
+    keeps({ x }, pl.tuple(op.add(y, constant { 3, 1, 1 }), y))
+  end)
+
+  it("a constant from which the convolution is subtracted", function()
+    keeps({ x }, op.subtract(constant { 3, 1, 1 }, op.nn.conv(x, w)))
+  end)
+end)
+
 describe("The budget of FoldBatchNorm", function()
   local big = constant { 65, 64, 2, 2 } -- 66,560 bytes
   local y = var("y", { 1, 64, 3, 3 })

@@ -242,22 +242,33 @@ pln_status pln_fold_affine(pln_fold_site *site, pln_ref product,
 
 typedef struct sweep {
   pln_engine *engine;
-  pln_op op;
-  pln_fold_rule rule;
+  uint32_t n_rows;
+  const pln_fold_row *rows;
   pln_budget budget;
   pln_uses uses;
   pln_scope *home;
   int64_t folded;
 } sweep;
 
-static pln_status fold_call(sweep *s, pln_rewrite *rw, pln_ref old,
-                            pln_ref *node) {
+static const pln_fold_row *row_of(const sweep *s, const pln_graph *g,
+                                  pln_ref node) {
+  const pln_node *n = &g->nodes[node];
+  for (uint32_t i = 0; i < s->n_rows; i++)
+    if (pln_is_call(g, node, s->rows[i].op))
+      return (int64_t)n->count >= pln_op_row(s->engine, n->data)->min_args
+                 ? &s->rows[i]
+                 : NULL;
+  return NULL;
+}
+
+static pln_status fold_call(sweep *s, pln_rewrite *rw, const pln_fold_row *row,
+                            pln_ref old, pln_ref *node) {
   pln_fold_site site = {
       .budget = &s->budget, .uses = &s->uses, .home = s->home};
   pln_ref found = PLN_NONE;
   site.at = (pln_site){.engine = s->engine, .rw = rw, .old = old};
   pln_site_look(&site.at, *node);
-  PLN_TRY(s->rule(&site, &found));
+  PLN_TRY(row->rule(&site, &found));
   if (found == PLN_NONE)
     return PLN_OK;
   *node = found;
@@ -267,11 +278,9 @@ static pln_status fold_call(sweep *s, pln_rewrite *rw, pln_ref old,
 
 static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   sweep *s = ud;
-  const pln_graph *g = pln_rewrite_graph(rw);
-  const pln_node *n = &g->nodes[*node];
-  if (pln_is_call(g, *node, s->op) &&
-      (int64_t)n->count >= pln_op_row(s->engine, s->op)->min_args)
-    PLN_TRY(fold_call(s, rw, old, node));
+  const pln_fold_row *row = row_of(s, pln_rewrite_graph(rw), *node);
+  if (row)
+    PLN_TRY(fold_call(s, rw, row, old, node));
   return pln_uses_move(&s->uses, old, *node);
 }
 
@@ -290,9 +299,9 @@ static pln_status sweep_once(sweep *s, const pln_graph *g, pln_graph **out) {
   return status;
 }
 
-static bool has_call(const pln_graph *g, pln_op op) {
+static bool has_work(const sweep *s, const pln_graph *g) {
   for (pln_ref i = 0; i < g->n_nodes; i++)
-    if (pln_is_call(g, i, op))
+    if (row_of(s, g, i))
       return true;
   return false;
 }
@@ -318,11 +327,11 @@ static pln_status report(const sweep *s, pln_pass_run *run, const char *key) {
   return refused ? pln_run_count(run, "refused: over_budget", refused) : PLN_OK;
 }
 
-pln_status pln_fold_weights(pln_pass_run *run, pln_op op, pln_fold_rule rule,
-                            const char *key) {
-  sweep s = {.engine = pln_run_engine(run), .op = op, .rule = rule};
+pln_status pln_fold_weights(pln_pass_run *run, uint32_t n_rows,
+                            const pln_fold_row *rows, const char *key) {
+  sweep s = {.engine = pln_run_engine(run), .n_rows = n_rows, .rows = rows};
   s.budget.all = pln_slice_is(pln_run_string(run, "fold"), "all");
-  if (!has_call(pln_run_function(run), op))
+  if (!has_work(&s, pln_run_function(run)))
     return PLN_OK;
   pln_graph *graph = pln_graph_retain(pln_run_function(run));
   pln_status status = sweep_all(&s, &graph);

@@ -31,10 +31,15 @@ pln_status pln_fold_affine(pln_fold_site *site, pln_ref product,
                            const double *factors, const double *addends,
                            pln_ref like, pln_ref *out) PLN_CHECKED;
 
-/* Asks the rule for each plain call of `op`, sweep after sweep while one
- * changes something and the budget refuses something; reports under `key`. */
-typedef pln_status (*pln_fold_rule)(pln_fold_site *site, pln_ref *out);
-pln_status pln_fold_weights(pln_pass_run *run, pln_op op, pln_fold_rule rule,
+/* Asks the rule of its operator for each plain call that has one, sweep after
+ * sweep while one changes something and the budget refuses something; reports
+ * under `key`. */
+typedef struct pln_fold_row {
+  pln_op op;
+  pln_status (*rule)(pln_fold_site *site, pln_ref *out);
+} pln_fold_row;
+pln_status pln_fold_weights(pln_pass_run *run, uint32_t n_rows,
+                            const pln_fold_row *rows,
                             const char *key) PLN_CHECKED;
 
 #endif

@@ -8,6 +8,7 @@ local round = pl.sequential { name = "round",
   "SimplifyExpr", -- local identities; shape arithmetic becomes constants
   "FoldConstant", -- computes what is known, within the budget
   "FoldBatchNorm", -- constants beside a product: now they are known to be
+  "FoldConvBias", -- likewise; what is not normalised has its bias
   "EliminateCommonSubexpr", -- one node for equal computations
   "DeadCodeElimination", -- leaves nothing behind that the others set free
 }
