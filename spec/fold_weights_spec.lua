@@ -299,6 +299,152 @@ describe("FoldConvBias keeps", function()
   end)
 end)
 
+local function pad(y, ...) return op.nn.pad(y, ints(...)) end
+
+describe("FoldExplicitPadding folds", function()
+  local function fold(vars, body) return run("FoldExplicitPadding", module(vars, body)) end
+  local w = constant { 3, 4, 3, 3 }
+
+  local function pads_of(out, name)
+    assert.equal(name or "nn.conv", calls(out))
+    return out.main.body.attrs.pads
+  end
+
+  it("into a convolution", function()
+    local y = op.nn.conv(pad(x, 0, 0, 1, 2, 0, 0, 3, 0), w, constant { 3 })
+    assert.same({ 1, 2, 3, 0 }, pads_of(fold({ x }, y)))
+  end)
+
+  it("onto padding that is there", function()
+    local y = op.nn.conv(pad(x, 0, 0, 1, 2, 0, 0, 3, 0), w, { pads = { 1, 1, 0, 2 } })
+    assert.same({ 2, 3, 3, 2 }, pads_of(fold({ x }, y)))
+  end)
+
+  it("into a convolution told to be valid", function()
+    local out = fold({ x }, op.nn.conv(pad(x, 0, 0, 1, 1, 0, 0, 1, 1), w, { auto_pad = "VALID" }))
+    assert.same({ 1, 1, 1, 1 }, pads_of(out))
+    assert.is_nil(out.main.body.attrs.auto_pad)
+  end)
+
+  it("pads given as attribute, with axes, or with a value", function()
+    local y = op.nn.pad(x, { pads = { 0, 0, 1, 1, 0, 0, 1, 1 }, value = 0.0 })
+    assert.same({ 1, 1, 1, 1 }, pads_of(fold({ x }, op.nn.conv(y, w))))
+    y = op.nn.pad(x, ints(1, 2), nil, ints(-1))
+    assert.same({ 0, 1, 0, 2 }, pads_of(fold({ x }, op.nn.conv(y, w))))
+    y = op.nn.pad(x, ints(0, 0, 1, 1, 0, 0, 1, 1), pl.const(0.0))
+    assert.same({ 1, 1, 1, 1 }, pads_of(fold({ x }, op.nn.conv(y, w))))
+  end)
+
+  it("one behind the other", function()
+    local y = pad(pad(x, 0, 0, 1, 1, 0, 0, 1, 1), 0, 0, 1, 0, 0, 0, 0, 0)
+    assert.same({ 2, 1, 1, 1 }, pads_of(fold({ x }, op.nn.conv(y, w))))
+  end)
+
+  it("and leaves the pad to others", function()
+    local y = pad(x, 0, 0, 1, 1, 0, 0, 1, 1)
+    local out = fold({ x }, pl.tuple(op.nn.conv(y, w), y))
+    assert.equal("nn.pad nn.conv", calls(out))
+  end)
+
+  it("into a mean over windows, which then counts zeros", function()
+    local y = op.nn.avg_pool(pad(x, 0, 0, 1, 1, 0, 0, 1, 0), { kernel_shape = { 2, 3 } })
+    local out = fold({ x }, y)
+    assert.same({ 1, 1, 1, 0 }, pads_of(out, "nn.avg_pool"))
+    assert.equal(1, out.main.body.attrs.count_include_pad)
+    y = op.nn.avg_pool(pad(x, 0, 0, 1, 1, 0, 0, 1, 1),
+      { kernel_shape = { 3, 3 }, pads = { 1, 1, 1, 1 }, count_include_pad = 1 })
+    assert.same({ 2, 2, 2, 2 }, pads_of(fold({ x }, y), "nn.avg_pool"))
+  end)
+end)
+
+describe("FoldExplicitPadding keeps", function()
+  local function keeps(vars, body) unchanged("FoldExplicitPadding", vars, body) end
+  local w = constant { 3, 4, 3, 3 }
+  local around = { 0, 0, 1, 1, 0, 0, 1, 1 }
+
+  it("other values than 0", function()
+    keeps({ x }, op.nn.conv(op.nn.pad(x, ints(table.unpack(around)), pl.const(1.0)), w))
+    keeps({ x }, op.nn.conv(op.nn.pad(x, { pads = around, value = 0.5 }), w))
+    local v = var("v", {})
+    keeps({ x, v }, op.nn.conv(op.nn.pad(x, ints(table.unpack(around)), v), w))
+  end)
+
+  it("other modes", function()
+    for _, mode in ipairs { "reflect", "edge", "wrap" } do
+      keeps({ x }, op.nn.conv(op.nn.pad(x, ints(table.unpack(around)), { mode = mode }), w))
+    end
+  end)
+
+  it("padding of batch or channels, and cropping", function()
+    keeps({ x }, op.nn.conv(pad(x, 1, 0, 1, 1, 0, 0, 1, 1), w))
+    keeps({ x }, op.nn.conv(pad(x, 0, 0, 1, 1, 0, 1, 1, 1), constant { 3, 5, 3, 3 }))
+    keeps({ x }, op.nn.conv(pad(x, 0, 0, -1, 1, 0, 0, 1, 1), w))
+    keeps({ x }, op.nn.conv(op.nn.pad(x, ints(1, 0), nil, ints(-4)), w))
+  end)
+
+  it("pads that are not known", function()
+    local v = var("v", { 8 }, "int64")
+    keeps({ x, v }, op.nn.conv(op.nn.pad(x, v), w))
+  end)
+
+  it("padding before a convolution that pads to the same size", function()
+    keeps({ x }, op.nn.conv(pad(x, table.unpack(around)), w, { auto_pad = "SAME_UPPER" }))
+  end)
+
+  it("padding before a maximum", function()
+    keeps({ x }, op.nn.max_pool(pad(x, table.unpack(around)), { kernel_shape = { 3, 3 } }))
+  end)
+
+  it("padding before a mean that would change", function()
+    local function mean(attrs) keeps({ x }, op.nn.avg_pool(pad(x, table.unpack(around)), attrs)) end
+    mean { kernel_shape = { 3, 3 }, pads = { 1, 1, 1, 1 } }
+    mean { kernel_shape = { 3, 3 }, strides = { 2, 2 }, ceil_mode = 1 }
+    mean { kernel_shape = { 1, 1 } }
+  end)
+end)
+
+describe("MatMulAddToGemm", function()
+  local a, b = var("a", { "N", 4 }), var("b", { 4, 3 })
+  local function merge(vars, body) return run("MatMulAddToGemm", module(vars, body)) end
+  local function keeps(vars, body) unchanged("MatMulAddToGemm", vars, body) end
+
+  it("merges what broadcasts to the product, from either side", function()
+    for _, shape in ipairs { {}, { 1 }, { 3 }, { 1, 1 }, { 1, 3 }, { "N", 1 }, { "N", 3 } } do
+      local c = var("c", shape)
+      assert.equal("nn.gemm", calls(merge({ a, b, c }, op.add(op.nn.matmul(a, b), c))))
+      assert.equal("nn.gemm", calls(merge({ a, b, c }, op.add(c, op.nn.matmul(a, b)))))
+    end
+  end)
+
+  it("gives a gemm what it adds", function()
+    local out = merge({ a, b }, op.add(op.nn.gemm(a, b, { alpha = 2, beta = 3 }), constant { 3 }))
+    assert.equal("nn.gemm", calls(out))
+    assert.is_nil(out.main.body.attrs.beta)
+    assert.equal(2, out.main.body.attrs.alpha)
+  end)
+
+  it("keeps what makes the product larger, or may", function()
+    for _, shape in ipairs { { "N", 1, 3 }, { "M", 3 }, { "?", 3 }, { 5, 3 } } do
+      local c = var("c", shape)
+      keeps({ a, b, c }, op.add(op.nn.matmul(a, b), c))
+    end
+    local column = var("column", { 4, 1 })
+    keeps({ a, column }, op.add(op.nn.matmul(a, column), constant { 3 }))
+  end)
+
+  it("keeps other products", function()
+    local x3, v = var("x3", { 2, 5, 4 }), var("v", { 4 })
+    keeps({ x3, b }, op.add(op.nn.matmul(x3, b), constant { 3 }))
+    keeps({ a, v }, op.add(op.nn.matmul(a, v), pl.const(1.0)))
+    local i, k = var("i", { 2, 4 }, "int32"), var("k", { 4, 3 }, "int32")
+    keeps({ i, k }, op.add(op.nn.matmul(i, k), constant({ 3 }, 1, "int32")))
+    local y = op.nn.matmul(a, b)
+    keeps({ a, b }, op.add(y, y))
+    keeps({ a, b }, pl.tuple(op.add(y, constant { 3 }), y))
+    keeps({ a, b }, op.add(op.nn.gemm(a, b, constant { 3 }), constant { 3 }))
+  end)
+end)
+
 describe("The budget of FoldBatchNorm", function()
   local big = constant { 65, 64, 2, 2 } -- 66,560 bytes
   local y = var("y", { 1, 64, 3, 3 })

@@ -1,5 +1,6 @@
 /* fold_weights.c: a scale and a shift by channel become part of the weights of
- * the product before. Called by fold_batch_norm.c and fold_conv_bias.c.
+ * the product before. Called by fold_batch_norm.c and fold_conv_bias.c; its
+ * sweep by mat_mul_add_to_gemm.c too.
  *
  * What holds: the product has no other user, so that it goes; a weight that
  * others use too is copied only within the budget; the new product stands where
@@ -16,16 +17,28 @@ static bool is_product(pln_op op) {
   return op == PLN_OP_CONV || op == PLN_OP_CONV_TRANSPOSE || op == PLN_OP_GEMM;
 }
 
-bool pln_fold_feeds(const pln_fold_site *site, uint32_t i) {
+bool pln_fold_is_sole(const pln_fold_site *site, uint32_t i) {
   const pln_graph *g = site->at.call.graph;
   const pln_graph *old = pln_rewrite_old(site->at.rw);
   pln_ref node = pln_site_arg(&site->at, i);
   const pln_node *n = &g->nodes[node];
   pln_ref before = pln_operand(old, site->at.old, i);
-  return n->kind == PLN_CALL && is_product(n->data) && n->results == 0 &&
-         n->count >= 2 && !(n->flags & PLN_NODE_KEEP) &&
-         site->uses->now[node] == 1 &&
+  return n->kind == PLN_CALL && n->data && n->results == 0 &&
+         !(n->flags & PLN_NODE_KEEP) && site->uses->now[node] == 1 &&
          site->home[before] == site->home[site->at.old];
+}
+
+bool pln_fold_feeds(const pln_fold_site *site, uint32_t i) {
+  const pln_node *n = &site->at.call.graph->nodes[pln_site_arg(&site->at, i)];
+  return pln_fold_is_sole(site, i) && is_product(n->data) && n->count >= 2;
+}
+
+pln_status pln_fold_replace(pln_fold_site *site, pln_ref product,
+                            pln_ref node) {
+  const pln_graph *g = pln_rewrite_graph(site->at.rw);
+  PLN_TRY(pln_uses_change(site->uses, g, site->at.node, -1));
+  PLN_TRY(pln_uses_change(site->uses, g, product, -1));
+  return pln_uses_change(site->uses, g, node, 1);
 }
 
 /* The extents of the weight, all known; false when the rank is too low. */
@@ -177,11 +190,7 @@ static pln_status build_product(pln_fold_site *site, pln_ref product,
   pln_builder_origin(b, g->origin[product]);
   PLN_TRY(
       pln_site_call(&site->at, g->nodes[product].data, attrs, 3, args, out));
-  if (*out == PLN_NONE)
-    return PLN_OK;
-  PLN_TRY(pln_uses_change(site->uses, g, site->at.node, -1));
-  PLN_TRY(pln_uses_change(site->uses, g, product, -1));
-  return pln_uses_change(site->uses, g, *out, 1);
+  return *out == PLN_NONE ? PLN_OK : pln_fold_replace(site, product, *out);
 }
 
 static pln_status fold_numbers(pln_fold_site *site, pln_ref product,

@@ -17,9 +17,14 @@ typedef struct pln_fold_site {
   const pln_scope *home; /* a node of the old graph */
 } pln_fold_site;
 
-/* Operand `i` is a product (conv, conv_transpose, gemm) that nothing else uses,
- * computed as often as the call: in the same scope. */
+/* Operand `i` is a plain call that nothing else uses, computed as often as the
+ * call at hand: in the same scope. */
+bool pln_fold_is_sole(const pln_fold_site *site, uint32_t i);
+/* It is such a product: conv, conv_transpose, gemm. */
 bool pln_fold_feeds(const pln_fold_site *site, uint32_t i);
+/* To be told when `node` takes the place of the call and of `product`. */
+pln_status pln_fold_replace(pln_fold_site *site, pln_ref product,
+                            pln_ref node) PLN_CHECKED;
 /* How many channels the product's result has; 0 when not known, or when its
  * operands do not fit. */
 size_t pln_fold_channels(const pln_fold_site *site, pln_ref product);

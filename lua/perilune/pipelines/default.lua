@@ -7,7 +7,9 @@ local pl = require "perilune"
 local round = pl.sequential { name = "round",
   "SimplifyExpr", -- local identities; shape arithmetic becomes constants
   "FoldConstant", -- computes what is known, within the budget
+  "FoldExplicitPadding", -- pads, too, may have been computed
   "FoldBatchNorm", -- constants beside a product: now they are known to be
+  "MatMulAddToGemm", -- makes a product that can take more in
   "FoldConvBias", -- likewise; what is not normalised has its bias
   "EliminateCommonSubexpr", -- one node for equal computations
   "DeadCodeElimination", -- leaves nothing behind that the others set free

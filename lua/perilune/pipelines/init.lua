@@ -4,7 +4,8 @@
 local pipelines = {
   { name = "default",
     doc = "What `perilune opt` runs when it is not told otherwise: DeadCodeElimination, then\n    "
-      .. "SimplifyExpr,FoldConstant,FoldBatchNorm,FoldConvBias,EliminateCommonSubexpr,DeadCodeElimination\n    "
+      .. "SimplifyExpr,FoldConstant,FoldExplicitPadding,FoldBatchNorm,MatMulAddToGemm,\n    "
+      .. "FoldConvBias,EliminateCommonSubexpr,DeadCodeElimination\n    "
       .. "until nothing changes." },
   { name = "emulate_float16",
     doc = "Compute float16 operators in float32, rounding where elements are moved or leave." },
