@@ -224,7 +224,7 @@ static void put_type(char *out, pln_type type) {
 
 /* ------------------------------------------------------------------ running */
 
-enum { ROW_ARGS = 6, ROW_RESULTS = 5, ROW_TEXT = 8192 };
+enum { ROW_ARGS = 9, ROW_RESULTS = 5, ROW_TEXT = 8192 };
 
 typedef struct row {
   const char *op, *attrs, *args[ROW_ARGS], *want;
