@@ -75,12 +75,3 @@ pln_status pln_infer_gemm(pln_infer *call) {
     PLN_TRY(pln_infer_same_dim(call, 1, &a.dims[!ta], b.dims[tb]));
   return pln_result_tensor(call, 0, dtype, &out);
 }
-
-pln_status pln_infer_det(pln_infer *call) {
-  pln_shape s;
-  pln_arg_shape(call, 0, &s);
-  PLN_TRY(pln_arg_expect_rank_within(call, 0, 2, INT32_MAX));
-  if (s.rank >= 0)
-    s.rank -= 2;
-  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &s);
-}

@@ -1,5 +1,5 @@
 /* shape_select.c: elements chosen by conditions, and indices as conditions:
- * where, nonzero, compress, unique, one_hot. Called through ops.def. */
+ * where, nonzero, compress, one_hot. Called through ops.def. */
 
 #include "op/indices.h"
 #include "op/strided.h"
@@ -246,25 +246,6 @@ pln_status pln_kernel_compress(pln_kernel_call *call) {
         to += run;
       }
   return pln_moved_end(&moved, PLN_OK);
-}
-
-/* ------------------------------------------------------------------- unique */
-
-pln_status pln_infer_unique(pln_infer *call) {
-  pln_shape shape, list = {.rank = 1, .dims = {PLN_DIM_UNKNOWN}};
-  int32_t axis;
-  pln_arg_shape(call, 0, &shape);
-  if (!pln_call_has(call, "axis")) {
-    shape = list;
-  } else if (shape.rank >= 0) {
-    PLN_TRY(
-        pln_call_axis(call, pln_call_int(call, "axis", 0), shape.rank, &axis));
-    shape.dims[axis] = PLN_DIM_UNKNOWN;
-  }
-  PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape));
-  for (uint32_t i = 1; i < 4; i++)
-    PLN_TRY(pln_result_tensor(call, i, PLN_INT64, &list));
-  return PLN_OK;
 }
 
 /* ------------------------------------------------------------------ one_hot */

@@ -1,0 +1,127 @@
+/* test_loss.c: losses, as tables (op_table.h). */
+
+#include "op_table.h"
+
+#define SCORES "float32 2x3: -1 -2 -3 -4 -5 -6"
+
+static void likelihoods(void) {
+  static const row rows[] = {
+      {"nn.nll_loss", "", {SCORES, "int64 2: 1 2"}, "float32: 4", 0},
+      {"nn.nll_loss",
+       "reduction=none",
+       {SCORES, "int32 2: 1 2"},
+       "float32 2: 2 6",
+       0},
+      {"nn.nll_loss",
+       "reduction=sum",
+       {SCORES, "int64 2: 1 2", "float32 3: 1 10 100"},
+       "float32: 620",
+       0},
+      /* The mean is over weights, and over what is not ignored. */
+      {"nn.nll_loss",
+       "",
+       {SCORES, "int64 2: 1 2", "float32 3: 1 1 3"},
+       "float32: 5",
+       0},
+      {"nn.nll_loss",
+       "ignore_index=-1",
+       {SCORES, "int64 2: -1 2"},
+       "float32: 6",
+       0},
+      {"nn.nll_loss",
+       "ignore_index=0",
+       {SCORES, "int64 2: 0 0"},
+       "float32: nan",
+       0},
+      {"nn.nll_loss",
+       "reduction=none",
+       {"float64 1x2x2: -1 -2 -3 -4", "int64 1x2: 1 0"},
+       "float64 1x2: 3 2",
+       0},
+      {"nn.nll_loss",
+       "",
+       {"float16 1x2: -1 -2", "int64 1: 1", "float16 2: 1 2"},
+       "float16: 2",
+       0},
+      {"nn.nll_loss",
+       "reduction=none",
+       {"float32 0x3:", "int64 0:"},
+       "float32 0:",
+       0},
+      {"nn.nll_loss",
+       "",
+       {SCORES, "int64 2: 1 3"},
+       "refused: 'nn.nll_loss': label 3 is outside of [0, 3)",
+       0},
+      {"nn.nll_loss",
+       "",
+       {SCORES, "int64 2: -1 1"},
+       "refused: 'nn.nll_loss': label -1 is outside of [0, 3)",
+       0},
+      {"nn.nll_loss",
+       "reduction=median",
+       {SCORES, "int64 2: 1 1"},
+       "refused: 'nn.nll_loss': reduction is none of mean, sum and none",
+       0},
+      {"nn.nll_loss",
+       "",
+       {SCORES, "int64 2: 1 1", "float32 2: 1 1"},
+       "refused: 'nn.nll_loss': the weights are not one for each of 3 classes",
+       0},
+      {"nn.nll_loss",
+       "",
+       {SCORES, "float32 2: 1 1"},
+       "refused: 'nn.nll_loss' is not computed for float32",
+       0},
+      {"nn.nll_loss",
+       "",
+       {SCORES, "int64 3: 1 1 1"},
+       "ill-typed: 'nn.nll_loss', operand 1: expected extent 2, got 3",
+       0},
+      {"nn.nll_loss",
+       "",
+       {SCORES, "int64 2x1: 1 1"},
+       "ill-typed: 'nn.nll_loss', operand 1: expected rank 1, got 2",
+       0},
+  };
+  run_rows(ROWS(rows));
+}
+
+static void entropies(void) {
+  static const row rows[] = {
+      {"nn.softmax_cross_entropy",
+       "",
+       {"float32 1x2: 0 0", "int64 1: 1"},
+       "float32: 0.693147",
+       0},
+      {"nn.softmax_cross_entropy",
+       "reduction=none",
+       {"float64 1x2x2: 0 1000 0 0", "int64 1x2: 1 1"},
+       "float64 1x2: 0.693147 1000 | "
+       "float64 1x2x2: -0.693147 0 -0.693147 -1000",
+       2},
+      {"nn.softmax_cross_entropy",
+       "reduction=sum ignore_index=1",
+       {"bfloat16 2x2: 0 0 0 0", "int64 2: 1 0"},
+       "bfloat16: 0.691406 | "
+       "bfloat16 2x2: -0.691406 -0.691406 -0.691406 -0.691406",
+       2},
+      {"nn.softmax_cross_entropy",
+       "",
+       {"float32 2x0:", "int64 2: 0 0"},
+       "refused: 'nn.softmax_cross_entropy': label 0 is outside of [0, 0)",
+       0},
+      {"nn.softmax_cross_entropy",
+       "",
+       {"int32 1x2: 0 0", "int64 1: 1"},
+       "refused: 'nn.softmax_cross_entropy' is not computed for int32",
+       0},
+  };
+  run_rows(ROWS(rows));
+}
+
+static const check_test tests[] = {
+    {"losses of log likelihoods", likelihoods},
+    {"cross entropies of scores", entropies},
+};
+CHECK_MAIN(tests)
