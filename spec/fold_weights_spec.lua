@@ -174,7 +174,8 @@ describe("FoldBatchNorm keeps", function()
 
   it("training", function()
     keeps({ x }, normalise(conv(w, b), 3, { attrs = { training_mode = 1 } }))
-    keeps({ x }, normalise(conv(w, b), 3, { attrs = { n_results = 3 } })[0])
+    local trained = normalise(conv(w, b), 3, { attrs = { n_results = 3 } })
+    keeps({ x }, pl.ir.TupleGetItem(trained, 0))
   end)
 
   it("normalisation by element", function()

@@ -86,7 +86,8 @@ pln_status pln_site_call(pln_site *site, pln_op op, pln_attrs attrs, uint32_t n,
   pln_builder *b = pln_rewrite_builder(site->rw);
   if (!b)
     return PLN_ERR_NOMEM;
-  pln_status status = pln_build_call(b, op, attrs, 0, n, args, out);
+  uint32_t n_results = op == site->call.op ? site->call.n_results : 0;
+  pln_status status = pln_build_call(b, op, attrs, n_results, n, args, out);
   if (status == PLN_ERR_TYPE) {
     pln_diag_drop(site->engine, mark);
     *out = PLN_NONE;
@@ -107,8 +108,8 @@ pln_status pln_site_with_arg(pln_site *site, uint32_t i, pln_ref arg,
   return pln_site_call(site, site->call.op, site->call.attrs, n, args, out);
 }
 
-static pln_status build_ints(pln_site *site, uint32_t n, const int64_t *ints,
-                             pln_ref *out) {
+pln_status pln_site_ints(pln_site *site, uint32_t n, const int64_t *ints,
+                         pln_ref *out) {
   int64_t dims[1] = {n};
   pln_tensor *tensor;
   pln_builder *b = pln_rewrite_builder(site->rw);
@@ -119,6 +120,15 @@ static pln_status build_ints(pln_site *site, uint32_t n, const int64_t *ints,
   pln_status status = pln_build_constant(b, tensor, out);
   pln_tensor_release(tensor);
   return status;
+}
+
+pln_status pln_site_transpose(pln_site *site, pln_ref x, uint32_t n,
+                              const int64_t *axes, pln_ref *out) {
+  pln_attrs attrs;
+  pln_attr perm = {.kind = PLN_ATTR_INTS, .count = n, .v.ints = axes};
+  PLN_TRY(pln_symbol_intern(site->engine, pln_text("perm"), &perm.name));
+  PLN_TRY(pln_attrs_make(site->engine, 1, &perm, &attrs));
+  return pln_site_call(site, PLN_OP_TRANSPOSE, attrs, 1, &x, out);
 }
 
 static pln_status with_attribute(pln_site *site, pln_ref x, const char *attr,
@@ -137,6 +147,6 @@ pln_status pln_site_with_list(pln_site *site, pln_ref x, uint32_t arg,
   pln_ref args[2] = {x};
   if (arg != 1 || pln_arg_absent(&site->call, 1))
     return with_attribute(site, x, attr, n, ints, out);
-  PLN_TRY(build_ints(site, n, ints, &args[1]));
+  PLN_TRY(pln_site_ints(site, n, ints, &args[1]));
   return pln_site_call(site, site->call.op, site->call.attrs, 2, args, out);
 }

@@ -44,9 +44,16 @@ bool pln_list_all(const pln_list *list, int64_t wanted);
 bool pln_list_read(const pln_list *list, uint32_t max, int64_t *out);
 
 /* Building. PLN_NONE when the call would be ill-typed (a file may hold what
- * inference would not accept). */
+ * inference would not accept). A call of the same operator has as many
+ * results. */
 pln_status pln_site_call(pln_site *site, pln_op op, pln_attrs attrs, uint32_t n,
                          const pln_ref *args, pln_ref *out) PLN_CHECKED;
+/* A Constant vector. */
+pln_status pln_site_ints(pln_site *site, uint32_t n, const int64_t *ints,
+                         pln_ref *out) PLN_CHECKED;
+/* transpose(x) by a permutation of n axes. */
+pln_status pln_site_transpose(pln_site *site, pln_ref x, uint32_t n,
+                              const int64_t *axes, pln_ref *out) PLN_CHECKED;
 /* The same call with operand `i` replaced. */
 pln_status pln_site_with_arg(pln_site *site, uint32_t i, pln_ref arg,
                              pln_ref *out) PLN_CHECKED;
@@ -62,16 +69,22 @@ pln_status pln_site_with_list(pln_site *site, pln_ref x, uint32_t arg,
   /* simplify_shape.c */                                               \
   X(same_reshape) X(merge_reshape) X(melt_reshape)                     \
   X(merge_squeeze) X(merge_unsqueeze)                                  \
+  /* simplify_regroup.c */                                             \
+  X(regroup)                                                           \
+  /* simplify_broadcast.c */                                           \
+  X(melt_expand) X(drop_expand)                                        \
   /* simplify_move.c */                                                \
   X(same_transpose) X(merge_transpose) X(no_pad) X(full_slice)         \
-  X(same_expand) X(no_tile) X(one_concat)                              \
+  X(same_expand) X(no_tile) X(one_concat) X(merge_concat)              \
   /* simplify_cast.c */                                                \
   X(same_cast) X(merge_cast)                                           \
   /* simplify_arithmetic.c */                                          \
   X(add_zero) X(subtract_zero) X(multiply_one) X(divide_one)           \
   X(power_one) X(and_true) X(or_false) X(only_operand)                 \
   /* simplify_dropout.c */                                             \
-  X(inference_dropout)
+  X(inference_dropout)                                                 \
+  /* simplify_rnn.c */                                                 \
+  X(zero_state)
 /* clang-format on */
 #define PLN_DECLARE(rule) \
   pln_status pln_simplify_##rule(pln_site *site, pln_ref *out) PLN_CHECKED;

@@ -15,7 +15,7 @@
 
 #include "transform/simplify.h"
 
-enum { RULES_PER_OP = 3, MAX_STEPS = 64 };
+enum { RULES_PER_OP = 4, MAX_STEPS = 64 };
 
 typedef struct row {
   const char *name; /* in the report */
@@ -27,30 +27,41 @@ typedef struct row {
 static const row rules[PLN_N_OPS][RULES_PER_OP] = {
     [PLN_OP_IDENTITY] = {RULE(only_operand)},
     [PLN_OP_RESHAPE] = {RULE(same_reshape), RULE(merge_reshape),
-                        RULE(melt_reshape)},
+                        RULE(melt_reshape), RULE(regroup)},
     [PLN_OP_FLATTEN] = {RULE(same_reshape)},
     [PLN_OP_SQUEEZE] = {RULE(same_reshape), RULE(merge_squeeze)},
     [PLN_OP_UNSQUEEZE] = {RULE(same_reshape), RULE(merge_unsqueeze)},
     [PLN_OP_TRANSPOSE] = {RULE(same_transpose), RULE(merge_transpose)},
     [PLN_OP_PAD] = {RULE(no_pad)},
     [PLN_OP_SLICE] = {RULE(full_slice)},
-    [PLN_OP_EXPAND] = {RULE(same_expand)},
+    [PLN_OP_EXPAND] = {RULE(same_expand), RULE(melt_expand)},
     [PLN_OP_TILE] = {RULE(no_tile)},
-    [PLN_OP_CONCAT] = {RULE(one_concat)},
+    [PLN_OP_CONCAT] = {RULE(one_concat), RULE(merge_concat)},
     [PLN_OP_CAST] = {RULE(same_cast), RULE(merge_cast)},
     [PLN_OP_CAST_LIKE] = {RULE(same_cast)},
-    [PLN_OP_ADD] = {RULE(add_zero)},
-    [PLN_OP_SUB] = {RULE(subtract_zero)},
-    [PLN_OP_MUL] = {RULE(multiply_one)},
-    [PLN_OP_DIV] = {RULE(divide_one)},
-    [PLN_OP_POW] = {RULE(power_one)},
-    [PLN_OP_AND] = {RULE(and_true)},
-    [PLN_OP_OR] = {RULE(or_false)},
+    [PLN_OP_ADD] = {RULE(add_zero), RULE(drop_expand)},
+    [PLN_OP_SUB] = {RULE(subtract_zero), RULE(drop_expand)},
+    [PLN_OP_MUL] = {RULE(multiply_one), RULE(drop_expand)},
+    [PLN_OP_DIV] = {RULE(divide_one), RULE(drop_expand)},
+    [PLN_OP_POW] = {RULE(power_one), RULE(drop_expand)},
+    [PLN_OP_AND] = {RULE(and_true), RULE(drop_expand)},
+    [PLN_OP_OR] = {RULE(or_false), RULE(drop_expand)},
     [PLN_OP_SUM] = {RULE(only_operand)},
     [PLN_OP_MEAN] = {RULE(only_operand)},
-    [PLN_OP_MAX] = {RULE(only_operand)},
-    [PLN_OP_MIN] = {RULE(only_operand)},
+    [PLN_OP_MAX] = {RULE(only_operand), RULE(drop_expand)},
+    [PLN_OP_MIN] = {RULE(only_operand), RULE(drop_expand)},
+    [PLN_OP_XOR] = {RULE(drop_expand)},
+    [PLN_OP_MOD] = {RULE(drop_expand)},
+    [PLN_OP_EQUAL] = {RULE(drop_expand)},
+    [PLN_OP_GREATER] = {RULE(drop_expand)},
+    [PLN_OP_GREATER_OR_EQUAL] = {RULE(drop_expand)},
+    [PLN_OP_LESS] = {RULE(drop_expand)},
+    [PLN_OP_LESS_OR_EQUAL] = {RULE(drop_expand)},
+    [PLN_OP_WHERE] = {RULE(drop_expand)},
     [PLN_OP_DROPOUT] = {RULE(inference_dropout)},
+    [PLN_OP_RNN] = {RULE(zero_state)},
+    [PLN_OP_GRU] = {RULE(zero_state)},
+    [PLN_OP_LSTM] = {RULE(zero_state)},
 };
 
 typedef struct simplify {
@@ -108,20 +119,26 @@ static pln_status apply_rules(simplify *s, pln_site *site, pln_ref *out) {
   return PLN_OK;
 }
 
-/* Of calls that give tuples only those of dropout are known to the rules. */
+/* Of calls that give tuples only these are known to the rules. */
+static bool may_give_tuple(pln_op op) {
+  return op == PLN_OP_DROPOUT || op == PLN_OP_RNN || op == PLN_OP_GRU ||
+         op == PLN_OP_LSTM;
+}
+
 /* A file may call an operator with fewer operands than it takes: rules then
  * would look for what is not there. */
 static bool has_rules(const pln_engine *e, const pln_node *n) {
   return n->kind == PLN_CALL && n->data > 0 && n->data < PLN_N_OPS &&
          rules[n->data][0].rule &&
-         (n->results == 0 || n->data == PLN_OP_DROPOUT) &&
+         (n->results == 0 || may_give_tuple(n->data)) &&
          (int64_t)n->count >= pln_op_row(e, n->data)->min_args;
 }
 
 static pln_status simplify_call(simplify *s, pln_rewrite *rw, pln_ref old,
                                 pln_ref *node) {
   pln_site site = {.engine = s->engine, .rw = rw, .old = old};
-  if (pln_rewrite_graph(rw)->nodes[*node].results > 0)
+  const pln_node *call = &pln_rewrite_graph(rw)->nodes[*node];
+  if (call->data == PLN_OP_DROPOUT && call->results > 0)
     PLN_TRY(need_masks(s, pln_rewrite_old(rw)));
   site.mask_used = s->mask_used;
   for (int step = 0; step < MAX_STEPS; step++) {

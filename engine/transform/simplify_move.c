@@ -193,3 +193,31 @@ pln_status pln_simplify_one_concat(pln_site *site, pln_ref *out) {
   pln_mem_free(site->engine, kept, n * sizeof *kept);
   return status;
 }
+
+/* Parts of a vector of integers: at most so many are joined at once. */
+enum { MAX_PARTS = 16 };
+
+/* concat(a, concat(b, c)) => concat(a, b, c), of vectors of integers: shapes
+ * that are put together piece by piece. */
+pln_status pln_simplify_merge_concat(pln_site *site, pln_ref *out) {
+  const pln_graph *g = site->call.graph;
+  pln_ref parts[MAX_PARTS];
+  uint32_t n = 0, inner = 0;
+  pln_dtype dtype = pln_type_dtype(site->engine, site->type);
+  if (pln_type_rank(site->engine, site->type) != 1 ||
+      (dtype != PLN_INT64 && dtype != PLN_INT32))
+    return PLN_OK;
+  for (uint32_t i = 0; i < site->call.n_args; i++) {
+    pln_ref arg = pln_site_arg(site, i);
+    bool joins = pln_is_call(g, arg, PLN_OP_CONCAT);
+    uint32_t count = joins ? g->nodes[arg].count : 1;
+    if (count > MAX_PARTS - n)
+      return PLN_OK;
+    for (uint32_t k = 0; k < count; k++)
+      parts[n++] = joins ? pln_operand(g, arg, k) : arg;
+    inner += joins;
+  }
+  if (!inner)
+    return PLN_OK;
+  return pln_site_call(site, site->call.op, site->call.attrs, n, parts, out);
+}

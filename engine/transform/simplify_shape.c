@@ -69,11 +69,11 @@ typedef struct target {
 } target;
 
 /* Element `i` is `dim`, which may be symbolic. */
-static bool put_dim(const pln_site *site, pln_type x, bool copies, target *t,
-                    uint32_t i, pln_dim dim) {
+static bool put_dim(const pln_site *site, pln_type x, target *t, uint32_t i,
+                    pln_dim dim) {
   const pln_engine *e = site->engine;
-  bool same = copies && (int32_t)i < pln_type_rank(e, x) &&
-              dim != PLN_DIM_UNKNOWN && pln_type_dims(e, x)[i] == dim;
+  bool same = (int32_t)i < pln_type_rank(e, x) && dim != PLN_DIM_UNKNOWN &&
+              pln_type_dims(e, x)[i] == dim;
   if (PLN_DIM_IS_CONST(dim) && dim != 0) {
     t->dims[i] = dim;
   } else if (same) {
@@ -94,6 +94,15 @@ static pln_dim copied_dim(const pln_engine *e, pln_type operand, uint32_t i) {
                                                 : PLN_DIM_UNKNOWN;
 }
 
+/* An element that is -1 is the extent of the result, if that is known. */
+static pln_dim found_dim(const pln_site *site, uint32_t n, uint32_t i) {
+  const pln_engine *e = site->engine;
+  if (pln_type_rank(e, site->type) != (int32_t)n)
+    return -1;
+  pln_dim dim = pln_type_dims(e, site->type)[i];
+  return dim == PLN_DIM_UNKNOWN || dim == 0 ? -1 : dim;
+}
+
 /* The shape that the call's list asks for, told to a reshape of a tensor of
  * type `x`. `given` is the type of the call's own operand. */
 static bool find_target(const pln_site *site, pln_type given, pln_type x,
@@ -108,10 +117,22 @@ static bool find_target(const pln_site *site, pln_type given, pln_type x,
       return false;
     if (dim == 0)
       dim = copied_dim(site->engine, given, i);
-    if (!put_dim(site, x, !literal, t, i, dim))
+    else if (dim == -1)
+      dim = found_dim(site, list->count, i);
+    if (!put_dim(site, x, t, i, dim))
       return false;
   }
   return !t->is_empty || t->n_open == 0;
+}
+
+/* The reshape of `x`. Its zeros are copies, whatever those of the call were:
+ * an extent that is 0 in x is 0 either way. */
+static pln_status reshape_to(const pln_site *site, pln_ref x, const target *t,
+                             pln_ref *out) {
+  pln_site plain = *site;
+  PLN_TRY(pln_attrs_without(site->engine, site->call.attrs, "allowzero",
+                            &plain.call.attrs));
+  return pln_site_with_list(&plain, x, 1, "newshape", t->n, t->dims, out);
 }
 
 /* reshape(reshape(x, a), b) => reshape(x, b); also of the other operators that
@@ -131,7 +152,7 @@ pln_status pln_simplify_merge_reshape(pln_site *site, pln_ref *out) {
     return pln_site_with_arg(site, 0, x, out);
   if (!find_target(site, g->nodes[inner].type, g->nodes[x].type, &list, &t))
     return PLN_OK;
-  return pln_site_with_list(site, x, 1, "newshape", t.n, t.dims, out);
+  return reshape_to(site, x, &t, out);
 }
 
 /* reshape(x, [N, 12, S*64]) => reshape(x, [0, 12, -1]): the computation of the
@@ -148,7 +169,7 @@ pln_status pln_simplify_melt_reshape(pln_site *site, pln_ref *out) {
   pln_type type = g->nodes[x].type;
   if (!find_target(site, type, type, &list, &t))
     return PLN_OK;
-  return pln_site_with_list(site, x, 1, "newshape", t.n, t.dims, out);
+  return reshape_to(site, x, &t, out);
 }
 
 /* --------------------------------------------------------- squeeze, unsqueeze

@@ -103,6 +103,14 @@ static bool read_filled(const pln_graph *g, const pln_node *n,
                          &out->bytes) == PLN_OK;
 }
 
+bool pln_weight_number(const pln_tensor *tensor, double *out) {
+  pln_weight w;
+  if (!read_constant(tensor, &w) || w.count == 0)
+    return false;
+  *out = pln_weight_at(&w, 0);
+  return true;
+}
+
 bool pln_weight_read(const pln_graph *graph, pln_ref node, pln_weight *out) {
   const pln_node *n = &graph->nodes[node];
   *out = (pln_weight){.node = node};

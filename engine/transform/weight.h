@@ -22,6 +22,9 @@ typedef struct pln_weight {
 /* False when the node is none, or its elements cannot be had. */
 bool pln_weight_read(const pln_graph *graph, pln_ref node, pln_weight *out);
 double pln_weight_at(const pln_weight *weight, size_t i);
+/* The first element of a tensor of floats; false for other dtypes, or when it
+ * cannot be had. */
+bool pln_weight_number(const pln_tensor *tensor, double *out);
 
 /* Which channel of the result an element of the weight belongs to: `outer` runs
  * of `channels` runs of `inner` elements. The channels of a run go on with

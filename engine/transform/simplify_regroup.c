@@ -1,0 +1,102 @@
+/* simplify_regroup.c: axes that are grouped, moved as groups, and taken apart
+ * again are moved one by one. */
+
+#include "transform/simplify.h"
+
+/* Axes [first, first + count) of x are one axis of what groups it. */
+typedef struct group {
+  uint32_t first, count;
+} group;
+
+static bool keeps_order(const pln_graph *g, pln_ref node) {
+  return pln_is_call(g, node, PLN_OP_RESHAPE) ||
+         pln_is_call(g, node, PLN_OP_FLATTEN) ||
+         pln_is_call(g, node, PLN_OP_SQUEEZE) ||
+         pln_is_call(g, node, PLN_OP_UNSQUEEZE);
+}
+
+/* The axes from `first` on whose product is `wanted`. */
+static pln_status find_group(pln_engine *e, pln_type x, uint32_t first,
+                             pln_dim wanted, group *out) {
+  const pln_dim *dims = pln_type_dims(e, x);
+  uint32_t rank = (uint32_t)pln_type_rank(e, x);
+  pln_dim product = 1;
+  *out = (group){.first = first};
+  for (uint32_t i = first; i < rank; i++) {
+    PLN_TRY(pln_dim_binary(e, PLN_DIM_MUL, product, dims[i], &product));
+    if (product == PLN_DIM_UNKNOWN)
+      return PLN_OK;
+    if (product != wanted)
+      continue;
+    out->count = i + 1 - first;
+    return PLN_OK;
+  }
+  return PLN_OK;
+}
+
+/* *n groups, one for each axis of `grouped`; 0 when x is not simply grouped. */
+static pln_status find_groups(pln_engine *e, pln_type x, pln_type grouped,
+                              group *groups, uint32_t *n) {
+  int32_t rank = pln_type_rank(e, grouped);
+  uint32_t next = 0;
+  *n = 0;
+  if (rank <= 0 || rank > PLN_MAX_RANK || pln_type_rank(e, x) < rank ||
+      pln_type_rank(e, x) > PLN_MAX_RANK)
+    return PLN_OK;
+  for (int32_t i = 0; i < rank; i++) {
+    PLN_TRY(find_group(e, x, next, pln_type_dims(e, grouped)[i], &groups[i]));
+    if (!groups[i].count)
+      return PLN_OK;
+    next += groups[i].count;
+  }
+  if (next == (uint32_t)pln_type_rank(e, x))
+    *n = (uint32_t)rank;
+  return PLN_OK;
+}
+
+/* The permutation of the axes of x as the groups move; its extents must be
+ * those of the result. */
+static bool spread(const pln_engine *e, pln_type x, pln_type result, uint32_t n,
+                   const group *groups, const int64_t *perm, int64_t *axes) {
+  uint32_t k = 0;
+  if (pln_type_rank(e, result) != pln_type_rank(e, x))
+    return false;
+  for (uint32_t i = 0; i < n; i++) {
+    const group *g = &groups[perm[i]];
+    for (uint32_t j = 0; j < g->count; j++, k++) {
+      axes[k] = g->first + j;
+      if (pln_type_dims(e, result)[k] != pln_type_dims(e, x)[axes[k]])
+        return false;
+    }
+  }
+  return true;
+}
+
+/* reshape(transpose(reshape(x, [N*4, S, 16]), [0, 2, 1]), [N, 4, 16, S])
+ *   => transpose(x, [0, 1, 3, 2]), of x: (N, 4, S, 16) */
+pln_status pln_simplify_regroup(pln_site *site, pln_ref *out) {
+  const pln_graph *g = site->call.graph;
+  pln_engine *e = site->engine;
+  pln_ref move = pln_site_arg(site, 0);
+  group groups[PLN_MAX_RANK];
+  int64_t axes[PLN_MAX_RANK];
+  uint32_t n;
+  if (!pln_is_call(g, move, PLN_OP_TRANSPOSE))
+    return PLN_OK;
+  pln_ref inner = pln_operand(g, move, 0);
+  const pln_attr *perm = pln_attrs_find(e, g->nodes[move].attrs, "perm");
+  if (!keeps_order(g, inner) || !perm || perm->kind != PLN_ATTR_INTS)
+    return PLN_OK;
+  pln_ref x = pln_operand(g, inner, 0);
+  pln_type type = g->nodes[x].type;
+  PLN_TRY(find_groups(e, type, g->nodes[inner].type, groups, &n));
+  if (!n || n != perm->count)
+    return PLN_OK;
+  for (uint32_t i = 0; i < n; i++)
+    if (perm->v.ints[i] < 0 || perm->v.ints[i] >= n)
+      return PLN_OK;
+  if (!spread(e, type, site->type, n, groups, perm->v.ints, axes))
+    return PLN_OK;
+  return pln_site_transpose(site, x, (uint32_t)pln_type_rank(e, type), axes,
+                            out);
+}
