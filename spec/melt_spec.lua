@@ -186,3 +186,41 @@ describe("A recurrent layer that is given zeros to begin with", function()
     assert.equal(mod, pl.passes.SimplifyExpr()(mod))
   end)
 end)
+
+describe("Calls that give the same extents", function()
+  local x, y = var("x", { "N", "S" }), var("y", { "S", "N" })
+  local function merge(vars, body) return simplify(vars, body, "EliminateCommonSubexpr") end
+  local at = { [0] = pl.const(0), [1] = pl.const(1) }
+  local function extent(z, i) return op.take(op.shape_of(z), at[i]) end
+
+  it("become one", function()
+    local out = merge({ x, y }, pl.tuple(extent(x, 0), extent(y, 1)))
+    assert.equal("shape_of take", calls(out))
+    out = merge({ x, y }, op.subtract(extent(x, 0) * extent(x, 1), extent(y, 0) * extent(y, 1)))
+    assert.equal("shape_of take take multiply subtract", calls(out))
+  end)
+
+  it("stay two when a name, the rank or the dtype differs", function()
+    local function keep(a, b)
+      local mod = module({ x, y }, pl.tuple(a, b))
+      assert.equal(mod, pl.passes.EliminateCommonSubexpr()(mod))
+    end
+    keep(extent(x, 0), extent(y, 0))
+    keep(op.shape_of(x), op.shape_of(y))
+    keep(extent(x, 0), extents(y, 1, 2))
+    local shape = op.shape_of(x)
+    keep(shape, op.cast(shape, { to = 6 }))
+  end)
+
+  it("stay two when an extent has no name", function()
+    local u, v = var("u", { "?" }), var("v", { "?" })
+    local mod = module({ u, v }, pl.tuple(op.shape_of(u), op.shape_of(v)))
+    assert.equal(mod, pl.passes.EliminateCommonSubexpr()(mod))
+  end)
+
+  it("stay two in branches beside each other", function()
+    local p = pl.var("p", "bool")
+    local mod = module({ p, x, y }, pl.if_(p, extent(x, 0), extent(y, 1)))
+    assert.equal(mod, pl.passes.EliminateCommonSubexpr()(mod))
+  end)
+end)

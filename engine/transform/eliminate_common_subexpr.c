@@ -3,7 +3,9 @@
  * Run by the executor, once per function. Requires a verified graph.
  * A node becomes an earlier equal one that its scope can see; never a node
  * with effects, never across sibling scopes, never a function or a branch.
- * Constants up to 1 KiB are equal by content, larger ones by place.
+ * Constants up to 1 KiB are equal by content, larger ones by place. Calls that
+ * give integers are equal, too, when all that they give is known by the same
+ * names: the extent N of one tensor and of another.
  *
  *     %0 = tanh(%x); %1 = tanh(%x); add(%0, %1)   =>   %0 = tanh(%x); add(%0,
  * %0)
@@ -12,22 +14,88 @@
 
 #include "transform/transform.h"
 
+typedef struct merge {
+  pln_engine *engine;
+  pln_idmap *by_value; /* type and value -> old node + 1; made when needed */
+  pln_scope *home;     /* a node of the old graph; likewise */
+  int64_t merged;
+} merge;
+
+/* ------------------------------------------------------------------- values
+ */
+
+static bool is_known(const pln_engine *e, pln_value value) {
+  const pln_dim *elements = pln_value_elements(e, value);
+  for (uint32_t i = 0; i < pln_value_count(e, value); i++)
+    if (elements[i] == PLN_DIM_UNKNOWN)
+      return false;
+  return true;
+}
+
+static pln_status need_table(merge *m, const pln_graph *old) {
+  if (m->by_value)
+    return PLN_OK;
+  m->home = pln_mem_new(m->engine, old->n_nodes * sizeof *m->home);
+  if (!m->home)
+    return pln_nomem(m->engine);
+  pln_graph_homes(old, m->home);
+  return pln_idmap_new(m->engine, &m->by_value);
+}
+
+/* `before` stands in a scope that encloses `old`, or in its own. */
+static bool is_visible(const merge *m, const pln_graph *g, pln_ref before,
+                       pln_ref old) {
+  const pln_scope_row *row = &g->scopes[m->home[before]];
+  return row->begin <= old && old < row->end;
+}
+
+/* An earlier call of the same type and value, or the call itself. */
+static pln_status share_value(merge *m, pln_rewrite *rw, pln_ref old,
+                              pln_ref node, pln_ref *out) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  const pln_node *n = &g->nodes[node];
+  pln_value value = g->values[node];
+  *out = node;
+  if (!value || n->kind != PLN_CALL || n->results ||
+      pln_flags_effect(n->flags) != PLN_EFFECT_NONE ||
+      !is_known(m->engine, value))
+    return PLN_OK;
+  PLN_TRY(need_table(m, pln_rewrite_old(rw)));
+  uint64_t key = (uint64_t)n->type << 32 | value;
+  uint32_t before = pln_idmap_get(m->by_value, key);
+  if (before && is_visible(m, pln_rewrite_old(rw), before - 1, old)) {
+    *out = pln_rewrite_image(rw, before - 1);
+    return PLN_OK;
+  }
+  return pln_idmap_set(m->by_value, key, old + 1);
+}
+
+/* -------------------------------------------------------------------- sweep
+ */
+
 static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
-  int64_t *merged = ud;
+  merge *m = ud;
   pln_ref shared;
   pln_type type = pln_rewrite_graph(rw)->nodes[*node].type;
-  (void)old;
   PLN_TRY(pln_rewrite_share(rw, *node, &shared));
   if (shared == *node)
+    PLN_TRY(share_value(m, rw, old, *node, &shared));
+  if (shared == *node)
     return PLN_OK;
-  ++*merged;
+  m->merged++;
   *node = shared;
   return pln_keep_rank(rw, shared, type);
 }
 
 pln_status pln_pass_eliminate_common_subexpr(pln_pass_run *run) {
-  int64_t merged = 0;
-  pln_mutator m = {.ud = &merged, .visit = visit};
-  PLN_TRY(pln_rewrite_function(run, &m));
-  return merged ? pln_run_count(run, "merged", merged) : PLN_OK;
+  merge m = {.engine = pln_run_engine(run)};
+  pln_mutator mutator = {.ud = &m, .visit = visit};
+  const pln_graph *old = pln_run_function(run);
+  pln_status status = pln_rewrite_function(run, &mutator);
+  if (m.by_value)
+    pln_idmap_free(m.by_value);
+  if (m.home)
+    pln_mem_free(m.engine, m.home, old->n_nodes * sizeof *m.home);
+  PLN_TRY(status);
+  return m.merged ? pln_run_count(run, "merged", m.merged) : PLN_OK;
 }
