@@ -1,7 +1,8 @@
-/* rnn.c: the types of recurrent layers and of attention. Called through
- * ops.def. */
+/* rnn.c: the types of recurrent layers, and plain ones: h = f(W x + R h +
+ * bias). Called through ops.def; recurrent.c runs the steps. */
 
-#include "op/infer.h"
+#include "op/recurrent.h"
+#include "op/through_float.h"
 
 /* The extents of a recurrent layer. */
 typedef struct layer {
@@ -42,61 +43,29 @@ pln_status pln_infer_rnn(pln_infer *call) {
   return pln_result_tensor(call, 2, dtype, &last);
 }
 
-/* --------------------------------------------------------------- attention */
-
-/* Query, key or value as (batch, heads, steps, size), whether it comes so or
- * as (batch, steps, heads * size). */
-static pln_status read_heads(const pln_infer *call, uint32_t arg,
-                             const char *heads, pln_shape *out) {
-  pln_shape x;
-  int64_t n = pln_call_int(call, heads, 0);
-  PLN_TRY(pln_arg_expect_rank_within(call, arg, 3, 4));
-  pln_arg_shape(call, arg, &x);
-  pln_shape_ranked(out, 4);
-  if (x.rank == 4)
-    *out = x;
-  if (x.rank != 3)
-    return PLN_OK;
-  out->dims[0] = x.dims[0];
-  out->dims[2] = x.dims[1];
-  if (n < 1)
-    return PLN_OK;
-  out->dims[1] = n;
-  return pln_infer_dim(call, PLN_DIM_FLOORDIV, x.dims[2], n, &out->dims[3]);
-}
-
-/* What is remembered of keys or values: those of the past, then these. */
-static pln_status with_past(const pln_infer *call, uint32_t arg,
-                            pln_shape *now) {
-  if (pln_arg_absent(call, arg))
-    return PLN_OK;
-  pln_shape past;
-  pln_arg_shape(call, arg, &past);
-  pln_dim steps = past.rank == 4 ? past.dims[2] : (pln_dim)PLN_DIM_UNKNOWN;
-  return pln_infer_dim(call, PLN_DIM_ADD, steps, now->dims[2], &now->dims[2]);
-}
-
-/* Operands: query, key, value, mask, past key, past value. Results: the sum,
- * present key and value, the product of query and key. */
-pln_status pln_infer_attention(pln_infer *call) {
-  pln_shape q, k, v;
-  pln_dtype dtype = pln_arg_dtype(call, 0);
-  PLN_TRY(read_heads(call, 0, "q_num_heads", &q));
-  PLN_TRY(read_heads(call, 1, "kv_num_heads", &k));
-  PLN_TRY(read_heads(call, 2, "kv_num_heads", &v));
-  PLN_TRY(with_past(call, 4, &k));
-  PLN_TRY(with_past(call, 5, &v));
-  pln_shape out = {4, {q.dims[0], q.dims[1], q.dims[2], v.dims[3]}};
-  pln_shape scores = {4, {q.dims[0], q.dims[1], q.dims[2], k.dims[2]}};
-  if (pln_arg_rank(call, 0) == 3) {
-    out = (pln_shape){3, {q.dims[0], q.dims[2], 0}};
-    PLN_TRY(
-        pln_infer_dim(call, PLN_DIM_MUL, q.dims[1], v.dims[3], &out.dims[2]));
-  } else if (pln_arg_rank(call, 0) < 0) {
-    pln_shape_unknown(&out);
+static void step(pln_recurrence *run) {
+  const pln_recurrent *l = run->layer;
+  size_t bytes = l->hidden * l->size;
+  pln_recurrent_add(run, run->state[0], 0);
+  for (size_t b = 0; b < l->batch; b++) {
+    char *row = pln_recurrent_row(run, b);
+    if (!pln_recurrent_lasts(run, b))
+      continue;
+    pln_gate_run(&run->functions[0], l->dtype, row, l->hidden);
+    memcpy(run->state[0] + b * bytes, row, bytes);
   }
-  PLN_TRY(pln_result_tensor(call, 0, dtype, &out));
-  PLN_TRY(pln_result_tensor(call, 1, pln_arg_dtype(call, 1), &k));
-  PLN_TRY(pln_result_tensor(call, 2, pln_arg_dtype(call, 2), &v));
-  return pln_result_tensor(call, 3, dtype, &scores);
+}
+
+static pln_status rnn(pln_kernel_call *call) {
+  static const pln_cell cell = {.gates = 1,
+                                .split = 1,
+                                .functions = 1,
+                                .fallback = {"Tanh"},
+                                .bound = 1,
+                                .step = step};
+  return pln_recurrent_run(call, &cell);
+}
+
+pln_status pln_kernel_rnn(pln_kernel_call *call) {
+  return pln_kernel_through_float(call, "00", rnn);
 }

@@ -121,11 +121,13 @@ static pln_ref read_operand(const char *s) {
 }
 
 /* "axis=1 alpha=0.5 axes=0,1 mode=tanh": what is no number is a string, a point
- * makes a float, a trailing or inner comma a list of either. */
+ * makes a float, a trailing or inner comma a list of either. "[a,b]" is a list
+ * of strings. */
 static pln_attrs read_attrs(const char *s) {
   pln_attr list[8];
   int64_t ints[8][8];
   double floats[8][8];
+  pln_slice strings[8][8];
   pln_attrs out = 0;
   uint32_t n = 0;
   for (; *s; s += strspn(s, " ")) {
@@ -134,7 +136,12 @@ static pln_attrs read_attrs(const char *s) {
     pln_attr *a = &list[n];
     *a = (pln_attr){0};
     CHECK_OK(pln_symbol_intern(engine, (pln_slice){s, name}, &a->name));
-    if (!isdigit((unsigned char)*value) && *value != '-') {
+    if (*value == '[') {
+      a->kind = PLN_ATTR_STRINGS;
+      a->v.strings = strings[n];
+      for (value++; value < end; value += strcspn(value, ",]") + 1)
+        strings[n][a->count++] = (pln_slice){value, strcspn(value, ",]")};
+    } else if (!isdigit((unsigned char)*value) && *value != '-') {
       a->kind = PLN_ATTR_STRING;
       a->v.s = (pln_slice){value, size};
     } else if (memchr(value, ',', size)) {
