@@ -183,6 +183,10 @@ static bool aligned(const pln_tensor *t) {
   return ((uintptr_t)t->data & (unit - 1)) == 0;
 }
 
+static bool is_float(const pln_tensor *t) {
+  return t->dtype == PLN_FLOAT32 || t->dtype == PLN_FLOAT64;
+}
+
 /* Opens what lies in other files, writes splats out, aligns. */
 static pln_status dense(const pln_tensor *tensor, pln_tensor **out) {
   const void *data;
@@ -191,6 +195,15 @@ static pln_status dense(const pln_tensor *tensor, pln_tensor **out) {
     return pln_tensor_dense(tensor, out);
   return pln_tensor_from(tensor->engine, (pln_dtype)tensor->dtype, tensor->rank,
                          tensor->dims, data, tensor->bytes, out);
+}
+
+/* The same for a kernel of PLN_TRAIT_LOOSE: floats stay where they are. */
+static pln_status loose(const pln_tensor *tensor, pln_tensor **out) {
+  if (is_float(tensor) && !tensor->splat && !tensor->external) {
+    *out = pln_tensor_retain(tensor);
+    return PLN_OK;
+  }
+  return dense(tensor, out);
 }
 
 static pln_status map_splats(const work *w) {
@@ -207,9 +220,11 @@ static pln_status map_splats(const work *w) {
   return status;
 }
 
-static bool ready_as_they_are(uint32_t n, const pln_tensor *const *args) {
+static bool ready_as_they_are(bool is_loose, uint32_t n,
+                              const pln_tensor *const *args) {
   for (uint32_t i = 0; i < n; i++)
-    if (args[i] && (args[i]->splat || args[i]->external || !aligned(args[i])))
+    if (args[i] && (args[i]->splat || args[i]->external ||
+                    (!aligned(args[i]) && !(is_loose && is_float(args[i])))))
       return false;
   return true;
 }
@@ -221,13 +236,16 @@ static pln_status compute(const work *w) {
     return pln_diag_error(g->engine, PLN_ERR_UNSUPPORTED, NULL,
                           "operator '%s' cannot be evaluated", row->name);
   PLN_TRY(check_present(g, w->node, w->count, w->args));
-  if (ready_as_they_are(w->count, w->args))
+  /* Weights are large and often lie at odd addresses of their file: kernels
+   * that can take them from there, which spares a copy of them each time. */
+  bool is_loose = row->traits & PLN_TRAIT_LOOSE;
+  if (ready_as_they_are(is_loose, w->count, w->args))
     return run_kernel(w, w->args);
   if (moves_splat(g, w->node, w->count, w->args))
     return move_splat(g, w->node, w->args[0], w->results);
   if (maps_splats(g, w->node, w->count, w->args))
     return map_splats(w);
-  return run_prepared(w, dense);
+  return run_prepared(w, is_loose ? loose : dense);
 }
 
 pln_status pln_compute(const pln_graph *graph, pln_ref node, uint32_t n,

@@ -20,7 +20,8 @@ enum {
   PLN_TRAIT_REDUCE = 1 << 7,
   PLN_TRAIT_RANDOM = 1 << 8, /* a new value each time: reads a hidden state */
   PLN_TRAIT_OPAQUE = 1 << 9, /* nobody here knows it */
-  PLN_TRAIT_DATA = 1 << 10 /* its kernel works on data that may be no tensors */
+  PLN_TRAIT_DATA = 1 << 10,  /* its kernel works on data, maybe no tensors */
+  PLN_TRAIT_LOOSE = 1 << 11  /* its kernel reads floats at any address */
 };
 
 /* A call that is being typed. Operands are nodes of `graph`, already typed. */

@@ -183,6 +183,11 @@ static bool is_large(const pln_product *s) {
          (double)s->m * (double)s->n * (double)s->k >= LARGE;
 }
 
+/* As C wants pointers to floats to be; a file may hold them elsewhere. */
+static bool is_aligned(const void *data, const pln_tiles *tiles) {
+  return ((uintptr_t)data & (tiles->size - 1)) == 0;
+}
+
 /* Tiles with fused multiply-adds are as fast as OpenBLAS, or faster. */
 static bool is_wanted(const struct pln_blas *blas, const pln_tiles *tiles) {
   return blas->choice == PLN_BLAS_OPENBLAS ||
@@ -193,6 +198,7 @@ bool pln_blas_takes(pln_engine *engine, const pln_tiles *tiles,
                     const pln_product *s) {
   layout a, b;
   return is_wanted(engine->blas, tiles) && is_large(s) &&
+         is_aligned(s->a, tiles) && is_aligned(s->b, tiles) &&
          lies(s->m, s->k, s->a_row, s->a_col, &a) &&
          lies(s->k, s->n, s->b_row, s->b_col, &b) && is_open(engine->blas);
 }

@@ -113,12 +113,12 @@ static void gather(char *to, const char *from, size_t n, size_t step,
     memcpy(to, from, n * size);
   } else if (size == 4) {
     float *out = (float *)(void *)to;
-    const float *in = (const float *)(const void *)from;
+    const pln_loose_float *in = (const void *)from;
     for (size_t i = 0; i < n; i++)
       out[i] = in[i * step];
   } else {
     double *out = (double *)(void *)to;
-    const double *in = (const double *)(const void *)from;
+    const pln_loose_double *in = (const void *)from;
     for (size_t i = 0; i < n; i++)
       out[i] = in[i * step];
   }

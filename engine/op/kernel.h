@@ -16,6 +16,10 @@ static inline const void *pln_kernel_data(const pln_tensor *tensor) {
   return tensor->data;
 }
 
+/* What a kernel of PLN_TRAIT_LOOSE reads: elements at any address. */
+typedef float pln_loose_float __attribute__((aligned(1), may_alias));
+typedef double pln_loose_double __attribute__((aligned(1), may_alias));
+
 /* Attributes of the call. */
 int64_t pln_kernel_int(const pln_kernel_call *call, const char *name,
                        int64_t fallback);

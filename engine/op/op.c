@@ -13,6 +13,7 @@
 #define REDUCE PLN_TRAIT_REDUCE
 #define RANDOM PLN_TRAIT_RANDOM
 #define DATA PLN_TRAIT_DATA
+#define LOOSE PLN_TRAIT_LOOSE
 #define pln_infer_none NULL
 #define pln_kernel_none NULL
 

@@ -167,11 +167,11 @@ static bool c_step(const pln_tensor *c, uint32_t from_end, size_t extent,
 }
 
 /* out = alpha * out + beta * C, in the dtype of the product. */
-#define FINISH(T, F)                                                          \
+#define FINISH(T, L, F)                                                       \
   static void finish_##T(void *out, const void *c, size_t m, size_t n,        \
                          size_t row, size_t col, double alpha, double beta) { \
     T *to = out;                                                              \
-    const T *from = c;                                                        \
+    const L *from = c;                                                        \
     const F x = (F)alpha, y = (F)beta;                                        \
     for (size_t i = 0; i < m; i++)                                            \
       for (size_t j = 0; j < n; j++) {                                        \
@@ -181,12 +181,12 @@ static bool c_step(const pln_tensor *c, uint32_t from_end, size_t extent,
         to[i * n + j] = (T)sum;                                               \
       }                                                                       \
   }
-FINISH(float, float)
-FINISH(double, double)
-FINISH(uint8_t, uint32_t)
-FINISH(uint16_t, uint32_t)
-FINISH(uint32_t, uint32_t)
-FINISH(uint64_t, uint64_t)
+FINISH(float, pln_loose_float, float)
+FINISH(double, pln_loose_double, double)
+FINISH(uint8_t, uint8_t, uint32_t)
+FINISH(uint16_t, uint16_t, uint32_t)
+FINISH(uint32_t, uint32_t, uint32_t)
+FINISH(uint64_t, uint64_t, uint64_t)
 
 typedef void (*finish_fn)(void *out, const void *c, size_t m, size_t n,
                           size_t row, size_t col, double alpha, double beta);
