@@ -1,11 +1,13 @@
 /* activation.c: activation functions, clip and prelu. Called through ops.def.
  *
- * What holds: functions of float32 are computed in float32, but for gelu and
- * mish, whose formulas cancel; NaN stays NaN. */
+ * What holds: functions of float32 are those of approximation.h, which also
+ * bounds their errors; NaN stays NaN. */
 
 #include <math.h>
 
+#include "op/approximation.h"
 #include "op/elementwise.h"
+#include "op/numbers.h"
 
 /* p and q are the parameters, of the loop's type. */
 #define RELU(T, x) ((x) < 0 ? (T)0 : (x))
@@ -36,11 +38,6 @@ PLN_SIGNED_TYPES(RELU_INT)
 /* exp of what is negative only: neither branch overflows. */
 static double sigmoid(double x) {
   double e = exp(x < 0 ? x : -x);
-  return (x < 0 ? e : 1) / (1 + e);
-}
-
-static float sigmoid_single(float x) {
-  float e = expf(x < 0 ? x : -x);
   return (x < 0 ? e : 1) / (1 + e);
 }
 
@@ -77,26 +74,37 @@ static double celu(double x, double alpha) {
   return x < 0 ? alpha * expm1(x / alpha) : x;
 }
 
-#define SIGMOID_SINGLE(T, x) sigmoid_single(x)
+#define SIGMOID_SINGLE(T, x) pln_sigmoid_float(x)
 #define SIGMOID(T, x) sigmoid(x)
 PLN_UNARY_LOOP(sigmoid, FLOAT32, float, float, SIGMOID_SINGLE)
 PLN_UNARY_LOOP(sigmoid, FLOAT64, double, double, SIGMOID)
-#define SOFTPLUS(T, x) softplus((double)(x))
-#define GELU(T, x) gelu((double)(x))
-#define GELU_TANH(T, x) gelu_tanh((double)(x))
-#define MISH(T, x) mish((double)(x))
-#define SILU(T, x) silu((double)(x), (double)p)
-#define ELU(T, x) elu((double)(x), (double)p)
-#define SELU(T, x) selu((double)(x), (double)p, (double)q)
+#define SOFTPLUS_SINGLE(T, x) pln_softplus_float(x)
+#define GELU_SINGLE(T, x) pln_gelu_float(x)
+#define GELU_TANH_SINGLE(T, x) pln_gelu_tanh_float(x)
+#define MISH_SINGLE(T, x) pln_mish_float(x)
+#define SILU_SINGLE(T, x) pln_silu_float(x, params->p)
+#define ELU_SINGLE(T, x) ((x) < 0 ? p * pln_expm1_negative(x) : (x))
+#define SELU_SINGLE(T, x) \
+  (q * ((x) > 0 ? (x) : p * pln_expm1_negative((x) > 0 ? 0 : (x))))
+#define SOFTPLUS(T, x) softplus(x)
+#define GELU(T, x) gelu(x)
+#define GELU_TANH(T, x) gelu_tanh(x)
+#define MISH(T, x) mish(x)
+#define SILU(T, x) silu(x, p)
+#define ELU(T, x) elu(x, p)
+#define SELU(T, x) selu(x, p, q)
 #define CELU(T, x) celu((double)(x), (double)p)
-FLOAT_LOOPS(softplus, SOFTPLUS)
-FLOAT_LOOPS(gelu, GELU)
-FLOAT_LOOPS(gelu_tanh, GELU_TANH)
-FLOAT_LOOPS(mish, MISH)
-FLOAT_LOOPS(silu, SILU)
-FLOAT_LOOPS(elu, ELU)
-FLOAT_LOOPS(selu, SELU)
-FLOAT_LOOPS(celu, CELU)
+#define LOOPS_OF(name, f32, f64)                   \
+  PLN_UNARY_LOOP(name, FLOAT32, float, float, f32) \
+  PLN_UNARY_LOOP(name, FLOAT64, double, double, f64)
+LOOPS_OF(softplus, SOFTPLUS_SINGLE, SOFTPLUS)
+LOOPS_OF(gelu, GELU_SINGLE, GELU)
+LOOPS_OF(gelu_tanh, GELU_TANH_SINGLE, GELU_TANH)
+LOOPS_OF(mish, MISH_SINGLE, MISH)
+LOOPS_OF(silu, SILU_SINGLE, SILU)
+LOOPS_OF(elu, ELU_SINGLE, ELU)
+LOOPS_OF(selu, SELU_SINGLE, SELU)
+LOOPS_OF(celu, CELU, CELU)
 
 /* ------------------------------------------------------------------ kernels */
 
@@ -184,7 +192,8 @@ PLN_INT_TYPES(LEAST_LOOP)
 PLN_INT_TYPES(MOST_LOOP)
 PLN_FLOAT_TYPES(LEAST_LOOP)
 PLN_FLOAT_TYPES(MOST_LOOP)
-#define CLIP_UNIT(T, x) ((x) < p ? p : (x) > q ? q : (x))
+/* Where the limits cross, the upper one holds. */
+#define CLIP_UNIT(T, x) AT_MOST(T, AT_LEAST(T, x, p), q)
 FLOAT_LOOPS(clip, CLIP_UNIT)
 
 #define ALL(name)                                                       \
@@ -219,14 +228,27 @@ static pln_status clip_by_arguments(pln_kernel_call *call) {
   return status;
 }
 
+/* The limit that argument `i` is; false when it is no scalar like operand 0. A
+ * NaN limits nothing here, either. */
+static bool read_limit(const pln_kernel_call *call, uint32_t i, double *limit) {
+  const pln_tensor *t = pln_kernel_arg(call, i);
+  if (!t)
+    return true;
+  if (t->rank || t->dtype != call->args[0]->dtype || !pln_is_float32_or_64(t))
+    return false;
+  double given = pln_number_at(t, 0);
+  *limit = given == given ? given : *limit;
+  return true;
+}
+
 pln_status pln_kernel_clip(pln_kernel_call *call) {
   static const pln_unary_loops loops = {.of = {FLOATS(clip)}};
   if (!pln_kernel_arg(call, 0))
     return pln_kernel_refuse(call, "the operand is missing");
-  if (pln_kernel_arg(call, 1) || pln_kernel_arg(call, 2))
-    return clip_by_arguments(call);
   pln_params params = {pln_kernel_float(call, "min", -INFINITY),
                        pln_kernel_float(call, "max", INFINITY)};
+  if (!read_limit(call, 1, &params.p) || !read_limit(call, 2, &params.q))
+    return clip_by_arguments(call);
   if (params.p == -INFINITY && params.q == INFINITY) {
     pln_kernel_same(call, 0, call->args[0]);
     return PLN_OK;

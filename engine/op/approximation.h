@@ -3,11 +3,12 @@
  * activation.c and softmax.c; float64 goes to C's library.
  *
  * What holds: no branches, no tables, so that a loop over a function runs on
- * as many elements as a register has; the same bits on every machine, since
- * nothing is contracted. NaN stays NaN, infinities and signs of zero are as C's
- * functions have them, subnormals are neither lost nor made zero.
- * Errors, in units in the last place of the exact result: exp, expm1, log,
- * tanh and erf below 2, gelu below 8, the others below 4
+ * as many elements as a register has; an element's result does not
+ * depend on where it lies. The last bit may depend on the machine: the kernels'
+ * files allow a fused multiply-add. NaN stays NaN, infinities and signs of zero
+ * are as C's functions have them, subnormals are neither lost nor made zero.
+ * Errors, in units in the last place of the exact result: exp, expm1, log
+ * and erf below 2, gelu below 8, the others below 4
  * (spec/c/test_approximation.c sweeps them against C's library in double).
  *
  * Method: the argument is reduced as W. J. Cody and W. Waite describe it
@@ -177,18 +178,10 @@ static inline float pln_log1p_unit(float x) {
 /* --------------------------------------------------------- hyperbolic, logit
  */
 
-/* A polynomial near 0 (within 2^-27), else 1 - 2 / (exp(2 |x|) + 1). */
+/* -y / (2 + y) with y = exp(-2 |x|) - 1. */
 static inline float pln_tanh_float(float x) {
-  float size = pln_size(x);
-  float u = x * x;
-  float p = -5.704953335e-03f;
-  p = p * u + 2.063905448e-02f;
-  p = p * u + -5.373970419e-02f;
-  p = p * u + 1.333144158e-01f;
-  p = p * u + -3.333328068e-01f;
-  float near = size + size * (u * p);
-  float far = 1 - 2 / (pln_exp_float(size > 10 ? 20 : 2 * size) + 1);
-  return pln_signed(size < 0.625f ? near : far, x);
+  float y = pln_expm1_negative(-2 * pln_size(x));
+  return pln_signed(-y / (2 + y), x);
 }
 
 /* 1 / (1 + exp(-x)); only what is negative is raised to, so neither side
@@ -264,13 +257,23 @@ static inline float pln_half_erfcx(float t) {
   return 0.5f * p / (1 + 2 * t);
 }
 
+/* exp(-x^2 / 2) for x from 0 to 14.8, whose square float would have rounded:
+ * the square of the high half of x is exact, the rest is small. */
+static inline pln_power pln_exp_half_square(float x) {
+  float high = pln_bits_float(pln_float_bits(x) & 0xfffff000), low = x - high;
+  pln_reduced a = pln_reduce_float(-0.5f * high * high);
+  float rest = -0.5f * low * (x + high);
+  return (pln_power){1 + pln_exp_core(a.r + rest), a.n};
+}
+
 /* x times the normal distribution's integral up to x; for negative x that is
  * computed itself and not as a difference, so nothing cancels. */
 static inline float pln_gelu_float(float x) {
   float size = pln_size(x);
   float bounded = size > 14.8f ? 14.8f : size;
-  pln_power e = pln_exp_parts(-0.5 * (double)x * (double)x);
+  pln_power e = pln_exp_half_square(bounded);
   float tail = pln_half_erfcx(bounded * 0.707106781f) * e.m;
+  tail = size > 14.8f ? 0 : tail;
   float below = pln_scale(x * tail, e.n);
   return x < 0 ? below : x * (1 - pln_scale(tail, e.n));
 }

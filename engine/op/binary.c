@@ -150,25 +150,47 @@ PLN_UNSIGNED_TYPES(SHIFTS)
   PLN_PAIR_CHECKED(power, D, T, power_one_##D)
 PLN_INT_TYPES(INT_POWER)
 
+/* A half, squares and cubes are by far the most common exponents. The root of
+ * -0 is 0 here, and that of -inf is inf. */
+#define HALF_POWER(T, x, y) \
+  ((x) == -(T)INFINITY ? (T)INFINITY : root_##T(x) + 0)
 #define FLOAT_SQUARE(T, x, y) ((x) * (x))
+#define FLOAT_CUBE(T, x, y) ((double)(x) * (double)(x) * (double)(x))
 #define POW_FLOAT32(T, x, y) powf(x, y)
 #define POW_FLOAT64(T, x, y) pow(x, y)
+static float root_float(float x) {
+  return sqrtf(x);
+}
+static double root_double(double x) {
+  return sqrt(x);
+}
+PLN_PAIR_LOOP(half_power, FLOAT32, float, float, HALF_POWER)
+PLN_PAIR_LOOP(half_power, FLOAT64, double, double, HALF_POWER)
 PLN_PAIR_LOOP(square, FLOAT32, float, float, FLOAT_SQUARE)
 PLN_PAIR_LOOP(square, FLOAT64, double, double, FLOAT_SQUARE)
+PLN_PAIR_LOOP(cube, FLOAT32, float, float, FLOAT_CUBE)
 PLN_PAIR_LOOP(pow, FLOAT32, float, float, POW_FLOAT32)
 PLN_PAIR_LOOP(pow, FLOAT64, double, double, POW_FLOAT64)
 
-/* Squares are by far the most common powers. */
-#define FLOAT_POWER(D, T)                                                  \
-  static bool power_##D(void *out, const void *a, const void *b, size_t n, \
-                        pln_run run) {                                     \
-    T first = *(const T *)b;                                               \
-    bool square = first == 2 && run == PLN_RUN_B_ONE;                      \
-    return square ? square_##D(out, a, b, n, run)                          \
-                  : pow_##D(out, a, b, n, run);                            \
-  }
-FLOAT_POWER(FLOAT32, float)
-FLOAT_POWER(FLOAT64, double)
+static bool power_FLOAT32(void *out, const void *a, const void *b, size_t n,
+                          pln_run run) {
+  float exponent = run == PLN_RUN_B_ONE ? *(const float *)b : 0;
+  pln_pair_loop loop = exponent == 2      ? square_FLOAT32
+                       : exponent == 3    ? cube_FLOAT32
+                       : exponent == 0.5f ? half_power_FLOAT32
+                                          : pow_FLOAT32;
+  return loop(out, a, b, n, run);
+}
+
+/* A cube of doubles would be rounded twice. */
+static bool power_FLOAT64(void *out, const void *a, const void *b, size_t n,
+                          pln_run run) {
+  double exponent = run == PLN_RUN_B_ONE ? *(const double *)b : 0;
+  pln_pair_loop loop = exponent == 2     ? square_FLOAT64
+                       : exponent == 0.5 ? half_power_FLOAT64
+                                         : pow_FLOAT64;
+  return loop(out, a, b, n, run);
+}
 
 /* ------------------------------------------------------------------ kernels */
 

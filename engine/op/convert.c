@@ -100,14 +100,14 @@ static void widen_small(pln_dtype dtype, const void *from, size_t n,
 /* ------------------------------------------------------- dtypes to a form */
 
 /* A loop from elements of one type to another. */
-#define TURN(name, S, T, expr)                                      \
-  PLN_WIDE static void name(const void *from, size_t n, void *to) { \
-    const S *restrict in = from;                                    \
-    T *restrict out = to;                                           \
-    for (size_t i = 0; i < n; i++) {                                \
-      const S x = in[i];                                            \
-      out[i] = (T)(expr);                                           \
-    }                                                               \
+#define TURN(name, S, T, expr)                                        \
+  PLN_WIDEST static void name(const void *from, size_t n, void *to) { \
+    const S *restrict in = from;                                      \
+    T *restrict out = to;                                             \
+    for (size_t i = 0; i < n; i++) {                                  \
+      const S x = in[i];                                              \
+      out[i] = (T)(expr);                                             \
+    }                                                                 \
   }
 TURN(load_bool, uint8_t, int32_t, x != 0)
 TURN(load_int8, int8_t, int32_t, x)
@@ -137,38 +137,38 @@ static void load(pln_dtype dtype, const void *from, size_t n, void *to) {
 
 /* What a conversion of floats met; NaN is told apart, the rest is checked
  * beforehand by those who refuse it. */
-#define CUT_SHORT(name, S)                                          \
-  PLN_WIDE static bool name(const void *from, size_t n, void *to) { \
-    const S *restrict in = from;                                    \
-    int32_t *restrict out = to;                                     \
-    uint32_t nan = 0;                                               \
-    for (size_t i = 0; i < n; i++) {                                \
-      const S x = in[i];                                            \
-      const bool fits = x > (S)-0x1.00000002p31 && x < (S)0x1p31;   \
-      const int32_t y = (int32_t)(fits ? x : 0);                    \
-      nan |= x != x;                                                \
-      out[i] = fits ? y : INT32_MIN;                                \
-    }                                                               \
-    return !nan;                                                    \
+#define CUT_SHORT(name, S)                                            \
+  PLN_WIDEST static bool name(const void *from, size_t n, void *to) { \
+    const S *restrict in = from;                                      \
+    int32_t *restrict out = to;                                       \
+    uint32_t nan = 0;                                                 \
+    for (size_t i = 0; i < n; i++) {                                  \
+      const S x = in[i];                                              \
+      const bool fits = x > (S)-0x1.00000002p31 && x < (S)0x1p31;     \
+      const int32_t y = (int32_t)(fits ? x : 0);                      \
+      nan |= x != x;                                                  \
+      out[i] = fits ? y : INT32_MIN;                                  \
+    }                                                                 \
+    return !nan;                                                      \
   }
 /* Into signed bits of 64. */
-#define CUT_LONG(name, S)                                           \
-  PLN_WIDE static bool name(const void *from, size_t n, void *to) { \
-    const S *restrict in = from;                                    \
-    int64_t *restrict out = to;                                     \
-    uint32_t nan = 0;                                               \
-    for (size_t i = 0; i < n; i++) {                                \
-      const S x = in[i];                                            \
-      const bool fits = x >= (S)-0x1p63 && x < (S)0x1p63;           \
-      const int64_t y = (int64_t)(fits ? x : 0);                    \
-      nan |= x != x;                                                \
-      out[i] = fits ? y : INT64_MIN;                                \
-    }                                                               \
-    return !nan;                                                    \
+#define CUT_LONG(name, S)                                             \
+  PLN_WIDEST static bool name(const void *from, size_t n, void *to) { \
+    const S *restrict in = from;                                      \
+    int64_t *restrict out = to;                                       \
+    uint32_t nan = 0;                                                 \
+    for (size_t i = 0; i < n; i++) {                                  \
+      const S x = in[i];                                              \
+      const bool fits = x >= (S)-0x1p63 && x < (S)0x1p63;             \
+      const int64_t y = (int64_t)(fits ? x : 0);                      \
+      nan |= x != x;                                                  \
+      out[i] = fits ? y : INT64_MIN;                                  \
+    }                                                                 \
+    return !nan;                                                      \
   }
 /* The same for uint64: what is 2^63 and more is moved down and back. */
 #define CUT_UNSIGNED(name, S)                                             \
-  PLN_WIDE static bool name(const void *from, size_t n, void *to) {       \
+  PLN_WIDEST static bool name(const void *from, size_t n, void *to) {     \
     const S *restrict in = from;                                          \
     uint64_t *restrict out = to;                                          \
     uint32_t nan = 0;                                                     \

@@ -43,10 +43,11 @@ static inline uint16_t float_to_bfloat(float x) {
                                                      : rounded);
 }
 
-#define CONVERT(name, S, T, f)                                                 \
-  PLN_WIDE static void name(const S *restrict in, T *restrict out, size_t n) { \
-    for (size_t i = 0; i < n; i++)                                             \
-      out[i] = f(in[i]);                                                       \
+#define CONVERT(name, S, T, f)                                       \
+  PLN_WIDEST static void name(const S *restrict in, T *restrict out, \
+                              size_t n) {                            \
+    for (size_t i = 0; i < n; i++)                                   \
+      out[i] = f(in[i]);                                             \
   }
 CONVERT(widen_half, uint16_t, float, half_to_float)
 CONVERT(narrow_half, float, uint16_t, float_to_half)

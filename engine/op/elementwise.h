@@ -8,6 +8,7 @@
 #define PLN_OP_ELEMENTWISE_H
 
 #include "op/kernel.h"
+#include "op/wide.h"
 
 /* Which operands of a run are one element repeated. */
 typedef enum pln_run { PLN_RUN_BOTH, PLN_RUN_A_ONE, PLN_RUN_B_ONE } pln_run;
@@ -90,16 +91,16 @@ void pln_narrow(pln_dtype dtype, const float *in, void *out, size_t n);
     return true;                                                            \
   }
 
-#define PLN_UNARY_LOOP(name, D, T, R, f)                      \
-  static bool name##_##D(void *out, const void *in, size_t n, \
-                         const pln_params *params) {          \
-    R *restrict to = out;                                     \
-    const T *x = in;                                          \
-    const T p = (T)params->p, q = (T)params->q;               \
-    (void)p, (void)q;                                         \
-    for (size_t i = 0; i < n; i++)                            \
-      to[i] = (R)f(T, x[i]);                                  \
-    return true;                                              \
+#define PLN_UNARY_LOOP(name, D, T, R, f)                                 \
+  PLN_WIDEST static bool name##_##D(void *out, const void *in, size_t n, \
+                                    const pln_params *params) {          \
+    R *restrict to = out;                                                \
+    const T *x = in;                                                     \
+    const T p = (T)params->p, q = (T)params->q;                          \
+    (void)p, (void)q;                                                    \
+    for (size_t i = 0; i < n; i++)                                       \
+      to[i] = (R)f(T, x[i]);                                             \
+    return true;                                                         \
   }
 
 #endif

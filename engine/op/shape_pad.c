@@ -139,11 +139,6 @@ static bool inner_view(const pln_tensor *x, const border *b, pln_strided *view,
   return true;
 }
 
-static void fill(char *to, size_t count, const void *element, size_t size) {
-  for (size_t i = 0; i < count; i++)
-    memcpy(to + i * size, element, size);
-}
-
 static pln_status pad_constant(pln_kernel_call *call, const border *b,
                                const void *element) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
@@ -153,8 +148,7 @@ static pln_status pad_constant(pln_kernel_call *call, const border *b,
   int64_t to, from;
   PLN_TRY(
       pln_moved_begin(call, 0, (pln_dtype)x->dtype, x->rank, b->dims, &moved));
-  if (element && memcmp(element, zero, moved.size))
-    fill(moved.data, moved.count, element, moved.size);
+  pln_fill(moved.data, moved.count, element ? element : zero, moved.size);
   int64_t size = (int64_t)moved.size;
   if (moved.count && x->count && inner_view(x, b, &view, &to, &from))
     pln_strided_copy((char *)moved.data + to * size,

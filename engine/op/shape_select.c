@@ -1,150 +1,10 @@
 /* shape_select.c: elements chosen by conditions, and indices as conditions:
- * where, nonzero, compress, one_hot. Called through ops.def. */
+ * nonzero, compress, one_hot. Called through ops.def. */
 
 #include "op/indices.h"
 #include "op/strided.h"
 
 #include <math.h>
-
-/* -------------------------------------------------------------------- where */
-
-/* Operand `i` repeated to `count` elements; false when it is not known. */
-static bool repeat_value(const pln_infer *call, uint32_t i, uint32_t count,
-                         pln_dim *out) {
-  pln_value value = pln_arg_value(call, i);
-  uint32_t n = pln_value_count(call->engine, value);
-  if (!value || (n != 1 && n != count))
-    return false;
-  const pln_dim *from = pln_value_elements(call->engine, value);
-  for (uint32_t k = 0; k < count; k++)
-    out[k] = from[n == 1 ? 0 : k];
-  return true;
-}
-
-static pln_status where_value(pln_infer *call) {
-  int32_t rank = pln_type_rank(call->engine, call->results[0]);
-  if (rank < 0 || rank > 1)
-    return PLN_OK;
-  pln_dim n = rank ? pln_type_dims(call->engine, call->results[0])[0] : 1;
-  if (!PLN_DIM_IS_CONST(n) || n < 0 || n > PLN_VALUE_MAX)
-    return PLN_OK;
-  pln_dim cond[PLN_VALUE_MAX], yes[PLN_VALUE_MAX], no[PLN_VALUE_MAX];
-  if (!repeat_value(call, 0, (uint32_t)n, cond) ||
-      !repeat_value(call, 1, (uint32_t)n, yes) ||
-      !repeat_value(call, 2, (uint32_t)n, no))
-    return PLN_OK;
-  for (pln_dim i = 0; i < n; i++)
-    if (!PLN_DIM_IS_CONST(cond[i]))
-      yes[i] = yes[i] == no[i] ? yes[i] : PLN_DIM_UNKNOWN;
-    else if (cond[i] == 0)
-      yes[i] = no[i];
-  return pln_infer_set_value(call, (uint32_t)rank, (uint32_t)n, yes);
-}
-
-pln_status pln_infer_where(pln_infer *call) {
-  pln_dtype dtype;
-  pln_shape shape;
-  PLN_TRY(pln_args_one_dtype(call, 1, 3, &dtype));
-  PLN_TRY(pln_args_broadcast(call, 0, 3, &shape));
-  PLN_TRY(pln_result_tensor(call, 0, dtype, &shape));
-  return where_value(call);
-}
-
-/* Steps of each operand along the axes of the result. */
-typedef struct choice {
-  uint32_t rank;
-  int64_t dims[PLN_MAX_RANK];
-  int64_t steps[3][PLN_MAX_RANK];
-} choice;
-
-static bool widen(choice *c, const pln_tensor *t) {
-  for (uint32_t i = 0; i < t->rank; i++) {
-    int64_t *dim = &c->dims[c->rank - t->rank + i];
-    if (*dim != 1 && t->dims[i] != 1 && *dim != t->dims[i])
-      return false;
-    if (*dim == 1)
-      *dim = t->dims[i];
-  }
-  return true;
-}
-
-static void lay_steps(const choice *c, const pln_tensor *t, int64_t *steps) {
-  int64_t own[PLN_MAX_RANK];
-  uint32_t shift = c->rank - t->rank;
-  pln_dense_steps(t->rank, t->dims, own);
-  for (uint32_t i = 0; i < c->rank; i++)
-    steps[i] = i < shift || t->dims[i - shift] == 1 ? 0 : own[i - shift];
-}
-
-static bool plan_choice(const pln_kernel_call *call, choice *c) {
-  c->rank = 0;
-  for (uint32_t i = 0; i < 3; i++)
-    if (call->args[i]->rank > c->rank)
-      c->rank = call->args[i]->rank;
-  if (c->rank > PLN_MAX_RANK)
-    return false;
-  for (uint32_t i = 0; i < c->rank; i++)
-    c->dims[i] = 1;
-  for (uint32_t i = 0; i < 3; i++)
-    if (!widen(c, call->args[i]))
-      return false;
-  for (uint32_t i = 0; i < 3; i++)
-    lay_steps(c, call->args[i], c->steps[i]);
-  return true;
-}
-
-/* One row: the innermost axis. `at` are the operands' first elements. */
-static void choose_row(const pln_kernel_call *call, const choice *c,
-                       const int64_t *at, size_t size, char *to) {
-  uint32_t last = c->rank - 1;
-  const uint8_t *cond = (const uint8_t *)call->args[0]->data + at[0];
-  const char *yes = (const char *)call->args[1]->data + at[1] * (int64_t)size;
-  const char *no = (const char *)call->args[2]->data + at[2] * (int64_t)size;
-  int64_t step = c->steps[0][last];
-  int64_t yes_step = c->steps[1][last] * (int64_t)size;
-  int64_t no_step = c->steps[2][last] * (int64_t)size;
-  for (int64_t k = 0; k < c->dims[last]; k++)
-    memcpy(to + k * (int64_t)size,
-           cond[k * step] ? yes + k * yes_step : no + k * no_step, size);
-}
-
-static void choose(const pln_kernel_call *call, const choice *c,
-                   const pln_moved *moved) {
-  int64_t place[PLN_MAX_RANK] = {0}, at[3] = {0, 0, 0};
-  uint32_t last = c->rank - 1;
-  size_t rows = moved->count / (size_t)c->dims[last];
-  size_t run = (size_t)c->dims[last] * moved->size;
-  for (size_t r = 0; r < rows; r++) {
-    choose_row(call, c, at, moved->size, (char *)moved->data + r * run);
-    for (uint32_t i = last; i-- > 0;) {
-      bool more = ++place[i] < c->dims[i];
-      for (int k = 0; k < 3; k++)
-        at[k] += c->steps[k][i] * (more ? 1 : 1 - c->dims[i]);
-      if (more)
-        break;
-      place[i] = 0;
-    }
-  }
-}
-
-pln_status pln_kernel_where(pln_kernel_call *call) {
-  const pln_tensor *yes = call->args[1];
-  choice c;
-  pln_moved moved;
-  if (call->args[0]->dtype != PLN_BOOL || yes->dtype != call->args[2]->dtype ||
-      !plan_choice(call, &c))
-    return pln_kernel_refuse(call, "the operands do not fit each other");
-  PLN_TRY(
-      pln_moved_begin(call, 0, (pln_dtype)yes->dtype, c.rank, c.dims, &moved));
-  if (c.rank == 0)
-    memcpy(moved.data,
-           *(const uint8_t *)call->args[0]->data ? yes->data
-                                                 : call->args[2]->data,
-           moved.size);
-  else if (moved.count)
-    choose(call, &c, &moved);
-  return pln_moved_end(&moved, PLN_OK);
-}
 
 /* ------------------------------------------------------------------ nonzero */
 
@@ -295,8 +155,7 @@ static pln_status light(pln_kernel_call *call, const pln_moved *moved,
                         size_t inner, int64_t depth) {
   const pln_tensor *x = call->args[0];
   const char *off = call->args[2]->data, *on = off + moved->size;
-  for (size_t i = 0; i < moved->count; i++)
-    memcpy((char *)moved->data + i * moved->size, off, moved->size);
+  pln_fill(moved->data, moved->count, off, moved->size);
   for (size_t i = 0; i < x->count; i++) {
     int64_t at;
     if (!whole_at(x, i, &at))

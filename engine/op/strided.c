@@ -15,6 +15,17 @@ void pln_dense_steps(uint32_t rank, const int64_t *dims, int64_t *steps) {
   }
 }
 
+/* What is there already is copied to behind itself. */
+void pln_fill(void *target, size_t count, const void *element, size_t size) {
+  size_t all = count * size, done = size;
+  if (count == 0)
+    return;
+  memcpy(target, element, size);
+  for (; done < all; done += done < all - done ? done : all - done)
+    memcpy((char *)target + done, target,
+           done < all - done ? done : all - done);
+}
+
 /* ------------------------------------------------------------------- planes */
 
 typedef struct plane {
@@ -176,7 +187,7 @@ pln_status pln_moved_begin(pln_kernel_call *call, uint32_t index,
   if (pln_tensor_size(dtype, rank, dims, &out->count, &bytes) != PLN_OK)
     return pln_kernel_refuse(call, "the result is too large");
   if (dtype != PLN_STRING)
-    return pln_kernel_result(call, index, dtype, rank, dims, &out->data);
+    return pln_kernel_unset(call, index, dtype, rank, dims, &out->data);
   out->data = pln_mem_zeroed(call->engine, bytes);
   return out->data || bytes == 0 ? PLN_OK : pln_nomem(call->engine);
 }

@@ -21,6 +21,8 @@ typedef struct pln_strided {
 /* Copies all elements of `size` bytes (1, 2, 4, 8 or 16). `view` is used up. */
 void pln_strided_copy(void *target, const void *source, size_t size,
                       pln_strided *view);
+/* `count` times the same element. */
+void pln_fill(void *target, size_t count, const void *element, size_t size);
 /* The steps of a dense tensor. */
 void pln_dense_steps(uint32_t rank, const int64_t *dims, int64_t *steps);
 

@@ -1,10 +1,12 @@
 /* unary.c: arithmetic and functions of one element. Called through ops.def.
  *
  * What holds: integers wrap around (the least integer is its own absolute value
- * and negative); floats are as C's functions give them, rounding to even. */
+ * and negative); floats are as C's functions give them, rounding to even, or,
+ * for the common ones of float32, as approximation.h bounds them. */
 
 #include <math.h>
 
+#include "op/approximation.h"
 #include "op/elementwise.h"
 
 /* ----------------------------------------------------------------- integers */
@@ -40,6 +42,12 @@ FLOAT_PAIR(neg, FLOAT_NEG, FLOAT_NEG)
 FLOAT_PAIR(sign, FLOAT_SIGN, FLOAT_SIGN)
 FLOAT_PAIR(reciprocal, FLOAT_INVERSE, FLOAT_INVERSE)
 
+/* Functions of float32 that vectorise; the others are C's. */
+#define EXP_SINGLE(T, x) pln_exp_float(x)
+#define LOG_SINGLE(T, x) pln_log_float(x)
+#define ERF_SINGLE(T, x) pln_erf_float(x)
+#define TANH_SINGLE(T, x) pln_tanh_float(x)
+
 /* A function of C's math library, in both precisions. */
 #define C_FUNCTION(name, function)           \
   static float name##_of_float(float x) {    \
@@ -53,9 +61,15 @@ C_FUNCTION(ceil, ceil)
 C_FUNCTION(floor, floor)
 C_FUNCTION(round, nearbyint)
 C_FUNCTION(sqrt, sqrt)
-C_FUNCTION(exp, exp)
-C_FUNCTION(log, log)
-C_FUNCTION(erf, erf)
+static double exp_of_double(double x) {
+  return exp(x);
+}
+static double log_of_double(double x) {
+  return log(x);
+}
+static double erf_of_double(double x) {
+  return erf(x);
+}
 C_FUNCTION(sin, sin)
 C_FUNCTION(cos, cos)
 C_FUNCTION(tan, tan)
@@ -64,7 +78,9 @@ C_FUNCTION(acos, acos)
 C_FUNCTION(atan, atan)
 C_FUNCTION(sinh, sinh)
 C_FUNCTION(cosh, cosh)
-C_FUNCTION(tanh, tanh)
+static double tanh_of_double(double x) {
+  return tanh(x);
+}
 C_FUNCTION(asinh, asinh)
 C_FUNCTION(acosh, acosh)
 C_FUNCTION(atanh, atanh)
@@ -118,9 +134,12 @@ FLOAT_KERNEL(ceil)
 FLOAT_KERNEL(floor)
 FLOAT_KERNEL(round)
 FLOAT_KERNEL(sqrt)
-FLOAT_KERNEL(exp)
-FLOAT_KERNEL(log)
-FLOAT_KERNEL(erf)
+FLOAT_PAIR(exp, EXP_SINGLE, OF_exp)
+UNARY_KERNEL(exp, FLOATS(exp))
+FLOAT_PAIR(log, LOG_SINGLE, OF_log)
+UNARY_KERNEL(log, FLOATS(log))
+FLOAT_PAIR(erf, ERF_SINGLE, OF_erf)
+UNARY_KERNEL(erf, FLOATS(erf))
 FLOAT_KERNEL(sin)
 FLOAT_KERNEL(cos)
 FLOAT_KERNEL(tan)
@@ -129,7 +148,8 @@ FLOAT_KERNEL(acos)
 FLOAT_KERNEL(atan)
 FLOAT_KERNEL(sinh)
 FLOAT_KERNEL(cosh)
-FLOAT_KERNEL(tanh)
+FLOAT_PAIR(tanh, TANH_SINGLE, OF_tanh)
+UNARY_KERNEL(tanh, FLOATS(tanh))
 FLOAT_KERNEL(asinh)
 FLOAT_KERNEL(acosh)
 FLOAT_KERNEL(atanh)

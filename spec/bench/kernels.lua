@@ -1,5 +1,5 @@
--- The engine's half of kernels.py. For each line of input, "MODEL FEEDS COUNT",
--- prints the least seconds that the model takes on the results of FEEDS.
+-- The engine's half of kernels.py. For each line of input, "MODEL COUNT FEED...",
+-- prints the least seconds that the model takes on the tensors of those files.
 
 package.path = "lua/?.lua;lua/?/init.lua;" .. package.path
 package.cpath = (arg[1] or "build") .. "/lua/?.so;" .. package.cpath
@@ -7,9 +7,11 @@ package.cpath = (arg[1] or "build") .. "/lua/?.so;" .. package.cpath
 local pl = require "perilune"
 local clock = require "perilune.core".clock
 
-local function measure(path, feeds, count)
-  local model, given = assert(pl.onnx.load(path)), assert(pl.onnx.load(feeds))
-  local operands = table.pack(pl.eval(given))
+local function measure(path, count, feeds)
+  local model, operands = assert(pl.onnx.load(path)), {}
+  for feed in feeds:gmatch "%S+" do
+    operands[#operands + 1] = assert(pl.tensor.load_npy(feed))
+  end
   local best = math.huge
   for _ = 1, count do
     local start = clock()
@@ -21,8 +23,8 @@ local function measure(path, feeds, count)
 end
 
 for line in io.lines() do
-  local path, feeds, count = line:match "(%S+) (%S+) (%d+)"
-  local _, answer = pcall(measure, path, feeds, math.tointeger(count))
+  local path, count, feeds = line:match "(%S+) (%d+)(.*)"
+  local _, answer = pcall(measure, path, math.tointeger(count), feeds)
   print((tostring(answer):gsub("\n", " ")))
   io.flush()
 end

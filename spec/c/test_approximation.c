@@ -91,7 +91,7 @@ static float negative_expm1(float x) {
 FUNCTION(exp_is_close, pln_exp_float, exp, 2)
 FUNCTION(expm1_is_close, negative_expm1, exact_expm1, 2)
 FUNCTION(log_is_close, pln_log_float, log, 2)
-FUNCTION(tanh_is_close, pln_tanh_float, tanh, 2)
+FUNCTION(tanh_is_close, pln_tanh_float, tanh, 4)
 FUNCTION(sigmoid_is_close, pln_sigmoid_float, exact_sigmoid, 4)
 FUNCTION(erf_is_close, pln_erf_float, erf, 2)
 FUNCTION(softplus_is_close, pln_softplus_float, exact_softplus, 4)
