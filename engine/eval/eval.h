@@ -38,6 +38,8 @@ pln_status pln_eval_call(const pln_graph *graph, pln_ref node,
 
 /* A constant of up to this many bytes may always be made. */
 #define PLN_BUDGET_FREE ((size_t)64 << 10)
+/* None is ever made beyond this: a hostile shape must not eat all memory. */
+#define PLN_BUDGET_MOST ((size_t)8 << 30)
 
 typedef struct pln_budget {
   bool all; /* fold = "all": no limit */

@@ -22,9 +22,6 @@
 #include "transform/uses.h"
 
 enum { FEW_RESULTS = 16, MAX_ROUNDS = 32 };
-/* No result is ever made beyond this: a hostile shape must not eat all memory.
- */
-#define MAX_BYTES ((size_t)8 << 30)
 
 typedef struct fold {
   pln_engine *engine;
@@ -51,7 +48,7 @@ static bool is_too_big(fold *f, const pln_graph *g, pln_ref node) {
   size_t bytes = pln_budget_bytes(g, node);
   if (bytes == SIZE_MAX && is_bounded_by_data(g->nodes[node].data))
     return false;
-  if (bytes > MAX_BYTES) {
+  if (bytes > PLN_BUDGET_MOST) {
     pln_budget_refuse(&f->budget, PLN_REFUSED_OVER_BUDGET);
     return true;
   }

@@ -8,7 +8,8 @@
 
 #include "transform/fold_weights.h"
 
-enum { MAX_ROUNDS = 32 };
+/* Products of more channels than anybody has are left alone. */
+enum { MAX_ROUNDS = 32, MAX_CHANNELS = 1 << 24 };
 
 /* ------------------------------------------------------------------ products
  */
@@ -92,7 +93,8 @@ size_t pln_fold_channels(const pln_fold_site *site, pln_ref product) {
   pln_channels channels;
   if (!find_channels(pln_rewrite_graph(site->at.rw), product, &channels))
     return 0;
-  return pln_channels_count(&channels);
+  size_t n = pln_channels_count(&channels);
+  return n <= MAX_CHANNELS ? n : 0;
 }
 
 /* --------------------------------------------------------------------- bias
@@ -158,9 +160,12 @@ static bool is_allowed(pln_fold_site *site, pln_ref product,
                        const double *factors) {
   size_t dying = factors ? dying_weight(site, weight) : 0;
   size_t bias = n * (pln_dtype_bits(weight->dtype) / 8);
-  if (factors &&
-      !pln_budget_allows(site->budget,
-                         pln_weight_scaled_bytes(weight, n, factors), dying))
+  size_t bytes = factors ? pln_weight_scaled_bytes(weight, n, factors) : 0;
+  if (bytes > PLN_BUDGET_MOST) {
+    pln_budget_refuse(site->budget, PLN_REFUSED_OVER_BUDGET);
+    return false;
+  }
+  if (factors && !pln_budget_allows(site->budget, bytes, dying))
     return false;
   return pln_budget_allows(site->budget, bias,
                            dying_rest(site, product, dying));
