@@ -40,6 +40,13 @@ describe("the example", function()
     assert.is_truthy(output:find "NoSuchPass%s+%d+ %-> %?%s+failed")
   end)
 
+  it("prove_zoo computes the same before and after", function()
+    local output = run("prove_zoo", "resnet", "mobilenetv2", "bert", "gpt2", "vit")
+    for name in ("resnet mobilenetv2 bert gpt2 vit"):gmatch "%S+" do
+      assert.is_truthy(output:find(name .. "%s+%d+ %-> +%d+ calls   computes the same"))
+    end
+  end)
+
   it("embedding loads as a module", function()
     local path = package.path
     package.path = "./lua/?.lua;" .. path
