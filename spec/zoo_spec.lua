@@ -96,6 +96,16 @@ describe("the zoo", function()
     end
   end)
 
+  it("knows a name however it is spelled", function()
+    for spelling, name in pairs { ["GPT-2"] = "gpt2", ViT = "vit", vit_b_16 = "vit-b-16",
+      ["ViT-B/16"] = "vit-b-16", ["ResNet-50"] = "resnet50", BERT_large = "bert-large",
+      ["MobileNet V2"] = "mobilenetv2" } do
+      local options = { batch = 2 }
+      assert.equal(assert(zoo.build(name, options)):size(),
+        assert(zoo.build(spelling, options)):size())
+    end
+  end)
+
   it("says what it has when it has not what is asked for", function()
     local function reason(...) return select(2, zoo.build(...)) end
     assert.equal("no model 'brt' in the zoo; did you mean 'bert'?", reason "brt")

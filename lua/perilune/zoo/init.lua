@@ -40,12 +40,16 @@ function zoo.names()
   return names
 end
 
+-- Papers, exporters and shells write ViT-B/16 in as many ways.
+local function bare(name) return (name:lower():gsub("[-_/ ]", "")) end
+
 -- The family of that name, and the values that the name stands for.
 local function find(name)
+  local wanted = bare(name)
   for _, family in ipairs(zoo.families) do
-    if family.name == name then return family, {} end
+    if bare(family.name) == wanted then return family, {} end
     for _, preset in ipairs(family.presets) do
-      if preset[1] == name then return family, preset[2] end
+      if bare(preset[1]) == wanted then return family, preset[2] end
     end
   end
   local names = zoo.names()
@@ -115,7 +119,8 @@ local function values_of(family, preset, options)
   return values
 end
 
---- The model of that name, ready to be saved; nil and what is wrong.
+--- The model of that name (upper case, '-' and '_' do not count), ready to be
+-- saved; nil and what is wrong.
 function zoo.build(name, options)
   local family, preset = find(name)
   if not family then return nil, preset end
@@ -128,7 +133,7 @@ function zoo.build(name, options)
         values[of])
     end
   end
-  local m = model.new { name = name, opset = values.opset, seed = values.seed,
+  local m = model.new { name = family.name, opset = values.opset, seed = values.seed,
     ir_version = values.opset < 19 and 8 or values.opset < 21 and 9 or 10 }
   family.build(m, values)
   return m
