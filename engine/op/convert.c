@@ -72,7 +72,7 @@ typedef union block {
 static uint8_t packed_at(const void *from, size_t i, uint32_t bits) {
   uint32_t per_byte = 8 / bits;
   uint8_t byte = ((const uint8_t *)from)[i / per_byte];
-  return (byte >> (i % per_byte * bits)) & (uint8_t)((1u << bits) - 1);
+  return (uint8_t)((byte >> (i % per_byte * bits)) & ((1u << bits) - 1));
 }
 
 /* A byte is cleared with its first element. */

@@ -191,8 +191,8 @@ static void sums_exactly(void) {
     for (int64_t n = 500; n <= LONG; n = n * 7 / 2) {
       uint32_t want = 0;
       for (int64_t i = 0; i < n; i++) {
-        a[i] = pattern ? (uint8_t)(255 - i * pattern % 5) : 255;
-        b[i] = pattern ? (uint8_t)(i * i % 251) : 255;
+        a[i] = (uint8_t)(pattern ? 255 - i * pattern % 5 : 255);
+        b[i] = (uint8_t)(pattern ? i * i % 251 : 255);
         want += (uint32_t)a[i] * b[i];
       }
       begin();

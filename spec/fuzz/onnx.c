@@ -82,7 +82,7 @@ static void flip(const uint8_t *data, size_t size, uint64_t *state) {
   for (uint64_t n = 1 + next_random(state) % 4; n > 0; n--) {
     uint64_t r = next_random(state);
     uint8_t *at = &copy[r % size];
-    *at = r >> 60 ? *at ^ (uint8_t)(1 << (r >> 40 & 7)) : (uint8_t)(r >> 32);
+    *at = (uint8_t)(r >> 60 ? *at ^ 1u << (r >> 40 & 7) : r >> 32);
   }
   LLVMFuzzerTestOneInput(copy, size);
   free(copy);
