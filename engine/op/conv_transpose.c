@@ -11,10 +11,11 @@
 #include "op/conv_plan.h"
 #include "op/elementwise.h"
 #include "op/gemm.h"
+#include "op/wide.h"
 
 enum { DEPTH, ROW, COL };
 /* Elements of a product that is summed up at a time; positions of it. */
-enum { BLOCK = 1 << 18, POSITIONS = 2048 };
+enum { BLOCK = 1 << 16, POSITIONS = 2048 };
 
 static size_t least(size_t a, size_t b) {
   return a < b ? a : b;
@@ -31,14 +32,17 @@ static size_t least(size_t a, size_t b) {
 SUM_STRIDED(float)
 SUM_STRIDED(double)
 
-static void sum_row(size_t size, char *to, const char *from, size_t n,
-                    size_t step) {
-  if (size == sizeof(float))
-    sum_float((float *)(void *)to, (const float *)(const void *)from, n, step);
-  else
-    sum_double((double *)(void *)to, (const double *)(const void *)from, n,
-               step);
-}
+/* Two rows whose elements alternate. */
+#define SUM_PAIRS(T)                                                         \
+  PLN_WIDE static void sum_pairs_##T(T *restrict to, const T *restrict even, \
+                                     const T *restrict odd, size_t n) {      \
+    for (size_t i = 0; i < n; i++) {                                         \
+      to[2 * i] += even[i];                                                  \
+      to[2 * i + 1] += odd[i];                                               \
+    }                                                                        \
+  }
+SUM_PAIRS(float)
+SUM_PAIRS(double)
 
 /* Where a tap of the window puts position 0 of each axis. */
 static void place_tap(const pln_conv_plan *p, size_t tap, int64_t *origin) {
@@ -50,30 +54,83 @@ static void place_tap(const pln_conv_plan *p, size_t tap, int64_t *origin) {
   }
 }
 
-/* The n positions from (z, y, x) on, of one row, into an output channel. */
-static void sum_run(const pln_conv_plan *p, size_t size, const int64_t *origin,
-                    const int64_t *at, size_t n, const char *from, char *to) {
+/* A row of positions of one tap and where they go: position i to element
+ * first + i * step of the output channel. */
+typedef struct line {
+  size_t size, step;
+  int64_t first;
+  char *channel;
+  const char *from;
+  size_t begin, end; /* the positions that go into the channel */
+} line;
+
+static void sum_line(const line *l, size_t begin, size_t end) {
+  if (begin >= end)
+    return;
+  size_t at = (size_t)(l->first + (int64_t)(begin * l->step));
+  void *to = l->channel + at * l->size;
+  const void *from = l->from + begin * l->size;
+  if (l->size == sizeof(float))
+    sum_float(to, from, end - begin, l->step);
+  else
+    sum_double(to, from, end - begin, l->step);
+}
+
+/* The next tap's line goes one element further: both at once where both go into
+ * the channel. */
+static void sum_lines(const line *l, const line *next) {
+  size_t begin = l->begin > next->begin ? l->begin : next->begin;
+  size_t end = least(l->end, next->end);
+  if (begin >= end) {
+    sum_line(l, l->begin, l->end);
+    sum_line(next, next->begin, next->end);
+    return;
+  }
+  sum_line(l, l->begin, begin);
+  sum_line(l, end, l->end);
+  sum_line(next, next->begin, begin);
+  sum_line(next, end, next->end);
+  size_t at = (size_t)(l->first + (int64_t)(begin * l->step));
+  void *to = l->channel + at * l->size;
+  const void *even = l->from + begin * l->size;
+  const void *odd = next->from + begin * l->size;
+  if (l->size == sizeof(float))
+    sum_pairs_float(to, even, odd, end - begin);
+  else
+    sum_pairs_double(to, even, odd, end - begin);
+}
+
+/* The n positions from (z, y, x) on, of one row, of a tap whose position 0 goes
+ * to `origin`. False when the row goes past the channel. */
+static bool find_line(const pln_conv_plan *p, const int64_t *origin,
+                      const int64_t *at, size_t n, line *l) {
   const pln_conv_axis *axis = p->axis;
-  size_t before, inside;
+  size_t inside;
   int64_t z = at[DEPTH] * axis[DEPTH].stride + origin[DEPTH];
   int64_t y = at[ROW] * axis[ROW].stride + origin[ROW];
   int64_t x = at[COL] * axis[COL].stride + origin[COL];
   if (z < 0 || z >= axis[DEPTH].out || y < 0 || y >= axis[ROW].out)
-    return;
-  pln_conv_split(x, axis[COL].stride, axis[COL].out, n, &before, &inside);
-  if (inside == 0)
-    return;
-  x += (int64_t)before * axis[COL].stride;
-  int64_t first = (z * axis[ROW].out + y) * axis[COL].out + x;
-  sum_row(size, to + (size_t)first * size, from + before * size, inside,
-          (size_t)axis[COL].stride);
+    return false;
+  pln_conv_split(x, axis[COL].stride, axis[COL].out, n, &l->begin, &inside);
+  l->end = l->begin + inside;
+  l->first = (z * axis[ROW].out + y) * axis[COL].out + x;
+  return true;
 }
 
-/* Positions [first, first + n) of one tap into an output channel. */
-static void sum_tap(const pln_conv_plan *p, size_t size, size_t tap,
-                    size_t first, size_t n, const char *from, char *to) {
+/* Taps that are summed up together. */
+static size_t taps_at_once(const pln_conv_plan *p, size_t tap) {
+  const pln_conv_axis *axis = &p->axis[COL];
+  bool next = tap % (size_t)axis->window + 1 < (size_t)axis->window;
+  return next && axis->stride == 2 && axis->dilation == 1 ? 2 : 1;
+}
+
+/* Positions [first, first + n) of `taps` taps into an output channel. */
+static void sum_taps(const pln_conv_plan *p, size_t size, size_t tap,
+                     size_t taps, size_t first, size_t n, const char *from,
+                     char *to) {
   int64_t origin[PLN_CONV_AXES], at[PLN_CONV_AXES];
   size_t wide = (size_t)p->axis[COL].in, high = (size_t)p->axis[ROW].in;
+  line l = {.size = size, .step = (size_t)p->axis[COL].stride, .channel = to};
   place_tap(p, tap, origin);
   for (size_t done = 0; done < n;) {
     size_t here = first + done, x = here % wide;
@@ -81,8 +138,18 @@ static void sum_tap(const pln_conv_plan *p, size_t size, size_t tap,
     at[COL] = (int64_t)x;
     at[ROW] = (int64_t)(here / wide % high);
     at[DEPTH] = (int64_t)(here / wide / high);
-    sum_run(p, size, origin, at, count, from + done * size, to);
+    l.from = from + done * size;
     done += count;
+    if (!find_line(p, origin, at, count, &l))
+      continue;
+    line next = l;
+    next.from += n * size;
+    origin[COL]++;
+    if (taps == 2 && find_line(p, origin, at, count, &next))
+      sum_lines(&l, &next);
+    else
+      sum_line(&l, l.begin, l.end);
+    origin[COL]--;
   }
 }
 
@@ -98,17 +165,28 @@ typedef struct unconv {
   pln_gemm gemm;
 } unconv;
 
+#define FILL(T)                                          \
+  static void fill_##T(T *to, size_t n, const T *from) { \
+    const T value = *from;                               \
+    for (size_t i = 0; i < n; i++)                       \
+      to[i] = value;                                     \
+  }
+FILL(float)
+FILL(double)
+
 /* Output channels begin as their bias. */
 static void begin_outputs(const unconv *u) {
   const pln_conv_plan *p = u->plan;
   size_t channels = p->groups * p->out;
-  memset(u->y, 0, p->batch * channels * p->out_plane * u->size);
   if (!u->bias)
-    return;
-  for (size_t i = 0; i < p->batch * channels; i++) {
-    char *to = u->y + i * p->out_plane * u->size;
-    for (size_t k = 0; k < p->out_plane; k++)
-      memcpy(to + k * u->size, u->bias + i % channels * u->size, u->size);
+    memset(u->y, 0, p->batch * channels * p->out_plane * u->size);
+  for (size_t i = 0; u->bias && i < p->batch * channels; i++) {
+    void *to = u->y + i * p->out_plane * u->size;
+    const void *from = u->bias + i % channels * u->size;
+    if (u->size == sizeof(float))
+      fill_float(to, p->out_plane, from);
+    else
+      fill_double(to, p->out_plane, from);
   }
 }
 
@@ -133,9 +211,12 @@ static void run_block(const unconv *u, size_t image, size_t group, size_t c,
                    .c = u->block,
                    .c_row = count};
   pln_gemm_run(&u->gemm, &s);
-  for (size_t i = 0; i < n * p->taps; i++)
-    sum_tap(p, u->size, i % p->taps, at, count, u->block + i * count * u->size,
-            y + i / p->taps * p->out_plane * u->size);
+  for (size_t i = 0, taps; i < n * p->taps; i += taps) {
+    taps = taps_at_once(p, i % p->taps);
+    sum_taps(p, u->size, i % p->taps, taps, at, count,
+             u->block + i * count * u->size,
+             y + i / p->taps * p->out_plane * u->size);
+  }
 }
 
 static void run_blocks(const unconv *u) {

@@ -14,11 +14,13 @@
 /* Extents of a block in elements: of k, of n in panels of a tile's width, of m.
  * DEPTH x WIDE elements of 8 bytes and the steps fit PLN_GEMM_SCRATCH; a tile's
  * panel of b fits the first cache, HIGH x DEPTH of a the second. */
-enum { DEPTH = 256, WIDE = 1344, HIGH = 192 };
-/* Up to so many rows of a, b is read in place: by rows, by columns. */
-enum { FEW_ROWS = 4, FEW_DOTS = 12 };
-/* Columns whose sums stay in the first cache while rows are added up. */
-enum { NEAR = 2048 };
+enum { DEPTH = 256, WIDE = 672, HIGH = 192 };
+/* Up to so many rows of a, b is read in place, row by row; where both run along
+ * k, up to as many as a vector has elements. */
+enum { FEW_ROWS = 4 };
+/* Columns whose sums stay in the first cache while rows are added up; elements
+ * along k that do. */
+enum { NEAR = 1024, ALONG = 2048 };
 
 static size_t least(size_t a, size_t b) {
   return a < b ? a : b;
@@ -131,44 +133,81 @@ static void begin_sums(const pln_tiles *t, const pln_product *s) {
   }
 }
 
+/* b is read once. */
 static void multiply_rows(const pln_tiles *t, const pln_product *s) {
+  pln_tile tile = {
+      .k = s->k, .a_row = s->a_row, .a_col = s->a_col, .c_row = s->c_row};
   for (size_t j = 0; j < s->n; j += NEAR)
-    for (size_t i = 0; i < s->m; i++)
-      t->rows_sum((char *)s->c + (i * s->c_row + j) * t->size,
-                  element(s->a, i * s->a_row, t->size), s->a_col,
-                  element(s->b, j, t->size), s->b_row, s->k,
-                  least(NEAR, s->n - j));
+    for (size_t i = 0; i < s->m;) {
+      uint32_t height = s->m - i >= 4 ? 2 : s->m - i >= 2 ? 1 : 0;
+      tile.a = element(s->a, i * s->a_row, t->size);
+      tile.b = element(s->b, j, t->size);
+      tile.c = (char *)s->c + (i * s->c_row + j) * t->size;
+      t->rows_sum[height](&tile, least(NEAR, s->n - j), s->b_row);
+      i += (size_t)1 << height;
+    }
 }
 
-/* Both run along k: the rows of a by the columns of b, four at a time so that
- * they are near when the next row comes. */
+/* Both run along k: the rows of a by the columns of b, so much of them at a
+ * time as stays near. */
 static void multiply_columns(const pln_tiles *t, const pln_product *s) {
-  for (size_t j = 0; j < s->n; j += 4)
-    for (size_t i = 0; i < s->m; i++)
-      t->dots((char *)s->c + (i * s->c_row + j) * t->size, 1,
-              element(s->a, i * s->a_row, t->size),
-              element(s->b, j * s->b_col, t->size), s->b_col, s->k,
-              least(4, s->n - j));
+  pln_dots d = {.m = s->m,
+                .n = s->n,
+                .a_row = s->a_row,
+                .b_row = s->b_col,
+                .c = s->c,
+                .c_row = s->c_row,
+                .c_step = 1};
+  for (size_t p = 0; p < s->k; p += ALONG) {
+    d.k = least(ALONG, s->k - p);
+    d.a = element(s->a, p, t->size);
+    d.b = element(s->b, p, t->size);
+    t->dots(&d);
+  }
 }
 
-/* One column: the rows of a by b. */
+/* One column: b by the rows of a. */
 static void multiply_vector(const pln_tiles *t, const pln_product *s) {
-  t->dots(s->c, s->c_row, s->b, s->a, s->a_row, s->k, s->m);
+  pln_dots d = {.m = 1,
+                .n = s->m,
+                .k = s->k,
+                .a = s->b,
+                .b = s->a,
+                .b_row = s->a_row,
+                .c = s->c,
+                .c_step = s->c_row};
+  t->dots(&d);
+}
+
+/* One column, of the columns of a that lie together: they are added up as the
+ * rows of a turned. */
+static void multiply_turned(const pln_tiles *t, const pln_product *s) {
+  pln_product turned = *s;
+  turned.m = 1;
+  turned.n = s->m;
+  turned.a = s->b;
+  turned.a_col = s->b_row;
+  turned.b = s->a;
+  turned.b_row = s->a_col;
+  multiply_rows(t, &turned);
 }
 
 static void run_own(const pln_gemm *gemm, const pln_product *s) {
   const pln_tiles *t = gemm->tiles;
   bool along = s->a_col == 1 && s->b_row == 1;
   bool vector = s->n == 1 && along;
+  bool turned = s->n == 1 && s->a_row == 1 && s->c_row == 1;
   bool rows = s->m <= FEW_ROWS && s->b_col == 1;
-  bool columns = s->m <= FEW_DOTS && along;
-  if (s->k > 0 && !vector && !rows && !columns) {
+  bool columns = s->m <= t->lanes && along;
+  if (s->k > 0 && !vector && !turned && !rows && !columns) {
     multiply_blocks(gemm, s);
     return;
   }
   begin_sums(t, s);
   if (vector)
     multiply_vector(t, s);
+  else if (turned)
+    multiply_turned(t, s);
   else if (rows)
     multiply_rows(t, s);
   else if (columns)

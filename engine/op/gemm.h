@@ -10,7 +10,7 @@
 #include "op/tile.h"
 
 /* Bytes that a run takes at most. */
-#define PLN_GEMM_SCRATCH ((size_t)3 << 20)
+#define PLN_GEMM_SCRATCH ((size_t)3 << 19)
 
 /* c = a * b (m x k by k x n), or c += a * b. Steps count elements: (i, p) of a
  * lies at i * a_row + p * a_col, likewise b, of whose steps one

@@ -9,6 +9,12 @@
 #include "op/tile.h"
 
 #define UNROLL _Pragma("GCC unroll 8")
+/* Four elements of a and b by number, those of b after those of a. */
+#define PICK(a, b, i) ((i) < 4 ? (a)[(i) % 4] : (b)[(i) % 4])
+#define TURN(a, b, i, j, k, l)                                 \
+  (quad) {                                                     \
+    PICK(a, b, i), PICK(a, b, j), PICK(a, b, k), PICK(a, b, l) \
+  }
 
 #define T float
 #define BYTES 16

@@ -29,6 +29,18 @@ typedef struct pln_tile {
   bool add;
 } pln_tile;
 
+/* c[i * c_row + j * c_step] += the sum over p of a[i * a_row + p] * b[j * b_row
+ * + p], for i < m, j < n, p < k. */
+typedef struct pln_dots {
+  size_t m, n, k;
+  const void *a;
+  size_t a_row;
+  const void *b;
+  size_t b_row;
+  void *c;
+  size_t c_row, c_step;
+} pln_dots;
+
 typedef struct pln_tiles {
   bool fused;     /* a product is added in one instruction */
   uint32_t size;  /* bytes of an element */
@@ -44,12 +56,10 @@ typedef struct pln_tiles {
   /* The same where element (p, j) lies at j * from_col + p. */
   void (*pack_turned)(void *to, const void *from, size_t from_col, size_t k,
                       size_t n);
-  /* c[j * c_step] += the sum over p of a[p] * b[j * b_row + p], j < n. */
-  void (*dots)(void *c, size_t c_step, const void *a, const void *b,
-               size_t b_row, size_t k, size_t n);
-  /* c[j] += the sum over p of a[p * a_step] * b[p * b_row + j], j < n. */
-  void (*rows_sum)(void *c, const void *a, size_t a_step, const void *b,
-                   size_t b_row, size_t k, size_t n);
+  void (*dots)(const pln_dots *dots);
+  /* c[i][j] += the sum over p of a[i][p] * b[p][j] for j < n; row p of b lies
+   * at p * b_row (b_at and bias are not read). Of 1, 2 and 4 rows. */
+  void (*rows_sum[3])(const pln_tile *tile, size_t n, size_t b_row);
 } pln_tiles;
 
 /* The sets that this processor can run, best first; NULL past the last one and

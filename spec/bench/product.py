@@ -69,6 +69,8 @@ CASES = {
     "mobilenet 1x1 16-96": conv(16, 112, 96, 1),
     "mobilenet 1x1 96-24": conv(96, 56, 24, 1),
     "grouped 3x3 4x32": conv(128, 28, 128, 3, 1, 4),
+    "grouped 3x3 8x30": conv(240, 28, 240, 3, 1, 8),
+    "grouped 1x1 8x30": conv(240, 28, 240, 1, 1, 8),
     "dilated 3x3": conv(64, 56, 64, 3, 1, 1, 1, 2),
     "vgg 3x3 64 at 224": conv(64, 224, 64, 3),
     "transposed 4x4/2": unconv(64, 28, 32, 4, 2, 1),
