@@ -36,6 +36,12 @@ local cases = {
   -- An image that is a weight, filtered by an input.
   { op = "Conv", x = { 1, 3, 3, 3 }, weights = { { 1, 3, 19, 19 } }, weights_first = true,
     attributes = { strides = { 2, 2 } } },
+  { op = "ConvTranspose", x = { 1, 9, 6, 5 }, weights = { { 9, 7, 4, 4 }, { 7 } },
+    attributes = { strides = { 2, 2 } } },
+  { op = "Einsum", x = { 3, 5 }, weights = { { 5, 7 } }, attributes = { equation = "ij,jk->ki" } },
+  { op = "Einsum", x = { 5 }, weights = { { 5 } }, attributes = { equation = "i,i->i" } },
+  { op = "Einsum", x = { 7, 5 }, weights = { { 5, 3, 7 } },
+    attributes = { equation = "ij,jki->" } },
   { op = "Gather", x = { 5 }, x_dtype = "int64", weights = { { 3, 30 } }, weights_first = true },
   { op = "Transpose", x = { 1 }, weights = { { 33, 34 } }, weights_only = true },
 }

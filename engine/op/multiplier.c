@@ -70,9 +70,9 @@ void pln_multiplier_end(pln_multiplier *by) {
     pln_gemm_end(&by->gemm);
 }
 
-#define PAIRS(T, F)                                              \
+#define PAIRS(T, L, F)                                           \
   do {                                                           \
-    const T *x = a, *y = b;                                      \
+    const L *x = a, *y = b;                                      \
     T *to = c;                                                   \
     for (size_t i = 0; i < n; i++)                               \
       to[i * c_step] = (T)((F)x[i * a_step] * (F)y[i * b_step]); \
@@ -81,19 +81,19 @@ void pln_multiplier_end(pln_multiplier *by) {
 void pln_multiply_pairs(pln_dtype dtype, size_t n, const void *a, size_t a_step,
                         const void *b, size_t b_step, void *c, size_t c_step) {
   switch (pln_dtype_bits(dtype)) {
-  case 8: PAIRS(uint8_t, uint32_t); break;
-  case 16: PAIRS(uint16_t, uint32_t); break;
+  case 8: PAIRS(uint8_t, uint8_t, uint32_t); break;
+  case 16: PAIRS(uint16_t, uint16_t, uint32_t); break;
   case 32:
     if (dtype == PLN_FLOAT32)
-      PAIRS(float, float);
+      PAIRS(float, pln_loose_float, float);
     else
-      PAIRS(uint32_t, uint32_t);
+      PAIRS(uint32_t, uint32_t, uint32_t);
     break;
   default:
     if (dtype == PLN_FLOAT64)
-      PAIRS(double, double);
+      PAIRS(double, pln_loose_double, double);
     else
-      PAIRS(uint64_t, uint64_t);
+      PAIRS(uint64_t, uint64_t, uint64_t);
     break;
   }
 }

@@ -22,7 +22,8 @@ pln_status pln_multiplier_begin(const pln_kernel_call *call, pln_dtype dtype,
 void pln_multiplier_run(const pln_multiplier *by, const pln_product *product);
 void pln_multiplier_end(pln_multiplier *by);
 
-/* c[i * c_step] = a[i * a_step] * b[i * b_step], of the same dtypes. */
+/* c[i * c_step] = a[i * a_step] * b[i * b_step], of the same dtypes; floats of
+ * a and b may lie anywhere. */
 void pln_multiply_pairs(pln_dtype dtype, size_t n, const void *a, size_t a_step,
                         const void *b, size_t b_step, void *c, size_t c_step);
 
