@@ -3,30 +3,6 @@
 #include "op/linear.h"
 #include "op/window.h"
 
-static pln_dtype output_dtype(const pln_infer *call, pln_dtype fallback) {
-  int64_t dtype = pln_call_int(call, "output_dtype", 0);
-  return dtype > 0 && dtype < PLN_N_DTYPES ? (pln_dtype)dtype : fallback;
-}
-
-/* The dtype is the zero point's, else the attribute's, else uint8. */
-pln_status pln_infer_quantize_linear(pln_infer *call) {
-  pln_dtype dtype = output_dtype(call, PLN_UINT8);
-  if (!pln_arg_absent(call, 2))
-    dtype = pln_arg_dtype(call, 2);
-  return pln_result_shaped_like(call, 0, 0, dtype);
-}
-
-pln_status pln_infer_dequantize_linear(pln_infer *call) {
-  pln_dtype dtype = output_dtype(call, pln_arg_dtype(call, 1));
-  return pln_result_shaped_like(call, 0, 0, dtype);
-}
-
-pln_status pln_infer_dynamic_quantize_linear(pln_infer *call) {
-  PLN_TRY(pln_result_shaped_like(call, 0, 0, PLN_UINT8));
-  PLN_TRY(pln_result_scalar(call, 1, PLN_FLOAT32));
-  return pln_result_scalar(call, 2, PLN_UINT8);
-}
-
 /* (x, scale, zero, w, scale, zero, scale of y, zero of y, bias). */
 pln_status pln_infer_qlinear_conv(pln_infer *call) {
   pln_shape shape;

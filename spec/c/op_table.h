@@ -1,11 +1,12 @@
 /* op_table.h: operators tested as tables: operator, attributes, operands, what
  * comes out.
  *
- * A tensor is "dtype dims: elements" ("float32 2x2: 1 nan -0 inf"), an omitted
- * operand "-"; results are written in the same form, floats with six digits,
- * one after the other with " | " between. pln_eval_call also compares each
- * result with the inferred type. An operand without elements ("float32 Nx?") is
- * a Var, for tables that are about types only.
+ * A tensor is "dtype dims: elements" ("float32 2x2: 1 nan -0 inf"; floats of 8
+ * and 4 bits as their bits), an omitted operand "-"; results are written in the
+ * same form, floats with six digits, one after the other with " | " between.
+ * pln_eval_call also compares each result with the inferred type. An operand
+ * without elements ("float32 Nx?") is a Var, for tables that are about types
+ * only.
  *
  * What an operator refuses is "refused: " and the message; what has no type
  * "ill-typed: " and the message. */
@@ -78,6 +79,12 @@ static void write_element(pln_dtype dtype, const char *word, char *out) {
     memcpy(out, &i, pln_dtype_bits(dtype) / 8);
 }
 
+/* Below a byte; low bits come first. */
+static void pack_element(char *data, size_t at, size_t bits, const char *word) {
+  int element = atoi(word) & ((1 << bits) - 1);
+  data[at / 8] = (char)(data[at / 8] | element << at % 8);
+}
+
 static pln_ref read_constant(const char *s) {
   pln_dtype dtype;
   int32_t rank;
@@ -86,13 +93,17 @@ static pln_ref read_constant(const char *s) {
   pln_ref node = PLN_NONE;
   char data[4096];
   s = read_dims(read_dtype(s, &dtype), &rank, dims) + 1;
-  size_t size = pln_dtype_bits(dtype) / 8, n = 0;
+  size_t bits = pln_dtype_bits(dtype), n = 0;
+  memset(data, 0, sizeof data);
   for (s += strspn(s, " "); *s; s += strspn(s, " ")) {
-    write_element(dtype, s, data + size * n++);
+    if (bits < 8)
+      pack_element(data, n++ * bits, bits, s);
+    else
+      write_element(dtype, s, data + bits / 8 * n++);
     s += strcspn(s, " ");
   }
-  CHECK_OK(
-      pln_tensor_from(engine, dtype, (uint32_t)rank, dims, data, n * size, &t));
+  CHECK_OK(pln_tensor_from(engine, dtype, (uint32_t)rank, dims, data,
+                           (n * bits + 7) / 8, &t));
   CHECK_OK(pln_build_constant(builder, t, &node));
   pln_tensor_release(t);
   return node;
@@ -194,7 +205,11 @@ static size_t put_element(char *out, const pln_tensor *t, size_t i) {
     memcpy(&half, data + 2 * i, 2);
     return put_number(out, pln_bfloat_to_float(half));
   }
-  CHECK(pln_tensor_int(t, i, &integer));
+  if (!pln_tensor_int(t, i, &integer)) {
+    size_t bits = pln_dtype_bits((pln_dtype)t->dtype), at = i * bits;
+    integer = (uint8_t)data[at / 8] >> at % 8 & ((1 << bits) - 1);
+    CHECK(bits <= 8);
+  }
   return (size_t)sprintf(out, " %lld", (long long)integer);
 }
 
