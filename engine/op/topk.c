@@ -1,83 +1,7 @@
-/* shape_scan.c: elements in order along an axis: cumsum, topk. Called through
- * ops.def. */
+/* topk.c: topk: the greatest or least elements along an axis, in order. Called
+ * through ops.def. */
 
 #include "op/kernel.h"
-
-/* ------------------------------------------------------------------- cumsum */
-
-pln_status pln_infer_cumsum(pln_infer *call) {
-  PLN_TRY(pln_arg_expect_rank_within(call, 1, 0, 1));
-  return pln_infer_identity_type(call);
-}
-
-/* Lanes along the axis: `outer` times `inner` of `n` elements, `inner` apart.
- */
-typedef struct lanes {
-  size_t outer, inner;
-  size_t n;
-} lanes;
-
-static lanes lanes_of(const pln_tensor *x, uint32_t axis) {
-  return (lanes){.outer = pln_dims_product(x->dims, 0, axis),
-                 .inner = pln_dims_product(x->dims, axis + 1, x->rank),
-                 .n = (size_t)x->dims[axis]};
-}
-
-/* Adds row to row, so that the inner loop runs on. `sum` is what elements are
- * added as: integers as unsigned ones, which wrap. */
-#define SCAN(type, sum)                                                 \
-  static void scan_##type(const lanes *l, bool reverse, bool exclusive, \
-                          const type *from, type *to) {                 \
-    for (size_t o = 0; o < l->outer; o++)                               \
-      for (size_t k = 0; k < l->n; k++) {                               \
-        size_t row = reverse ? l->n - 1 - k : k;                        \
-        size_t last = reverse ? row + 1 : row - 1;                      \
-        size_t add = exclusive ? last : row;                            \
-        type *t = to + (o * l->n + row) * l->inner;                     \
-        if (k == 0 && exclusive)                                        \
-          continue; /* stays 0 */                                       \
-        const type *f = from + (o * l->n + add) * l->inner;             \
-        const type *s = to + (o * l->n + (k ? last : row)) * l->inner;  \
-        for (size_t i = 0; i < l->inner; i++)                           \
-          t[i] = (type)((sum)s[i] + (sum)f[i]);                         \
-      }                                                                 \
-  }
-SCAN(float, float)
-SCAN(double, double)
-SCAN(uint32_t, uint32_t)
-SCAN(uint64_t, uint64_t)
-
-pln_status pln_kernel_cumsum(pln_kernel_call *call) {
-  const pln_tensor *x = call->args[0];
-  pln_dtype dtype = (pln_dtype)x->dtype;
-  bool reverse = pln_kernel_int(call, "reverse", 0) != 0;
-  bool exclusive = pln_kernel_int(call, "exclusive", 0) != 0;
-  int64_t asked;
-  uint32_t axis;
-  void *data;
-  if (call->args[1]->count != 1 || !pln_tensor_int(call->args[1], 0, &asked) ||
-      !pln_kernel_axis(asked, x->rank, &axis))
-    return pln_kernel_refuse(call, "the axis is outside of the operand");
-  bool narrow = dtype == PLN_INT32 || dtype == PLN_UINT32;
-  bool wide = dtype == PLN_INT64 || dtype == PLN_UINT64;
-  if (!narrow && !wide && dtype != PLN_FLOAT32 && dtype != PLN_FLOAT64)
-    return pln_kernel_no_dtype(call, dtype);
-  PLN_TRY(pln_kernel_result(call, 0, dtype, x->rank, x->dims, &data));
-  lanes l = lanes_of(x, axis);
-  if (x->count == 0)
-    return PLN_OK;
-  if (narrow)
-    scan_uint32_t(&l, reverse, exclusive, x->data, data);
-  else if (wide)
-    scan_uint64_t(&l, reverse, exclusive, x->data, data);
-  else if (dtype == PLN_FLOAT32)
-    scan_float(&l, reverse, exclusive, x->data, data);
-  else
-    scan_double(&l, reverse, exclusive, x->data, data);
-  return PLN_OK;
-}
-
-/* --------------------------------------------------------------------- topk */
 
 pln_status pln_infer_topk(pln_infer *call) {
   pln_list k = pln_arg_list(call, 1, "k");
@@ -97,6 +21,19 @@ pln_status pln_infer_topk(pln_infer *call) {
   }
   PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape));
   return pln_result_tensor(call, 1, PLN_INT64, &shape);
+}
+
+/* Lanes along the axis: `outer` times `inner` of `n` elements, `inner` apart.
+ */
+typedef struct lanes {
+  size_t outer, inner;
+  size_t n;
+} lanes;
+
+static lanes lanes_of(const pln_tensor *x, uint32_t axis) {
+  return (lanes){.outer = pln_dims_product(x->dims, 0, axis),
+                 .inner = pln_dims_product(x->dims, axis + 1, x->rank),
+                 .n = (size_t)x->dims[axis]};
 }
 
 /* Elements as numbers whose unsigned order is theirs, so that one selection
