@@ -125,6 +125,58 @@ def movement(n, size):
     yield case("Expand row" + size, "Expand", numbers(n // rows), [numpy.array([rows, n // rows])])
 
 
+def channels(x, *more):
+    """An operand with scales, biases, means, variances: one for each channel."""
+    n = x.shape[1]
+    return (x, *([numbers(n, low=0.5, high=2)] for _ in range(more[0] if more else 2)))
+
+
+def layers(n, size):
+    """Normalisations and pools of ResNet, MobileNet and BERT."""
+    across = 112 if n == LARGE else 7
+    x = numbers(1, 64, across, across)
+    for name, window, stride, pad in (("3x3 s2", 3, 2, 1), ("2x2 s2", 2, 2, 0),
+                                      ("3x3 s1", 3, 1, 1), ("5x5 s1", 5, 1, 2)):
+        shape = dict(kernel_shape=[window] * 2, strides=[stride] * 2, pads=[pad] * 4)
+        yield case(f"MaxPool {name}" + size, "MaxPool", x, **shape)
+        yield case(f"AveragePool {name}" + size, "AveragePool", x, **shape)
+    yield case("MaxPool indices" + size, "MaxPool", x, outputs=2, kernel_shape=[2, 2], strides=[2, 2])
+    for op in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"):
+        yield case(op + size, op, x)
+        yield case(op + " 7x7" + size, op, numbers(1, 2048, 7, 7))
+    yield case("LpPool" + size, "LpPool", x, kernel_shape=[3, 3], strides=[2, 2])
+    yield case("BatchNormalization" + size, "BatchNormalization", *channels(x, 4))
+    yield case("InstanceNormalization" + size, "InstanceNormalization", *channels(x))
+    yield case("GroupNormalization" + size, "GroupNormalization", *channels(x), opset=21, num_groups=8)
+    rows = numbers(128, 768) if n == LARGE else numbers(4, 64)
+    ends = ([numbers(rows.shape[1])], [numbers(rows.shape[1])])
+    yield case("LayerNormalization" + size, "LayerNormalization", rows, *ends)
+    yield case("RMSNormalization" + size, "RMSNormalization", rows, ends[0], opset=23)
+    yield case("LpNormalization" + size, "LpNormalization", rows, axis=-1, p=2)
+    yield case("MeanVariance" + size, "MeanVarianceNormalization", x)
+    yield case("LRN" + size, "LRN", x, size=5)
+
+
+def images(n, size):
+    across = 64 if n == LARGE else 8
+    x, none = numbers(1, 32, across, across), [numpy.zeros(0, "float32")]
+    for name, factor in (("x2", 2.0), ("x1.5", 1.5), ("x0.5", 0.5)):
+        by = [numpy.array([1, 1, factor, factor], "float32")]
+        for mode in ("nearest", "linear", "cubic"):
+            yield case(f"Resize {mode} {name}" + size, "Resize", x, none, by, mode=mode)
+    floor = dict(coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    double = [numpy.array([1, 1, 2, 2], "float32")]
+    yield case("Resize asymmetric" + size, "Resize", x, none, double, mode="nearest", **floor)
+    half = [numpy.array([1, 1, 0.5, 0.5], "float32")]
+    yield case("Resize antialias" + size, "Resize", x, none, half, mode="linear", antialias=1)
+    grid = numbers(1, across, across, 2, low=-1, high=1)
+    for mode in ("nearest", "linear", "cubic"):
+        yield case(f"GridSample {mode}" + size, "GridSample", x, grid, opset=20, mode=mode)
+    boxes = numpy.sort(numbers(16, 2, 2, low=0, high=across - 1), axis=1).reshape(16, 4)
+    yield case("RoiAlign" + size, "RoiAlign", x, boxes, numpy.zeros(16, "int64"),
+               output_height=7, output_width=7, sampling_ratio=2)
+
+
 def save(model, name):
     path = os.path.join(FOLDER, name)
     onnx.save(model, path)
@@ -208,7 +260,7 @@ def main():
     print(f"{'':30} {'perilune':>13} {'onnxruntime':>13} {'ratio':>8}")
     ratios = []
     for n, size in ((LARGE, " 1M"), (SMALL, " 1k")):
-        for family in (elementwise, broadcast, reduce, movement):
+        for family in (elementwise, broadcast, reduce, movement, layers, images):
             for i, one in enumerate(family(n, size)):
                 if not PARTS or any(p in one["name"] for p in PARTS):
                     ratios.append(compare(ours, one, i))
