@@ -29,7 +29,8 @@ pln_status pln_infer_grid_sample(pln_infer *call) {
 
 /* ---------------------------------------------------------- along one axis */
 
-enum { TAPS = 64, BLOCK = 32, AXIS_TAPS = 4 };
+enum { TAPS = 64, AXIS_TAPS = 4 };
+#define OUTSIDE SIZE_MAX /* no element */
 
 typedef enum padding { ZEROS, BORDER, REFLECTION } padding;
 
@@ -92,6 +93,11 @@ static double cubic(double x) {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
+/* Elements that one position takes along an axis. */
+static uint32_t taps_of(const sampler *s) {
+  return s->mode == NEAREST ? 1 : s->mode == LINEAR ? 2 : AXIS_TAPS;
+}
+
 static void find_axis(const sampler *s, double where, int64_t extent,
                       axis_taps *t) {
   double last = (double)extent - 1;
@@ -102,7 +108,7 @@ static void find_axis(const sampler *s, double where, int64_t extent,
   if (s->mode != CUBIC || s->padding != BORDER)
     x = bound(s, x, extent); /* as ONNX Runtime, which spares this case */
   double first = floor(x) - (s->mode == CUBIC ? 1 : 0);
-  t->n = s->mode == NEAREST ? 1 : s->mode == LINEAR ? 2 : 4;
+  t->n = taps_of(s);
   for (uint32_t k = 0; k < t->n; k++) {
     double at = first + k, away = at - x;
     t->at[k] = element(s, at, extent);
@@ -114,49 +120,73 @@ static void find_axis(const sampler *s, double where, int64_t extent,
 
 /* --------------------------------------------------------------- positions */
 
-/* What one position takes. */
-typedef struct taps {
-  uint32_t n;
-  size_t at[TAPS];
-  double weight[TAPS];
-} taps;
+/* What a run of positions takes: as many as have room, side by side. */
+enum { ROOM = 1024 };
+typedef struct block {
+  uint32_t per; /* places for each position */
+  uint32_t n[ROOM];
+  size_t at[ROOM];
+  double of_double[ROOM]; /* the weights */
+  float of_float[ROOM];
+} block;
+
+/* The choices along one axis more: each of `n` becomes one for each tap. From
+ * the last on, so that none is overwritten before its turn. */
+static uint32_t choose(uint32_t n, const axis_taps *one, int64_t extent,
+                       size_t *at, double *weight) {
+  for (uint32_t k = n; k-- > 0;) {
+    size_t before = at[k];
+    double of_before = weight[k];
+    for (uint32_t m = one->n; m-- > 0;) {
+      bool inside = before != OUTSIDE && one->at[m] >= 0;
+      at[k * one->n + m] =
+          inside ? before * (size_t)extent + (size_t)one->at[m] : OUTSIDE;
+      weight[k * one->n + m] = of_before * one->weight[m];
+    }
+  }
+  return n * one->n;
+}
 
 /* Every choice of one tap along each axis; those outside are left out. The
  * grid names the last axis first. */
 static void find_taps(const sampler *s, const pln_tensor *grid, size_t point,
-                      taps *t) {
-  t->n = 1;
-  t->at[0] = 0;
-  t->weight[0] = 1;
-  for (uint32_t i = 0; i < s->space; i++) {
+                      size_t i, block *b) {
+  size_t place = i * b->per, at[TAPS];
+  double weight[TAPS];
+  uint32_t n = 1, inside = 0;
+  at[0] = 0;
+  weight[0] = 1;
+  for (uint32_t k = 0; k < s->space; k++) {
     axis_taps one;
-    taps all = {.n = 0};
-    double where = pln_number_at(grid, point * s->space + s->space - 1 - i);
-    find_axis(s, where, s->in[i], &one);
-    for (uint32_t k = 0; k < t->n; k++)
-      for (uint32_t m = 0; m < one.n; m++) {
-        if (one.at[m] < 0)
-          continue;
-        all.at[all.n] = t->at[k] * (size_t)s->in[i] + (size_t)one.at[m];
-        all.weight[all.n++] = t->weight[k] * one.weight[m];
-      }
-    t->n = all.n;
-    memcpy(t->at, all.at, all.n * sizeof *all.at);
-    memcpy(t->weight, all.weight, all.n * sizeof *all.weight);
+    find_axis(s, pln_number_at(grid, point * s->space + s->space - 1 - k),
+              s->in[k], &one);
+    n = choose(n, &one, s->in[k], at, weight);
   }
+  for (uint32_t k = 0; k < n; k++) {
+    b->at[place + inside] = at[k];
+    b->of_double[place + inside] = weight[k];
+    b->of_float[place + inside] = (float)weight[k];
+    inside += at[k] != OUTSIDE;
+  }
+  b->n[i] = inside;
 }
 
-#define GATHER(T)                                                        \
-  static void gather_##T(const taps *block, size_t n, const void *plane, \
-                         void *out) {                                    \
-    const T *x = plane;                                                  \
-    T *to = out;                                                         \
-    for (size_t i = 0; i < n; i++) {                                     \
-      T sum = 0;                                                         \
-      for (uint32_t k = 0; k < block[i].n; k++)                          \
-        sum += (T)block[i].weight[k] * x[block[i].at[k]];                \
-      to[i] = sum;                                                       \
-    }                                                                    \
+#define GATHER(T)                                                     \
+  static void gather_##T(const block *b, size_t n, const void *plane, \
+                         void *out) {                                 \
+    const T *x = plane, *w = b->of_##T;                               \
+    const size_t *at = b->at;                                         \
+    T *restrict to = out;                                             \
+    for (size_t i = 0; i < n; i++, at += b->per, w += b->per) {       \
+      T sum = 0;                                                      \
+      if (b->n[i] == 4)                                               \
+        sum = w[0] * x[at[0]] + w[1] * x[at[1]] + w[2] * x[at[2]] +   \
+              w[3] * x[at[3]];                                        \
+      else                                                            \
+        for (uint32_t k = 0; k < b->n[i]; k++)                        \
+          sum += w[k] * x[at[k]];                                     \
+      to[i] = sum;                                                    \
+    }                                                                 \
   }
 GATHER(float)
 GATHER(double)
@@ -165,17 +195,19 @@ GATHER(double)
 static void sample_image(const sampler *s, const pln_tensor *grid, size_t first,
                          size_t points, size_t channels, size_t size,
                          const char *image, char *out) {
-  taps block[BLOCK];
+  block b = {.per = 1};
   size_t plane = size;
-  for (uint32_t i = 0; i < s->space; i++)
+  for (uint32_t i = 0; i < s->space; i++) {
     plane *= (size_t)s->in[i];
-  for (size_t at = 0; at < points; at += BLOCK) {
-    size_t n = points - at < BLOCK ? points - at : BLOCK;
+    b.per *= taps_of(s);
+  }
+  for (size_t at = 0; at < points; at += ROOM / b.per) {
+    size_t n = points - at < ROOM / b.per ? points - at : ROOM / b.per;
     for (size_t i = 0; i < n; i++)
-      find_taps(s, grid, first + at + i, &block[i]);
+      find_taps(s, grid, first + at + i, i, &b);
     for (size_t c = 0; c < channels; c++)
       (size == 4 ? gather_float : gather_double)(
-          block, n, image + c * plane, out + (c * points + at) * size);
+          &b, n, image + c * plane, out + (c * points + at) * size);
   }
 }
 

@@ -38,47 +38,62 @@ pln_status pln_infer_pool(pln_infer *call) {
 
 /* ------------------------------------------------------------------- loops */
 
+/* Rows that are gathered in one go. */
+enum { AT_FIRST = 3, AT_ONCE = 2 };
+
 /* What a kind of pooling does with elements of one dtype. `row` holds `n`
  * elements. */
 typedef struct loops {
   /* Sets a row to what counts for nothing. */
   void (*clear)(void *row, size_t n);
-  /* Gathers n more elements into a row. */
-  void (*gather)(void *row, const void *in, size_t n, double p);
+  /* Sets a row to what is gathered from AT_FIRST others. */
+  void (*first)(void *row, const void *const *in, size_t n, double p);
+  /* Gathers AT_ONCE more into it. */
+  void (*more)(void *row, const void *const *in, size_t n, double p);
   /* Gathers `window` elements, `dilation` apart, every `stride` elements. */
   void (*along)(void *out, const void *row, size_t n, const pln_slide *axis);
-  /* Ends n results: `outer` taps along the other axes, counts[i] along the
-   * row. */
-  void (*finish)(void *out, size_t n, double outer, const double *counts,
+  /* Ends n results: `outer` taps along the other axes, counts[i], of the
+   * dtype, along the row. */
+  void (*finish)(void *out, size_t n, double outer, const void *counts,
                  double p);
 } loops;
 
 #define GREATER(a, b) ((b) > (a) ? (b) : (a))
 #define SUM_OF(a, b) ((a) + (b))
 
-/* Strides that are known let the loop vectorise. */
-#define ALONG(name, T, f)                                                     \
-  static inline __attribute__((always_inline)) void name##_tap_##T(           \
-      T *restrict to, const T *restrict x, size_t n, size_t stride) {         \
-    for (size_t i = 0; i < n; i++)                                            \
-      to[i] = f(to[i], x[i * stride]);                                        \
-  }                                                                           \
-  PLN_WIDE static void name##_along_##T(void *out, const void *row, size_t n, \
-                                        const pln_slide *axis) {              \
-    const T *x = row;                                                         \
-    T *to = out;                                                              \
-    size_t stride = (size_t)axis->stride, step = (size_t)axis->dilation;      \
-    for (size_t i = 0; i < n; i++)                                            \
-      to[i] = x[i * stride];                                                  \
-    for (size_t k = 1; k < (size_t)axis->window; k++) {                       \
-      const T *from = x + k * step;                                           \
-      if (stride == 1)                                                        \
-        name##_tap_##T(to, from, n, 1);                                       \
-      else if (stride == 2)                                                   \
-        name##_tap_##T(to, from, n, 2);                                       \
-      else                                                                    \
-        name##_tap_##T(to, from, n, stride);                                  \
-    }                                                                         \
+/* Strides that are known let the loops vectorise; what ONNX knows has them. */
+#define ALONG(name, T, f, wide, known)                                    \
+  static inline __attribute__((always_inline)) void name##_taps_##T(      \
+      T *restrict to, const T *restrict x, size_t n, size_t stride,       \
+      size_t step, size_t window) {                                       \
+    size_t k = window < 3 ? window : 3;                                   \
+    if (window == 1)                                                      \
+      for (size_t i = 0; i < n; i++)                                      \
+        to[i] = x[i * stride];                                            \
+    else if (window == 2)                                                 \
+      for (size_t i = 0; i < n; i++)                                      \
+        to[i] = f(x[i * stride], x[i * stride + step]);                   \
+    else                                                                  \
+      for (size_t i = 0; i < n; i++)                                      \
+        to[i] = f(f(x[i * stride], x[i * stride + step]),                 \
+                  x[i * stride + 2 * step]);                              \
+    for (; k + 1 < window; k += 2)                                        \
+      for (size_t i = 0; i < n; i++)                                      \
+        to[i] = f(f(to[i], x[i * stride + k * step]),                     \
+                  x[i * stride + (k + 1) * step]);                        \
+    if (k < window)                                                       \
+      for (size_t i = 0; i < n; i++)                                      \
+        to[i] = f(to[i], x[i * stride + k * step]);                       \
+  }                                                                       \
+  wide static void name##_along_##T(void *out, const void *row, size_t n, \
+                                    const pln_slide *axis) {              \
+    size_t stride = (size_t)axis->stride, step = (size_t)axis->dilation;  \
+    if (known && stride == 1)                                             \
+      name##_taps_##T(out, row, n, 1, step, (size_t)axis->window);        \
+    else if (known && stride == 2)                                        \
+      name##_taps_##T(out, row, n, 2, step, (size_t)axis->window);        \
+    else                                                                  \
+      name##_taps_##T(out, row, n, stride, step, (size_t)axis->window);   \
   }
 
 #define CLEAR(name, T, value)                         \
@@ -88,71 +103,77 @@ typedef struct loops {
       to[i] = value;                                  \
   }
 
-#define GATHER(name, T, term, f)                                              \
-  PLN_WIDE static void name##_gather_##T(void *row, const void *in, size_t n, \
-                                         double p) {                          \
-    T *restrict to = row;                                                     \
-    const T *x = in;                                                          \
-    (void)p;                                                                  \
-    for (size_t i = 0; i < n; i++)                                            \
-      to[i] = f(to[i], term(x[i]));                                           \
+#define GATHER(name, T, term, f, value, wide)                                  \
+  wide static void name##_first_##T(void *row, const void *const *in,          \
+                                    size_t n, double p) {                      \
+    T *restrict to = row;                                                      \
+    const T *x = in[0], *y = in[1], *z = in[2];                                \
+    (void)p;                                                                   \
+    for (size_t i = 0; i < n; i++)                                             \
+      to[i] = (T)f(f(f((T)value, term(x[i])), term(y[i])), term(z[i]));        \
+  }                                                                            \
+  wide static void name##_more_##T(void *row, const void *const *in, size_t n, \
+                                   double p) {                                 \
+    T *restrict to = row;                                                      \
+    const T *x = in[0], *y = in[1];                                            \
+    (void)p;                                                                   \
+    for (size_t i = 0; i < n; i++)                                             \
+      to[i] = (T)f(f(to[i], term(x[i])), term(y[i]));                          \
   }
 
 #define ITSELF(x) (x)
-#define MAX_LOOPS(D, T, least)    \
-  CLEAR(max, T, least)            \
-  GATHER(max, T, ITSELF, GREATER) \
-  ALONG(max, T, GREATER)
-MAX_LOOPS(FLOAT32, float, -INFINITY)
-MAX_LOOPS(FLOAT64, double, -INFINITY)
-MAX_LOOPS(INT8, int8_t, INT8_MIN)
-MAX_LOOPS(INT16, int16_t, INT16_MIN)
-MAX_LOOPS(INT32, int32_t, INT32_MIN)
-MAX_LOOPS(INT64, int64_t, INT64_MIN)
-MAX_LOOPS(UINT8, uint8_t, 0)
-MAX_LOOPS(UINT16, uint16_t, 0)
-MAX_LOOPS(UINT32, uint32_t, 0)
-MAX_LOOPS(UINT64, uint64_t, 0)
+#define PLAIN /* loops for the machines that all have */
+#define MAX_LOOPS(T, least, wide, known)       \
+  CLEAR(max, T, least)                         \
+  GATHER(max, T, ITSELF, GREATER, least, wide) \
+  ALONG(max, T, GREATER, wide, known)
+MAX_LOOPS(float, -INFINITY, PLN_WIDE, true)
+MAX_LOOPS(double, -INFINITY, PLN_WIDE, true)
+MAX_LOOPS(int8_t, INT8_MIN, PLN_WIDE, true)
+MAX_LOOPS(int16_t, INT16_MIN, PLAIN, false)
+MAX_LOOPS(int32_t, INT32_MIN, PLAIN, false)
+MAX_LOOPS(int64_t, INT64_MIN, PLAIN, false)
+MAX_LOOPS(uint8_t, 0, PLN_WIDE, true)
+MAX_LOOPS(uint16_t, 0, PLAIN, false)
+MAX_LOOPS(uint32_t, 0, PLAIN, false)
+MAX_LOOPS(uint64_t, 0, PLAIN, false)
 
-#define SUM_LOOPS(T, absolute, root, power)                               \
+#define SUM_LOOPS(T, absolute, root, power_of)                            \
   CLEAR(sum, T, 0)                                                        \
-  GATHER(sum, T, ITSELF, SUM_OF)                                          \
-  GATHER(abs, T, absolute, SUM_OF)                                        \
-  GATHER(square, T, SQUARE, SUM_OF)                                       \
-  ALONG(sum, T, SUM_OF)                                                   \
-  static void power_gather_##T(void *row, const void *in, size_t n,       \
-                               double p) {                                \
-    T *to = row;                                                          \
-    const T *x = in;                                                      \
-    for (size_t i = 0; i < n; i++)                                        \
-      to[i] += power(absolute(x[i]), (T)p);                               \
-  }                                                                       \
+  GATHER(sum, T, ITSELF, SUM_OF, 0, PLN_WIDE)                             \
+  GATHER(abs, T, absolute, SUM_OF, 0, PLN_WIDE)                           \
+  GATHER(square, T, SQUARE, SUM_OF, 0, PLN_WIDE)                          \
+  GATHER(power, T, power_of, SUM_OF, 0, PLAIN)                            \
+  ALONG(sum, T, SUM_OF, PLN_WIDE, true)                                   \
   PLN_WIDE static void mean_finish_##T(void *out, size_t n, double outer, \
-                                       const double *counts, double p) {  \
-    T *to = out;                                                          \
+                                       const void *counts, double p) {    \
+    T *restrict to = out;                                                 \
+    const T *count = counts, all = (T)outer;                              \
     (void)p;                                                              \
     for (size_t i = 0; i < n; i++)                                        \
-      to[i] /= (T)(outer * counts[i]);                                    \
+      to[i] /= all * count[i];                                            \
   }                                                                       \
   PLN_WIDE static void root_finish_##T(void *out, size_t n, double outer, \
-                                       const double *counts, double p) {  \
+                                       const void *counts, double p) {    \
     T *to = out;                                                          \
     (void)outer, (void)counts, (void)p;                                   \
     for (size_t i = 0; i < n; i++)                                        \
       to[i] = root(to[i]);                                                \
   }                                                                       \
   static void power_finish_##T(void *out, size_t n, double outer,         \
-                               const double *counts, double p) {          \
+                               const void *counts, double p) {            \
     T *to = out;                                                          \
     (void)outer, (void)counts;                                            \
     for (size_t i = 0; i < n; i++)                                        \
-      to[i] = power(to[i], (T)(1 / p));                                   \
+      to[i] = (T)pow((double)to[i], 1 / p);                               \
   }
 #define SQUARE(x) ((x) * (x))
-SUM_LOOPS(float, fabsf, sqrtf, powf)
-SUM_LOOPS(double, fabs, sqrt, pow)
+#define POWER_float(x) powf(fabsf(x), (float)p)
+#define POWER_double(x) pow(fabs(x), p)
+SUM_LOOPS(float, fabsf, sqrtf, POWER_float)
+SUM_LOOPS(double, fabs, sqrt, POWER_double)
 
-static void no_finish(void *out, size_t n, double outer, const double *counts,
+static void no_finish(void *out, size_t n, double outer, const void *counts,
                       double p) {
   (void)out, (void)n, (void)outer, (void)counts, (void)p;
 }
@@ -170,7 +191,8 @@ typedef struct pool {
   int64_t pad, cut; /* elements before the last axis, and of it passed over */
   char *row;        /* with the padding of the last axis */
   size_t n_row;
-  double *counts; /* taps along the last axis that count */
+  char *none;   /* as long, of what counts for nothing */
+  void *counts; /* taps along the last axis that count, of the dtype */
 } pool;
 
 /* The taps along each outer axis at one position. */
@@ -227,32 +249,62 @@ static bool next_position(const pool *p, int64_t *position) {
   return false;
 }
 
-static void pool_row(const pool *p, const char *plane, const int64_t *position,
-                     char *out) {
-  const pln_slide *last = &p->axis[p->outer];
-  char *inside = p->row + (size_t)p->pad * p->size;
-  size_t n = (size_t)last->out, held = (size_t)(last->in - p->cut);
-  taps t;
-  find_taps(p, position, &t);
-  p->loops->clear(inside, held);
-  if (t.some && held > 0)
-    do
-      p->loops->gather(inside, plane + row_offset(p, position, &t) * p->size,
-                       held, p->p);
-    while (next_tap(p, &t));
-  p->loops->along(out, p->row, n, last);
-  p->loops->finish(out, n, t.count, p->counts, p->p);
+/* Rows on their way into `to`. */
+typedef struct gathering {
+  const pool *pool;
+  char *to;
+  size_t n; /* elements */
+  bool begun;
+  uint32_t count;
+  const void *rows[AT_FIRST];
+} gathering;
+
+static void gather(gathering *g) {
+  const loops *l = g->pool->loops;
+  uint32_t most = g->begun ? AT_ONCE : AT_FIRST;
+  while (g->count < most)
+    g->rows[g->count++] = g->pool->none;
+  (g->begun ? l->more : l->first)(g->to, g->rows, g->n, g->pool->p);
+  g->begun = true;
+  g->count = 0;
 }
 
+/* One row of results, of the taps `t`, from one plane. */
+static void pool_row(const pool *p, const char *plane, const int64_t *position,
+                     taps *t, char *out) {
+  const pln_slide *last = &p->axis[p->outer];
+  size_t n = (size_t)last->out;
+  gathering g = {.pool = p,
+                 .to = p->row + (size_t)p->pad * p->size,
+                 .n = (size_t)(last->in - p->cut)};
+  if (t->some && g.n > 0)
+    do {
+      g.rows[g.count++] = plane + row_offset(p, position, t) * p->size;
+      if (g.count == (g.begun ? AT_ONCE : AT_FIRST))
+        gather(&g);
+    } while (next_tap(p, t));
+  if (g.count || !g.begun)
+    gather(&g);
+  p->loops->along(out, p->row, n, last);
+  p->loops->finish(out, n, t->count, p->counts, p->p);
+}
+
+/* Planes that are small take each position in turn: its taps are found once. */
 static void pool_planes(const pool *p, size_t planes, const char *in,
                         char *out) {
+  enum { NEAR = 1 << 14 }; /* bytes */
   size_t step = (size_t)p->axis[p->outer].out * p->size;
-  p->loops->clear(p->row, p->n_row);
-  for (size_t i = 0; i < planes; i++, in += p->in_plane * p->size) {
+  size_t from = p->in_plane * p->size, to = p->out_plane * p->size;
+  size_t group = from < NEAR ? NEAR / (from + 1) + 1 : 1;
+  for (size_t i = 0; i < planes; i += group) {
+    size_t n = planes - i < group ? planes - i : group, at = 0;
     int64_t position[PLN_MAX_RANK] = {0};
+    taps t;
     do {
-      pool_row(p, in, position, out);
-      out += step;
+      find_taps(p, position, &t);
+      for (size_t k = i; k < i + n; k++)
+        pool_row(p, in + k * from, position, &t, out + k * to + at);
+      at += step;
     } while (next_position(p, position));
   }
 }
@@ -264,7 +316,11 @@ static void count_last(pool *p) {
   for (int64_t i = 0; i < last->out; i++) {
     int64_t first, end;
     pln_slide_taps(last, i, p->padded, &first, &end);
-    p->counts[i] = end > first ? (double)(end - first) : 1;
+    double count = end > first ? (double)(end - first) : 1;
+    if (p->size == sizeof(float))
+      ((float *)p->counts)[i] = (float)count;
+    else if (p->size == sizeof(double))
+      ((double *)p->counts)[i] = count;
   }
 }
 
@@ -291,19 +347,19 @@ static pln_status walk(const pln_kernel_call *call, const pln_tensor *x,
   int64_t reach = (last->out - 1) * last->stride + last->reach;
   int64_t held = p->pad + last->in;
   p->n_row = (size_t)(reach > held ? reach : held);
-  size_t row = p->n_row * p->size, counts = (size_t)last->out * sizeof(double);
-  p->row = pln_mem_new(call->engine, row);
-  p->counts = pln_mem_new(call->engine, counts);
-  bool room = p->row && p->counts;
-  if (room) {
-    count_last(p);
-    pool_planes(p, (size_t)x->dims[0] * (size_t)x->dims[1], x->data, out);
-  }
-  if (p->row)
-    pln_mem_free(call->engine, p->row, row);
-  if (p->counts)
-    pln_mem_free(call->engine, p->counts, counts);
-  return room ? PLN_OK : pln_nomem(call->engine);
+  size_t row = p->n_row * p->size, counts = (size_t)last->out * p->size;
+  char *store = pln_mem_new(call->engine, 2 * row + counts);
+  if (!store)
+    return pln_nomem(call->engine);
+  p->counts = store;
+  p->row = store + counts;
+  p->none = p->row + row;
+  count_last(p);
+  p->loops->clear(p->row, p->n_row);
+  p->loops->clear(p->none, p->n_row);
+  pool_planes(p, (size_t)x->dims[0] * (size_t)x->dims[1], x->data, out);
+  pln_mem_free(call->engine, store, 2 * row + counts);
+  return PLN_OK;
 }
 
 static pln_status run_pool(pln_kernel_call *call, pool *p) {
@@ -320,7 +376,7 @@ static pln_status run_pool(pln_kernel_call *call, pool *p) {
 }
 
 #define MEAN_OF(T) \
-  { sum_clear_##T, sum_gather_##T, sum_along_##T, mean_finish_##T }
+  { sum_clear_##T, sum_first_##T, sum_more_##T, sum_along_##T, mean_finish_##T }
 static pln_status mean_pool(pln_kernel_call *call) {
   static const loops by_dtype[PLN_N_DTYPES] = {
       [PLN_FLOAT32] = MEAN_OF(float), [PLN_FLOAT64] = MEAN_OF(double)};
@@ -330,12 +386,15 @@ static pln_status mean_pool(pln_kernel_call *call) {
   return run_pool(call, &p);
 }
 
-#define NORM_OF(T)                                                            \
-  {                                                                           \
-    {sum_clear_##T, abs_gather_##T, sum_along_##T, no_finish},                \
-        {sum_clear_##T, square_gather_##T, sum_along_##T, root_finish_##T}, { \
-      sum_clear_##T, power_gather_##T, sum_along_##T, power_finish_##T        \
-    }                                                                         \
+#define NORM_OF(T)                                                          \
+  {                                                                         \
+    {sum_clear_##T, abs_first_##T, abs_more_##T, sum_along_##T, no_finish}, \
+        {sum_clear_##T, square_first_##T, square_more_##T, sum_along_##T,   \
+         root_finish_##T},                                                  \
+    {                                                                       \
+      sum_clear_##T, power_first_##T, power_more_##T, sum_along_##T,        \
+          power_finish_##T                                                  \
+    }                                                                       \
   }
 static pln_status norm_pool(pln_kernel_call *call) {
   static const loops by_dtype[PLN_N_DTYPES][3] = {
@@ -349,8 +408,9 @@ static pln_status norm_pool(pln_kernel_call *call) {
   return run_pool(call, &p);
 }
 
-#define MAX_OF(D, T) \
-  [PLN_##D] = {max_clear_##T, max_gather_##T, max_along_##T, no_finish},
+#define MAX_OF(D, T)                                                      \
+  [PLN_##D] = {max_clear_##T, max_first_##T, max_more_##T, max_along_##T, \
+               no_finish},
 static pln_status max_pool(pln_kernel_call *call) {
   static const loops by_dtype[PLN_N_DTYPES] = {PLN_INT_TYPES(MAX_OF)
                                                    PLN_FLOAT_TYPES(MAX_OF)};

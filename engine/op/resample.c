@@ -118,6 +118,17 @@ static void fill_axis(const pln_sampling *how, pln_sampled_axis *a) {
   }
 }
 
+/* Whether each element is taken equally often, in order. */
+static int64_t find_repeat(const pln_sampled_axis *a) {
+  int64_t times = a->out / a->in;
+  if (a->n != 1 || times < 2 || a->out % a->in)
+    return 0;
+  for (int64_t i = 0; i < a->out; i++)
+    if (a->at[i] != i / times)
+      return 0;
+  return times;
+}
+
 pln_status pln_sample_axis(pln_engine *engine, const pln_sampling *how,
                            pln_sampled_axis *a) {
   size_t each, all;
@@ -136,6 +147,7 @@ pln_status pln_sample_axis(pln_engine *engine, const pln_sampling *how,
   a->weight = (float *)(a->at + a->n * (size_t)a->out);
   a->outside = (bool *)(a->weight + a->n * (size_t)a->out);
   fill_axis(how, a);
+  a->repeat = find_repeat(a);
   return PLN_OK;
 }
 
@@ -146,11 +158,20 @@ void pln_sampled_axis_free(pln_engine *engine, pln_sampled_axis *axis) {
 
 /* ------------------------------------------------------------------ nearest */
 
-#define TAKE(T)                                                \
-  static void take_##T(T *restrict to, const T *restrict x,    \
-                       const int32_t *restrict at, size_t n) { \
-    for (size_t i = 0; i < n; i++)                             \
-      to[i] = x[at[i]];                                        \
+#define TAKE(T)                                                       \
+  PLN_WIDE static void twice_##T(T *restrict to, const T *restrict x, \
+                                 size_t n) {                          \
+    for (size_t i = 0; i < n; i++)                                    \
+      to[2 * i] = to[2 * i + 1] = x[i];                               \
+  }                                                                   \
+  static void take_##T(T *restrict to, const T *restrict x,           \
+                       const pln_sampled_axis *a) {                   \
+    const int32_t *at = a->at;                                        \
+    if (a->repeat == 2)                                               \
+      twice_##T(to, x, (size_t)a->in);                                \
+    else                                                              \
+      for (size_t i = 0; i < (size_t)a->out; i++)                     \
+        to[i] = x[at[i]];                                             \
   }
 TAKE(uint8_t)
 TAKE(uint16_t)
@@ -163,13 +184,13 @@ static void take_row(void *to, const void *x, const pln_sampled_axis *a,
   if (a->same)
     memcpy(to, x, n * size);
   else if (size == 1)
-    take_uint8_t(to, x, a->at, n);
+    take_uint8_t(to, x, a);
   else if (size == 2)
-    take_uint16_t(to, x, a->at, n);
+    take_uint16_t(to, x, a);
   else if (size == 4)
-    take_uint32_t(to, x, a->at, n);
+    take_uint32_t(to, x, a);
   else if (size == 8)
-    take_uint64_t(to, x, a->at, n);
+    take_uint64_t(to, x, a);
   else
     for (size_t i = 0; i < n; i++)
       memcpy((char *)to + i * size, (const char *)x + (size_t)a->at[i] * size,

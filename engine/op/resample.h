@@ -48,6 +48,7 @@ typedef struct pln_sampled_axis {
   float length; /* `out` before it was rounded down; align_corners needs it */
   float begin, end; /* of the region of interest */
   bool same;        /* each position is its element */
+  int64_t repeat;   /* each element so often, one after the other; 0: not so */
   uint32_t n;
   int32_t *at;
   float *weight; /* none of nearest */
