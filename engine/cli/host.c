@@ -4,6 +4,8 @@
  * Used by lua/perilune/cli only; a script that runs elsewhere has no need of
  * it. */
 
+#include <dirent.h>
+#include <errno.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -48,6 +50,38 @@ static int host_stat(lua_State *L) {
   return 2;
 }
 
+static int names_gc(lua_State *L) {
+  DIR **folder = lua_touserdata(L, 1);
+  if (*folder)
+    closedir(*folder);
+  *folder = NULL;
+  return 0;
+}
+
+/* list(path) -> { name, ... } of a folder, in no order; nil, reason */
+static int host_list(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  const struct dirent *entry;
+  DIR **folder = lua_newuserdatauv(L, sizeof *folder, 0);
+  *folder = NULL;
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, names_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  if (!(*folder = opendir(path)))
+    return luaL_fileresult(L, 0, path);
+  lua_newtable(L);
+  for (lua_Integer n = 1; errno = 0, (entry = readdir(*folder)); n++) {
+    lua_pushstring(L, entry->d_name);
+    lua_rawseti(L, -2, n);
+  }
+  if (errno != 0)
+    return luaL_fileresult(L, 0, path);
+  closedir(*folder);
+  *folder = NULL;
+  return 1;
+}
+
 /* terminal() -> whether messages go to a terminal */
 static int host_terminal(lua_State *L) {
   lua_pushboolean(L, isatty(STDERR_FILENO));
@@ -55,11 +89,9 @@ static int host_terminal(lua_State *L) {
 }
 
 int pln_cli_host(lua_State *L) {
-  static const luaL_Reg functions[] = {{"clock", host_clock},
-                                       {"peak_rss", host_peak_rss},
-                                       {"stat", host_stat},
-                                       {"terminal", host_terminal},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"clock", host_clock}, {"peak_rss", host_peak_rss}, {"stat", host_stat},
+      {"list", host_list},   {"terminal", host_terminal}, {NULL, NULL}};
   luaL_newlib(L, functions);
   lua_pushstring(L, pln_version());
   lua_setfield(L, -2, "version");

@@ -1030,6 +1030,43 @@ PLN_API const char *pln_blas_name(pln_blas_choice choice);
 PLN_API pln_status pln_blas_find(pln_engine *engine, pln_slice name,
                                  pln_blas_choice *out) PLN_CHECKED;
 
+/* Floats agree when |a - expected| <= absolute + relative * |expected|, NaN
+ * agrees with NaN, an infinity with itself, the parts of a complex number each
+ * on its own; other elements when they are equal. `scaled`: `absolute` counts
+ * as often as the largest finite magnitude of what is expected, at least once.
+ */
+typedef struct pln_tolerance {
+  double relative;
+  double absolute;
+  bool scaled;
+} pln_tolerance;
+
+typedef enum pln_difference_kind {
+  PLN_NO_DIFFERENCE = 0,
+  PLN_DIFFERENT_DTYPE,
+  PLN_DIFFERENT_SHAPE,
+  PLN_DIFFERENT_ELEMENTS
+} pln_difference_kind;
+
+typedef struct pln_difference {
+  pln_difference_kind kind;
+  size_t n_differ; /* elements that do not agree, */
+  size_t first;    /* and the first of them in row-major order */
+  double largest;  /* the largest |a - expected|, of elements that agree too;
+                      0 for strings and where neither is a number */
+} pln_difference;
+
+/* How a tensor differs from what is expected. `tolerance` NULL: not at all. */
+PLN_API pln_status pln_tensor_compare(const pln_tensor *tensor,
+                                      const pln_tensor *expected,
+                                      const pln_tolerance *tolerance,
+                                      pln_difference *out) PLN_CHECKED;
+/* One element as people read it ("0.25", "true", "'text'"), cut to `size` bytes
+ * with the terminator; 128 are enough. PLN_ERR_ARGUMENT past the end. */
+PLN_API pln_status pln_tensor_element_text(const pln_tensor *tensor,
+                                           size_t index, char *text,
+                                           size_t size) PLN_CHECKED;
+
 /* ------------------------------------------------------------------- ONNX */
 
 /* Reads a model (https://onnx.ai, IR versions 3 to 13, opsets 7 to 23).
@@ -1056,6 +1093,14 @@ PLN_API pln_status pln_onnx_save(const pln_module *module, const char *path,
 /* The model as one run of bytes, handed to `write` piece by piece. */
 PLN_API pln_status pln_onnx_write(const pln_module *module, pln_write_fn write,
                                   void *ud) PLN_CHECKED;
+
+/* Reads a file that holds one value, such as those of the node tests of ONNX:
+ * a TensorProto when `type` is a tensor type or 0, a SequenceProto when it is a
+ * sequence, an OptionalProto when it is an optional. The value may have another
+ * type in detail. *name (may be NULL) is what the file calls it. */
+PLN_API pln_status pln_onnx_load_datum(pln_engine *engine, const char *path,
+                                       pln_type type, pln_datum *out,
+                                       pln_symbol *name) PLN_CHECKED;
 
 /* What a model file holds: its nodes with those of subgraphs (local functions
  * are not counted), how many of them are no Constant and no ConstantOfShape,

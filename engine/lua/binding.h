@@ -210,6 +210,22 @@ pln_tensor *pln_lua_test_tensor(lua_State *L, int arg);
 pln_tensor *pln_lua_to_tensor(lua_State *L, pln_lua *b, int arg,
                               pln_dtype dtype);
 
+/* Data that the box releases when it is collected, at the latest. */
+typedef struct pln_lua_data {
+  pln_engine *engine;
+  uint32_t count;
+  pln_datum items[];
+} pln_lua_data;
+/* A box of `n` data that are not computed.  [-0, +1] */
+pln_lua_data *pln_lua_push_data(lua_State *L, pln_lua *b, uint32_t n);
+void pln_lua_release_data(pln_lua_data *box);
+/* The value at `arg`, of which `type` (0: any) tells whether it is a
+ * sequence.  [-0, +0] */
+void pln_lua_read_datum(lua_State *L, pln_lua *b, int arg, pln_type type,
+                        pln_datum *out);
+/* A Tensor, a table of them, or nil.  [-0, +1] */
+void pln_lua_push_datum(lua_State *L, const pln_datum *datum);
+
 pln_module **pln_lua_new_module(lua_State *L);
 void pln_lua_push_module(lua_State *L, const pln_module *module);
 pln_module *pln_lua_check_module(lua_State *L, int arg);
@@ -264,6 +280,8 @@ void pln_lua_open_pass(lua_State *L);
 void pln_lua_open_registry(lua_State *L);
 void pln_lua_open_context(lua_State *L);
 void pln_lua_open_mutator(lua_State *L);
+void pln_lua_open_compare(lua_State *L);
+void pln_lua_open_datum(lua_State *L);
 void pln_lua_open_eval(lua_State *L);
 void pln_lua_open_onnx(lua_State *L);
 void pln_lua_open_count(lua_State *L);

@@ -87,12 +87,34 @@ static int onnx_tostring(lua_State *L) {
   return 1;
 }
 
+/* onnx_load_value(path [, type]) -> value, nil, name; or nil and a diagnostic.
+ * What an optional leaves out is nil too. */
+static int onnx_load_value(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  const char *path = luaL_checkstring(L, 1);
+  pln_type type = lua_isnoneornil(L, 2) ? 0 : pln_lua_check_type(L, b, 2);
+  pln_symbol name;
+  int tries = 0;
+  pln_status status;
+  pln_lua_data *data = pln_lua_push_data(L, b, 1);
+  clear(b);
+  do
+    status = pln_onnx_load_datum(b->engine, path, type, data->items, &name);
+  while (pln_lua_retry(L, b, status, &tries));
+  if (status != PLN_OK)
+    return pln_lua_fail(L, b, status);
+  pln_slice text = pln_symbol_text(b->engine, name);
+  pln_lua_push_datum(L, data->items);
+  pln_lua_release_data(data);
+  lua_pushnil(L);
+  lua_pushlstring(L, text.data, text.size);
+  return 3;
+}
+
 static const luaL_Reg functions[] = {
-    {"onnx_load", onnx_load},
-    {"onnx_parse", onnx_parse},
-    {"onnx_save", onnx_save},
-    {"onnx_tostring", onnx_tostring},
-    {NULL, NULL},
+    {"onnx_load_value", onnx_load_value}, {"onnx_load", onnx_load},
+    {"onnx_parse", onnx_parse},           {"onnx_save", onnx_save},
+    {"onnx_tostring", onnx_tostring},     {NULL, NULL},
 };
 
 void pln_lua_open_onnx(lua_State *L) {

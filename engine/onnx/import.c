@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "onnx/directory.h"
 #include "onnx/import.h"
 
 /* ------------------------------------------------------------------- place */
@@ -305,22 +306,11 @@ static pln_status import_file(pln_engine *engine, pln_file *file,
 
 /* ------------------------------------------------------------------ public */
 
-static pln_status directory_of(pln_engine *engine, const char *path,
-                               pln_symbol *out) {
-  const char *slash = strrchr(path, '/');
-  pln_slice folder = {path, slash ? (size_t)(slash - path) : 0};
-  if (!slash)
-    folder = pln_text(".");
-  else if (slash == path)
-    folder.size = 1;
-  return pln_symbol_intern(engine, folder, out);
-}
-
 pln_status pln_onnx_load(pln_engine *engine, const char *path,
                          pln_module **out) {
   pln_file *file;
   pln_symbol directory;
-  PLN_TRY(directory_of(engine, path, &directory));
+  PLN_TRY(pln_onnx_directory(engine, path, &directory));
   PLN_TRY(pln_file_map(engine, path, &file));
   pln_status status = import_file(engine, file, directory, out);
   pln_file_release(file);

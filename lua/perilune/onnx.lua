@@ -13,6 +13,10 @@ return {
   parse = core.onnx_parse,
   --- tostring(mod): the model's bytes.
   tostring = core.onnx_tostring,
+  --- load_value(path [, type]): the tensor in a file such as input_0.pb; with a
+  -- sequence type the table of tensors in it, with an optional type what it has
+  -- or nil. What the file calls it is the third result.
+  load_value = core.onnx_load_value,
   --- count(path): { nodes, compute_nodes, operators, files } of a model file.
   count = core.onnx_count,
 }

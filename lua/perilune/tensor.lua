@@ -138,6 +138,21 @@ function methods.tonpy(self)
   return "\147NUMPY\1\0" .. string.pack("<s2", header) .. self:tobytes()
 end
 
+--- Compares with the tensor that is expected: true, or false and how they
+-- differ: { what = "dtype", "shape" or "elements", largest =, differing =,
+-- index =, got =, expected = }. Floats may differ by atol + rtol * |expected|
+-- (0 when not given); `scaled` multiplies atol by the largest finite magnitude
+-- that is expected, at least 1. NaN agrees with NaN. `index` is that of the
+-- first differing element, as get takes it; got and expected are its texts;
+-- `largest` is told when all agree, too.
+function methods.compare(self, expected, options)
+  options = options or {}
+  local what, how = core.tensor_compare(self, expected, options.rtol, options.atol,
+    options.scaled)
+  how.what = what ~= "none" and what or nil
+  return what == "none", how
+end
+
 --- Writes an .npy file: true, or nil and a diagnostic.
 function methods.save_npy(self, path)
   local bytes, diag = self:tonpy()

@@ -37,6 +37,15 @@
 ---@field has_kernel boolean whether it can be evaluated
 ---@overload fun(...: perilune.Operand|table): perilune.Node
 
+--- How a tensor differs from the expected one.
+---@class perilune.Difference
+---@field what? "dtype"|"shape"|"elements" nil: it does not
+---@field largest number the largest difference of two elements, of those that agree too
+---@field differing integer number of elements that do not agree
+---@field index? integer[] of the first of them, as Tensor:get takes it
+---@field got? string that element
+---@field expected? string
+
 --- A dense array of elements. t == u tells the same tensor; t:equal(u) compares.
 ---@class perilune.Tensor
 ---@field dtype string
@@ -59,6 +68,12 @@ function Tensor:get(...) end
 ---@param other perilune.Tensor
 ---@return boolean
 function Tensor:equal(other) end
+--- Whether the tensor is the expected one within a tolerance, and how it differs.
+---@param expected perilune.Tensor
+---@param options? { rtol?: number, atol?: number, scaled?: boolean }
+---@return boolean ok
+---@return perilune.Difference how
+function Tensor:compare(expected, options) end
 ---@param path string
 ---@return true? ok
 ---@return perilune.Diag? diag
@@ -545,6 +560,14 @@ function pl.onnx.parse(bytes, directory) end
 ---@return string? bytes
 ---@return perilune.Diag? diag
 function pl.onnx.tostring(mod) end
+--- The value in a file such as test_data_set_0/input_0.pb: a tensor; a table of
+--- tensors when `type` is a sequence; what it has, or nil, when it is an optional.
+---@param path string
+---@param type? perilune.Type|string
+---@return perilune.Tensor|perilune.Tensor[]|nil value
+---@return perilune.Diag? diag
+---@return string? name what the file calls it
+function pl.onnx.load_value(path, type) end
 ---@param path string
 ---@return { nodes: integer, compute_nodes: integer, operators: { [string]: integer }, files: string[] }? counts
 ---@return perilune.Diag? diag

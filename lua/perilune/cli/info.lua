@@ -35,26 +35,18 @@ local function parameters(module)
   return total
 end
 
-local function signature(module)
-  local main = module.functions.main
-  local inputs, outputs = {}, {}
-  for i, param in ipairs(main.params) do
-    inputs[i] = { name = param.name, type = tostring(param.type) }
-  end
-  local names = main.scope_attrs.output_names or {}
-  local result = main.body
-  local fields = #names ~= 1 and result.kind == "Tuple" and result.fields or { result }
-  for i, field in ipairs(fields) do
-    outputs[i] = { name = names[i] or ("output %d"):format(i), type = tostring(field.type) }
-  end
-  return inputs, outputs
-end
-
 -- As a table: what the module has is an Attrs object.
 local function opsets_of(module)
   local opsets = {}
   for domain, version in pairs(module.attrs.opset_import or {}) do opsets[domain] = version end
   return opsets
+end
+
+-- Names and types as texts.
+local function named(values)
+  local list = {}
+  for i, value in ipairs(values) do list[i] = { name = value.name, type = tostring(value.type) } end
+  return list
 end
 
 local function collect(path)
@@ -63,14 +55,14 @@ local function collect(path)
   local counts
   counts, diag = require "perilune.core".onnx_count(path)
   if not counts then error(diag, 0) end
-  local inputs, outputs = signature(module)
+  local inputs, outputs = require "perilune.cli.signature"(module)
   local functions = {}
   for name in pairs(module) do
     if name ~= "main" then functions[#functions + 1] = name end
   end
   return {
     file = path, ir_version = module.attrs.ir_version, opsets = opsets_of(module),
-    inputs = inputs, outputs = outputs, functions = functions, counts = counts,
+    inputs = named(inputs), outputs = named(outputs), functions = functions, counts = counts,
     parameters = parameters(module),
   }
 end

@@ -7,6 +7,7 @@ local stop = require "perilune.cli.stop"
 -- The order of `perilune --help`. A command is the module perilune.cli.NAME.
 local commands = {
   { "opt", "optimise a model" },
+  { "test", "run models on data that lies beside them" },
   { "info", "show what a model is made of" },
   { "fmt", "print a model as Relay text" },
   { "passes", "list passes and pipelines with their options" },
@@ -49,15 +50,17 @@ local function is_command(name)
   end
 end
 
-local function run_command(name, summary, arguments)
+local function run_command(name, summary, arguments, program)
   require "perilune.core".internal() -- diagnostics do not point here
   local command = require("perilune.cli." .. name)
   local parser = require "argparse"("perilune " .. name)
     :description(command.description or summary:gsub("^%l", string.upper) .. ".")
     :usage_max_width(80):help_max_width(80)
   command.arguments(parser)
+  if command.rewrite then arguments = command.rewrite(arguments) end
   local ok, options = parser:pparse(arguments)
   if not ok then stop.usage("%s\n%s", options, parser:get_usage()) end
+  options.program = program
   return command.run(options) or 0
 end
 
@@ -91,7 +94,7 @@ local function dispatch(argv)
   if fixed[name] then return fixed[name]() end
   local arguments = table.move(argv, 2, #argv, 1, {})
   local command = is_command(name)
-  if command then return run_command(name, command[2], arguments) end
+  if command then return run_command(name, command[2], arguments, argv[0]) end
   return run_unknown(name, arguments)
 end
 

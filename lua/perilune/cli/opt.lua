@@ -58,20 +58,12 @@ local function fix_dims(module, dims)
   return module
 end
 
--- A line about the pass at work, when the work takes longer than a second and
--- somebody looks on.
+-- Tells which pass is at work.
 local function progress()
-  local started, shown = host.clock(), false
+  local line = require "perilune.cli.progress"()
   local instrument = { name = "progress" }
-  function instrument.before(_, info)
-    if host.clock() - started < 1 then return end
-    io.stderr:write("\r\27[K", info.name)
-    shown = true
-  end
-  local function finish()
-    if shown then io.stderr:write "\r\27[K" end
-  end
-  return instrument, finish
+  function instrument.before(_, info) line.show(info.name) end
+  return instrument, line.clear
 end
 
 -- The context of the run, and what to call when the passes are done. Settings

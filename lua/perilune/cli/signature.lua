@@ -1,0 +1,16 @@
+--- The inputs and outputs of a model: two lists of { name, type }.
+
+return function(module)
+  local main = module.functions.main
+  local inputs, outputs = {}, {}
+  for i, param in ipairs(main.params) do
+    inputs[i] = { name = param.name, type = param.type }
+  end
+  local names = main.scope_attrs.output_names or {}
+  local result = main.body
+  local fields = #names ~= 1 and result.kind == "Tuple" and result.fields or { result }
+  for i, field in ipairs(fields) do
+    outputs[i] = { name = names[i] or ("output %d"):format(i), type = field.type }
+  end
+  return inputs, outputs
+end

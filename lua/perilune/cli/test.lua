@@ -1,0 +1,161 @@
+--- perilune test: runs models on the data that lies beside them.
+
+local stop = require "perilune.cli.stop"
+require "perilune.core".internal() -- diagnostics point at the scripts of others
+
+local test = {
+  description = "Runs models on data and compares with what should come out. Each DIR holds "
+    .. "model.onnx and folders test_data_set_0, _1, ... with files input_N.pb and output_N.pb "
+    .. "(TensorProto, SequenceProto or OptionalProto). The last line is 'N passed, N failed, "
+    .. "N skipped'; skipped is what needs an operator that nothing here computes.",
+}
+
+local function at_least_zero(text)
+  local number = tonumber(text)
+  if number and number >= 0 then return number end
+  return nil, ("'%s' is no number of at least 0"):format(text)
+end
+
+local function count(text)
+  local number = math.tointeger(tonumber(text))
+  if number and number >= 1 then return number end
+  return nil, ("'%s' is no count"):format(text)
+end
+
+function test.arguments(parser)
+  parser:argument("dirs", "A folder with a model and its data."):argname "DIR":args "*"
+  parser:option("--from", "Reads more DIRs from FILE, one a line."):argname "FILE"
+  parser:option("--rtol", "How much a float may differ, as a part of what is expected.")
+    :argname "X":default "1e-3":convert(at_least_zero)
+  parser:option("--atol", "How much a float may differ in any case.")
+    :argname "X":default "1e-7":convert(at_least_zero)
+  parser:flag("--scaled",
+    "Multiplies --atol by the largest magnitude of the expected tensor, at least 1.")
+  parser:option("-j --jobs", "Runs so many processes at once."):argname "N":default "1"
+    :convert(count)
+  parser:flag("--opt", "Optimises first; --opt=TEXT|FILE.lua with this pipeline.")
+  parser:option("-p --pipeline", "The same as --opt=TEXT|FILE.lua."):argname "TEXT|FILE.lua"
+  parser:option("--set",
+    "Sets an option of a pass (Pass.option), a config key, or an argument of the script.")
+    :argname "X=VALUE":count "*"
+  parser:option("--float16", "'emulate' computes float16 operators in float32, as the runtimes "
+    .. "did which made the expected outputs; 'exact' rounds after each operator.")
+    :choices { "emulate", "exact" }:default "emulate"
+  parser:flag("--worker"):hidden(true)
+end
+
+--- `--opt=TEXT`, which the parser does not know: a flag has no value.
+function test.rewrite(arguments)
+  for i, argument in ipairs(arguments) do
+    local text = argument:match "^%-%-opt=(.*)$"
+    if text then arguments[i] = "--pipeline=" .. text end
+  end
+  return arguments
+end
+
+local function read_list(path)
+  local file, reason = io.open(path)
+  if not file then stop.failure("%s", reason) end
+  local dirs = {}
+  for line in file:lines() do
+    if line ~= "" then dirs[#dirs + 1] = line end
+  end
+  file:close()
+  return dirs
+end
+
+local function directories(options)
+  local dirs = options.dirs
+  if options.from then
+    local more = read_list(options.from)
+    table.move(more, 1, #more, #dirs + 1, dirs)
+  end
+  if #dirs == 0 then stop.usage "a folder is needed: perilune test DIR..." end
+  for i, dir in ipairs(dirs) do
+    if dir:find "\n" then stop.usage("a folder's name has no line break: %s", dir) end
+    dirs[i] = #dir > 1 and dir:gsub("/+$", "") or dir
+  end
+  return dirs
+end
+
+-- The passes to run on a model, in a context of their own.
+local function optimiser(options)
+  local config, arguments = require "perilune.cli.settings".read(options.set)
+  if not options.opt and not options.pipeline then
+    if #options.set > 0 then stop.usage "--set asks for --opt" end
+    return nil
+  end
+  local pl = require "perilune"
+  local pass = require "perilune.cli.pipeline".find(options.pipeline, arguments)
+  local ok, context = pcall(pl.context, { opt_level = 3, config = config })
+  if not ok then stop.usage("--set: %s", tostring(context)) end
+  return function(module) return pl.with(context, pass, module) end
+end
+
+local function widener(options)
+  if options.float16 == "exact" then return nil end
+  return require "perilune.pipelines".chunk "emulate_float16" {}
+end
+
+local words = { failed = "FAIL", skipped = "SKIP" }
+
+local function show(dir, verdict, problems)
+  for _, problem in ipairs(problems) do
+    print(("%s %s: %s"):format(words[verdict], dir, (problem:gsub("%s*\n%s*", " "))))
+  end
+end
+
+-- The options that a worker is given; it finds its DIRs in a file.
+local function worker_command(options)
+  local command = { options.program, "test", "--worker", "--rtol", tostring(options.rtol),
+    "--atol", tostring(options.atol), "--float16", options.float16 }
+  local function add(...)
+    for _, word in ipairs { ... } do command[#command + 1] = word end
+  end
+  if options.scaled then add "--scaled" end
+  if options.opt then add "--opt" end
+  if options.pipeline then add("--pipeline=" .. options.pipeline) end
+  for _, text in ipairs(options.set) do add("--set", text) end
+  add "--from"
+  return require "perilune.cli.workers".command(command)
+end
+
+-- Calls answer(i, verdict, problems) for each folder in order.
+local function run_all(options, dirs, answer)
+  local pass, widen = optimiser(options), widener(options)
+  if options.jobs > 1 and #dirs > 1 then
+    return require "perilune.cli.workers".run(options.jobs, worker_command(options), dirs, answer)
+  end
+  local trial = require "perilune.cli.trial"
+  local tolerance = { rtol = options.rtol, atol = options.atol, scaled = options.scaled }
+  for i, dir in ipairs(dirs) do
+    answer(i, trial(dir, { tolerance = tolerance, pass = pass, widen = widen }))
+  end
+end
+
+local function work(options, dirs)
+  local finish = require "perilune.cli.workers".finish
+  run_all(options, dirs, function(_, verdict, problems)
+    for _, problem in ipairs(problems) do print((problem:gsub("%s*\n%s*", " "))) end
+    finish(verdict)
+  end)
+  return 0
+end
+
+function test.run(options)
+  local dirs = directories(options)
+  if options.worker then return work(options, dirs) end
+  local progress = require "perilune.cli.progress"()
+  local counts = { passed = 0, failed = 0, skipped = 0 }
+  run_all(options, dirs, function(i, verdict, problems)
+    counts[verdict] = counts[verdict] + 1
+    progress.clear()
+    show(dirs[i], verdict, problems)
+    progress.show(("%d of %d"):format(i, #dirs))
+  end)
+  progress.clear()
+  print(("%d passed, %d failed, %d skipped"):format(counts.passed, counts.failed, counts.skipped))
+  return counts.failed > 0 and 1 or 0
+end
+
+return test
