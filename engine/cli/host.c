@@ -82,6 +82,14 @@ static int host_list(lua_State *L) {
   return 1;
 }
 
+/* make_folder(path) -> true, also when it is there; nil, reason */
+static int host_make_folder(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  struct stat s;
+  bool there = stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+  return luaL_fileresult(L, there || mkdir(path, 0777) == 0, path);
+}
+
 /* terminal() -> whether messages go to a terminal */
 static int host_terminal(lua_State *L) {
   lua_pushboolean(L, isatty(STDERR_FILENO));
@@ -89,9 +97,13 @@ static int host_terminal(lua_State *L) {
 }
 
 int pln_cli_host(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"clock", host_clock}, {"peak_rss", host_peak_rss}, {"stat", host_stat},
-      {"list", host_list},   {"terminal", host_terminal}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"clock", host_clock},
+                                       {"peak_rss", host_peak_rss},
+                                       {"stat", host_stat},
+                                       {"list", host_list},
+                                       {"make_folder", host_make_folder},
+                                       {"terminal", host_terminal},
+                                       {NULL, NULL}};
   luaL_newlib(L, functions);
   lua_pushstring(L, pln_version());
   lua_setfield(L, -2, "version");

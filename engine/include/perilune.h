@@ -1102,6 +1102,19 @@ PLN_API pln_status pln_onnx_load_datum(pln_engine *engine, const char *path,
                                        pln_type type, pln_datum *out,
                                        pln_symbol *name) PLN_CHECKED;
 
+/* Writes such a file, beside `path` and renamed: an OptionalProto when `type` is
+ * an optional, else as what the datum is. `name` may be empty. */
+PLN_API pln_status pln_onnx_save_datum(pln_engine *engine,
+                                       const pln_datum *datum, pln_type type,
+                                       pln_slice name,
+                                       const char *path) PLN_CHECKED;
+
+/* The value that an input of the model has when nothing is given: an
+ * initializer of that name in the file that the module was read from. *out is
+ * NULL when there is none. */
+PLN_API pln_status pln_onnx_default(const pln_module *module, pln_slice input,
+                                    pln_tensor **out) PLN_CHECKED;
+
 /* What a model file holds: its nodes with those of subgraphs (local functions
  * are not counted), how many of them are no Constant and no ConstantOfShape,
  * operators by name ("Conv", "domain::Type"), and the files of its external

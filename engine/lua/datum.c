@@ -27,11 +27,11 @@ pln_lua_data *pln_lua_push_data(lua_State *L, pln_lua *b, uint32_t n) {
   return box;
 }
 
-/* A table whose first element is a Tensor is a sequence too where the type says
- * nothing. */
+/* A table whose first element is a Tensor is a sequence whatever the type
+ * says. */
 static bool is_sequence(lua_State *L, pln_lua *b, int arg, pln_type type) {
-  if (type)
-    return pln_type_kind_of(b->engine, type) == PLN_TYPE_SEQUENCE;
+  if (pln_type_kind_of(b->engine, type) == PLN_TYPE_SEQUENCE)
+    return true;
   if (!lua_istable(L, arg))
     return false;
   lua_rawgeti(L, arg, 1);
@@ -53,7 +53,8 @@ static void read_tensor(lua_State *L, pln_lua *b, int arg, pln_type type,
 static void read_sequence(lua_State *L, pln_lua *b, int arg, pln_type type,
                           pln_datum *out) {
   luaL_checktype(L, arg, LUA_TTABLE);
-  pln_type element = type ? pln_type_part(b->engine, type, 0) : 0;
+  bool typed = pln_type_kind_of(b->engine, type) == PLN_TYPE_SEQUENCE;
+  pln_type element = typed ? pln_type_part(b->engine, type, 0) : 0;
   uint32_t n = (uint32_t)lua_rawlen(L, arg);
   pln_lua_data *items = pln_lua_push_data(L, b, n);
   for (uint32_t i = 0; i < n; i++) {

@@ -111,7 +111,45 @@ static int onnx_load_value(lua_State *L) {
   return 3;
 }
 
+/* onnx_save_value(value, path [, type [, name]]) -> true, or nil and a
+ * diagnostic */
+static int onnx_save_value(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  const char *path = luaL_checkstring(L, 2);
+  pln_type type = lua_isnoneornil(L, 3) ? 0 : pln_lua_check_type(L, b, 3);
+  pln_slice name = {"", 0};
+  if (!lua_isnoneornil(L, 4))
+    name.data = luaL_checklstring(L, 4, &name.size);
+  pln_type part = pln_type_kind_of(b->engine, type) == PLN_TYPE_OPTIONAL
+                      ? pln_type_part(b->engine, type, 0)
+                      : type;
+  pln_lua_data *data = pln_lua_push_data(L, b, 1);
+  pln_lua_read_datum(L, b, 1, part, data->items);
+  clear(b);
+  pln_status status =
+      pln_onnx_save_datum(b->engine, data->items, type, name, path);
+  pln_lua_release_data(data);
+  lua_pushboolean(L, true);
+  return result(L, b, status);
+}
+
+/* onnx_default(mod, input) -> Tensor; nil when there is none; nil and a
+ * diagnostic */
+static int onnx_default(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_module *module = pln_lua_check_module(L, 1);
+  pln_slice input;
+  input.data = luaL_checklstring(L, 2, &input.size);
+  pln_tensor **box = pln_lua_new_tensor(L);
+  clear(b);
+  pln_status status = pln_onnx_default(module, input, box);
+  if (status == PLN_OK && !*box)
+    lua_pushnil(L);
+  return result(L, b, status);
+}
+
 static const luaL_Reg functions[] = {
+    {"onnx_save_value", onnx_save_value}, {"onnx_default", onnx_default},
     {"onnx_load_value", onnx_load_value}, {"onnx_load", onnx_load},
     {"onnx_parse", onnx_parse},           {"onnx_save", onnx_save},
     {"onnx_tostring", onnx_tostring},     {NULL, NULL},

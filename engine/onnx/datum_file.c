@@ -1,9 +1,9 @@
 /* datum_file.c: a file that holds one value: what a model is run on, or gave.
  *
  * A tensor is a TensorProto, a sequence a SequenceProto, an optional an
- * OptionalProto: the file does not say which, the type does that it is read
- * as. A tensor's elements stay in the mapped file. Called by scripts and
- * commands that run models. */
+ * OptionalProto: the file does not say which, the type does as which it is
+ * read or written. Elements stay in the mapped file until somebody wants them.
+ * Called by scripts and commands that run models. */
 
 #include <stdio.h>
 
@@ -152,5 +152,119 @@ pln_status pln_onnx_load_datum(pln_engine *engine, const char *path,
   PLN_TRY(pln_file_map(engine, path, &file));
   pln_status status = read_file(&r, file, type, out, name);
   pln_file_release(file);
+  return status;
+}
+
+/* ----------------------------------------------------------------- writing */
+
+static pln_status put_strings(pln_rope *rope, const pln_tensor *t,
+                              const pln_slice *strings) {
+  for (size_t i = 0; i < t->count; i++)
+    PLN_TRY(
+        pln_rope_bytes(rope, TENSOR_STRING_DATA, strings[t->splat ? 0 : i]));
+  return PLN_OK;
+}
+
+static pln_status put_elements(pln_rope *rope, const pln_tensor *t) {
+  const void *data;
+  PLN_TRY(pln_tensor_data(t, &data));
+  if (t->dtype == PLN_STRING)
+    return put_strings(rope, t, data);
+  pln_segment segment = {.kind =
+                             t->splat ? PLN_SEGMENT_SPLAT : PLN_SEGMENT_DATA,
+                         .size = t->bytes,
+                         .data = data};
+  if (t->splat)
+    segment.offset = pln_dtype_bits((pln_dtype)t->dtype) / 8;
+  PLN_TRY(pln_rope_int(rope, TENSOR_RAW_DATA, segment.size));
+  return pln_rope_segment(rope, segment);
+}
+
+/* The fields of a TensorProto. */
+static pln_status put_tensor(pln_rope *rope, pln_slice name,
+                             const pln_tensor *t) {
+  for (uint32_t i = 0; i < t->rank; i++)
+    PLN_TRY(pln_rope_int(rope, TENSOR_DIMS, (uint64_t)t->dims[i]));
+  PLN_TRY(pln_rope_int(rope, TENSOR_DATA_TYPE, t->dtype));
+  if (name.size)
+    PLN_TRY(pln_rope_bytes(rope, TENSOR_NAME, name));
+  return put_elements(rope, t);
+}
+
+static pln_status put_item(pln_rope *rope, uint32_t tag,
+                           const pln_tensor *tensor) {
+  pln_nest nest;
+  PLN_TRY(pln_rope_begin(rope, tag, &nest));
+  PLN_TRY(put_tensor(rope, (pln_slice){"", 0}, tensor));
+  return pln_rope_end(rope, nest);
+}
+
+/* The fields of a SequenceProto. */
+static pln_status put_sequence(pln_rope *rope, pln_slice name,
+                               const pln_datum *datum) {
+  if (name.size)
+    PLN_TRY(pln_rope_bytes(rope, SEQUENCE_NAME, name));
+  PLN_TRY(pln_rope_int(rope, SEQUENCE_KIND, ELEMENT_TENSOR));
+  for (uint32_t i = 0; i < pln_datum_count(datum); i++) {
+    const pln_datum *item = pln_datum_item(datum, i);
+    if (item->kind != PLN_DATUM_TENSOR)
+      return pln_diag_error(rope->engine, PLN_ERR_UNSUPPORTED, NULL,
+                            "a sequence of sequences cannot be written");
+    PLN_TRY(put_item(rope, SEQUENCE_TENSORS, item->of.tensor));
+  }
+  return PLN_OK;
+}
+
+/* The fields of an OptionalProto. */
+static pln_status put_optional(pln_rope *rope, pln_slice name,
+                               const pln_datum *datum) {
+  bool sequence = datum->kind == PLN_DATUM_SEQUENCE;
+  uint32_t kind = sequence                          ? ELEMENT_SEQUENCE
+                  : datum->kind == PLN_DATUM_TENSOR ? ELEMENT_TENSOR
+                                                    : 0;
+  if (name.size)
+    PLN_TRY(pln_rope_bytes(rope, OPTIONAL_NAME, name));
+  PLN_TRY(pln_rope_int(rope, OPTIONAL_KIND, kind));
+  if (kind == ELEMENT_TENSOR)
+    return put_item(rope, OPTIONAL_TENSOR, datum->of.tensor);
+  if (!sequence)
+    return PLN_OK;
+  pln_nest nest;
+  PLN_TRY(pln_rope_begin(rope, OPTIONAL_SEQUENCE, &nest));
+  PLN_TRY(put_sequence(rope, (pln_slice){"", 0}, datum));
+  return pln_rope_end(rope, nest);
+}
+
+static pln_status put_datum(pln_rope *rope, const pln_datum *datum,
+                            pln_type type, pln_slice name) {
+  if (pln_type_kind_of(rope->engine, type) == PLN_TYPE_OPTIONAL)
+    return put_optional(rope, name, datum);
+  if (datum->kind == PLN_DATUM_TENSOR)
+    return put_tensor(rope, name, datum->of.tensor);
+  if (datum->kind == PLN_DATUM_SEQUENCE)
+    return put_sequence(rope, name, datum);
+  return pln_diag_error(rope->engine, PLN_ERR_ARGUMENT, NULL,
+                        "what is left out has no file, but as an optional");
+}
+
+static pln_status stream(pln_rope *rope, const char *path) {
+  pln_output *output;
+  PLN_TRY(pln_output_open(rope->engine, path, &output));
+  pln_status status = pln_rope_output(rope, output);
+  if (status == PLN_OK)
+    return pln_output_commit(output);
+  pln_output_abort(output);
+  return status;
+}
+
+pln_status pln_onnx_save_datum(pln_engine *engine, const pln_datum *datum,
+                               pln_type type, pln_slice name,
+                               const char *path) {
+  pln_rope rope;
+  pln_rope_init(&rope, engine);
+  pln_status status = put_datum(&rope, datum, type, name);
+  if (status == PLN_OK)
+    status = stream(&rope, path);
+  pln_rope_free(&rope);
   return status;
 }

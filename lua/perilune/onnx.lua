@@ -17,6 +17,11 @@ return {
   -- sequence type the table of tensors in it, with an optional type what it has
   -- or nil. What the file calls it is the third result.
   load_value = core.onnx_load_value,
+  --- save_value(value, path [, type [, name]]): writes such a file: true.
+  save_value = core.onnx_save_value,
+  --- default(mod, input): the tensor that the input has when nothing is given, or
+  -- nil.
+  default = core.onnx_default,
   --- count(path): { nodes, compute_nodes, operators, files } of a model file.
   count = core.onnx_count,
 }

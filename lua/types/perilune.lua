@@ -568,6 +568,20 @@ function pl.onnx.tostring(mod) end
 ---@return perilune.Diag? diag
 ---@return string? name what the file calls it
 function pl.onnx.load_value(path, type) end
+--- Writes such a file.
+---@param value perilune.Tensor|perilune.Tensor[]|number|table|nil
+---@param path string
+---@param type? perilune.Type|string with an optional type an OptionalProto is written
+---@param name? string what the file is to call it
+---@return true? ok
+---@return perilune.Diag? diag
+function pl.onnx.save_value(value, path, type, name) end
+--- What an input of main has when nothing is given; nil when it has to be given.
+---@param mod perilune.Module read from a file
+---@param input string
+---@return perilune.Tensor? value
+---@return perilune.Diag? diag
+function pl.onnx.default(mod, input) end
 ---@param path string
 ---@return { nodes: integer, compute_nodes: integer, operators: { [string]: integer }, files: string[] }? counts
 ---@return perilune.Diag? diag

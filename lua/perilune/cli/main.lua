@@ -7,6 +7,7 @@ local stop = require "perilune.cli.stop"
 -- The order of `perilune --help`. A command is the module perilune.cli.NAME.
 local commands = {
   { "opt", "optimise a model" },
+  { "run", "run a model" },
   { "test", "run models on data that lies beside them" },
   { "info", "show what a model is made of" },
   { "fmt", "print a model as Relay text" },

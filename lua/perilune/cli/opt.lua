@@ -26,20 +26,6 @@ function opt.arguments(parser)
     parser:flag("-v --verbose", "Says more: warnings, what each pass counted."))
 end
 
-local function parse_dims(texts)
-  local dims = {}
-  for i, text in ipairs(texts) do
-    local name, size = text:match "^(.-)=(%d+)$"
-    if not name or name == "" then
-      stop.usage("--dim %s: expected NAME=SIZE, as in --dim batch=1", text)
-    end
-    size = math.tointeger(size)
-    if not size then stop.usage("--dim %s: there is no such size", text) end
-    dims[i] = { name = name, size = size }
-  end
-  return dims
-end
-
 -- What is wrong with a file is said before any work is done.
 local function check_input(path)
   local kind, reason = host.stat(path)
@@ -98,7 +84,7 @@ end
 
 function opt.run(options)
   local started = host.clock()
-  local dims = parse_dims(options.dim)
+  local dims = require "perilune.cli.numbers".dims(options.dim)
   check_input(options.input)
   local summary = require "perilune.cli.summary"
   local config, arguments = require "perilune.cli.settings".read(options.set)

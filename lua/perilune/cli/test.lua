@@ -1,5 +1,6 @@
 --- perilune test: runs models on the data that lies beside them.
 
+local numbers = require "perilune.cli.numbers"
 local stop = require "perilune.cli.stop"
 require "perilune.core".internal() -- diagnostics point at the scripts of others
 
@@ -10,29 +11,17 @@ local test = {
     .. "N skipped'; skipped is what needs an operator that nothing here computes.",
 }
 
-local function at_least_zero(text)
-  local number = tonumber(text)
-  if number and number >= 0 then return number end
-  return nil, ("'%s' is no number of at least 0"):format(text)
-end
-
-local function count(text)
-  local number = math.tointeger(tonumber(text))
-  if number and number >= 1 then return number end
-  return nil, ("'%s' is no count"):format(text)
-end
-
 function test.arguments(parser)
   parser:argument("dirs", "A folder with a model and its data."):argname "DIR":args "*"
   parser:option("--from", "Reads more DIRs from FILE, one a line."):argname "FILE"
   parser:option("--rtol", "How much a float may differ, as a part of what is expected.")
-    :argname "X":default "1e-3":convert(at_least_zero)
+    :argname "X":default "1e-3":convert(numbers.tolerance)
   parser:option("--atol", "How much a float may differ in any case.")
-    :argname "X":default "1e-7":convert(at_least_zero)
+    :argname "X":default "1e-7":convert(numbers.tolerance)
   parser:flag("--scaled",
     "Multiplies --atol by the largest magnitude of the expected tensor, at least 1.")
   parser:option("-j --jobs", "Runs so many processes at once."):argname "N":default "1"
-    :convert(count)
+    :convert(numbers.count)
   parser:flag("--opt", "Optimises first; --opt=TEXT|FILE.lua with this pipeline.")
   parser:option("-p --pipeline", "The same as --opt=TEXT|FILE.lua."):argname "TEXT|FILE.lua"
   parser:option("--set",

@@ -21,7 +21,7 @@ end
 -- Runs the function `main` of the module on what the set holds: nil when all
 -- is as expected, else what is not, and whether it is for want of a kernel.
 local function run_set(case, set)
-  local inputs, reason = dataset.inputs(set.path, case.inputs)
+  local inputs, reason = dataset.inputs(set.path, case.inputs, case.loaded)
   if not inputs then return reason end
   local expected
   expected, reason = dataset.outputs(set.path, case.outputs)
@@ -55,7 +55,7 @@ local function verdict_of(folder, options)
   local inputs, outputs = signature(module)
   local ok, prepared = pcall(prepare, module, options)
   if not ok then return "failed", { message(prepared) } end
-  local case = { module = prepared, inputs = inputs, outputs = outputs,
+  local case = { loaded = module, module = prepared, inputs = inputs, outputs = outputs,
     tolerance = options.tolerance }
   local problems = {}
   for _, set in ipairs(sets) do

@@ -1,0 +1,43 @@
+--- Numbers that are given on the command line.
+
+local stop = require "perilune.cli.stop"
+
+local numbers = {}
+
+--- For argparse's convert: a number of at least 0.
+function numbers.tolerance(text)
+  local number = tonumber(text)
+  if number and number >= 0 then return number end
+  return nil, ("'%s' is no number of at least 0"):format(text)
+end
+
+--- An integer of at least 1.
+function numbers.count(text)
+  local number = math.tointeger(tonumber(text))
+  if number and number >= 1 then return number end
+  return nil, ("'%s' is no count"):format(text)
+end
+
+--- An integer of at least 0.
+function numbers.seed(text)
+  local number = math.tointeger(tonumber(text))
+  if number and number >= 0 then return number end
+  return nil, ("'%s' is no seed: an integer of at least 0"):format(text)
+end
+
+--- The texts of `--dim NAME=SIZE` as { name, size }.
+function numbers.dims(texts)
+  local dims = {}
+  for i, text in ipairs(texts) do
+    local name, size = text:match "^(.-)=(%d+)$"
+    if not name or name == "" then
+      stop.usage("--dim %s: expected NAME=SIZE, as in --dim batch=1", text)
+    end
+    size = math.tointeger(size)
+    if not size then stop.usage("--dim %s: there is no such size", text) end
+    dims[i] = { name = name, size = size }
+  end
+  return dims
+end
+
+return numbers

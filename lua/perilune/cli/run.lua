@@ -1,0 +1,117 @@
+--- perilune run: runs a model and shows, or writes, what comes out.
+
+local host = require "perilune.cli.host"
+local stop = require "perilune.cli.stop"
+require "perilune.core".internal() -- diagnostics point at the scripts of others
+
+local run = {
+  description = "Runs a model. Inputs are files or random numbers; those with a default may be "
+    .. "left out. Prints each output with its type and first elements, row by row.",
+}
+
+function run.arguments(parser)
+  parser:argument("model", "The model to run."):argname "MODEL"
+  parser:option("--input", "An input by name: a file .npy or .pb, or random numbers (floats from "
+    .. "-1 to 1, integers 0 and 1). 'random[:SEED]' alone is for all inputs that nothing else is "
+    .. "said of."):argname "NAME=FILE|NAME=random[:SEED]":count "*"
+  parser:option("--data", "Takes the inputs from input_N.pb in a folder such as test_data_set_0.")
+    :argname "DIR"
+  parser:option("--dim", "The size of a symbolic dim in random inputs; those that no input tells "
+    .. "have 1."):argname "NAME=SIZE":count "*"
+  parser:option("-o --output", "Writes output_0.pb, output_1.pb, ... into a folder."):argname "DIR"
+  parser:flag("--npy", "Writes them as .npy.")
+  parser:flag("--time", "Shows how long it took to load the model and to run it.")
+  parser:option("--repeat", "Runs it so many times; --time shows the fastest."):argname "N"
+    :default "1":target "rounds":convert(require "perilune.cli.numbers".count)
+end
+
+local function must(value, diag)
+  if diag then error(diag, 0) end
+  return value
+end
+
+local function read_inputs(options, module, rows)
+  local inputs = require "perilune.cli.inputs"
+  if options.data then
+    if #options.input > 0 then stop.usage "--data and --input are two ways to give inputs" end
+    local values, reason = require "perilune.cli.dataset".inputs(options.data, rows, module)
+    if not values then stop.failure("%s", reason) end
+    return values
+  end
+  local given, rest = inputs.parse(options.input, rows)
+  return inputs.make(module, rows, given, rest, require "perilune.cli.numbers".dims(options.dim))
+end
+
+local SHOWN = 6
+
+local function elements(tensor)
+  local text = require "perilune.core".element_text
+  local parts = {}
+  for i = 1, math.min(tensor.size, SHOWN) do parts[i] = text(tensor, i) end
+  if tensor.size > SHOWN then parts[#parts + 1] = "..." end
+  return "[" .. table.concat(parts, ", ") .. "]"
+end
+
+local function show(name, value)
+  if type(value) == "userdata" then
+    print(("%s: %s %s"):format(name, value, elements(value)))
+  elseif value == nil then
+    print(name .. ": nothing")
+  else
+    print(("%s: a sequence of %d"):format(name, #value))
+    for _, tensor in ipairs(value) do print(("  %s %s"):format(tensor, elements(tensor))) end
+  end
+end
+
+local function save(options, i, row, value)
+  local path = ("%s/output_%d.%s"):format(options.output, i - 1, options.npy and "npy" or "pb")
+  if not options.npy then
+    must(require "perilune".onnx.save_value(value, path, row.type, row.name))
+  elseif type(value) == "userdata" then
+    must(value:save_npy(path))
+  else
+    stop.failure("output '%s' is no tensor: an .npy file cannot hold it", row.name)
+  end
+end
+
+-- Runs it; the results, and the seconds of the fastest run.
+local function measure(module, values, rounds)
+  local pl = require "perilune"
+  local best = math.huge
+  for i = 1, rounds do
+    local started = host.clock()
+    local results = table.pack(pl.eval(module, table.unpack(values, 1, values.n)))
+    best = math.min(best, host.clock() - started)
+    if i == rounds then return results, best end
+  end
+end
+
+local function check_options(options)
+  if options.npy and not options.output then stop.usage "--npy asks for -o DIR" end
+  if not options.output then return end
+  local ok, reason = host.make_folder(options.output)
+  if not ok then stop.failure("%s", reason) end
+end
+
+function run.run(options)
+  local started = host.clock()
+  require "perilune.cli.numbers".dims(options.dim)
+  check_options(options)
+  local module = must(require "perilune".onnx.load(options.model))
+  local rows, outputs = require "perilune.cli.signature"(module)
+  local loaded = host.clock() - started
+  local values = read_inputs(options, module, rows)
+  local results, seconds = measure(module, values, options.rounds)
+  for i, row in ipairs(outputs) do
+    show(row.name, results[i])
+    if options.output then save(options, i, row, results[i]) end
+  end
+  if options.time then
+    local text = require "perilune.cli.units".seconds
+    print(("load %s, run %s, total %s"):format(text(loaded), text(seconds),
+      text(host.clock() - started)))
+  end
+  return 0
+end
+
+return run
