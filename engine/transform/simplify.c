@@ -78,6 +78,33 @@ void pln_site_look(pln_site *site, pln_ref node) {
                            .n_results = n->results};
 }
 
+pln_infer pln_site_operand(const pln_site *site, uint32_t i) {
+  const pln_graph *g = site->call.graph;
+  const pln_node *n = &g->nodes[pln_site_arg(site, i)];
+  return (pln_infer){.engine = site->engine,
+                     .graph = g,
+                     .args = pln_operands(g, n),
+                     .n_args = n->count,
+                     .op = n->data,
+                     .attrs = n->attrs,
+                     .n_results = n->results};
+}
+
+pln_status pln_site_is_sole(pln_site *site, uint32_t i, bool *out) {
+  const pln_graph *old = pln_rewrite_old(site->rw);
+  const pln_node *n = &old->nodes[site->old];
+  *out = false;
+  if (!site->uses->old)
+    PLN_TRY(pln_uses_begin(site->uses, old));
+  if (n->kind != PLN_CALL || i >= n->count)
+    return PLN_OK;
+  pln_ref before = pln_operand(old, site->old, i);
+  *out = pln_rewrite_image(site->rw, before) == pln_site_arg(site, i) &&
+         site->uses->old[before] == 1 &&
+         !(old->nodes[before].flags & PLN_NODE_KEEP);
+  return PLN_OK;
+}
+
 /* ----------------------------------------------------------------- building */
 
 pln_status pln_site_call(pln_site *site, pln_op op, pln_attrs attrs, uint32_t n,
@@ -108,18 +135,27 @@ pln_status pln_site_with_arg(pln_site *site, uint32_t i, pln_ref arg,
   return pln_site_call(site, site->call.op, site->call.attrs, n, args, out);
 }
 
-pln_status pln_site_ints(pln_site *site, uint32_t n, const int64_t *ints,
-                         pln_ref *out) {
+static pln_status build_int64(pln_site *site, uint32_t rank, uint32_t n,
+                              const int64_t *ints, pln_ref *out) {
   int64_t dims[1] = {n};
   pln_tensor *tensor;
   pln_builder *b = pln_rewrite_builder(site->rw);
   if (!b)
     return PLN_ERR_NOMEM;
-  PLN_TRY(pln_tensor_from(site->engine, PLN_INT64, 1, dims, ints,
+  PLN_TRY(pln_tensor_from(site->engine, PLN_INT64, rank, dims, ints,
                           n * sizeof *ints, &tensor));
   pln_status status = pln_build_constant(b, tensor, out);
   pln_tensor_release(tensor);
   return status;
+}
+
+pln_status pln_site_ints(pln_site *site, uint32_t n, const int64_t *ints,
+                         pln_ref *out) {
+  return build_int64(site, 1, n, ints, out);
+}
+
+pln_status pln_site_int(pln_site *site, int64_t value, pln_ref *out) {
+  return build_int64(site, 0, 1, &value, out);
 }
 
 pln_status pln_site_transpose(pln_site *site, pln_ref x, uint32_t n,

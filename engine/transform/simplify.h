@@ -10,6 +10,7 @@
 
 #include "op/infer.h"
 #include "transform/transform.h"
+#include "transform/uses.h"
 
 typedef struct pln_site {
   pln_engine *engine;
@@ -19,12 +20,19 @@ typedef struct pln_site {
   pln_type type;  /* of the call */
   pln_infer call; /* its operands and attributes; building makes it stale */
   const uint8_t *mask_used; /* an old node: results but the first are used */
+  pln_uses *uses;           /* of the old graph, counted when first asked for */
 } pln_site;
 
 typedef pln_status (*pln_simplify_rule)(pln_site *site, pln_ref *out);
 
 /* Sets what the site knows of a call: anew when building has made it stale. */
 void pln_site_look(pln_site *site, pln_ref node);
+
+/* Operand `i`, a call, as inference would be given it. */
+pln_infer pln_site_operand(const pln_site *site, uint32_t i);
+/* Nothing but the call uses its operand `i`, and did before; not known of nodes
+ * that a rule has just made. */
+pln_status pln_site_is_sole(pln_site *site, uint32_t i, bool *out) PLN_CHECKED;
 
 /* simplify.c: questions about types. */
 
@@ -48,9 +56,11 @@ bool pln_list_read(const pln_list *list, uint32_t max, int64_t *out);
  * results. */
 pln_status pln_site_call(pln_site *site, pln_op op, pln_attrs attrs, uint32_t n,
                          const pln_ref *args, pln_ref *out) PLN_CHECKED;
-/* A Constant vector. */
+/* A Constant vector, and a scalar, of int64. */
 pln_status pln_site_ints(pln_site *site, uint32_t n, const int64_t *ints,
                          pln_ref *out) PLN_CHECKED;
+pln_status pln_site_int(pln_site *site, int64_t value,
+                        pln_ref *out) PLN_CHECKED;
 /* transpose(x) by a permutation of n axes. */
 pln_status pln_site_transpose(pln_site *site, pln_ref x, uint32_t n,
                               const int64_t *axes, pln_ref *out) PLN_CHECKED;
@@ -76,6 +86,11 @@ pln_status pln_site_with_list(pln_site *site, pln_ref x, uint32_t arg,
   /* simplify_move.c */                                                \
   X(same_transpose) X(merge_transpose) X(no_pad) X(full_slice)         \
   X(same_expand) X(no_tile) X(one_concat) X(merge_concat)              \
+  X(only_part)                                                         \
+  /* simplify_take.c */                                                \
+  X(take_vector) X(take_all) X(take_one)                               \
+  /* simplify_reduce.c */                                              \
+  X(keep_axes)                                                         \
   /* simplify_cast.c */                                                \
   X(same_cast) X(merge_cast)                                           \
   /* simplify_arithmetic.c */                                          \

@@ -15,7 +15,7 @@
 
 #include "transform/simplify.h"
 
-enum { RULES_PER_OP = 4, MAX_STEPS = 64 };
+enum { RULES_PER_OP = 5, MAX_STEPS = 64 };
 
 typedef struct row {
   const char *name; /* in the report */
@@ -27,16 +27,20 @@ typedef struct row {
 static const row rules[PLN_N_OPS][RULES_PER_OP] = {
     [PLN_OP_IDENTITY] = {RULE(only_operand)},
     [PLN_OP_RESHAPE] = {RULE(same_reshape), RULE(merge_reshape),
-                        RULE(melt_reshape), RULE(regroup)},
+                        RULE(melt_reshape), RULE(regroup), RULE(keep_axes)},
     [PLN_OP_FLATTEN] = {RULE(same_reshape)},
-    [PLN_OP_SQUEEZE] = {RULE(same_reshape), RULE(merge_squeeze)},
-    [PLN_OP_UNSQUEEZE] = {RULE(same_reshape), RULE(merge_unsqueeze)},
+    [PLN_OP_SQUEEZE] = {RULE(same_reshape), RULE(merge_squeeze),
+                        RULE(take_one)},
+    [PLN_OP_UNSQUEEZE] = {RULE(same_reshape), RULE(merge_unsqueeze),
+                          RULE(take_vector), RULE(keep_axes)},
     [PLN_OP_TRANSPOSE] = {RULE(same_transpose), RULE(merge_transpose)},
     [PLN_OP_PAD] = {RULE(no_pad)},
     [PLN_OP_SLICE] = {RULE(full_slice)},
     [PLN_OP_EXPAND] = {RULE(same_expand), RULE(melt_expand)},
     [PLN_OP_TILE] = {RULE(no_tile)},
     [PLN_OP_CONCAT] = {RULE(one_concat), RULE(merge_concat)},
+    [PLN_OP_SPLIT] = {RULE(only_part)},
+    [PLN_OP_GATHER] = {RULE(take_all)},
     [PLN_OP_CAST] = {RULE(same_cast), RULE(merge_cast)},
     [PLN_OP_CAST_LIKE] = {RULE(same_cast)},
     [PLN_OP_ADD] = {RULE(add_zero), RULE(drop_expand)},
@@ -67,6 +71,7 @@ static const row rules[PLN_N_OPS][RULES_PER_OP] = {
 typedef struct simplify {
   pln_engine *engine;
   uint8_t *mask_used; /* a node of the old graph; made for the first dropout */
+  pln_uses uses;      /* likewise, for the first rule that asks */
   uint32_t fields;    /* of tuples that were replaced */
   uint32_t counts[PLN_N_OPS][RULES_PER_OP];
 } simplify;
@@ -136,7 +141,7 @@ static bool has_rules(const pln_engine *e, const pln_node *n) {
 
 static pln_status simplify_call(simplify *s, pln_rewrite *rw, pln_ref old,
                                 pln_ref *node) {
-  pln_site site = {.engine = s->engine, .rw = rw, .old = old};
+  pln_site site = {.engine = s->engine, .rw = rw, .old = old, .uses = &s->uses};
   const pln_node *call = &pln_rewrite_graph(rw)->nodes[*node];
   if (call->data == PLN_OP_DROPOUT && call->results > 0)
     PLN_TRY(need_masks(s, pln_rewrite_old(rw)));
@@ -188,9 +193,11 @@ static pln_status report(const simplify *s, pln_pass_run *run) {
 
 pln_status pln_pass_simplify_expr(pln_pass_run *run) {
   simplify s = {.engine = pln_run_engine(run)};
+  s.uses.engine = s.engine;
   pln_mutator m = {.ud = &s, .visit = visit};
   const pln_graph *old = pln_run_function(run);
   pln_status status = pln_rewrite_function(run, &m);
   pln_mem_free(s.engine, s.mask_used, old->n_nodes);
+  pln_uses_end(&s.uses);
   return status == PLN_OK ? report(&s, run) : status;
 }

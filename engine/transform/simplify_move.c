@@ -143,8 +143,16 @@ pln_status pln_simplify_no_tile(pln_site *site, pln_ref *out) {
   return is_operand(site, pln_list_all(&repeats, 1), out);
 }
 
-/* -------------------------------------------------------------------- concat
+/* ------------------------------------------------------------ split, concat
  */
+
+/* The one part of a split that has no other is all of it. */
+pln_status pln_simplify_only_part(pln_site *site, pln_ref *out) {
+  return is_operand(
+      site,
+      pln_same_shape(site->engine, site->type, pln_arg_type(&site->call, 0)),
+      out);
+}
 
 /* The operand has no element: its extent along the axis is 0. */
 static bool is_empty(const pln_site *site, uint32_t i, int64_t axis) {

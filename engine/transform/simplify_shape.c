@@ -215,17 +215,6 @@ static void add_around(const axes *inner, const axes *outer, axes *all) {
       all->in[i] = outer->in[k++];
 }
 
-static pln_infer call_of(const pln_site *site, pln_ref node) {
-  const pln_graph *g = site->call.graph;
-  const pln_node *n = &g->nodes[node];
-  return (pln_infer){.engine = site->engine,
-                     .graph = g,
-                     .args = pln_operands(g, n),
-                     .n_args = n->count,
-                     .op = n->data,
-                     .attrs = n->attrs};
-}
-
 /* squeeze(squeeze(x, A), B) => squeeze(x, A and B as axes of x) */
 pln_status pln_simplify_merge_squeeze(pln_site *site, pln_ref *out) {
   const pln_graph *g = site->call.graph;
@@ -234,7 +223,7 @@ pln_status pln_simplify_merge_squeeze(pln_site *site, pln_ref *out) {
   int64_t list[PLN_MAX_RANK];
   if (!pln_is_call(g, node, PLN_OP_SQUEEZE))
     return PLN_OK;
-  pln_infer call = call_of(site, node);
+  pln_infer call = pln_site_operand(site, 0);
   if (!read_axes(&call, pln_arg_rank(&call, 0), &inner) ||
       !read_axes(&site->call, inner.rank - (int32_t)inner.n, &outer))
     return PLN_OK;
@@ -252,7 +241,7 @@ pln_status pln_simplify_merge_unsqueeze(pln_site *site, pln_ref *out) {
   int64_t list[PLN_MAX_RANK];
   if (!pln_is_call(g, node, PLN_OP_UNSQUEEZE))
     return PLN_OK;
-  pln_infer call = call_of(site, node);
+  pln_infer call = pln_site_operand(site, 0);
   int32_t rank = pln_type_rank(site->engine, g->nodes[node].type);
   pln_list given = pln_arg_list(&site->call, 1, "axes");
   if (rank < 0 || !given.sized || given.count > PLN_MAX_RANK ||
