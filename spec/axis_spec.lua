@@ -78,6 +78,25 @@ describe("An axis that is taken away and put back", function()
   end)
 end)
 
+describe("A reduction of single elements", function()
+  local one = var("one", { "N", 1, 5, 1 })
+
+  it("is its operand", function()
+    for _, name in ipairs { "sum", "mean", "prod", "max", "min" } do
+      assert.equal("", calls(simplify({ one }, op[name](one, ints(1, -1)))))
+    end
+  end)
+
+  it("stays when it takes the axes away, makes another number, or has more to reduce", function()
+    keeps({ one }, op.sum(one, ints(1), { keepdims = 0 }))
+    keeps({ one }, op.reduce_l2(one, ints(1)))
+    keeps({ one }, op.sum(one, ints(1, 2)))
+    keeps({ one }, op.sum(one))
+    local u = var("u", { "?", 4 })
+    keeps({ u }, op.sum(u, ints(0)))
+  end)
+end)
+
 describe("Positions of an axis", function()
   it("are taken by a take when there is one", function()
     local out = simplify({ x }, op.squeeze(op.strided_slice(x, ints(2), ints(3), ints(1)), ints(1)))

@@ -90,7 +90,7 @@ pln_status pln_site_with_list(pln_site *site, pln_ref x, uint32_t arg,
   /* simplify_take.c */                                                \
   X(take_vector) X(take_all) X(take_one)                               \
   /* simplify_reduce.c */                                              \
-  X(keep_axes)                                                         \
+  X(keep_axes) X(reduce_single)                                        \
   /* simplify_cast.c */                                                \
   X(same_cast) X(merge_cast)                                           \
   /* simplify_arithmetic.c */                                          \

@@ -1,4 +1,4 @@
-/* simplify_reduce.c: the rule for what is computed over axes. */
+/* simplify_reduce.c: rules for what is computed over axes. */
 
 #include "transform/simplify.h"
 
@@ -63,4 +63,26 @@ pln_status pln_simplify_keep_axes(pln_site *site, pln_ref *out) {
   PLN_TRY(pln_symbol_intern(site->engine, pln_text("keepdims"), &keep.name));
   PLN_TRY(pln_attrs_with(site->engine, reduction.attrs, &keep, &attrs));
   return pln_site_call(site, reduction.op, attrs, reduction.n_args, args, out);
+}
+
+/* What these make of one element is the element. */
+static bool keeps_single(pln_op op) {
+  return op == PLN_OP_REDUCE_SUM || op == PLN_OP_REDUCE_MEAN ||
+         op == PLN_OP_REDUCE_PROD || op == PLN_OP_REDUCE_MAX ||
+         op == PLN_OP_REDUCE_MIN;
+}
+
+/* sum(x, [1], keepdims=1) => x, where x has the extent 1 there. */
+pln_status pln_simplify_reduce_single(pln_site *site, pln_ref *out) {
+  bool gone[PLN_MAX_RANK] = {false};
+  int64_t rank = pln_arg_rank(&site->call, 0);
+  if (!keeps_single(site->call.op) || rank < 1 || rank > PLN_MAX_RANK ||
+      pln_call_int(&site->call, "keepdims", 1) == 0 ||
+      !find_axes(&site->call, rank, gone))
+    return PLN_OK;
+  for (int64_t i = 0; i < rank; i++)
+    if (gone[i] && pln_arg_dims(&site->call, 0)[i] != 1)
+      return PLN_OK;
+  *out = pln_site_arg(site, 0);
+  return PLN_OK;
 }
