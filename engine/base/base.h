@@ -25,12 +25,20 @@
 
 /* ------------------------------------------------------------------ memory */
 
+enum { PLN_MOST_KEPT = 32 };
+
 /* Sizes are passed when memory is freed, as Lua does: no headers. */
 typedef struct pln_memory {
   pln_alloc_fn fn;
   void *ud;
-  size_t used;
+  size_t used; /* with what is kept */
   size_t peak;
+  uint32_t keepers; /* pln_mem_keep's without their pln_mem_let_go */
+  uint32_t n_kept;
+  struct {
+    void *block;
+    size_t size;
+  } kept[PLN_MOST_KEPT]; /* freed, and not given back; oldest first */
 } pln_memory;
 
 /* NULL when memory is out (size 0 gives NULL too, and that is no error). */
@@ -40,6 +48,12 @@ void *pln_mem_zeroed(pln_engine *engine, size_t size);
 void *pln_mem_resize(pln_engine *engine, void *block, size_t old_size,
                      size_t new_size);
 void pln_mem_free(pln_engine *engine, void *block, size_t size);
+/* From here to pln_mem_let_go freed blocks of 64 KiB and more are kept for the
+ * next that ask for about as much, as far as that does not raise the peak: what
+ * computes step by step is spared most of what the system asks for fresh pages.
+ * May be nested. */
+void pln_mem_keep(pln_engine *engine);
+void pln_mem_let_go(pln_engine *engine);
 /* Reports "out of memory" without allocating; returns PLN_ERR_NOMEM. */
 pln_status pln_nomem(pln_engine *engine);
 

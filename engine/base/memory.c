@@ -1,13 +1,114 @@
 /* memory.c: the allocator that an engine was given, and the account of it.
  *
  * Everything that the engine allocates goes through here. What always holds:
- * memory.used is the sum of the sizes of the living blocks; a failed call
- * changes nothing. */
+ * memory.used is the sum of the sizes of the blocks taken from the allocator,
+ * kept ones among them; a failed call changes nothing that the caller sees. */
 
 #include "base/base.h"
 
+/* Blocks from here on have sizes that are likely to come again. */
+enum { LARGE = 64 << 10 };
+
+/* Every use of freed memory is to be seen. */
+#ifdef __SANITIZE_ADDRESS__
+enum { MOST_KEPT = 0 };
+#else
+enum { MOST_KEPT = PLN_MOST_KEPT };
+#endif
+
+/* What is taken from the allocator: large sizes in eight steps from one power
+ * of two to the next. */
+static size_t taken(size_t size) {
+  if (size < LARGE)
+    return size;
+  size_t unit = LARGE / 8;
+  while (unit <= size / 16)
+    unit *= 2;
+  return (size + unit - 1) / unit * unit;
+}
+
+/* ------------------------------------------------------------- kept blocks */
+
+static void forget(pln_memory *m, uint32_t index) {
+  m->n_kept--;
+  memmove(&m->kept[index], &m->kept[index + 1],
+          (m->n_kept - index) * sizeof *m->kept);
+}
+
+static void give_back(pln_memory *m, void *block, size_t size) {
+  m->used -= size;
+  m->fn(m->ud, block, size, 0);
+}
+
+static void give_back_oldest(pln_memory *m) {
+  void *block = m->kept[0].block;
+  size_t size = m->kept[0].size;
+  forget(m, 0);
+  give_back(m, block, size);
+}
+
+/* The youngest block of that size, which is likely to lie in the caches. */
+static void *find_kept(pln_memory *m, size_t size) {
+  for (uint32_t i = m->n_kept; i-- > 0;)
+    if (m->kept[i].size == size) {
+      void *block = m->kept[i].block;
+      forget(m, i);
+      return block;
+    }
+  return NULL;
+}
+
+static bool keep(pln_memory *m, void *block, size_t size) {
+  if (!m->keepers || size < LARGE || MOST_KEPT == 0)
+    return false;
+  if (m->n_kept == MOST_KEPT)
+    give_back_oldest(m);
+  m->kept[m->n_kept].block = block;
+  m->kept[m->n_kept++].size = size;
+  return true;
+}
+
+void pln_mem_keep(pln_engine *engine) {
+  engine->memory.keepers++;
+}
+
+void pln_mem_let_go(pln_engine *engine) {
+  pln_memory *m = &engine->memory;
+  m->keepers--;
+  while (!m->keepers && m->n_kept)
+    give_back_oldest(m);
+}
+
+/* ------------------------------------------------------------------ blocks */
+
+static void count(pln_memory *m, size_t old_size, size_t new_size) {
+  m->used += new_size - old_size;
+  if (m->used > m->peak)
+    m->peak = m->used;
+}
+
+/* A block from the allocator; room is made by what was kept. */
+static void *fresh(pln_memory *m, size_t size) {
+  while (m->n_kept && m->used + size > m->peak)
+    give_back_oldest(m);
+  void *block = m->fn(m->ud, NULL, 0, size);
+  if (!block && m->n_kept) {
+    while (m->n_kept)
+      give_back_oldest(m);
+    block = m->fn(m->ud, NULL, 0, size);
+  }
+  if (block)
+    count(m, 0, size);
+  return block;
+}
+
 void *pln_mem_new(pln_engine *engine, size_t size) {
-  return pln_mem_resize(engine, NULL, 0, size);
+  pln_memory *m = &engine->memory;
+  if (size == 0 || size > PTRDIFF_MAX / 2)
+    return NULL;
+  size = taken(size);
+  void *block = size < LARGE ? NULL : find_kept(m, size);
+  return block ? block : fresh(m, size);
 }
 
 void *pln_mem_zeroed(pln_engine *engine, size_t size) {
@@ -24,22 +125,23 @@ void *pln_mem_resize(pln_engine *engine, void *block, size_t old_size,
     pln_mem_free(engine, block, old_size);
     return NULL;
   }
-  if (new_size > PTRDIFF_MAX)
+  if (!block)
+    return pln_mem_new(engine, new_size);
+  if (new_size > PTRDIFF_MAX / 2)
     return NULL;
-  void *moved = m->fn(m->ud, block, block ? old_size : 0, new_size);
-  if (!moved)
-    return NULL;
-  m->used += new_size - (block ? old_size : 0);
-  if (m->used > m->peak)
-    m->peak = m->used;
+  old_size = taken(old_size);
+  new_size = taken(new_size);
+  void *moved = m->fn(m->ud, block, old_size, new_size);
+  if (moved)
+    count(m, old_size, new_size);
   return moved;
 }
 
 void pln_mem_free(pln_engine *engine, void *block, size_t size) {
-  if (!block)
-    return;
-  engine->memory.used -= size;
-  engine->memory.fn(engine->memory.ud, block, size, 0);
+  pln_memory *m = &engine->memory;
+  size = taken(size);
+  if (block && !keep(m, block, size))
+    give_back(m, block, size);
 }
 
 pln_status pln_mem_grow(pln_engine *engine, void **items, uint32_t *capacity,

@@ -691,6 +691,7 @@ pln_status pln_eval_data(const pln_module *module, const pln_graph *function,
                          uint32_t n_results, pln_datum *results) {
   run r = {.engine = function->engine, .module = module};
   PLN_TRY(pln_check_arguments(function, n_args, args));
+  pln_mem_keep(r.engine);
   pln_place outer =
       pln_diag_place(r.engine, (pln_place){.fn = tell_node, .ud = &r});
   pln_status status = start(&r, function, n_args, args);
@@ -701,5 +702,6 @@ pln_status pln_eval_data(const pln_module *module, const pln_graph *function,
     status = give_results(&r, n_results, results);
   pln_diag_place(r.engine, outer);
   end_run(&r);
+  pln_mem_let_go(r.engine);
   return status;
 }
