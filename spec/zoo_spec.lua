@@ -48,12 +48,7 @@ describe("every model of the zoo", function()
       for node in mod.main:nodes() do
         if node.kind == "Call" then assert.not_equal("incomplete", node.type.kind) end
       end
-      local results = table.pack(pcall(pl.eval, mod, table.unpack(inputs_of(mod.main))))
-      local why = tostring(results[2])
-      if not results[1] and why:find "cannot be evaluated" then return pending(why) end
-      assert.is_true(results[1], why)
-      for i = 2, results.n do
-        local result = results[i]
+      for _, result in ipairs { pl.eval(mod, table.unpack(inputs_of(mod.main))) } do
         assert.equal(2, result.shape[1])
         for _, x in ipairs(pl.tensor(result:tobytes(), "float32", { result.size }):totable()) do
           assert.is_true(x == x and x > -1000 and x < 1000)
