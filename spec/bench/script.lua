@@ -1,5 +1,5 @@
 -- What a pass written in Lua costs: a walk over all nodes, a mutator that
--- changes nothing, an empty pass.
+-- changes nothing, an empty pass; and what a node costs in a run.
 --
 --     LUA_CPATH='BUILD/lua/?.so' lua5.4 spec/bench/script.lua BUILD
 
@@ -39,6 +39,9 @@ local unchanged = pl.mutator { Call = function() end }
 show("a node through a Lua mutator", "500 ns", n, function()
   assert(unchanged(module) == module)
 end)
+
+local x = pl.tensor.random("float32", { 16, 16 })
+show("a 16x16 node run by pl.eval", "300 ns", n, function() pl.eval(module, x) end)
 
 local nothing = pl.module_pass { name = "Nothing", run = function(mod) return mod end }
 local passes = {}
