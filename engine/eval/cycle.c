@@ -248,14 +248,18 @@ static pln_status give_scalar(const pln_cycle *c, pln_dtype dtype,
   return PLN_OK;
 }
 
-static pln_status fill_arguments(const pln_cycle *c, pln_box *args) {
+/* What is carried goes with the round, which may change it if nothing else
+ * holds it. */
+static pln_status fill_arguments(pln_cycle *c, pln_box *args) {
   uint32_t at = 0;
   if (c->op == PLN_OP_LOOP) {
     PLN_TRY(give_scalar(c, PLN_INT64, c->round, &args->items[at++]));
     PLN_TRY(give_scalar(c, PLN_BOOL, 1, &args->items[at++]));
   }
-  for (uint32_t i = 0; i < c->n_carried; i++)
-    args->items[at++] = pln_datum_copy(c->carried[i]);
+  for (uint32_t i = 0; i < c->n_carried; i++) {
+    args->items[at++] = c->carried[i];
+    c->carried[i].kind = PLN_DATUM_NONE;
+  }
   for (uint32_t i = 0; i < c->n_scanned; i++)
     PLN_TRY(give_piece(c, i, &args->items[at++]));
   return PLN_OK;

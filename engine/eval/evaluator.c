@@ -320,6 +320,21 @@ static pln_status wrap(run *r, uint32_t n, pln_datum *first) {
   return PLN_OK;
 }
 
+/* Operands that no other node is to see are handed over: a kernel may make its
+ * result of what nothing else holds. */
+static void hand_over(activation *act, const pln_node *n, pln_box *box) {
+  const pln_ref *args = pln_operands(act->plan->graph, n);
+  for (uint32_t i = 0; i < n->count; i++) {
+    if (args[i] < act->begin || args[i] >= act->end)
+      continue;
+    slot *s = &act->slots[args[i] - act->begin];
+    if (s->left == 1 && s->held.kind == PLN_DATUM_SEQUENCE) {
+      box->items[i].of.box->refs--;
+      s->held.kind = PLN_DATUM_NONE;
+    }
+  }
+}
+
 /* An operator on sequences and optionals. */
 static pln_status call_on_data(run *r, activation *act, pln_ref node,
                                pln_datum *out) {
@@ -327,6 +342,7 @@ static pln_status call_on_data(run *r, activation *act, pln_ref node,
   const pln_node *n = &g->nodes[node];
   pln_box *box;
   PLN_TRY(box_operands(r, act, n, 0, n->count, &box));
+  hand_over(act, n, box);
   pln_kernel_call call = {.engine = r->engine,
                           .op = n->data,
                           .attrs = n->attrs,

@@ -4,8 +4,8 @@
 
 #include "ir/datum.h"
 
-static size_t box_size(uint32_t count) {
-  return sizeof(pln_box) + count * sizeof(pln_datum);
+static size_t box_size(uint32_t capacity) {
+  return sizeof(pln_box) + capacity * sizeof(pln_datum);
 }
 
 pln_status pln_box_new(pln_engine *engine, uint32_t count, pln_box **out) {
@@ -13,8 +13,25 @@ pln_status pln_box_new(pln_engine *engine, uint32_t count, pln_box **out) {
   if (!box)
     return pln_nomem(engine);
   box->refs = 1;
-  box->count = count;
+  box->count = box->capacity = count;
   *out = box;
+  return PLN_OK;
+}
+
+pln_status pln_box_room(pln_engine *engine, pln_box **box) {
+  uint32_t count = (*box)->count, capacity = (*box)->capacity;
+  if (count < capacity)
+    return PLN_OK;
+  if (capacity > UINT32_MAX / 2 - 8)
+    return pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
+                          "a sequence has at most %u elements", UINT32_MAX / 2);
+  uint32_t wanted = 2 * capacity + 8;
+  pln_box *moved =
+      pln_mem_resize(engine, *box, box_size(capacity), box_size(wanted));
+  if (!moved)
+    return pln_nomem(engine);
+  moved->capacity = wanted;
+  *box = moved;
   return PLN_OK;
 }
 
@@ -51,7 +68,7 @@ void pln_datum_release(pln_engine *engine, pln_datum *datum) {
     dying = box->next;
     for (uint32_t i = 0; i < box->count; i++)
       drop(&box->items[i], &dying);
-    pln_mem_free(engine, box, box_size(box->count));
+    pln_mem_free(engine, box, box_size(box->capacity));
   }
 }
 

@@ -15,6 +15,7 @@ enum {
 /* Data behind one pointer; reference counted. */
 typedef struct pln_box {
   uint32_t refs, count;
+  uint32_t capacity;    /* items that there is room for */
   struct pln_box *next; /* while it is being freed */
   pln_datum items[];
 } pln_box;
@@ -23,6 +24,9 @@ typedef struct pln_box {
 pln_status pln_box_new(pln_engine *engine, uint32_t count,
                        pln_box **out) PLN_CHECKED;
 void pln_box_release(pln_engine *engine, pln_box *box);
+/* Room for one more in a box that nothing else refers to, which may move. Its
+ * count stays. */
+pln_status pln_box_room(pln_engine *engine, pln_box **box) PLN_CHECKED;
 
 /* A tensor, which is taken; NULL is what is left out. */
 static inline pln_datum pln_datum_take(pln_tensor *tensor) {

@@ -28,9 +28,10 @@ typedef struct pln_kernel_call {
   const pln_tensor *const *args;
   uint32_t n_results; /* at least 1 */
   pln_tensor **results;
-  const pln_datum *data; /* of operators on data (PLN_TRAIT_DATA), which have */
-  pln_datum *made;       /* no args and results but these, and one result */
-  bool folding;          /* what only one kind of machine defines is refused */
+  pln_datum *data; /* of operators on data (PLN_TRAIT_DATA), which have no */
+  pln_datum
+      *made;    /* args and results but these, and one result; may be taken */
+  bool folding; /* what only one kind of machine defines is refused */
 } pln_kernel_call;
 
 #endif

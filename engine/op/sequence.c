@@ -1,8 +1,9 @@
 /* sequence.c: sequences and optionals. Called through ops.def; kernels work on
  * data.
  *
- * A sequence is never changed: what inserts or erases makes another, which
- * shares the elements. An optional is what it has, or absent. */
+ * What inserts or erases makes another sequence, which shares the elements; a
+ * sequence that nothing else holds becomes it, so that a loop which inserts in
+ * each round is not quadratic. An optional is what it has, or absent. */
 
 #include "op/pieces.h"
 
@@ -206,14 +207,21 @@ pln_status pln_kernel_sequence_empty(pln_kernel_call *call) {
   return pln_datum_sequence(call->engine, 0, NULL, call->made);
 }
 
-/* A box with the elements of `all` but for `without`, and room at its end. */
-static pln_status copy_elements(const pln_kernel_call *call,
-                                const pln_datum *all, uint32_t without,
-                                uint32_t count, pln_box **out) {
-  PLN_TRY(pln_box_new(call->engine, count, out));
-  for (uint32_t i = 0, k = 0; i < pln_datum_count(all); i++)
-    if (i != without)
-      (*out)->items[k++] = pln_datum_copy(*pln_datum_item(all, i));
+/* The elements of operand 0 in a box that nothing else refers to, with room for
+ * one more. */
+static pln_status own_elements(pln_kernel_call *call, pln_box **out) {
+  pln_datum *all = &call->data[0];
+  uint32_t n = all->of.box->count;
+  if (all->of.box->refs == 1) {
+    PLN_TRY(pln_box_room(call->engine, &all->of.box));
+    *out = all->of.box;
+    all->kind = PLN_DATUM_NONE;
+    return PLN_OK;
+  }
+  PLN_TRY(pln_box_new(call->engine, n + 1, out));
+  (*out)->count = n;
+  for (uint32_t i = 0; i < n; i++)
+    (*out)->items[i] = pln_datum_copy(*pln_datum_item(all, i));
   return PLN_OK;
 }
 
@@ -223,31 +231,44 @@ pln_status pln_kernel_sequence_erase(pln_kernel_call *call) {
   pln_box *box;
   PLN_TRY(sequence_at(call, 0, &all));
   PLN_TRY(position_at(call, 1, pln_datum_count(all), -1, &at));
-  PLN_TRY(copy_elements(call, all, at, pln_datum_count(all) - 1, &box));
+  PLN_TRY(own_elements(call, &box));
+  pln_datum_release(call->engine, &box->items[at]);
+  box->count--;
+  memmove(&box->items[at], &box->items[at + 1],
+          (box->count - at) * sizeof *box->items);
   *call->made = (pln_datum){.kind = PLN_DATUM_SEQUENCE, .of.box = box};
   return PLN_OK;
 }
 
-/* A position may also be just past the end. */
+/* A position may also be just past the end, where it is when none is given. */
+static pln_status insert_position(const pln_kernel_call *call, uint32_t n,
+                                  uint32_t *at) {
+  const pln_tensor *position;
+  int64_t asked = n;
+  *at = n;
+  if (!datum_at(call, 2))
+    return PLN_OK;
+  PLN_TRY(tensor_at(call, 2, &position));
+  if (position->count != 1 || !pln_tensor_int(position, 0, &asked) ||
+      asked < -(int64_t)n || asked > (int64_t)n)
+    return pln_kernel_refuse(call, "a position is within -%u and %u", n, n);
+  *at = (uint32_t)(asked < 0 ? asked + n : asked);
+  return PLN_OK;
+}
+
 pln_status pln_kernel_sequence_insert(pln_kernel_call *call) {
   const pln_datum *all, *added = datum_at(call, 1);
   pln_box *box;
+  uint32_t at;
   PLN_TRY(sequence_at(call, 0, &all));
-  uint32_t n = pln_datum_count(all), at = n;
-  const pln_tensor *position;
-  int64_t asked = n;
   if (!added)
     return pln_kernel_refuse(call, "there is nothing to insert");
-  if (datum_at(call, 2)) {
-    PLN_TRY(tensor_at(call, 2, &position));
-    if (position->count != 1 || !pln_tensor_int(position, 0, &asked) ||
-        asked < -(int64_t)n || asked > (int64_t)n)
-      return pln_kernel_refuse(call, "a position is within -%u and %u", n, n);
-    at = (uint32_t)(asked < 0 ? asked + n : asked);
-  }
-  PLN_TRY(copy_elements(call, all, PLN_NONE, n + 1, &box));
-  memmove(&box->items[at + 1], &box->items[at], (n - at) * sizeof *box->items);
+  PLN_TRY(insert_position(call, pln_datum_count(all), &at));
+  PLN_TRY(own_elements(call, &box));
+  memmove(&box->items[at + 1], &box->items[at],
+          (box->count - at) * sizeof *box->items);
   box->items[at] = pln_datum_copy(*added);
+  box->count++;
   *call->made = (pln_datum){.kind = PLN_DATUM_SEQUENCE, .of.box = box};
   return PLN_OK;
 }
