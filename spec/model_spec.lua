@@ -55,6 +55,20 @@ describe("a model", function()
     assert(pl.check(mod, again))
   end)
 
+  it("built by hand has its loops and its numbers when it is read again", function()
+    local x = pl.var("x", "Tensor[(2, 3), float32]")
+    local row = pl.type "Tensor[(3), float32]"
+    local sum, each = pl.var("sum", row), pl.var("each", row)
+    local body = pl.func({ sum, each }, pl.tuple { sum + each })
+    local total = pl.op.scan(pl.const { 0.0, 0.0, 0.0 }, x, body,
+      { num_scan_inputs = 1, n_results = 1 }):get(0)
+    local mod = pl.module { main = pl.func({ x }, pl.op.nn.elu(total, { alpha = 0.1 })) }
+    local again = assert(pl.onnx.parse(assert(pl.onnx.tostring(mod))))
+    local given = { { 1, 2, -3 }, { 4, 5, -6 } }
+    assert.same({ 5, 7 }, table.move(pl.eval(again, given):totable(), 1, 2, 1, {}))
+    assert.is_true(pl.eval(mod, given):equal(pl.eval(again, given)))
+  end)
+
   it("gets a number for a symbolic dim", function()
     local mod = assert(assert(pl.onnx.parse(tiny())):fix_dim("N", 4))
     assert.equal("Tensor[(4, 3), float32]", tostring(mod.main.ret_type))

@@ -370,8 +370,8 @@ typedef struct pln_attr {
   uint8_t onnx_type;
   uint32_t count;
   union {
-    int64_t i; /* INT, GRAPH */
-    double f;
+    int64_t i;         /* INT, GRAPH */
+    double f;          /* an operator's holds a float32, as ONNX has it */
     pln_slice s;       /* STRING, BYTES */
     pln_symbol symbol; /* REF */
     pln_tensor *tensor;

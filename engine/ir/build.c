@@ -279,6 +279,33 @@ static pln_status check_results(pln_builder *b, uint32_t n_results) {
                         "a call has at most 65,535 results, not %u", n_results);
 }
 
+/* The name of the operator's attribute that is a function; empty when it has
+ * none. */
+static pln_slice function_attribute(const pln_op_info *row) {
+  const char *kind = row->attrs ? strstr(row->attrs, ":function") : NULL;
+  const char *name = kind;
+  while (name && name > row->attrs && name[-1] != ' ')
+    name--;
+  return (pln_slice){name, kind ? (size_t)(kind - name) : 0};
+}
+
+/* Who calls loop(n, go, x, body) need not say which operand the body is. */
+static pln_status name_function(pln_builder *b, pln_op op, uint32_t n,
+                                const pln_ref *args, pln_attrs *attrs) {
+  pln_attr entry = {.kind = PLN_ATTR_GRAPH, .v.i = (int64_t)n - 1};
+  if (n == 0 || args[n - 1] >= b->graph->n_nodes ||
+      b->graph->nodes[args[n - 1]].kind != PLN_FUNCTION)
+    return PLN_OK;
+  pln_slice name = function_attribute(pln_op_row(b->engine, op));
+  if (name.size == 0)
+    return PLN_OK;
+  PLN_TRY(pln_symbol_intern(b->engine, name, &entry.name));
+  if (pln_attrs_find(b->engine, *attrs,
+                     pln_symbol_text(b->engine, entry.name).data))
+    return PLN_OK;
+  return pln_attrs_with(b->engine, *attrs, &entry, attrs);
+}
+
 pln_status pln_build_call(pln_builder *b, pln_op op, pln_attrs attrs,
                           uint32_t n_results, uint32_t n, const pln_ref *args,
                           pln_ref *out) {
@@ -286,6 +313,7 @@ pln_status pln_build_call(pln_builder *b, pln_op op, pln_attrs attrs,
     return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
                           "there is no operator number %u", op);
   PLN_TRY(check_results(b, n_results));
+  PLN_TRY(name_function(b, op, n, args, &attrs));
   pln_node node = {.kind = PLN_CALL,
                    .results = (uint16_t)n_results,
                    .data = op,

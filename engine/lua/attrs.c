@@ -312,6 +312,18 @@ static void read_value(lua_State *L, pln_lua *b, int index, int depth,
   }
 }
 
+/* Those of operators are float32, as in ONNX: what a file gives back is what a
+ * script said. */
+static void round_floats(pln_attr *attr) {
+  if (attr->kind == PLN_ATTR_FLOAT)
+    attr->v.f = (float)attr->v.f;
+  if (attr->kind != PLN_ATTR_FLOATS)
+    return;
+  double *list = (double *)(uintptr_t)attr->v.floats; /* from read_list */
+  for (uint32_t i = 0; i < attr->count; i++)
+    list[i] = (float)list[i];
+}
+
 /* The entry of the key at -2 and the value at -1, which stay. */
 static void read_entry(lua_State *L, pln_lua *b, const char *schema, int depth,
                        pln_attr *attr) {
@@ -330,6 +342,8 @@ static void read_entry(lua_State *L, pln_lua *b, const char *schema, int depth,
   *attr = (pln_attr){.kind = (uint8_t)kind};
   pln_lua_must(L, b, pln_symbol_intern(b->engine, name, &attr->name));
   read_value(L, b, value, depth, attr);
+  if (schema)
+    round_floats(attr);
 }
 
 static int count_entries(lua_State *L, int arg) {
