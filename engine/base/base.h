@@ -138,14 +138,17 @@ struct pln_engine {
   pln_memory memory;
   uint64_t seed; /* of hash tables */
   pln_interner *symbols;
-  struct pln_diags *diags;                 /* base/diag.c */
-  struct pln_dims *dims;                   /* ir/dim.c */
-  struct pln_types *types;                 /* ir/type.c */
-  struct pln_attr_sets *attrs;             /* ir/attrs.c */
-  struct pln_op_table *ops;                /* ir/op_info.c */
-  struct pln_blas *blas;                   /* op/blas.c */
-  struct pln_registry *passes;             /* pass/registry.c */
-  uint32_t n_vars;                         /* Var identities given out */
+  struct pln_diags *diags;     /* base/diag.c */
+  struct pln_dims *dims;       /* ir/dim.c */
+  struct pln_types *types;     /* ir/type.c */
+  struct pln_attr_sets *attrs; /* ir/attrs.c */
+  struct pln_op_table *ops;    /* ir/op_info.c */
+  struct pln_blas *blas;       /* op/blas.c */
+  struct pln_registry *passes; /* pass/registry.c */
+  uint32_t n_vars;             /* Var identities given out */
+  /* Of random operators (op/draw.c): the seed, and how many drew from it since
+   * the run began. */
+  uint64_t random_seed, random_calls;
   struct pln_file *files[PLN_FILE_CHAINS]; /* living mappings (base/file.c) */
 };
 

@@ -708,6 +708,7 @@ pln_status pln_eval_data(const pln_module *module, const pln_graph *function,
   run r = {.engine = function->engine, .module = module};
   PLN_TRY(pln_check_arguments(function, n_args, args));
   pln_mem_keep(r.engine);
+  r.engine->random_calls = 0;
   pln_place outer =
       pln_diag_place(r.engine, (pln_place){.fn = tell_node, .ud = &r});
   pln_status status = start(&r, function, n_args, args);

@@ -1008,6 +1008,13 @@ PLN_API pln_status pln_eval_function(const pln_module *module,
                                      uint32_t n_results,
                                      pln_tensor **results) PLN_CHECKED;
 
+/* What random operators draw from. Their values follow from this seed, from how
+ * many random operators the run has computed before, and from the place of an
+ * element: a run repeated gives the same, on one machine. Those with a seed of
+ * their own follow from that one alone. A new engine begins with 0. */
+PLN_API void pln_seed(pln_engine *engine, uint64_t seed);
+PLN_API uint64_t pln_seed_of(const pln_engine *engine);
+
 /* What large products of matrices are computed with: our own product, or
  * OpenBLAS (libopenblas.so.0, opened at run time at the first such product).
  * The sums are the same but for rounding. */

@@ -1,4 +1,5 @@
-/* eval.c: pl.eval: functions run on tensors, numbers and tables. */
+/* eval.c: pl.eval: functions run on tensors, numbers and tables; pl.seed: what
+ * their random operators draw from. */
 
 #include "lua/binding.h"
 
@@ -84,8 +85,19 @@ static int core_eval_in(lua_State *L) {
   return eval(L, b, pln_lua_check_module(L, 1), 2);
 }
 
-static const luaL_Reg functions[] = {
-    {"eval", core_eval}, {"eval_in", core_eval_in}, {NULL, NULL}};
+/* seed([n]) -> the seed of random operators */
+static int core_seed(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  if (!lua_isnoneornil(L, 1))
+    pln_seed(b->engine, (uint64_t)luaL_checkinteger(L, 1));
+  lua_pushinteger(L, (lua_Integer)pln_seed_of(b->engine));
+  return 1;
+}
+
+static const luaL_Reg functions[] = {{"eval", core_eval},
+                                     {"eval_in", core_eval_in},
+                                     {"seed", core_seed},
+                                     {NULL, NULL}};
 
 void pln_lua_open_eval(lua_State *L) {
   pln_lua_functions(L, functions);

@@ -52,6 +52,7 @@ local pl = {
   diagnostics = core.diags,
   memory = core.memory,
   blas = core.blas,
+  seed = core.seed,
 }
 
 --- The module in a file, or nil and a diagnostic.

@@ -411,6 +411,11 @@ function pl.check(a, b, options) end
 ---@param ... perilune.Tensor|number|boolean|string|table|nil a table of tensors for a sequence
 ---@return perilune.Tensor|perilune.Tensor[]|nil ... a table for a sequence, nil for an empty optional
 function pl.eval(callee, ...) end
+--- The seed of random operators; sets it when given. Each call of pl.eval draws anew from it, so that one and the same
+--- call gives one and the same result. Operators with an attribute `seed` follow that one. An engine begins with 0.
+---@param seed? integer
+---@return integer seed
+function pl.seed(seed) end
 ---@param spec perilune.PassSpec
 ---@return perilune.Pass
 function pl.function_pass(spec) end
