@@ -1,4 +1,5 @@
-/* attention.c: the types of attention. Called through ops.def. */
+/* attention.c: the types of attention. Called through ops.def; what computes it
+ * is attention_run.c. */
 
 #include "op/infer.h"
 
