@@ -1,80 +1,22 @@
-/* reduce.c: sums, products, norms, extremes and their indices over axes. Called
- * through ops.def.
+/* reduce.c: sums, products, norms and extremes over axes. Called through
+ * ops.def.
  *
- * What holds: float32 and halves are accumulated in double and rounded once,
- * so that the order of elements hardly matters; integers wrap around. NaN wins
- * in max and min. Over no elements a sum is 0 and a product 1; max, min, mean
- * and indices of nothing are refused for integers, and for floats are
- * -inf, inf and NaN.
+ * What holds: float32 and halves are gathered in double and rounded once, so
+ * that the order of elements hardly matters; integers wrap around. NaN wins in
+ * max and min. Over no elements a sum is 0 and a product 1; max, min and mean
+ * of nothing are refused for integers, and for floats are -inf, inf and NaN.
  *
- * The reduced axes and the kept ones are walked as two nests of loops; axes
- * that lie side by side and are treated alike are one. */
+ * Results are gathered in blocks along the innermost kept axis: from runs of
+ * elements when the innermost axis is reduced, else from rows of elements that
+ * each belong to another result. */
 
 #include <math.h>
 
 #include "op/convert.h"
 #include "op/elementwise.h"
+#include "op/reduce_loops.h"
+#include "op/reduction.h"
 #include "op/through_float.h"
-
-/* ------------------------------------------------------------ which elements
- */
-
-/* Axes of one nest, outermost first; steps in elements. */
-typedef struct nest {
-  uint32_t rank;
-  size_t count; /* the product of dims */
-  int64_t dims[PLN_MAX_RANK];
-  int64_t steps[PLN_MAX_RANK];
-} nest;
-
-typedef struct reduction {
-  nest kept, reduced;
-  uint32_t rank; /* of the result */
-  int64_t dims[PLN_MAX_RANK];
-} reduction;
-
-/* The next offset, odometer-wise. */
-static int64_t advance(const nest *n, int64_t *at, int64_t offset) {
-  for (uint32_t k = n->rank; k-- > 0;) {
-    offset += n->steps[k];
-    if (++at[k] < n->dims[k])
-      return offset;
-    offset -= n->steps[k] * n->dims[k];
-    at[k] = 0;
-  }
-  return offset;
-}
-
-/* Extents beside an empty axis may overflow: they are never walked. */
-static int64_t times(int64_t a, int64_t b) {
-  return (int64_t)((uint64_t)a * (uint64_t)b);
-}
-
-static void add_axis(nest *n, int64_t dim, int64_t step, bool joins) {
-  n->count *= (size_t)dim;
-  if (joins) { /* the axis before goes on where this one ends */
-    n->dims[n->rank - 1] = times(n->dims[n->rank - 1], dim);
-    n->steps[n->rank - 1] = step;
-    return;
-  }
-  n->dims[n->rank] = dim;
-  n->steps[n->rank++] = step;
-}
-
-static void plan(const pln_tensor *x, const bool *axes, bool keep,
-                 reduction *r) {
-  int64_t step = 1, steps[PLN_MAX_RANK];
-  bool joins = false;
-  *r = (reduction){.kept.count = 1, .reduced.count = 1};
-  for (uint32_t i = x->rank; i-- > 0; step = times(step, x->dims[i]))
-    steps[i] = step;
-  for (uint32_t i = 0; i < x->rank; i++) {
-    if (!axes[i] || keep)
-      r->dims[r->rank++] = axes[i] ? 1 : x->dims[i];
-    joins = i > 0 && axes[i] == axes[i - 1];
-    add_axis(axes[i] ? &r->reduced : &r->kept, x->dims[i], steps[i], joins);
-  }
-}
 
 /* False when the axes are not valid. */
 static bool read_axes(const pln_kernel_call *call, const pln_tensor *x,
@@ -90,191 +32,26 @@ static bool read_axes(const pln_kernel_call *call, const pln_tensor *x,
   return true;
 }
 
-/* -------------------------------------------------------------- accumulation
+/* ----------------------------------------------------------------- gathering
  */
 
-/* What is accumulated, and how it ends. */
+/* What is gathered, and how it ends. */
 typedef struct measure {
-  enum { SUM, SUM_ABS, SUM_SQUARE, PRODUCT, GREATEST, SMALLEST } gather;
+  pln_gather gather;
   enum { PLAIN, MEAN, ROOT, LOGARITHM } finish;
 } measure;
 
-static double start_of(const measure *m) {
-  switch (m->gather) {
-  case SUM:
-  case SUM_ABS:
-  case SUM_SQUARE: return 0;
-  case PRODUCT: return 1;
-  case GREATEST: return -INFINITY;
-  case SMALLEST: return INFINITY;
-  }
-  return 0;
-}
+/* Results, and elements converted, at a time. */
+enum { BLOCK = 512 };
 
-static double finish_float(const measure *m, double all, size_t count) {
-  switch (m->finish) {
-  case PLAIN: return all;
-  case MEAN: return all / (double)count;
-  case ROOT: return sqrt(all);
-  case LOGARITHM: return log(all);
-  }
-  return all;
-}
-
-#define GATHER_FLOATS(T)                                                      \
-  static double gather_##T(const measure *m, const T *x, int64_t step,        \
-                           int64_t n, double all) {                           \
-    switch (m->gather) {                                                      \
-    case SUM:                                                                 \
-      for (int64_t i = 0; i < n; i++)                                         \
-        all += (double)x[i * step];                                           \
-      break;                                                                  \
-    case SUM_ABS:                                                             \
-      for (int64_t i = 0; i < n; i++)                                         \
-        all += fabs((double)x[i * step]);                                     \
-      break;                                                                  \
-    case SUM_SQUARE:                                                          \
-      for (int64_t i = 0; i < n; i++)                                         \
-        all += (double)x[i * step] * (double)x[i * step];                     \
-      break;                                                                  \
-    case PRODUCT:                                                             \
-      for (int64_t i = 0; i < n; i++)                                         \
-        all *= (double)x[i * step];                                           \
-      break;                                                                  \
-    case GREATEST:                                                            \
-      for (int64_t i = 0; i < n; i++)                                         \
-        all = all >= (double)x[i * step] || all != all ? all                  \
-                                                       : (double)x[i * step]; \
-      break;                                                                  \
-    case SMALLEST:                                                            \
-      for (int64_t i = 0; i < n; i++)                                         \
-        all = all <= (double)x[i * step] || all != all ? all                  \
-                                                       : (double)x[i * step]; \
-      break;                                                                  \
-    }                                                                         \
-    return all;                                                               \
-  }
-GATHER_FLOATS(float)
-GATHER_FLOATS(double)
-
-/* Halves: one element at a time through float. */
-static double gather_half(pln_dtype dtype, const measure *m, const uint16_t *x,
-                          int64_t step, int64_t n, double all) {
-  for (int64_t i = 0; i < n; i++) {
-    float one;
-    pln_widen(dtype, x + i * step, &one, 1);
-    all = gather_float(m, &one, 1, 1, all);
-  }
-  return all;
-}
-
-static double gather_run(pln_dtype dtype, const measure *m, const void *data,
-                         int64_t offset, int64_t step, int64_t n, double all) {
-  if (dtype == PLN_FLOAT32)
-    return gather_float(m, (const float *)data + offset, step, n, all);
-  if (dtype == PLN_FLOAT64)
-    return gather_double(m, (const double *)data + offset, step, n, all);
-  return gather_half(dtype, m, (const uint16_t *)data + offset, step, n, all);
-}
-
-static void store_float(pln_dtype dtype, void *out, size_t i, double value) {
-  float single = (float)value;
-  if (dtype == PLN_FLOAT32)
-    ((float *)out)[i] = single;
-  else if (dtype == PLN_FLOAT64)
-    ((double *)out)[i] = value;
-  else
-    pln_narrow(dtype, &single, (uint16_t *)out + i, 1);
-}
-
-/* The innermost reduced axis is a run, the others an odometer. */
-static double gather_all(pln_dtype dtype, const measure *m, const reduction *r,
-                         const void *data, int64_t base) {
-  const nest *n = &r->reduced;
-  double all = start_of(m);
-  int64_t at[PLN_MAX_RANK] = {0}, offset = base;
-  if (n->rank == 0)
-    return gather_run(dtype, m, data, base, 1, 1, all);
-  nest outer = *n;
-  outer.rank--;
-  int64_t run = n->dims[n->rank - 1], step = n->steps[n->rank - 1];
-  size_t runs = run ? n->count / (size_t)run : 0;
-  for (size_t i = 0; i < runs; i++) {
-    all = gather_run(dtype, m, data, offset, step, run, all);
-    offset = advance(&outer, at, offset);
-  }
-  return all;
-}
-
-static void reduce_floats(pln_dtype dtype, const measure *m, const reduction *r,
-                          const void *data, void *out) {
-  int64_t at[PLN_MAX_RANK] = {0}, base = 0;
-  for (size_t i = 0; i < r->kept.count; i++) {
-    double all = gather_all(dtype, m, r, data, base);
-    store_float(dtype, out, i, finish_float(m, all, r->reduced.count));
-    base = advance(&r->kept, at, base);
-  }
-}
-
-/* ----------------------------------------------------------------- integers */
-
-/* bits / count, cut towards zero. */
-static uint64_t divide_bits(bool negative, uint64_t bits, uint64_t count) {
-  return negative ? 0 - (0 - bits) / count : bits / count;
-}
-
-#define GATHER_INTS(D, T)                                                     \
-  static uint64_t gather_##D(const measure *m, const T *x, uint64_t all) {    \
-    uint64_t bits = (uint64_t)*x;                                             \
-    switch (m->gather) {                                                      \
-    case SUM: return all + bits;                                              \
-    case SUM_ABS: return all + (*x < 1 ? 0 - bits : bits);                    \
-    case SUM_SQUARE: return all + bits * bits;                                \
-    case PRODUCT: return all * bits;                                          \
-    case GREATEST: return *x > (T)all ? bits : all;                           \
-    case SMALLEST: return *x < (T)all ? bits : all;                           \
-    }                                                                         \
-    return all;                                                               \
-  }                                                                           \
-  static bool reduce_##D(const measure *m, const reduction *r,                \
-                         const void *data, void *out) {                       \
-    const T *x = data;                                                        \
-    int64_t at[PLN_MAX_RANK] = {0}, base = 0;                                 \
-    bool extreme = m->gather == GREATEST || m->gather == SMALLEST;            \
-    for (size_t i = 0; i < r->kept.count; i++) {                              \
-      int64_t in[PLN_MAX_RANK] = {0}, offset = base;                          \
-      uint64_t all = extreme ? (uint64_t)x[base] : m->gather == PRODUCT;      \
-      for (size_t k = 0; k < r->reduced.count; k++) {                         \
-        all = gather_##D(m, x + offset, all);                                 \
-        offset = advance(&r->reduced, in, offset);                            \
-      }                                                                       \
-      T whole = (T)all;                                                       \
-      if (m->finish == MEAN)                                                  \
-        whole = (T)divide_bits(whole < 1, (uint64_t)whole, r->reduced.count); \
-      ((T *)out)[i] = whole;                                                  \
-      base = advance(&r->kept, at, base);                                     \
-    }                                                                         \
-    return true;                                                              \
-  }
-PLN_INT_TYPES(GATHER_INTS)
-
-static bool reduce_ints(pln_dtype dtype, const measure *m, const reduction *r,
-                        const void *data, void *out) {
-  bool needs =
-      m->gather == GREATEST || m->gather == SMALLEST || m->finish == MEAN;
-  if (r->reduced.count == 0 && needs && r->kept.count)
-    return false;
-  switch (dtype) {
-  case PLN_BOOL: /* stored as 0 and 1; only the extremes of ONNX */
-    return needs && m->finish == PLAIN && reduce_UINT8(m, r, data, out);
-#define CASE(D, T) \
-  case PLN_##D: return reduce_##D(m, r, data, out);
-    PLN_INT_TYPES(CASE)
-  default: return false;
-  }
-}
-
-/* ------------------------------------------------------------------ kernels */
+typedef struct job {
+  const measure *measure;
+  const pln_gather_loops *loops;
+  pln_conversion conversion; /* from the operand's dtype to that of the loops */
+  size_t size;               /* of an element */
+  size_t count;              /* of elements a result is made of */
+  const char *data;
+} job;
 
 static bool is_float(pln_dtype dtype) {
   return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
@@ -286,8 +63,157 @@ static bool is_plain_int(pln_dtype dtype) {
          dtype == PLN_UINT64;
 }
 
+static job make_job(const measure *m, const pln_tensor *x, size_t count) {
+  pln_dtype dtype = (pln_dtype)x->dtype;
+  pln_dtype fed = pln_is_half(dtype)                       ? PLN_FLOAT32
+                  : is_float(dtype) || dtype == PLN_UINT64 ? dtype
+                                                           : PLN_INT64;
+  return (job){.measure = m,
+               .loops = pln_gather_find(m->gather, fed),
+               .conversion = {.from = dtype, .to = fed},
+               .size = pln_element_size(dtype),
+               .count = count,
+               .data = x->data};
+}
+
+/* n elements, at most a block, as the loops want them. */
+static const void *feed(const job *j, int64_t offset, size_t n, void *block) {
+  const void *from = j->data + offset * (int64_t)j->size;
+  if (j->conversion.from == j->conversion.to)
+    return from;
+  /* Halves are floats, and integers are longer: nothing is refused. */
+  (void)pln_convert(&j->conversion, from, n, block);
+  return block;
+}
+
+/* n results side by side, each of one element of every row. */
+static void gather_rows(const job *j, int64_t offset, size_t n, size_t rows,
+                        size_t step, pln_gathered *all) {
+  uint64_t block[BLOCK];
+  if (j->conversion.from == j->conversion.to) {
+    j->loops->rows(feed(j, offset, n, NULL), n, rows, step, all);
+    return;
+  }
+  for (size_t r = 0; r < rows; r++, offset += (int64_t)step)
+    j->loops->rows(feed(j, offset, n, block), n, 1, 0, all);
+}
+
+/* A result of each row of n elements. */
+static void gather_runs(const job *j, int64_t offset, size_t n, size_t rows,
+                        size_t step, pln_gathered *all) {
+  uint64_t block[BLOCK];
+  if (j->conversion.from == j->conversion.to) {
+    j->loops->runs(feed(j, offset, n, NULL), n, rows, step, all);
+    return;
+  }
+  for (size_t r = 0; r < rows; r++, offset += (int64_t)step)
+    for (size_t at = 0; at < n; at += BLOCK) {
+      size_t part = n - at < BLOCK ? n - at : BLOCK;
+      j->loops->runs(feed(j, offset + (int64_t)at, part, block), part, 1, 0,
+                     all + r);
+    }
+}
+
+/* ------------------------------------------------------------------ finishing
+ */
+
+static void finish_floats(const job *j, pln_gathered *all, size_t n) {
+  double count = (double)j->count;
+  switch (j->measure->finish) {
+  case PLAIN: break;
+  case MEAN:
+    for (size_t i = 0; i < n; i++)
+      all[i].number /= count;
+    break;
+  case ROOT:
+    for (size_t i = 0; i < n; i++)
+      all[i].number = sqrt(all[i].number);
+    break;
+  case LOGARITHM:
+    for (size_t i = 0; i < n; i++)
+      all[i].number = log(all[i].number);
+    break;
+  }
+}
+
+/* Cut towards zero; sums have wrapped around within the dtype before. */
+static void mean_of_ints(const job *j, void *data, size_t n) {
+  pln_conversion out = {.from = j->conversion.to, .to = j->conversion.from};
+  uint64_t whole[BLOCK], count = j->count;
+  (void)pln_convert(&j->conversion, data, n, whole);
+  for (size_t i = 0; i < n; i++)
+    if (out.from == PLN_INT64 && whole[i] > INT64_MAX)
+      whole[i] = 0 - (0 - whole[i]) / count;
+    else
+      whole[i] /= count;
+  (void)pln_convert(&out, whole, n, data);
+}
+
+/* A block of results. */
+static void store(const job *j, pln_gathered *all, size_t n, void *data) {
+  pln_dtype dtype = j->conversion.from;
+  pln_conversion out = {.from = PLN_FLOAT64, .to = dtype};
+  if (is_float(dtype)) {
+    finish_floats(j, all, n);
+    (void)pln_convert(&out, all, n, data);
+    return;
+  }
+  out.from = j->conversion.to;
+  (void)pln_convert(&out, all, n, data);
+  if (j->measure->finish == MEAN)
+    mean_of_ints(j, data, n);
+}
+
+/* ------------------------------------------------------------------- walking
+ */
+
+/* The innermost reduced axis, and those around it. */
+typedef struct inside {
+  pln_nest outer;
+  size_t n, step;
+  bool runs; /* of elements side by side; else the results are */
+} inside;
+
+/* A block of results: n of them, `step` apart, from the elements that lie from
+ * `offset` on. */
+static void gather_block(const job *j, const inside *in, int64_t offset,
+                         size_t n, size_t step, char *to) {
+  pln_gathered all[BLOCK];
+  int64_t at[PLN_MAX_RANK] = {0};
+  for (size_t i = 0; i < n; i++)
+    all[i] = j->loops->start;
+  for (size_t i = 0; i < in->outer.count; i++) {
+    if (in->runs)
+      gather_runs(j, offset, in->n, n, step, all);
+    else
+      gather_rows(j, offset, n, in->n, in->step, all);
+    offset = pln_nest_advance(&in->outer, at, offset);
+  }
+  store(j, all, n, to);
+}
+
+static void gather_all(const job *j, const pln_reduction *r, char *to) {
+  pln_nest kept = r->kept;
+  inside in = {.outer = r->reduced};
+  size_t width, step;
+  int64_t at[PLN_MAX_RANK] = {0}, base = 0;
+  pln_nest_pop(&kept, &width, &step);
+  pln_nest_pop(&in.outer, &in.n, &in.step);
+  in.runs = r->reduced.rank && in.step == 1;
+  for (size_t i = 0; i < kept.count; i++) {
+    for (size_t c = 0; c < width; c += BLOCK) {
+      size_t n = width - c < BLOCK ? width - c : BLOCK;
+      gather_block(j, &in, base + (int64_t)(c * step), n, step, to);
+      to += n * j->size;
+    }
+    base = pln_nest_advance(&kept, at, base);
+  }
+}
+
+/* ------------------------------------------------------------------ kernels */
+
 /* The axes to reduce; *done: the result is the operand itself. */
-static pln_status begin(pln_kernel_call *call, reduction *r, bool *done) {
+static pln_status begin(pln_kernel_call *call, pln_reduction *r, bool *done) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   bool axes[PLN_MAX_RANK];
   *done = false;
@@ -301,7 +227,7 @@ static pln_status begin(pln_kernel_call *call, reduction *r, bool *done) {
     *done = true;
     pln_kernel_same(call, 0, x);
   }
-  plan(x, axes, pln_kernel_int(call, "keepdims", 1) != 0, r);
+  pln_reduction_plan(x, axes, pln_kernel_int(call, "keepdims", 1) != 0, r);
   return PLN_OK;
 }
 
@@ -340,8 +266,14 @@ static bool is_integer(const pln_kernel_call *call) {
   return x && is_plain_int((pln_dtype)x->dtype);
 }
 
+/* What has no value over no elements. */
+static bool needs_elements(const measure *m) {
+  return m->gather == PLN_GATHER_GREATEST || m->gather == PLN_GATHER_SMALLEST ||
+         m->finish == MEAN;
+}
+
 static pln_status reduce(pln_kernel_call *call, measure m) {
-  reduction r;
+  pln_reduction r;
   bool done;
   void *out;
   PLN_TRY(begin(call, &r, &done));
@@ -349,11 +281,16 @@ static pln_status reduce(pln_kernel_call *call, measure m) {
     return PLN_OK;
   const pln_tensor *x = call->args[0];
   pln_dtype dtype = (pln_dtype)x->dtype;
-  PLN_TRY(pln_kernel_result(call, 0, dtype, r.rank, r.dims, &out));
-  if (is_float(dtype))
-    reduce_floats(dtype, &m, &r, x->data, out);
-  else if (!reduce_ints(dtype, &m, &r, x->data, out))
+  bool extreme =
+      m.gather == PLN_GATHER_GREATEST || m.gather == PLN_GATHER_SMALLEST;
+  if (dtype == PLN_BOOL && !extreme)
     return pln_kernel_undefined(call);
+  if (!is_float(dtype) && r.reduced.count == 0 && r.kept.count &&
+      needs_elements(&m))
+    return pln_kernel_undefined(call);
+  PLN_TRY(pln_kernel_unset(call, 0, dtype, r.rank, r.dims, &out));
+  job j = make_job(&m, x, r.reduced.count);
+  gather_all(&j, &r, out);
   return PLN_OK;
 }
 
@@ -361,24 +298,24 @@ static pln_status reduce(pln_kernel_call *call, measure m) {
   pln_status pln_kernel_##name(pln_kernel_call *call) { \
     return reduce(call, (measure){gathered, finished}); \
   }
-REDUCE_KERNEL(sum, SUM, PLAIN)
-REDUCE_KERNEL(mean, SUM, MEAN)
-REDUCE_KERNEL(max, GREATEST, PLAIN)
-REDUCE_KERNEL(min, SMALLEST, PLAIN)
-REDUCE_KERNEL(prod, PRODUCT, PLAIN)
-REDUCE_KERNEL(reduce_l1, SUM_ABS, PLAIN)
-REDUCE_KERNEL(reduce_sum_square, SUM_SQUARE, PLAIN)
+REDUCE_KERNEL(sum, PLN_GATHER_SUM, PLAIN)
+REDUCE_KERNEL(mean, PLN_GATHER_SUM, MEAN)
+REDUCE_KERNEL(max, PLN_GATHER_GREATEST, PLAIN)
+REDUCE_KERNEL(min, PLN_GATHER_SMALLEST, PLAIN)
+REDUCE_KERNEL(prod, PLN_GATHER_PRODUCT, PLAIN)
+REDUCE_KERNEL(reduce_l1, PLN_GATHER_ABS, PLAIN)
+REDUCE_KERNEL(reduce_sum_square, PLN_GATHER_SQUARE, PLAIN)
 
 pln_status pln_kernel_reduce_l2(pln_kernel_call *call) {
   if (is_integer(call))
     return reduce_as_double(call, pln_kernel_reduce_l2);
-  return reduce(call, (measure){SUM_SQUARE, ROOT});
+  return reduce(call, (measure){PLN_GATHER_SQUARE, ROOT});
 }
 
 pln_status pln_kernel_reduce_log_sum(pln_kernel_call *call) {
   if (is_integer(call))
     return reduce_as_double(call, pln_kernel_reduce_log_sum);
-  return reduce(call, (measure){SUM, LOGARITHM});
+  return reduce(call, (measure){PLN_GATHER_SUM, LOGARITHM});
 }
 
 static double load_float(pln_dtype dtype, const void *data, int64_t at) {
@@ -392,22 +329,36 @@ static double load_float(pln_dtype dtype, const void *data, int64_t at) {
 }
 
 /* The greatest is taken out first, so that nothing overflows. */
-static double log_sum_exp(pln_dtype dtype, const reduction *r, const void *data,
-                          int64_t base) {
-  static const measure greatest = {GREATEST, PLAIN};
+static double log_sum_exp(pln_dtype dtype, const pln_nest *reduced,
+                          const void *data, int64_t base) {
   int64_t at[PLN_MAX_RANK] = {0}, offset = base;
-  double top = gather_all(dtype, &greatest, r, data, base), all = 0;
+  double top = -INFINITY, all = 0;
+  for (size_t i = 0; i < reduced->count; i++) {
+    double x = load_float(dtype, data, offset);
+    top = top >= x || top != top ? top : x;
+    offset = pln_nest_advance(reduced, at, offset);
+  }
   if (isinf(top) || top != top)
     return top;
-  for (size_t i = 0; i < r->reduced.count; i++) {
+  for (size_t i = 0; i < reduced->count; i++) {
     all += exp(load_float(dtype, data, offset) - top);
-    offset = advance(&r->reduced, at, offset);
+    offset = pln_nest_advance(reduced, at, offset);
   }
   return top + log(all);
 }
 
+static void store_float(pln_dtype dtype, void *out, size_t i, double value) {
+  float single = (float)value;
+  if (dtype == PLN_FLOAT32)
+    ((float *)out)[i] = single;
+  else if (dtype == PLN_FLOAT64)
+    ((double *)out)[i] = value;
+  else
+    pln_narrow(dtype, &single, (uint16_t *)out + i, 1);
+}
+
 pln_status pln_kernel_logsumexp(pln_kernel_call *call) {
-  reduction r;
+  pln_reduction r;
   bool done;
   void *out;
   int64_t at[PLN_MAX_RANK] = {0}, base = 0;
@@ -420,78 +371,10 @@ pln_status pln_kernel_logsumexp(pln_kernel_call *call) {
   pln_dtype dtype = (pln_dtype)x->dtype;
   if (!is_float(dtype))
     return pln_kernel_no_dtype(call, dtype);
-  PLN_TRY(pln_kernel_result(call, 0, dtype, r.rank, r.dims, &out));
+  PLN_TRY(pln_kernel_unset(call, 0, dtype, r.rank, r.dims, &out));
   for (size_t i = 0; i < r.kept.count; i++) {
-    store_float(dtype, out, i, log_sum_exp(dtype, &r, x->data, base));
-    base = advance(&r.kept, at, base);
+    store_float(dtype, out, i, log_sum_exp(dtype, &r.reduced, x->data, base));
+    base = pln_nest_advance(&r.kept, at, base);
   }
   return PLN_OK;
-}
-
-/* ------------------------------------------------------------------ indices */
-
-/* Whether element a is before element b in the wanted order; NaN is first. */
-typedef bool (*before_fn)(const void *data, int64_t a, int64_t b);
-#define BEFORE(D, T)                                             \
-  static bool more_##D(const void *data, int64_t a, int64_t b) { \
-    const T *x = data;                                           \
-    return x[a] > x[b] || (x[a] != x[a] && x[b] == x[b]);        \
-  }                                                              \
-  static bool less_##D(const void *data, int64_t a, int64_t b) { \
-    const T *x = data;                                           \
-    return x[a] < x[b] || (x[a] != x[a] && x[b] == x[b]);        \
-  }
-PLN_INT_TYPES(BEFORE)
-PLN_FLOAT_TYPES(BEFORE)
-
-#define BEFORE_ROW(D, T) [PLN_##D] = {less_##D, more_##D},
-static const before_fn orders[PLN_N_DTYPES][2] = {
-    PLN_INT_TYPES(BEFORE_ROW) PLN_FLOAT_TYPES(BEFORE_ROW)};
-
-static int64_t best_index(before_fn before, bool last, const void *data,
-                          int64_t base, int64_t step, int64_t n) {
-  int64_t best = 0;
-  for (int64_t i = 1; i < n; i++) {
-    int64_t a = base + i * step, b = base + best * step;
-    if (before(data, a, b) || (last && !before(data, b, a)))
-      best = i;
-  }
-  return best;
-}
-
-static pln_status arg_reduce(pln_kernel_call *call, bool greatest) {
-  const pln_tensor *x = pln_kernel_arg(call, 0);
-  uint32_t axis = 0;
-  bool axes[PLN_MAX_RANK] = {false};
-  bool last = pln_kernel_int(call, "select_last_index", 0) != 0;
-  void *out;
-  reduction r;
-  int64_t at[PLN_MAX_RANK] = {0}, base = 0;
-  if (!x || x->rank > PLN_MAX_RANK ||
-      (x->rank &&
-       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis)))
-    return pln_kernel_refuse(call, "the axis does not fit the operand");
-  before_fn before = orders[x->dtype][greatest];
-  if (!before)
-    return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
-  axes[axis] = true;
-  plan(x, axes, pln_kernel_int(call, "keepdims", 1) != 0, &r);
-  if (r.reduced.count == 0 && r.kept.count)
-    return pln_kernel_undefined(call);
-  PLN_TRY(pln_kernel_result(call, 0, PLN_INT64, r.rank, r.dims, &out));
-  for (size_t i = 0; i < r.kept.count; i++) {
-    ((int64_t *)out)[i] = best_index(before, last, x->data, base,
-                                     r.reduced.rank ? r.reduced.steps[0] : 0,
-                                     (int64_t)r.reduced.count);
-    base = advance(&r.kept, at, base);
-  }
-  return PLN_OK;
-}
-
-pln_status pln_kernel_argmax(pln_kernel_call *call) {
-  return arg_reduce(call, true);
-}
-
-pln_status pln_kernel_argmin(pln_kernel_call *call) {
-  return arg_reduce(call, false);
 }
