@@ -1109,8 +1109,8 @@ PLN_API pln_status pln_onnx_load_datum(pln_engine *engine, const char *path,
                                        pln_type type, pln_datum *out,
                                        pln_symbol *name) PLN_CHECKED;
 
-/* Writes such a file, beside `path` and renamed: an OptionalProto when `type` is
- * an optional, else as what the datum is. `name` may be empty. */
+/* Writes such a file, beside `path` and renamed: an OptionalProto when `type`
+ * is an optional, else as what the datum is. `name` may be empty. */
 PLN_API pln_status pln_onnx_save_datum(pln_engine *engine,
                                        const pln_datum *datum, pln_type type,
                                        pln_slice name,
