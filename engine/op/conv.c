@@ -79,6 +79,31 @@ pln_status pln_infer_conv_transpose(pln_infer *call) {
   return pln_result_tensor(call, 0, dtype, &out);
 }
 
+/* (input, weights, bias, state): the input's type, and a state that is one
+ * element shorter than the window. */
+pln_status pln_infer_causal_conv(pln_infer *call) {
+  pln_dtype dtype;
+  pln_shape x, w, state;
+  PLN_TRY(pln_args_one_dtype(call, 0, 4, &dtype));
+  PLN_TRY(pln_arg_expect_rank(call, 0, 3));
+  PLN_TRY(pln_arg_expect_rank(call, 1, 3));
+  pln_arg_shape(call, 0, &x);
+  pln_arg_shape(call, 1, &w);
+  pln_shape_ranked(&state, 3);
+  if (w.rank == 3) {
+    state.dims[1] = w.dims[0];
+    PLN_TRY(pln_infer_dim(call, PLN_DIM_SUB, w.dims[2], 1, &state.dims[2]));
+  }
+  if (x.rank == 3) {
+    if (w.rank == 3)
+      PLN_TRY(pln_infer_same_dim(call, 1, &x.dims[1], w.dims[0]));
+    state.dims[0] = x.dims[0];
+    state.dims[1] = x.dims[1];
+  }
+  PLN_TRY(pln_result_tensor(call, 0, dtype, &x));
+  return pln_result_tensor(call, 1, dtype, &state);
+}
+
 /* (batch, channels * window, positions) back into (batch, channels, image). */
 pln_status pln_infer_col2im(pln_infer *call) {
   pln_list image = pln_arg_list(call, 1, NULL);
