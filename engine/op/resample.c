@@ -85,6 +85,15 @@ static float reach(const pln_sampling *how, const pln_sampled_axis *a) {
   return side / stretch(how, a);
 }
 
+/* The elements that one position takes. An axis does not shrink to less than
+ * half an element, which bounds them. */
+static uint32_t taps_of(const pln_sampling *how, const pln_sampled_axis *a) {
+  float most = fminf(4 * (float)a->in + 2, 0x1p30f);
+  return how->mode == PLN_RESAMPLE_NEAREST
+             ? 1
+             : 2 * (uint32_t)fminf(ceilf(reach(how, a)), most);
+}
+
 /* The weights of one position; they sum to 1. */
 static void weigh(const pln_sampling *how, const pln_sampled_axis *a, float x,
                   int32_t *at, float *weight) {
@@ -136,9 +145,7 @@ pln_status pln_sample_axis(pln_engine *engine, const pln_sampling *how,
             how->coordinates != PLN_TF_CROP_AND_RESIZE;
   if (a->same || a->in == 0 || a->out == 0)
     return PLN_OK;
-  a->n = how->mode == PLN_RESAMPLE_NEAREST
-             ? 1
-             : 2 * (uint32_t)fminf(ceilf(reach(how, a)), (float)a->in + 2);
+  a->n = taps_of(how, a);
   each = a->n * (sizeof *a->at + sizeof *a->weight) + sizeof *a->outside;
   if (__builtin_mul_overflow(each, (size_t)a->out, &all) ||
       !(a->at = pln_mem_new(engine, all)))

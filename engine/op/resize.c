@@ -5,9 +5,11 @@
 
 #include <math.h>
 
+#include "op/convert.h"
 #include "op/elementwise.h"
 #include "op/resample.h"
 #include "op/through_float.h"
+#include "op/wide.h"
 
 /* ----------------------------------------------------------------- factors */
 
@@ -394,33 +396,43 @@ static void put_element(pln_dtype dtype, double value, bool rounds, void *to) {
   }
 }
 
-/* A number from an integer tensor. */
-static double integer_at(const pln_tensor *t, size_t i) {
-  int64_t value = 0;
-  pln_tensor_int(t, i, &value);
-  return t->dtype == PLN_UINT64 ? (double)(uint64_t)value : (double)value;
-}
-
 /* The operand as float32 or float64; halves and bytes fit the former. */
 static pln_status as_floats(const pln_tensor *x, pln_tensor **out) {
-  pln_dtype dtype = (pln_dtype)x->dtype;
-  bool bytes = pln_dtype_bits(dtype) <= 16;
+  pln_conversion c = {.from = (pln_dtype)x->dtype};
+  bool bytes = pln_dtype_bits(c.from) <= 16;
+  c.to = bytes ? PLN_FLOAT32 : PLN_FLOAT64;
   *out = NULL;
-  if (dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64) {
+  if (x->dtype == PLN_FLOAT32 || x->dtype == PLN_FLOAT64) {
     *out = pln_tensor_retain(x);
     return PLN_OK;
   }
-  if (pln_is_half(dtype))
-    return pln_tensor_widened(x, out);
-  PLN_TRY(pln_tensor_unset(x->engine, bytes ? PLN_FLOAT32 : PLN_FLOAT64,
-                           x->rank, x->dims, out));
-  void *data = pln_tensor_writable(*out);
-  for (size_t i = 0; i < x->count; i++)
-    if (bytes)
-      ((float *)data)[i] = (float)integer_at(x, i);
-    else
-      ((double *)data)[i] = integer_at(x, i);
+  PLN_TRY(pln_tensor_unset(x->engine, c.to, x->rank, x->dims, out));
+  pln_convert(&c, x->data, x->count, pln_tensor_writable(*out));
   return PLN_OK;
+}
+
+/* Sums within the range of integers of 8 or 16 bits, rounded away from zero
+ * where they lie between two, when that is asked for. NaN becomes 0. */
+PLN_WIDE static void settle(pln_dtype dtype, bool rounds, float *x, size_t n) {
+  bool has_sign = dtype == PLN_INT8 || dtype == PLN_INT16;
+  float range = (float)(1 << pln_dtype_bits(dtype));
+  const float low = has_sign ? -range / 2 : 0, high = low + range - 1;
+  const float half = rounds ? 0.5f : 0;
+  for (size_t i = 0; i < n; i++) {
+    float y = x[i] == x[i] ? x[i] : 0;
+    y += y < 0 ? -half : half;
+    y = y < low ? low : y;
+    x[i] = y > high ? high : y;
+  }
+}
+
+/* Sums in float32 as another dtype. */
+static void narrow_sums(pln_dtype dtype, bool rounds, float *sums, size_t n,
+                        void *out) {
+  pln_conversion c = {.from = PLN_FLOAT32, .to = dtype};
+  if (!pln_is_half(dtype))
+    settle(dtype, rounds, sums, n);
+  pln_convert(&c, sums, n, out);
 }
 
 /* Result 0 from sums in float32 or float64, which are taken. */
@@ -435,12 +447,13 @@ static pln_status take_sums(pln_kernel_call *call, const resizing *r,
   pln_status status = pln_tensor_unset(call->engine, dtype, sums->rank,
                                        sums->dims, &call->results[0]);
   char *out = status == PLN_OK ? pln_tensor_writable(call->results[0]) : NULL;
-  for (size_t i = 0; out && i < sums->count; i++)
-    put_element(dtype,
-                sums->dtype == PLN_FLOAT32
-                    ? (double)((const float *)sums->data)[i]
-                    : ((const double *)sums->data)[i],
-                r->how.antialias, out + i * size);
+  if (out && sums->dtype == PLN_FLOAT32)
+    narrow_sums(dtype, r->how.antialias, pln_tensor_writable(sums), sums->count,
+                out);
+  else
+    for (size_t i = 0; out && i < sums->count; i++)
+      put_element(dtype, ((const double *)sums->data)[i], r->how.antialias,
+                  out + i * size);
   pln_tensor_release(sums);
   return status;
 }

@@ -169,6 +169,10 @@ def images(n, size):
     yield case("Resize asymmetric" + size, "Resize", x, none, double, mode="nearest", **floor)
     half = [numpy.array([1, 1, 0.5, 0.5], "float32")]
     yield case("Resize antialias" + size, "Resize", x, none, half, mode="linear", antialias=1)
+    bytes_of = random.integers(0, 256, (1, 3, 4 * across, 4 * across)).astype("uint8")
+    sizes = [numpy.array([1, 3, 3 * across, 3 * across])]
+    for mode in ("nearest", "linear"):
+        yield case(f"Resize {mode} uint8" + size, "Resize", bytes_of, none, none, sizes, mode=mode)
     grid = numbers(1, across, across, 2, low=-1, high=1)
     for mode in ("nearest", "linear", "cubic"):
         yield case(f"GridSample {mode}" + size, "GridSample", x, grid, opset=20, mode=mode)
