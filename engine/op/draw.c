@@ -1,5 +1,5 @@
 /* draw.c: where random operators draw their numbers: what a call's numbers
- * begin with. Called by the kernels of random.c.
+ * begin with. Called by the kernels of random.c and by dropout.c.
  *
  * The bits are splitmix64's of a counter (Steele, Lea, Flood: Fast splittable
  * pseudorandom number generators, 2014), once to make a key for each call and
@@ -20,9 +20,12 @@ uint64_t pln_seed_of(const pln_engine *engine) {
 pln_draws pln_draws_begin(const pln_kernel_call *call) {
   const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "seed");
   pln_draws root = {pln_draw_mix(call->engine->random_seed)};
-  if (!a || a->kind != PLN_ATTR_FLOAT)
-    return (pln_draws){pln_draw_bits(root, call->engine->random_calls++)};
   uint64_t bits;
-  memcpy(&bits, &a->v.f, sizeof bits);
+  if (a && a->kind == PLN_ATTR_FLOAT)
+    memcpy(&bits, &a->v.f, sizeof bits);
+  else if (a && a->kind == PLN_ATTR_INT)
+    bits = (uint64_t)a->v.i;
+  else
+    return (pln_draws){pln_draw_bits(root, call->engine->random_calls++)};
   return (pln_draws){pln_draw_mix(bits + 0x9e3779b97f4a7c15u)};
 }
