@@ -1,5 +1,5 @@
 /* signal.c: the types of transforms and windows of signals. Called through
- * ops.def. */
+ * ops.def; what computes them is in dft.c and window_function.c. */
 
 #include "op/infer.h"
 
@@ -8,6 +8,13 @@ static pln_status half_spectrum(const pln_infer *call, pln_dim length,
                                 pln_dim *out) {
   PLN_TRY(pln_infer_dim(call, PLN_DIM_FLOORDIV, length, 2, out));
   return pln_infer_dim(call, PLN_DIM_ADD, *out, 1, out);
+}
+
+/* 2 * (length - 1): the real signal that so many frequencies come from. */
+static pln_status whole_spectrum(const pln_infer *call, pln_dim length,
+                                 pln_dim *out) {
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_SUB, length, 1, out));
+  return pln_infer_dim(call, PLN_DIM_MUL, *out, 2, out);
 }
 
 static pln_dim scalar_arg(const pln_infer *call, uint32_t arg) {
@@ -42,6 +49,8 @@ pln_status pln_infer_dft(pln_infer *call) {
   } else {
     if (!pln_arg_absent(call, 1))
       s.dims[axis] = scalar_arg(call, 1);
+    else if (half && inverse)
+      PLN_TRY(whole_spectrum(call, s.dims[axis], &s.dims[axis]));
     if (half && !inverse)
       PLN_TRY(half_spectrum(call, s.dims[axis], &s.dims[axis]));
   }
@@ -57,6 +66,8 @@ pln_status pln_infer_stft(pln_infer *call) {
   pln_dim length = scalar_arg(call, 3), step = scalar_arg(call, 1);
   if (window.rank == 1)
     length = window.dims[0];
+  else if (pln_arg_absent(call, 2) && pln_arg_absent(call, 3) && x.rank >= 2)
+    length = x.dims[1];
   pln_shape_ranked(&out, 4);
   out.dims[2] = length;
   out.dims[3] = 2;
