@@ -1,4 +1,5 @@
-/* text.c: the types of operators on strings. Called through ops.def. */
+/* text.c: the types of operators on strings. Called through ops.def; what
+ * computes them is in string_split.c, string_normalizer.c and ngram.c. */
 
 #include "op/infer.h"
 

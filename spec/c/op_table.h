@@ -2,11 +2,11 @@
  * comes out.
  *
  * A tensor is "dtype dims: elements" ("float32 2x2: 1 nan -0 inf"; floats of 8
- * and 4 bits as their bits), an omitted operand "-"; results are written in the
- * same form, floats with six digits, one after the other with " | " between.
- * pln_eval_call also compares each result with the inferred type. An operand
- * without elements ("float32 Nx?") is a Var, for tables that are about types
- * only.
+ * and 4 bits as their bits; in strings "_" stands for a space, "~" for the
+ * empty string), an omitted operand "-"; results are written in the same form,
+ * floats with six digits, one after the other with " | " between. pln_eval_call
+ * also compares each result with the inferred type. An operand without elements
+ * ("float32 Nx?") is a Var, for tables that are about types only.
  *
  * What an operator refuses is "refused: " and the message; what has no type
  * "ill-typed: " and the message. */
@@ -62,6 +62,15 @@ static const char *read_dims(const char *s, int32_t *rank, pln_dim *dims) {
   return s;
 }
 
+/* A word of a string tensor; its text goes to *room. */
+static pln_slice read_word(const char *word, char **room) {
+  size_t n = *word == '~' ? 0 : strcspn(word, " ");
+  pln_slice out = {*room, n};
+  for (size_t i = 0; i < n; i++)
+    *(*room)++ = word[i] == '_' ? ' ' : word[i];
+  return out;
+}
+
 static void write_element(pln_dtype dtype, const char *word, char *out) {
   double d = strtod(word, NULL);
   float f = (float)d;
@@ -91,15 +100,20 @@ static pln_ref read_constant(const char *s) {
   pln_dim dims[8];
   pln_tensor *t;
   pln_ref node = PLN_NONE;
-  char data[4096];
+  char data[4096], texts[1024], *room = texts;
   s = read_dims(read_dtype(s, &dtype), &rank, dims) + 1;
   size_t bits = pln_dtype_bits(dtype), n = 0;
   memset(data, 0, sizeof data);
   for (s += strspn(s, " "); *s; s += strspn(s, " ")) {
-    if (bits < 8)
+    pln_slice word;
+    if (bits < 8) {
       pack_element(data, n++ * bits, bits, s);
-    else
+    } else if (dtype == PLN_STRING) {
+      word = read_word(s, &room);
+      memcpy(data + bits / 8 * n++, &word, sizeof word);
+    } else {
       write_element(dtype, s, data + bits / 8 * n++);
+    }
     s += strcspn(s, " ");
   }
   CHECK_OK(pln_tensor_from(engine, dtype, (uint32_t)rank, dims, data,
@@ -189,6 +203,17 @@ static size_t put_number(char *out, double d) {
   return (size_t)sprintf(out, " %.6g", d);
 }
 
+static size_t put_word(char *out, pln_slice word) {
+  char *to = out;
+  *to++ = ' ';
+  if (word.size == 0)
+    *to++ = '~';
+  for (size_t i = 0; i < word.size; i++)
+    *to++ = word.data[i] == ' ' ? '_' : word.data[i];
+  *to = 0;
+  return (size_t)(to - out);
+}
+
 static size_t put_element(char *out, const pln_tensor *t, size_t i) {
   const char *data = t->data;
   float f;
@@ -205,6 +230,8 @@ static size_t put_element(char *out, const pln_tensor *t, size_t i) {
     memcpy(&half, data + 2 * i, 2);
     return put_number(out, pln_bfloat_to_float(half));
   }
+  if (t->dtype == PLN_STRING)
+    return put_word(out, ((const pln_slice *)t->data)[i]);
   if (!pln_tensor_int(t, i, &integer)) {
     size_t bits = pln_dtype_bits((pln_dtype)t->dtype), at = i * bits;
     integer = (uint8_t)data[at / 8] >> at % 8 & ((1 << bits) - 1);
