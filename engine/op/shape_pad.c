@@ -170,26 +170,58 @@ static int64_t inside(edge how, int64_t at, int64_t extent) {
   return rest < extent ? rest : period - rest;
 }
 
-/* Fills axis by axis from the innermost: a slab at a time, from the slab that
- * stands for it. Offsets of the operand's elements along each axis are listed
- * in `maps`, axis after axis. */
+/* n elements of a row of the operand, where `map` says. */
+#define TAKE(type)                                                \
+  do {                                                            \
+    for (int64_t k = 0; k < n; k++)                               \
+      memcpy(to + k * (int64_t)sizeof(type),                      \
+             row + map[k] * (int64_t)sizeof(type), sizeof(type)); \
+  } while (0)
+static void take(char *to, const char *row, const int64_t *map, int64_t n,
+                 size_t size) {
+  switch (size) {
+  case 4: TAKE(uint32_t); break;
+  case 8: TAKE(uint64_t); break;
+  default:
+    for (int64_t k = 0; k < n; k++)
+      memcpy(to + k * (int64_t)size, row + map[k] * (int64_t)size, size);
+  }
+}
+
+/* What of the last axis runs on in the operand: from `begin` up to `end`. */
+static void find_middle(const pln_tensor *x, const border *b, int64_t *begin,
+                        int64_t *end) {
+  uint32_t last = x->rank - 1;
+  int64_t extent = b->dims[last], stop = b->before[last] + x->dims[last];
+  *begin = b->before[last] < 0        ? 0
+           : b->before[last] > extent ? extent
+                                      : b->before[last];
+  *end = stop > extent ? extent : stop < *begin ? *begin : stop;
+}
+
+/* Row by row, each from the one that stands for it. Offsets of the operand's
+ * elements along each axis are listed in `maps`, axis after axis. */
 static void pad_mapped(const pln_tensor *x, const border *b, size_t size,
                        const int64_t *maps, char *to) {
-  int64_t at[PLN_MAX_RANK] = {0};
+  int64_t at[PLN_MAX_RANK] = {0}, begin, end;
   const int64_t *map[PLN_MAX_RANK];
   uint32_t last = x->rank - 1;
+  find_middle(x, b, &begin, &end);
   for (uint32_t i = 0; i < x->rank; i++) {
     map[i] = maps;
     maps += b->dims[i];
   }
   size_t rows = pln_dims_product(b->dims, 0, last);
-  for (size_t r = 0; r < rows; r++) {
-    int64_t base = 0;
+  for (size_t r = 0; r < rows; r++, to += (size_t)b->dims[last] * size) {
+    const char *row = x->data;
     for (uint32_t i = 0; i < last; i++)
-      base += map[i][at[i]];
-    for (int64_t c = 0; c < b->dims[last]; c++, to += size)
-      memcpy(to, (const char *)x->data + (size_t)(base + map[last][c]) * size,
-             size);
+      row += (size_t)map[i][at[i]] * size;
+    take(to, row, map[last], begin, size);
+    if (end > begin)
+      memcpy(to + (size_t)begin * size, row + (size_t)map[last][begin] * size,
+             (size_t)(end - begin) * size);
+    take(to + (size_t)end * size, row, map[last] + end, b->dims[last] - end,
+         size);
     for (uint32_t i = last; i-- > 0;) {
       if (++at[i] < b->dims[i])
         break;

@@ -113,25 +113,56 @@ static bool lies_within(const pln_tensor *indices, const pln_tensor *x,
   return true;
 }
 
+/* Indices read at a time. */
+enum { BLOCK = 256 };
+
+/* n elements, each `step` after the one before, and further by its index. */
+#define PICK(type)                                                            \
+  do {                                                                        \
+    for (size_t k = 0; k < n; k++)                                            \
+      memcpy(to + k * sizeof(type),                                           \
+             from +                                                           \
+                 ((int64_t)k * step + at[k] * scale) * (int64_t)sizeof(type), \
+             sizeof(type));                                                   \
+  } while (0)
+static void pick(char *to, const char *from, const int64_t *at, int64_t scale,
+                 int64_t step, size_t n, size_t size) {
+  switch (size) {
+  case 1: PICK(uint8_t); break;
+  case 2: PICK(uint16_t); break;
+  case 4: PICK(uint32_t); break;
+  case 8: PICK(uint64_t); break;
+  default: PICK(pln_slice); break;
+  }
+}
+
+/* Row by row of the indices. */
 static pln_status gather_all(pln_kernel_call *call, const pln_moved *moved,
                              const pln_tensor *x, const pln_tensor *indices,
                              uint32_t axis) {
   int64_t steps[PLN_MAX_RANK], place[PLN_MAX_RANK] = {0}, base = 0;
-  pln_dense_steps(x->rank, x->dims, steps);
+  int64_t block[BLOCK], size = (int64_t)moved->size;
+  uint32_t last = x->rank - 1;
+  size_t row = (size_t)indices->dims[last];
   char *to = moved->data;
-  for (size_t n = 0; n < indices->count; n++, to += moved->size) {
-    int64_t at;
-    if (!pln_index_at(indices, n, x->dims[axis], &at))
-      return pln_kernel_undefined(call);
-    int64_t from = base + at * steps[axis];
-    memcpy(to, (const char *)x->data + (size_t)from * moved->size, moved->size);
-    for (uint32_t i = x->rank; i-- > 0;) {
-      int64_t step = i == axis ? 0 : steps[i];
+  pln_dense_steps(x->rank, x->dims, steps);
+  for (size_t i = 0; i < indices->count; i += row) {
+    for (size_t k = 0; k < row; k += BLOCK) {
+      size_t n = row - k < BLOCK ? row - k : BLOCK;
+      int64_t step = axis == last ? 0 : 1;
+      if (!pln_indices_at(indices, i + k, n, x->dims[axis], block))
+        return pln_kernel_undefined(call);
+      pick(to, (const char *)x->data + (base + (int64_t)k * step) * size, block,
+           steps[axis], step, n, moved->size);
+      to += n * moved->size;
+    }
+    for (uint32_t j = last; j-- > 0;) {
+      int64_t step = j == axis ? 0 : steps[j];
       base += step;
-      if (++place[i] < indices->dims[i])
+      if (++place[j] < indices->dims[j])
         break;
-      base -= step * place[i];
-      place[i] = 0;
+      base -= step * place[j];
+      place[j] = 0;
     }
   }
   return PLN_OK;

@@ -1,11 +1,8 @@
 /* strided.c: the copy between strided views that the kernels of movement stand
  * on. Axes that run on in both views are merged first; then planes of two axes
- * are copied row by row, or in blocks when the rows lie across. */
+ * are copied row by row, or turned tile by tile when the rows lie across. */
 
 #include "op/strided.h"
-
-/* Elements of a block's side: two blocks of 8-byte elements fit the cache. */
-enum { BLOCK = 32 };
 
 void pln_dense_steps(uint32_t rank, const int64_t *dims, int64_t *steps) {
   int64_t step = 1;
@@ -15,15 +12,26 @@ void pln_dense_steps(uint32_t rank, const int64_t *dims, int64_t *steps) {
   }
 }
 
-/* What is there already is copied to behind itself. */
+#define FILL(type)                     \
+  do {                                 \
+    type one, *to = target;            \
+    memcpy(&one, element, sizeof one); \
+    for (size_t i = 0; i < count; i++) \
+      to[i] = one;                     \
+  } while (0)
+
+typedef struct wide {
+  uint64_t half[2];
+} wide;
+
 void pln_fill(void *target, size_t count, const void *element, size_t size) {
-  size_t all = count * size, done = size;
-  if (count == 0)
-    return;
-  memcpy(target, element, size);
-  for (; done < all; done += done < all - done ? done : all - done)
-    memcpy((char *)target + done, target,
-           done < all - done ? done : all - done);
+  switch (size) {
+  case 1: FILL(uint8_t); break;
+  case 2: FILL(uint16_t); break;
+  case 4: FILL(uint32_t); break;
+  case 8: FILL(uint64_t); break;
+  default: FILL(wide); break;
+  }
 }
 
 /* ------------------------------------------------------------------- planes */
@@ -42,10 +50,6 @@ typedef struct plane {
       memcpy(to_ + k_ * (to_step),                                            \
              from_ + k_ * (from_step) * (int64_t)sizeof(type), sizeof(type)); \
   } while (0)
-
-typedef struct wide {
-  uint64_t half[2];
-} wide;
 
 static void copy_run(unsigned char *to, int64_t to_step,
                      const unsigned char *from, int64_t from_step, int64_t n,
@@ -67,18 +71,115 @@ static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
+/* ------------------------------------------------------------------- turning
+ *
+ * A plane whose source runs on along the rows and whose target along the
+ * columns is turned tile by tile: each tile is read whole, so that lines whose
+ * addresses lie far apart, and displace each other in the cache, are touched
+ * once. */
+
+enum { TILE = 16 };
+
+/* to[r][c] = from[c][r] for h rows of w elements; rows of the tile are TILE
+ * elements apart. */
+typedef void (*turn_fn)(void *to, int64_t to_row, const void *tile, int64_t h,
+                        int64_t w);
+
+#define TURN(type)                                                        \
+  static void turn_##type(void *target, int64_t to_row, const void *tile, \
+                          int64_t h, int64_t w) {                         \
+    type *restrict to = target;                                           \
+    const type *restrict from = tile;                                     \
+    for (int64_t r = 0; r < h; r++)                                       \
+      for (int64_t c = 0; c < w; c++)                                     \
+        to[r * to_row + c] = from[c * TILE + r];                          \
+  }
+TURN(uint8_t)
+TURN(uint16_t)
+TURN(uint32_t)
+TURN(uint64_t)
+TURN(wide)
+
+typedef uint32_t quad __attribute__((vector_size(16)));
+
+/* Four by four elements of 4 bytes. */
+static void turn_quads(uint32_t *to, int64_t to_row, const uint32_t *from) {
+  quad a, b, c, d;
+  memcpy(&a, from, sizeof a);
+  memcpy(&b, from + TILE, sizeof b);
+  memcpy(&c, from + 2 * TILE, sizeof c);
+  memcpy(&d, from + 3 * TILE, sizeof d);
+  quad ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  quad cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  quad ef = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  quad gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  a = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+  b = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+  c = __builtin_shufflevector(ef, gh, 0, 1, 4, 5);
+  d = __builtin_shufflevector(ef, gh, 2, 3, 6, 7);
+  memcpy(to, &a, sizeof a);
+  memcpy(to + to_row, &b, sizeof b);
+  memcpy(to + 2 * to_row, &c, sizeof c);
+  memcpy(to + 3 * to_row, &d, sizeof d);
+}
+
+/* The parts of a tile that are no whole quads go element by element. */
+static void turn_words(void *target, int64_t to_row, const void *tile,
+                       int64_t h, int64_t w) {
+  uint32_t *to = target;
+  const uint32_t *from = tile;
+  int64_t high = h - h % 4, broad = w - w % 4;
+  for (int64_t r = 0; r < high; r += 4)
+    for (int64_t c = 0; c < broad; c += 4)
+      turn_quads(to + r * to_row + c, to_row, from + c * TILE + r);
+  if (w > broad)
+    turn_uint32_t(to + broad, to_row, from + broad * TILE, high, w - broad);
+  if (h > high)
+    turn_uint32_t(to + high * to_row, to_row, from + high, h - high, w);
+}
+
+static turn_fn find_turn(size_t size) {
+  switch (size) {
+  case 1: return turn_uint8_t;
+  case 2: return turn_uint16_t;
+  case 4: return turn_words;
+  case 8: return turn_uint64_t;
+  default: return turn_wide;
+  }
+}
+
+static void turn_plane(unsigned char *to, const unsigned char *from,
+                       const plane *p, size_t size) {
+  wide tile[TILE * TILE];
+  turn_fn turn = find_turn(size);
+  int64_t bytes = (int64_t)size;
+  for (int64_t r = 0; r < p->rows; r += TILE)
+    for (int64_t c = 0; c < p->columns; c += TILE) {
+      int64_t h = least(TILE, p->rows - r), w = least(TILE, p->columns - c);
+      const unsigned char *at = from + (r + c * p->from_column) * bytes;
+      for (int64_t k = 0; k < w; k++, at += p->from_column * bytes)
+        memcpy((char *)tile + k * TILE * bytes, at, (size_t)(h * bytes));
+      turn(to + (r * p->to_row + c) * bytes, p->to_row, tile, h, w);
+    }
+}
+
+/* -------------------------------------------------------------------- planes
+ */
+
 static void copy_plane(unsigned char *to, const unsigned char *from,
                        const plane *p, size_t size) {
-  bool across = p->from_column != 1 && p->from_column != 0;
-  int64_t width = across ? BLOCK : p->columns;
-  int64_t height = across ? BLOCK : p->rows;
-  for (int64_t r = 0; r < p->rows; r += height)
-    for (int64_t c = 0; c < p->columns; c += width)
-      for (int64_t i = r; i < least(r + height, p->rows); i++)
-        copy_run(to + (i * p->to_row + c * p->to_column) * (int64_t)size,
-                 p->to_column,
-                 from + (i * p->from_row + c * p->from_column) * (int64_t)size,
-                 p->from_column, least(width, p->columns - c), size);
+  bool across = p->from_column != 0 && p->from_column != 1;
+  if (across && p->from_row == 1 && p->to_column == 1) {
+    turn_plane(to, from, p, size);
+    return;
+  }
+  int64_t to_row = p->to_row * (int64_t)size;
+  int64_t from_row = p->from_row * (int64_t)size;
+  for (int64_t r = 0; r < p->rows; r++, to += to_row, from += from_row)
+    if (p->from_column == 0 && p->to_column == 1)
+      pln_fill(to, (size_t)p->columns, from, size);
+    else
+      copy_run(to, p->to_column, from, p->from_column, p->columns, size);
 }
 
 /* -------------------------------------------------------------------- views */

@@ -2,38 +2,12 @@
  * element lies: alone, in the body of a vectorised loop, or in its tail; and
  * with operands broadcast along any axes. */
 
-#include "check.h"
-
-#include "eval/compute.h"
-#include "ir/tensor.h"
+#include "one_call.h"
 
 static pln_engine *engine;
 
-static pln_tensor *floats(uint32_t rank, const int64_t *dims, const float *x) {
-  pln_tensor *t = NULL;
-  size_t count = 1;
-  for (uint32_t i = 0; i < rank; i++)
-    count *= (size_t)dims[i];
-  CHECK_OK(pln_tensor_from(engine, PLN_FLOAT32, rank, dims, x, 4 * count, &t));
-  return t;
-}
-
-/* The call's result; arguments are released. */
 static pln_tensor *compute(const char *op, uint32_t n, pln_tensor **args) {
-  pln_builder *b;
-  pln_ref refs[3] = {PLN_NONE, PLN_NONE, PLN_NONE}, node = PLN_NONE;
-  pln_tensor *out = NULL;
-  CHECK_OK(pln_builder_new(engine, &b));
-  for (uint32_t i = 0; i < n; i++)
-    CHECK_OK(pln_build_constant(b, args[i], &refs[i]));
-  CHECK_OK(pln_build_call(b, pln_op_find(engine, pln_text(op)), 0, 0, n, refs,
-                          &node));
-  CHECK_OK(pln_compute(pln_builder_graph(b), node, n,
-                       (const pln_tensor *const *)args, &out));
-  pln_builder_free(b);
-  for (uint32_t i = 0; i < n; i++)
-    pln_tensor_release(args[i]);
-  return out;
+  return one_call(engine, op, 0, NULL, n, args);
 }
 
 static void make_engine(void) {
@@ -46,13 +20,13 @@ enum { LONGEST = 77 };
 
 static void same_everywhere(const char *op, const float *x) {
   int64_t n = LONGEST;
-  pln_tensor *arg = floats(1, &n, x);
+  pln_tensor *arg = one_tensor(engine, PLN_FLOAT32, 1, &n, x);
   pln_tensor *whole = compute(op, 1, &arg);
   const char *all = whole->data;
   bool same = true;
   for (int64_t begin = 0; begin < LONGEST; begin++) {
     n = LONGEST - begin;
-    arg = floats(1, &n, x + begin);
+    arg = one_tensor(engine, PLN_FLOAT32, 1, &n, x + begin);
     pln_tensor *part = compute(op, 1, &arg);
     same = same && !memcmp(part->data, all + 4 * begin, part->bytes);
     pln_tensor_release(part);
