@@ -14,8 +14,10 @@
 /* Results at a time. */
 enum { BLOCK = 256, LANES = 16 };
 
-/* The place in n > 0 elements. */
-typedef int64_t (*run_fn)(const void *x, size_t n, bool last);
+/* The places in rows of n > 0 elements, `step` elements from one to the next.
+ */
+typedef void (*run_fn)(const void *x, size_t n, size_t rows, size_t step,
+                       bool last, int64_t *places);
 /* Takes up n elements that stand at `place`; `best` are the elements so far. */
 typedef void (*row_fn)(const void *x, size_t n, int64_t place, bool last,
                        void *best, int64_t *places);
@@ -27,66 +29,84 @@ typedef struct order {
 
 #define MORE(a, b) ((a) > (b))
 #define LESS(a, b) ((a) < (b))
-/* The best of n > 0 elements; NaN when one is NaN. */
+/* The best of n > 0 elements of each row, at most a block of them; NaN when one
+ * is NaN. */
 #define BEST_FLOAT(name, D, T, OVER, gather)                          \
-  static T best_##name##_##D(const T *x, size_t n) {                  \
+  static void best_##name##_##D(const T *x, size_t n, size_t rows,    \
+                                size_t step, T *best) {               \
     const pln_gather_loops *loops = pln_gather_find(gather, PLN_##D); \
-    pln_gathered best = loops->start;                                 \
-    loops->runs(x, n, 1, 0, &best);                                   \
-    return (T)best.number;                                            \
+    pln_gathered all[BLOCK];                                          \
+    for (size_t r = 0; r < rows; r++)                                 \
+      all[r] = loops->start;                                          \
+    loops->runs(x, n, rows, step, all);                               \
+    for (size_t r = 0; r < rows; r++)                                 \
+      best[r] = (T)all[r].number;                                     \
   }
-#define BEST_INT(name, D, T, OVER, gather)           \
-  static T best_##name##_##D(const T *x, size_t n) { \
-    T best = x[0];                                   \
-    for (size_t i = 1; i < n; i++)                   \
-      best = OVER(x[i], best) ? x[i] : best;         \
-    return best;                                     \
+#define BEST_INT(name, D, T, OVER, gather)                         \
+  static void best_##name##_##D(const T *x, size_t n, size_t rows, \
+                                size_t step, T *best) {            \
+    for (size_t r = 0; r < rows; r++, x += step) {                 \
+      best[r] = x[0];                                              \
+      for (size_t i = 1; i < n; i++)                               \
+        best[r] = OVER(x[i], best[r]) ? x[i] : best[r];            \
+    }                                                              \
   }
 
-#define LOOPS(WIDE, name, D, T, OVER)                                         \
-  static size_t nan_##name##_##D(const T *x, size_t n, bool last) {           \
-    size_t found = 0;                                                         \
-    for (size_t i = 0; i < n; i++)                                            \
-      if (x[i] != x[i]) {                                                     \
-        found = i;                                                            \
-        if (!last)                                                            \
-          break;                                                              \
-      }                                                                       \
-    return found;                                                             \
-  }                                                                           \
-  WIDE static int64_t run_##name##_##D(const void *in, size_t n, bool last) { \
-    const T *x = in, best = best_##name##_##D(x, n);                          \
-    size_t i = 0;                                                             \
-    if (best != best)                                                         \
-      return (int64_t)nan_##name##_##D(x, n, last);                           \
-    if (last) {                                                               \
-      for (i = n - 1; i > 0 && x[i] != best; i--)                             \
-        ;                                                                     \
-      return (int64_t)i;                                                      \
-    }                                                                         \
-    for (; i + LANES <= n; i += LANES) {                                      \
-      uint32_t hit = 0;                                                       \
-      for (size_t k = 0; k < LANES; k++)                                      \
-        hit |= x[i + k] == best;                                              \
-      if (hit)                                                                \
-        break;                                                                \
-    }                                                                         \
-    while (i + 1 < n && x[i] != best)                                         \
-      i++;                                                                    \
-    return (int64_t)i;                                                        \
-  }                                                                           \
-  WIDE static void row_##name##_##D(const void *in, size_t n, int64_t place,  \
-                                    bool last, void *so_far,                  \
-                                    int64_t *restrict places) {               \
-    const T *restrict x = in;                                                 \
-    T *restrict best = so_far;                                                \
-    for (size_t i = 0; i < n; i++) {                                          \
-      const T a = best[i], b = x[i];                                          \
-      const bool over = OVER(b, a) | ((b != b) & (a == a));                   \
-      const bool even = last & ((a == b) | (b != b));                         \
-      best[i] = over | even ? b : a;                                          \
-      places[i] = over | even ? place : places[i];                            \
-    }                                                                         \
+#define LOOPS(WIDE, name, D, T, OVER)                                          \
+  static size_t nan_##name##_##D(const T *x, size_t n, bool last) {            \
+    size_t found = 0;                                                          \
+    for (size_t i = 0; i < n; i++)                                             \
+      if (x[i] != x[i]) {                                                      \
+        found = i;                                                             \
+        if (!last)                                                             \
+          break;                                                               \
+      }                                                                        \
+    return found;                                                              \
+  }                                                                            \
+  static size_t last_##name##_##D(const T *x, size_t n, T best) {              \
+    size_t i = n - 1;                                                          \
+    while (i > 0 && x[i] != best)                                              \
+      i--;                                                                     \
+    return i;                                                                  \
+  }                                                                            \
+  WIDE static void run_##name##_##D(const void *in, size_t n, size_t rows,     \
+                                    size_t step, bool last, int64_t *places) { \
+    const T *x = in;                                                           \
+    T block[BLOCK];                                                            \
+    best_##name##_##D(x, n, rows, step, block);                                \
+    for (size_t r = 0; r < rows; r++, x += step) {                             \
+      const T best = block[r];                                                 \
+      size_t i = 0;                                                            \
+      uint32_t hit = 0;                                                        \
+      if (best != best || last) {                                              \
+        i = best != best ? nan_##name##_##D(x, n, last)                        \
+                         : last_##name##_##D(x, n, best);                      \
+        places[r] = (int64_t)i;                                                \
+        continue;                                                              \
+      }                                                                        \
+      for (; i + LANES <= n; i += LANES) {                                     \
+        for (size_t k = 0; k < LANES; k++)                                     \
+          hit |= (uint32_t)(x[i + k] == best) << k;                            \
+        if (hit)                                                               \
+          break;                                                               \
+      }                                                                        \
+      while (!hit && i + 1 < n && x[i] != best)                                \
+        i++;                                                                   \
+      places[r] = (int64_t)i + (hit ? __builtin_ctz(hit) : 0);                 \
+    }                                                                          \
+  }                                                                            \
+  WIDE static void row_##name##_##D(const void *in, size_t n, int64_t place,   \
+                                    bool last, void *so_far,                   \
+                                    int64_t *restrict places) {                \
+    const T *restrict x = in;                                                  \
+    T *restrict best = so_far;                                                 \
+    for (size_t i = 0; i < n; i++) {                                           \
+      const T a = best[i], b = x[i];                                           \
+      const bool over = OVER(b, a) | ((b != b) & (a == a));                    \
+      const bool even = last & ((a == b) | (b != b));                          \
+      best[i] = over | even ? b : a;                                           \
+      places[i] = over | even ? place : places[i];                             \
+    }                                                                          \
   }
 #define PLAIN /* not compiled for wider machines */
 #define INT_LOOPS(D, T)                           \
@@ -136,18 +156,15 @@ static void choose_all(const job *j, const pln_reduction *r, int64_t *out) {
   int64_t at[PLN_MAX_RANK] = {0}, base = 0;
   pln_nest_pop(&kept, &width, &step);
   for (size_t i = 0; i < kept.count; i++) {
-    for (size_t c = 0; c < width;) {
-      size_t left = width - c, n = left < BLOCK ? left : BLOCK;
+    for (size_t c = 0; c < width; c += BLOCK) {
+      size_t n = width - c < BLOCK ? width - c : BLOCK;
       int64_t offset = base + (int64_t)(c * step);
-      if (j->step == 1) {
-        n = 1;
-        *out = j->order.run(j->data + offset * (int64_t)j->size, (size_t)j->n,
-                            j->last);
-      } else {
+      if (j->step == 1)
+        j->order.run(j->data + offset * (int64_t)j->size, (size_t)j->n, n, step,
+                     j->last, out);
+      else
         choose_rows(j, offset, n, out);
-      }
       out += n;
-      c += n;
     }
     base = pln_nest_advance(&kept, at, base);
   }

@@ -1,5 +1,5 @@
-/* reduce_loops.c: see reduce_loops.h. Runs of floats are gathered in 16 lanes
- * of doubles, which are joined in pairs at the end. */
+/* reduce_loops.c: see reduce_loops.h. Sums of runs of floats are
+ * gathered in 32 lanes of doubles, which are joined in pairs at the end. */
 
 #include "op/reduce_loops.h"
 
@@ -7,17 +7,23 @@
 
 #include "op/wide.h"
 
-/* ------------------------------------------------------------------- floats */
+/* --------------------------------------------------------- sums and products
+ */
 
-enum { LANES = 8 };
-typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
-typedef int64_t masks __attribute__((vector_size(LANES * sizeof(int64_t))));
-typedef float singles __attribute__((vector_size(LANES * sizeof(float))));
+/* 32 lanes, in vectors of 4 doubles or, with AVX-512, of 8. Lane by lane both
+ * forms do the same, and so give the same bits. GCC 12 keeps vectors that are
+ * wider than the machine's in memory, so that one form will not do. */
+typedef double lanes4 __attribute__((vector_size(32)));
+typedef double lanes8 __attribute__((vector_size(64)));
+typedef double lanes16 __attribute__((vector_size(128)));
+typedef float floats16 __attribute__((vector_size(64)));
+typedef int64_t masks4 __attribute__((vector_size(32)));
+typedef int64_t masks8 __attribute__((vector_size(64)));
 
-#define LANES_SUM(a, x) ((a) + (x))
-#define LANES_ABS(a, x) ((a) + (lanes)((masks)(x)&INT64_MAX))
-#define LANES_SQUARE(a, x) ((a) + (x) * (x))
-#define LANES_PRODUCT(a, x) ((a) * (x))
+#define LANES_SUM(N, a, x) ((a) + (x))
+#define LANES_ABS(N, a, x) ((a) + (lanes##N)((masks##N)(x)&INT64_MAX))
+#define LANES_SQUARE(N, a, x) ((a) + (x) * (x))
+#define LANES_PRODUCT(N, a, x) ((a) * (x))
 #define ONE_SUM(a, x) ((a) + (x))
 #define ONE_ABS(a, x) ((a) + fabs(x))
 #define ONE_SQUARE(a, x) ((a) + (x) * (x))
@@ -30,13 +36,100 @@ typedef float singles __attribute__((vector_size(LANES * sizeof(float))));
 #define JOIN_SQUARE(a, b) ((a) + (b))
 #define JOIN_PRODUCT(a, b) ((a) * (b))
 
-#define LOAD_float(v, from)                   \
-  do {                                        \
-    singles s_;                               \
-    memcpy(&s_, (from), sizeof s_);           \
-    (v) = __builtin_convertvector(s_, lanes); \
+#define TURNED(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
+
+/* The next 16 elements; GCC converts well what fills its registers. */
+#define CONVERTED_float(from)     \
+  floats16 s_;                    \
+  memcpy(&s_, (from), sizeof s_); \
+  const lanes16 t_ = __builtin_convertvector(s_, lanes16)
+#define CONVERTED_double(from) \
+  lanes16 t_;                  \
+  memcpy(&t_, (from), sizeof t_)
+#define TAKE4(NAME, T, from, a, b, c, d)                \
+  do {                                                  \
+    CONVERTED_##T(from);                                \
+    a = LANES_##NAME(4, a, TURNED(t_, 0, 1, 2, 3));     \
+    b = LANES_##NAME(4, b, TURNED(t_, 4, 5, 6, 7));     \
+    c = LANES_##NAME(4, c, TURNED(t_, 8, 9, 10, 11));   \
+    d = LANES_##NAME(4, d, TURNED(t_, 12, 13, 14, 15)); \
   } while (0)
-#define LOAD_double(v, from) memcpy(&(v), (from), sizeof(v))
+#define TAKE8(NAME, T, from, a, b)                                    \
+  do {                                                                \
+    CONVERTED_##T(from);                                              \
+    a = LANES_##NAME(8, a, TURNED(t_, 0, 1, 2, 3, 4, 5, 6, 7));       \
+    b = LANES_##NAME(8, b, TURNED(t_, 8, 9, 10, 11, 12, 13, 14, 15)); \
+  } while (0)
+
+#define RUNS4(NAME, T, start)                                                  \
+  PLN_WIDE static void runs_##NAME##_##T(                                      \
+      const void *in, size_t n, size_t rows, size_t step, pln_gathered *out) { \
+    const T *x = in;                                                           \
+    for (size_t r = 0; r < rows; r++, x += step) {                             \
+      double all = out[r].number;                                              \
+      lanes4 a = (lanes4){0} + (start), b = a, c = a, d = a;                   \
+      lanes4 e = a, f = a, g = a, h = a;                                       \
+      size_t i = 0;                                                            \
+      for (; i + 32 <= n; i += 32) {                                           \
+        TAKE4(NAME, T, x + i, a, b, c, d);                                     \
+        TAKE4(NAME, T, x + i + 16, e, f, g, h);                                \
+      }                                                                        \
+      if (i + 16 <= n) {                                                       \
+        TAKE4(NAME, T, x + i, a, b, c, d);                                     \
+        i += 16;                                                               \
+      }                                                                        \
+      if (i) {                                                                 \
+        a = JOIN_##NAME(JOIN_##NAME(a, c), JOIN_##NAME(e, g));                 \
+        b = JOIN_##NAME(JOIN_##NAME(b, d), JOIN_##NAME(f, h));                 \
+        a = JOIN_##NAME(a, b);                                                 \
+        a = JOIN_##NAME(a, TURNED(a, 2, 3, 0, 1));                             \
+        a = JOIN_##NAME(a, TURNED(a, 1, 0, 3, 2));                             \
+        all = JOIN_##NAME(all, a[0]);                                          \
+      }                                                                        \
+      for (; i < n; i++)                                                       \
+        all = ONE_##NAME(all, (double)x[i]);                                   \
+      out[r].number = all;                                                     \
+    }                                                                          \
+  }
+
+#if defined __x86_64__ && defined __GNUC__
+#define RUNS8(NAME, T, start)                                                \
+  __attribute__((target("avx512f,avx512vl,avx512dq"))) static void           \
+      runs8_##NAME##_##T(const void *in, size_t n, size_t rows, size_t step, \
+                         pln_gathered *out) {                                \
+    const T *x = in;                                                         \
+    for (size_t r = 0; r < rows; r++, x += step) {                           \
+      double all = out[r].number;                                            \
+      lanes8 a = (lanes8){0} + (start), b = a, c = a, d = a;                 \
+      size_t i = 0;                                                          \
+      for (; i + 32 <= n; i += 32) {                                         \
+        TAKE8(NAME, T, x + i, a, b);                                         \
+        TAKE8(NAME, T, x + i + 16, c, d);                                    \
+      }                                                                      \
+      if (i + 16 <= n) {                                                     \
+        TAKE8(NAME, T, x + i, a, b);                                         \
+        i += 16;                                                             \
+      }                                                                      \
+      if (i) {                                                               \
+        a = JOIN_##NAME(JOIN_##NAME(a, b), JOIN_##NAME(c, d));               \
+        a = JOIN_##NAME(a, TURNED(a, 4, 5, 6, 7, 0, 1, 2, 3));               \
+        a = JOIN_##NAME(a, TURNED(a, 2, 3, 0, 1, 6, 7, 4, 5));               \
+        a = JOIN_##NAME(a, TURNED(a, 1, 0, 3, 2, 5, 4, 7, 6));               \
+        all = JOIN_##NAME(all, a[0]);                                        \
+      }                                                                      \
+      for (; i < n; i++)                                                     \
+        all = ONE_##NAME(all, (double)x[i]);                                 \
+      out[r].number = all;                                                   \
+    }                                                                        \
+  }
+static bool has_512(void) {
+  return __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512dq");
+}
+#else
+#define RUNS8(NAME, T, start)
+#endif
 
 /* Four rows at a time, so that what is gathered is seldom stored. */
 #define ROWS_LOOP(NAME, T)                                                     \
@@ -56,34 +149,13 @@ typedef float singles __attribute__((vector_size(LANES * sizeof(float))));
       for (size_t i = 0; i < n; i++)                                           \
         all[i] = ONE_##NAME(all[i], (double)x[i]);                             \
   }
-#define TURNED(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
-#define SUM_LOOPS(NAME, T, start)                                              \
-  PLN_WIDEST static void runs_##NAME##_##T(                                    \
-      const void *in, size_t n, size_t rows, size_t step, pln_gathered *out) { \
-    const T *x = in;                                                           \
-    for (size_t r = 0; r < rows; r++, x += step) {                             \
-      double all = out[r].number;                                              \
-      lanes a = (lanes){0} + (start), b = a, y, z;                             \
-      size_t i = 0;                                                            \
-      for (; i + 2 * LANES <= n; i += 2 * LANES) {                             \
-        LOAD_##T(y, x + i);                                                    \
-        LOAD_##T(z, x + i + LANES);                                            \
-        a = LANES_##NAME(a, y);                                                \
-        b = LANES_##NAME(b, z);                                                \
-      }                                                                        \
-      if (i) {                                                                 \
-        a = JOIN_##NAME(a, b);                                                 \
-        a = JOIN_##NAME(a, TURNED(a, 4, 5, 6, 7, 0, 1, 2, 3));                 \
-        a = JOIN_##NAME(a, TURNED(a, 2, 3, 0, 1, 6, 7, 4, 5));                 \
-        a = JOIN_##NAME(a, TURNED(a, 1, 0, 3, 2, 5, 4, 7, 6));                 \
-        all = JOIN_##NAME(all, a[0]);                                          \
-      }                                                                        \
-      for (; i < n; i++)                                                       \
-        all = ONE_##NAME(all, (double)x[i]);                                   \
-      out[r].number = all;                                                     \
-    }                                                                          \
-  }                                                                            \
+#define SUM_LOOPS(NAME, T, start) \
+  RUNS4(NAME, T, start)           \
+  RUNS8(NAME, T, start)           \
   ROWS_LOOP(NAME, T)
+
+/* ----------------------------------------------------------------- extremes */
+
 /* The bits of a float as an integer that is ordered as floats are, and back.
  * NaN is noted apart. */
 typedef int32_t bits_float;
@@ -173,28 +245,47 @@ INT_GATHERS(uint64_t)
 
 /* ------------------------------------------------------------------- tables */
 
-#define ROW(NAME, T, member, start_of) \
-  [PLN_GATHER_##                       \
-      NAME] = {runs_##NAME##_##T, rows_##NAME##_##T, {.member = (start_of)}}
-#define ROWS(T, member, least, greatest)                                       \
-  {                                                                            \
-    ROW(SUM, T, member, 0), ROW(ABS, T, member, 0), ROW(SQUARE, T, member, 0), \
-        ROW(PRODUCT, T, member, 1), ROW(GREATEST, T, member, least),           \
-        ROW(SMALLEST, T, member, greatest)                                     \
+#define ROW(runs, NAME, T, member, start_of) \
+  [PLN_GATHER_##                             \
+      NAME] = {runs##_##NAME##_##T, rows_##NAME##_##T, {.member = (start_of)}}
+#define ROWS(runs, T, member, least, greatest)                             \
+  {                                                                        \
+    ROW(runs, SUM, T, member, 0), ROW(runs, ABS, T, member, 0),            \
+        ROW(runs, SQUARE, T, member, 0), ROW(runs, PRODUCT, T, member, 1), \
+        ROW(runs, GREATEST, T, member, least),                             \
+        ROW(runs, SMALLEST, T, member, greatest)                           \
   }
+typedef pln_gather_loops table[PLN_N_GATHERS];
+static const table floats = ROWS(runs, float, number, -INFINITY, INFINITY);
+static const table doubles = ROWS(runs, double, number, -INFINITY, INFINITY);
+static const table signeds =
+    ROWS(runs, int64_t, bits, (uint64_t)INT64_MIN, INT64_MAX);
+static const table unsigneds = ROWS(runs, uint64_t, bits, 0, UINT64_MAX);
+
+static const pln_gather_loops *find(pln_gather gather, pln_dtype dtype) {
+  if (dtype == PLN_FLOAT32)
+    return &floats[gather];
+  if (dtype == PLN_FLOAT64)
+    return &doubles[gather];
+  return dtype == PLN_UINT64 ? &unsigneds[gather] : &signeds[gather];
+}
+
+#if defined __x86_64__ && defined __GNUC__
+#define runs8_GREATEST_float runs_GREATEST_float
+#define runs8_SMALLEST_float runs_SMALLEST_float
+#define runs8_GREATEST_double runs_GREATEST_double
+#define runs8_SMALLEST_double runs_SMALLEST_double
+static const table floats8 = ROWS(runs8, float, number, -INFINITY, INFINITY);
+static const table doubles8 = ROWS(runs8, double, number, -INFINITY, INFINITY);
 
 const pln_gather_loops *pln_gather_find(pln_gather gather, pln_dtype dtype) {
-  static const pln_gather_loops singles_of[PLN_N_GATHERS] =
-      ROWS(float, number, -INFINITY, INFINITY);
-  static const pln_gather_loops doubles_of[PLN_N_GATHERS] =
-      ROWS(double, number, -INFINITY, INFINITY);
-  static const pln_gather_loops signed_of[PLN_N_GATHERS] =
-      ROWS(int64_t, bits, (uint64_t)INT64_MIN, INT64_MAX);
-  static const pln_gather_loops unsigned_of[PLN_N_GATHERS] =
-      ROWS(uint64_t, bits, 0, UINT64_MAX);
-  if (dtype == PLN_FLOAT32)
-    return &singles_of[gather];
-  if (dtype == PLN_FLOAT64)
-    return &doubles_of[gather];
-  return dtype == PLN_UINT64 ? &unsigned_of[gather] : &signed_of[gather];
+  bool floating = dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64;
+  if (floating && has_512())
+    return dtype == PLN_FLOAT32 ? &floats8[gather] : &doubles8[gather];
+  return find(gather, dtype);
 }
+#else
+const pln_gather_loops *pln_gather_find(pln_gather gather, pln_dtype dtype) {
+  return find(gather, dtype);
+}
+#endif

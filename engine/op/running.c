@@ -22,12 +22,27 @@ typedef struct rows {
       out[i] = a[i] op b[i];                                       \
   }
 
+/* Rows of one element: what came before stays in a register. */
+#define IN_LINE(name, T, op, none)                                     \
+  static void line_##name##_##T(const rows *r, const T *from, T *to) { \
+    T all = none;                                                      \
+    for (size_t k = 0; k < r->n; k++) {                                \
+      size_t i = r->reverse ? r->n - 1 - k : k;                        \
+      T next = k ? all op from[i] : from[i];                           \
+      to[i] = r->exclusive ? all : next;                               \
+      all = next;                                                      \
+    }                                                                  \
+  }
+
 /* Each row is the one before it, combined with the operand's; with `exclusive`
  * with the operand's before. The first is the operand's, or else `none`. */
 #define RUNNING(name, T, op, none)                                       \
   COMBINE(name, T, op)                                                   \
+  IN_LINE(name, T, op, none)                                             \
   static void run_##name##_##T(const rows *r, const T *from, T *to) {    \
-    for (size_t o = 0; o < r->outer; o++)                                \
+    for (size_t o = 0; o < r->outer && r->inner == 1; o++)               \
+      line_##name##_##T(r, from + o * r->n, to + o * r->n);              \
+    for (size_t o = 0; o < r->outer && r->inner != 1; o++)               \
       for (size_t k = 0; k < r->n; k++) {                                \
         size_t row = o * r->n + (r->reverse ? r->n - 1 - k : k);         \
         size_t last = r->reverse ? row + 1 : row - 1;                    \

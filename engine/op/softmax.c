@@ -14,7 +14,7 @@
 #include "op/through_float.h"
 
 /* Rows or columns at a time, and elements of them. */
-enum { BLOCK = 128, ELEMENTS = 8192 };
+enum { BLOCK = 128, ELEMENTS = 4096 };
 
 /* -------------------------------------------------------------------- loops */
 
@@ -126,10 +126,14 @@ static void start(const pln_gather_loops *gather, pln_gathered *all, size_t n) {
     all[i] = gather->start;
 }
 
-/* What the sums are needed for. */
-static void finish_sums(block *b, size_t n, bool logarithm) {
+/* What the sums are needed for. One of float32 is rounded first: where an
+ * element is all but certain it comes out as 1, as from a sum in float32, and
+ * equals stay equal for those who sort them. */
+static void finish_sums(const loops *l, block *b, size_t n, bool logarithm) {
   for (size_t i = 0; i < n; i++) {
     double sum = b->sum[i].number;
+    if (l->dtype == PLN_FLOAT32 && !logarithm)
+      sum = (double)(float)sum;
     b->sum[i].number = logarithm ? log(sum) : 1 / sum;
   }
 }
@@ -151,7 +155,7 @@ static void run_rows(const loops *l, bool logarithm, const char *in, char *out,
     best->runs(x, n, k, n, b.top);
     l->raise_runs(&b, x, to, n, k);
     add->runs(to, n, k, n, b.sum);
-    finish_sums(&b, k, logarithm);
+    finish_sums(l, &b, k, logarithm);
     (logarithm ? l->lower_runs : l->scale_runs)(&b, x, to, n, k);
   }
 }
@@ -169,7 +173,7 @@ static void run_columns(const loops *l, bool logarithm, const char *in,
   for (size_t i = 0; i < n; i++)
     l->raise_row(&b, in + i * step, out + i * step, m);
   add->rows(out, m, n, inner, b.sum);
-  finish_sums(&b, m, logarithm);
+  finish_sums(l, &b, m, logarithm);
   for (size_t i = 0; i < n; i++)
     (logarithm ? l->lower_row : l->scale_row)(&b, in + i * step, out + i * step,
                                               m);
