@@ -1,5 +1,5 @@
-/* tensor.c: constants: dense arrays, splats, views of mapped files, and
- * external data that is opened when first read.
+/* tensor.c: constants: dense arrays, splats, views of mapped files and of
+ * other tensors, and external data that is opened when first read.
  *
  * Called by importers, folding, text and the binding. What always holds: count
  * and bytes are what dims ask for and far from overflow; data points to all of
@@ -214,6 +214,34 @@ pln_status pln_tensor_splat(pln_engine *engine, pln_dtype dtype, uint32_t rank,
   return PLN_OK;
 }
 
+/* Lets the tensor read another's elements. */
+static void borrow(pln_tensor *t, const pln_tensor *from) {
+  t->data = from->data;
+  t->lender = pln_tensor_retain(from->lender ? from->lender : from);
+}
+
+pln_status pln_tensor_reshaped(const pln_tensor *x, uint32_t rank,
+                               const int64_t *dims, pln_tensor **out) {
+  pln_tensor *t = NULL;
+  PLN_TRY(new_tensor(x->engine, (pln_dtype)x->dtype, rank, dims, &t));
+  if (t->count != x->count) {
+    pln_status status = wrong_bytes(x->engine, PLN_ERR_ARGUMENT, t, x->bytes);
+    pln_tensor_release(t);
+    return status;
+  }
+  t->splat = x->splat;
+  t->external = x->external;
+  t->where = x->where;
+  t->offset = x->file ? x->offset : 0;
+  t->data = x->data;
+  if (x->file)
+    t->file = pln_file_retain(x->file);
+  else if (!x->external)
+    borrow(t, x);
+  *out = t;
+  return PLN_OK;
+}
+
 /* ------------------------------------------------------------ files behind */
 
 static pln_status no_strings(pln_engine *engine, pln_dtype dtype,
@@ -307,6 +335,8 @@ void pln_tensor_release(pln_tensor *t) {
   if (t->owned)
     pln_mem_free(t->engine, (char *)t->data - t->offset, t->block);
   pln_file_release(t->file);
+  if (t->lender) /* which borrows from nobody: no deeper */
+    pln_tensor_release(t->lender);
   pln_mem_free(t->engine, t, sizeof *t + t->rank * sizeof *t->dims);
 }
 

@@ -28,7 +28,9 @@ struct pln_tensor {
   size_t count; /* elements */
   size_t bytes; /* as if written out */
   const void *data;
-  pln_file *file;  /* pinned by a view, or NULL */
+  pln_file *file; /* pinned by a view, or NULL */
+  /* Whose block it is that data points into, or NULL; borrows from nobody. */
+  struct pln_tensor *lender;
   uint64_t offset; /* of a view in its file; of an owned one in its block */
   size_t block;    /* bytes allocated at data, when owned */
   pln_external where;
@@ -47,6 +49,10 @@ pln_status pln_tensor_view(pln_engine *engine, pln_dtype dtype, uint32_t rank,
 pln_status pln_tensor_external(pln_engine *engine, pln_dtype dtype,
                                uint32_t rank, const int64_t *dims,
                                const pln_external *where,
+                               pln_tensor **out) PLN_CHECKED;
+/* The same elements under other dims, as many; shared, never copied. */
+pln_status pln_tensor_reshaped(const pln_tensor *tensor, uint32_t rank,
+                               const int64_t *dims,
                                pln_tensor **out) PLN_CHECKED;
 /* Elements and bytes of dims; PLN_ERR_ARGUMENT on a negative dim or overflow
  * (more than INT64_MAX / 16 bytes). Reports nothing. */

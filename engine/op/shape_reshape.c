@@ -16,20 +16,11 @@ static pln_status pass_value(pln_infer *call) {
                              pln_value_elements(call->engine, value));
 }
 
-/* The operand's elements under other dims; without a copy where they lie in a
- * file or stand for all. */
+/* The operand's elements under other dims. */
 static pln_status reshaped(pln_kernel_call *call, uint32_t rank,
                            const int64_t *dims) {
-  const pln_tensor *x = pln_kernel_arg(call, 0);
-  pln_dtype dtype = (pln_dtype)x->dtype;
-  if (x->splat)
-    return pln_tensor_splat(call->engine, dtype, rank, dims, x->data,
-                            call->results);
-  if (x->file && !x->external)
-    return pln_tensor_view(call->engine, dtype, rank, dims, x->file, x->offset,
-                           x->bytes, call->results);
-  return pln_tensor_from(call->engine, dtype, rank, dims, x->data, x->bytes,
-                         call->results);
+  return pln_tensor_reshaped(pln_kernel_arg(call, 0), rank, dims,
+                             call->results);
 }
 
 /* ----------------------------------------------------------------- identity */

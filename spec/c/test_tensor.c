@@ -230,6 +230,42 @@ static void views_pin_their_file(void) {
   pln_base_free(e);
 }
 
+static void reshaped_tensors_share_their_elements(void) {
+  static const int64_t six = 6, three_by_two[] = {3, 2};
+  pln_engine *e = pln_base_new(NULL, NULL);
+  pln_tensor *t, *flat, *again, *bad;
+  REQUIRE_OK(pln_tensor_new(e, PLN_FLOAT32, 2, two_by_three, &t));
+  const void *data = data_of(t);
+  REQUIRE_OK(pln_tensor_reshaped(t, 1, &six, &flat));
+  CHECK(!pln_tensor_writable(t)); /* somebody else reads it */
+  CHECK_STATUS(pln_tensor_reshaped(t, 2, (int64_t[]){2, 2}, &bad),
+               PLN_ERR_ARGUMENT);
+  pln_tensor_release(t);
+  REQUIRE_OK(pln_tensor_reshaped(flat, 2, three_by_two, &again));
+  pln_tensor_release(flat);
+  CHECK(data_of(again) == data);
+  CHECK(!pln_tensor_writable(again));
+  CHECK_EQ_INT(pln_tensor_dims(again)[0], 3);
+  pln_tensor_release(again);
+  pln_base_free(e);
+}
+
+static void splats_are_reshaped_to_splats(void) {
+  static const int64_t six = 6;
+  const float one = 1;
+  pln_engine *e = pln_base_new(NULL, NULL);
+  pln_tensor *t, *flat, *dense;
+  REQUIRE_OK(pln_tensor_splat(e, PLN_FLOAT32, 2, two_by_three, &one, &t));
+  REQUIRE_OK(pln_tensor_reshaped(t, 1, &six, &flat));
+  pln_tensor_release(t);
+  CHECK(pln_tensor_is_splat(flat));
+  REQUIRE_OK(pln_tensor_dense(flat, &dense));
+  CHECK(((const float *)data_of(dense))[5] == 1);
+  pln_tensor_release(flat);
+  pln_tensor_release(dense);
+  pln_base_free(e);
+}
+
 static pln_symbol symbol(pln_engine *e, const char *text) {
   pln_symbol id = 0;
   CHECK_OK(pln_symbol_intern(e, pln_text(text), &id));
@@ -373,6 +409,9 @@ static const check_test tests[] = {
     {"strings are copied", strings_are_copied},
     {"equality is by content or place", equality_is_by_content_or_place},
     {"views pin their file", views_pin_their_file},
+    {"reshaped tensors share their elements",
+     reshaped_tensors_share_their_elements},
+    {"splats are reshaped to splats", splats_are_reshaped_to_splats},
     {"external data is opened when read", external_data_is_opened_when_read},
     {"tensors survive lack of memory", tensors_survive_oom},
     {"float16 rounds to even", halves_round_to_even},
