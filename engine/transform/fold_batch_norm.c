@@ -2,10 +2,11 @@
  * product that feeds it.
  *
  * Run by the executor, once per function. Requires a verified graph.
- * Into nn.conv, nn.conv_transpose and nn.gemm with constant weight and bias
- * that nothing else uses, when mean, variance, scale and bias are constants and
- * the normalisation is one of inference: not in training mode, a single result,
- * by channel. A product without bias gets one.
+ * Into nn.conv, nn.conv_transpose, nn.gemm and nn.matmul of two matrices with
+ * constant weight and bias that nothing else uses, when mean, variance, scale
+ * and bias are constants and the normalisation is one of inference: not in
+ * training mode, a single result, by channel. A product without bias gets one;
+ * an nn.matmul becomes an nn.gemm.
  *
  *     nn.batch_norm(nn.conv(%x, w, b), s, o, m, v)
  *       =>   nn.conv(%x, w * f, (b - m) * f + o),   f = s / sqrt(v + epsilon)

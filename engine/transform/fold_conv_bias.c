@@ -1,8 +1,9 @@
 /* fold_conv_bias.c: a constant added to a product becomes its bias.
  *
  * Run by the executor, once per function. Requires a verified graph.
- * Into nn.conv, nn.conv_transpose and nn.gemm that nothing else uses, whose
- * bias is constant or missing; their weights may be anything. The constant has
+ * Into nn.conv, nn.conv_transpose, nn.gemm and nn.matmul of two matrices that
+ * nothing else uses, whose bias is constant or missing; their weights may be
+ * anything. An nn.matmul becomes an nn.gemm. The constant has
  * one number for each channel, or one for all, and does not make the result
  * larger. What is subtracted is added with the other sign.
  *

@@ -14,7 +14,16 @@ enum { MAX_ROUNDS = 32, MAX_CHANNELS = 1 << 24 };
 /* ------------------------------------------------------------------ products
  */
 
-static bool is_product(pln_op op) {
+static bool is_matrix(const pln_graph *g, pln_ref node) {
+  return pln_type_rank(g->engine, g->nodes[node].type) == 2;
+}
+
+/* A product of two matrices can be a gemm. */
+static bool is_product(const pln_graph *g, pln_ref node) {
+  pln_op op = g->nodes[node].data;
+  if (op == PLN_OP_MAT_MUL)
+    return is_matrix(g, pln_operand(g, node, 0)) &&
+           is_matrix(g, pln_operand(g, node, 1));
   return op == PLN_OP_CONV || op == PLN_OP_CONV_TRANSPOSE || op == PLN_OP_GEMM;
 }
 
@@ -30,8 +39,10 @@ bool pln_fold_is_sole(const pln_fold_site *site, uint32_t i) {
 }
 
 bool pln_fold_feeds(const pln_fold_site *site, uint32_t i) {
-  const pln_node *n = &site->at.call.graph->nodes[pln_site_arg(&site->at, i)];
-  return pln_fold_is_sole(site, i) && is_product(n->data) && n->count >= 2;
+  const pln_graph *g = site->at.call.graph;
+  pln_ref node = pln_site_arg(&site->at, i);
+  return pln_fold_is_sole(site, i) && g->nodes[node].count >= 2 &&
+         is_product(g, node);
 }
 
 pln_status pln_fold_replace(pln_fold_site *site, pln_ref product,
@@ -40,6 +51,10 @@ pln_status pln_fold_replace(pln_fold_site *site, pln_ref product,
   PLN_TRY(pln_uses_change(site->uses, g, site->at.node, -1));
   PLN_TRY(pln_uses_change(site->uses, g, product, -1));
   return pln_uses_change(site->uses, g, node, 1);
+}
+
+static bool is_convolution(pln_op op) {
+  return op == PLN_OP_CONV || op == PLN_OP_CONV_TRANSPOSE;
 }
 
 /* The extents of the weight, all known; false when the rank is too low. */
@@ -51,7 +66,7 @@ static bool weight_dims(const pln_graph *g, pln_ref product, int32_t *rank,
   for (int32_t i = 0; i < *rank; i++)
     if (!PLN_DIM_IS_CONST((*dims)[i]) || (*dims)[i] < 1)
       return false;
-  return *rank >= (g->nodes[product].data == PLN_OP_GEMM ? 2 : 3);
+  return *rank >= (is_convolution(g->nodes[product].data) ? 3 : 2);
 }
 
 static size_t product_of(const pln_dim *dims, int32_t begin, int32_t end) {
@@ -63,7 +78,8 @@ static size_t product_of(const pln_dim *dims, int32_t begin, int32_t end) {
 }
 
 /* A convolution's weight is (out, in / group, window), a transposed one's is
- * (in, out / group, window), a gemm's (in, out) or with transB (out, in). */
+ * (in, out / group, window), a product of matrices' (in, out), or as a gemm
+ * with transB (out, in). */
 static bool find_channels(const pln_graph *g, pln_ref product,
                           pln_channels *out) {
   const pln_node *n = &g->nodes[product];
@@ -75,7 +91,7 @@ static bool find_channels(const pln_graph *g, pln_ref product,
     return false;
   int64_t groups = pln_attrs_int(e, n->attrs, "group", 1);
   bool second =
-      n->data == PLN_OP_CONV_TRANSPOSE ||
+      n->data == PLN_OP_CONV_TRANSPOSE || n->data == PLN_OP_MAT_MUL ||
       (n->data == PLN_OP_GEMM && !pln_attrs_int(e, n->attrs, "transB", 0));
   out->outer = second ? (size_t)dims[0] : 1;
   out->channels = (size_t)dims[second ? 1 : 0];
@@ -120,7 +136,7 @@ static bool is_by_channel(const pln_weight *bias, bool gemm, size_t n) {
 static bool fold_bias(const pln_graph *g, pln_ref product, size_t n,
                       const double *factors, const double *addends,
                       double *numbers) {
-  bool gemm = g->nodes[product].data == PLN_OP_GEMM;
+  bool gemm = !is_convolution(g->nodes[product].data);
   double beta =
       gemm ? pln_attrs_float(g->engine, g->nodes[product].attrs, "beta", 1) : 1;
   pln_weight bias;
@@ -174,13 +190,16 @@ static bool is_allowed(pln_fold_site *site, pln_ref product,
 /* ------------------------------------------------------------------ folding
  */
 
-/* The bias is added as it is: no beta. */
-static pln_status without_beta(const pln_graph *g, pln_ref product,
-                               pln_attrs *out) {
-  *out = g->nodes[product].attrs;
-  if (g->nodes[product].data != PLN_OP_GEMM)
+/* The bias is added as it is: no beta. A plain product of matrices becomes a
+ * gemm, and has none of its attributes. */
+static pln_status find_form(const pln_graph *g, pln_ref product, pln_op *op,
+                            pln_attrs *attrs) {
+  const pln_node *n = &g->nodes[product];
+  *op = n->data == PLN_OP_MAT_MUL ? PLN_OP_GEMM : n->data;
+  *attrs = n->data == PLN_OP_MAT_MUL ? 0 : n->attrs;
+  if (*op != PLN_OP_GEMM)
     return PLN_OK;
-  return pln_attrs_without(g->engine, *out, "beta", out);
+  return pln_attrs_without(g->engine, *attrs, "beta", attrs);
 }
 
 static pln_status build_product(pln_fold_site *site, pln_ref product,
@@ -190,11 +209,11 @@ static pln_status build_product(pln_fold_site *site, pln_ref product,
     return PLN_ERR_NOMEM;
   const pln_graph *g = b->graph;
   pln_ref args[3] = {pln_operand(g, product, 0), weight, bias};
+  pln_op op;
   pln_attrs attrs;
-  PLN_TRY(without_beta(g, product, &attrs));
+  PLN_TRY(find_form(g, product, &op, &attrs));
   pln_builder_origin(b, g->origin[product]);
-  PLN_TRY(
-      pln_site_call(&site->at, g->nodes[product].data, attrs, 3, args, out));
+  PLN_TRY(pln_site_call(&site->at, op, attrs, 3, args, out));
   return *out == PLN_NONE ? PLN_OK : pln_fold_replace(site, product, *out);
 }
 

@@ -1,5 +1,6 @@
 /* fold_weights.h: what the passes stand on that fold a neighbour into the
- * weights of a product: a convolution, a transposed one, or a gemm. */
+ * weights of a product: a convolution, a transposed one, a gemm, or a product
+ * of two matrices, which becomes a gemm. */
 
 #ifndef PLN_FOLD_WEIGHTS_H
 #define PLN_FOLD_WEIGHTS_H
@@ -20,7 +21,7 @@ typedef struct pln_fold_site {
 /* Operand `i` is a plain call that nothing else uses, computed as often as the
  * call at hand: in the same scope. */
 bool pln_fold_is_sole(const pln_fold_site *site, uint32_t i);
-/* It is such a product: conv, conv_transpose, gemm. */
+/* It is such a product: conv, conv_transpose, gemm, matmul of two matrices. */
 bool pln_fold_feeds(const pln_fold_site *site, uint32_t i);
 /* To be told when `node` takes the place of the call and of `product`. */
 pln_status pln_fold_replace(pln_fold_site *site, pln_ref product,

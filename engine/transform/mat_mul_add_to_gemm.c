@@ -55,9 +55,9 @@ static pln_status build_gemm(pln_fold_site *site, pln_ref product, pln_ref c,
     return PLN_ERR_NOMEM;
   const pln_graph *g = b->graph;
   pln_ref args[3] = {pln_operand(g, product, 0), pln_operand(g, product, 1), c};
-  pln_attrs attrs;
-  PLN_TRY(pln_attrs_without(site->at.engine, g->nodes[product].attrs, "beta",
-                            &attrs));
+  bool plain = g->nodes[product].data == PLN_OP_MAT_MUL;
+  pln_attrs attrs = plain ? 0 : g->nodes[product].attrs;
+  PLN_TRY(pln_attrs_without(site->at.engine, attrs, "beta", &attrs));
   PLN_TRY(pln_site_call(&site->at, PLN_OP_GEMM, attrs, 3, args, out));
   return *out == PLN_NONE ? PLN_OK : pln_fold_replace(site, product, *out);
 }
