@@ -71,7 +71,7 @@ local function conv(weight, bias, attrs) return op.nn.conv(x, weight, bias, attr
 
 describe("FoldBatchNorm folds into", function()
   local function fold(vars, body, tolerance)
-    return run("FoldBatchNorm", module(vars, body), tolerance)
+    return run("FoldBatchNorm{halves=true}", module(vars, body), tolerance)
   end
   local w, b = constant { 3, 4, 3, 3 }, constant { 3 }
 
@@ -177,6 +177,14 @@ describe("FoldBatchNorm keeps", function()
     end
   end)
 
+  it("weights of 16 bits, when it is not told otherwise", function()
+    for _, dtype in ipairs { "float16", "bfloat16" } do
+      local z = var("z", { 2, 4, 3, 3 }, dtype)
+      local y = op.nn.conv(z, constant({ 3, 4, 2, 2 }, number, dtype))
+      keeps({ z }, normalise(y, 3, { dtype = dtype }))
+    end
+  end)
+
   it("training", function()
     keeps({ x }, normalise(conv(w, b), 3, { attrs = { training_mode = 1 } }))
     local trained = normalise(conv(w, b), 3, { attrs = { n_results = 3 } })
@@ -199,7 +207,8 @@ describe("FoldBatchNorm keeps", function()
     keeps({ x }, normalise(conv(constant({ 3, 4, 3, 3 }, 1e30), b), 3,
       { scale = constant({ 3 }, 1e30) }))
     local z = var("z", { 2, 4, 3, 3 }, "float16")
-    keeps({ z }, normalise(op.nn.conv(z, constant({ 3, 4, 2, 2 }, 60000, "float16")), 3,
+    local y = op.nn.conv(z, constant({ 3, 4, 2, 2 }, 60000, "float16"))
+    unchanged("FoldBatchNorm{halves=true}", { z }, normalise(y, 3,
       { dtype = "float16", variance = constant({ 3 }, 0.01, "float16") }))
   end)
 

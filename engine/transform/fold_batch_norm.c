@@ -14,7 +14,9 @@
  * Constants are computed as doubles and rounded once; results differ by the
  * rounding of what was computed at run time before. A weight that others use
  * is copied only within the budget (eval/budget.c). Never: a factor or a weight
- * that is not finite.
+ * that is not finite. Weights of float16 and bfloat16 are left alone unless the
+ * option halves=true asks for them: scaled, they would be rounded once more,
+ * and that shows in the results.
  *
  * Semantics: TVM FoldScaleAxis after SimplifyInference, ONNX's
  * fuse_bn_into_conv. */

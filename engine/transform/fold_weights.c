@@ -256,7 +256,8 @@ pln_status pln_fold_affine(pln_fold_site *site, pln_ref product,
   pln_weight weight;
   if (!find_channels(g, product, &channels) ||
       !read_weight(g, product, factors, &weight) ||
-      pln_type_dtype(e, site->at.type) != weight.dtype)
+      pln_type_dtype(e, site->at.type) != weight.dtype ||
+      (factors && !site->halves && pln_dtype_bits(weight.dtype) == 16))
     return PLN_OK;
   size_t n = pln_channels_count(&channels);
   double *numbers = pln_mem_new(e, n * sizeof *numbers);
@@ -281,6 +282,7 @@ typedef struct sweep {
   pln_uses uses;
   pln_scope *home;
   int64_t folded;
+  bool halves;
 } sweep;
 
 static const pln_fold_row *row_of(const sweep *s, const pln_graph *g,
@@ -296,8 +298,10 @@ static const pln_fold_row *row_of(const sweep *s, const pln_graph *g,
 
 static pln_status fold_call(sweep *s, pln_rewrite *rw, const pln_fold_row *row,
                             pln_ref old, pln_ref *node) {
-  pln_fold_site site = {
-      .budget = &s->budget, .uses = &s->uses, .home = s->home};
+  pln_fold_site site = {.budget = &s->budget,
+                        .uses = &s->uses,
+                        .home = s->home,
+                        .halves = s->halves};
   pln_ref found = PLN_NONE;
   site.at = (pln_site){.engine = s->engine, .rw = rw, .old = old};
   pln_site_look(&site.at, *node);
@@ -364,6 +368,7 @@ pln_status pln_fold_weights(pln_pass_run *run, uint32_t n_rows,
                             const pln_fold_row *rows, const char *key) {
   sweep s = {.engine = pln_run_engine(run), .n_rows = n_rows, .rows = rows};
   s.budget.all = pln_slice_is(pln_run_string(run, "fold"), "all");
+  s.halves = pln_run_int(run, "halves") != 0;
   if (!has_work(&s, pln_run_function(run)))
     return PLN_OK;
   pln_graph *graph = pln_graph_retain(pln_run_function(run));

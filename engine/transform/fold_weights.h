@@ -16,6 +16,7 @@ typedef struct pln_fold_site {
   pln_budget *budget;
   pln_uses *uses;
   const pln_scope *home; /* a node of the old graph */
+  bool halves;           /* weights of 16 bits may be scaled */
 } pln_fold_site;
 
 /* Operand `i` is a plain call that nothing else uses, computed as often as the

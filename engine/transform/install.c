@@ -6,7 +6,20 @@ static const pln_option fold_options[] = {
     PLN_FOLD_OPTION,
 };
 
-enum { N_fold_options = PLN_COUNT(fold_options), N_no_options = 0 };
+static const pln_option batch_norm_options[] = {
+    PLN_FOLD_OPTION,
+    {.name = "halves",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "Also into weights of 16 bits, which are rounded once more."},
+};
+
+enum {
+  N_fold_options = PLN_COUNT(fold_options),
+  N_batch_norm_options = PLN_COUNT(batch_norm_options),
+  N_no_options = 0
+};
 #define no_options NULL
 
 static const pln_pass_spec specs[] = {
