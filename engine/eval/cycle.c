@@ -1,5 +1,5 @@
-/* cycle.c: the rounds of loop, scan and sequence_map. Called by the evaluator,
- * which calls the nested function between two steps.
+/* cycle.c: the rounds of loop, scan, scan_batches and sequence_map. Called by
+ * the evaluator, which calls the nested function between two steps.
  *
  * What holds: the carried data are as the last round left them; each result
  * that is collected has one datum a round. Tensors are collected and joined at
@@ -33,6 +33,8 @@ struct pln_cycle {
   bool started;          /* a round was begun */
   pln_datum *carried;
   collection *collected; /* the other results */
+  int64_t batch, time;   /* of scan_batches: of the next round */
+  collection *ended;     /* all results of the batches that are done */
 };
 
 static pln_kernel_call as_kernel(const pln_cycle *c) {
@@ -46,7 +48,8 @@ static pln_status refuse(const pln_cycle *c, const char *what) {
 }
 
 bool pln_cycle_is(pln_op op) {
-  return op == PLN_OP_LOOP || op == PLN_OP_SCAN || op == PLN_OP_SEQUENCE_MAP;
+  return op == PLN_OP_LOOP || op == PLN_OP_SCAN || op == PLN_OP_SCAN_BATCHES ||
+         op == PLN_OP_SEQUENCE_MAP;
 }
 
 /* ------------------------------------------------------------------- start */
@@ -129,11 +132,81 @@ static pln_status start_map(pln_cycle *c) {
   return PLN_OK;
 }
 
+/* How many rounds batch `i` takes: all of the sequence, unless operand 0 says
+ * less. */
+static int64_t length_of(const pln_cycle *c, int64_t i) {
+  int64_t length = c->args->items[c->first + c->n_carried].of.tensor->dims[1];
+  if (c->args->items[0].kind == PLN_DATUM_TENSOR)
+    pln_tensor_int(c->args->items[0].of.tensor, (size_t)i, &length);
+  return length;
+}
+
+static int64_t n_batches(const pln_cycle *c) {
+  return c->args->items[c->first + c->n_carried].of.tensor->dims[0];
+}
+
+static pln_status check_batches(const pln_cycle *c) {
+  const pln_tensor *last = c->args->items[c->args->count - 1].of.tensor;
+  for (uint32_t i = c->first; i < c->args->count; i++) {
+    const pln_datum *datum = &c->args->items[i];
+    uint32_t rank = i < c->first + c->n_carried ? 1 : 2;
+    if (datum->kind != PLN_DATUM_TENSOR || datum->of.tensor->rank < rank)
+      return refuse(c, "an operand has no axis of a batch or sequence");
+  }
+  for (uint32_t i = c->first; i < c->args->count; i++) {
+    const pln_tensor *t = c->args->items[i].of.tensor;
+    if (t->dims[0] != last->dims[0] ||
+        (i >= c->first + c->n_carried && t->dims[1] != last->dims[1]))
+      return refuse(c, "the operands differ in batch or length");
+  }
+  return PLN_OK;
+}
+
+static pln_status check_lengths(const pln_cycle *c, int64_t most) {
+  const pln_datum *lengths = &c->args->items[0];
+  const void *data;
+  if (lengths->kind == PLN_DATUM_ABSENT)
+    return PLN_OK;
+  if (lengths->kind != PLN_DATUM_TENSOR || lengths->of.tensor->rank != 1 ||
+      lengths->of.tensor->dtype != PLN_INT64 ||
+      lengths->of.tensor->dims[0] != n_batches(c))
+    return refuse(c, "the lengths are not one integer for each batch");
+  PLN_TRY(pln_tensor_data(lengths->of.tensor, &data));
+  for (int64_t i = 0; i < n_batches(c); i++)
+    if (length_of(c, i) < 1 || length_of(c, i) > most)
+      return refuse(c, "a length is not within the sequence");
+  return PLN_OK;
+}
+
+static pln_status start_batches(pln_cycle *c) {
+  pln_kernel_call call = as_kernel(c);
+  int64_t n = pln_kernel_int(&call, "num_scan_inputs", 0);
+  if (n < 1 || n >= (int64_t)c->args->count)
+    return refuse(c, "num_scan_inputs does not fit the operands");
+  c->first = 1;
+  c->n_scanned = (uint32_t)n;
+  c->n_carried = c->args->count - 1 - c->n_scanned;
+  PLN_TRY(check_batches(c));
+  PLN_TRY(
+      check_lengths(c, c->args->items[c->args->count - 1].of.tensor->dims[1]));
+  for (int64_t i = 0; i < n_batches(c); i++)
+    if (__builtin_add_overflow(c->rounds, length_of(c, i), &c->rounds))
+      return refuse(c, "there are too many rounds");
+  c->ended = pln_mem_zeroed(c->engine, c->n_results * sizeof *c->ended);
+  return c->ended ? PLN_OK : pln_nomem(c->engine);
+}
+
+static pln_status start_kind(pln_cycle *c) {
+  if (c->op == PLN_OP_LOOP)
+    return start_loop(c);
+  if (c->op == PLN_OP_SCAN)
+    return start_scan(c);
+  return c->op == PLN_OP_SCAN_BATCHES ? start_batches(c) : start_map(c);
+}
+
 static pln_status start(pln_cycle *c) {
   c->goes_on = true;
-  PLN_TRY(c->op == PLN_OP_LOOP   ? start_loop(c)
-          : c->op == PLN_OP_SCAN ? start_scan(c)
-                                 : start_map(c));
+  PLN_TRY(start_kind(c));
   if (c->n_results < c->n_carried)
     return refuse(c, "it has fewer results than carried values");
   c->carried = pln_mem_zeroed(c->engine, c->n_carried * sizeof *c->carried);
@@ -198,6 +271,66 @@ static pln_status collect(pln_cycle *c, collection *to, const pln_datum *item) {
   return PLN_OK;
 }
 
+/* Shorter sequences are filled up with zeros. */
+static pln_status fill_up(pln_cycle *c, collection *all) {
+  int64_t most = c->args->items[c->args->count - 1].of.tensor->dims[1];
+  pln_datum last = all->items[all->count - 1];
+  if (last.kind != PLN_DATUM_TENSOR)
+    return refuse(c, "a round gives what is no tensor");
+  for (int64_t i = all->count; i < most; i++) {
+    const pln_tensor *like = last.of.tensor;
+    pln_tensor *zeros;
+    PLN_TRY(pln_tensor_new(c->engine, (pln_dtype)like->dtype, like->rank,
+                           like->dims, &zeros));
+    pln_datum item = pln_datum_take(zeros);
+    pln_status status = collect(c, all, &item);
+    pln_datum_release(c->engine, &item);
+    PLN_TRY(status);
+  }
+  return PLN_OK;
+}
+
+static void clear(const pln_cycle *c, collection *all) {
+  for (uint32_t k = 0; k < all->count; k++)
+    pln_datum_release(c->engine, &all->items[k]);
+  all->count = 0;
+}
+
+/* The results of a sequence of the batch that is through. */
+static pln_status end_batch(pln_cycle *c) {
+  pln_kernel_call call = as_kernel(c);
+  for (uint32_t i = 0; i < c->n_carried; i++)
+    PLN_TRY(collect(c, &c->ended[i], &c->carried[i]));
+  for (uint32_t i = c->n_carried; i < c->n_results; i++) {
+    collection *all = &c->collected[i - c->n_carried];
+    pln_tensor *stacked;
+    PLN_TRY(fill_up(c, all));
+    PLN_TRY(
+        pln_pieces_stack(&call, all->count, all->items, 0, false, &stacked));
+    pln_datum item = pln_datum_take(stacked);
+    pln_status status = collect(c, &c->ended[i], &item);
+    pln_datum_release(c->engine, &item);
+    PLN_TRY(status);
+    clear(c, all);
+  }
+  c->batch++;
+  c->time = 0;
+  return PLN_OK;
+}
+
+/* Each sequence begins with carried values of its own. */
+static pln_status begin_batch(pln_cycle *c) {
+  pln_kernel_call call = as_kernel(c);
+  for (uint32_t i = 0; i < c->n_carried; i++) {
+    pln_tensor *piece;
+    PLN_TRY(pln_piece_at(&call, c->args->items[c->first + i].of.tensor, 0,
+                         c->batch, &piece));
+    pln_datum_release(c->engine, &c->carried[i]);
+    c->carried[i] = pln_datum_take(piece);
+  }
+  return PLN_OK;
+}
+
 static pln_status take_round(pln_cycle *c) {
   uint32_t from = c->op == PLN_OP_LOOP;
   if (from)
@@ -215,11 +348,31 @@ static pln_status take_round(pln_cycle *c) {
   }
   pln_datum_release(c->engine, &c->given);
   c->round++;
+  if (c->op == PLN_OP_SCAN_BATCHES && ++c->time == length_of(c, c->batch))
+    return end_batch(c);
   return PLN_OK;
+}
+
+/* What the next round of a batch sees of operand `i` of those scanned. */
+static pln_status give_batch_piece(const pln_cycle *c, uint32_t i,
+                                   pln_datum *out) {
+  const pln_datum *datum = &c->args->items[c->first + c->n_carried + i];
+  pln_kernel_call call = as_kernel(c);
+  bool backwards = attr_at(c, "directions", i) == 1;
+  int64_t at = backwards ? length_of(c, c->batch) - 1 - c->time : c->time;
+  pln_tensor *column, *piece;
+  PLN_TRY(pln_piece_at(&call, datum->of.tensor, 1, at, &column));
+  pln_status status = pln_piece_at(&call, column, 0, c->batch, &piece);
+  pln_tensor_release(column);
+  if (status == PLN_OK)
+    *out = pln_datum_take(piece);
+  return status;
 }
 
 /* What a round of scan or sequence_map sees of operand `i`. */
 static pln_status give_piece(const pln_cycle *c, uint32_t i, pln_datum *out) {
+  if (c->op == PLN_OP_SCAN_BATCHES)
+    return give_batch_piece(c, i, out);
   const pln_datum *datum = &c->args->items[c->n_carried + i];
   pln_kernel_call call = as_kernel(c);
   pln_tensor *piece;
@@ -272,6 +425,8 @@ pln_status pln_cycle_next(pln_cycle *c, pln_box **args) {
   if (!c->goes_on || c->round >= c->rounds)
     return PLN_OK;
   c->started = true;
+  if (c->op == PLN_OP_SCAN_BATCHES && c->time == 0)
+    PLN_TRY(begin_batch(c));
   uint32_t own = c->op == PLN_OP_LOOP ? 2 : 0;
   PLN_TRY(pln_box_new(c->engine, own + c->n_carried + c->n_scanned, args));
   pln_status status = fill_arguments(c, *args);
@@ -330,6 +485,13 @@ static pln_status stack(const pln_cycle *c, uint32_t i, pln_tensor **out) {
 
 static pln_status finish_one(pln_cycle *c, uint32_t i, pln_datum *out) {
   pln_tensor *stacked;
+  if (c->ended && c->ended[i].count) {
+    pln_kernel_call call = as_kernel(c);
+    PLN_TRY(pln_pieces_stack(&call, c->ended[i].count, c->ended[i].items, 0,
+                             false, &stacked));
+    *out = pln_datum_take(stacked);
+    return PLN_OK;
+  }
   if (i < c->n_carried) {
     *out = pln_datum_copy(c->carried[i]);
     return PLN_OK;
@@ -357,18 +519,22 @@ pln_status pln_cycle_finish(pln_cycle *c, pln_datum *out) {
   return status;
 }
 
+static void free_collections(const pln_cycle *c, collection *all) {
+  for (uint32_t i = 0; all && i < c->n_results; i++) {
+    clear(c, &all[i]);
+    pln_mem_free(c->engine, all[i].items,
+                 all[i].capacity * sizeof *all[i].items);
+  }
+  pln_mem_free(c->engine, all, c->n_results * sizeof *all);
+}
+
 void pln_cycle_free(pln_cycle *c) {
   pln_engine *e = c->engine;
   for (uint32_t i = 0; c->carried && i < c->n_carried; i++)
     pln_datum_release(e, &c->carried[i]);
-  for (uint32_t i = 0; c->collected && i < c->n_results; i++) {
-    collection *all = &c->collected[i];
-    for (uint32_t k = 0; k < all->count; k++)
-      pln_datum_release(e, &all->items[k]);
-    pln_mem_free(e, all->items, all->capacity * sizeof *all->items);
-  }
+  free_collections(c, c->collected);
+  free_collections(c, c->ended);
   pln_mem_free(e, c->carried, c->n_carried * sizeof *c->carried);
-  pln_mem_free(e, c->collected, c->n_results * sizeof *c->collected);
   pln_datum_release(e, &c->given);
   pln_box_release(e, c->args);
   pln_mem_free(e, c, sizeof *c);

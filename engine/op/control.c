@@ -114,6 +114,56 @@ pln_status pln_infer_scan(pln_infer *call) {
   return PLN_OK;
 }
 
+/* Batch and length that the scanned operands have in common; the batch, carried
+ * values as well. */
+static pln_status batch_dims(const pln_infer *call, uint32_t first_scanned,
+                             pln_dim *batch, pln_dim *length) {
+  *batch = *length = PLN_DIM_UNKNOWN;
+  for (uint32_t i = 1; i + 1 < call->n_args; i++) {
+    int32_t rank = pln_arg_rank(call, i);
+    const pln_dim *dims = pln_arg_dims(call, i);
+    if (rank < 0)
+      continue;
+    if (rank < (i < first_scanned ? 1 : 2))
+      return pln_arg_error(call, i, "it has no axis of a batch or sequence");
+    PLN_TRY(pln_infer_same_dim(call, i, batch, dims[0]));
+    if (i >= first_scanned)
+      PLN_TRY(pln_infer_same_dim(call, i, length, dims[1]));
+  }
+  return PLN_OK;
+}
+
+/* What each round gives, behind `n` axes. */
+static pln_status behind(pln_infer *call, uint32_t i, pln_type each, int32_t n,
+                         const pln_dim *axes) {
+  const pln_engine *e = call->engine;
+  int32_t rank = pln_type_rank(e, each);
+  pln_shape shape;
+  pln_shape_ranked(&shape, rank < 0 ? -1 : (int64_t)rank + n);
+  for (int32_t k = 0; k < shape.rank; k++)
+    shape.dims[k] = k < n ? axes[k] : pln_type_dims(e, each)[k - n];
+  return pln_result_tensor(call, i, pln_type_dtype(e, each), &shape);
+}
+
+/* Operands: lengths, carried values, scanned values, body; all but the body
+ * have the batch as first axis, what is scanned the sequence as second. */
+pln_status pln_infer_scan_batches(pln_infer *call) {
+  round r = round_of(call);
+  int64_t scanned = pln_call_int(call, "num_scan_inputs", 0);
+  uint32_t inputs = call->n_args - 2;
+  pln_dim axes[2];
+  if (scanned < 1 || scanned > (int64_t)inputs)
+    return pln_call_error(call, "num_scan_inputs is %lld of %u operands",
+                          (long long)scanned, inputs);
+  uint32_t n = inputs - (uint32_t)scanned;
+  if (r.n == 0)
+    return PLN_OK;
+  PLN_TRY(batch_dims(call, n + 1, &axes[0], &axes[1]));
+  for (uint32_t i = 0; i < pln_call_n_results(call) && i < r.n; i++)
+    PLN_TRY(behind(call, i, part_of(call, &r, i), i < n ? 1 : 2, axes));
+  return PLN_OK;
+}
+
 /* Each result of the body becomes a sequence. */
 pln_status pln_infer_sequence_map(pln_infer *call) {
   round r = round_of(call);
