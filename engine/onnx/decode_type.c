@@ -201,6 +201,15 @@ static pln_status unwrap(const pln_decoder *d, const type_step *step,
   return pln_wire_done(&w, d->engine, "TypeProto");
 }
 
+/* Elements of a sequence may differ in shape, and do so where the file declares
+ * one shape (runtimes look at the dtype only): nothing must rely on it. */
+static pln_status forget_shape(const pln_decoder *d, pln_type *type) {
+  if (pln_type_kind_of(d->engine, *type) != PLN_TYPE_TENSOR)
+    return PLN_OK;
+  return pln_type_tensor(d->engine, pln_type_dtype(d->engine, *type), -1, NULL,
+                         type);
+}
+
 pln_status pln_decode_type(const pln_decoder *d, pln_message message,
                            pln_type *out) {
   type_step steps[MOST_WRAPPERS];
@@ -215,8 +224,11 @@ pln_status pln_decode_type(const pln_decoder *d, pln_message message,
     PLN_TRY(step_in(d, message, &steps[++n]));
   }
   PLN_TRY(innermost(d, &steps[n], out));
-  while (n-- > 0)
+  while (n-- > 0) {
+    if (steps[n].kind == PLN_TYPE_SEQUENCE)
+      PLN_TRY(forget_shape(d, out));
     PLN_TRY(wrap(d, &steps[n], out));
+  }
   return PLN_OK;
 }
 

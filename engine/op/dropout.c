@@ -1,6 +1,9 @@
 /* dropout.c: nn.dropout: its operand in inference; in training elements are
  * dropped at random and the others scaled, so that the mean stays. Called
- * through ops.def. */
+ * through ops.def.
+ *
+ * ONNX says since opset 12 that the mask is true in inference; before it said
+ * nothing, and ONNX Runtime makes it false (mask=0). */
 
 #include "op/convert.h"
 #include "op/draw.h"
@@ -41,7 +44,7 @@ static pln_status keep_all(pln_kernel_call *call) {
   if (call->n_results > 1) {
     PLN_TRY(pln_kernel_unset(call, 1, PLN_BOOL, x->rank, x->dims, &mask));
     if (x->count)
-      memset(mask, 1, x->count);
+      memset(mask, pln_kernel_int(call, "mask", 1) != 0, x->count);
   }
   pln_kernel_same(call, 0, x);
   return PLN_OK;
