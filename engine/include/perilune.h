@@ -1074,6 +1074,23 @@ PLN_API pln_status pln_tensor_element_text(const pln_tensor *tensor,
                                            size_t index, char *text,
                                            size_t size) PLN_CHECKED;
 
+/* Made-up arguments for comparing two functions. One in eight elements is drawn
+ * from few that find mistakes, the others evenly from a range. */
+typedef enum pln_sample_kind {
+  PLN_SAMPLE_ORDINARY = 0, /* floats from -2 to 2, 4, -0; integers -2 to 1 */
+  PLN_SAMPLE_SMALL,        /* floats from -1 to 1, integers 0 and 1: indices */
+  PLN_SAMPLE_SPECIAL,      /* NaN, infinities, 1e9, 1e-40 among floats from -10
+                              to 10, the ends of the dtype among integers from
+                              -8 to 7 */
+  PLN_N_SAMPLE_KINDS
+} pln_sample_kind;
+
+/* Of any dtype; of one seed the same on every machine. */
+PLN_API pln_status pln_tensor_sample(pln_engine *engine, pln_dtype dtype,
+                                     uint32_t rank, const int64_t *dims,
+                                     pln_sample_kind kind, uint64_t seed,
+                                     pln_tensor **out) PLN_CHECKED;
+
 /* ------------------------------------------------------------------- ONNX */
 
 /* Reads a model (https://onnx.ai, IR versions 3 to 13, opsets 7 to 23).

@@ -1,4 +1,5 @@
-/* compare.c: tensors compared within a tolerance, for scripts. */
+/* compare.c: what pl.check is made of: arguments made up, dims replaced by
+ * sizes, results compared within a tolerance. */
 
 #include "lua/binding.h"
 
@@ -64,9 +65,86 @@ static int element_text(lua_State *L) {
   return 1;
 }
 
+/* tensor_sample(dtype, dims, kind, seed) -> Tensor */
+static int tensor_sample(lua_State *L) {
+  static const char *const kinds[] = {"ordinary", "small", "special", NULL};
+  pln_lua *b = pln_lua_here(L);
+  int64_t dims[PLN_LUA_MAX_RANK];
+  pln_dtype dtype = pln_lua_check_dtype(L, 1, PLN_FLOAT32);
+  uint32_t rank = pln_lua_check_dims(L, 2, dims);
+  int kind = luaL_checkoption(L, 3, "ordinary", kinds);
+  lua_Integer seed = luaL_optinteger(L, 4, 0);
+  pln_tensor **box = pln_lua_new_tensor(L);
+  pln_lua_must(L, b,
+               pln_tensor_sample(b->engine, dtype, rank, dims,
+                                 (pln_sample_kind)kind, (uint64_t)seed, box));
+  return 1;
+}
+
+/* type_symbols(type) -> { name or false, ... } a dim of a tensor type, nil when
+ * its rank is not known: which dims are bare symbols */
+static int type_symbols(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_type type = pln_lua_check_type(L, b, 1);
+  int32_t rank = pln_type_rank(b->engine, type);
+  if (rank < 0)
+    return 0;
+  lua_createtable(L, rank, 0);
+  for (int32_t i = 0; i < rank; i++) {
+    pln_symbol name =
+        pln_dim_name(b->engine, pln_type_dims(b->engine, type)[i]);
+    pln_slice text = pln_symbol_text(b->engine, name);
+    if (name)
+      lua_pushlstring(L, text.data, text.size);
+    else
+      lua_pushboolean(L, false);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+/* The dim with the symbols that the table at `arg` has a size of replaced. */
+static pln_dim substitute(lua_State *L, pln_lua *b, int arg, pln_dim dim) {
+  lua_pushnil(L);
+  while (lua_next(L, arg)) {
+    pln_slice name;
+    pln_symbol symbol;
+    luaL_argcheck(L,
+                  lua_type(L, -2) == LUA_TSTRING && lua_isinteger(L, -1) &&
+                      lua_tointeger(L, -1) >= 0,
+                  arg, "sizes by name");
+    name.data = lua_tolstring(L, -2, &name.size);
+    pln_lua_must(L, b, pln_symbol_intern(b->engine, name, &symbol));
+    pln_lua_must(
+        L, b,
+        pln_dim_substitute(b->engine, dim, symbol, lua_tointeger(L, -1), &dim));
+    lua_pop(L, 1);
+  }
+  return dim;
+}
+
+/* type_sizes(type, { name = size }) -> the shape of a tensor type, as .shape
+ * has it, with sizes for symbols; nil when its rank is not known */
+static int type_sizes(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_type type = pln_lua_check_type(L, b, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  int32_t rank = pln_type_rank(b->engine, type);
+  if (rank < 0)
+    return 0;
+  lua_createtable(L, rank, 0);
+  for (int32_t i = 0; i < rank; i++) {
+    pln_dim dim = pln_type_dims(b->engine, type)[i];
+    pln_lua_push_dim(L, b, substitute(L, b, 2, dim));
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
 void pln_lua_open_compare(lua_State *L) {
-  static const luaL_Reg functions[] = {{"tensor_compare", tensor_compare},
-                                       {"element_text", element_text},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"tensor_compare", tensor_compare}, {"element_text", element_text},
+      {"tensor_sample", tensor_sample},   {"type_symbols", type_symbols},
+      {"type_sizes", type_sizes},         {NULL, NULL}};
   pln_lua_functions(L, functions);
 }

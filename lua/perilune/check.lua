@@ -2,133 +2,223 @@
 -- are made for them.
 --
 --     assert(pl.check(model, optimised))
---     assert(pl.check(f, g, { rounds = 5, dims = { N = 3 }, tolerance = 1e-4 }))
+--     assert(pl.check(f, g, { rounds = 6, dims = { N = 3 }, tolerance = 1e-4 }))
 --
--- Symbolic dims are 2 unless `dims` names them. Floats may differ by
--- `tolerance` times their size (1e-5); everything else is equal bit by bit.
+-- Each round has other sizes for symbolic dims, 1 and 0 among them (`dims` fixes
+-- some), and other numbers: ordinary ones with zeros of both signs, small ones
+-- that may be indices, and NaN, infinities and extremes. Floats may differ by
+-- atol + rtol * |expected|; `tolerance` (1e-5) is both where they are not given.
+-- atol is multiplied by the largest magnitude expected, at least 1, as errors of
+-- rounding are where sums cancel; `scaled = false` does without. `units` (0) says
+-- that both are no less than so many units in the last place of 1 in the result's
+-- dtype: of float16, where a rewrite may round its weights once more.
+-- Everything else is equal bit by bit. A round that one of the two refuses
+-- is a difference; one that both refuse, such as an index out of range, counts
+-- for nothing, and so does one with sizes of 0 that `a` refuses: it does not
+-- allow them. A check all of whose rounds are such has failed.
 
 local core = require "perilune.core"
+local difference = require "perilune.difference"
 local ir = require "perilune.ir"
+local sample = require "perilune.sample"
 core.internal()
-
--- Numbers as a linear congruential generator gives them: the same everywhere.
-local function generator(seed)
-  local state = seed
-  return function()
-    state = (state * 6364136223846793005 + 1442695040888963407)
-    return (state >> 33) / 2 ^ 31 -- in [0, 1)
-  end
-end
-
--- Values that find mistakes, among the ordinary ones.
-local odd = { 0.0, -0.0, 1.0, -1.0, 0.5, 100.0 }
-
-local function value_of(dtype, random)
-  if dtype == "bool" then return random() < 0.5 end
-  if dtype == "string" then return ("s%d"):format(math.floor(random() * 100)) end
-  if dtype:find "^u" then return math.floor(random() * 3) end
-  if dtype:find "^int" then return math.floor(random() * 4) - 2 end
-  if random() < 0.1 then return odd[1 + math.floor(random() * #odd)] end
-  return random() * 4 - 2
-end
-
-local function size_of(dim, dims)
-  if type(dim) == "number" then return dim end
-  if dim == "?" then return 2 end
-  if not dims[dim] and dim:find "^[%a_][%w_]*$" then dims[dim] = 2 end
-  return dims[dim] or 2
-end
-
-local function fill(shape, axis, dtype, random)
-  if axis > #shape then return value_of(dtype, random) end
-  local row = {}
-  for i = 1, shape[axis] do row[i] = fill(shape, axis + 1, dtype, random) end
-  return row
-end
-
-local function input(type_, dims, random)
-  if type_.kind ~= "tensor" or not type_.shape or not type_.dtype then
-    return nil, core.diag("unsupported",
-      ("no input can be made of type %s"):format(tostring(type_)))
-  end
-  local shape = {}
-  for i, dim in ipairs(type_.shape) do shape[i] = size_of(dim, dims) end
-  return core.tensor(fill(shape, 1, type_.dtype, random), type_.dtype)
-end
-
-local function inputs(fn, dims, random)
-  local list = {}
-  for i, param in ipairs(fn.params) do
-    local diag
-    list[i], diag = input(param.type, dims, random)
-    if not list[i] then return nil, diag end
-  end
-  return list
-end
-
--- NaN agrees with NaN; infinities with themselves.
-local function close(a, b, tolerance)
-  if a == b or (a ~= a and b ~= b) then return true end
-  if type(a) ~= "number" or type(b) ~= "number" then return false end
-  return math.abs(a - b) <= tolerance * math.max(1, math.abs(a), math.abs(b))
-end
-
-local function differs(a, b, tolerance)
-  if a.dtype ~= b.dtype then return ("dtypes %s and %s"):format(a.dtype, b.dtype) end
-  local sa, sb = table.concat(a.shape, ", "), table.concat(b.shape, ", ")
-  if sa ~= sb then return ("shapes (%s) and (%s)"):format(sa, sb) end
-  if a:equal(b) then return nil end
-  local stack = { { a:totable(), b:totable() } }
-  while #stack > 0 do
-    local x, y = table.unpack(table.remove(stack))
-    if type(x) == "table" then
-      for i = #x, 1, -1 do stack[#stack + 1] = { x[i], y[i] } end
-    elseif not close(x, y, tolerance) then
-      return ("%s and %s"):format(tostring(x), tostring(y))
-    end
-  end
-end
-
-local function run(subject, fn, list)
-  if ir.kind_of(subject) == "Module" then
-    return table.pack(pcall(core.eval_in, subject, fn, table.unpack(list)))
-  end
-  return table.pack(pcall(core.eval, fn, table.unpack(list)))
-end
-
-local function compare(a, b, tolerance)
-  for _, result in ipairs { a, b } do
-    if not result[1] then return nil, result[2] end
-  end
-  if a.n ~= b.n then
-    return nil, core.diag("invalid",
-      ("one gives %d results, the other %d"):format(a.n - 1, b.n - 1))
-  end
-  for i = 2, a.n do
-    local what = differs(a[i], b[i], tolerance)
-    if what then
-      return nil, core.diag("invalid", ("result %d differs: %s"):format(i - 1, what))
-    end
-  end
-  return true
-end
 
 local function main_of(subject)
   if ir.kind_of(subject) == "Module" then return subject.functions.main end
   return subject
 end
 
-return function(a, b, options)
-  options = options or {}
-  local fa, fb = main_of(a), main_of(b)
-  if not fa or not fb then error("pl.check: a module without a function 'main'", 2) end
-  local random, dims = generator(options.seed or 1), options.dims or {}
-  for _ = 1, options.rounds or 1 do
-    local list, diag = inputs(fa, dims, random)
-    if not list then return nil, diag end
-    local ok
-    ok, diag = compare(run(a, fa, list), run(b, fb, list), options.tolerance or 1e-5)
-    if not ok then return nil, diag end
+local function is_module(subject) return ir.kind_of(subject) == "Module" end
+
+-- ------------------------------------------------------------------- matching
+
+-- A function to be run: its parameters by name, and which result is which.
+local function side(subject)
+  local fn = main_of(subject)
+  local one = { subject = subject, fn = fn, params = fn.kind == "Function" and fn.params or {} }
+  one.names = is_module(subject) and fn.scope_attrs.output_names or {}
+  one.by_name, one.distinct = {}, true
+  for i, param in ipairs(one.params) do
+    if one.by_name[param.name] then one.distinct = false end
+    one.by_name[param.name] = i
+  end
+  return one
+end
+
+-- Whether the names of `a` stand for those of `b`: all that both have.
+local function share_names(a, b)
+  for name in pairs(a.by_name) do
+    if not b.by_name[name] then return false end
   end
   return true
+end
+
+-- For each parameter of `b` the one of `a` that it is given what of: by place, in
+-- modules by name.
+local function match(a, b)
+  local from = {}
+  local named = is_module(a.subject) and is_module(b.subject) and a.distinct and b.distinct
+    and (share_names(a, b) or share_names(b, a))
+  for i, param in ipairs(b.params) do
+    if named then from[i] = a.by_name[param.name] else from[i] = i end
+  end
+  return from, named
+end
+
+-- What an input that the other model does not have stands for.
+local function default_of(one, i)
+  local name = one.params[i].name
+  local value = is_module(one.subject) and core.onnx_default(one.subject, name)
+  if value then return value end
+  return nil, core.diag("invalid", ("only one of them has an input '%s'"):format(name))
+end
+
+-- -------------------------------------------------------------------- running
+
+local function run(one, list)
+  local results
+  if is_module(one.subject) then
+    results = table.pack(pcall(core.eval_in, one.subject, one.fn, table.unpack(list, 1, list.n)))
+  else
+    results = table.pack(pcall(core.eval, one.fn, table.unpack(list, 1, list.n)))
+  end
+  if results[1] then return results end
+  if type(results[2]) == "string" or results[2].code == "memory" then error(results[2], 0) end
+  return nil, results[2]
+end
+
+-- Arguments for `a`: one a parameter.
+local function make(job, round, seed)
+  local list = { n = #job.a.params }
+  for i, param in ipairs(job.a.params) do
+    local diag
+    if job.named and not job.b.by_name[param.name] then
+      list[i], diag = default_of(job.a, i)
+    else
+      list[i], diag = sample.value(param.type, round, seed * 1000003 + i)
+    end
+    if diag then return nil, diag end
+  end
+  return list
+end
+
+-- The same arguments for `b`.
+local function hand_over(job, list)
+  local other = { n = #job.b.params }
+  for i in ipairs(job.b.params) do
+    local from, diag = job.from[i], nil
+    if from then other[i] = list[from] else other[i], diag = default_of(job.b, i) end
+    if diag then return nil, diag end
+  end
+  return other
+end
+
+-- ------------------------------------------------------------------ comparing
+
+local function result_name(job, i)
+  local name = job.a.names[i]
+  return name and ("result %d '%s'"):format(i, name) or ("result %d"):format(i)
+end
+
+-- The unit in the last place of 1.
+local unit = {
+  float64 = 2.0 ^ -52, float32 = 2.0 ^ -23, float16 = 2.0 ^ -10, bfloat16 = 2.0 ^ -7,
+}
+
+local function tolerance_of(job, value)
+  local least = job.units * (type(value) == "userdata" and unit[value.dtype] or 0)
+  local given = job.tolerance
+  return { rtol = math.max(given.rtol, least), atol = math.max(given.atol, least),
+    scaled = given.scaled }
+end
+
+-- How the results of a round differ, or nil.
+local function compare(job, a, b)
+  if a.n ~= b.n then return ("one gives %d results, the other %d"):format(a.n - 1, b.n - 1) end
+  for i = 2, a.n do
+    local how = difference(b[i], a[i], tolerance_of(job, a[i]))
+    if how then return ("%s differs%s"):format(result_name(job, i - 1), how) end
+  end
+end
+
+local function refusal(which, diag)
+  return ("only the %s refuses: %s"):format(which, diag.message)
+end
+
+-- One round: whether it says anything, and what differs.
+local function try(job, list, round)
+  local other, diag = hand_over(job, list)
+  if not other then return nil, diag end
+  local a, b, refused, other_refused
+  a, refused = run(job.a, list)
+  b, other_refused = run(job.b, other)
+  if not a and (not b or round.empty) then
+    job.refused = refused
+    return false
+  end
+  if not a then return true, refusal("first", refused) end
+  if not b then return true, refusal("second", other_refused) end
+  return true, compare(job, a, b)
+end
+
+local function describe(number, round, seed)
+  local parts, names = { ("seed %d"):format(seed) }, {}
+  for name in pairs(round.sizes) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    parts[#parts + 1] = ("%s=%d"):format(name, round.sizes[name])
+  end
+  return ("round %d (%s numbers, %s)"):format(number, round.kind, table.concat(parts, ", "))
+end
+
+local function prepare(a, b, options)
+  local job = { a = side(a), b = side(b), units = options.units or 0 }
+  local both = options.tolerance or 1e-5
+  job.tolerance = { rtol = options.rtol or both, atol = options.atol or both,
+    scaled = options.scaled ~= false }
+  job.from, job.named = match(job.a, job.b)
+  if #job.a.params ~= #job.b.params and not job.named then
+    return nil, core.diag("invalid", ("one takes %d arguments, the other %d"):format(
+      #job.a.params, #job.b.params))
+  end
+  local types = {}
+  for i, param in ipairs(job.a.params) do types[i] = param.type end
+  job.symbols = sample.symbols(types)
+  return job
+end
+
+local function run_round(job, number, options)
+  local seed = (options.seed or 1) + number - 1
+  local round = sample.round(number, job.symbols, options.dims or {})
+  local list, diag = make(job, round, seed)
+  if not list then return nil, diag end
+  local compared, how = try(job, list, round)
+  if compared == nil then return nil, how end
+  if how then
+    return nil, core.diag("invalid", describe(number, round, seed) .. ": " .. how)
+  end
+  return compared
+end
+
+--- true and { rounds, compared }, or nil and a diagnostic. options: rounds (6),
+-- seed (1: that of the first round), dims, tolerance, rtol, atol, scaled, units.
+return function(a, b, options)
+  options = options or {}
+  if not main_of(a) or not main_of(b) then
+    error("pl.check: a module without a function 'main'", 2)
+  end
+  local job, diag = prepare(a, b, options)
+  if not job then return nil, diag end
+  local report = { rounds = options.rounds or 6, compared = 0 }
+  for number = 1, report.rounds do
+    local compared
+    compared, diag = run_round(job, number, options)
+    if compared == nil then return nil, diag end
+    if compared then report.compared = report.compared + 1 end
+  end
+  if report.compared == 0 then
+    return nil, core.diag("invalid", ("no round could be compared: both refuse, the first: %s")
+      :format(job.refused and job.refused.message or "there was none"))
+  end
+  return true, report
 end

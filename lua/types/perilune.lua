@@ -46,6 +46,16 @@
 ---@field got? string that element
 ---@field expected? string
 
+---@class perilune.CheckOptions
+---@field rounds? integer 6
+---@field seed? integer of the first round; 1
+---@field dims? table<string, integer> sizes of symbolic dims that stay
+---@field tolerance? number
+---@field rtol? number
+---@field atol? number
+---@field scaled? boolean
+---@field units? integer
+
 --- A dense array of elements. t == u tells the same tensor; t:equal(u) compares.
 ---@class perilune.Tensor
 ---@field dtype string
@@ -399,12 +409,16 @@ function pl.hash(a) end
 ---@return true? ok
 ---@return perilune.Diag? diag
 function pl.verify(a) end
---- Whether both compute the same on inputs that are made for them.
+--- Whether both compute the same on inputs that are made for them, round after
+--- round. Floats may differ by atol + rtol * |expected|; both are `tolerance` (1e-5)
+--- where they are not given, and no less than `units` (0) units in the last place
+--- of the dtype; atol counts as often as the largest magnitude expected, at least
+--- once, unless `scaled` is false. Rounds that both refuse are not compared.
 ---@param a perilune.Node|perilune.Module
 ---@param b perilune.Node|perilune.Module
----@param options? { rounds?: integer, seed?: integer, dims?: table<string, integer>, tolerance?: number }
+---@param options? perilune.CheckOptions
 ---@return true? ok
----@return perilune.Diag? diag
+---@return perilune.Diag|{ rounds: integer, compared: integer } diag_or_report
 function pl.check(a, b, options) end
 --- Runs a function, the module's main, or an expression without free variables.
 ---@param callee perilune.Node|perilune.Module

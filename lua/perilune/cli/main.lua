@@ -9,6 +9,7 @@ local commands = {
   { "opt", "optimise a model" },
   { "run", "run a model" },
   { "test", "run models on data that lies beside them" },
+  { "check", "compare what two models compute" },
   { "info", "show what a model is made of" },
   { "fmt", "print a model as Relay text" },
   { "passes", "list passes and pipelines with their options" },

@@ -19,6 +19,9 @@ function opt.arguments(parser)
     "Sets an option of a pass (Pass.option), a config key, or an argument of the script.")
     :argname "X=VALUE":count "*"
   parser:option("--dim", "Fixes a symbolic dim: N=1."):argname "NAME=SIZE":count "*"
+  parser:flag("--check", "Before it writes, runs the result and what was read on made-up inputs, "
+    .. "and fails when they differ; see perilune check.")
+  require "perilune.cli.check".options(parser)
   parser:option("--stats", "Ends with one line of statistics."):choices { "json" }
   parser:flag("--time", "Shows how long each pass took.")
   parser:mutex(
@@ -82,6 +85,13 @@ local function run_passes(context, finish, pass, module)
   return result
 end
 
+-- What the comparison says; nothing is written when the result is another.
+local function check(source, module, options)
+  local text, reason = require "perilune.cli.check".compare(source, module, options)
+  if not text then stop.failure("--check: %s; nothing is written", reason) end
+  return text
+end
+
 function opt.run(options)
   local started = host.clock()
   local dims = require "perilune.cli.numbers".dims(options.dim)
@@ -94,13 +104,15 @@ function opt.run(options)
   local module = load(options.input)
   if not options.quiet then summary.warnings(options.verbose) end
   local before = summary.measure(options.input)
-  module = run_passes(context, finish, pass, fix_dims(module, dims))
+  local source = fix_dims(module, dims)
+  module = run_passes(context, finish, pass, source)
   local report = require "perilune.core".report()
+  local checked = options.check and check(source, module, options)
   save(module, options.output)
 
   summary.show(options, {
     before = before, after = summary.measure(options.output), report = report,
-    seconds = host.clock() - started, peak = host.peak_rss(),
+    checked = checked, seconds = host.clock() - started, peak = host.peak_rss(),
   })
 end
 

@@ -94,12 +94,13 @@ local function stats_line(work)
 end
 
 --- Prints what the options ask for. `work`: before, after, report, seconds,
--- peak. The JSON line is the last one of standard output.
+-- peak, checked (what the comparison says). The JSON line is the last one of standard output.
 function summary.show(options, work)
   if not options.quiet then
     local out = options.stats and io.stderr or io.stdout
     if not options.stats then
       out:write(columns(operator_rows(work)))
+      if work.checked then out:write(work.checked, "\n") end
     end
     if options.time or options.verbose then
       out:write("\n", columns(pass_rows(work.report, options.verbose)))
