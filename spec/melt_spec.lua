@@ -125,6 +125,14 @@ describe("Axes that are grouped, moved and taken apart again", function()
     assert.same({ 3, 4, 0, 1, 2 }, out.main.body.attrs.perm)
   end)
 
+  it("past axes of extent 1 that come and go", function()
+    local y = var("y", { "S", "N", 3, 8 })
+    local out = simplify({ y }, op.squeeze(op.transpose(op.expand_dims(y, ints(0)),
+      { perm = { 3, 1, 2, 0, 4 } }), ints(3)))
+    assert.equal("transpose", calls(out))
+    assert.same({ 2, 0, 1, 3 }, out.main.body.attrs.perm)
+  end)
+
   it("stay when they are taken apart in another way", function()
     local y = var("y", { 2, 3, 4, 5 })
     local flat = op.reshape(y, ints(6, 20))

@@ -3,7 +3,8 @@
 
 #include "transform/simplify.h"
 
-/* Axes [first, first + count) of x are one axis of what groups it. */
+/* Axes [first, first + count) of x are one axis of what groups it: none are an
+ * axis of extent 1 that x does not have. */
 typedef struct group {
   uint32_t first, count;
 } group;
@@ -17,20 +18,20 @@ static bool keeps_order(const pln_graph *g, pln_ref node) {
 
 /* The axes from `first` on whose product is `wanted`. */
 static pln_status find_group(pln_engine *e, pln_type x, uint32_t first,
-                             pln_dim wanted, group *out) {
+                             pln_dim wanted, group *out, bool *found) {
   const pln_dim *dims = pln_type_dims(e, x);
   uint32_t rank = (uint32_t)pln_type_rank(e, x);
   pln_dim product = 1;
   *out = (group){.first = first};
-  for (uint32_t i = first; i < rank; i++) {
+  *found = false;
+  for (uint32_t i = first; i < rank && !*found; i++) {
     PLN_TRY(pln_dim_binary(e, PLN_DIM_MUL, product, dims[i], &product));
     if (product == PLN_DIM_UNKNOWN)
-      return PLN_OK;
-    if (product != wanted)
-      continue;
-    out->count = i + 1 - first;
-    return PLN_OK;
+      break;
+    *found = product == wanted;
+    out->count = *found ? i + 1 - first : 0;
   }
+  *found = *found || wanted == 1;
   return PLN_OK;
 }
 
@@ -40,18 +41,34 @@ static pln_status find_groups(pln_engine *e, pln_type x, pln_type grouped,
   int32_t rank = pln_type_rank(e, grouped);
   uint32_t next = 0;
   *n = 0;
-  if (rank <= 0 || rank > PLN_MAX_RANK || pln_type_rank(e, x) < rank ||
+  if (rank <= 0 || rank > PLN_MAX_RANK || pln_type_rank(e, x) <= 0 ||
       pln_type_rank(e, x) > PLN_MAX_RANK)
     return PLN_OK;
   for (int32_t i = 0; i < rank; i++) {
-    PLN_TRY(find_group(e, x, next, pln_type_dims(e, grouped)[i], &groups[i]));
-    if (!groups[i].count)
+    bool found;
+    PLN_TRY(find_group(e, x, next, pln_type_dims(e, grouped)[i], &groups[i],
+                       &found));
+    if (!found)
       return PLN_OK;
     next += groups[i].count;
   }
   if (next == (uint32_t)pln_type_rank(e, x))
     *n = (uint32_t)rank;
   return PLN_OK;
+}
+
+/* A permutation of n axes: what a file says may be none. */
+static bool is_permutation(const pln_attr *perm, uint32_t n) {
+  bool seen[PLN_MAX_RANK] = {false};
+  if (!perm || perm->kind != PLN_ATTR_INTS || perm->count != n)
+    return false;
+  for (uint32_t i = 0; i < n; i++) {
+    int64_t axis = perm->v.ints[i];
+    if (axis < 0 || axis >= n || seen[axis])
+      return false;
+    seen[axis] = true;
+  }
+  return true;
 }
 
 /* The permutation of the axes of x as the groups move; its extents must be
@@ -73,7 +90,8 @@ static bool spread(const pln_engine *e, pln_type x, pln_type result, uint32_t n,
 }
 
 /* reshape(transpose(reshape(x, [N*4, S, 16]), [0, 2, 1]), [N, 4, 16, S])
- *   => transpose(x, [0, 1, 3, 2]), of x: (N, 4, S, 16) */
+ *   => transpose(x, [0, 1, 3, 2]), of x: (N, 4, S, 16); and with whatever else
+ * leaves the order of elements as it is. */
 pln_status pln_simplify_regroup(pln_site *site, pln_ref *out) {
   const pln_graph *g = site->call.graph;
   pln_engine *e = site->engine;
@@ -84,18 +102,14 @@ pln_status pln_simplify_regroup(pln_site *site, pln_ref *out) {
   if (!pln_is_call(g, move, PLN_OP_TRANSPOSE))
     return PLN_OK;
   pln_ref inner = pln_operand(g, move, 0);
-  const pln_attr *perm = pln_attrs_find(e, g->nodes[move].attrs, "perm");
-  if (!keeps_order(g, inner) || !perm || perm->kind != PLN_ATTR_INTS)
+  if (!keeps_order(g, inner))
     return PLN_OK;
+  const pln_attr *perm = pln_attrs_find(e, g->nodes[move].attrs, "perm");
   pln_ref x = pln_operand(g, inner, 0);
   pln_type type = g->nodes[x].type;
   PLN_TRY(find_groups(e, type, g->nodes[inner].type, groups, &n));
-  if (!n || n != perm->count)
-    return PLN_OK;
-  for (uint32_t i = 0; i < n; i++)
-    if (perm->v.ints[i] < 0 || perm->v.ints[i] >= n)
-      return PLN_OK;
-  if (!spread(e, type, site->type, n, groups, perm->v.ints, axes))
+  if (!n || !is_permutation(perm, n) ||
+      !spread(e, type, site->type, n, groups, perm->v.ints, axes))
     return PLN_OK;
   return pln_site_transpose(site, x, (uint32_t)pln_type_rank(e, type), axes,
                             out);
