@@ -79,6 +79,7 @@ local function measure(module, values, rounds)
   local pl = require "perilune"
   local best = math.huge
   for i = 1, rounds do
+    if i > 1 then collectgarbage() end -- what the round before gave
     local started = host.clock()
     local results = table.pack(pl.eval(module, table.unpack(values, 1, values.n)))
     best = math.min(best, host.clock() - started)
