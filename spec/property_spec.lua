@@ -31,11 +31,13 @@ local function report(seed, mod, what, diag)
     err and "; it could not be written: " .. tostring(err) or ""), 0)
 end
 
--- Weights that were folded sum up in another order.
+-- Weights that were folded sum up in another order. Each tenth graph meets NaN,
+-- infinities and extremes as well.
 local function same(seed, mod, after, what, rough)
   local ok, diag = pl.verify(after)
   if ok then
     ok, diag = pl.check(mod, after, { seed = seed, dims = { N = 1 + seed % 3 },
+      rounds = seed % 10 == 0 and 6 or 1,
       tolerance = rough and 1e-4 or 0 })
   end
   if not ok then report(seed, mod, what, diag) end
@@ -110,7 +112,7 @@ describe("on graphs made at random", function()
     local found = 0
     for seed = 1, 100 do
       local mod = random_graph(seed)
-      if not pl.check(mod, wrong(mod)) then found = found + 1 end
+      if not pl.check(mod, wrong(mod), { rounds = 1 }) then found = found + 1 end
     end
     assert.is_true(found > 5)
   end)
