@@ -28,12 +28,14 @@ static pln_status read_axis(const pln_kernel_call *call, uint32_t space,
                    .dilation = item(call, "dilations", i, 1),
                    .before = item(call, "pads", i, 0),
                    .after = item(call, "pads", space + i, 0)};
-  const int64_t all[] = {a->in,         a->before,     a->after,
-                         a->window - 1, a->stride - 1, a->dilation - 1};
+  const struct {
+    int64_t value, least;
+  } all[] = {{a->in, 0},     {a->before, 0}, {a->after, 0},
+             {a->window, 1}, {a->stride, 1}, {a->dilation, 1}};
   for (uint32_t k = 0; k < PLN_COUNT(all); k++)
-    if (all[k] < 0 || all[k] > INT32_MAX)
-      return pln_kernel_refuse(call, "axis %u has a value that is not valid",
-                               i);
+    if (all[k].value < all[k].least || all[k].value > INT32_MAX)
+      return pln_kernel_refuse(call, "axis %u: %lld is not valid", i,
+                               (long long)all[k].value);
   a->reach = (a->window - 1) * a->dilation + 1;
   int64_t room = a->in + a->before + a->after - a->reach;
   if (room < 0)
