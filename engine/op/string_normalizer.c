@@ -8,40 +8,12 @@
 #include <wctype.h>
 
 #include "op/texts.h"
+#include "op/utf8.h"
 
 typedef enum change { KEEP, LOWER, UPPER } change;
 
 /* ------------------------------------------------------------------- letters
  */
-
-/* The character at `s`, not empty; its bytes go to *n. Negative when it is no
- * UTF-8. */
-static int32_t decode(pln_slice s, size_t *n) {
-  static const int32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  const unsigned char *p = (const unsigned char *)s.data;
-  *n = *p < 0x80 ? 1 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : 4;
-  if (*n == 1)
-    return *p;
-  if (*p < 0xc0 || *p > 0xf7 || *n > s.size)
-    return -1;
-  int32_t c = *p & (0x7f >> *n);
-  for (size_t i = 1; i < *n; i++) {
-    if ((p[i] & 0xc0) != 0x80)
-      return -1;
-    c = c << 6 | (p[i] & 0x3f);
-  }
-  bool half = c >= 0xd800 && c <= 0xdfff;
-  return c < least[*n] || c > 0x10ffff || half ? -1 : c;
-}
-
-static size_t encode(uint32_t c, char *to) {
-  static const uint8_t marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
-  size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-  for (size_t i = n; i-- > 1; c >>= 6)
-    to[i] = (char)(0x80 | (c & 0x3f));
-  to[0] = (char)(marks[n] | c);
-  return n;
-}
 
 typedef struct normalizer {
   pln_kernel_call *call;
@@ -66,11 +38,12 @@ static pln_status add_changed(const normalizer *n, pln_texts *texts,
   while (s.size) {
     char bytes[4];
     size_t size;
-    int32_t c = decode(s, &size);
+    int32_t c = pln_utf8_decode(s, &size);
     if (c < 0)
       return pln_kernel_refuse(n->call, "a string is no UTF-8");
-    PLN_TRY(pln_texts_add(texts, bytes,
-                          encode(changed(n, (uint32_t)c, n->change), bytes)));
+    PLN_TRY(pln_texts_add(
+        texts, bytes,
+        pln_utf8_encode(changed(n, (uint32_t)c, n->change), bytes)));
     s = (pln_slice){s.data + size, s.size - size};
   }
   return PLN_OK;
@@ -83,7 +56,7 @@ static pln_status add_changed(const normalizer *n, pln_texts *texts,
 static bool alike(const normalizer *n, pln_slice a, pln_slice b) {
   while (a.size && b.size) {
     size_t i, k;
-    int32_t x = decode(a, &i), y = decode(b, &k);
+    int32_t x = pln_utf8_decode(a, &i), y = pln_utf8_decode(b, &k);
     if (x < 0 || y < 0)
       return pln_slice_equal(a, b);
     if (changed(n, (uint32_t)x, LOWER) != changed(n, (uint32_t)y, LOWER))
