@@ -110,15 +110,46 @@ pln_status pln_infer_arange(pln_infer *call) {
 /* ------------------------------------------------------------------- kernel */
 
 /* Halves are multiplied and added as floats, and rounded once. */
-static void write_float(pln_dtype dtype, void *data, int64_t i, double start,
-                        double delta) {
-  float single = (float)start + (float)i * (float)delta;
+static void write_floats(pln_dtype dtype, void *data, int64_t n, double start,
+                         double delta) {
+  float from = (float)start, step = (float)delta;
+  double *twice = data;
+  float *single = data;
+  uint16_t *half = data;
   switch ((int)dtype) {
-  case PLN_FLOAT64: ((double *)data)[i] = start + (double)i * delta; break;
-  case PLN_FLOAT32: ((float *)data)[i] = single; break;
-  case PLN_FLOAT16: ((uint16_t *)data)[i] = pln_float_to_half(single); break;
-  case PLN_BFLOAT16: ((uint16_t *)data)[i] = pln_float_to_bfloat(single); break;
+  case PLN_FLOAT64:
+    for (int64_t i = 0; i < n; i++)
+      twice[i] = start + (double)i * delta;
+    break;
+  case PLN_FLOAT32:
+    for (int64_t i = 0; i < n; i++)
+      single[i] = from + (float)i * step;
+    break;
+  case PLN_FLOAT16:
+    for (int64_t i = 0; i < n; i++)
+      half[i] = pln_float_to_half(from + (float)i * step);
+    break;
+  default:
+    for (int64_t i = 0; i < n; i++)
+      half[i] = pln_float_to_bfloat(from + (float)i * step);
   }
+}
+
+/* Integers wrap. */
+static void write_integers(size_t size, void *data, uint64_t n, uint64_t start,
+                           uint64_t delta) {
+  uint64_t *whole = data;
+  uint32_t *word = data;
+  uint16_t *half = data;
+  for (uint64_t i = 0, at = start; i < n && size == sizeof *whole;
+       i++, at += delta)
+    whole[i] = at;
+  for (uint64_t i = 0, at = start; i < n && size == sizeof *word;
+       i++, at += delta)
+    word[i] = (uint32_t)at;
+  for (uint64_t i = 0, at = start; i < n && size == sizeof *half;
+       i++, at += delta)
+    half[i] = (uint16_t)at;
 }
 
 static pln_status count_up(pln_kernel_call *call, double start, double limit,
@@ -128,9 +159,8 @@ static pln_status count_up(pln_kernel_call *call, double start, double limit,
   pln_dtype dtype = (pln_dtype)call->args[0]->dtype;
   if (!float_length(start, limit, delta, &n))
     return pln_kernel_refuse(call, "the number of elements is not defined");
-  PLN_TRY(pln_kernel_result(call, 0, dtype, 1, &n, &data));
-  for (int64_t i = 0; i < n; i++)
-    write_float(dtype, data, i, start, delta);
+  PLN_TRY(pln_kernel_unset(call, 0, dtype, 1, &n, &data));
+  write_floats(dtype, data, n, start, delta);
   return PLN_OK;
 }
 
@@ -146,10 +176,8 @@ static pln_status count_whole(pln_kernel_call *call, const int64_t *v) {
   if (n > INT64_MAX / 16)
     return pln_kernel_refuse(call, "the result is too large");
   int64_t dim = (int64_t)n;
-  PLN_TRY(pln_kernel_result(call, 0, dtype, 1, &dim, &data));
-  uint64_t at = (uint64_t)v[0];
-  for (uint64_t i = 0; i < n; i++, at += (uint64_t)v[2])
-    memcpy((char *)data + i * size, &at, size);
+  PLN_TRY(pln_kernel_unset(call, 0, dtype, 1, &dim, &data));
+  write_integers(size, data, n, (uint64_t)v[0], (uint64_t)v[2]);
   return PLN_OK;
 }
 

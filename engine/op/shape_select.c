@@ -1,6 +1,7 @@
 /* shape_select.c: elements chosen by conditions, and indices as conditions:
  * nonzero, compress, one_hot. Called through ops.def. */
 
+#include "op/convert.h"
 #include "op/indices.h"
 #include "op/strided.h"
 
@@ -17,44 +18,75 @@ pln_status pln_infer_nonzero(pln_infer *call) {
   return pln_result_tensor(call, 0, PLN_INT64, &shape);
 }
 
-/* Floats are zero with either sign: the sign bit is masked out. */
-static uint64_t zero_mask(pln_dtype dtype, size_t size) {
-  bool is_float = dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 ||
-                  dtype == PLN_FLOAT16 || dtype == PLN_BFLOAT16;
-  uint64_t all = size == 8 ? UINT64_MAX : ((uint64_t)1 << (8 * size)) - 1;
-  return is_float ? all >> 1 : all;
+/* Elements told apart at a time. */
+enum { BLOCK = 512 };
+
+/* Whether each of n elements, at most a block, is something else than 0. */
+static void tell(const pln_tensor *x, size_t at, size_t n, uint8_t *set) {
+  pln_conversion c = {.from = (pln_dtype)x->dtype, .to = PLN_BOOL};
+  const char *from =
+      (const char *)x->data + at * pln_element_size((pln_dtype)x->dtype);
+  if (c.from != PLN_BOOL) {
+    (void)pln_convert(&c, from, n, set); /* to bool nothing is refused */
+    return;
+  }
+  for (size_t i = 0; i < n; i++)
+    set[i] = from[i] != 0;
 }
 
-static bool is_set(const pln_tensor *x, size_t i, size_t size, uint64_t mask) {
-  uint64_t bits = 0;
-  memcpy(&bits, (const char *)x->data + i * size, size);
-  return (bits & mask) != 0;
+static size_t count_set(const pln_tensor *x) {
+  uint8_t set[BLOCK];
+  size_t count = 0;
+  for (size_t at = 0; at < x->count; at += BLOCK) {
+    size_t n = x->count - at < BLOCK ? x->count - at : BLOCK;
+    uint32_t in_block = 0;
+    tell(x, at, n, set);
+    for (size_t i = 0; i < n; i++)
+      in_block += set[i];
+    count += in_block;
+  }
+  return count;
+}
+
+/* Row by row: the places in the last axis, then those of the row. `to` has
+ * `count` places for each axis. */
+static void list_set(const pln_tensor *x, size_t count, int64_t *to) {
+  int64_t row[PLN_MAX_RANK] = {0}, places[BLOCK + 1];
+  uint32_t last = x->rank ? x->rank - 1 : 0;
+  size_t width = x->rank ? (size_t)x->dims[last] : 1;
+  uint8_t set[BLOCK];
+  for (size_t base = 0; base < x->count; base += width) {
+    for (size_t at = 0; at < width; at += BLOCK) {
+      size_t n = width - at < BLOCK ? width - at : BLOCK, found = 0;
+      tell(x, base + at, n, set);
+      for (size_t i = 0; i < n; i++) {
+        places[found] = (int64_t)(at + i);
+        found += set[i];
+      }
+      for (uint32_t k = 0; k < last; k++)
+        for (size_t i = 0; i < found; i++)
+          to[k * count + i] = row[k];
+      if (found && x->rank)
+        memcpy(to + last * count, places, found * sizeof *places);
+      to += found;
+    }
+    for (uint32_t k = last; k-- > 0; row[k] = 0)
+      if (++row[k] < x->dims[k])
+        break;
+  }
 }
 
 pln_status pln_kernel_nonzero(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   pln_dtype dtype = (pln_dtype)x->dtype;
-  size_t size = pln_element_size(dtype);
   int64_t dims[2] = {x->rank, 0};
   void *data;
-  if (size == 0 || size > 8 || dtype == PLN_COMPLEX64 ||
-      (dtype >= PLN_FLOAT8_E4M3FN && dtype <= PLN_FLOAT8_E5M2FNUZ))
+  if (x->rank > PLN_MAX_RANK || !pln_convertible(dtype) ||
+      pln_is_small_float(dtype) || !pln_element_size(dtype))
     return pln_kernel_no_dtype(call, dtype);
-  uint64_t mask = zero_mask(dtype, size);
-  for (size_t i = 0; i < x->count; i++)
-    dims[1] += is_set(x, i, size, mask);
-  PLN_TRY(pln_kernel_result(call, 0, PLN_INT64, 2, dims, &data));
-  int64_t *to = data;
-  for (size_t i = 0; i < x->count; i++) {
-    if (!is_set(x, i, size, mask))
-      continue;
-    size_t rest = i;
-    for (uint32_t k = x->rank; k-- > 0;) {
-      to[(int64_t)k * dims[1]] = (int64_t)(rest % (size_t)x->dims[k]);
-      rest /= (size_t)x->dims[k];
-    }
-    to++;
-  }
+  dims[1] = (int64_t)count_set(x);
+  PLN_TRY(pln_kernel_unset(call, 0, PLN_INT64, 2, dims, &data));
+  list_set(x, (size_t)dims[1], data);
   return PLN_OK;
 }
 

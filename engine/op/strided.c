@@ -166,11 +166,34 @@ static void turn_plane(unsigned char *to, const unsigned char *from,
 /* -------------------------------------------------------------------- planes
  */
 
+/* Less than SMALL rows or columns, the channels of an image: no tile is filled.
+ * What is walked with a step is read or written once for each, from the cache.
+ */
+enum { SMALL = 8, STRETCH = 1024 };
+
+static void weave_plane(unsigned char *to, const unsigned char *from,
+                        const plane *p, size_t size) {
+  int64_t bytes = (int64_t)size;
+  bool few_rows = p->rows < p->columns;
+  int64_t length = few_rows ? p->columns : p->rows;
+  int64_t to_step = few_rows ? p->to_column : p->to_row;
+  int64_t from_step = few_rows ? p->from_column : p->from_row;
+  int64_t to_line = few_rows ? p->to_row : p->to_column;
+  int64_t from_line = few_rows ? p->from_row : p->from_column;
+  int64_t lines = few_rows ? p->rows : p->columns;
+  for (int64_t at = 0; at < length; at += STRETCH)
+    for (int64_t k = 0; k < lines; k++)
+      copy_run(to + (at * to_step + k * to_line) * bytes, to_step,
+               from + (at * from_step + k * from_line) * bytes, from_step,
+               least(STRETCH, length - at), size);
+}
+
 static void copy_plane(unsigned char *to, const unsigned char *from,
                        const plane *p, size_t size) {
   bool across = p->from_column != 0 && p->from_column != 1;
   if (across && p->from_row == 1 && p->to_column == 1) {
-    turn_plane(to, from, p, size);
+    bool small = p->rows < SMALL || p->columns < SMALL;
+    (small ? weave_plane : turn_plane)(to, from, p, size);
     return;
   }
   int64_t to_row = p->to_row * (int64_t)size;

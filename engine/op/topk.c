@@ -43,35 +43,58 @@ typedef struct item {
   int64_t index;
 } item;
 
-/* False when the dtype has no order here, or the element is a NaN. */
-static bool key_of(const pln_tensor *x, size_t i, uint64_t *key) {
-  pln_dtype dtype = (pln_dtype)x->dtype;
-  size_t size = pln_element_size(dtype);
-  uint64_t bits = 0, top = (uint64_t)1 << (size * 8 - 1);
-  uint64_t infinity = dtype == PLN_FLOAT64   ? 0x7ff0000000000000u
-                      : dtype == PLN_FLOAT32 ? 0x7f800000u
-                      : dtype == PLN_FLOAT16 ? 0x7c00u
-                                             : 0x7f80u;
-  memcpy(&bits, (const char *)x->data + i * size, size);
-  switch ((int)dtype) {
-  case PLN_UINT8:
-  case PLN_UINT16:
-  case PLN_UINT32:
-  case PLN_UINT64: *key = bits; return true;
-  case PLN_INT8:
-  case PLN_INT16:
-  case PLN_INT32:
-  case PLN_INT64: *key = bits ^ top; return true;
-  case PLN_FLOAT16:
-  case PLN_BFLOAT16:
-  case PLN_FLOAT32:
-  case PLN_FLOAT64:
-    if (bits == top)
-      bits = 0; /* -0 is 0 */
-    *key = bits & top ? top - (bits & (top - 1)) : bits | top;
-    return (bits & (top - 1)) <= infinity;
+/* Keys at a time. */
+enum { BLOCK = 256 };
+
+/* Of n elements, `step` apart. False when one is a NaN. */
+typedef bool (*keys_fn)(const void *x, size_t step, size_t n, uint64_t *keys);
+
+#define INT_KEYS(name, T, top)                                   \
+  static bool keys_##name(const void *in, size_t step, size_t n, \
+                          uint64_t *keys) {                      \
+    const T *x = in;                                             \
+    for (size_t i = 0; i < n; i++)                               \
+      keys[i] = (uint64_t)x[i * step] ^ (top);                   \
+    return true;                                                 \
   }
-  return false;
+INT_KEYS(uint8, uint8_t, 0)
+INT_KEYS(uint16, uint16_t, 0)
+INT_KEYS(uint32, uint32_t, 0)
+INT_KEYS(uint64, uint64_t, 0)
+INT_KEYS(int8, uint8_t, 0x80)
+INT_KEYS(int16, uint16_t, 0x8000)
+INT_KEYS(int32, uint32_t, 0x80000000)
+INT_KEYS(int64, uint64_t, (uint64_t)1 << 63)
+
+/* -0 is 0. */
+#define FLOAT_KEYS(name, T, sign, infinity)                      \
+  static bool keys_##name(const void *in, size_t step, size_t n, \
+                          uint64_t *keys) {                      \
+    const T *x = in;                                             \
+    const uint64_t top = (sign);                                 \
+    bool good = true;                                            \
+    for (size_t i = 0; i < n; i++) {                             \
+      uint64_t bits = x[i * step], size = bits & (top - 1);      \
+      good &= size <= (infinity);                                \
+      keys[i] = bits & top ? top - size : top + size;            \
+    }                                                            \
+    return good;                                                 \
+  }
+FLOAT_KEYS(half, uint16_t, 0x8000, 0x7c00)
+FLOAT_KEYS(bfloat, uint16_t, 0x8000, 0x7f80)
+FLOAT_KEYS(single, uint32_t, 0x80000000, 0x7f800000)
+FLOAT_KEYS(twice, uint64_t, (uint64_t)1 << 63, 0x7ff0000000000000)
+
+/* NULL: the dtype has no order here. */
+static keys_fn find_keys(pln_dtype dtype) {
+  static const keys_fn of[PLN_N_DTYPES] = {
+      [PLN_UINT8] = keys_uint8,    [PLN_UINT16] = keys_uint16,
+      [PLN_UINT32] = keys_uint32,  [PLN_UINT64] = keys_uint64,
+      [PLN_INT8] = keys_int8,      [PLN_INT16] = keys_int16,
+      [PLN_INT32] = keys_int32,    [PLN_INT64] = keys_int64,
+      [PLN_FLOAT16] = keys_half,   [PLN_BFLOAT16] = keys_bfloat,
+      [PLN_FLOAT32] = keys_single, [PLN_FLOAT64] = keys_twice};
+  return of[dtype];
 }
 
 static bool before(const item *a, const item *b) {
@@ -101,25 +124,33 @@ static void sort_heap(item *heap, size_t n) {
   }
 }
 
-/* The first `k` in order of one lane, which begins at element `first`. */
+/* Takes `it` up, which comes after all before it: equals stay in order. */
+static void offer(item *heap, size_t *n, size_t k, item it) {
+  if (*n < k) {
+    heap[(*n)++] = it;
+    if (*n == k)
+      for (size_t at = k; at-- > 0;)
+        sift(heap, k, at);
+  } else if (it.key < heap[0].key) {
+    heap[0] = it;
+    sift(heap, k, 0);
+  }
+}
+
+/* The first `k` > 0 in order of one lane, which begins at element `first`. */
 static bool select_lane(const pln_tensor *x, const lanes *l, size_t first,
                         bool largest, item *heap, size_t k) {
-  size_t n = 0;
-  for (size_t i = 0; i < l->n; i++) {
-    item it = {.index = (int64_t)i};
-    if (!key_of(x, first + i * l->inner, &it.key))
+  uint64_t keys[BLOCK], flip = largest ? UINT64_MAX : 0;
+  size_t found = 0, size = pln_element_size((pln_dtype)x->dtype);
+  keys_fn make_keys = find_keys((pln_dtype)x->dtype);
+  for (size_t i = 0; i < l->n; i += BLOCK) {
+    size_t n = l->n - i < BLOCK ? l->n - i : BLOCK;
+    const char *from = (const char *)x->data + (first + i * l->inner) * size;
+    if (!make_keys(from, l->inner, n, keys))
       return false;
-    if (largest)
-      it.key = ~it.key;
-    if (n < k) {
-      heap[n++] = it;
-      if (n == k)
-        for (size_t at = k; at-- > 0;)
-          sift(heap, k, at);
-    } else if (k && before(&it, &heap[0])) {
-      heap[0] = it;
-      sift(heap, k, 0);
-    }
+    for (size_t j = 0; j < n; j++)
+      if (found < k || (keys[j] ^ flip) < heap[0].key)
+        offer(heap, &found, k, (item){keys[j] ^ flip, (int64_t)(i + j)});
   }
   sort_heap(heap, k);
   return true;
@@ -153,8 +184,7 @@ pln_status pln_kernel_topk(pln_kernel_call *call) {
   int64_t k = list.count == 1 ? pln_list_at(&list, 0) : -1;
   uint32_t axis;
   void *values, *indices = NULL;
-  size_t size = pln_element_size((pln_dtype)x->dtype);
-  if (size == 0 || size > 8 || x->dtype == PLN_COMPLEX64)
+  if (!find_keys((pln_dtype)x->dtype))
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   if (x->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", -1), x->rank, &axis) ||
@@ -163,9 +193,9 @@ pln_status pln_kernel_topk(pln_kernel_call *call) {
   memcpy(dims, x->dims, x->rank * sizeof *dims);
   dims[axis] = k;
   PLN_TRY(
-      pln_kernel_result(call, 0, (pln_dtype)x->dtype, x->rank, dims, &values));
+      pln_kernel_unset(call, 0, (pln_dtype)x->dtype, x->rank, dims, &values));
   if (call->n_results > 1)
-    PLN_TRY(pln_kernel_result(call, 1, PLN_INT64, x->rank, dims, &indices));
+    PLN_TRY(pln_kernel_unset(call, 1, PLN_INT64, x->rank, dims, &indices));
   lanes l = lanes_of(x, axis);
   if (k == 0 || x->count == 0)
     return PLN_OK;

@@ -181,6 +181,54 @@ def images(n, size):
                output_height=7, output_width=7, sampling_ratio=2)
 
 
+def others(n, size):
+    x, whole = numbers(n), random.integers(-99, 99, n)
+    truth = x > 0
+    for op in ("Sin", "Cos", "Atan", "Sign", "Round", "Ceil", "Selu", "Softsign", "HardSwish",
+               "ThresholdedRelu"):
+        yield case(op + size, op, x)
+    for op in ("Add", "Mul", "Max", "Equal", "Less"):
+        yield case(f"{op} int64" + size, op, whole, whole[::-1].copy())
+    for op in ("Div", "Mod"):
+        yield case(f"{op} int64" + size, op, whole, abs(whole) + 1)
+        yield case(f"{op} int64 by 7" + size, op, whole, [numpy.array(7)])
+    for op in ("And", "Or"):
+        yield case(op + size, op, truth, truth[::-1].copy())
+    yield case("Not" + size, "Not", truth)
+    yield case("IsNaN" + size, "IsNaN", x)
+    yield case("Sum of 3" + size, "Sum", x, x, x)
+    yield case("Max of 3" + size, "Max", x, x + 1, x - 1)
+    yield case("PRelu channel" + size, "PRelu", numbers(1, 16, n // 256, 16), numbers(16, 1, 1))
+    rows = 1 << (n.bit_length() // 2)
+    square = numbers(rows, n // rows)
+    yield reduce_case("ReduceProd last" + size, "ReduceProd", square, [1])
+    yield reduce_case("ReduceMin last" + size, "ReduceMin", square, [1])
+    yield reduce_case("ReduceL1 last" + size, "ReduceL1", square, [1])
+    yield reduce_case("ReduceSumSquare last" + size, "ReduceSumSquare", square, [1])
+    yield reduce_case("ReduceLogSumExp last" + size, "ReduceLogSumExp", square, [1])
+    yield reduce_case("ReduceSum int64 last" + size, "ReduceSum", whole.reshape(rows, -1), [1])
+    yield reduce_case("ReduceMax int64 last" + size, "ReduceMax", whole.reshape(rows, -1), [1])
+    yield case("ArgMin last" + size, "ArgMin", square, axis=1)
+    yield case("Transpose image" + size, "Transpose", numbers(1, n // 12, 4, 3), perm=[0, 3, 1, 2])
+    yield case("Transpose image back" + size, "Transpose", numbers(1, 3, n // 12, 4), perm=[0, 2, 3, 1])
+    yield case("Transpose int64" + size, "Transpose", whole.reshape(rows, -1), perm=[1, 0])
+    yield case("Transpose uint8" + size, "Transpose", whole.reshape(rows, -1).astype("uint8"), perm=[1, 0])
+    yield case("DepthToSpace" + size, "DepthToSpace", numbers(1, 16, n // 256, 16), blocksize=2)
+    places = numpy.stack([random.integers(0, rows, rows), random.integers(0, n // rows, rows)], 1)
+    yield case("GatherND" + size, "GatherND", square, places)
+    yield case("GatherND rows" + size, "GatherND", square, places[:, :1].copy())
+    yield case("ScatterND rows" + size, "ScatterND", square, numpy.arange(rows)[:, None], square)
+    yield case("ScatterElements" + size, "ScatterElements", square, random.integers(0, rows, square.shape), square,
+               axis=0)
+    yield case("OneHot" + size, "OneHot", random.integers(0, 100, n // 100), [numpy.array(100)],
+               [numpy.array([0, 1], "float32")])
+    yield case("TopK" + size, "TopK", square, [numpy.array([8])], outputs=2)
+    yield case("NonZero" + size, "NonZero", truth)
+    yield case("Compress" + size, "Compress", x, truth, axis=0)
+    yield case("Trilu" + size, "Trilu", square)
+    yield case("Range" + size, "Range", [numpy.array(0)], [numpy.array(n)], [numpy.array(1)])
+
+
 def save(model, name):
     path = os.path.join(FOLDER, name)
     onnx.save(model, path)
@@ -264,7 +312,7 @@ def main():
     print(f"{'':30} {'perilune':>13} {'onnxruntime':>13} {'ratio':>8}")
     ratios = []
     for n, size in ((LARGE, " 1M"), (SMALL, " 1k")):
-        for family in (elementwise, broadcast, reduce, movement, layers, images):
+        for family in (elementwise, broadcast, reduce, movement, others, layers, images):
             for i, one in enumerate(family(n, size)):
                 if not PARTS or any(p in one["name"] for p in PARTS):
                     ratios.append(compare(ours, one, i))

@@ -45,25 +45,32 @@ static inline pln_tensor *one_tensor(pln_engine *e, pln_dtype dtype,
   return t;
 }
 
-/* The call's result; the arguments are released. */
-static inline pln_tensor *one_call(pln_engine *e, const char *op,
-                                   uint32_t n_attrs, pln_attr *list, uint32_t n,
-                                   pln_tensor **args) {
+/* The call's results; the arguments are released. */
+static inline void one_calls(pln_engine *e, const char *op, uint32_t n_attrs,
+                             pln_attr *list, uint32_t n, pln_tensor **args,
+                             uint32_t n_results, pln_tensor **results) {
   pln_builder *b;
   pln_attrs attrs = 0;
   pln_ref refs[ONE_CALL_ARGS] = {PLN_NONE}, node = PLN_NONE;
-  pln_tensor *out = NULL;
   CHECK_OK(pln_builder_new(e, &b));
   CHECK_OK(pln_attrs_make(e, n_attrs, list, &attrs));
   for (uint32_t i = 0; i < n; i++)
     CHECK_OK(pln_build_constant(b, args[i], &refs[i]));
-  CHECK_OK(pln_build_call(b, pln_op_find(e, pln_text(op)), attrs, 0, n, refs,
-                          &node));
+  CHECK_OK(pln_build_call(b, pln_op_find(e, pln_text(op)), attrs,
+                          n_results > 1 ? n_results : 0, n, refs, &node));
+  memset(results, 0, n_results * sizeof *results);
   CHECK_OK(pln_compute(pln_builder_graph(b), node, n,
-                       (const pln_tensor *const *)args, &out));
+                       (const pln_tensor *const *)args, results));
   pln_builder_free(b);
   for (uint32_t i = 0; i < n; i++)
     pln_tensor_release(args[i]);
+}
+
+static inline pln_tensor *one_call(pln_engine *e, const char *op,
+                                   uint32_t n_attrs, pln_attr *list, uint32_t n,
+                                   pln_tensor **args) {
+  pln_tensor *out;
+  one_calls(e, op, n_attrs, list, n, args, 1, &out);
   return out;
 }
 
