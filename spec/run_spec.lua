@@ -129,6 +129,22 @@ describe("perilune run", function()
       path "two.npy", path "out"))
   end)
 
+  it("takes elements of other shapes than a sequence's type says, as every runtime does", function()
+    local items = pl.var("items", "seq(Tensor[(2), float32])")
+    local mod = pl.module { main = pl.func({ items },
+      pl.op.sequence_at(items, pl.const(pl.tensor(1)))) }
+    local name = path "items.onnx"
+    assert(pl.onnx.save(mod, name))
+    local read_back = assert(pl.onnx.load(name))
+    assert.equal("seq(Tensor[*, float32])", tostring(read_back.main.params[1].type))
+    assert(pl.onnx.save_value({ pl.tensor({ 1 }, "float32"), pl.tensor({ 1, 2, 3 }, "float32") },
+      path "items.pb"))
+    local status, out, err = run(("%s --input items=%s"):format(name, path "items.pb"))
+    assert.equal(0, status, err)
+    assert.matches("Tensor[(3), float32] [1, 2, 3]", out, 1, true)
+    assert.equal(read(name), pl.onnx.tostring(read_back))
+  end)
+
   it("names inputs that are missing, unknown or given twice", function()
     fails(2, "\n  x: Tensor[(N, 2), float32]\n  y: Tensor[(N, 2), float32]", sum)
     fails(2, "--input q: the model has no input called so; there is: x, y, w",
