@@ -107,20 +107,26 @@ pln_status pln_site_is_sole(pln_site *site, uint32_t i, bool *out) {
 
 /* ----------------------------------------------------------------- building */
 
-pln_status pln_site_call(pln_site *site, pln_op op, pln_attrs attrs, uint32_t n,
-                         const pln_ref *args, pln_ref *out) {
+pln_status pln_site_build(pln_site *site, pln_op op, pln_attrs attrs,
+                          uint32_t n, const pln_ref *args, pln_ref *out) {
   size_t mark = pln_diag_count(site->engine);
   pln_builder *b = pln_rewrite_builder(site->rw);
   if (!b)
     return PLN_ERR_NOMEM;
   uint32_t n_results = op == site->call.op ? site->call.n_results : 0;
   pln_status status = pln_build_call(b, op, attrs, n_results, n, args, out);
-  if (status == PLN_ERR_TYPE) {
-    pln_diag_drop(site->engine, mark);
-    *out = PLN_NONE;
+  if (status != PLN_ERR_TYPE)
+    return status;
+  pln_diag_drop(site->engine, mark);
+  *out = PLN_NONE;
+  return PLN_OK;
+}
+
+pln_status pln_site_call(pln_site *site, pln_op op, pln_attrs attrs, uint32_t n,
+                         const pln_ref *args, pln_ref *out) {
+  PLN_TRY(pln_site_build(site, op, attrs, n, args, out));
+  if (*out == PLN_NONE)
     return PLN_OK;
-  }
-  PLN_TRY(status);
   return pln_keep_type(site->rw, *out, site->type);
 }
 

@@ -54,6 +54,10 @@ bool pln_list_read(const pln_list *list, uint32_t max, int64_t *out);
 /* Building. PLN_NONE when the call would be ill-typed (a file may hold what
  * inference would not accept). A call of the same operator has as many
  * results. */
+pln_status pln_site_build(pln_site *site, pln_op op, pln_attrs attrs,
+                          uint32_t n, const pln_ref *args,
+                          pln_ref *out) PLN_CHECKED;
+/* The same in place of the call: of its type, as far as that is known. */
 pln_status pln_site_call(pln_site *site, pln_op op, pln_attrs attrs, uint32_t n,
                          const pln_ref *args, pln_ref *out) PLN_CHECKED;
 /* A Constant vector, and a scalar, of int64. */
@@ -64,6 +68,9 @@ pln_status pln_site_int(pln_site *site, int64_t value,
 /* transpose(x) by a permutation of n axes. */
 pln_status pln_site_transpose(pln_site *site, pln_ref x, uint32_t n,
                               const int64_t *axes, pln_ref *out) PLN_CHECKED;
+/* reshape(x) to that shape, told by constants; PLN_NONE when it cannot be. */
+pln_status pln_site_reshape(pln_site *site, pln_ref x, uint32_t n,
+                            const pln_dim *dims, pln_ref *out) PLN_CHECKED;
 /* The same call with operand `i` replaced. */
 pln_status pln_site_with_arg(pln_site *site, uint32_t i, pln_ref arg,
                              pln_ref *out) PLN_CHECKED;
@@ -80,7 +87,7 @@ pln_status pln_site_with_list(pln_site *site, pln_ref x, uint32_t arg,
   X(same_reshape) X(merge_reshape) X(melt_reshape)                     \
   X(merge_squeeze) X(merge_unsqueeze)                                  \
   /* simplify_regroup.c */                                             \
-  X(regroup)                                                           \
+  X(regroup) X(part_first)                                             \
   /* simplify_broadcast.c */                                           \
   X(melt_expand) X(drop_expand)                                        \
   /* simplify_move.c */                                                \
@@ -88,7 +95,7 @@ pln_status pln_site_with_list(pln_site *site, pln_ref x, uint32_t arg,
   X(same_expand) X(no_tile) X(one_concat) X(merge_concat)              \
   X(only_part)                                                         \
   /* simplify_take.c */                                                \
-  X(take_vector) X(take_all) X(take_one)                               \
+  X(take_vector) X(take_all) X(take_one) X(take_moved)                 \
   /* simplify_reduce.c */                                              \
   X(keep_axes) X(reduce_single)                                        \
   /* simplify_cast.c */                                                \

@@ -15,7 +15,7 @@
 
 #include "transform/simplify.h"
 
-enum { RULES_PER_OP = 5, MAX_STEPS = 64 };
+enum { RULES_PER_OP = 6, MAX_STEPS = 64 };
 
 typedef struct row {
   const char *name; /* in the report */
@@ -27,7 +27,8 @@ typedef struct row {
 static const row rules[PLN_N_OPS][RULES_PER_OP] = {
     [PLN_OP_IDENTITY] = {RULE(only_operand)},
     [PLN_OP_RESHAPE] = {RULE(same_reshape), RULE(merge_reshape),
-                        RULE(melt_reshape), RULE(regroup), RULE(keep_axes)},
+                        RULE(melt_reshape), RULE(regroup), RULE(part_first),
+                        RULE(keep_axes)},
     [PLN_OP_FLATTEN] = {RULE(same_reshape), RULE(regroup)},
     [PLN_OP_SQUEEZE] = {RULE(same_reshape), RULE(merge_squeeze), RULE(take_one),
                         RULE(regroup)},
@@ -40,7 +41,7 @@ static const row rules[PLN_N_OPS][RULES_PER_OP] = {
     [PLN_OP_TILE] = {RULE(no_tile)},
     [PLN_OP_CONCAT] = {RULE(one_concat), RULE(merge_concat)},
     [PLN_OP_SPLIT] = {RULE(only_part)},
-    [PLN_OP_GATHER] = {RULE(take_all)},
+    [PLN_OP_GATHER] = {RULE(take_all), RULE(take_moved)},
     [PLN_OP_CAST] = {RULE(same_cast), RULE(merge_cast)},
     [PLN_OP_CAST_LIKE] = {RULE(same_cast)},
     [PLN_OP_ADD] = {RULE(add_zero), RULE(drop_expand)},

@@ -1,5 +1,6 @@
 /* simplify_regroup.c: axes that are grouped, moved as groups, and taken apart
- * again are moved one by one. */
+ * again are moved one by one; those that are taken apart after they were moved
+ * are taken apart before. */
 
 #include "transform/simplify.h"
 
@@ -113,4 +114,57 @@ pln_status pln_simplify_regroup(pln_site *site, pln_ref *out) {
     return PLN_OK;
   return pln_site_transpose(site, x, (uint32_t)pln_type_rank(e, type), axes,
                             out);
+}
+
+/* Extents to take x apart into, and the permutation that moves them. */
+typedef struct parts {
+  uint32_t n;
+  pln_dim dims[PLN_MAX_RANK];
+  int64_t axes[PLN_MAX_RANK];
+} parts;
+
+/* groups[j]: axes of the result that are axis j of what was moved, perm[j] of
+ * what was there before. */
+static void find_parts(const pln_dim *result, uint32_t n, const group *groups,
+                       const int64_t *perm, parts *out) {
+  uint32_t first[PLN_MAX_RANK], k = 0;
+  out->n = 0;
+  for (uint32_t axis = 0; axis < n; axis++)
+    for (uint32_t j = 0; j < n; j++) {
+      if (perm[j] != axis)
+        continue;
+      first[j] = out->n;
+      for (uint32_t t = 0; t < groups[j].count; t++)
+        out->dims[out->n++] = result[groups[j].first + t];
+    }
+  for (uint32_t j = 0; j < n; j++)
+    for (uint32_t t = 0; t < groups[j].count; t++)
+      out->axes[k++] = first[j] + t;
+}
+
+/* reshape(transpose(reshape(x, [17, N*4, 16]), [1, 0, 2]), [N, 4, 17, 16])
+ *   => transpose(reshape(x, [17, N, 4, 16]), [1, 2, 0, 3]), unless what was
+ * moved is used otherwise too. */
+pln_status pln_simplify_part_first(pln_site *site, pln_ref *out) {
+  const pln_graph *g = site->call.graph;
+  pln_engine *e = site->engine;
+  pln_ref move = pln_site_arg(site, 0), x;
+  group groups[PLN_MAX_RANK];
+  parts p;
+  uint32_t n;
+  bool sole;
+  if (!pln_is_call(g, move, PLN_OP_TRANSPOSE) ||
+      !keeps_order(g, pln_operand(g, move, 0)))
+    return PLN_OK;
+  const pln_attr *perm = pln_attrs_find(e, g->nodes[move].attrs, "perm");
+  PLN_TRY(find_groups(e, site->type, g->nodes[move].type, groups, &n));
+  if (!n || !is_permutation(perm, n))
+    return PLN_OK;
+  PLN_TRY(pln_site_is_sole(site, 0, &sole));
+  if (!sole)
+    return PLN_OK;
+  find_parts(pln_type_dims(e, site->type), n, groups, perm->v.ints, &p);
+  x = pln_operand(g, pln_operand(g, move, 0), 0);
+  PLN_TRY(pln_site_reshape(site, x, p.n, p.dims, &x));
+  return x == PLN_NONE ? PLN_OK : pln_site_transpose(site, x, p.n, p.axes, out);
 }

@@ -94,6 +94,21 @@ static pln_dim copied_dim(const pln_engine *e, pln_type operand, uint32_t i) {
                                                 : PLN_DIM_UNKNOWN;
 }
 
+pln_status pln_site_reshape(pln_site *site, pln_ref x, uint32_t n,
+                            const pln_dim *dims, pln_ref *out) {
+  pln_type type = site->call.graph->nodes[x].type;
+  target t = {.n = n};
+  pln_ref args[2] = {x};
+  *out = PLN_NONE;
+  for (uint32_t i = 0; i < n; i++)
+    if (dims[i] == PLN_DIM_UNKNOWN || !put_dim(site, type, &t, i, dims[i]))
+      return PLN_OK;
+  if (t.is_empty && t.n_open)
+    return PLN_OK;
+  PLN_TRY(pln_site_ints(site, n, t.dims, &args[1]));
+  return pln_site_build(site, PLN_OP_RESHAPE, 0, 2, args, out);
+}
+
 /* An element that is -1 is the extent of the result, if that is known. */
 static pln_dim found_dim(const pln_site *site, uint32_t n, uint32_t i) {
   const pln_engine *e = site->engine;

@@ -56,6 +56,28 @@ pln_status pln_simplify_take_vector(pln_site *site, pln_ref *out) {
   return build_take(site, x, index, axis, out);
 }
 
+/* take(transpose(x, [2, 0, 1]), 3, axis=0) => take(x, 3, axis=2), where the
+ * axes that are left stand in order. */
+pln_status pln_simplify_take_moved(pln_site *site, pln_ref *out) {
+  const pln_graph *g = site->call.graph;
+  pln_ref move = pln_site_arg(site, 0);
+  int64_t axis = take_axis(&site->call), last = -1;
+  if (!pln_is_call(g, move, PLN_OP_TRANSPOSE) || axis < 0 ||
+      pln_arg_rank(&site->call, 1) != 0)
+    return PLN_OK;
+  const pln_attr *perm =
+      pln_attrs_find(site->engine, g->nodes[move].attrs, "perm");
+  if (!perm || perm->kind != PLN_ATTR_INTS || axis >= perm->count)
+    return PLN_OK;
+  for (uint32_t i = 0; i < perm->count; i++) {
+    if (i != axis && perm->v.ints[i] <= last)
+      return PLN_OK;
+    last = i != axis ? perm->v.ints[i] : last;
+  }
+  return build_take(site, pln_operand(g, move, 0), pln_site_arg(site, 1),
+                    perm->v.ints[axis], out);
+}
+
 /* take(x, [0, 1, ..., n - 1]) => x, where x has the extent n there. */
 pln_status pln_simplify_take_all(pln_site *site, pln_ref *out) {
   const pln_infer *call = &site->call;
