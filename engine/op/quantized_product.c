@@ -1,16 +1,18 @@
 /* quantized_product.c: the kernels of products and convolutions of quantised
  * tensors. Called through ops.def.
  *
- * Operands become floats less their zero points, which the kernels for floats
- * multiply: in float32 where the greatest sum possible with these operands is
- * exact there, else in float64. So sums are those of integers, and padding is
- * the zero point.
+ * Bytes by one matrix of bytes, and convolutions whose window is one element,
+ * are multiplied as they are. Else operands become floats less their zero
+ * points, which the kernels for floats multiply: in float32 where the greatest
+ * sum possible with these operands is exact there, else in float64. So sums are
+ * those of integers, and padding is the zero point.
  *
  * What holds: every partial sum of 8-bit integers is exact; sums wrap around as
  * int32. Floats of 8 bits are summed in float32. */
 
 #include <math.h>
 
+#include "op/integer_gemm.h"
 #include "op/small_float.h"
 #include "op/through_float.h"
 #include "op/wide.h"
@@ -247,6 +249,171 @@ static pln_status run(const pln_kernel_call *call, pln_kernel_fn kernel,
   return kernel(&floats);
 }
 
+/* --------------------------------------------------------- bytes by a matrix
+ */
+
+/* Zero points of one operand as int16: one for all, or one for each row or
+ * column. */
+typedef struct zeros {
+  int16_t one;
+  int16_t *many; /* NULL: there is one */
+  size_t bytes;
+} zeros;
+
+static int16_t byte_at(const pln_tensor *t, size_t i) {
+  return t->dtype == PLN_INT8 ? ((const int8_t *)t->data)[i]
+                              : ((const uint8_t *)t->data)[i];
+}
+
+static pln_status read_zeros(const pln_kernel_call *call, uint32_t i,
+                             zeros *out) {
+  const pln_tensor *t = pln_kernel_arg(call, i);
+  *out = (zeros){0};
+  if (t && t->count == 1)
+    out->one = byte_at(t, 0);
+  if (!t || t->count <= 1)
+    return PLN_OK;
+  out->bytes = t->count * sizeof *out->many;
+  out->many = pln_mem_new(call->engine, out->bytes);
+  if (!out->many)
+    return pln_nomem(call->engine);
+  for (size_t k = 0; k < t->count; k++)
+    out->many[k] = byte_at(t, k);
+  return PLN_OK;
+}
+
+static bool zero_fits(const pln_tensor *t, const pln_tensor *zero,
+                      int64_t extent) {
+  return !zero ||
+         (zero->dtype == t->dtype &&
+          (zero->count == 1 || (zero->rank == 1 && zero->dims[0] == extent)));
+}
+
+/* The operands are a product of rows of bytes, in any batches, and one matrix
+ * of bytes. */
+static bool are_matrices(const pln_tensor *x, const pln_tensor *y,
+                         const pln_tensor *x_zero, const pln_tensor *y_zero) {
+  return is_byte(x) && is_byte(y) && x->rank >= 2 && x->rank <= PLN_MAX_RANK &&
+         y->rank == 2 && x->dims[x->rank - 1] == y->dims[0] &&
+         zero_fits(x, x_zero, x->rank == 2 ? x->dims[0] : 1) &&
+         zero_fits(y, y_zero, y->dims[1]);
+}
+
+/* `count` products of m x k bytes, argument a, by k x n, argument b; an operand
+ * that is the same for all has a step of 0. */
+typedef struct byte_products {
+  uint32_t a, b, a_zero, b_zero; /* arguments */
+  size_t m, n, k, count;
+  size_t a_step, b_step;
+} byte_products;
+
+static void set_operands(const pln_kernel_call *call, const byte_products *s,
+                         const zeros *a, const zeros *b,
+                         pln_integer_product *p) {
+  *p = (pln_integer_product){.m = s->m,
+                             .n = s->n,
+                             .k = s->k,
+                             .a = call->args[s->a]->data,
+                             .b = call->args[s->b]->data,
+                             .a_signed = call->args[s->a]->dtype == PLN_INT8,
+                             .b_signed = call->args[s->b]->dtype == PLN_INT8,
+                             .a_zero = a->many ? a->many : &a->one,
+                             .b_zero = b->many ? b->many : &b->one,
+                             .a_zero_step = a->many != NULL,
+                             .b_zero_step = b->many != NULL};
+}
+
+static pln_status multiply_bytes(const pln_kernel_call *call,
+                                 const byte_products *s, int32_t *out) {
+  zeros a, b = {0};
+  pln_integer_product p;
+  pln_status status = read_zeros(call, s->a_zero, &a);
+  if (status == PLN_OK)
+    status = read_zeros(call, s->b_zero, &b);
+  set_operands(call, s, &a, &b, &p);
+  p.c = out;
+  for (size_t i = 0; i < s->count && status == PLN_OK; i++) {
+    status = pln_integer_multiply(call->engine, &p);
+    p.a = (const char *)p.a + s->a_step;
+    p.b = (const char *)p.b + s->b_step;
+    p.c += s->m * s->n;
+  }
+  pln_mem_free(call->engine, a.many, a.bytes);
+  pln_mem_free(call->engine, b.many, b.bytes);
+  return status;
+}
+
+/* Rows of argument 0 by the matrix in argument `b`. */
+static pln_status multiply_rows(const pln_kernel_call *call, uint32_t b,
+                                uint32_t a_zero, uint32_t b_zero,
+                                pln_tensor **out) {
+  const pln_tensor *x = call->args[0], *y = call->args[b];
+  int64_t dims[PLN_MAX_RANK];
+  memcpy(dims, x->dims, x->rank * sizeof *dims);
+  dims[x->rank - 1] = y->dims[1];
+  byte_products s = {.b = b,
+                     .a_zero = a_zero,
+                     .b_zero = b_zero,
+                     .m = pln_dims_product(dims, 0, x->rank - 1),
+                     .n = (size_t)y->dims[1],
+                     .k = (size_t)y->dims[0],
+                     .count = 1};
+  PLN_TRY(pln_tensor_unset(call->engine, PLN_INT32, x->rank, dims, out));
+  return multiply_bytes(call, &s, pln_tensor_writable(*out));
+}
+
+/* The attribute is left out, or a list of `count` times that value. */
+static bool are_all(const pln_kernel_call *call, const char *name,
+                    uint32_t count, int64_t value) {
+  pln_list list = pln_kernel_list(call, PLN_NONE, name);
+  for (uint32_t i = 0; i < list.count; i++)
+    if (!list.ints || list.ints[i] != value)
+      return false;
+  return list.count == 0 || list.count == count;
+}
+
+/* A window of one element that moves by one, over all channels: the weights are
+ * a matrix, and so is each image. */
+static bool is_pointwise(const pln_kernel_call *call, const pln_tensor *x,
+                         const pln_tensor *w, const pln_tensor *x_zero,
+                         const pln_tensor *w_zero) {
+  if (!is_byte(x) || x->rank != w->rank || x->rank < 3 ||
+      x->rank > PLN_MAX_RANK || x->dims[1] != w->dims[1])
+    return false;
+  uint32_t space = x->rank - 2;
+  for (uint32_t i = 0; i < space; i++)
+    if (w->dims[i + 2] != 1)
+      return false;
+  return pln_kernel_int(call, "group", 1) == 1 &&
+         are_all(call, "kernel_shape", space, 1) &&
+         are_all(call, "strides", space, 1) &&
+         are_all(call, "dilations", space, 1) &&
+         are_all(call, "pads", 2 * space, 0) && zero_fits(x, x_zero, 1) &&
+         zero_fits(w, w_zero, w->dims[0]);
+}
+
+static pln_status convolve_points(const pln_kernel_call *call, uint32_t w,
+                                  uint32_t x_zero, uint32_t w_zero,
+                                  pln_tensor **out) {
+  const pln_tensor *x = call->args[0], *weights = call->args[w];
+  int64_t dims[PLN_MAX_RANK];
+  memcpy(dims, x->dims, x->rank * sizeof *dims);
+  dims[1] = weights->dims[0];
+  byte_products s = {.a = w,
+                     .a_zero = w_zero,
+                     .b_zero = x_zero,
+                     .m = (size_t)dims[1],
+                     .n = pln_dims_product(dims, 2, x->rank),
+                     .k = (size_t)x->dims[1],
+                     .count = (size_t)dims[0]};
+  s.b_step = s.k * s.n;
+  PLN_TRY(pln_tensor_unset(call->engine, PLN_INT32, x->rank, dims, out));
+  return multiply_bytes(call, &s, pln_tensor_writable(*out));
+}
+
+/* ------------------------------------------------------- products, in floats
+ */
+
 /* Argument 0 times argument `b`; their zero points are arguments a_zero and
  * b_zero. */
 static pln_status multiply(const pln_kernel_call *call, uint32_t b,
@@ -255,6 +422,9 @@ static pln_status multiply(const pln_kernel_call *call, uint32_t b,
   *e = (exact){0};
   if (!x || !y || x->rank == 0 || y->rank == 0)
     return pln_kernel_refuse(call, "operands do not fit each other");
+  if (are_matrices(x, y, pln_kernel_arg(call, a_zero),
+                   pln_kernel_arg(call, b_zero)))
+    return multiply_rows(call, b, a_zero, b_zero, &e->sum);
   uint32_t row = x->rank > 1 ? x->rank - 2 : PLN_MAX_RANK;
   uint32_t column = y->rank > 1 ? y->rank - 1 : PLN_MAX_RANK;
   pln_status status = centred(call, 0, a_zero, row, &e->a);
@@ -273,9 +443,12 @@ static pln_status convolve(const pln_kernel_call *call, uint32_t w,
   const pln_tensor *weights = pln_kernel_arg(call, w),
                    *zero = pln_kernel_arg(call, x_zero);
   *e = (exact){0};
-  if (!weights || weights->rank == 0 || !is_byte(weights) ||
-      (zero && zero->count != 1))
+  if (!pln_kernel_arg(call, 0) || !weights || weights->rank == 0 ||
+      !is_byte(weights) || (zero && zero->count != 1))
     return pln_kernel_refuse(call, "operands do not fit each other");
+  if (is_pointwise(call, call->args[0], weights, zero,
+                   pln_kernel_arg(call, w_zero)))
+    return convolve_points(call, w, x_zero, w_zero, &e->sum);
   pln_status status = centred(call, 0, x_zero, 0, &e->a);
   if (status == PLN_OK)
     status = centred(call, w, w_zero, 0, &e->b);
@@ -303,7 +476,9 @@ static void wrap_integers(const double *x, int32_t *to, size_t n) {
 
 static void read_sums(const pln_tensor *sum, size_t first, size_t n,
                       int32_t *to) {
-  if (sum->dtype == PLN_FLOAT32)
+  if (sum->dtype == PLN_INT32)
+    memcpy(to, (const int32_t *)sum->data + first, n * sizeof *to);
+  else if (sum->dtype == PLN_FLOAT32)
     to_integers((const float *)sum->data + first, to, n);
   else
     wrap_integers((const double *)sum->data + first, to, n);
@@ -311,6 +486,10 @@ static void read_sums(const pln_tensor *sum, size_t first, size_t n,
 
 static pln_status give_integers(pln_kernel_call *call, exact *e) {
   void *data;
+  if (e->sum->dtype == PLN_INT32) {
+    call->results[0] = e->sum;
+    return PLN_OK;
+  }
   pln_status status =
       pln_kernel_result(call, 0, PLN_INT32, e->sum->rank, e->sum->dims, &data);
   if (status == PLN_OK)

@@ -184,6 +184,13 @@ static pln_tensor *call_of(const char *op, uint32_t n, const pln_ref *args) {
 
 enum { LONG = 80000 };
 
+static void check_sum(const char *op, uint32_t want, pln_ref a, pln_ref b) {
+  pln_ref args[2] = {a, b};
+  pln_tensor *out = call_of(op, 2, args);
+  CHECK_EQ_INT(*(const int32_t *)out->data, (int32_t)want);
+  pln_tensor_release(out);
+}
+
 /* Of elements around which float32 loses bits; the longest passes int32. */
 static void sums_exactly(void) {
   static uint8_t a[LONG], b[LONG];
@@ -196,12 +203,13 @@ static void sums_exactly(void) {
         want += (uint32_t)a[i] * b[i];
       }
       begin();
-      int64_t wide[2] = {1, n}, high[2] = {n, 1};
-      pln_ref args[2] = {add_constant(PLN_UINT8, 2, wide, a, (size_t)n),
-                         add_constant(PLN_UINT8, 2, high, b, (size_t)n)};
-      pln_tensor *out = call_of("matmul_integer", 2, args);
-      CHECK_EQ_INT(*(const int32_t *)out->data, (int32_t)want);
-      pln_tensor_release(out);
+      int64_t wide[2] = {1, n}, high[2] = {n, 1}, line[3] = {1, n, 1};
+      size_t size = (size_t)n;
+      check_sum("matmul_integer", want,
+                add_constant(PLN_UINT8, 2, wide, a, size),
+                add_constant(PLN_UINT8, 2, high, b, size));
+      check_sum("conv_integer", want, add_constant(PLN_UINT8, 3, line, a, size),
+                add_constant(PLN_UINT8, 3, line, b, size));
       end();
     }
 }
