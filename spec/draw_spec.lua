@@ -49,6 +49,35 @@ describe("an operator with a seed of its own", function()
   end)
 end)
 
+describe("perilune run", function()
+  local folder = os.tmpname()
+  local file = folder .. ".onnx"
+  teardown(function()
+    os.remove(folder)
+    os.remove(file)
+  end)
+
+  local function run(arguments)
+    local perilune = (os.getenv "PERILUNE_BUILD" or "build") .. "/bin/perilune"
+    if (os.getenv "PERILUNE_SANITIZE" or "") ~= "" then
+      perilune = "env -u LD_PRELOAD -u ASAN_OPTIONS " .. perilune
+    end
+    local pipe = assert(io.popen(("%s run %s %s"):format(perilune, file, arguments)))
+    local text = pipe:read "a"
+    assert(pipe:close())
+    return text
+  end
+
+  it("draws from the seed it is given", function()
+    local m = require "perilune.zoo.model".new { name = "noise" }
+    m:output(m:node("RandomNormal", {}, { shape = { 3 } }, "y"), "float32", { 3 })
+    assert(m:save(file))
+    assert.equal(run "", run "--seed 0")
+    assert.equal(run "--seed 7", run "--seed 7")
+    assert.not_equal(run "", run "--seed 7")
+  end)
+end)
+
 describe("a pipeline", function()
   it("keeps random operators apart and in order", function()
     local mod = pl.module { main = pl.func({}, pl.tuple { uniform(), uniform() }) }

@@ -23,6 +23,8 @@ function run.arguments(parser)
   parser:flag("--time", "Shows how long it took to load the model and to run it.")
   parser:option("--repeat", "Runs it so many times; --time shows the fastest."):argname "N"
     :default "1":target "rounds":convert(require "perilune.cli.numbers".count)
+  parser:option("--seed", "What random operators draw from: each run of one seed draws the same.")
+    :argname "N":default "0":convert(require "perilune.cli.numbers".seed)
 end
 
 local function must(value, diag)
@@ -102,6 +104,7 @@ function run.run(options)
   local rows, outputs = require "perilune.cli.signature"(module)
   local loaded = host.clock() - started
   local values = read_inputs(options, module, rows)
+  require "perilune".seed(options.seed)
   local results, seconds = measure(module, values, options.rounds)
   for i, row in ipairs(outputs) do
     show(row.name, results[i])
