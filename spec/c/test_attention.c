@@ -1,6 +1,6 @@
-/* test_attention.c: attention and rotary embeddings: small ones computed by
- * hand and what is refused, as tables (op_table.h); then attention over more
- * keys than a block has, beside the plain sum.
+/* test_attention.c: attention, linear attention and rotary embeddings: small
+ * ones computed by hand and what is refused, as tables (op_table.h); then
+ * attention over more keys than a block has, beside the plain sum.
  *
  * ln 3 = 1.0986123 makes weights of quarters. */
 
@@ -359,6 +359,74 @@ static void rotary(void) {
   run_rows(ROWS(rows));
 }
 
+/* -------------------------------------------------------- linear attention */
+
+#define T2(a, b) "float32 1x2x1: " #a " " #b
+#define HEADS1 "q_num_heads=1 kv_num_heads=1 scale=1. "
+
+static void linear(void) {
+  static const row rows[] = {
+      /* The state is 8, then 8 + 15. */
+      {"linear_attention",
+       HEADS1 "update_rule=linear",
+       {T2(1, 2), T2(2, 3), T2(4, 5)},
+       "float32 1x2x1: 8 46 | float32 1x1x1x1: 23",
+       2},
+      /* The decay of ln 0.5 halves it. */
+      {"linear_attention",
+       HEADS1 "update_rule=gated",
+       {T2(1, 1), T2(2, 3), T2(4, 5), "-", T2(0, -0.6931472)},
+       "float32 1x2x1: 8 19 | float32 1x1x1x1: 19",
+       2},
+      {"linear_attention",
+       HEADS1 "update_rule=delta",
+       {T2(1, 1), T2(2, 3), T2(4, 5), "-", "-", T2(0.5, 0.5)},
+       "float32 1x2x1: 4 -6.5",
+       0},
+      {"linear_attention",
+       HEADS1,
+       {"float16 1x1x1: 1", "float16 1x1x1: 2", "float16 1x1x1: 4",
+        "float32 1x1x1x1: 2", "float16 1x1x1: 0", "float16 1x1x1: 1"},
+       "float16 1x1x1: 2 | float32 1x1x1x1: 2",
+       2},
+      /* Two heads of queries share a state. */
+      {"linear_attention",
+       "q_num_heads=2 kv_num_heads=1 update_rule=linear scale=2.",
+       {"float64 1x1x2: 1 10", "float64 1x1x1: 2", "float64 1x1x1: 4"},
+       "float64 1x1x2: 16 160",
+       0},
+      /* 1 / sqrt(4) by default; each key decays alone. */
+      {"linear_attention",
+       "q_num_heads=1 kv_num_heads=1 update_rule=gated",
+       {"float32 1x1x4: 1 1 1 1", "float32 1x1x4: 0 0 0 0", "float32 1x1x1: 9",
+        "float32 1x1x4x1: 1 2 3 4", "float32 1x1x4: -inf 0 0 -0.6931472"},
+       "float32 1x1x1: 3.5 | float32 1x1x4x1: 0 2 3 2",
+       2},
+      {"linear_attention",
+       "q_num_heads=3 kv_num_heads=2 update_rule=linear",
+       {T2(1, 1), T2(2, 3), T2(4, 5)},
+       "refused: 'linear_attention': 3 heads of queries and 2 of keys do not "
+       "fit the operands",
+       0},
+      {"linear_attention",
+       HEADS1 "update_rule=squared",
+       {T2(1, 1), T2(2, 3), T2(4, 5)},
+       "refused: 'linear_attention': update_rule is not known",
+       0},
+      {"linear_attention",
+       HEADS1 "update_rule=gated",
+       {T2(1, 1), T2(2, 3), T2(4, 5)},
+       "refused: 'linear_attention': decay and beta are not those of 'gated'",
+       0},
+      {"linear_attention",
+       HEADS1 "update_rule=linear",
+       {T2(1, 1), T2(2, 3), T2(4, 5), "float32 1x1x1x2: 0 0"},
+       "refused: 'linear_attention': the past state does not fit the query",
+       0},
+  };
+  run_rows(ROWS(rows));
+}
+
 /* ----------------------------------------------------------------- failures
  */
 
@@ -396,6 +464,7 @@ static const check_test tests[] = {
     {"what does not fit is refused", refuses},
     {"many keys", many_keys},
     {"rotary embeddings by hand", rotary},
+    {"linear attention by hand", linear},
     {"memory that runs out is heard of", hears_of_memory},
 };
 CHECK_MAIN(tests)
