@@ -1,5 +1,5 @@
 /* approximation.h: functions of float32 that vectorise: exponentials,
- * logarithm, error function, and the activations made of them. For unary.c,
+ * logarithm, error function, the activations made of them, sines. For unary.c,
  * activation.c and softmax.c; float64 goes to C's library.
  *
  * What holds: no branches, no tables, so that a loop over a function runs on
@@ -7,8 +7,8 @@
  * depend on where it lies. The last bit may depend on the machine: the kernels'
  * files allow a fused multiply-add. NaN stays NaN, infinities and signs of zero
  * are as C's functions have them, subnormals are neither lost nor made zero.
- * Errors, in units in the last place of the exact result: exp, expm1, log
- * and erf below 2, gelu below 8, the others below 4
+ * Errors, in units in the last place of the exact result: exp, expm1, log,
+ * erf, sin and cos below 2, gelu below 8, the others below 4
  * (spec/c/test_approximation.c sweeps them against C's library in double).
  *
  * Method: the argument is reduced as W. J. Cody and W. Waite describe it
@@ -283,6 +283,80 @@ static inline float pln_gelu_tanh_float(float x) {
   double wide = (double)x;
   double cube = 0.044715 * wide * wide * wide;
   return pln_gated(x, 1.59576912160573071176 * (wide + cube));
+}
+
+/* ------------------------------------------------------------- trigonometric
+ */
+
+/* Beyond it the quarter turns are no longer taken off exactly. */
+#define PLN_TURNS_MAX 0x1p20f
+
+/* x = n pi / 2 + r with |r| <= pi / 4, of which the low bits of n count, for
+ * |x| up to PLN_TURNS_MAX. The first part of pi / 2 has 33 bits, so that n
+ * times it is exact. */
+static inline pln_reduced pln_reduce_turns(float x) {
+  double wide = (double)x;
+  double n =
+      wide * 0x1.45f306dc9c883p-1 + PLN_DOUBLE_ROUNDER - PLN_DOUBLE_ROUNDER;
+  double r = wide - n * 0x1.921fb544p+0 - n * 0x1.0b4611a626331p-34;
+  float turned = (float)n + PLN_FLOAT_ROUNDER;
+  uint32_t bits = pln_float_bits(turned) - pln_float_bits(PLN_FLOAT_ROUNDER);
+  return (pln_reduced){(int32_t)bits, (float)r};
+}
+
+/* For |r| <= pi / 4: within 2^-26. */
+static inline float pln_sin_core(float r) {
+  float u = r * r;
+  float p = -1.951525046e-04f;
+  p = p * u + 8.332160302e-03f;
+  p = p * u + -1.666665524e-01f;
+  return r + r * (u * p);
+}
+
+/* Within 2^-32. */
+static inline float pln_cos_core(float r) {
+  float u = r * r;
+  float p = 2.443312042e-05f;
+  p = p * u + -1.388731645e-03f;
+  p = p * u + 4.166664556e-02f;
+  return 1 - 0.5f * u + u * u * p;
+}
+
+/* The sine of n quarter turns and r. */
+static inline float pln_sin_turned(int32_t n, float r) {
+  float y = n & 1 ? pln_cos_core(r) : pln_sin_core(r);
+  return n & 2 ? -y : y;
+}
+
+/* Both for |x| up to PLN_TURNS_MAX. */
+static inline float pln_sin_float(float x) {
+  pln_reduced a = pln_reduce_turns(x);
+  float y = pln_sin_turned(a.n, a.r);
+  return x == 0 ? x : y;
+}
+
+static inline float pln_cos_float(float x) {
+  pln_reduced a = pln_reduce_turns(x);
+  return pln_sin_turned((int32_t)((uint32_t)a.n + 1), a.r);
+}
+
+/* Of z up to tan(pi / 8) by z + z^3 P(z^2), within 2^-28; of what is greater by
+ * pi / 4 + atan((x - 1) / (x + 1)), of what is beyond tan(3 pi / 8) by
+ * pi / 2 - atan(1 / x). */
+static inline float pln_atan_float(float x) {
+  float size = pln_size(x);
+  int middle = size > 0.41421356f, high = size > 2.4142135f;
+  float above = high ? -1 : middle ? size - 1 : size;
+  float below = high ? size : middle ? size + 1 : 1;
+  float turn = high ? 1.57079637f : middle ? 0.785398185f : 0;
+  float rest = high ? -4.37113883e-08f : middle ? -2.18556941e-08f : 0;
+  float z = above / below, u = z * z;
+  float p = -6.077990308e-02f;
+  p = p * u + 1.059372649e-01f;
+  p = p * u + -1.424352229e-01f;
+  p = p * u + 1.999847144e-01f;
+  p = p * u + -3.333331645e-01f;
+  return pln_signed(turn + (rest + (z + z * (u * p))), x);
 }
 
 #endif

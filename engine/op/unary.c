@@ -47,6 +47,7 @@ FLOAT_PAIR(reciprocal, FLOAT_INVERSE, FLOAT_INVERSE)
 #define LOG_SINGLE(T, x) pln_log_float(x)
 #define ERF_SINGLE(T, x) pln_erf_float(x)
 #define TANH_SINGLE(T, x) pln_tanh_float(x)
+#define ATAN_SINGLE(T, x) pln_atan_float(x)
 
 /* A function of C's math library, in both precisions. */
 #define C_FUNCTION(name, function)           \
@@ -70,12 +71,18 @@ static double log_of_double(double x) {
 static double erf_of_double(double x) {
   return erf(x);
 }
-C_FUNCTION(sin, sin)
-C_FUNCTION(cos, cos)
+static double sin_of_double(double x) {
+  return sin(x);
+}
+static double cos_of_double(double x) {
+  return cos(x);
+}
 C_FUNCTION(tan, tan)
 C_FUNCTION(asin, asin)
 C_FUNCTION(acos, acos)
-C_FUNCTION(atan, atan)
+static double atan_of_double(double x) {
+  return atan(x);
+}
 C_FUNCTION(sinh, sinh)
 C_FUNCTION(cosh, cosh)
 static double tanh_of_double(double x) {
@@ -124,6 +131,42 @@ C_FUNCTION(atanh, atanh)
   FLOAT_PAIR(name, OF_##name, OF_##name) \
   UNARY_KERNEL(name, FLOATS(name))
 
+/* Of numbers beyond PLN_TURNS_MAX, infinity and NaN by C's function. */
+#define PERIODIC_LOOP(name)                                              \
+  PLN_WIDEST static void name##_near(float *restrict to, const float *x, \
+                                     size_t n) {                         \
+    for (size_t i = 0; i < n; i++)                                       \
+      to[i] = pln_##name##_float(x[i]);                                  \
+  }                                                                      \
+  static bool name##_FLOAT32(void *out, const void *in, size_t n,        \
+                             const pln_params *params) {                 \
+    float near[PERIODIC_BLOCK], *to = out;                               \
+    const float *x = in;                                                 \
+    (void)params;                                                        \
+    for (size_t at = 0; at < n; at += PERIODIC_BLOCK) {                  \
+      size_t k = n - at < PERIODIC_BLOCK ? n - at : PERIODIC_BLOCK;      \
+      name##_near(near, x + at, k);                                      \
+      bool good = all_near(x + at, k);                                   \
+      for (size_t i = 0; i < k && !good; i++)                            \
+        if (!(pln_size(x[at + i]) <= PLN_TURNS_MAX))                     \
+          near[i] = name##f(x[at + i]);                                  \
+      memcpy(to + at, near, k * sizeof *near);                           \
+    }                                                                    \
+    return true;                                                         \
+  }
+#define PERIODIC_KERNEL(name)                              \
+  PERIODIC_LOOP(name)                                      \
+  PLN_UNARY_LOOP(name, FLOAT64, double, double, OF_##name) \
+  UNARY_KERNEL(name, FLOATS(name))
+
+enum { PERIODIC_BLOCK = 512 };
+PLN_WIDE static bool all_near(const float *x, size_t n) {
+  uint32_t far = 0;
+  for (size_t i = 0; i < n; i++)
+    far |= !(pln_size(x[i]) <= PLN_TURNS_MAX);
+  return !far;
+}
+
 FLOAT_PAIR(abs, OF_abs, OF_abs)
 UNARY_KERNEL(abs, SIGNED(abs), UNSIGNED(abs), FLOATS(abs))
 UNARY_KERNEL(negative, SIGNED(neg), FLOATS(neg))
@@ -140,12 +183,13 @@ FLOAT_PAIR(log, LOG_SINGLE, OF_log)
 UNARY_KERNEL(log, FLOATS(log))
 FLOAT_PAIR(erf, ERF_SINGLE, OF_erf)
 UNARY_KERNEL(erf, FLOATS(erf))
-FLOAT_KERNEL(sin)
-FLOAT_KERNEL(cos)
+PERIODIC_KERNEL(sin)
+PERIODIC_KERNEL(cos)
 FLOAT_KERNEL(tan)
 FLOAT_KERNEL(asin)
 FLOAT_KERNEL(acos)
-FLOAT_KERNEL(atan)
+FLOAT_PAIR(atan, ATAN_SINGLE, OF_atan)
+UNARY_KERNEL(atan, FLOATS(atan))
 FLOAT_KERNEL(sinh)
 FLOAT_KERNEL(cosh)
 FLOAT_PAIR(tanh, TANH_SINGLE, OF_tanh)

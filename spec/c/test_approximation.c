@@ -76,6 +76,19 @@ static double exact_gelu_tanh(double x) {
   double u = 0.79788456080286535588 * (x + 0.044715 * x * x * x);
   return x * exact_sigmoid(2 * u);
 }
+/* Beyond PLN_TURNS_MAX the kernels take C's functions. */
+static float near_sin(float x) {
+  return fabsf(x) <= PLN_TURNS_MAX ? pln_sin_float(x) : 0;
+}
+static double exact_near_sin(double x) {
+  return fabs(x) <= (double)PLN_TURNS_MAX ? sin(x) : 0;
+}
+static float near_cos(float x) {
+  return fabsf(x) <= PLN_TURNS_MAX ? pln_cos_float(x) : 0;
+}
+static double exact_near_cos(double x) {
+  return fabs(x) <= (double)PLN_TURNS_MAX ? cos(x) : 0;
+}
 static double exact_expm1(double x) {
   return x > 0 ? x : expm1(x);
 }
@@ -99,6 +112,9 @@ FUNCTION(silu_is_close, silu, exact_silu, 4)
 FUNCTION(mish_is_close, pln_mish_float, exact_mish, 4)
 FUNCTION(gelu_is_close, pln_gelu_float, exact_gelu, 8)
 FUNCTION(gelu_tanh_is_close, pln_gelu_tanh_float, exact_gelu_tanh, 4)
+FUNCTION(sin_is_close, near_sin, exact_near_sin, 2)
+FUNCTION(cos_is_close, near_cos, exact_near_cos, 2)
+FUNCTION(atan_is_close, pln_atan_float, atan, 4)
 
 static const check_test tests[] = {
     {"exp", exp_is_close},
@@ -112,5 +128,8 @@ static const check_test tests[] = {
     {"mish", mish_is_close},
     {"gelu", gelu_is_close},
     {"gelu by tanh", gelu_tanh_is_close},
+    {"sin", sin_is_close},
+    {"cos", cos_is_close},
+    {"atan", atan_is_close},
 };
 CHECK_MAIN(tests)

@@ -442,6 +442,8 @@ static void functions(void) {
        "float32 6: 0 2 2 -0 -2 3"},
       {"floor", "", {"float64 2: -1.5 1.5"}, "float64 2: -2 1"},
       {"ceil", "", {"float16 2: -1.5 1.5"}, "float16 2: -1 2"},
+      {"sin", "", {"float32 2: 1e10 -0.5"}, "float32 2: -0.487506 -0.479426"},
+      {"cos", "", {"float32 2: 1e10 0"}, "float32 2: 0.87312 1"},
       {"sqrt", "", {"float32 3: 4 -1 inf"}, "float32 3: 2 nan inf"},
       {"reciprocal", "", {"float32 3: 4 0 -inf"}, "float32 3: 0.25 inf -0"},
       {"exp", "", {"float32 3: 0 -inf 1"}, "float32 3: 1 0 2.71828"},

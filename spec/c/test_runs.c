@@ -38,10 +38,11 @@ static void same_everywhere(const char *op, const float *x) {
 
 static void functions(void) {
   static const char *const ops[] = {
-      "exp",     "log",         "erf",           "tanh",    "sigmoid",
-      "nn.gelu", "nn.softplus", "nn.silu",       "nn.mish", "nn.elu",
-      "nn.selu", "nn.celu",     "nn.hard_swish", "sqrt",    "floor",
-      "round",   "reciprocal",  "nn.leaky_relu", "negative"};
+      "sin",           "cos",     "atan",    "exp",     "log",
+      "erf",           "tanh",    "sigmoid", "nn.gelu", "nn.softplus",
+      "nn.silu",       "nn.mish", "nn.elu",  "nn.selu", "nn.celu",
+      "nn.hard_swish", "sqrt",    "floor",   "round",   "reciprocal",
+      "nn.leaky_relu", "negative"};
   float x[LONGEST];
   make_engine();
   for (int i = 0; i < LONGEST; i++)
