@@ -234,8 +234,11 @@ static pln_status read_operand(run *r, activation *act, pln_ref node,
   *out = slot_of(act, node)->held;
   if (out->kind != PLN_DATUM_NONE)
     return PLN_OK;
-  return pln_diag_error(r->engine, PLN_ERR_UNSUPPORTED, NULL,
-                        "a variable has no value");
+  const pln_graph *g = act->plan->graph;
+  bool named = g->nodes[node].kind == PLN_VAR && g->nodes[node].attrs;
+  return pln_diag_error(
+      r->engine, PLN_ERR_UNSUPPORTED, NULL, "variable '%s' has no value",
+      named ? pln_symbol_text(r->engine, g->nodes[node].attrs).data : "?");
 }
 
 /* Operands [first, end) as data of a new box. */
@@ -640,18 +643,13 @@ static void end_run(run *r) {
 
 /* ------------------------------------------------------ arguments, results */
 
-/* "value 'y'": what the node at work makes, for messages. */
+/* "node 'a' (Conv)": what the node at work came from, for messages. */
 static size_t tell_node(void *ud, char *text, size_t size) {
   const run *r = ud;
   const pln_graph *g = r->graph;
   if (!g || !g->origins || r->node >= g->n_nodes)
     return 0;
-  pln_symbol name = g->origins->rows[g->origin[r->node]].name;
-  if (!name)
-    return 0;
-  int n = snprintf(text, size, "value '%.200s'",
-                   pln_symbol_text(r->engine, name).data);
-  return n < 0 ? 0 : (size_t)n;
+  return pln_origins_tell(g->origins, g->origin[r->node], text, size);
 }
 
 static pln_status box_args(pln_engine *engine, uint32_t n,

@@ -144,6 +144,8 @@ static pln_status copy_origin(pln_builder *b, const pln_graph *from,
   }
   pln_origin row = from->origins->rows[from->origin[ref]];
   row.parent = 0;
+  if (!to->tell)
+    to->tell = from->origins->tell;
   return pln_origins_add(to, &row, out);
 }
 

@@ -3,6 +3,8 @@
 
 #include "ir/origin.h"
 
+#include <stdio.h>
+
 pln_status pln_origins_new(pln_engine *engine, pln_origins **out) {
   pln_origins *origins = pln_mem_zeroed(engine, sizeof *origins);
   if (!origins)
@@ -59,4 +61,20 @@ pln_status pln_origins_add(pln_origins *origins, const pln_origin *row,
   origins->rows[origins->count] = *row;
   *out = origins->count++;
   return PLN_OK;
+}
+
+size_t pln_origins_tell(const pln_origins *origins, uint32_t row, char *text,
+                        size_t size) {
+  while (row) {
+    const pln_origin *o = &origins->rows[row];
+    if (o->name) {
+      int n = snprintf(text, size, "value '%.200s'",
+                       pln_symbol_text(origins->engine, o->name).data);
+      return n < 0 ? 0 : (size_t)n;
+    }
+    if (o->file && origins->tell)
+      return origins->tell(o, text, size);
+    row = o->parent < row ? o->parent : 0;
+  }
+  return 0;
 }

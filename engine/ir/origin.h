@@ -18,6 +18,11 @@ typedef struct pln_origin {
   pln_attrs attrs;
 } pln_origin;
 
+/* Tells of an origin with a slice what it was in its format, as snprintf does:
+ * "node 'a' (Conv)". */
+typedef size_t (*pln_tell_fn)(const pln_origin *origin, char *text,
+                              size_t size);
+
 typedef struct pln_origins {
   pln_engine *engine;
   uint32_t refs;
@@ -25,6 +30,7 @@ typedef struct pln_origins {
   pln_origin *rows;
   uint32_t n_files, cap_files;
   pln_file **files; /* retained */
+  pln_tell_fn tell; /* of rows with a slice and without a name, or NULL */
 } pln_origins;
 
 pln_status pln_origins_new(pln_engine *engine, pln_origins **out) PLN_CHECKED;
@@ -33,5 +39,9 @@ void pln_origins_release(pln_origins *origins);
 /* Appends a row; retains its file. */
 pln_status pln_origins_add(pln_origins *origins, const pln_origin *row,
                            uint32_t *out) PLN_CHECKED;
+/* What row `row`, or what it was made from, is to its source, for messages and
+ * as snprintf does; 0 when nothing is known. */
+size_t pln_origins_tell(const pln_origins *origins, uint32_t row, char *text,
+                        size_t size);
 
 #endif

@@ -33,6 +33,7 @@ pln_status pln_import_origin(pln_import *in, pln_message message,
     pln_origins *origins = pln_builder_origins(in->builder);
     if (!origins)
       return pln_nomem(in->engine);
+    origins->tell = pln_onnx_tell;
     pln_origin origin = {.name = name,
                          .file = message.file,
                          .offset = pln_message_offset(message),

@@ -3,6 +3,7 @@
 #ifndef PLN_ONNX_NODE_H
 #define PLN_ONNX_NODE_H
 
+#include "ir/origin.h"
 #include "onnx/decode.h"
 
 /* The repeated fields of the node scanned last. */
@@ -22,6 +23,10 @@ typedef struct pln_onnx_node {
 pln_status pln_node_scan(pln_engine *engine, pln_node_lists *lists,
                          pln_message message, pln_onnx_node *out) PLN_CHECKED;
 void pln_node_lists_free(pln_engine *engine, pln_node_lists *lists);
+
+/* Of the origin of a node, as pln_tell_fn: "node 'a' (Conv)", or by its first
+ * output where it has no name. */
+size_t pln_onnx_tell(const pln_origin *origin, char *text, size_t size);
 
 /* "domain::name" or "domain::name:overload". */
 pln_status pln_onnx_function_name(pln_engine *engine, pln_slice domain,

@@ -1,9 +1,7 @@
 /* kernel.c: reading the arguments and attributes of a call that is computed,
- * making its results, refusing it. Called by the kernels of all families. */
+ * making its results. Called by the kernels of all families. */
 
 #include "op/kernel.h"
-
-#include <stdio.h>
 
 const pln_tensor *pln_kernel_arg(const pln_kernel_call *call, uint32_t i) {
   return i < call->n_args ? call->args[i] : NULL;
@@ -65,29 +63,6 @@ pln_status pln_kernel_unset(pln_kernel_call *call, uint32_t i, pln_dtype dtype,
 void pln_kernel_same(pln_kernel_call *call, uint32_t i,
                      const pln_tensor *tensor) {
   call->results[i] = pln_tensor_retain(tensor);
-}
-
-/* ---------------------------------------------------------------- refusing */
-
-pln_status pln_kernel_refuse(const pln_kernel_call *call, const char *format,
-                             ...) {
-  char text[200];
-  va_list list;
-  va_start(list, format);
-  vsnprintf(text, sizeof text, format, list);
-  va_end(list);
-  return pln_diag_error(call->engine, PLN_ERR_UNSUPPORTED, NULL, "'%s': %s",
-                        pln_op_row(call->engine, call->op)->name, text);
-}
-
-pln_status pln_kernel_undefined(const pln_kernel_call *call) {
-  return pln_kernel_refuse(call, "an element has no defined result");
-}
-
-pln_status pln_kernel_no_dtype(const pln_kernel_call *call, pln_dtype dtype) {
-  return pln_diag_error(
-      call->engine, PLN_ERR_UNSUPPORTED, NULL, "'%s' is not computed for %s",
-      pln_op_row(call->engine, call->op)->name, pln_dtype_name(dtype));
 }
 
 /* -------------------------------------------------------------------- dims */

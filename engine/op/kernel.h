@@ -46,8 +46,13 @@ void pln_kernel_same(pln_kernel_call *call, uint32_t i,
 /* PLN_ERR_UNSUPPORTED: "'divide': division by zero". */
 pln_status pln_kernel_refuse(const pln_kernel_call *call, const char *format,
                              ...) PLN_PRINTF(2, 3);
-/* For an element that has no defined result (no text is made). */
+/* For an element that has no defined result. */
 pln_status pln_kernel_undefined(const pln_kernel_call *call);
+/* For the first of `indices` from element `from` on that lies outside of
+ * [-extent, extent). */
+pln_status pln_kernel_index_outside(const pln_kernel_call *call,
+                                    const pln_tensor *indices, size_t from,
+                                    int64_t extent);
 /* "'take' is not computed for string". */
 pln_status pln_kernel_no_dtype(const pln_kernel_call *call, pln_dtype dtype);
 

@@ -151,7 +151,7 @@ static pln_status scatter_all(pln_kernel_call *call, const pln_moved *moved,
   for (size_t n = 0; n < indices->count; n++) {
     int64_t at;
     if (!pln_index_at(indices, n, x->dims[axis], &at))
-      return pln_kernel_undefined(call);
+      return pln_kernel_index_outside(call, indices, n, x->dims[axis]);
     size_t to = (size_t)(base + at * steps[axis]) * moved->size;
     if (!combine(moved->dtype, h, (char *)moved->data + to,
                  (const char *)updates->data + n * moved->size, 1))
@@ -212,7 +212,7 @@ static pln_status scatter_slices(pln_kernel_call *call, const pln_moved *moved,
     for (uint32_t i = 0; i < k; i++) {
       int64_t index;
       if (!pln_index_at(indices, r * k + i, x->dims[i], &index))
-        return pln_kernel_undefined(call);
+        return pln_kernel_index_outside(call, indices, r * k + i, x->dims[i]);
       at = at * (size_t)x->dims[i] + (size_t)index;
     }
     char *to = (char *)moved->data + at * slice * moved->size;

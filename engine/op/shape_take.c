@@ -64,7 +64,7 @@ static pln_status take_runs(pln_kernel_call *call, const pln_moved *moved,
     for (size_t i = 0; i < indices->count; i++, to += run) {
       int64_t at;
       if (!pln_index_at(indices, i, extent, &at))
-        return pln_kernel_undefined(call);
+        return pln_kernel_index_outside(call, indices, i, extent);
       memcpy(to, row + (size_t)at * run, run);
     }
   }
@@ -151,7 +151,7 @@ static pln_status gather_all(pln_kernel_call *call, const pln_moved *moved,
       size_t n = row - k < BLOCK ? row - k : BLOCK;
       int64_t step = axis == last ? 0 : 1;
       if (!pln_indices_at(indices, i + k, n, x->dims[axis], block))
-        return pln_kernel_undefined(call);
+        return pln_kernel_index_outside(call, indices, i + k, x->dims[axis]);
       pick(to, (const char *)x->data + (base + (int64_t)k * step) * size, block,
            steps[axis], step, n, moved->size);
       to += n * moved->size;
@@ -237,28 +237,27 @@ static bool plan_vectors(const pln_tensor *x, const pln_tensor *indices,
 }
 
 /* The element where the slice of vector `n` of its batch begins. */
-static bool find_slice(const pln_tensor *x, const pln_tensor *indices,
-                       const vectors *v, size_t n, size_t *out) {
+static pln_status find_slice(const pln_kernel_call *call, const vectors *v,
+                             size_t n, size_t *out) {
+  const pln_tensor *x = call->args[0], *indices = call->args[1];
   size_t at = 0;
   for (uint32_t i = 0; i < v->k; i++) {
     int64_t extent = x->dims[v->batch + i], index;
     if (!pln_index_at(indices, n * v->k + i, extent, &index))
-      return false;
+      return pln_kernel_index_outside(call, indices, n * v->k + i, extent);
     at = at * (size_t)extent + (size_t)index;
   }
   *out = at * v->slice;
-  return true;
+  return PLN_OK;
 }
 
 static pln_status gather_slices(pln_kernel_call *call, const pln_moved *moved,
-                                const pln_tensor *x, const pln_tensor *indices,
-                                const vectors *v) {
+                                const pln_tensor *x, const vectors *v) {
   char *to = moved->data;
   size_t run = v->slice * moved->size;
   for (size_t n = 0; n < v->batches * v->per_batch; n++, to += run) {
-    size_t at;
-    if (!find_slice(x, indices, v, n, &at))
-      return pln_kernel_undefined(call);
+    size_t at = 0;
+    PLN_TRY(find_slice(call, v, n, &at));
     at += n / v->per_batch * v->stride;
     memcpy(to, (const char *)x->data + at * moved->size, run);
   }
@@ -282,6 +281,6 @@ pln_status pln_kernel_gather_nd(pln_kernel_call *call) {
   PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)x->dtype, rank, dims, &moved));
   pln_status status = PLN_OK;
   if (moved.count)
-    status = gather_slices(call, &moved, x, indices, &v);
+    status = gather_slices(call, &moved, x, &v);
   return pln_moved_end(&moved, status);
 }

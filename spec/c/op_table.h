@@ -298,7 +298,8 @@ static void put_diag(char *got, const char *what) {
   snprintf(got, ROW_TEXT, "%s: %s", what, text);
 }
 
-/* Folding drops the message; computing the call again tells it. */
+/* Folding drops the message; computing the call again tells it. What it was
+ * given stands in the row already. */
 static void put_refusal(char *got, pln_ref node) {
   const pln_graph *g = pln_builder_graph(builder);
   const pln_node *n = &g->nodes[node];
@@ -310,6 +311,9 @@ static void put_refusal(char *got, pln_ref node) {
   }
   CHECK(pln_compute(g, node, n->count, args, results) != PLN_OK);
   put_diag(got, "refused");
+  char *given = strstr(got, " (given ");
+  if (given)
+    *given = 0;
 }
 
 static void run_row(const row *r, char *got) {

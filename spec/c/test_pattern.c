@@ -27,7 +27,8 @@ static pln_status match(pln_engine *e, const char *pattern, const char *text,
                           .n_args = 1,
                           .args = args,
                           .n_results = 1,
-                          .results = &result};
+                          .results = &result,
+                          .folding = true}; /* the reason alone */
   pln_status status = pln_op_row(e, call.op)->kernel(&call);
   if (status == PLN_OK)
     *out = *(const uint8_t *)result->data != 0;
