@@ -109,6 +109,12 @@ describe("pl.check", function()
     differs(sequence(a, b), sequence(a), "got a sequence of 1, expected a sequence of 2")
   end)
 
+  it("knows its options", function()
+    assert.error_matches(function() pl.check(x, x, { tolerence = 1 }) end, "no option 'tolerence'")
+    assert.error_matches(function() pl.check(x, x, { round = 1 }) end, "did you mean 'rounds'?",
+      nil, true)
+  end)
+
   it("refuses what takes other arguments", function()
     differs(pl.func({ x }, x), pl.func({}, pl.const(1.0)), "one takes 1 arguments, the other 0")
     local f = pl.var("f", pl.type { kind = "func", parts = { x.type, x.type } })

@@ -44,7 +44,7 @@ local function run(pipeline, mod, tolerance)
   local pass = pl.pipeline(pipeline)
   local out = pass(mod)
   assert(pl.verify(out))
-  assert(pl.check(mod, out, { tolerance = tolerance or 1e-5 }))
+  assert(pl.check(mod, out, { rtol = tolerance, atol = tolerance }))
   assert.equal(out, pass(out))
   return out
 end

@@ -20,7 +20,7 @@ local sizes = {
 }
 
 -- Passes that fold weights add floats in another order.
-local check = { rounds = 3, tolerance = 1e-4 }
+local check = { rounds = 3, rtol = 1e-4, atol = 1e-4 }
 
 local function calls(module)
   local n = 0

@@ -2,14 +2,14 @@
 -- are made for them.
 --
 --     assert(pl.check(model, optimised))
---     assert(pl.check(f, g, { rounds = 6, dims = { N = 3 }, tolerance = 1e-4 }))
+--     assert(pl.check(f, g, { rounds = 6, dims = { N = 3 }, rtol = 1e-4 }))
 --
 -- Each round has other sizes for symbolic dims, 1 and 0 among them (`dims` fixes
 -- some), and other numbers: ordinary ones with zeros of both signs, small ones
 -- that may be indices, and NaN, infinities and extremes. Floats may differ by
--- atol + rtol * |expected|; `tolerance` (1e-5) is both where they are not given.
--- atol is multiplied by the largest magnitude expected, at least 1, as errors of
--- rounding are where sums cancel; `scaled = false` does without. `units` (0) says
+-- atol + rtol * |expected|, both 1e-5 where they are not given. atol is multiplied
+-- by the largest magnitude expected, at least 1, as errors of rounding are where
+-- sums cancel; `scaled = false` does without. `units` (0) says
 -- that both are no less than so many units in the last place of 1 in the result's
 -- dtype: of float16, where a rewrite may round its weights once more.
 -- Everything else is equal bit by bit. A round that one of the two refuses
@@ -173,8 +173,7 @@ end
 
 local function prepare(a, b, options)
   local job = { a = side(a), b = side(b), units = options.units or 0 }
-  local both = options.tolerance or 1e-5
-  job.tolerance = { rtol = options.rtol or both, atol = options.atol or both,
+  job.tolerance = { rtol = options.rtol or 1e-5, atol = options.atol or 1e-5,
     scaled = options.scaled ~= false }
   job.from, job.named = match(job.a, job.b)
   if #job.a.params ~= #job.b.params and not job.named then
@@ -200,10 +199,24 @@ local function run_round(job, number, options)
   return compared
 end
 
+local known = { "rounds", "seed", "dims", "rtol", "atol", "scaled", "units" }
+
+local function check_options(options)
+  for name in pairs(options) do
+    local found
+    for _, option in ipairs(known) do found = found or option == name end
+    if not found then
+      error(("pl.check: there is no option '%s'%s"):format(tostring(name),
+        core.suggest(tostring(name), known)), 3)
+    end
+  end
+end
+
 --- true and { rounds, compared }, or nil and a diagnostic. options: rounds (6),
--- seed (1: that of the first round), dims, tolerance, rtol, atol, scaled, units.
+-- seed (1: that of the first round), dims, rtol, atol, scaled, units.
 return function(a, b, options)
   options = options or {}
+  check_options(options)
   if not main_of(a) or not main_of(b) then
     error("pl.check: a module without a function 'main'", 2)
   end

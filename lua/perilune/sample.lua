@@ -12,8 +12,8 @@ local rounds = {
   { kind = "ordinary", sizes = { 2, 3, 4 } },
   { kind = "small", sizes = { 1 } },
   { kind = "special", sizes = { 3, 2, 5 } },
-  { kind = "small", sizes = { 4, 2, 1 } },
   { kind = "ordinary", sizes = { 0 } },
+  { kind = "small", sizes = { 4, 2, 1 } },
   { kind = "ordinary", sizes = { 7, 5, 6 } },
 }
 

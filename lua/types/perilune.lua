@@ -50,11 +50,10 @@
 ---@field rounds? integer 6
 ---@field seed? integer of the first round; 1
 ---@field dims? table<string, integer> sizes of symbolic dims that stay
----@field tolerance? number
----@field rtol? number
----@field atol? number
----@field scaled? boolean
----@field units? integer
+---@field rtol? number 1e-5
+---@field atol? number 1e-5
+---@field scaled? boolean true
+---@field units? integer 0
 
 --- A dense array of elements. t == u tells the same tensor; t:equal(u) compares.
 ---@class perilune.Tensor
@@ -410,10 +409,10 @@ function pl.hash(a) end
 ---@return perilune.Diag? diag
 function pl.verify(a) end
 --- Whether both compute the same on inputs that are made for them, round after
---- round. Floats may differ by atol + rtol * |expected|; both are `tolerance` (1e-5)
---- where they are not given, and no less than `units` (0) units in the last place
---- of the dtype; atol counts as often as the largest magnitude expected, at least
---- once, unless `scaled` is false. Rounds that both refuse are not compared.
+--- round. Floats may differ by atol + rtol * |expected|, both no less than `units`
+--- units in the last place of the dtype; atol counts as often as the largest
+--- magnitude expected, at least once, unless `scaled` is false. Rounds that both
+--- refuse are not compared.
 ---@param a perilune.Node|perilune.Module
 ---@param b perilune.Node|perilune.Module
 ---@param options? perilune.CheckOptions
