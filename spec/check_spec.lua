@@ -87,6 +87,20 @@ describe("pl.check", function()
     assert.is_true(report.compared >= 4 and report.compared < 6)
   end)
 
+  it("looks for sizes that are not refused", function()
+    local function rows_of(n)
+      return pl.func({ x }, op.reshape(x, pl.const(pl.tensor { n, 3 })))
+    end
+    for _, n in ipairs { 6, 512 } do
+      local ok, report = pl.check(rows_of(n), rows_of(n))
+      assert.is_true(ok)
+      assert.is_true(report.compared >= 5)
+    end
+    differs(rows_of(11), rows_of(11), "sizes that were tried for N: 0 to 8, 16, 64, 512, 4096")
+    differs(rows_of(11), rows_of(11), "both refuse", { dims = { N = 12 } })
+    assert(pl.check(rows_of(11), rows_of(11), { dims = { N = 11 } }))
+  end)
+
   it("tells the round, its seed and its sizes, from which it can be run again", function()
     local _, diag = pl.check(pl.func({ x }, x), pl.func({ x }, x + 1), { seed = 40 })
     assert.matches("^round 1 %(ordinary numbers, seed 40, N=2%): ", diag.message)

@@ -5,17 +5,17 @@
 --     assert(pl.check(f, g, { rounds = 6, dims = { N = 3 }, rtol = 1e-4 }))
 --
 -- Each round has other sizes for symbolic dims, 1 and 0 among them (`dims` fixes
--- some), and other numbers: ordinary ones with zeros of both signs, small ones
--- that may be indices, and NaN, infinities and extremes. Floats may differ by
--- atol + rtol * |expected|, both 1e-5 where they are not given. atol is multiplied
--- by the largest magnitude expected, at least 1, as errors of rounding are where
--- sums cancel; `scaled = false` does without. `units` (0) says
--- that both are no less than so many units in the last place of 1 in the result's
--- dtype: of float16, where a rewrite may round its weights once more.
--- Everything else is equal bit by bit. A round that one of the two refuses
--- is a difference; one that both refuse, such as an index out of range, counts
--- for nothing, and so does one with sizes of 0 that `a` refuses: it does not
--- allow them. A check all of whose rounds are such has failed.
+-- some; others are looked for when all are refused), and other numbers: ordinary
+-- ones with zeros of both signs, small ones that may be indices, and NaN,
+-- infinities and extremes. Floats may differ by atol + rtol * |expected|, both
+-- 1e-5 where they are not given. atol is multiplied by the largest magnitude
+-- expected, at least 1, as errors of rounding are where sums cancel; `scaled =
+-- false` does without. `units` (0) says that both are no less than so many units
+-- in the last place of 1 in the result's dtype, for rewrites that round weights of
+-- float16 once more. Everything else is equal bit by bit. A round that one of the
+-- two refuses is a difference; one that both refuse, such as an index out of
+-- range, counts for nothing, and so does one with sizes of 0 that `a` refuses: it
+-- does not allow them. A check all of whose rounds are such has failed.
 
 local core = require "perilune.core"
 local difference = require "perilune.difference"
@@ -182,13 +182,28 @@ local function prepare(a, b, options)
   end
   local types = {}
   for i, param in ipairs(job.a.params) do types[i] = param.type end
-  job.symbols = sample.symbols(types)
+  job.dims = options.dims or {}
+  job.symbols = sample.symbols(types, job.dims)
   return job
 end
 
-local function run_round(job, number, options)
-  local seed = (options.seed or 1) + number - 1
-  local round = sample.round(number, job.symbols, options.dims or {})
+-- Looks, once, for sizes with which `a` runs: the sizes, or nil.
+local function search(job, seed)
+  if job.searched or #job.symbols == 0 then return job.base end
+  job.searched = true
+  for other in sample.others({ kind = "small" }, job.symbols, job.dims) do
+    local list = make(job, other, seed)
+    if list and run(job.a, list) then
+      job.base = other
+      break
+    end
+  end
+  return job.base
+end
+
+-- One round with these sizes: whether it compared anything, or nil and what
+-- differs.
+local function attempt(job, number, round, seed)
   local list, diag = make(job, round, seed)
   if not list then return nil, diag end
   local compared, how = try(job, list, round)
@@ -197,6 +212,25 @@ local function run_round(job, number, options)
     return nil, core.diag("invalid", describe(number, round, seed) .. ": " .. how)
   end
   return compared
+end
+
+-- The round as planned; when it is refused, with sizes that are not.
+local function run_round(job, number, first_seed)
+  local seed = first_seed + number - 1
+  local round = sample.round(number, job.symbols, job.dims)
+  local compared, diag = attempt(job, number, round, seed)
+  if compared ~= false or round.empty then return compared, diag end
+  local base = search(job, seed)
+  if not base then return false end
+  return attempt(job, number, { kind = round.kind, sizes = base.sizes, rest = base.rest }, seed)
+end
+
+local function refused_text(job)
+  local text = "no round could be compared: both refuse, the first: "
+    .. (job.refused and job.refused.message or "there was none")
+  if not job.searched then return text end
+  return ("%s; sizes that were tried%s: %s"):format(text,
+    #job.symbols > 0 and " for " .. table.concat(job.symbols, ", ") or "", sample.tried)
 end
 
 local known = { "rounds", "seed", "dims", "rtol", "atol", "scaled", "units" }
@@ -225,13 +259,12 @@ return function(a, b, options)
   local report = { rounds = options.rounds or 6, compared = 0 }
   for number = 1, report.rounds do
     local compared
-    compared, diag = run_round(job, number, options)
+    compared, diag = run_round(job, number, options.seed or 1)
     if compared == nil then return nil, diag end
     if compared then report.compared = report.compared + 1 end
   end
   if report.compared == 0 then
-    return nil, core.diag("invalid", ("no round could be compared: both refuse, the first: %s")
-      :format(job.refused and job.refused.message or "there was none"))
+    return nil, core.diag("invalid", refused_text(job))
   end
   return true, report
 end
