@@ -129,6 +129,58 @@ describe("an .npy file", function()
     assert.same({ { 1, 2, 3 }, { 4, 5, 6 } }, t:totable())
   end)
 
+  -- A file of two bytes an element with the header's text as given.
+  local function with_header(header, elements, version)
+    local size = version == 1 and "<s2" or "<s4"
+    return "\147NUMPY" .. string.char(version, 0) .. string.pack(size, header) .. elements
+  end
+
+  it("may have any version, order of entries, quotes, and no dims", function()
+    for version = 1, 3 do
+      local bytes = with_header('{"shape": (2L,), "fortran_order": False, "descr": "<i2"}',
+        string.pack("<i2i2", 7, -1), version)
+      assert.same({ 7, -1 }, assert(pl.tensor.parse_npy(bytes)):totable())
+    end
+    local scalar = with_header("{'descr': '<i2', 'fortran_order': True, 'shape': ()}\n",
+      string.pack("<i2", 5), 1)
+    assert.equal(5, assert(pl.tensor.parse_npy(scalar)):totable())
+  end)
+
+  it("may have complex numbers of the other byte order, and no elements", function()
+    local bytes = with_header("{'descr': '>c8', 'fortran_order': False, 'shape': (1,), }",
+      string.pack(">ff", 1.5, -2), 1)
+    assert.equal(string.pack("<ff", 1.5, -2), assert(pl.tensor.parse_npy(bytes)):tobytes())
+    local none = with_header("{'descr': '>i2', 'fortran_order': True, 'shape': (0, 3), }", "", 1)
+    assert.same({ 0, 3 }, assert(pl.tensor.parse_npy(none)).shape)
+  end)
+
+  it("with a header that lies gives a diagnostic", function()
+    local good = "'descr': '<i2', 'fortran_order': False, 'shape': (1,)"
+    local headers = {
+      "", "{", "{}", "{" .. good, "{" .. good .. ", 'more': 1}", "{" .. good .. ", " .. good .. "}",
+      "{'descr': '<i2', 'fortran_order': False}", "{'descr: '<i2'}",
+    }
+    for _, shape in ipairs { "(1", "1", "(-1,)", "(,)", "(1 1)", "(99999999999999999999,)",
+      "(999999999999999999, 999999999999999999, 999999999999999999)", "(3,)",
+      "(" .. ("1, "):rep(100) .. ")", "(4294967296, 4294967296, 4294967296, 4294967296)" } do
+      headers[#headers + 1] = "{'descr': '<i2', 'fortran_order': False, 'shape': " .. shape .. "}"
+    end
+    for _, header in ipairs(headers) do
+      local t, diag = pl.tensor.parse_npy(with_header(header, "\1\0", 1), "lie.npy")
+      assert.is_nil(t, header)
+      assert.equal("format", diag.code)
+      assert.matches("^lie.npy: ", diag.message)
+    end
+    for _, kind in ipairs { "|O", "<U3", "|S2", "<V2", "<f16", "<M8[ns]" } do
+      local header = ("{'descr': '%s', 'fortran_order': False, 'shape': (1,)}"):format(kind)
+      local t, diag = pl.tensor.parse_npy(with_header(header, "\1\0", 1))
+      assert.is_nil(t)
+      assert.equal("unsupported", diag.code)
+    end
+    local _, diag = pl.tensor({ "a" }):tonpy()
+    assert.equal("unsupported", diag.code)
+  end)
+
   it("that is broken gives a diagnostic", function()
     local good = pl.tensor({ 1, 2, 3 }):tonpy()
     local bad = { "", "no numpy at all", good:sub(1, 40), good:sub(1, -2), good .. "x" }

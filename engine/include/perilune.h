@@ -1091,6 +1091,24 @@ PLN_API pln_status pln_tensor_sample(pln_engine *engine, pln_dtype dtype,
                                      pln_sample_kind kind, uint64_t seed,
                                      pln_tensor **out) PLN_CHECKED;
 
+/* Files .npy of NumPy (numpy.lib.format, versions 1.0 to 3.0; written: 1.0), in
+ * row-major or column-major order, little- or big-endian: floats of 16 bits and
+ * more, complex numbers, integers of 8 bits and more, bool. The file is mapped
+ * and must not be changed in place while the tensor lives; _parse copies the
+ * bytes, `name` (may be NULL) is for messages. PLN_ERR_UNSUPPORTED for other
+ * element types. */
+PLN_API pln_status pln_npy_load(pln_engine *engine, const char *path,
+                                pln_tensor **out) PLN_CHECKED;
+PLN_API pln_status pln_npy_parse(pln_engine *engine, pln_slice bytes,
+                                 const char *name,
+                                 pln_tensor **out) PLN_CHECKED;
+/* Writes beside `path` and renames. */
+PLN_API pln_status pln_npy_save(const pln_tensor *tensor,
+                                const char *path) PLN_CHECKED;
+/* The same bytes, handed to `write` piece by piece. */
+PLN_API pln_status pln_npy_write(const pln_tensor *tensor, pln_write_fn write,
+                                 void *ud) PLN_CHECKED;
+
 /* ------------------------------------------------------------------- ONNX */
 
 /* Reads a model (https://onnx.ai, IR versions 3 to 13, opsets 7 to 23).

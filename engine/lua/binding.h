@@ -282,6 +282,7 @@ void pln_lua_open_context(lua_State *L);
 void pln_lua_open_mutator(lua_State *L);
 void pln_lua_open_compare(lua_State *L);
 void pln_lua_open_datum(lua_State *L);
+void pln_lua_open_npy(lua_State *L);
 void pln_lua_open_eval(lua_State *L);
 void pln_lua_open_onnx(lua_State *L);
 void pln_lua_open_count(lua_State *L);

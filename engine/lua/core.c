@@ -270,6 +270,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_mutator(L);
   pln_lua_open_compare(L);
   pln_lua_open_datum(L);
+  pln_lua_open_npy(L);
   pln_lua_open_eval(L);
   pln_lua_open_onnx(L);
   pln_lua_open_count(L);

@@ -627,9 +627,10 @@ function pl.tensor.random(dtype, shape, noise) end
 ---@return perilune.Diag? diag
 function pl.tensor.load_npy(path) end
 ---@param bytes string
+---@param name? string what messages call it
 ---@return perilune.Tensor? tensor
 ---@return perilune.Diag? diag
-function pl.tensor.parse_npy(bytes) end
+function pl.tensor.parse_npy(bytes, name) end
 
 pl.instruments = {}
 ---@return perilune.Instrument
