@@ -49,19 +49,19 @@ typedef bool (*scale_fn)(const float *in, void *out, size_t n,
 
 /* Two functions that make results, of type T, of x, its scale s and its zero
  * point z. */
-#define LOOP(name, T, at, ...)                                            \
-  PLN_WIDE static bool name(const float *restrict in, void *restrict out, \
-                            size_t n, const float *restrict scale,        \
-                            const float *restrict zero, float low,        \
-                            float high) {                                 \
-    T *restrict to = out;                                                 \
-    uint32_t nan = 0;                                                     \
-    (void)low, (void)high;                                                \
-    for (size_t i = 0; i < n; i++) {                                      \
-      const float x = in[i], s = scale[at], z = zero[at];                 \
-      __VA_ARGS__                                                         \
-    }                                                                     \
-    return !nan;                                                          \
+#define LOOP(name, T, at, ...)                                              \
+  PLN_WIDEST static bool name(const float *restrict in, void *restrict out, \
+                              size_t n, const float *restrict scale,        \
+                              const float *restrict zero, float low,        \
+                              float high) {                                 \
+    T *restrict to = out;                                                   \
+    uint32_t nan = 0;                                                       \
+    (void)low, (void)high;                                                  \
+    for (size_t i = 0; i < n; i++) {                                        \
+      const float x = in[i], s = scale[at], z = zero[at];                   \
+      __VA_ARGS__                                                           \
+    }                                                                       \
+    return !nan;                                                            \
   }
 #define LOOPS(name, T, ...)           \
   LOOP(name##_one, T, 0, __VA_ARGS__) \
@@ -225,11 +225,30 @@ static const void *element(const void *data, pln_dtype dtype, size_t i) {
   return (const char *)data + i * pln_dtype_bits(dtype) / 8;
 }
 
+PLN_WIDE static void from_bytes(const uint8_t *restrict in, float *restrict out,
+                                size_t n, uint8_t sign) {
+  for (size_t i = 0; i < n; i++)
+    out[i] = (float)((in[i] ^ sign) - sign);
+}
+
+/* A block as float32: itself, or in `to`; NULL for what has no number. */
+static const float *as_floats(pln_dtype dtype, const void *block, size_t n,
+                              float *to) {
+  pln_conversion c = {.from = dtype, .to = PLN_FLOAT32};
+  if (dtype == PLN_FLOAT32)
+    return block;
+  if (dtype == PLN_INT8 || dtype == PLN_UINT8)
+    from_bytes(block, to, n, dtype == PLN_INT8 ? 0x80 : 0);
+  else if (pln_convert(&c, block, n, to) != PLN_CONVERTED)
+    return NULL;
+  return to;
+}
+
 /* Result 0 from argument 0. */
 static pln_status scale_all(pln_kernel_call *call, const scaling *s) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   pln_tensor *y = call->results[0];
-  pln_conversion in = {.from = (pln_dtype)x->dtype, .to = PLN_FLOAT32};
+  pln_dtype dtype = (pln_dtype)x->dtype;
   pln_conversion out = {.from = PLN_FLOAT32,
                         .to = (pln_dtype)y->dtype,
                         .saturate = pln_kernel_int(call, "saturate", 1) != 0};
@@ -238,12 +257,10 @@ static pln_status scale_all(pln_kernel_call *call, const scaling *s) {
   for (size_t i = 0; i < x->count; i += BLOCK) {
     size_t n = x->count - i < BLOCK ? x->count - i : BLOCK;
     char *end = (char *)pln_tensor_writable(y) + i * pln_dtype_bits(out.to) / 8;
-    const void *start = element(x->data, in.from, i);
-    if (in.from != PLN_FLOAT32 &&
-        pln_convert(&in, start, n, from) != PLN_CONVERTED)
+    const float *in = as_floats(dtype, element(x->data, dtype, i), n, from);
+    if (!in)
       return pln_kernel_undefined(call);
-    if (!scale_run(s, &at, in.from == PLN_FLOAT32 ? start : from,
-                   out.to == s->made ? (void *)end : to, n) ||
+    if (!scale_run(s, &at, in, out.to == s->made ? (void *)end : to, n) ||
         (out.to != s->made && pln_convert(&out, to, n, end) != PLN_CONVERTED))
       return pln_kernel_refuse(call, "NaN is no %s", pln_dtype_name(out.to));
   }

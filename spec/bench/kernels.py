@@ -157,6 +157,23 @@ def layers(n, size):
     yield case("LRN" + size, "LRN", x, size=5)
 
 
+def quantised(n, size):
+    rows = 1 << (n.bit_length() // 2)
+    x = numbers(rows, n // rows)
+    whole = random.integers(-128, 128, x.shape).astype("int8")
+    one, zero = [numpy.float32(0.03)], [numpy.int8(3)]
+    by_row, by_column = ([numbers(k, low=0.01, high=1)] for k in x.shape)
+    blocks = [numbers(rows, n // rows // 16, low=0.01, high=1)]
+    yield case("QuantizeLinear" + size, "QuantizeLinear", x, one, zero)
+    yield case("QuantizeLinear rows" + size, "QuantizeLinear", x, by_row, axis=0)
+    yield case("QuantizeLinear f16" + size, "QuantizeLinear", x.astype("float16"), [numpy.float16(0.03)], zero, opset=19)
+    yield case("DequantizeLinear" + size, "DequantizeLinear", whole, one, zero)
+    yield case("DequantizeLinear rows" + size, "DequantizeLinear", whole, by_row, axis=0)
+    yield case("DequantizeLinear columns" + size, "DequantizeLinear", whole, by_column, axis=1)
+    yield case("DequantizeLinear blocks" + size, "DequantizeLinear", whole, blocks, opset=21, axis=1, block_size=16)
+    yield case("DynamicQuantizeLinear" + size, "DynamicQuantizeLinear", x, outputs=3)
+
+
 def images(n, size):
     across = 64 if n == LARGE else 8
     x, none = numbers(1, 32, across, across), [numpy.zeros(0, "float32")]
@@ -312,7 +329,7 @@ def main():
     print(f"{'':30} {'perilune':>13} {'onnxruntime':>13} {'ratio':>8}")
     ratios = []
     for n, size in ((LARGE, " 1M"), (SMALL, " 1k")):
-        for family in (elementwise, broadcast, reduce, movement, others, layers, images):
+        for family in (elementwise, broadcast, reduce, movement, others, layers, quantised, images):
             for i, one in enumerate(family(n, size)):
                 if not PARTS or any(p in one["name"] for p in PARTS):
                     ratios.append(compare(ours, one, i))
