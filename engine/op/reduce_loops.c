@@ -1,5 +1,7 @@
 /* reduce_loops.c: see reduce_loops.h. Sums of runs of floats are
- * gathered in 32 lanes of doubles, which are joined in pairs at the end. */
+ * gathered in 32 lanes of doubles, which are joined in pairs at the end. Plain
+ * sums of float32 are gathered 32 at a time in float32 before them: conversions to
+ * double cost more than reading memory does. */
 
 #include "op/reduce_loops.h"
 
@@ -16,6 +18,7 @@
 typedef double lanes4 __attribute__((vector_size(32)));
 typedef double lanes8 __attribute__((vector_size(64)));
 typedef double lanes16 __attribute__((vector_size(128)));
+typedef float floats_8 __attribute__((vector_size(32)));
 typedef float floats16 __attribute__((vector_size(64)));
 typedef int64_t masks4 __attribute__((vector_size(32)));
 typedef int64_t masks8 __attribute__((vector_size(64)));
@@ -61,7 +64,50 @@ typedef int64_t masks8 __attribute__((vector_size(64)));
     b = LANES_##NAME(8, b, TURNED(t_, 8, 9, 10, 11, 12, 13, 14, 15)); \
   } while (0)
 
-#define RUNS4(NAME, T, start)                                                  \
+/* Strips of 64 elements are added up element by element, MOST_STRIPS at a time,
+ * then the 64 sums four by four, which makes 16 for the lanes. */
+enum { STRIP = 64, MOST_STRIPS = 8 };
+#define LOAD(to, from) memcpy(&(to), (from), sizeof(to))
+#define STRIPS4_FLOAT                                         \
+  while (i + STRIP <= n) {                                    \
+    floats_8 p[8], q;                                         \
+    for (int k = 0; k < 8; k++)                               \
+      LOAD(p[k], x + i + 8 * k);                              \
+    i += STRIP;                                               \
+    for (int j = 1; j < MOST_STRIPS && i + STRIP <= n; j++) { \
+      for (int k = 0; k < 8; k++) {                           \
+        LOAD(q, x + i + 8 * k);                               \
+        p[k] += q;                                            \
+      }                                                       \
+      i += STRIP;                                             \
+    }                                                         \
+    float sums[16];                                           \
+    q = (p[0] + p[2]) + (p[4] + p[6]);                        \
+    memcpy(sums, &q, sizeof q);                               \
+    q = (p[1] + p[3]) + (p[5] + p[7]);                        \
+    memcpy(sums + 8, &q, sizeof q);                           \
+    TAKE4(SUM, float, sums, a, b, c, d);                      \
+  }
+#define STRIPS8_FLOAT                                         \
+  while (i + STRIP <= n) {                                    \
+    floats16 p[4], q;                                         \
+    for (int k = 0; k < 4; k++)                               \
+      LOAD(p[k], x + i + 16 * k);                             \
+    i += STRIP;                                               \
+    for (int j = 1; j < MOST_STRIPS && i + STRIP <= n; j++) { \
+      for (int k = 0; k < 4; k++) {                           \
+        LOAD(q, x + i + 16 * k);                              \
+        p[k] += q;                                            \
+      }                                                       \
+      i += STRIP;                                             \
+    }                                                         \
+    q = (p[0] + p[1]) + (p[2] + p[3]);                        \
+    TAKE8(SUM, float, &q, a, b);                              \
+  }
+#define STRIPS4_NONE
+#define STRIPS8_NONE
+
+#define RUNS4(NAME, T, start, STRIPS)                                          \
   PLN_WIDE static void runs_##NAME##_##T(                                      \
       const void *in, size_t n, size_t rows, size_t step, pln_gathered *out) { \
     const T *x = in;                                                           \
@@ -70,7 +116,7 @@ typedef int64_t masks8 __attribute__((vector_size(64)));
       lanes4 a = (lanes4){0} + (start), b = a, c = a, d = a;                   \
       lanes4 e = a, f = a, g = a, h = a;                                       \
       size_t i = 0;                                                            \
-      for (; i + 32 <= n; i += 32) {                                           \
+      STRIPS4_##STRIPS for (; i + 32 <= n; i += 32) {                          \
         TAKE4(NAME, T, x + i, a, b, c, d);                                     \
         TAKE4(NAME, T, x + i + 16, e, f, g, h);                                \
       }                                                                        \
@@ -93,7 +139,7 @@ typedef int64_t masks8 __attribute__((vector_size(64)));
   }
 
 #if defined __x86_64__ && defined __GNUC__
-#define RUNS8(NAME, T, start)                                                \
+#define RUNS8(NAME, T, start, STRIPS)                                        \
   __attribute__((target("avx512f,avx512vl,avx512dq"))) static void           \
       runs8_##NAME##_##T(const void *in, size_t n, size_t rows, size_t step, \
                          pln_gathered *out) {                                \
@@ -102,7 +148,7 @@ typedef int64_t masks8 __attribute__((vector_size(64)));
       double all = out[r].number;                                            \
       lanes8 a = (lanes8){0} + (start), b = a, c = a, d = a;                 \
       size_t i = 0;                                                          \
-      for (; i + 32 <= n; i += 32) {                                         \
+      STRIPS8_##STRIPS for (; i + 32 <= n; i += 32) {                        \
         TAKE8(NAME, T, x + i, a, b);                                         \
         TAKE8(NAME, T, x + i + 16, c, d);                                    \
       }                                                                      \
@@ -128,7 +174,7 @@ static bool has_512(void) {
          __builtin_cpu_supports("avx512dq");
 }
 #else
-#define RUNS8(NAME, T, start)
+#define RUNS8(NAME, T, start, STRIPS)
 #endif
 
 /* Four rows at a time, so that what is gathered is seldom stored. */
@@ -149,9 +195,9 @@ static bool has_512(void) {
       for (size_t i = 0; i < n; i++)                                           \
         all[i] = ONE_##NAME(all[i], (double)x[i]);                             \
   }
-#define SUM_LOOPS(NAME, T, start) \
-  RUNS4(NAME, T, start)           \
-  RUNS8(NAME, T, start)           \
+#define SUM_LOOPS(NAME, T, start, STRIPS) \
+  RUNS4(NAME, T, start, STRIPS)           \
+  RUNS8(NAME, T, start, STRIPS)           \
   ROWS_LOOP(NAME, T)
 
 /* ----------------------------------------------------------------- extremes */
@@ -195,15 +241,15 @@ typedef int64_t bits_double;
       for (size_t i = 0; i < n; i++)                                           \
         all[i] = ONE_##NAME(all[i], (double)x[i]);                             \
   }
-#define FLOAT_GATHERS(T, infinite)     \
-  SUM_LOOPS(SUM, T, 0)                 \
-  SUM_LOOPS(ABS, T, 0)                 \
-  SUM_LOOPS(SQUARE, T, 0)              \
-  SUM_LOOPS(PRODUCT, T, 1)             \
-  EXTREME_LOOPS(GREATEST, T, infinite) \
+#define FLOAT_GATHERS(T, infinite, STRIPS) \
+  SUM_LOOPS(SUM, T, 0, STRIPS)             \
+  SUM_LOOPS(ABS, T, 0, NONE)               \
+  SUM_LOOPS(SQUARE, T, 0, NONE)            \
+  SUM_LOOPS(PRODUCT, T, 1, NONE)           \
+  EXTREME_LOOPS(GREATEST, T, infinite)     \
   EXTREME_LOOPS(SMALLEST, T, infinite)
-FLOAT_GATHERS(float, 0x7f800000)
-FLOAT_GATHERS(double, 0x7ff0000000000000)
+FLOAT_GATHERS(float, 0x7f800000, FLOAT)
+FLOAT_GATHERS(double, 0x7ff0000000000000, NONE)
 
 /* ----------------------------------------------------------------- integers */
 
