@@ -1,7 +1,7 @@
 /* reduce_loops.c: see reduce_loops.h. Sums of runs of floats are
  * gathered in 32 lanes of doubles, which are joined in pairs at the end. Plain
- * sums of float32 are gathered 32 at a time in float32 before them: conversions to
- * double cost more than reading memory does. */
+ * sums of float32 are gathered 32 at a time in float32 before them: conversions
+ * to double cost more than reading memory does. */
 
 #include "op/reduce_loops.h"
 
