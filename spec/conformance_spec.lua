@@ -114,6 +114,41 @@ local function sort_out(dirs)
   return held, rest
 end
 
+-- --------------------------------------------------------------- inferred types
+
+-- What the inferred type says that the tensor is not; nil: nothing.
+local function contradiction(tensor, type_)
+  if type_.kind ~= "tensor" or type(tensor) ~= "userdata" then return nil end
+  local shape = type_.shape
+  local same = not type_.dtype or type_.dtype == tensor.dtype
+  if shape then
+    same = same and #shape == #tensor.shape
+    for i, dim in ipairs(shape) do
+      same = same and (math.type(dim) ~= "integer" or dim == tensor.shape[i])
+    end
+  end
+  if same then return nil end
+  return ("%s was inferred of (%s), %s"):format(tostring(type_), table.concat(tensor.shape, ", "),
+    tensor.dtype)
+end
+
+-- The results of the model on its first data, beside their inferred types.
+local function check_types(dir)
+  local mod = assert(pl.onnx.load(dir .. "/model.onnx"))
+  local main, operands = mod.main, {}
+  for i, param in ipairs(main.params) do
+    local path = ("%s/test_data_set_0/input_%d.pb"):format(dir, i - 1)
+    if exists(path) then operands[i] = pl.onnx.load_value(path, param.type) end
+  end
+  local type_ = main.body.type
+  local types = type_.kind == "tuple" and type_.parts or { type_ }
+  local results = table.pack(pl.eval(mod, table.unpack(operands, 1, #main.params)))
+  for i, one in ipairs(types) do
+    local wrong = contradiction(results[i], one)
+    assert(not wrong, wrong and ("%s, result %d: %s"):format(dir, i, wrong))
+  end
+end
+
 describe("conformance:", function()
   local held
 
@@ -132,6 +167,11 @@ describe("conformance:", function()
   it("the same, optimised", function()
     if not held then pending "no archive" return end
     passes(held, "--opt")
+  end)
+
+  it("results are of the types inferred for them", function()
+    if not held then pending "no archive" return end
+    for _, dir in ipairs(held) do check_types(dir) end
   end)
 
   it("graphs on which other optimisers go wrong", function()
