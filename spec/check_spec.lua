@@ -2,32 +2,15 @@
 -- take for equal.
 
 local pl = require "perilune"
+local command = require "spec.command"
 local model = require "perilune.zoo.model"
 
-local perilune = (os.getenv "PERILUNE_BUILD" or "build") .. "/bin/perilune"
-if (os.getenv "PERILUNE_SANITIZE" or "") ~= "" then
-  perilune = "env -u LD_PRELOAD -u ASAN_OPTIONS " .. perilune
-end
-
-local folder = os.tmpname()
-os.remove(folder)
-os.execute("mkdir -p " .. folder)
+local folder = command.folder()
 teardown(function() os.execute("rm -rf " .. folder) end)
 
 local function path(name) return folder .. "/" .. name end
 
-local function read(name)
-  local file = assert(io.open(name, "rb"))
-  local text = file:read "a"
-  file:close()
-  return text
-end
-
-local function run(arguments)
-  local _, _, status = os.execute(("%s %s >%s 2>%s </dev/null"):format(perilune, arguments,
-    path "stdout", path "stderr"))
-  return status, read(path "stdout"), read(path "stderr")
-end
+local function run(arguments) return command.run(folder, arguments) end
 
 local x = pl.var("x", "Tensor[(N, 3), float32]")
 local op = pl.op

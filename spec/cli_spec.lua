@@ -1,39 +1,15 @@
 -- The command: what each subcommand prints, and with which status it ends.
 
-local build = os.getenv "PERILUNE_BUILD" or "build"
-local perilune = build .. "/bin/perilune"
-if (os.getenv "PERILUNE_SANITIZE" or "") ~= "" then
-  -- What the interpreter needs to load a sanitized module is not for the command.
-  perilune = "env -u LD_PRELOAD -u ASAN_OPTIONS " .. perilune
-end
+local command = require "spec.command"
 local model = require "perilune.zoo.model"
 
-local folder = os.tmpname()
-os.remove(folder)
-os.execute("mkdir -p " .. folder)
+local folder = command.folder()
 
 local function path(name) return folder .. "/" .. name end
 
-local function read(name)
-  local file = assert(io.open(name, "rb"))
-  local text = file:read "a"
-  file:close()
-  return text
-end
+local read, write = command.read, command.write
 
-local function write(name, text)
-  local file = assert(io.open(name, "wb"))
-  file:write(text)
-  file:close()
-  return name
-end
-
--- Runs the command: status, standard output, standard error.
-local function run(arguments)
-  local _, _, status = os.execute(("%s %s >%s 2>%s </dev/null"):format(perilune, arguments,
-    path "stdout", path "stderr"))
-  return status, read(path "stdout"), read(path "stderr")
-end
+local function run(arguments) return command.run(folder, arguments) end
 
 -- relu(x + 0) twice, a foldable sum, an Identity.
 local function tiny()
@@ -182,10 +158,10 @@ describe("perilune opt", function()
 
   it("writes the same bytes from everywhere", function()
     run(("opt %s -o %s"):format(input, output))
-    local command = perilune:match "(%S+)$"
-    if command:sub(1, 1) ~= "/" then command = os.getenv "PWD" .. "/" .. command end
+    local program = command.program:match "(%S+)$"
+    if program:sub(1, 1) ~= "/" then program = os.getenv "PWD" .. "/" .. program end
     assert.is_true(os.execute(("cd %s && env -u LD_PRELOAD -u ASAN_OPTIONS %s opt -q tiny.onnx "
-      .. "-o elsewhere.onnx"):format(folder, command)))
+      .. "-o elsewhere.onnx"):format(folder, program)))
     assert.equal(read(output), read(path "elsewhere.onnx"))
   end)
 

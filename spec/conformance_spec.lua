@@ -6,10 +6,7 @@ local pl = require "perilune"
 
 local build = os.getenv "PERILUNE_BUILD" or "build"
 local shared = os.getenv "PERILUNE_SHARED" or "../shared"
-local perilune = build .. "/bin/perilune"
-if (os.getenv "PERILUNE_SANITIZE" or "") ~= "" then
-  perilune = "env -u LD_PRELOAD -u ASAN_OPTIONS " .. perilune
-end
+local perilune = require("spec.command").program
 local folder = build .. "/conformance"
 
 local NEWEST_OPSET = 23

@@ -1,6 +1,7 @@
 -- Random operators: what a seed gives, and who keeps and repeats it.
 
 local pl = require "perilune"
+local command = require "spec.command"
 
 local op = pl.op
 
@@ -58,11 +59,7 @@ describe("perilune run", function()
   end)
 
   local function run(arguments)
-    local perilune = (os.getenv "PERILUNE_BUILD" or "build") .. "/bin/perilune"
-    if (os.getenv "PERILUNE_SANITIZE" or "") ~= "" then
-      perilune = "env -u LD_PRELOAD -u ASAN_OPTIONS " .. perilune
-    end
-    local pipe = assert(io.popen(("%s run %s %s"):format(perilune, file, arguments)))
+    local pipe = assert(io.popen(("%s run %s %s"):format(command.program, file, arguments)))
     local text = pipe:read "a"
     assert(pipe:close())
     return text

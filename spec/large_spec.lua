@@ -1,17 +1,10 @@
 -- A model of more than 2 GB: read whole, written with its weights beside it.
 -- The file is a hole but for its ends.
 
+local command = require "spec.command"
 local protobuf = require "spec.protobuf"
 
-local build = os.getenv "PERILUNE_BUILD" or "build"
-local perilune = build .. "/bin/perilune"
-if (os.getenv "PERILUNE_SANITIZE" or "") ~= "" then
-  perilune = "env -u LD_PRELOAD -u ASAN_OPTIONS " .. perilune
-end
-
-local folder = os.tmpname()
-os.remove(folder)
-os.execute("mkdir " .. folder)
+local folder = command.folder()
 teardown(function() os.execute("rm -rf " .. folder) end)
 
 local ELEMENTS = 3 << 28 -- float32: 3 GiB
@@ -58,8 +51,8 @@ local function bytes_of(name)
 end
 
 local function opt(from, to)
-  local pipe = io.popen(("%s opt %s/%s -o %s/%s --stats json 2>&1"):format(perilune, folder, from,
-    folder, to))
+  local pipe = io.popen(("%s opt %s/%s -o %s/%s --stats json 2>&1"):format(command.program, folder,
+    from, folder, to))
   local text = pipe:read "a"
   assert(pipe:close(), text)
   local stats = {}

@@ -1,10 +1,6 @@
 -- The README's example prints what the README says.
 
-local build = os.getenv "PERILUNE_BUILD" or "build"
-local command = build .. "/bin/perilune"
-if (os.getenv "PERILUNE_SANITIZE" or "") ~= "" then
-  command = "env -u LD_PRELOAD -u ASAN_OPTIONS " .. command
-end
+local command = require("spec.command").program
 
 describe("README.md", function()
   it("has an example that prints what it says", function()

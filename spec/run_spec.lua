@@ -1,39 +1,18 @@
 -- perilune run: what comes out, from which inputs, and what it says of bad ones.
 
 local pl = require "perilune"
+local command = require "spec.command"
 local model = require "perilune.zoo.model"
 
-local perilune = (os.getenv "PERILUNE_BUILD" or "build") .. "/bin/perilune"
-if (os.getenv "PERILUNE_SANITIZE" or "") ~= "" then
-  perilune = "env -u LD_PRELOAD -u ASAN_OPTIONS " .. perilune
-end
-
-local folder = os.tmpname()
-os.remove(folder)
-os.execute("mkdir -p " .. folder .. "/set")
+local folder = command.folder()
+os.execute(("mkdir %s/set"):format(folder))
 teardown(function() os.execute("rm -rf " .. folder) end)
 
 local function path(name) return folder .. "/" .. name end
 
-local function read(name)
-  local file = assert(io.open(name, "rb"))
-  local text = file:read "a"
-  file:close()
-  return text
-end
+local read, write = command.read, command.write
 
-local function write(name, text)
-  local file = assert(io.open(name, "wb"))
-  file:write(text)
-  file:close()
-  return name
-end
-
-local function run(arguments)
-  local _, _, status = os.execute(("%s run %s >%s 2>%s </dev/null"):format(perilune, arguments,
-    path "stdout", path "stderr"))
-  return status, read(path "stdout"), read(path "stderr")
-end
+local function run(arguments) return command.run(folder, "run " .. arguments) end
 
 local function fails(status, message, arguments)
   local s, _, err = run(arguments)

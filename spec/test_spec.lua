@@ -1,36 +1,15 @@
 -- perilune test: what it says of models and the data beside them.
 
+local command = require "spec.command"
 local protobuf = require "spec.protobuf"
 local model = require "perilune.zoo.model"
 
-local perilune = (os.getenv "PERILUNE_BUILD" or "build") .. "/bin/perilune"
-if (os.getenv "PERILUNE_SANITIZE" or "") ~= "" then
-  perilune = "env -u LD_PRELOAD -u ASAN_OPTIONS " .. perilune
-end
-
-local folder = os.tmpname()
-os.remove(folder)
-os.execute("mkdir -p " .. folder)
+local folder = command.folder()
 teardown(function() os.execute("rm -rf " .. folder) end)
 
-local function read(name)
-  local file = assert(io.open(name, "rb"))
-  local text = file:read "a"
-  file:close()
-  return text
-end
+local write = command.write
 
-local function write(name, text)
-  local file = assert(io.open(name, "wb"))
-  file:write(text)
-  file:close()
-end
-
-local function run(arguments)
-  local _, _, status = os.execute(("%s %s >%s/stdout 2>%s/stderr </dev/null"):format(perilune,
-    arguments, folder, folder))
-  return status, read(folder .. "/stdout"), read(folder .. "/stderr")
-end
+local function run(arguments) return command.run(folder, arguments) end
 
 local function field(number, value)
   return protobuf.varint(number << 3) .. protobuf.varint(value)
