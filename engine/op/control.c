@@ -93,16 +93,24 @@ static pln_status scan_length(const pln_infer *call, uint32_t first,
   return PLN_OK;
 }
 
-/* Operands: carried values, scanned values, body. */
-pln_status pln_infer_scan(pln_infer *call) {
-  round r = round_of(call);
+/* Of `inputs` operands the last ones are scanned, those before carried. */
+static pln_status count_carried(const pln_infer *call, uint32_t inputs,
+                                uint32_t *out) {
   int64_t scanned = pln_call_int(call, "num_scan_inputs", 0);
-  uint32_t inputs = call->n_args - 1;
-  pln_dim extent;
+  *out = 0;
   if (scanned < 1 || scanned > (int64_t)inputs)
     return pln_call_error(call, "num_scan_inputs is %lld of %u operands",
                           (long long)scanned, inputs);
-  uint32_t n = inputs - (uint32_t)scanned;
+  *out = inputs - (uint32_t)scanned;
+  return PLN_OK;
+}
+
+/* Operands: carried values, scanned values, body. */
+pln_status pln_infer_scan(pln_infer *call) {
+  round r = round_of(call);
+  uint32_t inputs = call->n_args - 1, n;
+  pln_dim extent;
+  PLN_TRY(count_carried(call, inputs, &n));
   if (r.n == 0)
     return PLN_OK;
   PLN_TRY(scan_length(call, n, inputs, &extent));
@@ -149,13 +157,9 @@ static pln_status behind(pln_infer *call, uint32_t i, pln_type each, int32_t n,
  * have the batch as first axis, what is scanned the sequence as second. */
 pln_status pln_infer_scan_batches(pln_infer *call) {
   round r = round_of(call);
-  int64_t scanned = pln_call_int(call, "num_scan_inputs", 0);
-  uint32_t inputs = call->n_args - 2;
+  uint32_t n;
   pln_dim axes[2];
-  if (scanned < 1 || scanned > (int64_t)inputs)
-    return pln_call_error(call, "num_scan_inputs is %lld of %u operands",
-                          (long long)scanned, inputs);
-  uint32_t n = inputs - (uint32_t)scanned;
+  PLN_TRY(count_carried(call, call->n_args - 2, &n));
   if (r.n == 0)
     return PLN_OK;
   PLN_TRY(batch_dims(call, n + 1, &axes[0], &axes[1]));

@@ -14,17 +14,25 @@ static pln_dim int_dim(const pln_infer *call, const char *name, int64_t other) {
   return extent >= 0 ? extent : (pln_dim)PLN_DIM_UNKNOWN;
 }
 
-pln_status pln_infer_roi_align(pln_infer *call) {
-  pln_shape x, rois, out;
+/* An image for each region, with the channels of the operand; its extents are
+ * the caller's to say. */
+static pln_status shape_of_regions(const pln_infer *call, pln_shape *out) {
+  pln_shape x, rois;
   PLN_TRY(pln_arg_expect_rank(call, 0, 4));
   PLN_TRY(pln_arg_expect_rank(call, 1, 2));
   pln_arg_shape(call, 0, &x);
   pln_arg_shape(call, 1, &rois);
-  pln_shape_ranked(&out, 4);
+  pln_shape_ranked(out, 4);
   if (rois.rank == 2)
-    out.dims[0] = rois.dims[0];
+    out->dims[0] = rois.dims[0];
   if (x.rank == 4)
-    out.dims[1] = x.dims[1];
+    out->dims[1] = x.dims[1];
+  return PLN_OK;
+}
+
+pln_status pln_infer_roi_align(pln_infer *call) {
+  pln_shape out;
+  PLN_TRY(shape_of_regions(call, &out));
   out.dims[2] = int_dim(call, "output_height", 1);
   out.dims[3] = int_dim(call, "output_width", 1);
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
@@ -33,16 +41,8 @@ pln_status pln_infer_roi_align(pln_infer *call) {
 pln_status pln_infer_max_roi_pool(pln_infer *call) {
   uint32_t n;
   const int64_t *pooled = pln_call_ints(call, "pooled_shape", &n);
-  pln_shape x, rois, out;
-  PLN_TRY(pln_arg_expect_rank(call, 0, 4));
-  PLN_TRY(pln_arg_expect_rank(call, 1, 2));
-  pln_arg_shape(call, 0, &x);
-  pln_arg_shape(call, 1, &rois);
-  pln_shape_ranked(&out, 4);
-  if (rois.rank == 2)
-    out.dims[0] = rois.dims[0];
-  if (x.rank == 4)
-    out.dims[1] = x.dims[1];
+  pln_shape out;
+  PLN_TRY(shape_of_regions(call, &out));
   for (uint32_t i = 0; pooled && n == 2 && i < 2; i++)
     if (PLN_DIM_IS_CONST(pooled[i]))
       out.dims[2 + i] = pooled[i];

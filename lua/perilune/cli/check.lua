@@ -35,12 +35,6 @@ function check.arguments(parser)
   check.options(parser)
 end
 
-local function load(path)
-  local module, diag = require "perilune".onnx.load(path)
-  if not module then error(diag, 0) end
-  return module
-end
-
 -- A name that neither model has is a mistake.
 local function sizes(texts, modules)
   local sample = require "perilune.sample"
@@ -84,7 +78,8 @@ end
 
 function check.run(options)
   numbers.dims(options.dim) -- wrong usage is told before any work is done
-  local a, b = load(options.a), load(options.b)
+  local onnx = require "perilune".onnx
+  local a, b = assert(onnx.load(options.a)), assert(onnx.load(options.b))
   local text, reason = check.compare(a, b, options, sizes(options.dim, { a, b }))
   if not text then stop.failure("%s and %s differ: %s", options.a, options.b, reason) end
   print(text)

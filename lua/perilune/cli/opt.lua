@@ -66,17 +66,6 @@ local function make_context(config, quiet)
   return context, finish
 end
 
-local function load(path)
-  local module, diag = require "perilune".onnx.load(path)
-  if not module then error(diag, 0) end
-  return module
-end
-
-local function save(module, path)
-  local ok, diag = require "perilune".onnx.save(module, path)
-  if not ok then error(diag, 0) end
-end
-
 local function run_passes(context, finish, pass, module)
   local pl = require "perilune"
   local ok, result = pcall(pl.with, context, pass, module)
@@ -101,14 +90,15 @@ function opt.run(options)
   local pass = require "perilune.cli.pipeline".find(options.pipeline, arguments)
   local context, finish = make_context(config, options.quiet)
 
-  local module = load(options.input)
+  local onnx = require "perilune".onnx
+  local module = assert(onnx.load(options.input))
   if not options.quiet then summary.warnings(options.verbose) end
   local before = summary.measure(options.input)
   local source = fix_dims(module, dims)
   module = run_passes(context, finish, pass, source)
   local report = require "perilune.core".report()
   local checked = options.check and check(source, module, options)
-  save(module, options.output)
+  assert(onnx.save(module, options.output))
 
   summary.show(options, {
     before = before, after = summary.measure(options.output), report = report,
