@@ -1,22 +1,12 @@
 -- SimplifyExpr on axes that go and come back, and on positions taken from one.
 
 local pl = require "perilune"
+local simplified = require "spec.simplified"
 
 local op = pl.op
 
-local function var(name, shape, dtype)
-  return pl.var(name, pl.type { shape = shape, dtype = dtype or "float32" })
-end
-local function ints(...) return pl.const(pl.tensor({ ... }, "int64")) end
-local function module(vars, body) return pl.module { main = pl.func(vars, body) } end
-
-local function calls(mod)
-  local names = {}
-  for node in mod.main:nodes() do
-    if node.kind == "Call" then names[#names + 1] = node.op.name end
-  end
-  return table.concat(names, " ")
-end
+local var, ints = simplified.var, simplified.ints
+local module, calls, keeps = simplified.module, simplified.calls, simplified.keeps
 
 -- The result is valid, computes the same, and is final.
 local function simplify(vars, body)
@@ -26,11 +16,6 @@ local function simplify(vars, body)
   assert(pl.check(mod, out, { dims = { N = 3 } }))
   assert.equal(out, pass(out))
   return out
-end
-
-local function keeps(vars, body)
-  local mod = module(vars, body)
-  assert.equal(mod, pl.passes.SimplifyExpr()(mod))
 end
 
 local x = var("x", { "N", 4, 5 })
