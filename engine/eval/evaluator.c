@@ -543,6 +543,11 @@ static pln_status step(run *r, activation *act, pln_ref node, pln_datum *out) {
   case PLN_OP:
   case PLN_CONSTRUCTOR:
   case PLN_MATCH:
+  case PLN_PATTERN_WILDCARD:
+  case PLN_PATTERN_VAR:
+  case PLN_PATTERN_CONSTRUCTOR:
+  case PLN_PATTERN_TUPLE:
+  case PLN_CLAUSE:
   case PLN_PRIM_ADD:
   case PLN_FOR:
   case PLN_N_KINDS: break;

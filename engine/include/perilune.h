@@ -287,22 +287,39 @@ PLN_API int64_t pln_dim_lower_bound(const pln_engine *engine, pln_dim dim);
 
 /* Interned. 0 is the incomplete type: nothing is known yet. */
 typedef uint32_t pln_type;
+/* An interned dictionary of attributes, see below. */
+typedef uint32_t pln_attrs;
 
 typedef enum pln_type_kind {
   PLN_TYPE_INCOMPLETE = 0,
-  PLN_TYPE_TENSOR,   /* dtype (or none), rank (or -1), dims */
-  PLN_TYPE_TUPLE,    /* parts: the fields */
-  PLN_TYPE_FUNC,     /* parts: parameters, then the result */
-  PLN_TYPE_REF,      /* parts: the value's type */
-  PLN_TYPE_VAR,      /* a type variable, by symbol */
-  PLN_TYPE_CALL,     /* an ADT by symbol; parts: its arguments */
-  PLN_TYPE_SEQUENCE, /* parts: the element type (ONNX) */
-  PLN_TYPE_OPTIONAL, /* parts: the element type (ONNX) */
-  PLN_TYPE_MAP,      /* parts: key (a scalar tensor) and value (ONNX) */
-  PLN_TYPE_SPARSE,   /* as TENSOR, stored sparse (ONNX) */
-  PLN_TYPE_OPAQUE,   /* by symbol "domain::name" (ONNX) */
+  PLN_TYPE_TENSOR,     /* dtype (or none), rank (or -1), dims */
+  PLN_TYPE_TUPLE,      /* parts: the fields */
+  PLN_TYPE_FUNC,       /* parts: parameters, then the result */
+  PLN_TYPE_REF,        /* parts: the value's type */
+  PLN_TYPE_VAR,        /* a type variable, by symbol */
+  PLN_TYPE_CALL,       /* an ADT by symbol; parts: its arguments */
+  PLN_TYPE_SEQUENCE,   /* parts: the element type (ONNX) */
+  PLN_TYPE_OPTIONAL,   /* parts: the element type (ONNX) */
+  PLN_TYPE_MAP,        /* parts: key (a scalar tensor) and value (ONNX) */
+  PLN_TYPE_SPARSE,     /* as TENSOR, stored sparse (ONNX) */
+  PLN_TYPE_OPAQUE,     /* by symbol "domain::name" (ONNX) */
+  PLN_TYPE_GLOBAL_VAR, /* the name of a type definition, by symbol */
+  PLN_TYPE_RELATION,   /* a constraint: symbol, parts, inputs, attributes */
+  PLN_TYPE_HOLE,       /* incomplete, with an identity: unification */
+  PLN_TYPE_PRIM,       /* loop level: dtype and lanes; no dtype: a handle */
+  PLN_TYPE_POINTER,    /* loop level: the element type; symbol: the scope */
   PLN_N_TYPE_KINDS
 } pln_type_kind;
+
+/* What a type variable stands for; the numbers are TVM's TypeKind. */
+typedef enum pln_type_var_kind {
+  PLN_TKIND_TYPE = 0,
+  PLN_TKIND_SHAPE_VAR = 1,
+  PLN_TKIND_BASE_TYPE = 2,
+  PLN_TKIND_CONSTRAINT = 4,
+  PLN_TKIND_ADT_HANDLE = 5,
+  PLN_TKIND_TYPE_DATA = 6
+} pln_type_var_kind;
 
 /* rank -1: unknown (dims is ignored); dtype may be PLN_DTYPE_NONE. */
 PLN_API pln_status pln_type_tensor(pln_engine *engine, pln_dtype dtype,
@@ -314,6 +331,29 @@ PLN_API pln_status pln_type_make(pln_engine *engine, pln_type_kind kind,
                                  pln_symbol symbol, uint32_t n_parts,
                                  const pln_type *parts,
                                  pln_type *out) PLN_CHECKED;
+/* A new type variable, equal to no other; `name` is a hint. One made by
+ * pln_type_make has number 0 and is equal to those of its name. */
+PLN_API pln_status pln_type_var(pln_engine *engine, pln_symbol name,
+                                pln_type_var_kind kind,
+                                pln_type *out) PLN_CHECKED;
+/* A function type with type parameters (type variables) and constraints
+ * (relations). pln_type_n_parts and pln_type_part tell of parameters and the
+ * result only. PLN_ERR_LIMIT beyond 65,535 type parameters. */
+PLN_API pln_status pln_type_func(pln_engine *engine, uint32_t n_params,
+                                 const pln_type *params, pln_type ret,
+                                 uint32_t n_vars, const pln_type *vars,
+                                 uint32_t n_constraints,
+                                 const pln_type *constraints,
+                                 pln_type *out) PLN_CHECKED;
+PLN_API pln_status pln_type_relation(pln_engine *engine, pln_symbol name,
+                                     uint32_t n, const pln_type *args,
+                                     uint32_t n_inputs, pln_attrs attrs,
+                                     pln_type *out) PLN_CHECKED;
+/* A new incomplete type, equal to no other. */
+PLN_API pln_status pln_type_hole(pln_engine *engine, pln_type *out) PLN_CHECKED;
+/* A loop-level scalar or vector; PLN_DTYPE_NONE is a handle. */
+PLN_API pln_status pln_type_prim(pln_engine *engine, pln_dtype dtype,
+                                 uint32_t lanes, pln_type *out) PLN_CHECKED;
 PLN_API pln_type_kind pln_type_kind_of(const pln_engine *engine, pln_type type);
 PLN_API pln_dtype pln_type_dtype(const pln_engine *engine, pln_type type);
 /* -1 when unknown or when the type is no tensor. */
@@ -324,6 +364,20 @@ PLN_API uint32_t pln_type_n_parts(const pln_engine *engine, pln_type type);
 PLN_API pln_type pln_type_part(const pln_engine *engine, pln_type type,
                                uint32_t index);
 PLN_API pln_symbol pln_type_symbol(const pln_engine *engine, pln_type type);
+/* FUNC: its type parameters and constraints. */
+PLN_API uint32_t pln_type_n_vars(const pln_engine *engine, pln_type type);
+PLN_API pln_type pln_type_var_at(const pln_engine *engine, pln_type type,
+                                 uint32_t index);
+PLN_API uint32_t pln_type_n_constraints(const pln_engine *engine,
+                                        pln_type type);
+PLN_API pln_type pln_type_constraint(const pln_engine *engine, pln_type type,
+                                     uint32_t index);
+/* VAR, HOLE: the identity; RELATION: its inputs; PRIM: its lanes. */
+PLN_API uint32_t pln_type_number(const pln_engine *engine, pln_type type);
+PLN_API pln_type_var_kind pln_type_var_kind_of(const pln_engine *engine,
+                                               pln_type type);
+/* RELATION: its attributes. */
+PLN_API pln_attrs pln_type_attrs(const pln_engine *engine, pln_type type);
 /* The type that says what both say. *conflict tells that they contradict each
  * other; *out is then `a`. */
 PLN_API pln_status pln_type_meet(pln_engine *engine, pln_type a, pln_type b,
@@ -385,8 +439,8 @@ typedef struct pln_attr {
   } v;
 } pln_attr;
 
-/* An interned dictionary; 0 is the empty one. Tensors are retained. */
-typedef uint32_t pln_attrs;
+/* A dictionary (pln_attrs) is interned; 0 is the empty one. Tensors are
+ * retained. */
 /* In any order; two entries of one name are PLN_ERR_ARGUMENT. */
 PLN_API pln_status pln_attrs_make(pln_engine *engine, uint32_t count,
                                   const pln_attr *entries,
@@ -458,6 +512,11 @@ typedef enum pln_kind {
   PLN_REF_CREATE,
   PLN_REF_READ,
   PLN_REF_WRITE,
+  PLN_PATTERN_WILDCARD,
+  PLN_PATTERN_VAR,
+  PLN_PATTERN_CONSTRUCTOR,
+  PLN_PATTERN_TUPLE,
+  PLN_CLAUSE,
   PLN_PRIM_ADD,
   PLN_FOR,
   PLN_N_KINDS
@@ -516,6 +575,8 @@ PLN_API pln_scope pln_scope_parent(const pln_graph *graph, pln_scope scope);
 PLN_API pln_ref pln_scope_result(const pln_graph *graph, pln_scope scope);
 PLN_API uint32_t pln_scope_n_params(const pln_graph *graph, pln_scope scope);
 PLN_API pln_attrs pln_scope_attrs(const pln_graph *graph, pln_scope scope);
+/* Of a Function's scope: a tuple type of its type parameters; 0: none. */
+PLN_API pln_type pln_scope_type_params(const pln_graph *graph, pln_scope scope);
 
 /* Checks every rule of ir/README.md in one linear pass; PLN_ERR_INVALID with
  * the node and the rule it breaks. */
@@ -561,6 +622,28 @@ PLN_API pln_status pln_build_global_var(pln_builder *b, pln_symbol name,
                                         pln_ref *out) PLN_CHECKED;
 PLN_API pln_status pln_build_op(pln_builder *b, pln_op op,
                                 pln_ref *out) PLN_CHECKED;
+/* A constructor of an algebraic data type; `type` 0: as the module of the
+ * builder defines it. */
+PLN_API pln_status pln_build_constructor(pln_builder *b, pln_symbol name,
+                                         pln_type type,
+                                         pln_ref *out) PLN_CHECKED;
+/* Patterns. An arm of a Match is a scope: its parameters are the variables its
+ * pattern binds, in order; then come the pattern's nodes, the Clause, and what
+ * the arm computes. */
+PLN_API pln_status pln_build_pattern_wildcard(pln_builder *b,
+                                              pln_ref *out) PLN_CHECKED;
+PLN_API pln_status pln_build_pattern_var(pln_builder *b, pln_ref var,
+                                         pln_ref *out) PLN_CHECKED;
+PLN_API pln_status pln_build_pattern_constructor(pln_builder *b,
+                                                 pln_symbol constructor,
+                                                 uint32_t n,
+                                                 const pln_ref *patterns,
+                                                 pln_ref *out) PLN_CHECKED;
+PLN_API pln_status pln_build_pattern_tuple(pln_builder *b, uint32_t n,
+                                           const pln_ref *patterns,
+                                           pln_ref *out) PLN_CHECKED;
+PLN_API pln_status pln_build_clause(pln_builder *b, pln_ref pattern,
+                                    pln_ref *out) PLN_CHECKED;
 /* Expressions. PLN_ERR_TYPE with a diagnostic when ill-typed. */
 PLN_API pln_status pln_build_tuple(pln_builder *b, uint32_t n,
                                    const pln_ref *fields,
@@ -604,8 +687,16 @@ PLN_API pln_status pln_build_if(pln_builder *b, pln_ref cond,
                                 pln_scope then_branch, pln_scope else_branch,
                                 pln_attrs attrs, uint32_t n_results,
                                 pln_ref *out) PLN_CHECKED;
+/* `complete`: the arms cover every value. Attribute "complete". */
+PLN_API pln_status pln_build_match(pln_builder *b, pln_ref data, bool complete,
+                                   uint32_t n, const pln_scope *arms,
+                                   pln_ref *out) PLN_CHECKED;
 PLN_API pln_status pln_build_let_block(pln_builder *b, pln_scope body,
                                        pln_ref *out) PLN_CHECKED;
+/* Gives a Function that was just appended its type parameters. */
+PLN_API pln_status pln_build_generic(pln_builder *b, pln_ref function,
+                                     uint32_t n,
+                                     const pln_type *vars) PLN_CHECKED;
 /* Let in the innermost open scope: `var` was appended before `value`. */
 PLN_API pln_status pln_build_let(pln_builder *b, pln_ref var, pln_ref value,
                                  pln_ref *out) PLN_CHECKED;
@@ -627,6 +718,13 @@ PLN_API pln_status pln_build_free_if(pln_builder *b, pln_ref cond,
 PLN_API pln_status pln_build_free_let(pln_builder *b, pln_ref var,
                                       pln_ref value, pln_ref body,
                                       pln_ref *out) PLN_CHECKED;
+
+/* Each arm: a pattern, whose PatternVars name its variables, and a body. */
+PLN_API pln_status pln_build_free_match(pln_builder *b, pln_ref data,
+                                        bool complete, uint32_t n,
+                                        const pln_ref *patterns,
+                                        const pln_ref *bodies,
+                                        pln_ref *out) PLN_CHECKED;
 
 /* Copies `node` of another graph, with all that it needs, into the builder.
  * Memoised; Vars that are bound outside of it become free, with their
@@ -726,6 +824,42 @@ PLN_API pln_status pln_module_with_attrs(const pln_module *module,
 PLN_API pln_status pln_module_fix_dim(const pln_module *module, pln_slice name,
                                       int64_t value,
                                       pln_module **out) PLN_CHECKED;
+/* An algebraic data type: its name, its type variables (PLN_TYPE_VAR), its
+ * constructors with the types of their fields. An extern one has no
+ * constructors that are known. */
+typedef struct pln_constructor {
+  pln_symbol name;
+  uint32_t n_inputs;
+  const pln_type *inputs;
+} pln_constructor;
+
+typedef struct pln_type_data {
+  pln_symbol name;
+  bool is_extern;
+  uint32_t n_vars;
+  const pln_type *vars;
+  uint32_t n_constructors;
+  const pln_constructor *constructors;
+} pln_type_data;
+
+/* Definitions are 0 to n_types - 1 in order of insertion; borrowed. */
+PLN_API uint32_t pln_module_n_types(const pln_module *module);
+PLN_API const pln_type_data *pln_module_type(const pln_module *module,
+                                             uint32_t index);
+/* PLN_NONE when there is none of that name. The definition that has a
+ * constructor of that name, and which of its constructors it is. */
+PLN_API uint32_t pln_module_find_type(const pln_module *module,
+                                      pln_symbol name);
+PLN_API uint32_t pln_module_find_constructor(const pln_module *module,
+                                             pln_symbol name, uint32_t *index);
+/* A changed copy with a definition added or replaced; `data` is copied. */
+PLN_API pln_status pln_module_with_type(const pln_module *module,
+                                        const pln_type_data *data,
+                                        pln_module **out) PLN_CHECKED;
+/* The function type of a constructor: `fn [A](A, List[A]) -> List[A]`. */
+PLN_API pln_status pln_module_constructor_type(const pln_module *module,
+                                               uint32_t type, uint32_t index,
+                                               pln_type *out) PLN_CHECKED;
 /* Verifies every function, and each GlobalVar against the module. */
 PLN_API pln_status pln_module_verify(const pln_module *module) PLN_CHECKED;
 PLN_API pln_status pln_module_equal(const pln_module *a, const pln_module *b,

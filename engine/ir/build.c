@@ -179,6 +179,17 @@ static pln_status add(pln_builder *b, const pln_node *node, uint32_t n,
 
 /* ------------------------------------------------------------------ leaves */
 
+static pln_status check_var(pln_builder *b, pln_ref var) {
+  PLN_TRY(check_operands(b, 1, &var));
+  if (b->graph->nodes[var].kind == PLN_VAR)
+    return PLN_OK;
+  return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                        "a Var is bound, not a %s",
+                        pln_node_kind(b->graph, var) < PLN_N_KINDS
+                            ? pln_kind_name(pln_node_kind(b->graph, var))
+                            : "?");
+}
+
 /* While building freely, one node stands for an identity. */
 static pln_status remember_var(pln_builder *b, uint32_t var, pln_ref node) {
   if (b->scoped)
@@ -256,6 +267,65 @@ pln_status pln_build_op(pln_builder *b, pln_op op, pln_ref *out) {
                           "there is no operator number %u", op);
   pln_node node = {.kind = PLN_OP, .data = op};
   return pln_builder_append(b, &node, 0, NULL, out);
+}
+
+pln_status pln_build_constructor(pln_builder *b, pln_symbol name, pln_type type,
+                                 pln_ref *out) {
+  pln_node node = {.kind = PLN_CONSTRUCTOR, .data = name, .type = type};
+  uint32_t index;
+  uint32_t of = b->module && !type
+                    ? pln_module_find_constructor(b->module, name, &index)
+                    : PLN_NONE;
+  if (of != PLN_NONE)
+    PLN_TRY(pln_module_constructor_type(b->module, of, index, &node.type));
+  return pln_builder_append(b, &node, 0, NULL, out);
+}
+
+/* ---------------------------------------------------------------- patterns */
+
+pln_status pln_build_pattern_wildcard(pln_builder *b, pln_ref *out) {
+  pln_node node = {.kind = PLN_PATTERN_WILDCARD};
+  return add(b, &node, 0, NULL, out);
+}
+
+pln_status pln_build_pattern_var(pln_builder *b, pln_ref var, pln_ref *out) {
+  PLN_TRY(check_var(b, var));
+  pln_node node = {.kind = PLN_PATTERN_VAR};
+  return add(b, &node, 1, &var, out);
+}
+
+static pln_status check_patterns(pln_builder *b, uint32_t n,
+                                 const pln_ref *patterns) {
+  PLN_TRY(check_operands(b, n, patterns));
+  for (uint32_t i = 0; i < n; i++) {
+    uint8_t kind = b->graph->nodes[patterns[i]].kind;
+    if (pln_kinds[kind].kind_class != PLN_CLASS_PATTERN || kind == PLN_CLAUSE)
+      return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                            "a pattern is expected, not a %s",
+                            pln_kind_name((pln_kind)kind));
+  }
+  return PLN_OK;
+}
+
+pln_status pln_build_pattern_constructor(pln_builder *b, pln_symbol constructor,
+                                         uint32_t n, const pln_ref *patterns,
+                                         pln_ref *out) {
+  PLN_TRY(check_patterns(b, n, patterns));
+  pln_node node = {.kind = PLN_PATTERN_CONSTRUCTOR, .data = constructor};
+  return add(b, &node, n, patterns, out);
+}
+
+pln_status pln_build_pattern_tuple(pln_builder *b, uint32_t n,
+                                   const pln_ref *patterns, pln_ref *out) {
+  PLN_TRY(check_patterns(b, n, patterns));
+  pln_node node = {.kind = PLN_PATTERN_TUPLE};
+  return add(b, &node, n, patterns, out);
+}
+
+pln_status pln_build_clause(pln_builder *b, pln_ref pattern, pln_ref *out) {
+  PLN_TRY(check_patterns(b, 1, &pattern));
+  pln_node node = {.kind = PLN_CLAUSE};
+  return add(b, &node, 1, &pattern, out);
 }
 
 /* ------------------------------------------------------------- expressions */
@@ -482,20 +552,56 @@ pln_status pln_build_if(pln_builder *b, pln_ref cond, pln_scope then_branch,
   return add_owner(b, &node, 1, &cond, 2, branches, out);
 }
 
+static pln_status match_attrs(pln_builder *b, bool complete, pln_attrs *out) {
+  pln_attr entry = {.kind = PLN_ATTR_INT, .v.i = complete};
+  PLN_TRY(pln_symbol_intern(b->engine, pln_text("complete"), &entry.name));
+  return pln_attrs_make(b->engine, 1, &entry, out);
+}
+
+/* The first node behind the parameters and the pattern of an arm. */
+static pln_status check_arm(pln_builder *b, pln_scope arm) {
+  const pln_graph *g = b->graph;
+  if (arm < g->n_scopes)
+    for (pln_ref ref = g->scopes[arm].begin; ref < g->scopes[arm].end; ref++)
+      if (g->nodes[ref].kind == PLN_CLAUSE && b->home[ref] == arm)
+        return PLN_OK;
+  return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                        "scope %u is no arm: it has no Clause", arm);
+}
+
+pln_status pln_build_match(pln_builder *b, pln_ref data, bool complete,
+                           uint32_t n, const pln_scope *arms, pln_ref *out) {
+  pln_node node = {.kind = PLN_MATCH};
+  if (n == 0)
+    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                          "a Match has at least one arm");
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(check_arm(b, arms[i]));
+  PLN_TRY(match_attrs(b, complete, &node.attrs));
+  return add_owner(b, &node, 1, &data, n, arms, out);
+}
+
+pln_status pln_build_generic(pln_builder *b, pln_ref function, uint32_t n,
+                             const pln_type *vars) {
+  PLN_TRY(check_operands(b, 1, &function));
+  pln_node *node = &b->graph->nodes[function];
+  for (uint32_t i = 0; i < n; i++)
+    if (pln_type_kind_of(b->engine, vars[i]) != PLN_TYPE_VAR)
+      return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                            "type parameter %u is no type variable", i + 1);
+  if (node->kind != PLN_FUNCTION)
+    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                          "only a Function has type parameters");
+  pln_type *params = &b->graph->scopes[node->data].type_params;
+  *params = 0;
+  if (n > 0)
+    PLN_TRY(pln_type_make(b->engine, PLN_TYPE_TUPLE, 0, n, vars, params));
+  return pln_type_generic(b->engine, node->type, *params, &node->type);
+}
+
 pln_status pln_build_let_block(pln_builder *b, pln_scope body, pln_ref *out) {
   pln_node node = {.kind = PLN_LET_BLOCK};
   return add_owner(b, &node, 0, NULL, 1, &body, out);
-}
-
-static pln_status check_var(pln_builder *b, pln_ref var) {
-  PLN_TRY(check_operands(b, 1, &var));
-  if (b->graph->nodes[var].kind == PLN_VAR)
-    return PLN_OK;
-  return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                        "a Var is bound, not a %s",
-                        pln_node_kind(b->graph, var) < PLN_N_KINDS
-                            ? pln_kind_name(pln_node_kind(b->graph, var))
-                            : "?");
 }
 
 /* The variable takes the value's type when it has none of its own. */
@@ -579,6 +685,37 @@ pln_status pln_build_free_let(pln_builder *b, pln_ref var, pln_ref value,
   b->graph->scopes[scope].end = ref + 1;
   pln_node block = {.kind = PLN_LET_BLOCK};
   return add_owner(b, &block, 0, NULL, 1, &scope, out);
+}
+
+/* An arm made freely: a scope of which result and Clause are known; its
+ * parameters are found through the pattern. */
+static pln_status free_arm(pln_builder *b, pln_ref pattern, pln_ref body,
+                           pln_scope *out) {
+  pln_ref clause;
+  PLN_TRY(free_scope(b, body, out));
+  PLN_TRY(pln_build_clause(b, pattern, &clause));
+  b->home[clause] = *out;
+  b->graph->scopes[*out].begin = clause;
+  b->graph->scopes[*out].end = clause + 1;
+  return PLN_OK;
+}
+
+pln_status pln_build_free_match(pln_builder *b, pln_ref data, bool complete,
+                                uint32_t n, const pln_ref *patterns,
+                                const pln_ref *bodies, pln_ref *out) {
+  PLN_TRY(check_free(b));
+  pln_scope few[16], *arms = few;
+  size_t size = n * sizeof *arms;
+  if (size > sizeof few && !(arms = pln_mem_new(b->engine, size)))
+    return pln_nomem(b->engine);
+  pln_status status = PLN_OK;
+  for (uint32_t i = 0; i < n && status == PLN_OK; i++)
+    status = free_arm(b, patterns[i], bodies[i], &arms[i]);
+  if (status == PLN_OK)
+    status = pln_build_match(b, data, complete, n, arms, out);
+  if (arms != few)
+    pln_mem_free(b->engine, arms, size);
+  return status;
 }
 
 /* ------------------------------------------------------------- annotations */

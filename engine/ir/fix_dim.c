@@ -42,8 +42,7 @@ static pln_status fix_parts(fixing *f, pln_type type, pln_type *out) {
   pln_type *parts = (pln_type *)f->row;
   for (uint32_t i = 0; i < n; i++)
     parts[i] = f->types[pln_type_part(f->engine, type, i)];
-  return pln_type_make(f->engine, pln_type_kind_of(f->engine, type),
-                       pln_type_symbol(f->engine, type), n, parts, out);
+  return pln_type_with_parts(f->engine, type, parts, out);
 }
 
 static pln_status fix_type(fixing *f, pln_type type) {
@@ -56,6 +55,9 @@ static pln_status fix_type(fixing *f, pln_type type) {
   case PLN_TYPE_INCOMPLETE:
   case PLN_TYPE_VAR:
   case PLN_TYPE_OPAQUE:
+  case PLN_TYPE_GLOBAL_VAR:
+  case PLN_TYPE_HOLE:
+  case PLN_TYPE_PRIM:
   case PLN_N_TYPE_KINDS: break;
   case PLN_TYPE_TUPLE:
   case PLN_TYPE_FUNC:
@@ -65,6 +67,8 @@ static pln_status fix_type(fixing *f, pln_type type) {
   case PLN_TYPE_OPTIONAL:
   case PLN_TYPE_MAP:
   case PLN_TYPE_SPARSE:
+  case PLN_TYPE_RELATION:
+  case PLN_TYPE_POINTER:
     if (pln_type_n_parts(f->engine, type) > 0)
       PLN_TRY(fix_parts(f, type, &f->types[type]));
     break;

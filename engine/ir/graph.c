@@ -164,6 +164,10 @@ pln_attrs pln_scope_attrs(const pln_graph *graph, pln_scope scope) {
   return graph->scopes[scope].attrs;
 }
 
+pln_type pln_scope_type_params(const pln_graph *graph, pln_scope scope) {
+  return graph->scopes[scope].type_params;
+}
+
 /* Rows stand in order of begin: they are walked along with the array. */
 void pln_graph_homes(const pln_graph *graph, pln_scope *home) {
   const pln_scope_row *rows = graph->scopes;

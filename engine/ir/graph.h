@@ -46,9 +46,10 @@ typedef struct pln_scope_row {
   pln_scope parent; /* PLN_NONE for scope 0 */
   pln_scope next;   /* the next scope of the same owner, or PLN_NONE */
   pln_ref result;
-  uint32_t n_params; /* the first nodes of the scope */
-  pln_attrs attrs;   /* "name", "output_names", ... of an ONNX graph */
-  uint32_t origin;   /* the slice an ONNX graph came from */
+  uint32_t n_params;    /* the first nodes of the scope */
+  pln_attrs attrs;      /* "name", "output_names", ... of an ONNX graph */
+  pln_type type_params; /* of a Function: a tuple of type variables, or 0 */
+  uint32_t origin;      /* the slice an ONNX graph came from */
 } pln_scope_row;
 
 struct pln_graph {
@@ -72,9 +73,10 @@ struct pln_graph {
 
 /* How a kind is made up (ir/kinds.def). */
 typedef enum pln_kind_class {
-  PLN_CLASS_EXPR, /* Relay */
-  PLN_CLASS_PRIM, /* loop level, evaluated where it is used */
-  PLN_CLASS_STMT  /* loop level, scheduled */
+  PLN_CLASS_EXPR,    /* Relay */
+  PLN_CLASS_PATTERN, /* of a Match's arm */
+  PLN_CLASS_PRIM,    /* loop level, evaluated where it is used */
+  PLN_CLASS_STMT     /* loop level, scheduled */
 } pln_kind_class;
 
 typedef enum pln_payload {
@@ -114,7 +116,7 @@ static inline bool pln_owns(const pln_node *n) {
 }
 /* Evaluated whether it is used or not, in its place. */
 static inline bool pln_is_anchored(const pln_node *n) {
-  return n->kind == PLN_LET || n->kind == PLN_FOR ||
+  return n->kind == PLN_LET || n->kind == PLN_FOR || n->kind == PLN_CLAUSE ||
          (n->flags & (PLN_NODE_EFFECT | PLN_NODE_KEEP));
 }
 /* The innermost scope of each node of a sealed graph. */
@@ -129,6 +131,15 @@ pln_status pln_graph_new(pln_engine *engine, pln_graph **out) PLN_CHECKED;
 /* Types one call. `lenient`: an ill-typed call gets unknown results and a
  * warning instead of an error. */
 pln_status pln_infer_call(pln_infer *call, bool lenient) PLN_CHECKED;
+/* The same kind of type with other parts, as many: type parameters,
+ * constraints and all else stay. */
+pln_status pln_type_with_parts(pln_engine *engine, pln_type type,
+                               const pln_type *parts,
+                               pln_type *out) PLN_CHECKED;
+/* A function type with the type parameters that the tuple `vars` lists, or 0;
+ * other types stay. */
+pln_status pln_type_generic(pln_engine *engine, pln_type func, pln_type vars,
+                            pln_type *out) PLN_CHECKED;
 /* What both types say together: equal parts stay, different dims become
  * unknown, different dtypes are *conflict. The type of an If. */
 pln_status pln_type_join(pln_engine *engine, pln_type a, pln_type b,

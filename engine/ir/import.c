@@ -200,6 +200,7 @@ static pln_status copy_rows(copying *c, pln_ref begin, pln_ref owner) {
     pln_scope_row *row = &c->b->graph->scopes[c->row[i]];
     row->n_params = old->n_params;
     row->attrs = old->attrs;
+    row->type_params = old->type_params;
   }
   return PLN_OK;
 }

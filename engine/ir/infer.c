@@ -255,6 +255,8 @@ static pln_status infer_function(pln_builder *b, pln_node *n, pln_type ret) {
   types[k] = ret ? ret : result_type(g, n->data);
   pln_status status =
       pln_type_make(b->engine, PLN_TYPE_FUNC, 0, k + 1, types, &n->type);
+  if (status == PLN_OK && row->type_params)
+    status = pln_type_generic(b->engine, n->type, row->type_params, &n->type);
   if (types != few)
     pln_mem_free(b->engine, types, size);
   return status;
@@ -307,6 +309,11 @@ static pln_status infer_kind(pln_builder *b, pln_node *n, pln_value *value) {
   case PLN_OP:
   case PLN_CONSTRUCTOR:
   case PLN_LET:
+  case PLN_PATTERN_WILDCARD:
+  case PLN_PATTERN_VAR:
+  case PLN_PATTERN_CONSTRUCTOR:
+  case PLN_PATTERN_TUPLE:
+  case PLN_CLAUSE:
   case PLN_N_KINDS: return PLN_OK;
   case PLN_CONSTANT: return infer_constant(b, n, value);
   case PLN_TUPLE: return infer_tuple(b, n);

@@ -35,6 +35,7 @@ void pln_module_release(pln_module *m) {
     pln_graph_release(m->rows[i].function);
   pln_mem_free(e, m->rows, m->capacity * sizeof *m->rows);
   pln_idmap_free(m->by_name);
+  pln_definitions_release(m->types);
   if (m->source)
     pln_file_release(m->source);
   pln_mem_free(e, m, sizeof *m);
@@ -107,6 +108,7 @@ pln_status pln_module_set(pln_module *m, pln_symbol name,
 static pln_status copy_rows(const pln_module *from, pln_symbol except,
                             pln_module *to) {
   to->attrs = from->attrs;
+  to->types = pln_definitions_retain(from->types);
   pln_module_set_source(to, from->source, from->directory);
   for (uint32_t i = 0; i < from->count; i++)
     if (from->rows[i].name != except)

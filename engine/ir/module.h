@@ -15,7 +15,8 @@ struct pln_module {
   uint32_t refs;
   uint32_t count, capacity;
   pln_module_row *rows;
-  pln_idmap *by_name; /* symbol -> index + 1 */
+  pln_idmap *by_name;            /* symbol -> index + 1 */
+  struct pln_definitions *types; /* shared by copies; NULL: none */
   pln_attrs attrs;
   /* The file it was imported from, retained, or NULL: an exporter takes from
    * it what the IR does not hold. */
@@ -30,5 +31,10 @@ pln_status pln_module_set(pln_module *module, pln_symbol name,
                           const pln_graph *function) PLN_CHECKED;
 void pln_module_set_source(pln_module *module, pln_file *source,
                            pln_symbol directory);
+
+/* type_data.c: the definitions of a module, counted like a module. */
+struct pln_definitions *
+pln_definitions_retain(struct pln_definitions *definitions);
+void pln_definitions_release(struct pln_definitions *definitions);
 
 #endif

@@ -161,6 +161,7 @@ static pln_status open_scope(pln_rewrite *rw, pln_scope old) {
   PLN_TRY(pln_build_open(rw->b, &image));
   const pln_scope_row *row = &rw->old->scopes[old];
   rw->b->graph->scopes[image].n_params = row->n_params;
+  rw->b->graph->scopes[image].type_params = row->type_params;
   rw->b->graph->scopes[image].origin = row->origin;
   rw->scopes[old] = image;
   return push_open(rw, old, image, false);

@@ -139,6 +139,30 @@ static bool push_type(pln_writer *w, type_stack *s, pln_type type) {
   return true;
 }
 
+/* float32, int32x4, handle. */
+static void put_prim(pln_writer *w, pln_type type) {
+  pln_dtype dtype = pln_type_dtype(w->engine, type);
+  uint32_t lanes = pln_type_number(w->engine, type);
+  pln_put_text(w, dtype ? pln_dtype_name(dtype) : "handle");
+  if (lanes <= 1)
+    return;
+  pln_put_text(w, "x");
+  pln_put_int(w, lanes);
+}
+
+/* Function types have type parameters: fn [A, B](A, B) -> A. */
+static void open_function(pln_writer *w, pln_type type) {
+  uint32_t n = pln_type_n_vars(w->engine, type);
+  pln_put_text(w, n > 0 ? "fn [" : "fn (");
+  for (uint32_t i = 0; i < n; i++) {
+    pln_type var = pln_type_var_at(w->engine, type, i);
+    pln_put_text(w, i > 0 ? ", " : "");
+    pln_put_name(w, "",
+                 pln_symbol_text(w->engine, pln_type_symbol(w->engine, var)));
+  }
+  pln_put_text(w, n > 0 ? "](" : "");
+}
+
 /* What stands in front of the parts. */
 static void open_type(pln_writer *w, pln_type type) {
   pln_slice name = pln_symbol_text(w->engine, pln_type_symbol(w->engine, type));
@@ -146,9 +170,10 @@ static void open_type(pln_writer *w, pln_type type) {
   case PLN_TYPE_INCOMPLETE: pln_put_text(w, "_"); break;
   case PLN_TYPE_TENSOR: put_tensor(w, type); break;
   case PLN_TYPE_TUPLE: pln_put_text(w, "("); break;
-  case PLN_TYPE_FUNC: pln_put_text(w, "fn ("); break;
+  case PLN_TYPE_FUNC: open_function(w, type); break;
   case PLN_TYPE_REF: pln_put_text(w, "ref("); break;
-  case PLN_TYPE_VAR: pln_put_name(w, "", name); break;
+  case PLN_TYPE_VAR:
+  case PLN_TYPE_GLOBAL_VAR: pln_put_name(w, "", name); break;
   case PLN_TYPE_CALL:
     pln_put_name(w, "", name);
     if (pln_type_n_parts(w->engine, type) > 0)
@@ -162,6 +187,13 @@ static void open_type(pln_writer *w, pln_type type) {
     pln_put_text(w, "opaque(");
     pln_put_quoted(w, name);
     break;
+  case PLN_TYPE_RELATION:
+    pln_put_name(w, "", name);
+    pln_put_text(w, "(");
+    break;
+  case PLN_TYPE_HOLE: pln_put_text(w, "_"); break;
+  case PLN_TYPE_PRIM: put_prim(w, type); break;
+  case PLN_TYPE_POINTER: pln_put_text(w, "pointer("); break;
   case PLN_N_TYPE_KINDS: break;
   }
 }
@@ -186,11 +218,16 @@ static void close_type(pln_writer *w, pln_type type) {
   case PLN_TYPE_OPTIONAL:
   case PLN_TYPE_MAP:
   case PLN_TYPE_SPARSE:
-  case PLN_TYPE_OPAQUE: pln_put_text(w, ")"); break;
+  case PLN_TYPE_OPAQUE:
+  case PLN_TYPE_RELATION:
+  case PLN_TYPE_POINTER: pln_put_text(w, ")"); break;
   case PLN_TYPE_INCOMPLETE:
   case PLN_TYPE_TENSOR:
   case PLN_TYPE_FUNC:
   case PLN_TYPE_VAR:
+  case PLN_TYPE_GLOBAL_VAR:
+  case PLN_TYPE_HOLE:
+  case PLN_TYPE_PRIM:
   case PLN_N_TYPE_KINDS: break;
   }
 }

@@ -4,19 +4,22 @@
  * costs a node four bytes. Parts are older than the whole; nothing here
  * recurses, however deep types nest. Used by everything that types nodes. */
 
+#include "ir/graph.h"
 #include "ir/tables.h"
 
 /* Ranks beyond it come from broken files only. */
 enum { MAX_RANK = 1024, NEAR_DIMS = 16 };
 
-/* Followed by `count` dims (tensor of known rank) or pln_type parts. */
+/* Followed by `count` dims (tensor of known rank) or pln_type parts; those of
+ * a FUNC by its variables and constraints, of a RELATION by its attributes. */
 typedef struct type_row {
   uint8_t kind;
-  uint8_t dtype;
-  uint16_t zero;
-  int32_t count; /* rank of a tensor, -1 unknown; else number of parts */
+  uint8_t dtype;   /* VAR: its pln_type_var_kind */
+  uint16_t n_vars; /* FUNC */
+  int32_t count;   /* rank of a tensor, -1 unknown; else number of parts */
   pln_symbol symbol;
-  uint32_t padding;
+  /* VAR, HOLE: identity; FUNC: constraints; RELATION: inputs; PRIM: lanes */
+  uint32_t number;
 } type_row;
 
 typedef struct tensor_row {
@@ -120,11 +123,14 @@ static const struct {
   int8_t least, most;
   bool symbol;
 } shape_of[PLN_N_TYPE_KINDS] = {
-    [PLN_TYPE_TUPLE] = {0, -1, false},   [PLN_TYPE_FUNC] = {1, -1, false},
-    [PLN_TYPE_REF] = {1, 1, false},      [PLN_TYPE_VAR] = {0, 0, true},
-    [PLN_TYPE_CALL] = {0, -1, true},     [PLN_TYPE_SEQUENCE] = {1, 1, false},
-    [PLN_TYPE_OPTIONAL] = {1, 1, false}, [PLN_TYPE_MAP] = {2, 2, false},
-    [PLN_TYPE_SPARSE] = {1, 1, false},   [PLN_TYPE_OPAQUE] = {0, 0, true},
+    [PLN_TYPE_TUPLE] = {0, -1, false},    [PLN_TYPE_FUNC] = {1, -1, false},
+    [PLN_TYPE_REF] = {1, 1, false},       [PLN_TYPE_VAR] = {0, 0, true},
+    [PLN_TYPE_CALL] = {0, -1, true},      [PLN_TYPE_SEQUENCE] = {1, 1, false},
+    [PLN_TYPE_OPTIONAL] = {1, 1, false},  [PLN_TYPE_MAP] = {2, 2, false},
+    [PLN_TYPE_SPARSE] = {1, 1, false},    [PLN_TYPE_OPAQUE] = {0, 0, true},
+    [PLN_TYPE_GLOBAL_VAR] = {0, 0, true}, [PLN_TYPE_RELATION] = {0, -1, true},
+    [PLN_TYPE_HOLE] = {1, 0, false},      [PLN_TYPE_PRIM] = {1, 0, false},
+    [PLN_TYPE_POINTER] = {1, 1, true},
 };
 
 static bool parts_fit(pln_engine *engine, pln_type_kind kind, pln_symbol symbol,
@@ -155,7 +161,122 @@ pln_status pln_type_make(pln_engine *engine, pln_type_kind kind,
                           (unsigned)n_parts);
   type_row row = {
       .kind = (uint8_t)kind, .count = (int32_t)n_parts, .symbol = symbol};
-  return intern_row(engine, row, parts, n_parts * sizeof *parts, out);
+  if (kind != PLN_TYPE_RELATION)
+    return intern_row(engine, row, parts, n_parts * sizeof *parts, out);
+  return pln_type_relation(engine, symbol, n_parts, parts, n_parts, 0, out);
+}
+
+/* Interns a header and its parts, which come in two runs. */
+static pln_status intern_parts(pln_engine *engine, type_row row, uint32_t n,
+                               const pln_type *first, uint32_t m,
+                               const pln_type *rest, pln_type *out) {
+  pln_type few[16], *all = few;
+  size_t size = ((size_t)n + m) * sizeof *all;
+  if (size > sizeof few && !(all = pln_mem_new(engine, size)))
+    return pln_nomem(engine);
+  if (n > 0)
+    memcpy(all, first, n * sizeof *all);
+  if (m > 0)
+    memcpy(all + n, rest, m * sizeof *all);
+  pln_status status = intern_row(engine, row, all, size, out);
+  if (all != few)
+    pln_mem_free(engine, all, size);
+  return status;
+}
+
+pln_status pln_type_func(pln_engine *engine, uint32_t n_params,
+                         const pln_type *params, pln_type ret, uint32_t n_vars,
+                         const pln_type *vars, uint32_t n_constraints,
+                         const pln_type *constraints, pln_type *out) {
+  if (n_vars > UINT16_MAX || n_params >= INT32_MAX)
+    return pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
+                          "a function type has at most 65,535 type parameters, "
+                          "not %u",
+                          (unsigned)n_vars);
+  type_row row = {.kind = PLN_TYPE_FUNC,
+                  .n_vars = (uint16_t)n_vars,
+                  .count = (int32_t)n_params + 1,
+                  .number = n_constraints};
+  size_t n = (size_t)1 + n_vars + n_constraints;
+  pln_type few[16], *rest = few;
+  if (n > 16 && !(rest = pln_mem_new(engine, n * sizeof *rest)))
+    return pln_nomem(engine);
+  rest[0] = ret;
+  if (n_vars > 0)
+    memcpy(rest + 1, vars, n_vars * sizeof *rest);
+  if (n_constraints > 0)
+    memcpy(rest + 1 + n_vars, constraints, n_constraints * sizeof *rest);
+  pln_status status =
+      intern_parts(engine, row, n_params, params, (uint32_t)n, rest, out);
+  if (rest != few)
+    pln_mem_free(engine, rest, n * sizeof *rest);
+  return status;
+}
+
+/* What follows the parts of a record. */
+static uint32_t n_extras(const type_row *row) {
+  if (row->kind == PLN_TYPE_FUNC)
+    return row->n_vars + row->number;
+  return row->kind == PLN_TYPE_RELATION;
+}
+
+pln_status pln_type_with_parts(pln_engine *engine, pln_type type,
+                               const pln_type *parts, pln_type *out) {
+  const type_row *row = row_of(engine, type);
+  uint32_t n = row->kind == PLN_TYPE_TENSOR ? 0 : (uint32_t)row->count;
+  if (n == 0) {
+    *out = type;
+    return PLN_OK;
+  }
+  return intern_parts(engine, *row, n, parts, n_extras(row), parts_of(row) + n,
+                      out);
+}
+
+pln_status pln_type_generic(pln_engine *engine, pln_type func, pln_type vars,
+                            pln_type *out) {
+  if (pln_type_kind_of(engine, func) != PLN_TYPE_FUNC)
+    return PLN_OK;
+  uint32_t n = pln_type_n_parts(engine, func), k = 0;
+  const pln_type *parts = NULL;
+  if (vars) {
+    k = pln_type_n_parts(engine, vars);
+    parts = parts_of(row_of(engine, vars));
+  }
+  const type_row *row = row_of(engine, func);
+  const pln_type *own = parts_of(row);
+  return pln_type_func(engine, n - 1, own, own[n - 1], k, parts, row->number,
+                       own + n + row->n_vars, out);
+}
+
+pln_status pln_type_relation(pln_engine *engine, pln_symbol name, uint32_t n,
+                             const pln_type *args, uint32_t n_inputs,
+                             pln_attrs attrs, pln_type *out) {
+  type_row row = {.kind = PLN_TYPE_RELATION,
+                  .count = (int32_t)n,
+                  .symbol = name,
+                  .number = n_inputs};
+  return intern_parts(engine, row, n, args, 1, &attrs, out);
+}
+
+pln_status pln_type_var(pln_engine *engine, pln_symbol name,
+                        pln_type_var_kind kind, pln_type *out) {
+  type_row row = {.kind = PLN_TYPE_VAR,
+                  .dtype = (uint8_t)kind,
+                  .symbol = name,
+                  .number = ++engine->n_type_vars};
+  return intern_row(engine, row, NULL, 0, out);
+}
+
+pln_status pln_type_hole(pln_engine *engine, pln_type *out) {
+  type_row row = {.kind = PLN_TYPE_HOLE, .number = ++engine->n_type_vars};
+  return intern_row(engine, row, NULL, 0, out);
+}
+
+pln_status pln_type_prim(pln_engine *engine, pln_dtype dtype, uint32_t lanes,
+                         pln_type *out) {
+  type_row row = {
+      .kind = PLN_TYPE_PRIM, .dtype = (uint8_t)dtype, .number = lanes};
+  return intern_row(engine, row, NULL, 0, out);
 }
 
 /* ----------------------------------------------------------------- reading */
@@ -190,6 +311,41 @@ pln_type pln_type_part(const pln_engine *engine, pln_type type,
 
 pln_symbol pln_type_symbol(const pln_engine *engine, pln_type type) {
   return row_of(engine, type)->symbol;
+}
+
+uint32_t pln_type_n_vars(const pln_engine *engine, pln_type type) {
+  return row_of(engine, type)->n_vars;
+}
+
+pln_type pln_type_var_at(const pln_engine *engine, pln_type type,
+                         uint32_t index) {
+  const type_row *row = row_of(engine, type);
+  return parts_of(row)[(uint32_t)row->count + index];
+}
+
+uint32_t pln_type_n_constraints(const pln_engine *engine, pln_type type) {
+  const type_row *row = row_of(engine, type);
+  return row->kind == PLN_TYPE_FUNC ? row->number : 0;
+}
+
+pln_type pln_type_constraint(const pln_engine *engine, pln_type type,
+                             uint32_t index) {
+  const type_row *row = row_of(engine, type);
+  return parts_of(row)[(uint32_t)row->count + row->n_vars + index];
+}
+
+uint32_t pln_type_number(const pln_engine *engine, pln_type type) {
+  return row_of(engine, type)->number;
+}
+
+pln_type_var_kind pln_type_var_kind_of(const pln_engine *engine,
+                                       pln_type type) {
+  return (pln_type_var_kind)row_of(engine, type)->dtype;
+}
+
+pln_attrs pln_type_attrs(const pln_engine *engine, pln_type type) {
+  const type_row *row = row_of(engine, type);
+  return row->kind == PLN_TYPE_RELATION ? parts_of(row)[row->count] : 0;
 }
 
 /* ----------------------------------------------------------------- meeting */
@@ -267,7 +423,10 @@ static pln_status meet_pair(meeting *m, pln_type a, pln_type b) {
     PLN_TRY(meet_tensors(m, a, b, &met));
     return push_part(m, met);
   }
-  if (x->kind == y->kind && x->count == y->count && x->symbol == y->symbol)
+  bool alike = x->kind == y->kind && x->count == y->count &&
+               x->symbol == y->symbol && x->number == y->number &&
+               x->n_vars == 0 && y->n_vars == 0 && x->dtype == y->dtype;
+  if (alike && x->kind != PLN_TYPE_RELATION && x->count > 0)
     return push_pair(m, a, b);
   m->conflict = true;
   return PLN_OK;

@@ -5,7 +5,8 @@
 
 static const char *const kind_names[PLN_N_TYPE_KINDS] = {
     "incomplete", "tensor",   "tuple",    "func", "ref",    "var",
-    "call",       "sequence", "optional", "map",  "sparse", "opaque"};
+    "call",       "sequence", "optional", "map",  "sparse", "opaque",
+    "global_var", "relation", "hole",     "prim", "pointer"};
 
 /* Keys of the table of interned things: types are even, attributes odd. */
 void pln_lua_push_type(lua_State *L, pln_lua *b, pln_type type) {

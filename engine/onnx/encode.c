@@ -111,6 +111,11 @@ static pln_status put_type(pln_rope *rope, pln_engine *engine, open_messages *o,
     return put_tensor(rope, engine, o, TYPE_SPARSE,
                       pln_type_part(engine, type, 0));
   case PLN_TYPE_OPAQUE: return put_opaque(rope, engine, o, type);
+  case PLN_TYPE_GLOBAL_VAR:
+  case PLN_TYPE_RELATION:
+  case PLN_TYPE_HOLE:
+  case PLN_TYPE_PRIM:
+  case PLN_TYPE_POINTER:
   case PLN_TYPE_INCOMPLETE:
   case PLN_TYPE_TUPLE:
   case PLN_TYPE_FUNC:

@@ -140,6 +140,11 @@ static pln_status put_node(pln_export *ex, pln_ref node) {
   case PLN_REF_CREATE:
   case PLN_REF_READ:
   case PLN_REF_WRITE:
+  case PLN_PATTERN_WILDCARD:
+  case PLN_PATTERN_VAR:
+  case PLN_PATTERN_CONSTRUCTOR:
+  case PLN_PATTERN_TUPLE:
+  case PLN_CLAUSE:
   case PLN_PRIM_ADD:
   case PLN_FOR:
   case PLN_N_KINDS: break;
