@@ -893,8 +893,18 @@ typedef enum pln_pass_kind {
   PLN_PASS_FUNCTION,  /* each Relay function by itself; functions with attribute
                          SkipOptimization, Extern or Compiler are passed over */
   PLN_PASS_PRIM_FUNC, /* each loop-level function */
-  PLN_PASS_SEQUENTIAL /* a list of passes */
+  PLN_PASS_SEQUENTIAL /* passes made of passes, see pln_pass_form */
 } pln_pass_kind;
+
+/* How a pass is made of others. */
+typedef enum pln_pass_form {
+  PLN_FORM_LEAF,       /* it is not: it has a body */
+  PLN_FORM_SEQUENTIAL, /* one after the other */
+  PLN_FORM_FIXPOINT,   /* again and again until nothing changes */
+  PLN_FORM_TRY,        /* a failure undoes them; then come those of `else` */
+  PLN_FORM_IF_CHANGED, /* only when the element before it changed something */
+  PLN_FORM_FUNCTIONS   /* each function through all of them by itself */
+} pln_pass_form;
 
 /* A pass object: immutable, reference counted. */
 typedef struct pln_pass pln_pass;
@@ -954,6 +964,19 @@ PLN_API pln_status pln_sequential_new(pln_engine *engine, const char *name,
                                       const char *const *required, uint32_t n,
                                       pln_pass *const *passes,
                                       pln_pass **out) PLN_CHECKED;
+/* A pass of another form than LEAF and SEQUENTIAL. `rounds` (1 to 1000) is the
+ * most a FIXPOINT runs; the last `n_otherwise` of the `n` passes are a TRY's
+ * `else`, 0 for other forms. FUNCTIONS takes passes over functions, and forms
+ * of such. */
+PLN_API pln_status pln_form_new(pln_engine *engine, pln_pass_form form,
+                                uint32_t rounds, uint32_t n_otherwise,
+                                uint32_t n, pln_pass *const *passes,
+                                pln_pass **out) PLN_CHECKED;
+PLN_API pln_pass_form pln_pass_form_of(const pln_pass *pass);
+/* FIXPOINT: its most rounds. */
+PLN_API uint32_t pln_pass_rounds(const pln_pass *pass);
+/* TRY: how many of its elements come before `else`; else all. */
+PLN_API uint32_t pln_pass_n_body(const pln_pass *pass);
 PLN_API pln_pass *pln_pass_retain(const pln_pass *pass);
 PLN_API void pln_pass_release(pln_pass *pass);
 PLN_API const char *pln_pass_name(const pln_pass *pass);

@@ -276,17 +276,32 @@ static int on_error(lua_State *L) {
   return 1;
 }
 
+/* What the engine says of the error object on top, should nobody raise it.
+ * [-0, +0] */
+static pln_status tell(pln_lua *b, lua_State *L) {
+  int top = lua_gettop(L);
+  const char *message = NULL;
+  if (pln_lua_is_diag(L, -1)) {
+    lua_pushliteral(L, "message");
+    lua_rawget(L, -2);
+    message = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+  }
+  pln_status status =
+      pln_diag_error(b->engine, PLN_ERR_CALLBACK, NULL, "%s",
+                     message ? message : "a Lua callback raised an error");
+  lua_settop(L, top);
+  return status;
+}
+
 /* [error] -> []: parks the error object and tells the engine about it. */
 static pln_status park(pln_lua *b, lua_State *L, int status) {
   if (!lua_toboolean(L, -1)) { /* error(nil), error(false) */
     lua_pop(L, 1);
     lua_pushboolean(L, true);
   }
+  pln_status told = status == LUA_ERRMEM ? pln_nomem(b->engine) : tell(b, L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
-  if (status == LUA_ERRMEM)
-    return pln_nomem(b->engine);
-  return pln_diag_error(b->engine, PLN_ERR_CALLBACK, NULL,
-                        "a Lua callback raised an error");
+  return told;
 }
 
 pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud) {

@@ -357,21 +357,50 @@ static int core_register(lua_State *L) {
   return 0;
 }
 
+/* The list at `arg`, borrowed from it, in memory left on the stack. */
+static pln_pass **check_passes(lua_State *L, int arg, uint32_t *n) {
+  luaL_checktype(L, arg, LUA_TTABLE);
+  *n = (uint32_t)lua_rawlen(L, arg);
+  pln_pass **passes =
+      lua_newuserdatauv(L, ((size_t)*n + 1) * sizeof *passes, 0);
+  for (uint32_t i = 0; i < *n; i++) {
+    lua_rawgeti(L, arg, (lua_Integer)i + 1);
+    passes[i] = pln_lua_check_pass(L, -1);
+    lua_pop(L, 1);
+  }
+  return passes;
+}
+
+static const char *const form_names[] = {[PLN_FORM_LEAF] = "leaf",
+                                         [PLN_FORM_SEQUENTIAL] = "sequential",
+                                         [PLN_FORM_FIXPOINT] = "fixpoint",
+                                         [PLN_FORM_TRY] = "try",
+                                         [PLN_FORM_IF_CHANGED] = "if_changed",
+                                         [PLN_FORM_FUNCTIONS] = "functions",
+                                         NULL};
+
+/* form(name, rounds, n_otherwise, passes) -> Pass */
+static int core_form(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_pass_form form = (pln_pass_form)luaL_checkoption(L, 1, NULL, form_names);
+  lua_Integer rounds = luaL_checkinteger(L, 2);
+  uint32_t otherwise = (uint32_t)luaL_checkinteger(L, 3), n;
+  pln_pass **passes = check_passes(L, 4, &n);
+  pln_pass **box = new_pass(L);
+  uint32_t most = rounds < 0 || rounds > UINT32_MAX ? 0 : (uint32_t)rounds;
+  pln_lua_must(L, b,
+               pln_form_new(b->engine, form, most, otherwise, n, passes, box));
+  return 1;
+}
+
 /* sequential(name, opt_level, required, passes) -> Pass */
 static int core_sequential(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   const char *name = luaL_checkstring(L, 1);
   int opt_level = (int)luaL_checkinteger(L, 2);
-  uint32_t n_required;
+  uint32_t n_required, n;
   const char **required = pln_lua_check_names(L, 3, &n_required);
-  luaL_checktype(L, 4, LUA_TTABLE);
-  uint32_t n = (uint32_t)lua_rawlen(L, 4);
-  pln_pass **passes = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *passes, 0);
-  for (uint32_t i = 0; i < n; i++) {
-    lua_rawgeti(L, 4, (lua_Integer)i + 1);
-    passes[i] = pln_lua_check_pass(L, -1);
-    lua_pop(L, 1);
-  }
+  pln_pass **passes = check_passes(L, 4, &n);
   pln_pass **box = new_pass(L);
   pln_lua_must(L, b,
                pln_sequential_new(b->engine, name, opt_level, n_required,
@@ -473,17 +502,35 @@ static void push_option_rows(lua_State *L, const pln_pass *pass) {
   }
 }
 
-static void push_elements(lua_State *L, const pln_pass *pass) {
-  uint32_t n = pln_pass_n_elements(pass);
-  lua_createtable(L, (int)n, 0);
-  for (uint32_t i = 0; i < n; i++) {
+static void push_elements(lua_State *L, const pln_pass *pass, uint32_t begin,
+                          uint32_t end) {
+  lua_createtable(L, (int)(end - begin), 0);
+  for (uint32_t i = begin; i < end; i++) {
     pln_lua_push_pass(L, pln_pass_element(pass, i));
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
+    lua_rawseti(L, -2, (lua_Integer)(i - begin) + 1);
   }
 }
 
+/* What forms have: .form, .passes, .otherwise (of a try), .rounds (of a
+ * fixpoint); false for another key. */
+static bool push_form_field(lua_State *L, const pln_pass *pass,
+                            const char *key) {
+  pln_pass_form form = pln_pass_form_of(pass);
+  if (!strcmp(key, "form"))
+    lua_pushstring(L, form_names[form]);
+  else if (!strcmp(key, "passes"))
+    push_elements(L, pass, 0, pln_pass_n_body(pass));
+  else if (!strcmp(key, "otherwise") && form == PLN_FORM_TRY)
+    push_elements(L, pass, pln_pass_n_body(pass), pln_pass_n_elements(pass));
+  else if (!strcmp(key, "rounds") && form == PLN_FORM_FIXPOINT)
+    lua_pushinteger(L, pln_pass_rounds(pass));
+  else
+    return false;
+  return true;
+}
+
 /* pass.info, .name, .kind, .opt_level, .required, .doc, .options (as given),
- * .option_rows (what there is), .passes (of a sequential) */
+ * .option_rows (what there is), and what push_form_field gives */
 static int pass_index(lua_State *L) {
   static const char *const kinds[] = {"module", "function", "prim_func",
                                       "sequential"};
@@ -509,10 +556,8 @@ static int pass_index(lua_State *L) {
     pln_lua_push_attrs(L, b, pln_pass_options(pass));
   else if (!strcmp(key, "option_rows"))
     push_option_rows(L, pass);
-  else if (!strcmp(key, "passes"))
-    push_elements(L, pass);
   else
-    return 0;
+    return push_form_field(L, pass, key);
   return 1;
 }
 
@@ -542,6 +587,7 @@ static const luaL_Reg functions[] = {
     {"pass", core_pass},
     {"register", core_register},
     {"sequential", core_sequential},
+    {"form", core_form},
     {NULL, NULL},
 };
 

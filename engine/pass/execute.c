@@ -17,47 +17,61 @@ static pln_status too_deep(pln_engine *engine, const pln_pass *pass,
                         pln_pass_name(pass), (unsigned)limit);
 }
 
-static pln_status run_body(pln_execution *x, const pln_pass *pass,
-                           const pln_module *module, pln_module **out) {
-  if (pln_pass_is_sequential(pass)) {
-    if (x->depth >= MAX_NESTING)
-      return too_deep(x->engine, pass, MAX_NESTING);
-    x->depth++;
-    pln_status status = pln_run_sequential(x, pass, module, out);
-    x->depth--;
-    return status;
+static pln_status run_form(pln_execution *x, const pln_pass *pass,
+                           pln_subject *s) {
+  switch ((pln_pass_form)pass->def->form) {
+  case PLN_FORM_FIXPOINT: return pln_run_fixpoint(x, pass, s);
+  case PLN_FORM_TRY: return pln_run_attempt(x, pass, s);
+  case PLN_FORM_FUNCTIONS: return pln_run_group(x, pass, s);
+  case PLN_FORM_LEAF:
+  case PLN_FORM_SEQUENTIAL:
+  case PLN_FORM_IF_CHANGED: break;
   }
-  PLN_TRY(pln_run_leaf(x, pass, module, out));
-  if (*out != module)
-    x->version++;
-  return PLN_OK;
+  return pln_run_elements(x, pass, 0, pass->def->n_elements, s);
 }
 
-/* With instruments around it. */
-static pln_status run_hooked(pln_execution *x, const pln_pass *pass,
-                             const pln_module *module, pln_module **out) {
-  bool run;
-  pln_module *result;
-  PLN_TRY(pln_hooks_should_run(x->context, module, pass, &run));
-  if (!run) {
-    *out = pln_module_retain(module);
-    return PLN_OK;
-  }
-  PLN_TRY(pln_hooks_before(x->context, module, pass));
-  PLN_TRY(run_body(x, pass, module, &result));
-  pln_status status = pln_hooks_after(x->context, result, pass);
-  if (status == PLN_OK)
-    *out = result;
-  else
-    pln_module_release(result);
+static pln_status run_body(pln_execution *x, const pln_pass *pass,
+                           pln_subject *s) {
+  if (!pln_pass_is_sequential(pass))
+    return pln_run_leaf(x, pass, s);
+  if (x->depth >= MAX_NESTING)
+    return too_deep(x->engine, pass, MAX_NESTING);
+  x->depth++;
+  pln_status status = run_form(x, pass, s);
+  x->depth--;
   return status;
 }
 
-pln_status pln_execute(pln_execution *x, const pln_pass *pass,
-                       const pln_module *module, pln_module **out) {
+/* Hooks see the module; of a group, with the function as it is now. */
+static pln_status run_after(pln_execution *x, const pln_pass *pass,
+                            const pln_subject *s) {
+  pln_module *module;
+  PLN_TRY(pln_subject_module(s, &module));
+  pln_status status = pln_hooks_after(x->context, module, pass);
+  pln_module_release(module);
+  return status;
+}
+
+static pln_status run_before(pln_execution *x, const pln_pass *pass,
+                             const pln_subject *s, bool *run) {
+  pln_module *module;
+  PLN_TRY(pln_subject_module(s, &module));
+  pln_status status = pln_hooks_should_run(x->context, module, pass, run);
+  if (status == PLN_OK && *run)
+    status = pln_hooks_before(x->context, module, pass);
+  pln_module_release(module);
+  return status;
+}
+
+pln_status pln_execute(pln_execution *x, const pln_pass *pass, pln_subject *s) {
+  bool run;
   if (!x->context->instruments)
-    return run_body(x, pass, module, out);
-  return run_hooked(x, pass, module, out);
+    return run_body(x, pass, s);
+  PLN_TRY(run_before(x, pass, s, &run));
+  if (!run)
+    return PLN_OK;
+  PLN_TRY(run_body(x, pass, s));
+  return run_after(x, pass, s);
 }
 
 pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
@@ -75,9 +89,13 @@ pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
   pln_execution x = {.engine = engine,
                      .context = pln_context_retain(pln_context_current(engine)),
                      .depth = r->running - 1};
+  pln_subject s = {.module = pln_module_retain(module)};
   pln_pass_retain(pass); /* a body may drop the last handle */
-  pln_status status = pln_execute(&x, pass, module, out);
+  pln_status status = pln_execute(&x, pass, &s);
   pln_pass_release(pass);
+  if (status == PLN_OK)
+    *out = pln_module_retain(s.module);
+  pln_subject_drop(&s);
   pln_context_release(x.context);
   pln_mem_free(engine, x.fresh, x.cap_fresh * sizeof *x.fresh);
   r->running--;

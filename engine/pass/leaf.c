@@ -117,9 +117,9 @@ static pln_status module_pass(pln_pass_run *run, pln_module **out) {
 
 /* The new graph of function `index`, or NULL when it is unchanged. */
 static pln_status one_function(pln_pass_run *run, uint32_t index,
-                               pln_graph **out) {
-  pln_graph *old = pln_module_function(run->module, index);
+                               const pln_graph *old, pln_graph **out) {
   run->index = index;
+  run->function = old;
   *out = NULL;
   if (!is_for(run->pass, old))
     return PLN_OK;
@@ -135,27 +135,26 @@ static pln_status one_function(pln_pass_run *run, uint32_t index,
   return PLN_OK;
 }
 
-/* Puts the results in a copy of the module; a changed signature makes calls
- * elsewhere worth a look. */
-static pln_status apply_results(pln_pass_run *run, pln_graph *const *results,
-                                pln_module *copy) {
+/* A changed signature makes calls elsewhere worth a look. */
+static pln_status put_results(const pln_module *module,
+                              pln_graph *const *results, pln_module *copy) {
   bool signature = false;
-  for (uint32_t i = 0; i < run->module->count; i++) {
+  for (uint32_t i = 0; i < module->count; i++) {
     if (!results[i])
       continue;
-    const pln_graph *old = pln_module_function(run->module, i);
+    const pln_graph *old = pln_module_function(module, i);
     signature |= pln_node_type(old, old->root) !=
                  pln_node_type(results[i], results[i]->root);
-    PLN_TRY(pln_module_set(copy, run->module->rows[i].name, results[i]));
+    PLN_TRY(pln_module_set(copy, module->rows[i].name, results[i]));
   }
   return signature ? pln_module_verify(copy) : PLN_OK;
 }
 
-static pln_status changed_module(pln_pass_run *run, pln_graph *const *results,
-                                 pln_module **out) {
+pln_status pln_module_replace(const pln_module *module,
+                              pln_graph *const *functions, pln_module **out) {
   pln_module *copy;
-  PLN_TRY(pln_module_copy(run->module, &copy));
-  pln_status status = apply_results(run, results, copy);
+  PLN_TRY(pln_module_copy(module, &copy));
+  pln_status status = put_results(module, functions, copy);
   if (status == PLN_OK)
     *out = copy;
   else
@@ -167,11 +166,12 @@ static pln_status all_functions(pln_pass_run *run, pln_graph **results,
                                 pln_module **out) {
   bool changed = false;
   for (uint32_t i = 0; i < run->module->count; i++) {
-    PLN_TRY(one_function(run, i, &results[i]));
+    PLN_TRY(
+        one_function(run, i, pln_module_function(run->module, i), &results[i]));
     changed |= results[i] != NULL;
   }
   if (changed)
-    return changed_module(run, results, out);
+    return pln_module_replace(run->module, results, out);
   *out = pln_module_retain(run->module);
   return PLN_OK;
 }
@@ -202,11 +202,11 @@ static uint32_t count_nodes(const pln_module *module) {
 }
 
 static pln_status report(const pln_execution *x, const pln_pass_run *run,
-                         double begin, const pln_module *result) {
+                         double begin, bool changed, uint32_t nodes) {
   pln_report_row row = {.pass = pln_pass_name(run->pass),
-                        .changed = result != run->module,
+                        .changed = changed,
                         .depth = x->depth,
-                        .nodes = count_nodes(result)};
+                        .nodes = nodes};
   PLN_TRY(pln_run_counts(run, &row.counts));
   row.seconds = seconds_now() - begin;
   return pln_report_add(run->engine, &row);
@@ -223,28 +223,51 @@ static pln_status leave_contexts(const pln_context_stack *stack, uint32_t n,
   return status;
 }
 
+/* Runs the body; the subject is replaced when it changed something. */
+static pln_status run_body(pln_pass_run *run, pln_subject *s) {
+  pln_module *module = NULL;
+  pln_graph *function = NULL;
+  pln_pass_kind kind = (pln_pass_kind)run->pass->def->kind;
+  if (kind == PLN_PASS_MODULE && s->function)
+    return pln_diag_error(run->engine, PLN_ERR_ARGUMENT, NULL,
+                          "pass '%s' is a module pass; functions{...} takes "
+                          "passes over functions",
+                          pln_pass_name(run->pass));
+  if (s->function) {
+    PLN_TRY(one_function(run, s->index, s->function, &function));
+    if (function)
+      pln_subject_set_function(s, function);
+    return PLN_OK;
+  }
+  PLN_TRY(kind == PLN_PASS_MODULE ? module_pass(run, &module)
+                                  : function_pass(run, &module));
+  pln_subject_set_module(s, module);
+  return PLN_OK;
+}
+
+static uint32_t subject_nodes(const pln_subject *s) {
+  return s->function ? s->function->n_nodes : count_nodes(s->module);
+}
+
 pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
-                        const pln_module *module, pln_module **out) {
+                        pln_subject *s) {
+  pln_subject before = pln_subject_copy(s);
   pln_pass_run run = {.engine = x->engine,
                       .pass = pass,
                       .context = x->context,
-                      .module = module};
-  pln_module *result = NULL;
+                      .module = before.module};
   double begin = seconds_now();
   const pln_context_stack *stack = x->engine->passes->stack;
   uint32_t entered = stack->n;
   pln_place place = pln_diag_place(x->engine, (pln_place){write_place, &run});
-  pln_status status = pass->def->kind == PLN_PASS_MODULE
-                          ? module_pass(&run, &result)
-                          : function_pass(&run, &result);
+  pln_status status = run_body(&run, s);
   status = leave_contexts(stack, entered, status);
   pln_diag_place(x->engine, place);
+  bool changed = !pln_subject_same(&before, s);
+  x->version += changed;
   if (status == PLN_OK)
-    status = report(x, &run, begin, result);
+    status = report(x, &run, begin, changed, subject_nodes(s));
   pln_run_free(&run);
-  if (status == PLN_OK)
-    *out = result;
-  else
-    pln_module_release(result);
+  pln_subject_drop(&before);
   return status;
 }

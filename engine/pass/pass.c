@@ -178,6 +178,8 @@ pln_status pln_sequential_new(pln_engine *engine, const char *name,
     return pln_nomem(engine);
   def->refs = 1;
   def->kind = PLN_PASS_SEQUENTIAL;
+  def->form = PLN_FORM_SEQUENTIAL;
+  def->n_body = n;
   def->opt_level = opt_level;
   def->depth = 1;
   pln_status status =
@@ -186,6 +188,62 @@ pln_status pln_sequential_new(pln_engine *engine, const char *name,
     return wrap_def(engine, name && *name ? name : "sequential", def, out);
   release_def(engine, def);
   return status;
+}
+
+/* -------------------------------------------------------------- other forms */
+
+static const char *const form_names[] = {[PLN_FORM_LEAF] = "",
+                                         [PLN_FORM_SEQUENTIAL] = "sequential",
+                                         [PLN_FORM_FIXPOINT] = "fixpoint",
+                                         [PLN_FORM_TRY] = "try",
+                                         [PLN_FORM_IF_CHANGED] = "if changed",
+                                         [PLN_FORM_FUNCTIONS] = "functions"};
+
+/* Elements nest no deeper than PLN_PASS_MAX_DEPTH; a form of functions is
+ * checked when it is made, so one look at each element is enough. */
+static const pln_pass *module_pass_in(const pln_pass *pass) {
+  if (!pln_pass_is_sequential(pass))
+    return pass->def->kind == PLN_PASS_MODULE ? pass : NULL;
+  for (uint32_t i = 0; i < pass->def->n_elements; i++) {
+    const pln_pass *found = module_pass_in(pass->def->elements[i]);
+    if (found)
+      return found;
+  }
+  return NULL;
+}
+
+static pln_status check_form(pln_engine *engine, pln_pass_form form,
+                             uint32_t rounds, uint32_t n,
+                             pln_pass *const *passes) {
+  if (form == PLN_FORM_LEAF || form > PLN_FORM_FUNCTIONS)
+    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
+                          "no pass made of passes has form %d", (int)form);
+  if (form == PLN_FORM_FIXPOINT && (rounds < 1 || rounds > PLN_FIXPOINT_MOST))
+    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
+                          "'fixpoint' takes a count from 1 to %d",
+                          PLN_FIXPOINT_MOST);
+  for (uint32_t i = 0; form == PLN_FORM_FUNCTIONS && i < n; i++) {
+    const pln_pass *found = module_pass_in(passes[i]);
+    if (found)
+      return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
+                            "pass '%s' is a module pass; functions{...} takes "
+                            "passes over functions",
+                            pln_pass_name(found));
+  }
+  return PLN_OK;
+}
+
+pln_status pln_form_new(pln_engine *engine, pln_pass_form form, uint32_t rounds,
+                        uint32_t n_otherwise, uint32_t n,
+                        pln_pass *const *passes, pln_pass **out) {
+  PLN_TRY(check_form(engine, form, rounds, n, passes));
+  PLN_TRY(
+      pln_sequential_new(engine, form_names[form], 0, 0, NULL, n, passes, out));
+  pln_pass_def *def = (*out)->def;
+  def->form = form;
+  def->rounds = form == PLN_FORM_FIXPOINT ? rounds : 0;
+  def->n_body = n - (n_otherwise < n ? n_otherwise : n);
+  return PLN_OK;
 }
 
 pln_pass *pln_pass_retain(const pln_pass *pass) {
@@ -213,6 +271,18 @@ const char *pln_pass_doc(const pln_pass *pass) {
 
 pln_pass_kind pln_pass_kind_of(const pln_pass *pass) {
   return (pln_pass_kind)pass->def->kind;
+}
+
+pln_pass_form pln_pass_form_of(const pln_pass *pass) {
+  return (pln_pass_form)pass->def->form;
+}
+
+uint32_t pln_pass_rounds(const pln_pass *pass) {
+  return pass->def->rounds;
+}
+
+uint32_t pln_pass_n_body(const pln_pass *pass) {
+  return pass->def->n_body;
 }
 
 int pln_pass_opt_level(const pln_pass *pass) {

@@ -13,9 +13,12 @@
 typedef struct pln_pass_def {
   uint32_t refs;
   uint32_t kind; /* pln_pass_kind */
+  uint32_t form; /* pln_pass_form */
   int opt_level;
   bool traceable;
-  uint32_t depth; /* SEQUENTIAL: 1 + that of its deepest element; else 0 */
+  uint32_t depth;  /* SEQUENTIAL: 1 + that of its deepest element; else 0 */
+  uint32_t rounds; /* FIXPOINT: at most */
+  uint32_t n_body; /* TRY: so many elements, then those of `else` */
   uint32_t n_required, n_options, n_elements;
   const char *doc;
   pln_symbol *required;
@@ -34,8 +37,13 @@ struct pln_pass {
   pln_attrs options; /* as given, checked against def->options */
 };
 
-/* Sequentials may be nested so deep. */
-enum { PLN_PASS_MAX_DEPTH = 100 };
+/* Sequentials may be nested so deep; a fixpoint has so many rounds, when the
+ * text says nothing and at most. */
+enum {
+  PLN_PASS_MAX_DEPTH = 100,
+  PLN_FIXPOINT_ROUNDS = 100,
+  PLN_FIXPOINT_MOST = 1000
+};
 
 static inline bool pln_pass_is_sequential(const pln_pass *pass) {
   return pass->def->kind == PLN_PASS_SEQUENTIAL;
@@ -170,8 +178,9 @@ struct pln_pass_run {
   const pln_pass *pass;
   const pln_context *context;
   const pln_module *module;
-  uint32_t index;          /* FUNCTION, PRIM_FUNC: of the module */
-  pln_graph *new_function; /* what the body has set, owned */
+  uint32_t index;            /* FUNCTION, PRIM_FUNC: of the module */
+  const pln_graph *function; /* as it is now; NULL: a module pass */
+  pln_graph *new_function;   /* what the body has set, owned */
   pln_module *new_module;
   uint32_t n_counters, cap_counters;
   pln_counter *counters;
@@ -195,19 +204,51 @@ typedef struct pln_execution {
   } * fresh;
 } pln_execution;
 
+/* What passes work on: a module or, in a group, one function of it. A pass
+ * that changes something replaces what the subject holds; after a failure it
+ * holds what was reached, and the caller drops it. */
+typedef struct pln_subject {
+  pln_module *module;  /* owned */
+  pln_graph *function; /* owned; NULL: the module as a whole */
+  uint32_t index;      /* of the function in the module */
+} pln_subject;
+
+/* subject.c. Another reference to both; gives them up. */
+pln_subject pln_subject_copy(const pln_subject *s);
+void pln_subject_drop(pln_subject *s);
+bool pln_subject_same(const pln_subject *a, const pln_subject *b);
+/* Takes the new module, or function. */
+void pln_subject_set_module(pln_subject *s, pln_module *module);
+void pln_subject_set_function(pln_subject *s, pln_graph *function);
+/* The module with the function in it, retained. */
+pln_status pln_subject_module(const pln_subject *s,
+                              pln_module **out) PLN_CHECKED;
+pln_status pln_subject_hash(const pln_subject *s, uint64_t *out) PLN_CHECKED;
+
 /* execute.c: hooks, then the body. */
 pln_status pln_execute(pln_execution *x, const pln_pass *pass,
-                       const pln_module *module, pln_module **out) PLN_CHECKED;
+                       pln_subject *s) PLN_CHECKED;
 /* leaf.c: one module or function pass; the result is verified. */
 pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
-                        const pln_module *module, pln_module **out) PLN_CHECKED;
-/* sequential.c: the elements that the context enables. */
-pln_status pln_run_sequential(pln_execution *x, const pln_pass *pass,
-                              const pln_module *module,
+                        pln_subject *s) PLN_CHECKED;
+/* Puts the functions that are not NULL into a copy of the module. */
+pln_status pln_module_replace(const pln_module *module,
+                              pln_graph *const *functions,
                               pln_module **out) PLN_CHECKED;
-/* require.c: what an element requires. *module is owned, and replaced. */
+/* sequential.c: elements begin to end - 1, those that the context enables. */
+pln_status pln_run_elements(pln_execution *x, const pln_pass *pass,
+                            uint32_t begin, uint32_t end,
+                            pln_subject *s) PLN_CHECKED;
+/* fixpoint.c, attempt.c, group.c: the other forms. */
+pln_status pln_run_fixpoint(pln_execution *x, const pln_pass *pass,
+                            pln_subject *s) PLN_CHECKED;
+pln_status pln_run_attempt(pln_execution *x, const pln_pass *pass,
+                           pln_subject *s) PLN_CHECKED;
+pln_status pln_run_group(pln_execution *x, const pln_pass *pass,
+                         pln_subject *s) PLN_CHECKED;
+/* require.c: what an element requires. */
 pln_status pln_run_required(pln_execution *x, const pln_pass *pass,
-                            pln_module **module) PLN_CHECKED;
+                            pln_subject *s) PLN_CHECKED;
 /* report.c */
 pln_status pln_report_add(pln_engine *engine,
                           const pln_report_row *row) PLN_CHECKED;

@@ -4,10 +4,16 @@
  *     item     := name [ "{" [ option { "," option } ] "}" ]
  *               | "(" pipeline ")"
  *               | "sequential" "(" [ name ] { "," field } ")" "{" pipeline "}"
+ *               | "fixpoint" [ "(" count ")" ] "{" pipeline "}"
+ *               | "try" "{" pipeline "}" [ "else" "{" pipeline "}" ]
+ *               | "if" "changed" "{" pipeline "}"
+ *               | "functions" "{" pipeline "}"
  *     option   := name "=" value
  *     field    := "opt_level" "=" integer | "required" "=" name
  *     name     := word | string
  *     value    := word | number | string
+ *
+ * A quoted name is never a word of the grammar.
  *
  * Called by users through pln_pipeline_parse. What always holds: nesting costs
  * heap, not stack; an error points at the place in the text. */
@@ -20,6 +26,11 @@
 /* A list that is being read. */
 typedef struct frame {
   char close; /* what ends it; 0: the end of the text */
+  pln_pass_form form;
+  uint32_t rounds;
+  uint32_t n_body; /* of a `try` whose `else` is being read */
+  bool otherwise;
+  size_t begin; /* of its first word */
   int opt_level;
   uint32_t n_passes, cap_passes;
   pln_pass **passes; /* owned */
@@ -179,7 +190,8 @@ static frame *top(parser *p) {
 static pln_status open(parser *p, char close) {
   PLN_TRY(pln_mem_grow(p->engine, (void **)&p->frames, &p->cap_frames,
                        (size_t)p->n_frames + 1, sizeof *p->frames));
-  p->frames[p->n_frames++] = (frame){.close = close};
+  p->frames[p->n_frames++] =
+      (frame){.close = close, .form = PLN_FORM_SEQUENTIAL};
   return PLN_OK;
 }
 
@@ -204,15 +216,24 @@ static pln_status add(parser *p, pln_pass *pass) {
   return status;
 }
 
-/* The innermost list as a sequential; the list is gone. */
+static pln_status make(parser *p, const frame *f, pln_pass **out) {
+  if (f->form == PLN_FORM_SEQUENTIAL)
+    return pln_sequential_new(p->engine, f->name, f->opt_level, f->n_required,
+                              f->required, f->n_passes, f->passes, out);
+  uint32_t otherwise = f->otherwise ? f->n_passes - f->n_body : 0;
+  return pln_form_new(p->engine, f->form, f->rounds, otherwise, f->n_passes,
+                      f->passes, out);
+}
+
+/* The innermost list as a pass; the list is gone. */
 static pln_status close_list(parser *p, pln_pass **out) {
   const frame *f = top(p);
   size_t mark = pln_diag_count(p->engine);
-  pln_status status =
-      pln_sequential_new(p->engine, f->name, f->opt_level, f->n_required,
-                         f->required, f->n_passes, f->passes, out);
-  if (status != PLN_OK)
+  pln_status status = make(p, f, out);
+  if (status != PLN_OK && f->form == PLN_FORM_SEQUENTIAL)
     status = say_at(p, mark, p->at - (p->at > 0), p->at);
+  else if (status != PLN_OK)
+    status = say_at(p, mark, f->begin, p->at);
   drop(p);
   return status;
 }
@@ -359,17 +380,82 @@ static pln_status read_header(parser *p) {
   return demand(p, '{', "'{' and the passes");
 }
 
+/* Behind "fixpoint". */
+static pln_status read_rounds(parser *p, uint32_t *out) {
+  static const pln_option row = {
+      .name = "fixpoint", .kind = PLN_ATTR_INT, .fallback = "100"};
+  size_t begin;
+  pln_attr value;
+  *out = PLN_FIXPOINT_ROUNDS;
+  if (!accept(p, '('))
+    return PLN_OK;
+  PLN_TRY(read_word(p, "how many rounds at most", &begin));
+  pln_slice text = {p->word.data, p->word.size};
+  if (!pln_option_read(&row, text, &value) || value.v.i < 1 ||
+      value.v.i > PLN_FIXPOINT_MOST)
+    return complain(p, begin, p->at, PLN_ERR_ARGUMENT,
+                    "'fixpoint' takes a count from 1 to 1000");
+  *out = (uint32_t)value.v.i;
+  return demand(p, ')', "')'");
+}
+
+static pln_status open_form(parser *p, size_t begin, pln_pass_form form,
+                            uint32_t rounds) {
+  PLN_TRY(demand(p, '{', "'{' and the passes"));
+  PLN_TRY(open(p, '}'));
+  top(p)->form = form;
+  top(p)->rounds = rounds;
+  top(p)->begin = begin;
+  return PLN_OK;
+}
+
+static pln_status read_fixpoint(parser *p, size_t begin) {
+  uint32_t rounds;
+  PLN_TRY(read_rounds(p, &rounds));
+  return open_form(p, begin, PLN_FORM_FIXPOINT, rounds);
+}
+
+/* Behind "if". */
+static pln_status read_condition(parser *p, size_t begin) {
+  size_t word;
+  PLN_TRY(read_word(p, "'changed'", &word));
+  if (strcmp(p->word.data, "changed"))
+    return complain(p, word, p->at, PLN_ERR_FORMAT,
+                    "'if' is followed by 'changed'");
+  return open_form(p, begin, PLN_FORM_IF_CHANGED, 0);
+}
+
+/* What an unquoted word may be but a pass; *done when it was. */
+static pln_status read_word_of_grammar(parser *p, size_t begin, pln_slice word,
+                                       bool *done) {
+  bool list = sees(p, '{'), arguments = sees(p, '(');
+  *done = true;
+  if (arguments && pln_slice_is(word, "sequential"))
+    return read_header(p);
+  if ((list || arguments) && pln_slice_is(word, "fixpoint"))
+    return read_fixpoint(p, begin);
+  if (list && pln_slice_is(word, "try"))
+    return open_form(p, begin, PLN_FORM_TRY, 0);
+  if (list && pln_slice_is(word, "functions"))
+    return open_form(p, begin, PLN_FORM_FUNCTIONS, 0);
+  if (p->at < p->size && is_word(p->text[p->at]) && pln_slice_is(word, "if"))
+    return read_condition(p, begin);
+  *done = false;
+  return PLN_OK;
+}
+
 static pln_status read_item(parser *p) {
   size_t begin;
   pln_symbol name;
+  bool done = false;
   if (accept(p, '('))
     return open(p, ')');
   bool quoted = sees(p, '"');
   PLN_TRY(read_name(p, "a pass", &begin, &name));
-  if (!quoted && sees(p, '(') &&
-      pln_slice_is(pln_symbol_text(p->engine, name), "sequential"))
-    return read_header(p);
-  return read_pass(p, begin, name);
+  pln_slice word = pln_symbol_text(p->engine, name);
+  if (!quoted)
+    PLN_TRY(read_word_of_grammar(p, begin, word, &done));
+  return done ? PLN_OK : read_pass(p, begin, name);
 }
 
 /* ------------------------------------------------------------------- lists */
@@ -380,12 +466,33 @@ static bool at_close(parser *p) {
   return close ? sees(p, close) : p->at >= p->size;
 }
 
+/* Behind the body of a `try`: goes on with its `else`. */
+static pln_status read_else(parser *p, bool *found) {
+  frame *f = top(p);
+  skip_space(p);
+  *found = f->form == PLN_FORM_TRY && !f->otherwise && p->size - p->at >= 4 &&
+           !memcmp(p->text + p->at, "else", 4) &&
+           (p->size - p->at == 4 || !is_word(p->text[p->at + 4]));
+  if (!*found)
+    return PLN_OK;
+  p->at += 4;
+  f->otherwise = true;
+  f->n_body = f->n_passes;
+  return demand(p, '{', "'{' and the passes");
+}
+
 /* Ends lists as long as one ends here; *done with the whole. */
 static pln_status end_lists(parser *p, bool *done, pln_pass **out) {
   *done = false;
   while (at_close(p)) {
     pln_pass *list;
+    bool more;
     p->at += top(p)->close != 0;
+    PLN_TRY(read_else(p, &more));
+    if (more && at_close(p))
+      continue;
+    if (more)
+      return PLN_OK;
     PLN_TRY(close_list(p, &list));
     if (p->n_frames) {
       PLN_TRY(add(p, list));

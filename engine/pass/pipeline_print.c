@@ -37,8 +37,16 @@ static pln_status put_quoted(printer *p, pln_slice text) {
   return put(p, "\"");
 }
 
+/* Words that the parser takes for more than a name. */
+static bool is_reserved(pln_slice text) {
+  return pln_slice_is(text, "fixpoint") || pln_slice_is(text, "try") ||
+         pln_slice_is(text, "functions") || pln_slice_is(text, "if");
+}
+
 static pln_status put_name(printer *p, pln_symbol name) {
   pln_slice text = pln_symbol_text(p->engine, name);
+  if (is_reserved(text))
+    return put_quoted(p, text);
   for (size_t i = 0; i < text.size; i++)
     if (!is_plain(text.data[i]))
       return put_quoted(p, text);
@@ -84,7 +92,8 @@ static pln_status put_options(printer *p, const pln_pass *pass) {
 }
 
 static bool is_bare(const pln_pass *pass) {
-  return !strcmp(pln_pass_name(pass), "sequential") && !pass->def->opt_level &&
+  return pass->def->form == PLN_FORM_SEQUENTIAL &&
+         !strcmp(pln_pass_name(pass), "sequential") && !pass->def->opt_level &&
          !pass->def->n_required;
 }
 
@@ -94,8 +103,21 @@ static bool is_list(const pln_pass *pass) {
   return pln_pass_is_sequential(pass) && !(known && known->def == pass->def);
 }
 
+static pln_status put_form(printer *p, const pln_pass *pass) {
+  char text[32] = "try{";
+  if (pass->def->form == PLN_FORM_IF_CHANGED)
+    return put(p, "if changed{");
+  if (pass->def->form == PLN_FORM_FUNCTIONS)
+    return put(p, "functions{");
+  if (pass->def->form == PLN_FORM_FIXPOINT)
+    snprintf(text, sizeof text, "fixpoint(%u){", (unsigned)pass->def->rounds);
+  return put(p, text);
+}
+
 static pln_status put_header(printer *p, const pln_pass *pass) {
   char level[32];
+  if (pass->def->form != PLN_FORM_SEQUENTIAL)
+    return put_form(p, pass);
   PLN_TRY(put(p, "sequential("));
   PLN_TRY(put_name(p, pass->name));
   if (pass->def->opt_level) {
@@ -136,9 +158,13 @@ static pln_status put_list(printer *p, const pln_pass *pass) {
       n--;
       continue;
     }
-    const pln_pass *element = top->pass->def->elements[top->next];
-    if (top->next++)
+    const pln_pass_def *def = top->pass->def;
+    const pln_pass *element = def->elements[top->next];
+    if (top->next == def->n_body)
+      PLN_TRY(put(p, "}else{"));
+    else if (top->next > 0)
       PLN_TRY(put(p, ","));
+    top->next++;
     if (is_list(element)) {
       PLN_TRY(open_list(p, element, false, &stack[n++]));
       continue;

@@ -79,21 +79,18 @@ static pln_status mark_fresh(pln_execution *x, pln_symbol name) {
 
 /* ------------------------------------------------------------------ running */
 
-static pln_status run(plan *p, const pln_pass *pass, pln_module **module) {
+static pln_status run(plan *p, const pln_pass *pass, pln_subject *s) {
   pln_execution *x = p->x;
   const struct pln_fresh *row = fresh_row(x, pass->name);
-  pln_module *next;
   PLN_TRY(pln_idmap_set(p->state, pass->name, DONE));
   if (row && row->version == x->version)
     return PLN_OK;
-  PLN_TRY(pln_execute(x, pass, *module, &next));
-  pln_module_release(*module);
-  *module = next;
+  PLN_TRY(pln_execute(x, pass, s));
   return mark_fresh(x, pass->name);
 }
 
 /* One step along the path: down to a requirement, or up after running one. */
-static pln_status advance(plan *p, pln_module **module) {
+static pln_status advance(plan *p, pln_subject *s) {
   frame *top = &p->path[p->n_path - 1];
   const pln_pass_def *def = top->pass->def;
   if (top->next < def->n_required) {
@@ -105,18 +102,18 @@ static pln_status advance(plan *p, pln_module **module) {
   }
   pln_pass *pass = top->pass;
   p->n_path--;
-  pln_status status = p->n_path ? run(p, pass, module) : PLN_OK;
+  pln_status status = p->n_path ? run(p, pass, s) : PLN_OK;
   pln_pass_release(pass);
   return status;
 }
 
 pln_status pln_run_required(pln_execution *x, const pln_pass *pass,
-                            pln_module **module) {
+                            pln_subject *s) {
   plan p = {.x = x};
   PLN_TRY(pln_idmap_new(x->engine, &p.state));
   pln_status status = push(&p, pass);
   while (status == PLN_OK && p.n_path)
-    status = advance(&p, module);
+    status = advance(&p, s);
   while (p.n_path)
     pln_pass_release(p.path[--p.n_path].pass);
   pln_mem_free(x->engine, p.path, p.cap_path * sizeof *p.path);

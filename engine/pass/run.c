@@ -30,9 +30,7 @@ pln_symbol pln_run_name(const pln_pass_run *run) {
 }
 
 const pln_graph *pln_run_function(const pln_pass_run *run) {
-  return run->pass->def->kind == PLN_PASS_MODULE
-             ? NULL
-             : pln_module_function(run->module, run->index);
+  return run->function;
 }
 
 /* ------------------------------------------------------------------ options */

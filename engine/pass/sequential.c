@@ -1,31 +1,34 @@
-/* sequential.c: runs the elements of a sequential that the context enables,
- * each after what it requires. Called by execute.c. */
+/* sequential.c: runs the elements of a list that the context enables, each
+ * after what it requires. Called by execute.c and by the forms made of lists.
+ */
 
 #include "pass/pass.h"
 
-/* Runs the pass on *module, which is owned, and replaces it. */
-static pln_status step(pln_execution *x, const pln_pass *pass,
-                       pln_module **module) {
-  pln_module *next;
+static pln_status step(pln_execution *x, const pln_pass *pass, pln_subject *s) {
   if (pass->def->n_required)
-    PLN_TRY(pln_run_required(x, pass, module));
-  PLN_TRY(pln_execute(x, pass, *module, &next));
-  pln_module_release(*module);
-  *module = next;
-  return PLN_OK;
+    PLN_TRY(pln_run_required(x, pass, s));
+  return pln_execute(x, pass, s);
 }
 
-pln_status pln_run_sequential(pln_execution *x, const pln_pass *pass,
-                              const pln_module *module, pln_module **out) {
-  const pln_pass_def *def = pass->def;
-  pln_module *current = pln_module_retain(module);
+/* `if changed` looks at what the element before it did. */
+static bool runs(const pln_execution *x, const pln_pass *element,
+                 bool changed) {
+  if (element->def->form == PLN_FORM_IF_CHANGED && !changed)
+    return false;
+  return pln_context_enables(x->context, element);
+}
+
+pln_status pln_run_elements(pln_execution *x, const pln_pass *pass,
+                            uint32_t begin, uint32_t end, pln_subject *s) {
+  bool changed = false;
   pln_status status = PLN_OK;
-  for (uint32_t i = 0; i < def->n_elements && status == PLN_OK; i++)
-    if (pln_context_enables(x->context, def->elements[i]))
-      status = step(x, def->elements[i], &current);
-  if (status == PLN_OK)
-    *out = current;
-  else
-    pln_module_release(current);
+  for (uint32_t i = begin; i < end && status == PLN_OK; i++) {
+    const pln_pass *element = pass->def->elements[i];
+    pln_subject before = pln_subject_copy(s);
+    if (runs(x, element, changed))
+      status = step(x, element, s);
+    changed = !pln_subject_same(&before, s);
+    pln_subject_drop(&before);
+  }
   return status;
 }

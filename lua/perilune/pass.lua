@@ -79,16 +79,52 @@ local function element(value, i)
     :format(i, kind), 3)
 end
 
---- Runs passes one after the other: { name =, opt_level =, required =, ... }.
-function pass.sequential(spec)
+-- The elements of `spec`; other fields than those in `fields` are refused.
+local function elements(what, spec, fields)
+  if type(spec) ~= "table" then
+    error(("%s is made from a table, got a %s"):format(what, type(spec)), 3)
+  end
   local passes = {}
   for i, value in ipairs(spec) do passes[i] = element(value, i) end
   for field in pairs(spec) do
-    if math.type(field) ~= "integer" and field ~= "name" and field ~= "opt_level"
-      and field ~= "required" then
-      error(("a sequential has no field '%s'"):format(tostring(field)), 2)
+    if math.type(field) ~= "integer" and not fields[field] then
+      error(("%s has no field '%s'"):format(what, tostring(field)), 3)
     end
   end
+  return passes
+end
+
+--- Runs passes again and again until they change nothing, `rounds` (100) times
+-- at most: { rounds =, ... }. Passes that undo each other end it with a warning
+-- that names them.
+function pass.fixpoint(spec)
+  local passes = elements("a fixpoint", spec, { rounds = true })
+  return core.form("fixpoint", spec.rounds or 100, 0, passes)
+end
+
+--- Runs passes that may fail: a failure undoes what they did, is told as a
+-- warning, and the passes of `otherwise` run: { otherwise = { ... }, ... }.
+function pass.try(spec)
+  local passes = elements("a try", spec, { otherwise = true })
+  local otherwise = elements("otherwise", spec.otherwise or {}, {})
+  table.move(otherwise, 1, #otherwise, #passes + 1, passes)
+  return core.form("try", 0, #otherwise, passes)
+end
+
+--- Runs passes only when the element before it changed the module.
+function pass.if_changed(spec)
+  return core.form("if_changed", 0, 0, elements("if_changed", spec, {}))
+end
+
+--- Takes each function through all of the passes before the next one.
+function pass.functions(spec)
+  return core.form("functions", 0, 0, elements("functions", spec, {}))
+end
+
+--- Runs passes one after the other: { name =, opt_level =, required =, ... }.
+function pass.sequential(spec)
+  local passes = elements("a sequential", spec,
+    { name = true, opt_level = true, required = true })
   return core.sequential(spec.name or "sequential", spec.opt_level or 0, spec.required or {},
     passes)
 end

@@ -222,7 +222,10 @@ function Module:close() end
 ---@field doc string
 ---@field options perilune.Attrs as given
 ---@field option_rows perilune.Option[]
----@field passes perilune.Pass[] of a sequential
+---@field form "leaf"|"sequential"|"fixpoint"|"try"|"if_changed"|"functions"
+---@field passes perilune.Pass[] of what is made of passes
+---@field otherwise perilune.Pass[]? of a try: the passes of `else`
+---@field rounds integer? of a fixpoint: the most it runs
 ---@overload fun(mod: perilune.Module, ctx?: perilune.Context): perilune.Module
 
 ---@class perilune.PassSpec
@@ -441,6 +444,22 @@ function pl.prim_func_pass(spec) end
 ---@param spec table passes, names and functions; name, opt_level, required
 ---@return perilune.Pass
 function pl.sequential(spec) end
+--- Runs passes again and again until they change nothing; passes that undo each other end it with a warning.
+---@param spec table passes, names and functions; rounds: the most it runs, 1 to 1000 (100)
+---@return perilune.Pass
+function pl.fixpoint(spec) end
+--- Runs passes that may fail: a failure undoes what they did, is told as a warning, and `otherwise` runs.
+---@param spec table passes, names and functions; otherwise: a list of such
+---@return perilune.Pass
+function pl.try(spec) end
+--- Runs passes only when the element before it in a list changed something.
+---@param spec table passes, names and functions
+---@return perilune.Pass
+function pl.if_changed(spec) end
+--- Takes each function through all of the passes before it goes on to the next; passes over functions only.
+---@param spec table passes, names and functions
+---@return perilune.Pass
+function pl.functions(spec) end
 --- A pipeline from its text; raises a diagnostic with a caret.
 ---@param text string
 ---@return perilune.Pass

@@ -1,0 +1,53 @@
+/* subject.c: what passes work on: a module or, in a group, one function of it.
+ *
+ * Made by execute.c and group.c, replaced by leaf.c. What always holds: both
+ * are owned; unchanged is the same pointer. */
+
+#include "pass/pass.h"
+
+pln_subject pln_subject_copy(const pln_subject *s) {
+  pln_subject copy = *s;
+  pln_module_retain(s->module);
+  if (s->function)
+    pln_graph_retain(s->function);
+  return copy;
+}
+
+void pln_subject_drop(pln_subject *s) {
+  pln_module_release(s->module);
+  pln_graph_release(s->function);
+  s->module = NULL;
+  s->function = NULL;
+}
+
+bool pln_subject_same(const pln_subject *a, const pln_subject *b) {
+  return a->module == b->module && a->function == b->function;
+}
+
+void pln_subject_set_module(pln_subject *s, pln_module *module) {
+  pln_module *former = s->module;
+  s->module = module;
+  pln_module_release(former);
+}
+
+void pln_subject_set_function(pln_subject *s, pln_graph *function) {
+  pln_graph *former = s->function;
+  s->function = function;
+  pln_graph_release(former);
+}
+
+pln_status pln_subject_module(const pln_subject *s, pln_module **out) {
+  bool whole =
+      !s->function || pln_module_function(s->module, s->index) == s->function;
+  if (!whole)
+    return pln_module_with(s->module, pln_module_name(s->module, s->index),
+                           s->function, out);
+  *out = pln_module_retain(s->module);
+  return PLN_OK;
+}
+
+pln_status pln_subject_hash(const pln_subject *s, uint64_t *out) {
+  if (s->function)
+    return pln_graph_hash(s->function, s->function->root, false, out);
+  return pln_module_hash(s->module, out);
+}
