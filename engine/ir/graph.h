@@ -12,6 +12,7 @@
 #include "ir/op_info.h"
 #include "ir/origin.h"
 #include "ir/tensor.h"
+#include "ir/type.h"
 
 /* Flags of a node. */
 enum {
@@ -131,15 +132,6 @@ pln_status pln_graph_new(pln_engine *engine, pln_graph **out) PLN_CHECKED;
 /* Types one call. `lenient`: an ill-typed call gets unknown results and a
  * warning instead of an error. */
 pln_status pln_infer_call(pln_infer *call, bool lenient) PLN_CHECKED;
-/* The same kind of type with other parts, as many: type parameters,
- * constraints and all else stay. */
-pln_status pln_type_with_parts(pln_engine *engine, pln_type type,
-                               const pln_type *parts,
-                               pln_type *out) PLN_CHECKED;
-/* A function type with the type parameters that the tuple `vars` lists, or 0;
- * other types stay. */
-pln_status pln_type_generic(pln_engine *engine, pln_type func, pln_type vars,
-                            pln_type *out) PLN_CHECKED;
 /* What both types say together: equal parts stay, different dims become
  * unknown, different dtypes are *conflict. The type of an If. */
 pln_status pln_type_join(pln_engine *engine, pln_type a, pln_type b,

@@ -4,6 +4,7 @@
  * costs a node four bytes. Parts are older than the whole; nothing here
  * recurses, however deep types nest. Used by everything that types nodes. */
 
+#include "ir/type.h"
 #include "ir/graph.h"
 #include "ir/tables.h"
 
@@ -20,7 +21,10 @@ typedef struct type_row {
   pln_symbol symbol;
   /* VAR, HOLE: identity; FUNC: constraints; RELATION: inputs; PRIM: lanes */
   uint32_t number;
+  uint32_t flags; /* PLN_TYPE_HAS_*, of the type and its parts */
+  uint32_t zero;
 } type_row;
+_Static_assert(sizeof(type_row) % sizeof(pln_dim) == 0, "dims are aligned");
 
 typedef struct tensor_row {
   type_row row;
@@ -31,7 +35,11 @@ struct pln_types {
   pln_interner *rows;
 };
 
-static const type_row incomplete = {.kind = PLN_TYPE_INCOMPLETE};
+static const type_row incomplete = {.kind = PLN_TYPE_INCOMPLETE,
+                                    .flags = PLN_TYPE_HAS_HOLE};
+
+/* A unifier's own holes are numbered from here, those of users below. */
+#define OWN_HOLES 0x80000000u
 
 static const type_row *row_of(const pln_engine *engine, pln_type type) {
   return type ? pln_interned(engine->types->rows, type, NULL) : &incomplete;
@@ -63,6 +71,31 @@ void pln_types_free(pln_engine *engine) {
 }
 
 /* ------------------------------------------------------------------ making */
+
+/* What a type of that kind has inside by itself. */
+static uint32_t own_flags(uint8_t kind) {
+  switch ((pln_type_kind)kind) {
+  case PLN_TYPE_INCOMPLETE:
+  case PLN_TYPE_HOLE: return PLN_TYPE_HAS_HOLE;
+  case PLN_TYPE_VAR: return PLN_TYPE_HAS_VAR | PLN_TYPE_HAS_NAME;
+  case PLN_TYPE_CALL:
+  case PLN_TYPE_GLOBAL_VAR:
+  case PLN_TYPE_RELATION: return PLN_TYPE_HAS_NAME;
+  case PLN_TYPE_TENSOR:
+  case PLN_TYPE_TUPLE:
+  case PLN_TYPE_FUNC:
+  case PLN_TYPE_REF:
+  case PLN_TYPE_SEQUENCE:
+  case PLN_TYPE_OPTIONAL:
+  case PLN_TYPE_MAP:
+  case PLN_TYPE_SPARSE:
+  case PLN_TYPE_OPAQUE:
+  case PLN_TYPE_PRIM:
+  case PLN_TYPE_POINTER:
+  case PLN_N_TYPE_KINDS: break;
+  }
+  return 0;
+}
 
 /* Interns a header and what follows it. */
 static pln_status intern_row(pln_engine *engine, type_row row, const void *tail,
@@ -118,6 +151,41 @@ pln_status pln_type_tensor(pln_engine *engine, pln_dtype dtype, int32_t rank,
                     sizeof near.row + n * sizeof *dims, out, NULL);
 }
 
+static pln_status add_flags(pln_engine *engine, uint32_t n,
+                            const pln_type *parts, uint32_t *flags) {
+  uint32_t known = pln_interner_count(engine->types->rows);
+  for (uint32_t i = 0; i < n; i++) {
+    if (parts[i] > known)
+      return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
+                            "part %u of a type is no type", (unsigned)i + 1);
+    *flags |= row_of(engine, parts[i])->flags;
+  }
+  return PLN_OK;
+}
+
+/* Interns a header and its parts, which come in two runs; a RELATION's
+ * attributes, in the second one, are no type. */
+static pln_status intern_parts(pln_engine *engine, type_row row, uint32_t n,
+                               const pln_type *first, uint32_t m,
+                               const pln_type *rest, pln_type *out) {
+  row.flags = own_flags(row.kind);
+  PLN_TRY(add_flags(engine, n, first, &row.flags));
+  if (row.kind != PLN_TYPE_RELATION)
+    PLN_TRY(add_flags(engine, m, rest, &row.flags));
+  pln_type few[16], *all = few;
+  size_t size = ((size_t)n + m) * sizeof *all;
+  if (size > sizeof few && !(all = pln_mem_new(engine, size)))
+    return pln_nomem(engine);
+  if (n > 0)
+    memcpy(all, first, n * sizeof *all);
+  if (m > 0)
+    memcpy(all + n, rest, m * sizeof *all);
+  pln_status status = intern_row(engine, row, all, size, out);
+  if (all != few)
+    pln_mem_free(engine, all, size);
+  return status;
+}
+
 /* How many parts a kind has: at least, at most (-1: any number). */
 static const struct {
   int8_t least, most;
@@ -162,26 +230,8 @@ pln_status pln_type_make(pln_engine *engine, pln_type_kind kind,
   type_row row = {
       .kind = (uint8_t)kind, .count = (int32_t)n_parts, .symbol = symbol};
   if (kind != PLN_TYPE_RELATION)
-    return intern_row(engine, row, parts, n_parts * sizeof *parts, out);
+    return intern_parts(engine, row, n_parts, parts, 0, NULL, out);
   return pln_type_relation(engine, symbol, n_parts, parts, n_parts, 0, out);
-}
-
-/* Interns a header and its parts, which come in two runs. */
-static pln_status intern_parts(pln_engine *engine, type_row row, uint32_t n,
-                               const pln_type *first, uint32_t m,
-                               const pln_type *rest, pln_type *out) {
-  pln_type few[16], *all = few;
-  size_t size = ((size_t)n + m) * sizeof *all;
-  if (size > sizeof few && !(all = pln_mem_new(engine, size)))
-    return pln_nomem(engine);
-  if (n > 0)
-    memcpy(all, first, n * sizeof *all);
-  if (m > 0)
-    memcpy(all + n, rest, m * sizeof *all);
-  pln_status status = intern_row(engine, row, all, size, out);
-  if (all != few)
-    pln_mem_free(engine, all, size);
-  return status;
 }
 
 pln_status pln_type_func(pln_engine *engine, uint32_t n_params,
@@ -232,6 +282,15 @@ pln_status pln_type_with_parts(pln_engine *engine, pln_type type,
                       out);
 }
 
+pln_status pln_type_rebuild(pln_engine *engine, pln_type type,
+                            const pln_type *parts, pln_type *out) {
+  const type_row *row = row_of(engine, type);
+  if (row->kind != PLN_TYPE_FUNC)
+    return pln_type_with_parts(engine, type, parts, out);
+  return intern_parts(engine, *row, (uint32_t)row->count, parts, n_extras(row),
+                      parts + row->count, out);
+}
+
 pln_status pln_type_generic(pln_engine *engine, pln_type func, pln_type vars,
                             pln_type *out) {
   if (pln_type_kind_of(engine, func) != PLN_TYPE_FUNC)
@@ -264,12 +323,18 @@ pln_status pln_type_var(pln_engine *engine, pln_symbol name,
                   .dtype = (uint8_t)kind,
                   .symbol = name,
                   .number = ++engine->n_type_vars};
-  return intern_row(engine, row, NULL, 0, out);
+  return intern_parts(engine, row, 0, NULL, 0, NULL, out);
 }
 
 pln_status pln_type_hole(pln_engine *engine, pln_type *out) {
   type_row row = {.kind = PLN_TYPE_HOLE, .number = ++engine->n_type_vars};
-  return intern_row(engine, row, NULL, 0, out);
+  return intern_parts(engine, row, 0, NULL, 0, NULL, out);
+}
+
+pln_status pln_type_own_hole(pln_engine *engine, uint32_t number,
+                             pln_type *out) {
+  type_row row = {.kind = PLN_TYPE_HOLE, .number = number | OWN_HOLES};
+  return intern_parts(engine, row, 0, NULL, 0, NULL, out);
 }
 
 pln_status pln_type_prim(pln_engine *engine, pln_dtype dtype, uint32_t lanes,
@@ -346,6 +411,24 @@ pln_type_var_kind pln_type_var_kind_of(const pln_engine *engine,
 pln_attrs pln_type_attrs(const pln_engine *engine, pln_type type) {
   const type_row *row = row_of(engine, type);
   return row->kind == PLN_TYPE_RELATION ? parts_of(row)[row->count] : 0;
+}
+
+uint8_t pln_type_flags(const pln_engine *engine, pln_type type) {
+  return (uint8_t)row_of(engine, type)->flags;
+}
+
+bool pln_type_is_own_hole(const pln_engine *engine, pln_type type) {
+  const type_row *row = row_of(engine, type);
+  return row->kind == PLN_TYPE_HOLE && row->number >= OWN_HOLES;
+}
+
+const pln_type *pln_type_all_parts(const pln_engine *engine, pln_type type,
+                                   uint32_t *n) {
+  const type_row *row = row_of(engine, type);
+  *n = row->kind == PLN_TYPE_TENSOR ? 0 : (uint32_t)row->count;
+  if (row->kind == PLN_TYPE_FUNC)
+    *n += n_extras(row);
+  return parts_of(row);
 }
 
 /* ----------------------------------------------------------------- meeting */
