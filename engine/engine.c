@@ -36,6 +36,7 @@ void pln_engine_free(pln_engine *engine) {
     return;
   pln_passes_free(engine);
   pln_blas_free(engine);
+  pln_relay_free(engine);
   pln_ops_free(engine);
   pln_attrs_free(engine);
   pln_types_free(engine);

@@ -413,6 +413,9 @@ typedef enum pln_attr_kind {
   PLN_ATTR_TENSORS,
   PLN_ATTR_TYPES,
   PLN_ATTR_GRAPHS,
+  PLN_ATTR_BOOL,   /* of functions and lists; an operator's is an INT */
+  PLN_ATTR_LIST,   /* of lists, or of values of several kinds */
+  PLN_ATTR_OBJECT, /* an object of TVM that is kept as it was */
   PLN_N_ATTR_KINDS
 } pln_attr_kind;
 
@@ -424,13 +427,14 @@ typedef struct pln_attr {
   uint8_t onnx_type;
   uint32_t count;
   union {
-    int64_t i;         /* INT, GRAPH */
+    int64_t i;         /* INT, GRAPH; BOOL: 0 or 1 */
     double f;          /* an operator's holds a float32, as ONNX has it */
-    pln_slice s;       /* STRING, BYTES */
+    pln_slice s;       /* STRING, BYTES; OBJECT: TVM's JSON of the nodes it
+                        * reaches, which is numbered from 0, itself */
     pln_symbol symbol; /* REF */
     pln_tensor *tensor;
     pln_type type;
-    uint32_t dict;       /* pln_attrs */
+    uint32_t dict;       /* pln_attrs; LIST: one of pln_attrs_list */
     const int64_t *ints; /* INTS, GRAPHS */
     const double *floats;
     const pln_slice *strings;
@@ -445,8 +449,13 @@ typedef struct pln_attr {
 PLN_API pln_status pln_attrs_make(pln_engine *engine, uint32_t count,
                                   const pln_attr *entries,
                                   pln_attrs *out) PLN_CHECKED;
+/* Interned as well: values in that order, for a LIST. Their names say nothing
+ * there and may be 0. No values give 0. */
+PLN_API pln_status pln_attrs_list(pln_engine *engine, uint32_t count,
+                                  const pln_attr *items,
+                                  pln_attrs *out) PLN_CHECKED;
 PLN_API uint32_t pln_attrs_count(const pln_engine *engine, pln_attrs attrs);
-/* Entries in order of their names' bytes. */
+/* Entries in order of their names' bytes; a list's in its own. */
 PLN_API const pln_attr *pln_attrs_get(const pln_engine *engine, pln_attrs attrs,
                                       uint32_t index);
 /* NULL when there is none. */

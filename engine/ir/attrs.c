@@ -3,7 +3,8 @@
  * A dictionary is an interned key: its entries sorted by the bytes of their
  * names, written out as 8-byte words, tensors by the number of the first equal
  * tensor. Beside each key stands the same dictionary as readers want it; its
- * lists and strings point into the key, which never moves. */
+ * lists and strings point into the key, which never moves. A list of values is
+ * such a key too, marked, with its entries in the order they were given. */
 
 #include <stdlib.h>
 
@@ -13,6 +14,7 @@
 /* A dictionary as it is read. */
 typedef struct attr_set {
   uint32_t count;
+  bool sorted; /* by name: no list */
   pln_attr *entries;
   pln_slice *names;
 } attr_set;
@@ -37,6 +39,9 @@ typedef struct key_entry {
   uint16_t zero;
   uint64_t count; /* of a list; bytes of a string */
 } key_entry;
+
+/* In the first word of a key, which is the count of entries. */
+#define LIST_MARK (UINT64_C(1) << 63)
 
 pln_status pln_attrs_new(pln_engine *engine) {
   struct pln_attr_sets *table = pln_mem_zeroed(engine, sizeof *table);
@@ -152,10 +157,12 @@ static pln_status add_word(pln_buffer *key, const pln_attr *a) {
   uint64_t word = 0;
   switch ((pln_attr_kind)a->kind) {
   case PLN_ATTR_INT:
+  case PLN_ATTR_BOOL:
   case PLN_ATTR_GRAPH: word = (uint64_t)a->v.i; break;
   case PLN_ATTR_FLOAT: memcpy(&word, &a->v.f, sizeof word); break;
   case PLN_ATTR_REF: word = a->v.symbol; break;
   case PLN_ATTR_TYPE: word = a->v.type; break;
+  case PLN_ATTR_LIST:
   case PLN_ATTR_DICT: word = a->v.dict; break;
   default: break;
   }
@@ -166,6 +173,7 @@ static pln_status add_entry(pln_buffer *key, const pln_attr *a) {
   switch ((pln_attr_kind)a->kind) {
   case PLN_ATTR_NONE: return add_header(key, a, 0);
   case PLN_ATTR_STRING:
+  case PLN_ATTR_OBJECT:
   case PLN_ATTR_BYTES:
     PLN_TRY(add_header(key, a, a->v.s.size));
     return add_padded(key, a->v.s.data, a->v.s.size);
@@ -250,12 +258,15 @@ static bool read_entry(struct pln_attr_sets *t, const char **at,
   switch ((pln_attr_kind)header->kind) {
   case PLN_ATTR_NONE: return true;
   case PLN_ATTR_INT:
+  case PLN_ATTR_BOOL:
   case PLN_ATTR_GRAPH: out->v.i = (int64_t)take_word(at); return true;
   case PLN_ATTR_FLOAT: memcpy(&out->v.f, take(at, 8), 8); return true;
   case PLN_ATTR_REF: out->v.symbol = (pln_symbol)take_word(at); return true;
   case PLN_ATTR_TYPE: out->v.type = (pln_type)take_word(at); return true;
+  case PLN_ATTR_LIST:
   case PLN_ATTR_DICT: out->v.dict = (pln_attrs)take_word(at); return true;
   case PLN_ATTR_STRING:
+  case PLN_ATTR_OBJECT:
   case PLN_ATTR_BYTES: out->v.s = take_text(at, header->count); return true;
   case PLN_ATTR_TENSOR:
     out->v.tensor = t->tensors[take_word(at) - 1];
@@ -264,11 +275,17 @@ static bool read_entry(struct pln_attr_sets *t, const char **at,
   }
 }
 
+static pln_slice name_of(const pln_engine *engine, const pln_attr *entry) {
+  return entry->name ? pln_symbol_text(engine, entry->name) : pln_text("");
+}
+
 static pln_status read_key(pln_engine *engine, pln_attrs id, attr_set *out) {
   struct pln_attr_sets *t = engine->attrs;
   size_t size;
   const char *at = pln_interned(t->keys, id, &size);
-  out->count = (uint32_t)take_word(&at);
+  uint64_t first = take_word(&at);
+  out->sorted = !(first & LIST_MARK);
+  out->count = (uint32_t)first;
   out->entries =
       pln_arena_new(&t->arena, (out->count + 1u) * sizeof *out->entries);
   out->names = pln_arena_new(&t->arena, (out->count + 1u) * sizeof *out->names);
@@ -277,7 +294,7 @@ static pln_status read_key(pln_engine *engine, pln_attrs id, attr_set *out) {
   for (uint32_t i = 0; i < out->count; i++) {
     if (!read_entry(t, &at, &out->entries[i]))
       return pln_nomem(engine);
-    out->names[i] = pln_symbol_text(engine, out->entries[i].name);
+    out->names[i] = name_of(engine, &out->entries[i]);
   }
   return PLN_OK;
 }
@@ -383,10 +400,38 @@ pln_status pln_attrs_make(pln_engine *engine, uint32_t count,
   return status;
 }
 
+static pln_status write_list(pln_buffer *key, uint32_t count,
+                             const pln_attr *items) {
+  uint64_t word = count | LIST_MARK;
+  PLN_TRY(pln_buffer_add(key, &word, sizeof word));
+  for (uint32_t i = 0; i < count; i++)
+    PLN_TRY(add_entry(key, &items[i]));
+  return PLN_OK;
+}
+
+pln_status pln_attrs_list(pln_engine *engine, uint32_t count,
+                          const pln_attr *items, pln_attrs *out) {
+  *out = 0;
+  for (uint32_t i = 0; i < count; i++)
+    if (items[i].kind >= PLN_N_ATTR_KINDS)
+      return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
+                            "element %u of a list is of a kind %u", i,
+                            (unsigned)items[i].kind);
+  if (count == 0)
+    return PLN_OK;
+  pln_buffer key;
+  pln_buffer_init(&key, engine);
+  pln_status status = write_list(&key, count, items);
+  if (status == PLN_OK)
+    status = intern_key(engine, &key, out);
+  pln_buffer_free(&key);
+  return status;
+}
+
 /* ----------------------------------------------------------------- reading */
 
 static const attr_set *set_of(const pln_engine *engine, pln_attrs attrs) {
-  static const attr_set empty = {0, NULL, NULL};
+  static const attr_set empty = {0, true, NULL, NULL};
   return attrs ? &engine->attrs->sets[attrs - 1] : &empty;
 }
 
@@ -418,7 +463,7 @@ const pln_attr *pln_attrs_find(const pln_engine *engine, pln_attrs attrs,
                                const char *name) {
   const attr_set *set = set_of(engine, attrs);
   pln_slice wanted = pln_text(name);
-  if (set->count > 12)
+  if (set->count > 12 && set->sorted)
     return find_sorted(set, wanted);
   for (uint32_t i = 0; i < set->count; i++)
     if (set->names[i].size == wanted.size &&

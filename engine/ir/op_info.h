@@ -55,6 +55,41 @@ typedef struct pln_op_info {
   const char *doc;
 } pln_op_info;
 
+/* An operator as Relay's text has it: a row of op/relay.def. */
+typedef struct pln_relay_row {
+  const char *name;
+  int32_t results; /* of a call: 0 plain, k a tuple of k, -1 as `count` says */
+  const char *attrs;    /* in TVM's order: "axis>axes:ints= keepdims:bool=0" */
+  const char *type_key; /* of TVM's struct of them, "" when there is none */
+  bool in_meta;         /* text refers to the struct: meta[type_key][i] */
+  /* Of a call with these core attributes; NULL unless `results` is -1. */
+  uint32_t (*count)(const pln_engine *engine, pln_attrs core);
+} pln_relay_row;
+
+/* Adds the rows, once, after pln_ops_install: each names an operator. */
+pln_status pln_relay_install(pln_engine *engine, const pln_relay_row *rows,
+                             uint32_t n) PLN_CHECKED;
+void pln_relay_free(pln_engine *engine);
+/* NULL when Relay has no such operator. */
+const pln_relay_row *pln_relay_find(const pln_engine *engine, pln_slice name);
+const pln_relay_row *pln_relay_of(const pln_engine *engine, pln_op op);
+/* How many results the call has, as pln_build_call takes it: what the row says,
+ * unless `relay`, the attributes as text has them, tell by "n_results". */
+uint32_t pln_relay_n_results(const pln_engine *engine, const pln_relay_row *row,
+                             pln_attrs relay, pln_attrs core);
+/* Attributes as text has them, under Relay's names or the core's own, become
+ * the core's: values that the core takes for granted are dropped, defaults of
+ * Relay that it does not are added; "n_results" is passed over. PLN_ERR_NAME
+ * when a name is neither's,
+ * PLN_ERR_TYPE when a value is of no kind the attribute has. */
+pln_status pln_relay_read(pln_engine *engine, const pln_relay_row *row,
+                          pln_attrs relay, pln_attrs *core) PLN_CHECKED;
+/* The other way round: a list with names, in TVM's order, of what Relay's text
+ * says; then, under the core's names, what Relay has no words for, which
+ * *expressible tells. `op` has a row. */
+pln_status pln_relay_write(pln_engine *engine, pln_op op, pln_attrs core,
+                           pln_attrs *relay, bool *expressible) PLN_CHECKED;
+
 /* Adds rows 1 .. n, once. The rows must live as long as the engine. */
 pln_status pln_ops_install(pln_engine *engine, const pln_op_info *rows,
                            uint32_t n) PLN_CHECKED;

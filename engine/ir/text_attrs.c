@@ -1,8 +1,10 @@
 /* text_attrs.c: attributes as text, `name=value, name=value`.
  *
- * Called by the printer for calls and functions. Values are Relay's; beyond it
+ * Called by the printer for calls and functions. A call of an operator of
+ * Relay's has Relay's attributes (relay_attrs.c). Values are Relay's; beyond it
  * there are nested dictionaries, bytes, references and types. */
 
+#include "ir/op_info.h"
 #include "ir/text_meta.h"
 
 /* Dictionaries nest as a file says; deeper ones are cut short. */
@@ -53,8 +55,37 @@ static void put_call(pln_writer *w, const char *function, pln_slice text) {
   pln_put_text(w, ")");
 }
 
+static void put_items(pln_writer *w, pln_attrs list, int depth);
+
+/* The type key of an object's own node: the first that its JSON names. */
+static pln_slice object_key(pln_slice json) {
+  static const char lead[] = "\"type_key\": \"";
+  size_t n = sizeof lead - 1;
+  for (size_t i = 0; i + n <= json.size; i++)
+    if (!memcmp(json.data + i, lead, n)) {
+      const char *at = json.data + i + n;
+      const char *end = memchr(at, '"', json.size - i - n);
+      return (pln_slice){at, end ? (size_t)(end - at) : 0};
+    }
+  return pln_text("Object");
+}
+
+static void put_object(pln_writer *w, const pln_attr *a) {
+  pln_slice key = object_key(a->v.s);
+  pln_put_text(w, "meta[");
+  pln_put(w, key.data, key.size);
+  pln_put_text(w, "][?]");
+}
+
 static void put_value(pln_writer *w, const pln_attr *a, int depth) {
   switch ((pln_attr_kind)a->kind) {
+  case PLN_ATTR_BOOL: pln_put_text(w, a->v.i ? "True" : "False"); break;
+  case PLN_ATTR_OBJECT: put_object(w, a); break;
+  case PLN_ATTR_LIST:
+    pln_put_text(w, "[");
+    put_items(w, a->v.dict, depth + 1);
+    pln_put_text(w, "]");
+    break;
   case PLN_ATTR_NONE: pln_put_text(w, "None"); break;
   case PLN_ATTR_INT:
   case PLN_ATTR_GRAPH: pln_put_int(w, a->v.i); break;
@@ -96,6 +127,18 @@ static void put_entries(pln_writer *w, pln_attrs attrs, int depth) {
   for (uint32_t i = 0; i < n && !pln_writer_done(w); i++) {
     pln_put_text(w, i > 0 ? ", " : "");
     put_attr(w, pln_attrs_get(w->engine, attrs, i), depth);
+  }
+}
+
+static void put_items(pln_writer *w, pln_attrs list, int depth) {
+  uint32_t n = pln_attrs_count(w->engine, list);
+  if (depth > MAX_DEPTH) {
+    pln_put_text(w, n > 0 ? "..." : "");
+    return;
+  }
+  for (uint32_t i = 0; i < n && !pln_writer_done(w); i++) {
+    pln_put_text(w, i > 0 ? ", " : "");
+    put_value(w, pln_attrs_get(w->engine, list, i), depth);
   }
 }
 
@@ -149,6 +192,39 @@ void pln_put_attrs(pln_writer *w, pln_attrs attrs, const char *schema,
     put_attr(w, a, 0);
     before = ", ";
   }
+}
+
+/* Relay's attributes, in TVM's order; how many results when Relay's operator
+ * has another number. */
+static void put_relay(pln_writer *w, pln_op op, uint32_t results,
+                      pln_attrs core, const char *before) {
+  const pln_relay_row *row = pln_relay_of(w->engine, op);
+  pln_attrs relay;
+  bool expressible;
+  pln_status status =
+      pln_relay_write(w->engine, op, core, &relay, &expressible);
+  if (status != PLN_OK) {
+    w->status = w->status ? w->status : status;
+    return;
+  }
+  uint32_t n = pln_attrs_count(w->engine, relay);
+  for (uint32_t i = 0; i < n && !pln_writer_done(w); i++) {
+    pln_put_text(w, i > 0 ? ", " : before);
+    put_attr(w, pln_attrs_get(w->engine, relay, i), 0);
+  }
+  if (pln_relay_n_results(w->engine, row, 0, core) == results)
+    return;
+  pln_put_text(w, n > 0 ? ", n_results=" : before);
+  pln_put_text(w, n > 0 ? "" : "n_results=");
+  pln_put_int(w, results);
+}
+
+void pln_put_op_attrs(pln_writer *w, pln_op op, uint32_t results,
+                      pln_attrs attrs, const char *before) {
+  if (pln_relay_of(w->engine, op))
+    put_relay(w, op, results, attrs, before);
+  else
+    pln_put_attrs(w, attrs, pln_op_row(w->engine, op)->attrs, before);
 }
 
 pln_status pln_print_attrs(const pln_engine *engine, pln_attrs attrs,

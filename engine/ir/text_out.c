@@ -167,7 +167,6 @@ static void put_refs(printer *p, uint32_t n, const pln_ref *refs) {
 static void put_call(printer *p, const pln_node *n) {
   const pln_ref *args = pln_operands(p->graph, n);
   uint32_t count = n->count;
-  const char *schema = n->data ? pln_op_row(p->engine, n->data)->attrs : NULL;
   if (n->data) {
     put_op(p, n->data);
   } else if (count > 0) {
@@ -180,7 +179,11 @@ static void put_call(printer *p, const pln_node *n) {
   }
   put(p, "(");
   put_refs(p, count, args);
-  pln_put_attrs(&p->w, n->attrs, schema, count > 0 ? ", " : "");
+  if (n->data)
+    pln_put_op_attrs(&p->w, n->data, n->results, n->attrs,
+                     count > 0 ? ", " : "");
+  else
+    pln_put_attrs(&p->w, n->attrs, NULL, count > 0 ? ", " : "");
   put(p, ")");
 }
 

@@ -45,5 +45,9 @@ void pln_put_type(pln_writer *w, pln_type type);
  * `schema` names come first, in its order. `schema` may be NULL. */
 void pln_put_attrs(pln_writer *w, pln_attrs attrs, const char *schema,
                    const char *before);
+/* Those of a call of `op` with that many results: as Relay's text has them
+ * where Relay has it. */
+void pln_put_op_attrs(pln_writer *w, pln_op op, uint32_t results,
+                      pln_attrs attrs, const char *before);
 
 #endif

@@ -7,6 +7,8 @@
 
 #include "lua/binding.h"
 
+enum { MAX_DEPTH = 32 }; /* of dictionaries and lists in each other */
+
 /* ------------------------------------------------------------------ to Lua */
 
 void pln_lua_push_attrs(lua_State *L, pln_lua *b, pln_attrs attrs) {
@@ -42,15 +44,19 @@ static void push_ref(lua_State *L, pln_lua *b, pln_symbol symbol) {
   lua_setfield(L, -2, "ref");
 }
 
+static void push_list(lua_State *L, pln_lua *b, pln_attrs list, int depth);
+
 void pln_lua_push_attr(lua_State *L, pln_lua *b, const pln_attr *attr) {
   switch ((pln_attr_kind)attr->kind) {
   case PLN_ATTR_INT:
   case PLN_ATTR_GRAPH: lua_pushinteger(L, attr->v.i); return;
   case PLN_ATTR_FLOAT: lua_pushnumber(L, attr->v.f); return;
   case PLN_ATTR_STRING:
+  case PLN_ATTR_OBJECT:
   case PLN_ATTR_BYTES:
     lua_pushlstring(L, attr->v.s.data, attr->v.s.size);
     return;
+  case PLN_ATTR_BOOL: lua_pushboolean(L, attr->v.i != 0); return;
   case PLN_ATTR_TENSOR: pln_lua_push_tensor(L, attr->v.tensor); return;
   case PLN_ATTR_TYPE: pln_lua_push_type(L, b, attr->v.type); return;
   case PLN_ATTR_DICT: pln_lua_push_attrs(L, b, attr->v.dict); return;
@@ -69,6 +75,24 @@ void pln_lua_push_attr(lua_State *L, pln_lua *b, const pln_attr *attr) {
       lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
     return;
+  case PLN_ATTR_LIST: push_list(L, b, attr->v.dict, 0); return;
+  }
+}
+
+/* Lists nest no deeper than Lua's own values do; below they are cut off. */
+static void push_list(lua_State *L, pln_lua *b, pln_attrs list, int depth) {
+  uint32_t n = pln_attrs_count(b->engine, list);
+  lua_createtable(L, (int)n, 0);
+  luaL_checkstack(L, 8, "lists nest too deep");
+  for (uint32_t i = 0; i < n; i++) {
+    const pln_attr *item = pln_attrs_get(b->engine, list, i);
+    if (item->kind != PLN_ATTR_LIST)
+      pln_lua_push_attr(L, b, item);
+    else if (depth < MAX_DEPTH)
+      push_list(L, b, item->v.dict, depth + 1);
+    else
+      lua_newtable(L);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
 }
 
@@ -132,7 +156,7 @@ static int attrs_tostring(lua_State *L) {
 /* ------------------------------------------------------------------ schemas */
 
 /* The kind that a schema such as "axis:int=1 perm:ints" gives `name`; NONE
- * when it has no such name. */
+ * when it has no such name, N_ATTR_KINDS when its value may be of any. */
 static pln_attr_kind schema_kind(const char *schema, const char *name) {
   static const struct {
     const char *word;
@@ -145,7 +169,7 @@ static pln_attr_kind schema_kind(const char *schema, const char *name) {
       {"tensor", PLN_ATTR_TENSOR}, {"types", PLN_ATTR_TYPES},
       {"type", PLN_ATTR_TYPE},     {"graphs", PLN_ATTR_GRAPHS},
       {"graph", PLN_ATTR_GRAPH},   {"function", PLN_ATTR_GRAPH},
-      {"dict", PLN_ATTR_DICT},
+      {"dict", PLN_ATTR_DICT},     {"dtype", PLN_ATTR_STRING},
   };
   size_t size = strlen(name);
   const char *p = schema;
@@ -155,6 +179,8 @@ static pln_attr_kind schema_kind(const char *schema, const char *name) {
       for (size_t i = 0; i < PLN_COUNT(words); i++)
         if (!strncmp(p + size + 1, words[i].word, strlen(words[i].word)))
           return words[i].kind;
+    if (n > size && !memcmp(p, name, size) && p[size] == ':')
+      return PLN_N_ATTR_KINDS;
     p += n;
     p += strspn(p, " ");
   }
@@ -172,7 +198,7 @@ static void unknown_name(lua_State *L, const char *schema, const char *name) {
 /* The kind of one value, by its Lua type. */
 static pln_attr_kind kind_of(lua_State *L, int index) {
   switch (lua_type(L, index)) {
-  case LUA_TBOOLEAN: return PLN_ATTR_INT;
+  case LUA_TBOOLEAN: return PLN_ATTR_BOOL;
   case LUA_TNUMBER:
     return lua_isinteger(L, index) ? PLN_ATTR_INT : PLN_ATTR_FLOAT;
   case LUA_TSTRING: return PLN_ATTR_STRING;
@@ -195,11 +221,12 @@ static pln_attr_kind list_of(pln_attr_kind kind) {
   case PLN_ATTR_STRING: return PLN_ATTR_STRINGS;
   case PLN_ATTR_TENSOR: return PLN_ATTR_TENSORS;
   case PLN_ATTR_TYPE: return PLN_ATTR_TYPES;
-  default: return PLN_ATTR_NONE;
+  default: return PLN_ATTR_LIST;
   }
 }
 
-/* The kind of a list, by its elements: integers among floats are floats. */
+/* The kind of a list, by its elements: integers among floats are floats;
+ * whatever else differs, and lists, make a LIST. */
 static pln_attr_kind kind_of_list(lua_State *L, int index) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, index);
   pln_attr_kind kind = PLN_ATTR_INT;
@@ -210,7 +237,7 @@ static pln_attr_kind kind_of_list(lua_State *L, int index) {
     if (i == 1 || (kind == PLN_ATTR_INT && next == PLN_ATTR_FLOAT))
       kind = next;
     else if (next != kind && !(kind == PLN_ATTR_FLOAT && next == PLN_ATTR_INT))
-      return PLN_ATTR_NONE;
+      return PLN_ATTR_LIST;
   }
   return list_of(kind);
 }
@@ -283,9 +310,13 @@ static void read_list(lua_State *L, pln_lua *b, int index, pln_attr *attr) {
 static pln_attrs read_dict(lua_State *L, pln_lua *b, int arg,
                            const char *schema, int depth);
 
+static pln_attrs read_items(lua_State *L, pln_lua *b, int index, int depth);
+
 static void read_value(lua_State *L, pln_lua *b, int index, int depth,
                        pln_attr *attr) {
   switch ((pln_attr_kind)attr->kind) {
+  case PLN_ATTR_BOOL: attr->v.i = lua_toboolean(L, index); return;
+  case PLN_ATTR_LIST: attr->v.dict = read_items(L, b, index, depth + 1); return;
   case PLN_ATTR_INT:
   case PLN_ATTR_GRAPH: attr->v.i = to_int(L, index); return;
   case PLN_ATTR_FLOAT: attr->v.f = to_float(L, index); return;
@@ -304,6 +335,7 @@ static void read_value(lua_State *L, pln_lua *b, int index, int depth,
   case PLN_ATTR_NONE:
   case PLN_ATTR_REF:
   case PLN_ATTR_BYTES:
+  case PLN_ATTR_OBJECT:
   case PLN_N_ATTR_KINDS:
     luaL_error(L,
                "a number, boolean, string, tensor, type or a list of such "
@@ -324,6 +356,38 @@ static void round_floats(pln_attr *attr) {
     list[i] = (float)list[i];
 }
 
+/* What kind the value at `index` is stored as when only itself tells. */
+static pln_attr_kind kind_of_value(lua_State *L, int index) {
+  if (!lua_istable(L, index))
+    return kind_of(L, index);
+  return is_dict(L, index) ? PLN_ATTR_DICT : kind_of_list(L, index);
+}
+
+/* The table of values of different kinds at `index`.  [-0, +1]: what stays
+ * keeps the list's memory until it is made */
+static pln_attrs read_items(lua_State *L, pln_lua *b, int index, int depth) {
+  pln_attrs out;
+  lua_Integer n = (lua_Integer)lua_rawlen(L, index);
+  if (depth > MAX_DEPTH)
+    luaL_error(L, "attributes nest deeper than %d levels", MAX_DEPTH);
+  if (n > 100000)
+    luaL_error(L, "a list of %I values is too long", n);
+  pln_attr *items = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *items, 0);
+  lua_newtable(L); /* anchors the memory of lists inside */
+  int anchors = lua_gettop(L);
+  luaL_checkstack(L, 16, "lists nest too deep");
+  for (lua_Integer i = 0; i < n; i++) {
+    lua_rawgeti(L, index, i + 1);
+    int value = lua_gettop(L);
+    items[i] = (pln_attr){.kind = (uint8_t)kind_of_value(L, value)};
+    read_value(L, b, value, depth, &items[i]);
+    while (lua_gettop(L) > anchors)
+      luaL_ref(L, anchors);
+  }
+  pln_lua_must(L, b, pln_attrs_list(b->engine, (uint32_t)n, items, &out));
+  return out;
+}
+
 /* The entry of the key at -2 and the value at -1, which stay. */
 static void read_entry(lua_State *L, pln_lua *b, const char *schema, int depth,
                        pln_attr *attr) {
@@ -335,10 +399,8 @@ static void read_entry(lua_State *L, pln_lua *b, const char *schema, int depth,
   pln_attr_kind kind = PLN_ATTR_NONE;
   if (schema && !(kind = schema_kind(schema, name.data)))
     unknown_name(L, schema, name.data);
-  if (!kind && lua_istable(L, value))
-    kind = is_dict(L, value) ? PLN_ATTR_DICT : kind_of_list(L, value);
-  else if (!kind)
-    kind = kind_of(L, value);
+  if (!kind || kind == PLN_N_ATTR_KINDS)
+    kind = kind_of_value(L, value);
   *attr = (pln_attr){.kind = (uint8_t)kind};
   pln_lua_must(L, b, pln_symbol_intern(b->engine, name, &attr->name));
   read_value(L, b, value, depth, attr);
@@ -352,8 +414,6 @@ static int count_entries(lua_State *L, int arg) {
     n++;
   return n;
 }
-
-enum { MAX_DEPTH = 32 }; /* of dictionaries in dictionaries */
 
 static pln_attrs read_dict(lua_State *L, pln_lua *b, int arg,
                            const char *schema, int depth) {

@@ -107,7 +107,8 @@ static pln_status put_tensors(pln_export *ex, uint32_t tag,
 /* AttributeProto.type of a kind. */
 static uint32_t onnx_type(const pln_attr *a) {
   switch ((pln_attr_kind)a->kind) {
-  case PLN_ATTR_INT: return ONNX_INT;
+  case PLN_ATTR_INT:
+  case PLN_ATTR_BOOL: return ONNX_INT;
   case PLN_ATTR_FLOAT: return ONNX_FLOAT;
   case PLN_ATTR_STRING: return ONNX_STRING;
   case PLN_ATTR_TENSOR: return ONNX_TENSOR;
@@ -123,6 +124,8 @@ static uint32_t onnx_type(const pln_attr *a) {
   case PLN_ATTR_NONE:
   case PLN_ATTR_DICT:
   case PLN_ATTR_BYTES:
+  case PLN_ATTR_LIST:
+  case PLN_ATTR_OBJECT:
   case PLN_N_ATTR_KINDS: break;
   }
   return 0;
@@ -132,7 +135,8 @@ static pln_status put_value(pln_export *ex, const pln_attr *a) {
   pln_engine *e = ex->engine;
   pln_rope *r = ex->rope;
   switch ((pln_attr_kind)a->kind) {
-  case PLN_ATTR_INT: return pln_rope_int(r, ATTRIBUTE_I, (uint64_t)a->v.i);
+  case PLN_ATTR_INT:
+  case PLN_ATTR_BOOL: return pln_rope_int(r, ATTRIBUTE_I, (uint64_t)a->v.i);
   case PLN_ATTR_FLOAT: return pln_rope_float(r, ATTRIBUTE_F, (float)a->v.f);
   case PLN_ATTR_STRING: return pln_rope_bytes(r, ATTRIBUTE_S, a->v.s);
   case PLN_ATTR_TENSOR: return put_tensors(ex, ATTRIBUTE_T, &a->v.tensor, 1);
@@ -159,6 +163,8 @@ static pln_status put_value(pln_export *ex, const pln_attr *a) {
   case PLN_ATTR_BYTES:
   case PLN_ATTR_GRAPH:
   case PLN_ATTR_GRAPHS:
+  case PLN_ATTR_LIST:
+  case PLN_ATTR_OBJECT:
   case PLN_N_ATTR_KINDS: break;
   }
   return pln_diag_error(e, PLN_ERR_UNSUPPORTED, NULL,

@@ -17,12 +17,33 @@
 #define pln_infer_none NULL
 #define pln_kernel_none NULL
 
+/* Schemas of operators that only Relay has: those of relay.def. */
+static const struct {
+#define RELAY(ID, name, results, attrs, type_key) char ID[sizeof attrs];
+#include "op/relay.def"
+} relay = {
+#define RELAY(ID, name, results, attrs, type_key) attrs,
+#include "op/relay.def"
+};
+#define RELAY_SCHEMA(ID) relay.ID
+
 static const pln_op_info rows[] = {
 #define OP(ID, name, min, max, attrs, traits, infer, kernel, doc) \
   {name, min, max, traits, attrs, pln_infer_##infer, pln_kernel_##kernel, doc},
 #include "op/ops.def"
 };
 
+static const pln_relay_row relay_rows[] = {
+#define RELAY(ID, name, results, attrs, type_key) \
+  {name, results, attrs, type_key, false, NULL},
+#define RELAY_META(ID, name, results, attrs, type_key) \
+  {name, results, attrs, type_key, true, NULL},
+#define RELAY_COUNT(ID, name, count, attrs, type_key) \
+  {name, -1, attrs, type_key, false, pln_relay_count_##count},
+#include "op/relay.def"
+};
+
 pln_status pln_op_install(pln_engine *engine) {
-  return pln_ops_install(engine, rows, (uint32_t)PLN_COUNT(rows));
+  PLN_TRY(pln_ops_install(engine, rows, (uint32_t)PLN_COUNT(rows)));
+  return pln_relay_install(engine, relay_rows, (uint32_t)PLN_COUNT(relay_rows));
 }

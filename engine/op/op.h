@@ -14,6 +14,10 @@ enum {
   PLN_N_OPS
 };
 
+/* Results of a call, for rows of relay.def. */
+uint32_t pln_relay_count_split(const pln_engine *engine, pln_attrs core);
+uint32_t pln_relay_count_topk(const pln_engine *engine, pln_attrs core);
+
 /* Fills the engine's table of operators. */
 pln_status pln_op_install(pln_engine *engine) PLN_CHECKED;
 

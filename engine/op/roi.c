@@ -30,22 +30,29 @@ static pln_status shape_of_regions(const pln_infer *call, pln_shape *out) {
   return PLN_OK;
 }
 
+/* The extents of space that a list tells, if it does. */
+static void pooled_extents(const pln_infer *call, const char *name,
+                           pln_shape *out) {
+  uint32_t n;
+  const int64_t *pooled = pln_call_ints(call, name, &n);
+  for (uint32_t i = 0; pooled && n == 2 && i < 2; i++)
+    if (PLN_DIM_IS_CONST(pooled[i]))
+      out->dims[2 + i] = pooled[i];
+}
+
 pln_status pln_infer_roi_align(pln_infer *call) {
   pln_shape out;
   PLN_TRY(shape_of_regions(call, &out));
   out.dims[2] = int_dim(call, "output_height", 1);
   out.dims[3] = int_dim(call, "output_width", 1);
+  pooled_extents(call, "pooled_size", &out);
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
 pln_status pln_infer_max_roi_pool(pln_infer *call) {
-  uint32_t n;
-  const int64_t *pooled = pln_call_ints(call, "pooled_shape", &n);
   pln_shape out;
   PLN_TRY(shape_of_regions(call, &out));
-  for (uint32_t i = 0; pooled && n == 2 && i < 2; i++)
-    if (PLN_DIM_IS_CONST(pooled[i]))
-      out.dims[2 + i] = pooled[i];
+  pooled_extents(call, "pooled_shape", &out);
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
@@ -208,6 +215,8 @@ static pln_status roi_align(pln_kernel_call *call) {
                                          "half_pixel", "half_pixel"),
       .ratio = pln_kernel_int(call, "sampling_ratio", 0),
       .scale = pln_kernel_float(call, "spatial_scale", 1)};
+  if (!images) /* Relay's form: each region begins with its image */
+    return pln_kernel_refuse(call, "regions that name images themselves");
   PLN_TRY(check_regions(call, 4));
   if (a.y.bins < 1 || a.x.bins < 1 || a.y.bins > INT16_MAX ||
       a.x.bins > INT16_MAX)

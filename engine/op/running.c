@@ -3,9 +3,21 @@
 
 #include "op/through_float.h"
 
+/* The axis is an argument or an attribute; without either the operand counts
+ * as one axis, as in Relay. */
 pln_status pln_infer_running(pln_infer *call) {
+  pln_slice text = pln_attrs_string(call->engine, call->attrs, "dtype", "");
+  pln_dtype dtype = pln_dtype_find(text);
+  pln_shape in, flat;
   PLN_TRY(pln_arg_expect_rank_within(call, 1, 0, 1));
-  return pln_infer_identity_type(call);
+  dtype = dtype ? dtype : pln_arg_dtype(call, 0);
+  if (!pln_arg_absent(call, 1) || pln_call_has(call, "axis"))
+    return pln_result_shaped_like(call, 0, 0, dtype);
+  pln_arg_shape(call, 0, &in);
+  pln_shape_ranked(&flat, 1);
+  if (in.rank >= 0)
+    PLN_TRY(pln_infer_product(call, in.dims, 0, in.rank, &flat.dims[0]));
+  return pln_result_tensor(call, 0, dtype, &flat);
 }
 
 /* Rows along the axis, `n` of `inner` elements to each of `outer`. */
@@ -63,20 +75,30 @@ typedef struct rows {
 RUNNING_OF_ALL(sum, +, 0)
 RUNNING_OF_ALL(product, *, 1)
 
-static pln_status read_rows(const pln_kernel_call *call, rows *out) {
-  const pln_tensor *x = pln_kernel_arg(call, 0), *at = pln_kernel_arg(call, 1);
-  int64_t asked;
-  uint32_t axis;
-  if (at->count != 1 || !pln_tensor_int(at, 0, &asked))
+static pln_status read_axis(const pln_kernel_call *call, uint32_t rank,
+                            uint32_t *axis) {
+  pln_list list = pln_kernel_list(call, 1, "axis");
+  pln_dim asked = list.count == 1 ? pln_list_at(&list, 0) : PLN_DIM_UNKNOWN;
+  if (asked == PLN_DIM_UNKNOWN)
     return pln_kernel_refuse(call, "the axis is no integer");
-  if (!pln_kernel_axis(asked, x->rank, &axis))
+  if (!pln_kernel_axis(asked, rank, axis))
     return pln_kernel_refuse(call, "axis %lld is outside of the operand",
                              (long long)asked);
-  *out = (rows){.outer = pln_dims_product(x->dims, 0, axis),
-                .n = (size_t)x->dims[axis],
-                .inner = pln_dims_product(x->dims, axis + 1, x->rank),
-                .reverse = pln_kernel_int(call, "reverse", 0) != 0,
-                .exclusive = pln_kernel_int(call, "exclusive", 0) != 0};
+  return PLN_OK;
+}
+
+static pln_status read_rows(const pln_kernel_call *call, rows *out) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  bool flat = !pln_kernel_list(call, 1, "axis").given;
+  uint32_t axis = 0;
+  if (!flat)
+    PLN_TRY(read_axis(call, x->rank, &axis));
+  *out =
+      (rows){.outer = flat ? 1 : pln_dims_product(x->dims, 0, axis),
+             .n = flat ? x->count : (size_t)x->dims[axis],
+             .inner = flat ? 1 : pln_dims_product(x->dims, axis + 1, x->rank),
+             .reverse = pln_kernel_int(call, "reverse", 0) != 0,
+             .exclusive = pln_kernel_int(call, "exclusive", 0) != 0};
   return PLN_OK;
 }
 
@@ -87,10 +109,16 @@ static pln_status run(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   bool product = call->op == PLN_OP_CUM_PROD;
   rows r = {0};
+  bool flat = !pln_kernel_list(call, 1, "axis").given;
+  const int64_t all = (int64_t)x->count;
   void *data;
+  if (pln_attrs_string(call->engine, call->attrs, "dtype", "").size > 0 &&
+      !pln_kernel_string_is(call, "dtype", "",
+                            pln_dtype_name((pln_dtype)x->dtype)))
+    return pln_kernel_refuse(call, "sums of another dtype are not computed");
   PLN_TRY(read_rows(call, &r));
-  PLN_TRY(
-      pln_kernel_unset(call, 0, (pln_dtype)x->dtype, x->rank, x->dims, &data));
+  PLN_TRY(pln_kernel_unset(call, 0, (pln_dtype)x->dtype, flat ? 1 : x->rank,
+                           flat ? &all : x->dims, &data));
   if (x->count == 0)
     return PLN_OK;
   switch ((int)x->dtype) {

@@ -219,7 +219,7 @@ pln_status pln_kernel_split(pln_kernel_call *call) {
 /* --------------------------------------------------------------------- tile */
 
 pln_status pln_infer_tile(pln_infer *call) {
-  pln_list list = pln_arg_list(call, 1, NULL);
+  pln_list list = pln_arg_list(call, 1, "reps");
   pln_shape shape;
   pln_arg_shape(call, 0, &shape);
   if (shape.rank >= 0 && list.sized && list.count != (uint32_t)shape.rank)
@@ -240,7 +240,7 @@ pln_status pln_infer_tile(pln_infer *call) {
  * the axis itself. */
 pln_status pln_kernel_tile(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  pln_list list = pln_kernel_list(call, 1, NULL);
+  pln_list list = pln_kernel_list(call, 1, "reps");
   int64_t dims[PLN_MAX_RANK], steps[PLN_MAX_RANK];
   pln_strided view = {.rank = 2 * x->rank};
   pln_moved moved;
@@ -284,7 +284,7 @@ static pln_status pass_value(pln_infer *call) {
 }
 
 pln_status pln_infer_broadcast_to(pln_infer *call) {
-  pln_list list = pln_arg_list(call, 1, NULL);
+  pln_list list = pln_arg_list(call, 1, "shape");
   pln_shape shape, asked;
   pln_arg_shape(call, 0, &shape);
   pln_shape_ranked(&asked, list.sized ? (int64_t)list.count : -1);
@@ -319,7 +319,7 @@ static bool broadcast_view(const pln_tensor *x, const pln_list *list,
 
 pln_status pln_kernel_broadcast_to(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  pln_list list = pln_kernel_list(call, 1, NULL);
+  pln_list list = pln_kernel_list(call, 1, "shape");
   uint32_t rank = list.count > x->rank ? list.count : x->rank;
   int64_t dims[PLN_MAX_RANK];
   pln_strided view;

@@ -133,7 +133,9 @@ static pln_status check_choice(pln_engine *engine, const pln_option *row,
 pln_status pln_option_check(pln_engine *engine, const pln_option *row,
                             const char *key, pln_attr *value) {
   pln_attr_kind given = (pln_attr_kind)value->kind;
-  if (row->kind == PLN_ATTR_FLOAT && given == PLN_ATTR_INT) {
+  if (row->is_bool && given == PLN_ATTR_BOOL) {
+    value->kind = PLN_ATTR_INT;
+  } else if (row->kind == PLN_ATTR_FLOAT && given == PLN_ATTR_INT) {
     value->v.f = (double)value->v.i;
     value->kind = PLN_ATTR_FLOAT;
   } else if (row->kind == PLN_ATTR_INT && !row->is_bool &&
