@@ -533,6 +533,14 @@ typedef enum pln_kind {
 
 PLN_API const char *pln_kind_name(pln_kind kind); /* "TupleGetItem": static */
 
+/* A place in a source text. Rows and columns count from 1, columns in bytes;
+ * the end is one past the last character; 0: not known. */
+typedef struct pln_text_place {
+  pln_symbol source;
+  uint32_t row, column;
+  uint32_t end_row, end_column;
+} pln_text_place;
+
 /* A sealed graph: an expression (pln_graph_root) with all it needs, usually a
  * Function. Never changes; reference counted.
  * Scope 0 is the graph's own; scope rows stand in order of their begin. */
@@ -570,6 +578,10 @@ PLN_API const pln_tensor *pln_node_tensor(const pln_graph *graph, pln_ref node);
 PLN_API uint32_t pln_node_var(const pln_graph *graph, pln_ref node);
 /* Var: name hint; GlobalVar, Constructor: name. */
 PLN_API pln_symbol pln_node_symbol(const pln_graph *graph, pln_ref node);
+/* Where the node stands in the text that it was read from, if it was. False
+ * when nothing is known. `printed` (may be NULL): it is shown in text. */
+PLN_API bool pln_node_place(const pln_graph *graph, pln_ref node,
+                            pln_text_place *out, bool *printed);
 /* Scopes owned: Function, LetBlock and For 1, If 2, Match one an arm. */
 PLN_API uint32_t pln_node_n_scopes(const pln_graph *graph, pln_ref node);
 PLN_API pln_scope pln_node_scope(const pln_graph *graph, pln_ref node,
@@ -745,6 +757,11 @@ PLN_API void pln_build_keep(pln_builder *b, pln_ref node);
 /* Names a node: a hint for printing, and for export its ONNX value names. */
 PLN_API pln_status pln_build_name(pln_builder *b, pln_ref node,
                                   pln_symbol name) PLN_CHECKED;
+/* Tells where a node stands in its source. A `printed` place is written behind
+ * the node's type, as `span=source:row:column`. */
+PLN_API pln_status pln_build_span(pln_builder *b, pln_ref node,
+                                  const pln_text_place *place,
+                                  bool printed) PLN_CHECKED;
 
 /* A sealed graph of `root`. Scoped use: the builder is spent. Free use: the
  * builder goes on, and what `root` needs is copied out. */

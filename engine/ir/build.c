@@ -733,6 +733,18 @@ pln_status pln_build_name(pln_builder *b, pln_ref node, pln_symbol name) {
   return pln_origins_add(origins, &row, &b->graph->origin[node]);
 }
 
+pln_status pln_build_span(pln_builder *b, pln_ref node,
+                          const pln_text_place *place, bool printed) {
+  PLN_TRY(check_operands(b, 1, &node));
+  pln_origins *origins = pln_builder_origins(b);
+  if (!origins)
+    return PLN_ERR_NOMEM;
+  pln_origin row = {.parent = b->graph->origin[node],
+                    .place = *place,
+                    .place_printed = printed};
+  return pln_origins_add(origins, &row, &b->graph->origin[node]);
+}
+
 static pln_status conflict(pln_builder *b) {
   pln_diag_warn(b->engine, NULL,
                 "the declared type contradicts the inferred one; the declared "

@@ -116,6 +116,19 @@ pln_symbol pln_node_symbol(const pln_graph *graph, pln_ref node) {
   return pln_kinds[n->kind].payload == PLN_PAYLOAD_SYMBOL ? n->data : 0;
 }
 
+bool pln_node_place(const pln_graph *graph, pln_ref node, pln_text_place *out,
+                    bool *printed) {
+  uint32_t row = graph->origins
+                     ? pln_origins_place(graph->origins, graph->origin[node])
+                     : 0;
+  if (row == 0)
+    return false;
+  *out = graph->origins->rows[row].place;
+  if (printed)
+    *printed = graph->origins->rows[row].place_printed;
+  return true;
+}
+
 uint32_t pln_node_n_scopes(const pln_graph *graph, pln_ref node) {
   const pln_node *n = &graph->nodes[node];
   int32_t fixed = pln_kinds[n->kind].scopes;

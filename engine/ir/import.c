@@ -143,6 +143,9 @@ static pln_status copy_origin(pln_builder *b, const pln_graph *from,
     return PLN_OK;
   }
   pln_origin row = from->origins->rows[from->origin[ref]];
+  uint32_t place = pln_origins_place(from->origins, from->origin[ref]);
+  row.place = from->origins->rows[place].place;
+  row.place_printed = from->origins->rows[place].place_printed;
   row.parent = 0;
   if (!to->tell)
     to->tell = from->origins->tell;

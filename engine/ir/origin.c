@@ -78,3 +78,11 @@ size_t pln_origins_tell(const pln_origins *origins, uint32_t row, char *text,
   }
   return 0;
 }
+
+uint32_t pln_origins_place(const pln_origins *origins, uint32_t row) {
+  while (row && !origins->rows[row].place.row) {
+    const pln_origin *o = &origins->rows[row];
+    row = o->pass == 0 && o->parent < row ? o->parent : 0;
+  }
+  return row;
+}

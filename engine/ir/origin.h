@@ -16,6 +16,8 @@ typedef struct pln_origin {
   uint64_t length; /*   TensorProto or GraphProto without its length prefix */
   pln_op op;       /* what the slice was imported as, to tell changes */
   pln_attrs attrs;
+  pln_text_place place; /* in a text that was read; row 0: none */
+  bool place_printed;   /* shown by the printer */
 } pln_origin;
 
 /* Tells of an origin with a slice what it was in its format, as snprintf does:
@@ -39,6 +41,8 @@ void pln_origins_release(pln_origins *origins);
 /* Appends a row; retains its file. */
 pln_status pln_origins_add(pln_origins *origins, const pln_origin *row,
                            uint32_t *out) PLN_CHECKED;
+/* The row that tells a place: `row`, or what it was named from; 0: none. */
+uint32_t pln_origins_place(const pln_origins *origins, uint32_t row);
 /* What row `row`, or what it was made from, is to its source, for messages and
  * as snprintf does; 0 when nothing is known. */
 size_t pln_origins_tell(const pln_origins *origins, uint32_t row, char *text,

@@ -23,6 +23,12 @@ typedef struct frame {
   bool done; /* the result was begun */
 } frame;
 
+/* A pattern that is being written. */
+typedef struct part {
+  pln_ref pattern;
+  uint32_t done; /* of its parts */
+} part;
+
 /* Where a type's text begins in `types`, and its size. */
 typedef struct type_text {
   uint32_t from, size;
@@ -36,6 +42,8 @@ typedef struct printer {
   const pln_graph *graph;
   frame *frames;
   uint32_t n_frames, cap_frames;
+  part *parts;
+  uint32_t n_parts, cap_parts;
   uint32_t extra;   /* levels of indentation beyond one a frame */
   pln_buffer types; /* texts of types, each printed once */
   pln_idmap *type_index;
@@ -67,7 +75,11 @@ static pln_status keep_type(printer *p, pln_type type, type_text text) {
 
 static void put_new_type(printer *p, pln_type type) {
   size_t from = p->types.size;
-  fail(p, pln_print_type(p->engine, type, pln_buffer_write, &p->types));
+  pln_writer w;
+  pln_writer_init(&w, p->engine, 0, pln_buffer_write, &p->types);
+  w.naming = &p->naming;
+  pln_put_type(&w, type);
+  fail(p, pln_writer_end(&w));
   size_t size = p->types.size - from;
   if (p->w.status != PLN_OK)
     return;
@@ -88,11 +100,33 @@ static void put_type(printer *p, pln_type type) {
   pln_put(&p->w, p->types.data + text.from, text.size);
 }
 
-static void put_comment(printer *p, pln_type type) {
-  if (type == 0)
+static void put_place(printer *p, const pln_text_place *place) {
+  pln_slice source = pln_symbol_text(p->engine, place->source);
+  put(p, " span=");
+  pln_put(&p->w, source.data, source.size);
+  put(p, ":");
+  pln_put_int(&p->w, place->row);
+  put(p, ":");
+  pln_put_int(&p->w, place->column);
+}
+
+/* What TVM tells of a node behind it: its type, and its place when it came
+ * with one. */
+static void put_comment(printer *p, pln_ref node) {
+  pln_type type = p->graph->nodes[node].type;
+  pln_text_place place;
+  bool placed = false;
+  if (!pln_node_place(p->graph, node, &place, &placed))
+    placed = false;
+  if (type == 0 && !placed)
     return;
-  put(p, " /* ty=");
-  put_type(p, type);
+  put(p, " /*");
+  if (type) {
+    put(p, " ty=");
+    put_type(p, type);
+  }
+  if (placed)
+    put_place(p, &place);
   put(p, " */");
 }
 
@@ -109,11 +143,11 @@ static void put_var(printer *p, pln_ref node) {
 static void put_binder(printer *p, pln_ref node) {
   pln_type type = p->graph->nodes[node].type;
   put_var(p, node);
-  if (type == 0)
-    return;
-  put(p, ": ");
-  put_type(p, type);
-  put_comment(p, type);
+  if (type) {
+    put(p, ": ");
+    put_type(p, type);
+  }
+  put_comment(p, node);
 }
 
 static void put_constant(printer *p, pln_ref node) {
@@ -125,7 +159,7 @@ static void put_constant(printer *p, pln_ref node) {
     pln_put_int(&p->w, p->plan.nodes[node].number);
     put(p, "]");
   }
-  put_comment(p, p->graph->nodes[node].type);
+  put_comment(p, node);
 }
 
 /* Letters, digits and what separates them in names of operators. */
@@ -187,10 +221,21 @@ static void put_call(printer *p, const pln_node *n) {
   put(p, ")");
 }
 
+/* [A, B] */
+static void put_type_params(printer *p, pln_type vars) {
+  uint32_t n = vars ? pln_type_n_parts(p->engine, vars) : 0;
+  for (uint32_t i = 0; i < n && !pln_writer_done(&p->w); i++) {
+    put(p, i > 0 ? ", " : "[");
+    pln_put_type_var(&p->w, pln_type_part(p->engine, vars, i));
+  }
+  put(p, n > 0 ? "]" : "");
+}
+
 static void put_function(printer *p, const char *name, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   uint32_t n_params = p->graph->scopes[n->data].n_params;
   put(p, name);
+  put_type_params(p, p->graph->scopes[n->data].type_params);
   put(p, "(");
   for (uint32_t i = 0; i < n_params && !pln_writer_done(&p->w); i++) {
     if (i > 0)
@@ -251,20 +296,64 @@ static void indent(printer *p) {
   pln_put(&p->w, spaces, 2u * (depth < MAX_INDENT ? depth : MAX_INDENT));
 }
 
-/* An arm's pattern: what its parameters bind, or its constructor's name. */
-static void put_arm(printer *p, pln_ref owner, pln_scope scope) {
-  const pln_scope_row *row = &p->graph->scopes[scope];
-  pln_slice name = pln_attrs_string(p->engine, row->attrs, "constructor", NULL);
-  pln_put(&p->w, name.data, name.size);
-  if (name.size > 0 && row->n_params > 0)
-    put(p, "(");
-  for (uint32_t i = 0; i < row->n_params; i++) {
-    put(p, i > 0 ? ", " : "");
-    put_binder(p, pln_param(p->graph, scope, owner, i));
+/* What stands in front of a pattern's parts, and all of one without parts. */
+static void open_pattern(printer *p, pln_ref pattern) {
+  const pln_node *n = &p->graph->nodes[pattern];
+  switch ((pln_kind)n->kind) {
+  case PLN_PATTERN_VAR: put_binder(p, pln_operand(p->graph, pattern, 0)); break;
+  case PLN_PATTERN_TUPLE: put(p, "("); break;
+  case PLN_PATTERN_CONSTRUCTOR:
+    pln_put_name(&p->w, "", pln_symbol_text(p->engine, n->data));
+    put(p, n->count > 0 ? "(" : "");
+    break;
+  default: put(p, "_"); break;
   }
-  if (name.size > 0 && row->n_params > 0)
-    put(p, ")");
-  put(p, name.size == 0 && row->n_params == 0 ? "_ => {\n" : " => {\n");
+}
+
+static void close_pattern(printer *p, const pln_node *n) {
+  if (n->kind == PLN_PATTERN_TUPLE)
+    put(p, ")"); /* (%x) is a tuple of one, as in TVM's text */
+  else if (n->kind == PLN_PATTERN_CONSTRUCTOR)
+    put(p, n->count > 0 ? ")" : "");
+}
+
+static void push_part(printer *p, pln_ref pattern) {
+  if (p->n_parts == p->cap_parts)
+    fail(p, pln_mem_grow(p->engine, (void **)&p->parts, &p->cap_parts,
+                         p->n_parts + 1u, sizeof *p->parts));
+  if (p->w.status == PLN_OK)
+    p->parts[p->n_parts++] = (part){pattern, 0};
+  open_pattern(p, pattern);
+}
+
+/* Goes on with the innermost pattern. */
+static void step_pattern(printer *p) {
+  part *top = &p->parts[p->n_parts - 1];
+  const pln_node *n = &p->graph->nodes[top->pattern];
+  uint32_t i = top->done++;
+  if (n->kind == PLN_PATTERN_VAR || i == n->count) {
+    close_pattern(p, n);
+    p->n_parts--;
+    return;
+  }
+  put(p, i > 0 ? ", " : "");
+  push_part(p, pln_operand(p->graph, top->pattern, i));
+}
+
+static void put_pattern(printer *p, pln_ref pattern) {
+  push_part(p, pattern);
+  while (p->n_parts > 0 && !pln_writer_done(&p->w))
+    step_pattern(p);
+  p->n_parts = 0;
+}
+
+static void put_arm(printer *p, pln_scope scope) {
+  pln_ref pattern = pln_arm_pattern(p->graph, scope);
+  if (pattern == PLN_NONE)
+    put(p, "_");
+  else
+    put_pattern(p, pattern);
+  put(p, " => {\n");
 }
 
 /* What stands in front of an owner's first scope. */
@@ -278,7 +367,10 @@ static void open_owner(printer *p, pln_ref node) {
     put(p, " {\n");
     break;
   case PLN_MATCH:
-    put_named(p, "match ", n);
+    put_named(p,
+              pln_attrs_int(p->engine, n->attrs, "complete", 1) ? "match "
+                                                                : "match? ",
+              n);
     put(p, " {\n");
     break;
   case PLN_FOR:
@@ -290,7 +382,7 @@ static void open_owner(printer *p, pln_ref node) {
   push_frame(p, node, n->data);
   if (n->kind == PLN_MATCH && p->w.status == PLN_OK) {
     indent(p);
-    put_arm(p, node, n->data);
+    put_arm(p, n->data);
     p->extra++; /* an arm's lines are two levels deeper */
   }
 }
@@ -306,14 +398,19 @@ static void spell(printer *p, pln_ref node) {
   case PLN_TUPLE: put_tuple(p, n); break;
   case PLN_TUPLE_GET_ITEM: put_projection(p, n); break;
   case PLN_CALL: put_call(p, n); break;
-  case PLN_REF_CREATE: put_named(p, "ref", n); break;
-  case PLN_REF_READ: put_named(p, "ref_read", n); break;
-  case PLN_REF_WRITE: put_named(p, "ref_write", n); break;
+  case PLN_REF_CREATE: put_named(p, "ref", n); return;
+  case PLN_REF_READ: put_named(p, "ref_read", n); return;
+  case PLN_REF_WRITE: put_named(p, "ref_write", n); return;
   case PLN_LET: put_named(p, "let", n); return;
+  case PLN_PATTERN_WILDCARD:
+  case PLN_PATTERN_VAR:
+  case PLN_PATTERN_CONSTRUCTOR:
+  case PLN_PATTERN_TUPLE: put_pattern(p, node); return;
+  case PLN_CLAUSE: put_pattern(p, pln_operand(p->graph, node, 0)); return;
   case PLN_PRIM_ADD: put_named(p, "prim.add", n); break;
   default: break;
   }
-  put_comment(p, n->type);
+  put_comment(p, node);
 }
 
 /* The same, or the graph variable that stands for it. */
@@ -359,7 +456,7 @@ static void next_scope(printer *p, pln_ref owner, pln_scope scope) {
   put(p, "  },\n");
   push_frame(p, owner, scope);
   indent(p);
-  put_arm(p, owner, scope);
+  put_arm(p, scope);
   p->extra++;
 }
 
@@ -377,7 +474,7 @@ static void close_owner(printer *p, const frame *f) {
   if (f->definition)
     put(p, "\n");
   else if (n->kind == PLN_FUNCTION)
-    put_comment(p, n->type);
+    put_comment(p, f->owner);
 }
 
 static void close_scope(printer *p) {
@@ -427,11 +524,13 @@ static pln_status start(printer *p, pln_engine *engine, size_t limit,
   pln_buffer_init(&p->types, engine);
   PLN_TRY(pln_naming_init(&p->naming, engine));
   p->w.meta = &p->naming.meta;
+  p->w.naming = &p->naming;
   return pln_idmap_new(engine, &p->type_index);
 }
 
 static void finish(printer *p) {
   pln_mem_free(p->engine, p->frames, p->cap_frames * sizeof *p->frames);
+  pln_mem_free(p->engine, p->parts, p->cap_parts * sizeof *p->parts);
   pln_mem_free(p->engine, p->type_texts, p->cap_types * sizeof *p->type_texts);
   if (p->type_index)
     pln_idmap_free(p->type_index);
@@ -457,43 +556,87 @@ static void put_graph(printer *p, const pln_graph *graph, pln_ref root,
   pln_text_plan_free(&p->plan);
 }
 
-/* Functions stand in order of their names, as in TVM's text. */
-typedef struct named_function {
+/* Types, then functions stand in order of their names, as in TVM's text. */
+typedef struct definition {
   pln_slice name;
   uint32_t index;
-} named_function;
+} definition;
 
-static int compare_functions(const void *a, const void *b) {
-  const named_function *x = a, *y = b;
+static int compare_definitions(const void *a, const void *b) {
+  const definition *x = a, *y = b;
   size_t size = x->name.size < y->name.size ? x->name.size : y->name.size;
   int order = size ? memcmp(x->name.data, y->name.data, size) : 0;
   return order ? order
                : (x->name.size > y->name.size) - (x->name.size < y->name.size);
 }
 
-static void put_definitions(printer *p, const pln_module *module,
-                            named_function *sorted) {
+static void put_constructor(printer *p, const pln_constructor *c) {
+  pln_put_name(&p->w, "", pln_symbol_text(p->engine, c->name));
+  for (uint32_t i = 0; i < c->n_inputs; i++) {
+    put(p, i > 0 ? ", " : "(");
+    put_type(p, c->inputs[i]);
+  }
+  put(p, c->n_inputs > 0 ? "),\n" : ",\n");
+}
+
+static void put_type_data(printer *p, const pln_type_data *data) {
+  put(p, data->is_extern ? "extern type " : "type ");
+  pln_put_name(&p->w, "", pln_symbol_text(p->engine, data->name));
+  for (uint32_t i = 0; i < data->n_vars; i++) {
+    put(p, i > 0 ? ", " : "[");
+    put_type(p, data->vars[i]);
+  }
+  put(p, data->n_vars > 0 ? "]" : "");
+  if (data->is_extern) {
+    put(p, "\n");
+    return;
+  }
+  put(p, data->n_constructors > 0 ? " {\n" : " {\n  \n");
+  for (uint32_t i = 0; i < data->n_constructors; i++) {
+    put(p, "  ");
+    put_constructor(p, &data->constructors[i]);
+  }
+  put(p, "}\n");
+}
+
+static void put_types(printer *p, const pln_module *module, definition *rows) {
+  uint32_t n = pln_module_n_types(module);
+  for (uint32_t i = 0; i < n; i++)
+    rows[i] = (definition){
+        pln_symbol_text(p->engine, pln_module_type(module, i)->name), i};
+  qsort(rows, n, sizeof *rows, compare_definitions);
+  for (uint32_t i = 0; i < n && !pln_writer_done(&p->w); i++) {
+    put(p, i > 0 ? "\n" : "");
+    put_type_data(p, pln_module_type(module, rows[i].index));
+  }
+}
+
+static void put_functions(printer *p, const pln_module *module,
+                          definition *rows) {
+  bool first = pln_module_n_types(module) == 0;
   for (uint32_t i = 0; i < module->count; i++)
-    sorted[i] =
-        (named_function){pln_symbol_text(p->engine, module->rows[i].name), i};
-  qsort(sorted, module->count, sizeof *sorted, compare_functions);
+    rows[i] = (definition){pln_symbol_text(p->engine, module->rows[i].name), i};
+  qsort(rows, module->count, sizeof *rows, compare_definitions);
   for (uint32_t i = 0; i < module->count && !pln_writer_done(&p->w); i++) {
-    const pln_graph *graph = module->rows[sorted[i].index].function;
-    put(p, i > 0 ? "\ndef " : "def ");
-    pln_put_name(&p->w, "@", sorted[i].name);
+    const pln_graph *graph = module->rows[rows[i].index].function;
+    put(p, i > 0 || !first ? "\ndef " : "def ");
+    pln_put_name(&p->w, "@", rows[i].name);
     put_graph(p, graph, graph->root, true);
   }
 }
 
 static void put_module(printer *p, const pln_module *module) {
-  size_t size = module->count * sizeof(named_function);
-  named_function *sorted = pln_mem_new(p->engine, size);
+  uint32_t types = pln_module_n_types(module), functions = module->count;
+  size_t size = (types > functions ? types : functions) * sizeof(definition);
+  definition *rows = pln_mem_new(p->engine, size);
   put(p, "#[version = \"0.0.5\"]\n");
-  if (sorted)
-    put_definitions(p, module, sorted);
-  else if (size > 0)
+  if (rows) {
+    put_types(p, module, rows);
+    put_functions(p, module, rows);
+  } else if (size > 0) {
     fail(p, pln_nomem(p->engine));
-  pln_mem_free(p->engine, sorted, size);
+  }
+  pln_mem_free(p->engine, rows, size);
   pln_put_meta(&p->w, &p->naming.meta);
 }
 

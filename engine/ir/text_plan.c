@@ -17,12 +17,18 @@ enum { MARKED = 1, VISITED = 2, PRINTED = 4, OUTER = 8 };
 pln_status pln_naming_init(pln_naming *naming, pln_engine *engine) {
   *naming = (pln_naming){.engine = engine};
   PLN_TRY(pln_meta_init(&naming->meta, engine));
+  PLN_TRY(pln_idmap_new(engine, &naming->bound_types));
+  PLN_TRY(pln_idmap_new(engine, &naming->type_names));
   return pln_interner_new(engine, &naming->names);
 }
 
 void pln_naming_free(pln_naming *naming) {
   if (naming->names)
     pln_interner_free(naming->names);
+  if (naming->bound_types)
+    pln_idmap_free(naming->bound_types);
+  if (naming->type_names)
+    pln_idmap_free(naming->type_names);
   pln_meta_free(&naming->meta);
   pln_mem_free(naming->engine, naming->suffixes,
                naming->cap_suffixes * sizeof *naming->suffixes);
@@ -72,7 +78,9 @@ typedef enum task_kind {
   TASK_STATEMENT, /* and its statements, from this one on */
   TASK_LINE,      /* a let's line */
   TASK_RESULT,
-  TASK_LEAVE /* back to the enclosing scope */
+  TASK_PATTERN, /* name what a pattern binds */
+  TASK_UNBIND,  /* type parameters of a scope */
+  TASK_LEAVE    /* back to the enclosing scope */
 } task_kind;
 
 typedef struct task {
@@ -170,7 +178,8 @@ static void find_outer(pln_text_plan *plan) {
 static bool is_statement(const pln_graph *g, const pln_text_node *nodes,
                          pln_ref i) {
   const pln_node *n = &g->nodes[i];
-  if (n->flags & PLN_NODE_DROPPED)
+  if (n->flags & PLN_NODE_DROPPED ||
+      pln_kinds[n->kind].kind_class == PLN_CLASS_PATTERN)
     return false;
   if (n->kind == PLN_LET)
     return true;
@@ -263,11 +272,90 @@ static pln_status name_var(planner *p, pln_ref node, bool *fresh) {
   return PLN_OK;
 }
 
+static bool is_arm(const pln_graph *g, pln_scope scope) {
+  pln_ref owner = g->scopes[scope].owner;
+  return owner != PLN_NONE && g->nodes[owner].kind == PLN_MATCH;
+}
+
+pln_ref pln_arm_pattern(const pln_graph *graph, pln_scope arm) {
+  const pln_scope_row *row = &graph->scopes[arm];
+  for (pln_ref i = row->begin; i < row->end; i++)
+    if (graph->nodes[i].kind == PLN_CLAUSE)
+      return pln_operand(graph, i, 0);
+  return PLN_NONE;
+}
+
+static pln_status do_pattern(planner *p, pln_ref pattern) {
+  const pln_node *n = &p->graph->nodes[pattern];
+  bool fresh;
+  if (n->kind == PLN_PATTERN_VAR)
+    return name_var(p, pln_operand(p->graph, pattern, 0), &fresh);
+  return push_all(p, TASK_PATTERN, n->count, pln_operands(p->graph, n));
+}
+
 static pln_status name_params(planner *p, pln_scope scope) {
   const pln_scope_row *row = &p->graph->scopes[scope];
   bool fresh;
+  if (is_arm(p->graph, scope)) {
+    pln_ref pattern = pln_arm_pattern(p->graph, scope);
+    return pattern == PLN_NONE ? PLN_OK : push(p, TASK_PATTERN, pattern);
+  }
   for (uint32_t i = 0; i < row->n_params; i++)
     PLN_TRY(name_var(p, pln_param(p->graph, scope, row->owner, i), &fresh));
+  return PLN_OK;
+}
+
+/* --------------------------------------------------------- type parameters */
+
+pln_slice pln_type_var_name(const pln_naming *naming, pln_type var) {
+  uint32_t id = pln_idmap_get(naming->type_names, var);
+  size_t size;
+  if (id == 0)
+    return pln_symbol_text(naming->engine,
+                           pln_type_symbol(naming->engine, var));
+  const char *name = pln_interned(naming->names, id, &size);
+  return (pln_slice){name + 1, size - 1};
+}
+
+/* Relay's names may hide each other; a hidden one could not be told from what
+ * hides it, so the inner one gets a number. Names of types are kept apart from
+ * those of variables by a mark. */
+static pln_status name_type_var(planner *p, pln_type var) {
+  pln_naming *naming = p->plan->naming;
+  pln_slice hint =
+      pln_symbol_text(naming->engine, pln_type_symbol(naming->engine, var));
+  uint32_t id = pln_idmap_get(naming->type_names, var);
+  bool added;
+  if (id == 0) {
+    p->hint.size = 0;
+    PLN_TRY(pln_buffer_add(&p->hint, "\n", 1));
+    PLN_TRY(pln_buffer_add(&p->hint, hint.data, hint.size));
+    PLN_TRY(add_name(naming, p->hint.data, p->hint.size, &id, &added));
+    if (pln_idmap_get(naming->bound_types, id) > 0)
+      PLN_TRY(unique_name(naming, &p->hint, &id));
+    PLN_TRY(pln_idmap_set(naming->type_names, var, id));
+  }
+  return pln_idmap_set(naming->bound_types, id,
+                       pln_idmap_get(naming->bound_types, id) + 1);
+}
+
+static pln_status bind_types(planner *p, pln_scope scope) {
+  pln_type vars = p->graph->scopes[scope].type_params;
+  if (vars == 0)
+    return PLN_OK;
+  for (uint32_t i = 0; i < pln_type_n_parts(engine_of(p), vars); i++)
+    PLN_TRY(name_type_var(p, pln_type_part(engine_of(p), vars, i)));
+  return push(p, TASK_UNBIND, vars);
+}
+
+static pln_status unbind_types(planner *p, pln_type vars) {
+  const pln_naming *naming = p->plan->naming;
+  for (uint32_t i = 0; i < pln_type_n_parts(engine_of(p), vars); i++) {
+    uint32_t id =
+        pln_idmap_get(naming->type_names, pln_type_part(engine_of(p), vars, i));
+    PLN_TRY(pln_idmap_set(naming->bound_types, id,
+                          pln_idmap_get(naming->bound_types, id) - 1));
+  }
   return PLN_OK;
 }
 
@@ -347,13 +435,13 @@ static pln_status do_visit(planner *p, pln_ref node) {
   case PLN_REF_CREATE:
   case PLN_REF_READ:
   case PLN_REF_WRITE:
+  case PLN_PRIM_ADD:
+  case PLN_FOR: return push(p, TASK_LEAF, node);
   case PLN_PATTERN_WILDCARD:
   case PLN_PATTERN_VAR:
   case PLN_PATTERN_CONSTRUCTOR:
   case PLN_PATTERN_TUPLE:
-  case PLN_CLAUSE:
-  case PLN_PRIM_ADD:
-  case PLN_FOR: return push(p, TASK_LEAF, node);
+  case PLN_CLAUSE: return push(p, TASK_PATTERN, node);
   case PLN_N_KINDS: break;
   }
   return PLN_OK;
@@ -406,8 +494,9 @@ static pln_status push_body(planner *p, pln_scope scope) {
 static pln_status do_scope(planner *p, pln_scope scope) {
   PLN_TRY(push(p, TASK_LEAVE, p->scope));
   p->scope = scope;
-  PLN_TRY(name_params(p, scope));
-  return push_body(p, scope);
+  PLN_TRY(bind_types(p, scope));
+  PLN_TRY(push_body(p, scope));
+  return name_params(p, scope);
 }
 
 static pln_status do_statement(planner *p, pln_ref node) {
@@ -448,6 +537,8 @@ static pln_status do_task(planner *p, task t) {
   case TASK_STATEMENT: return do_statement(p, t.id);
   case TASK_LINE: add_line(p, t.id); return PLN_OK;
   case TASK_RESULT: return do_result(p, t.id);
+  case TASK_PATTERN: return do_pattern(p, t.id);
+  case TASK_UNBIND: return unbind_types(p, t.id);
   case TASK_LEAVE: p->scope = t.id; return PLN_OK;
   }
   return PLN_OK;

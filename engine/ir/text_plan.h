@@ -15,6 +15,8 @@ typedef struct pln_naming {
   uint32_t n_suffixes, cap_suffixes;
   uint32_t n_temps; /* %0, %1, ... */
   pln_meta meta;
+  pln_idmap *type_names;  /* a type variable that was bound -> its name */
+  pln_idmap *bound_types; /* a name -> how often it is bound around here */
 } pln_naming;
 
 pln_status pln_naming_init(pln_naming *naming, pln_engine *engine) PLN_CHECKED;
@@ -57,6 +59,11 @@ void pln_text_plan_free(pln_text_plan *plan);
 bool pln_literal(const pln_tensor *tensor);
 /* Writes such a one. */
 void pln_put_literal(pln_writer *w, const pln_tensor *tensor);
+
+/* The pattern of an arm of a Match. */
+pln_ref pln_arm_pattern(const pln_graph *graph, pln_scope arm);
+/* The name of a type variable in this text. */
+pln_slice pln_type_var_name(const pln_naming *naming, pln_type var);
 
 /* Kinds that have no line of their own: they stand wherever they are used. */
 static inline bool pln_is_leaf(uint8_t kind) {

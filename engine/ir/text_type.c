@@ -5,7 +5,7 @@
  * sparse(T), opaque("domain::name"). */
 
 #include "ir/dim.h"
-#include "ir/text_writer.h"
+#include "ir/text_plan.h"
 
 /* -------------------------------------------------------------------- dims */
 
@@ -150,15 +150,20 @@ static void put_prim(pln_writer *w, pln_type type) {
   pln_put_int(w, lanes);
 }
 
+void pln_put_type_var(pln_writer *w, pln_type var) {
+  pln_slice name =
+      w->naming ? pln_type_var_name(w->naming, var)
+                : pln_symbol_text(w->engine, pln_type_symbol(w->engine, var));
+  pln_put_name(w, "", name);
+}
+
 /* Function types have type parameters: fn [A, B](A, B) -> A. */
 static void open_function(pln_writer *w, pln_type type) {
   uint32_t n = pln_type_n_vars(w->engine, type);
   pln_put_text(w, n > 0 ? "fn [" : "fn (");
   for (uint32_t i = 0; i < n; i++) {
-    pln_type var = pln_type_var_at(w->engine, type, i);
     pln_put_text(w, i > 0 ? ", " : "");
-    pln_put_name(w, "",
-                 pln_symbol_text(w->engine, pln_type_symbol(w->engine, var)));
+    pln_put_type_var(w, pln_type_var_at(w->engine, type, i));
   }
   pln_put_text(w, n > 0 ? "](" : "");
 }
@@ -172,12 +177,11 @@ static void open_type(pln_writer *w, pln_type type) {
   case PLN_TYPE_TUPLE: pln_put_text(w, "("); break;
   case PLN_TYPE_FUNC: open_function(w, type); break;
   case PLN_TYPE_REF: pln_put_text(w, "ref("); break;
-  case PLN_TYPE_VAR:
+  case PLN_TYPE_VAR: pln_put_type_var(w, type); break;
   case PLN_TYPE_GLOBAL_VAR: pln_put_name(w, "", name); break;
   case PLN_TYPE_CALL:
     pln_put_name(w, "", name);
-    if (pln_type_n_parts(w->engine, type) > 0)
-      pln_put_text(w, "[");
+    pln_put_text(w, "[");
     break;
   case PLN_TYPE_SEQUENCE: pln_put_text(w, "seq("); break;
   case PLN_TYPE_OPTIONAL: pln_put_text(w, "optional("); break;
@@ -212,7 +216,7 @@ static void close_type(pln_writer *w, pln_type type) {
   uint32_t n = pln_type_n_parts(w->engine, type);
   switch (pln_type_kind_of(w->engine, type)) {
   case PLN_TYPE_TUPLE: pln_put_text(w, n == 1 ? ",)" : ")"); break;
-  case PLN_TYPE_CALL: pln_put_text(w, n > 0 ? "]" : ""); break;
+  case PLN_TYPE_CALL: pln_put_text(w, "]"); break;
   case PLN_TYPE_REF:
   case PLN_TYPE_SEQUENCE:
   case PLN_TYPE_OPTIONAL:

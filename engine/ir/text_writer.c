@@ -21,6 +21,7 @@ void pln_writer_init(pln_writer *w, pln_engine *engine, size_t limit,
   w->cut = false;
   w->status = PLN_OK;
   w->meta = NULL;
+  w->naming = NULL;
   w->size = 0;
 }
 

@@ -14,7 +14,8 @@ typedef struct pln_writer {
   size_t limit; /* bytes that may still be written; SIZE_MAX: any number */
   bool cut;     /* the limit was reached */
   pln_status status;
-  struct pln_meta *meta; /* numbers of tensors in attributes, or NULL */
+  struct pln_meta *meta;           /* what goes to the metadata, or NULL */
+  const struct pln_naming *naming; /* names of type variables, or NULL */
   size_t size;
   char data[8192];
 } pln_writer;
@@ -41,6 +42,8 @@ void pln_put_float(pln_writer *w, double value, pln_dtype dtype);
 
 void pln_put_dim(pln_writer *w, pln_dim dim);
 void pln_put_type(pln_writer *w, pln_type type);
+/* Its name alone. */
+void pln_put_type_var(pln_writer *w, pln_type var);
 /* "name=value, ..." with `before` in front when there is any; those that
  * `schema` names come first, in its order. `schema` may be NULL. */
 void pln_put_attrs(pln_writer *w, pln_attrs attrs, const char *schema,

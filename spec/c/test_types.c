@@ -136,7 +136,7 @@ static void prints_relay(void) {
   check_prints(e, f, "fn (Tensor[(2, ?), float32]) -> bool");
   check_prints(e, make(e, PLN_TYPE_FUNC, NULL, 1, &s), "fn () -> bool");
   check_prints(e, make(e, PLN_TYPE_CALL, "List", 1, &s), "List[bool]");
-  check_prints(e, make(e, PLN_TYPE_CALL, "Unit", 0, NULL), "Unit");
+  check_prints(e, make(e, PLN_TYPE_CALL, "Unit", 0, NULL), "Unit[]");
   check_prints(e, make(e, PLN_TYPE_SEQUENCE, NULL, 1, &s), "seq(bool)");
   check_prints(e, make(e, PLN_TYPE_OPTIONAL, NULL, 1, &s), "optional(bool)");
   check_prints(e, make(e, PLN_TYPE_MAP, NULL, 2, (pln_type[]){s, s}),
