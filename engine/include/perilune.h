@@ -768,6 +768,50 @@ PLN_API pln_status pln_build_span(pln_builder *b, pln_ref node,
 PLN_API pln_status pln_builder_seal(pln_builder *builder, pln_ref root,
                                     pln_graph **out) PLN_CHECKED;
 
+/* ---------------------------------------------------------------- walking */
+
+/* Visits of a node of a sealed graph and of all that it is made of, each node
+ * once, as Relay sees it: a Call's operands in order, a Function's parameters
+ * and body, an If's condition and branches, a Match's data and arms (pattern,
+ * then body); a Let's body is the rest of its scope. The root of a graph
+ * stands for the whole graph. The order is that of evaluation, by depth; a
+ * node that several use is visited where it is met first. */
+typedef pln_status (*pln_visit_fn)(void *ud, const pln_graph *graph,
+                                   pln_ref node);
+/* `fn` for each node after its operands and scopes (a Let after its body).
+ * What `fn` returns other than PLN_OK ends the walk and is its status. */
+PLN_API pln_status pln_walk_post_order(const pln_graph *graph, pln_ref node,
+                                       pln_visit_fn fn, void *ud) PLN_CHECKED;
+
+/* Either may be NULL. A node whose `enter` sets *skip is neither gone into nor
+ * left. A run of lets is entered in order and left in reverse. */
+typedef struct pln_visitor {
+  void *ud;
+  pln_status (*enter)(void *ud, const pln_graph *graph, pln_ref node,
+                      bool *skip);
+  pln_status (*leave)(void *ud, const pln_graph *graph, pln_ref node);
+} pln_visitor;
+PLN_API pln_status pln_walk(const pln_graph *graph, pln_ref node,
+                            const pln_visitor *visitor) PLN_CHECKED;
+
+/* The same one step at a time; the walker retains the graph. */
+typedef struct pln_walker pln_walker;
+typedef enum pln_walk_event {
+  PLN_WALK_DONE = 0, /* the node is PLN_NONE */
+  PLN_WALK_ENTER,
+  PLN_WALK_LEAVE
+} pln_walk_event;
+PLN_API pln_status pln_walker_new(const pln_graph *graph, pln_ref node,
+                                  pln_walker **out) PLN_CHECKED;
+PLN_API void pln_walker_free(pln_walker *walker);
+PLN_API pln_status pln_walker_next(pln_walker *walker, pln_walk_event *event,
+                                   pln_ref *node) PLN_CHECKED;
+/* After ENTER: what the node is made of is left out, and so is its LEAVE. */
+PLN_API void pln_walker_skip(pln_walker *walker);
+/* After DONE: goes on at another node, without what was visited; false when
+ * that node was. */
+PLN_API bool pln_walker_again(pln_walker *walker, pln_ref node);
+
 /* -------------------------------------------------------------- rewriting */
 
 /* One sweep over a sealed graph that writes another. Every callback may be
