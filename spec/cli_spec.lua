@@ -140,6 +140,19 @@ describe("perilune opt", function()
     assert.equal(6, stats(folded:format(input, output)).nodes_after)
   end)
 
+  it("runs only some passes, or not those", function()
+    local all = "%s -o %s -p EliminateCommonSubexpr,FoldConstant,EliminateCommonSubexpr %s"
+    local function nodes(more) return stats(all:format(input, output, more)).nodes_after end
+    assert.equal(nodes "", nodes "--disable EliminateCommonSubexpr:2")
+    assert.equal(7, nodes "--only DeadCodeElimination")
+    assert.equal(7, nodes "--disable EliminateCommonSubexpr,FoldConstant")
+    assert.equal(6, nodes "--only EliminateCommonSubexpr")
+    local status, _, err = run(("opt %s -o %s --only EliminateCommonSubexp"):format(input, output))
+    assert.equal(2, status)
+    assert.matches("did you mean 'EliminateCommonSubexpr'?", err, 1, true)
+    assert.matches("--only", err, 1, true)
+  end)
+
   it("works in place", function()
     local copy = write(path "copy.onnx", read(input))
     assert.equal(3, stats(("%s -o %s"):format(copy, copy)).nodes_after)

@@ -176,6 +176,42 @@ describe("a sequential", function()
     assert.equal("", order({ "Low" }, { required = { "Low" }, disabled = { "Low" } }))
   end)
 
+  it("runs only the passes that `only` names, but for those disabled", function()
+    assert.equal("Low Low", order({ "Low", "Base", { "Low", "Base" } }, { only = { "Low" } }))
+    assert.equal("", order({ "Low" }, { only = { "Low" }, disabled = { "Low" } }))
+    assert.equal("Base Middle Top", order({ "Top", "Low" }, { opt_level = 0, only = { "Top" } }))
+  end)
+
+  it("tells the second time that a pass comes from the first", function()
+    assert.equal("Low Base Low",
+      order({ "Low", "Base", "Low", "Low" }, { disabled = { "Low:2" } }))
+    assert.equal("Low", order({ "Low", { "Low" }, "Base" }, { only = { "Low:2" } }))
+    local ctx = pl.context { required = { "Top:2" }, opt_level = 0 }
+    assert.same({ "Top:2" }, ctx.required)
+    trace = {}
+    pl.with(ctx, pl.sequential { "Top", "Top" }, small())
+    assert.same({ "Base", "Middle", "Top" }, trace)
+  end)
+
+  it("counts in each run by itself", function()
+    trace = {}
+    pl.with(pl.context { disabled = { "Low:1" } }, function()
+      local pair = pl.sequential { "Low", "Low" }
+      pair(small())
+      pair(small())
+    end)
+    assert.same({ "Low", "Low" }, trace)
+  end)
+
+  it("leaves names that end in a colon and a number their meaning", function()
+    pl.passes["Low:2"] = { run = function() note "Low:2" end }
+    assert.equal("Low Low", order({ "Low", "Low", "Low:2" }, { disabled = { "Low:2" } }))
+    pl.passes["Low:2"] = nil
+    for _, name in ipairs { "Lowe:2", ":2", "Low:0", "Low:", "Low:99999999999999999999" } do
+      assert.has_error(function() pl.context { only = { name } } end)
+    end
+  end)
+
   it("is not asked about when a pass is called itself", function()
     trace = {}
     pl.with(pl.context { opt_level = 0, disabled = { "Top" } }, pl.passes.Top(), small())

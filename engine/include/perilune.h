@@ -1116,10 +1116,15 @@ typedef struct pln_instrument {
 
 typedef struct pln_context_spec {
   int opt_level; /* pln_context_new(NULL spec): 2 */
+  /* Names of passes; "FoldConstant:2" is the second time that a run comes to
+   * one. disabled > only (for all but what is made of passes) > required >
+   * opt_level. */
   uint32_t n_required;
   const char *const *required;
   uint32_t n_disabled;
   const char *const *disabled;
+  uint32_t n_only; /* 0: no such limit */
+  const char *const *only;
   uint32_t n_instruments;
   const pln_instrument *instruments;
   pln_attrs config; /* registered keys, or "Pass.option" */
@@ -1138,6 +1143,8 @@ PLN_API uint32_t pln_context_n_required(const pln_context *context);
 PLN_API const char *pln_context_required(const pln_context *c, uint32_t i);
 PLN_API uint32_t pln_context_n_disabled(const pln_context *context);
 PLN_API const char *pln_context_disabled(const pln_context *c, uint32_t i);
+PLN_API uint32_t pln_context_n_only(const pln_context *context);
+PLN_API const char *pln_context_only(const pln_context *c, uint32_t i);
 PLN_API uint32_t pln_context_n_instruments(const pln_context *context);
 PLN_API const pln_instrument *pln_context_instrument(const pln_context *c,
                                                      uint32_t i);

@@ -202,7 +202,8 @@ static void taken(pln_lua_callback **slots, uint32_t n) {
 
 /* ---------------------------------------------------------------- functions */
 
-/* context { opt_level, required, disabled, instruments, config } -> Context */
+/* context { opt_level, required, disabled, only, instruments, config } ->
+ * Context */
 static int core_context(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_context_spec spec = {0};
@@ -214,6 +215,8 @@ static int core_context(lua_State *L) {
   spec.required = pln_lua_check_names(L, -1, &spec.n_required);
   lua_getfield(L, 1, "disabled");
   spec.disabled = pln_lua_check_names(L, -1, &spec.n_disabled);
+  lua_getfield(L, 1, "only");
+  spec.only = pln_lua_check_names(L, -1, &spec.n_only);
   lua_getfield(L, 1, "config");
   spec.config = pln_lua_check_attrs(L, b, -1, NULL);
   lua_getfield(L, 1, "instruments");
@@ -345,7 +348,7 @@ static void push_instruments(lua_State *L, const pln_context *context) {
   }
 }
 
-/* ctx.opt_level, .required, .disabled, .instruments, .config */
+/* ctx.opt_level, .required, .disabled, .only, .instruments, .config */
 static int context_index(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   const char *key = luaL_checkstring(L, 2);
@@ -361,6 +364,8 @@ static int context_index(lua_State *L) {
   else if (!strcmp(key, "disabled"))
     push_names(L, context, pln_context_n_disabled(context),
                pln_context_disabled);
+  else if (!strcmp(key, "only"))
+    push_names(L, context, pln_context_n_only(context), pln_context_only);
   else if (!strcmp(key, "config"))
     pln_lua_push_attrs(L, b, pln_context_config(context));
   else if (!strcmp(key, "instruments"))

@@ -8,38 +8,18 @@
 
 /* ------------------------------------------------------------------- making */
 
-static pln_status check_name(pln_engine *engine, const char *list,
-                             pln_symbol symbol) {
-  const struct pln_registry *r = engine->passes;
-  if (pln_idmap_get(r->seen, symbol))
-    return PLN_OK;
-  return pln_pass_unknown(engine, NULL, list,
-                          pln_symbol_text(engine, symbol).data);
-}
-
-static pln_status copy_names(pln_engine *engine, const char *list, uint32_t n,
-                             const char *const *names, uint32_t *count,
-                             pln_symbol **out) {
-  if (!n)
-    return PLN_OK;
-  *out = pln_mem_zeroed(engine, n * sizeof **out);
-  if (!*out)
-    return pln_nomem(engine);
-  *count = n;
-  for (uint32_t i = 0; i < n; i++) {
-    PLN_TRY(pln_symbol_intern(engine, pln_text(names[i]), &(*out)[i]));
-    PLN_TRY(check_name(engine, list, (*out)[i]));
-  }
-  return PLN_OK;
-}
-
 static pln_status fill(pln_engine *engine, pln_context *c,
                        const pln_context_spec *spec) {
   c->opt_level = spec->opt_level;
-  PLN_TRY(copy_names(engine, "required: ", spec->n_required, spec->required,
-                     &c->n_required, &c->required));
-  PLN_TRY(copy_names(engine, "disabled: ", spec->n_disabled, spec->disabled,
-                     &c->n_disabled, &c->disabled));
+  PLN_TRY(pln_selection_make(engine, "required: ", spec->n_required,
+                             spec->required, &c->required));
+  PLN_TRY(pln_selection_make(engine, "disabled: ", spec->n_disabled,
+                             spec->disabled, &c->disabled));
+  PLN_TRY(
+      pln_selection_make(engine, "only: ", spec->n_only, spec->only, &c->only));
+  c->counts = pln_selection_counts(&c->required) ||
+              pln_selection_counts(&c->disabled) ||
+              pln_selection_counts(&c->only);
   return pln_config_check(engine, spec->config, &c->config);
 }
 
@@ -89,8 +69,9 @@ void pln_context_release(pln_context *c) {
   if (!c || --c->refs)
     return;
   pln_instruments_release(c->engine, c->instruments);
-  pln_mem_free(c->engine, c->required, c->n_required * sizeof *c->required);
-  pln_mem_free(c->engine, c->disabled, c->n_disabled * sizeof *c->disabled);
+  pln_selection_free(c->engine, &c->required);
+  pln_selection_free(c->engine, &c->disabled);
+  pln_selection_free(c->engine, &c->only);
   pln_mem_free(c->engine, c, sizeof *c);
 }
 
@@ -104,22 +85,35 @@ pln_attrs pln_context_config(const pln_context *context) {
   return context->config;
 }
 
+static const char *text_at(const pln_context *c, const pln_selection *list,
+                           uint32_t i) {
+  if (i >= list->n)
+    return NULL;
+  return pln_symbol_text(c->engine, list->items[i].text).data;
+}
+
 uint32_t pln_context_n_required(const pln_context *context) {
-  return context->n_required;
+  return context->required.n;
 }
 
 const char *pln_context_required(const pln_context *c, uint32_t i) {
-  return i < c->n_required ? pln_symbol_text(c->engine, c->required[i]).data
-                           : NULL;
+  return text_at(c, &c->required, i);
 }
 
 uint32_t pln_context_n_disabled(const pln_context *context) {
-  return context->n_disabled;
+  return context->disabled.n;
 }
 
 const char *pln_context_disabled(const pln_context *c, uint32_t i) {
-  return i < c->n_disabled ? pln_symbol_text(c->engine, c->disabled[i]).data
-                           : NULL;
+  return text_at(c, &c->disabled, i);
+}
+
+uint32_t pln_context_n_only(const pln_context *context) {
+  return context->only.n;
+}
+
+const char *pln_context_only(const pln_context *c, uint32_t i) {
+  return text_at(c, &c->only, i);
 }
 
 uint32_t pln_context_n_instruments(const pln_context *context) {
@@ -130,26 +124,22 @@ const pln_instrument *pln_context_instrument(const pln_context *c, uint32_t i) {
   return i < pln_context_n_instruments(c) ? &c->instruments->items[i] : NULL;
 }
 
-static bool among(uint32_t n, const pln_symbol *names, pln_symbol name) {
-  for (uint32_t i = 0; i < n; i++)
-    if (names[i] == name)
-      return true;
-  return false;
-}
-
 bool pln_context_disables(const pln_context *c, pln_symbol name) {
-  return among(c->n_disabled, c->disabled, name);
+  return pln_selection_has(&c->disabled, name, 0);
 }
 
 bool pln_context_requires(const pln_context *c, pln_symbol name) {
-  return among(c->n_required, c->required, name);
+  return pln_selection_has(&c->required, name, 0);
 }
 
-bool pln_context_enables(const pln_context *c, const pln_pass *pass) {
-  if (pln_context_disables(c, pass->name))
+bool pln_context_enables(const pln_context *c, const pln_pass *pass,
+                         uint32_t nth) {
+  if (pln_selection_has(&c->disabled, pass->name, nth))
     return false;
+  if (c->only.n && !pln_pass_is_sequential(pass))
+    return pln_selection_has(&c->only, pass->name, nth);
   return c->opt_level >= pass->def->opt_level ||
-         pln_context_requires(c, pass->name);
+         pln_selection_has(&c->required, pass->name, nth);
 }
 
 /* ------------------------------------------------------- entering, leaving */

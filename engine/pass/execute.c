@@ -98,6 +98,7 @@ pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
   pln_subject_drop(&s);
   pln_context_release(x.context);
   pln_mem_free(engine, x.fresh, x.cap_fresh * sizeof *x.fresh);
+  pln_idmap_free(x.counts);
   r->running--;
   return status;
 }

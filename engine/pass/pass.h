@@ -119,13 +119,37 @@ typedef struct pln_instruments {
   pln_instrument items[];
 } pln_instruments;
 
+/* "FoldConstant", or "FoldConstant:2": the second time that a run comes to a
+ * pass of that name. */
+typedef struct pln_selector {
+  pln_symbol text;
+  pln_symbol name;
+  uint32_t nth; /* from 1; 0: each time */
+} pln_selector;
+
+typedef struct pln_selection {
+  uint32_t n;
+  pln_selector *items;
+} pln_selection;
+
+/* selector.c: reads the texts; PLN_ERR_NAME when no pass of this engine is
+ * called so. `list` is put in front of the message. */
+pln_status pln_selection_make(pln_engine *engine, const char *list, uint32_t n,
+                              const char *const *texts,
+                              pln_selection *out) PLN_CHECKED;
+void pln_selection_free(pln_engine *engine, pln_selection *selection);
+/* Whether the pass is meant when a run comes to it for the nth time; nth 0
+ * asks whether it is meant each time. */
+bool pln_selection_has(const pln_selection *selection, pln_symbol name,
+                       uint32_t nth);
+bool pln_selection_counts(const pln_selection *selection);
+
 struct pln_context {
   pln_engine *engine;
   uint32_t refs;
   int opt_level;
-  uint32_t n_required, n_disabled;
-  pln_symbol *required;
-  pln_symbol *disabled;
+  bool counts; /* a selector asks how often a pass was come to */
+  pln_selection required, disabled, only;
   pln_instruments *instruments;
   pln_attrs config;
 };
@@ -148,8 +172,10 @@ struct pln_context_stack {
 
 bool pln_context_disables(const pln_context *context, pln_symbol name);
 bool pln_context_requires(const pln_context *context, pln_symbol name);
-/* disabled > required > opt_level */
-bool pln_context_enables(const pln_context *context, const pln_pass *pass);
+/* disabled > only > required > opt_level; `nth` time that the run comes to the
+ * pass, or 0 when nobody counts. */
+bool pln_context_enables(const pln_context *context, const pln_pass *pass,
+                         uint32_t nth);
 
 /* instrument.c. The list is copied and its uds are taken, on failure too. */
 pln_status pln_instruments_new(pln_engine *engine, uint32_t n,
@@ -196,6 +222,7 @@ typedef struct pln_execution {
   pln_context *context; /* retained */
   uint32_t depth;       /* of sequentials, and of required passes in them */
   uint64_t version;     /* of the module: counts changes */
+  pln_idmap *counts; /* name -> how often it was come to; NULL: nobody asks */
   /* Required passes that have run: by name, and the version they left. */
   uint32_t n_fresh, cap_fresh;
   struct pln_fresh {

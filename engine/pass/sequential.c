@@ -10,12 +10,28 @@ static pln_status step(pln_execution *x, const pln_pass *pass, pln_subject *s) {
   return pln_execute(x, pass, s);
 }
 
+/* How often the run has come to a pass of that name; 0: nobody asks. */
+static pln_status occurrence(pln_execution *x, const pln_pass *element,
+                             uint32_t *nth) {
+  *nth = 0;
+  if (!x->context->counts)
+    return PLN_OK;
+  if (!x->counts)
+    PLN_TRY(pln_idmap_new(x->engine, &x->counts));
+  *nth = pln_idmap_get(x->counts, element->name) + 1;
+  return pln_idmap_set(x->counts, element->name, *nth);
+}
+
 /* `if changed` looks at what the element before it did. */
-static bool runs(const pln_execution *x, const pln_pass *element,
-                 bool changed) {
+static pln_status take(pln_execution *x, const pln_pass *element, bool changed,
+                       pln_subject *s) {
+  uint32_t nth;
   if (element->def->form == PLN_FORM_IF_CHANGED && !changed)
-    return false;
-  return pln_context_enables(x->context, element);
+    return PLN_OK;
+  PLN_TRY(occurrence(x, element, &nth));
+  if (!pln_context_enables(x->context, element, nth))
+    return PLN_OK;
+  return step(x, element, s);
 }
 
 pln_status pln_run_elements(pln_execution *x, const pln_pass *pass,
@@ -23,10 +39,8 @@ pln_status pln_run_elements(pln_execution *x, const pln_pass *pass,
   bool changed = false;
   pln_status status = PLN_OK;
   for (uint32_t i = begin; i < end && status == PLN_OK; i++) {
-    const pln_pass *element = pass->def->elements[i];
     pln_subject before = pln_subject_copy(s);
-    if (runs(x, element, changed))
-      status = step(x, element, s);
+    status = take(x, pass->def->elements[i], changed, s);
     changed = !pln_subject_same(&before, s);
     pln_subject_drop(&before);
   }

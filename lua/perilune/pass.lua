@@ -152,10 +152,10 @@ local function flat(config)
   return out
 end
 
-local context_fields = { opt_level = true, required = true, disabled = true,
+local context_fields = { opt_level = true, required = true, disabled = true, only = true,
   instruments = true, config = true }
 
---- What passes run in: { opt_level = 2, required =, disabled =, instruments =,
+--- What passes run in: { opt_level = 2, required =, disabled =, only =, instruments =,
 -- config = }. Entered with ctx:enter(), left with ctx:exit() or <close>.
 function pass.context(spec)
   spec = spec or {}
@@ -166,7 +166,8 @@ function pass.context(spec)
   end
   return core.context {
     opt_level = spec.opt_level, required = names_of(spec.required),
-    disabled = names_of(spec.disabled), instruments = spec.instruments,
+    disabled = names_of(spec.disabled),
+    only = spec.only and names_of(spec.only), instruments = spec.instruments,
     config = flat(spec.config),
   }
 end

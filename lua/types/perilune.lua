@@ -256,10 +256,19 @@ function Module:close() end
 ---@field after? fun(mod: perilune.Module, info: perilune.PassInfo)
 
 --- What passes run in.
+---@class perilune.ContextSpec
+---@field opt_level? integer 2 when not given
+---@field required? string[]
+---@field disabled? string[]
+---@field only? string[]
+---@field instruments? perilune.Instrument[]
+---@field config? table registered keys, "Pass.option" or Pass = { option = value }
+
 ---@class perilune.Context
 ---@field opt_level integer
 ---@field required string[]
----@field disabled string[]
+---@field disabled string[] "FoldConstant:2" is the second time that a run comes to one
+---@field only string[] when not empty, no other pass of a sequential runs
 ---@field instruments perilune.Instrument[]
 ---@field config perilune.Attrs
 local Context = {}
@@ -467,7 +476,7 @@ function pl.pipeline(text) end
 ---@param functions { [string]: fun(node: perilune.Node, rebuild: fun(): perilune.Node): perilune.Operand }
 ---@return fun(subject: perilune.Node|perilune.Module): perilune.Node|perilune.Module
 function pl.mutator(functions) end
----@param spec? { opt_level?: integer, required?: string[], disabled?: string[], instruments?: perilune.Instrument[], config?: table }
+---@param spec? perilune.ContextSpec
 ---@return perilune.Context
 function pl.context(spec) end
 ---@return perilune.Context

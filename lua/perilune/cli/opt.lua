@@ -18,6 +18,10 @@ function opt.arguments(parser)
   parser:option("--set",
     "Sets an option of a pass (Pass.option), a config key, or an argument of the script.")
     :argname "X=VALUE":count "*"
+  parser:option("--disable", "Passes that do not run; NAME:2 is the second time that NAME comes.")
+    :argname "NAMES":count "*"
+  parser:option("--only", "Runs no other passes than these; NAME:2 as above.")
+    :argname "NAMES":count "*"
   parser:option("--dim", "Fixes a symbolic dim: N=1."):argname "NAME=SIZE":count "*"
   parser:flag("--check", "Before it writes, runs the result and what was read on made-up inputs, "
     .. "and fails when they differ; see perilune check.")
@@ -55,15 +59,28 @@ local function progress()
   return instrument, line.clear
 end
 
+-- Names from texts such as "FoldConstant,SimplifyExpr:2".
+local function names(texts)
+  local list = {}
+  for _, text in ipairs(texts) do
+    for name in text:gmatch "[^,]+" do list[#list + 1] = name end
+  end
+  return list
+end
+
 -- The context of the run, and what to call when the passes are done. Settings
 -- of the wrong type are wrong usage.
-local function make_context(config, quiet)
+local function make_context(config, options)
+  local pl = require "perilune"
   local instruments, finish = {}, function() end
-  if host.terminal() and not quiet then instruments[1], finish = progress() end
-  local ok, context = pcall(require "perilune".context,
-    { opt_level = 3, config = config, instruments = instruments })
-  if not ok then stop.usage("--set: %s", tostring(context)) end
-  return context, finish
+  if host.terminal() and not options.quiet then instruments[1], finish = progress() end
+  local spec = { opt_level = 3, config = config, instruments = instruments,
+    disabled = names(options.disable), only = names(options.only) }
+  local ok, context = pcall(pl.context, spec)
+  if ok then return context, finish end
+  local what = tostring(context):match "only: " and "--only"
+    or tostring(context):match "disabled: " and "--disable" or "--set"
+  stop.usage("%s: %s", what, tostring(context))
 end
 
 local function run_passes(context, finish, pass, module)
@@ -88,7 +105,7 @@ function opt.run(options)
   local summary = require "perilune.cli.summary"
   local config, arguments = require "perilune.cli.settings".read(options.set)
   local pass = require "perilune.cli.pipeline".find(options.pipeline, arguments)
-  local context, finish = make_context(config, options.quiet)
+  local context, finish = make_context(config, options)
 
   local onnx = require "perilune".onnx
   local module = assert(onnx.load(options.input))
