@@ -603,6 +603,14 @@ PLN_API pln_type pln_scope_type_params(const pln_graph *graph, pln_scope scope);
  * the node and the rule it breaks. */
 PLN_API pln_status pln_graph_verify(const pln_graph *graph) PLN_CHECKED;
 
+/* The tree of immediate post-dominators over what uses what: out[i] is the
+ * nearest node that all ways of node i's value lead through, PLN_NONE when
+ * there is none: its value leaves a function, is bound, has an effect, or is
+ * not used. A branch, an arm or a block leads to its owner. `out` has
+ * pln_graph_size places. Near-linear time. */
+PLN_API pln_status pln_graph_dominators(const pln_graph *graph,
+                                        pln_ref *out) PLN_CHECKED;
+
 /* Structural equality and hash of two expressions as Relay defines them:
  * alpha-equivalent, shared differs from duplicated; `map_free_vars` lets free
  * Vars correspond. */

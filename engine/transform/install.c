@@ -15,7 +15,28 @@ static const pln_option batch_norm_options[] = {
      .doc = "Also into weights of 16 bits, which are rounded once more."},
 };
 
+static const pln_option fuse_options[] = {
+    {.name = "fuse_opt_level",
+     .kind = PLN_ATTR_INT,
+     .fallback = "-1",
+     .doc = "0 leaves each operator alone; -1: the context's opt_level."},
+};
+
+/* Keys of contexts' configs that passes read, as TVM calls them. */
+static const pln_option config_keys[] = {
+    {.name = "relay.FuseOps.max_depth",
+     .kind = PLN_ATTR_INT,
+     .fallback = "256",
+     .doc = "The most nodes that FuseOps puts into one function."},
+    {.name = "relay.FuseOps.link_params",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "FuseOps keeps constants inside of the functions it makes."},
+};
+
 enum {
+  N_fuse_options = PLN_COUNT(fuse_options),
   N_fold_options = PLN_COUNT(fold_options),
   N_batch_norm_options = PLN_COUNT(batch_norm_options),
   N_no_options = 0
@@ -38,5 +59,7 @@ static const pln_pass_spec specs[] = {
 pln_status pln_transform_install(pln_engine *engine) {
   for (size_t i = 0; i < PLN_COUNT(specs); i++)
     PLN_TRY(pln_pass_register_built_in(engine, &specs[i]));
+  for (size_t i = 0; i < PLN_COUNT(config_keys); i++)
+    PLN_TRY(pln_config_register(engine, &config_keys[i]));
   return PLN_OK;
 }

@@ -81,6 +81,11 @@ function pl.hash(a)
   error(("pl.hash: a module, function or expression expected, got %s"):format(kind), 2)
 end
 
+--- The immediate post-dominators in a function: a table from each node to the
+-- nearest node that all ways of its value lead through. Nodes without one (a
+-- result, a value that is bound, one with effects) are not in it.
+function pl.dominators(fn) return core.dominators(fn) end
+
 --- Checks every rule of the IR: true, or nil and a diagnostic.
 function pl.verify(a)
   if ir.kind_of(a) == "Module" then return core.verify_module(a) end

@@ -416,6 +416,9 @@ function pl.equal(a, b) end
 ---@param a perilune.Module|perilune.Node
 ---@return integer
 function pl.hash(a) end
+---@param fn perilune.Node
+---@return table<perilune.Node, perilune.Node>
+function pl.dominators(fn) end
 ---@param a perilune.Module|perilune.Node
 ---@return true? ok
 ---@return perilune.Diag? diag

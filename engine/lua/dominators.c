@@ -1,0 +1,29 @@
+/* dominators.c: the tree of post-dominators as scripts see it. */
+
+#include "lua/binding.h"
+
+/* dominators(node) -> { [node] = its dominator } of the graph it roots; nodes
+ * that nothing dominates are left out */
+static int dominators(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  const pln_graph *g = pln_lua_push_rooted(L, b, 1)->graph;
+  int box = lua_gettop(L);
+  uint32_t n = pln_graph_size(g);
+  pln_ref *tree = lua_newuserdatauv(L, n * sizeof *tree, 0);
+  pln_lua_must(L, b, pln_graph_dominators(g, tree));
+  lua_newtable(L);
+  for (pln_ref i = 0; i < n; i++) {
+    if (tree[i] == PLN_NONE)
+      continue;
+    pln_lua_push_node(L, box, i);
+    pln_lua_push_node(L, box, tree[i]);
+    lua_rawset(L, -3);
+  }
+  return 1;
+}
+
+void pln_lua_open_dominators(lua_State *L) {
+  static const luaL_Reg functions[] = {{"dominators", dominators},
+                                       {NULL, NULL}};
+  pln_lua_functions(L, functions);
+}
