@@ -122,6 +122,9 @@ pln_place pln_diag_place(pln_engine *engine, pln_place place);
 void pln_diag_demote(pln_engine *engine, size_t mark);
 /* Drops all diagnostics from `mark` on. */
 void pln_diag_drop(pln_engine *engine, size_t mark);
+/* Adds two texts to the message of the newest diagnostic, when that is an
+ * error. */
+void pln_diag_extend(pln_engine *engine, const char *first, const char *second);
 /* The table of diagnostics; made and freed with the engine (base.c). */
 pln_status pln_diags_new(pln_engine *engine) PLN_CHECKED;
 void pln_diags_free(pln_engine *engine);

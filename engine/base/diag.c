@@ -183,6 +183,26 @@ static void report(pln_engine *engine, pln_severity severity, pln_status code,
   va_end(again);
 }
 
+/* The row stays as it is when memory is out. */
+void pln_diag_extend(pln_engine *engine, const char *first,
+                     const char *second) {
+  struct pln_diags *d = engine->diags;
+  const pln_diag *row = d->count > 0 ? d->rows[d->count - 1] : NULL;
+  if (!row || row->severity != PLN_ERROR || is_constant(row))
+    return;
+  size_t length = strlen(row->message);
+  size_t all = length + strlen(first) + strlen(second);
+  stored *s = new_row(engine, &row->span, all);
+  if (!s)
+    return;
+  s->diag.severity = row->severity;
+  s->diag.code = row->code;
+  memcpy(s->text, row->message, length);
+  snprintf(s->text + length, all - length + 1, "%s%s", first, second);
+  free_row(engine, row);
+  d->rows[d->count - 1] = &s->diag;
+}
+
 pln_status pln_diag_error(pln_engine *engine, pln_status code,
                           const pln_span *span, const char *format, ...) {
   va_list list;

@@ -5,7 +5,8 @@
  * What holds: it reads only earlier nodes; it never fails in a lenient builder
  * but for memory. */
 
-#include "ir/graph.h"
+#include "ir/describe.h"
+#include "ir/infer_apply.h"
 
 /* Constants up to this length are known as symbolic values. */
 enum { MAX_VALUE = 64 };
@@ -38,19 +39,22 @@ static pln_status join_tensors(pln_engine *e, pln_type a, pln_type b,
   return status;
 }
 
-/* Tuples are joined field by field; fields that are tuples again must be
- * equal, so that nothing recurses. */
+/* Tuples are joined field by field; fields that are no tensors are unified, so
+ * that nothing recurses. */
 static pln_status join_field(pln_engine *e, pln_type a, pln_type b,
                              pln_type *out, bool *conflict) {
-  if (a == b) {
-    *out = a;
+  *out = a == b ? a : 0;
+  if (a == b || !a || !b)
     return PLN_OK;
-  }
-  *out = 0;
-  if (pln_type_kind_of(e, a) != PLN_TYPE_TENSOR ||
-      pln_type_kind_of(e, b) != PLN_TYPE_TENSOR)
-    return PLN_OK;
-  return join_tensors(e, a, b, out, conflict);
+  if (pln_type_kind_of(e, a) == PLN_TYPE_TENSOR &&
+      pln_type_kind_of(e, b) == PLN_TYPE_TENSOR)
+    return join_tensors(e, a, b, out, conflict);
+  bool fits;
+  PLN_TRY(pln_type_unify(e, a, b, out, &fits));
+  if (!fits)
+    *out = 0;
+  *conflict = *conflict || !fits;
+  return PLN_OK;
 }
 
 static pln_status join_tuples(pln_engine *e, pln_type a, pln_type b,
@@ -159,7 +163,7 @@ static pln_status infer_op_call(pln_builder *b, pln_node *n, pln_value *value) {
 
 /* A callee of function type says the result; its latent effect is the call's.
  * A GlobalVar's is that of the module's function. */
-static void infer_apply(const pln_builder *b, pln_node *n) {
+static pln_status infer_apply(const pln_builder *b, pln_node *n) {
   const pln_graph *g = b->graph;
   const pln_node *callee = &g->nodes[g->operands[n->first]];
   pln_effect effect = PLN_EFFECT_UNKNOWN;
@@ -169,16 +173,12 @@ static void infer_apply(const pln_builder *b, pln_node *n) {
     effect = (pln_effect)((callee->flags & PLN_NODE_LATENT) >>
                           PLN_NODE_LATENT_SHIFT);
   n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
-  uint32_t parts = pln_type_n_parts(b->engine, callee->type);
-  if (pln_type_kind_of(b->engine, callee->type) == PLN_TYPE_FUNC)
-    n->type = pln_type_part(b->engine, callee->type, parts - 1);
+  return pln_infer_apply(b->engine, g, n, &n->type);
 }
 
 static pln_status infer_call(pln_builder *b, pln_node *n, pln_value *value) {
-  if (!n->data) {
-    infer_apply(b, n);
-    return PLN_OK;
-  }
+  if (!n->data)
+    return infer_apply(b, n);
   uint32_t traits = pln_op_row(b->engine, n->data)->traits;
   pln_effect effect = op_effect(b->graph, n, traits);
   n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
@@ -270,8 +270,56 @@ static pln_status infer_if(pln_builder *b, pln_node *n) {
                         result_type(g, other), &n->type, &conflict));
   if (!conflict || b->lenient)
     return PLN_OK;
+  pln_description first, second;
+  return pln_diag_error(
+      b->engine, PLN_ERR_TYPE, NULL,
+      "the branches of an If have different types: %s and %s",
+      pln_describe_type(b->engine, result_type(g, n->data), &first),
+      pln_describe_type(b->engine, result_type(g, other), &second));
+}
+
+/* The declared result and what the body gives. */
+static pln_status check_result(pln_builder *b, const pln_node *n,
+                               pln_type ret) {
+  pln_type body = result_type(b->graph, n->data), both;
+  bool fits = true;
+  if (ret && body && ret != body)
+    PLN_TRY(pln_type_unify(b->engine, ret, body, &both, &fits));
+  if (fits || b->lenient)
+    return PLN_OK;
+  pln_description declared, got;
   return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
-                        "the branches of an If have different types");
+                        "the function is declared to return %s, but returns %s",
+                        pln_describe_type(b->engine, ret, &declared),
+                        pln_describe_type(b->engine, body, &got));
+}
+
+static pln_status infer_match(pln_builder *b, pln_node *n) {
+  const pln_graph *g = b->graph;
+  n->type = result_type(g, n->data);
+  pln_scope s = g->scopes[n->data].next;
+  for (; s != PLN_NONE; s = g->scopes[s].next) {
+    bool fits;
+    pln_type arm = result_type(g, s);
+    PLN_TRY(pln_type_unify(b->engine, n->type, arm, &n->type, &fits));
+    if (!fits && !b->lenient)
+      return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
+                            "the arms of a Match have different types");
+  }
+  return PLN_OK;
+}
+
+/* The variable is of the type that it was given. */
+static pln_status infer_let(pln_builder *b, const pln_node *n) {
+  const pln_graph *g = b->graph;
+  pln_node *var = &b->graph->nodes[g->operands[n->first]];
+  pln_type value = g->nodes[g->operands[n->first + 1]].type, both;
+  bool fits;
+  PLN_TRY(pln_type_unify(b->engine, var->type, value, &both, &fits));
+  if (fits || b->lenient)
+    return PLN_OK;
+  return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
+                        "a variable is bound to a value of another type");
 }
 
 static pln_status infer_ref(pln_builder *b, pln_node *n) {
@@ -308,20 +356,24 @@ static pln_status infer_kind(pln_builder *b, pln_node *n, pln_value *value) {
   case PLN_GLOBAL_VAR:
   case PLN_OP:
   case PLN_CONSTRUCTOR:
-  case PLN_LET:
   case PLN_PATTERN_WILDCARD:
-  case PLN_PATTERN_VAR:
-  case PLN_PATTERN_CONSTRUCTOR:
-  case PLN_PATTERN_TUPLE:
   case PLN_CLAUSE:
   case PLN_N_KINDS: return PLN_OK;
   case PLN_CONSTANT: return infer_constant(b, n, value);
+  case PLN_PATTERN_TUPLE:
   case PLN_TUPLE: return infer_tuple(b, n);
+  case PLN_PATTERN_VAR:
+    n->type = g->nodes[g->operands[n->first]].type;
+    return PLN_OK;
+  case PLN_PATTERN_CONSTRUCTOR:
+    return pln_infer_pattern(b->engine, b->module, g, n, &n->type);
+  case PLN_LET: return infer_let(b, n);
   case PLN_TUPLE_GET_ITEM: return infer_get(b, n);
   case PLN_CALL: return infer_call(b, n, value);
   case PLN_FUNCTION:
     n->flags = (uint8_t)((n->flags & ~PLN_NODE_LATENT) |
                          (scopes_effect(b, n) << PLN_NODE_LATENT_SHIFT));
+    PLN_TRY(check_result(b, n, n->type));
     return infer_function(b, n, n->type);
   case PLN_LET_BLOCK:
     set_own_effect(n, scopes_effect(b, n));
@@ -330,8 +382,7 @@ static pln_status infer_kind(pln_builder *b, pln_node *n, pln_value *value) {
   case PLN_IF: set_own_effect(n, scopes_effect(b, n)); return infer_if(b, n);
   case PLN_MATCH:
     set_own_effect(n, scopes_effect(b, n));
-    n->type = result_type(g, n->data);
-    return PLN_OK;
+    return infer_match(b, n);
   case PLN_REF_CREATE:
   case PLN_REF_WRITE:
     set_own_effect(n, PLN_EFFECT_WRITES);
@@ -358,6 +409,8 @@ pln_status pln_builder_infer(pln_builder *b, pln_ref node) {
     pln_diag_demote(b->engine, mark);
     status = PLN_OK;
   }
+  if (status == PLN_ERR_TYPE)
+    pln_blame_node(b->graph, node);
   if (status != PLN_OK)
     return status;
   b->graph->nodes[node] = n;

@@ -298,6 +298,15 @@ static void put_diag(char *got, const char *what) {
   snprintf(got, ROW_TEXT, "%s: %s", what, text);
 }
 
+/* The message ends with the call, which stands in the row already. */
+static void put_ill_typed(char *got) {
+  put_diag(got, "ill-typed");
+  char *call = strstr(got, ": in ");
+  CHECK(call);
+  if (call)
+    *call = 0;
+}
+
 /* Folding drops the message; computing the call again tells it. What it was
  * given stands in the row already. */
 static void put_refusal(char *got, pln_ref node) {
@@ -321,7 +330,7 @@ static void run_row(const row *r, char *got) {
   pln_tensor *t[ROW_RESULTS] = {NULL};
   uint32_t n = r->results ? r->results : 1;
   if (build(r, &node) != PLN_OK) {
-    put_diag(got, "ill-typed");
+    put_ill_typed(got);
     return;
   }
   pln_status status = pln_eval_call(pln_builder_graph(builder), node, t);
@@ -357,7 +366,7 @@ static inline void type_rows(size_t n, const row *rows) {
     if (build(&rows[i], &node) == PLN_OK)
       put_type(got, pln_node_type(pln_builder_graph(builder), node));
     else
-      put_diag(got, "ill-typed");
+      put_ill_typed(got);
     snprintf(what, sizeof what, "%s, row %zu", rows[i].op, i);
     check_str(got, rows[i].want, __FILE__, __LINE__, what);
   }

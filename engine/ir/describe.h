@@ -1,0 +1,21 @@
+/* describe.h: nodes and types in a line, for messages. */
+
+#ifndef PLN_DESCRIBE_H
+#define PLN_DESCRIBE_H
+
+#include "ir/graph.h"
+
+typedef struct pln_description {
+  char text[512];
+} pln_description;
+
+/* Both return the description's text, cut off with "..." when it is long. */
+const char *pln_describe_node(const pln_graph *graph, pln_ref node,
+                              pln_description *out);
+const char *pln_describe_type(pln_engine *engine, pln_type type,
+                              pln_description *out);
+
+/* Adds the node to the error that was just reported. */
+void pln_blame_node(const pln_graph *graph, pln_ref node);
+
+#endif
