@@ -109,6 +109,7 @@ static pln_status copy_rows(const pln_module *from, pln_symbol except,
                             pln_module *to) {
   to->attrs = from->attrs;
   to->types = pln_definitions_retain(from->types);
+  to->tir_vars = from->tir_vars;
   pln_module_set_source(to, from->source, from->directory);
   for (uint32_t i = 0; i < from->count; i++)
     if (from->rows[i].name != except)

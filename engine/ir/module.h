@@ -21,6 +21,9 @@ struct pln_module {
   /* The file it was imported from, retained, or NULL: an exporter takes from
    * it what the IR does not hold. */
   pln_file *source;
+  /* Symbolic dims that its text had as a tir.Var of the metadata, and will have
+   * again: name -> dtype. */
+  pln_attrs tir_vars;
   pln_symbol directory; /* of that file: external data is confined to it */
 };
 

@@ -10,17 +10,6 @@
 /* Dictionaries nest as a file says; deeper ones are cut short. */
 enum { MAX_DEPTH = 16 };
 
-static void put_tensor(pln_writer *w, const pln_tensor *tensor) {
-  uint32_t number = w->meta ? pln_meta_number(w->meta, tensor) : PLN_NONE;
-  if (number == PLN_NONE) {
-    pln_put_text(w, "meta[relay.Constant][?]");
-    return;
-  }
-  pln_put_text(w, "meta[relay.Constant][");
-  pln_put_int(w, number);
-  pln_put_text(w, "]");
-}
-
 /* A double that no float32 holds keeps all its digits. */
 static void put_double(pln_writer *w, double value) {
   bool narrow = value != value || (double)(float)value == value;
@@ -31,7 +20,7 @@ static void put_element(pln_writer *w, const pln_attr *a, uint32_t i) {
   switch ((pln_attr_kind)a->kind) {
   case PLN_ATTR_FLOATS: put_double(w, a->v.floats[i]); break;
   case PLN_ATTR_STRINGS: pln_put_quoted(w, a->v.strings[i]); break;
-  case PLN_ATTR_TENSORS: put_tensor(w, a->v.tensors[i]); break;
+  case PLN_ATTR_TENSORS: pln_put_meta_tensor(w, a->v.tensors[i]); break;
   case PLN_ATTR_TYPES: pln_put_type(w, a->v.types[i]); break;
   default: pln_put_int(w, a->v.ints[i]); break;
   }
@@ -57,30 +46,10 @@ static void put_call(pln_writer *w, const char *function, pln_slice text) {
 
 static void put_items(pln_writer *w, pln_attrs list, int depth);
 
-/* The type key of an object's own node: the first that its JSON names. */
-static pln_slice object_key(pln_slice json) {
-  static const char lead[] = "\"type_key\": \"";
-  size_t n = sizeof lead - 1;
-  for (size_t i = 0; i + n <= json.size; i++)
-    if (!memcmp(json.data + i, lead, n)) {
-      const char *at = json.data + i + n;
-      const char *end = memchr(at, '"', json.size - i - n);
-      return (pln_slice){at, end ? (size_t)(end - at) : 0};
-    }
-  return pln_text("Object");
-}
-
-static void put_object(pln_writer *w, const pln_attr *a) {
-  pln_slice key = object_key(a->v.s);
-  pln_put_text(w, "meta[");
-  pln_put(w, key.data, key.size);
-  pln_put_text(w, "][?]");
-}
-
 static void put_value(pln_writer *w, const pln_attr *a, int depth) {
   switch ((pln_attr_kind)a->kind) {
   case PLN_ATTR_BOOL: pln_put_text(w, a->v.i ? "True" : "False"); break;
-  case PLN_ATTR_OBJECT: put_object(w, a); break;
+  case PLN_ATTR_OBJECT: pln_put_meta_object(w, a->v.s); break;
   case PLN_ATTR_LIST:
     pln_put_text(w, "[");
     put_items(w, a->v.dict, depth + 1);
@@ -91,7 +60,7 @@ static void put_value(pln_writer *w, const pln_attr *a, int depth) {
   case PLN_ATTR_GRAPH: pln_put_int(w, a->v.i); break;
   case PLN_ATTR_FLOAT: put_double(w, a->v.f); break;
   case PLN_ATTR_STRING: pln_put_quoted(w, a->v.s); break;
-  case PLN_ATTR_TENSOR: put_tensor(w, a->v.tensor); break;
+  case PLN_ATTR_TENSOR: pln_put_meta_tensor(w, a->v.tensor); break;
   case PLN_ATTR_TYPE: pln_put_type(w, a->v.type); break;
   case PLN_ATTR_REF:
     put_call(w, "ref_attr", pln_symbol_text(w->engine, a->v.symbol));
@@ -116,6 +85,10 @@ static void put_attr(pln_writer *w, const pln_attr *a, int depth) {
   pln_put_name(w, "", pln_symbol_text(w->engine, a->name));
   pln_put_text(w, "=");
   put_value(w, a, depth);
+}
+
+void pln_put_attr(pln_writer *w, const pln_attr *attr) {
+  put_attr(w, attr, 0);
 }
 
 static void put_entries(pln_writer *w, pln_attrs attrs, int depth) {
@@ -208,6 +181,12 @@ static void put_relay(pln_writer *w, pln_op op, uint32_t results,
     return;
   }
   uint32_t n = pln_attrs_count(w->engine, relay);
+  if (row->in_meta && expressible) {
+    pln_put_text(w, before);
+    pln_put_meta_attrs(w, row->type_key, relay);
+    before = ", ";
+    n = 0;
+  }
   for (uint32_t i = 0; i < n && !pln_writer_done(w); i++) {
     pln_put_text(w, i > 0 ? ", " : before);
     put_attr(w, pln_attrs_get(w->engine, relay, i), 0);

@@ -29,11 +29,6 @@ typedef struct part {
   uint32_t done; /* of its parts */
 } part;
 
-/* Where a type's text begins in `types`, and its size. */
-typedef struct type_text {
-  uint32_t from, size;
-} type_text;
-
 typedef struct printer {
   pln_engine *engine;
   pln_writer w;
@@ -45,10 +40,7 @@ typedef struct printer {
   part *parts;
   uint32_t n_parts, cap_parts;
   uint32_t extra;   /* levels of indentation beyond one a frame */
-  pln_buffer types; /* texts of types, each printed once */
-  pln_idmap *type_index;
-  type_text *type_texts;
-  uint32_t n_types, cap_types;
+  pln_pieces types; /* by type */
 } printer;
 
 static void put(printer *p, const char *text) {
@@ -65,39 +57,39 @@ static void fail(printer *p, pln_status status) {
 /* Longer texts are not kept, nor any when there are many. */
 enum { MAX_KEPT = 4096, MAX_KEPT_SUM = 1 << 26 };
 
-static pln_status keep_type(printer *p, pln_type type, type_text text) {
-  if (p->n_types == p->cap_types)
-    PLN_TRY(pln_mem_grow(p->engine, (void **)&p->type_texts, &p->cap_types,
-                         p->n_types + 1u, sizeof *p->type_texts));
-  p->type_texts[p->n_types++] = text;
-  return pln_idmap_set(p->type_index, type, p->n_types);
+static pln_status keep_type(printer *p, pln_type type, size_t from) {
+  uint32_t piece;
+  PLN_TRY(pln_pieces_add(&p->types, from, &piece));
+  return pln_pieces_keep(&p->types, type, piece);
 }
 
 static void put_new_type(printer *p, pln_type type) {
-  size_t from = p->types.size;
+  pln_buffer *text = &p->types.text;
+  size_t from = text->size;
   pln_writer w;
-  pln_writer_init(&w, p->engine, 0, pln_buffer_write, &p->types);
+  pln_writer_init(&w, p->engine, 0, pln_buffer_write, text);
+  w.meta = &p->naming.meta;
   w.naming = &p->naming;
   pln_put_type(&w, type);
   fail(p, pln_writer_end(&w));
-  size_t size = p->types.size - from;
+  size_t size = text->size - from;
   if (p->w.status != PLN_OK)
     return;
-  pln_put(&p->w, p->types.data + from, size);
+  pln_put(&p->w, text->data + from, size);
   if (size <= MAX_KEPT && from <= MAX_KEPT_SUM)
-    fail(p, keep_type(p, type, (type_text){(uint32_t)from, (uint32_t)size}));
+    fail(p, keep_type(p, type, from));
   else
-    p->types.size = from;
+    text->size = from;
 }
 
 static void put_type(printer *p, pln_type type) {
-  uint32_t index = pln_idmap_get(p->type_index, type);
-  if (index == 0) {
+  uint32_t piece = pln_pieces_find(&p->types, type);
+  if (piece == PLN_NONE) {
     put_new_type(p, type);
     return;
   }
-  type_text text = p->type_texts[index - 1];
-  pln_put(&p->w, p->types.data + text.from, text.size);
+  pln_slice text = pln_pieces_text(&p->types, piece);
+  pln_put(&p->w, text.data, text.size);
 }
 
 static void put_place(printer *p, const pln_text_place *place) {
@@ -140,9 +132,14 @@ static void put_var(printer *p, pln_ref node) {
 }
 
 /* `%x: T` and the comment that TVM puts behind it. */
-static void put_binder(printer *p, pln_ref node) {
+static void put_binder(printer *p, pln_ref node, const pln_attr *device) {
   pln_type type = p->graph->nodes[node].type;
   put_var(p, node);
+  if (device) {
+    put(p, " {virtual_device=");
+    pln_put_meta_object(&p->w, device->v.s);
+    put(p, "}");
+  }
   if (type) {
     put(p, ": ");
     put_type(p, type);
@@ -198,7 +195,18 @@ static void put_refs(printer *p, uint32_t n, const pln_ref *refs) {
   }
 }
 
-static void put_call(printer *p, const pln_node *n) {
+/* What the plan has written of a node's attributes. */
+static void put_attrs(printer *p, pln_ref node, bool behind) {
+  uint32_t piece = p->plan.nodes[node].attrs;
+  pln_slice text = {NULL, 0};
+  if (piece != PLN_NONE)
+    text = pln_pieces_text(&p->naming.attrs, piece);
+  put(p, behind && text.size > 0 ? ", " : "");
+  pln_put(&p->w, text.data, text.size);
+}
+
+static void put_call(printer *p, pln_ref node) {
+  const pln_node *n = &p->graph->nodes[node];
   const pln_ref *args = pln_operands(p->graph, n);
   uint32_t count = n->count;
   if (n->data) {
@@ -213,11 +221,7 @@ static void put_call(printer *p, const pln_node *n) {
   }
   put(p, "(");
   put_refs(p, count, args);
-  if (n->data)
-    pln_put_op_attrs(&p->w, n->data, n->results, n->attrs,
-                     count > 0 ? ", " : "");
-  else
-    pln_put_attrs(&p->w, n->attrs, NULL, count > 0 ? ", " : "");
+  put_attrs(p, node, count > 0);
   put(p, ")");
 }
 
@@ -240,9 +244,10 @@ static void put_function(printer *p, const char *name, pln_ref node) {
   for (uint32_t i = 0; i < n_params && !pln_writer_done(&p->w); i++) {
     if (i > 0)
       put(p, ", ");
-    put_binder(p, pln_param(p->graph, n->data, node, i));
+    put_binder(p, pln_param(p->graph, n->data, node, i),
+               pln_param_device(p->graph, node, i));
   }
-  pln_put_attrs(&p->w, n->attrs, NULL, n_params > 0 ? ", " : "");
+  put_attrs(p, node, n_params > 0);
   put(p, ") ");
   uint32_t parts = pln_type_n_parts(p->engine, n->type);
   pln_type ret = pln_type_kind_of(p->engine, n->type) == PLN_TYPE_FUNC
@@ -300,7 +305,9 @@ static void indent(printer *p) {
 static void open_pattern(printer *p, pln_ref pattern) {
   const pln_node *n = &p->graph->nodes[pattern];
   switch ((pln_kind)n->kind) {
-  case PLN_PATTERN_VAR: put_binder(p, pln_operand(p->graph, pattern, 0)); break;
+  case PLN_PATTERN_VAR:
+    put_binder(p, pln_operand(p->graph, pattern, 0), NULL);
+    break;
   case PLN_PATTERN_TUPLE: put(p, "("); break;
   case PLN_PATTERN_CONSTRUCTOR:
     pln_put_name(&p->w, "", pln_symbol_text(p->engine, n->data));
@@ -397,7 +404,7 @@ static void spell(printer *p, pln_ref node) {
   switch ((pln_kind)n->kind) {
   case PLN_TUPLE: put_tuple(p, n); break;
   case PLN_TUPLE_GET_ITEM: put_projection(p, n); break;
-  case PLN_CALL: put_call(p, n); break;
+  case PLN_CALL: put_call(p, node); break;
   case PLN_REF_CREATE: put_named(p, "ref", n); return;
   case PLN_REF_READ: put_named(p, "ref_read", n); return;
   case PLN_REF_WRITE: put_named(p, "ref_write", n); return;
@@ -427,11 +434,11 @@ static void begin_line(printer *p, pln_ref node) {
   switch ((pln_kind)p->graph->nodes[node].kind) {
   case PLN_VAR:
     put(p, "free_var ");
-    put_binder(p, node);
+    put_binder(p, node, NULL);
     return;
   case PLN_LET:
     put(p, "let ");
-    put_binder(p, pln_operand(p->graph, node, 0));
+    put_binder(p, pln_operand(p->graph, node, 0), NULL);
     put(p, " = ");
     begin(p, pln_operand(p->graph, node, 1));
     return;
@@ -521,20 +528,17 @@ static pln_status start(printer *p, pln_engine *engine, size_t limit,
                         pln_write_fn write, void *ud) {
   *p = (printer){.engine = engine};
   pln_writer_init(&p->w, engine, limit, write, ud);
-  pln_buffer_init(&p->types, engine);
+  PLN_TRY(pln_pieces_init(&p->types, engine));
   PLN_TRY(pln_naming_init(&p->naming, engine));
   p->w.meta = &p->naming.meta;
   p->w.naming = &p->naming;
-  return pln_idmap_new(engine, &p->type_index);
+  return PLN_OK;
 }
 
 static void finish(printer *p) {
   pln_mem_free(p->engine, p->frames, p->cap_frames * sizeof *p->frames);
   pln_mem_free(p->engine, p->parts, p->cap_parts * sizeof *p->parts);
-  pln_mem_free(p->engine, p->type_texts, p->cap_types * sizeof *p->type_texts);
-  if (p->type_index)
-    pln_idmap_free(p->type_index);
-  pln_buffer_free(&p->types);
+  pln_pieces_free(&p->types);
   pln_naming_free(&p->naming);
 }
 
@@ -629,6 +633,7 @@ static void put_module(printer *p, const pln_module *module) {
   uint32_t types = pln_module_n_types(module), functions = module->count;
   size_t size = (types > functions ? types : functions) * sizeof(definition);
   definition *rows = pln_mem_new(p->engine, size);
+  p->naming.meta.tir_vars = module->tir_vars;
   put(p, "#[version = \"0.0.5\"]\n");
   if (rows) {
     put_types(p, module, rows);

@@ -17,6 +17,7 @@ enum { MARKED = 1, VISITED = 2, PRINTED = 4, OUTER = 8 };
 pln_status pln_naming_init(pln_naming *naming, pln_engine *engine) {
   *naming = (pln_naming){.engine = engine};
   PLN_TRY(pln_meta_init(&naming->meta, engine));
+  PLN_TRY(pln_pieces_init(&naming->attrs, engine));
   PLN_TRY(pln_idmap_new(engine, &naming->bound_types));
   PLN_TRY(pln_idmap_new(engine, &naming->type_names));
   return pln_interner_new(engine, &naming->names);
@@ -29,6 +30,7 @@ void pln_naming_free(pln_naming *naming) {
     pln_idmap_free(naming->bound_types);
   if (naming->type_names)
     pln_idmap_free(naming->type_names);
+  pln_pieces_free(&naming->attrs);
   pln_meta_free(&naming->meta);
   pln_mem_free(naming->engine, naming->suffixes,
                naming->cap_suffixes * sizeof *naming->suffixes);
@@ -73,6 +75,7 @@ typedef enum task_kind {
   TASK_EMIT_INLINE,
   TASK_VISIT, /* operands first */
   TASK_LEAF,  /* print the operands */
+  TASK_ATTRS, /* write the attributes */
   TASK_DONE,
   TASK_SCOPE,     /* plan a scope */
   TASK_STATEMENT, /* and its statements, from this one on */
@@ -250,6 +253,80 @@ static pln_status mark(planner *p, pln_ref root) {
   return PLN_OK;
 }
 
+/* -------------------------------------------------------------- attributes */
+
+/* The virtual devices of a function's parameters stand with them. */
+static void write_function_attrs(pln_writer *w, pln_attrs attrs) {
+  uint32_t n = pln_attrs_count(w->engine, attrs);
+  const pln_attr *device = pln_attrs_find(w->engine, attrs, PLN_DEVICE_ATTR);
+  const char *before = "";
+  for (uint32_t i = 0; i < n && !pln_writer_done(w); i++) {
+    const pln_attr *a = pln_attrs_get(w->engine, attrs, i);
+    pln_slice name = pln_symbol_text(w->engine, a->name);
+    if (a == device || pln_slice_is(name, PLN_PARAM_DEVICES_ATTR))
+      continue;
+    pln_put_text(w, before);
+    pln_put_attr(w, a);
+    before = ", ";
+  }
+  if (device) {
+    pln_put_text(w, before);
+    pln_put_attr(w, device);
+  }
+}
+
+static void write_attrs(pln_writer *w, const pln_node *n) {
+  if (n->kind == PLN_FUNCTION)
+    write_function_attrs(w, n->attrs);
+  else if (n->data)
+    pln_put_op_attrs(w, n->data, n->results, n->attrs, "");
+  else
+    pln_put_attrs(w, n->attrs, NULL, "");
+}
+
+/* What the text of a node's attributes depends on; 0: on too much to keep it.
+ */
+static uint64_t attrs_key(const pln_node *n) {
+  enum { OPS = 1 << 20, RESULTS = 1 << 10 };
+  uint32_t op = n->kind == PLN_CALL ? n->data : 0;
+  uint32_t results = n->kind == PLN_CALL ? n->results : RESULTS;
+  if (op >= OPS || (n->kind == PLN_CALL && results >= RESULTS))
+    return 0;
+  return ((uint64_t)results << 20 | op) << 32 | n->attrs;
+}
+
+/* Writes attributes, once for all nodes that have the same, unless they refer
+ * to the metadata: then TVM counts each time. */
+static pln_status do_attrs(planner *p, pln_ref node) {
+  const pln_node *n = &p->graph->nodes[node];
+  pln_pieces *pieces = &p->plan->naming->attrs;
+  uint64_t key = attrs_key(n);
+  uint32_t *piece = &p->plan->nodes[node].attrs;
+  *piece = key ? pln_pieces_find(pieces, key) : PLN_NONE;
+  if (*piece != PLN_NONE || (n->attrs == 0 && n->data == 0))
+    return PLN_OK;
+  pln_writer w;
+  size_t from = pieces->text.size;
+  pln_writer_init(&w, engine_of(p), 0, pln_buffer_write, &pieces->text);
+  w.meta = &p->plan->naming->meta;
+  w.naming = p->plan->naming;
+  write_attrs(&w, n);
+  PLN_TRY(pln_writer_end(&w));
+  PLN_TRY(pln_pieces_add(pieces, from, piece));
+  return key && !w.met ? pln_pieces_keep(pieces, key, *piece) : PLN_OK;
+}
+
+const pln_attr *pln_param_device(const pln_graph *g, pln_ref function,
+                                 uint32_t param) {
+  const pln_attr *a = pln_attrs_find(g->engine, g->nodes[function].attrs,
+                                     PLN_PARAM_DEVICES_ATTR);
+  if (!a || a->kind != PLN_ATTR_LIST ||
+      param >= pln_attrs_count(g->engine, a->v.dict))
+    return NULL;
+  a = pln_attrs_get(g->engine, a->v.dict, param);
+  return a->kind == PLN_ATTR_OBJECT ? a : NULL;
+}
+
 /* ------------------------------------------------------------------- names */
 
 /* Names a Var node; *fresh tells that its variable had no name yet. */
@@ -293,6 +370,24 @@ static pln_status do_pattern(planner *p, pln_ref pattern) {
   return push_all(p, TASK_PATTERN, n->count, pln_operands(p->graph, n));
 }
 
+static pln_status drop(void *ud, const char *data, size_t size) {
+  (void)ud, (void)data, (void)size;
+  return PLN_OK;
+}
+
+/* Enters the devices of parameters in the metadata, in their order. */
+static pln_status number_devices(planner *p, pln_ref function, uint32_t n) {
+  pln_writer w;
+  pln_writer_init(&w, engine_of(p), 0, drop, NULL);
+  w.meta = &p->plan->naming->meta;
+  for (uint32_t i = 0; i < n; i++) {
+    const pln_attr *device = pln_param_device(p->graph, function, i);
+    if (device)
+      pln_put_meta_object(&w, device->v.s);
+  }
+  return pln_writer_end(&w);
+}
+
 static pln_status name_params(planner *p, pln_scope scope) {
   const pln_scope_row *row = &p->graph->scopes[scope];
   bool fresh;
@@ -302,7 +397,11 @@ static pln_status name_params(planner *p, pln_scope scope) {
   }
   for (uint32_t i = 0; i < row->n_params; i++)
     PLN_TRY(name_var(p, pln_param(p->graph, scope, row->owner, i), &fresh));
-  return PLN_OK;
+  pln_ref owner = row->owner;
+  if (owner == PLN_NONE || p->graph->nodes[owner].kind != PLN_FUNCTION)
+    return PLN_OK;
+  PLN_TRY(number_devices(p, owner, row->n_params));
+  return do_attrs(p, owner);
 }
 
 /* --------------------------------------------------------- type parameters */
@@ -471,8 +570,6 @@ static pln_status do_leaf(planner *p, pln_ref node) {
   if (p->plan->nodes[node].state & VISITED)
     return PLN_OK;
   PLN_TRY(push(p, TASK_DONE, node));
-  if (pln_kinds[n->kind].has_attrs)
-    PLN_TRY(pln_meta_add_attrs(&p->plan->naming->meta, n->attrs));
   if (n->kind != PLN_CALL)
     return print_parts(p, n);
   if (n->data == 0 && count > 0) {
@@ -480,6 +577,7 @@ static pln_status do_leaf(planner *p, pln_ref node) {
     args++;
     count--;
   }
+  PLN_TRY(push(p, TASK_ATTRS, node));
   return push_all(p, TASK_PRINT, count, args);
 }
 
@@ -532,6 +630,7 @@ static pln_status do_task(planner *p, task t) {
   case TASK_EMIT_INLINE: do_emit(p, t.id, true); return PLN_OK;
   case TASK_VISIT: return do_visit(p, t.id);
   case TASK_LEAF: return do_leaf(p, t.id);
+  case TASK_ATTRS: return do_attrs(p, t.id);
   case TASK_DONE: p->plan->nodes[t.id].state |= VISITED; return PLN_OK;
   case TASK_SCOPE: return do_scope(p, t.id);
   case TASK_STATEMENT: return do_statement(p, t.id);
@@ -555,6 +654,7 @@ static pln_status start(pln_text_plan *plan, pln_engine *engine) {
     return pln_nomem(engine);
   for (uint32_t i = 0; i < n; i++) {
     plan->nodes[i].number = plan->nodes[i].next = PLN_NONE;
+    plan->nodes[i].attrs = PLN_NONE;
     plan->statements[i] = PLN_NONE;
   }
   for (uint32_t i = 0; i < scopes; i++)

@@ -6,6 +6,7 @@
 
 #include "ir/graph.h"
 #include "ir/text_meta.h"
+#include "ir/text_piece.h"
 
 /* What all functions of one text share. */
 typedef struct pln_naming {
@@ -15,6 +16,7 @@ typedef struct pln_naming {
   uint32_t n_suffixes, cap_suffixes;
   uint32_t n_temps; /* %0, %1, ... */
   pln_meta meta;
+  pln_pieces attrs;       /* texts of attributes */
   pln_idmap *type_names;  /* a type variable that was bound -> its name */
   pln_idmap *bound_types; /* a name -> how often it is bound around here */
 } pln_naming;
@@ -28,6 +30,7 @@ typedef struct pln_text_node {
   uint32_t number; /* a graph variable's; a Constant's in the metadata; a Var's
                       name; PLN_NONE: stands where it is used */
   pln_ref next;    /* the next line of the same scope */
+  uint32_t attrs;  /* the piece that its attributes are; PLN_NONE: none */
   uint8_t state;
 } pln_text_node;
 
@@ -60,6 +63,13 @@ bool pln_literal(const pln_tensor *tensor);
 /* Writes such a one. */
 void pln_put_literal(pln_writer *w, const pln_tensor *tensor);
 
+/* Attributes of a Function that stand elsewhere than the others: its device,
+ * and a list of those of its parameters, None where they have none. */
+#define PLN_DEVICE_ATTR "virtual_device"
+#define PLN_PARAM_DEVICES_ATTR "param_virtual_devices"
+/* The device of a parameter, or NULL. */
+const pln_attr *pln_param_device(const pln_graph *graph, pln_ref function,
+                                 uint32_t param);
 /* The pattern of an arm of a Match. */
 pln_ref pln_arm_pattern(const pln_graph *graph, pln_scope arm);
 /* The name of a type variable in this text. */

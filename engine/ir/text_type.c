@@ -73,6 +73,8 @@ void pln_put_dim(pln_writer *w, pln_dim dim) {
     pln_put_text(w, "?");
     return;
   }
+  if (pln_put_meta_dim(w, dim))
+    return;
   put_dim(w, dim);
   if (PLN_DIM_IS_CONST(dim) && (dim > INT32_MAX || dim < INT32_MIN))
     pln_put_text(w, "i64");

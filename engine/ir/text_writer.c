@@ -21,6 +21,7 @@ void pln_writer_init(pln_writer *w, pln_engine *engine, size_t limit,
   w->cut = false;
   w->status = PLN_OK;
   w->meta = NULL;
+  w->met = false;
   w->naming = NULL;
   w->size = 0;
 }
@@ -98,6 +99,52 @@ void pln_put_quoted(pln_writer *w, pln_slice text) {
     pln_put(w, text.data + from, i - from);
     put_escaped(w, c);
     from = i + 1;
+  }
+  pln_put(w, text.data + from, text.size - from);
+  pln_put(w, "\"", 1);
+}
+
+/* How many bytes of a character of UTF-8 `text` begins with; 0: none. */
+static size_t utf8_length(pln_slice text) {
+  const unsigned char *s = (const unsigned char *)text.data;
+  size_t n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+  if (n > text.size || (s[0] >= 0x80 && s[0] < 0xc2) || s[0] > 0xf4)
+    return 0;
+  for (size_t i = 1; i < n; i++)
+    if ((s[i] & 0xc0) != 0x80)
+      return 0;
+  bool wide = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
+  bool none = (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf4 && s[1] > 0x8f);
+  return wide || none ? 0 : n;
+}
+
+static void put_json_escape(pln_writer *w, unsigned char c) {
+  char text[8];
+  int size;
+  if (c == '"' || c == '\\')
+    size = snprintf(text, sizeof text, "\\%c", c);
+  else if (c == '\n')
+    size = snprintf(text, sizeof text, "\\n");
+  else
+    size = snprintf(text, sizeof text, "\\u%04x", c);
+  pln_put(w, text, (size_t)size);
+}
+
+void pln_put_json(pln_writer *w, pln_slice text) {
+  size_t from = 0, i = 0;
+  pln_put(w, "\"", 1);
+  while (i < text.size) {
+    unsigned char c = (unsigned char)text.data[i];
+    bool plain = c >= ' ' && c != '"' && c != '\\' && c != 0x7f;
+    size_t n =
+        plain ? utf8_length((pln_slice){text.data + i, text.size - i}) : 0;
+    if (n == 0) {
+      pln_put(w, text.data + from, i - from);
+      put_json_escape(w, c);
+      from = i + 1;
+      n = 1;
+    }
+    i += n;
   }
   pln_put(w, text.data + from, text.size - from);
   pln_put(w, "\"", 1);

@@ -15,6 +15,7 @@ typedef struct pln_writer {
   bool cut;     /* the limit was reached */
   pln_status status;
   struct pln_meta *meta;           /* what goes to the metadata, or NULL */
+  bool met;                        /* such a thing was written */
   const struct pln_naming *naming; /* names of type variables, or NULL */
   size_t size;
   char data[8192];
@@ -35,6 +36,8 @@ void pln_put_text(pln_writer *w, const char *text);
 void pln_put_int(pln_writer *w, int64_t value);
 /* "text", with \" \\ \n \xHH for what would end or break it. */
 void pln_put_quoted(pln_writer *w, pln_slice text);
+/* The same for JSON; bytes that are no UTF-8 stand as of Latin-1. */
+void pln_put_json(pln_writer *w, pln_slice text);
 /* The sigil, then the name, quoted when it is no identifier. */
 void pln_put_name(pln_writer *w, const char *sigil, pln_slice name);
 /* `value` with a suffix that tells the dtype. */
@@ -44,6 +47,8 @@ void pln_put_dim(pln_writer *w, pln_dim dim);
 void pln_put_type(pln_writer *w, pln_type type);
 /* Its name alone. */
 void pln_put_type_var(pln_writer *w, pln_type var);
+/* "name=value" */
+void pln_put_attr(pln_writer *w, const pln_attr *attr);
 /* "name=value, ..." with `before` in front when there is any; those that
  * `schema` names come first, in its order. `schema` may be NULL. */
 void pln_put_attrs(pln_writer *w, pln_attrs attrs, const char *schema,
