@@ -9,27 +9,29 @@
 
 #include "ir/layout.h"
 
-typedef enum phase {
-  OPERANDS, /* of node `ref`, from `at` on */
-  SCOPES,   /* of an owner: `at` is the next one */
-  REST,     /* of a Let: the scope that it lies in */
-  BODY,     /* of scope `ref`: its nodes from `at` on, then the result */
-  LEAVING
-} phase;
-
+/* What a frame stands for: its node's operands from `at` on; with the highest
+ * bit set, the scope of the owner that comes next; LEAVING. */
 typedef struct frame {
-  uint32_t ref;
+  pln_ref ref; /* PLN_NONE: the body on top */
   uint32_t at;
-  uint32_t inner; /* BODY, and a Let: the next row that may lie behind */
-  pln_scope home; /* a Let: its scope */
-  phase phase;
 } frame;
+#define SCOPE 0x80000000u
+#define LEAVING 0xffffffffu
+
+/* A scope under way: its own nodes from `at` on, then its result. */
+typedef struct body {
+  pln_scope scope;
+  pln_ref at;
+  pln_scope inner; /* rows before it begin before `at` */
+} body;
 
 struct pln_walker {
   const pln_graph *g;
   uint8_t *seen; /* a node */
   frame *stack;
   uint32_t top, capacity;
+  body *bodies;
+  uint32_t n_bodies, cap_bodies;
   pln_ref first; /* where to begin; PLN_NONE once begun */
 };
 
@@ -48,6 +50,7 @@ static void stop(pln_walker *w) {
   pln_engine *e = w->g->engine;
   pln_mem_free(e, w->seen, w->g->n_nodes);
   pln_mem_free(e, w->stack, w->capacity * sizeof *w->stack);
+  pln_mem_free(e, w->bodies, w->cap_bodies * sizeof *w->bodies);
 }
 
 pln_status pln_walker_new(const pln_graph *graph, pln_ref node,
@@ -106,8 +109,8 @@ static uint32_t row_behind(const pln_graph *g, uint32_t inner, pln_ref at) {
 
 /* The next node of the scope itself that is evaluated whether it is used or
  * not; PLN_NONE: only the result is left. */
-static pln_ref next_own(const pln_graph *g, frame *f) {
-  pln_ref end = g->scopes[f->ref].end;
+static pln_ref next_own(const pln_graph *g, body *f) {
+  pln_ref end = g->scopes[f->scope].end;
   while (f->at < end) {
     f->inner = row_behind(g, f->inner, f->at);
     if (f->inner < g->n_scopes && g->scopes[f->inner].begin == f->at) {
@@ -131,141 +134,121 @@ static pln_scope scope_of(const pln_graph *g, pln_ref node) {
 
 /* ------------------------------------------------------------------- steps */
 
-static inline pln_status push(pln_walker *w, frame f) {
+static inline pln_status push(pln_walker *w, pln_ref ref) {
   if (w->top == w->capacity)
     PLN_TRY(pln_mem_grow(w->g->engine, (void **)&w->stack, &w->capacity,
                          (size_t)w->top + 1, sizeof *w->stack));
-  w->stack[w->top++] = f;
+  w->stack[w->top++] = (frame){ref, 0};
   return PLN_OK;
 }
 
 static inline pln_status enter(pln_walker *w, pln_ref node) {
   w->seen[node] = 1;
-  return push(w, (frame){.ref = node, .phase = OPERANDS});
+  return push(w, node);
 }
 
-static pln_status push_body(pln_walker *w, pln_scope scope) {
-  const pln_scope_row *row = &w->g->scopes[scope];
-  return push(w, (frame){.ref = scope,
-                         .at = row->begin,
-                         .inner = scope + 1,
-                         .phase = BODY});
-}
-
-/* The root stands for all that the graph computes, lets before it included. */
-static pln_status push_whole(pln_walker *w) {
-  w->first = PLN_NONE;
-  return push_body(w, 0);
-}
-
-/* The rest of the scope becomes the Let's own: the scope's frame goes. */
-static pln_status enter_let(pln_walker *w, pln_ref let) {
-  frame body = w->stack[--w->top];
-  w->seen[let] = 1;
-  return push(w, (frame){.ref = let,
-                         .inner = body.inner,
-                         .home = body.ref,
-                         .phase = OPERANDS});
-}
-
-/* A Let brings the rest of its scope along. */
-static pln_status enter_first(pln_walker *w, pln_ref *node) {
-  *node = w->first;
-  w->first = PLN_NONE;
-  PLN_TRY(enter(w, *node));
-  if (w->g->nodes[*node].kind != PLN_LET)
-    return PLN_OK;
-  frame *f = &w->stack[w->top - 1];
-  f->home = scope_of(w->g, *node);
-  f->inner = f->home + 1;
+static pln_status push_body(pln_walker *w, pln_scope scope, pln_ref at) {
+  PLN_TRY(pln_mem_grow(w->g->engine, (void **)&w->bodies, &w->cap_bodies,
+                       (size_t)w->n_bodies + 1, sizeof *w->bodies));
+  w->bodies[w->n_bodies++] = (body){scope, at, scope + 1};
   return PLN_OK;
 }
 
-/* All operands of the node on top are done: what comes then. */
-static inline phase after_operands(const pln_node *n, frame *f) {
-  if (n->kind == PLN_LET)
-    return REST;
-  if (!pln_owns(n))
-    return LEAVING;
-  f->at = n->data;
-  return SCOPES;
+/* A Let brings the rest of its scope along; the root stands for all that the
+ * graph computes, lets before it included. */
+static pln_status begin(pln_walker *w, pln_ref *node) {
+  const pln_graph *g = w->g;
+  *node = w->first;
+  w->first = PLN_NONE;
+  if (*node == g->root) {
+    *node = PLN_NONE;
+    PLN_TRY(push_body(w, 0, 0));
+    return push(w, PLN_NONE);
+  }
+  if (g->nodes[*node].kind == PLN_LET)
+    PLN_TRY(push_body(w, scope_of(g, *node), *node + 1));
+  return enter(w, *node);
 }
 
-static pln_status push_rest(pln_walker *w, frame *let) {
-  let->phase = LEAVING;
-  return push(w, (frame){.ref = let->home,
-                         .at = let->ref + 1,
-                         .inner = let->inner,
-                         .phase = BODY});
-}
-
-/* The next node below the owner or scope on top, or PLN_NONE. */
-static pln_status step_inside(pln_walker *w, pln_ref *node) {
-  frame *f = &w->stack[w->top - 1];
-  *node = PLN_NONE;
-  switch (f->phase) {
-  case SCOPES: {
-    pln_scope s = f->at;
-    f->at = w->g->scopes[s].next;
-    if (f->at == PLN_NONE)
-      f->phase = LEAVING;
-    return push_body(w, s);
+/* Enters the next node of the body on top that was not seen. The frame of a
+ * body goes when its result is entered; it also makes room for a Let, which
+ * takes the rest of the body over. */
+static pln_status step_body(pln_walker *w, pln_ref *node) {
+  body *b = &w->bodies[w->n_bodies - 1];
+  *node = next_own(w->g, b);
+  if (*node == PLN_NONE) {
+    *node = w->g->scopes[b->scope].result;
+    w->n_bodies--;
+    w->top--;
   }
-  case REST: return push_rest(w, f);
-  case BODY:
-    *node = next_own(w->g, f);
-    if (*node == PLN_NONE) {
-      *node = w->g->scopes[f->ref].result;
-      w->top--;
-    }
-    break;
-  case OPERANDS:
-  case LEAVING: break;
-  }
-  if (*node == PLN_NONE || w->seen[*node]) {
+  if (w->seen[*node]) {
     *node = PLN_NONE;
     return PLN_OK;
   }
-  return w->g->nodes[*node].kind == PLN_LET ? enter_let(w, *node)
-                                            : enter(w, *node);
+  if (w->g->nodes[*node].kind == PLN_LET)
+    w->top--;
+  return enter(w, *node);
 }
 
-/* Enters the next operand of the node on top that was not seen. */
-static inline bool next_operand(const pln_walker *w, frame *f, pln_ref *node) {
-  const pln_node *n = &w->g->nodes[f->ref];
+static pln_status step_scopes(pln_walker *w, frame *f) {
+  pln_scope s = f->at & ~SCOPE, next = w->g->scopes[s].next;
+  f->at = next == PLN_NONE ? LEAVING : next | SCOPE;
+  PLN_TRY(push_body(w, s, w->g->scopes[s].begin));
+  return push(w, PLN_NONE);
+}
+
+/* All operands of the node are done: what comes then. */
+static pln_status after_operands(pln_walker *w, frame *f, const pln_node *n) {
+  f->at = pln_owns(n) ? n->data | SCOPE : LEAVING;
+  return n->kind == PLN_LET ? push(w, PLN_NONE) : PLN_OK;
+}
+
+/* The next operand of the node on top that was not seen. */
+static inline bool next_operand(const pln_walker *w, frame *f,
+                                const pln_node *n, pln_ref *node) {
   const pln_ref *operands = pln_operands(w->g, n);
   while (f->at < n->count) {
     *node = operands[f->at++];
     if (!w->seen[*node])
       return true;
   }
-  f->phase = after_operands(n, f);
   return false;
+}
+
+/* Goes on with the frame on top; *node is PLN_NONE when nothing is entered. */
+static inline pln_status advance(pln_walker *w, pln_ref *node) {
+  frame *f = &w->stack[w->top - 1];
+  if (f->ref == PLN_NONE)
+    return step_body(w, node);
+  if (!(f->at & SCOPE)) {
+    const pln_node *n = &w->g->nodes[f->ref];
+    if (next_operand(w, f, n, node))
+      return enter(w, *node);
+    *node = PLN_NONE;
+    return after_operands(w, f, n);
+  }
+  *node = PLN_NONE;
+  return step_scopes(w, f);
 }
 
 static inline pln_status step(pln_walker *w, pln_walk_event *event,
                               pln_ref *node) {
+  *node = PLN_NONE;
   *event = PLN_WALK_ENTER;
-  if (w->first == w->g->root)
-    PLN_TRY(push_whole(w));
-  else if (w->first != PLN_NONE)
-    return enter_first(w, node);
-  while (w->top > 0) {
+  if (w->first != PLN_NONE)
+    PLN_TRY(begin(w, node));
+  while (*node == PLN_NONE && w->top > 0) {
     frame *f = &w->stack[w->top - 1];
-    if (f->phase == OPERANDS && next_operand(w, f, node))
-      return enter(w, *node);
-    if (f->phase == LEAVING) {
+    if (f->at == LEAVING) {
       *event = PLN_WALK_LEAVE;
       *node = f->ref;
       w->top--;
       return PLN_OK;
     }
-    PLN_TRY(step_inside(w, node));
-    if (*node != PLN_NONE)
-      return PLN_OK;
+    PLN_TRY(advance(w, node));
   }
-  *event = PLN_WALK_DONE;
-  *node = PLN_NONE;
+  if (*node == PLN_NONE)
+    *event = PLN_WALK_DONE;
   return PLN_OK;
 }
 
@@ -277,9 +260,12 @@ pln_status pln_walker_next(pln_walker *w, pln_walk_event *event,
 /* ------------------------------------------------------------- whole walks */
 
 void pln_walker_skip(pln_walker *w) {
-  if (w->top > 0 && w->stack[w->top - 1].phase == OPERANDS &&
-      w->stack[w->top - 1].at == 0)
-    w->top--;
+  pln_ref node = w->top > 0 ? w->stack[w->top - 1].ref : PLN_NONE;
+  if (node == PLN_NONE || w->stack[w->top - 1].at != 0)
+    return;
+  w->top--;
+  if (w->g->nodes[node].kind == PLN_LET)
+    w->n_bodies--;
 }
 
 static pln_status leave_all(pln_walker *w, pln_visit_fn fn, void *ud) {

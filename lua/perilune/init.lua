@@ -13,6 +13,7 @@ core.internal()
 
 local ir = require "perilune.ir"
 local pass = require "perilune.pass"
+local visitor = require "perilune.visitor"
 
 local pl = {
   _VERSION = core._VERSION,
@@ -25,6 +26,8 @@ local pl = {
   passes = require "perilune.passes",
   config = require "perilune.config",
   mutator = require "perilune.mutator",
+  visitor = visitor.make,
+  post_order = visitor.post_order,
 
   var = ir.Var,
   const = ir.Constant,

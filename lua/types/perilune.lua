@@ -479,6 +479,22 @@ function pl.pipeline(text) end
 ---@param functions { [string]: fun(node: perilune.Node, rebuild: fun(): perilune.Node): perilune.Operand }
 ---@return fun(subject: perilune.Node|perilune.Module): perilune.Node|perilune.Module
 function pl.mutator(functions) end
+--- A visitor: functions by kind of node, called once for each node that an
+--- expression is made of, operands first. A function, or `leave`, is called
+--- after all that the node is made of, `enter` before: giving false leaves the
+--- node out. The second argument puts another node on the list of what is
+--- visited. Keys `enter` and `leave` are for the kinds without functions of
+--- their own.
+---@alias perilune.Visit fun(node: perilune.Node, visit: fun(node: perilune.Node)): boolean?
+---@param functions table<string, perilune.Visit|{ enter?: perilune.Visit, leave?: perilune.Visit }>
+---@return fun(subject: perilune.Node|perilune.Module)
+function pl.visitor(functions) end
+--- Calls `f` for each node that a subject is made of, operands first, itself
+--- last (a Let after its body); without `f`, an iterator over them.
+---@param subject perilune.Node|perilune.Module
+---@param f? fun(node: perilune.Node)
+---@return (fun(): perilune.Node?)?
+function pl.post_order(subject, f) end
 ---@param spec? perilune.ContextSpec
 ---@return perilune.Context
 function pl.context(spec) end

@@ -94,6 +94,23 @@ static double rewrite(pln_engine *e, pln_module *module, const pln_mutator *m) {
   return seconds;
 }
 
+static pln_status count(void *ud, const pln_graph *graph, pln_ref node) {
+  (void)graph, (void)node;
+  ++*(uint32_t *)ud;
+  return PLN_OK;
+}
+
+static double walk(pln_engine *e, pln_module *module) {
+  pln_graph *graph = pln_module_function(module, 0);
+  uint32_t n = 0;
+  double start = now();
+  must(e, pln_walk_post_order(graph, pln_graph_root(graph), count, &n));
+  double seconds = now() - start;
+  if (n != pln_graph_size(graph))
+    fputs("bench: a walk missed nodes\n", stderr);
+  return seconds;
+}
+
 static double fold(pln_engine *e, pln_module *module) {
   pln_pass *pass;
   pln_module *out;
@@ -153,6 +170,8 @@ int main(void) {
   const pln_mutator identity = {.visit = leave}, sharing = {.visit = share};
   double best;
   pln_module *module = chain(e, n, false);
+  BEST(walk(e, module));
+  show("a node walked in post-order", best, n, "10 ns");
   BEST(rewrite(e, module, &identity));
   show("a node through an identity rewrite", best, n, "50 ns");
   BEST(rewrite(e, module, &sharing));

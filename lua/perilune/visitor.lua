@@ -1,0 +1,99 @@
+--- pl.visitor, pl.post_order: looking at what an expression is made of.
+--
+--     local names = {}
+--     local see = pl.visitor {
+--       Call = function(call) names[#names + 1] = call.op and call.op.name end,
+--       Function = { enter = function(fn) return not fn.attrs.Compiler end },
+--       GlobalVar = function(g, visit) visit(mod.functions[g.name]) end,
+--     }
+--     see(fn)                               -- a node, or all functions of a module
+--     for node in pl.post_order(fn) do print(node.kind) end
+--
+-- Each node is visited once, operands first: a function, or `leave`, is called
+-- after all that the node is made of, `enter` before; an enter that gives
+-- false leaves the node out. visit(other) has another node visited later.
+
+local core = require "perilune.core"
+core.internal()
+
+local visitor = {}
+
+local names, numbers = {}, {}
+for i, row in ipairs(core.kinds()) do names[i], numbers[row.name] = row.name, i end
+
+local function is_module(subject) return getmetatable(subject) == "perilune.Module" end
+
+-- The nodes that a subject stands for.
+local function roots(subject)
+  if not is_module(subject) then return { subject } end
+  local list = {}
+  for _, fn in pairs(subject) do list[#list + 1] = fn end
+  return list
+end
+
+local function refuse(message, ...) error("pl.visitor: " .. message:format(...), 3) end
+
+local function pair_of(kind, functions)
+  if type(functions) == "function" then return { leave = functions } end
+  if type(functions) ~= "table" then
+    refuse("a function, or { enter =, leave = }, is expected for '%s', not a %s", tostring(kind),
+      type(functions))
+  end
+  for key, value in pairs(functions) do
+    if key ~= "enter" and key ~= "leave" or type(value) ~= "function" then
+      refuse("'%s' has enter and leave, which are functions, not '%s'", tostring(kind),
+        tostring(key))
+    end
+  end
+  return functions
+end
+
+local class = {
+  __name = "visitor",
+  __call = function(self, subject) core.visit(roots(subject), self.enter, self.leave) end,
+}
+
+--- A visitor: functions by kind of node; `enter` and `leave` for every kind that
+-- has none of its own.
+function visitor.make(functions)
+  local enter, leave = {}, {}
+  for _, i in pairs(numbers) do enter[i], leave[i] = functions.enter, functions.leave end
+  for kind, value in pairs(functions) do
+    local i = numbers[kind]
+    if i then
+      local own = pair_of(kind, value)
+      enter[i], leave[i] = own.enter, own.leave
+    elseif kind ~= "enter" and kind ~= "leave" or type(value) ~= "function" then
+      refuse("no kind of node is called '%s'%s", tostring(kind),
+        core.suggest(tostring(kind), names))
+    end
+  end
+  return setmetatable({ enter = enter, leave = leave }, class)
+end
+
+--- Calls f for each node that `subject` is made of, operands first, itself last;
+-- without f, an iterator over them.
+function visitor.post_order(subject, f)
+  if not is_module(subject) then
+    if not f then return core.post_order(subject) end
+    for node in core.post_order(subject) do f(node) end
+    return
+  end
+  local list = roots(subject)
+  if f then
+    for _, fn in ipairs(list) do visitor.post_order(fn, f) end
+    return
+  end
+  local i, step = 0, nil
+  return function()
+    local node = step and step()
+    while not node and i < #list do
+      i = i + 1
+      step = core.post_order(list[i])
+      node = step()
+    end
+    return node
+  end
+end
+
+return visitor
