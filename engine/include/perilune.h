@@ -845,6 +845,10 @@ typedef struct pln_mutator {
   /* Before a scope's first node; *action is preset to PLN_SCOPE_KEEP. */
   pln_status (*enter)(void *ud, pln_rewrite *rw, pln_scope old,
                       pln_scope_action *action);
+  /* Behind the last node of a scope that is kept; *result is preset to what
+   * the old result became. Nodes may be appended, and one set instead. */
+  pln_status (*leave)(void *ud, pln_rewrite *rw, pln_scope old,
+                      pln_ref *result);
 } pln_mutator;
 
 /* *out is `graph` itself, retained, when nothing changed. */

@@ -320,6 +320,8 @@ static bool is_laid_out(const pln_layout *l) {
 
 static pln_graph *adopt(pln_builder *b, const pln_layout *l) {
   pln_graph *g = b->graph;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    g->nodes[ref].flags &= (uint8_t)~PLN_NODE_DROPPED;
   emit_scopes(l, g);
   g->root = l->root;
   g->sealed = true;

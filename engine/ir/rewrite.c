@@ -169,21 +169,24 @@ static pln_status open_scope(pln_rewrite *rw, pln_scope old) {
 
 /* A result that was dropped, or lies in a scope left out, is an error of the
  * mutator. */
-static pln_status end_scope(pln_rewrite *rw, const pln_swept_scope *s) {
-  const pln_scope_row *row = &rw->old->scopes[s->old];
-  pln_ref result = rw->map[row->result];
+static pln_status end_scope(pln_rewrite *rw, const pln_swept_scope *s,
+                            pln_ref result) {
   if (result == PLN_NONE)
     return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
                           "the result of a scope was dropped");
-  return pln_build_end(rw->b, s->image, result, row->attrs);
+  return pln_build_end(rw->b, s->image, result, rw->old->scopes[s->old].attrs);
 }
 
 static pln_status close_scope(pln_rewrite *rw) {
-  pln_swept_scope s = rw->open[--rw->n_open];
+  pln_swept_scope s = rw->open[rw->n_open - 1];
+  pln_ref result = pln_rewrite_image(rw, rw->old->scopes[s.old].result);
+  if (rw->mutator->leave && s.old && !s.dissolved)
+    PLN_TRY(rw->mutator->leave(rw->mutator->ud, rw, s.old, &result));
+  rw->n_open--;
   if (s.dissolved)
     return PLN_OK;
   pln_shares_cut(&rw->shares, s.shares);
-  return rw->b ? end_scope(rw, &s) : PLN_OK;
+  return rw->b ? end_scope(rw, &s, result) : PLN_OK;
 }
 
 /* ------------------------------------------------------------ rebuilt nodes */
@@ -272,7 +275,8 @@ static bool results_differ(const pln_rewrite *rw, const pln_node *n) {
   const pln_graph *old = rw->old;
   for (pln_scope s = n->data; s != PLN_NONE; s = old->scopes[s].next) {
     const pln_scope_row *row = &old->scopes[s];
-    if (differs(rw, row->result, rw->map[row->result]))
+    pln_ref result = rw->b->graph->scopes[rw->scopes[s]].result;
+    if (differs(rw, row->result, result))
       return true;
     for (uint32_t i = 0; i < row->n_params; i++)
       if (differs(rw, row->begin + i, rw->map[row->begin + i]))

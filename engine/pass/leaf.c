@@ -48,10 +48,14 @@ static bool is_passed_over(const pln_graph *g) {
          pln_attrs_find(g->engine, attrs, "Compiler") != NULL;
 }
 
+bool pln_pass_takes(const pln_graph *g) {
+  return !is_loop_level(g) && !is_passed_over(g);
+}
+
 static bool is_for(const pln_pass *pass, const pln_graph *g) {
   if (pass->def->kind == PLN_PASS_PRIM_FUNC)
     return is_loop_level(g);
-  return !is_loop_level(g) && !is_passed_over(g);
+  return pln_pass_takes(g);
 }
 
 /* --------------------------------------------------------------- judgement */

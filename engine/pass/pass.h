@@ -258,6 +258,8 @@ pln_status pln_execute(pln_execution *x, const pln_pass *pass,
 /* leaf.c: one module or function pass; the result is verified. */
 pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
                         pln_subject *s) PLN_CHECKED;
+/* A Relay function that no attribute keeps from passes. */
+bool pln_pass_takes(const pln_graph *function);
 /* Puts the functions that are not NULL into a copy of the module. */
 pln_status pln_module_replace(const pln_module *module,
                               pln_graph *const *functions,

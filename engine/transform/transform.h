@@ -17,6 +17,14 @@ pln_status pln_keep_type(pln_rewrite *rw, pln_ref node,
 pln_status pln_keep_rank(pln_rewrite *rw, pln_ref node,
                          pln_type type) PLN_CHECKED;
 
+/* What becomes of one function; `function` itself, retained, or NULL when it
+ * stays as it is. */
+typedef pln_status (*pln_form_fn)(pln_pass_run *run, const pln_graph *function,
+                                  pln_graph **out);
+/* Of a module pass: forms each function by itself. */
+pln_status pln_run_on_functions(pln_pass_run *run,
+                                pln_form_fn form) PLN_CHECKED;
+
 /* The bodies of all rows. */
 #define PASS(name, kind, opt_level, options, run, doc) \
   pln_status run(pln_pass_run *pass_run) PLN_CHECKED;

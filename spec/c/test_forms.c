@@ -203,7 +203,11 @@ static pln_status whole(pln_engine *e, void *ud) {
   pln_pass *pipeline;
   (void)ud;
   PLN_TRY(make_module(e, &module));
-  pln_status status = pln_pipeline_parse(e, pln_text("FuseOps"), &pipeline);
+  pln_status status = pln_pipeline_parse(
+      e,
+      pln_text("FuseOps,ToBasicBlockNormalForm,ToANormalForm,"
+               "ToGraphNormalForm"),
+      &pipeline);
   if (status == PLN_OK) {
     status = pln_pass_apply(pipeline, module, &out);
     pln_pass_release(pipeline);

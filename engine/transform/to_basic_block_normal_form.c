@@ -1,0 +1,120 @@
+/* to_basic_block_normal_form.c: a value that several blocks need is bound by a
+ * let around them; within a block the graph stays a graph.
+ *
+ * Run by the executor, once per module. Requires a verified graph. Blocks are
+ * the scopes: bodies, branches, arms. A value is lifted when its first use, in
+ * the order of evaluation, lies in a deeper scope than the value itself, which
+ * stands in the innermost scope around all uses.
+ *
+ *     if (%c) { exp(%0) } else { %0 }   with   %0 = tanh(%x)   =>
+ *     let %v = tanh(%x); if (%c) { exp(%v) } else { %v }
+ *
+ * Semantics: TVM ToBasicBlockNormalForm. */
+
+#include "transform/let.h"
+#include "transform/transform.h"
+
+typedef struct former {
+  pln_engine *engine;
+  const pln_graph *old;
+  pln_scope *home;
+  pln_scope *use;     /* a node: the scope of its first use */
+  uint8_t *primitive; /* a scope */
+  uint8_t *in_sight;  /* a node: an operator is given it, a function */
+  pln_ref *path;      /* the nodes that the walk is in */
+  uint32_t depth, cap_path;
+} former;
+
+/* --------------------------------------------------------------- first uses */
+
+/* The scope in which `user` needs `node`: that of a branch for its result. */
+static pln_scope scope_of_use(const former *f, pln_ref user, pln_ref node) {
+  const pln_graph *g = f->old;
+  const pln_node *n = &g->nodes[user];
+  if (!pln_owns(n))
+    return f->home[user];
+  for (uint32_t i = 0; i < n->count; i++)
+    if (g->operands[n->first + i] == node)
+      return f->home[user];
+  for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
+    if (g->scopes[s].result == node)
+      return s;
+  return f->home[node];
+}
+
+static pln_status entered(void *ud, const pln_graph *g, pln_ref node,
+                          bool *skip) {
+  former *f = ud;
+  (void)skip;
+  (void)g;
+  if (f->depth > 0)
+    f->use[node] = scope_of_use(f, f->path[f->depth - 1], node);
+  PLN_TRY(pln_mem_grow(f->engine, (void **)&f->path, &f->cap_path,
+                       (size_t)f->depth + 1, sizeof *f->path));
+  f->path[f->depth++] = node;
+  return PLN_OK;
+}
+
+static pln_status left(void *ud, const pln_graph *g, pln_ref node) {
+  former *f = ud;
+  (void)g;
+  (void)node;
+  f->depth--;
+  return PLN_OK;
+}
+
+static pln_status look(former *f) {
+  const pln_graph *g = f->old;
+  pln_visitor visitor = {.ud = f, .enter = entered, .leave = left};
+  f->home = pln_mem_new(f->engine, g->n_nodes * sizeof *f->home);
+  f->use = pln_mem_new(f->engine, g->n_nodes * sizeof *f->use);
+  f->primitive = pln_mem_zeroed(f->engine, g->n_scopes);
+  f->in_sight = pln_mem_zeroed(f->engine, g->n_nodes);
+  if (!f->home || !f->use || !f->primitive || !f->in_sight)
+    return pln_nomem(f->engine);
+  pln_graph_homes(g, f->home);
+  memcpy(f->use, f->home, g->n_nodes * sizeof *f->use);
+  pln_let_primitive(g, f->primitive);
+  pln_let_in_sight(g, f->in_sight);
+  return pln_walk(g, g->root, &visitor);
+}
+
+static void dispose(former *f) {
+  const pln_graph *g = f->old;
+  pln_mem_free(f->engine, f->home, g->n_nodes * sizeof *f->home);
+  pln_mem_free(f->engine, f->use, g->n_nodes * sizeof *f->use);
+  pln_mem_free(f->engine, f->primitive, g->n_scopes);
+  pln_mem_free(f->engine, f->in_sight, g->n_nodes);
+  pln_mem_free(f->engine, f->path, f->cap_path * sizeof *f->path);
+}
+
+/* -------------------------------------------------------------------- sweep */
+
+static bool is_lifted(const former *f, pln_ref ref) {
+  return f->home[ref] != 0 && f->use[ref] != f->home[ref] &&
+         !f->primitive[f->home[ref]] && !f->in_sight[ref] &&
+         !pln_let_is_atom(&f->old->nodes[ref]);
+}
+
+static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+  const former *f = ud;
+  if (!is_lifted(f, old))
+    return PLN_OK;
+  pln_builder *b = pln_rewrite_builder(rw);
+  return b ? pln_let_new(b, *node, node) : PLN_ERR_NOMEM;
+}
+
+static pln_status form(pln_pass_run *run, const pln_graph *function,
+                       pln_graph **out) {
+  former f = {.engine = pln_run_engine(run), .old = function};
+  pln_mutator m = {.ud = &f, .visit = visit};
+  pln_status status = look(&f);
+  if (status == PLN_OK)
+    status = pln_graph_rewrite(function, &m, out);
+  dispose(&f);
+  return status;
+}
+
+pln_status pln_pass_to_basic_block_normal_form(pln_pass_run *run) {
+  return pln_run_on_functions(run, form);
+}

@@ -1,0 +1,79 @@
+/* to_graph_normal_form.c: variables become what they are bound to.
+ *
+ * Run by the executor, once per function. Requires a verified graph. Each let
+ * goes, but that of a function which calls itself; a block whose lets have all
+ * gone is dissolved. Values that have effects stay where they were evaluated,
+ * used or not.
+ *
+ *     let %v = tanh(%x); add(%v, %v)   =>   %0 = tanh(%x); add(%0, %0)
+ *
+ * Semantics: TVM ToGraphNormalForm, which drops effects of unused values. */
+
+#include "transform/let.h"
+#include "transform/transform.h"
+
+typedef struct former {
+  pln_engine *engine;
+  const pln_graph *old;
+  pln_scope *home;
+  pln_ref *first;     /* a node: its first user */
+  uint8_t *recursive; /* a scope: one of its own lets is */
+} former;
+
+static bool is_recursive(const former *f, pln_ref let) {
+  return f->first[pln_operand(f->old, let, 0)] < let;
+}
+
+static pln_status look(former *f) {
+  const pln_graph *g = f->old;
+  f->home = pln_mem_new(f->engine, g->n_nodes * sizeof *f->home);
+  f->first = pln_mem_new(f->engine, g->n_nodes * sizeof *f->first);
+  f->recursive = pln_mem_zeroed(f->engine, g->n_scopes);
+  if (!f->home || !f->first || !f->recursive)
+    return pln_nomem(f->engine);
+  pln_graph_homes(g, f->home);
+  pln_let_first_users(g, f->first);
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (g->nodes[ref].kind == PLN_LET && is_recursive(f, ref))
+      f->recursive[f->home[ref]] = 1;
+  return PLN_OK;
+}
+
+static void dispose(former *f) {
+  const pln_graph *g = f->old;
+  pln_mem_free(f->engine, f->home, g->n_nodes * sizeof *f->home);
+  pln_mem_free(f->engine, f->first, g->n_nodes * sizeof *f->first);
+  pln_mem_free(f->engine, f->recursive, g->n_scopes);
+}
+
+static pln_status enter(void *ud, pln_rewrite *rw, pln_scope old,
+                        pln_scope_action *action) {
+  const former *f = ud;
+  (void)rw;
+  if (f->old->nodes[f->old->scopes[old].owner].kind == PLN_LET_BLOCK &&
+      !f->recursive[old])
+    *action = PLN_SCOPE_DISSOLVE;
+  return PLN_OK;
+}
+
+static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+  const former *f = ud;
+  if (f->old->nodes[old].kind != PLN_LET || is_recursive(f, old))
+    return PLN_OK;
+  if (!pln_rewrite_builder(rw))
+    return PLN_ERR_NOMEM;
+  pln_ref value = pln_rewrite_image(rw, pln_operand(f->old, old, 1));
+  pln_rewrite_bind(rw, pln_operand(f->old, old, 0), value);
+  *node = value;
+  return PLN_OK;
+}
+
+pln_status pln_pass_to_graph_normal_form(pln_pass_run *run) {
+  former f = {.engine = pln_run_engine(run), .old = pln_run_function(run)};
+  pln_mutator m = {.ud = &f, .visit = visit, .enter = enter};
+  pln_status status = look(&f);
+  if (status == PLN_OK)
+    status = pln_rewrite_function(run, &m);
+  dispose(&f);
+  return status;
+}

@@ -1,0 +1,278 @@
+-- The passes that give a program another form: what goes in, what comes out, in
+-- Relay text without the types; and that both compute the same.
+
+local pl = require "perilune"
+
+local op, ir = pl.op, pl.ir
+
+local function f32(...) return pl.type { shape = { ... }, dtype = "float32" } end
+local bool = pl.type { shape = {}, dtype = "bool" }
+local function module(vars, body) return pl.module { main = pl.func(vars, body) } end
+
+-- Without comments, version and the names' types.
+local function text(mod)
+  return (tostring(mod):gsub("#%[version[^\n]*\n", ""):gsub(" /%*.-%*/", ""):gsub("\n+$", "\n"))
+end
+
+-- The result of a pass: valid, final, and computes the same.
+local function run(pass, mod)
+  local out = type(pass) == "string" and pl.passes[pass]()(mod) or pass(mod)
+  assert(pl.verify(out))
+  assert(pl.check(mod, out))
+  assert.equal(out, type(pass) == "string" and pl.passes[pass]()(out) or pass(out))
+  return out
+end
+
+local function becomes(pass, mod, expected)
+  assert.equal(expected, text(run(pass, mod)))
+end
+
+local function stays(pass, mod) assert.equal(mod, run(pass, mod)) end
+
+-- A chain of lets, each of the one before.
+local function chain(n, x)
+  local vars = { [0] = x }
+  for i = 1, n do vars[i] = pl.var("v", f32()) end
+  local body = vars[n]
+  for i = n, 1, -1 do body = ir.Let(vars[i], op.tanh(vars[i - 1]), body) end
+  return body
+end
+
+-- Seconds that a pass takes.
+local function seconds(pass, mod)
+  local start = os.clock()
+  assert(pl.verify(pl.passes[pass]()(mod)))
+  return os.clock() - start
+end
+
+describe("ToANormalForm", function()
+  local x, p = pl.var("x", f32()), pl.var("p", bool)
+
+  it("binds each computation, what branches share around them", function()
+    local e = op.exp(x)
+    becomes("ToANormalForm", module({ p, x }, op.add(ir.If(p, op.add(e, e), op.tanh(x)), e)), [[
+def @main(%p: bool, %x: float32) -> float32 {
+  let %x1: float32 = exp(%x);
+  let %x2: float32 = if (%p) {
+    let %x3: float32 = add(%x1, %x1);
+    %x3
+  } else {
+    let %x4: float32 = tanh(%x);
+    %x4
+  };
+  let %x5: float32 = add(%x2, %x1);
+  %x5
+}
+]])
+  end)
+
+  it("binds the value of each let once more, behind the run", function()
+    local a, b = pl.var("a", f32()), pl.var("b", f32())
+    becomes("ToANormalForm", module({ x }, ir.Let(a, op.exp(x), ir.Let(b, op.add(a, a), op.abs(b)))), [[
+def @main(%x: float32) -> float32 {
+  let %a: float32 = exp(%x);
+  let %b: float32 = add(%a, %a);
+  let %x1: float32 = abs(%b);
+  let %x2: float32 = %x1;
+  let %x3: float32 = %x2;
+  %x3
+}
+]])
+  end)
+
+  it("takes the lets of a value before it", function()
+    local a, b = pl.var("a", f32()), pl.var("b", f32())
+    becomes("ToANormalForm", module({ x }, ir.Let(a, ir.Let(b, op.exp(x), op.tanh(b)), op.abs(a))), [[
+def @main(%x: float32) -> float32 {
+  let %b: float32 = exp(%x);
+  let %x1: float32 = tanh(%b);
+  let %a: float32 = %x1;
+  let %x2: float32 = abs(%a);
+  let %x3: float32 = %x2;
+  %x3
+}
+]])
+  end)
+
+  it("binds functions, and forms their bodies", function()
+    local y = pl.var("y", f32())
+    local f = pl.func({ y }, op.add(op.exp(y), x))
+    becomes("ToANormalForm", module({ x }, f(x)), [[
+def @main(%x: float32) -> float32 {
+  let %x1: fn (float32) -> float32 = fn (%y: float32) -> float32 {
+    let %x2: float32 = exp(%y);
+    let %x3: float32 = add(%x2, %x);
+    %x3
+  };
+  let %x4: float32 = %x1(%x);
+  %x4
+}
+]])
+  end)
+
+  it("keeps primitive functions whole", function()
+    local y = pl.var("y", f32())
+    local f = ir.Function({ y }, op.tanh(op.exp(y)), nil, { Primitive = 1 })
+    becomes("ToANormalForm", module({ x }, f(x)), [[
+def @main(%x: float32) -> float32 {
+  let %x1: fn (float32) -> float32 = fn (%y: float32, Primitive=1) -> float32 {
+    %0 = exp(%y);
+    tanh(%0)
+  };
+  let %x2: float32 = %x1(%x);
+  %x2
+}
+]])
+  end)
+
+  it("keeps the order of effects", function()
+    local r = pl.var("r")
+    local write = ir.RefWrite(r, op.exp(x))
+    local before, after = ir.RefRead(r), ir.RefRead(r)
+    becomes("ToANormalForm",
+      module({ x }, ir.Let(r, ir.RefCreate(x), pl.tuple { before, write, after })), [[
+def @main(%x: float32) -> (_, (), _) {
+  let %r: ref(float32) = ref(%x);
+  let %x1 = ref_read(%r);
+  let %x2: float32 = exp(%x);
+  let %x3: () = ref_write(%r, %x2);
+  let %x4 = ref_read(%r);
+  let %x5: (_, (), _) = (%x1, %x3, %x4);
+  let %x6: (_, (), _) = %x5;
+  %x6
+}
+]])
+  end)
+
+  it("leaves alone what has the form", function()
+    stays("ToANormalForm", module({ x }, chain(10, x)))
+    stays("ToANormalForm", module({ x }, x))
+  end)
+
+  it("is linear: 100,000 computations, blocks 20,000 deep", function()
+    local body = x
+    for _ = 1, 100000 do body = op.tanh(body) end
+    assert.is_true(seconds("ToANormalForm", module({ x }, body)) < 5)
+    body = x
+    for _ = 1, 20000 do body = ir.If(p, op.tanh(body), x) end
+    assert.is_true(seconds("ToANormalForm", module({ p, x }, body)) < 5)
+  end)
+end)
+
+describe("ToGraphNormalForm", function()
+  local x = pl.var("x", f32())
+
+  it("puts values where their variables were", function()
+    local a, b = pl.var("a", f32()), pl.var("b", f32())
+    becomes("ToGraphNormalForm",
+      module({ x }, ir.Let(a, op.exp(x), ir.Let(b, op.add(a, a), op.multiply(b, a)))), [[
+def @main(%x: float32) -> float32 {
+  %0 = exp(%x);
+  %1 = add(%0, %0);
+  multiply(%1, %0)
+}
+]])
+  end)
+
+  it("takes lets out of values", function()
+    local a, b = pl.var("a", f32()), pl.var("b", f32())
+    becomes("ToGraphNormalForm",
+      module({ x }, ir.Let(a, ir.Let(b, op.exp(x), op.tanh(b)), op.abs(a))), [[
+def @main(%x: float32) -> float32 {
+  %0 = exp(%x);
+  %1 = tanh(%0);
+  abs(%1)
+}
+]])
+  end)
+
+  it("keeps the effects of values that nobody uses", function()
+    local r, u = pl.var("r"), pl.var("u")
+    local out = run("ToGraphNormalForm", module({ x },
+      ir.Let(r, ir.RefCreate(x), ir.Let(u, ir.RefWrite(r, op.exp(x)), ir.RefRead(r)))))
+    local kinds = {}
+    for node in out.main:nodes() do kinds[#kinds + 1] = node.kind end
+    assert.equal("Var RefCreate Call RefWrite RefRead", table.concat(kinds, " "))
+  end)
+
+  it("keeps the let of a function that calls itself", function()
+    local f, n = pl.var("f", "fn (int32) -> int32"), pl.var("n", "int32")
+    local stop = op.less_equal(n, pl.const(pl.tensor(0, "int32")))
+    local again = op.subtract(n, pl.const(pl.tensor(1, "int32")))
+    local k = pl.var("k", "int32")
+    stays("ToGraphNormalForm",
+      module({ k }, ir.Let(f, pl.func({ n }, ir.If(stop, k, f(again))), f(k))))
+  end)
+
+  it("undoes ToANormalForm", function()
+    local p = pl.var("p", bool)
+    local e = op.exp(x)
+    local mod = module({ p, x }, op.add(ir.If(p, op.add(e, e), op.tanh(x)), e))
+    assert.is_true(pl.equal(mod, run("ToGraphNormalForm", pl.passes.ToANormalForm()(mod))))
+  end)
+
+  it("is linear: 100,000 lets", function()
+    assert.is_true(seconds("ToGraphNormalForm", module({ x }, chain(100000, x))) < 5)
+  end)
+end)
+
+describe("ToBasicBlockNormalForm", function()
+  local x, p, q = pl.var("x", f32()), pl.var("p", bool), pl.var("q", bool)
+
+  it("binds what several blocks need, and nothing else", function()
+    local e = op.exp(x)
+    becomes("ToBasicBlockNormalForm",
+      module({ p, x }, op.add(ir.If(p, op.add(e, e), op.tanh(op.abs(x))), e)), [[
+def @main(%p: bool, %x: float32) -> float32 {
+  let %x1: float32 = exp(%x);
+  %1 = if (%p) {
+    add(%x1, %x1)
+  } else {
+    %0 = abs(%x);
+    tanh(%0)
+  };
+  add(%1, %x1)
+}
+]])
+  end)
+
+  it("binds around the nearest common block", function()
+    local e = op.exp(x)
+    local t = op.tanh(e)
+    becomes("ToBasicBlockNormalForm", module({ p, q, x },
+      ir.If(p, ir.If(q, op.add(t, e), t), ir.If(q, op.abs(x), x))), [[
+def @main(%p: bool, %q: bool, %x: float32) -> float32 {
+  if (%p) {
+    %0 = exp(%x);
+    let %x1: float32 = tanh(%0);
+    if (%q) {
+      add(%x1, %0)
+    } else {
+      %x1
+    }
+  } else {
+    if (%q) {
+      abs(%x)
+    } else {
+      %x
+    }
+  }
+}
+]])
+  end)
+
+  it("leaves one block alone", function()
+    local e = op.exp(x)
+    stays("ToBasicBlockNormalForm", module({ x }, op.add(op.tanh(e), e)))
+    stays("ToBasicBlockNormalForm", module({ x }, chain(3, x)))
+  end)
+
+  it("is linear: branches 20,000 deep that share 20,000 values", function()
+    local body = x
+    for _ = 1, 20000 do
+      local shared = op.tanh(body)
+      body = ir.If(p, op.exp(shared), shared)
+    end
+    assert.is_true(seconds("ToBasicBlockNormalForm", module({ p, x }, body)) < 5)
+  end)
+end)
