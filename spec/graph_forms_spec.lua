@@ -68,7 +68,8 @@ def @main(%p: bool, %x: float32) -> float32 {
 
   it("binds the value of each let once more, behind the run", function()
     local a, b = pl.var("a", f32()), pl.var("b", f32())
-    becomes("ToANormalForm", module({ x }, ir.Let(a, op.exp(x), ir.Let(b, op.add(a, a), op.abs(b)))), [[
+    local lets = ir.Let(a, op.exp(x), ir.Let(b, op.add(a, a), op.abs(b)))
+    becomes("ToANormalForm", module({ x }, lets), [[
 def @main(%x: float32) -> float32 {
   let %a: float32 = exp(%x);
   let %b: float32 = add(%a, %a);
@@ -82,7 +83,8 @@ def @main(%x: float32) -> float32 {
 
   it("takes the lets of a value before it", function()
     local a, b = pl.var("a", f32()), pl.var("b", f32())
-    becomes("ToANormalForm", module({ x }, ir.Let(a, ir.Let(b, op.exp(x), op.tanh(b)), op.abs(a))), [[
+    local lets = ir.Let(a, ir.Let(b, op.exp(x), op.tanh(b)), op.abs(a))
+    becomes("ToANormalForm", module({ x }, lets), [[
 def @main(%x: float32) -> float32 {
   let %b: float32 = exp(%x);
   let %x1: float32 = tanh(%b);

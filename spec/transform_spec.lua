@@ -290,13 +290,20 @@ describe("A pass over a file that calls operators with too few operands", functi
   local types = { "Cast", "Reshape", "Transpose", "Add", "Mul", "Pad", "Slice", "Expand", "Concat",
     "Dropout", "Identity", "Squeeze", "Unsqueeze", "Tile", "Sum", "Split", "Flatten", "Shape" }
 
+  -- What gives a graph another form changes it, and what it computes not.
+  local forms = { ToANormalForm = true, ToBasicBlockNormalForm = true, ToGraphNormalForm = true,
+    FuseOps = true, DefuseOps = true, EtaExpand = true, LambdaLift = true, InferType = true }
+
   it("leaves them as they are", function()
     for _, type in ipairs(types) do
       local m = model.new { name = "few" }
       m:input("x", "float32", { 2 })
       m:output(m:node(type, {}, nil, "y"), "float32", { 2 })
       local mod = assert(pl.onnx.parse(m:tostring()))
-      for _, pass in pairs(pl.passes) do assert.equal(mod, pass()(mod)) end
+      for name, pass in pairs(pl.passes) do
+        local after = pass()(mod)
+        if not forms[name] then assert.equal(mod, after) end
+      end
     end
   end)
 end)

@@ -958,8 +958,8 @@ typedef pln_status (*pln_write_fn)(void *ud, const char *data, size_t size);
  * many bytes with "...". A module's text ends in its metadata section, with
  * all constants that are no literals in base64; of those over 1 MiB that lie in
  * a file it has the file's name and the place in it. A Function's attributes
- * "virtual_device" and "param_virtual_devices" (a list: an OBJECT or nothing for
- * each parameter) are written where Relay has devices. */
+ * "virtual_device" and "param_virtual_devices" (a list: an OBJECT or nothing
+ * for each parameter) are written where Relay has devices. */
 PLN_API pln_status pln_print_module(const pln_module *module, size_t limit,
                                     pln_write_fn write, void *ud) PLN_CHECKED;
 PLN_API pln_status pln_print_node(const pln_graph *graph, pln_ref node,

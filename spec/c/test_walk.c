@@ -252,8 +252,11 @@ static void deep_nesting_takes_no_stack(void) {
     CHECK_OK(pln_build_free_if(b, c, y, x, &y));
   for (int i = 0; i < DEPTH; i++)
     y = bind(0, NULL, y);
-  for (int i = 0; i < DEPTH; i++)
-    y = let(var("v"), y, x);
+  for (int i = 0; i < DEPTH; i++) {
+    pln_ref v = PLN_NONE;
+    CHECK_OK(pln_build_var(b, 0, 0, 0, &v));
+    y = let(v, y, x);
+  }
   pln_graph *g = seal(y);
   CHECK(visited(g) >= 5 * DEPTH);
   pln_graph_release(g);
