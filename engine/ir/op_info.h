@@ -32,6 +32,9 @@ typedef struct pln_infer {
   uint32_t n_args;
   pln_op op;
   pln_attrs attrs;
+  /* When the operands are the fields of one tuple whose nodes nobody knows:
+   * their types, and `args` says nothing. Else NULL. */
+  const pln_type *fields;
   uint32_t n_results; /* as pln_node_n_results */
   pln_type *results;  /* max(1, n_results) of them, preset to 0 */
   pln_value value;    /* of a plain result; preset to 0 */

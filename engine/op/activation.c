@@ -176,6 +176,8 @@ pln_status pln_kernel_prelu(pln_kernel_call *call) {
   static const pln_pair_loops loops = {
       .of = {FLOATS(prelu), ROW(prelu, INT32), ROW(prelu, INT64)}};
   const pln_tensor *x = pln_kernel_arg(call, 0), *s = pln_kernel_arg(call, 1);
+  if (pln_kernel_list(call, PLN_NONE, "axis").given)
+    return pln_kernel_refuse(call, "a slope along an axis is not computed");
   if (!x || !s || !fits_into(s, x))
     return pln_kernel_refuse(call, "the slope does not broadcast");
   return pln_pair_run(call, &loops);

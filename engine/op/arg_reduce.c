@@ -172,22 +172,54 @@ static void choose_all(const job *j, const pln_reduction *r, int64_t *out) {
 
 /* ------------------------------------------------------------------ kernels */
 
+/* The axes: one, all, or those of a list; false when they do not fit. */
+static bool read_axes(const pln_kernel_call *call, const pln_tensor *x,
+                      bool *axes) {
+  const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "axis");
+  pln_list list = pln_kernel_list(call, PLN_NONE, "axis");
+  uint32_t axis = 0;
+  bool all = a && !list.given;
+  memset(axes, all, PLN_MAX_RANK);
+  axes[0] |= !a;
+  for (uint32_t i = 0; i < list.count; i++) {
+    if (x->rank && !pln_kernel_axis(pln_list_at(&list, i), x->rank, &axis))
+      return false;
+    axes[axis] = true;
+  }
+  return !pln_kernel_int(call, "exclude", 0);
+}
+
+/* Indices as int32, as Relay has them. */
+static pln_status as_int32(pln_kernel_call *call) {
+  pln_tensor *wide = call->results[0];
+  const int64_t *from = wide->data;
+  void *out;
+  call->results[0] = NULL;
+  pln_status status =
+      pln_kernel_unset(call, 0, PLN_INT32, wide->rank, wide->dims, &out);
+  for (size_t i = 0; i < wide->count && status == PLN_OK; i++)
+    if (from[i] > INT32_MAX)
+      status = pln_kernel_undefined(call);
+    else
+      ((int32_t *)out)[i] = (int32_t)from[i];
+  pln_tensor_release(wide);
+  return status;
+}
+
 static pln_status arg_reduce(pln_kernel_call *call, bool greatest) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  uint32_t axis = 0;
-  bool axes[PLN_MAX_RANK] = {false};
+  bool axes[PLN_MAX_RANK];
   void *out;
   pln_reduction r;
-  if (!x || x->rank > PLN_MAX_RANK ||
-      (x->rank &&
-       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis)))
+  if (!x || x->rank > PLN_MAX_RANK || !read_axes(call, x, axes))
     return pln_kernel_refuse(call, "the axis does not fit the operand");
   if (!orders[x->dtype][greatest].run)
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
-  axes[axis] = true;
   pln_reduction_plan(x, axes, pln_kernel_int(call, "keepdims", 1) != 0, &r);
   if (r.reduced.count == 0 && r.kept.count)
     return pln_kernel_undefined(call);
+  if (r.reduced.rank > 1)
+    return pln_kernel_refuse(call, "the axes do not lie side by side");
   PLN_TRY(pln_kernel_unset(call, 0, PLN_INT64, r.rank, r.dims, &out));
   job j = {.order = orders[x->dtype][greatest],
            .last = pln_kernel_int(call, "select_last_index", 0) != 0,
@@ -196,7 +228,8 @@ static pln_status arg_reduce(pln_kernel_call *call, bool greatest) {
            .step = r.reduced.rank ? r.reduced.steps[0] : 0,
            .data = x->data};
   choose_all(&j, &r, out);
-  return PLN_OK;
+  bool narrow = pln_kernel_int(call, "index_dtype", PLN_INT64) == PLN_INT32;
+  return narrow ? as_int32(call) : PLN_OK;
 }
 
 static pln_status argmax(pln_kernel_call *call) {

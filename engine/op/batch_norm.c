@@ -185,5 +185,8 @@ static pln_status batch_norm(pln_kernel_call *call) {
 }
 
 pln_status pln_kernel_batch_norm(pln_kernel_call *call) {
+  if (pln_kernel_int(call, "axis", 1) != 1 ||
+      !pln_kernel_int(call, "center", 1) || !pln_kernel_int(call, "scale", 1))
+    return pln_kernel_refuse(call, "the form of the call is not computed");
   return pln_kernel_through_float(call, "03333", batch_norm);
 }

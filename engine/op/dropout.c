@@ -12,7 +12,10 @@
 
 pln_status pln_infer_dropout(pln_infer *call) {
   pln_result_like(call, 0, 0);
-  return pln_result_shaped_like(call, 1, 0, PLN_BOOL);
+  /* Relay's mask is of the operand's dtype. */
+  bool relay = pln_call_int(call, "mask", 1) == 2;
+  return pln_result_shaped_like(call, 1, 0,
+                                relay ? pln_arg_dtype(call, 0) : PLN_BOOL);
 }
 
 /* The third operand asks for training. */
@@ -41,6 +44,8 @@ static pln_status read_ratio(const pln_kernel_call *call, double *out) {
 static pln_status keep_all(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   void *mask;
+  if (call->n_results > 1 && pln_kernel_int(call, "mask", 1) == 2)
+    return pln_kernel_refuse(call, "Relay's mask is not computed");
   if (call->n_results > 1) {
     PLN_TRY(pln_kernel_unset(call, 1, PLN_BOOL, x->rank, x->dims, &mask));
     if (x->count)

@@ -10,10 +10,13 @@
 
 bool pln_arg_absent(const pln_infer *call, uint32_t i) {
   return i >= call->n_args ||
-         call->graph->nodes[call->args[i]].kind == PLN_ABSENT;
+         (!call->fields &&
+          call->graph->nodes[call->args[i]].kind == PLN_ABSENT);
 }
 
 pln_type pln_arg_type(const pln_infer *call, uint32_t i) {
+  if (call->fields)
+    return i < call->n_args ? call->fields[i] : 0;
   return pln_arg_absent(call, i) ? 0 : call->graph->nodes[call->args[i]].type;
 }
 
@@ -38,7 +41,7 @@ void pln_arg_shape(const pln_infer *call, uint32_t i, pln_shape *out) {
 }
 
 const pln_tensor *pln_arg_tensor(const pln_infer *call, uint32_t i) {
-  if (i >= call->n_args)
+  if (i >= call->n_args || call->fields)
     return NULL;
   const pln_node *n = &call->graph->nodes[call->args[i]];
   if (n->kind != PLN_CONSTANT)
@@ -48,7 +51,47 @@ const pln_tensor *pln_arg_tensor(const pln_infer *call, uint32_t i) {
 }
 
 pln_value pln_arg_value(const pln_infer *call, uint32_t i) {
-  return i < call->n_args ? call->graph->values[call->args[i]] : 0;
+  return i < call->n_args && !call->fields ? call->graph->values[call->args[i]]
+                                           : 0;
+}
+
+/* ------------------------------------------------------------------- tuples */
+
+/* The fields of a tuple that is not built here. */
+static pln_status infer_fields(pln_infer *call, pln_infer_fn infer) {
+  pln_engine *e = call->engine;
+  pln_type tuple = pln_arg_type(call, 0);
+  uint32_t n = pln_type_n_parts(e, tuple);
+  pln_infer inner = *call;
+  pln_type *fields = pln_mem_new(e, (n + 1u) * sizeof *fields);
+  if (!fields)
+    return pln_nomem(e);
+  for (uint32_t i = 0; i < n; i++)
+    fields[i] = pln_type_part(e, tuple, i);
+  inner.fields = fields;
+  inner.n_args = n;
+  pln_status status = infer(&inner);
+  call->value = inner.value;
+  pln_mem_free(e, fields, (n + 1u) * sizeof *fields);
+  return status;
+}
+
+pln_status pln_infer_spread(pln_infer *call, pln_infer_fn infer) {
+  pln_type type = pln_arg_type(call, 0);
+  if (call->n_args != 1 || call->fields)
+    return infer(call);
+  const pln_node *n = &call->graph->nodes[call->args[0]];
+  if (n->kind == PLN_TUPLE) {
+    pln_infer inner = *call;
+    inner.args = pln_operands(call->graph, n);
+    inner.n_args = n->count;
+    pln_status status = infer(&inner);
+    call->value = inner.value;
+    return status;
+  }
+  if (pln_type_kind_of(call->engine, type) == PLN_TYPE_TUPLE)
+    return infer_fields(call, infer);
+  return type == 0 ? PLN_OK : infer(call);
 }
 
 /* ------------------------------------------------------------------- lists */
@@ -142,6 +185,12 @@ const int64_t *pln_call_ints(const pln_infer *call, const char *name,
 
 bool pln_call_has(const pln_infer *call, const char *name) {
   return pln_attrs_find(call->engine, call->attrs, name) != NULL;
+}
+
+pln_dtype pln_call_dtype(const pln_infer *call, const char *name,
+                         pln_dtype fallback) {
+  pln_slice s = pln_attrs_string(call->engine, call->attrs, name, "");
+  return s.size ? pln_dtype_find(s) : fallback;
 }
 
 bool pln_call_string_is(const pln_infer *call, const char *name,

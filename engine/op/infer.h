@@ -52,12 +52,20 @@ pln_dim pln_list_at(const pln_list *list, uint32_t i);
 /* The size and all elements are constants. */
 bool pln_list_known(const pln_list *list);
 
+/* Calls `infer` on the fields of the only operand when that is a tuple, as
+ * Relay gives what is joined; nothing is inferred while its type is not known.
+ */
+pln_status pln_infer_spread(pln_infer *call, pln_infer_fn infer) PLN_CHECKED;
+
 /* Attributes of the call. */
 int64_t pln_call_int(const pln_infer *call, const char *name, int64_t fallback);
 /* NULL when there is none. */
 const int64_t *pln_call_ints(const pln_infer *call, const char *name,
                              uint32_t *count);
 bool pln_call_has(const pln_infer *call, const char *name);
+/* A dtype given by name; `fallback` when it is not, or is empty. */
+pln_dtype pln_call_dtype(const pln_infer *call, const char *name,
+                         pln_dtype fallback);
 bool pln_call_string_is(const pln_infer *call, const char *name,
                         const char *fallback, const char *text);
 

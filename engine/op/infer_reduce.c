@@ -12,6 +12,8 @@ static pln_status mark_axes(const pln_infer *call, const pln_list *axes,
     PLN_TRY(pln_call_axis(call, pln_list_at(axes, i), rank, &axis));
     reduced[axis] = true;
   }
+  for (int32_t i = 0; i < rank && pln_call_int(call, "exclude", 0); i++)
+    reduced[i] = !reduced[i];
   return PLN_OK;
 }
 
@@ -27,10 +29,11 @@ static void drop_axes(const pln_shape *in, const bool *reduced, bool keep,
 
 /* Which axes are reduced is not known: only the rank may be. */
 static void some_axes(const pln_shape *in, const pln_list *axes, bool keep,
-                      pln_shape *out) {
+                      bool exclude, pln_shape *out) {
   if (keep)
     pln_shape_ranked(out, in->rank);
-  else if (axes->sized && axes->count && axes->count <= (uint32_t)in->rank)
+  else if (axes->sized && axes->count && axes->count <= (uint32_t)in->rank &&
+           !exclude)
     pln_shape_ranked(out, in->rank - (int32_t)axes->count);
   else
     pln_shape_unknown(out);
@@ -72,26 +75,54 @@ pln_status pln_infer_reduce(pln_infer *call) {
   if (in.rank >= 0 && pln_list_known(&axes))
     return reduce_axes(call, &axes, &in, keep);
   if (in.rank >= 0)
-    some_axes(&in, &axes, keep, &out);
+    some_axes(&in, &axes, keep, pln_call_int(call, "exclude", 0) != 0, &out);
   else
     pln_shape_ranked(&out, none && !keep ? 0 : -1);
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
+/* `all` and `any` of conditions, and the variance about a mean that comes as
+ * the second operand: as Relay has them, without axes as arguments. */
+pln_status pln_infer_reduce_axis(pln_infer *call) {
+  pln_list axes = pln_arg_list(call, PLN_NONE, "axis");
+  bool keep = pln_call_int(call, "keepdims", 0) != 0;
+  pln_shape in, out;
+  pln_arg_shape(call, 0, &in);
+  if (in.rank >= 0)
+    return reduce_axes(call, &axes, &in, keep);
+  pln_shape_ranked(&out, !axes.given && !keep ? 0 : -1);
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+}
+
+/* Which axes, of an operand of rank `rank`: ONNX names one, Relay any; none
+ * given in Relay are all. */
+static pln_status mark_arg_axes(const pln_infer *call, int32_t rank,
+                                bool *reduced) {
+  const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "axis");
+  static const int64_t first = 0;
+  pln_list axes = {.sized = true, .count = 1, .ints = &first};
+  memset(reduced, true, PLN_MAX_RANK * sizeof *reduced);
+  if (a && a->kind == PLN_ATTR_NONE)
+    return PLN_OK;
+  if (a)
+    axes = pln_arg_list(call, PLN_NONE, "axis");
+  return mark_axes(call, &axes, rank, reduced);
+}
+
 pln_status pln_infer_arg_reduce(pln_infer *call) {
   pln_shape in, out;
-  int32_t axis;
-  bool reduced[PLN_MAX_RANK] = {false};
+  bool reduced[PLN_MAX_RANK];
+  int64_t named = pln_call_int(call, "index_dtype", PLN_INT64);
+  pln_dtype dtype = named == PLN_INT32 ? PLN_INT32 : PLN_INT64;
   pln_arg_shape(call, 0, &in);
   pln_shape_unknown(&out);
   if (in.rank < 0)
-    return pln_result_tensor(call, 0, PLN_INT64, &out);
+    return pln_result_tensor(call, 0, dtype, &out);
   /* A scalar counts as one axis here. */
   int32_t rank = in.rank ? in.rank : 1;
-  PLN_TRY(pln_call_axis(call, pln_call_int(call, "axis", 0), rank, &axis));
-  reduced[axis] = true;
+  PLN_TRY(mark_arg_axes(call, rank, reduced));
   drop_axes(&in, reduced, pln_call_int(call, "keepdims", 1) != 0, &out);
-  return pln_result_tensor(call, 0, PLN_INT64, &out);
+  return pln_result_tensor(call, 0, dtype, &out);
 }
 
 pln_status pln_infer_softmax(pln_infer *call) {

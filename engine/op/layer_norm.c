@@ -230,12 +230,24 @@ static pln_status layer_norm(pln_kernel_call *call) {
   return run_layer(call, false);
 }
 
+/* Relay normalises one axis, which is ONNX's way for the last one, and may
+ * leave out what ONNX may not. */
+static bool is_onnx(const pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  int64_t axis = pln_kernel_int(call, "axis", -1);
+  bool last = axis == -1 || (x && axis == (int64_t)x->rank - 1);
+  return (last || !pln_kernel_int(call, "one_axis", 0)) &&
+         pln_kernel_int(call, "center", 1) && pln_kernel_int(call, "scale", 1);
+}
+
 static pln_status rms_norm(pln_kernel_call *call) {
   return run_layer(call, true);
 }
 
 /* Mean and factor are float32, or what stash_type asks for. */
 pln_status pln_kernel_layer_norm(pln_kernel_call *call) {
+  if (!is_onnx(call))
+    return pln_kernel_refuse(call, "the form of the call is not computed");
   PLN_TRY(pln_kernel_through_float(call, "0", layer_norm));
   if (pln_kernel_int(call, "stash_type", PLN_FLOAT32) != PLN_BFLOAT16)
     return PLN_OK;

@@ -49,11 +49,14 @@ pln_status pln_infer_product_shape(const pln_infer *call, uint32_t a_arg,
 }
 
 pln_status pln_infer_matmul(pln_infer *call) {
+  if (pln_call_has(call, "transpose_a") || pln_call_has(call, "transpose_b"))
+    return pln_infer_matmul_transposed(call);
   pln_dtype dtype;
   pln_shape shape;
   PLN_TRY(pln_args_one_dtype(call, 0, 2, &dtype));
   PLN_TRY(pln_infer_product_shape(call, 0, 1, &shape));
-  return pln_result_tensor(call, 0, dtype, &shape);
+  return pln_result_tensor(call, 0, pln_call_dtype(call, "out_dtype", dtype),
+                           &shape);
 }
 
 pln_status pln_infer_gemm(pln_infer *call) {

@@ -9,5 +9,7 @@
  * on the right, leading axes broadcast. */
 pln_status pln_infer_product_shape(const pln_infer *call, uint32_t a_arg,
                                    uint32_t b_arg, pln_shape *out) PLN_CHECKED;
+/* Relay's nn.matmul, whose operands may be transposed (dense.c). */
+pln_status pln_infer_matmul_transposed(pln_infer *call) PLN_CHECKED;
 
 #endif

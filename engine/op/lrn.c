@@ -84,5 +84,7 @@ static pln_status lrn(pln_kernel_call *call) {
 }
 
 pln_status pln_kernel_lrn(pln_kernel_call *call) {
+  if (pln_kernel_int(call, "axis", 1) != 1)
+    return pln_kernel_refuse(call, "channels are not axis 1");
   return pln_kernel_through_float(call, "0", lrn);
 }

@@ -145,6 +145,10 @@ pln_status pln_kernel_matmul(pln_kernel_call *call) {
   pln_tensor *x, *y, *out = NULL;
   if (!a || !b || a->dtype != b->dtype)
     return pln_kernel_refuse(call, "operands do not fit each other");
+  if (pln_kernel_int(call, "transpose_a", 0) ||
+      pln_kernel_int(call, "transpose_b", 0) ||
+      !pln_kernel_string_is(call, "out_dtype", "", ""))
+    return pln_kernel_refuse(call, "the form of the call is not computed");
   PLN_TRY(widened(a, &x));
   pln_status status = widened(b, &y);
   if (status == PLN_OK) {

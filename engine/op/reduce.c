@@ -29,6 +29,9 @@ static bool read_axes(const pln_kernel_call *call, const pln_tensor *x,
       return false;
     axes[axis] = true;
   }
+  bool exclude = list.count && pln_kernel_int(call, "exclude", 0);
+  for (uint32_t i = 0; exclude && i < x->rank; i++)
+    axes[i] = !axes[i];
   return true;
 }
 

@@ -129,6 +129,8 @@ pln_status pln_infer_resize(pln_infer *call) {
 
 pln_status pln_infer_upsample(pln_infer *call) {
   pln_shape shape;
+  if (pln_call_has(call, "scale_h") || pln_call_has(call, "scale_w"))
+    return pln_infer_upsampling(call);
   pln_arg_shape(call, 0, &shape);
   factors f = read_factors(call, call->n_args > 1 ? 1 : PLN_NONE);
   if (shape.rank >= 0)
@@ -573,12 +575,16 @@ static pln_status run_resizing(pln_kernel_call *call, resizing *r) {
 
 pln_status pln_kernel_resize(pln_kernel_call *call) {
   resizing r = {.how.mode = PLN_RESAMPLE_NEAREST};
+  if (pln_attrs_find(call->engine, call->attrs, "scale_h"))
+    return pln_kernel_refuse(call, "factors by name are not computed");
   PLN_TRY(read_resizing(call, &r));
   return run_resizing(call, &r);
 }
 
 pln_status pln_kernel_upsample(pln_kernel_call *call) {
   resizing r = {.how.mode = PLN_RESAMPLE_NEAREST};
+  if (pln_attrs_find(call->engine, call->attrs, "scale_h"))
+    return pln_kernel_refuse(call, "factors by name are not computed");
   PLN_TRY(read_upsampling(call, &r));
   return run_resizing(call, &r);
 }

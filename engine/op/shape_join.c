@@ -48,7 +48,7 @@ static pln_status join_values(pln_infer *call) {
   return pln_infer_set_value(call, 1, n, elements);
 }
 
-pln_status pln_infer_concatenate(pln_infer *call) {
+static pln_status infer_joined(pln_infer *call) {
   pln_dtype dtype;
   int32_t axis;
   pln_shape shape;
@@ -65,6 +65,10 @@ pln_status pln_infer_concatenate(pln_infer *call) {
     PLN_TRY(join_shape(call, i, axis, &shape));
   PLN_TRY(pln_result_tensor(call, 0, dtype, &shape));
   return shape.rank == 1 ? join_values(call) : PLN_OK;
+}
+
+pln_status pln_infer_concatenate(pln_infer *call) {
+  return pln_infer_spread(call, infer_joined);
 }
 
 /* The joined dims; false when operands do not fit each other. */
@@ -108,6 +112,36 @@ pln_status pln_kernel_concatenate(pln_kernel_call *call) {
     to += run;
   }
   return pln_moved_end(&moved, PLN_OK);
+}
+
+/* -------------------------------------------------------------------- stack */
+
+static pln_status infer_stacked(pln_infer *call) {
+  pln_dtype dtype;
+  int32_t axis;
+  pln_shape all, out, one;
+  PLN_TRY(pln_args_one_dtype(call, 0, call->n_args, &dtype));
+  pln_shape_ranked(&all, any_rank(call));
+  for (uint32_t i = 0; all.rank >= 0 && i < call->n_args; i++) {
+    pln_arg_shape(call, i, &one);
+    if (one.rank >= 0)
+      PLN_TRY(pln_arg_expect_rank(call, i, all.rank));
+    for (int32_t k = 0; k < one.rank; k++)
+      PLN_TRY(pln_infer_same_dim(call, i, &all.dims[k], one.dims[k]));
+  }
+  pln_shape_ranked(&out, all.rank < 0 ? -1 : (int64_t)all.rank + 1);
+  if (out.rank >= 0) {
+    PLN_TRY(
+        pln_call_axis(call, pln_call_int(call, "axis", 0), out.rank, &axis));
+    for (int32_t i = 0; i < out.rank; i++)
+      out.dims[i] =
+          i == axis ? (pln_dim)call->n_args : all.dims[i - (i > axis)];
+  }
+  return pln_result_tensor(call, 0, dtype, &out);
+}
+
+pln_status pln_infer_stack(pln_infer *call) {
+  return pln_infer_spread(call, infer_stacked);
 }
 
 /* -------------------------------------------------------------------- split */
@@ -159,8 +193,46 @@ static pln_status check_parts(const pln_infer *call, const pln_list *list,
                         (long long)extent);
 }
 
+/* The extents of Relay's parts: bounds between them, or how many there are,
+ * which must divide the extent. False: they do not fit. */
+static bool relay_parts(const pln_list *bounds, pln_dim extent, uint32_t n,
+                        pln_dim *parts) {
+  pln_dim begin = 0;
+  if (!bounds->ints || bounds->count + 1 != n || n > PLN_VALUE_MAX)
+    return false;
+  for (uint32_t i = 0; i < n; i++) {
+    pln_dim end = i + 1 < n ? bounds->ints[i] : extent;
+    bool known = PLN_DIM_IS_CONST(end) && end != PLN_DIM_UNKNOWN;
+    if (known && (end < begin || (PLN_DIM_IS_CONST(extent) && end > extent)))
+      return false;
+    parts[i] = known ? end - begin : PLN_DIM_UNKNOWN;
+    begin = known ? end : begin;
+  }
+  return true;
+}
+
+/* What Relay's attribute asks for, as a list of extents: `given` when it is a
+ * list of bounds. */
+static pln_status relay_split(const pln_infer *call, pln_dim extent, uint32_t n,
+                              pln_dim *parts, pln_list *list) {
+  const pln_attr *a =
+      pln_attrs_find(call->engine, call->attrs, "indices_or_sections");
+  if (a && a->kind == PLN_ATTR_INT && PLN_DIM_IS_CONST(extent) && a->v.i > 0 &&
+      extent % a->v.i != 0)
+    return pln_call_error(call, "an extent of %lld does not divide by %lld",
+                          (long long)extent, (long long)a->v.i);
+  if (!a || a->kind != PLN_ATTR_INTS)
+    return PLN_OK;
+  pln_list bounds = pln_arg_list(call, PLN_NONE, "indices_or_sections");
+  if (!relay_parts(&bounds, extent, n, parts))
+    return pln_call_error(call, "the bounds do not make %u parts", n);
+  *list = (pln_list){.given = true, .sized = true, .count = n, .dims = parts};
+  return PLN_OK;
+}
+
 pln_status pln_infer_split(pln_infer *call) {
   pln_list list = pln_arg_list(call, 1, "split");
+  pln_dim parts[PLN_VALUE_MAX];
   pln_dtype dtype = pln_arg_dtype(call, 0);
   uint32_t n = pln_call_n_results(call);
   pln_shape shape;
@@ -170,6 +242,7 @@ pln_status pln_infer_split(pln_infer *call) {
     PLN_TRY(
         pln_call_axis(call, pln_call_int(call, "axis", 0), shape.rank, &axis));
   pln_dim extent = shape.rank >= 0 ? shape.dims[axis] : PLN_DIM_UNKNOWN;
+  PLN_TRY(relay_split(call, extent, n, parts, &list));
   PLN_TRY(check_parts(call, &list, n, extent));
   for (uint32_t i = 0; i < n; i++) {
     if (shape.rank >= 0)
@@ -197,12 +270,22 @@ static pln_status split_part(pln_kernel_call *call, uint32_t i, uint32_t axis,
 pln_status pln_kernel_split(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   pln_list list = pln_kernel_list(call, 1, "split");
+  const pln_attr *a =
+      pln_attrs_find(call->engine, call->attrs, "indices_or_sections");
   uint32_t axis;
   int64_t begin = 0;
   if (x->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis) ||
       (list.given && list.count != call->n_results))
     return pln_kernel_refuse(call, "the parts do not fit the operand");
+  pln_dim parts[PLN_VALUE_MAX];
+  if (a && a->kind == PLN_ATTR_INTS) {
+    pln_list bounds = pln_kernel_list(call, PLN_NONE, "indices_or_sections");
+    if (!relay_parts(&bounds, x->dims[axis], call->n_results, parts))
+      return pln_kernel_refuse(call, "the parts do not fit the operand");
+    list = (pln_list){
+        .given = true, .sized = true, .count = call->n_results, .ints = parts};
+  }
   for (uint32_t i = 0; i < call->n_results; i++) {
     int64_t part = list.given ? pln_list_at(&list, i)
                               : equal_part(x->dims[axis], call->n_results, i);
@@ -218,10 +301,34 @@ pln_status pln_kernel_split(pln_kernel_call *call) {
 
 /* --------------------------------------------------------------------- tile */
 
+/* Relay's repeats, an attribute, may be more or fewer than the axes: what is
+ * missing in front is 1, as in NumPy. */
+static pln_status tile_by_reps(pln_infer *call, const pln_list *reps) {
+  pln_shape in, out;
+  pln_arg_shape(call, 0, &in);
+  int64_t rank = reps->count;
+  rank = in.rank > rank ? in.rank : rank;
+  pln_shape_ranked(&out, in.rank < 0 ? -1 : rank);
+  for (int32_t i = 0; i < out.rank; i++) {
+    int64_t axis = (int64_t)i - (out.rank - in.rank);
+    int64_t at = (int64_t)i - (out.rank - (int64_t)reps->count);
+    pln_dim n = at >= 0 ? pln_list_at(reps, (uint32_t)at) : 1;
+    if (PLN_DIM_IS_CONST(n) && n < 0)
+      return pln_call_error(call, "repeat %lld is negative", (long long)n);
+    PLN_TRY(pln_infer_dim(call, PLN_DIM_MUL, axis >= 0 ? in.dims[axis] : 1, n,
+                          &out.dims[i]));
+  }
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+}
+
 pln_status pln_infer_tile(pln_infer *call) {
   pln_list list = pln_arg_list(call, 1, "reps");
   pln_shape shape;
   pln_arg_shape(call, 0, &shape);
+  if (pln_arg_absent(call, 1) && list.given)
+    return tile_by_reps(call, &list);
+  if (!list.given)
+    return pln_call_error(call, "repeats are missing");
   if (shape.rank >= 0 && list.sized && list.count != (uint32_t)shape.rank)
     return pln_arg_error(call, 1, "expected %d repeats, got %u", shape.rank,
                          list.count);

@@ -11,19 +11,59 @@ static int64_t clamp(int64_t at, int64_t rank) {
   return at < 0 ? 0 : at > rank ? rank : at;
 }
 
+/* int64 as in ONNX, unless the attribute says otherwise: Relay's is int32,
+ * where it says nothing. */
+static pln_dtype shape_dtype(const pln_engine *engine, pln_attrs attrs,
+                             pln_dtype other) {
+  const pln_attr *a = pln_attrs_find(engine, attrs, "dtype");
+  if (!a)
+    return other;
+  bool named = a->kind == PLN_ATTR_STRING && a->v.s.size > 0;
+  return named ? pln_dtype_find(a->v.s) : PLN_INT32;
+}
+
 pln_status pln_infer_shape_of(pln_infer *call) {
+  pln_dtype dtype = shape_dtype(call->engine, call->attrs, PLN_INT64);
   int32_t rank = pln_type_rank(call->engine, pln_arg_type(call, 0));
   pln_shape shape = {.rank = 1, .dims = {PLN_DIM_UNKNOWN}};
   if (rank < 0)
-    return pln_result_tensor(call, 0, PLN_INT64, &shape);
+    return pln_result_tensor(call, 0, dtype, &shape);
   int64_t begin = clamp(pln_call_int(call, "start", 0), rank);
   int64_t end = clamp(pln_call_int(call, "end", rank), rank);
   shape.dims[0] = end > begin ? end - begin : 0;
-  PLN_TRY(pln_result_tensor(call, 0, PLN_INT64, &shape));
+  PLN_TRY(pln_result_tensor(call, 0, dtype, &shape));
   if (shape.dims[0] == 0)
     begin = 0;
   return pln_infer_set_value(call, 1, (uint32_t)shape.dims[0],
                              pln_arg_dims(call, 0) + begin);
+}
+
+/* Integers as int32 or int64. */
+static pln_status give_ints(pln_kernel_call *call, pln_dtype dtype,
+                            uint32_t rank, int64_t n, const int64_t *ints) {
+  void *data;
+  if (dtype != PLN_INT32 && dtype != PLN_INT64)
+    return pln_kernel_no_dtype(call, dtype);
+  PLN_TRY(pln_kernel_result(call, 0, dtype, rank, &n, &data));
+  for (int64_t i = 0; i < n; i++)
+    if (dtype == PLN_INT64)
+      ((int64_t *)data)[i] = ints[i];
+    else if (ints[i] > INT32_MAX)
+      return pln_kernel_undefined(call);
+    else
+      ((int32_t *)data)[i] = (int32_t)ints[i];
+  return PLN_OK;
+}
+
+pln_status pln_infer_ndarray_size(pln_infer *call) {
+  return pln_result_scalar(call, 0,
+                           shape_dtype(call->engine, call->attrs, PLN_INT32));
+}
+
+pln_status pln_kernel_ndarray_size(pln_kernel_call *call) {
+  int64_t count = (int64_t)pln_kernel_arg(call, 0)->count;
+  return give_ints(call, shape_dtype(call->engine, call->attrs, PLN_INT32), 0,
+                   1, &count);
 }
 
 pln_status pln_kernel_shape_of(pln_kernel_call *call) {
@@ -31,11 +71,8 @@ pln_status pln_kernel_shape_of(pln_kernel_call *call) {
   int64_t begin = clamp(pln_kernel_int(call, "start", 0), x->rank);
   int64_t end = clamp(pln_kernel_int(call, "end", x->rank), x->rank);
   int64_t n = end > begin ? end - begin : 0;
-  void *data;
-  PLN_TRY(pln_kernel_result(call, 0, PLN_INT64, 1, &n, &data));
-  if (n)
-    memcpy(data, x->dims + begin, (size_t)n * sizeof *x->dims);
-  return PLN_OK;
+  pln_dtype dtype = shape_dtype(call->engine, call->attrs, PLN_INT64);
+  return give_ints(call, dtype, 1, n, x->dims + (n ? begin : 0));
 }
 
 /* --------------------------------------------------------------------- size */

@@ -30,7 +30,51 @@ static pln_status grow_axes(const pln_infer *call, const pln_list *pads,
   return PLN_OK;
 }
 
+/* Relay's widths, a pair an axis, as ONNX has them: those before all axes,
+ * then those behind. 0 when they are no pairs of integers. */
+static uint32_t read_widths(const pln_engine *engine, const pln_attr *a,
+                            int64_t *pads) {
+  uint32_t n =
+      a->kind == PLN_ATTR_LIST ? pln_attrs_count(engine, a->v.dict) : 0;
+  if (n > PLN_MAX_RANK)
+    return 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const pln_attr *pair = pln_attrs_get(engine, a->v.dict, i);
+    if (pair->kind != PLN_ATTR_INTS || pair->count != 2)
+      return 0;
+    pads[i] = pair->v.ints[0];
+    pads[i + n] = pair->v.ints[1];
+  }
+  return 2 * n;
+}
+
+/* Attribute pad_width; false when there is none. */
+static bool find_widths(const pln_engine *engine, pln_attrs attrs,
+                        int64_t *pads, pln_list *out) {
+  const pln_attr *a = pln_attrs_find(engine, attrs, "pad_width");
+  if (!a)
+    return false;
+  *out = (pln_list){.given = true, .sized = true, .ints = pads};
+  out->count = read_widths(engine, a, pads);
+  return true;
+}
+
+/* nn.mirror_pad, and nn.pad in Relay's form: (data, value). */
+pln_status pln_infer_mirror_pad(pln_infer *call) {
+  int64_t widths[2 * PLN_MAX_RANK];
+  pln_list pads, axes = {.sized = true};
+  pln_shape shape;
+  pln_arg_shape(call, 0, &shape);
+  if (!find_widths(call->engine, call->attrs, widths, &pads))
+    return pln_call_error(call, "pad_width is missing");
+  if (shape.rank >= 0)
+    PLN_TRY(grow_axes(call, &pads, &axes, &shape));
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape);
+}
+
 pln_status pln_infer_pad(pln_infer *call) {
+  if (pln_call_has(call, "pad_width"))
+    return pln_infer_mirror_pad(call);
   pln_list pads = pln_arg_list(call, 1, "pads");
   pln_list axes = pln_arg_list(call, 3, NULL);
   pln_shape shape;
@@ -265,8 +309,10 @@ static pln_status pad_around(pln_kernel_call *call, const border *b, edge how) {
 }
 
 /* The value given as an attribute is a float of the operand's dtype. */
-static const void *pad_element(const pln_kernel_call *call, uint64_t *store) {
-  const pln_tensor *x = pln_kernel_arg(call, 0), *v = pln_kernel_arg(call, 2);
+static const void *pad_element(const pln_kernel_call *call, bool relay,
+                               uint64_t *store) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  const pln_tensor *v = pln_kernel_arg(call, relay ? 1 : 2);
   double value = pln_kernel_float(call, "value", 0);
   float single = (float)value;
   if (v)
@@ -284,10 +330,13 @@ static const void *pad_element(const pln_kernel_call *call, uint64_t *store) {
 
 pln_status pln_kernel_pad(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  pln_list pads = pln_kernel_list(call, 1, "pads");
-  pln_list axes = pln_kernel_list(call, 3, NULL);
+  int64_t widths[2 * PLN_MAX_RANK];
+  pln_list pads, axes = pln_kernel_list(call, 3, NULL);
   uint64_t store[2] = {0, 0};
   border b;
+  bool relay = find_widths(call->engine, call->attrs, widths, &pads);
+  if (!relay)
+    pads = pln_kernel_list(call, 1, "pads");
   if (!read_border(x, &pads, &axes, &b) || !grow(x, &b))
     return pln_kernel_refuse(call, "the pads do not fit the operand");
   if (pln_kernel_string_is(call, "mode", "constant", "edge"))
@@ -296,7 +345,7 @@ pln_status pln_kernel_pad(pln_kernel_call *call) {
     return pad_around(call, &b, REFLECT);
   if (pln_kernel_string_is(call, "mode", "constant", "wrap"))
     return pad_around(call, &b, WRAP);
-  const void *element = pad_element(call, store);
+  const void *element = pad_element(call, relay, store);
   if (!element || !pln_kernel_string_is(call, "mode", "constant", "constant"))
     return pln_kernel_refuse(call, "the mode or the value is not computed");
   return pad_constant(call, &b, element);

@@ -103,7 +103,10 @@ pln_status pln_infer_arange(pln_infer *call) {
   else
     PLN_TRY(length(call, number(call, 0), number(call, 1), number(call, 2),
                    &shape.dims[0]));
-  PLN_TRY(pln_result_tensor(call, 0, dtype, &shape));
+  pln_dtype told = pln_call_dtype(call, "dtype", dtype);
+  PLN_TRY(pln_result_tensor(call, 0, told, &shape));
+  if (told != dtype)
+    return PLN_OK;
   return list_numbers(call, shape.dims[0]);
 }
 
@@ -184,6 +187,10 @@ static pln_status count_whole(pln_kernel_call *call, const int64_t *v) {
 pln_status pln_kernel_arange(pln_kernel_call *call) {
   double f[3];
   int64_t v[3];
+  pln_slice told = pln_attrs_string(call->engine, call->attrs, "dtype", "");
+  if (told.size && (!call->args[0] ||
+                    pln_dtype_find(told) != (pln_dtype)call->args[0]->dtype))
+    return pln_kernel_refuse(call, "numbers of another dtype");
   for (uint32_t i = 0; i < 3; i++)
     if (call->args[i]->count != 1 ||
         call->args[i]->dtype != call->args[0]->dtype)

@@ -1,7 +1,9 @@
 /* shape_reshape.c: the same elements in the same order in another shape: copy,
- * reshape, flatten, squeeze, expand_dims. Called through ops.def. */
+ * reshape and its kin, flatten, squeeze, expand_dims. Called through ops.def.
+ */
 
 #include "op/kernel.h"
+#include "op/shape_codes.h"
 
 /* ------------------------------------------------------------------- shared */
 
@@ -87,9 +89,8 @@ static pln_status read_extent(const pln_infer *call, const pln_list *list,
 }
 
 static pln_status read_newshape(const pln_infer *call, const pln_list *list,
-                                const pln_shape *in, pln_shape *out,
-                                open_axis *open) {
-  bool allowzero = pln_call_int(call, "allowzero", 0) != 0;
+                                bool allowzero, const pln_shape *in,
+                                pln_shape *out, open_axis *open) {
   *open = (open_axis){.at = -1};
   for (int32_t i = 0; i < out->rank; i++) {
     pln_dim asked = pln_list_at(list, (uint32_t)i);
@@ -147,13 +148,14 @@ static void cancel_kept(const pln_list *list, bool allowzero, pln_shape *in,
 }
 
 static pln_status solve_newshape(const pln_infer *call, const pln_list *list,
-                                 pln_shape *in, pln_shape *out) {
+                                 bool allowzero, pln_shape *in,
+                                 pln_shape *out) {
   open_axis open;
-  PLN_TRY(read_newshape(call, list, in, out, &open));
+  PLN_TRY(read_newshape(call, list, allowzero, in, out, &open));
   if (in->rank < 0)
     return PLN_OK;
   pln_shape known = *out;
-  cancel_kept(list, pln_call_int(call, "allowzero", 0) != 0, in, &known);
+  cancel_kept(list, allowzero, in, &known);
   open.count = 0;
   for (int32_t i = 0; i < known.rank; i++)
     if (known.dims[i] == PLN_DIM_UNKNOWN) {
@@ -169,13 +171,44 @@ static pln_status solve_newshape(const pln_infer *call, const pln_list *list,
   return PLN_OK;
 }
 
+/* Relay's own codes, which only an operand of known rank has a meaning for. */
+static pln_status reshape_by_codes(pln_infer *call, const pln_list *codes,
+                                   bool reverse) {
+  pln_shape in, out;
+  pln_dim dims[PLN_MAX_RANK];
+  pln_list list = {.given = true, .sized = true, .dims = dims};
+  bool fits = true;
+  pln_arg_shape(call, 0, &in);
+  pln_shape_unknown(&out);
+  if (in.rank >= 0)
+    PLN_TRY(pln_codes_read(call->engine, codes, in.rank, in.dims, reverse, dims,
+                           &list.count, &fits));
+  if (!fits)
+    return pln_call_error(call, "the new shape does not fit rank %d", in.rank);
+  if (in.rank >= 0) {
+    pln_shape_ranked(&out, list.count);
+    PLN_TRY(solve_newshape(call, &list, true, &in, &out));
+  }
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+}
+
+pln_status pln_infer_reverse_reshape(pln_infer *call) {
+  pln_list list = pln_arg_list(call, PLN_NONE, "newshape");
+  if (!list.given)
+    return pln_call_error(call, "newshape is missing");
+  return reshape_by_codes(call, &list, true);
+}
+
 pln_status pln_infer_reshape(pln_infer *call) {
   pln_list list = pln_arg_list(call, 1, "newshape");
+  bool allowzero = pln_call_int(call, "allowzero", 0) != 0;
   pln_shape in, out;
+  if (list.given && pln_codes_within(&list))
+    return reshape_by_codes(call, &list, false);
   pln_arg_shape(call, 0, &in);
   pln_shape_ranked(&out, list.given && list.sized ? (int64_t)list.count : -1);
   if (out.rank >= 0)
-    PLN_TRY(solve_newshape(call, &list, &in, &out));
+    PLN_TRY(solve_newshape(call, &list, allowzero, &in, &out));
   PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out));
   return pass_value(call);
 }
@@ -207,11 +240,33 @@ static bool concrete_newshape(const pln_tensor *x, const pln_list *list,
   return true;
 }
 
+static pln_status reshaped_by_codes(pln_kernel_call *call,
+                                    const pln_list *codes, bool reverse) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  int64_t asked[PLN_MAX_RANK], dims[PLN_MAX_RANK];
+  pln_list list = {.given = true, .sized = true, .ints = asked};
+  bool fits;
+  if (!codes->given || x->rank > PLN_MAX_RANK)
+    return pln_kernel_refuse(call, "the shape does not fit the operand");
+  PLN_TRY(pln_codes_read(call->engine, codes, (int32_t)x->rank, x->dims,
+                         reverse, asked, &list.count, &fits));
+  if (!fits || !concrete_newshape(x, &list, true, dims))
+    return pln_kernel_refuse(call, "the shape does not fit the operand");
+  return reshaped(call, list.count, dims);
+}
+
+pln_status pln_kernel_reverse_reshape(pln_kernel_call *call) {
+  pln_list list = pln_kernel_list(call, PLN_NONE, "newshape");
+  return reshaped_by_codes(call, &list, true);
+}
+
 pln_status pln_kernel_reshape(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   pln_list list = pln_kernel_list(call, 1, "newshape");
   int64_t dims[PLN_MAX_RANK];
   bool allowzero = pln_kernel_int(call, "allowzero", 0) != 0;
+  if (pln_codes_within(&list))
+    return reshaped_by_codes(call, &list, false);
   if (!list.given || list.count > PLN_MAX_RANK ||
       !concrete_newshape(x, &list, allowzero, dims))
     return pln_kernel_refuse(call, "the shape does not fit the operand");
@@ -245,6 +300,55 @@ pln_status pln_kernel_flatten(pln_kernel_call *call) {
   int64_t dims[2] = {(int64_t)pln_dims_product(x->dims, 0, at),
                      (int64_t)pln_dims_product(x->dims, at, x->rank)};
   return reshaped(call, 2, dims);
+}
+
+pln_status pln_infer_batch_flatten(pln_infer *call) {
+  PLN_TRY(pln_arg_expect_rank_within(call, 0, 1, INT32_MAX));
+  return pln_infer_flatten(call); /* which without attribute begins at 1 */
+}
+
+/* The operand in the shape of another one. With bounds, the axes [lhs_begin,
+ * lhs_end) become those [rhs_begin, rhs_end) of the other. */
+pln_status pln_infer_reshape_like(pln_infer *call) {
+  pln_shape x, like, out = {.rank = 0};
+  pln_arg_shape(call, 0, &x);
+  pln_arg_shape(call, 1, &like);
+  if (x.rank < 0 || like.rank < 0) {
+    pln_shape_unknown(&out);
+    return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+  }
+  int64_t bounds[4] = {pln_call_int(call, "lhs_begin", 0),
+                       pln_call_int(call, "lhs_end", x.rank),
+                       pln_call_int(call, "rhs_begin", 0),
+                       pln_call_int(call, "rhs_end", like.rank)};
+  for (int i = 0; i < 4; i++) {
+    int32_t rank = i < 2 ? x.rank : like.rank;
+    bounds[i] += bounds[i] < 0 ? rank : 0;
+    if (bounds[i] < (i % 2 ? bounds[i - 1] : 0) || bounds[i] > rank)
+      return pln_call_error(call, "a bound is outside of rank %d", rank);
+  }
+  int64_t rank = bounds[0] + bounds[3] - bounds[2] + x.rank - bounds[1];
+  if (rank > PLN_MAX_RANK)
+    return pln_call_error(call, "a rank of %lld", (long long)rank);
+  for (int64_t i = 0; i < bounds[0]; i++)
+    out.dims[out.rank++] = x.dims[i];
+  for (int64_t i = bounds[2]; i < bounds[3]; i++)
+    out.dims[out.rank++] = like.dims[i];
+  for (int64_t i = bounds[1]; i < x.rank; i++)
+    out.dims[out.rank++] = x.dims[i];
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+}
+
+pln_status pln_kernel_reshape_like(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0), *y = pln_kernel_arg(call, 1);
+  static const char *const bounds[] = {"lhs_begin", "lhs_end", "rhs_begin",
+                                       "rhs_end"};
+  for (size_t i = 0; i < PLN_COUNT(bounds); i++)
+    if (pln_kernel_list(call, PLN_NONE, bounds[i]).given)
+      return pln_kernel_refuse(call, "%s is given", bounds[i]);
+  if (x->count != y->count)
+    return pln_kernel_refuse(call, "%zu elements for %zu", x->count, y->count);
+  return reshaped(call, y->rank, y->dims);
 }
 
 /* ------------------------------------------------------- squeeze, expand_dims
@@ -325,13 +429,32 @@ pln_status pln_kernel_squeeze(pln_kernel_call *call) {
   return reshaped(call, rank, dims);
 }
 
+/* Relay's way: `n` axes where the list's only one says, which counts from the
+ * end of the result when negative, the first of them. */
+static bool spread_axis(const pln_list *list, int64_t rank, int64_t n,
+                        int64_t *axes, pln_list *out) {
+  int64_t at = list->count == 1 ? pln_list_at(list, 0) : rank + 1;
+  at += at < 0 ? rank + 1 : 0;
+  if (n < 0 || rank + n > PLN_MAX_RANK || at < 0 || at > rank)
+    return false;
+  for (int64_t i = 0; i < n; i++)
+    axes[i] = at + i;
+  *out = (pln_list){
+      .given = true, .sized = true, .count = (uint32_t)n, .ints = axes};
+  return true;
+}
+
 pln_status pln_infer_expand_dims(pln_infer *call) {
   pln_list list = pln_arg_list(call, 1, "axes");
   pln_shape in, out = {.rank = -1};
+  int64_t axes[PLN_MAX_RANK], n = pln_call_int(call, "num_newaxis", 1);
   bool marked[PLN_MAX_RANK];
   pln_arg_shape(call, 0, &in);
   if (!list.given)
     return pln_call_error(call, "axes are missing");
+  if (n != 1 && in.rank >= 0 && !spread_axis(&list, in.rank, n, axes, &list))
+    return pln_call_error(call, "%lld axes do not fit rank %d", (long long)n,
+                          in.rank);
   if (in.rank >= 0 && list.sized)
     pln_shape_ranked(&out, (int64_t)in.rank + list.count);
   if (out.rank >= 0 && pln_list_known(&list)) {
@@ -349,7 +472,10 @@ pln_status pln_kernel_expand_dims(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   pln_list list = pln_kernel_list(call, 1, "axes");
   bool marked[PLN_MAX_RANK];
-  int64_t dims[PLN_MAX_RANK];
+  int64_t dims[PLN_MAX_RANK], axes[PLN_MAX_RANK];
+  int64_t n = pln_kernel_int(call, "num_newaxis", 1);
+  if (n != 1 && !spread_axis(&list, x->rank, n, axes, &list))
+    return pln_kernel_refuse(call, "axes are repeated or outside");
   size_t rank = (size_t)x->rank + list.count;
   if (rank > PLN_MAX_RANK || !mark_axes(&list, (int32_t)rank, marked))
     return pln_kernel_refuse(call, "axes are repeated or outside");

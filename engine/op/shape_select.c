@@ -142,11 +142,15 @@ pln_status pln_kernel_compress(pln_kernel_call *call) {
 
 /* ------------------------------------------------------------------ one_hot */
 
+/* ONNX's operands are (indices, depth, values), Relay's (indices, on, off): its
+ * depth is an attribute. */
 pln_status pln_infer_one_hot(pln_infer *call) {
   pln_shape in, out;
   int32_t axis;
-  pln_list depth = pln_arg_list(call, 1, NULL);
-  PLN_TRY(pln_arg_expect_rank(call, 2, 1));
+  bool relay = pln_call_has(call, "depth");
+  pln_list depth = pln_arg_list(call, relay ? PLN_NONE : 1, "depth");
+  pln_dtype dtype = pln_arg_dtype(call, relay ? 1 : 2);
+  PLN_TRY(pln_arg_expect_rank(call, 2, relay ? 0 : 1));
   pln_arg_shape(call, 0, &in);
   pln_shape_ranked(&out, in.rank < 0 ? -1 : (int64_t)in.rank + 1);
   if (out.rank >= 0) {
@@ -160,7 +164,8 @@ pln_status pln_infer_one_hot(pln_infer *call) {
     if (PLN_DIM_IS_CONST(out.dims[axis]) && out.dims[axis] < 0)
       return pln_arg_error(call, 1, "the depth is negative");
   }
-  return pln_result_tensor(call, 0, pln_arg_dtype(call, 2), &out);
+  dtype = relay ? pln_call_dtype(call, "dtype", dtype) : dtype;
+  return pln_result_tensor(call, 0, dtype, &out);
 }
 
 /* Any number as an integer; false for what is none. */
@@ -184,15 +189,16 @@ static bool whole_at(const pln_tensor *t, size_t i, int64_t *out) {
 }
 
 static pln_status light(pln_kernel_call *call, const pln_moved *moved,
-                        size_t inner, int64_t depth) {
+                        size_t inner, int64_t depth, bool relay) {
   const pln_tensor *x = call->args[0];
-  const char *off = call->args[2]->data, *on = off + moved->size;
+  const char *off = call->args[2]->data;
+  const char *on = relay ? call->args[1]->data : off + moved->size;
   pln_fill(moved->data, moved->count, off, moved->size);
   for (size_t i = 0; i < x->count; i++) {
     int64_t at;
     if (!whole_at(x, i, &at))
       return pln_kernel_undefined(call);
-    at += at < 0 ? depth : 0;
+    at += at < 0 && !relay ? depth : 0;
     if (at < 0 || at >= depth)
       continue; /* outside: nothing is on */
     size_t to = (i / inner * (size_t)depth + (size_t)at) * inner + i % inner;
@@ -201,14 +207,27 @@ static pln_status light(pln_kernel_call *call, const pln_moved *moved,
   return PLN_OK;
 }
 
+/* The depth; false when the operands are not those of their form. */
+static bool read_depth(const pln_kernel_call *call, bool relay,
+                       int64_t *depth) {
+  const pln_tensor *second = call->args[1], *third = call->args[2];
+  if (!relay)
+    return third->count == 2 && second->count == 1 &&
+           whole_at(second, 0, depth) && *depth >= 0;
+  *depth = pln_kernel_int(call, "depth", 1);
+  pln_slice s = pln_attrs_string(call->engine, call->attrs, "dtype", "");
+  return second->count == 1 && third->count == 1 &&
+         second->dtype == third->dtype && *depth >= 0 &&
+         (s.size == 0 || pln_dtype_find(s) == (pln_dtype)third->dtype);
+}
+
 pln_status pln_kernel_one_hot(pln_kernel_call *call) {
   const pln_tensor *x = call->args[0], *values = call->args[2];
+  bool relay = pln_attrs_find(call->engine, call->attrs, "depth") != NULL;
   int64_t dims[PLN_MAX_RANK], depth;
   uint32_t axis;
   pln_moved moved;
-  if (values->count != 2 || call->args[1]->count != 1 ||
-      x->rank + 1 > PLN_MAX_RANK || !whole_at(call->args[1], 0, &depth) ||
-      depth < 0 ||
+  if (!read_depth(call, relay, &depth) || x->rank + 1 > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", -1), x->rank + 1, &axis))
     return pln_kernel_refuse(call, "the depth or the axis is out of range");
   for (uint32_t i = 0, k = 0; i < x->rank + 1; i++)
@@ -218,6 +237,6 @@ pln_status pln_kernel_one_hot(pln_kernel_call *call) {
   size_t inner = pln_dims_product(x->dims, axis, x->rank);
   pln_status status = PLN_OK;
   if (moved.count)
-    status = light(call, &moved, inner, depth);
+    status = light(call, &moved, inner, depth, relay);
   return pln_moved_end(&moved, status);
 }

@@ -107,7 +107,33 @@ static request read_request(const pln_infer *call) {
   return (request){.starts = pln_arg_list(call, 1, "starts"),
                    .ends = pln_arg_list(call, 2, "ends"),
                    .axes = pln_arg_list(call, 3, "axes"),
-                   .steps = pln_arg_list(call, 4, NULL)};
+                   .steps = pln_arg_list(call, 4, "strides")};
+}
+
+/* Relay's request as ONNX has it: one step may stand for all, in mode "size"
+ * ends are extents of which -1 is all that is left, and a bound that is
+ * missing is the axis's own. `ends` and `steps` have room for PLN_MAX_RANK. */
+static bool from_relay(request *q, bool sizes, int64_t *ends, int64_t *steps) {
+  uint32_t n = q->starts.count;
+  if (!q->starts.ints || !q->ends.ints || n > PLN_MAX_RANK)
+    return true; /* ONNX's form */
+  if (q->ends.count > n)
+    return false;
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t k = q->steps.count == 1 ? 0 : i;
+    steps[i] =
+        !sizes && q->steps.ints && k < q->steps.count ? q->steps.ints[k] : 1;
+    ends[i] = i < q->ends.count ? q->ends.ints[i] : INT64_MAX;
+    if (sizes && (ends[i] < 0 ||
+                  __builtin_add_overflow(q->starts.ints[i], ends[i], &ends[i])))
+      ends[i] = INT64_MAX;
+    if (sizes && q->starts.ints[i] < 0 && ends[i] >= 0)
+      ends[i] = INT64_MAX; /* up to the end or beyond */
+  }
+  q->ends.ints = ends;
+  q->steps = (pln_list){.given = true, .sized = true, .ints = steps};
+  q->ends.count = q->steps.count = n;
+  return true;
 }
 
 static pln_status check_counts(const pln_infer *call, const request *q) {
@@ -170,7 +196,11 @@ static pln_status slice_value(pln_infer *call, const request *q) {
 
 pln_status pln_infer_strided_slice(pln_infer *call) {
   request q = read_request(call);
+  int64_t ends[PLN_MAX_RANK], steps[PLN_MAX_RANK];
+  bool sizes = pln_call_string_is(call, "slice_mode", "end", "size");
   pln_shape shape;
+  if (!from_relay(&q, sizes, ends, steps))
+    return pln_call_error(call, "there are more ends than beginnings");
   PLN_TRY(check_counts(call, &q));
   pln_arg_shape(call, 0, &shape);
   if (shape.rank >= 0)
@@ -213,10 +243,13 @@ pln_status pln_kernel_strided_slice(pln_kernel_call *call) {
   request q = {.starts = pln_kernel_list(call, 1, "starts"),
                .ends = pln_kernel_list(call, 2, "ends"),
                .axes = pln_kernel_list(call, 3, "axes"),
-               .steps = pln_kernel_list(call, 4, NULL)};
+               .steps = pln_kernel_list(call, 4, "strides")};
   int64_t dims[PLN_MAX_RANK], first;
+  int64_t ends[PLN_MAX_RANK], steps[PLN_MAX_RANK];
   pln_strided view;
-  bool fits = q.starts.count == q.ends.count &&
+  bool sizes = pln_kernel_string_is(call, "slice_mode", "end", "size");
+  bool fits = from_relay(&q, sizes, ends, steps) &&
+              q.starts.count == q.ends.count &&
               (!q.axes.given || q.axes.count == q.starts.count) &&
               (!q.steps.given || q.steps.count == q.starts.count);
   if (x->rank > PLN_MAX_RANK || !fits ||

@@ -7,6 +7,12 @@
 
 /* --------------------------------------------------------------------- take */
 
+/* Indices may count from the end and lie within, as ONNX has it. Else Relay's
+ * mode says what becomes of others: "clip", "wrap", "fast". */
+static bool is_strict(const pln_infer *call) {
+  return pln_call_string_is(call, "mode", "strict", "strict");
+}
+
 static pln_status take_value(pln_infer *call) {
   pln_value value = pln_arg_value(call, 0);
   pln_list list = pln_arg_list(call, 1, NULL);
@@ -18,6 +24,8 @@ static pln_status take_value(pln_infer *call) {
   int64_t count = pln_value_count(call->engine, value);
   for (uint32_t i = 0; i < list.count; i++) {
     int64_t at = pln_list_at(&list, i);
+    if (!is_strict(call) && (at < 0 || at >= count))
+      return PLN_OK;
     if (at < -count || at >= count)
       return pln_arg_error(call, 1, "index %lld is outside of %lld elements",
                            (long long)at, (long long)count);
@@ -27,9 +35,47 @@ static pln_status take_value(pln_infer *call) {
   return pln_infer_set_value(call, (uint32_t)rank, list.count, elements);
 }
 
+/* Without an axis the operand counts as one axis; with batch_dims the first
+ * axes of both operands are the same ones. */
+static bool is_relay_take(const pln_infer *call) {
+  const pln_attr *axis = pln_attrs_find(call->engine, call->attrs, "axis");
+  return (axis && axis->kind == PLN_ATTR_NONE) ||
+         pln_call_int(call, "batch_dims", 0) != 0;
+}
+
+static pln_status relay_take(pln_infer *call) {
+  pln_shape data, indices, out = {.rank = 0};
+  const pln_attr *given = pln_attrs_find(call->engine, call->attrs, "axis");
+  int64_t batch = pln_call_int(call, "batch_dims", 0);
+  int32_t axis;
+  pln_arg_shape(call, 0, &data);
+  pln_arg_shape(call, 1, &indices);
+  if (given && given->kind == PLN_ATTR_NONE)
+    return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &indices);
+  if (data.rank < 0 || indices.rank < 0) {
+    pln_shape_unknown(&out);
+    return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+  }
+  PLN_TRY(pln_call_axis(call, pln_call_int(call, "axis", 0), data.rank, &axis));
+  batch += batch < 0 ? indices.rank : 0;
+  if (batch < 0 || batch > indices.rank || batch > axis ||
+      data.rank + indices.rank > PLN_MAX_RANK)
+    return pln_call_error(call, "batch_dims %lld does not fit the operands",
+                          (long long)batch);
+  for (int32_t i = 0; i < axis; i++)
+    out.dims[out.rank++] = data.dims[i];
+  for (int64_t i = batch; i < indices.rank; i++)
+    out.dims[out.rank++] = indices.dims[i];
+  for (int32_t i = axis + 1; i < data.rank; i++)
+    out.dims[out.rank++] = data.dims[i];
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+}
+
 pln_status pln_infer_take(pln_infer *call) {
   pln_shape data, indices, out;
   int32_t axis;
+  if (is_relay_take(call))
+    return relay_take(call);
   pln_arg_shape(call, 0, &data);
   pln_arg_shape(call, 1, &indices);
   pln_shape_ranked(&out, -1);
@@ -51,19 +97,37 @@ pln_status pln_infer_take(pln_infer *call) {
   return take_value(call);
 }
 
+/* What becomes of indices outside of the axis. */
+typedef enum take_mode { TAKE_STRICT, TAKE_CLIP, TAKE_WRAP } take_mode;
+
+/* The element that index i means; false when there is none. */
+static bool take_at(const pln_tensor *indices, size_t i, int64_t extent,
+                    take_mode mode, int64_t *at) {
+  if (mode == TAKE_STRICT)
+    return pln_index_at(indices, i, extent, at);
+  if (extent == 0 || !pln_tensor_int(indices, i, at))
+    return false;
+  if (mode == TAKE_WRAP)
+    *at = *at % extent + (*at % extent < 0 ? extent : 0);
+  *at = *at < 0 ? 0 : *at >= extent ? extent - 1 : *at;
+  return true;
+}
+
 /* Copies run `at` of `runs` in each row, for each index. */
 static pln_status take_runs(pln_kernel_call *call, const pln_moved *moved,
-                            const pln_tensor *x, const pln_tensor *indices,
-                            uint32_t axis) {
-  size_t rows = pln_dims_product(x->dims, 0, axis);
-  size_t run = pln_dims_product(x->dims, axis + 1, x->rank) * moved->size;
-  int64_t extent = x->dims[axis];
+                            const pln_tensor *indices, size_t rows,
+                            int64_t extent, size_t run) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  take_mode mode =
+      pln_kernel_string_is(call, "mode", "strict", "clip")   ? TAKE_CLIP
+      : pln_kernel_string_is(call, "mode", "strict", "wrap") ? TAKE_WRAP
+                                                             : TAKE_STRICT;
   char *to = moved->data;
   for (size_t r = 0; r < rows; r++) {
     const char *row = (const char *)x->data + r * (size_t)extent * run;
     for (size_t i = 0; i < indices->count; i++, to += run) {
       int64_t at;
-      if (!pln_index_at(indices, i, extent, &at))
+      if (!take_at(indices, i, extent, mode, &at))
         return pln_kernel_index_outside(call, indices, i, extent);
       memcpy(to, row + (size_t)at * run, run);
     }
@@ -71,9 +135,27 @@ static pln_status take_runs(pln_kernel_call *call, const pln_moved *moved,
   return PLN_OK;
 }
 
+/* As Relay takes without an axis: of the operand as one. */
+static pln_status take_flat(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  const pln_tensor *indices = pln_kernel_arg(call, 1);
+  pln_moved moved;
+  PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)x->dtype, indices->rank,
+                          indices->dims, &moved));
+  pln_status status = PLN_OK;
+  if (moved.count)
+    status = take_runs(call, &moved, indices, 1, (int64_t)x->count, moved.size);
+  return pln_moved_end(&moved, status);
+}
+
 pln_status pln_kernel_take(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   const pln_tensor *indices = pln_kernel_arg(call, 1);
+  const pln_attr *given = pln_attrs_find(call->engine, call->attrs, "axis");
+  if (pln_kernel_int(call, "batch_dims", 0) != 0)
+    return pln_kernel_refuse(call, "axes are batches");
+  if (given && given->kind == PLN_ATTR_NONE)
+    return take_flat(call);
   int64_t dims[2 * PLN_MAX_RANK];
   uint32_t axis, rank = 0;
   pln_moved moved;
@@ -89,7 +171,10 @@ pln_status pln_kernel_take(pln_kernel_call *call) {
   PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)x->dtype, rank, dims, &moved));
   pln_status status = PLN_OK;
   if (moved.count)
-    status = take_runs(call, &moved, x, indices, axis);
+    status =
+        take_runs(call, &moved, indices, pln_dims_product(x->dims, 0, axis),
+                  x->dims[axis],
+                  pln_dims_product(x->dims, axis + 1, x->rank) * moved.size);
   return pln_moved_end(&moved, status);
 }
 

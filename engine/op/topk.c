@@ -13,14 +13,37 @@ pln_status pln_infer_topk(pln_infer *call) {
         pln_call_axis(call, pln_call_int(call, "axis", -1), shape.rank, &axis));
     pln_dim n = k.given && k.sized && k.count == 1 ? pln_list_at(&k, 0)
                                                    : PLN_DIM_UNKNOWN;
+    bool relay = pln_call_has(call, "dtype");
+    if (relay && PLN_DIM_IS_CONST(n) && n < 1)
+      n = shape.dims[axis]; /* all of them */
     if (PLN_DIM_IS_CONST(n) &&
         (n < 0 || (PLN_DIM_IS_CONST(shape.dims[axis]) && n > shape.dims[axis])))
       return pln_call_error(call, "k is %lld of %lld elements", (long long)n,
                             (long long)shape.dims[axis]);
     shape.dims[axis] = n;
   }
+  const pln_attr *told = pln_attrs_find(call->engine, call->attrs, "dtype");
+  pln_dtype dtype = PLN_INT64;
+  if (told) /* in Relay int32 where nothing is said */
+    dtype = pln_call_dtype(call, "dtype", PLN_INT32);
+  if (pln_call_string_is(call, "ret_type", "both", "indices"))
+    return pln_result_tensor(call, 0, dtype, &shape);
   PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape));
-  return pln_result_tensor(call, 1, PLN_INT64, &shape);
+  return pln_result_tensor(call, 1, dtype, &shape);
+}
+
+/* argsort: the indices; sort: the elements. */
+pln_status pln_infer_argsort(pln_infer *call) {
+  pln_shape shape;
+  int32_t axis;
+  pln_arg_shape(call, 0, &shape);
+  if (shape.rank > 0)
+    PLN_TRY(
+        pln_call_axis(call, pln_call_int(call, "axis", -1), shape.rank, &axis));
+  pln_dtype dtype = pln_arg_dtype(call, 0);
+  if (call->op == PLN_OP_ARGSORT)
+    dtype = pln_call_dtype(call, "dtype", PLN_INT32);
+  return pln_result_tensor(call, 0, dtype, &shape);
 }
 
 /* Lanes along the axis: `outer` times `inner` of `n` elements, `inner` apart.
@@ -160,7 +183,8 @@ static pln_status select_all(pln_kernel_call *call, const lanes *l, item *heap,
                              size_t k, char *values, int64_t *indices) {
   const pln_tensor *x = call->args[0];
   size_t size = pln_element_size((pln_dtype)x->dtype);
-  bool largest = pln_kernel_int(call, "largest", 1) != 0;
+  bool largest = pln_kernel_int(call, "largest", 1) != 0 &&
+                 !pln_kernel_int(call, "is_ascend", 0);
   for (size_t lane = 0; lane < l->outer * l->inner; lane++) {
     size_t o = lane / l->inner, i = lane % l->inner;
     size_t first = o * l->n * l->inner + i;
@@ -177,6 +201,11 @@ static pln_status select_all(pln_kernel_call *call, const lanes *l, item *heap,
   return PLN_OK;
 }
 
+/* Relay's form: int64 is nothing that ONNX says. None is int32. */
+static bool has_dtype(const pln_kernel_call *call) {
+  return pln_attrs_find(call->engine, call->attrs, "dtype") != NULL;
+}
+
 pln_status pln_kernel_topk(pln_kernel_call *call) {
   const pln_tensor *x = call->args[0];
   pln_list list = pln_kernel_list(call, 1, "k");
@@ -186,6 +215,10 @@ pln_status pln_kernel_topk(pln_kernel_call *call) {
   void *values, *indices = NULL;
   if (!find_keys((pln_dtype)x->dtype))
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
+  if (!pln_kernel_string_is(call, "ret_type", "both", "both") ||
+      !pln_kernel_string_is(call, "dtype", "int64", "int64") ||
+      (pln_kernel_list(call, 1, "k").given && k < 1 && has_dtype(call)))
+    return pln_kernel_refuse(call, "the form of the result is not computed");
   if (x->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", -1), x->rank, &axis) ||
       k < 0 || k > x->dims[axis])

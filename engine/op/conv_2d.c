@@ -1,0 +1,235 @@
+/* conv_2d.c: the types of Relay's convolutions, of one, two and three axes,
+ * plain, transposed and quantised. Called through ops.def. Layouts of the
+ * operands are attributes; the weight gives the window unless an attribute
+ * does. */
+
+#include "op/axis_layout.h"
+
+/* The axes of space, by rank. */
+typedef struct conv_form {
+  const char *space; /* "HW" */
+  const char *data, *kernel;
+} conv_form;
+
+static const conv_form forms[] = {
+    {"W", "NCW", "OIW"}, {"HW", "NCHW", "OIHW"}, {"DHW", "NCDHW", "OIDHW"}};
+
+static const conv_form *form_of(pln_op op) {
+  switch (op) {
+  case PLN_OP_CONV_1D:
+  case PLN_OP_CONV_1D_TRANSPOSE: return &forms[0];
+  case PLN_OP_CONV_3D:
+  case PLN_OP_CONV_3D_TRANSPOSE: return &forms[2];
+  default: return &forms[1];
+  }
+}
+
+/* What is read of a call before its extents are worked out. */
+typedef struct conv_call {
+  const conv_form *form;
+  uint32_t n; /* axes of space */
+  pln_layout data, kernel, out;
+  pln_shape x, w;
+} conv_call;
+
+static pln_status read_call(const pln_infer *call, conv_call *c) {
+  pln_slice text =
+      pln_attrs_string(call->engine, call->attrs, "data_layout", "");
+  c->form = form_of(call->op);
+  c->n = (uint32_t)strlen(c->form->space);
+  PLN_TRY(pln_layout_of(call, "data_layout", c->form->data, &c->data));
+  PLN_TRY(pln_layout_of(call, "kernel_layout", c->form->kernel, &c->kernel));
+  if (call->op == PLN_OP_CONV_2D_BACKWARD_WEIGHT || text.size == 0 ||
+      !pln_call_string_is(call, "out_layout", "", ""))
+    PLN_TRY(pln_layout_of(call, "out_layout", c->form->data, &c->out));
+  else
+    c->out = c->data;
+  PLN_TRY(pln_arg_expect_rank(call, 0, c->data.rank));
+  PLN_TRY(pln_arg_expect_rank(call, 1, c->kernel.rank));
+  pln_arg_shape(call, 0, &c->x);
+  pln_arg_shape(call, 1, &c->w);
+  if (c->x.rank < 0)
+    pln_shape_ranked(&c->x, c->data.rank);
+  if (c->w.rank < 0)
+    pln_shape_ranked(&c->w, c->kernel.rank);
+  return PLN_OK;
+}
+
+/* An integer of list attribute `name`, of which one may stand for all. */
+static int64_t int_at(const pln_infer *call, const char *name, uint32_t i,
+                      int64_t other) {
+  uint32_t n;
+  const int64_t *list = pln_call_ints(call, name, &n);
+  if (!list || n == 0)
+    return other;
+  return i < n ? list[i] : n == 1 ? list[0] : other;
+}
+
+/* Both pads of axis i together: of one for all, one an axis, or two. */
+static int64_t both_pads(const pln_infer *call, uint32_t axes, uint32_t i) {
+  uint32_t n;
+  const int64_t *pads = pln_call_ints(call, "padding", &n);
+  int64_t a = 0, b = 0, sum;
+  if (pads && n == 2 * axes) {
+    a = pads[i];
+    b = pads[i + axes];
+  } else if (pads && (n == axes || n == 1)) {
+    a = b = pads[n == 1 ? 0 : i];
+  }
+  return __builtin_add_overflow(a, b, &sum) ? 0 : sum;
+}
+
+/* The window's extent along axis i of space. */
+static pln_status window_extent(const pln_infer *call, const conv_call *c,
+                                uint32_t i, pln_dim *out) {
+  uint32_t n;
+  const int64_t *given = pln_call_ints(call, "kernel_size", &n);
+  bool found;
+  if (given && i < n) {
+    *out = given[i];
+    return PLN_OK;
+  }
+  return pln_layout_extent(call, &c->kernel, c->w.dims, c->form->space[i], out,
+                           &found);
+}
+
+/* (extent - 1) * dilation + 1 */
+static pln_status reach_of(const pln_infer *call, const conv_call *c,
+                           uint32_t i, pln_dim *out) {
+  PLN_TRY(window_extent(call, c, i, out));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_SUB, *out, 1, out));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_MUL, *out, int_at(call, "dilation", i, 1),
+                        out));
+  return pln_infer_dim(call, PLN_DIM_ADD, *out, 1, out);
+}
+
+/* (extent + pads - reach) / stride + 1 */
+static pln_status slid(const pln_infer *call, const conv_call *c, uint32_t i,
+                       pln_dim extent, pln_dim *out) {
+  pln_dim reach;
+  int64_t stride = int_at(call, "strides", i, 1);
+  if (stride < 1)
+    return pln_call_error(call, "stride %lld", (long long)stride);
+  PLN_TRY(reach_of(call, c, i, &reach));
+  PLN_TRY(
+      pln_infer_dim(call, PLN_DIM_ADD, extent, both_pads(call, c->n, i), out));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_SUB, *out, reach, out));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_FLOORDIV, *out, stride, out));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_ADD, *out, 1, out));
+  if (PLN_DIM_IS_CONST(*out) && *out < 0)
+    return pln_call_error(call, "the window is larger than axis %c",
+                          c->form->space[i]);
+  return PLN_OK;
+}
+
+/* (extent - 1) * stride + reach - pads + output padding */
+static pln_status unslid(const pln_infer *call, const conv_call *c, uint32_t i,
+                         pln_dim extent, pln_dim *out) {
+  pln_dim reach;
+  PLN_TRY(reach_of(call, c, i, &reach));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_SUB, extent, 1, out));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_MUL, *out, int_at(call, "strides", i, 1),
+                        out));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_ADD, *out, reach, out));
+  PLN_TRY(
+      pln_infer_dim(call, PLN_DIM_SUB, *out, both_pads(call, c->n, i), out));
+  return pln_infer_dim(call, PLN_DIM_ADD, *out,
+                       int_at(call, "output_padding", i, 0), out);
+}
+
+/* The axis of the weight that makes channels of the result. */
+static pln_status out_channels(const pln_infer *call, const conv_call *c,
+                               bool transposed, pln_dim *out) {
+  const pln_attr *given = pln_attrs_find(call->engine, call->attrs, "channels");
+  bool found;
+  if (given && given->kind == PLN_ATTR_INT) {
+    *out = given->v.i;
+    return PLN_OK;
+  }
+  /* TVM writes the layout of a transposed kernel with the operand's channels
+   * as O or as I; the axis that is not the operand's holds the result's. */
+  bool swapped = transposed && c->kernel.rank > 1 && c->kernel.letter[0] == 'O';
+  PLN_TRY(pln_layout_extent(call, &c->kernel, c->w.dims, swapped ? 'I' : 'O',
+                            out, &found));
+  return transposed ? pln_infer_dim(call, PLN_DIM_MUL, *out,
+                                    pln_call_int(call, "groups", 1), out)
+                    : PLN_OK;
+}
+
+/* A shape of the layout's plain axes: batch, channels, space. */
+static pln_status plain_result(const pln_infer *call, const conv_call *c,
+                               bool transposed, pln_shape *out) {
+  bool found;
+  pln_dim extent;
+  pln_shape_ranked(out, (int64_t)c->n + 2);
+  PLN_TRY(
+      pln_layout_extent(call, &c->data, c->x.dims, 'N', &out->dims[0], &found));
+  PLN_TRY(out_channels(call, c, transposed, &out->dims[1]));
+  for (uint32_t i = 0; i < c->n; i++) {
+    PLN_TRY(pln_layout_extent(call, &c->data, c->x.dims, c->form->space[i],
+                              &extent, &found));
+    if (!found)
+      return pln_call_error(call, "data_layout has no axis %c",
+                            c->form->space[i]);
+    PLN_TRY(
+        (transposed ? unslid : slid)(call, c, i, extent, &out->dims[2 + i]));
+  }
+  return PLN_OK;
+}
+
+static pln_status infer_form(pln_infer *call, bool transposed,
+                             pln_dtype fallback) {
+  conv_call c;
+  pln_layout plain;
+  pln_shape result, out;
+  PLN_TRY(read_call(call, &c));
+  PLN_TRY(plain_result(call, &c, transposed, &result));
+  (void)pln_layout_read(pln_text(c.form->data), &plain);
+  PLN_TRY(pln_layout_convert(call, &plain, &result, &c.out, &out));
+  return pln_result_tensor(call, 0, pln_call_dtype(call, "out_dtype", fallback),
+                           &out);
+}
+
+pln_status pln_infer_conv_2d(pln_infer *call) {
+  return infer_form(call, false, pln_arg_dtype(call, 0));
+}
+
+pln_status pln_infer_conv_2d_transpose(pln_infer *call) {
+  return infer_form(call, true, pln_arg_dtype(call, 0));
+}
+
+pln_status pln_infer_qnn_conv_2d(pln_infer *call) {
+  return infer_form(call, false, PLN_INT32);
+}
+
+/* (gradient, data): the weight's gradient, of the window that is given. */
+pln_status pln_infer_conv_2d_backward_weight(pln_infer *call) {
+  static const pln_layout plain = {4, "OIHW", {0}};
+  pln_layout data, gradient, out_layout;
+  pln_shape g, x, weight, out;
+  uint32_t n;
+  const int64_t *window = pln_call_ints(call, "kernel_size", &n);
+  int64_t groups = pln_call_int(call, "groups", 1);
+  bool found;
+  PLN_TRY(pln_layout_of(call, "kernel_layout", "NCHW", &gradient));
+  PLN_TRY(pln_layout_of(call, "data_layout", "NCHW", &data));
+  PLN_TRY(pln_layout_of(call, "out_layout", "OIHW", &out_layout));
+  PLN_TRY(pln_arg_expect_rank(call, 0, gradient.rank));
+  PLN_TRY(pln_arg_expect_rank(call, 1, data.rank));
+  pln_arg_shape(call, 0, &g);
+  pln_arg_shape(call, 1, &x);
+  pln_shape_ranked(&weight, 4);
+  if (g.rank >= 0)
+    PLN_TRY(pln_layout_extent(call, &gradient, g.dims, 'C', &weight.dims[0],
+                              &found));
+  if (x.rank >= 0)
+    PLN_TRY(
+        pln_layout_extent(call, &data, x.dims, 'C', &weight.dims[1], &found));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_FLOORDIV, weight.dims[1],
+                        groups > 0 ? groups : 1, &weight.dims[1]));
+  for (uint32_t i = 0; window && n == 2 && i < 2; i++)
+    weight.dims[2 + i] = window[i];
+  PLN_TRY(pln_layout_convert(call, &plain, &weight, &out_layout, &out));
+  return pln_result_tensor(
+      call, 0, pln_call_dtype(call, "out_dtype", pln_arg_dtype(call, 0)), &out);
+}

@@ -1,0 +1,26 @@
+/* quantized.c: the types of Relay's operators on quantised tensors. Called
+ * through ops.def; convolutions are in conv_2d.c. */
+
+#include "op/infer.h"
+
+static pln_status as_dtype(pln_infer *call, pln_dtype fallback) {
+  return pln_result_shaped_like(call, 0, 0,
+                                pln_call_dtype(call, "out_dtype", fallback));
+}
+
+pln_status pln_infer_qnn_quantize(pln_infer *call) {
+  return as_dtype(call, PLN_INT8);
+}
+
+pln_status pln_infer_qnn_dequantize(pln_infer *call) {
+  return as_dtype(call, PLN_FLOAT32);
+}
+
+/* (lhs, rhs, scales and zero points): the broadcast of both. */
+pln_status pln_infer_qnn_broadcast(pln_infer *call) {
+  pln_shape shape;
+  pln_dtype dtype;
+  PLN_TRY(pln_args_one_dtype(call, 0, 2, &dtype));
+  PLN_TRY(pln_args_broadcast(call, 0, 2, &shape));
+  return pln_result_tensor(call, 0, dtype, &shape);
+}
