@@ -232,6 +232,14 @@ describe("an interrupted run", function()
     os.remove(path "out.onnx")
   end)
 
+  it("says so", function()
+    write(path "slow.lua", "local pl = require 'perilune'\n"
+      .. "return pl.module_pass { name = 'slow', run = function() while true do end end }")
+    assert.equal("perilune: pass 'slow': interrupted; nothing is written\n", output_of(
+      "timeout -s INT 0.3 %s opt -q %s -o %s -p %s 2>&1", perilune, path "in.onnx",
+      path "out.onnx", path "slow.lua"))
+  end)
+
   -- Where files need a name all the time (no O_TMPFILE) one may be left.
   local linux = output_of "uname -s" == "Linux\n" and not sanitized
   local test = linux and it or pending

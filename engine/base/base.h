@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "perilune.h"
+#include <stdatomic.h>
+#include <time.h>
 
 /* Evaluates a status; leaves the function with it when it is no PLN_OK. */
 #define PLN_TRY(expr)                \
@@ -33,6 +35,8 @@ typedef struct pln_memory {
   void *ud;
   size_t used; /* with what is kept */
   size_t peak;
+  size_t limit;     /* no more may be used; 0: no limit */
+  bool limited;     /* an allocation failed of it */
   uint32_t keepers; /* pln_mem_keep's without their pln_mem_let_go */
   uint32_t n_kept;
   struct {
@@ -137,9 +141,21 @@ void pln_suggest(const char *wanted, uint32_t n, const char *const *names,
 
 enum { PLN_FILE_CHAINS = 64 };
 
+/* Why the engine is to stop what it is at. */
+enum { PLN_GO_ON = 0, PLN_STOP_ASKED, PLN_STOP_TIME };
+
 struct pln_engine {
   pln_memory memory;
-  uint64_t seed; /* of hash tables */
+  atomic_int stop; /* written by signal handlers and other threads */
+  void (*on_stop)(void *ud);
+  void *stop_ud;
+  uint32_t works; /* pln_work_begin's without their pln_work_end */
+  timer_t timer;  /* of the thread that runs a pass with a time limit */
+  bool has_timer;
+  double seconds;         /* the time limit of the pass at work */
+  uint64_t rewrites;      /* nodes that rewriting has replaced in this pass */
+  uint64_t most_rewrites; /* 0: any number */
+  uint64_t seed;          /* of hash tables */
   pln_interner *symbols;
   struct pln_diags *diags;     /* base/diag.c */
   struct pln_dims *dims;       /* ir/dim.c */
@@ -156,6 +172,22 @@ struct pln_engine {
   uint64_t random_seed, random_calls;
   struct pln_file *files[PLN_FILE_CHAINS]; /* living mappings (base/file.c) */
 };
+
+/* interrupt.c: around what can be stopped, nested or not; a stop that the user
+ * asked for ends with the outermost. */
+void pln_work_begin(pln_engine *engine);
+void pln_work_end(pln_engine *engine);
+/* The error that a stop which was asked for is. */
+pln_status pln_stopped(pln_engine *engine) PLN_CHECKED;
+/* In loops over user data. */
+static inline pln_status pln_poll(pln_engine *engine) {
+  if (atomic_load_explicit(&engine->stop, memory_order_relaxed) == PLN_GO_ON)
+    return PLN_OK;
+  return pln_stopped(engine);
+}
+/* Asks for a stop after so many seconds; 0 takes that back. PLN_ERR_IO when
+ * the system has no timer. */
+pln_status pln_stop_after(pln_engine *engine, double seconds) PLN_CHECKED;
 
 /* The part of the engine that base owns; used by engine.c. */
 pln_engine *pln_base_new(pln_alloc_fn alloc, void *ud);

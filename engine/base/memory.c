@@ -87,10 +87,22 @@ static void count(pln_memory *m, size_t old_size, size_t new_size) {
     m->peak = m->used;
 }
 
+/* Whether the limit allows so much more; says so when it does not. */
+static bool allowed(pln_memory *m, size_t more) {
+  if (!m->limit || m->used + more <= m->limit)
+    return true;
+  while (m->n_kept)
+    give_back_oldest(m);
+  m->limited |= m->used + more > m->limit;
+  return m->used + more <= m->limit;
+}
+
 /* A block from the allocator; room is made by what was kept. */
 static void *fresh(pln_memory *m, size_t size) {
   while (m->n_kept && m->used + size > m->peak)
     give_back_oldest(m);
+  if (!allowed(m, size))
+    return NULL;
   void *block = m->fn(m->ud, NULL, 0, size);
   if (!block && m->n_kept) {
     while (m->n_kept)
@@ -131,6 +143,8 @@ void *pln_mem_resize(pln_engine *engine, void *block, size_t old_size,
     return NULL;
   old_size = taken(old_size);
   new_size = taken(new_size);
+  if (new_size > old_size && !allowed(m, new_size - old_size))
+    return NULL;
   void *moved = m->fn(m->ud, block, old_size, new_size);
   if (moved)
     count(m, old_size, new_size);

@@ -15,6 +15,7 @@ const char *pln_status_text(pln_status status) {
   case PLN_ERR_NAME: return "unknown name";
   case PLN_ERR_INVALID: return "broken IR";
   case PLN_ERR_CALLBACK: return "a callback failed";
+  case PLN_ERR_INTERRUPTED: return "interrupted";
   case PLN_N_STATUS: break;
   }
   return "unknown status";

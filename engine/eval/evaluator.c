@@ -599,6 +599,7 @@ static pln_status run_frames(run *r) {
   while (r->n_frames) {
     frame *f = &r->frames[r->n_frames - 1];
     activation *act = f->act;
+    PLN_TRY(pln_poll(r->engine));
     if (f->cycle) {
       PLN_TRY(go_round(r));
       continue;
@@ -711,6 +712,7 @@ pln_status pln_eval_data(const pln_module *module, const pln_graph *function,
   run r = {.engine = function->engine, .module = module};
   PLN_TRY(pln_check_arguments(function, n_args, args));
   pln_mem_keep(r.engine);
+  pln_work_begin(r.engine);
   r.engine->random_calls = 0;
   pln_place outer =
       pln_diag_place(r.engine, (pln_place){.fn = tell_node, .ud = &r});
@@ -722,6 +724,7 @@ pln_status pln_eval_data(const pln_module *module, const pln_graph *function,
     status = give_results(&r, n_results, results);
   pln_diag_place(r.engine, outer);
   end_run(&r);
+  pln_work_end(r.engine);
   pln_mem_let_go(r.engine);
   return status;
 }

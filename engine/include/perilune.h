@@ -57,6 +57,7 @@ typedef enum pln_status {
   PLN_ERR_NAME,        /* unknown pass, config key, option, operator */
   PLN_ERR_INVALID,     /* the verifier found broken IR */
   PLN_ERR_CALLBACK,    /* a callback (a Lua function) raised */
+  PLN_ERR_INTERRUPTED, /* pln_engine_interrupt was called */
   PLN_N_STATUS
 } pln_status;
 
@@ -89,6 +90,17 @@ PLN_API void pln_engine_free(pln_engine *engine);
 
 /* Bytes allocated now, and the most there ever were. */
 PLN_API size_t pln_engine_memory(const pln_engine *engine, size_t *peak);
+
+/* Stops the pass or the evaluation that the engine is at: it fails with
+ * PLN_ERR_INTERRUPTED, and nothing has happened. Nothing else may be done by a
+ * signal handler or by another thread. It ends with what it stops. */
+PLN_API void pln_engine_interrupt(pln_engine *engine);
+/* Called, with `ud`, right after an interruption was asked for: from a signal
+ * handler, perhaps. NULL: nothing. */
+PLN_API void pln_engine_on_interrupt(pln_engine *engine, void (*f)(void *ud),
+                                     void *ud);
+/* Whether one was asked for and has not ended yet. */
+PLN_API bool pln_engine_interrupted(const pln_engine *engine);
 
 /* Interned strings. pln_symbol_text is terminated as well. */
 typedef uint32_t pln_symbol;

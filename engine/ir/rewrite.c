@@ -344,8 +344,19 @@ static pln_status replace(pln_rewrite *rw, pln_ref copy, pln_ref node) {
   return PLN_OK;
 }
 
+/* A node is replaced: one of so many that a limit allows. */
+static pln_status count_rewrite(pln_engine *e) {
+  if (++e->rewrites <= e->most_rewrites || !e->most_rewrites)
+    return PLN_OK;
+  return pln_diag_error(e, PLN_ERR_LIMIT, NULL,
+                        "more nodes are replaced than limit.rewrites = %llu "
+                        "allows",
+                        (unsigned long long)e->most_rewrites);
+}
+
 static pln_status visit(pln_rewrite *rw) {
   pln_ref candidate = rw->at, copy = rw->at;
+  PLN_TRY(pln_poll(rw->engine));
   if (rw->b) {
     copy = rw->b->graph->n_nodes;
     PLN_TRY(copy_node(rw, &candidate));
@@ -357,7 +368,9 @@ static pln_status visit(pln_rewrite *rw) {
   pln_ref node = candidate;
   if (rw->mutator->visit)
     PLN_TRY(rw->mutator->visit(rw->mutator->ud, rw, rw->at, &node));
-  if (node == candidate && !rw->b)
+  if (node != candidate)
+    PLN_TRY(count_rewrite(rw->engine));
+  else if (!rw->b)
     return PLN_OK;
   return replace(rw, copy, node);
 }

@@ -266,6 +266,9 @@ void pln_lua_release_callback(void *ud);
 /* ------------------------------------------------------------------- parts */
 
 /* Each makes its classes and adds its functions to the table on top. */
+/* The engine of the state, for hosts that handle signals; NULL: none yet. */
+pln_engine *pln_lua_engine(lua_State *L);
+void pln_lua_open_interrupt(lua_State *L, pln_lua *b);
 void pln_lua_open_graph(lua_State *L);
 void pln_lua_open_node(lua_State *L);
 void pln_lua_open_build(lua_State *L);

@@ -56,6 +56,7 @@ static void new_state(lua_State *L) {
   b->engine = pln_engine_new(alloc, ud);
   if (!b->engine)
     luaL_error(L, "out of memory");
+  pln_lua_open_interrupt(L, b);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &state_key);
 }
 

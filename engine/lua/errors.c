@@ -20,6 +20,7 @@ static const char *const code_names[PLN_N_STATUS] = {
     [PLN_ERR_NAME] = "name",
     [PLN_ERR_INVALID] = "invalid",
     [PLN_ERR_CALLBACK] = "callback",
+    [PLN_ERR_INTERRUPTED] = "interrupted",
 };
 
 static const char *const severities[] = {"note", "warning", "error"};

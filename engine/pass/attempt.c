@@ -26,7 +26,7 @@ pln_status pln_run_attempt(pln_execution *x, const pln_pass *pass,
     return PLN_OK;
   }
   pln_subject_drop(&attempt);
-  if (status == PLN_ERR_NOMEM)
+  if (status == PLN_ERR_NOMEM || status == PLN_ERR_INTERRUPTED)
     return status;
   tell(x->engine, mark, status);
   return pln_run_elements(x, pass, def->n_body, def->n_elements, s);

@@ -20,7 +20,8 @@ static pln_status fill(pln_engine *engine, pln_context *c,
   c->counts = pln_selection_counts(&c->required) ||
               pln_selection_counts(&c->disabled) ||
               pln_selection_counts(&c->only);
-  return pln_config_check(engine, spec->config, &c->config);
+  PLN_TRY(pln_config_check(engine, spec->config, &c->config));
+  return pln_limits_read(engine, c->config, &c->limits);
 }
 
 /* Without instruments. */

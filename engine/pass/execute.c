@@ -86,6 +86,7 @@ pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
     return too_deep(engine, pass, MAX_RUNNING);
   if (!r->running++)
     pln_report_clear(engine);
+  pln_work_begin(engine);
   pln_execution x = {.engine = engine,
                      .context = pln_context_retain(pln_context_current(engine)),
                      .depth = r->running - 1};
@@ -99,6 +100,7 @@ pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
   pln_context_release(x.context);
   pln_mem_free(engine, x.fresh, x.cap_fresh * sizeof *x.fresh);
   pln_idmap_free(x.counts);
+  pln_work_end(engine);
   r->running--;
   return status;
 }

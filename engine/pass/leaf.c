@@ -20,7 +20,7 @@ static size_t write_place(void *ud, char *text, size_t size) {
   const pln_pass_run *run = ud;
   const char *pass = pln_pass_name(run->pass);
   int n;
-  if (run->pass->def->kind == PLN_PASS_MODULE)
+  if (!run->function)
     n = snprintf(text, size, "pass '%s'", pass);
   else
     n = snprintf(text, size, "pass '%s', function @%s", pass,
@@ -65,13 +65,19 @@ static bool same_extent(const pln_graph *a, const pln_graph *b) {
   return a->n_nodes == b->n_nodes && a->n_scopes == b->n_scopes;
 }
 
+static bool verifies(const pln_pass_run *run, bool changed) {
+  return run->context->limits.verify == PLN_VERIFY_ALL ||
+         (changed && run->context->limits.verify == PLN_VERIFY_CHANGED);
+}
+
 /* Gives the old function in place of an equal copy. */
 static pln_status judge(pln_pass_run *run, const pln_graph *old,
                         pln_graph **result) {
   bool equal = false;
   if (*result == old)
-    return PLN_OK;
-  PLN_TRY(pln_graph_verify(*result));
+    return verifies(run, false) ? pln_graph_verify(old) : PLN_OK;
+  if (verifies(run, true))
+    PLN_TRY(pln_graph_verify(*result));
   if (same_extent(old, *result))
     PLN_TRY(pln_graph_equal(old, old->root, *result, (*result)->root, false,
                             &equal));
@@ -96,8 +102,9 @@ static bool same_modules(const pln_module *a, const pln_module *b) {
 static pln_status judge_module(pln_pass_run *run, pln_module **result) {
   bool equal = false;
   if (*result == run->module)
-    return PLN_OK;
-  PLN_TRY(pln_module_verify(*result));
+    return verifies(run, false) ? pln_module_verify(*result) : PLN_OK;
+  if (verifies(run, true))
+    PLN_TRY(pln_module_verify(*result));
   if (same_modules(run->module, *result))
     PLN_TRY(pln_module_equal(run->module, *result, &equal));
   if (!equal)
@@ -129,7 +136,7 @@ static pln_status one_function(pln_pass_run *run, uint32_t index,
     return PLN_OK;
   PLN_TRY(run->pass->def->run(run));
   if (!run->new_function)
-    return PLN_OK;
+    run->new_function = pln_graph_retain(old);
   PLN_TRY(judge(run, old, &run->new_function));
   if (run->new_function != old)
     *out = run->new_function;
@@ -227,6 +234,10 @@ static pln_status leave_contexts(const pln_context_stack *stack, uint32_t n,
   return status;
 }
 
+static uint32_t subject_nodes(const pln_subject *s) {
+  return s->function ? s->function->n_nodes : count_nodes(s->module);
+}
+
 /* Runs the body; the subject is replaced when it changed something. */
 static pln_status run_body(pln_pass_run *run, pln_subject *s) {
   pln_module *module = NULL;
@@ -249,8 +260,21 @@ static pln_status run_body(pln_pass_run *run, pln_subject *s) {
   return PLN_OK;
 }
 
-static uint32_t subject_nodes(const pln_subject *s) {
-  return s->function ? s->function->n_nodes : count_nodes(s->module);
+/* The body within the limits of the context. */
+static pln_status run_guarded(pln_pass_run *run, const pln_subject *before,
+                              pln_subject *s) {
+  const pln_limits *limits = &run->context->limits;
+  size_t mark = pln_diag_count(run->engine);
+  pln_guard outer;
+  PLN_TRY(pln_poll(run->engine));
+  PLN_TRY(pln_guard_begin(run->engine, limits, &outer));
+  pln_status status = run_body(run, s);
+  PLN_TRY(pln_guard_end(run->engine, &outer, mark, status));
+  if (!limits->nodes && limits->growth <= 0)
+    return PLN_OK;
+  run->function = s->function; /* whom messages are about */
+  return pln_limits_check(run->engine, limits, subject_nodes(before),
+                          subject_nodes(s));
 }
 
 pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
@@ -264,7 +288,7 @@ pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
   const pln_context_stack *stack = x->engine->passes->stack;
   uint32_t entered = stack->n;
   pln_place place = pln_diag_place(x->engine, (pln_place){write_place, &run});
-  pln_status status = run_body(&run, s);
+  pln_status status = run_guarded(&run, &before, s);
   status = leave_contexts(stack, entered, status);
   pln_diag_place(x->engine, place);
   bool changed = !pln_subject_same(&before, s);

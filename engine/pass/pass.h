@@ -144,10 +144,37 @@ bool pln_selection_has(const pln_selection *selection, pln_symbol name,
                        uint32_t nth);
 bool pln_selection_counts(const pln_selection *selection);
 
+/* What each pass may do, from the config of its context; 0: no limit. */
+typedef struct pln_limits {
+  enum { PLN_VERIFY_CHANGED, PLN_VERIFY_NONE, PLN_VERIFY_ALL } verify;
+  double seconds, growth;
+  uint64_t nodes, memory, rewrites;
+} pln_limits;
+
+/* limits.c: registers the config keys; reads what a config says. */
+pln_status pln_limits_install(pln_engine *engine) PLN_CHECKED;
+pln_status pln_limits_read(pln_engine *engine, pln_attrs config,
+                           pln_limits *out) PLN_CHECKED;
+/* Around the body of a pass: what held before is kept in *outer. */
+typedef struct pln_guard {
+  bool on;
+  size_t memory;
+  double seconds;
+  uint64_t rewrites, most_rewrites;
+} pln_guard;
+pln_status pln_guard_begin(pln_engine *engine, const pln_limits *limits,
+                           pln_guard *outer) PLN_CHECKED;
+/* The status of the pass: a limit that it ran into is told as such. */
+pln_status pln_guard_end(pln_engine *engine, const pln_guard *outer,
+                         size_t mark, pln_status status) PLN_CHECKED;
+pln_status pln_limits_check(pln_engine *engine, const pln_limits *limits,
+                            uint32_t before, uint32_t after) PLN_CHECKED;
+
 struct pln_context {
   pln_engine *engine;
   uint32_t refs;
   int opt_level;
+  pln_limits limits;
   bool counts; /* a selector asks how often a pass was come to */
   pln_selection required, disabled, only;
   pln_instruments *instruments;

@@ -255,7 +255,7 @@ function Module:close() end
 ---@field before? fun(mod: perilune.Module, info: perilune.PassInfo)
 ---@field after? fun(mod: perilune.Module, info: perilune.PassInfo)
 
---- What passes run in.
+--- What pl.context takes.
 ---@class perilune.ContextSpec
 ---@field opt_level? integer 2 when not given
 ---@field required? string[]
@@ -264,6 +264,7 @@ function Module:close() end
 ---@field instruments? perilune.Instrument[]
 ---@field config? table registered keys, "Pass.option" or Pass = { option = value }
 
+--- What passes run in.
 ---@class perilune.Context
 ---@field opt_level integer
 ---@field required string[]

@@ -606,6 +606,72 @@ static void options_come_from_pass_config_default(void) {
 
 /* ------------------------------------------------------------------- memory */
 
+static pln_status sweep(pln_pass_run *run) {
+  static const pln_mutator nothing = {0};
+  return pln_rewrite_function(run, &nothing);
+}
+
+/* A stop asked for while a pass is at work, as a signal handler asks. */
+static pln_status interrupt(pln_pass_run *run) {
+  pln_engine_interrupt(pln_run_engine(run));
+  return sweep(run);
+}
+
+static void count_asked(void *ud) {
+  ++*(int *)ud;
+}
+
+static void an_interrupted_pass_leaves_no_trace(void) {
+  pln_module *module = begin(), *out = NULL;
+  int asked = 0;
+  pln_engine_on_interrupt(engine, count_asked, &asked);
+  add("Change", 0, change, NULL, NULL);
+  add("Interrupt", 0, interrupt, NULL, NULL);
+  CHECK_STATUS(apply("Change,Interrupt,Change", module, &out),
+               PLN_ERR_INTERRUPTED);
+  CHECK(says("pass 'Interrupt', function @main: interrupted"));
+  CHECK_STR(trace, "Change");
+  CHECK_EQ_INT(asked, 1);
+  CHECK(!pln_engine_interrupted(engine));
+  CHECK_STATUS(apply("try{Interrupt}else{Change}", module, &out),
+               PLN_ERR_INTERRUPTED);
+  CHECK(!unchanged("Change", module));
+  end(module);
+}
+
+static void a_request_stops_what_begins_next(void) {
+  pln_module *module = begin(), *out = NULL;
+  add("Change", 0, change, NULL, NULL);
+  pln_engine_interrupt(engine);
+  CHECK(pln_engine_interrupted(engine));
+  CHECK_STATUS(apply("Change", module, &out), PLN_ERR_INTERRUPTED);
+  CHECK(!unchanged("Change", module));
+  end(module);
+}
+
+/* Loops until the time limit of the context ends it. */
+static pln_status endless(pln_pass_run *run) {
+  pln_status status;
+  do
+    status = sweep(run);
+  while (status == PLN_OK);
+  return status;
+}
+
+static void a_time_limit_stops_a_pass_in_c(void) {
+  pln_module *module = begin(), *out = NULL;
+  pln_attr limit = {.kind = PLN_ATTR_FLOAT, .v.f = 0.02};
+  pln_context_spec spec = {.opt_level = 2};
+  CHECK_OK(pln_symbol_intern(engine, pln_text("limit.seconds"), &limit.name));
+  CHECK_OK(pln_attrs_make(engine, 1, &limit, &spec.config));
+  add("Endless", 0, endless, NULL, NULL);
+  pln_context *context = enter(&spec);
+  CHECK_STATUS(apply("Endless", module, &out), PLN_ERR_LIMIT);
+  CHECK(says("it took longer than limit.seconds = 0.02 allows"));
+  leave(context);
+  end(module);
+}
+
 static pln_status work(pln_engine *e, void *ud) {
   (void)ud;
   pln_module *module, *out;
@@ -655,6 +721,10 @@ static const check_test tests[] = {
     {"hooks follow the table", hooks_follow_the_table},
     {"instruments are overridden", instruments_are_overridden},
     {"required passes are not asked", required_passes_are_not_asked},
+    {"an interrupted pass leaves no trace",
+     an_interrupted_pass_leaves_no_trace},
+    {"a request stops what begins next", a_request_stops_what_begins_next},
+    {"a time limit stops a pass in C", a_time_limit_stops_a_pass_in_c},
     {"required runs once and transitively",
      required_runs_once_and_transitively},
     {"impossible requirements are errors", impossible_requirements_are_errors},

@@ -85,10 +85,15 @@ end
 
 local function run_passes(context, finish, pass, module)
   local pl = require "perilune"
+  host.catch_interrupt()
   local ok, result = pcall(pl.with, context, pass, module)
   finish()
-  if not ok then error(result, 0) end
-  return result
+  if ok then return result end
+  if type(result) == "table" and result.code == "interrupted" then
+    io.stderr:write(("perilune: %s; nothing is written\n"):format(result.message))
+    host.end_by_interrupt()
+  end
+  error(result, 0)
 end
 
 -- What the comparison says; nothing is written when the result is another.

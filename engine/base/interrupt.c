@@ -1,0 +1,113 @@
+/* interrupt.c: how a pass or an evaluation is stopped from outside: by the
+ * user, through a signal handler or another thread, or by a time limit.
+ *
+ * Loops over user data ask pln_poll; passes arm the timer. What always holds:
+ * a request is one atomic number; it costs nothing until it is there. The timer
+ * signals the thread that armed it, so that the hook for stops may touch what
+ * this thread works with, as a signal handler may. */
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A real-time signal of ours: the host's alarms are left alone. */
+#define TIMER_SIGNAL (SIGRTMIN + 7)
+
+static void ask(pln_engine *engine, int why) {
+  int none = PLN_GO_ON;
+  atomic_compare_exchange_strong(&engine->stop, &none, why);
+  if (engine->on_stop)
+    engine->on_stop(engine->stop_ud);
+}
+
+void pln_engine_interrupt(pln_engine *engine) {
+  ask(engine, PLN_STOP_ASKED);
+}
+
+bool pln_engine_interrupted(const pln_engine *engine) {
+  return atomic_load(&engine->stop) == PLN_STOP_ASKED;
+}
+
+void pln_engine_on_interrupt(pln_engine *engine, void (*f)(void *ud),
+                             void *ud) {
+  engine->on_stop = NULL;
+  engine->stop_ud = ud;
+  engine->on_stop = f;
+}
+
+pln_status pln_stopped(pln_engine *engine) {
+  if (atomic_load(&engine->stop) == PLN_STOP_TIME)
+    return pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
+                          "it took longer than limit.seconds = %g allows",
+                          engine->seconds);
+  return pln_diag_error(engine, PLN_ERR_INTERRUPTED, NULL, "interrupted");
+}
+
+void pln_work_begin(pln_engine *engine) {
+  engine->works++;
+}
+
+void pln_work_end(pln_engine *engine) {
+  int asked = PLN_STOP_ASKED;
+  if (--engine->works == 0)
+    atomic_compare_exchange_strong(&engine->stop, &asked, PLN_GO_ON);
+}
+
+/* ------------------------------------------------------------------- timer */
+
+static void expired(int signal, siginfo_t *info, void *context) {
+  (void)signal;
+  (void)context;
+  int before = errno;
+  if (info->si_code == SI_TIMER)
+    ask(info->si_value.sival_ptr, PLN_STOP_TIME);
+  errno = before;
+}
+
+static pln_status refused(pln_engine *engine) {
+  return pln_diag_error(engine, PLN_ERR_IO, NULL,
+                        "limit.seconds: the system gives no timer");
+}
+
+static pln_status make_timer(pln_engine *engine) {
+  struct sigaction action = {.sa_sigaction = expired,
+                             .sa_flags = SA_SIGINFO | SA_RESTART};
+  struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
+                           .sigev_signo = TIMER_SIGNAL,
+                           .sigev_value.sival_ptr = engine};
+  event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+  sigemptyset(&action.sa_mask);
+  if (sigaction(TIMER_SIGNAL, &action, NULL) != 0 ||
+      timer_create(CLOCK_MONOTONIC, &event, &engine->timer) != 0)
+    return refused(engine);
+  engine->has_timer = true;
+  return PLN_OK;
+}
+
+/* What was asked for in the last moment is forgotten with the timer. */
+static void drop_timer(pln_engine *engine) {
+  if (engine->has_timer)
+    timer_delete(engine->timer);
+  engine->has_timer = false;
+  int time = PLN_STOP_TIME;
+  atomic_compare_exchange_strong(&engine->stop, &time, PLN_GO_ON);
+}
+
+pln_status pln_stop_after(pln_engine *engine, double seconds) {
+  drop_timer(engine);
+  engine->seconds = seconds;
+  if (seconds <= 0)
+    return PLN_OK;
+  PLN_TRY(make_timer(engine));
+  double whole = seconds < 1e9 ? seconds : 1e9;
+  struct itimerspec at = {.it_value.tv_sec = (time_t)whole};
+  at.it_value.tv_nsec = (long)((whole - (double)at.it_value.tv_sec) * 1e9);
+  if (at.it_value.tv_sec == 0 && at.it_value.tv_nsec == 0)
+    at.it_value.tv_nsec = 1;
+  return timer_settime(engine->timer, 0, &at, NULL) == 0 ? PLN_OK
+                                                         : refused(engine);
+}

@@ -1,0 +1,146 @@
+/* limits.c: what each pass may take: time, memory, nodes, rewrites; and when
+ * its result is verified. Config keys of contexts.
+ *
+ * Called by context.c when a context is made, and by leaf.c around the body of
+ * a pass. What always holds: a pass that runs into a limit fails, and leaves
+ * no trace, as any pass that fails. */
+
+#include "pass/pass.h"
+
+static const pln_option keys[] = {
+    {.name = "verify",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "changed",
+     .doc = "Which results of passes are verified.",
+     .choices = "none|changed|all"},
+    {.name = "limit.seconds",
+     .kind = PLN_ATTR_FLOAT,
+     .fallback = "0",
+     .doc = "The most time a pass may take; 0: any."},
+    {.name = "limit.nodes",
+     .kind = PLN_ATTR_INT,
+     .fallback = "0",
+     .doc = "The most nodes a pass may leave; 0: any."},
+    {.name = "limit.growth",
+     .kind = PLN_ATTR_FLOAT,
+     .fallback = "0",
+     .doc = "The most times as many nodes as before a pass may leave; 0: any."},
+    {.name = "limit.memory",
+     .kind = PLN_ATTR_INT,
+     .fallback = "0",
+     .doc = "The most bytes the engine may hold while a pass runs; 0: any."},
+    {.name = "limit.rewrites",
+     .kind = PLN_ATTR_INT,
+     .fallback = "0",
+     .doc = "The most nodes a pass may replace; 0: any."},
+};
+
+pln_status pln_limits_install(pln_engine *engine) {
+  for (size_t i = 0; i < PLN_COUNT(keys); i++)
+    PLN_TRY(pln_config_register(engine, &keys[i]));
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static pln_status negative(pln_engine *engine, const char *key) {
+  return pln_diag_error(engine, PLN_ERR_TYPE, NULL,
+                        "config key '%s' expects a number from 0 on", key);
+}
+
+static pln_status read_count(pln_engine *engine, pln_attrs config,
+                             const char *key, uint64_t *out) {
+  int64_t n = pln_attrs_int(engine, config, key, 0);
+  *out = n > 0 ? (uint64_t)n : 0;
+  return n < 0 ? negative(engine, key) : PLN_OK;
+}
+
+static pln_status read_number(pln_engine *engine, pln_attrs config,
+                              const char *key, double *out) {
+  *out = pln_attrs_float(engine, config, key, 0);
+  return *out >= 0 ? PLN_OK : negative(engine, key);
+}
+
+pln_status pln_limits_read(pln_engine *engine, pln_attrs config,
+                           pln_limits *out) {
+  *out = (pln_limits){.verify = PLN_VERIFY_CHANGED};
+  if (!config)
+    return PLN_OK;
+  pln_slice verify = pln_attrs_string(engine, config, "verify", "changed");
+  if (pln_slice_is(verify, "none"))
+    out->verify = PLN_VERIFY_NONE;
+  else if (pln_slice_is(verify, "all"))
+    out->verify = PLN_VERIFY_ALL;
+  PLN_TRY(read_number(engine, config, "limit.seconds", &out->seconds));
+  PLN_TRY(read_number(engine, config, "limit.growth", &out->growth));
+  PLN_TRY(read_count(engine, config, "limit.nodes", &out->nodes));
+  PLN_TRY(read_count(engine, config, "limit.memory", &out->memory));
+  return read_count(engine, config, "limit.rewrites", &out->rewrites);
+}
+
+/* ----------------------------------------------------------------- enforcing
+ */
+
+pln_status pln_guard_begin(pln_engine *e, const pln_limits *limits,
+                           pln_guard *outer) {
+  *outer = (pln_guard){.on = limits->seconds > 0 || limits->memory ||
+                             limits->rewrites,
+                       .memory = e->memory.limit,
+                       .seconds = e->seconds,
+                       .rewrites = e->rewrites,
+                       .most_rewrites = e->most_rewrites};
+  if (!outer->on)
+    return PLN_OK;
+  /* The time of an outer pass goes on, and stops both. */
+  if (limits->seconds > 0 && !e->has_timer)
+    PLN_TRY(pln_stop_after(e, limits->seconds));
+  e->rewrites = 0;
+  e->most_rewrites = limits->rewrites;
+  e->memory.limit = limits->memory;
+  e->memory.limited = false;
+  return PLN_OK;
+}
+
+/* Says the last word: what was reported since `mark` came of the limit. */
+static pln_status told(pln_engine *e, size_t mark, pln_status status) {
+  size_t limit = e->memory.limit;
+  if (e->memory.limited &&
+      (status == PLN_ERR_NOMEM || status == PLN_ERR_CALLBACK)) {
+    pln_diag_drop(e, mark);
+    e->memory.limit = 0;
+    return pln_diag_error(e, PLN_ERR_LIMIT, NULL,
+                          "it needs more memory than limit.memory = %zu bytes",
+                          limit);
+  }
+  if (status == PLN_OK && atomic_load(&e->stop) == PLN_STOP_TIME)
+    return pln_stopped(e);
+  return status;
+}
+
+pln_status pln_guard_end(pln_engine *e, const pln_guard *outer, size_t mark,
+                         pln_status status) {
+  if (!outer->on)
+    return status;
+  status = told(e, mark, status);
+  e->memory.limit = outer->memory;
+  e->memory.limited = false;
+  e->rewrites += outer->rewrites;
+  e->most_rewrites = outer->most_rewrites;
+  if (outer->seconds <= 0)
+    (void)!pln_stop_after(e, 0);
+  return status;
+}
+
+pln_status pln_limits_check(pln_engine *e, const pln_limits *limits,
+                            uint32_t before, uint32_t after) {
+  if (limits->nodes && after > limits->nodes)
+    return pln_diag_error(e, PLN_ERR_LIMIT, NULL,
+                          "it leaves %u nodes, more than limit.nodes = %llu",
+                          (unsigned)after, (unsigned long long)limits->nodes);
+  if (limits->growth > 0 && after > limits->growth * before)
+    return pln_diag_error(e, PLN_ERR_LIMIT, NULL,
+                          "it leaves %u nodes of %u, more than limit.growth = "
+                          "%g times as many",
+                          (unsigned)after, (unsigned)before, limits->growth);
+  return PLN_OK;
+}

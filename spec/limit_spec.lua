@@ -1,0 +1,137 @@
+-- Limits of passes: time, memory, nodes, rewrites; and what is verified.
+
+local pl = require "perilune"
+
+local function f32(...) return pl.type { shape = { ... }, dtype = "float32" } end
+
+local function sums(n)
+  local x = pl.var("x", f32(2))
+  local y = pl.op.tanh(x)
+  for _ = 1, n do y = y + pl.op.tanh(x) end
+  return pl.module { main = pl.func({ x }, y) }
+end
+
+-- Runs a pass in a context of this config; gives what it raised, if it did.
+local function run(config, pass, mod)
+  local context = pl.context { config = config }
+  local ok, err = pcall(pl.with, context, pass, mod or sums(3))
+  if ok then return nil, err end
+  return err
+end
+
+local function endless() while true do end end -- luacheck: ignore
+
+local function doubling()
+  return pl.function_pass { name = "Doubling", run = function(fn)
+    return pl.func(fn.params, fn.body + pl.op.exp(fn.body) + pl.op.tan(fn.body))
+  end }
+end
+
+describe("limit.seconds", function()
+  it("stops a pass that never ends", function()
+    local mod = sums(1)
+    local started = os.clock()
+    local err = run({ ["limit.seconds"] = 0.05 },
+      pl.function_pass { name = "Endless", run = endless }, mod)
+    assert.is_true(os.clock() - started < 2)
+    assert.equal("limit", err.code)
+    assert.equal("pass 'Endless', function @main: it took longer than limit.seconds = 0.05 allows",
+      err.message)
+  end)
+
+  it("stops it inside pcall, as often as it is caught", function()
+    local caught = 0
+    local err = run({ ["limit.seconds"] = 0.05 }, pl.module_pass { run = function()
+      while true do
+        pcall(endless)
+        caught = caught + 1
+        if caught > 1e6 then return end
+      end
+    end })
+    assert.equal("limit", err.code)
+    assert.is_true(caught <= 1)
+  end)
+
+  it("lets others run, and the next pass after it", function()
+    local config = { ["limit.seconds"] = 20 }
+    local mod = sums(2)
+    assert.is_nil((run(config, pl.passes.SimplifyExpr(), mod)))
+    run({ ["limit.seconds"] = 0.02 }, pl.module_pass { run = endless })
+    local n = 0
+    assert.is_nil((run(config, pl.module_pass { run = function()
+      for i = 1, 1e6 do n = n + i end
+    end })))
+    assert.equal(500000500000, n)
+  end)
+
+  it("is a failure that a try undoes", function()
+    local mod = sums(1)
+    local try = pl.try { pl.module_pass { name = "Endless", run = endless } }
+    local err, after = run({ ["limit.seconds"] = 0.02 }, try, mod)
+    assert.is_nil(err)
+    assert.equal(mod, after)
+    assert.matches("limit.seconds", pl.diagnostics()[1].message)
+  end)
+
+  it("of an outer pass holds for the passes that it runs", function()
+    local inner = pl.module_pass { name = "Inner", run = endless }
+    local outer = pl.module_pass { name = "Outer", run = function(mod)
+      pcall(inner, mod)
+      endless()
+    end }
+    local err = run({ ["limit.seconds"] = 0.05 }, outer)
+    assert.equal("limit", err.code)
+    assert.matches("pass 'Outer'", err.message)
+  end)
+end)
+
+describe("limit.nodes and limit.growth", function()
+  it("refuse what is larger, and leave the module", function()
+    local mod = sums(1)
+    local err = run({ ["limit.nodes"] = 6 }, doubling(), mod)
+    assert.equal("pass 'Doubling': it leaves 9 nodes, more than limit.nodes = 6", err.message)
+    err = run({ ["limit.growth"] = 1.5 }, doubling(), mod)
+    assert.equal("pass 'Doubling': it leaves 9 nodes of 5, more than limit.growth = 1.5 times as "
+      .. "many", err.message)
+    assert.is_nil((run({ ["limit.nodes"] = 9, ["limit.growth"] = 2 }, doubling(), mod)))
+  end)
+end)
+
+describe("limit.rewrites", function()
+  it("refuses a pass that replaces more", function()
+    local pass = pl.function_pass { name = "Turn", run = pl.mutator {
+      Call = function(call)
+        if call.op.name == "add" then return call.args[1] - call.args[2] end
+      end } }
+    local err = run({ ["limit.rewrites"] = 2 }, pass, sums(3))
+    assert.equal("limit", err.code)
+    assert.matches("more nodes are replaced than limit.rewrites = 2 allows", err.message, 1, true)
+    assert.is_nil((run({ ["limit.rewrites"] = 3 }, pass, sums(3))))
+  end)
+end)
+
+describe("limit.memory", function()
+  it("is told as such, not as lack of memory", function()
+    local used = pl.memory()
+    local pass = pl.module_pass { name = "Hungry", run = function()
+      pl.tensor.random("float32", { 4096, 1024 })
+    end }
+    local err = run({ ["limit.memory"] = used + 4000000 }, pass)
+    assert.equal("limit", err.code)
+    assert.matches("it needs more memory than limit.memory = %d+ bytes", err.message)
+    assert.is_nil((run({ ["limit.memory"] = used + 400000000 }, pass)))
+  end)
+end)
+
+describe("the limits", function()
+  it("are checked when a context is made", function()
+    assert.has_error(function() pl.context { config = { ["limit.nodes"] = -1 } } end)
+    assert.has_error(function() pl.context { config = { ["limit.seconds"] = "soon" } } end)
+    assert.has_error(function() pl.context { config = { ["limit.second"] = 1 } } end)
+    assert.has_error(function() pl.context { config = { verify = "some" } } end)
+  end)
+
+  it("are listed with what they mean", function()
+    assert.equal("The most nodes a pass may leave; 0: any.", pl.config["limit.nodes"].doc)
+  end)
+end)
