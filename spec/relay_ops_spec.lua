@@ -177,6 +177,25 @@ describe("kernels of Relay's operators", function()
   end)
 end)
 
+describe("Relay's form of an operator that ONNX has as well", function()
+  local at = pl.var("at", "Tensor[(), int64]")
+  local rows = pl.var("rows", "Tensor[(1, 4), float32]")
+  local function main(call) return pl.module { main = pl.func({ rows, at }, call) } end
+
+  it("is left alone by rules that hold of ONNX's", function()
+    local mod = main(op.take(op.transpose(rows, { perm = { 1, 0 } }), at, { axis = 1,
+      mode = "clip" }))
+    assert.equal(mod, pl.passes.SimplifyExpr()(mod))
+  end)
+
+  it("is refused by export", function()
+    local ok, diag = pl.onnx.save(main(op.take(rows, at, { axis = 1, mode = "clip" })),
+      os.tmpname())
+    assert.is_nil(ok)
+    assert.truthy(tostring(diag):find("'take' as Relay has it cannot be said in ONNX", 1, true))
+  end)
+end)
+
 describe("attributes of functions", function()
   local function attrs(list)
     return tostring(pl.func({ x }, x, list)):match "%*/, (.-)%) %->"

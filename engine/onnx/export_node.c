@@ -319,6 +319,10 @@ static pln_status plan_node(pln_export *ex, pln_ref ref, node_plan *p) {
   enum { SMALL = 4096 };
   bool moves, tensors;
   const pln_node *n = &ex->g->nodes[ref];
+  if (pln_op_is_relay_form(ex->g, ref))
+    return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
+                          "'%s' as Relay has it cannot be said in ONNX",
+                          pln_op_row(ex->engine, n->data)->name);
   *p = (node_plan){.ref = ref, .node = n, .later = has_nested(ex, n)};
   p->now = n->kind == PLN_CONSTANT ? 0 : n->attrs;
   PLN_TRY(find_source(ex, p));

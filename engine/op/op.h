@@ -14,6 +14,10 @@ enum {
   PLN_N_OPS
 };
 
+/* The call says what only Relay's form of its operator says: ONNX's definition
+ * of the operator does not hold of it. */
+bool pln_op_is_relay_form(const pln_graph *graph, pln_ref call);
+
 /* Results of a call, for rows of relay.def. */
 uint32_t pln_relay_count_split(const pln_engine *engine, pln_attrs core);
 uint32_t pln_relay_count_topk(const pln_engine *engine, pln_attrs core);

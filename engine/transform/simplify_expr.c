@@ -138,11 +138,14 @@ static bool may_give_tuple(pln_op op) {
 
 /* A file may call an operator with fewer operands than it takes: rules then
  * would look for what is not there. */
-static bool has_rules(const pln_engine *e, const pln_node *n) {
+static bool has_rules(const pln_graph *g, pln_ref node) {
+  const pln_engine *e = g->engine;
+  const pln_node *n = &g->nodes[node];
   return n->kind == PLN_CALL && n->data > 0 && n->data < PLN_N_OPS &&
          rules[n->data][0].rule &&
          (n->results == 0 || may_give_tuple(n->data)) &&
-         (int64_t)n->count >= pln_op_row(e, n->data)->min_args;
+         (int64_t)n->count >= pln_op_row(e, n->data)->min_args &&
+         !pln_op_is_relay_form(g, node);
 }
 
 static pln_status simplify_call(simplify *s, pln_rewrite *rw, pln_ref old,
@@ -156,7 +159,7 @@ static pln_status simplify_call(simplify *s, pln_rewrite *rw, pln_ref old,
     pln_ref next;
     const pln_node *n = &pln_rewrite_graph(rw)->nodes[*node];
     /* Only the call that was there has more than one result. */
-    if (!has_rules(s->engine, n) || (step > 0 && n->results))
+    if (!has_rules(pln_rewrite_graph(rw), *node) || (step > 0 && n->results))
       return PLN_OK;
     pln_site_look(&site, *node);
     PLN_TRY(apply_rules(s, &site, &next));
@@ -180,9 +183,9 @@ static pln_status simplify_field(simplify *s, pln_rewrite *rw, pln_ref *node) {
 }
 
 static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
-  const pln_node *n = &pln_rewrite_graph(rw)->nodes[*node];
-  const simplify *s = ud;
-  if (has_rules(s->engine, n))
+  const pln_graph *g = pln_rewrite_graph(rw);
+  const pln_node *n = &g->nodes[*node];
+  if (has_rules(g, *node))
     return simplify_call(ud, rw, old, node);
   return n->kind == PLN_TUPLE_GET_ITEM ? simplify_field(ud, rw, node) : PLN_OK;
 }
