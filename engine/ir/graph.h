@@ -189,7 +189,11 @@ pln_status pln_layout_scoped(pln_builder *b, pln_ref root,
                              pln_graph **out) PLN_CHECKED;
 pln_status pln_layout_free(const pln_builder *b, pln_ref root,
                            pln_graph **out) PLN_CHECKED;
-/* import.c; frees the builder's memos. */
+/* import.c: the origin of a node of another graph, as a row of the builder's
+ * own table. */
+pln_status pln_builder_take_origin(pln_builder *b, const pln_graph *from,
+                                   pln_ref ref, uint32_t *out) PLN_CHECKED;
+/* Frees the builder's memos. */
 void pln_import_free(pln_builder *b);
 
 /* For importers. Scoped building with ill-typed calls as warnings; what

@@ -130,8 +130,8 @@ static pln_ref first_inside(const pln_graph *g, pln_ref ref) {
 /* ------------------------------------------------------------------- copying
  */
 
-static pln_status copy_origin(pln_builder *b, const pln_graph *from,
-                              pln_ref ref, uint32_t *out) {
+pln_status pln_builder_take_origin(pln_builder *b, const pln_graph *from,
+                                   pln_ref ref, uint32_t *out) {
   *out = 0;
   if (!from->origins || !from->origin[ref])
     return PLN_OK;
@@ -170,7 +170,7 @@ static pln_status copy_plain(pln_builder *b, memo *m, pln_ref ref) {
     status = pln_graph_add_tensor(b->graph, g->tensors[n.data], &n.data);
   uint32_t outer = b->origin;
   if (status == PLN_OK)
-    status = copy_origin(b, g, ref, &b->origin);
+    status = pln_builder_take_origin(b, g, ref, &b->origin);
   if (status == PLN_OK)
     status = pln_builder_append(b, &n, n.count, operands, &m->map[ref]);
   b->origin = outer;

@@ -206,7 +206,7 @@ static pln_status whole(pln_engine *e, void *ud) {
   pln_status status = pln_pipeline_parse(
       e,
       pln_text("FuseOps,ToBasicBlockNormalForm,ToANormalForm,"
-               "ToGraphNormalForm"),
+               "ToGraphNormalForm,FuseOps,DefuseOps,Inline"),
       &pipeline);
   if (status == PLN_OK) {
     status = pln_pass_apply(pipeline, module, &out);

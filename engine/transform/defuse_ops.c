@@ -1,0 +1,83 @@
+/* defuse_ops.c: functions that are called where they stand are taken apart
+ * again: FuseOps undone.
+ *
+ * Run by the executor, once per function. Requires a verified graph. The call
+ * of a function that is written out becomes its body, operands in the place of
+ * parameters; a function that is called twice is copied twice.
+ *
+ *     %0 = fn (%p0, Primitive=1) { exp(%p0) }; %0(%x)   =>   exp(%x)
+ *
+ * Semantics: TVM DefuseOps, which finds parameters by name. */
+
+#include "transform/graft.h"
+#include "transform/transform.h"
+
+typedef struct defuser {
+  uint8_t *stays; /* a node: a function that is more than called */
+  int64_t calls;
+} defuser;
+
+static bool is_call_of(const pln_graph *g, const pln_node *n) {
+  if (n->kind != PLN_CALL || n->data)
+    return false;
+  const pln_node *callee = &g->nodes[g->operands[n->first]];
+  return callee->kind == PLN_FUNCTION &&
+         g->scopes[callee->data].n_params == n->count - 1 &&
+         !g->scopes[callee->data].type_params;
+}
+
+static void look(defuser *d, const pln_graph *g) {
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    const pln_node *n = &g->nodes[ref];
+    d->calls += is_call_of(g, n);
+    for (uint32_t i = is_call_of(g, n); i < n->count; i++)
+      d->stays[g->operands[n->first + i]] = 1;
+  }
+  for (pln_scope s = 1; s < g->n_scopes; s++)
+    d->stays[g->scopes[s].result] = 1;
+}
+
+static pln_graft_action function(void *ud, const pln_graft_source *from,
+                                 pln_ref node) {
+  const defuser *d = ud;
+  bool kept = d->stays[node] || from->graph->nodes[node].flags & PLN_NODE_KEEP;
+  return kept ? PLN_GRAFT_KEEP : PLN_GRAFT_SKIP;
+}
+
+static pln_status call(void *ud, pln_graft *graft, pln_graft_source *from,
+                       pln_ref node, pln_graft_source **in, pln_ref *out) {
+  const pln_graph *g = from->graph;
+  (void)ud;
+  (void)graft;
+  if (!is_call_of(g, &g->nodes[node]))
+    return PLN_OK;
+  *in = from;
+  *out = pln_operand(g, node, 0);
+  return PLN_OK;
+}
+
+static pln_status defuse(defuser *d, pln_pass_run *run) {
+  pln_grafter grafter = {.ud = d, .call = call, .function = function};
+  pln_graft_source from;
+  pln_graph *out = NULL;
+  pln_status status = pln_graft_source_new(pln_run_function(run), &from);
+  if (status == PLN_OK)
+    status =
+        pln_graft_run(pln_run_engine(run), &grafter, run->module, &from, &out);
+  pln_graft_source_free(&from);
+  PLN_TRY(status);
+  pln_run_set_function(run, out);
+  return pln_run_count(run, "calls", d->calls);
+}
+
+pln_status pln_pass_defuse_ops(pln_pass_run *run) {
+  const pln_graph *old = pln_run_function(run);
+  defuser d = {0};
+  d.stays = pln_mem_zeroed(old->engine, old->n_nodes);
+  if (!d.stays)
+    return pln_nomem(old->engine);
+  look(&d, old);
+  pln_status status = d.calls ? defuse(&d, run) : PLN_OK;
+  pln_mem_free(old->engine, d.stays, old->n_nodes);
+  return status;
+}
