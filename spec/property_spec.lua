@@ -74,13 +74,9 @@ local function try_folding(seed, mod)
   return constants, #folded.fields
 end
 
--- Calls f(seed) for every `step`th. Nodes that a script builds lie in one graph
--- until all of their handles are collected.
+-- Calls f(seed) for every `step`th.
 local function for_seeds(step, f)
-  for seed = first, first + graphs - 1, step do
-    f(seed)
-    if seed % 32 == 0 then collectgarbage() end
-  end
+  for seed = first, first + graphs - 1, step do f(seed) end
 end
 
 describe("on graphs made at random", function()

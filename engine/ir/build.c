@@ -45,6 +45,8 @@ void pln_builder_free(pln_builder *b) {
   pln_mem_free(e, b->home, b->cap_home * sizeof *b->home);
   pln_mem_free(e, b->effects, b->cap_effects);
   pln_mem_free(e, b->open, b->cap_open * sizeof *b->open);
+  pln_mem_free(e, b->marks, b->cap_marks * sizeof *b->marks);
+  pln_mem_free(e, b->scope_marks, b->cap_scope_marks * sizeof *b->scope_marks);
   pln_mem_free(e, b, sizeof *b);
 }
 

@@ -158,6 +158,10 @@ struct pln_builder {
   pln_idmap *vars; /* Var identity -> node + 1; made when first needed */
   const pln_module *module;        /* types of GlobalVars, or NULL */
   struct pln_import_memo *imports; /* import.c */
+  /* layout_reach.c: a node, a scope: 1 + its number in what is being sealed;
+   * 0 between two seals. */
+  uint32_t *marks, *scope_marks;
+  uint32_t cap_marks, cap_scope_marks;
 };
 
 /* Sets type, value and effect of an appended node from its operands and
@@ -187,7 +191,7 @@ pln_status pln_builder_add_scope(pln_builder *b, pln_scope parent,
 /* Moves the homes, the arrays and the graph into a sealed one (layout.c). */
 pln_status pln_layout_scoped(pln_builder *b, pln_ref root,
                              pln_graph **out) PLN_CHECKED;
-pln_status pln_layout_free(const pln_builder *b, pln_ref root,
+pln_status pln_layout_free(pln_builder *b, pln_ref root,
                            pln_graph **out) PLN_CHECKED;
 /* import.c: the origin of a node of another graph, as a row of the builder's
  * own table. */

@@ -208,14 +208,16 @@ static pln_status copy_rows(copying *c, pln_ref begin, pln_ref owner) {
   return PLN_OK;
 }
 
-static void finish_rows(copying *c) {
+static void finish_rows(copying *c, pln_ref owner) {
   const pln_graph *g = c->m->graph;
+  pln_ref shift = c->m->map[owner] - owner; /* the copy is an interval too */
   for (uint32_t i = 0; i < c->n; i++) {
     const pln_scope_row *old = &g->scopes[c->first + i];
     pln_scope_row *row = &c->b->graph->scopes[c->row[i]];
     row->result = c->m->map[old->result];
     row->owner = c->m->map[old->owner];
-    row->end = row->begin;
+    row->begin = old->begin + shift;
+    row->end = old->end + shift;
     row->next = old->next == PLN_NONE ? PLN_NONE : c->row[old->next - c->first];
   }
 }
@@ -255,7 +257,7 @@ static pln_status copy_interval(copying *c, pln_ref begin, pln_ref owner) {
       here = g->scopes[here].owner == owner ? PLN_NONE : g->scopes[here].parent;
     PLN_TRY(copy_inside(c, ref, here));
   }
-  finish_rows(c);
+  finish_rows(c, owner);
   return PLN_OK;
 }
 

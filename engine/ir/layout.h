@@ -41,4 +41,23 @@ pln_status pln_layout_place(pln_layout *layout) PLN_CHECKED;
 pln_status pln_layout_emit(const pln_layout *layout,
                            pln_graph **out) PLN_CHECKED;
 
+/* The part of a builder's graph that a root needs, as a graph of its own
+ * (layout_reach.c): in order of evaluation, the root last. Its tensors and
+ * origins are the builder's. */
+typedef struct pln_reach {
+  pln_builder *builder;
+  pln_graph part;  /* `begin` of a scope: the parameters of a free arm */
+  pln_scope *home; /* a node: the scope that it was copied into, or PLN_NONE */
+  pln_ref *order;  /* a node: the builder's */
+  pln_scope *scopes; /* a scope: the builder's */
+  pln_ref *stack;    /* of the walk */
+  pln_ref arm;       /* the first node of the last free arm */
+  uint32_t top, cap_home, cap_order, cap_scopes, cap_stack;
+} pln_reach;
+
+/* pln_reach_end frees what it holds, also after a failure. */
+pln_status pln_reach_begin(pln_reach *reach, pln_builder *builder,
+                           pln_ref root) PLN_CHECKED;
+void pln_reach_end(pln_reach *reach);
+
 #endif
