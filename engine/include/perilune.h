@@ -390,6 +390,11 @@ PLN_API pln_type_var_kind pln_type_var_kind_of(const pln_engine *engine,
                                                pln_type type);
 /* RELATION: its attributes. */
 PLN_API pln_attrs pln_type_attrs(const pln_engine *engine, pln_type type);
+/* Equal as Relay has it: bound type variables may have other names; with
+ * `map_free_vars` free ones as well. The hash of equal types is equal. */
+PLN_API pln_status pln_type_equal(pln_engine *engine, pln_type a, pln_type b,
+                                  bool map_free_vars, bool *out) PLN_CHECKED;
+PLN_API uint64_t pln_type_hash(const pln_engine *engine, pln_type type);
 /* The type that says what both say. *conflict tells that they contradict each
  * other; *out is then `a`. */
 PLN_API pln_status pln_type_meet(pln_engine *engine, pln_type a, pln_type b,
@@ -632,6 +637,19 @@ PLN_API pln_status pln_graph_equal(const pln_graph *a, pln_ref node_a,
 PLN_API pln_status pln_graph_hash(const pln_graph *graph, pln_ref node,
                                   bool map_free_vars,
                                   uint64_t *out) PLN_CHECKED;
+
+/* Where two expressions or modules differ first. */
+typedef struct pln_mismatch {
+  bool equal;
+  pln_ref a, b; /* the nodes; PLN_NONE when it lies in no function */
+  /* Of modules: the functions' numbers, or PLN_NONE. */
+  uint32_t function_a, function_b;
+  char text[512]; /* "@main.body.args[0].attrs.axis: 1 versus 2" */
+} pln_mismatch;
+PLN_API pln_status pln_graph_mismatch(const pln_graph *a, pln_ref node_a,
+                                      const pln_graph *b, pln_ref node_b,
+                                      bool map_free_vars,
+                                      pln_mismatch *out) PLN_CHECKED;
 
 /* ---------------------------------------------------------------- builder */
 
@@ -958,6 +976,9 @@ PLN_API pln_status pln_module_constructor_type(const pln_module *module,
 PLN_API pln_status pln_module_verify(const pln_module *module) PLN_CHECKED;
 PLN_API pln_status pln_module_equal(const pln_module *a, const pln_module *b,
                                     bool *out) PLN_CHECKED;
+PLN_API pln_status pln_module_mismatch(const pln_module *a, const pln_module *b,
+                                       bool map_free_vars,
+                                       pln_mismatch *out) PLN_CHECKED;
 PLN_API pln_status pln_module_hash(const pln_module *module,
                                    uint64_t *out) PLN_CHECKED;
 

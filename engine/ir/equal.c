@@ -3,40 +3,26 @@
  * repeated one; free Vars are equal when they are the same, or correspond when
  * the caller maps them.
  *
- * Called by the executor to find honest copies, and by tests. Iterative: pairs
- * still to be compared stand on a stack. */
+ * Called by the executor to find honest copies, by modules, and by tests.
+ * Iterative: pairs still to be compared stand on a stack, the one evaluated
+ * first on top, so that what is found is the first difference. */
 
-#include "ir/graph.h"
+#include "ir/equal.h"
 
-/* What a scope evaluates whether it is used or not, as lists. */
-typedef struct anchors {
-  const pln_graph *graph;
-  pln_ref *first; /* a scope: its first anchored node, or PLN_NONE */
-  pln_ref *last;
-  pln_ref *next; /* a node: the next anchored one of its scope */
-} anchors;
-
-typedef struct comparer {
-  pln_engine *engine;
-  const pln_graph *a, *b;
-  anchors in_a, in_b;
-  bool map_free;
-  bool equal;
-  pln_ref *to;    /* a node of a: its partner in b, or PLN_NONE */
-  pln_ref *from;  /* a node of b: its partner in a */
-  pln_ref *stack; /* pairs */
-  uint32_t top, cap_stack;
-} comparer;
-
-static pln_status push(comparer *c, pln_ref x, pln_ref y) {
+static pln_status push(pln_comparison *c, pln_pair pair) {
   PLN_TRY(pln_mem_grow(c->engine, (void **)&c->stack, &c->cap_stack,
-                       (size_t)c->top + 2, sizeof *c->stack));
-  c->stack[c->top++] = x;
-  c->stack[c->top++] = y;
+                       (size_t)c->top + 1, sizeof *c->stack));
+  c->stack[c->top++] = pair;
   return PLN_OK;
 }
 
-static bool partners(comparer *c, pln_ref x, pln_ref y) {
+static pln_status differ(pln_comparison *c, pln_mismatch_kind why) {
+  c->equal = false;
+  c->why = why;
+  return PLN_OK;
+}
+
+static bool partners(pln_comparison *c, pln_ref x, pln_ref y) {
   if (c->to[x] == PLN_NONE && c->from[y] == PLN_NONE) {
     c->to[x] = y;
     c->from[y] = x;
@@ -45,96 +31,189 @@ static bool partners(comparer *c, pln_ref x, pln_ref y) {
   return c->to[x] == y && c->from[y] == x;
 }
 
-/* One sweep over the graph; `here` is the scope of the node. */
-static void list_anchors(anchors *list) {
-  const pln_graph *g = list->graph;
-  pln_scope row = 0, here = 0;
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
-    while (row < g->n_scopes && g->scopes[row].begin <= ref)
-      here = row++;
-    while (g->scopes[here].end <= ref)
-      here = g->scopes[here].parent;
-    list->next[ref] = PLN_NONE;
-    if (!pln_is_anchored(&g->nodes[ref]))
-      continue;
-    if (list->first[here] == PLN_NONE)
-      list->first[here] = ref;
-    else
-      list->next[list->last[here]] = ref;
-    list->last[here] = ref;
-  }
+/* ------------------------------------------------------------------- scopes */
+
+static pln_pair inside(const pln_comparison *c, pln_ref x, pln_ref y,
+                       pln_edge_kind edge, uint32_t scope, uint32_t index) {
+  return (pln_pair){.x = x,
+                    .y = y,
+                    .from = c->at.x,
+                    .edge = (uint8_t)edge,
+                    .scope = scope,
+                    .index = index};
 }
 
-static pln_status anchors_new(const pln_graph *g, anchors *list) {
-  size_t scopes = g->n_scopes * sizeof *list->first;
-  list->graph = g;
-  list->first = pln_mem_new(g->engine, scopes);
-  list->last = pln_mem_new(g->engine, scopes);
-  list->next = pln_mem_new(g->engine, g->n_nodes * sizeof *list->next);
-  if (!list->first || !list->last || !list->next)
-    return pln_nomem(g->engine);
-  memset(list->first, 0xff, scopes);
-  list_anchors(list);
+static pln_status bind(pln_comparison *c, pln_pair pair) {
+  const pln_node *m = &c->a->nodes[pair.x], *n = &c->b->nodes[pair.y];
+  bool same = false;
+  PLN_TRY(pln_type_match_run(c->types, m->type, n->type, &same));
+  if (same && partners(c, pair.x, pair.y))
+    return PLN_OK;
+  c->at = pair;
+  return differ(c, same ? PLN_MISMATCH_SHARING : PLN_MISMATCH_TYPE);
+}
+
+static pln_status bind_params(pln_comparison *c, const pln_scope_row *s,
+                              const pln_scope_row *t, uint32_t scope) {
+  for (uint32_t i = 0; c->equal && i < s->n_params; i++)
+    PLN_TRY(bind(
+        c, inside(c, s->begin + i, t->begin + i, PLN_EDGE_PARAM, scope, i)));
   return PLN_OK;
 }
 
-static void anchors_free(anchors *list) {
-  const pln_graph *g = list->graph;
-  if (!g)
-    return;
-  pln_mem_free(g->engine, list->first, g->n_scopes * sizeof *list->first);
-  pln_mem_free(g->engine, list->last, g->n_scopes * sizeof *list->last);
-  pln_mem_free(g->engine, list->next, g->n_nodes * sizeof *list->next);
-}
-
-static bool bind_params(comparer *c, const pln_scope_row *x,
-                        const pln_scope_row *y) {
-  for (uint32_t i = 0; i < x->n_params; i++) {
-    pln_ref p = x->begin + i, q = y->begin + i;
-    if (c->a->nodes[p].type != c->b->nodes[q].type || !partners(c, p, q))
-      return false;
-  }
-  return true;
-}
-
-/* A Let's variables correspond before anything that uses them is compared. */
-static bool bind_let(comparer *c, pln_ref x, pln_ref y) {
-  const pln_node *m = &c->a->nodes[x], *n = &c->b->nodes[y];
-  if (m->kind != n->kind)
-    return false;
-  if (m->kind != PLN_LET)
-    return true;
-  pln_ref p = c->a->operands[m->first], q = c->b->operands[n->first];
-  return c->a->nodes[p].type == c->b->nodes[q].type && partners(c, p, q);
-}
-
-static pln_status compare_scopes(comparer *c, pln_scope s, pln_scope t) {
-  const pln_scope_row *x = &c->a->scopes[s], *y = &c->b->scopes[t];
-  if (x->n_params != y->n_params || x->attrs != y->attrs ||
-      !bind_params(c, x, y)) {
-    c->equal = false;
+/* A Let's variable corresponds before anything that uses it is compared. */
+static pln_status bind_let(pln_comparison *c, pln_pair let) {
+  const pln_node *m = &c->a->nodes[let.x], *n = &c->b->nodes[let.y];
+  if (m->kind != PLN_LET || n->kind != PLN_LET)
     return PLN_OK;
-  }
-  pln_ref i = c->in_a.first[s], k = c->in_b.first[t];
-  while (i != PLN_NONE && k != PLN_NONE && bind_let(c, i, k)) {
-    PLN_TRY(push(c, i, k));
-    i = c->in_a.next[i];
-    k = c->in_b.next[k];
-  }
-  if (i != k)
-    c->equal = false;
-  return push(c, x->result, y->result);
+  pln_pair var = {.x = c->a->operands[m->first],
+                  .y = c->b->operands[n->first],
+                  .from = let.x,
+                  .edge = PLN_EDGE_OPERAND};
+  if (c->via)
+    c->via[let.x] = let;
+  return bind(c, var);
 }
 
-static bool same_payload(const comparer *c, const pln_node *m,
+/* What scopes evaluate whether it is used or not; the last is pushed first. */
+static pln_status push_statements(pln_comparison *c, pln_scope s, pln_scope t,
+                                  uint32_t scope) {
+  pln_ref i = c->a->scopes[s].end, k = c->b->scopes[t].end;
+  for (;;) {
+    i = pln_anchor_before(c->a, s, i);
+    k = pln_anchor_before(c->b, t, k);
+    if (i == PLN_NONE || k == PLN_NONE)
+      return i == k ? PLN_OK : differ(c, PLN_MISMATCH_STATEMENTS);
+    pln_pair pair = inside(c, i, k, PLN_EDGE_STATEMENT, scope, 0);
+    PLN_TRY(bind_let(c, pair));
+    if (!c->equal)
+      return PLN_OK;
+    PLN_TRY(push(c, pair));
+    i = pln_anchor_begin(c->a, i);
+    k = pln_anchor_begin(c->b, k);
+  }
+}
+
+static pln_status compare_scopes(pln_comparison *c, pln_scope s, pln_scope t,
+                                 uint32_t scope) {
+  const pln_scope_row *x = &c->a->scopes[s], *y = &c->b->scopes[t];
+  bool same = false;
+  c->at.scope = scope;
+  if (x->n_params != y->n_params)
+    return differ(c, PLN_MISMATCH_PARAMS);
+  PLN_TRY(pln_attrs_equal(c->engine, x->attrs, y->attrs, &same));
+  if (!same)
+    return differ(c, PLN_MISMATCH_SCOPE_ATTRS);
+  PLN_TRY(bind_params(c, x, y, scope));
+  if (!c->equal)
+    return PLN_OK;
+  PLN_TRY(push(c, inside(c, x->result, y->result, PLN_EDGE_RESULT, scope, 0)));
+  return push_statements(c, s, t, scope);
+}
+
+/* Pairs of the first scope are to be on top of the stack. */
+static void turn_runs(pln_comparison *c, uint32_t first) {
+  for (uint32_t i = first, k = c->top; i + 1 < k; i++) {
+    pln_pair swap = c->stack[i];
+    c->stack[i] = c->stack[--k];
+    c->stack[k] = swap;
+  }
+}
+
+/* Reversed as a whole and then scope by scope, the runs of pairs stand in
+ * reverse order and each as it was. */
+static pln_status push_scopes(pln_comparison *c, pln_scope s, pln_scope t) {
+  pln_pair owner = c->at;
+  uint32_t first = c->top, scope = 0;
+  while (s != PLN_NONE && t != PLN_NONE) {
+    uint32_t run = c->top;
+    c->at = owner;
+    PLN_TRY(compare_scopes(c, s, t, scope++));
+    if (!c->equal)
+      return PLN_OK;
+    turn_runs(c, run);
+    s = c->a->scopes[s].next;
+    t = c->b->scopes[t].next;
+  }
+  turn_runs(c, first);
+  return s == t ? PLN_OK : differ(c, PLN_MISMATCH_SCOPES);
+}
+
+/* ---------------------------------------------------------------- functions */
+
+static pln_status bind_type_params(pln_comparison *c, pln_type x, pln_type y) {
+  const pln_engine *e = c->engine;
+  uint32_t n = pln_type_n_parts(e, x);
+  bool same = n == pln_type_n_parts(e, y);
+  for (uint32_t i = 0; same && i < n; i++)
+    PLN_TRY(pln_type_match_bind(c->types, pln_type_part(e, x, i),
+                                pln_type_part(e, y, i), &same));
+  return same ? PLN_OK : differ(c, PLN_MISMATCH_TYPE_PARAMS);
+}
+
+/* Parameters are compared as Vars. */
+static pln_status compare_result_types(pln_comparison *c, pln_type x,
+                                       pln_type y) {
+  const pln_engine *e = c->engine;
+  bool same = true;
+  if (pln_type_kind_of(e, x) == PLN_TYPE_FUNC &&
+      pln_type_kind_of(e, y) == PLN_TYPE_FUNC) {
+    x = pln_type_part(e, x, pln_type_n_parts(e, x) - 1);
+    y = pln_type_part(e, y, pln_type_n_parts(e, y) - 1);
+    if (x && y)
+      PLN_TRY(pln_type_match_run(c->types, x, y, &same));
+  }
+  return same ? PLN_OK : differ(c, PLN_MISMATCH_TYPE);
+}
+
+static pln_status compare_owners(pln_comparison *c, const pln_node *m,
+                                 const pln_node *n) {
+  bool function = m->kind == PLN_FUNCTION;
+  pln_pair owner = c->at;
+  if (function)
+    PLN_TRY(bind_type_params(c, c->a->scopes[m->data].type_params,
+                             c->b->scopes[n->data].type_params));
+  if (c->equal)
+    PLN_TRY(push_scopes(c, m->data, n->data));
+  if (!c->equal || !function)
+    return PLN_OK;
+  c->at = owner;
+  return compare_result_types(c, m->type, n->type);
+}
+
+/* -------------------------------------------------------------------- nodes */
+
+/* Several nodes may stand for one free variable. */
+static bool free_partners(const pln_comparison *c, const pln_node *m,
+                          const pln_node *n) {
+  pln_ref x = c->at.x, y = c->at.y;
+  return (c->to[x] == PLN_NONE || c->b->nodes[c->to[x]].data == n->data) &&
+         (c->from[y] == PLN_NONE || c->a->nodes[c->from[y]].data == m->data);
+}
+
+static pln_status compare_vars(pln_comparison *c, const pln_node *m,
+                               const pln_node *n) {
+  bool same = false;
+  if (!free_partners(c, m, n) || (!c->map_free && m->data != n->data) ||
+      !pln_pairing_fits(&c->free, m->data, n->data))
+    return differ(c, PLN_MISMATCH_PAYLOAD);
+  PLN_TRY(pln_type_match_run(c->types, m->type, n->type, &same));
+  if (!same)
+    return differ(c, PLN_MISMATCH_TYPE);
+  c->to[c->at.x] = c->at.y;
+  c->from[c->at.y] = c->at.x;
+  return c->map_free ? pln_pairing_add(c->engine, &c->free, m->data, n->data)
+                     : PLN_OK;
+}
+
+static bool same_payload(const pln_comparison *c, const pln_node *m,
                          const pln_node *n) {
   switch (pln_kinds[m->kind].payload) {
   case PLN_PAYLOAD_NONE:
-  case PLN_PAYLOAD_SCOPE: return true;
+  case PLN_PAYLOAD_SCOPE:
+  case PLN_PAYLOAD_VAR: return true;
   case PLN_PAYLOAD_TENSOR:
     return pln_tensor_equal(c->a->tensors[m->data], c->b->tensors[n->data]);
-  case PLN_PAYLOAD_VAR:
-    return m->data == n->data || (c->map_free && m->type == n->type);
   case PLN_PAYLOAD_SYMBOL:
   case PLN_PAYLOAD_OP:
   case PLN_PAYLOAD_INDEX: return m->data == n->data;
@@ -142,72 +221,151 @@ static bool same_payload(const comparer *c, const pln_node *m,
   return false;
 }
 
-static bool same_head(const comparer *c, const pln_node *m, const pln_node *n) {
-  const pln_kind_info *kind = &pln_kinds[m->kind];
-  return m->kind == n->kind && m->count == n->count &&
-         m->results == n->results &&
-         (!kind->has_attrs || m->attrs == n->attrs) && same_payload(c, m, n);
+static pln_status compare_heads(pln_comparison *c, const pln_node *m,
+                                const pln_node *n) {
+  bool same = true;
+  if (m->kind != n->kind)
+    return differ(c, PLN_MISMATCH_KIND);
+  if (!same_payload(c, m, n))
+    return differ(c, PLN_MISMATCH_PAYLOAD);
+  if (m->count != n->count)
+    return differ(c, PLN_MISMATCH_OPERANDS);
+  if (m->results != n->results)
+    return differ(c, PLN_MISMATCH_RESULTS);
+  if (pln_kinds[m->kind].has_attrs && m->attrs != n->attrs)
+    PLN_TRY(pln_attrs_equal(c->engine, m->attrs, n->attrs, &same));
+  if (!same)
+    return differ(c, PLN_MISMATCH_ATTRS);
+  if (m->kind == PLN_CONSTRUCTOR && m->type && n->type)
+    PLN_TRY(pln_type_match_run(c->types, m->type, n->type, &same));
+  return same ? PLN_OK : differ(c, PLN_MISMATCH_TYPE);
 }
 
-static pln_status compare(comparer *c, pln_ref x, pln_ref y) {
-  if (c->to[x] == y && c->from[y] == x)
-    return PLN_OK;
-  const pln_node *m = &c->a->nodes[x], *n = &c->b->nodes[y];
-  bool shared = pln_kinds[m->kind].shared;
-  if (!same_head(c, m, n) || (shared && !partners(c, x, y))) {
-    c->equal = false;
+/* A node that Relay does not tell from its repetition is compared again with
+ * each other partner, with each once. */
+static pln_status met_before(pln_comparison *c, pln_ref x, pln_ref y,
+                             bool *met) {
+  uint64_t key = (uint64_t)x << 32 | y;
+  *met = false;
+  if (c->to[x] == PLN_NONE) {
+    c->to[x] = y;
     return PLN_OK;
   }
-  if (!shared)
-    c->to[x] = y, c->from[y] = x; /* only saves looking again */
-  for (uint32_t i = 0; i < m->count; i++)
+  if (!c->again)
+    PLN_TRY(pln_idmap_new(c->engine, &c->again));
+  *met = pln_idmap_get(c->again, key) != 0;
+  return *met ? PLN_OK : pln_idmap_set(c->again, key, 1);
+}
+
+static pln_status compare_below(pln_comparison *c, const pln_node *m,
+                                const pln_node *n) {
+  if (c->via)
+    c->via[c->at.x] = c->at;
+  pln_pair here = c->at;
+  if (pln_owns(m))
+    PLN_TRY(compare_owners(c, m, n));
+  if (!c->equal)
+    return PLN_OK;
+  c->at = here;
+  for (uint32_t i = m->count; i-- > 0;)
     PLN_TRY(
-        push(c, c->a->operands[m->first + i], c->b->operands[n->first + i]));
-  if (!pln_owns(m))
-    return PLN_OK;
-  pln_scope s = m->data, t = n->data;
-  while (c->equal && s != PLN_NONE && t != PLN_NONE) {
-    PLN_TRY(compare_scopes(c, s, t));
-    s = c->a->scopes[s].next;
-    t = c->b->scopes[t].next;
-  }
-  c->equal = c->equal && s == t;
+        push(c, inside(c, c->a->operands[m->first + i],
+                       c->b->operands[n->first + i], PLN_EDGE_OPERAND, 0, i)));
   return PLN_OK;
 }
 
-static pln_status run(comparer *c, pln_ref x, pln_ref y) {
-  PLN_TRY(anchors_new(c->a, &c->in_a));
-  PLN_TRY(anchors_new(c->b, &c->in_b));
-  PLN_TRY(push(c, x, y));
+static pln_status compare(pln_comparison *c) {
+  pln_ref x = c->at.x, y = c->at.y;
+  const pln_node *m = &c->a->nodes[x], *n = &c->b->nodes[y];
+  bool shared = pln_kinds[m->kind].shared, met = false;
+  if (c->to[x] == y && (!shared || c->from[y] == x))
+    return PLN_OK;
+  PLN_TRY(compare_heads(c, m, n));
+  if (!c->equal)
+    return PLN_OK;
+  if (m->kind == PLN_VAR)
+    return compare_vars(c, m, n);
+  if (shared && !partners(c, x, y))
+    return differ(c, PLN_MISMATCH_SHARING);
+  if (!shared)
+    PLN_TRY(met_before(c, x, y, &met));
+  return met ? PLN_OK : compare_below(c, m, n);
+}
+
+/* ------------------------------------------------------------------- driver */
+
+static pln_ref *no_partners(const pln_graph *g) {
+  size_t size = ((size_t)g->n_nodes + 1) * sizeof(pln_ref);
+  pln_ref *table = pln_mem_new(g->engine, size);
+  if (table)
+    memset(table, 0xff, size);
+  return table;
+}
+
+pln_status pln_comparison_begin(pln_comparison *c, const pln_graph *a,
+                                const pln_graph *b, pln_type_match *types,
+                                bool trace) {
+  pln_engine *e = a->engine;
+  *c = (pln_comparison){.engine = e,
+                        .a = a,
+                        .b = b,
+                        .map_free = types->map_free,
+                        .types = types,
+                        .equal = true};
+  c->to = no_partners(a);
+  c->from = no_partners(b);
+  if (trace)
+    c->via = pln_mem_new(e, ((size_t)a->n_nodes + 1) * sizeof *c->via);
+  return c->to && c->from && (c->via || !trace) ? PLN_OK : pln_nomem(e);
+}
+
+static bool has_statements(const pln_graph *g, pln_ref node) {
+  return node == g->root &&
+         pln_anchor_before(g, 0, g->scopes[0].end) != PLN_NONE;
+}
+
+/* With a root go the statements of the whole graph: its lets. */
+static pln_status begin_roots(pln_comparison *c, pln_ref x, pln_ref y) {
+  c->at = (pln_pair){.x = x, .y = y, .from = PLN_NONE};
+  PLN_TRY(push(c, c->at));
+  c->at.scope = PLN_NONE;
+  if (has_statements(c->a, x) != has_statements(c->b, y))
+    return differ(c, PLN_MISMATCH_STATEMENTS);
+  return has_statements(c->a, x) ? push_statements(c, 0, 0, PLN_NONE) : PLN_OK;
+}
+
+pln_status pln_comparison_run(pln_comparison *c, pln_ref x, pln_ref y) {
+  PLN_TRY(begin_roots(c, x, y));
   while (c->equal && c->top > 0) {
-    c->top -= 2;
-    PLN_TRY(compare(c, c->stack[c->top], c->stack[c->top + 1]));
+    c->at = c->stack[--c->top];
+    PLN_TRY(compare(c));
   }
   return PLN_OK;
+}
+
+void pln_comparison_end(pln_comparison *c) {
+  pln_engine *e = c->engine;
+  size_t a = (size_t)c->a->n_nodes + 1, b = (size_t)c->b->n_nodes + 1;
+  pln_mem_free(e, c->to, a * sizeof *c->to);
+  pln_mem_free(e, c->from, b * sizeof *c->from);
+  if (c->via)
+    pln_mem_free(e, c->via, a * sizeof *c->via);
+  pln_pairing_free(&c->free);
+  pln_idmap_free(c->again);
+  pln_mem_free(e, c->stack, c->cap_stack * sizeof *c->stack);
 }
 
 pln_status pln_graph_equal(const pln_graph *a, pln_ref node_a,
                            const pln_graph *b, pln_ref node_b,
                            bool map_free_vars, bool *out) {
-  pln_engine *e = a->engine;
-  comparer c = {
-      .engine = e, .a = a, .b = b, .map_free = map_free_vars, .equal = true};
-  size_t size_a = ((size_t)a->n_nodes + 1) * sizeof *c.to;
-  size_t size_b = ((size_t)b->n_nodes + 1) * sizeof *c.from;
-  c.to = pln_mem_new(e, size_a);
-  c.from = pln_mem_new(e, size_b);
-  pln_status status = c.to && c.from ? PLN_OK : pln_nomem(e);
-  if (status == PLN_OK) {
-    memset(c.to, 0xff, size_a);
-    memset(c.from, 0xff, size_b);
-    status = run(&c, node_a, node_b);
-  }
+  pln_comparison c;
+  pln_type_match types = {.engine = a->engine, .map_free = map_free_vars};
+  pln_status status = pln_comparison_begin(&c, a, b, &types, false);
+  if (status == PLN_OK)
+    status = pln_comparison_run(&c, node_a, node_b);
   if (status == PLN_OK)
     *out = c.equal;
-  anchors_free(&c.in_a);
-  anchors_free(&c.in_b);
-  pln_mem_free(e, c.to, size_a);
-  pln_mem_free(e, c.from, size_b);
-  pln_mem_free(e, c.stack, c.cap_stack * sizeof *c.stack);
+  pln_comparison_end(&c);
+  pln_type_match_free(&types);
   return status;
 }

@@ -1,64 +1,102 @@
 /* hash.c: a structural hash that agrees with equal.c: equal expressions have
- * equal hashes, and the number of distinct shared nodes tells sharing from
- * repetition. Stable from run to run: it is made of content, never of ids.
+ * equal hashes. Made of content and of the order in which nodes are met, never
+ * of ids, so it is the same from run to run; only free Vars count by identity,
+ * unless the caller maps them.
  *
- * Bottom-up over the array: operands and scopes stand before their users. */
+ * What Relay tells from its repetition counts where it is met first, and is a
+ * number from then on; anything else counts wherever it is used. Walks what
+ * the node needs, with an explicit stack. */
 
-#include "ir/graph.h"
+#include "ir/equal.h"
+
+enum { CACHED = 64, BOUND = 2, SHARED, FREE, IDENTITY };
+
+/* Hashes of the last names and dictionaries, by id. */
+typedef struct cache {
+  uint32_t id[CACHED];
+  uint64_t hash[CACHED];
+} cache;
 
 typedef struct hasher {
+  pln_engine *engine;
   const pln_graph *g;
   bool map_free;
-  uint64_t *hash;   /* a node */
-  uint64_t *inside; /* a scope: its anchors so far */
-  uint32_t *vars;   /* a scope: Vars bound in it so far */
+  uint64_t *hash;   /* a node: its hash; 0: not met, 1: entered */
+  uint64_t running; /* of what was met */
+  uint32_t n_bound, n_met;
+  pln_idmap *free; /* the identity of a free Var: when it was met */
+  pln_ref *stack;
+  uint32_t top, cap_stack;
+  cache ops, attrs;
 } hasher;
 
-static uint64_t hash_symbol(const pln_engine *e, pln_symbol symbol) {
-  pln_slice text = pln_symbol_text(e, symbol);
+/* ------------------------------------------------------ names and attributes
+ */
+
+static uint64_t hash_text(pln_slice text) {
   return pln_hash_bytes(text.data, text.size, 1);
 }
 
-static uint64_t hash_type(const pln_engine *e, pln_type type) {
-  int32_t rank = pln_type_rank(e, type);
-  uint64_t h = pln_hash_mix(pln_type_kind_of(e, type), pln_type_dtype(e, type));
-  h = pln_hash_mix(h, (uint64_t)rank);
-  const pln_dim *dims = pln_type_dims(e, type);
-  for (int32_t i = 0; i < rank; i++)
-    if (PLN_DIM_IS_CONST(dims[i]))
-      h = pln_hash_mix(h, (uint64_t)dims[i]);
+static uint64_t hash_symbol(const pln_engine *e, pln_symbol symbol) {
+  return hash_text(pln_symbol_text(e, symbol));
+}
+
+static uint64_t hash_op(hasher *s, pln_op op) {
+  uint32_t at = op % CACHED;
+  if (s->ops.id[at] != op) {
+    s->ops.id[at] = op;
+    s->ops.hash[at] = hash_text(pln_op_name(s->engine, op));
+  }
+  return op ? s->ops.hash[at] : 0;
+}
+
+/* Floats may differ a little and be equal: they do not count. */
+static uint64_t hash_attr(const pln_engine *e, const pln_attr *a) {
+  uint64_t h = a->kind;
+  if (a->name)
+    h = pln_hash_mix(h, hash_symbol(e, a->name));
+  if (a->kind == PLN_ATTR_INT || a->kind == PLN_ATTR_BOOL)
+    h = pln_hash_mix(h, (uint64_t)a->v.i);
+  if (a->kind == PLN_ATTR_STRING || a->kind == PLN_ATTR_OBJECT)
+    h = pln_hash_mix(h, hash_text(a->v.s));
+  for (uint32_t k = 0; a->kind == PLN_ATTR_INTS && k < a->count; k++)
+    h = pln_hash_mix(h, (uint64_t)a->v.ints[k]);
+  for (uint32_t k = 0; a->kind == PLN_ATTR_STRINGS && k < a->count; k++)
+    h = pln_hash_mix(h, hash_text(a->v.strings[k]));
   return h;
 }
 
-static uint64_t hash_attrs(const pln_engine *e, pln_attrs attrs) {
+/* Dictionaries and lists inside count by their own entries. */
+static uint64_t hash_entries(const pln_engine *e, pln_attrs attrs, bool nest) {
   uint32_t n = pln_attrs_count(e, attrs);
   uint64_t h = n;
   for (uint32_t i = 0; i < n; i++) {
     const pln_attr *a = pln_attrs_get(e, attrs, i);
-    h = pln_hash_mix(h, hash_symbol(e, a->name) + a->kind);
-    if (a->kind == PLN_ATTR_INT || a->kind == PLN_ATTR_FLOAT)
-      h = pln_hash_mix(h, (uint64_t)a->v.i);
-    if (a->kind == PLN_ATTR_STRING)
-      h = pln_hash_mix(h, pln_hash_bytes(a->v.s.data, a->v.s.size, 1));
-    for (uint32_t k = 0; a->kind == PLN_ATTR_INTS && k < a->count; k++)
-      h = pln_hash_mix(h, (uint64_t)a->v.ints[k]);
+    h = pln_hash_mix(h, hash_attr(e, a));
+    if (nest && (a->kind == PLN_ATTR_DICT || a->kind == PLN_ATTR_LIST))
+      for (uint32_t k = 0; k < pln_attrs_count(e, a->v.dict); k++)
+        h = pln_hash_mix(h, hash_attr(e, pln_attrs_get(e, a->v.dict, k)));
   }
   return h;
 }
 
-/* A bound Var is told by the number of its binding; a free one by identity. */
-static uint64_t hash_var(hasher *s, const pln_node *n, pln_scope home) {
-  uint64_t type = hash_type(s->g->engine, n->type);
-  if (n->flags & PLN_NODE_PARAM)
-    return pln_hash_mix(type, ++s->vars[home]);
-  return s->map_free ? type : pln_hash_mix(type, 1000003u + n->data);
+static uint64_t hash_attrs(hasher *s, pln_attrs attrs) {
+  uint32_t at = attrs % CACHED;
+  if (attrs && s->attrs.id[at] != attrs) {
+    s->attrs.id[at] = attrs;
+    s->attrs.hash[at] = hash_entries(s->engine, attrs, true);
+  }
+  return attrs ? s->attrs.hash[at] : 0;
 }
 
-static uint64_t hash_payload(hasher *s, const pln_node *n, pln_scope home) {
+/* -------------------------------------------------------------------- nodes */
+
+static uint64_t hash_payload(hasher *s, const pln_node *n) {
   const pln_graph *g = s->g;
   switch (pln_kinds[n->kind].payload) {
   case PLN_PAYLOAD_NONE:
-  case PLN_PAYLOAD_SCOPE: return 0;
+  case PLN_PAYLOAD_SCOPE:
+  case PLN_PAYLOAD_VAR: return 0;
   case PLN_PAYLOAD_TENSOR: {
     const pln_tensor *t = g->tensors[n->data];
     uint64_t h = pln_hash_mix(t->dtype, t->rank);
@@ -66,94 +104,145 @@ static uint64_t hash_payload(hasher *s, const pln_node *n, pln_scope home) {
                ? pln_hash_mix(h, pln_tensor_hash(t))
                : pln_hash_mix(h, t->bytes);
   }
-  case PLN_PAYLOAD_VAR: return hash_var(s, n, home);
-  case PLN_PAYLOAD_OP: {
-    pln_slice name = n->data ? pln_op_name(g->engine, n->data) : pln_text("");
-    return pln_hash_bytes(name.data, name.size, 1);
-  }
-  case PLN_PAYLOAD_SYMBOL: return hash_symbol(g->engine, n->data);
+  case PLN_PAYLOAD_OP: return hash_op(s, n->data);
+  case PLN_PAYLOAD_SYMBOL: return hash_symbol(s->engine, n->data);
   case PLN_PAYLOAD_INDEX: return n->data;
   }
   return 0;
 }
 
-static uint64_t hash_node(hasher *s, pln_ref ref, pln_scope home) {
+static uint64_t hash_node(hasher *s, const pln_node *n) {
   const pln_graph *g = s->g;
-  const pln_node *n = &g->nodes[ref];
   uint64_t h = pln_hash_mix(n->kind, n->results);
-  h = pln_hash_mix(h, hash_payload(s, n, home));
+  h = pln_hash_mix(h, hash_payload(s, n));
+  h = pln_hash_mix(h, n->count);
   if (pln_kinds[n->kind].has_attrs)
-    h = pln_hash_mix(h, hash_attrs(g->engine, n->attrs));
+    h = pln_hash_mix(h, hash_attrs(s, n->attrs));
   for (uint32_t i = 0; i < n->count; i++)
     h = pln_hash_mix(h, s->hash[g->operands[n->first + i]]);
   if (!pln_owns(n))
     return h;
-  for (pln_scope c = n->data; c != PLN_NONE; c = g->scopes[c].next) {
+  for (pln_scope c = n->data; c != PLN_NONE; c = g->scopes[c].next)
     h = pln_hash_mix(h, s->hash[g->scopes[c].result]);
-    h = pln_hash_mix(h, s->inside[c]);
-  }
   return h;
 }
 
-/* A Let binds its variable for what follows: its hash becomes its number. */
-static void bind_let(hasher *s, const pln_node *n, pln_scope home) {
-  s->hash[s->g->operands[n->first]] = pln_hash_mix(0x1e7, ++s->vars[home]);
+static void meet(hasher *s, uint64_t hash) {
+  s->running = pln_hash_mix(s->running, hash);
 }
 
-static void sweep(hasher *s) {
+/* A Var that nothing bound. */
+static pln_status hash_free(hasher *s, pln_ref ref) {
+  const pln_node *n = &s->g->nodes[ref];
+  if (!s->map_free) {
+    s->hash[ref] = pln_hash_mix(IDENTITY, n->data) | 2;
+    return PLN_OK;
+  }
+  if (!s->free)
+    PLN_TRY(pln_idmap_new(s->engine, &s->free));
+  uint32_t number = pln_idmap_get(s->free, n->data);
+  if (!number) {
+    number = ++s->n_met;
+    PLN_TRY(pln_idmap_set(s->free, n->data, number));
+    meet(s, pln_type_hash(s->engine, n->type));
+  }
+  s->hash[ref] = pln_hash_mix(FREE, number) | 2;
+  return PLN_OK;
+}
+
+static void leave(hasher *s, pln_ref ref) {
+  const pln_node *n = &s->g->nodes[ref];
+  bool shared = pln_kinds[n->kind].shared;
+  uint64_t hash = hash_node(s, n);
+  if (shared || pln_is_anchored(n))
+    meet(s, hash);
+  s->hash[ref] = (shared ? pln_hash_mix(SHARED, ++s->n_met) : hash) | 2;
+}
+
+/* ------------------------------------------------------------------- scopes */
+
+static pln_status push(hasher *s, pln_ref entry) {
+  PLN_TRY(pln_mem_grow(s->engine, (void **)&s->stack, &s->cap_stack,
+                       (size_t)s->top + 1, sizeof *s->stack));
+  s->stack[s->top++] = entry;
+  return PLN_OK;
+}
+
+static void bind(hasher *s, pln_ref var) {
+  meet(s, pln_type_hash(s->engine, s->g->nodes[var].type));
+  s->hash[var] = pln_hash_mix(BOUND, ++s->n_bound) | 2;
+}
+
+/* Binds the scope's variables, so that they are numbers when they are met. */
+static pln_status enter_scope(hasher *s, pln_scope scope) {
   const pln_graph *g = s->g;
-  pln_scope next = 0, here = 0;
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
-    while (next < g->n_scopes && g->scopes[next].begin <= ref)
-      here = next++;
-    while (g->scopes[here].end <= ref)
-      here = g->scopes[here].parent;
-    const pln_node *n = &g->nodes[ref];
-    s->hash[ref] = hash_node(s, ref, here);
-    if (pln_is_anchored(n))
-      s->inside[here] = pln_hash_mix(s->inside[here], s->hash[ref]);
+  const pln_scope_row *row = &g->scopes[scope];
+  uint32_t statements = 0;
+  for (uint32_t i = 0; i < row->n_params; i++)
+    bind(s, row->begin + i);
+  PLN_TRY(push(s, row->result));
+  for (pln_ref at = row->end;
+       (at = pln_anchor_before(g, scope, at)) != PLN_NONE;
+       at = pln_anchor_begin(g, at)) {
+    const pln_node *n = &g->nodes[at];
     if (n->kind == PLN_LET)
-      bind_let(s, n, here);
+      bind(s, g->operands[n->first]);
+    PLN_TRY(push(s, at));
+    statements++;
   }
+  meet(s, pln_hash_mix(row->n_params, statements));
+  meet(s, pln_type_n_parts(s->engine, row->type_params));
+  meet(s, hash_attrs(s, row->attrs));
+  return PLN_OK;
 }
 
-/* Distinct shared nodes that `root` needs: users come before operands. */
-static uint64_t count_shared(const pln_graph *g, pln_ref root,
-                             uint64_t *needed) {
-  uint64_t count = 0;
-  memset(needed, 0, ((size_t)root + 1) * sizeof *needed);
-  needed[root] = 1;
-  for (pln_ref ref = root + 1; ref-- > 0;) {
-    const pln_node *n = &g->nodes[ref];
-    if (!needed[ref])
-      continue;
-    count += pln_kinds[n->kind].shared;
-    for (uint32_t i = 0; i < n->count; i++)
-      needed[g->operands[n->first + i]] = 1;
-    if (pln_owns(n))
-      for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
-        needed[g->scopes[s].result] = 1;
+/* -------------------------------------------------------------------- walk */
+
+#define LEAVE 0x80000000u
+
+static pln_status enter(hasher *s, pln_ref ref) {
+  const pln_graph *g = s->g;
+  const pln_node *n = &g->nodes[ref];
+  if (s->hash[ref])
+    return PLN_OK;
+  if (n->kind == PLN_VAR)
+    return hash_free(s, ref);
+  s->hash[ref] = 1;
+  PLN_TRY(push(s, ref | LEAVE));
+  if (pln_owns(n))
+    for (pln_scope c = n->data; c != PLN_NONE; c = g->scopes[c].next)
+      PLN_TRY(enter_scope(s, c));
+  for (uint32_t i = n->count; i-- > 0;)
+    PLN_TRY(push(s, g->operands[n->first + i]));
+  return PLN_OK;
+}
+
+static pln_status walk(hasher *s, pln_ref root) {
+  if (root == s->g->root) /* with it go the lets of the whole graph */
+    PLN_TRY(enter_scope(s, 0));
+  else
+    PLN_TRY(push(s, root));
+  while (s->top > 0) {
+    pln_ref entry = s->stack[--s->top];
+    if (entry & LEAVE)
+      leave(s, entry & ~LEAVE);
+    else
+      PLN_TRY(enter(s, entry));
   }
-  return count;
+  return PLN_OK;
 }
 
 pln_status pln_graph_hash(const pln_graph *graph, pln_ref node,
                           bool map_free_vars, uint64_t *out) {
   pln_engine *e = graph->engine;
-  hasher s = {.g = graph, .map_free = map_free_vars};
-  size_t nodes = ((size_t)graph->n_nodes + 1) * sizeof *s.hash;
-  size_t scopes = ((size_t)graph->n_scopes + 1) * sizeof *s.inside;
-  s.hash = pln_mem_zeroed(e, nodes);
-  s.inside = pln_mem_zeroed(e, scopes);
-  s.vars = pln_mem_zeroed(e, scopes);
-  pln_status status = s.hash && s.inside && s.vars ? PLN_OK : pln_nomem(e);
-  if (status == PLN_OK) {
-    sweep(&s);
-    uint64_t hash = s.hash[node];
-    *out = pln_hash_mix(hash, count_shared(graph, node, s.hash));
-  }
-  pln_mem_free(e, s.hash, nodes);
-  pln_mem_free(e, s.inside, scopes);
-  pln_mem_free(e, s.vars, scopes);
+  hasher s = {.engine = e, .g = graph, .map_free = map_free_vars};
+  size_t size = ((size_t)graph->n_nodes + 1) * sizeof *s.hash;
+  s.hash = pln_mem_zeroed(e, size);
+  pln_status status = s.hash ? walk(&s, node) : pln_nomem(e);
+  if (status == PLN_OK)
+    *out = pln_hash_mix(s.running, s.hash[node]);
+  pln_mem_free(e, s.hash, size);
+  pln_idmap_free(s.free);
+  pln_mem_free(e, s.stack, s.cap_stack * sizeof *s.stack);
   return status;
 }

@@ -248,39 +248,3 @@ pln_status pln_module_verify(const pln_module *module) {
   }
   return PLN_OK;
 }
-
-pln_status pln_module_equal(const pln_module *a, const pln_module *b,
-                            bool *out) {
-  *out = a == b;
-  if (a == b)
-    return PLN_OK;
-  if (a->count != b->count || a->engine != b->engine || a->attrs != b->attrs)
-    return PLN_OK;
-  for (uint32_t i = 0; i < a->count; i++) {
-    uint32_t k = pln_module_find(b, a->rows[i].name);
-    if (k == PLN_NONE)
-      return PLN_OK;
-    const pln_graph *f = a->rows[i].function, *g = b->rows[k].function;
-    bool same = f == g;
-    if (!same)
-      PLN_TRY(pln_graph_equal(f, f->root, g, g->root, false, &same));
-    if (!same)
-      return PLN_OK;
-  }
-  *out = true;
-  return PLN_OK;
-}
-
-/* The sum over rows does not depend on their order. */
-pln_status pln_module_hash(const pln_module *module, uint64_t *out) {
-  uint64_t sum = module->count;
-  for (uint32_t i = 0; i < module->count; i++) {
-    const pln_graph *f = module->rows[i].function;
-    pln_slice name = pln_symbol_text(module->engine, module->rows[i].name);
-    uint64_t hash;
-    PLN_TRY(pln_graph_hash(f, f->root, false, &hash));
-    sum += pln_hash_mix(hash, pln_hash_bytes(name.data, name.size, 0));
-  }
-  *out = sum;
-  return PLN_OK;
-}

@@ -286,6 +286,7 @@ void pln_lua_open_mutator(lua_State *L);
 void pln_lua_open_dominators(lua_State *L);
 void pln_lua_open_walk(lua_State *L);
 void pln_lua_open_compare(lua_State *L);
+void pln_lua_open_mismatch(lua_State *L);
 void pln_lua_open_datum(lua_State *L);
 void pln_lua_open_npy(lua_State *L);
 void pln_lua_open_eval(lua_State *L);

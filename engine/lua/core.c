@@ -272,6 +272,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_mutator(L);
   pln_lua_open_walk(L);
   pln_lua_open_compare(L);
+  pln_lua_open_mismatch(L);
   pln_lua_open_datum(L);
   pln_lua_open_npy(L);
   pln_lua_open_eval(L);

@@ -66,22 +66,53 @@ local pl = {
 function pl.load(path) return pl.onnx.load(path) end
 
 --- Whether two modules, functions, expressions, types or tensors are the same
--- by structure: names of bound variables do not count, sharing does.
-function pl.equal(a, b)
+-- by structure, as Relay defines it: names of bound variables do not count,
+-- sharing does. Free variables are equal to themselves only, unless
+-- `options.map_free_vars`.
+function pl.equal(a, b, options)
   local kind = ir.kind_of(a)
+  local map = options and options.map_free_vars or false
   if kind ~= ir.kind_of(b) then return false end
-  if kind == "Module" then return core.module_equal(a, b) end
-  if kind == "Node" then return core.node_equal(a, b, false) end
+  if kind == "Module" and not map then return core.module_equal(a, b) end
+  if kind == "Module" then return core.module_mismatch(a, b, map) == nil end
+  if kind == "Node" then return core.node_equal(a, b, map) end
+  if kind == "Type" then return core.type_equal(a, b, map) end
   if kind == "Tensor" then return a:equal(b) end
   return a == b
 end
 
---- A hash that agrees with pl.equal.
-function pl.hash(a)
+--- A hash that agrees with pl.equal under the same options.
+function pl.hash(a, options)
   local kind = ir.kind_of(a)
+  local map = options and options.map_free_vars or false
   if kind == "Module" then return core.module_hash(a) end
-  if kind == "Node" then return core.node_hash(a, false) end
-  error(("pl.hash: a module, function or expression expected, got %s"):format(kind), 2)
+  if kind == "Node" then return core.node_hash(a, map) end
+  if kind == "Type" then return core.type_hash(a) end
+  error(("pl.hash: a module, function, expression or type expected, got %s"):format(kind), 2)
+end
+
+--- Where two modules, functions or expressions differ first: a text such as
+-- "@main.body.args[0].attrs.axis: 1 versus 2" and the two nodes; nil when they
+-- are equal.
+function pl.mismatch(a, b, options)
+  local kind = ir.kind_of(a)
+  local map = options and options.map_free_vars or false
+  if kind == ir.kind_of(b) then
+    if kind == "Module" then return core.module_mismatch(a, b, map) end
+    if kind == "Node" then return core.node_mismatch(a, b, map) end
+  end
+  if pl.equal(a, b, options) then return nil end
+  return ("%s versus %s"):format(kind == ir.kind_of(b) and tostring(a) or kind,
+    kind == ir.kind_of(b) and tostring(b) or ir.kind_of(b))
+end
+
+--- Raises unless pl.equal: with the place of the first difference and both
+-- nodes printed. Gives `a`.
+function pl.assert_equal(a, b, options)
+  local text, x, y = pl.mismatch(a, b, options)
+  if not text then return a end
+  if x then text = ("%s\nthe first has\n%s\nthe second has\n%s"):format(text, x, y) end
+  error("not equal: " .. text, 2)
 end
 
 --- The immediate post-dominators in a function: a table from each node to the

@@ -55,6 +55,9 @@
 ---@field scaled? boolean true
 ---@field units? integer 0
 
+---@class perilune.EqualOptions
+---@field map_free_vars? boolean free variables may stand for each other
+
 --- A dense array of elements. t == u tells the same tensor; t:equal(u) compares.
 ---@class perilune.Tensor
 ---@field dtype string
@@ -412,14 +415,29 @@ function pl.builder() end
 function pl.load(path) end
 ---@param a any
 ---@param b any
+---@param options? perilune.EqualOptions
 ---@return boolean
-function pl.equal(a, b) end
----@param a perilune.Module|perilune.Node
+function pl.equal(a, b, options) end
+---@param a perilune.Module|perilune.Node|perilune.Type
+---@param options? perilune.EqualOptions
 ---@return integer
-function pl.hash(a) end
+function pl.hash(a, options) end
 ---@param fn perilune.Node
 ---@return table<perilune.Node, perilune.Node>
 function pl.dominators(fn) end
+---@param a any
+---@param b any
+---@param options? perilune.EqualOptions
+---@return string? text nil when they are equal; else where they differ first, and how
+---@return perilune.Node? a the nodes that differ
+---@return perilune.Node? b
+function pl.mismatch(a, b, options) end
+---@generic T
+---@param a T
+---@param b T
+---@param options? perilune.EqualOptions
+---@return T
+function pl.assert_equal(a, b, options) end
 ---@param a perilune.Module|perilune.Node
 ---@return true? ok
 ---@return perilune.Diag? diag

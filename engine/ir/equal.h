@@ -1,0 +1,123 @@
+/* equal.h: what comparing graphs, modules, types and attributes share. */
+
+#ifndef PLN_EQUAL_H
+#define PLN_EQUAL_H
+
+#include "ir/graph.h"
+
+/* Numbers of one side that correspond to numbers of the other, two ways: type
+ * variables, or free variables. The tables are made when first needed. */
+typedef struct pln_pairing {
+  pln_idmap *to, *from;
+} pln_pairing;
+
+void pln_pairing_free(pln_pairing *pairing);
+/* Whether x and y correspond by now, or neither corresponds to another. */
+bool pln_pairing_fits(const pln_pairing *pairing, uint32_t x, uint32_t y);
+pln_status pln_pairing_add(pln_engine *engine, pln_pairing *pairing, uint32_t x,
+                           uint32_t y) PLN_CHECKED;
+
+/* A comparison of types; goes on from graph to graph of two modules. */
+typedef struct pln_type_match {
+  pln_engine *engine;
+  bool map_free;    /* free type variables may correspond */
+  pln_pairing vars; /* type variables */
+  pln_idmap *seen;  /* pairs of types that were compared */
+  pln_type *stack;  /* pairs still to be compared */
+  uint32_t top, cap_stack;
+} pln_type_match;
+
+void pln_type_match_free(pln_type_match *match);
+/* Type variables that stand in the same place of two lists of parameters. */
+pln_status pln_type_match_bind(pln_type_match *match, pln_type x, pln_type y,
+                               bool *same) PLN_CHECKED;
+/* Types equal but for the names and numbers of bound type variables. */
+pln_status pln_type_match_run(pln_type_match *match, pln_type x, pln_type y,
+                              bool *same) PLN_CHECKED;
+
+/* Floats within 1e-9 are equal, as Relay has it; all else is equal exactly. */
+pln_status pln_attr_equal(pln_engine *engine, const pln_attr *a,
+                          const pln_attr *b, bool *same) PLN_CHECKED;
+pln_status pln_attrs_equal(pln_engine *engine, pln_attrs a, pln_attrs b,
+                           bool *same) PLN_CHECKED;
+
+/* ------------------------------------------------------------------- graphs */
+
+/* How a node was reached from the one that was compared before it. */
+typedef enum pln_edge_kind {
+  PLN_EDGE_ROOT,
+  PLN_EDGE_OPERAND,   /* index: which operand */
+  PLN_EDGE_PARAM,     /* index: which parameter of the owner's scope `scope` */
+  PLN_EDGE_STATEMENT, /* an anchored node of it */
+  PLN_EDGE_RESULT     /* its result */
+} pln_edge_kind;
+
+typedef struct pln_pair {
+  pln_ref x, y;
+  pln_ref from;   /* the node of x's graph that it was reached from */
+  uint8_t edge;   /* pln_edge_kind */
+  uint32_t scope; /* of `from`, by number; PLN_NONE: the whole graph */
+  uint32_t index;
+} pln_pair;
+
+/* In what two nodes differ. */
+typedef enum pln_mismatch_kind {
+  PLN_MISMATCH_KIND,
+  PLN_MISMATCH_OPERANDS, /* how many */
+  PLN_MISMATCH_RESULTS,
+  PLN_MISMATCH_PAYLOAD,
+  PLN_MISMATCH_ATTRS,
+  PLN_MISMATCH_SHARING,
+  PLN_MISMATCH_TYPE,
+  PLN_MISMATCH_PARAMS, /* how many a scope has; `scope` of the pair */
+  PLN_MISMATCH_STATEMENTS,
+  PLN_MISMATCH_SCOPE_ATTRS,
+  PLN_MISMATCH_SCOPES,
+  PLN_MISMATCH_TYPE_PARAMS
+} pln_mismatch_kind;
+
+typedef struct pln_comparison {
+  pln_engine *engine;
+  const pln_graph *a, *b;
+  bool map_free;
+  pln_type_match *types;
+  pln_ref *to;      /* a node of a: its partner in b, or PLN_NONE */
+  pln_ref *from;    /* a node of b: its partner in a */
+  pln_pairing free; /* identities of free Vars */
+  pln_idmap *again; /* pairs of nodes without partner that were compared */
+  pln_pair *stack;  /* pairs still to be compared, the next one last */
+  uint32_t top, cap_stack;
+  pln_pair *via; /* a node of a: how it was reached; NULL: not asked for */
+  bool equal;
+  pln_pair at; /* the pair at hand; when unequal, the first difference */
+  pln_mismatch_kind why;
+} pln_comparison;
+
+/* `trace`: remember how each node was reached. */
+pln_status pln_comparison_begin(pln_comparison *c, const pln_graph *a,
+                                const pln_graph *b, pln_type_match *types,
+                                bool trace) PLN_CHECKED;
+pln_status pln_comparison_run(pln_comparison *c, pln_ref x,
+                              pln_ref y) PLN_CHECKED;
+void pln_comparison_end(pln_comparison *c);
+
+/* The anchored node of scope `s` before `at`, or PLN_NONE; nodes of nested
+ * scopes are passed over. Begin with the scope's end. */
+static inline pln_ref pln_anchor_before(const pln_graph *g, pln_scope s,
+                                        pln_ref at) {
+  while (at > g->scopes[s].begin) {
+    pln_ref ref = at - 1;
+    const pln_node *n = &g->nodes[ref];
+    if (pln_is_anchored(n))
+      return ref;
+    at = pln_owns(n) ? g->scopes[n->data].begin : ref;
+  }
+  return PLN_NONE;
+}
+/* Where the search goes on behind an anchored node. */
+static inline pln_ref pln_anchor_begin(const pln_graph *g, pln_ref ref) {
+  const pln_node *n = &g->nodes[ref];
+  return pln_owns(n) ? g->scopes[n->data].begin : ref;
+}
+
+#endif
