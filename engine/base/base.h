@@ -124,6 +124,9 @@ typedef struct pln_place {
 pln_place pln_diag_place(pln_engine *engine, pln_place place);
 /* Turns the errors reported since `mark` (a pln_diag_count) into warnings. */
 void pln_diag_demote(pln_engine *engine, size_t mark);
+/* Gives those from `mark` on that have no place this one. */
+pln_status pln_diag_locate(pln_engine *engine, size_t mark,
+                           const pln_span *span) PLN_CHECKED;
 /* Drops all diagnostics from `mark` on. */
 void pln_diag_drop(pln_engine *engine, size_t mark);
 /* Adds two texts to the message of the newest diagnostic, when that is an

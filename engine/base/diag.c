@@ -219,3 +219,33 @@ void pln_diag_warn(pln_engine *engine, const pln_span *span, const char *format,
   report(engine, PLN_WARNING, PLN_OK, span, format, list);
   va_end(list);
 }
+
+/* A row that says the same with a place; NULL when memory is out. */
+static stored *placed_row(pln_engine *engine, const pln_diag *diag,
+                          const pln_span *span) {
+  size_t length = strlen(diag->message);
+  stored *s = new_row(engine, span, length);
+  if (!s)
+    return NULL;
+  memcpy(s->text, diag->message, length + 1);
+  s->diag.severity = diag->severity;
+  s->diag.code = diag->code;
+  return s;
+}
+
+pln_status pln_diag_locate(pln_engine *engine, size_t mark,
+                           const pln_span *span) {
+  struct pln_diags *d = engine->diags;
+  if (d->count == SLOTS && mark >= SLOTS)
+    mark = SLOTS - 1;
+  for (size_t i = mark; i < d->count; i++) {
+    if (is_constant(d->rows[i]) || d->rows[i]->span.source)
+      continue;
+    stored *s = placed_row(engine, d->rows[i], span);
+    if (!s)
+      return pln_nomem(engine);
+    free_row(engine, d->rows[i]);
+    d->rows[i] = &s->diag;
+  }
+  return PLN_OK;
+}

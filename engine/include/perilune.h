@@ -1005,6 +1005,25 @@ PLN_API pln_status pln_print_dim(const pln_engine *engine, pln_dim dim,
 PLN_API pln_status pln_print_attrs(const pln_engine *engine, pln_attrs attrs,
                                    pln_write_fn write, void *ud) PLN_CHECKED;
 
+/* Reads Relay text: a module, which begins with #[version = "0.0.5"], or one
+ * expression, whose free variables are told by `free_var %x: T;`. `source` is
+ * what messages call the text; NULL: "text". Nodes know where they stood. What
+ * is wrong is reported where it stands, up to 20 places in one reading;
+ * PLN_ERR_FORMAT, or PLN_ERR_LIMIT when there were more. */
+PLN_API pln_status pln_parse_module(pln_engine *engine, pln_slice text,
+                                    const char *source,
+                                    pln_module **out) PLN_CHECKED;
+PLN_API pln_status pln_parse_expr(pln_engine *engine, pln_slice text,
+                                  const char *source,
+                                  pln_graph **out) PLN_CHECKED;
+
+/* The module in a file of Relay text, and a module into one, which is written
+ * beside `path` and renamed. */
+PLN_API pln_status pln_parse_file(pln_engine *engine, const char *path,
+                                  pln_module **out) PLN_CHECKED;
+PLN_API pln_status pln_print_file(const pln_module *module,
+                                  const char *path) PLN_CHECKED;
+
 /* ----------------------------------------------------------------- passes */
 
 typedef enum pln_pass_kind {

@@ -35,6 +35,10 @@ pln_status pln_module_set(pln_module *module, pln_symbol name,
 void pln_module_set_source(pln_module *module, pln_file *source,
                            pln_symbol directory);
 
+/* Adds a definition of a new name to a module that nobody else has seen. */
+pln_status pln_module_set_type(pln_module *module,
+                               const pln_type_data *data) PLN_CHECKED;
+
 /* type_data.c: the definitions of a module, counted like a module. */
 struct pln_definitions *
 pln_definitions_retain(struct pln_definitions *definitions);

@@ -151,6 +151,12 @@ pln_status pln_module_with_type(const pln_module *module,
   return PLN_OK;
 }
 
+pln_status pln_module_set_type(pln_module *module, const pln_type_data *data) {
+  if (!module->types)
+    PLN_TRY(start(module->engine, &module->types));
+  return add_row(module->types, data);
+}
+
 /* ----------------------------------------------------------------- reading */
 
 uint32_t pln_module_n_types(const pln_module *module) {

@@ -96,6 +96,10 @@ static inline void pln_lua_must(lua_State *L, pln_lua *b, pln_status status) {
 }
 /* nil and the diagnostic, for calls that are expected to fail.  [-0, +2] */
 int pln_lua_fail(lua_State *L, pln_lua *b, pln_status status);
+/* The same, when one call may have reported several errors since `mark`: the
+ * first, with the others as notes.  [-0, +2] */
+int pln_lua_fail_first(lua_State *L, pln_lua *b, size_t mark,
+                       pln_status status);
 /* Raises a diagnostic of the binding's own. */
 int pln_lua_error(lua_State *L, pln_status code, const char *format, ...)
     PLN_PRINTF(3, 4);
@@ -291,6 +295,7 @@ void pln_lua_open_datum(lua_State *L);
 void pln_lua_open_npy(lua_State *L);
 void pln_lua_open_eval(lua_State *L);
 void pln_lua_open_onnx(lua_State *L);
+void pln_lua_open_relay(lua_State *L);
 void pln_lua_open_count(lua_State *L);
 void pln_lua_open_blas(lua_State *L);
 void pln_lua_open_noise(lua_State *L);

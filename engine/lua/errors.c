@@ -208,6 +208,28 @@ int pln_lua_fail(lua_State *L, pln_lua *b, pln_status status) {
   return 2;
 }
 
+/* All that follow the first error are its notes. */
+int pln_lua_fail_first(lua_State *L, pln_lua *b, size_t mark,
+                       pln_status status) {
+  const pln_engine *e = b->engine;
+  size_t first = mark;
+  while (first < pln_diag_count(e) &&
+         pln_diag_get(e, first)->severity != PLN_ERROR)
+    first++;
+  if (first == pln_diag_count(e))
+    return pln_lua_fail(L, b, status);
+  luaL_pushfail(L);
+  push_diag(L, pln_diag_get(e, first));
+  lua_getfield(L, -1, "notes");
+  for (size_t i = first + 1; i < pln_diag_count(e); i++) {
+    push_diag(L, pln_diag_get(e, i));
+    lua_rawseti(L, -2, (lua_Integer)(i - first));
+  }
+  lua_pop(L, 1);
+  pln_diag_drop(b->engine, mark);
+  return 2;
+}
+
 int pln_lua_error(lua_State *L, pln_status code, const char *format, ...) {
   va_list args;
   lua_Debug ar;

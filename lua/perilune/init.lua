@@ -62,8 +62,29 @@ local pl = {
   seed = core.seed,
 }
 
---- The module in a file, or nil and a diagnostic.
-function pl.load(path) return pl.onnx.load(path) end
+--- The module that Relay text describes, or nil and a diagnostic: the first
+-- error, with the others as its notes. Messages call the text `name`.
+pl.parse = core.text_parse
+
+--- The expression that Relay text describes: a node, or nil and a diagnostic.
+pl.parse_expr = core.text_parse_expr
+
+--- Whether a path is that of a file of Relay text.
+local function is_text(path) return path:find "%.relay$" ~= nil end
+
+--- The module in a file, or nil and a diagnostic: NAME.relay is Relay text, all
+-- else an ONNX model.
+function pl.load(path)
+  if is_text(path) then return core.text_load(path) end
+  return pl.onnx.load(path)
+end
+
+--- Writes a module to a file: Relay text to NAME.relay, else an ONNX model,
+-- with the options of pl.onnx.save. True, or nil and a diagnostic.
+function pl.save(module, path, options)
+  if is_text(path) then return core.text_save(module, path) end
+  return pl.onnx.save(module, path, options)
+end
 
 --- Whether two modules, functions, expressions, types or tensors are the same
 -- by structure, as Relay defines it: names of bound variables do not count,

@@ -409,10 +409,28 @@ function pl.type(spec) end
 function pl.module(functions, attrs) end
 ---@return perilune.Builder
 function pl.builder() end
----@param path string
+---@param path string NAME.relay is Relay text, all else an ONNX model
 ---@return perilune.Module? mod
 ---@return perilune.Diag? diag
 function pl.load(path) end
+---@param mod perilune.Module
+---@param path string NAME.relay is written as Relay text, all else as an ONNX model
+---@param options? { external_data?: boolean, external_threshold?: integer }
+---@return true? ok
+---@return perilune.Diag? diag
+function pl.save(mod, path, options) end
+---Reads a module from Relay text. The diagnostic is the text's first error; the others are its notes.
+---@param text string
+---@param name? string what messages call the text
+---@return perilune.Module? mod
+---@return perilune.Diag? diag
+function pl.parse(text, name) end
+---Reads one expression from Relay text.
+---@param text string
+---@param name? string what messages call the text
+---@return perilune.Node? node
+---@return perilune.Diag? diag
+function pl.parse_expr(text, name) end
 ---@param a any
 ---@param b any
 ---@param options? perilune.EqualOptions

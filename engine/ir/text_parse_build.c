@@ -1,0 +1,77 @@
+/* text_parse_build.c: the nodes that the parser makes, where they stand in the
+ * text, and what numbers stand for.
+ *
+ * Called by the files of the parser that read expressions. What cannot be
+ * built is reported where it stands, and a variable takes its place, so that
+ * reading goes on; no module comes of it. */
+
+#include "ir/text_parse.h"
+
+pln_status pln_parse_push(pln_parser *p, pln_ref value) {
+  PLN_TRY(pln_mem_grow(p->engine, (void **)&p->values, &p->cap_values,
+                       (size_t)p->n_values + 1, sizeof *p->values));
+  p->values[p->n_values++] = value;
+  return PLN_OK;
+}
+
+pln_status pln_parse_nothing(pln_parser *p, pln_ref *out) {
+  return pln_build_var(p->b, 0, 0, 0, out);
+}
+
+pln_status pln_parse_made(pln_parser *p, const pln_token *token, size_t mark,
+                          pln_status status, pln_ref ref) {
+  p->mode = PLN_HAVE_ATOM;
+  p->fresh = status == PLN_OK;
+  p->value = ref;
+  if (status == PLN_OK)
+    return pln_parse_place(p, ref, token);
+  PLN_TRY(pln_parse_located(p, token, mark, status));
+  return pln_parse_nothing(p, &p->value);
+}
+
+/* ------------------------------------------------------------------ places */
+
+pln_status pln_parse_place(pln_parser *p, pln_ref node,
+                           const pln_token *token) {
+  const pln_lexer *x = &p->lexer;
+  pln_text_place place = {.source = p->source_symbol,
+                          .row = token->row,
+                          .column = token->column,
+                          .end_row = x->row};
+  size_t column = (size_t)(x->at - x->line) + 1;
+  place.end_column = column > UINT32_MAX ? UINT32_MAX : (uint32_t)column;
+  return pln_build_span(p->b, node, &place, false);
+}
+
+pln_status pln_parse_note(pln_parser *p, pln_ref node, const pln_note *note) {
+  pln_text_place place = {.row = note->row, .column = note->column};
+  if (note->row == 0)
+    return PLN_OK;
+  PLN_TRY(pln_symbol_intern(p->engine, note->source, &place.source));
+  return pln_build_span(p->b, node, &place, true);
+}
+
+pln_status pln_parse_var(pln_parser *p, pln_symbol name, pln_type type,
+                         const pln_token *token, const pln_note *note,
+                         pln_ref *out) {
+  PLN_TRY(pln_build_var(p->b, name, type, 0, out));
+  PLN_TRY(pln_parse_place(p, *out, token));
+  return pln_parse_note(p, *out, note);
+}
+
+/* ----------------------------------------------------------------- numbers */
+
+static uint64_t key_of(const pln_parser *p, pln_numbered kind,
+                       uint32_t number) {
+  return (uint64_t)kind << 60 | (uint64_t)p->function << 32 | number;
+}
+
+uint32_t pln_parse_numbered(const pln_parser *p, pln_numbered kind,
+                            uint32_t number) {
+  return pln_idmap_get(p->numbered, key_of(p, kind, number));
+}
+
+pln_status pln_parse_number_is(pln_parser *p, pln_numbered kind,
+                               uint32_t number, pln_ref node) {
+  return pln_idmap_set(p->numbered, key_of(p, kind, number), node + 1);
+}
