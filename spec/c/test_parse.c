@@ -1,0 +1,153 @@
+/* test_parse.c: Relay text when memory is out, and from C. */
+
+#include "base/base.h"
+#include "ir/json.h"
+#include "oom.h"
+
+static const char sample[] =
+    "#[version = \"0.0.5\"]\n"
+    "type List[A] { Cons(A, List[A]), Nil, }\n"
+    "def @main[A](%x: Tensor[(2, N + 1), float32], %\"a b\": List[A], "
+    "s=\"\\n\", "
+    "l=[[1], [2]], d={k=[1f, 2f]}) {\n"
+    "  %0 = add(%x, 1f) /* ty=int32 span=a:1:2 */;\n"
+    "  let %f = fn (%y: int32) { if (%y < 1) { 0 } else { %y - 1 } };\n"
+    "  let %r = ref(%0);\n"
+    "  match (%\"a b\") { Cons(_, %t) => { (%f(2), ref_read(%r)) }, "
+    "Nil => (1, %0) }\n"
+    "}\n"
+    "def @other() { meta[relay.Constant][0] }\n"
+    "#[metadata]\n"
+    "{\"root\": 1, \"nodes\": [{\"type_key\": \"\"}, {\"type_key\": \"Map\", "
+    "\"keys\": [\"relay.Constant\"], \"data\": [2]}, {\"type_key\": \"Array\", "
+    "\"data\": [3]}, {\"type_key\": \"relay.Constant\", \"attrs\": {\"data\": "
+    "\"0\"}}], \"b64ndarrays\": "
+    "[\"P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAgAAAAIgAQACA"
+    "AAAAAAAAAIAAAAAAAAAEAAAAAAAAAAAAIA/AAAAAAAAAAAAAIA/\"]}";
+
+static pln_status read_module(pln_engine *engine, void *ud) {
+  pln_module *module;
+  (void)ud;
+  pln_status status = pln_parse_module(engine, pln_text(sample), NULL, &module);
+  if (status != PLN_OK)
+    return status;
+  pln_module_release(module);
+  return PLN_OK;
+}
+
+static void memory_out(void) {
+  oom_sweep(read_module, NULL);
+}
+
+/* Errors are told in a text that is bad here and there, as memory allows. */
+static pln_status read_bad(pln_engine *engine, void *ud) {
+  pln_module *module = NULL;
+  (void)ud;
+  pln_status status = pln_parse_module(
+      engine,
+      pln_text("#[version = \"0.0.5\"]\ndef @f(%x: int23) { %0 = add(%x, ; "
+               "let %y = %z; nn.rele(%y, 300i8) } def @f() { 1 }"),
+      "bad", &module);
+  CHECK(status != PLN_OK);
+  for (size_t i = 0; i < pln_diag_count(engine); i++)
+    if (pln_diag_get(engine, i)->code == PLN_ERR_NOMEM)
+      return PLN_ERR_NOMEM; /* one that could not be told */
+  return PLN_OK;
+}
+
+static void memory_out_in_errors(void) {
+  oom_sweep(read_bad, NULL);
+}
+
+static void places(void) {
+  pln_engine *e = pln_engine_new(NULL, NULL);
+  pln_graph *graph;
+  pln_text_place place;
+  bool printed;
+  REQUIRE(e);
+  REQUIRE(CHECK_OK(pln_parse_expr(
+      e, pln_text("negative(1 /* ty=int32 span=s:7:8 */)"), "here", &graph)));
+  pln_ref root = pln_graph_root(graph);
+  CHECK(pln_node_place(graph, root, &place, &printed));
+  CHECK(!printed);
+  CHECK_EQ_INT(place.row, 1);
+  CHECK_EQ_INT(place.column, 1);
+  CHECK_EQ_INT(place.end_row, 1);
+  CHECK(pln_slice_is(pln_symbol_text(e, place.source), "here"));
+  pln_ref one = pln_node_operands(graph, root)[0];
+  CHECK(pln_node_place(graph, one, &place, &printed));
+  CHECK(printed);
+  CHECK_EQ_INT(place.row, 7);
+  CHECK_EQ_INT(place.column, 8);
+  CHECK(pln_slice_is(pln_symbol_text(e, place.source), "s"));
+  pln_graph_release(graph);
+  pln_engine_free(e);
+}
+
+/* -------------------------------------------------------------------- JSON */
+
+static void json_values(void) {
+  pln_engine *e = pln_engine_new(NULL, NULL);
+  pln_json j;
+  uint64_t n = 0;
+  REQUIRE(e);
+  CHECK_OK(
+      pln_json_read(&j, e,
+                    pln_text(" {\"a\": [1, \"2\", {}, []], \"b\\n\": null, "
+                             "\"c\": {\"d\": true}} ")));
+  const pln_json_value *a = pln_json_get(&j, j.values, "a");
+  REQUIRE(a && a->kind == PLN_JSON_ARRAY);
+  CHECK_EQ_INT(a->count, 4);
+  CHECK(pln_json_number(a + 1, &n));
+  CHECK_EQ_INT((int64_t)n, 1);
+  CHECK(pln_json_number(a + 2, &n));
+  CHECK_EQ_INT((int64_t)n, 2);
+  CHECK(!pln_json_number(a + 3, &n));
+  const pln_json_value *c = pln_json_get(&j, j.values, "c");
+  REQUIRE(c);
+  const pln_json_value *d = pln_json_get(&j, c, "d");
+  CHECK(d && d->kind == PLN_JSON_TRUE);
+  CHECK(!pln_json_get(&j, j.values, "d"));
+  pln_json_free(&j);
+  pln_engine_free(e);
+}
+
+static void json_texts(void) {
+  pln_engine *e = pln_engine_new(NULL, NULL);
+  pln_json j;
+  pln_buffer out;
+  REQUIRE(e);
+  pln_buffer_init(&out, e);
+  CHECK_OK(pln_json_read(&j, e, pln_text("\"a\\\"\\u00e9\\n\\u20ac\"")));
+  CHECK_OK(pln_json_text(j.values, &out));
+  CHECK(pln_slice_is((pln_slice){out.data, out.size},
+                     "a\"\xc3\xa9\n\xe2\x82\xac"));
+  pln_buffer_free(&out);
+  pln_json_free(&j);
+  pln_engine_free(e);
+}
+
+static void json_refused(void) {
+  static const char *const bad[] = {"",      "{",       "[1",       "[1,]",
+                                    "{1:2}", "{\"a\"}", "\"a",      "[1 2]",
+                                    "nul",   "1 1",     "{\"a\":}", "]"};
+  pln_engine *e = pln_engine_new(NULL, NULL);
+  REQUIRE(e);
+  for (size_t i = 0; i < PLN_COUNT(bad); i++) {
+    pln_json j;
+    CHECK_STATUS(pln_json_read(&j, e, pln_text(bad[i])), PLN_ERR_FORMAT);
+    pln_json_free(&j);
+  }
+  pln_engine_free(e);
+}
+
+static const check_test tests[] = {
+    {"memory may be out at any point of reading", memory_out},
+    {"and of telling errors", memory_out_in_errors},
+    {"nodes know where they stood", places},
+    {"JSON is cut into values", json_values},
+    {"escapes in JSON", json_texts},
+    {"what is no JSON is refused", json_refused},
+};
+
+CHECK_MAIN(tests)

@@ -1,0 +1,183 @@
+/* relay.c: reading Relay text from hostile bytes.
+ *
+ * With libFuzzer: clang -fsanitize=fuzzer,address,undefined -DLIBFUZZER ...
+ * Without: `fuzz_relay [FLIPS [SEED]] [FILE...]` replays files, or the text
+ * below: the whole, prefixes, and FLIPS copies with random changes: of bytes,
+ * and of pieces that are doubled, moved or cut out. What must hold: a
+ * diagnostic, or a module that verifies and whose text is read again; no crash,
+ * no leak. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A bit of everything that text can say. */
+static const char seed_text[] =
+    "#[version = \"0.0.5\"]\n"
+    "type List[A] {\n  Cons(A, List[A]),\n  Nil,\n}\n"
+    "extern type Box[A]\n"
+    "def @map[A, B](%f: fn (A) -> B, %l: List[A]) -> List[B] {\n"
+    "  match (%l) {\n"
+    "    Cons(%h: A, %t) => { Cons(%f(%h), @map(%f, %t)) },\n"
+    "    Nil => { Nil },\n  }\n}\n"
+    "def @main(%x: Tensor[(2, N), float32] /* ty=int32 span=a:1:2 */, "
+    "%\"a b\": (int32, bool), %r: ref(float32), Inline=1, s=\"a\\\"\\x41\", "
+    "l=[[1], [2, 3f], [True, None]], d={k=\"v\"}) -> Tensor[(2, N), float32] "
+    "{\n"
+    "  %0 = add(%x, 1f) /* ty=Tensor[(2, N), float32] span=from:3:4 */;\n"
+    "  let %y: Tensor[(2, N), float32] = nn.relu(%0);\n"
+    "  let %g = fn (%a: int32) -> int32 { if (%a < 1i32) { --0 } else "
+    "{ %a - 1 } };\n"
+    "  %1 = (%y, %0, (let %z = %g(%\"a b\".0); %z), (), (1,));\n"
+    "  ref_write(%r, 1.5e-3f);\n"
+    "  %2 = if (%\"a b\".1) { %1.0 } else { %0 };\n"
+    "  %3 = nn.conv2d(%2, meta[relay.Constant][0], padding=[0, 0, 0, 0]);\n"
+    "  match? (%1) { (%p, _, _, _, _) => %p * %2 / inff }\n"
+    "}\n"
+    "#[metadata]\n"
+    "{\"root\": 1, \"nodes\": [{\"type_key\": \"\"}, {\"type_key\": \"Map\", "
+    "\"keys\": [\"relay.Constant\"], \"data\": [2]}, {\"type_key\": \"Array\", "
+    "\"data\": [3]}, {\"type_key\": \"relay.Constant\", \"attrs\": {\"data\": "
+    "\"0\"}}], \"b64ndarrays\": "
+    "[\"P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAgAAAAIgAQACA"
+    "AAAAAAAAAIAAAAAAAAAEAAAAAAAAAAAAIA/AAAAAAAAAAAAAIA/\"]}";
+
+static void fail(const char *what, const pln_engine *engine) {
+  fprintf(stderr, "fuzz_relay: %s\n", what);
+  for (size_t i = 0; engine && i < pln_diag_count(engine); i++)
+    fprintf(stderr, "  %s\n", pln_diag_get(engine, i)->message);
+  abort();
+}
+
+/* What was read can be printed; what was printed can be read. */
+static void try_module(pln_engine *engine, pln_module *module) {
+  pln_buffer text;
+  pln_module *again = NULL;
+  pln_buffer_init(&text, engine);
+  if (pln_module_verify(module) != PLN_OK)
+    fail("the module is invalid", engine);
+  if (pln_print_module(module, 0, pln_buffer_write, &text) != PLN_OK)
+    fail("the module cannot be printed", engine);
+  pln_diag_clear(engine);
+  pln_slice slice = {text.data, text.size};
+  if (pln_parse_module(engine, slice, "again", &again) != PLN_OK) {
+    fprintf(stderr, "%.*s\n", (int)text.size, text.data);
+    fail("the printed text is not read again", engine);
+  }
+  pln_module_release(again);
+  pln_buffer_free(&text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  pln_engine *engine = pln_engine_new(NULL, NULL);
+  pln_module *module = NULL;
+  if (!engine)
+    return 0;
+  pln_slice text = {(const char *)data, size};
+  pln_status status = pln_parse_module(engine, text, "fuzz", &module);
+  if (status == PLN_OK)
+    try_module(engine, module);
+  else if (pln_diag_count(engine) == 0)
+    fail("reading failed without a diagnostic", engine);
+  pln_module_release(module);
+  pln_engine_free(engine);
+  return 0;
+}
+
+#ifndef LIBFUZZER
+
+/* ------------------------------------------------------------------ replay */
+
+static uint64_t next_random(uint64_t *state) {
+  *state ^= *state << 13;
+  *state ^= *state >> 7;
+  *state ^= *state << 17;
+  return *state;
+}
+
+/* Each run gets a copy of its own size, so that reading past it is seen. */
+static void run(const uint8_t *data, size_t size) {
+  uint8_t *copy = malloc(size ? size : 1);
+  if (!copy)
+    fail("out of memory", NULL);
+  memcpy(copy, data, size);
+  LLVMFuzzerTestOneInput(copy, size);
+  free(copy);
+}
+
+/* Puts a piece of the text somewhere else: over, or in front of, what is
+ * there; or takes one out. */
+static size_t move_piece(uint8_t *copy, size_t size, uint64_t *state) {
+  size_t length = 1 + next_random(state) % 24;
+  if (length >= size)
+    return size;
+  size_t from = next_random(state) % (size - length);
+  size_t to = next_random(state) % (size - length);
+  uint8_t piece[24];
+  memcpy(piece, copy + from, length);
+  switch (next_random(state) % 3) {
+  case 0: memcpy(copy + to, piece, length); return size;
+  case 1:
+    memmove(copy + to + length, copy + to, size - to);
+    memcpy(copy + to, piece, length);
+    return size + length;
+  default:
+    memmove(copy + from, copy + from + length, size - from - length);
+    return size - length;
+  }
+}
+
+static void change(const uint8_t *data, size_t size, uint64_t *state) {
+  uint8_t *copy = malloc(size + 100);
+  if (!copy)
+    fail("out of memory", NULL);
+  memcpy(copy, data, size);
+  size_t now = size;
+  for (uint64_t n = 1 + next_random(state) % 4; n > 0; n--) {
+    uint64_t r = next_random(state);
+    if (r >> 62)
+      now = move_piece(copy, now, state);
+    else
+      copy[r % now] = (uint8_t)(r >> 32);
+  }
+  run(copy, now);
+  free(copy);
+}
+
+static void replay(const uint8_t *data, size_t size, long flips,
+                   uint64_t seed) {
+  enum { MOST_PREFIXES = 5000 };
+  run(data, size);
+  for (size_t n = 0; n < size && n < MOST_PREFIXES; n++)
+    run(data, n);
+  for (long i = 0; i < flips && size; i++)
+    change(data, size, &seed);
+}
+
+static void replay_file(const char *path, long flips, uint64_t seed) {
+  pln_engine *engine = pln_engine_new(NULL, NULL);
+  pln_file *file;
+  if (!engine || pln_file_map(engine, path, &file) != PLN_OK)
+    fail("a file cannot be read", engine);
+  replay(pln_file_data(file), (size_t)pln_file_size(file), flips, seed);
+  pln_file_release(file);
+  pln_engine_free(engine);
+}
+
+int main(int argc, char **argv) {
+  long flips = argc > 1 ? atol(argv[1]) : 3000;
+  uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+  seed = seed * 0x9e3779b97f4a7c15u + 1;
+  for (int i = 3; i < argc; i++)
+    replay_file(argv[i], flips, seed);
+  if (argc <= 3)
+    replay((const uint8_t *)seed_text, strlen(seed_text), flips, seed);
+  return 0;
+}
+
+#endif
