@@ -9,37 +9,25 @@
 
 #include <stdio.h>
 
-typedef struct pln_meta_in {
-  pln_engine *engine;
-  pln_json json;
-  uint32_t *nodes; /* of the table: values */
-  uint32_t n_nodes;
-  uint32_t *arrays; /* "b64ndarrays": values */
-  uint32_t n_arrays;
-  uint32_t keys, entries; /* of the root, a Map: values, or 0 */
-  pln_tensor **constants; /* a node: its tensor, or NULL; retained */
-  pln_dim *dims;          /* a node, a tir.Var: its dim, or 0 */
-} pln_meta_in;
-
 /* Type keys are looked up one by one. */
 enum { MOST_KEYS = 1000 };
 
 /* ----------------------------------------------------------------- section */
 
-static const pln_json_value *value_of(const pln_meta_in *m, uint32_t node) {
+const pln_json_value *pln_meta_in_node(const pln_meta_in *m, uint32_t node) {
   return node < m->n_nodes ? &m->json.values[m->nodes[node]] : NULL;
 }
 
-static const pln_json_value *field(const pln_meta_in *m, uint32_t node,
-                                   const char *name) {
+const pln_json_value *pln_meta_in_field(const pln_meta_in *m, uint32_t node,
+                                        const char *name) {
   const pln_json_value *attrs =
-      pln_json_get(&m->json, value_of(m, node), "attrs");
+      pln_json_get(&m->json, pln_meta_in_node(m, node), "attrs");
   return pln_json_get(&m->json, attrs, name);
 }
 
-static bool is_key(const pln_meta_in *m, uint32_t node, const char *key) {
+bool pln_meta_in_is(const pln_meta_in *m, uint32_t node, const char *key) {
   const pln_json_value *v =
-      pln_json_get(&m->json, value_of(m, node), "type_key");
+      pln_json_get(&m->json, pln_meta_in_node(m, node), "type_key");
   return v && pln_slice_is(v->text, key);
 }
 
@@ -70,15 +58,16 @@ static pln_status open_section(pln_meta_in *m) {
                       &m->n_arrays));
   m->constants = pln_mem_zeroed(m->engine, m->n_nodes * sizeof *m->constants);
   m->dims = pln_mem_zeroed(m->engine, m->n_nodes * sizeof *m->dims);
-  if (m->n_nodes > 0 && (!m->constants || !m->dims))
+  m->marks = pln_mem_zeroed(m->engine, m->n_nodes * sizeof *m->marks);
+  if (m->n_nodes > 0 && (!m->constants || !m->dims || !m->marks))
     return pln_nomem(m->engine);
   if (!pln_json_number(pln_json_get(j, whole, "root"), &root) ||
       root >= m->n_nodes)
     return PLN_ERR_FORMAT;
-  const pln_json_value *map = value_of(m, (uint32_t)root);
+  const pln_json_value *map = pln_meta_in_node(m, (uint32_t)root);
   const pln_json_value *keys = pln_json_get(j, map, "keys");
   const pln_json_value *data = pln_json_get(j, map, "data");
-  if (!is_key(m, (uint32_t)root, "Map") || !keys || !data ||
+  if (!pln_meta_in_is(m, (uint32_t)root, "Map") || !keys || !data ||
       keys->count > MOST_KEYS || keys->kind != PLN_JSON_ARRAY ||
       data->kind != PLN_JSON_ARRAY)
     return PLN_ERR_FORMAT;
@@ -123,6 +112,7 @@ void pln_meta_in_free(pln_parser *p) {
     pln_tensor_release(m->constants[i]);
   pln_mem_free(e, m->constants, m->n_nodes * sizeof *m->constants);
   pln_mem_free(e, m->dims, m->n_nodes * sizeof *m->dims);
+  pln_mem_free(e, m->marks, m->n_nodes * sizeof *m->marks);
   pln_mem_free(e, m->nodes, m->n_nodes * sizeof *m->nodes);
   pln_mem_free(e, m->arrays, m->n_arrays * sizeof *m->arrays);
   pln_json_free(&m->json);
@@ -149,7 +139,7 @@ static uint32_t find_entry(const pln_meta_in *m, pln_slice key, uint32_t index,
     if (!pln_json_number(&v[data], &array) || array >= m->n_nodes)
       return PLN_NONE;
     const pln_json_value *list =
-        pln_json_get(&m->json, value_of(m, (uint32_t)array), "data");
+        pln_json_get(&m->json, pln_meta_in_node(m, (uint32_t)array), "data");
     if (!list || list->kind != PLN_JSON_ARRAY || index >= list->count)
       return PLN_NONE;
     /* All entries are numbers: each takes one value. */
@@ -162,9 +152,9 @@ static uint32_t find_entry(const pln_meta_in *m, pln_slice key, uint32_t index,
   return PLN_NONE;
 }
 
-/* meta[key][index]; the node, and the token of the key. */
-static pln_status read_reference(pln_parser *p, pln_token *key,
-                                 uint32_t *node) {
+/* meta[key][index]; the token of the key, the index, the node. */
+static pln_status read_entry(pln_parser *p, pln_token *key, uint32_t *entry,
+                             uint32_t *node) {
   uint32_t index;
   bool known = false;
   PLN_TRY(pln_parse_next(p));
@@ -177,6 +167,7 @@ static pln_status read_reference(pln_parser *p, pln_token *key,
   PLN_TRY(pln_parse_expect(p, PLN_T_LBRACKET));
   PLN_TRY(pln_parse_count(p, UINT32_MAX, &index));
   PLN_TRY(pln_parse_expect(p, PLN_T_RBRACKET));
+  *entry = index;
   int size = key->text.size > 80 ? 80 : (int)key->text.size;
   *node = p->meta ? find_entry(p->meta, key->text, index, &known) : PLN_NONE;
   if (*node != PLN_NONE)
@@ -187,6 +178,12 @@ static pln_status read_reference(pln_parser *p, pln_token *key,
                : pln_parse_report(p, key, PLN_ERR_NAME,
                                   "the metadata have no entries of '%.*s'",
                                   size, key->text.data);
+}
+
+static pln_status read_reference(pln_parser *p, pln_token *key,
+                                 uint32_t *node) {
+  uint32_t index;
+  return read_entry(p, key, &index, node);
 }
 
 static pln_status bad_entry(pln_parser *p, const pln_token *key,
@@ -206,8 +203,9 @@ static pln_status constant_of(pln_parser *p, const pln_token *key,
   *out = m->constants[node];
   if (*out)
     return PLN_OK;
-  if (is_key(m, node, "relay.Constant") &&
-      pln_json_number(field(m, node, "data"), &array) && array < m->n_arrays)
+  if (pln_meta_in_is(m, node, "relay.Constant") &&
+      pln_json_number(pln_meta_in_field(m, node, "data"), &array) &&
+      array < m->n_arrays)
     status =
         pln_array_in(p->engine, &m->json, &m->json.values[m->arrays[array]],
                      &m->constants[node]);
@@ -241,13 +239,13 @@ static pln_status text_of(pln_parser *p, const pln_json_value *value,
   return PLN_OK;
 }
 
-/* A String node. */
-static const pln_json_value *string_at(const pln_meta_in *m,
-                                       const pln_json_value *reference) {
+const pln_json_value *pln_meta_in_string(const pln_meta_in *m,
+                                         const pln_json_value *reference) {
   uint64_t node;
   if (!pln_json_number(reference, &node) || node >= m->n_nodes)
     return NULL;
-  return pln_json_get(&m->json, value_of(m, (uint32_t)node), "repr_str");
+  return pln_json_get(&m->json, pln_meta_in_node(m, (uint32_t)node),
+                      "repr_str");
 }
 
 enum { MOST_VARS = 1000 };
@@ -274,8 +272,9 @@ static pln_status unused_name(pln_parser *p, const pln_json_value *name,
 static pln_status dim_of_var(pln_parser *p, const pln_token *key, uint32_t node,
                              pln_dim *out) {
   pln_meta_in *m = p->meta;
-  const pln_json_value *name = string_at(m, field(m, node, "name"));
-  const pln_json_value *dtype = field(m, node, "dtype");
+  const pln_json_value *name =
+      pln_meta_in_string(m, pln_meta_in_field(m, node, "name"));
+  const pln_json_value *dtype = pln_meta_in_field(m, node, "dtype");
   pln_attr entry = {.kind = PLN_ATTR_STRING};
   if (!name || !dtype)
     return bad_entry(p, key, "tir.Var");
@@ -297,16 +296,17 @@ pln_status pln_meta_in_dim(pln_parser *p, pln_dim *out) {
   uint64_t value;
   *out = PLN_DIM_UNKNOWN;
   PLN_TRY(read_reference(p, &key, &node));
-  if (node == PLN_NONE || is_key(p->meta, node, "tir.Any"))
+  if (node == PLN_NONE || pln_meta_in_is(p->meta, node, "tir.Any"))
     return PLN_OK;
   *out = p->meta->dims[node];
   if (*out)
     return PLN_OK;
   *out = PLN_DIM_UNKNOWN;
-  if (is_key(p->meta, node, "tir.Var") || is_key(p->meta, node, "tir.SizeVar"))
+  if (pln_meta_in_is(p->meta, node, "tir.Var") ||
+      pln_meta_in_is(p->meta, node, "tir.SizeVar"))
     return dim_of_var(p, &key, node, out);
-  if (!is_key(p->meta, node, "IntImm") ||
-      !pln_json_number(field(p->meta, node, "value"), &value) ||
+  if (!pln_meta_in_is(p->meta, node, "IntImm") ||
+      !pln_json_number(pln_meta_in_field(p->meta, node, "value"), &value) ||
       value > INT64_MAX)
     return bad_entry(p, &key, "dim");
   *out = (int64_t)value;
@@ -317,13 +317,15 @@ pln_status pln_meta_in_dim(pln_parser *p, pln_dim *out) {
 
 pln_status pln_meta_in_attr(pln_parser *p, pln_attr *out) {
   pln_token key;
-  uint32_t node = PLN_NONE;
+  uint32_t index, node = PLN_NONE;
   pln_tensor *tensor = NULL;
-  PLN_TRY(read_reference(p, &key, &node));
+  PLN_TRY(read_entry(p, &key, &index, &node));
   if (node == PLN_NONE)
     return PLN_OK;
-  if (!is_key(p->meta, node, "relay.Constant"))
-    return bad_entry(p, &key, "value that is known here");
+  if (!pln_meta_in_is(p->meta, node, "relay.Constant")) {
+    out->kind = PLN_ATTR_OBJECT;
+    return pln_object_in(p, &key, node, index, &out->v.s);
+  }
   PLN_TRY(constant_of(p, &key, node, &tensor));
   out->kind = tensor ? PLN_ATTR_TENSOR : PLN_ATTR_NONE;
   out->v.tensor = tensor;
@@ -331,10 +333,15 @@ pln_status pln_meta_in_attr(pln_parser *p, pln_attr *out) {
 }
 
 pln_status pln_meta_in_attrs(pln_parser *p, pln_op op, pln_attrs *out) {
+  const pln_relay_row *row = pln_relay_of(p->engine, op);
   pln_token key;
   uint32_t node = PLN_NONE;
-  (void)op;
   *out = 0;
   PLN_TRY(read_reference(p, &key, &node));
-  return node == PLN_NONE ? PLN_OK : bad_entry(p, &key, "struct known here");
+  if (node == PLN_NONE)
+    return PLN_OK;
+  if (!row || !pln_meta_in_is(p->meta, node, row->type_key))
+    return pln_parse_report(p, &key, PLN_ERR_TYPE,
+                            "the callee has no such attributes");
+  return pln_struct_in(p, &key, node, row->attrs, out);
 }

@@ -7,6 +7,31 @@
 #include "ir/json.h"
 #include "ir/text_parse.h"
 
+typedef struct pln_meta_in {
+  pln_engine *engine;
+  pln_json json;
+  uint32_t *nodes; /* of the table: values */
+  uint32_t n_nodes;
+  uint32_t *arrays; /* "b64ndarrays": values */
+  uint32_t n_arrays;
+  uint32_t keys, entries; /* of the root, a Map: values, or 0 */
+  pln_tensor **constants; /* a node: its tensor, or NULL; retained */
+  pln_dim *dims;          /* a node, a tir.Var: its dim, or 0 */
+  uint32_t *marks;        /* a node: when an object was made that has it, */
+  uint32_t mark;          /*   counted so */
+  size_t object_bytes;    /* of all objects' texts */
+} pln_meta_in;
+
+/* A node of the table; NULL when there is none. */
+const pln_json_value *pln_meta_in_node(const pln_meta_in *m, uint32_t node);
+/* One of its "attrs"; NULL when there is none. */
+const pln_json_value *pln_meta_in_field(const pln_meta_in *m, uint32_t node,
+                                        const char *name);
+bool pln_meta_in_is(const pln_meta_in *m, uint32_t node, const char *type_key);
+/* The text of the String node that `reference` refers to; NULL: none. */
+const pln_json_value *pln_meta_in_string(const pln_meta_in *m,
+                                         const pln_json_value *reference);
+
 /* Reads the section behind #[metadata]; p->meta is what references are looked
  * up in from then on. */
 pln_status pln_meta_in_read(pln_parser *p, pln_slice section) PLN_CHECKED;
@@ -23,6 +48,16 @@ pln_status pln_meta_in_attrs(pln_parser *p, pln_op op,
                              pln_attrs *out) PLN_CHECKED;
 /* An integer, or a tir.Var: a symbolic dim. */
 pln_status pln_meta_in_dim(pln_parser *p, pln_dim *out) PLN_CHECKED;
+
+/* text_object_in.c: the text (text_object.h) of an object of TVM, in memory of
+ * the parser's arena. */
+pln_status pln_object_in(pln_parser *p, const pln_token *key, uint32_t node,
+                         uint32_t index, pln_slice *out) PLN_CHECKED;
+
+/* text_struct_in.c: the attributes that a node holds, a struct of TVM's with
+ * fields as `schema` (pln_relay_row.attrs) has them. */
+pln_status pln_struct_in(pln_parser *p, const pln_token *key, uint32_t node,
+                         const char *schema, pln_attrs *out) PLN_CHECKED;
 
 /* text_array_in.c: one of the section's arrays. PLN_ERR_FORMAT without a
  * diagnostic when it is none. */

@@ -424,6 +424,7 @@ static pln_status read_module(reading *r) {
   PLN_TRY(read_definitions(r, TYPE, type_step));
   PLN_TRY(read_definitions(r, FUNCTION, read_signature));
   PLN_TRY(read_definitions(r, FUNCTION, body_step));
+  r->module->tir_vars = p->tir_vars;
   return failed(p);
 }
 
