@@ -169,6 +169,7 @@ struct pln_engine {
   struct pln_blas *blas;       /* op/blas.c */
   struct pln_registry *passes; /* pass/registry.c */
   uint32_t n_vars;             /* Var identities given out */
+  uint64_t n_inferences;       /* calls that were typed; for tests */
   uint32_t n_type_vars;        /* identities of type variables and holes */
   /* Of random operators (op/draw.c): the seed, and how many drew from it since
    * the run began. */

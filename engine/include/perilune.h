@@ -972,6 +972,24 @@ PLN_API pln_status pln_module_with_type(const pln_module *module,
 PLN_API pln_status pln_module_constructor_type(const pln_module *module,
                                                uint32_t type, uint32_t index,
                                                pln_type *out) PLN_CHECKED;
+/* The types that are not known yet, by unification: of unannotated functions,
+ * recursive or not, of their callers, of matches, closures and cells. What is
+ * known is not inferred again: the same module, or graph, comes back when there
+ * is nothing to learn. PLN_ERR_TYPE on a contradiction, a free type variable or
+ * a type of another kind than its place wants, with the node. */
+PLN_API pln_status pln_module_infer(const pln_module *module,
+                                    pln_module **out) PLN_CHECKED;
+/* Likewise an expression; `module` says what globals and constructors are, and
+ * may be NULL. */
+PLN_API pln_status pln_graph_infer(const pln_graph *graph,
+                                   const pln_module *module,
+                                   pln_graph **out) PLN_CHECKED;
+/* The kind of a type, PLN_ERR_TYPE when one of its parts is of another kind
+ * than its place wants. `module` (may be NULL) knows the definitions. */
+PLN_API pln_status pln_type_check_kind(pln_engine *engine,
+                                       const pln_module *module, pln_type type,
+                                       pln_type_var_kind *out) PLN_CHECKED;
+PLN_API const char *pln_type_var_kind_name(pln_type_var_kind kind);
 /* Verifies every function, and each GlobalVar against the module. */
 PLN_API pln_status pln_module_verify(const pln_module *module) PLN_CHECKED;
 PLN_API pln_status pln_module_equal(const pln_module *a, const pln_module *b,

@@ -96,40 +96,6 @@ static pln_status fix_types(fixing *f, const pln_module *module) {
 
 /* ------------------------------------------------------------------- graph */
 
-static pln_status copy_array(pln_engine *e, const void *from, size_t n,
-                             size_t item, void *to, uint32_t *capacity) {
-  if (n == 0)
-    return PLN_OK;
-  void *block = pln_mem_new(e, n * item);
-  if (!block)
-    return pln_nomem(e);
-  memcpy(block, from, n * item);
-  memcpy(to, &block, sizeof block);
-  *capacity = (uint32_t)n;
-  return PLN_OK;
-}
-
-#define COPY(array, n, cap) \
-  PLN_TRY(copy_array(g->engine, g->array, n, sizeof *g->array, &h->array, cap))
-
-static pln_status copy_into(const pln_graph *g, pln_graph *h) {
-  COPY(nodes, g->n_nodes, &h->cap_nodes);
-  COPY(operands, g->n_operands, &h->cap_operands);
-  COPY(scopes, g->n_scopes, &h->cap_scopes);
-  COPY(values, g->n_nodes, &h->cap_values);
-  COPY(origin, g->n_nodes, &h->cap_origin);
-  COPY(tensors, g->n_tensors, &h->cap_tensors);
-  for (; h->n_tensors < g->n_tensors; h->n_tensors++)
-    pln_tensor_retain(h->tensors[h->n_tensors]);
-  h->n_nodes = g->n_nodes;
-  h->n_operands = g->n_operands;
-  h->n_scopes = g->n_scopes;
-  h->root = g->root;
-  h->sealed = g->sealed;
-  h->origins = g->origins ? pln_origins_retain(g->origins) : NULL;
-  return PLN_OK;
-}
-
 /* Leaves are what they are; the rest follows from them and from what was
  * declared. */
 static pln_status infer_again(fixing *f, pln_builder *b, pln_ref node) {
@@ -168,12 +134,10 @@ static pln_status fix_nodes(fixing *f, pln_graph *h, pln_scope *home,
 static pln_status fix_graph(fixing *f, const pln_graph *g, pln_graph **out) {
   pln_engine *e = f->engine;
   pln_graph *h;
-  PLN_TRY(pln_graph_new(e, &h));
+  PLN_TRY(pln_graph_copy(g, &h));
   pln_scope *home = pln_mem_new(e, g->n_nodes * sizeof *home);
   uint8_t *effects = pln_mem_zeroed(e, g->n_scopes);
-  pln_status status = copy_into(g, h);
-  if (status == PLN_OK && (!home || !effects))
-    status = pln_nomem(e);
+  pln_status status = home && effects ? PLN_OK : pln_nomem(e);
   if (status == PLN_OK)
     status = fix_nodes(f, h, home, effects);
   pln_mem_free(e, home, home ? g->n_nodes * sizeof *home : 0);

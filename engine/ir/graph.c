@@ -193,3 +193,50 @@ void pln_graph_homes(const pln_graph *graph, pln_scope *home) {
     home[ref] = here;
   }
 }
+
+/* ----------------------------------------------------------------- copying */
+
+static pln_status copy_array(pln_engine *e, const void *from, size_t n,
+                             size_t item, void *to, uint32_t *capacity) {
+  if (n == 0)
+    return PLN_OK;
+  void *block = pln_mem_new(e, n * item);
+  if (!block)
+    return pln_nomem(e);
+  memcpy(block, from, n * item);
+  memcpy(to, &block, sizeof block);
+  *capacity = (uint32_t)n;
+  return PLN_OK;
+}
+
+#define COPY(array, n, cap) \
+  PLN_TRY(copy_array(g->engine, g->array, n, sizeof *g->array, &h->array, cap))
+
+static pln_status copy_into(const pln_graph *g, pln_graph *h) {
+  COPY(nodes, g->n_nodes, &h->cap_nodes);
+  COPY(operands, g->n_operands, &h->cap_operands);
+  COPY(scopes, g->n_scopes, &h->cap_scopes);
+  COPY(values, g->n_nodes, &h->cap_values);
+  COPY(origin, g->n_nodes, &h->cap_origin);
+  COPY(tensors, g->n_tensors, &h->cap_tensors);
+  for (; h->n_tensors < g->n_tensors; h->n_tensors++)
+    pln_tensor_retain(h->tensors[h->n_tensors]);
+  h->n_nodes = g->n_nodes;
+  h->n_operands = g->n_operands;
+  h->n_scopes = g->n_scopes;
+  h->root = g->root;
+  h->sealed = g->sealed;
+  h->origins = g->origins ? pln_origins_retain(g->origins) : NULL;
+  return PLN_OK;
+}
+
+pln_status pln_graph_copy(const pln_graph *graph, pln_graph **out) {
+  pln_graph *copy = NULL;
+  PLN_TRY(pln_graph_new(graph->engine, &copy));
+  pln_status status = copy_into(graph, copy);
+  if (status == PLN_OK)
+    *out = copy;
+  else
+    pln_graph_release(copy);
+  return status;
+}

@@ -128,6 +128,8 @@ static inline pln_effect pln_flags_effect(uint8_t flags) {
 
 /* An empty graph with one reference; freed by pln_graph_release. */
 pln_status pln_graph_new(pln_engine *engine, pln_graph **out) PLN_CHECKED;
+/* A graph of its own, node for node, that may still be typed. */
+pln_status pln_graph_copy(const pln_graph *graph, pln_graph **out) PLN_CHECKED;
 
 /* Types one call. `lenient`: an ill-typed call gets unknown results and a
  * warning instead of an error. */

@@ -102,6 +102,7 @@ static pln_status check_arity(const pln_infer *call, const pln_op_info *row) {
 
 pln_status pln_infer_call(pln_infer *call, bool lenient) {
   const pln_op_info *row = pln_op_row(call->engine, call->op);
+  call->engine->n_inferences++;
   size_t mark = pln_diag_count(call->engine);
   pln_status status = check_arity(call, row);
   if (status == PLN_OK && row->infer)
@@ -135,29 +136,29 @@ static pln_effect op_effect(const pln_graph *g, const pln_node *n,
   return traits & PLN_TRAIT_RANDOM ? PLN_EFFECT_READS : PLN_EFFECT_UNKNOWN;
 }
 
-static pln_status infer_op_call(pln_builder *b, pln_node *n, pln_value *value) {
-  pln_graph *g = b->graph;
+pln_status pln_infer_op_call(const pln_graph *graph, pln_node *n, bool lenient,
+                             pln_value *value) {
+  pln_engine *e = graph->engine;
   uint32_t k = n->results ? n->results : 1;
   pln_type few[FEW_RESULTS] = {0}, *types = few;
-  if (k > FEW_RESULTS &&
-      !(types = pln_mem_zeroed(b->engine, k * sizeof *types)))
-    return pln_nomem(b->engine);
-  pln_infer call = {.engine = b->engine,
-                    .graph = g,
-                    .args = pln_operands(g, n),
+  if (k > FEW_RESULTS && !(types = pln_mem_zeroed(e, k * sizeof *types)))
+    return pln_nomem(e);
+  pln_infer call = {.engine = e,
+                    .graph = graph,
+                    .args = pln_operands(graph, n),
                     .n_args = n->count,
                     .op = n->data,
                     .attrs = n->attrs,
                     .n_results = n->results,
                     .results = types};
-  pln_status status = pln_infer_call(&call, b->lenient);
+  pln_status status = pln_infer_call(&call, lenient);
   if (status == PLN_OK && n->results)
-    status = pln_type_make(b->engine, PLN_TYPE_TUPLE, 0, k, types, &n->type);
+    status = pln_type_make(e, PLN_TYPE_TUPLE, 0, k, types, &n->type);
   else
     n->type = types[0];
   *value = call.value;
   if (types != few)
-    pln_mem_free(b->engine, types, k * sizeof *types);
+    pln_mem_free(e, types, k * sizeof *types);
   return status;
 }
 
@@ -182,7 +183,7 @@ static pln_status infer_call(pln_builder *b, pln_node *n, pln_value *value) {
   uint32_t traits = pln_op_row(b->engine, n->data)->traits;
   pln_effect effect = op_effect(b->graph, n, traits);
   n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
-  return infer_op_call(b, n, value);
+  return pln_infer_op_call(b->graph, n, b->lenient, value);
 }
 
 /* ------------------------------------------------------------ other kinds */

@@ -89,6 +89,7 @@ pln_status pln_infer_apply(pln_engine *engine, const pln_graph *graph,
                            const pln_node *call, pln_type *ret) {
   pln_type function = graph->nodes[graph->operands[call->first]].type;
   *ret = 0;
+  engine->n_inferences++;
   if (!function || pln_type_kind_of(engine, function) == PLN_TYPE_HOLE)
     return PLN_OK;
   if (pln_type_kind_of(engine, function) != PLN_TYPE_FUNC)

@@ -119,12 +119,22 @@ static pln_dim extent(pln_dim dim) {
   return PLN_DIM_IS_CONST(dim) && dim < 0 ? PLN_DIM_UNKNOWN : dim;
 }
 
+static uint32_t tensor_flags(const type_row *row, const pln_dim *dims) {
+  if (!row->dtype || row->count < 0)
+    return PLN_TYPE_HAS_OPEN_TENSOR;
+  for (int32_t i = 0; i < row->count; i++)
+    if (dims[i] == PLN_DIM_UNKNOWN)
+      return PLN_TYPE_HAS_OPEN_TENSOR;
+  return 0;
+}
+
 /* The rare tensor of more dims than fit in a tensor_row. */
 static pln_status intern_wide(pln_engine *engine, type_row row,
                               const pln_dim *dims, pln_type *out) {
   pln_dim copy[MAX_RANK];
   for (int32_t i = 0; i < row.count; i++)
     copy[i] = extent(dims[i]);
+  row.flags = tensor_flags(&row, copy);
   return intern_row(engine, row, copy, (size_t)row.count * sizeof *dims, out);
 }
 
@@ -147,6 +157,7 @@ pln_status pln_type_tensor(pln_engine *engine, pln_dtype dtype, int32_t rank,
   size_t n = rank > 0 ? (size_t)rank : 0;
   for (size_t i = 0; i < n; i++)
     near.dims[i] = extent(dims[i]);
+  near.row.flags = tensor_flags(&row, near.dims);
   return pln_intern(engine->types->rows, &near,
                     sizeof near.row + n * sizeof *dims, out, NULL);
 }

@@ -7,10 +7,11 @@
 
 /* What a type has inside, at whatever depth. */
 enum {
-  PLN_TYPE_HAS_HOLE = 1, /* something incomplete */
-  PLN_TYPE_HAS_VAR = 2,  /* a type variable, bound or free */
-  PLN_TYPE_HAS_NAME = 4  /* what a module defines, a variable, a relation: its
-                            kind is not evident */
+  PLN_TYPE_HAS_HOLE = 1,        /* something incomplete */
+  PLN_TYPE_HAS_VAR = 2,         /* a type variable, bound or free */
+  PLN_TYPE_HAS_OPEN_TENSOR = 8, /* a dtype, rank or dim that is not known */
+  PLN_TYPE_HAS_NAME = 4 /* what a module defines, a variable, a relation: its
+                    kind is not evident */
 };
 uint8_t pln_type_flags(const pln_engine *engine, pln_type type);
 

@@ -289,6 +289,7 @@ void pln_lua_open_context(lua_State *L);
 void pln_lua_open_mutator(lua_State *L);
 void pln_lua_open_dominators(lua_State *L);
 void pln_lua_open_walk(lua_State *L);
+void pln_lua_open_infer(lua_State *L);
 void pln_lua_open_compare(lua_State *L);
 void pln_lua_open_mismatch(lua_State *L);
 void pln_lua_open_datum(lua_State *L);

@@ -1,6 +1,6 @@
 /* type_text.c: reads a type as Relay writes it.
  *
- *   type   = "Tensor[" shape "," dtype "]" | dtype | "(" types ")" | "?"
+ *   type   = "Tensor[" shape "," dtype "]" | dtype | "(" types ")" | "?" | "_"
  *          | "fn" "(" types ")" "->" type | name "(" types ")"
  *   shape  = "*" | "(" dims ")"
  *   dim    = "?" | sums and products of integers and names
@@ -268,6 +268,10 @@ static pln_status read_plain(reader *r, pln_type *out) {
     return pln_type_make(r->engine, PLN_TYPE_TUPLE, 0, n, parts, out);
   }
   pln_slice name = word(r);
+  if (pln_slice_is(name, "_")) {
+    *out = 0;
+    return PLN_OK;
+  }
   if (pln_slice_is(name, "Tensor"))
     return read_tensor(r, out);
   if (pln_slice_is(name, "fn"))

@@ -60,9 +60,22 @@ static bool is_for(const pln_pass *pass, const pln_graph *g) {
 
 /* --------------------------------------------------------------- judgement */
 
-/* Unused nodes and scopes are no part of what pln_graph_equal compares. */
+/* Did the pass find types, and nothing else? */
+static bool same_types(const pln_graph *a, const pln_graph *b) {
+  bool same = true;
+  for (pln_ref i = 0; i < a->n_nodes; i++) {
+    if (a->nodes[i].kind != b->nodes[i].kind)
+      return true;
+    same = same && a->nodes[i].type == b->nodes[i].type;
+  }
+  return same;
+}
+
+/* Unused nodes and scopes, and types that are inferred, are no part of what
+ * pln_graph_equal compares. */
 static bool same_extent(const pln_graph *a, const pln_graph *b) {
-  return a->n_nodes == b->n_nodes && a->n_scopes == b->n_scopes;
+  return a->n_nodes == b->n_nodes && a->n_scopes == b->n_scopes &&
+         same_types(a, b);
 }
 
 static bool verifies(const pln_pass_run *run, bool changed) {

@@ -141,6 +141,20 @@ end
 -- result, a value that is bound, one with effects) are not in it.
 function pl.dominators(fn) return core.dominators(fn) end
 
+--- A module or an expression with the types that follow from what is known, or
+-- nil and a diagnostic when they contradict each other. The very same one comes
+-- back when there is nothing to find. `mod` says what an expression's globals and
+-- constructors are.
+function pl.infer_type(a, mod)
+  if ir.kind_of(a) == "Module" then return core.infer_module(a) end
+  return core.infer_type(a, mod)
+end
+
+--- The kind of a type: "Type", "Constraint", "AdtHandle", ...; nil and a diagnostic
+-- when one of its parts is of another kind than its place wants. `mod` knows the
+-- data types.
+function pl.check_kind(spec, mod) return core.check_kind(ir.type(spec), mod) end
+
 --- Checks every rule of the IR: true, or nil and a diagnostic.
 function pl.verify(a)
   if ir.kind_of(a) == "Module" then return core.verify_module(a) end

@@ -403,6 +403,23 @@ function pl.call(callee, args, attrs) end
 ---@param spec string|perilune.Type|table
 ---@return perilune.Type
 function pl.type(spec) end
+
+--- The types that follow from what is known; nil and a diagnostic when they contradict
+--- each other. The very same value when there is nothing to find.
+---@generic T: perilune.Module|perilune.Node
+---@param a T
+---@param mod? perilune.Module what an expression's globals and constructors are
+---@return T?
+---@return perilune.Diagnostic?
+function pl.infer_type(a, mod) end
+
+--- The kind of a type; nil and a diagnostic when a part of it is of another kind than
+--- its place wants.
+---@param spec string|perilune.Type|table
+---@param mod? perilune.Module knows the data types
+---@return "Type"|"ShapeVar"|"BaseType"|"Constraint"|"AdtHandle"|"TypeData"|nil
+---@return perilune.Diagnostic?
+function pl.check_kind(spec, mod) end
 ---@param functions? { [string]: perilune.Node }
 ---@param attrs? table
 ---@return perilune.Module

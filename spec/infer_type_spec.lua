@@ -1,0 +1,184 @@
+-- Types that nobody wrote down are found by unification: parameters of closures,
+-- recursive functions, branches, cells; what is known is not inferred again.
+
+local pl = require "perilune"
+local op = pl.op
+
+local function type_of(expr, mod)
+  return tostring(assert(pl.infer_type(expr, mod)).type)
+end
+
+local function refused(expr, mod)
+  local typed, diag = pl.infer_type(expr, mod)
+  assert.is_nil(typed)
+  return diag.message
+end
+
+describe("InferType", function()
+  it("types a parameter by the call of its function", function()
+    local x = pl.var "x"
+    local fn = pl.func({ x }, op.add(x, pl.const(1.0)))
+    assert.equal("fn (_) -> Tensor[*, float32]", tostring(fn.type))
+    local call = pl.call(fn, { pl.var("y", "Tensor[(2, 3), float32]") })
+    assert.equal("Tensor[(2, 3), float32]", type_of(call))
+    local typed = assert(pl.infer_type(call))
+    assert.equal("fn (Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32]",
+      tostring(typed.callee.type))
+  end)
+
+  it("types what a let binds, monomorphically", function()
+    local f, x, y = pl.var "f", pl.var "x", pl.var("y", "float32")
+    local body = pl.let(f, pl.func({ x }, op.negative(x)), pl.call(f, { y }))
+    assert.equal("float32", type_of(pl.func({ y }, body)):match "-> (.*)")
+  end)
+
+  it("types one operator, two in a row, and one that broadcasts", function()
+    local x, y = pl.var "x", pl.var "y"
+    local f = pl.func({ x, y }, op.log(op.add(x, y)))
+    local call = pl.call(f, { pl.var("a", "Tensor[(10, 4), float32]"),
+      pl.var("b", "Tensor[(5, 10, 1), float32]") })
+    assert.equal("Tensor[(5, 10, 4), float32]", type_of(call))
+  end)
+
+  it("types a recursive let by what it returns elsewhere", function()
+    local f, n = pl.var "f", pl.var "n"
+    local one = pl.const(1, "int32")
+    local body = pl.if_(op.less(n, one), one, pl.call(f, { op.subtract(n, one) }))
+    local x = pl.var("x", "int32")
+    local main = pl.func({ x }, pl.let(f, pl.func({ n }, body), pl.call(f, { x })))
+    assert.equal("fn (int32) -> int32", type_of(main))
+  end)
+
+  it("leaves open what nothing tells", function()
+    local f = pl.var("f", "fn (_) -> _")
+    assert.equal("_", type_of(pl.call(f, { pl.var "x" })))
+    local x = pl.var "x"
+    assert.equal("fn (_) -> _", type_of(pl.func({ x }, x)))
+  end)
+
+  it("types functions that are given functions", function()
+    local f, x = pl.var "f", pl.var "x"
+    local twice = pl.func({ f, x }, pl.call(f, { pl.call(f, { x }) }))
+    local y = pl.var "y"
+    local call = pl.call(twice, { pl.func({ y }, op.tanh(y)),
+      pl.var("a", "Tensor[(4), float32]") })
+    assert.equal("Tensor[(4), float32]", type_of(call))
+    local typed = assert(pl.infer_type(call))
+    local t = "Tensor[(4), float32]"
+    assert.equal(("fn (fn (%s) -> %s, %s) -> %s"):format(t, t, t, t), tostring(typed.callee.type))
+  end)
+
+  it("types functions that return functions", function()
+    local x, y = pl.var "x", pl.var "y"
+    local adder = pl.func({ x }, pl.func({ y }, op.add(x, y)))
+    local a = pl.var("a", "Tensor[(4), float32]")
+    assert.equal("Tensor[(4), float32]", type_of(pl.call(pl.call(adder, { a }), { a })))
+  end)
+
+  it("types fields of tuples that come later", function()
+    local t = pl.var "t"
+    local f = pl.func({ t }, op.add(t:get(0), t:get(1)))
+    local a = pl.var("a", "Tensor[(4), float32]")
+    local call = pl.call(f, { pl.tuple { a, pl.const(1.0) } })
+    assert.equal("Tensor[(4), float32]", type_of(call))
+    assert.matches("field 1 of a tuple of 1", refused(pl.call(f, { pl.tuple { a } })))
+  end)
+
+  it("types cells", function()
+    local r, x = pl.var "r", pl.var "x"
+    local write = pl.ir.RefWrite(r, op.add(pl.ir.RefRead(r), x))
+    local body = pl.let(pl.var "_", write, pl.ir.RefRead(r))
+    local f = pl.func({ r, x }, body)
+    local call = pl.call(f, { pl.ir.RefCreate(pl.const(1.0)), pl.var("y", "float32") })
+    assert.equal("float32", type_of(call))
+    local typed = assert(pl.infer_type(call))
+    assert.equal("fn (ref(float32), float32) -> float32", tostring(typed.callee.type))
+  end)
+
+  it("types an operator that is a value by what it is given", function()
+    local f, x = pl.var "f", pl.var "x"
+    local apply = pl.func({ f, x }, pl.call(f, { x }))
+    local call = pl.call(apply, { pl.ir.Op "tanh", pl.var("a", "Tensor[(2), float32]") })
+    assert.equal("Tensor[(2), float32]", type_of(call))
+  end)
+
+  it("types the condition and joins the branches", function()
+    local c, x = pl.var "c", pl.var "x"
+    local f = pl.func({ c, x }, pl.if_(c, x, pl.var("y", "float32")))
+    assert.equal("fn (bool, float32) -> float32", type_of(f))
+  end)
+
+  it("types a module: callers, callees, and those that call each other", function()
+    local n = pl.var("n", "int32")
+    local zero, one = pl.const(0, "int32"), pl.const(1, "int32")
+    local function half(other, answer)
+      local k = pl.var "k"
+      return pl.func({ k }, pl.if_(op.equal(k, zero), answer,
+        pl.call(pl.global(other), { op.subtract(k, one) })))
+    end
+    local mod = pl.module {
+      main = pl.func({ n }, pl.call(pl.global "even", { n })),
+      even = half("odd", pl.const(true)),
+      odd = half("even", pl.const(false)),
+      unused = pl.func({ pl.var("x", "float32") }, pl.const(2.0)),
+    }
+    local typed = assert(pl.infer_type(mod))
+    for name, wanted in pairs { main = "fn (int32) -> bool", unused = "fn (float32) -> float32" } do
+      assert.equal(wanted, tostring(typed.functions[name].type))
+    end
+    assert.equal("fn (_) -> bool", tostring(typed.functions.even.type))
+    assert.equal(typed.functions.unused, mod.functions.unused)
+    assert.is_true(pl.verify(typed))
+    local passed = pl.passes.InferType()(mod)
+    assert.equal(tostring(typed), tostring(passed))
+    assert.equal(typed, (pl.infer_type(typed)))
+  end)
+
+  it("gives back the very same when all is known", function()
+    local x = pl.var("x", "Tensor[(2), float32]")
+    local fn = pl.func({ x }, op.tanh(x))
+    assert.equal(fn, pl.infer_type(fn))
+    local mod = pl.module { main = fn }
+    assert.is_true(rawequal(mod, (pl.infer_type(mod))))
+    local typed = assert(pl.infer_type(pl.call(pl.func({ pl.var "y" }, pl.const(1)), { x })))
+    assert.equal(typed, pl.infer_type(typed))
+  end)
+
+  it("says which node contradicts, and how", function()
+    local f = pl.func({ pl.var("x", "float32") }, pl.const(1.0))
+    local y = pl.var "y"
+    local z = pl.var("z", "Tensor[(2), int8]")
+    local g = pl.func({ y }, pl.tuple { pl.call(f, { y }), op.add(y, z) })
+    assert.matches("add.*in add%(%%y: float32, %%z: Tensor%[%(2%), int8%]%)", refused(g))
+    assert.matches("of @main$", refused(pl.module { main = g }))
+    local h = pl.var "h"
+    local itself = pl.func({ h }, pl.call(h, { h }))
+    assert.matches("infinite", refused(itself))
+  end)
+
+  it("refuses at once what is known to be wrong", function()
+    local f = pl.func({ pl.var("x", "float32") }, pl.const(1.0))
+    assert.error_matches(function() pl.call(f, { pl.var("y", "Tensor[(2), int8]") }) end,
+      "argument 1 must be float32, got Tensor%[%(2%), int8%]: in Function%(%%y: Tensor")
+    assert.error_matches(function() pl.call(f, {}) end, "the function takes 1 argument, got 0")
+    assert.error_matches(function() pl.call(pl.const(1), {}) end, "what is called is no function")
+    assert.error_matches(function() pl.func({}, pl.const(1.0), "int8") end,
+      "declared to return int8, but returns float32")
+    assert.error_matches(function()
+      pl.let(pl.var("v", "int8"), pl.const(1.0), pl.const(1))
+    end, "value of another type")
+  end)
+
+  it("takes linear time over a chain of lets and a DAG of doublings", function()
+    local x = pl.var "x"
+    local vars, value = {}, x
+    for i = 1, 2000 do vars[i] = pl.var("v" .. i) end
+    local body = vars[2000]
+    for i = 2000, 1, -1 do
+      body = pl.let(vars[i], op.tanh(i == 1 and x or vars[i - 1]), body)
+    end
+    assert.equal("float32", type_of(pl.call(pl.func({ x }, body), { pl.const(1.0) })))
+    for _ = 1, 1000 do value = pl.tuple { value, value } end
+    assert.is_truthy(pl.infer_type(pl.call(pl.func({ x }, value), { pl.const(1.0) })))
+  end)
+end)
