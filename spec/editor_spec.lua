@@ -50,7 +50,7 @@ describe("the types for editors", function()
     local x = pl.var("x", "Tensor[(2), float32]")
     local objects = {
       Node = x, Module = pl.module {}, Tensor = pl.tensor { 1 }, Context = pl.context {},
-      Builder = pl.builder(),
+      Builder = pl.builder(), Type = pl.type "float32",
     }
     for class, name in text:gmatch "\nfunction (%u%w*):([%w_]+)" do
       assert(objects[class], class .. " is not among the objects of this spec")

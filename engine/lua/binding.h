@@ -184,7 +184,9 @@ pln_dtype pln_lua_dtype_of(lua_State *L, int first, int last);
 void pln_lua_push_type(lua_State *L, pln_lua *b, pln_type type);
 /* A Type, or its text. */
 pln_type pln_lua_check_type(lua_State *L, pln_lua *b, int arg);
+/* `vars`: type variables that the text may name. */
 pln_status pln_lua_parse_type(pln_engine *engine, pln_slice text,
+                              uint32_t n_vars, const pln_type *vars,
                               pln_type *out) PLN_CHECKED;
 pln_dtype pln_lua_check_dtype(lua_State *L, int arg, pln_dtype fallback);
 /* An integer, "?" or the expression's text.  [-0, +1] */
@@ -234,6 +236,10 @@ pln_module **pln_lua_new_module(lua_State *L);
 void pln_lua_push_module(lua_State *L, const pln_module *module);
 pln_module *pln_lua_check_module(lua_State *L, int arg);
 pln_module *pln_lua_test_module(lua_State *L, int arg);
+/* type_data.c: mod.types, mod:with_type.  [-0, +1] */
+int pln_lua_push_definitions(lua_State *L, pln_lua *b,
+                             const pln_module *module);
+int pln_lua_module_with_type(lua_State *L);
 
 void pln_lua_push_pass(lua_State *L, const pln_pass *pass);
 pln_pass *pln_lua_check_pass(lua_State *L, int arg);
@@ -290,6 +296,7 @@ void pln_lua_open_mutator(lua_State *L);
 void pln_lua_open_dominators(lua_State *L);
 void pln_lua_open_walk(lua_State *L);
 void pln_lua_open_infer(lua_State *L);
+void pln_lua_open_type_build(lua_State *L);
 void pln_lua_open_compare(lua_State *L);
 void pln_lua_open_mismatch(lua_State *L);
 void pln_lua_open_datum(lua_State *L);

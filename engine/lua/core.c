@@ -260,6 +260,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_build(L);
   pln_lua_open_dominators(L);
   pln_lua_open_infer(L);
+  pln_lua_open_type_build(L);
   pln_lua_open_builder(L);
   pln_lua_open_op(L);
   pln_lua_open_type(L);

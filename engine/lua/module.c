@@ -226,7 +226,7 @@ static int push_names(lua_State *L, pln_lua *b, const pln_module *module) {
   return 1;
 }
 
-/* mod.functions, .names, .attrs, methods, else the function of that name */
+/* mod.functions, .names, .types, .attrs, methods, else the function of that name */
 static int module_index(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   const char *key = luaL_checkstring(L, 2);
@@ -238,6 +238,8 @@ static int module_index(lua_State *L) {
     return push_functions(L, b, module);
   if (!strcmp(key, "names"))
     return push_names(L, b, module);
+  if (!strcmp(key, "types"))
+    return pln_lua_push_definitions(L, b, module);
   if (strcmp(key, "attrs") != 0)
     return push_function(L, b, module, 2);
   pln_lua_push_attrs(L, b, pln_module_attrs(module));
@@ -307,6 +309,7 @@ static const luaL_Reg methods[] = {
     {"with", module_with},
     {"without", module_without},
     {"with_attrs", module_with_attrs},
+    {"with_type", pln_lua_module_with_type},
     {"fix_dim", module_fix_dim},
     {"close", module_gc},
     {NULL, NULL},

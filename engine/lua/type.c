@@ -27,7 +27,7 @@ pln_type pln_lua_check_type(lua_State *L, pln_lua *b, int arg) {
     return *(pln_type *)luaL_checkudata(L, arg, PLN_LUA_TYPE);
   pln_slice text;
   text.data = lua_tolstring(L, arg, &text.size);
-  pln_lua_must(L, b, pln_lua_parse_type(b->engine, text, &type));
+  pln_lua_must(L, b, pln_lua_parse_type(b->engine, text, 0, NULL, &type));
   return type;
 }
 
@@ -65,16 +65,6 @@ static int push_shape(lua_State *L, pln_lua *b, pln_type type) {
   return 1;
 }
 
-static int push_parts(lua_State *L, pln_lua *b, pln_type type) {
-  uint32_t n = pln_type_n_parts(b->engine, type);
-  lua_createtable(L, (int)n, 0);
-  for (uint32_t i = 0; i < n; i++) {
-    pln_lua_push_type(L, b, pln_type_part(b->engine, type, i));
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  return 1;
-}
-
 static int push_symbol(lua_State *L, pln_lua *b, pln_type type) {
   pln_symbol symbol = pln_type_symbol(b->engine, type);
   if (symbol == 0)
@@ -85,6 +75,9 @@ static int push_symbol(lua_State *L, pln_lua *b, pln_type type) {
 }
 
 static int push_dtype(lua_State *L, pln_lua *b, pln_type type) {
+  pln_type_kind kind = pln_type_kind_of(b->engine, type);
+  if (kind != PLN_TYPE_TENSOR && kind != PLN_TYPE_PRIM)
+    return 0;
   pln_dtype dtype = pln_type_dtype(b->engine, type);
   if (dtype == PLN_DTYPE_NONE)
     return 0;
@@ -92,8 +85,63 @@ static int push_dtype(lua_State *L, pln_lua *b, pln_type type) {
   return 1;
 }
 
+static int push_types(lua_State *L, pln_lua *b, pln_type type, uint32_t n,
+                      pln_type (*get)(const pln_engine *, pln_type, uint32_t)) {
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    pln_lua_push_type(L, b, get(b->engine, type, i));
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+/* .params, .ret_type, .type_params, .constraints of a function type; 0 when the
+ * key is none of them. */
+static int push_of_function(lua_State *L, pln_lua *b, pln_type type,
+                            const char *key) {
+  const pln_engine *e = b->engine;
+  uint32_t n = pln_type_n_parts(e, type) - 1;
+  if (!strcmp(key, "params"))
+    return push_types(L, b, type, n, pln_type_part);
+  if (!strcmp(key, "type_params"))
+    return push_types(L, b, type, pln_type_n_vars(e, type), pln_type_var_at);
+  if (!strcmp(key, "constraints"))
+    return push_types(L, b, type, pln_type_n_constraints(e, type),
+                      pln_type_constraint);
+  if (strcmp(key, "ret_type") != 0)
+    return 0;
+  pln_lua_push_type(L, b, pln_type_part(e, type, n));
+  return 1;
+}
+
+/* .var_kind of a variable, .n_inputs and .attrs of a relation, .lanes of a
+ * loop-level scalar, .element of what has one; 0 when the key is none. */
+static int push_of_kind(lua_State *L, pln_lua *b, pln_type type,
+                        const char *key) {
+  const pln_engine *e = b->engine;
+  pln_type_kind kind = pln_type_kind_of(e, type);
+  bool one = kind == PLN_TYPE_REF || kind == PLN_TYPE_POINTER ||
+             kind == PLN_TYPE_SEQUENCE || kind == PLN_TYPE_OPTIONAL ||
+             kind == PLN_TYPE_SPARSE;
+  if (kind == PLN_TYPE_FUNC)
+    return push_of_function(L, b, type, key);
+  if (one && !strcmp(key, "element"))
+    pln_lua_push_type(L, b, pln_type_part(e, type, 0));
+  else if (kind == PLN_TYPE_VAR && !strcmp(key, "var_kind"))
+    lua_pushstring(L, pln_type_var_kind_name(pln_type_var_kind_of(e, type)));
+  else if (kind == PLN_TYPE_PRIM && !strcmp(key, "lanes"))
+    lua_pushinteger(L, pln_type_number(e, type));
+  else if (kind == PLN_TYPE_RELATION && !strcmp(key, "n_inputs"))
+    lua_pushinteger(L, pln_type_number(e, type));
+  else if (kind == PLN_TYPE_RELATION && !strcmp(key, "attrs"))
+    pln_lua_push_attrs(L, b, pln_type_attrs(e, type));
+  else
+    return 0;
+  return 1;
+}
+
 /* type.kind, .dtype, .rank, .shape (dims: an integer, "?", "N+1"), .parts,
- * .name */
+ * .name, and what its kind has */
 static int type_index(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_type type = *(pln_type *)luaL_checkudata(L, 1, PLN_LUA_TYPE);
@@ -112,9 +160,12 @@ static int type_index(lua_State *L) {
     return 1;
   }
   if (!strcmp(key, "parts"))
-    return push_parts(L, b, type);
+    return push_types(L, b, type, pln_type_n_parts(b->engine, type),
+                      pln_type_part);
   if (!strcmp(key, "name"))
     return push_symbol(L, b, type);
+  if (push_of_kind(L, b, type, key))
+    return 1;
   lua_pushvalue(L, 2);
   lua_rawget(L, lua_upvalueindex(2));
   return 1;

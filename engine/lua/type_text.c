@@ -1,22 +1,30 @@
 /* type_text.c: reads a type as Relay writes it.
  *
  *   type   = "Tensor[" shape "," dtype "]" | dtype | "(" types ")" | "?" | "_"
- *          | "fn" "(" types ")" "->" type | name "(" types ")"
+ *          | "fn" [ "[" names "]" ] "(" types ")" "->" type
+ *          | name "(" types ")" | Name [ "[" types "]" ]
  *   shape  = "*" | "(" dims ")"
  *   dim    = "?" | sums and products of integers and names
  *
- * where `name` is ref, seq, optional, map or sparse. Nesting is limited, so
- * that recursion is too. Called for the text that scripts give. */
+ * where `name` is ref, seq, optional, map or sparse, and `Name` a type variable
+ * in sight, else a data type: one that is written without arguments begins with
+ * a capital. Nesting is limited, so that recursion is too. Called for the text
+ * that scripts give. */
 
 #include "lua/binding.h"
 
-enum { MAX_DEPTH = 64, MAX_PARTS = 64, MAX_RANK = 64 };
+enum { MAX_DEPTH = 64, MAX_PARTS = 64, MAX_RANK = 64, MAX_VARS = 64 };
 
 typedef struct reader {
   pln_engine *engine;
   pln_slice text;
   size_t at;
   int depth;
+  /* Type variables in sight: those of the caller, then those of the functions
+   * around. */
+  uint32_t n_given, n_vars;
+  const pln_type *given;
+  pln_type vars[MAX_VARS];
 } reader;
 
 static pln_status read_type(reader *r, pln_type *out);
@@ -217,14 +225,72 @@ static pln_status read_types(reader *r, const char *close, pln_type *parts,
   return PLN_OK;
 }
 
+/* The innermost type variable of that name; 0 when there is none. */
+static pln_type find_var(const reader *r, pln_slice name) {
+  for (uint32_t i = r->n_vars + r->n_given; i-- > 0;) {
+    pln_type var = i < r->n_given ? r->given[i] : r->vars[i - r->n_given];
+    pln_symbol symbol = pln_type_symbol(r->engine, var);
+    if (pln_slice_equal(pln_symbol_text(r->engine, symbol), name))
+      return var;
+  }
+  return 0;
+}
+
+/* Variables of one name are equal, so that texts that are equal are equal
+ * types; but not those inside of a function that has the name already. */
+static pln_status read_var(reader *r) {
+  pln_slice name = word(r);
+  pln_symbol symbol;
+  if (name.size == 0)
+    return fail(r, "the name of a type parameter");
+  if (r->n_vars == MAX_VARS)
+    return fail(r, "at most 64 type parameters");
+  bool known = find_var(r, name) != 0;
+  PLN_TRY(pln_symbol_intern(r->engine, name, &symbol));
+  pln_type *var = &r->vars[r->n_vars];
+  if (known)
+    PLN_TRY(pln_type_var(r->engine, symbol, PLN_TKIND_TYPE, var));
+  else
+    PLN_TRY(pln_type_make(r->engine, PLN_TYPE_VAR, symbol, 0, NULL, var));
+  r->n_vars++;
+  return PLN_OK;
+}
+
+static pln_status read_vars(reader *r) {
+  if (!accept(r, "["))
+    return PLN_OK;
+  while (!accept(r, "]")) {
+    PLN_TRY(read_var(r));
+    if (!accept(r, ",") && peek(r) != ']')
+      return fail(r, "',' or ']' after a type parameter");
+  }
+  return PLN_OK;
+}
+
 static pln_status read_function(reader *r, pln_type *out) {
-  pln_type parts[MAX_PARTS + 1];
-  uint32_t n;
+  pln_type parts[MAX_PARTS];
+  uint32_t n, outer = r->n_vars;
+  pln_type ret;
+  PLN_TRY(read_vars(r));
   PLN_TRY(expect(r, "(", "'(' after fn"));
   PLN_TRY(read_types(r, ")", parts, &n));
   PLN_TRY(expect(r, "->", "'->' and the result's type"));
-  PLN_TRY(read_type(r, &parts[n]));
-  return pln_type_make(r->engine, PLN_TYPE_FUNC, 0, n + 1, parts, out);
+  PLN_TRY(read_type(r, &ret));
+  PLN_TRY(pln_type_func(r->engine, n, parts, ret, r->n_vars - outer,
+                        r->vars + outer, 0, NULL, out));
+  r->n_vars = outer;
+  return PLN_OK;
+}
+
+/* A data type, with its arguments or without. */
+static pln_status read_call(reader *r, pln_slice name, pln_type *out) {
+  pln_type parts[MAX_PARTS];
+  uint32_t n = 0;
+  pln_symbol symbol;
+  if (accept(r, "["))
+    PLN_TRY(read_types(r, "]", parts, &n));
+  PLN_TRY(pln_symbol_intern(r->engine, name, &symbol));
+  return pln_type_make(r->engine, PLN_TYPE_CALL, symbol, n, parts, out);
 }
 
 /* The kinds written as name(parts), with how many parts each takes. */
@@ -251,6 +317,12 @@ static pln_status read_named(reader *r, pln_slice name, pln_type *out) {
     return pln_type_make(r->engine, named[i].kind, 0, n, parts, out);
   }
   pln_dtype dtype = pln_dtype_find(name);
+  bool capital = name.size > 0 && name.data[0] >= 'A' && name.data[0] <= 'Z';
+  *out = find_var(r, name);
+  if (*out)
+    return PLN_OK;
+  if (dtype == PLN_DTYPE_NONE && name.size > 0 && (capital || peek(r) == '['))
+    return read_call(r, name, out);
   if (dtype == PLN_DTYPE_NONE)
     return fail(r, "a type, such as Tensor[(1, ?), float32], before here");
   return pln_type_tensor(r->engine, dtype, 0, NULL, out);
@@ -287,8 +359,9 @@ static pln_status read_type(reader *r, pln_type *out) {
 }
 
 pln_status pln_lua_parse_type(pln_engine *engine, pln_slice text,
+                              uint32_t n_vars, const pln_type *vars,
                               pln_type *out) {
-  reader r = {.engine = engine, .text = text};
+  reader r = {.engine = engine, .text = text, .n_given = n_vars, .given = vars};
   PLN_TRY(read_type(&r, out));
   if (peek(&r) != '\0' || r.at != text.size)
     return fail(&r, "the end");

@@ -17,6 +17,9 @@ local kind_of = ir.kind_of
 
 -- ------------------------------------------------------------- constructors
 
+-- TensorType, FuncType, TypeVar, ...
+for name, make in pairs(require "perilune.types") do ir[name] = make end
+
 --- A type from its text ("Tensor[(N, 64), float32]"), from a table
 -- { shape = { "N", 64 }, dtype = "float32" }, or itself.
 function ir.type(spec)

@@ -13,14 +13,44 @@
 ---@field cause? any what the script raised
 ---@field traceback? string
 
+---@alias perilune.TypeKind
+---| "incomplete"|"tensor"|"tuple"|"func"|"ref"|"var"
+---| "call"|"sequence"|"optional"|"map"|"sparse"|"opaque"
+---| "global_var"|"relation"|"hole"|"prim"|"pointer"
+
 --- The type of an expression. One object a type: == and table keys work.
 ---@class perilune.Type
----@field kind "incomplete"|"tensor"|"tuple"|"func"|"ref"|"var"|"call"|"sequence"|"optional"|"map"|"sparse"|"opaque"
+---@field kind perilune.TypeKind
 ---@field dtype? string nil when not known
 ---@field rank? integer nil when not known
 ---@field shape? (integer|string)[] an integer, "?" or an expression such as "N+1"
 ---@field parts perilune.Type[] fields; parameters and the result; the element type
 ---@field name? string
+---@field params? perilune.Type[] func
+---@field ret_type? perilune.Type func
+---@field type_params? perilune.Type[] func
+---@field constraints? perilune.Type[] func
+---@field element? perilune.Type ref, sequence, optional, sparse, pointer
+---@field var_kind? string var: "Type", "ShapeVar", ...
+---@field lanes? integer prim
+---@field n_inputs? integer relation
+---@field attrs? perilune.Attrs relation
+local Type = {}
+--- Calls f with each distinct part, then with the type itself.
+---@param f fun(part: perilune.Type)
+function Type:visit(f) end
+--- The type with f(part) in place of each part, parts first; nil leaves one as it is.
+---@param f fun(part: perilune.Type): (perilune.Type|string|nil)
+---@return perilune.Type
+function Type:map(f) end
+--- The type with others in place of type variables.
+---@param map { [perilune.Type]: perilune.Type|string }
+---@return perilune.Type
+function Type:substitute(map) end
+--- The type that both must be, or nil.
+---@param other perilune.Type|string
+---@return perilune.Type?
+function Type:unify(other) end
 
 --- Attributes of a call or function: a read-only table; pairs in order of names.
 ---@class perilune.Attrs
@@ -178,11 +208,19 @@ function Node:logical_or(other) end
 ---@return perilune.Node
 function Node:logical_not() end
 
+--- The definition of an algebraic data type.
+---@class perilune.DataType
+---@field name string
+---@field vars perilune.Type[] its type variables
+---@field extern boolean
+---@field constructors { name: string, inputs: perilune.Type[], type: perilune.Type }[]
+
 --- Functions by name, in order; never changes. mod == other tells the same one.
 ---@class perilune.Module
 ---@field functions { [string]: perilune.Node }
 ---@field names string[]
 ---@field attrs perilune.Attrs
+---@field types { [string|integer]: perilune.DataType } in order, and by name
 ---@field [string] perilune.Node
 local Module = {}
 ---@param functions { [string]: perilune.Node }
@@ -194,6 +232,12 @@ function Module:without(name) end
 ---@param attrs table
 ---@return perilune.Module
 function Module:with_attrs(attrs) end
+--- With a data type added, or replaced under its name. Variables are type variables or
+--- names for new ones, which the texts of inputs may use.
+---@param definition { name: string, vars?: (string|perilune.Type)[], extern?: boolean, constructors?: table[] }
+--- each of its constructors: { name = string, inputs = list of types or texts }
+---@return perilune.Module
+function Module:with_type(definition) end
 --- A number for a symbolic dim, in every type.
 ---@param name string
 ---@param size integer
@@ -581,6 +625,73 @@ function pl.blas(choice) end
 --- pl.let, pl.if_, pl.global and pl.call are Var, Constant, Tuple, Function, Let,
 --- If, GlobalVar and Call.
 pl.ir = {}
+
+--- Types, a constructor for each kind. Where a Type is wanted, its text will do.
+---@param shape? (integer|string)[] nil: of unknown rank
+---@param dtype? string
+---@return perilune.Type
+function pl.ir.TensorType(shape, dtype) end
+---@param fields (perilune.Type|string)[]
+---@return perilune.Type
+function pl.ir.TupleType(fields) end
+---@param params (perilune.Type|string)[]
+---@param ret? perilune.Type|string
+---@param type_params? perilune.Type[] type variables
+---@param constraints? perilune.Type[] relations
+---@return perilune.Type
+function pl.ir.FuncType(params, ret, type_params, constraints) end
+---@param element perilune.Type|string
+---@return perilune.Type
+function pl.ir.RefType(element) end
+--- A new type variable, equal to no other.
+---@param name string
+---@param kind? "Type"|"ShapeVar"|"BaseType"|"Constraint"|"AdtHandle"|"TypeData"
+---@return perilune.Type
+function pl.ir.TypeVar(name, kind) end
+--- The name of a data type, without arguments.
+---@param name string
+---@return perilune.Type
+function pl.ir.GlobalTypeVar(name) end
+--- A data type with its arguments.
+---@param name string|perilune.Type
+---@param args? (perilune.Type|string)[]
+---@return perilune.Type
+function pl.ir.TypeCall(name, args) end
+--- A constraint: the relation holds among the arguments.
+---@param name string
+---@param args (perilune.Type|string)[]
+---@param n_inputs? integer how many of them are given; the rest follow
+---@param attrs? table
+---@return perilune.Type
+function pl.ir.TypeRelation(name, args, n_inputs, attrs) end
+--- A new type that is not known yet, equal to no other.
+---@return perilune.Type
+function pl.ir.IncompleteType() end
+--- Loop level.
+---@param dtype? string nil: a handle
+---@param lanes? integer
+---@return perilune.Type
+function pl.ir.PrimType(dtype, lanes) end
+---@param element perilune.Type|string
+---@param scope? string "global"
+---@return perilune.Type
+function pl.ir.PointerType(element, scope) end
+---@param element perilune.Type|string
+---@return perilune.Type
+function pl.ir.SequenceType(element) end
+---@param element perilune.Type|string
+---@return perilune.Type
+function pl.ir.OptionalType(element) end
+---@param key perilune.Type|string
+---@param value perilune.Type|string
+---@return perilune.Type
+function pl.ir.MapType(key, value) end
+---@param element perilune.Type|string
+---@return perilune.Type
+function pl.ir.SparseType(element) end
+---@param name string "domain::name"
+---@return perilune.Type
+function pl.ir.OpaqueType(name) end
 ---@param name string
 ---@param type? string|perilune.Type|table
 ---@return perilune.Node
