@@ -42,7 +42,8 @@ static bool is_open(const pln_engine *e, pln_type type) {
 
 bool pln_is_untyped(pln_kind kind) {
   return kind == PLN_ABSENT || kind == PLN_OP || kind == PLN_LET ||
-         kind == PLN_CLAUSE || pln_kinds[kind].kind_class >= PLN_CLASS_PRIM;
+         kind == PLN_CLAUSE || kind == PLN_PATTERN_WILDCARD ||
+         pln_kinds[kind].kind_class >= PLN_CLASS_PRIM;
 }
 
 bool pln_graph_is_open(const pln_graph *graph) {
