@@ -1041,6 +1041,23 @@ PLN_API pln_status pln_parse_file(pln_engine *engine, const char *path,
                                   pln_module **out) PLN_CHECKED;
 PLN_API pln_status pln_print_file(const pln_module *module,
                                   const char *path) PLN_CHECKED;
+/* Pictures for Graphviz (the language of `dot`): functions and scopes are
+ * clusters, arrows lead from what is used to its user. Of a sealed graph, all
+ * of it. */
+PLN_API pln_status pln_dot_module(const pln_module *module, pln_write_fn write,
+                                  void *ud) PLN_CHECKED;
+PLN_API pln_status pln_dot_graph(const pln_graph *graph, pln_write_fn write,
+                                 void *ud) PLN_CHECKED;
+/* JSON for programs: {"attrs": .., "types": [..], "functions": [{"name": ..,
+ * "root": node, "scopes": [..], "nodes": [..]}]}. A node has "kind" and, where
+ * it has them, "name", "op", "data", "index", "scope" (its first), "operands",
+ * "attrs", "results", "effect", "type" (as text) and "span"; a scope has
+ * "begin", "end", "owner", "parent", "result", "params". Of a graph: root,
+ * scopes and nodes. */
+PLN_API pln_status pln_json_module(const pln_module *module, pln_write_fn write,
+                                   void *ud) PLN_CHECKED;
+PLN_API pln_status pln_json_graph(const pln_graph *graph, pln_write_fn write,
+                                  void *ud) PLN_CHECKED;
 
 /* ----------------------------------------------------------------- passes */
 

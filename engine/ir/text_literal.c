@@ -2,7 +2,7 @@
  * float16, float32, float64 and bool, as TVM does. All other constants are
  * entries of the metadata section. */
 
-#include "ir/text_plan.h"
+#include "ir/text_literal.h"
 
 bool pln_literal(const pln_tensor *tensor) {
   if (pln_tensor_rank(tensor) != 0 || tensor->external)

@@ -5,6 +5,7 @@
 #define PLN_TEXT_PLAN_H
 
 #include "ir/graph.h"
+#include "ir/text_literal.h"
 #include "ir/text_meta.h"
 #include "ir/text_piece.h"
 
@@ -57,11 +58,6 @@ pln_status pln_text_plan_make(pln_text_plan *plan, pln_naming *naming,
                               const pln_graph *graph, pln_ref root,
                               bool definition) PLN_CHECKED;
 void pln_text_plan_free(pln_text_plan *plan);
-
-/* True of a scalar that is written as a literal (text_literal.c). */
-bool pln_literal(const pln_tensor *tensor);
-/* Writes such a one. */
-void pln_put_literal(pln_writer *w, const pln_tensor *tensor);
 
 /* Attributes of a Function that stand elsewhere than the others: its device,
  * and a list of those of its parameters, None where they have none. */

@@ -311,4 +311,10 @@ void pln_lua_open_text(lua_State *L);
 /* Adds functions, with the state as upvalue, to the table on top. */
 void pln_lua_functions(lua_State *L, const luaL_Reg *functions);
 
+/* picture.c: methods of nodes and modules. */
+int pln_lua_node_dot(lua_State *L);
+int pln_lua_node_json(lua_State *L);
+int pln_lua_module_dot(lua_State *L);
+int pln_lua_module_json(lua_State *L);
+
 #endif

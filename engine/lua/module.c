@@ -311,6 +311,8 @@ static const luaL_Reg methods[] = {
     {"with_attrs", module_with_attrs},
     {"with_type", pln_lua_module_with_type},
     {"fix_dim", module_fix_dim},
+    {"dot", pln_lua_module_dot},
+    {"json", pln_lua_module_json},
     {"close", module_gc},
     {NULL, NULL},
 };

@@ -518,7 +518,7 @@ static void fill_kinds(lua_State *L) {
 
 /* kinds() -> { {name, class, fields, doc}, ... }: the rows of kinds.def */
 static int core_kinds(lua_State *L) {
-  static const char *const classes[] = {"expr", "prim", "stmt"};
+  static const char *const classes[] = {"expr", "pattern", "prim", "stmt"};
   lua_createtable(L, PLN_N_KINDS, 0);
   for (int kind = 0; kind < PLN_N_KINDS; kind++) {
     const pln_kind_info *row = &pln_kinds[kind];
@@ -536,7 +536,10 @@ static int core_kinds(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg methods[] = {{"nodes", node_nodes}, {NULL, NULL}};
+static const luaL_Reg methods[] = {{"nodes", node_nodes},
+                                   {"dot", pln_lua_node_dot},
+                                   {"json", pln_lua_node_json},
+                                   {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__len", node_len},
                                 {"__eq", node_eq},
                                 {"__tostring", node_tostring},

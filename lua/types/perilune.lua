@@ -170,6 +170,12 @@ local Node = {}
 --- evaluation, parameters first.
 ---@return fun(): perilune.Node?
 function Node:nodes() end
+--- A picture in the language of Graphviz: `dot -Tsvg`.
+---@return string
+function Node:dot() end
+--- The node and all it needs as JSON: nodes, scopes, types, attributes.
+---@return string
+function Node:json() end
 --- A copy with other fields; attributes are merged.
 ---@param changes table
 ---@return perilune.Node
@@ -244,6 +250,12 @@ function Module:with_type(definition) end
 ---@return perilune.Module? mod
 ---@return perilune.Diag? diag
 function Module:fix_dim(name, size) end
+--- A picture in the language of Graphviz, functions and scopes as clusters.
+---@return string
+function Module:dot() end
+--- All functions as JSON: nodes, scopes, types, attributes.
+---@return string
+function Module:json() end
 function Module:close() end
 
 ---@class perilune.PassInfo

@@ -8,6 +8,8 @@ local info = { description = "Shows the operators, shapes, parameters, opsets an
 function info.arguments(parser)
   parser:argument("file", "The model to read."):argname "FILE"
   parser:flag("--json", "Prints JSON.")
+  parser:flag("--graph", "With --json: the nodes too.")
+  parser:flag("--dot", "Prints a picture for Graphviz: perilune info --dot FILE | dot -Tsvg.")
 end
 
 local function sorted(t)
@@ -61,7 +63,7 @@ local function collect(path)
     if name ~= "main" then functions[#functions + 1] = name end
   end
   return {
-    file = path, ir_version = module.attrs.ir_version, opsets = opsets_of(module),
+    module = module, file = path, ir_version = module.attrs.ir_version, opsets = opsets_of(module),
     inputs = named(inputs), outputs = named(outputs), functions = functions, counts = counts,
     parameters = parameters(module),
   }
@@ -108,10 +110,10 @@ local function show(model)
   if #rows > 0 then io.stdout:write(require "perilune.cli.columns"(rows)) end
 end
 
-local function show_json(model)
+local function show_json(model, graph)
   local json = require "perilune.cli.json"
   local total = model.parameters
-  print(json.encode(json.object {
+  local text = json.encode(json.object {
     { "file", model.file }, { "ir_version", model.ir_version }, { "opsets", model.opsets },
     { "inputs", json.list(model.inputs) }, { "outputs", json.list(model.outputs) },
     { "functions", json.list(model.functions) },
@@ -120,13 +122,26 @@ local function show_json(model)
       { "dtypes", total.dtypes } } },
     { "nodes", model.counts.nodes }, { "compute_nodes", model.counts.compute_nodes },
     { "operators", model.counts.operators },
-  }))
+  })
+  -- The nodes are a long text that the module writes itself.
+  if graph then text = ('%s,"graph":%s}'):format(text:sub(1, -2), model.module:json()) end
+  print(text)
+end
+
+local function show_dot(path)
+  local module, diag = pl.onnx.load(path)
+  if not module then error(diag, 0) end
+  io.stdout:write(module:dot())
 end
 
 function info.run(options)
   pl = require "perilune"
+  if options.dot then
+    show_dot(options.file)
+    return 0
+  end
   local model = collect(options.file)
-  if options.json then show_json(model) else show(model) end
+  if options.json or options.graph then show_json(model, options.graph) else show(model) end
   return 0
 end
 
