@@ -121,6 +121,17 @@ describe("a visitor", function()
     assert.equal("Var Call", kinds(mod.main.body[1][1]))
   end)
 
+  it("visits the types of variables and functions, each once, parts first", function()
+    local t = pl.var("t", "(Tensor[(2), float32], int32)")
+    local seen = {}
+    pl.visitor {
+      TensorType = function(type) seen[#seen + 1] = tostring(type) end,
+      TupleType = function(type) seen[#seen + 1] = type.kind end,
+      FuncType = function(type) seen[#seen + 1] = type.kind end,
+    } (pl.func({ t, x }, t:get(0) + x))
+    assert.same({ "Tensor[(2), float32]", "int32", "tuple", "func" }, seen)
+  end)
+
   it("lets errors through, and can be used again", function()
     local fail = true
     local v = pl.visitor { Call = function() if fail then error "oops" end end }

@@ -850,6 +850,70 @@ PLN_API void pln_walker_skip(pln_walker *walker);
  * that node was. */
 PLN_API bool pln_walker_again(pln_walker *walker, pln_ref node);
 
+/* Visits of types: each distinct type once, after all parts of it; those of a
+ * function type are its parameters, result, type parameters, constraints. */
+typedef pln_status (*pln_type_fn)(void *ud, pln_engine *engine, pln_type type);
+PLN_API pln_status pln_type_post_order(pln_engine *engine, pln_type type,
+                                       pln_type_fn fn, void *ud) PLN_CHECKED;
+/* The same one step at a time; types that were visited are not visited again
+ * when they are added again. */
+typedef struct pln_type_walker pln_type_walker;
+PLN_API pln_status pln_type_walker_new(pln_engine *engine,
+                                       pln_type_walker **out) PLN_CHECKED;
+PLN_API void pln_type_walker_free(pln_type_walker *walker);
+PLN_API pln_status pln_type_walker_add(pln_type_walker *walker,
+                                       pln_type type) PLN_CHECKED;
+/* *done: there was none left. */
+PLN_API pln_status pln_type_walker_next(pln_type_walker *walker, pln_type *type,
+                                        bool *done) PLN_CHECKED;
+
+/* Types rebuilt part by part, each distinct one once. `old` with the images of
+ * its parts is *type: leave it, or set it to what stands for `old`. A mutator
+ * that failed is only good to be freed. */
+typedef pln_status (*pln_type_image)(void *ud, pln_engine *engine, pln_type old,
+                                     pln_type *type);
+typedef struct pln_type_mutator pln_type_mutator;
+PLN_API pln_status pln_type_mutator_new(pln_engine *engine,
+                                        pln_type_image image, void *ud,
+                                        pln_type_mutator **out) PLN_CHECKED;
+PLN_API void pln_type_mutator_free(pln_type_mutator *mutator);
+PLN_API pln_status pln_type_mutate(pln_type_mutator *mutator, pln_type type,
+                                   pln_type *out) PLN_CHECKED;
+
+/* The variables of an expression, each once, in order of evaluation: all, those
+ * that it binds (parameters, lets, patterns), or the others. */
+typedef enum pln_var_set {
+  PLN_VARS_ALL,
+  PLN_VARS_BOUND,
+  PLN_VARS_FREE
+} pln_var_set;
+PLN_API pln_status pln_graph_vars(const pln_graph *graph, pln_ref node,
+                                  pln_var_set which, pln_visit_fn fn,
+                                  void *ud) PLN_CHECKED;
+/* The type variables in the types of its variables, functions, constructors;
+ * those of a type. Generic functions and their types bind them. */
+PLN_API pln_status pln_graph_type_vars(const pln_graph *graph, pln_ref node,
+                                       pln_var_set which, pln_type_fn fn,
+                                       void *ud) PLN_CHECKED;
+PLN_API pln_status pln_type_vars(pln_engine *engine, pln_type type,
+                                 pln_var_set which, pln_type_fn fn,
+                                 void *ud) PLN_CHECKED;
+
+/* A variable, by identity, and the node of a sealed graph to put in its
+ * place. */
+typedef struct pln_binding {
+  uint32_t var;
+  const pln_graph *graph;
+  pln_ref node;
+} pln_binding;
+/* *out is the graph with all values in place at once, or `graph` itself,
+ * retained. A root Function loses the parameters that are bound and gets those
+ * that the values need; any other variable has to be free: PLN_ERR_ARGUMENT
+ * for one that a let, a pattern or a function inside binds. */
+PLN_API pln_status pln_graph_bind(const pln_graph *graph, uint32_t n,
+                                  const pln_binding *bindings,
+                                  pln_graph **out) PLN_CHECKED;
+
 /* -------------------------------------------------------------- rewriting */
 
 /* One sweep over a sealed graph that writes another. Every callback may be
@@ -879,6 +943,10 @@ typedef struct pln_mutator {
    * the old result became. Nodes may be appended, and one set instead. */
   pln_status (*leave)(void *ud, pln_rewrite *rw, pln_scope old,
                       pln_ref *result);
+  /* Called once for each distinct part of the types of variables, global
+   * variables, constructors and of type parameters; what depends on them is
+   * typed anew. */
+  pln_type_image type;
 } pln_mutator;
 
 /* *out is `graph` itself, retained, when nothing changed. */

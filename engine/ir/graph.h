@@ -201,6 +201,9 @@ pln_status pln_builder_take_origin(pln_builder *b, const pln_graph *from,
                                    pln_ref ref, uint32_t *out) PLN_CHECKED;
 /* Frees the builder's memos. */
 void pln_import_free(pln_builder *b);
+/* From here on `image` is the copy of that node of another graph. */
+pln_status pln_import_seed(pln_builder *b, const pln_graph *graph, pln_ref node,
+                           pln_ref image) PLN_CHECKED;
 
 /* For importers. Scoped building with ill-typed calls as warnings; what
  * follows has this origin. */

@@ -305,6 +305,14 @@ static pln_status step(pln_builder *b, memo *m, pln_ref entry) {
                                   : copy_plain(b, m, ref);
 }
 
+pln_status pln_import_seed(pln_builder *b, const pln_graph *graph, pln_ref node,
+                           pln_ref image) {
+  memo *m = NULL;
+  PLN_TRY(find_memo(b, graph, &m));
+  m->map[node] = image;
+  return PLN_OK;
+}
+
 pln_status pln_build_import(pln_builder *b, const pln_graph *graph,
                             pln_ref node, pln_ref *out) {
   if (graph->engine != b->engine || node >= graph->n_nodes)

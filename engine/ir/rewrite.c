@@ -354,6 +354,37 @@ static pln_status count_rewrite(pln_engine *e) {
                         (unsigned long long)e->most_rewrites);
 }
 
+/* Types that are written, not found, become their images; the copy is of the
+ * same number when nothing was copied yet. */
+static pln_status map_type(pln_rewrite *rw, pln_ref copy) {
+  pln_type old = rw->old->nodes[rw->at].type, image;
+  PLN_TRY(pln_type_mutate(rw->types, old, &image));
+  if (image == old)
+    return PLN_OK;
+  PLN_TRY(pln_rewrite_materialise(rw));
+  rw->b->graph->nodes[copy].type = image;
+  return PLN_OK;
+}
+
+static pln_status map_type_params(pln_rewrite *rw, pln_ref copy) {
+  pln_scope scope = rw->old->nodes[rw->at].data;
+  pln_type old = rw->old->scopes[scope].type_params, image;
+  PLN_TRY(pln_type_mutate(rw->types, old, &image));
+  if (image == old)
+    return PLN_OK;
+  PLN_TRY(pln_rewrite_materialise(rw));
+  rw->b->graph->scopes[rw->scopes[scope]].type_params = image;
+  rw->b->graph->nodes[copy].type = 0;
+  return retype(rw, copy);
+}
+
+static pln_status map_types(pln_rewrite *rw, pln_ref copy) {
+  uint8_t kind = rw->old->nodes[rw->at].kind;
+  if (kind == PLN_VAR || kind == PLN_GLOBAL_VAR || kind == PLN_CONSTRUCTOR)
+    return map_type(rw, copy);
+  return kind == PLN_FUNCTION ? map_type_params(rw, copy) : PLN_OK;
+}
+
 static pln_status visit(pln_rewrite *rw) {
   pln_ref candidate = rw->at, copy = rw->at;
   PLN_TRY(pln_poll(rw->engine));
@@ -365,6 +396,8 @@ static pln_status visit(pln_rewrite *rw) {
     rw->home[rw->at] = here(rw);
     rw->swept = rw->at + 1;
   }
+  if (rw->types && copy != PLN_NONE)
+    PLN_TRY(map_types(rw, copy));
   pln_ref node = candidate;
   if (rw->mutator->visit)
     PLN_TRY(rw->mutator->visit(rw->mutator->ud, rw, rw->at, &node));
@@ -465,6 +498,8 @@ pln_status pln_graph_rewrite(const pln_graph *graph, const pln_mutator *mutator,
   rw.home = pln_mem_new(e, homes);
   rw.scopes = pln_mem_new(e, scopes);
   pln_status status = rw.home && rw.scopes ? PLN_OK : pln_nomem(e);
+  if (status == PLN_OK && mutator->type)
+    status = pln_type_mutator_new(e, mutator->type, mutator->ud, &rw.types);
   if (status == PLN_OK) {
     memset(rw.scopes, 0xff, scopes);
     status = sweep(&rw);
@@ -472,6 +507,7 @@ pln_status pln_graph_rewrite(const pln_graph *graph, const pln_mutator *mutator,
   if (status == PLN_OK)
     status = finish(&rw, out);
   pln_builder_free(rw.b);
+  pln_type_mutator_free(rw.types);
   pln_mem_free(e, rw.map, homes);
   pln_mem_free(e, rw.home, homes);
   pln_mem_free(e, rw.scopes, scopes);

@@ -41,6 +41,7 @@ struct pln_rewrite {
   pln_swept_scope *open; /* innermost last */
   uint32_t n_open, cap_open;
   bool drop_kept;
+  pln_type_mutator *types; /* NULL: types stay */
   pln_shares shares;
 };
 

@@ -172,6 +172,12 @@ pln_lua_node *pln_lua_check_node(lua_State *L, int arg);
 pln_lua_node *pln_lua_test_node(lua_State *L, int arg);
 /* Pushes the box of a sealed graph whose root is the node.  [-0, +1] */
 pln_lua_graph *pln_lua_push_rooted(lua_State *L, pln_lua *b, int node);
+/* Pushes the box of the sealed graph in which the node is *ref: its own, or a
+ * copy.  [-0, +1] */
+pln_lua_graph *pln_lua_push_walked(lua_State *L, pln_lua *b, int node,
+                                   pln_ref *ref);
+/* "TensorType", "TypeVar", ...: the keys of visitors and mutators. */
+const char *pln_lua_type_kind(pln_type_kind kind);
 /* The node of `to` that a value stands for: a handle (imported if foreign), a
  * number or boolean (a constant of `dtype`), a tensor, nil (Absent). */
 pln_ref pln_lua_operand(lua_State *L, pln_lua *b, pln_lua_graph *to, int arg,
@@ -297,6 +303,7 @@ void pln_lua_open_dominators(lua_State *L);
 void pln_lua_open_walk(lua_State *L);
 void pln_lua_open_infer(lua_State *L);
 void pln_lua_open_type_build(lua_State *L);
+void pln_lua_open_vars(lua_State *L);
 void pln_lua_open_compare(lua_State *L);
 void pln_lua_open_mismatch(lua_State *L);
 void pln_lua_open_datum(lua_State *L);

@@ -273,6 +273,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_context(L);
   pln_lua_open_mutator(L);
   pln_lua_open_walk(L);
+  pln_lua_open_vars(L);
   pln_lua_open_compare(L);
   pln_lua_open_mismatch(L);
   pln_lua_open_datum(L);

@@ -16,6 +16,8 @@ typedef struct pln_lua_rewriting {
   pln_ref at;     /* the old node that is visited */
   pln_ref *image; /* where its image stands, to be replaced */
   bool wanted[PLN_N_KINDS];
+  bool wanted_types[PLN_N_TYPE_KINDS];
+  pln_type *type; /* the type that is looked at, to be replaced */
   struct pln_lua_rewriting *outer;
 } rewriting;
 
@@ -77,6 +79,47 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   return status;
 }
 
+/* Calls the function for a type, whose parts are rewritten, and takes its
+ * answer. */
+static int type_body(lua_State *L) {
+  rewriting *r = lua_touserdata(L, 1);
+  pln_lua *b = r->state;
+  pln_lua_kept(L, &pln_lua_key.anchors, r);
+  lua_rawgeti(L, -1, -(lua_Integer)pln_type_kind_of(b->engine, *r->type) - 1);
+  pln_lua_push_type(L, b, *r->type);
+  lua_call(L, 1, 1);
+  if (!lua_isnil(L, -1))
+    *r->type = pln_lua_check_type(L, b, -1);
+  return 0;
+}
+
+static pln_status visit_type(void *ud, pln_engine *engine, pln_type old,
+                             pln_type *type) {
+  rewriting *r = ud;
+  (void)old;
+  if (!r->wanted_types[pln_type_kind_of(engine, *type)])
+    return PLN_OK;
+  pln_type image = *type;
+  r->type = &image;
+  pln_status status = pln_lua_protect(r->state, type_body, r);
+  if (status == PLN_OK)
+    *type = image;
+  return status;
+}
+
+/* Functions by kind of type have negative numbers. True when there are any.
+ * [-0, +0] */
+static bool add_type_functions(lua_State *L, int arg, rewriting *r) {
+  bool any = false;
+  for (int kind = 0; kind < PLN_N_TYPE_KINDS; kind++) {
+    lua_getfield(L, arg, pln_lua_type_kind((pln_type_kind)kind));
+    r->wanted_types[kind] = !lua_isnil(L, -1);
+    any = any || r->wanted_types[kind];
+    lua_rawseti(L, -2, -kind - 1);
+  }
+  return any;
+}
+
 /* The functions by kind number, and which kinds are wanted.  [-0, +1] */
 static void push_functions(lua_State *L, int arg, rewriting *r) {
   lua_createtable(L, PLN_N_KINDS, 0);
@@ -89,8 +132,10 @@ static void push_functions(lua_State *L, int arg, rewriting *r) {
 
 /* Runs the rewrite; the box at the top gets the result. Nothing here raises
  * between the first and the last change of the state. */
-static pln_status run(lua_State *L, pln_lua *b, rewriting *r, pln_graph **out) {
-  pln_mutator mutator = {.ud = r, .visit = visit};
+static pln_status run(lua_State *L, pln_lua *b, rewriting *r, bool types,
+                      pln_graph **out) {
+  pln_mutator mutator = {
+      .ud = r, .visit = visit, .type = types ? visit_type : NULL};
   pln_lua_graph *target = b->target;
   pln_status status = pln_graph_rewrite(r->old->graph, &mutator, out);
   b->target = target;
@@ -112,13 +157,14 @@ static int core_mutate(lua_State *L) {
   r.new = pln_lua_new_graph(L, b, PLN_LUA_REWRITING);
   pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED);
   push_functions(L, 1, &r);
+  bool types = add_type_functions(L, 1, &r);
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   lua_pushvalue(L, 3);
   lua_rawseti(L, -2, 0);
   lua_pushvalue(L, 4);
   pln_lua_keep(L, &pln_lua_key.anchors, r.new);
   pln_lua_keep(L, &pln_lua_key.anchors, &r);
-  pln_lua_must(L, b, run(L, b, &r, &out->graph));
+  pln_lua_must(L, b, run(L, b, &r, types, &out->graph));
   if (out->graph == r.old->graph) {
     lua_pushvalue(L, 2);
     return 1;

@@ -7,24 +7,47 @@
 
 #define WALKER "perilune.Walker"
 
-/* User value 1: the box of the graph that is walked. */
+/* User value 1: the box of the graph that is walked. A walker of types has
+ * none. */
 typedef struct walker_box {
   pln_lua *state;
   pln_walker *walker;
+  pln_type_walker *types;
 } walker_box;
+
+const char *pln_lua_type_kind(pln_type_kind kind) {
+  static const char *const names[PLN_N_TYPE_KINDS] = {
+      "IncompleteType", "TensorType",   "TupleType",      "FuncType",
+      "RefType",        "TypeVar",      "TypeCall",       "SequenceType",
+      "OptionalType",   "MapType",      "SparseType",     "OpaqueType",
+      "GlobalTypeVar",  "TypeRelation", "IncompleteType", "PrimType",
+      "PointerType"};
+  return names[kind];
+}
+
+/* type_kinds() -> the list of their names, in order of their numbers */
+static int core_type_kinds(lua_State *L) {
+  lua_createtable(L, PLN_N_TYPE_KINDS, 0);
+  for (int kind = 0; kind < PLN_N_TYPE_KINDS; kind++) {
+    lua_pushstring(L, pln_lua_type_kind((pln_type_kind)kind));
+    lua_rawseti(L, -2, kind + 1);
+  }
+  return 1;
+}
 
 static int walker_gc(lua_State *L) {
   walker_box *box = lua_touserdata(L, 1);
-  if (box->walker && box->state->engine)
+  if (box->state && box->state->engine) {
     pln_walker_free(box->walker);
+    pln_type_walker_free(box->types);
+  }
   box->walker = NULL;
+  box->types = NULL;
   return 0;
 }
 
-/* The box of the graph in which the node at `arg` is walked: its own when it
- * is sealed, else a sealed copy.  [-0, +1] */
-static pln_lua_graph *push_walked(lua_State *L, pln_lua *b, int arg,
-                                  pln_ref *ref) {
+pln_lua_graph *pln_lua_push_walked(lua_State *L, pln_lua *b, int arg,
+                                   pln_ref *ref) {
   pln_lua_node *node = pln_lua_check_node(L, arg);
   if (node->graph->kind == PLN_LUA_SEALED) {
     lua_getiuservalue(L, arg, 1);
@@ -76,7 +99,7 @@ static int core_post_order(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_ref ref;
   lua_settop(L, 1);
-  const pln_lua_graph *graph = push_walked(L, b, 1, &ref);
+  const pln_lua_graph *graph = pln_lua_push_walked(L, b, 1, &ref);
   int at = lua_gettop(L);
   push_walker(L, b, graph, ref);
   lua_pushvalue(L, lua_upvalueindex(1));
@@ -93,11 +116,13 @@ enum {
   LIST = 1, /* nodes to visit, in order; it may grow meanwhile */
   ON_ENTER, /* functions by number of a kind */
   ON_LEAVE,
+  ON_TYPE, /* functions by number of a kind of type, or nil */
   WALKERS, /* by graph box: what was visited of each */
   VISIT,   /* the function that puts a node on the list */
   GRAPH,   /* of the walk under way */
   WALKER_BOX,
-  TOP = WALKER_BOX
+  TYPES, /* the walker of types, when there is ON_TYPE */
+  TOP = TYPES
 };
 
 /* visit(node): puts a node on the list. Upvalue 2: the list. */
@@ -124,11 +149,36 @@ static bool call_for(lua_State *L, int functions, const pln_graph *g,
   return true;
 }
 
+/* Types that are written, not found, are visited before their node is left. */
+static void walk_types(lua_State *L, pln_lua *b, const pln_graph *g,
+                       pln_ref node) {
+  pln_type_walker *w = ((walker_box *)lua_touserdata(L, TYPES))->types;
+  pln_kind kind = pln_node_kind(g, node);
+  bool done = kind != PLN_VAR && kind != PLN_FUNCTION &&
+              kind != PLN_GLOBAL_VAR && kind != PLN_CONSTRUCTOR;
+  pln_type type = pln_node_type(g, node);
+  if (!done)
+    pln_lua_must(L, b, pln_type_walker_add(w, type));
+  while (!done) {
+    pln_lua_must(L, b, pln_type_walker_next(w, &type, &done));
+    lua_Integer i =
+        done ? 0 : (lua_Integer)pln_type_kind_of(b->engine, type) + 1;
+    if (lua_rawgeti(L, ON_TYPE, i) != LUA_TNIL) {
+      pln_lua_push_type(L, b, type);
+      lua_call(L, 1, 0);
+    }
+    lua_settop(L, TOP);
+  }
+}
+
 static void walk(lua_State *L, pln_lua *b, const pln_graph *g, pln_walker *w) {
   pln_ref node;
   pln_walk_event event;
+  bool types = !lua_isnil(L, TYPES);
   while ((event = next(L, b, w, &node)) != PLN_WALK_DONE) {
     bool enter = event == PLN_WALK_ENTER;
+    if (types && !enter)
+      walk_types(L, b, g, node);
     if (!call_for(L, enter ? ON_ENTER : ON_LEAVE, g, node))
       continue;
     if (enter && lua_isboolean(L, -1) && !lua_toboolean(L, -1))
@@ -141,7 +191,7 @@ static void walk(lua_State *L, pln_lua *b, const pln_graph *g, pln_walker *w) {
 static void walk_node(lua_State *L, pln_lua *b) {
   pln_ref ref;
   int arg = lua_gettop(L);
-  const pln_lua_graph *graph = push_walked(L, b, arg, &ref);
+  const pln_lua_graph *graph = pln_lua_push_walked(L, b, arg, &ref);
   lua_copy(L, -1, GRAPH);
   lua_pushvalue(L, -1);
   if (lua_rawget(L, WALKERS) == LUA_TNIL) {
@@ -163,18 +213,30 @@ static void walk_node(lua_State *L, pln_lua *b) {
   walk(L, b, graph->graph, box->walker);
 }
 
-/* visit(nodes, enter, leave): walks the nodes, and those that are put on the
- * list meanwhile; each node once. */
+/* The walker of types, in its slot.  [-0, +0] */
+static void push_types(lua_State *L, pln_lua *b) {
+  walker_box *box = pln_lua_box(L, WALKER, sizeof *box, 0);
+  box->state = b;
+  pln_lua_must(L, b, pln_type_walker_new(b->engine, &box->types));
+  lua_replace(L, TYPES);
+}
+
+/* visit(nodes, enter, leave [, types]): walks the nodes, and those that are put
+ * on the list meanwhile; each node and type once. */
 static int core_visit(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   for (int i = LIST; i <= ON_LEAVE; i++)
     luaL_checktype(L, i, LUA_TTABLE);
-  lua_settop(L, ON_LEAVE);
+  lua_settop(L, ON_TYPE);
+  if (!lua_isnil(L, ON_TYPE))
+    luaL_checktype(L, ON_TYPE, LUA_TTABLE);
   lua_newtable(L);
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_pushvalue(L, LIST);
   lua_pushcclosure(L, visit_later, 2);
   lua_settop(L, TOP);
+  if (!lua_isnil(L, ON_TYPE))
+    push_types(L, b);
   for (lua_Integer i = 1; lua_rawgeti(L, LIST, i) != LUA_TNIL; i++)
     walk_node(L, b);
   return 0;
@@ -182,8 +244,10 @@ static int core_visit(lua_State *L) {
 
 static const luaL_Reg none[] = {{NULL, NULL}};
 static const luaL_Reg meta[] = {{"__gc", walker_gc}, {NULL, NULL}};
-static const luaL_Reg functions[] = {
-    {"post_order", core_post_order}, {"visit", core_visit}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"post_order", core_post_order},
+                                     {"visit", core_visit},
+                                     {"type_kinds", core_type_kinds},
+                                     {NULL, NULL}};
 
 void pln_lua_open_walk(lua_State *L) {
   pln_lua_class(L, WALKER, none, meta, NULL);

@@ -13,6 +13,8 @@ core.internal()
 
 local ir = require "perilune.ir"
 local pass = require "perilune.pass"
+local mutator = require "perilune.mutator"
+local vars = require "perilune.vars"
 local visitor = require "perilune.visitor"
 
 local pl = {
@@ -25,9 +27,17 @@ local pl = {
   instruments = require "perilune.instruments",
   passes = require "perilune.passes",
   config = require "perilune.config",
-  mutator = require "perilune.mutator",
+  mutator = mutator.make,
+  rewrite = mutator.rewrite,
   visitor = visitor.make,
   post_order = visitor.post_order,
+  bind = vars.bind,
+  all_vars = vars.all_vars,
+  bound_vars = vars.bound_vars,
+  free_vars = vars.free_vars,
+  all_type_vars = vars.all_type_vars,
+  bound_type_vars = vars.bound_type_vars,
+  free_type_vars = vars.free_type_vars,
 
   var = ir.Var,
   const = ir.Constant,

@@ -1,4 +1,4 @@
---- pl.mutator: rewriting by functions, one a node kind.
+--- pl.mutator, pl.rewrite: rewriting by functions, one a node kind.
 --
 --     local drop = pl.mutator {
 --       Call = function(call, rebuild)
@@ -12,7 +12,13 @@
 -- (unchanged) or the node to use instead; operators called inside append at
 -- that place. The node it is given, and every handle of the old function,
 -- stands for its image in the new one; rebuild() gives the node itself with
--- its rewritten operands.
+-- its rewritten operands. A function for a kind of type (TensorType, TypeVar,
+-- ...) is given types of variables, parts first, and gives nil or another type.
+--
+--     pl.rewrite(e, { Call = function(pre, post) ... end })
+--
+-- is the same at once: `pre` is the node as it was, `post` with its rewritten
+-- operands.
 
 local core = require "perilune.core"
 core.internal()
@@ -20,6 +26,9 @@ core.internal()
 local kinds = {}
 for i, row in ipairs(core.kinds()) do
   kinds[i], kinds[row.name] = row.name, true
+end
+for _, name in ipairs(core.type_kinds()) do
+  if not kinds[name] then kinds[#kinds + 1], kinds[name] = name, true end
 end
 
 local function rewrite_module(functions, mod)
@@ -31,20 +40,48 @@ local function rewrite_module(functions, mod)
   return next(changed) and mod:with(changed) or mod
 end
 
-local class = {
-  __name = "mutator",
-  __call = function(self, subject)
-    if getmetatable(subject) == "perilune.Module" then return rewrite_module(self, subject) end
-    return core.mutate(self, subject)
-  end,
-}
+local function apply(functions, subject)
+  if getmetatable(subject) == "perilune.Module" then return rewrite_module(functions, subject) end
+  return core.mutate(functions, subject)
+end
 
-return function(functions)
+local class = { __name = "mutator", __call = apply }
+
+local function check(name, functions)
   for kind in pairs(functions) do
     if not kinds[kind] then
-      error(("pl.mutator: no kind of node is called '%s'%s"):format(tostring(kind),
-        core.suggest(tostring(kind), kinds)), 2)
+      error(("%s: no kind of node or type is called '%s'%s"):format(name, tostring(kind),
+        core.suggest(tostring(kind), kinds)), 3)
     end
   end
+end
+
+local mutator = {}
+
+--- A mutator of those functions.
+function mutator.make(functions)
+  check("pl.mutator", functions)
   return setmetatable(functions, class)
 end
+
+local function with_post(f)
+  return function(pre, rebuild) return f(pre, rebuild()) end
+end
+
+--- Rewrites an expression, or all functions of a module; a single function is
+-- called for every kind of node.
+function mutator.rewrite(subject, functions)
+  local all = {}
+  if type(functions) == "function" then
+    for _, row in ipairs(core.kinds()) do all[row.name] = with_post(functions) end
+    return apply(all, subject)
+  end
+  check("pl.rewrite", functions)
+  for kind, f in pairs(functions) do all[kind] = f end
+  for _, row in ipairs(core.kinds()) do
+    if all[row.name] then all[row.name] = with_post(all[row.name]) end
+  end
+  return apply(all, subject)
+end
+
+return mutator

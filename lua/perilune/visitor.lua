@@ -21,6 +21,13 @@ local visitor = {}
 local names, numbers = {}, {}
 for i, row in ipairs(core.kinds()) do names[i], numbers[row.name] = row.name, i end
 
+-- By name of a kind of type: the numbers of that name.
+local types = {}
+for i, name in ipairs(core.type_kinds()) do
+  if not types[name] then types[name], names[#names + 1] = {}, name end
+  table.insert(types[name], i)
+end
+
 local function is_module(subject) return getmetatable(subject) == "perilune.Module" end
 
 -- The nodes that a subject stands for.
@@ -31,7 +38,7 @@ local function roots(subject)
   return list
 end
 
-local function refuse(message, ...) error("pl.visitor: " .. message:format(...), 3) end
+local function refuse(message, ...) error("pl.visitor: " .. message:format(...), 5) end
 
 local function pair_of(kind, functions)
   if type(functions) == "function" then return { leave = functions } end
@@ -50,25 +57,35 @@ end
 
 local class = {
   __name = "visitor",
-  __call = function(self, subject) core.visit(roots(subject), self.enter, self.leave) end,
+  __call = function(self, subject)
+    core.visit(roots(subject), self.enter, self.leave, self.types)
+  end,
 }
 
---- A visitor: functions by kind of node; `enter` and `leave` for every kind that
--- has none of its own.
-function visitor.make(functions)
-  local enter, leave = {}, {}
-  for _, i in pairs(numbers) do enter[i], leave[i] = functions.enter, functions.leave end
-  for kind, value in pairs(functions) do
-    local i = numbers[kind]
-    if i then
-      local own = pair_of(kind, value)
-      enter[i], leave[i] = own.enter, own.leave
-    elseif kind ~= "enter" and kind ~= "leave" or type(value) ~= "function" then
-      refuse("no kind of node is called '%s'%s", tostring(kind),
-        core.suggest(tostring(kind), names))
-    end
+local function add_kind(made, kind, value)
+  local i = numbers[kind]
+  if i then
+    local own = pair_of(kind, value)
+    made.enter[i], made.leave[i] = own.enter, own.leave
+  elseif types[kind] and type(value) == "function" then
+    made.types = made.types or {}
+    for _, number in ipairs(types[kind]) do made.types[number] = value end
+  elseif kind ~= "enter" and kind ~= "leave" or type(value) ~= "function" then
+    error(("pl.visitor: no kind of node or type is called '%s'%s"):format(tostring(kind),
+      core.suggest(tostring(kind), names)), 3)
   end
-  return setmetatable({ enter = enter, leave = leave }, class)
+end
+
+--- A visitor: functions by kind of node; `enter` and `leave` for every kind that
+-- has none of its own. Functions by kind of type (TensorType, TypeVar, ...) get
+-- each distinct type of variables and functions, parts first.
+function visitor.make(functions)
+  local made = { enter = {}, leave = {} }
+  for _, i in pairs(numbers) do
+    made.enter[i], made.leave[i] = functions.enter, functions.leave
+  end
+  for kind, value in pairs(functions) do add_kind(made, kind, value) end
+  return setmetatable(made, class)
 end
 
 --- Calls f for each node that `subject` is made of, operands first, itself last;

@@ -589,6 +589,45 @@ function pl.pipeline(text) end
 ---@param functions { [string]: fun(node: perilune.Node, rebuild: fun(): perilune.Node): perilune.Operand }
 ---@return fun(subject: perilune.Node|perilune.Module): perilune.Node|perilune.Module
 function pl.mutator(functions) end
+--- Rewrites at once: functions by kind of node are given the node as it was and
+--- the node with its rewritten operands, and give nil or what to use instead. A
+--- single function is called for every kind.
+---@alias perilune.Rewrite fun(pre: perilune.Node, post: perilune.Node): perilune.Operand
+---@param subject perilune.Node|perilune.Module
+---@param functions perilune.Rewrite|table<string, perilune.Rewrite>
+---@return perilune.Node|perilune.Module
+function pl.rewrite(subject, functions) end
+--- The expression with values in place of variables, all at once. A function loses
+--- the parameters that are bound and gets those that the values need; any other
+--- variable has to be free.
+---@param node perilune.Node
+---@param values table<perilune.Node, perilune.Operand>
+---@return perilune.Node
+function pl.bind(node, values) end
+--- The variables of an expression, each once, in order of evaluation.
+---@param node perilune.Node
+---@return perilune.Node[]
+function pl.all_vars(node) end
+--- Those that it binds: parameters, lets, patterns.
+---@param node perilune.Node
+---@return perilune.Node[]
+function pl.bound_vars(node) end
+--- Those that it does not bind.
+---@param node perilune.Node
+---@return perilune.Node[]
+function pl.free_vars(node) end
+--- The type variables of an expression or a type.
+---@param subject perilune.Node|perilune.Type
+---@return perilune.Type[]
+function pl.all_type_vars(subject) end
+--- Those that generic functions and function types inside bind.
+---@param subject perilune.Node|perilune.Type
+---@return perilune.Type[]
+function pl.bound_type_vars(subject) end
+--- Those that nothing inside binds.
+---@param subject perilune.Node|perilune.Type
+---@return perilune.Type[]
+function pl.free_type_vars(subject) end
 --- A visitor: functions by kind of node, called once for each node that an
 --- expression is made of, operands first. A function, or `leave`, is called
 --- after all that the node is made of, `enter` before: giving false leaves the
