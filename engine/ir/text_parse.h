@@ -14,11 +14,11 @@
 
 /* What a name stands for at the moment; what it stood for before is restored
  * when its scope ends. */
-typedef struct pln_binding {
+typedef struct pln_graph_binding {
   uint64_t key;
   uint32_t value;
   uint32_t former; /* index + 1 of the binding it hides; 0: none */
-} pln_binding;
+} pln_graph_binding;
 
 /* Keys of names: a space of names in the upper half, a symbol in the lower. */
 typedef enum pln_name_space {
@@ -98,7 +98,7 @@ typedef struct pln_parser {
   pln_builder *b; /* of the function at hand */
   const pln_module *module;
   pln_idmap *names; /* key -> index + 1 in bindings */
-  pln_binding *bindings;
+  pln_graph_binding *bindings;
   uint32_t n_bindings, cap_bindings;
   pln_idmap *numbered;   /* of a function: %12, @f, constants -> pln_ref + 1 */
   uint32_t function;     /* counts functions: keys of `numbered` */

@@ -72,7 +72,7 @@ pln_status pln_parse_bind(pln_parser *p, pln_name_space space, pln_symbol name,
                        (size_t)p->n_bindings + 1, sizeof *p->bindings));
   uint32_t former = pln_idmap_get(p->names, key);
   PLN_TRY(pln_idmap_set(p->names, key, p->n_bindings + 1));
-  p->bindings[p->n_bindings++] = (pln_binding){key, value, former};
+  p->bindings[p->n_bindings++] = (pln_graph_binding){key, value, former};
   return PLN_OK;
 }
 
@@ -87,7 +87,7 @@ bool pln_parse_lookup(const pln_parser *p, pln_name_space space,
 /* Only a key that is there already is set, which cannot fail. */
 void pln_parse_unbind(pln_parser *p, uint32_t mark) {
   while (p->n_bindings > mark) {
-    const pln_binding *b = &p->bindings[--p->n_bindings];
+    const pln_graph_binding *b = &p->bindings[--p->n_bindings];
     pln_status status = pln_idmap_set(p->names, b->key, b->former);
     (void)status;
   }

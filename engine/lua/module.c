@@ -226,7 +226,8 @@ static int push_names(lua_State *L, pln_lua *b, const pln_module *module) {
   return 1;
 }
 
-/* mod.functions, .names, .types, .attrs, methods, else the function of that name */
+/* mod.functions, .names, .types, .attrs, methods, else the function of that
+ * name */
 static int module_index(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   const char *key = luaL_checkstring(L, 2);

@@ -1,5 +1,6 @@
-/* relay.c: Relay text from files and strings, for scripts. Failures are expected
- * here: nil and a diagnostic, the first of the text, with the others as notes.
+/* relay.c: Relay text from files and strings, for scripts. Failures are
+ * expected here: nil and a diagnostic, the first of the text, with the others
+ * as notes.
  */
 
 #include "lua/binding.h"

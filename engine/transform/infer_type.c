@@ -1,8 +1,8 @@
 /* infer_type.c: the types that are not known yet.
  *
- * Run by the executor, on a module. Requires nothing: types that are known stay,
- * and a module in which all are comes back as it is. A contradiction, a free
- * type variable, a type of the wrong kind are errors with the node; what
+ * Run by the executor, on a module. Requires nothing: types that are known
+ * stay, and a module in which all are comes back as it is. A contradiction, a
+ * free type variable, a type of the wrong kind are errors with the node; what
  * nothing tells stays incomplete.
  *
  *     fn (%x) { add(%x, 1f) } (2f)   =>   fn (%x: float32) -> float32 { ... }
