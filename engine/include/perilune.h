@@ -790,6 +790,11 @@ PLN_API pln_status pln_build_free_match(pln_builder *b, pln_ref data,
  * identity kept. */
 PLN_API pln_status pln_build_import(pln_builder *b, const pln_graph *graph,
                                     pln_ref node, pln_ref *out) PLN_CHECKED;
+/* Tells the order in which text has a Function's attributes; without it they
+ * stand by name. It says nothing of what they mean. */
+PLN_API pln_status pln_build_attr_order(pln_builder *b, pln_ref node,
+                                        uint32_t n,
+                                        const pln_symbol *names) PLN_CHECKED;
 /* Keeps a node that nothing uses until DeadCodeElimination. */
 PLN_API void pln_build_keep(pln_builder *b, pln_ref node);
 /* Names a node: a hint for printing, and for export its ONNX value names. */

@@ -7,7 +7,7 @@
 
 #include "ir/module.h"
 #include "ir/text_literal.h"
-#include "ir/text_piece.h"
+#include "ir/text_types.h"
 #include "ir/text_writer.h"
 
 #include <math.h>
@@ -19,8 +19,8 @@ enum { MAX_DEPTH = 16 };
 typedef struct dump {
   pln_engine *engine;
   pln_writer w;
-  pln_buffer text;  /* of a literal */
-  pln_pieces types; /* texts of types, in quotes */
+  pln_buffer text; /* of a literal */
+  pln_type_texts types;
   const pln_graph *graph;
 } dump;
 
@@ -53,26 +53,14 @@ static void put_symbol(dump *d, pln_symbol symbol) {
 
 /* ------------------------------------------------------------------- types */
 
-static pln_status add_type(dump *d, pln_type type, uint32_t *piece) {
-  d->text.size = 0;
-  PLN_TRY(pln_print_type(d->engine, type, pln_buffer_write, &d->text));
-  pln_writer w;
-  size_t from = d->types.text.size;
-  pln_writer_init(&w, d->engine, 0, pln_buffer_write, &d->types.text);
-  pln_put_json(&w, (pln_slice){d->text.data, d->text.size});
-  PLN_TRY(pln_writer_end(&w));
-  PLN_TRY(pln_pieces_add(&d->types, from, piece));
-  return pln_pieces_keep(&d->types, type, *piece);
-}
-
+/* Null when the text is too long to be repeated. */
 static void put_type(dump *d, pln_type type) {
-  uint32_t piece = pln_pieces_find(&d->types, type);
-  if (piece == PLN_NONE)
-    fail(d, add_type(d, type, &piece));
-  if (piece == PLN_NONE || d->w.status != PLN_OK)
-    return;
-  pln_slice text = pln_pieces_text(&d->types, piece);
-  pln_put(&d->w, text.data, text.size);
+  pln_slice text = {NULL, 0};
+  fail(d, pln_type_text(&d->types, type, true, &text));
+  if (text.size == 0)
+    put(d, "null");
+  else if (d->w.status == PLN_OK)
+    pln_put_json(&d->w, text);
 }
 
 /* -------------------------------------------------------------- attributes */
@@ -360,12 +348,12 @@ static pln_status start(dump *d, pln_engine *engine, pln_write_fn write,
   *d = (dump){.engine = engine};
   pln_writer_init(&d->w, engine, 0, write, ud);
   pln_buffer_init(&d->text, engine);
-  return pln_pieces_init(&d->types, engine);
+  return pln_type_texts_init(&d->types, engine);
 }
 
 static void finish(dump *d) {
   pln_buffer_free(&d->text);
-  pln_pieces_free(&d->types);
+  pln_type_texts_free(&d->types);
 }
 
 pln_status pln_json_module(const pln_module *module, pln_write_fn write,

@@ -146,6 +146,7 @@ pln_status pln_builder_take_origin(pln_builder *b, const pln_graph *from,
   uint32_t place = pln_origins_place(from->origins, from->origin[ref]);
   row.place = from->origins->rows[place].place;
   row.place_printed = from->origins->rows[place].place_printed;
+  row.attr_order = pln_origins_attr_order(from->origins, from->origin[ref]);
   row.parent = 0;
   if (!to->tell)
     to->tell = from->origins->tell;

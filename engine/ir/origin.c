@@ -79,10 +79,20 @@ size_t pln_origins_tell(const pln_origins *origins, uint32_t row, char *text,
   return 0;
 }
 
+/* What a row was named from says the same of its source. */
+static uint32_t named_from(const pln_origins *origins, uint32_t row) {
+  const pln_origin *o = &origins->rows[row];
+  return o->pass == 0 && o->parent < row ? o->parent : 0;
+}
+
 uint32_t pln_origins_place(const pln_origins *origins, uint32_t row) {
-  while (row && !origins->rows[row].place.row) {
-    const pln_origin *o = &origins->rows[row];
-    row = o->pass == 0 && o->parent < row ? o->parent : 0;
-  }
+  while (row && !origins->rows[row].place.row)
+    row = named_from(origins, row);
   return row;
+}
+
+pln_attrs pln_origins_attr_order(const pln_origins *origins, uint32_t row) {
+  while (row && !origins->rows[row].attr_order)
+    row = named_from(origins, row);
+  return origins->rows[row].attr_order;
 }

@@ -18,6 +18,9 @@ typedef struct pln_origin {
   pln_attrs attrs;
   pln_text_place place; /* in a text that was read; row 0: none */
   bool place_printed;   /* shown by the printer */
+  /* In which order a Function's attributes stood: a list of entries that have
+   * nothing but names; 0: by name. */
+  pln_attrs attr_order;
 } pln_origin;
 
 /* Tells of an origin with a slice what it was in its format, as snprintf does:
@@ -43,6 +46,8 @@ pln_status pln_origins_add(pln_origins *origins, const pln_origin *row,
                            uint32_t *out) PLN_CHECKED;
 /* The row that tells a place: `row`, or what it was named from; 0: none. */
 uint32_t pln_origins_place(const pln_origins *origins, uint32_t row);
+/* The order of attributes that `row`, or what it was named from, tells. */
+pln_attrs pln_origins_attr_order(const pln_origins *origins, uint32_t row);
 /* What row `row`, or what it was made from, is to its source, for messages and
  * as snprintf does; 0 when nothing is known. */
 size_t pln_origins_tell(const pln_origins *origins, uint32_t row, char *text,

@@ -8,6 +8,7 @@
 
 #include "ir/module.h"
 #include "ir/text_plan.h"
+#include "ir/text_types.h"
 
 /* Deeper lines are not indented further: nesting may be of any depth, and the
  * text must not grow with its square. */
@@ -39,8 +40,8 @@ typedef struct printer {
   uint32_t n_frames, cap_frames;
   part *parts;
   uint32_t n_parts, cap_parts;
-  uint32_t extra;   /* levels of indentation beyond one a frame */
-  pln_pieces types; /* by type */
+  uint32_t extra; /* levels of indentation beyond one a frame */
+  pln_type_texts types;
 } printer;
 
 static void put(printer *p, const char *text) {
@@ -54,42 +55,22 @@ static void fail(printer *p, pln_status status) {
 
 /* ------------------------------------------------------------------- types */
 
-/* Longer texts are not kept, nor any when there are many. */
-enum { MAX_KEPT = 4096, MAX_KEPT_SUM = 1 << 26 };
-
-static pln_status keep_type(printer *p, pln_type type, size_t from) {
-  uint32_t piece;
-  PLN_TRY(pln_pieces_add(&p->types, from, &piece));
-  return pln_pieces_keep(&p->types, type, piece);
-}
-
-static void put_new_type(printer *p, pln_type type) {
-  pln_buffer *text = &p->types.text;
-  size_t from = text->size;
-  pln_writer w;
-  pln_writer_init(&w, p->engine, 0, pln_buffer_write, text);
-  w.meta = &p->naming.meta;
-  w.naming = &p->naming;
-  pln_put_type(&w, type);
-  fail(p, pln_writer_end(&w));
-  size_t size = text->size - from;
-  if (p->w.status != PLN_OK)
-    return;
-  pln_put(&p->w, text->data + from, size);
-  if (size <= MAX_KEPT && from <= MAX_KEPT_SUM)
-    fail(p, keep_type(p, type, from));
-  else
-    text->size = from;
-}
-
 static void put_type(printer *p, pln_type type) {
-  uint32_t piece = pln_pieces_find(&p->types, type);
-  if (piece == PLN_NONE) {
-    put_new_type(p, type);
-    return;
-  }
-  pln_slice text = pln_pieces_text(&p->types, piece);
-  pln_put(&p->w, text.data, text.size);
+  pln_slice text;
+  pln_status status = pln_type_text(&p->types, type, false, &text);
+  if (status == PLN_OK)
+    pln_put(&p->w, text.data, text.size);
+  else
+    fail(p, status);
+}
+
+/* The text of a type that need not be there; empty when there is none, or when
+ * it is too long to be repeated. */
+static pln_slice spare_type(printer *p, pln_type type) {
+  pln_slice text = {NULL, 0};
+  if (type)
+    fail(p, pln_type_text(&p->types, type, true, &text));
+  return text;
 }
 
 static void put_place(printer *p, const pln_text_place *place) {
@@ -110,12 +91,13 @@ static void put_comment(printer *p, pln_ref node) {
   bool placed = false;
   if (!pln_node_place(p->graph, node, &place, &placed))
     placed = false;
-  if (type == 0 && !placed)
+  pln_slice text = spare_type(p, type);
+  if (text.size == 0 && !placed)
     return;
   put(p, " /*");
-  if (type) {
+  if (text.size > 0) {
     put(p, " ty=");
-    put_type(p, type);
+    pln_put(&p->w, text.data, text.size);
   }
   if (placed)
     put_place(p, &place);
@@ -253,9 +235,10 @@ static void put_function(printer *p, const char *name, pln_ref node) {
   pln_type ret = pln_type_kind_of(p->engine, n->type) == PLN_TYPE_FUNC
                      ? pln_type_part(p->engine, n->type, parts - 1)
                      : 0;
-  if (ret) {
+  pln_slice text = spare_type(p, ret);
+  if (text.size > 0) {
     put(p, "-> ");
-    put_type(p, ret);
+    pln_put(&p->w, text.data, text.size);
     put(p, " ");
   }
   put(p, "{\n");
@@ -528,17 +511,17 @@ static pln_status start(printer *p, pln_engine *engine, size_t limit,
                         pln_write_fn write, void *ud) {
   *p = (printer){.engine = engine};
   pln_writer_init(&p->w, engine, limit, write, ud);
-  PLN_TRY(pln_pieces_init(&p->types, engine));
+  PLN_TRY(pln_type_texts_init(&p->types, engine));
   PLN_TRY(pln_naming_init(&p->naming, engine));
-  p->w.meta = &p->naming.meta;
-  p->w.naming = &p->naming;
+  p->w.meta = p->types.meta = &p->naming.meta;
+  p->w.naming = p->types.naming = &p->naming;
   return PLN_OK;
 }
 
 static void finish(printer *p) {
   pln_mem_free(p->engine, p->frames, p->cap_frames * sizeof *p->frames);
   pln_mem_free(p->engine, p->parts, p->cap_parts * sizeof *p->parts);
-  pln_pieces_free(&p->types);
+  pln_type_texts_free(&p->types);
   pln_naming_free(&p->naming);
 }
 

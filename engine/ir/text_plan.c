@@ -255,29 +255,64 @@ static pln_status mark(planner *p, pln_ref root) {
 
 /* -------------------------------------------------------------- attributes */
 
-/* The virtual devices of a function's parameters stand with them. */
-static void write_function_attrs(pln_writer *w, pln_attrs attrs) {
-  uint32_t n = pln_attrs_count(w->engine, attrs);
-  const pln_attr *device = pln_attrs_find(w->engine, attrs, PLN_DEVICE_ATTR);
-  const char *before = "";
-  for (uint32_t i = 0; i < n && !pln_writer_done(w); i++) {
-    const pln_attr *a = pln_attrs_get(w->engine, attrs, i);
-    pln_slice name = pln_symbol_text(w->engine, a->name);
-    if (a == device || pln_slice_is(name, PLN_PARAM_DEVICES_ATTR))
-      continue;
-    pln_put_text(w, before);
-    pln_put_attr(w, a);
-    before = ", ";
-  }
-  if (device) {
-    pln_put_text(w, before);
-    pln_put_attr(w, device);
-  }
+static void write_function_attr(pln_writer *w, const pln_attr *a,
+                                const char **before) {
+  pln_put_text(w, *before);
+  pln_put_attr(w, a);
+  *before = ", ";
 }
 
-static void write_attrs(pln_writer *w, const pln_node *n) {
+/* Whether the attribute stands among the others: devices do not. */
+static bool is_plain(const pln_engine *e, const pln_attr *a) {
+  pln_slice name = pln_symbol_text(e, a->name);
+  return !pln_slice_is(name, PLN_DEVICE_ATTR) &&
+         !pln_slice_is(name, PLN_PARAM_DEVICES_ATTR);
+}
+
+static bool is_listed(const pln_engine *e, pln_attrs order, pln_symbol name) {
+  for (uint32_t i = 0; i < pln_attrs_count(e, order); i++)
+    if (pln_attrs_get(e, order, i)->name == name)
+      return true;
+  return false;
+}
+
+/* Those that the source had, in its order; how many of them are left. */
+static uint32_t write_in_order(pln_writer *w, pln_attrs attrs, pln_attrs order,
+                               const char **before) {
+  const pln_engine *e = w->engine;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < pln_attrs_count(e, order); i++) {
+    pln_symbol name = pln_attrs_get(e, order, i)->name;
+    const pln_attr *a = pln_attrs_find(e, attrs, pln_symbol_text(e, name).data);
+    if (!a)
+      continue;
+    n++;
+    if (is_plain(e, a))
+      write_function_attr(w, a, before);
+  }
+  return n;
+}
+
+/* Then the others by name, at last the function's device. */
+static void write_function_attrs(pln_writer *w, pln_attrs attrs,
+                                 pln_attrs order) {
+  const pln_engine *e = w->engine;
+  const char *before = "";
+  uint32_t n = pln_attrs_count(e, attrs);
+  bool all = write_in_order(w, attrs, order, &before) == n;
+  for (uint32_t i = 0; i < n && !all; i++) {
+    const pln_attr *a = pln_attrs_get(e, attrs, i);
+    if (is_plain(e, a) && !is_listed(e, order, a->name))
+      write_function_attr(w, a, &before);
+  }
+  const pln_attr *device = pln_attrs_find(e, attrs, PLN_DEVICE_ATTR);
+  if (device)
+    write_function_attr(w, device, &before);
+}
+
+static void write_attrs(pln_writer *w, const pln_node *n, pln_attrs order) {
   if (n->kind == PLN_FUNCTION)
-    write_function_attrs(w, n->attrs);
+    write_function_attrs(w, n->attrs, order);
   else if (n->data)
     pln_put_op_attrs(w, n->data, n->results, n->attrs, "");
   else
@@ -295,12 +330,20 @@ static uint64_t attrs_key(const pln_node *n) {
   return ((uint64_t)results << 20 | op) << 32 | n->attrs;
 }
 
+static pln_attrs attrs_order(const pln_graph *g, pln_ref node) {
+  return g->nodes[node].kind == PLN_FUNCTION && g->nodes[node].attrs &&
+                 g->origins
+             ? pln_origins_attr_order(g->origins, g->origin[node])
+             : 0;
+}
+
 /* Writes attributes, once for all nodes that have the same, unless they refer
  * to the metadata: then TVM counts each time. */
 static pln_status do_attrs(planner *p, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   pln_pieces *pieces = &p->plan->naming->attrs;
-  uint64_t key = attrs_key(n);
+  pln_attrs order = attrs_order(p->graph, node);
+  uint64_t key = order ? 0 : attrs_key(n);
   uint32_t *piece = &p->plan->nodes[node].attrs;
   *piece = key ? pln_pieces_find(pieces, key) : PLN_NONE;
   if (*piece != PLN_NONE || (n->attrs == 0 && n->data == 0))
@@ -310,7 +353,7 @@ static pln_status do_attrs(planner *p, pln_ref node) {
   pln_writer_init(&w, engine_of(p), 0, pln_buffer_write, &pieces->text);
   w.meta = &p->plan->naming->meta;
   w.naming = p->plan->naming;
-  write_attrs(&w, n);
+  write_attrs(&w, n, order);
   PLN_TRY(pln_writer_end(&w));
   PLN_TRY(pln_pieces_add(pieces, from, piece));
   return key && !w.met ? pln_pieces_keep(pieces, key, *piece) : PLN_OK;

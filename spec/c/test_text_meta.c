@@ -175,6 +175,29 @@ static void holds_devices_of_functions(void) {
   pln_engine_free(e);
 }
 
+/* Attributes stand as they stood in the source, new ones behind them. */
+static void keeps_the_order_of_attributes(void) {
+  bench t;
+  pln_engine *e = pln_engine_new(NULL, NULL);
+  static text out;
+  REQUIRE(open_bench(&t, e));
+  pln_ref x = 0, f = 0;
+  keep(&t, pln_build_var(t.b, sym(&t, "x"), t.vec, 0, &x));
+  pln_attrs attrs = attr(&t, "a", PLN_ATTR_STRING, "1", 0);
+  attrs = attr(&t, "c", PLN_ATTR_STRING, "2", attrs);
+  attrs = attr(&t, "b", PLN_ATTR_STRING, "3", attrs);
+  keep(&t, pln_build_bind(t.b, 1, &x, x, attrs, 0, &f));
+  pln_symbol order[] = {sym(&t, "c"), sym(&t, "gone"), sym(&t, "a")};
+  REQUIRE_OK(t.status);
+  keep(&t, pln_build_attr_order(t.b, f, 3, order));
+  out.size = 0;
+  keep(&t, pln_print_node(pln_builder_graph(t.b), f, 0, append, &out));
+  CHECK_OK(t.status);
+  CHECK(strstr(out.data, ", c=\"2\", a=\"1\", b=\"3\") -> "));
+  pln_builder_free(t.b);
+  pln_engine_free(e);
+}
+
 /* Variables keep the identity that their text gave them; the device that binds
  * nothing is one for all. */
 static void tells_equal_objects_apart(void) {
@@ -328,6 +351,7 @@ static void survives_lack_of_memory(void) {
 static const check_test tests[] = {
     {"holds structs and objects", holds_structs_and_objects},
     {"holds devices of functions", holds_devices_of_functions},
+    {"keeps the order of attributes", keeps_the_order_of_attributes},
     {"tells equal objects apart", tells_equal_objects_apart},
     {"holds symbolic dims", holds_symbolic_dims},
     {"keeps splats", keeps_splats},
