@@ -337,6 +337,11 @@ typedef enum pln_type_var_kind {
 PLN_API pln_status pln_type_tensor(pln_engine *engine, pln_dtype dtype,
                                    int32_t rank, const pln_dim *dims,
                                    pln_type *out) PLN_CHECKED;
+/* The same tensor type with elements that are vectors of so many lanes, as
+ * float32x4 is; 1: plain ones. No operator here computes with them. */
+PLN_API pln_status pln_type_with_lanes(pln_engine *engine, pln_type tensor,
+                                       uint32_t lanes,
+                                       pln_type *out) PLN_CHECKED;
 /* Any other kind, from its parts and symbol as listed above (SPARSE: one part,
  * the tensor type it stores). */
 PLN_API pln_status pln_type_make(pln_engine *engine, pln_type_kind kind,
@@ -384,7 +389,8 @@ PLN_API uint32_t pln_type_n_constraints(const pln_engine *engine,
                                         pln_type type);
 PLN_API pln_type pln_type_constraint(const pln_engine *engine, pln_type type,
                                      uint32_t index);
-/* VAR, HOLE: the identity; RELATION: its inputs; PRIM: its lanes. */
+/* VAR, HOLE: the identity; RELATION: its inputs; PRIM: its lanes; TENSOR: its
+ * lanes when there are several, else 0. */
 PLN_API uint32_t pln_type_number(const pln_engine *engine, pln_type type);
 PLN_API pln_type_var_kind pln_type_var_kind_of(const pln_engine *engine,
                                                pln_type type);
@@ -619,6 +625,9 @@ PLN_API pln_type pln_scope_type_params(const pln_graph *graph, pln_scope scope);
 /* Checks every rule of ir/README.md in one linear pass; PLN_ERR_INVALID with
  * the node and the rule it breaks. */
 PLN_API pln_status pln_graph_verify(const pln_graph *graph) PLN_CHECKED;
+/* Verified, and well-formed as Relay has it: each variable is bound once at the
+ * most, not after it appeared free, and not used after its scope ended. */
+PLN_API pln_status pln_graph_well_formed(const pln_graph *graph) PLN_CHECKED;
 
 /* The tree of immediate post-dominators over what uses what: out[i] is the
  * nearest node that all ways of node i's value lead through, PLN_NONE when
@@ -1065,6 +1074,8 @@ PLN_API pln_status pln_type_check_kind(pln_engine *engine,
 PLN_API const char *pln_type_var_kind_name(pln_type_var_kind kind);
 /* Verifies every function, and each GlobalVar against the module. */
 PLN_API pln_status pln_module_verify(const pln_module *module) PLN_CHECKED;
+/* Verified, and each function well-formed. */
+PLN_API pln_status pln_module_well_formed(const pln_module *module) PLN_CHECKED;
 PLN_API pln_status pln_module_equal(const pln_module *a, const pln_module *b,
                                     bool *out) PLN_CHECKED;
 PLN_API pln_status pln_module_mismatch(const pln_module *a, const pln_module *b,

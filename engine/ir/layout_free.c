@@ -8,9 +8,10 @@
  * Nothing recurses; the scope of several uses is found with jump pointers in
  * logarithmic time. */
 
+#include "ir/describe.h"
 #include "ir/layout.h"
 
-enum { TAIL = 1, BOUND = 2 };
+enum { TAIL = 1, BOUND = 2, LET_BOUND = 4 };
 
 typedef struct placer {
   const pln_graph *g;    /* what is needed, in order of evaluation */
@@ -110,26 +111,46 @@ static void want(placer *p, pln_ref ref, pln_scope scope) {
     *home = *home == PLN_NONE ? scope : common_scope(p, *home, scope);
 }
 
-static pln_status bind_param(placer *p, pln_ref param, pln_scope scope) {
-  if (p->state[param] & BOUND)
-    return pln_diag_error(
-        p->l->engine, PLN_ERR_TYPE, NULL,
-        "the variable '%s' is bound more than once",
-        pln_symbol_text(p->l->engine, p->g->nodes[param].attrs).data);
+/* `ref` binds `var`, or uses it. */
+static pln_status refuse(const placer *p, pln_ref var, const char *what,
+                         pln_ref ref) {
+  pln_engine *e = p->l->engine;
+  pln_status status =
+      pln_diag_error(e, PLN_ERR_TYPE, NULL, "the variable '%s' is %s",
+                     pln_symbol_text(e, p->g->nodes[var].attrs).data, what);
+  pln_blame_node(p->g, ref);
+  return status;
+}
+
+static const char twice[] = "bound more than once";
+
+static pln_status bind_param(placer *p, pln_ref param, pln_scope scope,
+                             pln_ref owner) {
+  if (p->state[param] & (BOUND | LET_BOUND))
+    return refuse(p, param, twice, owner);
   p->state[param] |= BOUND;
   p->l->home[param] = scope;
   return PLN_OK;
 }
 
 /* The operands of a free Function, or the variables of a free arm. */
-static pln_status bind_params(placer *p, const pln_node *n, pln_scope scope) {
+static pln_status bind_params(placer *p, pln_ref owner, pln_scope scope) {
   const pln_scope_row *row = &p->g->scopes[scope];
+  const pln_node *n = &p->g->nodes[owner];
   if (n->kind == PLN_FUNCTION)
     for (uint32_t i = 0; i < n->count; i++)
-      PLN_TRY(bind_param(p, p->g->operands[n->first + i], scope));
+      PLN_TRY(bind_param(p, p->g->operands[n->first + i], scope, owner));
   else if (row->begin != PLN_NONE)
     for (uint32_t i = 0; i < row->n_params; i++)
-      PLN_TRY(bind_param(p, row->begin + i, scope));
+      PLN_TRY(bind_param(p, row->begin + i, scope, owner));
+  return PLN_OK;
+}
+
+static pln_status bind_let(placer *p, pln_ref let) {
+  pln_ref var = p->g->operands[p->g->nodes[let].first];
+  if (p->state[var] & (BOUND | LET_BOUND))
+    return refuse(p, var, twice, let);
+  p->state[var] |= LET_BOUND;
   return PLN_OK;
 }
 
@@ -150,7 +171,7 @@ static pln_status place_owner(placer *p, pln_ref ref, pln_scope home) {
     return PLN_OK;
   }
   for (pln_scope s = n->data; s != PLN_NONE; s = p->g->scopes[s].next) {
-    PLN_TRY(bind_params(p, n, s));
+    PLN_TRY(bind_params(p, ref, s));
     hang(p, s, home);
     want_result(p, s, s);
   }
@@ -170,6 +191,8 @@ static pln_status place_nodes(placer *p) {
     if (home == PLN_NONE)
       home = p->l->home[ref] = p->alias[p->home[ref]];
     bool binds = n->kind == PLN_FUNCTION;
+    if (n->kind == PLN_LET)
+      PLN_TRY(bind_let(p, ref));
     for (uint32_t i = 0; i < n->count && !binds; i++)
       want(p, g->operands[n->first + i], home);
     if (pln_owns(n))
@@ -181,17 +204,26 @@ static pln_status place_nodes(placer *p) {
 /* -------------------------------------------------------------------- driver
  */
 
-static void list_nodes(placer *p) {
-  for (pln_ref ref = 0; ref < p->g->n_nodes; ref++)
-    if (!(p->state[ref] & TAIL))
-      p->l->order[p->l->n++] = ref;
+/* All uses of a let's variable lie in the scope of the let. */
+static pln_status list_nodes(placer *p) {
+  const pln_graph *g = p->g;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    const pln_node *n = &g->nodes[ref];
+    if (p->state[ref] & TAIL)
+      continue;
+    p->l->order[p->l->n++] = ref;
+    pln_ref var = n->kind == PLN_LET ? g->operands[n->first] : ref;
+    if (n->kind == PLN_LET && p->l->home[var] != p->l->home[ref])
+      return refuse(p, var, "used outside of the let that binds it", ref);
+  }
+  return PLN_OK;
 }
 
 static pln_status arrange(placer *p) {
   PLN_TRY(prepare(p));
   count_uses(p);
   PLN_TRY(place_nodes(p));
-  list_nodes(p);
+  PLN_TRY(list_nodes(p));
   p->l->root = p->l->result[0];
   return pln_layout_place(p->l);
 }

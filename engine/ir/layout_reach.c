@@ -160,11 +160,10 @@ static pln_status bind(pln_reach *r, pln_ref var) {
   const pln_graph *g = r->builder->graph;
   if (!r->builder->marks[var])
     return copy_node(r, var);
-  return pln_diag_error(
-      g->engine, PLN_ERR_TYPE, NULL,
-      "the variable '%s' is bound more than once, or used outside of the arm "
-      "that binds it",
-      pln_symbol_text(g->engine, g->nodes[var].attrs).data);
+  return pln_diag_error(g->engine, PLN_ERR_TYPE, NULL,
+                        "the variable '%s' is bound more than once, or used "
+                        "outside of the arm that binds it",
+                        pln_symbol_text(g->engine, g->nodes[var].attrs).data);
 }
 
 static pln_status list_vars(pln_reach *r, pln_ref pattern) {

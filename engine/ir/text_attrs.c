@@ -167,6 +167,12 @@ void pln_put_attrs(pln_writer *w, pln_attrs attrs, const char *schema,
   }
 }
 
+static void put_results(pln_writer *w, uint32_t results, const char *before) {
+  pln_put_text(w, before);
+  pln_put_text(w, "n_results=");
+  pln_put_int(w, results);
+}
+
 /* Relay's attributes, in TVM's order; how many results when Relay's operator
  * has another number. */
 static void put_relay(pln_writer *w, pln_op op, uint32_t results,
@@ -191,11 +197,17 @@ static void put_relay(pln_writer *w, pln_op op, uint32_t results,
     pln_put_text(w, i > 0 ? ", " : before);
     put_attr(w, pln_attrs_get(w->engine, relay, i), 0);
   }
-  if (pln_relay_n_results(w->engine, row, 0, core) == results)
-    return;
-  pln_put_text(w, n > 0 ? ", n_results=" : before);
-  pln_put_text(w, n > 0 ? "" : "n_results=");
-  pln_put_int(w, results);
+  if (pln_relay_n_results(w->engine, row, 0, core) != results)
+    put_results(w, results, n > 0 ? ", " : before);
+}
+
+/* The core's attributes; how many results when there are several. */
+static void put_core(pln_writer *w, pln_op op, uint32_t results,
+                     pln_attrs attrs, const char *before) {
+  pln_put_attrs(w, attrs, pln_op_row(w->engine, op)->attrs, before);
+  if (results > 0)
+    put_results(w, results,
+                pln_attrs_count(w->engine, attrs) > 0 ? ", " : before);
 }
 
 void pln_put_op_attrs(pln_writer *w, pln_op op, uint32_t results,
@@ -203,7 +215,7 @@ void pln_put_op_attrs(pln_writer *w, pln_op op, uint32_t results,
   if (pln_relay_of(w->engine, op))
     put_relay(w, op, results, attrs, before);
   else
-    pln_put_attrs(w, attrs, pln_op_row(w->engine, op)->attrs, before);
+    put_core(w, op, results, attrs, before);
 }
 
 pln_status pln_print_attrs(const pln_engine *engine, pln_attrs attrs,

@@ -33,27 +33,51 @@ void pln_parse_free_types(pln_parser *p) {
 
 enum { MAX_RANK = 1024 };
 
-/* `float32`, `float32x4` (several lanes), `bool`; none when it is no dtype. */
-static pln_dtype dtype_of(pln_slice name) {
-  return pln_slice_is(name, "?") ? PLN_DTYPE_NONE : pln_dtype_find(name);
+/* A dtype's name, and lanes behind it: float32, float32x4. None when it is
+ * no dtype. */
+static pln_dtype dtype_of(pln_slice name, uint32_t *lanes) {
+  uint32_t count = 0, unit = 1;
+  pln_dtype whole = pln_dtype_find(name);
+  *lanes = 1;
+  while (name.size > 1 && unit < 100000 && name.data[name.size - 1] >= '0' &&
+         name.data[name.size - 1] <= '9') {
+    count += unit * (uint32_t)(name.data[--name.size] - '0');
+    unit *= 10;
+  }
+  if (whole != PLN_DTYPE_NONE || name.data[name.size - 1] != 'x' || count < 2)
+    return whole;
+  *lanes = count;
+  name.size--;
+  return pln_dtype_find(name);
 }
 
-static pln_status read_dtype(pln_parser *p, pln_dtype *out) {
+static pln_status unknown_dtype(pln_parser *p) {
+  const char *names[PLN_N_DTYPES];
+  for (uint32_t i = 1; i < PLN_N_DTYPES; i++)
+    names[i - 1] = pln_dtype_name((pln_dtype)i);
+  return pln_parse_unknown(p, &p->token, "dtype", PLN_N_DTYPES - 1, names);
+}
+
+static pln_status read_dtype(pln_parser *p, pln_dtype *out, uint32_t *lanes) {
   bool unknown;
   *out = PLN_DTYPE_NONE;
+  *lanes = 1;
   PLN_TRY(pln_parse_accept(p, PLN_T_QUERY, &unknown));
   if (unknown)
     return PLN_OK;
   if (p->token.kind != PLN_T_NAME)
     return pln_parse_wanted(p, "a dtype");
-  *out = dtype_of(p->token.text);
-  if (*out == PLN_DTYPE_NONE) {
-    const char *names[PLN_N_DTYPES];
-    for (uint32_t i = 1; i < PLN_N_DTYPES; i++)
-      names[i - 1] = pln_dtype_name((pln_dtype)i);
-    PLN_TRY(pln_parse_unknown(p, &p->token, "dtype", PLN_N_DTYPES - 1, names));
-  }
+  *out = dtype_of(p->token.text, lanes);
+  if (*out == PLN_DTYPE_NONE)
+    PLN_TRY(unknown_dtype(p));
   return pln_parse_next(p);
+}
+
+static pln_status make_tensor(pln_parser *p, pln_dtype dtype, uint32_t lanes,
+                              int32_t rank, const pln_dim *dims,
+                              pln_type *out) {
+  PLN_TRY(pln_type_tensor(p->engine, dtype, rank, dims, out));
+  return lanes > 1 ? pln_type_with_lanes(p->engine, *out, lanes, out) : PLN_OK;
 }
 
 /* (4, ?, N) */
@@ -77,15 +101,16 @@ static pln_status read_tensor(pln_parser *p, pln_type *out) {
   pln_dim dims[MAX_RANK];
   int32_t rank = -1;
   pln_dtype dtype;
+  uint32_t lanes;
   bool any;
   PLN_TRY(pln_parse_expect(p, PLN_T_LBRACKET));
   PLN_TRY(pln_parse_accept(p, PLN_T_STAR, &any));
   if (!any)
     PLN_TRY(read_dims(p, dims, &rank));
   PLN_TRY(pln_parse_expect(p, PLN_T_COMMA));
-  PLN_TRY(read_dtype(p, &dtype));
+  PLN_TRY(read_dtype(p, &dtype, &lanes));
   PLN_TRY(pln_parse_expect(p, PLN_T_RBRACKET));
-  return pln_type_tensor(p->engine, dtype, rank, dims, out);
+  return make_tensor(p, dtype, lanes, rank, dims, out);
 }
 
 /* ------------------------------------------------------------------- names */
@@ -135,9 +160,12 @@ static pln_status push_frame(pln_parser *p, pln_type_kind kind,
 /* A type variable, a dtype, the name of a definition; *open: its arguments
  * follow. */
 static pln_status read_named(pln_parser *p, pln_type *out, bool *open) {
+  uint32_t lanes = 1;
   pln_symbol name;
-  pln_dtype dtype =
-      p->token.kind == PLN_T_NAME ? dtype_of(p->token.text) : PLN_DTYPE_NONE;
+  pln_dtype dtype = p->token.kind == PLN_T_NAME
+                        ? dtype_of(p->token.text, &lanes)
+                        : PLN_DTYPE_NONE;
+
   PLN_TRY(pln_parse_symbol(p, &p->token, &name));
   if (pln_parse_lookup(p, PLN_SPACE_TYPE, name, out))
     return pln_parse_next(p);
@@ -151,7 +179,7 @@ static pln_status read_named(pln_parser *p, pln_type *out, bool *open) {
   if (dtype == PLN_DTYPE_NONE)
     return unknown_type(p);
   PLN_TRY(pln_parse_next(p));
-  return pln_type_tensor(p->engine, dtype, 0, NULL, out);
+  return make_tensor(p, dtype, lanes, 0, NULL, out);
 }
 
 /* opaque("domain::name") */
@@ -321,10 +349,11 @@ pln_status pln_parse_generics(pln_parser *p, uint32_t *n) {
 bool pln_parse_at_type(const pln_parser *p) {
   pln_type_kind kind = call_kind(p);
   pln_token_kind next = pln_parse_peek(p);
+  uint32_t lanes;
   return p->token.kind == PLN_T_FN || kind != PLN_TYPE_INCOMPLETE ||
          (p->token.kind == PLN_T_REF && next == PLN_T_LPAREN) ||
          (pln_parse_is(p, "Tensor") && next == PLN_T_LBRACKET) ||
          (pln_parse_is(p, "opaque") && next == PLN_T_LPAREN) ||
          (p->token.kind == PLN_T_NAME &&
-          dtype_of(p->token.text) != PLN_DTYPE_NONE);
+          dtype_of(p->token.text, &lanes) != PLN_DTYPE_NONE);
 }

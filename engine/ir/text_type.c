@@ -90,8 +90,14 @@ pln_status pln_print_dim(const pln_engine *engine, pln_dim dim,
 
 /* ------------------------------------------------------------------- types */
 
-static void put_dtype(pln_writer *w, pln_dtype dtype) {
-  pln_put_text(w, pln_dtype_name(dtype));
+/* float32, float32x4 */
+static void put_dtype(pln_writer *w, pln_type type) {
+  uint32_t lanes = pln_type_number(w->engine, type);
+  pln_put_text(w, pln_dtype_name(pln_type_dtype(w->engine, type)));
+  if (lanes <= 1)
+    return;
+  pln_put_text(w, "x");
+  pln_put_int(w, lanes);
 }
 
 static void put_tensor(pln_writer *w, pln_type type) {
@@ -99,7 +105,7 @@ static void put_tensor(pln_writer *w, pln_type type) {
   int32_t rank = pln_type_rank(e, type);
   pln_dtype dtype = pln_type_dtype(e, type);
   if (rank == 0 && dtype != PLN_DTYPE_NONE) {
-    put_dtype(w, dtype);
+    put_dtype(w, type);
     return;
   }
   pln_put_text(w, rank < 0 ? "Tensor[*" : "Tensor[(");
@@ -109,7 +115,7 @@ static void put_tensor(pln_writer *w, pln_type type) {
     pln_put_dim(w, pln_type_dims(e, type)[i]);
   }
   pln_put_text(w, rank < 0 ? ", " : "), ");
-  put_dtype(w, dtype);
+  put_dtype(w, type);
   pln_put_text(w, "]");
 }
 

@@ -19,7 +19,8 @@ typedef struct type_row {
   uint16_t n_vars; /* FUNC */
   int32_t count;   /* rank of a tensor, -1 unknown; else number of parts */
   pln_symbol symbol;
-  /* VAR, HOLE: identity; FUNC: constraints; RELATION: inputs; PRIM: lanes */
+  /* VAR, HOLE: identity; FUNC: constraints; RELATION: inputs; PRIM, and TENSOR
+   * when there are several: lanes */
   uint32_t number;
   uint32_t flags; /* PLN_TYPE_HAS_*, of the type and its parts */
   uint32_t zero;
@@ -408,6 +409,20 @@ pln_type pln_type_constraint(const pln_engine *engine, pln_type type,
                              uint32_t index) {
   const type_row *row = row_of(engine, type);
   return parts_of(row)[(uint32_t)row->count + row->n_vars + index];
+}
+
+/* The record is copied first: interning may move what it lies in. */
+pln_status pln_type_with_lanes(pln_engine *engine, pln_type tensor,
+                               uint32_t lanes, pln_type *out) {
+  type_row row = *row_of(engine, tensor);
+  size_t size = row.count > 0 ? (size_t)row.count * sizeof(pln_dim) : 0;
+  pln_dim dims[MAX_RANK];
+  if (row.kind != PLN_TYPE_TENSOR)
+    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
+                          "only the elements of tensors have lanes");
+  memcpy(dims, row_of(engine, tensor) + 1, size);
+  row.number = lanes > 1 ? lanes : 0;
+  return intern_row(engine, row, dims, size, out);
 }
 
 uint32_t pln_type_number(const pln_engine *engine, pln_type type) {

@@ -6,10 +6,13 @@
 
 #include "ir/graph.h"
 
+/* What binds a Var; a parameter of an arm is bound by the pattern as well. */
+enum { BY_SCOPE = 1, BY_LET, BY_PATTERN };
+
 typedef struct checker {
   const pln_graph *g;
   pln_scope *home; /* a node: its scope */
-  uint8_t *bound;  /* a Var: bound by a parameter list or a Let */
+  uint8_t *bound;  /* a Var: BY_SCOPE, BY_LET, BY_PATTERN, or 0 */
   pln_scope here;  /* the innermost scope around the current node */
   pln_scope next;  /* the first row that is not open yet */
   pln_ref at;
@@ -65,6 +68,36 @@ static pln_status move_to(checker *c, pln_ref at) {
   return PLN_OK;
 }
 
+static pln_status out_of_sight(const checker *c, pln_ref operand) {
+  const pln_graph *g = c->g;
+  pln_engine *e = g->engine;
+  if (operand >= g->n_nodes || g->nodes[operand].kind != PLN_VAR)
+    return broken(c, "an operand comes earlier, in the same scope or an "
+                     "enclosing one");
+  return pln_diag_error(
+      e, PLN_ERR_INVALID, NULL,
+      "invalid IR at node %u (%s): the variable '%s' is used outside of its "
+      "scope",
+      c->at, pln_kinds[g->nodes[c->at].kind].name,
+      pln_symbol_text(e, g->nodes[operand].attrs).data);
+}
+
+/* Patterns are made of patterns; a Clause has one; nothing else does. */
+static bool takes_patterns(uint8_t kind) {
+  return kind == PLN_PATTERN_CONSTRUCTOR || kind == PLN_PATTERN_TUPLE ||
+         kind == PLN_CLAUSE;
+}
+
+static bool is_pattern(uint8_t kind) {
+  return pln_kinds[kind].kind_class == PLN_CLASS_PATTERN && kind != PLN_CLAUSE;
+}
+
+static bool fits(uint8_t user, uint8_t operand) {
+  if (user == PLN_PATTERN_VAR)
+    return operand == PLN_VAR;
+  return takes_patterns(user) == is_pattern(operand) && operand != PLN_CLAUSE;
+}
+
 static pln_status check_operands(const checker *c, const pln_node *n) {
   const pln_graph *g = c->g;
   if (n->first > g->n_operands || n->count > g->n_operands - n->first)
@@ -72,12 +105,75 @@ static pln_status check_operands(const checker *c, const pln_node *n) {
   int32_t fixed = pln_kinds[n->kind].operands;
   if (fixed >= 0 && n->count != (uint32_t)fixed)
     return broken(c, "wrong number of operands");
-  for (uint32_t i = 0; i < n->count; i++)
-    if (!visible(c, g->operands[n->first + i]))
-      return broken(c, "an operand comes earlier, in the same scope or an "
-                       "enclosing one");
+  for (uint32_t i = 0; i < n->count; i++) {
+    pln_ref operand = g->operands[n->first + i];
+    if (!visible(c, operand))
+      return out_of_sight(c, operand);
+    if (!fits(n->kind, g->nodes[operand].kind))
+      return broken(c, "patterns stand in patterns and Clauses only");
+  }
   return PLN_OK;
 }
+
+/* ------------------------------------------------------------------- arms */
+
+/* The nodes of the pattern between an arm's parameters and its Clause bind each
+ * parameter once. */
+static pln_status check_pattern(const checker *c, pln_scope arm,
+                                pln_ref *clause) {
+  const pln_graph *g = c->g;
+  const pln_scope_row *row = &g->scopes[arm];
+  pln_ref first = row->begin + row->n_params, at = first;
+  uint32_t n_bound = 0;
+  for (; at < row->end && is_pattern(g->nodes[at].kind); at++) {
+    if (g->nodes[at].kind != PLN_PATTERN_VAR)
+      continue;
+    pln_ref var = g->operands[g->nodes[at].first];
+    if (var < row->begin || var >= first || c->bound[var] == BY_PATTERN)
+      return broken(c, "a pattern binds its arm's parameters, once");
+    c->bound[var] = BY_PATTERN;
+    n_bound++;
+  }
+  *clause = at;
+  if (n_bound != row->n_params)
+    return broken(c, "an arm's parameters are bound by its pattern");
+  if (at == first || at >= row->end || g->nodes[at].kind != PLN_CLAUSE ||
+      g->operands[g->nodes[at].first] != at - 1)
+    return broken(c, "an arm begins with its pattern and a Clause");
+  return PLN_OK;
+}
+
+static pln_status check_arm(const checker *c, pln_scope arm) {
+  const pln_graph *g = c->g;
+  pln_ref clause = PLN_NONE;
+  PLN_TRY(check_pattern(c, arm, &clause));
+  for (pln_ref at = g->scopes[arm].end; at > clause + 1;) {
+    const pln_node *n = &g->nodes[--at];
+    if (n->kind == PLN_CLAUSE)
+      return broken(c, "an arm has one Clause");
+    if (pln_owns(n))
+      at = g->scopes[n->data].begin;
+  }
+  return PLN_OK;
+}
+
+static pln_status check_arms(const checker *c, const pln_node *n) {
+  for (pln_scope s = n->data; s != PLN_NONE; s = c->g->scopes[s].next)
+    PLN_TRY(check_arm(c, s));
+  return PLN_OK;
+}
+
+/* A Clause stands in an arm, but for one that is looked at by itself. */
+static pln_status check_clause(const checker *c) {
+  const pln_graph *g = c->g;
+  pln_ref owner = g->scopes[c->here].owner;
+  bool in_arm = owner != PLN_NONE && g->nodes[owner].kind == PLN_MATCH;
+  return in_arm || g->root == c->at
+             ? PLN_OK
+             : broken(c, "a Clause stands in an arm of a Match");
+}
+
+/* ----------------------------------------------------------------- payloads */
 
 /* k adjacent intervals, the last of which ends at the owner. */
 static pln_status check_scopes(const checker *c, const pln_node *n) {
@@ -101,9 +197,9 @@ static pln_status check_scopes(const checker *c, const pln_node *n) {
       return broken(c, "a scope's result is visible in it");
   }
   int32_t fixed = pln_kinds[n->kind].scopes;
-  return fixed < 0 || k == (uint32_t)fixed
-             ? PLN_OK
-             : broken(c, "wrong number of scopes");
+  if (fixed < 0 ? k == 0 : k != (uint32_t)fixed)
+    return broken(c, "wrong number of scopes");
+  return n->kind == PLN_MATCH ? check_arms(c, n) : PLN_OK;
 }
 
 static pln_status check_payload(const checker *c, const pln_node *n) {
@@ -136,17 +232,19 @@ static pln_status check_binding(checker *c, const pln_node *n) {
     bool first = c->at - row->begin < row->n_params;
     if (first != ((n->flags & PLN_NODE_PARAM) != 0))
       return broken(c, "a scope's parameters are its first Vars");
-    c->bound[c->at] = first;
+    c->bound[c->at] = first ? BY_SCOPE : 0;
     return PLN_OK;
   }
   if (c->at - g->scopes[c->here].begin < g->scopes[c->here].n_params)
     return broken(c, "a parameter is a Var");
+  if (n->kind == PLN_CLAUSE)
+    return check_clause(c);
   if (n->kind != PLN_LET)
     return PLN_OK;
   pln_ref var = g->operands[n->first];
   if (g->nodes[var].kind != PLN_VAR || c->home[var] != c->here || c->bound[var])
     return broken(c, "a Let binds a Var of its scope, once");
-  c->bound[var] = 1;
+  c->bound[var] = BY_LET;
   return PLN_OK;
 }
 

@@ -306,6 +306,7 @@ void pln_lua_open_type_build(lua_State *L);
 void pln_lua_open_vars(lua_State *L);
 void pln_lua_open_compare(lua_State *L);
 void pln_lua_open_mismatch(lua_State *L);
+void pln_lua_open_well_formed(lua_State *L);
 void pln_lua_open_datum(lua_State *L);
 void pln_lua_open_npy(lua_State *L);
 void pln_lua_open_eval(lua_State *L);

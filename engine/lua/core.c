@@ -276,6 +276,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_vars(L);
   pln_lua_open_compare(L);
   pln_lua_open_mismatch(L);
+  pln_lua_open_well_formed(L);
   pln_lua_open_datum(L);
   pln_lua_open_npy(L);
   pln_lua_open_eval(L);

@@ -171,6 +171,19 @@ function pl.verify(a)
   return core.verify_node(a)
 end
 
+--- Whether a program is well-formed as Relay has it: every rule of the IR holds,
+-- and each variable is bound once at the most, not after it appeared free, and
+-- not used after its scope ended. true, or nil and a diagnostic.
+function pl.well_formed(a)
+  if ir.kind_of(a) == "Module" then return core.well_formed_module(a) end
+  local ok, result, diag = pcall(core.well_formed_node, a)
+  if ok then return result, diag end
+  -- What is built freely is laid out first; that tells what no scope can hold.
+  local code = ir.kind_of(a) == "Node" and type(result) ~= "string" and result.code
+  if code == "type" or code == "invalid" then return nil, result end
+  error(result, 2)
+end
+
 --- Runs a function, the module's main, or an expression without free
 -- variables. Arguments are tensors, numbers or nested tables, for a sequence a
 -- table of tensors, nil for what is left out; a tuple's fields come back as so

@@ -533,6 +533,10 @@ function pl.assert_equal(a, b, options) end
 ---@return true? ok
 ---@return perilune.Diag? diag
 function pl.verify(a) end
+---@param a perilune.Module|perilune.Node
+---@return true? ok
+---@return perilune.Diag? diag
+function pl.well_formed(a) end
 --- Whether both compute the same on inputs that are made for them, round after
 --- round. Floats may differ by atol + rtol * |expected|, both no less than `units`
 --- units in the last place of the dtype; atol counts as often as the largest
