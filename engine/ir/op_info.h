@@ -89,7 +89,8 @@ pln_status pln_relay_read(pln_engine *engine, const pln_relay_row *row,
                           pln_attrs relay, pln_attrs *core) PLN_CHECKED;
 /* The other way round: a list with names, in TVM's order, of what Relay's text
  * says; then, under the core's names, what Relay has no words for, which
- * *expressible tells. `op` has a row. */
+ * *expressible tells. `op` has a row. When text refers to the struct in the
+ * metadata, the list has all of its fields; a LIST of one is an object. */
 pln_status pln_relay_write(pln_engine *engine, pln_op op, pln_attrs core,
                            pln_attrs *relay, bool *expressible) PLN_CHECKED;
 

@@ -36,6 +36,7 @@ typedef struct relay_field {
   uint8_t kind;           /* field_kind in text */
   uint8_t stored;         /* field_kind in the core */
   bool own;               /* not TVM's: "+name" */
+  bool boxed;             /* a node of its own where the struct is in meta */
   bool quiet;             /* "name:kind?": nothing is said of no value */
   field_default in_relay, in_core;
 } relay_field;
@@ -182,12 +183,19 @@ static field_kind kind_of(pln_slice word) {
       {"int", FIELD_INT},       {"bool", FIELD_BOOL},
       {"float", FIELD_FLOAT},   {"dtype", FIELD_DTYPE},
       {"string", FIELD_STRING}, {"ints", FIELD_INTS},
-      {"floats", FIELD_FLOATS},
+      {"floats", FIELD_FLOATS}, {"integer", FIELD_INT},
+      {"boolean", FIELD_BOOL},  {"text", FIELD_STRING},
   };
   for (size_t i = 0; i < PLN_COUNT(kinds); i++)
     if (pln_slice_is(word, kinds[i].word))
       return kinds[i].kind;
   return FIELD_ANY;
+}
+
+/* Kinds whose values are objects of TVM's and no fields of C++. */
+static bool is_boxed(pln_slice word) {
+  return pln_slice_is(word, "integer") || pln_slice_is(word, "boolean") ||
+         pln_slice_is(word, "text");
 }
 
 /* "1,1" */
@@ -272,6 +280,7 @@ static pln_status read_field(pln_engine *engine, const schema_word *w,
   PLN_TRY(pln_symbol_intern(engine, w->relay, &f->relay));
   PLN_TRY(pln_symbol_intern(engine, w->core, &f->core));
   f->own = w->own;
+  f->boxed = is_boxed(w->kind);
   f->quiet = w->quiet;
   f->kind = f->stored = (uint8_t)kind_of(w->kind);
   f->in_relay.given = w->defaulted;
@@ -639,6 +648,31 @@ static pln_status write_all(draft *d, pln_attrs core, pln_attrs *relay,
   return pln_attrs_list(d->engine, d->count, d->entries, relay);
 }
 
+/* All fields of the struct, as the metadata section has it. */
+static pln_status write_struct(draft *d, pln_attrs core, pln_attrs *relay) {
+  const relay_schema *s = d->schema;
+  d->count = 0;
+  for (uint32_t i = 0; i < s->count; i++) {
+    const relay_field *f = &s->fields[i];
+    const pln_attr *entry = entry_of(d->engine, core, f->core);
+    pln_attr *a = &d->entries[d->count];
+    if (f->own)
+      continue;
+    *a = entry ? *entry : f->in_core.given ? f->in_core.value : (pln_attr){0};
+    (void)to_relay(f, &d->ones[d->count++], a);
+    if (f->boxed && a->kind != PLN_ATTR_NONE) {
+      pln_attrs box;
+      a->name = 0;
+      PLN_TRY(pln_attrs_list(d->engine, 1, a, &box));
+      *a = (pln_attr){.kind = PLN_ATTR_LIST, .v.dict = box};
+    } else if (f->kind == FIELD_DTYPE && a->kind == PLN_ATTR_NONE) {
+      *a = (pln_attr){.kind = PLN_ATTR_STRING, .v.s = pln_text("")};
+    }
+    a->name = f->relay;
+  }
+  return pln_attrs_list(d->engine, d->count, d->entries, relay);
+}
+
 static pln_status write_new(pln_engine *engine, const pln_relay_row *row,
                             pln_attrs core, pln_attrs *relay,
                             bool *expressible) {
@@ -649,6 +683,8 @@ static pln_status write_new(pln_engine *engine, const pln_relay_row *row,
   pln_status status = draft_begin(&d, engine, s, most);
   if (status == PLN_OK)
     status = write_all(&d, core, relay, expressible);
+  if (status == PLN_OK && row->in_meta && *expressible)
+    status = write_struct(&d, core, relay);
   pln_arena_free(&d.arena);
   return status;
 }

@@ -81,8 +81,26 @@ static void put_value(pln_writer *w, const pln_attr *a, int depth) {
   }
 }
 
+/* As TVM prints names: words joined by dots, "relay.reshape_only". */
+static bool is_dotted(pln_slice name) {
+  char before = '.';
+  for (size_t i = 0; i < name.size; i++) {
+    char c = name.data[i];
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    bool digit = c >= '0' && c <= '9';
+    if (before == '.' ? !letter : !letter && !digit && c != '.')
+      return false;
+    before = c;
+  }
+  return before != '.';
+}
+
 static void put_attr(pln_writer *w, const pln_attr *a, int depth) {
-  pln_put_name(w, "", pln_symbol_text(w->engine, a->name));
+  pln_slice name = pln_symbol_text(w->engine, a->name);
+  if (is_dotted(name))
+    pln_put(w, name.data, name.size);
+  else
+    pln_put_name(w, "", name);
   pln_put_text(w, "=");
   put_value(w, a, depth);
 }

@@ -206,8 +206,11 @@ static void put_dim(section *s, const pln_meta_entry *e, bool write) {
 
 /* ----------------------------------------------------------------- structs */
 
-/* Nodes below the struct that a value takes: a list and its elements. */
+/* Nodes below the struct that a value takes: a list and its elements, an
+ * object. */
 static uint32_t nodes_of(const pln_attr *a) {
+  if (a->kind == PLN_ATTR_LIST)
+    return 1;
   bool list = a->kind == PLN_ATTR_INTS || a->kind == PLN_ATTR_FLOATS;
   return list ? 1 + a->count : 0;
 }
@@ -216,6 +219,7 @@ static uint32_t nodes_of(const pln_attr *a) {
 static void put_value(section *s, const pln_attr *a, uint32_t number) {
   switch ((pln_attr_kind)a->kind) {
   case PLN_ATTR_INTS:
+  case PLN_ATTR_LIST:
   case PLN_ATTR_FLOATS: pln_put_int(s->w, number); break;
   case PLN_ATTR_INT: pln_put_int(s->w, a->v.i); break;
   case PLN_ATTR_FLOAT: put_real(s, a->v.f); break;
@@ -255,6 +259,14 @@ static uint32_t number_of(const pln_engine *e, pln_attrs list,
 static void put_elements(section *s, const pln_attr *a, uint32_t number) {
   if (nodes_of(a) == 0)
     return;
+  if (a->kind == PLN_ATTR_LIST) {
+    const pln_attr *object = pln_attrs_get(s->w->engine, a->v.dict, 0);
+    if (object->kind == PLN_ATTR_STRING)
+      put_string_node(s, object->v.s);
+    else
+      put_int_node(s, object->v.i);
+    return;
+  }
   put_list_node(s, a->count, number + 1, PLN_NONE);
   for (uint32_t i = 0; i < a->count; i++)
     if (a->kind == PLN_ATTR_INTS)

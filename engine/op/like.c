@@ -44,9 +44,11 @@ static void ranked_by(const pln_infer *call, uint32_t arg, pln_shape *out) {
   pln_shape_ranked(out, PLN_DIM_IS_CONST(n) && n >= 0 ? n : -1);
 }
 
-/* Summed to a shape: operand 1, or the attribute. */
+/* Summed to a shape: the attribute, or else operand 1. */
 pln_status pln_infer_collapse_sum_to(pln_infer *call) {
-  pln_list list = pln_arg_list(call, 1, "shape");
+  pln_list list = pln_arg_list(call, PLN_NONE, "shape");
+  if (!list.given)
+    list = pln_arg_list(call, 1, NULL);
   pln_shape out;
   pln_shape_ranked(&out, list.given && list.sized ? (int64_t)list.count : -1);
   for (int32_t i = 0; i < out.rank; i++)

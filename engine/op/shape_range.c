@@ -7,9 +7,24 @@
 
 /* ---------------------------------------------------------------- inference */
 
+/* The constant that operand i is: Relay says it again as an attribute, for
+ * those who cannot look into the operand. */
+static const pln_tensor *constant_at(const pln_infer *call, uint32_t i) {
+  static const char *const names[] = {"start", "stop", "step"};
+  const pln_tensor *arg = pln_arg_tensor(call, i);
+  const pln_attr *a = pln_attrs_find(call->engine, call->attrs, names[i]);
+  bool told = a && a->kind == PLN_ATTR_TENSOR && !a->v.tensor->external;
+  return arg || !told ? arg : a->v.tensor;
+}
+
 /* The only element of a value, or PLN_DIM_UNKNOWN. */
 static pln_dim number(const pln_infer *call, uint32_t i) {
   pln_value value = pln_arg_value(call, i);
+  const pln_tensor *told = constant_at(call, i);
+  int64_t whole;
+  if (!value && told && told->count == 1 && pln_tensor_int(told, 0, &whole) &&
+      PLN_DIM_IS_CONST(whole))
+    return whole;
   if (!value || pln_value_count(call->engine, value) != 1)
     return PLN_DIM_UNKNOWN;
   return pln_value_elements(call->engine, value)[0];
@@ -81,9 +96,9 @@ static bool float_length(double start, double limit, double delta,
 static pln_dim float_extent(const pln_infer *call) {
   double start, limit, delta;
   int64_t n;
-  if (!float_at(pln_arg_tensor(call, 0), &start) ||
-      !float_at(pln_arg_tensor(call, 1), &limit) ||
-      !float_at(pln_arg_tensor(call, 2), &delta) ||
+  if (!float_at(constant_at(call, 0), &start) ||
+      !float_at(constant_at(call, 1), &limit) ||
+      !float_at(constant_at(call, 2), &delta) ||
       !float_length(start, limit, delta, &n))
     return PLN_DIM_UNKNOWN;
   return n;
