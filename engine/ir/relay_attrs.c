@@ -435,6 +435,10 @@ static pln_status to_core(pln_engine *engine, pln_arena *arena,
     return PLN_OK;
   if (!fits(f, a))
     return wrong_kind(engine, f);
+  if (f->kind == FIELD_DTYPE && a->v.s.size == 0) {
+    a->kind = PLN_ATTR_NONE;
+    return PLN_OK;
+  }
   if (f->kind == FIELD_FLOAT)
     to_float(a);
   if (f->kind == FIELD_FLOATS)
@@ -648,6 +652,20 @@ static pln_status write_all(draft *d, pln_attrs core, pln_attrs *relay,
   return pln_attrs_list(d->engine, d->count, d->entries, relay);
 }
 
+/* Every field of the struct that cannot be null has a value. */
+static bool fills_struct(const draft *d, pln_attrs core) {
+  for (uint32_t i = 0; i < d->schema->count; i++) {
+    const relay_field *f = &d->schema->fields[i];
+    bool null = f->boxed || f->kind == FIELD_ANY || f->kind == FIELD_DTYPE ||
+                f->kind == FIELD_INTS || f->kind == FIELD_FLOATS;
+    const pln_attr *entry = entry_of(d->engine, core, f->core);
+    if (!null && !f->own && !f->in_core.given &&
+        (!entry || entry->kind == PLN_ATTR_NONE))
+      return false;
+  }
+  return true;
+}
+
 /* All fields of the struct, as the metadata section has it. */
 static pln_status write_struct(draft *d, pln_attrs core, pln_attrs *relay) {
   const relay_schema *s = d->schema;
@@ -683,7 +701,9 @@ static pln_status write_new(pln_engine *engine, const pln_relay_row *row,
   pln_status status = draft_begin(&d, engine, s, most);
   if (status == PLN_OK)
     status = write_all(&d, core, relay, expressible);
-  if (status == PLN_OK && row->in_meta && *expressible)
+  if (row->in_meta && status == PLN_OK)
+    *expressible &= fills_struct(&d, core);
+  if (row->in_meta && status == PLN_OK && *expressible)
     status = write_struct(&d, core, relay);
   pln_arena_free(&d.arena);
   return status;

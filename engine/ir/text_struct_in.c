@@ -84,6 +84,14 @@ static pln_status read_node(pln_parser *p, const pln_token *key,
     return pln_parse_report(p, key, PLN_ERR_FORMAT,
                             "an attribute refers to no node of the metadata");
   const pln_json_value *text = pln_meta_in_string(p->meta, reference);
+  const pln_json_value *value =
+      pln_meta_in_field(p->meta, (uint32_t)node, "value");
+  char number[32];
+  if (value && pln_meta_in_is(p->meta, (uint32_t)node, "IntImm")) {
+    out->kind = PLN_ATTR_INT;
+    out->v.i = strtoll(digits(value->text, number, sizeof number), NULL, 10);
+    return PLN_OK;
+  }
   if (node == 0 || read_ints(p, (uint32_t)node, out))
     return PLN_OK;
   if (text) {

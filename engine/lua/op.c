@@ -65,7 +65,8 @@ static int push_count(lua_State *L, int32_t n) {
 }
 
 /* op.name, .doc, .min_args, .max_args (nil: any number), .attrs (the schema),
- * .traits, .has_kernel */
+ * .relay (Relay's schema, nil when Relay has no such operator), .traits,
+ * .has_kernel */
 static int op_index(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_op op = ((op_box *)luaL_checkudata(L, 1, PLN_LUA_OP))->op;
@@ -78,6 +79,11 @@ static int op_index(lua_State *L) {
     lua_pushstring(L, row->doc);
   } else if (!strcmp(key, "attrs")) {
     lua_pushstring(L, row->attrs);
+  } else if (!strcmp(key, "relay")) {
+    const pln_relay_row *relay = pln_relay_of(b->engine, op);
+    if (!relay)
+      return 0;
+    lua_pushstring(L, relay->attrs);
   } else if (!strcmp(key, "min_args")) {
     return push_count(L, row->min_args);
   } else if (!strcmp(key, "max_args")) {

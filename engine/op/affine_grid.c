@@ -2,10 +2,13 @@
  * kernel. Called through ops.def. */
 
 #include "op/numbers.h"
+#include "op/relay_form.h"
 #include "op/through_float.h"
 
 /* size (batch, channels, space...) gives (batch, space..., axes). */
 pln_status pln_infer_affine_grid(pln_infer *call) {
+  if (pln_arg_absent(call, 1))
+    return pln_infer_relay_affine_grid(call);
   pln_list size = pln_arg_list(call, 1, NULL);
   pln_shape out;
   bool good = size.sized && size.count >= 3 && size.count < PLN_MAX_RANK;
@@ -76,5 +79,7 @@ static pln_status affine_grid(pln_kernel_call *call) {
 }
 
 pln_status pln_kernel_affine_grid(pln_kernel_call *call) {
+  if (!pln_kernel_arg(call, 1))
+    return pln_kernel_refuse(call, "Relay's form is not computed");
   return pln_kernel_through_float(call, "0", affine_grid);
 }

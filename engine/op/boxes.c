@@ -3,6 +3,7 @@
  * ops.def. */
 
 #include "op/axis_layout.h"
+#include "op/relay_form.h"
 
 /* The axes of space get the extents of attribute `size`, of which one may stand
  * for all. */
@@ -91,4 +92,59 @@ pln_status pln_infer_upsampling(pln_infer *call) {
     shape.dims[i] = known ? (pln_dim)(extent + 0.5) : PLN_DIM_UNKNOWN;
   }
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape);
+}
+
+/* (class probabilities, offsets, anchors): a box of six numbers an anchor, and
+ * how many are valid. */
+pln_status pln_infer_multibox_transform_loc(pln_infer *call) {
+  pln_shape x, boxes = {.rank = 3, .dims = {0, PLN_DIM_UNKNOWN, 6}};
+  pln_shape counts = {.rank = 1};
+  pln_arg_shape(call, 0, &x);
+  PLN_TRY(pln_arg_expect_rank(call, 0, 3));
+  boxes.dims[0] = counts.dims[0] = x.rank == 3 ? x.dims[0] : PLN_DIM_UNKNOWN;
+  if (x.rank == 3)
+    boxes.dims[1] = x.dims[2];
+  PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &boxes));
+  return pln_result_tensor(call, 1, PLN_INT32, &counts);
+}
+
+/* (batch, boxes, fields): how many are valid, the boxes, where they stood. */
+pln_status pln_infer_get_valid_counts(pln_infer *call) {
+  pln_shape x, list;
+  PLN_TRY(pln_arg_expect_rank(call, 0, 3));
+  pln_arg_shape(call, 0, &x);
+  pln_shape_ranked(&list, 1);
+  if (x.rank == 3)
+    list.dims[0] = x.dims[0];
+  PLN_TRY(pln_result_tensor(call, 0, PLN_INT32, &list));
+  pln_result_like(call, 1, 0);
+  pln_shape_ranked(&list, 2);
+  for (int32_t i = 0; i < 2 && x.rank == 3; i++)
+    list.dims[i] = x.dims[i];
+  return pln_result_tensor(call, 2, PLN_INT32, &list);
+}
+
+/* A grid (batch, axes of space, space...) as Relay has it. */
+pln_status pln_infer_relay_grid_sample(pln_infer *call) {
+  pln_shape x, grid;
+  PLN_TRY(pln_arg_expect_rank_within(call, 0, 4, 5));
+  pln_arg_shape(call, 0, &x);
+  pln_arg_shape(call, 1, &grid);
+  for (int32_t i = 2; i < x.rank; i++)
+    x.dims[i] = grid.rank == x.rank ? grid.dims[i] : PLN_DIM_UNKNOWN;
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &x);
+}
+
+/* (batch, 2, height, width) of attribute target_shape. */
+pln_status pln_infer_relay_affine_grid(pln_infer *call) {
+  pln_list target = pln_arg_list(call, PLN_NONE, "target_shape");
+  pln_shape x, out = {.rank = 4, .dims = {PLN_DIM_UNKNOWN, 2}};
+  pln_arg_shape(call, 0, &x);
+  if (target.count != 2)
+    return pln_call_error(call, "target_shape is missing");
+  if (x.rank > 0)
+    out.dims[0] = x.dims[0];
+  for (uint32_t i = 0; i < 2; i++)
+    out.dims[2 + i] = pln_list_at(&target, i);
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }

@@ -233,3 +233,7 @@ pln_status pln_infer_conv_2d_backward_weight(pln_infer *call) {
   return pln_result_tensor(
       call, 0, pln_call_dtype(call, "out_dtype", pln_arg_dtype(call, 0)), &out);
 }
+
+pln_status pln_infer_qnn_conv_2d_transpose(pln_infer *call) {
+  return infer_form(call, true, PLN_INT32);
+}

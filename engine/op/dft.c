@@ -161,6 +161,8 @@ static pln_status dft(pln_kernel_call *call) {
 }
 
 pln_status pln_kernel_dft(pln_kernel_call *call) {
+  if (pln_kernel_int(call, "relay", 0))
+    return pln_kernel_refuse(call, "Relay's form is not computed");
   return pln_kernel_through_float(call, "0", dft);
 }
 
@@ -233,5 +235,7 @@ static pln_status stft(pln_kernel_call *call) {
 }
 
 pln_status pln_kernel_stft(pln_kernel_call *call) {
+  if (pln_kernel_int(call, "relay", 0))
+    return pln_kernel_refuse(call, "Relay's form is not computed");
   return pln_kernel_through_float(call, "0", stft);
 }

@@ -123,7 +123,7 @@ static void put_implied(einsum *e, pln_shape *out) {
       put_dim(e, e->letters[c], out);
 }
 
-pln_status pln_infer_einsum(pln_infer *call) {
+static pln_status infer_operands(pln_infer *call) {
   einsum e = {.call = call};
   pln_dtype dtype;
   pln_shape out = {.rank = 0};
@@ -139,4 +139,8 @@ pln_status pln_infer_einsum(pln_infer *call) {
   if (e.unknown)
     pln_shape_unknown(&out);
   return pln_result_tensor(call, 0, dtype, &out);
+}
+
+pln_status pln_infer_einsum(pln_infer *call) {
+  return pln_infer_spread(call, infer_operands);
 }

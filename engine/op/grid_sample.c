@@ -7,10 +7,13 @@
 #include <math.h>
 
 #include "op/numbers.h"
+#include "op/relay_form.h"
 #include "op/through_float.h"
 
 /* (batch, channels, space...) at (batch, grid..., axes). */
 pln_status pln_infer_grid_sample(pln_infer *call) {
+  if (pln_call_int(call, "relay", 0))
+    return pln_infer_relay_grid_sample(call);
   pln_shape x, grid, out;
   pln_arg_shape(call, 0, &x);
   pln_arg_shape(call, 1, &grid);
@@ -279,5 +282,7 @@ static pln_status grid_sample(pln_kernel_call *call) {
 }
 
 pln_status pln_kernel_grid_sample(pln_kernel_call *call) {
+  if (pln_kernel_int(call, "relay", 0))
+    return pln_kernel_refuse(call, "Relay's form is not computed");
   return pln_kernel_through_float(call, "0", grid_sample);
 }

@@ -344,10 +344,20 @@ static pln_status group_norm(pln_kernel_call *call) {
   return run_groups(call, &g);
 }
 
+/* Channels are axis 1, and nothing is left out, as ONNX has it. */
+static bool is_plain(const pln_kernel_call *call) {
+  return pln_kernel_int(call, "axis", 1) == 1 &&
+         pln_kernel_int(call, "center", 1) && pln_kernel_int(call, "scale", 1);
+}
+
 pln_status pln_kernel_instance_norm(pln_kernel_call *call) {
+  if (!is_plain(call))
+    return pln_kernel_refuse(call, "the form of the call is not computed");
   return pln_kernel_through_float(call, "0", instance_norm);
 }
 
 pln_status pln_kernel_group_norm(pln_kernel_call *call) {
+  if (!is_plain(call))
+    return pln_kernel_refuse(call, "the form of the call is not computed");
   return pln_kernel_through_float(call, "0", group_norm);
 }

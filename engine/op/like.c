@@ -86,3 +86,34 @@ pln_status pln_infer_dyn_tile(pln_infer *call) {
     pln_shape_ranked(&out, rank);
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
+
+/* dyn.zeros, dyn.ones: operand 0 is the shape. */
+pln_status pln_infer_dyn_filled(pln_infer *call) {
+  pln_shape out;
+  ranked_by(call, 0, &out);
+  return pln_result_tensor(call, 0, pln_call_dtype(call, "dtype", PLN_FLOAT32),
+                           &out);
+}
+
+pln_status pln_infer_reinterpret(pln_infer *call) {
+  return pln_result_shaped_like(call, 0, 0,
+                                pln_call_dtype(call, "dtype", PLN_DTYPE_NONE));
+}
+
+/* (new elements, buffer): the buffer. */
+pln_status pln_infer_fifo_buffer(pln_infer *call) {
+  pln_result_like(call, 0, 1);
+  return PLN_OK;
+}
+
+/* A loss is one number. */
+pln_status pln_infer_loss_scalar(pln_infer *call) {
+  return pln_result_scalar(call, 0, pln_arg_dtype(call, 0));
+}
+
+/* The operand, and a mask like it. */
+pln_status pln_infer_dropout_raw(pln_infer *call) {
+  pln_result_like(call, 0, 0);
+  pln_result_like(call, 1, 0);
+  return PLN_OK;
+}

@@ -10,6 +10,8 @@
 #include "op/kernel.h"
 
 pln_status pln_infer_non_max_suppression(pln_infer *call) {
+  if (pln_call_int(call, "relay", 0))
+    return PLN_OK; /* of Relay's results only the number is told */
   pln_shape out;
   PLN_TRY(pln_arg_expect_rank(call, 0, 3));
   PLN_TRY(pln_arg_expect_rank(call, 1, 3));
@@ -159,6 +161,8 @@ static pln_status read_search(const pln_kernel_call *call, search *s) {
 }
 
 pln_status pln_kernel_non_max_suppression(pln_kernel_call *call) {
+  if (pln_kernel_int(call, "relay", 0))
+    return pln_kernel_refuse(call, "Relay's form is not computed");
   search s = {.most = 0};
   void *out;
   PLN_TRY(read_search(call, &s));

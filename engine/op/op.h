@@ -21,6 +21,10 @@ bool pln_op_is_relay_form(const pln_graph *graph, pln_ref call);
 /* Results of a call, for rows of relay.def. */
 uint32_t pln_relay_count_split(const pln_engine *engine, pln_attrs core);
 uint32_t pln_relay_count_topk(const pln_engine *engine, pln_attrs core);
+uint32_t pln_relay_count_unique(const pln_engine *engine, pln_attrs core);
+uint32_t pln_relay_count_nms(const pln_engine *engine, pln_attrs core);
+uint32_t pln_relay_count_all_class_nms(const pln_engine *engine,
+                                       pln_attrs core);
 
 /* Fills the engine's table of operators. */
 pln_status pln_op_install(pln_engine *engine) PLN_CHECKED;

@@ -24,3 +24,17 @@ pln_status pln_infer_qnn_broadcast(pln_infer *call) {
   PLN_TRY(pln_args_broadcast(call, 0, 2, &shape));
   return pln_result_tensor(call, 0, dtype, &shape);
 }
+
+/* (..., in) by a weight (units, in). */
+pln_status pln_infer_qnn_dense(pln_infer *call) {
+  pln_shape x, w;
+  pln_arg_shape(call, 0, &x);
+  pln_arg_shape(call, 1, &w);
+  PLN_TRY(pln_arg_expect_rank(call, 1, 2));
+  PLN_TRY(pln_arg_expect_rank_within(call, 0, 1, INT32_MAX));
+  if (x.rank > 0)
+    x.dims[x.rank - 1] =
+        w.rank == 2 ? w.dims[0] : pln_call_int(call, "units", PLN_DIM_UNKNOWN);
+  return pln_result_tensor(call, 0,
+                           pln_call_dtype(call, "out_dtype", PLN_INT32), &x);
+}

@@ -16,3 +16,18 @@ uint32_t pln_relay_count_topk(const pln_engine *engine, pln_attrs core) {
   pln_slice what = pln_attrs_string(engine, core, "ret_type", "both");
   return pln_slice_is(what, "both") ? 2 : 0;
 }
+
+uint32_t pln_relay_count_unique(const pln_engine *engine, pln_attrs core) {
+  return pln_attrs_int(engine, core, "return_counts", 0) ? 5 : 4;
+}
+
+/* The boxes' indices and how many there are, or the boxes. */
+uint32_t pln_relay_count_nms(const pln_engine *engine, pln_attrs core) {
+  return pln_attrs_int(engine, core, "return_indices", 1) ? 2 : 0;
+}
+
+uint32_t pln_relay_count_all_class_nms(const pln_engine *engine,
+                                       pln_attrs core) {
+  pln_slice format = pln_attrs_string(engine, core, "output_format", "onnx");
+  return pln_slice_is(format, "onnx") ? 2 : 3;
+}

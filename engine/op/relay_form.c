@@ -54,6 +54,16 @@ static const struct {
     {PLN_OP_ONE_HOT, "depth"},
     {PLN_OP_UPSAMPLE, "scale_h"},
     {PLN_OP_ROI_ALIGN, "pooled_size"},
+    {PLN_OP_MAX_ROI_POOL, "layout"},
+    {PLN_OP_DEPTH_TO_SPACE, "layout"},
+    {PLN_OP_SPACE_TO_DEPTH, "layout"},
+    {PLN_OP_AFFINE_GRID, "target_shape"},
+    {PLN_OP_INSTANCE_NORMALIZATION, "axis"},
+    {PLN_OP_INSTANCE_NORMALIZATION, "center"},
+    {PLN_OP_INSTANCE_NORMALIZATION, "scale"},
+    {PLN_OP_GROUP_NORMALIZATION, "axis"},
+    {PLN_OP_GROUP_NORMALIZATION, "center"},
+    {PLN_OP_GROUP_NORMALIZATION, "scale"},
 };
 
 /* "axis" is not one integer: none, or several. */
@@ -80,11 +90,13 @@ bool pln_op_is_relay_form(const pln_graph *g, pln_ref call) {
   const pln_node *n = &g->nodes[call];
   if (n->kind != PLN_CALL || n->data == 0 || n->data >= PLN_N_OPS)
     return false;
-  if (n->data == PLN_OP_CONCAT)
+  if (n->data == PLN_OP_CONCAT || n->data == PLN_OP_EINSUM)
     return joins_tuple(g, n);
   if (n->attrs == 0)
     return false;
   if (has_odd_axis(g, n) || (n->data == PLN_OP_RESHAPE && has_codes(g, n)))
+    return true;
+  if (pln_attrs_find(g->engine, n->attrs, "relay"))
     return true;
   if (n->data == PLN_OP_DROPOUT)
     return pln_attrs_int(g->engine, n->attrs, "mask", 1) == 2;

@@ -328,5 +328,7 @@ static pln_status roi_pool(pln_kernel_call *call) {
 }
 
 pln_status pln_kernel_max_roi_pool(pln_kernel_call *call) {
+  if (!pln_kernel_string_is(call, "layout", "NCHW", "NCHW"))
+    return pln_kernel_refuse(call, "channels are not axis 1");
   return pln_kernel_through_float(call, "0", roi_pool);
 }

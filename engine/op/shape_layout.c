@@ -108,11 +108,22 @@ static pln_status infer_blocks(pln_infer *call, bool to_space) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape);
 }
 
+/* Channels are axis 1; of other layouts only the rank is told. */
+static pln_status other_layout(pln_infer *call) {
+  pln_shape out;
+  pln_shape_ranked(&out, 4);
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+}
+
 pln_status pln_infer_depth_to_space(pln_infer *call) {
+  if (!pln_call_string_is(call, "layout", "NCHW", "NCHW"))
+    return other_layout(call);
   return infer_blocks(call, true);
 }
 
 pln_status pln_infer_space_to_depth(pln_infer *call) {
+  if (!pln_call_string_is(call, "layout", "NCHW", "NCHW"))
+    return other_layout(call);
   return infer_blocks(call, false);
 }
 
@@ -123,6 +134,8 @@ static bool blocksize_of(const pln_kernel_call *call, int64_t *b) {
 
 /* N (b b C) H W as N C (H b) (W b); in mode CRD channels are outermost. */
 pln_status pln_kernel_depth_to_space(pln_kernel_call *call) {
+  if (!pln_kernel_string_is(call, "layout", "NCHW", "NCHW"))
+    return pln_kernel_refuse(call, "channels are not axis 1");
   static const uint32_t depth_first[6] = {0, 3, 4, 1, 5, 2};
   static const uint32_t column_first[6] = {0, 1, 4, 2, 5, 3};
   const pln_tensor *x = pln_kernel_arg(call, 0);
@@ -141,6 +154,8 @@ pln_status pln_kernel_depth_to_space(pln_kernel_call *call) {
 
 /* N C (H b) (W b) as N (b b C) H W. */
 pln_status pln_kernel_space_to_depth(pln_kernel_call *call) {
+  if (!pln_kernel_string_is(call, "layout", "NCHW", "NCHW"))
+    return pln_kernel_refuse(call, "channels are not axis 1");
   static const uint32_t perm[6] = {0, 3, 5, 1, 2, 4};
   const pln_tensor *x = pln_kernel_arg(call, 0);
   const int64_t *d = x->dims;

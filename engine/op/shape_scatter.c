@@ -40,6 +40,8 @@ typedef enum how { REPLACE, ADD, MULTIPLY, LEAST, GREATEST, UNKNOWN } how;
 
 static how read_how(const pln_kernel_call *call) {
   static const char *const names[] = {"none", "add", "mul", "min", "max"};
+  if (pln_kernel_string_is(call, "reduction", "none", "update"))
+    return REPLACE; /* Relay's word */
   for (int i = 0; i < (int)PLN_COUNT(names); i++)
     if (pln_kernel_string_is(call, "reduction", "none", names[i]))
       return (how)i;
@@ -223,6 +225,8 @@ static pln_status scatter_slices(pln_kernel_call *call, const pln_moved *moved,
 }
 
 pln_status pln_kernel_scatter_nd(pln_kernel_call *call) {
+  if (pln_kernel_int(call, "relay", 0))
+    return pln_kernel_refuse(call, "Relay's form is not computed");
   const pln_tensor *x = call->args[0], *indices = call->args[1];
   how h = read_how(call);
   pln_moved moved;

@@ -3,6 +3,7 @@
  * axis refuses. */
 
 #include "op/indices.h"
+#include "op/relay_form.h"
 #include "op/strided.h"
 
 /* --------------------------------------------------------------------- take */
@@ -270,6 +271,8 @@ pln_status pln_kernel_gather(pln_kernel_call *call) {
 /* ---------------------------------------------------------------- gather_nd */
 
 pln_status pln_infer_gather_nd(pln_infer *call) {
+  if (pln_call_int(call, "relay", 0))
+    return pln_infer_relay_gather_nd(call);
   pln_shape data, indices, out;
   int64_t batch = pln_call_int(call, "batch_dims", 0);
   pln_arg_shape(call, 0, &data);
@@ -350,6 +353,8 @@ static pln_status gather_slices(pln_kernel_call *call, const pln_moved *moved,
 }
 
 pln_status pln_kernel_gather_nd(pln_kernel_call *call) {
+  if (pln_kernel_int(call, "relay", 0))
+    return pln_kernel_refuse(call, "Relay's form is not computed");
   const pln_tensor *x = pln_kernel_arg(call, 0);
   const pln_tensor *indices = pln_kernel_arg(call, 1);
   int64_t dims[PLN_MAX_RANK];

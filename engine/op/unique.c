@@ -10,6 +10,8 @@
 /* ---------------------------------------------------------------- inference */
 
 pln_status pln_infer_unique(pln_infer *call) {
+  if (pln_call_int(call, "relay", 0))
+    return PLN_OK; /* of Relay's results only the number is told */
   pln_shape shape, list = {.rank = 1, .dims = {PLN_DIM_UNKNOWN}};
   int32_t axis;
   pln_arg_shape(call, 0, &shape);
@@ -267,6 +269,8 @@ static pln_status read_slices(const pln_kernel_call *call, slices *s,
 }
 
 pln_status pln_kernel_unique(pln_kernel_call *call) {
+  if (pln_kernel_int(call, "relay", 0))
+    return pln_kernel_refuse(call, "Relay's form is not computed");
   const pln_tensor *x = pln_kernel_arg(call, 0);
   int64_t dims[PLN_MAX_RANK];
   uint32_t axis = 0, rank = 0;

@@ -61,6 +61,7 @@ function Type:unify(other) end
 ---@field name string
 ---@field doc string
 ---@field attrs string the schema: "axis:int=1 perm:ints"
+---@field relay? string Relay's, in its text's order: "axis>axes:ints= keepdims:bool=0"
 ---@field min_args integer
 ---@field max_args? integer nil: any number
 ---@field traits { [string]: true }
