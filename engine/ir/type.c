@@ -471,8 +471,13 @@ typedef struct meeting {
   meet_frame *frames;
   pln_type *parts; /* results of the open frames' finished parts */
   uint32_t n_frames, cap_frames, n_parts, cap_parts;
+  pln_idmap *pairs; /* composite pairs that were met -> result + 1 */
   bool conflict;
 } meeting;
+
+static uint64_t pair_key(pln_type a, pln_type b) {
+  return (uint64_t)a << 32 | b;
+}
 
 /* Names are only names: a constant says more than any expression. */
 static bool meet_dim(pln_dim a, pln_dim b, pln_dim *out) {
@@ -520,6 +525,12 @@ static pln_status push_part(meeting *m, pln_type type) {
   return PLN_OK;
 }
 
+/* A pair that occurs again is not met again: types share their parts. */
+static pln_status meet_composites(meeting *m, pln_type a, pln_type b) {
+  uint32_t known = m->pairs ? pln_idmap_get(m->pairs, pair_key(a, b)) : 0;
+  return known ? push_part(m, known - 1) : push_pair(m, a, b);
+}
+
 /* Meets a pair at once, or opens a frame for it. */
 static pln_status meet_pair(meeting *m, pln_type a, pln_type b) {
   if (a == b || !b)
@@ -536,7 +547,7 @@ static pln_status meet_pair(meeting *m, pln_type a, pln_type b) {
                x->symbol == y->symbol && x->number == y->number &&
                x->n_vars == 0 && y->n_vars == 0 && x->dtype == y->dtype;
   if (alike && x->kind != PLN_TYPE_RELATION && x->count > 0)
-    return push_pair(m, a, b);
+    return meet_composites(m, a, b);
   m->conflict = true;
   return PLN_OK;
 }
@@ -548,6 +559,10 @@ static pln_status close_frame(meeting *m) {
   PLN_TRY(pln_type_make(m->engine, (pln_type_kind)x->kind, x->symbol,
                         (uint32_t)x->count, m->parts + frame.first, &met));
   m->n_parts = frame.first;
+  if (m->n_frames > 0 && !m->pairs)
+    PLN_TRY(pln_idmap_new(m->engine, &m->pairs));
+  if (m->n_frames > 0)
+    PLN_TRY(pln_idmap_set(m->pairs, pair_key(frame.a, frame.b), met + 1));
   return push_part(m, met);
 }
 
@@ -580,6 +595,7 @@ pln_status pln_type_meet(pln_engine *engine, pln_type a, pln_type b,
     *out = m.conflict ? a : m.parts[0];
     *conflict = m.conflict;
   }
+  pln_idmap_free(m.pairs);
   pln_mem_free(engine, m.frames, m.cap_frames * sizeof *m.frames);
   pln_mem_free(engine, m.parts, m.cap_parts * sizeof *m.parts);
   return status;

@@ -157,6 +157,22 @@ static pln_status work(pln_engine *e, void *ud) {
   return pln_type_meet(e, b, a, &out, &conflict);
 }
 
+/* 2^1000 leaves, 1,000 pairs. */
+static void parts_that_are_shared_are_met_once(void) {
+  pln_engine *e = pln_engine_new(NULL, NULL);
+  REQUIRE(e);
+  pln_type a = 0, b = tensor(e, PLN_FLOAT32, -1, NULL), met = 0;
+  bool conflict = true;
+  for (int i = 0; i < 1000; i++) {
+    a = make(e, PLN_TYPE_TUPLE, NULL, 2, (pln_type[]){a, a});
+    b = make(e, PLN_TYPE_TUPLE, NULL, 2, (pln_type[]){b, b});
+  }
+  CHECK_OK(pln_type_meet(e, a, b, &met, &conflict));
+  CHECK(!conflict);
+  CHECK_EQ_INT(met, b);
+  pln_engine_free(e);
+}
+
 static void survives_oom(void) {
   oom_sweep(work, NULL);
 }
@@ -167,6 +183,7 @@ static const check_test tests[] = {
     {"meeting says what both say", meeting_says_what_both_say},
     {"nesting has no limit", nesting_has_no_limit},
     {"prints Relay's notation", prints_relay},
+    {"parts that are shared are met once", parts_that_are_shared_are_met_once},
     {"survives failing allocations", survives_oom},
 };
 CHECK_MAIN(tests)
