@@ -400,7 +400,8 @@ PLN_API pln_attrs pln_type_attrs(const pln_engine *engine, pln_type type);
  * `map_free_vars` free ones as well. The hash of equal types is equal. */
 PLN_API pln_status pln_type_equal(pln_engine *engine, pln_type a, pln_type b,
                                   bool map_free_vars, bool *out) PLN_CHECKED;
-PLN_API uint64_t pln_type_hash(const pln_engine *engine, pln_type type);
+PLN_API uint64_t pln_type_hash(const pln_engine *engine, pln_type type,
+                               bool map_free_vars);
 /* The type that says what both say. *conflict tells that they contradict each
  * other; *out is then `a`. */
 PLN_API pln_status pln_type_meet(pln_engine *engine, pln_type a, pln_type b,

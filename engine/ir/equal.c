@@ -151,10 +151,10 @@ static pln_status bind_type_params(pln_comparison *c, pln_type x, pln_type y) {
   return same ? PLN_OK : differ(c, PLN_MISMATCH_TYPE_PARAMS);
 }
 
-/* Parameters are compared as Vars. */
-static pln_status compare_result_types(pln_comparison *c, pln_type x,
-                                       pln_type y) {
+/* Parameters are compared as Vars; that bodies differ is found before. */
+static pln_status compare_result_types(pln_comparison *c) {
   const pln_engine *e = c->engine;
+  pln_type x = c->a->nodes[c->at.x].type, y = c->b->nodes[c->at.y].type;
   bool same = true;
   if (pln_type_kind_of(e, x) == PLN_TYPE_FUNC &&
       pln_type_kind_of(e, y) == PLN_TYPE_FUNC) {
@@ -163,22 +163,21 @@ static pln_status compare_result_types(pln_comparison *c, pln_type x,
     if (x && y)
       PLN_TRY(pln_type_match_run(c->types, x, y, &same));
   }
+  if (c->via)
+    c->at = c->via[c->at.x];
   return same ? PLN_OK : differ(c, PLN_MISMATCH_TYPE);
 }
 
 static pln_status compare_owners(pln_comparison *c, const pln_node *m,
                                  const pln_node *n) {
-  bool function = m->kind == PLN_FUNCTION;
-  pln_pair owner = c->at;
-  if (function)
+  if (m->kind == PLN_FUNCTION) {
+    pln_pair ret = c->at;
+    ret.edge = PLN_EDGE_RET;
     PLN_TRY(bind_type_params(c, c->a->scopes[m->data].type_params,
                              c->b->scopes[n->data].type_params));
-  if (c->equal)
-    PLN_TRY(push_scopes(c, m->data, n->data));
-  if (!c->equal || !function)
-    return PLN_OK;
-  c->at = owner;
-  return compare_result_types(c, m->type, n->type);
+    PLN_TRY(push(c, ret));
+  }
+  return c->equal ? push_scopes(c, m->data, n->data) : PLN_OK;
 }
 
 /* -------------------------------------------------------------------- nodes */
@@ -338,7 +337,7 @@ pln_status pln_comparison_run(pln_comparison *c, pln_ref x, pln_ref y) {
   PLN_TRY(begin_roots(c, x, y));
   while (c->equal && c->top > 0) {
     c->at = c->stack[--c->top];
-    PLN_TRY(compare(c));
+    PLN_TRY(c->at.edge == PLN_EDGE_RET ? compare_result_types(c) : compare(c));
   }
   return PLN_OK;
 }

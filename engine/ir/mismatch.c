@@ -125,7 +125,8 @@ static void put_step(teller *t, const pln_pair *step) {
   if (step->edge != PLN_EDGE_ROOT && step->scope != PLN_NONE)
     n = &t->c->a->nodes[step->from];
   switch ((pln_edge_kind)step->edge) {
-  case PLN_EDGE_ROOT: break;
+  case PLN_EDGE_ROOT:
+  case PLN_EDGE_RET: break;
   case PLN_EDGE_OPERAND: put_operand(t, n, step->index); break;
   case PLN_EDGE_PARAM:
     if (n->kind != PLN_FUNCTION)

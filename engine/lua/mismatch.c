@@ -55,11 +55,12 @@ static int type_equal(lua_State *L) {
   return 1;
 }
 
-/* type_hash(type) -> integer */
+/* type_hash(type, map_free_vars) -> integer */
 static int type_hash(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_type type = pln_lua_check_type(L, b, 1);
-  lua_pushinteger(L, (lua_Integer)pln_type_hash(b->engine, type));
+  lua_pushinteger(
+      L, (lua_Integer)pln_type_hash(b->engine, type, lua_toboolean(L, 2)));
   return 1;
 }
 

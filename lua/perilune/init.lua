@@ -118,7 +118,7 @@ function pl.hash(a, options)
   local map = options and options.map_free_vars or false
   if kind == "Module" then return core.module_hash(a) end
   if kind == "Node" then return core.node_hash(a, map) end
-  if kind == "Type" then return core.type_hash(a) end
+  if kind == "Type" then return core.type_hash(a, map) end
   error(("pl.hash: a module, function, expression or type expected, got %s"):format(kind), 2)
 end
 
