@@ -191,7 +191,7 @@ describe("Dominators", function()
     local main = module({ p, x }, op.abs(pl.ir.If(p, op.tanh(x), op.exp(x)))).main
     local tree = pl.dominators(main)
     local branch = main.body.args[1]
-    assert.equal(branch, tree[branch["then"]])
+    assert.equal(branch, tree[branch.true_branch])
     assert.equal(main.body, tree[branch])
     assert.equal(branch, tree[main.params[2]])
   end)

@@ -141,10 +141,10 @@ describe("a function", function()
     local branch = g.body
     assert.equal("If", branch.kind)
     assert.equal(c, branch.cond)
-    assert.equal(pl.op.add, branch.then_branch.op)
-    assert.equal(pl.op.subtract, branch["else"].op)
+    assert.equal(pl.op.add, branch.true_branch.op)
+    assert.equal(pl.op.subtract, branch.false_branch.op)
     local sealed = pl.module({ main = g }).functions.main
-    assert.equal(pl.op.subtract, sealed.body.else_branch.op)
+    assert.equal(pl.op.subtract, sealed.body.false_branch.op)
     assert(pl.verify(g))
   end)
 

@@ -404,23 +404,42 @@ static int core_prim_add(lua_State *L) {
 
 /* --------------------------------------------------------------- free use */
 
-/* func(params, body [, ret_type [, attrs]]) -> Function */
+/* Types from the list at `arg` (nil: none), in scratch memory.  [-0, +1] */
+static pln_type *list_types(lua_State *L, pln_lua *b, int arg, uint32_t *n) {
+  if (!lua_isnil(L, arg))
+    luaL_checktype(L, arg, LUA_TTABLE);
+  *n = lua_isnil(L, arg) ? 0 : (uint32_t)lua_rawlen(L, arg);
+  pln_type *types = lua_newuserdatauv(L, ((size_t)*n + 1) * sizeof *types, 0);
+  for (uint32_t i = 0; i < *n; i++) {
+    lua_rawgeti(L, arg, (lua_Integer)i + 1);
+    types[i] = pln_lua_check_type(L, b, lua_gettop(L));
+    lua_pop(L, 1);
+  }
+  return types;
+}
+
+/* func(params, body [, ret_type [, attrs [, type_params]]]) -> Function */
 static int core_func(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_ref ref;
-  uint32_t n;
+  uint32_t n, n_vars;
   luaL_checkany(L, 2);
-  lua_settop(L, 4);
+  lua_settop(L, 5);
   pln_type ret = lua_isnil(L, 3) ? 0 : pln_lua_check_type(L, b, 3);
+  pln_type *vars = list_types(L, b, 5, &n_vars);
+  lua_replace(L, 5);
   pln_attrs attrs = pln_lua_check_attrs(L, b, 4, NULL);
-  lua_settop(L, 4);
+  lua_settop(L, 5);
   pln_lua_graph *to = pln_lua_push_free(L, b);
   pln_ref *params = list_operands(L, b, to, 1, &n);
   pln_ref body = pln_lua_operand(L, b, to, 2, PLN_DTYPE_NONE);
   pln_lua_must(L, b,
                pln_build_bind(pln_lua_builder(L, b, to), n, params, body, attrs,
                               ret, &ref));
-  pln_lua_push_node(L, 5, ref);
+  if (n_vars > 0)
+    pln_lua_must(
+        L, b, pln_build_generic(pln_lua_builder(L, b, to), ref, n_vars, vars));
+  pln_lua_push_node(L, 6, ref);
   return 1;
 }
 
@@ -459,6 +478,87 @@ static int core_let(lua_State *L) {
   return 1;
 }
 
+/* ---------------------------------------------------------------- patterns */
+
+/* constructor(name [, type]) -> Constructor */
+static int core_constructor(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_ref ref;
+  pln_symbol name = check_symbol(L, b, 1);
+  pln_type type = lua_isnoneornil(L, 2) ? 0 : pln_lua_check_type(L, b, 2);
+  pln_lua_graph *to = pln_lua_push_target(L, b);
+  pln_lua_must(
+      L, b, pln_build_constructor(pln_lua_builder(L, b, to), name, type, &ref));
+  pln_lua_push_node(L, -1, ref);
+  return 1;
+}
+
+/* pattern_wildcard() -> PatternWildcard */
+static int core_pattern_wildcard(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_ref ref;
+  pln_lua_graph *to = pln_lua_push_target(L, b);
+  pln_lua_must(L, b,
+               pln_build_pattern_wildcard(pln_lua_builder(L, b, to), &ref));
+  pln_lua_push_node(L, -1, ref);
+  return 1;
+}
+
+/* pattern_var(var) -> PatternVar */
+static int core_pattern_var(lua_State *L) {
+  return build_unary(L, pln_build_pattern_var);
+}
+
+/* pattern_constructor(name, patterns) -> PatternConstructor */
+static int core_pattern_constructor(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_ref ref;
+  uint32_t n;
+  pln_symbol name = check_symbol(L, b, 1);
+  lua_settop(L, 2);
+  pln_lua_graph *to = pln_lua_push_target(L, b);
+  pln_ref *patterns = list_operands(L, b, to, 2, &n);
+  pln_lua_must(L, b,
+               pln_build_pattern_constructor(pln_lua_builder(L, b, to), name, n,
+                                             patterns, &ref));
+  pln_lua_push_node(L, 3, ref);
+  return 1;
+}
+
+/* pattern_tuple(patterns) -> PatternTuple */
+static int core_pattern_tuple(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_ref ref;
+  uint32_t n;
+  lua_settop(L, 1);
+  pln_lua_graph *to = pln_lua_push_target(L, b);
+  pln_ref *patterns = list_operands(L, b, to, 1, &n);
+  pln_lua_must(
+      L, b,
+      pln_build_pattern_tuple(pln_lua_builder(L, b, to), n, patterns, &ref));
+  pln_lua_push_node(L, 2, ref);
+  return 1;
+}
+
+/* match(data, patterns, bodies, complete) -> Match */
+static int core_match(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_ref ref;
+  uint32_t n, n_bodies;
+  lua_settop(L, 4);
+  bool complete = lua_toboolean(L, 4);
+  pln_lua_graph *to = pln_lua_push_free(L, b);
+  pln_ref data = pln_lua_operand(L, b, to, 1, PLN_DTYPE_NONE);
+  pln_ref *patterns = list_operands(L, b, to, 2, &n);
+  pln_ref *bodies = list_operands(L, b, to, 3, &n_bodies);
+  luaL_argcheck(L, n == n_bodies, 3, "one body a pattern expected");
+  pln_lua_must(L, b,
+               pln_build_free_match(pln_lua_builder(L, b, to), data, complete,
+                                    n, patterns, bodies, &ref));
+  pln_lua_push_node(L, 5, ref);
+  return 1;
+}
+
 static const luaL_Reg functions[] = {
     {"call", op_call},
     {"var", core_var},
@@ -476,6 +576,12 @@ static const luaL_Reg functions[] = {
     {"func", core_func},
     {"if_", core_if},
     {"let", core_let},
+    {"constructor", core_constructor},
+    {"pattern_wildcard", core_pattern_wildcard},
+    {"pattern_var", core_pattern_var},
+    {"pattern_constructor", core_pattern_constructor},
+    {"pattern_tuple", core_pattern_tuple},
+    {"match", core_match},
     {NULL, NULL},
 };
 

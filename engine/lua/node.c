@@ -24,6 +24,11 @@ enum {
   FIELD_RESULTS,
   FIELD_KNOWN,
   FIELD_EFFECT,
+  FIELD_TYPE_PARAMS,
+  FIELD_CLAUSES,
+  FIELD_COMPLETE,
+  FIELD_RHS,
+  FIELD_CONSTRUCTOR,
   /* By kind, from kinds.def: an operand, all operands from one on, a scope. */
   FIELD_OPERAND = 100,
   FIELD_REST = 200,
@@ -48,6 +53,11 @@ static const struct {
     {"n_results", FIELD_RESULTS},
     {"known", FIELD_KNOWN},
     {"effect", FIELD_EFFECT},
+    {"type_params", FIELD_TYPE_PARAMS},
+    {"clauses", FIELD_CLAUSES},
+    {"complete", FIELD_COMPLETE},
+    {"rhs", FIELD_RHS},
+    {"constructor", FIELD_CONSTRUCTOR},
 };
 
 static const char *const effects[] = {"none", "reads", "writes", "unknown"};
@@ -222,6 +232,71 @@ static int push_ret_type(lua_State *L, pln_lua *b, const pln_graph *g,
   return 1;
 }
 
+/* The type variables of a Function, in order; none is an empty list. */
+static int push_type_params(lua_State *L, pln_lua *b, const pln_graph *g,
+                            pln_ref ref) {
+  if (pln_node_kind(g, ref) != PLN_FUNCTION)
+    return 0;
+  pln_type vars = pln_scope_type_params(g, pln_node_scope(g, ref, 0));
+  uint32_t n = vars ? pln_type_n_parts(b->engine, vars) : 0;
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    pln_lua_push_type(L, b, pln_type_part(b->engine, vars, i));
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+/* The Clause of an arm: behind its parameters and its pattern. */
+static pln_ref clause_of(const pln_graph *g, pln_scope arm) {
+  pln_ref end = pln_scope_end(g, arm);
+  for (pln_ref i = pln_scope_begin(g, arm); i < end; i++)
+    if (pln_node_kind(g, i) == PLN_CLAUSE)
+      return i;
+  return PLN_NONE;
+}
+
+static int push_clauses(lua_State *L, const pln_graph *g, pln_ref ref,
+                        int graph) {
+  if (pln_node_kind(g, ref) != PLN_MATCH)
+    return 0;
+  lua_newtable(L);
+  lua_Integer n = 0;
+  for (pln_scope s = g->nodes[ref].data; s != PLN_NONE; s = g->scopes[s].next) {
+    pln_ref clause = clause_of(g, s);
+    if (clause == PLN_NONE)
+      continue;
+    pln_lua_push_node(L, graph, clause);
+    lua_rawseti(L, -2, ++n);
+  }
+  return 1;
+}
+
+/* Whether the arms of a Match cover every value. */
+static int push_complete(lua_State *L, pln_lua *b, const pln_graph *g,
+                         pln_ref ref) {
+  if (pln_node_kind(g, ref) != PLN_MATCH)
+    return 0;
+  const pln_attr *complete =
+      pln_attrs_find(b->engine, pln_node_attrs(g, ref), "complete");
+  lua_pushboolean(L, complete && complete->v.i != 0);
+  return 1;
+}
+
+/* What an arm evaluates to. */
+static int push_rhs(lua_State *L, const pln_lua_node *node, const pln_graph *g,
+                    int graph) {
+  pln_lua_graph *box = node->graph;
+  if (pln_node_kind(g, node->ref) != PLN_CLAUSE || box->rewrite)
+    return 0;
+  pln_scope arm =
+      box->builder ? box->builder->home[node->ref] : scope_of(g, node->ref);
+  if (arm >= pln_graph_n_scopes(g) || pln_scope_result(g, arm) == PLN_NONE)
+    return 0;
+  pln_lua_push_node(L, graph, scope_value(box, g, arm, node->ref + 1));
+  return 1;
+}
+
 /* Pushes one of the fields that all kinds share; 0 when this node has none. */
 static int push_common(lua_State *L, pln_lua *b, pln_lua_node *node,
                        const pln_graph *g, int field, int graph) {
@@ -266,6 +341,14 @@ static int push_common(lua_State *L, pln_lua *b, pln_lua_node *node,
   case FIELD_EFFECT:
     lua_pushstring(L, effects[pln_node_effects(g, ref)]);
     return 1;
+  case FIELD_TYPE_PARAMS: return push_type_params(L, b, g, ref);
+  case FIELD_CLAUSES: return push_clauses(L, g, ref, graph);
+  case FIELD_COMPLETE: return push_complete(L, b, g, ref);
+  case FIELD_RHS: return push_rhs(L, node, g, graph);
+  case FIELD_CONSTRUCTOR:
+    return pln_node_kind(g, ref) == PLN_PATTERN_CONSTRUCTOR
+               ? push_name(L, b, g, ref)
+               : 0;
   }
   return 0;
 }
@@ -320,6 +403,12 @@ static int push_field(lua_State *L, pln_lua_node *node, const pln_graph *g,
   return 0;
 }
 
+/* A floating Function has its parameters as operands; they are none. */
+static lua_Integer n_operands(const pln_graph *g, pln_ref ref) {
+  return pln_node_kind(g, ref) == PLN_FUNCTION ? 0
+                                               : pln_node_n_operands(g, ref);
+}
+
 /* node[key]: a field, a method, or operand number key */
 static int node_index(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
@@ -341,7 +430,7 @@ static int node_index(lua_State *L) {
   if (!lua_isinteger(L, 2))
     return push_field(L, node, g, graph);
   lua_Integer i = lua_tointeger(L, 2);
-  if (i < 1 || i > pln_node_n_operands(g, node->ref))
+  if (i < 1 || i > n_operands(g, node->ref))
     return 0;
   pln_lua_push_node(L, graph, pln_node_operands(g, node->ref)[i - 1]);
   return 1;
@@ -353,7 +442,7 @@ static int node_index(lua_State *L) {
 static int node_len(lua_State *L) {
   pln_lua_node *node = pln_lua_check_node(L, 1);
   const pln_graph *g = pln_lua_graph_of(L, node->graph);
-  lua_pushinteger(L, pln_node_n_operands(g, node->ref));
+  lua_pushinteger(L, n_operands(g, node->ref));
   return 1;
 }
 
@@ -493,24 +582,12 @@ static void push_row(lua_State *L, const pln_kind_info *row) {
   }
 }
 
-/* `then` and `else` are words of Lua: they have long names too. */
-static void add_long_names(lua_State *L) {
-  if (lua_getfield(L, -1, "then") == LUA_TNUMBER) {
-    lua_setfield(L, -2, "then_branch");
-    lua_getfield(L, -1, "else");
-    lua_setfield(L, -2, "else_branch");
-  } else {
-    lua_pop(L, 1);
-  }
-}
-
 static void fill_kinds(lua_State *L) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.kinds);
   for (int kind = 0; kind < PLN_N_KINDS; kind++) {
     lua_pushstring(L, pln_kind_name((pln_kind)kind));
     lua_rawseti(L, -2, kind + 1);
     push_row(L, &pln_kinds[kind]);
-    add_long_names(L);
     lua_rawseti(L, -2, -kind - 1);
   }
   lua_pop(L, 1);

@@ -45,6 +45,7 @@ local pl = {
   func = ir.Function,
   let = ir.Let,
   if_ = ir.If,
+  match = ir.Match,
   global = ir.GlobalVar,
   call = ir.Call,
   type = ir.type,

@@ -77,16 +77,58 @@ function ir.Call(callee, args, attrs)
   return core.apply(callee, args, attrs)
 end
 
---- A function of parameters and a body; `ret_type` may be left out.
-function ir.Function(params, body, ret_type, attrs)
+--- A function of parameters and a body; `ret_type` may be left out. A generic
+-- function has type variables, a list of types, as `type_params`.
+function ir.Function(params, body, ret_type, attrs, type_params)
   if attrs == nil and type(ret_type) == "table" and not ret_type.dtype then
     ret_type, attrs = nil, ret_type
   end
-  return core.func(params, body, as_type(ret_type), attrs)
+  return core.func(params, body, as_type(ret_type), attrs, type_params)
 end
 
 ir.Let = core.let
 ir.If = core.if_
+
+--- A constructor of an algebraic data type; its type may be left out.
+function ir.Constructor(name, type_)
+  return core.constructor(name, as_type(type_))
+end
+
+ir.PatternWildcard = core.pattern_wildcard
+--- Fits every value and binds it to a Var.
+ir.PatternVar = core.pattern_var
+ir.PatternTuple = core.pattern_tuple
+
+--- Fits what a constructor (itself or its name) made of fields that fit.
+function ir.PatternConstructor(constructor, patterns)
+  local name = kind_of(constructor) == "Node" and constructor.name or constructor
+  return core.pattern_constructor(name, patterns or {})
+end
+
+-- What patterns may be written as: a Var binds, "_" fits all, a list is a tuple.
+local function as_pattern(spec)
+  if spec == "_" then return core.pattern_wildcard() end
+  if type(spec) == "table" then
+    local fields = {}
+    for i, field in ipairs(spec) do fields[i] = as_pattern(field) end
+    return core.pattern_tuple(fields)
+  end
+  return kind_of(spec) == "Node" and spec.kind == "Var" and core.pattern_var(spec) or spec
+end
+
+--- The first arm whose pattern fits: ir.Match(data, { { pattern, body }, ... }).
+-- Clauses of another Match are arms too. { complete = false } says that other
+-- values come without a match.
+function ir.Match(data, arms, options)
+  local patterns, bodies = {}, {}
+  for i, arm in ipairs(arms) do
+    local clause = kind_of(arm) == "Node"
+    patterns[i] = clause and arm.lhs or as_pattern(arm[1])
+    bodies[i] = clause and arm.rhs or arm[2]
+  end
+  return core.match(data, patterns, bodies, not options or options.complete ~= false)
+end
+
 ir.RefCreate = core.ref_create
 ir.RefRead = core.ref_read
 ir.RefWrite = core.ref_write
@@ -113,70 +155,103 @@ local function merged(old, changes)
   return attrs
 end
 
--- nil when the caller did not name it: then the node's own.
-local function pick(changes, node, field)
-  local value = changes[field]
-  if value == nil then return node[field] end
-  return value
-end
-
-local function with_call(node, changes)
-  local attrs = merged(node.attrs, changes.attrs)
+local function with_call(node, now, changes)
+  if changes.callee then now.op = nil end
+  local attrs = merged(node.attrs, now.attrs)
   if node.n_results > 0 then
     attrs = merged(attrs, { n_results = node.n_results })
   end
-  local args = pick(changes, node, "args")
-  if changes.op or node.op then
-    return ir.Call(changes.op or node.op, args, attrs)
-  end
-  return core.apply(pick(changes, node, "callee"), args, attrs, node.n_results)
+  if now.op then return ir.Call(now.op, now.args, attrs) end
+  return core.apply(now.callee, now.args, attrs, node.n_results)
 end
 
+-- A kind's fields that may be changed, and how it is built of them: `now` has
+-- those that were changed and the node's own.
 local copiers = {
-  Call = with_call,
-  Var = function(node, changes)
-    return ir.Var(pick(changes, node, "name"), pick(changes, node, "type"))
-  end,
-  Constant = function(node, changes) return ir.Constant(pick(changes, node, "data")) end,
-  GlobalVar = function(node, changes)
-    return ir.GlobalVar(pick(changes, node, "name"), changes.type)
-  end,
-  Tuple = function(node, changes) return core.tuple(pick(changes, node, "fields")) end,
-  TupleGetItem = function(node, changes)
-    return core.get(pick(changes, node, "tuple"), pick(changes, node, "index"))
-  end,
-  Function = function(node, changes)
-    return core.func(pick(changes, node, "params"), pick(changes, node, "body"),
-      as_type(changes.ret_type), merged(node.attrs, changes.attrs))
-  end,
-  If = function(node, changes)
-    return core.if_(pick(changes, node, "cond"), pick(changes, node, "then_branch"),
-      pick(changes, node, "else_branch"))
-  end,
-  Let = function(node, changes)
-    return core.let(pick(changes, node, "var"), pick(changes, node, "value"),
-      pick(changes, node, "body"))
-  end,
-  RefCreate = function(node, changes) return core.ref_create(pick(changes, node, "value")) end,
-  RefRead = function(node, changes) return core.ref_read(pick(changes, node, "ref")) end,
-  RefWrite = function(node, changes)
-    return core.ref_write(pick(changes, node, "ref"), pick(changes, node, "value"))
-  end,
+  Call = { "op callee args attrs", with_call },
+  Var = { "name type", function(_, now) return ir.Var(now.name, now.type) end },
+  Constant = { "data", function(_, now) return ir.Constant(now.data) end },
+  GlobalVar = { "name type", function(_, now) return ir.GlobalVar(now.name, now.type) end },
+  Constructor = { "name type", function(_, now) return ir.Constructor(now.name, now.type) end },
+  Tuple = { "fields", function(_, now) return core.tuple(now.fields) end },
+  TupleGetItem = { "tuple index", function(_, now) return core.get(now.tuple, now.index) end },
+  Function = { "params body ret_type attrs type_params", function(node, now, changes)
+    return core.func(now.params, now.body, as_type(changes.ret_type),
+      merged(node.attrs, now.attrs), now.type_params)
+  end },
+  If = { "cond true_branch false_branch", function(_, now)
+    return core.if_(now.cond, now.true_branch, now.false_branch)
+  end },
+  Let = { "var value body", function(_, now) return core.let(now.var, now.value, now.body) end },
+  LetBlock = { "body", function(_, now) return now.body end },
+  Match = { "data clauses complete", function(_, now)
+    return ir.Match(now.data, now.clauses, { complete = now.complete })
+  end },
+  RefCreate = { "value", function(_, now) return core.ref_create(now.value) end },
+  RefRead = { "ref", function(_, now) return core.ref_read(now.ref) end },
+  RefWrite = { "ref value", function(_, now) return core.ref_write(now.ref, now.value) end },
+  PatternVar = { "var", function(_, now) return core.pattern_var(now.var) end },
+  PatternConstructor = { "constructor patterns", function(_, now)
+    return ir.PatternConstructor(now.constructor, now.patterns)
+  end },
+  PatternTuple = { "patterns", function(_, now) return core.pattern_tuple(now.patterns) end },
+  Add = { "a b", function(_, now) return core.prim_add(now.a, now.b) end },
 }
+
+local function has_field(copier, field)
+  return type(field) == "string" and (" " .. copier[1] .. " "):find(" " .. field .. " ", 1, true)
+end
+
+local function same_list(old, new)
+  if type(new) ~= "table" or #old ~= #new then return false end
+  for i, item in ipairs(old) do
+    if item ~= new[i] then return false end
+  end
+  return true
+end
+
+-- Whether a field would stay what it is.
+local function same(node, field, value)
+  local old = node[field]
+  if field == "type" or field == "ret_type" then return old == as_type(value) end
+  if field == "op" and type(value) == "string" then return old == ir.find_op(value) end
+  if field == "attrs" then
+    for name, attr in pairs(value) do
+      if old[name] ~= attr and not (type(old[name]) == "table" and same_list(old[name], attr)) then
+        return false
+      end
+    end
+    return true
+  end
+  return old == value or type(old) == "table" and same_list(old, value)
+end
+
+local function unchanged(node, changes)
+  for field, value in pairs(changes) do
+    if not same(node, field, value) then return false end
+  end
+  return true
+end
 
 local methods = {}
 
---- A copy with other fields: call:with { args = { x } }, fn:with { body = y }.
--- Attributes are merged into the old ones.
+--- A copy with other fields: call:with { args = { x } }, fn:with { body = y };
+-- the node itself when nothing changes. Attributes are merged into the old ones.
 function methods.with(node, changes)
   local copier = copiers[node.kind]
   if not copier then error(("a %s has no changed copies"):format(node.kind), 2) end
   for field in pairs(changes) do
-    if field ~= "op" and field ~= "attrs" and field ~= "ret_type" and node[field] == nil then
+    if not has_field(copier, field) then
       error(("a %s has no field '%s'"):format(node.kind, tostring(field)), 2)
     end
   end
-  return copier(node, changes)
+  if unchanged(node, changes) then return node end
+  local now = {}
+  for field in copier[1]:gmatch "%S+" do
+    now[field] = changes[field]
+    if now[field] == nil then now[field] = node[field] end
+  end
+  return copier[2](node, now, changes)
 end
 
 --- Field `index` of a tuple-valued node, counted from 0.

@@ -147,10 +147,17 @@ function Tensor:close() end
 ---@field body? perilune.Node Function, Let, LetBlock, For
 ---@field scope_attrs? perilune.Attrs of the first scope: an ONNX graph's name, input_names, output_names
 ---@field ret_type? perilune.Type Function
+---@field type_params? perilune.Type[] Function
+---@field clauses? perilune.Node[] Match
+---@field complete? boolean Match: its arms cover every value
+---@field lhs? perilune.Node Clause: its pattern
+---@field rhs? perilune.Node Clause: what its arm evaluates to
+---@field patterns? perilune.Node[] PatternConstructor, PatternTuple
+---@field constructor? string PatternConstructor
 ---@field cond? perilune.Node If
----@field then_branch? perilune.Node If
----@field else_branch? perilune.Node If
----@field var? perilune.Node Let
+---@field true_branch? perilune.Node If
+---@field false_branch? perilune.Node If
+---@field var? perilune.Node Let, PatternVar
 ---@field value? perilune.Node Let, RefCreate, RefWrite
 ---@field ref? perilune.Node RefRead, RefWrite
 ---@field name? string Var, GlobalVar, Constructor
@@ -436,8 +443,9 @@ function pl.tuple(...) end
 ---@param body perilune.Operand
 ---@param ret_type? string|perilune.Type
 ---@param attrs? table
+---@param type_params? perilune.Type[] type variables: a generic function
 ---@return perilune.Node
-function pl.func(params, body, ret_type, attrs) end
+function pl.func(params, body, ret_type, attrs, type_params) end
 ---@param var perilune.Node
 ---@param value perilune.Operand
 ---@param body perilune.Operand
@@ -448,6 +456,14 @@ function pl.let(var, value, body) end
 ---@param else_value perilune.Operand
 ---@return perilune.Node
 function pl.if_(cond, then_value, else_value) end
+--- The first arm whose pattern fits. Patterns are nodes; a Var binds, "_" fits
+--- everything, a list is a tuple. Clauses of another Match are arms too.
+---@alias perilune.Pattern perilune.Node|"_"|perilune.Pattern[]
+---@param data perilune.Operand
+---@param arms (perilune.Node|{ [1]: perilune.Pattern, [2]: perilune.Operand })[]
+---@param options? { complete?: boolean } false: other values may come
+---@return perilune.Node
+function pl.match(data, arms, options) end
 ---@param name string
 ---@param type? string|perilune.Type
 ---@return perilune.Node
@@ -783,8 +799,9 @@ function pl.ir.Call(callee, args, attrs) end
 ---@param body perilune.Operand
 ---@param ret_type? string|perilune.Type
 ---@param attrs? table
+---@param type_params? perilune.Type[] type variables: a generic function
 ---@return perilune.Node
-function pl.ir.Function(params, body, ret_type, attrs) end
+function pl.ir.Function(params, body, ret_type, attrs, type_params) end
 ---@param var perilune.Node
 ---@param value perilune.Operand
 ---@param body perilune.Operand
@@ -795,6 +812,30 @@ function pl.ir.Let(var, value, body) end
 ---@param else_value perilune.Operand
 ---@return perilune.Node
 function pl.ir.If(cond, then_value, else_value) end
+--- The first arm whose pattern fits. Patterns are nodes; a Var binds, "_" fits
+--- everything, a list is a tuple. Clauses of another Match are arms too.
+---@param data perilune.Operand
+---@param arms (perilune.Node|{ [1]: perilune.Pattern, [2]: perilune.Operand })[]
+---@param options? { complete?: boolean } false: other values may come
+---@return perilune.Node
+function pl.ir.Match(data, arms, options) end
+--- A constructor of an algebraic data type.
+---@param name string
+---@param type? perilune.Type|string
+---@return perilune.Node
+function pl.ir.Constructor(name, type) end
+---@return perilune.Node
+function pl.ir.PatternWildcard() end
+---@param var perilune.Node
+---@return perilune.Node
+function pl.ir.PatternVar(var) end
+---@param constructor string|perilune.Node
+---@param patterns? perilune.Node[]
+---@return perilune.Node
+function pl.ir.PatternConstructor(constructor, patterns) end
+---@param patterns perilune.Node[]
+---@return perilune.Node
+function pl.ir.PatternTuple(patterns) end
 ---@param value perilune.Operand
 ---@return perilune.Node
 function pl.ir.RefCreate(value) end
