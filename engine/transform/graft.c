@@ -72,7 +72,7 @@ pln_status pln_graft_stand_in(pln_graft *g, pln_graft_source *from,
   return PLN_OK;
 }
 
-static pln_status image_of(pln_graft *g, pln_graft_source *from, pln_ref node,
+pln_status pln_graft_image(pln_graft *g, pln_graft_source *from, pln_ref node,
                            pln_ref *out) {
   *out = from->map[node];
   if (*out == PLN_NONE && g->grafter->missing)
@@ -100,7 +100,7 @@ static pln_status map_operands(pln_graft *g, pln_graft_source *from,
   for (uint32_t i = 0; i < n->count; i++) {
     pln_ref node = from->graph->operands[n->first + i];
     pln_ref image;
-    PLN_TRY(image_of(g, from, node, &image));
+    PLN_TRY(pln_graft_image(g, from, node, &image));
     g->operands[i] = image;
     *changed |= differs(g, from, node, image);
   }
@@ -306,8 +306,9 @@ static pln_status begin_call(pln_graft *g, const frame *f, pln_ref call,
                  .row = body,
                  .user = call};
   for (uint32_t i = 0; i < row->n_params; i++)
-    PLN_TRY(image_of(g, f->from, f->from->graph->operands[n->first + 1 + i],
-                     &in->map[row->begin + i]));
+    PLN_TRY(pln_graft_image(g, f->from,
+                            f->from->graph->operands[n->first + 1 + i],
+                            &in->map[row->begin + i]));
   return push(g, inner);
 }
 
@@ -357,7 +358,7 @@ static pln_status end_scope(pln_graft *g, const frame *f) {
   const pln_scope_row *row = &f->from->graph->scopes[f->row];
   frame *below = &g->frames[g->n_frames - 1];
   pln_ref result;
-  PLN_TRY(image_of(g, f->from, row->result, &result));
+  PLN_TRY(pln_graft_image(g, f->from, row->result, &result));
   below->at = f->end;
   below->next = f->next;
   return pln_build_end(g->b, f->image, result, row->attrs);
@@ -365,8 +366,8 @@ static pln_status end_scope(pln_graft *g, const frame *f) {
 
 static pln_status end_call(pln_graft *g, const frame *f) {
   const frame *below = &g->frames[g->n_frames - 1];
-  return image_of(g, f->from, f->from->graph->scopes[f->row].result,
-                  &below->from->map[f->user]);
+  return pln_graft_image(g, f->from, f->from->graph->scopes[f->row].result,
+                         &below->from->map[f->user]);
 }
 
 static void end_literal(pln_graft *g, const frame *f) {
@@ -427,7 +428,7 @@ static pln_status run(pln_graft *g, pln_graft_source *from, pln_graph **out) {
   while (g->n_frames > 0)
     PLN_TRY(step(g));
   pln_ref root;
-  PLN_TRY(image_of(g, from, o->root, &root));
+  PLN_TRY(pln_graft_image(g, from, o->root, &root));
   return pln_builder_seal(g->b, root, out);
 }
 

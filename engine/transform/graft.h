@@ -72,6 +72,9 @@ pln_status pln_graft_run(pln_engine *engine, const pln_grafter *grafter,
 /* In the lifted function `node` is `image`. */
 pln_status pln_graft_stand_in(pln_graft *graft, pln_graft_source *from,
                               pln_ref node, pln_ref image) PLN_CHECKED;
+/* What a node is where nodes go now. */
+pln_status pln_graft_image(pln_graft *graft, pln_graft_source *from,
+                           pln_ref node, pln_ref *out) PLN_CHECKED;
 /* A node without scopes, with its operands' images. */
 pln_status pln_graft_copy(pln_graft *graft, pln_graft_source *from,
                           pln_ref node, pln_ref *out) PLN_CHECKED;

@@ -22,6 +22,19 @@ static const pln_option fuse_options[] = {
      .doc = "0 leaves each operator alone; -1: the context's opt_level."},
 };
 
+static const pln_option eta_options[] = {
+    {.name = "expand_constructor",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "Constructors that are used as values."},
+    {.name = "expand_global_var",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "Names of functions of the module."},
+};
+
 /* Keys of contexts' configs that passes read, as TVM calls them. */
 static const pln_option config_keys[] = {
     {.name = "relay.FuseOps.max_depth",
@@ -36,6 +49,7 @@ static const pln_option config_keys[] = {
 };
 
 enum {
+  N_eta_options = PLN_COUNT(eta_options),
   N_fuse_options = PLN_COUNT(fuse_options),
   N_fold_options = PLN_COUNT(fold_options),
   N_batch_norm_options = PLN_COUNT(batch_norm_options),

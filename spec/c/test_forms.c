@@ -206,7 +206,9 @@ static pln_status whole(pln_engine *e, void *ud) {
   pln_status status = pln_pipeline_parse(
       e,
       pln_text("FuseOps,ToBasicBlockNormalForm,ToANormalForm,"
-               "ToGraphNormalForm,FuseOps,DefuseOps,Inline"),
+               "ToGraphNormalForm,FuseOps,LambdaLift,EtaExpand{expand_global_"
+               "var=true},"
+               "DefuseOps,Inline"),
       &pipeline);
   if (status == PLN_OK) {
     status = pln_pass_apply(pipeline, module, &out);
