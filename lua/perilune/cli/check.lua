@@ -78,8 +78,8 @@ end
 
 function check.run(options)
   numbers.dims(options.dim) -- wrong usage is told before any work is done
-  local onnx = require "perilune".onnx
-  local a, b = assert(onnx.load(options.a)), assert(onnx.load(options.b))
+  local pl = require "perilune"
+  local a, b = assert(pl.load(options.a)), assert(pl.load(options.b))
   local text, reason = check.compare(a, b, options, sizes(options.dim, { a, b }))
   if not text then stop.failure("%s and %s differ: %s", options.a, options.b, reason) end
   print(text)

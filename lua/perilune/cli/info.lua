@@ -52,11 +52,9 @@ local function named(values)
 end
 
 local function collect(path)
-  local module, diag = pl.onnx.load(path)
+  local module, diag = pl.load(path)
   if not module then error(diag, 0) end
-  local counts
-  counts, diag = require "perilune.core".onnx_count(path)
-  if not counts then error(diag, 0) end
+  local counts = require "perilune.cli.counts"(path, module)
   local inputs, outputs = require "perilune.cli.signature"(module)
   local functions = {}
   for name in pairs(module) do
@@ -95,8 +93,10 @@ end
 
 local function show(model)
   print(model.file)
-  print(("IR version: %s"):format(model.ir_version or "?"))
-  show_opsets(model.opsets)
+  if not model.file:find "%.relay$" then
+    print(("IR version: %s"):format(model.ir_version or "?"))
+    show_opsets(model.opsets)
+  end
   show_values("inputs:", model.inputs)
   show_values("outputs:", model.outputs)
   if #model.functions > 0 then print("functions: " .. table.concat(model.functions, ", ")) end

@@ -9,9 +9,11 @@ local opt = {
 }
 
 function opt.arguments(parser)
-  parser:argument("input", "The model to read."):argname "IN"
-  parser:option("-o --output", "Where to write the result; may be IN itself."):argname "OUT"
-    :count(1)
+  parser:argument("input", "The model to read: NAME.relay is Relay text, all else ONNX.")
+    :argname "IN"
+  parser:option("-o --output",
+    "Where to write the result: Relay text to NAME.relay, else ONNX; may be IN itself.")
+    :argname "OUT":count(1)
   parser:option("-p --pipeline",
     "Passes in a row, as Name,Name{option=value}, or a script that returns a pipeline. "
     .. "Without it the default pipeline runs; '' runs no pass."):argname "TEXT|FILE.lua"
@@ -112,18 +114,18 @@ function opt.run(options)
   local pass = require "perilune.cli.pipeline".find(options.pipeline, arguments)
   local context, finish = make_context(config, options)
 
-  local onnx = require "perilune".onnx
-  local module = assert(onnx.load(options.input))
+  local pl = require "perilune"
+  local module = assert(pl.load(options.input))
   if not options.quiet then summary.warnings(options.verbose) end
-  local before = summary.measure(options.input)
+  local before = summary.measure(options.input, module)
   local source = fix_dims(module, dims)
   module = run_passes(context, finish, pass, source)
   local report = require "perilune.core".report()
   local checked = options.check and check(source, module, options)
-  assert(onnx.save(module, options.output))
+  assert(pl.save(module, options.output))
 
   summary.show(options, {
-    before = before, after = summary.measure(options.output), report = report,
+    before = before, after = summary.measure(options.output, module), report = report,
     checked = checked, seconds = host.clock() - started, peak = host.peak_rss(),
   })
 end

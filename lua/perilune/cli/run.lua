@@ -100,7 +100,7 @@ function run.run(options)
   local started = host.clock()
   require "perilune.cli.numbers".dims(options.dim)
   check_options(options)
-  local module = must(require "perilune".onnx.load(options.model))
+  local module = must(require "perilune".load(options.model))
   local rows, outputs = require "perilune.cli.signature"(module)
   local loaded = host.clock() - started
   local values = read_inputs(options, module, rows)

@@ -12,11 +12,10 @@ local summary = {}
 -- Where the external data of a model may lie.
 local function directory(path) return path:match "^(.*/)[^/]*$" or "" end
 
---- What the model file `path` holds: nodes, compute_nodes, operators by name,
--- and the bytes of it and its data files.
-function summary.measure(path)
-  local counts, diag = core.onnx_count(path)
-  if not counts then error(diag, 0) end
+--- What the model file `path` holds, which is that of `module`: nodes,
+-- compute_nodes, operators by name, and the bytes of it and its data files.
+function summary.measure(path, module)
+  local counts = require "perilune.cli.counts"(path, module)
   local _, bytes = host.stat(path)
   for _, name in ipairs(counts.files) do
     local kind, size = host.stat(directory(path) .. name)

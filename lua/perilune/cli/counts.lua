@@ -1,0 +1,28 @@
+--- What a model file holds: { nodes, compute_nodes, operators by name, files },
+-- the last of which are those of its external data. ONNX files are counted as
+-- they are, without reading weights; of Relay text it is the module's calls of operators.
+
+local core = require "perilune.core"
+core.internal() -- diagnostics point at the scripts of others
+
+local function of_module(module)
+  local counts = { nodes = 0, operators = {}, files = {} }
+  for _, fn in pairs(module) do
+    for node in fn:nodes() do
+      local op = node.kind == "Call" and node.op
+      if op then
+        counts.nodes = counts.nodes + 1
+        counts.operators[op.name] = (counts.operators[op.name] or 0) + 1
+      end
+    end
+  end
+  counts.compute_nodes = counts.nodes
+  return counts
+end
+
+return function(path, module)
+  if path:find "%.relay$" then return of_module(module) end
+  local counts, diag = core.onnx_count(path)
+  if not counts then error(diag, 0) end
+  return counts
+end
