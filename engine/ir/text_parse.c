@@ -414,6 +414,17 @@ static pln_status failed(const pln_parser *p) {
   return p->n_errors > 0 ? PLN_ERR_FORMAT : PLN_OK;
 }
 
+/* What could not be typed where it stands, because it is recursive or because
+ * its use decides, is typed when all is there. */
+static pln_status infer(reading *r) {
+  pln_module *typed;
+  PLN_TRY(failed(&r->p));
+  PLN_TRY(pln_module_infer(r->module, &typed));
+  pln_module_release(r->module);
+  r->module = typed;
+  return PLN_OK;
+}
+
 static pln_status read_module(reading *r) {
   pln_parser *p = &r->p;
   p->in_module = true;
@@ -425,7 +436,7 @@ static pln_status read_module(reading *r) {
   PLN_TRY(read_definitions(r, FUNCTION, read_signature));
   PLN_TRY(read_definitions(r, FUNCTION, body_step));
   r->module->tir_vars = p->tir_vars;
-  return failed(p);
+  return infer(r);
 }
 
 pln_status pln_parse_module(pln_engine *engine, pln_slice text,
