@@ -103,6 +103,12 @@ static pln_status read_node(pln_parser *p, const pln_token *key,
   return pln_object_in(p, key, (uint32_t)node, 0, &out->v.s);
 }
 
+/* Some strings of TVM's structs stand in the node, others are nodes. */
+static pln_slice string_of(const pln_meta_in *m, const pln_json_value *value) {
+  const pln_json_value *text = pln_meta_in_string(m, value);
+  return text ? text->text : value->text;
+}
+
 static pln_status read_field(pln_parser *p, const pln_token *key,
                              pln_slice kind, const pln_json_value *value,
                              pln_attr *out) {
@@ -118,7 +124,7 @@ static pln_status read_field(pln_parser *p, const pln_token *key,
     out->v.f = strtod(text, NULL);
   } else if (pln_slice_is(kind, "string") || pln_slice_is(kind, "dtype")) {
     out->kind = PLN_ATTR_STRING;
-    out->v.s = value->text;
+    out->v.s = string_of(p->meta, value);
   } else {
     return read_node(p, key, value, out);
   }
