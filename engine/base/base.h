@@ -220,7 +220,8 @@ static inline bool pln_slice_equal(pln_slice a, pln_slice b) {
   return a.size == b.size && (a.size == 0 || !memcmp(a.data, b.data, a.size));
 }
 static inline bool pln_slice_is(pln_slice a, const char *text) {
-  return pln_slice_equal(a, pln_text(text));
+  size_t n = strlen(text); /* known when the text is a literal */
+  return a.size == n && (n == 0 || !memcmp(a.data, text, n));
 }
 
 #endif

@@ -23,7 +23,8 @@ const char *pln_dtype_name(pln_dtype dtype) {
 
 pln_dtype pln_dtype_find(pln_slice name) {
   for (uint32_t i = 1; i < PLN_N_DTYPES; i++)
-    if (pln_slice_is(name, rows[i].name))
+    if (name.size > 0 && name.data[0] == rows[i].name[0] &&
+        pln_slice_is(name, rows[i].name))
       return (pln_dtype)i;
   return PLN_DTYPE_NONE;
 }

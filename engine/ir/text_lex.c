@@ -269,7 +269,8 @@ static pln_token_kind keyword(pln_slice word) {
   if (word.size < 2 || word.size > 9 || !strchr("dfliemrtTF", word.data[0]))
     return PLN_T_NAME;
   for (size_t i = 0; i < PLN_COUNT(keywords); i++)
-    if (pln_slice_is(word, keywords[i].text))
+    if (keywords[i].text[0] == word.data[0] &&
+        pln_slice_is(word, keywords[i].text))
       return keywords[i].kind;
   return PLN_T_NAME;
 }

@@ -210,6 +210,12 @@ static pln_status open_function(pln_parser *p) {
 }
 
 static pln_status read_word(pln_parser *p, pln_type *out, bool *open) {
+  if (pln_parse_is(p, "Tensor") && pln_parse_peek(p) == PLN_T_LBRACKET) {
+    PLN_TRY(pln_parse_next(p));
+    return read_tensor(p, out);
+  }
+  if (pln_parse_is(p, "_"))
+    return pln_parse_next(p);
   pln_type_kind kind = call_kind(p);
   if (kind != PLN_TYPE_INCOMPLETE) {
     *open = true;
@@ -217,14 +223,8 @@ static pln_status read_word(pln_parser *p, pln_type *out, bool *open) {
     PLN_TRY(pln_parse_next(p));
     return push_frame(p, kind, PLN_T_RPAREN, 0);
   }
-  if (pln_parse_is(p, "Tensor") && pln_parse_peek(p) == PLN_T_LBRACKET) {
-    PLN_TRY(pln_parse_next(p));
-    return read_tensor(p, out);
-  }
   if (pln_parse_is(p, "opaque") && pln_parse_peek(p) == PLN_T_LPAREN)
     return read_opaque(p, out);
-  if (pln_parse_is(p, "_"))
-    return pln_parse_next(p);
   return read_named(p, out, open);
 }
 
