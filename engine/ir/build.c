@@ -747,21 +747,27 @@ pln_status pln_build_span(pln_builder *b, pln_ref node,
   return pln_origins_add(origins, &row, &b->graph->origin[node]);
 }
 
+pln_status pln_builder_attr_order(pln_builder *b, pln_ref node,
+                                  pln_attrs order) {
+  pln_origins *origins = pln_builder_origins(b);
+  if (!origins)
+    return PLN_ERR_NOMEM;
+  pln_origin row = {.parent = b->graph->origin[node], .attr_order = order};
+  return pln_origins_add(origins, &row, &b->graph->origin[node]);
+}
+
 pln_status pln_build_attr_order(pln_builder *b, pln_ref node, uint32_t n,
                                 const pln_symbol *names) {
   PLN_TRY(check_operands(b, 1, &node));
-  pln_origins *origins = pln_builder_origins(b);
+  pln_attrs order;
   pln_attr *items = pln_mem_zeroed(b->engine, n * sizeof *items);
-  if (!origins || (n > 0 && !items)) {
-    pln_mem_free(b->engine, items, n * sizeof *items);
+  if (n > 0 && !items)
     return pln_nomem(b->engine);
-  }
   for (uint32_t i = 0; i < n; i++)
     items[i].name = names[i];
-  pln_origin row = {.parent = b->graph->origin[node]};
-  pln_status status = pln_attrs_list(b->engine, n, items, &row.attr_order);
+  pln_status status = pln_attrs_list(b->engine, n, items, &order);
   if (status == PLN_OK)
-    status = pln_origins_add(origins, &row, &b->graph->origin[node]);
+    status = pln_builder_attr_order(b, node, order);
   pln_mem_free(b->engine, items, n * sizeof *items);
   return status;
 }

@@ -221,6 +221,9 @@ pln_status pln_builder_declare_result(pln_builder *b, pln_ref node,
                                       pln_type declared) PLN_CHECKED;
 /* The slice an ONNX graph came from. */
 void pln_builder_scope_origin(pln_builder *b, pln_scope scope, uint32_t origin);
+/* pln_build_attr_order with a list that has nothing but names. */
+pln_status pln_builder_attr_order(pln_builder *b, pln_ref node,
+                                  pln_attrs order) PLN_CHECKED;
 /* Types of GlobalVars are looked up in `module` (borrowed). */
 void pln_builder_module(pln_builder *b, const pln_module *module);
 

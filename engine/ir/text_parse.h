@@ -40,6 +40,7 @@ typedef struct pln_parsed_head {
   uint32_t first, n; /* parameters: those from `first` in parser->params */
   uint32_t n_vars;   /* type parameters: the newest of parser->types */
   pln_attrs attrs;
+  pln_attrs order; /* of the attributes, when it is not that of names */
   pln_type ret;
   pln_token token; /* where it begins */
 } pln_parsed_head;
@@ -73,6 +74,7 @@ typedef struct pln_parse_frame {
   uint32_t n;      /* SEQUENCE: lets; FUNCTION: type parameters */
   pln_symbol name; /* LET */
   pln_attrs attrs; /* FUNCTION */
+  pln_attrs order; /* of these in text; 0: by name */
   pln_type ret;
   pln_token token; /* where it begins */
 } pln_parse_frame;
@@ -228,6 +230,10 @@ bool pln_parse_at_type(const pln_parser *p);
  * stays at hand. */
 bool pln_parse_at_attr(const pln_parser *p);
 pln_status pln_parse_attrs(pln_parser *p, pln_attrs *out) PLN_CHECKED;
+/* The same, and the order in which they stand: a list of entries that have
+ * nothing but names; 0 when it is that of names. */
+pln_status pln_parse_ordered_attrs(pln_parser *p, pln_attrs *out,
+                                   pln_attrs *order) PLN_CHECKED;
 /* Attributes of a call of `op` as the operator wants them. */
 pln_status pln_parse_op_attrs(pln_parser *p, const pln_token *token, pln_op op,
                               pln_attrs given, pln_attrs *out) PLN_CHECKED;

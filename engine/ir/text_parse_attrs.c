@@ -276,14 +276,34 @@ static pln_status read_entries(pln_parser *p) {
   return PLN_OK;
 }
 
-/* What waits is given up when the text is bad. */
+/* A list of the names as they stand, unless a dictionary has them so. */
+static pln_status list_names(pln_parser *p, pln_attr *items, uint32_t n,
+                             pln_attrs dict, pln_attrs *out) {
+  bool by_name = true;
+  for (uint32_t i = 0; i < n; i++) {
+    by_name &= items[i].name == pln_attrs_get(p->engine, dict, i)->name;
+    items[i] = (pln_attr){.name = items[i].name};
+  }
+  *out = 0;
+  return by_name ? PLN_OK : pln_attrs_list(p->engine, n, items, out);
+}
+
 pln_status pln_parse_attrs(pln_parser *p, pln_attrs *out) {
+  pln_attrs order;
+  return pln_parse_ordered_attrs(p, out, &order);
+}
+
+/* What waits is given up when the text is bad. */
+pln_status pln_parse_ordered_attrs(pln_parser *p, pln_attrs *out,
+                                   pln_attrs *order) {
   uint32_t items = p->n_items, frames = p->n_attr_frames;
   pln_token token = p->token;
-  *out = 0;
+  *out = *order = 0;
   pln_status status = read_entries(p);
   if (status == PLN_OK && p->n_items > items)
     status = make_dict(p, &token, p->items + items, p->n_items - items, out);
+  if (status == PLN_OK && *out)
+    status = list_names(p, p->items + items, p->n_items - items, *out, order);
   p->n_items = items;
   p->n_attr_frames = frames;
   if (items == 0) {

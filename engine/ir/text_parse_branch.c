@@ -59,6 +59,7 @@ pln_status pln_parse_open_function(pln_parser *p, const pln_parsed_head *head,
   f->types = types;
   f->n = head->n_vars;
   f->attrs = head->attrs;
+  f->order = head->order;
   f->ret = head->ret;
   PLN_TRY(add_devices(p, head, &f->attrs));
   PLN_TRY(open_params(p, head));
@@ -93,6 +94,8 @@ pln_status pln_parse_function_part(pln_parser *p) {
                      f.attrs, f.ret, &node);
   if (status == PLN_OK && f.n > 0)
     status = pln_build_generic(p->b, node, f.n, p->types + f.types);
+  if (status == PLN_OK && f.order)
+    status = pln_builder_attr_order(p->b, node, f.order);
   pln_parse_close(p);
   PLN_TRY(pln_parse_made(p, &f.token, mark, status, node));
   if (f.flag)

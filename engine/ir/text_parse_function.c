@@ -45,7 +45,7 @@ pln_status pln_parse_head(pln_parser *p, pln_parsed_head *out) {
   }
   out->n = p->n_params;
   if (more)
-    PLN_TRY(pln_parse_attrs(p, &out->attrs));
+    PLN_TRY(pln_parse_ordered_attrs(p, &out->attrs, &out->order));
   PLN_TRY(pln_parse_expect(p, PLN_T_RPAREN));
   PLN_TRY(pln_parse_accept(p, PLN_T_ARROW, &typed));
   return typed ? pln_parse_type(p, &out->ret) : PLN_OK;
