@@ -27,7 +27,7 @@ void pln_writer_init(pln_writer *w, pln_engine *engine, size_t limit,
 }
 
 static void hand_over(pln_writer *w, const char *data, size_t size) {
-  if (pln_writer_done(w))
+  if (w->cut || w->status != PLN_OK)
     return;
   size_t seen = size < w->limit ? size : w->limit;
   w->cut = size > w->limit;

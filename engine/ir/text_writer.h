@@ -28,7 +28,7 @@ void pln_writer_init(pln_writer *w, pln_engine *engine, size_t limit,
 pln_status pln_writer_end(pln_writer *w) PLN_CHECKED;
 /* True when nothing more will be seen. */
 static inline bool pln_writer_done(const pln_writer *w) {
-  return w->cut || w->status != PLN_OK;
+  return w->cut || w->status != PLN_OK || w->size > w->limit;
 }
 
 void pln_put(pln_writer *w, const char *data, size_t size);
