@@ -45,7 +45,7 @@ describe("A picture", function()
     local text = sample():dot()
     check_golden("module.dot", text)
     assert.equal(2, count(text, "label=\"@%w+\";"))
-    assert.equal(1, count(text, 'label="then";'))
+    assert.equal(1, count(text, 'label="true_branch";'))
   end)
 
   it("is drawn by Graphviz", function()
