@@ -153,6 +153,22 @@ describe("perilune opt", function()
     assert.matches("--only", err, 1, true)
   end)
 
+  it("shows what passes changed, and keeps traces and dumps", function()
+    local _, out = run(("opt -q --diff %s -o %s -p EliminateCommonSubexpr"):format(input, output))
+    assert.matches("^%-%- EliminateCommonSubexpr\n@main\n", out)
+    assert.matches("\n%-  ", out)
+    local dumped, trace = path "dumped", path "trace.json"
+    local status = run(("opt -q %s -o %s --dump %s --trace %s --oracle"):format(input, output,
+      dumped, trace))
+    assert.equal(0, status)
+    assert.matches('^#%[version = "0.0.5"%]', read(dumped .. "/000_input.relay"))
+    assert.matches('^{"traceEvents":%[{"name":"default"', read(trace))
+    local err
+    status, _, err = run(("opt -q %s -o %s --trace /nowhere/trace.json"):format(input, output))
+    assert.equal(1, status)
+    assert.matches("/nowhere/trace.json", err, 1, true)
+  end)
+
   it("works in place", function()
     local copy = write(path "copy.onnx", read(input))
     assert.equal(3, stats(("%s -o %s"):format(copy, copy)).nodes_after)

@@ -35,6 +35,7 @@ typedef struct pln_memory {
   void *ud;
   size_t used; /* with what is kept */
   size_t peak;
+  uint64_t calls;   /* of the allocator for more memory */
   size_t limit;     /* no more may be used; 0: no limit */
   bool limited;     /* an allocation failed of it */
   uint32_t keepers; /* pln_mem_keep's without their pln_mem_let_go */

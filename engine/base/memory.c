@@ -82,6 +82,7 @@ void pln_mem_let_go(pln_engine *engine) {
 /* ------------------------------------------------------------------ blocks */
 
 static void count(pln_memory *m, size_t old_size, size_t new_size) {
+  m->calls += new_size > old_size;
   m->used += new_size - old_size;
   if (m->used > m->peak)
     m->peak = m->used;
@@ -185,4 +186,8 @@ size_t pln_engine_memory(const pln_engine *engine, size_t *peak) {
   if (peak)
     *peak = engine->memory.peak;
   return engine->memory.used;
+}
+
+uint64_t pln_engine_allocations(const pln_engine *engine) {
+  return engine->memory.calls;
 }

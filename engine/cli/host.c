@@ -91,9 +91,11 @@ static int host_make_folder(lua_State *L) {
   return luaL_fileresult(L, there || mkdir(path, 0777) == 0, path);
 }
 
-/* terminal() -> whether messages go to a terminal */
+/* terminal(["stdout"]) -> whether messages, or results, go to a terminal */
 static int host_terminal(lua_State *L) {
-  lua_pushboolean(L, isatty(STDERR_FILENO));
+  static const char *const names[] = {"stderr", "stdout", NULL};
+  int which = luaL_checkoption(L, 1, "stderr", names);
+  lua_pushboolean(L, isatty(which ? STDOUT_FILENO : STDERR_FILENO));
   return 1;
 }
 

@@ -91,6 +91,9 @@ PLN_API void pln_engine_free(pln_engine *engine);
 /* Bytes allocated now, and the most there ever were. */
 PLN_API size_t pln_engine_memory(const pln_engine *engine, size_t *peak);
 
+/* How often memory was asked for since the engine was made. */
+PLN_API uint64_t pln_engine_allocations(const pln_engine *engine);
+
 /* Stops the pass or the evaluation that the engine is at: it fails with
  * PLN_ERR_INTERRUPTED, and nothing has happened. Nothing else may be done by a
  * signal handler or by another thread. It ends with what it stops. */

@@ -43,6 +43,7 @@ typedef struct pln_lua {
   pln_pass_run *run;                   /* the innermost running Lua pass */
   pln_context_stack *stack;            /* in use; NULL: the main thread's */
   size_t collect_at; /* bytes of the engine that start a collection */
+  double seconds;    /* that passes written in Lua have taken */
 } pln_lua;
 
 /* Tables kept in the registry under the addresses of these bytes. */
@@ -61,6 +62,8 @@ typedef struct pln_lua_keys {
 } pln_lua_keys;
 extern const pln_lua_keys pln_lua_key;
 
+/* Seconds of a clock that only goes forward. */
+double pln_lua_clock(void);
 /* The state of the running function; raises once the engine is gone. */
 pln_lua *pln_lua_here(lua_State *L);
 /* Pushes one of the tables above.  [-0, +1] */

@@ -219,31 +219,40 @@ static int core_extend(lua_State *L) {
   return 0;
 }
 
-/* clock() -> seconds of a clock that only goes forward */
-static int core_clock(lua_State *L) {
+double pln_lua_clock(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  lua_pushnumber(L, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* clock() -> seconds of a clock that only goes forward */
+static int core_clock(lua_State *L) {
+  lua_pushnumber(L, pln_lua_clock());
   return 1;
 }
 
-/* memory() -> bytes the engine holds now, the most it ever held */
+/* memory() -> bytes the engine holds now, the most it ever held, and how often
+ * it has asked for memory */
 static int core_memory(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   size_t peak;
   lua_pushinteger(L, (lua_Integer)pln_engine_memory(b->engine, &peak));
   lua_pushinteger(L, (lua_Integer)peak);
-  return 2;
+  lua_pushinteger(L, (lua_Integer)pln_engine_allocations(b->engine));
+  return 3;
+}
+
+/* lua_seconds() -> what passes written in Lua have taken */
+static int core_lua_seconds(lua_State *L) {
+  lua_pushnumber(L, pln_lua_here(L)->seconds);
+  return 1;
 }
 
 static const luaL_Reg functions[] = {
-    {"extend", core_extend},
-    {"clock", core_clock},
-    {"memory", core_memory},
-    {"internal", pln_lua_internal},
-    {"diags", pln_lua_diags},
-    {"diag", pln_lua_diag},
-    {NULL, NULL},
+    {"extend", core_extend},        {"clock", core_clock},
+    {"memory", core_memory},        {"lua_seconds", core_lua_seconds},
+    {"internal", pln_lua_internal}, {"diags", pln_lua_diags},
+    {"diag", pln_lua_diag},         {NULL, NULL},
 };
 
 int luaopen_perilune_core(lua_State *L) {

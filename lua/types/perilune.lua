@@ -942,7 +942,15 @@ function pl.tensor.load_npy(path) end
 function pl.tensor.parse_npy(bytes, name) end
 
 pl.instruments = {}
----@return perilune.Instrument
+--- Times of passes as a tree. rows: { name, depth, start, seconds, own, lua, allocations }.
+---@class perilune.Timing: perilune.Instrument
+---@field rows table[]
+local Timing = {}
+---@return string JSON
+function Timing:json() end
+---@return string JSON in the Trace Event Format of Chrome and Perfetto
+function Timing:trace() end
+---@return perilune.Timing
 function pl.instruments.timing() end
 ---@param names? string[]
 ---@param write? fun(text: string)
@@ -952,8 +960,33 @@ function pl.instruments.print_before(names, write) end
 ---@param write? fun(text: string)
 ---@return perilune.Instrument
 function pl.instruments.print_after(names, write) end
+--- Prints the lines that each pass changed.
+---@param options? { write?: fun(text: string), colour?: boolean, most?: integer }
+---@return perilune.Instrument
+function pl.instruments.diff(options) end
+--- A numbered file of Relay text for each pass that changed something; `files` lists them.
+---@param folder string
+---@return perilune.Instrument
+function pl.instruments.dump(folder) end
+--- Evaluates before and after each pass that changed something; one that changes what is computed fails.
+---@param options? table those of pl.check
+---@return perilune.Instrument
+function pl.instruments.oracle(options) end
+--- rows: { name, before, after }
 ---@return perilune.Instrument
 function pl.instruments.nodes() end
+--- rows: { name, before, after, peak } in bytes
+---@return perilune.Instrument
+function pl.instruments.memory() end
+--- rows: { name, functions }: passes that changed something
+---@return perilune.Instrument
+function pl.instruments.changes() end
+--- Verifies the module after each pass, unchanged ones too.
+---@return perilune.Instrument
+function pl.instruments.verify() end
+--- passes: { name, runs, changed, seconds, counts }; tostring shows a table.
+---@return perilune.Instrument
+function pl.instruments.statistics() end
 ---@param names string[]
 ---@return perilune.Instrument
 function pl.instruments.only(names) end

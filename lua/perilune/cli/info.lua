@@ -111,7 +111,7 @@ local function show(model)
 end
 
 local function show_json(model, graph)
-  local json = require "perilune.cli.json"
+  local json = require "perilune.json"
   local total = model.parameters
   local text = json.encode(json.object {
     { "file", model.file }, { "ir_version", model.ir_version }, { "opsets", model.opsets },

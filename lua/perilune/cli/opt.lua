@@ -30,6 +30,13 @@ function opt.arguments(parser)
   require "perilune.cli.check".options(parser)
   parser:option("--stats", "Ends with one line of statistics."):choices { "json" }
   parser:flag("--time", "Shows how long each pass took.")
+  parser:flag("--diff", "Shows what each pass changed.")
+  parser:flag("--oracle", "Evaluates the model before and after each pass on made-up inputs; a "
+    .. "pass that changes what is computed fails.")
+  parser:option("--dump", "Writes a file of text for each pass that changed something.")
+    :argname "FOLDER"
+  parser:option("--trace", "Writes the times of passes for chrome://tracing.")
+    :argname "FILE"
   parser:mutex(
     parser:flag("-q --quiet", "Says nothing unless something fails."),
     parser:flag("-v --verbose", "Says more: warnings, what each pass counted."))
@@ -61,6 +68,38 @@ local function progress()
   return instrument, line.clear
 end
 
+-- Standard output of `--stats json` ends with one line and has no other.
+local function out_of(options) return options.stats and io.stderr or io.stdout end
+
+local function write_trace(timing, path)
+  local file, reason = io.open(path, "w")
+  local ok = file and file:write(timing:trace(), "\n")
+  if not (ok and file:close()) then stop.failure("--trace: %s", reason or path) end
+end
+
+-- The instruments that options ask for. Those of the trace write when the
+-- context is left.
+local function watchers(options)
+  local shipped, list = require "perilune.instruments", {}
+  if options.diff then
+    local out = out_of(options)
+    list[#list + 1] = shipped.diff { colour = not options.stats and host.terminal "stdout",
+      write = function(text) out:write(text, "\n") end }
+  end
+  if options.dump then
+    local made, reason = host.make_folder(options.dump)
+    if not made then stop.failure("--dump: %s", reason) end
+    list[#list + 1] = shipped.dump(options.dump)
+  end
+  if options.trace then
+    local timing = shipped.timing()
+    function timing.exit() write_trace(timing, options.trace) end
+    list[#list + 1] = timing
+  end
+  if options.oracle then list[#list + 1] = shipped.oracle() end
+  return list
+end
+
 -- Names from texts such as "FoldConstant,SimplifyExpr:2".
 local function names(texts)
   local list = {}
@@ -74,8 +113,10 @@ end
 -- of the wrong type are wrong usage.
 local function make_context(config, options)
   local pl = require "perilune"
-  local instruments, finish = {}, function() end
-  if host.terminal() and not options.quiet then instruments[1], finish = progress() end
+  local instruments, finish = watchers(options), function() end
+  if host.terminal() and not options.quiet then
+    instruments[#instruments + 1], finish = progress()
+  end
   local spec = { opt_level = 3, config = config, instruments = instruments,
     disabled = names(options.disable), only = names(options.only) }
   local ok, context = pcall(pl.context, spec)

@@ -74,7 +74,7 @@ local function pass_rows(report, verbose)
 end
 
 local function stats_line(work)
-  local json = require "perilune.cli.json"
+  local json = require "perilune.json"
   local passes = {}
   for i, row in ipairs(work.report) do
     passes[i] = json.object {
