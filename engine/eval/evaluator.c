@@ -548,9 +548,7 @@ static pln_status step(run *r, activation *act, pln_ref node, pln_datum *out) {
   case PLN_PATTERN_CONSTRUCTOR:
   case PLN_PATTERN_TUPLE:
   case PLN_CLAUSE:
-  case PLN_PRIM_ADD:
-  case PLN_FOR:
-  case PLN_N_KINDS: break;
+  default: break;
   }
   return unsupported(r, pln_kind_name((pln_kind)n->kind));
 }

@@ -553,8 +553,68 @@ typedef enum pln_kind {
   PLN_PATTERN_CONSTRUCTOR,
   PLN_PATTERN_TUPLE,
   PLN_CLAUSE,
+  PLN_INT_IMM,
+  PLN_FLOAT_IMM,
+  PLN_STRING_IMM,
+  PLN_PRIM_CAST,
   PLN_PRIM_ADD,
+  PLN_PRIM_SUB,
+  PLN_PRIM_MUL,
+  PLN_PRIM_DIV,
+  PLN_PRIM_MOD,
+  PLN_PRIM_FLOORDIV,
+  PLN_PRIM_FLOORMOD,
+  PLN_PRIM_MIN,
+  PLN_PRIM_MAX,
+  PLN_PRIM_EQ,
+  PLN_PRIM_NE,
+  PLN_PRIM_LT,
+  PLN_PRIM_LE,
+  PLN_PRIM_GT,
+  PLN_PRIM_GE,
+  PLN_PRIM_AND,
+  PLN_PRIM_OR,
+  PLN_PRIM_NOT,
+  PLN_SELECT,
+  PLN_BUFFER_LOAD,
+  PLN_PRODUCER_LOAD,
+  PLN_RAMP,
+  PLN_BROADCAST,
+  PLN_PRIM_LET,
+  PLN_PRIM_CALL,
+  PLN_SHUFFLE,
+  PLN_COMM_REDUCER,
+  PLN_REDUCE,
+  PLN_ANY,
+  PLN_RANGE,
+  PLN_ITER_VAR,
+  PLN_BUFFER,
+  PLN_BUFFER_REGION,
+  PLN_LET_STMT,
+  PLN_ATTR_STMT,
+  PLN_ASSERT_STMT,
+  PLN_BUFFER_STORE,
+  PLN_BUFFER_REALIZE,
+  PLN_PRODUCER_STORE,
+  PLN_PRODUCER_REALIZE,
+  PLN_ALLOCATE,
+  PLN_ALLOCATE_CONST,
+  PLN_DECL_BUFFER,
+  PLN_EVALUATE,
+  PLN_IF_THEN_ELSE,
   PLN_FOR,
+  PLN_WHILE,
+  PLN_PREFETCH,
+  PLN_SEQ_STMT,
+  PLN_BLOCK,
+  PLN_BLOCK_REALIZE,
+  PLN_BLOCK_READS,
+  PLN_BLOCK_WRITES,
+  PLN_ALLOC_BUFFER,
+  PLN_MATCH_BUFFER,
+  PLN_BLOCK_INIT,
+  PLN_BUFFER_BIND,
+  PLN_PRIM_FUNC,
   PLN_N_KINDS
 } pln_kind;
 
@@ -599,6 +659,9 @@ PLN_API pln_attrs pln_node_attrs(const pln_graph *graph, pln_ref node);
 /* 0: the value itself; k: a tuple of k results (Call, If). */
 PLN_API uint32_t pln_node_n_results(const pln_graph *graph, pln_ref node);
 PLN_API uint32_t pln_node_index(const pln_graph *graph, pln_ref node);
+/* Of an IntImm or FloatImm; else 0. */
+PLN_API int64_t pln_node_int(const pln_graph *graph, pln_ref node);
+PLN_API double pln_node_float(const pln_graph *graph, pln_ref node);
 /* Of a Constant, borrowed; else NULL. */
 PLN_API const pln_tensor *pln_node_tensor(const pln_graph *graph, pln_ref node);
 /* The engine-wide identity of a Var. */
@@ -738,10 +801,6 @@ PLN_API pln_status pln_build_ref_read(pln_builder *b, pln_ref ref,
                                       pln_ref *out) PLN_CHECKED;
 PLN_API pln_status pln_build_ref_write(pln_builder *b, pln_ref ref,
                                        pln_ref value, pln_ref *out) PLN_CHECKED;
-/* The sum of two loop-level integers (TIR's Add). */
-PLN_API pln_status pln_build_prim_add(pln_builder *b, pln_ref x, pln_ref y,
-                                      pln_ref *out) PLN_CHECKED;
-
 /* Opens a scope inside the innermost open one. */
 PLN_API pln_status pln_build_open(pln_builder *b, pln_scope *out) PLN_CHECKED;
 /* A parameter of the innermost open scope; before anything else in it. */
@@ -772,9 +831,6 @@ PLN_API pln_status pln_build_generic(pln_builder *b, pln_ref function,
 /* Let in the innermost open scope: `var` was appended before `value`. */
 PLN_API pln_status pln_build_let(pln_builder *b, pln_ref var, pln_ref value,
                                  pln_ref *out) PLN_CHECKED;
-/* A loop over [min, min + extent); the body's one parameter is its index. */
-PLN_API pln_status pln_build_for(pln_builder *b, pln_ref min, pln_ref extent,
-                                 pln_scope body, pln_ref *out) PLN_CHECKED;
 /* The next nodes go into `scope` (open, or enclosing an open one);
  * PLN_NONE goes back to the innermost. */
 PLN_API pln_status pln_build_in(pln_builder *b, pln_scope scope) PLN_CHECKED;
@@ -931,6 +987,102 @@ typedef struct pln_binding {
 PLN_API pln_status pln_graph_bind(const pln_graph *graph, uint32_t n,
                                   const pln_binding *bindings,
                                   pln_graph **out) PLN_CHECKED;
+/* ---------------------------------------------------------- the loop level */
+
+/* TIR's PrimExprs and statements, in the same graphs. A PrimExpr is evaluated
+ * where its statement uses it; statements are evaluated in the order of their
+ * scope, which stands for TIR's SeqStmt. A loop-level Var has a PrimType or a
+ * pointer type; it is a SizeVar when pln_node_n_results is 1.
+ *
+ * Where a field of TVM's node is no PrimExpr it is an attribute of its name:
+ * For "kind" (0 serial, 1 parallel, 2 vectorized, 3 unrolled, 4 thread
+ * binding) and "annotations", AttrStmt "attr_key", Allocate "dtype" and
+ * "annotations", AllocateConst "data" and "dtype", Block "name_hint",
+ * "iter_types" and "annotations", IterVar "thread_tag", Buffer
+ * "data_alignment", "offset_factor", "buffer_type" and "axis_separators",
+ * ProducerRealize "storage_scope". */
+
+/* Builtins ("exp", "if_then_else", "call_extern") are 1 to the count; find
+ * gives 0 when there is none of that name. Names are static. */
+PLN_API uint32_t pln_builtin_count(void);
+PLN_API uint32_t pln_builtin_find(pln_slice name);
+PLN_API const char *pln_builtin_name(uint32_t builtin);
+
+/* What a node of the loop level is made of; ir/kinds.def names the operands.
+ * `data` is the lanes of Ramp and Broadcast, the builtin of PrimCall (0: the
+ * GlobalVar that is operand 0), the number of vectors of Shuffle, the value
+ * index of Reduce, the name of Buffer, the value of StringImm (symbols), the
+ * type of IterVar (TVM's number). `count` is the rank of Buffer and the number
+ * of starts of Reduce. `type` is that of Cast, PrimCall and Buffer (its
+ * elements), the result of a PrimFunc (0: none); other types are inferred. */
+typedef struct pln_prim {
+  pln_kind kind;
+  uint16_t count;
+  uint32_t data;
+  pln_type type;
+  pln_attrs attrs;
+  uint32_t n;
+  const pln_ref *operands;
+} pln_prim;
+
+typedef struct pln_buffer_spec {
+  pln_symbol name;
+  pln_type type; /* of an element */
+  pln_attrs attrs;
+  pln_ref data; /* a Var of a pointer type */
+  uint32_t rank;
+  const pln_ref *shape;
+  uint32_t n_strides; /* 0: compact, else rank */
+  const pln_ref *strides;
+  pln_ref elem_offset;
+} pln_buffer_spec;
+
+/* A Var that is no less than 0. */
+PLN_API pln_status pln_build_size_var(pln_builder *b, pln_symbol name,
+                                      pln_type type, uint32_t var,
+                                      pln_ref *out) PLN_CHECKED;
+/* Immediates. PLN_ERR_TYPE when the dtype does not hold the value. */
+PLN_API pln_status pln_build_int_imm(pln_builder *b, pln_type type,
+                                     int64_t value, pln_ref *out) PLN_CHECKED;
+PLN_API pln_status pln_build_float_imm(pln_builder *b, pln_type type,
+                                       double value, pln_ref *out) PLN_CHECKED;
+PLN_API pln_status pln_build_string_imm(pln_builder *b, pln_symbol value,
+                                        pln_ref *out) PLN_CHECKED;
+/* Any node of the loop level that owns no scope. */
+PLN_API pln_status pln_build_prim(pln_builder *b, const pln_prim *spec,
+                                  pln_ref *out) PLN_CHECKED;
+/* Add to Or. */
+PLN_API pln_status pln_build_binary(pln_builder *b, pln_kind kind, pln_ref x,
+                                    pln_ref y, pln_ref *out) PLN_CHECKED;
+/* The same, but computed when both are immediates, and x + 0, x * 1 and the
+ * like are x: what TVM's operators on PrimExprs give. */
+PLN_API pln_status pln_build_folded(pln_builder *b, pln_kind kind, pln_ref x,
+                                    pln_ref y, pln_ref *out) PLN_CHECKED;
+/* A buffer; each one made is another. */
+PLN_API pln_status pln_build_buffer(pln_builder *b, const pln_buffer_spec *spec,
+                                    pln_ref *out) PLN_CHECKED;
+/* A statement or PrimFunc that owns `k` ended scopes; each ends with its last
+ * statement as result. A PrimFunc's attributes are the function's. */
+PLN_API pln_status pln_build_stmt(pln_builder *b, const pln_prim *spec,
+                                  uint32_t k, const pln_scope *scopes,
+                                  pln_ref *out) PLN_CHECKED;
+/* A loop over [min, min + extent); the body's one parameter is its index. */
+PLN_API pln_status pln_build_for(pln_builder *b, pln_ref min, pln_ref extent,
+                                 pln_scope body, pln_ref *out) PLN_CHECKED;
+
+/* Free use: bodies are statements; of several, a SeqStmt. A statement that is
+ * used twice is there twice when sealed. */
+typedef struct pln_body {
+  uint32_t n_params;
+  const pln_ref *params; /* Vars */
+  pln_ref stmt;
+} pln_body;
+PLN_API pln_status pln_build_free_stmt(pln_builder *b, const pln_prim *spec,
+                                       uint32_t k, const pln_body *bodies,
+                                       pln_ref *out) PLN_CHECKED;
+PLN_API pln_status pln_build_seq(pln_builder *b, uint32_t n,
+                                 const pln_ref *stmts,
+                                 pln_ref *out) PLN_CHECKED;
 
 /* -------------------------------------------------------------- rewriting */
 

@@ -428,12 +428,6 @@ pln_status pln_build_ref_write(pln_builder *b, pln_ref ref, pln_ref value,
   return add(b, &node, 2, (pln_ref[]){ref, value}, out);
 }
 
-pln_status pln_build_prim_add(pln_builder *b, pln_ref x, pln_ref y,
-                              pln_ref *out) {
-  pln_node node = {.kind = PLN_PRIM_ADD};
-  return add(b, &node, 2, (pln_ref[]){x, y}, out);
-}
-
 /* ------------------------------------------------------------------ scopes */
 
 pln_status pln_builder_add_scope(pln_builder *b, pln_scope parent,
@@ -619,12 +613,6 @@ pln_status pln_build_let(pln_builder *b, pln_ref var, pln_ref value,
   type_var(b, var, value);
   pln_node node = {.kind = PLN_LET};
   return add(b, &node, 2, (pln_ref[]){var, value}, out);
-}
-
-pln_status pln_build_for(pln_builder *b, pln_ref min, pln_ref extent,
-                         pln_scope body, pln_ref *out) {
-  pln_node node = {.kind = PLN_FOR};
-  return add_owner(b, &node, 2, (pln_ref[]){min, extent}, 1, &body, out);
 }
 
 /* ---------------------------------------------------------------- free use */

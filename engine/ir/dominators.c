@@ -110,7 +110,8 @@ void pln_dominators_close(pln_dominators *d, pln_ref node) {
 static void use_results(pln_dominators *d, const pln_graph *g, pln_ref owner) {
   const pln_node *n = &g->nodes[owner];
   for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
-    if (n->kind == PLN_FUNCTION || n->kind == PLN_FOR)
+    if (n->kind == PLN_FUNCTION || n->kind == PLN_PRIM_FUNC ||
+        pln_kinds[n->kind].kind_class == PLN_CLASS_STMT)
       pln_dominators_escape(d, g->scopes[s].result);
     else
       pln_dominators_use(d, g->scopes[s].result, owner, 0);

@@ -8,6 +8,7 @@
  * first on top, so that what is found is the first difference. */
 
 #include "ir/equal.h"
+#include "ir/loop.h"
 
 static pln_status push(pln_comparison *c, pln_pair pair) {
   PLN_TRY(pln_mem_grow(c->engine, (void **)&c->stack, &c->cap_stack,
@@ -75,6 +76,38 @@ static pln_status bind_let(pln_comparison *c, pln_pair let) {
   return bind(c, var);
 }
 
+/* Vars that an expression defines correspond: those a Buffer is made of, of an
+ * IterVar, a PrimLet, a CommReducer. */
+static void bind_var(pln_comparison *c, pln_ref x, pln_ref y) {
+  const pln_node *m = &c->a->nodes[x], *n = &c->b->nodes[y];
+  bool open = m->kind == PLN_VAR && n->kind == PLN_VAR &&
+              !((m->flags | n->flags) & PLN_NODE_PARAM);
+  if (open && m->type == n->type && m->results == n->results)
+    (void)partners(c, x, y);
+}
+
+static void bind_defined(pln_comparison *c, pln_ref x, pln_ref y) {
+  const pln_node *m = &c->a->nodes[x], *n = &c->b->nodes[y];
+  if (m->kind != n->kind || m->count != n->count || !pln_is_prim(m))
+    return;
+  uint32_t defined = m->kind == PLN_BUFFER ? m->count
+                     : m->kind == PLN_COMM_REDUCER
+                         ? m->count / 2
+                         : m->kind == PLN_ITER_VAR || m->kind == PLN_PRIM_LET;
+  for (uint32_t i = 0; i < defined; i++)
+    bind_var(c, c->a->operands[m->first + i], c->b->operands[n->first + i]);
+}
+
+/* What a statement of the loop level defines, before anything that its scope
+ * holds is compared. */
+static void bind_stmt(pln_comparison *c, pln_ref x, pln_ref y) {
+  const pln_node *m = &c->a->nodes[x], *n = &c->b->nodes[y];
+  if (!pln_is_stmt(m))
+    return;
+  for (uint32_t i = 0; i < m->count && i < n->count; i++)
+    bind_defined(c, c->a->operands[m->first + i], c->b->operands[n->first + i]);
+}
+
 /* What scopes evaluate whether it is used or not; the last is pushed first. */
 static pln_status push_statements(pln_comparison *c, pln_scope s, pln_scope t,
                                   uint32_t scope) {
@@ -86,6 +119,7 @@ static pln_status push_statements(pln_comparison *c, pln_scope s, pln_scope t,
       return i == k ? PLN_OK : differ(c, PLN_MISMATCH_STATEMENTS);
     pln_pair pair = inside(c, i, k, PLN_EDGE_STATEMENT, scope, 0);
     PLN_TRY(bind_let(c, pair));
+    bind_stmt(c, i, k);
     if (!c->equal)
       return PLN_OK;
     PLN_TRY(push(c, pair));
@@ -209,12 +243,15 @@ static bool same_payload(const pln_comparison *c, const pln_node *m,
                          const pln_node *n) {
   switch (pln_kinds[m->kind].payload) {
   case PLN_PAYLOAD_NONE:
+  case PLN_PAYLOAD_HINT:
   case PLN_PAYLOAD_SCOPE:
   case PLN_PAYLOAD_VAR: return true;
+  case PLN_PAYLOAD_BITS: return m->data == n->data && m->attrs == n->attrs;
   case PLN_PAYLOAD_TENSOR:
     return pln_tensor_equal(c->a->tensors[m->data], c->b->tensors[n->data]);
   case PLN_PAYLOAD_SYMBOL:
   case PLN_PAYLOAD_OP:
+  case PLN_PAYLOAD_BUILTIN:
   case PLN_PAYLOAD_INDEX: return m->data == n->data;
   }
   return false;
@@ -284,6 +321,9 @@ static pln_status compare(pln_comparison *c) {
     return PLN_OK;
   if (m->kind == PLN_VAR)
     return compare_vars(c, m, n);
+  if (pln_is_prim(m) && m->type != n->type)
+    return differ(c, PLN_MISMATCH_TYPE);
+  bind_defined(c, x, y);
   if (shared && !partners(c, x, y))
     return differ(c, PLN_MISMATCH_SHARING);
   if (!shared)

@@ -99,6 +99,22 @@ uint32_t pln_node_index(const pln_graph *graph, pln_ref node) {
   return graph->nodes[node].data;
 }
 
+static uint64_t bits_of(const pln_graph *graph, pln_ref node, pln_kind kind) {
+  const pln_node *n = &graph->nodes[node];
+  return n->kind == kind ? ((uint64_t)n->attrs << 32) | n->data : 0;
+}
+
+int64_t pln_node_int(const pln_graph *graph, pln_ref node) {
+  return (int64_t)bits_of(graph, node, PLN_INT_IMM);
+}
+
+double pln_node_float(const pln_graph *graph, pln_ref node) {
+  uint64_t bits = bits_of(graph, node, PLN_FLOAT_IMM);
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
 const pln_tensor *pln_node_tensor(const pln_graph *graph, pln_ref node) {
   const pln_node *n = &graph->nodes[node];
   return n->kind == PLN_CONSTANT ? graph->tensors[n->data] : NULL;
@@ -113,7 +129,9 @@ pln_symbol pln_node_symbol(const pln_graph *graph, pln_ref node) {
   const pln_node *n = &graph->nodes[node];
   if (n->kind == PLN_VAR)
     return n->attrs;
-  return pln_kinds[n->kind].payload == PLN_PAYLOAD_SYMBOL ? n->data : 0;
+  pln_payload payload = pln_kinds[n->kind].payload;
+  return payload == PLN_PAYLOAD_SYMBOL || payload == PLN_PAYLOAD_HINT ? n->data
+                                                                      : 0;
 }
 
 bool pln_node_place(const pln_graph *graph, pln_ref node, pln_text_place *out,

@@ -87,6 +87,9 @@ typedef enum pln_payload {
   PLN_PAYLOAD_SYMBOL,
   PLN_PAYLOAD_OP, /* of Op, and of Call */
   PLN_PAYLOAD_INDEX,
+  PLN_PAYLOAD_HINT,    /* a symbol that equality passes over */
+  PLN_PAYLOAD_BITS,    /* 64 bits: the low half; the high one is in attrs */
+  PLN_PAYLOAD_BUILTIN, /* a row of builtins.def, 0: operand 0 is called */
   PLN_PAYLOAD_SCOPE /* the first scope it owns */
 } pln_payload;
 
@@ -115,9 +118,13 @@ static inline pln_ref pln_operand(const pln_graph *g, pln_ref node,
 static inline bool pln_owns(const pln_node *n) {
   return pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE;
 }
-/* Evaluated whether it is used or not, in its place. */
+/* Evaluated whether it is used or not, in its place. A PrimExpr never is: it is
+ * evaluated where its statement uses it. */
 static inline bool pln_is_anchored(const pln_node *n) {
-  return n->kind == PLN_LET || n->kind == PLN_FOR || n->kind == PLN_CLAUSE ||
+  pln_kind_class kind_class = pln_kinds[n->kind].kind_class;
+  if (kind_class == PLN_CLASS_PRIM || kind_class == PLN_CLASS_STMT)
+    return kind_class == PLN_CLASS_STMT;
+  return n->kind == PLN_LET || n->kind == PLN_CLAUSE ||
          (n->flags & (PLN_NODE_EFFECT | PLN_NODE_KEEP));
 }
 /* The innermost scope of each node of a sealed graph. */

@@ -95,8 +95,12 @@ static uint64_t hash_payload(hasher *s, const pln_node *n) {
   const pln_graph *g = s->g;
   switch (pln_kinds[n->kind].payload) {
   case PLN_PAYLOAD_NONE:
+  case PLN_PAYLOAD_HINT:
   case PLN_PAYLOAD_SCOPE:
   case PLN_PAYLOAD_VAR: return 0;
+  case PLN_PAYLOAD_BITS:
+    return pln_hash_mix(pln_type_hash(s->engine, n->type),
+                        (uint64_t)n->attrs << 32 | n->data);
   case PLN_PAYLOAD_TENSOR: {
     const pln_tensor *t = g->tensors[n->data];
     uint64_t h = pln_hash_mix(t->dtype, t->rank);
@@ -106,6 +110,7 @@ static uint64_t hash_payload(hasher *s, const pln_node *n) {
   }
   case PLN_PAYLOAD_OP: return hash_op(s, n->data);
   case PLN_PAYLOAD_SYMBOL: return hash_symbol(s->engine, n->data);
+  case PLN_PAYLOAD_BUILTIN:
   case PLN_PAYLOAD_INDEX: return n->data;
   }
   return 0;
@@ -134,6 +139,12 @@ static void meet(hasher *s, uint64_t hash) {
 /* A Var that nothing bound. */
 static pln_status hash_free(hasher *s, pln_ref ref) {
   const pln_node *n = &s->g->nodes[ref];
+  pln_type_kind kind = pln_type_kind_of(s->engine, n->type);
+  if (kind == PLN_TYPE_PRIM || kind == PLN_TYPE_POINTER) {
+    /* A Buffer or an IterVar may define it. */
+    s->hash[ref] = pln_hash_mix(FREE, pln_type_hash(s->engine, n->type)) | 2;
+    return PLN_OK;
+  }
   if (!s->map_free) {
     s->hash[ref] = pln_hash_mix(IDENTITY, n->data) | 2;
     return PLN_OK;

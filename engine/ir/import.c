@@ -6,7 +6,7 @@
  * order; Vars bound outside of what is copied become free and keep their
  * identity. Nothing recurses. */
 
-#include "ir/graph.h"
+#include "ir/loop.h"
 
 typedef struct memo {
   pln_graph *graph; /* retained, so that its address stays its own */
@@ -157,9 +157,12 @@ pln_status pln_builder_take_origin(pln_builder *b, const pln_graph *from,
 static pln_status copy_plain(pln_builder *b, memo *m, pln_ref ref) {
   const pln_graph *g = m->graph;
   pln_node n = g->nodes[ref];
-  if (n.kind == PLN_VAR && !b->scoped)
-    return pln_build_var(b, n.attrs, n.type, n.data, &m->map[ref]);
-  pln_ref few[16], *operands = few;
+  if (n.kind == PLN_VAR && !b->scoped) {
+    PLN_TRY(pln_build_var(b, n.attrs, n.type, n.data, &m->map[ref]));
+    b->graph->nodes[m->map[ref]].results = n.results;
+    return PLN_OK;
+  }
+  pln_ref few[16] = {0}, *operands = few;
   size_t size = n.count * sizeof *operands;
   if (size > sizeof few && !(operands = pln_mem_new(b->engine, size)))
     return pln_nomem(b->engine);
@@ -169,11 +172,17 @@ static pln_status copy_plain(pln_builder *b, memo *m, pln_ref ref) {
   pln_status status = PLN_OK;
   if (n.kind == PLN_CONSTANT)
     status = pln_graph_add_tensor(b->graph, g->tensors[n.data], &n.data);
+  bool buffer = n.kind == PLN_BUFFER && !b->scoped;
+  pln_ref known = buffer ? pln_buffer_find(b, &n, operands) : PLN_NONE;
   uint32_t outer = b->origin;
   if (status == PLN_OK)
     status = pln_builder_take_origin(b, g, ref, &b->origin);
-  if (status == PLN_OK)
+  if (known != PLN_NONE)
+    m->map[ref] = known;
+  else if (status == PLN_OK)
     status = pln_builder_append(b, &n, n.count, operands, &m->map[ref]);
+  if (status == PLN_OK && buffer && known == PLN_NONE)
+    status = pln_buffer_note(b, m->map[ref]);
   b->origin = outer;
   if (status == PLN_OK)
     b->graph->values[m->map[ref]] = g->values[ref];
@@ -223,24 +232,36 @@ static void finish_rows(copying *c, pln_ref owner) {
   }
 }
 
+/* A node with the scopes that were made for it. */
+static pln_status copy_inner_owner(copying *c, pln_ref ref) {
+  const pln_graph *g = c->m->graph;
+  pln_node n = g->nodes[ref];
+  pln_ref few[16] = {0}, *operands = few;
+  size_t size = n.count * sizeof *operands;
+  if (size > sizeof few && !(operands = pln_mem_new(c->b->engine, size)))
+    return pln_nomem(c->b->engine);
+  for (uint32_t i = 0; i < n.count; i++)
+    operands[i] = c->m->map[g->operands[n.first + i]];
+  n.data = c->row[n.data - c->first];
+  pln_status status =
+      pln_builder_append(c->b, &n, n.count, operands, &c->m->map[ref]);
+  if (operands != few)
+    pln_mem_free(c->b->engine, operands, size);
+  return status;
+}
+
 static pln_status copy_inside(copying *c, pln_ref ref, pln_scope home) {
   const pln_graph *g = c->m->graph;
   pln_builder *b = c->b;
-  pln_node n = g->nodes[ref];
-  uint8_t flags = n.flags;
+  const pln_node *n = &g->nodes[ref];
   pln_ref *image = &c->m->map[ref];
-  if (pln_owns(&n)) {
-    n.data = c->row[n.data - c->first];
-    pln_ref cond = n.count ? c->m->map[g->operands[n.first]] : PLN_NONE;
-    pln_ref second = n.count > 1 ? c->m->map[g->operands[n.first + 1]] : 0;
-    PLN_TRY(
-        pln_builder_append(b, &n, n.count, (pln_ref[]){cond, second}, image));
-  } else if (n.kind == PLN_VAR) {
-    PLN_TRY(pln_builder_append(b, &n, 0, NULL, image));
-  } else {
+  if (pln_owns(n))
+    PLN_TRY(copy_inner_owner(c, ref));
+  else if (n->kind == PLN_VAR)
+    PLN_TRY(pln_builder_append(b, n, 0, NULL, image));
+  else
     PLN_TRY(copy_plain(b, c->m, ref));
-  }
-  b->graph->nodes[*image].flags = flags;
+  b->graph->nodes[*image].flags = n->flags;
   b->graph->values[*image] = g->values[ref];
   if (home != PLN_NONE)
     b->home[*image] = c->row[home - c->first];
@@ -291,6 +312,127 @@ static pln_status copy_owner(pln_builder *b, memo *m, pln_ref ref) {
   return status;
 }
 
+/* --------------------------------------------- statements that float again */
+
+/* The statements of each scope in order, while an interval is gone through. */
+typedef struct floating {
+  pln_builder *b;
+  memo *m;
+  pln_ref begin;
+  pln_scope first;
+  uint32_t n_nodes, n_scopes;
+  pln_ref *next; /* a statement: the next of its scope */
+  pln_ref *head; /* a scope: its first statement, */
+  pln_ref *tail; /*   its last */
+  pln_ref *list; /* scratch */
+} floating;
+
+static pln_status floating_begin(floating *f) {
+  pln_engine *e = f->b->engine;
+  f->next = pln_mem_new(e, f->n_nodes * sizeof *f->next);
+  f->list = pln_mem_new(e, f->n_nodes * sizeof *f->list);
+  f->head = pln_mem_new(e, f->n_scopes * sizeof *f->head);
+  f->tail = pln_mem_new(e, f->n_scopes * sizeof *f->tail);
+  if (!f->next || !f->list || !f->head || !f->tail)
+    return pln_nomem(e);
+  memset(f->next, 0xff, f->n_nodes * sizeof *f->next);
+  memset(f->head, 0xff, f->n_scopes * sizeof *f->head);
+  return PLN_OK;
+}
+
+static void floating_end(floating *f) {
+  pln_engine *e = f->b->engine;
+  pln_mem_free(e, f->next, f->n_nodes * sizeof *f->next);
+  pln_mem_free(e, f->list, f->n_nodes * sizeof *f->list);
+  pln_mem_free(e, f->head, f->n_scopes * sizeof *f->head);
+  pln_mem_free(e, f->tail, f->n_scopes * sizeof *f->tail);
+}
+
+static void list_stmt(floating *f, pln_ref ref, pln_scope home) {
+  pln_scope s = home - f->first;
+  if (f->head[s] == PLN_NONE)
+    f->head[s] = ref;
+  else
+    f->next[f->tail[s] - f->begin] = ref;
+  f->tail[s] = ref;
+}
+
+/* The body of a scope: its one statement, or a SeqStmt. */
+static pln_status float_body(floating *f, pln_scope s, bool seq,
+                             pln_body *out) {
+  uint32_t n = 0;
+  const pln_scope_row *row = &f->m->graph->scopes[s];
+  for (pln_ref ref = f->head[s - f->first]; ref != PLN_NONE;
+       ref = f->next[ref - f->begin])
+    f->list[n++] = f->m->map[ref];
+  out->n_params = row->n_params;
+  out->params = f->m->map + row->begin;
+  if (n != 1 || seq)
+    return pln_build_seq(f->b, n, f->list, &out->stmt);
+  out->stmt = f->list[0];
+  return PLN_OK;
+}
+
+static pln_status float_owner(floating *f, pln_ref ref) {
+  const pln_graph *g = f->m->graph;
+  pln_node n = g->nodes[ref];
+  pln_body bodies[2];
+  uint32_t k = 0;
+  for (pln_scope s = n.data; s != PLN_NONE && k < 2; s = g->scopes[s].next)
+    PLN_TRY(float_body(f, s, n.kind == PLN_SEQ_STMT, &bodies[k++]));
+  if (n.kind == PLN_SEQ_STMT) {
+    f->m->map[ref] = bodies[0].stmt;
+    return PLN_OK;
+  }
+  pln_ref few[16] = {0}, *operands = few;
+  size_t size = n.count * sizeof *operands;
+  if (size > sizeof few && !(operands = pln_mem_new(f->b->engine, size)))
+    return pln_nomem(f->b->engine);
+  for (uint32_t i = 0; i < n.count; i++)
+    operands[i] = f->m->map[g->operands[n.first + i]];
+  pln_prim spec = {.kind = (pln_kind)n.kind,
+                   .count = n.results,
+                   .type = n.kind == PLN_PRIM_FUNC ? n.type : 0,
+                   .attrs = n.attrs,
+                   .n = n.count,
+                   .operands = operands};
+  pln_status status =
+      pln_build_free_stmt(f->b, &spec, k, bodies, &f->m->map[ref]);
+  if (operands != few)
+    pln_mem_free(f->b->engine, operands, size);
+  return status;
+}
+
+static pln_status float_interval(floating *f, pln_ref owner) {
+  const pln_graph *g = f->m->graph;
+  pln_scope next = f->first, here = PLN_NONE, end = f->first + f->n_scopes;
+  for (pln_ref ref = f->begin; ref <= owner; ref++) {
+    while (next < end && g->scopes[next].begin <= ref)
+      here = next++;
+    while (here != PLN_NONE && g->scopes[here].end <= ref)
+      here = g->scopes[here].owner == owner ? PLN_NONE : g->scopes[here].parent;
+    const pln_node *n = &g->nodes[ref];
+    PLN_TRY(pln_owns(n) ? float_owner(f, ref) : copy_plain(f->b, f->m, ref));
+    if (here != PLN_NONE && pln_is_stmt(n))
+      list_stmt(f, ref, here);
+  }
+  return PLN_OK;
+}
+
+static pln_status float_loop(pln_builder *b, memo *m, pln_ref ref) {
+  const pln_graph *g = m->graph;
+  pln_scope first = g->nodes[ref].data;
+  floating f = {.b = b, .m = m, .first = first};
+  f.begin = g->scopes[first].begin;
+  f.n_nodes = ref - f.begin + 1;
+  f.n_scopes = rows_inside(g, first, ref);
+  pln_status status = floating_begin(&f);
+  if (status == PLN_OK)
+    status = float_interval(&f, ref);
+  floating_end(&f);
+  return status;
+}
+
 #define LEAVE 0x80000000u
 
 static pln_status step(pln_builder *b, memo *m, pln_ref entry) {
@@ -302,8 +444,10 @@ static pln_status step(pln_builder *b, memo *m, pln_ref entry) {
     PLN_TRY(push(b, ref | LEAVE));
     return push_captured(b, m, first_inside(g, ref), ref);
   }
-  return pln_owns(&g->nodes[ref]) ? copy_owner(b, m, ref)
-                                  : copy_plain(b, m, ref);
+  const pln_node *n = &g->nodes[ref];
+  if (g->sealed && !b->scoped && pln_is_loop_level(n) && pln_owns(n))
+    return float_loop(b, m, ref);
+  return pln_owns(n) ? copy_owner(b, m, ref) : copy_plain(b, m, ref);
 }
 
 pln_status pln_import_seed(pln_builder *b, const pln_graph *graph, pln_ref node,

@@ -7,6 +7,7 @@
 
 #include "ir/describe.h"
 #include "ir/infer_apply.h"
+#include "ir/loop.h"
 
 /* Constants up to this length are known as symbolic values. */
 enum { MAX_VALUE = 64 };
@@ -391,12 +392,7 @@ static pln_status infer_kind(pln_builder *b, pln_node *n, pln_value *value) {
   case PLN_REF_READ:
     set_own_effect(n, PLN_EFFECT_READS);
     return infer_ref(b, n);
-  case PLN_PRIM_ADD:
-    n->type = g->nodes[g->operands[n->first]].type;
-    return PLN_OK;
-  case PLN_FOR:
-    set_own_effect(n, PLN_EFFECT_WRITES);
-    return pln_type_make(b->engine, PLN_TYPE_TUPLE, 0, 0, NULL, &n->type);
+  default: return pln_infer_loop_level(b, n);
   }
   return PLN_OK;
 }

@@ -212,10 +212,10 @@ static void set_effect(pln_graph *g, pln_node *n, const uint8_t *inside) {
   for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
     if (inside[s] > effect)
       effect = inside[s];
-  if (n->kind == PLN_FUNCTION)
+  if (n->kind == PLN_FUNCTION || n->kind == PLN_PRIM_FUNC)
     n->flags = (uint8_t)((n->flags & ~PLN_NODE_LATENT) |
                          (effect << PLN_NODE_LATENT_SHIFT));
-  else if (n->kind != PLN_FOR)
+  else if (pln_kinds[n->kind].kind_class != PLN_CLASS_STMT)
     n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
 }
 

@@ -10,6 +10,7 @@
 
 #include "ir/describe.h"
 #include "ir/layout.h"
+#include "ir/loop.h"
 
 enum { TAIL = 1, BOUND = 2, LET_BOUND = 4 };
 
@@ -165,6 +166,10 @@ static void want_result(placer *p, pln_scope inner, pln_scope scope) {
 
 static pln_status place_owner(placer *p, pln_ref ref, pln_scope home) {
   const pln_node *n = &p->g->nodes[ref];
+  if (pln_is_loop_level(n))
+    return pln_diag_error(p->l->engine, PLN_ERR_TYPE, NULL,
+                          "a %s is no value of an expression",
+                          pln_kinds[n->kind].name);
   if (p->state[ref] & TAIL) {
     p->alias[n->data] = home;
     want_result(p, n->data, home);
@@ -242,6 +247,9 @@ static pln_status lay_out(const pln_reach *r, pln_graph **out) {
 }
 
 pln_status pln_layout_free(pln_builder *b, pln_ref root, pln_graph **out) {
+  const pln_node *n = &b->graph->nodes[root];
+  if (pln_is_prim(n) || pln_is_loop_level(n))
+    return pln_layout_loop(b, root, out);
   pln_reach r;
   pln_graph *g = NULL;
   pln_status status = pln_reach_begin(&r, b, root);

@@ -363,10 +363,6 @@ static void open_owner(printer *p, pln_ref node) {
               n);
     put(p, " {\n");
     break;
-  case PLN_FOR:
-    put_named(p, "for ", n);
-    put(p, " {\n");
-    break;
   default: break;
   }
   push_frame(p, node, n->data);
@@ -397,7 +393,6 @@ static void spell(printer *p, pln_ref node) {
   case PLN_PATTERN_CONSTRUCTOR:
   case PLN_PATTERN_TUPLE: put_pattern(p, node); return;
   case PLN_CLAUSE: put_pattern(p, pln_operand(p->graph, node, 0)); return;
-  case PLN_PRIM_ADD: put_named(p, "prim.add", n); break;
   default: break;
   }
   put_comment(p, node);

@@ -576,15 +576,13 @@ static pln_status do_visit(planner *p, pln_ref node) {
   case PLN_MATCH:
   case PLN_REF_CREATE:
   case PLN_REF_READ:
-  case PLN_REF_WRITE:
-  case PLN_PRIM_ADD:
-  case PLN_FOR: return push(p, TASK_LEAF, node);
+  case PLN_REF_WRITE: return push(p, TASK_LEAF, node);
   case PLN_PATTERN_WILDCARD:
   case PLN_PATTERN_VAR:
   case PLN_PATTERN_CONSTRUCTOR:
   case PLN_PATTERN_TUPLE:
   case PLN_CLAUSE: return push(p, TASK_PATTERN, node);
-  case PLN_N_KINDS: break;
+  default: break;
   }
   return PLN_OK;
 }

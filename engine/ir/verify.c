@@ -4,7 +4,7 @@
  * near 10 ns a node. Nothing is assumed of the graph but that its arrays have
  * the lengths they claim. */
 
-#include "ir/graph.h"
+#include "ir/loop.h"
 
 /* What binds a Var; a parameter of an arm is bound by the pattern as well. */
 enum { BY_SCOPE = 1, BY_LET, BY_PATTERN };
@@ -16,6 +16,7 @@ typedef struct checker {
   pln_scope here;  /* the innermost scope around the current node */
   pln_scope next;  /* the first row that is not open yet */
   pln_ref at;
+  bool loops; /* there are nodes of the loop level */
 } checker;
 
 static pln_status broken(const checker *c, const char *rule) {
@@ -207,7 +208,13 @@ static pln_status check_payload(const checker *c, const pln_node *n) {
   switch (pln_kinds[n->kind].payload) {
   case PLN_PAYLOAD_NONE:
   case PLN_PAYLOAD_SYMBOL:
+  case PLN_PAYLOAD_HINT:
+  case PLN_PAYLOAD_BITS:
   case PLN_PAYLOAD_INDEX: return PLN_OK;
+  case PLN_PAYLOAD_BUILTIN:
+    return n->data <= pln_builtin_count()
+               ? PLN_OK
+               : broken(c, "there is no such builtin");
   case PLN_PAYLOAD_VAR:
     return n->data && n->data <= g->engine->n_vars
                ? PLN_OK
@@ -259,12 +266,13 @@ static pln_status check_nodes(checker *c) {
     PLN_TRY(check_operands(c, n));
     PLN_TRY(check_payload(c, n));
     PLN_TRY(check_binding(c, n));
+    c->loops = c->loops || pln_is_prim(n) || pln_is_loop_level(n);
   }
   if (c->next != g->n_scopes)
     return broken(c, "a scope lies outside of the graph");
   if (g->root >= g->n_nodes || c->home[g->root] != 0)
     return broken(c, "the root is a node of scope 0");
-  return PLN_OK;
+  return c->loops ? pln_verify_loop(g) : PLN_OK;
 }
 
 pln_status pln_graph_verify(const pln_graph *graph) {

@@ -385,7 +385,7 @@ static int build_binary(lua_State *L, build_2 build) {
   return 1;
 }
 
-/* ref_create(value), ref_read(ref), ref_write(ref, value), prim_add(a, b) */
+/* ref_create(value), ref_read(ref), ref_write(ref, value) */
 static int core_ref_create(lua_State *L) {
   return build_unary(L, pln_build_ref_create);
 }
@@ -396,10 +396,6 @@ static int core_ref_read(lua_State *L) {
 
 static int core_ref_write(lua_State *L) {
   return build_binary(L, pln_build_ref_write);
-}
-
-static int core_prim_add(lua_State *L) {
-  return build_binary(L, pln_build_prim_add);
 }
 
 /* --------------------------------------------------------------- free use */
@@ -572,7 +568,6 @@ static const luaL_Reg functions[] = {
     {"ref_create", core_ref_create},
     {"ref_read", core_ref_read},
     {"ref_write", core_ref_write},
-    {"prim_add", core_prim_add},
     {"func", core_func},
     {"if_", core_if},
     {"let", core_let},

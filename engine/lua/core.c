@@ -294,6 +294,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_count(L);
   pln_lua_open_blas(L);
   pln_lua_open_noise(L);
+  pln_lua_open_tir(L);
   lua_pushstring(L, pln_version());
   lua_setfield(L, -2, "_VERSION");
   return 1;

@@ -392,6 +392,9 @@ static int push_let_body(lua_State *L, pln_lua_node *node, const pln_graph *g,
 static int push_field(lua_State *L, pln_lua_node *node, const pln_graph *g,
                       int graph) {
   pln_kind kind = pln_node_kind(g, node->ref);
+  int loop = pln_lua_loop_field(L, node, g, graph);
+  if (loop)
+    return loop;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.kinds);
   lua_rawgeti(L, -1, -(lua_Integer)kind - 1);
   lua_pushvalue(L, 2);
@@ -565,15 +568,16 @@ static int node_hash(lua_State *L) {
 /* The names and numbers in a row of kinds.def: "cond then else".
  * [-0, +1] */
 static void push_row(lua_State *L, const pln_kind_info *row) {
-  const char *p = row->fields;
+  const char *p = row->fields, *star = strchr(p, '*');
   int operand = 0, scope = 0;
   lua_newtable(L);
   while (*p) {
     size_t n = strcspn(p, " *");
     bool rest = p[n] == '*';
-    int field = rest                      ? FIELD_REST + operand
-                : operand < row->operands ? FIELD_OPERAND + operand++
-                                          : FIELD_SCOPE + scope++;
+    int field = rest ? FIELD_REST + operand
+                : operand < row->operands || p < star
+                    ? FIELD_OPERAND + operand++
+                    : FIELD_SCOPE + scope++;
     lua_pushlstring(L, p, n);
     lua_pushinteger(L, field);
     lua_rawset(L, -3);

@@ -145,9 +145,7 @@ static pln_status put_node(pln_export *ex, pln_ref node) {
   case PLN_PATTERN_CONSTRUCTOR:
   case PLN_PATTERN_TUPLE:
   case PLN_CLAUSE:
-  case PLN_PRIM_ADD:
-  case PLN_FOR:
-  case PLN_N_KINDS: break;
+  default: break;
   }
   return unsupported(ex, (pln_kind)n->kind);
 }

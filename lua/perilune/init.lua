@@ -38,6 +38,7 @@ local pl = {
   all_type_vars = vars.all_type_vars,
   bound_type_vars = vars.bound_type_vars,
   free_type_vars = vars.free_type_vars,
+  tir = require "perilune.tir",
 
   var = ir.Var,
   const = ir.Constant,

@@ -132,8 +132,6 @@ end
 ir.RefCreate = core.ref_create
 ir.RefRead = core.ref_read
 ir.RefWrite = core.ref_write
---- The sum of two loop-level integers (TIR's Add).
-ir.Add = core.prim_add
 
 --- Gives the kinds of nodes: a list of { name, class, fields, doc }.
 ir.kinds = core.kinds
@@ -282,7 +280,8 @@ local function operator(name)
   return function(a, b) return core.call(ir.find_op(name), a, b) end
 end
 
-core.extend("perilune.Node", methods, {
+--- What operators on nodes do; tir.lua does the same for the loop level.
+ir.metamethods = {
   __add = operator "add",
   __sub = operator "subtract",
   __mul = operator "multiply",
@@ -295,7 +294,8 @@ core.extend("perilune.Node", methods, {
   __unm = function(a) return core.call(ir.find_op "negative", a) end,
   --- fn(args...) calls a function-valued expression
   __call = function(callee, ...) return core.apply(callee, { ... }) end,
-})
+}
+core.extend("perilune.Node", methods, ir.metamethods)
 
 core.extend("perilune.Op", {}, { __call = core.call })
 

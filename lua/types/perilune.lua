@@ -846,11 +846,6 @@ function pl.ir.RefRead(ref) end
 ---@param value perilune.Operand
 ---@return perilune.Node
 function pl.ir.RefWrite(ref, value) end
---- The sum of two integers of the loop level.
----@param a perilune.Operand
----@param b perilune.Operand
----@return perilune.Node
-function pl.ir.Add(a, b) end
 ---@param spec string|perilune.Type|table
 ---@return perilune.Type
 function pl.ir.type(spec) end
@@ -990,5 +985,575 @@ function pl.instruments.statistics() end
 ---@param names string[]
 ---@return perilune.Instrument
 function pl.instruments.only(names) end
+
+-- ------------------------------------------------------------ the loop level
+
+--- A PrimExpr: a node of the loop level, or a Lua value that stands for an immediate.
+---@alias perilune.Prim perilune.Node|number|boolean|string
+
+--- The loop level by TVM's names: PrimExprs, buffers, statements, PrimFuncs.
+pl.tir = {}
+--- The type of a dtype: "int32", "float32x4", "bool", "handle"; types as they are.
+---@param dtype string
+---@return perilune.Type
+function pl.tir.type(dtype) end
+--- The type of a pointer to elements of that dtype in a storage scope.
+---@param element string
+---@param scope? perilune.Prim
+---@return perilune.Type
+function pl.tir.PointerType(element, scope) end
+--- An integer of a dtype: tir.IntImm("int32", 4).
+---@param dtype string
+---@param value any
+---@return perilune.Node
+function pl.tir.IntImm(dtype, value) end
+--- A number of a floating-point dtype.
+---@param dtype string
+---@param value any
+---@return perilune.Node
+function pl.tir.FloatImm(dtype, value) end
+--- A Lua value as a constant of a dtype; without one int32, float32 or bool.
+---@param value any
+---@param dtype string
+---@return perilune.Node
+function pl.tir.const(value, dtype) end
+--- A variable of a dtype ("int32") or of a pointer type.
+---@param name string
+---@param dtype string
+---@return perilune.Node
+function pl.tir.Var(name, dtype) end
+--- A variable that is no less than 0, such as an extent.
+---@param name string
+---@param dtype string
+---@return perilune.Node
+function pl.tir.SizeVar(name, dtype) end
+--- A value of another dtype; an immediate stays one.
+---@param dtype string
+---@param value any
+---@return perilune.Node
+function pl.tir.Cast(dtype, value) end
+--- Cast, but nothing when the dtype is right, and immediates are converted.
+---@param dtype string
+---@param value any
+---@return perilune.Node
+function pl.tir.cast(dtype, value) end
+--- The quotient: of integers towards zero.
+---@param a perilune.Prim
+---@param b perilune.Prim
+---@return perilune.Node
+function pl.tir.div(a, b) end
+--- All of the conditions; any of them.
+---@param first perilune.Prim
+---@param ... perilune.Prim
+---@return perilune.Node
+function pl.tir.all(first, ...) end
+---@param first perilune.Prim
+---@param ... perilune.Prim
+---@return perilune.Node
+function pl.tir.any(first, ...) end
+--- A condition negated.
+---@param a perilune.Prim
+---@return perilune.Node
+function pl.tir.Not(a) end
+--- One of two values, both of which are evaluated.
+---@param condition perilune.Prim
+---@param true_value perilune.Prim
+---@param false_value perilune.Prim
+---@return perilune.Node
+function pl.tir.Select(condition, true_value, false_value) end
+--- An element of a buffer; buffer:load(i, j) is the same.
+---@param buffer perilune.Node
+---@param indices perilune.Prim[]
+---@return perilune.Node
+function pl.tir.BufferLoad(buffer, indices) end
+--- An element of what a tensor expression computes.
+---@param producer perilune.Prim
+---@param indices perilune.Prim[]
+---@return perilune.Node
+function pl.tir.ProducerLoad(producer, indices) end
+--- The vector base, base + stride, ...
+---@param base perilune.Prim
+---@param stride perilune.Prim
+---@param lanes integer
+---@return perilune.Node
+function pl.tir.Ramp(base, stride, lanes) end
+--- A vector of one value.
+---@param value any
+---@param lanes integer
+---@return perilune.Node
+function pl.tir.Broadcast(value, lanes) end
+--- An expression in which `var` stands for a value.
+---@param var perilune.Node
+---@param value any
+---@param body perilune.Node|perilune.Node[]
+---@return perilune.Node
+function pl.tir.Let(var, value, body) end
+--- A call of a builtin ("tir.exp" or "exp") or of a GlobalVar.
+---@param dtype string
+---@param op string|perilune.Node
+---@param args perilune.Prim[]
+---@return perilune.Node
+function pl.tir.Call(dtype, op, args) end
+--- Lanes of several vectors, in the order of `indices`.
+---@param vectors perilune.Prim[]
+---@param indices perilune.Prim[]
+---@return perilune.Node
+function pl.tir.Shuffle(vectors, indices) end
+--- A commutative combiner: as many lhs and rhs variables, results, identities.
+---@param lhs perilune.Node[]
+---@param rhs perilune.Node[]
+---@param result perilune.Prim[]
+---@param identity_element perilune.Prim[]
+---@return perilune.Node
+function pl.tir.CommReducer(lhs, rhs, result, identity_element) end
+--- A reduction over the axes `rdom`; value `value_index` of the combiner's.
+---@param combiner perilune.Prim
+---@param src perilune.Prim[]
+---@param rdom perilune.Node[]
+---@param condition perilune.Prim
+---@param value_index? integer
+---@param init? any
+---@return perilune.Node
+function pl.tir.Reduce(combiner, src, rdom, condition, value_index, init) end
+--- An extent that any extent fits.
+---@return perilune.Node
+function pl.tir.Any() end
+--- The integers from `first` to `last`, without it; of one number from 0.
+---@param first perilune.Prim
+---@param last? perilune.Prim
+---@return perilune.Node
+function pl.tir.Range(first, last) end
+--- The `extent` integers from `min` on.
+---@param min perilune.Prim
+---@param extent perilune.Prim
+---@return perilune.Node
+function pl.tir.range_from(min, extent) end
+--- A variable that runs over a range (nil: not known) in a way ("DataPar", or its number).
+---@param dom perilune.Prim
+---@param var perilune.Node
+---@param iter_type string|integer
+---@param thread_tag? string
+---@return perilune.Node
+function pl.tir.IterVar(dom, var, iter_type, thread_tag) end
+--- A buffer over the pointer `data`. Options: data_alignment, offset_factor, buffer_type
+--- ("auto"), axis_separators.
+---@param data any
+---@param dtype string
+---@param shape perilune.Prim[]
+---@param strides? perilune.Prim[]
+---@param elem_offset? perilune.Prim
+---@param name string
+---@param options? table
+---@return perilune.Node
+function pl.tir.Buffer(data, dtype, shape, strides, elem_offset, name, options) end
+--- A new buffer. Options as of Buffer, and data, strides, elem_offset, scope.
+---@param shape perilune.Prim[]
+---@param dtype string
+---@param name string
+---@param options? table
+---@return perilune.Node
+function pl.tir.decl_buffer(shape, dtype, name, options) end
+--- A part of a buffer: a Range, { first, last } or an index in each dimension.
+---@param buffer perilune.Node
+---@param region table
+---@return perilune.Node
+function pl.tir.BufferRegion(buffer, region) end
+--- Statements in order: tir.SeqStmt { a, b }.
+---@param list perilune.Node[]
+---@return perilune.Node
+function pl.tir.SeqStmt(list) end
+--- Binds a variable in its body.
+---@param var perilune.Node
+---@param value any
+---@param body perilune.Node|perilune.Node[]
+---@return perilune.Node
+function pl.tir.LetStmt(var, value, body) end
+--- Says something of its body: tir.AttrStmt(node, "pragma_unroll", 1, body).
+---@param what perilune.Prim
+---@param attr_key string
+---@param value any
+---@param body perilune.Node|perilune.Node[]
+---@return perilune.Node
+function pl.tir.AttrStmt(what, attr_key, value, body) end
+--- Ends the program unless a condition holds.
+---@param condition perilune.Prim
+---@param message perilune.Prim
+---@param body perilune.Node|perilune.Node[]
+---@return perilune.Node
+function pl.tir.AssertStmt(condition, message, body) end
+--- Stores a value into a buffer.
+---@param buffer perilune.Node
+---@param value any
+---@param indices perilune.Prim[]
+---@return perilune.Node
+function pl.tir.BufferStore(buffer, value, indices) end
+--- Memory for a region of a buffer while its body runs.
+---@param buffer perilune.Node
+---@param bounds table
+---@param condition perilune.Prim
+---@param body perilune.Node|perilune.Node[]
+---@return perilune.Node
+function pl.tir.BufferRealize(buffer, bounds, condition, body) end
+--- Stores an element that a tensor expression computes.
+---@param producer perilune.Prim
+---@param value any
+---@param indices perilune.Prim[]
+---@return perilune.Node
+function pl.tir.ProducerStore(producer, value, indices) end
+--- Memory for what a tensor expression computes.
+---@param producer perilune.Prim
+---@param bounds table
+---@param condition perilune.Prim
+---@param body perilune.Node|perilune.Node[]
+---@param storage_scope? string
+---@return perilune.Node
+function pl.tir.ProducerRealize(producer, bounds, condition, body, storage_scope) end
+--- Memory while its body runs; `buffer_var` points to it there.
+---@param buffer_var perilune.Prim
+---@param dtype string
+---@param extents perilune.Prim[]
+---@param condition perilune.Prim
+---@param body perilune.Node|perilune.Node[]
+---@param annotations? table
+---@return perilune.Node
+function pl.tir.Allocate(buffer_var, dtype, extents, condition, body, annotations) end
+--- Memory that holds a tensor.
+---@param buffer_var perilune.Prim
+---@param dtype string
+---@param extents perilune.Prim[]
+---@param data any
+---@param body perilune.Node|perilune.Node[]
+---@param annotations? table
+---@return perilune.Node
+function pl.tir.AllocateConst(buffer_var, dtype, extents, data, body, annotations) end
+--- A buffer over memory there is, for its body.
+---@param buffer perilune.Node
+---@param body perilune.Node|perilune.Node[]
+---@return perilune.Node
+function pl.tir.DeclBuffer(buffer, body) end
+--- Evaluates an expression for its effect.
+---@param value any
+---@return perilune.Node
+function pl.tir.Evaluate(value) end
+--- Runs one of two statements; the second may be left out.
+---@param condition perilune.Prim
+---@param then_case perilune.Prim
+---@param else_case? perilune.Prim
+---@return perilune.Node
+function pl.tir.IfThenElse(condition, then_case, else_case) end
+--- A loop over [min, min + extent). Kinds: "serial", "parallel", "vectorized", "unrolled",
+--- "thread_binding" (then `thread_binding` is its IterVar), or their numbers.
+---@param loop_var perilune.Node
+---@param min perilune.Prim
+---@param extent perilune.Prim
+---@param kind string|integer
+---@param body perilune.Node|perilune.Node[]
+---@param thread_binding? perilune.Prim
+---@param annotations? table
+---@return perilune.Node
+function pl.tir.For(loop_var, min, extent, kind, body, thread_binding, annotations) end
+--- Runs its body as long as a condition holds.
+---@param condition perilune.Prim
+---@param body perilune.Node|perilune.Node[]
+---@return perilune.Node
+function pl.tir.While(condition, body) end
+--- Asks for a region of a buffer ahead of its use.
+---@param buffer perilune.Node
+---@param bounds table
+---@return perilune.Node
+function pl.tir.Prefetch(buffer, bounds) end
+--- A buffer that is a view of a region, for a Block.
+---@param buffer perilune.Node
+---@param source perilune.Prim
+---@return perilune.Node
+function pl.tir.MatchBufferRegion(buffer, source) end
+--- A unit of computation over iteration variables (IterVars with a range).
+---@param iter_vars perilune.Node[]
+---@param reads perilune.Node[]
+---@param writes perilune.Node[]
+---@param name_hint string
+---@param body perilune.Node|perilune.Node[]
+---@param init? any
+---@param alloc_buffers? perilune.Node[]
+---@param match_buffers? perilune.Node[]
+---@param annotations? table
+---@return perilune.Node
+function pl.tir.Block(iter_vars, reads, writes, name_hint, body, init, alloc_buffers, match_buffers, annotations) end
+--- Runs a block with values for its variables.
+---@param iter_values perilune.Prim[]
+---@param predicate perilune.Prim
+---@param block perilune.Prim
+---@return perilune.Node
+function pl.tir.BlockRealize(iter_values, predicate, block) end
+--- A function of scalars, handles and buffers. A Buffer among the parameters is a handle
+--- that `buffer_map` (from Vars to Buffers) sees as the buffer.
+---@param params perilune.Node[]
+---@param body perilune.Node|perilune.Node[]
+---@param ret_type? string|perilune.Type
+---@param buffer_map? table<perilune.Node, perilune.Node>
+---@param attrs? table
+---@return perilune.Node
+function pl.tir.PrimFunc(params, body, ret_type, buffer_map, attrs) end
+--- One of two values, of which the other is not evaluated.
+---@param condition perilune.Prim
+---@param true_value perilune.Prim
+---@param false_value perilune.Prim
+---@return perilune.Node
+function pl.tir.if_then_else(condition, true_value, false_value) end
+--- Calls visit(node) for each PrimExpr and statement, operands and bodies first.
+---@param root perilune.Node
+---@param visit function
+function pl.tir.post_order(root, visit) end
+--- Calls visit(node) before its parts; false leaves them out.
+---@param root perilune.Node
+---@param visit function
+function pl.tir.pre_order(root, visit) end
+--- Rewrites a function or statement: pre(node) may give what stands for a node, and then its
+--- parts are left alone; else post(node), the node with rewritten parts, may. `only` lists the
+--- kinds that both are called for.
+---@param root perilune.Node
+---@param pre? function
+---@param post? function
+---@param only? string[]
+---@return perilune.Node
+function pl.tir.transform(root, pre, post, only) end
+--- The statement, function or PrimExpr with other values for free variables: a table from Vars
+--- to PrimExprs.
+---@param root perilune.Node
+---@param values table<perilune.Node, perilune.Prim>
+---@return perilune.Node
+function pl.tir.substitute(root, values) end
+---@alias perilune.binary fun(a: perilune.Prim, b: perilune.Prim): perilune.Node
+---@param value string
+---@return perilune.Node
+function pl.tir.StringImm(value) end
+
+-- The nodes as they are: operands of one dtype, nothing computed.
+---@type perilune.binary
+local binary = function(_, _) end
+pl.tir.Add = binary
+pl.tir.Sub = binary
+pl.tir.Mul = binary
+pl.tir.Div = binary
+pl.tir.Mod = binary
+pl.tir.FloorDiv = binary
+pl.tir.FloorMod = binary
+pl.tir.Min = binary
+pl.tir.Max = binary
+pl.tir.EQ = binary
+pl.tir.NE = binary
+pl.tir.LT = binary
+pl.tir.LE = binary
+pl.tir.GT = binary
+pl.tir.GE = binary
+pl.tir.And = binary
+pl.tir.Or = binary
+-- The same with dtypes matched and constants computed: what operators build.
+pl.tir.add = binary
+pl.tir.subtract = binary
+pl.tir.multiply = binary
+pl.tir.truncdiv = binary
+pl.tir.truncmod = binary
+pl.tir.floordiv = binary
+pl.tir.floormod = binary
+pl.tir.min = binary
+pl.tir.max = binary
+pl.tir.eq = binary
+pl.tir.ne = binary
+pl.tir.lt = binary
+pl.tir.le = binary
+pl.tir.gt = binary
+pl.tir.ge = binary
+pl.tir.logical_and = binary
+pl.tir.logical_or = binary
+-- Builtins: calls of TVM's "tir.*" operators.
+---@type fun(...: perilune.Prim): perilune.Node
+local builtin = function(...) end
+pl.tir.exp = builtin
+pl.tir.exp2 = builtin
+pl.tir.exp10 = builtin
+pl.tir.erf = builtin
+pl.tir.tanh = builtin
+pl.tir.sigmoid = builtin
+pl.tir.sqrt = builtin
+pl.tir.rsqrt = builtin
+pl.tir.log = builtin
+pl.tir.log2 = builtin
+pl.tir.log1p = builtin
+pl.tir.log10 = builtin
+pl.tir.tan = builtin
+pl.tir.cos = builtin
+pl.tir.cosh = builtin
+pl.tir.sin = builtin
+pl.tir.sinh = builtin
+pl.tir.asin = builtin
+pl.tir.acos = builtin
+pl.tir.atan = builtin
+pl.tir.acosh = builtin
+pl.tir.asinh = builtin
+pl.tir.atanh = builtin
+pl.tir.clz = builtin
+pl.tir.floor = builtin
+pl.tir.ceil = builtin
+pl.tir.round = builtin
+pl.tir.nearbyint = builtin
+pl.tir.trunc = builtin
+pl.tir.fabs = builtin
+pl.tir.isnan = builtin
+pl.tir.isinf = builtin
+pl.tir.isfinite = builtin
+pl.tir.popcount = builtin
+pl.tir.atan2 = builtin
+pl.tir.nextafter = builtin
+pl.tir.hypot = builtin
+pl.tir.copysign = builtin
+pl.tir.ldexp = builtin
+pl.tir.pow = builtin
+pl.tir.fmod = builtin
+pl.tir.fma = builtin
+pl.tir.likely = builtin
+pl.tir.bitwise_and = builtin
+pl.tir.bitwise_or = builtin
+pl.tir.bitwise_xor = builtin
+pl.tir.bitwise_not = builtin
+pl.tir.shift_left = builtin
+pl.tir.shift_right = builtin
+pl.tir.large_uint_imm = builtin
+pl.tir.q_multiply_shift = builtin
+pl.tir.q_multiply_shift_per_axis = builtin
+pl.tir.isnullptr = builtin
+pl.tir.address_of = builtin
+pl.tir.reinterpret = builtin
+pl.tir.vectorhigh = builtin
+pl.tir.vectorlow = builtin
+pl.tir.vectorcombine = builtin
+pl.tir.type_annotation = builtin
+pl.tir.call_pure_extern = builtin
+pl.tir.call_llvm_pure_intrin = builtin
+pl.tir.call_spirv_pure_glsl450 = builtin
+pl.tir.dp4a = builtin
+pl.tir.ret = builtin
+pl.tir.call_extern = builtin
+pl.tir.call_llvm_intrin = builtin
+pl.tir.prefetch = builtin
+pl.tir.tvm_throw_last_error = builtin
+pl.tir.tvm_stack_alloca = builtin
+pl.tir.tvm_stack_make_shape = builtin
+pl.tir.tvm_stack_make_array = builtin
+pl.tir.tvm_call_packed = builtin
+pl.tir.tvm_call_cpacked = builtin
+pl.tir.tvm_call_trace_packed = builtin
+pl.tir.tvm_call_packed_lowered = builtin
+pl.tir.tvm_call_cpacked_lowered = builtin
+pl.tir.tvm_call_trace_packed_lowered = builtin
+pl.tir.tvm_check_return = builtin
+pl.tir.tvm_access_ptr = builtin
+pl.tir.tvm_static_handle = builtin
+pl.tir.tvm_tuple = builtin
+pl.tir.tvm_thread_invariant = builtin
+pl.tir.tvm_context_id = builtin
+pl.tir.undef = builtin
+pl.tir.tvm_struct_get = builtin
+pl.tir.tvm_struct_set = builtin
+pl.tir.lookup_param = builtin
+pl.tir.tvm_storage_sync = builtin
+pl.tir.tvm_warp_shuffle = builtin
+pl.tir.tvm_warp_shuffle_up = builtin
+pl.tir.tvm_warp_shuffle_down = builtin
+pl.tir.tvm_global_barrier_kinit = builtin
+pl.tir.tvm_thread_allreduce = builtin
+pl.tir.tvm_load_matrix_sync = builtin
+pl.tir.tvm_mma_sync = builtin
+pl.tir.tvm_bmma_sync = builtin
+pl.tir.tvm_fill_fragment = builtin
+pl.tir.tvm_store_matrix_sync = builtin
+pl.tir.tvm_warp_activemask = builtin
+pl.tir.ptx_mma = builtin
+pl.tir.ptx_mma_sp = builtin
+pl.tir.ptx_ldmatrix = builtin
+pl.tir.mma_store = builtin
+pl.tir.mma_fill = builtin
+pl.tir.ptx_cp_async = builtin
+pl.tir.ptx_cp_async_bulk = builtin
+pl.tir.ptx_commit_group = builtin
+pl.tir.ptx_wait_group = builtin
+pl.tir.ptx_cp_async_barrier = builtin
+pl.tir.ptx_init_barrier_thread_count = builtin
+pl.tir.ptx_arrive_barrier = builtin
+pl.tir.ptx_arrive_barrier_expect_tx = builtin
+pl.tir.ptx_wait_barrier = builtin
+pl.tir.create_barriers = builtin
+pl.tir.atomic_add = builtin
+pl.tir.nd_mem_alloc_with_scope = builtin
+pl.tir.texture2d_store = builtin
+pl.tir.texture2d_load = builtin
+pl.tir.dma_copy = builtin
+pl.tir.dma_wait = builtin
+pl.tir.dma_start_group = builtin
+pl.tir.dma_end_group = builtin
+pl.tir.assume = builtin
+pl.tir.start_profile_intrinsic = builtin
+pl.tir.end_profile_intrinsic = builtin
+pl.tir.anylist_getitem = builtin
+pl.tir.anylist_resetitem = builtin
+pl.tir.anylist_setitem_call_packed = builtin
+pl.tir.anylist_setitem_call_cpacked = builtin
+pl.tir.TVMBackendAllocWorkspace = builtin
+pl.tir.TVMBackendFreeWorkspace = builtin
+-- Constructors of the loop level's kinds are in pl.ir too.
+pl.ir.IntImm = pl.tir.IntImm
+pl.ir.FloatImm = pl.tir.FloatImm
+pl.ir.StringImm = pl.tir.StringImm
+pl.ir.Cast = pl.tir.Cast
+pl.ir.Add = pl.tir.Add
+pl.ir.Sub = pl.tir.Sub
+pl.ir.Mul = pl.tir.Mul
+pl.ir.Div = pl.tir.Div
+pl.ir.Mod = pl.tir.Mod
+pl.ir.FloorDiv = pl.tir.FloorDiv
+pl.ir.FloorMod = pl.tir.FloorMod
+pl.ir.Min = pl.tir.Min
+pl.ir.Max = pl.tir.Max
+pl.ir.EQ = pl.tir.EQ
+pl.ir.NE = pl.tir.NE
+pl.ir.LT = pl.tir.LT
+pl.ir.LE = pl.tir.LE
+pl.ir.GT = pl.tir.GT
+pl.ir.GE = pl.tir.GE
+pl.ir.And = pl.tir.And
+pl.ir.Or = pl.tir.Or
+pl.ir.Not = pl.tir.Not
+pl.ir.Select = pl.tir.Select
+pl.ir.BufferLoad = pl.tir.BufferLoad
+pl.ir.ProducerLoad = pl.tir.ProducerLoad
+pl.ir.Ramp = pl.tir.Ramp
+pl.ir.Broadcast = pl.tir.Broadcast
+pl.ir.Shuffle = pl.tir.Shuffle
+pl.ir.CommReducer = pl.tir.CommReducer
+pl.ir.Reduce = pl.tir.Reduce
+pl.ir.Any = pl.tir.Any
+pl.ir.Range = pl.tir.Range
+pl.ir.IterVar = pl.tir.IterVar
+pl.ir.Buffer = pl.tir.Buffer
+pl.ir.BufferRegion = pl.tir.BufferRegion
+pl.ir.LetStmt = pl.tir.LetStmt
+pl.ir.AttrStmt = pl.tir.AttrStmt
+pl.ir.AssertStmt = pl.tir.AssertStmt
+pl.ir.BufferStore = pl.tir.BufferStore
+pl.ir.BufferRealize = pl.tir.BufferRealize
+pl.ir.ProducerStore = pl.tir.ProducerStore
+pl.ir.ProducerRealize = pl.tir.ProducerRealize
+pl.ir.Allocate = pl.tir.Allocate
+pl.ir.AllocateConst = pl.tir.AllocateConst
+pl.ir.DeclBuffer = pl.tir.DeclBuffer
+pl.ir.Evaluate = pl.tir.Evaluate
+pl.ir.IfThenElse = pl.tir.IfThenElse
+pl.ir.For = pl.tir.For
+pl.ir.While = pl.tir.While
+pl.ir.Prefetch = pl.tir.Prefetch
+pl.ir.SeqStmt = pl.tir.SeqStmt
+pl.ir.Block = pl.tir.Block
+pl.ir.BlockRealize = pl.tir.BlockRealize
+pl.ir.PrimFunc = pl.tir.PrimFunc
 
 return pl

@@ -231,29 +231,28 @@ static void nodes_for_an_enclosing_scope_come_before_the_inner_one(void) {
 static void the_loop_level_fits(void) {
   begin();
   pln_type index;
-  CHECK_OK(pln_type_tensor(engine, PLN_INT64, 0, NULL, &index));
+  CHECK_OK(pln_type_prim(engine, PLN_INT64, 1, &index));
   pln_scope outer, inner;
-  pln_ref i, k, n, sum, loop, nest;
-  int64_t four = 4;
-  pln_tensor *t;
-  CHECK_OK(pln_tensor_from(engine, PLN_INT64, 0, NULL, &four, 8, &t));
-  pln_builder_lenient(b);
-  CHECK_OK(pln_build_constant(b, t, &n));
+  pln_ref i, k, n, sum, stmt, loop, nest;
   CHECK_OK(pln_build_open(b, &outer));
   CHECK_OK(pln_build_param(b, 0, index, 0, &i));
-  CHECK_OK(pln_build_prim_add(b, i, n, &sum));
+  CHECK_OK(pln_build_int_imm(b, index, 4, &n));
+  CHECK_OK(pln_build_binary(b, PLN_PRIM_ADD, i, n, &sum));
   CHECK_OK(pln_build_open(b, &inner));
   CHECK_OK(pln_build_param(b, 0, index, 0, &k));
-  CHECK_OK(pln_build_end(b, inner, k, 0));
+  CHECK_OK(pln_build_prim(
+      b, &(pln_prim){.kind = PLN_EVALUATE, .n = 1, .operands = &k}, &stmt));
+  CHECK_OK(pln_build_end(b, inner, stmt, 0));
   CHECK_OK(pln_build_for(b, i, sum, inner, &loop));
   CHECK_OK(pln_build_end(b, outer, loop, 0));
+  CHECK_OK(pln_build_int_imm(b, index, 4, &n));
   CHECK_OK(pln_build_for(b, n, n, outer, &nest));
   pln_graph *g = seal(nest);
-  CHECK_EQ_INT(pln_graph_size(g), 6);
-  CHECK_EQ_INT(pln_node_effects(g, 4), PLN_EFFECT_WRITES);
-  CHECK_EQ_INT(pln_node_n_scopes(g, 5), 1);
+  CHECK_EQ_INT(pln_graph_size(g), 8);
+  CHECK_EQ_INT(pln_node_effects(g, pln_graph_root(g)), PLN_EFFECT_WRITES);
+  CHECK_EQ_INT(pln_node_n_scopes(g, pln_graph_root(g)), 1);
+  CHECK_OK(pln_graph_verify(g));
   pln_graph_release(g);
-  pln_tensor_release(t);
   end();
 }
 

@@ -1,0 +1,593 @@
+/* tir.c: the loop level as scripts see it: constructors of PrimExprs and
+ * statements, and the fields of their nodes.
+ *
+ * lua/perilune/tir.lua gives them TVM's names and defaults. All is built
+ * freely, in the floating builder; statements are sealed when their function
+ * is. A handle's `body` is one statement: of several in a sealed scope, a
+ * SeqStmt that is made when asked for; `stmts` lists them as they stand. */
+
+#include "ir/loop.h"
+#include "lua/binding.h"
+#include "lua/mutator.h"
+
+/* -------------------------------------------------------------------- types */
+
+/* prim_type(dtype or "handle" [, lanes]) -> Type */
+static int core_prim_type(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_type type;
+  pln_dtype dtype = PLN_DTYPE_NONE;
+  lua_Integer lanes = luaL_optinteger(L, 2, 1);
+  luaL_argcheck(L, lanes >= 1 && lanes <= UINT16_MAX, 2, "lanes out of range");
+  if (strcmp(luaL_checkstring(L, 1), "handle") != 0)
+    dtype = pln_lua_check_dtype(L, 1, PLN_DTYPE_NONE);
+  pln_lua_must(L, b, pln_type_prim(b->engine, dtype, (uint32_t)lanes, &type));
+  pln_lua_push_type(L, b, type);
+  return 1;
+}
+
+static pln_symbol check_symbol(lua_State *L, pln_lua *b, int arg) {
+  pln_symbol symbol;
+  pln_slice text;
+  text.data = luaL_checklstring(L, arg, &text.size);
+  pln_lua_must(L, b, pln_symbol_intern(b->engine, text, &symbol));
+  return symbol;
+}
+
+/* pointer_type(element, scope) -> Type */
+static int core_pointer_type(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_type type, element = pln_lua_check_type(L, b, 1);
+  pln_symbol scope = check_symbol(L, b, 2);
+  pln_lua_must(
+      L, b,
+      pln_type_make(b->engine, PLN_TYPE_POINTER, scope, 1, &element, &type));
+  pln_lua_push_type(L, b, type);
+  return 1;
+}
+
+/* ------------------------------------------------------------------- leaves */
+
+/* int_imm(type, integer), float_imm(type, number), string_imm(text) */
+static int core_int_imm(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_ref ref;
+  pln_type type = pln_lua_check_type(L, b, 1);
+  int64_t value = luaL_checkinteger(L, 2);
+  pln_lua_graph *to = pln_lua_push_free(L, b);
+  pln_lua_must(L, b,
+               pln_build_int_imm(pln_lua_builder(L, b, to), type, value, &ref));
+  pln_lua_push_node(L, -1, ref);
+  return 1;
+}
+
+static int core_float_imm(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_ref ref;
+  pln_type type = pln_lua_check_type(L, b, 1);
+  double value = luaL_checknumber(L, 2);
+  pln_lua_graph *to = pln_lua_push_free(L, b);
+  pln_lua_must(
+      L, b, pln_build_float_imm(pln_lua_builder(L, b, to), type, value, &ref));
+  pln_lua_push_node(L, -1, ref);
+  return 1;
+}
+
+static int core_string_imm(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_ref ref;
+  pln_symbol value = check_symbol(L, b, 1);
+  pln_lua_graph *to = pln_lua_push_free(L, b);
+  pln_lua_must(L, b,
+               pln_build_string_imm(pln_lua_builder(L, b, to), value, &ref));
+  pln_lua_push_node(L, -1, ref);
+  return 1;
+}
+
+/* size_var(name, type) -> Var that is no less than 0 */
+static int core_size_var(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_ref ref;
+  pln_symbol name = check_symbol(L, b, 1);
+  pln_type type = pln_lua_check_type(L, b, 2);
+  pln_lua_graph *to = pln_lua_push_free(L, b);
+  pln_lua_must(
+      L, b, pln_build_size_var(pln_lua_builder(L, b, to), name, type, 0, &ref));
+  pln_lua_push_node(L, -1, ref);
+  return 1;
+}
+
+/* ---------------------------------------------------------------- operators */
+
+/* Operands from the list at `arg`, in scratch memory.  [-0, +1] */
+static pln_ref *operands(lua_State *L, pln_lua *b, pln_lua_graph *to, int arg,
+                         uint32_t *n) {
+  luaL_checktype(L, arg, LUA_TTABLE);
+  size_t count = lua_rawlen(L, arg);
+  luaL_argcheck(L, count < INT32_MAX, arg, "too many operands");
+  pln_ref *refs = lua_newuserdatauv(L, (count + 1) * sizeof *refs, 0);
+  for (size_t i = 0; i < count; i++) {
+    lua_rawgeti(L, arg, (lua_Integer)i + 1);
+    pln_lua_check_node(L, -1);
+    refs[i] = pln_lua_operand(L, b, to, -1, PLN_DTYPE_NONE);
+    lua_pop(L, 1);
+  }
+  *n = (uint32_t)count;
+  return refs;
+}
+
+static pln_kind check_kind(lua_State *L, int arg) {
+  lua_Integer kind = luaL_checkinteger(L, arg);
+  luaL_argcheck(L, kind >= 1 && kind <= PLN_N_KINDS, arg, "no such kind");
+  return (pln_kind)(kind - 1);
+}
+
+static uint32_t check_data(lua_State *L, pln_lua *b, int arg) {
+  if (lua_type(L, arg) == LUA_TSTRING)
+    return check_symbol(L, b, arg);
+  lua_Integer data = luaL_optinteger(L, arg, 0);
+  luaL_argcheck(L, data >= 0 && data <= INT32_MAX, arg, "out of range");
+  return (uint32_t)data;
+}
+
+/* loop_node(kind, operands [, data [, count [, type [, attrs]]]]) -> node */
+static int core_loop_node(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_ref ref;
+  lua_settop(L, 6);
+  lua_Integer count = luaL_optinteger(L, 4, 0);
+  luaL_argcheck(L, count >= 0 && count <= UINT16_MAX, 4, "out of range");
+  pln_prim spec = {.kind = check_kind(L, 1),
+                   .data = check_data(L, b, 3),
+                   .count = (uint16_t)count};
+  spec.type = lua_isnil(L, 5) ? 0 : pln_lua_check_type(L, b, 5);
+  spec.attrs = pln_lua_check_attrs(L, b, 6, NULL);
+  lua_settop(L, 6);
+  pln_lua_graph *to = pln_lua_push_free(L, b);
+  spec.operands = operands(L, b, to, 2, &spec.n);
+  pln_lua_must(L, b, pln_build_prim(pln_lua_builder(L, b, to), &spec, &ref));
+  pln_lua_push_node(L, 7, ref);
+  return 1;
+}
+
+/* folded(kind, a, b) -> a node of that kind, or what it comes to */
+static int core_folded(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_ref ref;
+  pln_kind kind = check_kind(L, 1);
+  pln_lua_check_node(L, 2);
+  pln_lua_check_node(L, 3);
+  lua_settop(L, 3);
+  pln_lua_graph *to = pln_lua_push_free(L, b);
+  pln_ref x = pln_lua_operand(L, b, to, 2, PLN_DTYPE_NONE);
+  pln_ref y = pln_lua_operand(L, b, to, 3, PLN_DTYPE_NONE);
+  pln_lua_must(L, b,
+               pln_build_folded(pln_lua_builder(L, b, to), kind, x, y, &ref));
+  pln_lua_push_node(L, 4, ref);
+  return 1;
+}
+
+/* loop_stmt(kind, operands, type, attrs, params, body [, params, body])
+ * -> a statement or PrimFunc with bodies */
+static int core_loop_stmt(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_ref ref;
+  pln_body bodies[2];
+  lua_settop(L, 8);
+  uint32_t k = lua_isnil(L, 8) ? 1 : 2;
+  pln_prim spec = {.kind = check_kind(L, 1)};
+  spec.type = lua_isnil(L, 3) ? 0 : pln_lua_check_type(L, b, 3);
+  spec.attrs = pln_lua_check_attrs(L, b, 4, NULL);
+  lua_settop(L, 8);
+  pln_lua_graph *to = pln_lua_push_free(L, b);
+  spec.operands = operands(L, b, to, 2, &spec.n);
+  for (uint32_t i = 0; i < k; i++) {
+    bodies[i].params = operands(L, b, to, 5 + 2 * (int)i, &bodies[i].n_params);
+    pln_lua_check_node(L, 6 + 2 * (int)i);
+    bodies[i].stmt = pln_lua_operand(L, b, to, 6 + 2 * (int)i, PLN_DTYPE_NONE);
+  }
+  pln_lua_must(
+      L, b,
+      pln_build_free_stmt(pln_lua_builder(L, b, to), &spec, k, bodies, &ref));
+  pln_lua_push_node(L, 9, ref);
+  return 1;
+}
+
+/* seq(list) -> SeqStmt */
+static int core_seq(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_ref ref;
+  uint32_t n;
+  lua_settop(L, 1);
+  pln_lua_graph *to = pln_lua_push_free(L, b);
+  pln_ref *stmts = operands(L, b, to, 1, &n);
+  pln_lua_must(L, b, pln_build_seq(pln_lua_builder(L, b, to), n, stmts, &ref));
+  pln_lua_push_node(L, 2, ref);
+  return 1;
+}
+
+/* builtin(name) -> its number, or nil; builtins() -> names */
+static int core_builtin(lua_State *L) {
+  pln_slice name;
+  name.data = luaL_checklstring(L, 1, &name.size);
+  uint32_t builtin = pln_builtin_find(name);
+  if (builtin == 0)
+    return 0;
+  lua_pushinteger(L, builtin);
+  return 1;
+}
+
+static int core_builtins(lua_State *L) {
+  uint32_t n = pln_builtin_count();
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 1; i <= n; i++) {
+    lua_pushstring(L, pln_builtin_name(i));
+    lua_rawseti(L, -2, i);
+  }
+  return 1;
+}
+
+/* ------------------------------------------------------------------- fields */
+
+typedef struct field_of {
+  lua_State *L;
+  pln_lua *b;
+  pln_lua_node *node;
+  const pln_graph *g;
+  const pln_node *n;
+  int graph;
+} field_of;
+
+static int push_value(const field_of *f) {
+  switch ((pln_kind)f->n->kind) {
+  case PLN_INT_IMM:
+    lua_pushinteger(f->L, pln_node_int(f->g, f->node->ref));
+    return 1;
+  case PLN_FLOAT_IMM:
+    lua_pushnumber(f->L, pln_node_float(f->g, f->node->ref));
+    return 1;
+  case PLN_STRING_IMM: {
+    pln_slice text = pln_symbol_text(f->b->engine, f->n->data);
+    lua_pushlstring(f->L, text.data, text.size);
+    return 1;
+  }
+  default: return 0;
+  }
+}
+
+/* "int32", "float32x4", "handle"; nil for what is no scalar or vector. */
+static int push_dtype(const field_of *f) {
+  pln_engine *e = f->b->engine;
+  pln_type_kind kind = pln_type_kind_of(e, f->n->type);
+  if (kind != PLN_TYPE_PRIM && kind != PLN_TYPE_POINTER)
+    return 0;
+  pln_dtype dtype = pln_type_dtype(e, f->n->type);
+  uint32_t lanes = kind == PLN_TYPE_PRIM ? pln_type_number(e, f->n->type) : 1;
+  if (dtype == PLN_DTYPE_NONE)
+    lua_pushliteral(f->L, "handle");
+  else if (lanes == 1)
+    lua_pushstring(f->L, pln_dtype_name(dtype));
+  else
+    lua_pushfstring(f->L, "%sx%d", pln_dtype_name(dtype), (int)lanes);
+  return 1;
+}
+
+/* Operands [first, end) as a list. */
+static int push_operands(const field_of *f, uint32_t first, uint32_t end) {
+  lua_createtable(f->L, (int)(end - first), 0);
+  for (uint32_t i = first; i < end; i++) {
+    pln_lua_push_node(f->L, f->graph, pln_node_operands(f->g, f->node->ref)[i]);
+    lua_rawseti(f->L, -2, (lua_Integer)(i - first) + 1);
+  }
+  return 1;
+}
+
+/* Fields that share the end of a node's operands. */
+static int push_part(const field_of *f, const char *key) {
+  const pln_node *n = f->n;
+  uint32_t rank = n->results;
+  if (n->kind == PLN_BUFFER && !strcmp(key, "shape"))
+    return push_operands(f, 1, 1 + rank);
+  if (n->kind == PLN_BUFFER && !strcmp(key, "strides"))
+    return push_operands(f, 1 + rank, n->count - 1);
+  if (n->kind == PLN_BUFFER && !strcmp(key, "elem_offset")) {
+    pln_lua_push_node(f->L, f->graph,
+                      pln_node_operands(f->g, f->node->ref)[n->count - 1]);
+    return 1;
+  }
+  if (n->kind == PLN_SHUFFLE && !strcmp(key, "vectors"))
+    return push_operands(f, 0, n->data);
+  if (n->kind == PLN_SHUFFLE && !strcmp(key, "indices"))
+    return push_operands(f, n->data, n->count);
+  return 0;
+}
+
+/* The first parameter of the owner's first scope, by the names TVM gives it. */
+static int push_bound(const field_of *f, const char *key) {
+  static const struct {
+    pln_kind kind;
+    const char *name;
+  } names[] = {{PLN_FOR, "loop_var"},
+               {PLN_LET_STMT, "var"},
+               {PLN_ALLOCATE, "buffer_var"},
+               {PLN_ALLOCATE_CONST, "buffer_var"}};
+  for (size_t i = 0; i < PLN_COUNT(names); i++) {
+    if (f->n->kind != names[i].kind || strcmp(key, names[i].name) != 0)
+      continue;
+    uint32_t own = f->g->sealed ? 0 : pln_own_operands(f->g, f->n);
+    const pln_scope_row *row = &f->g->scopes[f->n->data];
+    if (row->n_params == 0)
+      return 0;
+    pln_lua_push_node(f->L, f->graph,
+                      f->g->sealed ? row->begin
+                                   : f->g->operands[f->n->first + own]);
+    return 1;
+  }
+  return 0;
+}
+
+/* The statements of a sealed scope, in scratch memory.  [-0, +1] */
+static pln_ref *list_stmts(const field_of *f, pln_scope scope, uint32_t *n) {
+  const pln_graph *g = f->g;
+  const pln_scope_row *row = &g->scopes[scope];
+  *n = 0;
+  size_t room = 0;
+  for (pln_ref ref = row->end; ref-- > row->begin; room++)
+    if (pln_is_stmt(&g->nodes[ref]) && pln_owns(&g->nodes[ref]))
+      ref = g->scopes[g->nodes[ref].data].begin;
+  pln_ref *list = lua_newuserdatauv(f->L, (room + 1) * sizeof *list, 0);
+  for (pln_ref ref = row->end; ref-- > row->begin;) {
+    const pln_node *s = &g->nodes[ref];
+    if (pln_is_stmt(s))
+      list[(*n)++] = ref;
+    if (pln_is_stmt(s) && pln_owns(s))
+      ref = g->scopes[s->data].begin;
+  }
+  for (uint32_t i = 0; i < *n / 2; i++) {
+    pln_ref swap = list[i];
+    list[i] = list[*n - 1 - i];
+    list[*n - 1 - i] = swap;
+  }
+  return list;
+}
+
+static int push_stmts(const field_of *f, pln_scope scope) {
+  uint32_t n;
+  if (!f->g->sealed) {
+    pln_ref body = f->g->scopes[scope].result;
+    const pln_node *s = &f->g->nodes[body];
+    bool seq = f->n->kind == PLN_SEQ_STMT;
+    if (seq || s->kind == PLN_SEQ_STMT) {
+      field_of inner = *f;
+      pln_lua_node node = {f->node->graph, seq ? f->node->ref : body};
+      inner.node = &node;
+      return push_operands(&inner, 0, seq ? f->n->count : s->count);
+    }
+    lua_createtable(f->L, 1, 0);
+    pln_lua_push_node(f->L, f->graph, body);
+    lua_rawseti(f->L, -2, 1);
+    return 1;
+  }
+  pln_ref *list = list_stmts(f, scope, &n);
+  lua_createtable(f->L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    pln_lua_push_node(f->L, f->graph, list[i]);
+    lua_rawseti(f->L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+/* The body of a scope as one statement. */
+static int push_body(const field_of *f, pln_scope scope) {
+  uint32_t n;
+  if (!f->g->sealed) {
+    pln_lua_push_node(f->L, f->graph, f->g->scopes[scope].result);
+    return 1;
+  }
+  pln_ref *list = list_stmts(f, scope, &n);
+  if (n == 1) {
+    pln_lua_push_node(f->L, f->graph, list[0]);
+    return 1;
+  }
+  pln_lua_graph *to = pln_lua_push_free(f->L, f->b);
+  pln_builder *builder = pln_lua_builder(f->L, f->b, to);
+  pln_ref ref;
+  for (uint32_t i = 0; i < n; i++)
+    pln_lua_must(f->L, f->b,
+                 pln_build_import(builder, f->g, list[i], &list[i]));
+  pln_lua_must(f->L, f->b, pln_build_seq(builder, n, list, &ref));
+  pln_lua_push_node(f->L, -1, ref);
+  return 1;
+}
+
+static int push_scope_field(const field_of *f, const char *key) {
+  if (!pln_owns(f->n))
+    return 0;
+  pln_scope first = f->n->data, second = f->g->scopes[first].next;
+  if (!strcmp(key, "stmts"))
+    return push_stmts(f, first);
+  if (f->n->kind == PLN_SEQ_STMT)
+    return !strcmp(key, "seq") ? push_stmts(f, first) : 0;
+  if (!strcmp(key, "body") || !strcmp(key, "then_case") ||
+      !strcmp(key, "block"))
+    return push_body(f, first);
+  if (!strcmp(key, "else_case") && second != PLN_NONE)
+    return push_body(f, second);
+  return 0;
+}
+
+int pln_lua_loop_field(lua_State *L, pln_lua_node *node, const pln_graph *g,
+                       int graph) {
+  const pln_node *n = &g->nodes[node->ref];
+  if (lua_type(L, 2) != LUA_TSTRING)
+    return 0;
+  const char *key = lua_tostring(L, 2);
+  field_of f = {L, pln_lua_here(L), node, g, n, graph};
+  if (!strcmp(key, "dtype"))
+    return push_dtype(&f);
+  if (!strcmp(key, "value") && pln_is_prim(n))
+    return push_value(&f);
+  if (!strcmp(key, "lanes") &&
+      (n->kind == PLN_RAMP || n->kind == PLN_BROADCAST)) {
+    lua_pushinteger(L, n->data);
+    return 1;
+  }
+  if (!strcmp(key, "builtin") && n->kind == PLN_PRIM_CALL && n->data) {
+    lua_pushstring(L, pln_builtin_name(n->data));
+    return 1;
+  }
+  if (!pln_is_prim(n) && !pln_is_loop_level(n))
+    return 0;
+  int found = push_part(&f, key);
+  if (!found)
+    found = push_bound(&f, key);
+  return found ? found : push_scope_field(&f, key);
+}
+
+/* ------------------------------------------------------------ whole nodes */
+
+/* loop_parts(node) -> its operands, then the statements of its scopes, as one
+ * list, and how many there are of each: n, operands, first */
+static int core_loop_parts(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_lua_node *node = pln_lua_check_node(L, 1);
+  const pln_graph *g = pln_lua_graph_of(L, node->graph);
+  luaL_argcheck(L, g->sealed, 1, "a sealed node expected");
+  lua_settop(L, 1);
+  lua_getiuservalue(L, 1, 1);
+  const pln_node *n = &g->nodes[node->ref];
+  field_of f = {L, b, node, g, n, 2};
+  push_operands(&f, 0, n->count);
+  lua_Integer at = n->count, first = 0;
+  pln_scope s = pln_owns(n) ? n->data : PLN_NONE;
+  for (int i = 0; s != PLN_NONE; s = g->scopes[s].next, i++) {
+    uint32_t k;
+    pln_ref *list = list_stmts(&f, s, &k);
+    for (uint32_t j = 0; j < k; j++) {
+      pln_lua_push_node(L, 2, list[j]);
+      lua_rawseti(L, 3, ++at);
+    }
+    lua_pop(L, 1);
+    first = i == 0 ? k : first;
+  }
+  lua_pushinteger(L, at);
+  lua_pushinteger(L, n->count);
+  lua_pushinteger(L, first);
+  return 4;
+}
+
+/* Parts [first, first + n) of the list at 2 as nodes of `to`. */
+static void take_parts(lua_State *L, pln_lua *b, pln_lua_graph *to,
+                       pln_ref *out, uint32_t first, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    lua_rawgeti(L, 2, (lua_Integer)first + i + 1);
+    pln_lua_check_node(L, -1);
+    out[i] = pln_lua_operand(L, b, to, -1, PLN_DTYPE_NONE);
+    lua_pop(L, 1);
+  }
+}
+
+static pln_ref one_stmt(lua_State *L, pln_lua *b, pln_builder *builder,
+                        uint32_t n, const pln_ref *stmts) {
+  pln_ref ref;
+  if (n == 1)
+    return stmts[0];
+  pln_lua_must(L, b, pln_build_seq(builder, n, stmts, &ref));
+  return ref;
+}
+
+/* The bodies of a rebuilt owner: parameters keep their identity. */
+static uint32_t rebuilt_bodies(lua_State *L, pln_lua *b, pln_builder *builder,
+                               const pln_graph *g, const pln_node *n,
+                               const pln_ref *stmts, const uint32_t *counts,
+                               pln_body *bodies) {
+  uint32_t k = 0;
+  for (pln_scope s = n->data; s != PLN_NONE && k < 2; s = g->scopes[s].next) {
+    const pln_scope_row *row = &g->scopes[s];
+    pln_ref *params =
+        lua_newuserdatauv(L, (row->n_params + (size_t)1) * sizeof *params, 0);
+    for (uint32_t i = 0; i < row->n_params; i++)
+      pln_lua_must(L, b,
+                   pln_build_import(builder, g, row->begin + i, &params[i]));
+    bodies[k].n_params = row->n_params;
+    bodies[k].params = params;
+    bodies[k].stmt = one_stmt(L, b, builder, counts[k], stmts);
+    stmts += counts[k];
+    k++;
+  }
+  return k;
+}
+
+static pln_status rebuild_leaf(pln_builder *builder, const pln_node *n,
+                               const pln_ref *operands, pln_ref *out) {
+  bool typed = n->kind == PLN_PRIM_CAST || n->kind == PLN_PRIM_CALL ||
+               n->kind == PLN_BUFFER;
+  pln_prim spec = {.kind = (pln_kind)n->kind,
+                   .count = n->results,
+                   .data = n->data,
+                   .type = typed ? n->type : 0,
+                   .attrs = pln_kinds[n->kind].has_attrs ? n->attrs : 0,
+                   .n = n->count,
+                   .operands = operands};
+  return pln_build_prim(builder, &spec, out);
+}
+
+/* loop_rebuild(node, parts, first) -> the node with other parts, listed as
+ * loop_parts gives them; `first` of them are statements of its first scope */
+static int core_loop_rebuild(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_ref ref;
+  pln_body bodies[2];
+  pln_lua_node *node = pln_lua_check_node(L, 1);
+  const pln_graph *g = pln_lua_graph_of(L, node->graph);
+  luaL_argcheck(L, g->sealed, 1, "a sealed node expected");
+  luaL_checktype(L, 2, LUA_TTABLE);
+  const pln_node *n = &g->nodes[node->ref];
+  uint32_t total = (uint32_t)lua_rawlen(L, 2);
+  lua_Integer first = luaL_optinteger(L, 3, 0);
+  luaL_argcheck(L, total >= n->count, 2, "it has too few parts");
+  luaL_argcheck(L, first >= 0 && first <= (lua_Integer)(total - n->count), 3,
+                "out of range");
+  pln_lua_graph *to = pln_lua_push_free(L, b);
+  int box = lua_gettop(L);
+  pln_builder *builder = pln_lua_builder(L, b, to);
+  pln_ref *parts = lua_newuserdatauv(L, (total + (size_t)1) * sizeof *parts, 0);
+  take_parts(L, b, to, parts, 0, total);
+  uint32_t counts[2] = {(uint32_t)first, total - n->count - (uint32_t)first};
+  if (!pln_owns(n)) {
+    pln_lua_must(L, b, rebuild_leaf(builder, n, parts, &ref));
+  } else if (n->kind == PLN_SEQ_STMT) {
+    pln_lua_must(L, b, pln_build_seq(builder, total, parts, &ref));
+  } else {
+    uint32_t k =
+        rebuilt_bodies(L, b, builder, g, n, parts + n->count, counts, bodies);
+    pln_prim spec = {.kind = (pln_kind)n->kind,
+                     .type = n->kind == PLN_PRIM_FUNC ? n->type : 0,
+                     .attrs = pln_kinds[n->kind].has_attrs ? n->attrs : 0,
+                     .n = n->count,
+                     .operands = parts};
+    pln_lua_must(L, b, pln_build_free_stmt(builder, &spec, k, bodies, &ref));
+  }
+  pln_lua_push_node(L, box, ref);
+  return 1;
+}
+
+static const luaL_Reg functions[] = {{"loop_parts", core_loop_parts},
+                                     {"loop_rebuild", core_loop_rebuild},
+                                     {"prim_type", core_prim_type},
+                                     {"pointer_type", core_pointer_type},
+                                     {"int_imm", core_int_imm},
+                                     {"float_imm", core_float_imm},
+                                     {"string_imm", core_string_imm},
+                                     {"size_var", core_size_var},
+                                     {"loop_node", core_loop_node},
+                                     {"loop_stmt", core_loop_stmt},
+                                     {"folded", core_folded},
+                                     {"seq", core_seq},
+                                     {"builtin", core_builtin},
+                                     {"builtins", core_builtins},
+                                     {NULL, NULL}};
+
+void pln_lua_open_tir(lua_State *L) {
+  pln_lua_functions(L, functions);
+}

@@ -1,0 +1,764 @@
+--- The loop level: PrimExprs, buffers, statements and PrimFuncs, by TVM's names.
+--
+--     local tir = pl.tir
+--     local A, B = tir.decl_buffer({ 16 }, "float32", "A"), tir.decl_buffer({ 16 }, "float32", "B")
+--     local i = tir.Var("i", "int32")
+--     local body = tir.For(i, 0, 16, "serial", tir.BufferStore(B, A:load(i) + 1, { i }))
+--     print(tir.PrimFunc({ A, B }, body))
+--
+-- Lua numbers and strings stand for immediates wherever a PrimExpr is expected.
+
+local core = require "perilune.core"
+core.internal()
+
+local ir = require "perilune.ir"
+
+local tir = {}
+
+local kind_number, class_of = {}, {}
+for number, row in ipairs(core.kinds()) do
+  kind_number[row.name], class_of[row.name] = number, row.class
+end
+
+-- -------------------------------------------------------------------- types
+
+local types = {}
+
+--- The type of a dtype: "int32", "float32x4", "bool", "handle"; types as they are.
+function tir.type(dtype)
+  if type(dtype) ~= "string" then return dtype end
+  local known = types[dtype]
+  if known then return known end
+  local base, lanes = dtype, 1
+  if not pcall(core.prim_type, dtype) then
+    local head, tail = dtype:match "^(%w-)x(%d+)$"
+    if head then base, lanes = head, math.tointeger(tail) end
+  end
+  known = core.prim_type(base, lanes)
+  types[dtype] = known
+  return known
+end
+
+--- The type of a pointer to elements of that dtype in a storage scope.
+function tir.PointerType(element, scope)
+  return core.pointer_type(tir.type(element), scope or "global")
+end
+
+-- --------------------------------------------------------------- immediates
+
+local function is_float(dtype) return dtype:find "^b?float" ~= nil end
+
+local function scalar(dtype) return (dtype:gsub("x%d+$", "")) end
+
+local function lanes_of(dtype) return math.tointeger(dtype:match "x(%d+)$" or 1) end
+
+--- An integer of a dtype: tir.IntImm("int32", 4).
+function tir.IntImm(dtype, value)
+  if value == true then value = 1 elseif value == false then value = 0 end
+  return core.int_imm(tir.type(dtype), value)
+end
+
+--- A number of a floating-point dtype.
+function tir.FloatImm(dtype, value) return core.float_imm(tir.type(dtype), value) end
+
+tir.StringImm = core.string_imm
+
+--- A Lua value as a constant of a dtype; without one int32, float32 or bool.
+function tir.const(value, dtype)
+  if dtype and lanes_of(dtype) > 1 then
+    return tir.Broadcast(tir.const(value, scalar(dtype)), lanes_of(dtype))
+  end
+  if type(value) == "boolean" and not dtype then dtype = "bool" end
+  if dtype == nil then dtype = math.type(value) == "integer" and "int32" or "float32" end
+  if is_float(dtype) then return tir.FloatImm(dtype, value) end
+  return tir.IntImm(dtype, type(value) == "number" and math.tointeger(value) or value)
+end
+
+-- A PrimExpr of a Lua value; `dtype` is that of a number.
+local function expr(value, dtype)
+  local kind = type(value)
+  if kind == "number" or kind == "boolean" then return tir.const(value, dtype) end
+  if kind == "string" then return tir.StringImm(value) end
+  return value
+end
+
+-- nil has no place in a list of operands: it would end it.
+local function exprs(list, dtype)
+  local out = {}
+  for i = 1, #list do out[i] = expr(list[i], dtype) end
+  return out
+end
+
+local function node(name, operands, data, count, type_, attrs)
+  return core.loop_node(kind_number[name], operands, data, count, type_, attrs)
+end
+
+-- --------------------------------------------------------------- PrimExprs
+
+--- A variable of a dtype ("int32") or of a pointer type.
+function tir.Var(name, dtype) return core.var(name, tir.type(dtype or "int32")) end
+
+--- A variable that is no less than 0, such as an extent.
+function tir.SizeVar(name, dtype) return core.size_var(name, tir.type(dtype or "int32")) end
+
+--- A value of another dtype; an immediate stays one.
+function tir.Cast(dtype, value) return node("Cast", { expr(value) }, nil, nil, tir.type(dtype)) end
+
+--- Cast, but nothing when the dtype is right, and immediates are converted.
+function tir.cast(dtype, value)
+  value = expr(value)
+  if value.dtype == dtype then return value end
+  local lanes = lanes_of(dtype)
+  if lanes > 1 and lanes_of(value.dtype) == 1 then
+    return tir.Broadcast(tir.cast(scalar(dtype), value), lanes)
+  end
+  local imm = value.kind
+  if imm == "IntImm" and value.dtype ~= "bool" or imm == "FloatImm" and is_float(dtype) then
+    return tir.const(value.value, dtype)
+  end
+  return tir.Cast(dtype, value)
+end
+
+-- Both operands of one dtype, as TVM matches them.
+local function bits_of(dtype) return math.tointeger(dtype:match "(%d+)" or 1) end
+
+local function common(a, b)
+  if is_float(a) ~= is_float(b) then return is_float(a) and a or b end
+  if is_float(a) then return bits_of(a) >= bits_of(b) and a or b end
+  local unsigned = a:find "^u" and b:find "^u"
+  local bits = math.max(bits_of(a), bits_of(b))
+  if a == "bool" then return b elseif b == "bool" then return a end
+  return (unsigned and "uint" or "int") .. bits
+end
+
+local function matched(a, b)
+  if type(a) == "number" and type(b) == "userdata" then
+    a = expr(a, math.type(a) == "float" and not is_float(b.dtype) and "float32" or scalar(b.dtype))
+  elseif type(b) == "number" and type(a) == "userdata" then
+    b = expr(b, math.type(b) == "float" and not is_float(a.dtype) and "float32" or scalar(a.dtype))
+  end
+  a, b = expr(a), expr(b)
+  local x, y = a.dtype, b.dtype
+  if x == y or x == nil or y == nil or x == "handle" or y == "handle" then return a, b end
+  local lanes = math.max(lanes_of(x), lanes_of(y))
+  local dtype = common(scalar(x), scalar(y))
+  if lanes > 1 then dtype = ("%sx%d"):format(dtype, lanes) end
+  return tir.cast(dtype, a), tir.cast(dtype, b)
+end
+
+local binary = {
+  "Add", "Sub", "Mul", "Div", "Mod", "FloorDiv", "FloorMod", "Min", "Max",
+  "EQ", "NE", "LT", "LE", "GT", "GE", "And", "Or",
+}
+for _, name in ipairs(binary) do
+  --- The node as it is: operands of one dtype, nothing computed.
+  tir[name] = function(a, b)
+    local dtype = type(a) == "userdata" and a.dtype or type(b) == "userdata" and b.dtype or nil
+    return node(name, { expr(a, dtype), expr(b, dtype) })
+  end
+end
+
+-- The same with dtypes matched and constants computed: what operators build.
+local function folded(name)
+  local number = kind_number[name]
+  return function(a, b) return core.folded(number, matched(a, b)) end
+end
+
+for name, kind in pairs {
+  add = "Add", subtract = "Sub", multiply = "Mul", truncdiv = "Div", truncmod = "Mod",
+  floordiv = "FloorDiv", floormod = "FloorMod", min = "Min", max = "Max",
+  eq = "EQ", ne = "NE", lt = "LT", le = "LE", gt = "GT", ge = "GE",
+  logical_and = "And", logical_or = "Or",
+} do
+  tir[name] = folded(kind)
+end
+
+--- The quotient: of integers towards zero.
+function tir.div(a, b)
+  a, b = matched(a, b)
+  return core.folded(kind_number.Div, a, b)
+end
+
+--- All of the conditions; any of them.
+function tir.all(first, ...)
+  for _, condition in ipairs { ... } do first = tir.logical_and(first, condition) end
+  return first
+end
+
+function tir.any(first, ...)
+  for _, condition in ipairs { ... } do first = tir.logical_or(first, condition) end
+  return first
+end
+
+--- A condition negated.
+function tir.Not(a) return node("Not", { expr(a) }) end
+
+--- One of two values, both of which are evaluated.
+function tir.Select(condition, true_value, false_value)
+  local a, b = matched(true_value, false_value)
+  return node("Select", { expr(condition), a, b })
+end
+
+--- An element of a buffer; buffer:load(i, j) is the same.
+function tir.BufferLoad(buffer, indices)
+  return node("BufferLoad", { buffer, table.unpack(exprs(indices)) })
+end
+
+--- An element of what a tensor expression computes.
+function tir.ProducerLoad(producer, indices)
+  return node("ProducerLoad", { producer, table.unpack(exprs(indices)) })
+end
+
+--- The vector base, base + stride, ...
+function tir.Ramp(base, stride, lanes)
+  base = expr(base)
+  return node("Ramp", { base, expr(stride, base.dtype) }, lanes)
+end
+
+--- A vector of one value.
+function tir.Broadcast(value, lanes) return node("Broadcast", { expr(value) }, lanes) end
+
+--- An expression in which `var` stands for a value.
+function tir.Let(var, value, body)
+  return node("PrimLet", { var, expr(value, var.dtype), expr(body) })
+end
+
+--- A call of a builtin ("tir.exp" or "exp") or of a GlobalVar.
+function tir.Call(dtype, op, args)
+  local operands = exprs(args)
+  if type(op) ~= "string" then
+    table.insert(operands, 1, op)
+    return node("PrimCall", operands, 0, nil, tir.type(dtype))
+  end
+  local number = core.builtin((op:gsub("^tir%.", "")))
+  if number == nil then
+    error(("no builtin is called '%s'%s"):format(op, core.suggest(op, core.builtins())), 2)
+  end
+  return node("PrimCall", operands, number, nil, tir.type(dtype))
+end
+
+--- Lanes of several vectors, in the order of `indices`.
+function tir.Shuffle(vectors, indices)
+  local operands = exprs(vectors)
+  table.move(exprs(indices), 1, #indices, #operands + 1, operands)
+  return node("Shuffle", operands, #vectors)
+end
+
+--- A commutative combiner: as many lhs and rhs variables, results, identities.
+function tir.CommReducer(lhs, rhs, result, identity_element)
+  local operands = {}
+  for _, list in ipairs { lhs, rhs, result, identity_element } do
+    table.move(exprs(list), 1, #list, #operands + 1, operands)
+  end
+  return node("CommReducer", operands)
+end
+
+--- A reduction over the axes `rdom`; value `value_index` of the combiner's.
+function tir.Reduce(combiner, src, rdom, condition, value_index, init)
+  local operands = { combiner, expr(condition == nil and true or condition) }
+  for _, list in ipairs { src, init or {}, rdom } do
+    table.move(exprs(list), 1, #list, #operands + 1, operands)
+  end
+  return node("Reduce", operands, value_index or 0, #(init or {}))
+end
+
+--- An extent that any extent fits.
+function tir.Any() return node("Any", {}, nil, nil, tir.type "int32") end
+
+--- The integers from `first` to `last`, without it; of one number from 0.
+function tir.Range(first, last)
+  if last == nil then first, last = 0, first end
+  local a, b = matched(first, last)
+  return node("Range", { a, core.folded(kind_number.Sub, b, a) })
+end
+
+--- The `extent` integers from `min` on.
+function tir.range_from(min, extent)
+  local a, b = matched(min, extent)
+  return node("Range", { a, b })
+end
+
+local iter_types = {
+  DataPar = 0, ThreadIndex = 1, CommReduce = 2, Ordered = 3, Opaque = 4,
+  Unrolled = 5, Vectorized = 6, Parallelized = 7, Tensorized = 8,
+}
+
+local function as_range(dom)
+  if type(dom) == "table" then return tir.Range(dom[1], dom[2]) end
+  if type(dom) == "number" then return tir.Range(dom) end
+  return dom
+end
+
+--- A variable that runs over a range (nil: not known) in a way ("DataPar", or its number).
+function tir.IterVar(dom, var, iter_type, thread_tag)
+  if type(var) == "string" then var = tir.Var(var) end
+  local attrs = thread_tag and thread_tag ~= "" and { thread_tag = thread_tag } or {}
+  local number = iter_types[iter_type] or iter_type or 0
+  return node("IterVar", { var, as_range(dom) }, number, nil, nil, attrs)
+end
+
+-- ----------------------------------------------------------------- buffers
+
+local function buffer_attrs(options)
+  local attrs = {}
+  if options.data_alignment and options.data_alignment > 0 then
+    attrs.data_alignment = options.data_alignment
+  end
+  if options.offset_factor and options.offset_factor > 1 then
+    attrs.offset_factor = options.offset_factor
+  end
+  if options.buffer_type == "auto" or options.buffer_type == "auto_broadcast" then
+    attrs.buffer_type = "auto"
+  end
+  if options.axis_separators and #options.axis_separators > 0 then
+    attrs.axis_separators = options.axis_separators
+  end
+  return attrs
+end
+
+--- A buffer over the pointer `data`. Options: data_alignment, offset_factor, buffer_type
+-- ("auto"), axis_separators.
+function tir.Buffer(data, dtype, shape, strides, elem_offset, name, options)
+  local operands = { data }
+  table.move(exprs(shape), 1, #shape, #operands + 1, operands)
+  table.move(exprs(strides or {}), 1, #(strides or {}), #operands + 1, operands)
+  operands[#operands + 1] = expr(elem_offset or 0)
+  local attrs = buffer_attrs(options or {})
+  return node("Buffer", operands, name or "buffer", #shape, tir.type(dtype), attrs)
+end
+
+--- A new buffer. Options as of Buffer, and data, strides, elem_offset, scope.
+function tir.decl_buffer(shape, dtype, name, options)
+  options = options or {}
+  dtype, name = dtype or "float32", name or "buffer"
+  if type(shape) ~= "table" then shape = { shape } end
+  local element = dtype == "bool" and "int8" or dtype
+  local data = options.data
+    or core.var(name, tir.PointerType(element, options.scope or "global"))
+  local offset = options.elem_offset
+  if offset == nil and options.offset_factor and options.offset_factor > 0 then
+    offset = tir.Var(name .. "_elem_offset", shape[1] and expr(shape[1]).dtype or "int32")
+  end
+  return tir.Buffer(data, dtype, shape, options.strides, offset, name, options)
+end
+
+--- A part of a buffer: a Range, { first, last } or an index in each dimension.
+function tir.BufferRegion(buffer, region)
+  local operands = { buffer }
+  for i, dim in ipairs(region) do
+    if type(dim) == "number" or type(dim) == "userdata" and dim.kind ~= "Range" then
+      dim = tir.range_from(dim, 1)
+    end
+    operands[i + 1] = as_range(dim)
+  end
+  return node("BufferRegion", operands)
+end
+
+-- -------------------------------------------------------------- statements
+
+local function stmt(name, operands, attrs, params, body, more, other)
+  return core.loop_stmt(kind_number[name], operands, nil, attrs, params, body, more, other)
+end
+
+-- A list of statements is a SeqStmt.
+local function as_stmt(body)
+  if type(body) ~= "table" then return body end
+  if #body == 1 then return body[1] end
+  return core.seq(body)
+end
+
+--- Statements in order: tir.SeqStmt { a, b }.
+function tir.SeqStmt(list) return core.seq(list) end
+
+--- Binds a variable in its body.
+function tir.LetStmt(var, value, body)
+  return stmt("LetStmt", { expr(value, var.dtype) }, nil, { var }, as_stmt(body))
+end
+
+--- Says something of its body: tir.AttrStmt(node, "pragma_unroll", 1, body).
+function tir.AttrStmt(what, attr_key, value, body)
+  return stmt("AttrStmt", { expr(what), expr(value) }, { attr_key = attr_key }, {}, as_stmt(body))
+end
+
+--- Ends the program unless a condition holds.
+function tir.AssertStmt(condition, message, body)
+  return stmt("AssertStmt", { expr(condition), expr(message) }, nil, {}, as_stmt(body))
+end
+
+--- Stores a value into a buffer.
+function tir.BufferStore(buffer, value, indices)
+  return node("BufferStore", { buffer, expr(value, buffer.dtype), table.unpack(exprs(indices)) })
+end
+
+local function ranges(bounds)
+  local out = {}
+  for i, dim in ipairs(bounds) do out[i] = as_range(dim) end
+  return out
+end
+
+--- Memory for a region of a buffer while its body runs.
+function tir.BufferRealize(buffer, bounds, condition, body)
+  local operands = { buffer, expr(condition), table.unpack(ranges(bounds)) }
+  return stmt("BufferRealize", operands, nil, {}, as_stmt(body))
+end
+
+--- Stores an element that a tensor expression computes.
+function tir.ProducerStore(producer, value, indices)
+  return node("ProducerStore", { producer, expr(value), table.unpack(exprs(indices)) })
+end
+
+--- Memory for what a tensor expression computes.
+function tir.ProducerRealize(producer, bounds, condition, body, storage_scope)
+  return stmt("ProducerRealize", { producer, expr(condition), table.unpack(ranges(bounds)) },
+    { storage_scope = storage_scope or "" }, {}, as_stmt(body))
+end
+
+local function annotated(attrs, annotations)
+  if annotations and next(annotations) ~= nil then attrs.annotations = annotations end
+  return attrs
+end
+
+--- Memory while its body runs; `buffer_var` points to it there.
+function tir.Allocate(buffer_var, dtype, extents, condition, body, annotations)
+  return stmt("Allocate", { expr(condition), table.unpack(exprs(extents)) },
+    annotated({ dtype = dtype }, annotations), { buffer_var }, as_stmt(body))
+end
+
+--- Memory that holds a tensor.
+function tir.AllocateConst(buffer_var, dtype, extents, data, body, annotations)
+  local attrs = annotated({ dtype = dtype, data = data }, annotations)
+  return stmt("AllocateConst", exprs(extents), attrs, { buffer_var }, as_stmt(body))
+end
+
+--- A buffer over memory there is, for its body.
+function tir.DeclBuffer(buffer, body)
+  return stmt("DeclBuffer", { buffer }, nil, {}, as_stmt(body))
+end
+
+--- Evaluates an expression for its effect.
+function tir.Evaluate(value) return node("Evaluate", { expr(value) }) end
+
+--- Runs one of two statements; the second may be left out.
+function tir.IfThenElse(condition, then_case, else_case)
+  local other = else_case and {} or nil
+  return stmt("IfThenElse", { expr(condition) }, nil, {}, as_stmt(then_case), other,
+    as_stmt(else_case))
+end
+
+local for_kinds = { serial = 0, parallel = 1, vectorized = 2, unrolled = 3, thread_binding = 4 }
+
+--- A loop over [min, min + extent). Kinds: "serial", "parallel", "vectorized", "unrolled",
+-- "thread_binding" (then `thread_binding` is its IterVar), or their numbers.
+function tir.For(loop_var, min, extent, kind, body, thread_binding, annotations)
+  local attrs = annotated({}, annotations)
+  kind = for_kinds[kind] or kind or 0
+  if kind ~= 0 then attrs.kind = kind end
+  local dtype = loop_var.dtype
+  return stmt("For", { expr(min, dtype), expr(extent, dtype), thread_binding }, attrs, { loop_var },
+    as_stmt(body))
+end
+
+--- Runs its body as long as a condition holds.
+function tir.While(condition, body)
+  return stmt("While", { expr(condition) }, nil, {}, as_stmt(body))
+end
+
+--- Asks for a region of a buffer ahead of its use.
+function tir.Prefetch(buffer, bounds)
+  return node("Prefetch", { buffer, table.unpack(ranges(bounds)) })
+end
+
+--- A buffer that is a view of a region, for a Block.
+function tir.MatchBufferRegion(buffer, source) return node("MatchBuffer", { buffer, source }) end
+
+-- What a block says before its body.
+local function block_body(reads, writes, alloc_buffers, match_buffers, init, body)
+  local seq = { node("BlockReads", reads or {}), node("BlockWrites", writes or {}) }
+  for _, buffer in ipairs(alloc_buffers or {}) do
+    seq[#seq + 1] = node("AllocBuffer", { buffer })
+  end
+  for _, match in ipairs(match_buffers or {}) do seq[#seq + 1] = match end
+  if init then seq[#seq + 1] = stmt("BlockInit", {}, nil, {}, as_stmt(init)) end
+  seq[#seq + 1] = as_stmt(body)
+  return core.seq(seq)
+end
+
+--- A unit of computation over iteration variables (IterVars with a range).
+function tir.Block(iter_vars, reads, writes, name_hint, body, init, alloc_buffers, match_buffers,
+                   annotations)
+  local domains, vars, kinds = {}, {}, {}
+  for i, iter in ipairs(iter_vars) do
+    vars[i], domains[i], kinds[i] = iter.var, iter[2], iter.index or 0
+  end
+  local attrs = annotated({ name_hint = name_hint, iter_types = kinds }, annotations)
+  return stmt("Block", domains, attrs, vars,
+    block_body(reads, writes, alloc_buffers, match_buffers, init, body))
+end
+
+--- Runs a block with values for its variables.
+function tir.BlockRealize(iter_values, predicate, block)
+  return stmt("BlockRealize", { expr(predicate), table.unpack(exprs(iter_values)) }, nil, {}, block)
+end
+
+--- A function of scalars, handles and buffers. A Buffer among the parameters is a handle
+-- that `buffer_map` (from Vars to Buffers) sees as the buffer.
+function tir.PrimFunc(params, body, ret_type, buffer_map, attrs)
+  local vars, seq = {}, {}
+  for i, param in ipairs(params) do
+    local buffer = buffer_map and buffer_map[param]
+    if param.kind == "Buffer" then
+      param, buffer = tir.Var(param.name, "handle"), param
+    end
+    vars[i] = param
+    if buffer then seq[#seq + 1] = node("BufferBind", { param, buffer }) end
+  end
+  seq[#seq + 1] = as_stmt(body)
+  return core.loop_stmt(kind_number.PrimFunc, {}, tir.type(ret_type), attrs, vars, as_stmt(seq))
+end
+
+-- ---------------------------------------------------------------- builtins
+
+local bools = { isnan = true, isinf = true, isfinite = true, isnullptr = true }
+local dtype_first = {}
+for name in ([[reinterpret vectorhigh vectorlow vectorcombine type_annotation call_pure_extern
+  call_llvm_pure_intrin call_spirv_pure_glsl450 dp4a call_extern call_llvm_intrin ptx_mma ptx_mma_sp
+  ptx_ldmatrix mma_store mma_fill ptx_cp_async ptx_cp_async_bulk]]):gmatch "%S+" do
+  dtype_first[name] = true
+end
+local integers = {}
+for name in ([[tvm_call_packed tvm_call_cpacked tvm_call_trace_packed tvm_call_packed_lowered
+  tvm_call_cpacked_lowered tvm_call_trace_packed_lowered tvm_check_return tvm_struct_set
+  TVMBackendFreeWorkspace tvm_storage_sync tvm_throw_last_error dma_copy dma_wait]]):gmatch "%S+" do
+  integers[name] = true
+end
+local handles = {}
+for name in ([[address_of tvm_access_ptr tvm_tuple tvm_stack_alloca tvm_stack_make_shape
+  tvm_stack_make_array TVMBackendAllocWorkspace tvm_context_id lookup_param]]):gmatch "%S+" do
+  handles[name] = true
+end
+
+-- The dtype of what a builtin gives when its call does not say.
+local function result_dtype(name, args)
+  if bools[name] then return "bool" end
+  if integers[name] then return "int32" end
+  if handles[name] or #args == 0 then return "handle" end
+  local first = expr(name == "if_then_else" and args[2] or args[1])
+  return first.dtype
+end
+
+for _, name in ipairs(core.builtins()) do
+  if tir[name] == nil then
+    --- tir.exp(x), tir.call_extern("int32", "f", x), tir.tvm_struct_get(a, 0, 1, "int32").
+    tir[name] = function(...)
+      local args = { ... }
+      if dtype_first[name] then return tir.Call(args[1], name, { table.unpack(args, 2) }) end
+      if name == "tvm_struct_get" then
+        return tir.Call(table.remove(args), name, args)
+      end
+      return tir.Call(result_dtype(name, args), name, args)
+    end
+  end
+end
+
+--- One of two values, of which the other is not evaluated.
+function tir.if_then_else(condition, true_value, false_value)
+  local a, b = matched(true_value, false_value)
+  return tir.Call(a.dtype, "if_then_else", { condition, a, b })
+end
+
+-- --------------------------------------------------------------- operators
+
+local function builtin2(name)
+  return function(a, b)
+    a, b = matched(a, b)
+    return tir.Call(a.dtype, name, { a, b })
+  end
+end
+
+local loop_operators = {
+  __add = tir.add,
+  __sub = tir.subtract,
+  __mul = tir.multiply,
+  __div = function(a, b)
+    a, b = matched(a, b)
+    if not is_float(a.dtype) then
+      error("of integers there are several quotients: use a // b, tir.truncdiv or tir.div", 2)
+    end
+    return tir.div(a, b)
+  end,
+  __idiv = tir.floordiv,
+  __mod = tir.floormod,
+  __pow = builtin2 "pow",
+  __unm = function(a) return tir.multiply(a, -1) end,
+  __band = builtin2 "bitwise_and",
+  __bor = builtin2 "bitwise_or",
+  __bxor = builtin2 "bitwise_xor",
+  __shl = builtin2 "shift_left",
+  __shr = builtin2 "shift_right",
+  __bnot = function(a) return tir.Call(a.dtype, "bitwise_not", { a }) end,
+}
+
+local function is_loop_level(value)
+  return ir.kind_of(value) == "Node" and value.dtype ~= nil
+end
+
+-- Relay's operators are wrapped, not replaced.
+local metamethods = {}
+for event, operator in pairs(loop_operators) do
+  local other = ir.metamethods[event]
+  metamethods[event] = function(a, b)
+    if is_loop_level(a) or is_loop_level(b) then return operator(a, b) end
+    if other then return other(a, b) end
+    error(("a %s has no such operator"):format(ir.kind_of(a)), 2)
+  end
+end
+core.extend("perilune.Node", {
+  --- buffer:load(i, j): an element of a buffer
+  load = function(buffer, ...) return tir.BufferLoad(buffer, { ... }) end,
+  --- buffer:store(value, i, j): the statement that stores one
+  store = function(buffer, value, ...) return tir.BufferStore(buffer, value, { ... }) end,
+}, metamethods)
+ir.metamethods = nil
+
+-- ------------------------------------------------------ walking, changing
+
+-- Kinds that hold PrimExprs but are none: walked through, never visited.
+local transparent = {
+  Range = true, BufferRegion = true, IterVar = true, BlockReads = true, BlockWrites = true,
+  MatchBuffer = true, BlockInit = true, AllocBuffer = true, BufferBind = true,
+}
+-- Operands that define, or that TVM's visitors pass over: the first so many.
+local passed_over = {
+  BufferLoad = 1, BufferStore = 1, ProducerLoad = 1, ProducerStore = 1, BufferRegion = 1,
+  BufferRealize = 1, ProducerRealize = 1, AttrStmt = 1, PrimLet = 1, IterVar = 1, DeclBuffer = 1,
+  AllocBuffer = 1, MatchBuffer = 1, BufferBind = 2, Reduce = 1, Prefetch = 1,
+}
+
+local function visits(kind)
+  if transparent[kind] then return false end
+  local class = class_of[kind]
+  return class == "prim" or class == "stmt" or kind == "Var"
+end
+
+-- Walks a sealed node depth first with a stack of its own. enter(node) gives
+-- a replacement, and then its parts are left alone; leave(node, rebuilt) gives
+-- the result. Each node is walked once; `deep` walks into buffers too.
+local function walk(root, enter, leave, deep)
+  local results, stack = {}, {}
+  local top = 0
+  local function open(node_)
+    local kind = node_.kind
+    local replaced = enter(node_, kind)
+    if replaced ~= nil then
+      results[node_] = replaced
+      return
+    end
+    local parts, n, operands, first = core.loop_parts(node_)
+    top = top + 1
+    stack[top] = {
+      node = node_, kind = kind, parts = parts, n = n, operands = operands, first = first,
+      at = deep and 0 or math.min(passed_over[kind] or 0, operands), changed = false,
+    }
+  end
+  -- The result of part `frame.at` takes its place.
+  local function take(frame, part)
+    local result = results[part]
+    if not rawequal(result, part) then frame.parts[frame.at], frame.changed = result, true end
+  end
+  local function close(frame)
+    local rebuilt = frame.node
+    if frame.changed then
+      rebuilt = core.loop_rebuild(frame.node, frame.parts, frame.first)
+    end
+    results[frame.node] = leave(frame.node, rebuilt, frame.kind) or rebuilt
+  end
+  open(root)
+  while top > 0 do
+    local frame = stack[top]
+    if frame.pending then
+      take(frame, frame.pending)
+      frame.pending = nil
+    end
+    frame.at = frame.at + 1
+    local part = frame.parts[frame.at]
+    if frame.at > frame.n then
+      stack[top] = nil
+      top = top - 1
+      close(frame)
+    elseif results[part] ~= nil then
+      take(frame, part)
+    elseif deep or part.kind ~= "Buffer" then
+      frame.pending = part
+      open(part)
+    end
+  end
+  return results[root]
+end
+
+local function nothing() return nil end
+
+--- Calls visit(node) for each PrimExpr and statement, operands and bodies first.
+function tir.post_order(root, visit)
+  walk(core.seal(root), nothing, function(node_, _, kind)
+    if visits(kind) then visit(node_) end
+    return node_
+  end)
+end
+
+--- Calls visit(node) before its parts; false leaves them out.
+function tir.pre_order(root, visit)
+  walk(core.seal(root), function(node_, kind)
+    if visits(kind) and visit(node_) == false then return node_ end
+    return nil
+  end, function(node_) return node_ end)
+end
+
+local function chosen(only)
+  if only == nil then return visits end
+  local set = {}
+  for _, name in ipairs(only) do
+    name = name:gsub("^tir%.", "")
+    if kind_number[name] == nil then
+      error(("no kind is called '%s'"):format(name), 3)
+    end
+    set[name] = true
+  end
+  return function(kind) return set[kind] end
+end
+
+--- Rewrites a function or statement: pre(node) may give what stands for a node, and then its
+-- parts are left alone; else post(node), the node with rewritten parts, may. `only` lists the
+-- kinds that both are called for.
+function tir.transform(root, pre, post, only)
+  local wanted = chosen(only)
+  return walk(core.seal(root), function(node_, kind)
+    if pre and wanted(kind) then return expr(pre(node_)) end
+    return nil
+  end, function(_, rebuilt, kind)
+    if post and wanted(kind) then
+      local result = post(rebuilt)
+      if result ~= nil then return expr(result) end
+    end
+    return rebuilt
+  end)
+end
+
+--- The statement, function or PrimExpr with other values for free variables: a table from Vars
+-- to PrimExprs.
+function tir.substitute(root, values)
+  local list = {}
+  for var, value in pairs(values) do list[#list + 1] = { var, expr(value, var.dtype) } end
+  return walk(core.seal(root), function(node_, kind)
+    if kind ~= "Var" then return nil end
+    for _, pair in ipairs(list) do
+      if pair[1] == node_ then return pair[2] end
+    end
+    return node_
+  end, function(_, rebuilt) return rebuilt end, true)
+end
+
+for name in pairs(kind_number) do
+  if ir[name] == nil and tir[name] ~= nil then ir[name] = tir[name] end
+end
+
+return tir

@@ -1,0 +1,205 @@
+-- The loop level from Lua: constructors, operators, visitors, sealing.
+
+local pl = require "perilune"
+local tir = pl.tir
+
+local function sealed(node) return require "perilune.core".seal(node) end
+
+-- for i in range(16): B[i] = A[i] + 1
+local function add_one()
+  local A = tir.decl_buffer({ 16 }, "float32", "A")
+  local B = tir.decl_buffer({ 16 }, "float32", "B")
+  local i = tir.Var("i", "int32")
+  local body = tir.For(i, 0, 16, "serial", B:store(A:load(i) + 1, i))
+  return tir.PrimFunc({ A, B }, body), A, B, i
+end
+
+local function kinds_of(fn, order)
+  local names = {}
+  order(fn, function(node) names[#names + 1] = node.kind end)
+  return table.concat(names, " ")
+end
+
+describe("PrimExprs", function()
+  it("have the dtype that TVM gives them", function()
+    local i, x = tir.Var("i", "int32"), tir.Var("x", "float32")
+    assert.are.equal("int32", (i + 1).dtype)
+    assert.are.equal("float32", (x * 2).dtype)
+    assert.are.equal("float32", (x + i).dtype)
+    assert.are.equal("bool", tir.lt(i, 4).dtype)
+    assert.are.equal("int32x4", tir.Ramp(i, 1, 4).dtype)
+    assert.are.equal("float32x8", tir.Broadcast(x, 8).dtype)
+    assert.are.equal("int64", (i + tir.Var("j", "int64")).dtype)
+    assert.are.equal("handle", tir.StringImm("a").dtype)
+    assert.are.equal("float16", tir.Cast("float16", x).dtype)
+    assert.are.equal("bool", tir.isnan(x).dtype)
+    assert.are.equal("int32x2", tir.Shuffle({ tir.Ramp(0, 1, 4) }, { 0, 2 }).dtype)
+  end)
+
+  it("are computed when they are constant, as TVM's operators do", function()
+    local i = tir.Var("i", "int32")
+    assert.are.equal(i, i + 0)
+    assert.are.equal(i, i * 1)
+    assert.are.equal(0, (i * 0).value)
+    assert.are.equal(7, (tir.const(3) + 4).value)
+    assert.are.equal(-3, tir.floordiv(tir.const(-5), 2).value)
+    assert.are.equal(-2, tir.truncdiv(tir.const(-5), 2).value)
+    assert.are.equal(1, tir.floormod(tir.const(-5), 2).value)
+    assert.are.equal(-1, tir.truncmod(tir.const(-5), 2).value)
+    assert.are.equal("Add", tir.Add(tir.const(3), 4).kind)
+    assert.are.equal(1, tir.lt(tir.const(3), 4).value)
+    assert.are.equal("FloorDiv", (tir.const(1) // 0).kind)
+  end)
+
+  it("do not overflow when they are computed", function()
+    local sum = tir.const(math.maxinteger, "int64") + tir.const(1, "int64")
+    assert.are.equal("Add", sum.kind)
+    assert.are.equal("Add", (tir.const(2147483647) + 1).kind)
+    assert.are.equal("Div", tir.truncdiv(tir.const(-2147483648), -1).kind)
+    assert.are.equal(math.mininteger, tir.const(math.mininteger, "int64").value)
+  end)
+
+  it("are refused when their operands do not fit", function()
+    local i, x = tir.Var("i", "int32"), tir.Var("x", "float32")
+    assert.has_error(function() return tir.Add(i, x) end)
+    assert.has_error(function() return tir.And(i, i) end)
+    assert.has_error(function() return tir.IntImm("int8", 200) end)
+    assert.has_error(function() return i / 2 end)
+    assert.has_error(function() return tir.Call("int32", "no_such_builtin", {}) end)
+    local A = tir.decl_buffer({ 4, 4 }, "float32", "A")
+    assert.has_error(function() return A:load(i) end)
+    assert.has_error(function() return A:store(i, 0, 0) end)
+  end)
+end)
+
+describe("statements", function()
+  it("stand in the order of their scope once sealed", function()
+    local fn = sealed(add_one())
+    local stmts = fn.stmts
+    assert.are.equal(3, #stmts)
+    assert.are.equal("BufferBind BufferBind For",
+      stmts[1].kind .. " " .. stmts[2].kind .. " " .. stmts[3].kind)
+    assert.are.equal("BufferStore", stmts[3].body.kind)
+    assert.are.equal("i", stmts[3].loop_var.name)
+    assert.are.equal("SeqStmt", fn.body.kind)
+    assert.is_true(pl.verify(fn))
+  end)
+
+  it("are equal whatever their variables are called, and not otherwise", function()
+    local one, other = add_one(), add_one()
+    assert.is_true(pl.equal(one, other))
+    assert.are.equal(pl.hash(one), pl.hash(other))
+    local changed = tir.transform(one, nil, function(node)
+      if node.kind == "FloatImm" then return tir.FloatImm("float32", 2) end
+    end)
+    assert.is_false(pl.equal(one, changed))
+  end)
+
+  it("that a script uses twice are there twice", function()
+    local A = tir.decl_buffer({ 4 }, "int32", "A")
+    local store = A:store(A:load(0) + 1, 0)
+    local fn = sealed(tir.PrimFunc({ A }, { store, store }))
+    assert.are.equal(3, #fn.stmts)
+    local load = A:load(1)
+    fn = sealed(tir.PrimFunc({ A }, { A:store(load, 0), A:store(load, 2) }))
+    local loads = 0
+    for node in fn:nodes() do
+      if node.kind == "BufferLoad" then loads = loads + 1 end
+    end
+    assert.are.equal(2, loads)
+    assert.is_true(pl.verify(fn))
+  end)
+
+  it("keep their scopes when they are taken from one function into another", function()
+    local fn, A, B = add_one()
+    local loop = sealed(fn).stmts[3]
+    local copy = tir.PrimFunc({ A, B }, { loop, loop })
+    assert.are.equal(4, #sealed(copy).stmts)
+    assert.is_true(pl.equal(tir.PrimFunc({ A, B }, loop), fn))
+  end)
+
+  it("bind a variable once", function()
+    local i = tir.Var("i")
+    local inner = tir.For(i, 0, 4, "serial", tir.Evaluate(i))
+    assert.has_error(function() return sealed(tir.For(i, 0, 4, "serial", inner)) end)
+  end)
+
+  it("of a block say what it reads and writes, for its variables", function()
+    local A = tir.decl_buffer({ 8 }, "float32", "A")
+    local i, vi = tir.Var("i"), tir.Var("vi")
+    local iter = tir.IterVar({ 0, 8 }, vi, "CommReduce")
+    local block = tir.Block({ iter }, { tir.BufferRegion(A, { vi }) },
+      { tir.BufferRegion(A, { { 0, 8 } }) }, "sum", A:store(A:load(vi) + 1, vi), A:store(0, vi))
+    local loop = tir.For(i, 0, 8, "serial", tir.BlockRealize({ i }, true, block))
+    local fn = sealed(tir.PrimFunc({ A }, loop))
+    local inner = fn.stmts[2].body.block
+    assert.are.equal("Block", inner.kind)
+    assert.are.same({ "BlockReads", "BlockWrites", "BlockInit", "BufferStore" },
+      { inner.stmts[1].kind, inner.stmts[2].kind, inner.stmts[3].kind, inner.stmts[4].kind })
+    assert.are.equal("vi", inner.params[1].name)
+  end)
+end)
+
+describe("walking the loop level", function()
+  it("visits PrimExprs and statements after what they are made of", function()
+    assert.are.equal("IntImm IntImm Var BufferLoad FloatImm Add Var BufferStore For SeqStmt",
+      (kinds_of(add_one(), tir.post_order):gsub("BufferLoad FloatImm Add Buffer",
+        "BufferLoad FloatImm Add Var Buffer") .. " SeqStmt"))
+    assert.are.equal("For IntImm IntImm BufferStore Add BufferLoad Var FloatImm",
+      kinds_of(add_one(), tir.pre_order))
+  end)
+
+  it("rewrites by pre and post, for the kinds that are named", function()
+    local fn = add_one()
+    local seen = {}
+    local same = tir.transform(fn, nil, function(node) seen[#seen + 1] = node.kind end,
+      { "tir.BufferStore", "tir.For" })
+    assert.are.same({ "BufferStore", "For" }, seen)
+    assert.is_true(pl.equal(fn, same))
+    local doubled = tir.transform(fn, function(node)
+      if node.kind == "BufferLoad" then return tir.FloatImm("float32", 3) end
+    end)
+    local loads = kinds_of(doubled, tir.post_order)
+    assert.is_nil(loads:find "BufferLoad")
+    assert.has_error(function() tir.transform(fn, nil, nil, { "tir.Nothing" }) end)
+  end)
+
+  it("leaves the function as it is when nothing changes", function()
+    local fn = sealed(add_one())
+    assert.is_true(rawequal(fn, tir.transform(fn, nil, function() end)))
+  end)
+
+  it("substitutes free variables, in buffers too", function()
+    local n = tir.SizeVar("n")
+    local A = tir.decl_buffer({ n }, "float32", "A")
+    local i = tir.Var("i")
+    local loop = tir.For(i, 0, n, "serial", A:store(0, i))
+    local eight = sealed(tir.substitute(loop, { [n] = 8 }))
+    assert.are.equal(8, eight.extent.value)
+    assert.are.equal(8, eight.body.buffer.shape[1].value)
+  end)
+end)
+
+describe("sizes of the loop level", function()
+  it("may be nests of a hundred thousand", function()
+    local body = tir.Evaluate(0)
+    for _ = 1, 50000 do
+      body = tir.IfThenElse(true, tir.For(tir.Var("i"), 0, 2, "serial", body))
+    end
+    local fn = sealed(tir.PrimFunc({}, body))
+    assert.is_true(pl.verify(fn))
+    assert.is_true(pl.equal(fn, fn))
+    local n = 0
+    tir.post_order(fn, function() n = n + 1 end)
+    assert.are.equal(2 + 50000 * 5, n)
+  end)
+
+  it("may be expressions of a million nodes", function()
+    local i = tir.Var("i")
+    local sum = i
+    for _ = 1, 500000 do sum = tir.Add(sum, i) end
+    local fn = sealed(tir.PrimFunc({ i }, tir.Evaluate(sum)))
+    assert.is_true(pl.verify(fn))
+    assert.are.equal(pl.hash(fn), pl.hash(fn))
+  end)
+end)
