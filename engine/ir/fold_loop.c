@@ -9,10 +9,6 @@
 
 #include "ir/loop.h"
 
-static bool is_imm(const pln_node *n) {
-  return n->kind == PLN_INT_IMM || n->kind == PLN_FLOAT_IMM;
-}
-
 static bool equals(const pln_graph *g, pln_ref ref, int64_t value) {
   const pln_node *n = &g->nodes[ref];
   if (n->kind == PLN_FLOAT_IMM)
@@ -105,10 +101,10 @@ static pln_status fold_floats(pln_builder *b, pln_kind kind, pln_ref x,
   return pln_build_float_imm(b, type, value, out);
 }
 
-static bool is_scalar(const pln_builder *b, pln_ref ref) {
-  pln_type type = b->graph->nodes[ref].type;
-  return pln_type_kind_of(b->engine, type) == PLN_TYPE_PRIM &&
-         pln_type_number(b->engine, type) == 1;
+static bool is_scalar(const pln_engine *e, const pln_graph *g, pln_ref ref) {
+  pln_type type = g->nodes[ref].type;
+  return pln_type_kind_of(e, type) == PLN_TYPE_PRIM &&
+         pln_type_number(e, type) == 1;
 }
 
 /* The operand that the whole is, or PLN_NONE. */
@@ -123,10 +119,10 @@ static pln_ref unit(const pln_graph *g, pln_kind kind, pln_ref x, pln_ref y) {
     return equals(g, y, 1) || equals(g, x, 0) ? x : PLN_NONE;
   case PLN_PRIM_DIV:
   case PLN_PRIM_FLOORDIV:
-    return equals(g, y, 1) ||
-                   (equals(g, x, 0) && is_imm(&g->nodes[y]) && !equals(g, y, 0))
-               ? x
-               : PLN_NONE;
+    return equals(g, y, 1) || (equals(g, x, 0) && !equals(g, y, 0)) ? x
+                                                                    : PLN_NONE;
+  case PLN_PRIM_FLOORMOD:
+    return equals(g, x, 0) && !equals(g, y, 0) ? x : PLN_NONE;
   case PLN_PRIM_MIN:
   case PLN_PRIM_MAX: return x == y ? x : PLN_NONE;
   case PLN_PRIM_AND:
@@ -145,7 +141,7 @@ static pln_status folded(pln_builder *b, pln_kind kind, pln_ref x, pln_ref y,
                          pln_ref *out) {
   const pln_graph *g = b->graph;
   *out = PLN_NONE;
-  if (g->nodes[x].type != g->nodes[y].type || !is_scalar(b, x))
+  if (g->nodes[x].type != g->nodes[y].type || !is_scalar(b->engine, g, x))
     return PLN_OK;
   if (g->nodes[x].kind == PLN_INT_IMM && g->nodes[y].kind == PLN_INT_IMM)
     PLN_TRY(fold_ints(b, kind, x, y, out));
@@ -157,6 +153,36 @@ static pln_status folded(pln_builder *b, pln_kind kind, pln_ref x, pln_ref y,
   if (*out == PLN_NONE && kind == PLN_PRIM_FLOORMOD && equals(g, y, 1))
     return pln_build_int_imm(b, g->nodes[x].type, 0, out);
   return PLN_OK;
+}
+
+/* Two integers, but for what overflows or divides by zero, are computed. */
+static bool ints_fold(const pln_engine *e, const pln_graph *g, pln_kind kind,
+                      pln_ref x, pln_ref y) {
+  pln_dtype dtype = pln_type_dtype(e, g->nodes[x].type);
+  int64_t m = pln_node_int(g, x), n = pln_node_int(g, y), value = m;
+  bool overflow = false;
+  if (kind == PLN_PRIM_ADD)
+    overflow = __builtin_add_overflow(m, n, &value);
+  else if (kind == PLN_PRIM_SUB)
+    overflow = __builtin_sub_overflow(m, n, &value);
+  else if (kind == PLN_PRIM_MUL)
+    overflow = __builtin_mul_overflow(m, n, &value);
+  else if (kind >= PLN_PRIM_DIV && kind <= PLN_PRIM_FLOORMOD)
+    overflow = n == 0 || n == -1;
+  return !overflow && pln_holds_int(dtype, value);
+}
+
+bool pln_would_fold(pln_engine *engine, const pln_graph *g, pln_kind kind,
+                    pln_ref x, pln_ref y) {
+  const pln_node *m = &g->nodes[x], *n = &g->nodes[y];
+  if (m->type != n->type || !is_scalar(engine, g, x))
+    return false;
+  if (m->kind == PLN_INT_IMM && n->kind == PLN_INT_IMM)
+    return ints_fold(engine, g, kind, x, y);
+  if (m->kind == PLN_FLOAT_IMM && n->kind == PLN_FLOAT_IMM)
+    return kind != PLN_PRIM_DIV || !equals(g, y, 0);
+  return unit(g, kind, x, y) != PLN_NONE ||
+         (kind == PLN_PRIM_FLOORMOD && equals(g, y, 1));
 }
 
 pln_status pln_build_folded(pln_builder *b, pln_kind kind, pln_ref x, pln_ref y,

@@ -47,6 +47,9 @@ static inline bool pln_is_int(const pln_graph *g, pln_ref ref, int64_t value) {
   const pln_node *n = &g->nodes[ref];
   return n->kind == PLN_INT_IMM && pln_imm_bits(n) == (uint64_t)value;
 }
+/* Whether pln_build_folded of these operands gives no node of that kind. */
+bool pln_would_fold(pln_engine *engine, const pln_graph *g, pln_kind kind,
+                    pln_ref x, pln_ref y);
 /* An integer dtype that has the value. */
 bool pln_holds_int(pln_dtype dtype, int64_t value);
 /* Operands before the parameters of a floating owner's scopes. */
@@ -58,6 +61,9 @@ pln_ref pln_buffer_find(const pln_builder *b, const pln_node *n,
                         const pln_ref *operands);
 pln_status pln_buffer_note(pln_builder *b, pln_ref buffer) PLN_CHECKED;
 
+/* The same expression; long ones are taken to differ. */
+bool pln_same_expr(const pln_graph *g, pln_ref x, pln_ref y);
+
 /* Of infer.c: kinds of the loop level (infer_loop.c). */
 pln_status pln_infer_loop_level(pln_builder *b, pln_node *n) PLN_CHECKED;
 /* Of verify.c: each PrimExpr that reads belongs to one statement; statements
@@ -66,5 +72,12 @@ pln_status pln_verify_loop(const pln_graph *g) PLN_CHECKED;
 /* Seals a floating statement, PrimFunc or PrimExpr. */
 pln_status pln_layout_loop(const pln_builder *b, pln_ref root,
                            pln_graph **out) PLN_CHECKED;
+
+/* The script form (script.c): of a PrimFunc, statement or PrimExpr; of the
+ * PrimFuncs of a module. */
+pln_status pln_print_script(const pln_graph *graph, pln_ref node, size_t limit,
+                            pln_write_fn write, void *ud) PLN_CHECKED;
+pln_status pln_print_script_module(const pln_module *module, size_t limit,
+                                   pln_write_fn write, void *ud) PLN_CHECKED;
 
 #endif

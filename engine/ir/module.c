@@ -78,8 +78,9 @@ void pln_module_set_source(pln_module *module, pln_file *source,
 
 static pln_status check_function(const pln_module *m, pln_symbol name,
                                  const pln_graph *f) {
+  uint8_t kind = f->nodes[f->root].kind;
   if (f->engine == m->engine && f->sealed &&
-      f->nodes[f->root].kind == PLN_FUNCTION)
+      (kind == PLN_FUNCTION || kind == PLN_PRIM_FUNC))
     return PLN_OK;
   return pln_diag_error(m->engine, PLN_ERR_ARGUMENT, NULL,
                         "'%s' is given what is no sealed function of this "

@@ -23,7 +23,7 @@ static bool same_head(const pln_node *m, const pln_node *n) {
 }
 
 /* Expressions that are longer than a shape's are taken to differ. */
-static bool same_expr(const pln_graph *g, pln_ref x, pln_ref y) {
+bool pln_same_expr(const pln_graph *g, pln_ref x, pln_ref y) {
   pln_ref stack[2 * FEW];
   uint32_t top = 0, steps = 0;
   stack[top++] = x;
@@ -49,7 +49,7 @@ static bool same_buffer(const pln_graph *g, pln_ref ref, const pln_node *n,
   if (!same_head(m, n) || (m->flags & PLN_NODE_DROPPED))
     return false;
   for (uint32_t i = 0; i < m->count; i++)
-    if (!same_expr(g, g->operands[m->first + i], operands[i]))
+    if (!pln_same_expr(g, g->operands[m->first + i], operands[i]))
       return false;
   return true;
 }

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "ir/loop.h"
 #include "ir/module.h"
 #include "ir/text_plan.h"
 #include "ir/text_types.h"
@@ -601,7 +602,10 @@ static void put_functions(printer *p, const pln_module *module,
   qsort(rows, module->count, sizeof *rows, compare_definitions);
   for (uint32_t i = 0; i < module->count && !pln_writer_done(&p->w); i++) {
     const pln_graph *graph = module->rows[rows[i].index].function;
-    put(p, i > 0 || !first ? "\ndef " : "def ");
+    if (graph->nodes[graph->root].kind == PLN_PRIM_FUNC)
+      continue;
+    put(p, first ? "def " : "\ndef ");
+    first = false;
     pln_put_name(&p->w, "@", rows[i].name);
     put_graph(p, graph, graph->root, true);
   }
@@ -623,15 +627,31 @@ static void put_module(printer *p, const pln_module *module) {
   pln_put_meta(&p->w, &p->naming.meta);
 }
 
+static uint32_t count_prim_funcs(const pln_module *module) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < module->count; i++) {
+    const pln_graph *g = module->rows[i].function;
+    n += g->nodes[g->root].kind == PLN_PRIM_FUNC;
+  }
+  return n;
+}
+
+/* Functions of both levels: Relay's text, then the script form of the rest. */
 pln_status pln_print_module(const pln_module *module, size_t limit,
                             pln_write_fn write, void *ud) {
   printer p;
+  uint32_t prim = count_prim_funcs(module);
+  if (prim > 0 && prim == module->count && !pln_module_n_types(module))
+    return pln_print_script_module(module, limit, write, ud);
   pln_status status = start(&p, module->engine, limit, write, ud);
   if (status == PLN_OK) {
     put_module(&p, module);
+    put(&p, prim > 0 ? "\n" : "");
     status = pln_writer_end(&p.w);
   }
   finish(&p);
+  if (status == PLN_OK && prim > 0)
+    status = pln_print_script_module(module, limit, write, ud);
   return status;
 }
 
@@ -642,6 +662,9 @@ pln_status pln_print_node(const pln_graph *graph, pln_ref node, size_t limit,
     return pln_diag_error(graph->engine, PLN_ERR_ARGUMENT, NULL,
                           "node %u is none of the graph's %u nodes",
                           (unsigned)node, (unsigned)graph->n_nodes);
+  const pln_node *n = &graph->nodes[node];
+  if (pln_is_prim(n) || pln_is_loop_level(n))
+    return pln_print_script(graph, node, limit, write, ud);
   pln_status status = start(&p, graph->engine, limit, write, ud);
   if (status == PLN_OK) {
     put_graph(&p, graph, node, false);

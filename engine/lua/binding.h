@@ -173,6 +173,8 @@ void pln_lua_push_root(lua_State *L, pln_lua *b, const pln_graph *graph);
 /* A handle, not stale; NULL when the value is no handle. */
 pln_lua_node *pln_lua_check_node(lua_State *L, int arg);
 pln_lua_node *pln_lua_test_node(lua_State *L, int arg);
+/* A Function or a PrimFunc. */
+bool pln_lua_is_function(lua_State *L, const pln_lua_node *node);
 /* Pushes the box of a sealed graph whose root is the node.  [-0, +1] */
 pln_lua_graph *pln_lua_push_rooted(lua_State *L, pln_lua *b, int node);
 /* Pushes the box of the sealed graph in which the node is *ref: its own, or a

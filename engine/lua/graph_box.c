@@ -162,6 +162,11 @@ pln_lua_node *pln_lua_check_node(lua_State *L, int arg) {
   return node;
 }
 
+bool pln_lua_is_function(lua_State *L, const pln_lua_node *node) {
+  pln_kind kind = pln_node_kind(pln_lua_graph_of(L, node->graph), node->ref);
+  return kind == PLN_FUNCTION || kind == PLN_PRIM_FUNC;
+}
+
 /* ----------------------------------------------------------------- sealing */
 
 /* A sealed graph of a node of another: copied by a builder of its own. */

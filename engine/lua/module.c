@@ -54,8 +54,7 @@ static void add_function(lua_State *L, pln_lua *b, int box) {
   int function = lua_gettop(L);
   pln_symbol name = check_name(L, b, function - 1);
   pln_lua_node *node = pln_lua_test_node(L, function);
-  if (!node || pln_node_kind(pln_lua_graph_of(L, node->graph), node->ref) !=
-                   PLN_FUNCTION)
+  if (!node || !pln_lua_is_function(L, node))
     luaL_error(L, "function '%s': a Function expected, got %s",
                lua_tostring(L, function - 1), luaL_typename(L, function));
   pln_lua_graph *graph = pln_lua_push_rooted(L, b, function);

@@ -73,8 +73,7 @@ static void take_answer(lua_State *L, body_call *call) {
     return;
   }
   pln_lua_node *node = luaL_testudata(L, -1, PLN_LUA_NODE);
-  if (!node || pln_node_kind(pln_lua_graph_of(L, node->graph), node->ref) !=
-                   PLN_FUNCTION)
+  if (!node || !pln_lua_is_function(L, node))
     bad_answer(L, "a Function", call->callback);
   pln_graph *graph = pln_lua_push_rooted(L, b, lua_gettop(L))->graph;
   if (graph != pln_run_function(call->run))

@@ -432,6 +432,10 @@ int pln_lua_loop_field(lua_State *L, pln_lua_node *node, const pln_graph *g,
     lua_pushinteger(L, n->data);
     return 1;
   }
+  if (!strcmp(key, "iter_type") && n->kind == PLN_ITER_VAR) {
+    lua_pushinteger(L, n->data);
+    return 1;
+  }
   if (!strcmp(key, "builtin") && n->kind == PLN_PRIM_CALL && n->data) {
     lua_pushstring(L, pln_builtin_name(n->data));
     return 1;

@@ -32,10 +32,7 @@ static size_t write_place(void *ud, char *text, size_t size) {
  */
 
 static bool is_loop_level(const pln_graph *g) {
-  if (g->nodes[g->root].kind != PLN_FUNCTION)
-    return false;
-  pln_ref result = g->scopes[g->nodes[g->root].data].result;
-  return pln_kinds[g->nodes[result].kind].kind_class != PLN_CLASS_EXPR;
+  return g->nodes[g->root].kind == PLN_PRIM_FUNC;
 }
 
 /* TVM's AsOptimizableFunctionNode. */

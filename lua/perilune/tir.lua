@@ -488,7 +488,7 @@ function tir.Block(iter_vars, reads, writes, name_hint, body, init, alloc_buffer
                    annotations)
   local domains, vars, kinds = {}, {}, {}
   for i, iter in ipairs(iter_vars) do
-    vars[i], domains[i], kinds[i] = iter.var, iter[2], iter.index or 0
+    vars[i], domains[i], kinds[i] = iter.var, iter[2], iter.iter_type
   end
   local attrs = annotated({ name_hint = name_hint, iter_types = kinds }, annotations)
   return stmt("Block", domains, attrs, vars,

@@ -1,0 +1,185 @@
+-- The script form of the loop level, as TVM 0.14 prints TVMScript.
+
+local pl = require "perilune"
+local tir = pl.tir
+
+local function golden(name)
+  local file = assert(io.open("spec/golden/" .. name .. ".script", "rb"))
+  local text = file:read "a"
+  file:close()
+  return (text:gsub("\n$", ""))
+end
+
+local function lines(text) return (text:gsub("^\n", ""):gsub("\n *$", "")) end
+
+describe("the script form", function()
+  it("of a function inlines plain buffers among its parameters", function()
+    local A = tir.decl_buffer({ 16 }, "float32", "A")
+    local B = tir.decl_buffer({ 16 }, "float32", "B")
+    local i = tir.Var("i")
+    local fn = tir.PrimFunc({ A, B }, tir.For(i, 0, 16, "serial", B:store(A:load(i) + 1, i)))
+    assert.are.equal(lines [[
+# from tvm.script import tir as T
+
+@T.prim_func(private=True)
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in range(16):
+        B[i] = A[i] + T.float32(1)
+]], tostring(fn))
+  end)
+
+  it("declares what nothing binds in the innermost frame of its uses", function()
+    local n, m = tir.SizeVar("n"), tir.Var("m")
+    local A = tir.decl_buffer({ n, m }, "float32", "A",
+      { strides = { tir.Var("stride"), tir.Var("stride") }, buffer_type = "auto" })
+    local x, y = tir.Var("x"), tir.Var("y")
+    local shared = tir.decl_buffer({ 16 }, "int32", "sh", { scope = "shared" })
+    local flat = tir.decl_buffer({ n * m }, "float32", "A", { data = A.data })
+    local body = tir.For(x, 0, n, "serial", tir.For(y, 0, m, "serial", {
+      shared:store(x, y),
+      tir.IfThenElse(tir.lt(x, 4), flat:store(A:load(x, y) * 2, x * m + y),
+        tir.Evaluate(tir.call_extern("int32", "f", A.data))),
+    }))
+    local fn = tir.PrimFunc({ A }, body, nil, nil, { global_symbol = "main" })
+    assert.are.equal(golden "free_buffers", tostring(fn))
+  end)
+
+  it("has loops of every kind, with annotations and threads", function()
+    local A = tir.decl_buffer({ 64 }, "int32", "A")
+    local function loop(name, min, extent, kind, body, thread, annotations)
+      local i = tir.Var(name)
+      return tir.For(i, min, extent, kind, body(i), thread, annotations)
+    end
+    local fn = tir.PrimFunc({ A }, {
+      loop("i", 2, 8, "serial", function(i) return A:store(i, i) end),
+      loop("i", 0, 8, "parallel", function(i) return A:store(i, i) end),
+      loop("i", 0, 8, "vectorized", function(i)
+        return A:store(tir.Broadcast(i, 4), tir.Ramp(i * 4, 1, 4))
+      end),
+      loop("i", 0, 8, "unrolled", function(i) return A:store(A:load(i) // 2, i) end),
+      loop("i", 0, 8, "serial", function(i) return A:store(i % 3, i) end, nil, { pragma = 1 }),
+      loop("i", 0, 32, "thread_binding", function(i) return A:store(i, i) end,
+        tir.IterVar(nil, tir.Var("t"), "ThreadIndex", "threadIdx.x")),
+    }, nil, nil, { global_symbol = "main", ["tir.noalias"] = true })
+    assert.are.equal(golden "loops", tostring(fn))
+  end)
+
+  it("says of blocks what their variables are, and leaves out a plain root", function()
+    local A = tir.decl_buffer({ 16, 8 }, "float32", "A")
+    local B = tir.decl_buffer({ 16 }, "float32", "B")
+    local T = tir.decl_buffer({ 16 }, "float32", "T")
+    local i, k = tir.Var("i"), tir.Var("k")
+    local vi, vk = tir.Var("vi"), tir.Var("vk")
+    local sum = tir.Block(
+      { tir.IterVar({ 0, 16 }, vi, "DataPar"), tir.IterVar({ 0, 8 }, vk, "CommReduce") },
+      { tir.BufferRegion(A, { vi, vk }) }, { tir.BufferRegion(T, { vi }) }, "sum",
+      T:store(T:load(vi) + A:load(vi, vk), vi), T:store(0, vi), nil, nil, { unit = "x" })
+    local j, vj = tir.Var("j"), tir.Var("vj")
+    local copy = tir.Block({ tir.IterVar({ 0, 16 }, vj, "DataPar") },
+      { tir.BufferRegion(T, { { 0, 16 } }) }, { tir.BufferRegion(B, { vj }) }, "copy",
+      B:store(T:load(vj), vj))
+    local body = {
+      tir.For(i, 0, 16, "serial", tir.For(k, 0, 8, "serial",
+        tir.BlockRealize({ i, k }, true, sum))),
+      tir.For(j, 0, 4, "serial", tir.BlockRealize({ j * 4 }, tir.lt(j, 3), copy)),
+    }
+    local root = tir.Block({}, {}, {}, "root", body, nil, { T })
+    local fn = tir.PrimFunc({ A, B }, tir.BlockRealize({}, true, root))
+    assert.are.equal(golden "blocks", tostring(fn))
+  end)
+
+  it("has statements with bodies, indented only where something follows", function()
+    local A = tir.decl_buffer({ 16 }, "float32", "A")
+    local n = tir.Var("n")
+    local memory = tir.Var("buf", tir.PointerType("float32"))
+    local view = tir.Buffer(memory, "float32", { 16 }, nil, 0, "buf")
+    local x = tir.Var("x")
+    local thread = tir.IterVar(nil, tir.Var("threadIdx_x"), "ThreadIndex", "threadIdx.x")
+    local block = tir.Var("b", tir.PointerType("int8"))
+    local fn = tir.PrimFunc({ A, n }, {
+      tir.LetStmt(x, n * 2, tir.Evaluate(x)),
+      tir.AttrStmt("a", "pragma", 1, tir.Evaluate(0)),
+      tir.AssertStmt(tir.lt(n, 4), "too large", tir.Evaluate(0)),
+      tir.While(tir.lt(A:load(0), 3.0), A:store(A:load(0) + 1, 0)),
+      tir.Allocate(block, "int8", { 4, n }, true, tir.Evaluate(tir.address_of(A:load(0)))),
+      tir.AttrStmt(thread, "thread_extent", 32, tir.Allocate(memory, "float32", { 16 }, true,
+        tir.DeclBuffer(view, {
+          view:store(tir.Select(tir.lt(n, 3), 1.0, 2.0), thread.var),
+          tir.Evaluate(tir.ret(0)),
+        }))),
+    })
+    assert.are.equal(golden "bodies", tostring(fn))
+  end)
+
+  it("writes constants so that they are read back as they were", function()
+    local i, x = tir.Var("i"), tir.Var("x", "float32")
+    local cases = {
+      { tir.Add(tir.const(1), 2), "T.Add(1, 2)" },
+      { tir.Add(i, 0), "i = T.int32()\nT.Add(i, 0)" },
+      { tir.const(5, "int64"), "T.int64(5)" },
+      { tir.const(true), "T.bool(True)" },
+      { tir.const(0.1, "float64"), "T.float64(0.10000000000000001)" },
+      { tir.const(1 / 0), 'T.float32("inf")' },
+      { tir.StringImm 'a"b\n', '"a\\"b\\n"' },
+      { tir.Div(i, 2), "i = T.int32()\nT.Div(i, 2)" },
+      { tir.Div(x, 2.0), "x = T.float32()\nx / T.float32(2)" },
+      { tir.Mod(i, 2), "i = T.int32()\nT.truncmod(i, 2)" },
+      { (i + 1) * (i - 2) // 3, "i = T.int32()\n(i + 1) * (i - 2) // 3" },
+      { i - (i - 2), "i = T.int32()\ni - (i - 2)" },
+      { tir.Not(tir.lt(i, 3)), "i = T.int32()\nnot i < 3" },
+      { tir.logical_or(tir.logical_and(tir.lt(i, 3), tir.ge(i, 0)), tir.eq(i, 9)),
+        "i = T.int32()\ni < 3 and i >= 0 or i == 9" },
+      { tir.Call("handle", "tvm_struct_get", { x, 0, 1 }),
+        'x = T.float32()\nT.tvm_struct_get(x, 0, 1, "handle")' },
+      { tir.reinterpret("float32", i), 'i = T.int32()\nT.reinterpret("float32", i)' },
+      { tir.Let(i, 3, i + 1), "i = T.int32()\nT.Let(i + 1, where={i: 3})" },
+      { tir.min(i, 3), "i = T.int32()\nT.min(i, 3)" },
+    }
+    for _, case in ipairs(cases) do assert.are.equal(case[2], tostring(case[1])) end
+  end)
+
+  it("of a module is a class of its functions", function()
+    local n = tir.Var("n")
+    local leaf = tir.PrimFunc({ n }, tir.Evaluate(n))
+    local call = tir.Call("int32", pl.global "leaf", { 3 })
+    local mod = pl.module { leaf = leaf, main = tir.PrimFunc({}, tir.Evaluate(call)) }
+    assert.are.equal(golden "module", tostring(mod))
+    local x = pl.var("x", "Tensor[(2), float32]")
+    local mixed = tostring(pl.module { leaf = leaf, main = pl.func({ x }, x) })
+    assert.is_truthy(mixed:find("def @main", 1, true))
+    assert.is_truthy(mixed:find("def leaf(n: T.int32):", 1, true))
+  end)
+
+  it("of deep nests tells the loops apart", function()
+    local body = tir.Evaluate(0)
+    for _ = 1, 2000 do
+      body = tir.For(tir.Var("i"), 1, 2, "serial", body)
+    end
+    local text = tostring(tir.PrimFunc({}, body))
+    assert.is_truthy(text:find("for i_1999 in range(1, 3):", 1, true))
+  end)
+end)
+
+describe("passes over PrimFuncs", function()
+  it("are given those only", function()
+    local n = tir.Var("n")
+    local x = pl.var("x", "Tensor[(2), float32]")
+    local mod = pl.module {
+      leaf = tir.PrimFunc({ n }, tir.Evaluate(n + 1)), main = pl.func({ x }, x),
+    }
+    local seen = 0
+    local pass = pl.prim_func_pass {
+      name = "Twos",
+      run = function(fn)
+        seen = seen + 1
+        return tir.transform(fn, nil, function(node)
+          if node.value == 1 then return tir.const(2) end
+        end, { "tir.IntImm" })
+      end,
+    }
+    local out = pass(mod)
+    assert.are.equal(1, seen)
+    assert.is_truthy(tostring(out):find("T.evaluate(n + 2)", 1, true))
+    assert.is_true(pl.verify(out))
+  end)
+end)
