@@ -370,11 +370,9 @@ static pln_status infer_prim_func(pln_builder *b, pln_node *n) {
 pln_status pln_infer_loop_level(pln_builder *b, pln_node *n) {
   if (n->kind == PLN_PRIM_FUNC)
     return infer_prim_func(b, n);
-  if (pln_is_prim(n)) {
-    set_effect(b, n);
-    return prim_type(b, n);
-  }
+  PLN_TRY(pln_is_prim(n) ? prim_type(b, n) : stmt_type(b, n));
   set_effect(b, n);
-  PLN_TRY(stmt_type(b, n));
+  if (pln_is_prim(n))
+    return PLN_OK;
   return pln_type_make(b->engine, PLN_TYPE_TUPLE, 0, 0, NULL, &n->type);
 }

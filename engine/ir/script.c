@@ -181,7 +181,8 @@ static void map_buffers(pln_script *s, function *f) {
 /* Buffers over one pointer are told apart by match_buffer. */
 static void choose_inlined(pln_script *s, function *f) {
   pln_idmap *counts;
-  pln_script_fail(s, pln_idmap_new(s->engine, &counts));
+  if (s->status == PLN_OK)
+    s->status = pln_idmap_new(s->engine, &counts);
   if (s->status != PLN_OK)
     return;
   for (int round = 0; round < 2; round++)
@@ -339,6 +340,8 @@ static void put_function(pln_script *s, function *f, uint32_t indent) {
                                          .owner = PLN_NONE,
                                          .indent = indent + 1,
                                          .mark = s->last});
+  if (s->status != PLN_OK)
+    return;
   map_buffers(s, f);
   choose_inlined(s, f);
   if (s->status != PLN_OK)
