@@ -322,6 +322,7 @@ static void put_body(pln_script *s, const function *f, uint32_t indent) {
   pln_ref block = PLN_NONE, first = implicit_root(s, f->body, &block);
   pln_script_frame frame = s->frames[s->n_frames - 1];
   frame.names = 0;
+  frame.only = PLN_NONE;
   frame.next = f->body;
   if (first != PLN_NONE) {
     line(s, "# with T.block(\"root\"):", indent);
@@ -338,6 +339,7 @@ static void put_function(pln_script *s, function *f, uint32_t indent) {
                                          .end = PLN_NONE,
                                          .other = PLN_NONE,
                                          .owner = PLN_NONE,
+                                         .only = PLN_NONE,
                                          .indent = indent + 1,
                                          .mark = s->last});
   if (s->status != PLN_OK)
@@ -379,6 +381,7 @@ static void print_part(pln_script *s, const pln_graph *g, pln_ref ref) {
                                          .end = PLN_NONE,
                                          .other = PLN_NONE,
                                          .owner = PLN_NONE,
+                                         .only = PLN_NONE,
                                          .mark = s->last});
   if (s->status == PLN_OK && pln_is_stmt(&g->nodes[ref])) {
     s->next[ref] = PLN_NONE;
@@ -477,6 +480,16 @@ static void print_functions(pln_script *s, const pln_module *module) {
   pln_mem_free(s->engine, sorted, size);
 }
 
+static void put_module_attrs(pln_script *s, pln_attrs attrs) {
+  size_t offset = s->text.size;
+  if (!attrs)
+    return;
+  pln_script_put(s, "I.module_attrs(");
+  pln_script_attrs(s, attrs, NULL);
+  pln_script_put(s, ")");
+  pln_script_line_end(s, offset, 1);
+}
+
 pln_status pln_print_script_module(const pln_module *module, size_t limit,
                                    pln_write_fn write, void *ud) {
   pln_script s;
@@ -487,6 +500,7 @@ pln_status pln_print_script_module(const pln_module *module, size_t limit,
   line(&s, "", 0);
   line(&s, "@I.ir_module", 0);
   line(&s, "class Module:", 0);
+  put_module_attrs(&s, module->attrs);
   print_functions(&s, module);
   return finish(&s, limit, write, ud);
 }

@@ -46,6 +46,7 @@ typedef struct pln_script_frame {
   uint32_t indent;
   uint32_t mark;  /* the line behind which the statement begins */
   pln_ref owner;  /* of the scope, or PLN_NONE */
+  pln_ref only;   /* a branch's one statement, or PLN_NONE */
   uint32_t names; /* the newest name that ends with it + 1 */
 } pln_script_frame;
 
@@ -129,9 +130,9 @@ enum {
 
 /* Writes an expression whose names are defined. */
 void pln_script_expr(pln_script *s, pln_ref ref);
-/* "a[i, j]" of operands [first, end). */
+/* "a[i, j]"; `full`: a range of one is written as a range. */
 void pln_script_indices(pln_script *s, pln_ref buffer, const pln_ref *indices,
-                        uint32_t n);
+                        uint32_t n, bool full);
 /* "float32x4" in quotes. */
 void pln_script_dtype(pln_script *s, pln_type type);
 /* What makes a variable of that type: T.int32, T.handle("float32"). */

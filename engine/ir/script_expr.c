@@ -351,10 +351,10 @@ static void push_end(pln_script *s, pln_ref min, pln_ref extent) {
   }
 }
 
-static void push_range(pln_script *s, const pln_node *n) {
+static void push_range(pln_script *s, const pln_node *n, bool full) {
   pln_ref min = s->g->operands[n->first];
   pln_ref extent = s->g->operands[n->first + 1];
-  if (pln_is_int(s->g, extent, 1)) {
+  if (!full && pln_is_int(s->g, extent, 1)) {
     push_node(s, min, PLN_PREC_ANY);
     return;
   }
@@ -380,12 +380,13 @@ static void push_ramp(pln_script *s, const pln_node *n) {
   push_node(s, base, PLN_PREC_ANY);
 }
 
-static void push_index(pln_script *s, pln_ref ref) {
+/* `full`: a range of one is written as a range. */
+static void push_index(pln_script *s, pln_ref ref, bool full) {
   const pln_node *n = &s->g->nodes[ref];
   bool ramp = n->kind == PLN_RAMP &&
               s->g->nodes[s->g->operands[n->first + 1]].kind == PLN_INT_IMM;
   if (n->kind == PLN_RANGE)
-    push_range(s, n);
+    push_range(s, n, full);
   else if (ramp)
     push_ramp(s, n);
   else
@@ -393,10 +394,10 @@ static void push_index(pln_script *s, pln_ref ref) {
 }
 
 static void push_indices(pln_script *s, pln_ref buffer, const pln_ref *indices,
-                         uint32_t n) {
+                         uint32_t n, bool full) {
   push_text(s, "]");
   for (uint32_t i = n; i-- > 0;) {
-    push_index(s, indices[i]);
+    push_index(s, indices[i], full);
     if (i > 0)
       push_text(s, ", ");
   }
@@ -528,7 +529,9 @@ static void write_node(pln_script *s, pln_ref ref, uint8_t least) {
   case PLN_SELECT: spelled(s, n, "T.Select(", 0); break;
   case PLN_BUFFER_LOAD:
   case PLN_PRODUCER_LOAD:
-  case PLN_BUFFER_REGION: push_indices(s, o[0], o + 1, n->count - 1); break;
+  case PLN_BUFFER_REGION:
+    push_indices(s, o[0], o + 1, n->count - 1, false);
+    break;
   case PLN_RAMP: vector(s, n, "T.Ramp("); break;
   case PLN_BROADCAST: vector(s, n, "T.Broadcast("); break;
   case PLN_PRIM_LET: let(s, n); break;
@@ -573,9 +576,9 @@ void pln_script_expr(pln_script *s, pln_ref ref) {
 }
 
 void pln_script_indices(pln_script *s, pln_ref buffer, const pln_ref *indices,
-                        uint32_t n) {
+                        uint32_t n, bool full) {
   uint32_t bottom = s->n_pieces;
-  push_indices(s, buffer, indices, n);
+  push_indices(s, buffer, indices, n, full);
   write_pieces(s, bottom);
 }
 

@@ -132,5 +132,10 @@ uint32_t pln_script_frame_of(const pln_script *s, pln_ref ref) {
   while (i > 0 &&
          (s->low[ref] < s->frames[i].begin || s->high[ref] >= s->frames[i].end))
     i--;
+  /* A branch that is one statement is that statement's frame too. */
+  pln_ref owner = s->frames[i].owner;
+  if (i > 0 && owner != PLN_NONE && s->frames[i - 1].only == owner &&
+      s->g->nodes[owner].kind != PLN_IF_THEN_ELSE)
+    i--;
   return i;
 }

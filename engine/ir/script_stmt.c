@@ -43,13 +43,18 @@ void pln_script_push(pln_script *s, const pln_script_frame *frame) {
 static void open_scope(pln_script *s, pln_ref owner, pln_scope scope,
                        uint32_t indent) {
   const pln_scope_row *row = &s->g->scopes[scope];
+  pln_ref head = s->head[scope];
+  uint8_t kind = s->g->nodes[owner].kind;
+  bool only = (kind == PLN_IF_THEN_ELSE || kind == PLN_BLOCK_INIT) &&
+              head != PLN_NONE && s->next[head] == PLN_NONE;
   pln_script_push(s, &(pln_script_frame){.next = s->head[scope],
                                          .begin = row->begin,
                                          .end = row->end,
                                          .other = PLN_NONE,
                                          .indent = indent,
                                          .mark = s->last,
-                                         .owner = owner});
+                                         .owner = owner,
+                                         .only = only ? head : PLN_NONE});
 }
 
 static void end_line(pln_script *s, size_t offset, uint32_t indent) {
@@ -96,10 +101,18 @@ static void end_header(pln_script *s, const header *h) {
   end_line(s, h->offset, h->indent);
 }
 
+/* A pointer's name ends with the frame around its statement. */
+static void define_pointer(pln_script *s, pln_ref owner) {
+  const pln_scope_row *row = scope_of(s, owner);
+  if (row->n_params > 0 && !pln_script_find(s, row->begin))
+    pln_script_define(s, row->begin, top(s) - 1);
+}
+
 static void define_params(pln_script *s, pln_ref owner) {
   const pln_scope_row *row = scope_of(s, owner);
   for (uint32_t i = 0; i < row->n_params; i++)
-    pln_script_define(s, row->begin + i, top(s));
+    if (!pln_script_find(s, row->begin + i))
+      pln_script_define(s, row->begin + i, top(s));
 }
 
 static void put_exprs(pln_script *s, pln_ref ref, uint32_t first,
@@ -153,7 +166,7 @@ static void print_realize(pln_script *s, pln_ref ref, bool concise) {
   put_left(s, &h, PLN_NONE);
   pln_script_put(s, producer ? "T.ProducerRealize(" : "T.realize(");
   pln_script_indices(s, operand(s, ref, 0), s->g->operands + n->first + 2,
-                     n->count - 2);
+                     n->count - 2, true);
   bool always = pln_is_int(s->g, operand(s, ref, 1), 1);
   if (producer || !always) {
     pln_script_put(s, producer ? ", " : ", condition=");
@@ -229,7 +242,7 @@ static void print_allocate(pln_script *s, pln_ref ref, bool concise) {
   }
   pln_ref var = scope_of(s, ref)->begin;
   header h = begin_header(s, ref, concise);
-  define_params(s, ref);
+  define_pointer(s, ref);
   put_left(s, &h, var);
   pln_script_put(s, "T.allocate([");
   put_exprs(s, ref, 1, n->count);
@@ -284,7 +297,7 @@ static void print_allocate_const(pln_script *s, pln_ref ref, bool concise) {
   const pln_node *n = node_at(s, ref);
   const pln_attr *data = pln_attrs_find(s->engine, n->attrs, "data");
   header h = begin_header(s, ref, concise);
-  define_params(s, ref);
+  define_pointer(s, ref);
   put_left(s, &h, scope_of(s, ref)->begin);
   pln_script_put(s, "T.allocate_const(");
   if (data && data->kind == PLN_ATTR_TENSOR)
@@ -639,7 +652,7 @@ static void print_init(pln_script *s, pln_ref ref) {
 static void print_store(pln_script *s, pln_ref ref) {
   const pln_node *n = node_at(s, ref);
   pln_script_indices(s, operand(s, ref, 0), s->g->operands + n->first + 2,
-                     n->count - 2);
+                     n->count - 2, false);
   pln_script_put(s, " = ");
   pln_script_expr(s, operand(s, ref, 1));
 }

@@ -39,9 +39,10 @@ function tir.type(dtype)
   return known
 end
 
---- The type of a pointer to elements of that dtype in a storage scope.
+--- The type of a pointer to elements of that dtype ("void": of none) in a storage scope.
 function tir.PointerType(element, scope)
-  return core.pointer_type(tir.type(element), scope or "global")
+  local type_ = element == "void" and core.type "()" or tir.type(element)
+  return core.pointer_type(type_, scope or "global")
 end
 
 -- --------------------------------------------------------------- immediates
