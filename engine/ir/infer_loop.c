@@ -287,9 +287,12 @@ static pln_status stmt_type(pln_builder *b, pln_node *n) {
   case PLN_PRODUCER_REALIZE: return condition(b, n, 1);
   case PLN_ASSERT_STMT:
   case PLN_ALLOCATE:
+  case PLN_BLOCK_REALIZE: return condition(b, n, 0);
   case PLN_WHILE:
-  case PLN_BLOCK_REALIZE:
-  case PLN_IF_THEN_ELSE: return condition(b, n, 0);
+  case PLN_IF_THEN_ELSE: /* TVM takes an integer, too */
+    if (is_value(b, operand_type(b->graph, n, 0)))
+      return PLN_OK;
+    return ill_typed(b, n, "its condition is a scalar");
   case PLN_DECL_BUFFER:
   case PLN_PREFETCH:
   case PLN_ALLOC_BUFFER: return first_is(b, n, 0, PLN_BUFFER);

@@ -275,7 +275,14 @@ static pln_status put_payload(teller *t, const pln_node *m, const pln_node *n) {
   const pln_engine *e = c->engine;
   switch (pln_kinds[m->kind].payload) {
   case PLN_PAYLOAD_NONE:
+  case PLN_PAYLOAD_HINT:
   case PLN_PAYLOAD_SCOPE: break;
+  case PLN_PAYLOAD_BITS: put(t, ".value"); break;
+  case PLN_PAYLOAD_BUILTIN:
+    put(t, ".builtin");
+    put_two(t, pln_text(pln_builtin_name(m->data)),
+            pln_text(pln_builtin_name(n->data)));
+    break;
   case PLN_PAYLOAD_VAR:
     put_two(t, pln_symbol_text(e, m->attrs), pln_symbol_text(e, n->attrs));
     put(t, ", which do not correspond");
