@@ -181,4 +181,35 @@ describe("InferType", function()
     for _ = 1, 1000 do value = pl.tuple { value, value } end
     assert.is_truthy(pl.infer_type(pl.call(pl.func({ x }, value), { pl.const(1.0) })))
   end)
+
+  it("types the callers of a function whose signature changed, and theirs", function()
+    local function given(shape)
+      local x = pl.var("x", "Tensor[(2, 3), float32]")
+      return pl.func({ x }, op.reshape(x, pl.const({ shape }, "int64")))
+    end
+    local function caller(name)
+      local x = pl.var("x", "Tensor[(2, 3), float32]")
+      return pl.func({ x }, pl.call(pl.global(name), { x }))
+    end
+    local mod = assert(pl.infer_type(pl.module {
+      a = given(6), b = caller "a", c = caller "b", other = given(-1) }))
+    assert.matches("-> Tensor%[%(6%)", tostring(mod.functions.c.type))
+    local x = pl.var("x", "Tensor[(2, 3), float32]")
+    local changed = mod:with { a = pl.func({ x }, op.exp(x)) }
+    for _, name in ipairs { "b", "c" } do
+      assert.matches("-> Tensor%[%(2, 3%)", tostring(changed.functions[name].type))
+    end
+    assert.equal(mod.functions.other, changed.functions.other)
+    assert.is_true(pl.verify(changed))
+  end)
+
+  it("types what a function calls itself with when its signature changes", function()
+    local function rec(type)
+      local x = pl.var("x", type)
+      return pl.func({ x }, pl.call(pl.global "f", { x }), type)
+    end
+    local mod = assert(pl.infer_type(pl.module { f = rec "float32" }))
+    local changed = mod:with { f = rec "int8" }
+    assert.is_true(pl.verify(assert(pl.infer_type(changed))))
+  end)
 end)

@@ -155,48 +155,6 @@ pln_status pln_module_with_attrs(const pln_module *module, pln_attrs attrs,
   return PLN_OK;
 }
 
-/* --------------------------------------- callers of a function that changed */
-
-static pln_type signature(const pln_graph *f) {
-  return f->nodes[f->root].type;
-}
-
-static pln_status retype_var(void *ud, pln_rewrite *rw, pln_ref old,
-                             pln_ref *node) {
-  const pln_module *m = ud;
-  const pln_graph *g = pln_rewrite_graph(rw);
-  (void)old;
-  if (*node == PLN_NONE || pln_node_kind(g, *node) != PLN_GLOBAL_VAR)
-    return PLN_OK;
-  pln_symbol name = pln_node_symbol(g, *node);
-  uint32_t i = pln_module_find(m, name);
-  if (i == PLN_NONE || signature(m->rows[i].function) == g->nodes[*node].type)
-    return PLN_OK;
-  pln_builder *b = pln_rewrite_builder(rw);
-  if (!b)
-    return PLN_ERR_NOMEM;
-  pln_builder_module(b, m);
-  return pln_build_global_var(b, name, 0, node);
-}
-
-/* A signature may change in turn; each round settles one level of callers, and
- * there are at most as many levels as functions. */
-static pln_status retype_callers(pln_module *m) {
-  pln_mutator mutator = {.ud = m, .visit = retype_var};
-  bool again = true;
-  for (uint32_t round = 0; again && round < m->count; round++) {
-    again = false;
-    for (uint32_t i = 0; i < m->count; i++) {
-      pln_graph *old = m->rows[i].function, *f;
-      PLN_TRY(pln_graph_rewrite(old, &mutator, &f));
-      again = again || signature(f) != signature(old);
-      m->rows[i].function = f;
-      pln_graph_release(old);
-    }
-  }
-  return PLN_OK;
-}
-
 pln_status pln_module_with(const pln_module *module, pln_symbol name,
                            const pln_graph *function, pln_module **out) {
   uint32_t i = pln_module_find(module, name);
@@ -207,10 +165,10 @@ pln_status pln_module_with(const pln_module *module, pln_symbol name,
   pln_module *copy;
   PLN_TRY(pln_module_copy(module, &copy));
   pln_status status = pln_module_set(copy, name, function);
-  bool changed = i != PLN_NONE &&
-                 signature(module->rows[i].function) != signature(function);
-  if (status == PLN_OK && changed && copy->count > 1)
-    status = retype_callers(copy);
+  bool changed = i != PLN_NONE && pln_signature(module->rows[i].function) !=
+                                      pln_signature(function);
+  if (status == PLN_OK && changed)
+    status = pln_module_retype_callers(copy, i);
   if (status != PLN_OK) {
     pln_module_release(copy);
     return status;
@@ -233,7 +191,7 @@ static pln_status check_globals(const pln_module *m, const pln_graph *g) {
                             "invalid IR at node %u: the module has no function "
                             "'@%s'",
                             ref, name);
-    if (n->type && n->type != signature(m->rows[i].function))
+    if (n->type && n->type != pln_signature(m->rows[i].function))
       return pln_diag_error(m->engine, PLN_ERR_INVALID, NULL,
                             "invalid IR at node %u: '@%s' has another type in "
                             "the module",
