@@ -83,6 +83,18 @@ describe("a type read from text", function()
     end)
   end
 
+  it("has lanes in a tensor's elements", function()
+    local t = pl.type "Tensor[(2, ?), float32x4]"
+    assert.equal("Tensor[(2, ?), float32x4]", tostring(t))
+    assert.equal(4, t.lanes)
+    assert.equal(1, float.lanes)
+    assert.equal("int8x16", tostring(pl.type "int8x16"))
+    assert.equal("Tensor[(2, ?), float32x4]", tostring(t:unify "Tensor[(2, 3), float32x4]"))
+    assert.is_nil(t:unify "Tensor[(2, 3), float32]")
+    assert.equal("Tensor[(5), int8x2]", tostring(ir.TensorType({ 5 }, "int8x2")))
+    assert.error_matches(function() pl.type "float32x" end, "expected a type")
+  end)
+
   it("keeps apart what a nested function calls the same", function()
     local f = pl.type "fn [A](A, fn [A](A) -> A) -> A"
     assert.not_equal(f.type_params[1], f.parts[2].type_params[1])

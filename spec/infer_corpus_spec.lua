@@ -16,7 +16,6 @@ end
 
 -- What is compared elsewhere, or what TVM does not type.
 local exceptions = {
-  ["dtypes.relay"] = "vectors as elements of tensors",
   ["func_attrs.relay"] = "TVM prints attributes of functions in the order of its hash table",
   ["op_as_value.relay"] = "TVM cannot type an operator that is a value",
   ["references.relay"] = "TVM cannot read the types of references that it prints",

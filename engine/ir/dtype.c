@@ -32,3 +32,21 @@ pln_dtype pln_dtype_find(pln_slice name) {
 uint32_t pln_dtype_bits(pln_dtype dtype) {
   return rows[is_known(dtype) ? dtype : PLN_DTYPE_NONE].bits;
 }
+
+pln_dtype pln_dtype_find_vector(pln_slice name, uint32_t *lanes) {
+  uint32_t count = 0, unit = 1;
+  pln_dtype whole = pln_dtype_find(name);
+  *lanes = 1;
+  if (whole != PLN_DTYPE_NONE)
+    return whole;
+  while (name.size > 1 && unit < 100000 && name.data[name.size - 1] >= '0' &&
+         name.data[name.size - 1] <= '9') {
+    count += unit * (uint32_t)(name.data[--name.size] - '0');
+    unit *= 10;
+  }
+  if (name.size == 0 || name.data[name.size - 1] != 'x' || count < 2)
+    return PLN_DTYPE_NONE;
+  *lanes = count;
+  name.size--;
+  return pln_dtype_find(name);
+}

@@ -19,7 +19,8 @@ enum { FEW_RESULTS = 16 };
 static pln_status join_tensors(pln_engine *e, pln_type a, pln_type b,
                                pln_type *out, bool *conflict) {
   pln_dtype da = pln_type_dtype(e, a), db = pln_type_dtype(e, b);
-  if (da != db && da && db) {
+  bool alike = pln_type_number(e, a) == pln_type_number(e, b);
+  if ((da != db && da && db) || !alike) {
     *conflict = true;
     return PLN_OK;
   }
@@ -34,7 +35,10 @@ static pln_status join_tensors(pln_engine *e, pln_type a, pln_type b,
   const pln_dim *x = pln_type_dims(e, a), *y = pln_type_dims(e, b);
   for (int32_t i = 0; i < rank; i++)
     dims[i] = x[i] == y[i] ? x[i] : PLN_DIM_UNKNOWN;
+  uint32_t lanes = pln_type_number(e, a);
   pln_status status = pln_type_tensor(e, dtype, rank, dims, out);
+  if (status == PLN_OK && lanes)
+    status = pln_type_with_lanes(e, *out, lanes, out);
   if (dims != few)
     pln_mem_free(e, dims, size);
   return status;

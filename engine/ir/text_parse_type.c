@@ -33,24 +33,6 @@ void pln_parse_free_types(pln_parser *p) {
 
 enum { MAX_RANK = 1024 };
 
-/* A dtype's name, and lanes behind it: float32, float32x4. None when it is
- * no dtype. */
-static pln_dtype dtype_of(pln_slice name, uint32_t *lanes) {
-  uint32_t count = 0, unit = 1;
-  pln_dtype whole = pln_dtype_find(name);
-  *lanes = 1;
-  while (name.size > 1 && unit < 100000 && name.data[name.size - 1] >= '0' &&
-         name.data[name.size - 1] <= '9') {
-    count += unit * (uint32_t)(name.data[--name.size] - '0');
-    unit *= 10;
-  }
-  if (whole != PLN_DTYPE_NONE || name.data[name.size - 1] != 'x' || count < 2)
-    return whole;
-  *lanes = count;
-  name.size--;
-  return pln_dtype_find(name);
-}
-
 static pln_status unknown_dtype(pln_parser *p) {
   const char *names[PLN_N_DTYPES];
   for (uint32_t i = 1; i < PLN_N_DTYPES; i++)
@@ -67,7 +49,7 @@ static pln_status read_dtype(pln_parser *p, pln_dtype *out, uint32_t *lanes) {
     return PLN_OK;
   if (p->token.kind != PLN_T_NAME)
     return pln_parse_wanted(p, "a dtype");
-  *out = dtype_of(p->token.text, lanes);
+  *out = pln_dtype_find_vector(p->token.text, lanes);
   if (*out == PLN_DTYPE_NONE)
     PLN_TRY(unknown_dtype(p));
   return pln_parse_next(p);
@@ -163,7 +145,7 @@ static pln_status read_named(pln_parser *p, pln_type *out, bool *open) {
   uint32_t lanes = 1;
   pln_symbol name;
   pln_dtype dtype = p->token.kind == PLN_T_NAME
-                        ? dtype_of(p->token.text, &lanes)
+                        ? pln_dtype_find_vector(p->token.text, &lanes)
                         : PLN_DTYPE_NONE;
 
   PLN_TRY(pln_parse_symbol(p, &p->token, &name));
@@ -355,5 +337,5 @@ bool pln_parse_at_type(const pln_parser *p) {
          (pln_parse_is(p, "Tensor") && next == PLN_T_LBRACKET) ||
          (pln_parse_is(p, "opaque") && next == PLN_T_LPAREN) ||
          (p->token.kind == PLN_T_NAME &&
-          dtype_of(p->token.text, &lanes) != PLN_DTYPE_NONE);
+          pln_dtype_find_vector(p->token.text, &lanes) != PLN_DTYPE_NONE);
 }

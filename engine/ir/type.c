@@ -493,6 +493,7 @@ static pln_status meet_tensors(meeting *m, pln_type a, pln_type b,
   const type_row *x = row_of(m->engine, a), *y = row_of(m->engine, b);
   m->conflict |= x->dtype && y->dtype && x->dtype != y->dtype;
   m->conflict |= x->count >= 0 && y->count >= 0 && x->count != y->count;
+  m->conflict |= x->number != y->number;
   if (m->conflict)
     return PLN_OK;
   const pln_dim *p = (const pln_dim *)(x + 1), *q = (const pln_dim *)(y + 1);
@@ -506,7 +507,9 @@ static pln_status meet_tensors(meeting *m, pln_type a, pln_type b,
   if (m->conflict)
     return PLN_OK;
   pln_dtype dtype = (pln_dtype)(x->dtype ? x->dtype : y->dtype);
-  return pln_type_tensor(m->engine, dtype, rank, dims, out);
+  uint32_t lanes = x->number;
+  PLN_TRY(pln_type_tensor(m->engine, dtype, rank, dims, out));
+  return lanes ? pln_type_with_lanes(m->engine, *out, lanes, out) : PLN_OK;
 }
 
 static pln_status push_pair(meeting *m, pln_type a, pln_type b) {

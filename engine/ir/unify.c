@@ -171,12 +171,16 @@ static pln_status unify_tensors(pln_unifier *u, pln_type a, pln_type b,
   pln_dtype x = pln_type_dtype(e, a), y = pln_type_dtype(e, b);
   int32_t p = pln_type_rank(e, a), q = pln_type_rank(e, b);
   *out = a;
-  u->conflict = (x && y && x != y) || (p >= 0 && q >= 0 && p != q);
+  uint32_t lanes = pln_type_number(e, a);
+  u->conflict = (x && y && x != y) || (p >= 0 && q >= 0 && p != q) ||
+                lanes != pln_type_number(e, b);
   if (u->conflict)
     return PLN_OK;
   if (p == q && p >= 0)
-    return unify_ranked(u, x ? x : y, a, b, out);
-  return pln_type_tensor(e, x ? x : y, -1, NULL, out);
+    PLN_TRY(unify_ranked(u, x ? x : y, a, b, out));
+  else
+    PLN_TRY(pln_type_tensor(e, x ? x : y, -1, NULL, out));
+  return lanes ? pln_type_with_lanes(e, *out, lanes, out) : PLN_OK;
 }
 
 /* ------------------------------------------------------------------- pairs */

@@ -115,7 +115,8 @@ static int push_of_function(lua_State *L, pln_lua *b, pln_type type,
 }
 
 /* .var_kind of a variable, .n_inputs and .attrs of a relation, .lanes of a
- * loop-level scalar, .element of what has one; 0 when the key is none. */
+ * loop-level scalar and of a tensor's elements, .element of what has one; 0
+ * when the key is none. */
 static int push_of_kind(lua_State *L, pln_lua *b, pln_type type,
                         const char *key) {
   const pln_engine *e = b->engine;
@@ -131,6 +132,8 @@ static int push_of_kind(lua_State *L, pln_lua *b, pln_type type,
     lua_pushstring(L, pln_type_var_kind_name(pln_type_var_kind_of(e, type)));
   else if (kind == PLN_TYPE_PRIM && !strcmp(key, "lanes"))
     lua_pushinteger(L, pln_type_number(e, type));
+  else if (kind == PLN_TYPE_TENSOR && !strcmp(key, "lanes"))
+    lua_pushinteger(L, pln_type_number(e, type) ? pln_type_number(e, type) : 1);
   else if (kind == PLN_TYPE_RELATION && !strcmp(key, "n_inputs"))
     lua_pushinteger(L, pln_type_number(e, type));
   else if (kind == PLN_TYPE_RELATION && !strcmp(key, "attrs"))

@@ -197,17 +197,19 @@ static pln_status read_tensor(reader *r, pln_type *out) {
   pln_dim dims[MAX_RANK];
   int32_t rank = -1;
   pln_dtype dtype = PLN_DTYPE_NONE;
+  uint32_t lanes = 1;
   PLN_TRY(expect(r, "[", "'[' after Tensor"));
   if (!accept(r, "*"))
     PLN_TRY(read_dims(r, dims, &rank));
   PLN_TRY(expect(r, ",", "',' and the dtype"));
   if (!accept(r, "?")) {
-    dtype = pln_dtype_find(word(r));
+    dtype = pln_dtype_find_vector(word(r), &lanes);
     if (dtype == PLN_DTYPE_NONE)
       return fail(r, "a dtype, such as float32, before here");
   }
   PLN_TRY(expect(r, "]", "']'"));
-  return pln_type_tensor(r->engine, dtype, rank, dims, out);
+  PLN_TRY(pln_type_tensor(r->engine, dtype, rank, dims, out));
+  return lanes > 1 ? pln_type_with_lanes(r->engine, *out, lanes, out) : PLN_OK;
 }
 
 /* Types up to `close`, which is taken too. */
@@ -316,7 +318,8 @@ static pln_status read_named(reader *r, pln_slice name, pln_type *out) {
       return fail(r, "another number of parts before here");
     return pln_type_make(r->engine, named[i].kind, 0, n, parts, out);
   }
-  pln_dtype dtype = pln_dtype_find(name);
+  uint32_t lanes;
+  pln_dtype dtype = pln_dtype_find_vector(name, &lanes);
   bool capital = name.size > 0 && name.data[0] >= 'A' && name.data[0] <= 'Z';
   *out = find_var(r, name);
   if (*out)
@@ -325,7 +328,8 @@ static pln_status read_named(reader *r, pln_slice name, pln_type *out) {
     return read_call(r, name, out);
   if (dtype == PLN_DTYPE_NONE)
     return fail(r, "a type, such as Tensor[(1, ?), float32], before here");
-  return pln_type_tensor(r->engine, dtype, 0, NULL, out);
+  PLN_TRY(pln_type_tensor(r->engine, dtype, 0, NULL, out));
+  return lanes > 1 ? pln_type_with_lanes(r->engine, *out, lanes, out) : PLN_OK;
 }
 
 static pln_status read_plain(reader *r, pln_type *out) {

@@ -32,7 +32,7 @@
 ---@field constraints? perilune.Type[] func
 ---@field element? perilune.Type ref, sequence, optional, sparse, pointer
 ---@field var_kind? string var: "Type", "ShapeVar", ...
----@field lanes? integer prim
+---@field lanes? integer prim, and of a tensor's elements
 ---@field n_inputs? integer relation
 ---@field attrs? perilune.Attrs relation
 local Type = {}
