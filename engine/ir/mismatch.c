@@ -111,6 +111,8 @@ static uint32_t statement_number(const pln_graph *g, pln_ref owner,
 
 static void put_statement(teller *t, const pln_pair *step) {
   const pln_graph *g = t->c->a;
+  if (step->scope == PLN_NONE && step->x == g->root)
+    return; /* the expression itself, which has effects */
   if (step->scope != PLN_NONE)
     put_scope(t, &g->nodes[step->from], step->scope);
   if (g->nodes[step->x].kind == PLN_CLAUSE)
@@ -336,7 +338,7 @@ static pln_status put_scopes(teller *t, const pln_node *m, const pln_node *n) {
   }
   const pln_scope_row *x = &c->a->scopes[scope_of(c->a, m, at)];
   const pln_scope_row *y = &c->b->scopes[scope_of(c->b, n, at)];
-  if (m->kind != PLN_FUNCTION)
+  if (m->kind != PLN_FUNCTION || c->why == PLN_MISMATCH_STATEMENTS)
     put_scope(t, m, at);
   if (c->why == PLN_MISMATCH_PARAMS)
     put_counts(t, "parameters", x->n_params, y->n_params);
