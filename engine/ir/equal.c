@@ -303,10 +303,11 @@ static pln_status compare_below(pln_comparison *c, const pln_node *m,
   if (!c->equal)
     return PLN_OK;
   c->at = here;
-  for (uint32_t i = m->count; i-- > 0;)
-    PLN_TRY(
-        push(c, inside(c, c->a->operands[m->first + i],
-                       c->b->operands[n->first + i], PLN_EDGE_OPERAND, 0, i)));
+  for (uint32_t i = m->count; i-- > 0;) {
+    pln_ref x = c->a->operands[m->first + i], y = c->b->operands[n->first + i];
+    if (c->to[x] != y || c->from[y] != x)
+      PLN_TRY(push(c, inside(c, x, y, PLN_EDGE_OPERAND, 0, i)));
+  }
   return PLN_OK;
 }
 

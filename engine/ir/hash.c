@@ -224,7 +224,8 @@ static pln_status enter(hasher *s, pln_ref ref) {
     for (pln_scope c = n->data; c != PLN_NONE; c = g->scopes[c].next)
       PLN_TRY(enter_scope(s, c));
   for (uint32_t i = n->count; i-- > 0;)
-    PLN_TRY(push(s, g->operands[n->first + i]));
+    if (!s->hash[g->operands[n->first + i]])
+      PLN_TRY(push(s, g->operands[n->first + i]));
   return PLN_OK;
 }
 
