@@ -402,11 +402,11 @@ PLN_API pln_type_var_kind pln_type_var_kind_of(const pln_engine *engine,
 /* RELATION: its attributes. */
 PLN_API pln_attrs pln_type_attrs(const pln_engine *engine, pln_type type);
 /* Equal as Relay has it: bound type variables may have other names; with
- * `map_free_vars` free ones as well. The hash of equal types is equal. */
+ * `map_free_vars` free ones as well. The hash is that of all equal types: it
+ * does not tell type variables of one kind apart. */
 PLN_API pln_status pln_type_equal(pln_engine *engine, pln_type a, pln_type b,
                                   bool map_free_vars, bool *out) PLN_CHECKED;
-PLN_API uint64_t pln_type_hash(const pln_engine *engine, pln_type type,
-                               bool map_free_vars);
+PLN_API uint64_t pln_type_hash(const pln_engine *engine, pln_type type);
 /* The type that says what both say. *conflict tells that they contradict each
  * other; *out is then `a`. */
 PLN_API pln_status pln_type_meet(pln_engine *engine, pln_type a, pln_type b,

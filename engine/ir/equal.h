@@ -35,9 +35,6 @@ pln_status pln_type_match_bind(pln_type_match *match, pln_type x, pln_type y,
 pln_status pln_type_match_run(pln_type_match *match, pln_type x, pln_type y,
                               bool *same) PLN_CHECKED;
 
-/* A hash that does not tell type variables of one kind apart. */
-uint64_t pln_type_shape_hash(const pln_engine *engine, pln_type type);
-
 /* Floats within 1e-9 are equal, as Relay has it; all else is equal exactly. */
 pln_status pln_attr_equal(pln_engine *engine, const pln_attr *a,
                           const pln_attr *b, bool *same) PLN_CHECKED;

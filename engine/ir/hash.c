@@ -155,7 +155,7 @@ static pln_status hash_free(hasher *s, pln_ref ref) {
   if (!number) {
     number = ++s->n_met;
     PLN_TRY(pln_idmap_set(s->free, n->data, number));
-    meet(s, pln_type_shape_hash(s->engine, n->type));
+    meet(s, pln_type_hash(s->engine, n->type));
   }
   s->hash[ref] = pln_hash_mix(FREE, number) | 2;
   return PLN_OK;
@@ -180,7 +180,7 @@ static pln_status push(hasher *s, pln_ref entry) {
 }
 
 static void bind(hasher *s, pln_ref var) {
-  meet(s, pln_type_shape_hash(s->engine, s->g->nodes[var].type));
+  meet(s, pln_type_hash(s->engine, s->g->nodes[var].type));
   s->hash[var] = pln_hash_mix(BOUND, ++s->n_bound) | 2;
 }
 

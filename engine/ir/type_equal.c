@@ -159,16 +159,9 @@ static uint64_t hash_head(const pln_engine *e, pln_type type) {
   return pln_hash_mix(h, pln_type_n_parts(e, type));
 }
 
-uint64_t pln_type_shape_hash(const pln_engine *e, pln_type type) {
+uint64_t pln_type_hash(const pln_engine *e, pln_type type) {
   uint64_t h = hash_head(e, type);
   for (uint32_t i = 0; i < pln_type_n_parts(e, type); i++)
     h = pln_hash_mix(h, hash_head(e, pln_type_part(e, type, i)));
   return h;
-}
-
-uint64_t pln_type_hash(const pln_engine *engine, pln_type type,
-                       bool map_free_vars) {
-  uint64_t h = pln_type_shape_hash(engine, type);
-  bool named = pln_type_kind_of(engine, type) == PLN_TYPE_VAR && !map_free_vars;
-  return named ? pln_hash_mix(h, type) : h;
 }

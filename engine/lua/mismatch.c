@@ -55,12 +55,14 @@ static int type_equal(lua_State *L) {
   return 1;
 }
 
-/* type_hash(type, map_free_vars) -> integer */
+/* type_hash(type, map_free_vars) -> integer. A free variable is itself only. */
 static int type_hash(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_type type = pln_lua_check_type(L, b, 1);
-  lua_pushinteger(
-      L, (lua_Integer)pln_type_hash(b->engine, type, lua_toboolean(L, 2)));
+  uint64_t hash = pln_type_hash(b->engine, type);
+  if (pln_type_kind_of(b->engine, type) == PLN_TYPE_VAR && !lua_toboolean(L, 2))
+    hash ^= (uint64_t)type << 32;
+  lua_pushinteger(L, (lua_Integer)hash);
   return 1;
 }
 
