@@ -199,6 +199,16 @@ pln_type pln_scope_type_params(const pln_graph *graph, pln_scope scope) {
   return graph->scopes[scope].type_params;
 }
 
+void pln_graph_bind_effect(pln_graph *g, const pln_node *let) {
+  pln_node *var = &g->nodes[g->operands[let->first]];
+  const pln_node *value = &g->nodes[g->operands[let->first + 1]];
+  uint8_t bound = 0;
+  if (value->kind == PLN_FUNCTION)
+    bound = PLN_NODE_BOUND | (value->flags & PLN_NODE_LATENT);
+  var->flags &= (uint8_t) ~(PLN_NODE_BOUND | PLN_NODE_LATENT);
+  var->flags |= bound;
+}
+
 /* Rows stand in order of begin: they are walked along with the array. */
 void pln_graph_homes(const pln_graph *graph, pln_scope *home) {
   const pln_scope_row *rows = graph->scopes;

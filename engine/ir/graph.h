@@ -21,7 +21,9 @@ enum {
   PLN_NODE_LATENT = 3 << 2,  /* mask of the same */
   PLN_NODE_KEEP = 1 << 4,    /* an extra root */
   PLN_NODE_DROPPED = 1 << 5, /* builder only: replaced, never laid out */
-  PLN_NODE_PARAM = 1 << 6    /* a Var that its scope binds as parameter */
+  PLN_NODE_PARAM = 1 << 6,   /* a Var that its scope binds as parameter */
+  PLN_NODE_BOUND = 1 << 7    /* a Var that a let binds to a Function: it has its
+                                latent effect */
 };
 
 typedef struct pln_node {
@@ -127,6 +129,8 @@ static inline bool pln_is_anchored(const pln_node *n) {
   return n->kind == PLN_LET || n->kind == PLN_CLAUSE ||
          (n->flags & (PLN_NODE_EFFECT | PLN_NODE_KEEP));
 }
+/* What a variable that a let binds says of the value's calls. */
+void pln_graph_bind_effect(pln_graph *graph, const pln_node *let);
 /* The innermost scope of each node of a sealed graph. */
 void pln_graph_homes(const pln_graph *graph, pln_scope *home);
 static inline pln_effect pln_flags_effect(uint8_t flags) {

@@ -168,7 +168,7 @@ static pln_status copy_plain(pln_builder *b, memo *m, pln_ref ref) {
     return pln_nomem(b->engine);
   for (uint32_t i = 0; i < n.count; i++)
     operands[i] = m->map[g->operands[n.first + i]];
-  n.flags &= (uint8_t) ~(PLN_NODE_KEEP | PLN_NODE_PARAM);
+  n.flags &= (uint8_t) ~(PLN_NODE_KEEP | PLN_NODE_PARAM | PLN_NODE_BOUND);
   pln_status status = PLN_OK;
   if (n.kind == PLN_CONSTANT)
     status = pln_graph_add_tensor(b->graph, g->tensors[n.data], &n.data);

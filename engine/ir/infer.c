@@ -175,7 +175,8 @@ static pln_status infer_apply(const pln_builder *b, pln_node *n) {
   pln_effect effect = PLN_EFFECT_UNKNOWN;
   if (callee->kind == PLN_CONSTRUCTOR)
     effect = PLN_EFFECT_NONE;
-  if (callee->kind == PLN_FUNCTION || callee->kind == PLN_GLOBAL_VAR)
+  if (callee->kind == PLN_FUNCTION || callee->kind == PLN_GLOBAL_VAR ||
+      callee->flags & PLN_NODE_BOUND)
     effect = (pln_effect)((callee->flags & PLN_NODE_LATENT) >>
                           PLN_NODE_LATENT_SHIFT);
   n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
@@ -373,7 +374,7 @@ static pln_status infer_kind(pln_builder *b, pln_node *n, pln_value *value) {
     return PLN_OK;
   case PLN_PATTERN_CONSTRUCTOR:
     return pln_infer_pattern(b->engine, b->module, g, n, &n->type);
-  case PLN_LET: return infer_let(b, n);
+  case PLN_LET: pln_graph_bind_effect(b->graph, n); return infer_let(b, n);
   case PLN_TUPLE_GET_ITEM: return infer_get(b, n);
   case PLN_CALL: return infer_call(b, n, value);
   case PLN_FUNCTION:

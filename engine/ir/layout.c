@@ -219,6 +219,16 @@ static void set_effect(pln_graph *g, pln_node *n, const uint8_t *inside) {
     n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
 }
 
+/* A function that is called where it stands, or by the variable of a let, was
+ * built freely before it was known what is left in it. */
+static void set_call_effect(const pln_graph *g, pln_node *n) {
+  const pln_node *callee = &g->nodes[g->operands[n->first]];
+  uint8_t latent = callee->flags & PLN_NODE_LATENT;
+  if (callee->kind == PLN_FUNCTION || callee->flags & PLN_NODE_BOUND)
+    n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) |
+                         latent >> PLN_NODE_LATENT_SHIFT);
+}
+
 static pln_status summarise_effects(const pln_layout *l, pln_graph *g) {
   uint8_t *inside = pln_mem_zeroed(l->engine, g->n_scopes);
   if (!inside)
@@ -227,6 +237,10 @@ static pln_status summarise_effects(const pln_layout *l, pln_graph *g) {
     pln_node *n = &g->nodes[l->at[l->order[i]]];
     if (pln_owns(n))
       set_effect(g, n, inside);
+    else if (n->kind == PLN_CALL && !n->data)
+      set_call_effect(g, n);
+    else if (n->kind == PLN_LET)
+      pln_graph_bind_effect(g, n);
     uint8_t *home = &inside[l->row[l->home[l->order[i]]]];
     if ((n->flags & PLN_NODE_EFFECT) > *home)
       *home = n->flags & PLN_NODE_EFFECT;

@@ -215,8 +215,9 @@ static pln_status outline_group(fuser *f, pln_rewrite *rw, pln_ref root,
   PLN_TRY(add_params(f, rw, b));
   PLN_TRY(copy_members(f, b));
   PLN_TRY(pln_build_end(b, body, f->local[root], 0));
-  PLN_TRY(pln_build_function(
-      b, body, f->made.reshapes ? f->reshape : f->primitive, 0, &function));
+  PLN_TRY(pln_build_function(b, body,
+                             f->made.reshapes ? f->reshape : f->primitive,
+                             f->old->nodes[root].type, &function));
   return call_function(f, rw, b, function, out);
 }
 
