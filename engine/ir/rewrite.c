@@ -191,10 +191,20 @@ static pln_status close_scope(pln_rewrite *rw) {
 
 /* ------------------------------------------------------------ rebuilt nodes */
 
+/* Types of generic functions may differ in their variables only. */
+static bool same_type(const pln_rewrite *rw, pln_type a, pln_type b) {
+  bool same = a == b;
+  if (!same && pln_type_kind_of(rw->engine, a) == PLN_TYPE_FUNC &&
+      pln_type_n_vars(rw->engine, a) > 0 &&
+      pln_type_equal(rw->engine, a, b, false, &same) != PLN_OK)
+    return false;
+  return same;
+}
+
 /* Tells whether an operand says something else than the old one did. */
 static bool differs(const pln_rewrite *rw, pln_ref old, pln_ref image) {
   const pln_graph *g = rw->b->graph, *o = rw->old;
-  if (g->nodes[image].type != o->nodes[old].type ||
+  if (!same_type(rw, g->nodes[image].type, o->nodes[old].type) ||
       g->values[image] != o->values[old])
     return true;
   return g->nodes[image].kind != o->nodes[old].kind &&

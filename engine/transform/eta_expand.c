@@ -10,6 +10,7 @@
  *
  * Semantics: TVM EtaExpand. */
 
+#include "ir/type_map.h"
 #include "transform/transform.h"
 
 typedef struct expander {
@@ -22,69 +23,85 @@ typedef struct expander {
   pln_idmap *made;   /* kind and name: the new function + 1 */
 } expander;
 
-/* A function that takes what `callee`'s type says and calls it. */
-static pln_status add_params(expander *x, pln_builder *b, pln_type type,
-                             uint32_t n, pln_ref *params) {
-  pln_symbol name;
-  PLN_TRY(pln_symbol_intern(x->engine, pln_text("eta_expand_param"), &name));
-  for (uint32_t i = 0; i < n; i++)
-    PLN_TRY(pln_build_param(b, name, pln_type_part(x->engine, type, i), 0,
-                            &params[i]));
+/* What is called, and its type with type variables of its own. */
+typedef struct callee {
+  const pln_node *node;
+  uint32_t n_vars, n_params;
+  pln_type *vars;  /* n_vars */
+  pln_type *parts; /* parameters, then the result */
+  pln_ref *params;
+} callee;
+
+static pln_status new_vars(expander *x, callee *c, pln_type_map *map) {
+  for (uint32_t i = 0; i < c->n_vars; i++) {
+    pln_type var = pln_type_var_at(x->engine, c->node->type, i);
+    PLN_TRY(pln_type_var(x->engine, pln_type_symbol(x->engine, var),
+                         pln_type_var_kind_of(x->engine, var), &c->vars[i]));
+    PLN_TRY(pln_type_map_preset(map, var, c->vars[i]));
+  }
+  for (uint32_t i = 0; i <= c->n_params; i++)
+    PLN_TRY(pln_type_map_apply(map, pln_type_part(x->engine, c->node->type, i),
+                               &c->parts[i]));
   return PLN_OK;
 }
 
-static pln_status call_inside(expander *x, pln_builder *b, const pln_node *node,
-                              pln_ref *params, pln_ref *out) {
-  pln_ref callee;
-  pln_node copy = *node;
-  uint32_t n = pln_type_n_parts(x->engine, node->type) - 1;
-  PLN_TRY(add_params(x, b, node->type, n, params));
-  PLN_TRY(pln_builder_append(b, &copy, 0, NULL, &callee));
-  PLN_TRY(pln_build_apply(b, callee, 0, 0, n, params, out));
-  b->graph->nodes[*out].type = pln_type_part(x->engine, node->type, n);
-  return PLN_OK;
-}
-
-static pln_status generic(expander *x, pln_builder *b, pln_type type,
-                          pln_ref function) {
-  uint32_t n = pln_type_n_vars(x->engine, type);
-  size_t size = n * sizeof(pln_type);
-  if (n == 0)
-    return PLN_OK;
-  pln_type *vars = pln_mem_new(x->engine, size);
-  if (!vars)
+static pln_status prepare(expander *x, const pln_node *node, callee *c) {
+  c->node = node;
+  c->n_vars = pln_type_n_vars(x->engine, node->type);
+  c->n_params = pln_type_n_parts(x->engine, node->type) - 1;
+  c->vars = pln_mem_new(x->engine, (c->n_vars + 1) * sizeof *c->vars);
+  c->parts = pln_mem_new(x->engine, (c->n_params + 1) * sizeof *c->parts);
+  c->params = pln_mem_new(x->engine, (c->n_params + 1) * sizeof *c->params);
+  if (!c->vars || !c->parts || !c->params)
     return pln_nomem(x->engine);
-  for (uint32_t i = 0; i < n; i++)
-    vars[i] = pln_type_var_at(x->engine, type, i);
-  pln_status status = pln_build_generic(b, function, n, vars);
-  pln_mem_free(x->engine, vars, size);
+  pln_type_map map = {.engine = x->engine, .flags = PLN_TYPE_HAS_VAR};
+  pln_status status = new_vars(x, c, &map);
+  pln_type_map_free(&map);
   return status;
 }
 
-/* In the scope of the function that is rewritten, wherever the sweep is. */
-static pln_status own(expander *x, pln_builder *b, pln_scope body,
-                      const pln_node *node, pln_attrs attrs, pln_ref *out) {
+static void dispose(expander *x, callee *c) {
+  pln_mem_free(x->engine, c->vars, (c->n_vars + 1) * sizeof *c->vars);
+  pln_mem_free(x->engine, c->parts, (c->n_params + 1) * sizeof *c->parts);
+  pln_mem_free(x->engine, c->params, (c->n_params + 1) * sizeof *c->params);
+}
+
+static pln_status add_call(expander *x, pln_builder *b, callee *c,
+                           pln_ref *out) {
+  pln_symbol name;
+  pln_ref node;
+  PLN_TRY(pln_symbol_intern(x->engine, pln_text("eta_expand_param"), &name));
+  for (uint32_t i = 0; i < c->n_params; i++)
+    PLN_TRY(pln_build_param(b, name, c->parts[i], 0, &c->params[i]));
+  PLN_TRY(pln_builder_append(b, c->node, 0, NULL, &node));
+  PLN_TRY(pln_build_apply(b, node, 0, 0, c->n_params, c->params, out));
+  b->graph->nodes[*out].type = c->parts[c->n_params];
+  return PLN_OK;
+}
+
+/* The function stands in the scope of the one that is rewritten, wherever the
+ * sweep is. */
+static pln_status add_function(expander *x, pln_builder *b, callee *c,
+                               pln_attrs attrs, pln_ref *out) {
+  pln_ref result;
+  pln_scope body;
+  PLN_TRY(pln_build_open(b, &body));
+  PLN_TRY(add_call(x, b, c, &result));
+  PLN_TRY(pln_build_end(b, body, result, 0));
   PLN_TRY(pln_build_in(b, b->open[1]));
-  PLN_TRY(pln_build_function(b, body, attrs, 0, out));
+  PLN_TRY(pln_build_function(b, body, attrs, c->parts[c->n_params], out));
   PLN_TRY(pln_build_in(b, PLN_NONE));
-  return generic(x, b, node->type, *out);
+  return c->n_vars ? pln_build_generic(b, *out, c->n_vars, c->vars) : PLN_OK;
 }
 
 static pln_status expand(expander *x, pln_builder *b, const pln_node *node,
                          pln_attrs attrs, pln_ref *out) {
-  uint32_t n = pln_type_n_parts(x->engine, node->type);
-  pln_ref *params = pln_mem_new(x->engine, n * sizeof *params);
-  pln_ref result;
-  pln_scope body;
-  if (!params)
-    return pln_nomem(x->engine);
-  pln_status status = pln_build_open(b, &body);
+  callee c = {0};
+  pln_status status = prepare(x, node, &c);
   if (status == PLN_OK)
-    status = call_inside(x, b, node, params, &result);
-  pln_mem_free(x->engine, params, n * sizeof *params);
-  PLN_TRY(status);
-  PLN_TRY(pln_build_end(b, body, result, 0));
-  return own(x, b, body, node, attrs, out);
+    status = add_function(x, b, &c, attrs, out);
+  dispose(x, &c);
+  return status;
 }
 
 /* False: the node stays. *attrs are those of the function made. */
