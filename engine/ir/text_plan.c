@@ -372,6 +372,14 @@ const pln_attr *pln_param_device(const pln_graph *g, pln_ref function,
 
 /* ------------------------------------------------------------------- names */
 
+/* Whether a name becomes one of Relay's by the "v" that TVM puts in front of
+ * those that begin with no letter. Other odd ones are written in quotes. */
+static bool lacks_letter(pln_slice hint, const char *text, size_t size) {
+  bool odd = hint.size == 0 || hint.data[0] == '_' ||
+             (hint.data[0] >= '0' && hint.data[0] <= '9');
+  return odd && pln_is_identifier((pln_slice){text, size});
+}
+
 /* Names a Var node; *fresh tells that its variable had no name yet. */
 static pln_status name_var(planner *p, pln_ref node, bool *fresh) {
   const pln_node *n = &p->graph->nodes[node];
@@ -379,11 +387,13 @@ static pln_status name_var(planner *p, pln_ref node, bool *fresh) {
   *fresh = id == 0;
   if (*fresh) {
     pln_slice hint = pln_symbol_text(engine_of(p), n->attrs);
-    bool letter = hint.size > 0 && hint.data[0] != '_';
     p->hint.size = 0;
-    if (!letter) /* as TVM does */
-      PLN_TRY(pln_buffer_text(&p->hint, "v"));
+    PLN_TRY(pln_buffer_text(&p->hint, "v"));
     PLN_TRY(pln_buffer_add(&p->hint, hint.data, hint.size));
+    if (!lacks_letter(hint, p->hint.data, p->hint.size)) {
+      p->hint.size = 0;
+      PLN_TRY(pln_buffer_add(&p->hint, hint.data, hint.size));
+    }
     PLN_TRY(unique_name(p->plan->naming, &p->hint, &id));
     PLN_TRY(pln_idmap_set(p->plan->vars, n->data, id));
   }

@@ -156,7 +156,7 @@ static bool is_letter(char c) {
 
 /* As TVM's lexer reads them, but for a first '/' : ONNX names have that, and
  * no Relay variable is printed so. */
-static bool is_identifier(pln_slice name) {
+bool pln_is_identifier(pln_slice name) {
   if (name.size == 0 || !(is_letter(name.data[0]) || name.data[0] == '_'))
     return false;
   for (size_t i = 1; i < name.size; i++) {
@@ -169,7 +169,7 @@ static bool is_identifier(pln_slice name) {
 
 void pln_put_name(pln_writer *w, const char *sigil, pln_slice name) {
   pln_put_text(w, sigil);
-  if (is_identifier(name))
+  if (pln_is_identifier(name))
     pln_put(w, name.data, name.size);
   else
     pln_put_quoted(w, name);

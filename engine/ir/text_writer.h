@@ -38,6 +38,8 @@ void pln_put_int(pln_writer *w, int64_t value);
 void pln_put_quoted(pln_writer *w, pln_slice text);
 /* The same for JSON; bytes that are no UTF-8 stand as of Latin-1. */
 void pln_put_json(pln_writer *w, pln_slice text);
+/* A name that needs no quotes. */
+bool pln_is_identifier(pln_slice name);
 /* The sigil, then the name, quoted when it is no identifier. */
 void pln_put_name(pln_writer *w, const char *sigil, pln_slice name);
 /* `value` with a suffix that tells the dtype. */
