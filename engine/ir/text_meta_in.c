@@ -160,7 +160,7 @@ static pln_status read_entry(pln_parser *p, pln_token *key, uint32_t *entry,
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_expect(p, PLN_T_LBRACKET));
   *key = p->token;
-  if (key->kind != PLN_T_NAME && key->kind != PLN_T_STRING)
+  if (key->kind != PLN_T_NAME)
     return pln_parse_wanted(p, "a type key");
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_expect(p, PLN_T_RBRACKET));
@@ -323,6 +323,10 @@ pln_status pln_meta_in_attr(pln_parser *p, pln_attr *out) {
   if (node == PLN_NONE)
     return PLN_OK;
   if (!pln_meta_in_is(p->meta, node, "relay.Constant")) {
+    const pln_json_value *type_key = pln_json_get(
+        &p->meta->json, pln_meta_in_node(p->meta, node), "type_key");
+    if (!type_key || !pln_slice_equal(type_key->text, key.text))
+      return bad_entry(p, &key, "object of that type");
     out->kind = PLN_ATTR_OBJECT;
     return pln_object_in(p, &key, node, index, &out->v.s);
   }

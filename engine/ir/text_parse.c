@@ -385,6 +385,8 @@ static pln_status read_function(reading *r, const definition *d) {
   pln_graph_release(graph);
   while (p->n_frames > 0)
     pln_parse_close(p);
+  pln_parse_unbind(p, 0);
+  p->n_types = 0;
   return pln_parse_bad_text(p, status) ? PLN_OK : status;
 }
 
