@@ -251,6 +251,55 @@ describe("data types", function()
   end)
 end)
 
+describe("attributes of calls", function()
+  local CONV = "def @main(%x: Tensor[(1, 3, 4, 4), float32], %w: Tensor[(8, 3, 1, 1), float32]) { "
+  it("are those of the operator", function()
+    local f = main(CONV .. "nn.conv2d(%x, %w, padding=[1, 1, 1, 1], data_layout=\"NCHW\") }")
+    assert.equal("Tensor[(1, 8, 6, 6), float32]", tostring(f.body.type))
+  end)
+  it("are refused when it has no such", function()
+    assert.matches("'nn.conv2d' has no attribute 'paddding'; did you mean 'padding'%?",
+      bad(CONV .. "nn.conv2d(%x, %w, paddding=[0, 0]) }"))
+    assert.matches("attribute 'groups' takes an integer",
+      bad(CONV .. 'nn.conv2d(%x, %w, groups="a") }'))
+    assert.matches("attribute 'groups' is given twice",
+      bad(CONV .. "nn.conv2d(%x, %w, groups=1, groups=1) }"))
+  end)
+  it("may be any where the operator is not known", function()
+    local f = main('def @main(%x: int32) { a.b::C(%x, k=[1f, 2f], s="t", n_results=2) }')
+    assert.equal("a.b::C", f.body.op.name)
+    assert.equal("t", f.body.attrs.s)
+  end)
+end)
+
+describe("the metadata", function()
+  local SECTION = [[
+
+#[metadata]
+{"root": 1, "nodes": [{"type_key": ""}, {"type_key": "Map", "keys": ["relay.Constant"],
+ "data": [2]}, {"type_key": "Array", "data": [3]}, {"type_key": "relay.Constant",
+ "attrs": {"data": "0"}}], "b64ndarrays": ["P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAgAAAAIgAQAC]]
+    .. [[AAAAAAAAAAIAAAAAAAAAEAAAAAAAAAAAAIA/AAAAAAAAAAAAAIA/"]}]]
+  it("hold constants", function()
+    local f = main("def @main() { meta[relay.Constant][0] }" .. SECTION)
+    assert.same({ { 1.0, 0.0 }, { 0.0, 1.0 } }, f.body.data:totable())
+  end)
+  it("are one node where they are referred to twice", function()
+    local f = main("def @main() { (meta[relay.Constant][0], meta[relay.Constant][0]) }" .. SECTION)
+    assert.equal(f.body.fields[1], f.body.fields[2])
+  end)
+  it("are refused when they are none, or have no such entry", function()
+    assert.matches("the metadata have no entries of 'relay.Constant'",
+      bad("def @main() { meta[relay.Constant][0] }"))
+    assert.matches("the metadata have no entry 1 of 'relay.Constant'",
+      bad("def @main() { meta[relay.Constant][1] }" .. SECTION))
+    assert.matches("4:10: error: this is no metadata of TVM's",
+      bad('def @main() { 1 }\n#[metadata]\n{"root": }'))
+    assert.matches("this entry of the metadata is no constant",
+      bad("def @main() { meta[relay.Constant][0] }" .. SECTION:gsub("P6G0", "AAAA")))
+  end)
+end)
+
 describe("references", function()
   it("are made, read and written", function()
     local f = main [[def @main(%x: int32) {
@@ -279,6 +328,22 @@ describe("errors", function()
     assert.matches("2:34: error: expected an expression, got ';'", tostring(diag))
     assert.matches("2:45: error: no variable is called 'z'", tostring(diag.notes[1]))
     assert.matches("3:18: error: expected '%)', got '}'", tostring(diag.notes[2]))
+  end)
+  it("of a pattern leave the rest of the match alone", function()
+    local _, diag = refused(HEAD .. [[
+def @main(%x: (int32, int32)) {
+  match (%x) { (%a, 5) => { %a }, _ => { 1 } };
+  %y
+}]])
+    assert.equal(1, #diag.notes)
+    assert.matches("3:21: error: expected a pattern, got '5'", tostring(diag))
+    assert.matches("4:3: error: no variable is called 'y'", tostring(diag.notes[1]))
+  end)
+  it("name what is missing", function()
+    assert.matches("expected '%)', got '{'", bad("def @main(%x: int32 { %x }"))
+    assert.matches("expected ';' or '}', got the end of the text", bad("def @main() { 1 "))
+    assert.matches("expected a definition, got '}'", bad("def @main() { 1 } }"))
+    assert.matches("expected 'def', 'type' or 'extern type', got 'fn'", bad("fn () { 1 }"))
   end)
   it("end the reading when there are many", function()
     local _, diag = refused(HEAD .. "def @main() { (" .. ("%x, "):rep(100) .. ") }")

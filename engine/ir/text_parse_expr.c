@@ -323,10 +323,9 @@ static pln_status step(pln_parser *p) {
 
 /* ------------------------------------------------------------- going on */
 
-/* Goes to the next ';' or '}' that belongs to no inner block; false when a
- * definition, the metadata or the end comes first. */
-static bool find_end(pln_parser *p) {
-  uint32_t depth = 0;
+/* Goes to the next ';' or '}' that belongs to no inner block; `depth` of them
+ * are open. False when a definition, the metadata or the end comes first. */
+static bool find_end(pln_parser *p, uint32_t depth) {
   for (;;) {
     switch (p->token.kind) {
     case PLN_T_END:
@@ -363,6 +362,17 @@ static uint32_t find_block(const pln_parser *p) {
   return PLN_NONE;
 }
 
+/* Braces that are open beyond those of `block`: of each match whose arms have
+ * begun. */
+static uint32_t open_braces(const pln_parser *p, uint32_t block) {
+  uint32_t n = 0;
+  for (uint32_t i = block + 1; block != PLN_NONE && i < p->n_frames; i++) {
+    uint32_t next = i + 1 < p->n_frames ? p->frames[i + 1].first : p->n_values;
+    n += p->frames[i].kind == PLN_FRAME_MATCH && next > p->frames[i].first;
+  }
+  return n;
+}
+
 /* What the given up item would have bound is bound to anything. */
 static pln_status bind_anything(pln_parser *p, const pln_parse_frame *f) {
   pln_ref node;
@@ -375,9 +385,9 @@ static pln_status bind_anything(pln_parser *p, const pln_parse_frame *f) {
 }
 
 static pln_status recover(pln_parser *p) {
-  bool found = find_end(p);
-  uint32_t block = found ? find_block(p) : PLN_NONE;
-  if (block == PLN_NONE) {
+  uint32_t block = find_block(p);
+  bool found = find_end(p, open_braces(p, block));
+  if (block == PLN_NONE || !found) {
     while (p->n_frames > 0)
       pln_parse_close(p);
     return PLN_ERR_FORMAT;
