@@ -272,6 +272,17 @@ describe("attributes of calls", function()
   end)
 end)
 
+describe("comments behind values", function()
+  it("tell the types of what nobody here knows, and of nothing else", function()
+    local f = main "def @main(%x: int32) { negative(a::B(%x) /* ty=Tensor[(2), bool] */) }"
+    assert.equal("Tensor[(2), bool]", tostring(f.body.args[1].type))
+    f = main "def @main(%x: int32) { negative(%x) /* ty=Tensor[(2), bool] span=a:1:2 */ }"
+    assert.equal("int32", tostring(f.body.type))
+    f = main "def @main(%x: int32) { a::B(%x) /* ty=no type] */ }"
+    assert.equal("_", tostring(f.body.type))
+  end)
+end)
+
 describe("the metadata", function()
   local SECTION = [[
 

@@ -73,8 +73,10 @@ static uint32_t number_before(const char *begin, const char **at) {
   return value > UINT32_MAX ? 0 : (uint32_t)value;
 }
 
-/* "... span=SOURCE:row:column " from `begin` to `end`. */
+/* " ty=T span=SOURCE:row:column " from `begin` to `end`. */
 static void read_note(pln_lexer *x, const char *begin, const char *end) {
+  if (end - begin > 4 && !memcmp(begin, " ty=", 4))
+    x->note.type = (pln_slice){begin + 4, (size_t)(end - begin) - 4};
   while (end > begin && is(end[-1], SPACE))
     end--;
   if (end == begin || !is(end[-1], DIGIT))
@@ -87,7 +89,9 @@ static void read_note(pln_lexer *x, const char *begin, const char *end) {
     return;
   for (const char *at = end; at - begin >= 6; at--)
     if (!memcmp(at - 6, " span=", 6)) {
-      x->note = (pln_note){{at, (size_t)(end - at)}, row, column};
+      x->note.source = (pln_slice){at, (size_t)(end - at)};
+      x->note.row = row;
+      x->note.column = column;
       return;
     }
 }
@@ -372,6 +376,7 @@ static void lex_sign(pln_lexer *x, pln_token *t) {
 
 void pln_lex_next(pln_lexer *x, pln_token *t) {
   x->note.row = 0;
+  x->note.type.size = 0;
   bool good = skip(x);
   *t = (pln_token){.row = x->row, .whole = {x->at, 0}};
   size_t column = (size_t)(x->at - x->line) + 1;

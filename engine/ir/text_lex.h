@@ -70,9 +70,10 @@ typedef struct pln_token {
   const char *problem; /* of a bad one */
 } pln_token;
 
-/* The place that a comment between tokens told, `span=S:row:column` at the end
- * of one; row 0: none did. */
+/* What a comment between tokens told: `ty=T` in front, and the place,
+ * `span=S:row:column`, at the end of one; row 0: none did. */
 typedef struct pln_note {
+  pln_slice type; /* text, maybe with the place behind it; empty: none */
   pln_slice source;
   uint32_t row, column;
 } pln_note;

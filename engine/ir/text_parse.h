@@ -94,7 +94,6 @@ typedef struct pln_parser {
   pln_symbol source_symbol; /* and for spans */
   pln_lexer lexer;
   pln_token token;      /* at hand; never a bad one */
-  const char *last_end; /* where the token before it ended */
   pln_note note;        /* told between those two */
   uint32_t n_errors;
   pln_builder *b; /* of the function at hand */
@@ -264,6 +263,10 @@ pln_status pln_parse_place(pln_parser *p, pln_ref node,
 /* The place that a comment told, which is printed again. */
 pln_status pln_parse_note(pln_parser *p, pln_ref node,
                           const pln_note *note) PLN_CHECKED;
+/* A call of an operator that nobody here knows has the type that a comment
+ * told; all else is typed by inference. */
+pln_status pln_parse_told_type(pln_parser *p, pln_ref node,
+                               const pln_note *note) PLN_CHECKED;
 pln_status pln_parse_var(pln_parser *p, pln_symbol name, pln_type type,
                          const pln_token *token, const pln_note *note,
                          pln_ref *out) PLN_CHECKED;

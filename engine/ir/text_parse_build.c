@@ -51,6 +51,41 @@ pln_status pln_parse_note(pln_parser *p, pln_ref node, const pln_note *note) {
   return pln_build_span(p->b, node, &place, true);
 }
 
+static bool is_foreign_call(const pln_parser *p, pln_ref node) {
+  const pln_node *n = &p->b->graph->nodes[node];
+  return n->kind == PLN_CALL && n->data != 0 &&
+         (pln_op_row(p->engine, n->data)->traits & PLN_TRAIT_OPAQUE);
+}
+
+/* A comment may hold anything: what is no type says nothing. */
+pln_status pln_parse_told_type(pln_parser *p, pln_ref node,
+                               const pln_note *note) {
+  if (note->type.size == 0 || !is_foreign_call(p, node))
+    return PLN_OK;
+  pln_lexer lexer = p->lexer;
+  pln_token token = p->token;
+  pln_note here = p->note;
+  uint32_t errors = p->n_errors;
+  size_t mark = pln_diag_count(p->engine);
+  pln_type type = 0;
+  pln_lex_begin(&p->lexer, note->type);
+  pln_status status = pln_parse_next(p);
+  if (status == PLN_OK)
+    status = pln_parse_type(p, &type);
+  if (p->n_errors > errors) {
+    pln_diag_drop(p->engine, mark);
+    p->n_errors = errors;
+    type = 0;
+    status = status == PLN_ERR_NOMEM ? status : PLN_OK;
+  }
+  p->lexer = lexer;
+  p->token = token;
+  p->note = here;
+  if (status == PLN_OK && type)
+    p->b->graph->nodes[node].type = type;
+  return status;
+}
+
 pln_status pln_parse_var(pln_parser *p, pln_symbol name, pln_type type,
                          const pln_token *token, const pln_note *note,
                          pln_ref *out) {

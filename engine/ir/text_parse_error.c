@@ -109,7 +109,6 @@ pln_status pln_parse_located(pln_parser *p, const pln_token *token, size_t mark,
 /* ------------------------------------------------------------------ tokens */
 
 pln_status pln_parse_next(pln_parser *p) {
-  p->last_end = p->token.whole.data + p->token.whole.size;
   pln_lex_next(&p->lexer, &p->token);
   p->note = p->lexer.note;
   while (p->token.kind == PLN_T_BAD) {

@@ -235,8 +235,10 @@ static pln_status binary_part(pln_parser *p) {
 static pln_status end_atom(pln_parser *p) {
   uint32_t sign = sign_at(p);
   uint8_t binds = sign < PLN_COUNT(signs) ? signs[sign].binds : 0;
-  if (p->fresh)
+  if (p->fresh) {
     PLN_TRY(pln_parse_note(p, p->value, &p->note));
+    PLN_TRY(pln_parse_told_type(p, p->value, &p->note));
+  }
   while (p->n_frames > 0 && top(p)->kind == PLN_FRAME_BINARY &&
          signs[top(p)->sign].binds >= binds)
     PLN_TRY(binary_part(p));
