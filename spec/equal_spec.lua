@@ -438,7 +438,7 @@ describe("the place of a difference", function()
       "args[0]: x versus c, which do not correspond" },
     { ir.Call(f, { x }), ir.Call(g, { x }),
       "callee: f versus g, which do not correspond" },
-    { pl.if_(c, x, x + 1), pl.if_(c, x, x * 1), "else.op: add versus multiply" },
+    { pl.if_(c, x, x + 1), pl.if_(c, x, x * 1), "false_branch.op: add versus multiply" },
     { pl.func({ x }, x), pl.func({ x, c }, x), "1 versus 2 parameters" },
     { pl.func({ x }, 1), pl.func({ c }, 1),
       "params[0].type: Tensor[(2), float32] versus bool" },
@@ -459,8 +459,8 @@ describe("the place of a difference", function()
 
   it("lies in an arm", function()
     local function match(number, pattern)
-      return parse(("def @main(%%p: (int32, int32)) { match (%%p) { (%s, _) => %d } }"):format(
-        pattern, number))
+      return parse(("def @main(%%p: ((int32, int32), int32)) { match (%%p) { (%s, _) => %d } }")
+        :format(pattern, number))
     end
     assert.equal("@main.body.clauses[0].rhs.data: 1 versus 2",
       (pl.mismatch(match(1, "_"), match(2, "_"))))

@@ -92,7 +92,7 @@ typedef enum pln_payload {
   PLN_PAYLOAD_HINT,    /* a symbol that equality passes over */
   PLN_PAYLOAD_BITS,    /* 64 bits: the low half; the high one is in attrs */
   PLN_PAYLOAD_BUILTIN, /* a row of builtins.def, 0: operand 0 is called */
-  PLN_PAYLOAD_SCOPE /* the first scope it owns */
+  PLN_PAYLOAD_SCOPE    /* the first scope it owns */
 } pln_payload;
 
 typedef struct pln_kind_info {

@@ -93,8 +93,8 @@ typedef struct pln_parser {
   const char *source;       /* its name for messages */
   pln_symbol source_symbol; /* and for spans */
   pln_lexer lexer;
-  pln_token token;      /* at hand; never a bad one */
-  pln_note note;        /* told between those two */
+  pln_token token; /* at hand; never a bad one */
+  pln_note note;   /* told between those two */
   uint32_t n_errors;
   pln_builder *b; /* of the function at hand */
   const pln_module *module;
