@@ -180,6 +180,36 @@ describe("walking the loop level", function()
   end)
 end)
 
+describe("changed copies of the loop level", function()
+  it("have other operands, bodies and attributes", function()
+    local fn, _, B = add_one()
+    local loop = sealed(fn).stmts[3]
+    local shorter = loop:with { extent = 8, attrs = { kind = 1 } }
+    assert.are.equal(8, shorter.extent.value)
+    assert.are.equal(1, shorter.attrs.kind)
+    assert.are.equal("BufferStore", shorter.body.kind)
+    local empty = loop:with { body = tir.Evaluate(0) }
+    assert.are.equal("Evaluate", sealed(empty).body.kind)
+    local store = B:store(0, 3):with { value = 2, indices = { 4 } }
+    assert.are.equal(2, store.value.value)
+    assert.are.equal(4, store.indices[1].value)
+    local i = tir.Var("i")
+    local branch = tir.IfThenElse(tir.lt(i, 3), tir.Evaluate(1), tir.Evaluate(2))
+    local other = sealed(branch:with { else_case = tir.Evaluate(5), condition = tir.lt(i, 4) })
+    assert.are.equal(1, other.then_case.value.value)
+    assert.are.equal(5, other.else_case.value.value)
+    assert.are.equal(4, other.condition.b.value)
+  end)
+
+  it("are the node itself when nothing changes, and refuse what is no field", function()
+    local x = tir.Var("x") + 1
+    assert.is_true(rawequal(x, x:with {}))
+    assert.is_true(rawequal(x, x:with { a = x.a }))
+    assert.are.equal(7, (x:with { b = 7 }).b.value)
+    assert.has_error(function() return x:with { c = 1 } end)
+  end)
+end)
+
 describe("sizes of the loop level", function()
   it("may be nests of a hundred thousand", function()
     local body = tir.Evaluate(0)

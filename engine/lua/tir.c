@@ -536,43 +536,49 @@ static pln_status rebuild_leaf(pln_builder *builder, const pln_node *n,
   return pln_build_prim(builder, &spec, out);
 }
 
-/* loop_rebuild(node, parts, first) -> the node with other parts, listed as
- * loop_parts gives them; `first` of them are statements of its first scope */
+/* loop_rebuild(node, parts, first [, operands [, attrs]]) -> the node with
+ * other parts, listed as loop_parts gives them: so many operands (as before),
+ * then statements, of which `first` are of its first scope */
 static int core_loop_rebuild(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_ref ref;
   pln_body bodies[2];
+  lua_settop(L, 5);
   pln_lua_node *node = pln_lua_check_node(L, 1);
   const pln_graph *g = pln_lua_graph_of(L, node->graph);
   luaL_argcheck(L, g->sealed, 1, "a sealed node expected");
   luaL_checktype(L, 2, LUA_TTABLE);
-  const pln_node *n = &g->nodes[node->ref];
-  uint32_t total = (uint32_t)lua_rawlen(L, 2);
+  pln_node n = g->nodes[node->ref];
+  lua_Integer total = (lua_Integer)lua_rawlen(L, 2);
+  lua_Integer count = luaL_optinteger(L, 4, n.count);
   lua_Integer first = luaL_optinteger(L, 3, 0);
-  luaL_argcheck(L, total >= n->count, 2, "it has too few parts");
-  luaL_argcheck(L, first >= 0 && first <= (lua_Integer)(total - n->count), 3,
-                "out of range");
+  luaL_argcheck(L, total < INT32_MAX && count >= 0 && total >= count, 2,
+                "it has too few parts");
+  luaL_argcheck(L, first >= 0 && first <= total - count, 3, "out of range");
+  n.count = (uint32_t)count;
+  if (pln_kinds[n.kind].has_attrs && !lua_isnil(L, 5))
+    n.attrs = pln_lua_check_attrs(L, b, 5, NULL);
+  lua_settop(L, 5);
   pln_lua_graph *to = pln_lua_push_free(L, b);
-  int box = lua_gettop(L);
   pln_builder *builder = pln_lua_builder(L, b, to);
-  pln_ref *parts = lua_newuserdatauv(L, (total + (size_t)1) * sizeof *parts, 0);
-  take_parts(L, b, to, parts, 0, total);
-  uint32_t counts[2] = {(uint32_t)first, total - n->count - (uint32_t)first};
-  if (!pln_owns(n)) {
-    pln_lua_must(L, b, rebuild_leaf(builder, n, parts, &ref));
-  } else if (n->kind == PLN_SEQ_STMT) {
-    pln_lua_must(L, b, pln_build_seq(builder, total, parts, &ref));
+  pln_ref *parts = lua_newuserdatauv(L, ((size_t)total + 1) * sizeof *parts, 0);
+  take_parts(L, b, to, parts, 0, (uint32_t)total);
+  uint32_t counts[2] = {(uint32_t)first, (uint32_t)(total - count - first)};
+  if (!pln_owns(&n)) {
+    pln_lua_must(L, b, rebuild_leaf(builder, &n, parts, &ref));
+  } else if (n.kind == PLN_SEQ_STMT) {
+    pln_lua_must(L, b, pln_build_seq(builder, (uint32_t)total, parts, &ref));
   } else {
     uint32_t k =
-        rebuilt_bodies(L, b, builder, g, n, parts + n->count, counts, bodies);
-    pln_prim spec = {.kind = (pln_kind)n->kind,
-                     .type = n->kind == PLN_PRIM_FUNC ? n->type : 0,
-                     .attrs = pln_kinds[n->kind].has_attrs ? n->attrs : 0,
-                     .n = n->count,
+        rebuilt_bodies(L, b, builder, g, &n, parts + n.count, counts, bodies);
+    pln_prim spec = {.kind = (pln_kind)n.kind,
+                     .type = n.kind == PLN_PRIM_FUNC ? n.type : 0,
+                     .attrs = pln_kinds[n.kind].has_attrs ? n.attrs : 0,
+                     .n = n.count,
                      .operands = parts};
     pln_lua_must(L, b, pln_build_free_stmt(builder, &spec, k, bodies, &ref));
   }
-  pln_lua_push_node(L, box, ref);
+  pln_lua_push_node(L, 6, ref);
   return 1;
 }
 

@@ -15,9 +15,10 @@ local ir = require "perilune.ir"
 
 local tir = {}
 
-local kind_number, class_of = {}, {}
+local kind_number, class_of, fields_of = {}, {}, {}
 for number, row in ipairs(core.kinds()) do
   kind_number[row.name], class_of[row.name] = number, row.class
+  fields_of[row.name] = row.fields
 end
 
 -- -------------------------------------------------------------------- types
@@ -620,6 +621,82 @@ core.extend("perilune.Node", {
   store = function(buffer, value, ...) return tir.BufferStore(buffer, value, { ... }) end,
 }, metamethods)
 ir.metamethods = nil
+
+-- --------------------------------------------------------- changed copies
+
+local scope_fields = { body = true, then_case = true, else_case = true, block = true, seq = true }
+
+-- A list of operands that takes the place of parts [from, n].
+local function replace_tail(parts, from, n, list)
+  local out = table.move(parts, 1, from - 1, 1, {})
+  table.move(list, 1, #list, from, out)
+  return table.move(parts, n + 1, #parts, from + #list, out), from + #list - 1
+end
+
+-- Operands by their names; what is left of `changes` are bodies and attributes.
+local function change_operands(row, changes, parts, n)
+  local at = 0
+  for name, star in fields_of[row]:gmatch "([%w_]+)(%*?)" do
+    local value = changes[name]
+    at = at + 1
+    if scope_fields[name] or at > n + 1 then break end
+    if value ~= nil and star == "*" then
+      parts, n = replace_tail(parts, at, n, exprs(value))
+    elseif value ~= nil then
+      parts[at] = expr(value, parts[at] and parts[at].dtype)
+    end
+    changes[name] = nil
+  end
+  return parts, n
+end
+
+local function change_bodies(changes, parts, n, first)
+  local body = changes.body or changes.then_case or changes.block or changes.seq
+  local other = changes.else_case
+  if body == nil and other == nil then return parts, first end
+  local out = table.move(parts, 1, n, 1, {})
+  local one = body and { as_stmt(body) } or table.move(parts, n + 1, n + first, 1, {})
+  local two = other and { as_stmt(other) } or table.move(parts, n + first + 1, #parts, 1, {})
+  table.move(one, 1, #one, n + 1, out)
+  return table.move(two, 1, #two, n + #one + 1, out), #one
+end
+
+local function merged(old, changes)
+  if changes == nil then return nil end
+  local attrs = {}
+  for name, value in pairs(old) do attrs[name] = value end
+  for name, value in pairs(changes) do attrs[name] = value end
+  return attrs
+end
+
+local function with_loop_level(node_, changes)
+  local kind, left = node_.kind, {}
+  for name, value in pairs(changes) do
+    local known = (" " .. fields_of[kind] .. " "):find("[ ]" .. name .. "[ *]")
+    if not known and name ~= "attrs" and not (kind == "PrimFunc" and name == "body") then
+      error(("a %s has no field '%s'"):format(kind, tostring(name)), 3)
+    end
+    if not rawequal(node_[name], value) then left[name] = value end
+  end
+  if next(left) == nil then return node_ end
+  local parts, _, operands, first = core.loop_parts(core.seal(node_))
+  parts, operands = change_operands(kind, left, parts, operands)
+  parts, first = change_bodies(left, parts, operands, first)
+  local attrs = merged(node_.attrs, left.attrs)
+  return core.loop_rebuild(core.seal(node_), parts, first, operands, attrs)
+end
+
+local with_relay = tir.Any().with
+core.extend("perilune.Node", {
+  --- A copy with other fields: loop:with { extent = 8 }, store:with { value = 0 }, and attributes.
+  with = function(node_, changes)
+    local class = class_of[node_.kind]
+    if class == "prim" or class == "stmt" or node_.kind == "PrimFunc" then
+      return with_loop_level(node_, changes)
+    end
+    return with_relay(node_, changes)
+  end,
+})
 
 -- ------------------------------------------------------ walking, changing
 

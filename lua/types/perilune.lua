@@ -142,6 +142,16 @@ function Tensor:close() end
 ---@field n_results integer 0: a plain value; k: a tuple of k results
 ---@field fields? perilune.Node[] Tuple
 ---@field tuple? perilune.Node TupleGetItem
+---@field dtype? string loop level: "int32", "float32x4", "handle"
+---@field value? any IntImm, FloatImm, StringImm: the number or text; else an operand
+---@field lanes? integer Ramp, Broadcast
+---@field builtin? string PrimCall of a builtin
+---@field iter_type? integer IterVar
+---@field stmts? perilune.Node[] loop level: the statements of its (first) body
+---@field loop_var? perilune.Node For
+---@field shape? perilune.Node[] Buffer
+---@field strides? perilune.Node[] Buffer
+---@field elem_offset? perilune.Node Buffer
 ---@field index? integer TupleGetItem, from 0
 ---@field params? perilune.Node[] Function
 ---@field body? perilune.Node Function, Let, LetBlock, For
@@ -990,6 +1000,16 @@ function pl.instruments.only(names) end
 
 --- A PrimExpr: a node of the loop level, or a Lua value that stands for an immediate.
 ---@alias perilune.Prim perilune.Node|number|boolean|string
+
+--- An element of a Buffer.
+---@param ... perilune.Prim
+---@return perilune.Node
+function Node:load(...) end
+--- The statement that stores into an element of a Buffer.
+---@param value perilune.Prim
+---@param ... perilune.Prim
+---@return perilune.Node
+function Node:store(value, ...) end
 
 --- The loop level by TVM's names: PrimExprs, buffers, statements, PrimFuncs.
 pl.tir = {}
