@@ -216,6 +216,8 @@ static pln_status prim_type(pln_builder *b, pln_node *n) {
   case PLN_PRIM_NOT: return logic(b, n);
   case PLN_SELECT: return select_one(b, n);
   case PLN_BUFFER_LOAD: return load(b, n);
+  case PLN_PRODUCER_LOAD:
+    return n->count >= 1 ? PLN_OK : ill_typed(b, n, "there is no producer");
   case PLN_RAMP:
   case PLN_BROADCAST: return vector(b, n);
   case PLN_PRIM_LET: return let(b, n);
@@ -285,6 +287,11 @@ static pln_status stmt_type(pln_builder *b, pln_node *n) {
     PLN_TRY(first_is(b, n, 0, PLN_BUFFER));
     return condition(b, n, 1);
   case PLN_PRODUCER_REALIZE: return condition(b, n, 1);
+  case PLN_PRODUCER_STORE:
+    return n->count >= 2 ? PLN_OK
+                         : ill_typed(b, n,
+                                     "a producer and a value are "
+                                     "expected");
   case PLN_ASSERT_STMT:
   case PLN_ALLOCATE:
   case PLN_BLOCK_REALIZE: return condition(b, n, 0);

@@ -152,7 +152,7 @@ static void put_leaf(pln_script *s, const pln_attr *a) {
 static void open_level(pln_script *s, level *stack, uint32_t *top,
                        const pln_attr *a) {
   bool list = a->kind == PLN_ATTR_LIST;
-  pln_script_put(s, list ? "[" : "{");
+  pln_script_put(s, *top == MOST_LEVELS ? "..." : list ? "[" : "{");
   if (*top < MOST_LEVELS)
     stack[(*top)++] = (level){.attrs = a->v.dict, .list = list};
 }

@@ -34,11 +34,58 @@ static pln_status claim(claims *c, pln_ref user, pln_ref operand,
   return PLN_OK;
 }
 
+/* Variables that a body of the statement binds. */
+static bool params_fit(const pln_node *n, uint32_t params) {
+  switch ((pln_kind)n->kind) {
+  case PLN_FOR:
+  case PLN_LET_STMT:
+  case PLN_ALLOCATE:
+  case PLN_ALLOCATE_CONST: return params == 1;
+  case PLN_BLOCK: return params == n->count;
+  case PLN_PRIM_FUNC: return true;
+  default: return params == 0;
+  }
+}
+
 static pln_status check_bodies(const pln_graph *g, pln_ref ref) {
-  for (pln_scope s = g->nodes[ref].data; s != PLN_NONE; s = g->scopes[s].next)
+  const pln_node *n = &g->nodes[ref];
+  for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next) {
     if (!pln_is_stmt(&g->nodes[g->scopes[s].result]))
       return broken(g, ref, "a body ends with a statement");
+    if (!params_fit(n, g->scopes[s].n_params))
+      return broken(g, ref,
+                    "a body binds as many variables as its statement "
+                    "has");
+  }
   return PLN_OK;
+}
+
+/* As many indices as the buffer has dimensions, behind the first `skip`. */
+static bool indices_fit(const pln_graph *g, const pln_node *n, uint32_t skip) {
+  const pln_node *buffer =
+      n->count < skip ? NULL : &g->nodes[g->operands[n->first]];
+  return buffer && buffer->kind == PLN_BUFFER &&
+         n->count - skip == buffer->results;
+}
+
+static bool operands_fit(const pln_graph *g, const pln_node *n) {
+  switch ((pln_kind)n->kind) {
+  case PLN_BUFFER: return n->count >= 2u + n->results;
+  case PLN_BUFFER_LOAD:
+  case PLN_BUFFER_REGION: return indices_fit(g, n, 1);
+  case PLN_BUFFER_STORE: return indices_fit(g, n, 2);
+  case PLN_FOR:
+  case PLN_PRODUCER_STORE:
+  case PLN_BUFFER_REALIZE:
+  case PLN_PRODUCER_REALIZE: return n->count >= 2;
+  case PLN_PRODUCER_LOAD:
+  case PLN_PREFETCH:
+  case PLN_ALLOCATE:
+  case PLN_BLOCK_REALIZE:
+  case PLN_ITER_VAR: return n->count >= 1;
+  case PLN_SHUFFLE: return n->data < n->count;
+  default: return true;
+  }
 }
 
 static pln_status check_node(claims *c, pln_ref ref) {
@@ -49,6 +96,8 @@ static pln_status check_node(claims *c, pln_ref ref) {
     return PLN_OK;
   for (uint32_t i = 0; i < n->count; i++)
     PLN_TRY(claim(c, ref, g->operands[n->first + i], prim ? c->of[ref] : ref));
+  if (!operands_fit(g, n))
+    return broken(g, ref, "its operands are those of its kind");
   return pln_owns(n) ? check_bodies(g, ref) : PLN_OK;
 }
 
