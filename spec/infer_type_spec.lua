@@ -212,4 +212,11 @@ describe("InferType", function()
     local changed = mod:with { f = rec "int8" }
     assert.is_true(pl.verify(assert(pl.infer_type(changed))))
   end)
+
+  it("takes linear time over deep tuples of what is not known", function()
+    local x = pl.var "x"
+    local value = op.add(x, pl.const(1.0))
+    for _ = 1, 20000 do value = pl.tuple { value } end
+    assert.is_truthy(pl.infer_type(pl.func({ x }, value)))
+  end)
 end)

@@ -562,10 +562,9 @@ static pln_status close_frame(meeting *m) {
   PLN_TRY(pln_type_make(m->engine, (pln_type_kind)x->kind, x->symbol,
                         (uint32_t)x->count, m->parts + frame.first, &met));
   m->n_parts = frame.first;
-  if (m->n_frames > 0 && !m->pairs)
+  if (!m->pairs)
     PLN_TRY(pln_idmap_new(m->engine, &m->pairs));
-  if (m->n_frames > 0)
-    PLN_TRY(pln_idmap_set(m->pairs, pair_key(frame.a, frame.b), met + 1));
+  PLN_TRY(pln_idmap_set(m->pairs, pair_key(frame.a, frame.b), met + 1));
   return push_part(m, met);
 }
 
@@ -585,21 +584,30 @@ static pln_status meet_all(meeting *m, pln_type a, pln_type b) {
   return PLN_OK;
 }
 
-pln_status pln_type_meet(pln_engine *engine, pln_type a, pln_type b,
-                         pln_type *out, bool *conflict) {
+pln_status pln_type_meet_again(pln_engine *engine, pln_type a, pln_type b,
+                               pln_idmap **pairs, pln_type *out,
+                               bool *conflict) {
   if (a == b || !a || !b) {
     *out = a ? a : b;
     *conflict = false;
     return PLN_OK;
   }
-  meeting m = {.engine = engine};
+  meeting m = {.engine = engine, .pairs = *pairs};
   pln_status status = meet_all(&m, a, b);
   if (status == PLN_OK) {
     *out = m.conflict ? a : m.parts[0];
     *conflict = m.conflict;
   }
-  pln_idmap_free(m.pairs);
+  *pairs = m.pairs;
   pln_mem_free(engine, m.frames, m.cap_frames * sizeof *m.frames);
   pln_mem_free(engine, m.parts, m.cap_parts * sizeof *m.parts);
+  return status;
+}
+
+pln_status pln_type_meet(pln_engine *engine, pln_type a, pln_type b,
+                         pln_type *out, bool *conflict) {
+  pln_idmap *pairs = NULL;
+  pln_status status = pln_type_meet_again(engine, a, b, &pairs, out, conflict);
+  pln_idmap_free(pairs);
   return status;
 }

@@ -38,4 +38,10 @@ pln_status pln_type_own_hole(pln_engine *engine, uint32_t number,
 /* Is it one of those, and not made by a user? */
 bool pln_type_is_own_hole(const pln_engine *engine, pln_type type);
 
+/* pln_type_meet, which remembers in *pairs (NULL at first; freed by the caller)
+ * what was met before. */
+pln_status pln_type_meet_again(pln_engine *engine, pln_type a, pln_type b,
+                               pln_idmap **pairs, pln_type *out,
+                               bool *conflict) PLN_CHECKED;
+
 #endif

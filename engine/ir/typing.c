@@ -31,6 +31,7 @@ void pln_typing_free(pln_typing *t) {
   for (uint32_t i = 0; i < t->n_graphs; i++)
     free_graph(t->engine, &t->graphs[i]);
   pln_mem_free(t->engine, t->graphs, t->cap_graphs * sizeof *t->graphs);
+  pln_idmap_free(t->met);
   pln_unifier_free(&t->u);
 }
 
@@ -244,7 +245,7 @@ static pln_status found_type(pln_typing *t, pln_typed_graph *g, pln_ref ref,
   if (!n->type || !is_loose(t->engine, n->type))
     return PLN_OK;
   bool conflict;
-  return pln_type_meet(t->engine, *out, n->type, out, &conflict);
+  return pln_type_meet_again(t->engine, *out, n->type, &t->met, out, &conflict);
 }
 
 /* A GlobalVar is of its function's type, whatever its calls have told. */

@@ -28,6 +28,7 @@ typedef struct pln_typing {
   pln_typed_graph *graphs;
   uint32_t n_graphs, cap_graphs;
   uint32_t n_ids;
+  pln_idmap *met; /* pairs of old types and new ones */
 } pln_typing;
 
 void pln_typing_init(pln_typing *t, pln_engine *engine,
