@@ -207,8 +207,10 @@ static bool differs(const pln_rewrite *rw, pln_ref old, pln_ref image) {
   if (!same_type(rw, g->nodes[image].type, o->nodes[old].type) ||
       g->values[image] != o->values[old])
     return true;
-  return g->nodes[image].kind != o->nodes[old].kind &&
-         g->nodes[image].kind == PLN_CONSTANT;
+  uint8_t kind = g->nodes[image].kind, before = o->nodes[old].kind;
+  if (before == PLN_VAR && (kind == PLN_FUNCTION || kind == PLN_GLOBAL_VAR))
+    return true; /* what calls of it do is known */
+  return kind != before && kind == PLN_CONSTANT;
 }
 
 static pln_status map_operands(pln_rewrite *rw, const pln_node *n,

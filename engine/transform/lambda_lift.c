@@ -26,6 +26,7 @@ typedef struct lifter {
   pln_module *module; /* the new one, which grows */
   pln_captures captures;
   pln_symbol *name;   /* a function that is lifted: its name */
+  uint8_t *wraps;     /* such a function: a closure is made of it */
   pln_idmap *by_hash; /* of functions that were lifted: row + 1 */
   uint32_t numbered;
   int64_t lifted;
@@ -122,24 +123,35 @@ static pln_status collect_all(lifter *l, const pln_graft_source *from,
   return parts ? collect(c, pln_type_part(l->engine, type, parts - 1)) : PLN_OK;
 }
 
-/* Inside of a generic function, what is lifted is generic, too. */
-static pln_status make_generic(lifter *l, const pln_graft_source *from,
-                               pln_ref function, pln_builder *b, pln_ref made,
-                               bool wrapped) {
+/* Type variables of what is lifted out of a generic function: those that are
+ * not its own; *first is where they begin. */
+static pln_status free_type_vars(lifter *l, const pln_graft_source *from,
+                                 pln_ref function, collection *c,
+                                 uint32_t *first) {
   const pln_graph *g = from->graph;
+  pln_type own = g->scopes[g->nodes[function].data].type_params;
+  *first = 0;
   if (!g->scopes[g->nodes[g->root].data].type_params)
     return PLN_OK;
+  if (own)
+    PLN_TRY(collect(c, own));
+  *first = c->n;
+  return collect_all(l, from, function, c);
+}
+
+static void release(lifter *l, collection *c) {
+  pln_mem_free(l->engine, c->vars, c->cap_vars * sizeof *c->vars);
+  pln_mem_free(l->engine, c->stack, c->cap_stack * sizeof *c->stack);
+}
+
+static pln_status make_generic(lifter *l, const pln_graft_source *from,
+                               pln_ref function, pln_builder *b, pln_ref made) {
   collection c = {.engine = l->engine};
-  pln_type own = g->scopes[g->nodes[function].data].type_params;
-  pln_status status = own ? collect(&c, own) : PLN_OK;
-  uint32_t n = c.n;
-  if (status == PLN_OK)
-    status = collect_all(l, from, function, &c);
-  uint32_t skipped = wrapped ? n : 0;
-  if (status == PLN_OK && c.n > n)
-    status = pln_build_generic(b, made, c.n - skipped, c.vars + skipped);
-  pln_mem_free(l->engine, c.vars, c.cap_vars * sizeof *c.vars);
-  pln_mem_free(l->engine, c.stack, c.cap_stack * sizeof *c.stack);
+  uint32_t first;
+  pln_status status = free_type_vars(l, from, function, &c, &first);
+  if (status == PLN_OK && c.n > first)
+    status = pln_build_generic(b, made, c.n - first, c.vars + first);
+  release(l, &c);
   return status;
 }
 
@@ -161,6 +173,17 @@ static bool captures(const lifter *l, const pln_graph *g, pln_ref function) {
   return false;
 }
 
+/* A closure is made of what uses something from around it, be it a type. */
+static pln_status look(lifter *l, const pln_graft_source *from,
+                       pln_ref function) {
+  collection c = {.engine = l->engine};
+  uint32_t first;
+  pln_status status = free_type_vars(l, from, function, &c, &first);
+  l->wraps[function] = captures(l, from->graph, function) || c.n > first;
+  release(l, &c);
+  return status;
+}
+
 static pln_status add_param(pln_graft *graft, pln_graft_source *from,
                             pln_ref node, pln_ref *out) {
   const pln_node *n = &from->graph->nodes[node];
@@ -177,7 +200,8 @@ static pln_status lift(void *ud, pln_graft *graft, pln_graft_source *from,
   const pln_captures *c = &l->captures;
   pln_scope scope;
   PLN_TRY(new_name(l, &l->name[function]));
-  if (captures(l, from->graph, function))
+  PLN_TRY(look(l, from, function));
+  if (l->wraps[function])
     PLN_TRY(pln_build_open(graft->b, &scope));
   for (uint32_t i = c->head[function]; i != PLN_NONE; i = c->list[i].next) {
     pln_ref node = c->list[i].node, image = PLN_NONE;
@@ -201,7 +225,7 @@ static pln_status refer(lifter *l, pln_graft *graft, pln_graft_source *from,
   PLN_TRY(pln_build_global_var(b, l->name[function], type, &name));
   *out = name;
   b->graph->nodes[name].flags = 0; /* making a closure has no effect */
-  if (!captures(l, from->graph, function)) {
+  if (!l->wraps[function]) {
     b->graph->nodes[name].flags =
         from->graph->nodes[function].flags & PLN_NODE_LATENT;
     return PLN_OK;
@@ -233,7 +257,7 @@ static pln_status missing(void *ud, pln_graft *graft, pln_graft_source *from,
   bool again = function != PLN_NONE;
   if (!again && !is_copied(&from->graph->nodes[node]))
     return PLN_OK;
-  bool wrapped = again && captures(l, from->graph, function);
+  bool wrapped = again && l->wraps[function];
   PLN_TRY(pln_build_in(graft->b, graft->b->open[wrapped ? 2 : 1]));
   PLN_TRY(again ? refer(l, graft, from, function,
                         wrapped ? 0 : from->graph->nodes[function].type, out)
@@ -273,12 +297,12 @@ static pln_status lifted(void *ud, pln_graft *graft, pln_graft_source *from,
                          pln_ref function, pln_builder *inner, pln_ref made,
                          pln_ref *out) {
   lifter *l = ud;
-  bool wrapped = captures(l, from->graph, function);
   pln_ref root = made;
   pln_graph *g;
-  if (wrapped)
+  if (l->wraps[function]) {
     PLN_TRY(wrap(l, inner, made, &root));
-  PLN_TRY(make_generic(l, from, function, inner, root, wrapped));
+    PLN_TRY(make_generic(l, from, function, inner, root));
+  }
   PLN_TRY(pln_builder_seal(inner, root, &g));
   pln_type type = g->nodes[g->root].type;
   pln_status status = add_function(l, g, &l->name[function]);
@@ -299,13 +323,15 @@ static pln_status graft_function(lifter *l, const pln_graph *old,
                          .missing = missing};
   pln_graft_source from;
   l->name = pln_mem_zeroed(l->engine, old->n_nodes * sizeof *l->name);
-  if (!l->name)
-    return pln_nomem(l->engine);
+  l->wraps = pln_mem_zeroed(l->engine, old->n_nodes);
   pln_status status = pln_graft_source_new(old, &from);
+  if (status == PLN_OK && !(l->name && l->wraps))
+    status = pln_nomem(l->engine);
   if (status == PLN_OK)
     status = pln_graft_run(l->engine, &grafter, l->module, &from, out);
   pln_graft_source_free(&from);
   pln_mem_free(l->engine, l->name, old->n_nodes * sizeof *l->name);
+  pln_mem_free(l->engine, l->wraps, old->n_nodes);
   return status;
 }
 
