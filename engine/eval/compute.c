@@ -256,9 +256,21 @@ pln_status pln_compute(const pln_graph *graph, pln_ref node, uint32_t n,
 
 /* ------------------------------------------------------------------ folding */
 
-static bool operands_constant(const pln_graph *g, const pln_node *n) {
+/* The operands, or the fields of the only one when that is a Tuple, as Relay
+ * gives what is joined. */
+static const pln_ref *inputs_of(const pln_graph *g, const pln_node *n,
+                                uint32_t *count) {
   const pln_ref *args = pln_operands(g, n);
-  for (uint32_t i = 0; i < n->count; i++) {
+  const pln_node *only = n->count == 1 ? &g->nodes[args[0]] : NULL;
+  bool tuple = only && only->kind == PLN_TUPLE;
+  *count = tuple ? only->count : n->count;
+  return tuple ? pln_operands(g, only) : args;
+}
+
+static bool operands_constant(const pln_graph *g, const pln_node *n) {
+  uint32_t count;
+  const pln_ref *args = inputs_of(g, n, &count);
+  for (uint32_t i = 0; i < count; i++) {
     uint8_t kind = g->nodes[args[i]].kind;
     if (kind != PLN_CONSTANT && kind != PLN_ABSENT)
       return false;
@@ -329,14 +341,16 @@ static pln_status fold(const pln_graph *g, pln_ref node,
                        const pln_tensor **args, pln_tensor **results) {
   const pln_node *n = &g->nodes[node];
   size_t mark = pln_diag_count(g->engine);
-  for (uint32_t i = 0; i < n->count; i++) {
-    const pln_node *arg = &g->nodes[g->operands[n->first + i]];
+  uint32_t count;
+  const pln_ref *refs = inputs_of(g, n, &count);
+  for (uint32_t i = 0; i < count; i++) {
+    const pln_node *arg = &g->nodes[refs[i]];
     args[i] = arg->kind == PLN_CONSTANT ? g->tensors[arg->data] : NULL;
   }
   memset(results, 0, n_results(n) * sizeof *results);
   pln_status status = check_types(g, n);
   if (status == PLN_OK)
-    status = compute(&(work){g, n, n->count, args, results, true});
+    status = compute(&(work){g, n, count, args, results, true});
   if (status == PLN_OK && !all_fit(g, n, results)) {
     release_all(n_results(n), results);
     status = PLN_ERR_UNSUPPORTED;
@@ -348,7 +362,8 @@ static pln_status fold(const pln_graph *g, pln_ref node,
 
 pln_status pln_eval_call(const pln_graph *graph, pln_ref node,
                          pln_tensor **results) {
-  uint32_t n = graph->nodes[node].count;
+  uint32_t n;
+  (void)inputs_of(graph, &graph->nodes[node], &n);
   const pln_tensor *few[FEW_ARGS], **args = few;
   if (n > FEW_ARGS && !(args = pln_mem_new(graph->engine, n * sizeof *args)))
     return pln_nomem(graph->engine);

@@ -274,13 +274,24 @@ static void let_go(run *r, activation *act, pln_ref node) {
 
 /* ---------------------------------------------------------- operator calls */
 
-static pln_status gather_tensors(run *r, activation *act, const pln_node *n) {
+/* What the operator is given; *count of it: the fields of its only operand when
+ * that is a tuple, as Relay gives what is joined. */
+static pln_status gather_tensors(run *r, activation *act, const pln_node *n,
+                                 uint32_t *count) {
   const pln_ref *args = pln_operands(act->plan->graph, n);
-  PLN_TRY(pln_mem_grow(r->engine, (void **)&r->args, &r->cap_args, n->count,
+  pln_datum only = {.kind = PLN_DATUM_NONE};
+  if (n->count == 1)
+    PLN_TRY(read_operand(r, act, args[0], &only));
+  bool tuple = only.kind == PLN_DATUM_TUPLE;
+  *count = tuple ? only.of.box->count : n->count;
+  PLN_TRY(pln_mem_grow(r->engine, (void **)&r->args, &r->cap_args, *count,
                        sizeof *r->args));
-  for (uint32_t i = 0; i < n->count; i++) {
+  for (uint32_t i = 0; i < *count; i++) {
     pln_datum held;
-    PLN_TRY(read_operand(r, act, args[i], &held));
+    if (tuple)
+      held = only.of.box->items[i];
+    else
+      PLN_TRY(read_operand(r, act, args[i], &held));
     if (held.kind != PLN_DATUM_TENSOR && held.kind != PLN_DATUM_ABSENT)
       return pln_diag_error(
           r->engine, PLN_ERR_UNSUPPORTED, NULL,
@@ -367,11 +378,12 @@ static pln_status call_operator(run *r, activation *act, pln_ref node,
                           "operator '%s' cannot be evaluated", row->name);
   if (row->traits & PLN_TRAIT_DATA)
     return call_on_data(r, act, node, out);
-  PLN_TRY(gather_tensors(r, act, n));
+  uint32_t count;
+  PLN_TRY(gather_tensors(r, act, n, &count));
   PLN_TRY(pln_mem_grow(r->engine, (void **)&r->results, &r->cap_results, k,
                        sizeof(pln_tensor *)));
   memset(r->results, 0, k * sizeof *r->results);
-  PLN_TRY(pln_compute(act->plan->graph, node, n->count, r->args, r->results));
+  PLN_TRY(pln_compute(act->plan->graph, node, count, r->args, r->results));
   return hold_results(r, n->results, out);
 }
 

@@ -151,16 +151,24 @@ static pln_status train(pln_kernel_call *call, batches *b) {
 
 static pln_status normalise(pln_kernel_call *call, batches *b) {
   double epsilon = pln_kernel_float(call, "epsilon", 1e-5);
-  bool trains = pln_kernel_int(call, "training_mode", 0) || call->n_results > 1;
+  bool relay = pln_kernel_int(call, "relay", 0) != 0;
+  bool scales = pln_kernel_int(call, "scale", 1) != 0;
+  bool centers = pln_kernel_int(call, "center", 1) != 0;
+  bool trains = !relay && (pln_kernel_int(call, "training_mode", 0) ||
+                           call->n_results > 1);
   if (trains)
     PLN_TRY(train(call, b));
+  for (uint32_t i = 1; relay && i < call->n_results && i < 3; i++)
+    pln_kernel_same(call, i, call->args[i + 2]);
   for (size_t c = 0; c < b->channels; c++) {
     double mean = trains ? b->now_mean[c] : pln_number_at(b->mean, c);
     double variance =
         trains ? b->now_variance[c] : pln_number_at(b->variance, c);
-    double factor = pln_number_at(b->scale, c) / sqrt(variance + epsilon);
+    double scale = scales ? pln_number_at(b->scale, c) : 1;
+    double factor = scale / sqrt(variance + epsilon);
     b->now_mean[c] = factor;
-    b->now_variance[c] = pln_number_at(b->bias, c) - mean * factor;
+    b->now_variance[c] =
+        (centers ? pln_number_at(b->bias, c) : 0) - mean * factor;
   }
   PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)b->x->dtype, b->x->rank,
                            b->x->dims, &call->results[0]));
@@ -185,8 +193,7 @@ static pln_status batch_norm(pln_kernel_call *call) {
 }
 
 pln_status pln_kernel_batch_norm(pln_kernel_call *call) {
-  if (pln_kernel_int(call, "axis", 1) != 1 ||
-      !pln_kernel_int(call, "center", 1) || !pln_kernel_int(call, "scale", 1))
-    return pln_kernel_refuse(call, "the form of the call is not computed");
+  if (pln_kernel_int(call, "axis", 1) != 1)
+    return pln_kernel_refuse(call, "channels are not axis 1");
   return pln_kernel_through_float(call, "03333", batch_norm);
 }

@@ -147,7 +147,10 @@ pln_status pln_kernel_matmul(pln_kernel_call *call) {
     return pln_kernel_refuse(call, "operands do not fit each other");
   if (pln_kernel_int(call, "transpose_a", 0) ||
       pln_kernel_int(call, "transpose_b", 0) ||
-      !pln_kernel_string_is(call, "out_dtype", "", ""))
+      !pln_kernel_string_is(call, "out_dtype", "",
+                            pln_kernel_string_is(call, "out_dtype", "", "")
+                                ? ""
+                                : pln_dtype_name((pln_dtype)a->dtype)))
     return pln_kernel_refuse(call, "the form of the call is not computed");
   PLN_TRY(widened(a, &x));
   pln_status status = widened(b, &y);
