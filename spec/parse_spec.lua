@@ -224,6 +224,24 @@ describe("types", function()
   end)
 end)
 
+describe("a type alone", function()
+  it("may nest to any depth", function()
+    local deep = ("("):rep(100000) .. "int8" .. (",)"):rep(100000)
+    assert.equal("tuple", pl.type(deep).kind)
+  end)
+  it("has more operators on dims", function()
+    assert.equal("Tensor[(floordiv(N, 2), floormod(N, 3)), int8]",
+      tostring(pl.type "Tensor[(N//2, N%3), int8]"))
+  end)
+  it("that is none is refused where it goes wrong", function()
+    local ok, diag = pcall(pl.type, "Tensor[(1, 2), float33]")
+    assert.is_false(ok)
+    assert.equal([[type:1:16: error: no dtype is called 'float33'; did you mean 'float32'?
+    Tensor[(1, 2), float33]
+                   ^~~~~~~]], (tostring(diag):gsub("\nstack traceback.*", "")))
+  end)
+end)
+
 describe("data types", function()
   local LIST = "type List[A] { Cons(A, List[A]), Nil, }\n"
   it("have type parameters and constructors", function()

@@ -1277,6 +1277,12 @@ PLN_API pln_status pln_parse_expr(pln_engine *engine, pln_slice text,
                                   const char *source,
                                   pln_graph **out) PLN_CHECKED;
 
+/* Reads one type, as pln_print_type writes it. `vars` are the type variables
+ * that names in it may mean; another name that begins with a capital, or has
+ * arguments in brackets, is that of a data type. */
+PLN_API pln_status pln_parse_type_text(pln_engine *engine, pln_slice text,
+                                       uint32_t n_vars, const pln_type *vars,
+                                       pln_type *out) PLN_CHECKED;
 /* The module in a file of Relay text, and a module into one, which is written
  * beside `path` and renamed. */
 PLN_API pln_status pln_parse_file(pln_engine *engine, const char *path,

@@ -138,7 +138,7 @@ static bool skip(pln_lexer *x) {
       x->row++;
     } else if (*x->at == '\r' && peek(x, 1) == '\n') {
       x->at++;
-    } else if (*x->at == '/' && peek(x, 1) == '/') {
+    } else if (*x->at == '/' && peek(x, 1) == '/' && !x->type_alone) {
       skip_line(x);
     } else if (*x->at == '/' && peek(x, 1) == '*') {
       if (!skip_block(x))
@@ -167,7 +167,8 @@ static void bad(pln_lexer *x, pln_token *t, const char *problem,
 
 /* Where letters, digits and slashes end. */
 static const char *end_of_word(const pln_lexer *x, const char *at) {
-  while (at < x->end && is(*at, LETTER | DIGIT | SLASH)) {
+  int classes = x->type_alone ? LETTER | DIGIT : LETTER | DIGIT | SLASH;
+  while (at < x->end && is(*at, classes)) {
     if (*at == '/' && at + 1 < x->end && at[1] == '*')
       break;
     at++;
@@ -335,6 +336,7 @@ static pln_token_kind sign(char c) {
   case '-': return PLN_T_MINUS;
   case '*': return PLN_T_STAR;
   case '/': return PLN_T_SLASH;
+  case '%': return PLN_T_PERCENT;
   case '<': return PLN_T_LESS;
   case '>': return PLN_T_GREATER;
   default: return PLN_T_BAD;
@@ -362,7 +364,8 @@ static const char *end_of_character(const pln_lexer *x) {
 }
 
 static void lex_sign(pln_lexer *x, pln_token *t) {
-  pln_token_kind two = double_sign(*x->at, peek(x, 1));
+  bool floor = *x->at == '/' && peek(x, 1) == '/';
+  pln_token_kind two = floor ? PLN_T_FLOOR : double_sign(*x->at, peek(x, 1));
   pln_token_kind one = sign(*x->at);
   if (two != PLN_T_BAD)
     finish(x, t, two, x->at + 2);
@@ -387,7 +390,7 @@ void pln_lex_next(pln_lexer *x, pln_token *t) {
     t->kind = PLN_T_END;
   else if (is(*x->at, LETTER))
     lex_name(x, t);
-  else if (*x->at == '%' || *x->at == '@')
+  else if ((*x->at == '%' && !x->type_alone) || *x->at == '@')
     lex_sigil(x, t);
   else if (is(*x->at, DIGIT))
     lex_number(x, t);
@@ -429,6 +432,8 @@ const char *pln_token_name(pln_token_kind kind) {
                                                   "'-'",
                                                   "'*'",
                                                   "'/'",
+                                                  "'//'",
+                                                  "'%'",
                                                   "'<'",
                                                   "'<='",
                                                   "'>'",

@@ -34,6 +34,8 @@ typedef enum pln_token_kind {
   PLN_T_MINUS,
   PLN_T_STAR,
   PLN_T_SLASH,
+  PLN_T_FLOOR, /* // and %, where types stand alone */
+  PLN_T_PERCENT,
   PLN_T_LESS,
   PLN_T_LESS_EQUAL,
   PLN_T_GREATER,
@@ -83,7 +85,10 @@ typedef struct pln_lexer {
   const char *line; /* where the row at hand begins */
   uint32_t row;
   bool after_dot; /* digits are a field's number: %0.1 */
-  pln_note note;  /* between the last token and the one before it */
+  /* A type alone: '/', '//' and '%' are operators on dims, and begin neither
+   * names nor comments. To be set before the first token. */
+  bool type_alone;
+  pln_note note; /* between the last token and the one before it */
 } pln_lexer;
 
 void pln_lex_begin(pln_lexer *lexer, pln_slice text);

@@ -32,9 +32,11 @@ typedef struct reading {
 /* ---------------------------------------------------------------- lifetime */
 
 static pln_status start(pln_parser *p, pln_engine *engine, pln_slice text,
-                        const char *source) {
-  *p = (pln_parser){
-      .engine = engine, .text = text, .source = source ? source : "text"};
+                        const char *source, bool type_alone) {
+  *p = (pln_parser){.engine = engine,
+                    .text = text,
+                    .source = source ? source : "text",
+                    .type_alone = type_alone};
   pln_arena_init(&p->arena, engine);
   pln_buffer_init(&p->word, engine);
   PLN_TRY(pln_idmap_new(engine, &p->names));
@@ -43,6 +45,7 @@ static pln_status start(pln_parser *p, pln_engine *engine, pln_slice text,
   PLN_TRY(pln_idmap_new(engine, &p->type_names));
   PLN_TRY(pln_symbol_intern(engine, pln_text(p->source), &p->source_symbol));
   pln_lex_begin(&p->lexer, text);
+  p->lexer.type_alone = type_alone;
   return pln_parse_next(p);
 }
 
@@ -444,7 +447,7 @@ static pln_status read_module(reading *r) {
 pln_status pln_parse_module(pln_engine *engine, pln_slice text,
                             const char *source_name, pln_module **out) {
   reading r = {.count = 0};
-  pln_status status = start(&r.p, engine, text, source_name);
+  pln_status status = start(&r.p, engine, text, source_name, false);
   if (status == PLN_OK)
     status = read_module(&r);
   pln_mem_free(engine, r.rows, r.capacity * sizeof *r.rows);
@@ -454,6 +457,33 @@ pln_status pln_parse_module(pln_engine *engine, pln_slice text,
     *out = r.module;
   else
     pln_module_release(r.module);
+  return status;
+}
+
+/* ------------------------------------------------------------------- types */
+
+static pln_status read_type_alone(pln_parser *p, uint32_t n_vars,
+                                  const pln_type *vars, pln_type *out) {
+  for (uint32_t i = 0; i < n_vars; i++)
+    PLN_TRY(pln_parse_bind(p, PLN_SPACE_TYPE,
+                           pln_type_symbol(p->engine, vars[i]), vars[i]));
+  PLN_TRY(pln_parse_type(p, out));
+  if (p->token.kind != PLN_T_END)
+    return pln_parse_wanted(p, "the end");
+  return failed(p);
+}
+
+pln_status pln_parse_type_text(pln_engine *engine, pln_slice text,
+                               uint32_t n_vars, const pln_type *vars,
+                               pln_type *out) {
+  pln_parser p;
+  pln_type type = 0;
+  pln_status status = start(&p, engine, text, "type", true);
+  if (status == PLN_OK)
+    status = read_type_alone(&p, n_vars, vars, &type);
+  finish(&p);
+  if (status == PLN_OK)
+    *out = type;
   return status;
 }
 
@@ -493,7 +523,7 @@ pln_status pln_parse_expr(pln_engine *engine, pln_slice text,
                           const char *source_name, pln_graph **out) {
   reading r = {.count = 0};
   pln_graph *graph = NULL;
-  pln_status status = start(&r.p, engine, text, source_name);
+  pln_status status = start(&r.p, engine, text, source_name, false);
   if (status == PLN_OK)
     status = read_expr(&r, &graph);
   finish(&r.p);

@@ -112,6 +112,7 @@ typedef struct pln_parser {
   struct pln_meta_in *meta; /* NULL: none */
   pln_attrs tir_vars;       /* of the metadata: name of a dim -> dtype */
   bool in_module;           /* not an expression alone */
+  bool type_alone;          /* a type, of names that nobody has told */
   pln_symbol *globals;      /* names of functions, in order */
   uint32_t n_globals, cap_globals;
   /* stacks */

@@ -20,6 +20,8 @@ typedef enum sign_kind {
   SUB,
   MUL,
   DIV,
+  FLOOR,
+  MODULO,
   NEGATE
 } sign_kind;
 
@@ -72,6 +74,8 @@ static pln_status reduce(yard *y) {
   case SUB: return apply(y, PLN_DIM_SUB);
   case MUL: return apply(y, PLN_DIM_MUL);
   case DIV: return apply(y, PLN_DIM_TRUNCDIV);
+  case FLOOR: return apply(y, PLN_DIM_FLOORDIV);
+  case MODULO: return apply(y, PLN_DIM_FLOORMOD);
   case NEGATE: return pln_dim_binary(y->p->engine, PLN_DIM_SUB, 0, *top, top);
   case OPEN:
   case CALL:
@@ -145,11 +149,13 @@ static pln_status read_operand(yard *y, bool *open) {
 /* --------------------------------------------------------------- operators */
 
 static sign_kind infix(pln_token_kind kind) {
-  return kind == PLN_T_PLUS    ? ADD
-         : kind == PLN_T_MINUS ? SUB
-         : kind == PLN_T_STAR  ? MUL
-         : kind == PLN_T_SLASH ? DIV
-                               : OPEN;
+  return kind == PLN_T_PLUS      ? ADD
+         : kind == PLN_T_MINUS   ? SUB
+         : kind == PLN_T_STAR    ? MUL
+         : kind == PLN_T_SLASH   ? DIV
+         : kind == PLN_T_FLOOR   ? FLOOR
+         : kind == PLN_T_PERCENT ? MODULO
+                                 : OPEN;
 }
 
 /* The newest bracket that waits, or NULL. */

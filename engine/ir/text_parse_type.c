@@ -71,7 +71,10 @@ static pln_status read_dims(pln_parser *p, pln_dim *dims, int32_t *rank) {
     if (*rank == MAX_RANK)
       return pln_parse_fail(p, &p->token, "a tensor has at most %d dimensions",
                             MAX_RANK);
+    pln_token token = p->token;
     PLN_TRY(pln_parse_dim(p, &dims[*rank]));
+    if (PLN_DIM_IS_CONST(dims[*rank]) && dims[*rank] < 0)
+      return pln_parse_fail(p, &token, "a dim is not negative");
     ++*rank;
     PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &more));
   }
@@ -139,6 +142,22 @@ static pln_status push_frame(pln_parser *p, pln_type_kind kind,
   return PLN_OK;
 }
 
+/* In a type alone a name that begins with a capital, or has arguments, is that
+ * of a data type. */
+static pln_status read_untold(pln_parser *p, pln_symbol name, pln_type *out,
+                              bool *open) {
+  char first = p->token.text.size > 0 ? p->token.text.data[0] : '\0';
+  pln_token token = p->token;
+  PLN_TRY(pln_parse_next(p));
+  PLN_TRY(pln_parse_accept(p, PLN_T_LBRACKET, open));
+  if (*open)
+    return push_frame(p, PLN_TYPE_CALL, PLN_T_RBRACKET, name);
+  if (first >= 'A' && first <= 'Z')
+    return pln_type_make(p->engine, PLN_TYPE_CALL, name, 0, NULL, out);
+  return pln_parse_fail(p, &token,
+                        "expected a type, such as Tensor[(1, ?), float32]");
+}
+
 /* A type variable, a dtype, the name of a definition; *open: its arguments
  * follow. */
 static pln_status read_named(pln_parser *p, pln_type *out, bool *open) {
@@ -158,6 +177,8 @@ static pln_status read_named(pln_parser *p, pln_type *out, bool *open) {
                  : pln_type_make(p->engine, PLN_TYPE_GLOBAL_VAR, name, 0, NULL,
                                  out);
   }
+  if (dtype == PLN_DTYPE_NONE && p->type_alone)
+    return read_untold(p, name, out, open);
   if (dtype == PLN_DTYPE_NONE)
     return unknown_type(p);
   PLN_TRY(pln_parse_next(p));
@@ -192,7 +213,7 @@ static pln_status open_function(pln_parser *p) {
 }
 
 static pln_status read_word(pln_parser *p, pln_type *out, bool *open) {
-  if (pln_parse_is(p, "Tensor") && pln_parse_peek(p) == PLN_T_LBRACKET) {
+  if (pln_parse_is(p, "Tensor")) {
     PLN_TRY(pln_parse_next(p));
     return read_tensor(p, out);
   }
@@ -227,6 +248,7 @@ static pln_status begin(pln_parser *p, pln_type *out, bool *open) {
     PLN_TRY(pln_parse_expect(p, PLN_T_LPAREN));
     return push_frame(p, PLN_TYPE_REF, PLN_T_RPAREN, 0);
   case PLN_T_FN: *open = true; return open_function(p);
+  case PLN_T_QUERY: return pln_parse_next(p);
   default: return pln_parse_wanted(p, "a type");
   }
 }
@@ -301,6 +323,15 @@ pln_status pln_parse_type(pln_parser *p, pln_type *out) {
   return status;
 }
 
+/* In types alone variables of one name are equal, so that texts that are equal
+ * are equal types; but not those inside of a function that has the name. */
+static pln_status new_var(pln_parser *p, pln_symbol name, pln_type *out) {
+  uint32_t known;
+  if (p->type_alone && !pln_parse_lookup(p, PLN_SPACE_TYPE, name, &known))
+    return pln_type_make(p->engine, PLN_TYPE_VAR, name, 0, NULL, out);
+  return pln_type_var(p->engine, name, PLN_TKIND_TYPE, out);
+}
+
 pln_status pln_parse_generics(pln_parser *p, uint32_t *n) {
   pln_symbol name;
   pln_type var;
@@ -318,7 +349,7 @@ pln_status pln_parse_generics(pln_parser *p, uint32_t *n) {
     if (given)
       var = given[*n];
     else
-      PLN_TRY(pln_type_var(p->engine, name, PLN_TKIND_TYPE, &var));
+      PLN_TRY(new_var(p, name, &var));
     PLN_TRY(pln_parse_bind(p, PLN_SPACE_TYPE, name, var));
     PLN_TRY(pln_parse_push_type(p, var));
     ++*n;

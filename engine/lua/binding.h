@@ -195,10 +195,6 @@ pln_dtype pln_lua_dtype_of(lua_State *L, int first, int last);
 void pln_lua_push_type(lua_State *L, pln_lua *b, pln_type type);
 /* A Type, or its text. */
 pln_type pln_lua_check_type(lua_State *L, pln_lua *b, int arg);
-/* `vars`: type variables that the text may name. */
-pln_status pln_lua_parse_type(pln_engine *engine, pln_slice text,
-                              uint32_t n_vars, const pln_type *vars,
-                              pln_type *out) PLN_CHECKED;
 pln_dtype pln_lua_check_dtype(lua_State *L, int arg, pln_dtype fallback);
 /* An integer, "?" or the expression's text.  [-0, +1] */
 void pln_lua_push_dim(lua_State *L, pln_lua *b, pln_dim dim);

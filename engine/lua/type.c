@@ -27,7 +27,7 @@ pln_type pln_lua_check_type(lua_State *L, pln_lua *b, int arg) {
     return *(pln_type *)luaL_checkudata(L, arg, PLN_LUA_TYPE);
   pln_slice text;
   text.data = lua_tolstring(L, arg, &text.size);
-  pln_lua_must(L, b, pln_lua_parse_type(b->engine, text, 0, NULL, &type));
+  pln_lua_must(L, b, pln_parse_type_text(b->engine, text, 0, NULL, &type));
   return type;
 }
 

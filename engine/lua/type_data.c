@@ -73,8 +73,8 @@ static void check_constructor(lua_State *L, pln_lua *b,
       pln_slice text;
       text.data = lua_tolstring(L, -1, &text.size);
       pln_lua_must(L, b,
-                   pln_lua_parse_type(b->engine, text, data->n_vars, data->vars,
-                                      &inputs[i]));
+                   pln_parse_type_text(b->engine, text, data->n_vars,
+                                       data->vars, &inputs[i]));
     } else {
       inputs[i] = pln_lua_check_type(L, b, lua_gettop(L));
     }

@@ -95,6 +95,21 @@ static void signs(void) {
   CHECK_STR(tokens("--a"), wanted);
 }
 
+/* In a type alone, '/', '//' and '%' stand between dims. */
+static void types_alone(void) {
+  static const uint8_t kinds[] = {PLN_T_NAME,   PLN_T_SLASH,  PLN_T_NAME,
+                                  PLN_T_FLOOR,  PLN_T_NUMBER, PLN_T_PERCENT,
+                                  PLN_T_NUMBER, PLN_T_END};
+  pln_lexer x;
+  pln_token t;
+  pln_lex_begin(&x, pln_text("N/M//2%3"));
+  x.type_alone = true;
+  for (size_t i = 0; i < PLN_COUNT(kinds); i++) {
+    pln_lex_next(&x, &t);
+    CHECK_EQ_INT(t.kind, kinds[i]);
+  }
+}
+
 static void pragmas(void) {
   check_text("#[version = \"0.0.5\"]", PLN_T_VERSION, "0.0.5", "");
   check_text("#[metadata]", PLN_T_METADATA, "", "");
@@ -168,6 +183,7 @@ static const check_test tests[] = {
     {"numbers of fields", fields},
     {"strings", strings},
     {"signs", signs},
+    {"signs in a type alone", types_alone},
     {"the version and the metadata's head", pragmas},
     {"comments nest", comments},
     {"rows and columns", rows},
