@@ -99,7 +99,7 @@ static uint64_t hash_payload(hasher *s, const pln_node *n) {
   case PLN_PAYLOAD_SCOPE:
   case PLN_PAYLOAD_VAR: return 0;
   case PLN_PAYLOAD_BITS:
-    return pln_hash_mix(pln_type_shape_hash(s->engine, n->type),
+    return pln_hash_mix(pln_type_hash(s->engine, n->type),
                         (uint64_t)n->attrs << 32 | n->data);
   case PLN_PAYLOAD_TENSOR: {
     const pln_tensor *t = g->tensors[n->data];
@@ -142,8 +142,7 @@ static pln_status hash_free(hasher *s, pln_ref ref) {
   pln_type_kind kind = pln_type_kind_of(s->engine, n->type);
   if (kind == PLN_TYPE_PRIM || kind == PLN_TYPE_POINTER) {
     /* A Buffer or an IterVar may define it. */
-    s->hash[ref] =
-        pln_hash_mix(FREE, pln_type_shape_hash(s->engine, n->type)) | 2;
+    s->hash[ref] = pln_hash_mix(FREE, pln_type_hash(s->engine, n->type)) | 2;
     return PLN_OK;
   }
   if (!s->map_free) {
