@@ -15,6 +15,8 @@ pln_status pln_meta_init(pln_meta *meta, pln_engine *engine) {
 }
 
 void pln_meta_free(pln_meta *meta) {
+  if (!meta->engine)
+    return;
   if (meta->objects)
     pln_interner_free(meta->objects);
   if (meta->dim_number)

@@ -24,6 +24,8 @@ pln_status pln_naming_init(pln_naming *naming, pln_engine *engine) {
 }
 
 void pln_naming_free(pln_naming *naming) {
+  if (!naming->engine) /* memory was out before it was begun */
+    return;
   if (naming->names)
     pln_interner_free(naming->names);
   if (naming->bound_types)
