@@ -194,11 +194,25 @@ static pln_status check_var(pln_builder *b, pln_ref var) {
 
 /* While building freely, one node stands for an identity. */
 static pln_status remember_var(pln_builder *b, uint32_t var, pln_ref node) {
-  if (b->scoped)
-    return PLN_OK;
   if (!b->vars)
     PLN_TRY(pln_idmap_new(b->engine, &b->vars));
   return pln_idmap_set(b->vars, var, node + 1);
+}
+
+pln_status pln_builder_find_var(pln_builder *b, uint32_t var, pln_ref *out) {
+  const pln_graph *g = b->graph;
+  if (b->n_noted > g->n_nodes)
+    b->n_noted = g->n_nodes;
+  for (; b->n_noted < g->n_nodes; b->n_noted++)
+    if (g->nodes[b->n_noted].kind == PLN_VAR)
+      PLN_TRY(remember_var(b, g->nodes[b->n_noted].data, b->n_noted));
+  pln_ref ref = b->vars ? pln_idmap_get(b->vars, var) - 1 : PLN_NONE;
+  bool usable = ref < g->n_nodes && g->nodes[ref].kind == PLN_VAR &&
+                g->nodes[ref].data == var &&
+                !(g->nodes[ref].flags & PLN_NODE_DROPPED) &&
+                g->scopes[b->home[ref]].end == PLN_NONE;
+  *out = usable ? ref : PLN_NONE;
+  return PLN_OK;
 }
 
 pln_status pln_build_var(pln_builder *b, pln_symbol name, pln_type type,
@@ -214,7 +228,7 @@ pln_status pln_build_var(pln_builder *b, pln_symbol name, pln_type type,
   pln_node node = {.kind = PLN_VAR, .data = var, .attrs = name, .type = type};
   pln_ref ref;
   PLN_TRY(pln_builder_append(b, &node, 0, NULL, &ref));
-  pln_status status = remember_var(b, var, ref);
+  pln_status status = b->scoped ? PLN_OK : remember_var(b, var, ref);
   if (status != PLN_OK) {
     pln_builder_drop(b, ref);
     return status;

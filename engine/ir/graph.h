@@ -169,6 +169,7 @@ struct pln_builder {
   bool lenient;    /* files: ill-typed calls are warnings */
   uint32_t origin; /* of the nodes to come */
   pln_idmap *vars; /* Var identity -> node + 1; made when first needed */
+  pln_ref n_noted; /* nodes that were looked at for `vars` */
   const pln_module *module;        /* types of GlobalVars, or NULL */
   struct pln_import_memo *imports; /* import.c */
   /* layout_reach.c: a node, a scope: 1 + its number in what is being sealed;
@@ -190,6 +191,9 @@ void pln_builder_drop(pln_builder *b, pln_ref node);
 /* Releases the tensor of a constant that nothing uses any more, so that a long
  * chain of folded nodes does not pile up. */
 void pln_builder_forget(pln_builder *b, pln_ref constant);
+/* A Var of that identity in a scope that is open, or PLN_NONE. */
+pln_status pln_builder_find_var(pln_builder *b, uint32_t var,
+                                pln_ref *out) PLN_CHECKED;
 /* The scope where the next node goes; PLN_NONE while building freely. */
 pln_scope pln_builder_here(const pln_builder *b);
 /* Adds a tensor to the graph; retains it. */

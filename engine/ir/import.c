@@ -12,6 +12,8 @@ typedef struct memo {
   pln_graph *graph; /* retained, so that its address stays its own */
   pln_ref *map;     /* a node: its copy, or PLN_NONE */
   uint32_t size;
+  bool looked, lets; /* whether scope 0 has lets was looked at; it has */
+  pln_ref block;     /* the copy of them all, or PLN_NONE */
 } memo;
 
 typedef struct pln_import_memo {
@@ -73,7 +75,8 @@ static pln_status find_memo(pln_builder *b, const pln_graph *graph,
   if (i == 0) {
     PLN_TRY(pln_mem_grow(b->engine, (void **)&all->rows, &all->capacity,
                          (size_t)all->count + 1, sizeof *all->rows));
-    all->rows[all->count++] = (memo){.graph = pln_graph_retain(graph)};
+    all->rows[all->count++] =
+        (memo){.graph = pln_graph_retain(graph), .block = PLN_NONE};
     i = all->count;
   }
   *out = &all->rows[i - 1];
@@ -153,15 +156,33 @@ pln_status pln_builder_take_origin(pln_builder *b, const pln_graph *from,
   return pln_origins_add(to, &row, out);
 }
 
+/* A free Var is the builder's of that identity: without scopes there is always
+ * one, with them when one is visible. */
+static pln_status known_var(pln_builder *b, const pln_node *var, pln_ref *out,
+                            bool *known) {
+  *known = true;
+  if (!b->scoped) {
+    PLN_TRY(pln_build_var(b, var->attrs, var->type, var->data, out));
+    b->graph->nodes[*out].results = var->results;
+    return PLN_OK;
+  }
+  pln_ref found;
+  PLN_TRY(pln_builder_find_var(b, var->data, &found));
+  *known = found != PLN_NONE;
+  if (*known)
+    *out = found;
+  return PLN_OK;
+}
+
 /* A node without scopes; its operands are copied. */
 static pln_status copy_plain(pln_builder *b, memo *m, pln_ref ref) {
   const pln_graph *g = m->graph;
   pln_node n = g->nodes[ref];
-  if (n.kind == PLN_VAR && !b->scoped) {
-    PLN_TRY(pln_build_var(b, n.attrs, n.type, n.data, &m->map[ref]));
-    b->graph->nodes[m->map[ref]].results = n.results;
+  bool there = false;
+  if (n.kind == PLN_VAR)
+    PLN_TRY(known_var(b, &n, &m->map[ref], &there));
+  if (there)
     return PLN_OK;
-  }
   pln_ref few[16] = {0}, *operands = few;
   size_t size = n.count * sizeof *operands;
   if (size > sizeof few && !(operands = pln_mem_new(b->engine, size)))
@@ -199,15 +220,41 @@ typedef struct copying {
   pln_scope first; /* the first row inside */
   uint32_t n;      /* rows inside */
   pln_scope *row;  /* a row inside, from `first`: its copy */
+  pln_ref begin;   /* the first node inside */
+  uint8_t *vars;   /* a node inside, from `begin`: BOUND, SHARED */
 } copying;
 
-static pln_status copy_rows(copying *c, pln_ref begin, pln_ref owner) {
+/* Of a Var inside: a let binds it; it is free, and its image is known. */
+enum { BOUND = 1, SHARED = 2 };
+
+static pln_status share_var(copying *c, pln_ref ref) {
+  bool known = at_hand(c->b, c->m, ref);
+  if (!known)
+    PLN_TRY(known_var(c->b, &c->m->graph->nodes[ref], &c->m->map[ref], &known));
+  if (known)
+    c->vars[ref - c->begin] = SHARED;
+  return PLN_OK;
+}
+
+/* Free Vars inside that the builder has are not copied. */
+static pln_status share_vars(copying *c, pln_ref end) {
+  const pln_graph *g = c->m->graph;
+  for (pln_ref ref = c->begin; ref < end; ref++)
+    if (g->nodes[ref].kind == PLN_LET)
+      c->vars[pln_operand(g, ref, 0) - c->begin] = BOUND;
+  for (pln_ref ref = c->begin; ref < end; ref++)
+    if (g->nodes[ref].kind == PLN_VAR &&
+        !(g->nodes[ref].flags & PLN_NODE_PARAM) && !c->vars[ref - c->begin])
+      PLN_TRY(share_var(c, ref));
+  return PLN_OK;
+}
+
+static pln_status copy_rows(copying *c, pln_ref owner) {
   const pln_graph *g = c->m->graph;
   pln_scope outer = pln_builder_here(c->b);
-  (void)begin;
   for (uint32_t i = 0; i < c->n; i++) {
     const pln_scope_row *old = &g->scopes[c->first + i];
-    bool nested = old->parent >= c->first && old->owner != owner;
+    bool nested = old->owner != owner && old->parent >= c->first;
     pln_scope parent = nested ? c->row[old->parent - c->first] : outer;
     PLN_TRY(pln_builder_add_scope(c->b, parent, &c->row[i]));
     pln_scope_row *row = &c->b->graph->scopes[c->row[i]];
@@ -218,14 +265,13 @@ static pln_status copy_rows(copying *c, pln_ref begin, pln_ref owner) {
   return PLN_OK;
 }
 
-static void finish_rows(copying *c, pln_ref owner) {
+static void finish_rows(copying *c, pln_ref shift) {
   const pln_graph *g = c->m->graph;
-  pln_ref shift = c->m->map[owner] - owner; /* the copy is an interval too */
   for (uint32_t i = 0; i < c->n; i++) {
     const pln_scope_row *old = &g->scopes[c->first + i];
     pln_scope_row *row = &c->b->graph->scopes[c->row[i]];
     row->result = c->m->map[old->result];
-    row->owner = c->m->map[old->owner];
+    row->owner = old->owner == PLN_NONE ? PLN_NONE : c->m->map[old->owner];
     row->begin = old->begin + shift;
     row->end = old->end + shift;
     row->next = old->next == PLN_NONE ? PLN_NONE : c->row[old->next - c->first];
@@ -254,7 +300,9 @@ static pln_status copy_inside(copying *c, pln_ref ref, pln_scope home) {
   const pln_graph *g = c->m->graph;
   pln_builder *b = c->b;
   const pln_node *n = &g->nodes[ref];
-  pln_ref *image = &c->m->map[ref];
+  pln_ref own = PLN_NONE, *image = &c->m->map[ref];
+  if (n->kind == PLN_VAR && c->vars[ref - c->begin] == SHARED)
+    image = &own; /* unused; the copy stays an interval */
   if (pln_owns(n))
     PLN_TRY(copy_inner_owner(c, ref));
   else if (n->kind == PLN_VAR)
@@ -268,18 +316,22 @@ static pln_status copy_inside(copying *c, pln_ref ref, pln_scope home) {
   return PLN_OK;
 }
 
-static pln_status copy_interval(copying *c, pln_ref begin, pln_ref owner) {
+/* The nodes from c->begin up to `end`, of which the last may be the owner of
+ * all rows that lie in no other. */
+static pln_status copy_interval(copying *c, pln_ref end, pln_ref owner) {
   const pln_graph *g = c->m->graph;
-  pln_scope next = c->first, here = PLN_NONE, end = c->first + c->n;
-  PLN_TRY(copy_rows(c, begin, owner));
-  for (pln_ref ref = begin; ref <= owner; ref++) {
-    while (next < end && g->scopes[next].begin <= ref)
+  pln_scope next = c->first, here = PLN_NONE, last = c->first + c->n;
+  PLN_TRY(share_vars(c, end));
+  PLN_TRY(copy_rows(c, owner));
+  pln_ref shift = c->b->graph->n_nodes - c->begin;
+  for (pln_ref ref = c->begin; ref < end; ref++) {
+    while (next < last && g->scopes[next].begin <= ref)
       here = next++;
     while (here != PLN_NONE && g->scopes[here].end <= ref)
       here = g->scopes[here].owner == owner ? PLN_NONE : g->scopes[here].parent;
     PLN_TRY(copy_inside(c, ref, here));
   }
-  finish_rows(c, owner);
+  finish_rows(c, shift);
   return PLN_OK;
 }
 
@@ -293,6 +345,19 @@ static uint32_t rows_inside(const pln_graph *g, pln_scope first,
   return n;
 }
 
+static pln_status copying_begin(copying *c, pln_ref end) {
+  pln_engine *e = c->b->engine;
+  c->row = pln_mem_new(e, c->n * sizeof *c->row);
+  c->vars = pln_mem_zeroed(e, (size_t)end - c->begin);
+  return c->row && c->vars ? PLN_OK : pln_nomem(e);
+}
+
+static void copying_end(const copying *c, pln_ref end) {
+  pln_engine *e = c->b->engine;
+  pln_mem_free(e, c->row, c->n * sizeof *c->row);
+  pln_mem_free(e, c->vars, (size_t)end - c->begin);
+}
+
 static pln_status copy_owner(pln_builder *b, memo *m, pln_ref ref) {
   const pln_graph *g = m->graph;
   if (!g->sealed)
@@ -303,12 +368,11 @@ static pln_status copy_owner(pln_builder *b, memo *m, pln_ref ref) {
   pln_scope first = g->nodes[ref].data;
   copying c = {.b = b, .m = m, .first = first};
   c.n = rows_inside(g, first, ref);
-  size_t size = c.n * sizeof *c.row;
-  c.row = pln_mem_new(b->engine, size);
-  if (!c.row)
-    return pln_nomem(b->engine);
-  pln_status status = copy_interval(&c, g->scopes[first].begin, ref);
-  pln_mem_free(b->engine, c.row, size);
+  c.begin = g->scopes[first].begin;
+  pln_status status = copying_begin(&c, ref + 1);
+  if (status == PLN_OK)
+    status = copy_interval(&c, ref + 1, ref);
+  copying_end(&c, ref + 1);
   return status;
 }
 
@@ -433,6 +497,60 @@ static pln_status float_loop(pln_builder *b, memo *m, pln_ref ref) {
   return status;
 }
 
+/* The block of a graph whose outermost scope has lets: what its root stands
+ * for in another graph. Scope 0 becomes the block's. */
+static pln_status copy_block(pln_builder *b, memo *m, pln_ref *out) {
+  const pln_graph *g = m->graph;
+  copying c = {.b = b, .m = m, .n = g->n_scopes};
+  pln_status status = copying_begin(&c, g->n_nodes);
+  if (status == PLN_OK)
+    status = copy_interval(&c, g->n_nodes, PLN_NONE);
+  pln_node block = {.kind = PLN_LET_BLOCK};
+  if (status == PLN_OK) {
+    block.data = c.row[0];
+    b->graph->scopes[block.data].result = m->map[g->root];
+    status = pln_builder_append(b, &block, 0, NULL, out);
+  }
+  if (status == PLN_OK) {
+    b->graph->scopes[block.data].owner = *out;
+    status = pln_builder_infer(b, *out);
+  }
+  copying_end(&c, g->n_nodes);
+  return status;
+}
+
+/* Whether a Let lies in scope 0 itself. */
+static bool has_lets(const pln_graph *g) {
+  pln_scope next = 1;
+  pln_ref ref = 0;
+  while (ref < g->n_nodes) {
+    if (next < g->n_scopes && g->scopes[next].begin <= ref) {
+      pln_ref end = g->scopes[next++].end;
+      ref = end > ref ? end : ref;
+    } else if (g->nodes[ref++].kind == PLN_LET) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* The root of a sealed graph stands for its lets, too. */
+static pln_status import_whole(pln_builder *b, memo *m, bool *done,
+                               pln_ref *out) {
+  if (!m->looked)
+    m->lets = has_lets(m->graph);
+  m->looked = true;
+  *done = m->lets;
+  if (!m->lets)
+    return PLN_OK;
+  pln_scope home = m->block == PLN_NONE ? PLN_NONE : b->home[m->block];
+  if (m->block == PLN_NONE ||
+      (home != PLN_NONE && b->graph->scopes[home].end != PLN_NONE))
+    PLN_TRY(copy_block(b, m, &m->block));
+  *out = m->block;
+  return PLN_OK;
+}
+
 #define LEAVE 0x80000000u
 
 static pln_status step(pln_builder *b, memo *m, pln_ref entry) {
@@ -470,6 +588,11 @@ pln_status pln_build_import(pln_builder *b, const pln_graph *graph,
   memo *m = NULL;
   PLN_TRY(find_memo(b, graph, &m));
   b->imports->top = 0;
+  bool done = false;
+  if (graph->sealed && node == graph->root)
+    PLN_TRY(import_whole(b, m, &done, out));
+  if (done)
+    return PLN_OK;
   PLN_TRY(push(b, node));
   while (b->imports->top > 0)
     PLN_TRY(step(b, m, b->imports->stack[--b->imports->top]));
