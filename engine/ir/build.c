@@ -5,6 +5,7 @@
  * exist only once layout.c has sealed the graph. What holds: operands are
  * earlier nodes; typed is the normal state. */
 
+#include "ir/describe.h"
 #include "ir/graph.h"
 #include "ir/module.h"
 
@@ -185,11 +186,13 @@ static pln_status check_var(pln_builder *b, pln_ref var) {
   PLN_TRY(check_operands(b, 1, &var));
   if (b->graph->nodes[var].kind == PLN_VAR)
     return PLN_OK;
-  return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                        "a Var is bound, not a %s",
-                        pln_node_kind(b->graph, var) < PLN_N_KINDS
-                            ? pln_kind_name(pln_node_kind(b->graph, var))
-                            : "?");
+  pln_status status = pln_diag_error(
+      b->engine, PLN_ERR_ARGUMENT, NULL, "a Var is bound, not a %s",
+      pln_node_kind(b->graph, var) < PLN_N_KINDS
+          ? pln_kind_name(pln_node_kind(b->graph, var))
+          : "?");
+  pln_blame_node(b->graph, var);
+  return status;
 }
 
 /* While building freely, one node stands for an identity. */
@@ -315,10 +318,13 @@ static pln_status check_patterns(pln_builder *b, uint32_t n,
   PLN_TRY(check_operands(b, n, patterns));
   for (uint32_t i = 0; i < n; i++) {
     uint8_t kind = b->graph->nodes[patterns[i]].kind;
-    if (pln_kinds[kind].kind_class != PLN_CLASS_PATTERN || kind == PLN_CLAUSE)
-      return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                            "a pattern is expected, not a %s",
-                            pln_kind_name((pln_kind)kind));
+    if (pln_kinds[kind].kind_class == PLN_CLASS_PATTERN && kind != PLN_CLAUSE)
+      continue;
+    pln_status status = pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                                       "a pattern is expected, not a %s",
+                                       pln_kind_name((pln_kind)kind));
+    pln_blame_node(b->graph, patterns[i]);
+    return status;
   }
   return PLN_OK;
 }

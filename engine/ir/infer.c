@@ -269,8 +269,20 @@ static pln_status infer_function(pln_builder *b, pln_node *n, pln_type ret) {
   return status;
 }
 
+static pln_status check_cond(pln_builder *b, const pln_node *n) {
+  pln_type cond = b->graph->nodes[b->graph->operands[n->first]].type;
+  pln_dtype dtype = pln_type_dtype(b->engine, cond);
+  if (b->lenient || dtype == PLN_DTYPE_NONE || dtype == PLN_BOOL)
+    return PLN_OK;
+  pln_description got;
+  return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
+                        "the condition of an If is boolean, not %s",
+                        pln_describe_type(b->engine, cond, &got));
+}
+
 static pln_status infer_if(pln_builder *b, pln_node *n) {
   const pln_graph *g = b->graph;
+  PLN_TRY(check_cond(b, n));
   pln_scope other = g->scopes[n->data].next;
   bool conflict;
   PLN_TRY(pln_type_join(b->engine, result_type(g, n->data),
@@ -329,6 +341,21 @@ static pln_status infer_let(pln_builder *b, const pln_node *n) {
                         "a variable is bound to a value of another type");
 }
 
+/* What is stored in a cell is of the type that it was made for. */
+static pln_status check_written(pln_builder *b, const pln_node *n,
+                                pln_type ref) {
+  const pln_graph *g = b->graph;
+  pln_type value = g->nodes[g->operands[n->first + 1]].type, both;
+  bool fits = true;
+  if (ref)
+    PLN_TRY(pln_type_unify(b->engine, pln_type_part(b->engine, ref, 0), value,
+                           &both, &fits));
+  if (fits || b->lenient)
+    return PLN_OK;
+  return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
+                        "a reference holds a value of another type");
+}
+
 static pln_status infer_ref(pln_builder *b, pln_node *n) {
   pln_type type = b->graph->nodes[b->graph->operands[n->first]].type;
   if (n->kind == PLN_REF_CREATE)
@@ -337,8 +364,10 @@ static pln_status infer_ref(pln_builder *b, pln_node *n) {
     return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
                           "%s of what is no reference",
                           pln_kind_name((pln_kind)n->kind));
-  if (n->kind == PLN_REF_WRITE)
+  if (n->kind == PLN_REF_WRITE) {
+    PLN_TRY(check_written(b, n, type));
     return pln_type_make(b->engine, PLN_TYPE_TUPLE, 0, 0, NULL, &n->type);
+  }
   n->type = type ? pln_type_part(b->engine, type, 0) : 0;
   return PLN_OK;
 }

@@ -32,6 +32,13 @@ static pln_ref var(const char *name) {
   return ref;
 }
 
+/* Fits as a condition, too. */
+static pln_ref untyped(void) {
+  pln_ref ref = PLN_NONE;
+  CHECK_OK(pln_build_var(b, 0, 0, 0, &ref));
+  return ref;
+}
+
 static pln_ref call(pln_builder *to, pln_op op, uint32_t n,
                     const pln_ref *args) {
   pln_ref ref = PLN_NONE;
@@ -89,7 +96,7 @@ static void lays_out_in_order_of_evaluation(void) {
 
 static void shared_nodes_go_where_all_uses_see_them(void) {
   begin();
-  pln_ref x = var("x"), c = var("c");
+  pln_ref x = var("x"), c = untyped();
   pln_ref both = unary(PLN_OP_EXP, x), one = unary(PLN_OP_TANH, x);
   pln_ref branch;
   CHECK_OK(pln_build_free_if(b, c, add(both, one), both, &branch));
@@ -154,7 +161,7 @@ static void a_variable_outside_of_its_function_is_refused(void) {
 
 static void a_million_nodes_and_deep_scopes_need_no_stack(void) {
   begin();
-  pln_ref x = var("x"), c = var("c"), deep = x;
+  pln_ref x = var("x"), c = untyped(), deep = x;
   for (int i = 0; i < 1000000; i++)
     deep = unary(PLN_OP_RELU, deep);
   for (int i = 0; i < 100000; i++)
@@ -208,7 +215,8 @@ static void nodes_for_an_enclosing_scope_come_before_the_inner_one(void) {
   pln_scope body, then_scope, else_scope;
   pln_ref f, owner;
   CHECK_OK(pln_build_open(b, &body));
-  pln_ref x = param(b, "x");
+  pln_ref x = PLN_NONE;
+  CHECK_OK(pln_build_param(b, 0, 0, 0, &x));
   CHECK_OK(pln_build_open(b, &then_scope));
   pln_ref inner = unary(PLN_OP_EXP, x);
   CHECK_OK(pln_build_in(b, body));
@@ -296,7 +304,7 @@ static pln_status take_then(void *ud, pln_rewrite *rw, pln_scope old,
 }
 
 static pln_graph *sample(void) {
-  pln_ref x = var("x"), c = var("c"), branch, f;
+  pln_ref x = var("x"), c = untyped(), branch, f;
   pln_ref then_value = add(unary(PLN_OP_TANH, x), unary(PLN_OP_TANH, x));
   pln_ref else_value = unary(PLN_OP_TANH, unary(PLN_OP_TANH, x));
   CHECK_OK(pln_build_free_if(b, c, then_value, else_value, &branch));
@@ -483,7 +491,7 @@ static pln_status build_and_rewrite(pln_engine *e, void *ud) {
   PLN_TRY(pln_builder_new(e, &to));
   pln_status status = pln_build_var(to, 0, type, 0, &x);
   if (status == PLN_OK)
-    status = pln_build_var(to, 0, type, 0, &c);
+    status = pln_build_var(to, 0, 0, 0, &c);
   if (status == PLN_OK)
     status = pln_build_call(to, PLN_OP_TANH, 0, 0, 1, &x, &y);
   if (status == PLN_OK)
