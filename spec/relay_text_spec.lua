@@ -1,17 +1,12 @@
 -- The texts that TVM 0.14 prints (conformance/relay-text, beside the project):
 -- each is read; what is printed of it is read as the same module again, and
 -- printed as the same text; a text with its types in comments comes back byte
--- by byte. Exceptions stand here with their reasons.
+-- by byte. The exception stands here with its reason.
 
 local pl = require "perilune"
 
 local shared = os.getenv "PERILUNE_SHARED" or "../shared"
 local folder = shared .. "/conformance/relay-text/"
-
--- Typed texts that come back otherwise.
-local other_text = {
-  ["attrs/slice_gather.relay"] = "a default of resize2d that is not TVM's",
-}
 
 -- What is not equal to itself when it is read twice.
 local other_module = {
@@ -65,7 +60,6 @@ describe("TVM's texts", function()
       if not file.typed then return end
       -- A text has no line feed behind its metadata.
       local same = printed == text or printed == text .. "\n"
-      if other_text[file.name] then return end
       assert.is_nil(not same and difference(text, printed) or nil)
     end)
   end
