@@ -257,6 +257,18 @@ static bool same_payload(const pln_comparison *c, const pln_node *m,
   return false;
 }
 
+/* The types are closed: their variables are no other's, not even those of the
+ * definition that they were taken from. */
+static pln_status compare_constructors(pln_comparison *c, pln_type x,
+                                       pln_type y, bool *same) {
+  pln_type_match own = {.engine = c->engine, .map_free = c->map_free};
+  if (x == y || !x || !y)
+    return PLN_OK;
+  pln_status status = pln_type_match_run(&own, x, y, same);
+  pln_type_match_free(&own);
+  return status;
+}
+
 static pln_status compare_heads(pln_comparison *c, const pln_node *m,
                                 const pln_node *n) {
   bool same = true;
@@ -272,8 +284,8 @@ static pln_status compare_heads(pln_comparison *c, const pln_node *m,
     PLN_TRY(pln_attrs_equal(c->engine, m->attrs, n->attrs, &same));
   if (!same)
     return differ(c, PLN_MISMATCH_ATTRS);
-  if (m->kind == PLN_CONSTRUCTOR && m->type && n->type)
-    PLN_TRY(pln_type_match_run(c->types, m->type, n->type, &same));
+  if (m->kind == PLN_CONSTRUCTOR)
+    PLN_TRY(compare_constructors(c, m->type, n->type, &same));
   return same ? PLN_OK : differ(c, PLN_MISMATCH_TYPE);
 }
 
