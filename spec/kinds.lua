@@ -147,4 +147,12 @@ rows.PatternTuple = { text = "(_, _) => {", build = matching(true, function(_, c
   return { { change and "_" or { "_", "_" }, pl.const(1, "int32") } }
 end) }
 
+-- ------------------------------------------------------------ the loop level
+
+rows.PrimFunc = { text = "T.prim_func", build = function(change)
+  local a, i = pl.tir.decl_buffer({ 16 }, "float32", "A"), pl.tir.Var("i", "int32")
+  local store = a:store(a:load(i) + (change and 2 or 1), i)
+  return pl.tir.PrimFunc({ a }, pl.tir.For(i, 0, 16, "serial", store))
+end, unread = "the script form is only printed" }
+
 return rows

@@ -1,6 +1,7 @@
 -- Every kind of Relay's nodes, from kinds.def: built from Lua, printed, parsed,
 -- hashed, compared, visited, mutated, verified. The programs are in kinds.lua;
--- a kind that has none is a failure here. The loop level has specs of its own.
+-- a kind that has none is a failure here. Of the loop level functions are here;
+-- what they are made of has specs of its own.
 
 local pl = require "perilune"
 local rows = require "spec.kinds"
