@@ -133,7 +133,7 @@ function Tensor:close() end
 --- A node of a function: a view, unique per graph, usable as a table key. Which
 --- fields there are depends on `kind`; node[i] is operand i, #node their number.
 ---@class perilune.Node
----@field kind string
+---@field kind perilune.Kind
 ---@field type perilune.Type
 ---@field op? perilune.Op Call
 ---@field callee? perilune.Node Call of an expression

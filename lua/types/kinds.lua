@@ -1,0 +1,88 @@
+---@meta perilune.kinds
+
+--- What Node.kind is. Derived from kinds.def by engine/ir/kinds_page.lua.
+---@alias perilune.Kind
+---| "Var" # A local variable; identity is a number, the name a hint.
+---| "Constant" # A tensor.
+---| "Absent" # An operand that ONNX left out.
+---| "GlobalVar" # A function of the module, by name.
+---| "Op" # An operator as a value.
+---| "Constructor" # A constructor of an algebraic data type.
+---| "Tuple" # A tuple of values.
+---| "TupleGetItem" # One field of a tuple.
+---| "Call" # A call of an operator, or of operand 0.
+---| "Function" # A function; its scope begins with the parameters.
+---| "Let" # Binds a variable for the rest of its scope.
+---| "LetBlock" # A run of lets that is no tail of its block.
+---| "If" # Evaluates one of two branches.
+---| "Match" # Evaluates the first arm whose pattern fits.
+---| "RefCreate" # A new reference cell.
+---| "RefRead" # The content of a cell.
+---| "RefWrite" # Stores into a cell; the value is ().
+---| "PatternWildcard" # Fits every value.
+---| "PatternVar" # Fits every value and binds it to a variable.
+---| "PatternConstructor" # Fits what a constructor made, when its fields fit.
+---| "PatternTuple" # Fits a tuple whose fields fit.
+---| "Clause" # The pattern of an arm; what follows in its scope is guarded by it.
+---| "IntImm" # Loop level: an integer.
+---| "FloatImm" # Loop level: a floating-point number.
+---| "StringImm" # Loop level: a string.
+---| "Cast" # Loop level: a value of another dtype.
+---| "Add" # Loop level: the sum of two numbers.
+---| "Sub" # Loop level: their difference.
+---| "Mul" # Loop level: their product.
+---| "Div" # Loop level: their quotient, of integers towards zero.
+---| "Mod" # Loop level: the remainder of Div.
+---| "FloorDiv" # Loop level: the quotient towards minus infinity.
+---| "FloorMod" # Loop level: the remainder of FloorDiv.
+---| "Min" # Loop level: the lesser of two numbers.
+---| "Max" # Loop level: the greater of two numbers.
+---| "EQ" # Loop level: whether two values are equal.
+---| "NE" # Loop level: whether they differ.
+---| "LT" # Loop level: whether the first is less.
+---| "LE" # Loop level: whether it is less or equal.
+---| "GT" # Loop level: whether it is greater.
+---| "GE" # Loop level: whether it is greater or equal.
+---| "And" # Loop level: both of two conditions.
+---| "Or" # Loop level: either of two conditions.
+---| "Not" # Loop level: a condition negated.
+---| "Select" # Loop level: one of two values; both are evaluated.
+---| "BufferLoad" # Loop level: an element of a buffer.
+---| "ProducerLoad" # Loop level: an element of what a tensor expression computes.
+---| "Ramp" # Loop level: the vector base, base + stride, ...; so many lanes.
+---| "Broadcast" # Loop level: a vector of one value; so many lanes.
+---| "PrimLet" # Loop level: an expression in which a variable is bound.
+---| "PrimCall" # Loop level: a call of a builtin, or of the GlobalVar that is operand 0.
+---| "Shuffle" # Loop level: lanes of several vectors; their number, then the indices.
+---| "CommReducer" # Loop level: a commutative combiner: as many lhs, rhs, results, identities.
+---| "Reduce" # Loop level: a reduction: sources, starts, axes; one of its values.
+---| "Any" # Loop level: an extent that any extent fits.
+---| "Range" # Loop level: the integers from min on, extent of them.
+---| "IterVar" # Loop level: a variable that runs over a range, and how it does.
+---| "Buffer" # Loop level: memory seen as an array: shape, strides, offset of element 0.
+---| "BufferRegion" # Loop level: a part of a buffer, a range in each dimension.
+---| "LetStmt" # Loop level: binds a variable in its body.
+---| "AttrStmt" # Loop level: says something of its body, by a key.
+---| "AssertStmt" # Loop level: ends the program unless a condition holds.
+---| "BufferStore" # Loop level: stores into a buffer.
+---| "BufferRealize" # Loop level: memory for a region of a buffer while its body runs.
+---| "ProducerStore" # Loop level: stores an element that a tensor expression computes.
+---| "ProducerRealize" # Loop level: memory for what a tensor expression computes.
+---| "Allocate" # Loop level: memory while its body runs; the body's parameter points to it.
+---| "AllocateConst" # Loop level: memory that holds a tensor; the body's parameter points to it.
+---| "DeclBuffer" # Loop level: a buffer over memory there is, for its body.
+---| "Evaluate" # Loop level: evaluates an expression for its effect.
+---| "IfThenElse" # Loop level: runs one of two statements, or one or none.
+---| "For" # Loop level: a loop; its scope's parameter is the index.
+---| "While" # Loop level: runs its body as long as a condition holds.
+---| "Prefetch" # Loop level: asks for a region of a buffer ahead of its use.
+---| "SeqStmt" # Loop level: statements in order, where no scope holds them.
+---| "Block" # Loop level: a unit of computation; its scope's parameters are its iteration variables.
+---| "BlockRealize" # Loop level: runs a block with values for its variables.
+---| "BlockReads" # Loop level: what the block around it reads.
+---| "BlockWrites" # Loop level: what the block around it writes.
+---| "AllocBuffer" # Loop level: a buffer of the block around it.
+---| "MatchBuffer" # Loop level: a buffer that is a view of a region.
+---| "BlockInit" # Loop level: what the block around it does before its first reduction step.
+---| "BufferBind" # Loop level: says as which buffer a parameter is seen: an entry of a buffer map.
+---| "PrimFunc" # Loop level: a function; its scope's parameters are scalars and handles.
