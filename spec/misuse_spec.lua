@@ -39,7 +39,7 @@ end
 
 -- What would leave the test's own process in another state.
 local skipped = { internal = true, extend = true, onnx_save = true, onnx_save_value = true,
-  npy_save = true,
+  npy_save = true, text_save = true,
   register = true, register_object = true, config_register = true, enter = true, unregister = true }
 
 local function arguments(values)
