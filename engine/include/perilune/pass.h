@@ -1,0 +1,246 @@
+/* perilune/pass.h: passes, contexts, instruments, pipelines.
+ * Part of perilune.h, which is what users include. */
+
+#ifndef PERILUNE_PASS_H
+#define PERILUNE_PASS_H
+
+#include "perilune/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ----------------------------------------------------------------- passes */
+
+typedef enum pln_pass_kind {
+  PLN_PASS_MODULE,    /* module in, module out */
+  PLN_PASS_FUNCTION,  /* each Relay function by itself; functions with attribute
+                         SkipOptimization, Extern or Compiler are passed over */
+  PLN_PASS_PRIM_FUNC, /* each loop-level function */
+  PLN_PASS_SEQUENTIAL /* passes made of passes, see pln_pass_form */
+} pln_pass_kind;
+
+/* How a pass is made of others. */
+typedef enum pln_pass_form {
+  PLN_FORM_LEAF,       /* it is not: it has a body */
+  PLN_FORM_SEQUENTIAL, /* one after the other */
+  PLN_FORM_FIXPOINT,   /* again and again until nothing changes */
+  PLN_FORM_TRY,        /* a failure undoes them; then come those of `else` */
+  PLN_FORM_IF_CHANGED, /* only when the element before it changed something */
+  PLN_FORM_FUNCTIONS   /* each function through all of them by itself */
+} pln_pass_form;
+
+/* A pass object: immutable, reference counted. */
+typedef struct pln_pass pln_pass;
+/* One run of a leaf pass: what its body is given. */
+typedef struct pln_pass_run pln_pass_run;
+
+/* One option of a pass: its name, kind (PLN_ATTR_INT, _FLOAT, _STRING; a
+ * boolean is an INT from 0 to 1), default as text, a sentence, and of a string
+ * the values it may have ("budget|all"; NULL: any). */
+typedef struct pln_option {
+  const char *name;
+  pln_attr_kind kind;
+  bool is_bool;
+  const char *fallback;
+  const char *doc;
+  const char *choices;
+} pln_option;
+
+typedef struct pln_pass_spec {
+  const char *name;
+  pln_pass_kind kind; /* not SEQUENTIAL */
+  int opt_level;      /* least level of a context that enables it */
+  uint32_t n_required;
+  const char *const *required; /* names of passes to run before */
+  bool traceable;
+  const char *doc;
+  uint32_t n_options;
+  const pln_option *options;
+  pln_status (*run)(pln_pass_run *run);
+  void *ud;
+  void (*release)(void *ud); /* when the last reference goes; may be NULL */
+} pln_pass_spec;
+
+/* A pass that is not registered; texts are copied. Takes spec->ud. */
+PLN_API pln_status pln_pass_new(pln_engine *engine, const pln_pass_spec *spec,
+                                pln_pass **out) PLN_CHECKED;
+/* Registers under spec->name, in place of an earlier script's pass of that
+ * name (passes built from it go on as they were). Takes spec->ud. */
+PLN_API pln_status pln_pass_register(pln_engine *engine,
+                                     const pln_pass_spec *spec) PLN_CHECKED;
+/* Registers an existing pass (a sequential, say) under a name. */
+PLN_API pln_status pln_pass_register_object(pln_engine *engine,
+                                            const char *name,
+                                            pln_pass *pass) PLN_CHECKED;
+/* PLN_ERR_NAME when unknown or built in. */
+PLN_API pln_status pln_pass_unregister(pln_engine *engine,
+                                       const char *name) PLN_CHECKED;
+/* A new pass of a registered kind, options checked against its schema.
+ * PLN_ERR_NAME with the nearest names when there is none. */
+PLN_API pln_status pln_pass_make(pln_engine *engine, const char *name,
+                                 pln_attrs options, pln_pass **out) PLN_CHECKED;
+/* The registry in order of registration; NULL past the end. */
+PLN_API const pln_pass *pln_pass_registered(const pln_engine *engine,
+                                            uint32_t index);
+PLN_API pln_status pln_sequential_new(pln_engine *engine, const char *name,
+                                      int opt_level, uint32_t n_required,
+                                      const char *const *required, uint32_t n,
+                                      pln_pass *const *passes,
+                                      pln_pass **out) PLN_CHECKED;
+/* A pass of another form than LEAF and SEQUENTIAL. `rounds` (1 to 1000) is the
+ * most a FIXPOINT runs; the last `n_otherwise` of the `n` passes are a TRY's
+ * `else`, 0 for other forms. FUNCTIONS takes passes over functions, and forms
+ * of such. */
+PLN_API pln_status pln_form_new(pln_engine *engine, pln_pass_form form,
+                                uint32_t rounds, uint32_t n_otherwise,
+                                uint32_t n, pln_pass *const *passes,
+                                pln_pass **out) PLN_CHECKED;
+PLN_API pln_pass_form pln_pass_form_of(const pln_pass *pass);
+/* FIXPOINT: its most rounds. */
+PLN_API uint32_t pln_pass_rounds(const pln_pass *pass);
+/* TRY: how many of its elements come before `else`; else all. */
+PLN_API uint32_t pln_pass_n_body(const pln_pass *pass);
+PLN_API pln_pass *pln_pass_retain(const pln_pass *pass);
+PLN_API void pln_pass_release(pln_pass *pass);
+PLN_API const char *pln_pass_name(const pln_pass *pass);
+PLN_API const char *pln_pass_doc(const pln_pass *pass);
+PLN_API pln_pass_kind pln_pass_kind_of(const pln_pass *pass);
+PLN_API int pln_pass_opt_level(const pln_pass *pass);
+PLN_API bool pln_pass_traceable(const pln_pass *pass);
+PLN_API uint32_t pln_pass_n_required(const pln_pass *pass);
+PLN_API const char *pln_pass_required(const pln_pass *pass, uint32_t index);
+PLN_API pln_attrs pln_pass_options(const pln_pass *pass);
+PLN_API uint32_t pln_pass_n_option_rows(const pln_pass *pass);
+PLN_API const pln_option *pln_pass_option_row(const pln_pass *pass,
+                                              uint32_t index);
+/* Elements of a sequential. */
+PLN_API uint32_t pln_pass_n_elements(const pln_pass *pass);
+PLN_API pln_pass *pln_pass_element(const pln_pass *pass, uint32_t index);
+
+/* Runs the pass in the current context. *out is `module` itself, retained,
+ * when nothing changed. On failure nothing has happened. */
+PLN_API pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
+                                  pln_module **out) PLN_CHECKED;
+
+/* Inside a pass body. */
+PLN_API pln_engine *pln_run_engine(const pln_pass_run *run);
+PLN_API const pln_pass *pln_run_pass(const pln_pass_run *run);
+PLN_API void *pln_run_ud(const pln_pass_run *run);
+PLN_API const pln_module *pln_run_module(const pln_pass_run *run);
+/* Function passes: the function's name and graph. */
+PLN_API pln_symbol pln_run_name(const pln_pass_run *run);
+PLN_API const pln_graph *pln_run_function(const pln_pass_run *run);
+/* An option of the pass as given, else as the context's config says
+ * ("PassName.option", then "option"), else its default. */
+PLN_API int64_t pln_run_int(const pln_pass_run *run, const char *option);
+PLN_API pln_slice pln_run_string(const pln_pass_run *run, const char *option);
+/* The result; takes it. Not set: unchanged. */
+PLN_API void pln_run_set_function(pln_pass_run *run, pln_graph *function);
+PLN_API void pln_run_set_module(pln_pass_run *run, pln_module *module);
+/* Adds to a counter that the report shows beside the pass. */
+PLN_API pln_status pln_run_count(pln_pass_run *run, const char *key,
+                                 int64_t n) PLN_CHECKED;
+/* Rewrites the function with the mutator and sets the result. */
+PLN_API pln_status pln_rewrite_function(pln_pass_run *run,
+                                        const pln_mutator *mutator) PLN_CHECKED;
+
+/* Config keys, as `fold` is one: name, kind and default are those of an
+ * option. PLN_ERR_ARGUMENT when the key exists. */
+PLN_API pln_status pln_config_register(pln_engine *engine,
+                                       const pln_option *key) PLN_CHECKED;
+PLN_API const pln_option *pln_config_row(const pln_engine *engine,
+                                         uint32_t index); /* NULL at the end */
+
+/* Hooks around contexts and passes; each may be NULL. A hook that fails stops
+ * what it was called from; the table in pass/README.md tells how. */
+typedef struct pln_context pln_context;
+typedef struct pln_instrument {
+  const char *name;
+  void *ud;
+  pln_status (*enter)(void *ud, pln_context *context);
+  pln_status (*exit)(void *ud, pln_context *context);
+  pln_status (*should_run)(void *ud, const pln_module *module,
+                           const pln_pass *pass, bool *run);
+  pln_status (*before)(void *ud, const pln_module *module,
+                       const pln_pass *pass);
+  pln_status (*after)(void *ud, const pln_module *module, const pln_pass *pass);
+  void (*release)(void *ud);
+} pln_instrument;
+
+typedef struct pln_context_spec {
+  int opt_level; /* pln_context_new(NULL spec): 2 */
+  /* Names of passes; "FoldConstant:2" is the second time that a run comes to
+   * one. disabled > only (for all but what is made of passes) > required >
+   * opt_level. */
+  uint32_t n_required;
+  const char *const *required;
+  uint32_t n_disabled;
+  const char *const *disabled;
+  uint32_t n_only; /* 0: no such limit */
+  const char *const *only;
+  uint32_t n_instruments;
+  const pln_instrument *instruments;
+  pln_attrs config; /* registered keys, or "Pass.option" */
+} pln_context_spec;
+
+/* Names and config are checked here: PLN_ERR_NAME with candidates,
+ * PLN_ERR_TYPE. Takes each instrument's ud. Reference counted. */
+PLN_API pln_status pln_context_new(pln_engine *engine,
+                                   const pln_context_spec *spec,
+                                   pln_context **out) PLN_CHECKED;
+PLN_API pln_context *pln_context_retain(const pln_context *context);
+PLN_API void pln_context_release(pln_context *context);
+PLN_API int pln_context_opt_level(const pln_context *context);
+PLN_API pln_attrs pln_context_config(const pln_context *context);
+PLN_API uint32_t pln_context_n_required(const pln_context *context);
+PLN_API const char *pln_context_required(const pln_context *c, uint32_t i);
+PLN_API uint32_t pln_context_n_disabled(const pln_context *context);
+PLN_API const char *pln_context_disabled(const pln_context *c, uint32_t i);
+PLN_API uint32_t pln_context_n_only(const pln_context *context);
+PLN_API const char *pln_context_only(const pln_context *c, uint32_t i);
+PLN_API uint32_t pln_context_n_instruments(const pln_context *context);
+PLN_API const pln_instrument *pln_context_instrument(const pln_context *c,
+                                                     uint32_t i);
+/* The innermost entered context of this stack, else the engine's default. */
+PLN_API pln_context *pln_context_current(const pln_engine *engine);
+PLN_API pln_status pln_context_enter(pln_context *context) PLN_CHECKED;
+PLN_API pln_status pln_context_exit(pln_context *context) PLN_CHECKED;
+/* Exits the old instruments, installs and enters the new ones. */
+PLN_API pln_status
+pln_context_override_instruments(pln_context *context, uint32_t n,
+                                 const pln_instrument *instruments) PLN_CHECKED;
+/* Stacks of contexts: a coroutine has its own, which starts from its
+ * creator's current context. pln_context_stack gives the one in use. */
+typedef struct pln_context_stack pln_context_stack;
+PLN_API pln_status pln_context_stack_new(pln_engine *engine,
+                                         pln_context_stack **out) PLN_CHECKED;
+PLN_API void pln_context_stack_free(pln_context_stack *stack);
+PLN_API pln_context_stack *pln_context_stack_use(pln_engine *engine,
+                                                 pln_context_stack *stack);
+
+/* What the last outermost pln_pass_apply did: a row a leaf pass that ran. */
+typedef struct pln_report_row {
+  const char *pass;
+  bool changed;
+  uint32_t depth; /* nesting in sequentials */
+  double seconds;
+  uint32_t nodes;   /* of all functions, afterwards */
+  pln_attrs counts; /* what pln_run_count added up */
+} pln_report_row;
+PLN_API uint32_t pln_report_count(const pln_engine *engine);
+PLN_API const pln_report_row *pln_report_get(const pln_engine *engine,
+                                             uint32_t index);
+
+/* A pipeline as text: "SimplifyExpr,FoldConstant{fold=\"all\"}". The empty text
+ * is the empty sequential. Errors carry a span into `text`. */
+PLN_API pln_status pln_pipeline_parse(pln_engine *engine, pln_slice text,
+                                      pln_pass **out) PLN_CHECKED;
+PLN_API pln_status pln_pipeline_print(const pln_pass *pass, pln_write_fn write,
+                                      void *ud) PLN_CHECKED;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
