@@ -62,6 +62,8 @@ typedef struct pln_lua_keys {
 } pln_lua_keys;
 extern const pln_lua_keys pln_lua_key;
 
+/* The string at `arg` as a symbol of the engine. */
+pln_symbol pln_lua_check_symbol(lua_State *L, pln_lua *b, int arg);
 /* Seconds of a clock that only goes forward. */
 double pln_lua_clock(void);
 /* The state of the running function; raises once the engine is gone. */

@@ -237,19 +237,11 @@ static int op_call(lua_State *L) {
 
 /* ------------------------------------------------------------------ leaves */
 
-static pln_symbol check_symbol(lua_State *L, pln_lua *b, int arg) {
-  pln_symbol symbol;
-  pln_slice text;
-  text.data = luaL_checklstring(L, arg, &text.size);
-  pln_lua_must(L, b, pln_symbol_intern(b->engine, text, &symbol));
-  return symbol;
-}
-
 /* var(name [, type]) -> Var of a new identity */
 static int core_var(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_ref ref;
-  pln_symbol name = check_symbol(L, b, 1);
+  pln_symbol name = pln_lua_check_symbol(L, b, 1);
   pln_type type = lua_isnoneornil(L, 2) ? 0 : pln_lua_check_type(L, b, 2);
   pln_lua_graph *to = pln_lua_push_free(L, b);
   pln_lua_must(L, b,
@@ -283,7 +275,7 @@ static int core_absent(lua_State *L) {
 static int core_global_var(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_ref ref;
-  pln_symbol name = check_symbol(L, b, 1);
+  pln_symbol name = pln_lua_check_symbol(L, b, 1);
   pln_type type = lua_isnoneornil(L, 2) ? 0 : pln_lua_check_type(L, b, 2);
   pln_lua_graph *to = pln_lua_push_target(L, b);
   pln_lua_must(
@@ -480,7 +472,7 @@ static int core_let(lua_State *L) {
 static int core_constructor(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_ref ref;
-  pln_symbol name = check_symbol(L, b, 1);
+  pln_symbol name = pln_lua_check_symbol(L, b, 1);
   pln_type type = lua_isnoneornil(L, 2) ? 0 : pln_lua_check_type(L, b, 2);
   pln_lua_graph *to = pln_lua_push_target(L, b);
   pln_lua_must(
@@ -510,7 +502,7 @@ static int core_pattern_constructor(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_ref ref;
   uint32_t n;
-  pln_symbol name = check_symbol(L, b, 1);
+  pln_symbol name = pln_lua_check_symbol(L, b, 1);
   lua_settop(L, 2);
   pln_lua_graph *to = pln_lua_push_target(L, b);
   pln_ref *patterns = list_operands(L, b, to, 2, &n);

@@ -225,6 +225,14 @@ double pln_lua_clock(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+pln_symbol pln_lua_check_symbol(lua_State *L, pln_lua *b, int arg) {
+  pln_symbol symbol;
+  pln_slice text;
+  text.data = luaL_checklstring(L, arg, &text.size);
+  pln_lua_must(L, b, pln_symbol_intern(b->engine, text, &symbol));
+  return symbol;
+}
+
 /* clock() -> seconds of a clock that only goes forward */
 static int core_clock(lua_State *L) {
   lua_pushnumber(L, pln_lua_clock());

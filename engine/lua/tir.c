@@ -26,19 +26,11 @@ static int core_prim_type(lua_State *L) {
   return 1;
 }
 
-static pln_symbol check_symbol(lua_State *L, pln_lua *b, int arg) {
-  pln_symbol symbol;
-  pln_slice text;
-  text.data = luaL_checklstring(L, arg, &text.size);
-  pln_lua_must(L, b, pln_symbol_intern(b->engine, text, &symbol));
-  return symbol;
-}
-
 /* pointer_type(element, scope) -> Type */
 static int core_pointer_type(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_type type, element = pln_lua_check_type(L, b, 1);
-  pln_symbol scope = check_symbol(L, b, 2);
+  pln_symbol scope = pln_lua_check_symbol(L, b, 2);
   pln_lua_must(
       L, b,
       pln_type_make(b->engine, PLN_TYPE_POINTER, scope, 1, &element, &type));
@@ -76,7 +68,7 @@ static int core_float_imm(lua_State *L) {
 static int core_string_imm(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_ref ref;
-  pln_symbol value = check_symbol(L, b, 1);
+  pln_symbol value = pln_lua_check_symbol(L, b, 1);
   pln_lua_graph *to = pln_lua_push_free(L, b);
   pln_lua_must(L, b,
                pln_build_string_imm(pln_lua_builder(L, b, to), value, &ref));
@@ -88,7 +80,7 @@ static int core_string_imm(lua_State *L) {
 static int core_size_var(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_ref ref;
-  pln_symbol name = check_symbol(L, b, 1);
+  pln_symbol name = pln_lua_check_symbol(L, b, 1);
   pln_type type = pln_lua_check_type(L, b, 2);
   pln_lua_graph *to = pln_lua_push_free(L, b);
   pln_lua_must(
@@ -124,7 +116,7 @@ static pln_kind check_kind(lua_State *L, int arg) {
 
 static uint32_t check_data(lua_State *L, pln_lua *b, int arg) {
   if (lua_type(L, arg) == LUA_TSTRING)
-    return check_symbol(L, b, arg);
+    return pln_lua_check_symbol(L, b, arg);
   lua_Integer data = luaL_optinteger(L, arg, 0);
   luaL_argcheck(L, data >= 0 && data <= INT32_MAX, arg, "out of range");
   return (uint32_t)data;

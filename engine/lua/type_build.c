@@ -26,16 +26,6 @@ static pln_type *check_types(lua_State *L, pln_lua *b, int arg, uint32_t *n) {
   return types;
 }
 
-static pln_symbol check_symbol(lua_State *L, pln_lua *b, int arg) {
-  pln_symbol symbol = 0;
-  pln_slice text;
-  if (lua_isnoneornil(L, arg))
-    return 0;
-  text.data = luaL_checklstring(L, arg, &text.size);
-  pln_lua_must(L, b, pln_symbol_intern(b->engine, text, &symbol));
-  return symbol;
-}
-
 static int push(lua_State *L, pln_lua *b, pln_status status, pln_type type) {
   pln_lua_must(L, b, status);
   pln_lua_push_type(L, b, type);
@@ -53,7 +43,7 @@ static int core_type_make(lua_State *L) {
       PLN_TYPE_OPTIONAL,   PLN_TYPE_MAP,    PLN_TYPE_SPARSE, PLN_TYPE_OPAQUE,
       PLN_TYPE_GLOBAL_VAR, PLN_TYPE_POINTER};
   pln_type_kind kind = kinds[luaL_checkoption(L, 1, NULL, names)];
-  pln_symbol name = check_symbol(L, b, 2);
+  pln_symbol name = pln_lua_check_symbol(L, b, 2);
   pln_type type = 0;
   uint32_t n;
   pln_type *parts = check_types(L, b, 3, &n);
@@ -72,7 +62,7 @@ static int core_type_var(lua_State *L) {
       PLN_TKIND_TYPE,       PLN_TKIND_SHAPE_VAR,  PLN_TKIND_BASE_TYPE,
       PLN_TKIND_CONSTRAINT, PLN_TKIND_ADT_HANDLE, PLN_TKIND_TYPE_DATA};
   luaL_checkstring(L, 1);
-  pln_symbol name = check_symbol(L, b, 1);
+  pln_symbol name = pln_lua_check_symbol(L, b, 1);
   pln_type type = 0;
   pln_type_var_kind kind = kinds[luaL_checkoption(L, 2, "Type", kind_names)];
   pln_status status = pln_type_var(b->engine, name, kind, &type);
@@ -107,7 +97,7 @@ static int core_type_relation(lua_State *L) {
   pln_type type = 0;
   luaL_checkstring(L, 1);
   lua_settop(L, 4);
-  pln_symbol name = check_symbol(L, b, 1);
+  pln_symbol name = pln_lua_check_symbol(L, b, 1);
   pln_type *args = check_types(L, b, 2, &n);
   lua_Integer inputs = luaL_optinteger(L, 3, n);
   luaL_argcheck(L, inputs >= 0 && inputs <= (lua_Integer)n, 3,

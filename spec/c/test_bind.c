@@ -1,23 +1,8 @@
 /* test_bind.c: variables of expressions, expressions in place of variables,
  * types rebuilt. */
 
+#include "building.h"
 #include "ir/graph.h"
-#include "ir/module.h"
-#include "oom.h"
-#include "op/op.h"
-
-static pln_engine *engine;
-static pln_builder *b;
-
-static void begin(void) {
-  engine = pln_engine_new(NULL, NULL);
-  CHECK_OK(pln_builder_new(engine, &b));
-}
-
-static void end(void) {
-  pln_builder_free(b);
-  pln_engine_free(engine);
-}
 
 static pln_type vector(int64_t n) {
   pln_type type = 0;

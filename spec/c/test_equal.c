@@ -1,23 +1,7 @@
 /* test_equal.c: equality, hash and mismatches of types, expressions, modules;
  * what is well-formed. Cases of scripts are in spec/equal_spec.lua. */
 
-#include "ir/equal.h"
-#include "ir/module.h"
-#include "oom.h"
-#include "op/op.h"
-
-static pln_engine *engine;
-static pln_builder *b;
-
-static void begin(void) {
-  engine = pln_engine_new(NULL, NULL);
-  CHECK_OK(pln_builder_new(engine, &b));
-}
-
-static void end(void) {
-  pln_builder_free(b);
-  pln_engine_free(engine);
-}
+#include "building.h"
 
 static pln_symbol symbol(const char *text) {
   pln_symbol out = 0;

@@ -1,21 +1,7 @@
 /* test_loop.c: the loop level from C: building in scopes and freely, sealing,
  * verifying, rewriting, importing, equality, the script form. */
 
-#include "ir/loop.h"
-#include "oom.h"
-
-static pln_engine *engine;
-static pln_builder *b;
-
-static void begin(void) {
-  engine = pln_engine_new(NULL, NULL);
-  CHECK_OK(pln_builder_new(engine, &b));
-}
-
-static void end(void) {
-  pln_builder_free(b);
-  pln_engine_free(engine);
-}
+#include "building.h"
 
 /* ----------------------------------------------------------------- programs */
 

@@ -1,22 +1,7 @@
 /* test_walk.c: visits of nodes: their order, once each, without recursion. */
 
+#include "building.h"
 #include "ir/graph.h"
-#include "ir/module.h"
-#include "oom.h"
-#include "op/op.h"
-
-static pln_engine *engine;
-static pln_builder *b;
-
-static void begin(void) {
-  engine = pln_engine_new(NULL, NULL);
-  CHECK_OK(pln_builder_new(engine, &b));
-}
-
-static void end(void) {
-  pln_builder_free(b);
-  pln_engine_free(engine);
-}
 
 static pln_ref var(const char *name) {
   pln_symbol symbol = 0;

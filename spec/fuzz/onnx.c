@@ -6,14 +6,8 @@
  * must hold: a diagnostic or a module that verifies and can be written; no
  * crash, no leak. */
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/base.h"
 #include "onnx_model.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "replay.h"
 
 static pln_status count_bytes(void *ud, const char *data, size_t size) {
   (void)data;
@@ -57,58 +51,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
 /* ------------------------------------------------------------------ replay */
 
-static uint64_t next_random(uint64_t *state) {
-  *state ^= *state << 13;
-  *state ^= *state >> 7;
-  *state ^= *state << 17;
-  return *state;
-}
-
-/* Each run gets a copy of its own size, so that reading past it is seen. */
-static void run(const uint8_t *data, size_t size) {
-  uint8_t *copy = malloc(size ? size : 1);
-  if (!copy)
-    fail("out of memory");
-  memcpy(copy, data, size);
-  LLVMFuzzerTestOneInput(copy, size);
-  free(copy);
-}
-
-static void flip(const uint8_t *data, size_t size, uint64_t *state) {
-  uint8_t *copy = malloc(size);
-  if (!copy)
-    fail("out of memory");
-  memcpy(copy, data, size);
+static size_t flip(uint8_t *copy, size_t size, uint64_t *state) {
   for (uint64_t n = 1 + next_random(state) % 4; n > 0; n--) {
     uint64_t r = next_random(state);
     uint8_t *at = &copy[r % size];
     *at = (uint8_t)(r >> 60 ? *at ^ 1u << (r >> 40 & 7) : r >> 32);
   }
-  LLVMFuzzerTestOneInput(copy, size);
-  free(copy);
+  return size;
 }
 
-static void replay(const uint8_t *data, size_t size, long flips,
-                   uint64_t seed) {
-  enum { MOST_PREFIXES = 20000 };
-  run(data, size);
-  for (size_t n = 0; n < size && n < MOST_PREFIXES; n++)
-    run(data, n);
-  for (long i = 0; i < flips && size; i++)
-    flip(data, size, &seed);
-}
-
-static void replay_file(const char *path, long flips, uint64_t seed) {
-  pln_engine *engine = pln_engine_new(NULL, NULL);
-  pln_file *file;
-  if (!engine || pln_file_map(engine, path, &file) != PLN_OK)
-    fail("a file cannot be read");
-  replay(pln_file_data(file), (size_t)pln_file_size(file), flips, seed);
-  pln_file_release(file);
-  pln_engine_free(engine);
-}
-
-static void replay_seed(long flips, uint64_t seed) {
+static void replay_seed(const replay_plan *plan) {
   pln_engine *engine = pln_engine_new(NULL, NULL);
   pln_rope rope;
   if (!engine)
@@ -122,19 +74,15 @@ static void replay_seed(long flips, uint64_t seed) {
     fail("the seed model cannot be read");
   }
   pln_module_release(module);
-  replay((const uint8_t *)rope.bytes.data, rope.bytes.size, flips, seed);
+  replay(plan, (const uint8_t *)rope.bytes.data, rope.bytes.size);
   pln_rope_free(&rope);
   pln_engine_free(engine);
 }
 
 int main(int argc, char **argv) {
-  long flips = argc > 1 ? atol(argv[1]) : 10000;
-  uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-  seed = seed * 0x9e3779b97f4a7c15u + 1;
-  for (int i = 3; i < argc; i++)
-    replay_file(argv[i], flips, seed);
-  if (argc <= 3)
-    replay_seed(flips, seed);
+  replay_plan plan = {.change = flip, .most_prefixes = 20000, .flips = 10000};
+  if (!replay_arguments(&plan, argc, argv))
+    replay_seed(&plan);
   return 0;
 }
 

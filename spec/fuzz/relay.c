@@ -7,14 +7,7 @@
  * diagnostic, or a module that verifies and whose text is read again; no crash,
  * no leak. */
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/base.h"
-#include "base/file.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "replay.h"
 
 /* A bit of everything that text can say. */
 static const char seed_text[] =
@@ -93,23 +86,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
 /* ------------------------------------------------------------------ replay */
 
-static uint64_t next_random(uint64_t *state) {
-  *state ^= *state << 13;
-  *state ^= *state >> 7;
-  *state ^= *state << 17;
-  return *state;
-}
-
-/* Each run gets a copy of its own size, so that reading past it is seen. */
-static void run(const uint8_t *data, size_t size) {
-  uint8_t *copy = malloc(size ? size : 1);
-  if (!copy)
-    fail("out of memory", NULL);
-  memcpy(copy, data, size);
-  LLVMFuzzerTestOneInput(copy, size);
-  free(copy);
-}
-
 /* Puts a piece of the text somewhere else: over, or in front of, what is
  * there; or takes one out. */
 static size_t move_piece(uint8_t *copy, size_t size, uint64_t *state) {
@@ -132,51 +108,21 @@ static size_t move_piece(uint8_t *copy, size_t size, uint64_t *state) {
   }
 }
 
-static void change(const uint8_t *data, size_t size, uint64_t *state) {
-  uint8_t *copy = malloc(size + 100);
-  if (!copy)
-    fail("out of memory", NULL);
-  memcpy(copy, data, size);
-  size_t now = size;
+static size_t change(uint8_t *copy, size_t size, uint64_t *state) {
   for (uint64_t n = 1 + next_random(state) % 4; n > 0; n--) {
     uint64_t r = next_random(state);
     if (r >> 62)
-      now = move_piece(copy, now, state);
+      size = move_piece(copy, size, state);
     else
-      copy[r % now] = (uint8_t)(r >> 32);
+      copy[r % size] = (uint8_t)(r >> 32);
   }
-  run(copy, now);
-  free(copy);
-}
-
-static void replay(const uint8_t *data, size_t size, long flips,
-                   uint64_t seed) {
-  enum { MOST_PREFIXES = 5000 };
-  run(data, size);
-  for (size_t n = 0; n < size && n < MOST_PREFIXES; n++)
-    run(data, n);
-  for (long i = 0; i < flips && size; i++)
-    change(data, size, &seed);
-}
-
-static void replay_file(const char *path, long flips, uint64_t seed) {
-  pln_engine *engine = pln_engine_new(NULL, NULL);
-  pln_file *file;
-  if (!engine || pln_file_map(engine, path, &file) != PLN_OK)
-    fail("a file cannot be read", engine);
-  replay(pln_file_data(file), (size_t)pln_file_size(file), flips, seed);
-  pln_file_release(file);
-  pln_engine_free(engine);
+  return size;
 }
 
 int main(int argc, char **argv) {
-  long flips = argc > 1 ? atol(argv[1]) : 3000;
-  uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-  seed = seed * 0x9e3779b97f4a7c15u + 1;
-  for (int i = 3; i < argc; i++)
-    replay_file(argv[i], flips, seed);
-  if (argc <= 3)
-    replay((const uint8_t *)seed_text, strlen(seed_text), flips, seed);
+  replay_plan plan = {.change = change, .most_prefixes = 5000, .flips = 3000};
+  if (!replay_arguments(&plan, argc, argv))
+    replay(&plan, (const uint8_t *)seed_text, strlen(seed_text));
   return 0;
 }
 
