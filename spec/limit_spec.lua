@@ -73,6 +73,17 @@ describe("limit.seconds", function()
     assert.matches("limit.seconds", pl.diagnostics()[1].message)
   end)
 
+  it("stops a pass behind a coroutine that is gone", function()
+    local err = run({ ["limit.seconds"] = 0.05 }, pl.module_pass { run = function()
+      for _ = 1, 100 do
+        coroutine.wrap(function() return pl.tensor { 1, 2 } end)()
+      end
+      collectgarbage()
+      endless()
+    end })
+    assert.equal("limit", err.code)
+  end)
+
   it("of an outer pass holds for the passes that it runs", function()
     local inner = pl.module_pass { name = "Inner", run = endless }
     local outer = pl.module_pass { name = "Outer", run = function(mod)

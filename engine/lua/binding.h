@@ -35,6 +35,7 @@ typedef struct pln_lua {
   pln_engine *engine; /* NULL once the state is closing */
   lua_State *L;       /* the thread that called in last */
   int depth;          /* callbacks under way */
+  lua_State *body;    /* the thread of the innermost of them */
   /* Where constructors append: the builder of the running rewrite or pass,
    * or NULL for the floating one. `free` skips rewrites. */
   struct pln_lua_graph *target;

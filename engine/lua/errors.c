@@ -335,9 +335,12 @@ pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud) {
   lua_pushcfunction(L, on_error);
   lua_pushcfunction(L, body);
   lua_pushlightuserdata(L, ud);
+  lua_State *outer = b->body;
+  b->body = L;
   b->depth++;
   int status = lua_pcall(L, 1, 0, -3);
   b->depth--;
+  b->body = outer;
   b->L = L;
   if (b->stack != stack) /* another coroutine ran meanwhile */
     pln_context_stack_use(b->engine, b->stack = stack);

@@ -1,6 +1,6 @@
 /* interrupt.c: stops a script that runs in a pass: a request for a stop sets
  * Lua's hook, which raises at the next instruction, and again until the body
- * has ended, whatever pcall catches.
+ * has ended, whatever pcall catches. A coroutine is stopped when it yields.
  *
  * The request comes from a signal handler of this thread (pln_engine_interrupt,
  * limit.seconds), which may set hooks. What always holds: without a request
@@ -23,11 +23,12 @@ static void stop(lua_State *L, lua_Debug *ar) {
     pln_lua_raise(L, b, status);
 }
 
-/* Called by a signal handler: nothing here but what lua_sethook allows. */
+/* Called by a signal handler: nothing here but what lua_sethook allows. The
+ * thread that called in last may be dead by now; that of the body is not. */
 static void ask(void *ud) {
   const pln_lua *b = ud;
   if (b->depth > 0)
-    lua_sethook(b->L, stop, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+    lua_sethook(b->body, stop, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
 }
 
 pln_engine *pln_lua_engine(lua_State *L) {
