@@ -57,6 +57,12 @@ def @main(%x: Tensor[(2), float32] /* ty=Tensor[(2), float32] */) -> Tensor[(2),
     assert.equal(0, (run(("check %s %s"):format(input, output))))
   end)
 
+  it("info draws text", function()
+    local status, out = run("info --dot " .. input)
+    assert.equal(0, status)
+    assert.matches("^digraph perilune {", out)
+  end)
+
   it("opt shows what became of the operators", function()
     local output = path "dead.relay"
     local status, out = run(("opt %s -o %s -p DeadCodeElimination"):format(input, output))

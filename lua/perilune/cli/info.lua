@@ -129,9 +129,7 @@ local function show_json(model, graph)
 end
 
 local function show_dot(path)
-  local module, diag = pl.onnx.load(path)
-  if not module then error(diag, 0) end
-  io.stdout:write(module:dot())
+  io.stdout:write(assert(pl.load(path)):dot())
 end
 
 function info.run(options)
