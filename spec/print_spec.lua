@@ -354,6 +354,74 @@ def @main() {
   end)
 end)
 
+describe("Graph variables", function()
+  local exp, tanh, negative = pl.op.exp, pl.op.tanh, pl.op.negative
+
+  -- What a function of x and p returns, printed, is read back and prints as it did.
+  local function lines(make)
+    local x, p = pl.var("x", VEC), pl.var("p", "bool")
+    local mod = pl.module { main = pl.func({ x, p }, make(x, p)) }
+    local text = tostring(mod)
+    local again = assert(pl.parse(text))
+    assert.is_true(pl.equal(mod, again))
+    return (text:match("{\n(.*)}"):gsub(" /%*.-%*/", ""))
+  end
+
+  it("are bound above their uses when a branch binds what a later operand uses too", function()
+    assert.equal([[
+  %1 = if (%p) {
+    %0 = exp(%x);
+    tanh(%0)
+  } else {
+    %x
+  };
+  %2 = negative(%0);
+  %3 = tanh(%2);
+  add(%1, %3)
+]], lines(function(x, p)
+      local shared = exp(x)
+      return pl.if_(p, tanh(shared), x) + tanh(negative(shared))
+    end))
+  end)
+
+  it("are bound above their uses however deep the branch is, and the use", function()
+    assert.equal([[
+  %2 = if (%p) {
+    %1 = if (%p) {
+      %0 = exp(%x);
+      tanh(%0)
+    } else {
+      %x
+    };
+    tanh(%1)
+  } else {
+    %x
+  };
+  %4 = if (%p) {
+    %3 = negative(%0);
+    tanh(%3)
+  } else {
+    %x
+  };
+  %5 = negative(%4);
+  %6 = tanh(%5);
+  add(%2, %6)
+]], lines(function(x, p)
+      local shared = exp(x)
+      local one = pl.if_(p, tanh(pl.if_(p, tanh(shared), x)), x)
+      return one + tanh(negative(pl.if_(p, tanh(negative(shared)), x)))
+    end))
+  end)
+
+  it("and free variables have their lines above all uses as well", function()
+    local x, y, p = pl.var("x", VEC), pl.var("y", VEC), pl.var("p", "bool")
+    local text = tostring(pl.if_(p, tanh(y), x) + tanh(negative(y)))
+    local line = text:find("free_var %y", 1, true)
+    assert.is_true(line < text:find("tanh(%y)", 1, true))
+    assert.is_true(line < text:find("negative(%y)", 1, true))
+  end)
+end)
+
 describe("Printing", function()
   it("takes time and room as the text does", function()
     local function seconds(n)

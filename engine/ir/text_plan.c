@@ -515,8 +515,8 @@ static pln_status unbind_types(planner *p, pln_type vars) {
 
 /* ------------------------------------------------------------------- lines */
 
-static void add_line(planner *p, pln_ref node) {
-  pln_text_scope *scope = &p->plan->scopes[p->scope];
+static void add_line(planner *p, pln_ref node, pln_scope to) {
+  pln_text_scope *scope = &p->plan->scopes[to];
   if (scope->last == PLN_NONE)
     scope->first = node;
   else
@@ -524,13 +524,64 @@ static void add_line(planner *p, pln_ref node) {
   scope->last = node;
 }
 
+/* From now on a node, and all that its scopes hold, stands in scope `to`. */
+static void settle(planner *p, pln_ref node, pln_scope to) {
+  const pln_graph *g = p->graph;
+  const pln_node *n = &g->nodes[node];
+  p->plan->nodes[node].state |= PRINTED;
+  p->plan->nodes[node].home = to;
+  if (pln_kinds[n->kind].payload != PLN_PAYLOAD_SCOPE)
+    return;
+  for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
+    p->plan->scopes[s].within = to;
+}
+
+static void give_line(planner *p, pln_ref node, pln_scope to) {
+  settle(p, node, to);
+  p->plan->nodes[node].number = p->plan->naming->n_temps++;
+  add_line(p, node, to);
+}
+
+/* The outermost scope around `scope` whose owner does not stand yet. Ways are
+ * halved, so that they stay short however deep scopes nest. */
+static pln_scope outermost(pln_text_scope *scopes, pln_scope scope) {
+  while (scopes[scope].within != PLN_NONE) {
+    pln_scope up = scopes[scope].within;
+    if (scopes[up].within != PLN_NONE)
+      scopes[scope].within = scopes[up].within;
+    scope = up;
+  }
+  return scope;
+}
+
+/* A node was printed in a scope: its line, if it has one, must be above what is
+ * printed now. It is not if the scope's owner was visited but waits for its
+ * line, behind other operands of its user: it gets the line now. (TVM would use
+ * the number above the line that binds it.) An owner that is still being
+ * visited waits for nothing: what is printed now is inside of it. */
+static void put_above(planner *p, pln_ref node) {
+  const pln_graph *g = p->graph;
+  pln_text_plan *plan = p->plan;
+  pln_scope scope = plan->nodes[node].home;
+  while (scope != p->scope && scope != PLN_NONE) {
+    scope = outermost(plan->scopes, scope);
+    pln_ref owner = scope < g->n_scopes ? g->scopes[scope].owner : PLN_NONE;
+    if (owner == PLN_NONE || !(plan->nodes[owner].state & VISITED))
+      return;
+    scope = plan->nodes[owner].home;
+    give_line(p, owner, scope);
+  }
+}
+
 /* A variable that is met before it was bound is free. */
 static pln_status print_leaf(planner *p, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   pln_text_node *text = &p->plan->nodes[node];
   bool fresh;
-  if (text->state & PRINTED)
+  if (text->state & PRINTED) {
+    put_above(p, node);
     return PLN_OK;
+  }
   text->state |= PRINTED;
   if (n->kind == PLN_CONSTANT)
     return pln_literal(p->graph->tensors[n->data])
@@ -540,16 +591,20 @@ static pln_status print_leaf(planner *p, pln_ref node) {
   if (n->kind != PLN_VAR)
     return PLN_OK;
   PLN_TRY(name_var(p, node, &fresh));
-  if (fresh)
-    add_line(p, node);
+  if (!fresh)
+    return PLN_OK;
+  settle(p, node, p->scope);
+  add_line(p, node, p->scope);
   return PLN_OK;
 }
 
 static pln_status do_print(planner *p, pln_ref node, task_kind emit) {
   if (pln_is_leaf(p->graph->nodes[node].kind))
     return print_leaf(p, node);
-  if (p->plan->nodes[node].state & PRINTED)
+  if (p->plan->nodes[node].state & PRINTED) {
+    put_above(p, node);
     return PLN_OK;
+  }
   PLN_TRY(push(p, emit, node));
   return push(p, TASK_VISIT, node);
 }
@@ -558,11 +613,10 @@ static void do_emit(planner *p, pln_ref node, bool may_inline) {
   pln_text_node *text = &p->plan->nodes[node];
   if (text->state & PRINTED)
     return;
-  text->state |= PRINTED;
   if (may_inline && text->uses <= 1)
-    return;
-  text->number = p->plan->naming->n_temps++;
-  add_line(p, node);
+    settle(p, node, p->scope);
+  else
+    give_line(p, node, p->scope);
 }
 
 static pln_status do_visit(planner *p, pln_ref node) {
@@ -622,6 +676,7 @@ static pln_status do_leaf(planner *p, pln_ref node) {
   uint32_t count = n->count;
   if (p->plan->nodes[node].state & VISITED)
     return PLN_OK;
+  p->plan->nodes[node].home = p->scope;
   PLN_TRY(push(p, TASK_DONE, node));
   if (n->kind != PLN_CALL)
     return print_parts(p, n);
@@ -687,7 +742,7 @@ static pln_status do_task(planner *p, task t) {
   case TASK_DONE: p->plan->nodes[t.id].state |= VISITED; return PLN_OK;
   case TASK_SCOPE: return do_scope(p, t.id);
   case TASK_STATEMENT: return do_statement(p, t.id);
-  case TASK_LINE: add_line(p, t.id); return PLN_OK;
+  case TASK_LINE: add_line(p, t.id, p->scope); return PLN_OK;
   case TASK_RESULT: return do_result(p, t.id);
   case TASK_PATTERN: return do_pattern(p, t.id);
   case TASK_UNBIND: return unbind_types(p, t.id);
@@ -707,11 +762,12 @@ static pln_status start(pln_text_plan *plan, pln_engine *engine) {
     return pln_nomem(engine);
   for (uint32_t i = 0; i < n; i++) {
     plan->nodes[i].number = plan->nodes[i].next = PLN_NONE;
-    plan->nodes[i].attrs = PLN_NONE;
+    plan->nodes[i].attrs = plan->nodes[i].home = PLN_NONE;
     plan->statements[i] = PLN_NONE;
   }
   for (uint32_t i = 0; i < scopes; i++)
-    plan->scopes[i] = (pln_text_scope){PLN_NONE, PLN_NONE, PLN_NONE, PLN_NONE};
+    plan->scopes[i] =
+        (pln_text_scope){PLN_NONE, PLN_NONE, PLN_NONE, PLN_NONE, PLN_NONE};
   return pln_idmap_new(engine, &plan->vars);
 }
 

@@ -31,6 +31,7 @@ typedef struct pln_text_node {
   uint32_t number; /* a graph variable's; a Constant's in the metadata; a Var's
                       name; PLN_NONE: stands where it is used */
   pln_ref next;    /* the next line of the same scope */
+  pln_scope home;  /* in planning: where it stands, or where it was visited */
   uint32_t attrs;  /* the piece that its attributes are; PLN_NONE: none */
   uint8_t state;
 } pln_text_node;
@@ -40,6 +41,8 @@ typedef struct pln_text_scope {
   pln_ref first, last; /* a node: `%0 = ...`, `let ...` or `free_var ...` */
   pln_ref result;
   pln_ref statement; /* in planning: Lets and nodes kept for no use, in order */
+  pln_scope within;  /* in planning: one that its owner stands in; PLN_NONE: the
+                        owner does not stand yet */
 } pln_text_scope;
 
 /* The row behind those of the graph is the text's own scope. */
