@@ -8,6 +8,7 @@
  * the node needs, with an explicit stack. */
 
 #include "ir/equal.h"
+#include "ir/loop.h"
 
 enum { CACHED = 64, BOUND = 2, SHARED, FREE, IDENTITY };
 
@@ -50,6 +51,14 @@ static uint64_t hash_op(hasher *s, pln_op op) {
   return op ? s->ops.hash[at] : 0;
 }
 
+/* A large one, or one not read yet, is its dtype, rank and size. */
+static uint64_t hash_tensor(const pln_tensor *t) {
+  uint64_t h = pln_hash_mix(t->dtype, t->rank);
+  return t->bytes <= PLN_TENSOR_BY_CONTENT && !t->external
+             ? pln_hash_mix(h, pln_tensor_hash(t))
+             : pln_hash_mix(h, t->bytes);
+}
+
 /* Floats may differ a little and be equal: they do not count. */
 static uint64_t hash_attr(const pln_engine *e, const pln_attr *a) {
   uint64_t h = a->kind;
@@ -63,7 +72,8 @@ static uint64_t hash_attr(const pln_engine *e, const pln_attr *a) {
     h = pln_hash_mix(h, (uint64_t)a->v.ints[k]);
   for (uint32_t k = 0; a->kind == PLN_ATTR_STRINGS && k < a->count; k++)
     h = pln_hash_mix(h, hash_text(a->v.strings[k]));
-  return h;
+  return a->kind == PLN_ATTR_TENSOR ? pln_hash_mix(h, hash_tensor(a->v.tensor))
+                                    : h;
 }
 
 /* Dictionaries and lists inside count by their own entries. */
@@ -98,16 +108,8 @@ static uint64_t hash_payload(hasher *s, const pln_node *n) {
   case PLN_PAYLOAD_HINT:
   case PLN_PAYLOAD_SCOPE:
   case PLN_PAYLOAD_VAR: return 0;
-  case PLN_PAYLOAD_BITS:
-    return pln_hash_mix(pln_type_hash(s->engine, n->type),
-                        (uint64_t)n->attrs << 32 | n->data);
-  case PLN_PAYLOAD_TENSOR: {
-    const pln_tensor *t = g->tensors[n->data];
-    uint64_t h = pln_hash_mix(t->dtype, t->rank);
-    return t->bytes <= PLN_TENSOR_BY_CONTENT && !t->external
-               ? pln_hash_mix(h, pln_tensor_hash(t))
-               : pln_hash_mix(h, t->bytes);
-  }
+  case PLN_PAYLOAD_BITS: return (uint64_t)n->attrs << 32 | n->data;
+  case PLN_PAYLOAD_TENSOR: return hash_tensor(g->tensors[n->data]);
   case PLN_PAYLOAD_OP: return hash_op(s, n->data);
   case PLN_PAYLOAD_SYMBOL: return hash_symbol(s->engine, n->data);
   case PLN_PAYLOAD_BUILTIN:
@@ -123,6 +125,8 @@ static uint64_t hash_node(hasher *s, const pln_node *n) {
   h = pln_hash_mix(h, n->count);
   if (pln_kinds[n->kind].has_attrs)
     h = pln_hash_mix(h, hash_attrs(s, n->attrs));
+  if (pln_is_prim(n)) /* of the loop level a dtype is part of the node */
+    h = pln_hash_mix(h, pln_type_hash(s->engine, n->type));
   for (uint32_t i = 0; i < n->count; i++)
     h = pln_hash_mix(h, s->hash[g->operands[n->first + i]]);
   if (!pln_owns(n))
