@@ -146,7 +146,8 @@ static pln_status reduce(pln_builder *b, pln_node *n) {
   if (n->count < 2 || operand_node(b->graph, n, 0)->kind != PLN_COMM_REDUCER)
     return ill_typed(b, n, "its first operand is a CommReducer");
   uint32_t values = operand_node(b->graph, n, 0)->count / 4;
-  if (n->data >= values || n->count < 2 + values)
+  if (n->data >= values || n->count < 2 + values ||
+      n->count - 2 - values < n->results)
     return ill_typed(b, n, "it has as many sources as its combiner values");
   n->type = operand_type(b->graph, n, 2 + n->data);
   return PLN_OK;

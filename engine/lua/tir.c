@@ -274,6 +274,34 @@ static int push_operands(const field_of *f, uint32_t first, uint32_t end) {
   return 1;
 }
 
+static int push_reducer(const field_of *f, const char *key) {
+  static const char *const quarters[] = {"lhs", "rhs", "result",
+                                         "identity_element"};
+  uint32_t k = f->n->count / 4;
+  for (uint32_t i = 0; i < PLN_COUNT(quarters); i++)
+    if (!strcmp(key, quarters[i]))
+      return push_operands(f, i * k, (i + 1) * k);
+  return 0;
+}
+
+/* A Reduce's sources, one a value of its combiner, starts, axes. */
+static int push_reduce(const field_of *f, const char *key) {
+  const pln_node *n = f->n;
+  pln_ref combiner = pln_node_operands(f->g, f->node->ref)[0];
+  uint32_t init = 2 + f->g->nodes[combiner].count / 4;
+  uint32_t axis = init + n->results;
+  if (!strcmp(key, "source"))
+    return push_operands(f, 2, init);
+  if (!strcmp(key, "init"))
+    return push_operands(f, init, axis);
+  if (!strcmp(key, "axis"))
+    return push_operands(f, axis, n->count);
+  if (strcmp(key, "value_index") != 0)
+    return 0;
+  lua_pushinteger(f->L, n->data);
+  return 1;
+}
+
 /* Fields that share the end of a node's operands. */
 static int push_part(const field_of *f, const char *key) {
   const pln_node *n = f->n;
@@ -291,7 +319,9 @@ static int push_part(const field_of *f, const char *key) {
     return push_operands(f, 0, n->data);
   if (n->kind == PLN_SHUFFLE && !strcmp(key, "indices"))
     return push_operands(f, n->data, n->count);
-  return 0;
+  return n->kind == PLN_COMM_REDUCER ? push_reducer(f, key)
+         : n->kind == PLN_REDUCE     ? push_reduce(f, key)
+                                     : 0;
 }
 
 /* The first parameter of the owner's first scope, by the names TVM gives it. */

@@ -152,6 +152,12 @@ function Tensor:close() end
 ---@field shape? perilune.Node[] Buffer
 ---@field strides? perilune.Node[] Buffer
 ---@field elem_offset? perilune.Node Buffer
+---@field result? perilune.Node[] CommReducer: what it makes of its lhs and rhs
+---@field identity_element? perilune.Node[] CommReducer
+---@field source? perilune.Node|perilune.Node[] MatchBuffer: its region; Reduce: what it reduces
+---@field init? perilune.Node[] Reduce: what it starts from
+---@field axis? perilune.Node[] Reduce: IterVars
+---@field value_index? integer Reduce, from 0
 ---@field index? integer TupleGetItem, from 0
 ---@field params? perilune.Node[] Function
 ---@field body? perilune.Node Function, Let, LetBlock, For
@@ -160,8 +166,8 @@ function Tensor:close() end
 ---@field type_params? perilune.Type[] Function
 ---@field clauses? perilune.Node[] Match
 ---@field complete? boolean Match: its arms cover every value
----@field lhs? perilune.Node Clause: its pattern
----@field rhs? perilune.Node Clause: what its arm evaluates to
+---@field lhs? perilune.Node|perilune.Node[] Clause: its pattern; CommReducer: Vars
+---@field rhs? perilune.Node|perilune.Node[] Clause: what its arm evaluates to; CommReducer: Vars
 ---@field patterns? perilune.Node[] PatternConstructor, PatternTuple
 ---@field constructor? string PatternConstructor
 ---@field cond? perilune.Node If
