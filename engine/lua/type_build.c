@@ -43,7 +43,7 @@ static int core_type_make(lua_State *L) {
       PLN_TYPE_OPTIONAL,   PLN_TYPE_MAP,    PLN_TYPE_SPARSE, PLN_TYPE_OPAQUE,
       PLN_TYPE_GLOBAL_VAR, PLN_TYPE_POINTER};
   pln_type_kind kind = kinds[luaL_checkoption(L, 1, NULL, names)];
-  pln_symbol name = pln_lua_check_symbol(L, b, 2);
+  pln_symbol name = lua_isnoneornil(L, 2) ? 0 : pln_lua_check_symbol(L, b, 2);
   pln_type type = 0;
   uint32_t n;
   pln_type *parts = check_types(L, b, 3, &n);
