@@ -220,3 +220,44 @@ describe("InferType", function()
     assert.is_truthy(pl.infer_type(pl.func({ x }, value)))
   end)
 end)
+
+describe("Operands of which nobody says a type", function()
+  local function types(text)
+    local mod = assert(pl.parse('#[version = "0.0.5"]\n' .. text))
+    local list = {}
+    for i, param in ipairs(mod.main.params) do list[i] = tostring(param.type) end
+    return table.concat(list, "; ")
+  end
+
+  it("have the type that a layer gives its weights", function()
+    assert.equal("Tensor[(1, 3, 8, 8), float32]; Tensor[(16, 3, 3, 3), float32]; "
+      .. "Tensor[(16), float32]; Tensor[(16), float32]; Tensor[(16), float32]; "
+      .. "Tensor[(16), float32]; Tensor[(10, 1024), float32]; Tensor[(10), float32]", types [[
+def @main(%x: Tensor[(1, 3, 8, 8), float32], %w, %g, %b, %m, %v, %d, %c) {
+  %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=16, kernel_size=[3, 3]);
+  %1 = nn.batch_norm(%0, %g, %b, %m, %v);
+  nn.bias_add(nn.dense(nn.batch_flatten(%1.0), %d, units=10), %c)
+}]])
+  end)
+
+  it("have it in the layout of the weight, and by group", function()
+    assert.equal("Tensor[(1, 8, 8, 6), float16]; Tensor[(5, 5, 3, 4), float16]", types [[
+def @main(%x: Tensor[(1, 8, 8, 6), float16], %w) {
+  nn.conv2d(%x, %w, groups=2, channels=4, kernel_size=[5, 5], data_layout="NHWC",
+    kernel_layout="HWIO")
+}]])
+  end)
+
+  it("wait for the input of the layer", function()
+    assert.equal("Tensor[(4, 64), float32]; Tensor[(10, 64), float32]", types [[
+def @main(%x: Tensor[(4, 64), float32], %w) {
+  let %f = fn (%a) { nn.dense(%a, %w, units=10) };
+  %f(%x)
+}]])
+  end)
+
+  it("stay open when the attributes do not tell", function()
+    assert.equal("Tensor[(4, 64), float32]; ?", (types [[
+def @main(%x: Tensor[(4, 64), float32], %w) { nn.dense(%x, %w, units=None) }]]:gsub("_$", "?")))
+  end)
+end)

@@ -142,7 +142,7 @@ static pln_effect op_effect(const pln_graph *g, const pln_node *n,
 }
 
 pln_status pln_infer_op_call(const pln_graph *graph, pln_node *n, bool lenient,
-                             pln_value *value) {
+                             pln_type *operands, pln_value *value) {
   pln_engine *e = graph->engine;
   uint32_t k = n->results ? n->results : 1;
   pln_type few[FEW_RESULTS] = {0}, *types = few;
@@ -155,7 +155,8 @@ pln_status pln_infer_op_call(const pln_graph *graph, pln_node *n, bool lenient,
                     .op = n->data,
                     .attrs = n->attrs,
                     .n_results = n->results,
-                    .results = types};
+                    .results = types,
+                    .operands = operands};
   pln_status status = pln_infer_call(&call, lenient);
   if (status == PLN_OK && n->results)
     status = pln_type_make(e, PLN_TYPE_TUPLE, 0, k, types, &n->type);
@@ -189,7 +190,7 @@ static pln_status infer_call(pln_builder *b, pln_node *n, pln_value *value) {
   uint32_t traits = pln_op_row(b->engine, n->data)->traits;
   pln_effect effect = op_effect(b->graph, n, traits);
   n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
-  return pln_infer_op_call(b->graph, n, b->lenient, value);
+  return pln_infer_op_call(b->graph, n, b->lenient, NULL, value);
 }
 
 /* ------------------------------------------------------------ other kinds */

@@ -38,6 +38,9 @@ typedef struct pln_infer {
   uint32_t n_results; /* as pln_node_n_results */
   pln_type *results;  /* max(1, n_results) of them, preset to 0 */
   pln_value value;    /* of a plain result; preset to 0 */
+  /* Of n_args, preset to 0: what the call says of operands of which nobody
+   * knows anything. NULL: nobody asks. */
+  pln_type *operands;
 } pln_infer;
 
 /* Fills results with what can be known. PLN_ERR_TYPE with a diagnostic when

@@ -193,9 +193,7 @@ static pln_status drain(pln_typing *t) {
 /* A rule has something to say when its node or an operand is open. */
 static bool has_to_tell(const pln_typed_graph *g, pln_ref ref) {
   const pln_node *n = &g->old->nodes[ref];
-  if (g->open[ref] || n->kind == PLN_OP)
-    return true;
-  return !(n->kind == PLN_CALL && n->data) && uses_open(g, n);
+  return g->open[ref] || n->kind == PLN_OP || uses_open(g, n);
 }
 
 static pln_status ask_all(pln_typing *t, pln_typed_graph *g, bool last) {

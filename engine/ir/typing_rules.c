@@ -144,14 +144,59 @@ static bool tells_rank(const pln_engine *e, pln_type type) {
          (pln_type_dtype(e, type) && pln_type_rank(e, type) >= 0);
 }
 
+static pln_status told_operands(const rule *r, const pln_type *told) {
+  for (uint32_t i = 0; i < r->n->count; i++) {
+    pln_type type;
+    if (!told[i] || !r->g->open[operand(r, i)])
+      continue;
+    PLN_TRY(pln_unifier_open(&r->t->u, told[i], &type));
+    PLN_TRY(equate(r, "types do not match", type, operand_term(r, i)));
+  }
+  return PLN_OK;
+}
+
+/* What the call says of operands that nobody knows: the weight of a dense
+ * layer follows from its input and its units. */
+static pln_status ask_operator(const rule *r) {
+  pln_engine *e = r->t->engine;
+  pln_type few[16] = {0}, *told = few;
+  pln_node n = r->g->graph->nodes[r->ref];
+  pln_value value;
+  size_t size = r->n->count * sizeof *told;
+  if (size > sizeof few && !(told = pln_mem_zeroed(e, size)))
+    return pln_nomem(e);
+  pln_status status =
+      pln_infer_op_call(r->g->graph, &n, r->t->lenient, told, &value);
+  if (status == PLN_OK)
+    status = told_operands(r, told);
+  if (told != few)
+    pln_mem_free(e, told, size);
+  return status;
+}
+
+/* Something is known of one operand, and nothing of another. */
+static bool may_be_told(const rule *r) {
+  bool some = false, none = false;
+  for (uint32_t i = 0; i < r->n->count; i++) {
+    pln_type type = r->g->graph->nodes[operand(r, i)].type;
+    some |= type != 0;
+    none |= type == 0;
+  }
+  return some && none;
+}
+
 static pln_status operator_rule(const rule *r, bool last) {
   pln_type unknown, type;
   pln_value value = 0;
   PLN_TRY(settle_operands(r, &unknown));
+  if (unknown && may_be_told(r)) {
+    PLN_TRY(ask_operator(r));
+    PLN_TRY(settle_operands(r, &unknown));
+  }
   if (unknown && !last)
     return wait_for(r, unknown);
   pln_node n = r->g->graph->nodes[r->ref];
-  PLN_TRY(pln_infer_op_call(r->g->graph, &n, r->t->lenient, &value));
+  PLN_TRY(pln_infer_op_call(r->g->graph, &n, r->t->lenient, NULL, &value));
   if (value)
     r->g->graph->values[r->ref] = value;
   if (unknown && !tells_rank(r->t->engine, n.type))

@@ -177,12 +177,39 @@ static pln_status plain_result(const pln_infer *call, const conv_call *c,
   return PLN_OK;
 }
 
+/* channels, the operand's channels / groups, the window; in the weight's
+ * layout. Only what all attributes tell. */
+static pln_status tell_weight(pln_infer *call, const conv_call *c) {
+  uint32_t n;
+  const int64_t *window = pln_call_ints(call, "kernel_size", &n);
+  int64_t channels = pln_call_int(call, "channels", -1);
+  int64_t groups = pln_call_int(call, "groups", 1);
+  pln_layout plain;
+  pln_shape shape, w;
+  bool found;
+  if (!window || n != c->n || channels < 0 || groups < 1 || !call->operands)
+    return PLN_OK;
+  pln_shape_ranked(&shape, (int64_t)c->n + 2);
+  shape.dims[0] = channels;
+  PLN_TRY(pln_layout_extent(call, &c->data, c->x.dims, 'C', &shape.dims[1],
+                            &found));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_FLOORDIV, shape.dims[1], groups,
+                        &shape.dims[1]));
+  for (uint32_t i = 0; i < n; i++)
+    shape.dims[2 + i] = window[i];
+  (void)pln_layout_read(pln_text(c->form->kernel), &plain);
+  PLN_TRY(pln_layout_convert(call, &plain, &shape, &c->kernel, &w));
+  return pln_tell_operand(call, 1, pln_arg_dtype(call, 0), &w);
+}
+
 static pln_status infer_form(pln_infer *call, bool transposed,
                              pln_dtype fallback) {
   conv_call c;
   pln_layout plain;
   pln_shape result, out;
   PLN_TRY(read_call(call, &c));
+  if (!transposed && fallback != PLN_INT32)
+    PLN_TRY(tell_weight(call, &c));
   PLN_TRY(plain_result(call, &c, transposed, &result));
   (void)pln_layout_read(pln_text(c.form->data), &plain);
   PLN_TRY(pln_layout_convert(call, &plain, &result, &c.out, &out));

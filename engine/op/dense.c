@@ -10,6 +10,15 @@ static pln_status give(pln_infer *call, const pln_shape *shape) {
                            shape);
 }
 
+static pln_status tell_weight(pln_infer *call, int64_t units, pln_dim in) {
+  pln_shape w;
+  pln_shape_ranked(&w, 2);
+  w.dims[0] = units;
+  w.dims[1] = in;
+  return units >= 0 ? pln_tell_operand(call, 1, pln_arg_dtype(call, 0), &w)
+                    : PLN_OK;
+}
+
 /* (..., in) by a weight (units, in): (..., units). */
 pln_status pln_infer_dense(pln_infer *call) {
   pln_shape x, w;
@@ -21,6 +30,7 @@ pln_status pln_infer_dense(pln_infer *call) {
   if (x.rank < 0)
     return give(call, &x);
   pln_dim *last = &x.dims[x.rank - 1];
+  PLN_TRY(tell_weight(call, units, *last));
   if (w.rank == 2) {
     PLN_TRY(pln_infer_same_dim(call, 1, last, w.dims[1]));
     *last = w.dims[0];
@@ -107,6 +117,7 @@ pln_status pln_infer_bias_add(pln_infer *call) {
   if (rank >= 0) {
     PLN_TRY(pln_call_axis(call, pln_call_int(call, "axis", 1), rank, &axis));
     pln_dim extent = pln_arg_dims(call, 0)[axis];
+    PLN_TRY(pln_tell_vector(call, 1, pln_arg_dtype(call, 0), extent));
     if (pln_arg_rank(call, 1) == 1)
       PLN_TRY(pln_infer_same_dim(call, 1, &extent, pln_arg_dims(call, 1)[0]));
   }

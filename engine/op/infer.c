@@ -280,6 +280,22 @@ pln_status pln_result_tensor(pln_infer *call, uint32_t i, pln_dtype dtype,
                          &call->results[i]);
 }
 
+pln_status pln_tell_operand(pln_infer *call, uint32_t i, pln_dtype dtype,
+                            const pln_shape *shape) {
+  if (!call->operands || i >= call->n_args || pln_arg_type(call, i))
+    return PLN_OK;
+  return pln_type_tensor(call->engine, dtype, shape->rank, shape->dims,
+                         &call->operands[i]);
+}
+
+pln_status pln_tell_vector(pln_infer *call, uint32_t i, pln_dtype dtype,
+                           pln_dim extent) {
+  pln_shape shape;
+  pln_shape_ranked(&shape, 1);
+  shape.dims[0] = extent;
+  return pln_tell_operand(call, i, dtype, &shape);
+}
+
 pln_status pln_result_scalar(pln_infer *call, uint32_t i, pln_dtype dtype) {
   if (i >= pln_call_n_results(call))
     return PLN_OK;
