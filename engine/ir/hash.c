@@ -51,12 +51,11 @@ static uint64_t hash_op(hasher *s, pln_op op) {
   return op ? s->ops.hash[at] : 0;
 }
 
-/* A large one, or one not read yet, is its dtype, rank and size. */
+/* A large one, or one that cannot be read, is its dtype, rank and size. */
 static uint64_t hash_tensor(const pln_tensor *t) {
   uint64_t h = pln_hash_mix(t->dtype, t->rank);
-  return t->bytes <= PLN_TENSOR_BY_CONTENT && !t->external
-             ? pln_hash_mix(h, pln_tensor_hash(t))
-             : pln_hash_mix(h, t->bytes);
+  return pln_hash_mix(h,
+                      pln_tensor_by_content(t) ? pln_tensor_hash(t) : t->bytes);
 }
 
 /* Floats may differ a little and be equal: they do not count. */

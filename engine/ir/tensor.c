@@ -446,7 +446,7 @@ bool pln_tensor_int(const pln_tensor *t, size_t index, int64_t *out) {
 
 /* Small constants are what they hold; external ones are opened for that, and
  * identified by their place when they cannot be. Nothing is reported. */
-static bool by_content(const pln_tensor *t) {
+bool pln_tensor_by_content(const pln_tensor *t) {
   const void *data;
   if (t->bytes > PLN_TENSOR_BY_CONTENT)
     return false;
@@ -499,8 +499,8 @@ bool pln_tensor_equal(const pln_tensor *a, const pln_tensor *b) {
     return false;
   if (a->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) != 0)
     return false;
-  bool held = by_content(a);
-  if (held != by_content(b))
+  bool held = pln_tensor_by_content(a);
+  if (held != pln_tensor_by_content(b))
     return false;
   return held ? equal_content(a, b) : equal_place(a, b);
 }
@@ -527,5 +527,5 @@ static uint64_t hash_place(const pln_tensor *t, uint64_t hash) {
 
 uint64_t pln_tensor_hash(const pln_tensor *t) {
   uint64_t hash = pln_hash_bytes(t->dims, t->rank * sizeof *t->dims, t->dtype);
-  return by_content(t) ? hash_content(t, hash) : hash_place(t, hash);
+  return pln_tensor_by_content(t) ? hash_content(t, hash) : hash_place(t, hash);
 }

@@ -64,6 +64,9 @@ pln_status pln_tensor_dense(const pln_tensor *tensor,
 /* Element `index` of an integer or bool tensor; false for other dtypes. The
  * tensor's data must be at hand (small constants always are). */
 bool pln_tensor_int(const pln_tensor *tensor, size_t index, int64_t *out);
+/* Whether it is compared by what it holds: a small one that can be read. What
+ * lies outside is opened for that; nothing is reported. */
+bool pln_tensor_by_content(const pln_tensor *tensor);
 /* Hash that agrees with pln_tensor_equal. */
 uint64_t pln_tensor_hash(const pln_tensor *tensor);
 

@@ -1,6 +1,9 @@
 /* test_equal.c: equality, hash and mismatches of types, expressions, modules;
  * what is well-formed. Cases of scripts are in spec/equal_spec.lua. */
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "building.h"
 
 static pln_symbol symbol(const char *text) {
@@ -355,6 +358,54 @@ static void deep_nesting_is_compared_and_told(void) {
 /* ------------------------------------------------------------- well-formed */
 
 /* Two nodes for one identity, each bound by a function of its own. */
+/* ---------------------------------------------------------- external tensors
+ */
+
+static pln_graph *constant(pln_tensor *t) {
+  pln_ref root = PLN_NONE;
+  CHECK_OK(pln_build_constant(b, t, &root));
+  pln_tensor_release(t);
+  return seal(root);
+}
+
+static uint64_t hash_of(const pln_graph *g) {
+  uint64_t hash = 0;
+  CHECK_OK(pln_graph_hash(g, g->root, false, &hash));
+  return hash;
+}
+
+static pln_graph *outside(const char *folder) {
+  pln_external where = {symbol(folder), symbol("w.bin"), 0, 4};
+  const int64_t n = 4;
+  pln_tensor *t = NULL;
+  CHECK_OK(pln_tensor_external(engine, PLN_INT8, 1, &n, &where, &t));
+  return constant(t);
+}
+
+/* Its hash is the same before a comparison opens it and after. */
+static void tensors_outside_hash_as_what_they_hold(void) {
+  begin();
+  char folder[] = "/tmp/perilune-test-XXXXXX", path[64];
+  const int64_t n = 4;
+  REQUIRE(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/w.bin", folder);
+  FILE *f = fopen(path, "wb");
+  REQUIRE(f);
+  fputs("abcd", f);
+  fclose(f);
+  pln_tensor *t = NULL;
+  CHECK_OK(pln_tensor_from(engine, PLN_INT8, 1, &n, "abcd", 4, &t));
+  pln_graph *x = outside(folder), *y = constant(t), *z = outside("/nowhere");
+  uint64_t before = hash_of(x), missing = hash_of(z);
+  CHECK(before == hash_of(y) && before != missing);
+  CHECK(same(x, y, false));
+  CHECK(missing == hash_of(z) && pln_diag_count(engine) == 0);
+  pln_graph_release(z);
+  unlink(path);
+  rmdir(folder);
+  end();
+}
+
 static void an_identity_is_bound_once(void) {
   begin();
   pln_scope s;
@@ -522,6 +573,8 @@ static const check_test tests[] = {
     {"repeated patterns are equal and cost little",
      repeated_patterns_are_equal_and_cost_little},
     {"deep nesting is compared and told", deep_nesting_is_compared_and_told},
+    {"tensors outside hash as what they hold",
+     tensors_outside_hash_as_what_they_hold},
     {"an identity is bound once", an_identity_is_bound_once},
     {"arms are verified", arms_are_verified},
     {"survives lack of memory", survives_lack_of_memory},
