@@ -26,24 +26,6 @@ static pln_ref var(const char *name) {
   return var_of(name, vector(4));
 }
 
-static pln_ref add(pln_ref x, pln_ref y) {
-  pln_ref ref = PLN_NONE;
-  CHECK_OK(pln_build_call(b, PLN_OP_ADD, 0, 0, 2, (pln_ref[]){x, y}, &ref));
-  return ref;
-}
-
-static pln_ref let(pln_ref v, pln_ref value, pln_ref body) {
-  pln_ref ref = PLN_NONE;
-  CHECK_OK(pln_build_free_let(b, v, value, body, &ref));
-  return ref;
-}
-
-static pln_ref function(uint32_t n, const pln_ref *params, pln_ref body) {
-  pln_ref f = PLN_NONE;
-  CHECK_OK(pln_build_bind(b, n, params, body, 0, 0, &f));
-  return f;
-}
-
 static pln_graph *seal(pln_ref root) {
   pln_graph *g = NULL;
   CHECK_OK(pln_builder_seal(b, root, &g));

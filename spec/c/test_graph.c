@@ -35,10 +35,6 @@ static pln_ref unary(pln_op op, pln_ref x) {
   return call(b, op, 1, &x);
 }
 
-static pln_ref add(pln_ref x, pln_ref y) {
-  return call(b, PLN_OP_ADD, 2, (pln_ref[]){x, y});
-}
-
 static pln_ref bind(pln_ref param, pln_ref body) {
   pln_ref f = PLN_NONE;
   CHECK_OK(pln_build_bind(b, 1, &param, body, 0, 0, &f));

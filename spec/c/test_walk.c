@@ -13,28 +13,10 @@ static pln_ref var(const char *name) {
   return ref;
 }
 
-static pln_ref add(pln_ref x, pln_ref y) {
-  pln_ref ref = PLN_NONE;
-  CHECK_OK(pln_build_call(b, PLN_OP_ADD, 0, 0, 2, (pln_ref[]){x, y}, &ref));
-  return ref;
-}
-
 static pln_ref tanh_of(pln_ref x) {
   pln_ref ref = PLN_NONE;
   CHECK_OK(pln_build_call(b, PLN_OP_TANH, 0, 0, 1, &x, &ref));
   return ref;
-}
-
-static pln_ref let(pln_ref v, pln_ref value, pln_ref body) {
-  pln_ref ref = PLN_NONE;
-  CHECK_OK(pln_build_free_let(b, v, value, body, &ref));
-  return ref;
-}
-
-static pln_ref bind(uint32_t n, const pln_ref *params, pln_ref body) {
-  pln_ref f = PLN_NONE;
-  CHECK_OK(pln_build_bind(b, n, params, body, 0, 0, &f));
-  return f;
 }
 
 static pln_graph *seal(pln_ref root) {
@@ -125,7 +107,7 @@ static void functions_and_branches_are_gone_into(void) {
   CHECK_OK(pln_build_var(b, pln_node_symbol(pln_builder_graph(b), var("q")),
                          type, 0, &c));
   CHECK_OK(pln_build_free_if(b, c, tanh_of(x), add(x, x), &branch));
-  pln_graph *g = seal(bind(2, (pln_ref[]){c, x}, branch));
+  pln_graph *g = seal(function(2, (pln_ref[]){c, x}, branch));
   CHECK_STR(post_order(&l, g, pln_graph_root(g)), "qxccif");
   l.skipped = PLN_N_KINDS;
   CHECK_STR(both(&l, g, pln_graph_root(g)), "FQqXxICcCcif");
@@ -142,7 +124,7 @@ static void lets_are_entered_in_order_and_left_in_reverse(void) {
   log l = {.skipped = PLN_N_KINDS};
   pln_ref x = var("x"), a = var("a"), c = var("b");
   pln_ref block = let(a, tanh_of(x), let(c, add(a, a), c));
-  pln_graph *g = seal(bind(1, &x, block));
+  pln_graph *g = seal(function(1, &x, block));
   CHECK_STR(both(&l, g, pln_graph_root(g)), "FXxLAaCcLBbCcllf");
   CHECK_STR(post_order(&l, g, pln_graph_root(g)), "xacbcllf");
   pln_ref first = PLN_NONE, second = PLN_NONE;
@@ -220,7 +202,7 @@ static void long_chains_take_no_stack(void) {
   y = x;
   for (int i = 0; i < LENGTH; i++)
     y = let(var("v"), x, y);
-  g = seal(bind(1, &x, y));
+  g = seal(function(1, &x, y));
   CHECK_EQ_INT(visited(g), 2 * LENGTH + 2);
   pln_graph_release(g);
   end();
@@ -236,7 +218,7 @@ static void deep_nesting_takes_no_stack(void) {
   for (int i = 0; i < DEPTH; i++)
     CHECK_OK(pln_build_free_if(b, c, y, x, &y));
   for (int i = 0; i < DEPTH; i++)
-    y = bind(0, NULL, y);
+    y = function(0, NULL, y);
   for (int i = 0; i < DEPTH; i++) {
     pln_ref v = PLN_NONE;
     CHECK_OK(pln_build_var(b, 0, 0, 0, &v));
