@@ -271,6 +271,9 @@ pln_status pln_parse_told_type(pln_parser *p, pln_ref node,
 pln_status pln_parse_var(pln_parser *p, pln_symbol name, pln_type type,
                          const pln_token *token, const pln_note *note,
                          pln_ref *out) PLN_CHECKED;
+/* A new variable from `%x` or `%x: T` at the token; not bound yet. */
+pln_status pln_parse_binder(pln_parser *p, pln_symbol *name,
+                            pln_ref *var) PLN_CHECKED;
 /* Values of the newest frame. */
 pln_status pln_parse_push(pln_parser *p, pln_ref value) PLN_CHECKED;
 /* What a number, a global's name, ... stands for in the function at hand;

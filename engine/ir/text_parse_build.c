@@ -94,6 +94,20 @@ pln_status pln_parse_var(pln_parser *p, pln_symbol name, pln_type type,
   return pln_parse_note(p, *out, note);
 }
 
+pln_status pln_parse_binder(pln_parser *p, pln_symbol *name, pln_ref *var) {
+  pln_token token = p->token;
+  pln_type type = 0;
+  bool typed;
+  if (token.kind != PLN_T_LOCAL)
+    return pln_parse_wanted(p, "a local variable");
+  PLN_TRY(pln_parse_symbol(p, &token, name));
+  PLN_TRY(pln_parse_next(p));
+  PLN_TRY(pln_parse_accept(p, PLN_T_COLON, &typed));
+  if (typed)
+    PLN_TRY(pln_parse_type(p, &type));
+  return pln_parse_var(p, *name, type, &token, &p->note, var);
+}
+
 /* ----------------------------------------------------------------- numbers */
 
 static uint64_t key_of(const pln_parser *p, pln_numbered kind,

@@ -45,19 +45,10 @@ void pln_parse_close(pln_parser *p) {
 static pln_status read_let(pln_parser *p) {
   pln_token token;
   pln_symbol name;
-  pln_type type = 0;
-  bool typed;
   pln_ref var;
   PLN_TRY(pln_parse_next(p));
   token = p->token;
-  if (token.kind != PLN_T_LOCAL)
-    return pln_parse_wanted(p, "a local variable");
-  PLN_TRY(pln_parse_symbol(p, &token, &name));
-  PLN_TRY(pln_parse_next(p));
-  PLN_TRY(pln_parse_accept(p, PLN_T_COLON, &typed));
-  if (typed)
-    PLN_TRY(pln_parse_type(p, &type));
-  PLN_TRY(pln_parse_var(p, name, type, &token, &p->note, &var));
+  PLN_TRY(pln_parse_binder(p, &name, &var));
   PLN_TRY(pln_parse_open(p, PLN_FRAME_LET, &token));
   top(p)->data = var;
   top(p)->name = name;
@@ -68,21 +59,10 @@ static pln_status read_let(pln_parser *p) {
 
 /* free_var %x: T; */
 static pln_status read_free_var(pln_parser *p) {
-  pln_token token;
   pln_symbol name;
-  pln_type type = 0;
-  bool typed;
   pln_ref var;
   PLN_TRY(pln_parse_next(p));
-  token = p->token;
-  if (token.kind != PLN_T_LOCAL)
-    return pln_parse_wanted(p, "a local variable");
-  PLN_TRY(pln_parse_symbol(p, &token, &name));
-  PLN_TRY(pln_parse_next(p));
-  PLN_TRY(pln_parse_accept(p, PLN_T_COLON, &typed));
-  if (typed)
-    PLN_TRY(pln_parse_type(p, &type));
-  PLN_TRY(pln_parse_var(p, name, type, &token, &p->note, &var));
+  PLN_TRY(pln_parse_binder(p, &name, &var));
   PLN_TRY(pln_parse_bind(p, PLN_SPACE_LOCAL, name, var));
   return pln_parse_expect(p, PLN_T_SEMICOLON);
 }

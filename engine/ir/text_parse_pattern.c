@@ -7,17 +7,9 @@
 #include "ir/text_parse.h"
 
 static pln_status read_var(pln_parser *p, pln_ref *out) {
-  pln_token token = p->token;
   pln_symbol name;
-  pln_type type = 0;
-  bool typed;
   pln_ref var;
-  PLN_TRY(pln_parse_symbol(p, &token, &name));
-  PLN_TRY(pln_parse_next(p));
-  PLN_TRY(pln_parse_accept(p, PLN_T_COLON, &typed));
-  if (typed)
-    PLN_TRY(pln_parse_type(p, &type));
-  PLN_TRY(pln_parse_var(p, name, type, &token, &p->note, &var));
+  PLN_TRY(pln_parse_binder(p, &name, &var));
   PLN_TRY(pln_parse_bind(p, PLN_SPACE_LOCAL, name, var));
   return pln_build_pattern_var(p->b, var, out);
 }

@@ -15,6 +15,7 @@ typedef struct seen_round {
 
 typedef struct rounds {
   pln_execution *x;
+  uint64_t hash; /* of the subject after the newest round */
   uint32_t n, cap;
   seen_round *seen;
 } rounds;
@@ -27,10 +28,10 @@ static uint32_t find(const rounds *r, uint64_t hash) {
   return PLN_NONE;
 }
 
-static pln_status remember(rounds *r, uint64_t hash) {
+static pln_status remember(rounds *r, uint64_t hash, uint32_t report) {
   PLN_TRY(pln_mem_grow(r->x->engine, (void **)&r->seen, &r->cap,
                        (size_t)r->n + 1, sizeof *r->seen));
-  r->seen[r->n++] = (seen_round){hash, pln_report_count(r->x->engine)};
+  r->seen[r->n++] = (seen_round){hash, report};
   return PLN_OK;
 }
 
@@ -63,32 +64,41 @@ static void warn(const rounds *r, uint32_t first) {
                 (unsigned)r->n, (unsigned)first + 1, names);
 }
 
-/* One round; *done when nothing changed, or what it gives was there before. */
-static pln_status round_once(rounds *r, const pln_pass *pass, pln_subject *s,
-                             uint64_t *hash, bool *done) {
-  pln_subject before = pln_subject_copy(s);
-  PLN_TRY(remember(r, *hash));
-  pln_status status = pln_run_elements(r->x, pass, 0, pass->def->n_elements, s);
-  *done = pln_subject_same(&before, s);
-  pln_subject_drop(&before);
-  if (status != PLN_OK || *done)
-    return status;
-  PLN_TRY(pln_subject_hash(s, hash));
-  uint32_t first = find(r, *hash);
-  *done = first != PLN_NONE;
-  if (*done)
+/* After a round that changed something: *back when what it gives was there
+ * before one of the rounds. */
+static pln_status look_back(rounds *r, const pln_subject *before,
+                            uint32_t report, const pln_subject *s, bool *back) {
+  if (r->n == 0)
+    PLN_TRY(pln_subject_hash(before, &r->hash));
+  PLN_TRY(remember(r, r->hash, report));
+  PLN_TRY(pln_subject_hash(s, &r->hash));
+  uint32_t first = find(r, r->hash);
+  *back = first != PLN_NONE;
+  if (*back)
     warn(r, first);
   return PLN_OK;
+}
+
+/* One round; *done when it changed nothing, or came back to where it was. */
+static pln_status round_once(rounds *r, const pln_pass *pass, pln_subject *s,
+                             bool *done) {
+  pln_subject before = pln_subject_copy(s);
+  uint32_t report = pln_report_count(r->x->engine);
+  pln_status status = pln_run_elements(r->x, pass, 0, pass->def->n_elements, s);
+  *done = pln_subject_same(&before, s);
+  if (status == PLN_OK && !*done)
+    status = look_back(r, &before, report, s, done);
+  pln_subject_drop(&before);
+  return status;
 }
 
 pln_status pln_run_fixpoint(pln_execution *x, const pln_pass *pass,
                             pln_subject *s) {
   rounds r = {.x = x};
-  uint64_t hash;
   bool done = false;
-  pln_status status = pln_subject_hash(s, &hash);
+  pln_status status = PLN_OK;
   for (uint32_t i = 0; i < pass->def->rounds && !done && status == PLN_OK; i++)
-    status = round_once(&r, pass, s, &hash, &done);
+    status = round_once(&r, pass, s, &done);
   pln_mem_free(x->engine, r.seen, r.cap * sizeof *r.seen);
   return status;
 }
