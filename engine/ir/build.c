@@ -166,9 +166,8 @@ void pln_builder_forget(pln_builder *b, pln_ref constant) {
   b->graph->tensors[n->data] = NULL;
 }
 
-/* Appends and types; takes the node back when it is ill-typed. */
-static pln_status add(pln_builder *b, const pln_node *node, uint32_t n,
-                      const pln_ref *operands, pln_ref *out) {
+pln_status pln_builder_add(pln_builder *b, const pln_node *node, uint32_t n,
+                           const pln_ref *operands, pln_ref *out) {
   pln_ref ref;
   PLN_TRY(pln_builder_append(b, node, n, operands, &ref));
   pln_status status = pln_builder_infer(b, ref);
@@ -255,7 +254,7 @@ pln_status pln_build_constant(pln_builder *b, const pln_tensor *tensor,
   pln_node node = {.kind = PLN_CONSTANT};
   PLN_TRY(pln_builder_reserve(b, 1, 0, 0));
   PLN_TRY(pln_graph_add_tensor(b->graph, tensor, &node.data));
-  return add(b, &node, 0, NULL, out);
+  return pln_builder_add(b, &node, 0, NULL, out);
 }
 
 pln_status pln_build_absent(pln_builder *b, pln_ref *out) {
@@ -304,13 +303,13 @@ pln_status pln_build_constructor(pln_builder *b, pln_symbol name, pln_type type,
 
 pln_status pln_build_pattern_wildcard(pln_builder *b, pln_ref *out) {
   pln_node node = {.kind = PLN_PATTERN_WILDCARD};
-  return add(b, &node, 0, NULL, out);
+  return pln_builder_add(b, &node, 0, NULL, out);
 }
 
 pln_status pln_build_pattern_var(pln_builder *b, pln_ref var, pln_ref *out) {
   PLN_TRY(check_var(b, var));
   pln_node node = {.kind = PLN_PATTERN_VAR};
-  return add(b, &node, 1, &var, out);
+  return pln_builder_add(b, &node, 1, &var, out);
 }
 
 static pln_status check_patterns(pln_builder *b, uint32_t n,
@@ -334,20 +333,20 @@ pln_status pln_build_pattern_constructor(pln_builder *b, pln_symbol constructor,
                                          pln_ref *out) {
   PLN_TRY(check_patterns(b, n, patterns));
   pln_node node = {.kind = PLN_PATTERN_CONSTRUCTOR, .data = constructor};
-  return add(b, &node, n, patterns, out);
+  return pln_builder_add(b, &node, n, patterns, out);
 }
 
 pln_status pln_build_pattern_tuple(pln_builder *b, uint32_t n,
                                    const pln_ref *patterns, pln_ref *out) {
   PLN_TRY(check_patterns(b, n, patterns));
   pln_node node = {.kind = PLN_PATTERN_TUPLE};
-  return add(b, &node, n, patterns, out);
+  return pln_builder_add(b, &node, n, patterns, out);
 }
 
 pln_status pln_build_clause(pln_builder *b, pln_ref pattern, pln_ref *out) {
   PLN_TRY(check_patterns(b, 1, &pattern));
   pln_node node = {.kind = PLN_CLAUSE};
-  return add(b, &node, 1, &pattern, out);
+  return pln_builder_add(b, &node, 1, &pattern, out);
 }
 
 /* ------------------------------------------------------------- expressions */
@@ -355,13 +354,13 @@ pln_status pln_build_clause(pln_builder *b, pln_ref pattern, pln_ref *out) {
 pln_status pln_build_tuple(pln_builder *b, uint32_t n, const pln_ref *fields,
                            pln_ref *out) {
   pln_node node = {.kind = PLN_TUPLE};
-  return add(b, &node, n, fields, out);
+  return pln_builder_add(b, &node, n, fields, out);
 }
 
 pln_status pln_build_get(pln_builder *b, pln_ref tuple, uint32_t index,
                          pln_ref *out) {
   pln_node node = {.kind = PLN_TUPLE_GET_ITEM, .data = index};
-  return add(b, &node, 1, &tuple, out);
+  return pln_builder_add(b, &node, 1, &tuple, out);
 }
 
 static pln_status check_results(pln_builder *b, uint32_t n_results) {
@@ -410,7 +409,7 @@ pln_status pln_build_call(pln_builder *b, pln_op op, pln_attrs attrs,
                    .results = (uint16_t)n_results,
                    .data = op,
                    .attrs = attrs};
-  return add(b, &node, n, args, out);
+  return pln_builder_add(b, &node, n, args, out);
 }
 
 pln_status pln_build_apply(pln_builder *b, pln_ref callee, pln_attrs attrs,
@@ -426,7 +425,7 @@ pln_status pln_build_apply(pln_builder *b, pln_ref callee, pln_attrs attrs,
     memcpy(all + 1, args, n * sizeof *args);
   pln_node node = {
       .kind = PLN_CALL, .results = (uint16_t)n_results, .attrs = attrs};
-  pln_status status = add(b, &node, n + 1, all, out);
+  pln_status status = pln_builder_add(b, &node, n + 1, all, out);
   if (all != few)
     pln_mem_free(b->engine, all, size);
   return status;
@@ -434,18 +433,18 @@ pln_status pln_build_apply(pln_builder *b, pln_ref callee, pln_attrs attrs,
 
 pln_status pln_build_ref_create(pln_builder *b, pln_ref value, pln_ref *out) {
   pln_node node = {.kind = PLN_REF_CREATE};
-  return add(b, &node, 1, &value, out);
+  return pln_builder_add(b, &node, 1, &value, out);
 }
 
 pln_status pln_build_ref_read(pln_builder *b, pln_ref ref, pln_ref *out) {
   pln_node node = {.kind = PLN_REF_READ};
-  return add(b, &node, 1, &ref, out);
+  return pln_builder_add(b, &node, 1, &ref, out);
 }
 
 pln_status pln_build_ref_write(pln_builder *b, pln_ref ref, pln_ref value,
                                pln_ref *out) {
   pln_node node = {.kind = PLN_REF_WRITE};
-  return add(b, &node, 2, (pln_ref[]){ref, value}, out);
+  return pln_builder_add(b, &node, 2, (pln_ref[]){ref, value}, out);
 }
 
 /* ------------------------------------------------------------------ scopes */
@@ -546,7 +545,7 @@ static pln_status add_owner(pln_builder *b, pln_node *node, uint32_t n,
   for (uint32_t i = 0; i < k; i++)
     g->scopes[scopes[i]].next = i + 1 < k ? scopes[i + 1] : PLN_NONE;
   node->data = scopes[0];
-  PLN_TRY(add(b, node, n, operands, out));
+  PLN_TRY(pln_builder_add(b, node, n, operands, out));
   for (uint32_t i = 0; i < k; i++)
     g->scopes[scopes[i]].owner = *out;
   return PLN_OK;
@@ -632,7 +631,7 @@ pln_status pln_build_let(pln_builder *b, pln_ref var, pln_ref value,
   PLN_TRY(check_operands(b, 1, &value));
   type_var(b, var, value);
   pln_node node = {.kind = PLN_LET};
-  return add(b, &node, 2, (pln_ref[]){var, value}, out);
+  return pln_builder_add(b, &node, 2, (pln_ref[]){var, value}, out);
 }
 
 /* ---------------------------------------------------------------- free use */
@@ -689,7 +688,7 @@ pln_status pln_build_free_let(pln_builder *b, pln_ref var, pln_ref value,
   PLN_TRY(free_scope(b, body, &scope));
   pln_node let = {.kind = PLN_LET};
   pln_ref ref;
-  PLN_TRY(add(b, &let, 2, (pln_ref[]){var, value}, &ref));
+  PLN_TRY(pln_builder_add(b, &let, 2, (pln_ref[]){var, value}, &ref));
   b->home[ref] = scope;
   b->graph->scopes[scope].begin = ref;
   b->graph->scopes[scope].end = ref + 1;

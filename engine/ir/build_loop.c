@@ -125,26 +125,13 @@ static pln_node node_of(const pln_prim *spec) {
                     .type = spec->type};
 }
 
-static pln_status append_typed(pln_builder *b, const pln_node *node, uint32_t n,
-                               const pln_ref *operands, pln_ref *out) {
-  pln_ref ref;
-  PLN_TRY(pln_builder_append(b, node, n, operands, &ref));
-  pln_status status = pln_builder_infer(b, ref);
-  if (status != PLN_OK) {
-    pln_builder_drop(b, ref);
-    return status;
-  }
-  *out = ref;
-  return PLN_OK;
-}
-
 pln_status pln_build_prim(pln_builder *b, const pln_prim *spec, pln_ref *out) {
   PLN_TRY(check_spec(b, spec));
   if (pln_kinds[spec->kind].payload == PLN_PAYLOAD_SCOPE ||
       pln_kinds[spec->kind].payload == PLN_PAYLOAD_BITS)
     return refuse(b, spec->kind, "it has a constructor of its own");
   pln_node node = node_of(spec);
-  PLN_TRY(append_typed(b, &node, spec->n, spec->operands, out));
+  PLN_TRY(pln_builder_add(b, &node, spec->n, spec->operands, out));
   return spec->kind == PLN_BUFFER && !b->scoped ? pln_buffer_note(b, *out)
                                                 : PLN_OK;
 }
@@ -219,7 +206,7 @@ static pln_status append_owner(pln_builder *b, const pln_prim *spec, uint32_t n,
     g->scopes[scopes[i]].next = i + 1 < k ? scopes[i + 1] : PLN_NONE;
   pln_node node = node_of(spec);
   node.data = scopes[0];
-  PLN_TRY(append_typed(b, &node, n, operands, out));
+  PLN_TRY(pln_builder_add(b, &node, n, operands, out));
   for (uint32_t i = 0; i < k; i++)
     g->scopes[scopes[i]].owner = *out;
   return PLN_OK;

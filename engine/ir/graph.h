@@ -186,6 +186,9 @@ pln_status pln_builder_infer(pln_builder *b, pln_ref node) PLN_CHECKED;
 pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
                               const pln_ref *operands,
                               pln_ref *out) PLN_CHECKED;
+/* Appends and types; takes the node back when it is ill-typed. */
+pln_status pln_builder_add(pln_builder *b, const pln_node *node, uint32_t n,
+                           const pln_ref *operands, pln_ref *out) PLN_CHECKED;
 /* Takes back the newest node, or marks an older one as never laid out. */
 void pln_builder_drop(pln_builder *b, pln_ref node);
 /* Releases the tensor of a constant that nothing uses any more, so that a long

@@ -77,7 +77,7 @@ void pln_put_int(pln_writer *w, int64_t value) {
   pln_put(w, at, (size_t)(digits + sizeof digits - at));
 }
 
-static void put_escaped(pln_writer *w, unsigned char c) {
+static void put_escaped(pln_writer *w, bool json, unsigned char c) {
   char text[8];
   int size;
   if (c == '"' || c == '\\')
@@ -85,7 +85,7 @@ static void put_escaped(pln_writer *w, unsigned char c) {
   else if (c == '\n')
     size = snprintf(text, sizeof text, "\\n");
   else
-    size = snprintf(text, sizeof text, "\\x%02x", c);
+    size = snprintf(text, sizeof text, json ? "\\u%04x" : "\\x%02x", c);
   pln_put(w, text, (size_t)size);
 }
 
@@ -97,7 +97,7 @@ void pln_put_quoted(pln_writer *w, pln_slice text) {
     if (c >= ' ' && c != '"' && c != '\\' && c != 0x7f)
       continue;
     pln_put(w, text.data + from, i - from);
-    put_escaped(w, c);
+    put_escaped(w, false, c);
     from = i + 1;
   }
   pln_put(w, text.data + from, text.size - from);
@@ -118,18 +118,6 @@ static size_t utf8_length(pln_slice text) {
   return wide || none ? 0 : n;
 }
 
-static void put_json_escape(pln_writer *w, unsigned char c) {
-  char text[8];
-  int size;
-  if (c == '"' || c == '\\')
-    size = snprintf(text, sizeof text, "\\%c", c);
-  else if (c == '\n')
-    size = snprintf(text, sizeof text, "\\n");
-  else
-    size = snprintf(text, sizeof text, "\\u%04x", c);
-  pln_put(w, text, (size_t)size);
-}
-
 void pln_put_json(pln_writer *w, pln_slice text) {
   size_t from = 0, i = 0;
   pln_put(w, "\"", 1);
@@ -140,7 +128,7 @@ void pln_put_json(pln_writer *w, pln_slice text) {
         plain ? utf8_length((pln_slice){text.data + i, text.size - i}) : 0;
     if (n == 0) {
       pln_put(w, text.data + from, i - from);
-      put_json_escape(w, c);
+      put_escaped(w, true, c);
       from = i + 1;
       n = 1;
     }
