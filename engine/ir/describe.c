@@ -8,7 +8,7 @@
  * the same however large the graph is. */
 
 #include "ir/describe.h"
-#include "ir/text_writer.h"
+#include "ir/text/writer.h"
 
 enum { MOST_OPERANDS = 8 };
 

@@ -7,8 +7,8 @@
  * graph. Linear time; nothing recurses. */
 
 #include "ir/module.h"
-#include "ir/text_literal.h"
-#include "ir/text_writer.h"
+#include "ir/text/literal.h"
+#include "ir/text/writer.h"
 
 #include <stdio.h>
 

@@ -6,9 +6,9 @@
  * bounded depth. Nothing in it depends on ids of the engine. */
 
 #include "ir/module.h"
-#include "ir/text_literal.h"
-#include "ir/text_types.h"
-#include "ir/text_writer.h"
+#include "ir/text/literal.h"
+#include "ir/text/type_texts.h"
+#include "ir/text/writer.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -73,8 +73,8 @@ pln_status pln_verify_loop(const pln_graph *g) PLN_CHECKED;
 pln_status pln_layout_loop(const pln_builder *b, pln_ref root,
                            pln_graph **out) PLN_CHECKED;
 
-/* The script form (script.c): of a PrimFunc, statement or PrimExpr; of the
- * PrimFuncs of a module. */
+/* The script form (script/print.c): of a PrimFunc, statement or PrimExpr; of
+ * the PrimFuncs of a module. */
 pln_status pln_print_script(const pln_graph *graph, pln_ref node, size_t limit,
                             pln_write_fn write, void *ud) PLN_CHECKED;
 pln_status pln_print_script_module(const pln_module *module, size_t limit,

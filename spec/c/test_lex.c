@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "check.h"
-#include "ir/text_lex.h"
+#include "ir/text/lex.h"
 
 /* The kinds and texts of all tokens: "%x ( 1f32 )". */
 static const char *tokens(const char *text) {

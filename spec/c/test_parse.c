@@ -1,7 +1,7 @@
 /* test_parse.c: Relay text when memory is out, and from C. */
 
 #include "base/base.h"
-#include "ir/json.h"
+#include "ir/text/json.h"
 #include "oom.h"
 
 static const char sample[] =

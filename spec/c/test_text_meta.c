@@ -1,7 +1,7 @@
 /* test_text_meta.c: what stands in the metadata section, and in which order. */
 
 #include "ir/module.h"
-#include "ir/text_object.h"
+#include "ir/text/object.h"
 #include "oom.h"
 #include "written.h"
 

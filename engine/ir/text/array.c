@@ -1,0 +1,184 @@
+/* text/array.c: tensors in the metadata section.
+ *
+ * Called by text/meta_rows.c. TVM's form is base64 of its NDArray on file.
+ * Large tensors that lie in a file stand there by its name, and a large splat
+ * as its one element; TVM cannot read these. */
+
+#include "ir/text/meta.h"
+
+/* Tensors up to this size are written out in any case. */
+enum { MAX_INLINE = 1 << 20 };
+
+/* ------------------------------------------------------------------ base64 */
+
+/* Three bytes become four letters; `rest` are those that wait. */
+typedef struct base64 {
+  pln_writer *w;
+  uint8_t rest[3];
+  uint32_t n_rest;
+} base64;
+
+static void put_letters(base64 *b) {
+  static const char letters[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  uint32_t word = (uint32_t)b->rest[0] << 16 | (uint32_t)b->rest[1] << 8 |
+                  (uint32_t)b->rest[2];
+  char out[4];
+  for (uint32_t i = 0; i < 4; i++)
+    out[i] = i > b->n_rest ? '=' : letters[word >> (18 - 6 * i) & 63];
+  pln_put(b->w, out, sizeof out);
+  memset(b->rest, 0, sizeof b->rest);
+  b->n_rest = 0;
+}
+
+static void put_bytes(base64 *b, const void *bytes, size_t size) {
+  for (size_t i = 0; i < size; i++) {
+    b->rest[b->n_rest++] = ((const uint8_t *)bytes)[i];
+    if (b->n_rest == 3)
+      put_letters(b);
+  }
+}
+
+/* DLPack's code of a dtype; those that it does not know are opaque (3). */
+static uint8_t dlpack_code(pln_dtype dtype) {
+  switch (dtype) {
+  case PLN_INT8:
+  case PLN_INT16:
+  case PLN_INT32:
+  case PLN_INT64:
+  case PLN_INT4:
+  case PLN_INT2: return 0;
+  case PLN_UINT8:
+  case PLN_UINT16:
+  case PLN_UINT32:
+  case PLN_UINT64:
+  case PLN_UINT4:
+  case PLN_UINT2:
+  case PLN_BOOL: return 1;
+  case PLN_FLOAT16:
+  case PLN_FLOAT32:
+  case PLN_FLOAT64: return 2;
+  case PLN_BFLOAT16: return 4;
+  case PLN_COMPLEX64:
+  case PLN_COMPLEX128: return 5;
+  case PLN_FLOAT8_E4M3FN: return 10;
+  case PLN_FLOAT8_E4M3FNUZ: return 11;
+  case PLN_FLOAT8_E5M2: return 12;
+  case PLN_FLOAT8_E5M2FNUZ: return 13;
+  case PLN_FLOAT8_E8M0FNU: return 14;
+  case PLN_FLOAT4_E2M1FN: return 17;
+  case PLN_STRING:
+  case PLN_DTYPE_NONE:
+  case PLN_N_DTYPES: break;
+  }
+  return 3;
+}
+
+static void put_strings(base64 *b, const pln_slice *strings, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    uint64_t size = strings[i].size;
+    put_bytes(b, &size, sizeof size);
+    put_bytes(b, strings[i].data, strings[i].size);
+  }
+}
+
+static void put_elements(base64 *b, const pln_tensor *tensor) {
+  const void *data;
+  size_t bytes = pln_tensor_bytes(tensor), count = pln_tensor_count(tensor);
+  if (count == 0)
+    return;
+  pln_status status = pln_tensor_data(tensor, &data);
+  if (status != PLN_OK)
+    b->w->status = status;
+  else if (pln_tensor_dtype(tensor) == PLN_STRING)
+    put_strings(b, data, count);
+  else if (pln_tensor_is_splat(tensor))
+    for (size_t i = 0; i < count; i++)
+      put_bytes(b, data, bytes / count);
+  else
+    put_bytes(b, data, bytes);
+}
+
+/* TVM's NDArray on file: magic, device (1, 0), rank, dtype, dims, bytes. */
+static void put_ndarray(pln_writer *w, const pln_tensor *tensor) {
+  base64 b = {.w = w};
+  pln_dtype dtype = pln_tensor_dtype(tensor);
+  uint32_t rank = pln_tensor_rank(tensor);
+  uint64_t magic[2] = {0xDD5E40F096B4A13F, 0};
+  uint32_t device[3] = {1, 0, rank};
+  uint32_t bits = dtype == PLN_BOOL ? 1 : pln_dtype_bits(dtype);
+  uint8_t type[4] = {dlpack_code(dtype), (uint8_t)bits, 1, 0};
+  int64_t bytes = (int64_t)pln_tensor_bytes(tensor);
+  pln_put_text(w, "\"");
+  put_bytes(&b, magic, sizeof magic);
+  put_bytes(&b, device, sizeof device);
+  put_bytes(&b, type, sizeof type);
+  put_bytes(&b, pln_tensor_dims(tensor), rank * sizeof(int64_t));
+  put_bytes(&b, &bytes, sizeof bytes);
+  put_elements(&b, tensor);
+  if (b.n_rest > 0)
+    put_letters(&b);
+  pln_put_text(w, "\"");
+}
+
+/* ------------------------------------------------------------ by reference */
+
+static void put_head(pln_writer *w, const pln_tensor *tensor) {
+  pln_put_text(w, "{\"dtype\": \"");
+  pln_put_text(w, pln_dtype_name(pln_tensor_dtype(tensor)));
+  pln_put_text(w, "\", \"shape\": [");
+  for (uint32_t i = 0; i < pln_tensor_rank(tensor); i++) {
+    pln_put_text(w, i > 0 ? ", " : "");
+    pln_put_int(w, pln_tensor_dims(tensor)[i]);
+  }
+  pln_put_text(w, "], ");
+}
+
+static void put_slice(pln_writer *w, const pln_tensor *tensor, pln_slice folder,
+                      pln_slice path, uint64_t offset) {
+  put_head(w, tensor);
+  pln_put_text(w, "\"file\": ");
+  if (folder.size > 0) {
+    pln_put_json(w, folder);
+    pln_put_text(w, ", \"location\": ");
+  }
+  pln_put_json(w, path);
+  pln_put_text(w, ", \"offset\": ");
+  pln_put_int(w, (int64_t)offset);
+  pln_put_text(w, ", \"length\": ");
+  pln_put_int(w, (int64_t)pln_tensor_bytes(tensor));
+  pln_put_text(w, "}");
+}
+
+static void put_splat(pln_writer *w, const pln_tensor *tensor) {
+  base64 b = {.w = w};
+  const void *data;
+  pln_status status = pln_tensor_data(tensor, &data);
+  if (status != PLN_OK) {
+    w->status = status;
+    return;
+  }
+  put_head(w, tensor);
+  pln_put_text(w, "\"splat\": \"");
+  put_bytes(&b, data, pln_tensor_bytes(tensor) / pln_tensor_count(tensor));
+  if (b.n_rest > 0)
+    put_letters(&b);
+  pln_put_text(w, "\"}");
+}
+
+void pln_put_array(pln_writer *w, const pln_tensor *tensor) {
+  pln_slice none = {NULL, 0};
+  if (pln_tensor_bytes(tensor) <= MAX_INLINE)
+    put_ndarray(w, tensor);
+  else if (pln_tensor_is_splat(tensor))
+    put_splat(w, tensor);
+  else if (tensor->where.location)
+    put_slice(w, tensor, pln_symbol_text(w->engine, tensor->where.directory),
+              pln_symbol_text(w->engine, tensor->where.location),
+              tensor->where.offset);
+  else if (tensor->file && pln_file_is_mapped(tensor->file))
+    put_slice(w, tensor, none, pln_text(pln_file_path(tensor->file)),
+              tensor->offset);
+  else
+    put_ndarray(w, tensor);
+}

@@ -1,0 +1,29 @@
+/* text/file.c: files of Relay text. Called by the command and the binding. */
+
+#include "base/file.h"
+#include "ir/module.h"
+
+pln_status pln_parse_file(pln_engine *engine, const char *path,
+                          pln_module **out) {
+  pln_file *file;
+  PLN_TRY(pln_file_map(engine, path, &file));
+  pln_slice text = {(const char *)pln_file_data(file),
+                    (size_t)pln_file_size(file)};
+  pln_status status = pln_parse_module(engine, text, path, out);
+  pln_file_release(file);
+  return status;
+}
+
+static pln_status write(void *output, const char *data, size_t size) {
+  return pln_output_write(output, data, size);
+}
+
+pln_status pln_print_file(const pln_module *module, const char *path) {
+  pln_output *output;
+  PLN_TRY(pln_output_open(module->engine, path, &output));
+  pln_status status = pln_print_module(module, 0, write, output);
+  if (status == PLN_OK)
+    return pln_output_commit(output);
+  pln_output_abort(output);
+  return status;
+}

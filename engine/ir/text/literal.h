@@ -1,0 +1,14 @@
+/* text/literal.h: scalars that text writes as numbers. */
+
+#ifndef PLN_TEXT_LITERAL_H
+#define PLN_TEXT_LITERAL_H
+
+#include "ir/tensor.h"
+#include "ir/text/writer.h"
+
+/* True of a scalar that is written as a literal. */
+bool pln_literal(const pln_tensor *tensor);
+/* Writes such a one. */
+void pln_put_literal(pln_writer *w, const pln_tensor *tensor);
+
+#endif

@@ -1,0 +1,200 @@
+/* text/parse_branch.c: expressions with scopes of their own: functions, if,
+ * match.
+ *
+ * Called where such an expression begins (pln_parse_x) and for each part of it
+ * that has been read (pln_parse_x_part). */
+
+#include "ir/text/parse.h"
+
+static pln_parse_frame *top(pln_parser *p) {
+  return &p->frames[p->n_frames - 1];
+}
+
+/* --------------------------------------------------------------- functions */
+
+/* The virtual devices of parameters are an attribute of their function: a list
+ * with an entry for each, None where none was told. */
+static pln_status add_devices(pln_parser *p, const pln_parsed_head *head,
+                              pln_attrs *attrs) {
+  bool any = false;
+  for (uint32_t i = 0; i < head->n; i++)
+    any = any || p->params[i].device;
+  if (!any)
+    return PLN_OK;
+  pln_attr *items = pln_arena_new(&p->arena, head->n * sizeof *items);
+  if (!items)
+    return pln_nomem(p->engine);
+  for (uint32_t i = 0; i < head->n; i++) {
+    const pln_attr *device =
+        pln_attrs_find(p->engine, p->params[i].device, "virtual_device");
+    items[i] = device ? *device : (pln_attr){.name = 0};
+    items[i].name = 0;
+  }
+  pln_attr list = {.kind = PLN_ATTR_LIST};
+  PLN_TRY(pln_attrs_list(p->engine, head->n, items, &list.v.dict));
+  PLN_TRY(pln_symbol_intern(p->engine, pln_text("param_virtual_devices"),
+                            &list.name));
+  return pln_attrs_with(p->engine, *attrs, &list, attrs);
+}
+
+static pln_status open_params(pln_parser *p, const pln_parsed_head *head) {
+  for (uint32_t i = 0; i < head->n; i++) {
+    const pln_parsed_param *param = &p->params[i];
+    pln_ref var;
+    PLN_TRY(pln_parse_var(p, param->name, param->type, &param->token,
+                          &param->note, &var));
+    PLN_TRY(pln_parse_bind(p, PLN_SPACE_LOCAL, param->name, var));
+    PLN_TRY(pln_parse_push(p, var));
+  }
+  return PLN_OK;
+}
+
+pln_status pln_parse_open_function(pln_parser *p, const pln_parsed_head *head,
+                                   uint32_t mark, uint32_t types,
+                                   bool definition) {
+  PLN_TRY(pln_parse_open(p, PLN_FRAME_FUNCTION, &head->token));
+  pln_parse_frame *f = top(p);
+  f->flag = definition;
+  f->mark = mark;
+  f->types = types;
+  f->n = head->n_vars;
+  f->attrs = head->attrs;
+  f->order = head->order;
+  f->ret = head->ret;
+  PLN_TRY(add_devices(p, head, &f->attrs));
+  PLN_TRY(open_params(p, head));
+  PLN_TRY(pln_parse_expect(p, PLN_T_LBRACE));
+  return pln_parse_open_sequence(p);
+}
+
+pln_status pln_parse_function(pln_parser *p) {
+  uint32_t mark = p->n_bindings, types = p->n_types;
+  pln_parsed_head head;
+  pln_token token = p->token;
+  PLN_TRY(pln_parse_next(p));
+  pln_status status = pln_parse_head(p, &head);
+  head.token = token;
+  if (status == PLN_OK)
+    return pln_parse_open_function(p, &head, mark, types, false);
+  pln_parse_unbind(p, mark);
+  p->n_types = types;
+  return status;
+}
+
+pln_status pln_parse_function_part(pln_parser *p) {
+  pln_parse_frame f = *top(p);
+  pln_ref node = 0;
+  size_t mark = pln_diag_count(p->engine);
+  if (p->token.kind != PLN_T_RBRACE)
+    return pln_parse_wanted(p, "';' or '}'");
+  /* Behind a definition stands what is no part of its function. */
+  PLN_TRY(pln_parse_next(p));
+  pln_status status =
+      pln_build_bind(p->b, p->n_values - f.first, p->values + f.first, p->value,
+                     f.attrs, f.ret, &node);
+  if (status == PLN_OK && f.n > 0)
+    status = pln_build_generic(p->b, node, f.n, p->types + f.types);
+  if (status == PLN_OK && f.order)
+    status = pln_builder_attr_order(p->b, node, f.order);
+  pln_parse_close(p);
+  PLN_TRY(pln_parse_made(p, &f.token, mark, status, node));
+  if (f.flag)
+    p->mode = PLN_HAVE_VALUE;
+  return PLN_OK;
+}
+
+/* ---------------------------------------------------------------------- if */
+
+pln_status pln_parse_if(pln_parser *p) {
+  PLN_TRY(pln_parse_open(p, PLN_FRAME_IF, &p->token));
+  PLN_TRY(pln_parse_next(p));
+  PLN_TRY(pln_parse_expect(p, PLN_T_LPAREN));
+  return pln_parse_open_sequence(p);
+}
+
+/* Values tell how far it is: none, the condition, the then-branch as well. */
+pln_status pln_parse_if_part(pln_parser *p) {
+  pln_parse_frame f = *top(p);
+  uint32_t n = p->n_values - f.first;
+  pln_ref node = 0;
+  PLN_TRY(pln_parse_push(p, p->value));
+  PLN_TRY(pln_parse_expect(p, n == 0 ? PLN_T_RPAREN : PLN_T_RBRACE));
+  if (n == 1)
+    PLN_TRY(pln_parse_expect(p, PLN_T_ELSE));
+  if (n < 2) {
+    PLN_TRY(pln_parse_expect(p, PLN_T_LBRACE));
+    return pln_parse_open_sequence(p);
+  }
+  const pln_ref *v = p->values + f.first;
+  size_t mark = pln_diag_count(p->engine);
+  pln_status status = pln_build_free_if(p->b, v[0], v[1], v[2], &node);
+  pln_parse_close(p);
+  return pln_parse_made(p, &f.token, mark, status, node);
+}
+
+/* ------------------------------------------------------------------- match */
+
+pln_status pln_parse_match(pln_parser *p) {
+  bool partial;
+  PLN_TRY(pln_parse_open(p, PLN_FRAME_MATCH, &p->token));
+  PLN_TRY(pln_parse_next(p));
+  PLN_TRY(pln_parse_accept(p, PLN_T_QUERY, &partial));
+  top(p)->flag = !partial;
+  PLN_TRY(pln_parse_expect(p, PLN_T_LPAREN));
+  return pln_parse_open_sequence(p);
+}
+
+/* Values are the data, then patterns and bodies by turns; pln_build wants them
+ * apart. */
+static pln_status finish_match(pln_parser *p) {
+  pln_parse_frame f = *top(p);
+  const pln_ref *v = p->values + f.first;
+  uint32_t n = (p->n_values - f.first) / 2;
+  pln_ref node = 0;
+  size_t size = 2 * (size_t)n * sizeof(pln_ref);
+  size_t mark = pln_diag_count(p->engine);
+  pln_ref *arms = pln_mem_new(p->engine, size);
+  if (!arms && n > 0)
+    return pln_nomem(p->engine);
+  for (uint32_t i = 0; i < n; i++) {
+    arms[i] = v[1 + 2 * i];
+    arms[n + i] = v[2 + 2 * i];
+  }
+  pln_status status =
+      pln_build_free_match(p->b, v[0], f.flag, n, arms, arms + n, &node);
+  pln_mem_free(p->engine, arms, size);
+  pln_parse_close(p);
+  return pln_parse_made(p, &f.token, mark, status, node);
+}
+
+/* `pattern => body`, or the end. */
+static pln_status next_arm(pln_parser *p) {
+  pln_ref pattern;
+  if (p->token.kind == PLN_T_RBRACE) {
+    PLN_TRY(pln_parse_next(p));
+    return finish_match(p);
+  }
+  PLN_TRY(pln_parse_pattern(p, &pattern));
+  PLN_TRY(pln_parse_push(p, pattern));
+  PLN_TRY(pln_parse_expect(p, PLN_T_DARROW));
+  PLN_TRY(pln_parse_accept(p, PLN_T_LBRACE, &top(p)->braces));
+  return pln_parse_open_sequence(p);
+}
+
+pln_status pln_parse_match_part(pln_parser *p) {
+  pln_parse_frame f = *top(p);
+  bool comma, data = p->n_values == f.first;
+  PLN_TRY(pln_parse_push(p, p->value));
+  pln_parse_unbind(p, f.mark);
+  if (data) {
+    PLN_TRY(pln_parse_expect(p, PLN_T_RPAREN));
+    PLN_TRY(pln_parse_expect(p, PLN_T_LBRACE));
+    return next_arm(p);
+  }
+  if (f.braces)
+    PLN_TRY(pln_parse_expect(p, PLN_T_RBRACE));
+  PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &comma));
+  if (!comma && p->token.kind != PLN_T_RBRACE)
+    return pln_parse_wanted(p, "',' or '}'");
+  return next_arm(p);
+}

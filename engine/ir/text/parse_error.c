@@ -1,0 +1,143 @@
+/* text/parse_error.c: the parser's way through the tokens, and what it says
+ * when they are not those it wanted.
+ *
+ * Called by all files of the parser. Each message has the place and the line
+ * of its token; after MOST of them reading ends. */
+
+#include <stdio.h>
+
+#include "ir/text/parse.h"
+
+enum { MOST = 20, LONGEST_LINE = 4096 };
+
+/* ------------------------------------------------------------- diagnostics */
+
+static const char *begin_of_line(const pln_parser *p, const char *at) {
+  while (at > p->text.data && at[-1] != '\n')
+    at--;
+  return at;
+}
+
+/* The line of the token, cut off when it is very long. */
+static const char *copy_line(const pln_parser *p, const pln_token *token,
+                             char *line) {
+  const char *at = token->whole.data;
+  if (token->column > LONGEST_LINE / 2)
+    return NULL;
+  const char *from = begin_of_line(p, at), *to = at;
+  const char *end = p->text.data + p->text.size;
+  while (to < end && *to != '\n' && *to != '\r' && to - from < LONGEST_LINE - 1)
+    to++;
+  size_t n = (size_t)(to - from);
+  for (size_t i = 0; i < n; i++)
+    line[i] = from[i] ? from[i] : ' ';
+  line[n] = '\0';
+  return line;
+}
+
+static pln_span span_of(const pln_parser *p, const pln_token *token,
+                        char *line) {
+  pln_span span = {.source = p->source,
+                   .line = copy_line(p, token, line),
+                   .row = token->row,
+                   .column = token->column};
+  if (token->whole.size > 0 && token->whole.size < LONGEST_LINE)
+    span.end_column = token->column + (uint32_t)token->whole.size;
+  return span;
+}
+
+static pln_status count_error(pln_parser *p) {
+  if (++p->n_errors < MOST)
+    return PLN_OK;
+  return pln_diag_error(p->engine, PLN_ERR_LIMIT, NULL,
+                        "reading ends after %d errors", MOST);
+}
+
+static pln_status report(pln_parser *p, const pln_token *token, pln_status code,
+                         const char *format, va_list args) {
+  char line[LONGEST_LINE], message[512];
+  pln_span span = span_of(p, token, line);
+  vsnprintf(message, sizeof message, format, args);
+  (void)pln_diag_error(p->engine, code, &span, "%s", message);
+  return count_error(p);
+}
+
+pln_status pln_parse_report(pln_parser *p, const pln_token *token,
+                            pln_status code, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  pln_status status = report(p, token, code, format, args);
+  va_end(args);
+  return status;
+}
+
+pln_status pln_parse_fail(pln_parser *p, const pln_token *token,
+                          const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  pln_status status = report(p, token, PLN_ERR_FORMAT, format, args);
+  va_end(args);
+  return status == PLN_OK ? PLN_ERR_FORMAT : status;
+}
+
+/* As messages quote it: `'add'`, `the end`; long ones are cut. */
+static const char *quote(const pln_token *token, char *text, size_t size) {
+  int n = token->whole.size > 40 ? 40 : (int)token->whole.size;
+  if (token->kind == PLN_T_END)
+    return "the end of the text";
+  snprintf(text, size, "'%.*s%s'", n, token->whole.data,
+           token->whole.size > 40 ? "..." : "");
+  return text;
+}
+
+pln_status pln_parse_wanted(pln_parser *p, const char *what) {
+  char text[64];
+  return pln_parse_fail(p, &p->token, "expected %s, got %s", what,
+                        quote(&p->token, text, sizeof text));
+}
+
+pln_status pln_parse_located(pln_parser *p, const pln_token *token, size_t mark,
+                             pln_status status) {
+  char line[LONGEST_LINE];
+  if (status == PLN_OK || status == PLN_ERR_NOMEM || status == PLN_ERR_LIMIT)
+    return status;
+  pln_span span = span_of(p, token, line);
+  PLN_TRY(pln_diag_locate(p->engine, mark, &span));
+  return count_error(p);
+}
+
+/* ------------------------------------------------------------------ tokens */
+
+pln_status pln_parse_next(pln_parser *p) {
+  pln_lex_next(&p->lexer, &p->token);
+  p->note = p->lexer.note;
+  while (p->token.kind == PLN_T_BAD) {
+    PLN_TRY(
+        pln_parse_report(p, &p->token, PLN_ERR_FORMAT, "%s", p->token.problem));
+    pln_lex_next(&p->lexer, &p->token);
+  }
+  return PLN_OK;
+}
+
+pln_token_kind pln_parse_peek(const pln_parser *p) {
+  pln_lexer ahead = p->lexer;
+  pln_token token;
+  pln_lex_next(&ahead, &token);
+  return (pln_token_kind)token.kind;
+}
+
+bool pln_parse_is(const pln_parser *p, const char *name) {
+  return p->token.kind == PLN_T_NAME && pln_slice_is(p->token.text, name);
+}
+
+pln_status pln_parse_accept(pln_parser *p, pln_token_kind kind,
+                            bool *accepted) {
+  *accepted = p->token.kind == kind;
+  return *accepted ? pln_parse_next(p) : PLN_OK;
+}
+
+pln_status pln_parse_expect(pln_parser *p, pln_token_kind kind) {
+  if (p->token.kind == kind)
+    return pln_parse_next(p);
+  return pln_parse_wanted(p, pln_token_name(kind));
+}

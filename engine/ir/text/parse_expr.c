@@ -1,0 +1,401 @@
+/* text/parse_expr.c: the machine that reads expressions.
+ *
+ * text/parse.c runs it for each body. Expressions that are open lie on a stack
+ * of frames, so that nesting of any depth takes no more than memory; values
+ * that wait lie on another. After text that cannot be, reading goes on behind
+ * the next ';', or at the next '}', of the innermost block. */
+
+#include "ir/text/parse.h"
+
+static pln_parse_frame *top(pln_parser *p) {
+  return &p->frames[p->n_frames - 1];
+}
+
+/* ------------------------------------------------------------------ frames */
+
+pln_status pln_parse_open(pln_parser *p, pln_frame_kind kind,
+                          const pln_token *token) {
+  PLN_TRY(pln_mem_grow(p->engine, (void **)&p->frames, &p->cap_frames,
+                       (size_t)p->n_frames + 1, sizeof *p->frames));
+  p->frames[p->n_frames++] = (pln_parse_frame){.kind = (uint8_t)kind,
+                                               .first = p->n_values,
+                                               .mark = p->n_bindings,
+                                               .types = p->n_types,
+                                               .token = *token};
+  p->mode = PLN_WANT_OPERAND;
+  return PLN_OK;
+}
+
+pln_status pln_parse_open_sequence(pln_parser *p) {
+  PLN_TRY(pln_parse_open(p, PLN_FRAME_SEQUENCE, &p->token));
+  p->mode = PLN_WANT_ITEM;
+  return PLN_OK;
+}
+
+void pln_parse_close(pln_parser *p) {
+  const pln_parse_frame *f = &p->frames[--p->n_frames];
+  p->n_values = f->first;
+  p->n_types = f->types;
+  pln_parse_unbind(p, f->mark);
+}
+
+/* --------------------------------------------------------------- sequences */
+
+/* let %x: T = */
+static pln_status read_let(pln_parser *p) {
+  pln_token token;
+  pln_symbol name;
+  pln_ref var;
+  PLN_TRY(pln_parse_next(p));
+  token = p->token;
+  PLN_TRY(pln_parse_binder(p, &name, &var));
+  PLN_TRY(pln_parse_open(p, PLN_FRAME_LET, &token));
+  top(p)->data = var;
+  top(p)->name = name;
+  PLN_TRY(pln_parse_expect(p, PLN_T_ASSIGN));
+  top(p)->flag = p->token.kind == PLN_T_FN; /* it may call itself */
+  return top(p)->flag ? pln_parse_bind(p, PLN_SPACE_LOCAL, name, var) : PLN_OK;
+}
+
+/* free_var %x: T; */
+static pln_status read_free_var(pln_parser *p) {
+  pln_symbol name;
+  pln_ref var;
+  PLN_TRY(pln_parse_next(p));
+  PLN_TRY(pln_parse_binder(p, &name, &var));
+  PLN_TRY(pln_parse_bind(p, PLN_SPACE_LOCAL, name, var));
+  return pln_parse_expect(p, PLN_T_SEMICOLON);
+}
+
+/* %0 = */
+static pln_status read_binding(pln_parser *p) {
+  uint32_t number;
+  PLN_TRY(pln_parse_temp(p, &number));
+  PLN_TRY(pln_parse_open(p, PLN_FRAME_BIND, &p->token));
+  top(p)->data = number;
+  PLN_TRY(pln_parse_next(p));
+  return pln_parse_next(p);
+}
+
+static pln_status read_item(pln_parser *p) {
+  if (p->token.kind == PLN_T_LET)
+    return read_let(p);
+  if (p->token.kind == PLN_T_FREE_VAR)
+    return read_free_var(p);
+  if (p->token.kind == PLN_T_TEMP && pln_parse_peek(p) == PLN_T_ASSIGN)
+    return read_binding(p);
+  p->mode = PLN_WANT_OPERAND;
+  return PLN_OK;
+}
+
+/* The sequence below goes on with what follows the ';'. */
+static pln_status add_let(pln_parser *p, pln_ref var, pln_ref value) {
+  pln_node *n = &p->b->graph->nodes[var];
+  if (n->type == 0) /* so that its uses are typed as they are read */
+    n->type = p->b->graph->nodes[value].type;
+  PLN_TRY(pln_parse_push(p, var));
+  PLN_TRY(pln_parse_push(p, value));
+  top(p)->n++;
+  p->mode = PLN_WANT_ITEM;
+  return pln_parse_expect(p, PLN_T_SEMICOLON);
+}
+
+static pln_status let_part(pln_parser *p) {
+  pln_parse_frame f = *top(p);
+  pln_parse_close(p);
+  PLN_TRY(pln_parse_bind(p, PLN_SPACE_LOCAL, f.name, f.data));
+  return add_let(p, f.data, p->value);
+}
+
+static pln_status bind_part(pln_parser *p) {
+  uint32_t number = top(p)->data;
+  pln_parse_close(p);
+  p->mode = PLN_WANT_ITEM;
+  PLN_TRY(pln_parse_number_is(p, PLN_NUMBERED_TEMP, number, p->value));
+  return pln_parse_expect(p, PLN_T_SEMICOLON);
+}
+
+/* `e; ...` is `let %_ = e; ...`; else the value is the result. */
+static pln_status sequence_part(pln_parser *p) {
+  pln_ref var, value = p->value;
+  if (p->token.kind == PLN_T_SEMICOLON) {
+    PLN_TRY(pln_parse_nothing(p, &var));
+    return add_let(p, var, value);
+  }
+  const pln_parse_frame *f = top(p);
+  for (uint32_t i = f->n; i-- > 0;) {
+    const pln_ref *let = p->values + f->first + 2 * i;
+    size_t mark = pln_diag_count(p->engine);
+    pln_status status = pln_build_free_let(p->b, let[0], let[1], value, &value);
+    PLN_TRY(pln_parse_located(p, &f->token, mark, status));
+  }
+  pln_parse_close(p);
+  p->value = value;
+  p->mode = PLN_HAVE_VALUE;
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- calls */
+
+/* At the '(' of the newest frame, a call. */
+pln_status pln_parse_arguments(pln_parser *p) {
+  PLN_TRY(pln_parse_next(p));
+  return p->token.kind == PLN_T_RPAREN || pln_parse_at_attr(p)
+             ? pln_parse_finish_call(p)
+             : PLN_OK;
+}
+
+static pln_status call_part(pln_parser *p) {
+  bool comma;
+  PLN_TRY(pln_parse_push(p, p->value));
+  PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &comma));
+  if (!comma && p->token.kind != PLN_T_RPAREN)
+    return pln_parse_wanted(p, "',' or ')'");
+  p->mode = PLN_WANT_OPERAND;
+  return !comma || p->token.kind == PLN_T_RPAREN || pln_parse_at_attr(p) ||
+                 pln_parse_at_meta_attrs(p)
+             ? pln_parse_finish_call(p)
+             : PLN_OK;
+}
+
+static pln_status apply(pln_parser *p) {
+  PLN_TRY(pln_parse_open(p, PLN_FRAME_APPLY, &p->token));
+  PLN_TRY(pln_parse_push(p, p->value));
+  return pln_parse_arguments(p);
+}
+
+/* .0 */
+static pln_status project(pln_parser *p) {
+  pln_token token = p->token;
+  uint32_t index;
+  pln_ref node = 0;
+  PLN_TRY(pln_parse_next(p));
+  PLN_TRY(pln_parse_count(p, UINT32_MAX, &index));
+  size_t mark = pln_diag_count(p->engine);
+  pln_status status = pln_build_get(p->b, p->value, index, &node);
+  return pln_parse_made(p, &token, mark, status, node);
+}
+
+/* --------------------------------------------------------- infix operators */
+
+static const struct {
+  uint8_t token, binds;
+  const char *op;
+} signs[] = {
+    {PLN_T_STAR, 12, "multiply"},  {PLN_T_SLASH, 12, "divide"},
+    {PLN_T_PLUS, 10, "add"},       {PLN_T_MINUS, 10, "subtract"},
+    {PLN_T_LESS, 8, "less"},       {PLN_T_LESS_EQUAL, 8, "less_equal"},
+    {PLN_T_GREATER, 8, "greater"}, {PLN_T_GREATER_EQUAL, 8, "greater_equal"},
+    {PLN_T_EQUAL, 7, "equal"},     {PLN_T_NOT_EQUAL, 7, "not_equal"}};
+
+/* The row of the token at hand, or the number of rows. */
+static uint32_t sign_at(const pln_parser *p) {
+  uint32_t i = 0;
+  if (p->token.kind < PLN_T_PLUS || p->token.kind > PLN_T_NOT_EQUAL)
+    return PLN_COUNT(signs);
+  while (i < PLN_COUNT(signs) && signs[i].token != p->token.kind)
+    i++;
+  return i;
+}
+
+static pln_status binary_part(pln_parser *p) {
+  pln_parse_frame f = *top(p);
+  pln_ref args[2] = {p->values[f.first], p->value}, node = 0;
+  pln_op op = pln_op_find(p->engine, pln_text(signs[f.sign].op));
+  size_t mark = pln_diag_count(p->engine);
+  pln_status status = pln_build_call(p->b, op, 0, 0, 2, args, &node);
+  pln_parse_close(p);
+  PLN_TRY(pln_parse_made(p, &f.token, mark, status, node));
+  p->fresh = false;
+  return PLN_OK;
+}
+
+/* The atom is whole: what it is an operand of is decided by the sign that
+ * follows. */
+static pln_status end_atom(pln_parser *p) {
+  uint32_t sign = sign_at(p);
+  uint8_t binds = sign < PLN_COUNT(signs) ? signs[sign].binds : 0;
+  if (p->fresh) {
+    PLN_TRY(pln_parse_note(p, p->value, &p->note));
+    PLN_TRY(pln_parse_told_type(p, p->value, &p->note));
+  }
+  while (p->n_frames > 0 && top(p)->kind == PLN_FRAME_BINARY &&
+         signs[top(p)->sign].binds >= binds)
+    PLN_TRY(binary_part(p));
+  p->mode = PLN_HAVE_VALUE;
+  if (binds == 0)
+    return PLN_OK;
+  PLN_TRY(pln_parse_open(p, PLN_FRAME_BINARY, &p->token));
+  top(p)->sign = (uint8_t)sign;
+  PLN_TRY(pln_parse_push(p, p->value));
+  return pln_parse_next(p);
+}
+
+static pln_status after_atom(pln_parser *p) {
+  if (p->token.kind == PLN_T_LPAREN)
+    return apply(p);
+  if (p->token.kind == PLN_T_DOT)
+    return project(p);
+  return end_atom(p);
+}
+
+/* ---------------------------------------------------------------- brackets */
+
+/* (e), (e,), (e, e) */
+static pln_status paren_part(pln_parser *p) {
+  pln_parse_frame *f = top(p);
+  pln_token token = f->token;
+  bool comma;
+  pln_ref node = 0;
+  PLN_TRY(pln_parse_push(p, p->value));
+  PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &comma));
+  f->flag = f->flag || comma;
+  if (comma && p->token.kind != PLN_T_RPAREN)
+    return pln_parse_open_sequence(p);
+  PLN_TRY(pln_parse_expect(p, PLN_T_RPAREN));
+  if (f->flag) {
+    PLN_TRY(pln_build_tuple(p->b, p->n_values - f->first, p->values + f->first,
+                            &node));
+    pln_parse_close(p);
+    return pln_parse_made(p, &token, 0, PLN_OK, node);
+  }
+  pln_parse_close(p);
+  p->fresh = false;
+  p->mode = PLN_HAVE_ATOM;
+  return PLN_OK;
+}
+
+static pln_status block_part(pln_parser *p) {
+  PLN_TRY(pln_parse_expect(p, PLN_T_RBRACE));
+  pln_parse_close(p);
+  p->fresh = false;
+  p->mode = PLN_HAVE_ATOM;
+  return PLN_OK;
+}
+
+/* ----------------------------------------------------------------- machine */
+
+static pln_status part(pln_parser *p) {
+  switch ((pln_frame_kind)top(p)->kind) {
+  case PLN_FRAME_SEQUENCE: return sequence_part(p);
+  case PLN_FRAME_LET: return let_part(p);
+  case PLN_FRAME_BIND: return bind_part(p);
+  case PLN_FRAME_BINARY: return binary_part(p);
+  case PLN_FRAME_CALL:
+  case PLN_FRAME_APPLY:
+  case PLN_FRAME_CELL: return call_part(p);
+  case PLN_FRAME_PAREN: return paren_part(p);
+  case PLN_FRAME_BLOCK: return block_part(p);
+  case PLN_FRAME_IF: return pln_parse_if_part(p);
+  case PLN_FRAME_MATCH: return pln_parse_match_part(p);
+  case PLN_FRAME_FUNCTION: return pln_parse_function_part(p);
+  }
+  return PLN_OK;
+}
+
+static pln_status step(pln_parser *p) {
+  switch (p->mode) {
+  case PLN_WANT_ITEM: return read_item(p);
+  case PLN_WANT_OPERAND: return pln_parse_atom(p);
+  case PLN_HAVE_ATOM: return after_atom(p);
+  case PLN_HAVE_VALUE: break;
+  }
+  return part(p);
+}
+
+/* ------------------------------------------------------------- going on */
+
+/* Goes to the next ';' or '}' that belongs to no inner block; `depth` of them
+ * are open. False when a definition, the metadata or the end comes first. */
+static bool find_end(pln_parser *p, uint32_t depth) {
+  for (;;) {
+    switch (p->token.kind) {
+    case PLN_T_END:
+    case PLN_T_METADATA:
+    case PLN_T_DEF: return false;
+    case PLN_T_LBRACE: depth++; break;
+    case PLN_T_RBRACE:
+      if (depth-- == 0)
+        return true;
+      break;
+    case PLN_T_SEMICOLON:
+      if (depth == 0)
+        return true;
+      break;
+    default: break;
+    }
+    do
+      pln_lex_next(&p->lexer, &p->token);
+    while (p->token.kind == PLN_T_BAD);
+  }
+}
+
+/* The innermost sequence in braces; PLN_NONE when there is none. */
+static uint32_t find_block(const pln_parser *p) {
+  for (uint32_t i = p->n_frames; i-- > 1;) {
+    const pln_parse_frame *outer = &p->frames[i - 1];
+    bool braces =
+        outer->kind == PLN_FRAME_BLOCK || outer->kind == PLN_FRAME_FUNCTION ||
+        (outer->kind == PLN_FRAME_IF && p->frames[i].first > outer->first) ||
+        (outer->kind == PLN_FRAME_MATCH && outer->braces);
+    if (p->frames[i].kind == PLN_FRAME_SEQUENCE && braces)
+      return i;
+  }
+  return PLN_NONE;
+}
+
+/* Braces that are open beyond those of `block`: of each match whose arms have
+ * begun. */
+static uint32_t open_braces(const pln_parser *p, uint32_t block) {
+  uint32_t n = 0;
+  for (uint32_t i = block + 1; block != PLN_NONE && i < p->n_frames; i++) {
+    uint32_t next = i + 1 < p->n_frames ? p->frames[i + 1].first : p->n_values;
+    n += p->frames[i].kind == PLN_FRAME_MATCH && next > p->frames[i].first;
+  }
+  return n;
+}
+
+/* What the given up item would have bound is bound to anything. */
+static pln_status bind_anything(pln_parser *p, const pln_parse_frame *f) {
+  pln_ref node;
+  if (f->kind == PLN_FRAME_LET)
+    return pln_parse_bind(p, PLN_SPACE_LOCAL, f->name, f->data);
+  if (f->kind != PLN_FRAME_BIND)
+    return PLN_OK;
+  PLN_TRY(pln_parse_nothing(p, &node));
+  return pln_parse_number_is(p, PLN_NUMBERED_TEMP, f->data, node);
+}
+
+static pln_status recover(pln_parser *p) {
+  uint32_t block = find_block(p);
+  bool found = find_end(p, open_braces(p, block));
+  if (block == PLN_NONE || !found) {
+    while (p->n_frames > 0)
+      pln_parse_close(p);
+    return PLN_ERR_FORMAT;
+  }
+  pln_parse_frame item = {.kind = PLN_FRAME_SEQUENCE};
+  while (p->n_frames > block + 1) {
+    item = *top(p);
+    pln_parse_close(p);
+  }
+  p->n_values = top(p)->first + 2 * top(p)->n;
+  PLN_TRY(bind_anything(p, &item));
+  if (p->token.kind == PLN_T_SEMICOLON) {
+    p->mode = PLN_WANT_ITEM;
+    return pln_parse_next(p);
+  }
+  p->mode = PLN_HAVE_VALUE;
+  return pln_parse_nothing(p, &p->value);
+}
+
+pln_status pln_parse_run(pln_parser *p, pln_ref *out) {
+  while (p->n_frames > 0) {
+    pln_status status = step(p);
+    if (pln_parse_bad_text(p, status))
+      status = recover(p);
+    PLN_TRY(status);
+  }
+  *out = p->value;
+  return PLN_OK;
+}
