@@ -12,86 +12,25 @@ typedef struct fixing {
   pln_engine *engine;
   pln_symbol name;
   pln_dim value;
-  pln_type *types; /* a type: its image */
-  uint32_t n_types;
-  int64_t *row; /* dims or parts of the type at work */
-  uint32_t cap_row;
+  pln_type_mutator *types;
+  pln_dim *dims; /* of the type at work */
+  uint32_t cap_dims;
   bool changed;
 } fixing;
 
-/* ------------------------------------------------------------------- types */
-
-static pln_status fix_tensor(fixing *f, pln_type type, pln_type *out) {
-  int32_t rank = pln_type_rank(f->engine, type);
-  const pln_dim *dims = pln_type_dims(f->engine, type);
-  if (rank > 0)
-    PLN_TRY(pln_mem_grow(f->engine, (void **)&f->row, &f->cap_row, (size_t)rank,
-                         sizeof *f->row));
+/* The number in a tensor type's dims: a pln_type_image. */
+static pln_status fix_type(void *ud, pln_engine *e, pln_type old,
+                           pln_type *type) {
+  fixing *f = ud;
+  if (pln_type_kind_of(e, old) != PLN_TYPE_TENSOR || pln_type_rank(e, old) < 1)
+    return PLN_OK;
+  int32_t rank = pln_type_rank(e, old);
+  const pln_dim *dims = pln_type_dims(e, old);
+  PLN_TRY(pln_mem_grow(e, (void **)&f->dims, &f->cap_dims, (size_t)rank,
+                       sizeof *f->dims));
   for (int32_t i = 0; i < rank; i++)
-    PLN_TRY(
-        pln_dim_substitute(f->engine, dims[i], f->name, f->value, &f->row[i]));
-  return pln_type_tensor(f->engine, pln_type_dtype(f->engine, type), rank,
-                         f->row, out);
-}
-
-/* Parts are older than the whole, so their images are known. */
-static pln_status fix_parts(fixing *f, pln_type type, pln_type *out) {
-  uint32_t n = pln_type_n_parts(f->engine, type);
-  PLN_TRY(pln_mem_grow(f->engine, (void **)&f->row, &f->cap_row, n,
-                       sizeof *f->row));
-  pln_type *parts = (pln_type *)f->row;
-  for (uint32_t i = 0; i < n; i++)
-    parts[i] = f->types[pln_type_part(f->engine, type, i)];
-  return pln_type_with_parts(f->engine, type, parts, out);
-}
-
-static pln_status fix_type(fixing *f, pln_type type) {
-  f->types[type] = type;
-  switch (pln_type_kind_of(f->engine, type)) {
-  case PLN_TYPE_TENSOR:
-    if (pln_type_rank(f->engine, type) > 0)
-      PLN_TRY(fix_tensor(f, type, &f->types[type]));
-    break;
-  case PLN_TYPE_INCOMPLETE:
-  case PLN_TYPE_VAR:
-  case PLN_TYPE_OPAQUE:
-  case PLN_TYPE_GLOBAL_VAR:
-  case PLN_TYPE_HOLE:
-  case PLN_TYPE_PRIM:
-  case PLN_N_TYPE_KINDS: break;
-  case PLN_TYPE_TUPLE:
-  case PLN_TYPE_FUNC:
-  case PLN_TYPE_REF:
-  case PLN_TYPE_CALL:
-  case PLN_TYPE_SEQUENCE:
-  case PLN_TYPE_OPTIONAL:
-  case PLN_TYPE_MAP:
-  case PLN_TYPE_SPARSE:
-  case PLN_TYPE_RELATION:
-  case PLN_TYPE_POINTER:
-    if (pln_type_n_parts(f->engine, type) > 0)
-      PLN_TRY(fix_parts(f, type, &f->types[type]));
-    break;
-  }
-  return PLN_OK;
-}
-
-/* Images of all types up to the greatest that the module uses. */
-static pln_status fix_types(fixing *f, const pln_module *module) {
-  pln_type greatest = 0;
-  for (uint32_t i = 0; i < module->count; i++) {
-    const pln_graph *g = module->rows[i].function;
-    for (pln_ref n = 0; n < g->n_nodes; n++)
-      if (g->nodes[n].type > greatest)
-        greatest = g->nodes[n].type;
-  }
-  f->n_types = greatest + 1;
-  f->types = pln_mem_zeroed(f->engine, f->n_types * sizeof *f->types);
-  if (!f->types)
-    return pln_nomem(f->engine);
-  for (pln_type t = 1; t < f->n_types; t++)
-    PLN_TRY(fix_type(f, t));
-  return PLN_OK;
+    PLN_TRY(pln_dim_substitute(e, dims[i], f->name, f->value, &f->dims[i]));
+  return pln_type_tensor(e, pln_type_dtype(e, old), rank, f->dims, type);
 }
 
 /* ------------------------------------------------------------------- graph */
@@ -100,7 +39,8 @@ static pln_status fix_types(fixing *f, const pln_module *module) {
  * declared. */
 static pln_status infer_again(fixing *f, pln_builder *b, pln_ref node) {
   pln_node *n = &b->graph->nodes[node];
-  pln_type old = f->types[n->type];
+  pln_type old;
+  PLN_TRY(pln_type_mutate(f->types, n->type, &old));
   f->changed |= old != n->type;
   n->type = old;
   if (n->kind == PLN_FUNCTION) {
@@ -165,7 +105,7 @@ static pln_status fix_functions(fixing *f, pln_module *copy) {
 static pln_status fix_module(fixing *f, const pln_module *module,
                              pln_slice name, pln_module **out) {
   PLN_TRY(pln_symbol_intern(f->engine, name, &f->name));
-  PLN_TRY(fix_types(f, module));
+  PLN_TRY(pln_type_mutator_new(f->engine, fix_type, f, &f->types));
   pln_module *copy;
   PLN_TRY(pln_module_copy(module, &copy));
   pln_status status = fix_functions(f, copy);
@@ -188,7 +128,7 @@ pln_status pln_module_fix_dim(const pln_module *module, pln_slice name,
                           "a dim is 0 or more, not %lld", (long long)value);
   fixing f = {.engine = e, .value = value};
   pln_status status = fix_module(&f, module, name, out);
-  pln_mem_free(e, f.types, f.n_types * sizeof *f.types);
-  pln_mem_free(e, f.row, f.cap_row * sizeof *f.row);
+  pln_type_mutator_free(f.types);
+  pln_mem_free(e, f.dims, f.cap_dims * sizeof *f.dims);
   return status;
 }
