@@ -5,7 +5,8 @@
  * the next `pending` ones in the buffer; after a failed write only commit and
  * abort are left to do, and commit then fails as well. Where the system has
  * files without a name, the file gets one only to be renamed at once: a run
- * that is killed leaves nothing behind. */
+ * that is killed leaves nothing behind. Devices and pipes (/dev/null,
+ * /dev/stdout) are written as they are, from the first byte to the last. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +30,7 @@ struct pln_output {
   uint64_t written;
   size_t pending;
   bool failed;
+  bool stream; /* a device or a pipe: no file beside it, no holes */
   char target[PATH_MAX];
   char path[PATH_MAX]; /* of the file being written */
   bool named;          /* it is there under `path` */
@@ -64,6 +66,12 @@ static pln_status follow(pln_engine *engine, char *path, size_t size) {
   return PLN_OK;
 }
 
+static bool is_stream(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && !S_ISREG(info.st_mode) &&
+         !S_ISDIR(info.st_mode);
+}
+
 /* Puts the file that `path` leads to into o->target, and its mode (0: there is
  * none yet) into *mode. */
 static pln_status find_target(pln_output *o, const char *path, mode_t *mode) {
@@ -71,9 +79,12 @@ static pln_status find_target(pln_output *o, const char *path, mode_t *mode) {
   if (strlen(path) >= sizeof o->target)
     return io_error(o->engine, path, strerror(ENAMETOOLONG));
   memcpy(o->target, path, strlen(path) + 1);
-  for (int i = 0; i < MOST_LINKS; i++) {
+  o->stream = is_stream(path);
+  for (int i = 0; !o->stream; i++) {
     struct stat info;
     *mode = 0;
+    if (i == MOST_LINKS)
+      return io_error(o->engine, path, strerror(ELOOP));
     if (lstat(o->target, &info) != 0)
       return errno == ENOENT ? PLN_OK
                              : io_error(o->engine, path, strerror(errno));
@@ -82,11 +93,9 @@ static pln_status find_target(pln_output *o, const char *path, mode_t *mode) {
       return PLN_OK;
     if (S_ISDIR(info.st_mode))
       return io_error(o->engine, path, "it is a directory");
-    if (!S_ISLNK(info.st_mode))
-      return io_error(o->engine, path, "it is not a regular file");
     PLN_TRY(follow(o->engine, o->target, sizeof o->target));
   }
-  return io_error(o->engine, path, strerror(ELOOP));
+  return PLN_OK;
 }
 
 static void name_attempt(pln_output *o, uint64_t attempt) {
@@ -180,6 +189,15 @@ static pln_status create(pln_output *o, mode_t mode) {
   return PLN_OK;
 }
 
+static pln_status open_target(pln_output *o, const char *path) {
+  mode_t mode = 0;
+  PLN_TRY(find_target(o, path, &mode));
+  if (!o->stream)
+    return create(o, mode);
+  o->fd = open(o->target, O_WRONLY | O_CLOEXEC);
+  return o->fd >= 0 ? PLN_OK : io_error(o->engine, path, strerror(errno));
+}
+
 /* What is not in its place by now is removed. */
 static void free_output(pln_output *o) {
   if (o->named)
@@ -201,11 +219,8 @@ pln_status pln_output_open(pln_engine *engine, const char *path,
   o->fd = o->source_fd = -1;
   o->source = NULL;
   o->written = o->pending = 0;
-  o->failed = o->named = false;
-  mode_t mode = 0;
-  pln_status status = find_target(o, path, &mode);
-  if (status == PLN_OK)
-    status = create(o, mode);
+  o->failed = o->named = o->stream = false;
+  pln_status status = open_target(o, path);
   if (status == PLN_OK)
     *out = o;
   else
@@ -220,7 +235,8 @@ static pln_status put(pln_output *o, const void *data, size_t size) {
   const char *at = data;
   while (size) {
     size_t piece = size < (1u << 30) ? size : 1u << 30;
-    ssize_t n = pwrite(o->fd, at, piece, (off_t)o->written);
+    ssize_t n = o->stream ? write(o->fd, at, piece)
+                          : pwrite(o->fd, at, piece, (off_t)o->written);
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0)
@@ -236,6 +252,16 @@ static pln_status flush(pln_output *o) {
   size_t pending = o->pending;
   o->pending = 0;
   return put(o, o->buffer, pending);
+}
+
+/* A stream has no holes; the buffer is empty. */
+static pln_status put_zeros(pln_output *o, uint64_t position) {
+  memset(o->buffer, 0, BUFFER);
+  while (o->written < position) {
+    uint64_t left = position - o->written;
+    PLN_TRY(put(o, o->buffer, left < BUFFER ? (size_t)left : BUFFER));
+  }
+  return PLN_OK;
 }
 
 static pln_status check_room(pln_output *o, uint64_t size) {
@@ -272,6 +298,8 @@ pln_status pln_output_pad(pln_output *o, uint64_t position) {
     return PLN_OK;
   }
   PLN_TRY(flush(o));
+  if (o->stream)
+    return put_zeros(o, position);
   o->written = position;
   return PLN_OK;
 }
@@ -364,7 +392,7 @@ pln_status pln_output_copy(pln_output *o, const pln_file *file, uint64_t offset,
         "'%s' is %llu bytes long, [%llu, %llu + %llu) is not in it", file->path,
         (unsigned long long)file->size, (unsigned long long)offset,
         (unsigned long long)offset, (unsigned long long)size);
-  if (size >= COPY_AT_LEAST)
+  if (size >= COPY_AT_LEAST && !o->stream)
     open_source(o, file);
   if (size < COPY_AT_LEAST || o->source_fd < 0)
     return pln_output_write(o, file->data + offset, (size_t)size);
@@ -380,7 +408,7 @@ static pln_status finish(pln_output *o) {
   PLN_TRY(check_room(o, 0));
   PLN_TRY(flush(o));
   /* A hole at the end has left no byte behind it. */
-  if (ftruncate(o->fd, (off_t)o->written) != 0)
+  if (!o->stream && ftruncate(o->fd, (off_t)o->written) != 0)
     return fail(o, strerror(errno));
   return PLN_OK;
 }
@@ -406,7 +434,7 @@ static int put_in_place(pln_output *o) {
 
 pln_status pln_output_commit(pln_output *o) {
   pln_status status = finish(o);
-  if (status == PLN_OK && put_in_place(o) != 0)
+  if (status == PLN_OK && !o->stream && put_in_place(o) != 0)
     status = fail(o, strerror(errno));
   free_output(o);
   return status;

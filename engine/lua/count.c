@@ -23,15 +23,19 @@ static void set_count(lua_State *L, const char *key, uint64_t n) {
   lua_setfield(L, -2, key);
 }
 
-/* onnx_count(path) -> { nodes, compute_nodes, operators = { name = count },
- * files = { name, ... } }, or nil, diag */
+/* onnx_count(path) or onnx_count(nil, bytes) -> { nodes, compute_nodes,
+ * operators = { name = count }, files = { name, ... } }, or nil, diag */
 static int core_onnx_count(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = luaL_optstring(L, 1, NULL);
+  pln_slice bytes = {0};
+  if (!path)
+    bytes.data = luaL_checklstring(L, 2, &bytes.size);
   counts_box *box = pln_lua_box(L, "perilune.Counts", sizeof *box, 0);
   box->engine = b->engine;
   pln_onnx_counts *n = &box->counts;
-  pln_status status = pln_onnx_count(b->engine, path, n);
+  pln_status status = path ? pln_onnx_count(b->engine, path, n)
+                           : pln_onnx_count_bytes(b->engine, bytes, n);
   if (status != PLN_OK)
     return pln_lua_fail(L, b, status);
   lua_createtable(L, 0, 4);

@@ -150,22 +150,16 @@ static pln_status count_model(counting *c, pln_message model) {
   return PLN_OK;
 }
 
-static pln_status count_file(counting *c, const char *path) {
-  PLN_TRY(pln_idmap_new(c->engine, &c->operators));
-  PLN_TRY(pln_idmap_new(c->engine, &c->files));
-  pln_file *file;
-  PLN_TRY(pln_file_map(c->engine, path, &file));
-  pln_message model = {file, pln_file_data(file), (size_t)pln_file_size(file)};
-  pln_status status = count_model(c, model);
-  pln_file_release(file);
-  return status;
-}
-
-pln_status pln_onnx_count(pln_engine *engine, const char *path,
-                          pln_onnx_counts *out) {
+static pln_status count_file(pln_engine *engine, pln_file *file,
+                             pln_onnx_counts *out) {
   pln_onnx_counts counts = {0};
   counting c = {.engine = engine, .counts = &counts};
-  pln_status status = count_file(&c, path);
+  pln_message model = {file, pln_file_data(file), (size_t)pln_file_size(file)};
+  pln_status status = pln_idmap_new(engine, &c.operators);
+  if (status == PLN_OK)
+    status = pln_idmap_new(engine, &c.files);
+  if (status == PLN_OK)
+    status = count_model(&c, model);
   pln_idmap_free(c.operators);
   pln_idmap_free(c.files);
   pln_mem_free(engine, c.graphs, c.cap_graphs * sizeof *c.graphs);
@@ -173,6 +167,24 @@ pln_status pln_onnx_count(pln_engine *engine, const char *path,
     *out = counts;
   else
     pln_onnx_counts_free(engine, &counts);
+  return status;
+}
+
+pln_status pln_onnx_count(pln_engine *engine, const char *path,
+                          pln_onnx_counts *out) {
+  pln_file *file;
+  PLN_TRY(pln_file_map(engine, path, &file));
+  pln_status status = count_file(engine, file, out);
+  pln_file_release(file);
+  return status;
+}
+
+pln_status pln_onnx_count_bytes(pln_engine *engine, pln_slice bytes,
+                                pln_onnx_counts *out) {
+  pln_file *file;
+  PLN_TRY(pln_file_copy(engine, bytes, "(memory)", &file));
+  pln_status status = count_file(engine, file, out);
+  pln_file_release(file);
   return status;
 }
 

@@ -237,6 +237,9 @@ typedef struct pln_onnx_counts {
 /* Walks the file once and reads no weights. */
 PLN_API pln_status pln_onnx_count(pln_engine *engine, const char *path,
                                   pln_onnx_counts *out) PLN_CHECKED;
+/* The same of the bytes of a model. */
+PLN_API pln_status pln_onnx_count_bytes(pln_engine *engine, pln_slice bytes,
+                                        pln_onnx_counts *out) PLN_CHECKED;
 PLN_API void pln_onnx_counts_free(pln_engine *engine, pln_onnx_counts *counts);
 
 #ifdef __cplusplus

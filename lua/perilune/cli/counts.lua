@@ -20,9 +20,10 @@ local function of_module(module)
   return counts
 end
 
-return function(path, module)
+-- `bytes`: those of the model, where there is no file.
+return function(path, module, bytes)
   if path:find "%.relay$" then return of_module(module) end
-  local counts, diag = core.onnx_count(path)
+  local counts, diag = core.onnx_count(not bytes and path or nil, bytes)
   if not counts then error(diag, 0) end
   return counts
 end

@@ -12,7 +12,8 @@ function opt.arguments(parser)
   parser:argument("input", "The model to read: NAME.relay is Relay text, all else ONNX.")
     :argname "IN"
   parser:option("-o --output",
-    "Where to write the result: Relay text to NAME.relay, else ONNX; may be IN itself.")
+    "Where to write the result: Relay text to NAME.relay, else ONNX; may be IN itself. "
+    .. "A device or a pipe is written as it is; '-' is standard output.")
     :argname "OUT":count(1)
   parser:option("-p --pipeline",
     "Passes in a row, as Name,Name{option=value}, or a script that returns a pipeline. "
@@ -68,8 +69,18 @@ local function progress()
   return instrument, line.clear
 end
 
--- Standard output of `--stats json` ends with one line and has no other.
-local function out_of(options) return options.stats and io.stderr or io.stdout end
+-- Standard output of `--stats json` ends with one line and has no other; that
+-- of a model has nothing else.
+local function out_of(options)
+  return (options.stats or options.output == "-") and io.stderr or io.stdout
+end
+
+local function save(module, path)
+  local pl = require "perilune"
+  if path ~= "-" then assert(pl.save(module, path)) return end
+  local ok, reason = io.stdout:write(assert(pl.onnx.tostring(module)))
+  if not (ok and io.stdout:flush()) then stop.failure("cannot write: %s", reason or "-") end
+end
 
 local function write_trace(timing, path)
   local file, reason = io.open(path, "w")
@@ -148,6 +159,7 @@ end
 
 function opt.run(options)
   local started = host.clock()
+  if options.output == "/dev/stdout" then options.output = "-" end
   local dims = require "perilune.cli.numbers".dims(options.dim)
   check_input(options.input)
   local summary = require "perilune.cli.summary"
@@ -163,11 +175,12 @@ function opt.run(options)
   module = run_passes(context, finish, pass, source)
   local report = require "perilune.core".report()
   local checked = options.check and check(source, module, options)
-  assert(pl.save(module, options.output))
+  save(module, options.output)
 
   summary.show(options, {
     before = before, after = summary.measure(options.output, module), report = report,
     checked = checked, seconds = host.clock() - started, peak = host.peak_rss(),
+    out = out_of(options),
   })
 end
 

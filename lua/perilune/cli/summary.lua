@@ -14,9 +14,13 @@ local function directory(path) return path:match "^(.*/)[^/]*$" or "" end
 
 --- What the model file `path` holds, which is that of `module`: nodes,
 -- compute_nodes, operators by name, and the bytes of it and its data files.
+-- What went to a device, a pipe or "-" is counted as it was written.
 function summary.measure(path, module)
-  local counts = require "perilune.cli.counts"(path, module)
-  local _, bytes = host.stat(path)
+  local what, bytes = host.stat(path)
+  local written = (path == "-" or what == "other")
+    and assert(require "perilune.onnx".tostring(module)) or nil
+  if written then bytes = #written end
+  local counts = require "perilune.cli.counts"(path, module, written)
   for _, name in ipairs(counts.files) do
     local kind, size = host.stat(directory(path) .. name)
     if kind then bytes = bytes + size end
@@ -93,10 +97,11 @@ local function stats_line(work)
 end
 
 --- Prints what the options ask for. `work`: before, after, report, seconds,
--- peak, checked (what the comparison says). The JSON line is the last one of standard output.
+-- peak, checked (what the comparison says), out (where the
+-- tables go). The JSON line is the last one of standard output.
 function summary.show(options, work)
   if not options.quiet then
-    local out = options.stats and io.stderr or io.stdout
+    local out = work.out
     if not options.stats then
       out:write(columns(operator_rows(work)))
       if work.checked then out:write(work.checked, "\n") end
@@ -105,7 +110,10 @@ function summary.show(options, work)
       out:write("\n", columns(pass_rows(work.report, options.verbose)))
     end
   end
-  if options.stats then print(stats_line(work)) end
+  if options.stats then
+    local out = options.output == "-" and io.stderr or io.stdout
+    out:write(stats_line(work), "\n")
+  end
 end
 
 return summary
