@@ -320,6 +320,7 @@ void pln_lua_open_count(lua_State *L);
 void pln_lua_open_blas(lua_State *L);
 void pln_lua_open_noise(lua_State *L);
 void pln_lua_open_tir(lua_State *L);
+void pln_lua_open_loop_node(lua_State *L);
 void pln_lua_open_text(lua_State *L);
 /* Adds functions, with the state as upvalue, to the table on top. */
 void pln_lua_functions(lua_State *L, const luaL_Reg *functions);

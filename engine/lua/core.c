@@ -303,6 +303,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_blas(L);
   pln_lua_open_noise(L);
   pln_lua_open_tir(L);
+  pln_lua_open_loop_node(L);
   lua_pushstring(L, pln_version());
   lua_setfield(L, -2, "_VERSION");
   return 1;
