@@ -5,6 +5,7 @@
  * passed over. */
 
 #include "base/base.h"
+#include "ir/application.h"
 #include "ir/tables.h"
 #include "op/blas.h"
 #include "op/op.h"
@@ -15,6 +16,7 @@ static pln_status make_parts(pln_engine *engine) {
   PLN_TRY(pln_dims_new(engine));
   PLN_TRY(pln_types_new(engine));
   PLN_TRY(pln_attrs_new(engine));
+  PLN_TRY(pln_applications_new(engine));
   PLN_TRY(pln_op_install(engine));
   PLN_TRY(pln_blas_new(engine));
   PLN_TRY(pln_passes_new(engine));
@@ -38,6 +40,7 @@ void pln_engine_free(pln_engine *engine) {
   pln_blas_free(engine);
   pln_relay_free(engine);
   pln_ops_free(engine);
+  pln_applications_free(engine);
   pln_attrs_free(engine);
   pln_types_free(engine);
   pln_dims_free(engine);

@@ -172,6 +172,8 @@ struct pln_engine {
   uint32_t n_vars;             /* Var identities given out */
   uint64_t n_inferences;       /* calls that were typed; for tests */
   uint32_t n_type_vars;        /* identities of type variables and holes */
+  /* Which rules passes applied, and what still may be (ir/application.c). */
+  struct pln_applications *applications;
   /* Of random operators (op/draw.c): the seed, and how many drew from it since
    * the run began. */
   uint64_t random_seed, random_calls;

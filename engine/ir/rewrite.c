@@ -8,6 +8,8 @@
 
 #include "ir/rewrite.h"
 
+#include "ir/application.h"
+
 /* ---------------------------------------------------------------- accessors */
 
 const pln_graph *pln_rewrite_old(const pln_rewrite *rw) {
@@ -366,6 +368,16 @@ static pln_status count_rewrite(pln_engine *e) {
                         (unsigned long long)e->most_rewrites);
 }
 
+/* What a refused rule has built is used by nothing; an effect would keep it. */
+pln_status pln_rewrite_apply(pln_rewrite *rw, const char *rule, bool *allowed) {
+  PLN_TRY(pln_rule_apply(rw->engine, rule, rw->at, allowed));
+  pln_ref n = rw->b ? rw->b->graph->n_nodes : rw->built;
+  for (pln_ref i = rw->built; i < n && !*allowed; i++)
+    rw->b->graph->nodes[i].flags |= PLN_NODE_DROPPED;
+  rw->built = n;
+  return PLN_OK;
+}
+
 /* Types that are written, not found, become their images; the copy is of the
  * same number when nothing was copied yet. */
 static pln_status map_type(pln_rewrite *rw, pln_ref copy) {
@@ -411,6 +423,7 @@ static pln_status visit(pln_rewrite *rw) {
   if (rw->types && copy != PLN_NONE)
     PLN_TRY(map_types(rw, copy));
   pln_ref node = candidate;
+  rw->built = rw->b ? rw->b->graph->n_nodes : rw->swept;
   if (rw->mutator->visit)
     PLN_TRY(rw->mutator->visit(rw->mutator->ud, rw, rw->at, &node));
   if (node != candidate)

@@ -33,11 +33,12 @@ struct pln_rewrite {
   /* NULL as long as nothing changed: then the new graph is the old one, node
    * for node, and nothing is copied. */
   pln_builder *b;
-  pln_ref *map;          /* old node -> new; made with the builder */
-  pln_scope *scopes;     /* old scope -> new, PLN_NONE when left out */
-  pln_scope *home;       /* while clean: the scope of each swept node */
-  pln_ref at;            /* the old node being swept */
-  pln_ref swept;         /* nodes that stand in the new graph while clean */
+  pln_ref *map;      /* old node -> new; made with the builder */
+  pln_scope *scopes; /* old scope -> new, PLN_NONE when left out */
+  pln_scope *home;   /* while clean: the scope of each swept node */
+  pln_ref at;        /* the old node being swept */
+  pln_ref built;     /* nodes of the new graph before the mutator was asked */
+  pln_ref swept;     /* nodes that stand in the new graph while clean */
   pln_swept_scope *open; /* innermost last */
   uint32_t n_open, cap_open;
   bool drop_kept;

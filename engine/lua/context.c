@@ -297,6 +297,25 @@ static int context_note(lua_State *L) {
   return 0;
 }
 
+/* ctx:rule(name [, node]) -> whether a rule may be applied: before its answer
+ * is used */
+static int context_rule(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_symbol name;
+  bool allowed;
+  check_run(L, b, "rule");
+  pln_slice text = {luaL_checkstring(L, 2), lua_rawlen(L, 2)};
+  pln_ref node = PLN_NONE;
+  if (!lua_isnoneornil(L, 3))
+    node = ((pln_lua_node *)luaL_checkudata(L, 3, PLN_LUA_NODE))->ref;
+  pln_lua_must(L, b, pln_symbol_intern(b->engine, text, &name));
+  pln_lua_must(L, b,
+               pln_rule_apply(b->engine, pln_symbol_text(b->engine, name).data,
+                              node, &allowed));
+  lua_pushboolean(L, allowed);
+  return 1;
+}
+
 /* ctx:option(name) -> the value that the running pass was given, else what the
  * config says, else its default */
 static int context_option(lua_State *L) {
@@ -394,6 +413,7 @@ static const luaL_Reg methods[] = {
     {"exit", context_exit},
     {"note", context_note},
     {"option", context_option},
+    {"rule", context_rule},
     {"override_instruments", context_override},
     {NULL, NULL},
 };

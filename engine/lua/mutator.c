@@ -7,6 +7,8 @@
 
 #include "lua/mutator.h"
 
+#include "ir/application.h"
+
 /* One running rewrite; the innermost is pln_lua.rewriting. */
 typedef struct pln_lua_rewriting {
   pln_lua *state;
@@ -17,7 +19,8 @@ typedef struct pln_lua_rewriting {
   pln_ref *image; /* where its image stands, to be replaced */
   bool wanted[PLN_N_KINDS];
   bool wanted_types[PLN_N_TYPE_KINDS];
-  pln_type *type; /* the type that is looked at, to be replaced */
+  const char *name; /* of the rule that it all is; NULL: each kind is one */
+  pln_type *type;   /* the type that is looked at, to be replaced */
   struct pln_lua_rewriting *outer;
 } rewriting;
 
@@ -60,11 +63,9 @@ static int visit_body(lua_State *L) {
   return 0;
 }
 
-static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
-  rewriting *r = ud;
+static pln_status call_visit(rewriting *r, pln_rewrite *rw, pln_ref old,
+                             pln_ref *node) {
   pln_lua *b = r->state;
-  if (!r->wanted[pln_node_kind(r->old->graph, old)])
-    return PLN_OK;
   pln_ref image = *node;
   r->rw = r->new->rewrite = rw;
   r->at = old;
@@ -77,6 +78,26 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   if (status == PLN_OK)
     *node = image;
   return status;
+}
+
+static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+  rewriting *r = ud;
+  pln_engine *e = r->state->engine;
+  pln_kind kind = pln_node_kind(r->old->graph, old);
+  const char *rule = r->name ? r->name : pln_kind_name(kind);
+  pln_ref image = *node;
+  bool allowed = true;
+  if (!r->wanted[kind])
+    return PLN_OK;
+  double began = pln_rule_clock(e);
+  PLN_TRY(call_visit(r, rw, old, &image));
+  if (began > 0)
+    PLN_TRY(pln_rule_tried(e, rule, 1, began));
+  if (image != *node)
+    PLN_TRY(pln_rewrite_apply(rw, rule, &allowed));
+  if (allowed)
+    *node = image;
+  return PLN_OK;
 }
 
 /* Calls the function for a type, whose parts are rewritten, and takes its
@@ -93,6 +114,11 @@ static int type_body(lua_State *L) {
   return 0;
 }
 
+static const char *type_rule(const rewriting *r, const pln_engine *engine,
+                             pln_type type) {
+  return r->name ? r->name : pln_lua_type_kind(pln_type_kind_of(engine, type));
+}
+
 static pln_status visit_type(void *ud, pln_engine *engine, pln_type old,
                              pln_type *type) {
   rewriting *r = ud;
@@ -101,10 +127,14 @@ static pln_status visit_type(void *ud, pln_engine *engine, pln_type old,
     return PLN_OK;
   pln_type image = *type;
   r->type = &image;
-  pln_status status = pln_lua_protect(r->state, type_body, r);
-  if (status == PLN_OK)
+  PLN_TRY(pln_lua_protect(r->state, type_body, r));
+  bool allowed = true;
+  if (image != *type)
+    PLN_TRY(pln_rule_apply(engine, type_rule(r, engine, *type), PLN_NONE,
+                           &allowed));
+  if (allowed)
     *type = image;
-  return status;
+  return PLN_OK;
 }
 
 /* Functions by kind of type have negative numbers. True when there are any.
@@ -118,6 +148,18 @@ static bool add_type_functions(lua_State *L, int arg, rewriting *r) {
     lua_rawseti(L, -2, -kind - 1);
   }
   return any;
+}
+
+/* The name that the functions have together lives as long as the engine. */
+static void take_name(lua_State *L, pln_lua *b, int arg, rewriting *r) {
+  pln_symbol name;
+  if (lua_getfield(L, arg, "name") == LUA_TSTRING) {
+    pln_lua_must(
+        L, b,
+        pln_symbol_intern(b->engine, pln_text(lua_tostring(L, -1)), &name));
+    r->name = pln_symbol_text(b->engine, name).data;
+  }
+  lua_pop(L, 1);
 }
 
 /* The functions by kind number, and which kinds are wanted.  [-0, +1] */
@@ -156,6 +198,7 @@ static int core_mutate(lua_State *L) {
   r.old = pln_lua_push_rooted(L, b, 2);
   r.new = pln_lua_new_graph(L, b, PLN_LUA_REWRITING);
   pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED);
+  take_name(L, b, 1, &r);
   push_functions(L, 1, &r);
   bool types = add_type_functions(L, 1, &r);
   luaL_checkstack(L, LUA_MINSTACK, NULL);

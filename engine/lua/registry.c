@@ -116,8 +116,8 @@ static int core_config_rows(lua_State *L) {
   return 1;
 }
 
-/* report() -> { { name, changed, depth, seconds, nodes, counts }, ... }: what
- * the last outermost call of a pass did */
+/* report() -> { { name, changed, depth, seconds, nodes, counts, run,
+ * applications }, ... }: what the last outermost call of a pass did */
 static int core_report(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   uint32_t n = pln_report_count(b->engine);
@@ -137,9 +137,51 @@ static int core_report(lua_State *L) {
     lua_setfield(L, -2, "nodes");
     pln_lua_push_attrs(L, b, row->counts);
     lua_setfield(L, -2, "counts");
+    lua_pushinteger(L, row->run);
+    lua_setfield(L, -2, "run");
+    lua_pushinteger(L, (lua_Integer)row->applications);
+    lua_setfield(L, -2, "applications");
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   return 1;
+}
+
+/* rule_report() -> { { pass, rule, tried, applied, refused, seconds, last },
+ * ... }: what rules did in it; seconds when they were watched */
+static int core_rule_report(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  uint32_t n = pln_rule_count(b->engine);
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    const pln_rule_row *row = pln_rule_get(b->engine, i);
+    lua_createtable(L, 0, 7);
+    lua_pushstring(L, row->pass);
+    lua_setfield(L, -2, "pass");
+    lua_pushstring(L, row->rule);
+    lua_setfield(L, -2, "rule");
+    lua_pushinteger(L, (lua_Integer)row->tried);
+    lua_setfield(L, -2, "tried");
+    lua_pushinteger(L, (lua_Integer)row->applied);
+    lua_setfield(L, -2, "applied");
+    lua_pushinteger(L, (lua_Integer)row->refused);
+    lua_setfield(L, -2, "refused");
+    lua_pushnumber(L, row->seconds);
+    lua_setfield(L, -2, "seconds");
+    if (row->last != PLN_NONE)
+      lua_pushinteger(L, row->last);
+    else
+      lua_pushnil(L);
+    lua_setfield(L, -2, "last");
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+/* rule_watch(on): rules are timed and every try is counted while somebody
+ * watches */
+static int core_rule_watch(lua_State *L) {
+  pln_rule_watch(pln_lua_here(L)->engine, lua_toboolean(L, 1));
+  return 0;
 }
 
 static const luaL_Reg functions[] = {
@@ -151,6 +193,8 @@ static const luaL_Reg functions[] = {
     {"config_register", core_config_register},
     {"config_rows", core_config_rows},
     {"report", core_report},
+    {"rule_report", core_rule_report},
+    {"rule_watch", core_rule_watch},
     {NULL, NULL},
 };
 

@@ -63,8 +63,16 @@ static pln_status run_before(pln_execution *x, const pln_pass *pass,
   return status;
 }
 
+/* A pass past the limit of a search for the one that fails. */
+static bool is_past(const pln_execution *x, const pln_pass *pass) {
+  return !pln_pass_is_sequential(pass) &&
+         !pln_run_allowed(x->engine->applications);
+}
+
 pln_status pln_execute(pln_execution *x, const pln_pass *pass, pln_subject *s) {
   bool run;
+  if (is_past(x, pass))
+    return PLN_OK;
   if (!x->context->instruments)
     return run_body(x, pass, s);
   PLN_TRY(run_before(x, pass, s, &run));
@@ -72,6 +80,11 @@ pln_status pln_execute(pln_execution *x, const pln_pass *pass, pln_subject *s) {
     return PLN_OK;
   PLN_TRY(run_body(x, pass, s));
   return run_after(x, pass, s);
+}
+
+static void begin_outermost(pln_engine *engine) {
+  pln_report_clear(engine);
+  pln_applications_reset(engine, &pln_context_current(engine)->limits.rules);
 }
 
 pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
@@ -85,7 +98,7 @@ pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
   if (r->running >= MAX_RUNNING)
     return too_deep(engine, pass, MAX_RUNNING);
   if (!r->running++)
-    pln_report_clear(engine);
+    begin_outermost(engine);
   pln_work_begin(engine);
   pln_execution x = {.engine = engine,
                      .context = pln_context_retain(pln_context_current(engine)),

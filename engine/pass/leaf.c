@@ -227,7 +227,9 @@ static pln_status report(const pln_execution *x, const pln_pass_run *run,
   pln_report_row row = {.pass = pln_pass_name(run->pass),
                         .changed = changed,
                         .depth = x->depth,
-                        .nodes = nodes};
+                        .nodes = nodes,
+                        .run = run->number,
+                        .applications = x->engine->applications->at.asked};
   PLN_TRY(pln_run_counts(run, &row.counts));
   row.seconds = seconds_now() - begin;
   return pln_report_add(run->engine, &row);
@@ -295,6 +297,9 @@ pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
                       .context = x->context,
                       .module = before.module};
   double begin = seconds_now();
+  pln_rule_run outer;
+  pln_rule_run_begin(x->engine, pass->name, &outer);
+  run.number = x->engine->applications->at.number;
   const pln_context_stack *stack = x->engine->passes->stack;
   uint32_t entered = stack->n;
   pln_place place = pln_diag_place(x->engine, (pln_place){write_place, &run});
@@ -305,6 +310,7 @@ pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
   x->version += changed;
   if (status == PLN_OK)
     status = report(x, &run, begin, changed, subject_nodes(s));
+  pln_rule_run_end(x->engine, &outer);
   pln_run_free(&run);
   pln_subject_drop(&before);
   return status;

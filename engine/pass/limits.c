@@ -33,6 +33,15 @@ static const pln_option keys[] = {
      .kind = PLN_ATTR_INT,
      .fallback = "0",
      .doc = "The most nodes a pass may replace; 0: any."},
+    {.name = "bisect.passes",
+     .kind = PLN_ATTR_INT,
+     .fallback = "-1",
+     .doc = "So many runs of passes happen, later ones are skipped; -1: all."},
+    {.name = "bisect.applications",
+     .kind = PLN_ATTR_INT,
+     .fallback = "-1",
+     .doc = "So many rule applications happen, of the last run that "
+            "bisect.passes allows, without it of all; -1: all."},
 };
 
 pln_status pln_limits_install(pln_engine *engine) {
@@ -61,9 +70,24 @@ static pln_status read_number(pln_engine *engine, pln_attrs config,
   return *out >= 0 ? PLN_OK : negative(engine, key);
 }
 
+static pln_status read_limit(pln_engine *engine, pln_attrs config,
+                             const char *key, int64_t *out) {
+  *out = pln_attrs_int(engine, config, key, -1);
+  if (*out >= -1)
+    return PLN_OK;
+  return pln_diag_error(engine, PLN_ERR_TYPE, NULL,
+                        "config key '%s' expects a number from -1 on", key);
+}
+
+static pln_status read_rule_limits(pln_engine *engine, pln_attrs config,
+                                   pln_rule_limits *out) {
+  PLN_TRY(read_limit(engine, config, "bisect.passes", &out->passes));
+  return read_limit(engine, config, "bisect.applications", &out->applications);
+}
+
 pln_status pln_limits_read(pln_engine *engine, pln_attrs config,
                            pln_limits *out) {
-  *out = (pln_limits){.verify = PLN_VERIFY_CHANGED};
+  *out = (pln_limits){.verify = PLN_VERIFY_CHANGED, .rules = {-1, -1}};
   if (!config)
     return PLN_OK;
   pln_slice verify = pln_attrs_string(engine, config, "verify", "changed");
@@ -75,7 +99,8 @@ pln_status pln_limits_read(pln_engine *engine, pln_attrs config,
   PLN_TRY(read_number(engine, config, "limit.growth", &out->growth));
   PLN_TRY(read_count(engine, config, "limit.nodes", &out->nodes));
   PLN_TRY(read_count(engine, config, "limit.memory", &out->memory));
-  return read_count(engine, config, "limit.rewrites", &out->rewrites);
+  PLN_TRY(read_count(engine, config, "limit.rewrites", &out->rewrites));
+  return read_rule_limits(engine, config, &out->rules);
 }
 
 /* ----------------------------------------------------------------- enforcing

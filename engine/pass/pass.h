@@ -4,6 +4,7 @@
 #ifndef PLN_PASS_H
 #define PLN_PASS_H
 
+#include "ir/application.h"
 #include "ir/module.h"
 
 /* ------------------------------------------------------------ pass objects */
@@ -149,6 +150,7 @@ typedef struct pln_limits {
   enum { PLN_VERIFY_CHANGED, PLN_VERIFY_NONE, PLN_VERIFY_ALL } verify;
   double seconds, growth;
   uint64_t nodes, memory, rewrites;
+  pln_rule_limits rules;
 } pln_limits;
 
 /* limits.c: registers the config keys; reads what a config says. */
@@ -231,6 +233,7 @@ struct pln_pass_run {
   const pln_pass *pass;
   const pln_context *context;
   const pln_module *module;
+  uint32_t number;           /* of the runs since the outermost began */
   uint32_t index;            /* FUNCTION, PRIM_FUNC: of the module */
   const pln_graph *function; /* as it is now; NULL: a module pass */
   pln_graph *new_function;   /* what the body has set, owned */

@@ -15,6 +15,7 @@
  * of what is dead. */
 typedef struct sweep {
   const pln_graph *graph;
+  bool kept;       /* nodes have keep marks */
   uint8_t *live;   /* a node */
   pln_scope *home; /* a node: its innermost scope */
   uint32_t *lets;  /* a scope: lets of its own that stay */
@@ -23,11 +24,13 @@ typedef struct sweep {
 
 /* ----------------------------------------------------------------- liveness */
 
-static bool has_lets(const pln_graph *g) {
-  for (pln_ref i = 0; i < g->n_nodes; i++)
-    if (g->nodes[i].kind == PLN_LET)
-      return true;
-  return false;
+static void look(sweep *s, bool *lets) {
+  const pln_graph *g = s->graph;
+  *lets = false;
+  for (pln_ref i = 0; i < g->n_nodes; i++) {
+    *lets |= g->nodes[i].kind == PLN_LET;
+    s->kept |= (g->nodes[i].flags & PLN_NODE_KEEP) != 0;
+  }
 }
 
 static bool in_dead_scope(const sweep *s, pln_ref i) {
@@ -59,18 +62,35 @@ static void mark(sweep *s, const pln_node *n) {
       s->live[g->scopes[c].result] = 1;
 }
 
+/* What is not needed goes; of a let, when it may. */
+static pln_status let_stays(const sweep *s, pln_ref i, bool *out) {
+  const pln_graph *g = s->graph;
+  bool allowed;
+  *out = is_needed(s, i);
+  if (*out || g->nodes[i].kind != PLN_LET)
+    return PLN_OK;
+  PLN_TRY(pln_rule_apply(g->engine, "drop", i, &allowed));
+  *out = !allowed;
+  return PLN_OK;
+}
+
 /* Users come after what they use, owners after their scopes, and the uses of a
  * variable after its let: one step back over the array finds all. */
-static void find_live(sweep *s) {
+static pln_status find_live(sweep *s) {
   const pln_graph *g = s->graph;
   s->live[g->root] = 1;
   for (pln_ref i = g->n_nodes; i-- > 0;) {
-    if (in_dead_scope(s, i) || !is_needed(s, i))
+    bool stays;
+    if (in_dead_scope(s, i))
+      continue;
+    PLN_TRY(let_stays(s, i, &stays));
+    if (!stays)
       continue;
     s->live[i] = 1;
     s->lets[s->home[i]] += g->nodes[i].kind == PLN_LET;
     mark(s, &g->nodes[i]);
   }
+  return PLN_OK;
 }
 
 /* ------------------------------------------------------------------ rewrite */
@@ -79,9 +99,22 @@ static pln_status enter(void *ud, pln_rewrite *rw, pln_scope old,
                         pln_scope_action *action) {
   const sweep *s = ud;
   pln_ref owner = s->graph->scopes[old].owner;
-  pln_rewrite_drop_kept(rw);
+  (void)rw;
   if (s->lets && s->graph->nodes[owner].kind == PLN_LET_BLOCK && !s->lets[old])
     *action = PLN_SCOPE_DISSOLVE;
+  return PLN_OK;
+}
+
+/* Sealing drops what has no mark and no user. */
+static pln_status drop_mark(pln_rewrite *rw, pln_ref node) {
+  bool allowed;
+  PLN_TRY(pln_rewrite_apply(rw, "drop", &allowed));
+  if (!allowed)
+    return PLN_OK;
+  pln_builder *b = pln_rewrite_builder(rw);
+  if (!b)
+    return PLN_ERR_NOMEM;
+  b->graph->nodes[node].flags &= (uint8_t)~PLN_NODE_KEEP;
   return PLN_OK;
 }
 
@@ -89,6 +122,8 @@ static pln_status enter(void *ud, pln_rewrite *rw, pln_scope old,
  */
 static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   const sweep *s = ud;
+  if (s->graph->nodes[old].flags & PLN_NODE_KEEP)
+    return drop_mark(rw, *node);
   if (s->graph->nodes[old].kind != PLN_LET || s->live[old])
     return PLN_OK;
   if (!pln_rewrite_builder(rw))
@@ -99,7 +134,9 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
 
 static pln_status eliminate(sweep *s, pln_pass_run *run) {
   pln_graph *out;
-  pln_mutator m = {.ud = s, .visit = s->live ? visit : NULL, .enter = enter};
+  pln_mutator m = {.ud = s, .visit = visit, .enter = enter};
+  if (!s->live && !s->kept)
+    m.visit = NULL;
   PLN_TRY(pln_graph_rewrite(s->graph, &m, &out));
   s->removed = (int64_t)s->graph->n_nodes - out->n_nodes;
   pln_run_set_function(run, out);
@@ -117,8 +154,9 @@ static pln_status eliminate_lets(sweep *s, pln_pass_run *run) {
   s->lets = pln_mem_zeroed(e, k * sizeof *s->lets);
   if (s->live && s->home && s->lets) {
     pln_graph_homes(g, s->home);
-    find_live(s);
-    status = eliminate(s, run);
+    status = find_live(s);
+    if (status == PLN_OK)
+      status = eliminate(s, run);
   } else {
     pln_nomem(e);
   }
@@ -130,7 +168,9 @@ static pln_status eliminate_lets(sweep *s, pln_pass_run *run) {
 
 pln_status pln_pass_dead_code_elimination(pln_pass_run *run) {
   sweep s = {.graph = pln_run_function(run)};
-  if (has_lets(s.graph))
+  bool lets;
+  look(&s, &lets);
+  if (lets)
     PLN_TRY(eliminate_lets(&s, run));
   else
     PLN_TRY(eliminate(&s, run));

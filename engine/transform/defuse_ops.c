@@ -13,7 +13,8 @@
 #include "transform/transform.h"
 
 typedef struct defuser {
-  uint8_t *stays; /* a node: a function that is more than called */
+  uint8_t *stays;    /* a node: a function that is more than called */
+  uint8_t *replaced; /* a node: a call that its function's body replaces */
   int64_t calls;
 } defuser;
 
@@ -26,15 +27,20 @@ static bool is_call_of(const pln_graph *g, const pln_node *n) {
          !g->scopes[callee->data].type_params;
 }
 
-static void look(defuser *d, const pln_graph *g) {
+static pln_status look(defuser *d, const pln_graph *g) {
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     const pln_node *n = &g->nodes[ref];
-    d->calls += is_call_of(g, n);
-    for (uint32_t i = is_call_of(g, n); i < n->count; i++)
+    bool replaced = is_call_of(g, n);
+    if (replaced)
+      PLN_TRY(pln_rule_apply(g->engine, "defuse", ref, &replaced));
+    d->replaced[ref] = replaced;
+    d->calls += replaced;
+    for (uint32_t i = replaced; i < n->count; i++)
       d->stays[g->operands[n->first + i]] = 1;
   }
   for (pln_scope s = 1; s < g->n_scopes; s++)
     d->stays[g->scopes[s].result] = 1;
+  return PLN_OK;
 }
 
 static pln_graft_action function(void *ud, const pln_graft_source *from,
@@ -46,13 +52,12 @@ static pln_graft_action function(void *ud, const pln_graft_source *from,
 
 static pln_status call(void *ud, pln_graft *graft, pln_graft_source *from,
                        pln_ref node, pln_graft_source **in, pln_ref *out) {
-  const pln_graph *g = from->graph;
-  (void)ud;
+  const defuser *d = ud;
   (void)graft;
-  if (!is_call_of(g, &g->nodes[node]))
+  if (!d->replaced[node])
     return PLN_OK;
   *in = from;
-  *out = pln_operand(g, node, 0);
+  *out = pln_operand(from->graph, node, 0);
   return PLN_OK;
 }
 
@@ -74,10 +79,12 @@ pln_status pln_pass_defuse_ops(pln_pass_run *run) {
   const pln_graph *old = pln_run_function(run);
   defuser d = {0};
   d.stays = pln_mem_zeroed(old->engine, old->n_nodes);
-  if (!d.stays)
-    return pln_nomem(old->engine);
-  look(&d, old);
-  pln_status status = d.calls ? defuse(&d, run) : PLN_OK;
+  d.replaced = pln_mem_zeroed(old->engine, old->n_nodes);
+  pln_status status =
+      d.stays && d.replaced ? look(&d, old) : pln_nomem(old->engine);
+  if (status == PLN_OK && d.calls)
+    status = defuse(&d, run);
   pln_mem_free(old->engine, d.stays, old->n_nodes);
+  pln_mem_free(old->engine, d.replaced, old->n_nodes);
   return status;
 }

@@ -76,11 +76,15 @@ static pln_status share_value(merge *m, pln_rewrite *rw, pln_ref old,
 static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   merge *m = ud;
   pln_ref shared;
+  bool allowed;
   pln_type type = pln_rewrite_graph(rw)->nodes[*node].type;
   PLN_TRY(pln_rewrite_share(rw, *node, &shared));
   if (shared == *node)
     PLN_TRY(share_value(m, rw, old, *node, &shared));
   if (shared == *node)
+    return PLN_OK;
+  PLN_TRY(pln_rewrite_apply(rw, "merge", &allowed));
+  if (!allowed)
     return PLN_OK;
   m->merged++;
   *node = shared;

@@ -126,17 +126,21 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   expander *x = ud;
   const pln_node *n = &x->old->nodes[old];
   pln_attrs attrs;
+  bool allowed;
   if (!is_expanded(x, old, &attrs))
     return PLN_OK;
-  pln_builder *b = pln_rewrite_builder(rw);
-  if (!b)
-    return PLN_ERR_NOMEM;
   uint64_t key = (uint64_t)n->kind << 32 | n->data;
   uint32_t known = pln_idmap_get(x->made, key);
   if (known) {
     *node = known - 1;
     return PLN_OK;
   }
+  PLN_TRY(pln_rewrite_apply(rw, "expand", &allowed));
+  if (!allowed)
+    return PLN_OK;
+  pln_builder *b = pln_rewrite_builder(rw);
+  if (!b)
+    return PLN_ERR_NOMEM;
   PLN_TRY(expand(x, b, n, attrs, node));
   return pln_idmap_set(x->made, key, *node + 1);
 }

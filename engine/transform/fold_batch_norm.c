@@ -81,6 +81,6 @@ static pln_status fold(pln_fold_site *site, pln_ref *out) {
 }
 
 pln_status pln_pass_fold_batch_norm(pln_pass_run *run) {
-  static const pln_fold_row row = {PLN_OP_BATCH_NORMALIZATION, fold};
+  static const pln_fold_row row = {"fold", PLN_OP_BATCH_NORMALIZATION, fold};
   return pln_fold_weights(run, 1, &row, "folded");
 }

@@ -28,6 +28,7 @@ typedef struct fold {
   pln_budget budget;
   int64_t folded;
   pln_uses uses;
+  bool allowed; /* the branch of the If that was entered last may be taken */
 } fold;
 
 /* ------------------------------------------------------------------- refusal
@@ -92,6 +93,10 @@ static pln_status replace(fold *f, pln_rewrite *rw, uint32_t n_results,
                           pln_ref *node) {
   pln_ref few[FEW_RESULTS], *fields = few;
   size_t size = n * sizeof *fields;
+  bool allowed;
+  PLN_TRY(pln_rewrite_apply(rw, "fold", &allowed));
+  if (!allowed)
+    return PLN_OK;
   pln_builder *b = pln_rewrite_builder(rw);
   if (!b)
     return PLN_ERR_NOMEM;
@@ -259,6 +264,11 @@ static pln_status enter(void *ud, pln_rewrite *rw, pln_scope old,
   if (owner->kind != PLN_IF || !condition(rw, owner, &taken))
     return PLN_OK;
   bool is_then = owner->data == old;
+  if (is_then)
+    PLN_TRY(
+        pln_rule_apply(f->engine, "fold", g->scopes[old].owner, &f->allowed));
+  if (!f->allowed)
+    return PLN_OK;
   *action = is_then == taken ? PLN_SCOPE_DISSOLVE : PLN_SCOPE_SKIP;
   f->folded += is_then == taken;
   return PLN_OK;
@@ -271,7 +281,11 @@ static pln_status fold_field(fold *f, pln_rewrite *rw, pln_ref *node) {
   const pln_node *n = &g->nodes[*node];
   pln_ref tuple = g->operands[n->first];
   pln_type type = n->type;
+  bool allowed;
   if (g->nodes[tuple].kind != PLN_TUPLE || n->data >= g->nodes[tuple].count)
+    return PLN_OK;
+  PLN_TRY(pln_rewrite_apply(rw, "fold", &allowed));
+  if (!allowed)
     return PLN_OK;
   *node = pln_operand(g, tuple, n->data);
   f->folded++;

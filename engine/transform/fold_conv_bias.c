@@ -69,7 +69,7 @@ static pln_status fold_subtract(pln_fold_site *site, pln_ref *out) {
 }
 
 pln_status pln_pass_fold_conv_bias(pln_pass_run *run) {
-  static const pln_fold_row rows[] = {{PLN_OP_ADD, fold_add},
-                                      {PLN_OP_SUB, fold_subtract}};
+  static const pln_fold_row rows[] = {{"add", PLN_OP_ADD, fold_add},
+                                      {"subtract", PLN_OP_SUB, fold_subtract}};
   return pln_fold_weights(run, PLN_COUNT(rows), rows, "folded");
 }

@@ -195,9 +195,12 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   pln_site site = {.engine = s->engine, .rw = rw, .old = old};
   while (slides(s->engine, pln_rewrite_graph(rw), *node)) {
     pln_ref found = PLN_NONE;
+    bool allowed = false;
     pln_site_look(&site, *node);
     PLN_TRY(fold(&site, &found));
-    if (found == PLN_NONE)
+    if (found != PLN_NONE)
+      PLN_TRY(pln_rewrite_apply(rw, "fold", &allowed));
+    if (!allowed)
       return PLN_OK;
     *node = found;
     s->folded++;

@@ -46,11 +46,18 @@ bool pln_fold_feeds(const pln_fold_site *site, uint32_t i) {
 }
 
 pln_status pln_fold_replace(pln_fold_site *site, pln_ref product,
-                            pln_ref node) {
+                            pln_ref *node) {
   const pln_graph *g = pln_rewrite_graph(site->at.rw);
+  bool allowed = false;
+  if (*node != PLN_NONE)
+    PLN_TRY(pln_rewrite_apply(site->at.rw, site->rule, &allowed));
+  if (!allowed) {
+    *node = PLN_NONE;
+    return PLN_OK;
+  }
   PLN_TRY(pln_uses_change(site->uses, g, site->at.node, -1));
   PLN_TRY(pln_uses_change(site->uses, g, product, -1));
-  return pln_uses_change(site->uses, g, node, 1);
+  return pln_uses_change(site->uses, g, *node, 1);
 }
 
 static bool is_convolution(pln_op op) {
@@ -215,7 +222,7 @@ static pln_status build_product(pln_fold_site *site, pln_ref product,
   PLN_TRY(find_form(g, product, &op, &attrs));
   pln_builder_origin(b, g->origin[product]);
   PLN_TRY(pln_site_call(&site->at, op, attrs, 3, args, out));
-  return *out == PLN_NONE ? PLN_OK : pln_fold_replace(site, product, *out);
+  return pln_fold_replace(site, product, out);
 }
 
 static pln_status fold_numbers(pln_fold_site *site, pln_ref product,
@@ -302,11 +309,15 @@ static pln_status fold_call(sweep *s, pln_rewrite *rw, const pln_fold_row *row,
   pln_fold_site site = {.budget = &s->budget,
                         .uses = &s->uses,
                         .home = s->home,
-                        .halves = s->halves};
+                        .halves = s->halves,
+                        .rule = row->name};
   pln_ref found = PLN_NONE;
+  double began = pln_rule_clock(s->engine);
   site.at = (pln_site){.engine = s->engine, .rw = rw, .old = old};
   pln_site_look(&site.at, *node);
   PLN_TRY(row->rule(&site, &found));
+  if (began > 0)
+    PLN_TRY(pln_rule_tried(s->engine, row->name, 1, began));
   if (found == PLN_NONE)
     return PLN_OK;
   *node = found;
@@ -360,6 +371,8 @@ static pln_status sweep_all(sweep *s, pln_graph **graph) {
 
 static pln_status report(const sweep *s, pln_pass_run *run, const char *key) {
   uint32_t refused = s->budget.refused[PLN_REFUSED_OVER_BUDGET];
+  for (uint32_t i = 0; i < s->n_rows; i++)
+    PLN_TRY(pln_rule_tried(s->engine, s->rows[i].name, 0, 0));
   if (s->folded)
     PLN_TRY(pln_run_count(run, key, s->folded));
   return refused ? pln_run_count(run, "refused: over_budget", refused) : PLN_OK;

@@ -17,6 +17,7 @@ typedef struct pln_fold_site {
   pln_uses *uses;
   const pln_scope *home; /* a node of the old graph */
   bool halves;           /* weights of 16 bits may be scaled */
+  const char *rule;      /* the name of the rule that looks at it */
 } pln_fold_site;
 
 /* Operand `i` is a plain call that nothing else uses, computed as often as the
@@ -24,9 +25,10 @@ typedef struct pln_fold_site {
 bool pln_fold_is_sole(const pln_fold_site *site, uint32_t i);
 /* It is such a product: conv, conv_transpose, gemm, matmul of two matrices. */
 bool pln_fold_feeds(const pln_fold_site *site, uint32_t i);
-/* To be told when `node` takes the place of the call and of `product`. */
+/* To be asked when *node is to take the place of the call and of `product`:
+ * PLN_NONE when it may not. */
 pln_status pln_fold_replace(pln_fold_site *site, pln_ref product,
-                            pln_ref node) PLN_CHECKED;
+                            pln_ref *node) PLN_CHECKED;
 /* How many channels the product's result has; 0 when not known, or when its
  * operands do not fit. */
 size_t pln_fold_channels(const pln_fold_site *site, pln_ref product);
@@ -42,6 +44,7 @@ pln_status pln_fold_affine(pln_fold_site *site, pln_ref product,
  * sweep while one changes something and the budget refuses something; reports
  * under `key`. */
 typedef struct pln_fold_row {
+  const char *name;
   pln_op op;
   pln_status (*rule)(pln_fold_site *site, pln_ref *out);
 } pln_fold_row;

@@ -223,12 +223,18 @@ static pln_status outline_group(fuser *f, pln_rewrite *rw, pln_ref root,
 
 static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   fuser *f = ud;
+  bool allowed;
   pln_ref through = f->same[old];
   if (through != old && !f->groups.closed[f->groups.home[old]]) {
-    *node = pln_rewrite_image(rw, through);
+    PLN_TRY(pln_rewrite_apply(rw, "pass_stop", &allowed));
+    if (allowed)
+      *node = pln_rewrite_image(rw, through);
     return PLN_OK;
   }
-  return heads(f, old) ? outline_group(f, rw, old, node) : PLN_OK;
+  if (!heads(f, old))
+    return PLN_OK;
+  PLN_TRY(pln_rewrite_apply(rw, "fuse", &allowed));
+  return allowed ? outline_group(f, rw, old, node) : PLN_OK;
 }
 
 /* --------------------------------------------------------------------- pass */

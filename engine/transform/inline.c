@@ -114,6 +114,10 @@ static pln_status put(void *ud, pln_graft *graft, pln_graft_source *from,
     i = in->valued[from - in->sources][node] ? named(in, n) : PLN_NONE;
   if (i == PLN_NONE)
     return PLN_OK;
+  bool allowed;
+  PLN_TRY(pln_rule_apply(in->engine, "inline", node, &allowed));
+  if (!allowed)
+    return PLN_OK;
   PLN_TRY(need_source(in, i));
   in->inlined++;
   *out = &in->sources[i];

@@ -344,8 +344,11 @@ static bool has_lifts(const pln_captures *c) {
 
 static pln_status lift_from(lifter *l, pln_symbol name, const pln_graph *old) {
   pln_graph *changed = NULL;
+  bool lifts = false;
   pln_status status = pln_captures_find(old, &l->captures);
   if (status == PLN_OK && has_lifts(&l->captures))
+    status = pln_rule_apply(l->engine, "lift", old->root, &lifts);
+  if (status == PLN_OK && lifts)
     status = graft_function(l, old, &changed);
   pln_captures_free(&l->captures);
   if (status == PLN_OK && changed)

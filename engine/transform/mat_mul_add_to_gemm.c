@@ -60,7 +60,7 @@ static pln_status build_gemm(pln_fold_site *site, pln_ref product, pln_ref c,
   pln_attrs attrs = plain ? 0 : g->nodes[product].attrs;
   PLN_TRY(pln_attrs_without(site->at.engine, attrs, "beta", &attrs));
   PLN_TRY(pln_site_call(&site->at, PLN_OP_GEMM, attrs, 3, args, out));
-  return *out == PLN_NONE ? PLN_OK : pln_fold_replace(site, product, *out);
+  return pln_fold_replace(site, product, out);
 }
 
 static pln_status fold(pln_fold_site *site, uint32_t i, pln_ref *out) {
@@ -79,6 +79,6 @@ static pln_status fold_add(pln_fold_site *site, pln_ref *out) {
 }
 
 pln_status pln_pass_mat_mul_add_to_gemm(pln_pass_run *run) {
-  static const pln_fold_row row = {PLN_OP_ADD, fold_add};
+  static const pln_fold_row row = {"fold", PLN_OP_ADD, fold_add};
   return pln_fold_weights(run, 1, &row, "folded");
 }

@@ -112,18 +112,37 @@ static pln_status need_masks(simplify *s, const pln_graph *old) {
 /* ---------------------------------------------------------------- the driver
  */
 
+static pln_status try_rule(const row *r, pln_site *site, pln_ref *out) {
+  double began = pln_rule_clock(site->engine);
+  *out = PLN_NONE;
+  PLN_TRY(r->rule(site, out));
+  if (*out == site->node)
+    *out = PLN_NONE;
+  return began > 0 ? pln_rule_tried(site->engine, r->name, 1, began) : PLN_OK;
+}
+
+/* The rule's answer is used when it may be; the call stays when it may not. */
+static pln_status take_answer(simplify *s, pln_site *site, int i, pln_ref found,
+                              pln_ref *out) {
+  pln_op op = site->call.op;
+  bool allowed;
+  PLN_TRY(pln_rewrite_apply(site->rw, rules[op][i].name, &allowed));
+  if (!allowed)
+    return PLN_OK;
+  s->counts[op][i]++;
+  *out = found;
+  return pln_keep_rank(site->rw, found, site->type);
+}
+
 /* The node to use for the call at hand: itself, or what a rule gives. */
 static pln_status apply_rules(simplify *s, pln_site *site, pln_ref *out) {
   pln_op op = site->call.op;
   *out = site->node;
   for (int i = 0; i < RULES_PER_OP && rules[op][i].rule; i++) {
-    pln_ref found = PLN_NONE;
-    PLN_TRY(rules[op][i].rule(site, &found));
-    if (found != PLN_NONE && found != site->node) {
-      s->counts[op][i]++;
-      *out = found;
-      return pln_keep_rank(site->rw, found, site->type);
-    }
+    pln_ref found;
+    PLN_TRY(try_rule(&rules[op][i], site, &found));
+    if (found != PLN_NONE)
+      return take_answer(s, site, i, found, out);
     /* A rule that built in vain has moved the operands. */
     pln_site_look(site, site->node);
   }
@@ -175,7 +194,11 @@ static pln_status simplify_field(simplify *s, pln_rewrite *rw, pln_ref *node) {
   pln_ref tuple = pln_operand(g, *node, 0);
   uint32_t index = g->nodes[*node].data;
   pln_type type = g->nodes[*node].type;
+  bool allowed;
   if (g->nodes[tuple].kind != PLN_TUPLE || index >= g->nodes[tuple].count)
+    return PLN_OK;
+  PLN_TRY(pln_rewrite_apply(rw, "tuple_field", &allowed));
+  if (!allowed)
     return PLN_OK;
   *node = pln_operand(g, tuple, index);
   s->fields++;
@@ -190,7 +213,18 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   return n->kind == PLN_TUPLE_GET_ITEM ? simplify_field(ud, rw, node) : PLN_OK;
 }
 
+/* Who watches the rules hears of those too that never had anything to do. */
+static pln_status list_rules(const simplify *s) {
+  PLN_TRY(pln_rule_tried(s->engine, "tuple_field", 0, 0));
+  for (pln_op op = 0; op < PLN_N_OPS; op++)
+    for (int i = 0; i < RULES_PER_OP && rules[op][i].rule; i++)
+      PLN_TRY(pln_rule_tried(s->engine, rules[op][i].name, 0, 0));
+  return PLN_OK;
+}
+
 static pln_status report(const simplify *s, pln_pass_run *run) {
+  if (pln_rule_clock(s->engine) > 0)
+    PLN_TRY(list_rules(s));
   if (s->fields)
     PLN_TRY(pln_run_count(run, "tuple_field", s->fields));
   for (pln_op op = 0; op < PLN_N_OPS; op++)

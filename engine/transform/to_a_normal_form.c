@@ -137,10 +137,13 @@ static pln_status form(pln_pass_run *run, const pln_graph *function,
                        pln_graph **out) {
   former f = {.engine = pln_run_engine(run), .old = function};
   pln_mutator m = {.ud = &f, .visit = visit, .enter = enter, .leave = leave};
+  bool allowed = false;
   pln_status status = allocate(&f);
   if (status == PLN_OK)
     look(&f);
   if (status == PLN_OK && !is_formed(&f))
+    status = pln_rule_apply(f.engine, "bind", function->root, &allowed);
+  if (status == PLN_OK && allowed)
     status = pln_graph_rewrite(function, &m, out);
   dispose(&f);
   return status;

@@ -98,7 +98,11 @@ static bool is_lifted(const former *f, pln_ref ref) {
 
 static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   const former *f = ud;
+  bool allowed;
   if (!is_lifted(f, old))
+    return PLN_OK;
+  PLN_TRY(pln_rewrite_apply(rw, "bind", &allowed));
+  if (!allowed)
     return PLN_OK;
   pln_builder *b = pln_rewrite_builder(rw);
   return b ? pln_let_new(b, *node, node) : PLN_ERR_NOMEM;

@@ -18,6 +18,7 @@ typedef struct former {
   pln_scope *home;
   pln_ref *first;     /* a node: its first user */
   uint8_t *recursive; /* a scope: one of its own lets is */
+  bool any;           /* there are lets that are not */
 } former;
 
 static bool is_recursive(const former *f, pln_ref let) {
@@ -33,9 +34,12 @@ static pln_status look(former *f) {
     return pln_nomem(f->engine);
   pln_graph_homes(g, f->home);
   pln_let_first_users(g, f->first);
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
-    if (g->nodes[ref].kind == PLN_LET && is_recursive(f, ref))
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    bool let = g->nodes[ref].kind == PLN_LET;
+    if (let && is_recursive(f, ref))
       f->recursive[f->home[ref]] = 1;
+    f->any |= let && !is_recursive(f, ref);
+  }
   return PLN_OK;
 }
 
@@ -71,8 +75,11 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
 pln_status pln_pass_to_graph_normal_form(pln_pass_run *run) {
   former f = {.engine = pln_run_engine(run), .old = pln_run_function(run)};
   pln_mutator m = {.ud = &f, .visit = visit, .enter = enter};
+  bool allowed = false;
   pln_status status = look(&f);
-  if (status == PLN_OK)
+  if (status == PLN_OK && f.any)
+    status = pln_rule_apply(f.engine, "unbind", f.old->root, &allowed);
+  if (status == PLN_OK && allowed)
     status = pln_rewrite_function(run, &m);
   dispose(&f);
   return status;

@@ -66,6 +66,7 @@ local pl = {
   current = core.current,
   with = pass.with,
   report = core.report,
+  rule_report = core.rule_report,
   check = require "perilune.check",
 
   diagnostics = core.diags,

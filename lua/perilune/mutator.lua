@@ -14,6 +14,8 @@
 -- stands for its image in the new one; rebuild() gives the node itself with
 -- its rewritten operands. A function for a kind of type (TensorType, TypeVar,
 -- ...) is given types of variables, parts first, and gives nil or another type.
+-- Each is a rule of its kind's name, in reports and histories; `name` gives one
+-- name to all.
 --
 --     pl.rewrite(e, { Call = function(pre, post) ... end })
 --
@@ -48,8 +50,12 @@ end
 local class = { __name = "mutator", __call = apply }
 
 local function check(name, functions)
-  for kind in pairs(functions) do
-    if not kinds[kind] then
+  for kind, f in pairs(functions) do
+    if kind == "name" then
+      if type(f) ~= "string" then
+        error(("%s: name expects a string, got %s"):format(name, type(f)), 3)
+      end
+    elseif not kinds[kind] then
       error(("%s: no kind of node or type is called '%s'%s"):format(name, tostring(kind),
         core.suggest(tostring(kind), kinds)), 3)
     end

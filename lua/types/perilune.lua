@@ -370,6 +370,12 @@ function Context:note(key, n) end
 ---@param name string
 ---@return any
 function Context:option(name) end
+--- In the body of a pass: whether a rule may be applied; it is counted. Ask before
+--- its answer is used. Mutators ask by themselves.
+---@param name string
+---@param node? perilune.Node what it is about
+---@return boolean allowed
+function Context:rule(name, node) end
 
 --- Builds scope by scope; scopes are numbers.
 ---@class perilune.Builder
@@ -436,6 +442,17 @@ function Builder:seal(root) end
 ---@field seconds number
 ---@field nodes integer
 ---@field counts perilune.Attrs
+---@field run integer its number since the call began, from 1
+---@field applications integer of rules, that it asked for
+
+---@class perilune.RuleRow
+---@field pass string
+---@field rule string
+---@field tried integer as far as rules are watched; at least how often it had an answer
+---@field applied integer
+---@field refused integer for a limit
+---@field seconds number when rules are watched
+---@field last? integer the number of the last node it was applied to
 
 ---@class perilune
 ---@field _VERSION string
@@ -623,7 +640,9 @@ function pl.functions(spec) end
 ---@param text string
 ---@return perilune.Pass
 function pl.pipeline(text) end
----@param functions { [string]: fun(node: perilune.Node, rebuild: fun(): perilune.Node): perilune.Operand }
+--- A mutator: functions by kind of node or type; each is a rule of that name in reports and histories. `name` gives
+--- one name to all.
+---@param functions table<string, string|fun(node: perilune.Node, rebuild: fun(): perilune.Node): perilune.Operand>
 ---@return fun(subject: perilune.Node|perilune.Module): perilune.Node|perilune.Module
 function pl.mutator(functions) end
 --- Rewrites at once: functions by kind of node are given the node as it was and
@@ -694,6 +713,9 @@ function pl.current() end
 function pl.with(ctx, f, ...) end
 ---@return perilune.ReportRow[]
 function pl.report() end
+--- What rules did in the last call of a pass: a row a pass and rule.
+---@return perilune.RuleRow[]
+function pl.rule_report() end
 --- What the last call had to say: warnings too.
 ---@return perilune.Diag[]
 function pl.diagnostics() end

@@ -145,6 +145,37 @@ PLN_API pln_status pln_run_count(pln_pass_run *run, const char *key,
 PLN_API pln_status pln_rewrite_function(pln_pass_run *run,
                                         const pln_mutator *mutator) PLN_CHECKED;
 
+/* A rule is a named decision of a pass to change something. Before its answer
+ * is used the body asks here: the application is counted, `rule` becomes the
+ * origin of what is built for it, and *allowed says whether it may happen
+ * (config keys bisect.passes and bisect.applications). `node` is what it is
+ * about, in the old graph, or PLN_NONE. The text lives as long as the run. */
+PLN_API pln_status pln_rule_apply(pln_engine *engine, const char *rule,
+                                  pln_ref node, bool *allowed) PLN_CHECKED;
+/* The same in a mutator: what was built since it was called is dropped when the
+ * application is refused. The mutator then answers with the node as it is. */
+PLN_API pln_status pln_rewrite_apply(pln_rewrite *rw, const char *rule,
+                                     bool *allowed) PLN_CHECKED;
+
+/* What the rules did in the last outermost pln_pass_apply: a row a pass and
+ * rule. */
+typedef struct pln_rule_row {
+  const char *pass;
+  const char *rule;
+  uint64_t tried; /* how often it was looked at, as far as rules are watched; at
+                     least how often it had an answer */
+  uint64_t applied;
+  uint64_t refused; /* for a limit */
+  double seconds;   /* when rules are watched */
+  pln_ref last;     /* the last node that it was applied to, or PLN_NONE */
+} pln_rule_row;
+PLN_API uint32_t pln_rule_count(const pln_engine *engine);
+/* NULL past the end. Valid until the next pass is applied. */
+PLN_API const pln_rule_row *pln_rule_get(const pln_engine *engine,
+                                         uint32_t index);
+/* Rules are watched between a call with true and one with false, which nest. */
+PLN_API void pln_rule_watch(pln_engine *engine, bool on);
+
 /* Config keys, as `fold` is one: name, kind and default are those of an
  * option. PLN_ERR_ARGUMENT when the key exists. */
 PLN_API pln_status pln_config_register(pln_engine *engine,
@@ -225,8 +256,10 @@ typedef struct pln_report_row {
   bool changed;
   uint32_t depth; /* nesting in sequentials */
   double seconds;
-  uint32_t nodes;   /* of all functions, afterwards */
-  pln_attrs counts; /* what pln_run_count added up */
+  uint32_t nodes;        /* of all functions, afterwards */
+  pln_attrs counts;      /* what pln_run_count added up */
+  uint32_t run;          /* its number since the outermost began, from 1 */
+  uint64_t applications; /* of rules, that it asked for */
 } pln_report_row;
 PLN_API uint32_t pln_report_count(const pln_engine *engine);
 PLN_API const pln_report_row *pln_report_get(const pln_engine *engine,

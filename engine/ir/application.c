@@ -1,0 +1,165 @@
+/* application.c: rule applications: counted by pass and rule, and refused past
+ * a limit. Called by passes, through pln_rule_apply, and by the executor.
+ *
+ * What always holds: the same passes on the same module ask for the same
+ * applications in the same order, so a limit of k allows the first k of them,
+ * whatever k is. */
+
+#include "ir/application.h"
+
+pln_status pln_applications_new(pln_engine *engine) {
+  pln_applications *a = pln_mem_zeroed(engine, sizeof *a);
+  if (!a)
+    return pln_nomem(engine);
+  a->engine = engine;
+  a->limits = (pln_rule_limits){-1, -1};
+  engine->applications = a;
+  return PLN_OK;
+}
+
+void pln_applications_free(pln_engine *engine) {
+  pln_applications *a = engine->applications;
+  if (!a)
+    return;
+  pln_mem_free(engine, a->rules, a->cap_rules * sizeof *a->rules);
+  pln_mem_free(engine, a, sizeof *a);
+  engine->applications = NULL;
+}
+
+/* --------------------------------------------------------------------- runs */
+
+void pln_applications_reset(pln_engine *engine, const pln_rule_limits *limits) {
+  pln_applications *a = engine->applications;
+  a->limits = *limits;
+  a->left = limits->applications < 0 ? 0 : (uint64_t)limits->applications;
+  a->runs = 0;
+  a->n_rules = 0;
+  memset(a->hot, 0, sizeof a->hot);
+}
+
+/* A limit of applications is one of the last run that may happen, or without a
+ * limit of runs one of all together. */
+void pln_rule_run_begin(pln_engine *engine, pln_symbol pass,
+                        pln_rule_run *outer) {
+  pln_applications *a = engine->applications;
+  *outer = a->at;
+  a->at = (pln_rule_run){.pass = pass, .number = ++a->runs};
+  a->at.limited = a->limits.applications >= 0 &&
+                  (a->limits.passes < 0 || a->limits.passes == a->runs);
+  a->rule = 0;
+}
+
+void pln_rule_run_end(pln_engine *engine, const pln_rule_run *outer) {
+  engine->applications->at = *outer;
+  engine->applications->rule = 0;
+}
+
+/* --------------------------------------------------------------------- rows */
+
+static uint32_t *hot_slot(pln_applications *a, const char *rule) {
+  uint64_t h = pln_hash_mix(a->at.pass, (uint64_t)(uintptr_t)rule);
+  return &a->hot[h % PLN_HOT_RULES];
+}
+
+static pln_status add_rule(pln_applications *a, const char *rule) {
+  pln_rule r = {.pass = a->at.pass};
+  PLN_TRY(pln_symbol_intern(a->engine, pln_text(rule), &r.rule));
+  r.row.pass = pln_symbol_text(a->engine, r.pass).data;
+  r.row.rule = pln_symbol_text(a->engine, r.rule).data;
+  r.row.last = PLN_NONE;
+  PLN_TRY(pln_mem_grow(a->engine, (void **)&a->rules, &a->cap_rules,
+                       (size_t)a->n_rules + 1, sizeof *a->rules));
+  a->rules[a->n_rules++] = r;
+  return PLN_OK;
+}
+
+/* A text stands for the same rule as long as a pass runs, so most often its
+ * address tells enough. */
+static pln_status find_rule(pln_applications *a, const char *rule,
+                            pln_rule **out) {
+  uint32_t *slot = hot_slot(a, rule);
+  uint32_t i = *slot - 1;
+  if (!*slot || a->rules[i].key != rule || a->rules[i].pass != a->at.pass) {
+    for (i = 0; i < a->n_rules; i++)
+      if (a->rules[i].pass == a->at.pass && !strcmp(a->rules[i].row.rule, rule))
+        break;
+    if (i == a->n_rules)
+      PLN_TRY(add_rule(a, rule));
+    a->rules[i].key = rule;
+    *slot = i + 1;
+  }
+  *out = &a->rules[i];
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------- applications */
+
+/* Outside of passes nothing is counted. */
+pln_status pln_rule_apply(pln_engine *engine, const char *rule, pln_ref node,
+                          bool *allowed) {
+  pln_applications *a = engine->applications;
+  pln_rule *r;
+  *allowed = true;
+  if (!a->at.number)
+    return pln_symbol_intern(engine, pln_text(rule), &a->rule);
+  PLN_TRY(find_rule(a, rule, &r));
+  a->at.asked++;
+  *allowed = !a->at.limited || a->left > 0;
+  if (!*allowed) {
+    r->row.refused++;
+    return PLN_OK;
+  }
+  a->left -= a->at.limited;
+  r->row.applied++;
+  r->row.last = node;
+  a->rule = r->rule;
+  return PLN_OK;
+}
+
+/* --------------------------------------------------------------- statistics */
+
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void pln_rule_watch(pln_engine *engine, bool on) {
+  pln_applications *a = engine->applications;
+  if (on)
+    a->watchers++;
+  else if (a->watchers)
+    a->watchers--;
+}
+
+double pln_rule_clock(const pln_engine *engine) {
+  return engine->applications->watchers ? seconds_now() : 0;
+}
+
+pln_status pln_rule_tried(pln_engine *engine, const char *rule, uint64_t times,
+                          double began) {
+  pln_applications *a = engine->applications;
+  pln_rule *r;
+  if (!a->watchers || !a->at.number)
+    return PLN_OK;
+  PLN_TRY(find_rule(a, rule, &r));
+  r->row.tried += times;
+  if (began > 0)
+    r->row.seconds += seconds_now() - began;
+  return PLN_OK;
+}
+
+uint32_t pln_rule_count(const pln_engine *engine) {
+  return engine->applications->n_rules;
+}
+
+/* What was asked for was tried, whether anybody watched or not. */
+const pln_rule_row *pln_rule_get(const pln_engine *engine, uint32_t index) {
+  pln_applications *a = engine->applications;
+  if (index >= a->n_rules)
+    return NULL;
+  pln_rule_row *row = &a->rules[index].row;
+  if (row->tried < row->applied + row->refused)
+    row->tried = row->applied + row->refused;
+  return row;
+}

@@ -1,0 +1,65 @@
+/* application.h: rule applications: what a pass decides to change, by name; how
+ * often each rule did, and whether it still may.
+ *
+ * leaf.c tells which pass runs; rewrite.c and the passes ask before they use
+ * what a rule gives. */
+
+#ifndef PLN_APPLICATION_H
+#define PLN_APPLICATION_H
+
+#include "base/base.h"
+
+enum { PLN_HOT_RULES = 64 };
+
+typedef struct pln_rule {
+  pln_rule_row row;
+  pln_symbol pass, rule;
+  const char *key; /* the text that it was last asked by */
+} pln_rule;
+
+/* A pass at work; passes that run passes nest. */
+typedef struct pln_rule_run {
+  pln_symbol pass;
+  uint32_t number; /* from 1; 0: no pass runs */
+  bool limited;    /* its applications count against the limit */
+  uint64_t asked;
+} pln_rule_run;
+
+/* Of the outermost application of a pass: so many runs, and applications, may
+ * happen; negative: any number. */
+typedef struct pln_rule_limits {
+  int64_t passes, applications;
+} pln_rule_limits;
+
+typedef struct pln_applications {
+  pln_engine *engine;
+  pln_rule_run at;
+  pln_symbol rule; /* of the last application that was allowed; 0: none */
+  pln_rule_limits limits;
+  uint32_t runs; /* begun since the outermost application did */
+  uint64_t left; /* applications, when there is a limit */
+  uint32_t watchers;
+  uint32_t n_rules, cap_rules;
+  pln_rule *rules;
+  uint32_t hot[PLN_HOT_RULES]; /* by pass and text: index + 1 */
+} pln_applications;
+
+pln_status pln_applications_new(pln_engine *engine) PLN_CHECKED;
+void pln_applications_free(pln_engine *engine);
+/* At the outermost application of a pass: counts begin anew. */
+void pln_applications_reset(pln_engine *engine, const pln_rule_limits *limits);
+/* Whether one more pass may run. */
+static inline bool pln_run_allowed(const pln_applications *a) {
+  return a->limits.passes < 0 || a->runs < a->limits.passes;
+}
+/* Around the body of a pass; *outer is what ran before. */
+void pln_rule_run_begin(pln_engine *engine, pln_symbol pass,
+                        pln_rule_run *outer);
+void pln_rule_run_end(pln_engine *engine, const pln_rule_run *outer);
+/* When rules are watched: the time now, else 0; and a rule was tried from then
+ * on. */
+double pln_rule_clock(const pln_engine *engine);
+pln_status pln_rule_tried(pln_engine *engine, const char *rule, uint64_t times,
+                          double began) PLN_CHECKED;
+
+#endif
