@@ -140,6 +140,20 @@ describe("a mutator", function()
     assert.has_error(function() m(f) end)
   end)
 
+  it("refuses nodes of a scope that is left out", function()
+    local c = pl.var("c", "bool")
+    local f = pl.func({ c, x }, pl.if_(c, tanh(x), relu(x)))
+    local function take(answer)
+      return select(2, pcall(pl.mutator { If = answer }, f)).message
+    end
+    assert.matches("^node %d+ is used although its scope is left out$", take(function(node)
+      return node.true_branch
+    end))
+    assert.matches("^node %d+ is used although its scope is left out$", take(function(node)
+      return tanh(node.false_branch)
+    end))
+  end)
+
   it("cannot yield", function()
     local f = pl.func({ x }, tanh(x))
     local m = pl.mutator { Call = function() coroutine.yield() end }

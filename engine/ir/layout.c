@@ -278,9 +278,16 @@ pln_status pln_layout_emit(const pln_layout *l, pln_graph **out) {
 
 /* ---------------------------------------------------------- scoped building */
 
+/* A rewrite put a node of a scope that goes in the place of another. */
+static pln_status out_of_scope(const pln_builder *b, pln_ref ref) {
+  return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                        "node %u is used although its scope is left out", ref);
+}
+
 /* One sweep from users to operands: owners stand after their scopes, so a scope
  * is known to be live before its nodes are looked at. Marks in l->at. */
-static void mark_live(const pln_builder *b, pln_layout *l, uint8_t *scopes) {
+static pln_status mark_live(const pln_builder *b, pln_layout *l,
+                            uint8_t *scopes) {
   const pln_graph *g = b->graph;
   scopes[0] = 1;
   l->at[l->root] = 1;
@@ -289,6 +296,8 @@ static void mark_live(const pln_builder *b, pln_layout *l, uint8_t *scopes) {
     if (!l->at[ref] && !(scopes[b->home[ref]] && pln_is_scheduled(n) &&
                          !(n->flags & PLN_NODE_DROPPED)))
       continue;
+    if (!scopes[b->home[ref]])
+      return out_of_scope(b, ref);
     l->at[ref] = 1;
     for (uint32_t i = 0; i < n->count; i++)
       l->at[g->operands[n->first + i]] = 1;
@@ -299,6 +308,7 @@ static void mark_live(const pln_builder *b, pln_layout *l, uint8_t *scopes) {
       l->at[g->scopes[s].result] = 1;
     }
   }
+  return PLN_OK;
 }
 
 static pln_status list_live(const pln_builder *b, pln_layout *l) {
@@ -306,11 +316,13 @@ static pln_status list_live(const pln_builder *b, pln_layout *l) {
   uint8_t *scopes = pln_mem_zeroed(l->engine, g->n_scopes);
   if (!scopes)
     return pln_nomem(l->engine);
-  mark_live(b, l, scopes);
+  pln_status status = mark_live(b, l, scopes);
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
     if (l->at[ref])
       l->order[l->n++] = ref;
   pln_mem_free(l->engine, scopes, g->n_scopes);
+  if (status != PLN_OK)
+    return status;
   memcpy(l->home, b->home, g->n_nodes * sizeof *l->home);
   for (pln_scope s = 0; s < g->n_scopes; s++)
     l->result[s] = g->scopes[s].result;
