@@ -4,10 +4,9 @@
 
 local pl = require "perilune"
 
-local build = os.getenv "PERILUNE_BUILD" or "build"
-local shared = os.getenv "PERILUNE_SHARED" or "../shared"
+local archive = require "spec.archive"
 local perilune = require("spec.command").program
-local folder = build .. "/conformance"
+local shared, folder = archive.shared, archive.folder
 
 local NEWEST_OPSET = 23
 
@@ -36,17 +35,6 @@ end
 local function exists(path)
   local file = io.open(path)
   return file and file:close()
-end
-
--- Unpacks the archive, or `members` of it, once; false when it is not there.
-local function unpack_archive(archive, name, members)
-  if not exists(shared .. "/" .. archive) then return false end
-  local marker = ("%s/%s.unpacked"):format(folder, name)
-  if exists(marker) then return true end
-  local ok = os.execute(("mkdir -p %s/%s && tar -xJf %s/%s -C %s/%s %s && touch %s"):format(
-    folder, name, shared, archive, folder, name, members or "", marker))
-  assert(ok, "tar could not unpack " .. archive)
-  return true
 end
 
 -- Runs `perilune test` on the folders: its lines, and the last one.
@@ -150,7 +138,7 @@ describe("conformance:", function()
   local held
 
   it("ONNX's cases of operators", function()
-    local unpacked = unpack_archive("conformance/onnx-node.tar.xz", "node")
+    local unpacked = archive.unpack("conformance/onnx-node.tar.xz", "node")
     if not unpacked then pending "no archive" return end
     local dirs = lines(("ls -d %s/node/test_*"):format(folder))
     local rest
@@ -185,7 +173,7 @@ describe("conformance:", function()
       and lines(("cat %s/models/first.txt"):format(shared)) or {}
     local members = {}
     for i, name in ipairs(names) do members[i] = "torch/" .. name end
-    if not unpack_archive("models/torch.tar.xz", "real", table.concat(members, " ")) then
+    if not archive.unpack("models/torch.tar.xz", "real", table.concat(members, " ")) then
       pending "no archive"
       return
     end

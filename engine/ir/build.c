@@ -696,6 +696,35 @@ pln_status pln_build_free_let(pln_builder *b, pln_ref var, pln_ref value,
   return add_owner(b, &block, 0, NULL, 1, &scope, out);
 }
 
+bool pln_can_be_kept(pln_kind kind) {
+  return kind == PLN_CONSTANT || kind == PLN_CALL || kind == PLN_TUPLE ||
+         kind == PLN_TUPLE_GET_ITEM || kind == PLN_FUNCTION || kind == PLN_IF ||
+         kind == PLN_MATCH || kind == PLN_REF_CREATE || kind == PLN_REF_READ ||
+         kind == PLN_REF_WRITE;
+}
+
+/* Like a Let, the node lies in its block's scope. */
+pln_status pln_build_free_keep(pln_builder *b, pln_ref value, pln_ref body,
+                               pln_ref *out) {
+  PLN_TRY(check_free(b));
+  PLN_TRY(check_operands(b, 1, &value));
+  pln_kind kind = (pln_kind)b->graph->nodes[value].kind;
+  if (!pln_can_be_kept(kind))
+    return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL, "a %s is never kept",
+                          pln_kind_name(kind));
+  if (b->home[value] != PLN_NONE)
+    return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
+                          "this %s is kept already", pln_kind_name(kind));
+  pln_scope scope;
+  PLN_TRY(free_scope(b, body, &scope));
+  pln_build_keep(b, value);
+  b->home[value] = scope;
+  b->graph->scopes[scope].begin = value;
+  b->graph->scopes[scope].end = value + 1;
+  pln_node block = {.kind = PLN_LET_BLOCK};
+  return add_owner(b, &block, 0, NULL, 1, &scope, out);
+}
+
 /* An arm made freely: a scope of which result and Clause are known; its
  * parameters are found through the pattern. */
 static pln_status free_arm(pln_builder *b, pln_ref pattern, pln_ref body,
@@ -786,27 +815,38 @@ static pln_status conflict(pln_builder *b) {
   return PLN_OK;
 }
 
+/* The graph, and what descends from it, has types that no inference finds. */
+static pln_status set_declared(pln_builder *b, pln_ref node, pln_type type) {
+  pln_type *old = &b->graph->nodes[node].type;
+  if (*old == type)
+    return PLN_OK;
+  pln_origins *origins = pln_builder_origins(b);
+  if (!origins)
+    return PLN_ERR_NOMEM;
+  origins->declares = true;
+  *old = type;
+  return PLN_OK;
+}
+
 pln_status pln_builder_declare(pln_builder *b, pln_ref node,
                                pln_type declared) {
-  pln_type *type = &b->graph->nodes[node].type;
+  pln_type type = b->graph->nodes[node].type;
   bool clash;
-  PLN_TRY(pln_type_meet(b->engine, *type, declared, type, &clash));
-  if (!clash)
-    return PLN_OK;
-  *type = declared;
-  return conflict(b);
+  PLN_TRY(pln_type_meet(b->engine, type, declared, &type, &clash));
+  PLN_TRY(set_declared(b, node, clash ? declared : type));
+  return clash ? conflict(b) : PLN_OK;
 }
 
 pln_status pln_builder_declare_result(pln_builder *b, pln_ref node,
                                       uint32_t index, pln_type declared) {
   pln_engine *e = b->engine;
-  pln_node *n = &b->graph->nodes[node];
-  uint32_t k = pln_type_n_parts(e, n->type);
+  pln_type type = b->graph->nodes[node].type;
+  uint32_t k = pln_type_n_parts(e, type);
   pln_type *parts = pln_mem_new(e, k * sizeof *parts);
   if (!parts)
     return k ? pln_nomem(e) : PLN_OK;
   for (uint32_t i = 0; i < k; i++)
-    parts[i] = pln_type_part(e, n->type, i);
+    parts[i] = pln_type_part(e, type, i);
   bool clash = false;
   pln_status status = PLN_OK;
   if (index < k)
@@ -814,8 +854,10 @@ pln_status pln_builder_declare_result(pln_builder *b, pln_ref node,
   if (clash)
     parts[index] = declared;
   if (status == PLN_OK)
-    status = pln_type_make(e, PLN_TYPE_TUPLE, 0, k, parts, &n->type);
+    status = pln_type_make(e, PLN_TYPE_TUPLE, 0, k, parts, &type);
   pln_mem_free(e, parts, k * sizeof *parts);
+  if (status == PLN_OK)
+    status = set_declared(b, node, type);
   return status == PLN_OK && clash ? conflict(b) : status;
 }
 

@@ -129,6 +129,8 @@ static inline bool pln_is_anchored(const pln_node *n) {
   return n->kind == PLN_LET || n->kind == PLN_CLAUSE ||
          (n->flags & (PLN_NODE_EFFECT | PLN_NODE_KEEP));
 }
+/* Whether nodes of that kind may be extra roots where Relay text says so. */
+bool pln_can_be_kept(pln_kind kind);
 /* What a variable that a let binds says of the value's calls. */
 void pln_graph_bind_effect(pln_graph *graph, const pln_node *let);
 /* The innermost scope of each node of a sealed graph. */

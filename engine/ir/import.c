@@ -136,7 +136,7 @@ static pln_ref first_inside(const pln_graph *g, pln_ref ref) {
 pln_status pln_builder_take_origin(pln_builder *b, const pln_graph *from,
                                    pln_ref ref, uint32_t *out) {
   *out = 0;
-  if (!from->origins || !from->origin[ref])
+  if (!from->origins || (!from->origin[ref] && !from->origins->declares))
     return PLN_OK;
   pln_origins *to = pln_builder_origins(b);
   if (!to)
@@ -145,6 +145,10 @@ pln_status pln_builder_take_origin(pln_builder *b, const pln_graph *from,
     *out = from->origin[ref];
     return PLN_OK;
   }
+  if (from->origins->declares)
+    to->declares = true;
+  if (!from->origin[ref])
+    return PLN_OK;
   pln_origin row = from->origins->rows[from->origin[ref]];
   uint32_t place = pln_origins_place(from->origins, from->origin[ref]);
   row.place = from->origins->rows[place].place;

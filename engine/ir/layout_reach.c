@@ -6,6 +6,7 @@
  * and clean between two calls. A pattern that several arms share is copied for
  * each of them. Nothing recurses. */
 
+#include "ir/describe.h"
 #include "ir/layout.h"
 
 #define LEAVE 0x80000000u
@@ -53,11 +54,27 @@ static pln_status make_room(pln_reach *r, size_t operands) {
                       sizeof *r->order);
 }
 
+/* What a free block keeps is an operand in it, if anywhere: the block comes
+ * first. */
+static pln_status check_kept(const pln_reach *r, pln_ref ref) {
+  const pln_graph *g = r->builder->graph;
+  pln_scope home = r->builder->home[ref];
+  if (!(g->nodes[ref].flags & PLN_NODE_KEEP) || home == PLN_NONE ||
+      numbered(r, home) != PLN_NONE || g->scopes[home].begin != ref)
+    return PLN_OK;
+  pln_status status =
+      pln_diag_error(g->engine, PLN_ERR_TYPE, NULL,
+                     "what a block keeps is used outside of the block");
+  pln_blame_node(g, ref);
+  return status;
+}
+
 /* What the node needs has its number by now. */
 static pln_status copy_node(pln_reach *r, pln_ref ref) {
   const pln_graph *from = r->builder->graph;
   pln_graph *g = &r->part;
   pln_node n = from->nodes[ref];
+  PLN_TRY(check_kept(r, ref));
   PLN_TRY(make_room(r, n.count));
   const pln_ref *operands = pln_operands(from, &n);
   n.first = g->n_operands;

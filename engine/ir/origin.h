@@ -36,6 +36,7 @@ typedef struct pln_origins {
   uint32_t n_files, cap_files;
   pln_file **files; /* retained */
   pln_tell_fn tell; /* of rows with a slice and without a name, or NULL */
+  bool declares;    /* types of nodes were declared beyond what is inferred */
 } pln_origins;
 
 pln_status pln_origins_new(pln_engine *engine, pln_origins **out) PLN_CHECKED;

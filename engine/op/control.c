@@ -31,13 +31,22 @@ static pln_type part_of(const pln_infer *call, const round *r, uint32_t i) {
              : r->result;
 }
 
+/* An optional that goes in may be there from the first round on. */
+static pln_type first_type(const pln_infer *call, uint32_t arg, pln_type each) {
+  const pln_engine *e = call->engine;
+  pln_type type = pln_arg_type(call, arg);
+  bool unwrapped = pln_type_kind_of(e, type) == PLN_TYPE_OPTIONAL && each &&
+                   pln_type_kind_of(e, each) != PLN_TYPE_OPTIONAL;
+  return unwrapped ? pln_type_part(e, type, 0) : type;
+}
+
 /* A carried value has the type that its first value and every round share. */
 static pln_status carried(pln_infer *call, uint32_t i, uint32_t arg,
                           pln_type each) {
   bool conflict = false;
   if (i >= pln_call_n_results(call) || pln_arg_absent(call, arg))
     return PLN_OK;
-  PLN_TRY(pln_type_join(call->engine, pln_arg_type(call, arg), each,
+  PLN_TRY(pln_type_join(call->engine, first_type(call, arg, each), each,
                         &call->results[i], &conflict));
   if (conflict)
     return pln_arg_error(call, arg, "its dtype changes from round to round");

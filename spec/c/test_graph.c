@@ -126,6 +126,23 @@ static void a_let_elsewhere_opens_a_scope(void) {
   end();
 }
 
+static void what_is_kept_stays_in_its_block(void) {
+  begin();
+  pln_ref x = var("x"), kept = unary(PLN_OP_TANH, x), block, again;
+  CHECK_OK(pln_build_free_keep(b, kept, unary(PLN_OP_EXP, x), &block));
+  CHECK_STATUS(pln_build_free_keep(b, kept, x, &again), PLN_ERR_TYPE);
+  CHECK_STATUS(pln_build_free_keep(b, x, x, &again), PLN_ERR_TYPE);
+  pln_graph *g = seal(bind(x, block));
+  CHECK_EQ_INT(pln_graph_n_scopes(g), 2);
+  CHECK_EQ_INT(pln_node_op(g, 1), PLN_OP_TANH);
+  CHECK_EQ_INT(pln_node_op(g, 2), PLN_OP_EXP);
+  pln_graph_release(g);
+  pln_ref outside;
+  CHECK_OK(pln_build_tuple(b, 2, (pln_ref[]){kept, block}, &outside));
+  CHECK_STATUS(pln_builder_seal(b, outside, &g), PLN_ERR_TYPE);
+  end();
+}
+
 static void a_variable_outside_of_its_function_is_refused(void) {
   begin();
   pln_ref x = var("x"), f = bind(x, unary(PLN_OP_EXP, x));
@@ -504,6 +521,7 @@ static const check_test tests[] = {
     {"lets in tail position share a scope",
      lets_in_tail_position_share_a_scope},
     {"a let elsewhere opens a scope", a_let_elsewhere_opens_a_scope},
+    {"what is kept stays in its block", what_is_kept_stays_in_its_block},
     {"a variable outside of its function is refused",
      a_variable_outside_of_its_function_is_refused},
     {"a million nodes and deep scopes need no stack",

@@ -39,6 +39,49 @@ static void memory_out(void) {
   oom_sweep(read_module, NULL);
 }
 
+/* What Relay's text has no words for comes back as it was. */
+static const char beyond[] =
+    "#[version = \"0.0.5\"]\n"
+    "def @main(%x: Tensor[(?), float32] /* ty=Tensor[(?), float32] */) "
+    "-> Tensor[(2), float32] {\n"
+    "  keep 1f /* ty=float32 */;\n"
+    "  keep %0: Tensor[(2), float32] = tanh(%x) /* ty=Tensor[(2), float32] "
+    "*/;\n"
+    "  %1: Tensor[(2), float32] = exp(%x) /* ty=Tensor[(2), float32] */;\n"
+    "  tanh(%1) /* ty=Tensor[(2), float32] */\n"
+    "}\n";
+
+typedef struct printed {
+  char data[sizeof beyond];
+  size_t size;
+} printed;
+
+static pln_status append(void *ud, const char *data, size_t size) {
+  printed *p = ud;
+  CHECK(p->size + size < sizeof p->data);
+  if (p->size + size < sizeof p->data)
+    memcpy(p->data + p->size, data, size);
+  p->size += size;
+  return PLN_OK;
+}
+
+static pln_status read_and_print(pln_engine *engine, void *ud) {
+  pln_module *module = NULL;
+  printed p = {.size = 0};
+  (void)ud;
+  pln_status status = pln_parse_module(engine, pln_text(beyond), NULL, &module);
+  if (status == PLN_OK)
+    status = pln_print_module(module, 0, append, &p);
+  if (status == PLN_OK)
+    CHECK_STR(p.data, beyond);
+  pln_module_release(module);
+  return status;
+}
+
+static void memory_out_beyond_relay(void) {
+  oom_sweep(read_and_print, NULL);
+}
+
 /* Errors are told in a text that is bad here and there, as memory allows. */
 static pln_status read_bad(pln_engine *engine, void *ud) {
   pln_module *module = NULL;
@@ -144,6 +187,7 @@ static void json_refused(void) {
 static const check_test tests[] = {
     {"memory may be out at any point of reading", memory_out},
     {"and of telling errors", memory_out_in_errors},
+    {"and of what is beyond Relay", memory_out_beyond_relay},
     {"nodes know where they stood", places},
     {"JSON is cut into values", json_values},
     {"escapes in JSON", json_texts},

@@ -334,6 +334,11 @@ PLN_API pln_status pln_build_free_let(pln_builder *b, pln_ref var,
                                       pln_ref value, pln_ref body,
                                       pln_ref *out) PLN_CHECKED;
 
+/* `body`, in whose scope `value`, which it need not use, is an extra root
+ * (pln_build_keep). */
+PLN_API pln_status pln_build_free_keep(pln_builder *b, pln_ref value,
+                                       pln_ref body, pln_ref *out) PLN_CHECKED;
+
 /* Each arm: a pattern, whose PatternVars name its variables, and a body. */
 PLN_API pln_status pln_build_free_match(pln_builder *b, pln_ref data,
                                         bool complete, uint32_t n,

@@ -47,9 +47,12 @@ typedef struct pln_parsed_head {
 
 /* An expression that is open: what is being read is a part of it. */
 typedef enum pln_frame_kind {
-  PLN_FRAME_SEQUENCE, /* lets, then a result; values: var, value, ... */
+  PLN_FRAME_SEQUENCE, /* lets, then a result; values: var, value, ...; what is
+                         kept has PLN_NONE in place of the var */
   PLN_FRAME_LET,      /* the value of `data`, a Var */
-  PLN_FRAME_BIND,     /* the value of the graph variable `data` */
+  PLN_FRAME_BIND,     /* the value of the graph variable `data`, of type `ret`
+                         when that is told */
+  PLN_FRAME_KEEP,     /* a value that is kept */
   PLN_FRAME_BINARY,   /* the right operand of operator `sign`; values: left */
   PLN_FRAME_CALL,     /* an argument of operator `data`; values: arguments */
   PLN_FRAME_APPLY,    /* the same; values: callee, arguments */
@@ -64,9 +67,9 @@ typedef enum pln_frame_kind {
 typedef struct pln_parse_frame {
   uint8_t kind; /* pln_frame_kind */
   uint8_t sign;
-  bool flag;      /* LET: bound already; PAREN: a comma was seen; MATCH: it is
-                     complete; FUNCTION: it is a definition */
-  bool braces;    /* MATCH: the arm stands in braces */
+  bool flag;   /* LET: bound already; BIND: it is kept; PAREN: a comma was seen;
+                  MATCH: it is   complete; FUNCTION: it is a definition */
+  bool braces; /* MATCH: the arm stands in braces */
   uint32_t first; /* its values are p->values from here */
   uint32_t mark;  /* bindings, */
   uint32_t types; /*   and p->types, outside of it */
@@ -268,6 +271,14 @@ pln_status pln_parse_note(pln_parser *p, pln_ref node,
  * told; all else is typed by inference. */
 pln_status pln_parse_told_type(pln_parser *p, pln_ref node,
                                const pln_note *note) PLN_CHECKED;
+/* The text tells the type of `node`: more of it than was inferred, maybe, but
+ * nothing else; reported at `token` otherwise. */
+pln_status pln_parse_declare(pln_parser *p, const pln_token *token,
+                             pln_ref node, pln_type type) PLN_CHECKED;
+/* The same of what a let's variable or a function's result says of the value,
+ * or of what the lets around it lead to. */
+pln_status pln_parse_suppose(pln_parser *p, pln_ref node,
+                             pln_type type) PLN_CHECKED;
 pln_status pln_parse_var(pln_parser *p, pln_symbol name, pln_type type,
                          const pln_token *token, const pln_note *note,
                          pln_ref *out) PLN_CHECKED;

@@ -89,6 +89,7 @@ pln_status pln_parse_function_part(pln_parser *p) {
     return pln_parse_wanted(p, "';' or '}'");
   /* Behind a definition stands what is no part of its function. */
   PLN_TRY(pln_parse_next(p));
+  PLN_TRY(pln_parse_suppose(p, p->value, f.ret));
   pln_status status =
       pln_build_bind(p->b, p->n_values - f.first, p->values + f.first, p->value,
                      f.attrs, f.ret, &node);

@@ -5,6 +5,7 @@
  * built is reported where it stands, and a variable takes its place, so that
  * reading goes on; no module comes of it. */
 
+#include "ir/describe.h"
 #include "ir/text/parse.h"
 
 pln_status pln_parse_push(pln_parser *p, pln_ref value) {
@@ -84,6 +85,42 @@ pln_status pln_parse_told_type(pln_parser *p, pln_ref node,
   if (status == PLN_OK && type)
     p->b->graph->nodes[node].type = type;
   return status;
+}
+
+/* What was made here takes the type; all else has to fit it. */
+pln_status pln_parse_declare(pln_parser *p, const pln_token *token,
+                             pln_ref node, pln_type type) {
+  const pln_node *n = &p->b->graph->nodes[node];
+  pln_type both;
+  bool clash;
+  PLN_TRY(pln_type_meet(p->engine, n->type, type, &both, &clash));
+  if (clash) {
+    pln_description told, inferred;
+    return pln_parse_report(p, token, PLN_ERR_TYPE,
+                            "declared as %s, but inferred as %s",
+                            pln_describe_type(p->engine, type, &told),
+                            pln_describe_type(p->engine, n->type, &inferred));
+  }
+  if (n->kind != PLN_CALL && n->kind != PLN_IF)
+    return PLN_OK;
+  return pln_builder_declare(p->b, node, both);
+}
+
+/* What is not known yet, or contradicts, is left to inference. */
+pln_status pln_parse_suppose(pln_parser *p, pln_ref node, pln_type type) {
+  const pln_graph *g = p->b->graph;
+  while (g->nodes[node].kind == PLN_LET_BLOCK)
+    node = g->scopes[g->nodes[node].data].result;
+  const pln_node *n = &g->nodes[node];
+  uint32_t flags =
+      pln_type_flags(p->engine, n->type) | pln_type_flags(p->engine, type);
+  pln_type both;
+  bool clash;
+  if ((n->kind != PLN_CALL && n->kind != PLN_IF) || !n->type || !type ||
+      n->type == type || flags & PLN_TYPE_HAS_HOLE)
+    return PLN_OK;
+  PLN_TRY(pln_type_meet(p->engine, n->type, type, &both, &clash));
+  return clash ? PLN_OK : pln_builder_declare(p->b, node, both);
 }
 
 pln_status pln_parse_var(pln_parser *p, pln_symbol name, pln_type type,

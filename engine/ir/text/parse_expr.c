@@ -67,14 +67,46 @@ static pln_status read_free_var(pln_parser *p) {
   return pln_parse_expect(p, PLN_T_SEMICOLON);
 }
 
-/* %0 = */
+/* %0 = or %0: T = */
 static pln_status read_binding(pln_parser *p) {
+  pln_token token = p->token;
   uint32_t number;
+  bool typed;
+  pln_type type = 0;
   PLN_TRY(pln_parse_temp(p, &number));
-  PLN_TRY(pln_parse_open(p, PLN_FRAME_BIND, &p->token));
-  top(p)->data = number;
   PLN_TRY(pln_parse_next(p));
-  return pln_parse_next(p);
+  PLN_TRY(pln_parse_accept(p, PLN_T_COLON, &typed));
+  if (typed)
+    PLN_TRY(pln_parse_type(p, &type));
+  PLN_TRY(pln_parse_open(p, PLN_FRAME_BIND, &token));
+  top(p)->data = number;
+  top(p)->ret = type;
+  return pln_parse_expect(p, PLN_T_ASSIGN);
+}
+
+static bool at_binding(const pln_parser *p) {
+  pln_token_kind next = p->token.kind == PLN_T_TEMP ? pln_parse_peek(p) : 0;
+  return next == PLN_T_ASSIGN || next == PLN_T_COLON;
+}
+
+/* `keep` in front of an expression; a constructor may be called so. */
+static bool at_kept(const pln_parser *p) {
+  static const uint8_t first[] = {
+      PLN_T_NAME, PLN_T_STRING, PLN_T_TEMP,  PLN_T_NUMBER,   PLN_T_GLOBAL,
+      PLN_T_TRUE, PLN_T_FALSE,  PLN_T_MINUS, PLN_T_LOCAL,    PLN_T_IF,
+      PLN_T_FN,   PLN_T_MATCH,  PLN_T_REF,   PLN_T_REF_READ, PLN_T_REF_WRITE};
+  return pln_parse_is(p, "keep") &&
+         memchr(first, (int)pln_parse_peek(p), sizeof first) != NULL;
+}
+
+/* keep %0 = e; or keep e; */
+static pln_status read_kept(pln_parser *p) {
+  PLN_TRY(pln_parse_next(p));
+  if (!at_binding(p))
+    return pln_parse_open(p, PLN_FRAME_KEEP, &p->token);
+  PLN_TRY(read_binding(p));
+  top(p)->flag = true;
+  return PLN_OK;
 }
 
 static pln_status read_item(pln_parser *p) {
@@ -82,17 +114,17 @@ static pln_status read_item(pln_parser *p) {
     return read_let(p);
   if (p->token.kind == PLN_T_FREE_VAR)
     return read_free_var(p);
-  if (p->token.kind == PLN_T_TEMP && pln_parse_peek(p) == PLN_T_ASSIGN)
+  if (at_binding(p))
     return read_binding(p);
+  if (at_kept(p))
+    return read_kept(p);
   p->mode = PLN_WANT_OPERAND;
   return PLN_OK;
 }
 
-/* The sequence below goes on with what follows the ';'. */
-static pln_status add_let(pln_parser *p, pln_ref var, pln_ref value) {
-  pln_node *n = &p->b->graph->nodes[var];
-  if (n->type == 0) /* so that its uses are typed as they are read */
-    n->type = p->b->graph->nodes[value].type;
+/* The sequence below goes on with what follows the ';'. `var`: PLN_NONE, the
+ * value is kept. */
+static pln_status add_statement(pln_parser *p, pln_ref var, pln_ref value) {
   PLN_TRY(pln_parse_push(p, var));
   PLN_TRY(pln_parse_push(p, value));
   top(p)->n++;
@@ -100,18 +132,50 @@ static pln_status add_let(pln_parser *p, pln_ref var, pln_ref value) {
   return pln_parse_expect(p, PLN_T_SEMICOLON);
 }
 
+static pln_status add_let(pln_parser *p, pln_ref var, pln_ref value) {
+  pln_node *n = &p->b->graph->nodes[var];
+  if (n->type == 0) /* so that its uses are typed as they are read */
+    n->type = p->b->graph->nodes[value].type;
+  return add_statement(p, var, value);
+}
+
+static pln_status add_kept(pln_parser *p, const pln_token *token) {
+  const pln_node *n = &p->b->graph->nodes[p->value];
+  bool again = n->flags & PLN_NODE_KEEP;
+  if (pln_can_be_kept((pln_kind)n->kind) && !again) {
+    pln_build_keep(p->b, p->value);
+    return add_statement(p, PLN_NONE, p->value);
+  }
+  PLN_TRY(pln_parse_report(p, token, PLN_ERR_TYPE, "a %s is %s",
+                           pln_kind_name((pln_kind)n->kind),
+                           again ? "kept twice" : "never kept"));
+  p->mode = PLN_WANT_ITEM;
+  return pln_parse_expect(p, PLN_T_SEMICOLON);
+}
+
+static pln_status keep_part(pln_parser *p) {
+  pln_token token = top(p)->token;
+  pln_parse_close(p);
+  return add_kept(p, &token);
+}
+
 static pln_status let_part(pln_parser *p) {
   pln_parse_frame f = *top(p);
   pln_parse_close(p);
+  PLN_TRY(pln_parse_suppose(p, p->value, p->b->graph->nodes[f.data].type));
   PLN_TRY(pln_parse_bind(p, PLN_SPACE_LOCAL, f.name, f.data));
   return add_let(p, f.data, p->value);
 }
 
 static pln_status bind_part(pln_parser *p) {
-  uint32_t number = top(p)->data;
+  pln_parse_frame f = *top(p);
   pln_parse_close(p);
   p->mode = PLN_WANT_ITEM;
-  PLN_TRY(pln_parse_number_is(p, PLN_NUMBERED_TEMP, number, p->value));
+  if (f.ret)
+    PLN_TRY(pln_parse_declare(p, &f.token, p->value, f.ret));
+  PLN_TRY(pln_parse_number_is(p, PLN_NUMBERED_TEMP, f.data, p->value));
+  if (f.flag)
+    return add_kept(p, &f.token);
   return pln_parse_expect(p, PLN_T_SEMICOLON);
 }
 
@@ -126,7 +190,10 @@ static pln_status sequence_part(pln_parser *p) {
   for (uint32_t i = f->n; i-- > 0;) {
     const pln_ref *let = p->values + f->first + 2 * i;
     size_t mark = pln_diag_count(p->engine);
-    pln_status status = pln_build_free_let(p->b, let[0], let[1], value, &value);
+    pln_status status =
+        let[0] == PLN_NONE
+            ? pln_build_free_keep(p->b, let[1], value, &value)
+            : pln_build_free_let(p->b, let[0], let[1], value, &value);
     PLN_TRY(pln_parse_located(p, &f->token, mark, status));
   }
   pln_parse_close(p);
@@ -280,6 +347,7 @@ static pln_status part(pln_parser *p) {
   case PLN_FRAME_SEQUENCE: return sequence_part(p);
   case PLN_FRAME_LET: return let_part(p);
   case PLN_FRAME_BIND: return bind_part(p);
+  case PLN_FRAME_KEEP: return keep_part(p);
   case PLN_FRAME_BINARY: return binary_part(p);
   case PLN_FRAME_CALL:
   case PLN_FRAME_APPLY:

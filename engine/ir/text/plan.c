@@ -179,6 +179,35 @@ static void find_outer(pln_text_plan *plan) {
       nodes[g->scopes[s].result].state |= OUTER;
 }
 
+/* What a sealed graph has though nothing uses it, unless a let binds it. */
+static bool is_kept(const pln_graph *g, const pln_text_node *nodes, pln_ref i) {
+  const pln_node *n = &g->nodes[i];
+  bool leaf = pln_is_leaf(n->kind) && n->kind != PLN_CONSTANT;
+  if (!g->sealed || leaf || n->kind == PLN_LET || i == g->root ||
+      pln_kinds[n->kind].kind_class == PLN_CLASS_PATTERN)
+    return false;
+  return n->flags & PLN_NODE_KEEP ||
+         (nodes[i].uses == 0 && !pln_is_leaf(n->kind));
+}
+
+/* The order of effects is that of statements: what has one and stands before
+ * something kept is told to stay there. */
+static void find_kept(pln_text_plan *plan) {
+  const pln_graph *g = plan->graph;
+  pln_text_node *nodes = plan->nodes;
+  for (pln_ref i = g->n_nodes; i-- > 0;) {
+    pln_text_scope *row = &plan->scopes[nodes[i].next];
+    bool effect = pln_flags_effect(g->nodes[i].flags) != PLN_EFFECT_NONE &&
+                  !pln_is_leaf(g->nodes[i].kind) &&
+                  g->nodes[i].kind != PLN_LET && row->first != PLN_NONE;
+    nodes[i].kept = effect || is_kept(g, nodes, i);
+    if (nodes[i].kept)
+      row->first = i;
+  }
+  for (pln_scope s = 0; s < g->n_scopes; s++)
+    plan->scopes[s].first = PLN_NONE;
+}
+
 /* Lets, what a sealed graph keeps though nothing uses it, and what must not be
  * evaluated in another scope than its own. */
 static bool is_statement(const pln_graph *g, const pln_text_node *nodes,
@@ -187,12 +216,12 @@ static bool is_statement(const pln_graph *g, const pln_text_node *nodes,
   if (n->flags & PLN_NODE_DROPPED ||
       pln_kinds[n->kind].kind_class == PLN_CLASS_PATTERN)
     return false;
-  if (n->kind == PLN_LET)
+  if (n->kind == PLN_LET || nodes[i].kept)
     return true;
   if (!g->sealed || pln_is_leaf(n->kind) || i == g->root)
     return false;
-  return nodes[i].uses == 0 || (pln_flags_effect(n->flags) != PLN_EFFECT_NONE &&
-                                nodes[i].state & OUTER);
+  return (pln_flags_effect(n->flags) != PLN_EFFECT_NONE &&
+          nodes[i].state & OUTER);
 }
 
 /* Chains each scope's statements, in order. */
@@ -200,6 +229,7 @@ static void find_statements(pln_text_plan *plan) {
   const pln_graph *g = plan->graph;
   count_uses(g, plan->nodes);
   find_outer(plan);
+  find_kept(plan);
   for (pln_ref i = 0; i < g->n_nodes; i++) {
     pln_text_scope *row = &plan->scopes[plan->nodes[i].next];
     if (!is_statement(g, plan->nodes, i))
@@ -706,16 +736,40 @@ static pln_status do_scope(planner *p, pln_scope scope) {
   return name_params(p, scope);
 }
 
+/* The node stands where it is used, which tells `type` of it, unless it has to
+ * tell its own on a line. */
+static pln_status push_inline(planner *p, pln_ref node, pln_type type) {
+  bool line =
+      p->plan->nodes[node].declared && p->graph->nodes[node].type != type;
+  return push(p, line ? TASK_PRINT : TASK_INLINE, node);
+}
+
 static pln_status do_statement(planner *p, pln_ref node) {
   pln_ref next = p->plan->statements[node];
   bool fresh;
   if (next != PLN_NONE)
     PLN_TRY(push(p, TASK_STATEMENT, next));
+  if (p->graph->nodes[node].kind == PLN_CONSTANT)
+    PLN_TRY(push(p, TASK_LINE, node));
   if (p->graph->nodes[node].kind != PLN_LET)
     return push(p, TASK_PRINT, node);
-  PLN_TRY(name_var(p, pln_operand(p->graph, node, 0), &fresh));
+  pln_ref var = pln_operand(p->graph, node, 0);
+  PLN_TRY(name_var(p, var, &fresh));
   PLN_TRY(push(p, TASK_LINE, node));
-  return push(p, TASK_INLINE, pln_operand(p->graph, node, 1));
+  return push_inline(p, pln_operand(p->graph, node, 1),
+                     p->graph->nodes[var].type);
+}
+
+/* What the function that a scope is the body of says its result is, or 0. */
+static pln_type told_result(const pln_graph *g, pln_scope scope) {
+  pln_ref owner = scope < g->n_scopes ? g->scopes[scope].owner : PLN_NONE;
+  if (owner == PLN_NONE || g->nodes[owner].kind != PLN_FUNCTION)
+    return 0;
+  pln_type type = g->nodes[owner].type;
+  return pln_type_kind_of(g->engine, type) == PLN_TYPE_FUNC
+             ? pln_type_part(g->engine, type,
+                             pln_type_n_parts(g->engine, type) - 1)
+             : 0;
 }
 
 /* Lets in tail position go on in the scope that they end. */
@@ -728,7 +782,7 @@ static pln_status do_result(planner *p, pln_scope scope) {
     return push_body(p, n->data);
   }
   p->plan->scopes[p->scope].result = result;
-  return push(p, TASK_INLINE, result);
+  return push_inline(p, result, told_result(p->graph, p->scope));
 }
 
 static pln_status do_task(planner *p, task t) {
@@ -772,6 +826,15 @@ static pln_status start(pln_text_plan *plan, pln_engine *engine) {
   return pln_idmap_new(engine, &plan->vars);
 }
 
+static pln_status find_declared(pln_text_plan *plan) {
+  const pln_graph *g = plan->graph;
+  if (!g->origins || !g->origins->declares)
+    return PLN_OK;
+  for (pln_ref i = 0; i < g->n_nodes; i++)
+    PLN_TRY(pln_text_is_declared(g, i, &plan->nodes[i].declared));
+  return PLN_OK;
+}
+
 static pln_status run(planner *p, pln_ref root, bool definition) {
   pln_text_plan *plan = p->plan;
   PLN_TRY(mark(p, root));
@@ -779,7 +842,7 @@ static pln_status run(planner *p, pln_ref root, bool definition) {
   if (definition)
     PLN_TRY(push(p, TASK_SCOPE, p->graph->nodes[root].data));
   else
-    PLN_TRY(push(p, TASK_INLINE, root));
+    PLN_TRY(push_inline(p, root, 0));
   while (p->n_tasks > 0)
     PLN_TRY(do_task(p, p->tasks[--p->n_tasks]));
   return PLN_OK;
@@ -790,6 +853,7 @@ pln_status pln_text_plan_make(pln_text_plan *plan, pln_naming *naming,
                               bool definition) {
   *plan = (pln_text_plan){.graph = graph, .naming = naming};
   PLN_TRY(start(plan, naming->engine));
+  PLN_TRY(find_declared(plan));
   find_statements(plan);
   planner p = {.plan = plan, .graph = graph, .scope = graph->n_scopes};
   pln_buffer_init(&p.hint, naming->engine);

@@ -33,6 +33,8 @@ typedef struct pln_text_node {
   pln_ref next;    /* the next line of the same scope */
   pln_scope home;  /* in planning: where it stands, or where it was visited */
   uint32_t attrs;  /* the piece that its attributes are; PLN_NONE: none */
+  bool kept;       /* nothing uses it: the text says that it stays */
+  bool declared;   /* its type is told, for it cannot be inferred */
   uint8_t state;
 } pln_text_node;
 
@@ -66,6 +68,10 @@ void pln_text_plan_free(pln_text_plan *plan);
  * and a list of those of its parameters, None where they have none. */
 #define PLN_DEVICE_ATTR "virtual_device"
 #define PLN_PARAM_DEVICES_ATTR "param_virtual_devices"
+/* declared.c: whether reading the text would not find the type that the node
+ * has. */
+pln_status pln_text_is_declared(const pln_graph *graph, pln_ref node,
+                                bool *out) PLN_CHECKED;
 /* The device of a parameter, or NULL. */
 const pln_attr *pln_param_device(const pln_graph *graph, pln_ref function,
                                  uint32_t param);

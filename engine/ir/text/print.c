@@ -218,6 +218,20 @@ static void put_type_params(printer *p, pln_type vars) {
   put(p, n > 0 ? "]" : "");
 }
 
+/* -> T; however long it is when it cannot be inferred. */
+static void put_result_type(printer *p, pln_type type, pln_ref result) {
+  pln_slice text = spare_type(p, type);
+  bool declared = result != PLN_NONE && p->plan.nodes[result].declared;
+  if (text.size == 0 && !(type && declared))
+    return;
+  put(p, "-> ");
+  if (text.size > 0)
+    pln_put(&p->w, text.data, text.size);
+  else
+    put_type(p, type);
+  put(p, " ");
+}
+
 static void put_function(printer *p, const char *name, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   uint32_t n_params = p->graph->scopes[n->data].n_params;
@@ -236,12 +250,7 @@ static void put_function(printer *p, const char *name, pln_ref node) {
   pln_type ret = pln_type_kind_of(p->engine, n->type) == PLN_TYPE_FUNC
                      ? pln_type_part(p->engine, n->type, parts - 1)
                      : 0;
-  pln_slice text = spare_type(p, ret);
-  if (text.size > 0) {
-    put(p, "-> ");
-    pln_put(&p->w, text.data, text.size);
-    put(p, " ");
-  }
+  put_result_type(p, ret, p->plan.scopes[n->data].result);
   put(p, "{\n");
 }
 
@@ -410,7 +419,9 @@ static void begin(printer *p, pln_ref node) {
 
 static void begin_line(printer *p, pln_ref node) {
   indent(p);
+  put(p, p->plan.nodes[node].kept ? "keep " : "");
   switch ((pln_kind)p->graph->nodes[node].kind) {
+  case PLN_CONSTANT: put_constant(p, node); return;
   case PLN_VAR:
     put(p, "free_var ");
     put_binder(p, node, NULL);
@@ -424,6 +435,10 @@ static void begin_line(printer *p, pln_ref node) {
   default: break;
   }
   put_ref(p, node);
+  if (p->plan.nodes[node].declared) {
+    put(p, ": ");
+    put_type(p, p->graph->nodes[node].type);
+  }
   put(p, " = ");
   spell(p, node);
 }

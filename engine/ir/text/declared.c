@@ -1,0 +1,49 @@
+/* declared.c: whose types must be told in text, because reading it would not
+ * find them: a file declared more than is inferred.
+ *
+ * Called by plan.c for graphs that have such nodes. A node is typed again from
+ * its operands' types; nothing is changed, and nothing is reported. */
+
+#include "ir/infer_apply.h"
+#include "ir/text/plan.h"
+
+/* What follows from operands and branches. Calls of what nobody here knows say
+ * their type in a comment, which is read. */
+static pln_status infer_again(const pln_graph *g, pln_node *n, bool *can) {
+  pln_engine *e = g->engine;
+  pln_value value;
+  bool conflict;
+  *can = n->kind == PLN_CALL || n->kind == PLN_IF;
+  if (n->kind == PLN_IF) {
+    pln_ref a = g->scopes[n->data].result;
+    pln_ref b = g->scopes[g->scopes[n->data].next].result;
+    return pln_type_join(e, g->nodes[a].type, g->nodes[b].type, &n->type,
+                         &conflict);
+  }
+  if (!*can)
+    return PLN_OK;
+  if (!n->data)
+    return pln_infer_apply(e, g, n, &n->type);
+  *can = !(pln_op_row(e, n->data)->traits & PLN_TRAIT_OPAQUE);
+  return *can ? pln_infer_op_call(g, n, true, NULL, &value) : PLN_OK;
+}
+
+pln_status pln_text_is_declared(const pln_graph *graph, pln_ref node,
+                                bool *out) {
+  pln_engine *e = graph->engine;
+  pln_node again = graph->nodes[node];
+  pln_type type = again.type;
+  size_t mark = pln_diag_count(e);
+  uint64_t inferences = e->n_inferences;
+  bool can;
+  *out = false;
+  if (!type)
+    return PLN_OK;
+  pln_status status = infer_again(graph, &again, &can);
+  e->n_inferences = inferences;
+  if (status == PLN_ERR_NOMEM)
+    return status;
+  pln_diag_drop(e, mark);
+  *out = can && (status != PLN_OK || again.type != type);
+  return PLN_OK;
+}

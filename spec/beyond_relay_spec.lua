@@ -1,0 +1,175 @@
+-- What text says beyond Relay's (engine/ir/text/README.md): types that are
+-- declared, nodes that are kept. Each form is read, printed the same, and read
+-- as the same module again; wrong ones are refused where they stand.
+
+local pl = require "perilune"
+
+local HEAD = '#[version = "0.0.5"]\n'
+
+--- The module's text without the types behind nodes; it is a fixed point.
+local function shown(text)
+  local module = assert(pl.parse(HEAD .. text, "m.relay"))
+  local printed = tostring(module)
+  local again = assert(pl.parse(printed, "again.relay"))
+  pl.assert_equal(module, again)
+  assert.equal(printed, tostring(again))
+  return (printed:sub(#HEAD + 1):gsub(" /%*.-%*/", ""))
+end
+
+--- A function of %x with that body; the dims that %x has.
+local function main(body, dims)
+  return ("def @main(%%x: Tensor[(%s), float32])%s"):format(dims or "4", body)
+end
+
+local function refused(body, dims)
+  local module, diag = pl.parse(HEAD .. main(body, dims), "m.relay")
+  assert.is_nil(module)
+  return tostring(diag)
+end
+
+local function node_of(text, kind)
+  for node in assert(pl.parse(HEAD .. text)).main:nodes() do
+    if node.kind == kind then return node end
+  end
+end
+
+describe("a declared type", function()
+  it("stands behind the number of a graph variable", function()
+    local text = main(" { %0: Tensor[(2, 3), float32] = nn.relu(%x); tanh(%0) }", "?, 3")
+    assert.equal([[
+def @main(%x: Tensor[(?, 3), float32]) -> Tensor[(2, 3), float32] {
+  %0: Tensor[(2, 3), float32] = nn.relu(%x);
+  tanh(%0)
+}
+]], shown(text))
+    assert.equal("Tensor[(2, 3), float32]", tostring(node_of(text, "Call").type))
+  end)
+
+  it("is met with what is inferred", function()
+    local text = main(" { %0: Tensor[(2, ?), float32] = nn.relu(%x); tanh(%0) }", "?, 3")
+    assert.equal("Tensor[(2, 3), float32]", tostring(node_of(text, "Call").type))
+    assert.matches("%%0: Tensor%[%(2, 3%), float32%] =", shown(text))
+  end)
+
+  it("is not printed when it is inferred as well", function()
+    assert.no.matches("%%0:", shown(main(" { %0: Tensor[(4), float32] = tanh(%x); (%0, %0) }")))
+  end)
+
+  it("is said by a function of its result, by a let of its value", function()
+    local text = main(" -> Tensor[(2, 3), float32] { nn.relu(%x) }", "?, 3")
+    assert.equal("Tensor[(2, 3), float32]", tostring(node_of(text, "Call").type))
+    assert.no.matches("%%0", shown(text))
+    text = main(" { let %y: Tensor[(2, 3), float32] = nn.relu(%x); %y }", "?, 3")
+    assert.equal("Tensor[(2, 3), float32]", tostring(node_of(text, "Call").type))
+    assert.no.matches("%%0", shown(text))
+  end)
+
+  it("has a line where nothing else says it", function()
+    local text = main([[ {
+      if (True) { %0: Tensor[(2), float32] = nn.relu(%x); %0 } else { %x }
+    }]], "?")
+    assert.matches("%%0: Tensor%[%(2%), float32%] = nn.relu%(%%x%);\n    %%0\n", shown(text))
+  end)
+
+  it("outlives passes", function()
+    local module = assert(pl.parse(HEAD
+      .. main(" { %0: Tensor[(2), float32] = nn.relu(%x); tanh(%0) }", "?")))
+    local normal = pl.passes.ToANormalForm()(module)
+    pl.assert_equal(normal, assert(pl.parse(tostring(normal))))
+    assert.matches("Tensor%[%(2%), float32%]", tostring(normal))
+    local simple = pl.passes.SimplifyExpr()(module)
+    assert.matches("%%0: Tensor%[%(2%), float32%]", tostring(simple))
+  end)
+
+  it("does not contradict", function()
+    assert.equal([[
+m.relay:2:39: error: declared as Tensor[(2), float32], but inferred as Tensor[(4), float32]
+    def @main(%x: Tensor[(4), float32]) { %0: Tensor[(2), float32] = tanh(%x); %0 }
+                                          ^~]],
+      refused(" { %0: Tensor[(2), float32] = tanh(%x); %0 }"))
+    assert.matches("declared as float32, but inferred as Tensor%[%(4%), float32%]",
+      refused(" { %0: float32 = %x; %0 }"))
+  end)
+
+  it("is a type", function()
+    assert.matches("m.relay:2:43: error: expected", refused(" { %0: = tanh(%x); %0 }"))
+    assert.matches("expected", refused(" { %0: Tensor[(2), float32]; %0 }"))
+  end)
+end)
+
+describe("a kept node", function()
+  it("stays though nothing uses it", function()
+    local text = main(" { keep %0 = tanh(%x); keep 1f; exp(%x) }")
+    assert.equal([[
+def @main(%x: Tensor[(4), float32]) -> Tensor[(4), float32] {
+  keep %0 = tanh(%x);
+  keep 1f;
+  exp(%x)
+}
+]], shown(text))
+    local module = assert(pl.parse(HEAD .. text))
+    assert.no.matches("keep", tostring(pl.passes.DeadCodeElimination()(module)))
+  end)
+
+  it("is any expression that computes", function()
+    assert.equal([[
+def @main(%x: Tensor[(4), float32]) -> Tensor[(4), float32] {
+  keep %0 = if (True) {
+    %x
+  } else {
+    tanh(%x)
+  };
+  keep %2 = fn (%y: Tensor[(4), float32]) -> Tensor[(4), float32] {
+    keep %1 = exp(%y);
+    %y
+  };
+  keep %3 = ref(%x);
+  %2(%x)
+}
+]], shown(main [[ {
+      keep if (True) { %x } else { tanh(%x) };
+      keep %0 = fn (%y: Tensor[(4), float32]) { keep exp(%y); %y };
+      keep ref(%x);
+      %0(%x)
+    }]]))
+  end)
+
+  it("may have a declared type", function()
+    assert.matches("keep %%0: Tensor%[%(2%), float32%] = tanh%(%%x%);",
+      shown(main(" { keep %0: Tensor[(2), float32] = tanh(%x); %x }", "?")))
+  end)
+
+  it("stands among lets, in its scope", function()
+    assert.equal([[
+def @main(%x: Tensor[(4), float32]) -> Tensor[(4), float32] {
+  let %y: Tensor[(4), float32] = exp(%x);
+  keep %0 = tanh(%y);
+  let %z: Tensor[(4), float32] = exp(%y);
+  %z
+}
+]], shown(main [[ { let %y = exp(%x); keep tanh(%y); let %z = exp(%y); %z }]]))
+  end)
+
+  it("leaves the word to constructors", function()
+    assert.matches("= keep;", shown("type T { keep, }\n" .. main " { keep; %x }"))
+  end)
+
+  it("is no variable", function()
+    assert.matches("m.relay:2:44: error: a Var is never kept", refused(" { keep %x; %x }"))
+    assert.matches("a GlobalVar is never kept", refused(" { keep @main; %x }"))
+  end)
+
+  it("is kept once, and used in its block only", function()
+    assert.matches("2:68: error: a Call is kept twice",
+      refused(" { %0 = tanh(%x); keep %0; keep %0; %0 }"))
+    assert.matches("what a block keeps is used outside of the block",
+      refused(" { %0 = tanh(%x); %1 = { keep %0; exp(%x) }; (%0, %1) }"))
+    assert.matches("invalid IR",
+      refused(" { %0 = tanh(%x); %1 = if (True) { keep %0; exp(%x) } else { %x }; (%1, %0) }"))
+  end)
+
+  it("ends with a semicolon", function()
+    assert.matches("expected ';'", refused(" { keep %0 = tanh(%x) }"))
+    assert.matches("expected ';'", refused(" { keep tanh(%x) }"))
+  end)
+end)
