@@ -647,7 +647,7 @@ static void end_run(run *r) {
   }
   while (r->live)
     deactivate(r, r->live);
-  for (uint32_t i = 0; i < r->n_plans; i++)
+  for (uint32_t i = 0; r->plans && i < r->n_plans; i++)
     pln_plan_free(r->plans[i]);
   pln_mem_free(e, r->plans, r->n_plans * sizeof *r->plans);
   pln_plan_free(r->root);
