@@ -82,13 +82,6 @@ describe("convolutions and pooling of Relay's", function()
     assert.same(by_hand(op.nn.global_avg_pool(x)), run([[
       def @main(%x: Tensor[(1, 4, 5, 5), float32]) { nn.global_avg_pool2d(%x) }]], image):totable())
   end)
-
-  it("are refused in other layouts", function()
-    assert.has_error(function()
-      run([[def @main(%x: Tensor[(1, 5, 5, 4), float32]) {
-        nn.max_pool2d(%x, pool_size=[2, 2], layout="NHWC") }]], counting { 1, 5, 5, 4 })
-    end)
-  end)
 end)
 
 describe("normalisation of Relay's", function()

@@ -172,12 +172,32 @@ static bool fits_into(const pln_tensor *small, const pln_tensor *large) {
   return true;
 }
 
+/* Relay's form: a vector of slopes, one for each index of the axis. */
+static pln_status slope_along_axis(pln_kernel_call *call,
+                                   const pln_pair_loops *loops) {
+  const pln_tensor *x = pln_kernel_arg(call, 0), *s = pln_kernel_arg(call, 1);
+  int64_t dims[PLN_MAX_RANK];
+  uint32_t axis;
+  pln_tensor *slope;
+  if (!x || !s || s->rank != 1 || x->rank > PLN_MAX_RANK ||
+      !pln_kernel_axis(pln_kernel_int(call, "axis", 1), x->rank, &axis) ||
+      (s->dims[0] != x->dims[axis] && s->dims[0] != 1))
+    return pln_kernel_refuse(call, "the slope does not fit the axis");
+  for (uint32_t i = 0; i < x->rank; i++)
+    dims[i] = i == axis ? s->dims[0] : 1;
+  PLN_TRY(pln_tensor_reshaped(s, x->rank, dims, &slope));
+  pln_status status =
+      pln_pair_compute(call, loops, x, slope, &call->results[0]);
+  pln_tensor_release(slope);
+  return status;
+}
+
 pln_status pln_kernel_prelu(pln_kernel_call *call) {
   static const pln_pair_loops loops = {
       .of = {FLOATS(prelu), ROW(prelu, INT32), ROW(prelu, INT64)}};
   const pln_tensor *x = pln_kernel_arg(call, 0), *s = pln_kernel_arg(call, 1);
   if (pln_kernel_list(call, PLN_NONE, "axis").given)
-    return pln_kernel_refuse(call, "a slope along an axis is not computed");
+    return slope_along_axis(call, &loops);
   if (!x || !s || !fits_into(s, x))
     return pln_kernel_refuse(call, "the slope does not broadcast");
   return pln_pair_run(call, &loops);

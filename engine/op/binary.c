@@ -116,24 +116,44 @@ static double floored_mod(double x, double y) {
 #define MOD_FLOATS(D, T) PLN_PAIR_LOOP(mod, D, T, T, FLOAT_MOD)
 PLN_FLOAT_TYPES(MOD_FLOATS)
 
+/* The quotient less one where cutting went up. */
+#define FLOOR_DIVISION(D, T)                               \
+  static bool floordiv_one_##D(T x, T y, T *out) {         \
+    if (!divide_one_##D(x, y, out))                        \
+      return false;                                        \
+    *out = (T)(*out - (x % y != 0 && (x < 0) != (y < 0))); \
+    return true;                                           \
+  }                                                        \
+  PLN_PAIR_CHECKED(floordiv, D, T, floordiv_one_##D)
+#define FLOOR_UNSIGNED(D, T) PLN_PAIR_CHECKED(floordiv, D, T, divide_one_##D)
+PLN_SIGNED_TYPES(FLOOR_DIVISION)
+PLN_UNSIGNED_TYPES(FLOOR_UNSIGNED)
+#define FLOAT_FLOORED(T, x, y) floor((double)((x) / (y)))
+#define FLOAT_CUT(T, x, y) trunc((double)((x) / (y)))
+#define FLOOR_FLOATS(D, T) PLN_PAIR_LOOP(floordiv, D, T, T, FLOAT_FLOORED)
+#define TRUNC_FLOATS(D, T) PLN_PAIR_LOOP(truncdiv, D, T, T, FLOAT_CUT)
+PLN_FLOAT_TYPES(FLOOR_FLOATS)
+PLN_FLOAT_TYPES(TRUNC_FLOATS)
+
 /* ------------------------------------------------------------------- shifts */
 
+/* To the right the sign stays. */
 #define SHIFTS(D, T)                             \
   static bool left_one_##D(T x, T by, T *out) {  \
-    if (by >= 8 * sizeof(T))                     \
+    if ((uint64_t)by >= 8 * sizeof(T))           \
       return false;                              \
     *out = (T)((uint64_t)x << by);               \
     return true;                                 \
   }                                              \
   static bool right_one_##D(T x, T by, T *out) { \
-    if (by >= 8 * sizeof(T))                     \
+    if ((uint64_t)by >= 8 * sizeof(T))           \
       return false;                              \
     *out = (T)(x >> by);                         \
     return true;                                 \
   }                                              \
   PLN_PAIR_CHECKED(left, D, T, left_one_##D)     \
   PLN_PAIR_CHECKED(right, D, T, right_one_##D)
-PLN_UNSIGNED_TYPES(SHIFTS)
+PLN_INT_TYPES(SHIFTS)
 
 /* ------------------------------------------------------------------- powers */
 
@@ -213,8 +233,13 @@ static const pln_pair_loops mins = {.of = {INTS(min), FLOATS(min)}};
 static const pln_pair_loops ands = {.of = {INTS(and)}};
 static const pln_pair_loops ors = {.of = {INTS(or)}};
 static const pln_pair_loops xors = {.of = {INTS(xor)}};
-static const pln_pair_loops lefts = {.of = {UNSIGNED(left)}};
-static const pln_pair_loops rights = {.of = {UNSIGNED(right)}};
+static const pln_pair_loops floordivs = {
+    .of = {INTS(floordiv), FLOATS(floordiv)}};
+static const pln_pair_loops truncdivs = {.of = {INTS(div), FLOATS(truncdiv)}};
+static const pln_pair_loops unsigned_lefts = {.of = {UNSIGNED(left)}};
+static const pln_pair_loops unsigned_rights = {.of = {UNSIGNED(right)}};
+static const pln_pair_loops lefts = {.of = {INTS(left)}};
+static const pln_pair_loops rights = {.of = {INTS(right)}};
 static const pln_pair_loops powers = {.of = {INTS(power), FLOATS(power)}};
 
 #define PAIR_KERNEL(name, loops)                        \
@@ -225,6 +250,12 @@ PAIR_KERNEL(add, adds)
 PAIR_KERNEL(subtract, subs)
 PAIR_KERNEL(multiply, muls)
 PAIR_KERNEL(divide, divs)
+PAIR_KERNEL(floor_divide, floordivs)
+PAIR_KERNEL(trunc_divide, truncdivs)
+PAIR_KERNEL(floor_mod, mods)
+PAIR_KERNEL(trunc_mod, fmods)
+PAIR_KERNEL(left_shift, lefts)
+PAIR_KERNEL(right_shift, rights)
 PAIR_KERNEL(bitwise_and, ands)
 PAIR_KERNEL(bitwise_or, ors)
 PAIR_KERNEL(bitwise_xor, xors)
@@ -235,9 +266,9 @@ pln_status pln_kernel_mod(pln_kernel_call *call) {
 
 pln_status pln_kernel_bit_shift(pln_kernel_call *call) {
   if (pln_kernel_string_is(call, "direction", "", "LEFT"))
-    return pln_pair_run(call, &lefts);
+    return pln_pair_run(call, &unsigned_lefts);
   if (pln_kernel_string_is(call, "direction", "", "RIGHT"))
-    return pln_pair_run(call, &rights);
+    return pln_pair_run(call, &unsigned_rights);
   return pln_kernel_refuse(call, "the direction is neither LEFT nor RIGHT");
 }
 

@@ -69,11 +69,20 @@ PLN_UNARY_LOOP(isnan, FLOAT32, float, uint8_t, IS_NAN)
 PLN_UNARY_LOOP(isnan, FLOAT64, double, uint8_t, IS_NAN)
 PLN_UNARY_LOOP(isinf, FLOAT32, float, uint8_t, IS_INF)
 PLN_UNARY_LOOP(isinf, FLOAT64, double, uint8_t, IS_INF)
+#define IS_FINITE(T, x) ((x) - (x) == 0)
+PLN_UNARY_LOOP(finite, FLOAT32, float, uint8_t, IS_FINITE)
+PLN_UNARY_LOOP(finite, FLOAT64, double, uint8_t, IS_FINITE)
 PLN_UNARY_LOOP(not, BOOL, uint8_t, uint8_t, IS_FALSE)
 
 pln_status pln_kernel_isnan(pln_kernel_call *call) {
   static const pln_unary_loops loops = {
       .of = {ROW(isnan, FLOAT32), ROW(isnan, FLOAT64)}, .predicate = true};
+  return pln_unary_run(call, &loops, NULL);
+}
+
+pln_status pln_kernel_isfinite(pln_kernel_call *call) {
+  static const pln_unary_loops loops = {
+      .of = {ROW(finite, FLOAT32), ROW(finite, FLOAT64)}, .predicate = true};
   return pln_unary_run(call, &loops, NULL);
 }
 

@@ -1,7 +1,7 @@
 /* conv_2d.c: the types of Relay's convolutions, of one, two and three axes,
- * plain, transposed and quantised. Called through ops.def. Layouts of the
- * operands are attributes; the weight gives the window unless an attribute
- * does. */
+ * plain, transposed and quantised. Called through ops.def; kernels are in
+ * relay_conv.c. Layouts of the operands are attributes; the weight gives the
+ * window unless an attribute does. */
 
 #include "op/axis_layout.h"
 

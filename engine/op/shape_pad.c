@@ -200,7 +200,8 @@ static pln_status pad_constant(pln_kernel_call *call, const border *b,
   return pln_moved_end(&moved, PLN_OK);
 }
 
-typedef enum edge { EDGE, REFLECT, WRAP } edge;
+/* SYMMETRIC repeats the outermost element, REFLECT does not. */
+typedef enum edge { EDGE, REFLECT, SYMMETRIC, WRAP } edge;
 
 /* The element of an axis that stands at `at`, which may lie outside. */
 static int64_t inside(edge how, int64_t at, int64_t extent) {
@@ -208,10 +209,12 @@ static int64_t inside(edge how, int64_t at, int64_t extent) {
     return at;
   if (how == EDGE || extent == 1)
     return at < 0 ? 0 : extent - 1;
-  int64_t period = how == WRAP ? extent : 2 * (extent - 1);
+  int64_t period = how == WRAP        ? extent
+                   : how == SYMMETRIC ? 2 * extent
+                                      : 2 * (extent - 1);
   int64_t rest = at % period;
   rest += rest < 0 ? period : 0;
-  return rest < extent ? rest : period - rest;
+  return rest < extent ? rest : period - rest - (how == SYMMETRIC);
 }
 
 /* n elements of a row of the operand, where `map` says. */
@@ -349,6 +352,31 @@ pln_status pln_kernel_pad(pln_kernel_call *call) {
   if (!element || !pln_kernel_string_is(call, "mode", "constant", "constant"))
     return pln_kernel_refuse(call, "the mode or the value is not computed");
   return pad_constant(call, &b, element);
+}
+
+/* Borders are no wider than what they mirror. */
+static bool mirrors(const pln_tensor *x, const border *b, bool symmetric) {
+  for (uint32_t i = 0; i < x->rank; i++) {
+    int64_t width = most(b->before[i], b->after[i]);
+    if (width > 0 && width > x->dims[i] - !symmetric)
+      return false;
+  }
+  return true;
+}
+
+pln_status pln_kernel_mirror_pad(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  int64_t widths[2 * PLN_MAX_RANK];
+  pln_list pads, axes = {.sized = true};
+  bool symmetric = pln_kernel_string_is(call, "mode", "SYMMETRIC", "SYMMETRIC");
+  border b;
+  if (!symmetric && !pln_kernel_string_is(call, "mode", "", "REFLECT"))
+    return pln_kernel_refuse(call, "the mode is not computed");
+  if (!find_widths(call->engine, call->attrs, widths, &pads) ||
+      !read_border(x, &pads, &axes, &b) || !grow(x, &b) ||
+      !mirrors(x, &b, symmetric))
+    return pln_kernel_refuse(call, "the widths do not fit the operand");
+  return pad_around(call, &b, symmetric ? SYMMETRIC : REFLECT);
 }
 
 /* ----------------------------------------------------------- center_crop_pad

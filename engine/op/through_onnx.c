@@ -47,56 +47,7 @@ static pln_status run(wording *w, pln_kernel_fn kernel) {
   return kernel(&w->call);
 }
 
-/* ------------------------------------------------------------------ windows */
-
-/* `n` integers of a list attribute, of which one may stand for all. */
-static bool read_ints(const pln_kernel_call *call, const char *name, uint32_t n,
-                      int64_t other, int64_t *out) {
-  pln_list list = pln_kernel_list(call, PLN_NONE, name);
-  for (uint32_t i = 0; i < n; i++)
-    out[i] = list.count == 0   ? other
-             : list.count == 1 ? list.ints[0]
-             : i < list.count  ? list.ints[i]
-                               : other;
-  return list.count <= 1 || list.count == n;
-}
-
-/* Pads as ONNX has them: those before all axes, then those behind. */
-static bool read_pads(const pln_kernel_call *call, uint32_t n, int64_t *out) {
-  pln_list list = pln_kernel_list(call, PLN_NONE, "padding");
-  if (list.count == 2 * n) {
-    memcpy(out, list.ints, 2 * n * sizeof *out);
-    return true;
-  }
-  bool good = read_ints(call, "padding", n, 0, out);
-  memcpy(out + n, out, n * sizeof *out);
-  return good;
-}
-
-/* Strides, dilations and pads of a window over the operand's axes of space. */
-static pln_status add_window(wording *w, const pln_kernel_call *call,
-                             uint32_t n) {
-  int64_t strides[MOST_INTS], dilations[MOST_INTS], pads[MOST_INTS];
-  if (!read_ints(call, "strides", n, 1, strides) ||
-      !read_ints(call, "dilation", n, 1, dilations) ||
-      !read_pads(call, n, pads))
-    return pln_kernel_refuse(call, "the window does not fit the operand");
-  PLN_TRY(add_ints(w, "strides", n, strides));
-  PLN_TRY(add_ints(w, "dilations", n, dilations));
-  return add_ints(w, "pads", 2 * n, pads);
-}
-
-/* How many axes of space the operand has; 0 when they are none that are
- * computed, or the channels are not axis 1. */
-static uint32_t plain_space(const pln_kernel_call *call, const char *layout) {
-  static const char *const plain[] = {"NCW", "NCHW", "NCDHW"};
-  const pln_tensor *x = pln_kernel_arg(call, 0);
-  uint32_t n = x && x->rank >= 3 && x->rank <= 5 ? x->rank - 2 : 0;
-  if (n == 0 || !pln_kernel_string_is(call, "out_layout", "", "") ||
-      !pln_kernel_string_is(call, layout, plain[n - 1], plain[n - 1]))
-    return 0;
-  return n;
-}
+/* ----------------------------------------------------------------- products */
 
 static bool same_dtype(const pln_kernel_call *call, const char *name) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
@@ -108,65 +59,6 @@ static bool same_dtype(const pln_kernel_call *call, const char *name) {
 static pln_status refuse_form(const pln_kernel_call *call) {
   return pln_kernel_refuse(call, "the form of the call is not computed");
 }
-
-pln_status pln_kernel_conv_2d(pln_kernel_call *call) {
-  static const char *const plain[] = {"OIW", "OIHW", "OIDHW"};
-  uint32_t n = plain_space(call, "data_layout");
-  const pln_tensor *weight = pln_kernel_arg(call, 1);
-  wording w;
-  if (n == 0 || !weight || weight->rank != n + 2 ||
-      !pln_kernel_string_is(call, "kernel_layout", plain[n - 1],
-                            plain[n - 1]) ||
-      !same_dtype(call, "out_dtype"))
-    return refuse_form(call);
-  begin(call, PLN_OP_CONV, &w);
-  PLN_TRY(add_window(&w, call, n));
-  PLN_TRY(add_int(&w, "group", pln_kernel_int(call, "groups", 1)));
-  return run(&w, pln_kernel_conv);
-}
-
-static pln_status pool(pln_kernel_call *call, pln_op op, pln_kernel_fn kernel) {
-  uint32_t n = plain_space(call, "layout");
-  int64_t window[MOST_INTS];
-  wording w;
-  if (n == 0 || pln_kernel_int(call, "ceil_mode", 0) ||
-      !read_ints(call, "pool_size", n, 1, window))
-    return refuse_form(call);
-  begin(call, op, &w);
-  PLN_TRY(add_window(&w, call, n));
-  PLN_TRY(add_ints(&w, "kernel_shape", n, window));
-  if (op == PLN_OP_AVERAGE_POOL)
-    PLN_TRY(add_int(&w, "count_include_pad",
-                    pln_kernel_int(call, "count_include_pad", 0)));
-  return run(&w, kernel);
-}
-
-pln_status pln_kernel_max_pool_2d(pln_kernel_call *call) {
-  return pool(call, PLN_OP_MAX_POOL, pln_kernel_max_pool);
-}
-
-pln_status pln_kernel_avg_pool_2d(pln_kernel_call *call) {
-  return pool(call, PLN_OP_AVERAGE_POOL, pln_kernel_avg_pool);
-}
-
-static pln_status pool_all(pln_kernel_call *call, pln_op op,
-                           pln_kernel_fn kernel) {
-  wording w;
-  if (plain_space(call, "layout") == 0)
-    return refuse_form(call);
-  begin(call, op, &w);
-  return run(&w, kernel);
-}
-
-pln_status pln_kernel_global_max_pool_2d(pln_kernel_call *call) {
-  return pool_all(call, PLN_OP_GLOBAL_MAX_POOL, pln_kernel_global_max_pool);
-}
-
-pln_status pln_kernel_global_avg_pool_2d(pln_kernel_call *call) {
-  return pool_all(call, PLN_OP_GLOBAL_AVERAGE_POOL, pln_kernel_global_avg_pool);
-}
-
-/* ----------------------------------------------------------------- products */
 
 /* The product of matrices, each perhaps transposed, as dims. */
 static pln_status multiply(const pln_kernel_call *call, const pln_tensor *a,
@@ -300,38 +192,6 @@ pln_status pln_kernel_rsqrt(pln_kernel_call *call) {
   pln_status status = run(&w, pln_kernel_reciprocal);
   pln_tensor_release(root);
   return status;
-}
-
-static bool is_integer(const pln_kernel_call *call) {
-  const pln_tensor *x = pln_kernel_arg(call, 0);
-  pln_dtype dtype = x ? (pln_dtype)x->dtype : PLN_DTYPE_NONE;
-  return dtype == PLN_INT8 || dtype == PLN_INT16 || dtype == PLN_INT32 ||
-         dtype == PLN_INT64 || dtype == PLN_UINT8 || dtype == PLN_UINT16 ||
-         dtype == PLN_UINT32 || dtype == PLN_UINT64;
-}
-
-/* The remainder with the divisor's sign, of integers. */
-pln_status pln_kernel_floor_mod(pln_kernel_call *call) {
-  wording w;
-  if (!is_integer(call))
-    return refuse_form(call);
-  begin(call, PLN_OP_MOD, &w);
-  return run(&w, pln_kernel_mod);
-}
-
-pln_status pln_kernel_trunc_mod(pln_kernel_call *call) {
-  wording w;
-  begin(call, PLN_OP_MOD, &w);
-  PLN_TRY(add_int(&w, "fmod", 1));
-  return run(&w, pln_kernel_mod);
-}
-
-pln_status pln_kernel_trunc_divide(pln_kernel_call *call) {
-  wording w;
-  if (!is_integer(call))
-    return refuse_form(call);
-  begin(call, PLN_OP_DIV, &w);
-  return run(&w, pln_kernel_divide);
 }
 
 /* --------------------------------------------------------------- reductions */

@@ -1,7 +1,8 @@
-/* topk.c: topk: the greatest or least elements along an axis, in order. Called
- * through ops.def. */
+/* topk.c: topk: the greatest or least elements along an axis, in order; sort
+ * and argsort, which take all of them. Called through ops.def. Equal elements
+ * keep their order; NaN has none and is refused. */
 
-#include "op/kernel.h"
+#include "op/steps.h"
 
 pln_status pln_infer_topk(pln_infer *call) {
   pln_list k = pln_arg_list(call, 1, "k");
@@ -179,63 +180,145 @@ static bool select_lane(const pln_tensor *x, const lanes *l, size_t first,
   return true;
 }
 
-static pln_status select_all(pln_kernel_call *call, const lanes *l, item *heap,
-                             size_t k, char *values, int64_t *indices) {
+/* The first `k` of each lane along an axis, in order. */
+typedef struct selection {
+  uint32_t axis;
+  int64_t k;
+  bool largest;
+} selection;
+
+static pln_status select_all(pln_kernel_call *call, const lanes *l,
+                             const selection *s, item *heap, char *values,
+                             int64_t *indices) {
   const pln_tensor *x = call->args[0];
-  size_t size = pln_element_size((pln_dtype)x->dtype);
-  bool largest = pln_kernel_int(call, "largest", 1) != 0 &&
-                 !pln_kernel_int(call, "is_ascend", 0);
+  size_t size = pln_element_size((pln_dtype)x->dtype), k = (size_t)s->k;
   for (size_t lane = 0; lane < l->outer * l->inner; lane++) {
     size_t o = lane / l->inner, i = lane % l->inner;
     size_t first = o * l->n * l->inner + i;
-    if (!select_lane(x, l, first, largest, heap, k))
+    if (!select_lane(x, l, first, s->largest, heap, k))
       return pln_kernel_undefined(call);
     for (size_t r = 0; r < k; r++) {
       size_t to = (o * k + r) * l->inner + i;
       size_t from = first + (size_t)heap[r].index * l->inner;
       memcpy(values + to * size, (const char *)x->data + from * size, size);
-      if (indices)
-        indices[to] = heap[r].index;
+      indices[to] = heap[r].index;
     }
   }
   return PLN_OK;
 }
 
-/* Relay's form: int64 is nothing that ONNX says. None is int32. */
-static bool has_dtype(const pln_kernel_call *call) {
-  return pln_attrs_find(call->engine, call->attrs, "dtype") != NULL;
+static pln_status select_into(pln_kernel_call *call, const selection *s,
+                              void *values, int64_t *indices) {
+  lanes l = lanes_of(call->args[0], s->axis);
+  size_t bytes = (size_t)s->k * sizeof(item);
+  if (s->k == 0 || call->args[0]->count == 0)
+    return PLN_OK;
+  item *heap = pln_mem_new(call->engine, bytes);
+  if (!heap)
+    return pln_nomem(call->engine);
+  pln_status status = select_all(call, &l, s, heap, values, indices);
+  pln_mem_free(call->engine, heap, bytes);
+  return status;
+}
+
+/* Both as new tensors, of which a failure leaves none. */
+static pln_status select_both(pln_kernel_call *call, const selection *s,
+                              pln_tensor **values, pln_tensor **indices) {
+  const pln_tensor *x = call->args[0];
+  int64_t dims[PLN_MAX_RANK];
+  memcpy(dims, x->dims, x->rank * sizeof *dims);
+  dims[s->axis] = s->k;
+  PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)x->dtype, x->rank, dims,
+                           values));
+  pln_status status =
+      pln_tensor_unset(call->engine, PLN_INT64, x->rank, dims, indices);
+  if (status == PLN_OK)
+    status = select_into(call, s, pln_tensor_writable(*values),
+                         pln_tensor_writable(*indices));
+  if (status == PLN_OK)
+    return PLN_OK;
+  pln_tensor_release(*values);
+  pln_tensor_release(*indices);
+  *values = *indices = NULL;
+  return status;
+}
+
+/* ------------------------------------------------------------------ kernels */
+
+/* The dtype of indices: attribute dtype, which Relay leaves void for int32. */
+static pln_dtype index_dtype(const pln_kernel_call *call, pln_dtype other) {
+  const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "dtype");
+  pln_dtype dtype =
+      a && a->kind == PLN_ATTR_STRING ? pln_dtype_find(a->v.s) : PLN_DTYPE_NONE;
+  return dtype ? dtype : a ? PLN_INT32 : other;
+}
+
+static pln_status give(pln_kernel_call *call, uint32_t i, pln_tensor *indices,
+                       pln_dtype dtype) {
+  pln_steps s;
+  pln_steps_begin(&s, call);
+  pln_steps_give(&s, i, pln_step_cast(&s, indices, dtype));
+  return pln_steps_end(&s);
+}
+
+/* Values, indices, or both. */
+static pln_status give_asked(pln_kernel_call *call, pln_tensor *values,
+                             pln_tensor *indices) {
+  pln_dtype dtype = index_dtype(call, PLN_INT64);
+  if (pln_kernel_string_is(call, "ret_type", "both", "indices"))
+    return give(call, 0, indices, dtype);
+  call->results[0] = pln_tensor_retain(values);
+  return call->n_results > 1 ? give(call, 1, indices, dtype) : PLN_OK;
+}
+
+/* Relay's form: k below 1 stands for all. */
+static int64_t read_k(const pln_kernel_call *call, int64_t extent) {
+  pln_list list = pln_kernel_list(call, 1, "k");
+  int64_t k = list.count == 1 ? pln_list_at(&list, 0) : -1;
+  bool relay = pln_attrs_find(call->engine, call->attrs, "dtype") != NULL;
+  return relay && list.given && k < 1 ? extent : k;
+}
+
+static pln_status check_operand(const pln_kernel_call *call, int64_t axis,
+                                selection *s) {
+  const pln_tensor *x = call->args[0];
+  if (!find_keys((pln_dtype)x->dtype))
+    return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
+  if (x->rank > PLN_MAX_RANK || !pln_kernel_axis(axis, x->rank, &s->axis))
+    return pln_kernel_refuse(call, "the axis does not fit the operand");
+  return PLN_OK;
 }
 
 pln_status pln_kernel_topk(pln_kernel_call *call) {
-  const pln_tensor *x = call->args[0];
-  pln_list list = pln_kernel_list(call, 1, "k");
-  int64_t dims[PLN_MAX_RANK];
-  int64_t k = list.count == 1 ? pln_list_at(&list, 0) : -1;
-  uint32_t axis;
-  void *values, *indices = NULL;
-  if (!find_keys((pln_dtype)x->dtype))
-    return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
-  if (!pln_kernel_string_is(call, "ret_type", "both", "both") ||
-      !pln_kernel_string_is(call, "dtype", "int64", "int64") ||
-      (pln_kernel_list(call, 1, "k").given && k < 1 && has_dtype(call)))
-    return pln_kernel_refuse(call, "the form of the result is not computed");
-  if (x->rank > PLN_MAX_RANK ||
-      !pln_kernel_axis(pln_kernel_int(call, "axis", -1), x->rank, &axis) ||
-      k < 0 || k > x->dims[axis])
+  selection s;
+  pln_tensor *values = NULL, *indices = NULL;
+  PLN_TRY(check_operand(call, pln_kernel_int(call, "axis", -1), &s));
+  int64_t extent = call->args[0]->dims[s.axis];
+  s.k = read_k(call, extent);
+  s.largest = pln_kernel_int(call, "largest", 1) != 0 &&
+              !pln_kernel_int(call, "is_ascend", 0);
+  if (s.k < 0 || s.k > extent)
     return pln_kernel_refuse(call, "k or the axis does not fit the operand");
-  memcpy(dims, x->dims, x->rank * sizeof *dims);
-  dims[axis] = k;
-  PLN_TRY(
-      pln_kernel_unset(call, 0, (pln_dtype)x->dtype, x->rank, dims, &values));
-  if (call->n_results > 1)
-    PLN_TRY(pln_kernel_unset(call, 1, PLN_INT64, x->rank, dims, &indices));
-  lanes l = lanes_of(x, axis);
-  if (k == 0 || x->count == 0)
-    return PLN_OK;
-  item *heap = pln_mem_new(call->engine, (size_t)k * sizeof *heap);
-  if (!heap)
-    return pln_nomem(call->engine);
-  pln_status status = select_all(call, &l, heap, (size_t)k, values, indices);
-  pln_mem_free(call->engine, heap, (size_t)k * sizeof *heap);
+  PLN_TRY(select_both(call, &s, &values, &indices));
+  pln_status status = give_asked(call, values, indices);
+  pln_tensor_release(values);
+  pln_tensor_release(indices);
+  return status;
+}
+
+pln_status pln_kernel_sort(pln_kernel_call *call) {
+  selection s;
+  pln_tensor *values = NULL, *indices = NULL;
+  PLN_TRY(check_operand(call, pln_kernel_int(call, "axis", -1), &s));
+  s.k = call->args[0]->dims[s.axis];
+  s.largest = !pln_kernel_int(call, "is_ascend", 1);
+  PLN_TRY(select_both(call, &s, &values, &indices));
+  pln_status status = PLN_OK;
+  if (call->op == PLN_OP_ARGSORT)
+    status = give(call, 0, indices, index_dtype(call, PLN_INT32));
+  else
+    call->results[0] = pln_tensor_retain(values);
+  pln_tensor_release(values);
+  pln_tensor_release(indices);
   return status;
 }
