@@ -162,7 +162,8 @@ static stored *new_row(pln_engine *engine, const pln_span *span,
 static void report(pln_engine *engine, pln_severity severity, pln_status code,
                    const pln_span *span, const char *format, va_list list) {
   static const pln_span nowhere = {0};
-  const pln_place place = engine->diags->place;
+  const pln_place place =
+      severity == PLN_NOTE ? (pln_place){NULL, NULL} : engine->diags->place;
   va_list again;
   va_copy(again, list);
   int length = vsnprintf(NULL, 0, format, list);
@@ -217,6 +218,14 @@ void pln_diag_warn(pln_engine *engine, const pln_span *span, const char *format,
   va_list list;
   va_start(list, format);
   report(engine, PLN_WARNING, PLN_OK, span, format, list);
+  va_end(list);
+}
+
+void pln_diag_note(pln_engine *engine, const pln_span *span, const char *format,
+                   ...) {
+  va_list list;
+  va_start(list, format);
+  report(engine, PLN_NOTE, PLN_OK, span, format, list);
   va_end(list);
 }
 

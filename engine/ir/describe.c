@@ -104,3 +104,28 @@ void pln_blame_node(const pln_graph *graph, pln_ref node) {
   pln_diag_extend(graph->engine, ": in ",
                   pln_describe_node(graph, node, &line));
 }
+
+/* Whether what put_node reads of it is there. */
+static bool is_readable(const pln_graph *g, pln_ref ref) {
+  if (ref >= g->n_nodes || g->nodes[ref].kind >= PLN_N_KINDS)
+    return false;
+  const pln_node *n = &g->nodes[ref];
+  if (pln_kinds[n->kind].payload == PLN_PAYLOAD_OP &&
+      n->data > pln_op_count(g->engine))
+    return false;
+  return n->first <= g->n_operands && n->count <= g->n_operands - n->first;
+}
+
+void pln_note_node(const pln_graph *graph, pln_ref node) {
+  pln_description line;
+  if (!is_readable(graph, node))
+    return;
+  const pln_node *n = &graph->nodes[node];
+  for (uint32_t i = 0; i < n->count; i++)
+    if (!is_readable(graph, graph->operands[n->first + i]))
+      return;
+  if (n->kind == PLN_CALL && !n->data && !n->count)
+    return;
+  pln_diag_note(graph->engine, NULL, "at node %u: %s", (unsigned)node,
+                pln_describe_node(graph, node, &line));
+}

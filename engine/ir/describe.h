@@ -15,6 +15,10 @@ const char *pln_describe_node(const pln_graph *graph, pln_ref node,
 const char *pln_describe_type(pln_engine *engine, pln_type type,
                               pln_description *out);
 
+/* Adds the note "at node 7: add(...)" to what was just reported; of a graph
+ * that breaks the rules, too: what cannot be read is left out. */
+void pln_note_node(const pln_graph *graph, pln_ref node);
+
 /* Adds the node to the error that was just reported. */
 void pln_blame_node(const pln_graph *graph, pln_ref node);
 

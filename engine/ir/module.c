@@ -5,6 +5,7 @@
  * has a Function as root. */
 
 #include "ir/module.h"
+#include "ir/describe.h"
 
 pln_status pln_module_new(pln_engine *engine, pln_module **out) {
   pln_module *m = pln_mem_zeroed(engine, sizeof *m);
@@ -179,24 +180,29 @@ pln_status pln_module_with(const pln_module *module, pln_symbol name,
 
 /* ------------------------------------------------------------------- checks */
 
+/* A GlobalVar names a function of the module, and has its type. */
+static pln_status check_global(const pln_module *m, const pln_graph *g,
+                               pln_ref ref) {
+  const pln_node *n = &g->nodes[ref];
+  uint32_t i = pln_module_find(m, n->data);
+  const char *name = pln_symbol_text(m->engine, n->data).data;
+  if (i != PLN_NONE &&
+      (!n->type || n->type == pln_signature(m->rows[i].function)))
+    return PLN_OK;
+  pln_diag_error(m->engine, PLN_ERR_INVALID, NULL,
+                 i == PLN_NONE ? "invalid IR at node %u: the module has no "
+                                 "function '@%s'"
+                               : "invalid IR at node %u: '@%s' has another "
+                                 "type in the module",
+                 ref, name);
+  pln_note_node(g, ref);
+  return PLN_ERR_INVALID;
+}
+
 static pln_status check_globals(const pln_module *m, const pln_graph *g) {
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
-    const pln_node *n = &g->nodes[ref];
-    if (n->kind != PLN_GLOBAL_VAR)
-      continue;
-    uint32_t i = pln_module_find(m, n->data);
-    const char *name = pln_symbol_text(m->engine, n->data).data;
-    if (i == PLN_NONE)
-      return pln_diag_error(m->engine, PLN_ERR_INVALID, NULL,
-                            "invalid IR at node %u: the module has no function "
-                            "'@%s'",
-                            ref, name);
-    if (n->type && n->type != pln_signature(m->rows[i].function))
-      return pln_diag_error(m->engine, PLN_ERR_INVALID, NULL,
-                            "invalid IR at node %u: '@%s' has another type in "
-                            "the module",
-                            ref, name);
-  }
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (g->nodes[ref].kind == PLN_GLOBAL_VAR)
+      PLN_TRY(check_global(m, g, ref));
   return PLN_OK;
 }
 

@@ -7,6 +7,7 @@
  * value or constness differs from the old one's. */
 
 #include "ir/rewrite.h"
+#include "ir/describe.h"
 
 #include "ir/application.h"
 
@@ -481,7 +482,11 @@ static pln_status sweep(pln_rewrite *rw) {
     PLN_TRY(open_rows(rw, &next));
     while (old->scopes[rw->open[rw->n_open - 1].old].end <= rw->at)
       PLN_TRY(close_scope(rw));
-    PLN_TRY(visit(rw));
+    pln_status status = visit(rw);
+    if (status != PLN_OK) {
+      pln_note_node(old, rw->at);
+      return status;
+    }
   }
   return PLN_OK;
 }

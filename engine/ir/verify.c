@@ -4,6 +4,7 @@
  * near 10 ns a node. Nothing is assumed of the graph but that its arrays have
  * the lengths they claim. */
 
+#include "ir/describe.h"
 #include "ir/loop.h"
 
 /* What binds a Var; a parameter of an arm is bound by the pattern as well. */
@@ -21,9 +22,11 @@ typedef struct checker {
 
 static pln_status broken(const checker *c, const char *rule) {
   const pln_node *n = c->at < c->g->n_nodes ? &c->g->nodes[c->at] : NULL;
-  return pln_diag_error(
+  pln_status status = pln_diag_error(
       c->g->engine, PLN_ERR_INVALID, NULL, "invalid IR at node %u (%s): %s",
       c->at, n && n->kind < PLN_N_KINDS ? pln_kinds[n->kind].name : "?", rule);
+  pln_note_node(c->g, c->at);
+  return status;
 }
 
 /* A scope that encloses the current node is one that does not end before. */
@@ -75,12 +78,13 @@ static pln_status out_of_sight(const checker *c, pln_ref operand) {
   if (operand >= g->n_nodes || g->nodes[operand].kind != PLN_VAR)
     return broken(c, "an operand comes earlier, in the same scope or an "
                      "enclosing one");
-  return pln_diag_error(
-      e, PLN_ERR_INVALID, NULL,
-      "invalid IR at node %u (%s): the variable '%s' is used outside of its "
-      "scope",
-      c->at, pln_kinds[g->nodes[c->at].kind].name,
-      pln_symbol_text(e, g->nodes[operand].attrs).data);
+  pln_diag_error(e, PLN_ERR_INVALID, NULL,
+                 "invalid IR at node %u (%s): the variable '%s' is used "
+                 "outside of its scope",
+                 c->at, pln_kinds[g->nodes[c->at].kind].name,
+                 pln_symbol_text(e, g->nodes[operand].attrs).data);
+  pln_note_node(g, c->at);
+  return PLN_ERR_INVALID;
 }
 
 /* Patterns are made of patterns; a Clause has one; nothing else does. */

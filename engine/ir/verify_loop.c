@@ -4,6 +4,7 @@
  *
  * Called by verify.c, after its own rules, for graphs that have such nodes. */
 
+#include "ir/describe.h"
 #include "ir/loop.h"
 
 typedef struct claims {
@@ -12,9 +13,11 @@ typedef struct claims {
 } claims;
 
 static pln_status broken(const pln_graph *g, pln_ref at, const char *rule) {
-  return pln_diag_error(g->engine, PLN_ERR_INVALID, NULL,
-                        "invalid IR at node %u (%s): %s", at,
-                        pln_kinds[g->nodes[at].kind].name, rule);
+  pln_diag_error(g->engine, PLN_ERR_INVALID, NULL,
+                 "invalid IR at node %u (%s): %s", at,
+                 pln_kinds[g->nodes[at].kind].name, rule);
+  pln_note_node(g, at);
+  return PLN_ERR_INVALID;
 }
 
 static pln_status claim(claims *c, pln_ref user, pln_ref operand,

@@ -45,6 +45,7 @@ typedef struct pln_lua {
   pln_context_stack *stack;            /* in use; NULL: the main thread's */
   size_t collect_at; /* bytes of the engine that start a collection */
   double seconds;    /* that passes written in Lua have taken */
+  bool quiet;        /* a failure is being told: stops wait */
 } pln_lua;
 
 /* Tables kept in the registry under the addresses of these bytes. */

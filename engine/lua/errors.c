@@ -43,7 +43,7 @@ static void set_count(lua_State *L, const char *field, uint32_t n) {
 
 /* [diag] -> [diag], with its field span */
 static void set_span(lua_State *L, const pln_span *span) {
-  if (!span->source && !span->row)
+  if (!span->source && !span->row && !span->line)
     return;
   lua_newtable(L);
   set_text(L, "source", span->source);
@@ -129,7 +129,7 @@ int pln_lua_internal(lua_State *L) {
 
 /* The innermost line of a script that is not the library's. */
 static bool find_caller(lua_State *L, lua_Debug *ar) {
-  for (int level = 1; lua_getstack(L, level, ar); level++) {
+  for (int level = 0; lua_getstack(L, level, ar); level++) {
     lua_getinfo(L, "Sl", ar);
     if (ar->currentline <= 0)
       continue;
@@ -143,6 +143,19 @@ static bool find_caller(lua_State *L, lua_Debug *ar) {
   return false;
 }
 
+/* The notes that the engine reported from `index` on go to those of the Diag on
+ * top.  [-0, +0] */
+static void add_notes(lua_State *L, const pln_engine *engine, size_t index) {
+  if (lua_getfield(L, -1, "notes") == LUA_TTABLE)
+    for (size_t i = index; i < pln_diag_count(engine); i++) {
+      if (pln_diag_get(engine, i)->severity != PLN_NOTE)
+        break;
+      push_diag(L, pln_diag_get(engine, i));
+      lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    }
+  lua_pop(L, 1);
+}
+
 /* A Diag of what the engine reported at `index`, and the notes that follow;
  * one that has no place of its own gets the script's line.  [-0, +1] */
 static void push_reported(lua_State *L, const pln_engine *engine,
@@ -154,14 +167,7 @@ static void push_reported(lua_State *L, const pln_engine *engine,
     diag.span.row = (uint32_t)ar.currentline;
   }
   push_diag(L, &diag);
-  lua_getfield(L, -1, "notes");
-  for (size_t i = index + 1; i < pln_diag_count(engine); i++) {
-    if (pln_diag_get(engine, i)->severity != PLN_NOTE)
-      break;
-    push_diag(L, pln_diag_get(engine, i));
-    lua_rawseti(L, -2, (lua_Integer)(i - index));
-  }
-  lua_pop(L, 1);
+  add_notes(L, engine, index + 1);
 }
 
 static size_t last_error(const pln_engine *engine) {
@@ -178,6 +184,8 @@ static void push_failure(lua_State *L, pln_lua *b, pln_status status) {
     if (lua_toboolean(L, -1)) {
       lua_pushboolean(L, false);
       lua_rawsetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
+      if (pln_lua_is_diag(L, -1))
+        add_notes(L, b->engine, last_error(b->engine));
       pln_diag_drop(b->engine, b->depth ? last_error(b->engine) : 0);
       return;
     }
@@ -256,26 +264,55 @@ bool pln_lua_is_diag(lua_State *L, int index) {
   return yes;
 }
 
-/* [message] -> [message]: one that begins with a line of the library's scripts
- * begins with the line that called the library instead. */
-static void place(lua_State *L) {
-  lua_Debug ar;
+/* The innermost line of any script, and whether it is the library's. */
+static bool find_raiser(lua_State *L, lua_Debug *ar, bool *internal) {
+  lua_Debug caller;
   int level = 1;
   do {
-    if (!lua_getstack(L, level++, &ar))
-      return;
-    lua_getinfo(L, "Sl", &ar);
-  } while (ar.currentline <= 0);
+    if (!lua_getstack(L, level++, ar))
+      return false;
+    lua_getinfo(L, "Sl", ar);
+  } while (ar->currentline <= 0);
+  *internal = !find_caller(L, &caller) || caller.source != ar->source ||
+              caller.currentline != ar->currentline;
+  return true;
+}
+
+/* Whether a line of a script stands in front: "deploy.lua:12: ..." */
+static bool names_line(const char *message) {
+  const char *colon = message;
+  while ((colon = strchr(colon, ':')) != NULL) {
+    size_t digits = strspn(++colon, "0123456789");
+    if (digits && colon[digits] == ':')
+      return true;
+  }
+  return false;
+}
+
+/* [message] -> [message]: one that begins with a line of the library's scripts
+ * begins with the line that called the library instead. One that names no line
+ * has the raising one, of a script of others, as its span, whose text is left
+ * on the stack. */
+static void place(lua_State *L, pln_span *span) {
+  lua_Debug ar;
+  bool internal;
+  if (!find_raiser(L, &ar, &internal))
+    return;
   size_t size;
   lua_pushfstring(L, "%s:%d:", ar.short_src, ar.currentline);
   const char *where = lua_tolstring(L, 2, &size);
   const char *message = lua_tostring(L, 1);
-  if (!strncmp(message, where, size) && find_caller(L, &ar)) {
-    lua_pushfstring(L, "%s:%d:%s", ar.short_src, ar.currentline,
-                    message + size);
+  if (!strncmp(message, where, size)) {
+    if (internal && find_caller(L, &ar))
+      lua_pushfstring(L, "%s:%d:%s", ar.short_src, ar.currentline,
+                      message + size);
+    else
+      lua_pushvalue(L, 1);
     lua_replace(L, 1);
+  } else if (!internal && !names_line(message)) {
+    span->source = lua_pushstring(L, ar.short_src);
+    span->row = (uint32_t)ar.currentline;
   }
-  lua_settop(L, 1);
 }
 
 /* The message handler: a string becomes a Diag with its cause; a Diag gets the
@@ -283,8 +320,9 @@ static void place(lua_State *L) {
 static int on_error(lua_State *L) {
   lua_settop(L, 1);
   if (lua_type(L, 1) == LUA_TSTRING) {
-    place(L);
-    pln_diag diag = {PLN_ERROR, PLN_ERR_CALLBACK, lua_tostring(L, 1), {0}};
+    pln_diag diag = {PLN_ERROR, PLN_ERR_CALLBACK, NULL, {0}};
+    place(L, &diag.span);
+    diag.message = lua_tostring(L, 1);
     push_diag(L, &diag);
     lua_pushvalue(L, 1);
     lua_setfield(L, -2, "cause");

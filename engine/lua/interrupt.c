@@ -16,6 +16,8 @@ static void stop(lua_State *L, lua_Debug *ar) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
   pln_lua *b = lua_touserdata(L, -1);
   lua_pop(L, 1);
+  if (b && b->quiet)
+    return;
   pln_status status = b && b->engine && b->depth ? pln_poll(b->engine) : PLN_OK;
   if (status == PLN_OK)
     lua_sethook(L, NULL, 0, 0);

@@ -139,6 +139,18 @@ static void add_note(lua_State *L) {
   }
 }
 
+/* The message of the Diag at `diag` with the line it came from.  [-0, +1] */
+static void push_text(lua_State *L, int diag, const char *message) {
+  if (lua_getfield(L, diag, "span") != LUA_TTABLE) {
+    lua_pushfstring(L, "error: %s", message);
+    return;
+  }
+  lua_getfield(L, -1, "source");
+  lua_getfield(L, -2, "row");
+  lua_pushfstring(L, "%s:%d: error: %s", lua_tostring(L, -2),
+                  (int)lua_tointeger(L, -1), message);
+}
+
 /* Writes the pass into the parked Diag of an error that its body raised: in
  * front of a script's message, behind a message of the engine. */
 static int name_pass(lua_State *L) {
@@ -157,9 +169,10 @@ static int name_pass(lua_State *L) {
   }
   lua_getfield(L, 2, "message");
   lua_pushfstring(L, "%s: %s", lua_tostring(L, 3), lua_tostring(L, 4));
-  lua_pushfstring(L, "error: %s", lua_tostring(L, -1));
-  lua_setfield(L, 2, "text");
+  lua_pushvalue(L, -1);
   lua_setfield(L, 2, "message");
+  push_text(L, 2, lua_tostring(L, 5));
+  lua_setfield(L, 2, "text");
   return 0;
 }
 
@@ -182,9 +195,11 @@ static pln_status run_body(pln_pass_run *run) {
     pln_lua_end_graph(call.graph);
     pln_lua_forget(b->L, &pln_lua_key.anchors, call.graph);
   }
-  if (status == PLN_ERR_CALLBACK &&
-      pln_lua_protect(b, name_pass, &call) != PLN_OK)
-    return PLN_ERR_CALLBACK;
+  if (status == PLN_ERR_CALLBACK) {
+    b->quiet = true;
+    (void)!pln_lua_protect(b, name_pass, &call);
+    b->quiet = false;
+  }
   return status;
 }
 

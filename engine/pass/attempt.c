@@ -29,5 +29,6 @@ pln_status pln_run_attempt(pln_execution *x, const pln_pass *pass,
   if (status == PLN_ERR_NOMEM || status == PLN_ERR_INTERRUPTED)
     return status;
   tell(x->engine, mark, status);
+  x->told = false;
   return pln_run_elements(x, pass, def->n_body, def->n_elements, s);
 }

@@ -84,6 +84,7 @@ pln_status pln_execute(pln_execution *x, const pln_pass *pass, pln_subject *s) {
 
 static void begin_outermost(pln_engine *engine) {
   pln_report_clear(engine);
+  pln_failure_clear(engine);
   pln_applications_reset(engine, &pln_context_current(engine)->limits.rules);
 }
 
@@ -105,10 +106,14 @@ pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
                      .depth = r->running - 1};
   pln_subject s = {.module = pln_module_retain(module)};
   pln_pass_retain(pass); /* a body may drop the last handle */
+  pln_subject before = pln_subject_copy(&s);
   pln_status status = pln_execute(&x, pass, &s);
-  pln_pass_release(pass);
   if (status == PLN_OK)
     *out = pln_module_retain(s.module);
+  else
+    pln_position_failed(&x, pass, &before);
+  pln_pass_release(pass);
+  pln_subject_drop(&before);
   pln_subject_drop(&s);
   pln_context_release(x.context);
   pln_mem_free(engine, x.fresh, x.cap_fresh * sizeof *x.fresh);

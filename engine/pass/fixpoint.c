@@ -15,7 +15,8 @@ typedef struct seen_round {
 
 typedef struct rounds {
   pln_execution *x;
-  uint64_t hash; /* of the subject after the newest round */
+  uint64_t hash;  /* of the subject after the newest round */
+  uint32_t round; /* the newest, from 1 */
   uint32_t n, cap;
   seen_round *seen;
 } rounds;
@@ -84,6 +85,7 @@ static pln_status round_once(rounds *r, const pln_pass *pass, pln_subject *s,
                              bool *done) {
   pln_subject before = pln_subject_copy(s);
   uint32_t report = pln_report_count(r->x->engine);
+  r->x->round = ++r->round;
   pln_status status = pln_run_elements(r->x, pass, 0, pass->def->n_elements, s);
   *done = pln_subject_same(&before, s);
   if (status == PLN_OK && !*done)

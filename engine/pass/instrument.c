@@ -72,6 +72,17 @@ static void clear(pln_context *context) {
   pln_instruments_release(context->engine, list);
 }
 
+/* Adds to a failure whose hook it was, when `pass` came by if there is one. */
+static void blame(pln_engine *engine, const pln_instrument *item,
+                  const char *hook, const pln_pass *pass, pln_status status) {
+  if (status != PLN_OK && pass)
+    pln_diag_note(engine, NULL, "in hook '%s' of instrument '%s', pass '%s'",
+                  hook, item->name, pln_pass_name(pass));
+  else if (status != PLN_OK)
+    pln_diag_note(engine, NULL, "in hook '%s' of instrument '%s'", hook,
+                  item->name);
+}
+
 /* --------------------------------------------------------- around contexts */
 
 /* Those before the `k`-th leave again, last first; what they report in turn
@@ -93,6 +104,7 @@ pln_status pln_hooks_enter(pln_context *context) {
     if (!item->enter)
       continue;
     status = item->enter(item->ud, context);
+    blame(context->engine, item, "enter", NULL, status);
     if (status != PLN_OK) {
       roll_back(context, list, i);
       clear(context);
@@ -110,6 +122,7 @@ pln_status pln_hooks_exit(pln_context *context) {
     if (!item->exit)
       continue;
     status = item->exit(item->ud, context);
+    blame(context->engine, item, "exit", NULL, status);
     if (status != PLN_OK)
       clear(context);
   }
@@ -131,6 +144,7 @@ pln_status pln_hooks_should_run(pln_context *context, const pln_module *module,
     const pln_instrument *item = &list->items[i];
     if (item->should_run)
       status = item->should_run(item->ud, module, pass, &yes);
+    blame(context->engine, item, "should_run", pass, status);
     *run &= yes;
   }
   pln_instruments_release(context->engine, list);
@@ -149,6 +163,7 @@ static pln_status around(pln_context *context, const pln_module *module,
       status = item->after(item->ud, module, pass);
     else if (!after && item->before)
       status = item->before(item->ud, module, pass);
+    blame(context->engine, item, after ? "after" : "before", pass, status);
   }
   pln_instruments_release(context->engine, list);
   return status;

@@ -71,6 +71,8 @@ struct pln_registry {
   pln_context_stack *main_stack;
   pln_context_stack *stack; /* the one in use */
   uint32_t running;         /* pln_pass_apply in pln_pass_apply */
+  pln_pass *failed;         /* what failed last, or NULL */
+  pln_module *failed_on;    /* what it was given */
   uint32_t n_rows, cap_rows;
   pln_report_row *rows;
 };
@@ -246,12 +248,25 @@ struct pln_pass_run {
 pln_status pln_run_counts(const pln_pass_run *run, pln_attrs *out) PLN_CHECKED;
 void pln_run_free(pln_pass_run *run);
 
+/* Where a run is: in an element of a list, or in a pass that the element
+ * requires. Lives on the stack of who runs it. */
+typedef struct pln_position {
+  const struct pln_position *outer;
+  const pln_pass *list;     /* NULL: `required` is at work */
+  const pln_pass *required; /* by the element of `outer` */
+  uint32_t index;           /* of the element */
+  uint32_t round;           /* of a fixpoint, from 1; else 0 */
+} pln_position;
+
 /* One outermost or nested pln_pass_apply. */
 typedef struct pln_execution {
   pln_engine *engine;
   pln_context *context; /* retained */
-  uint32_t depth;       /* of sequentials, and of required passes in them */
-  uint64_t version;     /* of the module: counts changes */
+  const pln_position *position;
+  uint32_t round;    /* of the fixpoint whose list comes next */
+  bool told;         /* where it failed */
+  uint32_t depth;    /* of sequentials, and of required passes in them */
+  uint64_t version;  /* of the module: counts changes */
   pln_idmap *counts; /* name -> how often it was come to; NULL: nobody asks */
   /* Required passes that have run: by name, and the version they left. */
   uint32_t n_fresh, cap_fresh;
@@ -308,6 +323,18 @@ pln_status pln_run_group(pln_execution *x, const pln_pass *pass,
 /* require.c: what an element requires. */
 pln_status pln_run_required(pln_execution *x, const pln_pass *pass,
                             pln_subject *s) PLN_CHECKED;
+/* position.c: to be called on each way out of a failure: the first call notes
+ * where the run is, and keeps what `pass` was given when the context wants a
+ * reproducer. */
+void pln_position_failed(pln_execution *x, const pln_pass *pass,
+                         const pln_subject *before);
+/* What was kept is given up. */
+void pln_failure_clear(pln_engine *engine);
+/* pipeline_print.c: prints a pipeline; [*begin, *end) is the element that the
+ * `n` indices lead to, or as much of the way as the text has. */
+pln_status pln_pipeline_print_at(const pln_pass *pass, const uint32_t *path,
+                                 uint32_t n, pln_buffer *text, size_t *begin,
+                                 size_t *end) PLN_CHECKED;
 /* report.c */
 pln_status pln_report_add(pln_engine *engine,
                           const pln_report_row *row) PLN_CHECKED;

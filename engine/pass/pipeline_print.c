@@ -12,6 +12,10 @@ typedef struct printer {
   pln_engine *engine;
   pln_write_fn write;
   void *ud;
+  const uint32_t *path; /* the element to mark; NULL: none */
+  uint32_t n_path;
+  const pln_buffer *text; /* what was written so far, when there is a path */
+  size_t begin, end;
 } printer;
 
 static pln_status put(printer *p, const char *text) {
@@ -147,6 +151,33 @@ static pln_status open_list(printer *p, const pln_pass *pass, bool outermost,
   return outermost ? PLN_OK : put(p, "(");
 }
 
+/* Is the element that is at hand on the way to the marked one? */
+static bool is_marked(const printer *p, const level *stack, uint32_t n) {
+  if (!p->path || n > p->n_path)
+    return false;
+  for (uint32_t i = 0; i < n; i++)
+    if (stack[i].next - 1 != p->path[i])
+      return false;
+  return true;
+}
+
+/* Of a list only what comes before its elements; *opened. */
+static pln_status put_element(printer *p, const pln_pass *element, bool marked,
+                              level *inner, bool *opened) {
+  if (marked)
+    p->begin = p->text->size;
+  *opened = is_list(element);
+  if (*opened) {
+    PLN_TRY(open_list(p, element, false, inner));
+  } else {
+    PLN_TRY(put_name(p, element->name));
+    PLN_TRY(put_options(p, element));
+  }
+  if (marked)
+    p->end = p->text->size;
+  return PLN_OK;
+}
+
 static pln_status put_list(printer *p, const pln_pass *pass) {
   level stack[PLN_PASS_MAX_DEPTH + 1];
   uint32_t n = 1;
@@ -164,22 +195,39 @@ static pln_status put_list(printer *p, const pln_pass *pass) {
       PLN_TRY(put(p, "}else{"));
     else if (top->next > 0)
       PLN_TRY(put(p, ","));
+    bool opened;
     top->next++;
-    if (is_list(element)) {
-      PLN_TRY(open_list(p, element, false, &stack[n++]));
-      continue;
-    }
-    PLN_TRY(put_name(p, element->name));
-    PLN_TRY(put_options(p, element));
+    PLN_TRY(
+        put_element(p, element, is_marked(p, stack, n), &stack[n], &opened));
+    n += opened;
   }
   return PLN_OK;
 }
 
+static pln_status put_whole(printer *p, const pln_pass *pass) {
+  if (is_list(pass))
+    return put_list(p, pass);
+  PLN_TRY(put_name(p, pass->name));
+  return put_options(p, pass);
+}
+
 pln_status pln_pipeline_print(const pln_pass *pass, pln_write_fn write,
                               void *ud) {
-  printer p = {pass->engine, write, ud};
-  if (is_list(pass))
-    return put_list(&p, pass);
-  PLN_TRY(put_name(&p, pass->name));
-  return put_options(&p, pass);
+  printer p = {.engine = pass->engine, .write = write, .ud = ud};
+  return put_whole(&p, pass);
+}
+
+pln_status pln_pipeline_print_at(const pln_pass *pass, const uint32_t *path,
+                                 uint32_t n, pln_buffer *text, size_t *begin,
+                                 size_t *end) {
+  printer p = {.engine = pass->engine,
+               .write = pln_buffer_write,
+               .ud = text,
+               .path = path,
+               .n_path = n,
+               .text = text};
+  PLN_TRY(put_whole(&p, pass));
+  *begin = p.begin;
+  *end = p.end;
+  return PLN_OK;
 }

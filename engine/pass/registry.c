@@ -41,6 +41,7 @@ void pln_passes_free(pln_engine *engine) {
   if (!r)
     return;
   pln_context_stack_free(r->main_stack);
+  pln_failure_clear(engine);
   for (uint32_t i = 0; i < r->n_passes; i++)
     pln_pass_release(r->passes[i].pass);
   pln_report_clear(engine);

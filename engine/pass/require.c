@@ -85,8 +85,15 @@ static pln_status run(plan *p, const pln_pass *pass, pln_subject *s) {
   PLN_TRY(pln_idmap_set(p->state, pass->name, DONE));
   if (row && row->version == x->version)
     return PLN_OK;
-  PLN_TRY(pln_execute(x, pass, s));
-  return mark_fresh(x, pass->name);
+  pln_position here = {.outer = x->position, .required = pass};
+  pln_subject before = pln_subject_copy(s);
+  x->position = &here;
+  pln_status status = pln_execute(x, pass, s);
+  if (status != PLN_OK)
+    pln_position_failed(x, pass, &before);
+  x->position = here.outer;
+  pln_subject_drop(&before);
+  return status == PLN_OK ? mark_fresh(x, pass->name) : status;
 }
 
 /* One step along the path: down to a requirement, or up after running one. */

@@ -34,15 +34,28 @@ static pln_status take(pln_execution *x, const pln_pass *element, bool changed,
   return step(x, element, s);
 }
 
+static pln_status one(pln_execution *x, const pln_pass *element, bool *changed,
+                      pln_subject *s) {
+  pln_subject before = pln_subject_copy(s);
+  pln_status status = take(x, element, *changed, s);
+  if (status != PLN_OK)
+    pln_position_failed(x, element, &before);
+  *changed = !pln_subject_same(&before, s);
+  pln_subject_drop(&before);
+  return status;
+}
+
 pln_status pln_run_elements(pln_execution *x, const pln_pass *pass,
                             uint32_t begin, uint32_t end, pln_subject *s) {
   bool changed = false;
   pln_status status = PLN_OK;
+  pln_position here = {.outer = x->position, .list = pass, .round = x->round};
+  x->round = 0;
+  x->position = &here;
   for (uint32_t i = begin; i < end && status == PLN_OK; i++) {
-    pln_subject before = pln_subject_copy(s);
-    status = take(x, pass->def->elements[i], changed, s);
-    changed = !pln_subject_same(&before, s);
-    pln_subject_drop(&before);
+    here.index = i;
+    status = one(x, pass->def->elements[i], &changed, s);
   }
+  x->position = here.outer;
   return status;
 }

@@ -127,6 +127,9 @@ PLN_API pln_status pln_diag_error(pln_engine *engine, pln_status code,
     PLN_PRINTF(4, 5);
 PLN_API void pln_diag_warn(pln_engine *engine, const pln_span *span,
                            const char *format, ...) PLN_PRINTF(3, 4);
+/* What there is to know of the error or warning reported before it. */
+PLN_API void pln_diag_note(pln_engine *engine, const pln_span *span,
+                           const char *format, ...) PLN_PRINTF(3, 4);
 
 /* Text as a compiler prints it ("file:row:column: error: message", then the
  * line and a caret). Returns its length without the terminator; writes at

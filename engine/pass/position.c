@@ -1,0 +1,171 @@
+/* position.c: where in a pipeline a run failed: a note behind the diagnostic,
+ * and the module for a reproducer.
+ *
+ *     note: in pipeline 'deploy', element 2 of 3, fixpoint(4) round 2,
+ *     element 1 of 2: FoldConstant
+ *         sequential(deploy){SimplifyExpr,fixpoint(4){FoldConstant,DeadCode...
+ *                                                     ^~~~~~~~~~~~
+ *
+ * Called by those who run elements, on the way out of a failure. What always
+ * holds: of one failure the innermost place is told, once; lack of memory
+ * leaves the note out. */
+
+#include "pass/pass.h"
+
+enum { MOST_POSITIONS = 1024 };
+
+/* The positions from the outermost on: their number, 0 when there are more
+ * than any run has. */
+static uint32_t unwind(const pln_position *at, const pln_position **out) {
+  uint32_t n = 0;
+  for (const pln_position *p = at; p; p = p->outer)
+    n++;
+  if (n > MOST_POSITIONS)
+    return 0;
+  for (uint32_t i = n; i > 0; at = at->outer)
+    out[--i] = at;
+  return n;
+}
+
+/* "pipeline 'deploy'", "fixpoint(4) round 2", "else" */
+static pln_status put_list(pln_buffer *out, const pln_position *p) {
+  const char *name = pln_pass_name(p->list);
+  const pln_pass_def *def = p->list->def;
+  switch ((pln_pass_form)def->form) {
+  case PLN_FORM_FIXPOINT:
+    return pln_buffer_printf(out, "fixpoint(%u) round %u",
+                             (unsigned)def->rounds, (unsigned)p->round);
+  case PLN_FORM_TRY:
+    return pln_buffer_text(out, p->index < def->n_body ? "try" : "else");
+  case PLN_FORM_IF_CHANGED: return pln_buffer_text(out, "if changed");
+  case PLN_FORM_FUNCTIONS: return pln_buffer_text(out, "functions");
+  case PLN_FORM_LEAF:
+  case PLN_FORM_SEQUENTIAL: break;
+  }
+  if (!strcmp(name, "sequential"))
+    return pln_buffer_text(out, "pipeline");
+  return pln_buffer_printf(out, "pipeline '%s'", name);
+}
+
+static pln_status put_place(pln_buffer *out, const pln_position *p) {
+  const pln_pass_def *def = p->list->def;
+  bool otherwise = def->form == PLN_FORM_TRY && p->index >= def->n_body;
+  uint32_t first = otherwise ? def->n_body : 0;
+  uint32_t n =
+      def->form == PLN_FORM_TRY && !otherwise ? def->n_body : def->n_elements;
+  PLN_TRY(put_list(out, p));
+  return pln_buffer_printf(out, ", element %u of %u",
+                           (unsigned)(p->index - first + 1),
+                           (unsigned)(n - first));
+}
+
+/* Forms go by what they are, not by the name that all of them have. */
+static const char *short_name(const pln_pass *pass) {
+  static const char *const names[] = {[PLN_FORM_LEAF] = NULL,
+                                      [PLN_FORM_SEQUENTIAL] = NULL,
+                                      [PLN_FORM_FIXPOINT] = "fixpoint",
+                                      [PLN_FORM_TRY] = "try",
+                                      [PLN_FORM_IF_CHANGED] = "if changed",
+                                      [PLN_FORM_FUNCTIONS] = "functions"};
+  const char *name = names[pass->def->form];
+  return name ? name : pln_pass_name(pass);
+}
+
+static pln_status put_positions(pln_buffer *out, const pln_position **rows,
+                                uint32_t n) {
+  PLN_TRY(pln_buffer_text(out, "in "));
+  for (uint32_t i = 0; i < n; i++) {
+    const pln_position *p = rows[i];
+    PLN_TRY(pln_buffer_text(out, i == 0 ? "" : p->list ? ", " : ": "));
+    if (p->list) {
+      PLN_TRY(put_place(out, p));
+      continue;
+    }
+    PLN_TRY(pln_buffer_text(
+        out,
+        short_name(rows[i - 1]->list
+                       ? rows[i - 1]->list->def->elements[rows[i - 1]->index]
+                       : rows[i - 1]->required)));
+    PLN_TRY(pln_buffer_printf(out, ", which requires %s",
+                              pln_pass_name(p->required)));
+  }
+  const pln_position *last = rows[n - 1];
+  if (!last->list)
+    return PLN_OK;
+  return pln_buffer_printf(out, ": %s",
+                           short_name(last->list->def->elements[last->index]));
+}
+
+/* The pipeline's text, with the element marked that the lists lead to. */
+static pln_status put_pipeline(const pln_position **rows, uint32_t n,
+                               pln_buffer *text, pln_span *span) {
+  uint32_t path[PLN_PASS_MAX_DEPTH + 1], depth = 0;
+  size_t begin = 0, end = 0;
+  while (depth < n && depth <= PLN_PASS_MAX_DEPTH && rows[depth]->list) {
+    path[depth] = rows[depth]->index;
+    depth++;
+  }
+  PLN_TRY(
+      pln_pipeline_print_at(rows[0]->list, path, depth, text, &begin, &end));
+  PLN_TRY(pln_buffer_add(text, "", 1));
+  span->line = text->data;
+  span->column = (uint32_t)begin + 1;
+  span->end_column = (uint32_t)end + 1;
+  return PLN_OK;
+}
+
+static void note(pln_engine *engine, const pln_position *at) {
+  const pln_position *rows[MOST_POSITIONS];
+  uint32_t n = unwind(at, rows);
+  pln_buffer place, text;
+  pln_span span = {0};
+  if (!n || !rows[0]->list)
+    return;
+  pln_buffer_init(&place, engine);
+  pln_buffer_init(&text, engine);
+  size_t mark = pln_diag_count(engine);
+  if (put_positions(&place, rows, n) == PLN_OK &&
+      pln_buffer_add(&place, "", 1) == PLN_OK &&
+      put_pipeline(rows, n, &text, &span) == PLN_OK)
+    pln_diag_note(engine, &span, "%s", place.data);
+  else
+    pln_diag_drop(engine, mark);
+  pln_buffer_free(&place);
+  pln_buffer_free(&text);
+}
+
+/* --------------------------------------------------------- for a reproducer */
+
+void pln_failure_clear(pln_engine *engine) {
+  struct pln_registry *r = engine->passes;
+  pln_pass_release(r->failed);
+  pln_module_release(r->failed_on);
+  r->failed = NULL;
+  r->failed_on = NULL;
+}
+
+static void keep(pln_execution *x, const pln_pass *pass,
+                 const pln_subject *before) {
+  struct pln_registry *r = x->engine->passes;
+  size_t mark = pln_diag_count(x->engine);
+  pln_module *module;
+  pln_attrs config = x->context->config;
+  if (!config || !pln_attrs_string(x->engine, config, "reproducer", "").size)
+    return;
+  pln_failure_clear(x->engine);
+  if (pln_subject_module(before, &module) != PLN_OK) {
+    pln_diag_drop(x->engine, mark);
+    return;
+  }
+  r->failed = pln_pass_retain(pass);
+  r->failed_on = module;
+}
+
+void pln_position_failed(pln_execution *x, const pln_pass *pass,
+                         const pln_subject *before) {
+  if (x->told)
+    return;
+  x->told = true;
+  note(x->engine, x->position);
+  keep(x, pass, before);
+}
