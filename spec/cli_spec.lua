@@ -117,10 +117,24 @@ describe("perilune opt", function()
     local keys = {}
     for key in line:gsub("%b[]", "[]"):gmatch '"([%w_]+)":' do keys[#keys + 1] = key end
     assert.same({ "nodes_before", "nodes_after", "compute_nodes_before", "compute_nodes_after",
-      "bytes_before", "bytes_after", "seconds", "peak_rss_bytes", "passes" }, keys)
+      "bytes_before", "bytes_after", "seconds", "peak_rss_bytes", "passes", "rules" }, keys)
     keys = {}
     for key in line:match("%[({.-})"):gmatch '"([%w_]+)":' do keys[#keys + 1] = key end
-    assert.same({ "name", "changed", "seconds", "nodes" }, keys)
+    assert.same({ "name", "changed", "seconds", "nodes", "applications" }, keys)
+    keys = {}
+    for key in line:match('"rules":%[({.-})'):gmatch '"([%w_]+)":' do keys[#keys + 1] = key end
+    assert.same({ "pass", "rule", "tried", "applied", "refused", "seconds" }, keys)
+  end)
+
+  it("tells what rules did when asked", function()
+    local status, out = run(("opt %s -o %s --stats text"):format(input, output))
+    assert.equal(0, status)
+    assert.matches("\nSimplifyExpr: %d+ runs, 1 changed, [%d.]+ ms", out)
+    assert.matches("\n  only_operand: %d+ tried, 1 applied, [%d.]+ ms\n", out)
+    assert.not_matches("never applied", out)
+    status, out = run(("opt -v %s -o %s --stats text"):format(input, output))
+    assert.equal(0, status)
+    assert.matches("\n  never applied: [%w_, ]*merge_reshape", out)
   end)
 
   it("is silent with -q", function()

@@ -33,6 +33,7 @@ void pln_applications_reset(pln_engine *engine, const pln_rule_limits *limits) {
   a->limits = *limits;
   a->left = limits->applications < 0 ? 0 : (uint64_t)limits->applications;
   a->runs = 0;
+  a->watched = false;
   a->n_rules = 0;
   memset(a->hot, 0, sizeof a->hot);
 }
@@ -124,23 +125,19 @@ static double seconds_now(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-void pln_rule_watch(pln_engine *engine, bool on) {
-  pln_applications *a = engine->applications;
-  if (on)
-    a->watchers++;
-  else if (a->watchers)
-    a->watchers--;
+void pln_rule_watch(pln_engine *engine) {
+  engine->applications->watched = true;
 }
 
 double pln_rule_clock(const pln_engine *engine) {
-  return engine->applications->watchers ? seconds_now() : 0;
+  return engine->applications->watched ? seconds_now() : 0;
 }
 
 pln_status pln_rule_tried(pln_engine *engine, const char *rule, uint64_t times,
                           double began) {
   pln_applications *a = engine->applications;
   pln_rule *r;
-  if (!a->watchers || !a->at.number)
+  if (!a->watched || !a->at.number)
     return PLN_OK;
   PLN_TRY(find_rule(a, rule, &r));
   r->row.tried += times;

@@ -38,7 +38,7 @@ typedef struct pln_applications {
   pln_rule_limits limits;
   uint32_t runs; /* begun since the outermost application did */
   uint64_t left; /* applications, when there is a limit */
-  uint32_t watchers;
+  bool watched;  /* tries are counted and timed */
   uint32_t n_rules, cap_rules;
   pln_rule *rules;
   uint32_t hot[PLN_HOT_RULES]; /* by pass and text: index + 1 */

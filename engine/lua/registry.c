@@ -177,10 +177,10 @@ static int core_rule_report(lua_State *L) {
   return 1;
 }
 
-/* rule_watch(on): rules are timed and every try is counted while somebody
- * watches */
+/* rule_watch(): rules are timed and every try is counted until the outermost
+ * call ends */
 static int core_rule_watch(lua_State *L) {
-  pln_rule_watch(pln_lua_here(L)->engine, lua_toboolean(L, 1));
+  pln_rule_watch(pln_lua_here(L)->engine);
   return 0;
 }
 

@@ -169,6 +169,7 @@ static pln_status eliminate_lets(sweep *s, pln_pass_run *run) {
 pln_status pln_pass_dead_code_elimination(pln_pass_run *run) {
   sweep s = {.graph = pln_run_function(run)};
   bool lets;
+  PLN_TRY(pln_rule_tried(pln_run_engine(run), "drop", 0, 0));
   look(&s, &lets);
   if (lets)
     PLN_TRY(eliminate_lets(&s, run));

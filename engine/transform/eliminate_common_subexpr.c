@@ -19,6 +19,7 @@ typedef struct merge {
   pln_idmap *by_value; /* type and value -> old node + 1; made when needed */
   pln_scope *home;     /* a node of the old graph; likewise */
   int64_t merged;
+  bool watched;
 } merge;
 
 /* ------------------------------------------------------------------- values
@@ -73,8 +74,7 @@ static pln_status share_value(merge *m, pln_rewrite *rw, pln_ref old,
 /* -------------------------------------------------------------------- sweep
  */
 
-static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
-  merge *m = ud;
+static pln_status look(merge *m, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   pln_ref shared;
   bool allowed;
   pln_type type = pln_rewrite_graph(rw)->nodes[*node].type;
@@ -91,8 +91,18 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   return pln_keep_rank(rw, shared, type);
 }
 
+static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+  merge *m = ud;
+  if (!m->watched)
+    return look(m, rw, old, node);
+  double began = pln_rule_clock(m->engine);
+  PLN_TRY(look(m, rw, old, node));
+  return pln_rule_tried(m->engine, "merge", 1, began);
+}
+
 pln_status pln_pass_eliminate_common_subexpr(pln_pass_run *run) {
   merge m = {.engine = pln_run_engine(run)};
+  m.watched = pln_rule_clock(m.engine) > 0;
   pln_mutator mutator = {.ud = &m, .visit = visit};
   const pln_graph *old = pln_run_function(run);
   pln_status status = pln_rewrite_function(run, &mutator);

@@ -28,6 +28,7 @@ typedef struct fold {
   pln_budget budget;
   int64_t folded;
   pln_uses uses;
+  bool watched;
   bool allowed; /* the branch of the If that was entered last may be taken */
 } fold;
 
@@ -292,20 +293,27 @@ static pln_status fold_field(fold *f, pln_rewrite *rw, pln_ref *node) {
   return pln_keep_rank(rw, *node, type);
 }
 
+/* By value, else by evaluation. */
+static pln_status fold_plain(fold *f, pln_rewrite *rw, pln_ref *node) {
+  double began = f->watched ? pln_rule_clock(f->engine) : 0;
+  bool done = false;
+  PLN_TRY(fold_value(f, rw, node, &done));
+  if (!done)
+    PLN_TRY(fold_call(f, rw, node));
+  return f->watched ? pln_rule_tried(f->engine, "fold", 1, began) : PLN_OK;
+}
+
 static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   fold *f = ud;
   const pln_node *n = &pln_rewrite_graph(rw)->nodes[*node];
   const pln_node *before = &pln_rewrite_old(rw)->nodes[old];
-  bool done = false;
   /* An If that was dissolved stands for a node that was seen before. */
   if (before->kind == PLN_IF) {
     PLN_TRY(pln_keep_rank(rw, *node, before->type));
     return pln_uses_move(&f->uses, old, *node);
   }
   if (n->kind == PLN_CALL && n->data) {
-    PLN_TRY(fold_value(f, rw, node, &done));
-    if (!done)
-      PLN_TRY(fold_call(f, rw, node));
+    PLN_TRY(fold_plain(f, rw, node));
   } else if (n->kind == PLN_TUPLE_GET_ITEM) {
     PLN_TRY(fold_field(f, rw, node));
   }
@@ -351,6 +359,7 @@ static pln_status report(const fold *f, pln_pass_run *run) {
 
 pln_status pln_pass_fold_constant(pln_pass_run *run) {
   fold f = {.engine = pln_run_engine(run)};
+  f.watched = pln_rule_clock(f.engine) > 0;
   f.budget.all = pln_slice_is(pln_run_string(run, "fold"), "all");
   pln_graph *graph = pln_graph_retain(pln_run_function(run));
   pln_status status = sweep(&f, &graph);

@@ -196,8 +196,10 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   while (slides(s->engine, pln_rewrite_graph(rw), *node)) {
     pln_ref found = PLN_NONE;
     bool allowed = false;
+    double began = pln_rule_clock(s->engine);
     pln_site_look(&site, *node);
     PLN_TRY(fold(&site, &found));
+    PLN_TRY(pln_rule_tried(s->engine, "fold", 1, began));
     if (found != PLN_NONE)
       PLN_TRY(pln_rewrite_apply(rw, "fold", &allowed));
     if (!allowed)

@@ -371,8 +371,6 @@ static pln_status sweep_all(sweep *s, pln_graph **graph) {
 
 static pln_status report(const sweep *s, pln_pass_run *run, const char *key) {
   uint32_t refused = s->budget.refused[PLN_REFUSED_OVER_BUDGET];
-  for (uint32_t i = 0; i < s->n_rows; i++)
-    PLN_TRY(pln_rule_tried(s->engine, s->rows[i].name, 0, 0));
   if (s->folded)
     PLN_TRY(pln_run_count(run, key, s->folded));
   return refused ? pln_run_count(run, "refused: over_budget", refused) : PLN_OK;
@@ -383,6 +381,8 @@ pln_status pln_fold_weights(pln_pass_run *run, uint32_t n_rows,
   sweep s = {.engine = pln_run_engine(run), .n_rows = n_rows, .rows = rows};
   s.budget.all = pln_slice_is(pln_run_string(run, "fold"), "all");
   s.halves = pln_run_int(run, "halves") != 0;
+  for (uint32_t i = 0; i < n_rows; i++)
+    PLN_TRY(pln_rule_tried(s.engine, rows[i].name, 0, 0));
   if (!has_work(&s, pln_run_function(run)))
     return PLN_OK;
   pln_graph *graph = pln_graph_retain(pln_run_function(run));

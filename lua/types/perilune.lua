@@ -445,6 +445,14 @@ function Builder:seal(root) end
 ---@field run integer its number since the call began, from 1
 ---@field applications integer of rules, that it asked for
 
+---@class perilune.Statistics: perilune.Instrument
+---@field passes { name: string, runs: integer, changed: integer, seconds: number, counts: table<string, integer> }[]
+---@field rules perilune.RuleRow[]
+local Statistics = {}
+--- The rules that were never applied, of passes that ran.
+---@return perilune.RuleRow[]
+function Statistics:unused() end
+
 ---@class perilune.RuleRow
 ---@field pass string
 ---@field rule string
@@ -1017,9 +1025,10 @@ function pl.instruments.changes() end
 --- Verifies the module after each pass, unchanged ones too.
 ---@return perilune.Instrument
 function pl.instruments.verify() end
---- passes: { name, runs, changed, seconds, counts }; tostring shows a table.
----@return perilune.Instrument
-function pl.instruments.statistics() end
+--- Sums up per pass and per rule over all runs; tostring shows both.
+---@param options? { unused: boolean } unused: also the rules that were never applied
+---@return perilune.Statistics
+function pl.instruments.statistics(options) end
 ---@param names string[]
 ---@return perilune.Instrument
 function pl.instruments.only(names) end

@@ -173,8 +173,9 @@ PLN_API uint32_t pln_rule_count(const pln_engine *engine);
 /* NULL past the end. Valid until the next pass is applied. */
 PLN_API const pln_rule_row *pln_rule_get(const pln_engine *engine,
                                          uint32_t index);
-/* Rules are watched between a call with true and one with false, which nest. */
-PLN_API void pln_rule_watch(pln_engine *engine, bool on);
+/* Until the outermost application ends, every try of a rule is counted and
+ * timed. For hooks and bodies. */
+PLN_API void pln_rule_watch(pln_engine *engine);
 
 /* Config keys, as `fold` is one: name, kind and default are those of an
  * option. PLN_ERR_ARGUMENT when the key exists. */

@@ -29,7 +29,8 @@ function opt.arguments(parser)
   parser:flag("--check", "Before it writes, runs the result and what was read on made-up inputs, "
     .. "and fails when they differ; see perilune check.")
   require "perilune.cli.check".options(parser)
-  parser:option("--stats", "Ends with one line of statistics."):choices { "json" }
+  parser:option("--stats", "What passes and their rules did: a table (with -v also the rules that "
+    .. "were never applied), or one last line of JSON."):choices { "text", "json" }
   parser:flag("--time", "Shows how long each pass took.")
   parser:flag("--diff", "Shows what each pass changed.")
   parser:flag("--oracle", "Evaluates the model before and after each pass on made-up inputs; a "
@@ -72,7 +73,7 @@ end
 -- Standard output of `--stats json` ends with one line and has no other; that
 -- of a model has nothing else.
 local function out_of(options)
-  return (options.stats or options.output == "-") and io.stderr or io.stdout
+  return (options.stats == "json" or options.output == "-") and io.stderr or io.stdout
 end
 
 local function save(module, path)
@@ -90,11 +91,12 @@ end
 
 -- The instruments that options ask for. Those of the trace write when the
 -- context is left.
-local function watchers(options)
+local function watchers(options, statistics)
   local shipped, list = require "perilune.instruments", {}
+  list[1] = statistics
   if options.diff then
     local out = out_of(options)
-    list[#list + 1] = shipped.diff { colour = not options.stats and host.terminal "stdout",
+    list[#list + 1] = shipped.diff { colour = options.stats ~= "json" and host.terminal "stdout",
       write = function(text) out:write(text, "\n") end }
   end
   if options.dump then
@@ -122,9 +124,9 @@ end
 
 -- The context of the run, and what to call when the passes are done. Settings
 -- of the wrong type are wrong usage.
-local function make_context(config, options)
+local function make_context(config, options, statistics)
   local pl = require "perilune"
-  local instruments, finish = watchers(options), function() end
+  local instruments, finish = watchers(options, statistics), function() end
   if host.terminal() and not options.quiet then
     instruments[#instruments + 1], finish = progress()
   end
@@ -165,7 +167,9 @@ function opt.run(options)
   local summary = require "perilune.cli.summary"
   local config, arguments = require "perilune.cli.settings".read(options.set)
   local pass = require "perilune.cli.pipeline".find(options.pipeline, arguments)
-  local context, finish = make_context(config, options)
+  local statistics = options.stats
+    and require "perilune.instruments".statistics { unused = options.verbose }
+  local context, finish = make_context(config, options, statistics or nil)
 
   local pl = require "perilune"
   local module = assert(pl.load(options.input))
@@ -179,8 +183,8 @@ function opt.run(options)
 
   summary.show(options, {
     before = before, after = summary.measure(options.output, module), report = report,
-    checked = checked, seconds = host.clock() - started, peak = host.peak_rss(),
-    out = out_of(options),
+    statistics = statistics, checked = checked, seconds = host.clock() - started,
+    peak = host.peak_rss(), out = out_of(options),
   })
 end
 

@@ -79,11 +79,18 @@ end
 
 local function stats_line(work)
   local json = require "perilune.json"
-  local passes = {}
+  local passes, rules = {}, {}
   for i, row in ipairs(work.report) do
     passes[i] = json.object {
       { "name", row.name }, { "changed", row.changed },
       { "seconds", row.seconds }, { "nodes", row.nodes },
+      { "applications", row.applications },
+    }
+  end
+  for i, row in ipairs(work.statistics.rules) do
+    rules[i] = json.object {
+      { "pass", row.pass }, { "rule", row.rule }, { "tried", row.tried },
+      { "applied", row.applied }, { "refused", row.refused }, { "seconds", row.seconds },
     }
   end
   return json.encode(json.object {
@@ -92,17 +99,17 @@ local function stats_line(work)
     { "compute_nodes_after", work.after.compute_nodes },
     { "bytes_before", work.before.bytes }, { "bytes_after", work.after.bytes },
     { "seconds", work.seconds }, { "peak_rss_bytes", work.peak },
-    { "passes", json.list(passes) },
+    { "passes", json.list(passes) }, { "rules", json.list(rules) },
   })
 end
 
 --- Prints what the options ask for. `work`: before, after, report, seconds,
--- peak, checked (what the comparison says), out (where the
--- tables go). The JSON line is the last one of standard output.
+-- peak, checked (what the comparison says), statistics (an instrument, when they are asked for),
+-- out (where the tables go). The JSON line is the last one of standard output.
 function summary.show(options, work)
   if not options.quiet then
     local out = work.out
-    if not options.stats then
+    if options.stats ~= "json" then
       out:write(columns(operator_rows(work)))
       if work.checked then out:write(work.checked, "\n") end
     end
@@ -110,7 +117,8 @@ function summary.show(options, work)
       out:write("\n", columns(pass_rows(work.report, options.verbose)))
     end
   end
-  if options.stats then
+  if options.stats == "text" then work.out:write("\n", tostring(work.statistics), "\n") end
+  if options.stats == "json" then
     local out = options.output == "-" and io.stderr or io.stdout
     out:write(stats_line(work), "\n")
   end

@@ -14,6 +14,7 @@ local instruments = {
   diff = require "perilune.instruments.diff",
   dump = require "perilune.instruments.dump",
   oracle = require "perilune.instruments.oracle",
+  statistics = require "perilune.instruments.statistics",
 }
 
 -- Whether the pass is one of the names; all are when there is no list.
@@ -92,42 +93,6 @@ function instruments.verify()
     local good, diag = core.verify_module(mod)
     if not good then error(("after pass '%s': %s"):format(info.name, diag.message), 0) end
   end }
-end
-
---- Sums up per pass, over all runs in the context: `passes` of { name, runs, changed,
--- seconds, counts }, in order of first appearance; tostring shows a table.
-function instruments.statistics()
-  local self = nesting { name = "statistics", passes = {} }
-  local by_name, read = {}, 0
-  local function add(row)
-    local sum = by_name[row.name]
-    if not sum then
-      sum = { name = row.name, runs = 0, changed = 0, seconds = 0, counts = {} }
-      by_name[row.name] = sum
-      self.passes[#self.passes + 1] = sum
-    end
-    sum.runs, sum.seconds = sum.runs + 1, sum.seconds + row.seconds
-    if row.changed then sum.changed = sum.changed + 1 end
-    for key, n in pairs(row.counts) do sum.counts[key] = (sum.counts[key] or 0) + n end
-  end
-  -- The report is complete when the outermost pass ends.
-  function self.open() if self.depth == 0 then read = 0 end end
-  function self.close()
-    local report = core.report()
-    for i = read + 1, #report do add(report[i]) end
-    read = #report
-  end
-  return setmetatable(self, { __name = "statistics", __tostring = function()
-    local lines = {}
-    for i, sum in ipairs(self.passes) do
-      local counts = {}
-      for key, n in pairs(sum.counts) do counts[#counts + 1] = ("%s %d"):format(key, n) end
-      table.sort(counts)
-      lines[i] = ("%s: %d runs, %d changed, %.3f ms%s"):format(sum.name, sum.runs, sum.changed,
-        1000 * sum.seconds, #counts > 0 and " (" .. table.concat(counts, ", ") .. ")" or "")
-    end
-    return table.concat(lines, "\n")
-  end })
 end
 
 --- Runs only the passes in `names` (and sequentials), whatever the context
