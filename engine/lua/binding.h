@@ -254,7 +254,7 @@ int pln_lua_module_with_type(lua_State *L);
 
 void pln_lua_push_pass(lua_State *L, const pln_pass *pass);
 pln_pass *pln_lua_check_pass(lua_State *L, int arg);
-/* { name, opt_level, required }  [-0, +1] */
+/* { name, opt_level, required, traceable, form }  [-0, +1] */
 void pln_lua_push_info(lua_State *L, const pln_pass *pass);
 /* { name, type, default, doc } of an option or config key.  [-0, +1] */
 void pln_lua_push_option(lua_State *L, const pln_option *row);

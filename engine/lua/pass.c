@@ -480,7 +480,7 @@ static void push_required(lua_State *L, const pln_pass *pass) {
 }
 
 void pln_lua_push_info(lua_State *L, const pln_pass *pass) {
-  lua_createtable(L, 0, 4);
+  lua_createtable(L, 0, 5);
   lua_pushstring(L, pln_pass_name(pass));
   lua_setfield(L, -2, "name");
   lua_pushinteger(L, pln_pass_opt_level(pass));
@@ -489,6 +489,8 @@ void pln_lua_push_info(lua_State *L, const pln_pass *pass) {
   lua_setfield(L, -2, "required");
   lua_pushboolean(L, pln_pass_traceable(pass));
   lua_setfield(L, -2, "traceable");
+  lua_pushstring(L, form_names[pln_pass_form_of(pass)]);
+  lua_setfield(L, -2, "form");
 }
 
 static void set_string(lua_State *L, const char *field, const char *text) {

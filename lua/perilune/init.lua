@@ -68,6 +68,8 @@ local pl = {
   report = core.report,
   rule_report = core.rule_report,
   check = require "perilune.check",
+  predicate = require "perilune.predicate".make,
+  bisect = require "perilune.bisect",
 
   diagnostics = core.diags,
   memory = core.memory,

@@ -287,6 +287,7 @@ function Module:close() end
 ---@field opt_level integer
 ---@field required string[]
 ---@field traceable boolean
+---@field form "leaf"|"sequential"|"fixpoint"|"try"|"if_changed"|"functions"
 
 ---@class perilune.Option
 ---@field name string
@@ -606,6 +607,67 @@ function pl.well_formed(a) end
 ---@return true? ok
 ---@return perilune.Diag|{ rounds: integer, compared: integer } diag_or_report
 function pl.check(a, b, options) end
+
+--- A question asked of modules; raises when it cannot be answered.
+---@class perilune.Predicate
+---@field name string
+---@field reference? perilune.Module what the oracle compares with
+local Predicate = {}
+---@param mod perilune.Module
+---@return boolean good
+---@return string? message why not
+function Predicate:holds(mod) end
+--- The same question for modules that were made of `reference`.
+---@param reference perilune.Module
+---@return perilune.Predicate
+function Predicate:against(reference) end
+
+---@class perilune.OracleOptions : perilune.CheckOptions
+---@field prepare? fun(mod: perilune.Module): perilune.Module what both go through first
+
+---@alias perilune.Question "verify"|"oracle"|string|perilune.Predicate
+---| fun(mod: perilune.Module): boolean?, (string|perilune.Diag)?
+---| { shell: string, format?: "onnx"|"relay" }
+
+--- Whether a module is well: "verify" (well-formed), "oracle" (it computes what the reference
+--- does), "FILE.lua" (a script that returns a function), a function, or { shell = "command {}" },
+--- where {} is a file with the module and status 0 says that it is well.
+---@param what perilune.Question
+---@param options? perilune.OracleOptions of the oracle
+---@return perilune.Predicate
+function pl.predicate(what, options) end
+
+--- The run of a pass that breaks a module. tostring() tells it to people, describe { colour = }
+--- to a terminal.
+---@class perilune.Bisection
+---@field pass string
+---@field nth integer the pass's nth run
+---@field place string the forms it is in: "fixpoint in deploy"
+---@field run integer its number among all runs of passes
+---@field runs integer how many there were
+---@field before perilune.Module behind which all was well
+---@field after? perilune.Module nil: the pass failed
+---@field functions string[] what it changed
+---@field message string what the predicate says, or the failure
+---@field failure? perilune.Diag
+---@field mended? integer with `every`: the run behind which the predicate holds again
+---@field mended_by? string its pass
+---@field asked integer questions
+---@field pipelines integer runs of the pipeline
+
+---@class perilune.BisectOptions
+---@field context? perilune.Context what to run in: the current one
+---@field every? boolean asks behind each run: for what is mended again
+
+--- Which run of a pass makes the predicate fail, or fails itself; nil and a diagnostic when the
+--- predicate fails from the start, or never. Without a predicate the run is looked for that fails.
+---@param pipeline perilune.Pass|string|table
+---@param mod perilune.Module
+---@param question? perilune.Question
+---@param options? perilune.BisectOptions
+---@return perilune.Bisection?
+---@return perilune.Diag?
+function pl.bisect(pipeline, mod, question, options) end
 --- Runs a function, the module's main, or an expression without free variables.
 ---@param callee perilune.Node|perilune.Module
 ---@param ... perilune.Tensor|number|boolean|string|table|nil a table of tensors for a sequence

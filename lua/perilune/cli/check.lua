@@ -56,21 +56,23 @@ local function sizes(texts, modules)
   return dims
 end
 
--- float16 operators in float32, unless they are to be exact.
-local function widened(module, options)
+--- A model as it is to be run: float16 operators in float32, unless they are to be
+-- exact.
+function check.widened(module, options)
   if options.float16 == "exact" then return module end
   return require "perilune.pipelines".chunk "emulate_float16" {} (module)
 end
 
--- What an optimiser may round once more, as when it folds weights of float16,
+--- What an optimiser may round once more, as when it folds weights of float16,
 -- is no difference.
-local UNITS = 4
+check.units = 4
 
 --- Compares two modules as the options tell: a line that says how, or a failure.
 function check.compare(a, b, options, dims)
-  a, b = widened(a, options), widened(b, options)
+  a, b = check.widened(a, options), check.widened(b, options)
   local same, report = require "perilune".check(a, b, { rounds = options.rounds,
-    seed = options.seed, rtol = options.rtol, atol = options.atol, dims = dims, units = UNITS })
+    seed = options.seed, rtol = options.rtol, atol = options.atol, dims = dims,
+    units = check.units })
   if not same then return nil, report.message end
   return ("equal in %d of %d rounds%s, from seed %d"):format(report.compared, report.rounds,
     report.compared < report.rounds and " (the others are refused)" or "", options.seed)

@@ -10,6 +10,7 @@ local commands = {
   { "run", "run a model" },
   { "test", "run models on data that lies beside them" },
   { "check", "compare what two models compute" },
+  { "bisect", "find the pass that breaks a model" },
   { "info", "show what a model is made of" },
   { "fmt", "print a model as Relay text" },
   { "passes", "list passes and pipelines with their options" },

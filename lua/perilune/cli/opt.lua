@@ -15,17 +15,7 @@ function opt.arguments(parser)
     "Where to write the result: Relay text to NAME.relay, else ONNX; may be IN itself. "
     .. "A device or a pipe is written as it is; '-' is standard output.")
     :argname "OUT":count(1)
-  parser:option("-p --pipeline",
-    "Passes in a row, as Name,Name{option=value}, or a script that returns a pipeline. "
-    .. "Without it the default pipeline runs; '' runs no pass."):argname "TEXT|FILE.lua"
-  parser:option("--set",
-    "Sets an option of a pass (Pass.option), a config key, or an argument of the script.")
-    :argname "X=VALUE":count "*"
-  parser:option("--disable", "Passes that do not run; NAME:2 is the second time that NAME comes.")
-    :argname "NAMES":count "*"
-  parser:option("--only", "Runs no other passes than these; NAME:2 as above.")
-    :argname "NAMES":count "*"
-  parser:option("--dim", "Fixes a symbolic dim: N=1."):argname "NAME=SIZE":count "*"
+  require "perilune.cli.work".options(parser)
   parser:flag("--check", "Before it writes, runs the result and what was read on made-up inputs, "
     .. "and fails when they differ; see perilune check.")
   require "perilune.cli.check".options(parser)
@@ -42,24 +32,6 @@ function opt.arguments(parser)
   parser:mutex(
     parser:flag("-q --quiet", "Says nothing unless something fails."),
     parser:flag("-v --verbose", "Says more: warnings, what each pass counted."))
-end
-
--- What is wrong with a file is said before any work is done.
-local function check_input(path)
-  local kind, reason = host.stat(path)
-  if not kind then stop.failure("%s", reason) end
-  if kind == "directory" then stop.failure("%s: is a directory", path) end
-end
-
-local function fix_dims(module, dims)
-  for _, dim in ipairs(dims) do
-    local fixed, diag = module:fix_dim(dim.name, dim.size)
-    if not fixed then
-      stop.failure("--dim %s=%d: %s", dim.name, dim.size, diag.message)
-    end
-    module = fixed
-  end
-  return module
 end
 
 -- Tells which pass is at work.
@@ -113,43 +85,11 @@ local function watchers(options, statistics)
   return list
 end
 
--- Names from texts such as "FoldConstant,SimplifyExpr:2".
-local function names(texts)
-  local list = {}
-  for _, text in ipairs(texts) do
-    for name in text:gmatch "[^,]+" do list[#list + 1] = name end
-  end
-  return list
-end
-
--- The context of the run, and what to call when the passes are done. Settings
--- of the wrong type are wrong usage.
-local function make_context(config, options, statistics)
-  local pl = require "perilune"
-  local instruments, finish = watchers(options, statistics), function() end
-  if host.terminal() and not options.quiet then
-    instruments[#instruments + 1], finish = progress()
-  end
-  local spec = { opt_level = 3, config = config, instruments = instruments,
-    disabled = names(options.disable), only = names(options.only) }
-  local ok, context = pcall(pl.context, spec)
-  if ok then return context, finish end
-  local what = tostring(context):match "only: " and "--only"
-    or tostring(context):match "disabled: " and "--disable" or "--set"
-  stop.usage("%s: %s", what, tostring(context))
-end
-
-local function run_passes(context, finish, pass, module)
-  local pl = require "perilune"
-  host.catch_interrupt()
-  local ok, result = pcall(pl.with, context, pass, module)
-  finish()
-  if ok then return result end
-  if type(result) == "table" and result.code == "interrupted" then
-    io.stderr:write(("perilune: %s; nothing is written\n"):format(result.message))
-    host.end_by_interrupt()
-  end
-  error(result, 0)
+-- All instruments of the run, and what to call when the passes are done.
+local function instruments_of(options, statistics)
+  local list, finish = watchers(options, statistics), function() end
+  if host.terminal() and not options.quiet then list[#list + 1], finish = progress() end
+  return list, finish
 end
 
 -- What the comparison says; nothing is written when the result is another.
@@ -162,21 +102,18 @@ end
 function opt.run(options)
   local started = host.clock()
   if options.output == "/dev/stdout" then options.output = "-" end
-  local dims = require "perilune.cli.numbers".dims(options.dim)
-  check_input(options.input)
-  local summary = require "perilune.cli.summary"
-  local config, arguments = require "perilune.cli.settings".read(options.set)
-  local pass = require "perilune.cli.pipeline".find(options.pipeline, arguments)
+  local summary, work = require "perilune.cli.summary", require "perilune.cli.work"
   local statistics = options.stats
     and require "perilune.instruments".statistics { unused = options.verbose }
-  local context, finish = make_context(config, options, statistics or nil)
+  local instruments, finish = instruments_of(options, statistics or nil)
+  local pass, context = work.prepare(options, instruments)
 
   local pl = require "perilune"
   local module = assert(pl.load(options.input))
   if not options.quiet then summary.warnings(options.verbose) end
   local before = summary.measure(options.input, module)
-  local source = fix_dims(module, dims)
-  module = run_passes(context, finish, pass, source)
+  local source = work.fix_dims(module, options)
+  module = work.interruptible(finish, pl.with, context, pass, source)
   local report = require "perilune.core".report()
   local checked = options.check and check(source, module, options)
   save(module, options.output)

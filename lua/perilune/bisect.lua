@@ -1,0 +1,201 @@
+--- pl.bisect: the run of a pass that breaks a module.
+--
+--     local found, diag = pl.bisect(pipeline, model, "oracle")
+--     print(found)                      -- which pass, and what it changed
+--
+-- A pipeline is a row of runs of passes, numbered from 1. The predicate holds for
+-- the module that comes in and not for what comes out (or the pipeline fails), so
+-- there is a run before which it holds and after which it does not: that one is
+-- looked for by halving, which asks the predicate as often as the logarithm of the
+-- runs that changed something. All modules on the way are kept, so the pipeline
+-- runs once, unless a `try` failed or functions went through it one by one.
+
+local core = require "perilune.core"
+local diff = require "perilune.diff"
+local ir = require "perilune.ir"
+local pass = require "perilune.pass"
+local predicate = require "perilune.predicate"
+local trail = require "perilune.trail"
+core.internal()
+
+-- ---------------------------------------------------------------- questions
+
+-- Whether the predicate holds; a module is asked for once.
+local function holds(job, module)
+  if not job.predicate then return true end
+  local known = job.known[module]
+  if known == nil then
+    job.asked = job.asked + 1
+    local good, message = job.predicate:holds(module)
+    known = good or message
+    job.known[module] = known
+  end
+  return known == true, known ~= true and known or nil
+end
+
+-- What there is behind a run: a module, or nil and why it failed.
+local function state_behind(job, i)
+  if i == 0 then return job.module end
+  local run = job.trail.runs[i]
+  if job.trail.straight then return run.after, job.trail.failure end
+  if not job.states[i] then
+    job.pipelines = job.pipelines + 1
+    job.states[i] = table.pack(trail.first(job.pipeline, job.module, job.context, i))
+  end
+  return job.states[i][1], job.states[i][2]
+end
+
+-- Whether all is well behind a run; a failure of the pipeline is not.
+local function is_good(job, i)
+  local module, failure = state_behind(job, i)
+  if not module then return false, failure.message end
+  return holds(job, module)
+end
+
+-- ------------------------------------------------------------------ searching
+
+-- The runs behind which something is different.
+local function turns(job)
+  local list = {}
+  for i, run in ipairs(job.trail.runs) do
+    if not job.trail.straight or run.before ~= run.after then list[#list + 1] = i end
+  end
+  return list
+end
+
+-- Of a list of runs whose last is bad, the first that is bad behind one that is
+-- not.
+local function halve(job, list)
+  local low, high = 0, #list
+  while high - low > 1 do
+    local middle = (low + high) // 2
+    if is_good(job, list[middle]) then low = middle else high = middle end
+  end
+  return list[high], list[low] or 0
+end
+
+-- The first bad one of all of them, and the first good one after it.
+local function scan(job, list)
+  local bad, before
+  for k, i in ipairs(list) do
+    local good = is_good(job, i)
+    if not good and not bad then bad, before = i, list[k - 1] or 0 end
+    if good and bad then return bad, before, i end
+  end
+  return bad, before
+end
+
+local function refuse(format, ...)
+  return nil, core.diag("invalid", format:format(...))
+end
+
+-- The run to blame, the one before it, and with `every` the one that mends it.
+local function search(job, every)
+  local list = turns(job)
+  local good, message = holds(job, job.module)
+  if not good then return refuse("the predicate fails before any pass runs: %s", message) end
+  if every then
+    local bad, before, mended = scan(job, list)
+    if bad then return bad, before, mended end
+  elseif #list > 0 and not is_good(job, list[#list]) then
+    return halve(job, list)
+  end
+  return refuse("%s%s runs of passes", job.predicate and "the predicate holds after all of "
+    or "no pass fails in ", #job.trail.runs)
+end
+
+-- -------------------------------------------------------------------- answers
+
+local function changed_functions(before, after)
+  local names = {}
+  for name, fn in pairs(after) do
+    if before.functions[name] ~= fn then names[#names + 1] = name end
+  end
+  for name in pairs(before) do
+    if not after.functions[name] then names[#names + 1] = name end
+  end
+  table.sort(names)
+  return names
+end
+
+local function nth_text(n)
+  local suffix = { "st", "nd", "rd" }
+  local small = n % 100 >= 11 and n % 100 <= 13
+  return n .. (not small and suffix[n % 10] or "th")
+end
+
+local function times(n) return n == 1 and "once" or n .. " times" end
+
+local class = { __name = "bisection" }
+class.__index = class
+
+-- "pass 'FoldConstant' (its 2nd run, in fixpoint in deploy) breaks it: run 7 of 23"
+local function headline(self)
+  return ("pass '%s' (its %s run%s) breaks it: run %d of %d"):format(self.pass,
+    nth_text(self.nth), self.place ~= "" and ", in " .. self.place or "", self.run, self.runs)
+end
+
+--- The answer for people; `options.colour` for a terminal.
+function class.describe(self, options)
+  local lines = { headline(self), self.message }
+  if self.mended then
+    lines[#lines + 1] = ("the predicate holds again after run %d, pass '%s'"):format(self.mended,
+      self.mended_by)
+  end
+  lines[#lines + 1] = ("asked the predicate %s, ran the pipeline %s"):format(times(self.asked),
+    times(self.pipelines))
+  local text = self.after and diff(self.before, self.after, options) or ""
+  if text ~= "" then lines[#lines + 1] = text end
+  return table.concat(lines, "\n")
+end
+
+class.__tostring = class.describe
+
+local function answer(job, bad, before, mended)
+  local run = job.trail.runs[bad]
+  local good_module = state_behind(job, before)
+  local bad_module, failure = state_behind(job, bad)
+  local _, message = is_good(job, bad)
+  return setmetatable({
+    pass = run.name, nth = run.nth, place = run.place, run = bad, runs = #job.trail.runs,
+    before = good_module, after = bad_module, failure = not bad_module and failure or nil,
+    message = message, asked = job.asked, pipelines = job.pipelines,
+    functions = bad_module and changed_functions(good_module, bad_module) or {},
+    mended = mended, mended_by = mended and job.trail.runs[mended].name,
+  }, class)
+end
+
+-- ------------------------------------------------------------------- starting
+
+local known_options = { context = true, every = true }
+
+local function check_arguments(module, options)
+  if ir.kind_of(module) ~= "Module" then
+    error(("pl.bisect: a module expected, got %s"):format(ir.kind_of(module)), 3)
+  end
+  for name in pairs(options) do
+    if not known_options[name] then
+      error(("pl.bisect: there is no option '%s'"):format(tostring(name)), 3)
+    end
+  end
+end
+
+--- The run that breaks the module: { pass, nth, place, run, runs, before, after,
+-- functions, message, failure }, or nil and a diagnostic when the predicate fails
+-- from the start, or never. Without a predicate the run is looked for that fails.
+-- `options`: context, what to run in (the current one); every: ask after each run,
+-- for what is broken and mended again.
+return function(pipeline, module, question, options)
+  options = options or {}
+  check_arguments(module, options)
+  local job = {
+    pipeline = ir.kind_of(pipeline) == "Pass" and pipeline or pass.sequential { pipeline },
+    module = module, context = options.context or core.current(),
+    predicate = question and predicate.make(question):against(module),
+    known = {}, states = {}, asked = 0, pipelines = 1,
+  }
+  job.trail = trail.record(job.pipeline, module, job.context)
+  local bad, before, mended = search(job, options.every)
+  if not bad then return nil, before end
+  return answer(job, bad, before, mended)
+end

@@ -1,0 +1,61 @@
+--- perilune bisect: which run of a pass breaks a model.
+
+local host = require "perilune.cli.host"
+local stop = require "perilune.cli.stop"
+require "perilune.core".internal() -- diagnostics point at the scripts of others
+
+local bisect = {
+  description = "Runs a pipeline over MODEL and looks for the run of a pass behind which a "
+    .. "predicate does not hold any more, or which fails; without a predicate for the one that "
+    .. "fails. Exit status: 0 it is found, 1 there is none or the work failed, 2 wrong usage.",
+}
+
+function bisect.arguments(parser)
+  parser:argument("input", "The model to read: NAME.relay is Relay text, all else ONNX.")
+    :argname "MODEL"
+  require "perilune.cli.work".options(parser)
+  require "perilune.cli.predicate".options(parser)
+  parser:flag("--every", "Asks after each run that changed something, for what is broken and "
+    .. "mended again.")
+  parser:flag("--json", "Prints JSON.")
+  parser:option("-o --output", "Writes the model before and after that run to BASE.before.relay "
+    .. "and BASE.after.relay, or .onnx where MODEL is."):argname "BASE"
+end
+
+local function show_json(found)
+  local json = require "perilune.json"
+  print(json.encode(json.object {
+    { "pass", found.pass }, { "nth", found.nth }, { "place", found.place },
+    { "run", found.run }, { "runs", found.runs }, { "message", found.message },
+    { "failed", found.failure ~= nil }, { "functions", json.list(found.functions) },
+    { "mended", found.mended }, { "asked", found.asked }, { "pipelines", found.pipelines },
+    { "diff", found.after and require "perilune.diff" (found.before, found.after) },
+  }))
+end
+
+local function write(found, options)
+  local pl, suffix = require "perilune", options.input:find "%.relay$" and ".relay" or ".onnx"
+  for _, name in ipairs { "before", "after" } do
+    if found[name] then
+      assert(pl.save(found[name], ("%s.%s%s"):format(options.output, name, suffix)))
+    end
+  end
+end
+
+function bisect.run(options)
+  local work, pl = require "perilune.cli.work", require "perilune"
+  local question = require "perilune.cli.predicate".of(options)
+  local pipeline, context = work.prepare(options, {})
+  local module = work.fix_dims(assert(pl.load(options.input)), options)
+  local found, diag = work.interruptible(function() end, pl.bisect, pipeline, module, question,
+    { context = context, every = options.every })
+  if not found then stop.failure("%s: %s", options.input, diag.message) end
+  if options.output then write(found, options) end
+  if options.json then
+    show_json(found)
+  else
+    print(found:describe { colour = host.terminal "stdout" })
+  end
+end
+
+return bisect

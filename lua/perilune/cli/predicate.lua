@@ -1,0 +1,49 @@
+--- The predicate that options ask for: of `bisect` and `reduce`.
+
+local pl = require "perilune"
+local stop = require "perilune.cli.stop"
+require "perilune.core".internal() -- diagnostics point at the scripts of others
+
+local predicate = {}
+
+--- The options; those of the evaluator are the ones of `check`.
+function predicate.options(parser)
+  parser:mutex(
+    parser:flag("--oracle", "A module is well when it computes what the model computes, on "
+      .. "made-up inputs; see perilune check."),
+    parser:flag("--verify", "A module is well when it is well-formed."),
+    parser:option("--predicate", "A module is well when the function that the script returns says "
+      .. "so: it is given the module, and gives true, or false and a text."):argname "FILE.lua",
+    parser:option("--shell", "A module is well when the command ends with status 0; {} in it "
+      .. "stands for a file with the module. Status 125 says that it cannot tell.")
+      :argname "COMMAND")
+  require "perilune.cli.check".options(parser)
+end
+
+-- What `check` allows is no difference here either.
+local function oracle(options)
+  local check = require "perilune.cli.check"
+  return pl.predicate("oracle", { rounds = options.rounds, seed = options.seed,
+    rtol = options.rtol, atol = options.atol, units = check.units,
+    prepare = function(module) return check.widened(module, options) end })
+end
+
+local function shell(options)
+  local ok, made = pcall(pl.predicate, { shell = options.shell,
+    format = options.input:find "%.relay$" and "relay" or "onnx" })
+  if not ok then stop.usage("--shell: {} in the command stands for the model's file") end
+  return made
+end
+
+--- Nil when the options name none.
+function predicate.of(options)
+  if options.oracle then return oracle(options) end
+  if options.verify then return pl.predicate "verify" end
+  if options.shell then return shell(options) end
+  if not options.predicate then return nil end
+  local ok, made = pcall(pl.predicate, options.predicate)
+  if ok then return made end
+  stop.failure("--predicate: %s", type(made) == "string" and made or made.message)
+end
+
+return predicate

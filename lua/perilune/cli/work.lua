@@ -1,0 +1,88 @@
+--- The model, the pipeline and the context that a command's options name: what
+-- `opt` runs, `bisect` searches and `reduce` makes smaller.
+
+local host = require "perilune.cli.host"
+local stop = require "perilune.cli.stop"
+require "perilune.core".internal() -- diagnostics point at the scripts of others
+
+local work = {}
+
+--- The options for the pipeline and what it runs in.
+function work.options(parser)
+  parser:option("-p --pipeline",
+    "Passes in a row, as Name,Name{option=value}, or a script that returns a pipeline. "
+    .. "Without it the default pipeline runs; '' runs no pass."):argname "TEXT|FILE.lua"
+  parser:option("--set",
+    "Sets an option of a pass (Pass.option), a config key, or an argument of the script.")
+    :argname "X=VALUE":count "*"
+  parser:option("--disable", "Passes that do not run; NAME:2 is the second time that NAME comes.")
+    :argname "NAMES":count "*"
+  parser:option("--only", "Runs no other passes than these; NAME:2 as above.")
+    :argname "NAMES":count "*"
+  parser:option("--dim", "Fixes a symbolic dim: N=1."):argname "NAME=SIZE":count "*"
+end
+
+-- What is wrong with a file is said before any work is done.
+local function check_input(path)
+  local kind, reason = host.stat(path)
+  if not kind then stop.failure("%s", reason) end
+  if kind == "directory" then stop.failure("%s: is a directory", path) end
+end
+
+-- Names from texts such as "FoldConstant,SimplifyExpr:2".
+local function names(texts)
+  local list = {}
+  for _, text in ipairs(texts) do
+    for name in text:gmatch "[^,]+" do list[#list + 1] = name end
+  end
+  return list
+end
+
+-- Settings of the wrong type are wrong usage.
+local function make_context(config, options, instruments)
+  local ok, context = pcall(require "perilune".context, { opt_level = 3, config = config,
+    instruments = instruments, disabled = names(options.disable), only = names(options.only) })
+  if ok then return context end
+  local what = tostring(context):match "only: " and "--only"
+    or tostring(context):match "disabled: " and "--disable" or "--set"
+  stop.usage("%s: %s", what, tostring(context))
+end
+
+--- The pipeline and the context, with these instruments; wrong usage and a missing
+-- input are told here.
+function work.prepare(options, instruments)
+  options.dims = require "perilune.cli.numbers".dims(options.dim)
+  check_input(options.input)
+  local config, arguments = require "perilune.cli.settings".read(options.set)
+  local pass = require "perilune.cli.pipeline".find(options.pipeline, arguments)
+  return pass, make_context(config, options, instruments)
+end
+
+--- The model with the dims that the options fix.
+function work.fix_dims(module, options)
+  for _, dim in ipairs(options.dims) do
+    local fixed, diag = module:fix_dim(dim.name, dim.size)
+    if not fixed then
+      stop.failure("--dim %s=%d: %s", dim.name, dim.size, diag.message)
+    end
+    module = fixed
+  end
+  return module
+end
+
+--- f(...), which Ctrl-C stops: then the process ends as by that signal. finish() is
+-- called in any case.
+function work.interruptible(finish, f, ...)
+  host.catch_interrupt()
+  local results = table.pack(pcall(f, ...))
+  finish()
+  if results[1] then return table.unpack(results, 2, results.n) end
+  local err = results[2]
+  if type(err) == "table" and err.code == "interrupted" then
+    io.stderr:write(("perilune: %s; nothing is written\n"):format(err.message))
+    host.end_by_interrupt()
+  end
+  error(err, 0)
+end
+
+return work

@@ -1,0 +1,115 @@
+--- The modules that a pipeline goes through, a run of a pass each, for those who
+-- look for the run that went wrong. Modules never change, so keeping all of them
+-- costs little more than what passes make.
+
+local core = require "perilune.core"
+local pass = require "perilune.pass"
+core.internal()
+
+local trail = {}
+
+-- Runs are told from forms made of passes, which have no bodies.
+local function is_run(info) return info.form == "leaf" end
+
+-- What `open` has of forms, as "fixpoint in deploy".
+local function place_of(open)
+  local names = {}
+  for i = #open, 1, -1 do
+    if not open[i].run then names[#names + 1] = open[i].name end
+  end
+  return table.concat(names, " in ")
+end
+
+local function innermost_run(open)
+  for i = #open, 1, -1 do
+    if open[i].run then return open[i].run end
+  end
+end
+
+-- Those above the one that ends have failed.
+local function close(open, name)
+  for i = #open, 1, -1 do
+    if open[i].name == name then
+      local frame = open[i]
+      for k = #open, i, -1 do open[k] = nil end
+      return frame
+    end
+  end
+end
+
+--- An instrument that keeps `runs`: of { name, nth (of that name), place, before,
+-- after }, in the order they begin; after is nil for those that failed. `straight`:
+-- each began with what the one before it had made.
+local function recorder(module)
+  local self = { name = "trail", runs = {}, straight = true }
+  local open, times, last = {}, {}, module
+
+  local function begin(mod, info)
+    times[info.name] = (times[info.name] or 0) + 1
+    local run = { name = info.name, nth = times[info.name], place = place_of(open), before = mod }
+    if mod ~= last or innermost_run(open) then self.straight = false end
+    self.runs[#self.runs + 1] = run
+    return run
+  end
+
+  function self.before(mod, info)
+    open[#open + 1] = { name = info.name, run = is_run(info) and begin(mod, info) or nil }
+  end
+
+  function self.after(mod, info)
+    local frame = close(open, info.name)
+    if not frame or not frame.run then return end
+    frame.run.after, last = mod, mod
+  end
+
+  --- The run during which the whole pipeline failed.
+  function self.failed() return innermost_run(open) end
+
+  return self
+end
+
+-- Vetoes of an instrument count, what else it does is not asked for.
+local function vetoes(instruments)
+  local list = {}
+  for i, each in ipairs(instruments) do
+    list[i] = { name = each.name, should_run = each.should_run }
+  end
+  return list
+end
+
+local function inside(context, instruments, config)
+  local keys = {}
+  for key, value in pairs(context.config) do keys[key] = value end
+  for key, value in pairs(config or {}) do keys[key] = value end
+  table.move(vetoes(context.instruments), 1, #context.instruments, #instruments + 1, instruments)
+  return pass.context {
+    opt_level = context.opt_level, required = context.required, disabled = context.disabled,
+    only = #context.only > 0 and context.only or nil, instruments = instruments, config = keys,
+  }
+end
+
+-- What stops the work as a whole is no failure of a pass.
+local function run(context, pipeline, module)
+  local ok, result = pcall(pass.with, context, pipeline, module)
+  if ok then return result end
+  if type(result) ~= "string" and (result.code == "interrupted" or result.code == "memory") then
+    error(result, 0)
+  end
+  return nil, type(result) == "string" and core.diag("callback", result) or result
+end
+
+--- Runs the pipeline in a context as the given one: { runs =, straight =, result = }, or
+-- { ..., failure = diag, failed = run } when it fails.
+function trail.record(pipeline, module, context)
+  local seen = recorder(module)
+  local result, failure = run(inside(context, { seen }), pipeline, module)
+  return { runs = seen.runs, straight = seen.straight, result = result, failure = failure,
+    failed = failure and seen.failed() }
+end
+
+--- The result when no runs but the first `n` happen, or nil and the failure.
+function trail.first(pipeline, module, context, n)
+  return run(inside(context, {}, { ["bisect.passes"] = n }), pipeline, module)
+end
+
+return trail
