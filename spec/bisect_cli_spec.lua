@@ -62,8 +62,9 @@ describe("perilune bisect", function()
     assert.equal(0, status)
     assert.matches('^{"pass":"Wrong","nth":1,"place":"deploy","run":3,"runs":4,"message":"round ',
       out)
+    assert.matches('"rule":"Call","application":1,"applications":1,"node_before":"abs%(%%x%) ', out)
     assert.matches('"failed":false,"functions":%["main"%],"mended":null,"asked":%d+,'
-      .. '"pipelines":1,"diff":"@main', out)
+      .. '"pipelines":%d+,"diff":"@main', out)
     assert.matches("abs", command.read(path "found.before.relay"))
     assert.matches("negative", command.read(path "found.after.relay"))
   end)

@@ -161,12 +161,12 @@ describe("bisect", function()
     assert.is_nil(found.failure)
   end)
 
-  it("asks as often as the logarithm of the changes, and runs the pipeline once", function()
+  it("asks as often as the logarithm of the changes, and keeps what the pipeline made", function()
     local found = assert(pl.bisect(long(), small(), lacks "sqrt"))
     assert.equal("Bad", found.pass)
     assert.same({ 29, 41 }, { found.run, found.runs })
-    assert.equal(1, found.pipelines)
-    assert.is_true(found.asked <= 8)
+    assert.equal(3, found.pipelines) -- two for the application
+    assert.is_true(found.asked <= 10)
   end)
 
   it("finds it with the evaluator", function()
@@ -181,8 +181,11 @@ describe("bisect", function()
     local found = assert(pl.bisect(pl.fixpoint { idle, bad }, small(), lacks "sqrt"))
     assert.equal([[
 pass 'Bad' (its 1st run, in fixpoint) breaks it: run 2 of 4
+rule 'Call', application 1 of the 1 of that run
+  before: exp(%x) /* ty=Tensor[(4), float32] */
+  after:  sqrt(%x) /* ty=Tensor[(4), float32] */
 there is sqrt
-asked the predicate 2 times, ran the pipeline once
+asked the predicate 3 times, ran the pipeline 3 times
 @main
  fn (%x: Tensor[(4), float32] /* ty=Tensor[(4), float32] */) -> Tensor[(4), float32] {
 -  %0 = exp(%x) /* ty=Tensor[(4), float32] */;
@@ -200,6 +203,76 @@ asked the predicate 2 times, ran the pipeline once
     assert.same({ "Bad", 3, "deploy" }, { found.pass, found.nth, found.place })
     assert.matches("^pass 'Bad' %(its 3rd run, in deploy%) breaks it: run 6 of 6\n",
       tostring(found))
+  end)
+
+  -- %x + 1 + 2 + ... + n
+  local function sums(n)
+    local x = pl.var("x", "Tensor[(4), float32]")
+    local sum = x
+    for i = 1, n do sum = sum + i end
+    return pl.module { main = pl.func({ x }, sum) }
+  end
+
+  it("finds the application of a rule", function()
+    local pass = pl.function_pass { name = "Tricky", run = pl.mutator { name = "tricky",
+      Constant = function(c)
+        local n = c.data:totable()
+        return n == 67.0 and 0.0 or n + 0.0 ~= 0.0 and pl.const(c.data) or nil
+      end } }
+    local found = assert(pl.bisect(pl.sequential { "SimplifyExpr", pass }, sums(100), function(mod)
+      return not tostring(mod):find(", 0f")
+    end))
+    assert.same({ "Tricky", "tricky", 67, 100 },
+      { found.pass, found.rule, found.application, found.applications })
+    assert.matches("^67f ", found.node_before)
+    assert.matches("^0f ", found.node_after)
+    assert.is_true(found.pipelines <= 10 and found.asked <= 13)
+    local difference = tostring(found):match "@main\n(.*)$"
+    assert.equal(1, select(2, difference:gsub("\n%+", "")))
+    assert.matches("\n%-[^\n]*add%(%%65, 67f", difference)
+  end)
+
+  it("finds the application in a pass that asks by itself, and fails", function()
+    local pass = pl.module_pass { name = "Asking", run = function(mod, ctx)
+      for i = 1, 20 do
+        local rule = i % 2 == 0 and "even" or "odd"
+        if ctx:rule(rule) and i == 14 then error("cannot do 14", 0) end
+      end
+      return mod
+    end }
+    local found = assert(pl.bisect(pl.sequential { pl.try { "DeadCodeElimination" }, pass },
+      sums(2)))
+    assert.same({ "Asking", "even", 14 }, { found.pass, found.rule, found.application })
+    assert.matches("\nrule 'even', application 14 of that run\n[^\n]*cannot do 14\n",
+      tostring(found))
+    assert.is_nil(found.applications)
+    assert.is_nil(found.bad)
+  end)
+
+  it("finds the application in a pass of the library, in a fixpoint", function()
+    local x = pl.var("x", "Tensor[(4), float32]")
+    local main = pl.func({ x }, pl.op.tanh(x * 1 + 0) + pl.op.tanh(x + 0) * (pl.const(2.0) + 3))
+    local found = assert(pl.bisect(pl.fixpoint { "SimplifyExpr", "FoldConstant" },
+      pl.module { main = main }, function(mod) return not tostring(mod):find "5f" end))
+    assert.equal("FoldConstant", found.pass)
+    assert.equal("fold", found.rule)
+    assert.matches("^5f", found.node_after)
+  end)
+
+  it("does without, when a pass names no rule or the rules are not to blame", function()
+    local silent = pl.function_pass { name = "Silent", run = function(fn)
+      return fn:with { body = pl.op.sqrt(fn.body) }
+    end }
+    local found = assert(pl.bisect(silent, sums(2), lacks "sqrt"))
+    assert.same({ "Silent" }, { found.pass, found.rule })
+    local deaf = pl.function_pass { name = "Deaf", run = function(fn, _, ctx)
+      ctx:rule "ignored"
+      return fn:with { body = pl.op.sqrt(fn.body) }
+    end }
+    found = assert(pl.bisect(deaf, sums(2), lacks "sqrt"))
+    assert.same({ "Deaf" }, { found.pass, found.rule })
+    assert.equal(found.before, found.good)
+    assert.equal(found.after, found.bad)
   end)
 
   it("finds a pass that fails", function()

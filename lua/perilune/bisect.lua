@@ -1,4 +1,4 @@
---- pl.bisect: the run of a pass that breaks a module.
+--- pl.bisect: the run of a pass that breaks a module, and the application of a rule.
 --
 --     local found, diag = pl.bisect(pipeline, model, "oracle")
 --     print(found)                      -- which pass, and what it changed
@@ -8,8 +8,11 @@
 -- there is a run before which it holds and after which it does not: that one is
 -- looked for by halving, which asks the predicate as often as the logarithm of the
 -- runs that changed something. All modules on the way are kept, so the pipeline
--- runs once, unless a `try` failed or functions went through it one by one.
+-- runs once, unless a `try` failed or functions went through it one by one. Within the
+-- run, the application of a rule is looked for in the same way: there the pipeline
+-- runs again for each question.
 
+local application = require "perilune.application"
 local core = require "perilune.core"
 local diff = require "perilune.diff"
 local ir = require "perilune.ir"
@@ -135,16 +138,27 @@ local function headline(self)
     nth_text(self.nth), self.place ~= "" and ", in " .. self.place or "", self.run, self.runs)
 end
 
+-- "rule 'fold', application 3 of the 14 of that run", and what it made of what.
+local function rule_lines(self, lines)
+  if not self.rule then return end
+  lines[#lines + 1] = ("rule '%s', application %d of %sthat run"):format(self.rule,
+    self.application, self.applications and ("the %d of "):format(self.applications) or "")
+  if self.node_before then lines[#lines + 1] = "  before: " .. self.node_before end
+  if self.node_after then lines[#lines + 1] = "  after:  " .. self.node_after end
+end
+
 --- The answer for people; `options.colour` for a terminal.
 function class.describe(self, options)
-  local lines = { headline(self), self.message }
+  local lines = { headline(self) }
+  rule_lines(self, lines)
+  lines[#lines + 1] = self.message
   if self.mended then
     lines[#lines + 1] = ("the predicate holds again after run %d, pass '%s'"):format(self.mended,
       self.mended_by)
   end
   lines[#lines + 1] = ("asked the predicate %s, ran the pipeline %s"):format(times(self.asked),
     times(self.pipelines))
-  local text = self.after and diff(self.before, self.after, options) or ""
+  local text = self.bad and diff(self.good, self.bad, options) or ""
   if text ~= "" then lines[#lines + 1] = text end
   return table.concat(lines, "\n")
 end
@@ -153,16 +167,17 @@ class.__tostring = class.describe
 
 local function answer(job, bad, before, mended)
   local run = job.trail.runs[bad]
-  local good_module = state_behind(job, before)
-  local bad_module, failure = state_behind(job, bad)
+  local module, failure = state_behind(job, bad)
   local _, message = is_good(job, bad)
-  return setmetatable({
-    pass = run.name, nth = run.nth, place = run.place, run = bad, runs = #job.trail.runs,
-    before = good_module, after = bad_module, failure = not bad_module and failure or nil,
-    message = message, asked = job.asked, pipelines = job.pipelines,
-    functions = bad_module and changed_functions(good_module, bad_module) or {},
-    mended = mended, mended_by = mended and job.trail.runs[mended].name,
-  }, class)
+  local found = { pass = run.name, nth = run.nth, place = run.place, run = bad,
+    runs = #job.trail.runs, before = state_behind(job, before), after = module,
+    failure = not module and failure or nil, message = message,
+    mended = mended, mended_by = mended and job.trail.runs[mended].name }
+  for name, value in pairs(application(job, bad, run.name) or {}) do found[name] = value end
+  if not found.rule then found.good, found.bad = found.before, found.after end
+  found.functions = found.bad and changed_functions(found.good, found.bad) or {}
+  found.asked, found.pipelines = job.asked, job.pipelines
+  return setmetatable(found, class)
 end
 
 -- ------------------------------------------------------------------- starting
@@ -181,8 +196,10 @@ local function check_arguments(module, options)
 end
 
 --- The run that breaks the module: { pass, nth, place, run, runs, before, after,
--- functions, message, failure }, or nil and a diagnostic when the predicate fails
--- from the start, or never. Without a predicate the run is looked for that fails.
+-- message, failure }, the application of a rule in it, where there is one: { rule,
+-- application, applications, node_before, node_after }, and the nearest modules that
+-- are well and not: { good, bad, functions }. Nil and a diagnostic when the predicate
+-- fails from the start, or never. Without a predicate the run is looked for that fails.
 -- `options`: context, what to run in (the current one); every: ask after each run,
 -- for what is broken and mended again.
 return function(pipeline, module, question, options)
@@ -192,7 +209,7 @@ return function(pipeline, module, question, options)
     pipeline = ir.kind_of(pipeline) == "Pass" and pipeline or pass.sequential { pipeline },
     module = module, context = options.context or core.current(),
     predicate = question and predicate.make(question):against(module),
-    known = {}, states = {}, asked = 0, pipelines = 1,
+    holds = holds, known = {}, states = {}, asked = 0, pipelines = 1,
   }
   job.trail = trail.record(job.pipeline, module, job.context)
   local bad, before, mended = search(job, options.every)

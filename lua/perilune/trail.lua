@@ -107,9 +107,20 @@ function trail.record(pipeline, module, context)
     failed = failure and seen.failed() }
 end
 
---- The result when no runs but the first `n` happen, or nil and the failure.
-function trail.first(pipeline, module, context, n)
-  return run(inside(context, {}, { ["bisect.passes"] = n }), pipeline, module)
+-- How many applications of rules the nth run asked for.
+local function applications_of(n)
+  for _, row in ipairs(core.report()) do
+    if row.run == n then return row.applications end
+  end
+end
+
+--- The result when no runs but the first `n` happen, and of the last of these no more
+-- than `k` applications of rules (nil: all), or nil; the failure; what rules did; how
+-- many applications that run asked for, when it did not fail.
+function trail.first(pipeline, module, context, n, k)
+  local result, failure = run(inside(context, {}, { ["bisect.passes"] = n,
+    ["bisect.applications"] = k }), pipeline, module)
+  return result, failure, core.rule_report(), applications_of(n)
 end
 
 return trail

@@ -647,7 +647,14 @@ function pl.predicate(what, options) end
 ---@field runs integer how many there were
 ---@field before perilune.Module behind which all was well
 ---@field after? perilune.Module nil: the pass failed
----@field functions string[] what it changed
+---@field rule? string the rule whose application breaks it; nil: none does
+---@field application? integer its number among those of the run
+---@field applications? integer that the run asks for; nil: it failed
+---@field node_before? string where `good` and `bad` differ first
+---@field node_after? string
+---@field good perilune.Module without that application; without a rule: before
+---@field bad? perilune.Module with it; without a rule: after
+---@field functions string[] that differ
 ---@field message string what the predicate says, or the failure
 ---@field failure? perilune.Diag
 ---@field mended? integer with `every`: the run behind which the predicate holds again
@@ -659,7 +666,7 @@ function pl.predicate(what, options) end
 ---@field context? perilune.Context what to run in: the current one
 ---@field every? boolean asks behind each run: for what is mended again
 
---- Which run of a pass makes the predicate fail, or fails itself; nil and a diagnostic when the
+--- Which run of a pass, and application of a rule, makes the predicate fail, or fails itself; nil and a diagnostic when the
 --- predicate fails from the start, or never. Without a predicate the run is looked for that fails.
 ---@param pipeline perilune.Pass|string|table
 ---@param mod perilune.Module

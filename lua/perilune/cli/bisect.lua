@@ -6,8 +6,9 @@ require "perilune.core".internal() -- diagnostics point at the scripts of others
 
 local bisect = {
   description = "Runs a pipeline over MODEL and looks for the run of a pass behind which a "
-    .. "predicate does not hold any more, or which fails; without a predicate for the one that "
-    .. "fails. Exit status: 0 it is found, 1 there is none or the work failed, 2 wrong usage.",
+    .. "predicate does not hold any more, or which fails, and in it for the application of a "
+    .. "rule; without a predicate for the one that fails. Exit status: 0 it is found, 1 there is "
+    .. "none or the work failed, 2 wrong usage.",
 }
 
 function bisect.arguments(parser)
@@ -18,8 +19,8 @@ function bisect.arguments(parser)
   parser:flag("--every", "Asks after each run that changed something, for what is broken and "
     .. "mended again.")
   parser:flag("--json", "Prints JSON.")
-  parser:option("-o --output", "Writes the model before and after that run to BASE.before.relay "
-    .. "and BASE.after.relay, or .onnx where MODEL is."):argname "BASE"
+  parser:option("-o --output", "Writes the model before and after to BASE.before.relay and "
+    .. "BASE.after.relay, or .onnx where MODEL is."):argname "BASE"
 end
 
 local function show_json(found)
@@ -27,18 +28,19 @@ local function show_json(found)
   print(json.encode(json.object {
     { "pass", found.pass }, { "nth", found.nth }, { "place", found.place },
     { "run", found.run }, { "runs", found.runs }, { "message", found.message },
+    { "rule", found.rule }, { "application", found.application },
+    { "applications", found.applications }, { "node_before", found.node_before },
+    { "node_after", found.node_after },
     { "failed", found.failure ~= nil }, { "functions", json.list(found.functions) },
     { "mended", found.mended }, { "asked", found.asked }, { "pipelines", found.pipelines },
-    { "diff", found.after and require "perilune.diff" (found.before, found.after) },
+    { "diff", found.bad and require "perilune.diff" (found.good, found.bad) },
   }))
 end
 
 local function write(found, options)
   local pl, suffix = require "perilune", options.input:find "%.relay$" and ".relay" or ".onnx"
-  for _, name in ipairs { "before", "after" } do
-    if found[name] then
-      assert(pl.save(found[name], ("%s.%s%s"):format(options.output, name, suffix)))
-    end
+  for name, module in pairs { before = found.good, after = found.bad } do
+    assert(pl.save(module, ("%s.%s%s"):format(options.output, name, suffix)))
   end
 end
 
