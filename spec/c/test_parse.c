@@ -106,20 +106,20 @@ static void places(void) {
   pln_engine *e = pln_engine_new(NULL, NULL);
   pln_graph *graph;
   pln_text_place place;
-  bool printed;
+  bool shown;
   REQUIRE(e);
   REQUIRE(CHECK_OK(pln_parse_expr(
       e, pln_text("negative(1 /* ty=int32 span=s:7:8 */)"), "here", &graph)));
   pln_ref root = pln_graph_root(graph);
-  CHECK(pln_node_place(graph, root, &place, &printed));
-  CHECK(!printed);
+  CHECK(pln_node_place(graph, root, &place, &shown));
+  CHECK(!shown);
   CHECK_EQ_INT(place.row, 1);
   CHECK_EQ_INT(place.column, 1);
   CHECK_EQ_INT(place.end_row, 1);
   CHECK(pln_slice_is(pln_symbol_text(e, place.source), "here"));
   pln_ref one = pln_node_operands(graph, root)[0];
-  CHECK(pln_node_place(graph, one, &place, &printed));
-  CHECK(printed);
+  CHECK(pln_node_place(graph, one, &place, &shown));
+  CHECK(shown);
   CHECK_EQ_INT(place.row, 7);
   CHECK_EQ_INT(place.column, 8);
   CHECK(pln_slice_is(pln_symbol_text(e, place.source), "s"));
