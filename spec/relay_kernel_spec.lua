@@ -3,53 +3,7 @@
 
 local pl = require "perilune"
 
--- Evaluates the body with each operand of `inputs` as %a, %b, ...; each is
--- { dtype, values }.
-local function compute(body, inputs)
-  local params, tensors = {}, {}
-  for i, input in ipairs(inputs) do
-    local tensor = pl.tensor(input[2], input[1])
-    local type = tostring(pl.const(tensor).type)
-    params[i] = "%" .. string.char(96 + i) .. ": " .. type
-    tensors[i] = tensor
-  end
-  local text = ("#[version = \"0.0.5\"]\ndef @main(%s) { %s }"):format(
-    table.concat(params, ", "), body)
-  return pl.eval(assert(pl.parse(text)), table.unpack(tensors))
-end
-
-local function near(want, got)
-  if type(want) == "number" and type(got) == "number" then
-    return want == got or math.abs(want - got) <= 1e-5 * math.max(1, math.abs(want))
-  elseif type(want) == "table" and type(got) == "table" and #want == #got then
-    for i = 1, #want do
-      if not near(want[i], got[i]) then return false end
-    end
-    return true
-  end
-  return want == got
-end
-
--- it("...", body, inputs, result, result, ...)
-local function computes(title, body, inputs, ...)
-  local wants = table.pack(...)
-  it(title, function()
-    local gots = table.pack(compute(body, inputs))
-    assert.equal(wants.n, gots.n)
-    for i = 1, wants.n do
-      local got = gots[i]:totable()
-      if not near(wants[i], got) then assert.same(wants[i], got) end
-    end
-  end)
-end
-
-local function refuses(title, body, inputs, message)
-  it(title, function()
-    local ok, why = pcall(compute, body, inputs)
-    assert.is_false(ok)
-    assert.truthy(tostring(why):find(message, 1, true), tostring(why))
-  end)
-end
+local computes, refuses = require "spec.computed" (it)
 
 local function ints(values) return { "int32", values } end
 local function floats(values) return { "float32", values } end
@@ -191,4 +145,13 @@ describe("quantised convolutions", function()
       qnn.conv2d(%a, %b, %c, %d, 1f, 1f, kernel_size=[1, 2], channels=1, padding=[0, 1])]],
     { { "uint8", { { { { 5, 7 } } } } }, { "int8", { { { { 1, 4 } } } } }, ints(3), ints(2) },
     { { { { 4, 6, -4 } } } })
+end)
+
+describe("kernels made of others", function()
+  it("fold constants", function()
+    local mod = assert(pl.parse [[
+#[version = "0.0.5"]
+def @main() { %0 = (2f, 4f); nn.l2_normalize(stack(%0), eps=0f, axis=[0]) }]])
+    assert.equal("Constant", pl.passes.FoldConstant()(mod).main.body.kind)
+  end)
 end)

@@ -1,6 +1,6 @@
 /* coordinates.c: the types of Relay's operators on indices and places:
  * argwhere, unravel_index, searchsorted, sparse_to_dense, gather_nd, sliding
- * windows, dilation. Called through ops.def. */
+ * windows, dilation. Called through ops.def; kernels are in places.c. */
 
 #include "op/infer.h"
 #include "op/relay_form.h"

@@ -115,7 +115,7 @@ pln_status pln_kernel_filled(pln_kernel_call *call) {
   if (!read_shape(call, 0, &rank, dims))
     return pln_kernel_refuse(call, "there is no such shape");
   return splat(call, asked_dtype(call, PLN_FLOAT32), rank, dims,
-               call->op == PLN_OP_ONES);
+               call->op == PLN_OP_ONES || call->op == PLN_OP_DYN_ONES);
 }
 
 static pln_status fill(pln_kernel_call *call, const pln_tensor *value,

@@ -575,16 +575,15 @@ static pln_status run_resizing(pln_kernel_call *call, resizing *r) {
 
 pln_status pln_kernel_resize(pln_kernel_call *call) {
   resizing r = {.how.mode = PLN_RESAMPLE_NEAREST};
-  if (pln_attrs_find(call->engine, call->attrs, "scale_h"))
-    return pln_kernel_refuse(call, "factors by name are not computed");
   PLN_TRY(read_resizing(call, &r));
   return run_resizing(call, &r);
 }
 
 pln_status pln_kernel_upsample(pln_kernel_call *call) {
   resizing r = {.how.mode = PLN_RESAMPLE_NEAREST};
-  if (pln_attrs_find(call->engine, call->attrs, "scale_h"))
-    return pln_kernel_refuse(call, "factors by name are not computed");
+  if (pln_attrs_find(call->engine, call->attrs, "scale_h") ||
+      pln_attrs_find(call->engine, call->attrs, "scale_w"))
+    return pln_kernel_upsample_by(call);
   PLN_TRY(read_upsampling(call, &r));
   return run_resizing(call, &r);
 }

@@ -29,6 +29,16 @@ static void memory_runs_out(void) {
       BODY("nn.adaptive_avg_pool1d(ones(shape=[1, 2, 5]), output_size=[2])"),
       BODY("nn.avg_pool2d_grad(ones(shape=[1, 1, 2, 2]), "
            "ones(shape=[1, 1, 3, 3]), pool_size=[2, 2])"),
+      BODY("image.resize2d(ones(shape=[1, 2, 2, 1]), size=[3, 3], "
+           "layout=\"NHWC\")"),
+      BODY("searchsorted(ones(shape=[3]), ones(shape=[2, 2]))"),
+      BODY("sequence_mask(ones(shape=[2, 3]), "
+           "ones(shape=[3], dtype=\"int32\"))"),
+      BODY("%0 = (ones(shape=[2, 3]), ones(shape=[2], dtype=\"int64\")); "
+           "adv_index(%0)"),
+      BODY("nn.dilate(ones(shape=[2, 3]), strides=[2, 2])"),
+      BODY("nn.space_to_batch_nd(ones(shape=[1, 4, 1]), block_shape=[2], "
+           "paddings=[])"),
   };
   for (size_t i = 0; i < PLN_COUNT(texts); i++)
     oom_sweep(evaluate, (void *)(uintptr_t)texts[i]);
