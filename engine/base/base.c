@@ -1,6 +1,6 @@
 /* base.c: makes and frees the part of an engine that base owns: its memory,
  * its diagnostics, its symbols. Called by engine.c, which adds the tables of
- * the layers above. */
+ * the layers above, and for children by pass/child.c. */
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -61,6 +61,69 @@ pln_engine *pln_base_new(pln_alloc_fn alloc, void *ud) {
     return NULL;
   }
   return engine;
+}
+
+/* ---------------------------------------------------------------- children */
+
+/* A host's allocator need not bear two threads at once. */
+static void *locked_alloc(void *ud, void *block, size_t old_size,
+                          size_t new_size) {
+  pln_family *family = ud;
+  const pln_memory *memory = &family->parent->memory;
+  pthread_mutex_lock(&family->lock);
+  void *moved = memory->fn(memory->ud, block, old_size, new_size);
+  pthread_mutex_unlock(&family->lock);
+  return moved;
+}
+
+void pln_family_begin(pln_family *family, pln_engine *parent) {
+  family->parent = parent;
+  family->locks = parent->memory.fn != libc_alloc;
+  if (family->locks)
+    pthread_mutex_init(&family->lock, NULL);
+  atomic_init(&family->used, parent->memory.used);
+}
+
+void pln_family_end(pln_family *family) {
+  if (family->locks)
+    pthread_mutex_destroy(&family->lock);
+}
+
+static pln_memory memory_of_child(pln_family *family) {
+  const pln_memory *m = &family->parent->memory;
+  return (pln_memory){.fn = family->locks ? locked_alloc : m->fn,
+                      .ud = family->locks ? (void *)family : m->ud,
+                      .limit = m->limit,
+                      .family = family};
+}
+
+/* What a child has of its parent from the beginning. */
+static void inherit(pln_engine *child, pln_engine *parent) {
+  child->parent = parent;
+  child->seed = parent->seed;
+  child->seconds = parent->seconds;
+  child->most_rewrites = parent->most_rewrites;
+  child->n_vars = parent->n_vars;
+  child->n_type_vars = parent->n_type_vars;
+  child->random_seed = parent->random_seed;
+}
+
+pln_engine *pln_base_child(pln_family *family) {
+  pln_memory memory = memory_of_child(family);
+  pln_engine *child = memory.fn(memory.ud, NULL, 0, sizeof *child);
+  if (!child)
+    return NULL;
+  *child = (pln_engine){.memory = memory};
+  child->memory.used = child->memory.peak = sizeof *child;
+  if (memory.limit)
+    atomic_fetch_add(&family->used, sizeof *child);
+  inherit(child, family->parent);
+  if (pln_diags_new(child) == PLN_OK &&
+      pln_interner_over(child, family->parent->symbols, &child->symbols) ==
+          PLN_OK)
+    return child;
+  pln_base_free(child);
+  return NULL;
 }
 
 void pln_base_free(pln_engine *engine) {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "perilune.h"
+#include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -35,10 +36,11 @@ typedef struct pln_memory {
   void *ud;
   size_t used; /* with what is kept */
   size_t peak;
-  uint64_t calls;   /* of the allocator for more memory */
-  size_t limit;     /* no more may be used; 0: no limit */
-  bool limited;     /* an allocation failed of it */
-  uint32_t keepers; /* pln_mem_keep's without their pln_mem_let_go */
+  uint64_t calls;            /* of the allocator for more memory */
+  size_t limit;              /* no more may be used; 0: no limit */
+  struct pln_family *family; /* of a child: with whom it shares; else NULL */
+  bool limited;              /* an allocation failed of it */
+  uint32_t keepers;          /* pln_mem_keep's without their pln_mem_let_go */
   uint32_t n_kept;
   struct {
     void *block;
@@ -59,6 +61,10 @@ void pln_mem_free(pln_engine *engine, void *block, size_t size);
  * May be nested. */
 void pln_mem_keep(pln_engine *engine);
 void pln_mem_let_go(pln_engine *engine);
+/* From here on the account of a block of a child's is its parent's. */
+void pln_mem_adopt(pln_engine *parent, pln_engine *child, size_t size);
+/* So many calls, and so many bytes at most, were children's. */
+void pln_mem_join(pln_engine *parent, uint64_t calls, size_t held);
 /* Reports "out of memory" without allocating; returns PLN_ERR_NOMEM. */
 pln_status pln_nomem(pln_engine *engine);
 
@@ -93,6 +99,12 @@ uint32_t pln_intern_find(const pln_interner *interner, const void *bytes,
 const void *pln_interned(const pln_interner *interner, uint32_t id,
                          size_t *size);
 uint32_t pln_interner_count(const pln_interner *interner);
+/* A table for a child engine over one of its parent's, whose records keep their
+ * ids; the parent's is read only, and must not change while the child lives. */
+pln_status pln_interner_over(pln_engine *engine, const pln_interner *base,
+                             pln_interner **out) PLN_CHECKED;
+/* How many records the parent's table has; 0: there is no parent. */
+uint32_t pln_interner_below(const pln_interner *interner);
 
 /* A table from symbols (or any id) to 32-bit numbers; used for registries and
  * name scopes. 0 is never stored and means "absent". */
@@ -128,11 +140,17 @@ void pln_diag_demote(pln_engine *engine, size_t mark);
 /* Gives those from `mark` on that have no place this one. */
 pln_status pln_diag_locate(pln_engine *engine, size_t mark,
                            const pln_span *span) PLN_CHECKED;
+/* At most so many are kept, and the newest error. */
+enum { PLN_MOST_DIAGS = 1000 };
 /* Drops all diagnostics from `mark` on. */
 void pln_diag_drop(pln_engine *engine, size_t mark);
 /* Adds two texts to the message of the newest diagnostic, when that is an
  * error. */
 void pln_diag_extend(pln_engine *engine, const char *first, const char *second);
+/* Moves a child's diagnostics [begin, end) behind the parent's. They are kept
+ * in the child as empty rows, so that later ones keep their places. */
+void pln_diag_adopt(pln_engine *parent, pln_engine *child, size_t begin,
+                    size_t end);
 /* The table of diagnostics; made and freed with the engine (base.c). */
 pln_status pln_diags_new(pln_engine *engine) PLN_CHECKED;
 void pln_diags_free(pln_engine *engine);
@@ -150,7 +168,11 @@ enum { PLN_GO_ON = 0, PLN_STOP_ASKED, PLN_STOP_TIME };
 
 struct pln_engine {
   pln_memory memory;
-  atomic_int stop; /* written by signal handlers and other threads */
+  /* Of a child engine: the one whose tables it reads. That one is frozen while
+   * it has children. NULL: no child. */
+  pln_engine *parent;
+  struct pln_lent *lent; /* of a child: what it borrows (ir/lend.c) */
+  atomic_int stop;       /* written by signal handlers and other threads */
   void (*on_stop)(void *ud);
   void *stop_ud;
   uint32_t works; /* pln_work_begin's without their pln_work_end */
@@ -186,12 +208,19 @@ void pln_work_begin(pln_engine *engine);
 void pln_work_end(pln_engine *engine);
 /* The error that a stop which was asked for is. */
 pln_status pln_stopped(pln_engine *engine) PLN_CHECKED;
+/* Why the engine is to stop, or its parent. */
+static inline int pln_stop_reason(const pln_engine *engine) {
+  int why = atomic_load_explicit(&engine->stop, memory_order_relaxed);
+  if (why == PLN_GO_ON && engine->parent)
+    why = atomic_load_explicit(&engine->parent->stop, memory_order_relaxed);
+  return why;
+}
 /* In loops over user data. */
 static inline pln_status pln_poll(pln_engine *engine) {
-  if (atomic_load_explicit(&engine->stop, memory_order_relaxed) == PLN_GO_ON)
-    return PLN_OK;
-  return pln_stopped(engine);
+  return pln_stop_reason(engine) == PLN_GO_ON ? PLN_OK : pln_stopped(engine);
 }
+/* A real-time signal of ours: the host's alarms are left alone. */
+#define PLN_TIMER_SIGNAL (SIGRTMIN + 7)
 /* Asks for a stop after so many seconds; 0 takes that back. PLN_ERR_IO when
  * the system has no timer. */
 pln_status pln_stop_after(pln_engine *engine, double seconds) PLN_CHECKED;
@@ -199,6 +228,20 @@ pln_status pln_stop_after(pln_engine *engine, double seconds) PLN_CHECKED;
 /* The part of the engine that base owns; used by engine.c. */
 pln_engine *pln_base_new(pln_alloc_fn alloc, void *ud);
 void pln_base_free(pln_engine *engine);
+
+/* What the children of one engine share. Made before the first of them, freed
+ * after the last. */
+typedef struct pln_family {
+  pln_engine *parent;
+  pthread_mutex_t lock; /* around the allocator, when it is the host's */
+  bool locks;
+  atomic_size_t used; /* by parent and children; kept when there is a limit */
+} pln_family;
+void pln_family_begin(pln_family *family, pln_engine *parent);
+void pln_family_end(pln_family *family);
+/* Base's part of a child: an account, diagnostics and symbols of its own over
+ * the parent's. NULL when memory is out; reports nothing. */
+pln_engine *pln_base_child(pln_family *family);
 
 /* ----------------------------------------------------------------- buffers */
 

@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-enum { ROWS = 1000, SLOTS = ROWS + 2 };
+enum { ROWS = PLN_MOST_DIAGS, SLOTS = ROWS + 2 };
 
 typedef struct stored {
   pln_diag diag;
@@ -113,6 +113,18 @@ static void keep(pln_engine *engine, const pln_diag *diag) {
   if (d->count == SLOTS)
     free_row(engine, d->rows[--d->count]);
   d->rows[d->count++] = diag;
+}
+
+void pln_diag_adopt(pln_engine *parent, pln_engine *child, size_t begin,
+                    size_t end) {
+  struct pln_diags *d = child->diags;
+  for (size_t i = begin; i < end && i < d->count; i++) {
+    const pln_diag *row = d->rows[i];
+    if (!is_constant(row))
+      pln_mem_adopt(parent, child, ((const stored *)row)->block);
+    keep(parent, row);
+    d->rows[i] = &dropped;
+  }
 }
 
 pln_status pln_nomem(pln_engine *engine) {

@@ -57,14 +57,18 @@ static pln_file *find_mapping(pln_engine *engine, const struct stat *info) {
   return NULL;
 }
 
+static void link_in_chain(pln_file *file) {
+  pln_file **first = chain(file->engine, file->inode);
+  file->next = *first;
+  *first = file;
+}
+
 static void link_mapping(pln_file *file, const struct stat *info) {
-  pln_file **first = chain(file->engine, info->st_ino);
   file->mapped = true;
   file->device = info->st_dev;
   file->inode = info->st_ino;
   file->changed = info->st_mtim;
-  file->next = *first;
-  *first = file;
+  link_in_chain(file);
 }
 
 static void unlink_mapping(pln_file *file) {
@@ -166,6 +170,19 @@ void pln_file_release(pln_file *file) {
   else if (file->size)
     pln_mem_free(file->engine, (void *)file->data, (size_t)file->size);
   pln_mem_free(file->engine, file, whole_size(file));
+}
+
+void pln_file_adopt(pln_engine *parent, pln_engine *child, pln_file *file) {
+  if (!file || file->engine != child)
+    return;
+  if (file->mapped)
+    unlink_mapping(file);
+  else
+    pln_mem_adopt(parent, child, (size_t)file->size);
+  pln_mem_adopt(parent, child, whole_size(file));
+  file->engine = parent;
+  if (file->mapped)
+    link_in_chain(file);
 }
 
 const uint8_t *pln_file_data(const pln_file *file) {

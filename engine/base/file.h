@@ -16,6 +16,8 @@ pln_status pln_file_copy(pln_engine *engine, pln_slice bytes, const char *name,
                          pln_file **out) PLN_CHECKED;
 pln_file *pln_file_retain(const pln_file *file);
 void pln_file_release(pln_file *file);
+/* What a child opened becomes its parent's; of another engine it stays. */
+void pln_file_adopt(pln_engine *parent, pln_engine *child, pln_file *file);
 const uint8_t *pln_file_data(const pln_file *file);
 uint64_t pln_file_size(const pln_file *file);
 const char *pln_file_path(const pln_file *file);

@@ -11,7 +11,7 @@
 
 struct pln_file {
   pln_engine *engine;
-  uint32_t refs;
+  atomic_uint refs; /* children's threads count too */
   bool mapped;
   /* Of a mapping: what file it is, whatever its path leads to by now. */
   dev_t device;

@@ -1,8 +1,10 @@
 /* intern.c: equal byte strings get equal ids, counted from 1.
  *
  * Serves symbols, dims, types, attributes: whatever is compared as a number.
- * What always holds: by_id[id - 1] is the record of id, and each record is in
- * the hash table. When memory is out nothing has been added. */
+ * What always holds: by_id[id - below - 1] is the record of id, and each record
+ * is in the hash table. When memory is out nothing has been added. A child
+ * engine's table stands on its parent's, which is read and never written: the
+ * ids up to `below` are the parent's. */
 
 #include "base/base.h"
 
@@ -23,9 +25,11 @@ _Static_assert(offsetof(record, bytes) % 8 == 0, "records are 8-byte aligned");
 
 struct pln_interner {
   pln_engine *engine;
+  const pln_interner *base; /* the parent's; NULL: stands by itself */
+  uint32_t below;           /* records of base */
   record *table;
   record **by_id;
-  uint32_t count, capacity;
+  uint32_t count, capacity; /* own ones */
   pln_arena arena;
 };
 
@@ -36,6 +40,14 @@ pln_status pln_interner_new(pln_engine *engine, pln_interner **out) {
   interner->engine = engine;
   pln_arena_init(&interner->arena, engine);
   *out = interner;
+  return PLN_OK;
+}
+
+pln_status pln_interner_over(pln_engine *engine, const pln_interner *base,
+                             pln_interner **out) {
+  PLN_TRY(pln_interner_new(engine, out));
+  (*out)->base = base;
+  (*out)->below = pln_interner_count(base);
   return PLN_OK;
 }
 
@@ -54,12 +66,21 @@ static unsigned hash_of(const pln_interner *interner, const void *bytes,
   return (unsigned)pln_hash_bytes(bytes, size, interner->engine->seed);
 }
 
-static record *find(const pln_interner *interner, const void *bytes,
-                    size_t size, unsigned hash) {
+static record *find_own(const pln_interner *interner, const void *bytes,
+                        size_t size, unsigned hash) {
   record *found = NULL;
   HASH_FIND_BYHASHVALUE(hh, interner->table, bytes, (unsigned)size, hash,
                         found);
   return found;
+}
+
+/* The seed of a child is its parent's, so that one hash serves both tables. */
+static record *find(const pln_interner *interner, const void *bytes,
+                    size_t size, unsigned hash) {
+  record *found = NULL;
+  if (interner->base)
+    found = find_own(interner->base, bytes, size, hash);
+  return found ? found : find_own(interner, bytes, size, hash);
 }
 
 /* Room in both the table of ids and the arena; the record is not yet known. */
@@ -76,7 +97,7 @@ static pln_status new_record(pln_interner *interner, const void *bytes,
   if (size)
     memcpy(r->bytes, bytes, size);
   r->bytes[size] = 0;
-  r->id = interner->count + 1;
+  r->id = (uint64_t)interner->below + interner->count + 1;
   *out = r;
   return PLN_OK;
 }
@@ -105,7 +126,7 @@ pln_status pln_intern(pln_interner *interner, const void *bytes, size_t size,
     PLN_TRY(add(interner, bytes, size, hash));
   if (added)
     *added = !r;
-  *id = r ? (uint32_t)r->id : interner->count;
+  *id = r ? (uint32_t)r->id : interner->below + interner->count;
   return PLN_OK;
 }
 
@@ -119,12 +140,18 @@ uint32_t pln_intern_find(const pln_interner *interner, const void *bytes,
 
 const void *pln_interned(const pln_interner *interner, uint32_t id,
                          size_t *size) {
-  const record *r = interner->by_id[id - 1];
+  if (id <= interner->below)
+    interner = interner->base;
+  const record *r = interner->by_id[id - interner->below - 1];
   if (size)
     *size = r->hh.keylen;
   return r->bytes;
 }
 
 uint32_t pln_interner_count(const pln_interner *interner) {
-  return interner->count;
+  return interner->below + interner->count;
+}
+
+uint32_t pln_interner_below(const pln_interner *interner) {
+  return interner->below;
 }

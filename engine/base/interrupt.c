@@ -14,9 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A real-time signal of ours: the host's alarms are left alone. */
-#define TIMER_SIGNAL (SIGRTMIN + 7)
-
 static void ask(pln_engine *engine, int why) {
   int none = PLN_GO_ON;
   atomic_compare_exchange_strong(&engine->stop, &none, why);
@@ -40,7 +37,7 @@ void pln_engine_on_interrupt(pln_engine *engine, void (*f)(void *ud),
 }
 
 pln_status pln_stopped(pln_engine *engine) {
-  if (atomic_load(&engine->stop) == PLN_STOP_TIME)
+  if (pln_stop_reason(engine) == PLN_STOP_TIME)
     return pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
                           "it took longer than limit.seconds = %g allows",
                           engine->seconds);
@@ -77,11 +74,11 @@ static pln_status make_timer(pln_engine *engine) {
   struct sigaction action = {.sa_sigaction = expired,
                              .sa_flags = SA_SIGINFO | SA_RESTART};
   struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
-                           .sigev_signo = TIMER_SIGNAL,
+                           .sigev_signo = PLN_TIMER_SIGNAL,
                            .sigev_value.sival_ptr = engine};
   event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
   sigemptyset(&action.sa_mask);
-  if (sigaction(TIMER_SIGNAL, &action, NULL) != 0 ||
+  if (sigaction(PLN_TIMER_SIGNAL, &action, NULL) != 0 ||
       timer_create(CLOCK_MONOTONIC, &event, &engine->timer) != 0)
     return refused(engine);
   engine->has_timer = true;

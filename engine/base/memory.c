@@ -35,8 +35,15 @@ static void forget(pln_memory *m, uint32_t index) {
           (m->n_kept - index) * sizeof *m->kept);
 }
 
+/* What parent and children use together matters to a limit only. */
+static bool is_shared(const pln_memory *m) {
+  return m->family && m->limit;
+}
+
 static void give_back(pln_memory *m, void *block, size_t size) {
   m->used -= size;
+  if (is_shared(m))
+    atomic_fetch_sub(&m->family->used, size);
   m->fn(m->ud, block, size, 0);
 }
 
@@ -84,18 +91,25 @@ void pln_mem_let_go(pln_engine *engine) {
 static void count(pln_memory *m, size_t old_size, size_t new_size) {
   m->calls += new_size > old_size;
   m->used += new_size - old_size;
+  if (is_shared(m)) /* a size that shrinks wraps around, and back */
+    atomic_fetch_add(&m->family->used, new_size - old_size);
   if (m->used > m->peak)
     m->peak = m->used;
 }
 
+static size_t used_together(const pln_memory *m) {
+  return is_shared(m) ? atomic_load(&m->family->used) : m->used;
+}
+
 /* Whether the limit allows so much more; says so when it does not. */
 static bool allowed(pln_memory *m, size_t more) {
-  if (!m->limit || m->used + more <= m->limit)
+  if (!m->limit || used_together(m) + more <= m->limit)
     return true;
   while (m->n_kept)
     give_back_oldest(m);
-  m->limited |= m->used + more > m->limit;
-  return m->used + more <= m->limit;
+  bool fits = used_together(m) + more <= m->limit;
+  m->limited |= !fits;
+  return fits;
 }
 
 /* A block from the allocator; room is made by what was kept. */
@@ -180,6 +194,21 @@ pln_status pln_mem_grow(pln_engine *engine, void **items, uint32_t *capacity,
   *items = moved;
   *capacity = (uint32_t)wanted;
   return PLN_OK;
+}
+
+void pln_mem_adopt(pln_engine *parent, pln_engine *child, size_t size) {
+  size = taken(size);
+  child->memory.used -= size;
+  parent->memory.used += size;
+  if (parent->memory.used > parent->memory.peak)
+    parent->memory.peak = parent->memory.used;
+}
+
+void pln_mem_join(pln_engine *parent, uint64_t calls, size_t held) {
+  pln_memory *m = &parent->memory;
+  m->calls += calls;
+  if (m->used + held > m->peak)
+    m->peak = m->used + held;
 }
 
 size_t pln_engine_memory(const pln_engine *engine, size_t *peak) {

@@ -7,6 +7,8 @@
 
 #include "ir/application.h"
 
+#include "ir/child.h"
+
 pln_status pln_applications_new(pln_engine *engine) {
   pln_applications *a = pln_mem_zeroed(engine, sizeof *a);
   if (!a)
@@ -115,6 +117,57 @@ pln_status pln_rule_apply(pln_engine *engine, const char *rule, pln_ref node,
   r->row.last = node;
   a->rule = r->rule;
   return PLN_OK;
+}
+
+/* ----------------------------------------------------------------- children */
+
+pln_status pln_applications_child(pln_engine *child) {
+  const pln_applications *from = child->parent->applications;
+  PLN_TRY(pln_applications_new(child));
+  child->applications->at = from->at;
+  child->applications->at.asked = 0;
+  child->applications->watched = from->watched;
+  return PLN_OK;
+}
+
+void pln_tally_end(pln_engine *child, pln_tally *out) {
+  pln_applications *a = child->applications;
+  *out = (pln_tally){a->runs, a->at.asked, a->n_rules, a->cap_rules, a->rules};
+  a->runs = a->n_rules = a->cap_rules = 0;
+  a->at.asked = 0;
+  a->rules = NULL;
+  memset(a->hot, 0, sizeof a->hot);
+}
+
+void pln_tally_free(pln_engine *child, pln_tally *tally) {
+  pln_mem_free(child, tally->rules, tally->capacity * sizeof *tally->rules);
+}
+
+static pln_status take_rule(pln_applications *a, const pln_join *join,
+                            const pln_rule *from) {
+  pln_rule *r;
+  a->at.pass = pln_joined(&join->symbols, from->pass);
+  pln_symbol rule = pln_joined(&join->symbols, from->rule);
+  PLN_TRY(find_rule(a, pln_symbol_text(a->engine, rule).data, &r));
+  r->row.tried += from->row.tried;
+  r->row.applied += from->row.applied;
+  r->row.refused += from->row.refused;
+  r->row.seconds += from->row.seconds;
+  if (from->row.applied)
+    r->row.last = from->row.last;
+  return PLN_OK;
+}
+
+pln_status pln_tally_take(const pln_join *join, const pln_tally *tally) {
+  pln_applications *a = join->parent->applications;
+  pln_symbol pass = a->at.pass;
+  pln_status status = PLN_OK;
+  for (uint32_t i = 0; i < tally->n && status == PLN_OK; i++)
+    status = take_rule(a, join, &tally->rules[i]);
+  a->at.pass = pass;
+  a->at.asked += tally->asked;
+  a->runs += tally->runs;
+  return status;
 }
 
 /* --------------------------------------------------------------- statistics */

@@ -46,6 +46,26 @@ typedef struct pln_applications {
 
 pln_status pln_applications_new(pln_engine *engine) PLN_CHECKED;
 void pln_applications_free(pln_engine *engine);
+/* A child's: in the run that its parent is at, and watched as that is. Nothing
+ * is limited there. */
+pln_status pln_applications_child(pln_engine *child) PLN_CHECKED;
+/* What a child counted since the last of these calls; freed by pln_tally_free.
+ * `pln_tally_take` adds it to the parent's counts. */
+typedef struct pln_tally {
+  uint32_t runs; /* of passes that passes ran */
+  uint64_t asked;
+  uint32_t n, capacity;
+  pln_rule *rules;
+} pln_tally;
+void pln_tally_end(pln_engine *child, pln_tally *out);
+void pln_tally_free(pln_engine *child, pln_tally *tally);
+struct pln_join;
+pln_status pln_tally_take(const struct pln_join *join,
+                          const pln_tally *tally) PLN_CHECKED;
+/* Whether applications or runs are limited: then their order matters. */
+static inline bool pln_rules_limited(const pln_applications *a) {
+  return a->limits.passes >= 0 || a->limits.applications >= 0;
+}
 /* At the outermost application of a pass: counts begin anew. */
 void pln_applications_reset(pln_engine *engine, const pln_rule_limits *limits);
 /* Whether one more pass may run. */

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "ir/child.h"
 #include "ir/tables.h"
 #include "ir/tensor.h"
 
@@ -20,13 +21,19 @@ typedef struct attr_set {
 } attr_set;
 
 struct pln_attr_sets {
+  const struct pln_attr_sets *base; /* of a child: its parent's table */
+  uint32_t below;                   /* keys of base */
+  uint32_t n_lent; /* tensors of base, the first of `tensors` */
+  pln_idmap *lent; /* dictionary of base that holds tensors -> own set + 1 */
+  attr_set *lent_sets; /* the same dictionaries with borrowed tensors */
+  uint32_t n_lent_sets, cap_lent_sets;
   pln_interner *keys;
   pln_arena arena; /* entries, names, lists of slices and tensors */
-  attr_set *sets;  /* a key: its dictionary, at id - 1 */
+  attr_set *sets;  /* a key: its dictionary, at id - below - 1 */
   uint32_t n_sets, cap_sets;
   pln_tensor **tensors; /* one of each, retained; numbered from 1 */
   uint32_t n_tensors, cap_tensors;
-  uint32_t *next; /* a tensor: the next one of the same hash, or 0 */
+  uint32_t *next; /* an own tensor: the next one of the same hash, or 0 */
   uint32_t cap_next;
   pln_idmap *by_hash; /* hash -> newest tensor of that hash */
 };
@@ -63,6 +70,8 @@ void pln_attrs_free(pln_engine *engine) {
     return;
   for (uint32_t i = 0; i < t->n_tensors; i++)
     pln_tensor_release(t->tensors[i]);
+  pln_idmap_free(t->lent);
+  pln_mem_free(engine, t->lent_sets, t->cap_lent_sets * sizeof *t->lent_sets);
   pln_mem_free(engine, t->tensors, t->cap_tensors * sizeof *t->tensors);
   pln_mem_free(engine, t->next, t->cap_next * sizeof *t->next);
   pln_mem_free(engine, t->sets, t->cap_sets * sizeof *t->sets);
@@ -77,14 +86,24 @@ void pln_attrs_free(pln_engine *engine) {
 
 /* ----------------------------------------------------------------- tensors */
 
+static uint32_t newest_of(const struct pln_attr_sets *t, uint64_t hash) {
+  uint32_t own = pln_idmap_get(t->by_hash, hash);
+  return own || !t->base ? own : pln_idmap_get(t->base->by_hash, hash);
+}
+
+static uint32_t next_of(const struct pln_attr_sets *t, uint32_t number) {
+  return number <= t->n_lent ? t->base->next[number - 1]
+                             : t->next[number - t->n_lent - 1];
+}
+
 /* The number of the first tensor equal to this one, which is retained when
  * it is the first. */
 static pln_status tensor_number(pln_engine *engine, pln_tensor *tensor,
                                 uint32_t *out) {
   struct pln_attr_sets *t = engine->attrs;
   uint64_t hash = pln_tensor_hash(tensor);
-  uint32_t newest = pln_idmap_get(t->by_hash, hash);
-  for (uint32_t i = newest; i; i = t->next[i - 1])
+  uint32_t newest = newest_of(t, hash);
+  for (uint32_t i = newest; i; i = next_of(t, i))
     if (pln_tensor_equal(t->tensors[i - 1], tensor)) {
       *out = i;
       return PLN_OK;
@@ -93,11 +112,11 @@ static pln_status tensor_number(pln_engine *engine, pln_tensor *tensor,
   if (need > t->cap_tensors)
     PLN_TRY(pln_mem_grow(engine, (void **)&t->tensors, &t->cap_tensors, need,
                          sizeof *t->tensors));
-  if (need > t->cap_next)
-    PLN_TRY(pln_mem_grow(engine, (void **)&t->next, &t->cap_next, need,
-                         sizeof *t->next));
+  if (need - t->n_lent > t->cap_next)
+    PLN_TRY(pln_mem_grow(engine, (void **)&t->next, &t->cap_next,
+                         need - t->n_lent, sizeof *t->next));
   PLN_TRY(pln_idmap_set(t->by_hash, hash, (uint32_t)need));
-  t->next[t->n_tensors] = newest;
+  t->next[t->n_tensors - t->n_lent] = newest;
   t->tensors[t->n_tensors++] = pln_tensor_retain(tensor);
   *out = (uint32_t)need;
   return PLN_OK;
@@ -353,14 +372,14 @@ static pln_status intern_key(pln_engine *engine, const pln_buffer *key,
   struct pln_attr_sets *t = engine->attrs;
   pln_attrs id = pln_intern_find(t->keys, key->data, key->size);
   if (!id) {
-    size_t need = pln_interner_count(t->keys) + 1u;
+    size_t need = pln_interner_count(t->keys) - t->below + 1u;
     if (need > t->cap_sets)
       PLN_TRY(pln_mem_grow(engine, (void **)&t->sets, &t->cap_sets, need,
                            sizeof *t->sets));
     PLN_TRY(pln_intern(t->keys, key->data, key->size, &id, NULL));
   }
-  for (; t->n_sets < pln_interner_count(t->keys); t->n_sets++)
-    PLN_TRY(read_key(engine, t->n_sets + 1, &t->sets[t->n_sets]));
+  for (; t->n_sets < pln_interner_count(t->keys) - t->below; t->n_sets++)
+    PLN_TRY(read_key(engine, t->below + t->n_sets + 1, &t->sets[t->n_sets]));
   *out = id;
   return PLN_OK;
 }
@@ -432,7 +451,13 @@ pln_status pln_attrs_list(pln_engine *engine, uint32_t count,
 
 static const attr_set *set_of(const pln_engine *engine, pln_attrs attrs) {
   static const attr_set empty = {0, true, NULL, NULL};
-  return attrs ? &engine->attrs->sets[attrs - 1] : &empty;
+  const struct pln_attr_sets *t = engine->attrs;
+  if (attrs == 0)
+    return &empty;
+  if (attrs > t->below)
+    return &t->sets[attrs - t->below - 1];
+  uint32_t lent = t->n_lent_sets ? pln_idmap_get(t->lent, attrs) : 0;
+  return lent ? &t->lent_sets[lent - 1] : &t->base->sets[attrs - 1];
 }
 
 uint32_t pln_attrs_count(const pln_engine *engine, pln_attrs attrs) {
@@ -488,6 +513,142 @@ pln_slice pln_attrs_string(const pln_engine *engine, pln_attrs attrs,
                            const char *name, const char *fallback) {
   const pln_attr *a = pln_attrs_find(engine, attrs, name);
   return a && a->kind == PLN_ATTR_STRING ? a->v.s : pln_text(fallback);
+}
+
+/* --------------------------------------------------------------- children */
+
+static bool holds_tensors(const attr_set *set) {
+  for (uint32_t i = 0; i < set->count; i++)
+    if (set->entries[i].kind == PLN_ATTR_TENSOR ||
+        set->entries[i].kind == PLN_ATTR_TENSORS)
+      return true;
+  return false;
+}
+
+/* A child must not touch its parent's tensors, so it reads the dictionaries
+ * that hold such again, with borrowed ones. */
+static pln_status lend_set(pln_engine *child, pln_attrs id) {
+  struct pln_attr_sets *t = child->attrs;
+  PLN_TRY(pln_mem_grow(child, (void **)&t->lent_sets, &t->cap_lent_sets,
+                       t->n_lent_sets + 1u, sizeof *t->lent_sets));
+  PLN_TRY(read_key(child, id, &t->lent_sets[t->n_lent_sets]));
+  return pln_idmap_set(t->lent, id, ++t->n_lent_sets);
+}
+
+static pln_status lend_tensors(pln_engine *child) {
+  struct pln_attr_sets *t = child->attrs;
+  const struct pln_attr_sets *base = t->base;
+  PLN_TRY(pln_mem_grow(child, (void **)&t->tensors, &t->cap_tensors,
+                       base->n_tensors, sizeof *t->tensors));
+  for (; t->n_tensors < base->n_tensors; t->n_tensors++, t->n_lent++)
+    PLN_TRY(pln_lend_tensor(child, base->tensors[t->n_tensors],
+                            &t->tensors[t->n_tensors]));
+  for (pln_attrs id = 1; id <= base->n_sets; id++)
+    if (holds_tensors(&base->sets[id - 1]))
+      PLN_TRY(lend_set(child, id));
+  return PLN_OK;
+}
+
+pln_status pln_attrs_child(pln_engine *child) {
+  struct pln_attr_sets *t = pln_mem_zeroed(child, sizeof *t);
+  if (!t)
+    return pln_nomem(child);
+  child->attrs = t;
+  t->base = child->parent->attrs;
+  t->below = pln_interner_count(t->base->keys);
+  if (t->base->n_sets < t->below) /* a hole that memory left */
+    return pln_nomem(child);
+  pln_arena_init(&t->arena, child);
+  PLN_TRY(pln_interner_over(child, t->base->keys, &t->keys));
+  PLN_TRY(pln_idmap_new(child, &t->by_hash));
+  PLN_TRY(pln_idmap_new(child, &t->lent));
+  return t->base->n_tensors ? lend_tensors(child) : PLN_OK;
+}
+
+uint32_t pln_attrs_below(const pln_engine *engine) {
+  return engine->attrs->below;
+}
+
+uint32_t pln_attrs_total(const pln_engine *engine) {
+  return engine->attrs->below + engine->attrs->n_sets;
+}
+
+/* Dictionaries in a dictionary are older; types may not be there yet. */
+static bool has_types(const pln_join *j, const attr_set *set) {
+  uint32_t known = j->types.below + j->types.n;
+  for (uint32_t i = 0; i < set->count; i++) {
+    const pln_attr *a = &set->entries[i];
+    if (a->kind == PLN_ATTR_TYPE && a->v.type > known)
+      return false;
+    for (uint32_t k = 0; a->kind == PLN_ATTR_TYPES && k < a->count; k++)
+      if (a->v.types[k] > known)
+        return false;
+  }
+  return true;
+}
+
+static bool move_types(const pln_join *j, pln_arena *arena, pln_attr *a) {
+  pln_type *types = pln_arena_new(arena, (a->count + 1u) * sizeof *types);
+  if (!types)
+    return false;
+  for (uint32_t i = 0; i < a->count; i++)
+    types[i] = pln_joined(&j->types, a->v.types[i]);
+  a->v.types = types;
+  return true;
+}
+
+static bool move_tensors(const pln_join *j, pln_arena *arena, pln_attr *a) {
+  pln_tensor **tensors = pln_arena_new(arena, (a->count + 1u) * sizeof a);
+  if (!tensors)
+    return false;
+  for (uint32_t i = 0; i < a->count; i++)
+    tensors[i] = pln_join_tensor(j, a->v.tensors[i]);
+  a->v.tensors = tensors;
+  return true;
+}
+
+/* The entry with the parent's ids; false when memory is out. Ints, floats and
+ * texts are copied when they are interned. */
+static bool move_entry(const pln_join *j, pln_arena *arena, pln_attr *a) {
+  a->name = pln_joined(&j->symbols, a->name);
+  switch ((pln_attr_kind)a->kind) {
+  case PLN_ATTR_REF: a->v.symbol = pln_joined(&j->symbols, a->v.symbol); break;
+  case PLN_ATTR_TYPE: a->v.type = pln_joined(&j->types, a->v.type); break;
+  case PLN_ATTR_LIST:
+  case PLN_ATTR_DICT: a->v.dict = pln_joined(&j->attrs, a->v.dict); break;
+  case PLN_ATTR_TENSOR: a->v.tensor = pln_join_tensor(j, a->v.tensor); break;
+  case PLN_ATTR_TENSORS: return move_tensors(j, arena, a);
+  case PLN_ATTR_TYPES: return move_types(j, arena, a);
+  default: break;
+  }
+  return true;
+}
+
+static pln_status move_set(pln_join *j, pln_arena *arena, const attr_set *set,
+                           pln_attrs *out) {
+  pln_attr *entries = pln_arena_new(arena, (set->count + 1u) * sizeof *entries);
+  if (!entries)
+    return pln_nomem(j->parent);
+  for (uint32_t i = 0; i < set->count; i++) {
+    entries[i] = set->entries[i];
+    if (!move_entry(j, arena, &entries[i]))
+      return pln_nomem(j->parent);
+  }
+  return set->sorted ? pln_attrs_make(j->parent, set->count, entries, out)
+                     : pln_attrs_list(j->parent, set->count, entries, out);
+}
+
+pln_status pln_join_attrs(pln_join *j, bool *ready) {
+  const attr_set *set = &j->child->attrs->sets[j->attrs.n];
+  *ready = has_types(j, set);
+  if (!*ready)
+    return PLN_OK;
+  pln_arena arena;
+  pln_arena_init(&arena, j->parent);
+  pln_status status = move_set(j, &arena, set, &j->attrs.to[j->attrs.n]);
+  pln_arena_free(&arena);
+  j->attrs.n += status == PLN_OK;
+  return status;
 }
 
 /* ---------------------------------------------------------- changed copies */

@@ -6,6 +6,7 @@
  * is taken to be defined: its divisor is not zero. */
 
 #include "ir/dim.h"
+#include "ir/child.h"
 
 /* Beyond these there are no extents, and sums hold no such numbers. */
 static const int64_t far = INT64_C(1) << 62;
@@ -27,6 +28,15 @@ pln_status pln_dims_new(pln_engine *engine) {
   return status;
 }
 
+pln_status pln_dims_child(pln_engine *child) {
+  const struct pln_dims *base = child->parent->dims;
+  child->dims = pln_mem_zeroed(child, sizeof *child->dims);
+  if (!child->dims)
+    return pln_nomem(child);
+  PLN_TRY(pln_interner_over(child, base->exprs, &child->dims->exprs));
+  return pln_interner_over(child, base->values, &child->dims->values);
+}
+
 void pln_dims_free(pln_engine *engine) {
   struct pln_dims *dims = engine->dims;
   if (!dims)
@@ -37,6 +47,48 @@ void pln_dims_free(pln_engine *engine) {
     pln_interner_free(dims->values);
   pln_mem_free(engine, dims, sizeof *dims);
   engine->dims = NULL;
+}
+
+/* ----------------------------------------------------------------- joining */
+
+pln_dim pln_join_dim(const pln_join *j, pln_dim dim) {
+  if (PLN_DIM_IS_CONST(dim) || dim == PLN_DIM_UNKNOWN)
+    return dim;
+  return pln_dim_of_id(pln_joined(&j->dims, pln_dim_id(dim)));
+}
+
+/* An expression with the parent's ids; `record` is a copy of it. Atoms stand in
+ * order of their names, so that the order stays. */
+static void move_expr(const pln_join *j, pln_dim_row *row) {
+  pln_dim_term *terms = (pln_dim_term *)(row + 1);
+  row->symbol = pln_joined(&j->symbols, (pln_symbol)row->symbol);
+  if (row->kind == PLN_DIM_CALL) {
+    row->a = pln_join_dim(j, row->a);
+    row->b = pln_join_dim(j, row->b);
+  }
+  for (uint32_t i = 0; i < row->n_terms; i++)
+    for (uint32_t k = 0; k < terms[i].degree; k++)
+      terms[i].factors[k] = pln_joined(&j->dims, terms[i].factors[k]);
+}
+
+pln_status pln_join_dims(pln_join *j) {
+  const pln_interner *exprs = j->child->dims->exprs;
+  uint32_t below = pln_interner_below(exprs);
+  uint32_t count = pln_interner_count(exprs) - below;
+  struct {
+    pln_dim_row row;
+    pln_dim_term terms[PLN_DIM_MAX_TERMS];
+  } copy;
+  PLN_TRY(pln_join_map_begin(j, &j->dims, below, count));
+  for (; j->dims.n < count; j->dims.n++) {
+    size_t size;
+    const void *record = pln_interned(exprs, below + j->dims.n + 1, &size);
+    memcpy(&copy, record, size);
+    move_expr(j, &copy.row);
+    PLN_TRY(pln_intern(j->parent->dims->exprs, &copy, size,
+                       &j->dims.to[j->dims.n], NULL));
+  }
+  return PLN_OK;
 }
 
 /* ------------------------------------------------------------------- atoms */

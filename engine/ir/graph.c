@@ -22,6 +22,14 @@ pln_graph *pln_graph_retain(const pln_graph *graph) {
   return shared;
 }
 
+static void free_arrays(pln_engine *e, pln_graph *g) {
+  pln_mem_free(e, g->nodes, g->cap_nodes * sizeof *g->nodes);
+  pln_mem_free(e, g->operands, g->cap_operands * sizeof *g->operands);
+  pln_mem_free(e, g->scopes, g->cap_scopes * sizeof *g->scopes);
+  pln_mem_free(e, g->values, g->cap_values * sizeof *g->values);
+  pln_mem_free(e, g->origin, g->cap_origin * sizeof *g->origin);
+}
+
 void pln_graph_release(pln_graph *graph) {
   if (!graph || --graph->refs > 0)
     return;
@@ -29,13 +37,9 @@ void pln_graph_release(pln_graph *graph) {
   for (uint32_t i = 0; i < graph->n_tensors; i++)
     pln_tensor_release(graph->tensors[i]);
   pln_origins_release(graph->origins);
-  pln_mem_free(e, graph->nodes, graph->cap_nodes * sizeof *graph->nodes);
-  pln_mem_free(e, graph->operands,
-               graph->cap_operands * sizeof *graph->operands);
-  pln_mem_free(e, graph->scopes, graph->cap_scopes * sizeof *graph->scopes);
   pln_mem_free(e, graph->tensors, graph->cap_tensors * sizeof *graph->tensors);
-  pln_mem_free(e, graph->values, graph->cap_values * sizeof *graph->values);
-  pln_mem_free(e, graph->origin, graph->cap_origin * sizeof *graph->origin);
+  if (!graph->home)
+    free_arrays(e, graph);
   pln_mem_free(e, graph, sizeof *graph);
 }
 
@@ -141,9 +145,9 @@ bool pln_node_place(const pln_graph *graph, pln_ref node, pln_text_place *out,
                      : 0;
   if (row == 0)
     return false;
-  *out = graph->origins->rows[row].place;
+  *out = pln_origins_row(graph->origins, row)->place;
   if (printed)
-    *printed = graph->origins->rows[row].place_printed;
+    *printed = pln_origins_row(graph->origins, row)->place_printed;
   return true;
 }
 

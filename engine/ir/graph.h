@@ -57,6 +57,7 @@ typedef struct pln_scope_row {
 
 struct pln_graph {
   pln_engine *engine;
+  const pln_graph *home; /* of a child's view: whose arrays these are */
   uint32_t refs;
   uint32_t n_nodes, cap_nodes;
   uint32_t n_operands, cap_operands;

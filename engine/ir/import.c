@@ -149,10 +149,10 @@ pln_status pln_builder_take_origin(pln_builder *b, const pln_graph *from,
     to->declares = true;
   if (!from->origin[ref])
     return PLN_OK;
-  pln_origin row = from->origins->rows[from->origin[ref]];
+  pln_origin row = *pln_origins_row(from->origins, from->origin[ref]);
   uint32_t place = pln_origins_place(from->origins, from->origin[ref]);
-  row.place = from->origins->rows[place].place;
-  row.place_printed = from->origins->rows[place].place_printed;
+  row.place = pln_origins_row(from->origins, place)->place;
+  row.place_printed = pln_origins_row(from->origins, place)->place_printed;
   row.attr_order = pln_origins_attr_order(from->origins, from->origin[ref]);
   row.parent = 0;
   if (!to->tell)

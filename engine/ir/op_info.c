@@ -4,10 +4,12 @@
  * knows follow as opaque rows. Rows never move and never go. */
 
 #include "ir/op_info.h"
+#include "ir/child.h"
 
 struct pln_op_table {
+  const struct pln_op_table *base; /* of a child: its parent's table */
   const pln_op_info *rows;
-  uint32_t n_rows;
+  uint32_t n_rows; /* of a child: all of its parent's */
   uint32_t n_opaque, cap_opaque;
   pln_op_info **opaque; /* in the arena, as are their names */
   pln_arena arena;
@@ -44,6 +46,17 @@ pln_status pln_ops_install(pln_engine *engine, const pln_op_info *rows,
   if (status != PLN_OK)
     pln_ops_free(engine);
   return status;
+}
+
+pln_status pln_ops_child(pln_engine *child) {
+  struct pln_op_table *table = pln_mem_zeroed(child, sizeof *table);
+  if (!table)
+    return pln_nomem(child);
+  child->ops = table;
+  table->base = child->parent->ops;
+  table->n_rows = pln_op_count(child->parent);
+  pln_arena_init(&table->arena, child);
+  return pln_idmap_new(child, &table->by_name);
 }
 
 void pln_ops_free(pln_engine *engine) {
@@ -102,17 +115,32 @@ pln_status pln_op_opaque(pln_engine *engine, pln_slice name, pln_op *out) {
 pln_op pln_op_find(const pln_engine *engine, pln_slice name) {
   if (!engine->ops)
     return 0;
+  const struct pln_op_table *table = engine->ops;
   pln_symbol symbol = pln_intern_find(engine->symbols, name.data, name.size);
-  return symbol ? pln_idmap_get(engine->ops->by_name, symbol) : 0;
+  if (!symbol)
+    return 0;
+  pln_op op = table->base ? pln_idmap_get(table->base->by_name, symbol) : 0;
+  return op ? op : pln_idmap_get(table->by_name, symbol);
 }
 
 const pln_op_info *pln_op_row(const pln_engine *engine, pln_op op) {
   const struct pln_op_table *table = engine->ops;
   if (!table || op == 0 || op > table->n_rows + table->n_opaque)
     return &no_op;
-  if (op <= table->n_rows)
-    return &table->rows[op - 1];
-  return table->opaque[op - table->n_rows - 1];
+  if (op > table->n_rows)
+    return table->opaque[op - table->n_rows - 1];
+  if (table->base)
+    return pln_op_row(engine->parent, op);
+  return &table->rows[op - 1];
+}
+
+pln_status pln_join_ops(pln_join *j) {
+  const struct pln_op_table *table = j->child->ops;
+  PLN_TRY(pln_join_map_begin(j, &j->ops, table->n_rows, table->n_opaque));
+  for (; j->ops.n < table->n_opaque; j->ops.n++)
+    PLN_TRY(pln_op_opaque(j->parent, pln_text(table->opaque[j->ops.n]->name),
+                          &j->ops.to[j->ops.n]));
+  return PLN_OK;
 }
 
 pln_slice pln_op_name(const pln_engine *engine, pln_op op) {

@@ -21,6 +21,20 @@ pln_status pln_origins_new(pln_engine *engine, pln_origins **out) {
   return PLN_OK;
 }
 
+pln_status pln_origins_over(pln_engine *child, pln_origins *base,
+                            pln_origins **out) {
+  pln_origins *origins = pln_mem_zeroed(child, sizeof *origins);
+  if (!origins)
+    return pln_nomem(child);
+  origins->engine = child;
+  origins->refs = 1;
+  origins->base = base;
+  origins->below = origins->count = base->count;
+  origins->tell = base->tell;
+  *out = origins;
+  return PLN_OK;
+}
+
 pln_origins *pln_origins_retain(pln_origins *origins) {
   origins->refs++;
   return origins;
@@ -55,10 +69,10 @@ pln_status pln_origins_add(pln_origins *origins, const pln_origin *row,
                            uint32_t *out) {
   if (row->file)
     PLN_TRY(pin_file(origins, row->file));
-  PLN_TRY(pln_mem_grow(origins->engine, (void **)&origins->rows,
-                       &origins->capacity, (size_t)origins->count + 1,
-                       sizeof *origins->rows));
-  origins->rows[origins->count] = *row;
+  PLN_TRY(pln_mem_grow(
+      origins->engine, (void **)&origins->rows, &origins->capacity,
+      (size_t)(origins->count - origins->below) + 1, sizeof *origins->rows));
+  origins->rows[origins->count - origins->below] = *row;
   *out = origins->count++;
   return PLN_OK;
 }
@@ -66,7 +80,7 @@ pln_status pln_origins_add(pln_origins *origins, const pln_origin *row,
 size_t pln_origins_tell(const pln_origins *origins, uint32_t row, char *text,
                         size_t size) {
   while (row) {
-    const pln_origin *o = &origins->rows[row];
+    const pln_origin *o = pln_origins_row(origins, row);
     if (o->name) {
       int n = snprintf(text, size, "value '%.200s'",
                        pln_symbol_text(origins->engine, o->name).data);
@@ -81,18 +95,18 @@ size_t pln_origins_tell(const pln_origins *origins, uint32_t row, char *text,
 
 /* What a row was named from says the same of its source. */
 static uint32_t named_from(const pln_origins *origins, uint32_t row) {
-  const pln_origin *o = &origins->rows[row];
+  const pln_origin *o = pln_origins_row(origins, row);
   return o->pass == 0 && o->parent < row ? o->parent : 0;
 }
 
 uint32_t pln_origins_place(const pln_origins *origins, uint32_t row) {
-  while (row && !origins->rows[row].place.row)
+  while (row && !pln_origins_row(origins, row)->place.row)
     row = named_from(origins, row);
   return row;
 }
 
 pln_attrs pln_origins_attr_order(const pln_origins *origins, uint32_t row) {
-  while (row && !origins->rows[row].attr_order)
+  while (row && !pln_origins_row(origins, row)->attr_order)
     row = named_from(origins, row);
-  return origins->rows[row].attr_order;
+  return pln_origins_row(origins, row)->attr_order;
 }

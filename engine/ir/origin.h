@@ -31,8 +31,12 @@ typedef size_t (*pln_tell_fn)(const pln_origin *origin, char *text,
 typedef struct pln_origins {
   pln_engine *engine;
   uint32_t refs;
+  /* Of a child's table: the parent's, whose rows come first, and how many. */
+  struct pln_origins *base;
+  uint32_t below;
+  uint32_t joined;          /* the first own row, once it is the parent's */
   uint32_t count, capacity; /* row 0 is "nothing is known" */
-  pln_origin *rows;
+  pln_origin *rows;         /* from `below` on */
   uint32_t n_files, cap_files;
   pln_file **files; /* retained */
   pln_tell_fn tell; /* of rows with a slice and without a name, or NULL */
@@ -40,6 +44,14 @@ typedef struct pln_origins {
 } pln_origins;
 
 pln_status pln_origins_new(pln_engine *engine, pln_origins **out) PLN_CHECKED;
+/* A child's table over its parent's. */
+pln_status pln_origins_over(pln_engine *child, pln_origins *base,
+                            pln_origins **out) PLN_CHECKED;
+static inline const pln_origin *pln_origins_row(const pln_origins *origins,
+                                                uint32_t row) {
+  return row < origins->below ? &origins->base->rows[row]
+                              : &origins->rows[row - origins->below];
+}
 pln_origins *pln_origins_retain(pln_origins *origins);
 void pln_origins_release(pln_origins *origins);
 /* Appends a row; retains its file. */

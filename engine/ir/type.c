@@ -5,6 +5,7 @@
  * recurses, however deep types nest. Used by everything that types nodes. */
 
 #include "ir/type.h"
+#include "ir/child.h"
 #include "ir/graph.h"
 #include "ir/tables.h"
 
@@ -61,6 +62,14 @@ pln_status pln_types_new(pln_engine *engine) {
   }
   engine->types = types;
   return PLN_OK;
+}
+
+pln_status pln_types_child(pln_engine *child) {
+  child->types = pln_mem_zeroed(child, sizeof *child->types);
+  if (!child->types)
+    return pln_nomem(child);
+  return pln_interner_over(child, child->parent->types->rows,
+                           &child->types->rows);
 }
 
 void pln_types_free(pln_engine *engine) {
@@ -354,6 +363,68 @@ pln_status pln_type_prim(pln_engine *engine, pln_dtype dtype, uint32_t lanes,
   type_row row = {
       .kind = PLN_TYPE_PRIM, .dtype = (uint8_t)dtype, .number = lanes};
   return intern_row(engine, row, NULL, 0, out);
+}
+
+/* ----------------------------------------------------------------- joining */
+
+uint32_t pln_types_below(const pln_engine *engine) {
+  return pln_interner_below(engine->types->rows);
+}
+
+uint32_t pln_types_total(const pln_engine *engine) {
+  return pln_interner_count(engine->types->rows);
+}
+
+static void move_header(const pln_join *j, type_row *row) {
+  bool counted = row->kind == PLN_TYPE_VAR ||
+                 (row->kind == PLN_TYPE_HOLE && row->number < OWN_HOLES);
+  row->symbol = pln_joined(&j->symbols, row->symbol);
+  if (counted)
+    row->number = pln_shifted(j->type_vars, row->number);
+}
+
+/* What follows the header; of a RELATION the attributes come last. */
+static void move_tail(const pln_join *j, type_row *row) {
+  if (row->kind == PLN_TYPE_TENSOR) {
+    pln_dim *dims = (pln_dim *)(row + 1);
+    for (int32_t i = 0; i < row->count; i++)
+      dims[i] = pln_join_dim(j, dims[i]);
+    return;
+  }
+  pln_type *parts = (pln_type *)(row + 1);
+  uint32_t n = (uint32_t)row->count, all = n + n_extras(row);
+  for (uint32_t i = 0; i < all; i++)
+    if (row->kind == PLN_TYPE_RELATION && i == n)
+      parts[i] = pln_joined(&j->attrs, parts[i]);
+    else
+      parts[i] = pln_joined(&j->types, parts[i]);
+}
+
+/* Parts are older than the whole; a RELATION's attributes may not be there. */
+static bool has_parts(const pln_join *j, const type_row *row) {
+  return row->kind != PLN_TYPE_RELATION ||
+         parts_of(row)[row->count] <= j->attrs.below + j->attrs.n;
+}
+
+pln_status pln_join_type(pln_join *j, bool *ready) {
+  size_t size;
+  const pln_interner *rows = j->child->types->rows;
+  const type_row *row =
+      pln_interned(rows, j->types.below + j->types.n + 1, &size);
+  *ready = has_parts(j, row);
+  if (!*ready)
+    return PLN_OK;
+  type_row *copy = pln_mem_new(j->parent, size);
+  if (!copy)
+    return pln_nomem(j->parent);
+  memcpy(copy, row, size);
+  move_header(j, copy);
+  move_tail(j, copy);
+  pln_status status = pln_intern(j->parent->types->rows, copy, size,
+                                 &j->types.to[j->types.n], NULL);
+  pln_mem_free(j->parent, copy, size);
+  j->types.n += status == PLN_OK;
+  return status;
 }
 
 /* ----------------------------------------------------------------- reading */

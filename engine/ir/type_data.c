@@ -8,7 +8,7 @@
 
 typedef struct pln_definitions {
   pln_engine *engine;
-  uint32_t refs;
+  atomic_uint refs; /* children's threads count too */
   uint32_t count, capacity;
   pln_type_data *rows; /* with arrays of their own */
   pln_idmap *types;    /* symbol -> row + 1 */

@@ -3,6 +3,7 @@
  * Inference keeps one beside a node's type, so that shape arithmetic (Shape,
  * Gather, Concat, Reshape) works on symbols. Interned in the table of dims. */
 
+#include "ir/child.h"
 #include "ir/tables.h"
 
 /* Longer tensors hold data, not shapes. */
@@ -40,6 +41,23 @@ pln_status pln_value_make(pln_engine *engine, uint32_t rank, uint32_t count,
     memcpy(record.elements, elements, count * sizeof *elements);
   return pln_intern(engine->dims->values, &record,
                     sizeof record.row + count * sizeof *elements, out, NULL);
+}
+
+pln_status pln_join_values(pln_join *j) {
+  const pln_interner *values = j->child->dims->values;
+  uint32_t below = pln_interner_below(values);
+  uint32_t count = pln_interner_count(values) - below;
+  PLN_TRY(pln_join_map_begin(j, &j->values, below, count));
+  for (; j->values.n < count; j->values.n++) {
+    const value_row *row = row_of(j->child, below + j->values.n + 1);
+    const pln_dim *elements = (const pln_dim *)(row + 1);
+    pln_dim moved[MAX_ELEMENTS];
+    for (uint32_t i = 0; i < row->count; i++)
+      moved[i] = pln_join_dim(j, elements[i]);
+    PLN_TRY(pln_value_make(j->parent, row->rank, row->count, moved,
+                           &j->values.to[j->values.n]));
+  }
+  return PLN_OK;
 }
 
 uint32_t pln_value_rank(const pln_engine *engine, pln_value value) {

@@ -141,7 +141,8 @@ static uint64_t place_of(const pln_module *m, uint32_t index) {
   const pln_node *root = &g->nodes[g->root];
   if (root->kind != PLN_FUNCTION || !g->origins)
     return UINT64_MAX;
-  const pln_origin *o = &g->origins->rows[g->scopes[root->data].origin];
+  const pln_origin *o =
+      pln_origins_row(g->origins, g->scopes[root->data].origin);
   return o->file && o->file == m->source ? o->offset : UINT64_MAX;
 }
 

@@ -453,8 +453,8 @@ static pln_type imported_type(const pln_export *ex, uint32_t index) {
   uint32_t row = g->scopes[top(ex)->scope].origin;
   if (!row || !g->origins)
     return 0;
-  const pln_attr *a =
-      pln_attrs_find(ex->engine, g->origins->rows[row].attrs, "output_types");
+  const pln_attr *a = pln_attrs_find(
+      ex->engine, pln_origins_row(g->origins, row)->attrs, "output_types");
   return a && index < a->count ? a->v.types[index] : 0;
 }
 

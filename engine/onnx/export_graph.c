@@ -37,9 +37,9 @@ pln_status pln_export_begin(pln_export *ex, uint32_t tag) {
 static pln_message scope_source(const pln_export *ex, pln_scope scope) {
   const pln_graph *g = ex->g;
   uint32_t row = g->scopes[scope].origin;
-  if (!g->origins || !row || !g->origins->rows[row].file)
+  if (!g->origins || !row || !pln_origins_row(g->origins, row)->file)
     return (pln_message){0};
-  return pln_origin_message(&g->origins->rows[row]);
+  return pln_origin_message(pln_origins_row(g->origins, row));
 }
 
 /* Opens a graph: its frame, its names, its message, the fields that stand in

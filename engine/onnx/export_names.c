@@ -13,7 +13,7 @@ const pln_origin *pln_export_origin(const pln_export *ex, pln_ref node) {
   const pln_origins *origins = ex->g->origins;
   uint32_t row = ex->g->origin[node];
   while (origins && row) {
-    const pln_origin *o = &origins->rows[row];
+    const pln_origin *o = pln_origins_row(origins, row);
     if (o->file)
       return o;
     row = o->parent < row ? o->parent : 0;
@@ -224,7 +224,7 @@ static pln_symbol given_name(const pln_export *ex, pln_ref node) {
   const pln_origins *origins = ex->g->origins;
   uint32_t row = ex->g->origin[node];
   while (origins && row) {
-    const pln_origin *o = &origins->rows[row];
+    const pln_origin *o = pln_origins_row(origins, row);
     if (o->name)
       return o->name;
     if (o->file)

@@ -35,6 +35,7 @@ typedef void (*threads_fn)(int threads);
 struct pln_blas {
   pln_blas_choice choice;
   bool tried; /* to open it */
+  bool lent;  /* by the parent, which closes it */
   void *library;
   float_fn single;
   double_fn twice; /* of double precision */
@@ -43,6 +44,13 @@ struct pln_blas {
 pln_status pln_blas_new(pln_engine *engine) {
   engine->blas = pln_mem_zeroed(engine, sizeof *engine->blas);
   return engine->blas ? PLN_OK : pln_nomem(engine);
+}
+
+pln_status pln_blas_child(pln_engine *child) {
+  PLN_TRY(pln_blas_new(child));
+  *child->blas = *child->parent->blas;
+  child->blas->lent = child->blas->library != NULL;
+  return PLN_OK;
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -113,7 +121,8 @@ static bool is_open(struct pln_blas *blas) {
 void pln_blas_free(pln_engine *engine) {
   if (!engine->blas)
     return;
-  close_library(engine->blas);
+  if (!engine->blas->lent)
+    close_library(engine->blas);
   pln_mem_free(engine, engine->blas, sizeof *engine->blas);
   engine->blas = NULL;
 }

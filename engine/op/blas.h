@@ -9,6 +9,8 @@
 
 /* The engine's part: what was chosen and what was opened. */
 pln_status pln_blas_new(pln_engine *engine) PLN_CHECKED;
+/* A child's: what its parent chose, and opened. */
+pln_status pln_blas_child(pln_engine *child) PLN_CHECKED;
 void pln_blas_free(pln_engine *engine);
 
 /* OpenBLAS is there, is chosen, and worth calling for such a product, which

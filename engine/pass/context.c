@@ -60,6 +60,33 @@ pln_status pln_context_new(pln_engine *engine, const pln_context_spec *spec,
   return PLN_OK;
 }
 
+/* Hooks are the parent's business. */
+static pln_status fill_child(pln_engine *child, const pln_context *from,
+                             pln_context *c) {
+  c->opt_level = from->opt_level;
+  c->limits = from->limits;
+  c->counts = from->counts;
+  c->config = from->config;
+  PLN_TRY(pln_selection_copy(child, &from->required, &c->required));
+  PLN_TRY(pln_selection_copy(child, &from->disabled, &c->disabled));
+  return pln_selection_copy(child, &from->only, &c->only);
+}
+
+pln_status pln_context_child(pln_engine *child, const pln_context *from,
+                             pln_context **out) {
+  pln_context *c = pln_mem_zeroed(child, sizeof *c);
+  if (!c)
+    return pln_nomem(child);
+  c->engine = child;
+  c->refs = 1;
+  pln_status status = fill_child(child, from, c);
+  if (status == PLN_OK)
+    *out = c;
+  else
+    pln_context_release(c);
+  return status;
+}
+
 pln_context *pln_context_retain(const pln_context *context) {
   pln_context *mine = (pln_context *)context;
   mine->refs++;

@@ -4,7 +4,7 @@
  * elements. What always holds: a failure leaves the module as it was, because
  * modules are never changed and the result is handed over at the very end. */
 
-#include "pass/pass.h"
+#include "pass/parallel.h"
 
 /* Passes that run passes: no more than this many pln_pass_apply at once, and
  * sequentials and required passes no deeper in one of them. */
@@ -96,6 +96,11 @@ pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                           "pass '%s': the module belongs to another engine",
                           pln_pass_name(pass));
+  if (r->unseen)
+    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
+                          "pass '%s': instruments see no passes that run in "
+                          "other threads",
+                          pln_pass_name(pass));
   if (r->running >= MAX_RUNNING)
     return too_deep(engine, pass, MAX_RUNNING);
   if (!r->running++)
@@ -119,6 +124,9 @@ pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
   pln_mem_free(engine, x.fresh, x.cap_fresh * sizeof *x.fresh);
   pln_idmap_free(x.counts);
   pln_work_end(engine);
-  r->running--;
+  if (!--r->running) {
+    pln_crew_free(r->crew);
+    r->crew = NULL;
+  }
   return status;
 }

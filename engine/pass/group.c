@@ -4,11 +4,12 @@
  * Called by execute.c. What always holds: while the group runs, bodies see the
  * module with all its old functions; results are put together at the end. */
 
-#include "pass/pass.h"
+#include "pass/parallel.h"
 
 /* The new function of row `index`, or NULL when nothing changed. */
 static pln_status one(pln_execution *x, const pln_pass *pass,
-                      pln_module *module, uint32_t index, pln_graph **out) {
+                      const pln_module *module, uint32_t index,
+                      pln_graph **out) {
   pln_graph *old = pln_module_function(module, index);
   pln_subject s = {pln_module_retain(module), pln_graph_retain(old), index};
   pln_status status = pln_run_elements(x, pass, 0, pass->def->n_elements, &s);
@@ -18,13 +19,65 @@ static pln_status one(pln_execution *x, const pln_pass *pass,
   return status;
 }
 
+/* One function in a child engine. */
+static pln_status shared(const pln_work *work, pln_share *share) {
+  pln_execution x = {
+      .engine = share->engine, .context = share->context, .depth = work->depth};
+  pln_status status =
+      one(&x, work->pass, share->module, share->index, &share->result);
+  share->changes = x.version;
+  pln_mem_free(x.engine, x.fresh, x.cap_fresh * sizeof *x.fresh);
+  pln_idmap_free(x.counts);
+  return status;
+}
+
+static bool takes_any(const pln_pass *pass, const pln_graph *function) {
+  (void)pass;
+  (void)function;
+  return true;
+}
+
+/* What counts or watches the passes of a group needs them one by one. */
+static pln_status ahead(const pln_execution *x, const pln_pass *pass,
+                        const pln_module *module, pln_parallel **out) {
+  *out = NULL;
+  if (!pass->def->parallel || x->context->counts || x->context->instruments)
+    return PLN_OK;
+  const pln_work work = {.engine = x->engine,
+                         .context = x->context,
+                         .module = module,
+                         .pass = pass,
+                         .depth = x->depth,
+                         .takes = takes_any,
+                         .run = shared};
+  return pln_parallel_run(&work, out);
+}
+
+/* Those that other threads have not done are done here. */
+static pln_status rest(pln_execution *x, const pln_pass *pass,
+                       pln_parallel *parallel, const pln_subject *s,
+                       pln_graph **results) {
+  for (uint32_t i = 0; i < s->module->count; i++) {
+    bool taken;
+    PLN_TRY(pln_parallel_take(parallel, i, NULL, &results[i], &taken));
+    if (taken)
+      x->version += pln_parallel_changes(parallel, i);
+    else
+      PLN_TRY(one(x, pass, s->module, i, &results[i]));
+  }
+  return PLN_OK;
+}
+
 static pln_status all(pln_execution *x, const pln_pass *pass, pln_subject *s,
                       pln_graph **results) {
   bool changed = false;
-  for (uint32_t i = 0; i < s->module->count; i++) {
-    PLN_TRY(one(x, pass, s->module, i, &results[i]));
+  pln_parallel *parallel;
+  PLN_TRY(ahead(x, pass, s->module, &parallel));
+  pln_status status = rest(x, pass, parallel, s, results);
+  pln_parallel_free(parallel);
+  PLN_TRY(status);
+  for (uint32_t i = 0; i < s->module->count; i++)
     changed |= results[i] != NULL;
-  }
   if (!changed)
     return PLN_OK;
   pln_module *module;

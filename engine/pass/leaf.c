@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "pass/pass.h"
+#include "pass/parallel.h"
 
 static double seconds_now(void) {
   struct timespec now;
@@ -49,7 +49,7 @@ bool pln_pass_takes(const pln_graph *g) {
   return !is_loop_level(g) && !is_passed_over(g);
 }
 
-static bool is_for(const pln_pass *pass, const pln_graph *g) {
+bool pln_leaf_takes(const pln_pass *pass, const pln_graph *g) {
   if (pass->def->kind == PLN_PASS_PRIM_FUNC)
     return is_loop_level(g);
   return pln_pass_takes(g);
@@ -142,7 +142,7 @@ static pln_status one_function(pln_pass_run *run, uint32_t index,
   run->index = index;
   run->function = old;
   *out = NULL;
-  if (!is_for(run->pass, old))
+  if (!pln_leaf_takes(run->pass, old))
     return PLN_OK;
   PLN_TRY(run->pass->def->run(run));
   if (!run->new_function)
@@ -183,14 +183,54 @@ pln_status pln_module_replace(const pln_module *module,
   return status;
 }
 
+/* One function in a child engine; its counters are handed back. */
+static pln_status shared_function(const pln_work *work, pln_share *share) {
+  pln_pass_run run = {.engine = share->engine,
+                      .pass = work->pass,
+                      .context = share->context,
+                      .module = share->module};
+  const pln_graph *old = pln_module_function(share->module, share->index);
+  pln_diag_place(share->engine, (pln_place){write_place, &run});
+  pln_status status = one_function(&run, share->index, old, &share->result);
+  pln_diag_place(share->engine, (pln_place){0});
+  share->counters = run.counters;
+  share->n_counters = run.n_counters;
+  share->cap_counters = run.cap_counters;
+  run.cap_counters = 0;
+  run.counters = NULL;
+  pln_run_free(&run);
+  return status;
+}
+
+/* Those that other threads have not done are done here. */
+static pln_status rest(pln_pass_run *run, pln_parallel *parallel,
+                       pln_graph **results, bool *changed) {
+  for (uint32_t i = 0; i < run->module->count; i++) {
+    bool taken;
+    const pln_graph *old = pln_module_function(run->module, i);
+    PLN_TRY(pln_parallel_take(parallel, i, run, &results[i], &taken));
+    if (!taken)
+      PLN_TRY(one_function(run, i, old, &results[i]));
+    *changed |= results[i] != NULL;
+  }
+  return PLN_OK;
+}
+
 static pln_status all_functions(pln_pass_run *run, pln_graph **results,
                                 pln_module **out) {
+  const pln_work work = {.engine = run->engine,
+                         .context = run->context,
+                         .module = run->module,
+                         .pass = run->pass,
+                         .takes = pln_leaf_takes,
+                         .run = shared_function};
   bool changed = false;
-  for (uint32_t i = 0; i < run->module->count; i++) {
-    PLN_TRY(
-        one_function(run, i, pln_module_function(run->module, i), &results[i]));
-    changed |= results[i] != NULL;
-  }
+  pln_parallel *parallel = NULL;
+  if (run->pass->def->parallel)
+    PLN_TRY(pln_parallel_run(&work, &parallel));
+  pln_status status = rest(run, parallel, results, &changed);
+  pln_parallel_free(parallel);
+  PLN_TRY(status);
   if (changed)
     return pln_module_replace(run->module, results, out);
   *out = pln_module_retain(run->module);

@@ -1,11 +1,11 @@
-/* limits.c: what each pass may take: time, memory, nodes, rewrites; and when
- * its result is verified. Config keys of contexts.
+/* limits.c: what each pass may take: time, memory, nodes, rewrites, threads;
+ * and when its result is verified. Config keys of contexts.
  *
  * Called by context.c when a context is made, and by leaf.c around the body of
  * a pass. What always holds: a pass that runs into a limit fails, and leaves
  * no trace, as any pass that fails. */
 
-#include "pass/pass.h"
+#include "pass/parallel.h"
 
 static const pln_option keys[] = {
     {.name = "verify",
@@ -42,6 +42,10 @@ static const pln_option keys[] = {
      .fallback = "-1",
      .doc = "So many rule applications happen, of the last run that "
             "bisect.passes allows, without it of all; -1: all."},
+    {.name = "threads",
+     .kind = PLN_ATTR_INT,
+     .fallback = "1",
+     .doc = "The most threads function passes run in; 0: one a processor."},
 };
 
 pln_status pln_limits_install(pln_engine *engine) {
@@ -85,9 +89,21 @@ static pln_status read_rule_limits(pln_engine *engine, pln_attrs config,
   return read_limit(engine, config, "bisect.applications", &out->applications);
 }
 
+static pln_status read_threads(pln_engine *engine, pln_attrs config,
+                               uint32_t *out) {
+  int64_t n = pln_attrs_int(engine, config, "threads", 1);
+  *out = (uint32_t)n;
+  if (n >= 0 && n <= PLN_MOST_THREADS)
+    return PLN_OK;
+  return pln_diag_error(engine, PLN_ERR_TYPE, NULL,
+                        "config key 'threads' expects a number from 0 to %d",
+                        PLN_MOST_THREADS);
+}
+
 pln_status pln_limits_read(pln_engine *engine, pln_attrs config,
                            pln_limits *out) {
-  *out = (pln_limits){.verify = PLN_VERIFY_CHANGED, .rules = {-1, -1}};
+  *out = (pln_limits){
+      .verify = PLN_VERIFY_CHANGED, .rules = {-1, -1}, .threads = 1};
   if (!config)
     return PLN_OK;
   pln_slice verify = pln_attrs_string(engine, config, "verify", "changed");
@@ -95,6 +111,7 @@ pln_status pln_limits_read(pln_engine *engine, pln_attrs config,
     out->verify = PLN_VERIFY_NONE;
   else if (pln_slice_is(verify, "all"))
     out->verify = PLN_VERIFY_ALL;
+  PLN_TRY(read_threads(engine, config, &out->threads));
   PLN_TRY(read_number(engine, config, "limit.seconds", &out->seconds));
   PLN_TRY(read_number(engine, config, "limit.growth", &out->growth));
   PLN_TRY(read_count(engine, config, "limit.nodes", &out->nodes));

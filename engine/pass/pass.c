@@ -89,6 +89,7 @@ static pln_status new_def(pln_engine *engine, const pln_pass_spec *spec,
   def->kind = spec->kind;
   def->opt_level = spec->opt_level;
   def->traceable = spec->traceable;
+  def->parallel = spec->parallel && spec->kind != PLN_PASS_MODULE;
   pln_status status = fill_def(engine, def, spec);
   if (status != PLN_OK) {
     release_def(engine, def);
@@ -109,7 +110,11 @@ pln_status pln_pass_of(pln_engine *engine, pln_symbol name, pln_pass_def *def,
   pln_pass *pass = pln_mem_new(engine, sizeof *pass);
   if (!pass)
     return pln_nomem(engine);
-  *pass = (pln_pass){engine, 1, name, def, options};
+  *pass = (pln_pass){.engine = engine,
+                     .refs = 1,
+                     .name = name,
+                     .def = def,
+                     .options = options};
   def->refs++;
   *out = pass;
   return PLN_OK;
@@ -147,8 +152,10 @@ static pln_status copy_elements(pln_engine *engine, pln_pass_def *def,
   if (!def->elements)
     return pln_nomem(engine);
   def->n_elements = n;
+  def->parallel = true;
   for (uint32_t i = 0; i < n; i++) {
     def->elements[i] = pln_pass_retain(passes[i]);
+    def->parallel &= passes[i]->def->parallel && !passes[i]->def->n_required;
     if (passes[i]->def->depth >= def->depth)
       def->depth = passes[i]->def->depth + 1;
   }
@@ -291,6 +298,10 @@ int pln_pass_opt_level(const pln_pass *pass) {
 
 bool pln_pass_traceable(const pln_pass *pass) {
   return pass->def->traceable;
+}
+
+bool pln_pass_parallel(const pln_pass *pass) {
+  return pass->def->parallel;
 }
 
 uint32_t pln_pass_n_required(const pln_pass *pass) {

@@ -12,11 +12,12 @@
 /* What passes of one definition share; reference counted. Texts are symbols,
  * which live as long as the engine. */
 typedef struct pln_pass_def {
-  uint32_t refs;
-  uint32_t kind; /* pln_pass_kind */
-  uint32_t form; /* pln_pass_form */
+  atomic_uint refs; /* children's threads count too */
+  uint32_t kind;    /* pln_pass_kind */
+  uint32_t form;    /* pln_pass_form */
   int opt_level;
   bool traceable;
+  bool parallel;   /* a group: all of its elements are */
   uint32_t depth;  /* SEQUENTIAL: 1 + that of its deepest element; else 0 */
   uint32_t rounds; /* FIXPOINT: at most */
   uint32_t n_body; /* TRY: so many elements, then those of `else` */
@@ -32,7 +33,7 @@ typedef struct pln_pass_def {
 
 struct pln_pass {
   pln_engine *engine;
-  uint32_t refs;
+  atomic_uint refs;
   pln_symbol name;
   pln_pass_def *def; /* retained */
   pln_attrs options; /* as given, checked against def->options */
@@ -73,12 +74,18 @@ struct pln_registry {
   uint32_t running;         /* pln_pass_apply in pln_pass_apply */
   pln_pass *failed;         /* what failed last, or NULL */
   pln_module *failed_on;    /* what it was given */
+  struct pln_crew *crew;    /* threads that help; NULL: none yet */
+  bool unseen; /* of a child: its parent's instruments would miss passes */
   uint32_t n_rows, cap_rows;
   pln_report_row *rows;
 };
 
 /* The registry with no pass in it, its config keys and default context. */
 pln_status pln_passes_new(pln_engine *engine) PLN_CHECKED;
+/* A child's registry: passes of the same definitions, the same config keys, a
+ * copy of the context without instruments. What fails goes with the child. */
+pln_status pln_passes_child(pln_engine *child,
+                            const pln_context *context) PLN_CHECKED;
 void pln_passes_free(pln_engine *engine);
 /* As pln_pass_register, for a pass that no script may replace. */
 pln_status pln_pass_register_built_in(pln_engine *engine,
@@ -140,6 +147,9 @@ typedef struct pln_selection {
 pln_status pln_selection_make(pln_engine *engine, const char *list, uint32_t n,
                               const char *const *texts,
                               pln_selection *out) PLN_CHECKED;
+/* For a child, whose parent's symbols these are. */
+pln_status pln_selection_copy(pln_engine *engine, const pln_selection *from,
+                              pln_selection *out) PLN_CHECKED;
 void pln_selection_free(pln_engine *engine, pln_selection *selection);
 /* Whether the pass is meant when a run comes to it for the nth time; nth 0
  * asks whether it is meant each time. */
@@ -153,6 +163,7 @@ typedef struct pln_limits {
   double seconds, growth;
   uint64_t nodes, memory, rewrites;
   pln_rule_limits rules;
+  uint32_t threads; /* 0: as many as there are processors */
 } pln_limits;
 
 /* limits.c: registers the config keys; reads what a config says. */
@@ -201,6 +212,9 @@ struct pln_context_stack {
   pln_context *base;     /* retained: the current one when nothing is entered */
 };
 
+/* The same context in a child, without instruments. */
+pln_status pln_context_child(pln_engine *child, const pln_context *from,
+                             pln_context **out) PLN_CHECKED;
 bool pln_context_disables(const pln_context *context, pln_symbol name);
 bool pln_context_requires(const pln_context *context, pln_symbol name);
 /* disabled > only > required > opt_level; `nth` time that the run comes to the
@@ -305,6 +319,8 @@ pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
                         pln_subject *s) PLN_CHECKED;
 /* A Relay function that no attribute keeps from passes. */
 bool pln_pass_takes(const pln_graph *function);
+/* Whether a function or prim_func pass is for this function. */
+bool pln_leaf_takes(const pln_pass *pass, const pln_graph *function);
 /* Puts the functions that are not NULL into a copy of the module. */
 pln_status pln_module_replace(const pln_module *module,
                               pln_graph *const *functions,

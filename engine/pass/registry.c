@@ -4,7 +4,7 @@
  * always holds: a name is registered once; a pass that was made stays as it is
  * when another takes its name. */
 
-#include "pass/pass.h"
+#include "pass/parallel.h"
 
 static pln_status fill_registry(pln_engine *engine, struct pln_registry *r) {
   static const pln_option fold = PLN_FOLD_OPTION;
@@ -36,10 +36,69 @@ pln_status pln_passes_new(pln_engine *engine) {
   return status;
 }
 
+/* ---------------------------------------------------------------- children */
+
+static pln_status append(struct pln_registry *r, pln_pass *pass,
+                         bool built_in) {
+  PLN_TRY(pln_mem_grow(r->engine, (void **)&r->passes, &r->cap_passes,
+                       (size_t)r->n_passes + 1, sizeof *r->passes));
+  PLN_TRY(pln_idmap_set(r->by_name, pass->name, r->n_passes + 1));
+  r->passes[r->n_passes++] = (pln_registered){pass, built_in};
+  return PLN_OK;
+}
+
+static pln_status copy_passes(struct pln_registry *r,
+                              const struct pln_registry *from) {
+  for (uint32_t i = 0; i < from->n_passes; i++) {
+    const pln_pass *pass = from->passes[i].pass;
+    pln_pass *own;
+    PLN_TRY(pln_pass_of(r->engine, pass->name, pass->def, pass->options, &own));
+    pln_status status = append(r, own, from->passes[i].built_in);
+    if (status != PLN_OK) {
+      pln_pass_release(own);
+      return status;
+    }
+  }
+  return PLN_OK;
+}
+
+static pln_status copy_keys(struct pln_registry *r,
+                            const struct pln_registry *from) {
+  void *keys = NULL;
+  PLN_TRY(pln_mem_grow(r->engine, &keys, &r->cap_keys, from->n_keys,
+                       sizeof *r->keys));
+  r->keys = keys;
+  memcpy(r->keys, from->keys, from->n_keys * sizeof *r->keys);
+  r->n_keys = from->n_keys;
+  return PLN_OK;
+}
+
+pln_status pln_passes_child(pln_engine *child, const pln_context *context) {
+  const struct pln_registry *from = child->parent->passes;
+  struct pln_registry *r = pln_mem_zeroed(child, sizeof *r);
+  if (!r)
+    return pln_nomem(child);
+  child->passes = r;
+  r->engine = child;
+  r->running = from->running;
+  r->unseen = context->instruments != NULL;
+  PLN_TRY(pln_idmap_new(child, &r->by_name));
+  PLN_TRY(pln_idmap_new(child, &r->seen));
+  PLN_TRY(copy_keys(r, from));
+  PLN_TRY(copy_passes(r, from));
+  r->main_stack = pln_mem_zeroed(child, sizeof *r->main_stack);
+  if (!r->main_stack)
+    return pln_nomem(child);
+  r->main_stack->engine = child;
+  r->stack = r->main_stack;
+  return pln_context_child(child, context, &r->main_stack->base);
+}
+
 void pln_passes_free(pln_engine *engine) {
   struct pln_registry *r = engine->passes;
   if (!r)
     return;
+  pln_crew_free(r->crew);
   pln_context_stack_free(r->main_stack);
   pln_failure_clear(engine);
   for (uint32_t i = 0; i < r->n_passes; i++)
@@ -86,15 +145,6 @@ pln_status pln_pass_unknown(pln_engine *engine, const pln_span *span,
 }
 
 /* -------------------------------------------------------------- registering */
-
-static pln_status append(struct pln_registry *r, pln_pass *pass,
-                         bool built_in) {
-  PLN_TRY(pln_mem_grow(r->engine, (void **)&r->passes, &r->cap_passes,
-                       (size_t)r->n_passes + 1, sizeof *r->passes));
-  PLN_TRY(pln_idmap_set(r->by_name, pass->name, r->n_passes + 1));
-  r->passes[r->n_passes++] = (pln_registered){pass, built_in};
-  return PLN_OK;
-}
 
 static pln_status add(pln_engine *engine, pln_pass *pass, bool built_in) {
   pln_registered *row = find(engine, pass->name);

@@ -7,7 +7,9 @@
 #include "pass/pass.h"
 
 static bool known(const pln_engine *engine, pln_symbol name) {
-  return pln_idmap_get(engine->passes->seen, name) != 0;
+  return pln_idmap_get(engine->passes->seen, name) != 0 ||
+         (engine->parent &&
+          pln_idmap_get(engine->parent->passes->seen, name) != 0);
 }
 
 /* Where ":2" begins at the end of the text, with its number; else the end. */
@@ -53,6 +55,18 @@ pln_status pln_selection_make(pln_engine *engine, const char *list, uint32_t n,
   out->n = n;
   for (uint32_t i = 0; i < n; i++)
     PLN_TRY(read_text(engine, list, texts[i], &out->items[i]));
+  return PLN_OK;
+}
+
+pln_status pln_selection_copy(pln_engine *engine, const pln_selection *from,
+                              pln_selection *out) {
+  size_t size = from->n * sizeof *from->items;
+  out->items = pln_mem_new(engine, size);
+  if (size && !out->items)
+    return pln_nomem(engine);
+  if (size)
+    memcpy(out->items, from->items, size);
+  out->n = from->n;
   return PLN_OK;
 }
 

@@ -58,14 +58,15 @@ enum {
 #define no_options NULL
 
 static const pln_pass_spec specs[] = {
-#define PASS(pass, KIND, level, rows, body, text) \
-  {.name = #pass,                                 \
-   .kind = PLN_PASS_##KIND,                       \
-   .opt_level = level,                            \
-   .traceable = true,                             \
-   .doc = text,                                   \
-   .n_options = N_##rows,                         \
-   .options = rows,                               \
+#define PASS(pass, KIND, level, rows, body, text)                    \
+  {.name = #pass,                                                    \
+   .kind = PLN_PASS_##KIND,                                          \
+   .opt_level = level,                                               \
+   .traceable = true,                                                \
+   .doc = text,                                                      \
+   .n_options = N_##rows,                                            \
+   .options = rows,                                                  \
+   .parallel = true, /* those over functions look at nothing else */ \
    .run = body},
 #include "transform/passes.def"
 };

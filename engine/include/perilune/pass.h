@@ -57,6 +57,10 @@ typedef struct pln_pass_spec {
   const char *doc;
   uint32_t n_options;
   const pln_option *options;
+  /* FUNCTION, PRIM_FUNC: the body looks at nothing but its function and, of
+   * others, at types, and may run in several threads at once (config key
+   * `threads`): in each on an engine of its own, pln_run_engine. */
+  bool parallel;
   pln_status (*run)(pln_pass_run *run);
   void *ud;
   void (*release)(void *ud); /* when the last reference goes; may be NULL */
@@ -108,6 +112,8 @@ PLN_API const char *pln_pass_doc(const pln_pass *pass);
 PLN_API pln_pass_kind pln_pass_kind_of(const pln_pass *pass);
 PLN_API int pln_pass_opt_level(const pln_pass *pass);
 PLN_API bool pln_pass_traceable(const pln_pass *pass);
+/* It may run in several threads; of a pass made of passes: all of them may. */
+PLN_API bool pln_pass_parallel(const pln_pass *pass);
 PLN_API uint32_t pln_pass_n_required(const pln_pass *pass);
 PLN_API const char *pln_pass_required(const pln_pass *pass, uint32_t index);
 PLN_API pln_attrs pln_pass_options(const pln_pass *pass);

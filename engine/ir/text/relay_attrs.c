@@ -12,6 +12,7 @@
 #include <float.h>
 #include <stdlib.h>
 
+#include "ir/child.h"
 #include "ir/op_info.h"
 #include "ir/tensor.h"
 
@@ -97,6 +98,11 @@ pln_status pln_relay_install(pln_engine *engine, const pln_relay_row *rows,
   if (status != PLN_OK)
     pln_relay_free(engine);
   return status;
+}
+
+pln_status pln_relay_child(pln_engine *child) {
+  const struct pln_relay *base = child->parent->relay;
+  return base ? pln_relay_install(child, base->rows, base->n_rows) : PLN_OK;
 }
 
 void pln_relay_free(pln_engine *engine) {

@@ -54,6 +54,7 @@ function work.prepare(options, instruments)
   options.dims = require "perilune.cli.numbers".dims(options.dim)
   check_input(options.input)
   local config, arguments = require "perilune.cli.settings".read(options.set)
+  config.threads = config.threads or options.threads
   local pass = require "perilune.cli.pipeline".find(options.pipeline, arguments)
   return pass, make_context(config, options, instruments)
 end

@@ -1,0 +1,265 @@
+/* join.c: brings home what a child engine made: its records are interned in
+ * the parent, its graphs and tensors change their owner where they lie.
+ *
+ * Called by pass/child.c, when no child works any more. What always holds: all
+ * that may fail comes first; taking a graph over needs no memory. Records are
+ * brought in the order in which they were made, so each one's parts are there
+ * before it. */
+
+#include "ir/child.h"
+#include "ir/tables.h"
+
+/* -------------------------------------------------------------------- maps */
+
+pln_status pln_join_map_begin(pln_join *j, pln_join_map *map, uint32_t below,
+                              uint32_t count) {
+  *map = (pln_join_map){.below = below};
+  return pln_mem_grow(j->parent, (void **)&map->to, &map->capacity, count,
+                      sizeof *map->to);
+}
+
+static pln_status join_symbols(pln_join *j) {
+  const pln_interner *symbols = j->child->symbols;
+  uint32_t below = pln_interner_below(symbols);
+  uint32_t count = pln_interner_count(symbols) - below;
+  PLN_TRY(pln_join_map_begin(j, &j->symbols, below, count));
+  for (; j->symbols.n < count; j->symbols.n++) {
+    size_t size;
+    const void *text = pln_interned(symbols, below + j->symbols.n + 1, &size);
+    PLN_TRY(pln_intern(j->parent->symbols, text, size,
+                       &j->symbols.to[j->symbols.n], NULL));
+  }
+  return PLN_OK;
+}
+
+/* Types name attributes, and attributes types: each goes on as far as what it
+ * names is there. The oldest of those that are left is always ready. */
+static pln_status join_types_and_attrs(pln_join *j) {
+  uint32_t n_types = pln_types_total(j->child) - j->types.below;
+  uint32_t n_attrs = pln_attrs_total(j->child) - j->attrs.below;
+  while (j->types.n < n_types || j->attrs.n < n_attrs) {
+    uint32_t types = j->types.n, attrs = j->attrs.n;
+    for (bool ready = true; ready && j->types.n < n_types;)
+      PLN_TRY(pln_join_type(j, &ready));
+    for (bool ready = true; ready && j->attrs.n < n_attrs;)
+      PLN_TRY(pln_join_attrs(j, &ready));
+    if (j->types.n == types && j->attrs.n == attrs)
+      return pln_diag_error(j->parent, PLN_ERR_INVALID, NULL,
+                            "a type and its attributes name each other");
+  }
+  return PLN_OK;
+}
+
+/* Numbers that were counted up on both sides. */
+static pln_status shift(pln_engine *parent, uint32_t *number, uint32_t below,
+                        uint32_t now, pln_join_shift *out) {
+  uint32_t made = now - below;
+  *out = (pln_join_shift){below, *number - below};
+  if (made > UINT32_MAX - *number)
+    return pln_diag_error(parent, PLN_ERR_LIMIT, NULL,
+                          "an engine has at most 4,294,967,295 variables");
+  *number += made;
+  return PLN_OK;
+}
+
+static pln_status join_tables(pln_join *j) {
+  pln_engine *e = j->child;
+  PLN_TRY(join_symbols(j));
+  PLN_TRY(pln_join_ops(j));
+  PLN_TRY(pln_join_dims(j));
+  PLN_TRY(pln_join_values(j));
+  uint32_t types = pln_types_below(e), attrs = pln_attrs_below(e);
+  PLN_TRY(pln_join_map_begin(j, &j->types, types, pln_types_total(e) - types));
+  PLN_TRY(pln_join_map_begin(j, &j->attrs, attrs, pln_attrs_total(e) - attrs));
+  return join_types_and_attrs(j);
+}
+
+pln_status pln_join_begin(pln_join *j, pln_engine *child) {
+  *j = (pln_join){.child = child, .parent = child->parent};
+  const pln_lent_counts *at = pln_lent_counts_of(child);
+  PLN_TRY(
+      shift(j->parent, &j->parent->n_vars, at->vars, child->n_vars, &j->vars));
+  PLN_TRY(shift(j->parent, &j->parent->n_type_vars, at->type_vars,
+                child->n_type_vars, &j->type_vars));
+  j->parent->n_inferences += child->n_inferences;
+  PLN_TRY(join_tables(j));
+  return pln_lent_join_origins(j);
+}
+
+static void free_map(pln_join *j, pln_join_map *map) {
+  pln_mem_free(j->parent, map->to, map->capacity * sizeof *map->to);
+}
+
+void pln_join_end(pln_join *j) {
+  if (!j->parent) /* it never began */
+    return;
+  free_map(j, &j->symbols);
+  free_map(j, &j->dims);
+  free_map(j, &j->values);
+  free_map(j, &j->types);
+  free_map(j, &j->attrs);
+  free_map(j, &j->ops);
+}
+
+/* ----------------------------------------------------------------- origins */
+
+static pln_origin moved_origin(const pln_join *j, const pln_origins *o,
+                               const pln_origin *from) {
+  pln_origin row = *from;
+  row.name = pln_joined(&j->symbols, row.name);
+  row.pass = pln_joined(&j->symbols, row.pass);
+  row.place.source = pln_joined(&j->symbols, row.place.source);
+  row.op = pln_joined(&j->ops, row.op);
+  row.attrs = pln_joined(&j->attrs, row.attrs);
+  row.attr_order = pln_joined(&j->attrs, row.attr_order);
+  if (o->base && row.parent >= o->below)
+    row.parent += o->joined - o->below;
+  pln_file_adopt(j->parent, j->child, row.file);
+  return row;
+}
+
+pln_status pln_join_origins(pln_join *j, pln_origins *o) {
+  o->joined = o->base->count;
+  for (uint32_t i = o->below; i < o->count; i++) {
+    uint32_t at;
+    pln_origin row = moved_origin(j, o, &o->rows[i - o->below]);
+    PLN_TRY(pln_origins_add(o->base, &row, &at));
+  }
+  return PLN_OK;
+}
+
+/* A table that the child began by itself. */
+static void adopt_origins(const pln_join *j, pln_origins *o) {
+  for (uint32_t i = 0; i < o->count; i++)
+    o->rows[i] = moved_origin(j, o, &o->rows[i]);
+  pln_mem_adopt(j->parent, j->child, o->cap_files * sizeof *o->files);
+  pln_mem_adopt(j->parent, j->child, o->capacity * sizeof *o->rows);
+  pln_mem_adopt(j->parent, j->child, sizeof *o);
+  o->engine = j->parent;
+}
+
+/* The rows of a graph that has its child's table over its parent's. */
+static void rebase_origins(pln_graph *g) {
+  pln_origins *o = g->origins;
+  uint32_t by = o->joined - o->below;
+  for (pln_ref i = 0; i < g->n_nodes; i++)
+    if (g->origin[i] >= o->below)
+      g->origin[i] += by;
+  for (pln_scope s = 0; s < g->n_scopes; s++)
+    if (g->scopes[s].origin >= o->below)
+      g->scopes[s].origin += by;
+  g->origins = pln_origins_retain(o->base);
+  pln_origins_release(o);
+}
+
+static void join_origins(const pln_join *j, pln_graph *g) {
+  if (g->origins && g->origins->base)
+    rebase_origins(g);
+  else if (g->origins && g->origins->engine == j->child)
+    adopt_origins(j, g->origins);
+}
+
+/* ----------------------------------------------------------------- tensors */
+
+static void adopt_tensor(const pln_join *j, pln_tensor *t) {
+  if (t->owned)
+    pln_mem_adopt(j->parent, j->child, t->block);
+  pln_mem_adopt(j->parent, j->child, sizeof *t + t->rank * sizeof *t->dims);
+  pln_file_adopt(j->parent, j->child, t->file);
+  t->where.directory = pln_joined(&j->symbols, t->where.directory);
+  t->where.location = pln_joined(&j->symbols, t->where.location);
+  t->engine = j->parent;
+}
+
+/* Whom a view of the child's view borrows from, in the parent. */
+static void join_lender(const pln_join *j, pln_tensor *t) {
+  pln_tensor *lender = t->lender;
+  if (!lender || lender->engine != j->child)
+    return;
+  if (!lender->home) {
+    adopt_tensor(j, lender);
+    return;
+  }
+  const pln_tensor *home = lender->home;
+  t->lender = pln_tensor_retain(home->lender ? home->lender : home);
+  pln_tensor_release(lender);
+}
+
+pln_tensor *pln_join_tensor(const pln_join *j, pln_tensor *t) {
+  if (t->engine != j->child)
+    return t;
+  if (t->home)
+    return (pln_tensor *)(uintptr_t)t->home;
+  adopt_tensor(j, t);
+  join_lender(j, t);
+  return t;
+}
+
+static void join_tensors(const pln_join *j, pln_graph *g) {
+  for (uint32_t i = 0; i < g->n_tensors; i++) {
+    pln_tensor *t = g->tensors[i];
+    pln_tensor *joined = pln_join_tensor(j, t);
+    if (joined == t)
+      continue;
+    g->tensors[i] = pln_tensor_retain(joined);
+    pln_tensor_release(t);
+  }
+}
+
+/* ------------------------------------------------------------------ graphs */
+
+static void join_node(const pln_join *j, pln_node *n) {
+  const pln_kind_info *kind = &pln_kinds[n->kind];
+  n->type = pln_joined(&j->types, n->type);
+  if (kind->payload == PLN_PAYLOAD_VAR) {
+    n->data = pln_shifted(j->vars, n->data);
+    n->attrs = pln_joined(&j->symbols, n->attrs);
+  } else if (kind->payload == PLN_PAYLOAD_SYMBOL ||
+             kind->payload == PLN_PAYLOAD_HINT) {
+    n->data = pln_joined(&j->symbols, n->data);
+  } else if (kind->payload == PLN_PAYLOAD_OP) {
+    n->data = pln_joined(&j->ops, n->data);
+  }
+  if (kind->has_attrs)
+    n->attrs = pln_joined(&j->attrs, n->attrs);
+}
+
+static void join_scope(const pln_join *j, pln_scope_row *s) {
+  s->attrs = pln_joined(&j->attrs, s->attrs);
+  s->type_params = pln_joined(&j->types, s->type_params);
+}
+
+static void adopt_arrays(const pln_join *j, const pln_graph *g) {
+  const size_t sizes[] = {
+      g->cap_nodes * sizeof *g->nodes,
+      g->cap_operands * sizeof *g->operands,
+      g->cap_scopes * sizeof *g->scopes,
+      g->cap_tensors * sizeof *g->tensors,
+      g->cap_values * sizeof *g->values,
+      g->cap_origin * sizeof *g->origin,
+      sizeof *g,
+  };
+  for (size_t i = 0; i < PLN_COUNT(sizes); i++)
+    pln_mem_adopt(j->parent, j->child, sizes[i]);
+}
+
+pln_graph *pln_join_graph(const pln_join *j, pln_graph *g) {
+  if (g->home) {
+    pln_graph *home = pln_graph_retain(g->home);
+    pln_graph_release(g);
+    return home;
+  }
+  if (g->engine != j->child) /* it was brought home before */
+    return g;
+  for (pln_ref i = 0; i < g->n_nodes; i++) {
+    join_node(j, &g->nodes[i]);
+    g->values[i] = pln_joined(&j->values, g->values[i]);
+  }
+  for (pln_scope s = 0; s < g->n_scopes; s++)
+    join_scope(j, &g->scopes[s]);
+  join_origins(j, g);
+  join_tensors(j, g);
+  adopt_arrays(j, g);
+  g->engine = j->parent;
+  return g;
+}

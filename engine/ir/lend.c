@@ -1,0 +1,183 @@
+/* lend.c: what a child engine works on: tensors, graphs and modules of its own
+ * over its parent's arrays and data.
+ *
+ * Called by pass/child.c and attrs.c. What always holds: nothing of the parent
+ * is written, its reference counts of graphs, tensors and modules least of all;
+ * a borrowed thing lives no longer than the parent's one does. Files, which are
+ * few, count atomically. */
+
+#include "ir/child.h"
+
+/* One of each that was lent, by the address of the parent's. */
+typedef struct pln_lent {
+  pln_lent_counts counts;
+  pln_idmap *tensor_at, *origins_at; /* address -> place + 1 */
+  uint32_t n_tensors, cap_tensors;
+  pln_tensor **tensors; /* retained */
+  uint32_t n_origins, cap_origins;
+  pln_origins **origins; /* retained */
+} pln_lent;
+
+pln_status pln_lent_new(pln_engine *child) {
+  child->lent = pln_mem_zeroed(child, sizeof *child->lent);
+  if (!child->lent)
+    return pln_nomem(child);
+  child->lent->counts = (pln_lent_counts){child->n_vars, child->n_type_vars};
+  PLN_TRY(pln_idmap_new(child, &child->lent->tensor_at));
+  return pln_idmap_new(child, &child->lent->origins_at);
+}
+
+void pln_lent_free(pln_engine *child) {
+  pln_lent *l = child->lent;
+  if (!l)
+    return;
+  for (uint32_t i = 0; i < l->n_tensors; i++)
+    pln_tensor_release(l->tensors[i]);
+  for (uint32_t i = 0; i < l->n_origins; i++)
+    pln_origins_release(l->origins[i]);
+  pln_mem_free(child, l->tensors, l->cap_tensors * sizeof *l->tensors);
+  pln_mem_free(child, l->origins, l->cap_origins * sizeof *l->origins);
+  pln_idmap_free(l->tensor_at);
+  pln_idmap_free(l->origins_at);
+  pln_mem_free(child, l, sizeof *l);
+  child->lent = NULL;
+}
+
+const pln_lent_counts *pln_lent_counts_of(const pln_engine *child) {
+  return &child->lent->counts;
+}
+
+pln_status pln_lent_join_origins(pln_join *join) {
+  const pln_lent *l = join->child->lent;
+  for (uint32_t i = 0; i < l->n_origins; i++)
+    PLN_TRY(pln_join_origins(join, l->origins[i]));
+  return PLN_OK;
+}
+
+/* ----------------------------------------------------------------- tensors */
+
+static pln_status new_view(pln_engine *child, const pln_tensor *from,
+                           pln_tensor **out) {
+  size_t dims = from->rank * sizeof *from->dims;
+  pln_tensor *t = pln_mem_new(child, sizeof *t + dims);
+  if (!t)
+    return pln_nomem(child);
+  *t = *from;
+  t->engine = child;
+  t->refs = 1;
+  t->owned = false;
+  t->lender = NULL;
+  t->home = from;
+  t->file = from->file ? pln_file_retain(from->file) : NULL;
+  if (dims)
+    memcpy(t->dims, from->dims, dims);
+  *out = t;
+  return PLN_OK;
+}
+
+static pln_status add_view(pln_engine *child, const pln_tensor *from,
+                           uint32_t *at) {
+  pln_lent *l = child->lent;
+  PLN_TRY(pln_mem_grow(child, (void **)&l->tensors, &l->cap_tensors,
+                       (size_t)l->n_tensors + 1, sizeof *l->tensors));
+  PLN_TRY(new_view(child, from, &l->tensors[l->n_tensors]));
+  *at = ++l->n_tensors;
+  return pln_idmap_set(l->tensor_at, (uint64_t)(uintptr_t)from, *at);
+}
+
+pln_status pln_lend_tensor(pln_engine *child, const pln_tensor *tensor,
+                           pln_tensor **out) {
+  pln_lent *l = child->lent;
+  uint32_t at = pln_idmap_get(l->tensor_at, (uint64_t)(uintptr_t)tensor);
+  if (!at)
+    PLN_TRY(add_view(child, tensor, &at));
+  *out = pln_tensor_retain(l->tensors[at - 1]);
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------ graphs */
+
+static pln_status lend_origins(pln_engine *child, pln_origins *base,
+                               pln_origins **out) {
+  pln_lent *l = child->lent;
+  uint32_t at = pln_idmap_get(l->origins_at, (uint64_t)(uintptr_t)base);
+  if (!at) {
+    PLN_TRY(pln_mem_grow(child, (void **)&l->origins, &l->cap_origins,
+                         (size_t)l->n_origins + 1, sizeof *l->origins));
+    PLN_TRY(pln_origins_over(child, base, &l->origins[l->n_origins]));
+    at = ++l->n_origins;
+    PLN_TRY(pln_idmap_set(l->origins_at, (uint64_t)(uintptr_t)base, at));
+  }
+  *out = pln_origins_retain(l->origins[at - 1]);
+  return PLN_OK;
+}
+
+static pln_status lend_parts(pln_engine *child, const pln_graph *from,
+                             pln_graph *to) {
+  if (from->origins)
+    PLN_TRY(lend_origins(child, from->origins, &to->origins));
+  if (from->n_tensors == 0)
+    return PLN_OK;
+  to->tensors = pln_mem_new(child, from->n_tensors * sizeof *to->tensors);
+  if (!to->tensors)
+    return pln_nomem(child);
+  to->cap_tensors = from->n_tensors;
+  for (; to->n_tensors < from->n_tensors; to->n_tensors++)
+    PLN_TRY(pln_lend_tensor(child, from->tensors[to->n_tensors],
+                            &to->tensors[to->n_tensors]));
+  return PLN_OK;
+}
+
+/* The arrays stay the parent's. */
+pln_status pln_lend_graph(pln_engine *child, const pln_graph *graph,
+                          pln_graph **out) {
+  pln_graph *g = NULL;
+  PLN_TRY(pln_graph_new(child, &g));
+  g->home = graph;
+  g->nodes = graph->nodes;
+  g->operands = graph->operands;
+  g->scopes = graph->scopes;
+  g->values = graph->values;
+  g->origin = graph->origin;
+  g->n_nodes = graph->n_nodes;
+  g->n_operands = graph->n_operands;
+  g->n_scopes = graph->n_scopes;
+  g->root = graph->root;
+  g->sealed = graph->sealed;
+  pln_status status = lend_parts(child, graph, g);
+  if (status == PLN_OK)
+    *out = g;
+  else
+    pln_graph_release(g);
+  return status;
+}
+
+/* ----------------------------------------------------------------- modules */
+
+static pln_status lend_functions(pln_engine *child, const pln_module *from,
+                                 pln_module *to) {
+  for (uint32_t i = 0; i < from->count; i++) {
+    pln_graph *function = NULL;
+    PLN_TRY(pln_lend_graph(child, from->rows[i].function, &function));
+    pln_status status = pln_module_set(to, from->rows[i].name, function);
+    pln_graph_release(function);
+    PLN_TRY(status);
+  }
+  return PLN_OK;
+}
+
+pln_status pln_lend_module(pln_engine *child, const pln_module *module,
+                           pln_module **out) {
+  pln_module *m = NULL;
+  PLN_TRY(pln_module_new(child, &m));
+  m->attrs = module->attrs;
+  m->types = pln_definitions_retain(module->types);
+  m->tir_vars = module->tir_vars;
+  pln_module_set_source(m, module->source, module->directory);
+  pln_status status = lend_functions(child, module, m);
+  if (status == PLN_OK)
+    *out = m;
+  else
+    pln_module_release(m);
+  return status;
+}

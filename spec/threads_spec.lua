@@ -1,0 +1,181 @@
+-- Function passes in several threads: everything is as with one.
+
+local pl = require "perilune"
+local command = require "spec.command"
+local random_graph = require "spec.random_graph"
+
+-- So many functions, made at random.
+local function functions(n, seed)
+  local made = {}
+  for i = 1, n do
+    made[("f%03d"):format(i)] = random_graph(i * 13 + seed).functions.main
+  end
+  return pl.module(made)
+end
+
+local function chain(name, length)
+  local x = pl.var("x", pl.type { shape = { "n", 4 }, dtype = "float32" })
+  local y = x
+  for i = 1, length do
+    y = i % 3 == 0 and pl.op.add(y, pl.const(0.0, "float32")) or pl.op.tanh(y)
+  end
+  return name, pl.func({ x }, y)
+end
+
+local function chains(n, length)
+  local made = {}
+  for i = 1, n do
+    local name, fn = chain(("c%02d"):format(i), length + i)
+    made[name] = fn
+  end
+  return pl.module(made)
+end
+
+local function counts(row)
+  local list = {}
+  for key, n in pairs(row.counts or {}) do list[#list + 1] = key .. "=" .. n end
+  table.sort(list)
+  return table.concat(list, " ")
+end
+
+-- What a pipeline makes of a module, what was reported, how it failed.
+local function outcome(text, mod, config)
+  local ctx = pl.context { opt_level = 3, config = config }
+  local _, out = pcall(pl.with, ctx, pl.pipeline(text), mod)
+  local report = {}
+  for i, row in ipairs(pl.report()) do
+    report[i] = ("%s %s %d %d %d %s"):format(row.name, row.changed, row.nodes, row.run,
+      row.applications, counts(row))
+  end
+  for _, row in ipairs(pl.rule_report()) do
+    report[#report + 1] = ("%s %s %d %d %d %s"):format(row.pass, row.rule, row.tried, row.applied,
+      row.refused, row.last)
+  end
+  return tostring(out), table.concat(report, "\n")
+end
+
+local pipelines = {
+  "SimplifyExpr,FoldConstant,EliminateCommonSubexpr,DeadCodeElimination",
+  'FoldConstant{fold="all"},FuseOps,DefuseOps,ToGraphNormalForm',
+  "functions{SimplifyExpr,fixpoint{FoldConstant,EliminateCommonSubexpr},DeadCodeElimination}",
+  "MatMulAddToGemm,FoldBatchNorm,FoldConvBias,FoldExplicitPadding,try{SimplifyExpr}else{FuseOps}",
+}
+
+describe("threads", function()
+  for _, text in ipairs(pipelines) do
+    it("make the same of " .. text, function()
+      for seed = 1, 2 do
+        local mod = functions(600, seed)
+        local wanted, report = outcome(text, mod, { threads = 1 })
+        for _, n in ipairs { 2, 4, 8 } do
+          local got, other = outcome(text, mod, { threads = n })
+          assert.is_true(got == wanted, "another result in " .. n .. " threads")
+          assert.equal(report, other)
+        end
+      end
+    end)
+  end
+
+  it("write the same ONNX files", function()
+    local bytes = {}
+    for _, n in ipairs { 1, 2, 4, 8 } do
+      local ctx = pl.context { opt_level = 3, config = { threads = n } }
+      local out = pl.with(ctx, pl.pipeline(pipelines[1]), functions(600, 5))
+      local files = {}
+      for name, fn in pairs(out) do
+        local text = pl.onnx.tostring(pl.module { main = fn })
+        files[#files + 1] = name .. text
+      end
+      bytes[#bytes + 1] = table.concat(files)
+    end
+    for i = 2, #bytes do assert.is_true(bytes[1] == bytes[i]) end
+  end)
+
+  it("give back functions that nothing changed", function()
+    local mod = chains(8, 2000)
+    local ctx = pl.context { config = { threads = 4 } }
+    assert.is_true(mod == pl.with(ctx, pl.passes.DeadCodeElimination(), mod))
+  end)
+
+  it("fail as one thread does, in the first function that fails", function()
+    local mod = chains(8, 1000)
+    for _, limit in ipairs { 100, 1500, 2000 } do
+      local wanted, report = outcome("SimplifyExpr",
+        mod, { threads = 1, ["limit.rewrites"] = limit })
+      assert.matches("limit.rewrites", wanted)
+      for _, n in ipairs { 2, 8 } do
+        local got, other = outcome("SimplifyExpr",
+          mod, { threads = n, ["limit.rewrites"] = limit })
+        assert.equal(wanted, got)
+        assert.equal(report, other)
+      end
+    end
+  end)
+
+  it("leave a limit of memory to the caller's thread", function()
+    local err = outcome("SimplifyExpr", chains(8, 3000), { threads = 4, ["limit.memory"] = 1000 })
+    assert.matches("it needs more memory than limit.memory = 1000 bytes", err, 1, true)
+  end)
+
+  it("call instruments as one thread does", function()
+    local function trace(n)
+      local list = {}
+      local function note(what)
+        return function(_, info) list[#list + 1] = what .. " " .. info.name end
+      end
+      local ctx = pl.context { opt_level = 3, config = { threads = n },
+        instruments = { { name = "note", before = note "before", after = note "after" } } }
+      pl.with(ctx, pl.pipeline "SimplifyExpr,functions{FoldConstant,FuseOps}", functions(400, 2))
+      return table.concat(list, "\n")
+    end
+    assert.equal(trace(1), trace(4))
+  end)
+
+  it("leave a search by rule applications to one thread", function()
+    local mod = chains(8, 1000)
+    local config = { threads = 4, ["bisect.passes"] = 1, ["bisect.applications"] = 7 }
+    local got, report = outcome("SimplifyExpr,FoldConstant", mod, config)
+    config.threads = 1
+    local wanted, other = outcome("SimplifyExpr,FoldConstant", mod, config)
+    assert.is_true(got == wanted)
+    assert.equal(other, report)
+  end)
+
+  it("take a number from 0 to 1024", function()
+    for _, n in ipairs { -1, 1025 } do
+      local ok, err = pcall(pl.context, { config = { threads = n } })
+      assert.is_false(ok)
+      assert.equal("config key 'threads' expects a number from 0 to 1024", err.message)
+    end
+  end)
+end)
+
+describe("opt --threads", function()
+  local folder = command.folder()
+  local path = folder .. "/in.relay"
+  teardown(function() os.execute("rm -rf " .. folder) end)
+
+  local function opt(n)
+    local out = folder .. "/out.relay"
+    local status, _, err = command.run(folder,
+      ("opt %s -o %s -q --threads %s"):format(path, out, n))
+    return status, err, status == 0 and command.read(out)
+  end
+
+  it("writes what one thread writes", function()
+    assert(pl.save(functions(600, 9), path))
+    local _, _, wanted = opt "1"
+    for _, n in ipairs { "2", "0" } do
+      local status, err, got = opt(n)
+      assert.equal(0, status)
+      assert.equal("", err)
+      assert.is_true(got == wanted)
+    end
+  end)
+
+  it("takes a number of threads", function()
+    local status, err = opt "many"
+    assert.equal(2, status)
+    assert.matches("'many' is no number of threads from 0 to 1024", err, 1, true)
+  end)
+end)
