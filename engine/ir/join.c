@@ -120,6 +120,7 @@ static pln_origin moved_origin(const pln_join *j, const pln_origins *o,
 
 pln_status pln_join_origins(pln_join *j, pln_origins *o) {
   o->joined = o->base->count;
+  o->base->declares |= o->declares;
   for (uint32_t i = o->below; i < o->count; i++) {
     uint32_t at;
     pln_origin row = moved_origin(j, o, &o->rows[i - o->below]);

@@ -31,6 +31,7 @@ pln_status pln_origins_over(pln_engine *child, pln_origins *base,
   origins->base = base;
   origins->below = origins->count = base->count;
   origins->tell = base->tell;
+  origins->declares = base->declares;
   *out = origins;
   return PLN_OK;
 }

@@ -21,8 +21,11 @@ static pln_status one(pln_execution *x, const pln_pass *pass,
 
 /* One function in a child engine. */
 static pln_status shared(const pln_work *work, pln_share *share) {
-  pln_execution x = {
-      .engine = share->engine, .context = share->context, .depth = work->depth};
+  pln_execution x = {.engine = share->engine,
+                     .context = share->context,
+                     .position = work->position,
+                     .round = work->round,
+                     .depth = work->depth};
   pln_status status =
       one(&x, work->pass, share->module, share->index, &share->result);
   share->changes = x.version;
@@ -48,6 +51,8 @@ static pln_status ahead(const pln_execution *x, const pln_pass *pass,
                          .module = module,
                          .pass = pass,
                          .depth = x->depth,
+                         .position = x->position,
+                         .round = x->round,
                          .takes = takes_any,
                          .run = shared};
   return pln_parallel_run(&work, out);

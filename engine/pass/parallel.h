@@ -51,7 +51,9 @@ typedef struct pln_work {
   const pln_context *context;
   const pln_module *module;
   const pln_pass *pass;
-  uint32_t depth; /* of the execution */
+  uint32_t depth;               /* of the execution */
+  const pln_position *position; /* a group's */
+  uint32_t round;
   bool (*takes)(const pln_pass *pass, const pln_graph *function);
   pln_status (*run)(const struct pln_work *work, pln_share *share);
 } pln_work;

@@ -21,9 +21,6 @@ function opt.arguments(parser)
   require "perilune.cli.check".options(parser)
   parser:option("--stats", "What passes and their rules did: a table (with -v also the rules that "
     .. "were never applied), or one last line of JSON."):choices { "text", "json" }
-  parser:option("--threads", "In how many threads passes over functions run; 0: one for each "
-    .. "processor. The result is the same."):argname "N":default "1"
-    :convert(require "perilune.cli.numbers".threads)
   parser:flag("--time", "Shows how long each pass took.")
   parser:flag("--diff", "Shows what each pass changed.")
   parser:flag("--oracle", "Evaluates the model before and after each pass on made-up inputs; a "

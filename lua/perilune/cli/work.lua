@@ -20,6 +20,9 @@ function work.options(parser)
   parser:option("--only", "Runs no other passes than these; NAME:2 as above.")
     :argname "NAMES":count "*"
   parser:option("--dim", "Fixes a symbolic dim: N=1."):argname "NAME=SIZE":count "*"
+  parser:option("--threads", "In how many threads passes over functions run; 0: one for each "
+    .. "processor. The result is the same."):argname "N":default "1"
+    :convert(require "perilune.cli.numbers".threads)
 end
 
 -- What is wrong with a file is said before any work is done.
