@@ -19,10 +19,12 @@ pln_status pln_lent_new(pln_engine *child) PLN_CHECKED;
 /* Before the tables of the child go. */
 void pln_lent_free(pln_engine *child);
 /* A tensor of the child with the same elements; equal to all that the parent's
- * is equal to. The same for the same tensor. */
+ * is equal to. Lives as long as the child. */
 pln_status pln_lend_tensor(pln_engine *child, const pln_tensor *tensor,
                            pln_tensor **out) PLN_CHECKED;
-/* A graph of the child over the same nodes. */
+/* A graph of the child over the same nodes, whose types may be looked at. It
+ * has no constants' tensors before pln_lend_tensors. */
+pln_status pln_lend_tensors(pln_engine *child, pln_graph *lent) PLN_CHECKED;
 pln_status pln_lend_graph(pln_engine *child, const pln_graph *graph,
                           pln_graph **out) PLN_CHECKED;
 /* A module of the child with all of the module's functions. */

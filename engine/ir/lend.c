@@ -3,17 +3,19 @@
  *
  * Called by pass/child.c and attrs.c. What always holds: nothing of the parent
  * is written, its reference counts of graphs, tensors and modules least of all;
- * a borrowed thing lives no longer than the parent's one does. Files, which are
- * few, count atomically. */
+ * a borrowed thing lives no longer than the parent's one does. Counts of files,
+ * which are few, are atomic. */
 
 #include "ir/child.h"
 
-/* One of each that was lent, by the address of the parent's. */
+/* All tensors that were lent, and one table of origins for each of the
+ * parent's. */
 typedef struct pln_lent {
   pln_lent_counts counts;
-  pln_idmap *tensor_at, *origins_at; /* address -> place + 1 */
-  uint32_t n_tensors, cap_tensors;
-  pln_tensor **tensors; /* retained */
+  pln_arena tensors;
+  uint32_t n_externals, cap_externals;
+  pln_tensor **externals; /* those that may have opened a file */
+  pln_idmap *origins_at;  /* address -> place + 1 */
   uint32_t n_origins, cap_origins;
   pln_origins **origins; /* retained */
 } pln_lent;
@@ -23,7 +25,7 @@ pln_status pln_lent_new(pln_engine *child) {
   if (!child->lent)
     return pln_nomem(child);
   child->lent->counts = (pln_lent_counts){child->n_vars, child->n_type_vars};
-  PLN_TRY(pln_idmap_new(child, &child->lent->tensor_at));
+  pln_arena_init(&child->lent->tensors, child);
   return pln_idmap_new(child, &child->lent->origins_at);
 }
 
@@ -31,13 +33,14 @@ void pln_lent_free(pln_engine *child) {
   pln_lent *l = child->lent;
   if (!l)
     return;
-  for (uint32_t i = 0; i < l->n_tensors; i++)
-    pln_tensor_release(l->tensors[i]);
+  for (uint32_t i = 0; i < l->n_externals; i++)
+    if (!l->externals[i]->external)
+      pln_file_release(l->externals[i]->file);
+  pln_mem_free(child, l->externals, l->cap_externals * sizeof *l->externals);
+  pln_arena_free(&l->tensors);
   for (uint32_t i = 0; i < l->n_origins; i++)
     pln_origins_release(l->origins[i]);
-  pln_mem_free(child, l->tensors, l->cap_tensors * sizeof *l->tensors);
   pln_mem_free(child, l->origins, l->cap_origins * sizeof *l->origins);
-  pln_idmap_free(l->tensor_at);
   pln_idmap_free(l->origins_at);
   pln_mem_free(child, l, sizeof *l);
   child->lent = NULL;
@@ -56,43 +59,28 @@ pln_status pln_lent_join_origins(pln_join *join) {
 
 /* ----------------------------------------------------------------- tensors */
 
-static pln_status new_view(pln_engine *child, const pln_tensor *from,
+static pln_status note_external(pln_lent *l, pln_engine *child, pln_tensor *t) {
+  PLN_TRY(pln_mem_grow(child, (void **)&l->externals, &l->cap_externals,
+                       (size_t)l->n_externals + 1, sizeof *l->externals));
+  l->externals[l->n_externals++] = t;
+  return PLN_OK;
+}
+
+/* Freed with all others; the file is the parent's tensor's. */
+pln_status pln_lend_tensor(pln_engine *child, const pln_tensor *tensor,
                            pln_tensor **out) {
-  size_t dims = from->rank * sizeof *from->dims;
-  pln_tensor *t = pln_mem_new(child, sizeof *t + dims);
+  size_t size = sizeof *tensor + tensor->rank * sizeof *tensor->dims;
+  pln_tensor *t = pln_arena_new(&child->lent->tensors, size);
   if (!t)
     return pln_nomem(child);
-  *t = *from;
+  memcpy(t, tensor, size);
   t->engine = child;
   t->refs = 1;
   t->owned = false;
   t->lender = NULL;
-  t->home = from;
-  t->file = from->file ? pln_file_retain(from->file) : NULL;
-  if (dims)
-    memcpy(t->dims, from->dims, dims);
+  t->home = tensor;
   *out = t;
-  return PLN_OK;
-}
-
-static pln_status add_view(pln_engine *child, const pln_tensor *from,
-                           uint32_t *at) {
-  pln_lent *l = child->lent;
-  PLN_TRY(pln_mem_grow(child, (void **)&l->tensors, &l->cap_tensors,
-                       (size_t)l->n_tensors + 1, sizeof *l->tensors));
-  PLN_TRY(new_view(child, from, &l->tensors[l->n_tensors]));
-  *at = ++l->n_tensors;
-  return pln_idmap_set(l->tensor_at, (uint64_t)(uintptr_t)from, *at);
-}
-
-pln_status pln_lend_tensor(pln_engine *child, const pln_tensor *tensor,
-                           pln_tensor **out) {
-  pln_lent *l = child->lent;
-  uint32_t at = pln_idmap_get(l->tensor_at, (uint64_t)(uintptr_t)tensor);
-  if (!at)
-    PLN_TRY(add_view(child, tensor, &at));
-  *out = pln_tensor_retain(l->tensors[at - 1]);
-  return PLN_OK;
+  return t->external ? note_external(child->lent, child, t) : PLN_OK;
 }
 
 /* ------------------------------------------------------------------ graphs */
@@ -112,11 +100,9 @@ static pln_status lend_origins(pln_engine *child, pln_origins *base,
   return PLN_OK;
 }
 
-static pln_status lend_parts(pln_engine *child, const pln_graph *from,
-                             pln_graph *to) {
-  if (from->origins)
-    PLN_TRY(lend_origins(child, from->origins, &to->origins));
-  if (from->n_tensors == 0)
+pln_status pln_lend_tensors(pln_engine *child, pln_graph *to) {
+  const pln_graph *from = to->home;
+  if (from->n_tensors == to->n_tensors)
     return PLN_OK;
   to->tensors = pln_mem_new(child, from->n_tensors * sizeof *to->tensors);
   if (!to->tensors)
@@ -144,7 +130,9 @@ pln_status pln_lend_graph(pln_engine *child, const pln_graph *graph,
   g->n_scopes = graph->n_scopes;
   g->root = graph->root;
   g->sealed = graph->sealed;
-  pln_status status = lend_parts(child, graph, g);
+  pln_status status = PLN_OK;
+  if (graph->origins)
+    status = lend_origins(child, graph->origins, &g->origins);
   if (status == PLN_OK)
     *out = g;
   else

@@ -330,7 +330,7 @@ pln_tensor *pln_tensor_retain(const pln_tensor *tensor) {
 }
 
 void pln_tensor_release(pln_tensor *t) {
-  if (!t || --t->refs)
+  if (!t || --t->refs || t->home) /* what is lent goes with the child */
     return;
   if (t->owned)
     pln_mem_free(t->engine, (char *)t->data - t->offset, t->block);

@@ -162,7 +162,10 @@ static void do_task(pln_parallel *p, uint32_t part, task *t) {
   t->diags = pln_diag_count(child);
   t->rows = pln_report_count(child);
   child->rewrites = 0;
-  pln_status status = p->work.run(&p->work, &t->share);
+  pln_status status =
+      pln_lend_tensors(child, pln_module_function(w->module, t->index));
+  if (status == PLN_OK)
+    status = p->work.run(&p->work, &t->share);
   t->diags_end = pln_diag_count(child);
   t->rows_end = pln_report_count(child);
   t->rewrites = child->rewrites;

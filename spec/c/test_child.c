@@ -90,6 +90,8 @@ static void lends(void) {
   begin_child(&h);
   REQUIRE_OK(pln_lend_module(h.child, module, &lent));
   CHECK(pln_module_engine(lent) == h.child);
+  for (uint32_t i = 0; i < pln_module_count(lent); i++)
+    CHECK_OK(pln_lend_tensors(h.child, pln_module_function(lent, i)));
   print(h.child, lent, &there);
   CHECK_EQ_INT(pln_engine_memory(h.engine, NULL), before);
   print(h.engine, module, &here);
