@@ -307,3 +307,19 @@ describe("A pass over a file that calls operators with too few operands", functi
     end
   end)
 end)
+
+describe("DeadCodeElimination", function()
+  -- As TVM has it: making, reading and writing a reference are effects.
+  it("keeps references that nobody reads or writes", function()
+    local text = [[
+#[version = "0.0.5"]
+def @main(%x: Tensor[(3), float32]) {
+  let %r = ref(%x);
+  let %y = add(%x, %x);
+  %x
+}]]
+    local out = tostring(pl.passes.DeadCodeElimination()(assert(pl.parse(text))))
+    assert.matches("let %%r", out)
+    assert.not_matches("let %%y", out)
+  end)
+end)

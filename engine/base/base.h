@@ -189,6 +189,8 @@ struct pln_engine {
   struct pln_attr_sets *attrs; /* ir/attrs.c */
   struct pln_op_table *ops;    /* ir/op_info.c */
   struct pln_relay *relay;     /* ir/text/relay_attrs.c */
+  const struct pln_relation_row *relations; /* ir/relation.c */
+  uint32_t n_relations;
   struct pln_blas *blas;       /* op/blas.c */
   struct pln_registry *passes; /* pass/registry.c */
   uint32_t n_vars;             /* Var identities given out */

@@ -7,7 +7,7 @@
 #include "ir/infer_apply.h"
 #include "ir/describe.h"
 #include "ir/module.h"
-#include "ir/unify.h"
+#include "ir/relation.h"
 
 pln_status pln_type_unify(pln_engine *engine, pln_type a, pln_type b,
                           pln_type *out, bool *fits) {
@@ -70,13 +70,17 @@ static pln_status check_args(application *a, pln_type function, bool unified) {
   return PLN_OK;
 }
 
-/* The type parameters of a generic function follow from the arguments. */
+/* The type parameters of a generic function follow from the arguments, and from
+ * the relations among them. */
 static pln_status apply_generic(application *a, pln_type function,
                                 pln_type *ret) {
+  pln_type unknown;
   pln_unifier_init(&a->u, a->engine);
   pln_status status = pln_unifier_instantiate(&a->u, function, &function);
   if (status == PLN_OK)
     status = check_args(a, function, true);
+  if (status == PLN_OK)
+    status = pln_relations_solve(&a->u, function, &unknown);
   uint32_t n = pln_type_n_parts(a->engine, function);
   if (status == PLN_OK)
     status = pln_unifier_resolve(
@@ -99,7 +103,8 @@ pln_status pln_infer_apply(pln_engine *engine, const pln_graph *graph,
   if (n != call->count)
     return refuse_count(engine, n - 1, call->count - 1);
   application a = {.engine = engine, .graph = graph, .call = call};
-  if (pln_type_n_vars(engine, function) > 0)
+  if (pln_type_n_vars(engine, function) > 0 ||
+      pln_type_n_constraints(engine, function) > 0)
     return apply_generic(&a, function, ret);
   *ret = pln_type_part(engine, function, n - 1);
   return check_args(&a, function, false);

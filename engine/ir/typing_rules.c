@@ -9,6 +9,7 @@
 #include "ir/describe.h"
 #include "ir/infer_apply.h"
 #include "ir/module.h"
+#include "ir/relation.h"
 #include "ir/typing.h"
 
 /* A rule at work. */
@@ -205,6 +206,13 @@ static pln_status operator_rule(const rule *r, bool last) {
   return is_of(r, type);
 }
 
+/* The rule is asked again when a relation lacks an input. */
+static pln_status obey_relations(const rule *r, pln_type function) {
+  pln_type unknown;
+  PLN_TRY(pln_relations_solve(&r->t->u, function, &unknown));
+  return unknown ? wait_for(r, unknown) : PLN_OK;
+}
+
 static pln_status apply_known(const rule *r, pln_type function) {
   pln_engine *e = r->t->engine;
   uint32_t n = pln_type_n_parts(e, function) - 1;
@@ -223,7 +231,8 @@ static pln_status apply_known(const rule *r, pln_type function) {
     snprintf(what, sizeof what, "argument %u", i + 1);
     PLN_TRY(differ(r, what, param, operand_term(r, i + 1)));
   }
-  return is_of(r, pln_type_part(e, function, n));
+  PLN_TRY(is_of(r, pln_type_part(e, function, n)));
+  return obey_relations(r, function);
 }
 
 /* What is called is a function of what it is given. */

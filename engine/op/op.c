@@ -1,5 +1,6 @@
 /* op.c: the table of operators, made of ops.def. Installed once an engine. */
 
+#include "ir/relation.h"
 #include "op/kernel.h"
 
 /* The names that ops.def uses. */
@@ -43,7 +44,13 @@ static const pln_relay_row relay_rows[] = {
 #include "op/relay.def"
 };
 
+static const pln_relation_row relations[] = {
+#define RELATION(name, op) {name, op},
+#include "op/relations.def"
+};
+
 pln_status pln_op_install(pln_engine *engine) {
+  pln_relations_install(engine, relations, (uint32_t)PLN_COUNT(relations));
   PLN_TRY(pln_ops_install(engine, rows, (uint32_t)PLN_COUNT(rows)));
   return pln_relay_install(engine, relay_rows, (uint32_t)PLN_COUNT(relay_rows));
 }

@@ -41,7 +41,9 @@ function types.TypeCall(name, args)
 end
 
 --- A constraint: the relation `name` holds among `args`, of which the first
--- `n_inputs` (all, unless said) are given and the rest follow.
+-- `n_inputs` (all, unless said) are given and the rest follow. Solved when a
+-- function of such a type is called: "Broadcast" by the inference of add, with
+-- `attrs` as Relay's text has them.
 types.TypeRelation = core.type_relation
 
 --- A new type that is not known yet, equal to no other.

@@ -844,11 +844,13 @@ function pl.ir.GlobalTypeVar(name) end
 ---@param args? (perilune.Type|string)[]
 ---@return perilune.Type
 function pl.ir.TypeCall(name, args) end
---- A constraint: the relation holds among the arguments.
----@param name string
+--- A constraint: the relation holds among the arguments. A call of a function
+--- with constraints is typed by them: what follows is what the inference of the
+--- operator says to which TVM's relation of that name belongs.
+---@param name string TVM's: "Broadcast", "Concatenate", "Reduce", ...
 ---@param args (perilune.Type|string)[]
 ---@param n_inputs? integer how many of them are given; the rest follow
----@param attrs? table
+---@param attrs? table as in Relay's text of the operator
 ---@return perilune.Type
 function pl.ir.TypeRelation(name, args, n_inputs, attrs) end
 --- A new type that is not known yet, equal to no other.

@@ -353,6 +353,10 @@ PLN_API pln_status pln_type_func(pln_engine *engine, uint32_t n_params,
                                  uint32_t n_constraints,
                                  const pln_type *constraints,
                                  pln_type *out) PLN_CHECKED;
+/* Of the arguments the first n_inputs are given, the others follow from them:
+ * by the inference of the operator to which TVM's relation of that name
+ * belongs, when a function with that constraint is called. A name that nobody
+ * knows is an error only then. `attrs` are as Relay's text has them. */
 PLN_API pln_status pln_type_relation(pln_engine *engine, pln_symbol name,
                                      uint32_t n, const pln_type *args,
                                      uint32_t n_inputs, pln_attrs attrs,
