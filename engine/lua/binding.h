@@ -46,6 +46,7 @@ typedef struct pln_lua {
   size_t collect_at; /* bytes of the engine that start a collection */
   double seconds;    /* that passes written in Lua have taken */
   bool quiet;        /* a failure is being told: stops wait */
+  lua_State *holder; /* runs a script for its passes: none is applied */
 } pln_lua;
 
 /* Tables kept in the registry under the addresses of these bytes. */
@@ -61,6 +62,7 @@ typedef struct pln_lua_keys {
   char library;   /* sources of the library's own scripts */
   char stacks;    /* coroutine -> its stack of contexts; weak keys */
   char rebuild;   /* the function given to mutators */
+  char failed;    /* the function that is told of failed applications */
 } pln_lua_keys;
 extern const pln_lua_keys pln_lua_key;
 
@@ -95,6 +97,10 @@ void pln_lua_unique(lua_State *L, const void *pointer);
 
 /* ------------------------------------------------------------------ errors */
 
+/* What a failed call leaves to raise or return.  [-0, +1] */
+void pln_lua_push_failure(lua_State *L, pln_lua *b, pln_status status);
+/* The innermost line of a script that is not the library's. */
+bool pln_lua_caller(lua_State *L, lua_Debug *ar);
 /* Raises the diagnostic of a failed call, or what a callback raised. */
 int pln_lua_raise(lua_State *L, pln_lua *b, pln_status status);
 static inline void pln_lua_must(lua_State *L, pln_lua *b, pln_status status) {
@@ -121,6 +127,7 @@ int pln_lua_diags(lua_State *L);
 int pln_lua_diag(lua_State *L);
 /* Marks the calling script as the library's: diagnostics name its caller. */
 int pln_lua_internal(lua_State *L);
+int pln_lua_is_internal(lua_State *L);
 
 /* -------------------------------------------------------------------- text */
 
@@ -290,6 +297,9 @@ void pln_lua_release_callback(void *ud);
 /* The engine of the state, for hosts that handle signals; NULL: none yet. */
 pln_engine *pln_lua_engine(lua_State *L);
 void pln_lua_open_interrupt(lua_State *L, pln_lua *b);
+/* Ends the script that the holder runs, whatever it catches; raises. */
+int pln_lua_end_held(lua_State *L, pln_lua *b);
+void pln_lua_open_hold(lua_State *L);
 void pln_lua_open_graph(lua_State *L);
 void pln_lua_open_node(lua_State *L);
 void pln_lua_open_build(lua_State *L);

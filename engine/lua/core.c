@@ -257,10 +257,15 @@ static int core_lua_seconds(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {
-    {"extend", core_extend},        {"clock", core_clock},
-    {"memory", core_memory},        {"lua_seconds", core_lua_seconds},
-    {"internal", pln_lua_internal}, {"diags", pln_lua_diags},
-    {"diag", pln_lua_diag},         {NULL, NULL},
+    {"extend", core_extend},
+    {"clock", core_clock},
+    {"memory", core_memory},
+    {"lua_seconds", core_lua_seconds},
+    {"internal", pln_lua_internal},
+    {"is_internal", pln_lua_is_internal},
+    {"diags", pln_lua_diags},
+    {"diag", pln_lua_diag},
+    {NULL, NULL},
 };
 
 int luaopen_perilune_core(lua_State *L) {
@@ -286,6 +291,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_module(L);
   pln_lua_open_callback(L);
   pln_lua_open_pass(L);
+  pln_lua_open_hold(L);
   pln_lua_open_registry(L);
   pln_lua_open_context(L);
   pln_lua_open_mutator(L);

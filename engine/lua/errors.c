@@ -127,17 +127,24 @@ int pln_lua_internal(lua_State *L) {
   return 0;
 }
 
-/* The innermost line of a script that is not the library's. */
-static bool find_caller(lua_State *L, lua_Debug *ar) {
+static bool is_internal(lua_State *L, const char *source) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.library);
+  lua_pushstring(L, source);
+  bool yes = lua_rawget(L, -2) != LUA_TNIL;
+  lua_pop(L, 2);
+  return yes;
+}
+
+/* is_internal(source) -> whether a chunk of that name is the library's */
+int pln_lua_is_internal(lua_State *L) {
+  lua_pushboolean(L, is_internal(L, luaL_checkstring(L, 1)));
+  return 1;
+}
+
+bool pln_lua_caller(lua_State *L, lua_Debug *ar) {
   for (int level = 0; lua_getstack(L, level, ar); level++) {
     lua_getinfo(L, "Sl", ar);
-    if (ar->currentline <= 0)
-      continue;
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.library);
-    lua_pushstring(L, ar->source);
-    bool internal = lua_rawget(L, -2) != LUA_TNIL;
-    lua_pop(L, 2);
-    if (!internal)
+    if (ar->currentline > 0 && !is_internal(L, ar->source))
       return true;
   }
   return false;
@@ -162,7 +169,7 @@ static void push_reported(lua_State *L, const pln_engine *engine,
                           size_t index) {
   pln_diag diag = *pln_diag_get(engine, index);
   lua_Debug ar;
-  if (!diag.span.source && find_caller(L, &ar)) {
+  if (!diag.span.source && pln_lua_caller(L, &ar)) {
     diag.span.source = ar.short_src;
     diag.span.row = (uint32_t)ar.currentline;
   }
@@ -177,8 +184,7 @@ static size_t last_error(const pln_engine *engine) {
   return i;
 }
 
-/* What a failed call leaves to raise or return.  [-0, +1] */
-static void push_failure(lua_State *L, pln_lua *b, pln_status status) {
+void pln_lua_push_failure(lua_State *L, pln_lua *b, pln_status status) {
   if (status == PLN_ERR_CALLBACK) {
     lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
     if (lua_toboolean(L, -1)) {
@@ -204,7 +210,7 @@ static void push_failure(lua_State *L, pln_lua *b, pln_status status) {
 /* ---------------------------------------------------------------- raising */
 
 int pln_lua_raise(lua_State *L, pln_lua *b, pln_status status) {
-  push_failure(L, b, status);
+  pln_lua_push_failure(L, b, status);
   return lua_error(L);
 }
 
@@ -212,7 +218,7 @@ int pln_lua_fail(lua_State *L, pln_lua *b, pln_status status) {
   if (status == PLN_ERR_CALLBACK)
     return pln_lua_raise(L, b, status);
   luaL_pushfail(L);
-  push_failure(L, b, status);
+  pln_lua_push_failure(L, b, status);
   return 2;
 }
 
@@ -245,7 +251,7 @@ int pln_lua_error(lua_State *L, pln_status code, const char *format, ...) {
   va_start(args, format);
   diag.message = lua_pushvfstring(L, format, args);
   va_end(args);
-  if (find_caller(L, &ar)) {
+  if (pln_lua_caller(L, &ar)) {
     diag.span.source = ar.short_src;
     diag.span.row = (uint32_t)ar.currentline;
   }
@@ -273,7 +279,7 @@ static bool find_raiser(lua_State *L, lua_Debug *ar, bool *internal) {
       return false;
     lua_getinfo(L, "Sl", ar);
   } while (ar->currentline <= 0);
-  *internal = !find_caller(L, &caller) || caller.source != ar->source ||
+  *internal = !pln_lua_caller(L, &caller) || caller.source != ar->source ||
               caller.currentline != ar->currentline;
   return true;
 }
@@ -303,7 +309,7 @@ static void place(lua_State *L, pln_span *span) {
   const char *where = lua_tolstring(L, 2, &size);
   const char *message = lua_tostring(L, 1);
   if (!strncmp(message, where, size)) {
-    if (internal && find_caller(L, &ar))
+    if (internal && pln_lua_caller(L, &ar))
       lua_pushfstring(L, "%s:%d:%s", ar.short_src, ar.currentline,
                       message + size);
     else
@@ -395,11 +401,12 @@ bool pln_lua_retry(lua_State *L, pln_lua *b, pln_status status, int *tries) {
   return true;
 }
 
-/* diag(code, message [, source]) -> Diag, for failures found in Lua */
+/* diag(code, message [, source [, row]]) -> Diag, for failures found in Lua */
 int pln_lua_diag(lua_State *L) {
   pln_diag diag = {PLN_ERROR, PLN_ERR_ARGUMENT, luaL_checkstring(L, 2), {0}};
   const char *code = luaL_checkstring(L, 1);
   diag.span.source = luaL_optstring(L, 3, NULL);
+  diag.span.row = (uint32_t)luaL_optinteger(L, 4, 0);
   for (int i = 0; i < PLN_N_STATUS; i++)
     if (!strcmp(code_names[i], code))
       diag.code = (pln_status)i;

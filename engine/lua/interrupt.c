@@ -40,6 +40,55 @@ pln_engine *pln_lua_engine(lua_State *L) {
   return b ? b->engine : NULL;
 }
 
+/* ---------------------------------------------- scripts run for their passes
+ */
+
+static int refuse(lua_State *L) {
+  return pln_lua_error(L, PLN_ERR_INTERRUPTED,
+                       "passes are made here, and not applied");
+}
+
+/* Raises at each instruction, for as long as the script is held. */
+static void end_held(lua_State *L, lua_Debug *ar) {
+  (void)ar;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
+  const pln_lua *b = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  if (b && b->holder)
+    refuse(L);
+  else
+    lua_sethook(L, NULL, 0, 0);
+}
+
+int pln_lua_end_held(lua_State *L, pln_lua *b) {
+  lua_sethook(b->holder, end_held, LUA_MASKCOUNT, 1);
+  lua_sethook(L, end_held, LUA_MASKCOUNT, 1);
+  return refuse(L);
+}
+
+/* hold(f, ...) -> what pcall gives: applying a pass ends f */
+static int core_hold(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  if (b->holder)
+    return pln_lua_error(L, PLN_ERR_ARGUMENT,
+                         "a script that is run for its passes replays nothing");
+  luaL_checkany(L, 1);
+  b->holder = L;
+  int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+  b->holder = NULL;
+  if (lua_gethook(L) == end_held)
+    lua_sethook(L, NULL, 0, 0);
+  lua_pushboolean(L, status == LUA_OK);
+  lua_insert(L, 1);
+  return lua_gettop(L);
+}
+
+static const luaL_Reg functions[] = {{"hold", core_hold}, {NULL, NULL}};
+
+void pln_lua_open_hold(lua_State *L) {
+  pln_lua_functions(L, functions);
+}
+
 void pln_lua_open_interrupt(lua_State *L, pln_lua *b) {
   lua_pushlightuserdata(L, b);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &state_key);

@@ -331,6 +331,9 @@ static pln_lua_callback **read_spec(lua_State *L, pln_lua *b, int arg,
   };
   if (!spec->name)
     luaL_error(L, "a pass has a name");
+  lua_Debug ar;
+  const char *caller = pln_lua_caller(L, &ar) ? ar.source : NULL;
+  spec->source = string_field(L, arg, "source", caller);
   lua_getfield(L, arg, "traceable");
   spec->traceable = lua_toboolean(L, -1);
   lua_getfield(L, arg, "required");
@@ -443,6 +446,41 @@ static pln_status apply_in(pln_pass *pass, const pln_module *module,
   return status == PLN_OK ? left : status;
 }
 
+/* Tells the library's function of what failed: function(error, pass, module,
+ * context, pipeline, input). What it raises is its own affair. */
+static void tell_failure(lua_State *L, pln_lua *b) {
+  const pln_failure *failure = pln_failure_get(b->engine);
+  if (!failure)
+    return;
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.failed) == LUA_TFUNCTION) {
+    lua_pushvalue(L, -2);
+    pln_lua_push_pass(L, failure->pass);
+    pln_lua_push_module(L, failure->module);
+    pln_lua_push_context(L, failure->context);
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, 2);
+    pln_failure_clear(b->engine);
+    if (lua_pcall(L, 6, 0, 0) == LUA_OK)
+      return;
+  }
+  lua_pop(L, 1);
+}
+
+static int fail_call(lua_State *L, pln_lua *b, pln_status status) {
+  pln_lua_push_failure(L, b, status);
+  if (b->depth == 0 && status != PLN_ERR_INTERRUPTED)
+    tell_failure(L, b);
+  return lua_error(L);
+}
+
+/* on_failure(f): who is told of failed applications */
+static int core_on_failure(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &pln_lua_key.failed);
+  return 0;
+}
+
 /* pass(mod [, ctx]) -> Module: `mod` itself when nothing changed */
 static int pass_call(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
@@ -457,12 +495,17 @@ static int pass_call(lua_State *L) {
   pln_lua_use_stack(L, b);
   pln_module **out = pln_lua_new_module(L);
   luaL_checkstack(L, LUA_MINSTACK, NULL);
-  if (b->depth == 0)
+  if (b->holder)
+    return pln_lua_end_held(L, b);
+  if (b->depth == 0) {
     pln_diag_clear(b->engine);
+    pln_failure_clear(b->engine);
+  }
   do
     status = apply_in(pass, module, context ? *context : NULL, out);
   while (pln_lua_retry(L, b, status, &tries));
-  pln_lua_must(L, b, status);
+  if (status != PLN_OK)
+    return fail_call(L, b, status);
   if (*out == module)
     lua_pushvalue(L, 2);
   return 1;
@@ -548,7 +591,8 @@ static bool push_form_field(lua_State *L, const pln_pass *pass,
   return true;
 }
 
-/* pass.info, .name, .kind, .opt_level, .required, .doc, .options (as given),
+/* pass.info, .name, .kind, .opt_level, .required, .doc, .source (the chunk of a
+ * script's pass), .options (as given),
  * .option_rows (what there is), and what push_form_field gives */
 static int pass_index(lua_State *L) {
   static const char *const kinds[] = {"module", "function", "prim_func",
@@ -571,6 +615,8 @@ static int pass_index(lua_State *L) {
     push_required(L, pass);
   else if (!strcmp(key, "doc"))
     lua_pushstring(L, pln_pass_doc(pass));
+  else if (!strcmp(key, "source"))
+    lua_pushstring(L, pln_pass_source(pass));
   else if (!strcmp(key, "options"))
     pln_lua_push_attrs(L, b, pln_pass_options(pass));
   else if (!strcmp(key, "option_rows"))
@@ -607,6 +653,7 @@ static const luaL_Reg functions[] = {
     {"register", core_register},
     {"sequential", core_sequential},
     {"form", core_form},
+    {"on_failure", core_on_failure},
     {NULL, NULL},
 };
 

@@ -63,6 +63,8 @@ static pln_status copy_options(pln_engine *engine, pln_pass_def *def,
 static pln_status fill_def(pln_engine *engine, pln_pass_def *def,
                            const pln_pass_spec *spec) {
   PLN_TRY(copy_text(engine, spec->doc, &def->doc));
+  if (spec->source)
+    PLN_TRY(copy_text(engine, spec->source, &def->source));
   PLN_TRY(copy_required(engine, def, spec->n_required, spec->required));
   return copy_options(engine, def, spec->n_options, spec->options);
 }
@@ -294,6 +296,10 @@ uint32_t pln_pass_n_body(const pln_pass *pass) {
 
 int pln_pass_opt_level(const pln_pass *pass) {
   return pass->def->opt_level;
+}
+
+const char *pln_pass_source(const pln_pass *pass) {
+  return pass->def->source;
 }
 
 bool pln_pass_traceable(const pln_pass *pass) {

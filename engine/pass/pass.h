@@ -23,6 +23,7 @@ typedef struct pln_pass_def {
   uint32_t n_body; /* TRY: so many elements, then those of `else` */
   uint32_t n_required, n_options, n_elements;
   const char *doc;
+  const char *source;
   pln_symbol *required;
   pln_option *options;
   pln_pass **elements; /* SEQUENTIAL: retained */
@@ -72,10 +73,9 @@ struct pln_registry {
   pln_context_stack *main_stack;
   pln_context_stack *stack; /* the one in use */
   uint32_t running;         /* pln_pass_apply in pln_pass_apply */
-  pln_pass *failed;         /* what failed last, or NULL */
-  pln_module *failed_on;    /* what it was given */
   struct pln_crew *crew;    /* threads that help; NULL: none yet */
   bool unseen; /* of a child: its parent's instruments would miss passes */
+  pln_failure failure;      /* retained; pass NULL: none */
   uint32_t n_rows, cap_rows;
   pln_report_row *rows;
 };
@@ -340,12 +340,14 @@ pln_status pln_run_group(pln_execution *x, const pln_pass *pass,
 pln_status pln_run_required(pln_execution *x, const pln_pass *pass,
                             pln_subject *s) PLN_CHECKED;
 /* position.c: to be called on each way out of a failure: the first call notes
- * where the run is, and keeps what `pass` was given when the context wants a
- * reproducer. */
+ * where the run is, and keeps what `pass` was given. */
 void pln_position_failed(pln_execution *x, const pln_pass *pass,
                          const pln_subject *before);
-/* What was kept is given up. */
-void pln_failure_clear(pln_engine *engine);
+/* failure.c: registers its config keys; keeps what `pass` was given when the
+ * context wants a reproducer. */
+pln_status pln_failure_install(pln_engine *engine) PLN_CHECKED;
+void pln_failure_keep(const pln_execution *x, const pln_pass *pass,
+                      const pln_subject *before);
 /* pipeline_print.c: prints a pipeline; [*begin, *end) is the element that the
  * `n` indices lead to, or as much of the way as the text has. */
 pln_status pln_pipeline_print_at(const pln_pass *pass, const uint32_t *path,

@@ -1,5 +1,4 @@
-/* position.c: where in a pipeline a run failed: a note behind the diagnostic,
- * and the module for a reproducer.
+/* position.c: where in a pipeline a run failed: a note behind the diagnostic.
  *
  *     note: in pipeline 'deploy', element 2 of 3, fixpoint(4) round 2,
  *     element 1 of 2: FoldConstant
@@ -134,38 +133,11 @@ static void note(pln_engine *engine, const pln_position *at) {
   pln_buffer_free(&text);
 }
 
-/* --------------------------------------------------------- for a reproducer */
-
-void pln_failure_clear(pln_engine *engine) {
-  struct pln_registry *r = engine->passes;
-  pln_pass_release(r->failed);
-  pln_module_release(r->failed_on);
-  r->failed = NULL;
-  r->failed_on = NULL;
-}
-
-static void keep(pln_execution *x, const pln_pass *pass,
-                 const pln_subject *before) {
-  struct pln_registry *r = x->engine->passes;
-  size_t mark = pln_diag_count(x->engine);
-  pln_module *module;
-  pln_attrs config = x->context->config;
-  if (!config || !pln_attrs_string(x->engine, config, "reproducer", "").size)
-    return;
-  pln_failure_clear(x->engine);
-  if (pln_subject_module(before, &module) != PLN_OK) {
-    pln_diag_drop(x->engine, mark);
-    return;
-  }
-  r->failed = pln_pass_retain(pass);
-  r->failed_on = module;
-}
-
 void pln_position_failed(pln_execution *x, const pln_pass *pass,
                          const pln_subject *before) {
   if (x->told)
     return;
   x->told = true;
   note(x->engine, x->position);
-  keep(x, pass, before);
+  pln_failure_keep(x, pass, before);
 }

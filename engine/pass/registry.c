@@ -13,6 +13,7 @@ static pln_status fill_registry(pln_engine *engine, struct pln_registry *r) {
   PLN_TRY(pln_idmap_new(engine, &r->seen));
   PLN_TRY(pln_config_register(engine, &fold));
   PLN_TRY(pln_limits_install(engine));
+  PLN_TRY(pln_failure_install(engine));
   PLN_TRY(pln_context_new(engine, NULL, &context));
   r->main_stack = pln_mem_zeroed(engine, sizeof *r->main_stack);
   if (!r->main_stack) {

@@ -70,6 +70,7 @@ local pl = {
   check = require "perilune.check",
   predicate = require "perilune.predicate".make,
   bisect = require "perilune.bisect",
+  reproducer = require "perilune.reproducer",
 
   diagnostics = core.diags,
   memory = core.memory,

@@ -5,6 +5,9 @@ core.internal()
 
 local pass = {}
 
+-- Loaded when it is wanted.
+core.on_failure(function(...) require "perilune.reproducer".on_failure(...) end)
+
 -- ------------------------------------------------------------- one's own pass
 
 -- Options are given as rows { name, default, doc } or as name = default.
@@ -32,6 +35,41 @@ local function place_of(run)
   return ("%s:%d"):format(info.short_src, info.linedefined)
 end
 
+-- Where a body comes from: the chunk of the first function in it that is not
+-- the library's. A mutator, say, is a function of the library around a table.
+local MOST_VALUES = 1000
+
+local function parts_of(value, add)
+  if type(value) == "table" then
+    for key, part in next, value do add(part); add(key) end
+    add(debug.getmetatable(value))
+  elseif type(value) == "function" then
+    local i = 1
+    while debug.getupvalue(value, i) do
+      add((select(2, debug.getupvalue(value, i))))
+      i = i + 1
+    end
+  end
+end
+
+local function source_of(body)
+  local queue, seen = {}, { [_G] = true, [package.loaded] = true }
+  local function add(value)
+    local kind = type(value)
+    if (kind == "function" or kind == "table") and not seen[value] and #queue < MOST_VALUES then
+      seen[value], queue[#queue + 1] = true, value
+    end
+  end
+  add(body)
+  for at = 1, math.huge do
+    local value = queue[at]
+    if value == nil then return nil end
+    local info = type(value) == "function" and debug.getinfo(value, "S")
+    if info and info.what ~= "C" and not core.is_internal(info.source) then return info.source end
+    parts_of(value, add)
+  end
+end
+
 --- What the core registers: a checked copy of `spec`.
 function pass.spec(spec, kind, name)
   if type(spec) ~= "table" then
@@ -47,6 +85,7 @@ function pass.spec(spec, kind, name)
   copy.kind = kind or copy.kind
   copy.name = name or copy.name or place_of(copy.run)
   copy.options = option_rows(copy.options or {})
+  copy.source = source_of(copy.run)
   return copy
 end
 

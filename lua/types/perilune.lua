@@ -8,7 +8,7 @@
 ---@field message string one sentence
 ---@field text string as a compiler prints it
 ---@field span? { source?: string, line?: string, row?: integer, column?: integer, end_column?: integer }
----@field notes perilune.Diag[]
+---@field notes perilune.Diag[] of a failed pass: the node, the hook, the place in the pipeline
 ---@field pass? string the pass written in Lua that raised it
 ---@field cause? any what the script raised
 ---@field traceback? string
@@ -304,6 +304,7 @@ function Module:close() end
 ---@field opt_level integer
 ---@field required string[]
 ---@field doc string
+---@field source string? of a pass written in Lua: the chunk it comes from, "@deploy.lua"
 ---@field options perilune.Attrs as given
 ---@field option_rows perilune.Option[]
 ---@field form "leaf"|"sequential"|"fixpoint"|"try"|"if_changed"|"functions"
@@ -675,6 +676,53 @@ function pl.predicate(what, options) end
 ---@return perilune.Bisection?
 ---@return perilune.Diag?
 function pl.bisect(pipeline, mod, question, options) end
+--- What a reproducer says: a failure of passes in a file. The file is Relay text;
+--- comments in front of it hold the rest.
+---@class perilune.Reproducer
+---@field module perilune.Module
+---@field pipeline string
+---@field context table for pl.context, but that instruments are names
+---@field scripts { name: string, source: string, arguments: table }[] whose passes the pipeline has
+---@field seed? integer
+---@field failure? { code: string, text: string }
+---@field version? string of what wrote it
+---@field whole? string the pipeline that `pipeline` is a part of
+---@field ran? string what of it had run
+---@field lost? string what the text does not say of the module
+
+pl.reproducer = {}
+--- Writes one: { module =, pipeline = (a pass or its text), context =, scripts =, seed =,
+--- failure =, whole =, ran =, embed = (large weights, too) }. What is not given is as
+--- it is now. The config key `reproducer` (a path) has one written when passes fail,
+--- from the pass that failed, or (`reproducer.from` = "input") the whole pipeline.
+---@param path string
+---@param spec table
+---@return true?
+---@return perilune.Diag? diag
+function pl.reproducer.write(path, spec) end
+--- Reads one, and runs nothing.
+---@param path string
+---@return perilune.Reproducer?
+---@return perilune.Diag? diag
+function pl.reproducer.read(path) end
+--- The same from a text, which messages call `name`.
+---@param text string
+---@param name? string
+---@return perilune.Reproducer?
+---@return perilune.Diag? diag
+function pl.reproducer.parse(text, name) end
+--- Whether a text begins like a reproducer.
+---@param text string
+---@return boolean
+function pl.reproducer.is(text) end
+--- Runs one: its scripts for their passes, then the pipeline: true and the module, or
+--- false and the error; and remarks: other versions, what is missing.
+---@param what string|perilune.Reproducer a path, or what was read
+---@param options? { config?: table, arguments?: table } instead of what it says
+---@return boolean ok
+---@return perilune.Module|perilune.Diag
+---@return string[] remarks
+function pl.reproducer.replay(what, options) end
 --- Runs a function, the module's main, or an expression without free variables.
 ---@param callee perilune.Node|perilune.Module
 ---@param ... perilune.Tensor|number|boolean|string|table|nil a table of tensors for a sequence

@@ -34,6 +34,8 @@ typedef enum pln_pass_form {
 typedef struct pln_pass pln_pass;
 /* One run of a leaf pass: what its body is given. */
 typedef struct pln_pass_run pln_pass_run;
+/* What passes run in, see below. */
+typedef struct pln_context pln_context;
 
 /* One option of a pass: its name, kind (PLN_ATTR_INT, _FLOAT, _STRING; a
  * boolean is an INT from 0 to 1), default as text, a sentence, and of a string
@@ -55,6 +57,8 @@ typedef struct pln_pass_spec {
   const char *const *required; /* names of passes to run before */
   bool traceable;
   const char *doc;
+  const char *source; /* the script that it comes from, as Lua names chunks:
+                         "@deploy.lua", or the text itself; NULL: none */
   uint32_t n_options;
   const pln_option *options;
   /* FUNCTION, PRIM_FUNC: the body looks at nothing but its function and, of
@@ -109,6 +113,7 @@ PLN_API pln_pass *pln_pass_retain(const pln_pass *pass);
 PLN_API void pln_pass_release(pln_pass *pass);
 PLN_API const char *pln_pass_name(const pln_pass *pass);
 PLN_API const char *pln_pass_doc(const pln_pass *pass);
+PLN_API const char *pln_pass_source(const pln_pass *pass); /* or NULL */
 PLN_API pln_pass_kind pln_pass_kind_of(const pln_pass *pass);
 PLN_API int pln_pass_opt_level(const pln_pass *pass);
 PLN_API bool pln_pass_traceable(const pln_pass *pass);
@@ -128,6 +133,18 @@ PLN_API pln_pass *pln_pass_element(const pln_pass *pass, uint32_t index);
  * when nothing changed. On failure nothing has happened. */
 PLN_API pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
                                   pln_module **out) PLN_CHECKED;
+
+/* What the newest pln_pass_apply failed in, when the config of its context has
+ * the key `reproducer`: the pass, what it was given, the context. Borrowed
+ * until the next pln_pass_apply, or until it is cleared. */
+typedef struct pln_failure {
+  pln_pass *pass;
+  pln_module *module;
+  pln_context *context;
+} pln_failure;
+/* NULL: there is none. */
+PLN_API const pln_failure *pln_failure_get(const pln_engine *engine);
+PLN_API void pln_failure_clear(pln_engine *engine);
 
 /* Inside a pass body. */
 PLN_API pln_engine *pln_run_engine(const pln_pass_run *run);
@@ -192,7 +209,6 @@ PLN_API const pln_option *pln_config_row(const pln_engine *engine,
 
 /* Hooks around contexts and passes; each may be NULL. A hook that fails stops
  * what it was called from; the table in pass/README.md tells how. */
-typedef struct pln_context pln_context;
 typedef struct pln_instrument {
   const char *name;
   void *ud;

@@ -11,6 +11,7 @@ local commands = {
   { "test", "run models on data that lies beside them" },
   { "check", "compare what two models compute" },
   { "bisect", "find the pass that breaks a model" },
+  { "replay", "run a reproducer of a failure" },
   { "info", "show what a model is made of" },
   { "fmt", "print a model as Relay text" },
   { "passes", "list passes and pipelines with their options" },

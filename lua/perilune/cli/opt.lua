@@ -27,6 +27,9 @@ function opt.arguments(parser)
     .. "pass that changes what is computed fails.")
   parser:option("--dump", "Writes a file of text for each pass that changed something.")
     :argname "FOLDER"
+  parser:option("--reproducer", "When the passes fail, writes what `perilune replay FILE` needs to "
+    .. "fail again: the module before the pass that failed (--set reproducer.from=input: that "
+    .. "before all of them), the pipeline, settings, scripts."):argname "FILE"
   parser:option("--trace", "Writes the times of passes for chrome://tracing.")
     :argname "FILE"
   parser:mutex(

@@ -18,6 +18,7 @@ end
 
 local function from_script(chunk, path, given)
   local view, check = settings.arguments(given)
+  require "perilune.reproducer.scripts".given("@" .. path, given)
   local value = chunk(view)
   check()
   return as_pass(value, path)

@@ -58,6 +58,7 @@ function work.prepare(options, instruments)
   check_input(options.input)
   local config, arguments = require "perilune.cli.settings".read(options.set)
   config.threads = config.threads or options.threads
+  config.reproducer = options.reproducer or config.reproducer
   local pass = require "perilune.cli.pipeline".find(options.pipeline, arguments)
   return pass, make_context(config, options, instruments)
 end

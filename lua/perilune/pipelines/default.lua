@@ -17,17 +17,7 @@ local round = pl.sequential { name = "round",
 
 -- More rounds than any model was seen to need; each costs little when little
 -- is left to do.
-local MOST_ROUNDS = 20
-
-local rounds = pl.module_pass { name = "fixpoint", doc = "Rounds, until nothing changes.",
-  run = function(module)
-    for _ = 1, MOST_ROUNDS do
-      local after = round(module)
-      if after == module then break end
-      module = after
-    end
-    return module
-  end }
+local rounds = pl.fixpoint { rounds = 20, round }
 
 return pl.sequential { name = "default",
   "DeadCodeElimination", -- what no output needs is not worth a look

@@ -1,0 +1,61 @@
+/* failure.c: what a reproducer is made of: the pass that failed last, the
+ * module that it was given, and the context.
+ *
+ * Kept by position.c, taken by the binding, which writes the file. What always
+ * holds: nothing is kept unless the context's config names a file. */
+
+#include "pass/pass.h"
+
+static const pln_option keys[] = {
+    {.name = "reproducer",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "",
+     .doc = "The file for a reproducer when passes fail; '': none."},
+    {.name = "reproducer.from",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "pass",
+     .doc = "Where a reproducer begins: at the pass that failed, or with the "
+            "input of the whole pipeline.",
+     .choices = "pass|input"},
+    {.name = "reproducer.embed",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "Whether a reproducer holds weights over 1 MiB itself."},
+};
+
+pln_status pln_failure_install(pln_engine *engine) {
+  for (size_t i = 0; i < PLN_COUNT(keys); i++)
+    PLN_TRY(pln_config_register(engine, &keys[i]));
+  return PLN_OK;
+}
+
+const pln_failure *pln_failure_get(const pln_engine *engine) {
+  const pln_failure *failure = &engine->passes->failure;
+  return failure->pass ? failure : NULL;
+}
+
+void pln_failure_clear(pln_engine *engine) {
+  pln_failure failure = engine->passes->failure;
+  engine->passes->failure = (pln_failure){NULL, NULL, NULL};
+  pln_pass_release(failure.pass);
+  pln_module_release(failure.module);
+  pln_context_release(failure.context);
+}
+
+/* A lack of memory leaves nothing to be written, and the failure as it is. */
+void pln_failure_keep(const pln_execution *x, const pln_pass *pass,
+                      const pln_subject *before) {
+  pln_attrs config = x->context->config;
+  size_t mark = pln_diag_count(x->engine);
+  pln_module *module;
+  if (!config || !pln_attrs_string(x->engine, config, "reproducer", "").size)
+    return;
+  pln_failure_clear(x->engine);
+  if (pln_subject_module(before, &module) != PLN_OK) {
+    pln_diag_drop(x->engine, mark);
+    return;
+  }
+  x->engine->passes->failure = (pln_failure){pln_pass_retain(pass), module,
+                                             pln_context_retain(x->context)};
+}

@@ -1,0 +1,424 @@
+--- pl.reproducer: a failure in a file: the module, the pipeline and what it ran
+-- in, the scripts of its passes. The file is Relay text whose leading comments
+-- hold the rest; people can read it and change it.
+--
+--     pl.with(pl.context { config = { reproducer = "bug.relay" } }, pipeline, mod)
+--     local ok, result = pl.reproducer.replay "bug.relay"
+
+local core = require "perilune.core"
+local header = require "perilune.reproducer.header"
+local scripts = require "perilune.reproducer.scripts"
+core.internal()
+
+local reproducer = {}
+
+-- ONNX bytes stand in a reproducer up to this size, unless they are asked for.
+local MOST_BYTES = 16 << 20
+
+-- ------------------------------------------------------------------- writing
+
+local function wrapped(text)
+  return (text:gsub(("."):rep(96), "%0\n"):gsub("\n$", ""))
+end
+
+-- Bytes of a model that say all of the module, or nil.
+local function onnx_bytes(module, embed)
+  local bytes = core.onnx_tostring(module)
+  if not bytes or (#bytes > MOST_BYTES and not embed) then return nil end
+  local back = core.onnx_parse(bytes)
+  return back and core.module_equal(back, module) and bytes or nil
+end
+
+-- What the text does not say, or nil.
+local function lost_in(text, module)
+  local back, diag = core.text_parse(text)
+  if not back then return "the text is not read back: " .. diag.message end
+  if core.module_equal(back, module) then return nil end
+  return (core.module_mismatch(module, back, false))
+end
+
+-- Relay text, with the model's bytes in the header where text does not say all.
+local function add_module(entries, module, embed)
+  local text = tostring(module)
+  local lost = lost_in(text, module)
+  local bytes = (lost or embed) and onnx_bytes(module, embed)
+  if bytes then
+    entries[#entries + 1] = { "onnx", "", wrapped(require "perilune.base64".encode(bytes)) }
+  elseif lost then
+    entries[#entries + 1] = { "lost", lost }
+  end
+  return text
+end
+
+local function add_list(entries, key, list)
+  for _, value in ipairs(list or {}) do entries[#entries + 1] = { key, tostring(value) } end
+end
+
+local function sorted_keys(t)
+  local keys = {}
+  for key in pairs(t) do keys[#keys + 1] = key end
+  table.sort(keys)
+  return keys
+end
+
+local function add_settings(entries, key, settings)
+  for _, name in ipairs(sorted_keys(settings or {})) do
+    entries[#entries + 1] = { key, ("%s = %s"):format(name, header.quote(settings[name])) }
+  end
+end
+
+-- Where a reproducer is written is no part of it.
+local function config_of(context)
+  local config = {}
+  for key, value in pairs(context.config or {}) do
+    if not key:find "^reproducer" then config[key] = value end
+  end
+  return config
+end
+
+local function add_context(entries, context)
+  entries[#entries + 1] = { "opt_level", tostring(context.opt_level or 2) }
+  for _, key in ipairs { "required", "disabled", "only" } do
+    add_list(entries, key, context[key])
+  end
+  add_settings(entries, "config", config_of(context))
+  for _, instrument in ipairs(context.instruments or {}) do
+    local name = type(instrument) == "table" and instrument.name or instrument
+    add_list(entries, "instrument", { name })
+  end
+end
+
+local function add_scripts(entries, list)
+  for _, script in ipairs(list) do
+    entries[#entries + 1] = { "script", script.name, script.source }
+    add_settings(entries, "argument", script.arguments)
+  end
+end
+
+local function failure_of(failure)
+  if type(failure) ~= "table" then return nil, tostring(failure) end
+  local lines = { failure.text or failure.message or tostring(failure) }
+  for _, note in ipairs(failure.notes or {}) do lines[#lines + 1] = note.text end
+  return failure.code, table.concat(lines, "\n")
+end
+
+local function add_failure(entries, failure)
+  if failure == nil then return end
+  local code, text = failure_of(failure)
+  entries[#entries + 1] = { "failure", code or "error", text }
+end
+
+local function versions()
+  return ("perilune %s, %s"):format(core._VERSION, _VERSION)
+end
+
+local REMARKS = {
+  "`perilune replay FILE` runs the pipeline on the module below these comments;",
+  "both may be edited. Where an entry `onnx` has the module's bytes, those are run",
+  "and the text is for reading: delete the entry to run the text.",
+}
+
+local function text_of(spec)
+  local entries = { { "version", versions() } }
+  add_failure(entries, spec.failure)
+  entries[#entries + 1] = { "pipeline", tostring(spec.pipeline) }
+  if spec.whole then entries[#entries + 1] = { "whole", tostring(spec.whole) } end
+  if spec.ran then entries[#entries + 1] = { "ran", spec.ran } end
+  entries[#entries + 1] = { "seed", tostring(spec.seed or core.seed()) }
+  add_context(entries, spec.context or core.current())
+  add_scripts(entries, spec.scripts
+    or type(spec.pipeline) == "userdata" and scripts.of(spec.pipeline) or {})
+  local body = add_module(entries, spec.module, spec.embed)
+  return header.encode(entries, REMARKS) .. body .. "\n"
+end
+
+-- Beside and renamed: what was there stays until all is written.
+local function write_file(path, text)
+  local part = path .. ".part"
+  local file, reason = io.open(part, "wb")
+  if not file then return nil, core.diag("io", reason) end
+  local ok, why = file:write(text)
+  local closed, how = file:close()
+  if ok and closed then ok, why = os.rename(part, path) end
+  if ok and closed then return true end
+  os.remove(part)
+  return nil, core.diag("io", why or how)
+end
+
+local fields = { module = true, pipeline = true, context = true, scripts = true, seed = true,
+  failure = true, whole = true, ran = true, embed = true }
+
+--- Writes a reproducer: { module =, pipeline = (a pass or its text), context = (a
+-- context or its table), scripts = { { name =, source =, arguments = }, ... },
+-- seed =, failure = (a diagnostic or text) }. What is not given is what holds
+-- now: the current context, the seed, the scripts of the pipeline's passes.
+-- `whole`, `ran`: the pipeline that `pipeline` is a part of, and what of it ran, as
+-- texts. `embed`: large weights too. True, or nil and a diagnostic.
+function reproducer.write(path, spec)
+  for field in pairs(spec) do
+    if not fields[field] then
+      error(("a reproducer has no field '%s'"):format(tostring(field)), 2)
+    end
+  end
+  if not spec.module or not spec.pipeline then
+    error("a reproducer has a module and a pipeline", 2)
+  end
+  return write_file(path, text_of(spec))
+end
+
+-- ------------------------------------------------------------------- reading
+
+local readers = {}
+
+local function text_value(entry) return entry.block or entry.value end
+
+local function list_reader(list)
+  return function(out, entry) table.insert(out.context[list], text_value(entry)) end
+end
+
+local function setting(entry)
+  local name, text = entry.value:match "^(%S+) = (.*)$"
+  local value = text and header.value(text)
+  if value == nil then return nil end
+  return name, value
+end
+
+for key, list in pairs { required = "required", disabled = "disabled", only = "only",
+  instrument = "instruments" } do
+  readers[key] = list_reader(list)
+end
+
+function readers.version(out, entry) out.version = entry.value end
+function readers.failure(out, entry) out.failure = { code = entry.value, text = entry.block } end
+function readers.pipeline(out, entry) out.pipeline = text_value(entry) end
+function readers.whole(out, entry) out.whole = text_value(entry) end
+function readers.ran(out, entry) out.ran = entry.value end
+function readers.lost(out, entry) out.lost = text_value(entry) end
+
+local function integer(entry)
+  local n = tonumber(entry.value)
+  return math.type(n) == "integer" and n or nil
+end
+
+function readers.seed(out, entry)
+  out.seed = integer(entry)
+  return not out.seed and "the seed is an integer" or nil
+end
+
+function readers.opt_level(out, entry)
+  out.context.opt_level = integer(entry)
+  return not out.context.opt_level and "the level is an integer" or nil
+end
+
+function readers.config(out, entry)
+  local name, value = setting(entry)
+  if not name then return "expected NAME = VALUE, a number, true, false or \"text\"" end
+  out.context.config[name] = value
+end
+
+function readers.script(out, entry)
+  table.insert(out.scripts, { name = entry.value, source = entry.block or "", arguments = {} })
+end
+
+function readers.argument(out, entry)
+  local script, name, value = out.scripts[#out.scripts], setting(entry)
+  if not script then return "an argument follows its script" end
+  if not name then return "expected NAME = VALUE, a number, true, false or \"text\"" end
+  script.arguments[name] = value
+end
+
+function readers.onnx(out, entry)
+  local bytes = require "perilune.base64".decode(entry.block or "")
+  if not bytes then return "the model's bytes are no base64" end
+  local module, diag = core.onnx_parse(bytes)
+  if not module then return "the model's bytes: " .. diag.message end
+  out.module = module
+end
+
+local function read_entries(entries, out)
+  for _, entry in ipairs(entries) do
+    local reader = readers[entry.key]
+    if not reader then
+      return entry.row, ("a reproducer has no key '%s'%s"):format(entry.key,
+        core.suggest(entry.key, sorted_keys(readers)))
+    end
+    local wrong = reader(out, entry)
+    if wrong then return entry.row, wrong end
+  end
+  if not out.pipeline then return 1, "there is no pipeline: '// pipeline: TEXT'" end
+end
+
+local function wrong_at(path, row, message)
+  return nil, core.diag("format", message, path, row)
+end
+
+--- What a text says, as reproducer.read gives it. Messages call it `name`.
+function reproducer.parse(text, name)
+  name = name or "reproducer"
+  local out = { scripts = {}, context = { required = {}, disabled = {}, only = {},
+    instruments = {}, config = {} } }
+  local entries, row, message = header.decode(text)
+  if not entries then return wrong_at(name, row, message) end
+  row, message = read_entries(entries, out)
+  if row then return wrong_at(name, row, message) end
+  if not out.module then
+    local module, diag = core.text_parse(text, name)
+    if not module then return nil, diag end
+    out.module = module
+  end
+  return out
+end
+
+--- Whether a text begins like a reproducer.
+reproducer.is = header.is
+
+--- Reads a reproducer, and runs nothing: { module =, pipeline = (text), context =
+-- (for pl.context; `instruments` are names), scripts =, seed =, failure = { code =,
+-- text = }, version =, whole =, ran =, lost = }; nil and a diagnostic.
+function reproducer.read(path)
+  local file, reason = io.open(path, "rb")
+  local text = file and file:read "a"
+  if file then file:close() end
+  if not text then return nil, core.diag("io", reason or path .. ": is a directory") end
+  return reproducer.parse(text, path)
+end
+
+-- ----------------------------------------------------------------- replaying
+
+-- Instruments that only look on are left out.
+local judging = { oracle = true, verify = true }
+
+local function instruments_of(names, shipped, remarks)
+  local instruments, list = require "perilune.instruments", {}
+  for _, name in ipairs(names) do
+    local make = instruments[name]
+    if make and (judging[name] or not shipped[name]) then
+      list[#list + 1] = make()
+    elseif not shipped[name] then
+      remarks[#remarks + 1] = ("the instrument '%s' is not there"):format(name)
+    end
+  end
+  return list
+end
+
+local function shipped_instruments()
+  local names = { progress = true }
+  for name in pairs(require "perilune.instruments") do names[name] = true end
+  return names
+end
+
+local function remarks_of(what, problems)
+  local remarks = {}
+  if what.version and what.version ~= versions() then
+    remarks[1] = ("written by %s; this is %s"):format(what.version, versions())
+  end
+  if what.lost and not what.lost:find "^the text" then
+    remarks[#remarks + 1] = "the text does not say all of the module: " .. what.lost
+  end
+  for _, problem in ipairs(problems or {}) do remarks[#remarks + 1] = problem end
+  return remarks
+end
+
+local function context_of(what, config, instruments)
+  local given = what.context
+  local all = {}
+  for key, value in pairs(given.config) do all[key] = value end
+  for key, value in pairs(config) do all[key] = value end
+  return require "perilune.pass".context { opt_level = given.opt_level, config = all,
+    required = given.required, disabled = given.disabled,
+    only = #given.only > 0 and given.only or nil, instruments = instruments }
+end
+
+local function run(what, pass, config, instruments)
+  local context = context_of(what, config, instruments)
+  if what.seed then core.seed(what.seed) end
+  return require "perilune.pass".with(context, pass, what.module)
+end
+
+--- Runs what a file, or a table from reproducer.read, says: its scripts for the
+-- passes that they make, then the pipeline. `options`: config and arguments (of
+-- scripts), which come before the file's. true and the module, or false and the
+-- error; then a list of remarks: other versions, what is missing.
+function reproducer.replay(what, options)
+  options = options or {}
+  if type(what) == "string" then
+    local read, diag = reproducer.read(what)
+    if not read then return false, diag, {} end
+    what = read
+  end
+  local shipped = shipped_instruments()
+  local pass, failure, problems = scripts.pipeline(what.scripts, what.pipeline,
+    options.arguments or {})
+  local remarks = remarks_of(what, problems)
+  if not pass then return false, failure, remarks end
+  local instruments = instruments_of(what.context.instruments, shipped, remarks)
+  local ok, result = pcall(run, what, pass, options.config or {}, instruments)
+  return ok, result, remarks
+end
+
+-- ---------------------------------------------------------------- on failure
+
+-- Occurrences are counted from the beginning of a run.
+local function without_selectors(names)
+  local out = {}
+  for _, name in ipairs(names) do
+    if not name:find ":%d+$" then out[#out + 1] = name end
+  end
+  return out
+end
+
+local function ran()
+  local names = {}
+  for i, row in ipairs(core.report()) do
+    names[i] = row.name .. (row.changed and " (changed)" or "")
+  end
+  return table.concat(names, ", ")
+end
+
+-- The context that the pass by itself runs in.
+local function context_for_one(context)
+  return { opt_level = context.opt_level, config = context.config,
+    instruments = context.instruments, required = without_selectors(context.required),
+    disabled = without_selectors(context.disabled) }
+end
+
+local function note(failure, message)
+  if getmetatable(failure) ~= "perilune.Diag" or type(failure.notes) ~= "table" then return end
+  table.insert(failure.notes,
+    { severity = "note", message = message, text = "note: " .. message })
+end
+
+local function spec_of(failure, pass, module, context, pipeline, input)
+  local config = context.config
+  local spec = { failure = failure, module = module, pipeline = pass, whole = pipeline,
+    ran = ran(), context = context_for_one(context),
+    embed = (config["reproducer.embed"] or 0) ~= 0 }
+  if config["reproducer.from"] == "input" then
+    spec.module, spec.pipeline, spec.whole, spec.context = input, pipeline, nil, context
+  elseif pass == pipeline then
+    spec.whole = nil
+  end
+  return spec
+end
+
+-- The path is a word of a command line.
+local function quoted(path)
+  if not path:find "[^%w_./+-]" then return path end
+  return "'" .. path:gsub("'", "'\\''") .. "'"
+end
+
+--- Called when an outermost application failed in a context that wants a
+-- reproducer: writes it, and adds a note to the failure.
+function reproducer.on_failure(failure, ...)
+  local _, _, context = ...
+  local path = context.config.reproducer
+  local ok, written, diag = pcall(function(...)
+    return reproducer.write(path, spec_of(failure, ...))
+  end, ...)
+  if ok and written then
+    return note(failure, ("`perilune replay %s` runs it again"):format(quoted(path)))
+  end
+  note(failure, "no reproducer: " .. (ok and diag.message or tostring(written)))
+end
+
+return reproducer
