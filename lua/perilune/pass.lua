@@ -6,7 +6,7 @@ core.internal()
 local pass = {}
 
 -- Loaded when it is wanted.
-core.on_failure(function(...) require "perilune.reproducer".on_failure(...) end)
+core.on_failure(function(...) require "perilune.reproducer.on_failure" (...) end)
 
 -- ------------------------------------------------------------- one's own pass
 
