@@ -23,9 +23,22 @@ local function ran()
   return table.concat(names, ", ")
 end
 
+-- Runs and applications are counted from there, too: what was allowed to the run
+-- that failed is allowed to the only one.
+local function config_for_one(config)
+  local out = {}
+  for key, value in pairs(config) do
+    if not key:find "^bisect%." then out[key] = value end
+  end
+  if config["bisect.passes"] == #core.report() + 1 then
+    out["bisect.applications"] = config["bisect.applications"]
+  end
+  return out
+end
+
 -- The context that the pass by itself runs in.
 local function context_for_one(context)
-  return { opt_level = context.opt_level, config = context.config,
+  return { opt_level = context.opt_level, config = config_for_one(context.config),
     instruments = context.instruments, required = without_selectors(context.required),
     disabled = without_selectors(context.disabled) }
 end
