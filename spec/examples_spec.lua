@@ -1,5 +1,8 @@
 -- The scripts in lua/examples run as they are, with stock Lua.
 
+local command = require "spec.command"
+local pl = require "perilune"
+
 local function run(name, ...)
   local path = os.tmpname()
   local file = assert(io.open(path, "w"))
@@ -9,8 +12,8 @@ local function run(name, ...)
     assert(loadfile(arg[0]))(...)
   ]]):format(package.path, package.cpath, "lua/examples/" .. name .. ".lua"))
   file:close()
-  local command = { "lua5.4", path, ... }
-  local pipe = assert(io.popen(table.concat(command, " ") .. " 2>&1"))
+  local words = { "lua5.4", path, ... }
+  local pipe = assert(io.popen(table.concat(words, " ") .. " 2>&1"))
   local output = pipe:read "a"
   local ok = pipe:close()
   os.remove(path)
@@ -18,7 +21,55 @@ local function run(name, ...)
   return output
 end
 
+-- What differs from run to run and from machine to machine.
+local function plain(text, folder)
+  text = folder and text:gsub(folder:gsub("%p", "%%%0"), "FOLDER") or text
+  return (text:gsub("%d+%.%d+ ms", "N ms"):gsub("%d+%.%d %%", "N %%")
+    :gsub("%d+ allocations", "N allocations"):gsub("Lua N ms, ", ""))
+end
+
+-- The output is that of spec/golden/examples/NAME.txt.
+local function check(name, folder, ...)
+  local path = "spec/golden/examples/" .. name .. ".txt"
+  local output = plain(run(name, ...), folder)
+  if os.getenv "PERILUNE_GOLDEN" then command.write(path, output) end
+  assert.equal(command.read(path), output)
+end
+
 describe("the example", function()
+  for _, name in ipairs { "contexts", "custom_instrument", "limits", "pass_class" } do
+    it(name .. " prints what it should", function() check(name) end)
+  end
+
+  for _, name in ipairs { "reproducer", "shipped_instruments" } do
+    it(name .. " prints what it should", function()
+      local folder = command.folder()
+      check(name, folder, name == "reproducer" and folder .. "/bug.relay" or folder)
+      os.execute("rm -rf " .. folder)
+    end)
+  end
+
+  it("deploy is a pipeline, and a script for opt -p", function()
+    local pipeline = assert(loadfile "lua/examples/deploy.lua")()
+    assert.equal('sequential(deploy,opt_level=1){try{FoldBatchNorm,FoldConvBias}else{SimplifyExpr},'
+      .. 'fixpoint(10){functions{SimplifyExpr,FoldConstant{fold="budget"}},EliminateCommonSubexpr},'
+      .. "if changed{DeadCodeElimination}}", tostring(pipeline))
+    assert.equal(tostring(pipeline), tostring(pl.pipeline(tostring(pipeline))))
+    local folder = command.folder()
+    local input = command.write(folder .. "/in.relay", [[
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2), float32]) { multiply(exp(%x), exp(add(%x, 0f))) }
+]])
+    local arguments = ("opt -q %s -o %s/out.relay -p lua/examples/deploy.lua"):format(input, folder)
+    assert.equal(0, (command.run(folder, arguments .. " --set rounds=3 --set fold=all")))
+    assert.matches("%%0 = exp%(%%x%).*multiply%(%%0, %%0%)", command.read(folder .. "/out.relay"))
+    local status, _, err = command.run(folder, arguments .. " --set round=3")
+    assert.equal(2, status)
+    assert.matches("--set round: no option, config key or script argument is called so; did you "
+      .. "mean 'rounds'?", err, 1, true)
+    os.execute("rm -rf " .. folder)
+  end)
+
   it("pipeline_with_instrument shows what each pass did", function()
     local output = run "pipeline_with_instrument"
     assert.is_truthy(output:find "FoldConstant%s+changed the module")
