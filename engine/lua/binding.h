@@ -315,6 +315,7 @@ void pln_lua_open_registry(lua_State *L);
 void pln_lua_open_context(lua_State *L);
 void pln_lua_open_mutator(lua_State *L);
 void pln_lua_open_dominators(lua_State *L);
+void pln_lua_open_cut(lua_State *L);
 void pln_lua_open_walk(lua_State *L);
 void pln_lua_open_infer(lua_State *L);
 void pln_lua_open_type_build(lua_State *L);

@@ -281,6 +281,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_node(L);
   pln_lua_open_build(L);
   pln_lua_open_dominators(L);
+  pln_lua_open_cut(L);
   pln_lua_open_infer(L);
   pln_lua_open_type_build(L);
   pln_lua_open_builder(L);

@@ -19,6 +19,7 @@
 
 local core = require "perilune.core"
 local difference = require "perilune.difference"
+local failure = require "perilune.failure"
 local ir = require "perilune.ir"
 local sample = require "perilune.sample"
 core.internal()
@@ -83,7 +84,7 @@ local function run(one, list)
     results = table.pack(pcall(core.eval, one.fn, table.unpack(list, 1, list.n)))
   end
   if results[1] then return results end
-  if type(results[2]) == "string" or results[2].code == "memory" then error(results[2], 0) end
+  if type(results[2]) == "string" or failure.stops(results[2]) then error(results[2], 0) end
   return nil, results[2]
 end
 

@@ -71,6 +71,7 @@ local pl = {
   predicate = require "perilune.predicate".make,
   bisect = require "perilune.bisect",
   reproducer = require "perilune.reproducer",
+  reduce = require "perilune.reduce",
 
   diagnostics = core.diags,
   memory = core.memory,

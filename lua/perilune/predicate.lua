@@ -11,6 +11,7 @@
 -- run, a module that the evaluator has no kernels for.
 
 local core = require "perilune.core"
+local failure = require "perilune.failure"
 local ir = require "perilune.ir"
 local oracle = require "perilune.oracle"
 core.internal()
@@ -72,16 +73,10 @@ local function text_of(message)
   return type(message) ~= "number" and message.message or tostring(message)
 end
 
--- What stops the work as a whole is no answer of the function.
-local function is_stop(err)
-  return ir.kind_of(err) == "Diag" and (err.code == "memory" or err.code == "interrupted")
-end
-
 local function answer_of(f)
   return function(module, _, name)
-    local answer = table.pack(pcall(f, module))
+    local answer = table.pack(failure.catch(f, module))
     if not answer[1] then
-      if is_stop(answer[2]) then error(answer[2], 0) end
       unanswered(name, "callback", text_of(answer[2]) or "it raised nil")
     end
     if answer.n == 1 then unanswered(name, "callback", "the function gave no value") end

@@ -3,6 +3,7 @@
 -- costs little more than what passes make.
 
 local core = require "perilune.core"
+local failure = require "perilune.failure"
 local pass = require "perilune.pass"
 core.internal()
 
@@ -62,9 +63,6 @@ local function recorder(module)
     frame.run.after, last = mod, mod
   end
 
-  --- The run during which the whole pipeline failed.
-  function self.failed() return innermost_run(open) end
-
   return self
 end
 
@@ -77,7 +75,9 @@ local function vetoes(instruments)
   return list
 end
 
-local function inside(context, instruments, config)
+--- A context as the given one, with these instruments in place of its own, and more
+-- config.
+function trail.inside(context, instruments, config)
   local keys = {}
   for key, value in pairs(context.config) do keys[key] = value end
   for key, value in pairs(config or {}) do keys[key] = value end
@@ -88,23 +88,18 @@ local function inside(context, instruments, config)
   }
 end
 
--- What stops the work as a whole is no failure of a pass.
 local function run(context, pipeline, module)
-  local ok, result = pcall(pass.with, context, pipeline, module)
+  local ok, result = failure.catch(pass.with, context, pipeline, module)
   if ok then return result end
-  if type(result) ~= "string" and (result.code == "interrupted" or result.code == "memory") then
-    error(result, 0)
-  end
-  return nil, type(result) == "string" and core.diag("callback", result) or result
+  return nil, failure.diag(result)
 end
 
 --- Runs the pipeline in a context as the given one: { runs =, straight =, result = }, or
--- { ..., failure = diag, failed = run } when it fails.
+-- { runs =, straight =, failure = diag } when it fails.
 function trail.record(pipeline, module, context)
   local seen = recorder(module)
-  local result, failure = run(inside(context, { seen }), pipeline, module)
-  return { runs = seen.runs, straight = seen.straight, result = result, failure = failure,
-    failed = failure and seen.failed() }
+  local result, diag = run(trail.inside(context, { seen }), pipeline, module)
+  return { runs = seen.runs, straight = seen.straight, result = result, failure = diag }
 end
 
 -- How many applications of rules the nth run asked for.
@@ -118,9 +113,9 @@ end
 -- than `k` applications of rules (nil: all), or nil; the failure; what rules did; how
 -- many applications that run asked for, when it did not fail.
 function trail.first(pipeline, module, context, n, k)
-  local result, failure = run(inside(context, {}, { ["bisect.passes"] = n,
+  local result, diag = run(trail.inside(context, {}, { ["bisect.passes"] = n,
     ["bisect.applications"] = k }), pipeline, module)
-  return result, failure, core.rule_report(), applications_of(n)
+  return result, diag, core.rule_report(), applications_of(n)
 end
 
 return trail

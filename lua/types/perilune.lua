@@ -723,6 +723,30 @@ function pl.reproducer.is(text) end
 ---@return perilune.Module|perilune.Diag
 ---@return string[] remarks
 function pl.reproducer.replay(what, options) end
+--- A module and a pipeline made small. tostring() tells what was done.
+---@class perilune.Reduction
+---@field pipeline? perilune.Pass
+---@field message string what is wrong
+---@field nodes integer
+---@field nodes_before integer
+---@field passes? integer
+---@field passes_before? integer
+---@field tries integer
+---@field seconds number
+---@field stopped? "time"|"interrupted" it might be smaller
+---@class perilune.ReduceOptions
+---@field pipeline? perilune.Pass|string|table what runs before the predicate is asked
+---@field context? perilune.Context what it runs in: the current one
+---@field seconds? number gives the best so far after that time
+---@field progress? fun(job: { module: perilune.Module, pipeline?: perilune.Pass, tries: integer })
+--- Less of a module, and of a pipeline, with which the same is wrong: the pipeline fails, or the
+--- predicate does not hold for what it makes. Nil and a diagnostic when nothing is wrong.
+---@param mod perilune.Module
+---@param question? perilune.Question nil: the pipeline fails
+---@param options? perilune.ReduceOptions
+---@return perilune.Reduction?
+---@return perilune.Diag?
+function pl.reduce(mod, question, options) end
 --- Runs a function, the module's main, or an expression without free variables.
 ---@param callee perilune.Node|perilune.Module
 ---@param ... perilune.Tensor|number|boolean|string|table|nil a table of tensors for a sequence

@@ -479,6 +479,21 @@ typedef struct pln_binding {
 PLN_API pln_status pln_graph_bind(const pln_graph *graph, uint32_t n,
                                   const pln_binding *bindings,
                                   pln_graph **out) PLN_CHECKED;
+
+/* What becomes of a node of a graph that is made smaller, where something else
+ * will do in its place. */
+typedef enum pln_cut {
+  PLN_CUT_KEEP,
+  PLN_CUT_FREE,   /* a new free variable of its type */
+  PLN_CUT_ZERO,   /* a constant of zeros; for tensors of known shape */
+  PLN_CUT_VALUE,  /* of a Let: it goes, its variable is the value */
+  PLN_CUT_OPERAND /* + k: its operand k; for an If the branch k, taken */
+} pln_cut;
+/* `cuts` has an entry a node. *out is a graph without what nothing needs any
+ * more. PLN_ERR_ARGUMENT where a cut does not fit its node; whether other nodes
+ * bear the types that they see now is for pln_graph_verify to tell. */
+PLN_API pln_status pln_graph_cut(const pln_graph *graph, const uint32_t *cuts,
+                                 pln_graph **out) PLN_CHECKED;
 /* ---------------------------------------------------------- the loop level */
 
 /* TIR's PrimExprs and statements, in the same graphs. A PrimExpr is evaluated

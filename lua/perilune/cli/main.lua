@@ -12,6 +12,7 @@ local commands = {
   { "check", "compare what two models compute" },
   { "bisect", "find the pass that breaks a model" },
   { "replay", "run a reproducer of a failure" },
+  { "reduce", "make a model small while what is wrong with it stays" },
   { "info", "show what a model is made of" },
   { "fmt", "print a model as Relay text" },
   { "passes", "list passes and pipelines with their options" },

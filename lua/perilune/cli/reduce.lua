@@ -1,0 +1,58 @@
+--- perilune reduce: a model and a pipeline made small while what is wrong stays wrong.
+
+local host = require "perilune.cli.host"
+local stop = require "perilune.cli.stop"
+require "perilune.core".internal() -- diagnostics point at the scripts of others
+
+local reduce = {
+  description = "Makes MODEL and the pipeline small as long as what is wrong stays wrong: the "
+    .. "pipeline fails, or what it makes is not well, as a predicate tells. Prints what is left of "
+    .. "the pipeline. Ctrl-C gives the best so far. Exit status: 0 done, 1 nothing is wrong with "
+    .. "the model or the work failed, 2 wrong usage.",
+}
+
+local function seconds(text)
+  local number = tonumber(text)
+  if not number or number <= 0 then return nil, ("'%s' is no number of seconds"):format(text) end
+  return number
+end
+
+function reduce.arguments(parser)
+  parser:argument("input", "The model to read: NAME.relay is Relay text, all else ONNX.")
+    :argname "MODEL"
+  parser:option("-o --output", "Where to write the small model: Relay text to NAME.relay, else "
+    .. "ONNX."):argname "OUT":count(1)
+  require "perilune.cli.work".options(parser)
+  require "perilune.cli.predicate".options(parser)
+  parser:option("--seconds", "Gives the best so far after that time."):argname "N"
+    :convert(seconds)
+  parser:flag("-q --quiet", "Says nothing unless something fails.")
+end
+
+-- Tells how far it is.
+local function progress()
+  local line = require "perilune.cli.progress"()
+  return function(job)
+    line.show(("%d nodes after %d tries"):format(
+      require "perilune.core".module_nodes(job.module), job.tries))
+  end, line.clear
+end
+
+function reduce.run(options)
+  local work, pl = require "perilune.cli.work", require "perilune"
+  local question = require "perilune.cli.predicate".of(options)
+  local pipeline, context = work.prepare(options, {})
+  local module = work.fix_dims(assert(pl.load(options.input)), options)
+  local show, clear = progress()
+  local small, diag = work.interruptible(clear, pl.reduce, module, question, {
+    pipeline = pipeline, context = context, seconds = options.seconds, progress = show })
+  if not small then stop.failure("%s: %s", options.input, diag.message) end
+  assert(pl.save(small.module, options.output))
+  if not options.quiet then
+    print(small)
+    print(("pipeline: %s"):format(small.pipeline))
+  end
+  if small.stopped == "interrupted" then host.end_by_interrupt() end
+end
+
+return reduce
