@@ -75,7 +75,7 @@ struct pln_registry {
   uint32_t running;         /* pln_pass_apply in pln_pass_apply */
   struct pln_crew *crew;    /* threads that help; NULL: none yet */
   bool unseen; /* of a child: its parent's instruments would miss passes */
-  pln_failure failure;      /* retained; pass NULL: none */
+  pln_failure failure; /* retained; pass NULL: none */
   uint32_t n_rows, cap_rows;
   pln_report_row *rows;
 };
