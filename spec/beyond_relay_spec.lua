@@ -55,16 +55,16 @@ def @main(%x: Tensor[(?, 3), float32]) -> Tensor[(2, 3), float32] {
     assert.no.matches("%%0:", shown(main(" { %0: Tensor[(4), float32] = tanh(%x); (%0, %0) }")))
   end)
 
-  it("is said by a function of its result, by a let of its value", function()
+  it("is not what a function or a let says of its value", function()
     local text = main(" -> Tensor[(2, 3), float32] { nn.relu(%x) }", "?, 3")
-    assert.equal("Tensor[(2, 3), float32]", tostring(node_of(text, "Call").type))
+    assert.equal("Tensor[(?, 3), float32]", tostring(node_of(text, "Call").type))
     assert.no.matches("%%0", shown(text))
     text = main(" { let %y: Tensor[(2, 3), float32] = nn.relu(%x); %y }", "?, 3")
-    assert.equal("Tensor[(2, 3), float32]", tostring(node_of(text, "Call").type))
+    assert.equal("Tensor[(?, 3), float32]", tostring(node_of(text, "Call").type))
     assert.no.matches("%%0", shown(text))
   end)
 
-  it("has a line where nothing else says it", function()
+  it("has a line of its own", function()
     local text = main([[ {
       if (True) { %0: Tensor[(2), float32] = nn.relu(%x); %0 } else { %x }
     }]], "?")
@@ -171,5 +171,119 @@ def @main(%x: Tensor[(4), float32]) -> Tensor[(4), float32] {
   it("ends with a semicolon", function()
     assert.matches("expected ';'", refused(" { keep %0 = tanh(%x) }"))
     assert.matches("expected ';'", refused(" { keep tanh(%x) }"))
+  end)
+end)
+
+describe("attributes of scopes", function()
+  it("stand among the function's own", function()
+    local text = [[
+def @main(%x: int32, Inline=1, scope.name="g", scope.output_names=["y"]) -> int32 {
+  %x
+}
+]]
+    assert.equal(text, shown(text))
+  end)
+
+  it("name inputs when these are not called as parameters", function()
+    local function head(names) return 'def @main(%x: int32, scope.name="g"' .. names .. ")" end
+    assert.matches('scope.name="g"%)', shown(head "" .. " { %x }"))
+    assert.matches('scope.name="g"%)', shown(head ", scope.input_names=[\"x\"]" .. " { %x }"))
+    assert.matches('scope.input_names=%["q"%], scope.name="g"%)',
+      shown(head ", scope.input_names=[\"q\"]" .. " { %x }"))
+    assert.matches('scope.input_names=None, scope.name="g"%)',
+      shown(head ", scope.input_names=None" .. " { %x }"))
+    assert.matches('scope.input_names=%[%], scope.name="g"%)',
+      shown(head ", scope.input_names=[]" .. " { %x }"))
+  end)
+
+  it("of an If's branches stand behind the condition", function()
+    local text = [[
+def @main(%c: bool) -> (int32, int32) {
+  if (%c, k=1, n_results=2, then.name="a", else.input_names=None, "else.b c"=2f) {
+    (1, 2)
+  } else {
+    (3, 4)
+  }
+}
+]]
+    assert.equal(text, shown(text))
+    local _, diag = pl.parse(HEAD
+      .. "def @main(%c: bool) { if (%c, n_results=2) { 1 } else { 2 } }")
+    assert.matches("text:2:23: error: the branches are no tuples of 2 fields", tostring(diag))
+  end)
+
+  it("count in equality", function()
+    local function named(name)
+      return assert(pl.parse(HEAD .. "def @main(%x: int32, scope.name=\"" .. name .. "\") { %x }"))
+    end
+    assert.is_true(pl.equal(named "a", named "a"))
+    assert.is_false(pl.equal(named "a", named "b"))
+  end)
+end)
+
+--- The same text with the string among its metadata.
+local function with_attributes(text)
+  return HEAD .. main " { %x }" .. [[
+
+#[metadata]
+{"root": 1, "nodes": [{"type_key": ""},
+  {"type_key": "Map", "keys": ["IRModule"], "data": [2]},
+  {"type_key": "Array", "data": [3]},
+  {"type_key": "runtime.String", "repr_str": "]] .. text .. [["}],
+ "b64ndarrays": []}
+]]
+end
+
+describe("attributes of the module", function()
+  it("stand in the metadata, where TVM reads them over", function()
+    local text = [[n=8, d={ai.onnx=17, \"\"=1}, s=\"\\xff\u00e9\"]]
+    local module = assert(pl.parse(with_attributes(text)))
+    assert.equal(8, module.attrs.n)
+    assert.equal(17, module.attrs.d["ai.onnx"])
+    assert.equal("\xff\u{e9}", module.attrs.s)
+    local printed = tostring(module)
+    assert.matches('"keys": %[%s+"IRModule"%s+%]', printed)
+    assert.matches([["type_key": "runtime.String", %s+"repr_str": "d={\"\"=1, ai.onnx=17}, ]],
+      printed)
+    local again = assert(pl.parse(printed))
+    pl.assert_equal(module, again)
+    assert.equal(printed, tostring(again))
+  end)
+
+  it("are refused as attributes are", function()
+    local _, diag = pl.parse(with_attributes "n=8, m", "m.relay")
+    assert.equal([[
+attributes of the module:1:6: error: expected name=value, got 'm'
+    n=8, m
+         ^]], tostring(diag))
+    _, diag = pl.parse(with_attributes "n=8, n=9", "m.relay")
+    assert.matches("attributes of the module:1:1: error: ", tostring(diag))
+  end)
+
+  it("are none when the entry is no string", function()
+    local text = with_attributes("n=8"):gsub("runtime.String", "IntImm")
+    assert.is_nil(assert(pl.parse(text)).attrs.n)
+  end)
+end)
+
+describe("the order of effects", function()
+  it("is told when operands are evaluated in another", function()
+    local text = main [[ {
+      keep %0 = random_normal(shape=[4]);
+      keep %1 = random_uniform(shape=[4]);
+      (%1, %0)
+    }]]
+    assert.matches("keep %%0 = random_normal%(.-keep %%1 = random_uniform", shown(text))
+  end)
+end)
+
+describe("an operator's function", function()
+  it("is told by its operand when no schema says so", function()
+    local text = main [[ {
+      %0 = fn (%y: int32) { %y };
+      my.domain::Op(%x, %0, f=function(1), l=[function(1)])
+    }]]
+    assert.matches("f=function%(1%), l=%[function%(1%)%]%)", shown(text))
+    assert.matches("expected", refused " { my.domain::Op(%x, f=function(x)) }")
   end)
 end)

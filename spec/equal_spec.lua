@@ -257,6 +257,18 @@ describe("calls", function()
   end)
 end)
 
+describe("attributes of calls", function()
+  local x = pl.var("x", f32(2, 3))
+
+  it("that say a default are those that leave it out, as in TVM's structs", function()
+    same(pl.op.nn.softmax(x), pl.op.nn.softmax(x, { axis = -1 }))
+    same(pl.op.concatenate(x, x), pl.op.concatenate(x, x, { axis = 0 }))
+    differs(pl.op.nn.softmax(x), pl.op.nn.softmax(x, { axis = 0 }))
+    local text = pl.mismatch(pl.op.nn.softmax(x, { axis = -1 }), pl.op.nn.softmax(x, { axis = 0 }))
+    assert.matches("attrs.axis: none versus 0", text)
+  end)
+end)
+
 describe("lets", function()
   it("are equal by value and body, whatever the variable's name", function()
     local v, w, u = pl.var "v", pl.var "w", pl.var "u"

@@ -269,6 +269,18 @@ static pln_status compare_constructors(pln_comparison *c, pln_type x,
   return status;
 }
 
+/* Of a call, as its operator takes them. */
+static pln_status compare_attrs(pln_comparison *c, const pln_node *m,
+                                const pln_node *n, bool *same) {
+  pln_op op = m->kind == PLN_CALL ? m->data : 0;
+  pln_attrs x, y;
+  if (m->attrs == n->attrs)
+    return PLN_OK;
+  PLN_TRY(pln_relay_told(c->engine, op, m->attrs, &x));
+  PLN_TRY(pln_relay_told(c->engine, op, n->attrs, &y));
+  return pln_attrs_equal(c->engine, x, y, same);
+}
+
 static pln_status compare_heads(pln_comparison *c, const pln_node *m,
                                 const pln_node *n) {
   bool same = true;
@@ -280,8 +292,8 @@ static pln_status compare_heads(pln_comparison *c, const pln_node *m,
     return differ(c, PLN_MISMATCH_OPERANDS);
   if (m->results != n->results)
     return differ(c, PLN_MISMATCH_RESULTS);
-  if (pln_kinds[m->kind].has_attrs && m->attrs != n->attrs)
-    PLN_TRY(pln_attrs_equal(c->engine, m->attrs, n->attrs, &same));
+  if (pln_kinds[m->kind].has_attrs)
+    PLN_TRY(compare_attrs(c, m, n, &same));
   if (!same)
     return differ(c, PLN_MISMATCH_ATTRS);
   if (m->kind == PLN_CONSTRUCTOR)

@@ -134,6 +134,8 @@ static inline bool pln_is_anchored(const pln_node *n) {
 bool pln_can_be_kept(pln_kind kind);
 /* What a variable that a let binds says of the value's calls. */
 void pln_graph_bind_effect(pln_graph *graph, const pln_node *let);
+/* The effect of a call of an operator. */
+pln_effect pln_op_effect(const pln_graph *graph, const pln_node *call);
 /* The innermost scope of each node of a sealed graph. */
 void pln_graph_homes(const pln_graph *graph, pln_scope *home);
 static inline pln_effect pln_flags_effect(uint8_t flags) {

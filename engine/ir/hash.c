@@ -29,6 +29,7 @@ typedef struct hasher {
   pln_ref *stack;
   uint32_t top, cap_stack;
   cache ops, attrs;
+  pln_status status; /* of what cannot say it where it happens */
 } hasher;
 
 /* ------------------------------------------------------ names and attributes
@@ -98,6 +99,15 @@ static uint64_t hash_attrs(hasher *s, pln_attrs attrs) {
   return attrs ? s->attrs.hash[at] : 0;
 }
 
+/* Of a call, as equality compares them. */
+static pln_attrs told_attrs(hasher *s, const pln_node *n) {
+  pln_attrs told = n->attrs;
+  if (n->kind != PLN_CALL || s->status != PLN_OK)
+    return told;
+  s->status = pln_relay_told(s->engine, n->data, n->attrs, &told);
+  return told;
+}
+
 /* -------------------------------------------------------------------- nodes */
 
 static uint64_t hash_payload(hasher *s, const pln_node *n) {
@@ -123,7 +133,7 @@ static uint64_t hash_node(hasher *s, const pln_node *n) {
   h = pln_hash_mix(h, hash_payload(s, n));
   h = pln_hash_mix(h, n->count);
   if (pln_kinds[n->kind].has_attrs)
-    h = pln_hash_mix(h, hash_attrs(s, n->attrs));
+    h = pln_hash_mix(h, hash_attrs(s, told_attrs(s, n)));
   if (pln_is_prim(n)) /* of the loop level a dtype is part of the node */
     h = pln_hash_mix(h, pln_type_hash(s->engine, n->type));
   for (uint32_t i = 0; i < n->count; i++)
@@ -254,6 +264,8 @@ pln_status pln_graph_hash(const pln_graph *graph, pln_ref node,
   size_t size = ((size_t)graph->n_nodes + 1) * sizeof *s.hash;
   s.hash = pln_mem_zeroed(e, size);
   pln_status status = s.hash ? walk(&s, node) : pln_nomem(e);
+  if (status == PLN_OK)
+    status = s.status;
   if (status == PLN_OK)
     *out = pln_hash_mix(s.running, s.hash[node]);
   pln_mem_free(e, s.hash, size);

@@ -134,8 +134,8 @@ static pln_effect closures_effect(const pln_graph *g, const pln_node *n) {
   return effect;
 }
 
-static pln_effect op_effect(const pln_graph *g, const pln_node *n,
-                            uint32_t traits) {
+pln_effect pln_op_effect(const pln_graph *g, const pln_node *n) {
+  uint32_t traits = pln_op_row(g->engine, n->data)->traits;
   if (traits & PLN_TRAIT_PURE)
     return closures_effect(g, n);
   return traits & PLN_TRAIT_RANDOM ? PLN_EFFECT_READS : PLN_EFFECT_UNKNOWN;
@@ -187,8 +187,7 @@ static pln_status infer_apply(const pln_builder *b, pln_node *n) {
 static pln_status infer_call(pln_builder *b, pln_node *n, pln_value *value) {
   if (!n->data)
     return infer_apply(b, n);
-  uint32_t traits = pln_op_row(b->engine, n->data)->traits;
-  pln_effect effect = op_effect(b->graph, n, traits);
+  pln_effect effect = pln_op_effect(b->graph, n);
   n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
   return pln_infer_op_call(b->graph, n, b->lenient, NULL, value);
 }

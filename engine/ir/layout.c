@@ -219,9 +219,13 @@ static void set_effect(pln_graph *g, pln_node *n, const uint8_t *inside) {
     n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
 }
 
-/* A function that is called where it stands, or by the variable of a let, was
- * built freely before it was known what is left in it. */
+/* A function that is called where it stands, by an operator, or by the variable
+ * of a let, was built freely before it was known what is left in it. */
 static void set_call_effect(const pln_graph *g, pln_node *n) {
+  if (n->data) {
+    n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | pln_op_effect(g, n));
+    return;
+  }
   const pln_node *callee = &g->nodes[g->operands[n->first]];
   uint8_t latent = callee->flags & PLN_NODE_LATENT;
   if (callee->kind == PLN_FUNCTION || callee->flags & PLN_NODE_BOUND)
@@ -237,7 +241,7 @@ static pln_status summarise_effects(const pln_layout *l, pln_graph *g) {
     pln_node *n = &g->nodes[l->at[l->order[i]]];
     if (pln_owns(n))
       set_effect(g, n, inside);
-    else if (n->kind == PLN_CALL && !n->data)
+    else if (n->kind == PLN_CALL)
       set_call_effect(g, n);
     else if (n->kind == PLN_LET)
       pln_graph_bind_effect(g, n);

@@ -247,6 +247,16 @@ static pln_status put_attrs(teller *t, pln_attrs a, pln_attrs b) {
   return PLN_OK;
 }
 
+/* Of a call, as equality compares them. */
+static pln_status put_told_attrs(teller *t, const pln_node *m,
+                                 const pln_node *n) {
+  pln_op op = m->kind == PLN_CALL ? m->data : 0;
+  pln_attrs x, y;
+  PLN_TRY(pln_relay_told(t->c->engine, op, m->attrs, &x));
+  PLN_TRY(pln_relay_told(t->c->engine, op, n->attrs, &y));
+  return put_attrs(t, x, y);
+}
+
 static pln_status put_tensors(teller *t, const pln_tensor *a,
                               const pln_tensor *b) {
   if (a->dtype == b->dtype && a->rank == b->rank &&
@@ -364,7 +374,7 @@ static pln_status put_difference(teller *t) {
     put_counts(t, "results", m->results, n->results);
     break;
   case PLN_MISMATCH_PAYLOAD: return put_payload(t, m, n);
-  case PLN_MISMATCH_ATTRS: return put_attrs(t, m->attrs, n->attrs);
+  case PLN_MISMATCH_ATTRS: return put_told_attrs(t, m, n);
   case PLN_MISMATCH_SHARING:
     put(t, ": one node on one side, two on the other");
     break;

@@ -97,6 +97,12 @@ pln_status pln_relay_read(pln_engine *engine, const pln_relay_row *row,
 pln_status pln_relay_write(pln_engine *engine, pln_op op, pln_attrs core,
                            pln_attrs *relay, bool *expressible) PLN_CHECKED;
 
+/* Attributes of a call of `op`, told so that two are the same, written or left
+ * to their defaults, when Relay's structs are: what pln_relay_write tells, or
+ * the core's own where there is no row. */
+pln_status pln_relay_told(pln_engine *engine, pln_op op, pln_attrs core,
+                          pln_attrs *told) PLN_CHECKED;
+
 /* Adds rows 1 .. n, once. The rows must live as long as the engine. */
 pln_status pln_ops_install(pln_engine *engine, const pln_op_info *rows,
                            uint32_t n) PLN_CHECKED;

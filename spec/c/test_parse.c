@@ -42,22 +42,34 @@ static void memory_out(void) {
 /* What Relay's text has no words for comes back as it was. */
 static const char beyond[] =
     "#[version = \"0.0.5\"]\n"
-    "def @main(%x: Tensor[(?), float32] /* ty=Tensor[(?), float32] */) "
-    "-> Tensor[(2), float32] {\n"
+    "def @main(%x: Tensor[(?), float32] /* ty=Tensor[(?), float32] */, "
+    "scope.name=\"g\") -> Tensor[(2), float32] {\n"
     "  keep 1f /* ty=float32 */;\n"
     "  keep %0: Tensor[(2), float32] = tanh(%x) /* ty=Tensor[(2), float32] "
     "*/;\n"
-    "  %1: Tensor[(2), float32] = exp(%x) /* ty=Tensor[(2), float32] */;\n"
-    "  tanh(%1) /* ty=Tensor[(2), float32] */\n"
-    "}\n";
+    "  if (True /* ty=bool */, then.name=\"t\") {\n"
+    "    %1: Tensor[(2), float32] = exp(%x) /* ty=Tensor[(2), float32] */;\n"
+    "    tanh(%1) /* ty=Tensor[(2), float32] */\n"
+    "  } else {\n"
+    "    %1\n"
+    "  }\n"
+    "}\n"
+    "\n#[metadata]\n"
+    "{\n  \"root\": 1, \n  \"nodes\": [\n    {\n      \"type_key\": \"\"\n"
+    "    }, \n    {\n      \"type_key\": \"Map\", \n      \"keys\": [\n"
+    "        \"IRModule\"\n      ], \n      \"data\": [2]\n    }, \n    {\n"
+    "      \"type_key\": \"Array\", \n      \"data\": [3]\n    }, \n    {\n"
+    "      \"type_key\": \"runtime.String\", \n      \"repr_str\": "
+    "\"a=1, d={k=\\\"v\\\"}\"\n    }\n  ], \n  \"b64ndarrays\": [], \n"
+    "  \"attrs\": {\"tvm_version\": \"0.14.0\"}\n}";
 
-typedef struct printed {
-  char data[sizeof beyond];
+typedef struct output {
+  char data[2 * sizeof beyond];
   size_t size;
-} printed;
+} output;
 
 static pln_status append(void *ud, const char *data, size_t size) {
-  printed *p = ud;
+  output *p = ud;
   CHECK(p->size + size < sizeof p->data);
   if (p->size + size < sizeof p->data)
     memcpy(p->data + p->size, data, size);
@@ -67,7 +79,7 @@ static pln_status append(void *ud, const char *data, size_t size) {
 
 static pln_status read_and_print(pln_engine *engine, void *ud) {
   pln_module *module = NULL;
-  printed p = {.size = 0};
+  output p = {.size = 0};
   (void)ud;
   pln_status status = pln_parse_module(engine, pln_text(beyond), NULL, &module);
   if (status == PLN_OK)

@@ -16,12 +16,20 @@ static void put_double(pln_writer *w, double value) {
   pln_put_float(w, value, narrow ? PLN_FLOAT32 : PLN_FLOAT64);
 }
 
+/* The operand that is meant; where the schema says so, its number alone. */
+static void put_function(pln_writer *w, int64_t operand) {
+  pln_put_text(w, w->schema_kinds ? "" : "function(");
+  pln_put_int(w, operand);
+  pln_put_text(w, w->schema_kinds ? "" : ")");
+}
+
 static void put_element(pln_writer *w, const pln_attr *a, uint32_t i) {
   switch ((pln_attr_kind)a->kind) {
   case PLN_ATTR_FLOATS: put_double(w, a->v.floats[i]); break;
   case PLN_ATTR_STRINGS: pln_put_quoted(w, a->v.strings[i]); break;
   case PLN_ATTR_TENSORS: pln_put_meta_tensor(w, a->v.tensors[i]); break;
   case PLN_ATTR_TYPES: pln_put_type(w, a->v.types[i]); break;
+  case PLN_ATTR_GRAPHS: put_function(w, a->v.ints[i]); break;
   default: pln_put_int(w, a->v.ints[i]); break;
   }
 }
@@ -56,8 +64,8 @@ static void put_value(pln_writer *w, const pln_attr *a, int depth) {
     pln_put_text(w, "]");
     break;
   case PLN_ATTR_NONE: pln_put_text(w, "None"); break;
-  case PLN_ATTR_INT:
-  case PLN_ATTR_GRAPH: pln_put_int(w, a->v.i); break;
+  case PLN_ATTR_GRAPH: put_function(w, a->v.i); break;
+  case PLN_ATTR_INT: pln_put_int(w, a->v.i); break;
   case PLN_ATTR_FLOAT: put_double(w, a->v.f); break;
   case PLN_ATTR_STRING: pln_put_quoted(w, a->v.s); break;
   case PLN_ATTR_TENSOR: pln_put_meta_tensor(w, a->v.tensor); break;
@@ -95,14 +103,33 @@ static bool is_dotted(pln_slice name) {
   return before != '.';
 }
 
-static void put_attr(pln_writer *w, const pln_attr *a, int depth) {
-  pln_slice name = pln_symbol_text(w->engine, a->name);
+static void put_attr_name(pln_writer *w, pln_slice name) {
   if (is_dotted(name))
     pln_put(w, name.data, name.size);
   else
     pln_put_name(w, "", name);
   pln_put_text(w, "=");
+}
+
+static void put_attr(pln_writer *w, const pln_attr *a, int depth) {
+  put_attr_name(w, pln_symbol_text(w->engine, a->name));
   put_value(w, a, depth);
+}
+
+void pln_put_prefixed_attr(pln_writer *w, const char *prefix,
+                           const pln_attr *attr) {
+  pln_buffer name;
+  pln_buffer_init(&name, w->engine);
+  pln_status status = pln_buffer_text(&name, prefix);
+  pln_slice rest = pln_symbol_text(w->engine, attr->name);
+  if (status == PLN_OK)
+    status = pln_buffer_add(&name, rest.data, rest.size);
+  if (status == PLN_OK)
+    put_attr_name(w, (pln_slice){name.data, name.size});
+  else
+    w->status = w->status ? w->status : status;
+  pln_buffer_free(&name);
+  put_value(w, attr, 0);
 }
 
 void pln_put_attr(pln_writer *w, const pln_attr *attr) {
@@ -172,7 +199,9 @@ void pln_put_attrs(pln_writer *w, pln_attrs attrs, const char *schema,
     if (!a)
       continue;
     pln_put_text(w, before);
+    w->schema_kinds = true;
     put_attr(w, a, 0);
+    w->schema_kinds = false;
     before = ", ";
   }
   for (uint32_t i = 0; i < n && !pln_writer_done(w); i++) {
@@ -185,7 +214,7 @@ void pln_put_attrs(pln_writer *w, pln_attrs attrs, const char *schema,
   }
 }
 
-static void put_results(pln_writer *w, uint32_t results, const char *before) {
+void pln_put_results(pln_writer *w, uint32_t results, const char *before) {
   pln_put_text(w, before);
   pln_put_text(w, "n_results=");
   pln_put_int(w, results);
@@ -216,7 +245,7 @@ static void put_relay(pln_writer *w, pln_op op, uint32_t results,
     put_attr(w, pln_attrs_get(w->engine, relay, i), 0);
   }
   if (pln_relay_n_results(w->engine, row, 0, core) != results)
-    put_results(w, results, n > 0 ? ", " : before);
+    pln_put_results(w, results, n > 0 ? ", " : before);
 }
 
 /* The core's attributes; how many results when there are several. */
@@ -224,8 +253,8 @@ static void put_core(pln_writer *w, pln_op op, uint32_t results,
                      pln_attrs attrs, const char *before) {
   pln_put_attrs(w, attrs, pln_op_row(w->engine, op)->attrs, before);
   if (results > 0)
-    put_results(w, results,
-                pln_attrs_count(w->engine, attrs) > 0 ? ", " : before);
+    pln_put_results(w, results,
+                    pln_attrs_count(w->engine, attrs) > 0 ? ", " : before);
 }
 
 void pln_put_op_attrs(pln_writer *w, pln_op op, uint32_t results,

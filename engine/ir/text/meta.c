@@ -87,6 +87,12 @@ static pln_status add_object(pln_meta *meta, pln_slice key, pln_slice object,
   return PLN_OK;
 }
 
+pln_status pln_meta_add_module(pln_meta *meta, pln_slice text) {
+  pln_meta_entry entry = {.kind = PLN_META_TEXT, .of.object = text};
+  uint32_t number;
+  return add_entry(meta, pln_text(PLN_META_MODULE), &entry, &number);
+}
+
 /* ----------------------------------------------------------------- writing */
 
 static void put_reference(pln_writer *w, pln_slice key, pln_status status,

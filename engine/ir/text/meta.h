@@ -12,7 +12,8 @@ typedef enum pln_meta_kind {
   PLN_META_TENSOR,   /* one in an attribute, which TVM does not type */
   PLN_META_OBJECT,   /* text/object.h */
   PLN_META_ATTRS,    /* a struct of a call's attributes */
-  PLN_META_DIM       /* a symbolic dim that TVM has as a tir.Var */
+  PLN_META_DIM,      /* a symbolic dim that TVM has as a tir.Var */
+  PLN_META_TEXT      /* a string */
 } pln_meta_kind;
 
 typedef struct pln_meta_entry {
@@ -21,7 +22,7 @@ typedef struct pln_meta_entry {
   uint32_t root; /* in writing the section: its node */
   union {
     const pln_tensor *tensor; /* borrowed */
-    pln_slice object;         /* borrowed */
+    pln_slice object;         /* borrowed; TEXT: likewise */
     pln_attrs attrs;          /* a list with names, in TVM's order */
     struct {
       pln_symbol name;
@@ -64,6 +65,12 @@ void pln_put_meta_object(pln_writer *w, pln_slice object);
 void pln_put_meta_attrs(pln_writer *w, const char *type_key, pln_attrs attrs);
 /* True when the dim is one that stands in the metadata. */
 bool pln_put_meta_dim(pln_writer *w, pln_dim dim);
+
+/* The type key of a text that nothing refers to: the module's own attributes,
+ * `name=value, ...`. TVM reads it over. */
+#define PLN_META_MODULE "IRModule"
+/* Enters the text, borrowed until the section is written. */
+pln_status pln_meta_add_module(pln_meta *meta, pln_slice text) PLN_CHECKED;
 
 /* The section; nothing when there are no entries. Tensors over 1 MiB that lie
  * in files stand there by name, large splats as one element (text/array.c). */

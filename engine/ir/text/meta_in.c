@@ -6,6 +6,7 @@
  * the section says is believed unchecked. */
 
 #include "ir/text/meta_in.h"
+#include "ir/text/meta.h"
 
 #include <stdio.h>
 
@@ -227,6 +228,20 @@ pln_status pln_meta_in_constant(pln_parser *p, pln_tensor **out,
     return pln_tensor_new(p->engine, PLN_FLOAT32, 0, NULL, out);
   *out = pln_tensor_retain(tensor);
   return PLN_OK;
+}
+
+pln_status pln_meta_in_module(const pln_parser *p, pln_buffer *out,
+                              bool *found) {
+  const pln_meta_in *m = p->meta;
+  bool known;
+  uint32_t node =
+      m ? find_entry(m, pln_text(PLN_META_MODULE), 0, &known) : PLN_NONE;
+  const pln_json_value *text =
+      node != PLN_NONE && pln_meta_in_is(m, node, "runtime.String")
+          ? pln_json_get(&m->json, pln_meta_in_node(m, node), "repr_str")
+          : NULL;
+  *found = text != NULL;
+  return text ? pln_json_text(text, out) : PLN_OK;
 }
 
 /* -------------------------------------------------------------------- dims */

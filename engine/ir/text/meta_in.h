@@ -37,6 +37,11 @@ const pln_json_value *pln_meta_in_string(const pln_meta_in *m,
 pln_status pln_meta_in_read(pln_parser *p, pln_slice section) PLN_CHECKED;
 void pln_meta_in_free(pln_parser *p);
 
+/* The text of the entry PLN_META_MODULE, added to `out`; *found false when
+ * there is none. */
+pln_status pln_meta_in_module(const pln_parser *p, pln_buffer *out,
+                              bool *found) PLN_CHECKED;
+
 /* Each of these reads a reference, which begins at hand.
  * A constant: the caller releases it; *number tells which it is. */
 pln_status pln_meta_in_constant(pln_parser *p, pln_tensor **out,

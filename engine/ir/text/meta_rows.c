@@ -463,6 +463,11 @@ static pln_status do_entry(section *s, pln_meta_entry *e, pln_slice key,
   case PLN_META_TENSOR: put_constant(s, e, write); break;
   case PLN_META_DIM: put_dim(s, e, write); break;
   case PLN_META_ATTRS: put_struct(s, e, key, write); break;
+  case PLN_META_TEXT:
+    s->row++;
+    if (write)
+      put_string_node(s, e->of.object);
+    break;
   case PLN_META_OBJECT:
     PLN_TRY(put_object(s, e, write));
     e->root = s->cap_map > 0 ? s->map[0] : e->root;

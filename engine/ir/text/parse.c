@@ -419,6 +419,38 @@ static pln_status failed(const pln_parser *p) {
   return p->n_errors > 0 ? PLN_ERR_FORMAT : PLN_OK;
 }
 
+/* The text of attributes, in place of the one at hand. */
+static pln_status read_attrs_text(pln_parser *p, pln_slice text,
+                                  pln_attrs *out) {
+  pln_lex_begin(&p->lexer, text);
+  PLN_TRY(pln_parse_next(p));
+  PLN_TRY(pln_parse_attrs(p, out));
+  return p->token.kind == PLN_T_END ? PLN_OK
+                                    : pln_parse_wanted(p, "name=value");
+}
+
+/* The module's own attributes, which stand in the metadata. */
+static pln_status read_module_attrs(reading *r) {
+  pln_parser *p = &r->p;
+  const pln_slice whole = p->text;
+  const char *source = p->source;
+  pln_buffer text;
+  bool found;
+  pln_buffer_init(&text, p->engine);
+  pln_status status = pln_meta_in_module(p, &text, &found);
+  if (status == PLN_OK && found) {
+    p->text = (pln_slice){text.data, text.size};
+    p->source = "attributes of the module";
+    status = read_attrs_text(p, p->text, &r->module->attrs);
+    p->text = whole;
+    p->source = source;
+    p->token = (pln_token){.kind = PLN_T_END};
+    p->note = (pln_note){.row = 0};
+  }
+  pln_buffer_free(&text);
+  return pln_parse_bad_text(p, status) ? PLN_OK : status;
+}
+
 /* What could not be typed where it stands, because it is recursive or because
  * its use decides, is typed when all is there. */
 static pln_status infer(reading *r) {
@@ -437,6 +469,7 @@ static pln_status read_module(reading *r) {
   p->module = r->module;
   PLN_TRY(read_version(p, true));
   PLN_TRY(survey(r));
+  PLN_TRY(read_module_attrs(r));
   PLN_TRY(read_definitions(r, TYPE, type_step));
   PLN_TRY(read_definitions(r, FUNCTION, read_signature));
   PLN_TRY(read_definitions(r, FUNCTION, body_step));

@@ -41,6 +41,7 @@ typedef struct pln_parsed_head {
   uint32_t n_vars;   /* type parameters: the newest of parser->types */
   pln_attrs attrs;
   pln_attrs order; /* of the attributes, when it is not that of names */
+  pln_attrs scope; /* of the body */
   pln_type ret;
   pln_token token; /* where it begins */
 } pln_parsed_head;
@@ -74,10 +75,11 @@ typedef struct pln_parse_frame {
   uint32_t mark;  /* bindings, */
   uint32_t types; /*   and p->types, outside of it */
   uint32_t data;
-  uint32_t n;      /* SEQUENCE: lets; FUNCTION: type parameters */
-  pln_symbol name; /* LET */
-  pln_attrs attrs; /* FUNCTION */
-  pln_attrs order; /* of these in text; 0: by name */
+  uint32_t n;          /* SEQUENCE: lets; FUNCTION: type parameters */
+  pln_symbol name;     /* LET */
+  pln_attrs attrs;     /* FUNCTION, IF */
+  pln_attrs order;     /* of these in text; 0: by name */
+  pln_attrs scopes[2]; /* FUNCTION: of the body; IF: of both branches */
   pln_type ret;
   pln_token token; /* where it begins */
 } pln_parse_frame;
@@ -240,7 +242,17 @@ pln_status pln_parse_ordered_attrs(pln_parser *p, pln_attrs *out,
 /* Attributes of a call of `op` as the operator wants them. */
 pln_status pln_parse_op_attrs(pln_parser *p, const pln_token *token, pln_op op,
                               pln_attrs given, pln_attrs *out) PLN_CHECKED;
+/* The attributes with values as the schema wants them, where text cannot tell:
+ * integers in place of floats, empty lists. */
+pln_status pln_parse_fit(pln_parser *p, const char *schema,
+                         pln_attrs *attrs) PLN_CHECKED;
 void pln_parse_free_attrs(pln_parser *p);
+/* parse_scope.c: takes those out of *attrs whose names begin with `prefix`, and
+ * gives them without it: a scope's own. The names of inputs are those of `n`
+ * parameters unless they are told. 0 when there are none. */
+pln_status pln_parse_scope_attrs(pln_parser *p, const char *prefix, uint32_t n,
+                                 const pln_parsed_param *params,
+                                 pln_attrs *attrs, pln_attrs *out) PLN_CHECKED;
 
 /* text/parse_function.c: heads of functions. */
 pln_status pln_parse_head(pln_parser *p, pln_parsed_head *out) PLN_CHECKED;
@@ -275,10 +287,6 @@ pln_status pln_parse_told_type(pln_parser *p, pln_ref node,
  * nothing else; reported at `token` otherwise. */
 pln_status pln_parse_declare(pln_parser *p, const pln_token *token,
                              pln_ref node, pln_type type) PLN_CHECKED;
-/* The same of what a let's variable or a function's result says of the value,
- * or of what the lets around it lead to. */
-pln_status pln_parse_suppose(pln_parser *p, pln_ref node,
-                             pln_type type) PLN_CHECKED;
 pln_status pln_parse_var(pln_parser *p, pln_symbol name, pln_type type,
                          const pln_token *token, const pln_note *note,
                          pln_ref *out) PLN_CHECKED;
@@ -309,6 +317,9 @@ pln_status pln_parse_unknown_constructor(pln_parser *p,
 
 /* text/parse_call.c: at the attributes or the ')' of the newest frame. */
 pln_status pln_parse_finish_call(pln_parser *p) PLN_CHECKED;
+/* Takes n_results=3 out of *attrs; 0 when it is not told. */
+pln_status pln_parse_results(pln_parser *p, pln_attrs *attrs,
+                             uint32_t *results) PLN_CHECKED;
 bool pln_parse_at_meta_attrs(const pln_parser *p);
 
 /* text/parse_branch.c: functions, if, match. */

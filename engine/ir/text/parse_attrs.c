@@ -95,6 +95,17 @@ static pln_status read_string(pln_parser *p, pln_attr *out) {
   return pln_parse_next(p);
 }
 
+/* function(3): the operand of that number */
+static pln_status read_function(pln_parser *p, pln_attr *out) {
+  uint32_t operand;
+  PLN_TRY(pln_parse_next(p));
+  PLN_TRY(pln_parse_expect(p, PLN_T_LPAREN));
+  PLN_TRY(pln_parse_count(p, INT32_MAX, &operand));
+  out->kind = PLN_ATTR_GRAPH;
+  out->v.i = operand;
+  return pln_parse_expect(p, PLN_T_RPAREN);
+}
+
 /* ref_attr("name"), bytes("...") */
 static pln_status read_call(pln_parser *p, pln_attr *out) {
   bool ref = pln_parse_is(p, "ref_attr");
@@ -125,6 +136,8 @@ static pln_status read_word(pln_parser *p, pln_attr *out) {
   if (next == PLN_T_LPAREN &&
       (pln_parse_is(p, "ref_attr") || pln_parse_is(p, "bytes")))
     return read_call(p, out);
+  if (next == PLN_T_LPAREN && pln_parse_is(p, "function"))
+    return read_function(p, out);
   if (pln_parse_at_type(p))
     return read_type(p, out);
   return pln_parse_wanted(p, "the value of an attribute");
@@ -166,6 +179,7 @@ static pln_attr_kind list_kind(const pln_attr *items, uint32_t n) {
   case PLN_ATTR_STRING: return PLN_ATTR_STRINGS;
   case PLN_ATTR_TENSOR: return PLN_ATTR_TENSORS;
   case PLN_ATTR_TYPE: return PLN_ATTR_TYPES;
+  case PLN_ATTR_GRAPH: return PLN_ATTR_GRAPHS;
   default: return PLN_ATTR_LIST;
   }
 }
@@ -360,7 +374,7 @@ static pln_status fit(pln_parser *p, pln_slice kind, const pln_attr *value,
   return PLN_OK;
 }
 
-static pln_status fit_all(pln_parser *p, const char *schema, pln_attrs *attrs) {
+pln_status pln_parse_fit(pln_parser *p, const char *schema, pln_attrs *attrs) {
   pln_attrs given = *attrs;
   for (uint32_t i = 0; i < pln_attrs_count(p->engine, given); i++) {
     const pln_attr *value = pln_attrs_get(p->engine, given, i);
@@ -380,7 +394,7 @@ pln_status pln_parse_op_attrs(pln_parser *p, const pln_token *token, pln_op op,
   size_t mark = pln_diag_count(p->engine);
   *out = given;
   if (!row)
-    return fit_all(p, info->attrs, out);
+    return pln_parse_fit(p, info->attrs, out);
   return pln_parse_located(p, token, mark,
                            pln_relay_read(p->engine, row, given, out));
 }

@@ -5,6 +5,7 @@
  * that has been read (pln_parse_x_part). */
 
 #include "ir/text/parse.h"
+#include "ir/text/plan.h"
 
 static pln_parse_frame *top(pln_parser *p) {
   return &p->frames[p->n_frames - 1];
@@ -60,6 +61,7 @@ pln_status pln_parse_open_function(pln_parser *p, const pln_parsed_head *head,
   f->n = head->n_vars;
   f->attrs = head->attrs;
   f->order = head->order;
+  f->scopes[0] = head->scope;
   f->ret = head->ret;
   PLN_TRY(add_devices(p, head, &f->attrs));
   PLN_TRY(open_params(p, head));
@@ -81,6 +83,14 @@ pln_status pln_parse_function(pln_parser *p) {
   return status;
 }
 
+static void set_scope_attrs(pln_parser *p, pln_ref owner,
+                            const pln_attrs *attrs) {
+  pln_graph *g = p->b->graph;
+  pln_scope s = g->nodes[owner].data;
+  for (uint32_t i = 0; s != PLN_NONE; s = g->scopes[s].next)
+    g->scopes[s].attrs = attrs[i++];
+}
+
 pln_status pln_parse_function_part(pln_parser *p) {
   pln_parse_frame f = *top(p);
   pln_ref node = 0;
@@ -89,7 +99,6 @@ pln_status pln_parse_function_part(pln_parser *p) {
     return pln_parse_wanted(p, "';' or '}'");
   /* Behind a definition stands what is no part of its function. */
   PLN_TRY(pln_parse_next(p));
-  PLN_TRY(pln_parse_suppose(p, p->value, f.ret));
   pln_status status =
       pln_build_bind(p->b, p->n_values - f.first, p->values + f.first, p->value,
                      f.attrs, f.ret, &node);
@@ -97,6 +106,8 @@ pln_status pln_parse_function_part(pln_parser *p) {
     status = pln_build_generic(p->b, node, f.n, p->types + f.types);
   if (status == PLN_OK && f.order)
     status = pln_builder_attr_order(p->b, node, f.order);
+  if (status == PLN_OK)
+    set_scope_attrs(p, node, f.scopes);
   pln_parse_close(p);
   PLN_TRY(pln_parse_made(p, &f.token, mark, status, node));
   if (f.flag)
@@ -113,24 +124,63 @@ pln_status pln_parse_if(pln_parser *p) {
   return pln_parse_open_sequence(p);
 }
 
-/* Values tell how far it is: none, the condition, the then-branch as well. */
-pln_status pln_parse_if_part(pln_parser *p) {
+/* , name=value) behind the condition */
+static pln_status end_condition(pln_parser *p) {
+  pln_parse_frame *f = top(p);
+  bool more;
+  PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &more));
+  if (more)
+    PLN_TRY(pln_parse_attrs(p, &f->attrs));
+  PLN_TRY(pln_parse_scope_attrs(p, PLN_THEN_PREFIX, 0, NULL, &f->attrs,
+                                &f->scopes[0]));
+  PLN_TRY(pln_parse_scope_attrs(p, PLN_ELSE_PREFIX, 0, NULL, &f->attrs,
+                                &f->scopes[1]));
+  return pln_parse_expect(p, PLN_T_RPAREN);
+}
+
+/* n_results=3: both branches are tuples of so many fields. */
+static pln_status set_results(pln_parser *p, pln_node *n, uint32_t results) {
+  bool tuple = pln_type_kind_of(p->engine, n->type) == PLN_TYPE_TUPLE;
+  if (n->type && results > 0 &&
+      (!tuple || pln_type_n_parts(p->engine, n->type) != results))
+    return pln_diag_error(p->engine, PLN_ERR_TYPE, NULL,
+                          "the branches are no tuples of %u fields", results);
+  n->results = (uint16_t)results;
+  return PLN_OK;
+}
+
+static pln_status make_if(pln_parser *p, const pln_parse_frame *f,
+                          pln_ref *out) {
+  const pln_ref *v = p->values + f->first;
+  pln_attrs attrs = f->attrs;
+  uint32_t results;
+  PLN_TRY(pln_parse_results(p, &attrs, &results));
+  PLN_TRY(pln_build_free_if(p->b, v[0], v[1], v[2], out));
+  p->b->graph->nodes[*out].attrs = attrs;
+  set_scope_attrs(p, *out, f->scopes);
+  return set_results(p, &p->b->graph->nodes[*out], results);
+}
+
+static pln_status finish_if(pln_parser *p) {
   pln_parse_frame f = *top(p);
-  uint32_t n = p->n_values - f.first;
   pln_ref node = 0;
-  PLN_TRY(pln_parse_push(p, p->value));
-  PLN_TRY(pln_parse_expect(p, n == 0 ? PLN_T_RPAREN : PLN_T_RBRACE));
-  if (n == 1)
-    PLN_TRY(pln_parse_expect(p, PLN_T_ELSE));
-  if (n < 2) {
-    PLN_TRY(pln_parse_expect(p, PLN_T_LBRACE));
-    return pln_parse_open_sequence(p);
-  }
-  const pln_ref *v = p->values + f.first;
   size_t mark = pln_diag_count(p->engine);
-  pln_status status = pln_build_free_if(p->b, v[0], v[1], v[2], &node);
+  pln_status status = make_if(p, &f, &node);
   pln_parse_close(p);
   return pln_parse_made(p, &f.token, mark, status, node);
+}
+
+/* Values tell how far it is: none, the condition, the then-branch as well. */
+pln_status pln_parse_if_part(pln_parser *p) {
+  uint32_t n = p->n_values - top(p)->first;
+  PLN_TRY(pln_parse_push(p, p->value));
+  PLN_TRY(n == 0 ? end_condition(p) : pln_parse_expect(p, PLN_T_RBRACE));
+  if (n == 2)
+    return finish_if(p);
+  if (n == 1)
+    PLN_TRY(pln_parse_expect(p, PLN_T_ELSE));
+  PLN_TRY(pln_parse_expect(p, PLN_T_LBRACE));
+  return pln_parse_open_sequence(p);
 }
 
 /* ------------------------------------------------------------------- match */

@@ -106,23 +106,6 @@ pln_status pln_parse_declare(pln_parser *p, const pln_token *token,
   return pln_builder_declare(p->b, node, both);
 }
 
-/* What is not known yet, or contradicts, is left to inference. */
-pln_status pln_parse_suppose(pln_parser *p, pln_ref node, pln_type type) {
-  const pln_graph *g = p->b->graph;
-  while (g->nodes[node].kind == PLN_LET_BLOCK)
-    node = g->scopes[g->nodes[node].data].result;
-  const pln_node *n = &g->nodes[node];
-  uint32_t flags =
-      pln_type_flags(p->engine, n->type) | pln_type_flags(p->engine, type);
-  pln_type both;
-  bool clash;
-  if ((n->kind != PLN_CALL && n->kind != PLN_IF) || !n->type || !type ||
-      n->type == type || flags & PLN_TYPE_HAS_HOLE)
-    return PLN_OK;
-  PLN_TRY(pln_type_meet(p->engine, n->type, type, &both, &clash));
-  return clash ? PLN_OK : pln_builder_declare(p->b, node, both);
-}
-
 pln_status pln_parse_var(pln_parser *p, pln_symbol name, pln_type type,
                          const pln_token *token, const pln_note *note,
                          pln_ref *out) {

@@ -23,8 +23,8 @@ bool pln_parse_at_meta_attrs(const pln_parser *p) {
 
 /* Where Relay has no row: calls with several results say how many, by
  * n_results=3. It is no attribute of the node. */
-static pln_status take_results(pln_parser *p, pln_attrs *attrs,
-                               uint32_t *results) {
+pln_status pln_parse_results(pln_parser *p, pln_attrs *attrs,
+                             uint32_t *results) {
   int64_t told = pln_attrs_int(p->engine, *attrs, "n_results", 0);
   *results = told > 0 && told <= UINT16_MAX ? (uint32_t)told : 0;
   return *results ? pln_attrs_without(p->engine, *attrs, "n_results", attrs)
@@ -37,7 +37,7 @@ static pln_status make_call(pln_parser *p, const pln_parse_frame *f,
   uint32_t results = 0;
   pln_attrs attrs;
   if (!row)
-    PLN_TRY(take_results(p, &given, &results));
+    PLN_TRY(pln_parse_results(p, &given, &results));
   PLN_TRY(pln_parse_op_attrs(p, &f->token, f->data, given, &attrs));
   if (row)
     results = pln_relay_n_results(p->engine, row, given, attrs);

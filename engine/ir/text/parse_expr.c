@@ -162,7 +162,6 @@ static pln_status keep_part(pln_parser *p) {
 static pln_status let_part(pln_parser *p) {
   pln_parse_frame f = *top(p);
   pln_parse_close(p);
-  PLN_TRY(pln_parse_suppose(p, p->value, p->b->graph->nodes[f.data].type));
   PLN_TRY(pln_parse_bind(p, PLN_SPACE_LOCAL, f.name, f.data));
   return add_let(p, f.data, p->value);
 }

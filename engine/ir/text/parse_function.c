@@ -5,6 +5,7 @@
  * front of its body; and for each `fn`. */
 
 #include "ir/text/parse.h"
+#include "ir/text/plan.h"
 
 /* {virtual_device=meta[VirtualDevice][0]} */
 static pln_status read_device(pln_parser *p, pln_attrs *out) {
@@ -46,6 +47,8 @@ pln_status pln_parse_head(pln_parser *p, pln_parsed_head *out) {
   out->n = p->n_params;
   if (more)
     PLN_TRY(pln_parse_ordered_attrs(p, &out->attrs, &out->order));
+  PLN_TRY(pln_parse_scope_attrs(p, PLN_SCOPE_PREFIX, p->n_params, p->params,
+                                &out->attrs, &out->scope));
   PLN_TRY(pln_parse_expect(p, PLN_T_RPAREN));
   PLN_TRY(pln_parse_accept(p, PLN_T_ARROW, &typed));
   return typed ? pln_parse_type(p, &out->ret) : PLN_OK;

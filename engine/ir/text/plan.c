@@ -179,35 +179,6 @@ static void find_outer(pln_text_plan *plan) {
       nodes[g->scopes[s].result].state |= OUTER;
 }
 
-/* What a sealed graph has though nothing uses it, unless a let binds it. */
-static bool is_kept(const pln_graph *g, const pln_text_node *nodes, pln_ref i) {
-  const pln_node *n = &g->nodes[i];
-  bool leaf = pln_is_leaf(n->kind) && n->kind != PLN_CONSTANT;
-  if (!g->sealed || leaf || n->kind == PLN_LET || i == g->root ||
-      pln_kinds[n->kind].kind_class == PLN_CLASS_PATTERN)
-    return false;
-  return n->flags & PLN_NODE_KEEP ||
-         (nodes[i].uses == 0 && !pln_is_leaf(n->kind));
-}
-
-/* The order of effects is that of statements: what has one and stands before
- * something kept is told to stay there. */
-static void find_kept(pln_text_plan *plan) {
-  const pln_graph *g = plan->graph;
-  pln_text_node *nodes = plan->nodes;
-  for (pln_ref i = g->n_nodes; i-- > 0;) {
-    pln_text_scope *row = &plan->scopes[nodes[i].next];
-    bool effect = pln_flags_effect(g->nodes[i].flags) != PLN_EFFECT_NONE &&
-                  !pln_is_leaf(g->nodes[i].kind) &&
-                  g->nodes[i].kind != PLN_LET && row->first != PLN_NONE;
-    nodes[i].kept = effect || is_kept(g, nodes, i);
-    if (nodes[i].kept)
-      row->first = i;
-  }
-  for (pln_scope s = 0; s < g->n_scopes; s++)
-    plan->scopes[s].first = PLN_NONE;
-}
-
 /* Lets, what a sealed graph keeps though nothing uses it, and what must not be
  * evaluated in another scope than its own. */
 static bool is_statement(const pln_graph *g, const pln_text_node *nodes,
@@ -225,11 +196,11 @@ static bool is_statement(const pln_graph *g, const pln_text_node *nodes,
 }
 
 /* Chains each scope's statements, in order. */
-static void find_statements(pln_text_plan *plan) {
+static pln_status find_statements(pln_text_plan *plan) {
   const pln_graph *g = plan->graph;
   count_uses(g, plan->nodes);
   find_outer(plan);
-  find_kept(plan);
+  PLN_TRY(pln_text_find_kept(plan));
   for (pln_ref i = 0; i < g->n_nodes; i++) {
     pln_text_scope *row = &plan->scopes[plan->nodes[i].next];
     if (!is_statement(g, plan->nodes, i))
@@ -246,6 +217,7 @@ static void find_statements(pln_text_plan *plan) {
   }
   for (pln_scope s = 0; s < g->n_scopes; s++)
     plan->scopes[s].last = PLN_NONE;
+  return PLN_OK;
 }
 
 /* ------------------------------------------------------------- what is used */
@@ -328,28 +300,97 @@ static uint32_t write_in_order(pln_writer *w, pln_attrs attrs, pln_attrs order,
 
 /* Then the others by name, at last the function's device. */
 static void write_function_attrs(pln_writer *w, pln_attrs attrs,
-                                 pln_attrs order) {
+                                 pln_attrs order, const char **before) {
   const pln_engine *e = w->engine;
-  const char *before = "";
   uint32_t n = pln_attrs_count(e, attrs);
-  bool all = write_in_order(w, attrs, order, &before) == n;
+  bool all = write_in_order(w, attrs, order, before) == n;
   for (uint32_t i = 0; i < n && !all; i++) {
     const pln_attr *a = pln_attrs_get(e, attrs, i);
     if (is_plain(e, a) && !is_listed(e, order, a->name))
-      write_function_attr(w, a, &before);
+      write_function_attr(w, a, before);
   }
   const pln_attr *device = pln_attrs_find(e, attrs, PLN_DEVICE_ATTR);
   if (device)
-    write_function_attr(w, device, &before);
+    write_function_attr(w, device, before);
 }
 
-static void write_attrs(pln_writer *w, const pln_node *n, pln_attrs order) {
-  if (n->kind == PLN_FUNCTION)
-    write_function_attrs(w, n->attrs, order);
-  else if (n->data)
+static pln_slice name_of(const planner *p, pln_ref var) {
+  size_t size;
+  const char *name =
+      pln_interned(p->plan->naming->names, p->plan->nodes[var].number, &size);
+  return (pln_slice){name, size};
+}
+
+/* Whether the attribute lists the names that the scope's parameters have. */
+static bool names_params(const planner *p, pln_scope scope, const pln_attr *a) {
+  const pln_graph *g = p->graph;
+  const pln_scope_row *row = &g->scopes[scope];
+  bool same = a->kind == PLN_ATTR_STRINGS && a->count == row->n_params;
+  for (uint32_t i = 0; same && i < a->count; i++) {
+    pln_ref param = pln_param(g, scope, row->owner, i);
+    same = pln_slice_equal(a->v.strings[i], name_of(p, param));
+  }
+  return same;
+}
+
+/* The scope's own attributes, names behind `prefix`. The names of inputs are
+ * those of parameters, unless text says something else. */
+static void write_scope_attrs(const planner *p, pln_writer *w, pln_scope scope,
+                              const char *prefix, const char **before) {
+  const pln_engine *e = w->engine;
+  pln_attrs attrs = p->graph->scopes[scope].attrs;
+  uint32_t n = pln_attrs_count(e, attrs);
+  if (n > 0 && !pln_attrs_find(e, attrs, PLN_INPUT_NAMES_ATTR)) {
+    pln_put_text(w, *before);
+    pln_put_text(w, prefix);
+    pln_put_text(w, PLN_INPUT_NAMES_ATTR "=None");
+    *before = ", ";
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    const pln_attr *a = pln_attrs_get(e, attrs, i);
+    pln_slice name = pln_symbol_text(e, a->name);
+    if (pln_slice_is(name, PLN_INPUT_NAMES_ATTR) && names_params(p, scope, a))
+      continue;
+    pln_put_text(w, *before);
+    pln_put_prefixed_attr(w, prefix, a);
+    *before = ", ";
+  }
+}
+
+static void write_if_attrs(const planner *p, pln_writer *w, const pln_node *n) {
+  const char *before = pln_attrs_count(w->engine, n->attrs) > 0 ? ", " : "";
+  pln_put_attrs(w, n->attrs, NULL, "");
+  if (n->results > 0) {
+    pln_put_results(w, n->results, before);
+    before = ", ";
+  }
+  write_scope_attrs(p, w, n->data, PLN_THEN_PREFIX, &before);
+  write_scope_attrs(p, w, p->graph->scopes[n->data].next, PLN_ELSE_PREFIX,
+                    &before);
+}
+
+static void write_attrs(const planner *p, pln_writer *w, const pln_node *n,
+                        pln_attrs order) {
+  const char *before = "";
+  if (n->kind == PLN_FUNCTION) {
+    write_function_attrs(w, n->attrs, order, &before);
+    write_scope_attrs(p, w, n->data, PLN_SCOPE_PREFIX, &before);
+  } else if (n->kind == PLN_IF) {
+    write_if_attrs(p, w, n);
+  } else if (n->data) {
     pln_put_op_attrs(w, n->data, n->results, n->attrs, "");
-  else
+  } else {
     pln_put_attrs(w, n->attrs, NULL, "");
+  }
+}
+
+static bool has_scope_attrs(const pln_graph *g, const pln_node *n) {
+  if (n->kind != PLN_FUNCTION && n->kind != PLN_IF)
+    return false;
+  for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
+    if (g->scopes[s].attrs)
+      return true;
+  return false;
 }
 
 /* What the text of a node's attributes depends on; 0: on too much to keep it.
@@ -376,17 +417,19 @@ static pln_status do_attrs(planner *p, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   pln_pieces *pieces = &p->plan->naming->attrs;
   pln_attrs order = attrs_order(p->graph, node);
-  uint64_t key = order ? 0 : attrs_key(n);
+  bool own = has_scope_attrs(p->graph, n) ||
+             (n->kind == PLN_IF && (n->attrs || n->results));
+  uint64_t key = order || own ? 0 : attrs_key(n);
   uint32_t *piece = &p->plan->nodes[node].attrs;
   *piece = key ? pln_pieces_find(pieces, key) : PLN_NONE;
-  if (*piece != PLN_NONE || (n->attrs == 0 && n->data == 0))
+  if (*piece != PLN_NONE || (n->attrs == 0 && n->data == 0 && !own))
     return PLN_OK;
   pln_writer w;
   size_t from = pieces->text.size;
   pln_writer_init(&w, engine_of(p), 0, pln_buffer_write, &pieces->text);
   w.meta = &p->plan->naming->meta;
   w.naming = p->plan->naming;
-  write_attrs(&w, n, order);
+  write_attrs(p, &w, n, order);
   PLN_TRY(pln_writer_end(&w));
   PLN_TRY(pln_pieces_add(pieces, from, piece));
   return key && !w.met ? pln_pieces_keep(pieces, key, *piece) : PLN_OK;
@@ -709,6 +752,8 @@ static pln_status do_leaf(planner *p, pln_ref node) {
     return PLN_OK;
   p->plan->nodes[node].home = p->scope;
   PLN_TRY(push(p, TASK_DONE, node));
+  if (n->kind == PLN_IF)
+    PLN_TRY(push(p, TASK_ATTRS, node));
   if (n->kind != PLN_CALL)
     return print_parts(p, n);
   if (n->data == 0 && count > 0) {
@@ -736,12 +781,11 @@ static pln_status do_scope(planner *p, pln_scope scope) {
   return name_params(p, scope);
 }
 
-/* The node stands where it is used, which tells `type` of it, unless it has to
- * tell its own on a line. */
-static pln_status push_inline(planner *p, pln_ref node, pln_type type) {
-  bool line =
-      p->plan->nodes[node].declared && p->graph->nodes[node].type != type;
-  return push(p, line ? TASK_PRINT : TASK_INLINE, node);
+/* The node stands where it is used, unless it has to tell its type on a line.
+ */
+static pln_status push_inline(planner *p, pln_ref node) {
+  return push(p, p->plan->nodes[node].declared ? TASK_PRINT : TASK_INLINE,
+              node);
 }
 
 static pln_status do_statement(planner *p, pln_ref node) {
@@ -756,20 +800,7 @@ static pln_status do_statement(planner *p, pln_ref node) {
   pln_ref var = pln_operand(p->graph, node, 0);
   PLN_TRY(name_var(p, var, &fresh));
   PLN_TRY(push(p, TASK_LINE, node));
-  return push_inline(p, pln_operand(p->graph, node, 1),
-                     p->graph->nodes[var].type);
-}
-
-/* What the function that a scope is the body of says its result is, or 0. */
-static pln_type told_result(const pln_graph *g, pln_scope scope) {
-  pln_ref owner = scope < g->n_scopes ? g->scopes[scope].owner : PLN_NONE;
-  if (owner == PLN_NONE || g->nodes[owner].kind != PLN_FUNCTION)
-    return 0;
-  pln_type type = g->nodes[owner].type;
-  return pln_type_kind_of(g->engine, type) == PLN_TYPE_FUNC
-             ? pln_type_part(g->engine, type,
-                             pln_type_n_parts(g->engine, type) - 1)
-             : 0;
+  return push_inline(p, pln_operand(p->graph, node, 1));
 }
 
 /* Lets in tail position go on in the scope that they end. */
@@ -782,7 +813,7 @@ static pln_status do_result(planner *p, pln_scope scope) {
     return push_body(p, n->data);
   }
   p->plan->scopes[p->scope].result = result;
-  return push_inline(p, result, told_result(p->graph, p->scope));
+  return push_inline(p, result);
 }
 
 static pln_status do_task(planner *p, task t) {
@@ -842,7 +873,7 @@ static pln_status run(planner *p, pln_ref root, bool definition) {
   if (definition)
     PLN_TRY(push(p, TASK_SCOPE, p->graph->nodes[root].data));
   else
-    PLN_TRY(push_inline(p, root, 0));
+    PLN_TRY(push_inline(p, root));
   while (p->n_tasks > 0)
     PLN_TRY(do_task(p, p->tasks[--p->n_tasks]));
   return PLN_OK;
@@ -854,7 +885,7 @@ pln_status pln_text_plan_make(pln_text_plan *plan, pln_naming *naming,
   *plan = (pln_text_plan){.graph = graph, .naming = naming};
   PLN_TRY(start(plan, naming->engine));
   PLN_TRY(find_declared(plan));
-  find_statements(plan);
+  PLN_TRY(find_statements(plan));
   planner p = {.plan = plan, .graph = graph, .scope = graph->n_scopes};
   pln_buffer_init(&p.hint, naming->engine);
   pln_status status = run(&p, root, definition);

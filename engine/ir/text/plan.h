@@ -68,10 +68,19 @@ void pln_text_plan_free(pln_text_plan *plan);
  * and a list of those of its parameters, None where they have none. */
 #define PLN_DEVICE_ATTR "virtual_device"
 #define PLN_PARAM_DEVICES_ATTR "param_virtual_devices"
+/* What a function and an If tell of their scopes' attributes stands among their
+ * own, with names that begin so. */
+#define PLN_SCOPE_PREFIX "scope."
+#define PLN_THEN_PREFIX "then."
+#define PLN_ELSE_PREFIX "else."
+#define PLN_INPUT_NAMES_ATTR "input_names"
 /* declared.c: whether reading the text would not find the type that the node
  * has. */
 pln_status pln_text_is_declared(const pln_graph *graph, pln_ref node,
                                 bool *out) PLN_CHECKED;
+/* kept.c: which nodes stay where they stand because the text says so. `uses` of
+ * the nodes are counted, `next` is their scope. */
+pln_status pln_text_find_kept(pln_text_plan *plan) PLN_CHECKED;
 /* The device of a parameter, or NULL. */
 const pln_attr *pln_param_device(const pln_graph *graph, pln_ref function,
                                  uint32_t param);

@@ -218,20 +218,6 @@ static void put_type_params(printer *p, pln_type vars) {
   put(p, n > 0 ? "]" : "");
 }
 
-/* -> T; however long it is when it cannot be inferred. */
-static void put_result_type(printer *p, pln_type type, pln_ref result) {
-  pln_slice text = spare_type(p, type);
-  bool declared = result != PLN_NONE && p->plan.nodes[result].declared;
-  if (text.size == 0 && !(type && declared))
-    return;
-  put(p, "-> ");
-  if (text.size > 0)
-    pln_put(&p->w, text.data, text.size);
-  else
-    put_type(p, type);
-  put(p, " ");
-}
-
 static void put_function(printer *p, const char *name, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   uint32_t n_params = p->graph->scopes[n->data].n_params;
@@ -250,7 +236,12 @@ static void put_function(printer *p, const char *name, pln_ref node) {
   pln_type ret = pln_type_kind_of(p->engine, n->type) == PLN_TYPE_FUNC
                      ? pln_type_part(p->engine, n->type, parts - 1)
                      : 0;
-  put_result_type(p, ret, p->plan.scopes[n->data].result);
+  pln_slice text = spare_type(p, ret);
+  if (text.size > 0) {
+    put(p, "-> ");
+    pln_put(&p->w, text.data, text.size);
+    put(p, " ");
+  }
   put(p, "{\n");
 }
 
@@ -363,8 +354,10 @@ static void open_owner(printer *p, pln_ref node) {
   case PLN_FUNCTION: put_function(p, "fn ", node); break;
   case PLN_LET_BLOCK: put(p, "(\n"); break;
   case PLN_IF:
-    put_named(p, "if ", n);
-    put(p, " {\n");
+    put(p, "if (");
+    put_refs(p, n->count, pln_operands(p->graph, n));
+    put_attrs(p, node, true);
+    put(p, ") {\n");
     break;
   case PLN_MATCH:
     put_named(p,
@@ -626,6 +619,37 @@ static void put_functions(printer *p, const pln_module *module,
   }
 }
 
+/* In ASCII: JSON has no bytes. All others stand in quotes. */
+static pln_status append_escaped(void *ud, const char *data, size_t size) {
+  pln_buffer *out = ud;
+  for (size_t i = 0; i < size; i++)
+    if ((unsigned char)data[i] < 0x80)
+      PLN_TRY(pln_buffer_add(out, data + i, 1));
+    else
+      PLN_TRY(pln_buffer_printf(out, "\\x%02x", (unsigned char)data[i]));
+  return PLN_OK;
+}
+
+/* The metadata section, with the module's attributes when it has any. */
+static void put_metadata(printer *p, const pln_module *module) {
+  pln_buffer text;
+  pln_writer w;
+  pln_buffer_init(&text, p->engine);
+  pln_writer_init(&w, p->engine, 0, append_escaped, &text);
+  w.meta = &p->naming.meta;
+  w.naming = &p->naming;
+  pln_put_attrs(&w, module->attrs, NULL, "");
+  pln_status status = pln_writer_end(&w);
+  if (status == PLN_OK && text.size > 0)
+    status =
+        pln_meta_add_module(&p->naming.meta, (pln_slice){text.data, text.size});
+  if (status == PLN_OK)
+    pln_put_meta(&p->w, &p->naming.meta);
+  else
+    fail(p, status);
+  pln_buffer_free(&text);
+}
+
 static void put_module(printer *p, const pln_module *module) {
   uint32_t types = pln_module_n_types(module), functions = module->count;
   size_t size = (types > functions ? types : functions) * sizeof(definition);
@@ -639,7 +663,7 @@ static void put_module(printer *p, const pln_module *module) {
     fail(p, pln_nomem(p->engine));
   }
   pln_mem_free(p->engine, rows, size);
-  pln_put_meta(&p->w, &p->naming.meta);
+  put_metadata(p, module);
 }
 
 static uint32_t count_prim_funcs(const pln_module *module) {

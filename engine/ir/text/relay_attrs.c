@@ -733,3 +733,12 @@ pln_status pln_relay_write(pln_engine *engine, pln_op op, pln_attrs core,
   *expressible = known & 2;
   return PLN_OK;
 }
+
+pln_status pln_relay_told(pln_engine *engine, pln_op op, pln_attrs core,
+                          pln_attrs *told) {
+  bool expressible;
+  *told = core;
+  return op && pln_relay_of(engine, op)
+             ? pln_relay_write(engine, op, core, told, &expressible)
+             : PLN_OK;
+}

@@ -21,7 +21,7 @@ void pln_writer_init(pln_writer *w, pln_engine *engine, size_t limit,
   w->cut = false;
   w->status = PLN_OK;
   w->meta = NULL;
-  w->met = false;
+  w->met = w->schema_kinds = false;
   w->naming = NULL;
   w->size = 0;
 }

@@ -14,8 +14,10 @@ typedef struct pln_writer {
   size_t limit; /* bytes that may still be written; SIZE_MAX: any number */
   bool cut;     /* the limit was reached */
   pln_status status;
-  struct pln_meta *meta;           /* what goes to the metadata, or NULL */
-  bool met;                        /* such a thing was written */
+  struct pln_meta *meta; /* what goes to the metadata, or NULL */
+  bool
+      schema_kinds; /* the kind of the attribute at hand is known by its name */
+  bool met;         /* such a thing was written */
   const struct pln_naming *naming; /* names of type variables, or NULL */
   size_t size;
   char data[8192];
@@ -51,6 +53,11 @@ void pln_put_type(pln_writer *w, pln_type type);
 void pln_put_type_var(pln_writer *w, pln_type var);
 /* "name=value" */
 void pln_put_attr(pln_writer *w, const pln_attr *attr);
+/* The same with `prefix` in front of the name. */
+void pln_put_prefixed_attr(pln_writer *w, const char *prefix,
+                           const pln_attr *attr);
+/* "n_results=3" with `before` in front. */
+void pln_put_results(pln_writer *w, uint32_t results, const char *before);
 /* "name=value, ..." with `before` in front when there is any; those that
  * `schema` names come first, in its order. `schema` may be NULL. */
 void pln_put_attrs(pln_writer *w, pln_attrs attrs, const char *schema,

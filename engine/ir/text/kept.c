@@ -1,0 +1,141 @@
+/* kept.c: what text says is kept: nodes that nothing uses, and nodes with
+ * effects whose order is not that in which their uses evaluate them.
+ *
+ * Called by plan.c, of sealed graphs. Text that is read is laid out in Relay's
+ * order of evaluation: statements, then operands from left to right; a graph
+ * from a file has the file's order. Nothing recurses. */
+
+#include "ir/equal.h"
+#include "ir/text/plan.h"
+
+static bool has_effect(const pln_node *n) {
+  return !pln_is_leaf(n->kind) && n->kind != PLN_LET &&
+         pln_kinds[n->kind].kind_class == PLN_CLASS_EXPR &&
+         pln_flags_effect(n->flags) != PLN_EFFECT_NONE;
+}
+
+/* Nothing uses it, no let binds it. */
+static bool is_unused(const pln_text_plan *plan, pln_ref i) {
+  const pln_graph *g = plan->graph;
+  const pln_node *n = &g->nodes[i];
+  bool leaf = pln_is_leaf(n->kind);
+  if ((leaf && n->kind != PLN_CONSTANT) || n->kind == PLN_LET || i == g->root ||
+      pln_kinds[n->kind].kind_class == PLN_CLASS_PATTERN)
+    return false;
+  return n->flags & PLN_NODE_KEEP || (plan->nodes[i].uses == 0 && !leaf);
+}
+
+/* -------------------------------------------------------- order of evaluation
+ */
+
+typedef enum task_kind { ENTER, LEAVE, SCOPES } task_kind;
+
+typedef struct task {
+  uint32_t kind; /* task_kind */
+  uint32_t id;   /* a node; SCOPES: a scope, and those behind it */
+} task;
+
+typedef struct order {
+  const pln_text_plan *plan;
+  uint8_t *seen; /* a node */
+  pln_ref *last; /* a scope: 1 + what has an effect and came last */
+  bool *moved;   /* a scope: another order than that of its nodes */
+  task *tasks;
+  uint32_t n_tasks, cap_tasks;
+} order;
+
+static pln_status push(order *o, task_kind kind, uint32_t id) {
+  PLN_TRY(pln_mem_grow(o->plan->graph->engine, (void **)&o->tasks,
+                       &o->cap_tasks, (size_t)o->n_tasks + 1,
+                       sizeof *o->tasks));
+  o->tasks[o->n_tasks++] = (task){kind, id};
+  return PLN_OK;
+}
+
+static pln_status enter_scopes(order *o, pln_scope s) {
+  const pln_graph *g = o->plan->graph;
+  const pln_scope_row *row = &g->scopes[s];
+  if (row->next != PLN_NONE)
+    PLN_TRY(push(o, SCOPES, row->next));
+  PLN_TRY(push(o, ENTER, row->result));
+  for (pln_ref i = pln_anchor_before(g, s, row->end); i != PLN_NONE;
+       i = pln_anchor_before(g, s, pln_anchor_begin(g, i)))
+    if (g->nodes[i].kind == PLN_LET || is_unused(o->plan, i))
+      PLN_TRY(push(o, ENTER, i));
+  return PLN_OK;
+}
+
+static pln_status enter(order *o, pln_ref node) {
+  const pln_graph *g = o->plan->graph;
+  const pln_node *n = &g->nodes[node];
+  if (o->seen[node])
+    return PLN_OK;
+  o->seen[node] = 1;
+  PLN_TRY(push(o, LEAVE, node));
+  if (pln_owns(n))
+    PLN_TRY(push(o, SCOPES, n->data));
+  for (uint32_t i = n->count; i-- > 0;)
+    PLN_TRY(push(o, ENTER, pln_operand(g, node, i)));
+  return PLN_OK;
+}
+
+static void leave(order *o, pln_ref node) {
+  pln_scope scope = o->plan->nodes[node].next;
+  if (!has_effect(&o->plan->graph->nodes[node]))
+    return;
+  if (o->last[scope] > node)
+    o->moved[scope] = true;
+  o->last[scope] = node + 1;
+}
+
+static pln_status walk(order *o) {
+  PLN_TRY(push(o, SCOPES, 0));
+  while (o->n_tasks > 0) {
+    task t = o->tasks[--o->n_tasks];
+    if (t.kind == LEAVE)
+      leave(o, t.id);
+    else
+      PLN_TRY(t.kind == ENTER ? enter(o, t.id) : enter_scopes(o, t.id));
+  }
+  return PLN_OK;
+}
+
+static void keep_moved(const order *o) {
+  const pln_graph *g = o->plan->graph;
+  pln_text_node *nodes = o->plan->nodes;
+  for (pln_ref i = 0; i < g->n_nodes; i++)
+    if (o->moved[nodes[i].next] && has_effect(&g->nodes[i]) &&
+        pln_can_be_kept((pln_kind)g->nodes[i].kind))
+      nodes[i].kept = true;
+}
+
+/* Of two nodes with effects in one scope either may come first. */
+static pln_status find_moved(const pln_text_plan *plan) {
+  const pln_graph *g = plan->graph;
+  pln_engine *e = g->engine;
+  size_t n = (size_t)g->n_nodes + 1, k = (size_t)g->n_scopes + 1;
+  order o = {.plan = plan,
+             .seen = pln_mem_zeroed(e, n),
+             .last = pln_mem_zeroed(e, k * sizeof *o.last),
+             .moved = pln_mem_zeroed(e, k * sizeof *o.moved)};
+  pln_status status = o.seen && o.last && o.moved ? walk(&o) : pln_nomem(e);
+  if (status == PLN_OK)
+    keep_moved(&o);
+  pln_mem_free(e, o.seen, n);
+  pln_mem_free(e, o.last, k * sizeof *o.last);
+  pln_mem_free(e, o.moved, k * sizeof *o.moved);
+  pln_mem_free(e, o.tasks, o.cap_tasks * sizeof *o.tasks);
+  return status;
+}
+
+pln_status pln_text_find_kept(pln_text_plan *plan) {
+  const pln_graph *g = plan->graph;
+  uint32_t effects = 0;
+  if (!g->sealed)
+    return PLN_OK;
+  for (pln_ref i = 0; i < g->n_nodes; i++) {
+    plan->nodes[i].kept = is_unused(plan, i);
+    effects += has_effect(&g->nodes[i]);
+  }
+  return effects > 1 ? find_moved(plan) : PLN_OK;
+}
