@@ -248,6 +248,54 @@ def @main(%x: Tensor[(1, 8, 8, 6), float16], %w) {
 }]])
   end)
 
+  it("have the operand's channels first in a transposed convolution", function()
+    assert.equal("Tensor[(1, 6, 8, 8), float32]; Tensor[(6, 2, 5, 5), float32]", types [[
+def @main(%x: Tensor[(1, 6, 8, 8), float32], %w) {
+  nn.conv2d_transpose(%x, %w, groups=2, channels=4, kernel_size=[5, 5])
+}]])
+    assert.equal("Tensor[(1, 6, 8), float32]; Tensor[(5, 4, 6), float32]", types [[
+def @main(%x: Tensor[(1, 6, 8), float32], %w) {
+  nn.conv1d_transpose(%x, %w, channels=4, kernel_size=[5], kernel_layout="WOI")
+}]])
+  end)
+
+  it("are a channel's in a normalisation, an index's in a slope", function()
+    local norms = "Tensor[(2, 6, 4), float32]; Tensor[(6), float32]; Tensor[(6), float32]"
+    for _, call in ipairs { "nn.layer_norm(%x, %g, %b, axis=1)", "nn.instance_norm(%x, %g, %b)",
+      "nn.group_norm(%x, %g, %b, num_groups=2)" } do
+      assert.equal(norms, types("def @main(%x: Tensor[(2, 6, 4), float32], %g, %b) { "
+        .. call .. " }"))
+    end
+    assert.equal("Tensor[(2, 6), float16]; Tensor[(6), float16]", types [[
+def @main(%x: Tensor[(2, 6), float16], %s) { nn.prelu(%x, %s) }]])
+  end)
+
+  it("have a column for each unit of a product", function()
+    assert.equal("Tensor[(2, 4), float32]; Tensor[(4, 10), float32]", types [[
+def @main(%x: Tensor[(2, 4), float32], %w) { nn.matmul(%x, %w, units=10) }]])
+    assert.equal("Tensor[(4, 2), float32]; Tensor[(10, 4), float32]", types [[
+def @main(%x: Tensor[(4, 2), float32], %w) {
+  nn.matmul(%x, %w, units=10, transpose_a=True, transpose_b=True)
+}]])
+  end)
+
+  it("are blocks of gates in a recurrent layer", function()
+    local x, w, r, b = pl.var("x", "Tensor[(7, 2, 5), float32]"), pl.var "w", pl.var "r", pl.var "b"
+    local call = op.lstm(x, w, r, b, { hidden_size = 3, direction = "bidirectional" })
+    local params = assert(pl.infer_type(pl.func({ x, w, r, b }, call[0] or call))).params
+    assert.equal("Tensor[(2, 12, 5), float32]", tostring(params[2].type))
+    assert.equal("Tensor[(2, 12, 3), float32]", tostring(params[3].type))
+    assert.equal("Tensor[(2, 24), float32]", tostring(params[4].type))
+  end)
+
+  it("are not told of weights that were transformed", function()
+    assert.equal("Tensor[(1, 2, 8, 8), float32]; ?", (types [[
+def @main(%x: Tensor[(1, 2, 8, 8), float32], %w) {
+  nn.contrib_conv2d_winograd_without_weight_transform(%x, %w, tile_size=4, channels=4,
+    kernel_size=[3, 3])
+}]]:gsub("_$", "?")))
+  end)
+
   it("wait for the input of the layer", function()
     assert.equal("Tensor[(4, 64), float32]; Tensor[(10, 64), float32]", types [[
 def @main(%x: Tensor[(4, 64), float32], %w) {

@@ -11,18 +11,6 @@
 #include "op/through_float.h"
 #include "op/wide.h"
 
-/* Scale, bias, mean and variance have an element a channel. */
-static pln_status tell_channels(pln_infer *call) {
-  int32_t rank = pln_arg_rank(call, 0), axis;
-  if (rank < 2 || !pln_call_int(call, "spatial", 1))
-    return PLN_OK;
-  PLN_TRY(pln_call_axis(call, pln_call_int(call, "axis", 1), rank, &axis));
-  for (uint32_t i = 1; i < 5; i++)
-    PLN_TRY(pln_tell_vector(call, i, pln_arg_dtype(call, 0),
-                            pln_arg_dims(call, 0)[axis]));
-  return PLN_OK;
-}
-
 /* One result in inference; in training also mean and variance, and before
  * opset 9 saved ones. */
 pln_status pln_infer_batch_norm(pln_infer *call) {
@@ -30,7 +18,8 @@ pln_status pln_infer_batch_norm(pln_infer *call) {
   for (uint32_t i = 1; i < 5; i++)
     if (pln_call_int(call, "spatial", 1))
       PLN_TRY(pln_arg_expect_rank(call, i, 1));
-  PLN_TRY(tell_channels(call));
+  if (pln_call_int(call, "spatial", 1) && pln_arg_rank(call, 0) >= 2)
+    PLN_TRY(pln_tell_channels(call, 1, 5, pln_call_int(call, "axis", 1)));
   pln_result_like(call, 0, 0);
   for (uint32_t i = 1; i < pln_call_n_results(call); i++)
     pln_result_like(call, i, 3);

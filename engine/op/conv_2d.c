@@ -177,29 +177,47 @@ static pln_status plain_result(const pln_infer *call, const conv_call *c,
   return PLN_OK;
 }
 
-/* channels, the operand's channels / groups, the window; in the weight's
- * layout. Only what all attributes tell. */
-static pln_status tell_weight(pln_infer *call, const conv_call *c) {
+/* The weight's channels in its plain layout: those of the result and of the
+ * operand, which are as many less as there are groups; a transposed
+ * convolution's has those of the operand first. */
+static pln_status weight_channels(const pln_infer *call, const conv_call *c,
+                                  bool transposed, pln_dim *out) {
+  int64_t groups = pln_call_int(call, "groups", 1);
+  bool found;
+  out[transposed] = pln_call_int(call, "channels", -1);
+  PLN_TRY(pln_layout_extent(call, &c->data, c->x.dims, 'C', &out[!transposed],
+                            &found));
+  return pln_infer_dim(call, PLN_DIM_FLOORDIV, out[1], groups, &out[1]);
+}
+
+/* Only what all attributes tell, in the weight's layout. */
+static pln_status tell_weight(pln_infer *call, const conv_call *c,
+                              bool transposed) {
   uint32_t n;
   const int64_t *window = pln_call_ints(call, "kernel_size", &n);
-  int64_t channels = pln_call_int(call, "channels", -1);
-  int64_t groups = pln_call_int(call, "groups", 1);
+  char order[] = "OIDHW";
   pln_layout plain;
   pln_shape shape, w;
-  bool found;
-  if (!window || n != c->n || channels < 0 || groups < 1 || !call->operands)
+  if (!window || n != c->n || pln_call_int(call, "channels", -1) < 0 ||
+      pln_call_int(call, "groups", 1) < 1 || !call->operands)
     return PLN_OK;
   pln_shape_ranked(&shape, (int64_t)c->n + 2);
-  shape.dims[0] = channels;
-  PLN_TRY(pln_layout_extent(call, &c->data, c->x.dims, 'C', &shape.dims[1],
-                            &found));
-  PLN_TRY(pln_infer_dim(call, PLN_DIM_FLOORDIV, shape.dims[1], groups,
-                        &shape.dims[1]));
+  PLN_TRY(weight_channels(call, c, transposed, shape.dims));
   for (uint32_t i = 0; i < n; i++)
     shape.dims[2 + i] = window[i];
-  (void)pln_layout_read(pln_text(c->form->kernel), &plain);
+  memcpy(order, c->form->kernel, n + 3);
+  if (transposed && c->kernel.rank > 0 && c->kernel.letter[0] != 'O')
+    memcpy(order, "IO", 2);
+  (void)pln_layout_read(pln_text(order), &plain);
   PLN_TRY(pln_layout_convert(call, &plain, &shape, &c->kernel, &w));
   return pln_tell_operand(call, 1, pln_arg_dtype(call, 0), &w);
+}
+
+/* Weights that were transformed, or packed, are told by nobody. */
+static bool has_plain_weight(pln_op op) {
+  return op == PLN_OP_CONV_1D || op == PLN_OP_CONV_2D || op == PLN_OP_CONV_3D ||
+         op == PLN_OP_CONV_1D_TRANSPOSE || op == PLN_OP_CONV_2D_TRANSPOSE ||
+         op == PLN_OP_CONV_3D_TRANSPOSE;
 }
 
 static pln_status infer_form(pln_infer *call, bool transposed,
@@ -208,8 +226,8 @@ static pln_status infer_form(pln_infer *call, bool transposed,
   pln_layout plain;
   pln_shape result, out;
   PLN_TRY(read_call(call, &c));
-  if (!transposed && fallback != PLN_INT32)
-    PLN_TRY(tell_weight(call, &c));
+  if (has_plain_weight(call->op))
+    PLN_TRY(tell_weight(call, &c, transposed));
   PLN_TRY(plain_result(call, &c, transposed, &result));
   (void)pln_layout_read(pln_text(c.form->data), &plain);
   PLN_TRY(pln_layout_convert(call, &plain, &result, &c.out, &out));

@@ -10,11 +10,13 @@ static pln_status give(pln_infer *call, const pln_shape *shape) {
                            shape);
 }
 
-static pln_status tell_weight(pln_infer *call, int64_t units, pln_dim in) {
+/* The weight has a row for each of `units`; `turned`: a column. */
+static pln_status tell_weight(pln_infer *call, int64_t units, pln_dim in,
+                              bool turned) {
   pln_shape w;
   pln_shape_ranked(&w, 2);
-  w.dims[0] = units;
-  w.dims[1] = in;
+  w.dims[turned] = units;
+  w.dims[!turned] = in;
   return units >= 0 ? pln_tell_operand(call, 1, pln_arg_dtype(call, 0), &w)
                     : PLN_OK;
 }
@@ -30,7 +32,7 @@ pln_status pln_infer_dense(pln_infer *call) {
   if (x.rank < 0)
     return give(call, &x);
   pln_dim *last = &x.dims[x.rank - 1];
-  PLN_TRY(tell_weight(call, units, *last));
+  PLN_TRY(tell_weight(call, units, *last, false));
   if (w.rank == 2) {
     PLN_TRY(pln_infer_same_dim(call, 1, last, w.dims[1]));
     *last = w.dims[0];
@@ -101,9 +103,10 @@ pln_status pln_infer_matmul_transposed(pln_infer *call) {
     return give(call, &x);
   matrix_axes(&x, pln_call_int(call, "transpose_a", 0) != 0, &k, &m, true);
   n = pln_call_int(call, "units", PLN_DIM_UNKNOWN);
+  bool turned = pln_call_int(call, "transpose_b", 0) != 0;
+  PLN_TRY(tell_weight(call, pln_call_int(call, "units", -1), k, !turned));
   if (y.rank == 2) {
-    matrix_axes(&y, pln_call_int(call, "transpose_b", 0) != 0, &inner, &n,
-                false);
+    matrix_axes(&y, turned, &inner, &n, false);
     PLN_TRY(pln_infer_same_dim(call, 1, &k, inner));
   }
   x.dims[x.rank - 2] = m;

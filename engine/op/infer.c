@@ -296,6 +296,18 @@ pln_status pln_tell_vector(pln_infer *call, uint32_t i, pln_dtype dtype,
   return pln_tell_operand(call, i, dtype, &shape);
 }
 
+pln_status pln_tell_channels(pln_infer *call, uint32_t first, uint32_t end,
+                             int64_t axis) {
+  int32_t rank = pln_arg_rank(call, 0), at = 0;
+  if (rank < 1 || !call->operands)
+    return PLN_OK;
+  PLN_TRY(pln_call_axis(call, axis, rank, &at));
+  for (uint32_t i = first; i < end; i++)
+    PLN_TRY(pln_tell_vector(call, i, pln_arg_dtype(call, 0),
+                            pln_arg_dims(call, 0)[at]));
+  return PLN_OK;
+}
+
 pln_status pln_result_scalar(pln_infer *call, uint32_t i, pln_dtype dtype) {
   if (i >= pln_call_n_results(call))
     return PLN_OK;

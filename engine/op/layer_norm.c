@@ -19,6 +19,8 @@ pln_status pln_infer_layer_norm(pln_infer *call) {
   pln_dtype dtype =
       stash == PLN_BFLOAT16 ? PLN_BFLOAT16 : (pln_dtype)PLN_FLOAT32;
   pln_arg_shape(call, 0, &s);
+  if (pln_call_int(call, "one_axis", 0))
+    PLN_TRY(pln_tell_channels(call, 1, 3, pln_call_int(call, "axis", -1)));
   pln_result_like(call, 0, 0);
   if (s.rank > 0) {
     PLN_TRY(pln_call_axis(call, pln_call_int(call, "axis", -1), s.rank, &axis));
@@ -27,6 +29,13 @@ pln_status pln_infer_layer_norm(pln_infer *call) {
   }
   PLN_TRY(pln_result_tensor(call, 1, dtype, &s));
   return pln_result_tensor(call, 2, dtype, &s);
+}
+
+/* nn.instance_norm, nn.group_norm: scale and bias are of the channels. */
+pln_status pln_infer_channel_norm(pln_infer *call) {
+  PLN_TRY(pln_tell_channels(call, 1, 3, pln_call_int(call, "axis", 1)));
+  pln_result_like(call, 0, 0);
+  return PLN_OK;
 }
 
 /* ------------------------------------------------------------------- loops */

@@ -49,7 +49,8 @@ pln_status pln_infer_product_shape(const pln_infer *call, uint32_t a_arg,
 }
 
 pln_status pln_infer_matmul(pln_infer *call) {
-  if (pln_call_has(call, "transpose_a") || pln_call_has(call, "transpose_b"))
+  if (pln_call_has(call, "transpose_a") || pln_call_has(call, "transpose_b") ||
+      pln_call_has(call, "units"))
     return pln_infer_matmul_transposed(call);
   pln_dtype dtype;
   pln_shape shape;

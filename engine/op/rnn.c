@@ -23,6 +23,24 @@ static void read_layer(const pln_infer *call, bool batch_first, layer *l) {
     l->hidden = hidden;
 }
 
+/* Weights of the input and of the state, and biases of both, in one block a
+ * gate. */
+static pln_status tell_weights(pln_infer *call, const layer *l) {
+  int64_t gates = call->op == PLN_OP_LSTM ? 4 : call->op == PLN_OP_GRU ? 3 : 1;
+  pln_dtype dtype = pln_arg_dtype(call, 0);
+  pln_shape w = {3, {l->directions}}, r = w, b = {2, {l->directions}};
+  if (!call->operands || pln_arg_rank(call, 0) != 3)
+    return PLN_OK;
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_MUL, l->hidden, gates, &w.dims[1]));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_MUL, w.dims[1], 2, &b.dims[1]));
+  w.dims[2] = pln_arg_dims(call, 0)[2];
+  r.dims[1] = w.dims[1];
+  r.dims[2] = l->hidden;
+  PLN_TRY(pln_tell_operand(call, 1, dtype, &w));
+  PLN_TRY(pln_tell_operand(call, 2, dtype, &r));
+  return pln_tell_operand(call, 3, dtype, &b);
+}
+
 /* Results: the states of all steps, the last ones, and of LSTM the cells. */
 pln_status pln_infer_rnn(pln_infer *call) {
   bool batch_first = pln_call_int(call, "layout", 0) != 0;
@@ -32,6 +50,7 @@ pln_status pln_infer_rnn(pln_infer *call) {
     PLN_TRY(pln_arg_expect_rank(call, i, 3));
   PLN_TRY(pln_args_one_dtype(call, 0, 4, &dtype));
   read_layer(call, batch_first, &l);
+  PLN_TRY(tell_weights(call, &l));
   pln_shape all = {4, {l.time, l.directions, l.batch, l.hidden}};
   pln_shape last = {3, {l.directions, l.batch, l.hidden}};
   if (batch_first) {
