@@ -82,6 +82,30 @@ note: in pipeline, element 1 of 2, pipeline 'inner', element 1 of 1, pipeline, e
   end)
 end)
 
+describe("the position of a failure in one of several threads", function()
+  it("is that in the only one", function()
+    local function chain(n)
+      local y = x
+      for _ = 1, n do y = pl.op.tanh(y + 0.0) end
+      return pl.func({ x }, y)
+    end
+    local many = pl.module { a = chain(3000), b = chain(5000), c = chain(5000) }
+    local pipeline = pl.pipeline "EliminateCommonSubexpr,functions{FoldConstant,SimplifyExpr}"
+    local texts = {}
+    for i, threads in ipairs { 1, 2 } do
+      local context = pl.context { opt_level = 3, only = { "FoldConstant", "SimplifyExpr" },
+        config = { threads = threads, ["limit.rewrites"] = 4000 } }
+      local ok, diag = pcall(pl.with, context, pipeline, many)
+      assert.is_false(ok)
+      texts[i] = text_of(diag)
+    end
+    assert.matches("pass 'SimplifyExpr', function @b: more nodes are replaced", texts[1], 1, true)
+    assert.matches("in pipeline, element 2 of 2, functions, element 2 of 2: SimplifyExpr\n",
+      texts[1], 1, true)
+    assert.equal(texts[1], texts[2])
+  end)
+end)
+
 describe("a failure tells", function()
   it("the line of an error without one", function()
     says("spec:N: error: pass 'P', function @main: bare", of("P", function() error("bare", 0) end))

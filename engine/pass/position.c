@@ -135,7 +135,8 @@ static void note(pln_engine *engine, const pln_position *at) {
 
 void pln_position_failed(pln_execution *x, const pln_pass *pass,
                          const pln_subject *before) {
-  if (x->told)
+  /* What a child engine fails in its parent does again, and fails in. */
+  if (x->told || x->engine->parent)
     return;
   x->told = true;
   note(x->engine, x->position);
