@@ -20,7 +20,9 @@ static pln_status make_parts(pln_engine *engine) {
   PLN_TRY(pln_op_install(engine));
   PLN_TRY(pln_blas_new(engine));
   PLN_TRY(pln_passes_new(engine));
-  return pln_transform_install(engine);
+  PLN_TRY(pln_transform_install(engine));
+  pln_config_seal(engine);
+  return PLN_OK;
 }
 
 pln_engine *pln_engine_new(pln_alloc_fn alloc, void *ud) {

@@ -180,7 +180,8 @@ describe("bisect.passes", function()
     for _, key in ipairs { "bisect.passes", "bisect.applications" } do
       local ok, diag = pcall(pl.context, { config = { [key] = -2 } })
       assert.is_false(ok)
-      assert.equal(("config key '%s' expects a number from -1 on"):format(key), diag.message)
+      assert.equal(("config key '%s' expects an integer from -1 on, got -2"):format(key),
+        diag.message)
       pl.context { config = { [key] = -1 } }
     end
   end)

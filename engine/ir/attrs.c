@@ -500,7 +500,8 @@ const pln_attr *pln_attrs_find(const pln_engine *engine, pln_attrs attrs,
 int64_t pln_attrs_int(const pln_engine *engine, pln_attrs attrs,
                       const char *name, int64_t fallback) {
   const pln_attr *a = pln_attrs_find(engine, attrs, name);
-  return a && a->kind == PLN_ATTR_INT ? a->v.i : fallback;
+  bool whole = a && (a->kind == PLN_ATTR_INT || a->kind == PLN_ATTR_BOOL);
+  return whole ? a->v.i : fallback;
 }
 
 double pln_attrs_float(const pln_engine *engine, pln_attrs attrs,

@@ -263,16 +263,26 @@ void pln_lua_push_pass(lua_State *L, const pln_pass *pass);
 pln_pass *pln_lua_check_pass(lua_State *L, int arg);
 /* { name, opt_level, required, traceable, form }  [-0, +1] */
 void pln_lua_push_info(lua_State *L, const pln_pass *pass);
-/* { name, type, default, doc } of an option or config key.  [-0, +1] */
-void pln_lua_push_option(lua_State *L, const pln_option *row);
+/* option.c: { name, type, default, doc, choices, least, most, fields } of an
+ * option or config key.  [-0, +1] */
+void pln_lua_push_option(lua_State *L, pln_lua *b, const pln_option *row);
+/* The rows in the table at `arg` (nil: none), in scratch memory left on the
+ * stack; their texts live in the table, where the defaults as text are put.
+ * [-0, +1] */
+const pln_option *pln_lua_check_options(lua_State *L, int arg, uint32_t *n);
 /* An array of the names in the table at `arg` (nil: none), in scratch memory
  * left on the stack.  [-0, +1] */
 const char **pln_lua_check_names(lua_State *L, int arg, uint32_t *n);
+/* Field `name` of the table at `arg`: a string that it keeps alive, else
+ * `fallback`.  [-0, +0] */
+const char *pln_lua_string_field(lua_State *L, int arg, const char *name,
+                                 const char *fallback);
 /* Field `name` of the table at `arg`: an integer, else `fallback`. */
 lua_Integer pln_lua_int_field(lua_State *L, int arg, const char *name,
                               lua_Integer fallback);
 
 void pln_lua_push_context(lua_State *L, const pln_context *context);
+pln_context *pln_lua_check_context(lua_State *L, int arg);
 /* Makes the running coroutine's stack of contexts the engine's. */
 void pln_lua_use_stack(lua_State *L, pln_lua *b);
 

@@ -61,7 +61,7 @@ void pln_lua_push_context(lua_State *L, const pln_context *context) {
   *new_context(L) = pln_context_retain(context);
 }
 
-static pln_context *check_context(lua_State *L, int arg) {
+pln_context *pln_lua_check_context(lua_State *L, int arg) {
   pln_context **box = luaL_checkudata(L, arg, PLN_LUA_CONTEXT);
   if (!*box)
     luaL_argerror(L, arg, "the context has been closed");
@@ -239,7 +239,7 @@ static int core_current(lua_State *L) {
 /* ctx:enter() -> ctx, which leaves at the end of a <close> scope */
 static int context_enter(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_context *context = check_context(L, 1);
+  pln_context *context = pln_lua_check_context(L, 1);
   pln_lua_use_stack(L, b);
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   pln_lua_must(L, b, pln_context_enter(context));
@@ -250,7 +250,7 @@ static int context_enter(lua_State *L) {
 /* ctx:exit() */
 static int context_exit(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_context *context = check_context(L, 1);
+  pln_context *context = pln_lua_check_context(L, 1);
   pln_lua_use_stack(L, b);
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   pln_lua_must(L, b, pln_context_exit(context));
@@ -270,7 +270,7 @@ static int context_close(lua_State *L) {
 /* ctx:override_instruments(list) */
 static int context_override(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_context *context = check_context(L, 1);
+  pln_context *context = pln_lua_check_context(L, 1);
   pln_lua_callback **slots;
   uint32_t n;
   pln_lua_use_stack(L, b);
@@ -320,27 +320,26 @@ static int context_rule(lua_State *L) {
  * config says, else its default */
 static int context_option(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
+  pln_attr value;
   pln_pass_run *run = check_run(L, b, "option");
   const char *name = luaL_checkstring(L, 2);
-  const pln_pass *pass = pln_run_pass(run);
-  for (uint32_t i = 0; i < pln_pass_n_option_rows(pass); i++) {
-    const pln_option *row = pln_pass_option_row(pass, i);
-    if (strcmp(row->name, name) != 0)
-      continue;
-    if (row->is_bool) {
-      lua_pushboolean(L, pln_run_int(run, name) != 0);
-    } else if (row->kind == PLN_ATTR_INT) {
-      lua_pushinteger(L, pln_run_int(run, name));
-    } else {
-      pln_slice text = pln_run_string(run, name);
-      lua_pushlstring(L, text.data, text.size);
-      if (row->kind == PLN_ATTR_FLOAT)
-        lua_pushnumber(L, lua_tonumber(L, -1));
-    }
-    return 1;
-  }
-  return luaL_error(L, "pass '%s' has no option '%s'", pln_pass_name(pass),
-                    name);
+  if (!pln_run_option(run, name, &value))
+    return luaL_error(L, "pass '%s' has no option '%s'",
+                      pln_pass_name(pln_run_pass(run)), name);
+  pln_lua_push_attr(L, b, &value);
+  return 1;
+}
+
+/* ctx:get(key) -> what the config says of a key or "key.field", else its
+ * default */
+static int context_get(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_attr value;
+  const pln_context *context = pln_lua_check_context(L, 1);
+  const char *key = luaL_checkstring(L, 2);
+  pln_lua_must(L, b, pln_context_get(context, key, &value));
+  pln_lua_push_attr(L, b, &value);
+  return 1;
 }
 
 /* ------------------------------------------------------------------- fields */
@@ -374,7 +373,7 @@ static int context_index(lua_State *L) {
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL)
     return 1;
-  pln_context *context = check_context(L, 1);
+  pln_context *context = pln_lua_check_context(L, 1);
   if (!strcmp(key, "opt_level"))
     lua_pushinteger(L, pln_context_opt_level(context));
   else if (!strcmp(key, "required"))
@@ -402,7 +401,7 @@ static int context_eq(lua_State *L) {
 }
 
 static int context_tostring(lua_State *L) {
-  pln_context *context = check_context(L, 1);
+  pln_context *context = pln_lua_check_context(L, 1);
   lua_pushfstring(L, "context { opt_level = %d }",
                   pln_context_opt_level(context));
   return 1;
@@ -411,6 +410,7 @@ static int context_tostring(lua_State *L) {
 static const luaL_Reg methods[] = {
     {"enter", context_enter},
     {"exit", context_exit},
+    {"get", context_get},
     {"note", context_note},
     {"option", context_option},
     {"rule", context_rule},

@@ -221,8 +221,8 @@ lua_Integer pln_lua_int_field(lua_State *L, int arg, const char *name,
 }
 
 /* A string that the table at `arg` keeps alive.  [-0, +0] */
-static const char *string_field(lua_State *L, int arg, const char *name,
-                                const char *fallback) {
+const char *pln_lua_string_field(lua_State *L, int arg, const char *name,
+                                 const char *fallback) {
   int type = lua_getfield(L, arg, name);
   if (type != LUA_TNIL && type != LUA_TSTRING)
     luaL_error(L, "field '%s': a string expected, got %s", name,
@@ -255,7 +255,7 @@ const char **pln_lua_check_names(lua_State *L, int arg, uint32_t *n) {
 
 static pln_pass_kind kind_field(lua_State *L, int arg) {
   static const char *const names[] = {"module", "function", "prim_func"};
-  const char *name = string_field(L, arg, "kind", "function");
+  const char *name = pln_lua_string_field(L, arg, "kind", "function");
   for (size_t i = 0; i < PLN_COUNT(names); i++)
     if (!strcmp(name, names[i]))
       return (pln_pass_kind)i;
@@ -266,66 +266,16 @@ static pln_pass_kind kind_field(lua_State *L, int arg) {
   return PLN_PASS_FUNCTION;
 }
 
-/* One option: the table { name, default, doc } on top. Its fields keep the
- * texts alive, the default as text is put among them.  [-0, +0] */
-static void read_option(lua_State *L, pln_option *option) {
-  int row = lua_gettop(L);
-  luaL_checktype(L, row, LUA_TTABLE);
-  *option = (pln_option){.name = string_field(L, row, "name", NULL),
-                         .kind = PLN_ATTR_STRING,
-                         .doc = string_field(L, row, "doc", ""),
-                         .choices = string_field(L, row, "choices", NULL)};
-  if (!option->name)
-    luaL_error(L, "an option has a name: { name = ..., default = ... }");
-  int type = lua_getfield(L, row, "default");
-  if (type == LUA_TBOOLEAN) {
-    option->kind = PLN_ATTR_INT;
-    option->is_bool = true;
-    lua_pushstring(L, lua_toboolean(L, -1) ? "1" : "0");
-  } else if (type == LUA_TNUMBER) {
-    option->kind = lua_isinteger(L, -1) ? PLN_ATTR_INT : PLN_ATTR_FLOAT;
-    luaL_tolstring(L, -1, NULL);
-  } else if (type == LUA_TSTRING) {
-    lua_pushvalue(L, -1);
-  } else {
-    luaL_error(L, "option '%s': the default is a boolean, number or string",
-               option->name);
-  }
-  option->fallback = lua_tostring(L, -1);
-  luaL_ref(L, row);
-  lua_settop(L, row);
-}
-
-/* Options, a list of rows, in scratch memory left on the stack with a copy of
- * the rows that keeps their texts alive.  [-0, +2] */
-static const pln_option *options_field(lua_State *L, int arg, uint32_t *n) {
-  int type = lua_getfield(L, arg, "options");
-  if (type == LUA_TNIL)
-    lua_newtable(L);
-  else
-    luaL_checktype(L, -1, LUA_TTABLE);
-  int list = lua_gettop(L);
-  *n = (uint32_t)lua_rawlen(L, list);
-  pln_option *options =
-      lua_newuserdatauv(L, ((size_t)*n + 1) * sizeof *options, 0);
-  for (uint32_t i = 0; i < *n; i++) {
-    lua_rawgeti(L, list, (lua_Integer)i + 1);
-    read_option(L, &options[i]);
-    lua_pop(L, 1);
-  }
-  return options;
-}
-
 /* Reads the table at `arg`; leaves a box with the callback on top and scratch
  * values below it. */
 static pln_lua_callback **read_spec(lua_State *L, pln_lua *b, int arg,
                                     pln_pass_spec *spec) {
   luaL_checktype(L, arg, LUA_TTABLE);
   *spec = (pln_pass_spec){
-      .name = string_field(L, arg, "name", NULL),
+      .name = pln_lua_string_field(L, arg, "name", NULL),
       .kind = kind_field(L, arg),
       .opt_level = (int)pln_lua_int_field(L, arg, "opt_level", 0),
-      .doc = string_field(L, arg, "doc", ""),
+      .doc = pln_lua_string_field(L, arg, "doc", ""),
       .run = run_body,
       .release = pln_lua_release_callback,
   };
@@ -338,7 +288,8 @@ static pln_lua_callback **read_spec(lua_State *L, pln_lua *b, int arg,
   spec->traceable = lua_toboolean(L, -1);
   lua_getfield(L, arg, "required");
   spec->required = pln_lua_check_names(L, -1, &spec->n_required);
-  spec->options = options_field(L, arg, &spec->n_options);
+  lua_getfield(L, arg, "options");
+  spec->options = pln_lua_check_options(L, -1, &spec->n_options);
   pln_lua_callback **slot = pln_lua_new_callbacks(L, 1);
   if (lua_getfield(L, arg, "run") == LUA_TNIL)
     luaL_error(L, "pass '%s' has no function 'run'", spec->name);
@@ -536,30 +487,11 @@ void pln_lua_push_info(lua_State *L, const pln_pass *pass) {
   lua_setfield(L, -2, "form");
 }
 
-static void set_string(lua_State *L, const char *field, const char *text) {
-  lua_pushstring(L, text ? text : "");
-  lua_setfield(L, -2, field);
-}
-
-void pln_lua_push_option(lua_State *L, const pln_option *row) {
-  lua_createtable(L, 0, 4);
-  set_string(L, "name", row->name);
-  set_string(L, "type",
-             row->is_bool                  ? "boolean"
-             : row->kind == PLN_ATTR_INT   ? "integer"
-             : row->kind == PLN_ATTR_FLOAT ? "number"
-                                           : "string");
-  set_string(L, "default", row->fallback);
-  set_string(L, "doc", row->doc);
-  if (row->choices)
-    set_string(L, "choices", row->choices);
-}
-
-static void push_option_rows(lua_State *L, const pln_pass *pass) {
+static void push_option_rows(lua_State *L, pln_lua *b, const pln_pass *pass) {
   uint32_t n = pln_pass_n_option_rows(pass);
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0; i < n; i++) {
-    pln_lua_push_option(L, pln_pass_option_row(pass, i));
+    pln_lua_push_option(L, b, pln_pass_option_row(pass, i));
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
 }
@@ -620,7 +552,7 @@ static int pass_index(lua_State *L) {
   else if (!strcmp(key, "options"))
     pln_lua_push_attrs(L, b, pln_pass_options(pass));
   else if (!strcmp(key, "option_rows"))
-    push_option_rows(L, pass);
+    push_option_rows(L, b, pass);
   else
     return push_form_field(L, pass, key);
   return 1;

@@ -2,6 +2,7 @@
  * pipelines by text, config keys, and the report of the last run. */
 
 #include "lua/binding.h"
+#include "pass/pass.h"
 
 /* An empty Pass box, made by pushing a copy of nothing.  [-0, +1] */
 static pln_pass **new_pass(lua_State *L) {
@@ -73,35 +74,67 @@ static int core_pipeline(lua_State *L) {
 /* ------------------------------------------------------------- config, report
  */
 
-/* The kind and text of a default value at `index`.  [-0, +1] */
-static void read_default(lua_State *L, int index, pln_option *key) {
-  switch (lua_type(L, index)) {
-  case LUA_TBOOLEAN:
-    key->kind = PLN_ATTR_INT;
-    key->is_bool = true;
-    lua_pushstring(L, lua_toboolean(L, index) ? "1" : "0");
-    return;
-  case LUA_TNUMBER:
-    key->kind = lua_isinteger(L, index) ? PLN_ATTR_INT : PLN_ATTR_FLOAT;
-    luaL_tolstring(L, index, NULL);
-    return;
-  default:
-    key->kind = PLN_ATTR_STRING;
-    luaL_checkstring(L, index);
-    lua_pushvalue(L, index);
-    return;
-  }
-}
-
-/* config_register(name, default, doc) */
+/* config_register(row): under row.name, in place of a script's earlier one */
 static int core_config_register(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_option key = {.name = luaL_checkstring(L, 1),
-                    .doc = luaL_optstring(L, 3, "")};
-  read_default(L, 2, &key);
-  key.fallback = lua_tostring(L, -1);
-  pln_lua_must(L, b, pln_config_register(b->engine, &key));
+  uint32_t n;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  lua_createtable(L, 1, 0);
+  lua_insert(L, 1);
+  lua_rawseti(L, 1, 1);
+  const pln_option *key = pln_lua_check_options(L, 1, &n);
+  pln_lua_must(L, b, pln_config_register(b->engine, key));
   return 0;
+}
+
+static int core_config_unregister(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  const char *name = luaL_checkstring(L, 1);
+  pln_lua_must(L, b, pln_config_unregister(b->engine, name));
+  return 0;
+}
+
+/* config_parse(key, text) -> Attrs { key = value }, or nil when there is no
+ * such key and no such pass */
+static int core_config_parse(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_slice text;
+  pln_attrs out;
+  const char *key = luaL_checkstring(L, 1);
+  text.data = luaL_checklstring(L, 2, &text.size);
+  pln_lua_must(L, b, pln_config_parse(b->engine, key, text, &out));
+  if (!out)
+    return 0;
+  pln_lua_push_attrs(L, b, out);
+  return 1;
+}
+
+/* options_check(whom, rows, options) -> Attrs: the options with the defaults of
+ * the others; a text instead of a table is read first */
+static int core_options_check(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  uint32_t n;
+  pln_attrs given, all;
+  pln_slice text = {NULL, 0};
+  const char *whom = luaL_checkstring(L, 1);
+  lua_settop(L, 3);
+  const pln_option *rows = pln_lua_check_options(L, 2, &n);
+  if (lua_type(L, 3) == LUA_TSTRING)
+    text.data = lua_tolstring(L, 3, &text.size);
+  if (text.data) {
+    pln_lua_must(
+        L, b,
+        pln_options_parse(b->engine, rows, n, whom, "options", text, &given));
+  } else {
+    given = pln_lua_check_attrs(L, b, 3, NULL);
+    pln_lua_must(
+        L, b, pln_options_check_rows(b->engine, rows, n, whom, given, &given));
+  }
+  pln_lua_must(L, b, pln_option_defaults(b->engine, rows, n, &all));
+  pln_lua_must(L, b, pln_options_over(b->engine, all, &given));
+  pln_lua_push_attrs(L, b, given);
+  return 1;
 }
 
 /* config_rows() -> { { name, type, default, doc }, ... } */
@@ -110,7 +143,7 @@ static int core_config_rows(lua_State *L) {
   const pln_option *row;
   lua_newtable(L);
   for (uint32_t i = 0; (row = pln_config_row(b->engine, i)); i++) {
-    pln_lua_push_option(L, row);
+    pln_lua_push_option(L, b, row);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   return 1;
@@ -191,6 +224,9 @@ static const luaL_Reg functions[] = {
     {"registered", core_registered},
     {"pipeline", core_pipeline},
     {"config_register", core_config_register},
+    {"config_unregister", core_config_unregister},
+    {"config_parse", core_config_parse},
+    {"options_check", core_options_check},
     {"config_rows", core_config_rows},
     {"report", core_report},
     {"rule_report", core_rule_report},

@@ -1,86 +1,75 @@
-/* config.c: options of passes and config keys: rows, values, checks.
+/* config.c: the config keys of an engine, and dictionaries of options and of
+ * keys against their rows.
  *
- * Called when passes and contexts are made and by the pipeline's parser. What
- * always holds: a value that got past here has its row's kind. */
+ * Called when passes and contexts are made, by the command's --set, and by
+ * users. What always holds: a dictionary that got past here has only known
+ * names, each with a value of its row. */
 
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "pass/pass.h"
 
-/* ------------------------------------------------------------------- rows */
+/* --------------------------------------------------------------- the registry
+ */
 
-static pln_status copy_text(pln_engine *engine, const char *text,
-                            const char **out) {
-  pln_symbol symbol;
-  PLN_TRY(pln_symbol_intern(engine, pln_text(text), &symbol));
-  *out = pln_symbol_text(engine, symbol).data;
-  return PLN_OK;
+static pln_status built_in(pln_engine *engine, const char *name) {
+  return pln_diag_error(engine, PLN_ERR_NAME, NULL,
+                        "config key '%s' is built in and stays as it is", name);
 }
 
-static pln_status bad_row(pln_engine *engine, const pln_option *row) {
-  return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
-                        "option '%s' needs a kind (an integer, a number, a "
-                        "string, true or false) and a default of that kind",
-                        row->name);
+/* The row of a key, NULL when there is none. */
+static pln_option *find_key(const pln_engine *engine, pln_slice name) {
+  const struct pln_registry *r = engine->passes;
+  return (pln_option *)pln_option_find(r->keys, r->n_keys, name);
 }
 
-pln_status pln_option_copy(pln_engine *engine, const pln_option *row,
-                           pln_option *out) {
+/* Defaults are read by passes in threads, which must not make any. */
+static pln_status set_default(pln_engine *engine, const pln_option *row) {
+  struct pln_registry *r = engine->passes;
   pln_attr value;
-  if (!row->name || !*row->name)
-    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
-                          "an option needs a name");
-  if (!pln_option_read(row, pln_text(row->fallback), &value))
-    return bad_row(engine, row);
-  *out = *row;
-  PLN_TRY(copy_text(engine, row->name, &out->name));
-  PLN_TRY(copy_text(engine, row->fallback, &out->fallback));
-  if (row->choices)
-    PLN_TRY(copy_text(engine, row->choices, &out->choices));
-  return copy_text(engine, row->doc, &out->doc);
-}
-
-const pln_option *pln_option_find(const pln_option *rows, uint32_t n,
-                                  pln_slice name) {
-  for (uint32_t i = 0; i < n; i++)
-    if (pln_slice_is(name, rows[i].name))
-      return &rows[i];
-  return NULL;
-}
-
-pln_status pln_option_unknown(pln_engine *engine, const pln_span *span,
-                              const char *whom, const pln_option *rows,
-                              uint32_t n, pln_slice name) {
-  char hint[160] = "";
-  char wanted[128];
-  const char **names = pln_mem_new(engine, ((size_t)n + 1) * sizeof *names);
-  if (!names)
-    return pln_nomem(engine);
-  for (uint32_t i = 0; i < n; i++)
-    names[i] = rows[i].name;
-  snprintf(wanted, sizeof wanted, "%.*s",
-           (int)(name.size < 127 ? name.size : 127), name.data);
-  pln_suggest(wanted, n, names, hint, sizeof hint);
-  if (!*hint && n)
-    snprintf(hint, sizeof hint, "; it has '%s'", rows[0].name);
-  pln_mem_free(engine, names, ((size_t)n + 1) * sizeof *names);
-  return pln_diag_error(engine, PLN_ERR_NAME, span, "%s has no option '%s'%s",
-                        whom, wanted, hint);
+  PLN_TRY(pln_option_default(engine, row, &value));
+  return pln_attrs_with(engine, r->key_defaults, &value, &r->key_defaults);
 }
 
 pln_status pln_config_register(pln_engine *engine, const pln_option *key) {
   struct pln_registry *r = engine->passes;
-  if (key->name && pln_option_find(r->keys, r->n_keys, pln_text(key->name)))
-    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
-                          "config key '%s' is registered already", key->name);
+  pln_option copy;
+  pln_option *row = key->name ? find_key(engine, pln_text(key->name)) : NULL;
+  if (row && row < r->keys + r->n_built_in_keys)
+    return built_in(engine, key->name);
   PLN_TRY(pln_mem_grow(engine, (void **)&r->keys, &r->cap_keys,
                        (size_t)r->n_keys + 1, sizeof *r->keys));
-  PLN_TRY(pln_option_copy(engine, key, &r->keys[r->n_keys]));
-  r->n_keys++;
+  PLN_TRY(pln_option_copy(engine, key, &copy));
+  row = find_key(engine, pln_text(key->name));
+  pln_status status = set_default(engine, &copy);
+  if (status != PLN_OK) {
+    pln_options_free(engine, 1, &copy);
+    return status;
+  }
+  if (row)
+    pln_options_free(engine, 1, row);
+  else
+    row = &r->keys[r->n_keys++];
+  *row = copy;
   return PLN_OK;
+}
+
+pln_status pln_config_unregister(pln_engine *engine, const char *name) {
+  struct pln_registry *r = engine->passes;
+  pln_option *row = find_key(engine, pln_text(name));
+  if (!row)
+    return pln_diag_error(engine, PLN_ERR_NAME, NULL,
+                          "there is no config key '%s'", name);
+  if (row < r->keys + r->n_built_in_keys)
+    return built_in(engine, name);
+  pln_options_free(engine, 1, row);
+  r->n_keys--;
+  memmove(row, row + 1, (size_t)(r->keys + r->n_keys - row) * sizeof *row);
+  return PLN_OK;
+}
+
+void pln_config_seal(pln_engine *engine) {
+  engine->passes->n_built_in_keys = engine->passes->n_keys;
 }
 
 const pln_option *pln_config_row(const pln_engine *engine, uint32_t index) {
@@ -88,164 +77,140 @@ const pln_option *pln_config_row(const pln_engine *engine, uint32_t index) {
   return index < r->n_keys ? &r->keys[index] : NULL;
 }
 
-/* ------------------------------------------------------------------ values */
+/* ------------------------------------------------------------- unknown names
+ */
 
-static const char *kind_text(const pln_option *row) {
-  return row->is_bool                  ? "true or false"
-         : row->kind == PLN_ATTR_INT   ? "an integer"
-         : row->kind == PLN_ATTR_FLOAT ? "a number"
-                                       : "a string";
+typedef struct names {
+  pln_engine *engine;
+  uint32_t n, cap;
+  const char **items; /* texts of symbols */
+} names;
+
+static pln_status add_name(names *list, const char *owner, const char *name) {
+  char text[512];
+  pln_symbol symbol;
+  snprintf(text, sizeof text, "%s%s%s", owner, *owner ? "." : "", name);
+  PLN_TRY(pln_symbol_intern(list->engine, pln_text(text), &symbol));
+  PLN_TRY(pln_mem_grow(list->engine, (void **)&list->items, &list->cap,
+                       (size_t)list->n + 1, sizeof *list->items));
+  list->items[list->n++] = pln_symbol_text(list->engine, symbol).data;
+  return PLN_OK;
 }
 
-static const char *value_text(pln_attr_kind kind) {
-  return kind == PLN_ATTR_INT      ? "an integer"
-         : kind == PLN_ATTR_FLOAT  ? "a number"
-         : kind == PLN_ATTR_STRING ? "a string"
-                                   : "something else";
+static pln_status add_rows(names *list, const char *owner,
+                           const pln_option *rows, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(add_name(list, owner, rows[i].name));
+  return PLN_OK;
 }
 
-static bool is_whole(double f) {
-  return f >= -9007199254740992.0 && f <= 9007199254740992.0 && f == floor(f);
-}
-
-/* `text` is one of the words that stand between bars. */
-static bool is_choice(const char *choices, pln_slice text) {
-  for (const char *at = choices; at; at = strchr(at, '|')) {
-    at += *at == '|';
-    size_t n = strcspn(at, "|");
-    if (n == text.size && !memcmp(at, text.data, n))
-      return true;
-  }
-  return false;
-}
-
-static pln_status check_choice(pln_engine *engine, const pln_option *row,
-                               const char *key, const pln_attr *value) {
-  if (!row->choices || value->kind != PLN_ATTR_STRING ||
-      is_choice(row->choices, value->v.s))
-    return PLN_OK;
-  return pln_diag_error(engine, PLN_ERR_TYPE, NULL,
-                        "'%s' expects one of %s, got '%.*s'", key, row->choices,
-                        (int)(value->v.s.size < 64 ? value->v.s.size : 64),
-                        value->v.s.data);
-}
-
-pln_status pln_option_check(pln_engine *engine, const pln_option *row,
-                            const char *key, pln_attr *value) {
-  pln_attr_kind given = (pln_attr_kind)value->kind;
-  if (row->is_bool && given == PLN_ATTR_BOOL) {
-    value->kind = PLN_ATTR_INT;
-  } else if (row->kind == PLN_ATTR_FLOAT && given == PLN_ATTR_INT) {
-    value->v.f = (double)value->v.i;
-    value->kind = PLN_ATTR_FLOAT;
-  } else if (row->kind == PLN_ATTR_INT && !row->is_bool &&
-             given == PLN_ATTR_FLOAT && is_whole(value->v.f)) {
-    value->v.i = (int64_t)value->v.f;
-    value->kind = PLN_ATTR_INT;
-  }
-  if (value->kind != row->kind)
-    return pln_diag_error(engine, PLN_ERR_TYPE, NULL, "'%s' expects %s, got %s",
-                          key, kind_text(row), value_text(given));
-  if (row->is_bool && (value->v.i < 0 || value->v.i > 1))
-    return pln_diag_error(engine, PLN_ERR_TYPE, NULL,
-                          "'%s' expects true or false, got %lld", key,
-                          (long long)value->v.i);
-  return check_choice(engine, row, key, value);
-}
-
-static bool read_bool(pln_slice text, int64_t *out) {
-  *out = pln_slice_is(text, "true") || pln_slice_is(text, "1");
-  return *out || pln_slice_is(text, "false") || pln_slice_is(text, "0");
-}
-
-/* The whole of `text` as an integer or a number. */
-static bool read_number(pln_slice text, bool integer, pln_attr *out) {
-  char copy[64];
-  char *end;
-  if (text.size == 0 || text.size >= sizeof copy)
-    return false;
-  memcpy(copy, text.data, text.size);
-  copy[text.size] = 0;
-  errno = 0;
-  if (integer)
-    out->v.i = strtoll(copy, &end, 0);
-  else
-    out->v.f = strtod(copy, &end);
-  return end == copy + text.size && !(integer && errno == ERANGE);
-}
-
-bool pln_option_read(const pln_option *row, pln_slice text, pln_attr *out) {
-  *out = (pln_attr){.kind = (uint8_t)row->kind};
-  if (row->kind == PLN_ATTR_STRING) {
-    out->v.s = text;
-    return true;
-  }
-  if (row->is_bool)
-    return row->kind == PLN_ATTR_INT && read_bool(text, &out->v.i);
-  return (row->kind == PLN_ATTR_INT || row->kind == PLN_ATTR_FLOAT) &&
-         read_number(text, row->kind == PLN_ATTR_INT, out);
-}
-
-/* ------------------------------------------------------- whole dictionaries */
-
-/* Checks entry `i` of `attrs` against its row, found by the caller. */
-typedef pln_status (*row_of_fn)(pln_engine *engine, const void *ud,
-                                const pln_attr *entry, const pln_option **row);
-
-static pln_status check_all(pln_engine *engine, pln_attrs attrs, row_of_fn fn,
-                            const void *ud, pln_attrs *out) {
-  uint32_t n = pln_attrs_count(engine, attrs);
-  *out = attrs;
-  for (uint32_t i = 0; i < n; i++) {
-    pln_attr entry = *pln_attrs_get(engine, attrs, i);
-    uint8_t kind = entry.kind;
-    const pln_option *row;
-    PLN_TRY(fn(engine, ud, &entry, &row));
-    const char *key = pln_symbol_text(engine, entry.name).data;
-    PLN_TRY(pln_option_check(engine, row, key, &entry));
-    if (entry.kind != kind)
-      PLN_TRY(pln_attrs_with(engine, *out, &entry, out));
+/* Every key, "key.field" and "Pass.option". */
+static pln_status add_all(names *list) {
+  const struct pln_registry *r = list->engine->passes;
+  PLN_TRY(add_rows(list, "", r->keys, r->n_keys));
+  for (uint32_t i = 0; i < r->n_keys; i++)
+    PLN_TRY(add_rows(list, r->keys[i].name, r->keys[i].fields,
+                     r->keys[i].n_fields));
+  for (uint32_t i = 0; i < r->n_passes; i++) {
+    const pln_pass *pass = r->passes[i].pass;
+    PLN_TRY(add_rows(list, pln_pass_name(pass), pass->def->options,
+                     pass->def->n_options));
   }
   return PLN_OK;
 }
 
-static pln_status pass_row(pln_engine *engine, const pln_span *span,
-                           const pln_pass *pass, pln_slice name,
-                           const pln_option **row) {
-  char whom[160];
-  const pln_pass_def *def = pass->def;
-  *row = pln_option_find(def->options, def->n_options, name);
-  if (*row)
-    return PLN_OK;
-  snprintf(whom, sizeof whom, "pass '%s'", pln_pass_name(pass));
-  return pln_option_unknown(engine, span, whom, def->options, def->n_options,
-                            name);
+/* "; there are 'a', 'b', ..." */
+static pln_status write_keys(const struct pln_registry *r, pln_buffer *text) {
+  for (uint32_t i = 0; i < r->n_keys; i++)
+    PLN_TRY(pln_buffer_printf(text, "%s'%s'", i ? ", " : "; there are ",
+                              r->keys[i].name));
+  return pln_buffer_add(text, ", and 'Pass.option' for each option of a pass",
+                        sizeof ", and 'Pass.option' for each option of a pass");
 }
 
-static pln_status option_row(pln_engine *engine, const void *ud,
-                             const pln_attr *entry, const pln_option **row) {
-  return pass_row(engine, NULL, ud, pln_symbol_text(engine, entry->name), row);
+static pln_status say_unknown(pln_engine *engine, const char *key,
+                              const names *list) {
+  char hint[160];
+  pln_buffer text;
+  pln_suggest(key, list->n, list->items, hint, sizeof hint);
+  pln_buffer_init(&text, engine);
+  pln_status status = *hint ? pln_buffer_add(&text, hint, strlen(hint) + 1)
+                            : write_keys(engine->passes, &text);
+  if (status == PLN_OK)
+    status = pln_diag_error(engine, PLN_ERR_NAME, NULL,
+                            "there is no config key '%s'%s", key, text.data);
+  pln_buffer_free(&text);
+  return status;
+}
+
+static pln_status unknown_key(pln_engine *engine, const char *key) {
+  names list = {.engine = engine};
+  pln_status status = add_all(&list);
+  if (status == PLN_OK)
+    status = say_unknown(engine, key, &list);
+  pln_mem_free(engine, list.items, list.cap * sizeof *list.items);
+  return status;
+}
+
+/* ------------------------------------------------------- whole dictionaries */
+
+static pln_status unknown_option(pln_engine *engine, const char *whom,
+                                 const pln_option *rows, uint32_t n,
+                                 pln_slice name) {
+  return pln_option_unknown(engine, whom, "option", rows, n, name);
+}
+
+pln_status pln_options_check_rows(pln_engine *engine, const pln_option *rows,
+                                  uint32_t n, const char *whom, pln_attrs attrs,
+                                  pln_attrs *out) {
+  uint32_t count = pln_attrs_count(engine, attrs);
+  *out = attrs;
+  for (uint32_t i = 0; i < count; i++) {
+    char place[256];
+    pln_attr entry = *pln_attrs_get(engine, attrs, i);
+    pln_slice name = pln_symbol_text(engine, entry.name);
+    const pln_option *row = pln_option_find(rows, n, name);
+    if (!row)
+      return unknown_option(engine, whom, rows, n, name);
+    snprintf(place, sizeof place, "%s: option '%s'", whom, row->name);
+    PLN_TRY(pln_option_check(engine, row, place, &entry));
+    PLN_TRY(pln_attrs_with(engine, *out, &entry, out));
+  }
+  return PLN_OK;
 }
 
 pln_status pln_options_check(pln_engine *engine, const pln_pass *pass,
                              pln_attrs attrs, pln_attrs *out) {
-  return check_all(engine, attrs, option_row, pass, out);
+  char whom[160];
+  const pln_pass_def *def = pass->def;
+  snprintf(whom, sizeof whom, "pass '%s'", pln_pass_name(pass));
+  return pln_options_check_rows(engine, def->options, def->n_options, whom,
+                                attrs, out);
 }
 
-static pln_status unknown_key(pln_engine *engine, pln_slice key) {
-  const struct pln_registry *r = engine->passes;
-  char text[512] = "";
-  size_t used = 0;
-  for (uint32_t i = 0; i < r->n_keys && used < sizeof text; i++)
-    used += (size_t)snprintf(text + used, sizeof text - used, "%s'%s'",
-                             i ? ", " : "", r->keys[i].name);
-  return pln_diag_error(engine, PLN_ERR_NAME, NULL,
-                        "there is no config key '%s'; there are %s, and "
-                        "'Pass.option' for each option of a pass",
-                        key.data, text);
+pln_status pln_options_over(pln_engine *engine, pln_attrs base,
+                            pln_attrs *options) {
+  pln_attrs given = *options;
+  uint32_t n = pln_attrs_count(engine, given);
+  *options = base;
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(pln_attrs_with(engine, *options, pln_attrs_get(engine, given, i),
+                           options));
+  return PLN_OK;
 }
 
-/* The last dot of the key parts pass and option. */
+/* ------------------------------------------------------------ keys of configs
+ */
+
+/* What a key of a config means: a row, the field of a key's row, or the option
+ * of a pass. */
+typedef struct meaning {
+  const pln_option *row;
+  const pln_option *key; /* of a field */
+  const pln_pass *pass;  /* of an option */
+} meaning;
+
+/* The last dot parts key and field, or pass and option. */
 static const char *last_dot(pln_slice key) {
   for (size_t i = key.size; i-- > 0;)
     if (key.data[i] == '.')
@@ -253,28 +218,143 @@ static const char *last_dot(pln_slice key) {
   return NULL;
 }
 
-static pln_status config_row(pln_engine *engine, const void *ud,
-                             const pln_attr *entry, const pln_option **row) {
-  const struct pln_registry *r = ud;
-  pln_slice key = pln_symbol_text(engine, entry->name);
-  const char *dot = last_dot(key);
-  pln_symbol name;
-  *row = pln_option_find(r->keys, r->n_keys, key);
-  if (*row)
+/* Behind the dot: the option of a pass. */
+static pln_status find_option(pln_engine *engine, const pln_pass *pass,
+                              pln_slice option, meaning *out) {
+  char whom[160];
+  const pln_pass_def *def = pass->def;
+  out->row = pln_option_find(def->options, def->n_options, option);
+  if (out->row)
     return PLN_OK;
-  if (!dot)
-    return unknown_key(engine, key);
-  pln_slice owner = {key.data, (size_t)(dot - key.data)};
-  pln_slice option = {dot + 1, key.size - owner.size - 1};
-  PLN_TRY(pln_symbol_intern(engine, owner, &name));
-  const pln_pass *pass = pln_pass_lookup(engine, name);
-  if (!pass)
-    return pln_pass_unknown(engine, NULL,
-                            "config: ", pln_symbol_text(engine, name).data);
-  return pass_row(engine, NULL, pass, option, row);
+  snprintf(whom, sizeof whom, "pass '%s'", pln_pass_name(pass));
+  return unknown_option(engine, whom, def->options, def->n_options, option);
 }
 
+static pln_status find_field(pln_engine *engine, const pln_option *key,
+                             pln_slice field, meaning *out) {
+  char whom[200];
+  out->key = key;
+  out->row = pln_option_find(key->fields, key->n_fields, field);
+  if (out->row)
+    return PLN_OK;
+  snprintf(whom, sizeof whom, "config key '%s'", key->name);
+  return pln_option_unknown(engine, whom, "field", key->fields, key->n_fields,
+                            field);
+}
+
+static const pln_pass *find_pass(const pln_engine *engine, pln_slice name) {
+  const struct pln_registry *r = engine->passes;
+  for (uint32_t i = 0; i < r->n_passes; i++)
+    if (pln_slice_is(name, pln_pass_name(r->passes[i].pass)))
+      return r->passes[i].pass;
+  return NULL;
+}
+
+/* out->row is NULL when nothing is called so. Makes nothing. */
+static pln_status find_meaning(pln_engine *engine, pln_slice key,
+                               meaning *out) {
+  const char *dot = last_dot(key);
+  *out = (meaning){.row = find_key(engine, key)};
+  if (out->row || !dot)
+    return PLN_OK;
+  pln_slice owner = {key.data, (size_t)(dot - key.data)};
+  pln_slice member = {dot + 1, key.size - owner.size - 1};
+  const pln_option *outer = find_key(engine, owner);
+  if (outer && outer->n_fields)
+    return find_field(engine, outer, member, out);
+  out->pass = find_pass(engine, owner);
+  return out->pass ? find_option(engine, out->pass, member, out) : PLN_OK;
+}
+
+/* A field goes into the table of its key, beside those given before. */
+static pln_status put_field(pln_engine *engine, const pln_option *key,
+                            const pln_option *field, pln_attr entry,
+                            pln_attrs *out) {
+  pln_attr dict = {.kind = PLN_ATTR_DICT};
+  const pln_attr *former = pln_attrs_find(engine, *out, key->name);
+  PLN_TRY(pln_symbol_intern(engine, pln_text(key->name), &dict.name));
+  PLN_TRY(pln_symbol_intern(engine, pln_text(field->name), &entry.name));
+  if (former)
+    dict.v.dict = former->v.dict;
+  else
+    PLN_TRY(
+        pln_option_defaults(engine, key->fields, key->n_fields, &dict.v.dict));
+  PLN_TRY(pln_attrs_with(engine, dict.v.dict, &entry, &dict.v.dict));
+  return pln_attrs_with(engine, *out, &dict, out);
+}
+
+static pln_status check_entry(pln_engine *engine, pln_attr entry,
+                              pln_attrs *out) {
+  char whom[600];
+  meaning m;
+  pln_slice key = pln_symbol_text(engine, entry.name);
+  PLN_TRY(find_meaning(engine, key, &m));
+  if (!m.row)
+    return unknown_key(engine, key.data);
+  if (m.key)
+    snprintf(whom, sizeof whom, "config key '%s', field '%s'", m.key->name,
+             m.row->name);
+  else
+    snprintf(whom, sizeof whom, "config key '%s'", key.data);
+  PLN_TRY(pln_option_check(engine, m.row, whom, &entry));
+  if (m.key)
+    return put_field(engine, m.key, m.row, entry, out);
+  return pln_attrs_with(engine, *out, &entry, out);
+}
+
+/* In order of names, so that a key comes before its fields. */
 pln_status pln_config_check(pln_engine *engine, pln_attrs config,
                             pln_attrs *out) {
-  return check_all(engine, config, config_row, engine->passes, out);
+  uint32_t n = pln_attrs_count(engine, config);
+  *out = 0;
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(check_entry(engine, *pln_attrs_get(engine, config, i), out));
+  return PLN_OK;
+}
+
+pln_status pln_config_parse(pln_engine *engine, const char *key, pln_slice text,
+                            pln_attrs *out) {
+  char whom[600];
+  meaning m;
+  pln_attrs read;
+  *out = 0;
+  PLN_TRY(find_meaning(engine, pln_text(key), &m));
+  if (!m.row)
+    return PLN_OK;
+  snprintf(whom, sizeof whom, "config key '%s'", key);
+  PLN_TRY(pln_option_parse(engine, m.row, whom, text, &read));
+  pln_attr value = *pln_attrs_get(engine, read, 0);
+  PLN_TRY(pln_symbol_intern(engine, pln_text(key), &value.name));
+  PLN_TRY(pln_option_check(engine, m.row, whom, &value));
+  return pln_attrs_make(engine, 1, &value, out);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+/* What the dictionary of values by key, or of defaults, says; or NULL. */
+static const pln_attr *find_in(const pln_engine *e, pln_attrs values,
+                               const char *key, const meaning *m) {
+  if (!m->key)
+    return pln_attrs_find(e, values, key);
+  const pln_attr *dict = pln_attrs_find(e, values, m->key->name);
+  if (!dict || dict->kind != PLN_ATTR_DICT)
+    return NULL;
+  return pln_attrs_find(e, dict->v.dict, m->row->name);
+}
+
+/* Makes nothing, so that passes in threads may ask. */
+pln_status pln_context_get(const pln_context *context, const char *key,
+                           pln_attr *out) {
+  meaning m;
+  pln_engine *engine = context->engine;
+  PLN_TRY(find_meaning(engine, pln_text(key), &m));
+  if (!m.row)
+    return unknown_key(engine, key);
+  const pln_attr *value = find_in(engine, context->config, key, &m);
+  if (!value && m.pass)
+    value = pln_attrs_find(engine, m.pass->def->defaults, m.row->name);
+  else if (!value)
+    value = find_in(engine, engine->passes->key_defaults, key, &m);
+  *out = *value;
+  return PLN_OK;
 }

@@ -7,6 +7,9 @@
 
 #include "pass/parallel.h"
 
+#define QUOTED(number) #number
+#define TEXT(number) QUOTED(number)
+
 static const pln_option keys[] = {
     {.name = "verify",
      .kind = PLN_ATTR_STRING,
@@ -16,35 +19,44 @@ static const pln_option keys[] = {
     {.name = "limit.seconds",
      .kind = PLN_ATTR_FLOAT,
      .fallback = "0",
+     .least = "0",
      .doc = "The most time a pass may take; 0: any."},
     {.name = "limit.nodes",
      .kind = PLN_ATTR_INT,
      .fallback = "0",
+     .least = "0",
      .doc = "The most nodes a pass may leave; 0: any."},
     {.name = "limit.growth",
      .kind = PLN_ATTR_FLOAT,
      .fallback = "0",
+     .least = "0",
      .doc = "The most times as many nodes as before a pass may leave; 0: any."},
     {.name = "limit.memory",
      .kind = PLN_ATTR_INT,
      .fallback = "0",
+     .least = "0",
      .doc = "The most bytes the engine may hold while a pass runs; 0: any."},
     {.name = "limit.rewrites",
      .kind = PLN_ATTR_INT,
      .fallback = "0",
+     .least = "0",
      .doc = "The most nodes a pass may replace; 0: any."},
     {.name = "bisect.passes",
      .kind = PLN_ATTR_INT,
      .fallback = "-1",
+     .least = "-1",
      .doc = "So many runs of passes happen, later ones are skipped; -1: all."},
     {.name = "bisect.applications",
      .kind = PLN_ATTR_INT,
      .fallback = "-1",
+     .least = "-1",
      .doc = "So many rule applications happen, of the last run that "
             "bisect.passes allows, without it of all; -1: all."},
     {.name = "threads",
      .kind = PLN_ATTR_INT,
      .fallback = "1",
+     .least = "0",
+     .most = TEXT(PLN_MOST_THREADS),
      .doc = "The most threads function passes run in; 0: one a processor."},
 };
 
@@ -56,68 +68,25 @@ pln_status pln_limits_install(pln_engine *engine) {
 
 /* ------------------------------------------------------------------ reading */
 
-static pln_status negative(pln_engine *engine, const char *key) {
-  return pln_diag_error(engine, PLN_ERR_TYPE, NULL,
-                        "config key '%s' expects a number from 0 on", key);
-}
-
-static pln_status read_count(pln_engine *engine, pln_attrs config,
-                             const char *key, uint64_t *out) {
-  int64_t n = pln_attrs_int(engine, config, key, 0);
-  *out = n > 0 ? (uint64_t)n : 0;
-  return n < 0 ? negative(engine, key) : PLN_OK;
-}
-
-static pln_status read_number(pln_engine *engine, pln_attrs config,
-                              const char *key, double *out) {
-  *out = pln_attrs_float(engine, config, key, 0);
-  return *out >= 0 ? PLN_OK : negative(engine, key);
-}
-
-static pln_status read_limit(pln_engine *engine, pln_attrs config,
-                             const char *key, int64_t *out) {
-  *out = pln_attrs_int(engine, config, key, -1);
-  if (*out >= -1)
-    return PLN_OK;
-  return pln_diag_error(engine, PLN_ERR_TYPE, NULL,
-                        "config key '%s' expects a number from -1 on", key);
-}
-
-static pln_status read_rule_limits(pln_engine *engine, pln_attrs config,
-                                   pln_rule_limits *out) {
-  PLN_TRY(read_limit(engine, config, "bisect.passes", &out->passes));
-  return read_limit(engine, config, "bisect.applications", &out->applications);
-}
-
-static pln_status read_threads(pln_engine *engine, pln_attrs config,
-                               uint32_t *out) {
-  int64_t n = pln_attrs_int(engine, config, "threads", 1);
-  *out = (uint32_t)n;
-  if (n >= 0 && n <= PLN_MOST_THREADS)
-    return PLN_OK;
-  return pln_diag_error(engine, PLN_ERR_TYPE, NULL,
-                        "config key 'threads' expects a number from 0 to %d",
-                        PLN_MOST_THREADS);
-}
-
-pln_status pln_limits_read(pln_engine *engine, pln_attrs config,
-                           pln_limits *out) {
+void pln_limits_read(pln_engine *engine, pln_attrs config, pln_limits *out) {
   *out = (pln_limits){
       .verify = PLN_VERIFY_CHANGED, .rules = {-1, -1}, .threads = 1};
   if (!config)
-    return PLN_OK;
+    return;
   pln_slice verify = pln_attrs_string(engine, config, "verify", "changed");
   if (pln_slice_is(verify, "none"))
     out->verify = PLN_VERIFY_NONE;
   else if (pln_slice_is(verify, "all"))
     out->verify = PLN_VERIFY_ALL;
-  PLN_TRY(read_threads(engine, config, &out->threads));
-  PLN_TRY(read_number(engine, config, "limit.seconds", &out->seconds));
-  PLN_TRY(read_number(engine, config, "limit.growth", &out->growth));
-  PLN_TRY(read_count(engine, config, "limit.nodes", &out->nodes));
-  PLN_TRY(read_count(engine, config, "limit.memory", &out->memory));
-  PLN_TRY(read_count(engine, config, "limit.rewrites", &out->rewrites));
-  return read_rule_limits(engine, config, &out->rules);
+  out->threads = (uint32_t)pln_attrs_int(engine, config, "threads", 1);
+  out->seconds = pln_attrs_float(engine, config, "limit.seconds", 0);
+  out->growth = pln_attrs_float(engine, config, "limit.growth", 0);
+  out->nodes = (uint64_t)pln_attrs_int(engine, config, "limit.nodes", 0);
+  out->memory = (uint64_t)pln_attrs_int(engine, config, "limit.memory", 0);
+  out->rewrites = (uint64_t)pln_attrs_int(engine, config, "limit.rewrites", 0);
+  out->rules.passes = pln_attrs_int(engine, config, "bisect.passes", -1);
+  out->rules.applications =
+      pln_attrs_int(engine, config, "bisect.applications", -1);
 }
 
 /* ----------------------------------------------------------------- enforcing

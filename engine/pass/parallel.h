@@ -12,7 +12,7 @@
 
 #include "pass/pass.h"
 
-enum { PLN_MOST_THREADS = 1024 };
+#define PLN_MOST_THREADS 1024
 
 /* How many processors this process may use. */
 uint32_t pln_cores(void);

@@ -17,6 +17,7 @@ static void release_def(pln_engine *engine, pln_pass_def *def) {
   if (def->release)
     def->release(def->ud);
   pln_mem_free(engine, def->required, def->n_required * sizeof *def->required);
+  pln_options_free(engine, def->n_options, def->options);
   pln_mem_free(engine, def->options, def->n_options * sizeof *def->options);
   pln_mem_free(engine, def->elements, def->n_elements * sizeof *def->elements);
   pln_mem_free(engine, def, sizeof *def);
@@ -57,7 +58,7 @@ static pln_status copy_options(pln_engine *engine, pln_pass_def *def,
       return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                             "option '%s' is listed twice", rows[i].name);
   }
-  return PLN_OK;
+  return pln_option_defaults(engine, def->options, n, &def->defaults);
 }
 
 static pln_status fill_def(pln_engine *engine, pln_pass_def *def,

@@ -26,6 +26,7 @@ typedef struct pln_pass_def {
   const char *source;
   pln_symbol *required;
   pln_option *options;
+  pln_attrs defaults;  /* of the options */
   pln_pass **elements; /* SEQUENTIAL: retained */
   pln_status (*run)(pln_pass_run *run);
   void *ud;
@@ -69,7 +70,9 @@ struct pln_registry {
   pln_idmap *by_name; /* symbol -> index + 1 */
   pln_idmap *seen;    /* symbol -> 1: names of all pass objects ever made */
   uint32_t n_keys, cap_keys;
-  pln_option *keys; /* of configs */
+  uint32_t n_built_in_keys; /* the first of them; scripts leave those alone */
+  pln_option *keys;         /* of configs */
+  pln_attrs key_defaults;   /* key = default; of keys that are gone too */
   pln_context_stack *main_stack;
   pln_context_stack *stack; /* the one in use */
   uint32_t running;         /* pln_pass_apply in pln_pass_apply */
@@ -97,28 +100,72 @@ const pln_pass *pln_pass_lookup(const pln_engine *engine, pln_symbol name);
 pln_status pln_pass_unknown(pln_engine *engine, const pln_span *span,
                             const char *before, const char *name);
 
-/* ------------------------------------------------------- options (config.c) */
+/* ------------------------------------------------------- options (option.c) */
 
-/* A copy whose texts are symbols. */
+/* A copy whose texts are symbols and whose fields are its own. */
 pln_status pln_option_copy(pln_engine *engine, const pln_option *row,
                            pln_option *out) PLN_CHECKED;
+/* What the copies hold. */
+void pln_options_free(pln_engine *engine, uint32_t n, const pln_option *rows);
 const pln_option *pln_option_find(const pln_option *rows, uint32_t n,
                                   pln_slice name);
-/* PLN_ERR_NAME with the nearest of the rows' names. `whom` is "pass 'X'". */
-pln_status pln_option_unknown(pln_engine *engine, const pln_span *span,
-                              const char *whom, const pln_option *rows,
+/* PLN_ERR_NAME: "pass 'X' has no option 'y'" with the nearest of the rows'
+ * names, or with all. `whom` is "pass 'X'", `what` "option". */
+pln_status pln_option_unknown(pln_engine *engine, const char *whom,
+                              const char *what, const pln_option *rows,
                               uint32_t n, pln_slice name);
-/* Gives *value the row's kind, where that loses nothing; else PLN_ERR_TYPE.
- * `key` is how the user calls it. */
+/* Gives *value the row's kind, where that loses nothing, and a DICT all of its
+ * fields; else PLN_ERR_TYPE, in range or PLN_ERR_TYPE too. `whom` is who is
+ * told what it expects: "config key 'fold'". */
 pln_status pln_option_check(pln_engine *engine, const pln_option *row,
-                            const char *key, pln_attr *value) PLN_CHECKED;
-/* A value of the row's kind from text; false when it is none. A STRING borrows
- * `text`. */
+                            const char *whom, pln_attr *value) PLN_CHECKED;
+/* "an integer from 0 to 8" */
+void pln_option_describe(const pln_option *row, char *text, size_t size);
+/* One value, not of a list or DICT, from text; false when it is none. A STRING
+ * borrows `text`. */
 bool pln_option_read(const pln_option *row, pln_slice text, pln_attr *out);
+/* The defaults of all rows. */
+pln_status pln_option_defaults(pln_engine *engine, const pln_option *rows,
+                               uint32_t n, pln_attrs *out) PLN_CHECKED;
+
+/* option_text.c: a value as the text of a pipeline has it, or as a user gives
+ * it on a command line: one without brackets around it, a string without
+ * quotes. *out = { name = value }, not checked. */
+pln_status pln_option_parse(pln_engine *engine, const pln_option *row,
+                            const char *whom, pln_slice text,
+                            pln_attrs *out) PLN_CHECKED;
+/* Options "{a=1,b=[x]}" of whoever has these rows, checked; "" is none. The
+ * text is called `source` in messages. */
+pln_status pln_options_parse(pln_engine *engine, const pln_option *rows,
+                             uint32_t n, const char *whom, const char *source,
+                             pln_slice text, pln_attrs *out) PLN_CHECKED;
+/* "{a=1,b=[\"x\"]}", or nothing. */
+pln_status pln_options_print(pln_engine *engine, pln_attrs options,
+                             pln_write_fn write, void *ud) PLN_CHECKED;
+
+/* pipeline_print.c: a text in quotes; a name, in quotes where it needs them. */
+pln_status pln_pipeline_quote(pln_slice text, pln_write_fn write,
+                              void *ud) PLN_CHECKED;
+pln_status pln_pipeline_put_name(pln_engine *engine, pln_symbol name,
+                                 pln_write_fn write, void *ud) PLN_CHECKED;
+
+/* config.c: the values of a dictionary against the rows of `whom`. */
+pln_status pln_options_check_rows(pln_engine *engine, const pln_option *rows,
+                                  uint32_t n, const char *whom, pln_attrs attrs,
+                                  pln_attrs *out) PLN_CHECKED;
 /* Options of a pass that come from `attrs`, each checked. */
 pln_status pln_options_check(pln_engine *engine, const pln_pass *pass,
                              pln_attrs attrs, pln_attrs *out) PLN_CHECKED;
+/* *options and, where they say nothing, those of `base`. */
+pln_status pln_options_over(pln_engine *engine, pln_attrs base,
+                            pln_attrs *options) PLN_CHECKED;
 pln_status pln_config_check(pln_engine *engine, pln_attrs config,
+                            pln_attrs *out) PLN_CHECKED;
+/* What is registered by now stays: called when the engine is complete. */
+void pln_config_seal(pln_engine *engine);
+/* One entry of a config from text, as --set has it: { key = value }, checked;
+ * *out 0 when no key or pass is called so. */
+pln_status pln_config_parse(pln_engine *engine, const char *key, pln_slice text,
                             pln_attrs *out) PLN_CHECKED;
 
 /* ----------------------------------------------------------------- contexts */
@@ -168,8 +215,7 @@ typedef struct pln_limits {
 
 /* limits.c: registers the config keys; reads what a config says. */
 pln_status pln_limits_install(pln_engine *engine) PLN_CHECKED;
-pln_status pln_limits_read(pln_engine *engine, pln_attrs config,
-                           pln_limits *out) PLN_CHECKED;
+void pln_limits_read(pln_engine *engine, pln_attrs config, pln_limits *out);
 /* Around the body of a pass: what held before is kept in *outer. */
 typedef struct pln_guard {
   bool on;

@@ -1,17 +1,15 @@
 /* pipeline_parse.c: a pipeline as text becomes a pass.
  *
  *     pipeline := [ item { "," item } ]
- *     item     := name [ "{" [ option { "," option } ] "}" ]
+ *     item     := name options           (option_text.c)
  *               | "(" pipeline ")"
  *               | "sequential" "(" [ name ] { "," field } ")" "{" pipeline "}"
  *               | "fixpoint" [ "(" count ")" ] "{" pipeline "}"
  *               | "try" "{" pipeline "}" [ "else" "{" pipeline "}" ]
  *               | "if" "changed" "{" pipeline "}"
  *               | "functions" "{" pipeline "}"
- *     option   := name "=" value
  *     field    := "opt_level" "=" integer | "required" "=" name
  *     name     := word | string
- *     value    := word | number | string
  *
  * A quoted name is never a word of the grammar.
  *
@@ -21,7 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "pass/pass.h"
+#include "pass/pipeline_read.h"
 
 /* A list that is being read. */
 typedef struct frame {
@@ -40,146 +38,10 @@ typedef struct frame {
 } frame;
 
 typedef struct parser {
-  pln_engine *engine;
-  const char *text;
-  size_t size;
-  size_t at;
+  pln_reader r;
   uint32_t n_frames, cap_frames;
   frame *frames;
-  pln_buffer word; /* the newest name or value, without quotes */
 } parser;
-
-/* ------------------------------------------------------------------- errors */
-
-/* Reports at [begin, end). */
-static pln_status complain(parser *p, size_t begin, size_t end, pln_status code,
-                           const char *message) {
-  size_t start = begin, stop = begin;
-  uint32_t row = 1;
-  while (start > 0 && p->text[start - 1] != '\n')
-    start--;
-  while (stop < p->size && p->text[stop] != '\n')
-    stop++;
-  for (size_t i = 0; i < start; i++)
-    row += p->text[i] == '\n';
-  char *line = pln_mem_new(p->engine, stop - start + 1);
-  if (!line)
-    return pln_nomem(p->engine);
-  memcpy(line, p->text + start, stop - start);
-  line[stop - start] = 0;
-  pln_span span = {"pipeline", line, row, (uint32_t)(begin - start + 1),
-                   (uint32_t)((end > stop ? stop : end) - start + 1)};
-  pln_diag_error(p->engine, code, &span, "%s", message);
-  pln_mem_free(p->engine, line, stop - start + 1);
-  return code;
-}
-
-static pln_status expected(parser *p, const char *what) {
-  char message[160];
-  if (p->at >= p->size)
-    snprintf(message, sizeof message, "expected %s, got the end", what);
-  else
-    snprintf(message, sizeof message, "expected %s, got '%c'", what,
-             p->text[p->at]);
-  return complain(p, p->at, p->at + 1, PLN_ERR_FORMAT, message);
-}
-
-/* Takes back the error reported since `mark`, and says it again at a place. */
-static pln_status say_at(parser *p, size_t mark, size_t begin, size_t end) {
-  char message[512];
-  const pln_diag *diag = pln_diag_get(p->engine, mark);
-  if (!diag || diag->code == PLN_ERR_NOMEM)
-    return PLN_ERR_NOMEM;
-  pln_status code = diag->code;
-  snprintf(message, sizeof message, "%s", diag->message);
-  pln_diag_drop(p->engine, mark);
-  /* The message names the place already. */
-  pln_place place = pln_diag_place(p->engine, (pln_place){NULL, NULL});
-  code = complain(p, begin, end, code, message);
-  pln_diag_place(p->engine, place);
-  return code;
-}
-
-/* ------------------------------------------------------------------- tokens */
-
-static bool is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-static bool is_word(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-         (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '-' ||
-         c == '+' || c == '/' || c == ':' || (c & 0x80);
-}
-
-static void skip_space(parser *p) {
-  while (p->at < p->size && is_space(p->text[p->at]))
-    p->at++;
-}
-
-static bool sees(parser *p, char c) {
-  skip_space(p);
-  return p->at < p->size && p->text[p->at] == c;
-}
-
-static bool accept(parser *p, char c) {
-  if (!sees(p, c))
-    return false;
-  p->at++;
-  return true;
-}
-
-static pln_status demand(parser *p, char c, const char *what) {
-  return accept(p, c) ? PLN_OK : expected(p, what);
-}
-
-static char unescape(char c) {
-  return c == 'n' ? '\n' : c == 't' ? '\t' : c;
-}
-
-/* Behind the opening quote. */
-static pln_status read_string(parser *p, size_t begin) {
-  while (p->at < p->size && p->text[p->at] != '"') {
-    char c = p->text[p->at++];
-    if (c == '\\' && p->at < p->size)
-      c = unescape(p->text[p->at++]);
-    PLN_TRY(pln_buffer_add(&p->word, &c, 1));
-  }
-  if (p->at >= p->size)
-    return complain(p, begin, begin + 1, PLN_ERR_FORMAT,
-                    "the string is not closed");
-  p->at++;
-  return PLN_OK;
-}
-
-/* A word or string into p->word, terminated; *begin is where it starts. */
-static pln_status read_word(parser *p, const char *what, size_t *begin) {
-  p->word.size = 0;
-  skip_space(p);
-  *begin = p->at;
-  if (accept(p, '"')) {
-    PLN_TRY(read_string(p, *begin));
-  } else {
-    while (p->at < p->size && is_word(p->text[p->at]))
-      p->at++;
-    if (p->at == *begin)
-      return expected(p, what);
-    PLN_TRY(pln_buffer_add(&p->word, p->text + *begin, p->at - *begin));
-  }
-  PLN_TRY(pln_buffer_add(&p->word, "", 1));
-  p->word.size--;
-  return PLN_OK;
-}
-
-/* A name's symbol. */
-static pln_status read_name(parser *p, const char *what, size_t *begin,
-                            pln_symbol *out) {
-  PLN_TRY(read_word(p, what, begin));
-  if (p->word.size == 0)
-    return complain(p, *begin, p->at, PLN_ERR_FORMAT, "the name is empty");
-  pln_slice text = {p->word.data, p->word.size};
-  return pln_symbol_intern(p->engine, text, out);
-}
 
 /* ------------------------------------------------------------------- frames */
 
@@ -188,7 +50,7 @@ static frame *top(parser *p) {
 }
 
 static pln_status open(parser *p, char close) {
-  PLN_TRY(pln_mem_grow(p->engine, (void **)&p->frames, &p->cap_frames,
+  PLN_TRY(pln_mem_grow(p->r.engine, (void **)&p->frames, &p->cap_frames,
                        (size_t)p->n_frames + 1, sizeof *p->frames));
   p->frames[p->n_frames++] =
       (frame){.close = close, .form = PLN_FORM_SEQUENTIAL};
@@ -199,15 +61,15 @@ static void drop(parser *p) {
   frame *f = &p->frames[--p->n_frames];
   for (uint32_t i = 0; i < f->n_passes; i++)
     pln_pass_release(f->passes[i]);
-  pln_mem_free(p->engine, f->passes, f->cap_passes * sizeof *f->passes);
-  pln_mem_free(p->engine, f->required, f->cap_required * sizeof *f->required);
+  pln_mem_free(p->r.engine, f->passes, f->cap_passes * sizeof *f->passes);
+  pln_mem_free(p->r.engine, f->required, f->cap_required * sizeof *f->required);
 }
 
 /* Takes `pass`. */
 static pln_status add(parser *p, pln_pass *pass) {
   frame *f = top(p);
   pln_status status =
-      pln_mem_grow(p->engine, (void **)&f->passes, &f->cap_passes,
+      pln_mem_grow(p->r.engine, (void **)&f->passes, &f->cap_passes,
                    (size_t)f->n_passes + 1, sizeof *f->passes);
   if (status == PLN_OK)
     f->passes[f->n_passes++] = pass;
@@ -218,118 +80,61 @@ static pln_status add(parser *p, pln_pass *pass) {
 
 static pln_status make(parser *p, const frame *f, pln_pass **out) {
   if (f->form == PLN_FORM_SEQUENTIAL)
-    return pln_sequential_new(p->engine, f->name, f->opt_level, f->n_required,
+    return pln_sequential_new(p->r.engine, f->name, f->opt_level, f->n_required,
                               f->required, f->n_passes, f->passes, out);
   uint32_t otherwise = f->otherwise ? f->n_passes - f->n_body : 0;
-  return pln_form_new(p->engine, f->form, f->rounds, otherwise, f->n_passes,
+  return pln_form_new(p->r.engine, f->form, f->rounds, otherwise, f->n_passes,
                       f->passes, out);
 }
 
 /* The innermost list as a pass; the list is gone. */
 static pln_status close_list(parser *p, pln_pass **out) {
   const frame *f = top(p);
-  size_t mark = pln_diag_count(p->engine);
+  size_t mark = pln_diag_count(p->r.engine);
   pln_status status = make(p, f, out);
   if (status != PLN_OK && f->form == PLN_FORM_SEQUENTIAL)
-    status = say_at(p, mark, p->at - (p->at > 0), p->at);
+    status = pln_reader_say_at(&p->r, mark, p->r.at - (p->r.at > 0), p->r.at);
   else if (status != PLN_OK)
-    status = say_at(p, mark, f->begin, p->at);
+    status = pln_reader_say_at(&p->r, mark, f->begin, p->r.at);
   drop(p);
   return status;
-}
-
-/* ------------------------------------------------------------------ options */
-
-static pln_status unknown_option(parser *p, const pln_pass *pass, size_t begin,
-                                 pln_symbol name) {
-  char whom[160];
-  size_t mark = pln_diag_count(p->engine);
-  snprintf(whom, sizeof whom, "pass '%s'", pln_pass_name(pass));
-  (void)!pln_option_unknown(p->engine, NULL, whom, pass->def->options,
-                            pass->def->n_options,
-                            pln_symbol_text(p->engine, name));
-  return say_at(p, mark, begin, p->at);
-}
-
-static pln_status bad_value(parser *p, const pln_option *row, size_t begin) {
-  char message[200];
-  snprintf(message, sizeof message, "'%s' expects %s", row->name,
-           row->is_bool                  ? "true or false"
-           : row->kind == PLN_ATTR_INT   ? "an integer"
-           : row->kind == PLN_ATTR_FLOAT ? "a number"
-                                         : "a string");
-  return complain(p, begin, p->at, PLN_ERR_TYPE, message);
-}
-
-static pln_status read_option(parser *p, const pln_pass *pass,
-                              pln_attrs *options) {
-  size_t begin, value_begin;
-  pln_symbol name;
-  pln_attr value;
-  PLN_TRY(read_name(p, "the name of an option", &begin, &name));
-  const pln_option *row =
-      pln_option_find(pass->def->options, pass->def->n_options,
-                      pln_symbol_text(p->engine, name));
-  if (!row)
-    return unknown_option(p, pass, begin, name);
-  PLN_TRY(demand(p, '=', "'=' after the option"));
-  PLN_TRY(read_word(p, "a value", &value_begin));
-  pln_slice text = {p->word.data, p->word.size};
-  if (!pln_option_read(row, text, &value))
-    return bad_value(p, row, value_begin);
-  size_t mark = pln_diag_count(p->engine);
-  if (pln_option_check(p->engine, row, row->name, &value) != PLN_OK)
-    return say_at(p, mark, value_begin, p->at);
-  value.name = name;
-  if (pln_attrs_find(p->engine, *options, row->name))
-    return complain(p, begin, value_begin, PLN_ERR_FORMAT,
-                    "the option is given twice");
-  return pln_attrs_with(p->engine, *options, &value, options);
-}
-
-static pln_status read_options(parser *p, const pln_pass *pass,
-                               pln_attrs *options) {
-  *options = 0;
-  if (!accept(p, '{') || accept(p, '}'))
-    return PLN_OK;
-  do
-    PLN_TRY(read_option(p, pass, options));
-  while (accept(p, ','));
-  return demand(p, '}', "',' or '}' after the option");
 }
 
 /* -------------------------------------------------------------------- items */
 
 static pln_status unknown_pass(parser *p, size_t begin, pln_symbol name) {
-  size_t mark = pln_diag_count(p->engine);
-  (void)!pln_pass_unknown(p->engine, NULL, "",
-                          pln_symbol_text(p->engine, name).data);
-  return say_at(p, mark, begin, p->at);
+  size_t mark = pln_diag_count(p->r.engine);
+  (void)!pln_pass_unknown(p->r.engine, NULL, "",
+                          pln_symbol_text(p->r.engine, name).data);
+  return pln_reader_say_at(&p->r, mark, begin, p->r.at);
 }
 
 static pln_status read_pass(parser *p, size_t begin, pln_symbol name) {
+  char whom[160];
   pln_attrs options;
   pln_pass *pass;
-  const pln_pass *registered = pln_pass_lookup(p->engine, name);
+  const pln_pass *registered = pln_pass_lookup(p->r.engine, name);
   if (!registered)
     return unknown_pass(p, begin, name);
-  PLN_TRY(read_options(p, registered, &options));
-  if (!options)
-    options = registered->options;
-  PLN_TRY(pln_pass_of(p->engine, name, registered->def, options, &pass));
+  const pln_pass_def *def = registered->def;
+  snprintf(whom, sizeof whom, "pass '%s'", pln_pass_name(registered));
+  PLN_TRY(
+      pln_options_read(&p->r, def->options, def->n_options, whom, &options));
+  PLN_TRY(pln_options_over(p->r.engine, registered->options, &options));
+  PLN_TRY(pln_pass_of(p->r.engine, name, registered->def, options, &pass));
   return add(p, pass);
 }
 
 static pln_status read_opt_level(parser *p) {
-  static const pln_option row = {
-      .name = "opt_level", .kind = PLN_ATTR_INT, .fallback = "0"};
+  static const pln_option row = {.name = "opt_level", .kind = PLN_ATTR_INT};
   size_t begin;
   pln_attr value;
-  PLN_TRY(read_word(p, "an integer", &begin));
-  pln_slice text = {p->word.data, p->word.size};
+  PLN_TRY(pln_reader_word(&p->r, "an integer", &begin));
+  pln_slice text = {p->r.word.data, p->r.word.size};
   if (!pln_option_read(&row, text, &value) || value.v.i < INT32_MIN ||
       value.v.i > INT32_MAX)
-    return bad_value(p, &row, begin);
+    return pln_reader_complain(&p->r, begin, p->r.at, PLN_ERR_TYPE,
+                               "'opt_level' expects an integer");
   top(p)->opt_level = (int)value.v.i;
   return PLN_OK;
 }
@@ -338,10 +143,10 @@ static pln_status read_required(parser *p) {
   size_t begin;
   pln_symbol name;
   frame *f = top(p);
-  PLN_TRY(read_name(p, "the name of a pass", &begin, &name));
-  PLN_TRY(pln_mem_grow(p->engine, (void **)&f->required, &f->cap_required,
+  PLN_TRY(pln_reader_name(&p->r, "the name of a pass", &begin, &name));
+  PLN_TRY(pln_mem_grow(p->r.engine, (void **)&f->required, &f->cap_required,
                        (size_t)f->n_required + 1, sizeof *f->required));
-  f->required[f->n_required++] = pln_symbol_text(p->engine, name).data;
+  f->required[f->n_required++] = pln_symbol_text(p->r.engine, name).data;
   return PLN_OK;
 }
 
@@ -349,11 +154,12 @@ static pln_status read_required(parser *p) {
 static pln_status read_field(parser *p, bool first) {
   size_t begin;
   pln_symbol symbol;
-  PLN_TRY(read_name(p, "a name, opt_level= or required=", &begin, &symbol));
-  pln_slice name = pln_symbol_text(p->engine, symbol);
-  if (!accept(p, '=')) {
+  PLN_TRY(pln_reader_name(&p->r, "a name, opt_level= or required=", &begin,
+                          &symbol));
+  pln_slice name = pln_symbol_text(p->r.engine, symbol);
+  if (!pln_reader_accept(&p->r, '=')) {
     if (!first)
-      return expected(p, "'='");
+      return pln_reader_expected(&p->r, "'='");
     top(p)->name = name.data;
     return PLN_OK;
   }
@@ -361,47 +167,47 @@ static pln_status read_field(parser *p, bool first) {
     return read_opt_level(p);
   if (pln_slice_is(name, "required"))
     return read_required(p);
-  return complain(p, begin, p->at, PLN_ERR_NAME,
-                  "a sequential has the fields opt_level and required");
+  return pln_reader_complain(
+      &p->r, begin, p->r.at, PLN_ERR_NAME,
+      "a sequential has the fields opt_level and required");
 }
 
 /* Behind "sequential", at the parenthesis. */
 static pln_status read_header(parser *p) {
   bool first = true;
-  p->at++;
+  p->r.at++;
   PLN_TRY(open(p, '}'));
-  if (!accept(p, ')')) {
+  if (!pln_reader_accept(&p->r, ')')) {
     do {
       PLN_TRY(read_field(p, first));
       first = false;
-    } while (accept(p, ','));
-    PLN_TRY(demand(p, ')', "',' or ')'"));
+    } while (pln_reader_accept(&p->r, ','));
+    PLN_TRY(pln_reader_demand(&p->r, ')', "',' or ')'"));
   }
-  return demand(p, '{', "'{' and the passes");
+  return pln_reader_demand(&p->r, '{', "'{' and the passes");
 }
 
 /* Behind "fixpoint". */
 static pln_status read_rounds(parser *p, uint32_t *out) {
-  static const pln_option row = {
-      .name = "fixpoint", .kind = PLN_ATTR_INT, .fallback = "100"};
+  static const pln_option row = {.name = "fixpoint", .kind = PLN_ATTR_INT};
   size_t begin;
   pln_attr value;
   *out = PLN_FIXPOINT_ROUNDS;
-  if (!accept(p, '('))
+  if (!pln_reader_accept(&p->r, '('))
     return PLN_OK;
-  PLN_TRY(read_word(p, "how many rounds at most", &begin));
-  pln_slice text = {p->word.data, p->word.size};
+  PLN_TRY(pln_reader_word(&p->r, "how many rounds at most", &begin));
+  pln_slice text = {p->r.word.data, p->r.word.size};
   if (!pln_option_read(&row, text, &value) || value.v.i < 1 ||
       value.v.i > PLN_FIXPOINT_MOST)
-    return complain(p, begin, p->at, PLN_ERR_ARGUMENT,
-                    "'fixpoint' takes a count from 1 to 1000");
+    return pln_reader_complain(&p->r, begin, p->r.at, PLN_ERR_ARGUMENT,
+                               "'fixpoint' takes a count from 1 to 1000");
   *out = (uint32_t)value.v.i;
-  return demand(p, ')', "')'");
+  return pln_reader_demand(&p->r, ')', "')'");
 }
 
 static pln_status open_form(parser *p, size_t begin, pln_pass_form form,
                             uint32_t rounds) {
-  PLN_TRY(demand(p, '{', "'{' and the passes"));
+  PLN_TRY(pln_reader_demand(&p->r, '{', "'{' and the passes"));
   PLN_TRY(open(p, '}'));
   top(p)->form = form;
   top(p)->rounds = rounds;
@@ -418,17 +224,18 @@ static pln_status read_fixpoint(parser *p, size_t begin) {
 /* Behind "if". */
 static pln_status read_condition(parser *p, size_t begin) {
   size_t word;
-  PLN_TRY(read_word(p, "'changed'", &word));
-  if (strcmp(p->word.data, "changed"))
-    return complain(p, word, p->at, PLN_ERR_FORMAT,
-                    "'if' is followed by 'changed'");
+  PLN_TRY(pln_reader_word(&p->r, "'changed'", &word));
+  if (strcmp(p->r.word.data, "changed"))
+    return pln_reader_complain(&p->r, word, p->r.at, PLN_ERR_FORMAT,
+                               "'if' is followed by 'changed'");
   return open_form(p, begin, PLN_FORM_IF_CHANGED, 0);
 }
 
 /* What an unquoted word may be but a pass; *done when it was. */
 static pln_status read_word_of_grammar(parser *p, size_t begin, pln_slice word,
                                        bool *done) {
-  bool list = sees(p, '{'), arguments = sees(p, '(');
+  bool list = pln_reader_sees(&p->r, '{'),
+       arguments = pln_reader_sees(&p->r, '(');
   *done = true;
   if (arguments && pln_slice_is(word, "sequential"))
     return read_header(p);
@@ -438,7 +245,8 @@ static pln_status read_word_of_grammar(parser *p, size_t begin, pln_slice word,
     return open_form(p, begin, PLN_FORM_TRY, 0);
   if (list && pln_slice_is(word, "functions"))
     return open_form(p, begin, PLN_FORM_FUNCTIONS, 0);
-  if (p->at < p->size && is_word(p->text[p->at]) && pln_slice_is(word, "if"))
+  if (p->r.at < p->r.size && pln_reader_is_word(p->r.text[p->r.at]) &&
+      pln_slice_is(word, "if"))
     return read_condition(p, begin);
   *done = false;
   return PLN_OK;
@@ -448,11 +256,11 @@ static pln_status read_item(parser *p) {
   size_t begin;
   pln_symbol name;
   bool done = false;
-  if (accept(p, '('))
+  if (pln_reader_accept(&p->r, '('))
     return open(p, ')');
-  bool quoted = sees(p, '"');
-  PLN_TRY(read_name(p, "a pass", &begin, &name));
-  pln_slice word = pln_symbol_text(p->engine, name);
+  bool quoted = pln_reader_sees(&p->r, '"');
+  PLN_TRY(pln_reader_name(&p->r, "a pass", &begin, &name));
+  pln_slice word = pln_symbol_text(p->r.engine, name);
   if (!quoted)
     PLN_TRY(read_word_of_grammar(p, begin, word, &done));
   return done ? PLN_OK : read_pass(p, begin, name);
@@ -462,23 +270,25 @@ static pln_status read_item(parser *p) {
 
 static bool at_close(parser *p) {
   char close = top(p)->close;
-  skip_space(p);
-  return close ? sees(p, close) : p->at >= p->size;
+  pln_reader_skip_space(&p->r);
+  return close ? pln_reader_sees(&p->r, close) : p->r.at >= p->r.size;
 }
 
 /* Behind the body of a `try`: goes on with its `else`. */
 static pln_status read_else(parser *p, bool *found) {
   frame *f = top(p);
-  skip_space(p);
-  *found = f->form == PLN_FORM_TRY && !f->otherwise && p->size - p->at >= 4 &&
-           !memcmp(p->text + p->at, "else", 4) &&
-           (p->size - p->at == 4 || !is_word(p->text[p->at + 4]));
+  pln_reader_skip_space(&p->r);
+  *found = f->form == PLN_FORM_TRY && !f->otherwise &&
+           p->r.size - p->r.at >= 4 &&
+           !memcmp(p->r.text + p->r.at, "else", 4) &&
+           (p->r.size - p->r.at == 4 ||
+            !pln_reader_is_word(p->r.text[p->r.at + 4]));
   if (!*found)
     return PLN_OK;
-  p->at += 4;
+  p->r.at += 4;
   f->otherwise = true;
   f->n_body = f->n_passes;
-  return demand(p, '{', "'{' and the passes");
+  return pln_reader_demand(&p->r, '{', "'{' and the passes");
 }
 
 /* Ends lists as long as one ends here; *done with the whole. */
@@ -487,7 +297,7 @@ static pln_status end_lists(parser *p, bool *done, pln_pass **out) {
   while (at_close(p)) {
     pln_pass *list;
     bool more;
-    p->at += top(p)->close != 0;
+    p->r.at += top(p)->close != 0;
     PLN_TRY(read_else(p, &more));
     if (more && at_close(p))
       continue;
@@ -502,10 +312,10 @@ static pln_status end_lists(parser *p, bool *done, pln_pass **out) {
     *done = true;
     return PLN_OK;
   }
-  return demand(p, ',',
-                top(p)->close == ')'   ? "',' or ')'"
-                : top(p)->close == '}' ? "',' or '}'"
-                                       : "','");
+  return pln_reader_demand(&p->r, ',',
+                           top(p)->close == ')'   ? "',' or ')'"
+                           : top(p)->close == '}' ? "',' or '}'"
+                                                  : "','");
 }
 
 /* A list that was just opened has no item yet, and may stay empty. */
@@ -524,18 +334,19 @@ static pln_status read_list(parser *p, pln_pass **out) {
   return PLN_OK;
 }
 
-/* A text that is one sequential with a header is that sequential. */
+/* A text that is one form, or one sequential with a header, is that. */
 static void unwrap(const char *text, size_t size, pln_pass **pass) {
   pln_pass *outer = *pass;
   size_t at = 0;
-  while (at < size && is_space(text[at]))
+  while (at < size && pln_reader_is_space(text[at]))
     at++;
   if (outer->def->n_elements != 1 || at >= size || text[at] == '(' ||
       text[at] == '"')
     return;
   pln_pass *only = outer->def->elements[0];
   const pln_engine *engine = outer->engine;
-  if (!pln_pass_is_sequential(only) || pln_pass_lookup(engine, only->name))
+  const pln_pass *known = pln_pass_lookup(engine, only->name);
+  if (!pln_pass_is_sequential(only) || (known && known->def == only->def))
     return;
   *pass = pln_pass_retain(only);
   pln_pass_release(outer);
@@ -543,14 +354,14 @@ static void unwrap(const char *text, size_t size, pln_pass **pass) {
 
 pln_status pln_pipeline_parse(pln_engine *engine, pln_slice text,
                               pln_pass **out) {
-  parser p = {.engine = engine, .text = text.data, .size = text.size};
+  parser p = {.frames = NULL};
   pln_pass *pass = NULL;
-  pln_buffer_init(&p.word, engine);
+  pln_reader_init(&p.r, engine, "pipeline", text);
   pln_status status = read_list(&p, &pass);
   while (p.n_frames)
     drop(&p);
   pln_mem_free(engine, p.frames, p.cap_frames * sizeof *p.frames);
-  pln_buffer_free(&p.word);
+  pln_reader_free(&p.r);
   if (status != PLN_OK)
     return status;
   unwrap(text.data, text.size, &pass);

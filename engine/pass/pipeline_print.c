@@ -4,7 +4,6 @@
  * text gives an equal pass, when each pass in it is registered. */
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "pass/pass.h"
 
@@ -27,18 +26,18 @@ static bool is_plain(char c) {
          (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
 }
 
-static pln_status put_quoted(printer *p, pln_slice text) {
+pln_status pln_pipeline_quote(pln_slice text, pln_write_fn write, void *ud) {
   size_t begin = 0;
-  PLN_TRY(put(p, "\""));
+  PLN_TRY(write(ud, "\"", 1));
   for (size_t i = 0; i < text.size; i++) {
     if (text.data[i] != '"' && text.data[i] != '\\')
       continue;
-    PLN_TRY(p->write(p->ud, text.data + begin, i - begin));
-    PLN_TRY(put(p, "\\"));
+    PLN_TRY(write(ud, text.data + begin, i - begin));
+    PLN_TRY(write(ud, "\\", 1));
     begin = i;
   }
-  PLN_TRY(p->write(p->ud, text.data + begin, text.size - begin));
-  return put(p, "\"");
+  PLN_TRY(write(ud, text.data + begin, text.size - begin));
+  return write(ud, "\"", 1);
 }
 
 /* Words that the parser takes for more than a name. */
@@ -47,52 +46,24 @@ static bool is_reserved(pln_slice text) {
          pln_slice_is(text, "functions") || pln_slice_is(text, "if");
 }
 
-static pln_status put_name(printer *p, pln_symbol name) {
-  pln_slice text = pln_symbol_text(p->engine, name);
+pln_status pln_pipeline_put_name(pln_engine *engine, pln_symbol name,
+                                 pln_write_fn write, void *ud) {
+  pln_slice text = pln_symbol_text(engine, name);
   if (is_reserved(text))
-    return put_quoted(p, text);
+    return pln_pipeline_quote(text, write, ud);
   for (size_t i = 0; i < text.size; i++)
     if (!is_plain(text.data[i]))
-      return put_quoted(p, text);
-  return p->write(p->ud, text.data, text.size);
+      return pln_pipeline_quote(text, write, ud);
+  return write(ud, text.data, text.size);
 }
 
-/* The shortest text that reads back as the same number. */
-static void write_float(double f, char *text, size_t size) {
-  for (int digits = 1; digits <= 17; digits++) {
-    snprintf(text, size, "%.*g", digits, f);
-    if (strtod(text, NULL) == f)
-      return;
-  }
+static pln_status put_name(printer *p, pln_symbol name) {
+  return pln_pipeline_put_name(p->engine, name, p->write, p->ud);
 }
 
-static pln_status put_value(printer *p, const pln_option *row,
-                            const pln_attr *value) {
-  char text[64] = "";
-  if (value->kind == PLN_ATTR_STRING)
-    return put_quoted(p, value->v.s);
-  if (row && row->is_bool)
-    return put(p, value->v.i ? "true" : "false");
-  if (value->kind == PLN_ATTR_INT)
-    snprintf(text, sizeof text, "%lld", (long long)value->v.i);
-  else
-    write_float(value->v.f, text, sizeof text);
-  return put(p, text);
-}
-
-static pln_status put_options(printer *p, const pln_pass *pass) {
-  const pln_pass_def *def = pass->def;
-  uint32_t n = pln_attrs_count(p->engine, pass->options);
-  for (uint32_t i = 0; i < n; i++) {
-    const pln_attr *value = pln_attrs_get(p->engine, pass->options, i);
-    pln_slice name = pln_symbol_text(p->engine, value->name);
-    PLN_TRY(put(p, i ? "," : "{"));
-    PLN_TRY(put_name(p, value->name));
-    PLN_TRY(put(p, "="));
-    PLN_TRY(put_value(p, pln_option_find(def->options, def->n_options, name),
-                      value));
-  }
-  return n ? put(p, "}") : PLN_OK;
+static pln_status put_leaf(printer *p, const pln_pass *pass) {
+  PLN_TRY(put_name(p, pass->name));
+  return pln_options_print(p->engine, pass->options, p->write, p->ud);
 }
 
 static bool is_bare(const pln_pass *pass) {
@@ -170,8 +141,7 @@ static pln_status put_element(printer *p, const pln_pass *element, bool marked,
   if (*opened) {
     PLN_TRY(open_list(p, element, false, inner));
   } else {
-    PLN_TRY(put_name(p, element->name));
-    PLN_TRY(put_options(p, element));
+    PLN_TRY(put_leaf(p, element));
   }
   if (marked)
     p->end = p->text->size;
@@ -207,8 +177,7 @@ static pln_status put_list(printer *p, const pln_pass *pass) {
 static pln_status put_whole(printer *p, const pln_pass *pass) {
   if (is_list(pass))
     return put_list(p, pass);
-  PLN_TRY(put_name(p, pass->name));
-  return put_options(p, pass);
+  return put_leaf(p, pass);
 }
 
 pln_status pln_pipeline_print(const pln_pass *pass, pln_write_fn write,

@@ -106,6 +106,7 @@ void pln_passes_free(pln_engine *engine) {
     pln_pass_release(r->passes[i].pass);
   pln_report_clear(engine);
   pln_mem_free(engine, r->passes, r->cap_passes * sizeof *r->passes);
+  pln_options_free(engine, r->n_keys, r->keys);
   pln_mem_free(engine, r->keys, r->cap_keys * sizeof *r->keys);
   pln_mem_free(engine, r->rows, r->cap_rows * sizeof *r->rows);
   pln_idmap_free(r->by_name);
@@ -234,5 +235,6 @@ pln_status pln_pass_make(pln_engine *engine, const char *name,
   if (!pass)
     return pln_pass_unknown(engine, NULL, "", name);
   PLN_TRY(pln_options_check(engine, pass, options, &checked));
+  PLN_TRY(pln_options_over(engine, pass->options, &checked));
   return pln_pass_of(engine, symbol, pass->def, checked, out);
 }

@@ -50,45 +50,43 @@ static const pln_attr *configured(const pln_pass_run *run, const char *option) {
   return pln_attrs_find(run->engine, config, option);
 }
 
-/* False when the pass has no such option. */
-static bool look_up(const pln_pass_run *run, const char *option,
+bool pln_run_option(const pln_pass_run *run, const char *option,
                     pln_attr *out) {
-  const pln_pass_def *def = run->pass->def;
-  const pln_option *row =
-      pln_option_find(def->options, def->n_options, pln_text(option));
-  if (!row)
+  const pln_attr *value =
+      pln_attrs_find(run->engine, run->pass->def->defaults, option);
+  if (!value)
     return false;
   const pln_attr *given =
       pln_attrs_find(run->engine, run->pass->options, option);
   if (!given)
     given = configured(run, option);
   /* A config key of the same name may be of another kind. */
-  if (given && given->kind == row->kind)
-    *out = *given;
-  else
-    (void)!pln_option_read(row, pln_text(row->fallback), out);
+  *out = given && given->kind == value->kind ? *given : *value;
   return true;
 }
 
 int64_t pln_run_int(const pln_pass_run *run, const char *option) {
   pln_attr value;
-  if (!look_up(run, option, &value))
+  if (!pln_run_option(run, option, &value))
     return 0;
-  return value.kind == PLN_ATTR_INT ? value.v.i : 0;
+  bool whole = value.kind == PLN_ATTR_INT || value.kind == PLN_ATTR_BOOL;
+  return whole ? value.v.i : 0;
 }
 
 pln_slice pln_run_string(const pln_pass_run *run, const char *option) {
   char text[64];
   pln_attr value;
   pln_symbol symbol;
-  if (!look_up(run, option, &value))
+  if (!pln_run_option(run, option, &value))
     return pln_text(NULL);
   if (value.kind == PLN_ATTR_STRING)
     return value.v.s;
-  if (value.kind == PLN_ATTR_INT)
+  if (value.kind == PLN_ATTR_INT || value.kind == PLN_ATTR_BOOL)
     snprintf(text, sizeof text, "%lld", (long long)value.v.i);
-  else
+  else if (value.kind == PLN_ATTR_FLOAT)
     snprintf(text, sizeof text, "%.17g", value.v.f);
+  else
+    return pln_text(NULL);
   if (pln_symbol_intern(run->engine, pln_text(text), &symbol) != PLN_OK)
     return pln_text(NULL);
   return pln_symbol_text(run->engine, symbol);

@@ -277,22 +277,16 @@ static void dispose(fuser *f) {
   pln_fuse_groups_free(&f->groups);
 }
 
-static int64_t configured(const pln_pass_run *run, const char *key,
-                          int64_t fallback) {
-  const pln_attr *given =
-      pln_attrs_find(run->engine, run->context->config, key);
-  return given && given->kind == PLN_ATTR_INT ? given->v.i : fallback;
-}
-
 pln_status pln_pass_fuse_ops(pln_pass_run *run) {
   fuser f = {.engine = pln_run_engine(run), .old = pln_run_function(run)};
   int64_t level = pln_run_int(run, "fuse_opt_level");
-  int64_t depth = configured(run, "relay.FuseOps.max_depth", 256);
-  f.link_params = configured(run, "relay.FuseOps.link_params", 0);
-  depth = depth < 1 ? 1 : depth > INT32_MAX ? INT32_MAX : depth;
+  pln_attr depth, link;
+  PLN_TRY(pln_context_get(run->context, "relay.FuseOps.max_depth", &depth));
+  PLN_TRY(pln_context_get(run->context, "relay.FuseOps.link_params", &link));
+  f.link_params = link.v.i != 0;
   pln_status status = pln_fuse_groups_find(
       &f.groups, f.old, level < 0 ? run->context->opt_level : level,
-      (uint32_t)depth);
+      (uint32_t)depth.v.i);
   if (status == PLN_OK)
     status = prepare(&f);
   pln_mutator m = {.ud = &f, .visit = visit};

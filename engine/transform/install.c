@@ -19,6 +19,7 @@ static const pln_option fuse_options[] = {
     {.name = "fuse_opt_level",
      .kind = PLN_ATTR_INT,
      .fallback = "-1",
+     .least = "-1",
      .doc = "0 leaves each operator alone; -1: the context's opt_level."},
 };
 
@@ -33,19 +34,6 @@ static const pln_option eta_options[] = {
      .is_bool = true,
      .fallback = "false",
      .doc = "Names of functions of the module."},
-};
-
-/* Keys of contexts' configs that passes read, as TVM calls them. */
-static const pln_option config_keys[] = {
-    {.name = "relay.FuseOps.max_depth",
-     .kind = PLN_ATTR_INT,
-     .fallback = "256",
-     .doc = "The most nodes that FuseOps puts into one function."},
-    {.name = "relay.FuseOps.link_params",
-     .kind = PLN_ATTR_INT,
-     .is_bool = true,
-     .fallback = "false",
-     .doc = "FuseOps keeps constants inside of the functions it makes."},
 };
 
 enum {
@@ -74,7 +62,5 @@ static const pln_pass_spec specs[] = {
 pln_status pln_transform_install(pln_engine *engine) {
   for (size_t i = 0; i < PLN_COUNT(specs); i++)
     PLN_TRY(pln_pass_register_built_in(engine, &specs[i]));
-  for (size_t i = 0; i < PLN_COUNT(config_keys); i++)
-    PLN_TRY(pln_config_register(engine, &config_keys[i]));
-  return PLN_OK;
+  return pln_transform_install_keys(engine);
 }

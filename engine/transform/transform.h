@@ -7,6 +7,8 @@
 
 /* Registers the rows of passes.def, once an engine. */
 pln_status pln_transform_install(pln_engine *engine) PLN_CHECKED;
+/* config_keys.c: the config keys of passes. */
+pln_status pln_transform_install_keys(pln_engine *engine) PLN_CHECKED;
 
 /* `node` of the new graph was made in place of one of that type: it gets what
  * both types say. A variable's type, which is a signature's, and one that

@@ -1,6 +1,8 @@
 --- Passes, sequentials and contexts made from tables.
 
 local core = require "perilune.core"
+local config = require "perilune.config"
+local option = require "perilune.option"
 core.internal()
 
 local pass = {}
@@ -9,22 +11,6 @@ local pass = {}
 core.on_failure(function(...) require "perilune.reproducer.on_failure" (...) end)
 
 -- ------------------------------------------------------------- one's own pass
-
--- Options are given as rows { name, default, doc } or as name = default.
-local function option_rows(options)
-  local rows, names = {}, {}
-  for i, row in ipairs(options) do
-    rows[i] = { name = row.name, default = row.default, doc = row.doc }
-  end
-  for name in pairs(options) do
-    if type(name) == "string" then names[#names + 1] = name end
-  end
-  table.sort(names)
-  for _, name in ipairs(names) do
-    rows[#rows + 1] = { name = name, default = options[name] }
-  end
-  return rows
-end
 
 local known = { name = true, kind = true, opt_level = true, required = true, traceable = true,
   doc = true, options = true, run = true }
@@ -84,7 +70,7 @@ function pass.spec(spec, kind, name)
   end
   copy.kind = kind or copy.kind
   copy.name = name or copy.name or place_of(copy.run)
-  copy.options = option_rows(copy.options or {})
+  copy.options = option.rows(copy.options or {})
   copy.source = source_of(copy.run)
   return copy
 end
@@ -179,11 +165,14 @@ local function names_of(list)
 end
 
 -- Options of a pass may be given in a table of its own: Pass = { option = v }.
-local function flat(config)
+local function flat(settings)
+  if settings ~= nil and type(settings) ~= "table" then
+    error(("a context's config is a table, got a %s"):format(type(settings)), 3)
+  end
   local out = {}
-  for key, value in pairs(config or {}) do
-    if type(value) == "table" and type(next(value)) == "string" then
-      for option, inner in pairs(value) do out[key .. "." .. option] = inner end
+  for key, value in pairs(settings or {}) do
+    if type(value) == "table" and not config[key] and core.registered(key) then
+      for name, inner in pairs(value) do out[key .. "." .. name] = inner end
     else
       out[key] = value
     end

@@ -291,10 +291,25 @@ function Module:close() end
 
 ---@class perilune.Option
 ---@field name string
----@field type "integer"|"number"|"boolean"|"string"
----@field default string
+---@field type "boolean"|"integer"|"number"|"string"|"integers"|"strings"|"table"
+---@field default any
 ---@field doc string
----@field choices string? of a string: the values it may have, "a|b"
+---@field choices string? of strings: the values they may have, "a|b"
+---@field least number? of numbers
+---@field most number?
+---@field fields perilune.Option[]? of a table
+
+--- An option as a script declares it; its type is the default's. Where a name stands
+--- for it, a default alone will do: options = { depth = 3 }.
+---@class perilune.OptionSpec
+---@field name? string
+---@field default? boolean|number|string|integer[]|string[]
+---@field type? string needed for an empty list: "integers" or "strings"
+---@field doc? string
+---@field choices? string|string[]
+---@field least? number
+---@field most? number
+---@field fields? table in place of a default: options of which it is made
 
 --- A pass: called with a module, and a context to run in.
 ---@class perilune.Pass
@@ -320,7 +335,7 @@ function Module:close() end
 ---@field required? string[]
 ---@field traceable? boolean
 ---@field doc? string
----@field options? table rows { name, default, doc }, or name = default
+---@field options? (perilune.OptionSpec|any)[] rows in order, or name = row, or name = default
 ---@field run fun(fn: perilune.Node, mod: perilune.Module, ctx: perilune.Context): perilune.Node?
 
 ---@class perilune.PassConstructor
@@ -347,7 +362,7 @@ function Module:close() end
 ---@field disabled? string[]
 ---@field only? string[]
 ---@field instruments? perilune.Instrument[]
----@field config? table registered keys, "Pass.option" or Pass = { option = value }
+---@field config? table registered keys, "key.field", "Pass.option" or Pass = { option = value }
 
 --- What passes run in.
 ---@class perilune.Context
@@ -368,6 +383,10 @@ function Context:override_instruments(instruments) end
 ---@param key string
 ---@param n? integer 1
 function Context:note(key, n) end
+--- What the config says of a key or "key.field", else its default.
+---@param key string
+---@return any
+function Context:get(key) end
 --- In the body of a pass: one of its options.
 ---@param name string
 ---@return any
@@ -468,7 +487,7 @@ function Statistics:unused() end
 ---@field _VERSION string
 ---@field op { [string]: any } operators as nested tables
 ---@field passes { [string]: perilune.PassConstructor|perilune.PassSpec|nil }
----@field config { [string]: perilune.Option }
+---@field config { [string]: perilune.Option|perilune.OptionSpec|nil }
 local pl = {}
 
 ---@param name string

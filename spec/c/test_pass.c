@@ -319,7 +319,7 @@ static void contexts_check_what_they_hold(void) {
   CHECK_OK(pln_symbol_intern(engine, pln_text("fold"), &entry.name));
   CHECK_OK(pln_attrs_make(engine, 1, &entry, &spec.config));
   CHECK_STATUS(pln_context_new(engine, &spec, &context), PLN_ERR_TYPE);
-  CHECK(says("'fold' expects a string, got an integer"));
+  CHECK(says("config key 'fold' expects one of budget|all, got an integer"));
   CHECK_OK(
       pln_symbol_intern(engine, pln_text("FoldConstant.fodl"), &entry.name));
   CHECK_OK(pln_attrs_make(engine, 1, &entry, &spec.config));

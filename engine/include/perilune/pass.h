@@ -37,9 +37,14 @@ typedef struct pln_pass_run pln_pass_run;
 /* What passes run in, see below. */
 typedef struct pln_context pln_context;
 
-/* One option of a pass: its name, kind (PLN_ATTR_INT, _FLOAT, _STRING; a
- * boolean is an INT from 0 to 1), default as text, a sentence, and of a string
- * the values it may have ("budget|all"; NULL: any). */
+/* One option of a pass, or one config key: its name, kind (PLN_ATTR_INT,
+ * _FLOAT, _STRING, _INTS, _STRINGS; a boolean is an INT with is_bool, and its
+ * values are PLN_ATTR_BOOL), default as text, a sentence; of strings the values
+ * they may have ("budget|all"; NULL: any), of numbers the least and the most,
+ * as text (NULL: no bound). A list's default is "[1,2]" or "[\"a\"]"; NULL is
+ * the empty one.
+ * A PLN_ATTR_DICT has fields, which are no DICTs themselves, and its default is
+ * made of theirs; a value has all of them, those not given by default. */
 typedef struct pln_option {
   const char *name;
   pln_attr_kind kind;
@@ -47,6 +52,9 @@ typedef struct pln_option {
   const char *fallback;
   const char *doc;
   const char *choices;
+  const char *least, *most;
+  uint32_t n_fields;
+  const struct pln_option *fields;
 } pln_option;
 
 typedef struct pln_pass_spec {
@@ -125,6 +133,10 @@ PLN_API pln_attrs pln_pass_options(const pln_pass *pass);
 PLN_API uint32_t pln_pass_n_option_rows(const pln_pass *pass);
 PLN_API const pln_option *pln_pass_option_row(const pln_pass *pass,
                                               uint32_t index);
+/* The default of a row of a pass or of the config; it lives as long as the
+ * engine. */
+PLN_API pln_status pln_option_default(pln_engine *engine, const pln_option *row,
+                                      pln_attr *out) PLN_CHECKED;
 /* Elements of a sequential. */
 PLN_API uint32_t pln_pass_n_elements(const pln_pass *pass);
 PLN_API pln_pass *pln_pass_element(const pln_pass *pass, uint32_t index);
@@ -158,6 +170,9 @@ PLN_API const pln_graph *pln_run_function(const pln_pass_run *run);
  * ("PassName.option", then "option"), else its default. */
 PLN_API int64_t pln_run_int(const pln_pass_run *run, const char *option);
 PLN_API pln_slice pln_run_string(const pln_pass_run *run, const char *option);
+/* The same of any kind; false when the pass has no such option. */
+PLN_API bool pln_run_option(const pln_pass_run *run, const char *option,
+                            pln_attr *out);
 /* The result; takes it. Not set: unchanged. */
 PLN_API void pln_run_set_function(pln_pass_run *run, pln_graph *function);
 PLN_API void pln_run_set_module(pln_pass_run *run, pln_module *module);
@@ -201,9 +216,13 @@ PLN_API const pln_rule_row *pln_rule_get(const pln_engine *engine,
 PLN_API void pln_rule_watch(pln_engine *engine);
 
 /* Config keys, as `fold` is one: name, kind and default are those of an
- * option. PLN_ERR_ARGUMENT when the key exists. */
+ * option. A key of a script's takes the place of an earlier one (contexts made
+ * before keep their values); PLN_ERR_NAME when it is built in. */
 PLN_API pln_status pln_config_register(pln_engine *engine,
                                        const pln_option *key) PLN_CHECKED;
+/* PLN_ERR_NAME when unknown or built in. */
+PLN_API pln_status pln_config_unregister(pln_engine *engine,
+                                         const char *name) PLN_CHECKED;
 PLN_API const pln_option *pln_config_row(const pln_engine *engine,
                                          uint32_t index); /* NULL at the end */
 
@@ -235,7 +254,7 @@ typedef struct pln_context_spec {
   const char *const *only;
   uint32_t n_instruments;
   const pln_instrument *instruments;
-  pln_attrs config; /* registered keys, or "Pass.option" */
+  pln_attrs config; /* registered keys, "key.field", "Pass.option" */
 } pln_context_spec;
 
 /* Names and config are checked here: PLN_ERR_NAME with candidates,
@@ -247,6 +266,10 @@ PLN_API pln_context *pln_context_retain(const pln_context *context);
 PLN_API void pln_context_release(pln_context *context);
 PLN_API int pln_context_opt_level(const pln_context *context);
 PLN_API pln_attrs pln_context_config(const pln_context *context);
+/* The value of a config key or "key.field": as given, else its default.
+ * PLN_ERR_NAME when there is no such key. */
+PLN_API pln_status pln_context_get(const pln_context *context, const char *key,
+                                   pln_attr *out) PLN_CHECKED;
 PLN_API uint32_t pln_context_n_required(const pln_context *context);
 PLN_API const char *pln_context_required(const pln_context *c, uint32_t i);
 PLN_API uint32_t pln_context_n_disabled(const pln_context *context);

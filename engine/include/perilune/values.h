@@ -487,7 +487,7 @@ PLN_API pln_status pln_attrs_with(pln_engine *engine, pln_attrs attrs,
 PLN_API pln_status pln_attrs_without(pln_engine *engine, pln_attrs attrs,
                                      const char *name,
                                      pln_attrs *out) PLN_CHECKED;
-/* The value of an INT / FLOAT / STRING entry, else the fallback. */
+/* The value of an INT or BOOL / FLOAT / STRING entry, else the fallback. */
 PLN_API int64_t pln_attrs_int(const pln_engine *engine, pln_attrs attrs,
                               const char *name, int64_t fallback);
 PLN_API double pln_attrs_float(const pln_engine *engine, pln_attrs attrs,

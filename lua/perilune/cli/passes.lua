@@ -8,10 +8,27 @@ function passes.arguments(parser)
   parser:argument("name", "The pass to show."):args "?"
 end
 
-local function show_option(row)
-  local default = row.default == "" and "''" or row.default
-  print(("    %s: %s, by default %s"):format(row.name, row.type, default))
-  if row.doc ~= "" then print("      " .. row.doc) end
+-- A value as the command line takes it.
+local function text_of(value)
+  if value == "" then return "''" end
+  if type(value) ~= "table" then return tostring(value) end
+  return #value == 0 and "[]" or table.concat(value, ",")
+end
+
+-- "", " from 0 to 8", " from 0 on", " up to 8", ": fast|small"
+local function range(row)
+  if row.choices then return ": " .. row.choices end
+  if row.least and row.most then return (" from %s to %s"):format(row.least, row.most) end
+  if row.least then return (" from %s on"):format(row.least) end
+  return row.most and (" up to %s"):format(row.most) or ""
+end
+
+local function show_option(row, indent)
+  indent = indent or "    "
+  local default = row.fields and "" or ", by default " .. text_of(row.default)
+  print(("%s%s: %s%s%s"):format(indent, row.name, row.type, range(row), default))
+  if row.doc ~= "" then print(indent .. "  " .. row.doc) end
+  for _, field in ipairs(row.fields or {}) do show_option(field, indent .. "  ") end
 end
 
 local function show(pass)

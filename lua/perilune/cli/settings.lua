@@ -8,19 +8,11 @@ core.internal() -- diagnostics point at the scripts of others
 
 local settings = {}
 
--- The type that the option or key declares decides; nothing declared: what the
--- text looks like.
-local function value_of(text, row)
-  if row and row.type == "string" then return text end
+-- What the text of a script's argument looks like.
+local function value_of(text)
   if text == "true" then return true end
   if text == "false" then return false end
   return tonumber(text) or text
-end
-
-local function find_row(rows, name)
-  for _, row in ipairs(rows) do
-    if row.name == name then return row end
-  end
 end
 
 -- Every key that may be set without a script, for "did you mean".
@@ -29,20 +21,25 @@ local function known_keys()
   for _, pass in ipairs(registry.passes()) do
     for _, row in ipairs(pass.option_rows) do keys[#keys + 1] = pass.name .. "." .. row.name end
   end
-  for _, row in ipairs(core.config_rows()) do keys[#keys + 1] = row.name end
+  for _, row in ipairs(core.config_rows()) do
+    keys[#keys + 1] = row.name
+    for _, field in ipairs(row.fields or {}) do keys[#keys + 1] = row.name .. "." .. field.name end
+  end
   return keys
 end
 
-local function declared(key)
-  local name, option = key:match "^([^.]+)%.(.+)$"
-  local pass = name and registry.find(name)
-  if not pass then return find_row(core.config_rows(), key) end
-  local row = find_row(pass.option_rows, option)
-  if not row then
-    stop.usage("--set %s: pass '%s' has no option '%s'%s", key, name, option,
+-- Puts what a key of the config or an option of a pass is set to into `config`;
+-- false when nothing is called so.
+local function set(config, key, text)
+  local ok, read = pcall(core.config_parse, key, text)
+  if not ok and read.code == "name" then
+    stop.usage("--set %s: %s%s", key, (read.message:gsub("; .*", "")),
       core.suggest(key, known_keys()))
   end
-  return row
+  if not ok then stop.usage("--set %s: %s", key, read.message or read) end
+  if not read then return false end
+  config[key] = read[key]
+  return true
 end
 
 --- Splits the texts into the context's config and what is left for a script:
@@ -52,8 +49,7 @@ function settings.read(texts)
   for _, text in ipairs(texts) do
     local key, value = text:match "^([^=]+)=(.*)$"
     if not key then stop.usage("--set %s: expected KEY=VALUE", text) end
-    local row = declared(key)
-    if row then config[key] = value_of(value, row) else arguments[key] = value_of(value) end
+    if not set(config, key, value) then arguments[key] = value_of(value) end
   end
   return config, arguments
 end
