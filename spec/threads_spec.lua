@@ -141,11 +141,12 @@ describe("threads", function()
     assert.equal(other, report)
   end)
 
-  it("take a number from 0 to 1024", function()
+  it("take an integer from 0 to 1024", function()
     for _, n in ipairs { -1, 1025 } do
       local ok, err = pcall(pl.context, { config = { threads = n } })
       assert.is_false(ok)
-      assert.equal("config key 'threads' expects a number from 0 to 1024", err.message)
+      assert.equal("config key 'threads' expects an integer from 0 to 1024, got " .. n,
+        err.message)
     end
   end)
 end)

@@ -107,23 +107,25 @@ pln_status pln_module_set(pln_module *m, pln_symbol name,
   return PLN_OK;
 }
 
+/* All rows but one by name (0: none), and those marked in `dropped` (NULL:
+ * none). */
 static pln_status copy_rows(const pln_module *from, pln_symbol except,
-                            pln_module *to) {
+                            const bool *dropped, pln_module *to) {
   to->attrs = from->attrs;
   to->types = pln_definitions_retain(from->types);
   to->tir_vars = from->tir_vars;
   pln_module_set_source(to, from->source, from->directory);
   for (uint32_t i = 0; i < from->count; i++)
-    if (from->rows[i].name != except)
+    if (from->rows[i].name != except && !(dropped && dropped[i]))
       PLN_TRY(pln_module_set(to, from->rows[i].name, from->rows[i].function));
   return PLN_OK;
 }
 
 static pln_status copy_without(const pln_module *module, pln_symbol except,
-                               pln_module **out) {
+                               const bool *dropped, pln_module **out) {
   pln_module *copy;
   PLN_TRY(pln_module_new(module->engine, &copy));
-  pln_status status = copy_rows(module, except, copy);
+  pln_status status = copy_rows(module, except, dropped, copy);
   if (status != PLN_OK) {
     pln_module_release(copy);
     return status;
@@ -133,7 +135,12 @@ static pln_status copy_without(const pln_module *module, pln_symbol except,
 }
 
 pln_status pln_module_copy(const pln_module *module, pln_module **out) {
-  return copy_without(module, 0, out);
+  return copy_without(module, 0, NULL, out);
+}
+
+pln_status pln_module_drop(const pln_module *module, const bool *dropped,
+                           pln_module **out) {
+  return copy_without(module, 0, dropped, out);
 }
 
 pln_status pln_module_without(const pln_module *module, pln_symbol name,
@@ -142,7 +149,7 @@ pln_status pln_module_without(const pln_module *module, pln_symbol name,
     *out = pln_module_retain(module);
     return PLN_OK;
   }
-  return copy_without(module, name, out);
+  return copy_without(module, name, NULL, out);
 }
 
 pln_status pln_module_with_attrs(const pln_module *module, pln_attrs attrs,

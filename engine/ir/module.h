@@ -30,6 +30,9 @@ struct pln_module {
 /* A changed copy that a loader fills before anybody else sees it. */
 pln_status pln_module_copy(const pln_module *module,
                            pln_module **out) PLN_CHECKED;
+/* A copy without the functions that are marked, one mark a function. */
+pln_status pln_module_drop(const pln_module *module, const bool *dropped,
+                           pln_module **out) PLN_CHECKED;
 pln_status pln_module_set(pln_module *module, pln_symbol name,
                           const pln_graph *function) PLN_CHECKED;
 void pln_module_set_source(pln_module *module, pln_file *source,

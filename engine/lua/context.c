@@ -5,6 +5,7 @@
  * main thread's current context. Stacks are kept by their coroutines. */
 
 #include "lua/binding.h"
+#include "pass/pass.h"
 
 /* ------------------------------------------------------------------- stacks */
 
@@ -64,7 +65,7 @@ void pln_lua_push_context(lua_State *L, const pln_context *context) {
 pln_context *pln_lua_check_context(lua_State *L, int arg) {
   pln_context **box = luaL_checkudata(L, arg, PLN_LUA_CONTEXT);
   if (!*box)
-    luaL_argerror(L, arg, "the context has been closed");
+    pln_lua_error(L, PLN_ERR_ARGUMENT, "the context has been closed");
   return *box;
 }
 
@@ -143,10 +144,15 @@ static pln_status hook_after(void *ud, const pln_module *module,
   return call_hook(ud, "after", NULL, module, pass, NULL);
 }
 
-static bool has_hook(lua_State *L, const char *name) {
-  bool yes = lua_getfield(L, -1, name) != LUA_TNIL;
-  lua_pop(L, 1);
-  return yes;
+/* Whether the table on top has that hook: something that can be called. */
+static bool has_hook(lua_State *L, const char *whom, const char *name) {
+  int type = lua_getfield(L, -1, name);
+  if (type != LUA_TNIL && type != LUA_TFUNCTION &&
+      luaL_getmetafield(L, -1, "__call") == LUA_TNIL)
+    pln_lua_error(L, PLN_ERR_TYPE, "instrument '%s': '%s' is a %s, no function",
+                  whom, name, luaL_typename(L, -1));
+  lua_pop(L, type != LUA_TNIL && type != LUA_TFUNCTION ? 2 : 1);
+  return type != LUA_TNIL;
 }
 
 /* The instrument that the table on top describes; its name lives in it. */
@@ -156,15 +162,15 @@ static pln_instrument read_instrument(lua_State *L) {
   if (lua_getfield(L, -1, "name") == LUA_TSTRING)
     i.name = lua_tostring(L, -1);
   lua_pop(L, 1);
-  if (has_hook(L, "enter"))
+  if (has_hook(L, i.name, "enter"))
     i.enter = hook_enter;
-  if (has_hook(L, "exit"))
+  if (has_hook(L, i.name, "exit"))
     i.exit = hook_exit;
-  if (has_hook(L, "should_run"))
+  if (has_hook(L, i.name, "should_run"))
     i.should_run = hook_should_run;
-  if (has_hook(L, "before"))
+  if (has_hook(L, i.name, "before"))
     i.before = hook_before;
-  if (has_hook(L, "after"))
+  if (has_hook(L, i.name, "after"))
     i.after = hook_after;
   return i;
 }
@@ -177,7 +183,9 @@ static pln_instrument *read_instruments(lua_State *L, pln_lua *b, int arg,
   arg = lua_absindex(L, arg);
   *n = 0;
   if (!lua_isnoneornil(L, arg)) {
-    luaL_checktype(L, arg, LUA_TTABLE);
+    if (!lua_istable(L, arg))
+      pln_lua_error(L, PLN_ERR_TYPE, "a list of instruments expected, got a %s",
+                    luaL_typename(L, arg));
     *n = (uint32_t)lua_rawlen(L, arg);
   }
   pln_instrument *list =
@@ -185,8 +193,9 @@ static pln_instrument *read_instruments(lua_State *L, pln_lua *b, int arg,
   *slots = pln_lua_new_callbacks(L, *n);
   for (uint32_t i = 0; i < *n; i++) {
     if (lua_rawgeti(L, arg, (lua_Integer)i + 1) != LUA_TTABLE)
-      luaL_error(L, "instrument %d: a table expected, got %s", (int)i + 1,
-                 luaL_typename(L, -1));
+      pln_lua_error(L, PLN_ERR_TYPE,
+                    "instrument %d: a table expected, got a %s", (int)i + 1,
+                    luaL_typename(L, -1));
     list[i] = read_instrument(L);
     pln_lua_set_callback(L, b, &(*slots)[i]);
     list[i].ud = (*slots)[i];
@@ -255,6 +264,17 @@ static int context_exit(lua_State *L) {
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   pln_lua_must(L, b, pln_context_exit(context));
   return 0;
+}
+
+/* ctx:close(): lets go of it before the collector does; it can be used no
+ * more. */
+static int context_end(lua_State *L) {
+  const pln_context *context = pln_lua_check_context(L, 1);
+  if (context->entered)
+    return pln_lua_error(
+        L, PLN_ERR_ARGUMENT,
+        "the context is entered; leave it before it is closed");
+  return context_gc(L);
 }
 
 /* The end of a <close> scope: leaves, unless exit was called before. */
@@ -408,13 +428,10 @@ static int context_tostring(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {
-    {"enter", context_enter},
-    {"exit", context_exit},
-    {"get", context_get},
-    {"note", context_note},
-    {"option", context_option},
-    {"rule", context_rule},
-    {"override_instruments", context_override},
+    {"close", context_end}, {"enter", context_enter},
+    {"exit", context_exit}, {"get", context_get},
+    {"note", context_note}, {"option", context_option},
+    {"rule", context_rule}, {"override_instruments", context_override},
     {NULL, NULL},
 };
 static const luaL_Reg meta[] = {

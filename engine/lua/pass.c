@@ -3,6 +3,7 @@
  * A body runs with a builder of its own, where constructors append; it ends
  * with the body, and handles of its nodes are stale from then on. */
 
+#include "pass/pass.h"
 #include "lua/binding.h"
 
 /* -------------------------------------------------------------------- boxes */
@@ -18,7 +19,7 @@ void pln_lua_push_pass(lua_State *L, const pln_pass *pass) {
 pln_pass *pln_lua_check_pass(lua_State *L, int arg) {
   pln_pass **box = luaL_checkudata(L, arg, PLN_LUA_PASS);
   if (!*box)
-    luaL_argerror(L, arg, "the pass has been closed");
+    pln_lua_error(L, PLN_ERR_ARGUMENT, "the pass has been closed");
   return *box;
 }
 
@@ -59,9 +60,13 @@ static void bad_answer(lua_State *L, const char *wanted, const void *callback) {
   luaL_error(L, "%s or nil expected as the pass's result, got %s", wanted, got);
 }
 
-/* The body's answer is on top: nil, or the changed function or module. */
+/* The body's answer is on top: nil, or the changed function or module. nil of a
+ * pass over loop-level functions removes the function. */
 static void take_answer(lua_State *L, body_call *call) {
   pln_lua *b = call->state;
+  pln_pass_kind kind = pln_pass_kind_of(pln_run_pass(call->run));
+  if (lua_isnil(L, -1) && kind == PLN_PASS_PRIM_FUNC)
+    pln_lua_must(L, b, pln_run_remove_function(call->run));
   if (lua_isnil(L, -1))
     return;
   if (is_module_pass(call->run)) {
@@ -213,8 +218,8 @@ lua_Integer pln_lua_int_field(lua_State *L, int arg, const char *name,
     int ok;
     value = lua_tointegerx(L, -1, &ok);
     if (!ok || type != LUA_TNUMBER)
-      luaL_error(L, "field '%s': an integer expected, got %s", name,
-                 luaL_typename(L, -1));
+      pln_lua_error(L, PLN_ERR_TYPE, "field '%s': an integer expected, got %s",
+                    name, luaL_typename(L, -1));
   }
   lua_pop(L, 1);
   return value;
@@ -225,8 +230,8 @@ const char *pln_lua_string_field(lua_State *L, int arg, const char *name,
                                  const char *fallback) {
   int type = lua_getfield(L, arg, name);
   if (type != LUA_TNIL && type != LUA_TSTRING)
-    luaL_error(L, "field '%s': a string expected, got %s", name,
-               luaL_typename(L, -1));
+    pln_lua_error(L, PLN_ERR_TYPE, "field '%s': a string expected, got %s",
+                  name, luaL_typename(L, -1));
   const char *value = type == LUA_TSTRING ? lua_tostring(L, -1) : fallback;
   lua_pop(L, 1);
   return value;
@@ -239,14 +244,17 @@ const char **pln_lua_check_names(lua_State *L, int arg, uint32_t *n) {
     lua_newuserdatauv(L, 0, 0);
     return NULL;
   }
-  luaL_checktype(L, arg, LUA_TTABLE);
+  if (!lua_istable(L, arg))
+    pln_lua_error(L, PLN_ERR_TYPE, "a list of names expected, got a %s",
+                  luaL_typename(L, arg));
   *n = (uint32_t)lua_rawlen(L, arg);
   const char **names =
       lua_newuserdatauv(L, ((size_t)*n + 1) * sizeof *names, 0);
   for (uint32_t i = 0; i < *n; i++) {
     if (lua_rawgeti(L, arg, (lua_Integer)i + 1) != LUA_TSTRING)
-      luaL_error(L, "a list of names expected; entry %d is a %s", (int)i + 1,
-                 luaL_typename(L, -1));
+      pln_lua_error(L, PLN_ERR_TYPE,
+                    "a list of names expected; entry %d is a %s", (int)i + 1,
+                    luaL_typename(L, -1));
     names[i] = lua_tostring(L, -1);
     lua_pop(L, 1);
   }
@@ -259,10 +267,10 @@ static pln_pass_kind kind_field(lua_State *L, int arg) {
   for (size_t i = 0; i < PLN_COUNT(names); i++)
     if (!strcmp(name, names[i]))
       return (pln_pass_kind)i;
-  luaL_error(L,
-             "field 'kind': 'function', 'module' or 'prim_func' expected, "
-             "got '%s'",
-             name);
+  pln_lua_error(L, PLN_ERR_TYPE,
+                "field 'kind': 'function', 'module' or 'prim_func' expected, "
+                "got '%s'",
+                name);
   return PLN_PASS_FUNCTION;
 }
 
@@ -280,7 +288,7 @@ static pln_lua_callback **read_spec(lua_State *L, pln_lua *b, int arg,
       .release = pln_lua_release_callback,
   };
   if (!spec->name)
-    luaL_error(L, "a pass has a name");
+    pln_lua_error(L, PLN_ERR_TYPE, "a pass has a name");
   lua_Debug ar;
   const char *caller = pln_lua_caller(L, &ar) ? ar.source : NULL;
   spec->source = string_field(L, arg, "source", caller);
@@ -292,10 +300,11 @@ static pln_lua_callback **read_spec(lua_State *L, pln_lua *b, int arg,
   spec->options = pln_lua_check_options(L, -1, &spec->n_options);
   pln_lua_callback **slot = pln_lua_new_callbacks(L, 1);
   if (lua_getfield(L, arg, "run") == LUA_TNIL)
-    luaL_error(L, "pass '%s' has no function 'run'", spec->name);
+    pln_lua_error(L, PLN_ERR_TYPE, "pass '%s' has no function 'run'",
+                  spec->name);
   if (!lua_isfunction(L, -1) && luaL_getmetafield(L, -1, "__call") == LUA_TNIL)
-    luaL_error(L, "pass '%s': 'run' is a %s, not a function", spec->name,
-               luaL_typename(L, -1));
+    pln_lua_error(L, PLN_ERR_TYPE, "pass '%s': 'run' is a %s, not a function",
+                  spec->name, luaL_typename(L, -1));
   lua_getfield(L, arg, "run");
   pln_lua_set_callback(L, b, slot);
   spec->ud = *slot;
@@ -437,11 +446,11 @@ static int pass_call(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_pass *pass = pln_lua_check_pass(L, 1);
   pln_module *module = pln_lua_check_module(L, 2);
-  pln_context **context = NULL;
+  pln_context *context = NULL;
   int tries = 0;
   pln_status status;
   if (!lua_isnoneornil(L, 3))
-    context = luaL_checkudata(L, 3, PLN_LUA_CONTEXT);
+    context = pln_lua_check_context(L, 3);
   lua_settop(L, 3);
   pln_lua_use_stack(L, b);
   pln_module **out = pln_lua_new_module(L);
@@ -453,7 +462,7 @@ static int pass_call(lua_State *L) {
     pln_failure_clear(b->engine);
   }
   do
-    status = apply_in(pass, module, context ? *context : NULL, out);
+    status = apply_in(pass, module, context, out);
   while (pln_lua_retry(L, b, status, &tries));
   if (status != PLN_OK)
     return fail_call(L, b, status);
@@ -505,6 +514,12 @@ static void push_elements(lua_State *L, const pln_pass *pass, uint32_t begin,
   }
 }
 
+/* What a pass itself has, whatever it is. */
+static const char *const pass_fields[] = {
+    "info",      "name",    "kind",        "opt_level", "required",
+    "doc",       "options", "option_rows", "form",      "passes",
+    "otherwise", "rounds",  "source"};
+
 /* What forms have: .form, .passes, .otherwise (of a try), .rounds (of a
  * fixpoint); false for another key. */
 static bool push_form_field(lua_State *L, const pln_pass *pass,
@@ -523,9 +538,48 @@ static bool push_form_field(lua_State *L, const pln_pass *pass,
   return true;
 }
 
-/* pass.info, .name, .kind, .opt_level, .required, .doc, .source (the chunk of a
- * script's pass), .options (as given),
- * .option_rows (what there is), and what push_form_field gives */
+/* The table that runs as the pass's body, an instance of a class say; nil when
+ * it is none.  [-0, +1] */
+static void push_instance(lua_State *L, const pln_pass *pass) {
+  if (pass->def->run == run_body)
+    pln_lua_kept(L, &pln_lua_key.callbacks, pass->def->ud);
+  else
+    lua_pushnil(L);
+  if (!lua_istable(L, -1)) {
+    lua_pop(L, 1);
+    lua_pushnil(L);
+  }
+}
+
+/* What the pass itself has not, its instance may. */
+static int index_instance(lua_State *L, const pln_pass *pass) {
+  push_instance(L, pass);
+  if (lua_isnil(L, -1))
+    return 0;
+  lua_pushvalue(L, 2);
+  lua_gettable(L, -2);
+  return 1;
+}
+
+/* pass[key] = value: of the instance, but for what the pass itself has. */
+static int pass_newindex(lua_State *L) {
+  const pln_pass *pass = pln_lua_check_pass(L, 1);
+  const char *key = luaL_checkstring(L, 2);
+  lua_settop(L, 3);
+  push_instance(L, pass);
+  bool own = !strcmp(key, "close");
+  for (size_t i = 0; i < PLN_COUNT(pass_fields) && !own; i++)
+    own = !strcmp(key, pass_fields[i]);
+  if (own || lua_isnil(L, -1))
+    return luaL_error(L, "%s has no writable field '%s'", PLN_LUA_PASS, key);
+  lua_insert(L, 2);
+  lua_settable(L, 2);
+  return 0;
+}
+
+/* pass.info, .name, .kind, .opt_level, .required, .doc, .source (the
+ * chunk of a script's pass), .options (as given), .option_rows (what there is),
+ * what push_form_field gives, and what the instance of a class has */
 static int pass_index(lua_State *L) {
   static const char *const kinds[] = {"module", "function", "prim_func",
                                       "sequential"};
@@ -553,8 +607,8 @@ static int pass_index(lua_State *L) {
     pln_lua_push_attrs(L, b, pln_pass_options(pass));
   else if (!strcmp(key, "option_rows"))
     push_option_rows(L, b, pass);
-  else
-    return push_form_field(L, pass, key);
+  else if (!push_form_field(L, pass, key))
+    return index_instance(L, pass);
   return 1;
 }
 
@@ -580,6 +634,7 @@ static const luaL_Reg meta[] = {
     {"__gc", pass_gc}, {"__close", pass_gc},          {"__call", pass_call},
     {"__eq", pass_eq}, {"__tostring", pass_tostring}, {NULL, NULL},
 };
+static const luaL_Reg writes[] = {{"__newindex", pass_newindex}, {NULL, NULL}};
 static const luaL_Reg functions[] = {
     {"pass", core_pass},
     {"register", core_register},
@@ -591,5 +646,8 @@ static const luaL_Reg functions[] = {
 
 void pln_lua_open_pass(lua_State *L) {
   pln_lua_class(L, PLN_LUA_PASS, methods, meta, pass_index);
+  luaL_getmetatable(L, PLN_LUA_PASS);
+  pln_lua_functions(L, writes);
+  lua_pop(L, 1);
   pln_lua_functions(L, functions);
 }

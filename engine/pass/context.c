@@ -189,16 +189,27 @@ pln_status pln_context_enter(pln_context *context) {
   PLN_TRY(pln_mem_grow(engine, (void **)&s->entered, &s->cap, (size_t)s->n + 1,
                        sizeof *s->entered));
   s->entered[s->n++] = pln_context_retain(context);
+  context->entered++;
   return PLN_OK;
+}
+
+static pln_status not_current(const pln_context *context,
+                              const pln_context_stack *s) {
+  for (uint32_t i = 0; i < s->n; i++)
+    if (s->entered[i] == context)
+      return pln_diag_error(context->engine, PLN_ERR_ARGUMENT, NULL,
+                            "the context to be left is not the current one; "
+                            "leave inner contexts first");
+  return pln_diag_error(context->engine, PLN_ERR_ARGUMENT, NULL,
+                        "the context to be left has not been entered");
 }
 
 pln_status pln_context_exit(pln_context *context) {
   pln_context_stack *s = context->engine->passes->stack;
   if (!s->n || s->entered[s->n - 1] != context)
-    return pln_diag_error(context->engine, PLN_ERR_ARGUMENT, NULL,
-                          "the context to be left is not the current one; "
-                          "leave inner contexts first");
+    return not_current(context, s);
   s->n--;
+  context->entered--;
   pln_status status = pln_hooks_exit(context);
   pln_context_release(context);
   return status;
@@ -239,8 +250,11 @@ void pln_context_stack_free(pln_context_stack *s) {
   struct pln_registry *r = s->engine->passes;
   if (r->stack == s)
     r->stack = r->main_stack;
-  while (s->n)
-    pln_context_release(s->entered[--s->n]);
+  while (s->n) {
+    pln_context *context = s->entered[--s->n];
+    context->entered--;
+    pln_context_release(context);
+  }
   pln_context_release(s->base);
   pln_mem_free(s->engine, s->entered, s->cap * sizeof *s->entered);
   pln_mem_free(s->engine, s, sizeof *s);

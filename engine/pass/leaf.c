@@ -126,8 +126,15 @@ static pln_status judge_module(pln_pass_run *run, pln_module **result) {
 
 /* ------------------------------------------------------------------ running */
 
+static pln_status foreign(const pln_pass_run *run, const char *what) {
+  return pln_diag_error(run->engine, PLN_ERR_ARGUMENT, NULL,
+                        "the %s that it gives belongs to another engine", what);
+}
+
 static pln_status module_pass(pln_pass_run *run, pln_module **out) {
   PLN_TRY(run->pass->def->run(run));
+  if (run->new_module && run->new_module->engine != run->engine)
+    return foreign(run, "module");
   if (!run->new_module)
     run->new_module = pln_module_retain(run->module);
   PLN_TRY(judge_module(run, &run->new_module));
@@ -145,6 +152,10 @@ static pln_status one_function(pln_pass_run *run, uint32_t index,
   if (!pln_leaf_takes(run->pass, old))
     return PLN_OK;
   PLN_TRY(run->pass->def->run(run));
+  if (run->remove)
+    return pln_run_drop(run, index);
+  if (run->new_function && run->new_function->engine != run->engine)
+    return foreign(run, "function");
   if (!run->new_function)
     run->new_function = pln_graph_retain(old);
   PLN_TRY(judge(run, old, &run->new_function));
@@ -193,6 +204,7 @@ static pln_status shared_function(const pln_work *work, pln_share *share) {
   pln_diag_place(share->engine, (pln_place){write_place, &run});
   pln_status status = one_function(&run, share->index, old, &share->result);
   pln_diag_place(share->engine, (pln_place){0});
+  share->removed = run.removed != NULL;
   share->counters = run.counters;
   share->n_counters = run.n_counters;
   share->cap_counters = run.cap_counters;
@@ -216,6 +228,19 @@ static pln_status rest(pln_pass_run *run, pln_parallel *parallel,
   return PLN_OK;
 }
 
+/* Takes the removed functions out of *module; those left may not use them. */
+static pln_status drop_removed(const pln_pass_run *run, pln_module **module) {
+  pln_module *whole = *module;
+  pln_status status = pln_module_drop(whole, run->removed, module);
+  pln_module_release(whole);
+  if (status != PLN_OK || run->context->limits.verify == PLN_VERIFY_NONE)
+    return status;
+  status = pln_module_verify(*module);
+  if (status != PLN_OK)
+    pln_module_release(*module);
+  return status;
+}
+
 static pln_status all_functions(pln_pass_run *run, pln_graph **results,
                                 pln_module **out) {
   const pln_work work = {.engine = run->engine,
@@ -232,9 +257,10 @@ static pln_status all_functions(pln_pass_run *run, pln_graph **results,
   pln_parallel_free(parallel);
   PLN_TRY(status);
   if (changed)
-    return pln_module_replace(run->module, results, out);
-  *out = pln_module_retain(run->module);
-  return PLN_OK;
+    PLN_TRY(pln_module_replace(run->module, results, out));
+  else
+    *out = pln_module_retain(run->module);
+  return run->removed ? drop_removed(run, out) : PLN_OK;
 }
 
 static pln_status function_pass(pln_pass_run *run, pln_module **out) {
@@ -335,7 +361,8 @@ pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
   pln_pass_run run = {.engine = x->engine,
                       .pass = pass,
                       .context = x->context,
-                      .module = before.module};
+                      .module = before.module,
+                      .group = before.function != NULL};
   double begin = seconds_now();
   pln_rule_run outer;
   pln_rule_run_begin(x->engine, pass->name, &outer);

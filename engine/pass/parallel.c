@@ -275,6 +275,8 @@ pln_status pln_parallel_take(pln_parallel *p, uint32_t index, pln_pass_run *run,
   PLN_TRY(take_rows(p, join, t));
   PLN_TRY(pln_tally_take(join, &t->rules));
   PLN_TRY(take_counters(join, &t->share, run));
+  if (run && t->share.removed)
+    PLN_TRY(pln_run_drop(run, index));
   if (t->share.result)
     *result = pln_join_graph(join, t->share.result);
   t->share.result = NULL;

@@ -40,6 +40,7 @@ typedef struct pln_share {
   const pln_module *module;
   uint32_t index;
   pln_graph *result; /* owned; NULL: unchanged */
+  bool removed;      /* the pass takes the function out */
   uint64_t changes;  /* a group: how often its passes changed something */
   uint32_t n_counters, cap_counters;
   pln_counter *counters;

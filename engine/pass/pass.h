@@ -234,6 +234,7 @@ pln_status pln_limits_check(pln_engine *engine, const pln_limits *limits,
 struct pln_context {
   pln_engine *engine;
   uint32_t refs;
+  uint32_t entered; /* how often, and not left */
   int opt_level;
   pln_limits limits;
   bool counts; /* a selector asks how often a pass was come to */
@@ -300,6 +301,9 @@ struct pln_pass_run {
   const pln_graph *function; /* as it is now; NULL: a module pass */
   pln_graph *new_function;   /* what the body has set, owned */
   pln_module *new_module;
+  bool group;    /* `function` is by itself, see pln_subject */
+  bool remove;   /* what the body has asked for */
+  bool *removed; /* one a function of the module; NULL: none is removed */
   uint32_t n_counters, cap_counters;
   pln_counter *counters;
 };
@@ -307,6 +311,8 @@ struct pln_pass_run {
 /* run.c: the counters as attributes; frees what a run holds. */
 pln_status pln_run_counts(const pln_pass_run *run, pln_attrs *out) PLN_CHECKED;
 void pln_run_free(pln_pass_run *run);
+/* Marks a function of the module as removed. */
+pln_status pln_run_drop(pln_pass_run *run, uint32_t index) PLN_CHECKED;
 
 /* Where a run is: in an element of a list, or in a pass that the element
  * requires. Lives on the stack of who runs it. */

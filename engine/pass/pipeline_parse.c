@@ -278,11 +278,10 @@ static bool at_close(parser *p) {
 static pln_status read_else(parser *p, bool *found) {
   frame *f = top(p);
   pln_reader_skip_space(&p->r);
-  *found = f->form == PLN_FORM_TRY && !f->otherwise &&
-           p->r.size - p->r.at >= 4 &&
-           !memcmp(p->r.text + p->r.at, "else", 4) &&
-           (p->r.size - p->r.at == 4 ||
-            !pln_reader_is_word(p->r.text[p->r.at + 4]));
+  *found =
+      f->form == PLN_FORM_TRY && !f->otherwise && p->r.size - p->r.at >= 4 &&
+      !memcmp(p->r.text + p->r.at, "else", 4) &&
+      (p->r.size - p->r.at == 4 || !pln_reader_is_word(p->r.text[p->r.at + 4]));
   if (!*found)
     return PLN_OK;
   p->r.at += 4;

@@ -70,7 +70,8 @@ static pln_status copy_keys(struct pln_registry *r,
                        sizeof *r->keys));
   r->keys = keys;
   memcpy(r->keys, from->keys, from->n_keys * sizeof *r->keys);
-  r->n_keys = from->n_keys;
+  r->n_keys = r->n_built_in_keys = from->n_keys;
+  r->key_defaults = from->key_defaults;
   return PLN_OK;
 }
 
@@ -106,7 +107,8 @@ void pln_passes_free(pln_engine *engine) {
     pln_pass_release(r->passes[i].pass);
   pln_report_clear(engine);
   pln_mem_free(engine, r->passes, r->cap_passes * sizeof *r->passes);
-  pln_options_free(engine, r->n_keys, r->keys);
+  if (!engine->parent) /* whose fields a child's keys have */
+    pln_options_free(engine, r->n_keys, r->keys);
   pln_mem_free(engine, r->keys, r->cap_keys * sizeof *r->keys);
   pln_mem_free(engine, r->rows, r->cap_rows * sizeof *r->rows);
   pln_idmap_free(r->by_name);

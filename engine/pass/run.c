@@ -104,6 +104,29 @@ void pln_run_set_module(pln_pass_run *run, pln_module *module) {
   run->new_module = module;
 }
 
+pln_status pln_run_remove_function(pln_pass_run *run) {
+  if (run->pass->def->kind != PLN_PASS_PRIM_FUNC)
+    return pln_diag_error(run->engine, PLN_ERR_ARGUMENT, NULL,
+                          "only a pass over loop-level functions removes "
+                          "functions");
+  if (run->group)
+    return pln_diag_error(run->engine, PLN_ERR_ARGUMENT, NULL,
+                          "functions{...} keeps all functions");
+  run->remove = true;
+  return PLN_OK;
+}
+
+pln_status pln_run_drop(pln_pass_run *run, uint32_t index) {
+  run->remove = false;
+  if (!run->removed)
+    run->removed =
+        pln_mem_zeroed(run->engine, run->module->count * sizeof *run->removed);
+  if (!run->removed)
+    return pln_nomem(run->engine);
+  run->removed[index] = true;
+  return PLN_OK;
+}
+
 pln_status pln_rewrite_function(pln_pass_run *run, const pln_mutator *mutator) {
   pln_graph *function;
   PLN_TRY(pln_graph_rewrite(pln_run_function(run), mutator, &function));
@@ -155,6 +178,9 @@ pln_status pln_run_counts(const pln_pass_run *run, pln_attrs *out) {
 void pln_run_free(pln_pass_run *run) {
   pln_graph_release(run->new_function);
   pln_module_release(run->new_module);
+  if (run->removed)
+    pln_mem_free(run->engine, run->removed,
+                 run->module->count * sizeof *run->removed);
   pln_mem_free(run->engine, run->counters,
                run->cap_counters * sizeof *run->counters);
 }

@@ -56,6 +56,7 @@ local pl = {
   function_pass = pass.function_pass,
   module_pass = pass.module_pass,
   prim_func_pass = pass.prim_func_pass,
+  pass_class = pass.pass_class,
   sequential = pass.sequential,
   fixpoint = pass.fixpoint,
   try = pass.try,

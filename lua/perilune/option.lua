@@ -28,12 +28,12 @@ end
 --- Rows in order, then those given as name = row or name = default by name.
 function option.rows(options)
   if type(options) ~= "table" then
-    error(("options are a table, got a %s"):format(type(options)), 3)
+    error(("options are a table, got a %s"):format(type(options)), 4)
   end
   local rows, names = {}, {}
   for i, row in ipairs(options) do
     if type(row) ~= "table" then
-      error(("option %d: a table { name =, default = } expected, got a %s"):format(i, type(row)), 3)
+      error(("option %d: a table { name =, default = } expected, got a %s"):format(i, type(row)), 4)
     end
     rows[i] = copy_row(row)
   end

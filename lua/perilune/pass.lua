@@ -56,11 +56,26 @@ local function source_of(body)
   end
 end
 
+-- A list of names, as a table; `what` has it.
+local function check_list(what, field, list, level)
+  if list ~= nil and type(list) ~= "table" then
+    error(("%s's '%s' is a list of names, got a %s"):format(what, field, type(list)), level + 1)
+  end
+end
+
+local function check_field(what, spec, field, wanted)
+  local kind = type(spec[field])
+  if kind ~= "nil" and kind ~= wanted then
+    error(("%s's '%s' is a %s, got a %s"):format(what, field, wanted, kind), 3)
+  end
+end
+
 --- What the core registers: a checked copy of `spec`.
 function pass.spec(spec, kind, name)
   if type(spec) ~= "table" then
     error(("a pass is described by a table, got a %s"):format(type(spec)), 3)
   end
+  check_list("a pass", "required", spec.required, 3)
   local copy = {}
   for field, value in pairs(spec) do
     if not known[field] then
@@ -82,8 +97,58 @@ function pass.function_pass(spec) return core.pass(pass.spec(spec, "function")) 
 --- A pass over the module: run(mod, ctx) gives the changed module, or nil.
 function pass.module_pass(spec) return core.pass(pass.spec(spec, "module")) end
 
---- A pass over each loop-level function.
+--- A pass over each loop-level function: nil removes it from the module.
 function pass.prim_func_pass(spec) return core.pass(pass.spec(spec, "prim_func")) end
+
+-- ------------------------------------------------------------------- classes
+
+local class_meta = { __name = "pass class" }
+pass.class_meta = class_meta
+
+local class_fields = { name = true, kind = true, opt_level = true, required = true,
+  traceable = true, doc = true, options = true }
+
+-- What runs is an instance: it has the class's methods, and state of its own.
+local function instance_of(class)
+  return setmetatable({}, {
+    __index = class, __call = function(self, ...) return class.run(self, ...) end,
+  })
+end
+
+function class_meta.__call(self, ...)
+  local class = self.class
+  local instance, spec = instance_of(class), { run = nil }
+  for field in pairs(class_fields) do spec[field] = class[field] end
+  spec.run = instance
+  if class.init then class.init(instance, ...) end
+  return core.pass(pass.spec(spec))
+end
+
+function class_meta.__index(self, key) return rawget(self, "class")[key] end
+function class_meta.__tostring(self) return "pass class " .. self.class.name end
+
+--- A class of passes: calling it makes a pass. Arguments go to init(self, ...),
+-- run(self, fn, mod, ctx) is the body, other fields are methods and state:
+--
+--     local Scale = pl.pass_class { name = "Scale", kind = "function",
+--       init = function(self, by) self.by = by end,
+--       run = function(self, fn) return pl.func(fn.params, fn.body * self.by) end }
+--     local twice = Scale(2)
+--
+-- What the pass itself has not (twice.by) is its instance's.
+function pass.pass_class(class)
+  if type(class) ~= "table" then
+    error(("a class of passes is made from a table, got a %s"):format(type(class)), 2)
+  end
+  if type(class.name) ~= "string" then error("a class of passes has a name", 2) end
+  for _, method in ipairs { "init", "run" } do
+    local f = class[method]
+    if type(f) ~= "function" and not (f == nil and method == "init") then
+      error(("class '%s': '%s' is a %s, no function"):format(class.name, method, type(f)), 2)
+    end
+  end
+  return setmetatable({ class = class }, class_meta)
+end
 
 -- --------------------------------------------------------------- sequentials
 
@@ -97,11 +162,12 @@ local function element(value, i)
   end
   if kind == "function" then return pass.module_pass { run = value } end
   if kind == "table" then
-    if getmetatable(value) == pass.constructor_class then return value() end
+    local meta = getmetatable(value)
+    if meta == pass.constructor_class or meta == class_meta then return value() end
     return pass.sequential(value)
   end
   error(("element %d of a sequential: a pass, a name or a function expected, got a %s")
-    :format(i, kind), 3)
+    :format(i, kind), 4)
 end
 
 -- The elements of `spec`; other fields than those in `fields` are refused.
@@ -124,6 +190,7 @@ end
 -- that names them.
 function pass.fixpoint(spec)
   local passes = elements("a fixpoint", spec, { rounds = true })
+  check_field("a fixpoint", spec, "rounds", "number")
   return core.form("fixpoint", spec.rounds or 100, 0, passes)
 end
 
@@ -150,16 +217,25 @@ end
 function pass.sequential(spec)
   local passes = elements("a sequential", spec,
     { name = true, opt_level = true, required = true })
+  check_list("a sequential", "required", spec.required, 2)
+  check_field("a sequential", spec, "name", "string")
+  check_field("a sequential", spec, "opt_level", "number")
   return core.sequential(spec.name or "sequential", spec.opt_level or 0, spec.required or {},
     passes)
 end
 
 -- ------------------------------------------------------------------ contexts
 
-local function names_of(list)
+-- Names from a list of names, passes and constructors.
+local function names_of(field, list)
+  check_list("a context", field, list, 3)
   local names = {}
   for i, value in ipairs(list or {}) do
-    names[i] = type(value) == "string" and value or value.name
+    local kind = type(value)
+    if kind ~= "string" and kind ~= "userdata" and kind ~= "table" then
+      error(("a context's '%s' is a list of names; entry %d is a %s"):format(field, i, kind), 3)
+    end
+    names[i] = kind == "string" and value or value.name
   end
   return names
 end
@@ -187,21 +263,30 @@ local context_fields = { opt_level = true, required = true, disabled = true, onl
 -- config = }. Entered with ctx:enter(), left with ctx:exit() or <close>.
 function pass.context(spec)
   spec = spec or {}
+  if type(spec) ~= "table" then
+    error(("a context is made from a table, got a %s"):format(type(spec)), 2)
+  end
   for field in pairs(spec) do
     if not context_fields[field] then
       error(("a context has no field '%s'"):format(tostring(field)), 2)
     end
   end
   return core.context {
-    opt_level = spec.opt_level, required = names_of(spec.required),
-    disabled = names_of(spec.disabled),
-    only = spec.only and names_of(spec.only), instruments = spec.instruments,
+    opt_level = spec.opt_level, required = names_of("required", spec.required),
+    disabled = names_of("disabled", spec.disabled),
+    only = spec.only and names_of("only", spec.only), instruments = spec.instruments,
     config = flat(spec.config),
   }
 end
 
 --- Calls f(...) inside the context, and leaves it again whatever happens.
 function pass.with(context, f, ...)
+  if getmetatable(context) ~= "perilune.Context" then
+    error(("pl.with: a context expected, got %s"):format(type(context)), 2)
+  end
+  if type(f) ~= "function" and not getmetatable(f) then
+    error(("pl.with: a function expected, got %s"):format(type(f)), 2)
+  end
   local scope <close> = context:enter()
   return f(...)
 end

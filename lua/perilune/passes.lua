@@ -5,6 +5,9 @@
 --     for name, pass in pairs(pl.passes) do print(name, pass.doc) end
 --     pl.passes.Mine = nil
 --
+-- What is assigned: a table that describes a pass, a function or mutator (over
+-- functions), a list of passes, a pass, a class of passes. Assigning anew
+-- replaces the script's pass; pipelines made before keep the one they have.
 -- What indexing gives is a constructor: callable, with name, kind, opt_level,
 -- required, doc and options (rows of name, type, default, doc).
 
@@ -32,6 +35,12 @@ local function lookup(_, name)
   return registered and constructor(registered) or nil
 end
 
+-- A mutator, say.
+local function is_callable(value)
+  local meta = getmetatable(value)
+  return type(value) == "table" and type(meta) == "table" and meta.__call ~= nil
+end
+
 local function assign(_, name, value)
   if type(name) ~= "string" then error("passes are registered under names", 2) end
   if value == nil then
@@ -39,7 +48,10 @@ local function assign(_, name, value)
     return
   end
   if type(value) == "userdata" then return core.register_object(name, value) end
-  if type(value) == "function" then value = { run = value } end
+  if getmetatable(value) == constructor_class or getmetatable(value) == pass.class_meta then
+    return core.register_object(name, value())
+  end
+  if type(value) == "function" or is_callable(value) then value = { run = value } end
   if type(value) == "table" and not value.run and #value > 0 then
     local list = table.move(value, 1, #value, 1, { name = value.name or name,
       opt_level = value.opt_level, required = value.required })

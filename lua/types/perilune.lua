@@ -326,7 +326,21 @@ function Module:close() end
 ---@field passes perilune.Pass[] of what is made of passes
 ---@field otherwise perilune.Pass[]? of a try: the passes of `else`
 ---@field rounds integer? of a fixpoint: the most it runs
+---@field [string] any of a pass of a class: what its instance has
 ---@overload fun(mod: perilune.Module, ctx?: perilune.Context): perilune.Module
+
+--- A class of passes; calling it makes one, with the arguments of `init`.
+---@class perilune.PassClass
+---@field name string
+---@field kind? "function"|"module"|"prim_func"
+---@field opt_level? integer
+---@field required? string[]
+---@field traceable? boolean
+---@field doc? string
+---@field options? (perilune.OptionSpec|any)[]
+---@field init? fun(self: table, ...)
+---@field run fun(self: table, fn: perilune.Node, mod: perilune.Module, ctx: perilune.Context): perilune.Node?
+---@overload fun(...): perilune.Pass
 
 ---@class perilune.PassSpec
 ---@field name? string
@@ -377,6 +391,8 @@ local Context = {}
 ---@return perilune.Context
 function Context:enter() end
 function Context:exit() end
+--- Lets go of it and its instruments; not while it is entered.
+function Context:close() end
 ---@param instruments perilune.Instrument[]
 function Context:override_instruments(instruments) end
 --- In the body of a pass: adds to a count that the report shows.
@@ -785,6 +801,10 @@ function pl.module_pass(spec) end
 ---@param spec perilune.PassSpec
 ---@return perilune.Pass
 function pl.prim_func_pass(spec) end
+--- A class of passes: methods and state, and what a pass is described by.
+---@param class perilune.PassClass
+---@return perilune.PassClass
+function pl.pass_class(class) end
 ---@param spec table passes, names and functions; name, opt_level, required
 ---@return perilune.Pass
 function pl.sequential(spec) end

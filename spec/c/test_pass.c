@@ -586,6 +586,59 @@ static void failures_leave_no_trace(void) {
   end(module);
 }
 
+/* What a body of this engine gives from another one. */
+static pln_engine *foreign;
+
+static pln_status give_foreign_module(pln_pass_run *run) {
+  pln_module *module;
+  PLN_TRY(make_module(foreign, &module));
+  pln_run_set_module(run, module);
+  return PLN_OK;
+}
+
+static pln_status give_foreign_function(pln_pass_run *run) {
+  pln_graph *graph;
+  PLN_TRY(make_graph(foreign, PLN_OP_EXP, false, &graph));
+  pln_run_set_function(run, graph);
+  return PLN_OK;
+}
+
+static void results_of_another_engine_are_refused(void) {
+  pln_module *module = begin(), *out = NULL, *theirs = NULL;
+  pln_pass_spec spec = {.name = "GiveModule",
+                        .kind = PLN_PASS_MODULE,
+                        .run = give_foreign_module};
+  foreign = pln_engine_new(NULL, NULL);
+  CHECK_OK(pln_pass_register(engine, &spec));
+  add("GiveFunction", 0, give_foreign_function, NULL, NULL);
+  CHECK_STATUS(apply("GiveModule", module, &out), PLN_ERR_ARGUMENT);
+  CHECK(says("pass 'GiveModule': the module that it gives belongs to another "
+             "engine"));
+  CHECK_STATUS(apply("GiveFunction", module, &out), PLN_ERR_ARGUMENT);
+  CHECK(says("pass 'GiveFunction', function @main: the function that it gives "
+             "belongs to another engine"));
+  REQUIRE_OK(make_module(foreign, &theirs));
+  CHECK_STATUS(apply("SimplifyExpr", theirs, &out), PLN_ERR_ARGUMENT);
+  CHECK(says("the module belongs to another engine"));
+  CHECK(out == NULL);
+  pln_module_release(theirs);
+  end(module);
+  pln_engine_free(foreign);
+}
+
+static pln_status ask_for_removal(pln_pass_run *run) {
+  return pln_run_remove_function(run);
+}
+
+static void only_loop_level_functions_are_removed(void) {
+  pln_module *module = begin(), *out = NULL;
+  add("Remove", 0, ask_for_removal, NULL, NULL);
+  CHECK_STATUS(apply("Remove", module, &out), PLN_ERR_ARGUMENT);
+  CHECK(says("pass 'Remove', function @main: only a pass over loop-level "
+             "functions removes functions"));
+  end(module);
+}
+
 static void options_come_from_pass_config_default(void) {
   pln_module *module = begin();
   pln_attr entry = {.kind = PLN_ATTR_STRING, .v.s = pln_text("some")};
@@ -731,6 +784,10 @@ static const check_test tests[] = {
     {"endless nesting is an error", endless_nesting_is_an_error},
     {"equal copies change nothing", equal_copies_change_nothing},
     {"failures leave no trace", failures_leave_no_trace},
+    {"results of another engine are refused",
+     results_of_another_engine_are_refused},
+    {"only loop-level functions are removed",
+     only_loop_level_functions_are_removed},
     {"options come from pass, config, default",
      options_come_from_pass_config_default},
     {"lack of memory is an error", lack_of_memory_is_an_error},

@@ -16,7 +16,7 @@ typedef enum pln_pass_kind {
   PLN_PASS_MODULE,    /* module in, module out */
   PLN_PASS_FUNCTION,  /* each Relay function by itself; functions with attribute
                          SkipOptimization, Extern or Compiler are passed over */
-  PLN_PASS_PRIM_FUNC, /* each loop-level function */
+  PLN_PASS_PRIM_FUNC, /* each loop-level function; may remove it */
   PLN_PASS_SEQUENTIAL /* passes made of passes, see pln_pass_form */
 } pln_pass_kind;
 
@@ -176,6 +176,8 @@ PLN_API bool pln_run_option(const pln_pass_run *run, const char *option,
 /* The result; takes it. Not set: unchanged. */
 PLN_API void pln_run_set_function(pln_pass_run *run, pln_graph *function);
 PLN_API void pln_run_set_module(pln_pass_run *run, pln_module *module);
+/* A PRIM_FUNC pass takes its function out of the module. */
+PLN_API pln_status pln_run_remove_function(pln_pass_run *run) PLN_CHECKED;
 /* Adds to a counter that the report shows beside the pass. */
 PLN_API pln_status pln_run_count(pln_pass_run *run, const char *key,
                                  int64_t n) PLN_CHECKED;
