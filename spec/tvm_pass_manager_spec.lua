@@ -181,10 +181,11 @@ describe("test_pass_info", function()
   it("has name, level, required passes and traceable", function()
     local info = pl.function_pass { name = "xx", opt_level = 12, required = { "FoldConstant" },
       traceable = true, run = nothing }.info
-    assert.same({ name = "xx", opt_level = 12, required = { "FoldConstant" }, traceable = true },
-      info)
+    assert.same({ name = "xx", opt_level = 12, required = { "FoldConstant" }, traceable = true,
+      form = "leaf" }, info)
     local plain = pl.function_pass { name = "xx", run = nothing }.info
-    assert.same({ name = "xx", opt_level = 0, required = {}, traceable = false }, plain)
+    assert.same({ name = "xx", opt_level = 0, required = {}, traceable = false, form = "leaf" },
+      plain)
   end)
 
   it("is a copy: what a hook does to it changes nothing", function()
