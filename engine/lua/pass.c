@@ -291,7 +291,7 @@ static pln_lua_callback **read_spec(lua_State *L, pln_lua *b, int arg,
     pln_lua_error(L, PLN_ERR_TYPE, "a pass has a name");
   lua_Debug ar;
   const char *caller = pln_lua_caller(L, &ar) ? ar.source : NULL;
-  spec->source = string_field(L, arg, "source", caller);
+  spec->source = pln_lua_string_field(L, arg, "source", caller);
   lua_getfield(L, arg, "traceable");
   spec->traceable = lua_toboolean(L, -1);
   lua_getfield(L, arg, "required");
