@@ -113,13 +113,13 @@ static pln_ref next_own(const pln_graph *g, body *f) {
   pln_ref end = g->scopes[f->scope].end;
   while (f->at < end) {
     f->inner = row_behind(g, f->inner, f->at);
-    if (f->inner < g->n_scopes && g->scopes[f->inner].begin == f->at) {
+    bool nested = f->inner < g->n_scopes && g->scopes[f->inner].begin < end;
+    pln_ref stop = nested ? g->scopes[f->inner].begin : end;
+    while (f->at < stop)
+      if (pln_is_scheduled(&g->nodes[f->at++]))
+        return f->at - 1;
+    if (nested)
       f->at = g->scopes[f->inner++].end;
-      continue;
-    }
-    if (pln_is_scheduled(&g->nodes[f->at]))
-      return f->at++;
-    f->at++;
   }
   return PLN_NONE;
 }
@@ -203,41 +203,49 @@ static pln_status after_operands(pln_walker *w, frame *f, const pln_node *n) {
   return n->kind == PLN_LET ? push(w, PLN_NONE) : PLN_OK;
 }
 
-/* The next operand of the node on top that was not seen. */
+static inline bool is_plain(const pln_node *n) {
+  return n->kind != PLN_LET && !pln_owns(n);
+}
+
+/* The next operand of the node on top that was not seen. With its last one a
+ * plain node is done, so that it is not read again when it is left. */
 static inline bool next_operand(const pln_walker *w, frame *f,
                                 const pln_node *n, pln_ref *node) {
   const pln_ref *operands = pln_operands(w->g, n);
   while (f->at < n->count) {
     *node = operands[f->at++];
-    if (!w->seen[*node])
+    if (!w->seen[*node]) {
+      f->at = f->at == n->count && is_plain(n) ? LEAVING : f->at;
       return true;
+    }
   }
   return false;
 }
 
-/* Goes on with the frame on top; *node is PLN_NONE when nothing is entered. */
-static inline pln_status advance(pln_walker *w, pln_ref *node) {
-  frame *f = &w->stack[w->top - 1];
+/* Goes on with the frame on top, of which there is more to do than leaving it;
+ * *node is PLN_NONE when nothing is entered. */
+static inline pln_status advance(pln_walker *w, frame *f, pln_ref *node) {
+  *node = PLN_NONE;
   if (f->ref == PLN_NONE)
     return step_body(w, node);
-  if (!(f->at & SCOPE)) {
-    const pln_node *n = &w->g->nodes[f->ref];
-    if (next_operand(w, f, n, node))
-      return enter(w, *node);
-    *node = PLN_NONE;
+  if (f->at & SCOPE)
+    return step_scopes(w, f);
+  const pln_node *n = &w->g->nodes[f->ref];
+  pln_ref operand;
+  if (!next_operand(w, f, n, &operand))
     return after_operands(w, f, n);
-  }
-  *node = PLN_NONE;
-  return step_scopes(w, f);
+  *node = operand;
+  return enter(w, operand);
 }
 
-static inline pln_status step(pln_walker *w, pln_walk_event *event,
+/* On to the next event; with `quiet` to the next node that is left. */
+static inline pln_status step(pln_walker *w, bool quiet, pln_walk_event *event,
                               pln_ref *node) {
   *node = PLN_NONE;
   *event = PLN_WALK_ENTER;
   if (w->first != PLN_NONE)
     PLN_TRY(begin(w, node));
-  while (*node == PLN_NONE && w->top > 0) {
+  while ((quiet || *node == PLN_NONE) && w->top > 0) {
     frame *f = &w->stack[w->top - 1];
     if (f->at == LEAVING) {
       *event = PLN_WALK_LEAVE;
@@ -245,16 +253,16 @@ static inline pln_status step(pln_walker *w, pln_walk_event *event,
       w->top--;
       return PLN_OK;
     }
-    PLN_TRY(advance(w, node));
+    PLN_TRY(advance(w, f, node));
   }
-  if (*node == PLN_NONE)
+  if (quiet || *node == PLN_NONE)
     *event = PLN_WALK_DONE;
   return PLN_OK;
 }
 
 pln_status pln_walker_next(pln_walker *w, pln_walk_event *event,
                            pln_ref *node) {
-  return step(w, event, node);
+  return step(w, false, event, node);
 }
 
 /* ------------------------------------------------------------- whole walks */
@@ -272,11 +280,10 @@ static pln_status leave_all(pln_walker *w, pln_visit_fn fn, void *ud) {
   pln_walk_event event;
   pln_ref node;
   for (;;) {
-    PLN_TRY(step(w, &event, &node));
+    PLN_TRY(step(w, true, &event, &node));
     if (event == PLN_WALK_DONE)
       return PLN_OK;
-    if (event == PLN_WALK_LEAVE)
-      PLN_TRY(fn(ud, w->g, node));
+    PLN_TRY(fn(ud, w->g, node));
   }
 }
 
@@ -293,7 +300,7 @@ static pln_status visit_all(pln_walker *w, const pln_visitor *visitor) {
   pln_walk_event event;
   pln_ref node;
   for (;;) {
-    PLN_TRY(step(w, &event, &node));
+    PLN_TRY(step(w, false, &event, &node));
     if (event == PLN_WALK_DONE)
       return PLN_OK;
     bool skip = false;
