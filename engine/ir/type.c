@@ -35,6 +35,9 @@ typedef struct tensor_row {
 
 struct pln_types {
   pln_interner *rows;
+  /* By number: the holes that unifiers have asked for, or 0. */
+  pln_type *own_holes;
+  uint32_t cap_own_holes;
 };
 
 static const type_row incomplete = {.kind = PLN_TYPE_INCOMPLETE,
@@ -76,6 +79,8 @@ void pln_types_free(pln_engine *engine) {
   if (!engine->types)
     return;
   pln_interner_free(engine->types->rows);
+  pln_mem_free(engine, engine->types->own_holes,
+               engine->types->cap_own_holes * sizeof(pln_type));
   pln_mem_free(engine, engine->types, sizeof *engine->types);
   engine->types = NULL;
 }
@@ -352,10 +357,26 @@ pln_status pln_type_hole(pln_engine *engine, pln_type *out) {
   return intern_parts(engine, row, 0, NULL, 0, NULL, out);
 }
 
+static pln_status make_own_hole(pln_engine *engine, uint32_t number,
+                                pln_type *out) {
+  type_row row = {.kind = PLN_TYPE_HOLE, .number = number | OWN_HOLES};
+  struct pln_types *t = engine->types;
+  uint32_t had = t->cap_own_holes;
+  PLN_TRY(intern_parts(engine, row, 0, NULL, 0, NULL, out));
+  PLN_TRY(pln_mem_grow(engine, (void **)&t->own_holes, &t->cap_own_holes,
+                       (size_t)number + 1, sizeof *t->own_holes));
+  if (t->cap_own_holes > had)
+    memset(t->own_holes + had, 0,
+           (t->cap_own_holes - had) * sizeof *t->own_holes);
+  t->own_holes[number] = *out;
+  return PLN_OK;
+}
+
 pln_status pln_type_own_hole(pln_engine *engine, uint32_t number,
                              pln_type *out) {
-  type_row row = {.kind = PLN_TYPE_HOLE, .number = number | OWN_HOLES};
-  return intern_parts(engine, row, 0, NULL, 0, NULL, out);
+  const struct pln_types *t = engine->types;
+  *out = number < t->cap_own_holes ? t->own_holes[number] : 0;
+  return *out ? PLN_OK : make_own_hole(engine, number, out);
 }
 
 pln_status pln_type_prim(pln_engine *engine, pln_dtype dtype, uint32_t lanes,
@@ -515,8 +536,13 @@ uint8_t pln_type_flags(const pln_engine *engine, pln_type type) {
 }
 
 bool pln_type_is_own_hole(const pln_engine *engine, pln_type type) {
+  return pln_type_own_number(engine, type) != PLN_NONE;
+}
+
+uint32_t pln_type_own_number(const pln_engine *engine, pln_type type) {
   const type_row *row = row_of(engine, type);
-  return row->kind == PLN_TYPE_HOLE && row->number >= OWN_HOLES;
+  bool own = row->kind == PLN_TYPE_HOLE && row->number >= OWN_HOLES;
+  return own ? row->number - OWN_HOLES : PLN_NONE;
 }
 
 const pln_type *pln_type_all_parts(const pln_engine *engine, pln_type type,

@@ -37,6 +37,8 @@ pln_status pln_type_own_hole(pln_engine *engine, uint32_t number,
                              pln_type *out) PLN_CHECKED;
 /* Is it one of those, and not made by a user? */
 bool pln_type_is_own_hole(const pln_engine *engine, pln_type type);
+/* Its number, or PLN_NONE when it is none of those. */
+uint32_t pln_type_own_number(const pln_engine *engine, pln_type type);
 
 /* pln_type_meet, which remembers in *pairs (NULL at first; freed by the caller)
  * what was met before. */

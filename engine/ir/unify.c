@@ -40,11 +40,8 @@ void pln_unifier_free(pln_unifier *u) {
 /* ------------------------------------------------------------------- holes */
 
 static pln_status add_hole(pln_unifier *u, pln_type type, uint32_t *row) {
-  if (!u->rows)
-    PLN_TRY(pln_idmap_new(u->engine, &u->rows));
   PLN_TRY(pln_mem_grow(u->engine, (void **)&u->holes, &u->cap_holes,
                        (size_t)u->n_holes + 1, sizeof *u->holes));
-  PLN_TRY(pln_idmap_set(u->rows, type, u->n_holes + 1));
   u->holes[u->n_holes] = (pln_hole_row){.link = u->n_holes, .type = type};
   *row = u->n_holes++;
   return PLN_OK;
@@ -54,6 +51,22 @@ pln_status pln_unifier_hole(pln_unifier *u, pln_type *out) {
   uint32_t row;
   PLN_TRY(pln_type_own_hole(u->engine, u->n_holes, out));
   return add_hole(u, *out, &row);
+}
+
+/* The row of a hole of one's own has its number; users' holes are looked up.
+ * PLN_NONE: it was not met. */
+static uint32_t row_of(const pln_unifier *u, pln_type hole) {
+  uint32_t own = pln_type_own_number(u->engine, hole);
+  if (own < u->n_holes && u->holes[own].type == hole)
+    return own;
+  return u->rows ? pln_idmap_get(u->rows, hole) - 1 : PLN_NONE;
+}
+
+static pln_status add_users_hole(pln_unifier *u, pln_type type, uint32_t *row) {
+  if (!u->rows)
+    PLN_TRY(pln_idmap_new(u->engine, &u->rows));
+  PLN_TRY(pln_idmap_set(u->rows, type, u->n_holes + 1));
+  return add_hole(u, type, row);
 }
 
 static uint32_t root_of(pln_unifier *u, uint32_t row) {
@@ -71,22 +84,18 @@ static bool is_hole(const pln_unifier *u, pln_type type) {
 
 /* The root of a hole; a user's hole gets its row when it is first met. */
 static pln_status find_root(pln_unifier *u, pln_type hole, uint32_t *root) {
-  uint32_t known = u->rows ? pln_idmap_get(u->rows, hole) : 0;
-  if (!known) {
-    PLN_TRY(add_hole(u, hole, root));
-    return PLN_OK;
-  }
-  *root = root_of(u, known - 1);
+  uint32_t row = row_of(u, hole);
+  if (row == PLN_NONE)
+    return add_users_hole(u, hole, root);
+  *root = root_of(u, row);
   return PLN_OK;
 }
 
 pln_type pln_unifier_find(pln_unifier *u, pln_type type) {
-  if (!u->rows || !is_hole(u, type))
+  uint32_t row = is_hole(u, type) ? row_of(u, type) : PLN_NONE;
+  if (row == PLN_NONE)
     return type;
-  uint32_t known = pln_idmap_get(u->rows, type);
-  if (!known)
-    return type;
-  const pln_hole_row *root = &u->holes[root_of(u, known - 1)];
+  const pln_hole_row *root = &u->holes[root_of(u, row)];
   return root->term ? root->term : root->type;
 }
 
@@ -431,13 +440,21 @@ static pln_status resolve_image(void *ud, pln_type type, pln_type *out,
 /* What is known for good is not resolved again. */
 static void resolve_leave(void *ud, pln_type type, pln_type image) {
   pln_unifier *u = ud;
-  uint32_t known = u->rows ? pln_idmap_get(u->rows, type) : 0;
-  if (known && !(pln_type_flags(u->engine, image) & PLN_TYPE_HAS_HOLE))
-    u->holes[root_of(u, known - 1)].term = image;
+  uint32_t row = is_hole(u, type) ? row_of(u, type) : PLN_NONE;
+  if (row != PLN_NONE &&
+      !(pln_type_flags(u->engine, image) & PLN_TYPE_HAS_HOLE))
+    u->holes[root_of(u, row)].term = image;
 }
 
 void pln_unifier_settle(pln_unifier *u) {
+  pln_type_map_forget(&u->resolving); /* what was said when less was known */
   u->settled = true;
+}
+
+static pln_status resolve_parts(pln_unifier *u, pln_type type, pln_type *out) {
+  if (!u->settled)
+    pln_type_map_forget(&u->resolving);
+  return pln_type_map_apply(&u->resolving, type, out);
 }
 
 pln_status pln_unifier_resolve(pln_unifier *u, pln_type type, pln_type *out,
@@ -445,12 +462,13 @@ pln_status pln_unifier_resolve(pln_unifier *u, pln_type type, pln_type *out,
   type = pln_unifier_find(u, type);
   u->unknown = 0;
   pln_status status = PLN_OK;
-  if (!u->settled)
-    pln_type_map_forget(&u->resolving);
-  if (pln_type_flags(u->engine, type) & PLN_TYPE_HAS_HOLE)
-    status = pln_type_map_apply(&u->resolving, type, out);
-  else
-    *out = type;
+  *out = type;
+  if (is_hole(u, type)) {
+    u->unknown = type;
+    *out = pln_type_is_own_hole(u->engine, type) ? 0 : type;
+  } else if (pln_type_flags(u->engine, type) & PLN_TYPE_HAS_HOLE) {
+    status = resolve_parts(u, type, out);
+  }
   if (unknown)
     *unknown = u->unknown;
   return status;
@@ -483,8 +501,11 @@ pln_status pln_unifier_open(pln_unifier *u, pln_type type, pln_type *out) {
                          .image = open_image,
                          .ud = &o,
                          .afresh = true};
+  *out = type;
   if (!type)
     return pln_unifier_hole(u, out);
+  if (!(pln_type_flags(u->engine, type) & PLN_TYPE_HAS_HOLE))
+    return PLN_OK;
   pln_status status = pln_type_map_apply(&o.map, type, out);
   pln_type_map_free(&o.map);
   return status;

@@ -29,7 +29,7 @@ typedef struct pln_unifier {
   pln_engine *engine;
   pln_hole_row *holes;
   uint32_t n_holes, cap_holes;
-  pln_idmap *rows;  /* a hole's type -> row + 1 */
+  pln_idmap *rows;  /* a user's hole -> row + 1 */
   pln_idmap *pairs; /* composite pairs -> result + 1 */
   pln_unify_frame *frames;
   pln_type *parts;

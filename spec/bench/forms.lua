@@ -14,12 +14,20 @@ local x = pl.var("x", "float32")
 
 local function module(body) return pl.module { main = pl.func({ x }, body) } end
 
-local function lets()
-  local vars = { [0] = x }
-  for i = 1, n do vars[i] = pl.var("v", "float32") end
+local function let_chain(first, type)
+  local vars = { [0] = first }
+  for i = 1, n do vars[i] = pl.var("v", type) end
   local body = vars[n]
   for i = n, 1, -1 do body = ir.Let(vars[i], op.tanh(vars[i - 1]), body) end
-  return module(body)
+  return body
+end
+
+local function lets() return module(let_chain(x, "float32")) end
+
+-- No type is known but that of the argument.
+local function untyped()
+  local a = pl.var "a"
+  return module(pl.func({ a }, let_chain(a))(x))
 end
 
 local function chain()
@@ -48,6 +56,8 @@ local function show(pass, what, mod, count)
   return out
 end
 
+local found = show("InferType", "an untyped let", untyped(), n)
+show("InferType", "a typed let", found, n)
 local bound, plain = lets(), chain()
 show("ToGraphNormalForm", "a let", bound, n)
 show("ToANormalForm", "an operator", plain, n)
