@@ -32,7 +32,8 @@ describe("perilune bisect", function()
   it("names the pass that changes what is computed", function()
     local status, out = bisect(("%s -p %s --oracle"):format(model, script))
     assert.equal(0, status)
-    assert.matches("^pass 'Wrong' %(its 1st run, in deploy%) breaks it: run 3 of 4\n", out)
+    assert.matches("^pass 'Wrong' breaks it, in its 1st run: run 3 of 4\n"
+      .. "in pipeline 'deploy', element 3 of 4: Wrong\n", out)
     assert.matches("\nround %d .*: result 1 differs at ", out)
     assert.matches("\n%-  %%2 = abs%(%%x%)[^\n]*;\n%+  %%2 = negative%(%%x%)", out)
   end)
@@ -51,8 +52,10 @@ describe("perilune bisect", function()
   it("names the pass that fails", function()
     local status, out = bisect(("%s -p %s --verify"):format(model, failing))
     assert.equal(0, status)
-    assert.matches("breaks it: run 2 of 2\n[^\n]*cannot go on\n", out)
-    local head = out:match "^[^\n]*\n[^\n]*\n"
+    assert.matches("breaks it, in its 1st run: run 2 of 2\n"
+      .. "in pipeline, element 2 of 2: [^\n]*\n"
+      .. "[^\n]*\n +%^~+\n[^\n]*cannot go on\n", out)
+    local head = out:match "^.-cannot go on\n"
     assert.equal(head, select(2, bisect(("%s -p %s"):format(model, failing))):sub(1, #head))
   end)
 
@@ -60,8 +63,8 @@ describe("perilune bisect", function()
     local status, out = bisect(("%s -p %s --oracle --json -o %s"):format(model, script,
       path "found"))
     assert.equal(0, status)
-    assert.matches('^{"pass":"Wrong","nth":1,"place":"deploy","run":3,"runs":4,"message":"round ',
-      out)
+    assert.matches('^{"pass":"Wrong","nth":1,'
+      .. '"place":"in pipeline \'deploy\', element 3 of 4: Wrong","run":3,"runs":4,"message":"round ', out)
     assert.matches('"rule":"Call","application":1,"applications":1,"node_before":"abs%(%%x%) ', out)
     assert.matches('"failed":false,"functions":%["main"%],"mended":null,"asked":%d+,'
       .. '"pipelines":%d+,"diff":"@main', out)

@@ -173,14 +173,17 @@ describe("bisect", function()
     local found = assert(pl.bisect(pl.sequential { "SimplifyExpr", idle, { bad, later } }, small(),
       "oracle"))
     assert.equal("Bad", found.pass)
-    assert.equal("sequential in sequential", found.place)
+    assert.equal("in pipeline, element 3 of 3, pipeline, element 1 of 2: Bad", found.place.message)
     assert.matches("^round 1 ", found.message)
   end)
 
   it("tells the answer", function()
     local found = assert(pl.bisect(pl.fixpoint { idle, bad }, small(), lacks "sqrt"))
     assert.equal([[
-pass 'Bad' (its 1st run, in fixpoint) breaks it: run 2 of 4
+pass 'Bad' breaks it, in its 1st run: run 2 of 4
+in fixpoint(100) round 1, element 2 of 2: Bad
+    fixpoint(100){Idle,Bad}
+                       ^~~
 rule 'Call', application 1 of the 1 of that run
   before: exp(%x) /* ty=Tensor[(4), float32] */
   after:  sqrt(%x) /* ty=Tensor[(4), float32] */
@@ -200,8 +203,9 @@ asked the predicate 3 times, ran the pipeline 3 times
       bad }, small(), function(mod)
         return lacks "sqrt"(mod) or lacks "log"(mod)
       end))
-    assert.same({ "Bad", 3, "deploy" }, { found.pass, found.nth, found.place })
-    assert.matches("^pass 'Bad' %(its 3rd run, in deploy%) breaks it: run 6 of 6\n",
+    assert.same({ "Bad", 3 }, { found.pass, found.nth })
+    assert.equal("in pipeline 'deploy', element 6 of 6: Bad", found.place.message)
+    assert.matches("^pass 'Bad' breaks it, in its 3rd run: run 6 of 6\n",
       tostring(found))
   end)
 
@@ -297,14 +301,16 @@ asked the predicate 3 times, ran the pipeline 3 times
   it("finds it behind a failed attempt, and in groups of functions", function()
     local failing = pl.module_pass { name = "Failing", run = function() error("no", 0) end }
     local found = assert(pl.bisect(pl.sequential { pl.try { later, failing, otherwise = { idle } },
-      idle, bad, idle }, small(), lacks "sqrt"))
+      idle, pl.try { bad }, idle }, small(), lacks "sqrt"))
     assert.same({ "Bad", 5 }, { found.pass, found.run })
+    assert.equal("in pipeline, element 3 of 4, try, element 1 of 1: Bad", found.place.message)
     assert.is_true(found.pipelines > 1)
     found = assert(pl.bisect(pl.functions { idle, turn("Worse", "abs", "negative"), bad }, small(),
       function(mod)
         return not (tostring(mod):find "negative" and tostring(mod):find "sqrt")
       end))
-    assert.same({ "Bad", 3, "functions" }, { found.pass, found.run, found.place })
+    assert.same({ "Bad", 3 }, { found.pass, found.run })
+    assert.equal("in functions, element 3 of 3: Bad", found.place.message)
   end)
 
   it("runs in the context that it is given", function()

@@ -132,10 +132,11 @@ local function times(n) return n == 1 and "once" or n .. " times" end
 local class = { __name = "bisection" }
 class.__index = class
 
--- "pass 'FoldConstant' (its 2nd run, in fixpoint in deploy) breaks it: run 7 of 23"
+-- "pass 'FoldConstant' breaks it, in its 2nd run: run 7 of 23", and the place.
 local function headline(self)
-  return ("pass '%s' (its %s run%s) breaks it: run %d of %d"):format(self.pass,
-    nth_text(self.nth), self.place ~= "" and ", in " .. self.place or "", self.run, self.runs)
+  local text = ("pass '%s' breaks it, in its %s run: run %d of %d"):format(self.pass,
+    nth_text(self.nth), self.run, self.runs)
+  return self.place and ("%s\n%s"):format(text, (self.place.text:gsub("^note: ", ""))) or text
 end
 
 -- "rule 'fold', application 3 of the 14 of that run", and what it made of what.
@@ -169,8 +170,9 @@ local function answer(job, bad, before, mended)
   local run = job.trail.runs[bad]
   local module, failure = state_behind(job, bad)
   local _, message = is_good(job, bad)
-  local found = { pass = run.name, nth = run.nth, place = run.place, run = bad,
+  local found = { pass = run.name, nth = run.nth, run = bad,
     runs = #job.trail.runs, before = state_behind(job, before), after = module,
+    place = trail.place(job.pipeline, job.module, job.context, bad),
     failure = not module and failure or nil, message = message,
     mended = mended, mended_by = mended and job.trail.runs[mended].name }
   for name, value in pairs(application(job, bad, run.name) or {}) do found[name] = value end

@@ -12,15 +12,6 @@ local trail = {}
 -- Runs are told from forms made of passes, which have no bodies.
 local function is_run(info) return info.form == "leaf" end
 
--- What `open` has of forms, as "fixpoint in deploy".
-local function place_of(open)
-  local names = {}
-  for i = #open, 1, -1 do
-    if not open[i].run then names[#names + 1] = open[i].name end
-  end
-  return table.concat(names, " in ")
-end
-
 local function innermost_run(open)
   for i = #open, 1, -1 do
     if open[i].run then return open[i].run end
@@ -38,16 +29,16 @@ local function close(open, name)
   end
 end
 
---- An instrument that keeps `runs`: of { name, nth (of that name), place, before,
--- after }, in the order they begin; after is nil for those that failed. `straight`:
--- each began with what the one before it had made.
+--- An instrument that keeps `runs`: of { name, nth (of that name), before, after }, in
+-- the order they begin; after is nil for those that failed. `straight`: each began
+-- with what the one before it had made.
 local function recorder(module)
   local self = { name = "trail", runs = {}, straight = true }
   local open, times, last = {}, {}, module
 
   local function begin(mod, info)
     times[info.name] = (times[info.name] or 0) + 1
-    local run = { name = info.name, nth = times[info.name], place = place_of(open), before = mod }
+    local run = { name = info.name, nth = times[info.name], before = mod }
     if mod ~= last or innermost_run(open) then self.straight = false end
     self.runs[#self.runs + 1] = run
     return run
@@ -100,6 +91,30 @@ function trail.record(pipeline, module, context)
   local seen = recorder(module)
   local result, diag = run(trail.inside(context, { seen }), pipeline, module)
   return { runs = seen.runs, straight = seen.straight, result = result, failure = diag }
+end
+
+local HERE = "here is the run that is looked for"
+
+-- The note with the pipeline's text that follows on what was raised there.
+local function place_in(diags)
+  local seen = false
+  for _, diag in ipairs(diags) do
+    if seen and diag.severity == "note" and diag.span and diag.span.line then return diag end
+    seen = seen or diag.message:find(HERE, 1, true) ~= nil
+  end
+end
+
+--- Where in the pipeline the nth run is: a note that a run which ends there leaves; nil
+-- when it is the pipeline itself.
+function trail.place(pipeline, module, context, n)
+  local count = 0
+  local stop = { name = "place", before = function(_, info)
+    count = count + (is_run(info) and 1 or 0)
+    if count == n and is_run(info) then error(HERE, 0) end
+  end }
+  local _, diag = run(trail.inside(context, { stop }), pipeline, module)
+  if not diag then return place_in(core.diags()) end
+  return place_in { diag, table.unpack(diag.notes) }
 end
 
 -- How many applications of rules the nth run asked for.

@@ -678,7 +678,7 @@ function pl.predicate(what, options) end
 ---@class perilune.Bisection
 ---@field pass string
 ---@field nth integer the pass's nth run
----@field place string the forms it is in: "fixpoint in deploy"
+---@field place? perilune.Diag a note: the element of the pipeline
 ---@field run integer its number among all runs of passes
 ---@field runs integer how many there were
 ---@field before perilune.Module behind which all was well

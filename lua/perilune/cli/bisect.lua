@@ -26,7 +26,7 @@ end
 local function show_json(found)
   local json = require "perilune.json"
   print(json.encode(json.object {
-    { "pass", found.pass }, { "nth", found.nth }, { "place", found.place },
+    { "pass", found.pass }, { "nth", found.nth }, { "place", found.place and found.place.message },
     { "run", found.run }, { "runs", found.runs }, { "message", found.message },
     { "rule", found.rule }, { "application", found.application },
     { "applications", found.applications }, { "node_before", found.node_before },
