@@ -64,7 +64,8 @@ describe("perilune bisect", function()
       path "found"))
     assert.equal(0, status)
     assert.matches('^{"pass":"Wrong","nth":1,'
-      .. '"place":"in pipeline \'deploy\', element 3 of 4: Wrong","run":3,"runs":4,"message":"round ', out)
+      .. '"place":"in pipeline \'deploy\', element 3 of 4: Wrong",'
+      .. '"run":3,"runs":4,"message":"round ', out)
     assert.matches('"rule":"Call","application":1,"applications":1,"node_before":"abs%(%%x%) ', out)
     assert.matches('"failed":false,"functions":%["main"%],"mended":null,"asked":%d+,'
       .. '"pipelines":%d+,"diff":"@main', out)

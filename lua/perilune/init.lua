@@ -159,6 +159,12 @@ end
 -- result, a value that is bound, one with effects) are not in it.
 function pl.dominators(fn) return core.dominators(fn) end
 
+--- A function with less in place of some of its nodes: `cuts` maps nodes to "free" (a
+-- new free variable), "zero" (a constant of zeros), "value" (of a Let: it goes, its
+-- variable is the value) or k (operand k; of an If branch k). Whether the other nodes
+-- bear the types that they see then, pl.verify tells.
+function pl.cut(fn, cuts) return core.cut(fn, cuts) end
+
 --- A module or an expression with the types that follow from what is known, or
 -- nil and a diagnostic when they contradict each other. The very same one comes
 -- back when there is nothing to find. `mod` says what an expression's globals and

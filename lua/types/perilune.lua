@@ -611,6 +611,12 @@ function pl.hash(a, options) end
 ---@param fn perilune.Node
 ---@return table<perilune.Node, perilune.Node>
 function pl.dominators(fn) end
+--- A function with less in place of some of its nodes: a new free variable, zeros, the value of a
+--- let, operand k, or branch k of an If. pl.verify tells whether the others bear it.
+---@param fn perilune.Node
+---@param cuts table<perilune.Node, "free"|"zero"|"value"|integer>
+---@return perilune.Node
+function pl.cut(fn, cuts) end
 ---@param a any
 ---@param b any
 ---@param options? perilune.EqualOptions
