@@ -73,6 +73,28 @@ describe("perilune bisect", function()
     assert.matches("negative", command.read(path "found.after.relay"))
   end)
 
+  it("takes a reproducer, with its pipeline and context", function()
+    local bug = path "bug.relay"
+    assert.equal(1, (command.run(folder, ("opt %s -p %s -q -o %s --reproducer %s "
+      .. "--set reproducer.from=input"):format(model, failing, path "none.relay", bug))))
+    local before = command.read(bug)
+    local status, out, err = bisect(bug)
+    assert.same({ 0, "" }, { status, err })
+    assert.matches("breaks it, in its 1st run: run 2 of 2\nin pipeline, element 2 of 2", out)
+    local small = path "small.relay"
+    status, out, err = command.run(folder, ("reduce %s -o %s"):format(bug, small))
+    assert.same({ 0, "" }, { status, err })
+    assert.matches("^%d nodes of %d+, 1 passes of 2, .*cannot go on\npipeline: [^\n]*failing", out)
+    assert.equal(before, command.read(bug))
+    status, out, err = bisect(bug .. " --only SimplifyExpr")
+    assert.same({ 2, "", "perilune: --disable and --only: a reproducer has a context of its "
+      .. "own\n" }, { status, out, err })
+    command.write(path "no.relay", before:gsub("// pipeline:", "// pipe:", 1))
+    status, out, err = bisect(path "no.relay")
+    assert.same({ 1, "" }, { status, out })
+    assert.matches("a reproducer has no key 'pipe'", err)
+  end)
+
   it("says why there is nothing to find", function()
     local status, out, err = bisect(model .. " --oracle")
     assert.same({ 1, "" }, { status, out })

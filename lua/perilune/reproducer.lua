@@ -329,30 +329,37 @@ local function context_of(what, config, instruments)
     only = #given.only > 0 and given.only or nil, instruments = instruments }
 end
 
-local function run(what, pass, config, instruments)
-  local context = context_of(what, config, instruments)
-  if what.seed then core.seed(what.seed) end
-  return require "perilune.pass".with(context, pass, what.module)
+local function read_table(what)
+  if type(what) ~= "string" then return what end
+  return reproducer.read(what)
 end
 
---- Runs what a file, or a table from reproducer.read, says: its scripts for the
--- passes that they make, then the pipeline. `options`: config and arguments (of
--- scripts), which come before the file's. true and the module, or false and the
--- error; then a list of remarks: other versions, what is missing.
-function reproducer.replay(what, options)
+--- What a file, or a table from reproducer.read, says, ready to be run: { module,
+-- pipeline, context }, for pl.bisect or pl.reduce; its scripts are run for the passes
+-- that they make, the seed is set. nil and the failure when that is not possible; then
+-- a list of remarks: other versions, what is missing. `options`: config and arguments
+-- (of scripts), which come before the file's.
+function reproducer.open(what, options)
   options = options or {}
-  if type(what) == "string" then
-    local read, diag = reproducer.read(what)
-    if not read then return false, diag, {} end
-    what = read
-  end
+  local read, diag = read_table(what)
+  if not read then return nil, diag, {} end
   local shipped = shipped_instruments()
-  local pass, failure, problems = scripts.pipeline(what.scripts, what.pipeline,
+  local pass, failure, problems = scripts.pipeline(read.scripts, read.pipeline,
     options.arguments or {})
-  local remarks = remarks_of(what, problems)
-  if not pass then return false, failure, remarks end
-  local instruments = instruments_of(what.context.instruments, shipped, remarks)
-  local ok, result = pcall(run, what, pass, options.config or {}, instruments)
+  local remarks = remarks_of(read, problems)
+  if not pass then return nil, failure, remarks end
+  local instruments = instruments_of(read.context.instruments, shipped, remarks)
+  local ok, context = pcall(context_of, read, options.config or {}, instruments)
+  if not ok then return nil, context, remarks end
+  if read.seed then core.seed(read.seed) end
+  return { module = read.module, pipeline = pass, context = context }, nil, remarks
+end
+
+--- Runs it: true and the module, or false and the error; then the remarks.
+function reproducer.replay(what, options)
+  local bug, failure, remarks = reproducer.open(what, options)
+  if not bug then return false, failure, remarks end
+  local ok, result = pcall(require "perilune.pass".with, bug.context, bug.pipeline, bug.module)
   return ok, result, remarks
 end
 

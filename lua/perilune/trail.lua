@@ -70,7 +70,9 @@ end
 -- config.
 function trail.inside(context, instruments, config)
   local keys = {}
-  for key, value in pairs(context.config) do keys[key] = value end
+  for key, value in pairs(context.config) do
+    if not key:find "^reproducer" then keys[key] = value end -- failures are looked for here
+  end
   for key, value in pairs(config or {}) do keys[key] = value end
   table.move(vetoes(context.instruments), 1, #context.instruments, #instruments + 1, instruments)
   return pass.context {

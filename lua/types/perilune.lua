@@ -756,6 +756,14 @@ function pl.reproducer.parse(text, name) end
 ---@param text string
 ---@return boolean
 function pl.reproducer.is(text) end
+--- What one says, ready to be run, for pl.bisect and pl.reduce: its scripts are run for their
+--- passes, the seed is set. nil and the failure when that cannot be; then the remarks.
+---@param what string|perilune.Reproducer a path, or what was read
+---@param options? { config?: table, arguments?: table } instead of what it says
+---@return { module: perilune.Module, pipeline: perilune.Pass, context: perilune.Context }?
+---@return any failure
+---@return string[] remarks
+function pl.reproducer.open(what, options) end
 --- Runs one: its scripts for their passes, then the pipeline: true and the module, or
 --- false and the error; and remarks: other versions, what is missing.
 ---@param what string|perilune.Reproducer a path, or what was read

@@ -12,8 +12,8 @@ local bisect = {
 }
 
 function bisect.arguments(parser)
-  parser:argument("input", "The model to read: NAME.relay is Relay text, all else ONNX.")
-    :argname "MODEL"
+  parser:argument("input", "The model to read: NAME.relay is Relay text, all else ONNX; or a "
+    .. "reproducer, which has a pipeline and a context of its own."):argname "MODEL"
   require "perilune.cli.work".options(parser)
   require "perilune.cli.predicate".options(parser)
   parser:flag("--every", "Asks after each run that changed something, for what is broken and "
@@ -47,8 +47,7 @@ end
 function bisect.run(options)
   local work, pl = require "perilune.cli.work", require "perilune"
   local question = require "perilune.cli.predicate".of(options)
-  local pipeline, context = work.prepare(options, {})
-  local module = work.fix_dims(assert(pl.load(options.input)), options)
+  local module, pipeline, context = work.read(options)
   local found, diag = work.interruptible(function() end, pl.bisect, pipeline, module, question,
     { context = context, every = options.every })
   if not found then stop.failure("%s: %s", options.input, diag.message) end

@@ -18,8 +18,8 @@ local function seconds(text)
 end
 
 function reduce.arguments(parser)
-  parser:argument("input", "The model to read: NAME.relay is Relay text, all else ONNX.")
-    :argname "MODEL"
+  parser:argument("input", "The model to read: NAME.relay is Relay text, all else ONNX; or a "
+    .. "reproducer, which has a pipeline and a context of its own."):argname "MODEL"
   parser:option("-o --output", "Where to write the small model: Relay text to NAME.relay, else "
     .. "ONNX."):argname "OUT":count(1)
   require "perilune.cli.work".options(parser)
@@ -41,8 +41,7 @@ end
 function reduce.run(options)
   local work, pl = require "perilune.cli.work", require "perilune"
   local question = require "perilune.cli.predicate".of(options)
-  local pipeline, context = work.prepare(options, {})
-  local module = work.fix_dims(assert(pl.load(options.input)), options)
+  local module, pipeline, context = work.read(options)
   local show, clear = progress()
   local small, diag = work.interruptible(clear, pl.reduce, module, question, {
     pipeline = pipeline, context = context, seconds = options.seconds, progress = show })

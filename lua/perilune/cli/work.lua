@@ -75,6 +75,36 @@ function work.fix_dims(module, options)
   return module
 end
 
+local function is_reproducer(path)
+  local file = io.open(path, "rb")
+  local head = file and file:read(256)
+  if file then file:close() end
+  return head and require "perilune".reproducer.is(head)
+end
+
+-- Its pipeline and context; the options come before what it says.
+local function open_reproducer(options)
+  if #options.disable > 0 or #options.only > 0 then
+    stop.usage "--disable and --only: a reproducer has a context of its own"
+  end
+  options.dims = require "perilune.cli.numbers".dims(options.dim)
+  local config, arguments = require "perilune.cli.settings".read(options.set)
+  local bug, failure, remarks = require "perilune".reproducer.open(options.input,
+    { config = config, arguments = arguments })
+  for _, remark in ipairs(remarks) do io.stderr:write("perilune: ", remark, "\n") end
+  if not bug then error(failure, 0) end
+  local pass = options.pipeline and require "perilune.cli.pipeline".find(options.pipeline, {})
+  return work.fix_dims(bug.module, options), pass or bug.pipeline, bug.context
+end
+
+--- The module, the pipeline and the context that the options name: those of a
+-- reproducer, when the input is one.
+function work.read(options)
+  if is_reproducer(options.input) then return open_reproducer(options) end
+  local pass, context = work.prepare(options, {})
+  return work.fix_dims(assert(require "perilune".load(options.input)), options), pass, context
+end
+
 --- f(...), which Ctrl-C stops: then the process ends as by that signal. finish() is
 -- called in any case.
 function work.interruptible(finish, f, ...)
