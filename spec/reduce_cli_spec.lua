@@ -43,6 +43,24 @@ describe("perilune reduce", function()
     assert.is_true(#command.read(path "small.onnx") < #command.read(path "in.onnx") // 100)
   end)
 
+  it("gives the best so far at an interruption", function()
+    command.write(path "slow.lua", [[
+      local clock, calls = require "perilune.core".clock, 0
+      return function(mod)
+        local begin = clock()
+        calls = calls + 1
+        if calls == 3 then os.execute "(sleep 0.02; kill -INT $PPID) &" end
+        while clock() - begin < 0.1 do end
+        return not tostring(mod):find "relu"
+      end]])
+    local _, how, code = os.execute(("exec %s reduce %s -p '' --predicate %s -o %s >%s 2>&1")
+      :format(command.program, model, path "slow.lua", path "best.relay", path "printed"))
+    assert.same({ "signal", 2 }, { how, code })
+    assert.matches("^%d+ nodes of %d+, .*; not as small as can be: interrupted\n",
+      command.read(path "printed"))
+    assert.matches("relu", command.read(path "best.relay"))
+  end)
+
   it("says when nothing is wrong", function()
     local status, out, err = reduce(("%s --oracle -o %s"):format(model, path "none.relay"))
     assert.same({ 1, "" }, { status, out })

@@ -256,9 +256,23 @@ static int core_lua_seconds(lua_State *L) {
   return 1;
 }
 
+/* interrupted() -> whether somebody asked to stop since the last pass or
+ * evaluation; the request is taken. For scripts that work long by themselves. */
+static int core_interrupted(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  bool asked = pln_engine_interrupted(b->engine);
+  if (asked) {
+    pln_work_begin(b->engine);
+    pln_work_end(b->engine);
+  }
+  lua_pushboolean(L, asked);
+  return 1;
+}
+
 static const luaL_Reg functions[] = {
     {"extend", core_extend},
     {"clock", core_clock},
+    {"interrupted", core_interrupted},
     {"memory", core_memory},
     {"lua_seconds", core_lua_seconds},
     {"internal", pln_lua_internal},

@@ -47,6 +47,7 @@ job_class.__index = job_class
 
 function job_class.over(self)
   if self.stopped then return true end
+  if core.interrupted() then self.stopped = "interrupted" end
   if core.clock() >= self.deadline then self.stopped = "time" end
   return self.stopped ~= nil
 end

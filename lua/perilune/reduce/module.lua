@@ -161,7 +161,7 @@ local function piece(list, at, size)
   return cuts
 end
 
--- Cuts as many nodes as will do, large pieces of the list first.
+-- Cuts as many nodes as will do, large pieces of the list first. What is left of it.
 local function cut_pieces(work, cut_of)
   local list = targets(work.fn(), cut_of)
   local size = #list
@@ -176,6 +176,28 @@ local function cut_pieces(work, cut_of)
     end
     size = math.min(size // 2, #list)
   end
+  return list
+end
+
+-- Nodes that can only be cut together, such as two of which one has to be like the
+-- other: pairs, of the few that are left.
+local FEW = 8
+
+local function cut_pairs(work, list)
+  if #list > FEW then return false end
+  for i = 1, #list do
+    for k = i + 1, #list do
+      local both = { [list[i].node] = list[i].cut, [list[k].node] = list[k].cut }
+      if work.try_cuts(both) then return true end
+    end
+  end
+  return false
+end
+
+local function cut_all(work, cut_of)
+  repeat
+    local list = cut_pieces(work, cut_of)
+  until not cut_pairs(work, list)
 end
 
 local function is_zero(data)
@@ -213,7 +235,7 @@ end
 function steps.cuts(work)
   for _, cut_of in ipairs { cut_to_free, cut_to_operand(true), cut_to_operand(false),
     cut_to_branch(1), cut_to_branch(2), cut_let, cut_to_zero } do
-    cut_pieces(work, cut_of)
+    cut_all(work, cut_of)
   end
 end
 
