@@ -103,6 +103,8 @@ pln_status pln_rule_apply(pln_engine *engine, const char *rule, pln_ref node,
   pln_applications *a = engine->applications;
   pln_rule *r;
   *allowed = true;
+  a->rule = 0;
+  a->number = 0;
   if (!a->at.number)
     return pln_symbol_intern(engine, pln_text(rule), &a->rule);
   PLN_TRY(find_rule(a, rule, &r));
@@ -116,6 +118,8 @@ pln_status pln_rule_apply(pln_engine *engine, const char *rule, pln_ref node,
   r->row.applied++;
   r->row.last = node;
   a->rule = r->rule;
+  uint64_t number = a->at.asked - a->at.before;
+  a->number = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
   return PLN_OK;
 }
 
@@ -126,6 +130,7 @@ pln_status pln_applications_child(pln_engine *child) {
   PLN_TRY(pln_applications_new(child));
   child->applications->at = from->at;
   child->applications->at.asked = 0;
+  child->applications->at.before = 0;
   child->applications->watched = from->watched;
   return PLN_OK;
 }

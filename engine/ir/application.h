@@ -23,6 +23,7 @@ typedef struct pln_rule_run {
   uint32_t number; /* from 1; 0: no pass runs */
   bool limited;    /* its applications count against the limit */
   uint64_t asked;
+  uint64_t before; /* asked when the function at work began */
 } pln_rule_run;
 
 /* Of the outermost application of a pass: so many runs, and applications, may
@@ -34,7 +35,10 @@ typedef struct pln_rule_limits {
 typedef struct pln_applications {
   pln_engine *engine;
   pln_rule_run at;
-  pln_symbol rule; /* of the last application that was allowed; 0: none */
+  /* The application asked for last; 0: none, or it was refused. */
+  pln_symbol rule;
+  uint32_t number; /* of those asked for of a function; 0: not counted */
+  uint32_t shift;  /* of the numbers of runs in histories; see pass/group.c */
   pln_rule_limits limits;
   uint32_t runs; /* begun since the outermost application did */
   uint64_t left; /* applications, when there is a limit */

@@ -41,6 +41,7 @@ void pln_builder_free(pln_builder *b) {
     return;
   pln_engine *e = b->engine;
   pln_import_free(b);
+  pln_builder_forget_taken(b);
   pln_idmap_free(b->vars);
   pln_graph_release(b->graph);
   pln_mem_free(e, b->home, b->cap_home * sizeof *b->home);

@@ -177,6 +177,10 @@ struct pln_builder {
   pln_ref n_noted; /* nodes that were looked at for `vars` */
   const pln_module *module;        /* types of GlobalVars, or NULL */
   struct pln_import_memo *imports; /* import.c */
+  struct {
+    pln_origins *from; /* retained */
+    pln_idmap *map;
+  } taken; /* take_origin.c: what was taken from another table */
   /* layout_reach.c: a node, a scope: 1 + its number in what is being sealed;
    * 0 between two seals. */
   uint32_t *marks, *scope_marks;
@@ -218,10 +222,13 @@ pln_status pln_layout_scoped(pln_builder *b, pln_ref root,
                              pln_graph **out) PLN_CHECKED;
 pln_status pln_layout_free(pln_builder *b, pln_ref root,
                            pln_graph **out) PLN_CHECKED;
-/* import.c: the origin of a node of another graph, as a row of the builder's
- * own table. */
+/* take_origin.c: the origin of a node of another graph, in the builder's own
+ * table. The copies are remembered until they are forgotten. */
 pln_status pln_builder_take_origin(pln_builder *b, const pln_graph *from,
                                    pln_ref ref, uint32_t *out) PLN_CHECKED;
+pln_status pln_builder_take(pln_builder *b, pln_origins *from, uint32_t origin,
+                            uint32_t *out) PLN_CHECKED;
+void pln_builder_forget_taken(pln_builder *b);
 /* Frees the builder's memos. */
 void pln_import_free(pln_builder *b);
 /* From here on `image` is the copy of that node of another graph. */

@@ -133,33 +133,6 @@ static pln_ref first_inside(const pln_graph *g, pln_ref ref) {
 /* ------------------------------------------------------------------- copying
  */
 
-pln_status pln_builder_take_origin(pln_builder *b, const pln_graph *from,
-                                   pln_ref ref, uint32_t *out) {
-  *out = 0;
-  if (!from->origins || (!from->origin[ref] && !from->origins->declares))
-    return PLN_OK;
-  pln_origins *to = pln_builder_origins(b);
-  if (!to)
-    return PLN_ERR_NOMEM;
-  if (to == from->origins) {
-    *out = from->origin[ref];
-    return PLN_OK;
-  }
-  if (from->origins->declares)
-    to->declares = true;
-  if (!from->origin[ref])
-    return PLN_OK;
-  pln_origin row = *pln_origins_row(from->origins, from->origin[ref]);
-  uint32_t place = pln_origins_place(from->origins, from->origin[ref]);
-  row.place = pln_origins_row(from->origins, place)->place;
-  row.place_printed = pln_origins_row(from->origins, place)->place_printed;
-  row.attr_order = pln_origins_attr_order(from->origins, from->origin[ref]);
-  row.parent = 0;
-  if (!to->tell)
-    to->tell = from->origins->tell;
-  return pln_origins_add(to, &row, out);
-}
-
 /* A free Var is the builder's of that identity: without scopes there is always
  * one, with them when one is visible. */
 static pln_status known_var(pln_builder *b, const pln_node *var, pln_ref *out,

@@ -103,36 +103,70 @@ void pln_join_end(pln_join *j) {
 
 /* ----------------------------------------------------------------- origins */
 
+/* The number of an origin in the table that its own rows and steps went to. */
+static uint32_t moved(const pln_origins *o, uint32_t origin) {
+  bool step = origin & PLN_ORIGIN_STEP;
+  if (!o->base ||
+      (origin & ~PLN_ORIGIN_STEP) < (step ? o->steps_below : o->below))
+    return origin;
+  return origin +
+         (step ? o->joined_steps - o->steps_below : o->joined - o->below);
+}
+
+static pln_change moved_change(const pln_join *j, const pln_change *from) {
+  return (pln_change){pln_joined(&j->symbols, from->pass),
+                      pln_joined(&j->symbols, from->rule), from->run};
+}
+
 static pln_origin moved_origin(const pln_join *j, const pln_origins *o,
                                const pln_origin *from) {
   pln_origin row = *from;
   row.name = pln_joined(&j->symbols, row.name);
-  row.pass = pln_joined(&j->symbols, row.pass);
+  row.script = pln_joined(&j->symbols, row.script);
   row.place.source = pln_joined(&j->symbols, row.place.source);
   row.op = pln_joined(&j->ops, row.op);
   row.attrs = pln_joined(&j->attrs, row.attrs);
   row.attr_order = pln_joined(&j->attrs, row.attr_order);
-  if (o->base && row.parent >= o->below)
-    row.parent += o->joined - o->below;
+  row.parent = moved(o, row.parent);
   pln_file_adopt(j->parent, j->child, row.file);
   return row;
 }
 
+/* Equal steps do not become one: their numbers shift all alike. */
+static pln_status join_steps(const pln_join *j, pln_origins *o) {
+  for (uint32_t i = o->steps_below; i < o->n_steps; i++) {
+    pln_origin_step step = o->steps[i - o->steps_below];
+    pln_change change = moved_change(j, pln_origins_change(o, &step));
+    step.parent = moved(o, step.parent);
+    step.other = moved(o, step.other);
+    PLN_TRY(pln_origins_move_step(o->base, &change, step));
+  }
+  return PLN_OK;
+}
+
 pln_status pln_join_origins(pln_join *j, pln_origins *o) {
   o->joined = o->base->count;
+  o->joined_steps = o->base->n_steps;
   o->base->declares |= o->declares;
   for (uint32_t i = o->below; i < o->count; i++) {
     uint32_t at;
     pln_origin row = moved_origin(j, o, &o->rows[i - o->below]);
     PLN_TRY(pln_origins_add(o->base, &row, &at));
   }
-  return PLN_OK;
+  return join_steps(j, o);
 }
 
 /* A table that the child began by itself. */
 static void adopt_origins(const pln_join *j, pln_origins *o) {
   for (uint32_t i = 0; i < o->count; i++)
     o->rows[i] = moved_origin(j, o, &o->rows[i]);
+  for (uint32_t i = 0; i < o->n_changes; i++)
+    o->changes[i] = moved_change(j, &o->changes[i]);
+  if (o->by_line)
+    pln_idmap_free(o->by_line);
+  o->by_line = NULL;
+  pln_mem_adopt(j->parent, j->child, o->cap_steps * sizeof *o->steps);
+  pln_mem_adopt(j->parent, j->child, o->cap_changes * sizeof *o->changes);
   pln_mem_adopt(j->parent, j->child, o->cap_files * sizeof *o->files);
   pln_mem_adopt(j->parent, j->child, o->capacity * sizeof *o->rows);
   pln_mem_adopt(j->parent, j->child, sizeof *o);
@@ -142,13 +176,10 @@ static void adopt_origins(const pln_join *j, pln_origins *o) {
 /* The rows of a graph that has its child's table over its parent's. */
 static void rebase_origins(pln_graph *g) {
   pln_origins *o = g->origins;
-  uint32_t by = o->joined - o->below;
   for (pln_ref i = 0; i < g->n_nodes; i++)
-    if (g->origin[i] >= o->below)
-      g->origin[i] += by;
+    g->origin[i] = moved(o, g->origin[i]);
   for (pln_scope s = 0; s < g->n_scopes; s++)
-    if (g->scopes[s].origin >= o->below)
-      g->scopes[s].origin += by;
+    g->scopes[s].origin = moved(o, g->scopes[s].origin);
   g->origins = pln_origins_retain(o->base);
   pln_origins_release(o);
 }

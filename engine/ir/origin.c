@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include "ir/application.h"
+
 pln_status pln_origins_new(pln_engine *engine, pln_origins **out) {
   pln_origins *origins = pln_mem_zeroed(engine, sizeof *origins);
   if (!origins)
@@ -30,7 +32,9 @@ pln_status pln_origins_over(pln_engine *child, pln_origins *base,
   origins->refs = 1;
   origins->base = base;
   origins->below = origins->count = base->count;
-  origins->tell = base->tell;
+  origins->steps_below = origins->n_steps = base->n_steps;
+  origins->changes_below = origins->n_changes = base->n_changes;
+  origins->names = base->names;
   origins->declares = base->declares;
   *out = origins;
   return PLN_OK;
@@ -49,6 +53,12 @@ void pln_origins_release(pln_origins *origins) {
     pln_file_release(origins->files[i]);
   pln_mem_free(engine, origins->files,
                origins->cap_files * sizeof *origins->files);
+  if (origins->by_line)
+    pln_idmap_free(origins->by_line);
+  pln_mem_free(engine, origins->steps,
+               origins->cap_steps * sizeof *origins->steps);
+  pln_mem_free(engine, origins->changes,
+               origins->cap_changes * sizeof *origins->changes);
   pln_mem_free(engine, origins->rows,
                origins->capacity * sizeof *origins->rows);
   pln_mem_free(engine, origins, sizeof *origins);
@@ -78,35 +88,124 @@ pln_status pln_origins_add(pln_origins *origins, const pln_origin *row,
   return PLN_OK;
 }
 
+pln_status pln_origins_line(pln_origins *origins, pln_symbol script,
+                            uint32_t line, uint32_t *out) {
+  uint64_t key = (uint64_t)script << 32 | line;
+  if (!origins->by_line)
+    PLN_TRY(pln_idmap_new(origins->engine, &origins->by_line));
+  *out = pln_idmap_get(origins->by_line, key);
+  if (*out)
+    return PLN_OK;
+  pln_origin row = {.script = script, .line = line};
+  PLN_TRY(pln_origins_add(origins, &row, out));
+  return pln_idmap_set(origins->by_line, key, *out);
+}
+
+/* -------------------------------------------------------------------- steps */
+
+/* Rules of a pass take turns; more than a few and a row is there twice. */
+static pln_status find_change(pln_origins *o, const pln_change *change,
+                              uint32_t *out) {
+  uint32_t n = o->n_changes - o->changes_below;
+  for (uint32_t i = n; i > 0 && i + 16 > n; i--)
+    if (!memcmp(&o->changes[i - 1], change, sizeof *change)) {
+      *out = o->changes_below + i - 1;
+      return PLN_OK;
+    }
+  PLN_TRY(pln_mem_grow(o->engine, (void **)&o->changes, &o->cap_changes,
+                       (size_t)n + 1, sizeof *o->changes));
+  o->changes[n] = *change;
+  *out = o->n_changes++;
+  return PLN_OK;
+}
+
+pln_status pln_origins_move_step(pln_origins *o, const pln_change *change,
+                                 pln_origin_step step) {
+  uint32_t n = o->n_steps - o->steps_below;
+  if (o->n_steps >= ~PLN_ORIGIN_STEP)
+    return pln_diag_error(o->engine, PLN_ERR_LIMIT, NULL,
+                          "more than 2^31 changes of nodes");
+  PLN_TRY(find_change(o, change, &step.change));
+  PLN_TRY(pln_mem_grow(o->engine, (void **)&o->steps, &o->cap_steps,
+                       (size_t)n + 1, sizeof *o->steps));
+  o->steps[n] = step;
+  o->n_steps++;
+  return PLN_OK;
+}
+
+pln_status pln_origins_add_step(pln_origins *o, const pln_change *change,
+                                pln_origin_step step, uint32_t *out) {
+  uint32_t n = o->n_steps - o->steps_below;
+  PLN_TRY(find_change(o, change, &step.change));
+  if (!n || memcmp(&o->steps[n - 1], &step, sizeof step) != 0)
+    PLN_TRY(pln_origins_move_step(o, change, step));
+  *out = (o->n_steps - 1) | PLN_ORIGIN_STEP;
+  return PLN_OK;
+}
+
+pln_status pln_origins_step(pln_origins *origins, uint32_t parent,
+                            uint32_t other, uint32_t *out) {
+  const pln_applications *a = origins->engine->applications;
+  pln_change change = {a->at.pass, a->rule, a->at.number - a->shift};
+  pln_origin_step step = {.number = a->rule ? a->number : 0,
+                          .parent = parent,
+                          .other = other == parent ? 0 : other};
+  *out = parent;
+  if (!change.pass && !change.rule)
+    return PLN_OK;
+  return pln_origins_add_step(origins, &change, step, out);
+}
+
+/* ---------------------------------------------------------- what rows say */
+
+bool pln_origins_is_node(const pln_origins *origins, const pln_origin *row) {
+  return row->file && !row->name && !row->whole && origins->names;
+}
+
+/* "node 'a' (Conv)" */
+static size_t tell_node(const pln_origins *origins, const pln_origin *row,
+                        char *text, size_t size) {
+  pln_slice_names names = origins->names(row);
+  bool named = names.name.size != 0;
+  pln_slice name = named ? names.name : names.output;
+  int n =
+      snprintf(text, size, "%s '%.*s' (%.*s)", named ? "node" : "the node of",
+               name.size > 200 ? 200 : (int)name.size, name.data,
+               names.op.size > 200 ? 200 : (int)names.op.size, names.op.data);
+  return n < 0 ? 0 : (size_t)n;
+}
+
 size_t pln_origins_tell(const pln_origins *origins, uint32_t row, char *text,
                         size_t size) {
-  while (row) {
+  while ((row = pln_origins_source(origins, row)) != 0) {
     const pln_origin *o = pln_origins_row(origins, row);
     if (o->name) {
       int n = snprintf(text, size, "value '%.200s'",
                        pln_symbol_text(origins->engine, o->name).data);
       return n < 0 ? 0 : (size_t)n;
     }
-    if (o->file && origins->tell)
-      return origins->tell(o, text, size);
-    row = o->parent < row ? o->parent : 0;
+    if (pln_origins_is_node(origins, o))
+      return tell_node(origins, o, text, size);
+    row = o->parent;
   }
   return 0;
 }
 
 /* What a row was named from says the same of its source. */
 static uint32_t named_from(const pln_origins *origins, uint32_t row) {
-  const pln_origin *o = pln_origins_row(origins, row);
-  return o->pass == 0 && o->parent < row ? o->parent : 0;
+  uint32_t parent = pln_origins_row(origins, row)->parent;
+  return pln_origins_source(origins, parent);
 }
 
 uint32_t pln_origins_place(const pln_origins *origins, uint32_t row) {
+  row = pln_origins_source(origins, row);
   while (row && !pln_origins_row(origins, row)->place.row)
     row = named_from(origins, row);
   return row;
 }
 
 pln_attrs pln_origins_attr_order(const pln_origins *origins, uint32_t row) {
+  row = pln_origins_source(origins, row);
   while (row && !pln_origins_row(origins, row)->attr_order)
     row = named_from(origins, row);
   return pln_origins_row(origins, row)->attr_order;

@@ -117,6 +117,8 @@ static pln_status copy_prefix(pln_rewrite *rw) {
     return pln_nomem(rw->engine);
   memset(rw->map, 0xff, size);
   rw->b->scoped = true;
+  if (rw->at < old->n_nodes)
+    rw->b->origin = old->origin[rw->at];
   if (old->origins)
     rw->b->graph->origins = pln_origins_retain(old->origins);
   PLN_TRY(copy_scopes(rw));
@@ -136,6 +138,66 @@ pln_status pln_rewrite_materialise(pln_rewrite *rw) {
   rw->b = NULL;
   rw->map = NULL;
   return status;
+}
+
+/* -------------------------------------------------------------- provenance */
+
+static uint32_t old_origin(const pln_rewrite *rw) {
+  return rw->at < rw->old->n_nodes ? rw->old->origin[rw->at] : 0;
+}
+
+/* What was built since was built by the application at work, of what it names,
+ * else of the node that is swept. */
+static pln_status stamp(pln_rewrite *rw) {
+  pln_ref n = rw->b ? rw->b->graph->n_nodes : rw->built;
+  uint32_t old = old_origin(rw);
+  if (rw->built >= n)
+    return PLN_OK;
+  pln_origins *origins = pln_builder_origins(rw->b);
+  if (!origins)
+    return PLN_ERR_NOMEM;
+  for (; rw->built < n; rw->built++) {
+    uint32_t *origin = &rw->b->graph->origin[rw->built];
+    PLN_TRY(pln_origins_step(origins, *origin, *origin ? 0 : old, origin));
+  }
+  return pln_origins_step(origins, old, 0, &rw->b->origin);
+}
+
+/* The node that takes the place of the one that is swept was made from that
+ * too, whatever else it was built of. */
+static pln_status stamp_answer(pln_rewrite *rw, pln_ref first, pln_ref node) {
+  PLN_TRY(stamp(rw));
+  if (!rw->b || node < first)
+    return PLN_OK;
+  uint32_t *origin = &rw->b->graph->origin[node], old = old_origin(rw);
+  pln_origins *origins = rw->b->graph->origins;
+  if (!(*origin & PLN_ORIGIN_STEP) || !old ||
+      pln_origins_source(origins, *origin) == pln_origins_source(origins, old))
+    return PLN_OK;
+  const pln_origin_step *step = pln_origins_step_at(origins, *origin);
+  if (!step->parent || step->other)
+    return PLN_OK;
+  return pln_origins_step(origins, step->parent, old, origin);
+}
+
+pln_status pln_rewrite_join(pln_rewrite *rw, pln_ref kept) {
+  PLN_TRY(pln_rewrite_materialise(rw));
+  pln_origins *origins = pln_builder_origins(rw->b);
+  uint32_t *origin = &rw->b->graph->origin[kept];
+  if (!origins)
+    return PLN_ERR_NOMEM;
+  return pln_origins_step(origins, *origin, old_origin(rw), origin);
+}
+
+/* What a refused rule has built is used by nothing; an effect would keep it. */
+pln_status pln_rewrite_apply(pln_rewrite *rw, const char *rule, bool *allowed) {
+  PLN_TRY(pln_rule_apply(rw->engine, rule, rw->at, allowed));
+  if (*allowed)
+    return stamp(rw);
+  pln_ref n = rw->b ? rw->b->graph->n_nodes : rw->built;
+  for (; rw->built < n; rw->built++)
+    rw->b->graph->nodes[rw->built].flags |= PLN_NODE_DROPPED;
+  return PLN_OK;
 }
 
 /* ------------------------------------------------------------------- scopes */
@@ -180,11 +242,17 @@ static pln_status end_scope(pln_rewrite *rw, const pln_swept_scope *s,
   return pln_build_end(rw->b, s->image, result, rw->old->scopes[s->old].attrs);
 }
 
+static pln_status leave(pln_rewrite *rw, pln_scope old, pln_ref *result) {
+  rw->built = rw->b ? rw->b->graph->n_nodes : rw->swept;
+  PLN_TRY(rw->mutator->leave(rw->mutator->ud, rw, old, result));
+  return stamp(rw);
+}
+
 static pln_status close_scope(pln_rewrite *rw) {
   pln_swept_scope s = rw->open[rw->n_open - 1];
   pln_ref result = pln_rewrite_image(rw, rw->old->scopes[s.old].result);
   if (rw->mutator->leave && s.old && !s.dissolved)
-    PLN_TRY(rw->mutator->leave(rw->mutator->ud, rw, s.old, &result));
+    PLN_TRY(leave(rw, s.old, &result));
   rw->n_open--;
   if (s.dissolved)
     return PLN_OK;
@@ -369,16 +437,6 @@ static pln_status count_rewrite(pln_engine *e) {
                         (unsigned long long)e->most_rewrites);
 }
 
-/* What a refused rule has built is used by nothing; an effect would keep it. */
-pln_status pln_rewrite_apply(pln_rewrite *rw, const char *rule, bool *allowed) {
-  PLN_TRY(pln_rule_apply(rw->engine, rule, rw->at, allowed));
-  pln_ref n = rw->b ? rw->b->graph->n_nodes : rw->built;
-  for (pln_ref i = rw->built; i < n && !*allowed; i++)
-    rw->b->graph->nodes[i].flags |= PLN_NODE_DROPPED;
-  rw->built = n;
-  return PLN_OK;
-}
-
 /* Types that are written, not found, become their images; the copy is of the
  * same number when nothing was copied yet. */
 static pln_status map_type(pln_rewrite *rw, pln_ref copy) {
@@ -424,13 +482,13 @@ static pln_status visit(pln_rewrite *rw) {
   if (rw->types && copy != PLN_NONE)
     PLN_TRY(map_types(rw, copy));
   pln_ref node = candidate;
-  rw->built = rw->b ? rw->b->graph->n_nodes : rw->swept;
+  pln_ref first = rw->built = rw->b ? rw->b->graph->n_nodes : rw->swept;
   if (rw->mutator->visit)
     PLN_TRY(rw->mutator->visit(rw->mutator->ud, rw, rw->at, &node));
-  if (node != candidate)
-    PLN_TRY(count_rewrite(rw->engine));
-  else if (!rw->b)
-    return PLN_OK;
+  if (node == candidate)
+    return rw->b ? replace(rw, copy, node) : PLN_OK;
+  PLN_TRY(count_rewrite(rw->engine));
+  PLN_TRY(stamp_answer(rw, first, node));
   return replace(rw, copy, node);
 }
 

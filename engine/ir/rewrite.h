@@ -33,12 +33,12 @@ struct pln_rewrite {
   /* NULL as long as nothing changed: then the new graph is the old one, node
    * for node, and nothing is copied. */
   pln_builder *b;
-  pln_ref *map;      /* old node -> new; made with the builder */
-  pln_scope *scopes; /* old scope -> new, PLN_NONE when left out */
-  pln_scope *home;   /* while clean: the scope of each swept node */
-  pln_ref at;        /* the old node being swept */
-  pln_ref built;     /* nodes of the new graph before the mutator was asked */
-  pln_ref swept;     /* nodes that stand in the new graph while clean */
+  pln_ref *map;          /* old node -> new; made with the builder */
+  pln_scope *scopes;     /* old scope -> new, PLN_NONE when left out */
+  pln_scope *home;       /* while clean: the scope of each swept node */
+  pln_ref at;            /* the old node being swept */
+  pln_ref built;         /* nodes of the new graph that have their origin */
+  pln_ref swept;         /* nodes that stand in the new graph while clean */
   pln_swept_scope *open; /* innermost last */
   uint32_t n_open, cap_open;
   bool drop_kept;
@@ -48,6 +48,8 @@ struct pln_rewrite {
 
 /* Copies what was swept so far into a builder. */
 pln_status pln_rewrite_materialise(pln_rewrite *rw) PLN_CHECKED;
+/* The node that is swept is merged into `kept`, which then comes from both. */
+pln_status pln_rewrite_join(pln_rewrite *rw, pln_ref kept) PLN_CHECKED;
 /* Removes the entries made since the table held `count`. */
 void pln_shares_cut(pln_shares *shares, uint32_t count);
 void pln_shares_free(pln_engine *engine, pln_shares *shares);

@@ -324,6 +324,10 @@ void pln_lua_open_pass(lua_State *L);
 void pln_lua_open_registry(lua_State *L);
 void pln_lua_open_context(lua_State *L);
 void pln_lua_open_mutator(lua_State *L);
+/* node:history() -> changes, newest first, then the source (history.c) */
+int pln_lua_node_history(lua_State *L);
+/* What the builder gets next was built by the script's line that runs. */
+void pln_lua_take_line(lua_State *L, pln_lua *b, struct pln_builder *builder);
 void pln_lua_open_dominators(lua_State *L);
 void pln_lua_open_cut(lua_State *L);
 void pln_lua_open_walk(lua_State *L);

@@ -35,6 +35,7 @@ static pln_lua_graph *check_builder(lua_State *L) {
   builder_box *box = luaL_checkudata(L, 1, BUILDER);
   luaL_argcheck(L, box->graph && box->graph->builder, 1,
                 "the builder is spent: it has been sealed");
+  pln_lua_take_line(L, box->graph->state, box->graph->builder);
   return box->graph;
 }
 

@@ -118,8 +118,10 @@ static int diag_tostring(lua_State *L) {
 
 int pln_lua_internal(lua_State *L) {
   lua_Debug ar;
-  if (lua_getstack(L, 1, &ar) && lua_getinfo(L, "S", &ar)) {
+  if (lua_getstack(L, 1, &ar) && lua_getinfo(L, "Sf", &ar)) {
     lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.library);
+    lua_insert(L, -2);
+    lua_rawsetp(L, -2, ar.source); /* the function keeps its source alive */
     lua_pushstring(L, ar.source);
     lua_pushboolean(L, true);
     lua_rawset(L, -3);
@@ -141,10 +143,18 @@ int pln_lua_is_internal(lua_State *L) {
   return 1;
 }
 
+/* Of a chunk that is loaded, by the address of its name, which is quicker. */
+static bool is_library(lua_State *L, const char *source) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.library);
+  bool yes = lua_rawgetp(L, -1, source) != LUA_TNIL;
+  lua_pop(L, 2);
+  return yes;
+}
+
 bool pln_lua_caller(lua_State *L, lua_Debug *ar) {
   for (int level = 0; lua_getstack(L, level, ar); level++) {
     lua_getinfo(L, "Sl", ar);
-    if (ar->currentline > 0 && !is_internal(L, ar->source))
+    if (ar->currentline > 0 && !is_library(L, ar->source))
       return true;
   }
   return false;

@@ -53,7 +53,9 @@ void pln_lua_end_graph(pln_lua_graph *box) {
 
 pln_builder *pln_lua_builder(lua_State *L, pln_lua *b, pln_lua_graph *box) {
   pln_builder *builder = box->builder;
-  if (!builder && box->rewrite)
+  if (builder)
+    pln_lua_take_line(L, b, builder);
+  else if (box->rewrite)
     builder = pln_rewrite_builder(box->rewrite);
   if (!builder)
     pln_lua_raise(L, b, pln_nomem(b->engine));

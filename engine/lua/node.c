@@ -620,6 +620,7 @@ static int core_kinds(lua_State *L) {
 static const luaL_Reg methods[] = {{"nodes", node_nodes},
                                    {"dot", pln_lua_node_dot},
                                    {"json", pln_lua_node_json},
+                                   {"history", pln_lua_node_history},
                                    {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__len", node_len},
                                 {"__eq", node_eq},

@@ -12,11 +12,11 @@
 const pln_origin *pln_export_origin(const pln_export *ex, pln_ref node) {
   const pln_origins *origins = ex->g->origins;
   uint32_t row = ex->g->origin[node];
-  while (origins && row) {
+  while (origins && (row = pln_origins_source(origins, row)) != 0) {
     const pln_origin *o = pln_origins_row(origins, row);
     if (o->file)
       return o;
-    row = o->parent < row ? o->parent : 0;
+    row = o->parent;
   }
   return NULL;
 }
@@ -223,13 +223,13 @@ static pln_status claim_natural(pln_export *ex, uint32_t slot, pln_slice name,
 static pln_symbol given_name(const pln_export *ex, pln_ref node) {
   const pln_origins *origins = ex->g->origins;
   uint32_t row = ex->g->origin[node];
-  while (origins && row) {
+  while (origins && (row = pln_origins_source(origins, row)) != 0) {
     const pln_origin *o = pln_origins_row(origins, row);
     if (o->name)
       return o->name;
     if (o->file)
       return 0;
-    row = o->parent < row ? o->parent : 0;
+    row = o->parent;
   }
   return 0;
 }

@@ -33,7 +33,7 @@ pln_status pln_import_origin(pln_import *in, pln_message message,
     pln_origins *origins = pln_builder_origins(in->builder);
     if (!origins)
       return pln_nomem(in->engine);
-    origins->tell = pln_onnx_tell;
+    origins->names = pln_onnx_names;
     pln_origin origin = {.name = name,
                          .file = message.file,
                          .offset = pln_message_offset(message),
@@ -361,7 +361,8 @@ static pln_status scope_origin(pln_import *in, const pln_import_frame *f,
   pln_origin origin = {.file = f->graph.file,
                        .offset = pln_message_offset(f->graph),
                        .length = f->graph.size,
-                       .attrs = types};
+                       .attrs = types,
+                       .whole = true};
   PLN_TRY(pln_origins_add(origins, &origin, &row));
   pln_builder_scope_origin(in->builder, f->scope, row);
   return PLN_OK;

@@ -85,27 +85,20 @@ pln_status pln_onnx_function_name(pln_engine *engine, pln_slice domain,
   return status;
 }
 
-size_t pln_onnx_tell(const pln_origin *origin, char *text, size_t size) {
+pln_slice_names pln_onnx_names(const pln_origin *origin) {
   pln_wire w = pln_wire_open(
       (pln_message){.file = origin->file,
                     .data = pln_file_data(origin->file) + origin->offset,
                     .size = (size_t)origin->length});
-  pln_slice name = {"", 0}, type = {"", 0}, output = {"", 0};
+  pln_slice_names out = {{"", 0}, {"", 0}, {"", 0}};
   pln_field f;
   while (pln_wire_next(&w, &f)) {
     if (f.tag == NODE_NAME)
-      name = f.bytes;
+      out.name = f.bytes;
     else if (f.tag == NODE_OP_TYPE)
-      type = f.bytes;
-    else if (f.tag == NODE_OUTPUT && output.size == 0)
-      output = f.bytes;
+      out.op = f.bytes;
+    else if (f.tag == NODE_OUTPUT && out.output.size == 0)
+      out.output = f.bytes;
   }
-  bool named = name.size != 0;
-  if (!named)
-    name = output;
-  int n =
-      snprintf(text, size, "%s '%.*s' (%.*s)", named ? "node" : "the node of",
-               name.size > 200 ? 200 : (int)name.size, name.data,
-               type.size > 200 ? 200 : (int)type.size, type.data);
-  return n < 0 ? 0 : (size_t)n;
+  return out;
 }

@@ -24,9 +24,8 @@ pln_status pln_node_scan(pln_engine *engine, pln_node_lists *lists,
                          pln_message message, pln_onnx_node *out) PLN_CHECKED;
 void pln_node_lists_free(pln_engine *engine, pln_node_lists *lists);
 
-/* Of the origin of a node, as pln_tell_fn: "node 'a' (Conv)", or by its first
- * output where it has no name. */
-size_t pln_onnx_tell(const pln_origin *origin, char *text, size_t size);
+/* Of the origin of a node, a pln_names_fn. */
+pln_slice_names pln_onnx_names(const pln_origin *origin);
 
 /* "domain::name" or "domain::name:overload". */
 pln_status pln_onnx_function_name(pln_engine *engine, pln_slice domain,

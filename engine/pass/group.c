@@ -2,7 +2,9 @@
  * passes before it goes on to the next.
  *
  * Called by execute.c. What always holds: while the group runs, bodies see the
- * module with all its old functions; results are put together at the end. */
+ * module with all its old functions; results are put together at the end. In
+ * histories each function's runs are numbered as if it came first, so that they
+ * are the same in any number of threads. */
 
 #include "pass/parallel.h"
 
@@ -12,7 +14,11 @@ static pln_status one(pln_execution *x, const pln_pass *pass,
                       pln_graph **out) {
   pln_graph *old = pln_module_function(module, index);
   pln_subject s = {pln_module_retain(module), pln_graph_retain(old), index};
+  pln_applications *a = x->engine->applications;
+  uint32_t shift = a->shift;
+  a->shift += a->runs - x->runs;
   pln_status status = pln_run_elements(x, pass, 0, pass->def->n_elements, &s);
+  a->shift = shift;
   if (status == PLN_OK && s.function != old)
     *out = pln_graph_retain(s.function);
   pln_subject_drop(&s);
@@ -25,7 +31,8 @@ static pln_status shared(const pln_work *work, pln_share *share) {
                      .context = share->context,
                      .position = work->position,
                      .round = work->round,
-                     .depth = work->depth};
+                     .depth = work->depth,
+                     .runs = work->engine->applications->runs};
   pln_status status =
       one(&x, work->pass, share->module, share->index, &share->result);
   share->changes = x.version;
@@ -93,13 +100,15 @@ static pln_status all(pln_execution *x, const pln_pass *pass, pln_subject *s,
 
 pln_status pln_run_group(pln_execution *x, const pln_pass *pass,
                          pln_subject *s) {
-  uint32_t n = s->module->count;
+  uint32_t n = s->module->count, outer = x->runs;
   if (s->function)
     return pln_run_elements(x, pass, 0, pass->def->n_elements, s);
   pln_graph **results = pln_mem_zeroed(x->engine, n * sizeof *results);
   if (n && !results)
     return pln_nomem(x->engine);
+  x->runs = x->engine->applications->runs;
   pln_status status = all(x, pass, s, results);
+  x->runs = outer;
   for (uint32_t i = 0; i < n; i++)
     pln_graph_release(results[i]);
   pln_mem_free(x->engine, results, n * sizeof *results);

@@ -148,6 +148,8 @@ static pln_status one_function(pln_pass_run *run, uint32_t index,
                                const pln_graph *old, pln_graph **out) {
   run->index = index;
   run->function = old;
+  pln_rule_run *at = &run->engine->applications->at;
+  at->before = at->asked;
   *out = NULL;
   if (!pln_leaf_takes(run->pass, old))
     return PLN_OK;

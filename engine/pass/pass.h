@@ -332,6 +332,7 @@ typedef struct pln_execution {
   uint32_t round;    /* of the fixpoint whose list comes next */
   bool told;         /* where it failed */
   uint32_t depth;    /* of sequentials, and of required passes in them */
+  uint32_t runs;     /* of passes, begun before the group at work */
   uint64_t version;  /* of the module: counts changes */
   pln_idmap *counts; /* name -> how often it was come to; NULL: nobody asks */
   /* Required passes that have run: by name, and the version they left. */

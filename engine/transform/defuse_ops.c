@@ -9,12 +9,15 @@
  *
  * Semantics: TVM DefuseOps, which finds parameters by name. */
 
+#include "ir/application.h"
 #include "transform/graft.h"
 #include "transform/transform.h"
 
 typedef struct defuser {
-  uint8_t *stays;    /* a node: a function that is more than called */
-  uint8_t *replaced; /* a node: a call that its function's body replaces */
+  uint8_t *stays; /* a node: a function that is more than called */
+  /* A node: the application by which its function's body replaces a call. */
+  uint32_t *replaced;
+  pln_symbol rule;
   int64_t calls;
 } defuser;
 
@@ -27,14 +30,24 @@ static bool is_call_of(const pln_graph *g, const pln_node *n) {
          !g->scopes[callee->data].type_params;
 }
 
+static pln_status ask(defuser *d, const pln_graph *g, pln_ref call,
+                      bool *allowed) {
+  const pln_applications *a = g->engine->applications;
+  PLN_TRY(pln_rule_apply(g->engine, "defuse", call, allowed));
+  if (!*allowed)
+    return PLN_OK;
+  d->rule = a->rule;
+  d->replaced[call] = a->number;
+  d->calls++;
+  return PLN_OK;
+}
+
 static pln_status look(defuser *d, const pln_graph *g) {
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     const pln_node *n = &g->nodes[ref];
     bool replaced = is_call_of(g, n);
     if (replaced)
-      PLN_TRY(pln_rule_apply(g->engine, "defuse", ref, &replaced));
-    d->replaced[ref] = replaced;
-    d->calls += replaced;
+      PLN_TRY(ask(d, g, ref, &replaced));
     for (uint32_t i = replaced; i < n->count; i++)
       d->stays[g->operands[n->first + i]] = 1;
   }
@@ -53,9 +66,10 @@ static pln_graft_action function(void *ud, const pln_graft_source *from,
 static pln_status call(void *ud, pln_graft *graft, pln_graft_source *from,
                        pln_ref node, pln_graft_source **in, pln_ref *out) {
   const defuser *d = ud;
-  (void)graft;
   if (!d->replaced[node])
     return PLN_OK;
+  graft->engine->applications->rule = d->rule;
+  graft->engine->applications->number = d->replaced[node];
   *in = from;
   *out = pln_operand(from->graph, node, 0);
   return PLN_OK;
@@ -79,12 +93,12 @@ pln_status pln_pass_defuse_ops(pln_pass_run *run) {
   const pln_graph *old = pln_run_function(run);
   defuser d = {0};
   d.stays = pln_mem_zeroed(old->engine, old->n_nodes);
-  d.replaced = pln_mem_zeroed(old->engine, old->n_nodes);
+  d.replaced = pln_mem_zeroed(old->engine, old->n_nodes * sizeof *d.replaced);
   pln_status status =
       d.stays && d.replaced ? look(&d, old) : pln_nomem(old->engine);
   if (status == PLN_OK && d.calls)
     status = defuse(&d, run);
   pln_mem_free(old->engine, d.stays, old->n_nodes);
-  pln_mem_free(old->engine, d.replaced, old->n_nodes);
+  pln_mem_free(old->engine, d.replaced, old->n_nodes * sizeof *d.replaced);
   return status;
 }

@@ -12,6 +12,7 @@
  *
  * Semantics: TVM EliminateCommonSubexpr, extended to every kind and scope. */
 
+#include "ir/rewrite.h"
 #include "transform/transform.h"
 
 typedef struct merge {
@@ -86,6 +87,7 @@ static pln_status look(merge *m, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   PLN_TRY(pln_rewrite_apply(rw, "merge", &allowed));
   if (!allowed)
     return PLN_OK;
+  PLN_TRY(pln_rewrite_join(rw, shared));
   m->merged++;
   *node = shared;
   return pln_keep_rank(rw, shared, type);

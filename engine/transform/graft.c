@@ -8,6 +8,8 @@
 
 #include "transform/graft.h"
 
+#include "ir/application.h"
+
 typedef enum frame_kind { WHOLE, SCOPE, CALL, LITERAL, LIFTED } frame_kind;
 
 /* So many nodes may be made beyond those of the graph: bodies that call others
@@ -26,6 +28,8 @@ struct pln_graft_frame {
                          function */
   pln_builder *outer; /* LIFTED */
   uint32_t saved;     /* LIFTED */
+  pln_symbol rule;    /* fresh: the application that put the function there */
+  uint32_t application;
 };
 typedef struct pln_graft_frame frame;
 
@@ -135,6 +139,28 @@ static pln_status retype(pln_graft *g, const pln_node *old, pln_ref node) {
   return PLN_OK;
 }
 
+/* The copy comes of the application that put the function there. */
+static pln_status stamp(pln_graft *g, const frame *f) {
+  pln_origins *origins = pln_builder_origins(g->b);
+  pln_applications *a = g->engine->applications;
+  if (!origins)
+    return PLN_ERR_NOMEM;
+  a->rule = f->rule;
+  a->number = f->application;
+  return pln_origins_step(origins, g->b->origin, 0, &g->b->origin);
+}
+
+pln_status pln_graft_origin(pln_graft *g, pln_graft_source *from,
+                            pln_ref node) {
+  pln_builder *b = g->b;
+  pln_origins *origins = pln_builder_origins(b);
+  if (!origins)
+    return PLN_ERR_NOMEM;
+  uint32_t origin;
+  PLN_TRY(pln_builder_take_origin(b, from->graph, node, &origin));
+  return pln_origins_step(origins, 0, origin, &b->origin);
+}
+
 static pln_status append(pln_graft *g, pln_graft_source *from, pln_ref old,
                          pln_node node, pln_ref *out) {
   const pln_graph *graph = from->graph;
@@ -149,6 +175,8 @@ static pln_status append(pln_graft *g, pln_graft_source *from, pln_ref old,
   if (f->fresh)
     node.flags &= (uint8_t)~PLN_NODE_KEEP;
   PLN_TRY(pln_builder_take_origin(b, graph, old, &b->origin));
+  if (f->fresh)
+    PLN_TRY(stamp(g, f));
   PLN_TRY(pln_builder_append(b, &node, node.count, g->operands, out));
   b->graph->values[*out] = graph->values[old];
   return PLN_OK;
@@ -227,12 +255,15 @@ static pln_status open_scope(pln_graft *g, const frame *f) {
                  .next = f->next + 1,
                  .kind = SCOPE,
                  .fresh = f->fresh,
-                 .row = f->next};
+                 .row = f->next,
+                 .rule = f->rule,
+                 .application = f->application};
   PLN_TRY(pln_build_open(g->b, &inner.image));
   pln_scope_row *image = &g->b->graph->scopes[inner.image];
   image->n_params = row->n_params;
   image->type_params = row->type_params;
-  image->origin = row->origin;
+  PLN_TRY(pln_builder_take(g->b, f->from->graph->origins, row->origin,
+                           &image->origin));
   f->from->scopes[f->next] = inner.image;
   return push(g, inner);
 }
@@ -260,6 +291,8 @@ static pln_status begin_lift(pln_graft *g, const frame *f, pln_ref function) {
                   .next = f->next,
                   .kind = LIFTED,
                   .fresh = f->fresh,
+                  .rule = f->rule,
+                  .application = f->application,
                   .user = function,
                   .outer = g->b,
                   .saved = g->n_saved};
@@ -304,7 +337,9 @@ static pln_status begin_call(pln_graft *g, const frame *f, pln_ref call,
                  .kind = CALL,
                  .fresh = true,
                  .row = body,
-                 .user = call};
+                 .user = call,
+                 .rule = g->engine->applications->rule,
+                 .application = g->engine->applications->number};
   for (uint32_t i = 0; i < row->n_params; i++)
     PLN_TRY(pln_graft_image(g, f->from,
                             f->from->graph->operands[n->first + 1 + i],
@@ -323,7 +358,9 @@ static pln_status begin_literal(pln_graft *g, pln_ref name,
                          .kind = LITERAL,
                          .fresh = true,
                          .row = body,
-                         .user = name});
+                         .user = name,
+                         .rule = g->engine->applications->rule,
+                         .application = g->engine->applications->number});
 }
 
 static pln_status check_room(const pln_graft *g) {

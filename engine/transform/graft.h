@@ -75,6 +75,10 @@ pln_status pln_graft_stand_in(pln_graft *graft, pln_graft_source *from,
 /* What a node is where nodes go now. */
 pln_status pln_graft_image(pln_graft *graft, pln_graft_source *from,
                            pln_ref node, pln_ref *out) PLN_CHECKED;
+/* What is built next was made of that node by the rule at work; it has neither
+ * its name nor its place. */
+pln_status pln_graft_origin(pln_graft *graft, pln_graft_source *from,
+                            pln_ref node) PLN_CHECKED;
 /* A node without scopes, with its operands' images. */
 pln_status pln_graft_copy(pln_graft *graft, pln_graft_source *from,
                           pln_ref node, pln_ref *out) PLN_CHECKED;

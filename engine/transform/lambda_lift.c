@@ -190,6 +190,7 @@ static pln_status add_param(pln_graft *graft, pln_graft_source *from,
   pln_symbol name = n->kind == PLN_VAR ? n->attrs : 0;
   if (!name)
     PLN_TRY(pln_symbol_intern(graft->engine, pln_text("x"), &name));
+  PLN_TRY(pln_graft_origin(graft, from, node));
   return pln_build_param(graft->b, name, n->type, 0, out);
 }
 
@@ -222,6 +223,7 @@ static pln_status refer(lifter *l, pln_graft *graft, pln_graft_source *from,
   pln_ref name;
   uint32_t n = 0, capacity = 0;
   pln_ref *args = NULL;
+  PLN_TRY(pln_graft_origin(graft, from, function));
   PLN_TRY(pln_build_global_var(b, l->name[function], type, &name));
   *out = name;
   b->graph->nodes[name].flags = 0; /* making a closure has no effect */
@@ -271,6 +273,10 @@ static pln_status missing(void *ud, pln_graft *graft, pln_graft_source *from,
 
 /* fn (what is captured, Closure=1) { the function } */
 static pln_status wrap(lifter *l, pln_builder *b, pln_ref made, pln_ref *out) {
+  pln_origins *origins = pln_builder_origins(b);
+  if (!origins)
+    return PLN_ERR_NOMEM;
+  PLN_TRY(pln_origins_step(origins, 0, b->graph->origin[made], &b->origin));
   pln_attr mark = {.kind = PLN_ATTR_INT, .v.i = 1};
   pln_attrs attrs;
   pln_scope scope = b->open[1];

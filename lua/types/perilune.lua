@@ -200,6 +200,10 @@ function Node:dot() end
 --- The node and all it needs as JSON: nodes, scopes, types, attributes.
 ---@return string
 function Node:json() end
+--- What made the node, newest first: passes and their rules, at the end where it came from. A merged node has two
+--- in `from`; the history goes on with the one that stayed.
+---@return perilune.HistoryRow[]
+function Node:history() end
 --- A copy with other fields; attributes are merged.
 ---@param changes table
 ---@return perilune.Node
@@ -489,6 +493,21 @@ local Statistics = {}
 --- The rules that were never applied, of passes that ran.
 ---@return perilune.RuleRow[]
 function Statistics:unused() end
+
+--- A row of node:history(): a change has `from`, the source has `source`. What is not known is nil.
+---@class perilune.HistoryRow
+---@field pass? string nil: it was made outside of passes
+---@field rule? string nil: the pass named none
+---@field run? integer the number of the pass's run in its outermost call
+---@field application? integer the number of the rule application in that run, of those asked for of its function
+---@field from? string[] the sources of what it was made from
+---@field source? string all that follows in a line: "node 'a' (Conv), model.onnx", "net.relay:3:5", "build.lua:7"
+---@field name? string of a value
+---@field node? string of a node of an ONNX model, or of its first output
+---@field op? string of a node of an ONNX model
+---@field file? string
+---@field line? integer
+---@field column? integer
 
 ---@class perilune.RuleRow
 ---@field pass string

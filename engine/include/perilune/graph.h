@@ -159,6 +159,35 @@ PLN_API pln_symbol pln_node_symbol(const pln_graph *graph, pln_ref node);
  * when nothing is known. `printed` (may be NULL): it is shown in text. */
 PLN_API bool pln_node_place(const pln_graph *graph, pln_ref node,
                             pln_text_place *out, bool *printed);
+/* What made a node, newest first: passes and their rules, at the end where it
+ * came from. pln_node_history gives the first row, pln_history_next reads the
+ * row `at` and gives the one after it; 0: no more, or nothing is known. */
+typedef struct pln_history_row {
+  uint32_t at;
+  bool is_source;
+  /* A change. */
+  pln_symbol pass;      /* 0: made outside of passes */
+  pln_symbol rule;      /* 0: the pass named none */
+  uint32_t run;         /* of the pass, in the outermost application */
+  uint32_t application; /* in that run, of those asked for of its function; 0:
+                           not counted */
+  uint32_t from; /* what it was made from, for pln_history_tell; 0: not */
+  uint32_t also; /*   known; the second: what was merged in, or else */
+  /* A source; what is not known is 0. */
+  pln_symbol name;
+  pln_text_place place; /* in a text */
+  pln_symbol script;    /* a Lua file, and the line that built it */
+  uint32_t line;
+  const char *file; /* borrowed, as the next two: of a node of an ONNX model */
+  pln_slice node;   /*   its name, or first output, and its operator */
+  pln_slice op;
+} pln_history_row;
+PLN_API uint32_t pln_node_history(const pln_graph *graph, pln_ref node);
+PLN_API uint32_t pln_history_next(const pln_graph *graph, uint32_t at,
+                                  pln_history_row *out);
+/* The source behind a row, as snprintf does: "node 'a' (Conv), model.onnx". */
+PLN_API size_t pln_history_tell(const pln_graph *graph, uint32_t at, char *text,
+                                size_t size);
 /* Scopes owned: Function, LetBlock and For 1, If 2, Match one an arm. */
 PLN_API uint32_t pln_node_n_scopes(const pln_graph *graph, pln_ref node);
 PLN_API pln_scope pln_node_scope(const pln_graph *graph, pln_ref node,

@@ -21,6 +21,8 @@ function opt.arguments(parser)
   require "perilune.cli.check".options(parser)
   parser:option("--stats", "What passes and their rules did: a table (with -v also the rules that "
     .. "were never applied), or one last line of JSON."):choices { "text", "json" }
+  parser:option("--history", "Writes of each node of the result which passes and rules made it, "
+    .. "and where it came from: JSON to NAME.json, else text; - shows it."):argname "FILE"
   parser:flag("--time", "Shows how long each pass took.")
   parser:flag("--diff", "Shows what each pass changed.")
   parser:flag("--oracle", "Evaluates the model before and after each pass on made-up inputs; a "
@@ -56,6 +58,13 @@ local function save(module, path)
   if path ~= "-" then assert(pl.save(module, path)) return end
   local ok, reason = io.stdout:write(assert(pl.onnx.tostring(module)))
   if not (ok and io.stdout:flush()) then stop.failure("cannot write: %s", reason or "-") end
+end
+
+local function write_history(module, options)
+  if not options.history then return end
+  local write = require "perilune.cli.history".write
+  local ok, reason = write(module, options.history, out_of(options))
+  if not ok then stop.failure("--history: %s", reason or options.history) end
 end
 
 local function write_trace(timing, path)
@@ -120,6 +129,7 @@ function opt.run(options)
   local report = require "perilune.core".report()
   local checked = options.check and check(source, module, options)
   save(module, options.output)
+  write_history(module, options)
 
   summary.show(options, {
     before = before, after = summary.measure(options.output, module), report = report,
