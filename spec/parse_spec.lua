@@ -407,3 +407,21 @@ describe("nesting", function()
       .. ("("):rep(depth))))
   end)
 end)
+
+describe("lets around an expression", function()
+  it("belong to it", function()
+    local text = "let %x = 1; let %y = %x + 2; %y * 3"
+    local node = assert(pl.parse_expr(text))
+    assert.equal([[
+let %x: int32 = 1;
+let %y: int32 = add(%x, 2);
+multiply(%y, 3)]], shown(text))
+    assert.is_true(pl.equal(node, assert(pl.parse_expr(tostring(node)))))
+    assert.equal(9, pl.eval(pl.func({}, node)):totable())
+  end)
+
+  it("belong to one that is built", function()
+    local x = pl.var("x", "int64")
+    assert.matches("^let %%x: int64 .- = 1i64 .-;\n%%x$", tostring(pl.ir.Let(x, pl.const(1), x)))
+  end)
+end)

@@ -188,8 +188,6 @@ static pln_status place_nodes(placer *p) {
   pln_ref root = p->l->root;
   p->l->home[root] = 0;
   p->l->result[0] = root;
-  if (g->nodes[root].kind == PLN_LET_BLOCK && p->uses[root] == 1)
-    p->state[root] |= TAIL;
   for (pln_ref ref = root + 1; ref-- > 0;) {
     const pln_node *n = &g->nodes[ref];
     pln_scope home = p->l->home[ref];

@@ -136,8 +136,8 @@ static void lets_are_entered_in_order_and_left_in_reverse(void) {
   CHECK_STR(post_order(&l, g, second), "bacl");
   CHECK_STR(post_order(&l, g, first), "axcbcll");
   pln_graph_release(g);
-  g = seal(block); /* no function around: the lets lie in scope 0 */
-  CHECK_STR(post_order(&l, g, pln_graph_root(g)), "axcbcll");
+  g = seal(block); /* no function around: the block of lets is the root */
+  CHECK_STR(post_order(&l, g, pln_graph_root(g)), "axcbclll");
   pln_graph_release(g);
   end();
 }

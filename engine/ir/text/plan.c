@@ -872,6 +872,8 @@ static pln_status run(planner *p, pln_ref root, bool definition) {
   plan->scopes[p->scope].result = root;
   if (definition)
     PLN_TRY(push(p, TASK_SCOPE, p->graph->nodes[root].data));
+  else if (p->graph->nodes[root].kind == PLN_LET_BLOCK)
+    PLN_TRY(push_body(p, p->graph->nodes[root].data));
   else
     PLN_TRY(push_inline(p, root));
   while (p->n_tasks > 0)

@@ -1,23 +1,152 @@
---- perilune fmt: prints a model as Relay text, in the one form that text has.
+--- perilune fmt: models as Relay text, in the one form that text has.
 
 local stop = require "perilune.cli.stop"
 require "perilune.core".internal() -- diagnostics point at the scripts of others
 
 local fmt = {
-  description = "Prints the model FILE (ONNX, or NAME.relay) as Relay text on standard output.",
+  description = "Prints each model FILE (ONNX, or NAME.relay) as Relay text on standard output, "
+    .. "standard input when there is none or it is '-'. All files are looked at when one of them "
+    .. "cannot be read.",
 }
 
 function fmt.arguments(parser)
-  parser:argument("file", "The model to read."):argname "FILE"
+  parser:argument("files", "The models to read; '-' is standard input."):args "*":argname "FILE"
+  parser:mutex(
+    parser:flag("-i --in-place", "Write the text into the file, unless it stands there already."),
+    parser:flag("--check", "Name the files of text whose form is another, and end with status 1 "
+      .. "if there are any."))
+  parser:flag("--drop-comments", "With -i: comments are taken away. No form keeps them.")
+end
+
+-- Bytes of ONNX begin with the field that the version of its IR is.
+local function parse(bytes, name)
+  local pl = require "perilune"
+  if bytes:byte() == 8 then return pl.onnx.parse(bytes) end
+  return pl.parse(bytes, name)
+end
+
+local function read(path)
+  local file, reason = io.open(path, "rb")
+  local bytes = file and file:read "a"
+  if file then file:close() end
+  if not bytes then stop.failure("%s", reason or path) end
+  return bytes
+end
+
+-- The module, and the text that it was read from, or nil.
+local function load(path)
+  local bytes = path == "-" and io.stdin:read "a"
+  local module, diag
+  if bytes then
+    module, diag = parse(bytes, "standard input")
+    if bytes:byte() == 8 then bytes = nil end
+  elseif path:find "%.relay$" then
+    bytes = read(path)
+    module, diag = parse(bytes, path)
+  else
+    module, diag = require "perilune".load(path)
+  end
+  if not module then error(diag, 0) end
+  return module, bytes or nil
+end
+
+-- The metadata have no line feed behind them; that of an editor does no harm.
+local function is_formed(text, printed)
+  return text == printed or text == printed .. "\n"
+end
+
+-- Where a comment ends that begins at `at`; comments nest.
+local function comment_end(text, at)
+  local depth = 0
+  repeat
+    local sign
+    at, sign = text:match("()([/*][/*])", at)
+    if not at then return #text end
+    if sign == "/*" or sign == "*/" then
+      depth = depth + (sign == "/*" and 1 or -1)
+      at = at + 2
+    else
+      at = at + 1
+    end
+  until depth == 0
+  return at
+end
+
+local function string_end(text, at)
+  repeat
+    local sign
+    at, sign = text:match('()(\\?.)', at + 1)
+    if not at then return #text end
+    at = at + #sign - 1
+  until sign == '"'
+  return at + 1
+end
+
+-- The row of the first comment that no printer writes; nil: there is none.
+local function foreign_comment(text)
+  local at = 1
+  text = text:gsub("\n#%[metadata%].*", "")
+  while true do
+    local from, sign = text:match('()(["/][/*]?)', at)
+    if not from then return nil end
+    local written = text:find("^/%* ty=", from) or text:find("^/%* span=", from)
+    if sign == "//" or (sign == "/*" and not written) then
+      return select(2, text:sub(1, from):gsub("\n", "")) + 1
+    elseif sign == "/*" then
+      at = comment_end(text, from)
+    elseif sign:byte() == 34 then
+      at = string_end(text, from)
+    else
+      at = from + 1
+    end
+  end
+end
+
+local function print_text(printed)
+  local ok, reason = io.stdout:write(printed)
+  if not ok then stop.failure("standard output: %s", reason) end
+end
+
+local function rewrite(path, module, text, drop)
+  if not text then stop.failure("%s: only Relay text is written in place", path) end
+  local row = not drop and foreign_comment(text)
+  if row then
+    stop.failure("%s:%d: this comment would be lost; --drop-comments agrees to that", path, row)
+  end
+  if not is_formed(text, tostring(module)) then assert(require "perilune".save(module, path)) end
+end
+
+local function format(path, options)
+  local module, text = load(path)
+  if options.in_place then return rewrite(path, module, text, options.drop_comments) end
+  local printed = tostring(module)
+  if not options.check then return print_text(printed) end
+  if not text then stop.failure("%s: only Relay text has a form to check", path) end
+  if not is_formed(text, printed) then
+    print(path)
+    return 1
+  end
+end
+
+-- What is wrong with one file does not keep the others from being read.
+local function try(path, options)
+  local ok, status = pcall(format, path, options)
+  if ok then return status or 0 end
+  if type(status) == "string" then error(status, 0) end
+  local before = getmetatable(status) == stop.class and "perilune: " or ""
+  io.stderr:write(before, (tostring(status):gsub("\n*$", "\n")))
+  return 1
 end
 
 function fmt.run(options)
-  local pl = require "perilune"
-  local module, diag = pl.load(options.file)
-  if not module then error(diag, 0) end
-  local ok, reason = io.stdout:write(tostring(module))
-  if not ok then stop.failure("standard output: %s", reason) end
-  return 0
+  local files = #options.files > 0 and options.files or { "-" }
+  if options.drop_comments and not options.in_place then stop.usage "--drop-comments is for -i" end
+  local worst = 0
+  for _, path in ipairs(files) do
+    if path == "-" and options.in_place then stop.usage "-i has no file to write to" end
+    worst = math.max(worst, try(path, options))
+  end
+  return worst
 end
 
 return fmt
