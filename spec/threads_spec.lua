@@ -141,13 +141,145 @@ describe("threads", function()
     assert.equal(other, report)
   end)
 
-  it("take an integer from 0 to 1024", function()
-    for _, n in ipairs { -1, 1025 } do
+  it("take an integer from 0 to 64", function()
+    for _, n in ipairs { -1, 65 } do
       local ok, err = pcall(pl.context, { config = { threads = n } })
       assert.is_false(ok)
-      assert.equal("config key 'threads' expects an integer from 0 to 1024, got " .. n,
+      assert.equal("config key 'threads' expects an integer from 0 to 64, got " .. n,
         err.message)
     end
+  end)
+end)
+
+describe("a pass of a file", function()
+  local folder = command.folder()
+  teardown(function() os.execute("rm -rf " .. folder) end)
+
+  -- Runs the file, as a script that makes passes; gives what it returns.
+  local function file(name, text)
+    return assert(loadfile(command.write(folder .. "/" .. name, text)))()
+  end
+
+  local scaled = [[
+local pl = require "perilune"
+local seen = 0
+pl.passes.Scaled = { kind = "function", parallel = true, options = { by = 2 },
+  run = function(fn, _, ctx)
+    seen = seen + 1
+    ctx:note("functions", 1)
+    return pl.rewrite(fn, { name = "scale", Call = function(call)
+      if call.op.name == "tanh" then return pl.op.exp(call.args[1]) * ctx:option "by" end
+    end })
+  end }
+local halved = pl.function_pass { name = "Halved", parallel = true,
+  run = function(fn) return pl.func(fn.params, fn.body * 0.5) end }
+return { halved, function() return seen end }
+]]
+
+  it("runs in several threads, a Lua state each", function()
+    local halved, seen = table.unpack(file("scaled.lua", scaled))
+    assert.is_true(halved.info.parallel)
+    local mod = chains(8, 700)
+    for _, pass in ipairs { pl.passes.Scaled { by = 3 }, halved,
+      pl.functions { halved, "SimplifyExpr", "Scaled" } } do
+      local function run(threads)
+        local before = seen()
+        local out = pl.with(pl.context { opt_level = 3, config = { threads = threads } }, pass, mod)
+        local rows = {}
+        for i, row in ipairs(pl.report()) do
+          rows[i] = ("%s %d %d %s"):format(row.name, row.run, row.applications, counts(row))
+        end
+        return tostring(out), table.concat(rows, "\n"), seen() - before
+      end
+      local wanted, report = run(1)
+      for _, n in ipairs { 2, 4 } do
+        local got, other, here = run(n)
+        assert.is_true(got == wanted)
+        assert.equal(report, other)
+        assert.equal(0, here) -- upvalues are those of the other states
+      end
+    end
+  end)
+
+  it("stays with the caller's thread when its function is in no file", function()
+    local calls = 0
+    local pass = assert(load([[
+      local pl, count = ...
+      return pl.function_pass { name = "Counting", parallel = true, run = function() count() end }
+    ]], "=here"))(pl, function() calls = calls + 1 end)
+    pl.with(pl.context { config = { threads = 4 } }, pass, chains(8, 700))
+    assert.equal(8, calls)
+  end)
+
+  it("fails as one thread does", function()
+    local pass = file("fails.lua", [[
+return require "perilune".function_pass { name = "Fails", parallel = true,
+  run = function(fn)
+    if #tostring(fn) > 0 then error "no such function" end
+  end }]])
+    local mod = chains(4, 1500)
+    local function run(n)
+      local ok, err = pcall(pl.with, pl.context { config = { threads = n } }, pass, mod)
+      assert.is_false(ok)
+      return err.message
+    end
+    assert.matches("pass 'Fails', function @c01: .*fails.lua:3: no such function", run(1))
+    assert.equal(run(1), run(4))
+  end)
+
+  local function refused(text, n)
+    local pass = file("refused.lua", text)
+    local ok, err = pcall(pl.with, pl.context { config = { threads = n or 2 } }, pass,
+      chains(4, 1500))
+    assert.is_false(ok)
+    return (err.message:gsub("/[^ :]*/", ""))
+  end
+
+  it("is refused when its file cannot be loaded again", function()
+    assert.equal("pass 'Once' cannot be made for another thread: refused.lua:1: only once",
+      refused [[if not package.loaded.busted then error "only once" end
+return require "perilune".function_pass { name = "Once", parallel = true, run = function() end }]])
+  end)
+
+  it("is refused when its file makes it no more", function()
+    assert.equal("pass 'Gone' cannot be made for another thread: refused.lua:3: "
+      .. "no pass is made of this function when the file is loaded again",
+      refused [[local pl = require "perilune"
+if not package.loaded.busted then return end
+return pl.function_pass { name = "Gone", parallel = true, run = function() end }]])
+  end)
+
+  it("is refused when its file makes several of one function", function()
+    assert.equal("pass 'Both' cannot be made for another thread: refused.lua:2: "
+      .. "several passes are made of this function",
+      refused [[local pl = require "perilune"
+local function run() end
+local first = pl.function_pass { name = "Both", parallel = true, run = run }
+pl.function_pass { name = "Both", parallel = true, run = run }
+return first]])
+  end)
+
+  it("is refused when its file runs passes", function()
+    assert.equal("pass 'Busy' cannot be made for another thread: refused.lua:2: error: pass "
+      .. "'SimplifyExpr': its file is being loaded for another thread; there it makes passes, "
+      .. "and applies none",
+      refused [[local pl = require "perilune"
+pl.passes.SimplifyExpr()(pl.parse '#[version = "0.0.5"] def @main(%x: float32) { %x }')
+return pl.function_pass { name = "Busy", parallel = true, run = function() end }]])
+  end)
+
+  it("is stopped by a limit of time in every thread", function()
+    local pass = file("endless.lua", [[
+return require "perilune".function_pass { name = "Endless", parallel = true,
+  run = function() while true do end end }]])
+    local mod = chains(4, 1500)
+    local started = os.time()
+    local config = { threads = 3, ["limit.seconds"] = 0.1 }
+    local ok, err = pcall(pl.with, pl.context { config = config }, pass, mod)
+    assert.is_false(ok)
+    assert.equal("pass 'Endless', function @c01: it took longer than limit.seconds = 0.1 allows",
+      err.message)
+    assert.is_true(os.time() - started < 5)
   end)
 end)
 
@@ -177,6 +309,6 @@ describe("opt --threads", function()
   it("takes a number of threads", function()
     local status, err = opt "many"
     assert.equal(2, status)
-    assert.matches("'many' is no number of threads from 0 to 1024", err, 1, true)
+    assert.matches("'many' is no number of threads from 0 to 64", err, 1, true)
   end)
 end)

@@ -163,6 +163,9 @@ void pln_suggest(const char *wanted, uint32_t n, const char *const *names,
 
 enum { PLN_FILE_CHAINS = 64 };
 
+/* Threads that work on children of one engine. */
+#define PLN_MOST_THREADS 64
+
 /* Why the engine is to stop what it is at. */
 enum { PLN_GO_ON = 0, PLN_STOP_ASKED, PLN_STOP_TIME };
 
@@ -172,7 +175,13 @@ struct pln_engine {
    * it has children. NULL: no child. */
   pln_engine *parent;
   struct pln_lent *lent; /* of a child: what it borrows (ir/lend.c) */
-  atomic_int stop;       /* written by signal handlers and other threads */
+  /* Its children at work, for handlers of signals: `thread`, 0 for none, is the
+   * system's number. */
+  struct {
+    atomic_int thread;
+    _Atomic(pln_engine *) child;
+  } kin[PLN_MOST_THREADS];
+  atomic_int stop; /* written by signal handlers and other threads */
   void (*on_stop)(void *ud);
   void *stop_ud;
   uint32_t works; /* pln_work_begin's without their pln_work_end */
@@ -221,6 +230,11 @@ static inline int pln_stop_reason(const pln_engine *engine) {
 static inline pln_status pln_poll(pln_engine *engine) {
   return pln_stop_reason(engine) == PLN_GO_ON ? PLN_OK : pln_stopped(engine);
 }
+/* From here to the other, in the thread that works with the child as its
+ * parent's number `part`, a stop of the parent calls the child's hook for stops
+ * there. */
+void pln_kin_begin(pln_engine *child, uint32_t part);
+void pln_kin_end(pln_engine *child, uint32_t part);
 /* A real-time signal of ours: the host's alarms are left alone. */
 #define PLN_TIMER_SIGNAL (SIGRTMIN + 7)
 /* Asks for a stop after so many seconds; 0 takes that back. PLN_ERR_IO when

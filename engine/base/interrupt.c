@@ -14,11 +14,42 @@
 #include <time.h>
 #include <unistd.h>
 
+static int this_thread(void) {
+  return (int)syscall(SYS_gettid);
+}
+
+/* Asks each thread that works on a child to look there itself: its hook may
+ * touch only what is its thread's. One that has ended meanwhile is passed over.
+ */
+static void tell_kin(pln_engine *engine) {
+  siginfo_t info = {.si_signo = PLN_TIMER_SIGNAL, .si_code = SI_QUEUE};
+  info.si_pid = getpid();
+  info.si_value.sival_ptr = engine;
+  for (uint32_t i = 0; i < PLN_MOST_THREADS; i++) {
+    int thread = atomic_load(&engine->kin[i].thread);
+    if (thread)
+      syscall(SYS_rt_tgsigqueueinfo, info.si_pid, thread, PLN_TIMER_SIGNAL,
+              &info);
+  }
+}
+
 static void ask(pln_engine *engine, int why) {
   int none = PLN_GO_ON;
   atomic_compare_exchange_strong(&engine->stop, &none, why);
   if (engine->on_stop)
     engine->on_stop(engine->stop_ud);
+  tell_kin(engine);
+}
+
+/* In a thread that works on a child of the engine. */
+static void told_by(pln_engine *engine) {
+  int thread = this_thread();
+  for (uint32_t i = 0; i < PLN_MOST_THREADS; i++) {
+    pln_engine *child = atomic_load(&engine->kin[i].child);
+    if (child && atomic_load(&engine->kin[i].thread) == thread &&
+        child->on_stop)
+      child->on_stop(child->stop_ud);
+  }
 }
 
 void pln_engine_interrupt(pln_engine *engine) {
@@ -62,6 +93,8 @@ static void expired(int signal, siginfo_t *info, void *context) {
   int before = errno;
   if (info->si_code == SI_TIMER)
     ask(info->si_value.sival_ptr, PLN_STOP_TIME);
+  else if (info->si_code == SI_QUEUE && info->si_pid == getpid())
+    told_by(info->si_value.sival_ptr);
   errno = before;
 }
 
@@ -70,15 +103,33 @@ static pln_status refused(pln_engine *engine) {
                         "limit.seconds: the system gives no timer");
 }
 
-static pln_status make_timer(pln_engine *engine) {
+static bool catch_signal(void) {
   struct sigaction action = {.sa_sigaction = expired,
                              .sa_flags = SA_SIGINFO | SA_RESTART};
+  sigemptyset(&action.sa_mask);
+  return sigaction(PLN_TIMER_SIGNAL, &action, NULL) == 0;
+}
+
+/* Without a handler the engine's polls alone stop the child. */
+void pln_kin_begin(pln_engine *child, uint32_t part) {
+  pln_engine *parent = child->parent;
+  if (!catch_signal())
+    return;
+  atomic_store(&parent->kin[part].child, child);
+  atomic_store(&parent->kin[part].thread, this_thread());
+}
+
+void pln_kin_end(pln_engine *child, uint32_t part) {
+  atomic_store(&child->parent->kin[part].thread, 0);
+  atomic_store(&child->parent->kin[part].child, NULL);
+}
+
+static pln_status make_timer(pln_engine *engine) {
   struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
                            .sigev_signo = PLN_TIMER_SIGNAL,
                            .sigev_value.sival_ptr = engine};
-  event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
-  sigemptyset(&action.sa_mask);
-  if (sigaction(PLN_TIMER_SIGNAL, &action, NULL) != 0 ||
+  event._sigev_un._tid = this_thread();
+  if (!catch_signal() ||
       timer_create(CLOCK_MONOTONIC, &event, &engine->timer) != 0)
     return refused(engine);
   engine->has_timer = true;

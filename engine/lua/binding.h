@@ -43,10 +43,11 @@ typedef struct pln_lua {
   struct pln_lua_rewriting *rewriting; /* the innermost running mutator */
   pln_pass_run *run;                   /* the innermost running Lua pass */
   pln_context_stack *stack;            /* in use; NULL: the main thread's */
-  size_t collect_at; /* bytes of the engine that start a collection */
-  double seconds;    /* that passes written in Lua have taken */
-  bool quiet;        /* a failure is being told: stops wait */
-  lua_State *holder; /* runs a script for its passes: none is applied */
+  size_t collect_at;         /* bytes of the engine that start a collection */
+  double seconds;            /* that passes written in Lua have taken */
+  bool quiet;                /* a failure is being told: stops wait */
+  lua_State *holder;         /* runs a script for its passes: none is applied */
+  struct pln_lua_home *home; /* in another thread: what it is for (mover.c) */
 } pln_lua;
 
 /* Tables kept in the registry under the addresses of these bytes. */
@@ -302,6 +303,15 @@ void pln_lua_set_callback(lua_State *L, pln_lua *b, pln_lua_callback **slot);
 void pln_lua_release_callback(void *ud);
 
 /* ------------------------------------------------------------------- parts */
+
+/* mover.c: passes of files, made again in states of other threads. */
+extern const pln_pass_mover pln_lua_mover;
+/* What such a state is for, whose engine it borrows; NULL in any other. */
+struct pln_lua_home *pln_lua_home_of(lua_State *L);
+pln_engine *pln_lua_home_engine(const struct pln_lua_home *home);
+/* Notes there that a pass was made; NULL: the registered one of that name. */
+void pln_lua_made(lua_State *L, pln_lua *b, const pln_pass *pass,
+                  const char *name);
 
 /* Each makes its classes and adds its functions to the table on top. */
 /* The engine of the state, for hosts that handle signals; NULL: none yet. */

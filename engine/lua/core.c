@@ -2,8 +2,9 @@
  * state, the tables it keeps in the registry, and the making of classes.
  *
  * The engine lives as long as the Lua state: its box is made first and so is
- * finalised last. It allocates with the state's own allocator, so that limits
- * set by the host hold for IR too. */
+ * finalised last. (A state for passes in another thread borrows its engine.) It
+ * allocates with the state's own allocator, so that limits set by the host hold
+ * for IR too. */
 
 #include <time.h>
 
@@ -31,7 +32,7 @@ static int state_gc(lua_State *L) {
   pln_lua *b = lua_touserdata(L, 1);
   pln_engine *engine = b->engine;
   b->L = L;
-  if (engine)
+  if (engine && !b->home)
     pln_engine_free(engine);
   b->engine = NULL;
   return 0;
@@ -53,7 +54,9 @@ static void new_state(lua_State *L) {
   lua_pushliteral(L, "perilune.Engine");
   lua_setfield(L, -2, "__metatable");
   lua_setmetatable(L, -2);
-  b->engine = pln_engine_new(alloc, ud);
+  b->home = pln_lua_home_of(L);
+  b->engine =
+      b->home ? pln_lua_home_engine(b->home) : pln_engine_new(alloc, ud);
   if (!b->engine)
     luaL_error(L, "out of memory");
   pln_lua_open_interrupt(L, b);

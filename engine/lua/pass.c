@@ -286,6 +286,7 @@ static pln_lua_callback **read_spec(lua_State *L, pln_lua *b, int arg,
       .doc = pln_lua_string_field(L, arg, "doc", ""),
       .run = run_body,
       .release = pln_lua_release_callback,
+      .mover = &pln_lua_mover,
   };
   if (!spec->name)
     pln_lua_error(L, PLN_ERR_TYPE, "a pass has a name");
@@ -294,6 +295,8 @@ static pln_lua_callback **read_spec(lua_State *L, pln_lua *b, int arg,
   spec->source = pln_lua_string_field(L, arg, "source", caller);
   lua_getfield(L, arg, "traceable");
   spec->traceable = lua_toboolean(L, -1);
+  lua_getfield(L, arg, "parallel");
+  spec->parallel = lua_toboolean(L, -1);
   lua_getfield(L, arg, "required");
   spec->required = pln_lua_check_names(L, -1, &spec->n_required);
   lua_getfield(L, arg, "options");
@@ -311,8 +314,8 @@ static pln_lua_callback **read_spec(lua_State *L, pln_lua *b, int arg,
   return slot;
 }
 
-/* pass { name, kind, opt_level, required, traceable, doc, options, run } ->
- * Pass that is not registered */
+/* pass { name, kind, opt_level, required, traceable, parallel, doc, options,
+ * run } -> Pass that is not registered */
 static int core_pass(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_pass_spec spec;
@@ -322,6 +325,7 @@ static int core_pass(lua_State *L) {
   pln_status status = pln_pass_new(b->engine, &spec, box);
   *slot = NULL;
   pln_lua_must(L, b, status);
+  pln_lua_made(L, b, *box, NULL);
   return 1;
 }
 
@@ -334,6 +338,7 @@ static int core_register(lua_State *L) {
   pln_status status = pln_pass_register(b->engine, &spec);
   *slot = NULL;
   pln_lua_must(L, b, status);
+  pln_lua_made(L, b, NULL, spec.name);
   return 0;
 }
 
@@ -492,6 +497,8 @@ void pln_lua_push_info(lua_State *L, const pln_pass *pass) {
   lua_setfield(L, -2, "required");
   lua_pushboolean(L, pln_pass_traceable(pass));
   lua_setfield(L, -2, "traceable");
+  lua_pushboolean(L, pln_pass_parallel(pass));
+  lua_setfield(L, -2, "parallel");
   lua_pushstring(L, form_names[pln_pass_form_of(pass)]);
   lua_setfield(L, -2, "form");
 }

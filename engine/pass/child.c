@@ -34,6 +34,7 @@ pln_engine *pln_child_new(pln_family *family, const pln_context *context) {
 void pln_child_free(pln_engine *child) {
   if (!child)
     return;
+  pln_moves_close(child);
   pln_passes_free(child);
   pln_blas_free(child);
   pln_relay_free(child);

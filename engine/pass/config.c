@@ -35,6 +35,8 @@ pln_status pln_config_register(pln_engine *engine, const pln_option *key) {
   struct pln_registry *r = engine->passes;
   pln_option copy;
   pln_option *row = key->name ? find_key(engine, pln_text(key->name)) : NULL;
+  if (row && row < r->keys + r->n_inherited)
+    return PLN_OK; /* a script that is loaded again, in a child */
   if (row && row < r->keys + r->n_built_in_keys)
     return built_in(engine, key->name);
   PLN_TRY(pln_mem_grow(engine, (void **)&r->keys, &r->cap_keys,

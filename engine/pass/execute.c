@@ -96,11 +96,9 @@ pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                           "pass '%s': the module belongs to another engine",
                           pln_pass_name(pass));
-  if (r->unseen)
-    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
-                          "pass '%s': instruments see no passes that run in "
-                          "other threads",
-                          pln_pass_name(pass));
+  if (r->closed)
+    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL, "pass '%s': %s",
+                          pln_pass_name(pass), r->closed);
   if (r->running >= MAX_RUNNING)
     return too_deep(engine, pass, MAX_RUNNING);
   if (!r->running++)

@@ -153,6 +153,7 @@ static pln_status one_function(pln_pass_run *run, uint32_t index,
   *out = NULL;
   if (!pln_leaf_takes(run->pass, old))
     return PLN_OK;
+  PLN_TRY(pln_poll(run->engine));
   PLN_TRY(run->pass->def->run(run));
   if (run->remove)
     return pln_run_drop(run, index);
@@ -199,7 +200,7 @@ pln_status pln_module_replace(const pln_module *module,
 /* One function in a child engine; its counters are handed back. */
 static pln_status shared_function(const pln_work *work, pln_share *share) {
   pln_pass_run run = {.engine = share->engine,
-                      .pass = work->pass,
+                      .pass = pln_pass_here(share->engine, work->pass),
                       .context = share->context,
                       .module = share->module};
   const pln_graph *old = pln_module_function(share->module, share->index);
@@ -361,7 +362,7 @@ pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
                         pln_subject *s) {
   pln_subject before = pln_subject_copy(s);
   pln_pass_run run = {.engine = x->engine,
-                      .pass = pass,
+                      .pass = pln_pass_here(x->engine, pass),
                       .context = x->context,
                       .module = before.module,
                       .group = before.function != NULL};

@@ -30,6 +30,7 @@ typedef struct task {
 
 typedef struct worker {
   pln_engine *child;
+  pln_status status; /* of what comes before its tasks */
   pln_module *module;
   pln_join join;
 } worker;
@@ -40,6 +41,8 @@ struct pln_parallel {
   pln_family family;
   atomic_uint next;    /* task */
   atomic_bool stopped; /* something went wrong: no more tasks */
+  uint32_t n_moved, cap_moved;
+  pln_moved *moved; /* passes that each worker makes for itself */
   uint32_t n_tasks, cap_tasks, n_workers;
   task *tasks; /* largest first */
   worker *workers;
@@ -116,6 +119,45 @@ static pln_status new_parallel(const pln_work *work, uint32_t n,
   return PLN_OK;
 }
 
+/* --------------------------------------------------- passes made by workers */
+
+/* Elements nest no deeper than PLN_PASS_MAX_DEPTH. */
+static uint32_t count_movers(const pln_pass *pass) {
+  uint32_t n = pass->def->mover != NULL;
+  for (uint32_t i = 0; i < pass->def->n_elements; i++)
+    n += count_movers(pass->def->elements[i]);
+  return n;
+}
+
+/* False in *stays when one of them cannot be made elsewhere. */
+static pln_status pack(pln_parallel *p, const pln_pass *pass, bool *stays) {
+  const pln_pass_mover *mover = pass->def->mover;
+  for (uint32_t i = 0; i < pass->def->n_elements && !*stays; i++)
+    PLN_TRY(pack(p, pass->def->elements[i], stays));
+  if (!mover || *stays)
+    return PLN_OK;
+  void *packed = NULL;
+  PLN_TRY(mover->pack(pass, &packed));
+  *stays = packed == NULL;
+  if (packed)
+    p->moved[p->n_moved++] = (pln_moved){pass, packed};
+  return PLN_OK;
+}
+
+static pln_status pack_all(pln_parallel *p, bool *stays) {
+  p->cap_moved = count_movers(p->work.pass);
+  p->moved = pln_mem_zeroed(p->engine, p->cap_moved * sizeof *p->moved);
+  if (p->cap_moved && !p->moved)
+    return pln_nomem(p->engine);
+  return pack(p, p->work.pass, stays);
+}
+
+static void drop_packed(pln_parallel *p) {
+  for (uint32_t i = 0; i < p->n_moved; i++)
+    p->moved[i].pass->def->mover->drop(p->moved[i].packed);
+  pln_mem_free(p->engine, p->moved, p->cap_moved * sizeof *p->moved);
+}
+
 static void free_task(const pln_parallel *p, task *t) {
   pln_engine *child = p->workers[t->worker].child;
   if (!child) /* nobody took it */
@@ -142,6 +184,7 @@ void pln_parallel_free(pln_parallel *p) {
   for (uint32_t i = 0; p->workers && i < p->n_workers; i++)
     free_worker(&p->workers[i]);
   pln_family_end(&p->family);
+  drop_packed(p);
   uint32_t functions = p->work.module->count;
   pln_mem_free(e, p->tasks, p->cap_tasks * sizeof *p->tasks);
   pln_mem_free(e, p->workers, p->n_workers * sizeof *p->workers);
@@ -162,8 +205,9 @@ static void do_task(pln_parallel *p, uint32_t part, task *t) {
   t->diags = pln_diag_count(child);
   t->rows = pln_report_count(child);
   child->rewrites = 0;
-  pln_status status =
-      pln_lend_tensors(child, pln_module_function(w->module, t->index));
+  pln_status status = pln_poll(child);
+  if (status == PLN_OK)
+    status = pln_lend_tensors(child, pln_module_function(w->module, t->index));
   if (status == PLN_OK)
     status = p->work.run(&p->work, &t->share);
   t->diags_end = pln_diag_count(child);
@@ -175,20 +219,48 @@ static void do_task(pln_parallel *p, uint32_t part, task *t) {
     atomic_store(&p->stopped, true);
 }
 
-/* A worker without memory leaves the tasks to others. */
-static void work_part(void *ud, uint32_t part) {
-  pln_parallel *p = ud;
-  worker *w = &p->workers[part];
-  w->child = pln_child_new(&p->family, p->work.context);
-  if (!w->child ||
-      pln_lend_module(w->child, p->work.module, &w->module) != PLN_OK)
-    return;
+/* Bodies of scripts may look at anything. */
+static pln_status lend_all(const pln_parallel *p, const worker *w) {
+  for (uint32_t i = 0; p->n_moved && i < pln_module_count(w->module); i++)
+    PLN_TRY(pln_lend_tensors(w->child, pln_module_function(w->module, i)));
+  return PLN_OK;
+}
+
+static pln_status prepare(const pln_parallel *p, worker *w) {
+  PLN_TRY(pln_lend_module(w->child, p->work.module, &w->module));
+  PLN_TRY(lend_all(p, w));
+  return pln_moves_open(w->child, p->n_moved, p->moved);
+}
+
+static void do_tasks(pln_parallel *p, uint32_t part) {
   while (!atomic_load(&p->stopped)) {
     uint32_t i = atomic_fetch_add(&p->next, 1);
     if (i >= p->n_tasks)
       return;
     do_task(p, part, &p->tasks[i]);
   }
+}
+
+/* A worker without memory leaves the tasks to others. */
+static void work_part(void *ud, uint32_t part) {
+  pln_parallel *p = ud;
+  worker *w = &p->workers[part];
+  w->child = pln_child_new(&p->family, p->work.context);
+  if (!w->child)
+    return;
+  pln_kin_begin(w->child, part);
+  w->status = prepare(p, w);
+  if (w->status == PLN_OK)
+    do_tasks(p, part);
+  pln_kin_end(w->child, part);
+}
+
+/* What a worker could not make is an error of the pass. */
+static pln_status check_worker(pln_parallel *p, worker *w) {
+  if (w->status == PLN_OK || w->status == PLN_ERR_NOMEM)
+    return PLN_OK;
+  pln_diag_adopt(p->engine, w->child, 0, pln_diag_count(w->child));
+  return w->status;
 }
 
 /* All held the most at the same time, as far as one knows. */
@@ -211,6 +283,8 @@ static pln_status work_all(pln_parallel *p) {
   pln_crew_run(crew, p->n_workers < most ? p->n_workers : most, work_part, p);
   account(p);
   for (uint32_t i = 0; i < p->n_workers; i++)
+    PLN_TRY(check_worker(p, &p->workers[i]));
+  for (uint32_t i = 0; i < p->n_workers; i++)
     if (p->workers[i].child)
       PLN_TRY(pln_join_begin(&p->workers[i].join, p->workers[i].child));
   return PLN_OK;
@@ -222,10 +296,13 @@ pln_status pln_parallel_run(const pln_work *work, pln_parallel **out) {
   *out = NULL;
   if (!may_run(work) || !is_worth_it(work, &n))
     return PLN_OK;
+  bool stays = false;
   pln_status status = new_parallel(work, n, &p);
   if (status == PLN_OK)
+    status = pack_all(p, &stays);
+  if (status == PLN_OK && !stays)
     status = work_all(p);
-  if (status == PLN_OK)
+  if (status == PLN_OK && !stays)
     *out = p;
   else
     pln_parallel_free(p);

@@ -12,8 +12,6 @@
 
 #include "pass/pass.h"
 
-#define PLN_MOST_THREADS 1024
-
 /* How many processors this process may use. */
 uint32_t pln_cores(void);
 

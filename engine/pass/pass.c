@@ -93,6 +93,7 @@ static pln_status new_def(pln_engine *engine, const pln_pass_spec *spec,
   def->opt_level = spec->opt_level;
   def->traceable = spec->traceable;
   def->parallel = spec->parallel && spec->kind != PLN_PASS_MODULE;
+  def->mover = spec->mover;
   pln_status status = fill_def(engine, def, spec);
   if (status != PLN_OK) {
     release_def(engine, def);

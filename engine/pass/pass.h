@@ -17,7 +17,8 @@ typedef struct pln_pass_def {
   uint32_t form;    /* pln_pass_form */
   int opt_level;
   bool traceable;
-  bool parallel;   /* a group: all of its elements are */
+  bool parallel; /* a group: all of its elements are */
+  const pln_pass_mover *mover;
   uint32_t depth;  /* SEQUENTIAL: 1 + that of its deepest element; else 0 */
   uint32_t rounds; /* FIXPOINT: at most */
   uint32_t n_body; /* TRY: so many elements, then those of `else` */
@@ -77,8 +78,11 @@ struct pln_registry {
   pln_context_stack *stack; /* the one in use */
   uint32_t running;         /* pln_pass_apply in pln_pass_apply */
   struct pln_crew *crew;    /* threads that help; NULL: none yet */
-  bool unseen; /* of a child: its parent's instruments would miss passes */
-  pln_failure failure; /* retained; pass NULL: none */
+  /* Of a child: why passes may not be applied by what runs there, or NULL. */
+  const char *closed;
+  uint32_t n_inherited;    /* of a child: config keys of its parent */
+  struct pln_moves *moves; /* of a child: passes made again there, or NULL */
+  pln_failure failure;     /* retained; pass NULL: none */
   uint32_t n_rows, cap_rows;
   pln_report_row *rows;
 };
@@ -367,6 +371,25 @@ pln_status pln_subject_hash(const pln_subject *s, uint64_t *out) PLN_CHECKED;
 /* execute.c: hooks, then the body. */
 pln_status pln_execute(pln_execution *x, const pln_pass *pass,
                        pln_subject *s) PLN_CHECKED;
+/* move.c: passes that were made again for a child, and the home of each mover;
+ * those of the parent, as the child has them. */
+typedef struct pln_moved {
+  const pln_pass *pass; /* the parent's */
+  void *packed;         /* its mover's */
+} pln_moved;
+typedef struct pln_moves {
+  uint32_t n, capacity;
+  pln_pass **own; /* as `list` */
+  const pln_moved *list;
+  const pln_pass_mover *mover;
+  void *home;
+} pln_moves;
+/* The leaf pass itself, or what stands for it in a child. */
+const pln_pass *pln_pass_here(const pln_engine *engine, const pln_pass *pass);
+/* Makes them, and gives them up; `closed` is why none may be applied then. */
+pln_status pln_moves_open(pln_engine *child, uint32_t n,
+                          const pln_moved *list) PLN_CHECKED;
+void pln_moves_close(pln_engine *child);
 /* leaf.c: one module or function pass; the result is verified. */
 pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
                         pln_subject *s) PLN_CHECKED;

@@ -70,7 +70,7 @@ static pln_status copy_keys(struct pln_registry *r,
                        sizeof *r->keys));
   r->keys = keys;
   memcpy(r->keys, from->keys, from->n_keys * sizeof *r->keys);
-  r->n_keys = r->n_built_in_keys = from->n_keys;
+  r->n_keys = r->n_built_in_keys = r->n_inherited = from->n_keys;
   r->key_defaults = from->key_defaults;
   return PLN_OK;
 }
@@ -83,7 +83,8 @@ pln_status pln_passes_child(pln_engine *child, const pln_context *context) {
   child->passes = r;
   r->engine = child;
   r->running = from->running;
-  r->unseen = context->instruments != NULL;
+  if (context->instruments)
+    r->closed = "instruments see no passes that run in other threads";
   PLN_TRY(pln_idmap_new(child, &r->by_name));
   PLN_TRY(pln_idmap_new(child, &r->seen));
   PLN_TRY(copy_keys(r, from));
@@ -107,8 +108,9 @@ void pln_passes_free(pln_engine *engine) {
     pln_pass_release(r->passes[i].pass);
   pln_report_clear(engine);
   pln_mem_free(engine, r->passes, r->cap_passes * sizeof *r->passes);
-  if (!engine->parent) /* whose fields a child's keys have */
-    pln_options_free(engine, r->n_keys, r->keys);
+  /* Those that a child has of its parent have the parent's fields. */
+  pln_options_free(engine, r->n_keys - r->n_inherited,
+                   r->keys + r->n_inherited);
   pln_mem_free(engine, r->keys, r->cap_keys * sizeof *r->keys);
   pln_mem_free(engine, r->rows, r->cap_rows * sizeof *r->rows);
   pln_idmap_free(r->by_name);

@@ -13,7 +13,7 @@ core.on_failure(function(...) require "perilune.reproducer.on_failure" (...) end
 -- ------------------------------------------------------------- one's own pass
 
 local known = { name = true, kind = true, opt_level = true, required = true, traceable = true,
-  doc = true, options = true, run = true }
+  parallel = true, doc = true, options = true, run = true }
 
 local function place_of(run)
   if type(run) ~= "function" then return "anonymous" end

@@ -291,6 +291,7 @@ function Module:close() end
 ---@field opt_level integer
 ---@field required string[]
 ---@field traceable boolean
+---@field parallel boolean it may run in several threads
 ---@field form "leaf"|"sequential"|"fixpoint"|"try"|"if_changed"|"functions"
 
 ---@class perilune.Option
@@ -352,6 +353,9 @@ function Module:close() end
 ---@field opt_level? integer
 ---@field required? string[]
 ---@field traceable? boolean
+--- It may run in several threads (config key `threads`): it looks at nothing but its function and at types. A function of
+--- a file, which each thread loads again, without arguments, into a Lua state of its own: upvalues are not shared.
+---@field parallel? boolean
 ---@field doc? string
 ---@field options? (perilune.OptionSpec|any)[] rows in order, or name = row, or name = default
 ---@field run fun(fn: perilune.Node, mod: perilune.Module, ctx: perilune.Context): perilune.Node?

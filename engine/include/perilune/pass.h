@@ -57,6 +57,21 @@ typedef struct pln_option {
   const struct pln_option *fields;
 } pln_option;
 
+/* How a parallel pass is made again in another thread, when its body belongs to
+ * one thread (a script's, say). */
+typedef struct pln_pass_mover {
+  /* On the caller's thread, before the others begin: what they need to know.
+   * NULL: the pass stays with the caller's thread. */
+  pln_status (*pack)(const pln_pass *pass, void **out);
+  void (*drop)(void *packed);
+  /* In another thread, before it works: the same pass in its engine. *home is
+   * NULL at first, then what was made for passes before; it is closed when the
+   * thread has done its work. */
+  pln_status (*open)(pln_engine *engine, const void *packed, void **home,
+                     pln_pass **out);
+  void (*close)(void *home);
+} pln_pass_mover;
+
 typedef struct pln_pass_spec {
   const char *name;
   pln_pass_kind kind; /* not SEQUENTIAL */
@@ -73,6 +88,7 @@ typedef struct pln_pass_spec {
    * others, at types, and may run in several threads at once (config key
    * `threads`): in each on an engine of its own, pln_run_engine. */
   bool parallel;
+  const pln_pass_mover *mover; /* NULL: `run` is called in any thread */
   pln_status (*run)(pln_pass_run *run);
   void *ud;
   void (*release)(void *ud); /* when the last reference goes; may be NULL */

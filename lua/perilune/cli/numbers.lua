@@ -25,11 +25,11 @@ function numbers.seed(text)
   return nil, ("'%s' is no seed: an integer of at least 0"):format(text)
 end
 
---- An integer from 0 to 1024; 0: one for each processor.
+--- An integer from 0 to 64; 0: one for each processor.
 function numbers.threads(text)
   local number = math.tointeger(tonumber(text))
-  if number and number >= 0 and number <= 1024 then return number end
-  return nil, ("'%s' is no number of threads from 0 to 1024"):format(text)
+  if number and number >= 0 and number <= 64 then return number end
+  return nil, ("'%s' is no number of threads from 0 to 64"):format(text)
 end
 
 --- The texts of `--dim NAME=SIZE` as { name, size }.
