@@ -137,6 +137,20 @@ static int core_options_check(lua_State *L) {
   return 1;
 }
 
+/* option_rows(rows) -> the same rows as config_rows gives them, each checked */
+static int core_option_rows(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  uint32_t n;
+  lua_settop(L, 1);
+  const pln_option *rows = pln_lua_check_options(L, 1, &n);
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    pln_lua_push_option(L, b, &rows[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
 /* config_rows() -> { { name, type, default, doc }, ... } */
 static int core_config_rows(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
@@ -227,6 +241,7 @@ static const luaL_Reg functions[] = {
     {"config_unregister", core_config_unregister},
     {"config_parse", core_config_parse},
     {"options_check", core_options_check},
+    {"option_rows", core_option_rows},
     {"config_rows", core_config_rows},
     {"report", core_report},
     {"rule_report", core_rule_report},

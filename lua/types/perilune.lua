@@ -1201,6 +1201,24 @@ function pl.tensor.load_npy(path) end
 ---@return perilune.Diag? diag
 function pl.tensor.parse_npy(bytes, name) end
 
+--- What pl.instruments gives: called, it makes an instrument.
+---@class perilune.InstrumentConstructor
+---@field name string
+---@field doc string
+---@field options perilune.Option[]
+---@overload fun(...): perilune.Instrument
+local InstrumentConstructor = {}
+--- The same from a table of options, or from text such as "{names=[a,b]}".
+---@param options? table|string
+---@return perilune.Instrument
+function InstrumentConstructor:make(options) end
+
+--- What may be assigned to pl.instruments.NAME, beside a function and an instrument.
+---@class perilune.InstrumentSpec
+---@field doc? string
+---@field options? (perilune.OptionSpec|any)[] checked when one is made
+---@field make fun(options: table): perilune.Instrument
+
 pl.instruments = {}
 --- Times of passes as a tree. rows: { name, depth, start, seconds, own, lua, allocations }.
 ---@class perilune.Timing: perilune.Instrument

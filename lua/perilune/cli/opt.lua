@@ -32,6 +32,9 @@ function opt.arguments(parser)
   parser:option("--reproducer", "When the passes fail, writes what `perilune replay FILE` needs to "
     .. "fail again: the module before the pass that failed (--set reproducer.from=input: that "
     .. "before all of them), the pipeline, settings, scripts."):argname "FILE"
+  parser:option("--instrument", "Watches the passes: an instrument that perilune passes lists, and "
+    .. "its options, or a script that returns one. What it has to tell comes at the end.")
+    :argname "NAME{X=VALUE}|FILE.lua":count "*"
   parser:option("--trace", "Writes the times of passes for chrome://tracing.")
     :argname "FILE"
   parser:mutex(
@@ -97,11 +100,17 @@ local function watchers(options, statistics)
   return list
 end
 
--- All instruments of the run, and what to call when the passes are done.
+-- All instruments of the run, those of --instrument, and what to call when the
+-- passes are done.
 local function instruments_of(options, statistics)
   local list, finish = watchers(options, statistics), function() end
+  local asked = {}
+  for i, text in ipairs(options.instrument) do
+    asked[i] = require "perilune.cli.instrument".find(text)
+    list[#list + 1] = asked[i]
+  end
   if host.terminal() and not options.quiet then list[#list + 1], finish = progress() end
-  return list, finish
+  return list, asked, finish
 end
 
 -- What the comparison says; nothing is written when the result is another.
@@ -117,8 +126,12 @@ function opt.run(options)
   local summary, work = require "perilune.cli.summary", require "perilune.cli.work"
   local statistics = options.stats
     and require "perilune.instruments".statistics { unused = options.verbose }
-  local instruments, finish = instruments_of(options, statistics or nil)
-  local pass, context = work.prepare(options, instruments)
+  local asked, finish
+  local pass, context = work.prepare(options, function()
+    local list
+    list, asked, finish = instruments_of(options, statistics or nil)
+    return list
+  end)
 
   local pl = require "perilune"
   local module = assert(pl.load(options.input))
@@ -126,6 +139,7 @@ function opt.run(options)
   local before = summary.measure(options.input, module)
   local source = work.fix_dims(module, options)
   module = work.interruptible(finish, pl.with, context, pass, source)
+  if #asked > 0 then require "perilune.cli.instrument".show(asked, out_of(options)) end
   local report = require "perilune.core".report()
   local checked = options.check and check(source, module, options)
   save(module, options.output)

@@ -2,10 +2,12 @@
 
 local stop = require "perilune.cli.stop"
 
-local passes = { description = "Lists passes and pipelines, or shows one pass." }
+local passes = {
+  description = "Lists passes, config keys, instruments and pipelines, or shows one of them.",
+}
 
 function passes.arguments(parser)
-  parser:argument("name", "The pass to show."):args "?"
+  parser:argument("name", "The pass, config key or instrument to show."):args "?"
 end
 
 -- A value as the command line takes it.
@@ -38,6 +40,28 @@ local function show(pass)
   for _, row in ipairs(pass.option_rows) do show_option(row) end
 end
 
+local function show_instrument(one)
+  print("  " .. one.name)
+  if one.doc ~= "" then print("    " .. one.doc) end
+  for _, row in ipairs(one.options) do show_option(row) end
+end
+
+local function show_instruments()
+  print "\nInstruments (opt --instrument NAME{OPTION=VALUE}):"
+  for _, one in pairs(require "perilune.instruments") do show_instrument(one) end
+end
+
+-- The pass, config key or instrument of that name.
+local function show_one(name)
+  local registry = require "perilune.cli.registry"
+  local pass, near = registry.find(name)
+  if pass then return show(pass) end
+  local key, one = require "perilune.config"[name], require "perilune.instruments"[name]
+  if key then show_option(key, "  ") end
+  if one then show_instrument(one) end
+  if not key and not one then stop.usage("no pass is called '%s'%s", name, near) end
+end
+
 local function show_pipelines()
   print "\nPipelines (lua/perilune/pipelines):"
   for _, pipeline in ipairs(require "perilune.pipelines") do
@@ -46,17 +70,12 @@ local function show_pipelines()
 end
 
 function passes.run(options)
-  local registry = require "perilune.cli.registry"
-  if options.name then
-    local pass, near = registry.find(options.name)
-    if not pass then stop.usage("no pass is called '%s'%s", options.name, near) end
-    show(pass)
-    return
-  end
+  if options.name then return show_one(options.name) end
   print "Passes:"
-  for _, pass in ipairs(registry.passes()) do show(pass) end
+  for _, pass in ipairs(require "perilune.cli.registry".passes()) do show(pass) end
   print "\nConfig keys (--set KEY=VALUE):"
   for _, row in ipairs(require "perilune.core".config_rows()) do show_option(row) end
+  show_instruments()
   show_pipelines()
 end
 

@@ -51,8 +51,8 @@ local function make_context(config, options, instruments)
   stop.usage("%s: %s", what, tostring(context))
 end
 
---- The pipeline and the context, with these instruments; wrong usage and a missing
--- input are told here.
+--- The pipeline and the context, with these instruments (a function gives them once
+-- the pipeline's script has run); wrong usage and a missing input are told here.
 function work.prepare(options, instruments)
   options.dims = require "perilune.cli.numbers".dims(options.dim)
   check_input(options.input)
@@ -60,6 +60,7 @@ function work.prepare(options, instruments)
   config.threads = config.threads or options.threads
   config.reproducer = options.reproducer or config.reproducer
   local pass = require "perilune.cli.pipeline".find(options.pipeline, arguments)
+  if type(instruments) == "function" then instruments = instruments() end
   return pass, make_context(config, options, instruments)
 end
 

@@ -2,11 +2,11 @@
 -- of name, enter(ctx), exit(ctx), should_run(mod, info), before(mod, info) and
 -- after(mod, info); pass it in pl.context { instruments = { ... } }.
 --
---     pl.instruments.mine = function() return { before = ... } end   -- one more
---     for name, make in pairs(pl.instruments) do print(name) end
+-- registry.lua tells what may be assigned.
 
 local core = require "perilune.core"
 local nesting = require "perilune.instruments.nesting"
+local registry = require "perilune.instruments.registry"
 core.internal()
 
 local instruments = {
@@ -41,9 +41,28 @@ function instruments.print_before(names, write) return printer("before", names, 
 --- Prints the module after each pass, or after those in `names`.
 function instruments.print_after(names, write) return printer("after", names, write) end
 
+-- A line for each row; `text` gives it.
+local function shown(name, text)
+  return { __name = name, __tostring = function(self)
+    local lines = {}
+    for i, row in ipairs(self.rows) do lines[i] = text(row) end
+    return table.concat(lines, "\n")
+  end }
+end
+
+local nodes_class = shown("nodes", function(row)
+  return ("%s: %d nodes, then %d"):format(row.name, row.before, row.after or row.before)
+end)
+local memory_class = shown("memory", function(row)
+  return ("%s: %d bytes, then %d"):format(row.name, row.before, row.after or row.before)
+end)
+local changes_class = shown("changes", function(row)
+  return ("%s: @%s"):format(row.name, table.concat(row.functions, ", @"))
+end)
+
 --- Counts the nodes before and after each pass: `rows` of { name, before, after }.
 function instruments.nodes()
-  local self = nesting { name = "nodes", rows = {} }
+  local self = setmetatable(nesting { name = "nodes", rows = {} }, nodes_class)
   function self.open(mod, info)
     local row = { name = info.name, before = core.module_nodes(mod) }
     self.rows[#self.rows + 1] = row
@@ -56,7 +75,7 @@ end
 --- Bytes that the engine holds before and after each pass, and the most that it
 -- ever held: `rows` of { name, before, after, peak }.
 function instruments.memory()
-  local self = nesting { name = "memory", rows = {} }
+  local self = setmetatable(nesting { name = "memory", rows = {} }, memory_class)
   function self.open(_, info)
     local row = { name = info.name, before = (core.memory()) }
     self.rows[#self.rows + 1] = row
@@ -69,7 +88,7 @@ end
 --- What changed: `rows` of { name, functions }: passes that changed something, in
 -- order, each with the names of the functions that it changed, made or removed.
 function instruments.changes()
-  local self = nesting { name = "changes", rows = {} }
+  local self = setmetatable(nesting { name = "changes", rows = {} }, changes_class)
   function self.open(mod, info) return { name = info.name, module = mod } end
   function self.close(row, mod)
     if row.module == mod then return end
@@ -104,4 +123,37 @@ function instruments.only(names)
   end }
 end
 
-return instruments
+-- What they are asked for on a command line.
+
+local names = { type = "strings", default = {}, doc = "The passes; none given: all." }
+
+local function some(list) return list and #list > 0 and list or nil end
+
+return registry.of(instruments, {
+  { name = "timing", doc = "How long each pass takes, as a tree." },
+  { name = "statistics", doc = "What each pass and its rules did, summed up.",
+    options = { unused = { default = false, doc = "Also rules that were never applied." } } },
+  { name = "diff", doc = "What each pass changed, line by line.",
+    options = { { name = "colour", default = false, doc = "With the colours of a terminal." },
+      { name = "most", default = 1000, least = 0,
+        doc = "Functions with more differing lines are only named." } } },
+  { name = "dump", doc = "A numbered file of text for each pass that changed something.",
+    options = { folder = { default = ".", doc = "Where; it must be there." } },
+    from = function(options) return instruments.dump(options.folder) end },
+  { name = "oracle", doc = "Evaluates before and after each pass; one that changes what is "
+    .. "computed fails.",
+    options = { { name = "rounds", default = 6, least = 1, doc = "How many inputs are made." },
+      { name = "rtol", default = 1e-5, least = 0, doc = "How far floats may be apart, as a part." },
+      { name = "atol", default = 1e-5, least = 0, doc = "The same, beside the largest one." } } },
+  { name = "print_before", doc = "Prints the module before passes.", options = { names = names },
+    from = function(options) return instruments.print_before(some(options.names)) end },
+  { name = "print_after", doc = "Prints the module after passes.", options = { names = names },
+    from = function(options) return instruments.print_after(some(options.names)) end },
+  { name = "nodes", doc = "How many nodes there are before and after each pass." },
+  { name = "memory", doc = "How many bytes are held before and after each pass." },
+  { name = "changes", doc = "Which functions each pass changed." },
+  { name = "verify", doc = "Verifies the module after each pass, unchanged ones too." },
+  { name = "only", doc = "Runs only some passes, whatever the context says.",
+    options = { names = { type = "strings", default = {}, doc = "The passes." } },
+    from = function(options) return instruments.only(options.names) end },
+})
