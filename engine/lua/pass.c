@@ -523,9 +523,8 @@ static void push_elements(lua_State *L, const pln_pass *pass, uint32_t begin,
 
 /* What a pass itself has, whatever it is. */
 static const char *const pass_fields[] = {
-    "info",      "name",    "kind",        "opt_level", "required",
-    "doc",       "options", "option_rows", "form",      "passes",
-    "otherwise", "rounds",  "source"};
+    "info",    "source",      "name", "kind",   "opt_level", "required", "doc",
+    "options", "option_rows", "form", "passes", "otherwise", "rounds"};
 
 /* What forms have: .form, .passes, .otherwise (of a try), .rounds (of a
  * fixpoint); false for another key. */

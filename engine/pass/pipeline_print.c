@@ -113,9 +113,19 @@ typedef struct level {
   const char *close;
 } level;
 
+/* A text that is one form means that form: a list of nothing else says so. */
+static bool is_hidden(const pln_pass *pass) {
+  return pass->def->n_elements == 1 && is_list(pass->def->elements[0]) &&
+         !is_bare(pass->def->elements[0]);
+}
+
 static pln_status open_list(printer *p, const pln_pass *pass, bool outermost,
                             level *out) {
   bool bare = is_bare(pass);
+  if (bare && outermost && is_hidden(pass)) {
+    *out = (level){pass, 0, "}"};
+    return put(p, "sequential(){");
+  }
   *out = (level){pass, 0, !bare ? "}" : outermost ? "" : ")"};
   if (!bare)
     return put_header(p, pass);

@@ -37,6 +37,40 @@ static inline void run_copy(const uint8_t *data, size_t size) {
   free(copy);
 }
 
+/* Puts a piece of the text somewhere else: over, or in front of, what is
+ * there; or takes one out. */
+static inline size_t move_piece(uint8_t *copy, size_t size, uint64_t *state) {
+  size_t length = 1 + next_random(state) % 24;
+  if (length >= size)
+    return size;
+  size_t from = next_random(state) % (size - length);
+  size_t to = next_random(state) % (size - length);
+  uint8_t piece[24];
+  memcpy(piece, copy + from, length);
+  switch (next_random(state) % 3) {
+  case 0: memcpy(copy + to, piece, length); return size;
+  case 1:
+    memmove(copy + to + length, copy + to, size - to);
+    memcpy(copy + to, piece, length);
+    return size + length;
+  default:
+    memmove(copy + from, copy + from + length, size - from - length);
+    return size - length;
+  }
+}
+
+/* A few such pieces, or single bytes. */
+static inline size_t change_text(uint8_t *copy, size_t size, uint64_t *state) {
+  for (uint64_t n = 1 + next_random(state) % 4; n > 0; n--) {
+    uint64_t r = next_random(state);
+    if (r >> 62)
+      size = move_piece(copy, size, state);
+    else
+      copy[r % size] = (uint8_t)(r >> 32);
+  }
+  return size;
+}
+
 /* A target's own way to change a copy, which has 100 bytes of room behind
  * `size`: the new size. */
 typedef size_t (*change_fn)(uint8_t *copy, size_t size, uint64_t *state);
