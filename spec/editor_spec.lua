@@ -52,7 +52,7 @@ describe("the types for editors", function()
       Node = x, Module = pl.module {}, Tensor = pl.tensor { 1 }, Context = pl.context {},
       Builder = pl.builder(), Type = pl.type "float32",
       Timing = pl.instruments.timing(), Statistics = pl.instruments.statistics(),
-      Predicate = pl.predicate "verify",
+      Predicate = pl.predicate "verify", InstrumentConstructor = pl.instruments.timing,
     }
     for class, name in text:gmatch "\nfunction (%u%w*):([%w_]+)" do
       assert(objects[class], class .. " is not among the objects of this spec")
