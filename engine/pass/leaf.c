@@ -197,6 +197,17 @@ pln_status pln_module_replace(const pln_module *module,
   return status;
 }
 
+/* What a body entered and did not leave is left for it, innermost first. */
+static pln_status leave_contexts(const pln_context_stack *stack, uint32_t n,
+                                 pln_status status) {
+  while (stack->n > n) {
+    pln_status left = pln_context_exit(stack->entered[stack->n - 1]);
+    if (status == PLN_OK)
+      status = left;
+  }
+  return status;
+}
+
 /* One function in a child engine; its counters are handed back. */
 static pln_status shared_function(const pln_work *work, pln_share *share) {
   pln_pass_run run = {.engine = share->engine,
@@ -206,6 +217,7 @@ static pln_status shared_function(const pln_work *work, pln_share *share) {
   const pln_graph *old = pln_module_function(share->module, share->index);
   pln_diag_place(share->engine, (pln_place){write_place, &run});
   pln_status status = one_function(&run, share->index, old, &share->result);
+  status = leave_contexts(share->engine->passes->stack, 0, status);
   pln_diag_place(share->engine, (pln_place){0});
   share->removed = run.removed != NULL;
   share->counters = run.counters;
@@ -302,17 +314,6 @@ static pln_status report(const pln_execution *x, const pln_pass_run *run,
   PLN_TRY(pln_run_counts(run, &row.counts));
   row.seconds = seconds_now() - begin;
   return pln_report_add(run->engine, &row);
-}
-
-/* What a body entered and did not leave is left for it, innermost first. */
-static pln_status leave_contexts(const pln_context_stack *stack, uint32_t n,
-                                 pln_status status) {
-  while (stack->n > n) {
-    pln_status left = pln_context_exit(stack->entered[stack->n - 1]);
-    if (status == PLN_OK)
-      status = left;
-  }
-  return status;
 }
 
 static uint32_t subject_nodes(const pln_subject *s) {
