@@ -47,13 +47,22 @@ static void push_list(pln_script *s, const pln_node *n, uint32_t first,
 
 /* -------------------------------------------------------------------- types */
 
+/* TVM has its own names for the two of its floats of eight bits. */
+static const char *dtype_name(pln_dtype dtype) {
+  switch (dtype) {
+  case PLN_DTYPE_NONE: return "handle";
+  case PLN_FLOAT8_E4M3FN: return "e4m3_float8";
+  case PLN_FLOAT8_E5M2: return "e5m2_float8";
+  default: return pln_dtype_name(dtype);
+  }
+}
+
 static void put_dtype(pln_script *s, pln_type type) {
   pln_dtype dtype = pln_type_dtype(s->engine, type);
   uint32_t lanes = pln_type_kind_of(s->engine, type) == PLN_TYPE_PRIM
                        ? pln_type_number(s->engine, type)
                        : 1;
-  bool handle = dtype == PLN_DTYPE_NONE;
-  pln_script_put(s, handle ? "handle" : pln_dtype_name(dtype));
+  pln_script_put(s, dtype_name(dtype));
   if (lanes > 1) {
     pln_script_put(s, "x");
     pln_script_put_int(s, lanes);

@@ -159,7 +159,10 @@ static void print_assert(pln_script *s, pln_ref ref, bool concise) {
   end_header(s, &h);
 }
 
-static void print_realize(pln_script *s, pln_ref ref, bool concise) {
+/* `memory`: the kind of memory that the attribute around it tells, or PLN_NONE.
+ */
+static void print_realize(pln_script *s, pln_ref ref, pln_ref memory,
+                          bool concise) {
   const pln_node *n = node_at(s, ref);
   bool producer = n->kind == PLN_PRODUCER_REALIZE;
   header h = begin_header(s, ref, concise && !producer);
@@ -167,6 +170,10 @@ static void print_realize(pln_script *s, pln_ref ref, bool concise) {
   pln_script_put(s, producer ? "T.ProducerRealize(" : "T.realize(");
   pln_script_indices(s, operand(s, ref, 0), s->g->operands + n->first + 2,
                      n->count - 2, true);
+  if (memory != PLN_NONE) {
+    pln_script_put(s, ", ");
+    pln_script_expr(s, memory);
+  }
   bool always = pln_is_int(s->g, operand(s, ref, 1), 1);
   if (producer || !always) {
     pln_script_put(s, producer ? ", " : ", condition=");
@@ -731,19 +738,39 @@ static void print_realized(pln_script *s, pln_ref ref) {
   print_block(s, ref, block);
 }
 
+/* The realisation whose kind of memory is all that the attribute tells. */
+static pln_ref placed_buffer(const pln_script *s, pln_ref ref) {
+  const pln_node *n = node_at(s, ref);
+  pln_slice key = pln_attrs_string(s->engine, n->attrs, "attr_key", "");
+  pln_ref body = s->head[n->data];
+  bool alone = body != PLN_NONE && s->next[body] == PLN_NONE &&
+               node_at(s, body)->kind == PLN_BUFFER_REALIZE;
+  return alone && pln_slice_is(key, "realize_scope") &&
+                 operand(s, body, 0) == operand(s, ref, 0)
+             ? body
+             : PLN_NONE;
+}
+
+static void print_attribute(pln_script *s, pln_ref ref, bool concise) {
+  pln_ref buffer = placed_buffer(s, ref);
+  if (buffer != PLN_NONE) {
+    declare_operands(s, buffer);
+    print_realize(s, buffer, operand(s, ref, 1), concise);
+  } else if (binds_thread(s, ref)) {
+    print_thread(s, ref, concise);
+  } else {
+    print_attr(s, ref, concise);
+  }
+}
+
 void pln_script_stmt(pln_script *s, pln_ref ref, bool concise) {
   declare_operands(s, ref);
   switch ((pln_kind)node_at(s, ref)->kind) {
   case PLN_LET_STMT: print_let(s, ref, concise); break;
-  case PLN_ATTR_STMT:
-    if (binds_thread(s, ref))
-      print_thread(s, ref, concise);
-    else
-      print_attr(s, ref, concise);
-    break;
+  case PLN_ATTR_STMT: print_attribute(s, ref, concise); break;
   case PLN_ASSERT_STMT: print_assert(s, ref, concise); break;
   case PLN_BUFFER_REALIZE:
-  case PLN_PRODUCER_REALIZE: print_realize(s, ref, concise); break;
+  case PLN_PRODUCER_REALIZE: print_realize(s, ref, PLN_NONE, concise); break;
   case PLN_ALLOCATE: print_allocate(s, ref, concise); break;
   case PLN_ALLOCATE_CONST: print_allocate_const(s, ref, concise); break;
   case PLN_DECL_BUFFER: print_decl(s, ref, concise, PLN_DEFINES_NOTHING); break;
