@@ -4,8 +4,11 @@
 #include "op/axis_layout.h"
 #include "op/linear.h"
 
+/* Sums of quantised operands are wider than these. */
 static pln_status give(pln_infer *call, const pln_shape *shape) {
   pln_dtype dtype = pln_arg_dtype(call, 0);
+  if (call->op == PLN_OP_QNN_BATCH_MATMUL)
+    dtype = PLN_INT32;
   return pln_result_tensor(call, 0, pln_call_dtype(call, "out_dtype", dtype),
                            shape);
 }

@@ -1,5 +1,5 @@
 /* quantized.c: the types of Relay's operators on quantised tensors. Called
- * through ops.def; convolutions are in conv_2d.c. */
+ * through ops.def; kernels are in requantize.c, convolutions in conv_2d.c. */
 
 #include "op/infer.h"
 

@@ -36,6 +36,10 @@ static void memory_runs_out(void) {
            "ones(shape=[3], dtype=\"int32\"))"),
       BODY("%0 = (ones(shape=[2, 3]), ones(shape=[2], dtype=\"int64\")); "
            "adv_index(%0)"),
+      BODY("qnn.requantize(ones(shape=[3], dtype=\"int32\"), 0.5f, 0, 1f, 0, "
+           "out_dtype=\"int8\")"),
+      BODY("qnn.add(ones(shape=[3], dtype=\"uint8\"), "
+           "ones(shape=[3], dtype=\"uint8\"), 1f, 0, 1f, 0, 2f, 5)"),
       BODY("nn.dilate(ones(shape=[2, 3]), strides=[2, 2])"),
       BODY("nn.space_to_batch_nd(ones(shape=[1, 4, 1]), block_shape=[2], "
            "paddings=[])"),
