@@ -24,6 +24,29 @@ end
 
 local function parse(text) return assert(pl.parse('#[version = "0.0.5"]\n' .. text)) end
 
+describe("equal contents of modules", function()
+  local function of(list, dtype)
+    local c = pl.const(pl.tensor(list, dtype or "float32"))
+    return pl.module { main = pl.func({}, c) }
+  end
+
+  it("are asked for, when constants are large", function()
+    local list, other, sevens = {}, {}, {}
+    for i = 1, 400 do list[i], other[i], sevens[i] = i, i, 7 end
+    other[400] = 0
+    local contents = { contents = true }
+    assert.is_false(pl.equal(of(list), of(list)))
+    assert.is_true(pl.equal(of(list), of(list), contents))
+    assert.is_nil(pl.mismatch(of(list), of(list), contents))
+    assert.is_false(pl.equal(of(list), of(other), contents))
+    assert.is_false(pl.equal(of(list), of(list, "float64"), contents))
+    local splat = pl.module { main = pl.func({}, pl.const(pl.tensor.full(7, "float32", { 400 }))) }
+    assert.is_true(pl.equal(splat, of(sevens), contents))
+    assert.is_true(pl.equal(of(sevens), splat, contents))
+    assert.is_false(pl.equal(of(list), splat, contents))
+  end)
+end)
+
 describe("types", function()
   local s, t = f32(1, 2), f32(1, 2, 3)
 

@@ -164,7 +164,25 @@ Tensor[(2, 3), float32] {
     local mod = assert(pl.onnx.parse(bytes))
     local _, path = fail(script("deploy.lua", BROKEN)(),
       { config = { ["reproducer.from"] = "input" } }, mod)
-    assert.is_true(pl.equal(mod, assert(pl.reproducer.read(path)).module))
+    assert.is_true(pl.equal(mod, assert(pl.reproducer.read(path)).module, { contents = true }))
+  end)
+
+  it("names the file of weights over 1 MiB, or holds them when it is told to", function()
+    local w = pl.const(pl.tensor.random("float32", { 300, 1000 }))
+    local built = pl.module { main = pl.func({ x }, pl.tuple { pl.op.tanh(x), w }) }
+    assert(pl.onnx.save(built, folder .. "/m.onnx"))
+    local mod = assert(pl.load(folder .. "/m.onnx"))
+    local pass = script("deploy.lua", BROKEN)()
+    local _, path = fail(pass, {}, mod)
+    local text = command.read(path)
+    assert.is_true(#text < 10000)
+    assert.matches(('"file": "%s/m.onnx", "offset": %%d+, "length": 1200000'):format(folder), text)
+    local what = assert(pl.reproducer.read(path))
+    assert.equal(tostring(mod), tostring(what.module))
+    _, path = fail(pass, { config = { ["reproducer.embed"] = true } }, mod)
+    os.remove(folder .. "/m.onnx")
+    what = assert(pl.reproducer.read(path))
+    assert.is_true(pl.equal(mod, what.module, { contents = true }))
   end)
 
   it("tells other versions, and runs", function()

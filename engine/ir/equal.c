@@ -248,7 +248,8 @@ static bool same_payload(const pln_comparison *c, const pln_node *m,
   case PLN_PAYLOAD_VAR: return true;
   case PLN_PAYLOAD_BITS: return m->data == n->data && m->attrs == n->attrs;
   case PLN_PAYLOAD_TENSOR:
-    return pln_tensor_equal(c->a->tensors[m->data], c->b->tensors[n->data]);
+    return (c->types->contents ? pln_tensor_same : pln_tensor_equal)(
+        c->a->tensors[m->data], c->b->tensors[n->data]);
   case PLN_PAYLOAD_SYMBOL:
   case PLN_PAYLOAD_OP:
   case PLN_PAYLOAD_BUILTIN:

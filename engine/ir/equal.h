@@ -21,6 +21,7 @@ pln_status pln_pairing_add(pln_engine *engine, pln_pairing *pairing, uint32_t x,
 typedef struct pln_type_match {
   pln_engine *engine;
   bool map_free;    /* free type variables may correspond */
+  bool contents;    /* constants are what they hold, large ones too */
   pln_pairing vars; /* type variables */
   pln_idmap *seen;  /* pairs of types that were compared */
   pln_type *stack;  /* pairs still to be compared */

@@ -478,9 +478,8 @@ static pln_status tell_function(const pln_module *a, const pln_module *b,
   return trace(f, f->root, g, g->root, types, name, out);
 }
 
-pln_status pln_module_mismatch(const pln_module *a, const pln_module *b,
-                               bool map_free_vars, pln_mismatch *out) {
-  pln_type_match types = {.engine = a->engine, .map_free = map_free_vars};
+static pln_status differ(const pln_module *a, const pln_module *b,
+                         pln_type_match types, pln_mismatch *out) {
   pln_module_difference d;
   *out = (pln_mismatch){.a = PLN_NONE,
                         .b = PLN_NONE,
@@ -493,4 +492,21 @@ pln_status pln_module_mismatch(const pln_module *a, const pln_module *b,
     status = tell_module(a, b, &d, out);
   pln_type_match_free(&types);
   return status;
+}
+
+pln_status pln_module_mismatch(const pln_module *a, const pln_module *b,
+                               bool map_free_vars, pln_mismatch *out) {
+  return differ(
+      a, b, (pln_type_match){.engine = a->engine, .map_free = map_free_vars},
+      out);
+}
+
+pln_status pln_module_mismatch_contents(const pln_module *a,
+                                        const pln_module *b, bool map_free_vars,
+                                        pln_mismatch *out) {
+  return differ(a, b,
+                (pln_type_match){.engine = a->engine,
+                                 .map_free = map_free_vars,
+                                 .contents = true},
+                out);
 }

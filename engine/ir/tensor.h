@@ -68,6 +68,9 @@ bool pln_tensor_int(const pln_tensor *tensor, size_t index, int64_t *out);
 /* Whether it is compared by what it holds: a small one that can be read. What
  * lies outside is opened for that; nothing is reported. */
 bool pln_tensor_by_content(const pln_tensor *tensor);
+/* Same dtype, dims and elements, however large they are: reads them, unless
+ * both are the same slice of a file. False, too, when one cannot be read. */
+bool pln_tensor_same(const pln_tensor *a, const pln_tensor *b);
 /* Hash that agrees with pln_tensor_equal. */
 uint64_t pln_tensor_hash(const pln_tensor *tensor);
 

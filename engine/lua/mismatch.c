@@ -28,12 +28,16 @@ static int node_mismatch(lua_State *L) {
   return m.equal ? 0 : push_mismatch(L, &m);
 }
 
-/* module_mismatch(a, b, map_free_vars), likewise */
+/* module_mismatch(a, b, map_free_vars [, contents]), likewise; `contents`: of
+ * large constants, too */
 static int module_mismatch(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_mismatch m;
   pln_module *x = pln_lua_check_module(L, 1), *y = pln_lua_check_module(L, 2);
-  pln_lua_must(L, b, pln_module_mismatch(x, y, lua_toboolean(L, 3), &m));
+  bool map = lua_toboolean(L, 3);
+  pln_lua_must(L, b,
+               lua_toboolean(L, 4) ? pln_module_mismatch_contents(x, y, map, &m)
+                                   : pln_module_mismatch(x, y, map, &m));
   if (m.equal)
     return 0;
   if (m.a != PLN_NONE) {

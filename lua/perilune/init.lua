@@ -107,13 +107,16 @@ end
 --- Whether two modules, functions, expressions, types or tensors are the same
 -- by structure, as Relay defines it: names of bound variables do not count,
 -- sharing does. Free variables are equal to themselves only, unless
--- `options.map_free_vars`.
+-- `options.map_free_vars`. Constants over 1 KiB are equal when they are the same
+-- buffer or slice of a file; with `options.contents` those of modules are compared
+-- by what they hold.
 function pl.equal(a, b, options)
   local kind = ir.kind_of(a)
   local map = options and options.map_free_vars or false
   if kind ~= ir.kind_of(b) then return false end
-  if kind == "Module" and not map then return core.module_equal(a, b) end
-  if kind == "Module" then return core.module_mismatch(a, b, map) == nil end
+  local contents = options and options.contents or false
+  if kind == "Module" and not (map or contents) then return core.module_equal(a, b) end
+  if kind == "Module" then return core.module_mismatch(a, b, map, contents) == nil end
   if kind == "Node" then return core.node_equal(a, b, map) end
   if kind == "Type" then return core.type_equal(a, b, map) end
   if kind == "Tensor" then return a:equal(b) end
@@ -137,7 +140,9 @@ function pl.mismatch(a, b, options)
   local kind = ir.kind_of(a)
   local map = options and options.map_free_vars or false
   if kind == ir.kind_of(b) then
-    if kind == "Module" then return core.module_mismatch(a, b, map) end
+    if kind == "Module" then
+      return core.module_mismatch(a, b, map, options and options.contents)
+    end
     if kind == "Node" then return core.node_mismatch(a, b, map) end
   end
   if pl.equal(a, b, options) then return nil end

@@ -13,7 +13,7 @@ core.internal()
 local reproducer = {}
 
 -- ONNX bytes stand in a reproducer up to this size, unless they are asked for.
-local MOST_BYTES = 16 << 20
+local MOST_BYTES = 1 << 20
 
 -- ------------------------------------------------------------------- writing
 
@@ -26,15 +26,14 @@ local function onnx_bytes(module, embed)
   local bytes = core.onnx_tostring(module)
   if not bytes or (#bytes > MOST_BYTES and not embed) then return nil end
   local back = core.onnx_parse(bytes)
-  return back and core.module_equal(back, module) and bytes or nil
+  return back and not core.module_mismatch(module, back, false, true) and bytes or nil
 end
 
 -- What the text does not say, or nil.
 local function lost_in(text, module)
   local back, diag = core.text_parse(text)
   if not back then return "the text is not read back: " .. diag.message end
-  if core.module_equal(back, module) then return nil end
-  return (core.module_mismatch(module, back, false))
+  return (core.module_mismatch(module, back, false, true))
 end
 
 -- Relay text, with the model's bytes in the header where text does not say all.

@@ -88,6 +88,7 @@ function Type:unify(other) end
 
 ---@class perilune.EqualOptions
 ---@field map_free_vars? boolean free variables may stand for each other
+---@field contents? boolean of modules: constants over 1 KiB are compared by what they hold
 
 --- A dense array of elements. t == u tells the same tensor; t:equal(u) compares.
 ---@class perilune.Tensor

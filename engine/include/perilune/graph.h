@@ -773,6 +773,12 @@ PLN_API pln_status pln_module_equal(const pln_module *a, const pln_module *b,
 PLN_API pln_status pln_module_mismatch(const pln_module *a, const pln_module *b,
                                        bool map_free_vars,
                                        pln_mismatch *out) PLN_CHECKED;
+/* Where constants over 1 KiB, too, are compared by what they hold: for a module
+ * that was written and read back. */
+PLN_API pln_status pln_module_mismatch_contents(const pln_module *a,
+                                                const pln_module *b,
+                                                bool map_free_vars,
+                                                pln_mismatch *out) PLN_CHECKED;
 PLN_API pln_status pln_module_hash(const pln_module *module,
                                    uint64_t *out) PLN_CHECKED;
 
