@@ -77,7 +77,18 @@ static int text_save(lua_State *L) {
   return 1;
 }
 
+/* text_embedded(mod) -> text, with all constants in it */
+static int text_embedded(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_module *module = pln_lua_check_module(L, 1);
+  pln_buffer *text = pln_lua_text(L, b);
+  pln_lua_must(L, b, pln_print_module_embedded(module, pln_buffer_write, text));
+  pln_lua_text_done(L);
+  return 1;
+}
+
 static const luaL_Reg functions[] = {{"text_parse", text_parse},
+                                     {"text_embedded", text_embedded},
                                      {"text_parse_expr", text_parse_expr},
                                      {"text_load", text_load},
                                      {"text_save", text_save},

@@ -12,7 +12,7 @@ core.internal()
 
 local reproducer = {}
 
--- ONNX bytes stand in a reproducer up to this size, unless they are asked for.
+-- ONNX bytes stand in a reproducer up to this size, unless weights are to.
 local MOST_BYTES = 1 << 20
 
 -- ------------------------------------------------------------------- writing
@@ -38,9 +38,9 @@ end
 
 -- Relay text, with the model's bytes in the header where text does not say all.
 local function add_module(entries, module, embed)
-  local text = tostring(module)
+  local text = embed and core.text_embedded(module) or tostring(module)
   local lost = lost_in(text, module)
-  local bytes = (lost or embed) and onnx_bytes(module, embed)
+  local bytes = lost and onnx_bytes(module, embed)
   if bytes then
     entries[#entries + 1] = { "onnx", "", wrapped(require "perilune.base64".encode(bytes)) }
   elseif lost then

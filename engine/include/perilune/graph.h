@@ -795,6 +795,10 @@ typedef pln_status (*pln_write_fn)(void *ud, const char *data, size_t size);
  * for each parameter) are written where Relay has devices. */
 PLN_API pln_status pln_print_module(const pln_module *module, size_t limit,
                                     pln_write_fn write, void *ud) PLN_CHECKED;
+/* All constants in base64, however large, wherever they lie. */
+PLN_API pln_status pln_print_module_embedded(const pln_module *module,
+                                             pln_write_fn write,
+                                             void *ud) PLN_CHECKED;
 PLN_API pln_status pln_print_node(const pln_graph *graph, pln_ref node,
                                   size_t limit, pln_write_fn write,
                                   void *ud) PLN_CHECKED;

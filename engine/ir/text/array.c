@@ -168,10 +168,11 @@ static void put_splat(pln_writer *w, const pln_tensor *tensor) {
 
 void pln_put_array(pln_writer *w, const pln_tensor *tensor) {
   pln_slice none = {NULL, 0};
-  if (pln_tensor_bytes(tensor) <= MAX_INLINE)
-    put_ndarray(w, tensor);
-  else if (pln_tensor_is_splat(tensor))
+  bool large = pln_tensor_bytes(tensor) > MAX_INLINE;
+  if (large && pln_tensor_is_splat(tensor))
     put_splat(w, tensor);
+  else if (!large || w->embeds)
+    put_ndarray(w, tensor);
   else if (tensor->where.location)
     put_slice(w, tensor, pln_symbol_text(w->engine, tensor->where.directory),
               pln_symbol_text(w->engine, tensor->where.location),

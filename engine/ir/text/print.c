@@ -676,14 +676,15 @@ static uint32_t count_prim_funcs(const pln_module *module) {
 }
 
 /* Functions of both levels: Relay's text, then the script form of the rest. */
-pln_status pln_print_module(const pln_module *module, size_t limit,
-                            pln_write_fn write, void *ud) {
+static pln_status print_module(const pln_module *module, size_t limit,
+                               bool embeds, pln_write_fn write, void *ud) {
   printer p;
   uint32_t prim = count_prim_funcs(module);
   if (prim > 0 && prim == module->count && !pln_module_n_types(module))
     return pln_print_script_module(module, limit, write, ud);
   pln_status status = start(&p, module->engine, limit, write, ud);
   if (status == PLN_OK) {
+    p.w.embeds = embeds;
     put_module(&p, module);
     put(&p, prim > 0 ? "\n" : "");
     status = pln_writer_end(&p.w);
@@ -692,6 +693,16 @@ pln_status pln_print_module(const pln_module *module, size_t limit,
   if (status == PLN_OK && prim > 0)
     status = pln_print_script_module(module, limit, write, ud);
   return status;
+}
+
+pln_status pln_print_module(const pln_module *module, size_t limit,
+                            pln_write_fn write, void *ud) {
+  return print_module(module, limit, false, write, ud);
+}
+
+pln_status pln_print_module_embedded(const pln_module *module,
+                                     pln_write_fn write, void *ud) {
+  return print_module(module, 0, true, write, ud);
 }
 
 pln_status pln_print_node(const pln_graph *graph, pln_ref node, size_t limit,
