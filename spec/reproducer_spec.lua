@@ -380,6 +380,45 @@ describe("a bad reproducer", function()
   end)
 end)
 
+describe("settings of a reproducer", function()
+  local header = require "perilune.reproducer.header"
+
+  it("come back, lists and tables too", function()
+    for _, value in ipairs { 1, -2.5, 1e300, true, false, "", 'a "b" = [{\\\n', { 1, "x", true },
+      { deep = 1, wide = { "a", "b" }, ["far.off"] = { n = -1 } } } do
+      assert.same(value, header.value(header.quote(value)))
+    end
+    assert.equal('{deep = 1, wide = ["a", "b"]}',
+      header.quote { wide = { "a", "b" }, deep = 1 })
+  end)
+
+  it("are refused when they make no sense", function()
+    for _, text in ipairs { "", "x", "nan?", "[1", "{1}", "{a = }", "[1]]", "{a = 1} ", '"a"b',
+      ("["):rep(100000), "nil" } do
+      assert.is_nil(header.value(text))
+    end
+  end)
+
+  it("with fields are replayed", function()
+    pl.config.reproducer_fields = { fields = { deep = 2, wide = "a" } }
+    local _, path = fail(script("deploy.lua", BROKEN)(),
+      { config = { reproducer_fields = { deep = 5 } } })
+    assert.equal(5, pl.reproducer.read(path).context.config.reproducer_fields.deep)
+    local ok, diag = pl.reproducer.replay(path)
+    assert.is_false(ok)
+    assert.matches("broken here", diag.message)
+    pl.config.reproducer_fields = nil
+  end)
+
+  it("hold the bytes of an ONNX model", function()
+    local bytes = assert(require "perilune.zoo".build("lstm", { hidden = 4, vocabulary = 5 }))
+      :tostring()
+    local what = assert(pl.reproducer.parse("// perilune reproducer 1\n// pipeline: SimplifyExpr\n"
+      .. "// onnx:\n//   | " .. require "perilune.base64".encode(bytes) .. "\n"))
+    assert.is_true(pl.equal(assert(pl.onnx.parse(bytes)), what.module, { contents = true }))
+  end)
+end)
+
 describe("base64", function()
   local base64 = require "perilune.base64"
 

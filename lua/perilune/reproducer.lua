@@ -70,7 +70,7 @@ end
 local function config_of(context)
   local config = {}
   for key, value in pairs(context.config or {}) do
-    if not key:find "^reproducer" then config[key] = value end
+    if not (key .. "."):find "^reproducer%." then config[key] = value end
   end
   return config
 end

@@ -89,19 +89,38 @@ end
 
 local function escape(c) return ("\\%03d"):format(c:byte()) end
 
---- A number, boolean or string as text that header.value reads back.
-function header.quote(value)
+local DEPTH = 4 -- of values in values
+
+local function quote_scalar(value)
   if type(value) ~= "string" then
     return math.type(value) == "float" and ("%.17g"):format(value) or tostring(value)
   end
   return '"' .. value:gsub('[%c"\\]', escape) .. '"'
 end
 
---- The value of such a text; nil when it is none.
-function header.value(text)
-  if text == "true" or text == "false" then return text == "true" end
-  local inner = text:match '^"([^"]*)"$'
-  if not inner then return tonumber(text) end
+local function sorted(values)
+  local keys = {}
+  for key in pairs(values) do keys[#keys + 1] = key end
+  table.sort(keys)
+  return keys
+end
+
+--- A number, boolean, string, list [1, 2] or table {a = 1} of such as text that
+-- header.value reads back.
+function header.quote(value)
+  if type(value) ~= "table" and type(value) ~= "userdata" then return quote_scalar(value) end
+  local items = {}
+  if type(value) == "table" and #value > 0 then
+    for i, item in ipairs(value) do items[i] = header.quote(item) end
+    return "[" .. table.concat(items, ", ") .. "]"
+  end
+  for i, key in ipairs(sorted(value)) do
+    items[i] = ("%s = %s"):format(key, header.quote(value[key]))
+  end
+  return "{" .. table.concat(items, ", ") .. "}"
+end
+
+local function string_of(inner)
   local bad = false
   inner = inner:gsub("\\(%d?%d?%d?)", function(digits)
     local byte = #digits == 3 and tonumber(digits)
@@ -109,6 +128,38 @@ function header.value(text)
     return not bad and string.char(byte) or ""
   end)
   if not bad then return inner end
+end
+
+-- The value that begins there, and where it ends; nil when there is none.
+local function scalar_at(text, at)
+  local inner, behind = text:match('^"([^"]*)"()', at)
+  if inner then return string_of(inner), behind end
+  local word
+  word, behind = text:match("^([%w+.-]+)()", at)
+  if word == "true" or word == "false" then return word == "true", behind end
+  return tonumber(word), behind
+end
+
+local function value_at(text, at, depth)
+  local open = text:match("^[%[{]", at)
+  if not open then return scalar_at(text, at) end
+  local close, out = open == "[" and "]" or "}", {}
+  at = at + 1
+  while depth > 0 and text:sub(at, at) ~= close do
+    local key, item = #out + 1, nil
+    if open == "{" then key, at = text:match("^([%w_.]+) = ()", at) end
+    if key then item, at = value_at(text, at, depth - 1) end
+    if item == nil then return nil end
+    out[key] = item
+    at = text:match("^, ()", at) or at
+  end
+  return depth > 0 and out or nil, at + 1
+end
+
+--- The value of such a text; nil when it is none.
+function header.value(text)
+  local value, behind = value_at(text, 1, DEPTH)
+  if value ~= nil and behind == #text + 1 then return value end
 end
 
 return header
