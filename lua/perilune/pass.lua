@@ -105,9 +105,6 @@ function pass.prim_func_pass(spec) return core.pass(pass.spec(spec, "prim_func")
 local class_meta = { __name = "pass class" }
 pass.class_meta = class_meta
 
-local class_fields = { name = true, kind = true, opt_level = true, required = true,
-  traceable = true, doc = true, options = true }
-
 -- What runs is an instance: it has the class's methods, and state of its own.
 local function instance_of(class)
   return setmetatable({}, {
@@ -117,8 +114,8 @@ end
 
 function class_meta.__call(self, ...)
   local class = self.class
-  local instance, spec = instance_of(class), { run = nil }
-  for field in pairs(class_fields) do spec[field] = class[field] end
+  local instance, spec = instance_of(class), {}
+  for field in pairs(known) do spec[field] = class[field] end
   spec.run = instance
   if class.init then class.init(instance, ...) end
   return core.pass(pass.spec(spec))
