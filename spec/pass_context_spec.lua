@@ -225,6 +225,32 @@ describe("a pass", function()
   end)
 end)
 
+describe("a body", function()
+  it("that never ends is stopped, also inside pcall", function()
+    local ctx = pl.context { config = { ["limit.seconds"] = 0.05 } }
+    local function forever() while true do end end -- luacheck: ignore
+    local endless = pl.function_pass { name = "endless", run = forever }
+    local stubborn = pl.module_pass { name = "stubborn", run = function()
+      while true do pcall(forever) end
+    end }
+    local outside = pl.current()
+    assert.equal("pass 'endless', function @main: it took longer than limit.seconds = 0.05 allows",
+      message(pl.with, ctx, endless, small()))
+    assert.equal("pass 'stubborn': it took longer than limit.seconds = 0.05 allows",
+      message(pl.with, ctx, stubborn, small()))
+    assert.equal(outside, pl.current())
+  end)
+
+  it("that yields is refused, in a coroutine and outside", function()
+    local pass = pl.function_pass { name = "yields", run = function() coroutine.yield() end }
+    assert.equal("pass 'yields', function @main: attempt to yield from outside a coroutine",
+      message(pass, small()))
+    local _, diag = coroutine.resume(coroutine.create(function() return pass(small()) end))
+    assert.equal("pass 'yields', function @main: attempt to yield across a C-call boundary",
+      diag.message)
+  end)
+end)
+
 describe("a pass of the registry", function()
   after_each(function() pl.passes.Mine, pl.passes.Again = nil, nil end)
 

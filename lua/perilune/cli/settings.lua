@@ -1,5 +1,6 @@
 --- What `--set KEY=VALUE` means, in this order: an option of a pass (KEY is
--- Pass.option), a config key, an argument of the pipeline script.
+-- Pass.option), a config key, an argument of the pipeline script, an option or a
+-- key that the script has brought along.
 
 local core = require "perilune.core"
 local registry = require "perilune.cli.registry"
@@ -42,15 +43,21 @@ local function set(config, key, text)
   return true
 end
 
+-- arguments -> the config beside them, and the texts they come from.
+local origins = setmetatable({}, { __mode = "k" })
+
 --- Splits the texts into the context's config and what is left for a script:
--- config, arguments.
+-- config, arguments. What a script brings along gets into the config later.
 function settings.read(texts)
-  local config, arguments = {}, {}
+  local config, arguments, given = {}, {}, {}
   for _, text in ipairs(texts) do
     local key, value = text:match "^([^=]+)=(.*)$"
     if not key then stop.usage("--set %s: expected KEY=VALUE", text) end
-    if not set(config, key, value) then arguments[key] = value_of(value) end
+    if not set(config, key, value) then
+      arguments[key], given[key] = value_of(value), value
+    end
   end
+  origins[arguments] = { config = config, texts = given }
   return config, arguments
 end
 
@@ -65,16 +72,18 @@ end
 
 --- The arguments as a script sees them: reading one tells that it exists.
 -- Returns the table for the script, and a function that complains about those
--- the script did not ask for.
+-- that the script did not ask for and that are nothing it has registered.
 function settings.arguments(given)
   local asked = {}
   local function ask(_, key)
     asked[key] = true
     return given[key]
   end
+  local origin = origins[given]
   local function check()
     for key in pairs(given) do
-      if not asked[key] then complain(key, asked) end
+      local known = asked[key] or origin and set(origin.config, key, origin.texts[key])
+      if not known then complain(key, asked) end
     end
   end
   return setmetatable({}, { __index = ask }), check
