@@ -101,6 +101,18 @@ describe("the context that is always there", function()
   end)
 end)
 
+describe("a context as text", function()
+  it("is what it was made of", function()
+    assert.equal("context { opt_level = 2 }", tostring(pl.context {}))
+    assert.equal("context { opt_level = 3, required = { InferType }, disabled = { FoldConstant:2, "
+      .. 'FuseOps }, only = { InferType }, instruments = { log, instrument }, config = {fold="all",'
+      .. "tir.InjectDoubleBuffer={split_loop=2}} }", tostring(pl.context { opt_level = 3,
+      required = { "InferType" }, disabled = { "FoldConstant:2", "FuseOps" },
+      only = { "InferType" }, instruments = { { name = "log" }, {} },
+      config = { fold = "all", ["tir.InjectDoubleBuffer"] = { split_loop = 2 } } }))
+  end)
+end)
+
 describe("a closed context", function()
   it("cannot be used again, for anything", function()
     local ctx = pl.context {}

@@ -420,10 +420,46 @@ static int context_eq(lua_State *L) {
   return 1;
 }
 
+/* ", required = { A, B }", or nothing when there are none. */
+static pln_status
+write_names(pln_buffer *text, const pln_context *context, const char *field,
+            uint32_t n, const char *(*get)(const pln_context *, uint32_t)) {
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(i ? pln_buffer_printf(text, ", %s", get(context, i))
+              : pln_buffer_printf(text, ", %s = { %s", field, get(context, i)));
+  return n ? pln_buffer_text(text, " }") : PLN_OK;
+}
+
+static const char *instrument_name(const pln_context *context, uint32_t i) {
+  return pln_context_instrument(context, i)->name;
+}
+
+static pln_status write_context(pln_buffer *text, const pln_context *c) {
+  PLN_TRY(pln_buffer_printf(text, "context { opt_level = %d",
+                            pln_context_opt_level(c)));
+  PLN_TRY(write_names(text, c, "required", pln_context_n_required(c),
+                      pln_context_required));
+  PLN_TRY(write_names(text, c, "disabled", pln_context_n_disabled(c),
+                      pln_context_disabled));
+  PLN_TRY(
+      write_names(text, c, "only", pln_context_n_only(c), pln_context_only));
+  PLN_TRY(write_names(text, c, "instruments", pln_context_n_instruments(c),
+                      instrument_name));
+  if (pln_context_config(c)) {
+    PLN_TRY(pln_buffer_text(text, ", config = "));
+    PLN_TRY(pln_options_print(c->engine, pln_context_config(c),
+                              pln_buffer_write, text));
+  }
+  return pln_buffer_text(text, " }");
+}
+
+/* What it was made of, but for what is empty. */
 static int context_tostring(lua_State *L) {
-  pln_context *context = pln_lua_check_context(L, 1);
-  lua_pushfstring(L, "context { opt_level = %d }",
-                  pln_context_opt_level(context));
+  pln_lua *b = pln_lua_here(L);
+  const pln_context *context = pln_lua_check_context(L, 1);
+  pln_buffer *text = pln_lua_text(L, b);
+  pln_lua_must(L, b, write_context(text, context));
+  pln_lua_text_done(L);
   return 1;
 }
 
