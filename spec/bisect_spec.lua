@@ -263,6 +263,22 @@ asked the predicate 3 times, ran the pipeline 3 times
     assert.matches("^5f", found.node_after)
   end)
 
+  it("finds the one function of many that an application changed, in several threads", function()
+    local fns = {}
+    for i = 1, 20 do
+      local x = pl.var("x", "Tensor[(4), float32]")
+      fns["f" .. i] = pl.func({ x }, pl.op.tanh(x * 1 + 0) + (pl.const(2.0 + i) + 3.5))
+    end
+    for threads = 1, 2 do
+      local found = assert(pl.bisect(pl.fixpoint { "SimplifyExpr", "FoldConstant" },
+        pl.module(fns), function(mod) return not tostring(mod):find " 15.5f" end,
+        { context = pl.context { config = { threads = threads } } }))
+      assert.same({ "FoldConstant", "fold", 2, 20 },
+        { found.pass, found.rule, found.application, found.applications })
+      assert.same({ "f10" }, found.functions)
+    end
+  end)
+
   it("does without, when a pass names no rule or the rules are not to blame", function()
     local silent = pl.function_pass { name = "Silent", run = function(fn)
       return fn:with { body = pl.op.sqrt(fn.body) }
