@@ -78,7 +78,8 @@ return "Show"
         .. "'tir.UnrollLoop' has no field 'auto_max_stp'; "
         .. "did you mean 'tir.UnrollLoop.auto_max_step'?",
       ["fold=half"] = "fold: config key 'fold' expects one of budget|all, got 'half'",
-      ["threads=-1"] = "threads: config key 'threads' expects an integer from 0 to 1024, got -1",
+      ["limit.nodes=-1"] = "limit.nodes: config key 'limit.nodes' expects an integer from 0 on, "
+        .. "got -1",
       ["FuseOps.fuse_opt_level=-2"] = "FuseOps.fuse_opt_level: config key "
         .. "'FuseOps.fuse_opt_level' expects an integer from -1 on, got -2",
       ["relay.FuseOps.link_params=maybe"] = "relay.FuseOps.link_params: config key "
