@@ -151,6 +151,31 @@ def @main(%x: Tensor[(2), float32]) { @f(@f(%x)) }
   end)
 end)
 
+describe("histories of what changes again and again", function()
+  it("keep the newest changes and the source, in bounded memory", function()
+    local other = { tanh = "exp", exp = "tanh" }
+    local flip = pl.function_pass { name = "Flip", run = pl.mutator { Call = function(call)
+      return pl.op[other[call.op.name]](call.args[1])
+    end } }
+    local x = pl.var("x", "Tensor[(2), float32]")
+    local y = x
+    for _ = 1, 2000 do y = pl.op.tanh(y) end
+    local mod, seen = pl.module { main = pl.func({ x }, y) }, {}
+    for i = 1, 240 do
+      mod = flip(mod)
+      if i % 80 == 0 then
+        collectgarbage()
+        seen[#seen + 1] = pl.memory()
+      end
+    end
+    assert.is_true(seen[3] < 1.5 * seen[1])
+    local rows = mod.functions.main.body:history()
+    assert.is_true(#rows >= 8 and #rows < 100)
+    assert.equal("Flip", rows[#rows - 1].pass)
+    assert.matches("history_spec.lua:%d+$", rows[#rows].source)
+  end)
+end)
+
 describe("histories of many functions", function()
   local lines = { '#[version = "0.0.5"]' }
   for i = 1, 12 do

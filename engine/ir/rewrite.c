@@ -574,7 +574,11 @@ static pln_status finish(pln_rewrite *rw, pln_graph **out) {
   if (root == PLN_NONE)
     return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
                           "the root of the graph was dropped");
-  return pln_builder_seal(rw->b, root, out);
+  PLN_TRY(pln_builder_seal(rw->b, root, out));
+  pln_status status = pln_origins_trim(*out);
+  if (status != PLN_OK)
+    pln_graph_release(*out);
+  return status;
 }
 
 pln_status pln_graph_rewrite(const pln_graph *graph, const pln_mutator *mutator,

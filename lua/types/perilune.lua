@@ -202,7 +202,8 @@ function Node:dot() end
 ---@return string
 function Node:json() end
 --- What made the node, newest first: passes and their rules, at the end where it came from. A merged node has two
---- in `from`; the history goes on with the one that stayed.
+--- in `from`; the history goes on with the one that stayed. Where nodes change again and again, the oldest changes are
+--- left out: there are at most 16 a node, over a whole graph.
 ---@return perilune.HistoryRow[]
 function Node:history() end
 --- A copy with other fields; attributes are merged.
