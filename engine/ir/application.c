@@ -60,8 +60,8 @@ void pln_rule_run_end(pln_engine *engine, const pln_rule_run *outer) {
 /* --------------------------------------------------------------------- rows */
 
 static uint32_t *hot_slot(pln_applications *a, const char *rule) {
-  uint64_t h = pln_hash_mix(a->at.pass, (uint64_t)(uintptr_t)rule);
-  return &a->hot[h % PLN_HOT_RULES];
+  uintptr_t h = (uintptr_t)rule;
+  return &a->hot[(h ^ h >> 6 ^ a->at.pass) % PLN_HOT_RULES];
 }
 
 static pln_status add_rule(pln_applications *a, const char *rule) {
