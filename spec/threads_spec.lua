@@ -201,6 +201,34 @@ return { halved, function() return seen end }
     end
   end)
 
+  it("removes loop-level functions, and may be of a class", function()
+    local drop, double = table.unpack(file("drop.lua", [[
+local pl = require "perilune"
+local drop = pl.prim_func_pass { name = "Drop", parallel = true,
+  run = function(fn) if #fn.params == 1 then return nil end return fn end }
+local Double = pl.pass_class { name = "Double", parallel = true,
+  run = function(_, fn) return pl.func(fn.params, fn.body * 2.0) end }
+return { drop, Double() }
+]]))
+    local loops = {}
+    for i = 1, 6 do
+      local a, b, list = pl.tir.Var("a"), pl.tir.Var("b"), {}
+      for k = 1, 1500 do list[k] = pl.tir.Evaluate(a + k) end
+      loops["p" .. i] = pl.tir.PrimFunc(i % 2 == 0 and { a } or { a, b }, pl.tir.SeqStmt(list))
+    end
+    local mod = chains(4, 1500)
+    loops = pl.module(loops)
+    for _, n in ipairs { 1, 2 } do
+      local ctx = pl.context { config = { threads = n } }
+      local left = {}
+      for name in pairs(pl.with(ctx, drop, loops)) do left[#left + 1] = name end
+      table.sort(left)
+      assert.equal("p1 p3 p5", table.concat(left, " "))
+      assert.equal(6, #loops)
+      for _, fn in pairs(pl.with(ctx, double, mod)) do assert.equal("multiply", fn.body.op.name) end
+    end
+  end)
+
   it("stays with the caller's thread when its function is in no file", function()
     local calls = 0
     local pass = assert(load([[
