@@ -837,6 +837,7 @@ function pl.function_pass(spec) end
 ---@param spec perilune.PassSpec
 ---@return perilune.Pass
 function pl.module_pass(spec) end
+--- A pass over loop-level functions; nil from its body removes the function.
 ---@param spec perilune.PassSpec
 ---@return perilune.Pass
 function pl.prim_func_pass(spec) end
