@@ -34,6 +34,31 @@ pln_status pln_infer_resize_to(pln_infer *call) {
                            &shape);
 }
 
+/* (images, boxes, image of each box): a crop of that size for each box. */
+pln_status pln_infer_crop_and_resize(pln_infer *call) {
+  pln_layout layout;
+  pln_shape shape;
+  uint32_t n;
+  const int64_t *size = pln_call_ints(call, "crop_size", &n);
+  PLN_TRY(pln_layout_of(call, "layout", "NCHW", &layout));
+  PLN_TRY(pln_arg_expect_rank(call, 0, layout.rank));
+  PLN_TRY(pln_arg_expect_rank(call, 1, 2));
+  if (!size || n != 2)
+    return pln_call_error(call, "crop_size is missing");
+  pln_arg_shape(call, 0, &shape);
+  for (int32_t i = 0; shape.rank >= 0 && i < layout.rank; i++) {
+    char letter = layout.letter[i];
+    if (letter == 'N')
+      shape.dims[i] = pln_arg_rank(call, 1) == 2 ? pln_arg_dims(call, 1)[0]
+                                                 : (pln_dim)PLN_DIM_UNKNOWN;
+    else if (letter == 'H' || letter == 'W')
+      shape.dims[i] = size[letter == 'W'];
+  }
+  return pln_result_tensor(
+      call, 0, pln_call_dtype(call, "out_dtype", pln_arg_dtype(call, 0)),
+      &shape);
+}
+
 /* Blocks of stride x stride elements of space become channels. */
 pln_status pln_infer_yolo_reorg(pln_infer *call) {
   pln_shape shape;

@@ -243,6 +243,18 @@ pln_status pln_infer_conv_2d_transpose(pln_infer *call) {
   return infer_form(call, true, pln_arg_dtype(call, 0));
 }
 
+/* (data, offsets, weight): as without the offsets. */
+pln_status pln_infer_deformable_conv_2d(pln_infer *call) {
+  pln_ref args[2] = {call->args[0], call->args[2]};
+  pln_infer plain = *call;
+  if (call->fields)
+    return PLN_OK;
+  plain.args = args;
+  plain.n_args = 2;
+  plain.operands = NULL;
+  return infer_form(&plain, false, pln_arg_dtype(call, 0));
+}
+
 pln_status pln_infer_qnn_conv_2d(pln_infer *call) {
   return infer_form(call, false, PLN_INT32);
 }

@@ -99,6 +99,29 @@ pln_status pln_kernel_conv_2d_transpose(pln_kernel_call *call) {
   return convolve_plain(call, true);
 }
 
+/* (data, offsets, weight) */
+pln_status pln_kernel_deformable_conv_2d(pln_kernel_call *call) {
+  pln_steps s;
+  pln_steps_begin(&s, call);
+  const pln_tensor *args[3] = {pln_step_to_plain(&s, pln_kernel_arg(call, 0),
+                                                 "data_layout", plain_data[2]),
+                               pln_step_to_plain(&s, pln_kernel_arg(call, 2),
+                                                 "kernel_layout",
+                                                 plain_kernel[2]),
+                               pln_step_to_plain(&s, pln_kernel_arg(call, 1),
+                                                 "data_layout", plain_data[2])};
+  pln_step_window(&s, 2, NULL);
+  pln_step_int(&s, "group", pln_kernel_int(call, "groups", 1));
+  pln_step_int(&s, "offset_group",
+               pln_kernel_int(call, "deformable_groups", 1));
+  for (uint32_t i = 0; i < 3; i++)
+    if (args[i] && args[i]->rank != 4)
+      pln_steps_refuse(&s, "the form of the call is not computed");
+  const pln_tensor *y = pln_step(&s, PLN_OP_DEFORM_CONV, 3, args);
+  return pln_steps_last(&s, pln_step_from_plain(&s, y, "out_layout",
+                                                "data_layout", plain_data[2]));
+}
+
 /* ---------------------------------------------------------------- quantised */
 
 /* Integers less their zero point, which is one for all. */

@@ -1,6 +1,6 @@
-/* relay_resize.c: the kernels of Relay's resampling of lines, images and
- * volumes, in any layout, through ONNX's Resize. Called through ops.def; types
- * are in boxes.c. */
+/* relay_resize.c: the kernels of Relay's resampling of lines, images, regions
+ * of them, and volumes, in any layout, through ONNX's Resize. Called through
+ * ops.def; types are in boxes.c. */
 
 #include <math.h>
 
@@ -172,4 +172,86 @@ pln_status pln_kernel_upsample_by(pln_kernel_call *call) {
     scale_sizes(&s, x, n, sizes);
   return give(&s, n, resample(&s, x, n, sizes, &how),
               (pln_dtype)pln_kernel_arg(call, 0)->dtype);
+}
+
+/* ---------------------------------------------------------------- by regions
+ */
+
+/* Image `at` of a batch, as a batch of one. */
+static const pln_tensor *image_at(pln_steps *s, const pln_tensor *x,
+                                  int64_t at) {
+  int64_t dims[4] = {1, x->dims[1], x->dims[2], x->dims[3]};
+  size_t bytes = x->bytes / (size_t)x->dims[0];
+  pln_tensor *image = NULL;
+  if (s->status == PLN_OK)
+    s->status = pln_tensor_from(s->call->engine, (pln_dtype)x->dtype, 4, dims,
+                                (const char *)x->data + (size_t)at * bytes,
+                                bytes, &image);
+  return pln_step_keep(s, image);
+}
+
+/* One region, of floats (y, x, y, x) between 0 and 1, into its place. */
+static pln_status crop(pln_kernel_call *call, const pln_tensor *x, int64_t at,
+                       const float *box, const int64_t *size, const char *mode,
+                       char *to) {
+  static const int64_t axes[] = {2, 3}, four[] = {4};
+  pln_tensor *region = NULL;
+  pln_steps s;
+  pln_steps_begin(&s, call);
+  const pln_tensor *image = image_at(&s, x, at);
+  if (s.status == PLN_OK)
+    s.status = pln_tensor_from(call->engine, PLN_FLOAT32, 1, four, box,
+                               4 * sizeof *box, &region);
+  const pln_tensor *args[4] = {image, pln_step_keep(&s, region), NULL,
+                               pln_step_vector(&s, 2, size)};
+  pln_step_string(&s, "mode", mode);
+  pln_step_string(&s, "coordinate_transformation_mode", "tf_crop_and_resize");
+  pln_step_string(&s, "nearest_mode", "round_prefer_ceil");
+  pln_step_ints(&s, "axes", 2, axes);
+  pln_step_float(&s, "extrapolation_value",
+                 pln_kernel_float(call, "extrapolation_value", 0));
+  const pln_tensor *y = pln_step(&s, PLN_OP_RESIZE, 4, args);
+  if (y)
+    memcpy(to, y->data, y->bytes);
+  return pln_steps_end(&s);
+}
+
+static const pln_tensor *crop_all(pln_steps *s, const pln_tensor *x,
+                                  const pln_tensor *boxes,
+                                  const pln_tensor *images, const int64_t *size,
+                                  const char *mode) {
+  int64_t dims[4] = {boxes->dims[0], x->dims[1], size[0], size[1]}, at;
+  pln_tensor *out = NULL;
+  s->status = pln_tensor_new(s->call->engine, PLN_FLOAT32, 4, dims, &out);
+  const pln_tensor *kept = pln_step_keep(s, out);
+  char *to = kept ? pln_tensor_writable(out) : NULL;
+  size_t bytes = kept && dims[0] ? kept->bytes / (size_t)dims[0] : 0;
+  for (int64_t i = 0; i < dims[0] && s->status == PLN_OK && bytes; i++) {
+    if (!pln_tensor_int(images, (size_t)i, &at) || at < 0 || at >= x->dims[0])
+      pln_steps_refuse(s, "there is no such image");
+    else
+      s->status = crop(s->call, x, at, (const float *)boxes->data + 4 * i, size,
+                       mode, to + (size_t)i * bytes);
+  }
+  return kept;
+}
+
+/* (images, boxes, image of each box) */
+pln_status pln_kernel_crop_and_resize(pln_kernel_call *call) {
+  const pln_tensor *boxes = pln_kernel_arg(call, 1);
+  const pln_tensor *images = pln_kernel_arg(call, 2);
+  const char *mode = mode_of(call, "linear");
+  int64_t size[PLN_WINDOW_AXES];
+  pln_steps s;
+  if (boxes->rank != 2 || boxes->dims[1] != 4 || images->rank != 1 ||
+      images->dims[0] != boxes->dims[0] || !mode ||
+      !pln_relay_ints(call, "crop_size", 2, 0, size) || size[0] < 1 ||
+      size[1] < 1)
+    return pln_kernel_refuse(call, "the boxes are not valid");
+  pln_steps_begin(&s, call);
+  const pln_tensor *x = pln_step_cast(&s, plain_operand(&s, 2), PLN_FLOAT32);
+  boxes = pln_step_cast(&s, boxes, PLN_FLOAT32);
+  const pln_tensor *y =
+      boxes ? crop_all(&s, x, boxes, images, size, mode) : NULL;
+  return give(&s, 2, y, result_dtype(call));
 }

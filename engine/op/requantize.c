@@ -48,15 +48,18 @@ static pln_status refuse_range(const pln_kernel_call *call) {
   return pln_kernel_refuse(call, "a scale or a product is out of range");
 }
 
-/* The first integer of each dtype, and the last. */
+/* The least and the greatest integer of a dtype that quantised tensors have. */
 static bool range_of(pln_dtype dtype, int64_t *least, int64_t *most) {
-  uint32_t bits = pln_dtype_bits(dtype);
   bool is_signed =
       dtype == PLN_INT8 || dtype == PLN_INT16 || dtype == PLN_INT32;
-  *least = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
-  *most = (INT64_C(1) << (bits - is_signed)) - 1;
-  return is_signed || dtype == PLN_UINT8 || dtype == PLN_UINT16 ||
-         dtype == PLN_UINT32;
+  *least = *most = 0;
+  if (!is_signed && dtype != PLN_UINT8 && dtype != PLN_UINT16 &&
+      dtype != PLN_UINT32)
+    return false;
+  uint32_t bits = pln_dtype_bits(dtype) - is_signed;
+  *least = is_signed ? -(INT64_C(1) << bits) : 0;
+  *most = (INT64_C(1) << bits) - 1;
+  return true;
 }
 
 pln_status pln_kernel_fixed_point_multiply(pln_kernel_call *call) {

@@ -40,6 +40,12 @@ static void memory_runs_out(void) {
            "out_dtype=\"int8\")"),
       BODY("qnn.add(ones(shape=[3], dtype=\"uint8\"), "
            "ones(shape=[3], dtype=\"uint8\"), 1f, 0, 1f, 0, 2f, 5)"),
+      BODY("image.crop_and_resize(ones(shape=[1, 1, 2, 2]), "
+           "ones(shape=[2, 4]), zeros(shape=[2], dtype=\"int32\"), "
+           "crop_size=[1, 2])"),
+      BODY("nn.sparse_dense(ones(shape=[1, 3]), ones(shape=[1]), "
+           "ones(shape=[1], dtype=\"int32\"), "
+           "zeros(shape=[2], dtype=\"int32\"))"),
       BODY("nn.dilate(ones(shape=[2, 3]), strides=[2, 2])"),
       BODY("nn.space_to_batch_nd(ones(shape=[1, 4, 1]), block_shape=[2], "
            "paddings=[])"),
