@@ -260,7 +260,7 @@ static int core_lua_seconds(lua_State *L) {
 }
 
 /* interrupted() -> whether somebody asked to stop since the last pass or
- * evaluation; the request is taken. For scripts that work long by themselves. */
+ * evaluation; the request is taken. For scripts that work long. */
 static int core_interrupted(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   bool asked = pln_engine_interrupted(b->engine);
