@@ -103,6 +103,12 @@ describe("parts", function()
   refuses("of another shape are not replaced", "strided_set(%a, %b, %c, %d, %e)",
     { six, floats { { 70 } }, ints { 0, 0 }, ints { 1, 2 }, ints { 1, 1 } },
     "'strided_set': the operands do not fit each other")
+  computes("on diagonals are replaced", [[
+      (matrix_set_diag(%a, %b), matrix_set_diag(%a, %c, k1=-1, k2=1))]],
+    { six, floats { 8, 9 }, floats { { 0, 10 }, { 20, 30 }, { 40, 0 } } },
+    { { 8, 2, 3 }, { 4, 9, 6 } }, { { 20, 0, 3 }, { 40, 30, 10 } })
+  refuses("on diagonals that are not there", "matrix_set_diag(%a, %b, k1=3, k2=3)",
+    { six, floats { 8 } }, "'matrix_set_diag': the operands do not fit each other")
   computes("stand apart", "nn.dilate(%a, strides=[1, 2], dilation_value=9f)", { six },
     { { 1, 9, 2, 9, 3 }, { 4, 9, 5, 9, 6 } })
   computes("are windows that slide", [[

@@ -1,6 +1,7 @@
 /* places.c: the kernels of Relay's operators on indices and places: argwhere,
  * unravel_index, invert_permutation, searchsorted, sparse_to_dense,
- * sequence_mask, adv_index; and slices that are set, spread, or slide. Called
+ * sequence_mask, adv_index; slices and diagonals that are set, slices that are
+ * spread, or slide. Called
  * through ops.def; types are in coordinates.c, that of adv_index is here. */
 
 #include "op/indices.h"
@@ -394,6 +395,79 @@ pln_status pln_kernel_strided_set(pln_kernel_call *call) {
   if (v->count)
     pln_strided_copy((char *)data + (size_t)offset * size, v->data, size,
                      &view);
+  return PLN_OK;
+}
+
+/* Diagonals k1 to k2 of matrices, above the main one positive, kept in rows of
+ * `width` elements, the uppermost first. */
+typedef struct diagonals {
+  int64_t rows, columns, k1, k2, width;
+  bool upper_right, lower_right; /* short ones end at the row's end */
+} diagonals;
+
+static int64_t length_of(const diagonals *d, int64_t k) {
+  int64_t rows = d->rows + (k < 0 ? k : 0);
+  int64_t columns = d->columns - (k > 0 ? k : 0);
+  return rows < columns ? rows : columns;
+}
+
+static void set_diagonals(const diagonals *d, size_t size, const char *from,
+                          char *matrix) {
+  for (int64_t k = d->k1; k <= d->k2; k++) {
+    int64_t n = length_of(d, k), row = k < 0 ? -k : 0, column = k > 0 ? k : 0;
+    bool right = (k >= 0 && d->upper_right) || (k <= 0 && d->lower_right);
+    int64_t at = (d->k2 - k) * d->width + (right ? d->width - n : 0);
+    for (int64_t i = 0; i < n; i++)
+      memcpy(matrix + (size_t)((row + i) * d->columns + column + i) * size,
+             from + (size_t)(at + i) * size, size);
+  }
+}
+
+/* The longest diagonal fills its row; several have an axis before the rows'. */
+static bool read_diagonals(const pln_kernel_call *call, diagonals *d) {
+  const pln_tensor *x = call->args[0], *v = call->args[1];
+  if (x->rank < 2 || x->dtype != v->dtype)
+    return false;
+  *d = (diagonals){.rows = x->dims[x->rank - 2],
+                   .columns = x->dims[x->rank - 1],
+                   .k1 = pln_kernel_int(call, "k1", 0),
+                   .k2 = pln_kernel_int(call, "k2", 0)};
+  d->upper_right = pln_kernel_int(call, "super_diag_right_align", 1) != 0;
+  d->lower_right = pln_kernel_int(call, "sub_diag_right_align", 0) != 0;
+  if (d->k1 > d->k2 || d->k1 <= -d->rows || d->k2 >= d->columns)
+    return false;
+  bool many = d->k2 > d->k1;
+  if (v->rank != x->rank - 1 + many || v->rank == 0)
+    return false;
+  d->width = v->dims[v->rank - 1];
+  for (int64_t k = d->k1; k <= d->k2; k++)
+    if (length_of(d, k) > d->width)
+      return false;
+  for (uint32_t i = 0; i + 2 < x->rank; i++)
+    if (x->dims[i] != v->dims[i])
+      return false;
+  return !many || v->dims[v->rank - 2] == d->k2 - d->k1 + 1;
+}
+
+/* (matrices, diagonals) */
+pln_status pln_kernel_matrix_set_diag(pln_kernel_call *call) {
+  const pln_tensor *x = call->args[0], *v = call->args[1];
+  size_t size = pln_element_size((pln_dtype)x->dtype);
+  diagonals d;
+  void *data;
+  if (size == 0 || x->dtype == PLN_STRING)
+    return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
+  if (!read_diagonals(call, &d))
+    return refuse_operands(call);
+  PLN_TRY(
+      pln_kernel_unset(call, 0, (pln_dtype)x->dtype, x->rank, x->dims, &data));
+  if (x->count == 0)
+    return PLN_OK;
+  memcpy(data, x->data, x->count * size);
+  size_t plane = (size_t)(d.rows * d.columns), n = x->count / plane;
+  for (size_t i = 0; i < n; i++)
+    set_diagonals(&d, size, (const char *)v->data + i * (v->count / n) * size,
+                  (char *)data + i * plane * size);
   return PLN_OK;
 }
 
