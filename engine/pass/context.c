@@ -8,6 +8,25 @@
 
 /* ------------------------------------------------------------------- making */
 
+static pln_status begin(pln_engine *engine, pln_context **out) {
+  pln_context *c = pln_mem_zeroed(engine, sizeof *c);
+  if (!c)
+    return pln_nomem(engine);
+  c->engine = engine;
+  c->refs = 1;
+  *out = c;
+  return PLN_OK;
+}
+
+/* Gives the context, or drops what could not be filled. */
+static pln_status finish(pln_status status, pln_context *c, pln_context **out) {
+  if (status == PLN_OK)
+    *out = c;
+  else
+    pln_context_release(c);
+  return status;
+}
+
 static pln_status fill(pln_engine *engine, pln_context *c,
                        const pln_context_spec *spec) {
   c->opt_level = spec->opt_level;
@@ -28,17 +47,9 @@ static pln_status fill(pln_engine *engine, pln_context *c,
 /* Without instruments. */
 static pln_status new_context(pln_engine *engine, const pln_context_spec *spec,
                               pln_context **out) {
-  pln_context *c = pln_mem_zeroed(engine, sizeof *c);
-  if (!c)
-    return pln_nomem(engine);
-  c->engine = engine;
-  c->refs = 1;
-  pln_status status = fill(engine, c, spec);
-  if (status == PLN_OK)
-    *out = c;
-  else
-    pln_context_release(c);
-  return status;
+  pln_context *c = NULL;
+  PLN_TRY(begin(engine, &c));
+  return finish(fill(engine, c, spec), c, out);
 }
 
 pln_status pln_context_new(pln_engine *engine, const pln_context_spec *spec,
@@ -75,17 +86,9 @@ static pln_status fill_child(pln_engine *child, const pln_context *from,
 
 pln_status pln_context_child(pln_engine *child, const pln_context *from,
                              pln_context **out) {
-  pln_context *c = pln_mem_zeroed(child, sizeof *c);
-  if (!c)
-    return pln_nomem(child);
-  c->engine = child;
-  c->refs = 1;
-  pln_status status = fill_child(child, from, c);
-  if (status == PLN_OK)
-    *out = c;
-  else
-    pln_context_release(c);
-  return status;
+  pln_context *c = NULL;
+  PLN_TRY(begin(child, &c));
+  return finish(fill_child(child, from, c), c, out);
 }
 
 pln_context *pln_context_retain(const pln_context *context) {

@@ -22,6 +22,7 @@ local difference = require "perilune.difference"
 local failure = require "perilune.failure"
 local ir = require "perilune.ir"
 local sample = require "perilune.sample"
+local sorted_keys = require "perilune.sorted_keys"
 core.internal()
 
 local function main_of(subject)
@@ -163,10 +164,8 @@ local function try(job, list, round)
 end
 
 local function describe(number, round, seed)
-  local parts, names = { ("seed %d"):format(seed) }, {}
-  for name in pairs(round.sizes) do names[#names + 1] = name end
-  table.sort(names)
-  for _, name in ipairs(names) do
+  local parts = { ("seed %d"):format(seed) }
+  for _, name in ipairs(sorted_keys(round.sizes)) do
     parts[#parts + 1] = ("%s=%d"):format(name, round.sizes[name])
   end
   return ("round %d (%s numbers, %s)"):format(number, round.kind, table.concat(parts, ", "))

@@ -8,6 +8,7 @@
 local core = require "perilune.core"
 local header = require "perilune.reproducer.header"
 local scripts = require "perilune.reproducer.scripts"
+local sorted_keys = require "perilune.sorted_keys"
 core.internal()
 
 local reproducer = {}
@@ -51,13 +52,6 @@ end
 
 local function add_list(entries, key, list)
   for _, value in ipairs(list or {}) do entries[#entries + 1] = { key, tostring(value) } end
-end
-
-local function sorted_keys(t)
-  local keys = {}
-  for key in pairs(t) do keys[#keys + 1] = key end
-  table.sort(keys)
-  return keys
 end
 
 local function add_settings(entries, key, settings)

@@ -1,5 +1,7 @@
 --- perilune info: what a model is made of.
 
+local sorted_keys = require "perilune.sorted_keys"
+
 local pl -- loaded by the command, not by --help
 require "perilune.core".internal() -- diagnostics point at the scripts of others
 
@@ -10,13 +12,6 @@ function info.arguments(parser)
   parser:flag("--json", "Prints JSON.")
   parser:flag("--graph", "With --json: the nodes too.")
   parser:flag("--dot", "Prints a picture for Graphviz: perilune info --dot FILE | dot -Tsvg.")
-end
-
-local function sorted(t)
-  local keys = {}
-  for key in pairs(t) do keys[#keys + 1] = key end
-  table.sort(keys)
-  return keys
 end
 
 -- Parameters are the constants of all functions: how many, how many elements
@@ -74,7 +69,7 @@ end
 
 local function show_opsets(opsets)
   local parts = {}
-  for _, domain in ipairs(sorted(opsets)) do
+  for _, domain in ipairs(sorted_keys(opsets)) do
     parts[#parts + 1] = ("%s %d"):format(domain == "" and "ai.onnx" or domain, opsets[domain])
   end
   print("opsets: " .. table.concat(parts, ", "))
@@ -83,7 +78,7 @@ end
 local function show_parameters(total)
   local units = require "perilune.cli.units"
   local parts = {}
-  for _, dtype in ipairs(sorted(total.dtypes)) do
+  for _, dtype in ipairs(sorted_keys(total.dtypes)) do
     parts[#parts + 1] = ("%s %d"):format(dtype, total.dtypes[dtype])
   end
   local dtypes = #parts > 0 and " (" .. table.concat(parts, ", ") .. ")" or ""
@@ -104,7 +99,7 @@ local function show(model)
   print(("operators: %d nodes, %d of them compute"):format(model.counts.nodes,
     model.counts.compute_nodes))
   local rows = {}
-  for _, name in ipairs(sorted(model.counts.operators)) do
+  for _, name in ipairs(sorted_keys(model.counts.operators)) do
     rows[#rows + 1] = { " ", name, tostring(model.counts.operators[name]) }
   end
   if #rows > 0 then io.stdout:write(require "perilune.cli.columns"(rows)) end

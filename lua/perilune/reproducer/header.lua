@@ -10,6 +10,8 @@
 --
 -- An entry is a key with a value on its line, and lines of text below it.
 
+local sorted_keys = require "perilune.sorted_keys"
+
 local header = {}
 
 local FIRST = "// perilune reproducer "
@@ -98,13 +100,6 @@ local function quote_scalar(value)
   return '"' .. value:gsub('[%c"\\]', escape) .. '"'
 end
 
-local function sorted(values)
-  local keys = {}
-  for key in pairs(values) do keys[#keys + 1] = key end
-  table.sort(keys)
-  return keys
-end
-
 --- A number, boolean, string, list [1, 2] or table {a = 1} of such as text that
 -- header.value reads back.
 function header.quote(value)
@@ -114,7 +109,7 @@ function header.quote(value)
     for i, item in ipairs(value) do items[i] = header.quote(item) end
     return "[" .. table.concat(items, ", ") .. "]"
   end
-  for i, key in ipairs(sorted(value)) do
+  for i, key in ipairs(sorted_keys(value)) do
     items[i] = ("%s = %s"):format(key, header.quote(value[key]))
   end
   return "{" .. table.concat(items, ", ") .. "}"

@@ -13,6 +13,8 @@
 -- (model.noise), drawn piece by piece when the model is written: a model of any
 -- size takes a few megabytes.
 
+local sorted_keys = require "perilune.sorted_keys"
+
 local pack, char = string.pack, string.char
 
 local model = {}
@@ -152,13 +154,6 @@ local function attribute(name, value)
   end
   add(m, int_field(20, kind))
   return m
-end
-
-local function sorted_keys(t)
-  local keys = {}
-  for key in pairs(t) do keys[#keys + 1] = key end
-  table.sort(keys)
-  return keys
 end
 
 -- ------------------------------------------------------------------- the model

@@ -1,0 +1,7 @@
+--- The keys of a table in order, so that what is told about it is the same at every run.
+return function(t)
+  local keys = {}
+  for key in pairs(t) do keys[#keys + 1] = key end
+  table.sort(keys)
+  return keys
+end
