@@ -221,7 +221,7 @@ asked the predicate 3 times, ran the pipeline 3 times
     local pass = pl.function_pass { name = "Tricky", run = pl.mutator { name = "tricky",
       Constant = function(c)
         local n = c.data:totable()
-        return n == 67.0 and 0.0 or n + 0.0 ~= 0.0 and pl.const(c.data) or nil
+        return n == 67.0 and 0.0 or n + 0.5
       end } }
     local found = assert(pl.bisect(pl.sequential { "SimplifyExpr", pass }, sums(100), function(mod)
       return not tostring(mod):find(", 0f")

@@ -91,14 +91,6 @@ static int host_make_folder(lua_State *L) {
   return luaL_fileresult(L, there || mkdir(path, 0777) == 0, path);
 }
 
-/* terminal(["stdout"]) -> whether messages, or results, go to a terminal */
-static int host_terminal(lua_State *L) {
-  static const char *const names[] = {"stderr", "stdout", NULL};
-  int which = luaL_checkoption(L, 1, "stderr", names);
-  lua_pushboolean(L, isatty(which ? STDOUT_FILENO : STDERR_FILENO));
-  return 1;
-}
-
 /* ------------------------------------------------------------- interruption
  */
 
@@ -134,7 +126,6 @@ int pln_cli_host(lua_State *L) {
       {"stat", host_stat},
       {"list", host_list},
       {"make_folder", host_make_folder},
-      {"terminal", host_terminal},
       {"catch_interrupt", host_catch_interrupt},
       {"end_by_interrupt", host_end_by_interrupt},
       {NULL, NULL}};

@@ -37,6 +37,7 @@ void pln_applications_reset(pln_engine *engine, const pln_rule_limits *limits) {
   a->runs = 0;
   a->watched = false;
   a->n_rules = 0;
+  a->again = a->again_told = 0;
   memset(a->hot, 0, sizeof a->hot);
 }
 
@@ -123,6 +124,41 @@ pln_status pln_rule_apply(pln_engine *engine, const char *rule, pln_ref node,
   return PLN_OK;
 }
 
+/* The note comes at the end: functions may be looked at in several threads. */
+pln_status pln_rule_again(pln_engine *engine, const char *rule,
+                          pln_symbol function) {
+  pln_applications *a = engine->applications;
+  pln_rule *r;
+  if (!a->at.number)
+    return PLN_OK;
+  PLN_TRY(find_rule(a, rule, &r));
+  a->again++;
+  if (r->again)
+    return PLN_OK;
+  r->again = true;
+  r->function = function;
+  return PLN_OK;
+}
+
+static void tell_again(pln_engine *engine, pln_rule *r) {
+  const char *function =
+      r->function ? pln_symbol_text(engine, r->function).data : "";
+  pln_diag_note(engine, NULL,
+                "pass '%s'%s%s: rule '%s' gives an equal copy of the node it "
+                "was given; the node stays as it was",
+                r->row.pass, r->function ? ", function @" : "", function,
+                r->row.rule);
+  r->told = true;
+}
+
+void pln_rules_tell(pln_engine *engine) {
+  pln_applications *a = engine->applications;
+  for (uint32_t i = 0; i < a->n_rules && a->again > a->again_told; i++)
+    if (a->rules[i].again && !a->rules[i].told)
+      tell_again(engine, &a->rules[i]);
+  a->again_told = a->again;
+}
+
 /* ----------------------------------------------------------------- children */
 
 pln_status pln_applications_child(pln_engine *child) {
@@ -137,7 +173,9 @@ pln_status pln_applications_child(pln_engine *child) {
 
 void pln_tally_end(pln_engine *child, pln_tally *out) {
   pln_applications *a = child->applications;
-  *out = (pln_tally){a->runs, a->at.asked, a->n_rules, a->cap_rules, a->rules};
+  *out = (pln_tally){a->runs,    a->at.asked,  a->again,
+                     a->n_rules, a->cap_rules, a->rules};
+  a->again = 0;
   a->runs = a->n_rules = a->cap_rules = 0;
   a->at.asked = 0;
   a->rules = NULL;
@@ -160,6 +198,9 @@ static pln_status take_rule(pln_applications *a, const pln_join *join,
   r->row.seconds += from->row.seconds;
   if (from->row.applied)
     r->row.last = from->row.last;
+  if (from->again && !r->again)
+    r->function = pln_joined(&join->symbols, from->function);
+  r->again = r->again || from->again;
   return PLN_OK;
 }
 
@@ -172,6 +213,7 @@ pln_status pln_tally_take(const pln_join *join, const pln_tally *tally) {
   a->at.pass = pass;
   a->at.asked += tally->asked;
   a->runs += tally->runs;
+  a->again += tally->again;
   return status;
 }
 

@@ -14,7 +14,9 @@ enum { PLN_HOT_RULES = 64 };
 typedef struct pln_rule {
   pln_rule_row row;
   pln_symbol pass, rule;
-  const char *key; /* the text that it was last asked by */
+  const char *key;     /* the text that it was last asked by */
+  bool again, told;    /* it answered with what it was given; a note says so */
+  pln_symbol function; /* where it did first, or 0 */
 } pln_rule;
 
 /* A pass at work; passes that run passes nest. */
@@ -40,9 +42,10 @@ typedef struct pln_applications {
   uint32_t number; /* of those asked for of a function; 0: not counted */
   uint32_t shift;  /* of the numbers of runs in histories; see pass/group.c */
   pln_rule_limits limits;
-  uint32_t runs; /* begun since the outermost application did */
-  uint64_t left; /* applications, when there is a limit */
-  bool watched;  /* tries are counted and timed */
+  uint32_t runs;              /* begun since the outermost application did */
+  uint64_t left;              /* applications, when there is a limit */
+  bool watched;               /* tries are counted and timed */
+  uint64_t again, again_told; /* answers that were no applications */
   uint32_t n_rules, cap_rules;
   pln_rule *rules;
   uint32_t hot[PLN_HOT_RULES]; /* by pass and text: index + 1 */
@@ -57,7 +60,7 @@ pln_status pln_applications_child(pln_engine *child) PLN_CHECKED;
  * `pln_tally_take` adds it to the parent's counts. */
 typedef struct pln_tally {
   uint32_t runs; /* of passes that passes ran */
-  uint64_t asked;
+  uint64_t asked, again;
   uint32_t n, capacity;
   pln_rule *rules;
 } pln_tally;
@@ -80,6 +83,13 @@ static inline bool pln_run_allowed(const pln_applications *a) {
 void pln_rule_run_begin(pln_engine *engine, pln_symbol pass,
                         pln_rule_run *outer);
 void pln_rule_run_end(pln_engine *engine, const pln_rule_run *outer);
+/* The rule gave an equal copy of the node it was given, which stands: no
+ * application. `function`: whose node, 0: no function's. */
+pln_status pln_rule_again(pln_engine *engine, const char *rule,
+                          pln_symbol function) PLN_CHECKED;
+/* At the end of the outermost application: notes about those rules, one a pass
+ * and rule. */
+void pln_rules_tell(pln_engine *engine);
 /* When rules are watched: the time now, else 0; and a rule was tried from then
  * on. */
 double pln_rule_clock(const pln_engine *engine);

@@ -1,4 +1,5 @@
-/* rewrite.h: what a running rewrite is made of; for rewrite.c and share.c. */
+/* rewrite.h: what a running rewrite is made of; for rewrite.c, share.c and
+ * the mutators of scripts. */
 
 #ifndef PLN_REWRITE_H
 #define PLN_REWRITE_H
@@ -54,6 +55,9 @@ pln_status pln_rewrite_join(pln_rewrite *rw, pln_ref kept) PLN_CHECKED;
  * nodes, the graph gets one with what its nodes still need and the newest
  * steps. */
 pln_status pln_origins_trim(pln_graph *graph) PLN_CHECKED;
+/* share.c: whether what the mutator built and answers with is the node that it
+ * was given once more; then it is dropped. */
+bool pln_rewrite_again(pln_rewrite *rw, pln_ref node, pln_ref answer);
 /* Removes the entries made since the table held `count`. */
 void pln_shares_cut(pln_shares *shares, uint32_t count);
 void pln_shares_free(pln_engine *engine, pln_shares *shares);

@@ -41,6 +41,27 @@ static bool sharable(const pln_node *n) {
          pln_flags_effect(n->flags) == PLN_EFFECT_NONE;
 }
 
+/* Nothing that was built stays for its effect. */
+static bool built_only(const pln_rewrite *rw, const pln_graph *g) {
+  for (pln_ref i = rw->built; i < g->n_nodes; i++)
+    if (pln_is_anchored(&g->nodes[i]) || pln_owns(&g->nodes[i]))
+      return false;
+  return true;
+}
+
+bool pln_rewrite_again(pln_rewrite *rw, pln_ref node, pln_ref answer) {
+  if (!rw->b || answer == node || answer < rw->built)
+    return false;
+  pln_graph *g = rw->b->graph;
+  if (g->nodes[node].type != g->nodes[answer].type ||
+      !same_node(g, &g->nodes[node], &g->nodes[answer]) || !built_only(rw, g))
+    return false;
+  for (pln_ref i = rw->built; i < g->n_nodes; i++)
+    g->nodes[i].flags |= PLN_NODE_DROPPED;
+  rw->built = g->n_nodes;
+  return true;
+}
+
 static void insert(pln_shares *s, uint32_t hash, pln_ref node, uint32_t log) {
   uint32_t i = hash & s->mask;
   while (s->slots[i].node)

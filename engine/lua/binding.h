@@ -320,6 +320,10 @@ void pln_lua_open_interrupt(lua_State *L, pln_lua *b);
 /* Ends the script that the holder runs, whatever it catches; raises. */
 int pln_lua_end_held(lua_State *L, pln_lua *b);
 void pln_lua_open_hold(lua_State *L);
+/* For a thread that goes on in the body of a pass: a stop that was asked for
+ * before is raised there. */
+void pln_lua_stop_again(const pln_lua *b, lua_State *L);
+void pln_lua_open_coroutine(lua_State *L);
 void pln_lua_open_graph(lua_State *L);
 void pln_lua_open_node(lua_State *L);
 void pln_lua_open_build(lua_State *L);

@@ -7,6 +7,7 @@
  * for IR too. */
 
 #include <time.h>
+#include <unistd.h>
 
 #include "lua/binding.h"
 
@@ -272,6 +273,14 @@ static int core_interrupted(lua_State *L) {
   return 1;
 }
 
+/* terminal(["stdout"]) -> whether messages, or results, go to a terminal */
+static int core_terminal(lua_State *L) {
+  static const char *const names[] = {"stderr", "stdout", NULL};
+  int which = luaL_checkoption(L, 1, "stderr", names);
+  lua_pushboolean(L, isatty(which ? STDOUT_FILENO : STDERR_FILENO));
+  return 1;
+}
+
 static const luaL_Reg functions[] = {
     {"extend", core_extend},
     {"clock", core_clock},
@@ -282,6 +291,7 @@ static const luaL_Reg functions[] = {
     {"is_internal", pln_lua_is_internal},
     {"diags", pln_lua_diags},
     {"diag", pln_lua_diag},
+    {"terminal", core_terminal},
     {NULL, NULL},
 };
 
@@ -328,6 +338,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_noise(L);
   pln_lua_open_tir(L);
   pln_lua_open_loop_node(L);
+  pln_lua_open_coroutine(L);
   lua_pushstring(L, pln_version());
   lua_setfield(L, -2, "_VERSION");
   return 1;

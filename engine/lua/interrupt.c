@@ -1,6 +1,7 @@
 /* interrupt.c: stops a script that runs in a pass: a request for a stop sets
  * Lua's hook, which raises at the next instruction, and again until the body
- * has ended, whatever pcall catches. A coroutine is stopped when it yields.
+ * has ended, whatever pcall catches. A coroutine is stopped when it yields, or
+ * at once where the host has guarded them (coroutine.c).
  *
  * The request comes from a signal handler of this thread (pln_engine_interrupt,
  * limit.seconds), which may set hooks. What always holds: without a request
@@ -25,12 +26,22 @@ static void stop(lua_State *L, lua_Debug *ar) {
     pln_lua_raise(L, b, status);
 }
 
+static void set_hook(lua_State *L) {
+  lua_sethook(L, stop, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+}
+
+void pln_lua_stop_again(const pln_lua *b, lua_State *L) {
+  atomic_signal_fence(memory_order_seq_cst);
+  if (b->engine && atomic_load(&b->engine->stop) != PLN_GO_ON)
+    set_hook(L);
+}
+
 /* Called by a signal handler: nothing here but what lua_sethook allows. The
  * thread that called in last may be dead by now; that of the body is not. */
 static void ask(void *ud) {
   const pln_lua *b = ud;
   if (b->depth > 0)
-    lua_sethook(b->body, stop, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+    set_hook(b->body);
 }
 
 pln_engine *pln_lua_engine(lua_State *L) {

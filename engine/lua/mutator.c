@@ -8,6 +8,7 @@
 #include "lua/mutator.h"
 
 #include "ir/application.h"
+#include "ir/rewrite.h"
 
 /* One running rewrite; the innermost is pln_lua.rewriting. */
 typedef struct pln_lua_rewriting {
@@ -80,6 +81,10 @@ static pln_status call_visit(rewriting *r, pln_rewrite *rw, pln_ref old,
   return status;
 }
 
+static pln_symbol function_of(const pln_lua *b) {
+  return b->run ? pln_run_name(b->run) : 0;
+}
+
 static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   rewriting *r = ud;
   pln_engine *e = r->state->engine;
@@ -93,6 +98,8 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   PLN_TRY(call_visit(r, rw, old, &image));
   if (began > 0)
     PLN_TRY(pln_rule_tried(e, rule, 1, began));
+  if (pln_rewrite_again(rw, *node, image))
+    return pln_rule_again(e, rule, function_of(r->state));
   if (image != *node)
     PLN_TRY(pln_rewrite_apply(rw, rule, &allowed));
   if (allowed)

@@ -284,6 +284,7 @@ static pln_lua_callback **read_spec(lua_State *L, pln_lua *b, int arg,
       .kind = kind_field(L, arg),
       .opt_level = (int)pln_lua_int_field(L, arg, "opt_level", 0),
       .doc = pln_lua_string_field(L, arg, "doc", ""),
+      .identity = pln_lua_string_field(L, arg, "identity", NULL),
       .run = run_body,
       .release = pln_lua_release_callback,
       .mover = &pln_lua_mover,
@@ -297,6 +298,8 @@ static pln_lua_callback **read_spec(lua_State *L, pln_lua *b, int arg,
   spec->traceable = lua_toboolean(L, -1);
   lua_getfield(L, arg, "parallel");
   spec->parallel = lua_toboolean(L, -1);
+  lua_getfield(L, arg, "cache");
+  spec->cacheable = lua_toboolean(L, -1);
   lua_getfield(L, arg, "required");
   spec->required = pln_lua_check_names(L, -1, &spec->n_required);
   lua_getfield(L, arg, "options");
@@ -603,6 +606,8 @@ static int pass_index(lua_State *L) {
     lua_pushstring(L, kinds[pln_pass_kind_of(pass)]);
   else if (!strcmp(key, "opt_level"))
     lua_pushinteger(L, pln_pass_opt_level(pass));
+  else if (!strcmp(key, "cacheable"))
+    lua_pushboolean(L, pln_pass_cacheable(pass));
   else if (!strcmp(key, "required"))
     push_required(L, pass);
   else if (!strcmp(key, "doc"))

@@ -231,6 +231,31 @@ static int core_rule_watch(lua_State *L) {
   return 0;
 }
 
+static void set_number(lua_State *L, const char *field, uint64_t n) {
+  lua_pushinteger(L, (lua_Integer)n);
+  lua_setfield(L, -2, field);
+}
+
+/* cache_stats() -> { hits, misses, dropped, results, bytes } */
+static int core_cache_stats(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_cache_stats stats = pln_cache_get_stats(b->engine);
+  lua_createtable(L, 0, 5);
+  set_number(L, "hits", stats.hits);
+  set_number(L, "misses", stats.misses);
+  set_number(L, "dropped", stats.dropped);
+  set_number(L, "results", stats.results);
+  set_number(L, "bytes", stats.bytes);
+  return 1;
+}
+
+/* cache_clear(): forgets all results */
+static int core_cache_clear(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_cache_clear(b->engine);
+  return 0;
+}
+
 static const luaL_Reg functions[] = {
     {"make", core_make},
     {"register_object", core_register_object},
@@ -246,6 +271,8 @@ static const luaL_Reg functions[] = {
     {"report", core_report},
     {"rule_report", core_rule_report},
     {"rule_watch", core_rule_watch},
+    {"cache_stats", core_cache_stats},
+    {"cache_clear", core_cache_clear},
     {NULL, NULL},
 };
 

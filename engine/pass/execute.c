@@ -4,6 +4,7 @@
  * elements. What always holds: a failure leaves the module as it was, because
  * modules are never changed and the result is handed over at the very end. */
 
+#include "ir/application.h"
 #include "pass/parallel.h"
 
 /* Passes that run passes: no more than this many pln_pass_apply at once, and
@@ -88,6 +89,14 @@ static void begin_outermost(pln_engine *engine) {
   pln_applications_reset(engine, &pln_context_current(engine)->limits.rules);
 }
 
+/* What went well, but not as the passes say. */
+static void tell(pln_engine *engine) {
+  if (engine->passes->running > 1 || engine->parent)
+    return;
+  pln_report_tell(engine);
+  pln_rules_tell(engine);
+}
+
 pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
                           pln_module **out) {
   pln_engine *engine = pass->engine;
@@ -115,6 +124,10 @@ pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
     *out = pln_module_retain(s.module);
   else
     pln_position_failed(&x, pass, &before);
+  if (status == PLN_ERR_NOMEM)
+    pln_cache_clear(engine); /* it is what there is to give back */
+  else if (status == PLN_OK)
+    tell(engine);
   pln_pass_release(pass);
   pln_subject_drop(&before);
   pln_subject_drop(&s);

@@ -47,11 +47,13 @@ static bool takes_any(const pln_pass *pass, const pln_graph *function) {
   return true;
 }
 
-/* What counts or watches the passes of a group needs them one by one. */
+/* What counts, watches or keeps what the passes of a group do needs them one by
+ * one. */
 static pln_status ahead(const pln_execution *x, const pln_pass *pass,
                         const pln_module *module, pln_parallel **out) {
   *out = NULL;
-  if (!pass->def->parallel || x->context->counts || x->context->instruments)
+  if (!pass->def->parallel || x->context->counts || x->context->instruments ||
+      x->context->limits.cache)
     return PLN_OK;
   const pln_work work = {.engine = x->engine,
                          .context = x->context,

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "pass/cache.h"
 #include "pass/parallel.h"
 
 static double seconds_now(void) {
@@ -80,6 +81,13 @@ static bool verifies(const pln_pass_run *run, bool changed) {
          (changed && run->context->limits.verify == PLN_VERIFY_CHANGED);
 }
 
+/* Counts it; the first function is the one that the note names. */
+static pln_status count_equal(pln_pass_run *run) {
+  if (!run->equal)
+    run->equal = pln_run_name(run);
+  return pln_run_count(run, PLN_EQUAL_COPY, 1);
+}
+
 /* Gives the old function in place of an equal copy. */
 static pln_status judge(pln_pass_run *run, const pln_graph *old,
                         pln_graph **result) {
@@ -95,7 +103,7 @@ static pln_status judge(pln_pass_run *run, const pln_graph *old,
     return PLN_OK;
   pln_graph_release(*result);
   *result = pln_graph_retain(old);
-  return pln_run_count(run, "equal copy", 1);
+  return count_equal(run);
 }
 
 static bool same_modules(const pln_module *a, const pln_module *b) {
@@ -121,7 +129,7 @@ static pln_status judge_module(pln_pass_run *run, pln_module **result) {
     return PLN_OK;
   pln_module_release(*result);
   *result = pln_module_retain(run->module);
-  return pln_run_count(run, "equal copy", 1);
+  return count_equal(run);
 }
 
 /* ------------------------------------------------------------------ running */
@@ -131,7 +139,7 @@ static pln_status foreign(const pln_pass_run *run, const char *what) {
                         "the %s that it gives belongs to another engine", what);
 }
 
-static pln_status module_pass(pln_pass_run *run, pln_module **out) {
+static pln_status run_module(pln_pass_run *run, pln_module **out) {
   PLN_TRY(run->pass->def->run(run));
   if (run->new_module && run->new_module->engine != run->engine)
     return foreign(run, "module");
@@ -143,30 +151,87 @@ static pln_status module_pass(pln_pass_run *run, pln_module **out) {
   return PLN_OK;
 }
 
-/* The new graph of function `index`, or NULL when it is unchanged. */
-static pln_status one_function(pln_pass_run *run, uint32_t index,
-                               const pln_graph *old, pln_graph **out) {
-  run->index = index;
-  run->function = old;
-  pln_rule_run *at = &run->engine->applications->at;
-  at->before = at->asked;
+/* What another thread made of the function, when that went well. */
+static pln_status take(pln_pass_run *run, const pln_graph *old, bool *taken,
+                       pln_graph **out) {
   *out = NULL;
-  if (!pln_leaf_takes(run->pass, old))
+  PLN_TRY(pln_parallel_take(run->parallel, run->index, run, out, taken));
+  if (*taken && !*out)
+    *out = pln_graph_retain(old);
+  return PLN_OK;
+}
+
+static pln_status run_function(pln_pass_run *run, const pln_graph *old,
+                               pln_graph **out) {
+  bool taken;
+  PLN_TRY(take(run, old, &taken, out));
+  if (taken)
     return PLN_OK;
   PLN_TRY(pln_poll(run->engine));
   PLN_TRY(run->pass->def->run(run));
-  if (run->remove)
-    return pln_run_drop(run, index);
+  if (run->remove) {
+    PLN_TRY(pln_run_drop(run, run->index));
+    *out = pln_graph_retain(old);
+    return PLN_OK;
+  }
   if (run->new_function && run->new_function->engine != run->engine)
     return foreign(run, "function");
   if (!run->new_function)
     run->new_function = pln_graph_retain(old);
   PLN_TRY(judge(run, old, &run->new_function));
-  if (run->new_function != old)
-    *out = run->new_function;
-  else
-    pln_graph_release(run->new_function);
+  *out = run->new_function;
   run->new_function = NULL;
+  return PLN_OK;
+}
+
+static pln_status run_either(pln_pass_run *run, const pln_subject *in,
+                             pln_subject *out) {
+  *out = (pln_subject){0};
+  return in->function ? run_function(run, in->function, &out->function)
+                      : run_module(run, &out->module);
+}
+
+/* Gives what was kept, else runs the body and keeps what it gives. */
+static pln_status run_or_find(pln_pass_run *run, const pln_subject *in,
+                              pln_subject *out) {
+  bool found;
+  pln_cache_mark mark;
+  if (!pln_cache_works(run))
+    return run_either(run, in, out);
+  PLN_TRY(pln_cache_find(run, in, &found, out));
+  if (found)
+    return PLN_OK;
+  pln_cache_begin(run, &mark);
+  PLN_TRY(run_either(run, in, out));
+  pln_status status = pln_cache_keep(run, &mark, in, out);
+  if (status != PLN_OK)
+    pln_subject_drop(out);
+  return status;
+}
+
+static pln_status module_pass(pln_pass_run *run, pln_module **out) {
+  pln_subject result, in = {.module = (pln_module *)(uintptr_t)run->module};
+  PLN_TRY(run_or_find(run, &in, &result));
+  *out = result.module;
+  return PLN_OK;
+}
+
+/* The new graph of function `index`, or NULL when it is unchanged. */
+static pln_status one_function(pln_pass_run *run, uint32_t index,
+                               const pln_graph *old, pln_graph **out) {
+  pln_subject result, in = {.function = (pln_graph *)(uintptr_t)old};
+  pln_rule_run *at = &run->engine->applications->at;
+  run->index = index;
+  run->function = old;
+  at->before = at->asked;
+  *out = NULL;
+  if (!pln_leaf_takes(run->pass, old))
+    return PLN_OK;
+  PLN_TRY(run_or_find(run, &in, &result));
+  if (result.function != old)
+    *out = result.function;
+  else
+    pln_graph_release(result.function);
   return PLN_OK;
 }
 
@@ -229,15 +294,12 @@ static pln_status shared_function(const pln_work *work, pln_share *share) {
   return status;
 }
 
-/* Those that other threads have not done are done here. */
-static pln_status rest(pln_pass_run *run, pln_parallel *parallel,
-                       pln_graph **results, bool *changed) {
+/* In order, whoever has done them. */
+static pln_status each_function(pln_pass_run *run, pln_graph **results,
+                                bool *changed) {
   for (uint32_t i = 0; i < run->module->count; i++) {
-    bool taken;
     const pln_graph *old = pln_module_function(run->module, i);
-    PLN_TRY(pln_parallel_take(parallel, i, run, &results[i], &taken));
-    if (!taken)
-      PLN_TRY(one_function(run, i, old, &results[i]));
+    PLN_TRY(one_function(run, i, old, &results[i]));
     *changed |= results[i] != NULL;
   }
   return PLN_OK;
@@ -256,20 +318,38 @@ static pln_status drop_removed(const pln_pass_run *run, pln_module **module) {
   return status;
 }
 
+/* Has other threads look at what was not looked at before. */
+static pln_status ahead(pln_pass_run *run) {
+  uint32_t n = run->module->count;
+  pln_work work = {.engine = run->engine,
+                   .context = run->context,
+                   .module = run->module,
+                   .pass = run->pass,
+                   .takes = pln_leaf_takes,
+                   .run = shared_function};
+  if (!run->pass->def->parallel)
+    return PLN_OK;
+  if (!pln_cache_works(run) || run->context->limits.threads == 1)
+    return pln_parallel_run(&work, &run->parallel);
+  bool *done = pln_mem_new(run->engine, n * sizeof *done);
+  if (n && !done)
+    return pln_nomem(run->engine);
+  for (uint32_t i = 0; i < n; i++)
+    done[i] = pln_cache_may_have(
+        run, &(pln_subject){.function = pln_module_function(run->module, i)});
+  work.done = done;
+  pln_status status = pln_parallel_run(&work, &run->parallel);
+  pln_mem_free(run->engine, done, n * sizeof *done);
+  return status;
+}
+
 static pln_status all_functions(pln_pass_run *run, pln_graph **results,
                                 pln_module **out) {
-  const pln_work work = {.engine = run->engine,
-                         .context = run->context,
-                         .module = run->module,
-                         .pass = run->pass,
-                         .takes = pln_leaf_takes,
-                         .run = shared_function};
   bool changed = false;
-  pln_parallel *parallel = NULL;
-  if (run->pass->def->parallel)
-    PLN_TRY(pln_parallel_run(&work, &parallel));
-  pln_status status = rest(run, parallel, results, &changed);
-  pln_parallel_free(parallel);
+  PLN_TRY(ahead(run));
+  pln_status status = each_function(run, results, &changed);
+  pln_parallel_free(run->parallel);
+  run->parallel = NULL;
   PLN_TRY(status);
   if (changed)
     PLN_TRY(pln_module_replace(run->module, results, out));
@@ -312,6 +392,8 @@ static pln_status report(const pln_execution *x, const pln_pass_run *run,
                         .run = run->number,
                         .applications = x->engine->applications->at.asked};
   PLN_TRY(pln_run_counts(run, &row.counts));
+  if (run->equal)
+    row.equal = pln_symbol_text(run->engine, run->equal).data;
   row.seconds = seconds_now() - begin;
   return pln_report_add(run->engine, &row);
 }

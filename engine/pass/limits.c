@@ -58,6 +58,12 @@ static const pln_option keys[] = {
      .least = "0",
      .most = TEXT(PLN_MOST_THREADS),
      .doc = "The most threads function passes run in; 0: one a processor."},
+    {.name = "cache",
+     .kind = PLN_ATTR_INT,
+     .fallback = "0",
+     .least = "0",
+     .doc = "The most bytes of results of passes that are kept, to be given "
+            "again for the same function; 0: none."},
 };
 
 pln_status pln_limits_install(pln_engine *engine) {
@@ -87,6 +93,9 @@ void pln_limits_read(pln_engine *engine, pln_attrs config, pln_limits *out) {
   out->rules.passes = pln_attrs_int(engine, config, "bisect.passes", -1);
   out->rules.applications =
       pln_attrs_int(engine, config, "bisect.applications", -1);
+  out->cache = (uint64_t)pln_attrs_int(engine, config, "cache", 0);
+  if (out->memory) /* what is kept would count */
+    out->cache = 0;
 }
 
 /* ----------------------------------------------------------------- enforcing
@@ -105,6 +114,8 @@ pln_status pln_guard_begin(pln_engine *e, const pln_limits *limits,
   /* The time of an outer pass goes on, and stops both. */
   if (limits->seconds > 0 && !e->has_timer)
     PLN_TRY(pln_stop_after(e, limits->seconds));
+  if (limits->memory)
+    pln_cache_clear(e);
   e->rewrites = 0;
   e->most_rewrites = limits->rewrites;
   e->memory.limit = limits->memory;

@@ -56,14 +56,18 @@ static uint32_t threads_of(const pln_context *context) {
   return n == 0 ? pln_cores() : n;
 }
 
+static bool is_task(const pln_work *work, uint32_t index) {
+  return !(work->done && work->done[index]) &&
+         work->takes(work->pass, work->module->rows[index].function);
+}
+
 static bool is_worth_it(const pln_work *work, uint32_t *n) {
   uint64_t nodes = 0;
   *n = 0;
   for (uint32_t i = 0; i < work->module->count; i++) {
-    const pln_graph *g = work->module->rows[i].function;
-    if (!work->takes(work->pass, g))
+    if (!is_task(work, i))
       continue;
-    nodes += g->n_nodes;
+    nodes += work->module->rows[i].function->n_nodes;
     ++*n;
   }
   return *n > 1 && nodes >= LEAST_NODES;
@@ -89,7 +93,7 @@ static void list_tasks(pln_parallel *p) {
   const pln_work *work = &p->work;
   for (uint32_t i = 0; i < work->module->count; i++) {
     const pln_graph *g = work->module->rows[i].function;
-    if (work->takes(work->pass, g))
+    if (is_task(work, i))
       p->tasks[p->n_tasks++] = (task){.index = i, .nodes = g->n_nodes};
   }
   qsort(p->tasks, p->n_tasks, sizeof *p->tasks, larger);
@@ -315,20 +319,29 @@ static pln_status take_counters(const pln_join *join, const pln_share *share,
                                 pln_pass_run *run) {
   for (uint32_t i = 0; run && i < share->n_counters; i++) {
     pln_symbol key = pln_joined(&join->symbols, share->counters[i].key);
-    PLN_TRY(pln_run_count(run, pln_symbol_text(run->engine, key).data,
-                          share->counters[i].n));
+    PLN_TRY(pln_run_recount(run, pln_symbol_text(run->engine, key).data,
+                            share->counters[i].n));
   }
+  return PLN_OK;
+}
+
+/* A child's text as one of the parent's symbols. */
+static pln_status own_text(pln_engine *engine, const char **text) {
+  pln_symbol symbol;
+  if (!*text)
+    return PLN_OK;
+  PLN_TRY(pln_symbol_intern(engine, pln_text(*text), &symbol));
+  *text = pln_symbol_text(engine, symbol).data;
   return PLN_OK;
 }
 
 static pln_status take_rows(const pln_parallel *p, const pln_join *join,
                             const task *t) {
   for (uint32_t i = t->rows; i < t->rows_end; i++) {
-    pln_symbol name;
     pln_report_row row = *pln_report_get(join->child, i);
-    PLN_TRY(pln_symbol_intern(p->engine, pln_text(row.pass), &name));
-    row.pass = pln_symbol_text(p->engine, name).data;
+    PLN_TRY(own_text(p->engine, &row.pass));
     row.counts = pln_joined(&join->attrs, row.counts);
+    PLN_TRY(own_text(p->engine, &row.equal));
     row.run += p->engine->applications->runs;
     PLN_TRY(pln_report_add(p->engine, &row));
   }

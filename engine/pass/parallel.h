@@ -53,6 +53,7 @@ typedef struct pln_work {
   uint32_t depth;               /* of the execution */
   const pln_position *position; /* a group's */
   uint32_t round;
+  const bool *done; /* functions that need not be looked at; NULL: none */
   bool (*takes)(const pln_pass *pass, const pln_graph *function);
   pln_status (*run)(const struct pln_work *work, pln_share *share);
 } pln_work;

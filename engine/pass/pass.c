@@ -66,6 +66,9 @@ static pln_status fill_def(pln_engine *engine, pln_pass_def *def,
   PLN_TRY(copy_text(engine, spec->doc, &def->doc));
   if (spec->source)
     PLN_TRY(copy_text(engine, spec->source, &def->source));
+  if (spec->identity)
+    PLN_TRY(
+        pln_symbol_intern(engine, pln_text(spec->identity), &def->identity));
   PLN_TRY(copy_required(engine, def, spec->n_required, spec->required));
   return copy_options(engine, def, spec->n_options, spec->options);
 }
@@ -94,6 +97,7 @@ static pln_status new_def(pln_engine *engine, const pln_pass_spec *spec,
   def->traceable = spec->traceable;
   def->parallel = spec->parallel && spec->kind != PLN_PASS_MODULE;
   def->mover = spec->mover;
+  def->cacheable = spec->cacheable;
   pln_status status = fill_def(engine, def, spec);
   if (status != PLN_OK) {
     release_def(engine, def);
@@ -302,6 +306,10 @@ int pln_pass_opt_level(const pln_pass *pass) {
 
 const char *pln_pass_source(const pln_pass *pass) {
   return pass->def->source;
+}
+
+bool pln_pass_cacheable(const pln_pass *pass) {
+  return pass->def->cacheable;
 }
 
 bool pln_pass_traceable(const pln_pass *pass) {

@@ -16,12 +16,13 @@ typedef struct pln_pass_def {
   uint32_t kind;    /* pln_pass_kind */
   uint32_t form;    /* pln_pass_form */
   int opt_level;
-  bool traceable;
+  bool traceable, cacheable;
   bool parallel; /* a group: all of its elements are */
   const pln_pass_mover *mover;
-  uint32_t depth;  /* SEQUENTIAL: 1 + that of its deepest element; else 0 */
-  uint32_t rounds; /* FIXPOINT: at most */
-  uint32_t n_body; /* TRY: so many elements, then those of `else` */
+  pln_symbol identity; /* text that stands for what it does, or 0 */
+  uint32_t depth;      /* SEQUENTIAL: 1 + that of its deepest element; else 0 */
+  uint32_t rounds;     /* FIXPOINT: at most */
+  uint32_t n_body;     /* TRY: so many elements, then those of `else` */
   uint32_t n_required, n_options, n_elements;
   const char *doc;
   const char *source;
@@ -64,6 +65,8 @@ typedef struct pln_registered {
   bool built_in;
 } pln_registered;
 
+typedef struct pln_cache pln_cache;
+
 struct pln_registry {
   pln_engine *engine;
   uint32_t n_passes, cap_passes;
@@ -85,6 +88,7 @@ struct pln_registry {
   pln_failure failure;     /* retained; pass NULL: none */
   uint32_t n_rows, cap_rows;
   pln_report_row *rows;
+  pln_cache *cache; /* cache.c; NULL: nothing was kept */
 };
 
 /* The registry with no pass in it, its config keys and default context. */
@@ -215,6 +219,7 @@ typedef struct pln_limits {
   uint64_t nodes, memory, rewrites;
   pln_rule_limits rules;
   uint32_t threads; /* 0: as many as there are processors */
+  uint64_t cache;   /* bytes of results that may be kept */
 } pln_limits;
 
 /* limits.c: registers the config keys; reads what a config says. */
@@ -295,13 +300,18 @@ typedef struct pln_counter {
   int64_t n;
 } pln_counter;
 
+/* Counts results that are equal to what was there. */
+#define PLN_EQUAL_COPY "equal copy"
+
 struct pln_pass_run {
   pln_engine *engine;
   const pln_pass *pass;
   const pln_context *context;
   const pln_module *module;
-  uint32_t number;           /* of the runs since the outermost began */
-  uint32_t index;            /* FUNCTION, PRIM_FUNC: of the module */
+  uint32_t number;               /* of the runs since the outermost began */
+  uint32_t index;                /* FUNCTION, PRIM_FUNC: of the module */
+  struct pln_parallel *parallel; /* what other threads did of it, or NULL */
+  pln_symbol equal; /* the first function that was given an equal copy of */
   const pln_graph *function; /* as it is now; NULL: a module pass */
   pln_graph *new_function;   /* what the body has set, owned */
   pln_module *new_module;
@@ -312,7 +322,10 @@ struct pln_pass_run {
   pln_counter *counters;
 };
 
-/* run.c: the counters as attributes; frees what a run holds. */
+/* run.c: what another run has counted of the function at hand. */
+pln_status pln_run_recount(pln_pass_run *run, const char *key,
+                           int64_t n) PLN_CHECKED;
+/* The counters as attributes; frees what a run holds. */
 pln_status pln_run_counts(const pln_pass_run *run, pln_attrs *out) PLN_CHECKED;
 void pln_run_free(pln_pass_run *run);
 /* Marks a function of the module as removed. */
@@ -433,5 +446,7 @@ pln_status pln_pipeline_print_at(const pln_pass *pass, const uint32_t *path,
 pln_status pln_report_add(pln_engine *engine,
                           const pln_report_row *row) PLN_CHECKED;
 void pln_report_clear(pln_engine *engine);
+/* Notes about passes that gave equal copies, one a pass. */
+void pln_report_tell(pln_engine *engine);
 
 #endif

@@ -4,6 +4,7 @@
  * always holds: a name is registered once; a pass that was made stays as it is
  * when another takes its name. */
 
+#include "pass/cache.h"
 #include "pass/parallel.h"
 
 static pln_status fill_registry(pln_engine *engine, struct pln_registry *r) {
@@ -102,6 +103,7 @@ void pln_passes_free(pln_engine *engine) {
   if (!r)
     return;
   pln_crew_free(r->crew);
+  pln_cache_free(engine);
   pln_context_stack_free(r->main_stack);
   pln_failure_clear(engine);
   for (uint32_t i = 0; i < r->n_passes; i++)

@@ -11,6 +11,40 @@ pln_status pln_report_add(pln_engine *engine, const pln_report_row *row) {
   return PLN_OK;
 }
 
+/* ------------------------------------------------------------------- notes */
+
+static bool has_equal(const pln_engine *e, const pln_report_row *row) {
+  return pln_attrs_find(e, row->counts, PLN_EQUAL_COPY) != NULL;
+}
+
+static bool told_before(const pln_engine *e, uint32_t index) {
+  const pln_report_row *rows = e->passes->rows;
+  for (uint32_t i = 0; i < index; i++)
+    if (rows[i].pass == rows[index].pass && has_equal(e, &rows[i]))
+      return true;
+  return false;
+}
+
+static void tell(pln_engine *e, const pln_report_row *row) {
+  if (row->equal)
+    pln_diag_note(e, NULL,
+                  "pass '%s', function @%s: it gives an equal copy; the "
+                  "function stays as it was",
+                  row->pass, row->equal);
+  else
+    pln_diag_note(e, NULL,
+                  "pass '%s': it gives an equal copy; the module stays as it "
+                  "was",
+                  row->pass);
+}
+
+void pln_report_tell(pln_engine *engine) {
+  const struct pln_registry *r = engine->passes;
+  for (uint32_t i = 0; i < r->n_rows; i++)
+    if (has_equal(engine, &r->rows[i]) && !told_before(engine, i))
+      tell(engine, &r->rows[i]);
+}
+
 void pln_report_clear(pln_engine *engine) {
   engine->passes->n_rows = 0;
 }

@@ -158,6 +158,12 @@ pln_status pln_run_count(pln_pass_run *run, const char *key, int64_t n) {
   return PLN_OK;
 }
 
+pln_status pln_run_recount(pln_pass_run *run, const char *key, int64_t n) {
+  if (!run->equal && !strcmp(key, PLN_EQUAL_COPY))
+    run->equal = pln_run_name(run);
+  return pln_run_count(run, key, n);
+}
+
 pln_status pln_run_counts(const pln_pass_run *run, pln_attrs *out) {
   uint32_t n = run->n_counters;
   *out = 0;

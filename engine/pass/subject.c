@@ -7,7 +7,8 @@
 
 pln_subject pln_subject_copy(const pln_subject *s) {
   pln_subject copy = *s;
-  pln_module_retain(s->module);
+  if (s->module)
+    pln_module_retain(s->module);
   if (s->function)
     pln_graph_retain(s->function);
   return copy;

@@ -54,6 +54,7 @@ static const pln_pass_spec specs[] = {
    .doc = text,                                                      \
    .n_options = N_##rows,                                            \
    .options = rows,                                                  \
+   .cacheable = true,                                                \
    .parallel = true, /* those over functions look at nothing else */ \
    .run = body},
 #include "transform/passes.def"

@@ -68,6 +68,8 @@ local pl = {
   with = pass.with,
   report = core.report,
   rule_report = core.rule_report,
+  cache_stats = core.cache_stats,
+  cache_clear = core.cache_clear,
   check = require "perilune.check",
   predicate = require "perilune.predicate".make,
   bisect = require "perilune.bisect",
@@ -78,6 +80,7 @@ local pl = {
   memory = core.memory,
   blas = core.blas,
   seed = core.seed,
+  guard_coroutines = core.guard_coroutines,
 }
 
 --- The module that Relay text describes, or nil and a diagnostic: the first

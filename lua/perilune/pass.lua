@@ -3,6 +3,7 @@
 local core = require "perilune.core"
 local config = require "perilune.config"
 local option = require "perilune.option"
+local source_text = require "perilune.source"
 core.internal()
 
 local pass = {}
@@ -13,7 +14,7 @@ core.on_failure(function(...) require "perilune.reproducer.on_failure" (...) end
 -- ------------------------------------------------------------- one's own pass
 
 local known = { name = true, kind = true, opt_level = true, required = true, traceable = true,
-  parallel = true, doc = true, options = true, run = true }
+  parallel = true, doc = true, options = true, run = true, cache = true }
 
 local function place_of(run)
   if type(run) ~= "function" then return "anonymous" end
@@ -87,6 +88,7 @@ function pass.spec(spec, kind, name)
   copy.name = name or copy.name or place_of(copy.run)
   copy.options = option.rows(copy.options or {})
   copy.source = source_of(copy.run)
+  copy.identity = copy.cache and source_text(copy.run) or nil
   return copy
 end
 

@@ -325,6 +325,7 @@ function Module:close() end
 ---@field kind "module"|"function"|"prim_func"|"sequential"
 ---@field opt_level integer
 ---@field required string[]
+---@field cacheable boolean results may be kept and given again
 ---@field doc string
 ---@field source string? of a pass written in Lua: the chunk it comes from, "@deploy.lua"
 ---@field options perilune.Attrs as given
@@ -358,6 +359,7 @@ function Module:close() end
 --- It may run in several threads (config key `threads`): it looks at nothing but its function and at types. A function of
 --- a file, which each thread loads again, without arguments, into a Lua state of its own: upvalues are not shared.
 ---@field parallel? boolean
+---@field cache? boolean the result depends on the function, the options and the source only
 ---@field doc? string
 ---@field options? (perilune.OptionSpec|any)[] rows in order, or name = row, or name = default
 ---@field run fun(fn: perilune.Node, mod: perilune.Module, ctx: perilune.Context): perilune.Node?
@@ -941,6 +943,28 @@ function pl.current() end
 function pl.with(ctx, f, ...) end
 ---@return perilune.ReportRow[]
 function pl.report() end
+
+--- Makes limit.seconds and interrupts stop a pass also while a coroutine that it
+--- resumed runs, and not only when that yields: puts its own resume, wrap and
+--- close into the table, which else do what Lua's do. The command does it for its
+--- scripts; another host decides. Without an argument: the table `coroutine`.
+---@generic T: table
+---@param t? T
+---@return T
+function pl.guard_coroutines(t) end
+
+---@class perilune.CacheStats
+---@field hits integer results that were given again
+---@field misses integer results that had to be found, and were kept
+---@field dropped integer results that made room for others
+---@field results integer those that are held
+---@field bytes integer what their graphs and tensors take
+
+--- What is kept under the config key `cache`.
+---@return perilune.CacheStats
+function pl.cache_stats() end
+--- Forgets all kept results.
+function pl.cache_clear() end
 --- What rules did in the last call of a pass: a row a pass and rule.
 ---@return perilune.RuleRow[]
 function pl.rule_report() end
@@ -1245,6 +1269,14 @@ function pl.instruments.print_after(names, write) end
 ---@param options? { write?: fun(text: string), colour?: boolean, most?: integer }
 ---@return perilune.Instrument
 function pl.instruments.diff(options) end
+---@class perilune.Progress: perilune.Instrument
+---@field show fun(text: string) replaces the line, once the work has taken its time
+---@field clear fun() takes the line away: something else is to be printed
+--- A line on a terminal that tells which pass is at work, once that takes longer than
+--- `seconds` (1); nothing when standard error is no terminal, unless `write` takes it.
+---@param options? { seconds?: number, write?: fun(text: string) }
+---@return perilune.Progress
+function pl.instruments.progress(options) end
 --- A numbered file of Relay text for each pass that changed something; `files` lists them.
 ---@param folder string
 ---@return perilune.Instrument

@@ -92,6 +92,12 @@ typedef struct pln_pass_spec {
   pln_status (*run)(pln_pass_run *run);
   void *ud;
   void (*release)(void *ud); /* when the last reference goes; may be NULL */
+  /* The result depends on nothing but the function (or module), the options and
+   * what `identity` stands for: it may be kept and given again, see
+   * pln_cache_get_stats. Passes of equal name and `identity`, a text, do the
+   * same; NULL: only passes made of this specification do. */
+  bool cacheable;
+  const char *identity;
 } pln_pass_spec;
 
 /* A pass that is not registered; texts are copied. Takes spec->ud. */
@@ -138,6 +144,7 @@ PLN_API void pln_pass_release(pln_pass *pass);
 PLN_API const char *pln_pass_name(const pln_pass *pass);
 PLN_API const char *pln_pass_doc(const pln_pass *pass);
 PLN_API const char *pln_pass_source(const pln_pass *pass); /* or NULL */
+PLN_API bool pln_pass_cacheable(const pln_pass *pass);
 PLN_API pln_pass_kind pln_pass_kind_of(const pln_pass *pass);
 PLN_API int pln_pass_opt_level(const pln_pass *pass);
 PLN_API bool pln_pass_traceable(const pln_pass *pass);
@@ -324,10 +331,26 @@ typedef struct pln_report_row {
   pln_attrs counts;      /* what pln_run_count added up */
   uint32_t run;          /* its number since the outermost began, from 1 */
   uint64_t applications; /* of rules, that it asked for */
+  /* The first function that it gave an equal copy of, which was dropped; NULL:
+   * none. */
+  const char *equal;
 } pln_report_row;
 PLN_API uint32_t pln_report_count(const pln_engine *engine);
 PLN_API const pln_report_row *pln_report_get(const pln_engine *engine,
                                              uint32_t index);
+
+/* Results of passes that were kept under the config key `cache`, to be given
+ * again for the same function, or one that differs from it in the numbers of
+ * variables and in its place in a source only. Also those that changed nothing.
+ * Not kept is what a pass reported something about. A context with limit.memory
+ * keeps nothing, and empties the cache. */
+typedef struct pln_cache_stats {
+  uint64_t hits, misses, dropped; /* dropped: to make room for others */
+  uint64_t results;               /* that are held, */
+  uint64_t bytes;                 /* with so much of graphs and tensors */
+} pln_cache_stats;
+PLN_API pln_cache_stats pln_cache_get_stats(const pln_engine *engine);
+PLN_API void pln_cache_clear(pln_engine *engine);
 
 /* A pipeline as text: "SimplifyExpr,FoldConstant{fold=\"all\"}". The empty text
  * is the empty sequential. Errors carry a span into `text`. */

@@ -1,8 +1,8 @@
 --- perilune bisect: which run of a pass breaks a model.
 
-local host = require "perilune.cli.host"
+local core = require "perilune.core"
 local stop = require "perilune.cli.stop"
-require "perilune.core".internal() -- diagnostics point at the scripts of others
+core.internal() -- diagnostics point at the scripts of others
 
 local bisect = {
   description = "Runs a pipeline over MODEL and looks for the run of a pass behind which a "
@@ -55,7 +55,7 @@ function bisect.run(options)
   if options.json then
     show_json(found)
   else
-    print(found:describe { colour = host.terminal "stdout" })
+    print(found:describe { colour = core.terminal "stdout" })
   end
 end
 

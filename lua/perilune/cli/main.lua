@@ -55,8 +55,15 @@ local function is_command(name)
   end
 end
 
+-- The library, for scripts: Ctrl-C and limits reach into their coroutines.
+local function open_core()
+  local core = require "perilune.core"
+  core.internal() -- diagnostics do not point here
+  core.guard_coroutines()
+end
+
 local function run_command(name, summary, arguments, program)
-  require "perilune.core".internal() -- diagnostics do not point here
+  open_core()
   local command = require("perilune.cli." .. name)
   local parser = require "argparse"("perilune " .. name)
     :description(command.description or summary:gsub("^%l", string.upper) .. ".")
@@ -73,7 +80,7 @@ end
 local function run_script(path, arguments)
   local chunk, reason = loadfile(path)
   if not chunk then stop.failure("%s", reason) end
-  require "perilune.core".internal()
+  open_core()
   _G.arg = table.move(arguments, 1, #arguments, 1, { [0] = path })
   chunk(table.unpack(arguments))
   return 0

@@ -2,7 +2,8 @@
 
 local host = require "perilune.cli.host"
 local stop = require "perilune.cli.stop"
-require "perilune.core".internal() -- diagnostics point at the scripts of others
+local core = require "perilune.core"
+core.internal() -- diagnostics point at the scripts of others
 
 local opt = {
   description = "Optimises a model: reads IN, runs a pipeline, writes OUT.",
@@ -42,14 +43,6 @@ function opt.arguments(parser)
     parser:flag("-v --verbose", "Says more: warnings, what each pass counted."))
 end
 
--- Tells which pass is at work.
-local function progress()
-  local line = require "perilune.cli.progress"()
-  local instrument = { name = "progress" }
-  function instrument.before(_, info) line.show(info.name) end
-  return instrument, line.clear
-end
-
 -- Standard output of `--stats json` ends with one line and has no other; that
 -- of a model has nothing else.
 local function out_of(options)
@@ -83,7 +76,7 @@ local function watchers(options, statistics)
   list[1] = statistics
   if options.diff then
     local out = out_of(options)
-    list[#list + 1] = shipped.diff { colour = options.stats ~= "json" and host.terminal "stdout",
+    list[#list + 1] = shipped.diff { colour = options.stats ~= "json" and core.terminal "stdout",
       write = function(text) out:write(text, "\n") end }
   end
   if options.dump then
@@ -109,7 +102,10 @@ local function instruments_of(options, statistics)
     asked[i] = require "perilune.cli.instrument".find(text)
     list[#list + 1] = asked[i]
   end
-  if host.terminal() and not options.quiet then list[#list + 1], finish = progress() end
+  if not options.quiet then
+    list[#list + 1] = require "perilune.instruments".progress()
+    finish = list[#list].clear
+  end
   return list, asked, finish
 end
 
@@ -139,8 +135,9 @@ function opt.run(options)
   local before = summary.measure(options.input, module)
   local source = work.fix_dims(module, options)
   module = work.interruptible(finish, pl.with, context, pass, source)
+  if not options.quiet then summary.warnings(options.verbose) end
   if #asked > 0 then require "perilune.cli.instrument".show(asked, out_of(options)) end
-  local report = require "perilune.core".report()
+  local report = core.report()
   local checked = options.check and check(source, module, options)
   save(module, options.output)
   write_history(module, options)

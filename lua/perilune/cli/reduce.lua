@@ -31,7 +31,7 @@ end
 
 -- Tells how far it is.
 local function progress()
-  local line = require "perilune.cli.progress"()
+  local line = require "perilune.instruments".progress()
   return function(job)
     line.show(("%d nodes after %d tries"):format(
       require "perilune.core".module_nodes(job.module), job.tries))

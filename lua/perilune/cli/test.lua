@@ -134,7 +134,7 @@ end
 function test.run(options)
   local dirs = directories(options)
   if options.worker then return work(options, dirs) end
-  local progress = require "perilune.cli.progress"()
+  local progress = require "perilune.instruments".progress()
   local counts = { passed = 0, failed = 0, skipped = 0 }
   run_all(options, dirs, function(i, verdict, problems)
     counts[verdict] = counts[verdict] + 1

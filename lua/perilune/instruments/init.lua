@@ -14,6 +14,7 @@ local instruments = {
   diff = require "perilune.instruments.diff",
   dump = require "perilune.instruments.dump",
   oracle = require "perilune.instruments.oracle",
+  progress = require "perilune.instruments.progress",
   statistics = require "perilune.instruments.statistics",
 }
 
@@ -153,6 +154,8 @@ return registry.of(instruments, {
   { name = "memory", doc = "How many bytes are held before and after each pass." },
   { name = "changes", doc = "Which functions each pass changed." },
   { name = "verify", doc = "Verifies the module after each pass, unchanged ones too." },
+  { name = "progress", doc = "Which pass is at work, on a terminal, when that takes long.",
+    options = { seconds = { default = 1.0, least = 0, doc = "How long nothing is shown." } } },
   { name = "only", doc = "Runs only some passes, whatever the context says.",
     options = { names = { type = "strings", default = {}, doc = "The passes." } },
     from = function(options) return instruments.only(options.names) end },

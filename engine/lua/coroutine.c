@@ -1,0 +1,158 @@
+/* coroutine.c: resume, wrap and close of Lua's table `coroutine`, as Lua has
+ * them, but that the binding knows which coroutine runs: so limit.seconds and
+ * interrupts stop that one, and not its creator when it yields.
+ *
+ * Lua tells nobody which thread runs, so these take the place of the three when
+ * a host asks for it; the command does for its scripts. What always holds:
+ * b->body is the thread that runs, while a callback is under way. */
+
+#include "lua/binding.h"
+
+static lua_State *check_thread(lua_State *L, int arg) {
+  lua_State *co = lua_tothread(L, arg);
+  if (!co)
+    luaL_typeerror(L, arg, "coroutine");
+  return co;
+}
+
+/* Whose turn it is. A stop that was asked for meanwhile has met the other. */
+static lua_State *turn_to(pln_lua *b, lua_State *to) {
+  lua_State *from = b->body;
+  if (b->depth == 0)
+    return from;
+  b->body = to;
+  pln_lua_stop_again(b, to);
+  return from;
+}
+
+static void turn_back(pln_lua *b, lua_State *L, lua_State *outer) {
+  b->L = L;
+  if (b->depth == 0)
+    return;
+  b->body = outer;
+  pln_lua_stop_again(b, outer);
+}
+
+/* Goes on with `co` and the n values on top; how many come back, or -1 and the
+ * error on top.  [-n, +results] */
+static int go_on(lua_State *L, pln_lua *b, lua_State *co, int n) {
+  int results = 0;
+  if (!lua_checkstack(co, n)) {
+    lua_pop(L, n);
+    lua_pushliteral(L, "too many arguments to resume");
+    return -1;
+  }
+  lua_xmove(L, co, n);
+  lua_State *outer = turn_to(b, co);
+  int status = lua_resume(co, L, n, &results);
+  turn_back(b, L, outer);
+  if (status != LUA_OK && status != LUA_YIELD) {
+    lua_xmove(co, L, 1);
+    return -1;
+  }
+  if (!lua_checkstack(L, results + 1)) {
+    lua_pop(co, results);
+    lua_pushliteral(L, "too many results to resume");
+    return -1;
+  }
+  lua_xmove(co, L, results);
+  return results;
+}
+
+/* resume(co, ...) -> true, ... | false, error */
+static int co_resume(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  lua_State *co = check_thread(L, 1);
+  int n = go_on(L, b, co, lua_gettop(L) - 1);
+  lua_pushboolean(L, n >= 0);
+  if (n < 0)
+    n = 1;
+  lua_insert(L, -(n + 1));
+  return n + 1;
+}
+
+static int end(lua_State *L, pln_lua *b, lua_State *co) {
+  lua_State *outer = turn_to(b, co);
+  int status = lua_resetthread(co);
+  turn_back(b, L, outer);
+  return status;
+}
+
+/* What wrap gives: resumes, and raises. */
+static int co_wrapped(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  lua_State *co = lua_tothread(L, lua_upvalueindex(2));
+  int n = go_on(L, b, co, lua_gettop(L));
+  if (n >= 0)
+    return n;
+  int status = lua_status(co);
+  if (status != LUA_OK && status != LUA_YIELD) {
+    status = end(L, b, co); /* what is to be closed may raise another error */
+    lua_xmove(co, L, 1);
+  }
+  if (status != LUA_ERRMEM && lua_type(L, -1) == LUA_TSTRING) {
+    luaL_where(L, 1);
+    lua_insert(L, -2);
+    lua_concat(L, 2);
+  }
+  return lua_error(L);
+}
+
+/* wrap(f) -> a function that resumes */
+static int co_wrap(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_State *co = lua_newthread(L);
+  lua_pushvalue(L, 1);
+  lua_xmove(L, co, 1);
+  lua_pushcclosure(L, co_wrapped, 2);
+  return 1;
+}
+
+/* Neither started, nor suspended, nor at its end. */
+static const char *busy(lua_State *L, lua_State *co) {
+  lua_Debug ar;
+  if (co == L)
+    return "running";
+  if (lua_status(co) == LUA_OK && lua_getstack(co, 0, &ar))
+    return "normal";
+  return NULL;
+}
+
+/* close(co) -> true | false, error */
+static int co_close(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  lua_State *co = check_thread(L, 1);
+  const char *state = busy(L, co);
+  if (state)
+    return luaL_error(L, "cannot close a %s coroutine", state);
+  int status = end(L, b, co);
+  lua_pushboolean(L, status == LUA_OK);
+  if (status == LUA_OK)
+    return 1;
+  lua_xmove(co, L, 1);
+  return 2;
+}
+
+/* guard_coroutines([t]): puts the three into the table, or into `coroutine` */
+static int core_guard_coroutines(lua_State *L) {
+  static const luaL_Reg functions[] = {{"resume", co_resume},
+                                       {"wrap", co_wrap},
+                                       {"close", co_close},
+                                       {NULL, NULL}};
+  lua_settop(L, 1);
+  if (lua_isnil(L, 1)) {
+    lua_getglobal(L, "coroutine");
+    lua_replace(L, 1);
+  }
+  luaL_checktype(L, 1, LUA_TTABLE);
+  pln_lua_functions(L, functions);
+  return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"guard_coroutines", core_guard_coroutines}, {NULL, NULL}};
+
+void pln_lua_open_coroutine(lua_State *L) {
+  pln_lua_functions(L, functions);
+}

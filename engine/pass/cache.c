@@ -1,0 +1,459 @@
+/* cache.c: what passes gave for which functions and modules: a table from
+ * content to results, least recently used ones go first.
+ *
+ * Called by leaf.c around the body of a pass that says that its result depends
+ * on its input, its options and its source only (pln_pass_spec.cacheable). What
+ * always holds: a result is given again only for the same pass in the same
+ * config, on the very same graph or one that nothing tells apart (ir/twin.h),
+ * so that it is what running would give. */
+
+#include "pass/cache.h"
+#include "ir/application.h"
+#include "ir/twin.h"
+#include "pass/held.h"
+
+/* Who works in which circumstances. */
+typedef struct pass_key {
+  pln_symbol name;
+  pln_symbol identity;     /* what the pass is made of; 0: it is `def` */
+  const pln_pass_def *def; /* of a pass without identity, else NULL */
+  pln_attrs options, config;
+  int opt_level;
+  uint32_t kind;
+} pass_key;
+
+/* A row is found by where its input is and by what that holds. */
+enum { PLACE, CONTENT, N_WAYS };
+
+typedef struct kept_row {
+  pass_key key;
+  pln_pass *pass; /* keeps `def` alive, or NULL */
+  pln_subject in, out;
+  pln_attrs counts;
+  uint64_t hash[N_WAYS];
+  uint32_t next[N_WAYS]; /* 1 + index of the next row of that hash */
+  uint32_t newer, older; /* 1 + index, in the order of use */
+} kept_row;
+
+struct pln_cache {
+  pln_engine *engine;
+  uint32_t n, cap; /* rows, with those that are free */
+  uint32_t free;   /* 1 + index of the first, chained by `older` */
+  kept_row *rows;
+  pln_idmap *heads[N_WAYS]; /* hash -> 1 + index */
+  uint32_t newest, oldest;  /* 1 + index */
+  pln_held held;
+  pln_cache_stats stats;
+};
+
+/* What is not run is not counted: nobody may limit or watch rules. */
+bool pln_cache_works(const pln_pass_run *run) {
+  const pln_applications *a = run->engine->applications;
+  return run->context->limits.cache > 0 && run->pass->def->cacheable &&
+         !run->engine->parent && a->limits.passes < 0 &&
+         a->limits.applications < 0 && !a->watched;
+}
+
+/* --------------------------------------------------------------------- keys */
+
+static pass_key key_of(const pln_pass_run *run) {
+  const pln_pass_def *def = run->pass->def;
+  return (pass_key){.name = run->pass->name,
+                    .identity = def->identity,
+                    .def = def->identity ? NULL : def,
+                    .options = run->pass->options,
+                    .config = run->context->config,
+                    .opt_level = run->context->opt_level,
+                    .kind = def->kind};
+}
+
+static bool same_key(const pass_key *a, const pass_key *b) {
+  return a->name == b->name && a->identity == b->identity && a->def == b->def &&
+         a->options == b->options && a->config == b->config &&
+         a->opt_level == b->opt_level && a->kind == b->kind;
+}
+
+static uint64_t hash_key(const pass_key *k) {
+  uint64_t h = pln_hash_mix(k->name, k->identity);
+  h = pln_hash_mix(h, (uintptr_t)k->def);
+  h = pln_hash_mix(h, (uint64_t)k->options << 32 | k->config);
+  return pln_hash_mix(h, (uint64_t)k->kind << 32 | (uint32_t)k->opt_level);
+}
+
+static uint64_t hash_place(uint64_t key, const pln_subject *in) {
+  key = pln_hash_mix(key, (uintptr_t)in->function);
+  return in->function ? key : pln_hash_mix(key, (uintptr_t)in->module);
+}
+
+/* Of a graph that is held it is found once. */
+static uint64_t hash_graph(pln_cache *c, const pln_graph *g) {
+  uint64_t *known = pln_held_note(&c->held, g);
+  uint64_t h = known && *known ? *known : pln_twin_hash(g);
+  if (known)
+    *known = h;
+  return h;
+}
+
+/* Of a module: which functions it has; those are not looked into. */
+static uint64_t hash_content(pln_cache *c, uint64_t h, const pln_subject *in) {
+  const pln_module *m = in->module;
+  if (in->function)
+    return pln_hash_mix(h, hash_graph(c, in->function));
+  for (uint32_t i = 0; i < m->count; i++) {
+    h = pln_hash_mix(h, m->rows[i].name);
+    h = pln_hash_mix(h, (uintptr_t)m->rows[i].function);
+  }
+  return pln_hash_mix(h, (uintptr_t)m->types);
+}
+
+static bool same_place(const pln_subject *a, const pln_subject *b) {
+  return a->function == b->function && (a->function || a->module == b->module);
+}
+
+static bool same_module(const pln_module *a, const pln_module *b) {
+  if (a->count != b->count || a->types != b->types || a->attrs != b->attrs ||
+      a->source != b->source || a->tir_vars != b->tir_vars ||
+      a->directory != b->directory)
+    return false;
+  for (uint32_t i = 0; i < a->count; i++)
+    if (a->rows[i].name != b->rows[i].name ||
+        a->rows[i].function != b->rows[i].function)
+      return false;
+  return true;
+}
+
+/* --------------------------------------------------------------------- rows */
+
+static void unchain(pln_cache *c, uint32_t id, int way) {
+  const kept_row *row = &c->rows[id - 1];
+  uint32_t at = pln_idmap_get(c->heads[way], row->hash[way]);
+  if (at == id) { /* it is there: nothing grows */
+    (void)!pln_idmap_set(c->heads[way], row->hash[way], row->next[way]);
+    return;
+  }
+  while (c->rows[at - 1].next[way] != id)
+    at = c->rows[at - 1].next[way];
+  c->rows[at - 1].next[way] = row->next[way];
+}
+
+static void leave_order(pln_cache *c, uint32_t id) {
+  kept_row *row = &c->rows[id - 1];
+  if (row->newer)
+    c->rows[row->newer - 1].older = row->older;
+  else
+    c->newest = row->older;
+  if (row->older)
+    c->rows[row->older - 1].newer = row->newer;
+  else
+    c->oldest = row->newer;
+}
+
+static void become_newest(pln_cache *c, uint32_t id) {
+  kept_row *row = &c->rows[id - 1];
+  row->newer = 0;
+  row->older = c->newest;
+  if (c->newest)
+    c->rows[c->newest - 1].newer = id;
+  else
+    c->oldest = id;
+  c->newest = id;
+}
+
+static void drop_row(pln_cache *c, uint32_t id) {
+  kept_row *row = &c->rows[id - 1];
+  unchain(c, id, PLACE);
+  unchain(c, id, CONTENT);
+  leave_order(c, id);
+  pln_held_drop(&c->held, &row->in);
+  pln_held_drop(&c->held, &row->out);
+  kept_row gone = *row;
+  *row = (kept_row){.older = c->free};
+  c->free = id;
+  c->stats.results--;
+  pln_subject_drop(&gone.in);
+  pln_subject_drop(&gone.out);
+  pln_pass_release(gone.pass); /* may call a script's finalizer: comes last */
+}
+
+/* All of it, also what was begun and could not be ended. */
+static void clear(pln_cache *c) {
+  for (uint32_t i = 0; i < c->n; i++) {
+    pln_subject_drop(&c->rows[i].in);
+    pln_subject_drop(&c->rows[i].out);
+    pln_pass *pass = c->rows[i].pass;
+    c->rows[i] = (kept_row){0};
+    pln_pass_release(pass);
+  }
+  pln_mem_free(c->engine, c->rows, c->cap * sizeof *c->rows);
+  pln_idmap_free(c->heads[PLACE]);
+  pln_idmap_free(c->heads[CONTENT]);
+  pln_held_free(&c->held);
+  *c = (pln_cache){.engine = c->engine,
+                   .held = {.engine = c->engine},
+                   .stats = {.hits = c->stats.hits,
+                             .misses = c->stats.misses,
+                             .dropped = c->stats.dropped}};
+}
+
+static void make_room(pln_cache *c, uint64_t most) {
+  while (c->oldest && c->held.bytes > most) {
+    drop_row(c, c->oldest);
+    c->stats.dropped++;
+  }
+}
+
+/* ------------------------------------------------------------------- finding
+ */
+
+static pln_status replay(pln_pass_run *run, pln_attrs counts) {
+  uint32_t n = pln_attrs_count(run->engine, counts);
+  for (uint32_t i = 0; i < n; i++) {
+    const pln_attr *each = pln_attrs_get(run->engine, counts, i);
+    const char *key = pln_symbol_text(run->engine, each->name).data;
+    PLN_TRY(pln_run_recount(run, key, each->v.i));
+  }
+  return pln_run_count(run, "cached", 1);
+}
+
+/* What the row's result is for a twin of its input. */
+static pln_status carry(const kept_row *row, const pln_subject *in, bool *found,
+                        pln_subject *out) {
+  pln_twins twins;
+  pln_status status =
+      pln_twins_match(&twins, row->in.function, in->function, found);
+  if (status == PLN_OK && *found) {
+    if (row->out.function == row->in.function)
+      out->function = pln_graph_retain(in->function);
+    else
+      status = pln_twins_carry(&twins, row->out.function, &out->function);
+    *found = out->function != NULL;
+  }
+  pln_twins_end(&twins);
+  return status;
+}
+
+static pln_status take(const kept_row *row, const pln_subject *in, bool *found,
+                       pln_subject *out) {
+  *out = (pln_subject){0};
+  if (in->function && !same_place(&row->in, in))
+    return carry(row, in, found, out);
+  *found = in->function || same_module(row->in.module, in->module);
+  if (!*found)
+    return PLN_OK;
+  *out = pln_subject_same(&row->in, &row->out) ? pln_subject_copy(in)
+                                               : pln_subject_copy(&row->out);
+  return PLN_OK;
+}
+
+/* The newest row of that hash which has the result, as *id, or 0. */
+static pln_status look(pln_cache *c, const pass_key *key, int way,
+                       uint64_t hash, const pln_subject *in, uint32_t *id,
+                       pln_subject *out) {
+  bool found = false;
+  for (*id = pln_idmap_get(c->heads[way], hash); *id;
+       *id = c->rows[*id - 1].next[way]) {
+    const kept_row *row = &c->rows[*id - 1];
+    if (!same_key(&row->key, key) ||
+        (way == PLACE && !same_place(&row->in, in)))
+      continue;
+    PLN_TRY(take(row, in, &found, out));
+    if (found)
+      return PLN_OK;
+  }
+  return PLN_OK;
+}
+
+static pln_status insert(pln_cache *c, const kept_row *made) PLN_CHECKED;
+
+/* A twin is known by its place from now on. */
+static pln_status adopt(pln_cache *c, uint32_t id, uint64_t place,
+                        const pln_subject *in, const pln_subject *out) {
+  kept_row row = c->rows[id - 1];
+  row.hash[PLACE] = place;
+  row.in = *in;
+  row.out = *out;
+  return insert(c, &row);
+}
+
+static pln_status find(pln_cache *c, const pass_key *key, const pln_subject *in,
+                       pln_attrs *counts, bool *found, pln_subject *out) {
+  uint32_t id;
+  uint64_t hash = hash_key(key), place = hash_place(hash, in);
+  PLN_TRY(look(c, key, PLACE, place, in, &id, out));
+  bool again = id != 0;
+  if (again) {
+    leave_order(c, id);
+    become_newest(c, id);
+  } else {
+    hash = hash_content(c, hash, in);
+    PLN_TRY(look(c, key, CONTENT, hash, in, &id, out));
+  }
+  *found = id != 0;
+  if (!id)
+    return PLN_OK;
+  *counts = c->rows[id - 1].counts;
+  return again ? PLN_OK : adopt(c, id, place, in, out);
+}
+
+bool pln_cache_may_have(const pln_pass_run *run, const pln_subject *in) {
+  pln_cache *c = run->engine->passes->cache;
+  pass_key key = key_of(run);
+  if (!pln_cache_works(run) || !c || !c->heads[PLACE] || !c->heads[CONTENT])
+    return false;
+  uint64_t hash = hash_key(&key);
+  return pln_idmap_get(c->heads[PLACE], hash_place(hash, in)) ||
+         pln_idmap_get(c->heads[CONTENT], hash_content(c, hash, in));
+}
+
+pln_status pln_cache_find(pln_pass_run *run, const pln_subject *in, bool *found,
+                          pln_subject *out) {
+  pln_cache *c = run->engine->passes->cache;
+  pass_key key = key_of(run);
+  pln_attrs counts = 0;
+  *found = false;
+  *out = (pln_subject){0};
+  if (!c || !c->heads[PLACE])
+    return PLN_OK;
+  pln_status status = find(c, &key, in, &counts, found, out);
+  if (status == PLN_OK && *found)
+    status = replay(run, counts);
+  if (status != PLN_OK) {
+    pln_subject_drop(out);
+    clear(c);
+    return status;
+  }
+  c->stats.hits += *found;
+  make_room(c, run->context->limits.cache);
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- keeping
+ */
+
+void pln_cache_begin(const pln_pass_run *run, pln_cache_mark *mark) {
+  *mark = (pln_cache_mark){.diags = pln_diag_count(run->engine),
+                           .again = run->engine->applications->again,
+                           .n_counters = run->n_counters};
+  for (uint32_t i = 0; i < run->n_counters && i < PLN_COUNT(mark->counters);
+       i++)
+    mark->counters[i] = run->counters[i].n;
+}
+
+/* What the run has counted since the mark. */
+static pln_status counted(const pln_pass_run *run, const pln_cache_mark *mark,
+                          pln_attrs *out) {
+  pln_attr entries[PLN_COUNT(mark->counters)] = {{0}};
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < run->n_counters; i++) {
+    int64_t before = i < mark->n_counters ? mark->counters[i] : 0;
+    if (run->counters[i].n != before)
+      entries[n++] = (pln_attr){.name = run->counters[i].key,
+                                .kind = PLN_ATTR_INT,
+                                .v.i = run->counters[i].n - before};
+  }
+  *out = 0;
+  return n ? pln_attrs_make(run->engine, n, entries, out) : PLN_OK;
+}
+
+static pln_status new_cache(pln_engine *engine) {
+  pln_cache *c = engine->passes->cache;
+  if (!c) {
+    c = pln_mem_zeroed(engine, sizeof *c);
+    if (!c)
+      return pln_nomem(engine);
+    *c = (pln_cache){.engine = engine, .held = {.engine = engine}};
+    engine->passes->cache = c;
+  }
+  for (int way = 0; way < N_WAYS; way++)
+    if (!c->heads[way])
+      PLN_TRY(pln_idmap_new(engine, &c->heads[way]));
+  return PLN_OK;
+}
+
+static pln_status free_row(pln_cache *c, uint32_t *id) {
+  if (c->free) {
+    *id = c->free;
+    c->free = c->rows[*id - 1].older;
+    return PLN_OK;
+  }
+  PLN_TRY(pln_mem_grow(c->engine, (void **)&c->rows, &c->cap, (size_t)c->n + 1,
+                       sizeof *c->rows));
+  *id = ++c->n;
+  return PLN_OK;
+}
+
+/* A copy of the row, with references of its own. */
+static pln_status insert(pln_cache *c, const kept_row *made) {
+  uint32_t id;
+  kept_row copy = *made; /* it may be one of the rows */
+  PLN_TRY(free_row(c, &id));
+  kept_row *row = &c->rows[id - 1];
+  *row = copy;
+  row->pass = copy.pass ? pln_pass_retain(copy.pass) : NULL;
+  row->in = pln_subject_copy(&copy.in);
+  row->out = pln_subject_copy(&copy.out);
+  for (int way = 0; way < N_WAYS; way++) {
+    row->next[way] = pln_idmap_get(c->heads[way], row->hash[way]);
+    PLN_TRY(pln_idmap_set(c->heads[way], row->hash[way], id));
+  }
+  become_newest(c, id);
+  c->stats.results++;
+  PLN_TRY(pln_held_add(&c->held, &row->in));
+  return pln_held_add(&c->held, &row->out);
+}
+
+static pln_status keep(pln_pass_run *run, const pln_cache_mark *mark,
+                       const pln_subject *in, const pln_subject *out) {
+  kept_row row = {.key = key_of(run), .in = *in, .out = *out};
+  uint64_t hash = hash_key(&row.key);
+  PLN_TRY(new_cache(run->engine));
+  pln_cache *c = run->engine->passes->cache;
+  row.pass = row.key.def ? (pln_pass *)(uintptr_t)run->pass : NULL;
+  row.hash[PLACE] = hash_place(hash, in);
+  row.hash[CONTENT] = hash_content(c, hash, in);
+  PLN_TRY(counted(run, mark, &row.counts));
+  c->stats.misses++;
+  return insert(c, &row);
+}
+
+pln_status pln_cache_keep(pln_pass_run *run, const pln_cache_mark *mark,
+                          const pln_subject *in, const pln_subject *out) {
+  if ((in->function && run->removed && run->removed[run->index]) ||
+      pln_diag_count(run->engine) != mark->diags ||
+      run->engine->applications->again != mark->again ||
+      run->n_counters > PLN_COUNT(mark->counters))
+    return PLN_OK;
+  pln_status status = keep(run, mark, in, out);
+  pln_cache *c = run->engine->passes->cache;
+  if (status == PLN_OK)
+    make_room(c, run->context->limits.cache);
+  else if (c)
+    clear(c); /* it is what there is to give back */
+  return status;
+}
+
+/* --------------------------------------------------------------------- users
+ */
+
+pln_cache_stats pln_cache_get_stats(const pln_engine *engine) {
+  const pln_cache *c = engine->passes->cache;
+  if (!c)
+    return (pln_cache_stats){0};
+  pln_cache_stats stats = c->stats;
+  stats.bytes = c->held.bytes;
+  return stats;
+}
+
+void pln_cache_clear(pln_engine *engine) {
+  if (engine->passes->cache)
+    clear(engine->passes->cache);
+}
+
+void pln_cache_free(pln_engine *engine) {
+  pln_cache *c = engine->passes->cache;
+  if (!c)
+    return;
+  clear(c);
+  engine->passes->cache = NULL;
+  pln_mem_free(engine, c, sizeof *c);
+}
