@@ -45,6 +45,7 @@ typedef struct pln_applications {
   uint32_t runs;              /* begun since the outermost application did */
   uint64_t left;              /* applications, when there is a limit */
   bool watched;               /* tries are counted and timed */
+  uint32_t tries, weight;     /* since the run began; that a time stands for */
   uint64_t again, again_told; /* answers that were no applications */
   uint32_t n_rules, cap_rules;
   pln_rule *rules;
@@ -90,9 +91,12 @@ pln_status pln_rule_again(pln_engine *engine, const char *rule,
 /* At the end of the outermost application: notes about those rules, one a pass
  * and rule. */
 void pln_rules_tell(pln_engine *engine);
-/* When rules are watched: the time now, else 0; and a rule was tried from then
- * on. */
-double pln_rule_clock(const pln_engine *engine);
+static inline bool pln_rules_watched(const pln_engine *engine) {
+  return engine->applications->watched;
+}
+/* When rules are watched: the time now, or 0 for a try that is not timed; and a
+ * rule was tried, from then on. */
+double pln_rule_clock(pln_engine *engine);
 pln_status pln_rule_tried(pln_engine *engine, const char *rule, uint64_t times,
                           double began) PLN_CHECKED;
 

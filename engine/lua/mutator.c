@@ -96,7 +96,7 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
     return PLN_OK;
   double began = pln_rule_clock(e);
   PLN_TRY(call_visit(r, rw, old, &image));
-  if (began > 0)
+  if (pln_rules_watched(e))
     PLN_TRY(pln_rule_tried(e, rule, 1, began));
   if (pln_rewrite_again(rw, *node, image))
     return pln_rule_again(e, rule, function_of(r->state));

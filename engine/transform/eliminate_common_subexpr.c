@@ -104,7 +104,7 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
 
 pln_status pln_pass_eliminate_common_subexpr(pln_pass_run *run) {
   merge m = {.engine = pln_run_engine(run)};
-  m.watched = pln_rule_clock(m.engine) > 0;
+  m.watched = pln_rules_watched(m.engine);
   pln_mutator mutator = {.ud = &m, .visit = visit};
   const pln_graph *old = pln_run_function(run);
   pln_status status = pln_rewrite_function(run, &mutator);

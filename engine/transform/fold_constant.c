@@ -359,7 +359,7 @@ static pln_status report(const fold *f, pln_pass_run *run) {
 
 pln_status pln_pass_fold_constant(pln_pass_run *run) {
   fold f = {.engine = pln_run_engine(run)};
-  f.watched = pln_rule_clock(f.engine) > 0;
+  f.watched = pln_rules_watched(f.engine);
   f.budget.all = pln_slice_is(pln_run_string(run, "fold"), "all");
   pln_graph *graph = pln_graph_retain(pln_run_function(run));
   pln_status status = sweep(&f, &graph);

@@ -316,7 +316,7 @@ static pln_status fold_call(sweep *s, pln_rewrite *rw, const pln_fold_row *row,
   site.at = (pln_site){.engine = s->engine, .rw = rw, .old = old};
   pln_site_look(&site.at, *node);
   PLN_TRY(row->rule(&site, &found));
-  if (began > 0)
+  if (pln_rules_watched(s->engine))
     PLN_TRY(pln_rule_tried(s->engine, row->name, 1, began));
   if (found == PLN_NONE)
     return PLN_OK;

@@ -79,7 +79,9 @@ typedef struct simplify {
   uint8_t *mask_used; /* a node of the old graph; made for the first dropout */
   pln_uses uses;      /* likewise, for the first rule that asks */
   uint32_t fields;    /* of tuples that were replaced */
+  bool watched;
   uint32_t counts[PLN_N_OPS][RULES_PER_OP];
+  uint32_t tried[PLN_N_OPS][RULES_PER_OP]; /* when they are watched */
 } simplify;
 
 /* -------------------------------------------------------------- result masks
@@ -112,13 +114,18 @@ static pln_status need_masks(simplify *s, const pln_graph *old) {
 /* ---------------------------------------------------------------- the driver
  */
 
-static pln_status try_rule(const row *r, pln_site *site, pln_ref *out) {
-  double began = pln_rule_clock(site->engine);
+static pln_status try_rule(simplify *s, int i, pln_site *site, pln_ref *out) {
+  pln_op op = site->call.op;
+  double began = s->watched ? pln_rule_clock(s->engine) : 0;
   *out = PLN_NONE;
-  PLN_TRY(r->rule(site, out));
+  PLN_TRY(rules[op][i].rule(site, out));
   if (*out == site->node)
     *out = PLN_NONE;
-  return began > 0 ? pln_rule_tried(site->engine, r->name, 1, began) : PLN_OK;
+  if (!s->watched)
+    return PLN_OK;
+  s->tried[op][i]++;
+  return began > 0 ? pln_rule_tried(s->engine, rules[op][i].name, 0, began)
+                   : PLN_OK;
 }
 
 /* The rule's answer is used when it may be; the call stays when it may not. */
@@ -140,7 +147,7 @@ static pln_status apply_rules(simplify *s, pln_site *site, pln_ref *out) {
   *out = site->node;
   for (int i = 0; i < RULES_PER_OP && rules[op][i].rule; i++) {
     pln_ref found;
-    PLN_TRY(try_rule(&rules[op][i], site, &found));
+    PLN_TRY(try_rule(s, i, site, &found));
     if (found != PLN_NONE)
       return take_answer(s, site, i, found, out);
     /* A rule that built in vain has moved the operands. */
@@ -218,12 +225,12 @@ static pln_status list_rules(const simplify *s) {
   PLN_TRY(pln_rule_tried(s->engine, "tuple_field", 0, 0));
   for (pln_op op = 0; op < PLN_N_OPS; op++)
     for (int i = 0; i < RULES_PER_OP && rules[op][i].rule; i++)
-      PLN_TRY(pln_rule_tried(s->engine, rules[op][i].name, 0, 0));
+      PLN_TRY(pln_rule_tried(s->engine, rules[op][i].name, s->tried[op][i], 0));
   return PLN_OK;
 }
 
 static pln_status report(const simplify *s, pln_pass_run *run) {
-  if (pln_rule_clock(s->engine) > 0)
+  if (s->watched)
     PLN_TRY(list_rules(s));
   if (s->fields)
     PLN_TRY(pln_run_count(run, "tuple_field", s->fields));
@@ -237,6 +244,7 @@ static pln_status report(const simplify *s, pln_pass_run *run) {
 pln_status pln_pass_simplify_expr(pln_pass_run *run) {
   simplify s = {.engine = pln_run_engine(run)};
   s.uses.engine = s.engine;
+  s.watched = pln_rules_watched(s.engine);
   pln_mutator m = {.ud = &s, .visit = visit};
   const pln_graph *old = pln_run_function(run);
   pln_status status = pln_rewrite_function(run, &m);

@@ -523,7 +523,7 @@ function Statistics:unused() end
 ---@field tried integer as far as rules are watched; at least how often it had an answer
 ---@field applied integer
 ---@field refused integer for a limit
----@field seconds number when rules are watched
+---@field seconds number when rules are watched; of many tries from a sample
 ---@field last? integer the number of the last node it was applied to
 
 ---@class perilune

@@ -229,7 +229,7 @@ typedef struct pln_rule_row {
                      least how often it had an answer */
   uint64_t applied;
   uint64_t refused; /* for a limit */
-  double seconds;   /* when rules are watched */
+  double seconds;   /* when rules are watched; of many tries from a sample */
   pln_ref last;     /* the last node that it was applied to, or PLN_NONE */
 } pln_rule_row;
 PLN_API uint32_t pln_rule_count(const pln_engine *engine);
