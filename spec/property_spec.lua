@@ -13,7 +13,9 @@ local first = tonumber(os.getenv "PERILUNE_SEED") or 1
 local graphs = tonumber(os.getenv "PERILUNE_GRAPHS") or 10000
 
 local passes = {}
-for name in pairs(pl.passes) do passes[#passes + 1] = name end
+for name in pairs(pl.passes) do
+  if name ~= "PrintIR" then passes[#passes + 1] = name end
+end
 
 local pipelines = { "default" }
 for _, a in ipairs(passes) do

@@ -301,7 +301,7 @@ describe("A pass over a file that calls operators with too few operands", functi
       m:output(m:node(type, {}, nil, "y"), "float32", { 2 })
       local mod = assert(pl.onnx.parse(m:tostring()))
       for name, pass in pairs(pl.passes) do
-        local after = pass()(mod)
+        local after = name == "PrintIR" and mod or pass()(mod)
         if not forms[name] then assert.equal(mod, after) end
       end
     end

@@ -6,6 +6,7 @@
  * allocates with the state's own allocator, so that limits set by the host hold
  * for IR too. */
 
+#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -44,6 +45,15 @@ static void push_state(lua_State *L) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
 }
 
+/* A pln_write_fn: PrintIR's text, on the standard error. */
+static pln_status print_error(void *ud, const char *data, size_t size) {
+  pln_lua *b = ud;
+  if (fwrite(data, 1, size, stderr) == size)
+    return PLN_OK;
+  return pln_diag_error(b->engine, PLN_ERR_IO, NULL,
+                        "the standard error takes no more");
+}
+
 static void new_state(lua_State *L) {
   void *ud;
   pln_alloc_fn alloc = lua_getallocf(L, &ud);
@@ -61,6 +71,7 @@ static void new_state(lua_State *L) {
   if (!b->engine)
     luaL_error(L, "out of memory");
   pln_lua_open_interrupt(L, b);
+  pln_print_to(b->engine, print_error, b);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &state_key);
 }
 

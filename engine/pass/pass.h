@@ -86,6 +86,8 @@ struct pln_registry {
   uint32_t n_inherited;    /* of a child: config keys of its parent */
   struct pln_moves *moves; /* of a child: passes made again there, or NULL */
   pln_failure failure;     /* retained; pass NULL: none */
+  pln_write_fn print;      /* pln_print_to's; NULL: none */
+  void *print_ud;
   uint32_t n_rows, cap_rows;
   pln_report_row *rows;
   pln_cache *cache; /* cache.c; NULL: nothing was kept */

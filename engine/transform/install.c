@@ -36,7 +36,20 @@ static const pln_option eta_options[] = {
      .doc = "Names of functions of the module."},
 };
 
+static const pln_option print_options[] = {
+    {.name = "header",
+     .kind = PLN_ATTR_STRING,
+     .fallback = "",
+     .doc = "Stands in the line before the module."},
+    {.name = "show_meta_data",
+     .kind = PLN_ATTR_INT,
+     .is_bool = true,
+     .fallback = "false",
+     .doc = "With the metadata section, where constants are."},
+};
+
 enum {
+  N_print_options = PLN_COUNT(print_options),
   N_eta_options = PLN_COUNT(eta_options),
   N_fuse_options = PLN_COUNT(fuse_options),
   N_fold_options = PLN_COUNT(fold_options),

@@ -799,6 +799,10 @@ PLN_API pln_status pln_print_module(const pln_module *module, size_t limit,
 PLN_API pln_status pln_print_module_embedded(const pln_module *module,
                                              pln_write_fn write,
                                              void *ud) PLN_CHECKED;
+/* Without the metadata section; a comment says so where one would be. */
+PLN_API pln_status pln_print_module_brief(const pln_module *module,
+                                          pln_write_fn write,
+                                          void *ud) PLN_CHECKED;
 PLN_API pln_status pln_print_node(const pln_graph *graph, pln_ref node,
                                   size_t limit, pln_write_fn write,
                                   void *ud) PLN_CHECKED;

@@ -169,6 +169,11 @@ PLN_API pln_pass *pln_pass_element(const pln_pass *pass, uint32_t index);
 PLN_API pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
                                   pln_module **out) PLN_CHECKED;
 
+/* Takes what PrintIR prints, in pieces; a failure of `write` is one of the pass.
+ * NULL, as at first: PrintIR fails, for the library writes nowhere by itself.
+ * In Lua it is the standard error. */
+PLN_API void pln_print_to(pln_engine *engine, pln_write_fn write, void *ud);
+
 /* What the newest pln_pass_apply failed in, when the config of its context has
  * the key `reproducer`: the pass, what it was given, the context. Borrowed
  * until the next pln_pass_apply, or until it is cleared. */

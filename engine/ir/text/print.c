@@ -630,8 +630,15 @@ static pln_status append_escaped(void *ud, const char *data, size_t size) {
   return PLN_OK;
 }
 
+/* What becomes of constants that are no literals. */
+typedef enum metadata {
+  METADATA_AS_IT_LIES, /* large ones of files: name and place */
+  METADATA_EMBEDDED,
+  METADATA_LEFT_OUT
+} metadata;
+
 /* The metadata section, with the module's attributes when it has any. */
-static void put_metadata(printer *p, const pln_module *module) {
+static void put_metadata(printer *p, const pln_module *module, metadata how) {
   pln_buffer text;
   pln_writer w;
   pln_buffer_init(&text, p->engine);
@@ -643,14 +650,16 @@ static void put_metadata(printer *p, const pln_module *module) {
   if (status == PLN_OK && text.size > 0)
     status =
         pln_meta_add_module(&p->naming.meta, (pln_slice){text.data, text.size});
-  if (status == PLN_OK)
-    pln_put_meta(&p->w, &p->naming.meta);
-  else
+  if (status != PLN_OK)
     fail(p, status);
+  else if (how != METADATA_LEFT_OUT)
+    pln_put_meta(&p->w, &p->naming.meta);
+  else if (p->naming.meta.count > 0)
+    put(p, "\n/* the metadata section is left out */\n");
   pln_buffer_free(&text);
 }
 
-static void put_module(printer *p, const pln_module *module) {
+static void put_module(printer *p, const pln_module *module, metadata how) {
   uint32_t types = pln_module_n_types(module), functions = module->count;
   size_t size = (types > functions ? types : functions) * sizeof(definition);
   definition *rows = pln_mem_new(p->engine, size);
@@ -663,7 +672,7 @@ static void put_module(printer *p, const pln_module *module) {
     fail(p, pln_nomem(p->engine));
   }
   pln_mem_free(p->engine, rows, size);
-  put_metadata(p, module);
+  put_metadata(p, module, how);
 }
 
 static uint32_t count_prim_funcs(const pln_module *module) {
@@ -677,15 +686,15 @@ static uint32_t count_prim_funcs(const pln_module *module) {
 
 /* Functions of both levels: Relay's text, then the script form of the rest. */
 static pln_status print_module(const pln_module *module, size_t limit,
-                               bool embeds, pln_write_fn write, void *ud) {
+                               metadata how, pln_write_fn write, void *ud) {
   printer p;
   uint32_t prim = count_prim_funcs(module);
   if (prim > 0 && prim == module->count && !pln_module_n_types(module))
     return pln_print_script_module(module, limit, write, ud);
   pln_status status = start(&p, module->engine, limit, write, ud);
   if (status == PLN_OK) {
-    p.w.embeds = embeds;
-    put_module(&p, module);
+    p.w.embeds = how == METADATA_EMBEDDED;
+    put_module(&p, module, how);
     put(&p, prim > 0 ? "\n" : "");
     status = pln_writer_end(&p.w);
   }
@@ -697,12 +706,17 @@ static pln_status print_module(const pln_module *module, size_t limit,
 
 pln_status pln_print_module(const pln_module *module, size_t limit,
                             pln_write_fn write, void *ud) {
-  return print_module(module, limit, false, write, ud);
+  return print_module(module, limit, METADATA_AS_IT_LIES, write, ud);
 }
 
 pln_status pln_print_module_embedded(const pln_module *module,
                                      pln_write_fn write, void *ud) {
-  return print_module(module, 0, true, write, ud);
+  return print_module(module, 0, METADATA_EMBEDDED, write, ud);
+}
+
+pln_status pln_print_module_brief(const pln_module *module, pln_write_fn write,
+                                  void *ud) {
+  return print_module(module, 0, METADATA_LEFT_OUT, write, ud);
 }
 
 pln_status pln_print_node(const pln_graph *graph, pln_ref node, size_t limit,

@@ -1,0 +1,43 @@
+/* print_ir.c: the module as text, in the midst of a pipeline.
+ *
+ * Run by the executor, on a module, which comes back as it is. Where the text
+ * goes is the host's to say (pln_print_to): nothing is written without.
+ *
+ *     PrintIR(header):
+ *     #[version = "0.0.5"]
+ *     def @main(...) { ... }
+ *
+ * Semantics: TVM PrintIR. */
+
+#include "transform/transform.h"
+
+void pln_print_to(pln_engine *engine, pln_write_fn write, void *ud) {
+  engine->passes->print = write;
+  engine->passes->print_ud = ud;
+}
+
+static pln_status put(const struct pln_registry *r, const char *data,
+                      size_t size) {
+  return size > 0 ? r->print(r->print_ud, data, size) : PLN_OK;
+}
+
+static pln_status put_text(const struct pln_registry *r, const char *text) {
+  return put(r, text, strlen(text));
+}
+
+pln_status pln_pass_print_ir(pln_pass_run *run) {
+  pln_engine *e = pln_run_engine(run);
+  const struct pln_registry *r = e->passes;
+  const pln_module *module = pln_run_module(run);
+  pln_slice header = pln_run_string(run, "header");
+  if (!r->print)
+    return pln_diag_error(e, PLN_ERR_ARGUMENT, NULL,
+                          "there is nowhere to print: see pln_print_to");
+  PLN_TRY(put_text(r, "PrintIR("));
+  PLN_TRY(put(r, header.data, header.size));
+  PLN_TRY(put_text(r, "):\n"));
+  PLN_TRY(pln_run_int(run, "show_meta_data")
+              ? pln_print_module(module, 0, r->print, r->print_ud)
+              : pln_print_module_brief(module, r->print, r->print_ud));
+  return put_text(r, "\n");
+}
