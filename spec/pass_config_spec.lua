@@ -189,7 +189,7 @@ describe("a script's config key", function()
       assign("mine", { default = 1, least = 2 }))
     assert.equal("option 'mine' needs bounds that are numbers of its kind",
       assign("mine", { default = "x", least = 2 }))
-    assert.equal("option 'mine': a list is of strings or of integers",
+    assert.equal("option 'mine': a list is of strings or of numbers",
       assign("mine", { default = { 1, "x" } }))
     assert.equal("option 'mine': the default is no value of type 'strings'",
       assign("mine", { default = 1, type = "strings" }))
@@ -208,6 +208,8 @@ describe("the options of a pass", function()
         { name = "depth", default = 3, least = 1, most = 9, doc = "How deep." },
         { name = "names", default = {}, type = "strings" },
         { name = "axes", default = { 0, 1 }, least = -8, most = 7 },
+        { name = "scales", default = { 1, 0.1 }, least = 0 },
+        { name = "weights", default = { 1, 2 }, type = "numbers" },
         { name = "mode", default = "fast", choices = { "fast", "small" } },
         { name = "share", default = 0.5, least = 0, most = 1 },
         loops = { fields = { step = 1, explicit = true } },
@@ -215,7 +217,8 @@ describe("the options of a pass", function()
       },
       run = function(_, _, ctx)
         got = {}
-        for _, name in ipairs { "depth", "names", "axes", "mode", "share", "loud" } do
+        for _, name in ipairs { "depth", "names", "axes", "scales", "weights", "mode", "share",
+          "loud" } do
           got[name] = ctx:option(name)
         end
         local loops = ctx:option "loops"
@@ -231,24 +234,29 @@ describe("the options of a pass", function()
   end
 
   it("have defaults of every type", function()
-    assert.same({ depth = 3, names = {}, axes = { 0, 1 }, mode = "fast", share = 0.5, loud = false,
+    assert.same({ depth = 3, names = {}, axes = { 0, 1 }, scales = { 1.0, 0.1 },
+      weights = { 1.0, 2.0 }, mode = "fast", share = 0.5, loud = false,
       loops = { step = 1, explicit = true } }, given(pl.passes.Mine()))
     local rows = {}
     for _, row in ipairs(pl.passes.Mine.options) do rows[row.name] = row.type end
-    assert.same({ depth = "integer", names = "strings", axes = "integers", mode = "string",
+    assert.same({ depth = "integer", names = "strings", axes = "integers", scales = "numbers",
+      weights = "numbers", mode = "string",
       share = "number", loud = "boolean", loops = "table" }, rows)
   end)
 
   it("are taken from a table and from text alike", function()
     local wanted = { depth = 9, names = { "a", 'b"\\\n' }, axes = {}, mode = "small", share = 1.0,
-      loud = true, loops = { step = 4, explicit = true } }
+      scales = { 3.0, 1e-300 }, weights = {}, loud = true, loops = { step = 4, explicit = true } }
     local options = { depth = 9, names = { "a", 'b"\\\n' }, axes = {}, mode = "small", share = 1,
-      loud = true, loops = { step = 4 } }
+      scales = { 3, 1e-300 }, weights = {}, loud = true, loops = { step = 4 } }
     local pass = pl.passes.Mine(options)
     assert.same(wanted, given(pass))
     assert.same(wanted, given(pl.pipeline(tostring(pass))))
     assert.equal('Mine{axes=[],depth=9,loops={explicit=true,step=4},loud=true,'
-      .. 'mode="small",names=["a","b\\"\\\\\n"],share=1}', tostring(pass))
+      .. 'mode="small",names=["a","b\\"\\\\\n"],scales=[3,1e-300],share=1,weights=[]}',
+      tostring(pass))
+    assert.same({ 2.0, -0.5 }, given(pl.pipeline "Mine{weights=[2,-5e-1]}").weights)
+    assert.equal("float", math.type(given(pl.passes.Mine { weights = { 2 } }).weights[1]))
     assert.same({ "x", "y" }, given(pl.pipeline "Mine{names=[x, y],axes=[ ],loops={}}").names)
   end)
 
@@ -276,6 +284,19 @@ describe("the options of a pass", function()
         "pass 'Mine': option 'names' expects a list of strings, got a list of integers" },
       { { axes = { 9 } },
         "pass 'Mine': option 'axes' expects a list of integers from -8 to 7, got 9" },
+      { { scales = { 1, -2.5 } },
+        "pass 'Mine': option 'scales' expects a list of numbers from 0 on, got -2.5" },
+      { { scales = { 0, -1 } },
+        "pass 'Mine': option 'scales' expects a list of numbers from 0 on, got -1" },
+      { { scales = { 0 / 0 } }, ("pass 'Mine': option 'scales' expects a list of numbers "
+        .. "from 0 on, got %s"):format(0 / 0) },
+      { { scales = 1.5 },
+        "pass 'Mine': option 'scales' expects a list of numbers from 0 on, got a number" },
+      { { weights = { "a" } },
+        "pass 'Mine': option 'weights' expects a list of numbers, got a list of strings" },
+      { { axes = { 1.5 } },
+        "pass 'Mine': option 'axes' expects a list of integers from -8 to 7, "
+          .. "got a list of numbers" },
       { { mode = "slow" }, "pass 'Mine': option 'mode' expects one of fast|small, got 'slow'" },
       { { share = 2 }, "pass 'Mine': option 'share' expects a number from 0 to 1, got 2" },
       { { loud = "yes" }, "pass 'Mine': option 'loud' expects true or false, got a string" },
@@ -299,6 +320,10 @@ describe("the options of a pass", function()
         "pass 'Mine': option 'axes' expects a list of integers from -8 to 7, got 'y'" },
       ["Mine{axes=[1,9]}"] = { 11,
         "pass 'Mine': option 'axes' expects a list of integers from -8 to 7, got 9" },
+      ["Mine{weights=[1.5,y]}"] = { 19,
+        "pass 'Mine': option 'weights' expects a list of numbers, got 'y'" },
+      ["Mine{scales=[1.5,-1]}"] = { 13,
+        "pass 'Mine': option 'scales' expects a list of numbers from 0 on, got -1" },
       ["Mine{axes=1}"] = { 11, "expected '[' and a list, got '1'" },
       ["Mine{axes=[1"] = { 13, "expected ',' or ']', got the end" },
       ["Mine{loops={stop=1}}"] = { 13,

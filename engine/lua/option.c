@@ -20,6 +20,7 @@ static const char *type_name(const pln_option *row) {
   case PLN_ATTR_INT: return row->is_bool ? "boolean" : "integer";
   case PLN_ATTR_FLOAT: return "number";
   case PLN_ATTR_INTS: return "integers";
+  case PLN_ATTR_FLOATS: return "numbers";
   case PLN_ATTR_STRINGS: return "strings";
   case PLN_ATTR_DICT: return "table";
   default: return "string";
@@ -69,24 +70,52 @@ void pln_lua_push_option(lua_State *L, pln_lua *b, const pln_option *row) {
 
 /* ---------------------------------------------------------------- from Lua */
 
+/* Puts the text of the value on top there, one that reads back as the same
+ * number.  [-0, +1] */
+static void push_text(lua_State *L) {
+  char number[40];
+  if (lua_type(L, -1) == LUA_TNUMBER && !lua_isinteger(L, -1)) {
+    double value = lua_tonumber(L, -1);
+    snprintf(number, sizeof number, "%.14g", value);
+    if (strtod(number, NULL) != value)
+      snprintf(number, sizeof number, "%.17g", value);
+    lua_pushstring(L, number);
+  } else {
+    luaL_tolstring(L, -1, NULL);
+  }
+}
+
+/* Strings, or numbers: integers as long as all are. */
+static pln_attr_kind list_kind(lua_State *L, int list, const char *name) {
+  lua_Integer n = (lua_Integer)lua_rawlen(L, list);
+  pln_attr_kind kind = PLN_ATTR_INTS;
+  for (lua_Integer i = 1; i <= n; i++) {
+    int type = lua_rawgeti(L, list, i);
+    if (i == 1 && type == LUA_TSTRING)
+      kind = PLN_ATTR_STRINGS;
+    if (type != (kind == PLN_ATTR_STRINGS ? LUA_TSTRING : LUA_TNUMBER))
+      pln_lua_error(L, PLN_ERR_TYPE,
+                    "option '%s': a list is of strings or of numbers", name);
+    if (type == LUA_TNUMBER && !lua_isinteger(L, -1))
+      kind = PLN_ATTR_FLOATS;
+    lua_pop(L, 1);
+  }
+  return kind;
+}
+
 /* "[1,2]" or "[\"a\"]" of the list on top, in its place; the list's kind. */
 static pln_attr_kind list_text(lua_State *L, const char *name) {
   pln_lua *b = pln_lua_here(L);
   int list = lua_gettop(L);
   lua_Integer n = (lua_Integer)lua_rawlen(L, list);
-  pln_attr_kind kind = PLN_ATTR_INTS;
+  pln_attr_kind kind = list_kind(L, list, name);
   pln_buffer *text = pln_lua_text(L, b);
   pln_lua_must(L, b, pln_buffer_text(text, "["));
   for (lua_Integer i = 1; i <= n; i++) {
     pln_slice item;
-    int type = lua_rawgeti(L, list, i);
-    bool whole = type == LUA_TNUMBER && lua_isinteger(L, -1);
-    if (i == 1 && type == LUA_TSTRING)
-      kind = PLN_ATTR_STRINGS;
-    if (kind == PLN_ATTR_STRINGS ? type != LUA_TSTRING : !whole)
-      pln_lua_error(L, PLN_ERR_TYPE,
-                    "option '%s': a list is of strings or of integers", name);
-    item.data = luaL_tolstring(L, -1, &item.size);
+    lua_rawgeti(L, list, i);
+    push_text(L);
+    item.data = lua_tolstring(L, -1, &item.size);
     if (i > 1)
       pln_lua_must(L, b, pln_buffer_text(text, ","));
     if (kind == PLN_ATTR_STRINGS)
@@ -102,7 +131,7 @@ static pln_attr_kind list_text(lua_State *L, const char *name) {
   return kind;
 }
 
-/* What `type` says beyond the default: which empty list, or a number. */
+/* What `type` says beyond the default: which empty list, or numbers. */
 static void read_type(lua_State *L, int row, pln_option *option) {
   const char *type = pln_lua_string_field(L, row, "type", NULL);
   bool empty = option->kind == PLN_ATTR_INTS && !strcmp(option->fallback, "[]");
@@ -110,6 +139,8 @@ static void read_type(lua_State *L, int row, pln_option *option) {
     return;
   if (!strcmp(type, "strings") && empty)
     option->kind = PLN_ATTR_STRINGS;
+  if (!strcmp(type, "numbers") && option->kind == PLN_ATTR_INTS)
+    option->kind = PLN_ATTR_FLOATS;
   if (!strcmp(type, "number") && option->kind == PLN_ATTR_INT)
     option->kind = PLN_ATTR_FLOAT;
   if (strcmp(type, type_name(option)) != 0)
@@ -120,16 +151,7 @@ static void read_type(lua_State *L, int row, pln_option *option) {
 
 /* The text of the value on top stays alive in the row.  [-1, +0] */
 static const char *keep_text(lua_State *L, int row) {
-  char number[40];
-  if (lua_type(L, -1) == LUA_TNUMBER && !lua_isinteger(L, -1)) {
-    double value = lua_tonumber(L, -1);
-    snprintf(number, sizeof number, "%.14g", value);
-    if (strtod(number, NULL) != value)
-      snprintf(number, sizeof number, "%.17g", value);
-    lua_pushstring(L, number);
-  } else {
-    luaL_tolstring(L, -1, NULL);
-  }
+  push_text(L);
   const char *text = lua_tostring(L, -1);
   luaL_ref(L, row);
   lua_pop(L, 1);

@@ -16,7 +16,7 @@
 static bool is_number(const pln_option *row) {
   return !row->is_bool &&
          (row->kind == PLN_ATTR_INT || row->kind == PLN_ATTR_FLOAT ||
-          row->kind == PLN_ATTR_INTS);
+          row->kind == PLN_ATTR_INTS || row->kind == PLN_ATTR_FLOATS);
 }
 
 static const char *kind_text(const pln_option *row) {
@@ -24,6 +24,7 @@ static const char *kind_text(const pln_option *row) {
   case PLN_ATTR_INT: return row->is_bool ? "true or false" : "an integer";
   case PLN_ATTR_FLOAT: return "a number";
   case PLN_ATTR_INTS: return "a list of integers";
+  case PLN_ATTR_FLOATS: return "a list of numbers";
   case PLN_ATTR_STRINGS: return "a list of strings";
   case PLN_ATTR_DICT: return "a table";
   default: return "a string";
@@ -123,9 +124,9 @@ static pln_status copy_texts(pln_engine *engine, const pln_option *row,
 
 static bool is_bound(const pln_option *row, const char *text) {
   pln_attr value;
+  bool integer = row->kind == PLN_ATTR_INT || row->kind == PLN_ATTR_INTS;
   return !text ||
-         (is_number(row) &&
-          read_number(pln_text(text), row->kind != PLN_ATTR_FLOAT, &value));
+         (is_number(row) && read_number(pln_text(text), integer, &value));
 }
 
 static bool is_kind(const pln_option *row, bool inner) {
@@ -134,6 +135,7 @@ static bool is_kind(const pln_option *row, bool inner) {
   case PLN_ATTR_FLOAT:
   case PLN_ATTR_STRING:
   case PLN_ATTR_INTS:
+  case PLN_ATTR_FLOATS:
   case PLN_ATTR_STRINGS:
     return row->n_fields == 0 && (!row->is_bool || row->kind == PLN_ATTR_INT);
   case PLN_ATTR_DICT: return !inner && !row->is_bool && row->n_fields > 0;
@@ -324,8 +326,27 @@ static bool is_whole(double f) {
   return f >= -9007199254740992.0 && f <= 9007199254740992.0 && f == floor(f);
 }
 
+/* A list of integers as one of numbers, which lives as long as the engine. */
+static pln_status to_floats(pln_engine *engine, pln_attr *value) {
+  pln_attrs kept;
+  size_t size = ((size_t)value->count + 1) * sizeof(double);
+  double *floats = pln_mem_new(engine, size);
+  if (!floats)
+    return pln_nomem(engine);
+  for (uint32_t i = 0; i < value->count; i++)
+    floats[i] = (double)value->v.ints[i];
+  value->kind = PLN_ATTR_FLOATS;
+  value->v.floats = floats;
+  pln_status status = pln_attrs_make(engine, 1, value, &kept);
+  pln_mem_free(engine, floats, size);
+  if (status == PLN_OK)
+    *value = *pln_attrs_get(engine, kept, 0);
+  return status;
+}
+
 /* What loses nothing; an empty table is any empty list. */
-static void convert(const pln_option *row, pln_attr *value) {
+static pln_status convert(pln_engine *engine, const pln_option *row,
+                          pln_attr *value) {
   pln_attr_kind given = (pln_attr_kind)value->kind;
   bool empty = given == PLN_ATTR_INTS && value->count == 0;
   if (row->is_bool && given == PLN_ATTR_INT && value->v.i >= 0 &&
@@ -338,12 +359,15 @@ static void convert(const pln_option *row, pln_attr *value) {
              given == PLN_ATTR_FLOAT && is_whole(value->v.f)) {
     value->v.i = (int64_t)value->v.f;
     value->kind = PLN_ATTR_INT;
+  } else if (row->kind == PLN_ATTR_FLOATS && given == PLN_ATTR_INTS) {
+    return to_floats(engine, value);
   } else if (row->kind == PLN_ATTR_STRINGS && empty) {
     value->kind = PLN_ATTR_STRINGS;
   } else if (row->kind == PLN_ATTR_DICT && empty) {
     value->kind = PLN_ATTR_DICT;
     value->v.dict = 0;
   }
+  return PLN_OK;
 }
 
 /* A value of the row's kind: within its bounds? */
@@ -357,6 +381,10 @@ static pln_status check_bounds(pln_engine *engine, const pln_option *row,
     for (uint32_t i = 0; i < value->count; i++)
       PLN_TRY(check_int(engine, row, whom, value->v.ints[i]));
     return PLN_OK;
+  case PLN_ATTR_FLOATS:
+    for (uint32_t i = 0; i < value->count; i++)
+      PLN_TRY(check_float(engine, row, whom, value->v.floats[i]));
+    return PLN_OK;
   case PLN_ATTR_STRINGS:
     for (uint32_t i = 0; i < value->count; i++)
       PLN_TRY(check_choice(engine, row, whom, value->v.strings[i]));
@@ -369,7 +397,7 @@ static pln_status check_plain(pln_engine *engine, const pln_option *row,
                               const char *whom, pln_attr *value) {
   char got[32];
   pln_attr_kind given = (pln_attr_kind)value->kind;
-  convert(row, value);
+  PLN_TRY(convert(engine, row, value));
   if (value->kind == (row->is_bool ? PLN_ATTR_BOOL : row->kind))
     return check_bounds(engine, row, whom, value);
   snprintf(got, sizeof got, "%s", value_text(given));

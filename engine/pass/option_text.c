@@ -31,19 +31,27 @@ static pln_status keep(pln_engine *engine, const char *name, pln_attr value,
   return pln_attrs_make(engine, 1, &value, out);
 }
 
-/* A word of a list: an int64_t, or a slice of a symbol's text. */
+static bool is_list(const pln_option *row) {
+  return row->kind == PLN_ATTR_INTS || row->kind == PLN_ATTR_FLOATS ||
+         row->kind == PLN_ATTR_STRINGS;
+}
+
+/* A word of a list: an int64_t, a double, or a slice of a symbol's text. */
 static pln_status add_item(pln_reader *r, const pln_option *row,
                            const char *whom, pln_buffer *items) {
   size_t begin;
   pln_attr value;
   pln_symbol symbol;
-  const pln_option integer = {.kind = PLN_ATTR_INT};
+  const pln_option number = {
+      .kind = row->kind == PLN_ATTR_INTS ? PLN_ATTR_INT : PLN_ATTR_FLOAT};
   PLN_TRY(pln_reader_word(r, "a value", &begin));
   pln_slice text = {r->word.data, r->word.size};
-  if (row->kind == PLN_ATTR_INTS) {
-    if (!pln_option_read(&integer, text, &value))
+  if (row->kind != PLN_ATTR_STRINGS) {
+    if (!pln_option_read(&number, text, &value))
       return bad_value(r, row, whom, begin);
-    return pln_buffer_add(items, &value.v.i, sizeof value.v.i);
+    return number.kind == PLN_ATTR_INT
+               ? pln_buffer_add(items, &value.v.i, sizeof value.v.i)
+               : pln_buffer_add(items, &value.v.f, sizeof value.v.f);
   }
   PLN_TRY(pln_symbol_intern(r->engine, text, &symbol));
   text = pln_symbol_text(r->engine, symbol);
@@ -68,12 +76,10 @@ static pln_status read_list(pln_reader *r, const pln_option *row,
   pln_status status = add_items(r, row, whom, close, &items);
   if (status == PLN_OK) {
     pln_attr list = {.kind = (uint8_t)row->kind};
-    bool ints = row->kind == PLN_ATTR_INTS;
-    size_t size = ints ? sizeof(int64_t) : sizeof(pln_slice);
+    bool strings = row->kind == PLN_ATTR_STRINGS;
+    size_t size = strings ? sizeof(pln_slice) : sizeof(int64_t);
     list.count = (uint32_t)(items.size / size);
-    list.v.ints = (const int64_t *)(const void *)items.data;
-    if (!ints)
-      list.v.strings = (const pln_slice *)(const void *)items.data;
+    list.v.ints = (const void *)items.data; /* the same place for every kind */
     status = keep(r->engine, row->name, list, out);
   }
   pln_buffer_free(&items);
@@ -93,7 +99,7 @@ static pln_status read_scalar(pln_reader *r, const pln_option *row,
 
 static pln_status read_value(pln_reader *r, const pln_option *row,
                              const char *whom, pln_attrs *out) {
-  if (row->kind != PLN_ATTR_INTS && row->kind != PLN_ATTR_STRINGS)
+  if (!is_list(row))
     return read_scalar(r, row, whom, out);
   PLN_TRY(pln_reader_demand(r, '[', "'[' and a list"));
   return read_list(r, row, whom, ']', out);
@@ -239,8 +245,7 @@ pln_status pln_option_parse(pln_engine *engine, const pln_option *row,
   pln_attr value;
   pln_reader_init(&r, engine, row->name, text);
   pln_status status;
-  if (row->kind == PLN_ATTR_DICT || row->kind == PLN_ATTR_INTS ||
-      row->kind == PLN_ATTR_STRINGS) {
+  if (row->kind == PLN_ATTR_DICT || is_list(row)) {
     status = parse_many(&r, row, whom, out);
   } else if (pln_option_read(row, text, &value)) {
     status = keep(engine, row->name, value, out);
@@ -286,7 +291,10 @@ static pln_status put_list(const printer *p, const pln_attr *value) {
       PLN_TRY(pln_pipeline_quote(value->v.strings[i], p->write, p->ud));
       continue;
     }
-    snprintf(text, sizeof text, "%lld", (long long)value->v.ints[i]);
+    if (value->kind == PLN_ATTR_FLOATS)
+      write_float(value->v.floats[i], text, sizeof text);
+    else
+      snprintf(text, sizeof text, "%lld", (long long)value->v.ints[i]);
     PLN_TRY(put(p, text));
   }
   return put(p, "]");
@@ -297,6 +305,7 @@ static pln_status put_plain(const printer *p, const pln_attr *value) {
   switch ((pln_attr_kind)value->kind) {
   case PLN_ATTR_STRING: return pln_pipeline_quote(value->v.s, p->write, p->ud);
   case PLN_ATTR_INTS:
+  case PLN_ATTR_FLOATS:
   case PLN_ATTR_STRINGS: return put_list(p, value);
   case PLN_ATTR_BOOL: return put(p, value->v.i ? "true" : "false");
   case PLN_ATTR_FLOAT: write_float(value->v.f, text, sizeof text); break;

@@ -298,7 +298,7 @@ function Module:close() end
 
 ---@class perilune.Option
 ---@field name string
----@field type "boolean"|"integer"|"number"|"string"|"integers"|"strings"|"table"
+---@field type "boolean"|"integer"|"number"|"string"|"integers"|"numbers"|"strings"|"table"
 ---@field default any
 ---@field doc string
 ---@field choices string? of strings: the values they may have, "a|b"
@@ -310,8 +310,9 @@ function Module:close() end
 --- for it, a default alone will do: options = { depth = 3 }.
 ---@class perilune.OptionSpec
 ---@field name? string
----@field default? boolean|number|string|integer[]|string[]
----@field type? string needed for an empty list: "integers" or "strings"
+---@field default? boolean|number|string|integer[]|number[]|string[]
+---@field type? string needed for an empty list ("integers", "numbers" or "strings"), and for
+--- numbers whose default is whole ("number", "numbers")
 ---@field doc? string
 ---@field choices? string|string[]
 ---@field least? number

@@ -22,6 +22,10 @@ static const pln_option fields[] = {
      .least = "0",
      .most = "9"},
     {.name = "names", .kind = PLN_ATTR_STRINGS, .fallback = "[\"a\",b]"},
+    {.name = "scales",
+     .kind = PLN_ATTR_FLOATS,
+     .fallback = "[1,0.5]",
+     .least = "0"},
     {.name = "loud",
      .kind = PLN_ATTR_INT,
      .is_bool = true,
@@ -167,6 +171,29 @@ static void keys_of_scripts_come_and_go(void) {
   pln_engine_free(engine);
 }
 
+/* Integers too, from C and from text. */
+static void numbers_make_lists(void) {
+  const int64_t whole[] = {3, 4};
+  const double below[] = {1, -0.5};
+  pln_attr value, given = {.kind = PLN_ATTR_INTS, .count = 2, .v.ints = whole};
+  pln_context *context = NULL;
+  engine = pln_engine_new(NULL, NULL);
+  CHECK_OK(pln_config_register(engine, &loops));
+  REQUIRE_OK(with(engine, "x.loops.scales", given, &context));
+  CHECK_OK(pln_context_get(context, "x.loops.scales", &value));
+  CHECK_EQ_INT(value.kind, PLN_ATTR_FLOATS);
+  CHECK(value.count == 2 && value.v.floats[0] == 3 && value.v.floats[1] == 4);
+  pln_context_release(context);
+  given.kind = PLN_ATTR_FLOATS;
+  given.v.floats = below;
+  CHECK_STATUS(with(engine, "x.loops.scales", given, &context), PLN_ERR_TYPE);
+  CHECK(says("config key 'x.loops', field 'scales' expects a list of numbers "
+             "from 0 on, got -0.5"));
+  reads("x.loops", "{step=5,scales=[2,1e-3]}", 5);
+  refused("x.loops", "{scales=[1,two]}", "from 0 on, got 'two'");
+  pln_engine_free(engine);
+}
+
 /* ------------------------------------------------------------------- memory */
 
 static pln_status nothing(pln_pass_run *run) {
@@ -189,7 +216,9 @@ static pln_status work(pln_engine *e, void *ud) {
   PLN_TRY(pln_config_register(e, &loops));
   PLN_TRY(pln_pass_register(e, &spec));
   PLN_TRY(pln_pipeline_parse(
-      e, pln_text("P{\"x.loops\"={names=[a,b],step=2},names=[c]}"), &pass));
+      e,
+      pln_text("P{\"x.loops\"={names=[a,b],scales=[1,.5],step=2},names=[c]}"),
+      &pass));
   pln_pass_release(pass);
   PLN_TRY(pln_config_parse(e, "x.loops", pln_text("names=[a,b]"), &read));
   pln_context_spec wanted = {.opt_level = 2, .config = read};
@@ -197,6 +226,10 @@ static pln_status work(pln_engine *e, void *ud) {
   pln_status status = pln_context_get(context, "x.loops.names", &value);
   pln_context_release(context);
   PLN_TRY(status);
+  const int64_t whole[] = {7, 8};
+  pln_attr list = {.kind = PLN_ATTR_INTS, .count = 2, .v.ints = whole};
+  PLN_TRY(with(e, "x.loops.scales", list, &context));
+  pln_context_release(context);
   return pln_config_unregister(e, "x.loops");
 }
 
@@ -210,6 +243,7 @@ static const check_test tests[] = {
     {"rows that make no sense are refused",
      rows_that_make_no_sense_are_refused},
     {"keys of scripts come and go", keys_of_scripts_come_and_go},
+    {"lists of numbers take integers too", numbers_make_lists},
     {"lack of memory is an error", lack_of_memory_is_an_error},
 };
 CHECK_MAIN(tests)

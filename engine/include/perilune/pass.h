@@ -38,13 +38,13 @@ typedef struct pln_pass_run pln_pass_run;
 typedef struct pln_context pln_context;
 
 /* One option of a pass, or one config key: its name, kind (PLN_ATTR_INT,
- * _FLOAT, _STRING, _INTS, _STRINGS; a boolean is an INT with is_bool, and its
- * values are PLN_ATTR_BOOL), default as text, a sentence; of strings the values
- * they may have ("budget|all"; NULL: any), of numbers the least and the most,
- * as text (NULL: no bound). A list's default is "[1,2]" or "[\"a\"]"; NULL is
- * the empty one.
- * A PLN_ATTR_DICT has fields, which are no DICTs themselves, and its default is
- * made of theirs; a value has all of them, those not given by default. */
+ * _FLOAT, _STRING, _INTS, _FLOATS, _STRINGS; a boolean is an INT with is_bool,
+ * and its values are PLN_ATTR_BOOL; integers for FLOATS become such), default
+ * as text, a sentence; of strings the values they may have ("budget|all"; NULL:
+ * any), of numbers the least and the most, as text (NULL: no bound). A list's
+ * default is "[1,2]" or "[\"a\"]"; NULL is the empty one. A PLN_ATTR_DICT has
+ * fields, which are no DICTs themselves, and its default is made of theirs; a
+ * value has all of them, those not given by default. */
 typedef struct pln_option {
   const char *name;
   pln_attr_kind kind;
@@ -169,9 +169,9 @@ PLN_API pln_pass *pln_pass_element(const pln_pass *pass, uint32_t index);
 PLN_API pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
                                   pln_module **out) PLN_CHECKED;
 
-/* Takes what PrintIR prints, in pieces; a failure of `write` is one of the pass.
- * NULL, as at first: PrintIR fails, for the library writes nowhere by itself.
- * In Lua it is the standard error. */
+/* Takes what PrintIR prints, in pieces; a failure of `write` is one of the
+ * pass. NULL, as at first: PrintIR fails, for the library writes nowhere by
+ * itself. In Lua it is the standard error. */
 PLN_API void pln_print_to(pln_engine *engine, pln_write_fn write, void *ud);
 
 /* What the newest pln_pass_apply failed in, when the config of its context has
