@@ -1,22 +1,59 @@
 /* keep_type.c: what is known of a node's type stays known when another node
  * takes its place. Called by passes that forward or rebuild nodes. */
 
+#include "ir/graph.h"
 #include "transform/transform.h"
 
-pln_status pln_keep_type(pln_rewrite *rw, pln_ref node, pln_type type) {
-  const pln_node *n = &pln_rewrite_graph(rw)->nodes[node];
-  pln_type met;
+/* What both types say of the node; *more when it is more than its own says. */
+static pln_status meet(pln_rewrite *rw, pln_ref node, pln_type *type,
+                       bool *more) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  const pln_node *n = &g->nodes[node];
   bool conflict;
-  if (n->type == type || !type || n->kind == PLN_VAR)
+  *more = false;
+  if (n->type == *type || !*type || n->kind == PLN_VAR)
     return PLN_OK;
-  PLN_TRY(pln_type_meet(pln_rewrite_graph(rw)->engine, n->type, type, &met,
-                        &conflict));
-  if (conflict || met == n->type)
-    return PLN_OK;
-  pln_builder *b = pln_rewrite_builder(rw);
-  if (!b)
-    return PLN_ERR_NOMEM;
-  b->graph->nodes[node].type = met;
+  PLN_TRY(pln_type_meet(g->engine, n->type, *type, type, &conflict));
+  *more = !conflict && *type != n->type;
+  return PLN_OK;
+}
+
+/* The type of a tuple's node, with another field. */
+static pln_status with_field(const pln_graph *g, pln_ref tuple, uint32_t field,
+                             pln_type type, pln_type *out) {
+  pln_type old = g->nodes[tuple].type;
+  uint32_t n = pln_type_n_parts(g->engine, old);
+  pln_type *parts = pln_mem_new(g->engine, n * sizeof *parts);
+  if (!parts)
+    return pln_nomem(g->engine);
+  for (uint32_t i = 0; i < n; i++)
+    parts[i] = i == field ? type : pln_type_part(g->engine, old, i);
+  pln_status status =
+      pln_type_make(g->engine, PLN_TYPE_TUPLE, 0, n, parts, out);
+  pln_mem_free(g->engine, parts, n * sizeof *parts);
+  return status;
+}
+
+/* Of a field its tuple knows as much: text is read so. */
+pln_status pln_keep_type(pln_rewrite *rw, pln_ref node, pln_type type) {
+  bool more;
+  PLN_TRY(meet(rw, node, &type, &more));
+  while (more) {
+    pln_builder *b = pln_rewrite_builder(rw);
+    if (!b)
+      return PLN_ERR_NOMEM;
+    PLN_TRY(pln_builder_declare(b, node, type));
+    const pln_graph *g = b->graph;
+    const pln_node *n = &g->nodes[node];
+    if (n->kind != PLN_TUPLE_GET_ITEM)
+      return PLN_OK;
+    node = g->operands[n->first];
+    if (pln_type_kind_of(g->engine, g->nodes[node].type) != PLN_TYPE_TUPLE ||
+        n->data >= pln_type_n_parts(g->engine, g->nodes[node].type))
+      return PLN_OK;
+    PLN_TRY(with_field(g, node, n->data, type, &type));
+    PLN_TRY(meet(rw, node, &type, &more));
+  }
   return PLN_OK;
 }
 

@@ -7,25 +7,42 @@
 #include "ir/infer_apply.h"
 #include "ir/text/plan.h"
 
-/* What follows from operands and branches. Calls of what nobody here knows say
- * their type in a comment, which is read. */
-static pln_status infer_again(const pln_graph *g, pln_node *n, bool *can) {
-  pln_engine *e = g->engine;
-  pln_value value;
+static bool field_again(const pln_graph *g, pln_node *n) {
+  pln_type tuple = g->nodes[g->operands[n->first]].type;
+  if (pln_type_kind_of(g->engine, tuple) != PLN_TYPE_TUPLE ||
+      n->data >= pln_type_n_parts(g->engine, tuple))
+    return false;
+  n->type = pln_type_part(g->engine, tuple, n->data);
+  return true;
+}
+
+static pln_status branches_again(const pln_graph *g, pln_node *n) {
+  pln_ref a = g->scopes[n->data].result;
+  pln_ref b = g->scopes[g->scopes[n->data].next].result;
   bool conflict;
-  *can = n->kind == PLN_CALL || n->kind == PLN_IF;
-  if (n->kind == PLN_IF) {
-    pln_ref a = g->scopes[n->data].result;
-    pln_ref b = g->scopes[g->scopes[n->data].next].result;
-    return pln_type_join(e, g->nodes[a].type, g->nodes[b].type, &n->type,
-                         &conflict);
-  }
-  if (!*can)
-    return PLN_OK;
+  return pln_type_join(g->engine, g->nodes[a].type, g->nodes[b].type, &n->type,
+                       &conflict);
+}
+
+/* Calls of what nobody here knows say their type in a comment, which is
+ * read. */
+static pln_status call_again(const pln_graph *g, pln_node *n, bool *can) {
+  pln_value value;
   if (!n->data)
-    return pln_infer_apply(e, g, n, &n->type);
-  *can = !(pln_op_row(e, n->data)->traits & PLN_TRAIT_OPAQUE);
+    return pln_infer_apply(g->engine, g, n, &n->type);
+  *can = !(pln_op_row(g->engine, n->data)->traits & PLN_TRAIT_OPAQUE);
   return *can ? pln_infer_op_call(g, n, true, NULL, &value) : PLN_OK;
+}
+
+/* What follows from operands and branches. */
+static pln_status infer_again(const pln_graph *g, pln_node *n, bool *can) {
+  *can = true;
+  if (n->kind == PLN_CALL)
+    return call_again(g, n, can);
+  if (n->kind == PLN_IF)
+    return branches_again(g, n);
+  *can = n->kind == PLN_TUPLE_GET_ITEM && field_again(g, n);
+  return PLN_OK;
 }
 
 pln_status pln_text_is_declared(const pln_graph *graph, pln_ref node,

@@ -101,7 +101,7 @@ pln_status pln_parse_declare(pln_parser *p, const pln_token *token,
                             pln_describe_type(p->engine, type, &told),
                             pln_describe_type(p->engine, n->type, &inferred));
   }
-  if (n->kind != PLN_CALL && n->kind != PLN_IF)
+  if (n->kind != PLN_CALL && n->kind != PLN_IF && n->kind != PLN_TUPLE_GET_ITEM)
     return PLN_OK;
   return pln_builder_declare(p->b, node, both);
 }
