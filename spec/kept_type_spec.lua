@@ -50,3 +50,37 @@ def @main(%c: bool, %p: ((Tensor[*, float32], bool), bool)) {
 }]])
   end)
 end)
+
+describe("a type that an ONNX model declares", function()
+  local function text(attrs)
+    return '#[version = "0.0.5"]\n'
+      .. "def @main(%x: Tensor[(4), float32]) {\n"
+      .. "  %0: Tensor[(2), float32] = tanh(%x);\n  %0\n}\n"
+      .. '#[metadata]\n{"root": 1, "nodes": [{"type_key": ""}, {"type_key": "Map", '
+      .. '"keys": ["IRModule"], "data": [2]}, {"type_key": "Array", "data": [3]}, '
+      .. '{"type_key": "runtime.String", "repr_str": "' .. attrs .. '"}], '
+      .. '"b64ndarrays": [], "attrs": {"tvm_version": "0.14.0"}}\n'
+  end
+
+  it("stands in its text though inference contradicts, with a warning", function()
+    local module = assert(pl.parse(text "ir_version=10, opset_import={ai.onnx=18}", "m.relay"))
+    local warnings = pl.diagnostics()
+    assert.equal(1, #warnings)
+    assert.matches(
+      "m.relay:3:3: warning: the declared type contradicts the inferred one; "
+        .. "the declared one stands",
+      tostring(warnings[1]), 1, true
+    )
+    assert.matches("%%0: Tensor%[%(2%), float32%] = tanh", is_read_as_printed(module))
+  end)
+
+  it("does not stand in another text", function()
+    local module, problem = pl.parse(text "level=10", "m.relay")
+    assert.is_nil(module)
+    assert.matches(
+      "m.relay:3:3: error: declared as Tensor%[%(2%), float32%], "
+        .. "but inferred as Tensor%[%(4%), float32%]",
+      tostring(problem)
+    )
+  end)
+end)

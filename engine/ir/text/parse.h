@@ -168,6 +168,9 @@ pln_status pln_parse_fail(pln_parser *p, const pln_token *token,
  * place. PLN_OK when it may be read over. */
 pln_status pln_parse_located(pln_parser *p, const pln_token *token, size_t mark,
                              pln_status status) PLN_CHECKED;
+/* The same of warnings. */
+pln_status pln_parse_locate(pln_parser *p, const pln_token *token,
+                            size_t mark) PLN_CHECKED;
 /* True of a status after which reading may go on. */
 static inline bool pln_parse_bad_text(const pln_parser *p, pln_status status) {
   return status == PLN_ERR_FORMAT && p->n_errors > 0;

@@ -87,23 +87,38 @@ pln_status pln_parse_told_type(pln_parser *p, pln_ref node,
   return status;
 }
 
+/* What an ONNX model declares stands even against inference, and so it does in
+ * the text of one: the module's attributes tell. */
+static bool was_onnx(const pln_parser *p) {
+  return p->module &&
+         pln_attrs_find(p->engine, p->module->attrs, "opset_import");
+}
+
+static pln_status contradicts(pln_parser *p, const pln_token *token,
+                              pln_type told, pln_type inferred) {
+  pln_description a, b;
+  return pln_parse_report(p, token, PLN_ERR_TYPE,
+                          "declared as %s, but inferred as %s",
+                          pln_describe_type(p->engine, told, &a),
+                          pln_describe_type(p->engine, inferred, &b));
+}
+
 /* What was made here takes the type; all else has to fit it. */
 pln_status pln_parse_declare(pln_parser *p, const pln_token *token,
                              pln_ref node, pln_type type) {
   const pln_node *n = &p->b->graph->nodes[node];
+  bool made =
+      n->kind == PLN_CALL || n->kind == PLN_IF || n->kind == PLN_TUPLE_GET_ITEM;
+  size_t mark = pln_diag_count(p->engine);
   pln_type both;
   bool clash;
   PLN_TRY(pln_type_meet(p->engine, n->type, type, &both, &clash));
-  if (clash) {
-    pln_description told, inferred;
-    return pln_parse_report(p, token, PLN_ERR_TYPE,
-                            "declared as %s, but inferred as %s",
-                            pln_describe_type(p->engine, type, &told),
-                            pln_describe_type(p->engine, n->type, &inferred));
-  }
-  if (n->kind != PLN_CALL && n->kind != PLN_IF && n->kind != PLN_TUPLE_GET_ITEM)
+  if (clash && !(made && was_onnx(p)))
+    return contradicts(p, token, type, n->type);
+  if (!made)
     return PLN_OK;
-  return pln_builder_declare(p->b, node, both);
+  PLN_TRY(pln_builder_declare(p->b, node, type));
+  return clash ? pln_parse_locate(p, token, mark) : PLN_OK;
 }
 
 pln_status pln_parse_var(pln_parser *p, pln_symbol name, pln_type type,

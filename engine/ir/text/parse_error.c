@@ -96,13 +96,18 @@ pln_status pln_parse_wanted(pln_parser *p, const char *what) {
                         quote(&p->token, text, sizeof text));
 }
 
+pln_status pln_parse_locate(pln_parser *p, const pln_token *token,
+                            size_t mark) {
+  char line[LONGEST_LINE];
+  pln_span span = span_of(p, token, line);
+  return pln_diag_locate(p->engine, mark, &span);
+}
+
 pln_status pln_parse_located(pln_parser *p, const pln_token *token, size_t mark,
                              pln_status status) {
-  char line[LONGEST_LINE];
   if (status == PLN_OK || status == PLN_ERR_NOMEM || status == PLN_ERR_LIMIT)
     return status;
-  pln_span span = span_of(p, token, line);
-  PLN_TRY(pln_diag_locate(p->engine, mark, &span));
+  PLN_TRY(pln_parse_locate(p, token, mark));
   return count_error(p);
 }
 
