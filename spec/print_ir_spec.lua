@@ -54,6 +54,14 @@ describe("PrintIR", function()
     assert.is_true(pl.equal(module, assert(pl.parse(text))))
   end)
 
+  it("prints each time, also where results are kept", function()
+    local arguments = ("opt %s -o %s/out.relay -p PrintIR,PrintIR --set cache=1000000"):format(
+      input, folder)
+    local status, _, err = command.run(folder, arguments)
+    assert.equal(0, status)
+    assert.equal(2, (select(2, err:gsub("PrintIR%(%)", ""))))
+  end)
+
   it("says what its options are", function()
     local status, _, err = opt "PrintIR{headr=1}"
     assert.equal(2, status)

@@ -94,7 +94,7 @@ describe("threads", function()
   it("give back functions that nothing changed", function()
     local mod = chains(8, 2000)
     local ctx = pl.context { config = { threads = 4 } }
-    assert.is_true(mod == pl.with(ctx, pl.passes.DeadCodeElimination(), mod))
+    assert.is_true(mod == pl.with(ctx, pl.passes.FoldBatchNorm(), mod))
   end)
 
   it("fail as one thread does, in the first function that fails", function()

@@ -75,7 +75,8 @@ static bool is_worth_it(const pln_work *work, uint32_t *n) {
 
 /* Children have no children. */
 static bool may_run(const pln_work *work) {
-  return !work->engine->parent && work->context->limits.threads != 1 &&
+  return !work->engine->parent && !work->pass->def->light &&
+         work->context->limits.threads != 1 &&
          !pln_rules_limited(work->engine->applications) &&
          threads_of(work->context) > 1;
 }

@@ -96,6 +96,7 @@ static pln_status new_def(pln_engine *engine, const pln_pass_spec *spec,
   def->opt_level = spec->opt_level;
   def->traceable = spec->traceable;
   def->parallel = spec->parallel && spec->kind != PLN_PASS_MODULE;
+  def->light = spec->light;
   def->mover = spec->mover;
   def->cacheable = spec->cacheable;
   pln_status status = fill_def(engine, def, spec);
@@ -160,10 +161,11 @@ static pln_status copy_elements(pln_engine *engine, pln_pass_def *def,
   if (!def->elements)
     return pln_nomem(engine);
   def->n_elements = n;
-  def->parallel = true;
+  def->parallel = def->light = true;
   for (uint32_t i = 0; i < n; i++) {
     def->elements[i] = pln_pass_retain(passes[i]);
     def->parallel &= passes[i]->def->parallel && !passes[i]->def->n_required;
+    def->light &= passes[i]->def->light;
     if (passes[i]->def->depth >= def->depth)
       def->depth = passes[i]->def->depth + 1;
   }

@@ -18,6 +18,7 @@ typedef struct pln_pass_def {
   int opt_level;
   bool traceable, cacheable;
   bool parallel; /* a group: all of its elements are */
+  bool light;    /* likewise */
   const pln_pass_mover *mover;
   pln_symbol identity; /* text that stands for what it does, or 0 */
   uint32_t depth;      /* SEQUENTIAL: 1 + that of its deepest element; else 0 */

@@ -58,17 +58,22 @@ enum {
 };
 #define no_options NULL
 
+/* Those over functions look at nothing else. */
+#define KIND_SHOW .kind = PLN_PASS_MODULE
+#define KIND_MODULE KIND_SHOW, .cacheable = true
+#define KIND_FUNCTION \
+  .kind = PLN_PASS_FUNCTION, .parallel = true, .cacheable = true
+#define KIND_SWEEP KIND_FUNCTION, .light = true
+
 static const pln_pass_spec specs[] = {
-#define PASS(pass, KIND, level, rows, body, text)                    \
-  {.name = #pass,                                                    \
-   .kind = PLN_PASS_##KIND,                                          \
-   .opt_level = level,                                               \
-   .traceable = true,                                                \
-   .doc = text,                                                      \
-   .n_options = N_##rows,                                            \
-   .options = rows,                                                  \
-   .cacheable = true,                                                \
-   .parallel = true, /* those over functions look at nothing else */ \
+#define PASS(pass, KIND, level, rows, body, text) \
+  {.name = #pass,                                 \
+   KIND_##KIND,                                   \
+   .opt_level = level,                            \
+   .traceable = true,                             \
+   .doc = text,                                   \
+   .n_options = N_##rows,                         \
+   .options = rows,                               \
    .run = body},
 #include "transform/passes.def"
 };

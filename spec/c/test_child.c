@@ -368,8 +368,8 @@ static pln_module *chains(pln_engine *e) {
   return all;
 }
 
-static pln_status in_threads(pln_engine *e, int64_t threads,
-                             const pln_module *module, pln_module **out) {
+static pln_status apply(pln_engine *e, const char *pipeline, int64_t threads,
+                        const pln_module *module, pln_module **out) {
   pln_pass *pass = NULL;
   pln_context *context = NULL;
   pln_context_spec spec = {.opt_level = 3};
@@ -379,8 +379,7 @@ static pln_status in_threads(pln_engine *e, int64_t threads,
   PLN_TRY(pln_context_new(e, &spec, &context));
   pln_status status = pln_context_enter(context);
   if (status == PLN_OK) {
-    status = pln_pipeline_parse(
-        e, pln_text("SimplifyExpr,functions{EliminateCommonSubexpr}"), &pass);
+    status = pln_pipeline_parse(e, pln_text(pipeline), &pass);
     if (status == PLN_OK)
       status = pln_pass_apply(pass, module, out);
     pln_pass_release(pass);
@@ -388,6 +387,12 @@ static pln_status in_threads(pln_engine *e, int64_t threads,
   }
   pln_context_release(context);
   return status;
+}
+
+static pln_status in_threads(pln_engine *e, int64_t threads,
+                             const pln_module *module, pln_module **out) {
+  return apply(e, "SimplifyExpr,functions{EliminateCommonSubexpr}", threads,
+               module, out);
 }
 
 static void threads_change_nothing(void) {
@@ -405,6 +410,44 @@ static void threads_change_nothing(void) {
   pln_module_release(alone);
   pln_module_release(together);
   pln_module_release(module);
+  pln_engine_free(e);
+}
+
+/* Counts the functions that were lent. */
+static pln_status count_lent(pln_pass_run *run) {
+  atomic_uint *lent = pln_run_ud(run);
+  if (pln_run_engine(run)->parent)
+    atomic_fetch_add(lent, 1);
+  return PLN_OK;
+}
+
+static void counts_lent(pln_engine *e, const char *pipeline, atomic_uint *lent,
+                        unsigned wanted) {
+  pln_module *module = chains(e), *out = NULL;
+  atomic_store(lent, 0);
+  if (CHECK_OK(apply(e, pipeline, 3, module, &out)))
+    pln_module_release(out);
+  pln_module_release(module);
+  CHECK_EQ_INT(atomic_load(lent), wanted);
+}
+
+static void light_work_stays_at_home(void) {
+  pln_engine *e = pln_engine_new(NULL, NULL);
+  atomic_uint lent;
+  pln_pass_spec spec = {.name = "Heavy",
+                        .kind = PLN_PASS_FUNCTION,
+                        .parallel = true,
+                        .run = count_lent,
+                        .ud = &lent};
+  atomic_init(&lent, 0);
+  CHECK_OK(pln_pass_register(e, &spec));
+  spec.name = "Light";
+  spec.light = true;
+  CHECK_OK(pln_pass_register(e, &spec));
+  counts_lent(e, "Heavy", &lent, 6);
+  counts_lent(e, "Light", &lent, 0);
+  counts_lent(e, "functions{Light,Light}", &lent, 0);
+  counts_lent(e, "functions{Light,Heavy}", &lent, 12);
   pln_engine_free(e);
 }
 
@@ -437,6 +480,7 @@ static const check_test tests[] = {
     {"dictionaries of a child hold borrowed tensors",
      dictionaries_hold_lent_tensors},
     {"passes in three threads do what one does", threads_change_nothing},
+    {"what is done sooner than lent stays at home", light_work_stays_at_home},
     {"memory runs out in a thread", memory_runs_out},
 };
 

@@ -88,6 +88,10 @@ typedef struct pln_pass_spec {
    * others, at types, and may run in several threads at once (config key
    * `threads`): in each on an engine of its own, pln_run_engine. */
   bool parallel;
+  /* So quick a look at each node that lending functions to threads would take
+   * longer: alone it stays with the caller's thread, with others of a
+   * FUNCTIONS form it goes where they go. */
+  bool light;
   const pln_pass_mover *mover; /* NULL: `run` is called in any thread */
   pln_status (*run)(pln_pass_run *run);
   void *ud;
