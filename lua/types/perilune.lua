@@ -374,6 +374,10 @@ function Module:close() end
 ---@field options perilune.Option[]
 ---@overload fun(options?: table): perilune.Pass
 
+--- Hooks are plain functions, called without the instrument. What they have to
+--- remember stands in locals around them; other fields are for whoever reads them:
+---     local seen = {}
+---     local mine = { seen = seen, before = function(_, info) seen[#seen + 1] = info.name end }
 ---@class perilune.Instrument
 ---@field name? string
 ---@field enter? fun(ctx: perilune.Context)
