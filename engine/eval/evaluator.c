@@ -562,6 +562,9 @@ static pln_status step(run *r, activation *act, pln_ref node, pln_datum *out) {
   case PLN_CLAUSE:
   default: break;
   }
+  if (n->kind == PLN_MATCH && !pln_owns(n))
+    return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
+                          "no arm of the Match fits: it has none");
   return unsupported(r, pln_kind_name((pln_kind)n->kind));
 }
 

@@ -545,7 +545,7 @@ static pln_status add_owner(pln_builder *b, pln_node *node, uint32_t n,
                             scopes[i]);
   for (uint32_t i = 0; i < k; i++)
     g->scopes[scopes[i]].next = i + 1 < k ? scopes[i + 1] : PLN_NONE;
-  node->data = scopes[0];
+  node->data = k > 0 ? scopes[0] : PLN_NONE;
   PLN_TRY(pln_builder_add(b, node, n, operands, out));
   for (uint32_t i = 0; i < k; i++)
     g->scopes[scopes[i]].owner = *out;
@@ -588,9 +588,6 @@ static pln_status check_arm(pln_builder *b, pln_scope arm) {
 pln_status pln_build_match(pln_builder *b, pln_ref data, bool complete,
                            uint32_t n, const pln_scope *arms, pln_ref *out) {
   pln_node node = {.kind = PLN_MATCH};
-  if (n == 0)
-    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
-                          "a Match has at least one arm");
   for (uint32_t i = 0; i < n; i++)
     PLN_TRY(check_arm(b, arms[i]));
   PLN_TRY(match_attrs(b, complete, &node.attrs));

@@ -195,7 +195,10 @@ static void put_payload(dump *d, const pln_node *n, pln_ref node) {
     pln_put_json(&d->w, pln_op_name(d->engine, n->data));
     break;
   case PLN_PAYLOAD_INDEX: put_number(d, "index", n->data); break;
-  case PLN_PAYLOAD_SCOPE: put_number(d, "scope", n->data); break;
+  case PLN_PAYLOAD_SCOPE:
+    if (pln_owns(n))
+      put_number(d, "scope", n->data);
+    break;
   default: break;
   }
 }

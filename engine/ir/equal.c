@@ -323,7 +323,7 @@ static pln_status compare_below(pln_comparison *c, const pln_node *m,
   if (c->via)
     c->via[c->at.x] = c->at;
   pln_pair here = c->at;
-  if (pln_owns(m))
+  if (pln_owns(m) || pln_owns(n))
     PLN_TRY(compare_owners(c, m, n));
   if (!c->equal)
     return PLN_OK;

@@ -117,9 +117,10 @@ static inline pln_ref pln_operand(const pln_graph *g, pln_ref node,
                                   uint32_t i) {
   return g->operands[g->nodes[node].first + i];
 }
-/* Function, If, LetBlock, ...: its scopes' nodes stand before it. */
+/* Function, If, LetBlock, ...: its scopes' nodes stand before it. A Match
+ * without arms owns none. */
 static inline bool pln_owns(const pln_node *n) {
-  return pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE;
+  return pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE && n->data != PLN_NONE;
 }
 /* Evaluated whether it is used or not, in its place. A PrimExpr never is: it is
  * evaluated where its statement uses it. */

@@ -315,6 +315,8 @@ static pln_status check_result(pln_builder *b, const pln_node *n,
 
 static pln_status infer_match(pln_builder *b, pln_node *n) {
   const pln_graph *g = b->graph;
+  if (!pln_owns(n)) /* its use decides */
+    return PLN_OK;
   n->type = result_type(g, n->data);
   pln_scope s = g->scopes[n->data].next;
   for (; s != PLN_NONE; s = g->scopes[s].next) {

@@ -202,7 +202,8 @@ static pln_status check_scopes(const checker *c, const pln_node *n) {
       return broken(c, "a scope's result is visible in it");
   }
   int32_t fixed = pln_kinds[n->kind].scopes;
-  if (fixed < 0 ? k == 0 : k != (uint32_t)fixed)
+  bool none = k == 0 && n->kind != PLN_MATCH;
+  if (fixed < 0 ? none : k != (uint32_t)fixed)
     return broken(c, "wrong number of scopes");
   return n->kind == PLN_MATCH ? check_arms(c, n) : PLN_OK;
 }

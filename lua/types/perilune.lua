@@ -567,7 +567,8 @@ function pl.let(var, value, body) end
 ---@return perilune.Node
 function pl.if_(cond, then_value, else_value) end
 --- The first arm whose pattern fits. Patterns are nodes; a Var binds, "_" fits
---- everything, a list is a tuple. Clauses of another Match are arms too.
+--- everything, a list is a tuple. Clauses of another Match are arms too. There
+--- may be no arms; nothing fits such a Match.
 ---@alias perilune.Pattern perilune.Node|"_"|perilune.Pattern[]
 ---@param data perilune.Operand
 ---@param arms (perilune.Node|{ [1]: perilune.Pattern, [2]: perilune.Operand })[]
@@ -1110,7 +1111,8 @@ function pl.ir.Let(var, value, body) end
 ---@return perilune.Node
 function pl.ir.If(cond, then_value, else_value) end
 --- The first arm whose pattern fits. Patterns are nodes; a Var binds, "_" fits
---- everything, a list is a tuple. Clauses of another Match are arms too.
+--- everything, a list is a tuple. Clauses of another Match are arms too. There
+--- may be no arms; nothing fits such a Match.
 ---@param data perilune.Operand
 ---@param arms (perilune.Node|{ [1]: perilune.Pattern, [2]: perilune.Operand })[]
 ---@param options? { complete?: boolean } false: other values may come

@@ -202,10 +202,10 @@ static pln_status finish_match(pln_parser *p) {
   const pln_ref *v = p->values + f.first;
   uint32_t n = (p->n_values - f.first) / 2;
   pln_ref node = 0;
-  size_t size = 2 * (size_t)n * sizeof(pln_ref);
+  size_t size = (2 * (size_t)n + 1) * sizeof(pln_ref);
   size_t mark = pln_diag_count(p->engine);
   pln_ref *arms = pln_mem_new(p->engine, size);
-  if (!arms && n > 0)
+  if (!arms)
     return pln_nomem(p->engine);
   for (uint32_t i = 0; i < n; i++) {
     arms[i] = v[1 + 2 * i];

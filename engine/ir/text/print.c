@@ -368,6 +368,11 @@ static void open_owner(printer *p, pln_ref node) {
     break;
   default: break;
   }
+  if (!pln_owns(n)) {
+    indent(p);
+    put(p, "}");
+    return;
+  }
   push_frame(p, node, n->data);
   if (n->kind == PLN_MATCH && p->w.status == PLN_OK) {
     indent(p);
