@@ -84,7 +84,7 @@ describe("perilune bisect", function()
     local small = path "small.relay"
     status, out, err = command.run(folder, ("reduce %s -o %s"):format(bug, small))
     assert.same({ 0, "" }, { status, err })
-    assert.matches("^%d nodes of %d+, 1 passes of 2, .*cannot go on\npipeline: [^\n]*failing", out)
+    assert.matches("^%d of %d+ nodes, 1 of 2 passes, .*cannot go on\npipeline: [^\n]*failing", out)
     assert.equal(before, command.read(bug))
     status, out, err = bisect(bug .. " --only SimplifyExpr")
     assert.same({ 2, "", "perilune: --disable and --only: a reproducer has a context of its "

@@ -28,7 +28,7 @@ describe("perilune reduce", function()
     local out_path = path "small.relay"
     local status, out, err = reduce(("%s -p %s --oracle -o %s"):format(model, script, out_path))
     assert.same({ 0, "" }, { status, err })
-    assert.matches("^3 nodes of %d+, 1 passes of 3, in %d+ tries and [%d.]+ s\n"
+    assert.matches("^3 of %d+ nodes, 1 of 3 passes, in %d+ tries and [%d.]+ s\n"
       .. "round %d .*: result 1 differs at [^\n]*\npipeline: Wrong\n$", out)
     assert.matches("{\n  abs%(%%%w+%)[^\n]*\n}\n", command.read(out_path))
     assert.equal(0, (command.run(folder, ("bisect %s -p %s --oracle"):format(out_path, script))))
@@ -56,7 +56,7 @@ describe("perilune reduce", function()
     local _, how, code = os.execute(("exec %s reduce %s -p '' --predicate %s -o %s >%s 2>&1")
       :format(command.program, model, path "slow.lua", path "best.relay", path "printed"))
     assert.same({ "signal", 2 }, { how, code })
-    assert.matches("^%d+ nodes of %d+, .*; not as small as can be: interrupted\n",
+    assert.matches("^%d+ of %d+ nodes, .*; not as small as can be: interrupted\n",
       command.read(path "printed"))
     assert.matches("relu", command.read(path "best.relay"))
   end)

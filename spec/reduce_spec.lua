@@ -133,7 +133,7 @@ describe("reduce", function()
     assert.equal("abs", small.module.main.body.args[1].op.name)
     assert.is_false(pl.predicate "oracle":against(small.module)
       :holds(small.pipeline(small.module)))
-    assert.matches("^%d nodes of %d+, 1 passes of 14, in %d+ tries and [%d.]+ s\nround 1 ",
+    assert.matches("^%d of %d+ nodes, 1 of 14 passes, in %d+ tries and [%d.]+ s\nround 1 ",
       tostring(small))
     assert.is_nil(small.stopped)
   end)

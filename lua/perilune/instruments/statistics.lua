@@ -81,8 +81,8 @@ end
 local function text(self)
   local lines = {}
   for _, sum in ipairs(self.passes) do
-    lines[#lines + 1] = ("%s: %d runs, %d changed, %.3f ms%s"):format(sum.name, sum.runs,
-      sum.changed, 1000 * sum.seconds, counts_text(sum.counts))
+    lines[#lines + 1] = ("%s: %d run%s, %d changed, %.3f ms%s"):format(sum.name, sum.runs,
+      sum.runs == 1 and "" or "s", sum.changed, 1000 * sum.seconds, counts_text(sum.counts))
     for _, row in ipairs(self.rules) do
       if row.pass == sum.name and row.applied > 0 then lines[#lines + 1] = rule_line(row) end
     end

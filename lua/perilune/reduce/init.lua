@@ -98,9 +98,9 @@ local function count_passes(pipeline)
 end
 
 class.__tostring = function(self)
-  local lines = { ("%d nodes of %d"):format(self.nodes, self.nodes_before) }
+  local lines = { ("%d of %d nodes"):format(self.nodes, self.nodes_before) }
   if self.pipeline then
-    lines[1] = ("%s, %d passes of %d"):format(lines[1], self.passes, self.passes_before)
+    lines[1] = ("%s, %d of %d passes"):format(lines[1], self.passes, self.passes_before)
   end
   lines[1] = ("%s, in %d tries and %.1f s"):format(lines[1], self.tries, self.seconds)
   if self.stopped then
