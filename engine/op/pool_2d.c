@@ -3,7 +3,7 @@
 
 #include "op/axis_layout.h"
 
-static const char *space_of(pln_op op, const char **data) {
+const char *pln_pool_space(pln_op op, const char **data) {
   switch (op) {
   case PLN_OP_MAX_POOL_1D:
   case PLN_OP_AVG_POOL_1D:
@@ -30,7 +30,7 @@ typedef struct pool_call {
 
 static pln_status read_call(const pln_infer *call, pool_call *c) {
   const char *data;
-  c->space = space_of(call->op, &data);
+  c->space = pln_pool_space(call->op, &data);
   c->n = (uint32_t)strlen(c->space);
   PLN_TRY(pln_layout_of(call, "layout", data, &c->layout));
   c->out_layout = c->layout;

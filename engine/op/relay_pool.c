@@ -5,44 +5,26 @@
 
 #include <math.h>
 
+#include "op/axis_layout.h"
 #include "op/relay_window.h"
-
-static const char *const plain_data[] = {"", "NCW", "NCHW", "NCDHW"};
-
-static uint32_t space_of(pln_op op) {
-  switch (op) {
-  case PLN_OP_MAX_POOL_1D:
-  case PLN_OP_AVG_POOL_1D:
-  case PLN_OP_GLOBAL_MAX_POOL_1D:
-  case PLN_OP_GLOBAL_AVG_POOL_1D:
-  case PLN_OP_ADAPTIVE_MAX_POOL_1D:
-  case PLN_OP_ADAPTIVE_AVG_POOL_1D: return 1;
-  case PLN_OP_MAX_POOL_3D:
-  case PLN_OP_AVG_POOL_3D:
-  case PLN_OP_GLOBAL_MAX_POOL_3D:
-  case PLN_OP_GLOBAL_AVG_POOL_3D:
-  case PLN_OP_ADAPTIVE_MAX_POOL_3D:
-  case PLN_OP_ADAPTIVE_AVG_POOL_3D: return 3;
-  default: return 2;
-  }
-}
 
 /* Argument 0 in the plain layout; NULL, and refused, when that has other axes.
  */
 static const pln_tensor *plain_operand(pln_steps *s, uint32_t arg) {
-  uint32_t n = space_of(s->call->op);
-  const pln_tensor *x = pln_step_to_plain(s, pln_kernel_arg(s->call, arg),
-                                          "layout", plain_data[n]);
-  if (x && x->rank == n + 2)
+  const char *data, *space = pln_pool_space(s->call->op, &data);
+  const pln_tensor *x =
+      pln_step_to_plain(s, pln_kernel_arg(s->call, arg), "layout", data);
+  if (x && x->rank == strlen(space) + 2)
     return x;
   pln_steps_refuse(s, "the layout does not fit the operand");
   return NULL;
 }
 
 static pln_status give(pln_steps *s, const pln_tensor *y) {
-  return pln_steps_last(s,
-                        pln_step_from_plain(s, y, "out_layout", "layout",
-                                            plain_data[space_of(s->call->op)]));
+  const char *data;
+  (void)pln_pool_space(s->call->op, &data);
+  return pln_steps_last(
+      s, pln_step_from_plain(s, y, "out_layout", "layout", data));
 }
 
 /* ------------------------------------------------------------------ windows */

@@ -13,6 +13,7 @@
 -- runs again for each question.
 
 local application = require "perilune.application"
+local changed_functions = require "perilune.changed_functions"
 local core = require "perilune.core"
 local diff = require "perilune.diff"
 local ir = require "perilune.ir"
@@ -111,21 +112,7 @@ end
 -- -------------------------------------------------------------------- answers
 
 -- Functions of two runs may be copies of each other.
-local function differ(a, b)
-  return a ~= b and not (a and b and core.node_equal(a, b, false))
-end
-
-local function changed_functions(before, after)
-  local names = {}
-  for name, fn in pairs(after) do
-    if differ(before.functions[name], fn) then names[#names + 1] = name end
-  end
-  for name in pairs(before) do
-    if not after.functions[name] then names[#names + 1] = name end
-  end
-  table.sort(names)
-  return names
-end
+local function same(a, b) return core.node_equal(a, b, false) end
 
 local function nth_text(n)
   local suffix = { "st", "nd", "rd" }
@@ -183,7 +170,7 @@ local function answer(job, bad, before, mended)
     mended = mended, mended_by = mended and job.trail.runs[mended].name }
   for name, value in pairs(application(job, bad, run.name) or {}) do found[name] = value end
   if not found.rule then found.good, found.bad = found.before, found.after end
-  found.functions = found.bad and changed_functions(found.good, found.bad) or {}
+  found.functions = found.bad and changed_functions(found.good, found.bad, same) or {}
   found.asked, found.pipelines = job.asked, job.pipelines
   return setmetatable(found, class)
 end

@@ -2,6 +2,7 @@
 -- compared without the numbers of graph variables, so that one node more does
 -- not change all lines below it.
 
+local changed_functions = require "perilune.changed_functions"
 require "perilune.core".internal()
 
 local CONTEXT = 2 -- lines shown around a change
@@ -118,16 +119,6 @@ local function shorten(lines)
   return out
 end
 
-local function sorted_names(before, after)
-  local names = {}
-  for name in pairs(after) do names[#names + 1] = name end
-  for name in pairs(before) do
-    if not after.functions[name] then names[#names + 1] = name end
-  end
-  table.sort(names)
-  return names
-end
-
 local function text_of(fn) return fn and tostring(fn) or "" end
 
 local colours = { ["-"] = "\27[31m", ["+"] = "\27[32m", ["@"] = "\27[36m" }
@@ -158,7 +149,7 @@ end
 -- functions with more differing lines only the names are told.
 return function(before, after, options)
   local settings, parts = { most = options and options.most or 1000 }, {}
-  for _, name in ipairs(sorted_names(before, after)) do
+  for _, name in ipairs(changed_functions(before, after)) do
     local lines = compare(name, before.functions[name], after.functions[name], settings)
     if lines and options and options.colour then paint(lines) end
     if lines then parts[#parts + 1] = table.concat(lines, "\n") end

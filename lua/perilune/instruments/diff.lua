@@ -12,19 +12,12 @@ return function(options)
   options = options or {}
   local write = options.write or print
   local self = nesting { name = "diff" }
-  local inside = {}
 
-  function self.open(mod)
-    inside[self.depth + 1] = false
-    return mod
-  end
+  function self.open(mod) return mod end
 
   -- What is made of passes has been told pass by pass.
-  function self.close(before, after, info)
-    local depth = self.depth + 1
-    if before == after then return end
-    inside[depth - 1] = true
-    if inside[depth] then return end
+  function self.close(before, after, info, told)
+    if before == after or told then return end
     local text = diff(before, after, options)
     write(text == "" and "-- " .. info.name or ("-- %s\n%s"):format(info.name, text))
   end

@@ -4,6 +4,7 @@
 --
 -- registry.lua tells what may be assigned.
 
+local changed_functions = require "perilune.changed_functions"
 local core = require "perilune.core"
 local nesting = require "perilune.instruments.nesting"
 local registry = require "perilune.instruments.registry"
@@ -93,15 +94,7 @@ function instruments.changes()
   function self.open(mod, info) return { name = info.name, module = mod } end
   function self.close(row, mod)
     if row.module == mod then return end
-    local names, before = {}, row.module.functions
-    for name, fn in pairs(mod) do
-      if before[name] ~= fn then names[#names + 1] = name end
-    end
-    for name in pairs(row.module) do
-      if not mod.functions[name] then names[#names + 1] = name end
-    end
-    table.sort(names)
-    self.rows[#self.rows + 1] = { name = row.name, functions = names }
+    self.rows[#self.rows + 1] = { name = row.name, functions = changed_functions(row.module, mod) }
   end
   return self
 end

@@ -4,8 +4,8 @@
 require "perilune.core".internal()
 
 --- Gives `self` the hooks. self.open(mod, info) makes what is kept while the
--- pass runs, self.close(kept, mod, info) gets it back; self.depth is how many
--- passes are open.
+-- pass runs, self.close(kept, mod, info, told) gets it back, and hears whether a
+-- pass inside of it has changed something; self.depth is how many passes are open.
 return function(self)
   local open = {}
   self.depth = 0
@@ -18,7 +18,7 @@ return function(self)
   function self.before(mod, info)
     local kept = self.open(mod, info)
     self.depth = self.depth + 1
-    open[self.depth] = { name = info.name, kept = kept }
+    open[self.depth] = { name = info.name, kept = kept, module = mod }
   end
 
   -- Those above it have failed.
@@ -26,9 +26,10 @@ return function(self)
     local at = self.depth
     while at > 0 and open[at].name ~= info.name do at = at - 1 end
     if at == 0 then return end
-    local kept = open[at].kept
+    local this, outer = open[at], open[at - 1]
+    if outer and this.module ~= mod then outer.told = true end
     self.depth = at - 1
-    self.close(kept, mod, info)
+    self.close(this.kept, mod, info, this.told)
   end
 
   return self
