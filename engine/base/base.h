@@ -193,12 +193,12 @@ struct pln_engine {
   uint64_t seed;          /* of hash tables */
   pln_interner *symbols;
   struct pln_diags *diags;                  /* base/diag.c */
-  struct pln_dims *dims;                    /* ir/dim.c */
-  struct pln_types *types;                  /* ir/type.c */
+  struct pln_dims *dims;                    /* ir/type/dim.c */
+  struct pln_types *types;                  /* ir/type/type.c */
   struct pln_attr_sets *attrs;              /* ir/attrs.c */
   struct pln_op_table *ops;                 /* ir/op_info.c */
   struct pln_relay *relay;                  /* ir/text/relay_attrs.c */
-  const struct pln_relation_row *relations; /* ir/relation.c */
+  const struct pln_relation_row *relations; /* ir/type/relation.c */
   uint32_t n_relations;
   struct pln_blas *blas;       /* op/blas.c */
   struct pln_registry *passes; /* pass/registry.c */

@@ -8,7 +8,7 @@
  * first on top, so that what is found is the first difference. */
 
 #include "ir/equal.h"
-#include "ir/loop.h"
+#include "ir/loop/loop.h"
 
 static pln_status push(pln_comparison *c, pln_pair pair) {
   PLN_TRY(pln_mem_grow(c->engine, (void **)&c->stack, &c->cap_stack,

@@ -12,7 +12,7 @@
 #include "ir/op_info.h"
 #include "ir/origin.h"
 #include "ir/tensor.h"
-#include "ir/type.h"
+#include "ir/type/type.h"
 
 /* Flags of a node. */
 enum {
@@ -92,7 +92,7 @@ typedef enum pln_payload {
   PLN_PAYLOAD_INDEX,
   PLN_PAYLOAD_HINT,    /* a symbol that equality passes over */
   PLN_PAYLOAD_BITS,    /* 64 bits: the low half; the high one is in attrs */
-  PLN_PAYLOAD_BUILTIN, /* a row of builtins.def, 0: operand 0 is called */
+  PLN_PAYLOAD_BUILTIN, /* a row of loop/builtins.def, 0: operand 0 is called */
   PLN_PAYLOAD_SCOPE    /* the first scope it owns */
 } pln_payload;
 

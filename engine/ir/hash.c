@@ -8,7 +8,7 @@
  * the node needs, with an explicit stack. */
 
 #include "ir/equal.h"
-#include "ir/loop.h"
+#include "ir/loop/loop.h"
 
 enum { CACHED = 64, BOUND = 2, SHARED, FREE, IDENTITY };
 

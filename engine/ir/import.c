@@ -6,7 +6,7 @@
  * order; Vars bound outside of what is copied become free and keep their
  * identity. Nothing recurses. */
 
-#include "ir/loop.h"
+#include "ir/loop/loop.h"
 
 typedef struct memo {
   pln_graph *graph; /* retained, so that its address stays its own */

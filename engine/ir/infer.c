@@ -7,7 +7,7 @@
 
 #include "ir/describe.h"
 #include "ir/infer_apply.h"
-#include "ir/loop.h"
+#include "ir/loop/loop.h"
 
 /* Constants up to this length are known as symbolic values. */
 enum { MAX_VALUE = 64 };

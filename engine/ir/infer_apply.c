@@ -7,7 +7,7 @@
 #include "ir/infer_apply.h"
 #include "ir/describe.h"
 #include "ir/module.h"
-#include "ir/relation.h"
+#include "ir/type/relation.h"
 
 pln_status pln_type_unify(pln_engine *engine, pln_type a, pln_type b,
                           pln_type *out, bool *fits) {

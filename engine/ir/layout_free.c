@@ -10,7 +10,7 @@
 
 #include "ir/describe.h"
 #include "ir/layout.h"
-#include "ir/loop.h"
+#include "ir/loop/loop.h"
 
 enum { TAIL = 1, BOUND = 2, LET_BOUND = 4 };
 

@@ -42,13 +42,13 @@ void pln_module_set_source(pln_module *module, pln_file *source,
 pln_status pln_module_set_type(pln_module *module,
                                const pln_type_data *data) PLN_CHECKED;
 
-/* retype.c. The type of a function's root. */
+/* type/retype.c. The type of a function's root. */
 pln_type pln_signature(const pln_graph *function);
 /* Types those again that call the function, as far as signatures change. */
 pln_status pln_module_retype_callers(pln_module *module,
                                      uint32_t changed) PLN_CHECKED;
 
-/* type_data.c: the definitions of a module, counted like a module. */
+/* type/data.c: the definitions of a module, counted like a module. */
 struct pln_definitions *
 pln_definitions_retain(struct pln_definitions *definitions);
 void pln_definitions_release(struct pln_definitions *definitions);

@@ -24,8 +24,8 @@ pln_status pln_types_child(pln_engine *child) PLN_CHECKED;
 pln_status pln_attrs_child(pln_engine *child) PLN_CHECKED;
 
 struct pln_dims {
-  pln_interner *exprs;  /* dim.c: pln_dim_row */
-  pln_interner *values; /* value.c: rank, then elements */
+  pln_interner *exprs;  /* type/dim.c: pln_dim_row */
+  pln_interner *values; /* type/value.c: rank, then elements */
 };
 
 #endif

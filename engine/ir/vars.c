@@ -5,7 +5,7 @@
  * identity; one that is bound anywhere inside is not free. */
 
 #include "ir/graph.h"
-#include "ir/type.h"
+#include "ir/type/type.h"
 
 /* A list of distinct variables, in order of discovery. */
 typedef struct found {

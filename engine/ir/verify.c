@@ -5,7 +5,7 @@
  * the lengths they claim. */
 
 #include "ir/describe.h"
-#include "ir/loop.h"
+#include "ir/loop/loop.h"
 
 /* What binds a Var; a parameter of an arm is bound by the pattern as well. */
 enum { BY_SCOPE = 1, BY_LET, BY_PATTERN };

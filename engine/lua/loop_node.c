@@ -4,7 +4,7 @@
  * A handle's `body` is one statement: of several in a sealed scope, a SeqStmt
  * that is made when asked for; `stmts` lists them as they stand. */
 
-#include "ir/loop.h"
+#include "ir/loop/loop.h"
 #include "lua/binding.h"
 #include "lua/mutator.h"
 

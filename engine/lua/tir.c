@@ -5,7 +5,7 @@
  * freely, in the floating builder; statements are sealed when their function
  * is. */
 
-#include "ir/loop.h"
+#include "ir/loop/loop.h"
 #include "lua/binding.h"
 
 /* -------------------------------------------------------------------- types */

@@ -2,8 +2,8 @@
  * and what rebuilds one. lua/perilune/types.lua gives them their names. */
 
 #include "ir/infer_apply.h"
-#include "ir/type.h"
-#include "ir/type_map.h"
+#include "ir/type/map.h"
+#include "ir/type/type.h"
 #include "lua/binding.h"
 
 /* The types in the table at `arg` (nil: none), in scratch memory.  [-0, +1] */

@@ -1,7 +1,7 @@
 /* infer_shape.c: arithmetic on extents and shapes, for the inference functions
  * of all families. Broadcasting is numpy's, as ONNX defines it. */
 
-#include "ir/dim.h"
+#include "ir/type/dim.h"
 #include "op/infer.h"
 
 void pln_shape_unknown(pln_shape *shape) {

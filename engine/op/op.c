@@ -1,6 +1,6 @@
 /* op.c: the table of operators, made of ops.def. Installed once an engine. */
 
-#include "ir/relation.h"
+#include "ir/type/relation.h"
 #include "op/kernel.h"
 
 /* The names that ops.def uses. */

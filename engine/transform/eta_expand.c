@@ -10,7 +10,7 @@
  *
  * Semantics: TVM EtaExpand. */
 
-#include "ir/type_map.h"
+#include "ir/type/map.h"
 #include "transform/transform.h"
 
 typedef struct expander {

@@ -5,7 +5,7 @@
 #define BUILDING_H
 
 #include "ir/equal.h"
-#include "ir/loop.h"
+#include "ir/loop/loop.h"
 #include "ir/module.h"
 #include "oom.h"
 #include "op/op.h"

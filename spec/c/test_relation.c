@@ -2,7 +2,7 @@
  * that all relations are known by an operator. relation_spec.lua tests what
  * they tell. */
 
-#include "ir/relation.h"
+#include "ir/type/relation.h"
 #include "oom.h"
 #include "op/op.h"
 

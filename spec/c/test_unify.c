@@ -1,8 +1,8 @@
 /* test_unify.c: unification of types: what TVM's solver of types pins, users'
  * holes, waiting, types that contain themselves, and linear time. */
 
-#include "ir/type.h"
-#include "ir/unify.h"
+#include "ir/type/type.h"
+#include "ir/type/unify.h"
 #include "oom.h"
 #include "written.h"
 

@@ -10,7 +10,7 @@
 #ifndef PLN_SCRIPT_H
 #define PLN_SCRIPT_H
 
-#include "ir/loop.h"
+#include "ir/loop/loop.h"
 
 typedef struct pln_script_line {
   size_t offset, size; /* in the text */

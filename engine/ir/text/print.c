@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "ir/loop.h"
+#include "ir/loop/loop.h"
 #include "ir/module.h"
 #include "ir/text/plan.h"
 #include "ir/text/type_texts.h"

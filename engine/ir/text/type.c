@@ -4,8 +4,8 @@
  * beyond it N + 1 as a dim, Tensor[*, T], seq(T), optional(T), map(K, V),
  * sparse(T), opaque("domain::name"). */
 
-#include "ir/dim.h"
 #include "ir/text/plan.h"
+#include "ir/type/dim.h"
 
 /* -------------------------------------------------------------------- dims */
 

@@ -1,0 +1,83 @@
+/* loop/loop.h: what the files of the loop level share: builtins, and the two
+ * forms of a statement.
+ *
+ * Sealed, a statement stands in its scope and owns the scopes of its bodies.
+ * While it floats in a freely built graph its operands are its own, then the
+ * parameters of its scopes in order; a scope row knows its result only, which
+ * is the body; a SeqStmt's operands are its statements. loop/layout.c makes
+ * the sealed form of the floating one, import.c the other way. */
+
+#ifndef PLN_LOOP_H
+#define PLN_LOOP_H
+
+#include "ir/graph.h"
+
+typedef enum pln_dtype_place {
+  PLN_DTYPE_NOWHERE,
+  PLN_DTYPE_FIRST,
+  PLN_DTYPE_LAST
+} pln_dtype_place;
+
+typedef struct pln_builtin_info {
+  const char *name;
+  pln_effect effect;
+  pln_dtype_place place; /* of the dtype among the script's arguments */
+  const char *script;
+} pln_builtin_info;
+
+/* `builtin` is 1 to pln_builtin_count(). */
+const pln_builtin_info *pln_builtin_row(uint32_t builtin);
+
+static inline bool pln_is_prim(const pln_node *n) {
+  return pln_kinds[n->kind].kind_class == PLN_CLASS_PRIM;
+}
+static inline bool pln_is_stmt(const pln_node *n) {
+  return pln_kinds[n->kind].kind_class == PLN_CLASS_STMT;
+}
+/* A statement or a PrimFunc: what the loop level's layout lays out. */
+static inline bool pln_is_loop_level(const pln_node *n) {
+  return pln_is_stmt(n) || n->kind == PLN_PRIM_FUNC;
+}
+/* IntImm and FloatImm: 64 bits, in two halves. */
+static inline uint64_t pln_imm_bits(const pln_node *n) {
+  return ((uint64_t)n->attrs << 32) | n->data;
+}
+/* True of an IntImm of that value. */
+static inline bool pln_is_int(const pln_graph *g, pln_ref ref, int64_t value) {
+  const pln_node *n = &g->nodes[ref];
+  return n->kind == PLN_INT_IMM && pln_imm_bits(n) == (uint64_t)value;
+}
+/* Whether pln_build_folded of these operands gives no node of that kind. */
+bool pln_would_fold(pln_engine *engine, const pln_graph *g, pln_kind kind,
+                    pln_ref x, pln_ref y);
+/* An integer dtype that has the value. */
+bool pln_holds_int(pln_dtype dtype, int64_t value);
+/* Operands before the parameters of a floating owner's scopes. */
+uint32_t pln_own_operands(const pln_graph *g, const pln_node *n);
+
+/* The Buffer of a free builder that is the same as one of these operands, or
+ * PLN_NONE; and noting one that was appended (loop/same_buffer.c). */
+pln_ref pln_buffer_find(const pln_builder *b, const pln_node *n,
+                        const pln_ref *operands);
+pln_status pln_buffer_note(pln_builder *b, pln_ref buffer) PLN_CHECKED;
+
+/* The same expression; long ones are taken to differ. */
+bool pln_same_expr(const pln_graph *g, pln_ref x, pln_ref y);
+
+/* Of infer.c: kinds of the loop level (loop/infer.c). */
+pln_status pln_infer_loop_level(pln_builder *b, pln_node *n) PLN_CHECKED;
+/* Of verify.c: each PrimExpr that reads belongs to one statement; statements
+ * and PrimExprs have operands that fit (loop/verify.c). */
+pln_status pln_verify_loop(const pln_graph *g) PLN_CHECKED;
+/* Seals a floating statement, PrimFunc or PrimExpr. */
+pln_status pln_layout_loop(const pln_builder *b, pln_ref root,
+                           pln_graph **out) PLN_CHECKED;
+
+/* The script form (script/print.c): of a PrimFunc, statement or PrimExpr; of
+ * the PrimFuncs of a module. */
+pln_status pln_print_script(const pln_graph *graph, pln_ref node, size_t limit,
+                            pln_write_fn write, void *ud) PLN_CHECKED;
+pln_status pln_print_script_module(const pln_module *module, size_t limit,
+                                   pln_write_fn write, void *ud) PLN_CHECKED;
+
+#endif

@@ -1,0 +1,302 @@
+/* type/check_kind.c: types are of the kinds that their places want.
+ *
+ * Called when a module was inferred, and by scripts. A tuple's fields, a
+ * function's parameters and result, a cell's content and a data type's
+ * arguments and fields are Types; constraints are Constraints; what is applied
+ * to arguments is defined by the module and takes as many. Type variables are
+ * bound by a function or a definition. Each part is looked at once; nothing
+ * recurses. */
+
+#include "ir/type/check_kind.h"
+#include "ir/describe.h"
+#include "ir/module.h"
+#include "ir/type/type.h"
+
+typedef struct checker {
+  pln_engine *engine;
+  const pln_module *module; /* NULL: names are not looked up */
+  pln_idmap *kinds;         /* a type: its kind + 1, BEGUN, or 0 */
+  pln_idmap *bound;         /* type variables bound somewhere */
+  pln_type *stack;
+  pln_type *used; /* type variables met */
+  uint32_t n_stack, cap_stack, n_used, cap_used;
+} checker;
+
+#define BEGUN UINT32_MAX
+
+static const char *const kind_names[] = {
+    [PLN_TKIND_TYPE] = "Type",
+    [PLN_TKIND_SHAPE_VAR] = "ShapeVar",
+    [PLN_TKIND_BASE_TYPE] = "BaseType",
+    [PLN_TKIND_CONSTRAINT] = "Constraint",
+    [PLN_TKIND_ADT_HANDLE] = "AdtHandle",
+    [PLN_TKIND_TYPE_DATA] = "TypeData",
+};
+
+const char *pln_type_var_kind_name(pln_type_var_kind kind) {
+  const char *name =
+      (size_t)kind < PLN_COUNT(kind_names) ? kind_names[kind] : NULL;
+  return name ? name : "?";
+}
+
+static pln_status begin(checker *c, const pln_module *module) {
+  c->module = module;
+  PLN_TRY(pln_idmap_new(c->engine, &c->kinds));
+  return pln_idmap_new(c->engine, &c->bound);
+}
+
+static void end(checker *c) {
+  pln_idmap_free(c->kinds);
+  pln_idmap_free(c->bound);
+  pln_mem_free(c->engine, c->stack, c->cap_stack * sizeof *c->stack);
+  pln_mem_free(c->engine, c->used, c->cap_used * sizeof *c->used);
+}
+
+/* ------------------------------------------------------------------- kinds */
+
+/* The kind of a type whose parts were checked; the evident ones are Types. */
+static pln_type_var_kind kind_of(const checker *c, pln_type type) {
+  uint32_t known = pln_idmap_get(c->kinds, type);
+  return known && known != BEGUN ? (pln_type_var_kind)(known - 1)
+                                 : PLN_TKIND_TYPE;
+}
+
+static pln_status want(const checker *c, pln_type whole, pln_type part,
+                       pln_type_var_kind kind, const char *what) {
+  if (kind_of(c, part) == kind)
+    return PLN_OK;
+  pln_description inner, outer;
+  return pln_diag_error(c->engine, PLN_ERR_TYPE, NULL,
+                        "%s must be of kind %s, but %s is of kind %s, in %s",
+                        what, pln_type_var_kind_name(kind),
+                        pln_describe_type(c->engine, part, &inner),
+                        pln_type_var_kind_name(kind_of(c, part)),
+                        pln_describe_type(c->engine, whole, &outer));
+}
+
+static pln_status want_parts(const checker *c, pln_type type,
+                             const char *what) {
+  uint32_t n = pln_type_n_parts(c->engine, type);
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(
+        want(c, type, pln_type_part(c->engine, type, i), PLN_TKIND_TYPE, what));
+  return PLN_OK;
+}
+
+static pln_status check_function(checker *c, pln_type type) {
+  const pln_engine *e = c->engine;
+  PLN_TRY(want_parts(c, type, "a function's parameter or result"));
+  for (uint32_t i = 0; i < pln_type_n_constraints(e, type); i++)
+    PLN_TRY(want(c, type, pln_type_constraint(e, type, i), PLN_TKIND_CONSTRAINT,
+                 "a function's constraint"));
+  return PLN_OK;
+}
+
+/* A data type applied to its arguments. */
+static pln_status check_call(const checker *c, pln_type type) {
+  pln_engine *e = c->engine;
+  PLN_TRY(want_parts(c, type, "a data type's argument"));
+  if (!c->module)
+    return PLN_OK;
+  pln_symbol name = pln_type_symbol(e, type);
+  uint32_t i = pln_module_find_type(c->module, name);
+  if (i == PLN_NONE)
+    return pln_diag_error(e, PLN_ERR_TYPE, NULL,
+                          "the module defines no type '%s'",
+                          pln_symbol_text(e, name).data);
+  uint32_t wanted = pln_module_type(c->module, i)->n_vars;
+  if (pln_type_n_parts(e, type) == wanted)
+    return PLN_OK;
+  return pln_diag_error(e, PLN_ERR_TYPE, NULL,
+                        "the type '%s' takes %u argument%s, got %u",
+                        pln_symbol_text(e, name).data, wanted,
+                        wanted == 1 ? "" : "s", pln_type_n_parts(e, type));
+}
+
+/* Of a type whose parts have their kinds. */
+static pln_status find_kind(checker *c, pln_type type,
+                            pln_type_var_kind *kind) {
+  *kind = PLN_TKIND_TYPE;
+  switch (pln_type_kind_of(c->engine, type)) {
+  case PLN_TYPE_TUPLE: return want_parts(c, type, "a tuple's field");
+  case PLN_TYPE_FUNC: return check_function(c, type);
+  case PLN_TYPE_CALL: return check_call(c, type);
+  case PLN_TYPE_REF: return want_parts(c, type, "a reference's content");
+  case PLN_TYPE_VAR:
+    *kind = pln_type_var_kind_of(c->engine, type);
+    return PLN_OK;
+  case PLN_TYPE_GLOBAL_VAR: *kind = PLN_TKIND_ADT_HANDLE; return PLN_OK;
+  case PLN_TYPE_RELATION:
+    *kind = PLN_TKIND_CONSTRAINT;
+    return want_parts(c, type, "a relation's argument");
+  case PLN_TYPE_SEQUENCE:
+  case PLN_TYPE_OPTIONAL:
+  case PLN_TYPE_MAP:
+  case PLN_TYPE_SPARSE:
+  case PLN_TYPE_POINTER: return want_parts(c, type, "an element");
+  case PLN_TYPE_INCOMPLETE:
+  case PLN_TYPE_TENSOR:
+  case PLN_TYPE_OPAQUE:
+  case PLN_TYPE_HOLE:
+  case PLN_TYPE_PRIM:
+  case PLN_N_TYPE_KINDS: break;
+  }
+  return PLN_OK;
+}
+
+/* -------------------------------------------------------------------- walk */
+
+static pln_status push(checker *c, pln_type type) {
+  if (!(pln_type_flags(c->engine, type) & PLN_TYPE_HAS_NAME) ||
+      pln_idmap_get(c->kinds, type))
+    return PLN_OK;
+  PLN_TRY(pln_mem_grow(c->engine, (void **)&c->stack, &c->cap_stack,
+                       (size_t)c->n_stack + 1, sizeof *c->stack));
+  c->stack[c->n_stack++] = type;
+  return PLN_OK;
+}
+
+static pln_status note_vars(checker *c, pln_type type) {
+  if (pln_type_kind_of(c->engine, type) == PLN_TYPE_VAR) {
+    PLN_TRY(pln_mem_grow(c->engine, (void **)&c->used, &c->cap_used,
+                         (size_t)c->n_used + 1, sizeof *c->used));
+    c->used[c->n_used++] = type;
+  }
+  for (uint32_t i = 0; i < pln_type_n_vars(c->engine, type); i++)
+    if (pln_type_kind_of(c->engine, type) == PLN_TYPE_FUNC)
+      PLN_TRY(pln_idmap_set(c->bound, pln_type_var_at(c->engine, type, i), 1));
+  return PLN_OK;
+}
+
+static pln_status enter(checker *c, pln_type type) {
+  uint32_t n;
+  const pln_type *parts = pln_type_all_parts(c->engine, type, &n);
+  PLN_TRY(pln_idmap_set(c->kinds, type, BEGUN));
+  PLN_TRY(note_vars(c, type));
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(push(c, parts[i]));
+  return PLN_OK;
+}
+
+static pln_status check_type(checker *c, pln_type type) {
+  PLN_TRY(push(c, type));
+  while (c->n_stack > 0) {
+    pln_type top = c->stack[c->n_stack - 1];
+    uint32_t known = pln_idmap_get(c->kinds, top);
+    if (!known) {
+      PLN_TRY(enter(c, top));
+      continue;
+    }
+    c->n_stack--;
+    if (known != BEGUN)
+      continue;
+    pln_type_var_kind kind;
+    PLN_TRY(find_kind(c, top, &kind));
+    PLN_TRY(pln_idmap_set(c->kinds, top, (uint32_t)kind + 1));
+  }
+  return PLN_OK;
+}
+
+pln_status pln_type_check_kind(pln_engine *engine, const pln_module *module,
+                               pln_type type, pln_type_var_kind *out) {
+  checker c = {.engine = engine};
+  pln_status status = begin(&c, module);
+  if (status == PLN_OK)
+    status = check_type(&c, type);
+  if (status == PLN_OK)
+    *out = kind_of(&c, type);
+  end(&c);
+  return status;
+}
+
+/* ------------------------------------------------------------------ modules */
+
+static pln_status bind(checker *c, uint32_t n, const pln_type *vars) {
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(pln_idmap_set(c->bound, vars[i], 1));
+  return PLN_OK;
+}
+
+/* Every variable that was met is bound; starts anew for the next owner. */
+static pln_status check_bound(checker *c, const char *owner, pln_symbol name) {
+  for (uint32_t i = 0; i < c->n_used; i++)
+    if (!pln_idmap_get(c->bound, c->used[i]))
+      return pln_diag_error(
+          c->engine, PLN_ERR_TYPE, NULL,
+          "%s '%s' has the free type variable '%s'", owner,
+          pln_symbol_text(c->engine, name).data,
+          pln_symbol_text(c->engine, pln_type_symbol(c->engine, c->used[i]))
+              .data);
+  return PLN_OK;
+}
+
+static pln_status check_fields(checker *c, const pln_constructor *maker) {
+  for (uint32_t i = 0; i < maker->n_inputs; i++) {
+    PLN_TRY(check_type(c, maker->inputs[i]));
+    PLN_TRY(want(c, maker->inputs[i], maker->inputs[i], PLN_TKIND_TYPE,
+                 "a constructor's field"));
+  }
+  return PLN_OK;
+}
+
+static pln_status check_definition(checker *c, const pln_type_data *data) {
+  PLN_TRY(bind(c, data->n_vars, data->vars));
+  for (uint32_t i = 0; i < data->n_vars; i++) {
+    PLN_TRY(check_type(c, data->vars[i]));
+    PLN_TRY(want(c, data->vars[i], data->vars[i], PLN_TKIND_TYPE,
+                 "a data type's variable"));
+  }
+  for (uint32_t i = 0; i < data->n_constructors; i++)
+    PLN_TRY(check_fields(c, &data->constructors[i]));
+  return check_bound(c, "type", data->name);
+}
+
+static pln_status check_graph(checker *c, pln_symbol name, const pln_graph *g) {
+  for (pln_scope s = 0; s < g->n_scopes; s++) {
+    pln_type vars = g->scopes[s].type_params;
+    uint32_t n = 0;
+    if (vars)
+      PLN_TRY(bind(c, pln_type_n_parts(c->engine, vars),
+                   pln_type_all_parts(c->engine, vars, &n)));
+  }
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    pln_type type = g->nodes[ref].type;
+    if (!(pln_type_flags(c->engine, type) & PLN_TYPE_HAS_NAME))
+      continue;
+    pln_status status = check_type(c, type);
+    if (status == PLN_OK)
+      status = want(c, type, type, PLN_TKIND_TYPE, "a value's type");
+    if (status == PLN_ERR_TYPE)
+      pln_blame_node(g, ref);
+    PLN_TRY(status);
+  }
+  return check_bound(c, "function", name);
+}
+
+static bool has_names(const pln_graph *g) {
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (pln_type_flags(g->engine, g->nodes[ref].type) & PLN_TYPE_HAS_NAME)
+      return true;
+  return false;
+}
+
+/* Each with variables of its own: a checker each. */
+static pln_status check_one(const pln_module *m, const pln_type_data *data,
+                            const pln_module_row *row) {
+  checker c = {.engine = m->engine};
+  pln_status status = begin(&c, m);
+  if (status == PLN_OK)
+    status = data ? check_definition(&c, data)
+                  : check_graph(&c, row->name, row->function);
+  end(&c);
+  return status;
+}
+
+pln_status pln_module_check_kinds(const pln_module *module) {
+  for (uint32_t i = 0; i < pln_module_n_types(module); i++)
+    PLN_TRY(check_one(module, pln_module_type(module, i), NULL));
+  for (uint32_t i = 0; i < module->count; i++)
+    if (has_names(module->rows[i].function))
+      PLN_TRY(check_one(module, NULL, &module->rows[i]));
+  return PLN_OK;
+}

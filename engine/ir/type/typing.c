@@ -1,0 +1,285 @@
+/* type/typing.c: finds the types of whole graphs.
+ *
+ * Called by type/infer_module.c for functions that need each other. Each node
+ * has a term, a type with holes; rules unify the terms of nodes with those of
+ * their operands, in array order. A rule that cannot tell yet waits for a hole;
+ * when nothing is ready any more, those that wait are asked in order to say
+ * what they can. What was known before is neither inferred again nor changed.
+ */
+
+#include "ir/type/typing.h"
+#include "ir/describe.h"
+#include "ir/module.h"
+
+/* ---------------------------------------------------------------- lifetime */
+
+void pln_typing_init(pln_typing *t, pln_engine *engine,
+                     const pln_module *module) {
+  *t = (pln_typing){.engine = engine, .module = module};
+  t->lenient = module && module->source;
+  pln_unifier_init(&t->u, engine);
+}
+
+static void free_graph(pln_engine *e, pln_typed_graph *g) {
+  size_t n = g->old->n_nodes;
+  pln_mem_free(e, g->terms, n * sizeof *g->terms);
+  pln_mem_free(e, g->open, n * sizeof *g->open);
+  pln_mem_free(e, g->home, n * sizeof *g->home);
+  pln_graph_release(g->graph);
+}
+
+void pln_typing_free(pln_typing *t) {
+  for (uint32_t i = 0; i < t->n_graphs; i++)
+    free_graph(t->engine, &t->graphs[i]);
+  pln_mem_free(t->engine, t->graphs, t->cap_graphs * sizeof *t->graphs);
+  pln_idmap_free(t->met);
+  pln_unifier_free(&t->u);
+}
+
+/* ------------------------------------------------------------------- terms */
+
+static bool is_open(const pln_engine *e, pln_type type) {
+  return pln_type_flags(e, type) & PLN_TYPE_HAS_HOLE;
+}
+
+bool pln_is_untyped(pln_kind kind) {
+  return kind == PLN_ABSENT || kind == PLN_OP || kind == PLN_LET ||
+         kind == PLN_CLAUSE || kind == PLN_PATTERN_WILDCARD ||
+         pln_kinds[kind].kind_class >= PLN_CLASS_PRIM;
+}
+
+bool pln_graph_is_open(const pln_graph *graph) {
+  for (pln_ref ref = 0; ref < graph->n_nodes; ref++)
+    if (is_open(graph->engine, graph->nodes[ref].type) &&
+        !pln_is_untyped((pln_kind)graph->nodes[ref].kind))
+      return true;
+  return false;
+}
+
+static bool is_loose(const pln_engine *e, pln_type type) {
+  return pln_type_flags(e, type) & PLN_TYPE_HAS_OPEN_TENSOR;
+}
+
+static bool uses_open(const pln_typed_graph *g, const pln_node *n) {
+  const pln_graph *old = g->old;
+  for (uint32_t i = 0; i < n->count; i++)
+    if (g->open[old->operands[n->first + i]])
+      return true;
+  if (!pln_owns(n))
+    return false;
+  for (pln_scope s = n->data; s != PLN_NONE; s = old->scopes[s].next)
+    if (g->open[old->scopes[s].result])
+      return true;
+  return false;
+}
+
+/* Open is what is incomplete, and what says little because it was inferred from
+ * that; a let passes it on to its variable. */
+static void find_open(const pln_engine *e, pln_typed_graph *g) {
+  for (pln_ref ref = 0; ref < g->old->n_nodes; ref++) {
+    const pln_node *n = &g->old->nodes[ref];
+    bool untyped = pln_is_untyped((pln_kind)n->kind);
+    g->open[ref] = !untyped && is_open(e, n->type);
+    if (!untyped && is_loose(e, n->type) && uses_open(g, n))
+      g->open[ref] = true;
+    if (n->kind != PLN_LET)
+      continue;
+    const pln_ref *lr = pln_operands(g->old, n);
+    if (g->open[lr[1]] && is_loose(e, g->old->nodes[lr[0]].type) &&
+        g->old->nodes[lr[0]].type == g->old->nodes[lr[1]].type)
+      g->open[lr[0]] = true;
+  }
+}
+
+/* Parameters stand before their function. A result that was not declared is
+ * that of the body. */
+static pln_status function_term(pln_typing *t, pln_typed_graph *g,
+                                pln_ref ref) {
+  pln_engine *e = t->engine;
+  const pln_node *n = &g->old->nodes[ref];
+  const pln_scope_row *row = &g->old->scopes[n->data];
+  pln_type ret = 0;
+  if (pln_type_kind_of(e, n->type) == PLN_TYPE_FUNC)
+    ret = pln_type_part(e, n->type, pln_type_n_parts(e, n->type) - 1);
+  if (g->open[row->result] && ret == g->old->nodes[row->result].type)
+    ret = 0;
+  PLN_TRY(pln_unifier_open(&t->u, ret, &ret));
+  PLN_TRY(pln_type_func(e, row->n_params, g->terms + row->begin, ret, 0, NULL,
+                        0, NULL, &g->terms[ref]));
+  if (!row->type_params)
+    return PLN_OK;
+  return pln_type_generic(e, g->terms[ref], row->type_params, &g->terms[ref]);
+}
+
+static pln_status first_term(pln_typing *t, pln_typed_graph *g, pln_ref ref) {
+  const pln_node *n = &g->old->nodes[ref];
+  g->terms[ref] = n->type;
+  if (!g->open[ref] && n->kind != PLN_OP)
+    return PLN_OK;
+  if (n->kind == PLN_FUNCTION)
+    return function_term(t, g, ref);
+  if (n->kind == PLN_VAR && is_open(t->engine, n->type))
+    return pln_unifier_open(&t->u, n->type, &g->terms[ref]);
+  return pln_unifier_hole(&t->u, &g->terms[ref]);
+}
+
+static pln_status fill(pln_typing *t, pln_typed_graph *g) {
+  size_t n = g->old->n_nodes;
+  g->terms = pln_mem_zeroed(t->engine, n * sizeof *g->terms);
+  g->home = pln_mem_new(t->engine, n * sizeof *g->home);
+  g->open = pln_mem_zeroed(t->engine, n * sizeof *g->open);
+  if (!g->terms || !g->home || !g->open)
+    return pln_nomem(t->engine);
+  find_open(t->engine, g);
+  pln_graph_homes(g->old, g->home);
+  PLN_TRY(pln_graph_copy(g->old, &g->graph));
+  for (pln_ref ref = 0; ref < n; ref++)
+    PLN_TRY(first_term(t, g, ref));
+  return PLN_OK;
+}
+
+pln_status pln_typing_add(pln_typing *t, pln_symbol name,
+                          const pln_graph *graph) {
+  if (graph->n_nodes > UINT32_MAX / 2 - t->n_ids)
+    return pln_diag_error(t->engine, PLN_ERR_LIMIT, NULL,
+                          "functions that call each other have more than 2^31 "
+                          "nodes");
+  PLN_TRY(pln_mem_grow(t->engine, (void **)&t->graphs, &t->cap_graphs,
+                       (size_t)t->n_graphs + 1, sizeof *t->graphs));
+  pln_typed_graph *g = &t->graphs[t->n_graphs++];
+  *g = (pln_typed_graph){.name = name, .old = graph, .base = t->n_ids};
+  t->n_ids += graph->n_nodes;
+  return fill(t, g);
+}
+
+/* ----------------------------------------------------------------- solving */
+
+/* The graph whose node waits under `id`. */
+static pln_typed_graph *graph_of(pln_typing *t, uint32_t id) {
+  uint32_t low = 0, high = t->n_graphs;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    if (t->graphs[middle].base <= id)
+      low = middle;
+    else
+      high = middle;
+  }
+  return &t->graphs[low];
+}
+
+static void blame(pln_typing *t, const pln_typed_graph *g, pln_ref ref) {
+  pln_blame_node(g->graph, ref);
+  if (g->name)
+    pln_diag_extend(t->engine, " of @",
+                    pln_symbol_text(t->engine, g->name).data);
+}
+
+static pln_status apply_rule(pln_typing *t, pln_typed_graph *g, pln_ref ref,
+                             bool last) {
+  pln_status status = pln_typing_rule(t, g, ref, last);
+  if (status == PLN_ERR_TYPE)
+    blame(t, g, ref);
+  return status;
+}
+
+static pln_status drain(pln_typing *t) {
+  uint32_t id;
+  while (pln_unifier_ready(&t->u, &id)) {
+    pln_typed_graph *g = graph_of(t, id);
+    PLN_TRY(apply_rule(t, g, id - g->base, false));
+  }
+  return PLN_OK;
+}
+
+/* A rule has something to say when its node or an operand is open. */
+static bool has_to_tell(const pln_typed_graph *g, pln_ref ref) {
+  const pln_node *n = &g->old->nodes[ref];
+  return g->open[ref] || n->kind == PLN_OP || uses_open(g, n);
+}
+
+static pln_status ask_all(pln_typing *t, pln_typed_graph *g, bool last) {
+  for (pln_ref ref = 0; ref < g->old->n_nodes; ref++) {
+    if (!has_to_tell(g, ref))
+      continue;
+    PLN_TRY(apply_rule(t, g, ref, last));
+    PLN_TRY(drain(t));
+  }
+  return PLN_OK;
+}
+
+/* The last round only concerns those that have not told all they know. */
+static pln_status ask_again(pln_typing *t, pln_typed_graph *g) {
+  for (pln_ref ref = 0; ref < g->old->n_nodes; ref++) {
+    const pln_node *n = &g->old->nodes[ref];
+    if (n->kind != PLN_CALL || !n->data || !g->open[ref])
+      continue;
+    pln_type found = pln_unifier_find(&t->u, g->terms[ref]);
+    if (pln_type_kind_of(t->engine, found) != PLN_TYPE_HOLE)
+      continue;
+    PLN_TRY(apply_rule(t, g, ref, true));
+    PLN_TRY(drain(t));
+  }
+  return PLN_OK;
+}
+
+pln_status pln_typing_solve(pln_typing *t) {
+  for (uint32_t i = 0; i < t->n_graphs; i++)
+    PLN_TRY(ask_all(t, &t->graphs[i], false));
+  for (uint32_t i = 0; i < t->n_graphs; i++)
+    PLN_TRY(ask_again(t, &t->graphs[i]));
+  pln_unifier_settle(&t->u);
+  return PLN_OK;
+}
+
+/* ----------------------------------------------------------------- results */
+
+/* What was known stays known. */
+static pln_status found_type(pln_typing *t, pln_typed_graph *g, pln_ref ref,
+                             pln_type *out) {
+  const pln_node *n = &g->old->nodes[ref];
+  pln_status status = pln_unifier_resolve(&t->u, g->terms[ref], out, NULL);
+  if (status == PLN_ERR_TYPE)
+    blame(t, g, ref);
+  PLN_TRY(status);
+  if (!n->type || !is_loose(t->engine, n->type))
+    return PLN_OK;
+  bool conflict;
+  return pln_type_meet_again(t->engine, *out, n->type, &t->met, out, &conflict);
+}
+
+/* A GlobalVar is of its function's type, whatever its calls have told. */
+static pln_status global_type(pln_typing *t, pln_typed_graph *g, pln_ref ref,
+                              pln_type *out) {
+  uint32_t i = PLN_NONE;
+  if (t->module)
+    i = pln_module_find(t->module, g->old->nodes[ref].data);
+  if (i == PLN_NONE)
+    return found_type(t, g, ref, out);
+  if (t->along && t->along[i]) {
+    pln_typed_graph *callee = &t->graphs[t->along[i] - 1];
+    *out = callee->old->nodes[callee->old->root].type;
+    if (!callee->open[callee->old->root])
+      return PLN_OK;
+    return found_type(t, callee, callee->old->root, out);
+  }
+  const pln_graph *f = pln_module_function(t->module, i);
+  *out = f->nodes[f->root].type;
+  return PLN_OK;
+}
+
+pln_status pln_typing_result(pln_typing *t, uint32_t index, pln_graph **out) {
+  pln_typed_graph *g = &t->graphs[index];
+  bool changed = false;
+  for (pln_ref ref = 0; ref < g->old->n_nodes; ref++) {
+    const pln_node *n = &g->old->nodes[ref];
+    pln_type type = n->type;
+    if (g->open[ref] && n->kind == PLN_GLOBAL_VAR)
+      PLN_TRY(global_type(t, g, ref, &type));
+    else if (g->open[ref])
+      PLN_TRY(found_type(t, g, ref, &type));
+    g->graph->nodes[ref].type = type;
+    changed = changed || type != n->type;
+  }
+  *out = pln_graph_retain(changed ? g->graph : g->old);
+  return PLN_OK;
+}

@@ -1,0 +1,55 @@
+/* type/typing.h: graphs whose types are being found together; for
+ * type/typing.c, type/rules.c and type/infer_module.c. */
+
+#ifndef PLN_TYPING_H
+#define PLN_TYPING_H
+
+#include "ir/graph.h"
+#include "ir/type/unify.h"
+
+/* One graph of them. */
+typedef struct pln_typed_graph {
+  pln_symbol name;      /* of the function; 0: an expression */
+  const pln_graph *old; /* borrowed */
+  pln_graph *graph;     /* its copy, which is given the types found */
+  pln_type *terms;      /* a node: its type, with holes; 0: it has none */
+  bool *open;           /* a node: its type may be told better than it was */
+  pln_scope *home;      /* a node: its innermost scope */
+  uint32_t base;        /* node n waits under the id base + n */
+} pln_typed_graph;
+
+typedef struct pln_typing {
+  pln_engine *engine;
+  const pln_module *module; /* signatures and data types; may be NULL */
+  const uint32_t *along;    /* a function of the module: its graph here, plus 1;
+                               NULL: none of them is */
+  bool lenient;             /* of a file: contradictions were told already */
+  pln_unifier u;
+  pln_typed_graph *graphs;
+  uint32_t n_graphs, cap_graphs;
+  uint32_t n_ids;
+  pln_idmap *met; /* pairs of old types and new ones */
+} pln_typing;
+
+void pln_typing_init(pln_typing *t, pln_engine *engine,
+                     const pln_module *module);
+void pln_typing_free(pln_typing *t);
+pln_status pln_typing_add(pln_typing *t, pln_symbol name,
+                          const pln_graph *graph) PLN_CHECKED;
+/* Finds all types that can be found. PLN_ERR_TYPE on a contradiction. */
+pln_status pln_typing_solve(pln_typing *t) PLN_CHECKED;
+/* The graph with what was found, or the old one when that is nothing; the
+ * caller's to release. */
+pln_status pln_typing_result(pln_typing *t, uint32_t index,
+                             pln_graph **out) PLN_CHECKED;
+
+/* type/rules.c: what node `ref` says of its type and those of its operands.
+ * `last`: it is asked for the last time, what is not known stays so. */
+pln_status pln_typing_rule(pln_typing *t, pln_typed_graph *g, pln_ref ref,
+                           bool last) PLN_CHECKED;
+/* Is there anything that is not known about a graph? */
+bool pln_graph_is_open(const pln_graph *graph);
+/* Is the node of a kind that never has a type? */
+bool pln_is_untyped(pln_kind kind);
+
+#endif
