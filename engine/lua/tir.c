@@ -6,7 +6,7 @@
  * is. */
 
 #include "ir/loop/loop.h"
-#include "lua/binding.h"
+#include "lua/making.h"
 
 /* -------------------------------------------------------------------- types */
 
@@ -41,70 +41,41 @@ static int core_pointer_type(lua_State *L) {
 /* int_imm(type, integer), float_imm(type, number), string_imm(text) */
 static int core_int_imm(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_ref ref;
   pln_type type = pln_lua_check_type(L, b, 1);
   int64_t value = luaL_checkinteger(L, 2);
-  pln_lua_graph *to = pln_lua_push_free(L, b);
-  pln_lua_must(L, b,
-               pln_build_int_imm(pln_lua_builder(L, b, to), type, value, &ref));
-  pln_lua_push_node(L, -1, ref);
-  return 1;
+  pln_making m = pln_lua_make_free(L, b);
+  return pln_lua_give(&m,
+                      pln_build_int_imm(pln_lua_into(&m), type, value, &m.ref));
 }
 
 static int core_float_imm(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_ref ref;
   pln_type type = pln_lua_check_type(L, b, 1);
   double value = luaL_checknumber(L, 2);
-  pln_lua_graph *to = pln_lua_push_free(L, b);
-  pln_lua_must(
-      L, b, pln_build_float_imm(pln_lua_builder(L, b, to), type, value, &ref));
-  pln_lua_push_node(L, -1, ref);
-  return 1;
+  pln_making m = pln_lua_make_free(L, b);
+  return pln_lua_give(
+      &m, pln_build_float_imm(pln_lua_into(&m), type, value, &m.ref));
 }
 
 static int core_string_imm(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_ref ref;
   pln_symbol value = pln_lua_check_symbol(L, b, 1);
-  pln_lua_graph *to = pln_lua_push_free(L, b);
-  pln_lua_must(L, b,
-               pln_build_string_imm(pln_lua_builder(L, b, to), value, &ref));
-  pln_lua_push_node(L, -1, ref);
-  return 1;
+  pln_making m = pln_lua_make_free(L, b);
+  return pln_lua_give(&m,
+                      pln_build_string_imm(pln_lua_into(&m), value, &m.ref));
 }
 
 /* size_var(name, type) -> Var that is no less than 0 */
 static int core_size_var(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_ref ref;
   pln_symbol name = pln_lua_check_symbol(L, b, 1);
   pln_type type = pln_lua_check_type(L, b, 2);
-  pln_lua_graph *to = pln_lua_push_free(L, b);
-  pln_lua_must(
-      L, b, pln_build_size_var(pln_lua_builder(L, b, to), name, type, 0, &ref));
-  pln_lua_push_node(L, -1, ref);
-  return 1;
+  pln_making m = pln_lua_make_free(L, b);
+  return pln_lua_give(
+      &m, pln_build_size_var(pln_lua_into(&m), name, type, 0, &m.ref));
 }
 
 /* ---------------------------------------------------------------- operators */
-
-/* Operands from the list at `arg`, in scratch memory.  [-0, +1] */
-static pln_ref *operands(lua_State *L, pln_lua *b, pln_lua_graph *to, int arg,
-                         uint32_t *n) {
-  luaL_checktype(L, arg, LUA_TTABLE);
-  size_t count = lua_rawlen(L, arg);
-  luaL_argcheck(L, count < INT32_MAX, arg, "too many operands");
-  pln_ref *refs = lua_newuserdatauv(L, (count + 1) * sizeof *refs, 0);
-  for (size_t i = 0; i < count; i++) {
-    lua_rawgeti(L, arg, (lua_Integer)i + 1);
-    pln_lua_check_node(L, -1);
-    refs[i] = pln_lua_operand(L, b, to, -1, PLN_DTYPE_NONE);
-    lua_pop(L, 1);
-  }
-  *n = (uint32_t)count;
-  return refs;
-}
 
 static pln_kind check_kind(lua_State *L, int arg) {
   lua_Integer kind = luaL_checkinteger(L, arg);
@@ -123,7 +94,6 @@ static uint32_t check_data(lua_State *L, pln_lua *b, int arg) {
 /* loop_node(kind, operands [, data [, count [, type [, attrs]]]]) -> node */
 static int core_loop_node(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_ref ref;
   lua_settop(L, 6);
   lua_Integer count = luaL_optinteger(L, 4, 0);
   luaL_argcheck(L, count >= 0 && count <= UINT16_MAX, 4, "out of range");
@@ -133,35 +103,29 @@ static int core_loop_node(lua_State *L) {
   spec.type = lua_isnil(L, 5) ? 0 : pln_lua_check_type(L, b, 5);
   spec.attrs = pln_lua_check_attrs(L, b, 6, NULL);
   lua_settop(L, 6);
-  pln_lua_graph *to = pln_lua_push_free(L, b);
-  spec.operands = operands(L, b, to, 2, &spec.n);
-  pln_lua_must(L, b, pln_build_prim(pln_lua_builder(L, b, to), &spec, &ref));
-  pln_lua_push_node(L, 7, ref);
-  return 1;
+  pln_making m = pln_lua_make_free(L, b);
+  spec.operands = pln_lua_parts(&m, 2, &spec.n);
+  return pln_lua_give(&m, pln_build_prim(pln_lua_into(&m), &spec, &m.ref));
 }
 
 /* folded(kind, a, b) -> a node of that kind, or what it comes to */
 static int core_folded(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_ref ref;
   pln_kind kind = check_kind(L, 1);
   pln_lua_check_node(L, 2);
   pln_lua_check_node(L, 3);
   lua_settop(L, 3);
-  pln_lua_graph *to = pln_lua_push_free(L, b);
-  pln_ref x = pln_lua_operand(L, b, to, 2, PLN_DTYPE_NONE);
-  pln_ref y = pln_lua_operand(L, b, to, 3, PLN_DTYPE_NONE);
-  pln_lua_must(L, b,
-               pln_build_folded(pln_lua_builder(L, b, to), kind, x, y, &ref));
-  pln_lua_push_node(L, 4, ref);
-  return 1;
+  pln_making m = pln_lua_make_free(L, b);
+  pln_ref x = pln_lua_part(&m, 2, PLN_DTYPE_NONE);
+  pln_ref y = pln_lua_part(&m, 3, PLN_DTYPE_NONE);
+  return pln_lua_give(&m,
+                      pln_build_folded(pln_lua_into(&m), kind, x, y, &m.ref));
 }
 
 /* loop_stmt(kind, operands, type, attrs, params, body [, params, body])
  * -> a statement or PrimFunc with bodies */
 static int core_loop_stmt(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_ref ref;
   pln_body bodies[2];
   lua_settop(L, 8);
   uint32_t k = lua_isnil(L, 8) ? 1 : 2;
@@ -169,31 +133,25 @@ static int core_loop_stmt(lua_State *L) {
   spec.type = lua_isnil(L, 3) ? 0 : pln_lua_check_type(L, b, 3);
   spec.attrs = pln_lua_check_attrs(L, b, 4, NULL);
   lua_settop(L, 8);
-  pln_lua_graph *to = pln_lua_push_free(L, b);
-  spec.operands = operands(L, b, to, 2, &spec.n);
+  pln_making m = pln_lua_make_free(L, b);
+  spec.operands = pln_lua_parts(&m, 2, &spec.n);
   for (uint32_t i = 0; i < k; i++) {
-    bodies[i].params = operands(L, b, to, 5 + 2 * (int)i, &bodies[i].n_params);
+    bodies[i].params = pln_lua_parts(&m, 5 + 2 * (int)i, &bodies[i].n_params);
     pln_lua_check_node(L, 6 + 2 * (int)i);
-    bodies[i].stmt = pln_lua_operand(L, b, to, 6 + 2 * (int)i, PLN_DTYPE_NONE);
+    bodies[i].stmt = pln_lua_part(&m, 6 + 2 * (int)i, PLN_DTYPE_NONE);
   }
-  pln_lua_must(
-      L, b,
-      pln_build_free_stmt(pln_lua_builder(L, b, to), &spec, k, bodies, &ref));
-  pln_lua_push_node(L, 9, ref);
-  return 1;
+  return pln_lua_give(
+      &m, pln_build_free_stmt(pln_lua_into(&m), &spec, k, bodies, &m.ref));
 }
 
 /* seq(list) -> SeqStmt */
 static int core_seq(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_ref ref;
   uint32_t n;
   lua_settop(L, 1);
-  pln_lua_graph *to = pln_lua_push_free(L, b);
-  pln_ref *stmts = operands(L, b, to, 1, &n);
-  pln_lua_must(L, b, pln_build_seq(pln_lua_builder(L, b, to), n, stmts, &ref));
-  pln_lua_push_node(L, 2, ref);
-  return 1;
+  pln_making m = pln_lua_make_free(L, b);
+  pln_ref *stmts = pln_lua_parts(&m, 1, &n);
+  return pln_lua_give(&m, pln_build_seq(pln_lua_into(&m), n, stmts, &m.ref));
 }
 
 /* builtin(name) -> its number, or nil; builtins() -> names */
