@@ -67,12 +67,9 @@ static int builder_open(lua_State *L) {
 static int builder_param(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_lua_graph *graph = check_builder(L);
-  pln_symbol name;
-  pln_slice text;
   pln_ref ref;
-  text.data = luaL_checklstring(L, 2, &text.size);
+  pln_symbol name = pln_lua_check_symbol(L, b, 2);
   pln_type type = lua_isnoneornil(L, 3) ? 0 : pln_lua_check_type(L, b, 3);
-  pln_lua_must(L, b, pln_symbol_intern(b->engine, text, &name));
   pln_lua_must(L, b, pln_build_param(graph->builder, name, type, 0, &ref));
   return push(L, ref);
 }
@@ -171,12 +168,9 @@ static int builder_loop(lua_State *L) {
 static int builder_var(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_lua_graph *graph = check_builder(L);
-  pln_symbol name;
-  pln_slice text;
   pln_ref ref;
-  text.data = luaL_checklstring(L, 2, &text.size);
+  pln_symbol name = pln_lua_check_symbol(L, b, 2);
   pln_type type = lua_isnoneornil(L, 3) ? 0 : pln_lua_check_type(L, b, 3);
-  pln_lua_must(L, b, pln_symbol_intern(b->engine, text, &name));
   pln_lua_must(L, b, pln_build_var(graph->builder, name, type, 0, &ref));
   return push(L, ref);
 }

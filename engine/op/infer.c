@@ -128,11 +128,9 @@ static pln_list list_of_arg(const pln_infer *call, uint32_t arg) {
   return list_of_type(call, arg);
 }
 
-pln_list pln_arg_list(const pln_infer *call, uint32_t arg, const char *attr) {
-  if (arg != PLN_NONE && !pln_arg_absent(call, arg))
-    return list_of_arg(call, arg);
-  const pln_attr *a =
-      attr ? pln_attrs_find(call->engine, call->attrs, attr) : NULL;
+pln_list pln_list_of_attr(pln_engine *engine, pln_attrs attrs,
+                          const char *attr) {
+  const pln_attr *a = attr ? pln_attrs_find(engine, attrs, attr) : NULL;
   if (a && a->kind == PLN_ATTR_INTS)
     return (pln_list){
         .given = true, .sized = true, .count = a->count, .ints = a->v.ints};
@@ -140,6 +138,12 @@ pln_list pln_arg_list(const pln_infer *call, uint32_t arg, const char *attr) {
     return (pln_list){
         .given = true, .sized = true, .count = 1, .ints = &a->v.i};
   return (pln_list){.sized = true};
+}
+
+pln_list pln_arg_list(const pln_infer *call, uint32_t arg, const char *attr) {
+  if (arg != PLN_NONE && !pln_arg_absent(call, arg))
+    return list_of_arg(call, arg);
+  return pln_list_of_attr(call->engine, call->attrs, attr);
 }
 
 pln_dim pln_list_at(const pln_list *list, uint32_t i) {

@@ -46,6 +46,9 @@ pln_value pln_arg_value(const pln_infer *call, uint32_t i);
 /* Argument `arg` (PLN_NONE: there is no such form) when present, else attribute
  * `attr` (NULL: likewise). */
 pln_list pln_arg_list(const pln_infer *call, uint32_t arg, const char *attr);
+/* Attribute `attr` alone, which is an integer or a list of such. */
+pln_list pln_list_of_attr(pln_engine *engine, pln_attrs attrs,
+                          const char *attr);
 /* Element `i`; PLN_DIM_UNKNOWN when not known. Constants too small to be a
  * pln_dim come as the smallest one. */
 pln_dim pln_list_at(const pln_list *list, uint32_t i);

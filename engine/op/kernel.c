@@ -33,15 +33,7 @@ pln_list pln_kernel_list(const pln_kernel_call *call, uint32_t arg,
                       .sized = t->count <= UINT32_MAX,
                       .count = (uint32_t)t->count,
                       .tensor = t};
-  const pln_attr *a =
-      attr ? pln_attrs_find(call->engine, call->attrs, attr) : NULL;
-  if (a && a->kind == PLN_ATTR_INTS)
-    return (pln_list){
-        .given = true, .sized = true, .count = a->count, .ints = a->v.ints};
-  if (a && a->kind == PLN_ATTR_INT)
-    return (pln_list){
-        .given = true, .sized = true, .count = 1, .ints = &a->v.i};
-  return (pln_list){.sized = true};
+  return pln_list_of_attr(call->engine, call->attrs, attr);
 }
 
 /* ----------------------------------------------------------------- results */

@@ -1,27 +1,7 @@
 /* core.c: what the engine costs a node, measured through its public header: an
  * identity rewrite, folding a 16x16 operation, an empty pass. */
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
-#include "perilune.h"
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static void must(pln_engine *e, pln_status status) {
-  if (status == PLN_OK)
-    return;
-  char text[1000] = "";
-  for (size_t i = 0; i < pln_diag_count(e); i++)
-    pln_diag_format(pln_diag_get(e, i), text, sizeof text);
-  fprintf(stderr, "bench: %s: %s\n", pln_status_text(status), text);
-  exit(1);
-}
+#include "bench.h"
 
 static pln_type square(pln_engine *e) {
   pln_dim dims[2] = {16, 16};

@@ -1,27 +1,9 @@
 /* equal.c: what comparing, hashing and verifying cost a node; and sealing a
  * function of three nodes in a builder that holds a million. */
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
-#include "perilune.h"
+#include "bench.h"
 
 enum { NODES = 1000000, FUNCTIONS = 10000 };
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static void must(pln_engine *e, pln_status status) {
-  if (status == PLN_OK)
-    return;
-  fprintf(stderr, "bench: %s\n",
-          pln_diag_count(e) ? pln_diag_get(e, 0)->message : "?");
-  exit(1);
-}
 
 static pln_ref vector(pln_engine *e, pln_builder *b) {
   const int64_t dims[1] = {16};

@@ -8,30 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 
-#include "perilune.h"
+#include "bench.h"
 
 enum { MOST_INPUTS = 16 };
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-static void must(pln_engine *e, pln_status status) {
-  if (status == PLN_OK)
-    return;
-  char text[1000] = "";
-  for (size_t i = 0; i < pln_diag_count(e); i++)
-    pln_diag_format(pln_diag_get(e, i), text, sizeof text);
-  fprintf(stderr, "bench: %s: %s\n", pln_status_text(status), text);
-  exit(1);
-}
 
 static FILE *must_open(const char *path, const char *mode) {
   FILE *file = fopen(path, mode);
@@ -64,13 +47,13 @@ static void write_output(pln_engine *e, const pln_tensor *t, const char *path) {
 static double shortest(pln_engine *e, const pln_module *mod,
                        const pln_graph *graph, uint32_t n,
                        const pln_tensor *const *inputs, const char *path,
-                       double limit) {
-  double best = 1e30, end = now() + limit;
+                       double seconds) {
+  double best = 1e30, end = now() + seconds;
   for (bool first = true; first || now() < end; first = false) {
     pln_tensor *out;
     double start = now();
     must(e, pln_eval_function(mod, graph, n, inputs, 1, &out));
-    double took = now() - start;
+    double took = (now() - start) * 1e3;
     best = took < best ? took : best;
     if (first)
       write_output(e, out, path);
@@ -110,7 +93,7 @@ int main(int argc, char **argv) {
         read_input(e, pln_node_type(g, pln_scope_begin(g, body) + n), from);
   fclose(from);
   printf("%.4f\n", shortest(e, mod, g, n, (const pln_tensor *const *)inputs,
-                            argv[3], atof(argv[4]) * 1e3));
+                            argv[3], atof(argv[4])));
   while (n > 0)
     pln_tensor_release(inputs[--n]);
   pln_module_release(mod);
