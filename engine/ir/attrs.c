@@ -9,13 +9,15 @@
 #include <stdlib.h>
 
 #include "ir/child.h"
+#include "ir/equal.h"
 #include "ir/tables.h"
 #include "ir/tensor.h"
 
 /* A dictionary as it is read. */
 typedef struct attr_set {
   uint32_t count;
-  bool sorted; /* by name: no list */
+  bool sorted;   /* by name: no list */
+  uint64_t hash; /* of all dictionaries that are equal */
   pln_attr *entries;
   pln_slice *names;
 } attr_set;
@@ -315,6 +317,7 @@ static pln_status read_key(pln_engine *engine, pln_attrs id, attr_set *out) {
       return pln_nomem(engine);
     out->names[i] = name_of(engine, &out->entries[i]);
   }
+  out->hash = pln_attr_entries_hash(engine, out->count, out->entries);
   return PLN_OK;
 }
 
@@ -450,7 +453,7 @@ pln_status pln_attrs_list(pln_engine *engine, uint32_t count,
 /* ----------------------------------------------------------------- reading */
 
 static const attr_set *set_of(const pln_engine *engine, pln_attrs attrs) {
-  static const attr_set empty = {0, true, NULL, NULL};
+  static const attr_set empty = {.sorted = true};
   const struct pln_attr_sets *t = engine->attrs;
   if (attrs == 0)
     return &empty;
@@ -462,6 +465,10 @@ static const attr_set *set_of(const pln_engine *engine, pln_attrs attrs) {
 
 uint32_t pln_attrs_count(const pln_engine *engine, pln_attrs attrs) {
   return set_of(engine, attrs)->count;
+}
+
+uint64_t pln_attrs_hash(const pln_engine *engine, pln_attrs attrs) {
+  return set_of(engine, attrs)->hash;
 }
 
 const pln_attr *pln_attrs_get(const pln_engine *engine, pln_attrs attrs,

@@ -194,8 +194,7 @@ static pln_status compare_result_types(pln_comparison *c) {
       pln_type_kind_of(e, y) == PLN_TYPE_FUNC) {
     x = pln_type_part(e, x, pln_type_n_parts(e, x) - 1);
     y = pln_type_part(e, y, pln_type_n_parts(e, y) - 1);
-    if (x && y)
-      PLN_TRY(pln_type_match_run(c->types, x, y, &same));
+    PLN_TRY(pln_type_match_run(c->types, x, y, &same));
   }
   if (c->via)
     c->at = c->via[c->at.x];

@@ -42,6 +42,13 @@ pln_status pln_attr_equal(pln_engine *engine, const pln_attr *a,
 pln_status pln_attrs_equal(pln_engine *engine, pln_attrs a, pln_attrs b,
                            bool *same) PLN_CHECKED;
 
+/* A hash of the entries of a dictionary that agrees with pln_attrs_equal. */
+uint64_t pln_attr_entries_hash(const pln_engine *engine, uint32_t count,
+                               const pln_attr *entries);
+/* A hash of a tensor that agrees with pln_tensor_equal and is the same from run
+ * to run: one that is not compared by content counts by dtype and dims. */
+uint64_t pln_tensor_content_hash(const pln_tensor *tensor);
+
 /* ------------------------------------------------------------------- graphs */
 
 /* How a node was reached from the one that was compared before it. */

@@ -12,7 +12,7 @@
 
 enum { CACHED = 64, BOUND = 2, SHARED, FREE, IDENTITY };
 
-/* Hashes of the last names and dictionaries, by id. */
+/* Hashes of the last names, by id. */
 typedef struct cache {
   uint32_t id[CACHED];
   uint64_t hash[CACHED];
@@ -28,7 +28,7 @@ typedef struct hasher {
   pln_idmap *free; /* the identity of a free Var: when it was met */
   pln_ref *stack;
   uint32_t top, cap_stack;
-  cache ops, attrs;
+  cache ops;
   pln_status status; /* of what cannot say it where it happens */
 } hasher;
 
@@ -52,53 +52,6 @@ static uint64_t hash_op(hasher *s, pln_op op) {
   return op ? s->ops.hash[at] : 0;
 }
 
-/* A large one, or one that cannot be read, is its dtype, rank and size. */
-static uint64_t hash_tensor(const pln_tensor *t) {
-  uint64_t h = pln_hash_mix(t->dtype, t->rank);
-  return pln_hash_mix(h,
-                      pln_tensor_by_content(t) ? pln_tensor_hash(t) : t->bytes);
-}
-
-/* Floats may differ a little and be equal: they do not count. */
-static uint64_t hash_attr(const pln_engine *e, const pln_attr *a) {
-  uint64_t h = a->kind;
-  if (a->name)
-    h = pln_hash_mix(h, hash_symbol(e, a->name));
-  if (a->kind == PLN_ATTR_INT || a->kind == PLN_ATTR_BOOL)
-    h = pln_hash_mix(h, (uint64_t)a->v.i);
-  if (a->kind == PLN_ATTR_STRING || a->kind == PLN_ATTR_OBJECT)
-    h = pln_hash_mix(h, hash_text(a->v.s));
-  for (uint32_t k = 0; a->kind == PLN_ATTR_INTS && k < a->count; k++)
-    h = pln_hash_mix(h, (uint64_t)a->v.ints[k]);
-  for (uint32_t k = 0; a->kind == PLN_ATTR_STRINGS && k < a->count; k++)
-    h = pln_hash_mix(h, hash_text(a->v.strings[k]));
-  return a->kind == PLN_ATTR_TENSOR ? pln_hash_mix(h, hash_tensor(a->v.tensor))
-                                    : h;
-}
-
-/* Dictionaries and lists inside count by their own entries. */
-static uint64_t hash_entries(const pln_engine *e, pln_attrs attrs, bool nest) {
-  uint32_t n = pln_attrs_count(e, attrs);
-  uint64_t h = n;
-  for (uint32_t i = 0; i < n; i++) {
-    const pln_attr *a = pln_attrs_get(e, attrs, i);
-    h = pln_hash_mix(h, hash_attr(e, a));
-    if (nest && (a->kind == PLN_ATTR_DICT || a->kind == PLN_ATTR_LIST))
-      for (uint32_t k = 0; k < pln_attrs_count(e, a->v.dict); k++)
-        h = pln_hash_mix(h, hash_attr(e, pln_attrs_get(e, a->v.dict, k)));
-  }
-  return h;
-}
-
-static uint64_t hash_attrs(hasher *s, pln_attrs attrs) {
-  uint32_t at = attrs % CACHED;
-  if (attrs && s->attrs.id[at] != attrs) {
-    s->attrs.id[at] = attrs;
-    s->attrs.hash[at] = hash_entries(s->engine, attrs, true);
-  }
-  return attrs ? s->attrs.hash[at] : 0;
-}
-
 /* Of a call, as equality compares them. */
 static pln_attrs told_attrs(hasher *s, const pln_node *n) {
   pln_attrs told = n->attrs;
@@ -118,7 +71,7 @@ static uint64_t hash_payload(hasher *s, const pln_node *n) {
   case PLN_PAYLOAD_SCOPE:
   case PLN_PAYLOAD_VAR: return 0;
   case PLN_PAYLOAD_BITS: return (uint64_t)n->attrs << 32 | n->data;
-  case PLN_PAYLOAD_TENSOR: return hash_tensor(g->tensors[n->data]);
+  case PLN_PAYLOAD_TENSOR: return pln_tensor_content_hash(g->tensors[n->data]);
   case PLN_PAYLOAD_OP: return hash_op(s, n->data);
   case PLN_PAYLOAD_SYMBOL: return hash_symbol(s->engine, n->data);
   case PLN_PAYLOAD_BUILTIN:
@@ -127,19 +80,29 @@ static uint64_t hash_payload(hasher *s, const pln_node *n) {
   return 0;
 }
 
+/* What a function gives; of what it takes its parameters tell. */
+static uint64_t hash_result_type(const pln_engine *e, pln_type type) {
+  if (pln_type_kind_of(e, type) != PLN_TYPE_FUNC)
+    return 0;
+  return pln_type_hash(e,
+                       pln_type_part(e, type, pln_type_n_parts(e, type) - 1));
+}
+
 static uint64_t hash_node(hasher *s, const pln_node *n) {
   const pln_graph *g = s->g;
   uint64_t h = pln_hash_mix(n->kind, n->results);
   h = pln_hash_mix(h, hash_payload(s, n));
   h = pln_hash_mix(h, n->count);
   if (pln_kinds[n->kind].has_attrs)
-    h = pln_hash_mix(h, hash_attrs(s, told_attrs(s, n)));
+    h = pln_hash_mix(h, pln_attrs_hash(s->engine, told_attrs(s, n)));
   if (pln_is_prim(n)) /* of the loop level a dtype is part of the node */
     h = pln_hash_mix(h, pln_type_hash(s->engine, n->type));
   for (uint32_t i = 0; i < n->count; i++)
     h = pln_hash_mix(h, s->hash[g->operands[n->first + i]]);
   if (!pln_owns(n))
     return h;
+  if (n->kind == PLN_FUNCTION)
+    h = pln_hash_mix(h, hash_result_type(s->engine, n->type));
   for (pln_scope c = n->data; c != PLN_NONE; c = g->scopes[c].next)
     h = pln_hash_mix(h, s->hash[g->scopes[c].result]);
   return h;
@@ -215,8 +178,8 @@ static pln_status enter_scope(hasher *s, pln_scope scope) {
     statements++;
   }
   meet(s, pln_hash_mix(row->n_params, statements));
-  meet(s, pln_type_n_parts(s->engine, row->type_params));
-  meet(s, hash_attrs(s, row->attrs));
+  meet(s, pln_type_hash(s->engine, row->type_params));
+  meet(s, pln_attrs_hash(s->engine, row->attrs));
   return PLN_OK;
 }
 

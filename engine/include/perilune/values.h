@@ -393,7 +393,8 @@ PLN_API pln_type_var_kind pln_type_var_kind_of(const pln_engine *engine,
 PLN_API pln_attrs pln_type_attrs(const pln_engine *engine, pln_type type);
 /* Equal as Relay has it: bound type variables may have other names; with
  * `map_free_vars` free ones as well. The hash is that of all equal types: it
- * does not tell type variables of one kind apart. */
+ * does not tell type variables of one kind apart, nor types that are not
+ * known. */
 PLN_API pln_status pln_type_equal(pln_engine *engine, pln_type a, pln_type b,
                                   bool map_free_vars, bool *out) PLN_CHECKED;
 PLN_API uint64_t pln_type_hash(const pln_engine *engine, pln_type type);
@@ -473,6 +474,9 @@ PLN_API pln_status pln_attrs_make(pln_engine *engine, uint32_t count,
 PLN_API pln_status pln_attrs_list(pln_engine *engine, uint32_t count,
                                   const pln_attr *items,
                                   pln_attrs *out) PLN_CHECKED;
+/* The hash of all dictionaries that Relay calls equal: floats, which may differ
+ * a little, do not count. The same from run to run. */
+PLN_API uint64_t pln_attrs_hash(const pln_engine *engine, pln_attrs attrs);
 PLN_API uint32_t pln_attrs_count(const pln_engine *engine, pln_attrs attrs);
 /* Entries in order of their names' bytes; a list's in its own. */
 PLN_API const pln_attr *pln_attrs_get(const pln_engine *engine, pln_attrs attrs,

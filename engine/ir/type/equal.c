@@ -1,4 +1,4 @@
-/* type/equal.c: equality and hash of types, whatever the names of bound type
+/* type/equal.c: equality of types, whatever the names of bound type
  * variables.
  *
  * Called by comparisons of graphs and of modules. Types are interned, so types
@@ -143,25 +143,4 @@ pln_status pln_type_equal(pln_engine *engine, pln_type a, pln_type b,
   pln_status status = pln_type_match_run(&m, a, b, out);
   pln_type_match_free(&m);
   return status;
-}
-
-/* -------------------------------------------------------------------- hash */
-
-/* Type variables count by kind only: their names and numbers may differ. */
-static uint64_t hash_head(const pln_engine *e, pln_type type) {
-  int32_t rank = pln_type_rank(e, type);
-  uint64_t h = pln_hash_mix(pln_type_kind_of(e, type), pln_type_dtype(e, type));
-  h = pln_hash_mix(h, (uint64_t)rank);
-  const pln_dim *dims = pln_type_dims(e, type);
-  for (int32_t i = 0; i < rank; i++)
-    if (PLN_DIM_IS_CONST(dims[i]))
-      h = pln_hash_mix(h, (uint64_t)dims[i]);
-  return pln_hash_mix(h, pln_type_n_parts(e, type));
-}
-
-uint64_t pln_type_hash(const pln_engine *e, pln_type type) {
-  uint64_t h = hash_head(e, type);
-  for (uint32_t i = 0; i < pln_type_n_parts(e, type); i++)
-    h = pln_hash_mix(h, hash_head(e, pln_type_part(e, type, i)));
-  return h;
 }

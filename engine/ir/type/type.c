@@ -24,7 +24,7 @@ typedef struct type_row {
    * when there are several: lanes */
   uint32_t number;
   uint32_t flags; /* PLN_TYPE_HAS_*, of the type and its parts */
-  uint32_t zero;
+  uint32_t hash;  /* of all types that are equal but for names */
 } type_row;
 _Static_assert(sizeof(type_row) % sizeof(pln_dim) == 0, "dims are aligned");
 
@@ -112,9 +112,54 @@ static uint32_t own_flags(uint8_t kind) {
   return 0;
 }
 
+/* What equal dims have in common: constants, names of symbols. */
+static uint64_t hash_dim(const pln_engine *engine, pln_dim dim) {
+  if (PLN_DIM_IS_CONST(dim))
+    return (uint64_t)dim;
+  pln_symbol name = pln_dim_name(engine, dim);
+  pln_slice text = pln_symbol_text(engine, name);
+  return name ? pln_hash_bytes(text.data, text.size, 1) : UINT64_MAX;
+}
+
+static uint64_t hash_tail(const pln_engine *engine, const type_row *row,
+                          const void *tail, size_t size) {
+  const pln_dim *dims = tail;
+  const pln_type *parts = tail;
+  uint64_t h = size;
+  if (row->kind == PLN_TYPE_TENSOR) {
+    for (size_t i = 0; i < size / sizeof *dims; i++)
+      h = pln_hash_mix(h, hash_dim(engine, dims[i]));
+    return h;
+  }
+  for (size_t i = 0; i < size / sizeof *parts; i++)
+    h = row->kind == PLN_TYPE_RELATION && i == (size_t)row->count
+            ? pln_hash_mix(h, pln_attrs_hash(engine, parts[i]))
+            : pln_hash_mix(h, row_of(engine, parts[i])->hash);
+  return h;
+}
+
+/* Neither ids count, nor names and numbers of type variables and holes. */
+static uint32_t hash_row(const pln_engine *engine, const type_row *row,
+                         const void *tail, size_t size) {
+  bool named = row->symbol && row->kind != PLN_TYPE_VAR;
+  bool counted = row->kind != PLN_TYPE_VAR && row->kind != PLN_TYPE_HOLE;
+  uint64_t h = (uint64_t)row->n_vars << 16 | row->dtype << 8 | row->kind;
+  h = pln_hash_mix(h, (uint32_t)row->count);
+  h = pln_hash_mix(h, counted ? row->number : 0);
+  pln_slice text = pln_symbol_text(engine, row->symbol);
+  h = named ? pln_hash_bytes(text.data, text.size, h) : h;
+  h = size > 0 ? pln_hash_mix(h, hash_tail(engine, row, tail, size)) : h;
+  return (uint32_t)h;
+}
+
+uint64_t pln_type_hash(const pln_engine *engine, pln_type type) {
+  return row_of(engine, type)->hash;
+}
+
 /* Interns a header and what follows it. */
 static pln_status intern_row(pln_engine *engine, type_row row, const void *tail,
                              size_t size, pln_type *out) {
+  row.hash = hash_row(engine, &row, tail, size);
   char near[sizeof(tensor_row)];
   size_t total = sizeof row + size;
   char *bytes = total <= sizeof near ? near : pln_mem_new(engine, total);
@@ -173,6 +218,7 @@ pln_status pln_type_tensor(pln_engine *engine, pln_dtype dtype, int32_t rank,
   for (size_t i = 0; i < n; i++)
     near.dims[i] = extent(dims[i]);
   near.row.flags = tensor_flags(&row, near.dims);
+  near.row.hash = hash_row(engine, &row, near.dims, n * sizeof *dims);
   return pln_intern(engine->types->rows, &near,
                     sizeof near.row + n * sizeof *dims, out, NULL);
 }
