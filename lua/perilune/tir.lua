@@ -13,86 +13,22 @@ core.internal()
 
 local ir = require "perilune.ir"
 
-local tir = {}
+local operand = require "perilune.tir.operand"
+
+local expr, exprs, matched, node = operand.expr, operand.exprs, operand.matched, operand.node
+
+--- Types, immediates and casts, and arithmetic.
+local tir = {
+  type = operand.type, PointerType = operand.PointerType, IntImm = operand.IntImm,
+  FloatImm = operand.FloatImm, StringImm = operand.StringImm, const = operand.const,
+  Cast = operand.Cast, cast = operand.cast, Broadcast = operand.Broadcast,
+}
+for name, operator in pairs(require "perilune.tir.math") do tir[name] = operator end
 
 local kind_number, class_of, fields_of = {}, {}, {}
 for number, row in ipairs(core.kinds()) do
   kind_number[row.name], class_of[row.name] = number, row.class
   fields_of[row.name] = row.fields
-end
-
--- -------------------------------------------------------------------- types
-
-local types = {}
-
---- The type of a dtype: "int32", "float32x4", "bool", "handle"; types as they are.
-function tir.type(dtype)
-  if type(dtype) ~= "string" then return dtype end
-  local known = types[dtype]
-  if known then return known end
-  local base, lanes = dtype, 1
-  if not pcall(core.prim_type, dtype) then
-    local head, tail = dtype:match "^(%w-)x(%d+)$"
-    if head then base, lanes = head, math.tointeger(tail) end
-  end
-  known = core.prim_type(base, lanes)
-  types[dtype] = known
-  return known
-end
-
---- The type of a pointer to elements of that dtype ("void": of none) in a storage scope.
-function tir.PointerType(element, scope)
-  local type_ = element == "void" and core.type "()" or tir.type(element)
-  return core.pointer_type(type_, scope or "global")
-end
-
--- --------------------------------------------------------------- immediates
-
-local function is_float(dtype) return dtype:find "^b?float" ~= nil end
-
-local function scalar(dtype) return (dtype:gsub("x%d+$", "")) end
-
-local function lanes_of(dtype) return math.tointeger(dtype:match "x(%d+)$" or 1) end
-
---- An integer of a dtype: tir.IntImm("int32", 4).
-function tir.IntImm(dtype, value)
-  if value == true then value = 1 elseif value == false then value = 0 end
-  return core.int_imm(tir.type(dtype), value)
-end
-
---- A number of a floating-point dtype.
-function tir.FloatImm(dtype, value) return core.float_imm(tir.type(dtype), value) end
-
-tir.StringImm = core.string_imm
-
---- A Lua value as a constant of a dtype; without one int32, float32 or bool.
-function tir.const(value, dtype)
-  if dtype and lanes_of(dtype) > 1 then
-    return tir.Broadcast(tir.const(value, scalar(dtype)), lanes_of(dtype))
-  end
-  if type(value) == "boolean" and not dtype then dtype = "bool" end
-  if dtype == nil then dtype = math.type(value) == "integer" and "int32" or "float32" end
-  if is_float(dtype) then return tir.FloatImm(dtype, value) end
-  return tir.IntImm(dtype, type(value) == "number" and math.tointeger(value) or value)
-end
-
--- A PrimExpr of a Lua value; `dtype` is that of a number.
-local function expr(value, dtype)
-  local kind = type(value)
-  if kind == "number" or kind == "boolean" then return tir.const(value, dtype) end
-  if kind == "string" then return tir.StringImm(value) end
-  return value
-end
-
--- nil has no place in a list of operands: it would end it.
-local function exprs(list, dtype)
-  local out = {}
-  for i = 1, #list do out[i] = expr(list[i], dtype) end
-  return out
-end
-
-local function node(name, operands, data, count, type_, attrs)
-  return core.loop_node(kind_number[name], operands, data, count, type_, attrs)
 end
 
 -- --------------------------------------------------------------- PrimExprs
@@ -102,51 +38,6 @@ function tir.Var(name, dtype) return core.var(name, tir.type(dtype or "int32")) 
 
 --- A variable that is no less than 0, such as an extent.
 function tir.SizeVar(name, dtype) return core.size_var(name, tir.type(dtype or "int32")) end
-
---- A value of another dtype; an immediate stays one.
-function tir.Cast(dtype, value) return node("Cast", { expr(value) }, nil, nil, tir.type(dtype)) end
-
---- Cast, but nothing when the dtype is right, and immediates are converted.
-function tir.cast(dtype, value)
-  value = expr(value)
-  if value.dtype == dtype then return value end
-  local lanes = lanes_of(dtype)
-  if lanes > 1 and lanes_of(value.dtype) == 1 then
-    return tir.Broadcast(tir.cast(scalar(dtype), value), lanes)
-  end
-  local imm = value.kind
-  if imm == "IntImm" and value.dtype ~= "bool" or imm == "FloatImm" and is_float(dtype) then
-    return tir.const(value.value, dtype)
-  end
-  return tir.Cast(dtype, value)
-end
-
--- Both operands of one dtype, as TVM matches them.
-local function bits_of(dtype) return math.tointeger(dtype:match "(%d+)" or 1) end
-
-local function common(a, b)
-  if is_float(a) ~= is_float(b) then return is_float(a) and a or b end
-  if is_float(a) then return bits_of(a) >= bits_of(b) and a or b end
-  local unsigned = a:find "^u" and b:find "^u"
-  local bits = math.max(bits_of(a), bits_of(b))
-  if a == "bool" then return b elseif b == "bool" then return a end
-  return (unsigned and "uint" or "int") .. bits
-end
-
-local function matched(a, b)
-  if type(a) == "number" and type(b) == "userdata" then
-    a = expr(a, math.type(a) == "float" and not is_float(b.dtype) and "float32" or scalar(b.dtype))
-  elseif type(b) == "number" and type(a) == "userdata" then
-    b = expr(b, math.type(b) == "float" and not is_float(a.dtype) and "float32" or scalar(a.dtype))
-  end
-  a, b = expr(a), expr(b)
-  local x, y = a.dtype, b.dtype
-  if x == y or x == nil or y == nil or x == "handle" or y == "handle" then return a, b end
-  local lanes = math.max(lanes_of(x), lanes_of(y))
-  local dtype = common(scalar(x), scalar(y))
-  if lanes > 1 then dtype = ("%sx%d"):format(dtype, lanes) end
-  return tir.cast(dtype, a), tir.cast(dtype, b)
-end
 
 local binary = {
   "Add", "Sub", "Mul", "Div", "Mod", "FloorDiv", "FloorMod", "Min", "Max",
@@ -160,39 +51,7 @@ for _, name in ipairs(binary) do
   end
 end
 
--- The same with dtypes matched and constants computed: what operators build.
-local function folded(name)
-  local number = kind_number[name]
-  return function(a, b) return core.folded(number, matched(a, b)) end
-end
-
-for name, kind in pairs {
-  add = "Add", subtract = "Sub", multiply = "Mul", truncdiv = "Div", truncmod = "Mod",
-  floordiv = "FloorDiv", floormod = "FloorMod", min = "Min", max = "Max",
-  eq = "EQ", ne = "NE", lt = "LT", le = "LE", gt = "GT", ge = "GE",
-  logical_and = "And", logical_or = "Or",
-} do
-  tir[name] = folded(kind)
-end
-
---- The quotient: of integers towards zero.
-function tir.div(a, b)
-  a, b = matched(a, b)
-  return core.folded(kind_number.Div, a, b)
-end
-
---- All of the conditions; any of them.
-function tir.all(first, ...)
-  for _, condition in ipairs { ... } do first = tir.logical_and(first, condition) end
-  return first
-end
-
-function tir.any(first, ...)
-  for _, condition in ipairs { ... } do first = tir.logical_or(first, condition) end
-  return first
-end
-
---- A condition negated.
+--- A condition negated, as a node.
 function tir.Not(a) return node("Not", { expr(a) }) end
 
 --- One of two values, both of which are evaluated.
@@ -216,9 +75,6 @@ function tir.Ramp(base, stride, lanes)
   base = expr(base)
   return node("Ramp", { base, expr(stride, base.dtype) }, lanes)
 end
-
---- A vector of one value.
-function tir.Broadcast(value, lanes) return node("Broadcast", { expr(value) }, lanes) end
 
 --- An expression in which `var` stands for a value.
 function tir.Let(var, value, body)
@@ -271,7 +127,7 @@ function tir.Any() return node("Any", {}, nil, nil, tir.type "int32") end
 function tir.Range(first, last)
   if last == nil then first, last = 0, first end
   local a, b = matched(first, last)
-  return node("Range", { a, core.folded(kind_number.Sub, b, a) })
+  return node("Range", { a, operand.folded("Sub", b, a) })
 end
 
 --- The `extent` integers from `min` on.
@@ -562,20 +418,7 @@ for _, name in ipairs(core.builtins()) do
   end
 end
 
---- One of two values, of which the other is not evaluated.
-function tir.if_then_else(condition, true_value, false_value)
-  local a, b = matched(true_value, false_value)
-  return tir.Call(a.dtype, "if_then_else", { condition, a, b })
-end
-
 -- --------------------------------------------------------------- operators
-
-local function builtin2(name)
-  return function(a, b)
-    a, b = matched(a, b)
-    return tir.Call(a.dtype, name, { a, b })
-  end
-end
 
 local loop_operators = {
   __add = tir.add,
@@ -583,21 +426,21 @@ local loop_operators = {
   __mul = tir.multiply,
   __div = function(a, b)
     a, b = matched(a, b)
-    if not is_float(a.dtype) then
+    if not operand.is_float(a.dtype) then
       error("of integers there are several quotients: use a // b, tir.truncdiv or tir.div", 2)
     end
     return tir.div(a, b)
   end,
   __idiv = tir.floordiv,
   __mod = tir.floormod,
-  __pow = builtin2 "pow",
+  __pow = tir.pow,
   __unm = function(a) return tir.multiply(a, -1) end,
-  __band = builtin2 "bitwise_and",
-  __bor = builtin2 "bitwise_or",
-  __bxor = builtin2 "bitwise_xor",
-  __shl = builtin2 "shift_left",
-  __shr = builtin2 "shift_right",
-  __bnot = function(a) return tir.Call(a.dtype, "bitwise_not", { a }) end,
+  __band = tir.bitwise_and,
+  __bor = tir.bitwise_or,
+  __bxor = tir.bitwise_xor,
+  __shl = tir.shift_left,
+  __shr = tir.shift_right,
+  __bnot = function(a) return tir.bitwise_not(a) end,
 }
 
 local function is_loop_level(value)

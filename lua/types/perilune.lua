@@ -1363,21 +1363,17 @@ function pl.tir.Var(name, dtype) end
 ---@param dtype string
 ---@return perilune.Node
 function pl.tir.SizeVar(name, dtype) end
---- A value of another dtype; an immediate stays one.
+--- A value of another dtype, as a node.
 ---@param dtype string
 ---@param value any
 ---@return perilune.Node
 function pl.tir.Cast(dtype, value) end
---- Cast, but nothing when the dtype is right, and immediates are converted.
+--- Cast, but nothing when the dtype is right, immediates are converted, and one value of a
+--- vector's dtype is repeated.
 ---@param dtype string
 ---@param value any
 ---@return perilune.Node
 function pl.tir.cast(dtype, value) end
---- The quotient: of integers towards zero.
----@param a perilune.Prim
----@param b perilune.Prim
----@return perilune.Node
-function pl.tir.div(a, b) end
 --- All of the conditions; any of them.
 ---@param first perilune.Prim
 ---@param ... perilune.Prim
@@ -1387,10 +1383,29 @@ function pl.tir.all(first, ...) end
 ---@param ... perilune.Prim
 ---@return perilune.Node
 function pl.tir.any(first, ...) end
---- A condition negated.
+--- A condition negated, as a node.
 ---@param a perilune.Prim
 ---@return perilune.Node
 function pl.tir.Not(a) end
+--- A condition negated; a constant one is computed.
+---@param a perilune.Prim
+---@return perilune.Node
+function pl.tir.logical_not(a) end
+--- The number without its sign.
+---@param x perilune.Prim
+---@return perilune.Node
+function pl.tir.abs(x) end
+--- The greatest number of a dtype, and the least.
+---@param dtype string
+---@return perilune.Node
+function pl.tir.max_value(dtype) end
+---@param dtype string
+---@return perilune.Node
+function pl.tir.min_value(dtype) end
+--- Infinity of a floating-point dtype.
+---@param dtype string
+---@return perilune.Node
+function pl.tir.infinity(dtype) end
 --- One of two values, both of which are evaluated.
 ---@param condition perilune.Prim
 ---@param true_value perilune.Prim
@@ -1702,6 +1717,15 @@ pl.tir.gt = binary
 pl.tir.ge = binary
 pl.tir.logical_and = binary
 pl.tir.logical_or = binary
+-- The quotient: of integers towards zero.
+pl.tir.div = binary
+-- Of integers: quotients and remainders of indices, and the quotient towards plus infinity, for
+-- a positive divisor.
+pl.tir.indexdiv = binary
+pl.tir.indexmod = binary
+pl.tir.ceildiv = binary
+-- Of floats.
+pl.tir.power = binary
 -- Builtins: calls of TVM's "tir.*" operators.
 ---@type fun(...: perilune.Prim): perilune.Node
 local builtin = function(...) end

@@ -591,7 +591,8 @@ PLN_API pln_status pln_build_prim(pln_builder *b, const pln_prim *spec,
 PLN_API pln_status pln_build_binary(pln_builder *b, pln_kind kind, pln_ref x,
                                     pln_ref y, pln_ref *out) PLN_CHECKED;
 /* The same, but computed when both are immediates, and x + 0, x * 1 and the
- * like are x: what TVM's operators on PrimExprs give. */
+ * like are x: what TVM's operators on PrimExprs give. Integers wrap in the bits
+ * of their dtype; PLN_ERR_ARGUMENT for a division by zero. */
 PLN_API pln_status pln_build_folded(pln_builder *b, pln_kind kind, pln_ref x,
                                     pln_ref y, pln_ref *out) PLN_CHECKED;
 /* A buffer; each one made is another. */

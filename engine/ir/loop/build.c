@@ -32,7 +32,7 @@ static pln_status append_bits(pln_builder *b, pln_kind kind, pln_type type,
   return pln_builder_append(b, &node, 0, NULL, out);
 }
 
-static bool is_signed(pln_dtype dtype) {
+bool pln_is_signed(pln_dtype dtype) {
   return dtype == PLN_INT8 || dtype == PLN_INT16 || dtype == PLN_INT32 ||
          dtype == PLN_INT64 || dtype == PLN_INT4 || dtype == PLN_INT2;
 }
@@ -54,7 +54,7 @@ bool pln_holds_int(pln_dtype dtype, int64_t value) {
 pln_status pln_build_int_imm(pln_builder *b, pln_type type, int64_t value,
                              pln_ref *out) {
   pln_dtype dtype = pln_type_dtype(b->engine, type);
-  if ((!is_signed(dtype) && !is_unsigned(dtype)) ||
+  if ((!pln_is_signed(dtype) && !is_unsigned(dtype)) ||
       !pln_holds_int(dtype, value))
     return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
                           "IntImm: %lld is no %s", (long long)value,

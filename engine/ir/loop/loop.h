@@ -48,10 +48,12 @@ static inline bool pln_is_int(const pln_graph *g, pln_ref ref, int64_t value) {
   return n->kind == PLN_INT_IMM && pln_imm_bits(n) == (uint64_t)value;
 }
 /* Whether pln_build_folded of these operands gives no node of that kind. */
-bool pln_would_fold(pln_engine *engine, const pln_graph *g, pln_kind kind,
+bool pln_would_fold(const pln_engine *engine, const pln_graph *g, pln_kind kind,
                     pln_ref x, pln_ref y);
 /* An integer dtype that has the value. */
 bool pln_holds_int(pln_dtype dtype, int64_t value);
+/* Of an integer dtype. */
+bool pln_is_signed(pln_dtype dtype);
 /* Operands before the parameters of a floating owner's scopes. */
 uint32_t pln_own_operands(const pln_graph *g, const pln_node *n);
 
