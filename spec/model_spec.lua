@@ -77,6 +77,16 @@ describe("a model", function()
     assert.equal("name", diag.code)
   end)
 
+  it("has other Vars where a dim became a number: those of before stay what they were", function()
+    local x = pl.var("x", "Tensor[(N, 3), float32]")
+    local mod = pl.module { main = pl.func({ x }, pl.op.nn.relu(x)) }
+    local four = assert(mod:fix_dim("N", 4))
+    local param = four.main.params[1]
+    assert.is_false(param == x)
+    assert.equal("Tensor[(4, 3), float32]", tostring(pl.func({ param }, param + param).ret_type))
+    assert.equal("Tensor[(N, 3), float32]", tostring(pl.func({ x }, x + x).ret_type))
+  end)
+
   it("that is broken, or missing, gives a diagnostic", function()
     local mod, diag = pl.onnx.load "/nowhere/x.onnx"
     assert.is_nil(mod)

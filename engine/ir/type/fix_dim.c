@@ -15,6 +15,7 @@ typedef struct fixing {
   pln_type_mutator *types;
   pln_dim *dims; /* of the type at work */
   uint32_t cap_dims;
+  pln_idmap *vars; /* Vars of another type are other Vars: old to new */
   bool changed;
 } fixing;
 
@@ -35,6 +36,17 @@ static pln_status fix_type(void *ud, pln_engine *e, pln_type old,
 
 /* ------------------------------------------------------------------- graph */
 
+/* Another identity, as whoever holds the old Var knows it by its old type. */
+static pln_status fix_var(fixing *f, pln_node *var) {
+  uint32_t image = pln_idmap_get(f->vars, var->data);
+  if (image == 0) {
+    image = ++f->engine->n_vars;
+    PLN_TRY(pln_idmap_set(f->vars, var->data, image));
+  }
+  var->data = image;
+  return PLN_OK;
+}
+
 /* Leaves are what they are; the rest follows from them and from what was
  * declared. */
 static pln_status infer_again(fixing *f, pln_builder *b, pln_ref node) {
@@ -42,6 +54,8 @@ static pln_status infer_again(fixing *f, pln_builder *b, pln_ref node) {
   pln_type old;
   PLN_TRY(pln_type_mutate(f->types, n->type, &old));
   f->changed |= old != n->type;
+  if (n->kind == PLN_VAR && old != n->type)
+    PLN_TRY(fix_var(f, n));
   n->type = old;
   if (n->kind == PLN_FUNCTION) {
     n->type =
@@ -106,6 +120,7 @@ static pln_status fix_module(fixing *f, const pln_module *module,
                              pln_slice name, pln_module **out) {
   PLN_TRY(pln_symbol_intern(f->engine, name, &f->name));
   PLN_TRY(pln_type_mutator_new(f->engine, fix_type, f, &f->types));
+  PLN_TRY(pln_idmap_new(f->engine, &f->vars));
   pln_module *copy;
   PLN_TRY(pln_module_copy(module, &copy));
   pln_status status = fix_functions(f, copy);
@@ -129,6 +144,7 @@ pln_status pln_module_fix_dim(const pln_module *module, pln_slice name,
   fixing f = {.engine = e, .value = value};
   pln_status status = fix_module(&f, module, name, out);
   pln_type_mutator_free(f.types);
+  pln_idmap_free(f.vars);
   pln_mem_free(e, f.dims, f.cap_dims * sizeof *f.dims);
   return status;
 }
