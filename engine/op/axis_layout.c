@@ -120,6 +120,31 @@ pln_status pln_infer_layout_transform(pln_infer *call) {
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
+/* "1N32h3w": the numbers are the extents of the result. */
+pln_status pln_infer_scheduled_layout(pln_infer *call) {
+  pln_slice text =
+      pln_attrs_string(call->engine, call->attrs, "dst_layout", "");
+  pln_shape out = {.rank = 0};
+  int64_t extent = 0;
+  for (size_t i = 0; i < text.size; i++) {
+    char c = text.data[i];
+    if (c >= '0' && c <= '9' && extent < INT32_MAX) {
+      extent = extent * 10 + (c - '0');
+    } else if (((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) &&
+               out.rank < PLN_MAX_RANK) {
+      if (extent > 0)
+        out.dims[out.rank++] = extent;
+      extent = 0;
+    } else {
+      return pln_call_error(call, "dst_layout '%.*s' is no layout",
+                            (int)(text.size < 80 ? text.size : 80), text.data);
+    }
+  }
+  if (out.rank == 0)
+    return pln_call_error(call, "dst_layout is missing");
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+}
+
 /* An axis of both layouts cut into pieces that are whole in either: the finest
  * cut, from the outside in. */
 typedef struct piece {

@@ -1,6 +1,5 @@
 /* boxes.c: the types of Relay's operators on images and boxes: image.resize2d
- * and its kin, vision.yolo_reorg, vision.multibox_prior. Called through
- * ops.def. */
+ * and its kin, vision.multibox_prior and its kin. Called through ops.def. */
 
 #include "op/axis_layout.h"
 #include "op/relay_form.h"
@@ -147,6 +146,76 @@ pln_status pln_infer_get_valid_counts(pln_infer *call) {
   for (int32_t i = 0; i < 2 && x.rank == 3; i++)
     list.dims[i] = x.dims[i];
   return pln_result_tensor(call, 2, PLN_INT32, &list);
+}
+
+/* (boxes, scores, how many of a class, two thresholds): of every class the
+ * boxes that stay, as indices, and how many they are; or of each image, with
+ * their scores. */
+pln_status pln_infer_all_class_nms(pln_infer *call) {
+  pln_dim all = PLN_DIM_UNKNOWN, images = PLN_DIM_UNKNOWN;
+  pln_shape boxes, scores;
+  PLN_TRY(pln_arg_expect_rank(call, 0, 3));
+  PLN_TRY(pln_arg_expect_rank(call, 1, 3));
+  pln_arg_shape(call, 0, &boxes);
+  pln_arg_shape(call, 1, &scores);
+  if (boxes.rank == 3)
+    images = boxes.dims[0];
+  if (boxes.rank == 3 && scores.rank == 3)
+    PLN_TRY(
+        pln_infer_dim(call, PLN_DIM_MUL, scores.dims[1], boxes.dims[1], &all));
+  if (pln_call_string_is(call, "output_format", "onnx", "onnx")) {
+    pln_shape indices = {.rank = 2, .dims = {0, 3}};
+    pln_shape count = {.rank = 1, .dims = {1}};
+    PLN_TRY(pln_infer_dim(call, PLN_DIM_MUL, images, all, &indices.dims[0]));
+    PLN_TRY(pln_result_tensor(call, 0, PLN_INT64, &indices));
+    return pln_result_tensor(call, 1, PLN_INT64, &count);
+  }
+  pln_shape indices = {.rank = 3, .dims = {images, all, 2}};
+  pln_shape best = {.rank = 2, .dims = {images, all}};
+  pln_shape counts = {.rank = 1, .dims = {images}};
+  PLN_TRY(pln_result_tensor(call, 0, PLN_INT64, &indices));
+  PLN_TRY(pln_result_tensor(call, 1, PLN_FLOAT32, &best));
+  return pln_result_tensor(call, 2, PLN_INT64, &counts);
+}
+
+/* (boxes, scores): of each image so many boxes, their classes and scores, and
+ * how many are valid. */
+pln_status pln_infer_regular_nms(pln_infer *call) {
+  int64_t most = pln_call_int(call, "max_detections", -1);
+  pln_shape x, boxes = {.rank = 3, .dims = {PLN_DIM_UNKNOWN, most, 4}};
+  PLN_TRY(pln_arg_expect_rank(call, 0, 3));
+  PLN_TRY(pln_arg_expect_rank(call, 1, 3));
+  if (most < 0)
+    return pln_call_error(call, "max_detections is missing");
+  pln_arg_shape(call, 0, &x);
+  if (x.rank == 3)
+    boxes.dims[0] = x.dims[0];
+  PLN_TRY(pln_result_tensor(call, 0, PLN_FLOAT32, &boxes));
+  boxes.rank = 2;
+  PLN_TRY(pln_result_tensor(call, 1, PLN_FLOAT32, &boxes));
+  PLN_TRY(pln_result_tensor(call, 2, PLN_FLOAT32, &boxes));
+  boxes.rank = 1;
+  return pln_result_tensor(call, 3, PLN_INT32, &boxes);
+}
+
+/* (scores, offsets, sizes of images): so many regions of each image, of five
+ * numbers. */
+pln_status pln_infer_proposal(pln_infer *call) {
+  int64_t most = pln_call_int(call, "rpn_post_nms_top_n", 300);
+  pln_shape x, sizes, out = {.rank = 2, .dims = {PLN_DIM_UNKNOWN, 5}};
+  pln_dim numbers = 3;
+  PLN_TRY(pln_arg_expect_rank(call, 0, 4));
+  PLN_TRY(pln_arg_expect_rank(call, 1, 4));
+  PLN_TRY(pln_arg_expect_rank(call, 2, 2));
+  if (most < 0)
+    return pln_call_error(call, "rpn_post_nms_top_n is %lld", (long long)most);
+  pln_arg_shape(call, 0, &x);
+  pln_arg_shape(call, 2, &sizes);
+  if (sizes.rank == 2)
+    PLN_TRY(pln_infer_same_dim(call, 2, &numbers, sizes.dims[1]));
+  if (x.rank == 4)
+    PLN_TRY(pln_infer_dim(call, PLN_DIM_MUL, x.dims[0], most, &out.dims[0]));
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
 /* A grid (batch, axes of space, space...) as Relay has it. */

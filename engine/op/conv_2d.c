@@ -1,9 +1,11 @@
 /* conv_2d.c: the types of Relay's convolutions, of one, two and three axes,
- * plain, transposed and quantised. Called through ops.def; kernels are in
+ * plain, transposed, quantised and of packed bits, and of dilations and
+ * correlations, which slide likewise. Called through ops.def; kernels are in
  * relay_conv.c. Layouts of the operands are attributes; the weight gives the
  * window unless an attribute does. */
 
 #include "op/axis_layout.h"
+#include "op/window.h"
 
 /* The axes of space, by rank. */
 typedef struct conv_form {
@@ -14,12 +16,17 @@ typedef struct conv_form {
 static const conv_form forms[] = {
     {"W", "NCW", "OIW"}, {"HW", "NCHW", "OIHW"}, {"DHW", "NCDHW", "OIDHW"}};
 
+/* A kernel that is added, one for each channel. */
+static const conv_form dilation = {"HW", "NCHW", "IHW"};
+
 static const conv_form *form_of(pln_op op) {
   switch (op) {
   case PLN_OP_CONV_1D:
   case PLN_OP_CONV_1D_TRANSPOSE: return &forms[0];
   case PLN_OP_CONV_3D:
+  case PLN_OP_CONV_3D_WINOGRAD:
   case PLN_OP_CONV_3D_TRANSPOSE: return &forms[2];
+  case PLN_OP_DILATION_2D: return &dilation;
   default: return &forms[1];
   }
 }
@@ -32,7 +39,29 @@ typedef struct conv_call {
   pln_shape x, w;
 } conv_call;
 
+/* Weights in a form that one algorithm wants: of any shape. Those in blocks are
+ * looked at where attributes do not tell. */
+static bool hides_weight(const pln_infer *call) {
+  pln_op op = call->op;
+  return op == PLN_OP_CONV_2D_WINOGRAD || op == PLN_OP_CONV_3D_WINOGRAD ||
+         op == PLN_OP_CONV_2D_GEMM || op == PLN_OP_BITSERIAL_CONV_2D ||
+         (op == PLN_OP_CONV_2D_NCHWC && pln_call_has(call, "channels") &&
+          pln_call_has(call, "kernel_size"));
+}
+
+/* What only attributes tell where the weight's shape says nothing. */
+static pln_status expect_window(const pln_infer *call, const conv_call *c) {
+  uint32_t n;
+  if (pln_call_int(call, "channels", -1) < 0)
+    return pln_call_error(call, "channels is missing");
+  (void)pln_call_ints(call, "kernel_size", &n);
+  if (n != c->n && call->op != PLN_OP_BITSERIAL_CONV_2D)
+    return pln_call_error(call, "kernel_size is missing");
+  return PLN_OK;
+}
+
 static pln_status read_call(const pln_infer *call, conv_call *c) {
+  bool hidden = hides_weight(call);
   pln_slice text =
       pln_attrs_string(call->engine, call->attrs, "data_layout", "");
   c->form = form_of(call->op);
@@ -45,38 +74,15 @@ static pln_status read_call(const pln_infer *call, conv_call *c) {
   else
     c->out = c->data;
   PLN_TRY(pln_arg_expect_rank(call, 0, c->data.rank));
-  PLN_TRY(pln_arg_expect_rank(call, 1, c->kernel.rank));
+  if (!hidden)
+    PLN_TRY(pln_arg_expect_rank(call, 1, c->kernel.rank));
   pln_arg_shape(call, 0, &c->x);
   pln_arg_shape(call, 1, &c->w);
   if (c->x.rank < 0)
     pln_shape_ranked(&c->x, c->data.rank);
-  if (c->w.rank < 0)
+  if (c->w.rank < 0 || hidden)
     pln_shape_ranked(&c->w, c->kernel.rank);
-  return PLN_OK;
-}
-
-/* An integer of list attribute `name`, of which one may stand for all. */
-static int64_t int_at(const pln_infer *call, const char *name, uint32_t i,
-                      int64_t other) {
-  uint32_t n;
-  const int64_t *list = pln_call_ints(call, name, &n);
-  if (!list || n == 0)
-    return other;
-  return i < n ? list[i] : n == 1 ? list[0] : other;
-}
-
-/* Both pads of axis i together: of one for all, one an axis, or two. */
-static int64_t both_pads(const pln_infer *call, uint32_t axes, uint32_t i) {
-  uint32_t n;
-  const int64_t *pads = pln_call_ints(call, "padding", &n);
-  int64_t a = 0, b = 0, sum;
-  if (pads && n == 2 * axes) {
-    a = pads[i];
-    b = pads[i + axes];
-  } else if (pads && (n == axes || n == 1)) {
-    a = b = pads[n == 1 ? 0 : i];
-  }
-  return __builtin_add_overflow(a, b, &sum) ? 0 : sum;
+  return hidden ? expect_window(call, c) : PLN_OK;
 }
 
 /* The window's extent along axis i of space. */
@@ -89,6 +95,10 @@ static pln_status window_extent(const pln_infer *call, const conv_call *c,
     *out = given[i];
     return PLN_OK;
   }
+  if (call->op == PLN_OP_BITSERIAL_CONV_2D) {
+    *out = 3; /* what the attribute is taken to be */
+    return PLN_OK;
+  }
   return pln_layout_extent(call, &c->kernel, c->w.dims, c->form->space[i], out,
                            &found);
 }
@@ -96,10 +106,11 @@ static pln_status window_extent(const pln_infer *call, const conv_call *c,
 /* (extent - 1) * dilation + 1 */
 static pln_status reach_of(const pln_infer *call, const conv_call *c,
                            uint32_t i, pln_dim *out) {
+  const char *name = c->form == &dilation ? "dilations" : "dilation";
   PLN_TRY(window_extent(call, c, i, out));
   PLN_TRY(pln_infer_dim(call, PLN_DIM_SUB, *out, 1, out));
-  PLN_TRY(pln_infer_dim(call, PLN_DIM_MUL, *out, int_at(call, "dilation", i, 1),
-                        out));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_MUL, *out,
+                        pln_window_int(call, name, i, 1), out));
   return pln_infer_dim(call, PLN_DIM_ADD, *out, 1, out);
 }
 
@@ -107,12 +118,12 @@ static pln_status reach_of(const pln_infer *call, const conv_call *c,
 static pln_status slid(const pln_infer *call, const conv_call *c, uint32_t i,
                        pln_dim extent, pln_dim *out) {
   pln_dim reach;
-  int64_t stride = int_at(call, "strides", i, 1);
+  int64_t stride = pln_window_int(call, "strides", i, 1);
   if (stride < 1)
     return pln_call_error(call, "stride %lld", (long long)stride);
   PLN_TRY(reach_of(call, c, i, &reach));
-  PLN_TRY(
-      pln_infer_dim(call, PLN_DIM_ADD, extent, both_pads(call, c->n, i), out));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_ADD, extent,
+                        pln_window_pads(call, c->n, i), out));
   PLN_TRY(pln_infer_dim(call, PLN_DIM_SUB, *out, reach, out));
   PLN_TRY(pln_infer_dim(call, PLN_DIM_FLOORDIV, *out, stride, out));
   PLN_TRY(pln_infer_dim(call, PLN_DIM_ADD, *out, 1, out));
@@ -128,13 +139,13 @@ static pln_status unslid(const pln_infer *call, const conv_call *c, uint32_t i,
   pln_dim reach;
   PLN_TRY(reach_of(call, c, i, &reach));
   PLN_TRY(pln_infer_dim(call, PLN_DIM_SUB, extent, 1, out));
-  PLN_TRY(pln_infer_dim(call, PLN_DIM_MUL, *out, int_at(call, "strides", i, 1),
-                        out));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_MUL, *out,
+                        pln_window_int(call, "strides", i, 1), out));
   PLN_TRY(pln_infer_dim(call, PLN_DIM_ADD, *out, reach, out));
-  PLN_TRY(
-      pln_infer_dim(call, PLN_DIM_SUB, *out, both_pads(call, c->n, i), out));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_SUB, *out, pln_window_pads(call, c->n, i),
+                        out));
   return pln_infer_dim(call, PLN_DIM_ADD, *out,
-                       int_at(call, "output_padding", i, 0), out);
+                       pln_window_int(call, "output_padding", i, 0), out);
 }
 
 /* The axis of the weight that makes channels of the result. */
@@ -149,6 +160,8 @@ static pln_status out_channels(const pln_infer *call, const conv_call *c,
   /* TVM writes the layout of a transposed kernel with the operand's channels
    * as O or as I; the axis that is not the operand's holds the result's. */
   bool swapped = transposed && c->kernel.rank > 1 && c->kernel.letter[0] == 'O';
+  if (c->form == &dilation)
+    swapped = true;
   PLN_TRY(pln_layout_extent(call, &c->kernel, c->w.dims, swapped ? 'I' : 'O',
                             out, &found));
   return transposed ? pln_infer_dim(call, PLN_DIM_MUL, *out,
@@ -257,6 +270,56 @@ pln_status pln_infer_deformable_conv_2d(pln_infer *call) {
 
 pln_status pln_infer_qnn_conv_2d(pln_infer *call) {
   return infer_form(call, false, PLN_INT32);
+}
+
+/* How far two windows of a correlation may be apart, on each side, in steps,
+ * and what an image loses at its borders. */
+static pln_status displacements(const pln_infer *call, int64_t *steps,
+                                int64_t *border) {
+  int64_t size = pln_call_int(call, "kernel_size", 1);
+  int64_t most = pln_call_int(call, "max_displacement", 1);
+  int64_t step = pln_call_int(call, "stride2", 1);
+  if (size < 1 || size > INT16_MAX || most < 0 || most > INT16_MAX)
+    return pln_call_error(call, "kernel_size %lld, max_displacement %lld",
+                          (long long)size, (long long)most);
+  if (step < 1)
+    return pln_call_error(call, "stride2 is %lld", (long long)step);
+  *steps = most / step;
+  *border = most + (size - 1) / 2;
+  return PLN_OK;
+}
+
+/* (extent + pads - 2 * border) / stride1, rounded up */
+static pln_status correlated(const pln_infer *call, uint32_t i, int64_t border,
+                             pln_dim extent, pln_dim *out) {
+  int64_t stride = pln_call_int(call, "stride1", 1);
+  if (stride < 1 || stride > INT16_MAX)
+    return pln_call_error(call, "stride1 is %lld", (long long)stride);
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_ADD, extent, pln_window_pads(call, 2, i),
+                        out));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_ADD, *out, stride - 1 - 2 * border, out));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_FLOORDIV, *out, stride, out));
+  if (PLN_DIM_IS_CONST(*out) && *out < 0)
+    return pln_call_error(call, "the window is larger than axis %c", "HW"[i]);
+  return PLN_OK;
+}
+
+/* Of two images: a channel for each displacement. */
+pln_status pln_infer_correlation(pln_infer *call) {
+  int64_t steps = 0, border = 0;
+  pln_shape x;
+  if (!pln_call_string_is(call, "layout", "NCHW", "NCHW"))
+    return pln_call_error(call, "layout is not NCHW");
+  PLN_TRY(displacements(call, &steps, &border));
+  PLN_TRY(pln_arg_expect_rank(call, 0, 4));
+  PLN_TRY(pln_arg_expect_rank(call, 1, 4));
+  pln_arg_shape(call, 0, &x);
+  if (x.rank < 0)
+    pln_shape_ranked(&x, 4);
+  x.dims[1] = (2 * steps + 1) * (2 * steps + 1);
+  for (uint32_t i = 0; i < 2; i++)
+    PLN_TRY(correlated(call, i, border, x.dims[2 + i], &x.dims[2 + i]));
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &x);
 }
 
 /* (gradient, data): the weight's gradient, of the window that is given. */

@@ -112,3 +112,41 @@ pln_status pln_infer_dilate(pln_infer *call) {
   }
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape);
 }
+
+/* The extent of an axis of a grid: that of its coordinates, of which a scalar
+ * is one. */
+static pln_status grid_axis(const pln_infer *call, uint32_t i, pln_dim *out) {
+  int32_t rank = pln_arg_rank(call, i);
+  PLN_TRY(pln_arg_expect_rank_within(call, i, 0, 1));
+  *out = rank == 1 ? pln_arg_dims(call, i)[0] : rank == 0 ? 1 : PLN_DIM_UNKNOWN;
+  return PLN_OK;
+}
+
+/* A tuple of tensors as large as the grid, one for each axis. */
+static pln_status infer_grid(pln_infer *call) {
+  pln_type grid, types[PLN_MAX_RANK];
+  uint32_t n = call->n_args;
+  pln_dtype dtype;
+  pln_shape shape;
+  if (n < 1 || n > PLN_MAX_RANK)
+    return pln_call_error(call, "expected 1 to %d axes, got %u", PLN_MAX_RANK,
+                          n);
+  PLN_TRY(pln_args_one_dtype(call, 0, n, &dtype));
+  pln_shape_ranked(&shape, n);
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(grid_axis(call, i, &shape.dims[i]));
+  if (n >= 2 && pln_call_string_is(call, "indexing", "ij", "xy")) {
+    pln_dim rows = shape.dims[1];
+    shape.dims[1] = shape.dims[0];
+    shape.dims[0] = rows;
+  }
+  PLN_TRY(pln_type_tensor(call->engine, dtype, shape.rank, shape.dims, &grid));
+  for (uint32_t i = 0; i < n; i++)
+    types[i] = grid;
+  return pln_type_make(call->engine, PLN_TYPE_TUPLE, 0, n, types,
+                       &call->results[0]);
+}
+
+pln_status pln_infer_meshgrid(pln_infer *call) {
+  return pln_infer_spread(call, infer_grid);
+}

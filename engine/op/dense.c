@@ -7,7 +7,7 @@
 /* Sums of quantised operands are wider than these. */
 static pln_status give(pln_infer *call, const pln_shape *shape) {
   pln_dtype dtype = pln_arg_dtype(call, 0);
-  if (call->op == PLN_OP_QNN_BATCH_MATMUL)
+  if (call->op == PLN_OP_QNN_BATCH_MATMUL || call->op == PLN_OP_QNN_DENSE_PACK)
     dtype = PLN_INT32;
   return pln_result_tensor(call, 0, pln_call_dtype(call, "out_dtype", dtype),
                            shape);
@@ -64,6 +64,19 @@ pln_status pln_infer_dense_pack(pln_infer *call) {
     PLN_TRY(
         pln_layout_extent(call, &layout, w.dims, 'N', &out.dims[1], &found));
   return give(call, &out);
+}
+
+/* (..., in) by packed bits: (..., units). */
+pln_status pln_infer_bitserial_dense(pln_infer *call) {
+  pln_shape x;
+  int64_t units = pln_call_int(call, "units", -1);
+  if (units < 0)
+    return pln_call_error(call, "units is missing");
+  PLN_TRY(pln_arg_expect_rank_within(call, 0, 1, INT32_MAX));
+  pln_arg_shape(call, 0, &x);
+  if (x.rank > 0)
+    x.dims[x.rank - 1] = units;
+  return give(call, &x);
 }
 
 /* Of two axes: the one that is multiplied away, and the one that stays. */

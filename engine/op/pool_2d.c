@@ -2,6 +2,7 @@
  * windows, global, adaptive, and the gradients. Called through ops.def. */
 
 #include "op/axis_layout.h"
+#include "op/window.h"
 
 const char *pln_pool_space(pln_op op, const char **data) {
   switch (op) {
@@ -51,34 +52,16 @@ static int32_t axis_of(const pool_call *c, char letter) {
   return -1;
 }
 
-static int64_t int_at(const pln_infer *call, const char *name, uint32_t i,
-                      int64_t other) {
-  uint32_t n;
-  const int64_t *list = pln_call_ints(call, name, &n);
-  return list && i < n ? list[i] : list && n == 1 ? list[0] : other;
-}
-
-static int64_t both_pads(const pln_infer *call, uint32_t axes, uint32_t i) {
-  uint32_t n;
-  const int64_t *pads = pln_call_ints(call, "padding", &n);
-  int64_t sum = 0;
-  if (!pads || n == 0)
-    return 0;
-  int64_t a = pads[i < n ? i : 0];
-  int64_t b = n == 2 * axes ? pads[i + axes] : a;
-  return __builtin_add_overflow(a, b, &sum) ? 0 : sum;
-}
-
 /* (extent + pads - reach [+ stride - 1]) / stride + 1 */
 static pln_status slid(const pln_infer *call, uint32_t axes, uint32_t i,
                        pln_dim *dim) {
-  int64_t stride = int_at(call, "strides", i, 1);
-  int64_t window = int_at(call, "pool_size", i, 1), reach, more;
-  int64_t dilation = int_at(call, "dilation", i, 1);
+  int64_t stride = pln_window_int(call, "strides", i, 1);
+  int64_t window = pln_window_int(call, "pool_size", i, 1), reach, more;
+  int64_t dilation = pln_window_int(call, "dilation", i, 1);
   bool up = pln_call_int(call, "ceil_mode", 0) != 0;
   if (stride < 1 || stride > INT32_MAX || window < 0 ||
       __builtin_mul_overflow(window - 1, dilation, &reach) ||
-      __builtin_sub_overflow(both_pads(call, axes, i), reach, &more) ||
+      __builtin_sub_overflow(pln_window_pads(call, axes, i), reach, &more) ||
       __builtin_add_overflow(more, up ? stride - 2 : -1, &more))
     return pln_call_error(call, "a window of %lld by %lld", (long long)window,
                           (long long)stride);
@@ -117,7 +100,7 @@ static pln_status pool_to_size(pln_infer *call, bool global) {
     int32_t axis = axis_of(&c, c.space[i]);
     if (axis >= 0)
       c.x.dims[axis] =
-          global ? 1 : int_at(call, "output_size", i, c.x.dims[axis]);
+          global ? 1 : pln_window_int(call, "output_size", i, c.x.dims[axis]);
   }
   return give(call, &c);
 }

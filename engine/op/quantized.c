@@ -38,3 +38,14 @@ pln_status pln_infer_qnn_dense(pln_infer *call) {
   return pln_result_tensor(call, 0,
                            pln_call_dtype(call, "out_dtype", PLN_INT32), &x);
 }
+
+/* (tensors, their scales, their zero points, scale, zero point): the tensors
+ * joined. */
+pln_status pln_infer_qnn_concatenate(pln_infer *call) {
+  if (call->fields)
+    return PLN_OK;
+  pln_infer joined = *call;
+  joined.n_args = 1;
+  joined.operands = NULL;
+  return pln_infer_concatenate(&joined);
+}

@@ -16,7 +16,7 @@ static pln_status sparse_rows(const pln_infer *call, uint32_t values,
     return PLN_OK;
   PLN_TRY(
       pln_infer_dim(call, PLN_DIM_SUB, pln_arg_dims(call, begins)[0], 1, out));
-  if (pln_arg_rank(call, values) == 3)
+  if (pln_arg_rank(call, values) >= 2)
     return pln_infer_dim(call, PLN_DIM_MUL, *out, pln_arg_dims(call, values)[1],
                          out);
   if (pln_arg_rank(call, values) < 0)
@@ -40,6 +40,25 @@ pln_status pln_infer_sparse_dense(pln_infer *call) {
   out.dims[left] = x.rank == 2 ? x.dims[0] : (pln_dim)PLN_DIM_UNKNOWN;
   out.dims[!left] = rows;
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+}
+
+/* (image, values, columns, begins): as many channels as the sparse matrix of
+ * blocks has rows; the image stays as large. */
+pln_status pln_infer_sparse_conv_2d(pln_infer *call) {
+  bool last = pln_call_string_is(call, "layout", "NHWC", "NHWC");
+  pln_shape x;
+  pln_dim rows;
+  if (!last && !pln_call_string_is(call, "layout", "NHWC", "NCHW"))
+    return pln_call_error(call, "layout is neither NHWC nor NCHW");
+  PLN_TRY(pln_arg_expect_rank(call, 0, 4));
+  PLN_TRY(pln_arg_expect_rank_within(call, 1, 2, 3));
+  PLN_TRY(pln_arg_expect_rank(call, 2, 1));
+  PLN_TRY(pln_arg_expect_rank(call, 3, 1));
+  PLN_TRY(sparse_rows(call, 1, 3, &rows));
+  pln_arg_shape(call, 0, &x);
+  if (x.rank == 4)
+    x.dims[last ? 3 : 1] = rows;
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &x);
 }
 
 /* A square matrix stays as large. */

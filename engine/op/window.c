@@ -174,3 +174,27 @@ pln_status pln_window_unslide(const pln_infer *call, const pln_shape *in,
   }
   return PLN_OK;
 }
+
+/* ------------------------------------------------------ Relay's attributes */
+
+int64_t pln_window_int(const pln_infer *call, const char *name, uint32_t i,
+                       int64_t other) {
+  uint32_t n;
+  const int64_t *list = pln_call_ints(call, name, &n);
+  if (!list || n == 0)
+    return other;
+  return i < n ? list[i] : n == 1 ? list[0] : other;
+}
+
+int64_t pln_window_pads(const pln_infer *call, uint32_t axes, uint32_t i) {
+  uint32_t n;
+  const int64_t *pads = pln_call_ints(call, "padding", &n);
+  int64_t a = 0, b = 0, sum;
+  if (pads && n == 2 * axes) {
+    a = pads[i];
+    b = pads[i + axes];
+  } else if (pads && (n == axes || n == 1)) {
+    a = b = pads[n == 1 ? 0 : i];
+  }
+  return __builtin_add_overflow(a, b, &sum) ? 0 : sum;
+}

@@ -30,4 +30,12 @@ pln_status pln_window_unslide(const pln_infer *call, const pln_shape *in,
 pln_status pln_infer_conv_shape(const pln_infer *call, uint32_t x, uint32_t w,
                                 pln_shape *out) PLN_CHECKED;
 
+/* Attributes of Relay's operators. An integer of list `name`, of which one may
+ * stand for all; `other` when there is none. */
+int64_t pln_window_int(const pln_infer *call, const char *name, uint32_t i,
+                       int64_t other);
+/* Both pads of axis i of space together: attribute padding has one for all, one
+ * an axis, or two. */
+int64_t pln_window_pads(const pln_infer *call, uint32_t axes, uint32_t i);
+
 #endif
