@@ -187,6 +187,14 @@ end
 -- data types.
 function pl.check_kind(spec, mod) return core.check_kind(ir.type(spec), mod) end
 
+--- The patterns of the cases that no arm of `match` covers, none when it is
+-- complete; nil and a diagnostic when `mod`, which has the data types, lacks one.
+function pl.unmatched_cases(match, mod)
+  local cases, diag = core.unmatched_cases(match, mod)
+  if not cases then return nil, diag end
+  return cases.patterns
+end
+
 --- Checks every rule of the IR: true, or nil and a diagnostic.
 function pl.verify(a)
   if ir.kind_of(a) == "Module" then return core.verify_module(a) end

@@ -604,6 +604,14 @@ function pl.infer_type(a, mod) end
 ---@return "Type"|"ShapeVar"|"BaseType"|"Constraint"|"AdtHandle"|"TypeData"|nil
 ---@return perilune.Diagnostic?
 function pl.check_kind(spec, mod) end
+
+--- Patterns of the cases that no arm of a Match covers, none when it is complete; nil and a
+--- diagnostic when a constructor is not known.
+---@param match perilune.Node
+---@param mod? perilune.Module has the data types
+---@return perilune.Node[]?
+---@return perilune.Diagnostic?
+function pl.unmatched_cases(match, mod) end
 ---@param functions? { [string]: perilune.Node }
 ---@param attrs? table
 ---@return perilune.Module

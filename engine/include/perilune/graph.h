@@ -750,8 +750,9 @@ PLN_API pln_status pln_module_constructor_type(const pln_module *module,
 /* The types that are not known yet, by unification: of unannotated functions,
  * recursive or not, of their callers, of matches, closures and cells. What is
  * known is not inferred again: the same module, or graph, comes back when there
- * is nothing to learn. PLN_ERR_TYPE on a contradiction, a free type variable or
- * a type of another kind than its place wants, with the node. */
+ * is nothing to learn. PLN_ERR_TYPE on a contradiction, a free type variable, a
+ * type of another kind than its place wants, or a complete Match that does not
+ * cover every case, with the node. */
 PLN_API pln_status pln_module_infer(const pln_module *module,
                                     pln_module **out) PLN_CHECKED;
 /* Likewise an expression; `module` says what globals and constructors are, and
@@ -759,6 +760,14 @@ PLN_API pln_status pln_module_infer(const pln_module *module,
 PLN_API pln_status pln_graph_infer(const pln_graph *graph,
                                    const pln_module *module,
                                    pln_graph **out) PLN_CHECKED;
+/* A PatternTuple of the cases that no arm of a graph's Match covers: none when
+ * it is complete. Each value that is not matched fits one of them; they say no
+ * more than the arms ask. `module` (may be NULL) has the data types.
+ * PLN_ERR_TYPE for a constructor that it does not define, PLN_ERR_LIMIT when
+ * there are too many cases to look at. */
+PLN_API pln_status pln_build_unmatched(pln_builder *b, const pln_graph *graph,
+                                       pln_ref match, const pln_module *module,
+                                       pln_ref *out) PLN_CHECKED;
 /* The kind of a type, PLN_ERR_TYPE when one of its parts is of another kind
  * than its place wants. `module` (may be NULL) knows the definitions. */
 PLN_API pln_status pln_type_check_kind(pln_engine *engine,

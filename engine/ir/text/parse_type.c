@@ -174,8 +174,7 @@ static pln_status read_named(pln_parser *p, pln_type *out, bool *open) {
     PLN_TRY(pln_parse_next(p));
     PLN_TRY(pln_parse_accept(p, PLN_T_LBRACKET, open));
     return *open ? push_frame(p, PLN_TYPE_CALL, PLN_T_RBRACKET, name)
-                 : pln_type_make(p->engine, PLN_TYPE_GLOBAL_VAR, name, 0, NULL,
-                                 out);
+                 : pln_type_make(p->engine, PLN_TYPE_CALL, name, 0, NULL, out);
   }
   if (dtype == PLN_DTYPE_NONE && p->type_alone)
     return read_untold(p, name, out, open);

@@ -6,13 +6,20 @@
 
 #include "ir/module.h"
 
+/* Which constructor of which definition. */
+typedef struct maker {
+  uint32_t row, index;
+} maker;
+
 typedef struct pln_definitions {
   pln_engine *engine;
   atomic_uint refs; /* children's threads count too */
   uint32_t count, capacity;
   pln_type_data *rows; /* with arrays of their own */
+  maker *makers;       /* of all rows, in order */
+  uint32_t n_makers, cap_makers;
   pln_idmap *types;    /* symbol -> row + 1 */
-  pln_idmap *makers;   /* symbol of a constructor -> row + 1 */
+  pln_idmap *maker_of; /* symbol of a constructor -> its maker + 1 */
 } pln_definitions;
 
 /* ---------------------------------------------------------------- lifetime */
@@ -39,8 +46,9 @@ void pln_definitions_release(pln_definitions *d) {
   for (uint32_t i = 0; i < d->count; i++)
     free_row(e, &d->rows[i]);
   pln_mem_free(e, d->rows, d->capacity * sizeof *d->rows);
+  pln_mem_free(e, d->makers, d->cap_makers * sizeof *d->makers);
   pln_idmap_free(d->types);
-  pln_idmap_free(d->makers);
+  pln_idmap_free(d->maker_of);
   pln_mem_free(e, d, sizeof *d);
 }
 
@@ -52,7 +60,7 @@ static pln_status start(pln_engine *engine, pln_definitions **out) {
   d->refs = 1;
   pln_status status = pln_idmap_new(engine, &d->types);
   if (status == PLN_OK)
-    status = pln_idmap_new(engine, &d->makers);
+    status = pln_idmap_new(engine, &d->maker_of);
   if (status != PLN_OK)
     pln_definitions_release(d);
   else
@@ -99,20 +107,26 @@ static pln_status copy_row(pln_engine *e, const pln_type_data *from,
   return copy_constructors(e, from, row);
 }
 
+static pln_status name_maker(pln_definitions *d, uint32_t row, uint32_t index) {
+  pln_engine *e = d->engine;
+  pln_symbol name = d->rows[row].constructors[index].name;
+  uint32_t other = pln_idmap_get(d->maker_of, name);
+  if (other)
+    return pln_diag_error(
+        e, PLN_ERR_TYPE, NULL,
+        "the constructor '%s' is defined by '%s' already",
+        pln_symbol_text(e, name).data,
+        pln_symbol_text(e, d->rows[d->makers[other - 1].row].name).data);
+  PLN_TRY(pln_mem_grow(e, (void **)&d->makers, &d->cap_makers,
+                       (size_t)d->n_makers + 1, sizeof *d->makers));
+  d->makers[d->n_makers++] = (maker){row, index};
+  return pln_idmap_set(d->maker_of, name, d->n_makers);
+}
+
 static pln_status name_row(pln_definitions *d, uint32_t index) {
-  const pln_type_data *row = &d->rows[index];
-  PLN_TRY(pln_idmap_set(d->types, row->name, index + 1));
-  for (uint32_t i = 0; i < row->n_constructors; i++) {
-    pln_symbol name = row->constructors[i].name;
-    uint32_t other = pln_idmap_get(d->makers, name);
-    if (other)
-      return pln_diag_error(
-          d->engine, PLN_ERR_TYPE, NULL,
-          "the constructor '%s' is defined by '%s' already",
-          pln_symbol_text(d->engine, name).data,
-          pln_symbol_text(d->engine, d->rows[other - 1].name).data);
-    PLN_TRY(pln_idmap_set(d->makers, name, index + 1));
-  }
+  PLN_TRY(pln_idmap_set(d->types, d->rows[index].name, index + 1));
+  for (uint32_t i = 0; i < d->rows[index].n_constructors; i++)
+    PLN_TRY(name_maker(d, index, i));
   return PLN_OK;
 }
 
@@ -176,14 +190,11 @@ uint32_t pln_module_find_type(const pln_module *module, pln_symbol name) {
 uint32_t pln_module_find_constructor(const pln_module *module, pln_symbol name,
                                      uint32_t *index) {
   uint32_t found =
-      module->types ? pln_idmap_get(module->types->makers, name) : 0;
+      module->types ? pln_idmap_get(module->types->maker_of, name) : 0;
   if (!found)
     return PLN_NONE;
-  const pln_type_data *row = &module->types->rows[found - 1];
-  for (uint32_t i = 0; i < row->n_constructors; i++)
-    if (row->constructors[i].name == name)
-      *index = i;
-  return found - 1;
+  *index = module->types->makers[found - 1].index;
+  return module->types->makers[found - 1].row;
 }
 
 pln_status pln_module_constructor_type(const pln_module *module, uint32_t type,

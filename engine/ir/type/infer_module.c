@@ -4,11 +4,12 @@
  * typed throughout stay the very same; the others are typed callees first, and
  * those that call each other together, each with one type for all of its calls
  * among them. What holds: the module that is handed out has passed the check of
- * kinds. */
+ * kinds, and each Match that is said to be complete is. */
 
 #include "ir/module.h"
 #include "ir/type/check_kind.h"
 #include "ir/type/typing.h"
+#include "ir/type/unmatched.h"
 
 /* A function being visited by the search for those that call each other. */
 typedef struct visited {
@@ -164,7 +165,8 @@ static pln_status infer_all(inference *in) {
   for (uint32_t i = 0; any && i < in->module->count; i++)
     if (in->open[i] && !in->number[i])
       PLN_TRY(search(in, i));
-  return pln_module_check_kinds(in->module);
+  PLN_TRY(pln_module_check_kinds(in->module));
+  return pln_module_check_matches(in->module);
 }
 
 pln_status pln_module_infer(const pln_module *module, pln_module **out) {
@@ -190,6 +192,9 @@ static pln_status infer_expression(pln_typing *t, const pln_graph *graph,
 
 pln_status pln_graph_infer(const pln_graph *graph, const pln_module *module,
                            pln_graph **out) {
+  /* Without a module it is not known what the constructors are. */
+  if (module)
+    PLN_TRY(pln_graph_check_matches(graph, module));
   if (!pln_graph_is_open(graph)) {
     *out = pln_graph_retain(graph);
     return PLN_OK;
