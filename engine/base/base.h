@@ -140,6 +140,9 @@ void pln_diag_demote(pln_engine *engine, size_t mark);
 /* Gives those from `mark` on that have no place this one. */
 pln_status pln_diag_locate(pln_engine *engine, size_t mark,
                            const pln_span *span) PLN_CHECKED;
+/* Gives diagnostic `index` this place in place of its own. */
+pln_status pln_diag_move(pln_engine *engine, size_t index,
+                         const pln_span *span) PLN_CHECKED;
 /* At most so many are kept, and the newest error. */
 enum { PLN_MOST_DIAGS = 1000 };
 /* Drops all diagnostics from `mark` on. */

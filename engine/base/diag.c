@@ -254,19 +254,26 @@ static stored *placed_row(pln_engine *engine, const pln_diag *diag,
   return s;
 }
 
+pln_status pln_diag_move(pln_engine *engine, size_t index,
+                         const pln_span *span) {
+  const pln_diag **row = &engine->diags->rows[index];
+  if (is_constant(*row))
+    return PLN_OK;
+  stored *s = placed_row(engine, *row, span);
+  if (!s)
+    return pln_nomem(engine);
+  free_row(engine, *row);
+  *row = &s->diag;
+  return PLN_OK;
+}
+
 pln_status pln_diag_locate(pln_engine *engine, size_t mark,
                            const pln_span *span) {
   struct pln_diags *d = engine->diags;
   if (d->count == SLOTS && mark >= SLOTS)
     mark = SLOTS - 1;
-  for (size_t i = mark; i < d->count; i++) {
-    if (is_constant(d->rows[i]) || d->rows[i]->span.source)
-      continue;
-    stored *s = placed_row(engine, d->rows[i], span);
-    if (!s)
-      return pln_nomem(engine);
-    free_row(engine, d->rows[i]);
-    d->rows[i] = &s->diag;
-  }
+  for (size_t i = mark; i < d->count; i++)
+    if (!d->rows[i]->span.source)
+      PLN_TRY(pln_diag_move(engine, i, span));
   return PLN_OK;
 }

@@ -105,6 +105,29 @@ void pln_blame_node(const pln_graph *graph, pln_ref node) {
                   pln_describe_node(graph, node, &line));
 }
 
+static pln_status locate(const pln_graph *g, pln_ref node) {
+  pln_engine *e = g->engine;
+  pln_text_place place;
+  size_t n = pln_diag_count(e);
+  if (n == 0 || !pln_node_place(g, node, &place, NULL) || !place.row)
+    return PLN_OK;
+  pln_span span = {.source = pln_symbol_text(e, place.source).data,
+                   .row = place.row,
+                   .column = place.column};
+  if (place.end_row == place.row)
+    span.end_column = place.end_column;
+  return pln_diag_locate(e, n - 1, &span);
+}
+
+pln_status pln_blame_node_of(const pln_graph *graph, pln_ref node,
+                             pln_symbol function) {
+  pln_blame_node(graph, node);
+  if (function)
+    pln_diag_extend(graph->engine, " of @",
+                    pln_symbol_text(graph->engine, function).data);
+  return locate(graph, node);
+}
+
 /* Whether what put_node reads of it is there. */
 static bool is_readable(const pln_graph *g, pln_ref ref) {
   if (ref >= g->n_nodes || g->nodes[ref].kind >= PLN_N_KINDS)

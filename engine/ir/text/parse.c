@@ -456,7 +456,11 @@ static pln_status read_module_attrs(reading *r) {
 static pln_status infer(reading *r) {
   pln_module *typed;
   PLN_TRY(failed(&r->p));
-  PLN_TRY(pln_module_infer(r->module, &typed));
+  size_t mark = pln_diag_count(r->p.engine);
+  pln_status status = pln_module_infer(r->module, &typed);
+  if (status != PLN_OK)
+    PLN_TRY(pln_parse_quote(&r->p, mark));
+  PLN_TRY(status);
   pln_module_release(r->module);
   r->module = typed;
   return PLN_OK;

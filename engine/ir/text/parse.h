@@ -171,6 +171,8 @@ pln_status pln_parse_located(pln_parser *p, const pln_token *token, size_t mark,
 /* The same of warnings. */
 pln_status pln_parse_locate(pln_parser *p, const pln_token *token,
                             size_t mark) PLN_CHECKED;
+/* Gives diagnostics from `mark` on that stand in this text their lines. */
+pln_status pln_parse_quote(pln_parser *p, size_t mark) PLN_CHECKED;
 /* True of a status after which reading may go on. */
 static inline bool pln_parse_bad_text(const pln_parser *p, pln_status status) {
   return status == PLN_ERR_FORMAT && p->n_errors > 0;

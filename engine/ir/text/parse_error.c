@@ -111,6 +111,38 @@ pln_status pln_parse_located(pln_parser *p, const pln_token *token, size_t mark,
   return count_error(p);
 }
 
+/* The row's text from `column` on, or NULL when there is no such place. */
+static const char *find_place(const pln_parser *p, uint32_t row,
+                              uint32_t column) {
+  const char *at = p->text.data, *end = at + p->text.size;
+  for (; row > 1; row--) {
+    const char *line = memchr(at, '\n', (size_t)(end - at));
+    if (!line)
+      return NULL;
+    at = line + 1;
+  }
+  return column > 0 && column - 1 < (size_t)(end - at) ? at + (column - 1)
+                                                       : NULL;
+}
+
+pln_status pln_parse_quote(pln_parser *p, size_t mark) {
+  for (size_t i = mark; i < pln_diag_count(p->engine); i++) {
+    const pln_span *where = &pln_diag_get(p->engine, i)->span;
+    if (!where->source || where->line || strcmp(where->source, p->source) != 0)
+      continue;
+    pln_token token = {.row = where->row, .column = where->column};
+    token.whole.data = find_place(p, where->row, where->column);
+    if (!token.whole.data)
+      continue;
+    if (where->end_column > where->column)
+      token.whole.size = where->end_column - where->column;
+    char line[LONGEST_LINE];
+    pln_span span = span_of(p, &token, line);
+    PLN_TRY(pln_diag_move(p->engine, i, &span));
+  }
+  return PLN_OK;
+}
+
 /* ------------------------------------------------------------------ tokens */
 
 pln_status pln_parse_next(pln_parser *p) {

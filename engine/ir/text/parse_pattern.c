@@ -14,15 +14,22 @@ static pln_status read_var(pln_parser *p, pln_ref *out) {
   return pln_build_pattern_var(p->b, var, out);
 }
 
-/* Appends a pattern whose parts are the values from `first`. */
+/* Appends a pattern that begins at `token`, whose parts are the values from
+ * `first`; `_` where it is ill-typed. */
 static pln_status make(pln_parser *p, pln_symbol constructor, uint32_t first,
-                       pln_ref *out) {
+                       const pln_token *token, pln_ref *out) {
   uint32_t n = p->n_values - first;
   const pln_ref *parts = p->values + first;
+  size_t mark = pln_diag_count(p->engine);
   p->n_values = first;
-  return constructor
-             ? pln_build_pattern_constructor(p->b, constructor, n, parts, out)
-             : pln_build_pattern_tuple(p->b, n, parts, out);
+  pln_status status =
+      constructor
+          ? pln_build_pattern_constructor(p->b, constructor, n, parts, out)
+          : pln_build_pattern_tuple(p->b, n, parts, out);
+  if (status == PLN_OK)
+    return pln_parse_place(p, *out, token);
+  PLN_TRY(pln_parse_located(p, token, mark, status));
+  return pln_build_pattern_wildcard(p->b, out);
 }
 
 static pln_status push_frame(pln_parser *p, pln_symbol constructor,
@@ -42,7 +49,8 @@ static pln_status read_constructor(pln_parser *p, pln_ref *out, bool *open) {
   *open = p->token.kind == PLN_T_LPAREN;
   if (pln_module_find_constructor(p->module, name, &index) == PLN_NONE)
     PLN_TRY(pln_parse_unknown_constructor(p, &token));
-  return *open ? push_frame(p, name, &token) : make(p, name, p->n_values, out);
+  return *open ? push_frame(p, name, &token)
+               : make(p, name, p->n_values, &token, out);
 }
 
 static pln_status begin(pln_parser *p, pln_ref *out, bool *open) {
@@ -72,7 +80,7 @@ static pln_status separate(pln_parser *p, bool first, pln_ref *out,
   if (*open)
     return comma ? PLN_OK : pln_parse_wanted(p, "',' or ')'");
   PLN_TRY(pln_parse_next(p));
-  PLN_TRY(make(p, f->name, f->first, out));
+  PLN_TRY(make(p, f->name, f->first, &f->token, out));
   p->n_frames--;
   return PLN_OK;
 }

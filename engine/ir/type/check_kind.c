@@ -267,7 +267,7 @@ static pln_status check_graph(checker *c, pln_symbol name, const pln_graph *g) {
     if (status == PLN_OK)
       status = want(c, type, type, PLN_TKIND_TYPE, "a value's type");
     if (status == PLN_ERR_TYPE)
-      pln_blame_node(g, ref);
+      PLN_TRY(pln_blame_node_of(g, ref, name));
     PLN_TRY(status);
   }
   return check_bound(c, "function", name);

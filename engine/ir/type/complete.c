@@ -72,13 +72,6 @@ static pln_status put_case(void *ud, uint32_t n, const pln_case_part *parts,
   return PLN_OK;
 }
 
-static void blame(const pln_graph *g, pln_ref match, pln_symbol function) {
-  pln_blame_node(g, match);
-  if (function)
-    pln_diag_extend(g->engine, " of @",
-                    pln_symbol_text(g->engine, function).data);
-}
-
 static pln_status check_match(const pln_graph *g, pln_ref match,
                               const pln_module *module, pln_symbol function) {
   telling t = {.used = 0};
@@ -94,7 +87,7 @@ static pln_status check_match(const pln_graph *g, pln_ref match,
                             "leave out cases",
                             t.text);
   if (status == PLN_ERR_TYPE || status == PLN_ERR_LIMIT)
-    blame(g, match, function);
+    PLN_TRY(pln_blame_node_of(g, match, function));
   return status;
 }
 

@@ -28,6 +28,7 @@ typedef struct inference {
   visited *path;
   uint32_t n_visited, n_members, n_path;
   bool changed;
+  uint32_t n_refused; /* contradictions that were told */
 } inference;
 
 static pln_status set_up(inference *in, const pln_module *module) {
@@ -83,15 +84,21 @@ static pln_status type_members(inference *in, pln_typing *t, uint32_t n,
   return PLN_OK;
 }
 
+/* A group with contradictions stays as it is, and others are typed, so that
+ * theirs are told as well. */
 static pln_status type_group(inference *in, uint32_t n,
                              const uint32_t *functions) {
   pln_typing t;
   pln_typing_init(&t, in->engine, in->module);
+  t.most_refused = PLN_MOST_REFUSED - in->n_refused;
   pln_status status = type_members(in, &t, n, functions);
   pln_typing_free(&t);
   for (uint32_t i = 0; i < n; i++)
     in->along[functions[i]] = 0;
-  return status;
+  if (status != PLN_ERR_TYPE)
+    return status;
+  in->n_refused += t.n_refused > 0 ? t.n_refused : 1;
+  return in->n_refused < PLN_MOST_REFUSED ? PLN_OK : status;
 }
 
 /* ------------------------------------------------------------------- order */
@@ -165,6 +172,8 @@ static pln_status infer_all(inference *in) {
   for (uint32_t i = 0; any && i < in->module->count; i++)
     if (in->open[i] && !in->number[i])
       PLN_TRY(search(in, i));
+  if (in->n_refused > 0)
+    return PLN_ERR_TYPE;
   PLN_TRY(pln_module_check_kinds(in->module));
   return pln_module_check_matches(in->module);
 }

@@ -17,6 +17,7 @@ void pln_typing_init(pln_typing *t, pln_engine *engine,
                      const pln_module *module) {
   *t = (pln_typing){.engine = engine, .module = module};
   t->lenient = module && module->source;
+  t->most_refused = PLN_MOST_REFUSED;
   pln_unifier_init(&t->u, engine);
 }
 
@@ -24,6 +25,7 @@ static void free_graph(pln_engine *e, pln_typed_graph *g) {
   size_t n = g->old->n_nodes;
   pln_mem_free(e, g->terms, n * sizeof *g->terms);
   pln_mem_free(e, g->open, n * sizeof *g->open);
+  pln_mem_free(e, g->refused, n * sizeof *g->refused);
   pln_mem_free(e, g->home, n * sizeof *g->home);
   pln_graph_release(g->graph);
 }
@@ -128,7 +130,8 @@ static pln_status fill(pln_typing *t, pln_typed_graph *g) {
   g->terms = pln_mem_zeroed(t->engine, n * sizeof *g->terms);
   g->home = pln_mem_new(t->engine, n * sizeof *g->home);
   g->open = pln_mem_zeroed(t->engine, n * sizeof *g->open);
-  if (!g->terms || !g->home || !g->open)
+  g->refused = pln_mem_zeroed(t->engine, n * sizeof *g->refused);
+  if (!g->terms || !g->home || !g->open || !g->refused)
     return pln_nomem(t->engine);
   find_open(t->engine, g);
   pln_graph_homes(g->old, g->home);
@@ -167,19 +170,18 @@ static pln_typed_graph *graph_of(pln_typing *t, uint32_t id) {
   return &t->graphs[low];
 }
 
-static void blame(pln_typing *t, const pln_typed_graph *g, pln_ref ref) {
-  pln_blame_node(g->graph, ref);
-  if (g->name)
-    pln_diag_extend(t->engine, " of @",
-                    pln_symbol_text(t->engine, g->name).data);
-}
-
+/* Contradictions are told up to a number; what one has left open is of any
+ * type, so that it is told once. */
 static pln_status apply_rule(pln_typing *t, pln_typed_graph *g, pln_ref ref,
                              bool last) {
+  if (g->refused[ref])
+    return PLN_OK;
   pln_status status = pln_typing_rule(t, g, ref, last);
-  if (status == PLN_ERR_TYPE)
-    blame(t, g, ref);
-  return status;
+  if (status != PLN_ERR_TYPE)
+    return status;
+  PLN_TRY(pln_blame_node_of(g->graph, ref, g->name));
+  g->refused[ref] = true;
+  return ++t->n_refused < t->most_refused ? PLN_OK : status;
 }
 
 static pln_status drain(pln_typing *t) {
@@ -228,7 +230,7 @@ pln_status pln_typing_solve(pln_typing *t) {
   for (uint32_t i = 0; i < t->n_graphs; i++)
     PLN_TRY(ask_again(t, &t->graphs[i]));
   pln_unifier_settle(&t->u);
-  return PLN_OK;
+  return t->n_refused > 0 ? PLN_ERR_TYPE : PLN_OK;
 }
 
 /* ----------------------------------------------------------------- results */
@@ -239,7 +241,7 @@ static pln_status found_type(pln_typing *t, pln_typed_graph *g, pln_ref ref,
   const pln_node *n = &g->old->nodes[ref];
   pln_status status = pln_unifier_resolve(&t->u, g->terms[ref], out, NULL);
   if (status == PLN_ERR_TYPE)
-    blame(t, g, ref);
+    PLN_TRY(pln_blame_node_of(g->graph, ref, g->name));
   PLN_TRY(status);
   if (!n->type || !is_loose(t->engine, n->type))
     return PLN_OK;

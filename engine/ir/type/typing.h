@@ -7,6 +7,9 @@
 #include "ir/graph.h"
 #include "ir/type/unify.h"
 
+/* Contradictions that are told in one run. */
+enum { PLN_MOST_REFUSED = 20 };
+
 /* One graph of them. */
 typedef struct pln_typed_graph {
   pln_symbol name;      /* of the function; 0: an expression */
@@ -14,6 +17,7 @@ typedef struct pln_typed_graph {
   pln_graph *graph;     /* its copy, which is given the types found */
   pln_type *terms;      /* a node: its type, with holes; 0: it has none */
   bool *open;           /* a node: its type may be told better than it was */
+  bool *refused;        /* a node: it contradicts others, which was told */
   pln_scope *home;      /* a node: its innermost scope */
   uint32_t base;        /* node n waits under the id base + n */
 } pln_typed_graph;
@@ -28,7 +32,8 @@ typedef struct pln_typing {
   pln_typed_graph *graphs;
   uint32_t n_graphs, cap_graphs;
   uint32_t n_ids;
-  pln_idmap *met; /* pairs of old types and new ones */
+  uint32_t n_refused, most_refused; /* at that number it ends */
+  pln_idmap *met;                   /* pairs of old types and new ones */
 } pln_typing;
 
 void pln_typing_init(pln_typing *t, pln_engine *engine,
@@ -36,7 +41,7 @@ void pln_typing_init(pln_typing *t, pln_engine *engine,
 void pln_typing_free(pln_typing *t);
 pln_status pln_typing_add(pln_typing *t, pln_symbol name,
                           const pln_graph *graph) PLN_CHECKED;
-/* Finds all types that can be found. PLN_ERR_TYPE on a contradiction. */
+/* Finds all types that can be found. PLN_ERR_TYPE on contradictions. */
 pln_status pln_typing_solve(pln_typing *t) PLN_CHECKED;
 /* The graph with what was found, or the old one when that is nothing; the
  * caller's to release. */

@@ -1,0 +1,100 @@
+-- What is said of programs that are ill-typed: each contradiction once, with its
+-- code, its node, its place in the text and the line there; several in one run.
+
+local pl = require "perilune"
+
+local HEAD = '#[version = "0.0.5"]\n'
+local LIST = HEAD .. "type List[A] { Cons(A, List[A]), Nil }\n"
+
+-- The diagnostics of a text, each as it is printed.
+local function errors(text)
+  local mod, diag = pl.parse(text, "t.relay")
+  assert.is_nil(mod)
+  assert.equal("type", diag.code)
+  local all = { diag }
+  table.move(diag.notes, 1, #diag.notes, 2, all)
+  return all
+end
+
+local function messages(text)
+  local list = {}
+  for i, diag in ipairs(errors(text)) do list[i] = diag.message end
+  return list
+end
+
+describe("an error of types", function()
+  it("that shows when all is read has its place and its line", function()
+    local diag = errors(HEAD .. "def @main() {\n  let %id = fn (%x) { %x };\n"
+      .. "  (%id(1), %id(()))\n}")[1]
+    assert.equal("t.relay:4:15: error: argument 1: expected int32, got (): in %id(Tuple: ()) "
+      .. "of @main\n      (%id(1), %id(()))\n                  ^~~~~",
+      tostring(diag):match "^[^\n]*\n[^\n]*\n[^\n]*")
+    assert.equal(4, diag.span.row)
+    assert.equal(15, diag.span.column)
+  end)
+
+  it("of arms, of a match that leaves out cases, of a pattern has its place", function()
+    local where = {}
+    for i, arms in ipairs { "Cons(%h, _) => %h, Nil => 1", "Cons(%h, _) => %h", "Cons(%h) => %h" } do
+      local diag = errors(LIST .. "def @main(%l: List[float32]) {\n  match (%l) { "
+        .. arms .. " }\n}")[1]
+      where[i] = diag.span.row .. ":" .. diag.span.column
+    end
+    assert.same({ "4:3", "4:3", "4:16" }, where)
+  end)
+
+  it("of kinds has its place and its function", function()
+    local diag = errors(LIST .. "def @main(%f: fn (List) -> int32) { %f }")[1]
+    assert.equal("the type 'List' takes 1 argument, got 0: in %f of @main", diag.message)
+    assert.equal(3, diag.span.row)
+  end)
+
+  it("does not hide the next, of another function either", function()
+    assert.same({
+      "argument 1: expected int32, got (): in %f(Tuple: ()) of @one",
+      "argument 1: expected int32, got bool: in %g(%c: bool) of @one",
+      "field 2 of a tuple of 2: in TupleGetItem(%t) of @two",
+    }, messages(HEAD .. [[
+def @one(%c: bool) {
+  let %f = fn (%x) { %x };
+  let %g = fn (%y) { if (%c) { %y } else { 1 } };
+  (%f(1), %f(()), %g(%c))
+}
+def @two() { let %p = fn (%t) { %t.2 }; %p((1, 2)) }
+def @three() { let %f = fn (%x) { %x }; %f(1) }]]))
+  end)
+
+  it("is told once, not again by all that depend on it", function()
+    assert.same({ "argument 1: expected int32, got (): in %f(Tuple: ()) of @main" },
+      messages(HEAD .. [[
+def @main() {
+  let %f = fn (%x) { %x };
+  let %a = %f(1);
+  let %b = %f(());
+  let %c = add(%b, 1);
+  (%c, multiply(%c, %b), @other(%b))
+}
+def @other(%x) { add(%x, 1f) }]]))
+  end)
+
+  it("is the last after twenty", function()
+    local calls = {}
+    for i = 1, 50 do calls[i] = "%f(())" end
+    assert.equal(20, #messages(HEAD .. "def @main() { let %f = fn (%x) { %x }; (%f(1), "
+      .. table.concat(calls, ", ") .. ") }"))
+  end)
+end)
+
+describe("InferType on a module that was read", function()
+  it("says where a node stands", function()
+    local mod = assert(pl.parse(LIST .. "def @main(%l: List[int32]) -> int32 {\n"
+      .. "  match (%l) { Nil => 1, Cons(_, _) => 2 }\n}", "t.relay"))
+    local list = mod.types.List
+    list.constructors[3] = { name = "Snoc", inputs = { "List[A]", "A" } }
+    local typed, diag = pl.infer_type(mod:with_type(list))
+    assert.is_nil(typed)
+    assert.matches("does not cover Snoc%(_, _%)", diag.message)
+    assert.equal("t.relay", diag.span.source)
+    assert.equal(4, diag.span.row)
+  end)
+end)
