@@ -188,6 +188,18 @@ def @main(%x: T /* ty=T span=from_string:1:2 */) -> T {
 ]]
   end)
 
+  it("tells the name that a node had in another framework, of no row", function()
+    local mod = check [[
+def @main(%x: T /* ty=T span=input.1:0:0 */) -> T {
+  %0 = exp(%x) /* ty=T span=aten::exp_0.x:0:0 */;
+  tanh(%0) /* ty=T span=two words:0:7 */
+}
+]]
+    assert.equal("aten::exp_0.x", mod.main.body.args[1]:history()[1].source)
+    assert.equal("two words", mod.main.body:history()[1].file)
+    assert.is_nil(mod.main.body:history()[1].line)
+  end)
+
   it("has slashes in names", function()
     check [[
 def @main(%a/b: T TY) -> T {

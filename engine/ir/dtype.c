@@ -33,9 +33,14 @@ uint32_t pln_dtype_bits(pln_dtype dtype) {
   return rows[is_known(dtype) ? dtype : PLN_DTYPE_NONE].bits;
 }
 
+/* TVM's vectors of truth values are those of integers of one bit. */
+static pln_dtype find_element(pln_slice name) {
+  return pln_slice_is(name, "uint1") ? PLN_BOOL : pln_dtype_find(name);
+}
+
 pln_dtype pln_dtype_find_vector(pln_slice name, uint32_t *lanes) {
   uint32_t count = 0, unit = 1;
-  pln_dtype whole = pln_dtype_find(name);
+  pln_dtype whole = find_element(name);
   *lanes = 1;
   if (whole != PLN_DTYPE_NONE)
     return whole;
@@ -48,5 +53,5 @@ pln_dtype pln_dtype_find_vector(pln_slice name, uint32_t *lanes) {
     return PLN_DTYPE_NONE;
   *lanes = count;
   name.size--;
-  return pln_dtype_find(name);
+  return find_element(name);
 }

@@ -32,7 +32,7 @@ static void add_row(pln_history_row *out, const pln_origins *origins,
   }
   if (!out->name)
     out->name = o->name;
-  if (!out->place.row)
+  if (!out->place.source)
     out->place = o->place;
   if (!out->line) {
     out->script = o->script;
@@ -86,7 +86,9 @@ uint32_t pln_history_next(const pln_graph *graph, uint32_t at,
 static void tell_place(const pln_graph *g, const pln_history_row *row,
                        char *text, size_t size) {
   const pln_engine *e = g->engine;
-  if (row->place.row)
+  if (row->place.source && !row->place.row)
+    snprintf(text, size, "%.200s", pln_symbol_text(e, row->place.source).data);
+  else if (row->place.row)
     snprintf(text, size, "%.200s:%u:%u",
              pln_symbol_text(e, row->place.source).data, row->place.row,
              row->place.column);

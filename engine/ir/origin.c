@@ -199,7 +199,7 @@ static uint32_t named_from(const pln_origins *origins, uint32_t row) {
 
 uint32_t pln_origins_place(const pln_origins *origins, uint32_t row) {
   row = pln_origins_source(origins, row);
-  while (row && !pln_origins_row(origins, row)->place.row)
+  while (row && !pln_origins_row(origins, row)->place.source)
     row = named_from(origins, row);
   return row;
 }

@@ -252,7 +252,7 @@ static pln_status copy_origin(pln_twins *t, uint32_t origin, bool *placed) {
     PLN_TRY(pln_origins_add_step(t->b->origins, &change, step, &image));
   } else {
     pln_origin row = *pln_origins_row(a, origin);
-    *placed = *placed || row.file || row.place.row;
+    *placed = *placed || row.file || row.place.source;
     if (*placed)
       return PLN_OK;
     row.parent = image_of(t, row.parent);

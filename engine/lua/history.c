@@ -66,10 +66,12 @@ static void push_source(lua_State *L, const pln_graph *g,
   set_symbol(L, e, "name", row->name);
   set_slice(L, "node", row->node);
   set_slice(L, "op", row->op);
-  if (row->place.row) {
+  if (row->place.source) {
     set_symbol(L, e, "file", row->place.source);
-    set_number(L, "line", row->place.row);
-    set_number(L, "column", row->place.column);
+    if (row->place.row > 0) {
+      set_number(L, "line", row->place.row);
+      set_number(L, "column", row->place.column);
+    }
   } else if (row->line) {
     set_symbol(L, e, "file", row->script);
     set_number(L, "line", row->line);

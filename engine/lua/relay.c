@@ -3,6 +3,8 @@
  * as notes.
  */
 
+#include <string.h>
+
 #include "lua/binding.h"
 
 static size_t begin(pln_lua *b) {
@@ -11,34 +13,152 @@ static size_t begin(pln_lua *b) {
   return pln_diag_count(b->engine);
 }
 
-/* parse(text [, name]) -> Module, or nil and a diagnostic */
+/* --------------------------------------------------------- what is given */
+
+/* What a text is called, and what it may refer to beside itself. */
+typedef struct given_values {
+  const char *name;
+  pln_text_given given;
+} given_values;
+
+/* An entry of init_meta on top of the stack: the data of a Constant, else the
+ * value itself is put there. */
+static void read_node_data(lua_State *L, lua_Integer i) {
+  if (!pln_lua_test_node(L, -1))
+    return;
+  lua_getfield(L, -1, "kind");
+  if (strcmp(lua_tostring(L, -1), "Constant") != 0)
+    pln_lua_error(L, PLN_ERR_TYPE,
+                  "init_meta: entry %d of 'relay.Constant' is a %s", (int)i,
+                  lua_tostring(L, -1));
+  lua_pop(L, 1);
+  lua_getfield(L, -1, "data");
+  lua_remove(L, -2);
+}
+
+/* The tensor of an entry, which the table at `kept` keeps. */
+static pln_tensor *read_constant(lua_State *L, pln_lua *b, int list, int kept,
+                                 lua_Integer i) {
+  lua_geti(L, list, i);
+  read_node_data(L, i);
+  if (lua_isfunction(L, -1) || lua_isnil(L, -1) ||
+      (lua_isuserdata(L, -1) && !pln_lua_test_tensor(L, -1)))
+    pln_lua_error(L, PLN_ERR_TYPE,
+                  "init_meta: entry %d of 'relay.Constant' is no tensor",
+                  (int)i);
+  pln_tensor *tensor = pln_lua_to_tensor(L, b, lua_gettop(L), PLN_DTYPE_NONE);
+  lua_seti(L, kept, i);
+  lua_pop(L, 1);
+  return tensor;
+}
+
+/* The list on top of the stack; a table and a block of memory are left there,
+ * which keep what is given.  [-1, +2] */
+static void read_constants(lua_State *L, pln_lua *b, given_values *out) {
+  int list = lua_gettop(L);
+  if (!lua_istable(L, list))
+    pln_lua_error(L, PLN_ERR_TYPE,
+                  "init_meta: the entries of 'relay.Constant' are a list, got "
+                  "a %s",
+                  luaL_typename(L, list));
+  lua_Unsigned n = lua_rawlen(L, list);
+  if (n > UINT32_MAX / sizeof(pln_tensor *))
+    pln_lua_error(L, PLN_ERR_LIMIT, "init_meta: there are too many constants");
+  lua_newtable(L);
+  pln_tensor **rows = lua_newuserdatauv(L, (size_t)n * sizeof *rows, 0);
+  for (lua_Unsigned i = 0; i < n; i++)
+    rows[i] = read_constant(L, b, list, list + 1, (lua_Integer)i + 1);
+  lua_remove(L, list);
+  out->given.n_constants = (uint32_t)n;
+  out->given.constants = rows;
+}
+
+static void read_meta(lua_State *L, pln_lua *b, int meta, given_values *out) {
+  for (lua_pushnil(L); lua_next(L, meta); lua_pop(L, 1))
+    if (lua_type(L, -2) != LUA_TSTRING ||
+        strcmp(lua_tostring(L, -2), "relay.Constant") != 0)
+      pln_lua_error(L, PLN_ERR_ARGUMENT,
+                    "init_meta: entries of 'relay.Constant' can be given, none "
+                    "of '%s'",
+                    luaL_tolstring(L, -2, NULL));
+  if (lua_getfield(L, meta, "relay.Constant") != LUA_TNIL)
+    read_constants(L, b, out);
+}
+
+/* One field of the options; its value, on top of the stack, stays there. */
+static void read_option(lua_State *L, pln_lua *b, const char *name,
+                        given_values *out) {
+  bool is_name = !strcmp(name, "name"), is_meta = !strcmp(name, "init_meta");
+  out->given.module =
+      is_name || is_meta ? out->given.module : pln_lua_test_module(L, -1);
+  if (is_name && lua_isstring(L, -1))
+    out->name = lua_tostring(L, -1);
+  else if (is_meta && lua_istable(L, -1))
+    read_meta(L, b, lua_gettop(L), out);
+  else if (is_name || is_meta || !out->given.module)
+    pln_lua_error(L, PLN_ERR_TYPE, "option '%s' is a %s, got a %s", name,
+                  is_name   ? "string"
+                  : is_meta ? "table"
+                            : "module",
+                  luaL_typename(L, -1));
+}
+
+/* A name, or a table { name, init_module, init_meta }. What is given lies on
+ * the stack. */
+static void read_given(lua_State *L, pln_lua *b, int arg, given_values *out) {
+  static const char *const names[] = {"name", "init_module", "init_meta"};
+  *out = (given_values){NULL, {NULL, 0, NULL}};
+  if (!lua_istable(L, arg)) {
+    out->name = luaL_optstring(L, arg, NULL);
+    return;
+  }
+  for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) {
+    bool known = false;
+    for (size_t i = 0; i < PLN_COUNT(names); i++)
+      known = known || (lua_type(L, -2) == LUA_TSTRING &&
+                        !strcmp(lua_tostring(L, -2), names[i]));
+    if (!known)
+      pln_lua_error(L, PLN_ERR_ARGUMENT, "reading text has no option '%s'",
+                    luaL_tolstring(L, -2, NULL));
+  }
+  for (size_t i = 0; i < PLN_COUNT(names); i++)
+    if (lua_getfield(L, arg, names[i]) != LUA_TNIL)
+      read_option(L, b, names[i], out);
+}
+
+/* ---------------------------------------------------------------- reading */
+
+/* parse(text [, name or options]) -> Module, or nil and a diagnostic */
 static int text_parse(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_slice text;
+  given_values in;
   text.data = luaL_checklstring(L, 1, &text.size);
-  const char *name = luaL_optstring(L, 2, NULL);
+  read_given(L, b, 2, &in);
   int tries = 0;
   pln_status status;
   pln_module **box = pln_lua_new_module(L);
   size_t mark = begin(b);
   do
-    status = pln_parse_module(b->engine, text, name, box);
+    status = pln_parse_module_with(b->engine, text, in.name, &in.given, box);
   while (pln_lua_retry(L, b, status, &tries));
   return status == PLN_OK ? 1 : pln_lua_fail_first(L, b, mark, status);
 }
 
-/* parse_expr(text [, name]) -> Node, or nil and a diagnostic */
+/* parse_expr(text [, name or options]) -> Node, or nil and a diagnostic */
 static int text_parse_expr(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_slice text;
+  given_values in;
   text.data = luaL_checklstring(L, 1, &text.size);
-  const char *name = luaL_optstring(L, 2, NULL);
+  read_given(L, b, 2, &in);
   int tries = 0;
   pln_status status;
   pln_lua_graph *box = pln_lua_new_graph(L, b, PLN_LUA_SEALED);
   size_t mark = begin(b);
   do
-    status = pln_parse_expr(b->engine, text, name, &box->graph);
+    status =
+        pln_parse_expr_with(b->engine, text, in.name, &in.given, &box->graph);
   while (pln_lua_retry(L, b, status, &tries));
   if (status != PLN_OK)
     return pln_lua_fail_first(L, b, mark, status);

@@ -84,7 +84,9 @@ local pl = {
 }
 
 --- The module that Relay text describes, or nil and a diagnostic: the first
--- error, with the others as its notes. Messages call the text `name`.
+-- error, with the others as its notes. The second argument is what messages call
+-- the text, or { name =, init_module =, init_meta = }: functions, data types and
+-- constants that the text may refer to beside its own.
 pl.parse = core.text_parse
 
 --- The expression that Relay text describes: a node, or nil and a diagnostic.

@@ -628,15 +628,20 @@ function pl.load(path) end
 ---@return true? ok
 ---@return perilune.Diag? diag
 function pl.save(mod, path, options) end
+---What a text may refer to beside what stands in it.
+---@class perilune.TextOptions
+---@field name? string what messages call the text
+---@field init_module? perilune.Module its functions and data types can be named; a module that is read has them too
+---@field init_meta? { ["relay.Constant"]: any[] } tensors or Constants: entries behind those of the text's own metadata
 ---Reads a module from Relay text. The diagnostic is the text's first error; the others are its notes.
 ---@param text string
----@param name? string what messages call the text
+---@param name? string|perilune.TextOptions what messages call the text
 ---@return perilune.Module? mod
 ---@return perilune.Diag? diag
 function pl.parse(text, name) end
 ---Reads one expression from Relay text.
 ---@param text string
----@param name? string what messages call the text
+---@param name? string|perilune.TextOptions what messages call the text
 ---@return perilune.Node? node
 ---@return perilune.Diag? diag
 function pl.parse_expr(text, name) end

@@ -140,16 +140,21 @@ static void notes(void) {
   pln_lexer x;
   pln_token t;
   pln_lex_begin(&x, pln_text("a /* ty=int32 span=from here:12:345 */ ; "
-                             "b /* ty=Tensor[(4), float32] */ ;"));
+                             "b /* ty=Tensor[(4), float32] */ ; "
+                             "/* span=a::b_0.x:0:0 */ /* span=a:9:99999999999 "
+                             "*/ ;"));
   pln_lex_next(&x, &t);
-  CHECK_EQ_INT(x.note.row, 0);
+  CHECK(!x.note.source.data);
   pln_lex_next(&x, &t);
   CHECK(pln_slice_is(x.note.source, "from here"));
   CHECK_EQ_INT(x.note.row, 12);
   CHECK_EQ_INT(x.note.column, 345);
   pln_lex_next(&x, &t);
-  CHECK_EQ_INT(x.note.row, 0);
+  CHECK(!x.note.source.data);
   pln_lex_next(&x, &t);
+  CHECK(!x.note.source.data);
+  pln_lex_next(&x, &t);
+  CHECK(pln_slice_is(x.note.source, "a::b_0.x"));
   CHECK_EQ_INT(x.note.row, 0);
 }
 

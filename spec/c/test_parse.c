@@ -39,6 +39,47 @@ static void memory_out(void) {
   oom_sweep(read_module, NULL);
 }
 
+/* A module that names what others define, and constants of its caller's. */
+static pln_status read_more(pln_engine *engine, const pln_module *base,
+                            pln_tensor *const *constants) {
+  pln_text_given given = {base, 1, constants};
+  pln_module *module = NULL;
+  pln_graph *graph = NULL;
+  pln_status status = pln_parse_module_with(
+      engine,
+      pln_text("#[version = \"0.0.5\"]\ntype Pair { P(List[int32]) }\n"
+               "def @more() { (@other(), meta[relay.Constant][0]) }"),
+      "more", &given, &module);
+  if (status == PLN_OK) {
+    CHECK_EQ_INT(pln_module_count(module), 3);
+    CHECK_EQ_INT(pln_module_n_types(base), 1);
+    status = pln_parse_expr_with(engine,
+                                 pln_text("Cons(meta[relay.Constant][0], Nil)"),
+                                 NULL, &given, &graph);
+  }
+  pln_graph_release(graph);
+  pln_module_release(module);
+  return status;
+}
+
+static pln_status read_given(pln_engine *engine, void *ud) {
+  pln_module *base = NULL;
+  pln_tensor *constant = NULL;
+  (void)ud;
+  pln_status status = pln_parse_module(engine, pln_text(sample), NULL, &base);
+  if (status == PLN_OK)
+    status = pln_tensor_new(engine, PLN_FLOAT32, 0, NULL, &constant);
+  if (status == PLN_OK)
+    status = read_more(engine, base, &constant);
+  pln_tensor_release(constant);
+  pln_module_release(base);
+  return status;
+}
+
+static void memory_out_with_what_is_given(void) {
+  oom_sweep(read_given, NULL);
+}
+
 /* What Relay's text has no words for comes back as it was. */
 static const char beyond[] =
     "#[version = \"0.0.5\"]\n"
@@ -199,6 +240,7 @@ static void json_refused(void) {
 static const check_test tests[] = {
     {"memory may be out at any point of reading", memory_out},
     {"and of telling errors", memory_out_in_errors},
+    {"and of what is given", memory_out_with_what_is_given},
     {"and of what is beyond Relay", memory_out_beyond_relay},
     {"nodes know where they stood", places},
     {"JSON is cut into values", json_values},

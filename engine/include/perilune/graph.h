@@ -108,7 +108,8 @@ typedef enum pln_kind {
 PLN_API const char *pln_kind_name(pln_kind kind); /* "TupleGetItem": static */
 
 /* A place in a source text. Rows and columns count from 1, columns in bytes;
- * the end is one past the last character; 0: not known. */
+ * the end is one past the last character; 0: not known, as of nodes that TVM
+ * took from another framework, where the source is a node's name there. */
 typedef struct pln_text_place {
   pln_symbol source;
   uint32_t row, column;
@@ -834,6 +835,26 @@ PLN_API pln_status pln_parse_module(pln_engine *engine, pln_slice text,
 PLN_API pln_status pln_parse_expr(pln_engine *engine, pln_slice text,
                                   const char *source,
                                   pln_graph **out) PLN_CHECKED;
+
+/* What a text may refer to beside what stands in it. */
+typedef struct pln_text_given {
+  /* Its functions and data types have their names in the text; a module that is
+   * read has them as well, and defines none of them again. NULL: nothing. */
+  const pln_module *module;
+  /* Entries of meta[relay.Constant], numbered on behind those of the text's own
+   * metadata section. */
+  uint32_t n_constants;
+  pln_tensor *const *constants;
+} pln_text_given;
+/* The same with what is given; NULL: nothing. */
+PLN_API pln_status pln_parse_module_with(pln_engine *engine, pln_slice text,
+                                         const char *source,
+                                         const pln_text_given *given,
+                                         pln_module **out) PLN_CHECKED;
+PLN_API pln_status pln_parse_expr_with(pln_engine *engine, pln_slice text,
+                                       const char *source,
+                                       const pln_text_given *given,
+                                       pln_graph **out) PLN_CHECKED;
 
 /* Reads one type, as pln_print_type writes it. `vars` are the type variables
  * that names in it may mean; another name that begins with a capital, or has

@@ -62,30 +62,27 @@ static void count_rows(pln_lexer *x, const char *to) {
   x->at = to;
 }
 
-/* The number whose last digit stands before *at; *at goes before it. */
-static uint32_t number_before(const char *begin, const char **at) {
+/* The number whose last digit stands before *at, behind a ':'; *at goes before
+ * that. False when there is none. */
+static bool number_before(const char *begin, const char **at, uint32_t *out) {
   uint64_t value = 0, unit = 1;
   const char *from = *at;
   while (*at > begin && is((*at)[-1], DIGIT) && from - *at < 10) {
     value += unit * (uint64_t)(*--*at - '0');
     unit *= 10;
   }
-  return value > UINT32_MAX ? 0 : (uint32_t)value;
+  *out = (uint32_t)value;
+  return *at < from && value <= UINT32_MAX && *at > begin && *--*at == ':';
 }
 
 /* " ty=T span=SOURCE:row:column " from `begin` to `end`. */
 static void read_note(pln_lexer *x, const char *begin, const char *end) {
   if (end - begin > 4 && !memcmp(begin, " ty=", 4))
     x->note.type = (pln_slice){begin + 4, (size_t)(end - begin) - 4};
+  uint32_t row, column;
   while (end > begin && is(end[-1], SPACE))
     end--;
-  if (end == begin || !is(end[-1], DIGIT))
-    return;
-  uint32_t column = number_before(begin, &end);
-  if (end == begin || *--end != ':')
-    return;
-  uint32_t row = number_before(begin, &end);
-  if (row == 0 || end == begin || *--end != ':')
+  if (!number_before(begin, &end, &column) || !number_before(begin, &end, &row))
     return;
   for (const char *at = end; at - begin >= 6; at--)
     if (!memcmp(at - 6, " span=", 6)) {
@@ -378,7 +375,7 @@ static void lex_sign(pln_lexer *x, pln_token *t) {
 }
 
 void pln_lex_next(pln_lexer *x, pln_token *t) {
-  x->note.row = 0;
+  x->note.source.data = NULL;
   x->note.type.size = 0;
   bool good = skip(x);
   *t = (pln_token){.row = x->row, .whole = {x->at, 0}};

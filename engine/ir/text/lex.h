@@ -73,10 +73,11 @@ typedef struct pln_token {
 } pln_token;
 
 /* What a comment between tokens told: `ty=T` in front, and the place,
- * `span=S:row:column`, at the end of one; row 0: none did. */
+ * `span=S:row:column`, at the end of one. What was a node of another framework
+ * stands at its name, in row 0. */
 typedef struct pln_note {
-  pln_slice type; /* text, maybe with the place behind it; empty: none */
-  pln_slice source;
+  pln_slice type;   /* text, maybe with the place behind it; empty: none */
+  pln_slice source; /* data NULL: no place was told */
   uint32_t row, column;
 } pln_note;
 

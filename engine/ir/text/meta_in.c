@@ -49,7 +49,23 @@ static pln_status list_values(pln_meta_in *m, const pln_json_value *array,
   return PLN_OK;
 }
 
-static pln_status open_section(pln_meta_in *m) {
+/* Room for what the nodes stand for, and the constants that are given. */
+static pln_status make_tables(pln_meta_in *m, const pln_text_given *given) {
+  if (given->n_constants > UINT32_MAX - 1 - m->n_nodes)
+    return pln_nomem(m->engine);
+  uint32_t n = m->n_nodes + given->n_constants;
+  m->constants = pln_mem_zeroed(m->engine, n * sizeof *m->constants);
+  m->n_constants = m->constants ? n : 0;
+  m->dims = pln_mem_zeroed(m->engine, m->n_nodes * sizeof *m->dims);
+  m->marks = pln_mem_zeroed(m->engine, m->n_nodes * sizeof *m->marks);
+  if ((n > 0 && !m->constants) || (m->n_nodes > 0 && (!m->dims || !m->marks)))
+    return pln_nomem(m->engine);
+  for (uint32_t i = 0; i < given->n_constants; i++)
+    m->constants[m->n_nodes + i] = pln_tensor_retain(given->constants[i]);
+  return PLN_OK;
+}
+
+static pln_status open_section(pln_meta_in *m, const pln_text_given *given) {
   const pln_json *j = &m->json;
   const pln_json_value *whole = j->values;
   uint64_t root = 0;
@@ -57,11 +73,7 @@ static pln_status open_section(pln_meta_in *m) {
       list_values(m, pln_json_get(j, whole, "nodes"), &m->nodes, &m->n_nodes));
   PLN_TRY(list_values(m, pln_json_get(j, whole, "b64ndarrays"), &m->arrays,
                       &m->n_arrays));
-  m->constants = pln_mem_zeroed(m->engine, m->n_nodes * sizeof *m->constants);
-  m->dims = pln_mem_zeroed(m->engine, m->n_nodes * sizeof *m->dims);
-  m->marks = pln_mem_zeroed(m->engine, m->n_nodes * sizeof *m->marks);
-  if (m->n_nodes > 0 && (!m->constants || !m->dims || !m->marks))
-    return pln_nomem(m->engine);
+  PLN_TRY(make_tables(m, given));
   if (!pln_json_number(pln_json_get(j, whole, "root"), &root) ||
       root >= m->n_nodes)
     return PLN_ERR_FORMAT;
@@ -100,7 +112,7 @@ pln_status pln_meta_in_read(pln_parser *p, pln_slice section) {
   pln_status status = pln_json_read(&m->json, p->engine, section);
   size_t at = status == PLN_OK ? 0 : m->json.error;
   if (status == PLN_OK)
-    status = open_section(m);
+    status = open_section(m, p->given);
   return status == PLN_ERR_FORMAT ? bad_section(p, section, at) : status;
 }
 
@@ -109,9 +121,9 @@ void pln_meta_in_free(pln_parser *p) {
   pln_engine *e = p->engine;
   if (!m)
     return;
-  for (uint32_t i = 0; m->constants && i < m->n_nodes; i++)
+  for (uint32_t i = 0; i < m->n_constants; i++)
     pln_tensor_release(m->constants[i]);
-  pln_mem_free(e, m->constants, m->n_nodes * sizeof *m->constants);
+  pln_mem_free(e, m->constants, m->n_constants * sizeof *m->constants);
   pln_mem_free(e, m->dims, m->n_nodes * sizeof *m->dims);
   pln_mem_free(e, m->marks, m->n_nodes * sizeof *m->marks);
   pln_mem_free(e, m->nodes, m->n_nodes * sizeof *m->nodes);
@@ -123,13 +135,29 @@ void pln_meta_in_free(pln_parser *p) {
 
 /* -------------------------------------------------------------- references */
 
-/* The node that meta[key][index] names; PLN_NONE. *known: the key is there. */
+/* The node of entry `index`, of a list of nodes; PLN_NONE. */
+static uint32_t entry_of(const pln_meta_in *m, const pln_json_value *list,
+                         uint32_t index) {
+  uint64_t node;
+  if (!list || list->kind != PLN_JSON_ARRAY || index >= list->count)
+    return PLN_NONE;
+  /* All entries are numbers: each takes one value. */
+  uint32_t at = (uint32_t)(list - m->json.values);
+  if (list->next != at + 1 + list->count ||
+      !pln_json_number(list + 1 + index, &node) || node >= m->n_nodes)
+    return PLN_NONE;
+  return (uint32_t)node;
+}
+
+/* The node that meta[key][index] names in the section; PLN_NONE. *known: the
+ * key is there; *count: of its entries. */
 static uint32_t find_entry(const pln_meta_in *m, pln_slice key, uint32_t index,
-                           bool *known) {
+                           bool *known, uint32_t *count) {
   const pln_json_value *v = m->json.values;
   uint32_t name = m->keys + 1, data = m->entries + 1;
-  uint64_t array, node;
+  uint64_t array;
   *known = false;
+  *count = 0;
   for (uint32_t i = 0; i < v[m->keys].count && i < v[m->entries].count; i++) {
     if (!pln_slice_equal(v[name].text, key)) {
       name = v[name].next;
@@ -141,16 +169,27 @@ static uint32_t find_entry(const pln_meta_in *m, pln_slice key, uint32_t index,
       return PLN_NONE;
     const pln_json_value *list =
         pln_json_get(&m->json, pln_meta_in_node(m, (uint32_t)array), "data");
-    if (!list || list->kind != PLN_JSON_ARRAY || index >= list->count)
-      return PLN_NONE;
-    /* All entries are numbers: each takes one value. */
-    const pln_json_value *entry = list + 1 + index;
-    if (list->next != (uint32_t)(list - v) + 1 + list->count ||
-        !pln_json_number(entry, &node) || node >= m->n_nodes)
-      return PLN_NONE;
-    return (uint32_t)node;
+    *count = list ? list->count : 0;
+    return entry_of(m, list, index);
   }
   return PLN_NONE;
+}
+
+/* The same, with the constants that are given. */
+static uint32_t find(const pln_meta_in *m, pln_slice key, uint32_t index,
+                     bool *known) {
+  uint32_t count, node = find_entry(m, key, index, known, &count);
+  uint32_t given = m->n_constants - m->n_nodes;
+  if (node != PLN_NONE || given == 0 || !pln_slice_is(key, "relay.Constant"))
+    return node;
+  *known = true;
+  return index >= count && index - count < given ? m->n_nodes + (index - count)
+                                                 : PLN_NONE;
+}
+
+/* Of the section, or given. */
+static bool is_constant(const pln_meta_in *m, uint32_t node) {
+  return node >= m->n_nodes || pln_meta_in_is(m, node, "relay.Constant");
 }
 
 /* meta[key][index]; the token of the key, the index, the node. */
@@ -170,7 +209,7 @@ static pln_status read_entry(pln_parser *p, pln_token *key, uint32_t *entry,
   PLN_TRY(pln_parse_expect(p, PLN_T_RBRACKET));
   *entry = index;
   int size = key->text.size > 80 ? 80 : (int)key->text.size;
-  *node = p->meta ? find_entry(p->meta, key->text, index, &known) : PLN_NONE;
+  *node = p->meta ? find(p->meta, key->text, index, &known) : PLN_NONE;
   if (*node != PLN_NONE)
     return PLN_OK;
   return known ? pln_parse_report(p, key, PLN_ERR_NAME,
@@ -234,8 +273,7 @@ pln_status pln_meta_in_module(const pln_parser *p, pln_buffer *out,
                               bool *found) {
   const pln_meta_in *m = p->meta;
   bool known;
-  uint32_t node =
-      m ? find_entry(m, pln_text(PLN_META_MODULE), 0, &known) : PLN_NONE;
+  uint32_t node = m ? find(m, pln_text(PLN_META_MODULE), 0, &known) : PLN_NONE;
   const pln_json_value *text =
       node != PLN_NONE && pln_meta_in_is(m, node, "runtime.String")
           ? pln_json_get(&m->json, pln_meta_in_node(m, node), "repr_str")
@@ -337,7 +375,7 @@ pln_status pln_meta_in_attr(pln_parser *p, pln_attr *out) {
   PLN_TRY(read_entry(p, &key, &index, &node));
   if (node == PLN_NONE)
     return PLN_OK;
-  if (!pln_meta_in_is(p->meta, node, "relay.Constant")) {
+  if (!is_constant(p->meta, node)) {
     const pln_json_value *type_key = pln_json_get(
         &p->meta->json, pln_meta_in_node(p->meta, node), "type_key");
     if (!type_key || !pln_slice_equal(type_key->text, key.text))

@@ -15,7 +15,9 @@ typedef struct pln_meta_in {
   uint32_t *arrays; /* "b64ndarrays": values */
   uint32_t n_arrays;
   uint32_t keys, entries; /* of the root, a Map: values, or 0 */
-  pln_tensor **constants; /* a node: its tensor, or NULL; retained */
+  pln_tensor **constants; /* a node: its tensor, or NULL; retained; behind the
+                             table's those that are given */
+  uint32_t n_constants;
   pln_dim *dims;          /* a node, a tir.Var: its dim, or 0 */
   uint32_t *marks;        /* a node: when an object was made that has it, */
   uint32_t mark;          /*   counted so */

@@ -31,11 +31,14 @@ typedef struct reading {
 
 /* ---------------------------------------------------------------- lifetime */
 
+static const pln_text_given nothing;
+
 static pln_status start(pln_parser *p, pln_engine *engine, pln_slice text,
                         const char *source, bool type_alone) {
   *p = (pln_parser){.engine = engine,
                     .text = text,
                     .source = source ? source : "text",
+                    .given = &nothing,
                     .type_alone = type_alone};
   pln_arena_init(&p->arena, engine);
   pln_buffer_init(&p->word, engine);
@@ -106,18 +109,49 @@ static pln_status add_definition(reading *r, definition_kind kind) {
 }
 
 /* The same name twice is an error at the second. */
-static pln_status claim(reading *r, pln_idmap *names, const char *what) {
+static pln_status claim(reading *r, pln_idmap *names, const char *what,
+                        bool given) {
   pln_parser *p = &r->p;
   definition *d = &r->rows[r->count - 1];
   if (!pln_idmap_get(names, d->name))
     return PLN_OK;
   d->bad = true;
   return pln_parse_report(
-      p, &d->token, PLN_ERR_NAME,
-      "the %s '%.*s' is defined "
-      "twice",
-      what, d->token.text.size > 80 ? 80 : (int)d->token.text.size,
-      d->token.text.data);
+      p, &d->token, PLN_ERR_NAME, "the %s '%.*s' is defined %s", what,
+      d->token.text.size > 80 ? 80 : (int)d->token.text.size,
+      d->token.text.data, given ? "by the given module already" : "twice");
+}
+
+/* A name of a function, of type `type` (0: unknown as yet). */
+static pln_status know_function(pln_parser *p, pln_symbol name, pln_type type) {
+  PLN_TRY(pln_mem_grow(p->engine, (void **)&p->globals, &p->cap_globals,
+                       (size_t)p->n_globals + 1, sizeof *p->globals));
+  p->globals[p->n_globals++] = name;
+  return pln_idmap_set(p->signatures, name, type + 1);
+}
+
+static pln_status know_type(pln_parser *p, pln_symbol name) {
+  PLN_TRY(pln_mem_grow(p->engine, (void **)&p->defined_types,
+                       &p->cap_defined_types, (size_t)p->n_defined_types + 1,
+                       sizeof *p->defined_types));
+  p->defined_types[p->n_defined_types++] = name;
+  return pln_idmap_set(p->type_names, name, 1);
+}
+
+/* The module to be read begins as the given one. */
+static pln_status take_given(reading *r) {
+  pln_parser *p = &r->p;
+  const pln_module *given = p->given->module;
+  if (!given)
+    return pln_module_new(p->engine, &r->module);
+  PLN_TRY(pln_module_copy(given, &r->module));
+  for (uint32_t i = 0; i < given->count; i++)
+    PLN_TRY(know_function(p, given->rows[i].name,
+                          pln_signature(given->rows[i].function)));
+  for (uint32_t i = 0; i < pln_module_n_types(given); i++)
+    PLN_TRY(know_type(p, pln_module_type(given, i)->name));
+  p->tir_vars = given->tir_vars;
+  return PLN_OK;
 }
 
 static pln_status note_function(reading *r) {
@@ -125,12 +159,10 @@ static pln_status note_function(reading *r) {
   if (p->token.kind != PLN_T_GLOBAL)
     return pln_parse_wanted(p, "a global name");
   PLN_TRY(add_definition(r, FUNCTION));
-  PLN_TRY(claim(r, p->signatures, "function"));
   pln_symbol name = r->rows[r->count - 1].name;
-  PLN_TRY(pln_mem_grow(p->engine, (void **)&p->globals, &p->cap_globals,
-                       (size_t)p->n_globals + 1, sizeof *p->globals));
-  p->globals[p->n_globals++] = name;
-  return pln_idmap_set(p->signatures, name, 1); /* of unknown type as yet */
+  bool given = pln_module_find(r->module, name) != PLN_NONE;
+  PLN_TRY(claim(r, p->signatures, "function", given));
+  return given ? PLN_OK : know_function(p, name, 0);
 }
 
 static pln_status note_type(reading *r, bool is_extern) {
@@ -138,13 +170,10 @@ static pln_status note_type(reading *r, bool is_extern) {
   if (p->token.kind != PLN_T_NAME && p->token.kind != PLN_T_STRING)
     return pln_parse_wanted(p, "the name of a type");
   PLN_TRY(add_definition(r, is_extern ? EXTERN_TYPE : TYPE));
-  PLN_TRY(claim(r, p->type_names, "type"));
   pln_symbol name = r->rows[r->count - 1].name;
-  PLN_TRY(pln_mem_grow(p->engine, (void **)&p->defined_types,
-                       &p->cap_defined_types, (size_t)p->n_defined_types + 1,
-                       sizeof *p->defined_types));
-  p->defined_types[p->n_defined_types++] = name;
-  return pln_idmap_set(p->type_names, name, 1);
+  bool given = pln_module_find_type(r->module, name) != PLN_NONE;
+  PLN_TRY(claim(r, p->type_names, "type", given));
+  return given ? PLN_OK : know_type(p, name);
 }
 
 static bool begins_definition(const pln_parser *p) {
@@ -191,9 +220,16 @@ static pln_status note_definition(reading *r) {
   return note_type(r, is_extern);
 }
 
+/* At the section, or at the end of a text that has none. */
 static pln_status read_metadata(pln_parser *p) {
+  static const char none[] =
+      "{\"root\": 0, \"nodes\": [{\"type_key\": \"Map\", \"keys\": [], "
+      "\"data\": []}]}";
   pln_slice section = {p->lexer.at, (size_t)(p->lexer.end - p->lexer.at)};
-  return pln_meta_in_read(p, section);
+  if (p->token.kind == PLN_T_METADATA)
+    return pln_meta_in_read(p, section);
+  return p->given->n_constants > 0 ? pln_meta_in_read(p, pln_text(none))
+                                   : PLN_OK;
 }
 
 /* Finds all definitions, and reads the metadata behind them. */
@@ -205,7 +241,7 @@ static pln_status survey(reading *r) {
       PLN_TRY(status);
     skip_definition(p);
   }
-  return p->token.kind == PLN_T_METADATA ? read_metadata(p) : PLN_OK;
+  return read_metadata(p);
 }
 
 /* ------------------------------------------------------------------- types */
@@ -445,7 +481,7 @@ static pln_status read_module_attrs(reading *r) {
     p->text = whole;
     p->source = source;
     p->token = (pln_token){.kind = PLN_T_END};
-    p->note = (pln_note){.row = 0};
+    p->note = (pln_note){.source = {NULL, 0}};
   }
   pln_buffer_free(&text);
   return pln_parse_bad_text(p, status) ? PLN_OK : status;
@@ -469,7 +505,7 @@ static pln_status infer(reading *r) {
 static pln_status read_module(reading *r) {
   pln_parser *p = &r->p;
   p->in_module = true;
-  PLN_TRY(pln_module_new(p->engine, &r->module));
+  PLN_TRY(take_given(r));
   p->module = r->module;
   PLN_TRY(read_version(p, true));
   PLN_TRY(survey(r));
@@ -481,10 +517,13 @@ static pln_status read_module(reading *r) {
   return infer(r);
 }
 
-pln_status pln_parse_module(pln_engine *engine, pln_slice text,
-                            const char *source_name, pln_module **out) {
+pln_status pln_parse_module_with(pln_engine *engine, pln_slice text,
+                                 const char *source_name,
+                                 const pln_text_given *given,
+                                 pln_module **out) {
   reading r = {.count = 0};
   pln_status status = start(&r.p, engine, text, source_name, false);
+  r.p.given = given ? given : &nothing;
   if (status == PLN_OK)
     status = read_module(&r);
   pln_mem_free(engine, r.rows, r.capacity * sizeof *r.rows);
@@ -495,6 +534,11 @@ pln_status pln_parse_module(pln_engine *engine, pln_slice text,
   else
     pln_module_release(r.module);
   return status;
+}
+
+pln_status pln_parse_module(pln_engine *engine, pln_slice text,
+                            const char *source_name, pln_module **out) {
+  return pln_parse_module_with(engine, text, source_name, NULL, out);
 }
 
 /* ------------------------------------------------------------------- types */
@@ -532,8 +576,7 @@ static pln_status find_metadata(pln_parser *p) {
   pln_token token = p->token;
   while (p->token.kind != PLN_T_END && p->token.kind != PLN_T_METADATA)
     pln_lex_next(&p->lexer, &p->token);
-  if (p->token.kind == PLN_T_METADATA)
-    PLN_TRY(read_metadata(p));
+  PLN_TRY(read_metadata(p));
   p->lexer = at;
   p->token = token;
   return PLN_OK;
@@ -542,8 +585,9 @@ static pln_status find_metadata(pln_parser *p) {
 static pln_status read_expr(reading *r, pln_graph **out) {
   pln_parser *p = &r->p;
   pln_ref root;
-  PLN_TRY(pln_module_new(p->engine, &r->module));
+  PLN_TRY(take_given(r));
   p->module = r->module;
+  p->in_module = p->given->module != NULL;
   PLN_TRY(read_version(p, false));
   PLN_TRY(find_metadata(p));
   PLN_TRY(new_builder(p));
@@ -556,11 +600,13 @@ static pln_status read_expr(reading *r, pln_graph **out) {
   return failed(p);
 }
 
-pln_status pln_parse_expr(pln_engine *engine, pln_slice text,
-                          const char *source_name, pln_graph **out) {
+pln_status pln_parse_expr_with(pln_engine *engine, pln_slice text,
+                               const char *source_name,
+                               const pln_text_given *given, pln_graph **out) {
   reading r = {.count = 0};
   pln_graph *graph = NULL;
   pln_status status = start(&r.p, engine, text, source_name, false);
+  r.p.given = given ? given : &nothing;
   if (status == PLN_OK)
     status = read_expr(&r, &graph);
   finish(&r.p);
@@ -570,4 +616,9 @@ pln_status pln_parse_expr(pln_engine *engine, pln_slice text,
   else
     pln_graph_release(graph);
   return status;
+}
+
+pln_status pln_parse_expr(pln_engine *engine, pln_slice text,
+                          const char *source_name, pln_graph **out) {
+  return pln_parse_expr_with(engine, text, source_name, NULL, out);
 }

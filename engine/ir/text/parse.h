@@ -115,10 +115,11 @@ typedef struct pln_parser {
   pln_arena arena;          /* lists in attributes, of the call at hand */
   pln_buffer word;          /* a name with its escapes resolved */
   struct pln_meta_in *meta; /* NULL: none */
-  pln_attrs tir_vars;       /* of the metadata: name of a dim -> dtype */
-  bool in_module;           /* not an expression alone */
-  bool type_alone;          /* a type, of names that nobody has told */
-  pln_symbol *globals;      /* names of functions, in order */
+  const pln_text_given *given;
+  pln_attrs tir_vars;  /* of the metadata: name of a dim -> dtype */
+  bool in_module;      /* all globals are known */
+  bool type_alone;     /* a type, of names that nobody has told */
+  pln_symbol *globals; /* names of functions, in order */
   uint32_t n_globals, cap_globals;
   /* stacks */
   pln_parsed_param *params;
@@ -216,8 +217,10 @@ typedef struct pln_parsed_number {
 pln_status pln_parse_number(pln_parser *p, pln_parsed_number *out) PLN_CHECKED;
 /* Whether a number begins at hand: digits, signs, inff, nanf64. */
 bool pln_parse_at_number(const pln_parser *p);
-/* A scalar of that value. */
-pln_status pln_parse_scalar(pln_parser *p, const pln_parsed_number *number,
+/* A scalar of that value, which the token began; reported there when its dtype
+ * has no number so large. */
+pln_status pln_parse_scalar(pln_parser *p, const pln_token *token,
+                            const pln_parsed_number *number,
                             pln_tensor **out) PLN_CHECKED;
 /* An integer without suffix, from 0 to `most`. */
 pln_status pln_parse_count(pln_parser *p, uint32_t most,

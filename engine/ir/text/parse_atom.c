@@ -23,7 +23,7 @@ static pln_status read_number(pln_parser *p) {
   pln_parsed_number number;
   pln_tensor *tensor;
   PLN_TRY(pln_parse_number(p, &number));
-  PLN_TRY(pln_parse_scalar(p, &number, &tensor));
+  PLN_TRY(pln_parse_scalar(p, &token, &number, &tensor));
   return make_constant(p, &token, tensor);
 }
 

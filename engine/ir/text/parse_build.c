@@ -46,7 +46,7 @@ pln_status pln_parse_place(pln_parser *p, pln_ref node,
 
 pln_status pln_parse_note(pln_parser *p, pln_ref node, const pln_note *note) {
   pln_text_place place = {.row = note->row, .column = note->column};
-  if (note->row == 0)
+  if (!note->source.data)
     return PLN_OK;
   PLN_TRY(pln_symbol_intern(p->engine, note->source, &place.source));
   return pln_build_span(p->b, node, &place, true);

@@ -14,6 +14,7 @@ static const struct {
   pln_dtype dtype;
   int64_t least, most;
 } integers[] = {{"", PLN_INT32, INT64_MIN, INT64_MAX},
+                {"i", PLN_INT32, INT32_MIN, INT32_MAX},
                 {"i8", PLN_INT8, INT8_MIN, INT8_MAX},
                 {"i16", PLN_INT16, INT16_MIN, INT16_MAX},
                 {"i32", PLN_INT32, INT32_MIN, INT32_MAX},
@@ -119,6 +120,11 @@ static pln_status read_float(pln_parser *p, bool negative,
                           t->suffix.data);
   *out = (pln_parsed_number){.is_float = true, .dtype = dtype};
   PLN_TRY(to_double(p, t->text, &out->f));
+  if (isinf(out->f)) {
+    out->f = 0;
+    return pln_parse_report(p, t, PLN_ERR_FORMAT,
+                            "this number does not fit in float64");
+  }
   out->f = negative ? -out->f : out->f;
   return PLN_OK;
 }
@@ -167,8 +173,16 @@ pln_status pln_parse_count(pln_parser *p, uint32_t most, uint32_t *out) {
 
 /* ----------------------------------------------------------------- scalars */
 
+/* The float nearest to it; what rounds to more than the largest is infinite. */
+static float to_float(double f) {
+  const double bound = 0x1.ffffffp127;
+  if (fabs(f) < bound || isnan(f))
+    return (float)f;
+  return f < 0 ? -INFINITY : INFINITY;
+}
+
 static size_t store_float(const pln_parsed_number *n, char *bytes) {
-  float narrow = (float)n->f;
+  float narrow = to_float(n->f);
   uint16_t half;
   if (n->dtype == PLN_FLOAT64) {
     memcpy(bytes, &n->f, sizeof n->f);
@@ -184,10 +198,26 @@ static size_t store_float(const pln_parsed_number *n, char *bytes) {
   return sizeof half;
 }
 
-pln_status pln_parse_scalar(pln_parser *p, const pln_parsed_number *number,
-                            pln_tensor **out) {
+/* Whether digits, which are finite, stay so in the dtype. */
+static bool stays_finite(const pln_parsed_number *n) {
+  float narrow = to_float(n->f);
+  if (n->dtype == PLN_FLOAT64 || !isfinite(n->f))
+    return true;
+  if (n->dtype == PLN_FLOAT16)
+    narrow = pln_half_to_float(pln_float_to_half(narrow));
+  if (n->dtype == PLN_BFLOAT16)
+    narrow = pln_bfloat_to_float(pln_float_to_bfloat(narrow));
+  return isfinite(narrow);
+}
+
+pln_status pln_parse_scalar(pln_parser *p, const pln_token *token,
+                            const pln_parsed_number *number, pln_tensor **out) {
   char bytes[8];
   size_t size = pln_dtype_bits(number->dtype) / 8;
+  if (number->is_float && !stays_finite(number))
+    PLN_TRY(pln_parse_report(p, token, PLN_ERR_FORMAT,
+                             "this number does not fit in %s",
+                             pln_dtype_name(number->dtype)));
   if (number->is_float)
     size = store_float(number, bytes);
   else

@@ -90,10 +90,12 @@ pln_status pln_print_dim(const pln_engine *engine, pln_dim dim,
 
 /* ------------------------------------------------------------------- types */
 
-/* float32, float32x4 */
+/* float32, float32x4; vectors of truth values are called as TVM calls them. */
 static void put_dtype(pln_writer *w, pln_type type) {
   uint32_t lanes = pln_type_number(w->engine, type);
-  pln_put_text(w, pln_dtype_name(pln_type_dtype(w->engine, type)));
+  pln_dtype dtype = pln_type_dtype(w->engine, type);
+  bool bits = dtype == PLN_BOOL && lanes > 1;
+  pln_put_text(w, bits ? "uint1" : pln_dtype_name(dtype));
   if (lanes <= 1)
     return;
   pln_put_text(w, "x");

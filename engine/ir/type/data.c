@@ -165,10 +165,25 @@ pln_status pln_module_with_type(const pln_module *module,
   return PLN_OK;
 }
 
+/* Definitions that another module has as well are copied first. */
+static pln_status set_in_copy(pln_module *module, const pln_type_data *data) {
+  pln_definitions *d = NULL;
+  PLN_TRY(start(module->engine, &d));
+  pln_status status = fill(d, module->types, data);
+  if (status != PLN_OK) {
+    pln_definitions_release(d);
+    return status;
+  }
+  pln_definitions_release(module->types);
+  module->types = d;
+  return PLN_OK;
+}
+
 pln_status pln_module_set_type(pln_module *module, const pln_type_data *data) {
   if (!module->types)
     PLN_TRY(start(module->engine, &module->types));
-  return add_row(module->types, data);
+  return module->types->refs > 1 ? set_in_copy(module, data)
+                                 : add_row(module->types, data);
 }
 
 /* ----------------------------------------------------------------- reading */
