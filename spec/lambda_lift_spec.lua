@@ -114,6 +114,12 @@ def @main(%x2: float32, %y2: float32) -> float32 {
 ]])
   end)
 
+  it("takes callees before their arguments, whatever is evaluated first", function()
+    local f, g, a = v("f", unary), v("g", unary), v "a"
+    local out = lift(pl.module { main = pl.func({ f, g }, pl.func({ a }, f(g(a)))) })
+    assert.matches("lifted_name0(%f1, %g1)", text(out), 1, true)
+  end)
+
   it("makes equal functions once, and takes no name that is taken", function()
     local a, b = v "a", v "b"
     becomes(lift, pl.module {
@@ -124,8 +130,8 @@ def @lifted_name0(%x: float32) -> float32 {
   %x
 }
 
-def @lifted_name1(%a: float32) -> float32 {
-  exp(%a)
+def @lifted_name1(%b: float32) -> float32 {
+  exp(%b)
 }
 
 def @main(%y: float32) -> float32 {

@@ -142,10 +142,10 @@ note: at node 3: add(nn.relu: Tensor[(2, 3), float32], %x: Tensor[(2, 3), float3
 
   it("the node of invalid IR", function()
     says([[
-spec:N: error: pass 'P', function @main: invalid IR at node 1: the module has no function ]]
+spec:N: error: pass 'P', function @main: invalid IR at node 4: the module has no function ]]
       .. [[
 '@nowhere'
-note: at node 1: @nowhere
+note: at node 4: @nowhere
 note: in pipeline, element 2 of 2: P
     Idle,P
          ^]],

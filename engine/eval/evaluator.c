@@ -12,6 +12,7 @@
 #include "eval/arguments.h"
 #include "eval/compute.h"
 #include "eval/cycle.h"
+#include "eval/fit.h"
 #include "eval/plan.h"
 #include "ir/datum.h"
 
@@ -60,6 +61,7 @@ typedef struct run {
   pln_datum result;
   pln_datum *cells; /* all that were made: one may hold itself */
   uint32_t n_cells, cap_cells;
+  pln_fit fit;
   const pln_tensor **args; /* of the call being computed */
   uint32_t cap_args;
   pln_tensor **results;
@@ -223,6 +225,11 @@ static pln_status apply(run *r, const pln_datum *callee, pln_box *args,
                          callee->of.env, args, to);
   if (callee->kind == PLN_DATUM_GLOBAL)
     return call_global(r, callee->number, args, to);
+  if (callee->kind == PLN_DATUM_MAKER) {
+    *to = (pln_datum){
+        .kind = PLN_DATUM_MADE, .number = callee->number, .of.box = args};
+    return PLN_OK;
+  }
   pln_box_release(r->engine, args);
   return unsupported(r, "a call of what is no function");
 }
@@ -452,6 +459,40 @@ static pln_status enter_branch(run *r, activation *act, pln_ref node) {
   return enter(r, act, holds ? n->data : g->scopes[n->data].next, node);
 }
 
+static pln_status no_arm_fits(const run *r, const pln_datum *value) {
+  if (value->kind != PLN_DATUM_MADE)
+    return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
+                          "no arm of the Match fits");
+  return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
+                        "no arm of the Match fits what '%s' made",
+                        pln_symbol_text(r->engine, value->number).data);
+}
+
+/* Variables that the arm does not use are bound to nothing. */
+static void bind_arm(run *r, activation *act) {
+  for (uint32_t i = 0; i < r->fit.n_bound; i++) {
+    slot *var = slot_of(act, r->fit.bound[i].node);
+    pln_datum_release(r->engine, &var->held);
+    if (var->left)
+      var->held = pln_datum_copy(*r->fit.bound[i].value);
+  }
+}
+
+static pln_status enter_arm(run *r, activation *act, pln_ref node) {
+  const pln_graph *g = act->plan->graph;
+  pln_datum value;
+  pln_scope arm = PLN_NONE;
+  if (!pln_owns(&g->nodes[node]))
+    return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
+                          "no arm of the Match fits: it has none");
+  PLN_TRY(read_operand(r, act, pln_operand(g, node, 0), &value));
+  PLN_TRY(pln_fit_arm(&r->fit, g, node, &value, &arm));
+  if (arm == PLN_NONE)
+    return no_arm_fits(r, &value);
+  bind_arm(r, act);
+  return enter(r, act, arm, node);
+}
+
 static pln_status make_cell(run *r, activation *act, const pln_node *n,
                             pln_datum *out) {
   PLN_TRY(pln_mem_grow(r->engine, (void **)&r->cells, &r->cap_cells,
@@ -532,6 +573,9 @@ static pln_status step(run *r, activation *act, pln_ref node, pln_datum *out) {
   case PLN_GLOBAL_VAR:
     *out = (pln_datum){.kind = PLN_DATUM_GLOBAL, .number = n->data};
     return PLN_OK;
+  case PLN_CONSTRUCTOR:
+    *out = (pln_datum){.kind = PLN_DATUM_MAKER, .number = n->data};
+    return PLN_OK;
   case PLN_TUPLE: return make_tuple(r, act, n, out);
   case PLN_REF_CREATE: return make_cell(r, act, n, out);
   case PLN_TUPLE_GET_ITEM: return get_item(r, act, n, out);
@@ -550,11 +594,10 @@ static pln_status step(run *r, activation *act, pln_ref node, pln_datum *out) {
   case PLN_LET: return bind_let(r, act, n);
   case PLN_LET_BLOCK: return enter(r, act, n->data, node);
   case PLN_IF: return enter_branch(r, act, node);
+  case PLN_MATCH: return enter_arm(r, act, node);
   case PLN_REF_READ:
   case PLN_REF_WRITE: return use_cell(r, act, n, out);
   case PLN_OP:
-  case PLN_CONSTRUCTOR:
-  case PLN_MATCH:
   case PLN_PATTERN_WILDCARD:
   case PLN_PATTERN_VAR:
   case PLN_PATTERN_CONSTRUCTOR:
@@ -562,9 +605,6 @@ static pln_status step(run *r, activation *act, pln_ref node, pln_datum *out) {
   case PLN_CLAUSE:
   default: break;
   }
-  if (n->kind == PLN_MATCH && !pln_owns(n))
-    return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
-                          "no arm of the Match fits: it has none");
   return unsupported(r, pln_kind_name((pln_kind)n->kind));
 }
 
@@ -656,6 +696,7 @@ static void end_run(run *r) {
   pln_plan_free(r->root);
   pln_mem_free(e, r->frames, r->cap_frames * sizeof *r->frames);
   pln_mem_free(e, r->cells, r->cap_cells * sizeof *r->cells);
+  pln_fit_end(&r->fit);
   pln_mem_free(e, r->args, r->cap_args * sizeof *r->args);
   pln_mem_free(e, r->results, r->cap_results * sizeof *r->results);
 }
@@ -699,7 +740,8 @@ static pln_status give_results(run *r, uint32_t n, pln_datum *results) {
       return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
                             "the function has not %u results", n);
     if (!leaves_run(field))
-      return unsupported(r, "a result that is a function or a reference");
+      return unsupported(
+          r, "a result that is a function, a reference or of a data type");
   }
   for (uint32_t i = 0; i < n; i++)
     results[i] = pln_datum_copy(*result_field(&r->result, n, i));
@@ -722,7 +764,8 @@ static pln_status start(run *r, const pln_graph *g, uint32_t n,
 pln_status pln_eval_data(const pln_module *module, const pln_graph *function,
                          uint32_t n_args, const pln_datum *args,
                          uint32_t n_results, pln_datum *results) {
-  run r = {.engine = function->engine, .module = module};
+  pln_engine *e = function->engine;
+  run r = {.engine = e, .module = module, .fit = {.engine = e}};
   PLN_TRY(pln_check_arguments(function, n_args, args));
   pln_mem_keep(r.engine);
   pln_work_begin(r.engine);

@@ -67,8 +67,9 @@ static void use(pln_plan *p, pln_ref node, pln_ref user) {
     p->uses[node]++;
 }
 
-static bool is_owner(uint8_t kind) {
-  return kind == PLN_FUNCTION || kind == PLN_IF || kind == PLN_LET_BLOCK;
+static bool is_entered(const pln_node *n) {
+  return pln_owns(n) && (n->kind == PLN_FUNCTION || n->kind == PLN_IF ||
+                         n->kind == PLN_LET_BLOCK || n->kind == PLN_MATCH);
 }
 
 static bool is_needed(const pln_plan *p, pln_ref i, const uint8_t *entered) {
@@ -98,7 +99,7 @@ static void find_needs(pln_plan *p, uint8_t *entered) {
       continue;
     p->needed[i] = 1;
     need_operands(p, i);
-    if (!is_owner(g->nodes[i].kind))
+    if (!is_entered(&g->nodes[i]))
       continue;
     for (pln_scope s = g->nodes[i].data; s != PLN_NONE; s = g->scopes[s].next) {
       entered[s] = 1;

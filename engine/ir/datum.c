@@ -37,7 +37,7 @@ pln_status pln_box_room(pln_engine *engine, pln_box **box) {
 
 static bool is_boxed(const pln_datum *datum) {
   return datum->kind == PLN_DATUM_TUPLE || datum->kind == PLN_DATUM_SEQUENCE ||
-         datum->kind == PLN_DATUM_CELL;
+         datum->kind == PLN_DATUM_CELL || datum->kind == PLN_DATUM_MADE;
 }
 
 pln_datum pln_datum_copy(pln_datum datum) {

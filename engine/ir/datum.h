@@ -9,7 +9,9 @@
 enum {
   PLN_DATUM_CELL = PLN_N_DATUM_KINDS, /* a reference; a box of one */
   PLN_DATUM_CLOSURE, /* a Function node and where its free nodes are */
-  PLN_DATUM_GLOBAL   /* a function of the module, by symbol */
+  PLN_DATUM_GLOBAL,  /* a function of the module, by symbol */
+  PLN_DATUM_MAKER,   /* a constructor, by symbol */
+  PLN_DATUM_MADE     /* what the constructor made: a box of its fields */
 };
 
 /* Data behind one pointer; reference counted. */

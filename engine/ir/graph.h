@@ -122,6 +122,11 @@ static inline pln_ref pln_operand(const pln_graph *g, pln_ref node,
 static inline bool pln_owns(const pln_node *n) {
   return pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE && n->data != PLN_NONE;
 }
+/* The callee that a Call computes is its first operand; a Call of an operator
+ * has none. */
+static inline bool pln_has_callee(const pln_node *n) {
+  return n->kind == PLN_CALL && !n->data && n->count > 0;
+}
 /* Evaluated whether it is used or not, in its place. A PrimExpr never is: it is
  * evaluated where its statement uses it. */
 static inline bool pln_is_anchored(const pln_node *n) {

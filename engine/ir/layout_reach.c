@@ -152,9 +152,14 @@ static pln_status push_scopes(pln_reach *r, const pln_node *n) {
   return PLN_OK;
 }
 
+/* The arguments of a Call come before a callee that is computed. */
 static pln_status push_operands(pln_reach *r, const pln_node *n) {
-  for (uint32_t i = n->count; i-- > 0;)
-    PLN_TRY(push(r, r->builder->graph->operands[n->first + i]));
+  const pln_ref *operands = pln_operands(r->builder->graph, n);
+  uint32_t callee = pln_has_callee(n);
+  if (callee)
+    PLN_TRY(push(r, operands[0]));
+  for (uint32_t i = n->count; i-- > callee;)
+    PLN_TRY(push(r, operands[i]));
   return PLN_OK;
 }
 

@@ -67,7 +67,7 @@ static pln_slice field(const pln_node *n, uint32_t index) {
 
 /* A Call of what is no operator has its callee as operand 0. */
 static void put_operand(teller *t, const pln_node *n, uint32_t i) {
-  bool callee = n->kind == PLN_CALL && !n->data;
+  bool callee = pln_has_callee(n);
   uint32_t word = 0;
   if (callee && i == 0) {
     put(t, ".callee");

@@ -22,6 +22,7 @@ typedef struct finder {
   pln_scope *home;
   pln_ref *around;       /* a scope: the innermost lifted function around it */
   pln_ref *first, *next; /* anchored nodes: of a scope; behind a node */
+  pln_ref *users;        /* a node: its first user */
   uint32_t *tail;        /* a function: its last capture */
   uint8_t *seen;
   pln_idmap *listed; /* function, node */
@@ -43,10 +44,11 @@ static pln_status allocate(finder *f) {
   f->around = pln_mem_new(e, k * sizeof *f->around);
   f->first = pln_mem_new(e, k * sizeof *f->first);
   f->next = pln_mem_new(e, n * sizeof *f->next);
+  f->users = pln_mem_new(e, n * sizeof *f->users);
   f->tail = pln_mem_new(e, n * sizeof *f->tail);
   f->seen = pln_mem_zeroed(e, n);
   if (!out->lifts || !out->self || !out->binder || !out->head || !f->home ||
-      !f->around || !f->first || !f->next || !f->tail || !f->seen)
+      !f->around || !f->first || !f->next || !f->users || !f->tail || !f->seen)
     return pln_nomem(e);
   memset(out->self, 0xff, n * sizeof *out->self);
   memset(out->binder, 0xff, n * sizeof *out->binder);
@@ -63,6 +65,7 @@ static void dispose(finder *f) {
   pln_mem_free(e, f->around, k * sizeof *f->around);
   pln_mem_free(e, f->first, k * sizeof *f->first);
   pln_mem_free(e, f->next, n * sizeof *f->next);
+  pln_mem_free(e, f->users, n * sizeof *f->users);
   pln_mem_free(e, f->tail, n * sizeof *f->tail);
   pln_mem_free(e, f->seen, n);
   pln_mem_free(e, f->stack, f->cap_stack * sizeof *f->stack);
@@ -115,12 +118,20 @@ static pln_status choose(finder *f) {
   return PLN_OK;
 }
 
+/* Lets, arms, and what only its effect is wanted of: Relay meets all else
+ * through what uses it. */
+static bool is_visited_in_place(const finder *f, pln_ref ref) {
+  const pln_node *n = &f->g->nodes[ref];
+  return n->kind == PLN_LET || n->kind == PLN_CLAUSE ||
+         (pln_is_anchored(n) && f->users[ref] == PLN_NONE);
+}
+
 /* From the last node to the first, so that lists come in order. */
 static void list_anchors(finder *f) {
   const pln_graph *g = f->g;
   for (pln_ref ref = g->n_nodes; ref-- > 0;) {
     const pln_node *n = &g->nodes[ref];
-    if (!pln_is_anchored(n))
+    if (!is_visited_in_place(f, ref))
       continue;
     f->next[ref] = f->first[f->home[ref]];
     f->first[f->home[ref]] = ref;
@@ -227,6 +238,7 @@ static pln_status walk(finder *f) {
 static pln_status find(finder *f) {
   PLN_TRY(allocate(f));
   pln_graph_homes(f->g, f->home);
+  pln_let_first_users(f->g, f->users);
   PLN_TRY(choose(f));
   list_anchors(f);
   find_around(f);

@@ -129,71 +129,47 @@ static void patterns_follow_traits(void) {
   pln_engine_free(e);
 }
 
-/* ------------------------------------------------- a program with all scopes:
- * let v = exp(x); if (c) { tanh(v) + v } else { v } */
+/* ------------------------------------- a program with all kinds of scopes */
 
-typedef struct program {
-  pln_engine *e;
-  pln_builder *b;
-  pln_type vector, truth;
-} program;
+static const char text[] =
+    "#[version = \"0.0.5\"]\n"
+    "type List { Cons(float32, List[]), Nil }\n"
+    "def @sum(%l: List[]) -> float32 {\n"
+    "  match (%l) { Cons(%h, %t) => { add(%h, @sum(%t)) }, Nil => { 0f } }\n"
+    "}\n"
+    "def @main(%c: bool, %x: float32) -> float32 {\n"
+    "  let %r = ref(%x);\n"
+    "  let %v = exp(%x);\n"
+    "  let %f = fn (%a: float32) -> float32 {\n"
+    "    let %u = ref_write(%r, add(ref_read(%r), %a)); multiply(%a, %v)\n"
+    "  };\n"
+    "  %0 = if (%c) { add(tanh(%v), %v) } else { %v };\n"
+    "  %1 = %f(%0);\n"
+    "  add(@sum(Cons(%1, Cons(ref_read(%r), Nil))), exp(tanh(%x)))\n"
+    "}\n";
 
-static pln_status types(program *p) {
-  static const int64_t four[] = {4};
-  PLN_TRY(pln_type_tensor(p->e, PLN_FLOAT32, 1, four, &p->vector));
-  return pln_type_tensor(p->e, PLN_BOOL, 0, NULL, &p->truth);
-}
-
-static pln_status branch(program *p, pln_ref v, bool computes, pln_scope *out) {
-  pln_ref sum[2] = {v, v}, result = v;
-  PLN_TRY(pln_build_open(p->b, out));
-  if (computes) {
-    PLN_TRY(pln_build_call(p->b, PLN_OP_TANH, 0, 0, 1, &v, &sum[0]));
-    PLN_TRY(pln_build_call(p->b, PLN_OP_ADD, 0, 0, 2, sum, &result));
+static pln_status run(pln_engine *e, const pln_module *module) {
+  pln_tensor *tensors[2] = {NULL};
+  pln_datum args[2], result;
+  pln_symbol main_name;
+  PLN_TRY(pln_symbol_intern(e, pln_text("main"), &main_name));
+  pln_status status =
+      pln_tensor_from(e, PLN_BOOL, 0, NULL, "\1", 1, &tensors[0]);
+  if (status == PLN_OK)
+    status =
+        pln_tensor_from(e, PLN_FLOAT32, 0, NULL, "\0\0\0\0", 4, &tensors[1]);
+  for (int i = 0; i < 2; i++)
+    args[i] = pln_datum_tensor(tensors[i]);
+  uint32_t i = pln_module_find(module, main_name);
+  if (status == PLN_OK)
+    status = pln_eval_data(module, pln_module_function(module, i), 2, args, 1,
+                           &result);
+  if (status == PLN_OK)
+    pln_datum_release(e, &result);
+  for (int k = 0; k < 2; k++) {
+    pln_datum_release(e, &args[k]);
+    pln_tensor_release(tensors[k]);
   }
-  return pln_build_end(p->b, *out, result, 0);
-}
-
-static pln_status body(program *p, pln_ref c, pln_ref x, pln_ref *out) {
-  pln_ref v, value, let;
-  pln_scope scopes[2];
-  PLN_TRY(pln_build_var(p->b, 0, 0, 0, &v));
-  PLN_TRY(pln_build_call(p->b, PLN_OP_EXP, 0, 0, 1, &x, &value));
-  PLN_TRY(pln_build_let(p->b, v, value, &let));
-  PLN_TRY(branch(p, v, true, &scopes[0]));
-  PLN_TRY(branch(p, v, false, &scopes[1]));
-  return pln_build_if(p->b, c, scopes[0], scopes[1], 0, 0, out);
-}
-
-static pln_status function(program *p, pln_graph **out) {
-  pln_scope scope;
-  pln_ref c, x, result, root;
-  PLN_TRY(types(p));
-  PLN_TRY(pln_build_open(p->b, &scope));
-  PLN_TRY(pln_build_param(p->b, 0, p->truth, 0, &c));
-  PLN_TRY(pln_build_param(p->b, 0, p->vector, 0, &x));
-  PLN_TRY(body(p, c, x, &result));
-  PLN_TRY(pln_build_end(p->b, scope, result, 0));
-  PLN_TRY(pln_build_function(p->b, scope, 0, 0, &root));
-  return pln_builder_seal(p->b, root, out);
-}
-
-static pln_status make_module(pln_engine *e, pln_module **out) {
-  program p = {.e = e};
-  pln_graph *graph = NULL;
-  pln_module *empty;
-  pln_symbol name;
-  PLN_TRY(pln_symbol_intern(e, pln_text("main"), &name));
-  PLN_TRY(pln_builder_new(e, &p.b));
-  pln_status status = function(&p, &graph);
-  pln_builder_free(p.b);
-  PLN_TRY(status);
-  status = pln_module_new(e, &empty);
-  if (status == PLN_OK) {
-    status = pln_module_with(empty, name, graph, out);
-    pln_module_release(empty);
-  }
-  pln_graph_release(graph);
   return status;
 }
 
@@ -202,7 +178,7 @@ static pln_status whole(pln_engine *e, void *ud) {
   pln_module *module, *out;
   pln_pass *pipeline;
   (void)ud;
-  PLN_TRY(make_module(e, &module));
+  PLN_TRY(pln_parse_module(e, pln_text(text), "text", &module));
   pln_status status = pln_pipeline_parse(
       e,
       pln_text("FuseOps,ToBasicBlockNormalForm,ToANormalForm,"
@@ -215,8 +191,10 @@ static pln_status whole(pln_engine *e, void *ud) {
     pln_pass_release(pipeline);
   }
   pln_module_release(module);
-  if (status == PLN_OK)
-    pln_module_release(out);
+  if (status != PLN_OK)
+    return status;
+  status = run(e, out);
+  pln_module_release(out);
   return status;
 }
 

@@ -408,8 +408,9 @@ PLN_API pln_status pln_builder_seal(pln_builder *builder, pln_ref root,
  * once, as Relay sees it: a Call's operands in order, a Function's parameters
  * and body, an If's condition and branches, a Match's data and arms (pattern,
  * then body); a Let's body is the rest of its scope. The root of a graph
- * stands for the whole graph. The order is that of evaluation, by depth; a
- * node that several use is visited where it is met first. */
+ * stands for the whole graph. The order is that of evaluation, by depth, but
+ * for a callee, which is visited before its arguments and evaluated behind
+ * them; a node that several use is visited where it is met first. */
 typedef pln_status (*pln_visit_fn)(void *ud, const pln_graph *graph,
                                    pln_ref node);
 /* `fn` for each node after its operands and scopes (a Let after its body).

@@ -2,8 +2,9 @@
  * effects whose order is not that in which their uses evaluate them.
  *
  * Called by plan.c, of sealed graphs. Text that is read is laid out in Relay's
- * order of evaluation: statements, then operands from left to right; a graph
- * from a file has the file's order. Nothing recurses. */
+ * order of evaluation: statements, then operands from left to right, a callee
+ * behind its arguments; a graph from a file has the file's order. Nothing
+ * recurses. */
 
 #include "ir/equal.h"
 #include "ir/text/plan.h"
@@ -74,7 +75,10 @@ static pln_status enter(order *o, pln_ref node) {
   PLN_TRY(push(o, LEAVE, node));
   if (pln_owns(n))
     PLN_TRY(push(o, SCOPES, n->data));
-  for (uint32_t i = n->count; i-- > 0;)
+  uint32_t callee = pln_has_callee(n);
+  if (callee)
+    PLN_TRY(push(o, ENTER, pln_operand(g, node, 0)));
+  for (uint32_t i = n->count; i-- > callee;)
     PLN_TRY(push(o, ENTER, pln_operand(g, node, i)));
   return PLN_OK;
 }
