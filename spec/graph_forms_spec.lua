@@ -269,6 +269,15 @@ def @main(%p: bool, %q: bool, %x: float32) -> float32 {
     stays("ToBasicBlockNormalForm", module({ x }, chain(3, x)))
   end)
 
+  it("is what the check asks for", function()
+    local e = op.exp(x)
+    local mod = module({ p, x }, ir.If(p, op.add(e, e), op.tanh(e)))
+    local holds, node = pl.is_basic_block_normal_form(mod)
+    assert.is_false(holds)
+    assert.equal("exp", node.op.name)
+    assert.is_true(pl.is_basic_block_normal_form(run("ToBasicBlockNormalForm", mod)))
+  end)
+
   it("is linear: branches 20,000 deep that share 20,000 values", function()
     local body = x
     for _ = 1, 20000 do
@@ -276,5 +285,54 @@ def @main(%p: bool, %q: bool, %x: float32) -> float32 {
       body = ir.If(p, op.exp(shared), shared)
     end
     assert.is_true(seconds("ToBasicBlockNormalForm", module({ p, x }, body)) < 5)
+  end)
+end)
+
+-- TVM's cases of check_basic_block_normal_form.
+describe("the check of basic block normal form", function()
+  local function holds(a) return (pl.is_basic_block_normal_form(a)) end
+
+  it("takes one block", function()
+    local x = pl.var "x"
+    assert.is_true(holds(op.add(x, op.add(x, x))))
+  end)
+
+  it("takes a let", function()
+    local x, y = pl.var "x", pl.var "y"
+    assert.is_true(holds(ir.Let(y, x, y)))
+  end)
+
+  it("refuses a free variable of two branches, and takes a bound one", function()
+    local cond, shared, bound = pl.var("cond", bool), pl.var "shared", pl.var("b", f32(1))
+    local body = ir.If(cond, shared, op.add(shared, shared))
+    local ok, node = pl.is_basic_block_normal_form(body)
+    assert.is_false(ok)
+    assert.equal("shared", node.name)
+    assert.is_true(holds(ir.Let(shared, bound, body)))
+  end)
+
+  it("refuses a value of two branches, and takes a bound one", function()
+    local x, v = pl.var("x", f32()), pl.var "v"
+    local sum = op.add(x, pl.const(1.0))
+    local function branches(value)
+      return ir.If(op.equal(x, pl.const(2.0)), op.multiply(value, pl.const(2.0)),
+        op.multiply(value, pl.const(1.0)))
+    end
+    assert.is_false(holds(pl.func({ x }, branches(sum))))
+    assert.is_true(holds(pl.func({ x }, ir.Let(v, sum, branches(v)))))
+    assert.is_false(holds(branches(sum)))
+  end)
+
+  it("refuses a value of two functions", function()
+    local x, y, z = pl.var("x", f32(1)), pl.var("y", f32(1)), pl.var("z", f32(1))
+    local sum = op.add(x, x)
+    local pair = pl.tuple { pl.func({ y }, op.add(sum, y)), pl.func({ z }, op.add(sum, z)) }
+    assert.is_false(holds(pl.func({ x }, pair)))
+    local mod = pl.module { main = pl.func({ x }, pair) }
+    assert.is_true(holds(pl.passes.ToBasicBlockNormalForm()(mod)))
+  end)
+
+  it("raises at what is no program", function()
+    assert.has_error(function() pl.is_basic_block_normal_form "x" end)
   end)
 end)

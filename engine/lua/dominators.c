@@ -1,4 +1,5 @@
-/* dominators.c: the tree of post-dominators as scripts see it. */
+/* dominators.c: the tree of post-dominators, and values that several blocks
+ * need, as scripts see them. */
 
 #include "lua/binding.h"
 
@@ -22,8 +23,22 @@ static int dominators(lua_State *L) {
   return 1;
 }
 
+/* basic_blocks(node) -> true, or false and a node that several blocks need */
+static int basic_blocks(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_ref node;
+  const pln_graph *g = pln_lua_push_rooted(L, b, 1)->graph;
+  int box = lua_gettop(L);
+  pln_lua_must(L, b, pln_graph_basic_blocks(g, &node));
+  lua_pushboolean(L, node == PLN_NONE);
+  if (node == PLN_NONE)
+    return 1;
+  pln_lua_push_node(L, box, node);
+  return 2;
+}
+
 void pln_lua_open_dominators(lua_State *L) {
-  static const luaL_Reg functions[] = {{"dominators", dominators},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"dominators", dominators}, {"basic_blocks", basic_blocks}, {NULL, NULL}};
   pln_lua_functions(L, functions);
 }

@@ -1,7 +1,8 @@
 /* to_basic_block_normal_form.c: a value that several blocks need is bound by a
  * let around them; within a block the graph stays a graph.
  *
- * Run by the executor, once per module. Requires a verified graph. Blocks are
+ * Run by the executor, once per module; the check whether a graph has the form
+ * is called by scripts. Requires a verified graph. Blocks are
  * the scopes: bodies, branches, arms. A value is lifted when its first use, in
  * the order of evaluation, lies in a deeper scope than the value itself, which
  * stands in the innermost scope around all uses.
@@ -90,9 +91,13 @@ static void dispose(former *f) {
 
 /* -------------------------------------------------------------------- sweep */
 
+static bool is_shared(const former *f, pln_ref ref) {
+  return f->use[ref] != f->home[ref] && !f->primitive[f->home[ref]] &&
+         !f->in_sight[ref];
+}
+
 static bool is_lifted(const former *f, pln_ref ref) {
-  return f->home[ref] != 0 && f->use[ref] != f->home[ref] &&
-         !f->primitive[f->home[ref]] && !f->in_sight[ref] &&
+  return f->home[ref] != 0 && is_shared(f, ref) &&
          !pln_let_is_atom(&f->old->nodes[ref]);
 }
 
@@ -107,6 +112,44 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   pln_builder *b = pln_rewrite_builder(rw);
   return b ? pln_let_new(b, *node, node) : PLN_ERR_NOMEM;
 }
+
+/* ------------------------------------------------------------------- check */
+
+/* Parameters, and what lets bind. */
+static void mark_bound(const pln_graph *g, uint8_t *bound) {
+  for (pln_scope s = 1; s < g->n_scopes; s++)
+    memset(bound + g->scopes[s].begin, 1, g->scopes[s].n_params);
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (g->nodes[ref].kind == PLN_LET)
+      bound[pln_operand(g, ref, 0)] = 1;
+}
+
+/* A free variable is as shared as a value: Relay has it in the first block. */
+static pln_ref first_shared(const former *f, const uint8_t *bound) {
+  const pln_graph *g = f->old;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    const pln_node *n = &g->nodes[ref];
+    bool held = n->kind == PLN_VAR ? bound[ref] : pln_let_is_atom(n);
+    if (!held && is_shared(f, ref))
+      return ref;
+  }
+  return PLN_NONE;
+}
+
+pln_status pln_graph_basic_blocks(const pln_graph *graph, pln_ref *out) {
+  former f = {.engine = graph->engine, .old = graph};
+  uint8_t *bound = pln_mem_zeroed(graph->engine, graph->n_nodes);
+  pln_status status = bound ? look(&f) : pln_nomem(graph->engine);
+  if (status == PLN_OK) {
+    mark_bound(graph, bound);
+    *out = first_shared(&f, bound);
+  }
+  pln_mem_free(graph->engine, bound, graph->n_nodes);
+  dispose(&f);
+  return status;
+}
+
+/* -------------------------------------------------------------------- pass */
 
 static pln_status form(pln_pass_run *run, const pln_graph *function,
                        pln_graph **out) {

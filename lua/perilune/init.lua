@@ -169,6 +169,18 @@ end
 -- result, a value that is bound, one with effects) are not in it.
 function pl.dominators(fn) return core.dominators(fn) end
 
+--- Whether a program is in basic block normal form: no value that branches, arms or
+-- nested functions need is left unbound, as ToBasicBlockNormalForm makes it. false comes
+-- with a node that is not as it should be.
+function pl.is_basic_block_normal_form(a)
+  if ir.kind_of(a) ~= "Module" then return core.basic_blocks(a) end
+  for _, fn in pairs(a) do
+    local holds, node = core.basic_blocks(fn)
+    if not holds then return holds, node end
+  end
+  return true
+end
+
 --- A function with less in place of some of its nodes: `cuts` maps nodes to "free" (a
 -- new free variable), "zero" (a constant of zeros), "value" (of a Let: it goes, its
 -- variable is the value) or k (operand k; of an If branch k). Whether the other nodes

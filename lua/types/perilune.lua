@@ -657,6 +657,12 @@ function pl.hash(a, options) end
 ---@param fn perilune.Node
 ---@return table<perilune.Node, perilune.Node>
 function pl.dominators(fn) end
+--- Whether ToBasicBlockNormalForm has nothing to bind; false comes with a node that several
+--- blocks need.
+---@param a perilune.Node|perilune.Module
+---@return boolean holds
+---@return perilune.Node? node
+function pl.is_basic_block_normal_form(a) end
 --- A function with less in place of some of its nodes: a new free variable, zeros, the value of a
 --- let, operand k, or branch k of an If. pl.verify tells whether the others bear it.
 ---@param fn perilune.Node

@@ -193,7 +193,11 @@ static pln_status whole(pln_engine *e, void *ud) {
   pln_module_release(module);
   if (status != PLN_OK)
     return status;
-  status = run(e, out);
+  pln_ref node = PLN_NONE;
+  for (uint32_t i = 0; i < pln_module_count(out) && status == PLN_OK; i++)
+    status = pln_graph_basic_blocks(pln_module_function(out, i), &node);
+  if (status == PLN_OK)
+    status = run(e, out);
   pln_module_release(out);
   return status;
 }

@@ -361,6 +361,12 @@ typedef struct pln_cache_stats {
 PLN_API pln_cache_stats pln_cache_get_stats(const pln_engine *engine);
 PLN_API void pln_cache_clear(pln_engine *engine);
 
+/* Whether a graph is in basic block normal form, as ToBasicBlockNormalForm
+ * makes it: *out is the first node that several blocks (branches, arms, bodies)
+ * need and no let binds around them, PLN_NONE when there is none. */
+PLN_API pln_status pln_graph_basic_blocks(const pln_graph *graph,
+                                          pln_ref *out) PLN_CHECKED;
+
 /* A pipeline as text: "SimplifyExpr,FoldConstant{fold=\"all\"}". The empty text
  * is the empty sequential. Errors carry a span into `text`. */
 PLN_API pln_status pln_pipeline_parse(pln_engine *engine, pln_slice text,
