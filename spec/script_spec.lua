@@ -207,3 +207,93 @@ describe("the script form", function()
     assert.matches('T.Buffer%(%(8,%), "e5m2_float8"%)', text)
   end)
 end)
+
+local function last_lines(text, n)
+  local all = {}
+  for line in (text .. "\n"):gmatch "(.-)\n" do all[#all + 1] = line end
+  return table.concat(all, "\n", #all - n + 1)
+end
+
+describe("the script form", function()
+  it("tells what a function is compiled for", function()
+    local function attrs_of(target)
+      local fn = tir.PrimFunc({}, tir.Evaluate(0), nil, nil, { target = target })
+      return tostring(fn):match "T.func_attr(%b())"
+    end
+    assert.are.equal('({"target": T.target({"keys": ["cpu"], "kind": "llvm", "tag": ""})})',
+      attrs_of(tir.Target "llvm"))
+    assert.are.equal('({"target": T.target({"arch": "sm_50", "host": {"keys": ["cpu"], '
+      .. '"kind": "llvm", "opt-level": 0, "tag": ""}, "keys": ["cuda", "gpu"], "kind": "cuda", '
+      .. '"max_num_threads": 1024, "tag": ""})})',
+      attrs_of(tir.Target({ kind = "cuda", arch = "sm_50", max_num_threads = 1024 },
+        "llvm -opt-level=0")))
+    assert.are.equal('({"target": T.target({"keys": [], "kind": "ext_dev", "tag": ""})})',
+      attrs_of(tir.Target "ext_dev"))
+    assert.are.equal('({"target": {"kind": "llvm"}})', attrs_of { kind = "llvm" })
+    local fn = tir.PrimFunc({}, tir.Evaluate(0), nil, nil, { target = tir.Target "cuda -keys=a,b" })
+    assert.are.equal("cuda", fn.attrs.target.kind)
+    assert.are.same({ "a", "b" }, fn.attrs.target.keys)
+    assert.has_error(function() tir.Target "llvm mcpu" end,
+      "Target: 'mcpu' is not of the form -name=value")
+    assert.has_error(function() tir.Target "" end, "Target: no kind in ''")
+    assert.has_error(function() tir.Target {} end, "Target: its kind is a string")
+  end)
+
+  it("of a module has main behind all others", function()
+    local fn = tir.PrimFunc({}, tir.Evaluate(0))
+    local names = {}
+    for name in tostring(pl.module { main = fn, zero = fn, add = fn }):gmatch "def (%w+)" do
+      names[#names + 1] = name
+    end
+    assert.are.same({ "add", "zero", "main" }, names)
+  end)
+
+  it("declares what only a loop uses behind the loop's header", function()
+    local i, j = tir.Var "i", tir.Var "j"
+    local l, m = tir.SizeVar "l", tir.Var "m"
+    local nest = tir.For(i, 0, l, "serial", tir.For(j, 0, m, "serial", tir.Evaluate(i + m)))
+    assert.are.equal(lines [[
+    for i, j in T.grid(l, m):
+        l = T.int32(is_size_var=True)
+        m = T.int32()
+        T.evaluate(i + m)
+]], last_lines(tostring(tir.PrimFunc({}, nest)), 4))
+    assert.are.equal(lines [[
+    l = T.int32(is_size_var=True)
+    for i in range(l):
+        T.evaluate(i)
+    T.evaluate(l)
+]], last_lines(tostring(tir.PrimFunc({},
+      { tir.For(i, 0, l, "serial", tir.Evaluate(i)), tir.Evaluate(l) })), 4))
+  end)
+
+  it("has TVM's names of eight bits and of nothing wherever a dtype stands", function()
+    local memory = tir.Var("C", tir.PointerType "e4m3_float8")
+    local C = tir.Buffer(memory, "e4m3_float8", { 8 }, nil, 0, "C")
+    local store = C:store(tir.FloatImm("float8_e4m3fn", 1.5), 0)
+    local one = tir.Allocate(memory, "e4m3_float8", { 8 }, true, tir.DeclBuffer(C, store))
+    assert.are.equal(lines [[
+    C = T.decl_buffer((8,), "e4m3_float8")
+    C[0] = T.e4m3_float8(1.5)
+]], last_lines(tostring(tir.PrimFunc({}, one)), 2))
+    local bare = tir.Allocate(memory, "e5m2_float8", { 8 }, true, tir.Evaluate(0))
+    assert.matches('T.allocate%(%[8%], "e5m2_float8", "global"%)', tostring(tir.PrimFunc({}, bare)))
+    local x = tir.Var("x", "void")
+    local get = tir.LetStmt(x, tir.call_extern("void", "get"), tir.Evaluate(0))
+    assert.matches('\n    x = T.call_extern%("void", "get"%)\n', tostring(tir.PrimFunc({}, get)))
+  end)
+
+  it("gives builtins the dtypes that they have in TVM", function()
+    local x, y = tir.Var("x", "float32"), tir.Var("y", "int64")
+    for name, dtype in pairs { undef = "int32", tvm_warp_activemask = "uint32",
+                               tvm_context_id = "handle" } do
+      assert.are.equal(dtype, tir[name]().dtype)
+    end
+    assert.are.equal("int32", tir.clz(y).dtype)
+    assert.are.equal("float32", tir.tvm_warp_shuffle(0, x, 0, 32, 32).dtype)
+    assert.are.equal("bool", tir.assume(tir.lt(x, 1.0)).dtype)
+    assert.are.equal("int64", tir.popcount(y).dtype)
+    assert.are.equal('T.call_packed("f", x)', last_lines(tostring(tir.tvm_call_packed("f", x)), 1))
+    assert.are.equal("int32", tir.tvm_call_packed("f", x).dtype)
+  end)
+end)

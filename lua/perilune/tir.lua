@@ -22,7 +22,9 @@ local tir = {
   type = operand.type, PointerType = operand.PointerType, IntImm = operand.IntImm,
   FloatImm = operand.FloatImm, StringImm = operand.StringImm, const = operand.const,
   Cast = operand.Cast, cast = operand.cast, Broadcast = operand.Broadcast,
+  Target = require "perilune.tir.target",
 }
+for name, call in pairs(require "perilune.tir.builtin") do tir[name] = call end
 for name, operator in pairs(require "perilune.tir.math") do tir[name] = operator end
 
 local kind_number, class_of, fields_of = {}, {}, {}
@@ -279,12 +281,12 @@ end
 --- Memory while its body runs; `buffer_var` points to it there.
 function tir.Allocate(buffer_var, dtype, extents, condition, body, annotations)
   return stmt("Allocate", { expr(condition), table.unpack(exprs(extents)) },
-    annotated({ dtype = dtype }, annotations), { buffer_var }, as_stmt(body))
+    annotated({ dtype = operand.dtype(dtype) }, annotations), { buffer_var }, as_stmt(body))
 end
 
 --- Memory that holds a tensor.
 function tir.AllocateConst(buffer_var, dtype, extents, data, body, annotations)
-  local attrs = annotated({ dtype = dtype, data = data }, annotations)
+  local attrs = annotated({ dtype = operand.dtype(dtype), data = data }, annotations)
   return stmt("AllocateConst", exprs(extents), attrs, { buffer_var }, as_stmt(body))
 end
 
@@ -372,50 +374,6 @@ function tir.PrimFunc(params, body, ret_type, buffer_map, attrs)
   end
   seq[#seq + 1] = as_stmt(body)
   return core.loop_stmt(kind_number.PrimFunc, {}, tir.type(ret_type), attrs, vars, as_stmt(seq))
-end
-
--- ---------------------------------------------------------------- builtins
-
-local bools = { isnan = true, isinf = true, isfinite = true, isnullptr = true }
-local dtype_first = {}
-for name in ([[reinterpret vectorhigh vectorlow vectorcombine type_annotation call_pure_extern
-  call_llvm_pure_intrin call_spirv_pure_glsl450 dp4a call_extern call_llvm_intrin ptx_mma ptx_mma_sp
-  ptx_ldmatrix mma_store mma_fill ptx_cp_async ptx_cp_async_bulk]]):gmatch "%S+" do
-  dtype_first[name] = true
-end
-local integers = {}
-for name in ([[tvm_call_packed tvm_call_cpacked tvm_call_trace_packed tvm_call_packed_lowered
-  tvm_call_cpacked_lowered tvm_call_trace_packed_lowered tvm_check_return tvm_struct_set
-  TVMBackendFreeWorkspace tvm_storage_sync tvm_throw_last_error dma_copy dma_wait]]):gmatch "%S+" do
-  integers[name] = true
-end
-local handles = {}
-for name in ([[address_of tvm_access_ptr tvm_tuple tvm_stack_alloca tvm_stack_make_shape
-  tvm_stack_make_array TVMBackendAllocWorkspace tvm_context_id lookup_param]]):gmatch "%S+" do
-  handles[name] = true
-end
-
--- The dtype of what a builtin gives when its call does not say.
-local function result_dtype(name, args)
-  if bools[name] then return "bool" end
-  if integers[name] then return "int32" end
-  if handles[name] or #args == 0 then return "handle" end
-  local first = expr(name == "if_then_else" and args[2] or args[1])
-  return first.dtype
-end
-
-for _, name in ipairs(core.builtins()) do
-  if tir[name] == nil then
-    --- tir.exp(x), tir.call_extern("int32", "f", x), tir.tvm_struct_get(a, 0, 1, "int32").
-    tir[name] = function(...)
-      local args = { ... }
-      if dtype_first[name] then return tir.Call(args[1], name, { table.unpack(args, 2) }) end
-      if name == "tvm_struct_get" then
-        return tir.Call(table.remove(args), name, args)
-      end
-      return tir.Call(result_dtype(name, args), name, args)
-    end
-  end
 end
 
 -- --------------------------------------------------------------- operators
@@ -657,8 +615,8 @@ function tir.transform(root, pre, post, only)
     return nil
   end, function(_, rebuilt, kind)
     if post and wanted(kind) then
-      local result = post(rebuilt)
-      if result ~= nil then return expr(result) end
+      local instead = post(rebuilt)
+      if instead ~= nil then return expr(instead) end
     end
     return rebuilt
   end)

@@ -1372,6 +1372,12 @@ function pl.tir.FloatImm(dtype, value) end
 ---@param dtype string
 ---@return perilune.Node
 function pl.tir.const(value, dtype) end
+--- What a PrimFunc is compiled for, an attribute of it: tir.Target "cuda -arch=sm_50", or a
+--- table with `kind` and options; `host` is another one.
+---@param spec string|table
+---@param host? string|table
+---@return perilune.Attrs
+function pl.tir.Target(spec, host) end
 --- A variable of a dtype ("int32") or of a pointer type.
 ---@param name string
 ---@param dtype string

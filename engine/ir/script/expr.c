@@ -57,16 +57,33 @@ static const char *dtype_name(pln_dtype dtype) {
   }
 }
 
+static void put_lanes(pln_script *s, const char *name, uint32_t lanes) {
+  pln_script_put(s, name);
+  if (lanes > 1) {
+    pln_script_put(s, "x");
+    pln_script_put_int(s, lanes);
+  }
+}
+
 static void put_dtype(pln_script *s, pln_type type) {
   pln_dtype dtype = pln_type_dtype(s->engine, type);
   uint32_t lanes = pln_type_kind_of(s->engine, type) == PLN_TYPE_PRIM
                        ? pln_type_number(s->engine, type)
                        : 1;
-  pln_script_put(s, dtype_name(dtype));
-  if (lanes > 1) {
-    pln_script_put(s, "x");
-    pln_script_put_int(s, lanes);
+  bool none = pln_type_kind_of(s->engine, type) == PLN_TYPE_TUPLE;
+  put_lanes(s, none ? "void" : dtype_name(dtype), lanes);
+}
+
+void pln_script_dtype_text(pln_script *s, pln_slice text) {
+  uint32_t lanes = 1;
+  pln_dtype own = pln_dtype_find_vector(text, &lanes);
+  if (own == PLN_DTYPE_NONE) {
+    pln_script_put_quoted(s, text);
+    return;
   }
+  pln_script_put(s, "\"");
+  put_lanes(s, dtype_name(own), lanes);
+  pln_script_put(s, "\"");
 }
 
 void pln_script_dtype(pln_script *s, pln_type type) {
@@ -80,10 +97,7 @@ static void put_pointer(pln_script *s, pln_type type) {
   pln_slice scope =
       pln_symbol_text(s->engine, pln_type_symbol(s->engine, type));
   pln_script_put(s, "T.handle(");
-  if (pln_type_kind_of(s->engine, element) == PLN_TYPE_TUPLE)
-    pln_script_put(s, "\"void\"");
-  else
-    pln_script_dtype(s, element);
+  pln_script_dtype(s, element);
   if (scope.size > 0) {
     pln_script_put(s, ", ");
     pln_script_put_quoted(s, scope);
@@ -132,6 +146,7 @@ typedef struct level {
   pln_attrs attrs;
   uint32_t next;
   bool list;
+  const char *end; /* what closes it */
 } level;
 
 enum { MOST_LEVELS = 256 };
@@ -158,12 +173,40 @@ static void put_leaf(pln_script *s, const pln_attr *a) {
   }
 }
 
+static bool is_names(const pln_attr *a) {
+  return a && (a->kind == PLN_ATTR_STRINGS ||
+               (a->kind == PLN_ATTR_INTS && a->count == 0));
+}
+
+static bool is_string(const pln_attr *a) {
+  return a && a->kind == PLN_ATTR_STRING;
+}
+
+/* What every Target tells of itself makes a dictionary one. */
+static bool is_target(const pln_script *s, const pln_attr *a) {
+  return a->kind == PLN_ATTR_DICT &&
+         is_string(pln_attrs_find(s->engine, a->v.dict, "kind")) &&
+         is_string(pln_attrs_find(s->engine, a->v.dict, "tag")) &&
+         is_names(pln_attrs_find(s->engine, a->v.dict, "keys"));
+}
+
+/* A Target's host, which is one too, is written as a plain dictionary. */
 static void open_level(pln_script *s, level *stack, uint32_t *top,
                        const pln_attr *a) {
   bool list = a->kind == PLN_ATTR_LIST;
-  pln_script_put(s, *top == MOST_LEVELS ? "..." : list ? "[" : "{");
-  if (*top < MOST_LEVELS)
-    stack[(*top)++] = (level){.attrs = a->v.dict, .list = list};
+  bool inside = *top > 0 && stack[*top - 1].end[0] == '}' &&
+                stack[*top - 1].end[1] == ')';
+  bool target = !inside && is_target(s, a);
+  if (*top == MOST_LEVELS) {
+    pln_script_put(s, "...");
+    return;
+  }
+  pln_script_put(s, target ? "T.target({" : list ? "[" : "{");
+  stack[(*top)++] = (level){.attrs = a->v.dict,
+                            .list = list,
+                            .end = target ? "})"
+                                   : list ? "]"
+                                          : "}"};
 }
 
 void pln_script_attrs(pln_script *s, pln_attrs attrs, const char *but) {
@@ -175,7 +218,7 @@ void pln_script_attrs(pln_script *s, pln_attrs attrs, const char *but) {
   while (top > 0 && s->status == PLN_OK) {
     level *l = &stack[top - 1];
     if (l->next == pln_attrs_count(s->engine, l->attrs)) {
-      pln_script_put(s, l->list ? "]" : "}");
+      pln_script_put(s, l->end);
       top--;
       first = false;
       continue;

@@ -445,7 +445,7 @@ pln_status pln_print_script(const pln_graph *graph, pln_ref node, size_t limit,
   return finish(&s, limit, write, ud);
 }
 
-/* Functions stand in order of their names. */
+/* Functions stand in order of their names, main behind all others. */
 typedef struct named {
   pln_slice name;
   const pln_graph *graph;
@@ -453,6 +453,9 @@ typedef struct named {
 
 static int by_name(const void *a, const void *b) {
   pln_slice x = ((const named *)a)->name, y = ((const named *)b)->name;
+  int last = pln_slice_is(x, "main") - pln_slice_is(y, "main");
+  if (last)
+    return last;
   size_t size = x.size < y.size ? x.size : y.size;
   int order = size ? memcmp(x.data, y.data, size) : 0;
   return order ? order : (x.size > y.size) - (x.size < y.size);

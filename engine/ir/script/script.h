@@ -134,8 +134,10 @@ void pln_script_expr(pln_script *s, pln_ref ref);
 /* "a[i, j]"; `full`: a range of one is written as a range. */
 void pln_script_indices(pln_script *s, pln_ref buffer, const pln_ref *indices,
                         uint32_t n, bool full);
-/* "float32x4" in quotes. */
+/* "float32x4" in quotes; "void" of the empty tuple. */
 void pln_script_dtype(pln_script *s, pln_type type);
+/* The same of a dtype that is given by its name. */
+void pln_script_dtype_text(pln_script *s, pln_slice text);
 /* What makes a variable of that type: T.int32, T.handle("float32"). */
 void pln_script_type(pln_script *s, pln_type type);
 void pln_script_attrs(pln_script *s, pln_attrs attrs, const char *but);

@@ -132,8 +132,10 @@ static void print_let(pln_script *s, pln_ref ref, bool concise) {
   if (concise) {
     h.offset = s->text.size;
     pln_script_expr(s, var);
-    pln_script_put(s, ": ");
-    pln_script_type(s, type);
+    if (pln_type_kind_of(s->engine, type) != PLN_TYPE_TUPLE) {
+      pln_script_put(s, ": ");
+      pln_script_type(s, type);
+    }
     pln_script_put(s, " = ");
     pln_script_expr(s, operand(s, ref, 0));
     end_line(s, h.offset, h.indent);
@@ -201,15 +203,10 @@ static void print_decl(pln_script *s, pln_ref ref, bool concise, int defines) {
 }
 
 static bool is_dtype(const pln_script *s, pln_slice text, pln_type type) {
-  char name[64];
-  uint32_t lanes = pln_type_number(s->engine, type);
-  const char *dtype = pln_dtype_name(pln_type_dtype(s->engine, type));
-  int n = lanes > 1 ? snprintf(name, sizeof name,
-                               "%s"
-                               "x%u",
-                               dtype, lanes)
-                    : snprintf(name, sizeof name, "%s", dtype);
-  return n > 0 && (size_t)n == text.size && !memcmp(name, text.data, text.size);
+  uint32_t lanes = 1;
+  pln_dtype dtype = pln_dtype_find_vector(text, &lanes);
+  return dtype != PLN_DTYPE_NONE && dtype == pln_type_dtype(s->engine, type) &&
+         lanes == pln_type_number(s->engine, type);
 }
 
 /* Memory that is declared as one buffer at once: the declaration says it. */
@@ -254,7 +251,7 @@ static void print_allocate(pln_script *s, pln_ref ref, bool concise) {
   pln_script_put(s, "T.allocate([");
   put_exprs(s, ref, 1, n->count);
   pln_script_put(s, "], ");
-  pln_script_put_quoted(s, pln_attrs_string(s->engine, n->attrs, "dtype", ""));
+  pln_script_dtype_text(s, pln_attrs_string(s->engine, n->attrs, "dtype", ""));
   pln_script_put(s, ", ");
   pln_symbol scope = pln_type_symbol(s->engine, node_at(s, var)->type);
   pln_script_put_quoted(s, pln_symbol_text(s->engine, scope));
@@ -312,7 +309,7 @@ static void print_allocate_const(pln_script *s, pln_ref ref, bool concise) {
   else
     pln_script_put_int(s, data && data->kind == PLN_ATTR_INT ? data->v.i : 0);
   pln_script_put(s, ", ");
-  pln_script_put_quoted(s, pln_attrs_string(s->engine, n->attrs, "dtype", ""));
+  pln_script_dtype_text(s, pln_attrs_string(s->engine, n->attrs, "dtype", ""));
   pln_script_put(s, ", [");
   put_exprs(s, ref, 0, n->count);
   pln_script_put(s, "]");
@@ -427,25 +424,28 @@ static pln_ref inner_loop(const pln_script *s, pln_ref ref) {
   return inner != PLN_NONE && s->next[inner] == PLN_NONE ? inner : PLN_NONE;
 }
 
-static bool print_grid(pln_script *s, pln_ref ref) {
-  pln_scope first = s->g->nodes[ref].data;
-  pln_ref last = PLN_NONE;
-  uint32_t n = 0, indent = indent_of(s);
-  for (pln_ref l = ref; l != PLN_NONE && in_grid(s, l, first);
-       l = inner_loop(s, l), n++)
-    last = l;
-  if (n < 2)
-    return false;
-  open_scope(s, ref, first, indent + 1);
-  s->walks++;
-  for (pln_ref l = ref;; l = inner_loop(s, l)) {
-    define_params(s, l);
-    pln_script_declare(s, operand(s, l, 1));
-    if (l == last)
-      break;
+/* A loop's frame holds its header, too: what only the loop uses is declared
+ * behind that line, which is kept free until it is written. */
+static uint32_t open_loop(pln_script *s, pln_ref ref, uint32_t indent) {
+  open_scope(s, ref, s->g->nodes[ref].data, indent + 1);
+  uint32_t line = pln_script_line_end(s, s->text.size, indent);
+  if (s->status == PLN_OK) {
+    s->frames[top(s)].end = ref + 1;
+    s->frames[top(s)].mark = line;
   }
-  s->frames[top(s)].next = s->head[s->g->nodes[last].data];
-  size_t offset = s->text.size;
+  s->walks++;
+  return line;
+}
+
+static void end_loop(pln_script *s, size_t offset, uint32_t line) {
+  if (s->status != PLN_OK)
+    return;
+  s->lines[line].offset = offset;
+  s->lines[line].size = s->text.size - offset;
+}
+
+/* The loops of one header, from `ref` to `last`: their indices and extents. */
+static void put_grid(pln_script *s, pln_ref ref, pln_ref last) {
   pln_script_put(s, "for ");
   for (pln_ref l = ref;; l = inner_loop(s, l)) {
     pln_script_put(s, l == ref ? "" : ", ");
@@ -461,22 +461,38 @@ static bool print_grid(pln_script *s, pln_ref ref) {
       break;
   }
   pln_script_put(s, "):");
-  end_line(s, offset, indent);
+}
+
+static bool print_grid(pln_script *s, pln_ref ref) {
+  pln_scope first = s->g->nodes[ref].data;
+  pln_ref last = PLN_NONE;
+  uint32_t n = 0, indent = indent_of(s);
+  for (pln_ref l = ref; l != PLN_NONE && in_grid(s, l, first);
+       l = inner_loop(s, l), n++)
+    last = l;
+  if (n < 2)
+    return false;
+  uint32_t line = open_loop(s, ref, indent);
+  for (pln_ref l = ref;; l = inner_loop(s, l)) {
+    define_params(s, l);
+    pln_script_declare(s, operand(s, l, 1));
+    if (l == last)
+      break;
+  }
+  if (s->status == PLN_OK)
+    s->frames[top(s)].next = s->head[s->g->nodes[last].data];
+  size_t offset = s->text.size;
+  put_grid(s, ref, last);
+  end_loop(s, offset, line);
   return true;
 }
 
-static void print_for(pln_script *s, pln_ref ref) {
+static void put_for(pln_script *s, pln_ref ref) {
   static const char *const names[] = {"range", "T.parallel", "T.vectorized",
                                       "T.unroll", "T.thread_binding"};
   const pln_node *n = node_at(s, ref);
-  uint32_t indent = indent_of(s);
   int64_t kind = loop_kind(s, ref);
   bool noted = pln_attrs_find(s->engine, n->attrs, "annotations") != NULL;
-  if (print_grid(s, ref))
-    return;
-  open_scope(s, ref, n->data, indent + 1);
-  define_params(s, ref);
-  size_t offset = s->text.size;
   pln_script_put(s, "for ");
   pln_script_expr(s, scope_of(s, ref)->begin);
   pln_script_put(s, " in ");
@@ -495,7 +511,18 @@ static void print_for(pln_script *s, pln_ref ref) {
   }
   put_annotations(s, ref);
   pln_script_put(s, "):");
-  end_line(s, offset, indent);
+}
+
+static void print_for(pln_script *s, pln_ref ref) {
+  if (node_at(s, ref)->count < 2 || print_grid(s, ref))
+    return;
+  uint32_t line = open_loop(s, ref, indent_of(s));
+  define_params(s, ref);
+  pln_script_declare(s, operand(s, ref, 0));
+  pln_script_declare(s, operand(s, ref, 1));
+  size_t offset = s->text.size;
+  put_for(s, ref);
+  end_loop(s, offset, line);
 }
 
 /* "if cond:", "while cond:" */
@@ -776,14 +803,7 @@ void pln_script_stmt(pln_script *s, pln_ref ref, bool concise) {
   case PLN_DECL_BUFFER: print_decl(s, ref, concise, PLN_DEFINES_NOTHING); break;
   case PLN_IF_THEN_ELSE: print_test(s, ref, "if "); break;
   case PLN_WHILE: print_test(s, ref, "while "); break;
-  case PLN_FOR:
-    s->walks++;
-    if (s->g->nodes[ref].count >= 2) {
-      pln_script_declare(s, operand(s, ref, 0));
-      pln_script_declare(s, operand(s, ref, 1));
-    }
-    print_for(s, ref);
-    break;
+  case PLN_FOR: print_for(s, ref); break;
   case PLN_SEQ_STMT:
     open_scope(s, ref, s->g->nodes[ref].data, indent_of(s));
     break;

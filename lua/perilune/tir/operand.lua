@@ -14,25 +14,32 @@ for number, row in ipairs(core.kinds()) do kind_number[row.name] = number end
 local types = {}
 local tvm_names = { e4m3_float8 = "float8_e4m3fn", e5m2_float8 = "float8_e5m2" }
 
---- The type of a dtype: "int32", "float32x4", "bool", "handle"; types as they are.
+--- A dtype by the library's name of it.
+function operand.dtype(dtype)
+  for theirs, ours in pairs(tvm_names) do
+    if dtype:sub(1, #theirs) == theirs then return ours .. dtype:sub(#theirs + 1) end
+  end
+  return dtype
+end
+
+--- The type of a dtype: "int32", "float32x4", "bool", "handle", "void"; types as they are.
 function operand.type(dtype)
   if type(dtype) ~= "string" then return dtype end
   local known = types[dtype]
   if known then return known end
-  local base, lanes = tvm_names[dtype] or dtype, 1
+  local base, lanes = operand.dtype(dtype), 1
   if not pcall(core.prim_type, base) then
-    local head, tail = dtype:match "^([%w_]-)x(%d+)$"
-    if head then base, lanes = tvm_names[head] or head, math.tointeger(tail) end
+    local head, tail = base:match "^([%w_]-)x(%d+)$"
+    if head then base, lanes = head, math.tointeger(tail) end
   end
-  known = core.prim_type(base, lanes)
+  known = base == "void" and core.type "()" or core.prim_type(base, lanes)
   types[dtype] = known
   return known
 end
 
 --- The type of a pointer to elements of that dtype ("void": of none) in a storage scope.
 function operand.PointerType(element, scope)
-  local type_ = element == "void" and core.type "()" or operand.type(element)
-  return core.pointer_type(type_, scope or "global")
+  return core.pointer_type(operand.type(element), scope or "global")
 end
 
 --- One lane of a dtype, how many there are, and how many bits one has.
