@@ -18,10 +18,10 @@ typedef struct pln_meta_in {
   pln_tensor **constants; /* a node: its tensor, or NULL; retained; behind the
                              table's those that are given */
   uint32_t n_constants;
-  pln_dim *dims;          /* a node, a tir.Var: its dim, or 0 */
-  uint32_t *marks;        /* a node: when an object was made that has it, */
-  uint32_t mark;          /*   counted so */
-  size_t object_bytes;    /* of all objects' texts */
+  pln_dim *dims;       /* a node, a tir.Var: its dim, or 0 */
+  uint32_t *marks;     /* a node: when an object was made that has it, */
+  uint32_t mark;       /*   counted so */
+  size_t object_bytes; /* of all objects' texts */
 } pln_meta_in;
 
 /* A node of the table; NULL when there is none. */
