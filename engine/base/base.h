@@ -147,8 +147,8 @@ pln_status pln_diag_move(pln_engine *engine, size_t index,
 enum { PLN_MOST_DIAGS = 1000 };
 /* Drops all diagnostics from `mark` on. */
 void pln_diag_drop(pln_engine *engine, size_t mark);
-/* Adds two texts to the message of the newest diagnostic, when that is an
- * error. */
+/* Adds two texts to the message of the newest diagnostic but for notes, when
+ * that is an error. */
 void pln_diag_extend(pln_engine *engine, const char *first, const char *second);
 /* Moves a child's diagnostics [begin, end) behind the parent's. They are kept
  * in the child as empty rows, so that later ones keep their places. */

@@ -200,7 +200,10 @@ static void report(pln_engine *engine, pln_severity severity, pln_status code,
 void pln_diag_extend(pln_engine *engine, const char *first,
                      const char *second) {
   struct pln_diags *d = engine->diags;
-  const pln_diag *row = d->count > 0 ? d->rows[d->count - 1] : NULL;
+  size_t at = d->count;
+  while (at > 0 && d->rows[at - 1]->severity == PLN_NOTE)
+    at--;
+  const pln_diag *row = at > 0 ? d->rows[at - 1] : NULL;
   if (!row || row->severity != PLN_ERROR || is_constant(row))
     return;
   size_t length = strlen(row->message);
@@ -213,7 +216,7 @@ void pln_diag_extend(pln_engine *engine, const char *first,
   memcpy(s->text, row->message, length);
   snprintf(s->text + length, all - length + 1, "%s%s", first, second);
   free_row(engine, row);
-  d->rows[d->count - 1] = &s->diag;
+  d->rows[at - 1] = &s->diag;
 }
 
 pln_status pln_diag_error(pln_engine *engine, pln_status code,

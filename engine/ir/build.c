@@ -806,7 +806,12 @@ pln_status pln_build_attr_order(pln_builder *b, pln_ref node, uint32_t n,
   return status;
 }
 
-static pln_status conflict(pln_builder *b) {
+/* A call of a function keeps a type that is not the function's result. */
+static pln_status conflict(pln_builder *b, pln_ref node) {
+  const pln_node *n = &b->graph->nodes[node];
+  pln_origins *origins = b->graph->origins;
+  if (n->kind == PLN_CALL && !n->data && origins)
+    origins->misfits = true;
   pln_diag_warn(b->engine, NULL,
                 "the declared type contradicts the inferred one; the declared "
                 "one stands");
@@ -832,7 +837,7 @@ pln_status pln_builder_declare(pln_builder *b, pln_ref node,
   bool clash;
   PLN_TRY(pln_type_meet(b->engine, type, declared, &type, &clash));
   PLN_TRY(set_declared(b, node, clash ? declared : type));
-  return clash ? conflict(b) : PLN_OK;
+  return clash ? conflict(b, node) : PLN_OK;
 }
 
 pln_status pln_builder_declare_result(pln_builder *b, pln_ref node,
@@ -856,7 +861,7 @@ pln_status pln_builder_declare_result(pln_builder *b, pln_ref node,
   pln_mem_free(e, parts, k * sizeof *parts);
   if (status == PLN_OK)
     status = set_declared(b, node, type);
-  return status == PLN_OK && clash ? conflict(b) : status;
+  return status == PLN_OK && clash ? conflict(b, node) : status;
 }
 
 pln_status pln_builder_seal(pln_builder *builder, pln_ref root,

@@ -181,6 +181,7 @@ static pln_status infer_apply(const pln_builder *b, pln_node *n) {
     effect = (pln_effect)((callee->flags & PLN_NODE_LATENT) >>
                           PLN_NODE_LATENT_SHIFT);
   n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
+  b->engine->n_inferences++;
   return pln_infer_apply(b->engine, g, n, &n->type);
 }
 

@@ -64,8 +64,10 @@ static pln_status check_args(application *a, pln_type function, bool unified) {
     } else if (!fits) {
       PLN_TRY(pln_type_unify(a->engine, param, arg, &arg, &fits));
     }
+    if (!fits && unified) /* what the arguments before have told */
+      PLN_TRY(pln_unifier_resolve(&a->u, param, &param, NULL));
     if (!fits)
-      return refuse(a, i, pln_type_part(a->engine, function, i));
+      return refuse(a, i, param);
   }
   return PLN_OK;
 }
@@ -93,7 +95,6 @@ pln_status pln_infer_apply(pln_engine *engine, const pln_graph *graph,
                            const pln_node *call, pln_type *ret) {
   pln_type function = graph->nodes[graph->operands[call->first]].type;
   *ret = 0;
-  engine->n_inferences++;
   if (!function || pln_type_kind_of(engine, function) == PLN_TYPE_HOLE)
     return PLN_OK;
   if (pln_type_kind_of(engine, function) != PLN_TYPE_FUNC)

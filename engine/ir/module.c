@@ -5,6 +5,7 @@
  * has a Function as root. */
 
 #include "ir/module.h"
+#include "ir/check_calls.h"
 #include "ir/describe.h"
 
 pln_status pln_module_new(pln_engine *engine, pln_module **out) {
@@ -65,6 +66,11 @@ uint32_t pln_module_find(const pln_module *module, pln_symbol name) {
 
 pln_attrs pln_module_attrs(const pln_module *module) {
   return module->attrs;
+}
+
+bool pln_module_was_onnx(const pln_module *module) {
+  return module->source ||
+         pln_attrs_find(module->engine, module->attrs, "opset_import");
 }
 
 void pln_module_set_source(pln_module *module, pln_file *source,
@@ -163,26 +169,54 @@ pln_status pln_module_with_attrs(const pln_module *module, pln_attrs attrs,
   return PLN_OK;
 }
 
-pln_status pln_module_with(const pln_module *module, pln_symbol name,
-                           const pln_graph *function, pln_module **out) {
-  uint32_t i = pln_module_find(module, name);
-  if (i != PLN_NONE && module->rows[i].function == function) {
+static bool has_all(const pln_module *m, uint32_t n, const pln_symbol *names,
+                    const pln_graph *const *functions) {
+  for (uint32_t k = 0; k < n; k++) {
+    uint32_t i = pln_module_find(m, names[k]);
+    if (i == PLN_NONE || m->rows[i].function != functions[k])
+      return false;
+  }
+  return true;
+}
+
+static pln_status put_all(pln_module *m, const pln_module *before, uint32_t n,
+                          const pln_symbol *names,
+                          const pln_graph *const *functions) {
+  for (uint32_t k = 0; k < n; k++)
+    PLN_TRY(pln_module_set(m, names[k], functions[k]));
+  bool *replaced = pln_mem_zeroed(m->engine, m->count * sizeof *replaced);
+  if (!replaced)
+    return pln_nomem(m->engine);
+  uint32_t count = m->count;
+  for (uint32_t k = 0; k < n; k++)
+    replaced[pln_module_find(m, names[k])] = true;
+  pln_status status = pln_module_retype(m, before, replaced);
+  pln_mem_free(m->engine, replaced, count * sizeof *replaced);
+  return status;
+}
+
+pln_status pln_module_with_all(const pln_module *module, uint32_t n,
+                               const pln_symbol *names,
+                               const pln_graph *const *functions,
+                               pln_module **out) {
+  if (has_all(module, n, names, functions)) {
     *out = pln_module_retain(module);
     return PLN_OK;
   }
   pln_module *copy;
   PLN_TRY(pln_module_copy(module, &copy));
-  pln_status status = pln_module_set(copy, name, function);
-  bool changed = i != PLN_NONE && pln_signature(module->rows[i].function) !=
-                                      pln_signature(function);
-  if (status == PLN_OK && changed)
-    status = pln_module_retype_callers(copy, i);
+  pln_status status = put_all(copy, module, n, names, functions);
   if (status != PLN_OK) {
     pln_module_release(copy);
     return status;
   }
   *out = copy;
   return PLN_OK;
+}
+
+pln_status pln_module_with(const pln_module *module, pln_symbol name,
+                           const pln_graph *function, pln_module **out) {
+  return pln_module_with_all(module, 1, &name, &function, out);
 }
 
 /* ------------------------------------------------------------------- checks */
@@ -215,8 +249,9 @@ static pln_status check_globals(const pln_module *m, const pln_graph *g) {
 
 pln_status pln_module_verify(const pln_module *module) {
   for (uint32_t i = 0; i < module->count; i++) {
-    PLN_TRY(pln_graph_verify(module->rows[i].function));
-    PLN_TRY(check_globals(module, module->rows[i].function));
+    const pln_graph *f = module->rows[i].function;
+    PLN_TRY(pln_blame_function(module, i, pln_graph_verify(f)));
+    PLN_TRY(check_globals(module, f));
   }
   return PLN_OK;
 }

@@ -37,6 +37,9 @@ pln_status pln_module_set(pln_module *module, pln_symbol name,
                           const pln_graph *function) PLN_CHECKED;
 void pln_module_set_source(pln_module *module, pln_file *source,
                            pln_symbol directory);
+/* What an ONNX model declares stands even against inference, and so it does in
+ * the text of one: its attributes tell. */
+bool pln_module_was_onnx(const pln_module *module);
 
 /* Adds a definition of a new name to a module that nobody else has seen. */
 pln_status pln_module_set_type(pln_module *module,
@@ -44,9 +47,12 @@ pln_status pln_module_set_type(pln_module *module,
 
 /* type/retype.c. The type of a function's root. */
 pln_type pln_signature(const pln_graph *function);
-/* Types those again that call the function, as far as signatures change. */
-pln_status pln_module_retype_callers(pln_module *module,
-                                     uint32_t changed) PLN_CHECKED;
+/* Types those again that call functions whose signature is not what it was
+ * `before`, as far as signatures change. `replaced` marks the functions that
+ * are new, and in the end those that were typed again as well. PLN_ERR_TYPE
+ * when a caller does not fit any more. */
+pln_status pln_module_retype(pln_module *module, const pln_module *before,
+                             bool *replaced) PLN_CHECKED;
 
 /* type/data.c: the definitions of a module, counted like a module. */
 struct pln_definitions *

@@ -68,6 +68,7 @@ typedef struct pln_origins {
   pln_file **files;   /* retained */
   pln_names_fn names; /* of rows with a slice and without a name, or NULL */
   bool declares;      /* types of nodes were declared beyond what is inferred */
+  bool misfits;       /* the file has calls that do not fit what they call */
 } pln_origins;
 
 pln_status pln_origins_new(pln_engine *engine, pln_origins **out) PLN_CHECKED;

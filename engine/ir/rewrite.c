@@ -316,6 +316,10 @@ static pln_status merge_type(pln_rewrite *rw, pln_ref node) {
 /* Whatever the file declared was accepted once; it is no error again. */
 static pln_status retype(pln_rewrite *rw, pln_ref node) {
   bool lenient = rw->b->lenient;
+  if (rw->mutator->strict) {
+    PLN_TRY(pln_builder_infer(rw->b, node));
+    return merge_type(rw, node);
+  }
   size_t mark = pln_diag_count(rw->engine);
   rw->b->lenient = true;
   pln_status status = pln_builder_infer(rw->b, node);
@@ -542,7 +546,8 @@ static pln_status sweep(pln_rewrite *rw) {
       PLN_TRY(close_scope(rw));
     pln_status status = visit(rw);
     if (status != PLN_OK) {
-      pln_note_node(old, rw->at);
+      if (!rw->mutator->strict) /* else the message names it */
+        pln_note_node(old, rw->at);
       return status;
     }
   }

@@ -4,6 +4,7 @@
  * near 10 ns a node. Nothing is assumed of the graph but that its arrays have
  * the lengths they claim. */
 
+#include "ir/check_calls.h"
 #include "ir/describe.h"
 #include "ir/loop/loop.h"
 
@@ -18,6 +19,7 @@ typedef struct checker {
   pln_scope next;  /* the first row that is not open yet */
   pln_ref at;
   bool loops; /* there are nodes of the loop level */
+  bool calls; /* there are calls of functions */
 } checker;
 
 static pln_status broken(const checker *c, const char *rule) {
@@ -272,11 +274,14 @@ static pln_status check_nodes(checker *c) {
     PLN_TRY(check_payload(c, n));
     PLN_TRY(check_binding(c, n));
     c->loops = c->loops || pln_is_prim(n) || pln_is_loop_level(n);
+    c->calls = c->calls || (n->kind == PLN_CALL && !n->data);
   }
   if (c->next != g->n_scopes)
     return broken(c, "a scope lies outside of the graph");
   if (g->root >= g->n_nodes || c->home[g->root] != 0)
     return broken(c, "the root is a node of scope 0");
+  if (c->calls)
+    PLN_TRY(pln_graph_check_calls(g));
   return c->loops ? pln_verify_loop(g) : PLN_OK;
 }
 

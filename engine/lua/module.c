@@ -48,50 +48,75 @@ static pln_symbol check_name(lua_State *L, pln_lua *b, int arg) {
 
 /* ----------------------------------------------------------------- changes */
 
-/* Replaces the module in the box at `box` by one with the function at -1 under
- * the name at -2; both stay.  [-0, +0] */
-static void add_function(lua_State *L, pln_lua *b, int box) {
+/* Functions that a module is to have; the boxes of their graphs stand in a
+ * table. */
+typedef struct additions {
+  size_t all; /* as many names; n of them were read */
+  uint32_t n;
+  const char **texts;
+  pln_symbol *names;
+  const pln_graph **functions;
+} additions;
+
+/* Reads the function at -1, for the name at -2; its graph's box goes into the
+ * table at `boxes`.  [-0, +0] */
+static void read_function(lua_State *L, pln_lua *b, int boxes, additions *a) {
   int function = lua_gettop(L);
-  pln_symbol name = check_name(L, b, function - 1);
+  a->names[a->n] = check_name(L, b, function - 1);
   pln_lua_node *node = pln_lua_test_node(L, function);
   if (!node || !pln_lua_is_function(L, node))
     luaL_error(L, "function '%s': a Function expected, got %s",
                lua_tostring(L, function - 1), luaL_typename(L, function));
-  pln_lua_graph *graph = pln_lua_push_rooted(L, b, function);
-  pln_module **new = pln_lua_new_module(L);
-  pln_module **old = lua_touserdata(L, box);
-  pln_lua_must(L, b, pln_module_with(*old, name, graph->graph, new));
-  pln_module *before = *old;
-  *old = *new;
-  *new = NULL;
-  pln_module_release(before);
-  lua_settop(L, function);
+  a->functions[a->n] = pln_lua_push_rooted(L, b, function)->graph;
+  lua_rawseti(L, boxes, (lua_Integer)++a->n);
 }
 
 static int by_name(const void *x, const void *y) {
   return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
 
-/* Adds the functions of the table at `arg`, in order of their names, to the
- * module in the box on top. */
-static void add_functions(lua_State *L, pln_lua *b, int arg) {
-  int box = lua_gettop(L);
+/* The names in the table at `arg`, in order, in new memory on the stack.
+ * [-0, +1] */
+static additions push_additions(lua_State *L, int arg) {
   size_t n = 0, i = 0;
   for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1))
     n++;
-  const char **names = lua_newuserdatauv(L, (n + 1) * sizeof *names, 0);
+  additions a = {.all = n};
+  char *room = lua_newuserdatauv(
+      L, (n + 1) * (sizeof *a.texts + sizeof *a.functions + sizeof *a.names),
+      0);
+  a.texts = (const char **)(void *)room;
+  a.functions = (const pln_graph **)(void *)(a.texts + n);
+  a.names = (pln_symbol *)(void *)(a.functions + n);
   for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING)
       luaL_argerror(L, arg, "names of functions are strings");
-    names[i++] = lua_tostring(L, -2);
+    a.texts[i++] = lua_tostring(L, -2);
   }
-  qsort(names, n, sizeof *names, by_name);
-  for (i = 0; i < n; i++) {
-    lua_pushstring(L, names[i]);
-    lua_getfield(L, arg, names[i]);
-    add_function(L, b, box);
+  qsort(a.texts, n, sizeof *a.texts, by_name);
+  return a;
+}
+
+/* Adds the functions of the table at `arg`, in order of their names, to the
+ * module in the box on top: all at once, so that a function and its callers
+ * change together. */
+static void add_functions(lua_State *L, pln_lua *b, int arg) {
+  int box = lua_gettop(L);
+  additions a = push_additions(L, arg);
+  lua_newtable(L);
+  for (size_t i = 0; i < a.all; i++) {
+    lua_pushstring(L, a.texts[i]);
+    lua_getfield(L, arg, a.texts[i]);
+    read_function(L, b, box + 2, &a);
     lua_pop(L, 2);
   }
+  pln_module **new = pln_lua_new_module(L);
+  pln_module **old = lua_touserdata(L, box);
+  pln_lua_must(L, b, pln_module_with_all(*old, a.n, a.names, a.functions, new));
+  pln_module *before = *old;
+  *old = *new;
+  *new = NULL;
+  pln_module_release(before);
   lua_settop(L, box);
 }
 

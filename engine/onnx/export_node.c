@@ -744,11 +744,20 @@ static void keep_blank_result(pln_export *ex, const node_plan *p) {
     ex->results[ex->n_results++] = (pln_slice){"", 0};
 }
 
+/* What a call leaves out at its end has no name, but where its file had one. */
+static void trim_inputs(pln_export *ex, const node_plan *p) {
+  if (p->node->kind == PLN_CALL && !p->node->data)
+    while (ex->n_inputs > p->scanned.n_inputs &&
+           ex->inputs[ex->n_inputs - 1].size == 0)
+      ex->n_inputs--;
+}
+
 pln_status pln_export_node(pln_export *ex, pln_ref ref) {
   node_plan p;
   bool unchanged;
   PLN_TRY(plan_node(ex, ref, &p));
   PLN_TRY(list_inputs(ex, p.node));
+  trim_inputs(ex, &p);
   PLN_TRY(list_results(ex, ref));
   PLN_TRY(is_unchanged(ex, &p, &unchanged));
   note_node(ex, &p, unchanged);

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "ir/check_calls.h"
 #include "onnx/directory.h"
 #include "onnx/import.h"
 
@@ -67,7 +68,8 @@ static pln_status build_function(pln_import *in, pln_message message,
   PLN_TRY(pln_import_graph(in, message, is_function, &scope));
   PLN_TRY(pln_build_function(in->builder, scope, 0, 0, &root));
   PLN_TRY(keep_unused(in));
-  return pln_builder_seal(in->builder, root, out);
+  PLN_TRY(pln_builder_seal(in->builder, root, out));
+  return pln_graph_accept_calls(*out);
 }
 
 /* Operators map differently under another opset. */

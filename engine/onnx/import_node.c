@@ -248,6 +248,19 @@ static pln_status build_operator(pln_import *in, const pln_mapping *m,
   return define_results(in, node, results_of(m, node), call);
 }
 
+/* Inputs that the node leaves out behind its last one are Absent. */
+static pln_status pad_inputs(pln_import *in, pln_ref callee, uint32_t *n) {
+  pln_type type = pln_node_type(pln_builder_graph(in->builder), callee);
+  uint32_t wanted = pln_type_n_parts(in->engine, type);
+  if (pln_type_kind_of(in->engine, type) != PLN_TYPE_FUNC)
+    return PLN_OK;
+  PLN_TRY(pln_mem_grow(in->engine, (void **)&in->args, &in->cap_args, wanted,
+                       sizeof *in->args));
+  while (*n + 1 < wanted)
+    PLN_TRY(pln_build_absent(in->builder, &in->args[(*n)++]));
+  return PLN_OK;
+}
+
 /* A call of a local function; its graphs follow as for an operator. */
 static pln_status build_application(pln_import *in, const pln_mapping *m,
                                     const pln_onnx_node *node, pln_attrs attrs,
@@ -258,9 +271,10 @@ static pln_status build_application(pln_import *in, const pln_mapping *m,
   PLN_TRY(find_inputs(in, node, 0, n_graphs));
   for (uint32_t i = 0; i < n_graphs; i++)
     in->args[node->n_inputs + i] = graphs[i];
-  uint32_t k = results_of(m, node);
-  PLN_TRY(pln_build_apply(in->builder, callee, attrs, k,
-                          node->n_inputs + n_graphs, in->args, &call));
+  uint32_t k = results_of(m, node), n = node->n_inputs + n_graphs;
+  if (n_graphs == 0)
+    PLN_TRY(pad_inputs(in, callee, &n));
+  PLN_TRY(pln_build_apply(in->builder, callee, attrs, k, n, in->args, &call));
   return define_results(in, node, k, call);
 }
 

@@ -259,6 +259,8 @@ function Node:logical_not() end
 ---@field types { [string|integer]: perilune.DataType } in order, and by name
 ---@field [string] perilune.Node
 local Module = {}
+--- With functions added or replaced, all at once. Callers of one whose signature changes are typed
+--- again; raises with the call when one does not fit any more.
 ---@param functions { [string]: perilune.Node }
 ---@return perilune.Module
 function Module:with(functions) end

@@ -207,7 +207,8 @@ PLN_API pln_attrs pln_scope_attrs(const pln_graph *graph, pln_scope scope);
 PLN_API pln_type pln_scope_type_params(const pln_graph *graph, pln_scope scope);
 
 /* Checks every rule of ir/README.md in one linear pass; PLN_ERR_INVALID with
- * the node and the rule it breaks. */
+ * the node and the rule it breaks, PLN_ERR_TYPE with a call that does not fit
+ * the function that it calls. */
 PLN_API pln_status pln_graph_verify(const pln_graph *graph) PLN_CHECKED;
 /* Verified, and well-formed as Relay has it: each variable is bound once at the
  * most, not after it appeared free, and not used after its scope ended. */
@@ -656,6 +657,9 @@ typedef struct pln_mutator {
    * variables, constructors and of type parameters; what depends on them is
    * typed anew. */
   pln_type_image type;
+  /* A node whose operands have other types now has to fit them: PLN_ERR_TYPE
+   * when it does not. Else it is for pln_graph_verify to tell. */
+  bool strict;
 } pln_mutator;
 
 /* *out is `graph` itself, retained, when nothing changed. */
@@ -699,10 +703,16 @@ PLN_API pln_graph *pln_module_function(const pln_module *module,
 PLN_API uint32_t pln_module_find(const pln_module *module, pln_symbol name);
 PLN_API pln_attrs pln_module_attrs(const pln_module *module);
 /* Changed copies, which share all else. The same module comes back, retained,
- * when nothing changes. */
+ * when nothing changes. Callers of a function whose signature changes are typed
+ * again: PLN_ERR_TYPE, with the call, when one does not fit any more. */
 PLN_API pln_status pln_module_with(const pln_module *module, pln_symbol name,
                                    const pln_graph *function,
                                    pln_module **out) PLN_CHECKED;
+/* Several at once, such as a function and those that call it. */
+PLN_API pln_status pln_module_with_all(const pln_module *module, uint32_t n,
+                                       const pln_symbol *names,
+                                       const pln_graph *const *functions,
+                                       pln_module **out) PLN_CHECKED;
 PLN_API pln_status pln_module_without(const pln_module *module, pln_symbol name,
                                       pln_module **out) PLN_CHECKED;
 PLN_API pln_status pln_module_with_attrs(const pln_module *module,

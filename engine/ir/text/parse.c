@@ -7,6 +7,7 @@
  * in time and memory proportional to their number. */
 
 #include "ir/text/parse.h"
+#include "ir/check_calls.h"
 #include "ir/text/meta_in.h"
 
 typedef enum definition_kind { FUNCTION, TYPE, EXTERN_TYPE } definition_kind;
@@ -499,6 +500,8 @@ static pln_status infer(reading *r) {
   PLN_TRY(status);
   pln_module_release(r->module);
   r->module = typed;
+  for (uint32_t i = 0; pln_module_was_onnx(typed) && i < typed->count; i++)
+    PLN_TRY(pln_graph_accept_calls(typed->rows[i].function));
   return PLN_OK;
 }
 

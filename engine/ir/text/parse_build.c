@@ -87,13 +87,6 @@ pln_status pln_parse_told_type(pln_parser *p, pln_ref node,
   return status;
 }
 
-/* What an ONNX model declares stands even against inference, and so it does in
- * the text of one: the module's attributes tell. */
-static bool was_onnx(const pln_parser *p) {
-  return p->module &&
-         pln_attrs_find(p->engine, p->module->attrs, "opset_import");
-}
-
 static pln_status contradicts(pln_parser *p, const pln_token *token,
                               pln_type told, pln_type inferred) {
   pln_description a, b;
@@ -113,7 +106,7 @@ pln_status pln_parse_declare(pln_parser *p, const pln_token *token,
   pln_type both;
   bool clash;
   PLN_TRY(pln_type_meet(p->engine, n->type, type, &both, &clash));
-  if (clash && !(made && was_onnx(p)))
+  if (clash && !(made && p->module && pln_module_was_onnx(p->module)))
     return contradicts(p, token, type, n->type);
   if (!made)
     return PLN_OK;

@@ -6,6 +6,7 @@
  * among them. What holds: the module that is handed out has passed the check of
  * kinds, and each Match that is said to be complete is. */
 
+#include "ir/check_calls.h"
 #include "ir/module.h"
 #include "ir/type/check_kind.h"
 #include "ir/type/typing.h"
@@ -174,6 +175,8 @@ static pln_status infer_all(inference *in) {
       PLN_TRY(search(in, i));
   if (in->n_refused > 0)
     return PLN_ERR_TYPE;
+  if (!pln_module_was_onnx(in->module))
+    PLN_TRY(pln_module_check_calls(in->module));
   PLN_TRY(pln_module_check_kinds(in->module));
   return pln_module_check_matches(in->module);
 }

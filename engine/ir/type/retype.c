@@ -1,11 +1,13 @@
-/* type/retype.c: the callers of a function whose signature changed are typed
+/* type/retype.c: functions whose callees have other signatures now are typed
  * again.
  *
- * Called by pln_module_with. A caller's own signature may change in turn, and
- * then its callers follow, level by level; other functions are not looked into.
- * What holds: after it, each GlobalVar has its function's type, unless
- * functions that call each other have no types that agree. */
+ * Called by pln_module_with_all. A caller's own signature may change in turn,
+ * and then its callers follow, level by level; other functions are not looked
+ * into. What holds: after it, each GlobalVar has its function's type, unless
+ * functions that call each other have no types that agree; calls fit what they
+ * call, but for those that a file was accepted with. */
 
+#include "ir/check_calls.h"
 #include "ir/module.h"
 
 /* A call from one function to another. */
@@ -20,6 +22,7 @@ typedef struct callers {
   edge *edges;
   uint32_t n_edges, cap_edges;
   bool *dirty, *next; /* a function: to be typed in this, in the next level */
+  bool *touched;      /* a function: replaced, or typed again */
 } callers;
 
 pln_type pln_signature(const pln_graph *function) {
@@ -45,17 +48,26 @@ static pln_status retype_var(void *ud, pln_rewrite *rw, pln_ref old,
   return pln_build_global_var(b, name, 0, node);
 }
 
-/* ----------------------------------------------------------------- who calls
- */
+/* --------------------------------------------------------------- who calls */
 
-static pln_status add_edges(callers *c, uint32_t caller) {
+static void mark_callers(callers *c, uint32_t callee) {
+  for (uint32_t at = c->first[callee]; at; at = c->edges[at - 1].next)
+    c->next[c->edges[at - 1].caller] = true;
+}
+
+/* Enters the function's calls; it is to be typed again when it sees another
+ * type than its callee has. */
+static pln_status look_into(callers *c, uint32_t caller) {
   const pln_graph *g = c->module->rows[caller].function;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
-    if (g->nodes[ref].kind != PLN_GLOBAL_VAR)
+    const pln_node *n = &g->nodes[ref];
+    if (n->kind != PLN_GLOBAL_VAR)
       continue;
-    uint32_t callee = pln_module_find(c->module, g->nodes[ref].data);
+    uint32_t callee = pln_module_find(c->module, n->data);
     if (callee == PLN_NONE)
       continue;
+    if (n->type && n->type != pln_signature(c->module->rows[callee].function))
+      c->next[caller] = true;
     PLN_TRY(pln_mem_grow(g->engine, (void **)&c->edges, &c->cap_edges,
                          (size_t)c->n_edges + 1, sizeof *c->edges));
     c->edges[c->n_edges++] = (edge){caller, c->first[callee]};
@@ -64,62 +76,99 @@ static pln_status add_edges(callers *c, uint32_t caller) {
   return PLN_OK;
 }
 
-static void mark_callers(callers *c, uint32_t callee) {
-  for (uint32_t at = c->first[callee]; at; at = c->edges[at - 1].next)
-    c->next[c->edges[at - 1].caller] = true;
+static bool any(const callers *c, const bool *marks) {
+  for (uint32_t i = 0; i < c->module->count; i++)
+    if (marks[i])
+      return true;
+  return false;
+}
+
+/* Had the function another signature before, or none? */
+static bool is_moved(const callers *c, const pln_module *before, uint32_t i) {
+  uint32_t old = pln_module_find(before, c->module->rows[i].name);
+  return old == PLN_NONE || pln_signature(before->rows[old].function) !=
+                                pln_signature(c->module->rows[i].function);
+}
+
+/* Functions that were not replaced matter when there is a signature that they
+ * have not seen. */
+static pln_status find_callers(callers *c, const pln_module *before) {
+  uint32_t n = c->module->count;
+  bool all = false;
+  for (uint32_t i = 0; i < n; i++) {
+    if (!c->touched[i])
+      continue;
+    PLN_TRY(look_into(c, i));
+    all = all || is_moved(c, before, i);
+  }
+  all = all || any(c, c->next);
+  for (uint32_t i = 0; all && i < n; i++)
+    if (!c->touched[i])
+      PLN_TRY(look_into(c, i));
+  for (uint32_t i = 0; i < n; i++)
+    if (c->touched[i] && is_moved(c, before, i) &&
+        pln_module_find(before, c->module->rows[i].name) != PLN_NONE)
+      mark_callers(c, i);
+  return PLN_OK;
 }
 
 /* ------------------------------------------------------------------- levels */
 
+/* What a file declares was accepted once, whatever is inferred. */
 static pln_status retype(callers *c, uint32_t i) {
-  pln_mutator mutator = {.ud = c->module, .visit = retype_var};
+  pln_mutator mutator = {.ud = c->module,
+                         .visit = retype_var,
+                         .strict = !pln_module_was_onnx(c->module)};
   pln_graph *old = c->module->rows[i].function, *f;
-  PLN_TRY(pln_graph_rewrite(old, &mutator, &f));
+  PLN_TRY(
+      pln_blame_function(c->module, i, pln_graph_rewrite(old, &mutator, &f)));
   if (pln_signature(f) != pln_signature(old))
     mark_callers(c, i);
+  c->touched[i] = true;
   c->module->rows[i].function = f;
   pln_graph_release(old);
   return PLN_OK;
 }
 
-static pln_status retype_level(callers *c, bool *again) {
+static pln_status retype_level(callers *c) {
   uint32_t n = c->module->count;
   bool *dirty = c->next;
   c->next = c->dirty;
   c->dirty = dirty;
   memset(c->next, 0, n * sizeof *c->next);
-  *again = false;
   for (uint32_t i = 0; i < n; i++)
     if (dirty[i])
       PLN_TRY(retype(c, i));
-  for (uint32_t i = 0; i < n && !*again; i++)
-    *again = c->next[i];
   return PLN_OK;
 }
 
 /* There are at most as many levels as functions, and one more for those that
  * call themselves. */
-static pln_status retype_levels(callers *c, uint32_t changed) {
+static pln_status retype_levels(callers *c, const pln_module *before) {
   uint32_t n = c->module->count;
-  if (!c->first || !c->dirty || !c->next)
-    return pln_nomem(c->module->engine);
+  PLN_TRY(find_callers(c, before));
+  for (uint32_t level = 0; any(c, c->next) && level <= n; level++)
+    PLN_TRY(retype_level(c));
   for (uint32_t i = 0; i < n; i++)
-    PLN_TRY(add_edges(c, i));
-  mark_callers(c, changed);
-  bool again = c->first[changed] != 0;
-  for (uint32_t level = 0; again && level <= n; level++)
-    PLN_TRY(retype_level(c, &again));
+    if (c->touched[i])
+      PLN_TRY(pln_blame_function(
+          c->module, i, pln_graph_check_calls(c->module->rows[i].function)));
   return PLN_OK;
 }
 
-pln_status pln_module_retype_callers(pln_module *module, uint32_t changed) {
+pln_status pln_module_retype(pln_module *module, const pln_module *before,
+                             bool *replaced) {
   pln_engine *e = module->engine;
   size_t n = module->count;
-  callers c = {.module = module};
+  callers c = {.module = module, .touched = replaced};
   c.first = pln_mem_zeroed(e, n * sizeof *c.first);
   c.dirty = pln_mem_zeroed(e, n * sizeof *c.dirty);
   c.next = pln_mem_zeroed(e, n * sizeof *c.next);
-  pln_status status = retype_levels(&c, changed);
+  pln_status status = PLN_OK;
+  if (!c.first || !c.dirty || !c.next)
+    status = pln_nomem(e);
+  else
+    status = retype_levels(&c, before);
   pln_mem_free(e, c.first, n * sizeof *c.first);
   pln_mem_free(e, c.dirty, n * sizeof *c.dirty);
   pln_mem_free(e, c.next, n * sizeof *c.next);

@@ -16,7 +16,7 @@
 void pln_typing_init(pln_typing *t, pln_engine *engine,
                      const pln_module *module) {
   *t = (pln_typing){.engine = engine, .module = module};
-  t->lenient = module && module->source;
+  t->lenient = module && pln_module_was_onnx(module);
   t->most_refused = PLN_MOST_REFUSED;
   pln_unifier_init(&t->u, engine);
 }
