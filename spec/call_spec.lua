@@ -234,3 +234,53 @@ describe("perilune opt", function()
     assert.is_nil(io.open(out))
   end)
 end)
+
+describe("the effect of a function", function()
+  local cells = parse [[
+    def @f(%r: ref(int32)) -> () { () }
+    def @g(%r: ref(int32)) -> () { @f(%r) }
+    def @main(%r: ref(int32)) -> int32 { let %u = @g(%r); ref_read(%r) }
+  ]]
+  local writes = parse "def @f(%r: ref(int32)) -> () { ref_write(%r, 5) }"
+  local clean = pl.passes.DeadCodeElimination()
+
+  local function calls(m) return tostring(m.main):find("@g(", 1, true) ~= nil end
+
+  it("is known to all who call it", function()
+    assert.is_false(calls(clean(cells)))
+    local changed = cells:with { f = writes.f }
+    assert.is_true(calls(clean(changed)))
+    assert.is_true(pl.verify(changed))
+    assert.is_false(calls(clean(changed:with { f = cells.f })))
+  end)
+
+  it("is the same however the module was made", function()
+    local changed = cells:with { f = writes.f }
+    assert.is_true(pl.equal(changed, pl.parse(tostring(changed))))
+    local built = pl.module(cells.functions)
+    assert.is_true(pl.equal(built, cells))
+    local x = var "x"
+    local global = pl.module { main = pl.func({ x }, pl.global "z"(x)), z = first(x.type) }
+    assert.is_true(pl.equal(global, pl.parse(tostring(global))))
+  end)
+
+  it("is told when a pass gives it another one", function()
+    local pass = pl.function_pass { name = "Write", run = function(fn)
+      local r = fn.params[1]
+      return fn.ret_type == pl.type "()" and not tostring(fn):find("@f", 1, true)
+        and pl.func({ r }, pl.ir.RefWrite(r, pl.const(5, "int32"))) or fn
+    end }
+    assert.is_true(calls(clean(pass(cells))))
+    assert.is_true(pl.verify(pass(cells)))
+  end)
+
+  it("of functions that call each other is unknown", function()
+    local loop = parse [[
+      def @a(%x: int32) -> int32 { @b(%x) }
+      def @b(%x: int32) -> int32 { @a(%x) }
+      def @main(%x: int32) -> int32 { let %y = @a(%x); %x }
+    ]]
+    assert.matches("@a(", tostring(clean(loop).main), 1, true)
+    assert.is_true(pl.equal(loop, pl.module(loop.functions)))
+  end)
+end)

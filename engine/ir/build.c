@@ -271,8 +271,7 @@ pln_status pln_build_global_var(pln_builder *b, pln_symbol name, pln_type type,
   if (i != PLN_NONE) {
     const pln_graph *f = pln_module_function(b->module, i);
     const pln_node *root = &f->nodes[f->root];
-    latent =
-        (pln_effect)((root->flags & PLN_NODE_LATENT) >> PLN_NODE_LATENT_SHIFT);
+    latent = pln_latent(root);
     if (!type)
       node.type = root->type;
   }

@@ -127,6 +127,10 @@ static inline bool pln_owns(const pln_node *n) {
 static inline bool pln_has_callee(const pln_node *n) {
   return n->kind == PLN_CALL && !n->data && n->count > 0;
 }
+/* The effect of calling the closure that the node is. */
+static inline pln_effect pln_latent(const pln_node *n) {
+  return (pln_effect)((n->flags & PLN_NODE_LATENT) >> PLN_NODE_LATENT_SHIFT);
+}
 /* Evaluated whether it is used or not, in its place. A PrimExpr never is: it is
  * evaluated where its statement uses it. */
 static inline bool pln_is_anchored(const pln_node *n) {

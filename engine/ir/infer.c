@@ -126,8 +126,7 @@ static pln_effect closures_effect(const pln_graph *g, const pln_node *n) {
   pln_effect effect = PLN_EFFECT_NONE;
   for (uint32_t i = 0; i < n->count; i++) {
     const pln_node *arg = &g->nodes[g->operands[n->first + i]];
-    pln_effect latent =
-        (pln_effect)((arg->flags & PLN_NODE_LATENT) >> PLN_NODE_LATENT_SHIFT);
+    pln_effect latent = pln_latent(arg);
     if (arg->kind == PLN_FUNCTION && latent > effect)
       effect = latent;
   }
@@ -178,8 +177,7 @@ static pln_status infer_apply(const pln_builder *b, pln_node *n) {
     effect = PLN_EFFECT_NONE;
   if (callee->kind == PLN_FUNCTION || callee->kind == PLN_GLOBAL_VAR ||
       callee->flags & PLN_NODE_BOUND)
-    effect = (pln_effect)((callee->flags & PLN_NODE_LATENT) >>
-                          PLN_NODE_LATENT_SHIFT);
+    effect = pln_latent(callee);
   n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
   b->engine->n_inferences++;
   return pln_infer_apply(b->engine, g, n, &n->type);

@@ -227,10 +227,8 @@ static void set_call_effect(const pln_graph *g, pln_node *n) {
     return;
   }
   const pln_node *callee = &g->nodes[g->operands[n->first]];
-  uint8_t latent = callee->flags & PLN_NODE_LATENT;
   if (callee->kind == PLN_FUNCTION || callee->flags & PLN_NODE_BOUND)
-    n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) |
-                         latent >> PLN_NODE_LATENT_SHIFT);
+    n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | pln_latent(callee));
 }
 
 static pln_status summarise_effects(const pln_layout *l, pln_graph *g) {

@@ -221,23 +221,30 @@ pln_status pln_module_with(const pln_module *module, pln_symbol name,
 
 /* ------------------------------------------------------------------- checks */
 
-/* A GlobalVar names a function of the module, and has its type. */
+static pln_status wrong_global(const pln_module *m, const pln_graph *g,
+                               pln_ref ref, const char *before,
+                               const char *behind) {
+  pln_diag_error(m->engine, PLN_ERR_INVALID, NULL,
+                 "invalid IR at node %u: %s'@%s'%s", ref, before,
+                 pln_symbol_text(m->engine, g->nodes[ref].data).data, behind);
+  pln_note_node(g, ref);
+  return PLN_ERR_INVALID;
+}
+
+/* A GlobalVar names a function of the module, has its type, and no less effects
+ * when it is called. */
 static pln_status check_global(const pln_module *m, const pln_graph *g,
                                pln_ref ref) {
   const pln_node *n = &g->nodes[ref];
   uint32_t i = pln_module_find(m, n->data);
-  const char *name = pln_symbol_text(m->engine, n->data).data;
-  if (i != PLN_NONE &&
-      (!n->type || n->type == pln_signature(m->rows[i].function)))
-    return PLN_OK;
-  pln_diag_error(m->engine, PLN_ERR_INVALID, NULL,
-                 i == PLN_NONE ? "invalid IR at node %u: the module has no "
-                                 "function '@%s'"
-                               : "invalid IR at node %u: '@%s' has another "
-                                 "type in the module",
-                 ref, name);
-  pln_note_node(g, ref);
-  return PLN_ERR_INVALID;
+  if (i == PLN_NONE)
+    return wrong_global(m, g, ref, "the module has no function ", "");
+  const pln_graph *f = m->rows[i].function;
+  if (n->type && n->type != pln_signature(f))
+    return wrong_global(m, g, ref, "", " has another type in the module");
+  if (pln_latent(n) < pln_latent(&f->nodes[f->root]))
+    return wrong_global(m, g, ref, "", " has effects that its caller has not");
+  return PLN_OK;
 }
 
 static pln_status check_globals(const pln_module *m, const pln_graph *g) {

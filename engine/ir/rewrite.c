@@ -263,25 +263,30 @@ static pln_status close_scope(pln_rewrite *rw) {
 /* ------------------------------------------------------------ rebuilt nodes */
 
 /* Types of generic functions may differ in their variables only. */
-static bool same_type(const pln_rewrite *rw, pln_type a, pln_type b) {
-  bool same = a == b;
-  if (!same && pln_type_kind_of(rw->engine, a) == PLN_TYPE_FUNC &&
-      pln_type_n_vars(rw->engine, a) > 0 &&
-      pln_type_equal(rw->engine, a, b, false, &same) != PLN_OK)
-    return false;
-  return same;
+static pln_status same_type(const pln_rewrite *rw, pln_type a, pln_type b,
+                            bool *same) {
+  *same = a == b;
+  if (*same || pln_type_kind_of(rw->engine, a) != PLN_TYPE_FUNC ||
+      pln_type_n_vars(rw->engine, a) == 0)
+    return PLN_OK;
+  return pln_type_equal(rw->engine, a, b, false, same);
 }
 
-/* Tells whether an operand says something else than the old one did. */
-static bool differs(const pln_rewrite *rw, pln_ref old, pln_ref image) {
+/* Sets *changed when an operand says something else than the old one did. */
+static pln_status compare(const pln_rewrite *rw, pln_ref old, pln_ref image,
+                          bool *changed) {
   const pln_graph *g = rw->b->graph, *o = rw->old;
-  if (!same_type(rw, g->nodes[image].type, o->nodes[old].type) ||
-      g->values[image] != o->values[old])
-    return true;
   uint8_t kind = g->nodes[image].kind, before = o->nodes[old].kind;
+  bool same;
+  PLN_TRY(same_type(rw, g->nodes[image].type, o->nodes[old].type, &same));
+  if (!same || g->values[image] != o->values[old] ||
+      pln_latent(&g->nodes[image]) != pln_latent(&o->nodes[old]))
+    *changed = true;
   if (before == PLN_VAR && (kind == PLN_FUNCTION || kind == PLN_GLOBAL_VAR))
-    return true; /* what calls of it do is known */
-  return kind != before && kind == PLN_CONSTANT;
+    *changed = true; /* what calls of it do is known */
+  if (kind != before && kind == PLN_CONSTANT)
+    *changed = true;
+  return PLN_OK;
 }
 
 static pln_status map_operands(pln_rewrite *rw, const pln_node *n,
@@ -293,7 +298,7 @@ static pln_status map_operands(pln_rewrite *rw, const pln_node *n,
       return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
                             "a node that was dropped is still used by node %u",
                             rw->at);
-    *changed = *changed || differs(rw, old, images[i]);
+    PLN_TRY(compare(rw, old, images[i], changed));
   }
   return PLN_OK;
 }
@@ -357,19 +362,19 @@ static void adopt_scopes(pln_rewrite *rw, const pln_node *n, pln_ref owner) {
   }
 }
 
-/* Has a scope's result another type than before? */
-static bool results_differ(const pln_rewrite *rw, const pln_node *n) {
+/* Sets *changed when a scope's result, or a parameter, is another than before.
+ */
+static pln_status compare_scopes(const pln_rewrite *rw, const pln_node *n,
+                                 bool *changed) {
   const pln_graph *old = rw->old;
   for (pln_scope s = n->data; s != PLN_NONE; s = old->scopes[s].next) {
     const pln_scope_row *row = &old->scopes[s];
     pln_ref result = rw->b->graph->scopes[rw->scopes[s]].result;
-    if (differs(rw, row->result, result))
-      return true;
+    PLN_TRY(compare(rw, row->result, result, changed));
     for (uint32_t i = 0; i < row->n_params; i++)
-      if (differs(rw, row->begin + i, rw->map[row->begin + i]))
-        return true;
+      PLN_TRY(compare(rw, row->begin + i, rw->map[row->begin + i], changed));
   }
-  return false;
+  return PLN_OK;
 }
 
 static void note_effect(pln_rewrite *rw, pln_ref node) {
@@ -387,7 +392,7 @@ static pln_status rebuild(pln_rewrite *rw, const pln_node *n,
     scopes_image(rw, n, &copy.data, &whole, out);
     if (!whole)
       return PLN_OK;
-    changed = changed || results_differ(rw, n);
+    PLN_TRY(compare_scopes(rw, n, &changed));
     copy.type = n->kind == PLN_FUNCTION && changed ? 0 : n->type;
   }
   if (rw->drop_kept)

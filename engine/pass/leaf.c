@@ -235,19 +235,36 @@ static pln_status one_function(pln_pass_run *run, uint32_t index,
   return PLN_OK;
 }
 
+/* Callers are told of effects that functions have now; they may go on counting
+ * with those that are gone. */
+static pln_status tell_callers(const pln_module *module,
+                               pln_graph *const *results, pln_module *copy) {
+  bool *replaced = pln_mem_new(copy->engine, copy->count);
+  if (!replaced)
+    return pln_nomem(copy->engine);
+  for (uint32_t i = 0; i < copy->count; i++)
+    replaced[i] = results[i] != NULL;
+  pln_status status = pln_module_retype(copy, module, replaced);
+  pln_mem_free(copy->engine, replaced, copy->count);
+  return status;
+}
+
 /* A changed signature makes calls elsewhere worth a look. */
 static pln_status put_results(const pln_module *module,
                               pln_graph *const *results, pln_module *copy) {
-  bool signature = false;
+  bool signature = false, effects = false;
   for (uint32_t i = 0; i < module->count; i++) {
     if (!results[i])
       continue;
-    const pln_graph *old = pln_module_function(module, i);
-    signature |= pln_node_type(old, old->root) !=
-                 pln_node_type(results[i], results[i]->root);
-    PLN_TRY(pln_module_set(copy, module->rows[i].name, results[i]));
+    const pln_graph *old = pln_module_function(module, i), *new = results[i];
+    signature |= pln_node_type(old, old->root) != pln_node_type(new, new->root);
+    effects |=
+        pln_latent(&old->nodes[old->root]) < pln_latent(&new->nodes[new->root]);
+    PLN_TRY(pln_module_set(copy, module->rows[i].name, new));
   }
-  return signature ? pln_module_verify(copy) : PLN_OK;
+  if (signature)
+    return pln_module_verify(copy);
+  return effects ? tell_callers(module, results, copy) : PLN_OK;
 }
 
 pln_status pln_module_replace(const pln_module *module,

@@ -104,6 +104,26 @@ static void the_verifier_checks_what_is_called(void) {
   pln_engine_free(e);
 }
 
+static void the_verifier_checks_what_is_known_of_effects(void) {
+  pln_engine *e = pln_engine_new(NULL, NULL);
+  pln_module *m = NULL;
+  REQUIRE_OK(parse(e,
+                   "def @f(%r: ref(int32)) { ref_write(%r, 1) }\n"
+                   "def @main(%r: ref(int32)) { @f(%r) }\n",
+                   &m));
+  pln_node *callee = find(function(m, "main"), PLN_GLOBAL_VAR);
+  CHECK_EQ_INT(pln_latent(callee), PLN_EFFECT_WRITES);
+  callee->flags = PLN_EFFECT_UNKNOWN << PLN_NODE_LATENT_SHIFT;
+  CHECK_OK(pln_module_verify(m));
+  callee->flags = PLN_EFFECT_READS << PLN_NODE_LATENT_SHIFT;
+  CHECK_STATUS(pln_module_verify(m), PLN_ERR_INVALID);
+  CHECK_STR(message(e),
+            "invalid IR at node 1: '@f' has effects that its caller "
+            "has not");
+  pln_module_release(m);
+  pln_engine_free(e);
+}
+
 /* ----------------------------------------------------------------- modules */
 
 static const char *const wider =
@@ -296,6 +316,8 @@ static const check_test tests[] = {
     {"the verifier checks arguments and result",
      the_verifier_checks_arguments_and_result},
     {"the verifier checks what is called", the_verifier_checks_what_is_called},
+    {"the verifier checks what is known of effects",
+     the_verifier_checks_what_is_known_of_effects},
     {"a function and its caller change at once",
      a_function_and_its_caller_change_at_once},
     {"a change reaches all callers", a_change_reaches_all_callers},

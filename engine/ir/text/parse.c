@@ -488,6 +488,18 @@ static pln_status read_module_attrs(reading *r) {
   return pln_parse_bad_text(p, status) ? PLN_OK : status;
 }
 
+/* Functions that come later have effects that their callers did not know of. */
+static pln_status renew_effects(pln_module *m) {
+  bool *all = pln_mem_new(m->engine, m->count);
+  if (!all)
+    return m->count ? pln_nomem(m->engine) : PLN_OK;
+  uint32_t count = m->count;
+  memset(all, 1, count);
+  pln_status status = pln_module_retype(m, m, all);
+  pln_mem_free(m->engine, all, count);
+  return status;
+}
+
 /* What could not be typed where it stands, because it is recursive or because
  * its use decides, is typed when all is there. */
 static pln_status infer(reading *r) {
@@ -502,7 +514,7 @@ static pln_status infer(reading *r) {
   r->module = typed;
   for (uint32_t i = 0; pln_module_was_onnx(typed) && i < typed->count; i++)
     PLN_TRY(pln_graph_accept_calls(typed->rows[i].function));
-  return PLN_OK;
+  return renew_effects(typed);
 }
 
 static pln_status read_module(reading *r) {

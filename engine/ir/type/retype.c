@@ -1,11 +1,12 @@
-/* type/retype.c: functions whose callees have other signatures now are typed
- * again.
+/* type/retype.c: functions whose callees have other signatures, or other
+ * effects, now are typed again.
  *
- * Called by pln_module_with_all. A caller's own signature may change in turn,
- * and then its callers follow, level by level; other functions are not looked
- * into. What holds: after it, each GlobalVar has its function's type, unless
- * functions that call each other have no types that agree; calls fit what they
- * call, but for those that a file was accepted with. */
+ * Called by pln_module_with_all, and when a module was read or functions of it
+ * were changed. A caller's own signature may change in turn, and then its
+ * callers follow, level by level; other functions are not looked into. What
+ * holds: after it, each GlobalVar has its function's type and latent effect,
+ * unless functions that call each other have no types that agree; calls fit
+ * what they call, but for those that a file was accepted with. */
 
 #include "ir/check_calls.h"
 #include "ir/module.h"
@@ -29,6 +30,25 @@ pln_type pln_signature(const pln_graph *function) {
   return function->nodes[function->root].type;
 }
 
+static const pln_node *root_of(const pln_module *m, uint32_t i) {
+  const pln_graph *f = m->rows[i].function;
+  return &f->nodes[f->root];
+}
+
+/* Does the GlobalVar have the type and the latent effect of its function? A
+ * type that it has not is for InferType to find. */
+static bool sees(const pln_module *m, uint32_t i, const pln_node *global) {
+  const pln_node *root = root_of(m, i);
+  return (!global->type || root->type == global->type) &&
+         pln_latent(root) == pln_latent(global);
+}
+
+/* Do those who call the function see something else in the other one? */
+static bool differ(const pln_graph *f, const pln_graph *g) {
+  const pln_node *x = &f->nodes[f->root], *y = &g->nodes[g->root];
+  return x->type != y->type || pln_latent(x) != pln_latent(y);
+}
+
 static pln_status retype_var(void *ud, pln_rewrite *rw, pln_ref old,
                              pln_ref *node) {
   const pln_module *m = ud;
@@ -37,15 +57,18 @@ static pln_status retype_var(void *ud, pln_rewrite *rw, pln_ref old,
   if (*node == PLN_NONE || pln_node_kind(g, *node) != PLN_GLOBAL_VAR)
     return PLN_OK;
   pln_symbol name = pln_node_symbol(g, *node);
+  bool typed = pln_node_type(g, *node) != 0;
   uint32_t i = pln_module_find(m, name);
-  if (i == PLN_NONE ||
-      pln_signature(m->rows[i].function) == g->nodes[*node].type)
+  if (i == PLN_NONE || sees(m, i, &g->nodes[*node]))
     return PLN_OK;
   pln_builder *b = pln_rewrite_builder(rw);
   if (!b)
     return PLN_ERR_NOMEM;
   pln_builder_module(b, m);
-  return pln_build_global_var(b, name, 0, node);
+  PLN_TRY(pln_build_global_var(b, name, 0, node));
+  if (!typed)
+    b->graph->nodes[*node].type = 0;
+  return PLN_OK;
 }
 
 /* --------------------------------------------------------------- who calls */
@@ -66,7 +89,7 @@ static pln_status look_into(callers *c, uint32_t caller) {
     uint32_t callee = pln_module_find(c->module, n->data);
     if (callee == PLN_NONE)
       continue;
-    if (n->type && n->type != pln_signature(c->module->rows[callee].function))
+    if (!sees(c->module, callee, n))
       c->next[caller] = true;
     PLN_TRY(pln_mem_grow(g->engine, (void **)&c->edges, &c->cap_edges,
                          (size_t)c->n_edges + 1, sizeof *c->edges));
@@ -83,15 +106,15 @@ static bool any(const callers *c, const bool *marks) {
   return false;
 }
 
-/* Had the function another signature before, or none? */
+/* Did the function look otherwise to its callers before, or was there none? */
 static bool is_moved(const callers *c, const pln_module *before, uint32_t i) {
   uint32_t old = pln_module_find(before, c->module->rows[i].name);
-  return old == PLN_NONE || pln_signature(before->rows[old].function) !=
-                                pln_signature(c->module->rows[i].function);
+  return old == PLN_NONE ||
+         differ(before->rows[old].function, c->module->rows[i].function);
 }
 
-/* Functions that were not replaced matter when there is a signature that they
- * have not seen. */
+/* Functions that were not replaced matter when there is one that they have not
+ * seen. */
 static pln_status find_callers(callers *c, const pln_module *before) {
   uint32_t n = c->module->count;
   bool all = false;
@@ -105,10 +128,6 @@ static pln_status find_callers(callers *c, const pln_module *before) {
   for (uint32_t i = 0; all && i < n; i++)
     if (!c->touched[i])
       PLN_TRY(look_into(c, i));
-  for (uint32_t i = 0; i < n; i++)
-    if (c->touched[i] && is_moved(c, before, i) &&
-        pln_module_find(before, c->module->rows[i].name) != PLN_NONE)
-      mark_callers(c, i);
   return PLN_OK;
 }
 
@@ -122,7 +141,7 @@ static pln_status retype(callers *c, uint32_t i) {
   pln_graph *old = c->module->rows[i].function, *f;
   PLN_TRY(
       pln_blame_function(c->module, i, pln_graph_rewrite(old, &mutator, &f)));
-  if (pln_signature(f) != pln_signature(old))
+  if (differ(f, old))
     mark_callers(c, i);
   c->touched[i] = true;
   c->module->rows[i].function = f;
