@@ -35,7 +35,8 @@ describe("an error of types", function()
 
   it("of arms, of a match that leaves out cases, of a pattern has its place", function()
     local where = {}
-    for i, arms in ipairs { "Cons(%h, _) => %h, Nil => 1", "Cons(%h, _) => %h", "Cons(%h) => %h" } do
+    local wrong = { "Cons(%h, _) => %h, Nil => 1", "Cons(%h, _) => %h", "Cons(%h) => %h" }
+    for i, arms in ipairs(wrong) do
       local diag = errors(LIST .. "def @main(%l: List[float32]) {\n  match (%l) { "
         .. arms .. " }\n}")[1]
       where[i] = diag.span.row .. ":" .. diag.span.column

@@ -389,12 +389,17 @@ static pln_status match_rule(const rule *r) {
 }
 
 /* The data of a Match comes before its arms. */
+pln_ref pln_clause_data(const pln_typed_graph *g, pln_ref clause) {
+  pln_ref owner = g->old->scopes[g->home[clause]].owner;
+  if (owner == PLN_NONE || g->old->nodes[owner].kind != PLN_MATCH)
+    return PLN_NONE;
+  return pln_operand(g->old, owner, 0);
+}
+
 static pln_status clause_rule(const rule *r) {
-  const pln_graph *g = r->g->old;
-  pln_ref owner = g->scopes[r->g->home[r->ref]].owner;
-  if (owner == PLN_NONE || g->nodes[owner].kind != PLN_MATCH)
+  pln_ref data = pln_clause_data(r->g, r->ref);
+  if (data == PLN_NONE)
     return PLN_OK;
-  pln_ref data = g->operands[g->nodes[owner].first];
   return equate(r, "the pattern", term(r, data), operand_term(r, 0));
 }
 

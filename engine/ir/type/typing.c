@@ -196,7 +196,9 @@ static pln_status drain(pln_typing *t) {
 /* A rule has something to say when its node or an operand is open. */
 static bool has_to_tell(const pln_typed_graph *g, pln_ref ref) {
   const pln_node *n = &g->old->nodes[ref];
-  return g->open[ref] || n->kind == PLN_OP || uses_open(g, n);
+  pln_ref data = n->kind == PLN_CLAUSE ? pln_clause_data(g, ref) : PLN_NONE;
+  return g->open[ref] || n->kind == PLN_OP || uses_open(g, n) ||
+         (data != PLN_NONE && g->open[data]);
 }
 
 static pln_status ask_all(pln_typing *t, pln_typed_graph *g, bool last) {

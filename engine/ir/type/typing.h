@@ -52,6 +52,8 @@ pln_status pln_typing_result(pln_typing *t, uint32_t index,
  * `last`: it is asked for the last time, what is not known stays so. */
 pln_status pln_typing_rule(pln_typing *t, pln_typed_graph *g, pln_ref ref,
                            bool last) PLN_CHECKED;
+/* The data that a clause's pattern is held against, or PLN_NONE. */
+pln_ref pln_clause_data(const pln_typed_graph *g, pln_ref clause);
 /* Is there anything that is not known about a graph? */
 bool pln_graph_is_open(const pln_graph *graph);
 /* Is the node of a kind that never has a type? */
