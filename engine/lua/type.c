@@ -114,9 +114,9 @@ static int push_of_function(lua_State *L, pln_lua *b, pln_type type,
   return 1;
 }
 
-/* .var_kind of a variable, .n_inputs and .attrs of a relation, .lanes of a
- * loop-level scalar and of a tensor's elements, .element of what has one; 0
- * when the key is none. */
+/* .var_kind of a variable and of a name, .n_inputs and .attrs of a relation,
+ * .lanes of a loop-level scalar and of a tensor's elements, .element of what
+ * has one; 0 when the key is none. */
 static int push_of_kind(lua_State *L, pln_lua *b, pln_type type,
                         const char *key) {
   const pln_engine *e = b->engine;
@@ -128,7 +128,8 @@ static int push_of_kind(lua_State *L, pln_lua *b, pln_type type,
     return push_of_function(L, b, type, key);
   if (one && !strcmp(key, "element"))
     pln_lua_push_type(L, b, pln_type_part(e, type, 0));
-  else if (kind == PLN_TYPE_VAR && !strcmp(key, "var_kind"))
+  else if ((kind == PLN_TYPE_VAR || kind == PLN_TYPE_GLOBAL_VAR) &&
+           !strcmp(key, "var_kind"))
     lua_pushstring(L, pln_type_var_kind_name(pln_type_var_kind_of(e, type)));
   else if (kind == PLN_TYPE_PRIM && !strcmp(key, "lanes"))
     lua_pushinteger(L, pln_type_number(e, type));

@@ -35,13 +35,13 @@ static int push(lua_State *L, pln_lua *b, pln_status status, pln_type type) {
 /* type_make(kind, name, parts) -> Type: kinds that are made of these alone */
 static int core_type_make(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  static const char *const names[] = {
-      "tuple",  "ref",    "call",       "sequence", "optional", "map",
-      "sparse", "opaque", "global_var", "pointer",  NULL};
+  static const char *const names[] = {"tuple",    "ref", "call",   "sequence",
+                                      "optional", "map", "sparse", "opaque",
+                                      "pointer",  NULL};
   static const pln_type_kind kinds[] = {
-      PLN_TYPE_TUPLE,      PLN_TYPE_REF,    PLN_TYPE_CALL,   PLN_TYPE_SEQUENCE,
-      PLN_TYPE_OPTIONAL,   PLN_TYPE_MAP,    PLN_TYPE_SPARSE, PLN_TYPE_OPAQUE,
-      PLN_TYPE_GLOBAL_VAR, PLN_TYPE_POINTER};
+      PLN_TYPE_TUPLE,    PLN_TYPE_REF,      PLN_TYPE_CALL,
+      PLN_TYPE_SEQUENCE, PLN_TYPE_OPTIONAL, PLN_TYPE_MAP,
+      PLN_TYPE_SPARSE,   PLN_TYPE_OPAQUE,   PLN_TYPE_POINTER};
   pln_type_kind kind = kinds[luaL_checkoption(L, 1, NULL, names)];
   pln_symbol name = lua_isnoneornil(L, 2) ? 0 : pln_lua_check_symbol(L, b, 2);
   pln_type type = 0;
@@ -51,21 +51,36 @@ static int core_type_make(lua_State *L) {
   return push(L, b, status, type);
 }
 
-static const char *const kind_names[] = {"Type",       "ShapeVar",  "BaseType",
-                                         "Constraint", "AdtHandle", "TypeData",
-                                         NULL};
+/* The kind at argument 2. */
+static pln_type_var_kind check_kind(lua_State *L, const char *unless_said) {
+  static const char *const names[] = {"Type",       "ShapeVar",  "BaseType",
+                                      "Constraint", "AdtHandle", "TypeData",
+                                      NULL};
+  static const pln_type_var_kind kinds[] = {
+      PLN_TKIND_TYPE,       PLN_TKIND_SHAPE_VAR,  PLN_TKIND_BASE_TYPE,
+      PLN_TKIND_CONSTRAINT, PLN_TKIND_ADT_HANDLE, PLN_TKIND_TYPE_DATA};
+  return kinds[luaL_checkoption(L, 2, unless_said, names)];
+}
 
 /* type_var(name [, kind]) -> Type: a new variable */
 static int core_type_var(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  static const pln_type_var_kind kinds[] = {
-      PLN_TKIND_TYPE,       PLN_TKIND_SHAPE_VAR,  PLN_TKIND_BASE_TYPE,
-      PLN_TKIND_CONSTRAINT, PLN_TKIND_ADT_HANDLE, PLN_TKIND_TYPE_DATA};
   luaL_checkstring(L, 1);
   pln_symbol name = pln_lua_check_symbol(L, b, 1);
   pln_type type = 0;
-  pln_type_var_kind kind = kinds[luaL_checkoption(L, 2, "Type", kind_names)];
-  pln_status status = pln_type_var(b->engine, name, kind, &type);
+  pln_status status =
+      pln_type_var(b->engine, name, check_kind(L, "Type"), &type);
+  return push(L, b, status, type);
+}
+
+/* type_global_var(name [, kind]) -> Type: the name of a data type */
+static int core_type_global_var(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  luaL_checkstring(L, 1);
+  pln_symbol name = pln_lua_check_symbol(L, b, 1);
+  pln_type type = 0;
+  pln_status status =
+      pln_type_global_var(b->engine, name, check_kind(L, "AdtHandle"), &type);
   return push(L, b, status, type);
 }
 
@@ -190,6 +205,7 @@ static int core_type_unify(lua_State *L) {
 static const luaL_Reg functions[] = {
     {"type_make", core_type_make},
     {"type_var", core_type_var},
+    {"type_global_var", core_type_global_var},
     {"type_func", core_type_func},
     {"type_relation", core_type_relation},
     {"type_hole", core_type_hole},

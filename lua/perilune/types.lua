@@ -31,12 +31,18 @@ function types.RefType(element) return core.type_make("ref", nil, { element }) e
 --- A new type variable, equal to no other; `kind` is "Type" unless said.
 types.TypeVar = core.type_var
 
---- The name of a data type, without arguments.
-function types.GlobalTypeVar(name) return core.type_make("global_var", name) end
+--- The name of a data type, without arguments; `kind` is "AdtHandle" unless said.
+types.GlobalTypeVar = core.type_global_var
 
 --- A data type (its name, or a GlobalTypeVar) with its arguments.
 function types.TypeCall(name, args)
-  if type(name) ~= "string" then name = name.name end
+  if type(name) ~= "string" then
+    if name.var_kind ~= "AdtHandle" then
+      error(("what takes arguments must be of kind AdtHandle, but %s is of kind %s")
+        :format(tostring(name), name.var_kind or "Type"), 2)
+    end
+    name = name.name
+  end
   return core.type_make("call", name, args)
 end
 

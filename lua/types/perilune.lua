@@ -1037,10 +1037,11 @@ function pl.ir.RefType(element) end
 ---@param kind? "Type"|"ShapeVar"|"BaseType"|"Constraint"|"AdtHandle"|"TypeData"
 ---@return perilune.Type
 function pl.ir.TypeVar(name, kind) end
---- The name of a data type, without arguments.
+--- The name of a data type, without arguments; of kind "AdtHandle" unless said.
 ---@param name string
+---@param kind? "Type"|"ShapeVar"|"BaseType"|"Constraint"|"AdtHandle"|"TypeData"
 ---@return perilune.Type
-function pl.ir.GlobalTypeVar(name) end
+function pl.ir.GlobalTypeVar(name, kind) end
 --- A data type with its arguments.
 ---@param name string|perilune.Type
 ---@param args? (perilune.Type|string)[]

@@ -344,6 +344,11 @@ PLN_API pln_status pln_type_make(pln_engine *engine, pln_type_kind kind,
 PLN_API pln_status pln_type_var(pln_engine *engine, pln_symbol name,
                                 pln_type_var_kind kind,
                                 pln_type *out) PLN_CHECKED;
+/* The name of a type that a module defines, of kind AdtHandle where
+ * pln_type_make makes it: the others are none that takes arguments. */
+PLN_API pln_status pln_type_global_var(pln_engine *engine, pln_symbol name,
+                                       pln_type_var_kind kind,
+                                       pln_type *out) PLN_CHECKED;
 /* A function type with type parameters (type variables) and constraints
  * (relations). pln_type_n_parts and pln_type_part tell of parameters and the
  * result only. PLN_ERR_LIMIT beyond 65,535 type parameters. */
@@ -387,6 +392,7 @@ PLN_API pln_type pln_type_constraint(const pln_engine *engine, pln_type type,
 /* VAR, HOLE: the identity; RELATION: its inputs; PRIM: its lanes; TENSOR: its
  * lanes when there are several, else 0. */
 PLN_API uint32_t pln_type_number(const pln_engine *engine, pln_type type);
+/* VAR, GLOBAL_VAR */
 PLN_API pln_type_var_kind pln_type_var_kind_of(const pln_engine *engine,
                                                pln_type type);
 /* RELATION: its attributes. */

@@ -123,9 +123,9 @@ static pln_status find_kind(checker *c, pln_type type,
   case PLN_TYPE_CALL: return check_call(c, type);
   case PLN_TYPE_REF: return want_parts(c, type, "a reference's content");
   case PLN_TYPE_VAR:
+  case PLN_TYPE_GLOBAL_VAR:
     *kind = pln_type_var_kind_of(c->engine, type);
     return PLN_OK;
-  case PLN_TYPE_GLOBAL_VAR: *kind = PLN_TKIND_ADT_HANDLE; return PLN_OK;
   case PLN_TYPE_RELATION:
     *kind = PLN_TKIND_CONSTRAINT;
     return want_parts(c, type, "a relation's argument");

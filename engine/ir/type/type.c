@@ -398,6 +398,14 @@ pln_status pln_type_var(pln_engine *engine, pln_symbol name,
   return intern_parts(engine, row, 0, NULL, 0, NULL, out);
 }
 
+pln_status pln_type_global_var(pln_engine *engine, pln_symbol name,
+                               pln_type_var_kind kind, pln_type *out) {
+  type_row row = {.kind = PLN_TYPE_GLOBAL_VAR, .symbol = name};
+  if (kind != PLN_TKIND_ADT_HANDLE)
+    row.number = (uint32_t)kind + 1;
+  return intern_parts(engine, row, 0, NULL, 0, NULL, out);
+}
+
 pln_status pln_type_hole(pln_engine *engine, pln_type *out) {
   type_row row = {.kind = PLN_TYPE_HOLE, .number = ++engine->n_type_vars};
   return intern_parts(engine, row, 0, NULL, 0, NULL, out);
@@ -569,7 +577,11 @@ uint32_t pln_type_number(const pln_engine *engine, pln_type type) {
 
 pln_type_var_kind pln_type_var_kind_of(const pln_engine *engine,
                                        pln_type type) {
-  return (pln_type_var_kind)row_of(engine, type)->dtype;
+  const type_row *row = row_of(engine, type);
+  if (row->kind != PLN_TYPE_GLOBAL_VAR)
+    return (pln_type_var_kind)row->dtype;
+  return row->number ? (pln_type_var_kind)(row->number - 1)
+                     : PLN_TKIND_ADT_HANDLE;
 }
 
 pln_attrs pln_type_attrs(const pln_engine *engine, pln_type type) {
