@@ -147,6 +147,8 @@ pln_status pln_infer_op_call(const pln_graph *graph, pln_node *n, bool lenient,
   pln_type few[FEW_RESULTS] = {0}, *types = few;
   if (k > FEW_RESULTS && !(types = pln_mem_zeroed(e, k * sizeof *types)))
     return pln_nomem(e);
+  if (operands && !n->results)
+    types[0] = n->type;
   pln_infer call = {.engine = e,
                     .graph = graph,
                     .args = pln_operands(graph, n),

@@ -24,7 +24,7 @@ pln_status pln_type_unify(pln_engine *engine, pln_type a, pln_type b,
   if (status == PLN_OK)
     status = pln_unify(&u, open_a, open_b, fits);
   if (status == PLN_OK && *fits)
-    status = pln_unifier_resolve(&u, open_a, out, NULL);
+    status = pln_unifier_resolve(&u, pln_unifier_both(&u), out, NULL);
   pln_unifier_free(&u);
   return status;
 }

@@ -36,7 +36,9 @@ typedef struct pln_infer {
    * their types, and `args` says nothing. Else NULL. */
   const pln_type *fields;
   uint32_t n_results; /* as pln_node_n_results */
-  pln_type *results;  /* max(1, n_results) of them, preset to 0 */
+  /* max(1, n_results) of them, preset to 0; where it is asked what the call
+   * says of operands, the first to what is known of it. */
+  pln_type *results;
   pln_value value;    /* of a plain result; preset to 0 */
   /* Of n_args, preset to 0: what the call says of operands of which nobody
    * knows anything. NULL: nobody asks. */

@@ -318,9 +318,14 @@ pln_status pln_result_scalar(pln_infer *call, uint32_t i, pln_dtype dtype) {
   return pln_type_tensor(call->engine, dtype, 0, NULL, &call->results[i]);
 }
 
+/* Likewise the operand is what the result is known to be. */
 void pln_result_like(pln_infer *call, uint32_t i, uint32_t arg) {
-  if (i < pln_call_n_results(call))
-    call->results[i] = pln_arg_type(call, arg);
+  if (i >= pln_call_n_results(call))
+    return;
+  pln_type type = pln_arg_type(call, arg);
+  if (call->operands && i == 0 && arg < call->n_args && !type)
+    call->operands[arg] = call->results[0];
+  call->results[i] = type;
 }
 
 pln_status pln_result_shaped_like(pln_infer *call, uint32_t i, uint32_t arg,

@@ -59,7 +59,8 @@ static void memory_runs_out(void) {
 static void operators_exist(void) {
   pln_engine *e = pln_engine_new(NULL, NULL);
   for (uint32_t i = 0; i < e->n_relations; i++)
-    if (!CHECK(pln_op_find(e, pln_text(e->relations[i].op))))
+    if (e->relations[i].op &&
+        !CHECK(pln_op_find(e, pln_text(e->relations[i].op))))
       printf("# %s\n", e->relations[i].op);
   pln_engine_free(e);
 }

@@ -27,12 +27,15 @@ static const char *name_of(const pln_engine *e, pln_type relation) {
   return pln_symbol_text(e, pln_type_symbol(e, relation)).data;
 }
 
-static pln_status find_op(pln_engine *e, pln_type relation, pln_op *out) {
+static pln_status find_row(pln_engine *e, pln_type relation,
+                           const pln_relation_row **out) {
   const char *name = name_of(e, relation);
   for (uint32_t i = 0; i < e->n_relations; i++)
-    if (strcmp(e->relations[i].name, name) == 0)
-      *out = pln_op_find(e, pln_text(e->relations[i].op));
-  return *out ? PLN_OK : unknown_name(e, name);
+    if (strcmp(e->relations[i].name, name) == 0) {
+      *out = &e->relations[i];
+      return PLN_OK;
+    }
+  return unknown_name(e, name);
 }
 
 /* ------------------------------------------------------------------ solving */
@@ -102,14 +105,21 @@ static pln_status equate(pln_unifier *u, pln_type relation, uint32_t i,
                         pln_describe_type(e, part, &got));
 }
 
+/* All are of one type, whichever of them is known. */
+static pln_status solve_equal(pln_unifier *u, pln_type relation) {
+  uint32_t n = pln_type_n_parts(u->engine, relation);
+  for (uint32_t i = 1; i < n; i++)
+    PLN_TRY(equate(u, relation, i, pln_type_part(u->engine, relation, 0)));
+  return PLN_OK;
+}
+
 /* One output is the result, several are its fields. */
-static pln_status solve(pln_unifier *u, pln_type relation) {
+static pln_status solve(pln_unifier *u, pln_type relation, const char *name) {
   pln_engine *e = u->engine;
   uint32_t first = pln_type_number(e, relation);
   uint32_t n = pln_type_n_parts(e, relation);
   pln_type result = 0;
-  pln_op op = 0;
-  PLN_TRY(find_op(e, relation, &op));
+  pln_op op = pln_op_find(e, pln_text(name));
   PLN_TRY(infer_outputs(u, relation, op, &result));
   if (n == first + 1)
     return equate(u, relation, first, result);
@@ -134,11 +144,20 @@ static pln_status find_unknown(pln_unifier *u, pln_type relation,
   return PLN_OK;
 }
 
-static pln_status solve_named(pln_unifier *u, pln_type relation) {
-  pln_engine *e = u->engine;
-  pln_status status = solve(u, relation);
+/* *unknown: what it waits for, or 0 when it is solved. */
+static pln_status solve_named(pln_unifier *u, pln_type relation,
+                              pln_type *unknown) {
+  const pln_relation_row *row = NULL;
+  PLN_TRY(find_row(u->engine, relation, &row));
+  *unknown = 0;
+  if (row->op)
+    PLN_TRY(find_unknown(u, relation, unknown));
+  if (*unknown)
+    return PLN_OK;
+  pln_status status =
+      row->op ? solve(u, relation, row->op) : solve_equal(u, relation);
   if (status == PLN_ERR_TYPE)
-    pln_diag_extend(e, " in relation ", name_of(e, relation));
+    pln_diag_extend(u->engine, " in relation ", row->name);
   return status;
 }
 
@@ -152,13 +171,11 @@ static pln_status one_round(pln_unifier *u, pln_type function, bool *solved,
     pln_type relation = pln_type_constraint(u->engine, function, i), hole;
     if (solved[i] || pln_type_kind_of(u->engine, relation) != PLN_TYPE_RELATION)
       continue;
-    PLN_TRY(find_unknown(u, relation, &hole));
+    PLN_TRY(solve_named(u, relation, &hole));
     if (hole && !*unknown)
       *unknown = hole;
-    if (hole)
-      continue;
-    PLN_TRY(solve_named(u, relation));
-    solved[i] = *told = true;
+    if (!hole)
+      solved[i] = *told = true;
   }
   return PLN_OK;
 }

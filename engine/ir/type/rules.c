@@ -156,13 +156,24 @@ static pln_status told_operands(const rule *r, const pln_type *told) {
   return PLN_OK;
 }
 
+/* What is known of the node's type for certain, or 0. */
+static pln_status known_result(const rule *r, pln_type *out) {
+  pln_type unknown;
+  PLN_TRY(pln_unifier_resolve(&r->t->u, term(r, r->ref), out, &unknown));
+  if (unknown)
+    *out = 0;
+  return PLN_OK;
+}
+
 /* What the call says of operands that nobody knows: the weight of a dense
- * layer follows from its input and its units. */
+ * layer follows from its input and its units, what is negated from the
+ * result. */
 static pln_status ask_operator(const rule *r) {
   pln_engine *e = r->t->engine;
   pln_type few[16] = {0}, *told = few;
   pln_node n = r->g->graph->nodes[r->ref];
   pln_value value;
+  PLN_TRY(known_result(r, &n.type));
   size_t size = r->n->count * sizeof *told;
   if (size > sizeof few && !(told = pln_mem_zeroed(e, size)))
     return pln_nomem(e);
@@ -184,6 +195,18 @@ static bool may_be_told(const rule *r) {
     none |= type == 0;
   }
   return some && none;
+}
+
+/* Only operands that wait for something are told anything. */
+pln_status pln_typing_tell_back(pln_typing *t, pln_typed_graph *g,
+                                pln_ref ref) {
+  rule r = {t, g, ref, &g->old->nodes[ref]};
+  pln_type unknown, type;
+  PLN_TRY(known_result(&r, &type));
+  if (!type)
+    return PLN_OK;
+  PLN_TRY(settle_operands(&r, &unknown));
+  return unknown ? ask_operator(&r) : PLN_OK;
 }
 
 static pln_status operator_rule(const rule *r, bool last) {

@@ -172,16 +172,20 @@ static pln_typed_graph *graph_of(pln_typing *t, uint32_t id) {
 
 /* Contradictions are told up to a number; what one has left open is of any
  * type, so that it is told once. */
-static pln_status apply_rule(pln_typing *t, pln_typed_graph *g, pln_ref ref,
-                             bool last) {
-  if (g->refused[ref])
-    return PLN_OK;
-  pln_status status = pln_typing_rule(t, g, ref, last);
+static pln_status take_refusal(pln_typing *t, pln_typed_graph *g, pln_ref ref,
+                               pln_status status) {
   if (status != PLN_ERR_TYPE)
     return status;
   PLN_TRY(pln_blame_node_of(g->graph, ref, g->name));
   g->refused[ref] = true;
   return ++t->n_refused < t->most_refused ? PLN_OK : status;
+}
+
+static pln_status apply_rule(pln_typing *t, pln_typed_graph *g, pln_ref ref,
+                             bool last) {
+  if (g->refused[ref])
+    return PLN_OK;
+  return take_refusal(t, g, ref, pln_typing_rule(t, g, ref, last));
 }
 
 static pln_status drain(pln_typing *t) {
@@ -211,6 +215,18 @@ static pln_status ask_all(pln_typing *t, pln_typed_graph *g, bool last) {
   return PLN_OK;
 }
 
+/* Results that were found, users first, tell what they are made of. */
+static pln_status ask_back(pln_typing *t, pln_typed_graph *g) {
+  for (pln_ref ref = g->old->n_nodes; ref-- > 0;) {
+    const pln_node *n = &g->old->nodes[ref];
+    if (n->kind != PLN_CALL || !n->data || g->refused[ref] || !uses_open(g, n))
+      continue;
+    PLN_TRY(take_refusal(t, g, ref, pln_typing_tell_back(t, g, ref)));
+    PLN_TRY(drain(t));
+  }
+  return PLN_OK;
+}
+
 /* The last round only concerns those that have not told all they know. */
 static pln_status ask_again(pln_typing *t, pln_typed_graph *g) {
   for (pln_ref ref = 0; ref < g->old->n_nodes; ref++) {
@@ -229,6 +245,8 @@ static pln_status ask_again(pln_typing *t, pln_typed_graph *g) {
 pln_status pln_typing_solve(pln_typing *t) {
   for (uint32_t i = 0; i < t->n_graphs; i++)
     PLN_TRY(ask_all(t, &t->graphs[i], false));
+  for (uint32_t i = t->n_graphs; i-- > 0;)
+    PLN_TRY(ask_back(t, &t->graphs[i]));
   for (uint32_t i = 0; i < t->n_graphs; i++)
     PLN_TRY(ask_again(t, &t->graphs[i]));
   pln_unifier_settle(&t->u);

@@ -52,6 +52,9 @@ pln_status pln_typing_result(pln_typing *t, uint32_t index,
  * `last`: it is asked for the last time, what is not known stays so. */
 pln_status pln_typing_rule(pln_typing *t, pln_typed_graph *g, pln_ref ref,
                            bool last) PLN_CHECKED;
+/* What a call of an operator says of its operands when its result is known. */
+pln_status pln_typing_tell_back(pln_typing *t, pln_typed_graph *g,
+                                pln_ref ref) PLN_CHECKED;
 /* The data that a clause's pattern is held against, or PLN_NONE. */
 pln_ref pln_clause_data(const pln_typed_graph *g, pln_ref clause);
 /* Is there anything that is not known about a graph? */

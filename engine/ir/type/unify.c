@@ -256,8 +256,8 @@ static uint64_t pair_key(pln_type a, pln_type b) {
   return (uint64_t)a << 32 | b;
 }
 
-/* `a` with the names of b's type parameters, of which there are no more; what
- * it has beyond those become holes. */
+/* `a` with the names of b's type parameters; with holes in place of its own when
+ * it has more of them: which one is which shows by their use. */
 static pln_status rename_vars(pln_unifier *u, pln_type b, pln_type *a) {
   pln_engine *e = u->engine;
   uint32_t n = pln_type_n_vars(e, *a), m = pln_type_n_vars(e, b);
@@ -270,7 +270,7 @@ static pln_status rename_vars(pln_unifier *u, pln_type b, pln_type *a) {
   pln_status status = PLN_OK;
   for (uint32_t i = 0; i < n && status == PLN_OK; i++) {
     vars[i] = pln_type_var_at(e, *a, i);
-    if (i < m)
+    if (n == m)
       vars[n + i] = pln_type_var_at(e, b, i);
     else
       status = pln_unifier_hole(u, &vars[n + i]);
@@ -417,6 +417,10 @@ pln_status pln_unify(pln_unifier *u, pln_type a, pln_type b, bool *fits) {
       PLN_TRY(
           pln_idmap_set(u->pairs, pair_key(u->frames[i].a, u->frames[i].b), 0));
   return PLN_OK;
+}
+
+pln_type pln_unifier_both(const pln_unifier *u) {
+  return u->parts[0];
 }
 
 /* --------------------------------------------------------------- resolving */

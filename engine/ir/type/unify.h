@@ -61,6 +61,9 @@ pln_type pln_unifier_find(pln_unifier *u, pln_type type);
  * less (`?`) match any, and the result says as little as they. */
 pln_status pln_unify(pln_unifier *u, pln_type a, pln_type b,
                      bool *fits) PLN_CHECKED;
+/* What both types of the last pln_unify are, when it fits: of generic functions
+ * the less general one. */
+pln_type pln_unifier_both(const pln_unifier *u);
 /* The type without holes: those nobody knows are incomplete, those made by
  * users themselves. PLN_ERR_TYPE when the type contains itself. *unknown (may
  * be NULL): a hole in it that is open, or 0. */
