@@ -299,6 +299,19 @@ describe("comments behind values", function()
     f = main "def @main(%x: int32) { a::B(%x) /* ty=no type] */ }"
     assert.equal("_", tostring(f.body.type))
   end)
+  it("tell no source when they hold other comments", function()
+    local text = tostring(main "def @main(%x: int32) { negative(%x) /* span=a /* b */ c:1:2 */ }")
+    assert.is_nil(text:find("span", 1, true))
+  end)
+  it("do not end inside names", function()
+    for _, name in ipairs { "a*/b", "a/*b", "/**/", "*//*", "//", "*" } do
+      local mod = assert(pl.parse(([[#[version = "0.0.5"]
+type "%s"[A] { C(A) }
+def @main(%%x: "%s"[int32], %%y: Tensor[("%s"), float32], %%z: opaque("%s")) { (%%x, %%y, %%z) }
+]]):format(name, name, name, name)))
+      assert.is_true(pl.equal(mod, assert(pl.parse(tostring(mod)))), name)
+    end
+  end)
 end)
 
 describe("the metadata", function()

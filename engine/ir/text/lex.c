@@ -75,14 +75,17 @@ static bool number_before(const char *begin, const char **at, uint32_t *out) {
   return *at < from && value <= UINT32_MAX && *at > begin && *--*at == ':';
 }
 
-/* " ty=T span=SOURCE:row:column " from `begin` to `end`. */
-static void read_note(pln_lexer *x, const char *begin, const char *end) {
+/* " ty=T span=SOURCE:row:column " from `begin` to `end`. Of a comment that is
+ * not plain, which has others in it, no part names a source. */
+static void read_note(pln_lexer *x, const char *begin, const char *end,
+                      bool plain) {
   if (end - begin > 4 && !memcmp(begin, " ty=", 4))
     x->note.type = (pln_slice){begin + 4, (size_t)(end - begin) - 4};
   uint32_t row, column;
   while (end > begin && is(end[-1], SPACE))
     end--;
-  if (!number_before(begin, &end, &column) || !number_before(begin, &end, &row))
+  if (!plain || !number_before(begin, &end, &column) ||
+      !number_before(begin, &end, &row))
     return;
   for (const char *at = end; at - begin >= 6; at--)
     if (!memcmp(at - 6, " span=", 6)) {
@@ -97,6 +100,7 @@ static void read_note(pln_lexer *x, const char *begin, const char *end) {
 static bool skip_block(pln_lexer *x) {
   const char *begin = x->at + 2, *at = begin;
   size_t depth = 1;
+  bool plain = true;
   while (depth > 0 && (at = memchr(at, '/', (size_t)(x->end - at)))) {
     if (at > begin && at[-1] == '*') {
       depth--;
@@ -104,6 +108,7 @@ static bool skip_block(pln_lexer *x) {
       begin = at; /* the star of this end begins nothing */
     } else if (at + 1 < x->end && at[1] == '*') {
       depth++;
+      plain = false;
       at += 2;
       begin = at;
     } else {
@@ -112,7 +117,7 @@ static bool skip_block(pln_lexer *x) {
   }
   if (depth > 0)
     return false;
-  read_note(x, x->at + 2, at - 2);
+  read_note(x, x->at + 2, at - 2, plain);
   count_rows(x, at);
   return true;
 }

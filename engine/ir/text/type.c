@@ -199,7 +199,7 @@ static void open_type(pln_writer *w, pln_type type) {
   case PLN_TYPE_SPARSE: pln_put_text(w, "sparse("); break;
   case PLN_TYPE_OPAQUE:
     pln_put_text(w, "opaque(");
-    pln_put_quoted(w, name);
+    pln_put_quoted_name(w, name);
     break;
   case PLN_TYPE_RELATION:
     pln_put_name(w, "", name);

@@ -90,12 +90,19 @@ static void put_escaped(pln_writer *w, bool json, unsigned char c) {
   pln_put(w, text, (size_t)size);
 }
 
-void pln_put_quoted(pln_writer *w, pln_slice text) {
+/* The second byte of what begins or ends a comment. */
+static bool is_mark(pln_slice text, size_t i) {
+  return i > 0 && ((text.data[i] == '/' && text.data[i - 1] == '*') ||
+                   (text.data[i] == '*' && text.data[i - 1] == '/'));
+}
+
+static void put_quoted(pln_writer *w, pln_slice text, bool marks) {
   size_t from = 0;
   pln_put(w, "\"", 1);
   for (size_t i = 0; i < text.size; i++) {
     unsigned char c = (unsigned char)text.data[i];
-    if (c >= ' ' && c != '"' && c != '\\' && c != 0x7f)
+    if (c >= ' ' && c != '"' && c != '\\' && c != 0x7f &&
+        (marks || !is_mark(text, i)))
       continue;
     pln_put(w, text.data + from, i - from);
     put_escaped(w, false, c);
@@ -103,6 +110,14 @@ void pln_put_quoted(pln_writer *w, pln_slice text) {
   }
   pln_put(w, text.data + from, text.size - from);
   pln_put(w, "\"", 1);
+}
+
+void pln_put_quoted(pln_writer *w, pln_slice text) {
+  put_quoted(w, text, true);
+}
+
+void pln_put_quoted_name(pln_writer *w, pln_slice name) {
+  put_quoted(w, name, false);
 }
 
 /* How many bytes of a character of UTF-8 `text` begins with; 0: none. */
@@ -161,7 +176,7 @@ void pln_put_name(pln_writer *w, const char *sigil, pln_slice name) {
   if (pln_is_identifier(name))
     pln_put(w, name.data, name.size);
   else
-    pln_put_quoted(w, name);
+    pln_put_quoted_name(w, name);
 }
 
 /* ------------------------------------------------------------------ floats */

@@ -39,6 +39,9 @@ void pln_put_text(pln_writer *w, const char *text);
 void pln_put_int(pln_writer *w, int64_t value);
 /* "text", with \" \\ \n \xHH for what would end or break it. */
 void pln_put_quoted(pln_writer *w, pln_slice text);
+/* Likewise what types are made of: they stand in comments, which no name ends.
+ */
+void pln_put_quoted_name(pln_writer *w, pln_slice name);
 /* The same for JSON; bytes that are no UTF-8 stand as of Latin-1. */
 void pln_put_json(pln_writer *w, pln_slice text);
 /* A name that needs no quotes. */
