@@ -94,6 +94,18 @@ describe("a mutator of types", function()
     assert(pl.verify(f))
   end)
 
+  it("gives a function whose parts, taken one by one, have its types", function()
+    local double = pl.mutator { TensorType = function() return f32(4) end }
+    local f = double(pl.func({ x }, pl.op.tanh(x)))
+    assert.equal(x, f.params[1])
+    pl.assert_equal(f, pl.func(f.params, f.body))
+    pl.assert_equal(f, pl.func(pl.free_vars(pl.op.nn.relu(f.body)), f.body))
+    assert.equal(f32(2), x.type)
+    local n = pl.var("n", pl.type "Tensor[(N, 1), float32]")
+    local fixed = pl.module { main = pl.func({ n }, n + n) }:fix_dim("N", 3).main
+    pl.assert_equal(fixed, pl.func(fixed.params, fixed.body))
+  end)
+
   it("gives parts before what is made of them", function()
     local seen = {}
     local t = pl.var("t", "(Tensor[(2), float32], int32)")

@@ -195,11 +195,34 @@ static pln_status check_var(pln_builder *b, pln_ref var) {
   return status;
 }
 
-/* While building freely, one node stands for an identity. */
-static pln_status remember_var(pln_builder *b, uint32_t var, pln_ref node) {
+/* An identity that a second program has with another type. */
+static uint64_t typed_var(uint32_t var, pln_type type) {
+  return UINT64_C(1) << 63 | (uint64_t)type << 32 | var;
+}
+
+pln_ref pln_builder_free_var(const pln_builder *b, uint32_t var,
+                             pln_type type) {
+  pln_ref ref = b->vars ? pln_idmap_get(b->vars, var) - 1 : PLN_NONE;
+  if (ref == PLN_NONE)
+    return PLN_NONE;
+  pln_type known = b->graph->nodes[ref].type;
+  return !type || !known || known == type
+             ? ref
+             : pln_idmap_get(b->vars, typed_var(var, type)) - 1;
+}
+
+static pln_status note_var(pln_builder *b, uint64_t key, pln_ref node) {
   if (!b->vars)
     PLN_TRY(pln_idmap_new(b->engine, &b->vars));
-  return pln_idmap_set(b->vars, var, node + 1);
+  return pln_idmap_set(b->vars, key, node + 1);
+}
+
+/* While building freely, one node stands for an identity; for one that
+ * programs have with several types, one a type. */
+static pln_status remember_var(pln_builder *b, uint32_t var, pln_ref node) {
+  bool first = !b->vars || pln_idmap_get(b->vars, var) == 0;
+  pln_type type = b->graph->nodes[node].type;
+  return note_var(b, first ? var : typed_var(var, type), node);
 }
 
 pln_status pln_builder_find_var(pln_builder *b, uint32_t var, pln_ref *out) {
@@ -208,7 +231,7 @@ pln_status pln_builder_find_var(pln_builder *b, uint32_t var, pln_ref *out) {
     b->n_noted = g->n_nodes;
   for (; b->n_noted < g->n_nodes; b->n_noted++)
     if (g->nodes[b->n_noted].kind == PLN_VAR)
-      PLN_TRY(remember_var(b, g->nodes[b->n_noted].data, b->n_noted));
+      PLN_TRY(note_var(b, g->nodes[b->n_noted].data, b->n_noted));
   pln_ref ref = b->vars ? pln_idmap_get(b->vars, var) - 1 : PLN_NONE;
   bool usable = ref < g->n_nodes && g->nodes[ref].kind == PLN_VAR &&
                 g->nodes[ref].data == var &&
@@ -220,10 +243,10 @@ pln_status pln_builder_find_var(pln_builder *b, uint32_t var, pln_ref *out) {
 
 pln_status pln_build_var(pln_builder *b, pln_symbol name, pln_type type,
                          uint32_t var, pln_ref *out) {
-  bool known_here = var && b->vars && !b->scoped;
-  uint32_t known = known_here ? pln_idmap_get(b->vars, var) : 0;
-  if (known) {
-    *out = known - 1;
+  pln_ref known =
+      var && !b->scoped ? pln_builder_free_var(b, var, type) : PLN_NONE;
+  if (known != PLN_NONE) {
+    *out = known;
     return PLN_OK;
   }
   if (!var)

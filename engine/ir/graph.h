@@ -213,6 +213,10 @@ void pln_builder_drop(pln_builder *b, pln_ref node);
 /* Releases the tensor of a constant that nothing uses any more, so that a long
  * chain of folded nodes does not pile up. */
 void pln_builder_forget(pln_builder *b, pln_ref constant);
+/* The node that stands for an identity of that type (0: not known) while
+ * building freely, or PLN_NONE. */
+pln_ref pln_builder_free_var(const pln_builder *builder, uint32_t var,
+                             pln_type type);
 /* A Var of that identity in a scope that is open, or PLN_NONE. */
 pln_status pln_builder_find_var(pln_builder *b, uint32_t var,
                                 pln_ref *out) PLN_CHECKED;

@@ -95,39 +95,80 @@ pln_status pln_graph_vars(const pln_graph *graph, pln_ref node,
 
 /* ---------------------------------------------------------- type variables */
 
-static pln_status collect_parts(void *ud, pln_engine *e, pln_type type) {
-  for (uint32_t i = 0; i < pln_type_n_vars(e, type); i++) {
-    pln_type var = pln_type_var_at(e, type, i);
-    PLN_TRY(add(ud, var, var, true));
-  }
-  return pln_type_kind_of(e, type) == PLN_TYPE_VAR ? add(ud, type, type, false)
-                                                   : PLN_OK;
-}
-
 typedef struct type_collector {
   var_list list;
-  pln_type_walker *walker;
+  pln_idmap *seen; /* types that were looked at */
+  pln_type *stack; /* types still to be looked at, the next one last */
+  uint32_t top, capacity;
 } type_collector;
 
-static pln_status collect_type(type_collector *c, pln_type type) {
-  bool done;
-  PLN_TRY(pln_type_walker_add(c->walker, type));
-  for (;;) {
-    PLN_TRY(pln_type_walker_next(c->walker, &type, &done));
-    if (done)
-      return PLN_OK;
-    PLN_TRY(collect_parts(&c->list, c->list.engine, type));
+static pln_status push_type(type_collector *c, pln_type type) {
+  pln_engine *e = c->list.engine;
+  PLN_TRY(pln_mem_grow(e, (void **)&c->stack, &c->capacity, (size_t)c->top + 1,
+                       sizeof *c->stack));
+  c->stack[c->top++] = type;
+  return PLN_OK;
+}
+
+/* A type's own variables, then its parts in order, of a function type its
+ * constraints last. */
+static pln_status collect_parts(type_collector *c, pln_type type) {
+  const pln_engine *e = c->list.engine;
+  bool func = pln_type_kind_of(e, type) == PLN_TYPE_FUNC;
+  for (uint32_t i = 0; i < pln_type_n_vars(e, type); i++) {
+    pln_type var = pln_type_var_at(e, type, i);
+    PLN_TRY(add(&c->list, var, var, true));
   }
+  if (pln_type_kind_of(e, type) == PLN_TYPE_VAR)
+    PLN_TRY(add(&c->list, type, type, false));
+  for (uint32_t i = func ? pln_type_n_constraints(e, type) : 0; i-- > 0;)
+    PLN_TRY(push_type(c, pln_type_constraint(e, type, i)));
+  for (uint32_t i = pln_type_n_parts(e, type); i-- > 0;)
+    PLN_TRY(push_type(c, pln_type_part(e, type, i)));
+  return PLN_OK;
+}
+
+static pln_status collect_type(type_collector *c, pln_type type) {
+  PLN_TRY(push_type(c, type));
+  while (c->top > 0) {
+    type = c->stack[--c->top];
+    if (pln_idmap_get(c->seen, type))
+      continue;
+    PLN_TRY(pln_idmap_set(c->seen, type, 1));
+    PLN_TRY(collect_parts(c, type));
+  }
+  return PLN_OK;
+}
+
+/* A function's type parameters and parameters; what it gives comes behind its
+ * body. */
+static pln_status collect_signature(type_collector *c, const pln_graph *g,
+                                    const pln_node *function) {
+  const pln_engine *e = g->engine;
+  const pln_scope_row *row = &g->scopes[function->data];
+  for (uint32_t i = 0; i < pln_type_n_parts(e, row->type_params); i++) {
+    pln_type var = pln_type_part(e, row->type_params, i);
+    PLN_TRY(add(&c->list, var, var, true));
+  }
+  for (uint32_t i = 0; i < row->n_params; i++)
+    PLN_TRY(collect_type(c, g->nodes[row->begin + i].type));
+  return PLN_OK;
 }
 
 /* Types that are written, not found: those of variables and functions. */
-static pln_status collect_types(void *ud, const pln_graph *g, pln_ref node,
-                                bool *skip) {
+static pln_status enter_types(void *ud, const pln_graph *g, pln_ref node,
+                              bool *skip) {
   const pln_node *n = &g->nodes[node];
   (void)skip;
-  bool written = n->kind == PLN_VAR || n->kind == PLN_FUNCTION ||
-                 n->kind == PLN_CONSTRUCTOR;
+  if (n->kind == PLN_FUNCTION)
+    return collect_signature(ud, g, n);
+  bool written = n->kind == PLN_VAR || n->kind == PLN_CONSTRUCTOR;
   return written ? collect_type(ud, n->type) : PLN_OK;
+}
+
+static pln_status leave_types(void *ud, const pln_graph *g, pln_ref node) {
+  const pln_node *n = &g->nodes[node];
+  return n->kind == PLN_FUNCTION ? collect_type(ud, n->type) : PLN_OK;
 }
 
 static pln_status tell_types(const var_list *l, pln_var_set which,
@@ -141,18 +182,19 @@ static pln_status tell_types(const var_list *l, pln_var_set which,
 static pln_status collector_new(type_collector *c, pln_engine *engine) {
   *c = (type_collector){.list = {.engine = engine}};
   PLN_TRY(pln_idmap_new(engine, &c->list.index));
-  return pln_type_walker_new(engine, &c->walker);
+  return pln_idmap_new(engine, &c->seen);
 }
 
 static void collector_free(type_collector *c) {
-  pln_type_walker_free(c->walker);
+  pln_idmap_free(c->seen);
+  pln_mem_free(c->list.engine, c->stack, c->capacity * sizeof *c->stack);
   dispose(&c->list);
 }
 
 pln_status pln_graph_type_vars(const pln_graph *graph, pln_ref node,
                                pln_var_set which, pln_type_fn fn, void *ud) {
   type_collector c;
-  pln_visitor visitor = {.ud = &c, .enter = collect_types};
+  pln_visitor visitor = {.ud = &c, .enter = enter_types, .leave = leave_types};
   pln_status status = collector_new(&c, graph->engine);
   if (status == PLN_OK)
     status = pln_walk(graph, node, &visitor);

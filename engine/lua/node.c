@@ -297,6 +297,31 @@ static int push_rhs(lua_State *L, const pln_lua_node *node, const pln_graph *g,
   return 1;
 }
 
+/* A let that a script builds is a block of its own; what is asked of it is
+ * asked of its Let. */
+static pln_lua_node seen_as(const pln_lua_node *node, const pln_graph *g) {
+  pln_lua_node seen = *node;
+  if (node->graph->kind == PLN_LUA_SEALED ||
+      pln_node_kind(g, node->ref) != PLN_LET_BLOCK)
+    return seen;
+  pln_ref let = pln_scope_begin(g, pln_node_scope(g, node->ref, 0));
+  if (let < pln_graph_size(g) && pln_node_kind(g, let) == PLN_LET)
+    seen.ref = let;
+  return seen;
+}
+
+static pln_kind kind_of(const pln_lua_node *node, const pln_graph *g) {
+  return pln_node_kind(g, seen_as(node, g).ref);
+}
+
+/* A Let is what its block gives. */
+static pln_type type_of(const pln_lua_node *node, const pln_graph *g) {
+  pln_ref ref = node->ref;
+  if (node->graph->kind == PLN_LUA_SEALED && pln_node_kind(g, ref) == PLN_LET)
+    ref = pln_scope_result(g, scope_of(g, ref));
+  return pln_node_type(g, ref);
+}
+
 /* Pushes one of the fields that all kinds share; 0 when this node has none. */
 static int push_common(lua_State *L, pln_lua *b, pln_lua_node *node,
                        const pln_graph *g, int field, int graph) {
@@ -304,9 +329,9 @@ static int push_common(lua_State *L, pln_lua *b, pln_lua_node *node,
   switch (field) {
   case FIELD_KIND:
     lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.kinds);
-    lua_rawgeti(L, -1, (int)pln_node_kind(g, ref) + 1);
+    lua_rawgeti(L, -1, (int)kind_of(node, g) + 1);
     return 1;
-  case FIELD_TYPE: pln_lua_push_type(L, b, pln_node_type(g, ref)); return 1;
+  case FIELD_TYPE: pln_lua_push_type(L, b, type_of(node, g)); return 1;
   case FIELD_OP:
     if (pln_node_op(g, ref) == 0)
       return 0;
@@ -389,8 +414,9 @@ static int push_let_body(lua_State *L, pln_lua_node *node, const pln_graph *g,
 }
 
 /* The kind's own field named by the key at 2; 0 when there is none. */
-static int push_field(lua_State *L, pln_lua_node *node, const pln_graph *g,
+static int push_field(lua_State *L, pln_lua_node *here, const pln_graph *g,
                       int graph) {
+  pln_lua_node seen = seen_as(here, g), *node = &seen;
   pln_kind kind = pln_node_kind(g, node->ref);
   int loop = pln_lua_loop_field(L, node, g, graph);
   if (loop)

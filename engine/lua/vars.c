@@ -55,16 +55,16 @@ static void push_var(lua_State *L, const pln_lua_node *node, int arg, int graph,
                      pln_ref var) {
   const pln_lua_graph *box = node->graph, *walked = lua_touserdata(L, graph);
   const pln_builder *builder = box->builder;
-  uint32_t known =
-      builder && builder->vars
-          ? pln_idmap_get(builder->vars, pln_node_var(walked->graph, var))
-          : 0;
-  if (!known) {
+  const pln_graph *g = walked->graph;
+  pln_ref known = builder ? pln_builder_free_var(builder, pln_node_var(g, var),
+                                                 pln_node_type(g, var))
+                          : PLN_NONE;
+  if (known == PLN_NONE) {
     pln_lua_push_node(L, graph, var);
     return;
   }
   lua_getiuservalue(L, arg, 1);
-  pln_lua_push_node(L, -1, known - 1);
+  pln_lua_push_node(L, -1, known);
   lua_remove(L, -2);
 }
 
