@@ -94,6 +94,43 @@ describe("references", function()
   end)
 end)
 
+describe("values with effects", function()
+  local x, y = pl.var("x", "int32"), pl.var("y", "int32")
+  local g = pl.global("g", pl.type "fn (int32) -> int32")
+  local f = pl.var("f", pl.type "fn (int32) -> int32")
+
+  it("are equal whether their effects are known or not", function()
+    local mod = pl.module { g = pl.func({ x }, pl.op.negative(x)), main = pl.func({ y }, g(y)) }
+    same(mod, parse(tostring(mod):gsub("^[^\n]*\n", "")))
+    same(g(y), g(y))
+  end)
+
+  it("count where they are used, in the order in which they come", function()
+    local function two(swapped, used)
+      local a, b = f(x), f(y)
+      local first, second = swapped and b or a, swapped and a or b
+      return pl.func({ f, x, y }, used and pl.tuple { first, second } or second)
+    end
+    same(two(false, true), two(false, true))
+    differs(two(false, true), two(true, true))
+    local function read(value)
+      local r = pl.var("r", "ref(int32)")
+      return pl.func({ r, x }, pl.let(pl.var("u", "()"), ir.RefWrite(r, value), ir.RefRead(r)))
+    end
+    same(read(x), read(x))
+    differs(read(x), read(pl.const(1, "int32")))
+  end)
+
+  it("stand in the same order on both sides", function()
+    local function parsed(first, second)
+      return parse(("def @main(%%f: fn (int32) -> int32) { %%0 = %%f(%d); %%1 = %%f(%d);"
+        .. " (%%%d, %%%d) }"):format(first, second, 0, 1)).main
+    end
+    same(parsed(1, 2), parsed(1, 2))
+    differs(parsed(1, 2), parsed(2, 1))
+  end)
+end)
+
 describe("data types", function()
   it("are equal by definition, whatever the variables' names", function()
     local function define(text) return parse(text .. "def @main() { 1 }") end

@@ -108,13 +108,13 @@ static void bind_stmt(pln_comparison *c, pln_ref x, pln_ref y) {
     bind_defined(c, c->a->operands[m->first + i], c->b->operands[n->first + i]);
 }
 
-/* What scopes evaluate whether it is used or not; the last is pushed first. */
+/* The statements of two scopes; the last is pushed first. */
 static pln_status push_statements(pln_comparison *c, pln_scope s, pln_scope t,
                                   uint32_t scope) {
   pln_ref i = c->a->scopes[s].end, k = c->b->scopes[t].end;
   for (;;) {
-    i = pln_anchor_before(c->a, s, i);
-    k = pln_anchor_before(c->b, t, k);
+    PLN_TRY(pln_statement_before(&c->in_a, s, i, &i));
+    PLN_TRY(pln_statement_before(&c->in_b, t, k, &k));
     if (i == PLN_NONE || k == PLN_NONE)
       return i == k ? PLN_OK : differ(c, PLN_MISMATCH_STATEMENTS);
     pln_pair pair = inside(c, i, k, PLN_EDGE_STATEMENT, scope, 0);
@@ -373,6 +373,8 @@ pln_status pln_comparison_begin(pln_comparison *c, const pln_graph *a,
   *c = (pln_comparison){.engine = e,
                         .a = a,
                         .b = b,
+                        .in_a = {a, NULL},
+                        .in_b = {b, NULL},
                         .map_free = types->map_free,
                         .types = types,
                         .equal = true};
@@ -383,9 +385,13 @@ pln_status pln_comparison_begin(pln_comparison *c, const pln_graph *a,
   return c->to && c->from && (c->via || !trace) ? PLN_OK : pln_nomem(e);
 }
 
-static bool has_statements(const pln_graph *g, pln_ref node) {
-  return node == g->root &&
-         pln_anchor_before(g, 0, g->scopes[0].end) != PLN_NONE;
+static pln_status has_statements(pln_statements *s, pln_ref node, bool *out) {
+  const pln_graph *g = s->graph;
+  pln_ref last = PLN_NONE;
+  if (node == g->root)
+    PLN_TRY(pln_statement_before(s, 0, g->scopes[0].end, &last));
+  *out = last != PLN_NONE;
+  return PLN_OK;
 }
 
 /* With a root go the statements of the whole graph: its lets. */
@@ -393,9 +399,27 @@ static pln_status begin_roots(pln_comparison *c, pln_ref x, pln_ref y) {
   c->at = (pln_pair){.x = x, .y = y, .from = PLN_NONE};
   PLN_TRY(push(c, c->at));
   c->at.scope = PLN_NONE;
-  if (has_statements(c->a, x) != has_statements(c->b, y))
+  bool first, second;
+  PLN_TRY(has_statements(&c->in_a, x, &first));
+  PLN_TRY(has_statements(&c->in_b, y, &second));
+  if (first != second)
     return differ(c, PLN_MISMATCH_STATEMENTS);
-  return has_statements(c->a, x) ? push_statements(c, 0, 0, PLN_NONE) : PLN_OK;
+  return first ? push_statements(c, 0, 0, PLN_NONE) : PLN_OK;
+}
+
+/* Values with effects stand in the same order, as far as both have any. */
+static void compare_order(pln_comparison *c, pln_scope s) {
+  pln_ref last = PLN_NONE, at = c->a->scopes[s].end;
+  while (c->equal && (at = pln_anchor_before(c->a, s, at)) != PLN_NONE) {
+    pln_ref y = pln_is_used_effect(&c->in_a, at) ? c->to[at] : PLN_NONE;
+    if (y != PLN_NONE && pln_is_used_effect(&c->in_b, y)) {
+      c->equal = y < last;
+      c->at = c->via ? c->via[at] : (pln_pair){.x = at, .y = y};
+      c->why = PLN_MISMATCH_ORDER;
+      last = y;
+    }
+    at = pln_anchor_begin(c->a, at);
+  }
 }
 
 pln_status pln_comparison_run(pln_comparison *c, pln_ref x, pln_ref y) {
@@ -404,6 +428,9 @@ pln_status pln_comparison_run(pln_comparison *c, pln_ref x, pln_ref y) {
     c->at = c->stack[--c->top];
     PLN_TRY(c->at.edge == PLN_EDGE_RET ? compare_result_types(c) : compare(c));
   }
+  for (pln_scope s = 0;
+       c->equal && c->in_a.used && c->in_b.used && s < c->a->n_scopes; s++)
+    compare_order(c, s);
   return PLN_OK;
 }
 
@@ -414,6 +441,8 @@ void pln_comparison_end(pln_comparison *c) {
   pln_mem_free(e, c->from, b * sizeof *c->from);
   if (c->via)
     pln_mem_free(e, c->via, a * sizeof *c->via);
+  pln_statements_free(&c->in_a);
+  pln_statements_free(&c->in_b);
   pln_pairing_free(&c->free);
   pln_idmap_free(c->again);
   pln_mem_free(e, c->stack, c->cap_stack * sizeof *c->stack);

@@ -51,12 +51,27 @@ uint64_t pln_tensor_content_hash(const pln_tensor *tensor);
 
 /* ------------------------------------------------------------------- graphs */
 
+/* The statements of a graph's scopes; statement.c. Starts as { graph }. */
+typedef struct pln_statements {
+  const pln_graph *graph;
+  uint8_t *used; /* a node: something uses its value; made when first needed */
+} pln_statements;
+
+void pln_statements_free(pln_statements *statements);
+/* The statement of `scope` before `at`, or PLN_NONE; begin with the scope's end
+ * and go on at pln_anchor_begin. */
+pln_status pln_statement_before(pln_statements *statements, pln_scope scope,
+                                pln_ref at, pln_ref *out) PLN_CHECKED;
+/* Whether an anchored node has been passed over as it is met where it is used.
+ */
+bool pln_is_used_effect(const pln_statements *statements, pln_ref ref);
+
 /* How a node was reached from the one that was compared before it. */
 typedef enum pln_edge_kind {
   PLN_EDGE_ROOT,
   PLN_EDGE_OPERAND,   /* index: which operand */
   PLN_EDGE_PARAM,     /* index: which parameter of the owner's scope `scope` */
-  PLN_EDGE_STATEMENT, /* an anchored node of it */
+  PLN_EDGE_STATEMENT, /* a statement of it */
   PLN_EDGE_RESULT,    /* its result */
   PLN_EDGE_RET        /* none: the types that two functions give */
 } pln_edge_kind;
@@ -80,6 +95,7 @@ typedef enum pln_mismatch_kind {
   PLN_MISMATCH_TYPE,
   PLN_MISMATCH_PARAMS, /* how many a scope has; `scope` of the pair */
   PLN_MISMATCH_STATEMENTS,
+  PLN_MISMATCH_ORDER, /* of two values with effects */
   PLN_MISMATCH_SCOPE_ATTRS,
   PLN_MISMATCH_SCOPES,
   PLN_MISMATCH_TYPE_PARAMS
@@ -88,6 +104,7 @@ typedef enum pln_mismatch_kind {
 typedef struct pln_comparison {
   pln_engine *engine;
   const pln_graph *a, *b;
+  pln_statements in_a, in_b;
   bool map_free;
   pln_type_match *types;
   pln_ref *to;      /* a node of a: its partner in b, or PLN_NONE */

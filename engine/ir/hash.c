@@ -21,6 +21,7 @@ typedef struct cache {
 typedef struct hasher {
   pln_engine *engine;
   const pln_graph *g;
+  pln_statements statements;
   bool map_free;
   uint64_t *hash;   /* a node: its hash; 0: not met, 1: entered */
   uint64_t running; /* of what was met */
@@ -141,7 +142,7 @@ static void leave(hasher *s, pln_ref ref) {
   const pln_node *n = &s->g->nodes[ref];
   bool shared = pln_kinds[n->kind].shared;
   uint64_t hash = hash_node(s, n);
-  if (shared || pln_is_anchored(n))
+  if (shared || pln_is_stmt(n) || n->kind == PLN_CLAUSE)
     meet(s, hash);
   s->hash[ref] = (shared ? pln_hash_mix(SHARED, ++s->n_met) : hash) | 2;
 }
@@ -168,9 +169,10 @@ static pln_status enter_scope(hasher *s, pln_scope scope) {
   for (uint32_t i = 0; i < row->n_params; i++)
     bind(s, row->begin + i);
   PLN_TRY(push(s, row->result));
-  for (pln_ref at = row->end;
-       (at = pln_anchor_before(g, scope, at)) != PLN_NONE;
-       at = pln_anchor_begin(g, at)) {
+  for (pln_ref at = row->end;; at = pln_anchor_begin(g, at)) {
+    PLN_TRY(pln_statement_before(&s->statements, scope, at, &at));
+    if (at == PLN_NONE)
+      break;
     const pln_node *n = &g->nodes[at];
     if (n->kind == PLN_LET)
       bind(s, g->operands[n->first]);
@@ -223,7 +225,10 @@ static pln_status walk(hasher *s, pln_ref root) {
 pln_status pln_graph_hash(const pln_graph *graph, pln_ref node,
                           bool map_free_vars, uint64_t *out) {
   pln_engine *e = graph->engine;
-  hasher s = {.engine = e, .g = graph, .map_free = map_free_vars};
+  hasher s = {.engine = e,
+              .g = graph,
+              .statements = {graph, NULL},
+              .map_free = map_free_vars};
   size_t size = ((size_t)graph->n_nodes + 1) * sizeof *s.hash;
   s.hash = pln_mem_zeroed(e, size);
   pln_status status = s.hash ? walk(&s, node) : pln_nomem(e);
@@ -233,6 +238,7 @@ pln_status pln_graph_hash(const pln_graph *graph, pln_ref node,
     *out = pln_hash_mix(s.running, s.hash[node]);
   pln_mem_free(e, s.hash, size);
   pln_idmap_free(s.free);
+  pln_statements_free(&s.statements);
   pln_mem_free(e, s.stack, s.cap_stack * sizeof *s.stack);
   return status;
 }

@@ -99,30 +99,40 @@ static void put_scope(teller *t, const pln_node *n, uint32_t scope) {
 }
 
 /* How many statements of the scope stand before `ref`. */
-static uint32_t statement_number(const pln_graph *g, pln_ref owner,
-                                 uint32_t scope, pln_ref ref) {
-  uint32_t count = 0;
+static pln_status statement_number(const pln_comparison *c, pln_ref owner,
+                                   uint32_t scope, pln_ref ref, uint32_t *out) {
+  const pln_graph *g = c->a;
+  pln_statements statements = c->in_a;
   pln_scope s = scope == PLN_NONE ? 0 : pln_node_scope(g, owner, scope);
-  for (pln_ref at = ref; (at = pln_anchor_before(g, s, at)) != PLN_NONE;
-       at = pln_anchor_begin(g, at))
-    count++;
-  return count;
+  pln_ref at = pln_anchor_begin(g, ref);
+  pln_status status;
+  for (*out = 0;; ++*out) {
+    status = pln_statement_before(&statements, s, at, &at);
+    if (status != PLN_OK || at == PLN_NONE)
+      break;
+    at = pln_anchor_begin(g, at);
+  }
+  if (!c->in_a.used)
+    pln_statements_free(&statements);
+  return status;
 }
 
-static void put_statement(teller *t, const pln_pair *step) {
+static pln_status put_statement(teller *t, const pln_pair *step) {
   const pln_graph *g = t->c->a;
+  uint32_t number;
   if (step->scope == PLN_NONE && step->x == g->root)
-    return; /* the expression itself, which has effects */
+    return PLN_OK; /* the statement itself */
   if (step->scope != PLN_NONE)
     put_scope(t, &g->nodes[step->from], step->scope);
   if (g->nodes[step->x].kind == PLN_CLAUSE)
-    return;
+    return PLN_OK;
+  PLN_TRY(statement_number(t->c, step->from, step->scope, step->x, &number));
   put(t, ".statements");
-  put_index(t, statement_number(g, step->from, step->scope,
-                                pln_anchor_begin(g, step->x)));
+  put_index(t, number);
+  return PLN_OK;
 }
 
-static void put_step(teller *t, const pln_pair *step) {
+static pln_status put_step(teller *t, const pln_pair *step) {
   const pln_node *n = NULL;
   if (step->edge != PLN_EDGE_ROOT && step->scope != PLN_NONE)
     n = &t->c->a->nodes[step->from];
@@ -136,15 +146,16 @@ static void put_step(teller *t, const pln_pair *step) {
     put(t, ".params");
     put_index(t, step->index);
     break;
-  case PLN_EDGE_STATEMENT: put_statement(t, step); break;
+  case PLN_EDGE_STATEMENT: return put_statement(t, step);
   case PLN_EDGE_RESULT:
     put_scope(t, n, step->scope);
     put(t, n->kind == PLN_MATCH ? ".rhs" : "");
     break;
   }
+  return PLN_OK;
 }
 
-static void put_path(teller *t) {
+static pln_status put_path(teller *t) {
   const pln_comparison *c = t->c;
   pln_pair steps[STEPS];
   uint32_t n = 0;
@@ -158,7 +169,8 @@ static void put_path(teller *t) {
   if (!begun)
     put(t, "...");
   while (n-- > 0)
-    put_step(t, &steps[n]);
+    PLN_TRY(put_step(t, &steps[n]));
+  return PLN_OK;
 }
 
 /* --------------------------------------------------------- what is different
@@ -382,6 +394,7 @@ static pln_status put_difference(teller *t) {
   case PLN_MISMATCH_PARAMS:
   case PLN_MISMATCH_STATEMENTS:
   case PLN_MISMATCH_SCOPE_ATTRS: return put_scopes(t, m, n);
+  case PLN_MISMATCH_ORDER: put(t, ": effects in another order"); break;
   case PLN_MISMATCH_SCOPES: put(t, ": other numbers of scopes"); break;
   case PLN_MISMATCH_TYPE_PARAMS: put(t, ": other type parameters"); break;
   }
@@ -400,7 +413,7 @@ static pln_status tell(pln_comparison *c, const char *prefix,
   out->a = c->at.x;
   out->b = c->at.y;
   put(&t, prefix);
-  put_path(&t);
+  PLN_TRY(put_path(&t));
   PLN_TRY(put_difference(&t));
   /* Of an expression the path begins with its first step. */
   if (out->text[0] == '.' && out->text[1] != '.')
