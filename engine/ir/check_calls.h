@@ -11,8 +11,8 @@
  * types and the node when one has not. What is not known contradicts nothing,
  * and neither does what a file was accepted with. */
 pln_status pln_graph_check_calls(const pln_graph *graph) PLN_CHECKED;
-/* What an ONNX model calls was warned of when it was read: the graph of one says
- * that it has calls that do not fit, if it has, and is not asked again. */
+/* What an ONNX model calls was warned of when it was read: the graph of one
+ * says that it has calls that do not fit, if it has, and is not asked again. */
 pln_status pln_graph_accept_calls(pln_graph *graph) PLN_CHECKED;
 /* Checks each function of a module; the message names it. */
 pln_status pln_module_check_calls(const pln_module *module) PLN_CHECKED;

@@ -48,9 +48,9 @@ pln_status pln_module_set_type(pln_module *module,
 /* type/retype.c. The type of a function's root. */
 pln_type pln_signature(const pln_graph *function);
 /* Types those again that call functions whose signature or latent effect is not
- * what it was `before`, as far as these change. `replaced` marks the functions that
- * are new, and in the end those that were typed again as well. PLN_ERR_TYPE
- * when a caller does not fit any more. */
+ * what it was `before`, as far as these change. `replaced` marks the functions
+ * that are new, and in the end those that were typed again as well.
+ * PLN_ERR_TYPE when a caller does not fit any more. */
 pln_status pln_module_retype(pln_module *module, const pln_module *before,
                              bool *replaced) PLN_CHECKED;
 

@@ -39,7 +39,7 @@ typedef struct pln_infer {
   /* max(1, n_results) of them, preset to 0; where it is asked what the call
    * says of operands, the first to what is known of it. */
   pln_type *results;
-  pln_value value;    /* of a plain result; preset to 0 */
+  pln_value value; /* of a plain result; preset to 0 */
   /* Of n_args, preset to 0: what the call says of operands of which nobody
    * knows anything. NULL: nobody asks. */
   pln_type *operands;

@@ -186,7 +186,8 @@ static pln_status ask_operator(const rule *r) {
   return status;
 }
 
-/* Something is known of the result or of one operand, and nothing of another. */
+/* Something is known of the result or of one operand, and nothing of another.
+ */
 static bool may_be_told(const rule *r) {
   bool some = !r->g->open[r->ref], none = false;
   for (uint32_t i = 0; i < r->n->count; i++) {

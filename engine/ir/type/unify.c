@@ -256,8 +256,8 @@ static uint64_t pair_key(pln_type a, pln_type b) {
   return (uint64_t)a << 32 | b;
 }
 
-/* `a` with the names of b's type parameters; with holes in place of its own when
- * it has more of them: which one is which shows by their use. */
+/* `a` with the names of b's type parameters; with holes in place of its own
+ * when it has more of them: which one is which shows by their use. */
 static pln_status rename_vars(pln_unifier *u, pln_type b, pln_type *a) {
   pln_engine *e = u->engine;
   uint32_t n = pln_type_n_vars(e, *a), m = pln_type_n_vars(e, b);
