@@ -261,6 +261,7 @@ describe("the effect of a function", function()
     assert.is_true(pl.equal(built, cells))
     local x = var "x"
     local global = pl.module { main = pl.func({ x }, pl.global "z"(x)), z = first(x.type) }
+    global = pl.passes.InferType()(global)
     assert.is_true(pl.equal(global, pl.parse(tostring(global))))
   end)
 
