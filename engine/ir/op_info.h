@@ -88,10 +88,22 @@ uint32_t pln_relay_n_results(const pln_engine *engine, const pln_relay_row *row,
 /* Attributes as text has them, under Relay's names or the core's own, become
  * the core's: values that the core takes for granted are dropped, defaults of
  * Relay that it does not are added; "n_results" is passed over. PLN_ERR_NAME
- * when a name is neither's,
- * PLN_ERR_TYPE when a value is of no kind the attribute has. */
+ * when a name is neither's, PLN_ERR_TYPE when a value is of no kind the
+ * attribute has, or one is missing that cannot be None. */
 pln_status pln_relay_read(pln_engine *engine, const pln_relay_row *row,
                           pln_attrs relay, pln_attrs *core) PLN_CHECKED;
+/* PLN_ERR_TYPE when a call of an operator that only Relay has lacks what cannot
+ * be None. */
+pln_status pln_relay_expect(pln_engine *engine, pln_op op,
+                            pln_attrs core) PLN_CHECKED;
+/* The attribute is Relay's alone: the core has it under another name, or not.
+ * Who says it means Relay's operator. */
+bool pln_relay_says(const pln_engine *engine, pln_op op, pln_slice name);
+/* PLN_ERR_NAME: the operator has no such attribute; a name like it. */
+pln_status pln_attr_unknown(pln_engine *engine, pln_op op, pln_slice name);
+/* What the attribute takes, for messages: "a list of integers". Static. */
+const char *pln_attr_wanted(const pln_engine *engine, pln_op op,
+                            pln_slice name);
 /* The other way round: a list with names, in TVM's order, of what Relay's text
  * says; then, under the core's names, what Relay has no words for, which
  * *expressible tells. `op` has a row. When text refers to the struct in the

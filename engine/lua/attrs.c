@@ -3,8 +3,10 @@
  * Reading: an Attrs object is a view of an interned dictionary; one object a
  * dictionary. Writing: a table keyed by names. An operator's schema tells
  * which names there are and whether a number means a float; without one the
- * value's own subtype decides. */
+ * value's own subtype decides. Names that only Relay has mean Relay's operator.
+ */
 
+#include "ir/op_info.h"
 #include "lua/binding.h"
 
 enum { MAX_DEPTH = 32 }; /* of dictionaries and lists in each other */
@@ -170,6 +172,7 @@ static pln_attr_kind schema_kind(const char *schema, const char *name) {
       {"type", PLN_ATTR_TYPE},     {"graphs", PLN_ATTR_GRAPHS},
       {"graph", PLN_ATTR_GRAPH},   {"function", PLN_ATTR_GRAPH},
       {"dict", PLN_ATTR_DICT},     {"dtype", PLN_ATTR_STRING},
+      {"extent", PLN_ATTR_INT},    {"scalar", PLN_ATTR_FLOAT},
   };
   size_t size = strlen(name);
   const char *p = schema;
@@ -185,12 +188,6 @@ static pln_attr_kind schema_kind(const char *schema, const char *name) {
     p += strspn(p, " ");
   }
   return PLN_ATTR_NONE;
-}
-
-/* Raises: `name` is no attribute; tells which there are. */
-static void unknown_name(lua_State *L, const char *schema, const char *name) {
-  pln_lua_error(L, PLN_ERR_NAME, "no attribute is called '%s'; there %s%s",
-                name, *schema ? "are: " : "are none", schema);
 }
 
 /* -------------------------------------------------------------- from Lua */
@@ -307,8 +304,8 @@ static void read_list(lua_State *L, pln_lua *b, int index, pln_attr *attr) {
   attr->v.ints = list; /* the same place for every list kind */
 }
 
-static pln_attrs read_dict(lua_State *L, pln_lua *b, int arg,
-                           const char *schema, int depth);
+static pln_attrs read_dict(lua_State *L, pln_lua *b, int arg, pln_op op,
+                           int depth);
 
 static pln_attrs read_items(lua_State *L, pln_lua *b, int index, int depth);
 
@@ -324,7 +321,7 @@ static void read_value(lua_State *L, pln_lua *b, int index, int depth,
   case PLN_ATTR_TENSOR: attr->v.tensor = to_tensor(L, index); return;
   case PLN_ATTR_TYPE: attr->v.type = pln_lua_check_type(L, b, index); return;
   case PLN_ATTR_DICT:
-    attr->v.dict = read_dict(L, b, index, NULL, depth + 1);
+    attr->v.dict = read_dict(L, b, index, 0, depth + 1);
     return;
   case PLN_ATTR_INTS:
   case PLN_ATTR_FLOATS:
@@ -388,23 +385,87 @@ static pln_attrs read_items(lua_State *L, pln_lua *b, int index, int depth) {
   return out;
 }
 
+/* The value at `index` may be read as one of that kind; what a list holds is
+ * another question. */
+static bool fits(lua_State *L, int index, pln_attr_kind kind) {
+  int type = lua_type(L, index);
+  switch (kind) {
+  case PLN_ATTR_INT:
+  case PLN_ATTR_GRAPH:
+    return type == LUA_TBOOLEAN ||
+           (type == LUA_TNUMBER &&
+            lua_tointegerx(L, index, &(int){0}) == lua_tonumber(L, index));
+  case PLN_ATTR_FLOAT: return type == LUA_TNUMBER;
+  case PLN_ATTR_STRING: return type == LUA_TSTRING;
+  case PLN_ATTR_TENSOR: return pln_lua_test_tensor(L, index) != NULL;
+  case PLN_ATTR_DICT: return type == LUA_TTABLE || type == LUA_TUSERDATA;
+  case PLN_ATTR_INTS:
+  case PLN_ATTR_FLOATS:
+  case PLN_ATTR_STRINGS:
+  case PLN_ATTR_TENSORS:
+  case PLN_ATTR_TYPES:
+  case PLN_ATTR_GRAPHS: return type == LUA_TTABLE;
+  default: return true;
+  }
+}
+
+/* The elements of the list at `index` are numbers, strings or whatever a list
+ * of that kind has. */
+static bool elements_fit(lua_State *L, int index, pln_attr_kind kind) {
+  pln_attr_kind one = kind == PLN_ATTR_INTS      ? PLN_ATTR_INT
+                      : kind == PLN_ATTR_FLOATS  ? PLN_ATTR_FLOAT
+                      : kind == PLN_ATTR_STRINGS ? PLN_ATTR_STRING
+                      : kind == PLN_ATTR_TENSORS ? PLN_ATTR_TENSOR
+                                                 : PLN_ATTR_NONE;
+  lua_Integer n = one ? (lua_Integer)lua_rawlen(L, index) : 0;
+  bool all = true;
+  for (lua_Integer i = 1; i <= n && all; i++) {
+    lua_rawgeti(L, index, i);
+    all = fits(L, -1, one);
+    lua_pop(L, 1);
+  }
+  return all;
+}
+
+/* An integer where a list of such is wanted is a list of one. */
+static void make_list(lua_State *L, int index, pln_attr_kind kind) {
+  if (kind != PLN_ATTR_INTS || lua_type(L, index) != LUA_TNUMBER)
+    return;
+  lua_createtable(L, 1, 0);
+  lua_pushvalue(L, index);
+  lua_rawseti(L, -2, 1);
+  lua_replace(L, index);
+}
+
+/* The kind that the operator's own schema gives the value at `index`. Raises
+ * what text would say of another name, or value. */
+static pln_attr_kind own_kind(lua_State *L, pln_lua *b, pln_op op,
+                              pln_slice name, int index) {
+  pln_attr_kind kind = schema_kind(pln_op_row(b->engine, op)->attrs, name.data);
+  if (!kind)
+    pln_lua_must(L, b, pln_attr_unknown(b->engine, op, name));
+  make_list(L, index, kind);
+  if (!fits(L, index, kind) || !elements_fit(L, index, kind))
+    pln_lua_error(L, PLN_ERR_TYPE, "attribute '%s' takes %s", name.data,
+                  pln_attr_wanted(b->engine, op, name));
+  return kind;
+}
+
 /* The entry of the key at -2 and the value at -1, which stay. */
-static void read_entry(lua_State *L, pln_lua *b, const char *schema, int depth,
+static void read_entry(lua_State *L, pln_lua *b, pln_op op, int depth,
                        pln_attr *attr) {
   int value = lua_gettop(L);
   if (lua_type(L, value - 1) != LUA_TSTRING)
     luaL_error(L, "names of attributes are strings, got a %s",
                luaL_typename(L, value - 1));
   pln_slice name = to_slice(L, value - 1);
-  pln_attr_kind kind = PLN_ATTR_NONE;
-  if (schema && !(kind = schema_kind(schema, name.data)))
-    unknown_name(L, schema, name.data);
+  pln_attr_kind kind = op ? own_kind(L, b, op, name, value) : PLN_ATTR_NONE;
   if (!kind || kind == PLN_N_ATTR_KINDS)
     kind = kind_of_value(L, value);
   *attr = (pln_attr){.kind = (uint8_t)kind};
   pln_lua_must(L, b, pln_symbol_intern(b->engine, name, &attr->name));
   read_value(L, b, value, depth, attr);
-  if (schema)
+  if (op)
     round_floats(attr);
 }
 
@@ -415,8 +476,8 @@ static int count_entries(lua_State *L, int arg) {
   return n;
 }
 
-static pln_attrs read_dict(lua_State *L, pln_lua *b, int arg,
-                           const char *schema, int depth) {
+static pln_attrs read_dict(lua_State *L, pln_lua *b, int arg, pln_op op,
+                           int depth) {
   pln_attrs out;
   arg = lua_absindex(L, arg);
   if (depth > MAX_DEPTH)
@@ -435,7 +496,7 @@ static pln_attrs read_dict(lua_State *L, pln_lua *b, int arg,
   int anchors = lua_gettop(L);
   for (lua_pushnil(L); lua_next(L, arg) && i < n; i++) {
     int top = lua_gettop(L);
-    read_entry(L, b, schema, depth, &entries[i]);
+    read_entry(L, b, op, depth, &entries[i]);
     for (int kept = lua_gettop(L); kept > top; kept--)
       luaL_ref(L, anchors);
     lua_pop(L, 1);
@@ -445,15 +506,38 @@ static pln_attrs read_dict(lua_State *L, pln_lua *b, int arg,
   return out;
 }
 
-pln_attrs pln_lua_check_attrs(lua_State *L, pln_lua *b, int arg,
-                              const char *schema) {
-  return read_dict(L, b, arg, schema, 0);
+pln_attrs pln_lua_check_attrs(lua_State *L, pln_lua *b, int arg) {
+  return read_dict(L, b, arg, 0, 0);
+}
+
+/* A name in the table at `arg` is Relay's alone. */
+static bool says_relay(lua_State *L, pln_lua *b, int arg, pln_op op) {
+  bool relay = false;
+  for (lua_pushnil(L); lua_istable(L, arg) && lua_next(L, arg); lua_pop(L, 1))
+    relay |= lua_type(L, -2) == LUA_TSTRING &&
+             pln_relay_says(b->engine, op, to_slice(L, -2));
+  return relay;
+}
+
+pln_attrs pln_lua_check_op_attrs(lua_State *L, pln_lua *b, int arg, pln_op op,
+                                 bool *relay) {
+  const pln_relay_row *row = pln_relay_of(b->engine, op);
+  pln_attrs given, out;
+  arg = lua_absindex(L, arg);
+  *relay = row && says_relay(L, b, arg, op);
+  if (pln_op_row(b->engine, op)->traits & PLN_TRAIT_OPAQUE)
+    return read_dict(L, b, arg, 0, 0);
+  if (!*relay)
+    return read_dict(L, b, arg, op, 0);
+  given = read_dict(L, b, arg, 0, 0);
+  pln_lua_must(L, b, pln_relay_read(b->engine, row, given, &out));
+  return out;
 }
 
 /* attrs(table) -> Attrs */
 static int core_attrs(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_lua_push_attrs(L, b, pln_lua_check_attrs(L, b, 1, NULL));
+  pln_lua_push_attrs(L, b, pln_lua_check_attrs(L, b, 1));
   return 1;
 }
 

@@ -212,10 +212,13 @@ pln_dtype pln_lua_check_dtype(lua_State *L, int arg, pln_dtype fallback);
 void pln_lua_push_dim(lua_State *L, pln_lua *b, pln_dim dim);
 
 void pln_lua_push_attrs(lua_State *L, pln_lua *b, pln_attrs attrs);
-/* A table or Attrs; nil is empty. `schema`: an operator's, or NULL. Leaves
- * scratch values on the stack. */
-pln_attrs pln_lua_check_attrs(lua_State *L, pln_lua *b, int arg,
-                              const char *schema);
+/* A table or Attrs; nil is empty. Leaves scratch values on the stack. */
+pln_attrs pln_lua_check_attrs(lua_State *L, pln_lua *b, int arg);
+/* The same of an operator's call, by its schema. Where a name in a table is
+ * Relay's alone, *relay is true and the table says what text would: what it
+ * does not say is Relay's default. */
+pln_attrs pln_lua_check_op_attrs(lua_State *L, pln_lua *b, int arg, pln_op op,
+                                 bool *relay);
 void pln_lua_push_attr(lua_State *L, pln_lua *b, const pln_attr *attr);
 
 void pln_lua_push_op(lua_State *L, pln_lua *b, pln_op op);

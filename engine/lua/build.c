@@ -41,13 +41,15 @@ static bool is_attrs(lua_State *L, int arg) {
 
 /* Takes the attributes off the top and leaves them as number; the reserved key
  * n_results is no attribute.  [-1, +0] */
-static pln_attrs take_attrs(lua_State *L, pln_lua *b, const char *schema,
+static pln_attrs take_attrs(lua_State *L, pln_lua *b, pln_op op,
                             uint32_t *n_results) {
+  bool relay, counted = false;
   int top = lua_gettop(L), table = top;
   if (lua_istable(L, top) && lua_getfield(L, top, "n_results") != LUA_TNIL) {
     lua_Integer n = luaL_checkinteger(L, -1);
     luaL_argcheck(L, n >= 0 && n <= UINT16_MAX, top, "n_results out of range");
     *n_results = (uint32_t)n;
+    counted = true;
     lua_newtable(L); /* the same without n_results */
     table = lua_gettop(L);
     for (lua_pushnil(L); lua_next(L, top);) {
@@ -58,7 +60,10 @@ static pln_attrs take_attrs(lua_State *L, pln_lua *b, const char *schema,
     lua_pushnil(L);
     lua_setfield(L, table, "n_results");
   }
-  pln_attrs attrs = pln_lua_check_attrs(L, b, table, schema);
+  pln_attrs attrs = pln_lua_check_op_attrs(L, b, table, op, &relay);
+  if (relay && !counted)
+    *n_results =
+        pln_relay_n_results(b->engine, pln_relay_of(b->engine, op), 0, attrs);
   lua_settop(L, top - 1);
   return attrs;
 }
@@ -88,12 +93,11 @@ static void spread(lua_State *L, int first) {
 static int op_call(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_op op = pln_lua_check_op(L, b, 1);
-  const pln_op_info *row = pln_op_row(b->engine, op);
-  bool opaque = row->traits & PLN_TRAIT_OPAQUE;
   pln_attrs attrs = 0;
   uint32_t n_results = 0;
   if (lua_gettop(L) > 1 && is_attrs(L, -1))
-    attrs = take_attrs(L, b, opaque ? NULL : row->attrs, &n_results);
+    attrs = take_attrs(L, b, op, &n_results);
+  pln_lua_must(L, b, pln_relay_expect(b->engine, op, attrs));
   while (lua_gettop(L) > 1 && lua_isnil(L, -1))
     lua_pop(L, 1);
   spread(L, 2);
@@ -183,7 +187,7 @@ static int core_apply(lua_State *L) {
   lua_Integer results = luaL_optinteger(L, 4, 0);
   luaL_argcheck(L, results >= 0 && results <= UINT16_MAX, 4, "out of range");
   lua_settop(L, 3);
-  pln_attrs attrs = pln_lua_check_attrs(L, b, 3, NULL);
+  pln_attrs attrs = pln_lua_check_attrs(L, b, 3);
   lua_settop(L, 3);
   pln_making m = pln_lua_make(L, b);
   pln_ref callee = pln_lua_part(&m, 1, PLN_DTYPE_NONE);
@@ -254,7 +258,7 @@ static int core_func(lua_State *L) {
   pln_type ret = lua_isnil(L, 3) ? 0 : pln_lua_check_type(L, b, 3);
   pln_type *vars = list_types(L, b, 5, &n_vars);
   lua_replace(L, 5);
-  pln_attrs attrs = pln_lua_check_attrs(L, b, 4, NULL);
+  pln_attrs attrs = pln_lua_check_attrs(L, b, 4);
   lua_settop(L, 5);
   pln_making m = pln_lua_make_free(L, b);
   pln_ref *params = pln_lua_parts(&m, 1, &n);

@@ -80,7 +80,7 @@ static int builder_finish(lua_State *L) {
   pln_lua_graph *graph = check_builder(L);
   pln_scope scope = check_scope(L, 2);
   lua_settop(L, 4);
-  pln_attrs attrs = pln_lua_check_attrs(L, b, 4, NULL);
+  pln_attrs attrs = pln_lua_check_attrs(L, b, 4);
   pln_ref result = pln_lua_operand(L, b, graph, 3, PLN_DTYPE_NONE);
   pln_lua_must(L, b, pln_build_end(graph->builder, scope, result, attrs));
   return 0;
@@ -105,7 +105,7 @@ static int builder_func(lua_State *L) {
   pln_ref ref;
   lua_settop(L, 4);
   pln_type ret = lua_isnil(L, 3) ? 0 : pln_lua_check_type(L, b, 3);
-  pln_attrs attrs = pln_lua_check_attrs(L, b, 4, NULL);
+  pln_attrs attrs = pln_lua_check_attrs(L, b, 4);
   pln_lua_must(L, b,
                pln_build_function(graph->builder, scope, attrs, ret, &ref));
   return push(L, ref);
@@ -120,7 +120,7 @@ static int builder_if(lua_State *L) {
   pln_ref ref;
   luaL_argcheck(L, results >= 0 && results <= UINT16_MAX, 6, "out of range");
   lua_settop(L, 5);
-  pln_attrs attrs = pln_lua_check_attrs(L, b, 5, NULL);
+  pln_attrs attrs = pln_lua_check_attrs(L, b, 5);
   pln_ref cond = pln_lua_operand(L, b, graph, 2, PLN_BOOL);
   pln_lua_must(L, b,
                pln_build_if(graph->builder, cond, yes, no, attrs,

@@ -227,7 +227,7 @@ static int core_context(lua_State *L) {
   lua_getfield(L, 1, "only");
   spec.only = pln_lua_check_names(L, -1, &spec.n_only);
   lua_getfield(L, 1, "config");
-  spec.config = pln_lua_check_attrs(L, b, -1, NULL);
+  spec.config = pln_lua_check_attrs(L, b, -1);
   lua_getfield(L, 1, "instruments");
   spec.instruments = read_instruments(L, b, -1, &spec.n_instruments, &slots);
   pln_context **box = new_context(L);

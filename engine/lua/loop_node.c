@@ -368,7 +368,7 @@ static int core_loop_rebuild(lua_State *L) {
   luaL_argcheck(L, first >= 0 && first <= total - count, 3, "out of range");
   n.count = (uint32_t)count;
   if (pln_kinds[n.kind].has_attrs && !lua_isnil(L, 5))
-    n.attrs = pln_lua_check_attrs(L, b, 5, NULL);
+    n.attrs = pln_lua_check_attrs(L, b, 5);
   lua_settop(L, 5);
   pln_lua_graph *to = pln_lua_push_free(L, b);
   pln_builder *builder = pln_lua_builder(L, b, to);

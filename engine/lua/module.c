@@ -131,7 +131,7 @@ static int core_module(lua_State *L) {
   if (lua_istable(L, 1))
     add_functions(L, b, 1);
   if (!lua_isnil(L, 2)) {
-    pln_attrs attrs = pln_lua_check_attrs(L, b, 2, NULL);
+    pln_attrs attrs = pln_lua_check_attrs(L, b, 2);
     pln_module **out = pln_lua_new_module(L);
     pln_lua_must(L, b, pln_module_with_attrs(*box, attrs, out));
   }
@@ -167,7 +167,7 @@ static int module_without(lua_State *L) {
 static int module_with_attrs(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_module *module = pln_lua_check_module(L, 1);
-  pln_attrs attrs = pln_lua_check_attrs(L, b, 2, NULL);
+  pln_attrs attrs = pln_lua_check_attrs(L, b, 2);
   pln_module **out = pln_lua_new_module(L);
   pln_lua_must(L, b, pln_module_with_attrs(module, attrs, out));
   return 1;

@@ -14,7 +14,7 @@ static int core_make(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   const char *name = luaL_checkstring(L, 1);
   lua_settop(L, 2);
-  pln_attrs options = pln_lua_check_attrs(L, b, 2, NULL);
+  pln_attrs options = pln_lua_check_attrs(L, b, 2);
   pln_pass **box = new_pass(L);
   pln_lua_must(L, b, pln_pass_make(b->engine, name, options, box));
   return 1;
@@ -127,7 +127,7 @@ static int core_options_check(lua_State *L) {
         L, b,
         pln_options_parse(b->engine, rows, n, whom, "options", text, &given));
   } else {
-    given = pln_lua_check_attrs(L, b, 3, NULL);
+    given = pln_lua_check_attrs(L, b, 3);
     pln_lua_must(
         L, b, pln_options_check_rows(b->engine, rows, n, whom, given, &given));
   }

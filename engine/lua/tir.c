@@ -101,7 +101,7 @@ static int core_loop_node(lua_State *L) {
                    .data = check_data(L, b, 3),
                    .count = (uint16_t)count};
   spec.type = lua_isnil(L, 5) ? 0 : pln_lua_check_type(L, b, 5);
-  spec.attrs = pln_lua_check_attrs(L, b, 6, NULL);
+  spec.attrs = pln_lua_check_attrs(L, b, 6);
   lua_settop(L, 6);
   pln_making m = pln_lua_make_free(L, b);
   spec.operands = pln_lua_parts(&m, 2, &spec.n);
@@ -131,7 +131,7 @@ static int core_loop_stmt(lua_State *L) {
   uint32_t k = lua_isnil(L, 8) ? 1 : 2;
   pln_prim spec = {.kind = check_kind(L, 1)};
   spec.type = lua_isnil(L, 3) ? 0 : pln_lua_check_type(L, b, 3);
-  spec.attrs = pln_lua_check_attrs(L, b, 4, NULL);
+  spec.attrs = pln_lua_check_attrs(L, b, 4);
   lua_settop(L, 8);
   pln_making m = pln_lua_make_free(L, b);
   spec.operands = pln_lua_parts(&m, 2, &spec.n);

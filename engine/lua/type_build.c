@@ -117,7 +117,7 @@ static int core_type_relation(lua_State *L) {
   lua_Integer inputs = luaL_optinteger(L, 3, n);
   luaL_argcheck(L, inputs >= 0 && inputs <= (lua_Integer)n, 3,
                 "a relation has at most as many inputs as arguments");
-  pln_attrs attrs = pln_lua_check_attrs(L, b, 4, NULL);
+  pln_attrs attrs = pln_lua_check_attrs(L, b, 4);
   pln_status status = pln_type_relation(b->engine, name, n, args,
                                         (uint32_t)inputs, attrs, &type);
   return push(L, b, status, type);

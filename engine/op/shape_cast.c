@@ -8,7 +8,8 @@
 static pln_status read_to(const pln_infer *call, pln_dtype *out) {
   int64_t to = pln_call_int(call, "to", 0);
   if (to <= 0 || to >= PLN_N_DTYPES)
-    return pln_call_error(call, "dtype %lld is unknown", (long long)to);
+    return to ? pln_call_error(call, "dtype %lld is unknown", (long long)to)
+              : pln_call_error(call, "dtype is missing");
   *out = (pln_dtype)to;
   return PLN_OK;
 }

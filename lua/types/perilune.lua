@@ -56,7 +56,10 @@ function Type:unify(other) end
 ---@class perilune.Attrs
 ---@field [string] any
 
---- An operator: callable, with operands and a last table of attributes.
+--- An operator: callable, with operands and a last table of attributes. Names in it
+--- are those of `attrs` or of `relay`; one that only `relay` has makes the call mean
+--- what Relay's text would: `op.sum(x, { axis = 1 })` drops the axis,
+--- `op.sum(x, { axes = { 1 } })` keeps it, as ONNX does.
 ---@class perilune.Op
 ---@field name string
 ---@field doc string

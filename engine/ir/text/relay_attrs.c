@@ -40,6 +40,7 @@ typedef struct relay_field {
   bool own;               /* not TVM's: "+name" */
   bool boxed;             /* a node of its own where the struct is in meta */
   bool quiet;             /* "name:kind?": nothing is said of no value */
+  bool null;              /* None is a value of it */
   field_default in_relay, in_core;
 } relay_field;
 
@@ -192,6 +193,7 @@ static field_kind kind_of(pln_slice word) {
       {"string", FIELD_STRING}, {"ints", FIELD_INTS},
       {"floats", FIELD_FLOATS}, {"integer", FIELD_INT},
       {"boolean", FIELD_BOOL},  {"text", FIELD_STRING},
+      {"extent", FIELD_INT},    {"scalar", FIELD_FLOAT},
   };
   for (size_t i = 0; i < PLN_COUNT(kinds); i++)
     if (pln_slice_is(word, kinds[i].word))
@@ -203,6 +205,14 @@ static field_kind kind_of(pln_slice word) {
 static bool is_boxed(pln_slice word) {
   return pln_slice_is(word, "integer") || pln_slice_is(word, "boolean") ||
          pln_slice_is(word, "text");
+}
+
+/* None is a value of lists, objects, and numbers that TVM keeps in objects. */
+static bool may_be_none(pln_slice word) {
+  field_kind kind = kind_of(word);
+  return is_boxed(word) || kind == FIELD_ANY || kind == FIELD_INTS ||
+         kind == FIELD_FLOATS || pln_slice_is(word, "extent") ||
+         pln_slice_is(word, "scalar");
 }
 
 /* "1,1" */
@@ -289,6 +299,7 @@ static pln_status read_field(pln_engine *engine, const schema_word *w,
   f->own = w->own;
   f->boxed = is_boxed(w->kind);
   f->quiet = w->quiet;
+  f->null = may_be_none(w->kind);
   f->kind = f->stored = (uint8_t)kind_of(w->kind);
   f->in_relay.given = w->defaulted;
   if (w->defaulted &&
@@ -386,19 +397,45 @@ static pln_status to_floats(pln_engine *engine, pln_arena *arena, pln_attr *a) {
   return PLN_OK;
 }
 
+/* What fields of each kind take. */
+static const char *const wanted[] = {
+    [FIELD_ANY] = "another value",       [FIELD_INT] = "an integer",
+    [FIELD_BOOL] = "True or False",      [FIELD_FLOAT] = "a number",
+    [FIELD_STRING] = "a string",         [FIELD_DTYPE] = "the name of a dtype",
+    [FIELD_INTS] = "a list of integers", [FIELD_FLOATS] = "a list of numbers",
+};
+
 static pln_status wrong_kind(pln_engine *engine, const relay_field *f) {
-  static const char *const names[] = {
-      [FIELD_ANY] = "a value",
-      [FIELD_INT] = "an integer",
-      [FIELD_BOOL] = "True or False",
-      [FIELD_FLOAT] = "a number",
-      [FIELD_STRING] = "a string",
-      [FIELD_DTYPE] = "the name of a dtype",
-      [FIELD_INTS] = "a list of integers",
-      [FIELD_FLOATS] = "a list of numbers",
-  };
   return pln_diag_error(engine, PLN_ERR_TYPE, NULL, "attribute '%s' takes %s",
-                        pln_symbol_text(engine, f->relay).data, names[f->kind]);
+                        pln_symbol_text(engine, f->relay).data,
+                        wanted[f->kind]);
+}
+
+/* The words of a schema that has `name`, as Relay's or as the core's. */
+static bool find_word(const char *schema, pln_slice name, schema_word *w) {
+  while (next_word(&schema, w))
+    if (pln_slice_equal(w->relay, name) || pln_slice_equal(w->core, name))
+      return true;
+  return false;
+}
+
+const char *pln_attr_wanted(const pln_engine *engine, pln_op op,
+                            pln_slice name) {
+  static const struct {
+    const char *word, *wanted;
+  } others[] = {{"strings", "a list of strings"},
+                {"tensors", "a list of tensors"},
+                {"tensor", "a tensor"},
+                {"type", "a type"}};
+  const pln_relay_row *row = pln_relay_of(engine, op);
+  schema_word w;
+  if (!(row && find_word(row->attrs, name, &w)) &&
+      !find_word(pln_op_row(engine, op)->attrs, name, &w))
+    return wanted[FIELD_ANY];
+  for (size_t i = 0; i < PLN_COUNT(others); i++)
+    if (pln_slice_is(w.kind, others[i].word))
+      return others[i].wanted;
+  return wanted[kind_of(w.kind)];
 }
 
 /* The number of a dtype that the core holds by number. */
@@ -538,22 +575,35 @@ static bool core_has(const char *schema, pln_slice name) {
   return false;
 }
 
-enum { MAX_NAMES = 64 };
+enum { MAX_NAMES = 64, MAX_NAME = 64 };
 
-static pln_status unknown_name(pln_engine *engine, const relay_schema *s,
-                               pln_slice name) {
+/* The names in a schema, each in a buffer; how many. */
+static uint32_t names_of(const char *schema, char text[][MAX_NAME],
+                         const char *names[]) {
+  schema_word w;
+  uint32_t n = 0;
+  for (; n < MAX_NAMES && next_word(&schema, &w); n++) {
+    size_t size = w.relay.size < MAX_NAME ? w.relay.size : MAX_NAME - 1;
+    memcpy(text[n], w.relay.data, size);
+    text[n][size] = '\0';
+    names[n] = text[n];
+  }
+  return n;
+}
+
+pln_status pln_attr_unknown(pln_engine *engine, pln_op op, pln_slice name) {
+  const pln_relay_row *row = pln_relay_of(engine, op);
   const char *names[MAX_NAMES];
-  char wanted[64], hint[120] = "";
-  uint32_t n = s->count < MAX_NAMES ? s->count : MAX_NAMES;
-  size_t size = name.size < sizeof wanted ? name.size : sizeof wanted - 1;
-  for (uint32_t i = 0; i < n; i++)
-    names[i] = pln_symbol_text(engine, s->fields[i].relay).data;
-  memcpy(wanted, name.data, size);
-  wanted[size] = '\0';
-  pln_suggest(wanted, n, names, hint, sizeof hint);
+  char text[MAX_NAMES][MAX_NAME], said[MAX_NAME], hint[120] = "";
+  uint32_t n =
+      names_of(row ? row->attrs : pln_op_row(engine, op)->attrs, text, names);
+  size_t size = name.size < sizeof said ? name.size : sizeof said - 1;
+  memcpy(said, name.data, size);
+  said[size] = '\0';
+  pln_suggest(said, n, names, hint, sizeof hint);
   return pln_diag_error(engine, PLN_ERR_NAME, NULL,
                         "'%s' has no attribute '%s'%s",
-                        pln_op_row(engine, s->op)->name, wanted, hint);
+                        pln_op_row(engine, op)->name, said, hint);
 }
 
 /* An attribute that text gives. */
@@ -565,7 +615,7 @@ static pln_status read_given(draft *d, const pln_attr *given) {
   if (pln_slice_is(name, "n_results"))
     return PLN_OK;
   if (!core_has(pln_op_row(d->engine, d->schema->op)->attrs, name))
-    return unknown_name(d->engine, d->schema, name);
+    return pln_attr_unknown(d->engine, d->schema->op, name);
   d->entries[d->count] = *given;
   if (given->kind == PLN_ATTR_BOOL)
     d->entries[d->count].kind = PLN_ATTR_INT;
@@ -573,6 +623,31 @@ static pln_status read_given(draft *d, const pln_attr *given) {
     to_float(&d->entries[d->count]);
   d->count++;
   return PLN_OK;
+}
+
+static const pln_attr *entry_of(const pln_engine *engine, pln_attrs attrs,
+                                pln_symbol name) {
+  uint32_t n = pln_attrs_count(engine, attrs);
+  for (uint32_t i = 0; i < n; i++) {
+    const pln_attr *a = pln_attrs_get(engine, attrs, i);
+    if (a->name == name)
+      return a;
+  }
+  return NULL;
+}
+
+/* A single value that the struct cannot do without; inference tells where it
+ * needs a dtype. */
+static bool is_needed(const relay_field *f) {
+  return !f->in_relay.given && !f->quiet && !f->null && !f->own &&
+         f->kind != FIELD_DTYPE;
+}
+
+static pln_status missing(pln_engine *engine, const relay_schema *s,
+                          const relay_field *f) {
+  return pln_diag_error(engine, PLN_ERR_TYPE, NULL, "'%s': %s is missing",
+                        pln_op_row(engine, s->op)->name,
+                        pln_symbol_text(engine, f->relay).data);
 }
 
 static pln_status read_all(draft *d, pln_attrs relay, pln_attrs *core) {
@@ -587,7 +662,11 @@ static pln_status read_all(draft *d, pln_attrs relay, pln_attrs *core) {
   }
   for (uint32_t i = 0; i < d->schema->count && i < MAX_NAMES; i++) {
     const relay_field *f = &d->schema->fields[i];
-    if (f->in_relay.given && !(seen[i / 64] >> i % 64 & 1))
+    if (seen[i / 64] >> i % 64 & 1)
+      continue;
+    if (is_needed(f))
+      return missing(d->engine, d->schema, f);
+    if (f->in_relay.given)
       PLN_TRY(add_core(d, f, f->in_relay.value));
   }
   return pln_attrs_make(d->engine, d->count, d->entries, core);
@@ -606,18 +685,31 @@ pln_status pln_relay_read(pln_engine *engine, const pln_relay_row *row,
   return status;
 }
 
-/* ----------------------------------------------------------------- writing */
-
-static const pln_attr *entry_of(const pln_engine *engine, pln_attrs attrs,
-                                pln_symbol name) {
-  uint32_t n = pln_attrs_count(engine, attrs);
-  for (uint32_t i = 0; i < n; i++) {
-    const pln_attr *a = pln_attrs_get(engine, attrs, i);
-    if (a->name == name)
-      return a;
-  }
-  return NULL;
+pln_status pln_relay_expect(pln_engine *engine, pln_op op, pln_attrs core) {
+  const pln_relay_row *row = pln_relay_of(engine, op);
+  const relay_schema *s;
+  if (!row)
+    return PLN_OK;
+  PLN_TRY(schema_of(engine, row, &s));
+  for (uint32_t i = 0; i < s->count && !s->shared; i++)
+    if (is_needed(&s->fields[i]) && !entry_of(engine, core, s->fields[i].core))
+      return missing(engine, s, &s->fields[i]);
+  return PLN_OK;
 }
+
+bool pln_relay_says(const pln_engine *engine, pln_op op, pln_slice name) {
+  const pln_relay_row *row = pln_relay_of(engine, op);
+  const char *at = row ? row->attrs : "";
+  schema_word w;
+  if (!row || core_has(pln_op_row(engine, op)->attrs, name))
+    return false;
+  while (next_word(&at, &w))
+    if (!w.own && pln_slice_equal(w.relay, name))
+      return true;
+  return false;
+}
+
+/* ----------------------------------------------------------------- writing */
 
 /* What text says of a field; false when it says something Relay has no word
  * for. */
@@ -663,8 +755,7 @@ static pln_status write_all(draft *d, pln_attrs core, pln_attrs *relay,
 static bool fills_struct(const draft *d, pln_attrs core) {
   for (uint32_t i = 0; i < d->schema->count; i++) {
     const relay_field *f = &d->schema->fields[i];
-    bool null = f->boxed || f->kind == FIELD_ANY || f->kind == FIELD_DTYPE ||
-                f->kind == FIELD_INTS || f->kind == FIELD_FLOATS;
+    bool null = f->null || f->kind == FIELD_DTYPE;
     const pln_attr *entry = entry_of(d->engine, core, f->core);
     if (!null && !f->own && !f->in_core.given &&
         (!entry || entry->kind == PLN_ATTR_NONE))
