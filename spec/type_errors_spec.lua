@@ -99,3 +99,42 @@ describe("InferType on a module that was read", function()
     assert.equal(4, diag.span.row)
   end)
 end)
+
+describe("patterns that are known throughout", function()
+  local COLORS = HEAD .. "type Color { Red, Green }\ntype Size { Small(int32), Large }\n"
+
+  it("are of the data's type", function()
+    assert.same({
+      "the pattern: expected Color[], got Size[]: in Small(PatternVar: int32) of @main",
+      "the pattern: expected Color[], got Size[]: in Large of @main",
+    }, messages(COLORS .. [[def @main(%c: Color) -> int32 {
+      match (%c) { Small(%x) => %x, Red => 1, Large => 2, Green => 3 } }]]))
+    assert.same({ "the pattern: expected int32, got Color[]: in Red of @main" },
+      messages(COLORS .. "def @main(%c: int32) -> int32 { match (%c) { Red => 1, _ => 2 } }"))
+  end)
+
+  it("are so inside of tuples, in number and type", function()
+    local list = errors(COLORS .. [[def @main(%c: (Color, Size)) -> int32 {
+      match (%c) { (Large, Red) => 1, (_, _) => 2 } }]])
+    assert.equal(1, #list)
+    assert.equal("the pattern: expected (Color[], Size[]), got (Size[], Color[]): in "
+      .. "PatternTuple(Large: Size[], Red: Color[]) of @main", list[1].message)
+    assert.equal(5, list[1].span.row)
+    assert.equal(20, list[1].span.column)
+    list = errors(COLORS .. "def @main(%c: (Color, Size)) -> int32 {\n"
+      .. "  match (%c) { (_, _, _) => 2 } }")
+    assert.matches("expected %(Color%[%], Size%[%]%), got %(_, _, _%)", list[1].message)
+    assert.equal("5:16", list[1].span.row .. ":" .. list[1].span.column)
+  end)
+
+  it("are so of matches that may leave out cases, and in expressions of scripts", function()
+    assert.matches("expected int32, got Color", messages(COLORS
+      .. "def @main(%c: int32) -> int32 { match? (%c) { Red => 1 } }")[1])
+    local mod = assert(pl.parse(COLORS .. "def @main(%c: Color) -> int32 { 1 }"))
+    local c = pl.var("c", "int32")
+    local match = pl.match(c, { { pl.ir.PatternConstructor "Red", c }, { "_", c } })
+    local typed, diag = pl.infer_type(match, mod)
+    assert.is_nil(typed)
+    assert.matches("the pattern: expected int32, got Color", diag.message)
+  end)
+end)

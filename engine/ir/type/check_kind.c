@@ -239,8 +239,7 @@ static pln_status check_fields(checker *c, const pln_constructor *maker) {
   return PLN_OK;
 }
 
-static pln_status check_definition(checker *c, const pln_type_data *data) {
-  PLN_TRY(bind(c, data->n_vars, data->vars));
+static pln_status check_parts(checker *c, const pln_type_data *data) {
   for (uint32_t i = 0; i < data->n_vars; i++) {
     PLN_TRY(check_type(c, data->vars[i]));
     PLN_TRY(want(c, data->vars[i], data->vars[i], PLN_TKIND_TYPE,
@@ -248,6 +247,16 @@ static pln_status check_definition(checker *c, const pln_type_data *data) {
   }
   for (uint32_t i = 0; i < data->n_constructors; i++)
     PLN_TRY(check_fields(c, &data->constructors[i]));
+  return PLN_OK;
+}
+
+static pln_status check_definition(checker *c, const pln_type_data *data) {
+  PLN_TRY(bind(c, data->n_vars, data->vars));
+  pln_status status = check_parts(c, data);
+  if (status == PLN_ERR_TYPE)
+    pln_diag_extend(c->engine, ": in type ",
+                    pln_symbol_text(c->engine, data->name).data);
+  PLN_TRY(status);
   return check_bound(c, "type", data->name);
 }
 

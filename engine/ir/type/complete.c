@@ -1,11 +1,14 @@
-/* type/complete.c: what is said of the cases that a Match does not cover: an
- * error where one is said to be complete, patterns for those who ask.
+/* type/complete.c: what must hold of a Match: its patterns are of the type of
+ * its data, and when it is said to be complete they cover every case; and the
+ * cases that they do not, as patterns for those who ask.
  *
  * Called when types were inferred, and by scripts. Nothing recurses: a case is
  * a list of parts (type/unmatched.h). */
 
 #include "ir/describe.h"
+#include "ir/infer_apply.h"
 #include "ir/module.h"
+#include "ir/text/plan.h"
 #include "ir/text/writer.h"
 #include "ir/type/unmatched.h"
 
@@ -91,18 +94,65 @@ static pln_status check_match(const pln_graph *g, pln_ref match,
   return status;
 }
 
+/* ---------------------------------------------------------------- patterns */
+
+static pln_status check_pattern(const pln_graph *g, pln_type data,
+                                pln_ref pattern, pln_symbol function) {
+  pln_engine *e = g->engine;
+  pln_type type = g->nodes[pattern].type, both;
+  pln_description wanted, got;
+  bool fits = true;
+  if (type != data)
+    PLN_TRY(pln_type_unify(e, data, type, &both, &fits));
+  if (fits)
+    return PLN_OK;
+  pln_status status = pln_diag_error(
+      e, PLN_ERR_TYPE, NULL, "the pattern: expected %s, got %s",
+      pln_describe_type(e, data, &wanted), pln_describe_type(e, type, &got));
+  PLN_TRY(pln_blame_node_of(g, pattern, function));
+  return status;
+}
+
+/* What was known when a node was made is not looked at by inference. */
+static pln_status check_patterns(const pln_graph *g, pln_ref match,
+                                 pln_symbol function) {
+  const pln_node *n = &g->nodes[match];
+  pln_type data = g->nodes[pln_operand(g, match, 0)].type;
+  pln_status found = PLN_OK;
+  for (pln_scope s = pln_owns(n) ? n->data : PLN_NONE; s != PLN_NONE;
+       s = g->scopes[s].next) {
+    pln_ref pattern = pln_arm_pattern(g, s);
+    if (pattern == PLN_NONE || !g->nodes[pattern].type)
+      continue;
+    pln_status status = check_pattern(g, data, pattern, function);
+    if (status != PLN_OK && status != PLN_ERR_TYPE)
+      return status;
+    if (status != PLN_OK)
+      found = status;
+  }
+  return found;
+}
+
 /* ----------------------------------------------------------------- modules */
+
+/* Without a module it is not known what the constructors are. */
+static pln_status check_at(const pln_graph *g, pln_ref ref,
+                           const pln_module *module, pln_symbol function) {
+  const pln_node *n = &g->nodes[ref];
+  if (n->kind != PLN_MATCH)
+    return PLN_OK;
+  PLN_TRY(check_patterns(g, ref, function));
+  if (!module || !pln_attrs_int(g->engine, n->attrs, "complete", 1))
+    return PLN_OK;
+  return check_match(g, ref, module, function);
+}
 
 /* All that do not hold are told. */
 static pln_status check_graph(const pln_graph *g, const pln_module *module,
                               pln_symbol function) {
   pln_status found = PLN_OK;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
-    const pln_node *n = &g->nodes[ref];
-    if (n->kind != PLN_MATCH ||
-        !pln_attrs_int(g->engine, n->attrs, "complete", 1))
-      continue;
-    pln_status status = check_match(g, ref, module, function);
+    pln_status status = check_at(g, ref, module, function);
     if (status != PLN_OK && status != PLN_ERR_TYPE)
       return status;
     if (status != PLN_OK)

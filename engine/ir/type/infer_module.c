@@ -195,25 +195,34 @@ pln_status pln_module_infer(const pln_module *module, pln_module **out) {
   return status;
 }
 
-static pln_status infer_expression(pln_typing *t, const pln_graph *graph,
-                                   pln_graph **out) {
+static pln_status infer_open(pln_typing *t, const pln_graph *graph,
+                             pln_graph **out) {
   PLN_TRY(pln_typing_add(t, 0, graph));
   PLN_TRY(pln_typing_solve(t));
   return pln_typing_result(t, 0, out);
 }
 
-pln_status pln_graph_infer(const pln_graph *graph, const pln_module *module,
-                           pln_graph **out) {
-  /* Without a module it is not known what the constructors are. */
-  if (module)
-    PLN_TRY(pln_graph_check_matches(graph, module));
+static pln_status infer_expression(const pln_graph *graph,
+                                   const pln_module *module, pln_graph **out) {
   if (!pln_graph_is_open(graph)) {
     *out = pln_graph_retain(graph);
     return PLN_OK;
   }
   pln_typing t;
   pln_typing_init(&t, graph->engine, module);
-  pln_status status = infer_expression(&t, graph, out);
+  pln_status status = infer_open(&t, graph, out);
   pln_typing_free(&t);
+  return status;
+}
+
+pln_status pln_graph_infer(const pln_graph *graph, const pln_module *module,
+                           pln_graph **out) {
+  pln_graph *typed;
+  PLN_TRY(infer_expression(graph, module, &typed));
+  pln_status status = pln_graph_check_matches(typed, module);
+  if (status == PLN_OK)
+    *out = typed;
+  else
+    pln_graph_release(typed);
   return status;
 }

@@ -176,7 +176,9 @@ static pln_status take_refusal(pln_typing *t, pln_typed_graph *g, pln_ref ref,
                                pln_status status) {
   if (status != PLN_ERR_TYPE)
     return status;
-  PLN_TRY(pln_blame_node_of(g->graph, ref, g->name));
+  const pln_node *n = &g->old->nodes[ref];
+  pln_ref at = n->kind == PLN_CLAUSE ? pln_operand(g->old, ref, 0) : ref;
+  PLN_TRY(pln_blame_node_of(g->graph, at, g->name));
   g->refused[ref] = true;
   return ++t->n_refused < t->most_refused ? PLN_OK : status;
 }
