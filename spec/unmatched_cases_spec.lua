@@ -240,3 +240,94 @@ describe("the search for cases", function()
       diag.message)
   end)
 end)
+
+describe("the cases of random matches", function()
+  -- Values and patterns are { constructor or "", part, ... }; "_" fits all.
+  local makers = {
+    Color = { { "Red" }, { "Green" }, { "Blue" } },
+    List = { { "Cons", "Color", "List" }, { "Nil" } },
+    Pair = { { "", "Color", "List" } },
+  }
+
+  local function values(of, depth)
+    local all = {}
+    for _, maker in ipairs(makers[of]) do
+      local rows = { { maker[1] } }
+      for k = 2, depth > 0 and #maker or 1 do
+        local longer = {}
+        for _, row in ipairs(rows) do
+          for _, part in ipairs(values(maker[k], depth - 1)) do
+            local copy = table.move(row, 1, #row, 1, {})
+            copy[k] = part
+            longer[#longer + 1] = copy
+          end
+        end
+        rows = longer
+      end
+      if depth > 0 or #maker == 1 then table.move(rows, 1, #rows, #all + 1, all) end
+    end
+    return all
+  end
+
+  local seed = 12345
+  local function random(n)
+    seed = (seed * 1103515245 + 12345) % 2147483648
+    return (seed >> 16) % n + 1
+  end
+
+  local function pattern(of, depth)
+    if depth == 0 or random(3) == 1 then return "_" end
+    local maker = makers[of][random(#makers[of])]
+    local made = { maker[1] }
+    for k = 2, #maker do made[k] = pattern(maker[k], depth - 1) end
+    return made
+  end
+
+  local function node_of(p)
+    if p == "_" then return ir.PatternWildcard() end
+    local parts = {}
+    for k = 2, #p do parts[k - 1] = node_of(p[k]) end
+    return p[1] == "" and ir.PatternTuple(parts) or ir.PatternConstructor(p[1], parts)
+  end
+
+  local function read(node)
+    if node.kind == "PatternWildcard" then return "_" end
+    local p = { node.constructor or "" }
+    for k, part in ipairs(node.patterns) do p[k + 1] = read(part) end
+    return p
+  end
+
+  local function fits(p, value)
+    if p == "_" then return true end
+    if p[1] ~= value[1] then return false end
+    for k = 2, #p do
+      if not fits(p[k], value[k]) then return false end
+    end
+    return true
+  end
+
+  local function count(patterns, value)
+    local n = 0
+    for _, p in ipairs(patterns) do n = n + (fits(p, value) and 1 or 0) end
+    return n
+  end
+
+  it("have each value that no arm fits once, and no other", function()
+    local mod = with_match("%a: Color", "_ => 1")
+    for _ = 1, 200 do
+      local of = ({ "Color", "List", "Pair" })[random(3)]
+      local arms, clauses, v = {}, {}, pl.var("v", "int32")
+      for i = 1, random(6) do
+        arms[i] = pattern(of, 4)
+        clauses[i] = { node_of(arms[i]), v }
+      end
+      local left = {}
+      for i, case in ipairs(assert(pl.unmatched_cases(pl.match(v, clauses), mod))) do
+        left[i] = read(case)
+      end
+      for _, value in ipairs(values(of, 4)) do
+        assert.equal(count(arms, value) > 0 and 0 or 1, count(left, value))
+      end
+    end
+  end)
+end)
