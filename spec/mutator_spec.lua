@@ -154,6 +154,58 @@ describe("a mutator", function()
     end))
   end)
 
+  it("may change a copy of what has lets inside: they stay", function()
+    local y, c = pl.var("y", f32(2)), pl.var("c", "bool")
+    local body = pl.let(y, tanh(x), y * y)
+    local fn = pl.module { main = pl.func({ x, c }, body) }.main
+    local function inlined(node) return node:with { attrs = { Inline = 1 } } end
+    local wanted = pl.func({ x, c }, body, { Inline = 1 })
+    pl.assert_equal(pl.mutator { Function = inlined } (fn), wanted)
+    pl.assert_equal(pl.rewrite(fn, { Function = function(_, post) return inlined(post) end }),
+      wanted)
+    local choice = pl.func({ x, c }, pl.if_(c, body, x))
+    pl.assert_equal(pl.rewrite(choice, { If = function(_, post)
+      return post:with { cond = pl.op.logical_not(post.cond) }
+    end }), pl.func({ x, c }, pl.if_(pl.op.logical_not(c), body, x)))
+    assert(pl.verify(pl.rewrite(choice, { If = function(_, post)
+      return post:with { true_branch = post.false_branch }
+    end })))
+  end)
+
+  it("may give a let another value; what follows stays", function()
+    local y, z = pl.var("y", f32(2)), pl.var("z", f32(2))
+    local function lets(f, g)
+      return pl.module { main = pl.func({ x }, pl.let(y, f(x), pl.let(z, g(y), z + y))) }
+    end
+    local function wrapped(e) return relu(tanh(e)) end
+    local out = pl.mutator { Let = function(let)
+      return let:with { value = relu(let.value) }
+    end } (lets(tanh, tanh))
+    pl.assert_equal(out, lets(wrapped, wrapped))
+    assert(pl.verify(out))
+    local mod = lets(tanh, tanh)
+    assert.equal(mod, pl.mutator { Let = function(let) return let end } (mod))
+    assert.error_matches(function()
+      pl.mutator { Let = function(let) return pl.tuple { let } end } (mod)
+    end, "the rest of this Let's block is not known yet")
+  end)
+
+  it("may change a copy of a Match, arms with lets among them", function()
+    local mod = assert(pl.parse [[#[version = "0.0.5"]
+type List[A] { Cons(A, List[A]), Nil }
+def @main(%l: List[int32]) -> int32 {
+  match? (%l) { Cons(%h, _) => { let %a = %h + 1; %a * 2 }, Nil => 1 }
+}]])
+    local out = pl.rewrite(mod, { Match = function(_, post)
+      assert.equal("Let", post.clauses[1].rhs.kind)
+      return post:with { complete = true }
+    end })
+    assert.is_true(out.main.body.complete)
+    pl.assert_equal(pl.rewrite(out, { Match = function(_, post)
+      return post:with { complete = false }
+    end }), mod)
+  end)
+
   it("cannot yield", function()
     local f = pl.func({ x }, tanh(x))
     local m = pl.mutator { Call = function() coroutine.yield() end }

@@ -6,6 +6,7 @@
  * Rewrites nest: a function may rewrite another graph. */
 
 #include "lua/mutator.h"
+#include "lua/making.h"
 
 #include "ir/application.h"
 #include "ir/rewrite.h"
@@ -49,10 +50,24 @@ static int rebuild(lua_State *L) {
   return 1;
 }
 
+/* The node that an answer is. A Let in the place of a Let is itself, not the
+ * rest of its block, which goes on. */
+static pln_ref answered(lua_State *L, rewriting *r) {
+  const pln_lua_node *node = pln_lua_test_node(L, -1);
+  bool let = pln_node_kind(r->old->graph, r->at) == PLN_LET;
+  if (let && node && node->graph == r->old && node->ref == r->at)
+    return *r->image;
+  if (let && node &&
+      node->graph ==
+          r->new &&pln_node_kind(pln_lua_graph_of(L, r->new), node->ref) ==
+          PLN_LET)
+    return node->ref;
+  return pln_lua_operand(L, r->state, r->new, -1, PLN_DTYPE_NONE);
+}
+
 /* Calls the function for the visited node and takes its answer. */
 static int visit_body(lua_State *L) {
   rewriting *r = lua_touserdata(L, 1);
-  pln_lua *b = r->state;
   pln_lua_kept(L, &pln_lua_key.anchors, r);
   lua_rawgeti(L, -1, 0);
   lua_rawgeti(L, -2, (int)pln_node_kind(r->old->graph, r->at) + 1);
@@ -60,7 +75,7 @@ static int visit_body(lua_State *L) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.rebuild);
   lua_call(L, 2, 1);
   if (!lua_isnil(L, -1))
-    *r->image = pln_lua_operand(L, b, r->new, -1, PLN_DTYPE_NONE);
+    *r->image = answered(L, r);
   return 0;
 }
 
@@ -224,7 +239,39 @@ static int core_mutate(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg functions[] = {{"mutate", core_mutate}, {NULL, NULL}};
+/* image(node) -> what stands for a node of the graph that is being rewritten;
+ * any other node as it is */
+static int core_image(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  const pln_lua_node *node = pln_lua_check_node(L, 1);
+  pln_ref ref;
+  lua_settop(L, 1);
+  pln_lua_graph *image = pln_lua_image(L, b, node, &ref);
+  if (!image)
+    return 1;
+  pln_lua_kept(L, &pln_lua_key.anchors, image);
+  pln_lua_push_node(L, -1, ref);
+  return 1;
+}
+
+/* let_here(var, value) -> a Let for the rest of the block that is being
+ * rewritten */
+static int core_let_here(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  rewriting *r = b->rewriting;
+  if (!r || !r->image || pln_node_kind(r->old->graph, r->at) != PLN_LET)
+    return luaL_error(L, "the rest of this Let's block is not known yet");
+  lua_settop(L, 2);
+  pln_making m = pln_lua_make(L, b);
+  pln_ref var = pln_lua_part(&m, 1, PLN_DTYPE_NONE);
+  pln_ref value = pln_lua_part(&m, 2, pln_lua_dtype_of(L, 1, 1));
+  return pln_lua_give(&m, pln_build_let(pln_lua_into(&m), var, value, &m.ref));
+}
+
+static const luaL_Reg functions[] = {{"mutate", core_mutate},
+                                     {"image", core_image},
+                                     {"let_here", core_let_here},
+                                     {NULL, NULL}};
 
 static const luaL_Reg rebuild_function[] = {{"rebuild", rebuild}, {NULL, NULL}};
 

@@ -62,99 +62,6 @@ static const struct {
 
 static const char *const effects[] = {"none", "reads", "writes", "unknown"};
 
-/* ------------------------------------------------------------------ scopes */
-
-/* The first scope behind `scope` that begins at or after `node`. */
-static pln_scope first_inner(const pln_graph *g, pln_scope scope,
-                             pln_ref node) {
-  pln_scope low = scope + 1, high = pln_graph_n_scopes(g);
-  while (low < high) {
-    pln_scope middle = low + (high - low) / 2;
-    if (pln_scope_begin(g, middle) < node)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-/* The first Let of `scope` itself at or after `from`, a node of that scope (0:
- * its first), else PLN_NONE. Nested scopes are stepped over. */
-static pln_ref next_let(const pln_graph *g, pln_scope scope, pln_ref from) {
-  pln_ref end = pln_scope_end(g, scope);
-  pln_ref i = from ? from : pln_scope_begin(g, scope);
-  uint32_t n = pln_graph_n_scopes(g);
-  pln_scope inner = first_inner(g, scope, i);
-  while (i < end) {
-    while (inner < n && pln_scope_begin(g, inner) < i)
-      inner++;
-    if (inner < n && pln_scope_begin(g, inner) == i &&
-        pln_scope_end(g, inner) > i)
-      i = pln_scope_end(g, inner);
-    else if (inner < n && pln_scope_begin(g, inner) == i)
-      inner++; /* an empty scope */
-    else if (pln_node_kind(g, i) == PLN_LET)
-      return i;
-    else
-      i++;
-  }
-  return PLN_NONE;
-}
-
-/* The innermost scope that a node of a sealed graph is in. */
-static pln_scope scope_of(const pln_graph *g, pln_ref node) {
-  pln_scope low = 0, high = pln_graph_n_scopes(g);
-  while (high - low > 1) {
-    pln_scope middle = low + (high - low) / 2;
-    if (pln_scope_begin(g, middle) <= node)
-      low = middle;
-    else
-      high = middle;
-  }
-  while (low != 0 && pln_scope_end(g, low) <= node)
-    low = pln_scope_parent(g, low);
-  return low;
-}
-
-static bool has_lets(pln_lua_graph *box) {
-  if (box->lets == 0) {
-    box->lets = 1;
-    for (pln_ref i = 0; i < pln_graph_size(box->graph); i++)
-      if (pln_node_kind(box->graph, i) == PLN_LET)
-        box->lets = 2;
-  }
-  return box->lets == 2;
-}
-
-/* What a scope evaluates to, as Relay sees it: its first Let from `from` on,
- * whose body is the next one, else its result. */
-static pln_ref scope_value(pln_lua_graph *box, const pln_graph *g,
-                           pln_scope scope, pln_ref from) {
-  pln_ref let = PLN_NONE;
-  if (box->kind == PLN_LUA_SEALED && has_lets(box))
-    let = next_let(g, scope, from);
-  else if (box->kind != PLN_LUA_SEALED && from == 0)
-    let = pln_scope_begin(g, scope); /* floating: a block's one Let, or none */
-  if (let < pln_graph_size(g) && pln_node_kind(g, let) == PLN_LET)
-    return let;
-  return pln_scope_result(g, scope);
-}
-
-uint32_t pln_lua_let_chain(pln_lua_graph *box, pln_ref let, pln_ref *out) {
-  const pln_graph *g = box->graph;
-  pln_scope scope = scope_of(g, let);
-  uint32_t n = 0;
-  while (let != PLN_NONE) {
-    if (out)
-      out[n] = let;
-    n++;
-    let = next_let(g, scope, let + 1);
-  }
-  if (out)
-    out[n] = pln_scope_result(g, scope);
-  return n;
-}
-
 /* ------------------------------------------------------------------ fields */
 
 static bool is_applied(const pln_graph *g, pln_ref ref) {
@@ -287,13 +194,12 @@ static int push_complete(lua_State *L, pln_lua *b, const pln_graph *g,
 static int push_rhs(lua_State *L, const pln_lua_node *node, const pln_graph *g,
                     int graph) {
   pln_lua_graph *box = node->graph;
-  if (pln_node_kind(g, node->ref) != PLN_CLAUSE || box->rewrite)
+  if (pln_node_kind(g, node->ref) != PLN_CLAUSE)
     return 0;
-  pln_scope arm =
-      box->builder ? box->builder->home[node->ref] : scope_of(g, node->ref);
-  if (arm >= pln_graph_n_scopes(g) || pln_scope_result(g, arm) == PLN_NONE)
+  pln_scope arm = pln_lua_scope_of(box, g, node->ref);
+  if (!pln_lua_block_ended(box, g, arm))
     return 0;
-  pln_lua_push_node(L, graph, scope_value(box, g, arm, node->ref + 1));
+  pln_lua_push_node(L, graph, pln_lua_block_value(box, g, arm, node->ref + 1));
   return 1;
 }
 
@@ -318,7 +224,7 @@ static pln_kind kind_of(const pln_lua_node *node, const pln_graph *g) {
 static pln_type type_of(const pln_lua_node *node, const pln_graph *g) {
   pln_ref ref = node->ref;
   if (node->graph->kind == PLN_LUA_SEALED && pln_node_kind(g, ref) == PLN_LET)
-    ref = pln_scope_result(g, scope_of(g, ref));
+    ref = pln_scope_result(g, pln_lua_scope_of(node->graph, g, ref));
   return pln_node_type(g, ref);
 }
 
@@ -387,7 +293,7 @@ static int push_own(lua_State *L, pln_lua_node *node, const pln_graph *g,
     if (i >= pln_node_n_scopes(g, ref))
       return 0;
     pln_scope scope = pln_node_scope(g, ref, i);
-    pln_lua_push_node(L, graph, scope_value(node->graph, g, scope, 0));
+    pln_lua_push_node(L, graph, pln_lua_block_value(node->graph, g, scope, 0));
     return 1;
   }
   if (field >= FIELD_REST)
@@ -402,13 +308,10 @@ static int push_own(lua_State *L, pln_lua_node *node, const pln_graph *g,
 static int push_let_body(lua_State *L, pln_lua_node *node, const pln_graph *g,
                          int graph) {
   pln_lua_graph *box = node->graph;
-  if (box->rewrite)
-    return 0; /* where it will end is not known yet */
-  pln_scope scope =
-      box->builder ? box->builder->home[node->ref] : scope_of(g, node->ref);
-  if (scope >= pln_graph_n_scopes(g) || pln_scope_result(g, scope) == PLN_NONE)
+  pln_scope scope = pln_lua_scope_of(box, g, node->ref);
+  if (!pln_lua_block_ended(box, g, scope))
     return 0;
-  pln_ref body = scope_value(node->graph, g, scope, node->ref + 1);
+  pln_ref body = pln_lua_block_value(box, g, scope, node->ref + 1);
   pln_lua_push_node(L, graph, body);
   return 1;
 }

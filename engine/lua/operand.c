@@ -18,17 +18,23 @@ static pln_ref constant(lua_State *L, pln_lua *b, pln_lua_graph *to, int arg,
   return ref;
 }
 
-/* A Let is not an expression in a sealed graph: it stands for the rest of its
- * block, which is built again from its lets.  [-0, +0] */
+/* A Let is not an expression in a sealed graph, nor in one that is rewritten:
+ * it stands for the rest of its block, which is built again from its lets.
+ * [-0, +0] */
 static pln_ref import_let(lua_State *L, pln_lua *b, pln_lua_graph *to,
                           const pln_lua_node *node);
+
+static bool is_let(lua_State *L, const pln_lua_node *node) {
+  return (node->graph->kind == PLN_LUA_SEALED || node->graph->rewrite) &&
+         pln_node_kind(pln_lua_graph_of(L, node->graph), node->ref) == PLN_LET;
+}
 
 static pln_ref import(lua_State *L, pln_lua *b, pln_lua_graph *to, int arg,
                       pln_lua_node *node) {
   pln_ref ref;
   const pln_graph *from = pln_lua_graph_of(L, node->graph);
   pln_ref at = node->ref;
-  if (node->graph->kind == PLN_LUA_SEALED && pln_node_kind(from, at) == PLN_LET)
+  if (is_let(L, node))
     return import_let(L, b, to, node);
   if (node->graph->kind != PLN_LUA_SEALED) {
     from = pln_lua_push_rooted(L, b, arg)->graph;
@@ -45,13 +51,16 @@ static pln_ref import(lua_State *L, pln_lua *b, pln_lua_graph *to, int arg,
 
 static pln_ref import_let(lua_State *L, pln_lua *b, pln_lua_graph *to,
                           const pln_lua_node *node) {
-  const pln_graph *g = node->graph->graph;
+  const pln_graph *g = pln_lua_graph_of(L, node->graph);
+  if (!pln_lua_block_ended(node->graph, g,
+                           pln_lua_scope_of(node->graph, g, node->ref)))
+    luaL_error(L, "the rest of this Let's block is not known yet");
   pln_lua_graph *free = pln_lua_push_free(L, b);
   pln_builder *builder = free->builder;
   pln_ref var, value, out, let = node->ref;
-  uint32_t n = pln_lua_let_chain(node->graph, let, NULL);
+  uint32_t n = pln_lua_let_chain(node->graph, g, let, NULL);
   pln_ref *lets = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *lets, 0);
-  pln_lua_let_chain(node->graph, let, lets); /* lets, then the result */
+  pln_lua_let_chain(node->graph, g, let, lets); /* lets, then the result */
   pln_lua_must(L, b, pln_build_import(builder, g, lets[n], &out));
   for (uint32_t i = n; i-- > 0;) {
     const pln_ref *operands = pln_node_operands(g, lets[i]);
@@ -95,12 +104,13 @@ pln_ref pln_lua_operand(lua_State *L, pln_lua *b, pln_lua_graph *to, int arg,
     return constant(L, b, to, arg, dtype);
   pln_lua_node *node = pln_lua_check_node(L, arg);
   if (node->graph == to)
-    return node->ref;
+    return is_let(L, node) ? import_let(L, b, to, node) : node->ref;
   pln_lua_graph *image = pln_lua_image(L, b, node, &ref);
   if (!image)
     return import(L, b, to, arg, node);
+  pln_lua_node there = {image, ref};
   if (image == to)
-    return ref;
+    return is_let(L, &there) ? import_let(L, b, to, &there) : ref;
   return import_image(L, b, to, image, ref);
 }
 

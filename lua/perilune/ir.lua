@@ -180,7 +180,11 @@ local copiers = {
   If = { "cond true_branch false_branch", function(_, now)
     return core.if_(now.cond, now.true_branch, now.false_branch)
   end },
-  Let = { "var value body", function(_, now) return core.let(now.var, now.value, now.body) end },
+  Let = { "var value body", function(_, now)
+    -- While its block is rewritten a let's body is what follows.
+    if now.body == nil then return core.let_here(now.var, now.value) end
+    return core.let(now.var, now.value, now.body)
+  end },
   LetBlock = { "body", function(_, now) return now.body end },
   Match = { "data clauses complete", function(_, now)
     return ir.Match(now.data, now.clauses, { complete = now.complete })
@@ -244,10 +248,11 @@ function methods.with(node, changes)
     end
   end
   if unchanged(node, changes) then return node end
-  local now = {}
+  local image, now = core.image(node), {}
+  if image.kind ~= node.kind then image = node end
   for field in copier[1]:gmatch "%S+" do
     now[field] = changes[field]
-    if now[field] == nil then now[field] = node[field] end
+    if now[field] == nil then now[field] = image[field] end
   end
   return copier[2](node, now, changes)
 end
