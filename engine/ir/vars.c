@@ -5,6 +5,7 @@
  * identity; one that is bound anywhere inside is not free. */
 
 #include "ir/graph.h"
+#include "ir/loop/loop.h"
 #include "ir/type/type.h"
 
 /* A list of distinct variables, in order of discovery. */
@@ -58,6 +59,10 @@ static pln_status add_params(var_list *l, const pln_graph *g,
   return PLN_OK;
 }
 
+static pln_status bind_var(void *ud, const pln_graph *g, pln_ref var) {
+  return add_var(ud, g, var, true);
+}
+
 /* The variables of a Match are met with their patterns. */
 static pln_status collect(void *ud, const pln_graph *g, pln_ref node,
                           bool *skip) {
@@ -68,8 +73,8 @@ static pln_status collect(void *ud, const pln_graph *g, pln_ref node,
   if (n->kind == PLN_LET || n->kind == PLN_PATTERN_VAR)
     return add_var(ud, g, g->operands[n->first], true);
   if (pln_owns(n) && n->kind != PLN_MATCH)
-    return add_params(ud, g, n);
-  return PLN_OK;
+    PLN_TRY(add_params(ud, g, n));
+  return pln_loop_binders(g, node, bind_var, ud);
 }
 
 static pln_status tell_vars(const var_list *l, const pln_graph *g,

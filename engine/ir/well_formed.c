@@ -7,6 +7,7 @@
  * when several nodes stand for one. */
 
 #include "ir/describe.h"
+#include "ir/loop/loop.h"
 #include "ir/module.h"
 
 /* What is known of an identity; 0: it was not met. */
@@ -86,6 +87,7 @@ pln_status pln_graph_well_formed(const pln_graph *graph) {
   checker c = {.engine = graph->engine};
   pln_visitor visitor = {.ud = &c, .enter = enter, .leave = leave};
   PLN_TRY(pln_graph_verify(graph));
+  PLN_TRY(pln_loop_well_formed(graph));
   PLN_TRY(pln_idmap_new(graph->engine, &c.state));
   pln_status status = pln_walk(graph, graph->root, &visitor);
   pln_idmap_free(c.state);

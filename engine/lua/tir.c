@@ -175,19 +175,26 @@ static int core_builtins(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg functions[] = {{"prim_type", core_prim_type},
-                                     {"pointer_type", core_pointer_type},
-                                     {"int_imm", core_int_imm},
-                                     {"float_imm", core_float_imm},
-                                     {"string_imm", core_string_imm},
-                                     {"size_var", core_size_var},
-                                     {"loop_node", core_loop_node},
-                                     {"loop_stmt", core_loop_stmt},
-                                     {"folded", core_folded},
-                                     {"seq", core_seq},
-                                     {"builtin", core_builtin},
-                                     {"builtins", core_builtins},
-                                     {NULL, NULL}};
+/* builtin_row(number) -> name, what a call does, how many arguments or -1 */
+static int core_builtin_row(lua_State *L) {
+  lua_Integer number = luaL_checkinteger(L, 1);
+  luaL_argcheck(L, number >= 1 && number <= pln_builtin_count(), 1,
+                "no such builtin");
+  uint32_t builtin = (uint32_t)number;
+  lua_pushstring(L, pln_builtin_name(builtin));
+  lua_pushstring(L, pln_call_kind_name(pln_builtin_call_kind(builtin)));
+  lua_pushinteger(L, pln_builtin_args(builtin));
+  return 3;
+}
+
+static const luaL_Reg functions[] = {
+    {"prim_type", core_prim_type},   {"pointer_type", core_pointer_type},
+    {"int_imm", core_int_imm},       {"float_imm", core_float_imm},
+    {"string_imm", core_string_imm}, {"size_var", core_size_var},
+    {"loop_node", core_loop_node},   {"loop_stmt", core_loop_stmt},
+    {"folded", core_folded},         {"seq", core_seq},
+    {"builtin", core_builtin},       {"builtin_row", core_builtin_row},
+    {"builtins", core_builtins},     {NULL, NULL}};
 
 void pln_lua_open_tir(lua_State *L) {
   pln_lua_functions(L, functions);

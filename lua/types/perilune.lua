@@ -1705,6 +1705,45 @@ function pl.tir.transform(root, pre, post, only) end
 ---@param values table<perilune.Node, perilune.Prim>
 ---@return perilune.Node
 function pl.tir.substitute(root, values) end
+--- What is known of a builtin: its name, what a call of it does ("pure", "opaque", ...), how many
+--- arguments it takes (nil: any number).
+---@param name string
+---@return { name: string, effect: string, args?: integer }
+function pl.tir.builtin(name) end
+--- What evaluating a PrimExpr does.
+---@param node perilune.Node
+---@return "pure"|"read_state"|"update_state"
+function pl.tir.side_effect(node) end
+--- Whether a statement or PrimExpr uses a variable, or one of which the function says so.
+---@param node perilune.Node
+---@param which perilune.Node|fun(var: perilune.Node): boolean
+---@return boolean
+function pl.tir.uses_var(node, which) end
+--- The variables that a statement or PrimExpr uses and does not bind, in the order of their
+--- first uses; without those of the list `defined`.
+---@param node perilune.Node
+---@param defined? perilune.Node[]
+---@return perilune.Node[]
+function pl.tir.undefined_vars(node, defined) end
+--- Whether each variable is bound once at the most; then true, else false and a diagnostic.
+---@param node perilune.Node
+---@return boolean
+---@return perilune.Diag? diag
+function pl.tir.verify_ssa(node) end
+--- Whether each block of a PrimFunc with iteration variables uses no index of a loop around it.
+---@param fn perilune.Node
+---@return boolean
+---@return perilune.Diag? diag
+function pl.tir.verify_well_formed(fn) end
+--- Whether two PrimExprs are the same, with the very same variables.
+---@param a perilune.Node
+---@param b perilune.Node
+---@return boolean
+function pl.tir.expr_deep_equal(a, b) end
+--- A copy of a PrimFunc or statement in which each variable that it binds is another.
+---@param node perilune.Node
+---@return perilune.Node
+function pl.tir.renew_defs(node) end
 ---@alias perilune.binary fun(a: perilune.Prim, b: perilune.Prim): perilune.Node
 ---@param value string
 ---@return perilune.Node
@@ -1861,6 +1900,10 @@ pl.tir.tvm_store_matrix_sync = builtin
 pl.tir.tvm_warp_activemask = builtin
 pl.tir.ptx_mma = builtin
 pl.tir.ptx_mma_sp = builtin
+pl.tir.ptx_ldg32 = builtin
+pl.tir.tvm_mfma = builtin
+pl.tir.tvm_mfma_store = builtin
+pl.tir.tvm_thread_context = builtin
 pl.tir.ptx_ldmatrix = builtin
 pl.tir.mma_store = builtin
 pl.tir.mma_fill = builtin

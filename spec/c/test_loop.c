@@ -261,6 +261,11 @@ static void builtins_have_names_and_numbers(void) {
   for (uint32_t i = 1; i <= pln_builtin_count(); i++)
     CHECK_EQ_INT(pln_builtin_find(pln_text(pln_builtin_name(i))), i);
   CHECK_EQ_INT(pln_builtin_find(pln_text("no such")), 0);
+  uint32_t fma = pln_builtin_find(pln_text("fma"));
+  CHECK_EQ_INT(pln_builtin_args(fma), 3);
+  CHECK_EQ_INT(pln_builtin_call_kind(fma), PLN_CALL_PURE);
+  CHECK_EQ_INT(pln_builtin_args(pln_builtin_find(pln_text("call_extern"))), -1);
+  CHECK_EQ_INT(pln_builtin_call_kind(0), PLN_CALL_OPAQUE);
 }
 
 static void deep_nests_need_no_stack(void) {
@@ -331,6 +336,18 @@ static pln_status import_again(pln_engine *e, const pln_graph *g) {
   return status;
 }
 
+static pln_status define_anew(const pln_graph *g) {
+  pln_graph *fresh;
+  bool equal = false;
+  PLN_TRY(pln_graph_well_formed(g));
+  PLN_TRY(pln_graph_renew_defs(g, &fresh));
+  pln_status status =
+      pln_graph_equal(g, g->root, fresh, fresh->root, false, &equal);
+  CHECK(status != PLN_OK || equal);
+  pln_graph_release(fresh);
+  return status;
+}
+
 static pln_status build_and_print(pln_engine *e, void *ud) {
   pln_builder *to;
   pln_graph *g;
@@ -346,6 +363,8 @@ static pln_status build_and_print(pln_engine *e, void *ud) {
   status = use_graph(g);
   if (status == PLN_OK)
     status = import_again(e, g);
+  if (status == PLN_OK)
+    status = define_anew(g);
   pln_graph_release(g);
   return status;
 }

@@ -488,6 +488,10 @@ typedef enum pln_var_set {
 PLN_API pln_status pln_graph_vars(const pln_graph *graph, pln_ref node,
                                   pln_var_set which, pln_visit_fn fn,
                                   void *ud) PLN_CHECKED;
+/* A copy of a PrimFunc or statement of the loop level in which each variable
+ * that it binds is another. */
+PLN_API pln_status pln_graph_renew_defs(const pln_graph *graph,
+                                        pln_graph **out) PLN_CHECKED;
 /* The type variables in the types of its variables, functions, constructors;
  * those of a type. Generic functions and their types bind them. */
 PLN_API pln_status pln_graph_type_vars(const pln_graph *graph, pln_ref node,
@@ -546,6 +550,24 @@ PLN_API pln_status pln_graph_cut(const pln_graph *graph, const uint32_t *cuts,
 PLN_API uint32_t pln_builtin_count(void);
 PLN_API uint32_t pln_builtin_find(pln_slice name);
 PLN_API const char *pln_builtin_name(uint32_t builtin);
+/* What a call itself does, in the order of TVM's CallEffectKind; OPAQUE of what
+ * is no builtin. A greater one of the first five does all that a lesser does.
+ */
+typedef enum pln_call_kind {
+  PLN_CALL_EXPR_ANNOTATION, /* says something of an expression */
+  PLN_CALL_PURE,
+  PLN_CALL_READ_STATE,
+  PLN_CALL_UPDATE_STATE,
+  PLN_CALL_OPAQUE,           /* may do anything */
+  PLN_CALL_SPECIAL_CALL_ARG, /* pure, and stands in a call only */
+  PLN_CALL_EMBED_INFO,       /* says something where it stands */
+  PLN_CALL_CONTROL_JUMP
+} pln_call_kind;
+PLN_API pln_call_kind pln_builtin_call_kind(uint32_t builtin);
+/* "pure"; "?" of none. */
+PLN_API const char *pln_call_kind_name(pln_call_kind kind);
+/* How many arguments it takes, -1 for any number. */
+PLN_API int32_t pln_builtin_args(uint32_t builtin);
 
 /* What a node of the loop level is made of; ir/kinds.def names the operands.
  * `data` is the lanes of Ramp and Broadcast, the builtin of PrimCall (0: the

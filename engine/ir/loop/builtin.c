@@ -11,8 +11,8 @@
 #define PLACE_LAST PLN_DTYPE_LAST
 
 static const pln_builtin_info rows[] = {
-#define BUILTIN(name, effect, where, script) \
-  {name, PLN_EFFECT_##effect, PLACE_##where, script},
+#define BUILTIN(name, effect, args, where, script) \
+  {name, PLN_CALL_##effect, args, PLACE_##where, script},
 #include "ir/loop/builtins.def"
 };
 
@@ -27,6 +27,37 @@ const pln_builtin_info *pln_builtin_row(uint32_t builtin) {
 const char *pln_builtin_name(uint32_t builtin) {
   return builtin > 0 && builtin <= PLN_COUNT(rows) ? rows[builtin - 1].name
                                                    : "?";
+}
+
+pln_effect pln_call_effect(pln_call_kind kind) {
+  switch (kind) {
+  case PLN_CALL_EXPR_ANNOTATION:
+  case PLN_CALL_PURE:
+  case PLN_CALL_SPECIAL_CALL_ARG:
+  case PLN_CALL_EMBED_INFO: return PLN_EFFECT_NONE;
+  case PLN_CALL_READ_STATE: return PLN_EFFECT_READS;
+  case PLN_CALL_UPDATE_STATE: return PLN_EFFECT_WRITES;
+  case PLN_CALL_OPAQUE:
+  case PLN_CALL_CONTROL_JUMP: return PLN_EFFECT_UNKNOWN;
+  }
+  return PLN_EFFECT_UNKNOWN;
+}
+
+const char *pln_call_kind_name(pln_call_kind kind) {
+  static const char *const names[] = {
+      "expr_annotation",  "pure",       "read_state",  "update_state", "opaque",
+      "special_call_arg", "embed_info", "control_jump"};
+  return (unsigned)kind < PLN_COUNT(names) ? names[kind] : "?";
+}
+
+pln_call_kind pln_builtin_call_kind(uint32_t builtin) {
+  return builtin > 0 && builtin <= PLN_COUNT(rows) ? rows[builtin - 1].effect
+                                                   : PLN_CALL_OPAQUE;
+}
+
+int32_t pln_builtin_args(uint32_t builtin) {
+  return builtin > 0 && builtin <= PLN_COUNT(rows) ? rows[builtin - 1].args
+                                                   : -1;
 }
 
 uint32_t pln_builtin_find(pln_slice name) {

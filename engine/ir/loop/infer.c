@@ -332,7 +332,7 @@ static uint8_t own_effect(const pln_node *n) {
   case PLN_BUFFER_LOAD:
   case PLN_PRODUCER_LOAD: return PLN_EFFECT_READS;
   case PLN_PRIM_CALL:
-    return n->data ? (uint8_t)pln_builtin_row(n->data)->effect
+    return n->data ? (uint8_t)pln_call_effect(pln_builtin_row(n->data)->effect)
                    : PLN_EFFECT_UNKNOWN;
   case PLN_BUFFER_STORE:
   case PLN_PRODUCER_STORE:

@@ -20,7 +20,8 @@ typedef enum pln_dtype_place {
 
 typedef struct pln_builtin_info {
   const char *name;
-  pln_effect effect;
+  pln_call_kind effect;
+  int32_t args;          /* how many, -1 for any number */
   pln_dtype_place place; /* of the dtype among the script's arguments */
   const char *script;
 } pln_builtin_info;
@@ -34,6 +35,8 @@ static inline bool pln_is_prim(const pln_node *n) {
 static inline bool pln_is_stmt(const pln_node *n) {
   return pln_kinds[n->kind].kind_class == PLN_CLASS_STMT;
 }
+/* What of it matters to the order of evaluation. */
+pln_effect pln_call_effect(pln_call_kind kind);
 /* A statement or a PrimFunc: what the loop level's layout lays out. */
 static inline bool pln_is_loop_level(const pln_node *n) {
   return pln_is_stmt(n) || n->kind == PLN_PRIM_FUNC;
@@ -71,6 +74,14 @@ pln_status pln_infer_loop_level(pln_builder *b, pln_node *n) PLN_CHECKED;
 /* Of verify.c: each PrimExpr that reads belongs to one statement; statements
  * and PrimExprs have operands that fit (loop/verify.c). */
 pln_status pln_verify_loop(const pln_graph *g) PLN_CHECKED;
+/* Of well_formed.c: blocks with variables use no loop's index around them
+ * (loop/well_formed.c). */
+pln_status pln_loop_well_formed(const pln_graph *g) PLN_CHECKED;
+/* Calls fn for each Var that a node binds beside the parameters of its scopes;
+ * an AttrStmt that binds a thread (loop/binders.c). */
+pln_status pln_loop_binders(const pln_graph *g, pln_ref node, pln_visit_fn fn,
+                            void *ud) PLN_CHECKED;
+bool pln_binds_thread(const pln_graph *g, const pln_node *n);
 /* Seals a floating statement, PrimFunc or PrimExpr. */
 pln_status pln_layout_loop(const pln_builder *b, pln_ref root,
                            pln_graph **out) PLN_CHECKED;

@@ -320,14 +320,6 @@ static void print_allocate_const(pln_script *s, pln_ref ref, bool concise) {
 
 /* ------------------------------------------------------------------ threads */
 
-static bool binds_thread(const pln_script *s, pln_ref ref) {
-  pln_slice key =
-      pln_attrs_string(s->engine, node_at(s, ref)->attrs, "attr_key", "");
-  bool named = (key.size == 13 && !memcmp(key.data, "thread_extent", 13)) ||
-               (key.size == 14 && !memcmp(key.data, "virtual_thread", 14));
-  return named && node_at(s, operand(s, ref, 0))->kind == PLN_ITER_VAR;
-}
-
 static void put_tag(pln_script *s, pln_ref iter) {
   pln_script_put_quoted(s, pln_attrs_string(s->engine, node_at(s, iter)->attrs,
                                             "thread_tag", ""));
@@ -748,7 +740,7 @@ static void declare_operands(pln_script *s, pln_ref ref) {
   const pln_node *n = node_at(s, ref);
   if (n->kind == PLN_DECL_BUFFER || n->kind == PLN_ALLOC_BUFFER ||
       n->kind == PLN_MATCH_BUFFER || n->kind == PLN_FOR ||
-      (n->kind == PLN_ATTR_STMT && binds_thread(s, ref)) ||
+      (n->kind == PLN_ATTR_STMT && pln_binds_thread(s->g, node_at(s, ref))) ||
       (n->kind == PLN_ALLOCATE && is_declared(s, ref)))
     return;
   s->walks++;
@@ -783,7 +775,7 @@ static void print_attribute(pln_script *s, pln_ref ref, bool concise) {
   if (buffer != PLN_NONE) {
     declare_operands(s, buffer);
     print_realize(s, buffer, operand(s, ref, 1), concise);
-  } else if (binds_thread(s, ref)) {
+  } else if (pln_binds_thread(s->g, node_at(s, ref))) {
     print_thread(s, ref, concise);
   } else {
     print_attr(s, ref, concise);
