@@ -234,6 +234,15 @@ describe("the place of a difference", function()
       (pl.mismatch(match(1, "_"), match(1, "(_, _)"))))
   end)
 
+  it("lies in a later branch of what is itself a statement", function()
+    local function main(branch)
+      return parse("def @main(%c: bool, %r: ref(int32)) { %0 = if (%c) { ref_write(%r, 0) } else { "
+        .. branch .. " }; (%0, %0) }")
+    end
+    assert.equal("@main.body.statements[0].false_branch: other lets or calls with effects",
+      (pl.mismatch(main "let %b = 1; ref_write(%r, %b)", main "ref_write(%r, 1)")))
+  end)
+
   it("is raised with both nodes", function()
     assert.equal(x, pl.assert_equal(x, x))
     local ok, message = pcall(pl.assert_equal, pl.tuple { x + 1 }, pl.tuple { x * 1 })

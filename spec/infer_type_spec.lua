@@ -26,6 +26,19 @@ describe("InferType", function()
       tostring(typed.callee.type))
   end)
 
+  it("types what a match takes apart by its patterns", function()
+    for _, body in ipairs {
+      "match (Nil) { %l: List[int32] => { 2 } }",
+      "match (Nil) { Cons(%x: int32, _) => { 1 }, Nil => { 2 } }",
+      "let %y = Nil; match (%y) { Cons(_, %l: List[int32]) => { 1 }, Nil => { 2 } }",
+    } do
+      local mod = assert(pl.parse(([[#[version = "0.0.5"]
+type List[A] { Cons(A, List[A]), Nil }
+def @main() { %s }]]):format(body)))
+      assert.is_nil(tostring(mod):find("[_]", 1, true), body)
+    end
+  end)
+
   it("types what a let binds, monomorphically", function()
     local f, x, y = pl.var "f", pl.var "x", pl.var("y", "float32")
     local body = pl.let(f, pl.func({ x }, op.negative(x)), pl.call(f, { y }))

@@ -132,7 +132,7 @@ static pln_status compare_scopes(pln_comparison *c, pln_scope s, pln_scope t,
                                  uint32_t scope) {
   const pln_scope_row *x = &c->a->scopes[s], *y = &c->b->scopes[t];
   bool same = false;
-  c->at.scope = scope;
+  c->in_scope = scope;
   if (x->n_params != y->n_params)
     return differ(c, PLN_MISMATCH_PARAMS);
   PLN_TRY(pln_attrs_equal(c->engine, x->attrs, y->attrs, &same));
@@ -398,7 +398,7 @@ static pln_status has_statements(pln_statements *s, pln_ref node, bool *out) {
 static pln_status begin_roots(pln_comparison *c, pln_ref x, pln_ref y) {
   c->at = (pln_pair){.x = x, .y = y, .from = PLN_NONE};
   PLN_TRY(push(c, c->at));
-  c->at.scope = PLN_NONE;
+  c->in_scope = PLN_NONE;
   bool first, second;
   PLN_TRY(has_statements(&c->in_a, x, &first));
   PLN_TRY(has_statements(&c->in_b, y, &second));

@@ -93,7 +93,7 @@ typedef enum pln_mismatch_kind {
   PLN_MISMATCH_ATTRS,
   PLN_MISMATCH_SHARING,
   PLN_MISMATCH_TYPE,
-  PLN_MISMATCH_PARAMS, /* how many a scope has; `scope` of the pair */
+  PLN_MISMATCH_PARAMS, /* how many `in_scope` has; the next two likewise */
   PLN_MISMATCH_STATEMENTS,
   PLN_MISMATCH_ORDER, /* of two values with effects */
   PLN_MISMATCH_SCOPE_ATTRS,
@@ -117,6 +117,7 @@ typedef struct pln_comparison {
   bool equal;
   pln_pair at; /* the pair at hand; when unequal, the first difference */
   pln_mismatch_kind why;
+  uint32_t in_scope; /* of at.x, by number; PLN_NONE: the whole graph */
 } pln_comparison;
 
 /* `trace`: remember how each node was reached. */

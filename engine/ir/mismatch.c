@@ -353,7 +353,7 @@ static pln_scope scope_of(const pln_graph *g, const pln_node *n, uint32_t i) {
 
 static pln_status put_scopes(teller *t, const pln_node *m, const pln_node *n) {
   const pln_comparison *c = t->c;
-  uint32_t at = c->at.scope;
+  uint32_t at = c->in_scope;
   if (at == PLN_NONE) {
     put(t, ": other lets or calls with effects");
     return PLN_OK;
