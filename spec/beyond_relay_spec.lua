@@ -134,6 +134,19 @@ def @main(%x: Tensor[(4), float32]) -> Tensor[(4), float32] {
     }]]))
   end)
 
+  it("is a block of lets whose last use is gone", function()
+    local text = main [[ {
+      keep %0 = (let %a = tanh(%x); random_uniform(shape=[4]));
+      keep %1 = random_normal(shape=[4]);
+      (%1, %0)
+    }]]
+    local shown_text = shown(text)
+    assert.matches("keep %%%d+ = %(\n    let %%a", shown_text)
+    assert.is_true(pl.equal(assert(pl.parse(HEAD .. text)), assert(pl.parse(HEAD .. shown_text))))
+    shown_text = shown(main(" { keep %0 = (let %a = tanh(%x); random_uniform(shape=[4])); %0 }"))
+    assert.matches("keep %%0 = %(.-%);\n  %%0\n", shown_text)
+  end)
+
   it("may have a declared type", function()
     assert.matches("keep %%0: Tensor%[%(2%), float32%] = tanh%(%%x%);",
       shown(main(" { keep %0: Tensor[(2), float32] = tanh(%x); %x }", "?")))
@@ -274,6 +287,18 @@ describe("the order of effects", function()
       (%1, %0)
     }]]
     assert.matches("keep %%0 = random_normal%(.-keep %%1 = random_uniform", shown(text))
+  end)
+
+  it("is told when a let comes between", function()
+    local text = main [[ {
+      keep %0 = random_normal(shape=[4]);
+      let %a = tanh(%x);
+      %1 = (let %b = %a; add(%0, %b));
+      let %c = add(%1, %1);
+      (%0, %c)
+    }]]
+    local mod = assert(pl.parse(HEAD .. text))
+    assert.is_true(pl.equal(mod, assert(pl.parse(tostring(mod)))))
   end)
 end)
 

@@ -719,8 +719,8 @@ pln_status pln_build_free_let(pln_builder *b, pln_ref var, pln_ref value,
 bool pln_can_be_kept(pln_kind kind) {
   return kind == PLN_CONSTANT || kind == PLN_CALL || kind == PLN_TUPLE ||
          kind == PLN_TUPLE_GET_ITEM || kind == PLN_FUNCTION || kind == PLN_IF ||
-         kind == PLN_MATCH || kind == PLN_REF_CREATE || kind == PLN_REF_READ ||
-         kind == PLN_REF_WRITE;
+         kind == PLN_MATCH || kind == PLN_LET_BLOCK || kind == PLN_REF_CREATE ||
+         kind == PLN_REF_READ || kind == PLN_REF_WRITE;
 }
 
 /* Like a Let, the node lies in its block's scope. */

@@ -155,12 +155,15 @@ static pln_status bind_let(placer *p, pln_ref let) {
   return PLN_OK;
 }
 
-/* A block of lets that is the result of its scope lies in that scope. */
+/* A block of lets that is the result of its scope lies in that scope, unless it
+ * is evaluated before, where it is kept. */
 static void want_result(placer *p, pln_scope inner, pln_scope scope) {
   pln_ref result = p->g->scopes[inner].result;
   want(p, result, scope);
   p->l->result[scope] = result;
-  if (p->g->nodes[result].kind == PLN_LET_BLOCK && p->uses[result] == 1)
+  const pln_node *n = &p->g->nodes[result];
+  if (n->kind == PLN_LET_BLOCK && p->uses[result] == 1 &&
+      !(n->flags & PLN_NODE_KEEP))
     p->state[result] |= TAIL;
 }
 

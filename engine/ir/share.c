@@ -24,6 +24,12 @@ static bool same_payload(const pln_graph *g, const pln_node *a,
   return a->data == b->data;
 }
 
+/* What an operator gives follows from its operands and attributes; a generic
+ * function, or constructor, may give another type to each caller. */
+static bool same_type(const pln_node *a, const pln_node *b) {
+  return a->type == b->type || (a->kind == PLN_CALL && a->data);
+}
+
 static bool same_node(const pln_graph *g, const pln_node *a,
                       const pln_node *b) {
   return a->kind == b->kind && a->results == b->results &&
@@ -34,10 +40,11 @@ static bool same_node(const pln_graph *g, const pln_node *a,
                   a->count * sizeof *g->operands));
 }
 
-/* Owners, variables and effects stay what they are. */
+/* Owners, variables and effects stay what they are; a pattern is its arm's. */
 static bool sharable(const pln_node *n) {
   return pln_kinds[n->kind].payload != PLN_PAYLOAD_SCOPE &&
          n->kind != PLN_VAR && n->kind != PLN_LET &&
+         pln_kinds[n->kind].kind_class != PLN_CLASS_PATTERN &&
          pln_flags_effect(n->flags) == PLN_EFFECT_NONE;
 }
 
@@ -111,6 +118,7 @@ pln_status pln_rewrite_share(pln_rewrite *rw, pln_ref node, pln_ref *out) {
   for (uint32_t i = hash & s->mask; s->mask && s->slots[i].node;
        i = (i + 1) & s->mask)
     if (s->slots[i].hash == hash &&
+        same_type(&g->nodes[s->slots[i].node - 1], n) &&
         same_node(g, &g->nodes[s->slots[i].node - 1], n)) {
       *out = s->slots[i].node - 1;
       return PLN_OK;

@@ -39,8 +39,9 @@ typedef struct task {
 typedef struct order {
   const pln_text_plan *plan;
   uint8_t *seen; /* a node */
-  pln_ref *last; /* a scope: 1 + what has an effect and came last */
-  bool *moved;   /* a scope: another order than that of its nodes */
+  pln_ref
+      *last;   /* a scope: 1 + what has an effect, or is a let, and came last */
+  bool *moved; /* a scope: another order than that of its nodes */
   task *tasks;
   uint32_t n_tasks, cap_tasks;
 } order;
@@ -84,8 +85,9 @@ static pln_status enter(order *o, pln_ref node) {
 }
 
 static void leave(order *o, pln_ref node) {
+  const pln_node *n = &o->plan->graph->nodes[node];
   pln_scope scope = o->plan->nodes[node].next;
-  if (!has_effect(&o->plan->graph->nodes[node]))
+  if (n->kind != PLN_LET && !has_effect(n))
     return;
   if (o->last[scope] > node)
     o->moved[scope] = true;
@@ -113,7 +115,8 @@ static void keep_moved(const order *o) {
       nodes[i].kept = true;
 }
 
-/* Of two nodes with effects in one scope either may come first. */
+/* Of two nodes with effects, or a let and one, in one scope either may come
+ * first. */
 static pln_status find_moved(const pln_text_plan *plan) {
   const pln_graph *g = plan->graph;
   pln_engine *e = g->engine;
@@ -139,7 +142,7 @@ pln_status pln_text_find_kept(pln_text_plan *plan) {
     return PLN_OK;
   for (pln_ref i = 0; i < g->n_nodes; i++) {
     plan->nodes[i].kept = is_unused(plan, i);
-    effects += has_effect(&g->nodes[i]);
+    effects += g->nodes[i].kind == PLN_LET || has_effect(&g->nodes[i]);
   }
   return effects > 1 ? find_moved(plan) : PLN_OK;
 }
