@@ -243,6 +243,22 @@ describe("the place of a difference", function()
       (pl.mismatch(main "let %b = 1; ref_write(%r, %b)", main "ref_write(%r, 1)")))
   end)
 
+  it("is not where an object of TVM's stands in the metadata", function()
+    local mod = assert(pl.parse [=[#[version = "0.0.5"]
+def @main(%x: float32) { on_device(%x, virtual_device=meta[VirtualDevice][1]) }
+#[metadata]
+{"root": 1, "nodes": [{"type_key": ""},
+  {"type_key": "Map", "keys": ["VirtualDevice"], "data": [2]},
+  {"type_key": "Array", "data": [3, 4]},
+  {"type_key": "VirtualDevice", "attrs": {"device_type_int": "1", "virtual_device_id": "0"}},
+  {"type_key": "VirtualDevice", "attrs": {"device_type_int": "2", "virtual_device_id": "0"}}],
+  "b64ndarrays": []}]=])
+    local again = assert(pl.parse(tostring(mod)))
+    assert.matches("virtual_device=meta%[VirtualDevice%]%[0%]", tostring(again))
+    pl.assert_equal(mod, again)
+    assert.equal(pl.hash(mod), pl.hash(again))
+  end)
+
   it("is raised with both nodes", function()
     assert.equal(x, pl.assert_equal(x, x))
     local ok, message = pcall(pl.assert_equal, pl.tuple { x + 1 }, pl.tuple { x * 1 })

@@ -18,6 +18,14 @@ static bool same_text(pln_slice a, pln_slice b) {
   return a.size == b.size && (a.size == 0 || !memcmp(a.data, b.data, a.size));
 }
 
+pln_slice pln_object_content(pln_slice object) {
+  size_t n = object.size;
+  while (n > 0 && object.data[n - 1] >= '0' && object.data[n - 1] <= '9')
+    n--;
+  bool numbered = n > 0 && object.data[n - 1] == '#';
+  return (pln_slice){object.data, numbered ? n - 1 : object.size};
+}
+
 static bool same_element(const pln_attr *a, const pln_attr *b, uint32_t i) {
   switch ((pln_attr_kind)a->kind) {
   case PLN_ATTR_FLOATS: return same_float(a->v.floats[i], b->v.floats[i]);
@@ -44,8 +52,9 @@ static bool same_value(const pln_attr *a, const pln_attr *b) {
   case PLN_ATTR_BOOL:
   case PLN_ATTR_GRAPH: return a->v.i == b->v.i;
   case PLN_ATTR_FLOAT: return same_float(a->v.f, b->v.f);
-  case PLN_ATTR_STRING:
-  case PLN_ATTR_OBJECT: return same_text(a->v.s, b->v.s);
+  case PLN_ATTR_STRING: return same_text(a->v.s, b->v.s);
+  case PLN_ATTR_OBJECT:
+    return same_text(pln_object_content(a->v.s), pln_object_content(b->v.s));
   case PLN_ATTR_BYTES:
     return a->onnx_type == b->onnx_type && same_text(a->v.s, b->v.s);
   case PLN_ATTR_TENSOR: return pln_tensor_equal(a->v.tensor, b->v.tensor);

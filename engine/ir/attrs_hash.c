@@ -45,8 +45,8 @@ static uint64_t hash_value(const pln_engine *e, uint64_t h, const pln_attr *a) {
   case PLN_ATTR_BOOL:
   case PLN_ATTR_GRAPH: return pln_hash_mix(h, (uint64_t)a->v.i);
   case PLN_ATTR_STRING:
-  case PLN_ATTR_OBJECT:
   case PLN_ATTR_BYTES: return hash_text(h, a->v.s);
+  case PLN_ATTR_OBJECT: return hash_text(h, pln_object_content(a->v.s));
   case PLN_ATTR_TENSOR:
     return pln_hash_mix(h, pln_tensor_content_hash(a->v.tensor));
   case PLN_ATTR_TYPE: return pln_hash_mix(h, pln_type_hash(e, a->v.type));

@@ -36,6 +36,9 @@ pln_status pln_type_match_bind(pln_type_match *match, pln_type x, pln_type y,
 pln_status pln_type_match_run(pln_type_match *match, pln_type x, pln_type y,
                               bool *same) PLN_CHECKED;
 
+/* What is compared of an OBJECT: all but its number among those of its type,
+ * which is another where other ones are printed. */
+pln_slice pln_object_content(pln_slice object);
 /* Floats within 1e-9 are equal, as Relay has it; all else is equal exactly. */
 pln_status pln_attr_equal(pln_engine *engine, const pln_attr *a,
                           const pln_attr *b, bool *same) PLN_CHECKED;
