@@ -270,7 +270,7 @@ attributes of the module:1:6: error: expected name=value, got 'm'
     n=8, m
          ^]], tostring(diag))
     _, diag = pl.parse(with_attributes "n=8, n=9", "m.relay")
-    assert.matches("attributes of the module:1:1: error: ", tostring(diag))
+    assert.matches("attributes of the module:1:6: error: ", tostring(diag))
   end)
 
   it("are none when the entry is no string", function()

@@ -33,9 +33,20 @@ uint32_t pln_dtype_bits(pln_dtype dtype) {
   return rows[is_known(dtype) ? dtype : PLN_DTYPE_NONE].bits;
 }
 
-/* TVM's vectors of truth values are those of integers of one bit. */
+/* TVM's vectors of truth values are those of integers of one bit; a number
+ * without a width has 32 bits. */
 static pln_dtype find_element(pln_slice name) {
-  return pln_slice_is(name, "uint1") ? PLN_BOOL : pln_dtype_find(name);
+  static const struct {
+    const char *name;
+    pln_dtype dtype;
+  } others[] = {{"uint1", PLN_BOOL},
+                {"int", PLN_INT32},
+                {"uint", PLN_UINT32},
+                {"float", PLN_FLOAT32}};
+  for (size_t i = 0; i < PLN_COUNT(others); i++)
+    if (pln_slice_is(name, others[i].name))
+      return others[i].dtype;
+  return pln_dtype_find(name);
 }
 
 pln_dtype pln_dtype_find_vector(pln_slice name, uint32_t *lanes) {

@@ -142,7 +142,10 @@ static pln_status read_bad(pln_engine *engine, void *ud) {
   pln_status status = pln_parse_module(
       engine,
       pln_text("#[version = \"0.0.5\"]\ndef @f(%x: int23) { %0 = add(%x, ; "
-               "let %y = %z; nn.rele(%y, 300i8) } def @f() { 1 }"),
+               "let %y = %z; let %l: int8 = 1f nn.rele(%y, 300i8); "
+               "nn.softmax(%y, axi=1); tanh(%y, a=1, a=2) } "
+               "def @f() { 1 } def g() { x = 'a'; %q = 2.5 } "
+               "def @h(%x) { %x(%x) }"),
       "bad", &module);
   CHECK(status != PLN_OK);
   for (size_t i = 0; i < pln_diag_count(engine); i++)

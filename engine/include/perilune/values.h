@@ -181,7 +181,9 @@ typedef enum pln_dtype {
 PLN_API const char *pln_dtype_name(pln_dtype dtype);
 /* PLN_DTYPE_NONE when there is no dtype of that name. */
 PLN_API pln_dtype pln_dtype_find(pln_slice name);
-/* The same with lanes behind the name, "float32x4": *lanes, else 1. */
+/* The same with lanes behind the name, "float32x4": *lanes, else 1. TVM's other
+ * names are known as well: "int", "uint" and "float" have 32 bits, "uint1" is
+ * bool. */
 PLN_API pln_dtype pln_dtype_find_vector(pln_slice name, uint32_t *lanes);
 /* Bits of one element as stored. */
 PLN_API uint32_t pln_dtype_bits(pln_dtype dtype);

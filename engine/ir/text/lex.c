@@ -45,10 +45,13 @@ static bool starts(const pln_lexer *x, const char *text) {
   return n <= (size_t)(x->end - x->at) && !memcmp(x->at, text, n);
 }
 
+/* The mark that some editors put in front of UTF-8 says nothing. */
 void pln_lex_begin(pln_lexer *lexer, pln_slice text) {
   *lexer = (pln_lexer){.at = text.data ? text.data : "", .row = 1};
-  lexer->line = lexer->at;
   lexer->end = lexer->at + text.size;
+  if (starts(lexer, "\xef\xbb\xbf"))
+    lexer->at += 3;
+  lexer->line = lexer->at;
 }
 
 /* ---------------------------------------------------------------- comments */
@@ -357,12 +360,21 @@ static pln_token_kind double_sign(char c, char next) {
   return PLN_T_BAD;
 }
 
-/* The bytes of one character, so that a message does not cut it. */
-static const char *end_of_character(const pln_lexer *x) {
+/* A run of bytes that begin no token is told once; characters are not cut. */
+static const char *end_of_strange(const pln_lexer *x) {
   const char *at = x->at + 1;
-  while (at < x->end && ((unsigned char)*at & 0xc0) == 0x80)
+  while (at < x->end && (((unsigned char)*at & 0xc0) == 0x80 ||
+                         (!is(*at, -1) && !strchr("%@\"#\r\n'", *at) &&
+                          sign(*at) == PLN_T_BAD)))
     at++;
   return at;
+}
+
+/* 'abc': the text up to the quote that ends it, on its line. */
+static void lex_apostrophe(pln_lexer *x, pln_token *t) {
+  const char *line = end_of_line(x);
+  const char *end = memchr(x->at + 1, '\'', (size_t)(line - x->at) - 1);
+  bad(x, t, "strings stand in double quotes", end ? end + 1 : x->at + 1);
 }
 
 static void lex_sign(pln_lexer *x, pln_token *t) {
@@ -375,8 +387,10 @@ static void lex_sign(pln_lexer *x, pln_token *t) {
     finish(x, t, one, x->at + 1);
   else if (*x->at == '\r')
     bad(x, t, "a carriage return must be followed by a line feed", x->at + 1);
+  else if (*x->at == '\'')
+    lex_apostrophe(x, t);
   else
-    bad(x, t, "no token begins with this character", end_of_character(x));
+    bad(x, t, "no token begins with this character", end_of_strange(x));
 }
 
 void pln_lex_next(pln_lexer *x, pln_token *t) {

@@ -6,9 +6,9 @@
  * while it is read. What always holds: any bytes give a module or diagnostics,
  * in time and memory proportional to their number. */
 
-#include "ir/text/parse.h"
 #include "ir/check_calls.h"
 #include "ir/text/meta_in.h"
+#include "ir/text/parse.h"
 
 typedef enum definition_kind { FUNCTION, TYPE, EXTERN_TYPE } definition_kind;
 
@@ -90,8 +90,9 @@ static pln_status read_version(pln_parser *p, bool needed) {
                                "0.0.5 is"));
     return pln_parse_next(p);
   }
-  if (!needed)
+  if (!needed || p->n_errors > 0)
     return PLN_OK;
+  p->doubtful = p->token.whole.data;
   return pln_parse_report(p, &p->token, PLN_ERR_FORMAT,
                           "expected #[version = \"0.0.5\"] in the first line");
 }
@@ -158,7 +159,7 @@ static pln_status take_given(reading *r) {
 static pln_status note_function(reading *r) {
   pln_parser *p = &r->p;
   if (p->token.kind != PLN_T_GLOBAL)
-    return pln_parse_wanted(p, "a global name");
+    PLN_TRY(pln_parse_unsigiled(p, "a global name", '@'));
   PLN_TRY(add_definition(r, FUNCTION));
   pln_symbol name = r->rows[r->count - 1].name;
   bool given = pln_module_find(r->module, name) != PLN_NONE;
@@ -262,10 +263,10 @@ static pln_status read_constructor(pln_parser *p, pln_constructor *out) {
     PLN_TRY(pln_parse_push_type(p, type));
     PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &more));
   }
-  if (open)
-    PLN_TRY(pln_parse_expect(p, PLN_T_RPAREN));
   out->n_inputs = p->n_types - first;
-  return PLN_OK;
+  if (open && p->token.kind != PLN_T_RPAREN)
+    return pln_parse_wanted(p, "',' or ')'");
+  return open ? pln_parse_next(p) : PLN_OK;
 }
 
 typedef struct constructors {
@@ -282,7 +283,8 @@ static pln_status read_constructors(pln_parser *p, constructors *all) {
     all->count++;
     PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &more));
   }
-  return pln_parse_expect(p, PLN_T_RBRACE);
+  return p->token.kind == PLN_T_RBRACE ? pln_parse_next(p)
+                                       : pln_parse_wanted(p, "',' or '}'");
 }
 
 /* p->types holds the variables, then the fields of all constructors. */

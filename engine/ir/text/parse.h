@@ -92,6 +92,12 @@ typedef enum pln_parse_mode {
   PLN_HAVE_VALUE    /* p->value, for the newest frame */
 } pln_parse_mode;
 
+/* Where an attribute's name stood. */
+typedef struct pln_parsed_name {
+  pln_symbol name;
+  pln_token token;
+} pln_parsed_name;
+
 typedef struct pln_parser {
   pln_engine *engine;
   pln_slice text;
@@ -101,7 +107,9 @@ typedef struct pln_parser {
   pln_token token; /* at hand; never a bad one */
   pln_note note;   /* told between those two */
   uint32_t n_errors;
-  pln_builder *b; /* of the function at hand */
+  const char *doubtful; /* where a token begins that was looked for after text
+                           that cannot be: it is no error of its own */
+  pln_builder *b;       /* of the function at hand */
   const pln_module *module;
   pln_idmap *names; /* key -> index + 1 in bindings */
   pln_graph_binding *bindings;
@@ -131,6 +139,8 @@ typedef struct pln_parser {
   uint32_t n_type_frames, cap_type_frames;
   pln_attr *items;
   uint32_t n_items, cap_items;
+  pln_parsed_name *attr_names; /* of the attributes that were read last */
+  uint32_t n_attr_names, cap_attr_names;
   struct pln_attr_frame *attr_frames;
   uint32_t n_attr_frames, cap_attr_frames;
   pln_ref *values;
@@ -157,6 +167,13 @@ pln_status pln_parse_accept(pln_parser *p, pln_token_kind kind,
 pln_status pln_parse_expect(pln_parser *p, pln_token_kind kind) PLN_CHECKED;
 /* Reports what was wanted in place of the token at hand: PLN_ERR_FORMAT. */
 pln_status pln_parse_wanted(pln_parser *p, const char *what) PLN_CHECKED;
+/* The same of a name that lacks its sigil, '%' or '@', or has the other one:
+ * PLN_OK, for it can be read as meant. */
+pln_status pln_parse_unsigiled(pln_parser *p, const char *what,
+                               char sigil) PLN_CHECKED;
+/* Behind a statement. Where another one begins without it, a ';' is reported as
+ * missing and taken for granted. */
+pln_status pln_parse_semicolon(pln_parser *p) PLN_CHECKED;
 /* Reports an error at `token`. PLN_OK, but PLN_ERR_LIMIT when there were
  * enough. */
 pln_status pln_parse_report(pln_parser *p, const pln_token *token,
@@ -194,6 +211,8 @@ bool pln_parse_lookup(const pln_parser *p, pln_name_space space,
                       pln_symbol name, uint32_t *value);
 /* Ends the scopes that began when there were `mark` bindings. */
 void pln_parse_unbind(pln_parser *p, uint32_t mark);
+/* Whether a variable is called as the token says, without its '%'. */
+bool pln_parse_is_variable(pln_parser *p, const pln_token *token);
 /* Reports that no `what` is called as `token` says, with the nearest of the
  * names that could stand there. */
 pln_status pln_parse_unknown(pln_parser *p, const pln_token *token,
@@ -247,9 +266,11 @@ pln_status pln_parse_attrs(pln_parser *p, pln_attrs *out) PLN_CHECKED;
  * nothing but names; 0 when it is that of names. */
 pln_status pln_parse_ordered_attrs(pln_parser *p, pln_attrs *out,
                                    pln_attrs *order) PLN_CHECKED;
-/* Attributes of a call of `op` as the operator wants them. */
+/* Attributes of a call of `op`, those that were read last, as the operator
+ * wants them. *good: false when that was reported. */
 pln_status pln_parse_op_attrs(pln_parser *p, const pln_token *token, pln_op op,
-                              pln_attrs given, pln_attrs *out) PLN_CHECKED;
+                              pln_attrs given, pln_attrs *out,
+                              bool *good) PLN_CHECKED;
 /* The attributes with values as the schema wants them, where text cannot tell:
  * integers in place of floats, empty lists. */
 pln_status pln_parse_fit(pln_parser *p, const char *schema,
@@ -320,8 +341,9 @@ pln_status pln_parse_number_is(pln_parser *p, pln_numbered kind,
 pln_status pln_parse_atom(pln_parser *p) PLN_CHECKED;
 /* The number of the graph variable at hand. */
 pln_status pln_parse_temp(pln_parser *p, uint32_t *out) PLN_CHECKED;
-pln_status pln_parse_unknown_constructor(pln_parser *p,
-                                         const pln_token *token) PLN_CHECKED;
+/* `may_be_var`: a variable could stand there. */
+pln_status pln_parse_unknown_constructor(pln_parser *p, const pln_token *token,
+                                         bool may_be_var) PLN_CHECKED;
 
 /* text/parse_call.c: at the attributes or the ')' of the newest frame. */
 pln_status pln_parse_finish_call(pln_parser *p) PLN_CHECKED;

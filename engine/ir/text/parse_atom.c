@@ -4,6 +4,8 @@
  * Called where an operand is wanted. It sets the value, or opens the frame of
  * the expression that begins. */
 
+#include <stdio.h>
+
 #include "ir/text/meta_in.h"
 #include "ir/text/parse.h"
 
@@ -138,19 +140,45 @@ static uint32_t constructor_names(const pln_parser *p, uint32_t most,
   return n;
 }
 
-pln_status pln_parse_unknown_constructor(pln_parser *p,
-                                         const pln_token *token) {
+pln_status pln_parse_unknown_constructor(pln_parser *p, const pln_token *token,
+                                         bool may_be_var) {
   const char *names[MOST_NAMES];
-  uint32_t n = constructor_names(p, MOST_NAMES, names);
+  char var[80];
+  int size = token->text.size > 70 ? 70 : (int)token->text.size;
+  uint32_t n = constructor_names(p, MOST_NAMES - 1, names);
+  snprintf(var, sizeof var, "%%%.*s", size, token->text.data);
+  bool lower = size > 0 && var[1] >= 'a' && var[1] <= 'z';
+  if (may_be_var && lower && size < 3)
+    return pln_parse_report(p, token, PLN_ERR_NAME,
+                            "no constructor is called '%s'; did you mean "
+                            "'%s'?",
+                            var + 1, var);
+  if (may_be_var && lower)
+    names[n++] = var;
   return pln_parse_unknown(p, token, "constructor", n, names);
 }
 
-static pln_status unknown_operator(pln_parser *p, const pln_token *token) {
-  const char *names[MOST_NAMES];
-  uint32_t n = constructor_names(p, MOST_NAMES / 2, names);
+/* With the nearest of the names of operators, constructors and literals. */
+static pln_status report_operator(pln_parser *p, const pln_token *token) {
+  const char *names[MOST_NAMES + 2] = {"True", "False"};
+  uint32_t n = 2 + constructor_names(p, MOST_NAMES / 2, names + 2);
   for (pln_op op = 1; op <= pln_op_count(p->engine) && n < MOST_NAMES; op++)
     names[n++] = pln_op_name(p->engine, op).data;
-  PLN_TRY(pln_parse_unknown(p, token, "operator", n, names));
+  return pln_parse_unknown(p, token, "operator", n, names);
+}
+
+/* What follows one that is not called is no error of its own. */
+static pln_status unknown_operator(pln_parser *p, const pln_token *token) {
+  int size = token->text.size > 70 ? 70 : (int)token->text.size;
+  if (pln_parse_is_variable(p, token))
+    PLN_TRY(pln_parse_report(p, token, PLN_ERR_NAME,
+                             "no operator is called '%.*s'; did you mean "
+                             "'%%%.*s'?",
+                             size, token->text.data, size, token->text.data));
+  else
+    PLN_TRY(report_operator(p, token));
+  if (p->token.kind != PLN_T_LPAREN)
+    p->doubtful = p->token.whole.data;
   PLN_TRY(pln_parse_nothing(p, &p->value));
   p->mode = PLN_HAVE_ATOM;
   p->fresh = false;

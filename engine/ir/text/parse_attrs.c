@@ -18,6 +18,8 @@ typedef struct pln_attr_frame {
 
 void pln_parse_free_attrs(pln_parser *p) {
   pln_mem_free(p->engine, p->items, p->cap_items * sizeof *p->items);
+  pln_mem_free(p->engine, p->attr_names,
+               p->cap_attr_names * sizeof *p->attr_names);
   pln_mem_free(p->engine, p->attr_frames,
                p->cap_attr_frames * sizeof *p->attr_frames);
 }
@@ -43,11 +45,14 @@ static pln_status push_frame(pln_parser *p, pln_token_kind closer,
 
 /* ------------------------------------------------------------------- names */
 
-/* A name, a string or a keyword, with '=' behind it. */
+/* A name, a string or a keyword, with '=' behind it; or a name with ':', where
+ * no other name can be. */
 bool pln_parse_at_attr(const pln_parser *p) {
-  return (p->token.kind == PLN_T_NAME || p->token.kind == PLN_T_STRING ||
-          p->token.kind >= PLN_T_DEF) &&
-         pln_parse_peek(p) == PLN_T_ASSIGN;
+  bool name = p->token.kind == PLN_T_NAME;
+  if (!name && p->token.kind != PLN_T_STRING && p->token.kind < PLN_T_DEF)
+    return false;
+  pln_token_kind next = pln_parse_peek(p);
+  return next == PLN_T_ASSIGN || (name && next == PLN_T_COLON);
 }
 
 static pln_status read_name(pln_parser *p, pln_symbol *out) {
@@ -58,7 +63,31 @@ static pln_status read_name(pln_parser *p, pln_symbol *out) {
     token.text = token.whole;
   PLN_TRY(pln_parse_symbol(p, &token, out));
   PLN_TRY(pln_parse_next(p));
-  return pln_parse_next(p);
+  return pln_parse_expect(p, PLN_T_ASSIGN);
+}
+
+/* So that what is wrong with an attribute is told where it stands. */
+static pln_status note_name(pln_parser *p, pln_symbol name,
+                            const pln_token *token) {
+  PLN_TRY(pln_mem_grow(p->engine, (void **)&p->attr_names, &p->cap_attr_names,
+                       (size_t)p->n_attr_names + 1, sizeof *p->attr_names));
+  p->attr_names[p->n_attr_names++] = (pln_parsed_name){name, *token};
+  return PLN_OK;
+}
+
+/* Where a name stands for the second time; NULL when none does, or memory is
+ * out. */
+static const pln_token *find_twice(const pln_parser *p) {
+  pln_idmap *seen = NULL;
+  const pln_token *found = NULL;
+  pln_status status = pln_idmap_new(p->engine, &seen);
+  for (uint32_t i = 0; i < p->n_attr_names && status == PLN_OK && !found; i++) {
+    if (pln_idmap_get(seen, p->attr_names[i].name))
+      found = &p->attr_names[i].token;
+    status = pln_idmap_set(seen, p->attr_names[i].name, 1);
+  }
+  pln_idmap_free(seen);
+  return found;
 }
 
 /* ------------------------------------------------------------------ values */
@@ -211,13 +240,17 @@ static pln_status make_list(pln_parser *p, const pln_attr *items, uint32_t n,
   return PLN_OK;
 }
 
-/* Interns entries; a name that stands twice is an error at `token`. */
+/* Interns entries; a name that stands twice is an error there, or at `token`
+ * where names are not noted. */
 static pln_status make_dict(pln_parser *p, const pln_token *token,
                             const pln_attr *items, uint32_t n, pln_attrs *out) {
   size_t mark = pln_diag_count(p->engine);
   *out = 0;
-  return pln_parse_located(p, token, mark,
-                           pln_attrs_make(p->engine, n, items, out));
+  pln_status status = pln_attrs_make(p->engine, n, items, out);
+  if (status == PLN_OK)
+    return PLN_OK;
+  const pln_token *twice = token ? token : find_twice(p);
+  return pln_parse_located(p, twice ? twice : &p->token, mark, status);
 }
 
 /* Behind the closing bracket of the newest frame. */
@@ -282,7 +315,9 @@ static pln_status read_entries(pln_parser *p) {
   while (more && pln_parse_at_attr(p)) {
     pln_symbol name;
     pln_attr value;
+    pln_token token = p->token;
     PLN_TRY(read_name(p, &name));
+    PLN_TRY(note_name(p, name, &token));
     PLN_TRY(read_value(p, name, &value));
     PLN_TRY(push_item(p, &value));
     PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &more));
@@ -311,11 +346,11 @@ pln_status pln_parse_attrs(pln_parser *p, pln_attrs *out) {
 pln_status pln_parse_ordered_attrs(pln_parser *p, pln_attrs *out,
                                    pln_attrs *order) {
   uint32_t items = p->n_items, frames = p->n_attr_frames;
-  pln_token token = p->token;
   *out = *order = 0;
+  p->n_attr_names = 0;
   pln_status status = read_entries(p);
   if (status == PLN_OK && p->n_items > items)
-    status = make_dict(p, &token, p->items + items, p->n_items - items, out);
+    status = make_dict(p, NULL, p->items + items, p->n_items - items, out);
   if (status == PLN_OK && *out)
     status = list_names(p, p->items + items, p->n_items - items, *out, order);
   p->n_items = items;
@@ -387,14 +422,54 @@ pln_status pln_parse_fit(pln_parser *p, const char *schema, pln_attrs *attrs) {
   return PLN_OK;
 }
 
+/* Whether an attribute alone is refused with the message at `mark`, the newest;
+ * what else is said is taken back. */
+static bool is_refused(pln_parser *p, const pln_relay_row *row,
+                       const pln_attr *attr, size_t mark) {
+  pln_engine *e = p->engine;
+  pln_attrs alone, core;
+  pln_status status = pln_attrs_make(e, 1, attr, &alone);
+  if (status == PLN_OK)
+    status = pln_relay_read(e, row, alone, &core);
+  const pln_diag *first = pln_diag_get(e, mark);
+  const pln_diag *again = pln_diag_get(e, mark + 1);
+  bool same =
+      status != PLN_OK && again && !strcmp(first->message, again->message);
+  pln_diag_drop(e, mark + 1);
+  return same;
+}
+
+enum { MOST_BLAMED = 100 };
+
+/* The attribute that was refused; where none is, `token`. */
+static const pln_token *blamed(pln_parser *p, const pln_token *token,
+                               const pln_relay_row *row, pln_attrs given,
+                               size_t mark) {
+  if (pln_diag_count(p->engine) != mark + 1)
+    return token;
+  for (uint32_t i = 0; i < p->n_attr_names && i < MOST_BLAMED; i++) {
+    const pln_parsed_name *at = &p->attr_names[i];
+    const pln_attr *attr = pln_attrs_find(
+        p->engine, given, pln_symbol_text(p->engine, at->name).data);
+    if (attr && is_refused(p, row, attr, mark))
+      return &at->token;
+  }
+  return token;
+}
+
 pln_status pln_parse_op_attrs(pln_parser *p, const pln_token *token, pln_op op,
-                              pln_attrs given, pln_attrs *out) {
+                              pln_attrs given, pln_attrs *out, bool *good) {
   const pln_op_info *info = pln_op_row(p->engine, op);
   const pln_relay_row *row = pln_relay_of(p->engine, op);
   size_t mark = pln_diag_count(p->engine);
   *out = given;
+  *good = true;
   if (!row)
     return pln_parse_fit(p, info->attrs, out);
-  return pln_parse_located(p, token, mark,
-                           pln_relay_read(p->engine, row, given, out));
+  pln_status status = pln_relay_read(p->engine, row, given, out);
+  if (status == PLN_OK)
+    return PLN_OK;
+  *good = false;
+  token = blamed(p, token, row, given, mark);
+  return pln_parse_located(p, token, mark, status);
 }

@@ -185,14 +185,15 @@ pln_status pln_parse_if_part(pln_parser *p) {
 
 /* ------------------------------------------------------------------- match */
 
+/* What is matched stands in parentheses, as a rule, but needs none. */
 pln_status pln_parse_match(pln_parser *p) {
   bool partial;
   PLN_TRY(pln_parse_open(p, PLN_FRAME_MATCH, &p->token));
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_accept(p, PLN_T_QUERY, &partial));
   top(p)->flag = !partial;
-  PLN_TRY(pln_parse_expect(p, PLN_T_LPAREN));
-  return pln_parse_open_sequence(p);
+  p->mode = PLN_WANT_OPERAND;
+  return PLN_OK;
 }
 
 /* Values are the data, then patterns and bodies by turns; pln_build wants them
@@ -238,7 +239,6 @@ pln_status pln_parse_match_part(pln_parser *p) {
   PLN_TRY(pln_parse_push(p, p->value));
   pln_parse_unbind(p, f.mark);
   if (data) {
-    PLN_TRY(pln_parse_expect(p, PLN_T_RPAREN));
     PLN_TRY(pln_parse_expect(p, PLN_T_LBRACE));
     return next_arm(p);
   }

@@ -127,7 +127,7 @@ pln_status pln_parse_binder(pln_parser *p, pln_symbol *name, pln_ref *var) {
   pln_type type = 0;
   bool typed;
   if (token.kind != PLN_T_LOCAL)
-    return pln_parse_wanted(p, "a local variable");
+    PLN_TRY(pln_parse_unsigiled(p, "a local variable", '%'));
   PLN_TRY(pln_parse_symbol(p, &token, name));
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_accept(p, PLN_T_COLON, &typed));

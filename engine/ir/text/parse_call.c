@@ -36,9 +36,12 @@ static pln_status make_call(pln_parser *p, const pln_parse_frame *f,
   const pln_relay_row *row = pln_relay_of(p->engine, f->data);
   uint32_t results = 0;
   pln_attrs attrs;
+  bool good;
   if (!row)
     PLN_TRY(pln_parse_results(p, &given, &results));
-  PLN_TRY(pln_parse_op_attrs(p, &f->token, f->data, given, &attrs));
+  PLN_TRY(pln_parse_op_attrs(p, &f->token, f->data, given, &attrs, &good));
+  if (!good)
+    return pln_parse_nothing(p, out);
   if (row)
     results = pln_relay_n_results(p->engine, row, given, attrs);
   return pln_build_call(p->b, f->data, attrs, results, p->n_values - f->first,
@@ -83,7 +86,8 @@ pln_status pln_parse_finish_call(pln_parser *p) {
   else
     PLN_TRY(pln_parse_attrs(p, &attrs));
   if (p->token.kind != PLN_T_RPAREN)
-    return pln_parse_wanted(p, "',' or ')'");
+    return pln_parse_wanted(
+        p, attrs && !pln_parse_at_attr(p) ? "name=value or ')'" : "',' or ')'");
   PLN_TRY(pln_parse_next(p));
   size_t mark = pln_diag_count(p->engine);
   pln_status status = make(p, &f, attrs, &node);

@@ -140,7 +140,10 @@ static pln_status read_operand(yard *y, bool *open) {
     return read_name(y, open);
   if (p->token.kind != PLN_T_NUMBER)
     return pln_parse_wanted(p, "a dim");
+  pln_token token = p->token;
   PLN_TRY(pln_parse_number(p, &number));
+  if (number.is_float)
+    PLN_TRY(pln_parse_report(p, &token, PLN_ERR_FORMAT, "a dim is an integer"));
   return push_dim(y, number.is_float || !PLN_DIM_IS_CONST(number.i)
                          ? PLN_DIM_UNKNOWN
                          : number.i);

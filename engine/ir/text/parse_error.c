@@ -92,8 +92,22 @@ static const char *quote(const pln_token *token, char *text, size_t size) {
 
 pln_status pln_parse_wanted(pln_parser *p, const char *what) {
   char text[64];
+  if (p->doubtful == p->token.whole.data && p->n_errors > 0)
+    return PLN_ERR_FORMAT;
   return pln_parse_fail(p, &p->token, "expected %s, got %s", what,
                         quote(&p->token, text, sizeof text));
+}
+
+pln_status pln_parse_unsigiled(pln_parser *p, const char *what, char sigil) {
+  char text[64];
+  int size = p->token.text.size > 40 ? 40 : (int)p->token.text.size;
+  if (p->token.kind != PLN_T_NAME && p->token.kind != PLN_T_GLOBAL &&
+      p->token.kind != PLN_T_LOCAL)
+    return pln_parse_wanted(p, what);
+  return pln_parse_report(p, &p->token, PLN_ERR_FORMAT,
+                          "expected %s, got %s; did you mean '%c%.*s'?", what,
+                          quote(&p->token, text, sizeof text), sigil, size,
+                          p->token.text.data);
 }
 
 pln_status pln_parse_locate(pln_parser *p, const pln_token *token,
@@ -152,6 +166,7 @@ pln_status pln_parse_next(pln_parser *p) {
     PLN_TRY(
         pln_parse_report(p, &p->token, PLN_ERR_FORMAT, "%s", p->token.problem));
     pln_lex_next(&p->lexer, &p->token);
+    p->doubtful = p->token.whole.data;
   }
   return PLN_OK;
 }
@@ -177,4 +192,19 @@ pln_status pln_parse_expect(pln_parser *p, pln_token_kind kind) {
   if (p->token.kind == kind)
     return pln_parse_next(p);
   return pln_parse_wanted(p, pln_token_name(kind));
+}
+
+static bool begins_statement(const pln_parser *p) {
+  pln_token_kind next =
+      p->token.kind == PLN_T_TEMP ? pln_parse_peek(p) : PLN_T_END;
+  return p->token.kind == PLN_T_LET || p->token.kind == PLN_T_FREE_VAR ||
+         next == PLN_T_ASSIGN || next == PLN_T_COLON;
+}
+
+pln_status pln_parse_semicolon(pln_parser *p) {
+  char text[64];
+  if (p->token.kind == PLN_T_SEMICOLON || !begins_statement(p))
+    return pln_parse_expect(p, PLN_T_SEMICOLON);
+  return pln_parse_report(p, &p->token, PLN_ERR_FORMAT, "expected ';', got %s",
+                          quote(&p->token, text, sizeof text));
 }

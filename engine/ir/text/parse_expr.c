@@ -5,6 +5,8 @@
  * that wait lie on another. After text that cannot be, reading goes on behind
  * the next ';', or at the next '}', of the innermost block. */
 
+#include "ir/describe.h"
+#include "ir/infer_apply.h"
 #include "ir/text/parse.h"
 
 static pln_parse_frame *top(pln_parser *p) {
@@ -41,14 +43,22 @@ void pln_parse_close(pln_parser *p) {
 
 /* --------------------------------------------------------------- sequences */
 
-/* let %x: T = */
-static pln_status read_let(pln_parser *p) {
-  pln_token token;
-  pln_symbol name;
+/* A variable whose declaration cannot be read is known nevertheless. */
+static pln_status bind_to_anything(pln_parser *p, pln_symbol name) {
   pln_ref var;
-  PLN_TRY(pln_parse_next(p));
-  token = p->token;
-  PLN_TRY(pln_parse_binder(p, &name, &var));
+  PLN_TRY(pln_parse_nothing(p, &var));
+  return pln_parse_bind(p, PLN_SPACE_LOCAL, name, var);
+}
+
+/* %x: T =, behind `let` */
+static pln_status read_let(pln_parser *p) {
+  pln_token token = p->token;
+  pln_symbol name = 0;
+  pln_ref var;
+  pln_status status = pln_parse_binder(p, &name, &var);
+  if (pln_parse_bad_text(p, status) && name)
+    PLN_TRY(bind_to_anything(p, name));
+  PLN_TRY(status);
   PLN_TRY(pln_parse_open(p, PLN_FRAME_LET, &token));
   top(p)->data = var;
   top(p)->name = name;
@@ -109,9 +119,22 @@ static pln_status read_kept(pln_parser *p) {
   return PLN_OK;
 }
 
+/* %x = e; as if `let` stood before it. */
+static pln_status read_forgotten_let(pln_parser *p) {
+  PLN_TRY(pln_parse_report(
+      p, &p->token, PLN_ERR_FORMAT, "a variable is bound by 'let %.*s = ...'",
+      p->token.whole.size > 70 ? 70 : (int)p->token.whole.size,
+      p->token.whole.data));
+  return read_let(p);
+}
+
 static pln_status read_item(pln_parser *p) {
-  if (p->token.kind == PLN_T_LET)
+  if (p->token.kind == PLN_T_LET) {
+    PLN_TRY(pln_parse_next(p));
     return read_let(p);
+  }
+  if (p->token.kind == PLN_T_LOCAL && pln_parse_peek(p) == PLN_T_ASSIGN)
+    return read_forgotten_let(p);
   if (p->token.kind == PLN_T_FREE_VAR)
     return read_free_var(p);
   if (at_binding(p))
@@ -129,13 +152,35 @@ static pln_status add_statement(pln_parser *p, pln_ref var, pln_ref value) {
   PLN_TRY(pln_parse_push(p, value));
   top(p)->n++;
   p->mode = PLN_WANT_ITEM;
-  return pln_parse_expect(p, PLN_T_SEMICOLON);
+  return pln_parse_semicolon(p);
 }
 
-static pln_status add_let(pln_parser *p, pln_ref var, pln_ref value) {
+/* A variable whose value is of another type is told where it stands, and bound
+ * to one that is of its own. */
+static pln_status check_let(pln_parser *p, const pln_token *token, pln_ref var,
+                            pln_ref *value) {
+  pln_type declared = p->b->graph->nodes[var].type, both;
+  pln_type given = p->b->graph->nodes[*value].type;
+  pln_description first, second;
+  bool fits;
+  PLN_TRY(pln_type_unify(p->engine, declared, given, &both, &fits));
+  if (fits)
+    return PLN_OK;
+  PLN_TRY(pln_parse_report(
+      p, token, PLN_ERR_TYPE,
+      "this variable is declared to be %s, but its value is %s",
+      pln_describe_type(p->engine, declared, &first),
+      pln_describe_type(p->engine, given, &second)));
+  return pln_parse_nothing(p, value);
+}
+
+static pln_status add_let(pln_parser *p, const pln_token *token, pln_ref var,
+                          pln_ref value) {
   pln_node *n = &p->b->graph->nodes[var];
   if (n->type == 0) /* so that its uses are typed as they are read */
     n->type = p->b->graph->nodes[value].type;
+  else
+    PLN_TRY(check_let(p, token, var, &value));
   return add_statement(p, var, value);
 }
 
@@ -163,7 +208,7 @@ static pln_status let_part(pln_parser *p) {
   pln_parse_frame f = *top(p);
   pln_parse_close(p);
   PLN_TRY(pln_parse_bind(p, PLN_SPACE_LOCAL, f.name, f.data));
-  return add_let(p, f.data, p->value);
+  return add_let(p, &f.token, f.data, p->value);
 }
 
 static pln_status bind_part(pln_parser *p) {
@@ -175,7 +220,7 @@ static pln_status bind_part(pln_parser *p) {
   PLN_TRY(pln_parse_number_is(p, PLN_NUMBERED_TEMP, f.data, p->value));
   if (f.flag)
     return add_kept(p, &f.token);
-  return pln_parse_expect(p, PLN_T_SEMICOLON);
+  return pln_parse_semicolon(p);
 }
 
 /* `e; ...` is `let %_ = e; ...`; else the value is the result. */
@@ -183,7 +228,7 @@ static pln_status sequence_part(pln_parser *p) {
   pln_ref var, value = p->value;
   if (p->token.kind == PLN_T_SEMICOLON) {
     PLN_TRY(pln_parse_nothing(p, &var));
-    return add_let(p, var, value);
+    return add_let(p, &p->token, var, value);
   }
   const pln_parse_frame *f = top(p);
   for (uint32_t i = f->n; i-- > 0;) {
@@ -318,7 +363,9 @@ static pln_status paren_part(pln_parser *p) {
   f->flag = f->flag || comma;
   if (comma && p->token.kind != PLN_T_RPAREN)
     return pln_parse_open_sequence(p);
-  PLN_TRY(pln_parse_expect(p, PLN_T_RPAREN));
+  if (p->token.kind != PLN_T_RPAREN)
+    return pln_parse_wanted(p, "',' or ')'");
+  PLN_TRY(pln_parse_next(p));
   if (f->flag) {
     PLN_TRY(pln_build_tuple(p->b, p->n_values - f->first, p->values + f->first,
                             &node));

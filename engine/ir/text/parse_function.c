@@ -18,9 +18,20 @@ static pln_status read_device(pln_parser *p, pln_attrs *out) {
   return pln_parse_expect(p, PLN_T_RBRACE);
 }
 
+/* Also one that lacks its '%': a name in front of a type, of the next one, or
+ * of the end. */
+static bool at_param(const pln_parser *p) {
+  pln_token_kind next =
+      p->token.kind == PLN_T_NAME ? pln_parse_peek(p) : PLN_T_END;
+  return p->token.kind == PLN_T_LOCAL || next == PLN_T_COLON ||
+         next == PLN_T_COMMA || next == PLN_T_RPAREN;
+}
+
 static pln_status read_param(pln_parser *p) {
   pln_parsed_param param = {.token = p->token};
   bool typed;
+  if (p->token.kind != PLN_T_LOCAL)
+    PLN_TRY(pln_parse_unsigiled(p, "a parameter", '%'));
   PLN_TRY(pln_parse_symbol(p, &p->token, &param.name));
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(read_device(p, &param.device));
@@ -40,7 +51,7 @@ pln_status pln_parse_head(pln_parser *p, pln_parsed_head *out) {
   p->n_params = 0;
   PLN_TRY(pln_parse_generics(p, &out->n_vars));
   PLN_TRY(pln_parse_expect(p, PLN_T_LPAREN));
-  while (more && p->token.kind == PLN_T_LOCAL) {
+  while (more && at_param(p)) {
     PLN_TRY(read_param(p));
     PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &more));
   }
@@ -49,7 +60,10 @@ pln_status pln_parse_head(pln_parser *p, pln_parsed_head *out) {
     PLN_TRY(pln_parse_ordered_attrs(p, &out->attrs, &out->order));
   PLN_TRY(pln_parse_scope_attrs(p, PLN_SCOPE_PREFIX, p->n_params, p->params,
                                 &out->attrs, &out->scope));
-  PLN_TRY(pln_parse_expect(p, PLN_T_RPAREN));
+  if (p->token.kind != PLN_T_RPAREN)
+    return pln_parse_wanted(p, more && !out->attrs ? "a parameter or ')'"
+                                                   : "',' or ')'");
+  PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_accept(p, PLN_T_ARROW, &typed));
   return typed ? pln_parse_type(p, &out->ret) : PLN_OK;
 }

@@ -105,6 +105,18 @@ uint32_t pln_parse_visible(const pln_parser *p, pln_name_space space,
   return n;
 }
 
+/* A name that is no symbol yet is nobody's; nothing is made of it. */
+bool pln_parse_is_variable(pln_parser *p, const pln_token *token) {
+  for (uint32_t i = p->n_bindings; i-- > 0;) {
+    uint64_t key = p->bindings[i].key;
+    if (key >> 32 == PLN_SPACE_LOCAL &&
+        pln_slice_equal(pln_symbol_text(p->engine, (pln_symbol)key),
+                        token->text))
+      return true;
+  }
+  return false;
+}
+
 pln_status pln_parse_unknown(pln_parser *p, const pln_token *token,
                              const char *what, uint32_t n,
                              const char *const *names) {

@@ -48,7 +48,7 @@ static pln_status read_constructor(pln_parser *p, pln_ref *out, bool *open) {
   PLN_TRY(pln_parse_next(p));
   *open = p->token.kind == PLN_T_LPAREN;
   if (pln_module_find_constructor(p->module, name, &index) == PLN_NONE)
-    PLN_TRY(pln_parse_unknown_constructor(p, &token));
+    PLN_TRY(pln_parse_unknown_constructor(p, &token, !*open));
   return *open ? push_frame(p, name, &token)
                : make(p, name, p->n_values, &token, out);
 }

@@ -33,6 +33,8 @@ void pln_parse_free_types(pln_parser *p) {
 
 enum { MAX_RANK = 1024 };
 
+#define EXAMPLE "Tensor[(1, ?), float32]"
+
 static pln_status unknown_dtype(pln_parser *p) {
   const char *names[PLN_N_DTYPES];
   for (uint32_t i = 1; i < PLN_N_DTYPES; i++)
@@ -66,7 +68,9 @@ static pln_status make_tensor(pln_parser *p, pln_dtype dtype, uint32_t lanes,
 static pln_status read_dims(pln_parser *p, pln_dim *dims, int32_t *rank) {
   bool more = true;
   *rank = 0;
-  PLN_TRY(pln_parse_expect(p, PLN_T_LPAREN));
+  if (p->token.kind != PLN_T_LPAREN)
+    return pln_parse_wanted(p, "'(', as in " EXAMPLE);
+  PLN_TRY(pln_parse_next(p));
   while (more && p->token.kind != PLN_T_RPAREN) {
     if (*rank == MAX_RANK)
       return pln_parse_fail(p, &p->token, "a tensor has at most %d dimensions",
@@ -88,11 +92,15 @@ static pln_status read_tensor(pln_parser *p, pln_type *out) {
   pln_dtype dtype;
   uint32_t lanes;
   bool any;
-  PLN_TRY(pln_parse_expect(p, PLN_T_LBRACKET));
+  if (p->token.kind != PLN_T_LBRACKET)
+    return pln_parse_wanted(p, "'[', as in " EXAMPLE);
+  PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_accept(p, PLN_T_STAR, &any));
   if (!any)
     PLN_TRY(read_dims(p, dims, &rank));
-  PLN_TRY(pln_parse_expect(p, PLN_T_COMMA));
+  if (p->token.kind != PLN_T_COMMA)
+    return pln_parse_wanted(p, "',' and a dtype, as in " EXAMPLE);
+  PLN_TRY(pln_parse_next(p));
   PLN_TRY(read_dtype(p, &dtype, &lanes));
   PLN_TRY(pln_parse_expect(p, PLN_T_RBRACKET));
   return make_tensor(p, dtype, lanes, rank, dims, out);
@@ -125,8 +133,7 @@ static pln_status unknown_type(pln_parser *p) {
     names[n++] = pln_symbol_text(p->engine, p->defined_types[i]).data;
   for (uint32_t i = 1; i < PLN_N_DTYPES; i++)
     names[n++] = pln_dtype_name((pln_dtype)i);
-  PLN_TRY(pln_parse_unknown(p, &p->token, "type", n, names));
-  return pln_parse_next(p);
+  return pln_parse_unknown(p, &p->token, "type", n, names);
 }
 
 static pln_status push_frame(pln_parser *p, pln_type_kind kind,
@@ -154,8 +161,7 @@ static pln_status read_untold(pln_parser *p, pln_symbol name, pln_type *out,
     return push_frame(p, PLN_TYPE_CALL, PLN_T_RBRACKET, name);
   if (first >= 'A' && first <= 'Z')
     return pln_type_make(p->engine, PLN_TYPE_CALL, name, 0, NULL, out);
-  return pln_parse_fail(p, &token,
-                        "expected a type, such as Tensor[(1, ?), float32]");
+  return pln_parse_fail(p, &token, "expected a type, such as " EXAMPLE);
 }
 
 /* A type variable, a dtype, the name of a definition; *open: its arguments
@@ -170,16 +176,17 @@ static pln_status read_named(pln_parser *p, pln_type *out, bool *open) {
   PLN_TRY(pln_parse_symbol(p, &p->token, &name));
   if (pln_parse_lookup(p, PLN_SPACE_TYPE, name, out))
     return pln_parse_next(p);
-  if (pln_idmap_get(p->type_names, name)) {
+  bool told = pln_idmap_get(p->type_names, name) != 0;
+  if (!told && dtype == PLN_DTYPE_NONE && !p->type_alone)
+    PLN_TRY(unknown_type(p)); /* it may have arguments nevertheless */
+  if (told || (dtype == PLN_DTYPE_NONE && !p->type_alone)) {
     PLN_TRY(pln_parse_next(p));
     PLN_TRY(pln_parse_accept(p, PLN_T_LBRACKET, open));
     return *open ? push_frame(p, PLN_TYPE_CALL, PLN_T_RBRACKET, name)
                  : pln_type_make(p->engine, PLN_TYPE_CALL, name, 0, NULL, out);
   }
-  if (dtype == PLN_DTYPE_NONE && p->type_alone)
-    return read_untold(p, name, out, open);
   if (dtype == PLN_DTYPE_NONE)
-    return unknown_type(p);
+    return read_untold(p, name, out, open);
   PLN_TRY(pln_parse_next(p));
   return make_tensor(p, dtype, lanes, 0, NULL, out);
 }
@@ -355,7 +362,8 @@ pln_status pln_parse_generics(pln_parser *p, uint32_t *n) {
     PLN_TRY(pln_parse_next(p));
     PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &more));
   }
-  return pln_parse_expect(p, PLN_T_RBRACKET);
+  return p->token.kind == PLN_T_RBRACKET ? pln_parse_next(p)
+                                         : pln_parse_wanted(p, "',' or ']'");
 }
 
 bool pln_parse_at_type(const pln_parser *p) {
