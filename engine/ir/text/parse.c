@@ -6,9 +6,9 @@
  * while it is read. What always holds: any bytes give a module or diagnostics,
  * in time and memory proportional to their number. */
 
+#include "ir/text/parse.h"
 #include "ir/check_calls.h"
 #include "ir/text/meta_in.h"
-#include "ir/text/parse.h"
 
 typedef enum definition_kind { FUNCTION, TYPE, EXTERN_TYPE } definition_kind;
 
