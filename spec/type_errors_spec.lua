@@ -138,3 +138,37 @@ describe("patterns that are known throughout", function()
     assert.matches("the pattern: expected int32, got Color", diag.message)
   end)
 end)
+
+describe("a type variable", function()
+  local OUTSIDE = "the type variable 'A' is used outside of the function that binds it: in "
+
+  it("does not leave the function that binds it", function()
+    local list = errors(HEAD .. "def @main(%x) { let %f = fn [A](%y: A) -> A { %x }; %f(%x) }")
+    assert.equal(OUTSIDE .. "%x of @main", list[1].message)
+    assert.equal("2:11", list[1].span.row .. ":" .. list[1].span.column)
+  end)
+
+  it("is used inside, by closures, in lists, and by functions given to functions", function()
+    assert(pl.parse(LIST .. [[def @main[A](%x: A, %l: List[A]) -> fn (A) -> List[A] {
+      let %g = fn (%y: A) { Cons(%x, Cons(%y, %l)) };
+      let %id = fn [B](%z: B) -> B { let %w = %z; %w };
+      fn (%v: A) -> List[A] { %g(%id(%v)) } }]]))
+    assert(pl.parse(HEAD .. [[
+def @app(%f: fn [A](A) -> A) { (%f(1), %f(())) }
+def @deep(%f: fn [A](fn [B](A, B) -> B, A) -> A) { %f(fn [B](%a: int32, %b: B) -> B { %b }, 1) }
+def @main() { @app(fn [B](%x: B) -> B { %x }) }]]))
+  end)
+
+  it("is another in each function", function()
+    local mod = assert(pl.parse(HEAD .. [[
+def @f[A](%x: A, %n: int32) { if (%n == 0) { %x } else { @g(%x, %n - 1) } }
+def @g[A](%x: A, %n: int32) { @f(%x, %n) }
+def @main() { (@f(1, 2), @g((), 3)) }]]))
+    assert.equal("fn () -> (int32, ())", tostring(mod.main.type))
+    assert.equal("fn [A](A, int32) -> A", tostring(mod.f.type))
+    assert.equal("fn [A](A, int32) -> A", tostring(mod.g.type))
+    local x = mod.g.params[1].type
+    assert.equal(x, mod.g.type.ret_type)
+    assert.are_not.equal(x, mod.f.params[1].type)
+  end)
+end)

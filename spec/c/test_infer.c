@@ -280,7 +280,7 @@ static void refuses_patterns_that_do_not_fit(void) {
   CHECK_STATUS(pln_module_infer(w.m, &typed), PLN_ERR_TYPE);
   CHECK_STR(pln_diag_get(w.e, 0)->message,
             "the pattern: expected int32, got List[_]: in "
-            "Clause(Cons: List[_]) of @main");
+            "Cons(PatternWildcard, PatternWildcard) of @main");
   end(&w);
   pln_engine_free(w.e);
 }

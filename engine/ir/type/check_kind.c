@@ -4,13 +4,24 @@
  * function's parameters and result, a cell's content and a data type's
  * arguments and fields are Types; constraints are Constraints; what is applied
  * to arguments is defined by the module and takes as many. Type variables are
- * bound by a function or a definition. Each part is looked at once; nothing
- * recurses. */
+ * bound by a definition, or by a function inside of which they are used. Each
+ * part is looked at once; nothing recurses. */
 
 #include "ir/type/check_kind.h"
 #include "ir/describe.h"
 #include "ir/module.h"
 #include "ir/type/type.h"
+
+/* A part of a type; `inner`: the generic function type around it, or 0. */
+typedef struct place {
+  pln_type type, inner;
+} place;
+
+/* A scope whose type variables are bound. */
+typedef struct binder {
+  pln_scope scope;
+  pln_ref end;
+} binder;
 
 typedef struct checker {
   pln_engine *engine;
@@ -20,6 +31,12 @@ typedef struct checker {
   pln_type *stack;
   pln_type *used; /* type variables met */
   uint32_t n_stack, cap_stack, n_used, cap_used;
+  pln_idmap
+      *in_scope;     /* a type variable: by how many open scopes it is bound */
+  pln_idmap *placed; /* a type, and what binds innermost around it: 1 */
+  binder *binders;   /* that are open */
+  place *places;     /* types to be looked at */
+  uint32_t n_binders, cap_binders, n_places, cap_places;
 } checker;
 
 #define BEGUN UINT32_MAX
@@ -42,12 +59,18 @@ const char *pln_type_var_kind_name(pln_type_var_kind kind) {
 static pln_status begin(checker *c, const pln_module *module) {
   c->module = module;
   PLN_TRY(pln_idmap_new(c->engine, &c->kinds));
-  return pln_idmap_new(c->engine, &c->bound);
+  PLN_TRY(pln_idmap_new(c->engine, &c->bound));
+  PLN_TRY(pln_idmap_new(c->engine, &c->in_scope));
+  return pln_idmap_new(c->engine, &c->placed);
 }
 
 static void end(checker *c) {
   pln_idmap_free(c->kinds);
   pln_idmap_free(c->bound);
+  pln_idmap_free(c->in_scope);
+  pln_idmap_free(c->placed);
+  pln_mem_free(c->engine, c->binders, c->cap_binders * sizeof *c->binders);
+  pln_mem_free(c->engine, c->places, c->cap_places * sizeof *c->places);
   pln_mem_free(c->engine, c->stack, c->cap_stack * sizeof *c->stack);
   pln_mem_free(c->engine, c->used, c->cap_used * sizeof *c->used);
 }
@@ -260,6 +283,96 @@ static pln_status check_definition(checker *c, const pln_type_data *data) {
   return check_bound(c, "type", data->name);
 }
 
+/* ------------------------------------------------------------------ scopes */
+
+/* Type variables of a scope are bound by one scope more, or less. */
+static pln_status count_vars(checker *c, pln_type vars, bool open) {
+  uint32_t n;
+  const pln_type *all = pln_type_all_parts(c->engine, vars, &n);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t count = pln_idmap_get(c->in_scope, all[i]);
+    PLN_TRY(pln_idmap_set(c->in_scope, all[i], open ? count + 1 : count - 1));
+  }
+  return PLN_OK;
+}
+
+/* Opens and closes scopes that bind type variables, so that those around the
+ * node are open; *next: the first scope that does not begin before it. */
+static pln_status move_to(checker *c, const pln_graph *g, pln_ref ref,
+                          pln_scope *next) {
+  while (c->n_binders > 0 && c->binders[c->n_binders - 1].end <= ref) {
+    pln_scope scope = c->binders[--c->n_binders].scope;
+    PLN_TRY(count_vars(c, g->scopes[scope].type_params, false));
+  }
+  for (; *next < g->n_scopes && g->scopes[*next].begin <= ref; ++*next) {
+    const pln_scope_row *row = &g->scopes[*next];
+    if (!row->type_params || row->end <= ref)
+      continue;
+    PLN_TRY(pln_mem_grow(c->engine, (void **)&c->binders, &c->cap_binders,
+                         (size_t)c->n_binders + 1, sizeof *c->binders));
+    c->binders[c->n_binders++] = (binder){*next, row->end};
+    PLN_TRY(count_vars(c, row->type_params, true));
+  }
+  return PLN_OK;
+}
+
+static bool binds(const checker *c, pln_type function, pln_type var) {
+  for (uint32_t i = 0; i < pln_type_n_vars(c->engine, function); i++)
+    if (pln_type_var_at(c->engine, function, i) == var)
+      return true;
+  return false;
+}
+
+/* A type is looked at once for what binds innermost around it. */
+static pln_status push_place(checker *c, pln_type type, pln_type inner) {
+  uint32_t around = inner ? inner : 0x80000000u | c->n_binders;
+  if (!inner && c->n_binders > 0)
+    around = 0x80000000u | (c->binders[c->n_binders - 1].scope + 1);
+  uint64_t key = (uint64_t)type << 32 | around;
+  if (!(pln_type_flags(c->engine, type) & PLN_TYPE_HAS_VAR) ||
+      pln_idmap_get(c->placed, key))
+    return PLN_OK;
+  PLN_TRY(pln_idmap_set(c->placed, key, 1));
+  PLN_TRY(pln_mem_grow(c->engine, (void **)&c->places, &c->cap_places,
+                       (size_t)c->n_places + 1, sizeof *c->places));
+  c->places[c->n_places++] = (place){type, inner};
+  return PLN_OK;
+}
+
+/* Variables that some function binds are used inside of it. What is generic
+ * inside of what is generic is taken as it is. */
+static pln_status check_place(checker *c, const place *p) {
+  pln_engine *e = c->engine;
+  uint32_t n;
+  if (pln_type_kind_of(e, p->type) == PLN_TYPE_VAR) {
+    if (!pln_idmap_get(c->bound, p->type) ||
+        pln_idmap_get(c->in_scope, p->type) || binds(c, p->inner, p->type))
+      return PLN_OK;
+    return pln_diag_error(
+        e, PLN_ERR_TYPE, NULL,
+        "the type variable '%s' is used outside of the function that binds it",
+        pln_symbol_text(e, pln_type_symbol(e, p->type)).data);
+  }
+  bool generic = pln_type_kind_of(e, p->type) == PLN_TYPE_FUNC &&
+                 pln_type_n_vars(e, p->type) > 0;
+  if (generic && p->inner)
+    return PLN_OK;
+  const pln_type *parts = pln_type_all_parts(e, p->type, &n);
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(push_place(c, parts[i], generic ? p->type : p->inner));
+  return PLN_OK;
+}
+
+static pln_status check_places(checker *c, pln_type type) {
+  c->n_places = 0;
+  PLN_TRY(push_place(c, type, 0));
+  while (c->n_places > 0) {
+    place p = c->places[--c->n_places];
+    PLN_TRY(check_place(c, &p));
+  }
+  return PLN_OK;
+}
+
 static pln_status check_graph(checker *c, pln_symbol name, const pln_graph *g) {
   for (pln_scope s = 0; s < g->n_scopes; s++) {
     pln_type vars = g->scopes[s].type_params;
@@ -268,13 +381,17 @@ static pln_status check_graph(checker *c, pln_symbol name, const pln_graph *g) {
       PLN_TRY(bind(c, pln_type_n_parts(c->engine, vars),
                    pln_type_all_parts(c->engine, vars, &n)));
   }
+  pln_scope next = 0;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     pln_type type = g->nodes[ref].type;
+    PLN_TRY(move_to(c, g, ref, &next));
     if (!(pln_type_flags(c->engine, type) & PLN_TYPE_HAS_NAME))
       continue;
     pln_status status = check_type(c, type);
     if (status == PLN_OK)
       status = want(c, type, type, PLN_TKIND_TYPE, "a value's type");
+    if (status == PLN_OK)
+      status = check_places(c, type);
     if (status == PLN_ERR_TYPE)
       PLN_TRY(pln_blame_node_of(g, ref, name));
     PLN_TRY(status);

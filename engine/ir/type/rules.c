@@ -237,13 +237,44 @@ static pln_status obey_relations(const rule *r, pln_type function) {
   return unknown ? wait_for(r, unknown) : PLN_OK;
 }
 
+/* A generic function with what was found of its parts in their places: type
+ * parameters may stand there. */
+static pln_status settle_parts(const rule *r, pln_type *function) {
+  pln_engine *e = r->t->engine;
+  uint32_t n = pln_type_n_parts(e, *function);
+  if (pln_type_n_vars(e, *function) == 0 ||
+      !(pln_type_flags(e, *function) & PLN_TYPE_HAS_HOLE))
+    return PLN_OK;
+  pln_type *parts = pln_mem_new(e, n * sizeof *parts);
+  if (!parts)
+    return pln_nomem(e);
+  pln_status status = PLN_OK;
+  for (uint32_t i = 0; i < n && status == PLN_OK; i++) {
+    pln_type unknown = 0;
+    status = pln_unifier_resolve(&r->t->u, pln_type_part(e, *function, i),
+                                 &parts[i], &unknown);
+    if (unknown)
+      parts[i] = pln_type_part(e, *function, i);
+  }
+  if (status == PLN_OK)
+    status = pln_type_with_parts(e, *function, parts, function);
+  pln_mem_free(e, parts, n * sizeof *parts);
+  return status;
+}
+
+/* The result of a generic function that is not known is of no type that holds
+ * for all of its calls: it is waited for. */
 static pln_status apply_known(const rule *r, pln_type function) {
   pln_engine *e = r->t->engine;
   uint32_t n = pln_type_n_parts(e, function) - 1;
+  pln_type result = known(r, pln_type_part(e, function, n));
+  bool wait =
+      pln_type_n_vars(e, function) > 0 && kind_of(r, result) == PLN_TYPE_HOLE;
   if (n + 1 != r->n->count)
     return pln_diag_error(e, PLN_ERR_TYPE, NULL,
                           "the function takes %u argument%s, got %u", n,
                           n == 1 ? "" : "s", r->n->count - 1);
+  PLN_TRY(settle_parts(r, &function));
   PLN_TRY(pln_unifier_instantiate(&r->t->u, function, &function));
   for (uint32_t i = 0; i < n; i++) {
     char what[40];
@@ -255,6 +286,8 @@ static pln_status apply_known(const rule *r, pln_type function) {
     snprintf(what, sizeof what, "argument %u", i + 1);
     PLN_TRY(differ(r, what, param, operand_term(r, i + 1)));
   }
+  if (wait)
+    return wait_for(r, result);
   PLN_TRY(is_of(r, pln_type_part(e, function, n)));
   return obey_relations(r, function);
 }
