@@ -135,7 +135,14 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
       { tir.Let(i, 3, i + 1), "i = T.int32()\nT.Let(i + 1, where={i: 3})" },
       { tir.min(i, 3), "i = T.int32()\nT.min(i, 3)" },
     }
-    for _, case in ipairs(cases) do assert.are.equal(case[2], tostring(case[1])) end
+    for _, case in ipairs(cases) do
+      assert.are.equal(case[2], tir.script(case[1], { verbose_expr = true }))
+      assert.are.equal(case[2]:match "[^\n]*$", tostring(case[1]))
+    end
+    local A = tir.decl_buffer({ 4 }, "float32", "A")
+    assert.are.same({ "x", "A", "A[i]" }, { tostring(x), tostring(A), tostring(A:load(i)) })
+    assert.are.equal('A = T.Buffer((4,))\ni = T.int32()\nA[i]',
+      tir.script(A:load(i), { verbose_expr = true }))
   end)
 
   it("of a module is a class of its functions", function()

@@ -394,7 +394,7 @@ static int node_eq(lua_State *L) {
   return 1;
 }
 
-static int node_tostring(lua_State *L) {
+static int push_text(lua_State *L, bool declared) {
   pln_lua *b = pln_lua_here(L);
   pln_lua_node *node = pln_lua_check_node(L, 1);
   const pln_graph *g = node->graph->graph;
@@ -404,9 +404,21 @@ static int node_tostring(lua_State *L) {
     ref = pln_graph_root(g);
   }
   pln_buffer *text = pln_lua_text(L, b);
-  pln_lua_must(L, b, pln_print_node(g, ref, 0, pln_buffer_write, text));
+  pln_lua_must(L, b,
+               declared
+                   ? pln_print_node_declared(g, ref, pln_buffer_write, text)
+                   : pln_print_node(g, ref, 0, pln_buffer_write, text));
   pln_lua_text_done(L);
   return 1;
+}
+
+static int node_tostring(lua_State *L) {
+  return push_text(L, false);
+}
+
+/* declared_text(node) -> its text; a PrimExpr's behind what it uses */
+static int core_declared_text(lua_State *L) {
+  return push_text(L, true);
 }
 
 /* ----------------------------------------------------------------- methods */
@@ -556,9 +568,13 @@ static const luaL_Reg meta[] = {{"__len", node_len},
                                 {"__tostring", node_tostring},
                                 {NULL, NULL}};
 static const luaL_Reg functions[] = {
-    {"seal", node_seal},      {"verify_node", node_verify},
-    {"kinds", core_kinds},    {"node_equal", node_equal},
-    {"node_hash", node_hash}, {NULL, NULL},
+    {"seal", node_seal},
+    {"verify_node", node_verify},
+    {"kinds", core_kinds},
+    {"node_equal", node_equal},
+    {"node_hash", node_hash},
+    {"declared_text", core_declared_text},
+    {NULL, NULL},
 };
 
 void pln_lua_open_node(lua_State *L) {

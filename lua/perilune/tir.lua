@@ -504,6 +504,15 @@ core.extend("perilune.Node", {
 for name, walk in pairs(require "perilune.tir.walk") do tir[name] = walk end
 for name, analysis in pairs(require "perilune.tir.analysis") do tir[name] = analysis end
 
+--- The script form of a node or a module of PrimFuncs, as tostring gives it; with the option
+-- `verbose_expr` a PrimExpr stands behind declarations of what it uses.
+function tir.script(subject, options)
+  if options and options.verbose_expr and ir.kind_of(subject) == "Node" then
+    return core.declared_text(subject)
+  end
+  return tostring(subject)
+end
+
 for name in pairs(kind_number) do
   if ir[name] == nil and tir[name] ~= nil then ir[name] = tir[name] end
 end

@@ -1705,6 +1705,12 @@ function pl.tir.transform(root, pre, post, only) end
 ---@param values table<perilune.Node, perilune.Prim>
 ---@return perilune.Node
 function pl.tir.substitute(root, values) end
+--- The script form of a node or a module of PrimFuncs, as tostring gives it; with the option
+--- `verbose_expr` a PrimExpr stands behind declarations of what it uses.
+---@param subject perilune.Node|perilune.Module
+---@param options? { verbose_expr?: boolean }
+---@return string
+function pl.tir.script(subject, options) end
 --- What is known of a builtin: its name, what a call of it does ("pure", "opaque", ...), how many
 --- arguments it takes (nil: any number).
 ---@param name string

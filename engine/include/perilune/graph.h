@@ -850,6 +850,11 @@ PLN_API pln_status pln_print_module_brief(const pln_module *module,
 PLN_API pln_status pln_print_node(const pln_graph *graph, pln_ref node,
                                   size_t limit, pln_write_fn write,
                                   void *ud) PLN_CHECKED;
+/* The same; a PrimExpr stands behind declarations of the variables and buffers
+ * that it uses. */
+PLN_API pln_status pln_print_node_declared(const pln_graph *graph, pln_ref node,
+                                           pln_write_fn write,
+                                           void *ud) PLN_CHECKED;
 PLN_API pln_status pln_print_type(const pln_engine *engine, pln_type type,
                                   pln_write_fn write, void *ud) PLN_CHECKED;
 PLN_API pln_status pln_print_dim(const pln_engine *engine, pln_dim dim,

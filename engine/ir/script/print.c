@@ -374,8 +374,18 @@ static void print_function(pln_script *s, const pln_graph *g, pln_ref ref,
   end_graph(s);
 }
 
-/* A statement or PrimExpr by itself. */
-static void print_part(pln_script *s, const pln_graph *g, pln_ref ref) {
+/* Takes back what was declared. */
+static void drop_lines(pln_script *s) {
+  if (s->status != PLN_OK)
+    return;
+  s->lines[0].next = PLN_NONE;
+  s->last = 0;
+}
+
+/* A statement or PrimExpr by itself; `declared`: what a PrimExpr uses stands
+ * before it. */
+static void print_part(pln_script *s, const pln_graph *g, pln_ref ref,
+                       bool declared) {
   begin_graph(s, g, ref);
   pln_script_push(s, &(pln_script_frame){.next = PLN_NONE,
                                          .begin = 0,
@@ -391,6 +401,8 @@ static void print_part(pln_script *s, const pln_graph *g, pln_ref ref) {
   } else if (s->status == PLN_OK) {
     s->walks++;
     pln_script_declare(s, ref);
+    if (!declared)
+      drop_lines(s);
     size_t offset = s->text.size;
     pln_script_expr(s, ref);
     pln_script_line_end(s, offset, 0);
@@ -431,8 +443,8 @@ static pln_status finish(pln_script *s, size_t limit, pln_write_fn write,
   return status;
 }
 
-pln_status pln_print_script(const pln_graph *graph, pln_ref node, size_t limit,
-                            pln_write_fn write, void *ud) {
+pln_status pln_print_script(const pln_graph *graph, pln_ref node, bool declared,
+                            size_t limit, pln_write_fn write, void *ud) {
   pln_script s;
   begin_script(&s, graph->engine);
   if (graph->nodes[node].kind == PLN_PRIM_FUNC) {
@@ -440,7 +452,7 @@ pln_status pln_print_script(const pln_graph *graph, pln_ref node, size_t limit,
     line(&s, "", 0);
     print_function(&s, graph, node, pln_text(""), 0);
   } else {
-    print_part(&s, graph, node);
+    print_part(&s, graph, node, declared);
   }
   return finish(&s, limit, write, ud);
 }

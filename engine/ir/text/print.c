@@ -724,16 +724,25 @@ pln_status pln_print_module_brief(const pln_module *module, pln_write_fn write,
   return print_module(module, 0, METADATA_LEFT_OUT, write, ud);
 }
 
-pln_status pln_print_node(const pln_graph *graph, pln_ref node, size_t limit,
-                          pln_write_fn write, void *ud) {
+/* A node of the loop level: Vars are when their type is. */
+static bool is_script(const pln_graph *g, pln_ref node) {
+  const pln_node *n = &g->nodes[node];
+  pln_type_kind type = pln_type_kind_of(g->engine, n->type);
+  bool value = type == PLN_TYPE_PRIM || type == PLN_TYPE_POINTER;
+  return pln_is_prim(n) || pln_is_loop_level(n) ||
+         (n->kind == PLN_VAR && value);
+}
+
+static pln_status print_node(const pln_graph *graph, pln_ref node,
+                             bool declared, size_t limit, pln_write_fn write,
+                             void *ud) {
   printer p;
   if (node >= graph->n_nodes)
     return pln_diag_error(graph->engine, PLN_ERR_ARGUMENT, NULL,
                           "node %u is none of the graph's %u nodes",
                           (unsigned)node, (unsigned)graph->n_nodes);
-  const pln_node *n = &graph->nodes[node];
-  if (pln_is_prim(n) || pln_is_loop_level(n))
-    return pln_print_script(graph, node, limit, write, ud);
+  if (is_script(graph, node))
+    return pln_print_script(graph, node, declared, limit, write, ud);
   pln_status status = start(&p, graph->engine, limit, write, ud);
   if (status == PLN_OK) {
     put_graph(&p, graph, node, false);
@@ -741,4 +750,14 @@ pln_status pln_print_node(const pln_graph *graph, pln_ref node, size_t limit,
   }
   finish(&p);
   return status;
+}
+
+pln_status pln_print_node(const pln_graph *graph, pln_ref node, size_t limit,
+                          pln_write_fn write, void *ud) {
+  return print_node(graph, node, false, limit, write, ud);
+}
+
+pln_status pln_print_node_declared(const pln_graph *graph, pln_ref node,
+                                   pln_write_fn write, void *ud) {
+  return print_node(graph, node, true, 0, write, ud);
 }
