@@ -304,3 +304,37 @@ describe("the script form", function()
     assert.are.equal("int32", tir.tvm_call_packed("f", x).dtype)
   end)
 end)
+
+describe("the script form", function()
+  it("lists the elements of constants", function()
+    local function constant(dtype, tensor)
+      local memory = tir.Var("m", tir.PointerType(dtype))
+      local fn = tir.PrimFunc({}, tir.AllocateConst(memory, dtype, { 2 }, tensor, tir.Evaluate(0)))
+      return tostring(fn):match "T.allocate_const(%b())"
+    end
+    for dtype, numbers in pairs {
+      float16 = "1.5, -2", bfloat16 = "1.5, -2", float32 = "1.5, -2", float64 = "1.5, -2",
+    } do
+      assert.are.equal(('([%s], "%s", [2])'):format(numbers, dtype),
+        constant(dtype, pl.tensor({ 1.5, -2 }, dtype)))
+    end
+    assert.are.equal('([1, -2], "int8", [2])', constant("int8", pl.tensor({ 1, -2 }, "int8")))
+    assert.are.equal('(["inf", "nan"], "float32", [2])',
+      constant("float32", pl.tensor { 1 / 0, 0 / 0 }))
+  end)
+
+  it("tells tensors of attributes by their places in the metadata", function()
+    local a, b = pl.tensor { 1, 2 }, pl.tensor { 3 }
+    local leaf = tir.PrimFunc({}, tir.Evaluate(0), nil, nil, { c = b })
+    local mod = pl.module({ leaf = leaf }, { constants = { a, b, a } })
+    local text = tostring(mod)
+    local places = {}
+    for place in text:match("constants\": (%b[])"):gmatch '"runtime.NDArray"%]%[(%d)%]' do
+      places[#places + 1] = place
+    end
+    assert.are.same({ "0", "1", "0" }, places)
+    assert.is_truthy(text:find('T.func_attr({"c": metadata["runtime.NDArray"][1]})', 1, true), text)
+    assert.are.equal("\n# Metadata omitted. Use show_meta=True in script() method to show it.",
+      last_lines(text, 2))
+  end)
+end)

@@ -117,7 +117,7 @@ void pln_script_type(pln_script *s, pln_type type) {
 /* --------------------------------------------------------------- attributes
  */
 
-static void put_number(pln_script *s, double value) {
+void pln_script_number(pln_script *s, double value) {
   char text[40];
   if (isnan(value))
     pln_script_put(s, "\"nan\"");
@@ -134,7 +134,7 @@ static void put_elements(pln_script *s, const pln_attr *a) {
     if (a->kind == PLN_ATTR_STRINGS)
       pln_script_put_quoted(s, a->v.strings[i]);
     else if (a->kind == PLN_ATTR_FLOATS)
-      put_number(s, a->v.floats[i]);
+      pln_script_number(s, a->v.floats[i]);
     else
       pln_script_put_int(s, a->v.ints[i]);
   }
@@ -151,6 +151,31 @@ typedef struct level {
 
 enum { MOST_LEVELS = 256 };
 
+void pln_script_tensor(pln_script *s, const pln_tensor *tensor) {
+  uint64_t key = (uint64_t)(uintptr_t)tensor;
+  if (!s->tensors && s->status == PLN_OK)
+    s->status = pln_idmap_new(s->engine, &s->tensors);
+  if (s->status != PLN_OK)
+    return;
+  uint32_t place = pln_idmap_get(s->tensors, key);
+  if (!place) {
+    place = ++s->n_tensors;
+    s->status = pln_idmap_set(s->tensors, key, place);
+  }
+  pln_script_put(s, "metadata[\"runtime.NDArray\"][");
+  pln_script_put_int(s, (int64_t)place - 1);
+  pln_script_put(s, "]");
+}
+
+static void put_tensors(pln_script *s, const pln_attr *a) {
+  pln_script_put(s, "[");
+  for (uint32_t i = 0; i < a->count; i++) {
+    pln_script_put(s, i > 0 ? ", " : "");
+    pln_script_tensor(s, a->v.tensors[i]);
+  }
+  pln_script_put(s, "]");
+}
+
 /* Everything that holds nothing further. */
 static void put_leaf(pln_script *s, const pln_attr *a) {
   switch ((pln_attr_kind)a->kind) {
@@ -160,7 +185,7 @@ static void put_leaf(pln_script *s, const pln_attr *a) {
     break;
   case PLN_ATTR_FLOAT:
     pln_script_put(s, "T.float32(");
-    put_number(s, a->v.f);
+    pln_script_number(s, a->v.f);
     pln_script_put(s, ")");
     break;
   case PLN_ATTR_STRING:
@@ -169,6 +194,8 @@ static void put_leaf(pln_script *s, const pln_attr *a) {
   case PLN_ATTR_INTS:
   case PLN_ATTR_FLOATS:
   case PLN_ATTR_STRINGS: put_elements(s, a); break;
+  case PLN_ATTR_TENSOR: pln_script_tensor(s, a->v.tensor); break;
+  case PLN_ATTR_TENSORS: put_tensors(s, a); break;
   default: pln_script_put(s, "None"); break;
   }
 }
@@ -478,7 +505,7 @@ static void put_int(pln_script *s, int64_t value, pln_type type) {
 static void put_float(pln_script *s, pln_ref ref, const pln_node *n) {
   pln_script_type(s, n->type);
   pln_script_put(s, "(");
-  put_number(s, pln_node_float(s->g, ref));
+  pln_script_number(s, pln_node_float(s->g, ref));
   pln_script_put(s, ")");
 }
 

@@ -111,6 +111,7 @@ static void end_script(pln_script *s) {
   pln_mem_free(e, s->words, s->cap_words * sizeof *s->words);
   pln_mem_free(e, s->pieces, s->cap_pieces * sizeof *s->pieces);
   pln_mem_free(e, s->stack, s->cap_stack * sizeof *s->stack);
+  pln_idmap_free(s->tensors);
   pln_buffer_free(&s->text);
 }
 
@@ -433,6 +434,13 @@ static void write_lines(const pln_script *s, pln_writer *w) {
 static pln_status finish(pln_script *s, size_t limit, pln_write_fn write,
                          void *ud) {
   pln_writer w;
+  if (s->n_tensors > 0) {
+    line(s, "", 0);
+    line(s,
+         "# Metadata omitted. Use show_meta=True in script() method to "
+         "show it.",
+         0);
+  }
   pln_status status = s->status;
   if (status == PLN_OK) {
     pln_writer_init(&w, s->engine, limit, write, ud);

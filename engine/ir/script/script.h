@@ -86,6 +86,8 @@ typedef struct pln_script {
   size_t nodes, scopes;        /* lengths of these tables */
   uint32_t *seen;              /* a node: the walk that saw it */
   uint32_t walks;
+  pln_idmap *tensors; /* what is told as metadata: a tensor's place + 1 */
+  uint32_t n_tensors;
 } pln_script;
 
 /* --------------------------------------------------- lines (script/lines.c) */
@@ -140,6 +142,10 @@ void pln_script_dtype(pln_script *s, pln_type type);
 void pln_script_dtype_text(pln_script *s, pln_slice text);
 /* What makes a variable of that type: T.int32, T.handle("float32"). */
 void pln_script_type(pln_script *s, pln_type type);
+/* %.17g; what is no finite number in quotes. */
+void pln_script_number(pln_script *s, double value);
+/* An entry of the metadata, which is left out of the text. */
+void pln_script_tensor(pln_script *s, const pln_tensor *tensor);
 void pln_script_attrs(pln_script *s, pln_attrs attrs, const char *but);
 /* min + extent, as TVM would compute it. */
 void pln_script_sum(pln_script *s, pln_ref min, pln_ref extent);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "ir/script/script.h"
+#include "ir/tensor.h"
 
 static const pln_node *node_at(const pln_script *s, pln_ref ref) {
   return &s->g->nodes[ref];
@@ -264,35 +265,55 @@ static void print_allocate(pln_script *s, pln_ref ref, bool concise) {
   end_header(s, &h);
 }
 
-static void put_float(pln_script *s, const pln_tensor *t, size_t i) {
-  char text[40];
-  const void *data;
-  double value = 0;
+/* An element of a tensor of floats; false of other dtypes. */
+static bool read_float(const pln_tensor *t, const void *data, size_t i,
+                       double *out) {
+  const char *at = data;
   float single;
-  pln_script_fail(s, pln_tensor_data(t, &data));
-  if (s->status != PLN_OK)
-    return;
-  if (pln_tensor_is_splat(t))
-    i = 0;
-  if (pln_tensor_dtype(t) == PLN_FLOAT32) {
-    memcpy(&single, (const char *)data + i * sizeof single, sizeof single);
-    value = single;
-  } else if (pln_tensor_dtype(t) == PLN_FLOAT64) {
-    memcpy(&value, (const char *)data + i * sizeof value, sizeof value);
+  uint16_t half;
+  switch (pln_tensor_dtype(t)) {
+  case PLN_FLOAT16:
+  case PLN_BFLOAT16:
+    memcpy(&half, at + i * sizeof half, sizeof half);
+    *out = (double)(pln_tensor_dtype(t) == PLN_FLOAT16
+                        ? pln_half_to_float(half)
+                        : pln_bfloat_to_float(half));
+    return true;
+  case PLN_FLOAT32:
+    memcpy(&single, at + i * sizeof single, sizeof single);
+    *out = (double)single;
+    return true;
+  case PLN_FLOAT64: memcpy(out, at + i * sizeof *out, sizeof *out); return true;
+  default: return false;
   }
-  if (snprintf(text, sizeof text, "%.17g", value) > 0)
-    pln_script_put(s, text);
 }
 
+static bool has_numbers(const pln_script *s, const pln_tensor *t,
+                        const void *data) {
+  int64_t whole;
+  double value;
+  return s->status == PLN_OK &&
+         (pln_tensor_count(t) == 0 || pln_tensor_int(t, 0, &whole) ||
+          read_float(t, data, 0, &value));
+}
+
+/* Elements in a list; what has no numbers is an entry of the metadata. */
 static void put_tensor(pln_script *s, const pln_tensor *t) {
+  const void *data = NULL;
+  int64_t whole;
+  double value = 0;
+  pln_script_fail(s, pln_tensor_data(t, &data));
+  if (!has_numbers(s, t, data)) {
+    pln_script_tensor(s, t);
+    return;
+  }
   pln_script_put(s, "[");
   for (size_t i = 0; i < pln_tensor_count(t) && s->status == PLN_OK; i++) {
-    int64_t value;
     pln_script_put(s, i > 0 ? ", " : "");
-    if (pln_tensor_int(t, i, &value))
-      pln_script_put_int(s, value);
-    else
-      put_float(s, t, i);
+    if (pln_tensor_int(t, i, &whole))
+      pln_script_put_int(s, whole);
+    else if (read_float(t, data, pln_tensor_is_splat(t) ? 0 : i, &value))
+      pln_script_number(s, value);
   }
   pln_script_put(s, "]");
 }
