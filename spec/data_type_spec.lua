@@ -105,7 +105,7 @@ describe("a type read from text", function()
     assert.equal("call", pl.type "Nat".kind)
     assert.equal("call", pl.type "nat[int8]".kind)
     assert.error_matches(function() pl.type "flaot32" end, "expected a type")
-    assert.error_matches(function() pl.type "fn [A(A) -> A" end, "expected '%]', got")
+    assert.error_matches(function() pl.type "fn [A(A) -> A" end, "expected ',' or '%]', got")
   end)
 end)
 
