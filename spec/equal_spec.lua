@@ -236,8 +236,8 @@ describe("the place of a difference", function()
 
   it("lies in a later branch of what is itself a statement", function()
     local function main(branch)
-      return parse("def @main(%c: bool, %r: ref(int32)) { %0 = if (%c) { ref_write(%r, 0) } else { "
-        .. branch .. " }; (%0, %0) }")
+      return parse("def @main(%c: bool, %r: ref(int32)) { keep if (%c) { ref_write(%r, 0) } else { "
+        .. branch .. " }; %r }")
     end
     assert.equal("@main.body.statements[0].false_branch: other lets or calls with effects",
       (pl.mismatch(main "let %b = 1; ref_write(%r, %b)", main "ref_write(%r, 1)")))
