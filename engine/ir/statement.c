@@ -1,17 +1,17 @@
 /* statement.c: what a scope evaluates as a statement, as comparisons and hashes
- * see it: lets, clauses, statements of the loop level, kept nodes, and values
- * with effects that nothing uses.
+ * see it: lets, clauses, statements of the loop level, and of kept nodes and
+ * values with effects those that nothing uses.
  *
- * A value with effects that something uses is met there. So it does not count
+ * One that something uses is met there: text says of it that it is kept, when
+ * its place is not the one where it is first used. So it does not count
  * how much is known of effects: a call of a function is one when the function
  * is not known yet, and may turn out to be none. */
 
 #include "ir/equal.h"
 #include "ir/loop/loop.h"
 
-static bool has_only_effects(const pln_node *n) {
-  return n->kind != PLN_LET && n->kind != PLN_CLAUSE && !pln_is_stmt(n) &&
-         !(n->flags & PLN_NODE_KEEP);
+static bool is_value(const pln_node *n) {
+  return n->kind != PLN_LET && n->kind != PLN_CLAUSE && !pln_is_stmt(n);
 }
 
 /* Marks operands and what scopes give. */
@@ -38,7 +38,7 @@ pln_status pln_statement_before(pln_statements *s, pln_scope scope, pln_ref at,
                                 pln_ref *out) {
   const pln_graph *g = s->graph;
   while ((at = pln_anchor_before(g, scope, at)) != PLN_NONE) {
-    if (!has_only_effects(&g->nodes[at]))
+    if (!is_value(&g->nodes[at]))
       break;
     if (!s->used)
       PLN_TRY(find_uses(s));
@@ -52,5 +52,5 @@ pln_status pln_statement_before(pln_statements *s, pln_scope scope, pln_ref at,
 
 bool pln_is_used_effect(const pln_statements *s, pln_ref ref) {
   const pln_node *n = &s->graph->nodes[ref];
-  return pln_is_anchored(n) && has_only_effects(n) && s->used && s->used[ref];
+  return pln_is_anchored(n) && is_value(n) && s->used && s->used[ref];
 }
