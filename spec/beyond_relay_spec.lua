@@ -167,6 +167,18 @@ def @main(%x: Tensor[(4), float32]) -> Tensor[(4), float32] {
     assert.matches("= keep;", shown("type T { keep, }\n" .. main " { keep; %x }"))
   end)
 
+  it("is a block of lets", function()
+    assert.equal([[
+def @main(%x: Tensor[(4), float32]) -> Tensor[(4), float32] {
+  keep %0 = (
+    let %r: ref(Tensor[(4), float32]) = ref(%x);
+    ref_write(%r, %x)
+  );
+  %x
+}
+]], shown(main " { keep %0 = (let %r = ref(%x); ref_write(%r, %x)); %x }"))
+  end)
+
   it("is no variable", function()
     assert.matches("m.relay:2:44: error: a Var is never kept", refused(" { keep %x; %x }"))
     assert.matches("a GlobalVar is never kept", refused(" { keep @main; %x }"))

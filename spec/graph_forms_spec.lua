@@ -206,6 +206,17 @@ def @main(%x: float32) -> float32 {
       module({ k }, ir.Let(f, pl.func({ n }, ir.If(stop, k, f(again))), f(k))))
   end)
 
+  it("drops calls that nobody uses, once it is seen that they have no effect", function()
+    local f, a, b, u, g = pl.var "f", pl.var("a", f32()), pl.var("b", f32()), pl.var "u", pl.var "g"
+    local block = ir.Let(f, pl.func({ a }, a), pl.func({ b }, x))
+    local mod = module({ x }, ir.Let(g, block, ir.Let(u, g(x), op.exp(x))))
+    becomes("ToGraphNormalForm", mod, [[
+def @main(%x: float32) -> float32 {
+  exp(%x)
+}
+]])
+  end)
+
   it("undoes ToANormalForm", function()
     local p = pl.var("p", bool)
     local e = op.exp(x)

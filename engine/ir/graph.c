@@ -213,6 +213,15 @@ void pln_graph_bind_effect(pln_graph *g, const pln_node *let) {
   var->flags |= bound;
 }
 
+void pln_graph_call_effect(const pln_graph *g, pln_node *call) {
+  if (!pln_has_callee(call))
+    return;
+  const pln_node *callee = &g->nodes[g->operands[call->first]];
+  if (callee->kind == PLN_FUNCTION || callee->flags & PLN_NODE_BOUND)
+    call->flags =
+        (uint8_t)((call->flags & ~PLN_NODE_EFFECT) | pln_latent(callee));
+}
+
 /* Rows stand in order of begin: they are walked along with the array. */
 void pln_graph_homes(const pln_graph *graph, pln_scope *home) {
   const pln_scope_row *rows = graph->scopes;

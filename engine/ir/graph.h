@@ -144,6 +144,9 @@ static inline bool pln_is_anchored(const pln_node *n) {
 bool pln_can_be_kept(pln_kind kind);
 /* What a variable that a let binds says of the value's calls. */
 void pln_graph_bind_effect(pln_graph *graph, const pln_node *let);
+/* A Call of a function that is written out, or that a let binds, does what is
+ * in that function; of any other callee nothing new is known. */
+void pln_graph_call_effect(const pln_graph *graph, pln_node *call);
 /* The effect of a call of an operator. */
 pln_effect pln_op_effect(const pln_graph *graph, const pln_node *call);
 /* The innermost scope of each node of a sealed graph. */

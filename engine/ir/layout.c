@@ -222,13 +222,10 @@ static void set_effect(pln_graph *g, pln_node *n, const uint8_t *inside) {
 /* A function that is called where it stands, by an operator, or by the variable
  * of a let, was built freely before it was known what is left in it. */
 static void set_call_effect(const pln_graph *g, pln_node *n) {
-  if (n->data) {
+  if (n->data)
     n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | pln_op_effect(g, n));
-    return;
-  }
-  const pln_node *callee = &g->nodes[g->operands[n->first]];
-  if (callee->kind == PLN_FUNCTION || callee->flags & PLN_NODE_BOUND)
-    n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | pln_latent(callee));
+  else
+    pln_graph_call_effect(g, n);
 }
 
 static pln_status summarise_effects(const pln_layout *l, pln_graph *g) {

@@ -404,6 +404,7 @@ static pln_status rebuild(pln_rewrite *rw, const pln_node *n,
     adopt_scopes(rw, n, *out);
   if (changed)
     return retype(rw, *out);
+  pln_graph_call_effect(rw->b->graph, &rw->b->graph->nodes[*out]);
   note_effect(rw, *out);
   return PLN_OK;
 }

@@ -118,12 +118,10 @@ static pln_status choose(finder *f) {
   return PLN_OK;
 }
 
-/* Lets, arms, and what only its effect is wanted of: Relay meets all else
- * through what uses it. */
+/* Lets, arms, and what nothing uses: Relay meets all else through its users. */
 static bool is_visited_in_place(const finder *f, pln_ref ref) {
-  const pln_node *n = &f->g->nodes[ref];
-  return n->kind == PLN_LET || n->kind == PLN_CLAUSE ||
-         (pln_is_anchored(n) && f->users[ref] == PLN_NONE);
+  pln_kind kind = (pln_kind)f->g->nodes[ref].kind;
+  return kind == PLN_LET || kind == PLN_CLAUSE || f->users[ref] == PLN_NONE;
 }
 
 /* From the last node to the first, so that lists come in order. */
@@ -135,9 +133,8 @@ static void list_anchors(finder *f) {
       continue;
     f->next[ref] = f->first[f->home[ref]];
     f->first[f->home[ref]] = ref;
-    pln_ref value = n->kind == PLN_LET ? pln_operand(g, ref, 1) : ref;
-    if (f->out->lifts[value])
-      f->out->self[value] = pln_operand(g, ref, 0);
+    if (n->kind == PLN_LET && f->out->lifts[pln_operand(g, ref, 1)])
+      f->out->self[pln_operand(g, ref, 1)] = pln_operand(g, ref, 0);
   }
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
     if (f->out->self[ref] != PLN_NONE)

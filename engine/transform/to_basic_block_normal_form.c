@@ -22,8 +22,6 @@ typedef struct former {
   pln_scope *use;     /* a node: the scope of its first use */
   uint8_t *primitive; /* a scope */
   uint8_t *in_sight;  /* a node: an operator is given it, a function */
-  pln_ref *path;      /* the nodes that the walk is in */
-  uint32_t depth, cap_path;
 } former;
 
 /* --------------------------------------------------------------- first uses */
@@ -43,30 +41,8 @@ static pln_scope scope_of_use(const former *f, pln_ref user, pln_ref node) {
   return f->home[node];
 }
 
-static pln_status entered(void *ud, const pln_graph *g, pln_ref node,
-                          bool *skip) {
-  former *f = ud;
-  (void)skip;
-  (void)g;
-  if (f->depth > 0)
-    f->use[node] = scope_of_use(f, f->path[f->depth - 1], node);
-  PLN_TRY(pln_mem_grow(f->engine, (void **)&f->path, &f->cap_path,
-                       (size_t)f->depth + 1, sizeof *f->path));
-  f->path[f->depth++] = node;
-  return PLN_OK;
-}
-
-static pln_status left(void *ud, const pln_graph *g, pln_ref node) {
-  former *f = ud;
-  (void)g;
-  (void)node;
-  f->depth--;
-  return PLN_OK;
-}
-
 static pln_status look(former *f) {
   const pln_graph *g = f->old;
-  pln_visitor visitor = {.ud = f, .enter = entered, .leave = left};
   f->home = pln_mem_new(f->engine, g->n_nodes * sizeof *f->home);
   f->use = pln_mem_new(f->engine, g->n_nodes * sizeof *f->use);
   f->primitive = pln_mem_zeroed(f->engine, g->n_scopes);
@@ -74,10 +50,13 @@ static pln_status look(former *f) {
   if (!f->home || !f->use || !f->primitive || !f->in_sight)
     return pln_nomem(f->engine);
   pln_graph_homes(g, f->home);
-  memcpy(f->use, f->home, g->n_nodes * sizeof *f->use);
   pln_let_primitive(g, f->primitive);
   pln_let_in_sight(g, f->in_sight);
-  return pln_walk(g, g->root, &visitor);
+  pln_let_first_users(g, f->use);
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    f->use[ref] = f->use[ref] == PLN_NONE ? f->home[ref]
+                                          : scope_of_use(f, f->use[ref], ref);
+  return PLN_OK;
 }
 
 static void dispose(former *f) {
@@ -86,7 +65,6 @@ static void dispose(former *f) {
   pln_mem_free(f->engine, f->use, g->n_nodes * sizeof *f->use);
   pln_mem_free(f->engine, f->primitive, g->n_scopes);
   pln_mem_free(f->engine, f->in_sight, g->n_nodes);
-  pln_mem_free(f->engine, f->path, f->cap_path * sizeof *f->path);
 }
 
 /* -------------------------------------------------------------------- sweep */
