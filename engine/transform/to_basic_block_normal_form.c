@@ -19,6 +19,7 @@ typedef struct former {
   pln_engine *engine;
   const pln_graph *old;
   pln_scope *home;
+  pln_ref *first;     /* a node: its first user */
   pln_scope *use;     /* a node: the scope of its first use */
   uint8_t *primitive; /* a scope */
   uint8_t *in_sight;  /* a node: an operator is given it, a function */
@@ -26,36 +27,38 @@ typedef struct former {
 
 /* --------------------------------------------------------------- first uses */
 
-/* The scope in which `user` needs `node`: that of a branch for its result. */
-static pln_scope scope_of_use(const former *f, pln_ref user, pln_ref node) {
+static void use(former *f, pln_ref node, pln_ref user, pln_scope scope) {
+  if (user >= f->first[node])
+    return;
+  f->first[node] = user;
+  f->use[node] = scope;
+}
+
+/* An owner needs a scope's result in that scope, behind its operands. */
+static void find_first_uses(former *f) {
   const pln_graph *g = f->old;
-  const pln_node *n = &g->nodes[user];
-  if (!pln_owns(n))
-    return f->home[user];
-  for (uint32_t i = 0; i < n->count; i++)
-    if (g->operands[n->first + i] == node)
-      return f->home[user];
-  for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
-    if (g->scopes[s].result == node)
-      return s;
-  return f->home[node];
+  memset(f->first, 0xff, g->n_nodes * sizeof *f->first);
+  memcpy(f->use, f->home, g->n_nodes * sizeof *f->use);
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    for (uint32_t i = 0; i < g->nodes[ref].count; i++)
+      use(f, pln_operand(g, ref, i), ref, f->home[ref]);
+  for (pln_scope s = 1; s < g->n_scopes; s++)
+    use(f, g->scopes[s].result, g->scopes[s].owner, s);
 }
 
 static pln_status look(former *f) {
   const pln_graph *g = f->old;
   f->home = pln_mem_new(f->engine, g->n_nodes * sizeof *f->home);
   f->use = pln_mem_new(f->engine, g->n_nodes * sizeof *f->use);
+  f->first = pln_mem_new(f->engine, g->n_nodes * sizeof *f->first);
   f->primitive = pln_mem_zeroed(f->engine, g->n_scopes);
   f->in_sight = pln_mem_zeroed(f->engine, g->n_nodes);
-  if (!f->home || !f->use || !f->primitive || !f->in_sight)
+  if (!f->home || !f->use || !f->first || !f->primitive || !f->in_sight)
     return pln_nomem(f->engine);
   pln_graph_homes(g, f->home);
+  find_first_uses(f);
   pln_let_primitive(g, f->primitive);
   pln_let_in_sight(g, f->in_sight);
-  pln_let_first_users(g, f->use);
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
-    f->use[ref] = f->use[ref] == PLN_NONE ? f->home[ref]
-                                          : scope_of_use(f, f->use[ref], ref);
   return PLN_OK;
 }
 
@@ -63,6 +66,7 @@ static void dispose(former *f) {
   const pln_graph *g = f->old;
   pln_mem_free(f->engine, f->home, g->n_nodes * sizeof *f->home);
   pln_mem_free(f->engine, f->use, g->n_nodes * sizeof *f->use);
+  pln_mem_free(f->engine, f->first, g->n_nodes * sizeof *f->first);
   pln_mem_free(f->engine, f->primitive, g->n_scopes);
   pln_mem_free(f->engine, f->in_sight, g->n_nodes);
 }
