@@ -173,7 +173,8 @@ describe("bindings", function()
   end)
 
   it("test_let_global_var: none can be bound", function()
-    assert.equal("expected a local variable, got '@a'; did you mean '%a'?", refused "let @a = 2; ()")
+    assert.equal("expected a local variable, got '@a'; did you mean '%a'?",
+      refused "let @a = 2; ()")
   end)
 
   it("test_let_op: nor can an operator", function()
