@@ -78,19 +78,21 @@ static pln_status make(pln_parser *p, const pln_parse_frame *f, pln_attrs attrs,
 
 pln_status pln_parse_finish_call(pln_parser *p) {
   pln_parse_frame f = p->frames[p->n_frames - 1];
-  pln_attrs attrs = 0;
+  pln_attrs attrs = 0, order = 0;
   pln_ref node = 0;
   if (pln_parse_at_meta_attrs(p))
     PLN_TRY(
         pln_meta_in_attrs(p, f.kind == PLN_FRAME_CALL ? f.data : 0, &attrs));
   else
-    PLN_TRY(pln_parse_attrs(p, &attrs));
+    PLN_TRY(pln_parse_ordered_attrs(p, &attrs, &order));
   if (p->token.kind != PLN_T_RPAREN)
     return pln_parse_wanted(
         p, attrs && !pln_parse_at_attr(p) ? "name=value or ')'" : "',' or ')'");
   PLN_TRY(pln_parse_next(p));
   size_t mark = pln_diag_count(p->engine);
   pln_status status = make(p, &f, attrs, &node);
+  if (status == PLN_OK && order && f.kind == PLN_FRAME_APPLY)
+    status = pln_builder_attr_order(p->b, node, order);
   pln_parse_close(p);
   return pln_parse_made(p, &f.token, mark, status, node);
 }

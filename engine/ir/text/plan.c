@@ -314,6 +314,22 @@ static void write_function_attrs(pln_writer *w, pln_attrs attrs,
     write_function_attr(w, device, before);
 }
 
+/* Of a call of what is no operator, what names TVM's struct of them last. */
+static void write_call_attrs(pln_writer *w, pln_attrs attrs, pln_attrs order) {
+  const pln_engine *e = w->engine;
+  const pln_attr *key = pln_attrs_find(e, attrs, "attrs_type_key");
+  const char *before = "";
+  if (order) {
+    write_function_attrs(w, attrs, order, &before);
+    return;
+  }
+  for (uint32_t i = 0; i < pln_attrs_count(e, attrs); i++)
+    if (pln_attrs_get(e, attrs, i) != key)
+      write_function_attr(w, pln_attrs_get(e, attrs, i), &before);
+  if (key)
+    write_function_attr(w, key, &before);
+}
+
 static pln_slice name_of(const planner *p, pln_ref var) {
   size_t size;
   const char *name =
@@ -380,7 +396,7 @@ static void write_attrs(const planner *p, pln_writer *w, const pln_node *n,
   } else if (n->data) {
     pln_put_op_attrs(w, n->data, n->results, n->attrs, "");
   } else {
-    pln_put_attrs(w, n->attrs, NULL, "");
+    write_call_attrs(w, n->attrs, order);
   }
 }
 
@@ -404,9 +420,11 @@ static uint64_t attrs_key(const pln_node *n) {
   return ((uint64_t)results << 20 | op) << 32 | n->attrs;
 }
 
+/* Operators have an order of their own. */
 static pln_attrs attrs_order(const pln_graph *g, pln_ref node) {
-  return g->nodes[node].kind == PLN_FUNCTION && g->nodes[node].attrs &&
-                 g->origins
+  const pln_node *n = &g->nodes[node];
+  bool free = n->kind == PLN_FUNCTION || (n->kind == PLN_CALL && n->data == 0);
+  return free && n->attrs && g->origins
              ? pln_origins_attr_order(g->origins, g->origin[node])
              : 0;
 }
