@@ -354,6 +354,14 @@ def @g(%x) { @f(%x) + 1f }]],
     "1:8: the type is infinite: it contains itself: in %x of @f" },
   { "def @f(%x) { let %g = fn (%y) { %y }; (%g(1), %g(1f)) }",
     "1:49: argument 1: expected int32, got float32: in %g(Constant: float32) of @f" },
+  -- what TVM prints and cannot read
+  { "def @f() { 1 }\n# from tvm.script import tir as T\n@T.prim_func\ndef g(A: T.handle):",
+    "2:1: the script form of the loop level is printed, not read" },
+  { "def @f = meta[ExternalFunc][0]\ndef @g() { %x }",
+    "1:5: a function that has no body here is not read", "2:12: no variable is called 'x'" },
+  { "@f(%x: int8) { %y }",
+    "1:1: a function's definition begins with 'def'", "1:16: no variable is called 'y'" },
+  { "def @f(%x-malformed-ir: int8) { %x }", "1:10: expected ',' or ')', got '-'" },
 }
 
 --- What is said of a text, one string a mistake.

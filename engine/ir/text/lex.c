@@ -303,8 +303,17 @@ static void lex_name(pln_lexer *x, pln_token *t) {
   finish(x, t, keyword(t->text), end);
 }
 
+/* What is printed behind Relay's functions of those of the loop level. */
+static void lex_script(pln_lexer *x, pln_token *t) {
+  bad(x, t, "the script form of the loop level is printed, not read", x->end);
+}
+
 static void lex_pragma(pln_lexer *x, pln_token *t) {
   pln_lexer in = *x;
+  if (starts(x, "# from tvm.script")) {
+    lex_script(x, t);
+    return;
+  }
   if (starts(x, "#[metadata]")) {
     finish(x, t, PLN_T_METADATA, x->at + strlen("#[metadata]"));
     return;

@@ -160,6 +160,9 @@ static pln_status note_function(reading *r) {
   pln_parser *p = &r->p;
   if (p->token.kind != PLN_T_GLOBAL)
     PLN_TRY(pln_parse_unsigiled(p, "a global name", '@'));
+  if (pln_parse_peek(p) == PLN_T_ASSIGN)
+    return pln_parse_fail(p, &p->token,
+                          "a function that has no body here is not read");
   PLN_TRY(add_definition(r, FUNCTION));
   pln_symbol name = r->rows[r->count - 1].name;
   bool given = pln_module_find(r->module, name) != PLN_NONE;
@@ -213,6 +216,11 @@ static pln_status note_definition(reading *r) {
   bool is_extern;
   if (p->token.kind == PLN_T_DEF) {
     PLN_TRY(pln_parse_next(p));
+    return note_function(r);
+  }
+  if (p->token.kind == PLN_T_GLOBAL && pln_parse_peek(p) != PLN_T_ASSIGN) {
+    PLN_TRY(pln_parse_report(p, &p->token, PLN_ERR_FORMAT,
+                             "a function's definition begins with 'def'"));
     return note_function(r);
   }
   PLN_TRY(pln_parse_accept(p, PLN_T_EXTERN, &is_extern));
