@@ -343,6 +343,23 @@ describe("the metadata", function()
     local f = main("def @main() { (meta[relay.Constant][0], meta[relay.Constant][0]) }" .. SECTION)
     assert.equal(f.body.fields[1], f.body.fields[2])
   end)
+  it("hold objects, which are compared by what they are, not by their numbers", function()
+    local device = '{"type_key": "VirtualDevice", "attrs": {"device_type_int": "%s"}}'
+    local text = [[
+def @main(a=meta[VirtualDevice][%d], b=meta[VirtualDevice][%d]) { 1 }
+#[metadata]
+{"root": 1, "nodes": [{"type_key": ""}, {"type_key": "Map", "keys": ["VirtualDevice"],
+"data": [2]}, {"type_key": "Array", "data": [3, 4]}, ]] .. device .. ", " .. device
+      .. '], "b64ndarrays": []}'
+    local function devices(...) return module(text:format(...)) end
+    local one = devices(0, 1, "1", "2")
+    assert.truthy(pl.equal(one, devices(1, 0, "2", "1")))
+    assert.equal(pl.hash(one), pl.hash(devices(1, 0, "2", "1")))
+    assert.falsy(pl.equal(one, devices(1, 0, "1", "2")))
+    for _, mod in ipairs { one, devices(1, 0, "1", "2"), devices(1, 0, "1", "1") } do
+      pl.assert_equal(mod, assert(pl.parse(tostring(mod))))
+    end
+  end)
   it("are refused when they are none, or have no such entry", function()
     assert.matches("the metadata have no entries of 'relay.Constant'",
       bad("def @main() { meta[relay.Constant][0] }"))

@@ -554,6 +554,39 @@ def @f(%y: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] { negative(%y) }]
       select(2, pl.parse(both)).message)
   end)
 
+  it("objects of attributes, such as devices", function()
+    local function device(number)
+      return ('[{"type_key": "VirtualDevice", "attrs": {"device_type_int": "%d", '
+        .. '"memory_scope": 1, "target": 0, "virtual_device_id": "0"}}, '
+        .. '{"type_key": "runtime.String"}]'):format(number)
+    end
+    local options = { init_meta = { VirtualDevice = { device(1), device(2) },
+      ["relay.Constant"] = { pl.const { 1.0, 2.0 } } } }
+    local mod = assert(pl.parse(HEAD .. [[
+def @main(%a {virtual_device=meta[VirtualDevice][1]}: Tensor[(2), float32],
+          virtual_device=meta[VirtualDevice][0]) {
+  %0 = on_device(%a, virtual_device=meta[VirtualDevice][0], constrain_result=True);
+  %1 = device_copy(%0, src_virtual_device=meta[VirtualDevice][0],
+                   dst_virtual_device=meta[VirtualDevice][1]);
+  add(%1, meta[relay.Constant][0])
+}]], options))
+    assert.equal(device(1), mod.main.attrs.virtual_device)
+    local text = tostring(mod)
+    assert.matches("%a {virtual_device=meta[VirtualDevice][", text, 1, true)
+    local again = assert(pl.parse(text))
+    pl.assert_equal(mod, again)
+    assert.equal(text, tostring(again))
+    local _, diag = pl.parse(HEAD .. "def @f(d=meta[VirtualDevice][2]) { 1 }", options)
+    assert.equal("the metadata have no entry 2 of 'VirtualDevice'", diag.message)
+    _, diag = pl.parse(HEAD .. "def @f() { meta[VirtualDevice][0] }", options)
+    assert.equal("this entry of the metadata is no constant", diag.message)
+    for _, entry in ipairs { "relay.Constant][0", "VirtualDevice][1" } do
+      _, diag = pl.parse(HEAD .. "def @f(%x: Tensor[(meta[" .. entry .. "]), int8]) { %x }",
+        options)
+      assert.equal("this entry of the metadata is no dim", diag.message)
+    end
+  end)
+
   it("data types are extended in a copy", function()
     local mod = assert(pl.parse(HEAD .. "type Pair { P(List[int32], int8) }",
       { init_module = given }))
@@ -588,8 +621,13 @@ def @g() { @ff() }]], { init_module = given, name = "t" })
     assert.equal("option 'name' is a string, got a table", message { name = {} })
     assert.equal("option 'init_module' is a module, got a number", message { init_module = 3 })
     assert.equal("option 'init_meta' is a table, got a number", message { init_meta = 3 })
-    assert.equal("init_meta: entries of 'relay.Constant' can be given, none of 'x'",
-      message { init_meta = { x = {} } })
+    assert.equal("init_meta: a type key is a string, got a number", message { init_meta = { {} } })
+    assert.equal("init_meta: the entries of 'x' are a list, got a boolean",
+      message { init_meta = { x = true } })
+    assert.equal("init_meta: entry 1 of 'VirtualDevice' is no such object",
+      message { init_meta = { VirtualDevice = { "a device" } } })
+    assert.equal("init_meta: entry 1 of 'Target' is no such object",
+      message { init_meta = { Target = { '[{"type_key": "VirtualDevice"}]' } } })
     assert.equal("init_meta: the entries of 'relay.Constant' are a list, got a number",
       message { init_meta = { ["relay.Constant"] = 3 } })
     assert.equal("init_meta: entry 1 of 'relay.Constant' is a Var",

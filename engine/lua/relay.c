@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "ir/text/object.h"
 #include "lua/binding.h"
 
 static size_t begin(pln_lua *b) {
@@ -56,11 +57,6 @@ static pln_tensor *read_constant(lua_State *L, pln_lua *b, int list, int kept,
  * which keep what is given.  [-1, +2] */
 static void read_constants(lua_State *L, pln_lua *b, given_values *out) {
   int list = lua_gettop(L);
-  if (!lua_istable(L, list))
-    pln_lua_error(L, PLN_ERR_TYPE,
-                  "init_meta: the entries of 'relay.Constant' are a list, got "
-                  "a %s",
-                  luaL_typename(L, list));
   lua_Unsigned n = lua_rawlen(L, list);
   if (n > UINT32_MAX / sizeof(pln_tensor *))
     pln_lua_error(L, PLN_ERR_LIMIT, "init_meta: there are too many constants");
@@ -73,14 +69,59 @@ static void read_constants(lua_State *L, pln_lua *b, given_values *out) {
   out->given.constants = rows;
 }
 
+/* The text of an object, as an attribute has it; the user's list keeps it. */
+static pln_slice read_object(lua_State *L, int list, pln_slice key,
+                             lua_Integer i) {
+  pln_object_node node;
+  pln_slice text = {NULL, 0};
+  size_t at = 0;
+  if (lua_geti(L, list, i) == LUA_TSTRING)
+    text.data = lua_tolstring(L, -1, &text.size);
+  if (!text.data || !pln_object_next(text, &at, &node) ||
+      !pln_slice_equal(node.type_key, key))
+    pln_lua_error(L, PLN_ERR_TYPE,
+                  "init_meta: entry %d of '%s' is no such object", (int)i,
+                  key.data);
+  lua_pop(L, 1);
+  return text;
+}
+
+static bool is_constants(lua_State *L, int key) {
+  return !strcmp(lua_tostring(L, key), "relay.Constant");
+}
+
+/* Looks at all entries of the table, and counts those that are objects. */
+static lua_Unsigned count_objects(lua_State *L, int meta) {
+  lua_Unsigned n = 0;
+  for (lua_pushnil(L); lua_next(L, meta); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING)
+      pln_lua_error(L, PLN_ERR_TYPE,
+                    "init_meta: a type key is a string, got a %s",
+                    luaL_typename(L, -2));
+    if (!lua_istable(L, -1))
+      pln_lua_error(L, PLN_ERR_TYPE,
+                    "init_meta: the entries of '%s' are a list, got a %s",
+                    lua_tostring(L, -2), luaL_typename(L, -1));
+    n += is_constants(L, -2) ? 0 : lua_rawlen(L, -1);
+  }
+  if (n > UINT32_MAX / sizeof(pln_slice))
+    pln_lua_error(L, PLN_ERR_LIMIT, "init_meta: there are too many objects");
+  return n;
+}
+
+/* A block of memory is left on the stack, and what keeps constants. */
 static void read_meta(lua_State *L, pln_lua *b, int meta, given_values *out) {
-  for (lua_pushnil(L); lua_next(L, meta); lua_pop(L, 1))
-    if (lua_type(L, -2) != LUA_TSTRING ||
-        strcmp(lua_tostring(L, -2), "relay.Constant") != 0)
-      pln_lua_error(L, PLN_ERR_ARGUMENT,
-                    "init_meta: entries of 'relay.Constant' can be given, none "
-                    "of '%s'",
-                    luaL_tolstring(L, -2, NULL));
+  lua_Unsigned n = count_objects(L, meta);
+  pln_slice *rows = lua_newuserdatauv(L, (size_t)n * sizeof *rows, 0);
+  for (lua_pushnil(L); lua_next(L, meta); lua_pop(L, 1)) {
+    pln_slice key;
+    key.data = lua_tolstring(L, -2, &key.size);
+    lua_Unsigned count = is_constants(L, -2) ? 0 : lua_rawlen(L, -1);
+    for (lua_Unsigned i = 0; i < count; i++)
+      rows[out->given.n_objects++] =
+          read_object(L, lua_gettop(L), key, (lua_Integer)i + 1);
+  }
+  out->given.objects = rows;
   if (lua_getfield(L, meta, "relay.Constant") != LUA_TNIL)
     read_constants(L, b, out);
 }
@@ -107,7 +148,7 @@ static void read_option(lua_State *L, pln_lua *b, const char *name,
  * the stack. */
 static void read_given(lua_State *L, pln_lua *b, int arg, given_values *out) {
   static const char *const names[] = {"name", "init_module", "init_meta"};
-  *out = (given_values){NULL, {NULL, 0, NULL}};
+  *out = (given_values){.name = NULL};
   if (!lua_istable(L, arg)) {
     out->name = luaL_optstring(L, arg, NULL);
     return;

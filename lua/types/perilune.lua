@@ -637,7 +637,7 @@ function pl.save(mod, path, options) end
 ---@class perilune.TextOptions
 ---@field name? string what messages call the text
 ---@field init_module? perilune.Module its functions and data types can be named; a module that is read has them too
----@field init_meta? { ["relay.Constant"]: any[] } tensors or Constants: entries behind those of the text's own metadata
+---@field init_meta? { [string]: any[] } entries of the metadata behind those of the text's own, by type key: of "relay.Constant" tensors or Constants, of others objects as attributes have them
 ---Reads a module from Relay text. The diagnostic is the text's first error; the others are its notes.
 ---@param text string
 ---@param name? string|perilune.TextOptions what messages call the text

@@ -42,13 +42,15 @@ static void memory_out(void) {
 /* A module that names what others define, and constants of its caller's. */
 static pln_status read_more(pln_engine *engine, const pln_module *base,
                             pln_tensor *const *constants) {
-  pln_text_given given = {base, 1, constants};
+  static const pln_slice device = {"[{\"type_key\": \"VirtualDevice\"}]", 31};
+  pln_text_given given = {base, 1, constants, 1, &device};
   pln_module *module = NULL;
   pln_graph *graph = NULL;
   pln_status status = pln_parse_module_with(
       engine,
       pln_text("#[version = \"0.0.5\"]\ntype Pair { P(List[int32]) }\n"
-               "def @more() { (@other(), meta[relay.Constant][0]) }"),
+               "def @more(d=meta[VirtualDevice][0]) { (@other(), "
+               "meta[relay.Constant][0]) }"),
       "more", &given, &module);
   if (status == PLN_OK) {
     CHECK_EQ_INT(pln_module_count(module), 3);

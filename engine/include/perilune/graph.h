@@ -883,6 +883,10 @@ typedef struct pln_text_given {
    * metadata section. */
   uint32_t n_constants;
   pln_tensor *const *constants;
+  /* Other entries, as attributes hold them (PLN_ATTR_OBJECT): the text tells
+   * the type key that each is numbered under. */
+  uint32_t n_objects;
+  const pln_slice *objects;
 } pln_text_given;
 /* The same with what is given; NULL: nothing. */
 PLN_API pln_status pln_parse_module_with(pln_engine *engine, pln_slice text,

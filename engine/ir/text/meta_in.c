@@ -7,6 +7,7 @@
 
 #include "ir/text/meta_in.h"
 #include "ir/text/meta.h"
+#include "ir/text/object.h"
 
 #include <stdio.h>
 
@@ -51,7 +52,8 @@ static pln_status list_values(pln_meta_in *m, const pln_json_value *array,
 
 /* Room for what the nodes stand for, and the constants that are given. */
 static pln_status make_tables(pln_meta_in *m, const pln_text_given *given) {
-  if (given->n_constants > UINT32_MAX - 1 - m->n_nodes)
+  if (given->n_constants > UINT32_MAX / 2 - m->n_nodes ||
+      given->n_objects > UINT32_MAX / 2)
     return pln_nomem(m->engine);
   uint32_t n = m->n_nodes + given->n_constants;
   m->constants = pln_mem_zeroed(m->engine, n * sizeof *m->constants);
@@ -175,21 +177,42 @@ static uint32_t find_entry(const pln_meta_in *m, pln_slice key, uint32_t index,
   return PLN_NONE;
 }
 
-/* The same, with the constants that are given. */
-static uint32_t find(const pln_meta_in *m, pln_slice key, uint32_t index,
+/* The given object of that key; PLN_NONE. */
+static uint32_t find_object(const pln_parser *p, pln_slice key,
+                            uint32_t index) {
+  const pln_text_given *given = p->given;
+  for (uint32_t i = 0; i < given->n_objects; i++) {
+    pln_object_node node;
+    size_t at = 0;
+    if (pln_object_next(given->objects[i], &at, &node) &&
+        pln_slice_equal(node.type_key, key) && index-- == 0)
+      return i;
+  }
+  return PLN_NONE;
+}
+
+/* The same with what is given: constants are numbered behind the nodes of the
+ * section, objects behind those. */
+static uint32_t find(const pln_parser *p, pln_slice key, uint32_t index,
                      bool *known) {
+  const pln_meta_in *m = p->meta;
   uint32_t count, node = find_entry(m, key, index, known, &count);
   uint32_t given = m->n_constants - m->n_nodes;
-  if (node != PLN_NONE || given == 0 || !pln_slice_is(key, "relay.Constant"))
+  if (node != PLN_NONE || index < count)
     return node;
-  *known = true;
-  return index >= count && index - count < given ? m->n_nodes + (index - count)
-                                                 : PLN_NONE;
+  if (given > 0 && pln_slice_is(key, "relay.Constant")) {
+    *known = true;
+    return index - count < given ? m->n_nodes + (index - count) : PLN_NONE;
+  }
+  uint32_t object = find_object(p, key, index - count);
+  *known = *known || object != PLN_NONE || find_object(p, key, 0) != PLN_NONE;
+  return object == PLN_NONE ? PLN_NONE : m->n_constants + object;
 }
 
 /* Of the section, or given. */
 static bool is_constant(const pln_meta_in *m, uint32_t node) {
-  return node >= m->n_nodes || pln_meta_in_is(m, node, "relay.Constant");
+  return node < m->n_nodes ? pln_meta_in_is(m, node, "relay.Constant")
+                           : node < m->n_constants;
 }
 
 /* meta[key][index]; the token of the key, the index, the node. */
@@ -209,7 +232,7 @@ static pln_status read_entry(pln_parser *p, pln_token *key, uint32_t *entry,
   PLN_TRY(pln_parse_expect(p, PLN_T_RBRACKET));
   *entry = index;
   int size = key->text.size > 80 ? 80 : (int)key->text.size;
-  *node = p->meta ? find(p->meta, key->text, index, &known) : PLN_NONE;
+  *node = p->meta ? find(p, key->text, index, &known) : PLN_NONE;
   if (*node != PLN_NONE)
     return PLN_OK;
   return known ? pln_parse_report(p, key, PLN_ERR_NAME,
@@ -240,7 +263,7 @@ static pln_status constant_of(pln_parser *p, const pln_token *key,
   pln_meta_in *m = p->meta;
   uint64_t array;
   pln_status status = PLN_ERR_FORMAT;
-  *out = m->constants[node];
+  *out = node < m->n_constants ? m->constants[node] : NULL;
   if (*out)
     return PLN_OK;
   if (pln_meta_in_is(m, node, "relay.Constant") &&
@@ -273,7 +296,7 @@ pln_status pln_meta_in_module(const pln_parser *p, pln_buffer *out,
                               bool *found) {
   const pln_meta_in *m = p->meta;
   bool known;
-  uint32_t node = m ? find(m, pln_text(PLN_META_MODULE), 0, &known) : PLN_NONE;
+  uint32_t node = m ? find(p, pln_text(PLN_META_MODULE), 0, &known) : PLN_NONE;
   const pln_json_value *text =
       node != PLN_NONE && pln_meta_in_is(m, node, "runtime.String")
           ? pln_json_get(&m->json, pln_meta_in_node(m, node), "repr_str")
@@ -351,6 +374,8 @@ pln_status pln_meta_in_dim(pln_parser *p, pln_dim *out) {
   PLN_TRY(read_reference(p, &key, &node));
   if (node == PLN_NONE || pln_meta_in_is(p->meta, node, "tir.Any"))
     return PLN_OK;
+  if (node >= p->meta->n_nodes)
+    return bad_entry(p, &key, "dim");
   *out = p->meta->dims[node];
   if (*out)
     return PLN_OK;
@@ -375,6 +400,11 @@ pln_status pln_meta_in_attr(pln_parser *p, pln_attr *out) {
   PLN_TRY(read_entry(p, &key, &index, &node));
   if (node == PLN_NONE)
     return PLN_OK;
+  if (node >= p->meta->n_constants) {
+    out->kind = PLN_ATTR_OBJECT;
+    out->v.s = p->given->objects[node - p->meta->n_constants];
+    return PLN_OK;
+  }
   if (!is_constant(p->meta, node)) {
     const pln_json_value *type_key = pln_json_get(
         &p->meta->json, pln_meta_in_node(p->meta, node), "type_key");

@@ -238,8 +238,9 @@ static pln_status read_metadata(pln_parser *p) {
   pln_slice section = {p->lexer.at, (size_t)(p->lexer.end - p->lexer.at)};
   if (p->token.kind == PLN_T_METADATA)
     return pln_meta_in_read(p, section);
-  return p->given->n_constants > 0 ? pln_meta_in_read(p, pln_text(none))
-                                   : PLN_OK;
+  return p->given->n_constants > 0 || p->given->n_objects > 0
+             ? pln_meta_in_read(p, pln_text(none))
+             : PLN_OK;
 }
 
 /* Finds all definitions, and reads the metadata behind them. */
