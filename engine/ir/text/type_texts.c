@@ -59,13 +59,29 @@ static pln_status make_long(pln_type_texts *texts, pln_type type,
   return PLN_OK;
 }
 
+static bool is_too_long(const pln_type_texts *texts, pln_type type) {
+  return pln_pieces_find(&texts->pieces, TOO_LONG | type) != PLN_NONE;
+}
+
+/* Whether one of its first parts is known to be too long, as it is then too. */
+static bool has_long_part(const pln_type_texts *texts, pln_type type) {
+  enum { MOST = 8 };
+  uint32_t n = pln_type_n_parts(texts->engine, type);
+  for (uint32_t i = 0; i < n && i < MOST; i++)
+    if (is_too_long(texts, pln_type_part(texts->engine, type, i)))
+      return true;
+  return false;
+}
+
 static pln_status make(pln_type_texts *texts, pln_type type, bool may_lack,
                        pln_slice *out) {
   pln_buffer *text = &texts->pieces.text;
   size_t from = text->size;
   bool cut, bound = may_lack && texts->long_bytes > LONG_SUM;
-  if (bound && pln_pieces_find(&texts->pieces, TOO_LONG | type) != PLN_NONE)
+  if (bound && is_too_long(texts, type))
     return PLN_OK;
+  if (bound && has_long_part(texts, type))
+    return pln_pieces_keep(&texts->pieces, TOO_LONG | type, 0);
   PLN_TRY(write_type(texts, type, bound ? SHORT : KEPT, text, &cut));
   if (!cut && from < KEPT_SUM)
     return keep(texts, type, from, out);
