@@ -7,7 +7,6 @@
 
 #include "ir/equal.h"
 #include "ir/tensor.h"
-#include "ir/text/object.h"
 
 static const double tolerance = 1e-9;
 

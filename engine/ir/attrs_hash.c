@@ -7,7 +7,6 @@
 
 #include "ir/equal.h"
 #include "ir/tensor.h"
-#include "ir/text/object.h"
 
 static uint64_t hash_text(uint64_t h, pln_slice text) {
   return pln_hash_bytes(text.data, text.size, h);

@@ -186,13 +186,3 @@ bool pln_object_refers(pln_slice type_key, pln_slice field) {
       return has_word(references[i].fields, field);
   return false;
 }
-
-pln_slice pln_object_content(pln_slice object) {
-  size_t size = object.size;
-  while (size > 0 && object.data[size - 1] >= '0' &&
-         object.data[size - 1] <= '9')
-    size--;
-  bool numbered =
-      size > 0 && size < object.size && object.data[size - 1] == '#';
-  return (pln_slice){object.data, numbered ? size - 1 : object.size};
-}

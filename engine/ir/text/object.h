@@ -24,9 +24,6 @@
 /* Whether attribute `field` of TVM's nodes of that type refers to a node. */
 bool pln_object_refers(pln_slice type_key, pln_slice field);
 
-/* The text without its number: what objects are compared by. */
-pln_slice pln_object_content(pln_slice object);
-
 /* One node of an object's text. */
 typedef struct pln_object_node {
   pln_slice type_key;
