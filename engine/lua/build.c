@@ -46,7 +46,9 @@ static pln_attrs take_attrs(lua_State *L, pln_lua *b, pln_op op,
   bool relay, counted = false;
   int top = lua_gettop(L), table = top;
   if (lua_istable(L, top) && lua_getfield(L, top, "n_results") != LUA_TNIL) {
-    lua_Integer n = luaL_checkinteger(L, -1);
+    int whole;
+    lua_Integer n = lua_tointegerx(L, -1, &whole);
+    luaL_argcheck(L, whole, top, "n_results is an integer");
     luaL_argcheck(L, n >= 0 && n <= UINT16_MAX, top, "n_results out of range");
     *n_results = (uint32_t)n;
     counted = true;

@@ -200,11 +200,19 @@ static int builder_name(lua_State *L) {
 
 /* ------------------------------------------------------------- run and seal */
 
+static void check_callable(lua_State *L, int arg) {
+  if (lua_isfunction(L, arg))
+    return;
+  luaL_argexpected(L, luaL_getmetafield(L, arg, "__call") != LUA_TNIL, arg,
+                   "function");
+  lua_pop(L, 1);
+}
+
 /* b:run(f, ...) -> what f gives; constructors inside append to the builder */
 static int builder_run(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_lua_graph *graph = check_builder(L), *target = b->target;
-  luaL_checkany(L, 2);
+  check_callable(L, 2);
   lua_getiuservalue(L, 1, 1);
   pln_lua_keep(L, &pln_lua_key.anchors, graph);
   b->target = graph;

@@ -17,6 +17,7 @@
 -- range, counts for nothing, and so does one with sizes of 0 that `a` refuses: it
 -- does not allow them. A check all of whose rounds are such has failed.
 
+local argument = require "perilune.argument"
 local core = require "perilune.core"
 local difference = require "perilune.difference"
 local failure = require "perilune.failure"
@@ -27,7 +28,7 @@ core.internal()
 
 local function main_of(subject)
   if ir.kind_of(subject) == "Module" then return subject.functions.main end
-  return subject
+  return argument.node(subject, "pl.check", "what is compared")
 end
 
 local function is_module(subject) return ir.kind_of(subject) == "Module" end
@@ -236,7 +237,7 @@ end
 local known = { "rounds", "seed", "dims", "rtol", "atol", "scaled", "units" }
 
 local function check_options(options)
-  for name in pairs(options) do
+  for name in pairs(argument.table(options, "pl.check", "options")) do
     local found
     for _, option in ipairs(known) do found = found or option == name end
     if not found then

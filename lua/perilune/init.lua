@@ -10,6 +10,7 @@
 
 local core = require "perilune.core"
 core.internal()
+local argument = require "perilune.argument"
 
 local ir = require "perilune.ir"
 local pass = require "perilune.pass"
@@ -95,17 +96,22 @@ pl.parse_expr = core.text_parse_expr
 --- Whether a path is that of a file of Relay text.
 local function is_text(path) return path:find "%.relay$" ~= nil end
 
+local function path_of(path, where)
+  if type(path) ~= "string" then argument.string(path, where, "path") end
+  return path
+end
+
 --- The module in a file, or nil and a diagnostic: NAME.relay is Relay text, all
 -- else an ONNX model.
 function pl.load(path)
-  if is_text(path) then return core.text_load(path) end
+  if is_text(path_of(path, "pl.load")) then return core.text_load(path) end
   return pl.onnx.load(path)
 end
 
 --- Writes a module to a file: Relay text to NAME.relay, else an ONNX model,
 -- with the options of pl.onnx.save. True, or nil and a diagnostic.
 function pl.save(module, path, options)
-  if is_text(path) then return core.text_save(module, path) end
+  if is_text(path_of(path, "pl.save")) then return core.text_save(module, path) end
   return pl.onnx.save(module, path, options)
 end
 
@@ -116,6 +122,7 @@ end
 -- buffer or slice of a file; with `options.contents` those of modules are compared
 -- by what they hold.
 function pl.equal(a, b, options)
+  if options ~= nil then argument.table(options, "pl.equal", "options") end
   local kind = ir.kind_of(a)
   local map = options and options.map_free_vars or false
   if kind ~= ir.kind_of(b) then return false end
@@ -130,6 +137,7 @@ end
 
 --- A hash that agrees with pl.equal under the same options.
 function pl.hash(a, options)
+  if options ~= nil then argument.table(options, "pl.hash", "options") end
   local kind = ir.kind_of(a)
   local map = options and options.map_free_vars or false
   if kind == "Module" then return core.module_hash(a) end
@@ -142,6 +150,7 @@ end
 -- "@main.body.args[0].attrs.axis: 1 versus 2" and the two nodes; nil when they
 -- are equal.
 function pl.mismatch(a, b, options)
+  if options ~= nil then argument.table(options, "pl.mismatch", "options") end
   local kind = ir.kind_of(a)
   local map = options and options.map_free_vars or false
   if kind == ir.kind_of(b) then

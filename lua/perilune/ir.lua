@@ -2,16 +2,13 @@
 
 local core = require "perilune.core"
 core.internal()
+local argument = require "perilune.argument"
 
 local ir = {}
 
 --- "Module", "Node", "Tensor", "Type", "Op", "Pass", ... for objects of the
 -- library, else what type() says.
-function ir.kind_of(value)
-  local class = getmetatable(value)
-  if type(class) ~= "string" then return type(value) end
-  return class:match "^perilune%.(%w+)$" or type(value)
-end
+ir.kind_of = argument.kind_of
 
 local kind_of = ir.kind_of
 
@@ -27,6 +24,7 @@ function ir.type(spec)
   local shape = "*"
   if spec.shape then
     local dims = {}
+    argument.table(spec.shape, "pl.type", "shape")
     for i, dim in ipairs(spec.shape) do dims[i] = tostring(dim) end
     shape = ("(%s)"):format(table.concat(dims, ", "))
   end
@@ -65,7 +63,7 @@ ir.TupleGetItem = core.get
 --- A call of an operator (an Op or its name) or of any other expression.
 -- `attrs` may have n_results: a call that gives a tuple of so many.
 function ir.Call(callee, args, attrs)
-  args = args or {}
+  args = args and argument.table(args, "ir.Call", "arguments") or {}
   if type(callee) == "string" or kind_of(callee) == "Op" then
     local op = type(callee) == "string" and ir.find_op(callee) or callee
     local n = args.n or #args
@@ -105,15 +103,31 @@ function ir.PatternConstructor(constructor, patterns)
   return core.pattern_constructor(name, patterns or {})
 end
 
+local function simple_pattern(spec)
+  if spec == "_" then return core.pattern_wildcard() end
+  return kind_of(spec) == "Node" and spec.kind == "Var" and core.pattern_var(spec) or spec
+end
+
 -- What patterns may be written as: a Var binds, "_" fits all, a list is a tuple.
 local function as_pattern(spec)
-  if spec == "_" then return core.pattern_wildcard() end
-  if type(spec) == "table" then
-    local fields = {}
-    for i, field in ipairs(spec) do fields[i] = as_pattern(field) end
-    return core.pattern_tuple(fields)
+  if type(spec) ~= "table" then return simple_pattern(spec) end
+  local open, frames = { [spec] = true }, { { list = spec, fields = {} } }
+  while true do
+    local frame = frames[#frames]
+    local field = frame.list[#frame.fields + 1]
+    if type(field) == "table" then
+      if open[field] then argument.fail "ir.Match: a pattern has itself as a field" end
+      open[field] = true
+      frames[#frames + 1] = { list = field, fields = {} }
+    elseif field ~= nil then
+      frame.fields[#frame.fields + 1] = simple_pattern(field)
+    else
+      local made = core.pattern_tuple(frame.fields)
+      frames[#frames], open[frame.list] = nil, nil
+      if #frames == 0 then return made end
+      table.insert(frames[#frames].fields, made)
+    end
   end
-  return kind_of(spec) == "Node" and spec.kind == "Var" and core.pattern_var(spec) or spec
 end
 
 --- The first arm whose pattern fits: ir.Match(data, { { pattern, body }, ... }).
@@ -121,8 +135,10 @@ end
 -- values come without a match.
 function ir.Match(data, arms, options)
   local patterns, bodies = {}, {}
-  for i, arm in ipairs(arms) do
+  if options ~= nil then argument.table(options, "ir.Match", "options") end
+  for i, arm in ipairs(argument.table(arms, "ir.Match", "arms")) do
     local clause = kind_of(arm) == "Node"
+    if not clause then argument.table(arm, "ir.Match", "an arm") end
     patterns[i] = clause and arm.lhs or as_pattern(arm[1])
     bodies[i] = clause and arm.rhs or arm[2]
   end
@@ -240,6 +256,7 @@ local methods = {}
 --- A copy with other fields: call:with { args = { x } }, fn:with { body = y };
 -- the node itself when nothing changes. Attributes are merged into the old ones.
 function methods.with(node, changes)
+  argument.table(changes, "node:with", "changes")
   local copier = copiers[node.kind]
   if not copier then error(("a %s has no changed copies"):format(node.kind), 2) end
   for field in pairs(changes) do

@@ -24,6 +24,7 @@
 
 local core = require "perilune.core"
 core.internal()
+local argument = require "perilune.argument"
 
 local kinds = {}
 for i, row in ipairs(core.kinds()) do
@@ -50,6 +51,7 @@ end
 local class = { __name = "mutator", __call = apply }
 
 local function check(name, functions)
+  argument.table(functions, name, "functions")
   for kind, f in pairs(functions) do
     if kind == "name" then
       if type(f) ~= "string" then

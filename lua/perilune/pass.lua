@@ -1,5 +1,6 @@
 --- Passes, sequentials and contexts made from tables.
 
+local argument = require "perilune.argument"
 local core = require "perilune.core"
 local config = require "perilune.config"
 local option = require "perilune.option"
@@ -151,11 +152,13 @@ end
 
 -- --------------------------------------------------------------- sequentials
 
+local sequential
+
 -- An element: a pass, a constructor, a name or a pipeline's text, a function
--- over modules, or a list of such.
-local function element(value, i)
+-- over modules, or a list of such; `within`: the lists that it stands in.
+local function element(value, i, within)
   local kind = type(value)
-  if kind == "userdata" then return value end
+  if argument.kind_of(value) == "Pass" then return value end
   if kind == "string" then
     return value:find "^[%w_.]+$" and core.make(value) or core.pipeline(value)
   end
@@ -163,19 +166,25 @@ local function element(value, i)
   if kind == "table" then
     local meta = getmetatable(value)
     if meta == pass.constructor_class or meta == class_meta then return value() end
-    return pass.sequential(value)
+    return sequential(value, within)
   end
   error(("element %d of a sequential: a pass, a name or a function expected, got a %s")
-    :format(i, kind), 4)
+    :format(i, argument.kind_of(value)), 4)
 end
 
 -- The elements of `spec`; other fields than those in `fields` are refused.
-local function elements(what, spec, fields)
+local function elements(what, spec, fields, within)
   if type(spec) ~= "table" then
     error(("%s is made from a table, got a %s"):format(what, type(spec)), 3)
   end
+  local outer = within
+  while outer do
+    if rawequal(outer.spec, spec) then argument.fail(what .. " is an element of itself") end
+    outer = outer.within
+  end
+  within = { spec = spec, within = within }
   local passes = {}
-  for i, value in ipairs(spec) do passes[i] = element(value, i) end
+  for i, value in ipairs(spec) do passes[i] = element(value, i, within) end
   for field in pairs(spec) do
     if math.type(field) ~= "integer" and not fields[field] then
       error(("%s has no field '%s'"):format(what, tostring(field)), 3)
@@ -212,16 +221,18 @@ function pass.functions(spec)
   return core.form("functions", 0, 0, elements("functions", spec, {}))
 end
 
---- Runs passes one after the other: { name =, opt_level =, required =, ... }.
-function pass.sequential(spec)
+function sequential(spec, within)
   local passes = elements("a sequential", spec,
-    { name = true, opt_level = true, required = true })
+    { name = true, opt_level = true, required = true }, within)
   check_list("a sequential", "required", spec.required, 2)
   check_field("a sequential", spec, "name", "string")
   check_field("a sequential", spec, "opt_level", "number")
   return core.sequential(spec.name or "sequential", spec.opt_level or 0, spec.required or {},
     passes)
 end
+
+--- Runs passes one after the other: { name =, opt_level =, required =, ... }.
+function pass.sequential(spec) return sequential(spec) end
 
 -- ------------------------------------------------------------------ contexts
 

@@ -5,6 +5,7 @@
 --     pl.with(pl.context { config = { reproducer = "bug.relay" } }, pipeline, mod)
 --     local ok, result = pl.reproducer.replay "bug.relay"
 
+local argument = require "perilune.argument"
 local core = require "perilune.core"
 local header = require "perilune.reproducer.header"
 local scripts = require "perilune.reproducer.scripts"
@@ -269,6 +270,7 @@ reproducer.is = header.is
 -- (for pl.context; `instruments` are names), scripts =, seed =, failure = { code =,
 -- text = }, version =, whole =, ran =, lost = }; nil and a diagnostic.
 function reproducer.read(path)
+  argument.string(path, "pl.reproducer.read", "path")
   local file, reason = io.open(path, "rb")
   local text = file and file:read "a"
   if file then file:close() end
@@ -323,7 +325,9 @@ local function context_of(what, config, instruments)
 end
 
 local function read_table(what)
-  if type(what) ~= "string" then return what end
+  if type(what) ~= "string" then
+    return argument.table(what, "pl.reproducer.open", "what")
+  end
   return reproducer.read(what)
 end
 
@@ -333,9 +337,10 @@ end
 -- a list of remarks: other versions, what is missing. `options`: config and arguments
 -- (of scripts), which come before the file's.
 function reproducer.open(what, options)
-  options = options or {}
+  options = argument.options(options, "pl.reproducer.open")
   local read, diag = read_table(what)
   if not read then return nil, diag, {} end
+  argument.table(read.context, "pl.reproducer.open", "its context")
   local shipped = shipped_instruments()
   local pass, failure, problems = scripts.pipeline(read.scripts, read.pipeline,
     options.arguments or {})

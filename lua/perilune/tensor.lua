@@ -12,6 +12,7 @@
 -- t:get(i, j) with indices from 1, t:equal(other).
 
 local core = require "perilune.core"
+local argument = require "perilune.argument"
 core.internal()
 
 local tensor = {}
@@ -52,7 +53,7 @@ methods.save_npy = core.npy_save
 -- first differing element, as get takes it; got and expected are its texts;
 -- `largest` is told when all agree, too.
 function methods.compare(self, expected, options)
-  options = options or {}
+  options = argument.options(options, "tensor:compare")
   local what, how = core.tensor_compare(self, expected, options.rtol, options.atol,
     options.scaled)
   how.what = what ~= "none" and what or nil

@@ -11,6 +11,7 @@
 local core = require "perilune.core"
 core.internal()
 
+local argument = require "perilune.argument"
 local ir = require "perilune.ir"
 
 local operand = require "perilune.tir.operand"
@@ -74,12 +75,13 @@ end
 
 --- The vector base, base + stride, ...
 function tir.Ramp(base, stride, lanes)
-  base = expr(base)
+  base = operand.value(base)
   return node("Ramp", { base, expr(stride, base.dtype) }, lanes)
 end
 
 --- An expression in which `var` stands for a value.
 function tir.Let(var, value, body)
+  argument.node(var, "tir.Let", "var")
   return node("PrimLet", { var, expr(value, var.dtype), expr(body) })
 end
 
@@ -189,7 +191,7 @@ end
 
 --- A new buffer. Options as of Buffer, and data, strides, elem_offset, scope.
 function tir.decl_buffer(shape, dtype, name, options)
-  options = options or {}
+  options = argument.options(options, "tir.decl_buffer")
   dtype, name = dtype or "float32", name or "buffer"
   if type(shape) ~= "table" then shape = { shape } end
   local element = dtype == "bool" and "int8" or dtype
@@ -205,6 +207,7 @@ end
 --- A part of a buffer: a Range, { first, last } or an index in each dimension.
 function tir.BufferRegion(buffer, region)
   local operands = { buffer }
+  argument.table(region, "tir.BufferRegion", "region")
   for i, dim in ipairs(region) do
     if type(dim) == "number" or type(dim) == "userdata" and dim.kind ~= "Range" then
       dim = tir.range_from(dim, 1)
@@ -232,6 +235,7 @@ function tir.SeqStmt(list) return core.seq(list) end
 
 --- Binds a variable in its body.
 function tir.LetStmt(var, value, body)
+  argument.node(var, "tir.LetStmt", "var")
   return stmt("LetStmt", { expr(value, var.dtype) }, nil, { var }, as_stmt(body))
 end
 
@@ -247,11 +251,13 @@ end
 
 --- Stores a value into a buffer.
 function tir.BufferStore(buffer, value, indices)
+  argument.node(buffer, "tir.BufferStore", "buffer")
   return node("BufferStore", { buffer, expr(value, buffer.dtype), table.unpack(exprs(indices)) })
 end
 
 local function ranges(bounds)
   local out = {}
+  if type(bounds) ~= "table" then argument.expected("a list of ranges", bounds) end
   for i, dim in ipairs(bounds) do out[i] = as_range(dim) end
   return out
 end
@@ -313,7 +319,7 @@ function tir.For(loop_var, min, extent, kind, body, thread_binding, annotations)
   local attrs = annotated({}, annotations)
   kind = for_kinds[kind] or kind or 0
   if kind ~= 0 then attrs.kind = kind end
-  local dtype = loop_var.dtype
+  local dtype = argument.node(loop_var, "tir.For", "loop_var").dtype
   return stmt("For", { expr(min, dtype), expr(extent, dtype), thread_binding }, attrs, { loop_var },
     as_stmt(body))
 end
@@ -347,7 +353,8 @@ end
 function tir.Block(iter_vars, reads, writes, name_hint, body, init, alloc_buffers, match_buffers,
                    annotations)
   local domains, vars, kinds = {}, {}, {}
-  for i, iter in ipairs(iter_vars) do
+  for i, iter in ipairs(argument.table(iter_vars, "tir.Block", "iter_vars")) do
+    argument.node(iter, "tir.Block", "an IterVar")
     vars[i], domains[i], kinds[i] = iter.var, iter[2], iter.iter_type
   end
   local attrs = annotated({ name_hint = name_hint, iter_types = kinds }, annotations)
@@ -364,7 +371,9 @@ end
 -- that `buffer_map` (from Vars to Buffers) sees as the buffer.
 function tir.PrimFunc(params, body, ret_type, buffer_map, attrs)
   local vars, seq = {}, {}
-  for i, param in ipairs(params) do
+  if buffer_map ~= nil then argument.table(buffer_map, "tir.PrimFunc", "buffer_map") end
+  for i, param in ipairs(argument.table(params, "tir.PrimFunc", "params")) do
+    argument.node(param, "tir.PrimFunc", "a parameter")
     local buffer = buffer_map and buffer_map[param]
     if param.kind == "Buffer" then
       param, buffer = tir.Var(param.name, "handle"), param
@@ -471,9 +480,10 @@ local function merged(old, changes)
 end
 
 local function with_loop_level(node_, changes)
+  argument.table(changes, "node:with", "changes")
   local kind, left = node_.kind, {}
   for name, value in pairs(changes) do
-    local known = (" " .. fields_of[kind] .. " "):find("[ ]" .. name .. "[ *]")
+    local known = (" " .. fields_of[kind] .. " "):find("[ ]" .. tostring(name) .. "[ *]")
     if not known and name ~= "attrs" and not (kind == "PrimFunc" and name == "body") then
       error(("a %s has no field '%s'"):format(kind, tostring(name)), 3)
     end

@@ -5,6 +5,7 @@
 
 local core = require "perilune.core"
 core.internal()
+local argument = require "perilune.argument"
 
 local types = {}
 
@@ -13,6 +14,7 @@ function types.TensorType(shape, dtype)
   local dims = "*"
   if shape then
     local texts = {}
+    argument.table(shape, "ir.TensorType", "shape")
     for i, dim in ipairs(shape) do texts[i] = tostring(dim) end
     dims = ("(%s)"):format(table.concat(texts, ", "))
   end
@@ -37,6 +39,7 @@ types.GlobalTypeVar = core.type_global_var
 --- A data type (its name, or a GlobalTypeVar) with its arguments.
 function types.TypeCall(name, args)
   if type(name) ~= "string" then
+    if argument.kind_of(name) ~= "Type" then argument.string(name, "ir.TypeCall", "name") end
     if name.var_kind ~= "AdtHandle" then
       error(("what takes arguments must be of kind AdtHandle, but %s is of kind %s")
         :format(tostring(name), name.var_kind or "Type"), 2)
@@ -98,6 +101,7 @@ end
 --- Calls f with each distinct part and then with the type itself, a function's
 -- type parameters and constraints among them.
 function methods.visit(self, f)
+  argument.callable(f, "type:visit", "f")
   walk(self, function(part) f(part) end)
 end
 
@@ -105,6 +109,7 @@ end
 -- leave one as it is. The same type when nothing changes.
 function methods.map(self, f)
   local image = {}
+  argument.callable(f, "type:map", "f")
   walk(self, function(part, parts)
     local changed = false
     for i, inner in ipairs(parts) do
@@ -121,7 +126,7 @@ end
 --- The type with others in place of type variables: { [var] = type }.
 function methods.substitute(self, map)
   local vars, images = {}, {}
-  for var, image in pairs(map) do
+  for var, image in pairs(argument.table(map, "type:substitute", "map")) do
     vars[#vars + 1] = var
     images[#images + 1] = image
   end

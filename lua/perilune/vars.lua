@@ -6,6 +6,7 @@
 
 local core = require "perilune.core"
 core.internal()
+local argument = require "perilune.argument"
 
 local vars = {}
 
@@ -32,7 +33,8 @@ function vars.free_type_vars(subject) return core.type_vars(subject, "free") end
 -- parameters. Other variables have to be free.
 function vars.bind(node, values)
   local list, images, seen = {}, {}, 0
-  for var, value in pairs(values) do
+  for var, value in pairs(argument.table(values, "pl.bind", "values")) do
+    argument.node(var, "pl.bind", "a variable")
     seen = seen + 1
     list[seen], images[seen] = var, value
   end

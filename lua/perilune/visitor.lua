@@ -15,6 +15,7 @@
 
 local core = require "perilune.core"
 core.internal()
+local argument = require "perilune.argument"
 
 local visitor = {}
 
@@ -81,6 +82,7 @@ end
 -- each distinct type of variables and functions, parts first.
 function visitor.make(functions)
   local made = { enter = {}, leave = {} }
+  argument.table(functions, "pl.visitor", "functions")
   for _, i in pairs(numbers) do
     made.enter[i], made.leave[i] = functions.enter, functions.leave
   end
@@ -91,6 +93,7 @@ end
 --- Calls f for each node that `subject` is made of, operands first, itself last;
 -- without f, an iterator over them.
 function visitor.post_order(subject, f)
+  if f then argument.callable(f, "pl.post_order", "f") end
   if not is_module(subject) then
     if not f then return core.post_order(subject) end
     for node in core.post_order(subject) do f(node) end

@@ -10,6 +10,7 @@
 --
 -- An entry is a key with a value on its line, and lines of text below it.
 
+local argument = require "perilune.argument"
 local sorted_keys = require "perilune.sorted_keys"
 
 local header = {}
@@ -63,7 +64,9 @@ local function read_line(line, row, entries, state)
 end
 
 --- Whether a text begins like a reproducer.
-function header.is(text) return text:sub(1, #FIRST) == FIRST end
+function header.is(text)
+  return argument.string(text, "pl.reproducer.is", "text"):sub(1, #FIRST) == FIRST
+end
 
 --- The entries { key, value, block, row } of a text, `block` as one text; or nil,
 -- the row and what is wrong with it.

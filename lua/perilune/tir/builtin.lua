@@ -44,7 +44,7 @@ local function result_dtype(name, args)
     if names[name] then return dtype end
   end
   if #args == 0 then return "handle" end
-  return operand.expr(args[dtype_of[name] and 2 or 1]).dtype
+  return operand.value(args[dtype_of[name] and 2 or 1]).dtype
 end
 
 local builtin = {}

@@ -11,7 +11,7 @@ core.internal()
 
 local operand = require "perilune.tir.operand"
 
-local expr, matched, folded, call = operand.expr, operand.matched, operand.folded, operand.call
+local expr, matched, folded, call = operand.value, operand.matched, operand.folded, operand.call
 local is_float, is_integer, lanes_of = operand.is_float, operand.is_integer, operand.lanes
 
 local math_of = {}
@@ -287,7 +287,9 @@ end
 
 --- Infinity of a floating-point dtype.
 function math_of.infinity(dtype)
-  if not dtype:find "^float%d+$" then error(("infinity: %s has none"):format(dtype), 2) end
+  if not (is_float(dtype) and dtype:find "^float%d+$") then
+    error(("infinity: %s has none"):format(dtype), 2)
+  end
   return operand.FloatImm(dtype, math.huge)
 end
 

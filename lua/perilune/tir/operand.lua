@@ -3,6 +3,7 @@
 
 local core = require "perilune.core"
 core.internal()
+local argument = require "perilune.argument"
 
 local operand = {}
 
@@ -14,8 +15,14 @@ for number, row in ipairs(core.kinds()) do kind_number[row.name] = number end
 local types = {}
 local tvm_names = { e4m3_float8 = "float8_e4m3fn", e5m2_float8 = "float8_e5m2" }
 
+local function text(dtype)
+  if type(dtype) ~= "string" then argument.expected("a dtype", dtype) end
+  return dtype
+end
+
 --- A dtype by the library's name of it.
 function operand.dtype(dtype)
+  text(dtype)
   for theirs, ours in pairs(tvm_names) do
     if dtype:sub(1, #theirs) == theirs then return ours .. dtype:sub(#theirs + 1) end
   end
@@ -43,24 +50,24 @@ function operand.PointerType(element, scope)
 end
 
 --- One lane of a dtype, how many there are, and how many bits one has.
-function operand.scalar(dtype) return (dtype:gsub("x%d+$", "")) end
+function operand.scalar(dtype) return (text(dtype):gsub("x%d+$", "")) end
 
-function operand.lanes(dtype) return math.tointeger(dtype:match "x(%d+)$" or 1) end
+function operand.lanes(dtype) return math.tointeger(text(dtype):match "x(%d+)$" or 1) end
 
-function operand.bits(dtype) return math.tointeger(dtype:match "(%d+)" or 1) end
+function operand.bits(dtype) return math.tointeger(text(dtype):match "(%d+)" or 1) end
 
 --- "int32x4" of "int32" and 4.
 function operand.vector(dtype, lanes)
   return lanes > 1 and ("%sx%d"):format(dtype, lanes) or dtype
 end
 
-function operand.is_float(dtype) return dtype:find "^b?float" ~= nil end
+function operand.is_float(dtype) return text(dtype):find "^b?float" ~= nil end
 
-function operand.is_signed(dtype) return dtype:find "^int" ~= nil end
+function operand.is_signed(dtype) return text(dtype):find "^int" ~= nil end
 
 --- Integers and bools.
 function operand.is_integer(dtype)
-  return dtype:find "^u?int" ~= nil or operand.scalar(dtype) == "bool"
+  return text(dtype):find "^u?int" ~= nil or operand.scalar(dtype) == "bool"
 end
 
 local is_float, scalar, lanes_of, bits_of =
@@ -113,9 +120,19 @@ end
 
 local expr = operand.expr
 
+--- The same of what has to be there.
+function operand.value(of, dtype)
+  of = expr(of, dtype)
+  if getmetatable(of) ~= "perilune.Node" then argument.expected("a PrimExpr", of) end
+  return of
+end
+
+local value = operand.value
+
 --- PrimExprs of a list. nil has no place in a list of operands: it would end it.
 function operand.exprs(list, dtype)
   local out = {}
+  if type(list) ~= "table" then argument.expected("a list", list) end
   for i = 1, #list do out[i] = expr(list[i], dtype) end
   return out
 end
@@ -172,7 +189,7 @@ end
 --- Cast, but nothing when the dtype is right, immediates are converted, and one value of a
 -- vector's dtype is repeated.
 function operand.cast(dtype, of)
-  of = expr(of)
+  of = value(of)
   if of.dtype == dtype then return of end
   local lanes = lanes_of(dtype)
   if lanes == 1 and lanes_of(of.dtype) == 1 then return cast_scalar(dtype, of) end
@@ -213,7 +230,7 @@ end
 function operand.matched(a, b)
   if type(a) == "number" and type(b) == "userdata" and b.dtype then a = taken(a, b.dtype) end
   if type(b) == "number" and type(a) == "userdata" and a.dtype then b = taken(b, a.dtype) end
-  a, b = expr(a), expr(b)
+  a, b = value(a), value(b)
   local x, y = a.dtype, b.dtype
   if x == y or x == nil or y == nil or x == "handle" or y == "handle" then return a, b end
   local lanes = math.max(lanes_of(x), lanes_of(y))

@@ -6,6 +6,7 @@
 --     tir.Target { kind = "cuda", arch = "sm_50", host = "llvm" }
 
 local core = require "perilune.core"
+local argument = require "perilune.argument"
 core.internal()
 
 -- Keys of the kinds that TVM knows; of any other there are none.
@@ -43,6 +44,7 @@ end
 local function target(spec, host)
   if type(spec) == "string" then spec = parsed(spec) end
   local options = {}
+  argument.table(spec, "tir.Target", "options")
   for name, value in pairs(spec) do options[name] = value end
   if type(options.kind) ~= "string" then error("Target: its kind is a string", 2) end
   options.tag = options.tag or ""

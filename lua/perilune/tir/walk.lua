@@ -2,6 +2,7 @@
 -- in the order of TVM's StmtExprVisitor. Its functions are perilune.tir's.
 
 local core = require "perilune.core"
+local argument = require "perilune.argument"
 core.internal()
 
 local expr = require("perilune.tir.operand").expr
@@ -128,6 +129,7 @@ local function nothing() return nil end
 
 --- Calls visit(node) for each PrimExpr and statement, operands and bodies first.
 function walks.post_order(root, visit)
+  argument.callable(visit, "tir.post_order", "visit")
   walk(core.seal(root), nothing, function(node_, _, kind)
     if visits(kind) then visit(node_) end
     return node_
@@ -136,6 +138,7 @@ end
 
 --- Calls visit(node) before its parts; false leaves them out.
 function walks.pre_order(root, visit)
+  argument.callable(visit, "tir.pre_order", "visit")
   walk(core.seal(root), function(node_, kind)
     if visits(kind) and visit(node_) == false then return node_ end
     return nil
@@ -145,8 +148,8 @@ end
 local function chosen(only)
   if only == nil then return visits end
   local set = {}
-  for _, name in ipairs(only) do
-    name = name:gsub("^tir%.", "")
+  for _, name in ipairs(argument.table(only, "tir.transform", "only")) do
+    name = argument.string(name, "tir.transform", "a kind"):gsub("^tir%.", "")
     if kind_number[name] == nil then
       error(("no kind is called '%s'"):format(name), 3)
     end
@@ -160,6 +163,8 @@ end
 -- kinds that both are called for.
 function walks.transform(root, pre, post, only)
   local wanted = chosen(only)
+  if pre then argument.callable(pre, "tir.transform", "pre") end
+  if post then argument.callable(post, "tir.transform", "post") end
   return walk(core.seal(root), function(node_, kind)
     if pre and wanted(kind) then return expr(pre(node_)) end
     return nil
@@ -176,7 +181,10 @@ end
 -- to PrimExprs.
 function walks.substitute(root, values)
   local list = {}
-  for var, value in pairs(values) do list[#list + 1] = { var, expr(value, var.dtype) } end
+  for var, value in pairs(argument.table(values, "tir.substitute", "values")) do
+    argument.node(var, "tir.substitute", "a variable")
+    list[#list + 1] = { var, expr(value, var.dtype) }
+  end
   return walk(core.seal(root), function(node_, kind)
     if kind ~= "Var" then return nil end
     for _, pair in ipairs(list) do
