@@ -310,23 +310,87 @@ static pln_status mark_live(const pln_builder *b, pln_layout *l,
   return PLN_OK;
 }
 
+/* Of the nodes that are laid out: operands, and results of live scopes. */
+static void count_uses(const pln_layout *l, const uint8_t *scopes,
+                       uint32_t *uses) {
+  const pln_graph *g = l->from;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    for (uint32_t i = 0; l->at[ref] && i < g->nodes[ref].count; i++)
+      uses[g->operands[g->nodes[ref].first + i]]++;
+  for (pln_scope s = 1; s < g->n_scopes; s++)
+    if (scopes[s])
+      uses[g->scopes[s].result]++;
+}
+
+/* A block of lets at the end of another scope, where a rewrite put it. */
+static bool is_tail_block(const pln_builder *b, pln_scope s) {
+  const pln_graph *g = b->graph;
+  const pln_node *n = &g->nodes[g->scopes[s].result];
+  return n->kind == PLN_LET_BLOCK && b->home[g->scopes[s].result] == s &&
+         !(n->flags & PLN_NODE_KEEP) && n->data > s &&
+         !g->scopes[n->data].attrs;
+}
+
+/* Its lets go on in that scope. `into`: a scope, the one that it has become
+ * part of; inner scopes have higher numbers. */
+static void dissolve_tails(const pln_builder *b, pln_layout *l,
+                           const uint8_t *scopes, const uint32_t *uses,
+                           pln_scope *into) {
+  const pln_graph *g = b->graph;
+  for (pln_scope s = 0; s < g->n_scopes; s++)
+    into[s] = s;
+  for (pln_scope s = 1; s < g->n_scopes; s++) {
+    pln_ref result = g->scopes[s].result;
+    if (!scopes[s] || !is_tail_block(b, s) || uses[result] > 1)
+      continue;
+    pln_scope inner = g->nodes[result].data;
+    into[inner] = into[s];
+    l->result[into[s]] = g->scopes[inner].result;
+    l->at[result] = 0;
+  }
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    l->home[ref] = into[l->home[ref]];
+}
+
+static pln_status find_tails(const pln_builder *b, pln_layout *l,
+                             const uint8_t *scopes) {
+  const pln_graph *g = b->graph;
+  pln_scope s = 1;
+  while (s < g->n_scopes && !(scopes[s] && is_tail_block(b, s)))
+    s++;
+  if (s >= g->n_scopes)
+    return PLN_OK;
+  size_t uses_size = g->n_nodes * sizeof(uint32_t);
+  size_t into_size = g->n_scopes * sizeof(pln_scope);
+  uint32_t *uses = pln_mem_zeroed(l->engine, uses_size);
+  pln_scope *into = pln_mem_zeroed(l->engine, into_size);
+  if (uses && into) {
+    count_uses(l, scopes, uses);
+    dissolve_tails(b, l, scopes, uses, into);
+  }
+  pln_status status = uses && into ? PLN_OK : pln_nomem(l->engine);
+  pln_mem_free(l->engine, uses, uses_size);
+  pln_mem_free(l->engine, into, into_size);
+  return status;
+}
+
 static pln_status list_live(const pln_builder *b, pln_layout *l) {
   const pln_graph *g = b->graph;
   uint8_t *scopes = pln_mem_zeroed(l->engine, g->n_scopes);
   if (!scopes)
     return pln_nomem(l->engine);
   pln_status status = mark_live(b, l, scopes);
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
-    if (l->at[ref])
-      l->order[l->n++] = ref;
-  pln_mem_free(l->engine, scopes, g->n_scopes);
-  if (status != PLN_OK)
-    return status;
   memcpy(l->home, b->home, g->n_nodes * sizeof *l->home);
   for (pln_scope s = 0; s < g->n_scopes; s++)
     l->result[s] = g->scopes[s].result;
   l->result[0] = l->root;
-  return PLN_OK;
+  if (status == PLN_OK)
+    status = find_tails(b, l, scopes);
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (l->at[ref])
+      l->order[l->n++] = ref;
+  pln_mem_free(l->engine, scopes, g->n_scopes);
+  return status;
 }
 
 /* Nothing was dropped and nothing moves: the arrays are already the sealed

@@ -15,15 +15,16 @@ static bool has_effect(const pln_node *n) {
          pln_flags_effect(n->flags) != PLN_EFFECT_NONE;
 }
 
-/* Nothing uses it, no let binds it. */
+/* Nothing uses it, no let binds it, and yet it is evaluated: what turned out to
+ * have no effect after all is as good as gone. */
 static bool is_unused(const pln_text_plan *plan, pln_ref i) {
   const pln_graph *g = plan->graph;
   const pln_node *n = &g->nodes[i];
-  bool leaf = pln_is_leaf(n->kind);
-  if ((leaf && n->kind != PLN_CONSTANT) || n->kind == PLN_LET || i == g->root ||
-      pln_kinds[n->kind].kind_class == PLN_CLASS_PATTERN)
+  if ((pln_is_leaf(n->kind) && n->kind != PLN_CONSTANT) || n->kind == PLN_LET ||
+      i == g->root || pln_kinds[n->kind].kind_class == PLN_CLASS_PATTERN)
     return false;
-  return n->flags & PLN_NODE_KEEP || (plan->nodes[i].uses == 0 && !leaf);
+  return n->flags & PLN_NODE_KEEP ||
+         (plan->nodes[i].uses == 0 && pln_is_anchored(n));
 }
 
 /* -------------------------------------------------------- order of evaluation

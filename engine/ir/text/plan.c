@@ -826,7 +826,8 @@ static pln_status do_result(planner *p, pln_scope scope) {
   pln_ref result = p->graph->scopes[scope].result;
   pln_text_node *text = &p->plan->nodes[result];
   const pln_node *n = &p->graph->nodes[result];
-  if (n->kind == PLN_LET_BLOCK && text->uses <= 1 && !text->kept) {
+  if (n->kind == PLN_LET_BLOCK && text->uses <= 1 && !text->kept &&
+      !(text->state & PRINTED)) {
     text->state |= PRINTED | VISITED;
     return push_body(p, n->data);
   }
