@@ -637,7 +637,9 @@ function pl.save(mod, path, options) end
 ---@class perilune.TextOptions
 ---@field name? string what messages call the text
 ---@field init_module? perilune.Module its functions and data types can be named; a module that is read has them too
----@field init_meta? { [string]: any[] } entries of the metadata behind those of the text's own, by type key: of "relay.Constant" tensors or Constants, of others objects as attributes have them
+--- Entries of the metadata behind those of the text's own, by type key: of "relay.Constant"
+--- tensors or Constants, of others objects as attributes have them.
+---@field init_meta? { [string]: any[] }
 ---Reads a module from Relay text. The diagnostic is the text's first error; the others are its notes.
 ---@param text string
 ---@param name? string|perilune.TextOptions what messages call the text
