@@ -9,6 +9,7 @@
 #include "ir/describe.h"
 #include "ir/infer_apply.h"
 #include "ir/module.h"
+#include "ir/type/type_args.h"
 
 typedef struct checker {
   const pln_graph *g;
@@ -63,22 +64,28 @@ static pln_status ask_inference(const checker *c, const pln_node *n) {
       pln_describe_type(e, ret, &wanted), pln_describe_type(e, n->type, &got));
 }
 
+static pln_status ask_and_blame(const checker *c, pln_ref call) {
+  pln_status status = ask_inference(c, &c->g->nodes[call]);
+  if (status == PLN_ERR_TYPE)
+    pln_blame_node(c->g, call);
+  return status;
+}
+
 static pln_status check_call(checker *c, pln_ref call) {
   pln_engine *e = c->g->engine;
   const pln_node *n = &c->g->nodes[call];
   pln_type function = c->g->nodes[pln_operands(c->g, n)[0]].type, told;
   if (!function || fits_plainly(c, n, function))
     return PLN_OK;
+  if (pln_written_type_args(e, n->attrs))
+    return ask_and_blame(c, call);
   PLN_TRY(told_signature(c, n, &told));
   if (!c->fitting)
     PLN_TRY(pln_idmap_new(e, &c->fitting));
   uint64_t pair = (uint64_t)function << 32 | told;
   if (pln_idmap_get(c->fitting, pair))
     return PLN_OK;
-  pln_status status = ask_inference(c, n);
-  if (status == PLN_ERR_TYPE)
-    pln_blame_node(c->g, call);
-  PLN_TRY(status);
+  PLN_TRY(ask_and_blame(c, call));
   return pln_idmap_set(c->fitting, pair, 1);
 }
 

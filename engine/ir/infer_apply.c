@@ -8,6 +8,7 @@
 #include "ir/describe.h"
 #include "ir/module.h"
 #include "ir/type/relation.h"
+#include "ir/type/type_args.h"
 
 pln_status pln_type_unify(pln_engine *engine, pln_type a, pln_type b,
                           pln_type *out, bool *fits) {
@@ -33,7 +34,8 @@ pln_status pln_type_unify(pln_engine *engine, pln_type a, pln_type b,
 typedef struct application {
   pln_engine *engine;
   const pln_graph *graph;
-  const pln_node *call; /* operand 0: the callee */
+  const pln_node *call;    /* operand 0: the callee */
+  const pln_attr *written; /* type arguments, or NULL */
   pln_unifier u;
 } application;
 
@@ -78,7 +80,8 @@ static pln_status apply_generic(application *a, pln_type function,
                                 pln_type *ret) {
   pln_type unknown;
   pln_unifier_init(&a->u, a->engine);
-  pln_status status = pln_unifier_instantiate(&a->u, function, &function);
+  pln_status status =
+      pln_instantiate(&a->u, function, a->written, NULL, &function);
   if (status == PLN_OK)
     status = check_args(a, function, true);
   if (status == PLN_OK)
@@ -104,7 +107,8 @@ pln_status pln_infer_apply(pln_engine *engine, const pln_graph *graph,
   if (n != call->count)
     return refuse_count(engine, n - 1, call->count - 1);
   application a = {.engine = engine, .graph = graph, .call = call};
-  if (pln_type_n_vars(engine, function) > 0 ||
+  a.written = pln_written_type_args(engine, call->attrs);
+  if (pln_type_n_vars(engine, function) > 0 || a.written ||
       pln_type_n_constraints(engine, function) > 0)
     return apply_generic(&a, function, ret);
   *ret = pln_type_part(engine, function, n - 1);

@@ -10,6 +10,7 @@
 #include "ir/describe.h"
 
 #include "ir/application.h"
+#include "ir/type/type_args.h"
 
 /* ---------------------------------------------------------------- accessors */
 
@@ -471,10 +472,22 @@ static pln_status map_type_params(pln_rewrite *rw, pln_ref copy) {
   return retype(rw, copy);
 }
 
+static pln_status map_type_args(pln_rewrite *rw, pln_ref copy) {
+  pln_attrs old = rw->old->nodes[rw->at].attrs, image;
+  PLN_TRY(pln_mutate_type_args(rw->types, rw->engine, old, &image));
+  if (image == old)
+    return PLN_OK;
+  PLN_TRY(pln_rewrite_materialise(rw));
+  rw->b->graph->nodes[copy].attrs = image;
+  return retype(rw, copy);
+}
+
 static pln_status map_types(pln_rewrite *rw, pln_ref copy) {
   uint8_t kind = rw->old->nodes[rw->at].kind;
   if (kind == PLN_VAR || kind == PLN_GLOBAL_VAR || kind == PLN_CONSTRUCTOR)
     return map_type(rw, copy);
+  if (pln_has_callee(&rw->old->nodes[rw->at]))
+    return map_type_args(rw, copy);
   return kind == PLN_FUNCTION ? map_type_params(rw, copy) : PLN_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "ir/graph.h"
 #include "ir/loop/loop.h"
 #include "ir/type/type.h"
+#include "ir/type/type_args.h"
 
 /* A list of distinct variables, in order of discovery. */
 typedef struct found {
@@ -160,13 +161,24 @@ static pln_status collect_signature(type_collector *c, const pln_graph *g,
   return PLN_OK;
 }
 
-/* Types that are written, not found: those of variables and functions. */
+static pln_status collect_type_args(type_collector *c, const pln_engine *e,
+                                    pln_attrs attrs) {
+  const pln_attr *written = pln_written_type_args(e, attrs);
+  for (uint32_t i = 0; written && i < written->count; i++)
+    PLN_TRY(collect_type(c, written->v.types[i]));
+  return PLN_OK;
+}
+
+/* Types that are written, not found: those of variables and functions, and the
+ * type arguments of calls. */
 static pln_status enter_types(void *ud, const pln_graph *g, pln_ref node,
                               bool *skip) {
   const pln_node *n = &g->nodes[node];
   (void)skip;
   if (n->kind == PLN_FUNCTION)
     return collect_signature(ud, g, n);
+  if (pln_has_callee(n))
+    return collect_type_args(ud, g->engine, n->attrs);
   bool written = n->kind == PLN_VAR || n->kind == PLN_CONSTRUCTOR;
   return written ? collect_type(ud, n->type) : PLN_OK;
 }

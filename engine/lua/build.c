@@ -182,20 +182,38 @@ static int core_get(lua_State *L) {
       &m, pln_build_get(pln_lua_into(&m), tuple, (uint32_t)index, &m.ref));
 }
 
-/* apply(callee, args [, attrs [, n_results]]) -> Call of an expression */
+/* Types from the list at `arg` (nil: none), in scratch memory.  [-0, +1] */
+static pln_type *list_types(lua_State *L, pln_lua *b, int arg, uint32_t *n) {
+  if (!lua_isnil(L, arg))
+    luaL_checktype(L, arg, LUA_TTABLE);
+  *n = lua_isnil(L, arg) ? 0 : (uint32_t)lua_rawlen(L, arg);
+  pln_type *types = lua_newuserdatauv(L, ((size_t)*n + 1) * sizeof *types, 0);
+  for (uint32_t i = 0; i < *n; i++) {
+    lua_rawgeti(L, arg, (lua_Integer)i + 1);
+    types[i] = pln_lua_check_type(L, b, lua_gettop(L));
+    lua_pop(L, 1);
+  }
+  return types;
+}
+
+/* apply(callee, args [, attrs [, n_results [, type_args]]]) -> Call of an
+ * expression */
 static int core_apply(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  uint32_t n;
+  uint32_t n, n_types;
   lua_Integer results = luaL_optinteger(L, 4, 0);
   luaL_argcheck(L, results >= 0 && results <= UINT16_MAX, 4, "out of range");
-  lua_settop(L, 3);
+  lua_settop(L, 5);
+  pln_type *types = list_types(L, b, 5, &n_types);
+  lua_replace(L, 5);
   pln_attrs attrs = pln_lua_check_attrs(L, b, 3);
-  lua_settop(L, 3);
+  lua_settop(L, 5);
   pln_making m = pln_lua_make(L, b);
   pln_ref callee = pln_lua_part(&m, 1, PLN_DTYPE_NONE);
   pln_ref *args = pln_lua_parts(&m, 2, &n);
-  return pln_lua_give(&m, pln_build_apply(pln_lua_into(&m), callee, attrs,
-                                          (uint32_t)results, n, args, &m.ref));
+  return pln_lua_give(&m, pln_build_apply_at(pln_lua_into(&m), callee, n_types,
+                                             types, attrs, (uint32_t)results, n,
+                                             args, &m.ref));
 }
 
 typedef pln_status (*build_1)(pln_builder *b, pln_ref x, pln_ref *out);
@@ -236,20 +254,6 @@ static int core_ref_write(lua_State *L) {
 }
 
 /* --------------------------------------------------------------- free use */
-
-/* Types from the list at `arg` (nil: none), in scratch memory.  [-0, +1] */
-static pln_type *list_types(lua_State *L, pln_lua *b, int arg, uint32_t *n) {
-  if (!lua_isnil(L, arg))
-    luaL_checktype(L, arg, LUA_TTABLE);
-  *n = lua_isnil(L, arg) ? 0 : (uint32_t)lua_rawlen(L, arg);
-  pln_type *types = lua_newuserdatauv(L, ((size_t)*n + 1) * sizeof *types, 0);
-  for (uint32_t i = 0; i < *n; i++) {
-    lua_rawgeti(L, arg, (lua_Integer)i + 1);
-    types[i] = pln_lua_check_type(L, b, lua_gettop(L));
-    lua_pop(L, 1);
-  }
-  return types;
-}
 
 /* func(params, body [, ret_type [, attrs [, type_params]]]) -> Function */
 static int core_func(lua_State *L) {

@@ -29,6 +29,7 @@ enum {
   FIELD_COMPLETE,
   FIELD_RHS,
   FIELD_CONSTRUCTOR,
+  FIELD_TYPE_ARGS,
   /* By kind, from kinds.def: an operand, all operands from one on, a scope. */
   FIELD_OPERAND = 100,
   FIELD_REST = 200,
@@ -58,6 +59,7 @@ static const struct {
     {"complete", FIELD_COMPLETE},
     {"rhs", FIELD_RHS},
     {"constructor", FIELD_CONSTRUCTOR},
+    {"type_args", FIELD_TYPE_ARGS},
 };
 
 static const char *const effects[] = {"none", "reads", "writes", "unknown"};
@@ -139,19 +141,34 @@ static int push_ret_type(lua_State *L, pln_lua *b, const pln_graph *g,
   return 1;
 }
 
+/* The fields of a tuple type as a list; 0: an empty one. */
+static int push_types(lua_State *L, pln_lua *b, pln_type tuple) {
+  uint32_t n = tuple ? pln_type_n_parts(b->engine, tuple) : 0;
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    pln_lua_push_type(L, b, pln_type_part(b->engine, tuple, i));
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
 /* The type variables of a Function, in order; none is an empty list. */
 static int push_type_params(lua_State *L, pln_lua *b, const pln_graph *g,
                             pln_ref ref) {
   if (pln_node_kind(g, ref) != PLN_FUNCTION)
     return 0;
-  pln_type vars = pln_scope_type_params(g, pln_node_scope(g, ref, 0));
-  uint32_t n = vars ? pln_type_n_parts(b->engine, vars) : 0;
-  lua_createtable(L, (int)n, 0);
-  for (uint32_t i = 0; i < n; i++) {
-    pln_lua_push_type(L, b, pln_type_part(b->engine, vars, i));
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  return 1;
+  pln_scope scope = pln_node_scope(g, ref, 0);
+  return push_types(L, b, pln_scope_type_params(g, scope));
+}
+
+/* Of a Call; those that nothing tells are incomplete types. */
+static int push_type_args(lua_State *L, pln_lua *b, const pln_graph *g,
+                          pln_ref ref) {
+  pln_type args;
+  if (pln_node_kind(g, ref) != PLN_CALL)
+    return 0;
+  pln_lua_must(L, b, pln_call_type_args(g, ref, &args));
+  return push_types(L, b, args);
 }
 
 /* The Clause of an arm: behind its parameters and its pattern. */
@@ -273,6 +290,7 @@ static int push_common(lua_State *L, pln_lua *b, pln_lua_node *node,
     lua_pushstring(L, effects[pln_node_effects(g, ref)]);
     return 1;
   case FIELD_TYPE_PARAMS: return push_type_params(L, b, g, ref);
+  case FIELD_TYPE_ARGS: return push_type_args(L, b, g, ref);
   case FIELD_CLAUSES: return push_clauses(L, g, ref, graph);
   case FIELD_COMPLETE: return push_complete(L, b, g, ref);
   case FIELD_RHS: return push_rhs(L, node, g, graph);

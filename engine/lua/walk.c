@@ -3,6 +3,7 @@
  * The engine's walker is asked for one step at a time, so that functions are
  * called outside of it: an error in one leaves nothing behind but garbage. */
 
+#include "ir/type/type_args.h"
 #include "lua/binding.h"
 
 #define WALKER "perilune.Walker"
@@ -149,16 +150,10 @@ static bool call_for(lua_State *L, int functions, const pln_graph *g,
   return true;
 }
 
-/* Types that are written, not found, are visited before their node is left. */
-static void walk_types(lua_State *L, pln_lua *b, const pln_graph *g,
-                       pln_ref node) {
+static void walk_type(lua_State *L, pln_lua *b, pln_type type) {
   pln_type_walker *w = ((walker_box *)lua_touserdata(L, TYPES))->types;
-  pln_kind kind = pln_node_kind(g, node);
-  bool done = kind != PLN_VAR && kind != PLN_FUNCTION &&
-              kind != PLN_GLOBAL_VAR && kind != PLN_CONSTRUCTOR;
-  pln_type type = pln_node_type(g, node);
-  if (!done)
-    pln_lua_must(L, b, pln_type_walker_add(w, type));
+  bool done = false;
+  pln_lua_must(L, b, pln_type_walker_add(w, type));
   while (!done) {
     pln_lua_must(L, b, pln_type_walker_next(w, &type, &done));
     lua_Integer i =
@@ -169,6 +164,21 @@ static void walk_types(lua_State *L, pln_lua *b, const pln_graph *g,
     }
     lua_settop(L, TOP);
   }
+}
+
+/* Types that are written, not found, are visited before their node is left. */
+static void walk_types(lua_State *L, pln_lua *b, const pln_graph *g,
+                       pln_ref node) {
+  pln_kind kind = pln_node_kind(g, node);
+  if (kind == PLN_VAR || kind == PLN_FUNCTION || kind == PLN_GLOBAL_VAR ||
+      kind == PLN_CONSTRUCTOR)
+    walk_type(L, b, pln_node_type(g, node));
+  if (kind != PLN_CALL || pln_node_op(g, node))
+    return;
+  const pln_attr *written =
+      pln_written_type_args(b->engine, pln_node_attrs(g, node));
+  for (uint32_t i = 0; written && i < written->count; i++)
+    walk_type(L, b, written->v.types[i]);
 }
 
 static void walk(lua_State *L, pln_lua *b, const pln_graph *g, pln_walker *w) {

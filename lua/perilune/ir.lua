@@ -36,6 +36,16 @@ local function as_type(spec)
   return ir.type(spec)
 end
 
+local function as_types(list)
+  if list == nil then return nil end
+  if type(list) ~= "table" then
+    error(("a list of types is expected, not a %s"):format(type(list)), 3)
+  end
+  local types_ = {}
+  for i, spec in ipairs(list) do types_[i] = ir.type(spec) end
+  return types_
+end
+
 --- A variable of a new identity.
 function ir.Var(name, type_)
   return core.var(name, as_type(type_))
@@ -61,10 +71,13 @@ end
 ir.TupleGetItem = core.get
 
 --- A call of an operator (an Op or its name) or of any other expression.
--- `attrs` may have n_results: a call that gives a tuple of so many.
-function ir.Call(callee, args, attrs)
+-- `attrs` may have n_results: a call that gives a tuple of so many. `type_args`,
+-- a list of types for the type parameters of what is called, may be left out, or
+-- be short, as arguments tell them as a rule; operators have none.
+function ir.Call(callee, args, attrs, type_args)
   args = args and argument.table(args, "ir.Call", "arguments") or {}
   if type(callee) == "string" or kind_of(callee) == "Op" then
+    if type_args and #type_args > 0 then error("operators have no type arguments", 2) end
     local op = type(callee) == "string" and ir.find_op(callee) or callee
     local n = args.n or #args
     if attrs == nil then attrs = {} end
@@ -72,7 +85,7 @@ function ir.Call(callee, args, attrs)
     list[n + 1] = attrs
     return core.call(op, table.unpack(list, 1, n + 1))
   end
-  return core.apply(callee, args, attrs)
+  return core.apply(callee, args, attrs, 0, as_types(type_args))
 end
 
 --- A function of parameters and a body; `ret_type` may be left out. A generic
@@ -172,17 +185,21 @@ end
 local function with_call(node, now, changes)
   if changes.callee then now.op = nil end
   local attrs = merged(node.attrs, now.attrs)
+  if changes.type_args and not now.op then
+    attrs = merged(attrs, {})
+    attrs.type_args = nil
+  end
   if node.n_results > 0 then
     attrs = merged(attrs, { n_results = node.n_results })
   end
   if now.op then return ir.Call(now.op, now.args, attrs) end
-  return core.apply(now.callee, now.args, attrs, node.n_results)
+  return core.apply(now.callee, now.args, attrs, node.n_results, as_types(changes.type_args))
 end
 
 -- A kind's fields that may be changed, and how it is built of them: `now` has
 -- those that were changed and the node's own.
 local copiers = {
-  Call = { "op callee args attrs", with_call },
+  Call = { "op callee args attrs type_args", with_call },
   Var = { "name type", function(_, now) return ir.Var(now.name, now.type) end },
   Constant = { "data", function(_, now) return ir.Constant(now.data) end },
   GlobalVar = { "name type", function(_, now) return ir.GlobalVar(now.name, now.type) end },

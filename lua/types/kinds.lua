@@ -10,7 +10,7 @@
 ---| "Constructor" # A constructor of an algebraic data type.
 ---| "Tuple" # A tuple of values.
 ---| "TupleGetItem" # One field of a tuple.
----| "Call" # A call of an operator, or of operand 0.
+---| "Call" # A call of an operator, or of operand 0; the attribute type_args has type arguments that nothing else tells.
 ---| "Function" # A function; its scope begins with the parameters.
 ---| "Let" # Binds a variable for the rest of its scope.
 ---| "LetBlock" # A run of lets that is no tail of its block.

@@ -1118,8 +1118,9 @@ function pl.ir.TupleGetItem(tuple, index) end
 ---@param callee perilune.Node|perilune.Op|string
 ---@param args perilune.Operand[]
 ---@param attrs? table n_results = n: the call gives a tuple of n
+---@param type_args? (string|perilune.Type)[] for the type parameters of what is called
 ---@return perilune.Node
-function pl.ir.Call(callee, args, attrs) end
+function pl.ir.Call(callee, args, attrs, type_args) end
 ---@param params perilune.Node[]
 ---@param body perilune.Operand
 ---@param ret_type? string|perilune.Type

@@ -1,5 +1,5 @@
 /* test_calls.c: calls of functions fit what they call, in the verifier, in
- * changed modules and in what ONNX files call. */
+ * changed modules and in what ONNX files call; their type arguments. */
 
 #include "ir/module.h"
 #include "onnx_model.h"
@@ -213,6 +213,68 @@ static void survives_lack_of_memory(void) {
   oom_sweep(change_chain, NULL);
 }
 
+/* ----------------------------------------------------------- type arguments */
+
+/* A call of an fn [A, B](A) -> A. */
+static pln_status call_at(pln_engine *e, uint32_t n, const pln_type *types,
+                          pln_builder *b, pln_ref *call) {
+  pln_type vars[2], type, i32;
+  pln_symbol a;
+  pln_ref f, x;
+  PLN_TRY(pln_symbol_intern(e, pln_text("A"), &a));
+  PLN_TRY(pln_type_var(e, a, PLN_TKIND_TYPE, &vars[0]));
+  PLN_TRY(pln_type_var(e, a, PLN_TKIND_TYPE, &vars[1]));
+  PLN_TRY(pln_type_func(e, 1, vars, vars[0], 2, vars, 0, NULL, &type));
+  PLN_TRY(pln_type_tensor(e, PLN_INT32, 0, NULL, &i32));
+  PLN_TRY(pln_build_var(b, a, type, 0, &f));
+  PLN_TRY(pln_build_var(b, a, i32, 0, &x));
+  return pln_build_apply_at(b, f, n, types, 0, 0, 1, &x, call);
+}
+
+static void type_arguments_are_found_or_written(void) {
+  pln_engine *e = pln_engine_new(NULL, NULL);
+  pln_builder *b = NULL;
+  pln_type types[3], args = 0;
+  pln_ref call = 0;
+  CHECK_OK(pln_type_tensor(e, PLN_INT32, 0, NULL, &types[0]));
+  CHECK_OK(pln_type_tensor(e, PLN_FLOAT32, 0, NULL, &types[1]));
+  types[2] = types[1];
+  REQUIRE_OK(pln_builder_new(e, &b));
+  for (uint32_t n = 0; n < 3; n++) {
+    CHECK_OK(call_at(e, n, types, b, &call));
+    CHECK_OK(pln_call_type_args(pln_builder_graph(b), call, &args));
+    CHECK_EQ_INT(pln_type_n_parts(e, args), 2);
+    CHECK(pln_type_part(e, args, 0) == types[0]);
+    CHECK(pln_type_part(e, args, 1) == (n == 2 ? types[1] : 0));
+    CHECK((pln_node_attrs(pln_builder_graph(b), call) != 0) == (n == 2));
+  }
+  CHECK_STATUS(call_at(e, 3, types, b, &call), PLN_ERR_TYPE);
+  CHECK_STATUS(call_at(e, 1, types + 1, b, &call), PLN_ERR_TYPE);
+  CHECK_STR(message(e), "argument 1 must be float32, got int32: in "
+                        "%A(%A: int32)");
+  pln_builder_free(b);
+  pln_engine_free(e);
+}
+
+static pln_status ask_type_args(pln_engine *e, void *ud) {
+  pln_builder *b;
+  pln_type types[2], args;
+  pln_ref call;
+  (void)ud;
+  PLN_TRY(pln_type_tensor(e, PLN_INT32, 0, NULL, &types[0]));
+  PLN_TRY(pln_type_tensor(e, PLN_FLOAT32, 0, NULL, &types[1]));
+  PLN_TRY(pln_builder_new(e, &b));
+  pln_status status = call_at(e, 2, types, b, &call);
+  if (status == PLN_OK)
+    status = pln_call_type_args(pln_builder_graph(b), call, &args);
+  pln_builder_free(b);
+  return status;
+}
+
+static void type_arguments_survive_lack_of_memory(void) {
+  oom_sweep(ask_type_args, NULL);
+}
+
 /* -------------------------------------------------------------------- files */
 
 /* main(x) = F(x), of a function F(p, q) = p. */
@@ -322,6 +384,10 @@ static const check_test tests[] = {
      a_function_and_its_caller_change_at_once},
     {"a change reaches all callers", a_change_reaches_all_callers},
     {"survives lack of memory", survives_lack_of_memory},
+    {"type arguments are found or written",
+     type_arguments_are_found_or_written},
+    {"type arguments survive lack of memory",
+     type_arguments_survive_lack_of_memory},
     {"what a file leaves out is absent", what_a_file_leaves_out_is_absent},
     {"what a file declares against its calls stands",
      what_a_file_declares_against_its_calls_stands},

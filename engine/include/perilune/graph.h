@@ -313,6 +313,19 @@ PLN_API pln_status pln_build_apply(pln_builder *b, pln_ref callee,
                                    pln_attrs attrs, uint32_t n_results,
                                    uint32_t n, const pln_ref *args,
                                    pln_ref *out) PLN_CHECKED;
+/* The same with types for the first type parameters of what is called, or all.
+ * They are kept, as the attribute "type_args", when the arguments do not tell
+ * them. PLN_ERR_TYPE when there are too many, or arguments do not fit. */
+PLN_API pln_status pln_build_apply_at(pln_builder *b, pln_ref callee,
+                                      uint32_t n_types, const pln_type *types,
+                                      pln_attrs attrs, uint32_t n_results,
+                                      uint32_t n, const pln_ref *args,
+                                      pln_ref *out) PLN_CHECKED;
+/* What a call gives for the type parameters of what it calls, a tuple type:
+ * what is written, else what follows from arguments and result; 0 in place of
+ * one that nothing tells. 0 when there are none; operators have none. */
+PLN_API pln_status pln_call_type_args(const pln_graph *graph, pln_ref call,
+                                      pln_type *out) PLN_CHECKED;
 PLN_API pln_status pln_build_ref_create(pln_builder *b, pln_ref value,
                                         pln_ref *out) PLN_CHECKED;
 PLN_API pln_status pln_build_ref_read(pln_builder *b, pln_ref ref,

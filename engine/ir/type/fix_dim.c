@@ -7,6 +7,7 @@
 
 #include "ir/graph.h"
 #include "ir/module.h"
+#include "ir/type/type_args.h"
 
 typedef struct fixing {
   pln_engine *engine;
@@ -57,6 +58,8 @@ static pln_status infer_again(fixing *f, pln_builder *b, pln_ref node) {
   if (n->kind == PLN_VAR && old != n->type)
     PLN_TRY(fix_var(f, n));
   n->type = old;
+  if (pln_has_callee(n))
+    PLN_TRY(pln_mutate_type_args(f->types, f->engine, n->attrs, &n->attrs));
   if (n->kind == PLN_FUNCTION) {
     n->type =
         pln_type_part(f->engine, old, pln_type_n_parts(f->engine, old) - 1);

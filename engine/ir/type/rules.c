@@ -10,6 +10,7 @@
 #include "ir/infer_apply.h"
 #include "ir/module.h"
 #include "ir/type/relation.h"
+#include "ir/type/type_args.h"
 #include "ir/type/typing.h"
 
 /* A rule at work. */
@@ -275,7 +276,9 @@ static pln_status apply_known(const rule *r, pln_type function) {
                           "the function takes %u argument%s, got %u", n,
                           n == 1 ? "" : "s", r->n->count - 1);
   PLN_TRY(settle_parts(r, &function));
-  PLN_TRY(pln_unifier_instantiate(&r->t->u, function, &function));
+  PLN_TRY(pln_instantiate(&r->t->u, function,
+                          pln_written_type_args(e, r->n->attrs), NULL,
+                          &function));
   for (uint32_t i = 0; i < n; i++) {
     char what[40];
     bool fits;

@@ -10,6 +10,7 @@
 #include "ir/type/typing.h"
 #include "ir/describe.h"
 #include "ir/module.h"
+#include "ir/type/type_args.h"
 
 /* ---------------------------------------------------------------- lifetime */
 
@@ -302,6 +303,8 @@ pln_status pln_typing_result(pln_typing *t, uint32_t index, pln_graph **out) {
     else if (g->open[ref])
       PLN_TRY(found_type(t, g, ref, &type));
     g->graph->nodes[ref].type = type;
+    if (g->open[ref] && pln_has_callee(n))
+      PLN_TRY(pln_settle_type_args(g->graph, ref));
     changed = changed || type != n->type;
   }
   *out = pln_graph_retain(changed ? g->graph : g->old);
