@@ -134,3 +134,26 @@ describe("type arguments are refused", function()
     refuses("a list of types is expected, not a string", f, { y }, "int32")
   end)
 end)
+
+describe("a generic function beside one that is not", function()
+  local text = [[
+def @id[A](%x: A) -> A { %x }
+def @main(%f: fn (int32) -> int32, %c: bool) { BODY }
+]]
+  local function type_of(body)
+    local mod = assert(pl.parse('#[version = "0.0.5"]\n' .. text:gsub("BODY", function() return body end)))
+    assert.is_true(pl.verify(mod))
+    return tostring(mod.main.body.type)
+  end
+
+  it("is an instance in the branches of an If, in either order", function()
+    assert.equal("fn (int32) -> int32", type_of "if (%c) { @id } else { %f }")
+    assert.equal("fn (int32) -> int32", type_of "if (%c) { %f } else { @id }")
+    assert.equal("fn [A](A) -> A", type_of "if (%c) { @id } else { @id }")
+  end)
+
+  it("is an instance in the arms of a Match", function()
+    assert.equal("fn (int32) -> int32", type_of "match (%c) { _ => @id, _ => %f }")
+    assert.equal("fn (int32) -> int32", type_of "match (%c) { _ => %f, _ => @id }")
+  end)
+end)

@@ -10,6 +10,14 @@
 #include "ir/type/relation.h"
 #include "ir/type/type_args.h"
 
+pln_type pln_less_generic(const pln_engine *engine, pln_type a, pln_type b) {
+  bool functions = pln_type_kind_of(engine, a) == PLN_TYPE_FUNC &&
+                   pln_type_kind_of(engine, b) == PLN_TYPE_FUNC;
+  bool more =
+      functions && pln_type_n_vars(engine, a) > pln_type_n_vars(engine, b);
+  return more ? b : a;
+}
+
 pln_status pln_type_unify(pln_engine *engine, pln_type a, pln_type b,
                           pln_type *out, bool *fits) {
   *fits = true;

@@ -437,7 +437,7 @@ static pln_status if_rule(const rule *r) {
   a = term(r, first->result);
   b = term(r, g->scopes[first->next].result);
   PLN_TRY(equate(r, "the branches of an If", a, b));
-  return is_of(r, a);
+  return is_of(r, pln_less_generic(e, known(r, a), known(r, b)));
 }
 
 static pln_status match_rule(const rule *r) {
