@@ -141,7 +141,8 @@ def @id[A](%x: A) -> A { %x }
 def @main(%f: fn (int32) -> int32, %c: bool) { BODY }
 ]]
   local function type_of(body)
-    local mod = assert(pl.parse('#[version = "0.0.5"]\n' .. text:gsub("BODY", function() return body end)))
+    local program = text:gsub("BODY", function() return body end)
+    local mod = assert(pl.parse('#[version = "0.0.5"]\n' .. program))
     assert.is_true(pl.verify(mod))
     return tostring(mod.main.body.type)
   end

@@ -439,6 +439,10 @@ pln_status pln_build_apply(pln_builder *b, pln_ref callee, pln_attrs attrs,
                            uint32_t n_results, uint32_t n, const pln_ref *args,
                            pln_ref *out) {
   PLN_TRY(check_results(b, n_results));
+  PLN_TRY(check_operands(b, 1, &callee));
+  if (b->graph->nodes[callee].kind == PLN_OP)
+    return pln_build_call(b, b->graph->nodes[callee].data, attrs, n_results, n,
+                          args, out);
   size_t size = ((size_t)n + 1) * sizeof(pln_ref);
   pln_ref few[16], *all = few;
   if (size > sizeof few && !(all = pln_mem_new(b->engine, size)))

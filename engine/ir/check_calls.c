@@ -75,7 +75,8 @@ static pln_status check_call(checker *c, pln_ref call) {
   pln_engine *e = c->g->engine;
   const pln_node *n = &c->g->nodes[call];
   pln_type function = c->g->nodes[pln_operands(c->g, n)[0]].type, told;
-  if (!function || fits_plainly(c, n, function))
+  bool absent = c->g->nodes[pln_operands(c->g, n)[0]].kind == PLN_ABSENT;
+  if (!absent && (!function || fits_plainly(c, n, function)))
     return PLN_OK;
   if (pln_written_type_args(e, n->attrs))
     return ask_and_blame(c, call);

@@ -105,11 +105,39 @@ static pln_status check_arity(const pln_infer *call, const pln_op_info *row) {
                         few ? row->min_args : row->max_args, call->n_args);
 }
 
+/* What an operator that works element by element is not given. */
+static bool has_no_elements(const pln_engine *e, pln_type type) {
+  pln_type_kind kind = pln_type_kind_of(e, type);
+  return kind == PLN_TYPE_TUPLE || kind == PLN_TYPE_FUNC ||
+         kind == PLN_TYPE_REF || kind == PLN_TYPE_CALL;
+}
+
+static pln_status check_elements(const pln_infer *call,
+                                 const pln_op_info *row) {
+  enum {
+    BY_ELEMENT = PLN_TRAIT_ELEMENTWISE | PLN_TRAIT_BROADCAST | PLN_TRAIT_REDUCE
+  };
+  pln_engine *e = call->engine;
+  if (!(row->traits & BY_ELEMENT) || row->traits & PLN_TRAIT_DATA)
+    return PLN_OK;
+  for (uint32_t i = 0; i < call->n_args; i++) {
+    pln_type type = call->graph->nodes[call->args[i]].type;
+    pln_description got;
+    if (has_no_elements(e, type))
+      return pln_diag_error(e, PLN_ERR_TYPE, NULL,
+                            "'%s', operand %u: expected a tensor, got %s",
+                            row->name, i + 1, pln_describe_type(e, type, &got));
+  }
+  return PLN_OK;
+}
+
 pln_status pln_infer_call(pln_infer *call, bool lenient) {
   const pln_op_info *row = pln_op_row(call->engine, call->op);
   call->engine->n_inferences++;
   size_t mark = pln_diag_count(call->engine);
   pln_status status = check_arity(call, row);
+  if (status == PLN_OK)
+    status = check_elements(call, row);
   if (status == PLN_OK && row->infer)
     status = row->infer(call);
   if (status == PLN_OK || status == PLN_ERR_NOMEM || !lenient)

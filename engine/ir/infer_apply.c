@@ -104,11 +104,14 @@ static pln_status apply_generic(application *a, pln_type function,
 
 pln_status pln_infer_apply(pln_engine *engine, const pln_graph *graph,
                            const pln_node *call, pln_type *ret) {
-  pln_type function = graph->nodes[graph->operands[call->first]].type;
+  const pln_node *callee = &graph->nodes[graph->operands[call->first]];
+  pln_type function = callee->type;
+  bool absent = callee->kind == PLN_ABSENT;
   *ret = 0;
-  if (!function || pln_type_kind_of(engine, function) == PLN_TYPE_HOLE)
+  if (!absent &&
+      (!function || pln_type_kind_of(engine, function) == PLN_TYPE_HOLE))
     return PLN_OK;
-  if (pln_type_kind_of(engine, function) != PLN_TYPE_FUNC)
+  if (absent || pln_type_kind_of(engine, function) != PLN_TYPE_FUNC)
     return pln_diag_error(engine, PLN_ERR_TYPE, NULL,
                           "what is called is no function");
   uint32_t n = pln_type_n_parts(engine, function);

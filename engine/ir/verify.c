@@ -202,6 +202,8 @@ static pln_status check_scopes(const checker *c, const pln_node *n) {
     if (result >= c->at ||
         (g->scopes[c->home[result]].end <= c->at && c->home[result] != s))
       return broken(c, "a scope's result is visible in it");
+    if (pln_kinds[g->nodes[result].kind].kind_class == PLN_CLASS_PATTERN)
+      return broken(c, "patterns stand in patterns and Clauses only");
   }
   int32_t fixed = pln_kinds[n->kind].scopes;
   bool none = k == 0 && n->kind != PLN_MATCH;

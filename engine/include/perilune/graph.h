@@ -308,7 +308,8 @@ PLN_API pln_status pln_build_call(pln_builder *b, pln_op op, pln_attrs attrs,
                                   uint32_t n_results, uint32_t n,
                                   const pln_ref *args,
                                   pln_ref *out) PLN_CHECKED;
-/* A call of any other expression (GlobalVar, Var, Function, Constructor). */
+/* A call of any other expression (GlobalVar, Var, Function, Constructor); that
+ * of an Op is a call of the operator. */
 PLN_API pln_status pln_build_apply(pln_builder *b, pln_ref callee,
                                    pln_attrs attrs, uint32_t n_results,
                                    uint32_t n, const pln_ref *args,

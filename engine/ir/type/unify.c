@@ -205,8 +205,12 @@ static pln_status push_frame(pln_unifier *u, pln_type a, pln_type b,
                              uint32_t hole) {
   PLN_TRY(pln_mem_grow(u->engine, (void **)&u->frames, &u->cap_frames,
                        (size_t)u->n_frames + 1, sizeof *u->frames));
-  u->frames[u->n_frames++] = (pln_unify_frame){
-      .a = a, .b = b, .as = a, .first = u->n_parts, .hole = hole};
+  u->frames[u->n_frames++] = (pln_unify_frame){.a = a,
+                                               .b = b,
+                                               .as = a,
+                                               .first = u->n_parts,
+                                               .hole = hole,
+                                               .from = PLN_NONE};
   return PLN_OK;
 }
 
@@ -229,8 +233,11 @@ static pln_status unify_holes(pln_unifier *u, uint32_t a, uint32_t b) {
   u->holes[from].link = to;
   move_waiting(u, &u->holes[from], &u->holes[to].first_waiting,
                &u->holes[to].last_waiting);
-  if (p && q)
-    return push_frame(u, p, q, to);
+  if (p && q) {
+    PLN_TRY(push_frame(u, p, q, to));
+    u->frames[u->n_frames - 1].from = from;
+    return PLN_OK;
+  }
   if (p || q)
     set_term(u, to, p ? p : q);
   return push_part(u, u->holes[to].type);
@@ -404,7 +411,19 @@ static pln_status step(pln_unifier *u) {
   return unify_pair(u, pair_part(e, top->as, i), pair_part(e, top->b, i));
 }
 
-/* Pairs that were begun when a conflict was found are begun no more. */
+/* Pairs that were begun when a conflict was found are begun no more, and holes
+ * that contradict each other are two again. */
+static pln_status give_up(pln_unifier *u) {
+  for (uint32_t i = u->n_frames; i-- > 0;) {
+    const pln_unify_frame *f = &u->frames[i];
+    if (f->from != PLN_NONE)
+      u->holes[f->from].link = f->from;
+    if (f->hole == PLN_NONE)
+      PLN_TRY(pln_idmap_set(u->pairs, pair_key(f->a, f->b), 0));
+  }
+  return PLN_OK;
+}
+
 pln_status pln_unify(pln_unifier *u, pln_type a, pln_type b, bool *fits) {
   u->n_frames = u->n_parts = 0;
   u->conflict = false;
@@ -412,11 +431,7 @@ pln_status pln_unify(pln_unifier *u, pln_type a, pln_type b, bool *fits) {
   while (u->n_frames > 0 && !u->conflict)
     PLN_TRY(step(u));
   *fits = !u->conflict;
-  for (uint32_t i = 0; i < u->n_frames; i++)
-    if (u->frames[i].hole == PLN_NONE)
-      PLN_TRY(
-          pln_idmap_set(u->pairs, pair_key(u->frames[i].a, u->frames[i].b), 0));
-  return PLN_OK;
+  return give_up(u);
 }
 
 pln_type pln_unifier_both(const pln_unifier *u) {

@@ -23,6 +23,7 @@ typedef struct pln_unify_frame {
   pln_type as; /* `a` as it is unified: with the names of b's parameters */
   uint32_t done, first;
   uint32_t hole; /* whose term the result becomes, or PLN_NONE */
+  uint32_t from; /* the hole that was linked to it, or PLN_NONE */
 } pln_unify_frame;
 
 typedef struct pln_unifier {
