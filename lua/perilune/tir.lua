@@ -517,7 +517,8 @@ for name, analysis in pairs(require "perilune.tir.analysis") do tir[name] = anal
 --- The script form of a node or a module of PrimFuncs, as tostring gives it; with the option
 -- `verbose_expr` a PrimExpr stands behind declarations of what it uses.
 function tir.script(subject, options)
-  if options and options.verbose_expr and ir.kind_of(subject) == "Node" then
+  options = argument.options(options, "tir.script")
+  if options.verbose_expr and ir.kind_of(subject) == "Node" then
     return core.declared_text(subject)
   end
   return tostring(subject)

@@ -4,6 +4,8 @@
 local core = require "perilune.core"
 core.internal()
 
+local argument = require "perilune.argument"
+
 local vars = require "perilune.vars"
 local walks = require "perilune.tir.walk"
 
@@ -17,6 +19,7 @@ local by_rank = { [0] = "expr_annotation", "pure", "read_state", "update_state" 
 --- What is known of a builtin: its name, what a call of it does ("pure", "opaque", ...), and
 -- how many arguments it takes (nil: any number).
 function analysis.builtin(name)
+  argument.string(name, "tir.builtin", "name")
   local number = core.builtin((name:gsub("^tir%.", "")))
   if number == nil then
     error(("no builtin is called '%s'%s"):format(name, core.suggest(name, core.builtins())), 2)

@@ -2,9 +2,9 @@
 -- in the order of TVM's StmtExprVisitor. Its functions are perilune.tir's.
 
 local core = require "perilune.core"
-local argument = require "perilune.argument"
 core.internal()
 
+local argument = require "perilune.argument"
 local expr = require("perilune.tir.operand").expr
 
 local walks = {}
