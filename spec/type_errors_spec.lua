@@ -172,3 +172,20 @@ def @main() { (@f(1, 2), @g((), 3)) }]]))
     assert.are_not.equal(x, mod.f.params[1].type)
   end)
 end)
+
+describe("InferType", function()
+  it("refuses constructors that the module does not define", function()
+    local ir = pl.ir
+    local x = pl.var("x", "int32")
+    local function refused(body)
+      local typed, diag = pl.infer_type(pl.module { main = pl.func({ x }, body) })
+      assert.is_nil(typed)
+      return diag.message
+    end
+    assert.equal("the module defines no constructor 'Put': in Put of @main",
+      refused(ir.Constructor("Put")(x)))
+    assert.equal("the module defines no constructor 'Put': in Put(PatternWildcard) of @main",
+      refused(pl.match(x, { { ir.PatternConstructor("Put", { ir.PatternWildcard() }), x } },
+        { complete = false })))
+  end)
+end)

@@ -392,12 +392,15 @@ static pln_status global_rule(const rule *r) {
 }
 
 static pln_status constructor_type(const rule *r, pln_type *out) {
-  uint32_t index, of = PLN_NONE;
+  uint32_t index, of;
   *out = 0;
-  if (r->t->module)
-    of = pln_module_find_constructor(r->t->module, r->n->data, &index);
-  if (of == PLN_NONE)
+  if (!r->t->module)
     return PLN_OK;
+  of = pln_module_find_constructor(r->t->module, r->n->data, &index);
+  if (of == PLN_NONE)
+    return pln_diag_error(r->t->engine, PLN_ERR_TYPE, NULL,
+                          "the module defines no constructor '%s'",
+                          pln_symbol_text(r->t->engine, r->n->data).data);
   return pln_module_constructor_type(r->t->module, of, index, out);
 }
 
