@@ -322,3 +322,30 @@ def @main(%x: Tensor[(4, 64), float32], %w) {
 def @main(%x: Tensor[(4, 64), float32], %w) { nn.dense(%x, %w, units=None) }]]:gsub("_$", "?")))
   end)
 end)
+
+describe("InferType finds what an operator of unknown operands gives", function()
+  local function main_type(body)
+    local text = '#[version = "0.0.5"]\ndef @main() { ' .. body .. " }"
+    return tostring(assert(pl.parse(text)).main.type)
+  end
+
+  it("in a function that a let binds, by its calls", function()
+    for _, body in ipairs {
+      "let %f = fn (%x, %y) { %x + %y }; %f(1, 2)",
+      "let %f = fn (%x, %y) { %x + %y }; let %g = %f; %g(1, 2)",
+      "let %f = fn (%x) { match (%x) { (%a, %b) => %a + %b } }; %f((1, 2))",
+      "let %f = fn (%x) { fn (%y) { %x + %y } }; %f(1)(2)",
+      "let %f = fn (%n, %a) { if (%n == 0) { %a + %a } else { %f(%n - 1, %a) } }; %f(3, 1)",
+      "let %p = (fn (%x, %y) { %x + %y }, 1); %p.0(1, 2)",
+      "let %r = ref(fn (%x, %y) { %x + %y }); ref_read(%r)(1, 2)",
+    } do
+      assert.equal("fn () -> int32", main_type(body), body)
+    end
+  end)
+
+  it("of a tuple whose fields are not known", function()
+    assert.equal("fn () -> Tensor[(4, 3), float32]", main_type [[
+      let %f = fn (%x) { concatenate((%x, %x), axis=0) };
+      %f(zeros(shape=[2, 3], dtype="float32"))]])
+  end)
+end)

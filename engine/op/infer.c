@@ -70,6 +70,7 @@ static pln_status infer_fields(pln_infer *call, pln_infer_fn infer) {
     fields[i] = pln_type_part(e, tuple, i);
   inner.fields = fields;
   inner.n_args = n;
+  inner.operands = NULL;
   pln_status status = infer(&inner);
   call->value = inner.value;
   pln_mem_free(e, fields, (n + 1u) * sizeof *fields);
@@ -85,6 +86,7 @@ pln_status pln_infer_spread(pln_infer *call, pln_infer_fn infer) {
     pln_infer inner = *call;
     inner.args = pln_operands(call->graph, n);
     inner.n_args = n->count;
+    inner.operands = NULL; /* are those of the call: the tuple */
     pln_status status = infer(&inner);
     call->value = inner.value;
     return status;

@@ -123,19 +123,27 @@ static pln_status get_rule(const rule *r) {
 
 /* ------------------------------------------------------------------- calls */
 
-/* What is known of the operands is put where inference of operators reads it;
- * *unknown is a hole in one of them, or 0. */
+static pln_status settle(const rule *r, pln_ref ref, pln_type *unknown) {
+  pln_type hole;
+  if (!r->g->open[ref])
+    return PLN_OK;
+  PLN_TRY(pln_unifier_resolve(&r->t->u, term(r, ref),
+                              &r->g->graph->nodes[ref].type, &hole));
+  if (hole && !*unknown)
+    *unknown = hole;
+  return PLN_OK;
+}
+
+/* What is known of the operands is put where inference of operators reads it:
+ * there, and in the fields of one that is a tuple. *unknown is a hole in one
+ * of them, or 0. */
 static pln_status settle_operands(const rule *r, pln_type *unknown) {
   *unknown = 0;
   for (uint32_t i = 0; i < r->n->count; i++) {
-    pln_node *arg = &r->g->graph->nodes[operand(r, i)];
-    pln_type hole;
-    if (!r->g->open[operand(r, i)])
-      continue;
-    PLN_TRY(
-        pln_unifier_resolve(&r->t->u, operand_term(r, i), &arg->type, &hole));
-    if (hole && !*unknown)
-      *unknown = hole;
+    const pln_node *arg = &r->g->old->nodes[operand(r, i)];
+    PLN_TRY(settle(r, operand(r, i), unknown));
+    for (uint32_t k = 0; arg->kind == PLN_TUPLE && k < arg->count; k++)
+      PLN_TRY(settle(r, r->g->old->operands[arg->first + k], unknown));
   }
   return PLN_OK;
 }

@@ -126,6 +126,21 @@ static pln_status first_term(pln_typing *t, pln_typed_graph *g, pln_ref ref) {
   return pln_unifier_hole(&t->u, &g->terms[ref]);
 }
 
+/* The type of a variable that a let was given says no more than its value does;
+ * what was inferred of that without knowing its operands is found anew. */
+static pln_status loosen_lets(pln_typing *t, pln_typed_graph *g) {
+  for (pln_ref ref = 0; ref < g->old->n_nodes; ref++) {
+    if (g->old->nodes[ref].kind != PLN_LET)
+      continue;
+    const pln_ref *lr = pln_operands(g->old, &g->old->nodes[ref]);
+    pln_type type = g->old->nodes[lr[0]].type;
+    if (g->open[lr[0]] && g->open[lr[1]] && is_loose(t->engine, type) &&
+        type == g->old->nodes[lr[1]].type)
+      PLN_TRY(pln_unifier_loosen(&t->u, type, &g->terms[lr[0]]));
+  }
+  return PLN_OK;
+}
+
 static pln_status fill(pln_typing *t, pln_typed_graph *g) {
   size_t n = g->old->n_nodes;
   g->terms = pln_mem_zeroed(t->engine, n * sizeof *g->terms);
@@ -139,7 +154,7 @@ static pln_status fill(pln_typing *t, pln_typed_graph *g) {
   PLN_TRY(pln_graph_copy(g->old, &g->graph));
   for (pln_ref ref = 0; ref < n; ref++)
     PLN_TRY(first_term(t, g, ref));
-  return PLN_OK;
+  return loosen_lets(t, g);
 }
 
 pln_status pln_typing_add(pln_typing *t, pln_symbol name,

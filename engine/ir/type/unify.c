@@ -502,32 +502,48 @@ typedef struct opening {
   pln_unifier *u;
   pln_type_map map;
   uint32_t count;
+  bool loosen;
 } opening;
 
 static pln_status open_image(void *ud, pln_type type, pln_type *out,
                              bool *again) {
   opening *o = ud;
+  pln_engine *e = o->u->engine;
   (void)again;
   if (++o->count > MOST_OPENED)
     o->map.flags = 0;
-  return type ? PLN_OK : pln_unifier_hole(o->u, out);
+  bool loose = o->loosen && pln_type_kind_of(e, type) == PLN_TYPE_TENSOR &&
+               pln_type_flags(e, type) & PLN_TYPE_HAS_OPEN_TENSOR;
+  return type && !loose ? PLN_OK : pln_unifier_hole(o->u, out);
 }
 
-pln_status pln_unifier_open(pln_unifier *u, pln_type type, pln_type *out) {
-  opening o = {.u = u};
+static pln_status open_parts(pln_unifier *u, pln_type type, bool loosen,
+                             pln_type *out) {
+  uint8_t flags = PLN_TYPE_HAS_HOLE;
+  if (loosen)
+    flags |= PLN_TYPE_HAS_OPEN_TENSOR;
+  opening o = {.u = u, .loosen = loosen};
   o.map = (pln_type_map){.engine = u->engine,
-                         .flags = PLN_TYPE_HAS_HOLE,
+                         .flags = flags,
                          .image = open_image,
                          .ud = &o,
                          .afresh = true};
   *out = type;
   if (!type)
     return pln_unifier_hole(u, out);
-  if (!(pln_type_flags(u->engine, type) & PLN_TYPE_HAS_HOLE))
+  if (!(pln_type_flags(u->engine, type) & flags))
     return PLN_OK;
   pln_status status = pln_type_map_apply(&o.map, type, out);
   pln_type_map_free(&o.map);
   return status;
+}
+
+pln_status pln_unifier_open(pln_unifier *u, pln_type type, pln_type *out) {
+  return open_parts(u, type, false, out);
+}
+
+pln_status pln_unifier_loosen(pln_unifier *u, pln_type type, pln_type *out) {
+  return open_parts(u, type, true, out);
 }
 
 pln_status pln_unifier_instantiate(pln_unifier *u, pln_type function,

@@ -52,6 +52,9 @@ pln_status pln_unifier_hole(pln_unifier *u, pln_type *out) PLN_CHECKED;
 /* `type` with a new hole in place of each incomplete part. */
 pln_status pln_unifier_open(pln_unifier *u, pln_type type,
                             pln_type *out) PLN_CHECKED;
+/* The same, and a hole in place of each tensor of which something is open. */
+pln_status pln_unifier_loosen(pln_unifier *u, pln_type type,
+                              pln_type *out) PLN_CHECKED;
 /* The function type without its type parameters: a new hole for each. */
 pln_status pln_unifier_instantiate(pln_unifier *u, pln_type function,
                                    pln_type *out) PLN_CHECKED;
