@@ -50,6 +50,15 @@ describe("an error of types", function()
     assert.equal(3, diag.span.row)
   end)
 
+  it("of kinds does not hide the next, and is told once of each type", function()
+    assert.same({
+      "the type 'List' takes 1 argument, got 0: in %x of @main",
+      "the type 'List' takes 1 argument, got 2: in %y of @main",
+      "the type 'List' takes 1 argument, got 0: in %z of @other",
+    }, messages(LIST .. "def @main(%x: List, %w: (List, List), %y: List[int8, int8]) { (%x, %y) }\n"
+      .. "def @other(%z: List) { %z }"))
+  end)
+
   it("does not hide the next, of another function either", function()
     assert.same({
       "argument 1: expected int32, got (): in %f(Tuple: ()) of @one",

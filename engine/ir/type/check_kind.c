@@ -41,6 +41,9 @@ typedef struct checker {
 
 #define BEGUN UINT32_MAX
 
+/* Errors of a function, and functions with errors, that are told. */
+enum { MOST_WRONG = 4 };
+
 static const char *const kind_names[] = {
     [PLN_TKIND_TYPE] = "Type",
     [PLN_TKIND_SHAPE_VAR] = "ShapeVar",
@@ -373,7 +376,21 @@ static pln_status check_places(checker *c, pln_type type) {
   return PLN_OK;
 }
 
-static pln_status check_graph(checker *c, pln_symbol name, const pln_graph *g) {
+static pln_status check_node(checker *c, pln_symbol name, const pln_graph *g,
+                             pln_ref ref) {
+  pln_type type = g->nodes[ref].type;
+  c->n_stack = 0;
+  pln_status status = check_type(c, type);
+  if (status == PLN_OK)
+    status = want(c, type, type, PLN_TKIND_TYPE, "a value's type");
+  if (status == PLN_OK)
+    status = check_places(c, type);
+  if (status == PLN_ERR_TYPE)
+    PLN_TRY(pln_blame_node_of(g, ref, name));
+  return status;
+}
+
+static pln_status bind_all(checker *c, const pln_graph *g) {
   for (pln_scope s = 0; s < g->n_scopes; s++) {
     pln_type vars = g->scopes[s].type_params;
     uint32_t n = 0;
@@ -381,22 +398,25 @@ static pln_status check_graph(checker *c, pln_symbol name, const pln_graph *g) {
       PLN_TRY(bind(c, pln_type_n_parts(c->engine, vars),
                    pln_type_all_parts(c->engine, vars, &n)));
   }
+  return PLN_OK;
+}
+
+/* Some errors of a function are told, a type's once: it is not looked at
+ * again. */
+static pln_status check_graph(checker *c, pln_symbol name, const pln_graph *g) {
   pln_scope next = 0;
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
-    pln_type type = g->nodes[ref].type;
+  uint32_t wrong = 0;
+  PLN_TRY(bind_all(c, g));
+  for (pln_ref ref = 0; ref < g->n_nodes && wrong < MOST_WRONG; ref++) {
     PLN_TRY(move_to(c, g, ref, &next));
-    if (!(pln_type_flags(c->engine, type) & PLN_TYPE_HAS_NAME))
+    if (!(pln_type_flags(c->engine, g->nodes[ref].type) & PLN_TYPE_HAS_NAME))
       continue;
-    pln_status status = check_type(c, type);
-    if (status == PLN_OK)
-      status = want(c, type, type, PLN_TKIND_TYPE, "a value's type");
-    if (status == PLN_OK)
-      status = check_places(c, type);
-    if (status == PLN_ERR_TYPE)
-      PLN_TRY(pln_blame_node_of(g, ref, name));
-    PLN_TRY(status);
+    pln_status status = check_node(c, name, g, ref);
+    if (status != PLN_OK && status != PLN_ERR_TYPE)
+      return status;
+    wrong += status != PLN_OK;
   }
-  return check_bound(c, "function", name);
+  return wrong > 0 ? PLN_ERR_TYPE : check_bound(c, "function", name);
 }
 
 static bool has_names(const pln_graph *g) {
@@ -418,11 +438,18 @@ static pln_status check_one(const pln_module *m, const pln_type_data *data,
   return status;
 }
 
+/* Definitions first: functions are told of when these hold. */
 pln_status pln_module_check_kinds(const pln_module *module) {
+  uint32_t wrong = 0;
   for (uint32_t i = 0; i < pln_module_n_types(module); i++)
     PLN_TRY(check_one(module, pln_module_type(module, i), NULL));
-  for (uint32_t i = 0; i < module->count; i++)
-    if (has_names(module->rows[i].function))
-      PLN_TRY(check_one(module, NULL, &module->rows[i]));
-  return PLN_OK;
+  for (uint32_t i = 0; i < module->count && wrong < MOST_WRONG; i++) {
+    if (!has_names(module->rows[i].function))
+      continue;
+    pln_status status = check_one(module, NULL, &module->rows[i]);
+    if (status != PLN_OK && status != PLN_ERR_TYPE)
+      return status;
+    wrong += status != PLN_OK;
+  }
+  return wrong > 0 ? PLN_ERR_TYPE : PLN_OK;
 }
