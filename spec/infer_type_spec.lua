@@ -348,4 +348,24 @@ describe("InferType finds what an operator of unknown operands gives", function(
       let %f = fn (%x) { concatenate((%x, %x), axis=0) };
       %f(zeros(shape=[2, 3], dtype="float32"))]])
   end)
+
+  it("in functions that call each other, whatever was guessed where they were read", function()
+    for _, text in ipairs {
+      [[def @f(%x: int32, %n: int32) {
+          if (%n == 0) { %x - %n } else { @g(%x, %n) - %n } }
+        def @g(%x: int32, %n: int32) { @f(%x, %n) }]],
+      [[def @g(%x, %n) { @f(%x, %n) }
+        def @f(%x: int32, %n: int32) { if (%n == 0) { %x } else { %n - @g(%x, %n) } }]],
+      [[type Nest[A] { N(A, Nest[(A, A)]), Z }
+        def @h[A](%x: Nest[A]) { match (%x) { N(_, %r) => 1 + @h(%r), Z => 0 } }
+        def @f(%x: Nest[int32], %n: int32) { @h(%x) }
+        def @g(%x: int32, %n: int32) { @f(N(%x, Z), %n) }]],
+    } do
+      local mod = assert(pl.parse('#[version = "0.0.5"]\n' .. text))
+      assert.matches("%-> int32$", tostring(mod.f.type))
+      assert.equal("fn (int32, int32) -> int32", tostring(mod.g.type))
+      assert(pl.verify(mod))
+      assert.equal(mod, (pl.infer_type(mod)))
+    end
+  end)
 end)

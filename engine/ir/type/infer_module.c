@@ -74,10 +74,11 @@ static pln_status store(inference *in, pln_typing *t, uint32_t i,
 static pln_status type_members(inference *in, pln_typing *t, uint32_t n,
                                const uint32_t *functions) {
   t->along = in->along;
+  for (uint32_t i = 0; i < n; i++)
+    in->along[functions[i]] = i + 1;
   for (uint32_t i = 0; i < n; i++) {
     const pln_module_row *row = &in->module->rows[functions[i]];
     PLN_TRY(pln_typing_add(t, row->name, row->function));
-    in->along[functions[i]] = i + 1;
   }
   PLN_TRY(pln_typing_solve(t));
   for (uint32_t i = 0; i < n; i++)
@@ -164,12 +165,80 @@ static pln_status search(inference *in, uint32_t function) {
 
 /* ------------------------------------------------------------------ module */
 
+/* A call that may tell more when its callee is typed: its caller, and the next
+ * call of the same callee + 1. */
+typedef struct loose_call {
+  uint32_t caller, next;
+} loose_call;
+
+typedef struct loose_calls {
+  loose_call *rows;
+  uint32_t *first; /* a callee: its first call + 1 */
+  uint32_t n, capacity;
+} loose_calls;
+
+/* Of function `i`, when it is closed: GlobalVars of which not all is known. */
+static pln_status list_loose(inference *in, uint32_t i, loose_calls *calls) {
+  const pln_graph *g = in->module->rows[i].function;
+  for (pln_ref ref = 0; ref < g->n_nodes && !in->open[i]; ref++) {
+    const pln_node *n = &g->nodes[ref];
+    if (n->kind != PLN_GLOBAL_VAR ||
+        !(pln_type_flags(in->engine, n->type) & PLN_TYPE_HAS_OPEN_TENSOR))
+      continue;
+    uint32_t callee = pln_module_find(in->module, n->data);
+    if (callee == PLN_NONE)
+      continue;
+    PLN_TRY(pln_mem_grow(in->engine, (void **)&calls->rows, &calls->capacity,
+                         (size_t)calls->n + 1, sizeof *calls->rows));
+    calls->rows[calls->n] = (loose_call){i, calls->first[callee]};
+    calls->first[callee] = ++calls->n;
+  }
+  return PLN_OK;
+}
+
+/* Who calls an open function, and knows little of it, is open; `members` is
+ * not in use yet. */
+static void open_callers(inference *in, const loose_calls *calls) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < in->module->count; i++)
+    if (in->open[i])
+      in->members[n++] = i;
+  while (n > 0) {
+    uint32_t call = calls->first[in->members[--n]];
+    for (; call; call = calls->rows[call - 1].next) {
+      uint32_t caller = calls->rows[call - 1].caller;
+      if (in->open[caller])
+        continue;
+      in->open[caller] = true;
+      in->members[n++] = caller;
+    }
+  }
+}
+
+static pln_status open_loose(inference *in) {
+  size_t count = (size_t)in->module->count + 1;
+  loose_calls calls = {.n = 0};
+  calls.first = pln_mem_zeroed(in->engine, count * sizeof *calls.first);
+  if (!calls.first)
+    return pln_nomem(in->engine);
+  pln_status status = PLN_OK;
+  for (uint32_t i = 0; i < in->module->count && status == PLN_OK; i++)
+    status = list_loose(in, i, &calls);
+  if (status == PLN_OK)
+    open_callers(in, &calls);
+  pln_mem_free(in->engine, calls.first, count * sizeof *calls.first);
+  pln_mem_free(in->engine, calls.rows, calls.capacity * sizeof *calls.rows);
+  return status;
+}
+
 static pln_status infer_all(inference *in) {
   bool any = false;
   for (uint32_t i = 0; i < in->module->count; i++) {
     in->open[i] = pln_graph_is_open(in->module->rows[i].function);
     any = any || in->open[i];
   }
+  if (any)
+    PLN_TRY(open_loose(in));
   for (uint32_t i = 0; any && i < in->module->count; i++)
     if (in->open[i] && !in->number[i])
       PLN_TRY(search(in, i));

@@ -76,13 +76,25 @@ static bool uses_open(const pln_typed_graph *g, const pln_node *n) {
   return false;
 }
 
+/* More may be known of a function than when it was mentioned. */
+static bool is_outdated(const pln_typing *t, const pln_node *n) {
+  if (n->kind != PLN_GLOBAL_VAR || !t->module || !is_loose(t->engine, n->type))
+    return false;
+  uint32_t i = pln_module_find(t->module, n->data);
+  if (i == PLN_NONE)
+    return false;
+  const pln_graph *f = pln_module_function(t->module, i);
+  return (t->along && t->along[i]) || f->nodes[f->root].type != n->type;
+}
+
 /* Open is what is incomplete, and what says little because it was inferred from
  * that; a let passes it on to its variable. */
-static void find_open(const pln_engine *e, pln_typed_graph *g) {
+static void find_open(const pln_typing *t, pln_typed_graph *g) {
+  const pln_engine *e = t->engine;
   for (pln_ref ref = 0; ref < g->old->n_nodes; ref++) {
     const pln_node *n = &g->old->nodes[ref];
     bool untyped = pln_is_untyped((pln_kind)n->kind);
-    g->open[ref] = !untyped && is_open(e, n->type);
+    g->open[ref] = !untyped && (is_open(e, n->type) || is_outdated(t, n));
     if (!untyped && is_loose(e, n->type) && uses_open(g, n))
       g->open[ref] = true;
     if (n->kind != PLN_LET)
@@ -149,7 +161,7 @@ static pln_status fill(pln_typing *t, pln_typed_graph *g) {
   g->refused = pln_mem_zeroed(t->engine, n * sizeof *g->refused);
   if (!g->terms || !g->home || !g->open || !g->refused)
     return pln_nomem(t->engine);
-  find_open(t->engine, g);
+  find_open(t, g);
   pln_graph_homes(g->old, g->home);
   PLN_TRY(pln_graph_copy(g->old, &g->graph));
   for (pln_ref ref = 0; ref < n; ref++)
