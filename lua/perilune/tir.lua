@@ -23,7 +23,7 @@ local tir = {
   type = operand.type, PointerType = operand.PointerType, IntImm = operand.IntImm,
   FloatImm = operand.FloatImm, StringImm = operand.StringImm, const = operand.const,
   Cast = operand.Cast, cast = operand.cast, Broadcast = operand.Broadcast,
-  Target = require "perilune.tir.target",
+  Target = require "perilune.tir.target", IndexMap = require "perilune.tir.index_map",
 }
 for name, call in pairs(require "perilune.tir.builtin") do tir[name] = call end
 for name, operator in pairs(require "perilune.tir.math") do tir[name] = operator end
@@ -511,6 +511,7 @@ core.extend("perilune.Node", {
 
 -- ------------------------------------------- walking, changing, asking
 
+for name, layout in pairs(require "perilune.tir.layout") do tir[name] = layout end
 for name, walk in pairs(require "perilune.tir.walk") do tir[name] = walk end
 for name, analysis in pairs(require "perilune.tir.analysis") do tir[name] = analysis end
 

@@ -1708,6 +1708,41 @@ function pl.tir.transform(root, pre, post, only) end
 ---@param values table<perilune.Node, perilune.Prim>
 ---@return perilune.Node
 function pl.tir.substitute(root, values) end
+---@class perilune.Layout
+---@field name string
+---@field dtype string
+---@field ndim integer
+---@field [integer] string the letter of an axis
+---@field index_of fun(layout: perilune.Layout, axis: string): integer?
+---@field factor_of fun(layout: perilune.Layout, axis: string): integer?
+---@class perilune.BijectiveLayout
+---@field src_layout perilune.Layout
+---@field dst_layout perilune.Layout
+---@field forward_index fun(way: perilune.BijectiveLayout, index: perilune.Prim[]): perilune.Prim[]
+---@field backward_index fun(way: perilune.BijectiveLayout, index: perilune.Prim[]): perilune.Prim[]
+---@field forward_shape fun(way: perilune.BijectiveLayout, shape: perilune.Prim[]): perilune.Prim[]
+---@field backward_shape fun(way: perilune.BijectiveLayout, shape: perilune.Prim[]): perilune.Prim[]
+---@class perilune.IndexMap
+---@field initial_indices perilune.Node[]
+---@field final_indices perilune.Node[]
+---@field inverse_index_map? perilune.IndexMap
+---@field map_indices fun(map: perilune.IndexMap, indices: perilune.Prim[]): perilune.Prim[]
+---@field map_shape fun(map: perilune.IndexMap, shape: perilune.Prim[]): integer[]
+---@field is_equivalent_to fun(map: perilune.IndexMap, other: perilune.IndexMap): boolean
+--- A layout by its letters: tir.layout "NCHW16c"; "__undef__" of none.
+---@param name string
+---@param dtype? string
+---@return perilune.Layout
+function pl.tir.layout(name, dtype) end
+--- The way from one layout to another of the same axes, and back.
+---@param source string|perilune.Layout
+---@param destination string|perilune.Layout
+---@return perilune.BijectiveLayout
+function pl.tir.bijective_layout(source, destination) end
+--- A map from variables to indices: tir.IndexMap({ i }, { i // 4, i % 4 }), or of a function of
+--- so many variables: tir.IndexMap.from_func(f, 1).
+---@type { from_func: fun(mapping: function, ndim: integer, inverse?: perilune.IndexMap): perilune.IndexMap }|fun(initial: perilune.Node[], final: perilune.Prim[], inverse?: perilune.IndexMap): perilune.IndexMap
+pl.tir.IndexMap = {}
 --- The script form of a node or a module of PrimFuncs, as tostring gives it; with the option
 --- `verbose_expr` a PrimExpr stands behind declarations of what it uses.
 ---@param subject perilune.Node|perilune.Module
