@@ -162,6 +162,10 @@ rows.IterVar = of_stmt('thread="threadIdx.x"', function(v, change)
   return tir.For(tir.Var("i"), 0, 16, "thread_binding", v.one, thread)
 end)
 
+rows.Array = of_stmt('T.attr([A, B], "key", 1)', function(v, change)
+  return tir.AttrStmt({ v.A, change and v.A or v.B }, "key", 1, v.one)
+end)
+
 rows.DeclBuffer = of_stmt("T.decl_buffer((4,)", function(v, change)
   local view = tir.decl_buffer({ 4 }, change and "int32" or "float32", "C", { data = v.A.data })
   return tir.DeclBuffer(view, view:store(1, 0))
@@ -301,6 +305,7 @@ end
 
 passed_over("Range", shorter)
 passed_over("BufferRegion", first_half)
+passed_over("Array", function(node) return node:with { items = { node.items[1] } } end)
 passed_over("IterVar", function(node)
   return node:with { attrs = { thread_tag = "threadIdx.z" } }
 end)

@@ -239,8 +239,13 @@ function tir.LetStmt(var, value, body)
   return stmt("LetStmt", { expr(value, var.dtype) }, nil, { var }, as_stmt(body))
 end
 
---- Says something of its body: tir.AttrStmt(node, "pragma_unroll", 1, body).
+--- Several nodes that an AttrStmt says something of.
+function tir.Array(items) return node("Array", exprs(items)) end
+
+--- Says something of its body: tir.AttrStmt(node, "pragma_unroll", 1, body). A list of nodes is an
+-- Array.
 function tir.AttrStmt(what, attr_key, value, body)
+  if type(what) == "table" then what = tir.Array(what) end
   return stmt("AttrStmt", { expr(what), expr(value) }, { attr_key = attr_key }, {}, as_stmt(body))
 end
 

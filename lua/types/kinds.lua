@@ -61,6 +61,7 @@
 ---| "IterVar" # Loop level: a variable that runs over a range, and how it does.
 ---| "Buffer" # Loop level: memory seen as an array: shape, strides, offset of element 0.
 ---| "BufferRegion" # Loop level: a part of a buffer, a range in each dimension.
+---| "Array" # Loop level: several nodes that an AttrStmt says something of.
 ---| "LetStmt" # Loop level: binds a variable in its body.
 ---| "AttrStmt" # Loop level: says something of its body, by a key.
 ---| "AssertStmt" # Loop level: ends the program unless a condition holds.

@@ -1553,7 +1553,12 @@ function pl.tir.SeqStmt(list) end
 ---@param body perilune.Node|perilune.Node[]
 ---@return perilune.Node
 function pl.tir.LetStmt(var, value, body) end
---- Says something of its body: tir.AttrStmt(node, "pragma_unroll", 1, body).
+--- Several nodes that an AttrStmt says something of.
+---@param items perilune.Prim[]
+---@return perilune.Node
+function pl.tir.Array(items) end
+--- Says something of its body: tir.AttrStmt(node, "pragma_unroll", 1, body). A list of nodes is an
+--- Array.
 ---@param what perilune.Prim
 ---@param attr_key string
 ---@param value any
@@ -1741,7 +1746,8 @@ function pl.tir.layout(name, dtype) end
 function pl.tir.bijective_layout(source, destination) end
 --- A map from variables to indices: tir.IndexMap({ i }, { i // 4, i % 4 }), or of a function of
 --- so many variables: tir.IndexMap.from_func(f, 1).
----@type { from_func: fun(mapping: function, ndim: integer, inverse?: perilune.IndexMap): perilune.IndexMap }|fun(initial: perilune.Node[], final: perilune.Prim[], inverse?: perilune.IndexMap): perilune.IndexMap
+---@alias perilune.IndexMapMaker fun(initial: perilune.Node[], final: perilune.Prim[]): perilune.IndexMap
+---@type { from_func: fun(mapping: function, ndim: integer): perilune.IndexMap }|perilune.IndexMapMaker
 pl.tir.IndexMap = {}
 --- The script form of a node or a module of PrimFuncs, as tostring gives it; with the option
 --- `verbose_expr` a PrimExpr stands behind declarations of what it uses.
@@ -2014,6 +2020,7 @@ pl.ir.Range = pl.tir.Range
 pl.ir.IterVar = pl.tir.IterVar
 pl.ir.Buffer = pl.tir.Buffer
 pl.ir.BufferRegion = pl.tir.BufferRegion
+pl.ir.Array = pl.tir.Array
 pl.ir.LetStmt = pl.tir.LetStmt
 pl.ir.AttrStmt = pl.tir.AttrStmt
 pl.ir.AssertStmt = pl.tir.AssertStmt

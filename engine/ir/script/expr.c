@@ -563,6 +563,12 @@ static void shuffle(pln_script *s, const pln_node *n) {
   push_list(s, n, 0, n->data);
 }
 
+static void array(pln_script *s, const pln_node *n) {
+  pln_script_put(s, "[");
+  push_text(s, "]");
+  push_list(s, n, 0, n->count);
+}
+
 static void let(pln_script *s, const pln_node *n) {
   const pln_ref *o = s->g->operands + n->first;
   pln_script_put(s, "T.Let(");
@@ -621,6 +627,7 @@ static void write_node(pln_script *s, pln_ref ref, uint8_t least) {
   case PLN_RANGE: spelled(s, n, "T.Range(", 0); break;
   case PLN_ITER_VAR: iter_var(s, n); break;
   case PLN_ANY: pln_script_put(s, "T.Any()"); break;
+  case PLN_PRIM_ARRAY: array(s, n); break;
   case PLN_GLOBAL_VAR:
     pln_script_put_slice(s, pln_symbol_text(s->engine, n->data));
     break;

@@ -18,6 +18,7 @@ end
 local transparent = {
   Range = true, BufferRegion = true, IterVar = true, BlockReads = true, BlockWrites = true,
   MatchBuffer = true, BlockInit = true, AllocBuffer = true, BufferBind = true,
+  Array = true,
 }
 -- Operands that define, or that TVM's visitors pass over: the first so many.
 local passed_over = {
