@@ -203,7 +203,7 @@ static pln_status compare_result_types(pln_comparison *c) {
 
 static pln_status compare_owners(pln_comparison *c, const pln_node *m,
                                  const pln_node *n) {
-  if (m->kind == PLN_FUNCTION) {
+  if (m->kind == PLN_FUNCTION || m->kind == PLN_PRIM_FUNC) {
     pln_pair ret = c->at;
     ret.edge = PLN_EDGE_RET;
     PLN_TRY(bind_type_params(c, c->a->scopes[m->data].type_params,

@@ -102,7 +102,7 @@ static uint64_t hash_node(hasher *s, const pln_node *n) {
     h = pln_hash_mix(h, s->hash[g->operands[n->first + i]]);
   if (!pln_owns(n))
     return h;
-  if (n->kind == PLN_FUNCTION)
+  if (n->kind == PLN_FUNCTION || n->kind == PLN_PRIM_FUNC)
     h = pln_hash_mix(h, hash_result_type(s->engine, n->type));
   for (pln_scope c = n->data; c != PLN_NONE; c = g->scopes[c].next)
     h = pln_hash_mix(h, s->hash[g->scopes[c].result]);

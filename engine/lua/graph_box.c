@@ -6,6 +6,7 @@
  * Handles of a builder that has ended are stale and say so. */
 
 #include "lua/binding.h"
+#include "lua/mutator.h"
 
 /* ------------------------------------------------------------------- boxes */
 
@@ -197,7 +198,13 @@ static pln_status seal(const pln_lua_node *node, pln_graph **out) {
 /* Seals `node` into the empty box on top.  [-0, +0] */
 static void seal_into(lua_State *L, pln_lua *b, const pln_lua_node *node) {
   pln_lua_graph *box = lua_touserdata(L, -1);
-  pln_lua_must(L, b, seal(node, &box->graph));
+  pln_lua_node block = *node;
+  if (pln_lua_is_let(L, node)) {
+    block.graph = pln_lua_push_free(L, b);
+    block.ref = pln_lua_let_expr(L, b, block.graph, node);
+    lua_pop(L, 1);
+  }
+  pln_lua_must(L, b, seal(&block, &box->graph));
   pln_lua_unique(L, box->graph);
 }
 

@@ -23,6 +23,12 @@ pln_ref pln_lua_block_value(pln_lua_graph *box, const pln_graph *g,
  * count); returns the number of lets. */
 uint32_t pln_lua_let_chain(pln_lua_graph *box, const pln_graph *g, pln_ref let,
                            pln_ref *out);
+/* operand.c. A Let is not an expression in a sealed graph, nor in one that is
+ * rewritten: it stands for the rest of its block, which is built again in `to`
+ * from its lets.  [-0, +0] */
+bool pln_lua_is_let(lua_State *L, const pln_lua_node *node);
+pln_ref pln_lua_let_expr(lua_State *L, pln_lua *b, pln_lua_graph *to,
+                         const pln_lua_node *node);
 /* The field named by the key at 2 of a node of the loop level (tir.c); 0 when
  * there is none.  [-0, +0 or 1] */
 int pln_lua_loop_field(lua_State *L, pln_lua_node *node, const pln_graph *g,

@@ -6,6 +6,7 @@
  * lookup tells what a name means. */
 
 #include "ir/graph.h"
+#include "ir/loop/loop.h"
 #include "lua/binding.h"
 #include "lua/mutator.h"
 
@@ -70,11 +71,17 @@ static bool is_applied(const pln_graph *g, pln_ref ref) {
   return pln_node_kind(g, ref) == PLN_CALL && pln_node_op(g, ref) == 0;
 }
 
-/* Operands from `first` on; of an applied expression after the callee. The
+/* What a floating owner of scopes has as operands behind those of its own are
+ * its parameters. */
+static uint32_t own_operands(const pln_graph *g, pln_ref ref) {
+  const pln_node *n = &g->nodes[ref];
+  return g->sealed || !pln_owns(n) ? n->count : pln_own_operands(g, n);
+}
+
+/* Operands [first, n); of an applied expression after the callee. The
  * array may move while handles are made: it is asked for each time. */
 static int push_rest(lua_State *L, const pln_lua_node *node, const pln_graph *g,
-                     uint32_t first, int graph) {
-  uint32_t n = pln_node_n_operands(g, node->ref);
+                     uint32_t first, uint32_t n, int graph) {
   first += is_applied(g, node->ref);
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = first; i < n; i++) {
@@ -91,7 +98,8 @@ static int push_params(lua_State *L, const pln_lua_node *node,
     return 0;
   if (node->graph->kind != PLN_LUA_SEALED &&
       pln_node_n_operands(g, node->ref) > 0)
-    return push_rest(L, node, g, 0, graph);
+    return push_rest(L, node, g, own_operands(g, node->ref),
+                     pln_node_n_operands(g, node->ref), graph);
   pln_scope scope = pln_node_scope(g, node->ref, 0);
   uint32_t n = pln_scope_n_params(g, scope);
   lua_createtable(L, (int)n, 0);
@@ -315,8 +323,8 @@ static int push_own(lua_State *L, pln_lua_node *node, const pln_graph *g,
     return 1;
   }
   if (field >= FIELD_REST)
-    return push_rest(L, node, g, i, graph);
-  if (i >= pln_node_n_operands(g, ref))
+    return push_rest(L, node, g, i, own_operands(g, ref), graph);
+  if (i >= own_operands(g, ref))
     return 0;
   pln_lua_push_node(L, graph, pln_node_operands(g, ref)[i]);
   return 1;
@@ -556,13 +564,16 @@ static void fill_kinds(lua_State *L) {
   lua_pop(L, 1);
 }
 
-/* kinds() -> { {name, class, fields, doc}, ... }: the rows of kinds.def */
+/* kinds() -> { {name, class, fields, attrs, doc}, ... }: the rows of kinds.def
+ */
 static int core_kinds(lua_State *L) {
   static const char *const classes[] = {"expr", "pattern", "prim", "stmt"};
   lua_createtable(L, PLN_N_KINDS, 0);
   for (int kind = 0; kind < PLN_N_KINDS; kind++) {
     const pln_kind_info *row = &pln_kinds[kind];
-    lua_createtable(L, 0, 4);
+    lua_createtable(L, 0, 5);
+    lua_pushboolean(L, row->has_attrs);
+    lua_setfield(L, -2, "attrs");
     lua_pushstring(L, row->name);
     lua_setfield(L, -2, "name");
     lua_pushstring(L, classes[row->kind_class]);

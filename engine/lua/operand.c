@@ -18,13 +18,7 @@ static pln_ref constant(lua_State *L, pln_lua *b, pln_lua_graph *to, int arg,
   return ref;
 }
 
-/* A Let is not an expression in a sealed graph, nor in one that is rewritten:
- * it stands for the rest of its block, which is built again from its lets.
- * [-0, +0] */
-static pln_ref import_let(lua_State *L, pln_lua *b, pln_lua_graph *to,
-                          const pln_lua_node *node);
-
-static bool is_let(lua_State *L, const pln_lua_node *node) {
+bool pln_lua_is_let(lua_State *L, const pln_lua_node *node) {
   return (node->graph->kind == PLN_LUA_SEALED || node->graph->rewrite) &&
          pln_node_kind(pln_lua_graph_of(L, node->graph), node->ref) == PLN_LET;
 }
@@ -34,8 +28,8 @@ static pln_ref import(lua_State *L, pln_lua *b, pln_lua_graph *to, int arg,
   pln_ref ref;
   const pln_graph *from = pln_lua_graph_of(L, node->graph);
   pln_ref at = node->ref;
-  if (is_let(L, node))
-    return import_let(L, b, to, node);
+  if (pln_lua_is_let(L, node))
+    return pln_lua_let_expr(L, b, to, node);
   if (node->graph->kind != PLN_LUA_SEALED) {
     from = pln_lua_push_rooted(L, b, arg)->graph;
     at = pln_graph_root(from);
@@ -49,8 +43,8 @@ static pln_ref import(lua_State *L, pln_lua *b, pln_lua_graph *to, int arg,
   return ref;
 }
 
-static pln_ref import_let(lua_State *L, pln_lua *b, pln_lua_graph *to,
-                          const pln_lua_node *node) {
+pln_ref pln_lua_let_expr(lua_State *L, pln_lua *b, pln_lua_graph *to,
+                         const pln_lua_node *node) {
   const pln_graph *g = pln_lua_graph_of(L, node->graph);
   if (!pln_lua_block_ended(node->graph, g,
                            pln_lua_scope_of(node->graph, g, node->ref)))
@@ -104,13 +98,14 @@ pln_ref pln_lua_operand(lua_State *L, pln_lua *b, pln_lua_graph *to, int arg,
     return constant(L, b, to, arg, dtype);
   pln_lua_node *node = pln_lua_check_node(L, arg);
   if (node->graph == to)
-    return is_let(L, node) ? import_let(L, b, to, node) : node->ref;
+    return pln_lua_is_let(L, node) ? pln_lua_let_expr(L, b, to, node)
+                                   : node->ref;
   pln_lua_graph *image = pln_lua_image(L, b, node, &ref);
   if (!image)
     return import(L, b, to, arg, node);
   pln_lua_node there = {image, ref};
   if (image == to)
-    return is_let(L, &there) ? import_let(L, b, to, &there) : ref;
+    return pln_lua_is_let(L, &there) ? pln_lua_let_expr(L, b, to, &there) : ref;
   return import_image(L, b, to, image, ref);
 }
 

@@ -158,6 +158,19 @@ function ir.Match(data, arms, options)
   return core.match(data, patterns, bodies, not options or options.complete ~= false)
 end
 
+--- An arm that ir.Match takes: a pattern and what is evaluated when it fits.
+function ir.Clause(lhs, rhs)
+  return ir.Match(ir.Var "data", { { lhs, rhs } }, { complete = false }).clauses[1]
+end
+
+--- A let where it is no body: as it is, for that is what it stands in.
+function ir.LetBlock(let)
+  if kind_of(let) ~= "Node" or let.kind ~= "Let" and let.kind ~= "LetBlock" then
+    error("a LetBlock is made of a Let", 2)
+  end
+  return let
+end
+
 ir.RefCreate = core.ref_create
 ir.RefRead = core.ref_read
 ir.RefWrite = core.ref_write
@@ -230,7 +243,7 @@ local copiers = {
     return ir.PatternConstructor(now.constructor, now.patterns)
   end },
   PatternTuple = { "patterns", function(_, now) return core.pattern_tuple(now.patterns) end },
-  Add = { "a b", function(_, now) return core.prim_add(now.a, now.b) end },
+  Clause = { "lhs rhs", function(_, now) return ir.Clause(now.lhs, now.rhs) end },
 }
 
 local function has_field(copier, field)
@@ -268,6 +281,14 @@ local function unchanged(node, changes)
   return true
 end
 
+--- The names of the fields that node:with{...} takes for a kind, in order.
+function ir.fields(kind)
+  local names = {}
+  local fields = copiers[kind] and copiers[kind][1] or ""
+  for name in fields:gmatch "%S+" do names[#names + 1] = name end
+  return names
+end
+
 local methods = {}
 
 --- A copy with other fields: call:with { args = { x } }, fn:with { body = y };
@@ -278,7 +299,8 @@ function methods.with(node, changes)
   if not copier then error(("a %s has no changed copies"):format(node.kind), 2) end
   for field in pairs(changes) do
     if not has_field(copier, field) then
-      error(("a %s has no field '%s'"):format(node.kind, tostring(field)), 2)
+      error(("a %s has no field '%s'; it has: %s"):format(node.kind, tostring(field),
+        (copier[1]:gsub(" ", ", "))), 2)
     end
   end
   if unchanged(node, changes) then return node end

@@ -28,10 +28,12 @@ local tir = {
 for name, call in pairs(require "perilune.tir.builtin") do tir[name] = call end
 for name, operator in pairs(require "perilune.tir.math") do tir[name] = operator end
 
-local kind_number, class_of, fields_of = {}, {}, {}
+local kind_number, class_of, fields_of, has_attrs = {}, {}, {}, {}
+local kind_names = {}
 for number, row in ipairs(core.kinds()) do
+  kind_names[number] = row.name
   kind_number[row.name], class_of[row.name] = number, row.class
-  fields_of[row.name] = row.fields
+  fields_of[row.name], has_attrs[row.name] = row.fields, row.attrs
 end
 
 -- --------------------------------------------------------------- PrimExprs
@@ -85,6 +87,8 @@ function tir.Let(var, value, body)
   return node("PrimLet", { var, expr(value, var.dtype), expr(body) })
 end
 
+tir.PrimLet = tir.Let
+
 --- A call of a builtin ("tir.exp" or "exp") or of a GlobalVar.
 function tir.Call(dtype, op, args)
   local operands = exprs(args)
@@ -98,6 +102,8 @@ function tir.Call(dtype, op, args)
   end
   return node("PrimCall", operands, number, nil, tir.type(dtype))
 end
+
+tir.PrimCall = tir.Call
 
 --- Lanes of several vectors, in the order of `indices`.
 function tir.Shuffle(vectors, indices)
@@ -342,14 +348,27 @@ end
 --- A buffer that is a view of a region, for a Block.
 function tir.MatchBufferRegion(buffer, source) return node("MatchBuffer", { buffer, source }) end
 
+tir.MatchBuffer = tir.MatchBufferRegion
+
+--- What the block around it reads: BufferRegions; what it writes.
+function tir.BlockReads(regions) return node("BlockReads", regions) end
+function tir.BlockWrites(regions) return node("BlockWrites", regions) end
+
+--- A buffer of the block around it.
+function tir.AllocBuffer(buffer) return node("AllocBuffer", { buffer }) end
+
+--- What the block around it does before its first reduction step.
+function tir.BlockInit(body) return stmt("BlockInit", {}, nil, {}, as_stmt(body)) end
+
+--- Says as which buffer a parameter of a PrimFunc is seen.
+function tir.BufferBind(param, buffer) return node("BufferBind", { param, buffer }) end
+
 -- What a block says before its body.
 local function block_body(reads, writes, alloc_buffers, match_buffers, init, body)
-  local seq = { node("BlockReads", reads or {}), node("BlockWrites", writes or {}) }
-  for _, buffer in ipairs(alloc_buffers or {}) do
-    seq[#seq + 1] = node("AllocBuffer", { buffer })
-  end
+  local seq = { tir.BlockReads(reads or {}), tir.BlockWrites(writes or {}) }
+  for _, buffer in ipairs(alloc_buffers or {}) do seq[#seq + 1] = tir.AllocBuffer(buffer) end
   for _, match in ipairs(match_buffers or {}) do seq[#seq + 1] = match end
-  if init then seq[#seq + 1] = stmt("BlockInit", {}, nil, {}, as_stmt(init)) end
+  if init then seq[#seq + 1] = tir.BlockInit(init) end
   seq[#seq + 1] = as_stmt(body)
   return core.seq(seq)
 end
@@ -384,7 +403,7 @@ function tir.PrimFunc(params, body, ret_type, buffer_map, attrs)
       param, buffer = tir.Var(param.name, "handle"), param
     end
     vars[i] = param
-    if buffer then seq[#seq + 1] = node("BufferBind", { param, buffer }) end
+    if buffer then seq[#seq + 1] = tir.BufferBind(param, buffer) end
   end
   seq[#seq + 1] = as_stmt(body)
   return core.loop_stmt(kind_number.PrimFunc, {}, tir.type(ret_type), attrs, vars, as_stmt(seq))
@@ -439,51 +458,92 @@ ir.metamethods = nil
 
 -- --------------------------------------------------------- changed copies
 
-local scope_fields = { body = true, then_case = true, else_case = true, block = true, seq = true }
+-- Variables that a statement binds, by the name of the field.
+local bound = {
+  LetStmt = "var", For = "loop_var", Allocate = "buffer_var", AllocateConst = "buffer_var",
+  Block = "params",
+}
+local bodies = { body = true, then_case = true, else_case = true, block = true }
 
--- A list of operands that takes the place of parts [from, n].
-local function replace_tail(parts, from, n, list)
-  local out = table.move(parts, 1, from - 1, 1, {})
-  table.move(list, 1, #list, from, out)
-  return table.move(parts, n + 1, #parts, from + #list, out), from + #list - 1
-end
+-- Fields of kinds that are not made of operands in the order of kinds.def, and how
+-- such a node is made of them.
+local makers = {
+  IntImm = { "dtype value", function(now) return tir.IntImm(now.dtype, now.value) end },
+  FloatImm = { "dtype value", function(now) return tir.FloatImm(now.dtype, now.value) end },
+  StringImm = { "value", function(now) return tir.StringImm(now.value) end },
+  Cast = { "dtype value", function(now) return tir.Cast(now.dtype, now.value) end },
+  Ramp = { "base stride lanes", function(now)
+    return tir.Ramp(now.base, now.stride, now.lanes)
+  end },
+  Broadcast = { "value lanes", function(now) return tir.Broadcast(now.value, now.lanes) end },
+  PrimLet = { "var value body", function(now) return tir.Let(now.var, now.value, now.body) end },
+  PrimCall = { "dtype builtin args", function(now)
+    if now.builtin then return tir.Call(now.dtype, now.builtin, now.args) end
+    return tir.Call(now.dtype, now.args[1], { table.unpack(now.args, 2) })
+  end },
+  Shuffle = { "vectors indices", function(now) return tir.Shuffle(now.vectors, now.indices) end },
+  CommReducer = { "lhs rhs result identity_element", function(now)
+    return tir.CommReducer(now.lhs, now.rhs, now.result, now.identity_element)
+  end },
+  Reduce = { "combiner source axis condition value_index init", function(now)
+    return tir.Reduce(now.combiner, now.source, now.axis, now.condition, now.value_index,
+      now.init)
+  end },
+  IterVar = { "var dom iter_type attrs", function(now)
+    return tir.IterVar(now.dom[1], now.var, now.iter_type, now.attrs.thread_tag)
+  end },
+  Buffer = { "data dtype shape strides elem_offset name attrs", function(now)
+    return tir.Buffer(now.data, now.dtype, now.shape, now.strides, now.elem_offset, now.name,
+      now.attrs)
+  end },
+  SeqStmt = { "seq", function(now) return core.seq(now.seq) end },
+  PrimFunc = { "params body ret_type attrs", function(now)
+    return core.loop_stmt(kind_number.PrimFunc, {}, tir.type(now.ret_type), now.attrs, now.params,
+      as_stmt(now.body))
+  end },
+}
 
--- Operands by their names; what is left of `changes` are bodies and attributes.
-local function change_operands(row, changes, parts, n)
-  local at = 0
-  for name, star in fields_of[row]:gmatch "([%w_]+)(%*?)" do
-    local value = changes[name]
-    at = at + 1
-    if scope_fields[name] or at > n + 1 then break end
-    if value ~= nil and star == "*" then
-      parts, n = replace_tail(parts, at, n, exprs(value))
-    elseif value ~= nil then
-      parts[at] = expr(value, parts[at] and parts[at].dtype)
+-- A node of the kind's own operands, in order, and bodies.
+local function make_of(kind, now)
+  local operands, own = {}, {}
+  for name, star in fields_of[kind]:gmatch "([%w_]+)(%*?)" do
+    local value = now[name]
+    if bodies[name] then
+      own[#own + 1] = as_stmt(value)
+    elseif star == "*" then
+      table.move(exprs(value), 1, #value, #operands + 1, operands)
+    else
+      operands[#operands + 1] = expr(value)
     end
-    changes[name] = nil
   end
-  return parts, n
+  if #own == 0 then return node(kind, operands, nil, nil, nil, now.attrs) end
+  local vars = bound[kind] and now[bound[kind]] or {}
+  if type(vars) ~= "table" then vars = { vars } end
+  return stmt(kind, operands, now.attrs, vars, own[1], own[2] and {} or nil, own[2])
 end
 
-local function change_bodies(changes, parts, n, first)
-  local body = changes.body or changes.then_case or changes.block or changes.seq
-  local other = changes.else_case
-  if body == nil and other == nil then return parts, first end
-  local out = table.move(parts, 1, n, 1, {})
-  local one = body and { as_stmt(body) } or table.move(parts, n + 1, n + first, 1, {})
-  local two = other and { as_stmt(other) } or table.move(parts, n + first + 1, #parts, 1, {})
-  table.move(one, 1, #one, n + 1, out)
-  return table.move(two, 1, #two, n + #one + 1, out), #one
+local settable = {}
+
+-- The fields that a changed copy may have other values of, in order.
+local function fields_to_set(kind)
+  if settable[kind] then return settable[kind] end
+  local names = {}
+  local text = makers[kind] and makers[kind][1]
+    or table.concat({ bound[kind] or "", fields_of[kind]:gsub("%*", ""),
+      has_attrs[kind] and "attrs" or "" }, " ")
+  for name in text:gmatch "%S+" do names[#names + 1] = name end
+  settable[kind] = names
+  return names
 end
 
 local function merged(old, changes)
-  if changes == nil then return nil end
   local attrs = {}
   for name, value in pairs(old) do attrs[name] = value end
-  for name, value in pairs(changes) do attrs[name] = value end
+  for name, value in pairs(changes or {}) do attrs[name] = value end
   return attrs
 end
 
+<<<<<<< HEAD
 local function with_loop_level(node_, changes)
   argument.table(changes, "node:with", "changes")
   local kind, left = node_.kind, {}
@@ -493,13 +553,69 @@ local function with_loop_level(node_, changes)
       error(("a %s has no field '%s'"):format(kind, tostring(name)), 3)
     end
     if not rawequal(node_[name], value) then left[name] = value end
+=======
+local function same_list(old, value)
+  if #old ~= #value then return false end
+  for i, item in ipairs(old) do
+    if not rawequal(item, value[i]) then return false end
+>>>>>>> df72283 (Changed copies of every field of every kind, a constructor for each kind)
   end
-  if next(left) == nil then return node_ end
-  local parts, _, operands, first = core.loop_parts(core.seal(node_))
-  parts, operands = change_operands(kind, left, parts, operands)
-  parts, first = change_bodies(left, parts, operands, first)
-  local attrs = merged(node_.attrs, left.attrs)
-  return core.loop_rebuild(core.seal(node_), parts, first, operands, attrs)
+  return true
+end
+
+local function same_attr(old, value)
+  return old == value
+    or type(old) == "table" and type(value) == "table" and same_list(old, value)
+end
+
+-- Whether a field has that value already.
+local function has_value(node_, name, value)
+  local old = node_[name]
+  if name == "attrs" then
+    for key, attr in pairs(value) do
+      if not same_attr(old[key], attr) then return false end
+    end
+    return true
+  end
+  if type(old) ~= "table" or type(value) ~= "table" then
+    -- Several statements of a scope are a SeqStmt that is made when asked for.
+    return rawequal(old, value) or type(value) == "userdata" and type(old) == "userdata"
+      and old.kind == "SeqStmt" and value.kind == "SeqStmt" and core.node_equal(old, value)
+  end
+  return same_list(old, value)
+end
+
+-- What of `changes` is no value that the node has; nil when there is nothing.
+local function changed_fields(node_, changes)
+  local known, left = {}, {}
+  if #fields_to_set(node_.kind) == 0 then
+    error(("a %s has no changed copies"):format(node_.kind), 4)
+  end
+  for _, name in ipairs(fields_to_set(node_.kind)) do known[name] = true end
+  for name, value in pairs(changes) do
+    if not known[name] then
+      error(("a %s has no field '%s'; it has: %s"):format(node_.kind, tostring(name),
+        table.concat(fields_to_set(node_.kind), ", ")), 4)
+    end
+    if not has_value(node_, name, value) then left[name] = value end
+  end
+  return next(left) ~= nil and left or nil
+end
+
+local function with_loop_level(node_, changes)
+  local kind = node_.kind
+  local left = changed_fields(node_, changes)
+  if not left then return node_ end
+  local source, now = core.seal(node_), {}
+  for _, name in ipairs(fields_to_set(kind)) do
+    local old, value = source[name], left[name]
+    if value == nil then value = old end
+    -- A number in the place of a PrimExpr has its dtype.
+    now[name] = ir.kind_of(old) == "Node" and expr(value, old.dtype) or value
+  end
+  if now.attrs then now.attrs = merged(source.attrs, left.attrs) end
+  if makers[kind] then return makers[kind][2](now) end
+  return make_of(kind, now)
 end
 
 local with_relay = tir.Any().with
@@ -514,7 +630,25 @@ core.extend("perilune.Node", {
   end,
 })
 
+<<<<<<< HEAD
 -- ------------------------------------------- walking, changing, asking
+=======
+local relay_fields = ir.fields
+
+--- The names of the fields that node:with{...} takes for a kind, in order.
+function ir.fields(kind)
+  local class = class_of[kind]
+  if class == nil then
+    error(("no kind is called '%s'%s"):format(tostring(kind), core.suggest(tostring(kind),
+      kind_names)), 2)
+  end
+  local loop = class == "prim" or class == "stmt" or kind == "PrimFunc"
+  local names = loop and fields_to_set(kind) or relay_fields(kind)
+  return table.move(names, 1, #names, 1, {})
+end
+
+-- ------------------------------------------------------ walking, changing
+>>>>>>> df72283 (Changed copies of every field of every kind, a constructor for each kind)
 
 for name, layout in pairs(require "perilune.tir.layout") do tir[name] = layout end
 for name, walk in pairs(require "perilune.tir.walk") do tir[name] = walk end

@@ -1177,8 +1177,21 @@ function pl.ir.RefWrite(ref, value) end
 ---@return perilune.Type
 function pl.ir.type(spec) end
 --- What kinds of nodes there are.
----@return { name: string, class: string, fields: string, doc: string }[]
+---@return { name: string, class: string, fields: string, attrs: boolean, doc: string }[]
 function pl.ir.kinds() end
+--- The names of the fields that node:with{...} takes for a kind, in order.
+---@param kind perilune.Kind
+---@return string[]
+function pl.ir.fields(kind) end
+--- An arm that pl.ir.Match takes: a pattern and what is evaluated when it fits.
+---@param lhs perilune.Node
+---@param rhs perilune.Operand
+---@return perilune.Node
+function pl.ir.Clause(lhs, rhs) end
+--- A let where it is no body: as it is, for that is what it stands in.
+---@param let perilune.Node
+---@return perilune.Node
+function pl.ir.LetBlock(let) end
 --- The operator of that name; raises with the nearest names.
 ---@param name string
 ---@return perilune.Op
@@ -1473,12 +1486,14 @@ function pl.tir.Broadcast(value, lanes) end
 ---@param body perilune.Node|perilune.Node[]
 ---@return perilune.Node
 function pl.tir.Let(var, value, body) end
+pl.tir.PrimLet = pl.tir.Let
 --- A call of a builtin ("tir.exp" or "exp") or of a GlobalVar.
 ---@param dtype string
 ---@param op string|perilune.Node
 ---@param args perilune.Prim[]
 ---@return perilune.Node
 function pl.tir.Call(dtype, op, args) end
+pl.tir.PrimCall = pl.tir.Call
 --- Lanes of several vectors, in the order of `indices`.
 ---@param vectors perilune.Prim[]
 ---@param indices perilune.Prim[]
@@ -1657,6 +1672,28 @@ function pl.tir.Prefetch(buffer, bounds) end
 ---@param source perilune.Prim
 ---@return perilune.Node
 function pl.tir.MatchBufferRegion(buffer, source) end
+pl.tir.MatchBuffer = pl.tir.MatchBufferRegion
+--- What the block around it reads.
+---@param regions perilune.Node[]
+---@return perilune.Node
+function pl.tir.BlockReads(regions) end
+--- What the block around it writes.
+---@param regions perilune.Node[]
+---@return perilune.Node
+function pl.tir.BlockWrites(regions) end
+--- A buffer of the block around it.
+---@param buffer perilune.Node
+---@return perilune.Node
+function pl.tir.AllocBuffer(buffer) end
+--- What the block around it does before its first reduction step.
+---@param body perilune.Node|perilune.Node[]
+---@return perilune.Node
+function pl.tir.BlockInit(body) end
+--- Says as which buffer a parameter of a PrimFunc is seen.
+---@param param perilune.Node
+---@param buffer perilune.Node
+---@return perilune.Node
+function pl.tir.BufferBind(param, buffer) end
 --- A unit of computation over iteration variables (IterVars with a range).
 ---@param iter_vars perilune.Node[]
 ---@param reads perilune.Node[]
@@ -1989,6 +2026,14 @@ pl.ir.IntImm = pl.tir.IntImm
 pl.ir.FloatImm = pl.tir.FloatImm
 pl.ir.StringImm = pl.tir.StringImm
 pl.ir.Cast = pl.tir.Cast
+pl.ir.PrimLet = pl.tir.Let
+pl.ir.PrimCall = pl.tir.Call
+pl.ir.BlockReads = pl.tir.BlockReads
+pl.ir.BlockWrites = pl.tir.BlockWrites
+pl.ir.AllocBuffer = pl.tir.AllocBuffer
+pl.ir.MatchBuffer = pl.tir.MatchBuffer
+pl.ir.BlockInit = pl.tir.BlockInit
+pl.ir.BufferBind = pl.tir.BufferBind
 pl.ir.Add = pl.tir.Add
 pl.ir.Sub = pl.tir.Sub
 pl.ir.Mul = pl.tir.Mul
