@@ -52,6 +52,37 @@ describe("functions", function()
   end)
 end)
 
+describe("type variables of function types", function()
+  it("are those types' own: behind one they correspond as before", function()
+    for _, text in ipairs {
+      "def @main() { let %f = fn [A](%x: A) -> A { %f(%x) }; (%f(1), %f(())) }",
+      "type L[A] { Cons(A, L[A]), Nil }\n"
+        .. "def @main() { let %c = Cons; (%c(1, Nil), %c((), Nil)) }",
+    } do
+      local mod = parse(text)
+      same(mod, parse(tostring(mod):gsub("^[^\n]*\n", "")))
+    end
+    local a, b = ir.TypeVar "a", ir.TypeVar "b"
+    local own = ir.FuncType({ a }, a, { a })
+    same(ir.TupleType { own, a }, ir.TupleType { ir.FuncType({ b }, b, { b }), a })
+    assert.is_false(pl.equal(ir.TupleType { own, a },
+      ir.TupleType { ir.FuncType({ b }, b, { b }), b }))
+    assert.is_false(pl.equal(ir.FuncType({ own }, a, { a }), ir.FuncType({ own }, b, { a })))
+    same(ir.FuncType({ own }, a, { a }), ir.FuncType({ own }, b, { b }))
+  end)
+
+  it("may be bound again and again inside, in linear time", function()
+    local function nest(first, second)
+      local type = ir.FuncType({ first }, first, { first })
+      for k = 1, 500 do
+        type = ir.FuncType({ type, type }, type, { k % 2 == 0 and first or second })
+      end
+      return type
+    end
+    same(nest(ir.TypeVar "a", ir.TypeVar "b"), nest(ir.TypeVar "c", ir.TypeVar "d"))
+  end)
+end)
+
 describe("calls", function()
   it("tell floats apart beyond 1e-9", function()
     local f = pl.var "f"

@@ -17,19 +17,40 @@ bool pln_pairing_fits(const pln_pairing *pairing, uint32_t x, uint32_t y);
 pln_status pln_pairing_add(pln_engine *engine, pln_pairing *pairing, uint32_t x,
                            uint32_t y) PLN_CHECKED;
 
+/* Two numbers and the partner that each has, or 0; pln_pairing_restore gives
+ * them back after pln_pairing_add. */
+typedef struct pln_pair_of {
+  uint32_t x, y, of_x, of_y;
+} pln_pair_of;
+
+pln_pair_of pln_pairing_get(const pln_pairing *pairing, uint32_t x, uint32_t y);
+pln_status pln_pairing_restore(pln_pairing *pairing,
+                               const pln_pair_of *had) PLN_CHECKED;
+
+/* A generic function type being compared: what holds again behind it. */
+typedef struct pln_type_scope {
+  pln_idmap *seen;
+  uint32_t n_rebound;
+} pln_type_scope;
+
 /* A comparison of types; goes on from graph to graph of two modules. */
 typedef struct pln_type_match {
   pln_engine *engine;
   bool map_free;    /* free type variables may correspond */
   bool contents;    /* constants are what they hold, large ones too */
   pln_pairing vars; /* type variables */
-  pln_idmap *seen;  /* pairs of types that were compared */
-  pln_type *stack;  /* pairs still to be compared */
+  pln_idmap *seen;  /* pairs of types that were compared, with these pairings */
+  pln_type *stack;  /* pairs still to be compared; two END: a scope's end */
   uint32_t top, cap_stack;
+  pln_type_scope *scopes; /* of the types that are being compared */
+  uint32_t n_scopes, cap_scopes;
+  pln_pair_of *rebound;
+  uint32_t n_rebound, cap_rebound;
 } pln_type_match;
 
 void pln_type_match_free(pln_type_match *match);
-/* Type variables that stand in the same place of two lists of parameters. */
+/* Type variables that stand in the same place of two lists of parameters, for
+ * what is compared from now on. */
 pln_status pln_type_match_bind(pln_type_match *match, pln_type x, pln_type y,
                                bool *same) PLN_CHECKED;
 /* Types equal but for the names and numbers of bound type variables. */

@@ -9,8 +9,12 @@ void pln_pairing_free(pln_pairing *p) {
   *p = (pln_pairing){0};
 }
 
+/* What a map holds for those whose partner was taken back. */
+#define NOBODY UINT32_MAX
+
 static uint32_t look_up(const pln_idmap *map, uint32_t key) {
-  return map ? pln_idmap_get(map, key) : 0;
+  uint32_t partner = map ? pln_idmap_get(map, key) : 0;
+  return partner == NOBODY ? 0 : partner;
 }
 
 bool pln_pairing_fits(const pln_pairing *p, uint32_t x, uint32_t y) {
@@ -26,4 +30,13 @@ pln_status pln_pairing_add(pln_engine *engine, pln_pairing *p, uint32_t x,
     PLN_TRY(pln_idmap_new(engine, &p->from));
   PLN_TRY(pln_idmap_set(p->to, x, y));
   return pln_idmap_set(p->from, y, x);
+}
+
+pln_pair_of pln_pairing_get(const pln_pairing *p, uint32_t x, uint32_t y) {
+  return (pln_pair_of){x, y, look_up(p->to, x), look_up(p->from, y)};
+}
+
+pln_status pln_pairing_restore(pln_pairing *p, const pln_pair_of *had) {
+  PLN_TRY(pln_idmap_set(p->to, had->x, had->of_x ? had->of_x : NOBODY));
+  return pln_idmap_set(p->from, had->y, had->of_y ? had->of_y : NOBODY);
 }

@@ -6,33 +6,44 @@
  * compared part by part, on a stack, each pair once. */
 
 #include "ir/equal.h"
+#include "ir/type/type.h"
 
 void pln_type_match_free(pln_type_match *m) {
   pln_pairing_free(&m->vars);
+  while (m->n_scopes > 0)
+    pln_idmap_free(m->scopes[--m->n_scopes].seen);
   pln_idmap_free(m->seen);
   pln_mem_free(m->engine, m->stack, m->cap_stack * sizeof *m->stack);
+  pln_mem_free(m->engine, m->scopes, m->cap_scopes * sizeof *m->scopes);
+  pln_mem_free(m->engine, m->rebound, m->cap_rebound * sizeof *m->rebound);
 }
 
-static pln_status match_vars(pln_type_match *m, pln_type x, pln_type y,
-                             bool free, bool *same) {
-  const pln_engine *e = m->engine;
-  *same = pln_type_kind_of(e, x) == PLN_TYPE_VAR &&
-          pln_type_kind_of(e, y) == PLN_TYPE_VAR &&
-          pln_type_var_kind_of(e, x) == pln_type_var_kind_of(e, y) &&
-          pln_pairing_fits(&m->vars, x, y) && (!free || x == y || m->map_free);
-  return *same ? pln_pairing_add(m->engine, &m->vars, x, y) : PLN_OK;
+/* On the stack of pairs: behind all that a generic function type holds. */
+#define END UINT32_MAX
+
+static bool same_kind(const pln_engine *e, pln_type x, pln_type y) {
+  return pln_type_kind_of(e, x) == PLN_TYPE_VAR &&
+         pln_type_kind_of(e, y) == PLN_TYPE_VAR &&
+         pln_type_var_kind_of(e, x) == pln_type_var_kind_of(e, y);
 }
 
 pln_status pln_type_match_bind(pln_type_match *m, pln_type x, pln_type y,
                                bool *same) {
-  return match_vars(m, x, y, false, same);
+  *same = same_kind(m->engine, x, y);
+  if (*same && !pln_pairing_fits(&m->vars, x, y)) {
+    pln_idmap_free(m->seen); /* what was compared with another partner */
+    m->seen = NULL;
+  }
+  return *same ? pln_pairing_add(m->engine, &m->vars, x, y) : PLN_OK;
 }
 
 /* A variable whose partner is known needs no permission to be free. */
 static pln_status match_use(pln_type_match *m, pln_type x, pln_type y,
                             bool *same) {
   bool known = m->vars.to && pln_idmap_get(m->vars.to, x) == y;
-  return match_vars(m, x, y, !known, same);
+  *same = same_kind(m->engine, x, y) && pln_pairing_fits(&m->vars, x, y) &&
+          (known || x == y || m->map_free);
+  return *same ? pln_pairing_add(m->engine, &m->vars, x, y) : PLN_OK;
 }
 
 static pln_status push(pln_type_match *m, pln_type x, pln_type y) {
@@ -43,14 +54,38 @@ static pln_status push(pln_type_match *m, pln_type x, pln_type y) {
   return PLN_OK;
 }
 
-static pln_status bind_vars(pln_type_match *m, pln_type x, pln_type y,
-                            bool *same) {
+/* Binds a variable for the type at hand only. */
+static pln_status rebind(pln_type_match *m, pln_type x, pln_type y,
+                         bool *same) {
+  *same = same_kind(m->engine, x, y);
+  PLN_TRY(pln_mem_grow(m->engine, (void **)&m->rebound, &m->cap_rebound,
+                       (size_t)m->n_rebound + 1, sizeof *m->rebound));
+  m->rebound[m->n_rebound++] = pln_pairing_get(&m->vars, x, y);
+  return pln_pairing_add(m->engine, &m->vars, x, y);
+}
+
+/* Variables that a function type binds are its own: behind it each has the
+ * partner that it had before, and what was compared with other ones counts. */
+static pln_status open_scope(pln_type_match *m, pln_type x, pln_type y,
+                             bool *same) {
   const pln_engine *e = m->engine;
-  uint32_t n = pln_type_n_vars(e, x);
-  *same = n == pln_type_n_vars(e, y);
-  for (uint32_t i = 0; *same && i < n; i++)
-    PLN_TRY(match_vars(m, pln_type_var_at(e, x, i), pln_type_var_at(e, y, i),
-                       false, same));
+  PLN_TRY(pln_mem_grow(m->engine, (void **)&m->scopes, &m->cap_scopes,
+                       (size_t)m->n_scopes + 1, sizeof *m->scopes));
+  PLN_TRY(push(m, END, END));
+  m->scopes[m->n_scopes++] = (pln_type_scope){m->seen, m->n_rebound};
+  m->seen = NULL;
+  for (uint32_t i = 0; *same && i < pln_type_n_vars(e, x); i++)
+    PLN_TRY(
+        rebind(m, pln_type_var_at(e, x, i), pln_type_var_at(e, y, i), same));
+  return PLN_OK;
+}
+
+static pln_status close_scope(pln_type_match *m) {
+  const pln_type_scope *scope = &m->scopes[--m->n_scopes];
+  pln_idmap_free(m->seen);
+  m->seen = scope->seen;
+  while (m->n_rebound > scope->n_rebound)
+    PLN_TRY(pln_pairing_restore(&m->vars, &m->rebound[--m->n_rebound]));
   return PLN_OK;
 }
 
@@ -58,8 +93,10 @@ static pln_status match_func(pln_type_match *m, pln_type x, pln_type y,
                              bool *same) {
   const pln_engine *e = m->engine;
   uint32_t n = pln_type_n_constraints(e, x);
-  PLN_TRY(bind_vars(m, x, y, same));
-  *same = *same && n == pln_type_n_constraints(e, y);
+  *same = pln_type_n_vars(e, x) == pln_type_n_vars(e, y) &&
+          n == pln_type_n_constraints(e, y);
+  if (*same && pln_type_n_vars(e, x) > 0)
+    PLN_TRY(open_scope(m, x, y, same));
   for (uint32_t i = 0; *same && i < n; i++)
     PLN_TRY(
         push(m, pln_type_constraint(e, x, i), pln_type_constraint(e, y, i)));
@@ -126,13 +163,16 @@ pln_status pln_type_match_run(pln_type_match *m, pln_type x, pln_type y,
   *same = true;
   /* While no variable has another partner, a type is equal to itself. */
   if (x == y &&
-      (!m->vars.to || pln_type_kind_of(m->engine, x) == PLN_TYPE_TENSOR))
+      (!m->vars.to || !(pln_type_flags(m->engine, x) & PLN_TYPE_HAS_VAR)))
     return PLN_OK;
   m->top = 0;
   PLN_TRY(push(m, x, y));
-  while (*same && m->top > 0) {
+  while ((*same || m->n_scopes > 0) && m->top > 0) {
     m->top -= 2;
-    PLN_TRY(match_pair(m, m->stack[m->top], m->stack[m->top + 1], same));
+    if (m->stack[m->top] == END)
+      PLN_TRY(close_scope(m));
+    else if (*same)
+      PLN_TRY(match_pair(m, m->stack[m->top], m->stack[m->top + 1], same));
   }
   return PLN_OK;
 }
