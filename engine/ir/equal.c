@@ -76,6 +76,14 @@ static pln_status bind_let(pln_comparison *c, pln_pair let) {
   return bind(c, var);
 }
 
+uint32_t pln_n_defined(const pln_node *n) {
+  if (n->kind == PLN_BUFFER)
+    return n->count;
+  if (n->kind == PLN_COMM_REDUCER)
+    return n->count / 2;
+  return n->kind == PLN_ITER_VAR || n->kind == PLN_PRIM_LET;
+}
+
 /* Vars that an expression defines correspond: those a Buffer is made of, of an
  * IterVar, a PrimLet, a CommReducer. */
 static void bind_var(pln_comparison *c, pln_ref x, pln_ref y) {
@@ -90,10 +98,7 @@ static void bind_defined(pln_comparison *c, pln_ref x, pln_ref y) {
   const pln_node *m = &c->a->nodes[x], *n = &c->b->nodes[y];
   if (m->kind != n->kind || m->count != n->count || !pln_is_prim(m))
     return;
-  uint32_t defined = m->kind == PLN_BUFFER ? m->count
-                     : m->kind == PLN_COMM_REDUCER
-                         ? m->count / 2
-                         : m->kind == PLN_ITER_VAR || m->kind == PLN_PRIM_LET;
+  uint32_t defined = pln_n_defined(m);
   for (uint32_t i = 0; i < defined; i++)
     bind_var(c, c->a->operands[m->first + i], c->b->operands[n->first + i]);
 }

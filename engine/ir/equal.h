@@ -75,6 +75,10 @@ uint64_t pln_tensor_content_hash(const pln_tensor *tensor);
 
 /* ------------------------------------------------------------------- graphs */
 
+/* How many of its operands, from the first on, an expression of the loop level
+ * defines when they are Vars. */
+uint32_t pln_n_defined(const pln_node *n);
+
 /* The statements of a graph's scopes; statement.c. Starts as { graph }. */
 typedef struct pln_statements {
   const pln_graph *graph;

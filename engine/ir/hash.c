@@ -26,7 +26,8 @@ typedef struct hasher {
   uint64_t *hash;   /* a node: its hash; 0: not met, 1: entered */
   uint64_t running; /* of what was met */
   uint32_t n_bound, n_met;
-  pln_idmap *free; /* the identity of a free Var: when it was met */
+  pln_idmap *free;  /* the identity of a free Var: when it was met */
+  uint8_t *defined; /* a node: a Var that an expression defines; when needed */
   pln_ref *stack;
   uint32_t top, cap_stack;
   cache ops;
@@ -113,12 +114,29 @@ static void meet(hasher *s, uint64_t hash) {
   s->running = pln_hash_mix(s->running, hash);
 }
 
+/* Marks the Vars that expressions of the loop level define: all that a Buffer
+ * is made of, among them. */
+static pln_status find_defined(hasher *s) {
+  const pln_graph *g = s->g;
+  s->defined = pln_mem_zeroed(s->engine, (size_t)g->n_nodes + 1);
+  if (!s->defined)
+    return pln_nomem(s->engine);
+  for (pln_ref i = 0; i < g->n_nodes; i++) {
+    uint32_t n = pln_n_defined(&g->nodes[i]);
+    for (uint32_t k = 0; k < n; k++)
+      s->defined[pln_operand(g, i, k)] = 1;
+  }
+  return PLN_OK;
+}
+
 /* A Var that nothing bound. */
 static pln_status hash_free(hasher *s, pln_ref ref) {
   const pln_node *n = &s->g->nodes[ref];
   pln_type_kind kind = pln_type_kind_of(s->engine, n->type);
-  if (kind == PLN_TYPE_PRIM || kind == PLN_TYPE_POINTER) {
-    /* A Buffer or an IterVar may define it. */
+  bool prim = kind == PLN_TYPE_PRIM || kind == PLN_TYPE_POINTER;
+  if (prim && !s->defined)
+    PLN_TRY(find_defined(s));
+  if (prim && s->defined[ref]) {
     s->hash[ref] = pln_hash_mix(FREE, pln_type_hash(s->engine, n->type)) | 2;
     return PLN_OK;
   }
@@ -238,6 +256,8 @@ pln_status pln_graph_hash(const pln_graph *graph, pln_ref node,
     *out = pln_hash_mix(s.running, s.hash[node]);
   pln_mem_free(e, s.hash, size);
   pln_idmap_free(s.free);
+  if (s.defined)
+    pln_mem_free(e, s.defined, (size_t)graph->n_nodes + 1);
   pln_statements_free(&s.statements);
   pln_mem_free(e, s.stack, s.cap_stack * sizeof *s.stack);
   return status;

@@ -294,6 +294,29 @@ static pln_slice op_text(const pln_engine *e, pln_op op) {
   return op ? pln_op_name(e, op) : pln_text("no operator");
 }
 
+static void put_float(teller *t, double value) {
+  char text[40];
+  snprintf(text, sizeof text, "%.9g", value);
+  put(t, text);
+}
+
+/* The numbers of two immediates. */
+static void put_numbers(teller *t, const pln_node *m) {
+  const pln_comparison *c = t->c;
+  pln_ref x = c->at.x, y = c->at.y;
+  bool whole = m->kind == PLN_INT_IMM;
+  put(t, ".value: ");
+  if (whole)
+    put_int(t, pln_node_int(c->a, x));
+  else
+    put_float(t, pln_node_float(c->a, x));
+  put(t, " versus ");
+  if (whole)
+    put_int(t, pln_node_int(c->b, y));
+  else
+    put_float(t, pln_node_float(c->b, y));
+}
+
 static pln_status put_payload(teller *t, const pln_node *m, const pln_node *n) {
   const pln_comparison *c = t->c;
   const pln_engine *e = c->engine;
@@ -301,7 +324,7 @@ static pln_status put_payload(teller *t, const pln_node *m, const pln_node *n) {
   case PLN_PAYLOAD_NONE:
   case PLN_PAYLOAD_HINT:
   case PLN_PAYLOAD_SCOPE: break;
-  case PLN_PAYLOAD_BITS: put(t, ".value"); break;
+  case PLN_PAYLOAD_BITS: put_numbers(t, m); break;
   case PLN_PAYLOAD_BUILTIN:
     put(t, ".builtin");
     put_two(t, pln_text(pln_builtin_name(m->data)),
@@ -336,7 +359,7 @@ static pln_status put_node_types(teller *t, const pln_node *m,
                                  const pln_node *n) {
   const pln_engine *e = t->c->engine;
   pln_type x = m->type, y = n->type;
-  if (m->kind == PLN_FUNCTION) {
+  if (m->kind == PLN_FUNCTION || m->kind == PLN_PRIM_FUNC) {
     put(t, ".ret");
     x = pln_type_part(e, x, pln_type_n_parts(e, x) - 1);
     y = pln_type_part(e, y, pln_type_n_parts(e, y) - 1);

@@ -165,11 +165,24 @@ static int core_bind(lua_State *L) {
   return 1;
 }
 
+/* renew_defs(node) -> the node with other variables where it defines some */
+static int core_renew_defs(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  lua_settop(L, 1);
+  const pln_graph *old = pln_lua_push_rooted(L, b, 1)->graph;
+  pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED);
+  pln_lua_must(L, b, pln_graph_renew_defs(old, &out->graph));
+  pln_lua_unique(L, out->graph);
+  pln_lua_push_node(L, -1, pln_graph_root(out->graph));
+  return 1;
+}
+
 static const luaL_Reg none[] = {{NULL, NULL}};
 static const luaL_Reg meta[] = {{"__gc", numbers_gc}, {NULL, NULL}};
 static const luaL_Reg functions[] = {{"vars", core_vars},
                                      {"type_vars", core_type_vars},
                                      {"bind", core_bind},
+                                     {"renew_defs", core_renew_defs},
                                      {NULL, NULL}};
 
 void pln_lua_open_vars(lua_State *L) {

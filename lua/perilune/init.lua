@@ -33,6 +33,7 @@ local pl = {
   visitor = visitor.make,
   post_order = visitor.post_order,
   bind = vars.bind,
+  renew_defs = vars.renew_defs,
   all_vars = vars.all_vars,
   bound_vars = vars.bound_vars,
   free_vars = vars.free_vars,

@@ -664,6 +664,8 @@ function tir.script(subject, options)
   return tostring(subject)
 end
 
+tir.renew_defs = core.renew_defs
+
 for name in pairs(kind_number) do
   if ir[name] == nil and tir[name] ~= nil then ir[name] = tir[name] end
 end

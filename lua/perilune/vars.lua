@@ -41,4 +41,9 @@ function vars.bind(node, values)
   return core.bind(node, list, images)
 end
 
+--- The function or expression with other variables in place of those that it
+-- defines: parameters, lets, patterns, what loops, blocks and buffers define. So it
+-- may stand twice in one program. pl.tir.renew_defs is the same.
+function vars.renew_defs(node) return core.renew_defs(node) end
+
 return vars

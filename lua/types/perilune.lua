@@ -922,6 +922,11 @@ function pl.rewrite(subject, functions) end
 ---@param values table<perilune.Node, perilune.Operand>
 ---@return perilune.Node
 function pl.bind(node, values) end
+--- With other variables in place of those that it defines: parameters, lets, patterns, what
+--- loops, blocks and buffers define. So it may stand twice in one program.
+---@param node perilune.Node
+---@return perilune.Node
+function pl.renew_defs(node) end
 --- The variables of an expression, each once, in order of evaluation.
 ---@param node perilune.Node
 ---@return perilune.Node[]
@@ -2022,6 +2027,7 @@ pl.tir.anylist_setitem_call_cpacked = builtin
 pl.tir.TVMBackendAllocWorkspace = builtin
 pl.tir.TVMBackendFreeWorkspace = builtin
 -- Constructors of the loop level's kinds are in pl.ir too.
+pl.tir.renew_defs = pl.renew_defs
 pl.ir.IntImm = pl.tir.IntImm
 pl.ir.FloatImm = pl.tir.FloatImm
 pl.ir.StringImm = pl.tir.StringImm

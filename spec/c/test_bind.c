@@ -327,6 +327,10 @@ static pln_status bind_all(pln_engine *e, void *ud) {
   out = NULL;
   if (status == PLN_OK)
     status = pln_graph_rewrite(g, &mutator, &out);
+  pln_graph *renewed = NULL;
+  if (status == PLN_OK)
+    status = pln_graph_renew_defs(g, &renewed);
+  pln_graph_release(renewed);
   uint32_t n = 0;
   if (status == PLN_OK)
     status =

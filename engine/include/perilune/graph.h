@@ -531,6 +531,11 @@ PLN_API pln_status pln_graph_bind(const pln_graph *graph, uint32_t n,
                                   const pln_binding *bindings,
                                   pln_graph **out) PLN_CHECKED;
 
+/* *out is a copy in which all variables that the graph defines are other ones:
+ * parameters, lets, patterns, what loops, blocks and buffers define. */
+PLN_API pln_status pln_graph_renew_defs(const pln_graph *graph,
+                                        pln_graph **out) PLN_CHECKED;
+
 /* What becomes of a node of a graph that is made smaller, where something else
  * will do in its place. */
 typedef enum pln_cut {

@@ -130,6 +130,11 @@ static pln_status load(pln_builder *b, pln_node *n) {
 static pln_status let(pln_builder *b, pln_node *n) {
   if (operand_node(b->graph, n, 0)->kind != PLN_VAR)
     return ill_typed(b, n, "a Var is bound");
+  pln_type var = operand_type(b->graph, n, 0);
+  pln_type value = operand_type(b->graph, n, 1);
+  if (dtype_of(b, var) != dtype_of(b, value) &&
+      pln_type_kind_of(b->engine, var) == PLN_TYPE_PRIM)
+    return ill_typed(b, n, "the value is of another dtype than the variable");
   n->type = operand_type(b->graph, n, 2);
   return PLN_OK;
 }
