@@ -12,6 +12,7 @@ local core = require "perilune.core"
 core.internal()
 local argument = require "perilune.argument"
 
+local analysis = require "perilune.analysis"
 local ir = require "perilune.ir"
 local pass = require "perilune.pass"
 local mutator = require "perilune.mutator"
@@ -32,6 +33,9 @@ local pl = {
   rewrite = mutator.rewrite,
   visitor = visitor.make,
   post_order = visitor.post_order,
+  detect_feature = analysis.detect_feature,
+  list_op_freqs = analysis.list_op_freqs,
+  extract_operators = analysis.extract_operators,
   bind = vars.bind,
   renew_defs = vars.renew_defs,
   all_vars = vars.all_vars,

@@ -922,6 +922,19 @@ function pl.rewrite(subject, functions) end
 ---@param values table<perilune.Node, perilune.Operand>
 ---@return perilune.Node
 function pl.bind(node, values) end
+--- The kinds of nodes that an expression, or a module's functions, are made of. A call of an
+--- operator has the kinds Call and Op.
+---@param subject perilune.Node|perilune.Module
+---@return { [perilune.Kind]: true }
+function pl.detect_feature(subject) end
+--- How many calls of each operator there are, by its name.
+---@param subject perilune.Node|perilune.Module
+---@return { [string]: integer }
+function pl.list_op_freqs(subject) end
+--- The names of the operators that are called, each once, sorted.
+---@param subject perilune.Node|perilune.Module
+---@return string[]
+function pl.extract_operators(subject) end
 --- With other variables in place of those that it defines: parameters, lets, patterns, what
 --- loops, blocks and buffers define. So it may stand twice in one program.
 ---@param node perilune.Node
