@@ -543,22 +543,10 @@ local function merged(old, changes)
   return attrs
 end
 
-<<<<<<< HEAD
-local function with_loop_level(node_, changes)
-  argument.table(changes, "node:with", "changes")
-  local kind, left = node_.kind, {}
-  for name, value in pairs(changes) do
-    local known = (" " .. fields_of[kind] .. " "):find("[ ]" .. tostring(name) .. "[ *]")
-    if not known and name ~= "attrs" and not (kind == "PrimFunc" and name == "body") then
-      error(("a %s has no field '%s'"):format(kind, tostring(name)), 3)
-    end
-    if not rawequal(node_[name], value) then left[name] = value end
-=======
 local function same_list(old, value)
   if #old ~= #value then return false end
   for i, item in ipairs(old) do
     if not rawequal(item, value[i]) then return false end
->>>>>>> df72283 (Changed copies of every field of every kind, a constructor for each kind)
   end
   return true
 end
@@ -630,9 +618,6 @@ core.extend("perilune.Node", {
   end,
 })
 
-<<<<<<< HEAD
--- ------------------------------------------- walking, changing, asking
-=======
 local relay_fields = ir.fields
 
 --- The names of the fields that node:with{...} takes for a kind, in order.
@@ -647,8 +632,7 @@ function ir.fields(kind)
   return table.move(names, 1, #names, 1, {})
 end
 
--- ------------------------------------------------------ walking, changing
->>>>>>> df72283 (Changed copies of every field of every kind, a constructor for each kind)
+-- ------------------------------------------- walking, changing, asking
 
 for name, layout in pairs(require "perilune.tir.layout") do tir[name] = layout end
 for name, walk in pairs(require "perilune.tir.walk") do tir[name] = walk end
