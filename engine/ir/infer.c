@@ -135,11 +135,15 @@ pln_status pln_infer_call(pln_infer *call, bool lenient) {
   const pln_op_info *row = pln_op_row(call->engine, call->op);
   call->engine->n_inferences++;
   size_t mark = pln_diag_count(call->engine);
+  pln_attrs said = call->attrs;
   pln_status status = check_arity(call, row);
+  if (status == PLN_OK)
+    status = pln_attrs_within(call->engine, said, &call->attrs);
   if (status == PLN_OK)
     status = check_elements(call, row);
   if (status == PLN_OK && row->infer)
     status = row->infer(call);
+  call->attrs = said;
   if (status == PLN_OK || status == PLN_ERR_NOMEM || !lenient)
     return status;
   pln_diag_demote(call->engine, mark);

@@ -45,6 +45,10 @@ typedef struct pln_infer {
   pln_type *operands;
 } pln_infer;
 
+/* The attributes with no integer that a pln_dim takes for a symbol. */
+pln_status pln_attrs_within(pln_engine *engine, pln_attrs attrs,
+                            pln_attrs *out) PLN_CHECKED;
+
 /* Fills results with what can be known. PLN_ERR_TYPE with a diagnostic when
  * the call can never be valid. */
 typedef pln_status (*pln_infer_fn)(pln_infer *call);
