@@ -393,21 +393,8 @@ static int core_loop_rebuild(lua_State *L) {
   return 1;
 }
 
-/* renew_defs(fn or stmt) -> a copy that binds variables of its own */
-static int core_renew_defs(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  lua_settop(L, 1);
-  const pln_lua_graph *box = pln_lua_push_rooted(L, b, 1);
-  pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED);
-  pln_lua_must(L, b, pln_graph_renew_defs(box->graph, &out->graph));
-  pln_lua_unique(L, out->graph);
-  pln_lua_push_node(L, -1, pln_graph_root(out->graph));
-  return 1;
-}
-
 static const luaL_Reg functions[] = {{"loop_parts", core_loop_parts},
                                      {"loop_rebuild", core_loop_rebuild},
-                                     {"renew_defs", core_renew_defs},
                                      {NULL, NULL}};
 
 void pln_lua_open_loop_node(lua_State *L) {

@@ -1845,10 +1845,6 @@ function pl.tir.verify_well_formed(fn) end
 ---@param b perilune.Node
 ---@return boolean
 function pl.tir.expr_deep_equal(a, b) end
---- A copy of a PrimFunc or statement in which each variable that it binds is another.
----@param node perilune.Node
----@return perilune.Node
-function pl.tir.renew_defs(node) end
 ---@alias perilune.binary fun(a: perilune.Prim, b: perilune.Prim): perilune.Node
 ---@param value string
 ---@return perilune.Node

@@ -503,10 +503,6 @@ typedef enum pln_var_set {
 PLN_API pln_status pln_graph_vars(const pln_graph *graph, pln_ref node,
                                   pln_var_set which, pln_visit_fn fn,
                                   void *ud) PLN_CHECKED;
-/* A copy of a PrimFunc or statement of the loop level in which each variable
- * that it binds is another. */
-PLN_API pln_status pln_graph_renew_defs(const pln_graph *graph,
-                                        pln_graph **out) PLN_CHECKED;
 /* The type variables in the types of its variables, functions, constructors;
  * those of a type. Generic functions and their types bind them. */
 PLN_API pln_status pln_graph_type_vars(const pln_graph *graph, pln_ref node,

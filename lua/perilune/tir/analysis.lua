@@ -85,7 +85,4 @@ end
 --- Whether two PrimExprs are the same, with the very same variables.
 function analysis.expr_deep_equal(a, b) return core.node_equal(a, b, false) end
 
---- A copy of a PrimFunc or statement in which each variable that it binds is another.
-function analysis.renew_defs(node) return core.renew_defs(node) end
-
 return analysis
