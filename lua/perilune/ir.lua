@@ -38,9 +38,7 @@ end
 
 local function as_types(list)
   if list == nil then return nil end
-  if type(list) ~= "table" then
-    error(("a list of types is expected, not a %s"):format(type(list)), 3)
-  end
+  argument.table(list, "ir.Call", "type arguments")
   local types_ = {}
   for i, spec in ipairs(list) do types_[i] = ir.type(spec) end
   return types_
@@ -77,7 +75,7 @@ ir.TupleGetItem = core.get
 function ir.Call(callee, args, attrs, type_args)
   args = args and argument.table(args, "ir.Call", "arguments") or {}
   if type(callee) == "string" or kind_of(callee) == "Op" then
-    if type_args and #type_args > 0 then error("operators have no type arguments", 2) end
+    if type_args and #type_args > 0 then argument.fail "operators have no type arguments" end
     local op = type(callee) == "string" and ir.find_op(callee) or callee
     local n = args.n or #args
     if attrs == nil then attrs = {} end
