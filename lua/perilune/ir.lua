@@ -68,6 +68,8 @@ end
 --- Field `index` of a tuple, counted from 0 as in Relay's text.
 ir.TupleGetItem = core.get
 
+local MOST_ARGUMENTS = 900000 -- they go over on the stack
+
 --- A call of an operator (an Op or its name) or of any other expression.
 -- `attrs` may have n_results: a call that gives a tuple of so many. `type_args`,
 -- a list of types for the type parameters of what is called, may be left out, or
@@ -78,6 +80,9 @@ function ir.Call(callee, args, attrs, type_args)
     if type_args and #type_args > 0 then argument.fail "operators have no type arguments" end
     local op = type(callee) == "string" and ir.find_op(callee) or callee
     local n = args.n or #args
+    if math.type(n) ~= "integer" or n < 0 or n > MOST_ARGUMENTS then
+      argument.fail(("ir.Call: n is an integer from 0 to %d"):format(MOST_ARGUMENTS))
+    end
     if attrs == nil then attrs = {} end
     local list = table.move(args, 1, n, 1, {})
     list[n + 1] = attrs

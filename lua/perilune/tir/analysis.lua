@@ -57,6 +57,7 @@ end
 --- The variables that a statement or PrimExpr uses and does not bind, in the order of their
 -- first uses; without those of the list `defined`.
 function analysis.undefined_vars(node, defined)
+  if defined ~= nil then argument.table(defined, "tir.undefined_vars", "defined") end
   local out = {}
   for _, var in ipairs(vars.free_vars(node)) do
     local known = false
