@@ -76,6 +76,7 @@ local MOST_ARGUMENTS = 900000 -- they go over on the stack
 -- be short, as arguments tell them as a rule; operators have none.
 function ir.Call(callee, args, attrs, type_args)
   args = args and argument.table(args, "ir.Call", "arguments") or {}
+  if type_args ~= nil then argument.table(type_args, "ir.Call", "type_args") end
   if type(callee) == "string" or kind_of(callee) == "Op" then
     if type_args and #type_args > 0 then argument.fail "operators have no type arguments" end
     local op = type(callee) == "string" and ir.find_op(callee) or callee

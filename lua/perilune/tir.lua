@@ -576,6 +576,7 @@ end
 -- What of `changes` is no value that the node has; nil when there is nothing.
 local function changed_fields(node_, changes)
   local known, left = {}, {}
+  argument.table(changes, "node:with", "changes")
   if #fields_to_set(node_.kind) == 0 then
     error(("a %s has no changed copies"):format(node_.kind), 4)
   end

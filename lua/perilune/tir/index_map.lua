@@ -7,6 +7,7 @@
 local core = require "perilune.core"
 core.internal()
 
+local argument = require "perilune.argument"
 local operand = require "perilune.tir.operand"
 local walks = require "perilune.tir.walk"
 
@@ -30,6 +31,10 @@ end
 --- The map that a Lua function of `ndim` variables gives.
 function IndexMap.from_func(mapping, ndim, inverse_index_map)
   local vars = {}
+  argument.callable(mapping, "tir.IndexMap.from_func", "mapping")
+  if math.type(ndim) ~= "integer" or ndim < 0 or ndim > 32 then
+    argument.fail "tir.IndexMap.from_func: ndim is an integer from 0 to 32"
+  end
   for i = 1, ndim do vars[i] = core.var(("i%d"):format(i - 1), operand.type "int32") end
   return IndexMap.new(vars, { mapping(table.unpack(vars, 1, ndim)) }, inverse_index_map)
 end
