@@ -21,6 +21,10 @@ local nodes = {
     return pl.call(pl.var("f", pl.type "fn (int32) -> int32"), { pl.const(1, "int32") })
   end,
   ["Call.attrs"] = function() return pl.op.nn.softmax(x, { axis = 1 }) end,
+  ["Call.type_args"] = function()
+    local f = pl.global("f", pl.type "fn [A, B](A) -> A")
+    return pl.call(f, { pl.const(1, "int32") }, nil, { "int32", "float32" })
+  end,
   ["Reduce.value_index"] = function()
     local v = {}
     for k = 1, 6 do v[k] = tir.Var("v" .. k, "float32") end
@@ -53,6 +57,7 @@ local function region(buffer) return tir.BufferRegion(buffer, { { 1, 2 } }) end
 local given = {
   ["Call.op"] = function() return pl.op.exp end,
   ["Call.attrs"] = function() return { axis = 0 } end,
+  ["Call.type_args"] = function(old) return { old[1], pl.type "int8" } end,
   ["Function.params"] = function() return { pl.var "other" } end,
   ["Function.attrs"] = function() return { Inline = 1 } end,
   ["Function.ret_type"] = function() return "int32" end,
@@ -162,7 +167,7 @@ local not_compared = {
 
 -- Fields that say the same as another one, or follow from it.
 local follows = {
-  Call = { op = "callee", callee = "op" },
+  Call = { op = "callee", callee = "op", type_args = "attrs" },
   Var = { type = "dtype" },
   Let = { var = "body" }, PrimLet = { var = "body" }, LetStmt = { var = "body" },
 }
