@@ -131,7 +131,7 @@ describe("type arguments are refused", function()
 
   it("when they are no types", function()
     refuses("type", f, { y }, { 7 })
-    refuses("ir.Call: type arguments: a table expected, got string", f, { y }, "int32")
+    refuses("ir.Call: type_args: a table expected, got string", f, { y }, "int32")
   end)
 end)
 
