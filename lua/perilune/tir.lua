@@ -239,7 +239,7 @@ end
 --- Statements in order: tir.SeqStmt { a, b }.
 function tir.SeqStmt(list) return core.seq(list) end
 
---- Binds a variable in its body.
+--- Binds a variable in its body, to a value of the same dtype.
 function tir.LetStmt(var, value, body)
   argument.node(var, "tir.LetStmt", "var")
   return stmt("LetStmt", { expr(value, var.dtype) }, nil, { var }, as_stmt(body))

@@ -1580,7 +1580,7 @@ function pl.tir.BufferRegion(buffer, region) end
 ---@param list perilune.Node[]
 ---@return perilune.Node
 function pl.tir.SeqStmt(list) end
---- Binds a variable in its body.
+--- Binds a variable in its body, to a value of the same dtype.
 ---@param var perilune.Node
 ---@param value any
 ---@param body perilune.Node|perilune.Node[]

@@ -127,14 +127,30 @@ static pln_status load(pln_builder *b, pln_node *n) {
                        lanes * lanes_of(b, element), &n->type);
 }
 
+static bool is_handle(const pln_engine *e, pln_type type) {
+  pln_type_kind kind = pln_type_kind_of(e, type);
+  return kind == PLN_TYPE_POINTER ||
+         (kind == PLN_TYPE_PRIM && !pln_type_dtype(e, type) &&
+          pln_type_number(e, type) == 1);
+}
+
+bool pln_let_fits(const pln_engine *engine, pln_type var, pln_type value) {
+  return var == value || !var || !value ||
+         (is_handle(engine, var) && is_handle(engine, value));
+}
+
+static pln_status check_let(pln_builder *b, const pln_node *n, pln_type var,
+                            pln_type value) {
+  if (pln_let_fits(b->engine, var, value))
+    return PLN_OK;
+  return ill_typed(b, n, "the value is of another dtype than the variable");
+}
+
 static pln_status let(pln_builder *b, pln_node *n) {
   if (operand_node(b->graph, n, 0)->kind != PLN_VAR)
     return ill_typed(b, n, "a Var is bound");
-  pln_type var = operand_type(b->graph, n, 0);
-  pln_type value = operand_type(b->graph, n, 1);
-  if (dtype_of(b, var) != dtype_of(b, value) &&
-      pln_type_kind_of(b->engine, var) == PLN_TYPE_PRIM)
-    return ill_typed(b, n, "the value is of another dtype than the variable");
+  PLN_TRY(check_let(b, n, operand_type(b->graph, n, 0),
+                    operand_type(b->graph, n, 1)));
   n->type = operand_type(b->graph, n, 2);
   return PLN_OK;
 }
@@ -286,6 +302,20 @@ static pln_status first_is(pln_builder *b, const pln_node *n, uint32_t i,
                         name_of(n), i + 1, pln_kind_name(kind));
 }
 
+/* The variable of a free one stands behind its value, that of a scoped one is
+ * the first node of its scope. */
+static pln_status let_stmt(pln_builder *b, const pln_node *n) {
+  const pln_graph *g = b->graph;
+  pln_ref var = PLN_NONE;
+  if (n->count > 1)
+    var = g->operands[n->first + 1];
+  else if (n->count == 1 && g->scopes[n->data].n_params > 0)
+    var = g->scopes[n->data].begin;
+  if (var >= g->n_nodes)
+    return ill_typed(b, n, "a Var is bound to a value");
+  return check_let(b, n, g->nodes[var].type, operand_type(g, n, 0));
+}
+
 static pln_status stmt_type(pln_builder *b, pln_node *n) {
   switch ((pln_kind)n->kind) {
   case PLN_BUFFER_STORE: return store(b, n);
@@ -316,6 +346,7 @@ static pln_status stmt_type(pln_builder *b, pln_node *n) {
     PLN_TRY(first_is(b, n, 0, PLN_VAR));
     return first_is(b, n, 1, PLN_BUFFER);
   case PLN_FOR: return loop(b, n);
+  case PLN_LET_STMT: return let_stmt(b, n);
   default: return PLN_OK;
   }
 }

@@ -57,6 +57,10 @@ bool pln_would_fold(const pln_engine *engine, const pln_graph *g, pln_kind kind,
 bool pln_holds_int(pln_dtype dtype, int64_t value);
 /* Of an integer dtype. */
 bool pln_is_signed(pln_dtype dtype);
+/* Whether a variable of the one type may be bound to a value of the other: of
+ * the same dtype and lanes, where all pointers are handles. What is not known
+ * fits. */
+bool pln_let_fits(const pln_engine *engine, pln_type var, pln_type value);
 /* Operands before the parameters of a floating owner's scopes. */
 uint32_t pln_own_operands(const pln_graph *g, const pln_node *n);
 

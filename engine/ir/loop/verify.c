@@ -91,6 +91,16 @@ static bool operands_fit(const pln_graph *g, const pln_node *n) {
   }
 }
 
+/* What a LetStmt or a Let binds is of its variable's dtype. */
+static bool value_fits(const pln_graph *g, const pln_node *n) {
+  const pln_ref *of = pln_operands(g, n);
+  pln_type var = n->kind == PLN_LET_STMT
+                     ? g->nodes[g->scopes[n->data].begin].type
+                     : g->nodes[of[0]].type;
+  pln_type value = g->nodes[of[n->kind == PLN_LET_STMT ? 0 : 1]].type;
+  return pln_let_fits(g->engine, var, value);
+}
+
 static pln_status check_node(claims *c, pln_ref ref) {
   const pln_graph *g = c->g;
   const pln_node *n = &g->nodes[ref];
@@ -101,7 +111,11 @@ static pln_status check_node(claims *c, pln_ref ref) {
     PLN_TRY(claim(c, ref, g->operands[n->first + i], prim ? c->of[ref] : ref));
   if (!operands_fit(g, n))
     return broken(g, ref, "its operands are those of its kind");
-  return pln_owns(n) ? check_bodies(g, ref) : PLN_OK;
+  if (pln_owns(n))
+    PLN_TRY(check_bodies(g, ref));
+  if ((n->kind == PLN_LET_STMT || n->kind == PLN_PRIM_LET) && !value_fits(g, n))
+    return broken(g, ref, "the value is of another dtype than the variable");
+  return PLN_OK;
 }
 
 pln_status pln_verify_loop(const pln_graph *g) {
