@@ -1,21 +1,32 @@
 /* idmap.c: a table from 64-bit keys to 32-bit numbers, for registries and name
- * scopes. Open addressing, linear probing, at most three quarters full; a slot
- * whose value is 0 is free, and no probe run has a free slot inside. */
+ * scopes.
+ *
+ * Keys are mostly ids, which are given out and asked for one after the other:
+ * the values of eight neighbours are one page, so that millions of them cost
+ * one search for memory in eight. Pages are found by open addressing with
+ * linear probing, at most three quarters full. What always holds: a slot whose
+ * page is 0 is free; a page stays, though all its values be 0, until the table
+ * is freed. */
 
 #include "base/base.h"
 
-enum { FIRST_SLOTS = 16 };
+enum { FIRST_SLOTS = 16, PAGE_BITS = 3, PAGE_SIZE = 1 << PAGE_BITS };
+
+typedef struct page {
+  uint32_t values[PAGE_SIZE];
+} page;
 
 typedef struct slot {
-  uint64_t key;
-  uint32_t value;
+  uint64_t key;  /* of the page: what its keys share */
+  uint32_t page; /* in pages, + 1 */
 } slot;
 
 struct pln_idmap {
   pln_engine *engine;
   slot *slots;
   uint32_t mask; /* slots - 1; the number of slots is a power of two */
-  uint32_t used;
+  uint32_t n_pages, cap_pages;
+  page *pages;
 };
 
 pln_status pln_idmap_new(pln_engine *engine, pln_idmap **out) {
@@ -26,7 +37,7 @@ pln_status pln_idmap_new(pln_engine *engine, pln_idmap **out) {
     pln_mem_free(engine, map, sizeof *map);
     return pln_nomem(engine);
   }
-  *map = (pln_idmap){engine, slots, FIRST_SLOTS - 1, 0};
+  *map = (pln_idmap){engine, slots, FIRST_SLOTS - 1, 0, 0, NULL};
   *out = map;
   return PLN_OK;
 }
@@ -34,18 +45,15 @@ pln_status pln_idmap_new(pln_engine *engine, pln_idmap **out) {
 void pln_idmap_free(pln_idmap *map) {
   if (!map)
     return;
+  pln_mem_free(map->engine, map->pages, map->cap_pages * sizeof(page));
   pln_mem_free(map->engine, map->slots, ((size_t)map->mask + 1) * sizeof(slot));
   pln_mem_free(map->engine, map, sizeof *map);
 }
 
-static uint32_t home(const pln_idmap *map, uint64_t key) {
-  return (uint32_t)pln_hash_mix(map->engine->seed, key) & map->mask;
-}
-
-/* The slot of the key, or the free one where it belongs. */
+/* The slot of the page's key, or the free one where it belongs. */
 static uint32_t locate(const pln_idmap *map, uint64_t key) {
-  uint32_t i = home(map, key);
-  while (map->slots[i].value && map->slots[i].key != key)
+  uint32_t i = (uint32_t)pln_hash_mix(map->engine->seed, key) & map->mask;
+  while (map->slots[i].page && map->slots[i].key != key)
     i = (i + 1) & map->mask;
   return i;
 }
@@ -54,7 +62,7 @@ static pln_status grow(pln_idmap *map) {
   size_t n = (size_t)map->mask + 1;
   if (n > UINT32_MAX / 2)
     return pln_diag_error(map->engine, PLN_ERR_LIMIT, NULL,
-                          "a table of names is full: %u entries", map->used);
+                          "a table of names is full: %u pages", map->n_pages);
   slot *old = map->slots;
   slot *slots = pln_mem_zeroed(map->engine, n * 2 * sizeof(slot));
   if (!slots)
@@ -62,50 +70,36 @@ static pln_status grow(pln_idmap *map) {
   map->slots = slots;
   map->mask = (uint32_t)(n * 2 - 1);
   for (size_t i = 0; i < n; i++)
-    if (old[i].value)
+    if (old[i].page)
       slots[locate(map, old[i].key)] = old[i];
   pln_mem_free(map->engine, old, n * sizeof(slot));
   return PLN_OK;
 }
 
-/* Frees slot i and moves later entries of its run up, so that each is still
- * found from its home. */
-static void vacate(pln_idmap *map, uint32_t i) {
-  uint32_t j = i;
-  for (;;) {
-    map->slots[i].value = 0;
-    do {
-      j = (j + 1) & map->mask;
-      if (!map->slots[j].value)
-        return;
-    } while (((j - home(map, map->slots[j].key)) & map->mask) <
-             ((j - i) & map->mask));
-    map->slots[i] = map->slots[j];
-    i = j;
-  }
+/* An empty page for the key, which has none. */
+static pln_status add_page(pln_idmap *map, uint64_t key, uint32_t *number) {
+  if (map->n_pages >= map->mask - map->mask / 4)
+    PLN_TRY(grow(map));
+  PLN_TRY(pln_mem_grow(map->engine, (void **)&map->pages, &map->cap_pages,
+                       (size_t)map->n_pages + 1, sizeof(page)));
+  map->pages[map->n_pages++] = (page){{0}};
+  *number = map->n_pages;
+  map->slots[locate(map, key)] = (slot){key, *number};
+  return PLN_OK;
 }
 
 pln_status pln_idmap_set(pln_idmap *map, uint64_t key, uint32_t value) {
-  uint32_t i = locate(map, key);
-  if (map->slots[i].value) {
-    map->slots[i].value = value ? value : map->slots[i].value;
-    if (!value) {
-      vacate(map, i);
-      map->used--;
-    }
-    return PLN_OK;
+  uint32_t number = map->slots[locate(map, key >> PAGE_BITS)].page;
+  if (!number) {
+    if (!value)
+      return PLN_OK;
+    PLN_TRY(add_page(map, key >> PAGE_BITS, &number));
   }
-  if (!value)
-    return PLN_OK;
-  if (map->used >= map->mask - map->mask / 4) {
-    PLN_TRY(grow(map));
-    i = locate(map, key);
-  }
-  map->slots[i] = (slot){key, value};
-  map->used++;
+  map->pages[number - 1].values[key % PAGE_SIZE] = value;
   return PLN_OK;
 }
 
 uint32_t pln_idmap_get(const pln_idmap *map, uint64_t key) {
-  return map->slots[locate(map, key)].value;
+  uint32_t number = map->slots[locate(map, key >> PAGE_BITS)].page;
+  return number ? map->pages[number - 1].values[key % PAGE_SIZE] : 0;
 }
