@@ -26,6 +26,7 @@ end
 local forms = {
   "ToANormalForm", "ToBasicBlockNormalForm", "ToGraphNormalForm", "LambdaLift", "Inline",
   "ToANormalForm,ToGraphNormalForm", "LambdaLift,Inline", "ToBasicBlockNormalForm,ToANormalForm",
+  "DefuseOps",
 }
 
 local function comes(expected, body)
@@ -83,5 +84,26 @@ describe("the order of evaluation", function()
   it("has a body where the function is called, not where it stands", function()
     comes(21, ("(let %%h = fn (%%a: float32) -> float32 { %s }; %%h(%s))"):format(
       tick(1, "%a"), tick(2, "%x")))
+  end)
+
+  it("has an argument where its function was called, though one branch alone uses it", function()
+    local mod = assert(pl.parse [[
+      #[version = "0.0.5"]
+      def @main(%x: float32) -> float32 {
+        let %r: ref(float32) = ref(0f);
+        let %v: float32 = (fn (%p: float32) -> float32 {
+          if (less(%x, 0f)) { %p } else { %x }
+        })(negative(@count(%r)));
+        ref_read(%r)
+      }
+      def @count(%r: ref(float32)) -> float32 {
+        let %u: () = ref_write(%r, 1f);
+        2f
+      }]])
+    local out = pl.passes.DefuseOps()(mod)
+    for _, m in ipairs { mod, out, assert(pl.parse(tostring(out))) } do
+      assert.equal(1, pl.eval(m, pl.tensor(3.0, "float32")):totable())
+    end
+    pl.assert_equal(out, assert(pl.parse(tostring(out))))
   end)
 end)

@@ -5,12 +5,12 @@
  * Called by pln_builder_seal of a builder without open scopes; the builder
  * stays as it is, and only what the root needs is looked at (layout_reach.c).
  * Scopes copied from sealed graphs keep their order: their nodes have a home.
- * Nothing recurses; the scope of several uses is found with jump pointers in
- * logarithmic time. */
+ * Nothing recurses. */
 
 #include "ir/describe.h"
 #include "ir/layout.h"
 #include "ir/loop/loop.h"
+#include "ir/scope_tree.h"
 
 enum { TAIL = 1, BOUND = 2, LET_BOUND = 4 };
 
@@ -21,9 +21,7 @@ typedef struct placer {
   uint8_t *state;   /* a node */
   uint32_t *uses;   /* a node: how often it is needed */
   pln_scope *alias; /* a scope: the one it was dissolved into, or itself */
-  pln_scope *parent;
-  pln_scope *jump;
-  uint32_t *depth;
+  pln_scope_tree scopes;
 } placer;
 
 /* ------------------------------------------------------------------- tables */
@@ -34,15 +32,12 @@ static pln_status prepare(placer *p) {
   p->state = pln_mem_zeroed(e, n);
   p->uses = pln_mem_zeroed(e, n * sizeof *p->uses);
   p->alias = pln_mem_new(e, k * sizeof *p->alias);
-  p->parent = pln_mem_zeroed(e, k * sizeof *p->parent);
-  p->jump = pln_mem_zeroed(e, k * sizeof *p->jump);
-  p->depth = pln_mem_zeroed(e, k * sizeof *p->depth);
-  if (!p->state || !p->uses || !p->alias || !p->parent || !p->jump || !p->depth)
+  if (!p->state || !p->uses || !p->alias)
     return pln_nomem(e);
   memset(p->l->home, 0xff, n * sizeof *p->l->home);
   for (pln_scope s = 0; s < k; s++)
     p->alias[s] = s;
-  return PLN_OK;
+  return pln_scope_tree_begin(&p->scopes, e, p->g->n_scopes);
 }
 
 static void dispose(placer *p) {
@@ -51,9 +46,7 @@ static void dispose(placer *p) {
   pln_mem_free(e, p->state, n);
   pln_mem_free(e, p->uses, n * sizeof *p->uses);
   pln_mem_free(e, p->alias, k * sizeof *p->alias);
-  pln_mem_free(e, p->parent, k * sizeof *p->parent);
-  pln_mem_free(e, p->jump, k * sizeof *p->jump);
-  pln_mem_free(e, p->depth, k * sizeof *p->depth);
+  pln_scope_tree_end(&p->scopes);
 }
 
 /* ------------------------------------------------------------ what is needed
@@ -77,30 +70,6 @@ static void count_uses(placer *p) {
 /* ------------------------------------------------------------ scopes of nodes
  */
 
-/* Jump pointers as Myers lays them (An applicative random-access stack, 1983):
- * a path to the root is climbed in logarithmic time. */
-static void hang(placer *p, pln_scope s, pln_scope parent) {
-  pln_scope j = p->jump[parent];
-  p->parent[s] = parent;
-  p->depth[s] = p->depth[parent] + 1;
-  bool even =
-      p->depth[parent] - p->depth[j] == p->depth[j] - p->depth[p->jump[j]];
-  p->jump[s] = even ? p->jump[j] : parent;
-}
-
-static pln_scope common_scope(const placer *p, pln_scope a, pln_scope b) {
-  while (p->depth[a] > p->depth[b])
-    a = p->depth[p->jump[a]] >= p->depth[b] ? p->jump[a] : p->parent[a];
-  while (p->depth[b] > p->depth[a])
-    b = p->depth[p->jump[b]] >= p->depth[a] ? p->jump[b] : p->parent[b];
-  while (a != b) {
-    bool far = p->jump[a] != p->jump[b];
-    a = far ? p->jump[a] : p->parent[a];
-    b = far ? p->jump[b] : p->parent[b];
-  }
-  return a;
-}
-
 /* `ref` is used from `scope`. */
 static void want(placer *p, pln_ref ref, pln_scope scope) {
   pln_scope *home = &p->l->home[ref];
@@ -109,7 +78,8 @@ static void want(placer *p, pln_ref ref, pln_scope scope) {
   if (p->home[ref] != PLN_NONE)
     *home = p->alias[p->home[ref]];
   else
-    *home = *home == PLN_NONE ? scope : common_scope(p, *home, scope);
+    *home = *home == PLN_NONE ? scope
+                              : pln_scope_tree_common(&p->scopes, *home, scope);
 }
 
 /* `ref` binds `var`, or uses it. */
@@ -180,7 +150,7 @@ static pln_status place_owner(placer *p, pln_ref ref, pln_scope home) {
   }
   for (pln_scope s = n->data; s != PLN_NONE; s = p->g->scopes[s].next) {
     PLN_TRY(bind_params(p, ref, s));
-    hang(p, s, home);
+    pln_scope_tree_hang(&p->scopes, s, home);
     want_result(p, s, s);
   }
   return PLN_OK;

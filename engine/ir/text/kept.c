@@ -1,12 +1,13 @@
 /* kept.c: what text says is kept: nodes that nothing uses, and nodes with
- * effects whose order is not that in which their uses evaluate them.
+ * effects that their uses evaluate in another order or another scope.
  *
  * Called by plan.c, of sealed graphs. Text that is read is laid out in Relay's
  * order of evaluation: statements, then operands from left to right, a callee
- * behind its arguments; a graph from a file has the file's order. Nothing
- * recurses. */
+ * behind its arguments, each in the innermost scope that encloses its uses; a
+ * graph from a file has the file's order. Nothing recurses. */
 
 #include "ir/equal.h"
+#include "ir/scope_tree.h"
 #include "ir/text/plan.h"
 
 static bool has_effect(const pln_node *n) {
@@ -107,6 +108,57 @@ static pln_status walk(order *o) {
   return PLN_OK;
 }
 
+/* -------------------------------------------------------- scopes of uses
+ */
+
+/* `node` is used from `scope`. */
+static void use(const pln_scope_tree *tree, pln_scope *at, pln_ref node,
+                pln_scope scope) {
+  at[node] = at[node] == PLN_NONE
+                 ? scope
+                 : pln_scope_tree_common(tree, at[node], scope);
+}
+
+/* Users before what they use: a node without effect is evaluated where its uses
+ * are, and its scopes lie there. */
+static void find_away(order *o, pln_scope_tree *tree, pln_scope *at) {
+  const pln_graph *g = o->plan->graph;
+  use(tree, at, g->root, 0);
+  for (pln_ref i = g->n_nodes; i-- > 0;) {
+    const pln_node *n = &g->nodes[i];
+    pln_scope home = o->plan->nodes[i].next;
+    bool stays = pln_is_anchored(n) || at[i] == PLN_NONE;
+    if (has_effect(n) && at[i] != PLN_NONE && at[i] != home)
+      o->moved[home] = true;
+    if (stays)
+      at[i] = home;
+    for (uint32_t j = 0; j < n->count; j++)
+      use(tree, at, pln_operand(g, i, j), at[i]);
+    if (!pln_owns(n))
+      continue;
+    for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next) {
+      pln_scope_tree_hang(tree, s, at[i]);
+      use(tree, at, g->scopes[s].result, s);
+    }
+  }
+}
+
+static pln_status find_scopes(order *o) {
+  const pln_graph *g = o->plan->graph;
+  size_t size = ((size_t)g->n_nodes + 1) * sizeof(pln_scope);
+  pln_scope_tree tree;
+  pln_scope *at = pln_mem_new(g->engine, size);
+  if (!at)
+    return pln_nomem(g->engine);
+  memset(at, 0xff, size);
+  pln_status status = pln_scope_tree_begin(&tree, g->engine, g->n_scopes);
+  if (status == PLN_OK)
+    find_away(o, &tree, at);
+  pln_scope_tree_end(&tree);
+  pln_mem_free(g->engine, at, size);
+  return status;
+}
+
 static void keep_moved(const order *o) {
   const pln_graph *g = o->plan->graph;
   pln_text_node *nodes = o->plan->nodes;
@@ -117,7 +169,7 @@ static void keep_moved(const order *o) {
 }
 
 /* Of two nodes with effects, or a let and one, in one scope either may come
- * first. */
+ * first; one that only an inner scope uses may come there. */
 static pln_status find_moved(const pln_text_plan *plan) {
   const pln_graph *g = plan->graph;
   pln_engine *e = g->engine;
@@ -127,6 +179,8 @@ static pln_status find_moved(const pln_text_plan *plan) {
              .last = pln_mem_zeroed(e, k * sizeof *o.last),
              .moved = pln_mem_zeroed(e, k * sizeof *o.moved)};
   pln_status status = o.seen && o.last && o.moved ? walk(&o) : pln_nomem(e);
+  if (status == PLN_OK)
+    status = find_scopes(&o);
   if (status == PLN_OK)
     keep_moved(&o);
   pln_mem_free(e, o.seen, n);
@@ -145,5 +199,5 @@ pln_status pln_text_find_kept(pln_text_plan *plan) {
     plan->nodes[i].kept = is_unused(plan, i);
     effects += g->nodes[i].kind == PLN_LET || has_effect(&g->nodes[i]);
   }
-  return effects > 1 ? find_moved(plan) : PLN_OK;
+  return effects > 0 ? find_moved(plan) : PLN_OK;
 }
