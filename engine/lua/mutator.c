@@ -268,7 +268,24 @@ static int core_let_here(lua_State *L) {
   return pln_lua_give(&m, pln_build_let(pln_lua_into(&m), var, value, &m.ref));
 }
 
+/* apply_rule(name, node) -> whether a rule may change a node, which counts as
+ * one of its applications */
+static int core_apply_rule(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_symbol name;
+  bool allowed;
+  pln_slice text = {luaL_checkstring(L, 1), lua_rawlen(L, 1)};
+  pln_ref node = pln_lua_check_node(L, 2)->ref;
+  pln_lua_must(L, b, pln_symbol_intern(b->engine, text, &name));
+  pln_lua_must(L, b,
+               pln_rule_apply(b->engine, pln_symbol_text(b->engine, name).data,
+                              node, &allowed));
+  lua_pushboolean(L, allowed);
+  return 1;
+}
+
 static const luaL_Reg functions[] = {{"mutate", core_mutate},
+                                     {"apply_rule", core_apply_rule},
                                      {"image", core_image},
                                      {"let_here", core_let_here},
                                      {NULL, NULL}};

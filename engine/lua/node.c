@@ -571,9 +571,11 @@ static int core_kinds(lua_State *L) {
   lua_createtable(L, PLN_N_KINDS, 0);
   for (int kind = 0; kind < PLN_N_KINDS; kind++) {
     const pln_kind_info *row = &pln_kinds[kind];
-    lua_createtable(L, 0, 5);
+    lua_createtable(L, 0, 6);
     lua_pushboolean(L, row->has_attrs);
     lua_setfield(L, -2, "attrs");
+    lua_pushboolean(L, row->payload == PLN_PAYLOAD_SCOPE);
+    lua_setfield(L, -2, "scopes");
     lua_pushstring(L, row->name);
     lua_setfield(L, -2, "name");
     lua_pushstring(L, classes[row->kind_class]);

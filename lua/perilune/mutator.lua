@@ -21,10 +21,16 @@
 --
 -- is the same at once: `pre` is the node as it was, `post` with its rewritten
 -- operands.
+--
+-- At the loop level, when a function is for a kind that has bodies (For, Block,
+-- PrimFunc, ...), a mutator's functions are given nodes with their rewritten
+-- parts, as rebuild() gives them, and what is made of parts of `pre` has none
+-- of the changes inside. Variables that a statement binds are not visited there.
 
 local core = require "perilune.core"
 core.internal()
 local argument = require "perilune.argument"
+local loop_level = require "perilune.tir.mutator"
 
 local kinds = {}
 for i, row in ipairs(core.kinds()) do
@@ -34,21 +40,48 @@ for _, name in ipairs(core.type_kinds()) do
   if not kinds[name] then kinds[#kinds + 1], kinds[name] = name, true end
 end
 
-local function rewrite_module(functions, mod)
+-- The functions for kinds of types alone; nil when there are none.
+local function of_types(functions)
+  local own
+  for _, name in ipairs(core.type_kinds()) do
+    if functions[name] then
+      own = own or { name = functions.name }
+      own[name] = functions[name]
+    end
+  end
+  return own
+end
+
+-- With `before`, functions are given each node as it was.
+local function rewrite_node(functions, node, before)
+  if getmetatable(node) ~= "perilune.Node" or not loop_level.takes(functions, node) then
+    return core.mutate(functions, node)
+  end
+  local types = of_types(functions)
+  if types then node = core.mutate(types, node) end
+  return loop_level.apply(functions, node, before)
+end
+
+local function rewrite_module(functions, mod, before)
   local changed = {}
   for name, fn in pairs(mod) do
-    local new = core.mutate(functions, fn)
+    local new = rewrite_node(functions, fn, before)
     if new ~= fn then changed[name] = new end
   end
   return next(changed) and mod:with(changed) or mod
 end
 
-local function apply(functions, subject)
-  if getmetatable(subject) == "perilune.Module" then return rewrite_module(functions, subject) end
-  return core.mutate(functions, subject)
+local function apply(functions, subject, before)
+  if getmetatable(subject) == "perilune.Module" then
+    return rewrite_module(functions, subject, before)
+  end
+  return rewrite_node(functions, subject, before)
 end
 
-local class = { __name = "mutator", __call = apply }
+local class = {
+  __name = "mutator",
+  __call = function(functions, subject) return apply(functions, subject) end,
+}
 
 local function check(name, functions)
   argument.table(functions, name, "functions")
@@ -82,14 +115,14 @@ function mutator.rewrite(subject, functions)
   local all = {}
   if type(functions) == "function" then
     for _, row in ipairs(core.kinds()) do all[row.name] = with_post(functions) end
-    return apply(all, subject)
+    return apply(all, subject, true)
   end
   check("pl.rewrite", functions)
   for kind, f in pairs(functions) do all[kind] = f end
   for _, row in ipairs(core.kinds()) do
     if all[row.name] then all[row.name] = with_post(all[row.name]) end
   end
-  return apply(all, subject)
+  return apply(all, subject, true)
 end
 
 return mutator

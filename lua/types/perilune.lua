@@ -903,7 +903,7 @@ function pl.functions(spec) end
 ---@return perilune.Pass
 function pl.pipeline(text) end
 --- A mutator: functions by kind of node or type; each is a rule of that name in reports and histories. `name` gives
---- one name to all.
+--- one name to all. At the loop level, when a function is for a kind that has bodies, `node` has its rewritten parts.
 ---@param functions table<string, string|fun(node: perilune.Node, rebuild: fun(): perilune.Node): perilune.Operand>
 ---@return fun(subject: perilune.Node|perilune.Module): perilune.Node|perilune.Module
 function pl.mutator(functions) end
