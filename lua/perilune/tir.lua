@@ -27,6 +27,7 @@ local tir = {
 }
 for name, call in pairs(require "perilune.tir.builtin") do tir[name] = call end
 for name, operator in pairs(require "perilune.tir.math") do tir[name] = operator end
+for name, reduction in pairs(require "perilune.tir.reduce") do tir[name] = reduction end
 
 local kind_number, class_of, fields_of, has_attrs = {}, {}, {}, {}
 local kind_names = {}
@@ -110,24 +111,6 @@ function tir.Shuffle(vectors, indices)
   local operands = exprs(vectors)
   table.move(exprs(indices), 1, #indices, #operands + 1, operands)
   return node("Shuffle", operands, #vectors)
-end
-
---- A commutative combiner: as many lhs and rhs variables, results, identities.
-function tir.CommReducer(lhs, rhs, result, identity_element)
-  local operands = {}
-  for _, list in ipairs { lhs, rhs, result, identity_element } do
-    table.move(exprs(list), 1, #list, #operands + 1, operands)
-  end
-  return node("CommReducer", operands)
-end
-
---- A reduction over the axes `rdom`; value `value_index` of the combiner's.
-function tir.Reduce(combiner, src, rdom, condition, value_index, init)
-  local operands = { combiner, expr(condition == nil and true or condition) }
-  for _, list in ipairs { src, init or {}, rdom } do
-    table.move(exprs(list), 1, #list, #operands + 1, operands)
-  end
-  return node("Reduce", operands, value_index or 0, #(init or {}))
 end
 
 --- An extent that any extent fits.

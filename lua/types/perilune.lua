@@ -1533,6 +1533,23 @@ function pl.tir.CommReducer(lhs, rhs, result, identity_element) end
 ---@param init? any
 ---@return perilune.Node
 function pl.tir.Reduce(combiner, src, rdom, condition, value_index, init) end
+--- Reduces over an IterVar of type CommReduce, or a list of them: f(value, axis, where, init); without an axis, of the
+--- values: f(a, b, ...). A list of values is reduced at once, and there are as many results.
+---@alias perilune.reducer fun(value: any, axis: any, where?: any, init?: any, ...: perilune.Prim): perilune.Node, ...
+--- A function that reduces: fcombine(x, y) combines two values, fidentity(dtype) gives what changes nothing. Of lists of
+--- values fcombine is given two and gives one, fidentity is given all dtypes and gives a list.
+---@param fcombine function
+---@param fidentity function
+---@param name? string
+---@return perilune.reducer
+function pl.tir.comm_reducer(fcombine, fidentity, name) end
+---@type perilune.reducer
+local function reducer() end
+--- The sum, the product, the least and the greatest, over axes or of values.
+pl.tir.sum = reducer
+pl.tir.prod = reducer
+pl.tir.min = reducer
+pl.tir.max = reducer
 --- An extent that any extent fits.
 ---@return perilune.Node
 function pl.tir.Any() end
@@ -1878,8 +1895,6 @@ pl.tir.truncdiv = binary
 pl.tir.truncmod = binary
 pl.tir.floordiv = binary
 pl.tir.floormod = binary
-pl.tir.min = binary
-pl.tir.max = binary
 pl.tir.eq = binary
 pl.tir.ne = binary
 pl.tir.lt = binary
