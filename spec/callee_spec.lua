@@ -93,8 +93,7 @@ describe("a constructor", function()
   local lists = parse(list)
 
   local function refused(message, body)
-    local _, err = pl.infer_type(lists:with { main = pl.func({ i, x }, body) })
-    assert.matches(message, tostring(err), 1, true)
+    refuses(message, lists.with, lists, { main = pl.func({ i, x }, body) })
   end
 
   it("takes its fields", function()

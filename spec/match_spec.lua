@@ -4,6 +4,7 @@ local pl = require "perilune"
 local ir = pl.ir
 
 local vector = pl.type "Tensor[(2), float32]"
+local lists = pl.parse '#[version = "0.0.5"]\ntype List[A] { Cons(A, List[A]), Nil }'
 
 -- match (l) { Cons(h, t) => h, Nil => x, _ => x }
 local function sample(complete)
@@ -35,7 +36,7 @@ describe("a match", function()
   end)
 
   it("is the same when it is sealed", function()
-    local mod = pl.module { main = sample(false) }
+    local mod = lists:with { main = sample(false) }
     local match = mod.main.body
     assert.equal(3, #match.clauses)
     assert.equal("h", match.clauses[1].lhs.patterns[1].var.name)

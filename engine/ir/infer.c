@@ -304,13 +304,7 @@ static pln_status infer_function(pln_builder *b, pln_node *n, pln_type ret) {
 
 static pln_status check_cond(pln_builder *b, const pln_node *n) {
   pln_type cond = b->graph->nodes[b->graph->operands[n->first]].type;
-  pln_dtype dtype = pln_type_dtype(b->engine, cond);
-  if (b->lenient || dtype == PLN_DTYPE_NONE || dtype == PLN_BOOL)
-    return PLN_OK;
-  pln_description got;
-  return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
-                        "the condition of an If is boolean, not %s",
-                        pln_describe_type(b->engine, cond, &got));
+  return b->lenient ? PLN_OK : pln_check_condition(b->engine, cond);
 }
 
 static pln_status infer_if(pln_builder *b, pln_node *n) {

@@ -38,6 +38,18 @@ pln_status pln_type_unify(pln_engine *engine, pln_type a, pln_type b,
   return status;
 }
 
+pln_status pln_check_condition(pln_engine *engine, pln_type type) {
+  pln_type_kind kind = pln_type_kind_of(engine, type);
+  pln_dtype dtype = pln_type_dtype(engine, type);
+  pln_description got;
+  if (!type || kind == PLN_TYPE_HOLE ||
+      (kind == PLN_TYPE_TENSOR && (!dtype || dtype == PLN_BOOL)))
+    return PLN_OK;
+  return pln_diag_error(engine, PLN_ERR_TYPE, NULL,
+                        "the condition of an If is boolean, not %s",
+                        pln_describe_type(engine, type, &got));
+}
+
 /* A call being typed. */
 typedef struct application {
   pln_engine *engine;

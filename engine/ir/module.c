@@ -7,6 +7,7 @@
 #include "ir/module.h"
 #include "ir/check_calls.h"
 #include "ir/describe.h"
+#include "ir/type/check_uses.h"
 
 pln_status pln_module_new(pln_engine *engine, pln_module **out) {
   pln_module *m = pln_mem_zeroed(engine, sizeof *m);
@@ -259,6 +260,8 @@ pln_status pln_module_verify(const pln_module *module) {
     const pln_graph *f = module->rows[i].function;
     PLN_TRY(pln_blame_function(module, i, pln_graph_verify(f)));
     PLN_TRY(check_globals(module, f));
+    PLN_TRY(
+        pln_blame_function(module, i, pln_graph_check_constructors(f, module)));
   }
   return PLN_OK;
 }

@@ -7,19 +7,22 @@
 #include "ir/check_calls.h"
 #include "ir/describe.h"
 #include "ir/loop/loop.h"
+#include "ir/type/check_uses.h"
 
-/* What binds a Var; a parameter of an arm is bound by the pattern as well. */
-enum { BY_SCOPE = 1, BY_LET, BY_PATTERN };
+/* What binds a Var; a parameter of an arm is bound by the pattern as well. One
+ * that nothing has bound yet may be in use. */
+enum { BY_SCOPE = 1, BY_LET, BY_PATTERN, IN_USE };
 
 typedef struct checker {
   const pln_graph *g;
   pln_scope *home; /* a node: its scope */
-  uint8_t *bound;  /* a Var: BY_SCOPE, BY_LET, BY_PATTERN, or 0 */
+  uint8_t *bound;  /* a Var: BY_SCOPE, BY_LET, BY_PATTERN, IN_USE, or 0 */
   pln_scope here;  /* the innermost scope around the current node */
   pln_scope next;  /* the first row that is not open yet */
   pln_ref at;
   bool loops; /* there are nodes of the loop level */
   bool calls; /* there are calls of functions */
+  bool early; /* a let's variable is used before its let */
 } checker;
 
 static pln_status broken(const checker *c, const char *rule) {
@@ -89,6 +92,12 @@ static pln_status out_of_sight(const checker *c, pln_ref operand) {
   return PLN_ERR_INVALID;
 }
 
+/* A let may bind the variable afterwards. */
+static void use(const checker *c, pln_ref operand) {
+  if (c->g->nodes[operand].kind == PLN_VAR && !c->bound[operand])
+    c->bound[operand] = IN_USE;
+}
+
 /* Patterns are made of patterns; a Clause has one; nothing else does. */
 static bool takes_patterns(uint8_t kind) {
   return kind == PLN_PATTERN_CONSTRUCTOR || kind == PLN_PATTERN_TUPLE ||
@@ -118,6 +127,8 @@ static pln_status check_operands(const checker *c, const pln_node *n) {
       return out_of_sight(c, operand);
     if (!fits(n->kind, g->nodes[operand].kind))
       return broken(c, "patterns stand in patterns and Clauses only");
+    if (n->kind != PLN_LET || i > 0)
+      use(c, operand);
   }
   return PLN_OK;
 }
@@ -204,6 +215,7 @@ static pln_status check_scopes(const checker *c, const pln_node *n) {
       return broken(c, "a scope's result is visible in it");
     if (pln_kinds[g->nodes[result].kind].kind_class == PLN_CLASS_PATTERN)
       return broken(c, "patterns stand in patterns and Clauses only");
+    use(c, result);
   }
   int32_t fixed = pln_kinds[n->kind].scopes;
   bool none = k == 0 && n->kind != PLN_MATCH;
@@ -258,8 +270,11 @@ static pln_status check_binding(checker *c, const pln_node *n) {
   if (n->kind != PLN_LET)
     return PLN_OK;
   pln_ref var = g->operands[n->first];
-  if (g->nodes[var].kind != PLN_VAR || c->home[var] != c->here || c->bound[var])
+  bool used = c->bound[var] == IN_USE;
+  if (g->nodes[var].kind != PLN_VAR || c->home[var] != c->here ||
+      (c->bound[var] && !used))
     return broken(c, "a Let binds a Var of its scope, once");
+  c->early = c->early || used;
   c->bound[var] = BY_LET;
   return PLN_OK;
 }
@@ -284,6 +299,8 @@ static pln_status check_nodes(checker *c) {
     return broken(c, "the root is a node of scope 0");
   if (c->calls)
     PLN_TRY(pln_graph_check_calls(g));
+  if (c->early)
+    PLN_TRY(pln_graph_check_early_uses(g));
   return c->loops ? pln_verify_loop(g) : PLN_OK;
 }
 

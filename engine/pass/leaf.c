@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "ir/type/check_uses.h"
 #include "pass/cache.h"
 #include "pass/parallel.h"
 
@@ -88,14 +89,20 @@ static pln_status count_equal(pln_pass_run *run) {
   return pln_run_count(run, PLN_EQUAL_COPY, 1);
 }
 
+static pln_status verify_function(const pln_pass_run *run,
+                                  const pln_graph *function) {
+  PLN_TRY(pln_graph_verify(function));
+  return pln_graph_check_constructors(function, run->module);
+}
+
 /* Gives the old function in place of an equal copy. */
 static pln_status judge(pln_pass_run *run, const pln_graph *old,
                         pln_graph **result) {
   bool equal = false;
   if (*result == old)
-    return verifies(run, false) ? pln_graph_verify(old) : PLN_OK;
+    return verifies(run, false) ? verify_function(run, old) : PLN_OK;
   if (verifies(run, true))
-    PLN_TRY(pln_graph_verify(*result));
+    PLN_TRY(verify_function(run, *result));
   if (same_extent(old, *result))
     PLN_TRY(pln_graph_equal(old, old->root, *result, (*result)->root, false,
                             &equal));

@@ -413,14 +413,18 @@ static pln_status new_builder(pln_parser *p) {
   return PLN_OK;
 }
 
-/* No graph is made once something was wrong. */
+/* No graph is made once something was wrong. An error that knows its node has
+ * that node's place. */
 static pln_status seal(pln_parser *p, const pln_token *token, pln_ref root,
                        pln_graph **out) {
   size_t mark = pln_diag_count(p->engine);
   *out = NULL;
   if (p->n_errors > 0)
     return PLN_OK;
-  return pln_parse_located(p, token, mark, pln_builder_seal(p->b, root, out));
+  pln_status status = pln_builder_seal(p->b, root, out);
+  if (status != PLN_OK)
+    PLN_TRY(pln_parse_quote(p, mark));
+  return pln_parse_located(p, token, mark, status);
 }
 
 static pln_status read_function(reading *r, const definition *d) {

@@ -9,6 +9,7 @@
 #include "ir/check_calls.h"
 #include "ir/module.h"
 #include "ir/type/check_kind.h"
+#include "ir/type/check_uses.h"
 #include "ir/type/typing.h"
 #include "ir/type/unmatched.h"
 
@@ -231,6 +232,12 @@ static pln_status open_loose(inference *in) {
   return status;
 }
 
+/* What was closed before, and was not asked. */
+static pln_status check_known(const pln_module *module) {
+  PLN_TRY(pln_module_check_calls(module));
+  return pln_module_check_early_uses(module);
+}
+
 static pln_status infer_all(inference *in) {
   bool any = false;
   for (uint32_t i = 0; i < in->module->count; i++) {
@@ -245,7 +252,7 @@ static pln_status infer_all(inference *in) {
   if (in->n_refused > 0)
     return PLN_ERR_TYPE;
   if (!pln_module_was_onnx(in->module))
-    PLN_TRY(pln_module_check_calls(in->module));
+    PLN_TRY(check_known(in->module));
   PLN_TRY(pln_module_check_kinds(in->module));
   return pln_module_check_matches(in->module);
 }
@@ -288,7 +295,9 @@ pln_status pln_graph_infer(const pln_graph *graph, const pln_module *module,
                            pln_graph **out) {
   pln_graph *typed;
   PLN_TRY(infer_expression(graph, module, &typed));
-  pln_status status = pln_graph_check_matches(typed, module);
+  pln_status status = pln_graph_check_early_uses(typed);
+  if (status == PLN_OK)
+    status = pln_graph_check_matches(typed, module);
   if (status == PLN_OK)
     *out = typed;
   else

@@ -10,6 +10,7 @@
 
 #include "ir/check_calls.h"
 #include "ir/module.h"
+#include "ir/type/check_uses.h"
 
 /* A call from one function to another. */
 typedef struct edge {
@@ -149,6 +150,12 @@ static pln_status retype(callers *c, uint32_t i) {
   return PLN_OK;
 }
 
+static pln_status check_touched(const pln_module *m, uint32_t i) {
+  const pln_graph *f = m->rows[i].function;
+  PLN_TRY(pln_graph_check_calls(f));
+  return pln_graph_check_constructors(f, m);
+}
+
 static pln_status retype_level(callers *c) {
   uint32_t n = c->module->count;
   bool *dirty = c->next;
@@ -170,8 +177,7 @@ static pln_status retype_levels(callers *c, const pln_module *before) {
     PLN_TRY(retype_level(c));
   for (uint32_t i = 0; i < n; i++)
     if (c->touched[i])
-      PLN_TRY(pln_blame_function(
-          c->module, i, pln_graph_check_calls(c->module->rows[i].function)));
+      PLN_TRY(pln_blame_function(c->module, i, check_touched(c->module, i)));
   return PLN_OK;
 }
 

@@ -440,6 +440,8 @@ static pln_status if_rule(const rule *r) {
     pln_type boolean;
     PLN_TRY(pln_type_tensor(e, PLN_BOOL, 0, NULL, &boolean));
     PLN_TRY(equate(r, "the condition", boolean, cond));
+  } else if (!r->t->lenient) {
+    PLN_TRY(pln_check_condition(e, cond));
   }
   PLN_TRY(pln_unifier_resolve(&r->t->u, a, &a, NULL));
   PLN_TRY(pln_unifier_resolve(&r->t->u, b, &b, NULL));

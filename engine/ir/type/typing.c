@@ -227,6 +227,11 @@ static pln_status drain(pln_typing *t) {
   return PLN_OK;
 }
 
+pln_status pln_typing_ask(pln_typing *t, uint32_t index, pln_ref ref) {
+  PLN_TRY(apply_rule(t, &t->graphs[index], ref, false));
+  return drain(t);
+}
+
 /* A rule has something to say when its node or an operand is open. */
 static bool has_to_tell(const pln_typed_graph *g, pln_ref ref) {
   const pln_node *n = &g->old->nodes[ref];

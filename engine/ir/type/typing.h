@@ -1,5 +1,5 @@
 /* type/typing.h: graphs whose types are being found together; for
- * type/typing.c, type/rules.c and type/infer_module.c. */
+ * type/typing.c, type/rules.c, type/infer_module.c and type/check_uses.c. */
 
 #ifndef PLN_TYPING_H
 #define PLN_TYPING_H
@@ -43,6 +43,10 @@ pln_status pln_typing_add(pln_typing *t, pln_symbol name,
                           const pln_graph *graph) PLN_CHECKED;
 /* Finds all types that can be found. PLN_ERR_TYPE on contradictions. */
 pln_status pln_typing_solve(pln_typing *t) PLN_CHECKED;
+/* Asks one node what it says, for who checks it alone. What is open and was not
+ * asked contradicts nothing. */
+pln_status pln_typing_ask(pln_typing *t, uint32_t index,
+                          pln_ref ref) PLN_CHECKED;
 /* The graph with what was found, or the old one when that is nothing; the
  * caller's to release. */
 pln_status pln_typing_result(pln_typing *t, uint32_t index,
