@@ -9,20 +9,20 @@
 #include "ir/loop/loop.h"
 #include "ir/type/check_uses.h"
 
-/* What binds a Var; a parameter of an arm is bound by the pattern as well. One
- * that nothing has bound yet may be in use. */
-enum { BY_SCOPE = 1, BY_LET, BY_PATTERN, IN_USE };
+/* What binds a Var; a parameter of an arm is bound by the pattern as well. */
+enum { BY_SCOPE = 1, BY_LET, BY_PATTERN };
 
 typedef struct checker {
   const pln_graph *g;
   pln_scope *home; /* a node: its scope */
-  uint8_t *bound;  /* a Var: BY_SCOPE, BY_LET, BY_PATTERN, IN_USE, or 0 */
+  uint8_t *bound;  /* a Var: BY_SCOPE, BY_LET, BY_PATTERN, or 0 */
   pln_scope here;  /* the innermost scope around the current node */
   pln_scope next;  /* the first row that is not open yet */
   pln_ref at;
-  bool loops; /* there are nodes of the loop level */
-  bool calls; /* there are calls of functions */
-  bool early; /* a let's variable is used before its let */
+  pln_ref owned; /* behind the last node that owns scopes */
+  bool loops;    /* there are nodes of the loop level */
+  bool calls;    /* there are calls of functions */
+  bool early;    /* a let's variable may be used before its let */
 } checker;
 
 static pln_status broken(const checker *c, const char *rule) {
@@ -92,12 +92,6 @@ static pln_status out_of_sight(const checker *c, pln_ref operand) {
   return PLN_ERR_INVALID;
 }
 
-/* A let may bind the variable afterwards. */
-static void use(const checker *c, pln_ref operand) {
-  if (c->g->nodes[operand].kind == PLN_VAR && !c->bound[operand])
-    c->bound[operand] = IN_USE;
-}
-
 /* Patterns are made of patterns; a Clause has one; nothing else does. */
 static bool takes_patterns(uint8_t kind) {
   return kind == PLN_PATTERN_CONSTRUCTOR || kind == PLN_PATTERN_TUPLE ||
@@ -127,8 +121,6 @@ static pln_status check_operands(const checker *c, const pln_node *n) {
       return out_of_sight(c, operand);
     if (!fits(n->kind, g->nodes[operand].kind))
       return broken(c, "patterns stand in patterns and Clauses only");
-    if (n->kind != PLN_LET || i > 0)
-      use(c, operand);
   }
   return PLN_OK;
 }
@@ -194,10 +186,11 @@ static pln_status check_clause(const checker *c) {
 /* ----------------------------------------------------------------- payloads */
 
 /* k adjacent intervals, the last of which ends at the owner. */
-static pln_status check_scopes(const checker *c, const pln_node *n) {
+static pln_status check_scopes(checker *c, const pln_node *n) {
   const pln_graph *g = c->g;
   uint32_t k = 0;
   pln_scope s = n->data;
+  c->owned = c->at + 1;
   for (; s != PLN_NONE; s = g->scopes[s].next, k++) {
     if (s >= c->next || g->scopes[s].owner != c->at)
       return broken(c, "an owner's scopes name it as owner");
@@ -215,7 +208,6 @@ static pln_status check_scopes(const checker *c, const pln_node *n) {
       return broken(c, "a scope's result is visible in it");
     if (pln_kinds[g->nodes[result].kind].kind_class == PLN_CLASS_PATTERN)
       return broken(c, "patterns stand in patterns and Clauses only");
-    use(c, result);
   }
   int32_t fixed = pln_kinds[n->kind].scopes;
   bool none = k == 0 && n->kind != PLN_MATCH;
@@ -224,7 +216,7 @@ static pln_status check_scopes(const checker *c, const pln_node *n) {
   return n->kind == PLN_MATCH ? check_arms(c, n) : PLN_OK;
 }
 
-static pln_status check_payload(const checker *c, const pln_node *n) {
+static pln_status check_payload(checker *c, const pln_node *n) {
   const pln_graph *g = c->g;
   switch (pln_kinds[n->kind].payload) {
   case PLN_PAYLOAD_NONE:
@@ -270,11 +262,9 @@ static pln_status check_binding(checker *c, const pln_node *n) {
   if (n->kind != PLN_LET)
     return PLN_OK;
   pln_ref var = g->operands[n->first];
-  bool used = c->bound[var] == IN_USE;
-  if (g->nodes[var].kind != PLN_VAR || c->home[var] != c->here ||
-      (c->bound[var] && !used))
+  if (g->nodes[var].kind != PLN_VAR || c->home[var] != c->here || c->bound[var])
     return broken(c, "a Let binds a Var of its scope, once");
-  c->early = c->early || used;
+  c->early = c->early || var < c->owned;
   c->bound[var] = BY_LET;
   return PLN_OK;
 }

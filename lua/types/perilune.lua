@@ -263,7 +263,8 @@ function Node:logical_not() end
 ---@field [string] perilune.Node
 local Module = {}
 --- With functions added or replaced, all at once. Callers of one whose signature changes are typed
---- again; raises with the call when one does not fit any more.
+--- again; raises with the call when one does not fit any more, and with a constructor that the
+--- module does not define, or with other fields: types come first (with_type).
 ---@param functions { [string]: perilune.Node }
 ---@return perilune.Module
 function Module:with(functions) end
@@ -652,6 +653,8 @@ function pl.parse(text, name) end
 ---@return perilune.Node? node
 ---@return perilune.Diag? diag
 function pl.parse_expr(text, name) end
+--- Structural equality. Of two expressions, a constructor without a type is that of its name,
+--- whatever the other's type; two modules must define it alike.
 ---@param a any
 ---@param b any
 ---@param options? perilune.EqualOptions

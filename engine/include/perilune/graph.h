@@ -209,7 +209,8 @@ PLN_API pln_type pln_scope_type_params(const pln_graph *graph, pln_scope scope);
 
 /* Checks every rule of ir/README.md in one linear pass; PLN_ERR_INVALID with
  * the node and the rule it breaks, PLN_ERR_TYPE with a call that does not fit
- * the function that it calls. */
+ * the function that it calls, and with a use of a let's variable inside of the
+ * let's own value that does not fit its type. */
 PLN_API pln_status pln_graph_verify(const pln_graph *graph) PLN_CHECKED;
 /* Verified, and well-formed as Relay has it: each variable is bound once at the
  * most, not after it appeared free, and not used after its scope ended. */
@@ -225,7 +226,9 @@ PLN_API pln_status pln_graph_dominators(const pln_graph *graph,
 
 /* Structural equality and hash of two expressions as Relay defines them:
  * alpha-equivalent, shared differs from duplicated; `map_free_vars` lets free
- * Vars correspond. */
+ * Vars correspond. A Constructor without a type is that of its name, whatever
+ * the other's type: only the module it is for knows its definition. Of modules
+ * the definitions are compared as well. */
 PLN_API pln_status pln_graph_equal(const pln_graph *a, pln_ref node_a,
                                    const pln_graph *b, pln_ref node_b,
                                    bool map_free_vars, bool *out) PLN_CHECKED;
@@ -742,7 +745,8 @@ PLN_API uint32_t pln_module_find(const pln_module *module, pln_symbol name);
 PLN_API pln_attrs pln_module_attrs(const pln_module *module);
 /* Changed copies, which share all else. The same module comes back, retained,
  * when nothing changes. Callers of a function whose signature changes are typed
- * again: PLN_ERR_TYPE, with the call, when one does not fit any more. */
+ * again: PLN_ERR_TYPE, with the call, when one does not fit any more, and with
+ * a Constructor that the module does not define, or with other fields. */
 PLN_API pln_status pln_module_with(const pln_module *module, pln_symbol name,
                                    const pln_graph *function,
                                    pln_module **out) PLN_CHECKED;
@@ -824,7 +828,8 @@ PLN_API pln_status pln_type_check_kind(pln_engine *engine,
                                        const pln_module *module, pln_type type,
                                        pln_type_var_kind *out) PLN_CHECKED;
 PLN_API const char *pln_type_var_kind_name(pln_type_var_kind kind);
-/* Verifies every function, and each GlobalVar against the module. */
+/* Verifies every function, and each GlobalVar and Constructor against the
+ * module. */
 PLN_API pln_status pln_module_verify(const pln_module *module) PLN_CHECKED;
 /* Verified, and each function well-formed. */
 PLN_API pln_status pln_module_well_formed(const pln_module *module) PLN_CHECKED;
