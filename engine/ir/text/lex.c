@@ -7,7 +7,7 @@
 
 #include "ir/text/lex.h"
 
-enum { SPACE = 1, LETTER = 2, DIGIT = 4, SLASH = 8 };
+enum { SPACE = 1, LETTER = 2, DIGIT = 4, SLASH = 8, LINE = 16 };
 
 /* clang-format off */
 static const uint8_t class_of[256] = {
@@ -27,7 +27,7 @@ static const uint8_t class_of[256] = {
   ['O'] = LETTER, ['P'] = LETTER, ['Q'] = LETTER, ['R'] = LETTER,
   ['S'] = LETTER, ['T'] = LETTER, ['U'] = LETTER, ['V'] = LETTER,
   ['W'] = LETTER, ['X'] = LETTER, ['Y'] = LETTER, ['Z'] = LETTER,
-  ['_'] = LETTER, ['/'] = SLASH,
+  ['_'] = LETTER, ['/'] = SLASH, ['\n'] = LINE, ['\r'] = LINE,
 };
 /* clang-format on */
 
@@ -134,18 +134,20 @@ static void skip_line(pln_lexer *x) {
  * bad then is a token of its own. */
 static bool skip(pln_lexer *x) {
   for (;;) {
-    while (x->at < x->end && is(*x->at, SPACE))
-      x->at++;
-    if (x->at == x->end)
+    const char *at = x->at, *end = x->end;
+    while (at < end && is(*at, SPACE))
+      at++;
+    x->at = at;
+    if (at == end || !is(*at, SLASH | LINE))
       return true;
-    if (*x->at == '\n') {
+    if (*at == '\n') {
       x->line = ++x->at;
       x->row++;
-    } else if (*x->at == '\r' && peek(x, 1) == '\n') {
+    } else if (*at == '\r' && peek(x, 1) == '\n') {
       x->at++;
-    } else if (*x->at == '/' && peek(x, 1) == '/' && !x->type_alone) {
+    } else if (*at == '/' && peek(x, 1) == '/' && !x->type_alone) {
       skip_line(x);
-    } else if (*x->at == '/' && peek(x, 1) == '*') {
+    } else if (*at == '/' && peek(x, 1) == '*') {
       if (!skip_block(x))
         return false;
     } else {
@@ -172,13 +174,16 @@ static void bad(pln_lexer *x, pln_token *t, const char *problem,
 
 /* Where letters, digits and slashes end. */
 static const char *end_of_word(const pln_lexer *x, const char *at) {
-  int classes = x->type_alone ? LETTER | DIGIT : LETTER | DIGIT | SLASH;
-  while (at < x->end && is(*at, classes)) {
-    if (*at == '/' && at + 1 < x->end && at[1] == '*')
-      break;
+  const char *end = x->end;
+  for (;;) {
+    while (at < end && is(*at, LETTER | DIGIT))
+      at++;
+    if (at == end || *at != '/' || x->type_alone)
+      return at;
+    if (at + 1 < end && at[1] == '*')
+      return at;
     at++;
   }
-  return at;
 }
 
 /* From the opening quote at `at`; the end, or NULL when a line has none. */
@@ -262,24 +267,42 @@ static void lex_number(pln_lexer *x, pln_token *t) {
   finish(x, t, PLN_T_NUMBER, word);
 }
 
-static const struct {
+typedef struct keyword {
   const char *text;
   pln_token_kind kind;
-} keywords[] = {
-    {"def", PLN_T_DEF},           {"fn", PLN_T_FN},
-    {"let", PLN_T_LET},           {"if", PLN_T_IF},
-    {"else", PLN_T_ELSE},         {"type", PLN_T_TYPE},
-    {"match", PLN_T_MATCH},       {"extern", PLN_T_EXTERN},
-    {"free_var", PLN_T_FREE_VAR}, {"ref", PLN_T_REF},
-    {"ref_read", PLN_T_REF_READ}, {"ref_write", PLN_T_REF_WRITE},
-    {"True", PLN_T_TRUE},         {"False", PLN_T_FALSE},
+} keyword;
+
+/* In the order of their first letters. */
+static const keyword keywords[] = {
+    {"False", PLN_T_FALSE},
+    {"True", PLN_T_TRUE},
+    {"def", PLN_T_DEF},
+    {"else", PLN_T_ELSE},
+    {"extern", PLN_T_EXTERN},
+    {"fn", PLN_T_FN},
+    {"free_var", PLN_T_FREE_VAR},
+    {"if", PLN_T_IF},
+    {"let", PLN_T_LET},
+    {"match", PLN_T_MATCH},
+    {"ref", PLN_T_REF},
+    {"ref_read", PLN_T_REF_READ},
+    {"ref_write", PLN_T_REF_WRITE},
+    {"type", PLN_T_TYPE},
 };
 
-static pln_token_kind keyword(pln_slice word) {
-  if (word.size < 2 || word.size > 9 || !strchr("dfliemrtTF", word.data[0]))
+/* The first of a letter, + 1. */
+static const uint8_t keywords_of[256] = {
+    ['F'] = 1, ['T'] = 2, ['d'] = 3,  ['e'] = 4,  ['f'] = 6,
+    ['i'] = 8, ['l'] = 9, ['m'] = 10, ['r'] = 11, ['t'] = 14,
+};
+
+static pln_token_kind kind_of(pln_slice word) {
+  char first = word.data[0];
+  size_t i = keywords_of[(unsigned char)first];
+  if (i == 0 || word.size < 2 || word.size > 9)
     return PLN_T_NAME;
-  for (size_t i = 0; i < PLN_COUNT(keywords); i++)
-    if (keywords[i].text[0] == word.data[0] &&
+  for (i--; i < PLN_COUNT(keywords) && keywords[i].text[0] == first; i++)
+    if (keywords[i].text[1] == word.data[1] &&
         pln_slice_is(word, keywords[i].text))
       return keywords[i].kind;
   return PLN_T_NAME;
@@ -300,7 +323,7 @@ static void lex_name(pln_lexer *x, pln_token *t) {
     end = end_of_word(x, end + joint);
   }
   t->text = (pln_slice){x->at, (size_t)(end - x->at)};
-  finish(x, t, keyword(t->text), end);
+  finish(x, t, kind_of(t->text), end);
 }
 
 /* What is printed behind Relay's functions of those of the loop level. */

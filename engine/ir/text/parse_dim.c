@@ -204,8 +204,10 @@ static pln_status read_operators(yard *y, bool *more) {
 }
 
 pln_status pln_parse_dim(pln_parser *p, pln_dim *out) {
-  yard y = {.p = p};
+  yard y; /* its stacks are written before they are read */
   bool more = true;
+  y.p = p;
+  y.n_dims = y.n_signs = 0;
   while (more) {
     bool open = true;
     while (open)
