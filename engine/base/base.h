@@ -68,10 +68,19 @@ void pln_mem_join(pln_engine *parent, uint64_t calls, size_t held);
 /* Reports "out of memory" without allocating; returns PLN_ERR_NOMEM. */
 pln_status pln_nomem(pln_engine *engine);
 
-/* Makes room for `need` items of `item` bytes in *items, at least doubling
- * *capacity (counted in items). */
-pln_status pln_mem_grow(pln_engine *engine, void **items, uint32_t *capacity,
-                        size_t need, size_t item) PLN_CHECKED;
+/* Makes room for `need` items of `item` bytes in *items, which lacks it, at
+ * least doubling *capacity (counted in items). */
+pln_status pln_mem_widen(pln_engine *engine, void **items, uint32_t *capacity,
+                         size_t need, size_t item) PLN_CHECKED;
+/* Room for `need` items, which mostly is there: asked for each that is added.
+ */
+PLN_CHECKED static inline pln_status pln_mem_grow(pln_engine *engine,
+                                                  void **items,
+                                                  uint32_t *capacity,
+                                                  size_t need, size_t item) {
+  return need <= *capacity ? PLN_OK
+                           : pln_mem_widen(engine, items, capacity, need, item);
+}
 
 /* Blocks that are freed together: each is 16-byte aligned, none moves. */
 typedef struct pln_arena {

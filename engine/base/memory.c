@@ -173,10 +173,8 @@ void pln_mem_free(pln_engine *engine, void *block, size_t size) {
     give_back(m, block, size);
 }
 
-pln_status pln_mem_grow(pln_engine *engine, void **items, uint32_t *capacity,
-                        size_t need, size_t item) {
-  if (need <= *capacity)
-    return PLN_OK;
+pln_status pln_mem_widen(pln_engine *engine, void **items, uint32_t *capacity,
+                         size_t need, size_t item) {
   if (need > UINT32_MAX)
     return pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
                           "a table has at most %lu rows, not %zu",

@@ -8,44 +8,34 @@
 
 /* ------------------------------------------------------------------- tables */
 
-static void *table(pln_engine *e, size_t count, size_t item, bool *failed) {
-  void *block = pln_mem_zeroed(e, count * item);
-  if (!block)
-    *failed = true;
-  return block;
+/* What the tables of nodes and of scopes are together, in bytes. */
+static size_t tables_size(const pln_layout *l) {
+  return 3 * l->nodes * sizeof(pln_ref) + 6 * l->scopes * sizeof(pln_ref);
 }
 
+/* One block holds them all: a small function costs few calls. */
 pln_status pln_layout_begin(pln_layout *l, const pln_graph *from,
                             pln_ref root) {
-  bool failed = false;
   pln_engine *e = from->engine;
   size_t n = from->n_nodes + (size_t)1, k = from->n_scopes + (size_t)1;
   *l = (pln_layout){
       .engine = e, .from = from, .root = root, .nodes = n, .scopes = k};
-  l->order = table(e, n, sizeof *l->order, &failed);
-  l->home = table(e, n, sizeof *l->home, &failed);
-  l->at = table(e, n, sizeof *l->at, &failed);
-  l->result = table(e, k, sizeof *l->result, &failed);
-  l->size = table(e, k, sizeof *l->size, &failed);
-  l->begin = table(e, k, sizeof *l->begin, &failed);
-  l->cursor = table(e, k, sizeof *l->cursor, &failed);
-  l->row = table(e, k, sizeof *l->row, &failed);
-  l->found = table(e, k, sizeof *l->found, &failed);
-  return failed ? pln_nomem(e) : PLN_OK;
+  l->order = pln_mem_zeroed(e, tables_size(l));
+  if (!l->order)
+    return pln_nomem(e);
+  l->home = l->order + n;
+  l->at = l->home + n;
+  l->result = l->at + n;
+  l->size = l->result + k;
+  l->begin = l->size + k;
+  l->cursor = l->begin + k;
+  l->row = l->cursor + k;
+  l->found = l->row + k;
+  return PLN_OK;
 }
 
 void pln_layout_end(pln_layout *l) {
-  size_t n = l->nodes, k = l->scopes;
-  pln_engine *e = l->engine;
-  pln_mem_free(e, l->order, n * sizeof *l->order);
-  pln_mem_free(e, l->home, n * sizeof *l->home);
-  pln_mem_free(e, l->at, n * sizeof *l->at);
-  pln_mem_free(e, l->result, k * sizeof *l->result);
-  pln_mem_free(e, l->size, k * sizeof *l->size);
-  pln_mem_free(e, l->begin, k * sizeof *l->begin);
-  pln_mem_free(e, l->cursor, k * sizeof *l->cursor);
-  pln_mem_free(e, l->row, k * sizeof *l->row);
-  pln_mem_free(e, l->found, k * sizeof *l->found);
+  pln_mem_free(l->engine, l->order, tables_size(l));
 }
 
 /* ------------------------------------------------------------------ placing */

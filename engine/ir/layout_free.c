@@ -26,14 +26,21 @@ typedef struct placer {
 
 /* ------------------------------------------------------------------- tables */
 
+/* What the tables of nodes and of scopes are together, in bytes. */
+static size_t tables_size(const placer *p) {
+  size_t n = p->g->n_nodes + (size_t)1, k = p->g->n_scopes + (size_t)1;
+  return n * sizeof *p->uses + k * sizeof *p->alias + n * sizeof *p->state;
+}
+
+/* One block holds them all, those of single bytes last. */
 static pln_status prepare(placer *p) {
   pln_engine *e = p->l->engine;
   size_t n = p->g->n_nodes + (size_t)1, k = p->g->n_scopes + (size_t)1;
-  p->state = pln_mem_zeroed(e, n);
-  p->uses = pln_mem_zeroed(e, n * sizeof *p->uses);
-  p->alias = pln_mem_new(e, k * sizeof *p->alias);
-  if (!p->state || !p->uses || !p->alias)
+  p->uses = pln_mem_zeroed(e, tables_size(p));
+  if (!p->uses)
     return pln_nomem(e);
+  p->alias = p->uses + n;
+  p->state = (uint8_t *)(p->alias + k);
   memset(p->l->home, 0xff, n * sizeof *p->l->home);
   for (pln_scope s = 0; s < k; s++)
     p->alias[s] = s;
@@ -41,11 +48,7 @@ static pln_status prepare(placer *p) {
 }
 
 static void dispose(placer *p) {
-  pln_engine *e = p->l->engine;
-  size_t n = p->g->n_nodes + (size_t)1, k = p->g->n_scopes + (size_t)1;
-  pln_mem_free(e, p->state, n);
-  pln_mem_free(e, p->uses, n * sizeof *p->uses);
-  pln_mem_free(e, p->alias, k * sizeof *p->alias);
+  pln_mem_free(p->l->engine, p->uses, tables_size(p));
   pln_scope_tree_end(&p->scopes);
 }
 

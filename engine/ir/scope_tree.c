@@ -6,23 +6,27 @@
 
 #include "ir/scope_tree.h"
 
+static size_t tables_size(const pln_scope_tree *tree) {
+  return 3 * ((size_t)tree->n + 1) * sizeof *tree->parent;
+}
+
+/* One block holds the tables. */
 pln_status pln_scope_tree_begin(pln_scope_tree *tree, pln_engine *engine,
                                 uint32_t n) {
   size_t k = (size_t)n + 1;
   *tree = (pln_scope_tree){.engine = engine, .n = n};
-  tree->parent = pln_mem_zeroed(engine, k * sizeof *tree->parent);
-  tree->jump = pln_mem_zeroed(engine, k * sizeof *tree->jump);
-  tree->depth = pln_mem_zeroed(engine, k * sizeof *tree->depth);
-  return tree->parent && tree->jump && tree->depth ? PLN_OK : pln_nomem(engine);
+  tree->parent = pln_mem_zeroed(engine, tables_size(tree));
+  if (!tree->parent)
+    return pln_nomem(engine);
+  tree->jump = tree->parent + k;
+  tree->depth = tree->jump + k;
+  return PLN_OK;
 }
 
 void pln_scope_tree_end(pln_scope_tree *tree) {
-  size_t k = (size_t)tree->n + 1;
   if (!tree->engine)
     return;
-  pln_mem_free(tree->engine, tree->parent, k * sizeof *tree->parent);
-  pln_mem_free(tree->engine, tree->jump, k * sizeof *tree->jump);
-  pln_mem_free(tree->engine, tree->depth, k * sizeof *tree->depth);
+  pln_mem_free(tree->engine, tree->parent, tables_size(tree));
   *tree = (pln_scope_tree){0};
 }
 
