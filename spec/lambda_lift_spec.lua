@@ -86,6 +86,25 @@ def @main(%k1: int32) -> int32 {
 ]])
   end)
 
+  it("leaves nothing to infer in what calls itself", function()
+    local out = lift(assert(pl.infer_type(assert(pl.parse [[
+      #[version = "0.0.5"]
+      def @main(%k: int32) -> int32 {
+        let %f = fn (%n: int32) -> int32 {
+          if (less_equal(%n, 0)) { %k } else { %f(subtract(%n, 1)) }
+        };
+        %f(3)
+      }
+      def @generic[A](%x: A, %n: int32) -> A {
+        let %f = fn (%i: int32) -> A {
+          if (less_equal(%i, 0)) { %x } else { %f(subtract(%i, 1)) }
+        };
+        %f(%n)
+      }]]))))
+    assert.is_not_nil(out.functions.lifted_name1)
+    assert.equal(out, pl.infer_type(out))
+  end)
+
   it("passes through what only an inner function uses, in order of use", function()
     local a, b, e = v "a", v "b", op.exp(x)
     local inner = pl.func({ b }, op.add(op.multiply(b, y), op.add(a, e)))

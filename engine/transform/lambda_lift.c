@@ -173,6 +173,33 @@ static bool captures(const lifter *l, const pln_graph *g, pln_ref function) {
   return false;
 }
 
+/* The type that the function will have which makes the closure: of what is
+ * captured to that of `function`. */
+static pln_status find_maker_type(lifter *l, const pln_graft_source *from,
+                                  pln_ref function, collection *c,
+                                  pln_type *out) {
+  const pln_graph *g = from->graph;
+  uint32_t first;
+  PLN_TRY(free_type_vars(l, from, function, c, &first));
+  for (uint32_t i = l->captures.head[function]; i != PLN_NONE;
+       i = l->captures.list[i].next) {
+    const pln_node *n = &g->nodes[l->captures.list[i].node];
+    if (!is_copied(n))
+      PLN_TRY(put(c, &c->stack, &c->top, &c->cap_stack, n->type));
+  }
+  return pln_type_func(l->engine, c->top, c->stack, g->nodes[function].type,
+                       c->n - first, c->n > first ? c->vars + first : NULL, 0,
+                       NULL, out);
+}
+
+static pln_status maker_type(lifter *l, const pln_graft_source *from,
+                             pln_ref function, pln_type *out) {
+  collection c = {.engine = l->engine};
+  pln_status status = find_maker_type(l, from, function, &c, out);
+  release(l, &c);
+  return status;
+}
+
 /* A closure is made of what uses something from around it, be it a type. */
 static pln_status look(lifter *l, const pln_graft_source *from,
                        pln_ref function) {
@@ -260,9 +287,11 @@ static pln_status missing(void *ud, pln_graft *graft, pln_graft_source *from,
   if (!again && !is_copied(&from->graph->nodes[node]))
     return PLN_OK;
   bool wrapped = again && l->wraps[function];
+  pln_type type = again ? from->graph->nodes[function].type : 0;
+  if (wrapped)
+    PLN_TRY(maker_type(l, from, function, &type));
   PLN_TRY(pln_build_in(graft->b, graft->b->open[wrapped ? 2 : 1]));
-  PLN_TRY(again ? refer(l, graft, from, function,
-                        wrapped ? 0 : from->graph->nodes[function].type, out)
+  PLN_TRY(again ? refer(l, graft, from, function, type, out)
                 : pln_graft_copy(graft, from, node, out));
   from->map[node] = *out;
   return pln_build_in(graft->b, PLN_NONE);
