@@ -322,4 +322,31 @@ def @main(%x: Tensor[(3), float32]) {
     assert.matches("let %%r", out)
     assert.not_matches("let %%y", out)
   end)
+
+  local function lets(body)
+    local pass = pl.passes.DeadCodeElimination()
+    local out = pass(assert(pl.parse(([[
+      #[version = "0.0.5"]
+      def @main(%%r: ref(float32), %%x: float32) -> float32 { %s }]]):format(body))))
+    assert.equal(out, pass(out))
+    return select(2, tostring(out):gsub("let ", "")), out
+  end
+  local function tick(i, value)
+    return ("keep %%%d = ref_write(%%r, %%x); let %%u%d = tanh(%%x); %s"):format(i, i, value)
+  end
+
+  it("looks again at lets that stayed for effects in a block that is gone", function()
+    assert.equal(0, lets(("let %%y = (%s); %%x"):format(tick(1, "exp(%x)"))))
+    assert.equal(0, lets(("let %%y = (%s); %%x"):format(
+      tick(1, ("let %%z = (%s); exp(%%x)"):format(tick(2, "exp(%x)"))))))
+    local n, out = lets(("let %%k = exp(%%x); let %%y = (%s); %%x"):format(tick(1, "exp(%k)")))
+    assert.equal(0, n)
+    assert.equal(1, select(2, tostring(out):gsub("ref_write", "")))
+  end)
+
+  it("keeps the lets whose effects stay", function()
+    assert.equal(1, lets "let %y = ref_write(%r, %x); %x")
+    assert.equal(1, lets(("let %%y = if (less(%%x, 0f)) { %s } else { %%x }; %%x"):format(
+      tick(1, "exp(%x)"))))
+  end)
 end)

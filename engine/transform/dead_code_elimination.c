@@ -3,13 +3,21 @@
  * Run by the executor, once per function. Requires a verified graph.
  * Unused ONNX nodes and initializers lose their keep marks; a let goes when
  * nothing that stays uses its variable and its value has no effect; a block
- * whose lets have all gone is dissolved. Unused results of a call stay.
+ * whose lets have all gone is dissolved. What stayed only for effects
+ * that went, or came out of a block, is looked at again. Unused results of a
+ * call stay.
  *
  *     let %y = tanh(%x); %x   =>   %x
  *
  * Semantics: TVM DeadCodeElimination, on every scope. */
 
 #include "transform/transform.h"
+
+/* Blocks in blocks that are dissolved one after the other, from the inside:
+ * after so many sweeps what is left is left. */
+enum { MOST_SWEEPS = 64 };
+/* How a node is live that nothing uses. */
+enum { FOR_EFFECTS = 2 };
 
 /* The tables are there when the graph has a let at all; sealing finds the rest
  * of what is dead. */
@@ -19,6 +27,7 @@ typedef struct sweep {
   uint8_t *live;   /* a node */
   pln_scope *home; /* a node: its innermost scope */
   uint32_t *lets;  /* a scope: lets of its own that stay */
+  bool again;      /* a let has lost the effects that it stayed for */
   int64_t removed;
 } sweep;
 
@@ -51,6 +60,13 @@ static bool is_needed(const sweep *s, pln_ref i) {
     n = &g->nodes[pln_operand(g, i, 1)];
   }
   return pln_flags_effect(n->flags) != PLN_EFFECT_NONE;
+}
+
+/* Nothing uses what stays. */
+static bool is_for_effects(const sweep *s, pln_ref i) {
+  const pln_graph *g = s->graph;
+  return !s->live[i] &&
+         (g->nodes[i].kind != PLN_LET || !s->live[pln_operand(g, i, 0)]);
 }
 
 static void mark(sweep *s, const pln_node *n) {
@@ -86,7 +102,7 @@ static pln_status find_live(sweep *s) {
     PLN_TRY(let_stays(s, i, &stays));
     if (!stays)
       continue;
-    s->live[i] = 1;
+    s->live[i] = is_for_effects(s, i) ? FOR_EFFECTS : 1;
     s->lets[s->home[i]] += g->nodes[i].kind == PLN_LET;
     mark(s, &g->nodes[i]);
   }
@@ -118,12 +134,25 @@ static pln_status drop_mark(pln_rewrite *rw, pln_ref node) {
   return PLN_OK;
 }
 
+/* `old` stayed for effects that the new node, or a let's value, has no more:
+ * they were in a block that is dissolved, or in what went. */
+static bool loses_effects(const sweep *s, pln_rewrite *rw, pln_ref old,
+                          pln_ref node) {
+  if (!s->live || s->live[old] != FOR_EFFECTS)
+    return false;
+  if (s->graph->nodes[old].kind == PLN_LET)
+    node = pln_rewrite_image(rw, pln_operand(s->graph, old, 1));
+  const pln_node *n = &pln_rewrite_graph(rw)->nodes[node];
+  return pln_flags_effect(n->flags) == PLN_EFFECT_NONE;
+}
+
 /* A let that goes leaves its value, which goes too when nothing else uses it.
  */
 static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
-  const sweep *s = ud;
+  sweep *s = ud;
   if (s->graph->nodes[old].flags & PLN_NODE_KEEP)
     return drop_mark(rw, *node);
+  s->again |= loses_effects(s, rw, old, *node);
   if (s->graph->nodes[old].kind != PLN_LET || s->live[old])
     return PLN_OK;
   if (!pln_rewrite_builder(rw))
@@ -138,7 +167,7 @@ static pln_status eliminate(sweep *s, pln_pass_run *run) {
   if (!s->live && !s->kept)
     m.visit = NULL;
   PLN_TRY(pln_graph_rewrite(s->graph, &m, &out));
-  s->removed = (int64_t)s->graph->n_nodes - out->n_nodes;
+  s->removed += (int64_t)s->graph->n_nodes - out->n_nodes;
   pln_run_set_function(run, out);
   return PLN_OK;
 }
@@ -163,17 +192,25 @@ static pln_status eliminate_lets(sweep *s, pln_pass_run *run) {
   pln_mem_free(e, s->live, n * sizeof *s->live);
   pln_mem_free(e, s->home, n * sizeof *s->home);
   pln_mem_free(e, s->lets, k * sizeof *s->lets);
+  s->live = NULL;
+  s->lets = NULL;
   return status;
+}
+
+static pln_status sweep_once(sweep *s, pln_pass_run *run) {
+  bool lets;
+  s->kept = s->again = false;
+  look(s, &lets);
+  return lets ? eliminate_lets(s, run) : eliminate(s, run);
 }
 
 pln_status pln_pass_dead_code_elimination(pln_pass_run *run) {
   sweep s = {.graph = pln_run_function(run)};
-  bool lets;
   PLN_TRY(pln_rule_tried(pln_run_engine(run), "drop", 0, 0));
-  look(&s, &lets);
-  if (lets)
-    PLN_TRY(eliminate_lets(&s, run));
-  else
-    PLN_TRY(eliminate(&s, run));
+  PLN_TRY(sweep_once(&s, run));
+  for (uint32_t n = 1; s.again && n < MOST_SWEEPS; n++) {
+    s.graph = run->new_function;
+    PLN_TRY(sweep_once(&s, run));
+  }
   return s.removed > 0 ? pln_run_count(run, "removed", s.removed) : PLN_OK;
 }
