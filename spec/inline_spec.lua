@@ -62,6 +62,38 @@ def @main(%x: float32) -> float32 {
 ]])
   end)
 
+  it("takes apart what functions give that are called where they stand", function()
+    local a, b, f = v "a", v "b", pl.var("f", "fn (float32) -> float32")
+    local curried = pl.func({ a }, pl.func({ b }, op.add(a, op.exp(b))))
+    becomes("DefuseOps", pl.module { main = pl.func({ x, y }, curried(x)(y)) }, [[
+def @main(%x: float32, %y: float32) -> float32 {
+  %0 = exp(%y);
+  add(%x, %0)
+}
+]])
+    local twice = pl.func({ f }, f(f(x)))
+    becomes("DefuseOps", pl.module { main = pl.func({ x }, twice(pl.func({ b }, op.exp(b)))) }, [[
+def @main(%x: float32) -> float32 {
+  %0 = exp(%x);
+  exp(%0)
+}
+]])
+  end)
+
+  it("ends, however deep the functions are that give functions", function()
+    local function deep(n)
+      local head = {}
+      for i = 1, n do head[i] = ("fn (%%x%d: float32) {"):format(i) end
+      return assert(pl.parse(([[
+        #[version = "0.0.5"]
+        def @main(%%x: float32) { (%s %%x1 %s)(%%x)%s }]]):format(table.concat(head),
+          ("}"):rep(n), ("(1f)"):rep(n - 1))))
+    end
+    local out = run("DefuseOps", deep(40))
+    assert.equal(out.main.params[1], out.main.body)
+    assert(pl.verify(pl.passes.DefuseOps()(deep(3000))))
+  end)
+
   it("gives variables that are bound twice names of their own", function()
     local a, b = v "a", v "b"
     local f = pl.func({ a }, ir.Let(b, op.exp(a), op.add(b, b)))

@@ -1,8 +1,9 @@
 -- What holds of every Relay program: of modules made at random, the text is read
 -- as an equal module of the same hash and printed the same; what is typed is
 -- typed for good; a sweep that changes nothing gives the very same module; each
--- pass leaves a valid, well-formed, typed module that computes the same; bytes
--- that are changed in its text never break the reader.
+-- pass leaves a valid, well-formed module, its types known, that computes the same
+-- and that it does not change again; bytes that are changed in its text never
+-- break the reader.
 --
 -- PERILUNE_PROGRAMS says how many, PERILUNE_SEED which come first; a seed that
 -- fails is named.
@@ -45,6 +46,17 @@ local function check_module(mod, lifted)
   local again = read_back(mod)
   if not lifted then check_equal(mod, again) end
   check_text(again)
+end
+
+-- How many nodes have a type that is not wholly known.
+local function unknown(mod)
+  local n = 0
+  for _, fn in pairs(mod) do
+    for node in fn:nodes() do
+      if node.kind ~= "Op" and tostring(node.type):find("%f[%w_]_%f[^%w_]") then n = n + 1 end
+    end
+  end
+  return n
 end
 
 -- f(module, seed) of each program, as it is read back from its text.
@@ -142,8 +154,11 @@ describe("a program of Relay's made at random", function()
     it("is a program after " .. name, function()
       for_programs(function(mod)
         local before = results(mod)
-        local after = pl.passes[name]()(mod)
+        local pass = pl.passes[name]()
+        local after = pass(mod)
         check_module(after, name == "LambdaLift")
+        assert.is_true(unknown(after) <= unknown(pl.infer_type(after)))
+        assert.equal(after, pass(after))
         if before then assert.same(before, results(after)) end
       end)
     end)

@@ -3,7 +3,8 @@
  *
  * Run by the executor, once per function. Requires a verified graph. The call
  * of a function that is written out becomes its body, operands in the place of
- * parameters; a function that is called twice is copied twice.
+ * parameters; a function that is called twice is copied twice. Where a callee
+ * becomes a function that is written out, it is taken apart in turn.
  *
  *     %0 = fn (%p0, Primitive=1) { exp(%p0) }; %0(%x)   =>   exp(%x)
  *
@@ -12,6 +13,10 @@
 #include "ir/application.h"
 #include "transform/graft.h"
 #include "transform/transform.h"
+
+/* So often the nodes of the program are copied, at most, for functions in what
+ * functions give: such programs need not come to an end. */
+enum { MOST_COPIES = 64 };
 
 typedef struct defuser {
   uint8_t *stays; /* a node: a function that is more than called */
@@ -75,11 +80,11 @@ static pln_status call(void *ud, pln_graft *graft, pln_graft_source *from,
   return PLN_OK;
 }
 
-static pln_status defuse(defuser *d, pln_pass_run *run) {
+static pln_status defuse(defuser *d, pln_pass_run *run, const pln_graph *old) {
   pln_grafter grafter = {.ud = d, .call = call, .function = function};
   pln_graft_source from;
   pln_graph *out = NULL;
-  pln_status status = pln_graft_source_new(pln_run_function(run), &from);
+  pln_status status = pln_graft_source_new(old, &from);
   if (status == PLN_OK)
     status =
         pln_graft_run(pln_run_engine(run), &grafter, run->module, &from, &out);
@@ -89,16 +94,31 @@ static pln_status defuse(defuser *d, pln_pass_run *run) {
   return pln_run_count(run, "calls", d->calls);
 }
 
+/* *any: there were calls to be replaced. */
+static pln_status defuse_once(pln_pass_run *run, const pln_graph *old,
+                              bool *any) {
+  pln_engine *e = old->engine;
+  uint32_t n = old->n_nodes;
+  defuser d = {0};
+  d.stays = pln_mem_zeroed(e, n);
+  d.replaced = pln_mem_zeroed(e, n * sizeof *d.replaced);
+  pln_status status = d.stays && d.replaced ? look(&d, old) : pln_nomem(e);
+  *any = d.calls > 0;
+  if (status == PLN_OK && *any)
+    status = defuse(&d, run, old);
+  pln_mem_free(e, d.stays, n);
+  pln_mem_free(e, d.replaced, n * sizeof *d.replaced);
+  return status;
+}
+
 pln_status pln_pass_defuse_ops(pln_pass_run *run) {
   const pln_graph *old = pln_run_function(run);
-  defuser d = {0};
-  d.stays = pln_mem_zeroed(old->engine, old->n_nodes);
-  d.replaced = pln_mem_zeroed(old->engine, old->n_nodes * sizeof *d.replaced);
-  pln_status status =
-      d.stays && d.replaced ? look(&d, old) : pln_nomem(old->engine);
-  if (status == PLN_OK && d.calls)
-    status = defuse(&d, run);
-  pln_mem_free(old->engine, d.stays, old->n_nodes);
-  pln_mem_free(old->engine, d.replaced, old->n_nodes * sizeof *d.replaced);
-  return status;
+  uint64_t left = (uint64_t)old->n_nodes * MOST_COPIES;
+  bool any;
+  PLN_TRY(defuse_once(run, old, &any));
+  while (any && left >= run->new_function->n_nodes) {
+    left -= run->new_function->n_nodes;
+    PLN_TRY(defuse_once(run, run->new_function, &any));
+  }
+  return PLN_OK;
 }
