@@ -217,6 +217,23 @@ def @main(%x: float32) -> float32 {
 ]])
   end)
 
+  it("drops the let of a function that only a function nobody needs calls", function()
+    local mod = assert(pl.parse [[
+      #[version = "0.0.5"]
+      def @main(%x: int32) -> int32 {
+        let %f = fn (%n: int32) -> int32 {
+          let %unused = fn (%m: int32) -> int32 { %f(%m) };
+          add(%n, %x)
+        };
+        7
+      }]])
+    becomes("ToGraphNormalForm", mod, [[
+def @main(%x: int32) -> int32 {
+  7
+}
+]])
+  end)
+
   it("undoes ToANormalForm", function()
     local p = pl.var("p", bool)
     local e = op.exp(x)
