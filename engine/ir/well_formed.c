@@ -91,7 +91,9 @@ pln_status pln_graph_well_formed(const pln_graph *graph) {
   PLN_TRY(pln_idmap_new(graph->engine, &c.state));
   pln_status status = pln_walk(graph, graph->root, &visitor);
   pln_idmap_free(c.state);
-  return status;
+  if (status != PLN_OK || pln_node_kind(graph, graph->root) != PLN_PRIM_FUNC)
+    return status;
+  return pln_loop_scoping(graph);
 }
 
 pln_status pln_module_well_formed(const pln_module *module) {

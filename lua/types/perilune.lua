@@ -1855,7 +1855,8 @@ function pl.tir.undefined_vars(node, defined) end
 ---@return boolean
 ---@return perilune.Diag? diag
 function pl.tir.verify_ssa(node) end
---- Whether each block of a PrimFunc with iteration variables uses no index of a loop around it.
+--- Whether each variable of a PrimFunc is bound, once (indices of threads may be bound again), and used inside of what
+--- binds it, and each block with iteration variables uses no index of a loop around it.
 ---@param fn perilune.Node
 ---@return boolean
 ---@return perilune.Diag? diag

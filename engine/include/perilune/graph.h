@@ -213,7 +213,9 @@ PLN_API pln_type pln_scope_type_params(const pln_graph *graph, pln_scope scope);
  * let's own value that does not fit its type. */
 PLN_API pln_status pln_graph_verify(const pln_graph *graph) PLN_CHECKED;
 /* Verified, and well-formed as Relay has it: each variable is bound once at the
- * most, not after it appeared free, and not used after its scope ended. */
+ * most, not after it appeared free, and not used after its scope ended. Of a
+ * PrimFunc each variable is bound, too, and a block with variables uses no
+ * index of a loop around it. */
 PLN_API pln_status pln_graph_well_formed(const pln_graph *graph) PLN_CHECKED;
 
 /* The tree of immediate post-dominators over what uses what: out[i] is the

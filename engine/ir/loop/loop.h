@@ -81,6 +81,9 @@ pln_status pln_verify_loop(const pln_graph *g) PLN_CHECKED;
 /* Of well_formed.c: blocks with variables use no loop's index around them
  * (loop/well_formed.c). */
 pln_status pln_loop_well_formed(const pln_graph *g) PLN_CHECKED;
+/* Also of well_formed.c, for a PrimFunc: each variable is bound, and used
+ * inside of what binds it (loop/scoping.c). */
+pln_status pln_loop_scoping(const pln_graph *g) PLN_CHECKED;
 /* Calls fn for each Var that a node binds beside the parameters of its scopes;
  * an AttrStmt that binds a thread (loop/binders.c). */
 pln_status pln_loop_binders(const pln_graph *g, pln_ref node, pln_visit_fn fn,

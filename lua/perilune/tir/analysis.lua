@@ -74,8 +74,9 @@ function analysis.verify_ssa(node)
   return false, diag
 end
 
---- Whether a PrimFunc is well-formed: each of its blocks with iteration variables uses no
--- index of a loop around it. True, or false and a diagnostic.
+--- Whether a PrimFunc is well-formed: each variable is bound, once (indices of threads may be
+-- bound again), and used inside of what binds it; a block with iteration variables uses no index
+-- of a loop around it. True, or false and a diagnostic.
 function analysis.verify_well_formed(fn)
   local ok, result, diag = pcall(core.well_formed_node, fn)
   if not ok then return false, result end

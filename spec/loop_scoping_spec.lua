@@ -1,0 +1,115 @@
+-- Variables of PrimFuncs: bound once, and used inside of what binds them.
+
+local pl = require "perilune"
+local tir = pl.tir
+
+describe("a PrimFunc is well-formed when", function()
+  local A = tir.decl_buffer({ 16 }, "float32", "A")
+  local i, j = tir.Var "i", tir.Var "j"
+
+  local function good(params, body)
+    local fn = tir.PrimFunc(params, body)
+    assert(pl.well_formed(fn))
+    assert.is_true(tir.verify_well_formed(fn))
+  end
+
+  local function bad(message, params, body)
+    local ok, diag = tir.verify_well_formed(tir.PrimFunc(params, body))
+    assert.is_false(ok)
+    assert.matches("the variable " .. message, diag.message, 1, true)
+    assert.is_nil((pl.well_formed(tir.PrimFunc(params, body))))
+  end
+
+  local function evaluate(...) return tir.Evaluate(...) end
+
+  it("each variable is bound", function()
+    good({ A }, tir.For(i, 0, 16, "serial", A:store(A:load(i), i)))
+    bad("j is used, and bound nowhere", { A },
+      tir.For(i, 0, 16, "serial", A:store(A:load(j), i)))
+    bad("j is used, and bound nowhere", {}, tir.For(i, 0, j, "serial", evaluate(i)))
+    good({ j }, tir.For(i, 0, j, "serial", evaluate(i)))
+  end)
+
+  it("a let, a loop or an allocation is around the uses", function()
+    local plus = tir.Let(i, 3, i + 1)
+    good({}, evaluate(plus))
+    bad("i is used outside of what binds it", {}, evaluate(plus * i))
+    bad("i is used outside of what binds it", {}, evaluate(i * plus))
+    bad("i is used outside of what binds it", {}, evaluate(tir.Let(i, i + 1, i)))
+    bad("i is used outside of what binds it", {}, { evaluate(plus), evaluate(i) })
+    bad("i is used outside of what binds it", {}, tir.For(i, 0, i + 1, "serial", evaluate(0)))
+    bad("i is used after its scope ended", {},
+      { tir.For(i, 0, 4, "serial", evaluate(i)), evaluate(i) })
+    local store = A:store(1, 0)
+    good({}, tir.Allocate(A.data, "float32", { 16 }, true, store))
+    bad("A is used after its scope ended", {},
+      { tir.Allocate(A.data, "float32", { 16 }, true, store), store })
+  end)
+
+  it("lets nest, and a value that is shared is under all of them", function()
+    local shared = i + j
+    good({}, evaluate(tir.Let(i, 1, tir.Let(j, i + 2, shared * shared))))
+    bad("j is used outside of what binds it", {},
+      evaluate(tir.Let(i, 1, tir.Let(j, 2, shared) * shared)))
+  end)
+
+  it("each variable is bound once", function()
+    local plus = tir.Let(i, 3, i + 1)
+    bad("i is bound more than once", {}, { evaluate(plus), evaluate(plus) })
+    bad("i is bound more than once", {}, evaluate(tir.Let(i, 1, tir.Let(i, 2, i))))
+    bad("i is bound more than once", { i }, evaluate(plus))
+    bad("i is bound more than once", {}, tir.For(i, 0, 4, "serial", evaluate(plus)))
+  end)
+
+  it("a reduction is around its axes, a combiner around its variables", function()
+    local k = tir.IterVar({ 0, 16 }, "k", "CommReduce")
+    good({ A }, A:store(tir.sum(A:load(k.var), k), 0))
+    bad("k is used outside of what binds it", { A },
+      A:store(tir.sum(A:load(k.var), k) + A:load(k.var), 0))
+  end)
+
+  it("an index of a thread is used under what says so, of which there may be several", function()
+    local tx = tir.IterVar({ 0, 16 }, "threadIdx.x", "ThreadIndex", "threadIdx.x")
+    local function under() return tir.AttrStmt(tx, "thread_extent", 16, A:store(1, tx.var)) end
+    good({ A }, under())
+    good({ A }, { under(), under() })
+    bad("threadIdx.x is used outside of what binds it", { A }, { under(), A:store(1, tx.var) })
+  end)
+
+  it("each buffer is a parameter's, allocated, or over memory that is there", function()
+    local T = tir.decl_buffer({ 16 }, "float32", "T")
+    local view = tir.decl_buffer({ 4, 4 }, "float32", "V", { data = A.data })
+    local n = tir.SizeVar "n"
+    local D, E = tir.decl_buffer({ n }, "float32", "D"), tir.decl_buffer({ n }, "float32", "E")
+    local function block(...)
+      return tir.BlockRealize({}, true, tir.Block({}, {}, {}, "b", T:store(1, 0), nil, ...))
+    end
+    good({ D, E }, D:store(E:load(n - 1), 0))
+    good({ A }, tir.DeclBuffer(view, view:store(1, 0, 0)))
+    good({ A }, tir.BufferRealize(T, { { 0, 16 } }, true, T:store(1, 0)))
+    good({ A }, block { T })
+    good({ A }, block({}, { tir.MatchBufferRegion(T, tir.BufferRegion(A, { { 0, 16 } })) }))
+    bad("T is used, and bound nowhere", { A }, T:store(1, 0))
+    bad("T is used, and bound nowhere", { A }, tir.DeclBuffer(T, T:store(1, 0)))
+    bad("T is used outside of what binds it", { A }, { block { T }, T:store(1, 0) })
+    bad("n is used, and bound nowhere", { A }, tir.DeclBuffer(
+      tir.decl_buffer({ n }, "float32", "V", { data = A.data }), evaluate(0)))
+  end)
+
+  it("is told in a time that grows as the program does: many lets", function()
+    local value = j
+    for _ = 1, 20000 do
+      local v = tir.Var "v"
+      value = tir.Let(v, value, v + v + j)
+    end
+    good({ j }, evaluate(value))
+    local inner = j
+    local vars = {}
+    for k = 1, 20000 do
+      vars[k] = tir.Var "v"
+      inner = inner + vars[k]
+    end
+    for k = 1, 20000 do inner = tir.Let(vars[k], 1, inner) end
+    good({ j }, evaluate(inner))
+  end)
+end)
