@@ -113,3 +113,35 @@ describe("a PrimFunc is well-formed when", function()
     good({ j }, evaluate(inner))
   end)
 end)
+
+describe("a program is in SSA form when", function()
+  local i = tir.Var "i"
+
+  local function loop(extent) return tir.For(i, 0, extent, "serial", tir.Evaluate(i)) end
+
+  local function bad(...)
+    local ok, diag = tir.verify_ssa(...)
+    assert.is_false(ok)
+    assert.matches("the variable '?i'? is bound more than once", diag.message)
+  end
+
+  it("no two statements bind a variable", function()
+    assert.is_true(tir.verify_ssa(loop(4)))
+    assert.is_true(tir.verify_ssa(tir.SeqStmt { loop(4), tir.renew_defs(loop(4)) }))
+    bad(tir.SeqStmt { loop(4), loop(5) })
+    bad(tir.PrimFunc({ i }, loop(4)))
+    bad(tir.For(i, 0, 4, "serial", loop(4)))
+  end)
+
+  it("lets of one variable have one value", function()
+    local let = tir.Let(i, 3, i + 1)
+    assert.is_true(tir.verify_ssa(tir.SeqStmt { tir.Evaluate(let), tir.Evaluate(let) }))
+    assert.is_true(tir.verify_ssa(let * tir.Let(i, 3, i)))
+    bad(let * tir.Let(i, 4, i))
+    bad(tir.For(i, 0, 4, "serial", tir.Evaluate(let)))
+  end)
+
+  it("the argument is a node", function()
+    assert.is_false((tir.verify_ssa(12)))
+  end)
+end)

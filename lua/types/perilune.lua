@@ -1850,7 +1850,8 @@ function pl.tir.uses_var(node, which) end
 ---@param defined? perilune.Node[]
 ---@return perilune.Node[]
 function pl.tir.undefined_vars(node, defined) end
---- Whether each variable is bound once at the most; then true, else false and a diagnostic.
+--- Whether each variable is bound once at the most; then true, else false and a diagnostic. A let in a PrimExpr may be
+--- there several times with the same value.
 ---@param node perilune.Node
 ---@return boolean
 ---@return perilune.Diag? diag

@@ -340,6 +340,7 @@ static pln_status define_anew(const pln_graph *g) {
   pln_graph *fresh;
   bool equal = false;
   PLN_TRY(pln_graph_well_formed(g));
+  PLN_TRY(pln_loop_ssa(g));
   PLN_TRY(pln_graph_renew_defs(g, &fresh));
   pln_status status =
       pln_graph_equal(g, g->root, fresh, fresh->root, false, &equal);

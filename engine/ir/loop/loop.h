@@ -84,6 +84,8 @@ pln_status pln_loop_well_formed(const pln_graph *g) PLN_CHECKED;
 /* Also of well_formed.c, for a PrimFunc: each variable is bound, and used
  * inside of what binds it (loop/scoping.c). */
 pln_status pln_loop_scoping(const pln_graph *g) PLN_CHECKED;
+/* Whether each variable is bound once at the most (loop/ssa.c). */
+pln_status pln_loop_ssa(const pln_graph *g) PLN_CHECKED;
 /* Calls fn for each Var that a node binds beside the parameters of its scopes;
  * an AttrStmt that binds a thread (loop/binders.c). */
 pln_status pln_loop_binders(const pln_graph *g, pln_ref node, pln_visit_fn fn,

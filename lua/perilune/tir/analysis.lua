@@ -67,22 +67,22 @@ function analysis.undefined_vars(node, defined)
   return out
 end
 
---- Whether each variable is bound once at the most; then true, else false and a diagnostic.
-function analysis.verify_ssa(node)
-  local ok, diag = pcall(core.seal, node)
-  if ok then return true end
-  return false, diag
-end
-
---- Whether a PrimFunc is well-formed: each variable is bound, once (indices of threads may be
--- bound again), and used inside of what binds it; a block with iteration variables uses no index
--- of a loop around it. True, or false and a diagnostic.
-function analysis.verify_well_formed(fn)
-  local ok, result, diag = pcall(core.well_formed_node, fn)
+-- True, or false and a diagnostic; raised or returned by `ask`.
+local function verdict(ask, node)
+  local ok, result, diag = pcall(ask, node)
   if not ok then return false, result end
   if result then return true end
   return false, diag
 end
+
+--- Whether each variable is bound once at the most; then true, else false and a diagnostic. A
+-- let in a PrimExpr may be there several times with the same value.
+function analysis.verify_ssa(node) return verdict(core.loop_ssa, node) end
+
+--- Whether a PrimFunc is well-formed: each variable is bound, once (indices of threads may be
+-- bound again), and used inside of what binds it; a block with iteration variables uses no index
+-- of a loop around it. True, or false and a diagnostic.
+function analysis.verify_well_formed(fn) return verdict(core.well_formed_node, fn) end
 
 --- Whether two PrimExprs are the same, with the very same variables.
 function analysis.expr_deep_equal(a, b) return core.node_equal(a, b, false) end
