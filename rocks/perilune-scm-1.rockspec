@@ -8,12 +8,14 @@ description = {
   license = "MIT",
 }
 dependencies = { "lua >= 5.4, < 5.5" }
+external_dependencies = { UTHASH = { header = "uthash.h" } }
 build = {
   type = "cmake",
   variables = {
     CMAKE_BUILD_TYPE = "Release",
     CMAKE_INSTALL_PREFIX = "$(PREFIX)",
     LUA_INCDIR = "$(LUA_INCDIR)",
+    UTHASH_INCLUDE_DIR = "$(UTHASH_INCDIR)",
     PERILUNE_LUA_CDIR = "$(LIBDIR)",
     PERILUNE_LUA_DIR = "$(LUADIR)",
     PERILUNE_INSTALL_LIBRARY = "OFF",
