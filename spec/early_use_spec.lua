@@ -98,3 +98,31 @@ describe("a condition", function()
     end
   end)
 end)
+
+describe("a let's variable without a type, which a script uses before its let", function()
+  local i, x = pl.var("i", "int32"), pl.var("x", "Tensor[(2), float32]")
+
+  it("is left to InferType, which asks what uses it again", function()
+    local u = pl.var "u"
+    local typed = assert(pl.infer_type(pl.func({ x }, pl.let(u, x * 2, u + x))))
+    assert.equal("Tensor[(2), float32]", tostring(typed.ret_type))
+  end)
+
+  it("is refused when a use does not fit", function()
+    local u = pl.var "u"
+    local none, diag = pl.infer_type(pl.func({ i, x }, pl.let(u, i, u + x)))
+    assert.is_nil(none)
+    assert.equal("error: 'add', operand 1: expected int32, got float32: in "
+      .. "add(%u: int32, %x: Tensor[(2), float32])", first_line(diag))
+  end)
+
+  it("is refused as the result of a function or branch that does not fit", function()
+    for _, body in ipairs {
+      function(u) return pl.func({}, u, pl.type "Tensor[(3), float32]")() end,
+      function(u) return ir.If(pl.const(true), u, pl.tuple { i }) end,
+    } do
+      local u = pl.var "u"
+      assert.is_nil((pl.infer_type(pl.func({ i }, pl.let(u, i, body(u))))))
+    end
+  end)
+end)

@@ -128,19 +128,19 @@ def @main(%x: float32) -> float32 {
   end)
 
   it("keeps the order of effects", function()
-    local r = pl.var("r")
+    local r = pl.var("r", "ref(float32)")
     local write = ir.RefWrite(r, op.exp(x))
     local before, after = ir.RefRead(r), ir.RefRead(r)
     becomes("ToANormalForm",
       module({ x }, ir.Let(r, ir.RefCreate(x), pl.tuple { before, write, after })), [[
-def @main(%x: float32) -> (_, (), _) {
+def @main(%x: float32) -> (float32, (), float32) {
   let %r: ref(float32) = ref(%x);
-  let %x1 = ref_read(%r);
+  let %x1: float32 = ref_read(%r);
   let %x2: float32 = exp(%x);
   let %x3: () = ref_write(%r, %x2);
-  let %x4 = ref_read(%r);
-  let %x5: (_, (), _) = (%x1, %x3, %x4);
-  let %x6: (_, (), _) = %x5;
+  let %x4: float32 = ref_read(%r);
+  let %x5: (float32, (), float32) = (%x1, %x3, %x4);
+  let %x6: (float32, (), float32) = %x5;
   %x6
 }
 ]])

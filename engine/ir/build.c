@@ -43,6 +43,7 @@ void pln_builder_free(pln_builder *b) {
   pln_import_free(b);
   pln_builder_forget_taken(b);
   pln_idmap_free(b->vars);
+  pln_idmap_free(b->early);
   pln_graph_release(b->graph);
   pln_mem_free(e, b->home, b->cap_home * sizeof *b->home);
   pln_mem_free(e, b->effects, b->cap_effects);
@@ -123,10 +124,26 @@ static pln_status check_operands(pln_builder *b, uint32_t n,
   return PLN_OK;
 }
 
+/* What uses a Var that has no type yet is typed without it: a let that comes
+ * later leaves the Var to InferType, which asks what uses it again. */
+static pln_status note_uses(pln_builder *b, uint32_t n,
+                            const pln_ref *operands) {
+  for (uint32_t i = 0; i < n; i++) {
+    const pln_node *used = &b->graph->nodes[operands[i]];
+    if (used->kind != PLN_VAR || used->type)
+      continue;
+    if (!b->early)
+      PLN_TRY(pln_idmap_new(b->engine, &b->early));
+    PLN_TRY(pln_idmap_set(b->early, operands[i], 1));
+  }
+  return PLN_OK;
+}
+
 pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
                               const pln_ref *operands, pln_ref *out) {
   pln_graph *g = b->graph;
   PLN_TRY(check_operands(b, n, operands));
+  PLN_TRY(note_uses(b, n, operands));
   /* The operands may be a run of this very graph, which may move. */
   uintptr_t base = (uintptr_t)g->operands, at = (uintptr_t)operands;
   bool inside = n && at >= base && at < base + g->n_operands * sizeof(pln_ref);
@@ -643,10 +660,18 @@ pln_status pln_build_let_block(pln_builder *b, pln_scope body, pln_ref *out) {
   return add_owner(b, &node, 0, NULL, 1, &body, out);
 }
 
-/* The variable takes the value's type when it has none of its own. */
+static bool is_used_early(const pln_builder *b, pln_ref var) {
+  return b->early && pln_idmap_get(b->early, var);
+}
+
+/* The variable takes the value's type when it has none of its own, unless that
+ * comes too late. What a function's own body says of it is checked at the end:
+ * type/check_uses.c. */
 static void type_var(pln_builder *b, pln_ref var, pln_ref value) {
-  if (!b->graph->nodes[var].type)
-    b->graph->nodes[var].type = b->graph->nodes[value].type;
+  const pln_node *nodes = b->graph->nodes;
+  if (!nodes[var].type &&
+      (nodes[value].kind == PLN_FUNCTION || !is_used_early(b, var)))
+    b->graph->nodes[var].type = nodes[value].type;
 }
 
 pln_status pln_build_let(pln_builder *b, pln_ref var, pln_ref value,
@@ -670,6 +695,7 @@ static pln_status check_free(pln_builder *b) {
 /* A scope that layout.c will fill: all that is known is its result. */
 static pln_status free_scope(pln_builder *b, pln_ref result, pln_scope *out) {
   PLN_TRY(check_operands(b, 1, &result));
+  PLN_TRY(note_uses(b, 1, &result));
   PLN_TRY(pln_builder_add_scope(b, PLN_NONE, out));
   pln_scope_row *row = &b->graph->scopes[*out];
   row->begin = row->end = PLN_NONE;

@@ -182,12 +182,13 @@ struct pln_builder {
   uint32_t cap_effects;
   pln_scope *open; /* innermost last; scope 0 is always open */
   uint32_t n_open, cap_open;
-  pln_scope in;    /* pln_build_in, or PLN_NONE */
-  bool scoped;     /* a scope was opened, or an importer said so */
-  bool lenient;    /* files: ill-typed calls are warnings */
-  uint32_t origin; /* of the nodes to come */
-  pln_idmap *vars; /* Var identity -> node + 1; made when first needed */
-  pln_ref n_noted; /* nodes that were looked at for `vars` */
+  pln_scope in;     /* pln_build_in, or PLN_NONE */
+  bool scoped;      /* a scope was opened, or an importer said so */
+  bool lenient;     /* files: ill-typed calls are warnings */
+  uint32_t origin;  /* of the nodes to come */
+  pln_idmap *vars;  /* Var identity -> node + 1; made when first needed */
+  pln_ref n_noted;  /* nodes that were looked at for `vars` */
+  pln_idmap *early; /* Vars without a type that something uses; or NULL */
   const pln_module *module;        /* types of GlobalVars, or NULL */
   struct pln_import_memo *imports; /* import.c */
   struct {
