@@ -7,6 +7,7 @@
 -- evaluator can be the judge.
 
 local pl = require "perilune"
+local seeded_random = require "spec.seeded_random"
 local makers = require "spec.random_operators"
 
 local graph = {} -- state of one generation: random, values, params
@@ -95,12 +96,7 @@ function graph:param(name, shape, n)
 end
 
 local function new(seed, closed)
-  local state = seed * 2654435761 % 4294967296
-  local function random(low, high)
-    state = (state * 1664525 + 1013904223) % 4294967296
-    local unit = (state >> 8) / 16777216
-    return low and low + math.floor(unit * (high - low + 1)) or unit
-  end
+  local random = seeded_random(seed)
   local self = setmetatable({ random = random, params = {}, rough = {} }, graph)
   for i, row in ipairs(params) do
     self.params[i] = self:param(row[1], row[2], closed and 1 + seed % 3)

@@ -8,6 +8,7 @@
 -- numbers: the last is what `trace` holds, to which effects are written in order.
 
 local pl = require "perilune"
+local seeded_random = require "spec.seeded_random"
 
 local op, ir = pl.op, pl.ir
 
@@ -281,12 +282,7 @@ function program:main(steps)
 end
 
 local function new(seed)
-  local state = seed * 2654435761 % 4294967296
-  local function random(low, high)
-    state = (state * 1664525 + 1013904223) % 4294967296
-    local unit = (state >> 8) / 16777216
-    return low and low + math.floor(unit * (high - low + 1)) or unit
-  end
+  local random = seeded_random(seed)
   local self = setmetatable({ random = random, n_vars = 0, left = 0, calls = 0 }, program)
   for _ = 1, 3 do random() end
   return self

@@ -5,6 +5,7 @@
 -- main takes no arguments, so that it can be run.
 
 local pl = require "perilune"
+local seeded_random = require "spec.seeded_random"
 
 local ir, op = pl.ir, pl.op
 
@@ -413,12 +414,7 @@ end
 -- ----------------------------------------------------------------- modules
 
 local function new(seed)
-  local state = seed * 2654435761 % 4294967296
-  local function random(low, high)
-    state = (state * 1664525 + 1013904223) % 4294967296
-    local unit = (state >> 8) / 16777216
-    return low and low + math.floor(unit * (high - low + 1)) or unit
-  end
+  local random = seeded_random(seed)
   return setmetatable({ random = random, scope = {}, functions = {}, budget = 0 }, generator)
 end
 

@@ -265,6 +265,17 @@ pln_status pln_layout_emit(const pln_layout *l, pln_graph **out) {
   return PLN_OK;
 }
 
+pln_status pln_layout_verified(pln_status status, pln_graph *graph,
+                               pln_graph **out) {
+  if (status == PLN_OK)
+    status = pln_graph_verify(graph);
+  if (status == PLN_OK)
+    *out = graph;
+  else
+    pln_graph_release(graph);
+  return status;
+}
+
 /* ---------------------------------------------------------- scoped building */
 
 /* A rewrite put a node of a scope that goes in the place of another. */

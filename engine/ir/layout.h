@@ -40,6 +40,10 @@ pln_status pln_layout_place(pln_layout *layout) PLN_CHECKED;
 /* Writes the sealed graph. */
 pln_status pln_layout_emit(const pln_layout *layout,
                            pln_graph **out) PLN_CHECKED;
+/* What sealing ends with: *out is `graph` when all went well and the verifier
+ * takes it; else it is released. NULL after a failure. */
+pln_status pln_layout_verified(pln_status status, pln_graph *graph,
+                               pln_graph **out) PLN_CHECKED;
 
 /* The part of a builder's graph that a root needs, as a graph of its own
  * (layout_reach.c): in order of evaluation, the root last. Its tensors and

@@ -230,12 +230,5 @@ pln_status pln_layout_free(pln_builder *b, pln_ref root, pln_graph **out) {
   if (status == PLN_OK)
     status = lay_out(&r, &g);
   pln_reach_end(&r);
-  if (status == PLN_OK)
-    status = pln_graph_verify(g);
-  if (status != PLN_OK) {
-    pln_graph_release(g);
-    return status;
-  }
-  *out = g;
-  return PLN_OK;
+  return pln_layout_verified(status, g, out);
 }

@@ -62,26 +62,25 @@ static pln_type_var_kind check_kind(lua_State *L, const char *unless_said) {
   return kinds[luaL_checkoption(L, 2, unless_said, names)];
 }
 
-/* type_var(name [, kind]) -> Type: a new variable */
-static int core_type_var(lua_State *L) {
+typedef pln_status (*make_named)(pln_engine *engine, pln_symbol name,
+                                 pln_type_var_kind kind, pln_type *out);
+
+static int named(lua_State *L, make_named make, const char *unless_said) {
   pln_lua *b = pln_lua_here(L);
-  luaL_checkstring(L, 1);
   pln_symbol name = pln_lua_check_symbol(L, b, 1);
   pln_type type = 0;
-  pln_status status =
-      pln_type_var(b->engine, name, check_kind(L, "Type"), &type);
+  pln_status status = make(b->engine, name, check_kind(L, unless_said), &type);
   return push(L, b, status, type);
+}
+
+/* type_var(name [, kind]) -> Type: a new variable */
+static int core_type_var(lua_State *L) {
+  return named(L, pln_type_var, "Type");
 }
 
 /* type_global_var(name [, kind]) -> Type: the name of a data type */
 static int core_type_global_var(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  luaL_checkstring(L, 1);
-  pln_symbol name = pln_lua_check_symbol(L, b, 1);
-  pln_type type = 0;
-  pln_status status =
-      pln_type_global_var(b->engine, name, check_kind(L, "AdtHandle"), &type);
-  return push(L, b, status, type);
+  return named(L, pln_type_global_var, "AdtHandle");
 }
 
 /* type_func(params, ret [, type_params [, constraints]]) -> Type */

@@ -350,12 +350,5 @@ pln_status pln_layout_loop(const pln_builder *b, pln_ref root,
   if (status == PLN_OK)
     status = pln_builder_seal(r.to, r.image[root], &g);
   finish(&r);
-  if (status == PLN_OK)
-    status = pln_graph_verify(g);
-  if (status != PLN_OK) {
-    pln_graph_release(g);
-    return status;
-  }
-  *out = g;
-  return PLN_OK;
+  return pln_layout_verified(status, g, out);
 }
