@@ -29,6 +29,14 @@ local function refuses(message, work, ...)
   return tostring(err)
 end
 
+-- The same of a program that breaks a rule of the IR.
+local function refuses_invalid(message, work, ...)
+  local ok, err = pcall(work, ...)
+  assert.is_false(ok)
+  assert.equal("invalid", err.code)
+  assert.matches(message, tostring(err), 1, true)
+end
+
 local function with(changes) return mod:with(changes) end
 
 describe("a function of another signature is refused when a caller does not fit it:", function()
@@ -163,17 +171,57 @@ describe("a variable that is bound to a function", function()
 end)
 
 describe("a pass that changes a signature", function()
-  local function changed(fn)
-    return fn.attrs.callee and first("Tensor[(2), float32]", "float32") or fn
+  local x = var "x"
+  local marked = mod:with { main = mod.main:with { attrs = { caller = 1 } } }
+
+  -- A pass that puts `fn` in the place of the callee.
+  local function puts(fn)
+    return pl.function_pass { name = "Put", run = function(f)
+      return f.attrs.caller and f or fn
+    end }
   end
 
-  it("of one function leaves the module as it was", function()
-    local marked = mod:with { f = mod.f:with { attrs = { callee = 1 } } }
-    local pass = pl.function_pass { name = "Widen", run = changed }
-    local ok, err = pcall(pass, marked)
-    assert.is_false(ok)
-    assert.matches("'@f' has another type in the module", tostring(err), 1, true)
+  it("of one function that its caller does not fit is refused, and nothing has changed", function()
+    refuses("pass 'Put': the function takes 2 arguments, got 1: in @f(%x: Tensor[(2), float32])"
+      .. " of @main", puts(first("Tensor[(2), float32]", "float32")), marked)
+    refuses("argument 1 must be Tensor[(3), float32], got Tensor[(2), float32]: in @f(",
+      puts(first "Tensor[(3), float32]"), marked)
+    assert.equal(mod.f, marked.f)
     assert.is_true(pl.verify(marked))
+  end)
+
+  it("of one function has its callers typed again, and theirs", function()
+    local chain = parse [[
+      def @f(%x: Tensor[(2), float32]) { add(%x, %x) }
+      def @g(%x: Tensor[(2), float32]) { nn.relu(@f(%x)) }
+      def @main(%x: Tensor[(2), float32]) { @g(%x) }
+    ]]
+    local widen = pl.function_pass { name = "Widen", run = function(fn)
+      local call = fn.body
+      if call.op and call.op.name == "add" then
+        return pl.func(fn.params, pl.op.expand_dims(call, { axis = 0 }))
+      end
+    end }
+    local matrix = pl.type "Tensor[(1, 2), float32]"
+    local wide = widen(chain)
+    assert.is_true(pl.verify(wide))
+    assert.equal(matrix, wide.f.body.type)
+    assert.equal(matrix, wide.g.body.type)
+    assert.equal(matrix, wide.main.body.type)
+    assert.same({ 1, 2 }, pl.eval(wide, pl.tensor({ 1, 2 }, "float32")).shape)
+    assert.equal(wide, pl.passes.InferType()(wide))
+  end)
+
+  it("in a way that callers fit as well leaves their own signatures", function()
+    local open = puts(first "Tensor[(?), float32]")(marked)
+    assert.is_true(pl.verify(open))
+    assert.equal(mod.f.type, marked.f.type)
+    assert.equal(pl.type "fn (Tensor[(?), float32]) -> Tensor[(?), float32]", open.f.type)
+  end)
+
+  it("may not call what the module has not", function()
+    refuses_invalid("the module has no function '@none'",
+      puts(pl.func({ x }, pl.global("none", mod.f.type)(x))), marked)
   end)
 
   it("of a module is told of the caller", function()

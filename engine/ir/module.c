@@ -248,20 +248,23 @@ static pln_status check_global(const pln_module *m, const pln_graph *g,
   return PLN_OK;
 }
 
-static pln_status check_globals(const pln_module *m, const pln_graph *g) {
+pln_status pln_module_check_globals(const pln_module *m, uint32_t index) {
+  const pln_graph *g = m->rows[index].function;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
     if (g->nodes[ref].kind == PLN_GLOBAL_VAR)
       PLN_TRY(check_global(m, g, ref));
   return PLN_OK;
 }
 
+pln_status pln_module_verify_function(const pln_module *m, uint32_t index) {
+  const pln_graph *f = m->rows[index].function;
+  PLN_TRY(pln_blame_function(m, index, pln_graph_verify(f)));
+  PLN_TRY(pln_module_check_globals(m, index));
+  return pln_blame_function(m, index, pln_graph_check_constructors(f, m));
+}
+
 pln_status pln_module_verify(const pln_module *module) {
-  for (uint32_t i = 0; i < module->count; i++) {
-    const pln_graph *f = module->rows[i].function;
-    PLN_TRY(pln_blame_function(module, i, pln_graph_verify(f)));
-    PLN_TRY(check_globals(module, f));
-    PLN_TRY(
-        pln_blame_function(module, i, pln_graph_check_constructors(f, module)));
-  }
+  for (uint32_t i = 0; i < module->count; i++)
+    PLN_TRY(pln_module_verify_function(module, i));
   return PLN_OK;
 }

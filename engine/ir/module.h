@@ -41,6 +41,15 @@ void pln_module_set_source(pln_module *module, pln_file *source,
  * the text of one: its attributes tell. */
 bool pln_module_was_onnx(const pln_module *module);
 
+/* The verifier, on one function of a module: by itself, and against the
+ * module. */
+pln_status pln_module_verify_function(const pln_module *module,
+                                      uint32_t index) PLN_CHECKED;
+/* Its part that looks at GlobalVars: each names a function of the module, has
+ * its type, and no less effects. */
+pln_status pln_module_check_globals(const pln_module *module,
+                                    uint32_t index) PLN_CHECKED;
+
 /* Adds a definition of a new name to a module that nobody else has seen. */
 pln_status pln_module_set_type(pln_module *module,
                                const pln_type_data *data) PLN_CHECKED;

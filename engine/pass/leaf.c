@@ -242,36 +242,43 @@ static pln_status one_function(pln_pass_run *run, uint32_t index,
   return PLN_OK;
 }
 
-/* Callers are told of effects that functions have now; they may go on counting
- * with those that are gone. */
-static pln_status tell_callers(const pln_module *module,
-                               pln_graph *const *results, pln_module *copy) {
+/* Types the callers of changed functions again, as far as their signatures
+ * change in turn, and verifies those callers. A caller may go on counting with
+ * effects that are gone. */
+static pln_status retype_callers(const pln_module *module,
+                                 pln_graph *const *results, pln_module *copy) {
   bool *replaced = pln_mem_new(copy->engine, copy->count);
   if (!replaced)
     return pln_nomem(copy->engine);
   for (uint32_t i = 0; i < copy->count; i++)
     replaced[i] = results[i] != NULL;
   pln_status status = pln_module_retype(copy, module, replaced);
+  for (uint32_t i = 0; i < copy->count && status == PLN_OK; i++)
+    if (replaced[i] && !results[i])
+      status = pln_module_verify_function(copy, i);
   pln_mem_free(copy->engine, replaced, copy->count);
   return status;
 }
 
-/* A changed signature makes calls elsewhere worth a look. */
+/* Another signature, or more effects, concern those who call the function. */
 static pln_status put_results(const pln_module *module,
                               pln_graph *const *results, pln_module *copy) {
-  bool signature = false, effects = false;
+  bool concerns = false;
   for (uint32_t i = 0; i < module->count; i++) {
     if (!results[i])
       continue;
     const pln_graph *old = pln_module_function(module, i), *new = results[i];
-    signature |= pln_node_type(old, old->root) != pln_node_type(new, new->root);
-    effects |=
+    concerns |=
+        pln_signature(old) != pln_signature(new) ||
         pln_latent(&old->nodes[old->root]) < pln_latent(&new->nodes[new->root]);
     PLN_TRY(pln_module_set(copy, module->rows[i].name, new));
   }
-  if (signature)
-    return pln_module_verify(copy);
-  return effects ? tell_callers(module, results, copy) : PLN_OK;
+  if (concerns)
+    PLN_TRY(retype_callers(module, results, copy));
+  for (uint32_t i = 0; i < module->count; i++)
+    if (results[i])
+      PLN_TRY(pln_module_check_globals(copy, i));
+  return PLN_OK;
 }
 
 pln_status pln_module_replace(const pln_module *module,
@@ -374,6 +381,7 @@ static pln_status all_functions(pln_pass_run *run, pln_graph **results,
   pln_status status = each_function(run, results, &changed);
   pln_parallel_free(run->parallel);
   run->parallel = NULL;
+  run->function = NULL; /* what follows is about callers, and names them */
   PLN_TRY(status);
   if (changed)
     PLN_TRY(pln_module_replace(run->module, results, out));

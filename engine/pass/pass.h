@@ -413,7 +413,9 @@ pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
 bool pln_pass_takes(const pln_graph *function);
 /* Whether a function or prim_func pass is for this function. */
 bool pln_leaf_takes(const pln_pass *pass, const pln_graph *function);
-/* Puts the functions that are not NULL into a copy of the module. */
+/* Puts the functions that are not NULL into a copy of the module. Where a
+ * signature changed callers are typed again; PLN_ERR_TYPE when one does not fit
+ * any more. */
 pln_status pln_module_replace(const pln_module *module,
                               pln_graph *const *functions,
                               pln_module **out) PLN_CHECKED;
