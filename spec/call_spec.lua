@@ -234,7 +234,6 @@ describe("a pass that changes a signature", function()
   it("changes the callers, too", function()
     local pass = pl.module_pass { name = "Widen", run = function(m)
       local f = first("Tensor[(2), float32]", "float32")
-      local x = var "x"
       local call = pl.global("f", f.type)(x, pl.const(1, "float32"))
       return m:with { f = f, main = pl.func({ x }, call) }
     end }

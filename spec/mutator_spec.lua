@@ -213,3 +213,73 @@ def @main(%l: List[int32]) -> int32 {
     assert.is_false(ok)
   end)
 end)
+
+describe("the answer of a rule", function()
+  local x = pl.var("x", pl.type { shape = { 2 }, dtype = "int32" })
+  local fn = pl.func({ x }, x + pl.op.abs(x))
+
+  local function refused(what, rules, rewrite)
+    local ok, err = pcall(rewrite or pl.rewrite, fn, rules)
+    assert.is_false(ok)
+    assert.matches("spec/mutator_spec.lua:%d+: rule '" .. what, tostring(err))
+    return tostring(err)
+  end
+
+  it("that is no node is refused, with the rule and its place", function()
+    local function raises(answer, got)
+      refused("Call': a node, a number, a tensor or nil expected as its answer, got " .. got,
+        { Call = function() return answer end })
+    end
+    raises(true, "boolean")
+    raises(false, "boolean")
+    raises("add(%x, %x)", "string")
+    raises({ 1, 2 }, "table")
+    raises(print, "function")
+    raises(pl.type "int32", "perilune.Type")
+    raises(pl.op.abs, "perilune.Op")
+  end)
+
+  it("is named by the name that the rules have together", function()
+    refused("tidy': a node", { name = "tidy", Call = function() return true end })
+    local pass = pl.function_pass { name = "Tidy", run = pl.mutator {
+      name = "tidy", Call = function(call) return call.op == pl.op.abs end } }
+    local mod = pl.module { main = fn }
+    local text = refused("tidy': a node", mod, function(_, m) return pass(m) end)
+    assert.matches("pass 'Tidy', function @main: ", text, 1, true)
+    assert.is_true(pl.equal(mod.main, fn))
+  end)
+
+  it("in place of a type is refused likewise", function()
+    refused("TensorType': a type, the text of one or nil expected as its answer, got number",
+      { TensorType = function() return 1 end })
+  end)
+
+  it("at the loop level is refused likewise", function()
+    local tir = pl.tir
+    local i, A = tir.Var("i", "int32"), tir.decl_buffer({ 4 }, "int32", "A")
+    local prim = tir.PrimFunc({ A }, tir.For(i, 0, 4, "serial", A:store(i + 1, i)))
+    for _, rules in ipairs { { For = function() return true end },
+      { For = function() end, Add = function() return "x" end } } do
+      refused("%a+': a node, a number or nil expected as its answer, got ", rules,
+        function(_, functions) return pl.rewrite(prim, functions) end)
+    end
+    local out = pl.rewrite(prim, { For = function() end, Add = function() return 7 end })
+    assert.matches("= 7", tostring(out), 1, true)
+  end)
+
+  it("may be a number, of the dtype of what it replaces, or a tensor", function()
+    local function body(answer)
+      return pl.rewrite(fn, { Call = function(call)
+        if call.op == pl.op.abs then return answer end
+      end }).body
+    end
+    assert.is_true(pl.equal(body(3), x + 3))
+    assert.equal(pl.type "int32", body(3).args[2].type)
+    assert.is_true(pl.equal(body(pl.tensor({ 1, 2 }, "int32")), x + pl.const({ 1, 2 }, "int32")))
+  end)
+
+  it("is for functions only", function()
+    assert.has_error(function() pl.mutator { Call = 1 } end,
+      "pl.mutator: Call: a function expected, got number")
+  end)
+end)

@@ -1,9 +1,10 @@
 /* mutator.c: rewriting by functions of a script, one a node kind.
  *
  * A function is given the node of the old graph and answers nil (unchanged) or
- * what to use instead. While it runs, constructors append to the new graph at
- * the current place, and a handle of the old graph stands for its image.
- * Rewrites nest: a function may rewrite another graph. */
+ * what to use instead: a node, or a number or tensor, which is a constant; any
+ * other value is an error that names the rule. While it runs, constructors
+ * append to the new graph at the current place, and a handle of the old graph
+ * stands for its image. Rewrites nest: a function may rewrite another graph. */
 
 #include "lua/mutator.h"
 #include "lua/making.h"
@@ -22,6 +23,7 @@ typedef struct pln_lua_rewriting {
   bool wanted[PLN_N_KINDS];
   bool wanted_types[PLN_N_TYPE_KINDS];
   const char *name; /* of the rule that it all is; NULL: each kind is one */
+  bool post;        /* functions are given the rebuilt node as well */
   pln_type *type;   /* the type that is looked at, to be replaced */
   struct pln_lua_rewriting *outer;
 } rewriting;
@@ -39,21 +41,59 @@ pln_lua_graph *pln_lua_image(lua_State *L, pln_lua *b, const pln_lua_node *node,
   return r->new;
 }
 
+/* The visited node with its rewritten operands.  [-0, +1] */
+static void push_image(lua_State *L, const rewriting *r) {
+  pln_lua_kept(L, &pln_lua_key.anchors, r->new);
+  pln_lua_push_node(L, -1, *r->image);
+  lua_remove(L, -2);
+}
+
 /* rebuild() -> the visited node with its rewritten operands */
 static int rebuild(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   rewriting *r = b->rewriting;
   if (!r || !r->image)
     return luaL_error(L, "rebuild is called while a node is visited");
-  pln_lua_kept(L, &pln_lua_key.anchors, r->new);
-  pln_lua_push_node(L, -1, *r->image);
+  push_image(L, r);
   return 1;
+}
+
+/* The rule that the function for the visited node is. */
+static const char *rule_at(const rewriting *r) {
+  pln_kind kind = pln_node_kind(r->old->graph, r->at);
+  return r->name ? r->name : pln_kind_name(kind);
+}
+
+/* Raises that the answer on top is of no use; names the rule and the place of
+ * its function, below it. */
+static void bad_answer(lua_State *L, const char *rule, int function,
+                       const char *wanted) {
+  lua_Debug ar = {.short_src = "?"};
+  const char *got = luaL_typename(L, -1);
+  if (luaL_getmetafield(L, -1, "__name") == LUA_TSTRING)
+    got = lua_tostring(L, -1);
+  lua_pushvalue(L, function);
+  if (lua_isfunction(L, -1))
+    lua_getinfo(L, ">S", &ar);
+  luaL_error(L, "%s:%d: rule '%s': %s or nil expected as its answer, got %s",
+             ar.short_src, ar.linedefined, rule, wanted, got);
+}
+
+/* A number is of the dtype of the node whose place it takes. */
+static pln_ref constant_answer(lua_State *L, const rewriting *r) {
+  const pln_graph *g = r->old->graph;
+  pln_dtype dtype = pln_type_dtype(r->state->engine, pln_node_type(g, r->at));
+  return pln_lua_operand(L, r->state, r->new, -1, dtype);
 }
 
 /* The node that an answer is. A Let in the place of a Let is itself, not the
  * rest of its block, which goes on. */
-static pln_ref answered(lua_State *L, rewriting *r) {
+static pln_ref answered(lua_State *L, rewriting *r, int function) {
   const pln_lua_node *node = pln_lua_test_node(L, -1);
+  if (lua_type(L, -1) == LUA_TNUMBER || pln_lua_test_tensor(L, -1))
+    return constant_answer(L, r);
+  if (!node)
+    bad_answer(L, rule_at(r), function, "a node, a number, a tensor");
   bool let = pln_node_kind(r->old->graph, r->at) == PLN_LET;
   if (let && node && node->graph == r->old && node->ref == r->at)
     return *r->image;
@@ -71,11 +111,16 @@ static int visit_body(lua_State *L) {
   pln_lua_kept(L, &pln_lua_key.anchors, r);
   lua_rawgeti(L, -1, 0);
   lua_rawgeti(L, -2, (int)pln_node_kind(r->old->graph, r->at) + 1);
-  pln_lua_push_node(L, -2, r->at);
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.rebuild);
+  int function = lua_gettop(L);
+  lua_pushvalue(L, -1);
+  pln_lua_push_node(L, function - 1, r->at);
+  if (r->post)
+    push_image(L, r);
+  else
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.rebuild);
   lua_call(L, 2, 1);
   if (!lua_isnil(L, -1))
-    *r->image = answered(L, r);
+    *r->image = answered(L, r, function);
   return 0;
 }
 
@@ -104,11 +149,13 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   rewriting *r = ud;
   pln_engine *e = r->state->engine;
   pln_kind kind = pln_node_kind(r->old->graph, old);
-  const char *rule = r->name ? r->name : pln_kind_name(kind);
+  const char *rule;
   pln_ref image = *node;
   bool allowed = true;
   if (!r->wanted[kind])
     return PLN_OK;
+  r->at = old;
+  rule = rule_at(r);
   double began = pln_rule_clock(e);
   PLN_TRY(call_visit(r, rw, old, &image));
   if (pln_rules_watched(e))
@@ -122,6 +169,11 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   return PLN_OK;
 }
 
+static const char *type_rule(const rewriting *r, const pln_engine *engine,
+                             pln_type type) {
+  return r->name ? r->name : pln_lua_type_kind(pln_type_kind_of(engine, type));
+}
+
 /* Calls the function for a type, whose parts are rewritten, and takes its
  * answer. */
 static int type_body(lua_State *L) {
@@ -129,16 +181,17 @@ static int type_body(lua_State *L) {
   pln_lua *b = r->state;
   pln_lua_kept(L, &pln_lua_key.anchors, r);
   lua_rawgeti(L, -1, -(lua_Integer)pln_type_kind_of(b->engine, *r->type) - 1);
+  int function = lua_gettop(L);
+  lua_pushvalue(L, -1);
   pln_lua_push_type(L, b, *r->type);
   lua_call(L, 1, 1);
-  if (!lua_isnil(L, -1))
-    *r->type = pln_lua_check_type(L, b, -1);
+  if (lua_isnil(L, -1))
+    return 0;
+  if (lua_type(L, -1) != LUA_TSTRING && !luaL_testudata(L, -1, PLN_LUA_TYPE))
+    bad_answer(L, type_rule(r, b->engine, *r->type), function,
+               "a type, the text of one");
+  *r->type = pln_lua_check_type(L, b, -1);
   return 0;
-}
-
-static const char *type_rule(const rewriting *r, const pln_engine *engine,
-                             pln_type type) {
-  return r->name ? r->name : pln_lua_type_kind(pln_type_kind_of(engine, type));
 }
 
 static pln_status visit_type(void *ud, pln_engine *engine, pln_type old,
@@ -210,13 +263,15 @@ static pln_status run(lua_State *L, pln_lua *b, rewriting *r, bool types,
   return status;
 }
 
-/* mutate(functions, node) -> the rewritten node, or `node` when nothing
- * changed. `functions` maps names of kinds to functions. */
+/* mutate(functions, node, post) -> the rewritten node, or `node` when nothing
+ * changed. `functions` maps names of kinds to functions, which are given the
+ * node as it was and rebuild, or, with `post`, the rebuilt node. */
 static int core_mutate(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   luaL_checktype(L, 1, LUA_TTABLE);
+  rewriting r = {
+      .state = b, .outer = b->rewriting, .post = lua_toboolean(L, 3)};
   lua_settop(L, 2);
-  rewriting r = {.state = b, .outer = b->rewriting};
   r.old = pln_lua_push_rooted(L, b, 2);
   r.new = pln_lua_new_graph(L, b, PLN_LUA_REWRITING);
   pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED);

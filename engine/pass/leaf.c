@@ -381,8 +381,8 @@ static pln_status all_functions(pln_pass_run *run, pln_graph **results,
   pln_status status = each_function(run, results, &changed);
   pln_parallel_free(run->parallel);
   run->parallel = NULL;
-  run->function = NULL; /* what follows is about callers, and names them */
   PLN_TRY(status);
+  run->function = NULL; /* what follows is about callers, and names them */
   if (changed)
     PLN_TRY(pln_module_replace(run->module, results, out));
   else

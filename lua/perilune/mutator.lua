@@ -9,13 +9,14 @@
 --     pl.passes.DropDropout = { kind = "function", run = drop }
 --
 -- A function is called for each node of its kind, operands first. It gives nil
--- (unchanged) or the node to use instead; operators called inside append at
--- that place. The node it is given, and every handle of the old function,
--- stands for its image in the new one; rebuild() gives the node itself with
--- its rewritten operands. A function for a kind of type (TensorType, TypeVar,
--- ...) is given types of variables, parts first, and gives nil or another type.
--- Each is a rule of its kind's name, in reports and histories; `name` gives one
--- name to all.
+-- (unchanged) or the node to use instead. A number or a pl.tensor stands for a
+-- constant, a number's of the dtype of the node that it replaces; any other
+-- value is an error. Operators called inside append at that place. The node it
+-- is given, and every handle of the old function, stands for its image in the
+-- new one; rebuild() gives the node itself with its rewritten operands. A
+-- function for a kind of type (TensorType, TypeVar, ...) is given types of
+-- variables, parts first, and gives nil or another type. Each is a rule of its
+-- kind's name, in reports and histories; `name` gives one name to all.
 --
 --     pl.rewrite(e, { Call = function(pre, post) ... end })
 --
@@ -52,30 +53,30 @@ local function of_types(functions)
   return own
 end
 
--- With `before`, functions are given each node as it was.
-local function rewrite_node(functions, node, before)
+-- With `post`, functions are given each node as it was and as it is rewritten.
+local function rewrite_node(functions, node, post)
   if getmetatable(node) ~= "perilune.Node" or not loop_level.takes(functions, node) then
-    return core.mutate(functions, node)
+    return core.mutate(functions, node, post)
   end
   local types = of_types(functions)
   if types then node = core.mutate(types, node) end
-  return loop_level.apply(functions, node, before)
+  return loop_level.apply(functions, node, post)
 end
 
-local function rewrite_module(functions, mod, before)
+local function rewrite_module(functions, mod, post)
   local changed = {}
   for name, fn in pairs(mod) do
-    local new = rewrite_node(functions, fn, before)
+    local new = rewrite_node(functions, fn, post)
     if new ~= fn then changed[name] = new end
   end
   return next(changed) and mod:with(changed) or mod
 end
 
-local function apply(functions, subject, before)
+local function apply(functions, subject, post)
   if getmetatable(subject) == "perilune.Module" then
-    return rewrite_module(functions, subject, before)
+    return rewrite_module(functions, subject, post)
   end
-  return rewrite_node(functions, subject, before)
+  return rewrite_node(functions, subject, post)
 end
 
 local class = {
@@ -93,6 +94,8 @@ local function check(name, functions)
     elseif not kinds[kind] then
       error(("%s: no kind of node or type is called '%s'%s"):format(name, tostring(kind),
         core.suggest(tostring(kind), kinds)), 3)
+    else
+      argument.callable(f, name, kind)
     end
   end
 end
@@ -105,24 +108,16 @@ function mutator.make(functions)
   return setmetatable(functions, class)
 end
 
-local function with_post(f)
-  return function(pre, rebuild) return f(pre, rebuild()) end
-end
-
 --- Rewrites an expression, or all functions of a module; a single function is
 -- called for every kind of node.
 function mutator.rewrite(subject, functions)
-  local all = {}
   if type(functions) == "function" then
-    for _, row in ipairs(core.kinds()) do all[row.name] = with_post(functions) end
+    local all = {}
+    for _, row in ipairs(core.kinds()) do all[row.name] = functions end
     return apply(all, subject, true)
   end
   check("pl.rewrite", functions)
-  for kind, f in pairs(functions) do all[kind] = f end
-  for _, row in ipairs(core.kinds()) do
-    if all[row.name] then all[row.name] = with_post(all[row.name]) end
-  end
-  return apply(all, subject, true)
+  return apply(functions, subject, true)
 end
 
 return mutator

@@ -907,13 +907,16 @@ function pl.functions(spec) end
 function pl.pipeline(text) end
 --- A mutator: functions by kind of node or type; each is a rule of that name in reports and histories. `name` gives
 --- one name to all. At the loop level, when a function is for a kind that has bodies, `node` has its rewritten parts.
----@param functions table<string, string|fun(node: perilune.Node, rebuild: fun(): perilune.Node): perilune.Operand>
+--- A function gives nil (unchanged), the node to use instead, or a number or tensor, which is a constant; anything
+--- else is an error that names the rule and its place.
+---@alias perilune.Answer perilune.Node|perilune.Tensor|number|nil
+---@param functions table<string, string|fun(node: perilune.Node, rebuild: fun(): perilune.Node): perilune.Answer>
 ---@return fun(subject: perilune.Node|perilune.Module): perilune.Node|perilune.Module
 function pl.mutator(functions) end
 --- Rewrites at once: functions by kind of node are given the node as it was and
---- the node with its rewritten operands, and give nil or what to use instead. A
---- single function is called for every kind.
----@alias perilune.Rewrite fun(pre: perilune.Node, post: perilune.Node): perilune.Operand
+--- the node with its rewritten operands, and give nil or what to use instead, as
+--- those of a mutator do. A single function is called for every kind.
+---@alias perilune.Rewrite fun(pre: perilune.Node, post: perilune.Node): perilune.Answer
 ---@param subject perilune.Node|perilune.Module
 ---@param functions perilune.Rewrite|table<string, perilune.Rewrite>
 ---@return perilune.Node|perilune.Module

@@ -5,6 +5,7 @@
 
 local core = require "perilune.core"
 core.internal()
+local argument = require "perilune.argument"
 
 local expr = require("perilune.tir.operand").expr
 local walk = require "perilune.tir.depth_first"
@@ -31,17 +32,32 @@ function mutator.takes(functions, subject)
   return false
 end
 
---- The node rewritten by functions(node, rebuild), parts first; `node` has its rewritten parts,
--- or is the node as it was when `before` says so. A node that stays is the very same.
-function mutator.apply(functions, subject, before)
+-- The node that an answer is: a number is an immediate of the dtype of what it replaces.
+local function taken(answer, rule, f, node)
+  if type(answer) == "number" then return expr(answer, node.dtype) end
+  if getmetatable(answer) == "perilune.Node" then return answer end
+  local at = type(f) == "function" and debug.getinfo(f, "S") or { short_src = "?", linedefined = 0 }
+  error(("%s:%d: rule '%s': a node, a number or nil expected as its answer, got %s"):format(
+    at.short_src, at.linedefined, rule, argument.kind_of(answer)), 0)
+end
+
+--- The node rewritten by functions(node, rebuild), parts first; `node` has its rewritten parts.
+-- With `post` they are given the node as it was and the one with its rewritten parts. A node that
+-- stays is the very same.
+function mutator.apply(functions, subject, post)
   local sealed = core.seal(subject)
   local result = walk(sealed, nothing, function(node, rebuilt, kind)
-    local f = functions[kind]
-    local answer = f and f(before and node or rebuilt, function() return rebuilt end)
+    local f, answer = functions[kind], nil
+    if f and post then
+      answer = f(node, rebuilt)
+    elseif f then
+      answer = f(rebuilt, function() return rebuilt end)
+    end
     if answer == nil or rawequal(answer, rebuilt) then return rebuilt end
     -- What a function answers of the node as it was has none of the changes inside.
-    if core.apply_rule(functions.name or kind, node) then return expr(answer) end
-    return rebuilt
+    local rule = functions.name or kind
+    answer = taken(answer, rule, f, rebuilt)
+    return core.apply_rule(rule, node) and answer or rebuilt
   end, true)
   return rawequal(result, sealed) and subject or core.seal(result)
 end
