@@ -154,7 +154,7 @@ local promises = {
 -- -------------------------------------------------------------------- spec
 
 -- What is read knows the effects of the functions that it calls.
-local function as_read(mod) return assert(pl.parse(tostring(mod))) end
+local function as_read(mod) return assert(pl.parse(mod:text())) end
 
 local function read_back(mod, expected)
   local back = as_read(mod)

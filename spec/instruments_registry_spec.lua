@@ -170,6 +170,8 @@ return "InferType"
     Prints the module after passes.
     names: strings, by default []
       The passes; none given: all.
+    full: boolean, by default false
+      With all constants, however large.
 ]], one)
     status, one = command.run(folder, "passes tir.InjectDoubleBuffer")
     assert.equal(0, status)

@@ -80,7 +80,7 @@ for name, kind in pairs(kinds) do
     end)
 
     it("is read back as it was", function()
-      local again, diag = pl.parse(tostring(mod))
+      local again, diag = pl.parse(mod:text())
       local reason = row.unread or unread[kind.class]
       if reason then
         assert.is_true(not again or not pl.equal(again, mod),

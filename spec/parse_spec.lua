@@ -157,7 +157,7 @@ describe("let", function()
   end)
   it("stands in parentheses where it is no tail", function()
     local m = module "def @main(%x: int32) { add((let %y = %x; %y), 1) }"
-    assert.truthy(pl.equal(m, assert(pl.parse(tostring(m)))))
+    assert.truthy(pl.equal(m, assert(pl.parse(m:text()))))
   end)
 end)
 
@@ -322,7 +322,7 @@ describe("comments behind values", function()
 type "%s"[A] { C(A) }
 def @main(%%x: "%s"[int32], %%y: Tensor[("%s"), float32], %%z: opaque("%s")) { (%%x, %%y, %%z) }
 ]]):format(name, name, name, name)))
-      assert.is_true(pl.equal(mod, assert(pl.parse(tostring(mod)))), name)
+      assert.is_true(pl.equal(mod, assert(pl.parse(mod:text()))), name)
     end
   end)
 end)
@@ -357,7 +357,7 @@ def @main(a=meta[VirtualDevice][%d], b=meta[VirtualDevice][%d]) { 1 }
     assert.equal(pl.hash(one), pl.hash(devices(1, 0, "2", "1")))
     assert.falsy(pl.equal(one, devices(1, 0, "1", "2")))
     for _, mod in ipairs { one, devices(1, 0, "1", "2"), devices(1, 0, "1", "1") } do
-      pl.assert_equal(mod, assert(pl.parse(tostring(mod))))
+      pl.assert_equal(mod, assert(pl.parse(mod:text())))
     end
   end)
   it("are refused when they are none, or have no such entry", function()
@@ -459,7 +459,7 @@ describe("lets around an expression", function()
 let %x: int32 = 1;
 let %y: int32 = add(%x, 2);
 multiply(%y, 3)]], shown(text))
-    assert.is_true(pl.equal(node, assert(pl.parse_expr(tostring(node)))))
+    assert.is_true(pl.equal(node, assert(pl.parse_expr(node:text()))))
     assert.equal(9, pl.eval(pl.func({}, node)):totable())
   end)
 

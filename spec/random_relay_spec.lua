@@ -21,7 +21,7 @@ end
 table.sort(passes)
 
 local function read_back(mod)
-  return assert(pl.parse(tostring(mod)))
+  return assert(pl.parse(mod:text()))
 end
 
 local function check_equal(mod, again)

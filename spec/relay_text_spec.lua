@@ -53,9 +53,9 @@ describe("TVM's texts", function()
     it(file.name .. " is read", function()
       local text = read(folder .. file.name)
       local module = assert(pl.parse(text, file.name))
-      local printed = tostring(module)
+      local printed = module:text()
       local again = assert(pl.parse(printed, file.name))
-      assert.is_nil(difference(printed, tostring(again)))
+      assert.is_nil(difference(printed, again:text()))
       assert.equal(not other_module[file.name], pl.equal(module, again))
       if not file.typed then return end
       -- A text has no line feed behind its metadata.

@@ -136,6 +136,9 @@ int pln_lua_is_internal(lua_State *L);
 pln_buffer *pln_lua_text(lua_State *L, pln_lua *b);
 /* Replaces that box on top by its text.  [-1, +1] */
 void pln_lua_text_done(lua_State *L);
+/* The options of mod:text(options) and node:text(options), a table or nothing.
+ */
+pln_print_options pln_lua_text_options(lua_State *L, int arg);
 
 /* ----------------------------------------------------------- graphs, nodes */
 

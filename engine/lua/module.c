@@ -277,17 +277,30 @@ static int module_eq(lua_State *L) {
   return 1;
 }
 
-static int module_tostring(lua_State *L) {
+static int push_text(lua_State *L, const pln_module *module,
+                     const pln_print_options *options) {
   pln_lua *b = pln_lua_here(L);
-  pln_module **box = luaL_checkudata(L, 1, PLN_LUA_MODULE);
-  if (!*box) {
-    lua_pushliteral(L, "Module (closed)");
-    return 1;
-  }
   pln_buffer *text = pln_lua_text(L, b);
-  pln_lua_must(L, b, pln_print_module(*box, 0, pln_buffer_write, text));
+  pln_lua_must(L, b, pln_print_module(module, options, pln_buffer_write, text));
   pln_lua_text_done(L);
   return 1;
+}
+
+/* tostring(mod): for people, without the elements of large constants */
+static int module_tostring(lua_State *L) {
+  pln_module **box = luaL_checkudata(L, 1, PLN_LUA_MODULE);
+  pln_print_options options = {.constants = PLN_CONSTANTS_BRIEF};
+  if (*box)
+    return push_text(L, *box, &options);
+  lua_pushliteral(L, "Module (closed)");
+  return 1;
+}
+
+/* mod:text([options]) -> the complete text */
+static int module_text(lua_State *L) {
+  pln_module *module = pln_lua_check_module(L, 1);
+  pln_print_options options = pln_lua_text_options(L, 2);
+  return push_text(L, module, &options);
 }
 
 /* --------------------------------------------------------------- functions */
@@ -336,6 +349,7 @@ static const luaL_Reg methods[] = {
     {"with_attrs", module_with_attrs},
     {"with_type", pln_lua_module_with_type},
     {"fix_dim", module_fix_dim},
+    {"text", module_text},
     {"dot", pln_lua_module_dot},
     {"json", pln_lua_module_json},
     {"close", module_gc},

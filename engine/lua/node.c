@@ -420,7 +420,7 @@ static int node_eq(lua_State *L) {
   return 1;
 }
 
-static int push_text(lua_State *L, bool declared) {
+static int push_text(lua_State *L, const pln_print_options *options) {
   pln_lua *b = pln_lua_here(L);
   pln_lua_node *node = pln_lua_check_node(L, 1);
   const pln_graph *g = node->graph->graph;
@@ -430,21 +430,21 @@ static int push_text(lua_State *L, bool declared) {
     ref = pln_graph_root(g);
   }
   pln_buffer *text = pln_lua_text(L, b);
-  pln_lua_must(L, b,
-               declared
-                   ? pln_print_node_declared(g, ref, pln_buffer_write, text)
-                   : pln_print_node(g, ref, 0, pln_buffer_write, text));
+  pln_lua_must(L, b, pln_print_node(g, ref, options, pln_buffer_write, text));
   pln_lua_text_done(L);
   return 1;
 }
 
+/* tostring(node): its program alone */
 static int node_tostring(lua_State *L) {
-  return push_text(L, false);
+  pln_print_options options = {.no_metadata = true};
+  return push_text(L, &options);
 }
 
-/* declared_text(node) -> its text; a PrimExpr's behind what it uses */
-static int core_declared_text(lua_State *L) {
-  return push_text(L, true);
+/* node:text([options]) -> its program and the constants that it refers to */
+static int node_text(lua_State *L) {
+  pln_print_options options = pln_lua_text_options(L, 2);
+  return push_text(L, &options);
 }
 
 /* ----------------------------------------------------------------- methods */
@@ -590,6 +590,7 @@ static int core_kinds(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {{"nodes", node_nodes},
+                                   {"text", node_text},
                                    {"dot", pln_lua_node_dot},
                                    {"json", pln_lua_node_json},
                                    {"history", pln_lua_node_history},
@@ -599,13 +600,9 @@ static const luaL_Reg meta[] = {{"__len", node_len},
                                 {"__tostring", node_tostring},
                                 {NULL, NULL}};
 static const luaL_Reg functions[] = {
-    {"seal", node_seal},
-    {"verify_node", node_verify},
-    {"kinds", core_kinds},
-    {"node_equal", node_equal},
-    {"node_hash", node_hash},
-    {"declared_text", core_declared_text},
-    {NULL, NULL},
+    {"seal", node_seal},      {"verify_node", node_verify},
+    {"kinds", core_kinds},    {"node_equal", node_equal},
+    {"node_hash", node_hash}, {NULL, NULL},
 };
 
 void pln_lua_open_node(lua_State *L) {

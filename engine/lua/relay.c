@@ -167,6 +167,93 @@ static void read_given(lua_State *L, pln_lua *b, int arg, given_values *out) {
       read_option(L, b, names[i], out);
 }
 
+/* --------------------------------------------------------------- printing */
+
+static const char *const text_options[] = {"constants", "hash_references",
+                                           "limit", "metadata", "verbose_expr"};
+
+/* The keys of the table that are none of `names` are errors. */
+static void check_keys(lua_State *L, int arg, const char *what,
+                       const char *const *names, uint32_t n) {
+  char hint[128];
+  for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) {
+    bool known = false;
+    const char *key = luaL_tolstring(L, -2, NULL);
+    for (uint32_t i = 0; i < n; i++)
+      known = known || !strcmp(key, names[i]);
+    pln_suggest(key, n, names, hint, sizeof hint);
+    if (!known)
+      pln_lua_error(L, PLN_ERR_ARGUMENT, "%s has no option '%s'%s", what, key,
+                    hint);
+    lua_pop(L, 1);
+  }
+}
+
+/* A field of the options, which stays on the stack; false when it is nil. */
+static bool get_option(lua_State *L, int arg, const char *name, int type) {
+  int found = lua_getfield(L, arg, name);
+  if (found != LUA_TNIL && found != type)
+    pln_lua_error(L, PLN_ERR_TYPE, "option '%s' is a %s, got a %s", name,
+                  lua_typename(L, type), luaL_typename(L, -1));
+  return found != LUA_TNIL;
+}
+
+static bool get_flag(lua_State *L, int arg, const char *name, bool otherwise) {
+  bool given = get_option(L, arg, name, LUA_TBOOLEAN);
+  bool yes = given ? lua_toboolean(L, -1) : otherwise;
+  lua_pop(L, 1);
+  return yes;
+}
+
+static uint8_t get_constants(lua_State *L, int arg) {
+  static const char *const names[] = {"complete", "embedded", "brief"};
+  char hint[128];
+  uint8_t how = 0;
+  if (get_option(L, arg, "constants", LUA_TSTRING)) {
+    const char *name = lua_tostring(L, -1);
+    while (how < PLN_COUNT(names) && strcmp(name, names[how]) != 0)
+      how++;
+    pln_suggest(name, PLN_COUNT(names), names, hint, sizeof hint);
+    if (how == PLN_COUNT(names))
+      pln_lua_error(L, PLN_ERR_ARGUMENT,
+                    "option 'constants' is complete, embedded or brief, "
+                    "not '%s'%s",
+                    name, hint);
+  }
+  lua_pop(L, 1);
+  return how;
+}
+
+static size_t get_limit(lua_State *L, int arg) {
+  lua_Integer limit = 0;
+  if (get_option(L, arg, "limit", LUA_TNUMBER)) {
+    int whole;
+    limit = lua_tointegerx(L, -1, &whole);
+    if (!whole || limit < 0)
+      pln_lua_error(L, PLN_ERR_ARGUMENT,
+                    "option 'limit' is a number of bytes, got %s",
+                    luaL_tolstring(L, -1, NULL));
+  }
+  lua_pop(L, 1);
+  return (size_t)limit;
+}
+
+pln_print_options pln_lua_text_options(lua_State *L, int arg) {
+  pln_print_options options = {.limit = 0};
+  if (lua_isnoneornil(L, arg))
+    return options;
+  if (!lua_istable(L, arg))
+    pln_lua_error(L, PLN_ERR_TYPE, "text: a table of options expected, got %s",
+                  luaL_typename(L, arg));
+  check_keys(L, arg, "text", text_options, PLN_COUNT(text_options));
+  options.limit = get_limit(L, arg);
+  options.constants = get_constants(L, arg);
+  options.no_metadata = !get_flag(L, arg, "metadata", true);
+  options.hash_references = get_flag(L, arg, "hash_references", false);
+  options.declared = get_flag(L, arg, "verbose_expr", false);
+  return options;
+}
+
 /* ---------------------------------------------------------------- reading */
 
 /* parse(text [, name or options]) -> Module, or nil and a diagnostic */
@@ -238,18 +325,7 @@ static int text_save(lua_State *L) {
   return 1;
 }
 
-/* text_embedded(mod) -> text, with all constants in it */
-static int text_embedded(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  pln_module *module = pln_lua_check_module(L, 1);
-  pln_buffer *text = pln_lua_text(L, b);
-  pln_lua_must(L, b, pln_print_module_embedded(module, pln_buffer_write, text));
-  pln_lua_text_done(L);
-  return 1;
-}
-
 static const luaL_Reg functions[] = {{"text_parse", text_parse},
-                                     {"text_embedded", text_embedded},
                                      {"text_parse_expr", text_parse_expr},
                                      {"text_load", text_load},
                                      {"text_save", text_save},

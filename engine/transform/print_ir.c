@@ -30,14 +30,14 @@ pln_status pln_pass_print_ir(pln_pass_run *run) {
   const struct pln_registry *r = e->passes;
   const pln_module *module = pln_run_module(run);
   pln_slice header = pln_run_string(run, "header");
+  pln_print_options options = {.no_metadata =
+                                   !pln_run_int(run, "show_meta_data")};
   if (!r->print)
     return pln_diag_error(e, PLN_ERR_ARGUMENT, NULL,
                           "there is nowhere to print: see pln_print_to");
   PLN_TRY(put_text(r, "PrintIR("));
   PLN_TRY(put(r, header.data, header.size));
   PLN_TRY(put_text(r, "):\n"));
-  PLN_TRY(pln_run_int(run, "show_meta_data")
-              ? pln_print_module(module, 0, r->print, r->print_ud)
-              : pln_print_module_brief(module, r->print, r->print_ud));
+  PLN_TRY(pln_print_module(module, &options, r->print, r->print_ud));
   return put_text(r, "\n");
 }

@@ -119,7 +119,10 @@ local function shorten(lines)
   return out
 end
 
-local function text_of(fn) return fn and tostring(fn) or "" end
+-- Constants by what they hold: their numbers change with others that come and go.
+local compared = { metadata = false, hash_references = true }
+
+local function text_of(fn) return fn and fn:text(compared) or "" end
 
 local colours = { ["-"] = "\27[31m", ["+"] = "\27[32m", ["@"] = "\27[36m" }
 

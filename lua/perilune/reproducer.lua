@@ -40,7 +40,7 @@ end
 
 -- Relay text, with the model's bytes in the header where text does not say all.
 local function add_module(entries, module, embed)
-  local text = embed and core.text_embedded(module) or tostring(module)
+  local text = module:text { constants = embed and "embedded" or "complete" }
   local lost = lost_in(text, module)
   local bytes = lost and onnx_bytes(module, embed)
   if bytes then

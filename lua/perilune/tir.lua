@@ -627,7 +627,7 @@ for name, analysis in pairs(require "perilune.tir.analysis") do tir[name] = anal
 function tir.script(subject, options)
   options = argument.options(options, "tir.script")
   if options.verbose_expr and ir.kind_of(subject) == "Node" then
-    return core.declared_text(subject)
+    return subject:text { verbose_expr = true, metadata = false }
   end
   return tostring(subject)
 end

@@ -136,6 +136,19 @@ function Tensor:close() end
 
 --- A node of a function: a view, unique per graph, usable as a table key. Which
 --- fields there are depends on `kind`; node[i] is operand i, #node their number.
+--- How text is made. `constants`: "complete" (the default) has the elements of all, and of those
+--- over 1 MiB that lie in a file its name and their place; "embedded" has the elements of all;
+--- "brief" has dtype, shape and a hash of those over 64 elements, and the place of those over 1 MiB
+--- in a file. `hash_references`: references to constants show the hash and no number, for comparing
+--- texts. `limit`: cut off after about that many bytes. `metadata` = false: no metadata section.
+--- `verbose_expr`: a PrimExpr stands behind declarations of what it uses.
+---@class perilune.TextOptions
+---@field constants? "complete"|"embedded"|"brief"
+---@field hash_references? boolean
+---@field limit? integer
+---@field metadata? boolean
+---@field verbose_expr? boolean
+
 ---@class perilune.Node
 ---@field kind perilune.Kind
 ---@field type perilune.Type
@@ -204,6 +217,11 @@ function Node:dot() end
 --- The node and all it needs as JSON: nodes, scopes, types, attributes.
 ---@return string
 function Node:json() end
+--- The complete Relay text, which pl.parse_expr reads back: the program and the constants that it
+--- refers to. tostring(node) is the program alone.
+---@param options? perilune.TextOptions
+---@return string
+function Node:text(options) end
 --- What made the node, newest first: passes and their rules, at the end where it came from. A merged node has two
 --- in `from`; the history goes on with the one that stayed. Where nodes change again and again, the oldest changes are
 --- left out: there are at most 16 a node, over a whole graph.
@@ -286,6 +304,11 @@ function Module:with_type(definition) end
 ---@return perilune.Module? mod
 ---@return perilune.Diag? diag
 function Module:fix_dim(name, size) end
+--- The complete Relay text, which pl.parse reads back equal. tostring(mod) is for people: it has
+--- dtype, shape and a hash in place of the elements of constants over 64 elements.
+---@param options? perilune.TextOptions
+---@return string
+function Module:text(options) end
 --- A picture in the language of Graphviz, functions and scopes as clusters.
 ---@return string
 function Module:dot() end
@@ -1331,12 +1354,14 @@ function Timing:trace() end
 function pl.instruments.timing() end
 ---@param names? string[]
 ---@param write? fun(text: string)
+---@param options? { full?: boolean } full: mod:text(), with all constants, and not tostring(mod)
 ---@return perilune.Instrument
-function pl.instruments.print_before(names, write) end
+function pl.instruments.print_before(names, write, options) end
 ---@param names? string[]
 ---@param write? fun(text: string)
+---@param options? { full?: boolean }
 ---@return perilune.Instrument
-function pl.instruments.print_after(names, write) end
+function pl.instruments.print_after(names, write, options) end
 --- Prints the lines that each pass changed.
 ---@param options? { write?: fun(text: string), colour?: boolean, most?: integer }
 ---@return perilune.Instrument
@@ -1351,8 +1376,9 @@ function pl.instruments.diff(options) end
 function pl.instruments.progress(options) end
 --- A numbered file of Relay text for each pass that changed something; `files` lists them.
 ---@param folder string
+---@param options? { full?: boolean } full: with all constants, so that the files can be read
 ---@return perilune.Instrument
-function pl.instruments.dump(folder) end
+function pl.instruments.dump(folder, options) end
 --- Evaluates before and after each pass that changed something; one that changes what is computed fails.
 ---@param options? table those of pl.check
 ---@return perilune.Instrument

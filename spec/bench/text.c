@@ -24,7 +24,7 @@ typedef struct work {
 
 static void print_once(work *w) {
   w->size = 0;
-  must(w->e, pln_print_module(w->module, 0, count, &w->size));
+  must(w->e, pln_print_module(w->module, NULL, count, &w->size));
 }
 
 static void read_once(work *w) {
@@ -70,7 +70,7 @@ static pln_status keep(void *ud, const char *data, size_t size) {
 static void print_text(work *w) {
   print_once(w);
   char *at = w->text = block(w->size);
-  must(w->e, pln_print_module(w->module, 0, keep, &at));
+  must(w->e, pln_print_module(w->module, NULL, keep, &at));
 }
 
 /* @main becomes @main0, @main1, ...; the metadata, if any, are left out. */

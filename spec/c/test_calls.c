@@ -344,7 +344,7 @@ static void reread(const pln_module *m, pln_module **out) {
   pln_engine *e = pln_module_engine(m);
   pln_buffer text;
   pln_buffer_init(&text, e);
-  CHECK_OK(pln_print_module(m, 0, pln_buffer_write, &text));
+  CHECK_OK(pln_print_module(m, NULL, pln_buffer_write, &text));
   CHECK_OK(pln_parse_module(e, (pln_slice){text.data, text.size}, NULL, out));
   pln_buffer_free(&text);
 }

@@ -43,7 +43,7 @@ static pln_status collect(void *ud, const char *data, size_t size) {
 static void print(pln_engine *engine, const pln_module *module,
                   pln_buffer *out) {
   pln_buffer_init(out, engine);
-  CHECK_OK(pln_print_module(module, 0, collect, out));
+  CHECK_OK(pln_print_module(module, NULL, collect, out));
   CHECK_OK(pln_buffer_add(out, "", 1));
 }
 

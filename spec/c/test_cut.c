@@ -39,7 +39,7 @@ static pln_ref find(const pln_graph *g, pln_kind kind, const char *name,
 
 static text print(const pln_graph *g) {
   text t = {.size = 0};
-  CHECK_OK(pln_print_node(g, pln_graph_root(g), 0, append, &t));
+  CHECK_OK(pln_print_node(g, pln_graph_root(g), NULL, append, &t));
   return t;
 }
 

@@ -98,7 +98,7 @@ static const char script[] =
 
 static pln_status print_to(const pln_graph *g, pln_ref ref, pln_buffer *text) {
   pln_buffer_init(text, g->engine);
-  return pln_print_node(g, ref, 0, pln_buffer_write, text);
+  return pln_print_node(g, ref, NULL, pln_buffer_write, text);
 }
 
 static bool text_is(const pln_buffer *text, const char *expected) {

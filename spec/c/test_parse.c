@@ -126,7 +126,7 @@ static pln_status read_and_print(pln_engine *engine, void *ud) {
   (void)ud;
   pln_status status = pln_parse_module(engine, pln_text(beyond), NULL, &module);
   if (status == PLN_OK)
-    status = pln_print_module(module, 0, append, &p);
+    status = pln_print_module(module, NULL, append, &p);
   if (status == PLN_OK)
     CHECK_STR(p.data, beyond);
   pln_module_release(module);

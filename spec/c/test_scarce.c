@@ -16,13 +16,17 @@ static pln_status drop(void *ud, const char *data, size_t size) {
  */
 
 static pln_status print_all(const pln_module *m) {
+  static const pln_print_options ways[] = {
+      {.limit = 0},
+      {.limit = 100},
+      {.no_metadata = true, .hash_references = true},
+      {.constants = PLN_CONSTANTS_EMBEDDED},
+      {.constants = PLN_CONSTANTS_BRIEF}};
   size_t n = 0;
-  pln_status status = pln_print_module(m, 0, drop, &n);
-  if (status == PLN_OK)
-    status = pln_print_module(m, 100, drop, &n);
-  if (status == PLN_OK)
-    status = pln_print_module_brief(m, drop, &n);
-  return status == PLN_OK ? pln_print_module_embedded(m, drop, &n) : status;
+  pln_status status = PLN_OK;
+  for (size_t i = 0; i < sizeof ways / sizeof *ways && status == PLN_OK; i++)
+    status = pln_print_module(m, &ways[i], drop, &n);
+  return status;
 }
 
 static pln_status draw_all(const pln_module *m) {

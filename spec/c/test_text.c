@@ -62,8 +62,10 @@ static pln_ref scalar(bench *t, pln_dtype dtype, const void *value,
 
 static void check_prints(bench *t, pln_ref node, const char *wanted) {
   static text out;
+  static const pln_print_options program = {.no_metadata = true};
   out.size = 0;
-  CHECK_OK(pln_print_node(pln_builder_graph(t->b), node, 0, append, &out));
+  CHECK_OK(
+      pln_print_node(pln_builder_graph(t->b), node, &program, append, &out));
   CHECK_STR(out.data, wanted);
 }
 
@@ -180,7 +182,8 @@ static void the_limit_cuts_off(void) {
   REQUIRE(open_bench(&t));
   pln_ref x = var(&t, "x", t.vec), y = call(&t, "exp", 1, &x);
   text out = {.size = 0};
-  CHECK_OK(pln_print_node(pln_builder_graph(t.b), y, 10, append, &out));
+  pln_print_options ten = {.limit = 10};
+  CHECK_OK(pln_print_node(pln_builder_graph(t.b), y, &ten, append, &out));
   CHECK_STR(out.data, "free_var %...");
   close_bench(&t);
 }
@@ -194,10 +197,10 @@ static void chains_and_nesting_of_any_length(void) {
     c = call(&t, "exp", 1, &c);
   for (int i = 0; i < 100000 && check_failures == 0; i++)
     CHECK_OK(pln_build_free_if(t.b, p, d, x, &d));
-  CHECK_OK(pln_print_node(pln_builder_graph(t.b), c, 0, count_bytes, &size));
+  CHECK_OK(pln_print_node(pln_builder_graph(t.b), c, NULL, count_bytes, &size));
   CHECK(size > 300000 * 20);
   size = 0;
-  CHECK_OK(pln_print_node(pln_builder_graph(t.b), d, 0, count_bytes, &size));
+  CHECK_OK(pln_print_node(pln_builder_graph(t.b), d, NULL, count_bytes, &size));
   CHECK(size > 100000 * 20);
   close_bench(&t);
 }
@@ -243,7 +246,7 @@ static void modules_carry_their_constants(void) {
   REQUIRE_OK(pln_builder_seal(t.b, f, &graph));
   REQUIRE_OK(pln_module_new(t.e, &empty));
   REQUIRE_OK(pln_module_with(empty, symbol(&t, "main"), graph, &module));
-  CHECK_OK(pln_print_module(module, 0, append, &out));
+  CHECK_OK(pln_print_module(module, NULL, append, &out));
   char *section = strstr(out.data, "\n#[metadata]");
   REQUIRE(section);
   CHECK_STR(section, meta_section);
@@ -266,7 +269,7 @@ static pln_status build_and_print(pln_builder *b, pln_type type) {
   PLN_TRY(pln_build_tuple(b, 1, &x, &y));
   PLN_TRY(pln_build_free_let(b, x, p, y, &y));
   PLN_TRY(pln_build_bind(b, 1, &p, y, 0, 0, &f));
-  return pln_print_node(pln_builder_graph(b), f, 0, count_bytes, &size);
+  return pln_print_node(pln_builder_graph(b), f, NULL, count_bytes, &size);
 }
 
 static pln_status work(pln_engine *e, void *ud) {

@@ -73,7 +73,7 @@ static void print(bench *t, pln_ref x, pln_ref body, pln_attrs attrs,
   out->size = 0;
   if (m) {
     m->tir_vars = tir_vars;
-    keep(t, pln_print_module(m, 0, append, out));
+    keep(t, pln_print_module(m, NULL, append, out));
   }
   pln_module_release(m);
   pln_module_release(empty);
@@ -191,7 +191,7 @@ static void keeps_the_order_of_attributes(void) {
   REQUIRE_OK(t.status);
   keep(&t, pln_build_attr_order(t.b, f, 3, order));
   out.size = 0;
-  keep(&t, pln_print_node(pln_builder_graph(t.b), f, 0, append, &out));
+  keep(&t, pln_print_node(pln_builder_graph(t.b), f, NULL, append, &out));
   CHECK_OK(t.status);
   CHECK(strstr(out.data, ", c=\"2\", a=\"1\", b=\"3\") -> "));
   pln_builder_free(t.b);

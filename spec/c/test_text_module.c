@@ -146,7 +146,7 @@ static void check_prints(const bench *t, const char *wanted) {
   static text out;
   out.size = 0;
   CHECK_OK(t->status);
-  CHECK_OK(pln_print_module(t->m, 0, append, &out));
+  CHECK_OK(pln_print_module(t->m, NULL, append, &out));
   CHECK_STR(out.data, wanted);
 }
 
@@ -249,7 +249,7 @@ static void patterns_nest(void) {
                                   (pln_ref[]){h, all}, &match));
   static text out;
   out.size = 0;
-  CHECK_OK(pln_print_node(pln_builder_graph(t.b), match, 0, append, &out));
+  CHECK_OK(pln_print_node(pln_builder_graph(t.b), match, NULL, append, &out));
   CHECK_STR(out.data, "free_var %x;\n"
                       "match (%x) {\n"
                       "  (Cons((%v_h, _), Nil)) => {\n"
@@ -260,7 +260,7 @@ static void patterns_nest(void) {
                       "  },\n"
                       "}");
   out.size = 0;
-  CHECK_OK(pln_print_node(pln_builder_graph(t.b), one, 0, append, &out));
+  CHECK_OK(pln_print_node(pln_builder_graph(t.b), one, NULL, append, &out));
   CHECK_STR(out.data, "(Cons((%v_h, _), Nil))");
   close_bench(&t);
   pln_engine_free(e);
@@ -316,7 +316,7 @@ static pln_status print_len(pln_engine *e, void *ud) {
   if (open_bench(&t, e))
     build_len(&t);
   if (t.status == PLN_OK)
-    keep(&t, pln_print_module(t.m, 0, append, &out));
+    keep(&t, pln_print_module(t.m, NULL, append, &out));
   if (t.status == PLN_OK)
     CHECK_STR(out.data, (const char *)ud);
   close_bench(&t);

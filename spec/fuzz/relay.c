@@ -43,7 +43,7 @@ static void check_same(const pln_module *module, const pln_module *again,
 
 static void print(const pln_module *module, pln_buffer *text) {
   pln_buffer_init(text, pln_module_engine(module));
-  if (pln_print_module(module, 0, pln_buffer_write, text) != PLN_OK)
+  if (pln_print_module(module, NULL, pln_buffer_write, text) != PLN_OK)
     fail("the module cannot be printed", pln_module_engine(module));
   pln_diag_clear(pln_module_engine(module));
 }

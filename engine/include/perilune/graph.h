@@ -854,30 +854,44 @@ PLN_API pln_status pln_module_hash(const pln_module *module,
 /* Receives text as it is printed; a failure stops the printing. */
 typedef pln_status (*pln_write_fn)(void *ud, const char *data, size_t size);
 
-/* Relay text, as TVM 0.14 prints it. `limit` > 0 cuts off after about that
- * many bytes with "...". A module's text ends in its metadata section, with
- * all constants that are no literals in base64; of those over 1 MiB that lie in
- * a file it has the file's name and the place in it. A Function's attributes
+/* What stands in the metadata section for a constant that is no literal. */
+typedef enum pln_print_constants {
+  /* Its elements in base64; of one over 1 MiB that lies in a file, the file's
+   * name and the place in it. Reads back equal. */
+  PLN_CONSTANTS_COMPLETE = 0,
+  /* Its elements in base64, however large it is, wherever it lies. */
+  PLN_CONSTANTS_EMBEDDED,
+  /* Of one over 64 elements: dtype, shape, and in place of the elements a hash
+   * of them; of one over 1 MiB in a file, and of external data, whose elements
+   * are not read for this, the file's base name and the place in it. The parser
+   * refuses such a text and tells how to get the complete one. */
+  PLN_CONSTANTS_BRIEF
+} pln_print_constants;
+
+/* How modules and expressions are printed; all zero is the complete text. */
+typedef struct pln_print_options {
+  size_t limit;      /* > 0: cut off after about that many bytes with "..." */
+  uint8_t constants; /* pln_print_constants */
+  /* No metadata section; a module's text has a comment in its place. */
+  bool no_metadata;
+  /* References to constants in the program's text show the constant's hash and
+   * not its number, for comparing texts line by line. Not read back. */
+  bool hash_references;
+  /* Of a PrimExpr: behind declarations of the variables and buffers that it
+   * uses. */
+  bool declared;
+} pln_print_options;
+
+/* Relay text, as TVM 0.14 prints it; `options` may be NULL. The text ends in
+ * its metadata section, when anything refers to that. A Function's attributes
  * "virtual_device" and "param_virtual_devices" (a list: an OBJECT or nothing
  * for each parameter) are written where Relay has devices. */
-PLN_API pln_status pln_print_module(const pln_module *module, size_t limit,
+PLN_API pln_status pln_print_module(const pln_module *module,
+                                    const pln_print_options *options,
                                     pln_write_fn write, void *ud) PLN_CHECKED;
-/* All constants in base64, however large, wherever they lie. */
-PLN_API pln_status pln_print_module_embedded(const pln_module *module,
-                                             pln_write_fn write,
-                                             void *ud) PLN_CHECKED;
-/* Without the metadata section; a comment says so where one would be. */
-PLN_API pln_status pln_print_module_brief(const pln_module *module,
-                                          pln_write_fn write,
-                                          void *ud) PLN_CHECKED;
 PLN_API pln_status pln_print_node(const pln_graph *graph, pln_ref node,
-                                  size_t limit, pln_write_fn write,
-                                  void *ud) PLN_CHECKED;
-/* The same; a PrimExpr stands behind declarations of the variables and buffers
- * that it uses. */
-PLN_API pln_status pln_print_node_declared(const pln_graph *graph, pln_ref node,
-                                           pln_write_fn write,
-                                           void *ud) PLN_CHECKED;
+                                  const pln_print_options *options,
+                                  pln_write_fn write, void *ud) PLN_CHECKED;
 PLN_API pln_status pln_print_type(const pln_engine *engine, pln_type type,
                                   pln_write_fn write, void *ud) PLN_CHECKED;
 PLN_API pln_status pln_print_dim(const pln_engine *engine, pln_dim dim,

@@ -2,12 +2,18 @@
  *
  * Called by text/meta_rows.c. TVM's form is base64 of its NDArray on file.
  * Large tensors that lie in a file stand there by its name, and a large splat
- * as its one element; TVM cannot read these. */
+ * as its one element; TVM cannot read these. Brief text (PLN_CONSTANTS_BRIEF)
+ * has a digest in place of the elements. */
 
 #include "ir/text/meta.h"
 
-/* Tensors up to this size are written out in any case. */
+#include <stdio.h>
+
+/* Tensors up to this size are written out in any case, but for brief text. */
 enum { MAX_INLINE = 1 << 20 };
+
+/* Brief text has the elements of tensors of so many. */
+enum { MAX_BRIEF = 64 };
 
 /* ------------------------------------------------------------------ base64 */
 
@@ -134,6 +140,17 @@ static void put_head(pln_writer *w, const pln_tensor *tensor) {
   pln_put_text(w, "], ");
 }
 
+/* What is behind "file": or "location":, to the end. */
+static void put_place(pln_writer *w, pln_slice path, uint64_t offset,
+                      const pln_tensor *tensor) {
+  pln_put_json(w, path);
+  pln_put_text(w, ", \"offset\": ");
+  pln_put_int(w, (int64_t)offset);
+  pln_put_text(w, ", \"length\": ");
+  pln_put_int(w, (int64_t)pln_tensor_bytes(tensor));
+  pln_put_text(w, "}");
+}
+
 static void put_slice(pln_writer *w, const pln_tensor *tensor, pln_slice folder,
                       pln_slice path, uint64_t offset) {
   put_head(w, tensor);
@@ -142,12 +159,7 @@ static void put_slice(pln_writer *w, const pln_tensor *tensor, pln_slice folder,
     pln_put_json(w, folder);
     pln_put_text(w, ", \"location\": ");
   }
-  pln_put_json(w, path);
-  pln_put_text(w, ", \"offset\": ");
-  pln_put_int(w, (int64_t)offset);
-  pln_put_text(w, ", \"length\": ");
-  pln_put_int(w, (int64_t)pln_tensor_bytes(tensor));
-  pln_put_text(w, "}");
+  put_place(w, path, offset, tensor);
 }
 
 static void put_splat(pln_writer *w, const pln_tensor *tensor) {
@@ -166,12 +178,107 @@ static void put_splat(pln_writer *w, const pln_tensor *tensor) {
   pln_put_text(w, "\"}");
 }
 
+/* ------------------------------------------------------------------ digest */
+
+static pln_status hash_elements(const pln_tensor *tensor, uint64_t *hash) {
+  const void *data;
+  size_t bytes = pln_tensor_bytes(tensor), count = pln_tensor_count(tensor);
+  uint32_t bits = pln_dtype_bits(pln_tensor_dtype(tensor));
+  if (count == 0)
+    return PLN_OK;
+  PLN_TRY(pln_tensor_data(tensor, &data));
+  if (pln_tensor_dtype(tensor) != PLN_STRING) {
+    size_t size = pln_tensor_is_splat(tensor) ? (bits + 7) / 8 : bytes;
+    *hash = pln_hash_bytes(data, size, *hash);
+    return PLN_OK;
+  }
+  const pln_slice *strings = data;
+  for (size_t i = 0; i < count; i++)
+    *hash = pln_hash_bytes(strings[i].data, strings[i].size, *hash);
+  return PLN_OK;
+}
+
+/* A hash of dtype, dims and elements, the same in every run. */
+static void put_hash(pln_writer *w, const pln_tensor *tensor) {
+  char digits[20];
+  uint32_t rank = pln_tensor_rank(tensor);
+  uint64_t hash = pln_hash_bytes(pln_tensor_dims(tensor),
+                                 rank * sizeof(int64_t), tensor->dtype);
+  pln_status status = hash_elements(tensor, &hash);
+  if (status != PLN_OK) {
+    w->status = w->status == PLN_OK ? status : w->status;
+    return;
+  }
+  snprintf(digits, sizeof digits, "%016llx", (unsigned long long)hash);
+  pln_put_text(w, digits);
+}
+
+/* The base name of the file whose slice the tensor is, when its elements are
+ * not to be read for a digest; else empty. */
+static pln_slice place_of(const pln_writer *w, const pln_tensor *tensor) {
+  pln_slice name = {NULL, 0};
+  if (tensor->where.location)
+    name = pln_symbol_text(w->engine, tensor->where.location);
+  else if (pln_tensor_bytes(tensor) > MAX_INLINE && tensor->file &&
+           pln_file_is_mapped(tensor->file))
+    name = pln_text(pln_file_path(tensor->file));
+  for (size_t i = name.size; i > 0; i--)
+    if (name.data[i - 1] == '/')
+      return (pln_slice){name.data + i, name.size - i};
+  return name;
+}
+
+static int64_t offset_of(const pln_tensor *tensor) {
+  return (int64_t)(tensor->where.location ? tensor->where.offset
+                                          : tensor->offset);
+}
+
+void pln_put_constant_digest(pln_writer *w, const pln_tensor *tensor) {
+  pln_slice name = place_of(w, tensor);
+  pln_put_text(w, "meta[relay.Constant][");
+  if (name.size > 0) {
+    pln_put_quoted(w, name);
+    pln_put_text(w, ":");
+    pln_put_int(w, offset_of(tensor));
+    pln_put_text(w, "+");
+    pln_put_int(w, (int64_t)pln_tensor_bytes(tensor));
+  } else {
+    put_hash(w, tensor);
+  }
+  pln_put_text(w, "]");
+}
+
+static void put_omitted(pln_writer *w, const pln_tensor *tensor) {
+  pln_slice name = place_of(w, tensor);
+  put_head(w, tensor);
+  if (name.size > 0) {
+    pln_put_text(w, "\"" PLN_META_OMITTED "\": true, \"file\": ");
+    put_place(w, name, (uint64_t)offset_of(tensor), tensor);
+  } else {
+    pln_put_text(w, "\"" PLN_META_OMITTED "\": \"");
+    put_hash(w, tensor);
+    pln_put_text(w, "\"}");
+  }
+}
+
+/* A splat is told whole by its one element. */
+static void put_brief(pln_writer *w, const pln_tensor *tensor) {
+  if (pln_tensor_is_splat(tensor) &&
+      pln_dtype_bits(pln_tensor_dtype(tensor)) >= 8)
+    put_splat(w, tensor);
+  else
+    put_omitted(w, tensor);
+}
+
 void pln_put_array(pln_writer *w, const pln_tensor *tensor) {
   pln_slice none = {NULL, 0};
   bool large = pln_tensor_bytes(tensor) > MAX_INLINE;
-  if (large && pln_tensor_is_splat(tensor))
+  if (w->constants == PLN_CONSTANTS_BRIEF &&
+      pln_tensor_count(tensor) > MAX_BRIEF)
+    put_brief(w, tensor);
+  else if (large && pln_tensor_is_splat(tensor))
     put_splat(w, tensor);
-  else if (!large || w->embeds)
+  else if (!large || w->constants == PLN_CONSTANTS_EMBEDDED)
     put_ndarray(w, tensor);
   else if (tensor->where.location)
     put_slice(w, tensor, pln_symbol_text(w->engine, tensor->where.directory),

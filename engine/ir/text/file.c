@@ -21,7 +21,7 @@ static pln_status write(void *output, const char *data, size_t size) {
 pln_status pln_print_file(const pln_module *module, const char *path) {
   pln_output *output;
   PLN_TRY(pln_output_open(module->engine, path, &output));
-  pln_status status = pln_print_module(module, 0, write, output);
+  pln_status status = pln_print_module(module, NULL, write, output);
   if (status == PLN_OK)
     return pln_output_commit(output);
   pln_output_abort(output);

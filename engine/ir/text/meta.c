@@ -117,6 +117,11 @@ void pln_put_meta_tensor(pln_writer *w, const pln_tensor *tensor) {
   pln_status status = PLN_OK;
   uint32_t number = PLN_NONE;
   pln_slice key = pln_text(constant_key);
+  if (w->meta && w->meta->by_digest) {
+    w->met = true;
+    pln_put_constant_digest(w, tensor);
+    return;
+  }
   if (w->meta)
     status = add_entry(w->meta, key, &entry, &number);
   put_reference(w, key, status, number);

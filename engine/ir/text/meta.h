@@ -46,6 +46,7 @@ typedef struct pln_meta {
   pln_interner *objects; /* those met */
   uint32_t *object_numbers;
   uint32_t cap_object_numbers;
+  bool by_digest;        /* references to tensors show what identifies them */
   pln_attrs tir_vars;    /* name of a dim -> dtype of its tir.Var */
   pln_idmap *dim_number; /* symbol of a dim -> its number + 1 */
 } pln_meta;
@@ -78,7 +79,13 @@ void pln_put_meta(pln_writer *w, pln_meta *meta);
 
 /* text/array.c: one of the section's arrays, as TVM's NDArray in base64, or
  * {"dtype": .., "shape": [..], "file": path, "offset": .., "length": ..}, or
- * {"dtype": .., "shape": [..], "splat": an element in base64}. */
+ * {"dtype": .., "shape": [..], "splat": an element in base64}, or, in brief
+ * text, {"dtype": .., "shape": [..], "omitted": a hash} or {"dtype": ..,
+ * "shape": [..], "omitted": true, "file": name, "offset": .., "length": ..}. */
+#define PLN_META_OMITTED "omitted"
 void pln_put_array(pln_writer *w, const pln_tensor *tensor);
+/* A reference that shows what tells the constant from others in place of its
+ * number: a hash, or the place in a file that is not to be read for a hash. */
+void pln_put_constant_digest(pln_writer *w, const pln_tensor *tensor);
 
 #endif

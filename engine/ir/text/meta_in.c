@@ -91,8 +91,8 @@ static pln_status open_section(pln_meta_in *m, const pln_text_given *given) {
   return PLN_OK;
 }
 
-/* Where in the text a bad section is bad. */
-static pln_status bad_section(pln_parser *p, pln_slice section, size_t at) {
+/* The token at a place in the section. */
+static pln_token token_at(const pln_parser *p, pln_slice section, size_t at) {
   pln_lexer x = p->lexer;
   pln_token token = {.row = x.row, .whole = {section.data + at, 0}};
   const char *line = x.line;
@@ -102,7 +102,33 @@ static pln_status bad_section(pln_parser *p, pln_slice section, size_t at) {
       line = c + 1;
     }
   token.column = (uint32_t)(section.data + at - line) + 1;
+  return token;
+}
+
+static pln_status bad_section(pln_parser *p, pln_slice section, size_t at) {
+  pln_token token = token_at(p, section, at);
   return pln_parse_fail(p, &token, "this is no metadata of TVM's");
+}
+
+/* Brief text (PLN_CONSTANTS_BRIEF) is no program: its first tensor without
+ * elements is the one error of the reading. */
+static pln_status find_omitted(pln_parser *p, pln_slice section) {
+  const pln_meta_in *m = p->meta;
+  for (uint32_t i = 0; i < m->n_arrays; i++) {
+    const pln_json_value *v = &m->json.values[m->arrays[i]];
+    const pln_json_value *dtype = pln_json_get(&m->json, v, "dtype");
+    if (v->kind != PLN_JSON_OBJECT || !dtype ||
+        !pln_json_get(&m->json, v, PLN_META_OMITTED))
+      continue;
+    pln_token token =
+        token_at(p, section, (size_t)(dtype->text.data - section.data));
+    return pln_parse_fail(
+        p, &token,
+        "this text leaves the elements of large constants out, so that it "
+        "cannot be read; mod:text() and 'perilune fmt --full' give the "
+        "complete text");
+  }
+  return PLN_OK;
 }
 
 pln_status pln_meta_in_read(pln_parser *p, pln_slice section) {
@@ -115,7 +141,9 @@ pln_status pln_meta_in_read(pln_parser *p, pln_slice section) {
   size_t at = status == PLN_OK ? 0 : m->json.error;
   if (status == PLN_OK)
     status = open_section(m, p->given);
-  return status == PLN_ERR_FORMAT ? bad_section(p, section, at) : status;
+  if (status == PLN_ERR_FORMAT)
+    return bad_section(p, section, at);
+  return status == PLN_OK ? find_omitted(p, section) : status;
 }
 
 void pln_meta_in_free(pln_parser *p) {

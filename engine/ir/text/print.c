@@ -33,6 +33,7 @@ typedef struct part {
 
 typedef struct printer {
   pln_engine *engine;
+  const pln_print_options *options;
   pln_writer w;
   pln_naming naming;
   pln_text_plan plan; /* of the function at work */
@@ -134,6 +135,8 @@ static void put_constant(printer *p, pln_ref node) {
   const pln_tensor *tensor = pln_node_tensor(p->graph, node);
   if (pln_literal(tensor)) {
     pln_put_literal(&p->w, tensor);
+  } else if (p->naming.meta.by_digest) {
+    pln_put_constant_digest(&p->w, tensor);
   } else {
     put(p, "meta[relay.Constant][");
     pln_put_int(&p->w, p->plan.nodes[node].number);
@@ -516,12 +519,16 @@ static void run(printer *p) {
 
 /* ------------------------------------------------------------------- texts */
 
-static pln_status start(printer *p, pln_engine *engine, size_t limit,
-                        pln_write_fn write, void *ud) {
-  *p = (printer){.engine = engine};
-  pln_writer_init(&p->w, engine, limit, write, ud);
+static pln_status start(printer *p, pln_engine *engine,
+                        const pln_print_options *options, pln_write_fn write,
+                        void *ud) {
+  static const pln_print_options complete;
+  *p = (printer){.engine = engine, .options = options ? options : &complete};
+  pln_writer_init(&p->w, engine, p->options->limit, write, ud);
+  p->w.constants = (pln_print_constants)p->options->constants;
   PLN_TRY(pln_type_texts_init(&p->types, engine));
   PLN_TRY(pln_naming_init(&p->naming, engine));
+  p->naming.meta.by_digest = p->options->hash_references;
   p->w.meta = p->types.meta = &p->naming.meta;
   p->w.naming = p->types.naming = &p->naming;
   return PLN_OK;
@@ -635,15 +642,8 @@ static pln_status append_escaped(void *ud, const char *data, size_t size) {
   return PLN_OK;
 }
 
-/* What becomes of constants that are no literals. */
-typedef enum metadata {
-  METADATA_AS_IT_LIES, /* large ones of files: name and place */
-  METADATA_EMBEDDED,
-  METADATA_LEFT_OUT
-} metadata;
-
 /* The metadata section, with the module's attributes when it has any. */
-static void put_metadata(printer *p, const pln_module *module, metadata how) {
+static void put_metadata(printer *p, const pln_module *module) {
   pln_buffer text;
   pln_writer w;
   pln_buffer_init(&text, p->engine);
@@ -657,14 +657,14 @@ static void put_metadata(printer *p, const pln_module *module, metadata how) {
         pln_meta_add_module(&p->naming.meta, (pln_slice){text.data, text.size});
   if (status != PLN_OK)
     fail(p, status);
-  else if (how != METADATA_LEFT_OUT)
+  else if (!p->options->no_metadata)
     pln_put_meta(&p->w, &p->naming.meta);
   else if (p->naming.meta.count > 0)
     put(p, "\n/* the metadata section is left out */\n");
   pln_buffer_free(&text);
 }
 
-static void put_module(printer *p, const pln_module *module, metadata how) {
+static void put_module(printer *p, const pln_module *module) {
   uint32_t types = pln_module_n_types(module), functions = module->count;
   size_t size = (types > functions ? types : functions) * sizeof(definition);
   definition *rows = pln_mem_new(p->engine, size);
@@ -677,7 +677,7 @@ static void put_module(printer *p, const pln_module *module, metadata how) {
     fail(p, pln_nomem(p->engine));
   }
   pln_mem_free(p->engine, rows, size);
-  put_metadata(p, module, how);
+  put_metadata(p, module);
 }
 
 static uint32_t count_prim_funcs(const pln_module *module) {
@@ -690,16 +690,17 @@ static uint32_t count_prim_funcs(const pln_module *module) {
 }
 
 /* Functions of both levels: Relay's text, then the script form of the rest. */
-static pln_status print_module(const pln_module *module, size_t limit,
-                               metadata how, pln_write_fn write, void *ud) {
+pln_status pln_print_module(const pln_module *module,
+                            const pln_print_options *options,
+                            pln_write_fn write, void *ud) {
   printer p;
+  size_t limit = options ? options->limit : 0;
   uint32_t prim = count_prim_funcs(module);
   if (prim > 0 && prim == module->count && !pln_module_n_types(module))
     return pln_print_script_module(module, limit, write, ud);
-  pln_status status = start(&p, module->engine, limit, write, ud);
+  pln_status status = start(&p, module->engine, options, write, ud);
   if (status == PLN_OK) {
-    p.w.embeds = how == METADATA_EMBEDDED;
-    put_module(&p, module, how);
+    put_module(&p, module);
     put(&p, prim > 0 ? "\n" : "");
     status = pln_writer_end(&p.w);
   }
@@ -707,21 +708,6 @@ static pln_status print_module(const pln_module *module, size_t limit,
   if (status == PLN_OK && prim > 0)
     status = pln_print_script_module(module, limit, write, ud);
   return status;
-}
-
-pln_status pln_print_module(const pln_module *module, size_t limit,
-                            pln_write_fn write, void *ud) {
-  return print_module(module, limit, METADATA_AS_IT_LIES, write, ud);
-}
-
-pln_status pln_print_module_embedded(const pln_module *module,
-                                     pln_write_fn write, void *ud) {
-  return print_module(module, 0, METADATA_EMBEDDED, write, ud);
-}
-
-pln_status pln_print_module_brief(const pln_module *module, pln_write_fn write,
-                                  void *ud) {
-  return print_module(module, 0, METADATA_LEFT_OUT, write, ud);
 }
 
 /* A node of the loop level: Vars are when their type is. */
@@ -733,31 +719,24 @@ static bool is_script(const pln_graph *g, pln_ref node) {
          (n->kind == PLN_VAR && value);
 }
 
-static pln_status print_node(const pln_graph *graph, pln_ref node,
-                             bool declared, size_t limit, pln_write_fn write,
-                             void *ud) {
+pln_status pln_print_node(const pln_graph *graph, pln_ref node,
+                          const pln_print_options *options, pln_write_fn write,
+                          void *ud) {
   printer p;
   if (node >= graph->n_nodes)
     return pln_diag_error(graph->engine, PLN_ERR_ARGUMENT, NULL,
                           "node %u is none of the graph's %u nodes",
                           (unsigned)node, (unsigned)graph->n_nodes);
   if (is_script(graph, node))
-    return pln_print_script(graph, node, declared, limit, write, ud);
-  pln_status status = start(&p, graph->engine, limit, write, ud);
+    return pln_print_script(graph, node, options && options->declared,
+                            options ? options->limit : 0, write, ud);
+  pln_status status = start(&p, graph->engine, options, write, ud);
   if (status == PLN_OK) {
     put_graph(&p, graph, node, false);
+    if (!p.options->no_metadata)
+      pln_put_meta(&p.w, &p.naming.meta);
     status = pln_writer_end(&p.w);
   }
   finish(&p);
   return status;
-}
-
-pln_status pln_print_node(const pln_graph *graph, pln_ref node, size_t limit,
-                          pln_write_fn write, void *ud) {
-  return print_node(graph, node, false, limit, write, ud);
-}
-
-pln_status pln_print_node_declared(const pln_graph *graph, pln_ref node,
-                                   pln_write_fn write, void *ud) {
-  return print_node(graph, node, true, 0, write, ud);
 }

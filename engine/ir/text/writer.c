@@ -20,7 +20,7 @@ void pln_writer_init(pln_writer *w, pln_engine *engine, size_t limit,
   w->limit = limit ? limit : SIZE_MAX;
   w->cut = false;
   w->status = PLN_OK;
-  w->embeds = false;
+  w->constants = PLN_CONSTANTS_COMPLETE;
   w->meta = NULL;
   w->met = w->schema_kinds = false;
   w->naming = NULL;

@@ -18,7 +18,7 @@ typedef struct pln_writer {
   bool
       schema_kinds; /* the kind of the attribute at hand is known by its name */
   bool met;         /* such a thing was written */
-  bool embeds;      /* large tensors that lie in files, too */
+  pln_print_constants constants;   /* of the metadata section */
   const struct pln_naming *naming; /* names of type variables, or NULL */
   size_t size;
   char data[8192];

@@ -5,8 +5,9 @@ require "perilune.core".internal() -- diagnostics point at the scripts of others
 
 local fmt = {
   description = "Prints each model FILE (ONNX, or NAME.relay) as Relay text on standard output, "
-    .. "standard input when there is none or it is '-'. All files are looked at when one of them "
-    .. "cannot be read.",
+    .. "standard input when there is none or it is '-'. The text of an ONNX model has dtype, "
+    .. "shape and a hash in place of the elements of constants over 64 elements; --full writes "
+    .. "them. All files are looked at when one of them cannot be read.",
 }
 
 function fmt.arguments(parser)
@@ -15,6 +16,8 @@ function fmt.arguments(parser)
     parser:flag("-i --in-place", "Write the text into the file, unless it stands there already."),
     parser:flag("--check", "Name the files of text whose form is another, and end with status 1 "
       .. "if there are any."))
+  parser:flag("--full", "Writes all elements of the constants of ONNX models, so that the text can "
+    .. "be read as a model. Text of Relay is complete without it.")
   parser:flag("--drop-comments", "With -i: comments are taken away. No form keeps them.")
 end
 
@@ -113,15 +116,17 @@ local function rewrite(path, module, text, drop)
   if row then
     stop.failure("%s:%d: this comment would be lost; --drop-comments agrees to that", path, row)
   end
-  if not is_formed(text, tostring(module)) then assert(require "perilune".save(module, path)) end
+  if not is_formed(text, module:text()) then assert(require "perilune".save(module, path)) end
 end
 
 local function format(path, options)
   local module, text = load(path)
   if options.in_place then return rewrite(path, module, text, options.drop_comments) end
-  local printed = tostring(module)
+  if options.check and not text then
+    stop.failure("%s: only Relay text has a form to check", path)
+  end
+  local printed = (text or options.full) and module:text() or tostring(module)
   if not options.check then return print_text(printed) end
-  if not text then stop.failure("%s: only Relay text has a form to check", path) end
   if not is_formed(text, printed) then
     print(path)
     return 1

@@ -6,19 +6,20 @@ local core = require "perilune.core"
 local nesting = require "perilune.instruments.nesting"
 core.internal()
 
-local function write(path, mod)
+local function write(path, text)
   local file, reason = io.open(path, "w")
   if not file then return reason end
   local ok
-  ok, reason = file:write(tostring(mod), "\n")
+  ok, reason = file:write(text, "\n")
   local closed, why = file:close()
   if not ok then return reason end
   return not closed and why or nil
 end
 
 --- Writes into `folder`, which must be there. What cannot be written is told by
--- `warn` and fails no pass. `files` lists the names, in order.
-return function(folder)
+-- `warn` and fails no pass. `files` lists the names, in order. With options.full
+-- the files have all constants, and can be read.
+return function(folder, options)
   if type(folder) ~= "string" then
     error(("dump: the name of a folder expected, got %s"):format(type(folder)), 2)
   end
@@ -31,7 +32,8 @@ return function(folder)
   local function put(name, mod)
     number = number + 1
     local file = ("%03d_%s.relay"):format(number, (name:gsub("[^%w_.-]", "_")))
-    local reason = write(folder .. "/" .. file, mod)
+    local full = options and options.full
+    local reason = write(folder .. "/" .. file, full and mod:text() or tostring(mod))
     if reason then
       warn("dump: ", reason)
     else

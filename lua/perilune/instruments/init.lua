@@ -28,20 +28,26 @@ local function wanted(names, info)
   return false
 end
 
-local function printer(hook, names, write)
+local function printer(hook, names, write, options)
+  local full = options and options.full
   write = write or print
   return { name = "print_" .. hook, [hook] = function(mod, info)
     if wanted(names, info) then
-      write(("-- %s %s\n%s"):format(hook, info.name, tostring(mod)))
+      write(("-- %s %s\n%s"):format(hook, info.name, full and mod:text() or tostring(mod)))
     end
   end }
 end
 
---- Prints the module before each pass, or before those in `names`.
-function instruments.print_before(names, write) return printer("before", names, write) end
+--- Prints the module before each pass, or before those in `names`: with
+-- options.full all its constants.
+function instruments.print_before(names, write, options)
+  return printer("before", names, write, options)
+end
 
 --- Prints the module after each pass, or after those in `names`.
-function instruments.print_after(names, write) return printer("after", names, write) end
+function instruments.print_after(names, write, options)
+  return printer("after", names, write, options)
+end
 
 -- A line for each row; `text` gives it.
 local function shown(name, text)
@@ -119,7 +125,9 @@ end
 
 -- What they are asked for on a command line.
 
-local names = { type = "strings", default = {}, doc = "The passes; none given: all." }
+local names = { name = "names", type = "strings", default = {},
+  doc = "The passes; none given: all." }
+local full = { name = "full", default = false, doc = "With all constants, however large." }
 
 local function some(list) return list and #list > 0 and list or nil end
 
@@ -132,17 +140,23 @@ return registry.of(instruments, {
       { name = "most", default = 1000, least = 0,
         doc = "Functions with more differing lines are only named." } } },
   { name = "dump", doc = "A numbered file of text for each pass that changed something.",
-    options = { folder = { default = ".", doc = "Where; it must be there." } },
-    from = function(options) return instruments.dump(options.folder) end },
+    options = { { name = "folder", default = ".", doc = "Where; it must be there." }, full },
+    from = function(options) return instruments.dump(options.folder, options) end },
   { name = "oracle", doc = "Evaluates before and after each pass; one that changes what is "
     .. "computed fails.",
     options = { { name = "rounds", default = 6, least = 1, doc = "How many inputs are made." },
       { name = "rtol", default = 1e-5, least = 0, doc = "How far floats may be apart, as a part." },
       { name = "atol", default = 1e-5, least = 0, doc = "The same, beside the largest one." } } },
-  { name = "print_before", doc = "Prints the module before passes.", options = { names = names },
-    from = function(options) return instruments.print_before(some(options.names)) end },
-  { name = "print_after", doc = "Prints the module after passes.", options = { names = names },
-    from = function(options) return instruments.print_after(some(options.names)) end },
+  { name = "print_before", doc = "Prints the module before passes.",
+    options = { names, full },
+    from = function(options)
+      return instruments.print_before(some(options.names), nil, options)
+    end },
+  { name = "print_after", doc = "Prints the module after passes.",
+    options = { names, full },
+    from = function(options)
+      return instruments.print_after(some(options.names), nil, options)
+    end },
   { name = "nodes", doc = "How many nodes there are before and after each pass." },
   { name = "memory", doc = "How many bytes are held before and after each pass." },
   { name = "changes", doc = "Which functions each pass changed." },
