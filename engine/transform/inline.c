@@ -5,6 +5,8 @@
  * compiler's (Compiler), is written out there. Functions that call themselves,
  * also through others that are marked, stay. A marked function that nothing
  * refers to any more is removed; one that nothing referred to before stays.
+ * Only functions that stay are written anew: a chain of marked functions is
+ * copied once, into the function that stays, and not once a link.
  *
  *     def @f(%x, Inline=1) { tanh(%x) }  def @main(%y) { @f(%y) }   =>
  *     def @main(%y) { tanh(%y) }
@@ -24,6 +26,10 @@ typedef struct inliner {
   pln_graft_source *sources; /* a function; made when first needed */
   uint8_t **valued;          /* a function: its nodes that are used as values */
   pln_graph **bodies;        /* a function: the new one */
+  uint8_t *referred;         /* a function: another names it */
+  bool *gone;                /* a function: it is not on the list */
+  uint32_t *list;            /* functions that stay, those done first */
+  uint32_t n_list;
   int64_t inlined;
 } inliner;
 
@@ -133,59 +139,66 @@ static bool refers(const inliner *in, const pln_graph *g) {
   return false;
 }
 
+/* --------------------------------------------------------------- which stay */
+
+static void keep(inliner *in, uint32_t i) {
+  if (!in->gone[i])
+    return;
+  in->gone[i] = false;
+  in->list[in->n_list++] = i;
+}
+
+/* What is not inlined stays, and what nothing referred to. */
+static void keep_first(inliner *in) {
+  memset(in->gone, true, in->n * sizeof *in->gone);
+  for (uint32_t i = 0; i < in->n; i++) {
+    const pln_graph *g = pln_module_function(in->module, i);
+    for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+      if (g->nodes[ref].kind != PLN_GLOBAL_VAR)
+        continue;
+      uint32_t other = pln_module_find(in->module, g->nodes[ref].data);
+      if (other != PLN_NONE)
+        in->referred[other] = 1;
+    }
+  }
+  for (uint32_t i = 0; i < in->n; i++)
+    if (!in->marked[i] || !in->referred[i])
+      keep(in, i);
+}
+
+/* An application that was not allowed leaves a name. */
+static void keep_named(inliner *in, const pln_graph *g) {
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    if (g->nodes[ref].kind != PLN_GLOBAL_VAR)
+      continue;
+    uint32_t i = named(in, &g->nodes[ref]);
+    if (i != PLN_NONE)
+      keep(in, i);
+  }
+}
+
 static pln_status fill(inliner *in) {
   pln_grafter grafter = {.ud = in, .call = put};
-  for (uint32_t i = 0; i < in->n; i++) {
+  keep_first(in);
+  for (uint32_t k = 0; k < in->n_list; k++) {
+    uint32_t i = in->list[k];
     if (!refers(in, pln_module_function(in->module, i)))
       continue;
     PLN_TRY(need_source(in, i));
     PLN_TRY(pln_graft_run(in->engine, &grafter, in->module, &in->sources[i],
                           &in->bodies[i]));
+    keep_named(in, in->bodies[i]);
   }
   return PLN_OK;
 }
 
-/* ----------------------------------------------------------------- clean-up */
-
-/* in->cyclic tells from here on whether a function is referred to: before (1),
- * and after (2). */
-static void count_names(inliner *in, const pln_graph *g, uint8_t bit) {
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
-    if (g->nodes[ref].kind != PLN_GLOBAL_VAR)
-      continue;
-    uint32_t i = pln_module_find(in->module, g->nodes[ref].data);
-    if (i != PLN_NONE)
-      in->cyclic[i] |= bit;
-  }
-}
-
-static pln_status remove_inlined(const inliner *in, pln_module **module) {
-  for (uint32_t i = 0; i < in->n; i++) {
-    pln_module *smaller;
-    if (!in->marked[i] || in->cyclic[i] != 1)
-      continue;
-    PLN_TRY(
-        pln_module_without(*module, pln_module_name(in->module, i), &smaller));
-    pln_module_release(*module);
-    *module = smaller;
-  }
-  return PLN_OK;
-}
-
+/* The module with the new bodies, without the functions that do not stay. */
 static pln_status replace(inliner *in, pln_pass_run *run) {
-  pln_module *module;
-  memset(in->cyclic, 0, in->n);
-  for (uint32_t i = 0; i < in->n; i++) {
-    const pln_graph *old = pln_module_function(in->module, i);
-    count_names(in, old, 1);
-    count_names(in, in->bodies[i] ? in->bodies[i] : old, 2);
-  }
-  PLN_TRY(pln_module_replace(in->module, in->bodies, &module));
-  pln_status status = remove_inlined(in, &module);
-  if (status != PLN_OK) {
-    pln_module_release(module);
-    return status;
-  }
+  pln_module *whole, *module;
+  PLN_TRY(pln_module_replace(in->module, in->bodies, &whole));
+  pln_status status = pln_module_drop(whole, in->gone, &module);
+  pln_module_release(whole);
+  PLN_TRY(status);
   pln_run_set_module(run, module);
   return pln_run_count(run, "inlined", in->inlined);
 }
@@ -199,8 +212,11 @@ static pln_status allocate(inliner *in) {
   in->sources = pln_mem_zeroed(in->engine, n * sizeof *in->sources);
   in->valued = pln_mem_zeroed(in->engine, n * sizeof *in->valued);
   in->bodies = pln_mem_zeroed(in->engine, n * sizeof *in->bodies);
-  bool done =
-      in->marked && in->cyclic && in->sources && in->valued && in->bodies;
+  in->referred = pln_mem_zeroed(in->engine, n);
+  in->gone = pln_mem_zeroed(in->engine, n * sizeof *in->gone);
+  in->list = pln_mem_zeroed(in->engine, n * sizeof *in->list);
+  bool done = in->marked && in->cyclic && in->sources && in->valued &&
+              in->bodies && in->referred && in->gone && in->list;
   return done ? PLN_OK : pln_nomem(in->engine);
 }
 
@@ -220,6 +236,9 @@ static void dispose(inliner *in) {
   pln_mem_free(in->engine, in->sources, n * sizeof *in->sources);
   pln_mem_free(in->engine, in->valued, n * sizeof *in->valued);
   pln_mem_free(in->engine, in->bodies, n * sizeof *in->bodies);
+  pln_mem_free(in->engine, in->referred, n);
+  pln_mem_free(in->engine, in->gone, n * sizeof *in->gone);
+  pln_mem_free(in->engine, in->list, n * sizeof *in->list);
 }
 
 pln_status pln_pass_inline(pln_pass_run *run) {

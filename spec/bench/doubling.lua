@@ -1,0 +1,310 @@
+-- How times grow when a program doubles: every pass, what scripts call and every command on
+-- the programs of programs.lua. Prints each ratio of times per doubling, which is 2 where
+-- work is linear; above the limit of 2.4 it is marked.
+--
+--     LUA_CPATH='BUILD/lua/?.so' lua5.4 spec/bench/doubling.lua BUILD [WORK [PROGRAM]]
+--
+-- WORK and PROGRAM pick rows by a part of their names: FoldConstant, "opt -", lets.
+-- Times are of the processor, the least of some runs; a row is shown when it takes long enough
+-- to be told from noise. PERILUNE_ALL=1 shows all, else only those above the limit.
+
+package.path = "lua/?.lua;lua/?/init.lua;spec/bench/?.lua;" .. package.path
+
+local build, work_part, program_part = arg[1] or "build", arg[2], arg[3]
+local show_all = os.getenv "PERILUNE_ALL"
+
+local pl = require "perilune"
+local core = require "perilune.core"
+local programs = require "programs"
+
+local LIMIT = 2.4
+local SMALL, FACTOR = 1000, 4 -- sizes of a first look: SMALL and FACTOR * SMALL
+local DOUBLINGS = 2
+local ENOUGH = 0.004 -- seconds that the small one must take
+local LARGEST = tonumber(os.getenv "PERILUNE_LARGEST") or 16000
+local TOO_LONG = 3 -- seconds; a row that takes more is not repeated
+
+local folder = os.getenv "TMPDIR" or "/tmp"
+local stem = ("%s/perilune-doubling-%d"):format(folder, math.random(1 << 30))
+local model_onnx, model_relay, out_onnx, out_relay =
+  stem .. ".onnx", stem .. ".relay", stem .. ".out.onnx", stem .. ".out.relay"
+
+-- --------------------------------------------------------------- what is measured
+
+-- { name, prepare(mod) -> f } : f() is measured; nil when the program is not for it.
+local works = {}
+
+local function measured(name, prepare) works[#works + 1] = { name = name, prepare = prepare } end
+
+local function in_process(name, f)
+  measured(name, function(mod) return function() return f(mod) end end)
+end
+
+for name in pairs(pl.passes) do
+  if name ~= "PrintIR" then
+    local pass = pl.sequential { opt_level = 0, name }
+    in_process(name, function(mod)
+      local scope <close> = pl.context { opt_level = 4 }:enter() -- luacheck: ignore scope
+      return pass(mod)
+    end)
+  end
+end
+for _, text in ipairs { "EtaExpand{expand_global_var=true,expand_constructor=true}",
+  "functions{SimplifyExpr,FoldConstant,DeadCodeElimination}",
+  "fixpoint(4){SimplifyExpr,EliminateCommonSubexpr}" } do
+  local pass = pl.pipeline(text)
+  in_process(text, function(mod) return pl.with(pl.context { opt_level = 4 }, pass, mod) end)
+end
+in_process("default pipeline", function(mod)
+  return pl.with(pl.context { opt_level = 3 }, require "perilune.pipelines.default", mod)
+end)
+in_process("default pipeline, cache", function(mod)
+  local ctx = pl.context { opt_level = 3, config = { cache = 1 << 30 } }
+  pl.with(ctx, require "perilune.pipelines.default", mod)
+  local out = pl.with(ctx, require "perilune.pipelines.default", mod)
+  core.cache_clear()
+  return out
+end)
+
+-- A pass in Lua that changes each call.
+local tanh_to_exp = pl.function_pass { name = "tanh_to_exp", run = pl.mutator {
+  Call = function(call, rebuild)
+    local new = rebuild()
+    if new.op == pl.op.tanh then return pl.op.exp(new.args[1]) end
+    return new
+  end } }
+in_process("a mutator that changes calls", tanh_to_exp)
+in_process("a mutator that changes nothing", pl.function_pass { name = "same", run = pl.mutator {
+  Call = function(_, rebuild) return rebuild() end } })
+in_process("a pass that looks at all nodes", pl.function_pass { name = "look", run = function(fn)
+  for node in fn:nodes() do assert(node.kind) end
+  return fn
+end })
+in_process("a module pass with mod:with", pl.module_pass { name = "with", run = function(mod)
+  local changed = {}
+  for name, fn in pairs(mod) do
+    if fn.kind == "Function" then changed[name] = fn:with { attrs = { seen = 1 } } end
+  end
+  return mod:with(changed)
+end })
+
+in_process("tostring(mod)", tostring)
+measured("pl.parse(text)", function(mod)
+  local text = tostring(mod)
+  return function() return assert(pl.parse(text)) end
+end)
+measured("pl.equal, pl.mismatch", function(mod)
+  local other = assert(pl.parse(tostring(mod)))
+  return function() return pl.equal(mod, other), pl.mismatch(mod, other) end
+end)
+in_process("pl.hash", pl.hash)
+in_process("pl.verify", pl.verify)
+in_process("pl.well_formed", pl.well_formed)
+in_process("pl.infer_type", pl.infer_type)
+in_process("pl.detect_feature", pl.detect_feature)
+in_process("pl.list_op_freqs", pl.list_op_freqs)
+in_process("pl.is_basic_block_normal_form", pl.is_basic_block_normal_form)
+in_process("mod:dot", function(mod) return mod:dot() end)
+in_process("mod:json", function(mod) return mod:json() end)
+in_process("mod.functions[name] of each", function(mod)
+  for _, name in ipairs(mod.names) do assert(mod.functions[name]) end
+end)
+in_process("mod.types", function(mod) return mod.types end)
+measured("variables of @main", function(mod)
+  local fn = mod.functions.main
+  return function()
+    return pl.all_vars(fn), pl.bound_vars(fn), pl.free_vars(fn), pl.all_type_vars(fn)
+  end
+end)
+measured("pl.renew_defs(@main)", function(mod)
+  local fn = mod.functions.main
+  return function() return pl.renew_defs(fn) end
+end)
+measured("pl.dominators(@main)", function(mod)
+  local fn = mod.functions.main
+  return function() return pl.dominators(fn) end
+end)
+measured("tostring(@main.body)", function(mod)
+  local fn = mod.functions.main
+  return function() return tostring(fn.body) end
+end)
+measured("a walk from @main.body", function(mod)
+  local fn = mod.functions.main
+  return function()
+    local n = 0
+    pl.post_order(fn, function() n = n + 1 end)
+    return n
+  end
+end)
+measured("histories of all nodes", function(mod)
+  local scope <close> = pl.context { opt_level = 4 }:enter() -- luacheck: ignore scope
+  local out = pl.passes.SimplifyExpr()(tanh_to_exp(mod))
+  return function()
+    for node in out.functions.main:nodes() do node:history() end
+  end
+end)
+measured("mod:fix_dim", function(mod)
+  return function() return mod:fix_dim("D1", 3) end
+end)
+measured("pl.eval", function(mod)
+  local fn = mod.functions.main
+  local args, scalar = {}, pl.type "float32"
+  for i, param in ipairs(fn.params) do
+    local type = param.type
+    if type == scalar then args[i] = 0.5
+    elseif type == pl.type "bool" then args[i] = pl.tensor(true, "bool")
+    elseif type == pl.type "Tensor[(4), float32]" then
+      args[i] = pl.tensor { 0.5, 1.5, 2.5, 3.5 }
+    else return nil end
+  end
+  if not pcall(pl.eval, mod, table.unpack(args, 1, #fn.params)) then return nil end
+  return function() return pl.eval(mod, table.unpack(args, 1, #fn.params)) end
+end)
+
+local function instrumented(name, make)
+  in_process(name, function(mod)
+    local ctx = pl.context { opt_level = 3, instruments = { make() } }
+    return pl.with(ctx, require "perilune.pipelines.default", mod)
+  end)
+end
+local function nowhere() end
+instrumented("instrument: none", function() return { name = "idle", before = nowhere } end)
+for _, name in ipairs { "timing", "statistics" } do
+  instrumented("instrument: " .. name, function() return pl.instruments[name]() end)
+end
+instrumented("instrument: diff", function() return pl.instruments.diff { write = nowhere } end)
+in_process("functions{...}, instrumented", function(mod)
+  local ctx = pl.context { opt_level = 3, instruments = { { name = "idle", before = nowhere } } }
+  return pl.with(ctx, pl.pipeline "functions{SimplifyExpr,FoldConstant}", mod)
+end)
+
+local function saves(mod) return (pl.onnx.tostring(mod)) end
+measured("pl.onnx.tostring", function(mod)
+  if not saves(mod) then return nil end
+  return function() return pl.onnx.tostring(mod) end
+end)
+measured("pl.onnx.load", function(mod)
+  if not pl.onnx.save(mod, model_onnx) then return nil end
+  return function() return assert(pl.onnx.load(model_onnx)) end
+end)
+
+-- ------------------------------------------------------------------- commands
+
+local perilune, measure = build .. "/bin/perilune", build .. "/spec/bench/measure"
+
+-- Seconds of the processor.
+local function cost(command)
+  local pipe = io.popen(("%s 1 sh -c 'ulimit -t %d; %s' 2>/dev/null"):format(measure, 2 * TOO_LONG, command))
+  local _, _, seconds = pipe:read("n", "n", "n")
+  pipe:close()
+  return seconds
+end
+
+local function command(name, line, suffix)
+  local path = suffix == "onnx" and model_onnx or model_relay
+  local out = suffix == "onnx" and out_onnx or out_relay
+  measured(name, function(mod)
+    if not pl.save(mod, path) then return nil end
+    local text = ("%s %s"):format(perilune,
+      (line:gsub("%u+", { IN = path, OUT = out, STEM = stem })))
+    return function() return cost(text) end, true
+  end)
+end
+
+local kinds = os.getenv "PERILUNE_COMMANDS" == "0" and {} or { "relay", "onnx" }
+for _, suffix in ipairs(kinds) do
+  local function both(line) command(("perilune %s (%s)"):format(line, suffix), line, suffix) end
+  both "info IN"
+  both "info --json --graph IN"
+  both "info --dot IN"
+  both "fmt IN"
+  both "opt -q IN -o OUT"
+  both "opt -q IN -o OUT --stats json"
+  both "opt -q IN -o OUT --diff"
+  both "opt -q IN -o OUT --history STEM.json"
+  both "opt -q IN -o OUT --dump STEM.dump"
+  both "opt -q IN -o OUT --trace STEM.trace --time"
+  both "opt -q IN -o OUT --check --rounds 1"
+  both "opt -q IN -o OUT --oracle"
+  both "opt -q IN -o OUT --threads 2"
+  both "check --rounds 1 IN IN"
+  both "run IN"
+  both "bisect IN"
+  both "opt -q IN -o OUT --reproducer STEM.bug -p spec/bench/failing.lua; true"
+end
+
+-- -------------------------------------------------------------------- measuring
+
+local function seconds_of(f, is_command)
+  local best = math.huge
+  for round = 1, 4 do
+    collectgarbage()
+    local start = os.clock()
+    local result = f()
+    local seconds = is_command and result or os.clock() - start
+    if not seconds then return math.huge end
+    best = math.min(best, seconds)
+    if best * round > TOO_LONG then break end
+  end
+  return best
+end
+
+-- One at a time, so that one program's size does not weigh on another's time.
+local made = {}
+local function module(program, size)
+  if made.program ~= program or not made[size] then
+    if made.program ~= program then made = { program = program } end
+    made[size] = program.make(size)
+  end
+  return made[size]
+end
+
+local function time_of(each, program, size)
+  local scope <close> = pl.context { opt_level = 3 }:enter() -- luacheck: ignore scope
+  local ok, f, is_command = pcall(each.prepare, module(program, size))
+  if not ok or not f then return nil, f end
+  local done, seconds = pcall(seconds_of, f, is_command)
+  if done then return seconds end
+  return nil, seconds
+end
+
+-- The ratio per doubling, the size it was found at, and the times; nil when the work is not for
+-- the program.
+local function ratio_of(each, program)
+  local size, small, large = SMALL, time_of(each, program, SMALL), nil
+  if not small then return nil end
+  local base = each.name:find "^perilune" and 0.003 or 0
+  while small - base < ENOUGH and size < LARGEST do
+    size = size * FACTOR
+    small = time_of(each, program, size)
+    if not small then return nil end
+  end
+  if small > TOO_LONG then return math.huge, size, small, math.huge end
+  large = time_of(each, program, size * FACTOR)
+  if not large then return nil end
+  if small - base < ENOUGH and large < 4 * ENOUGH then return 0, size, small, large end
+  return (large / small) ^ (1 / DOUBLINGS), size, small, large
+end
+
+local function matches(name, part) return not part or name:find(part, 1, true) end
+
+local n, above, worst = 0, 0, 0
+print(("%-44s %-32s %8s %10s %10s  %s"):format("work", "program", "size", "ms", "x " .. FACTOR, "ratio"))
+for _, program in ipairs(programs) do
+  for _, each in ipairs(works) do
+    if matches(each.name, work_part) and matches(program.name, program_part) then
+      local ratio, size, small, large = ratio_of(each, program)
+      if ratio then
+        n, worst = n + 1, math.max(worst, ratio)
+        above = above + (ratio > LIMIT and 1 or 0)
+        if show_all or ratio > LIMIT then
+          print(("%-44s %-32s %8d %10.2f %10.2f  %.2f%s"):format(each.name, program.name, size,
+            small * 1e3, large * 1e3, ratio, ratio > LIMIT and "  <<<" or ""))
+          io.stdout:flush()
+        end
+      end
+    end
+  end
+end
+print(("%d measured, %d above %.1f, the worst %.2f"):format(n, above, LIMIT, worst))
+os.execute(("rm -rf %s %s.*"):format(stem, stem))
