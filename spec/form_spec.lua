@@ -73,6 +73,48 @@ describe("a fixpoint", function()
       .. "Forth, Back", warnings[1].message)
   end)
 
+  -- Each constant in a node of its own; EliminateCommonSubexpr gives equal ones one node.
+  local split = pl.function_pass { name = "Split", run = pl.mutator {
+    Call = function(_, rebuild)
+      local call = rebuild()
+      local args, changed = call.args, false
+      for i, arg in ipairs(args) do
+        if arg.kind == "Constant" then args[i], changed = pl.const(arg.data), true end
+      end
+      return changed and call:with { args = args } or call
+    end } }
+
+  local function of_constants()
+    local x = pl.var("x", "Tensor[(2), float32]")
+    local function c() return pl.const(pl.tensor { 1.5, 2.5 }) end
+    return pl.module { main = pl.func({ x }, pl.op.add(pl.op.multiply(x, c()), c())) }
+  end
+
+  local function n_constants(mod)
+    local n = 0
+    for node in mod.main:nodes() do n = n + (node.kind == "Constant" and 1 or 0) end
+    return n
+  end
+
+  it("counts how constants are shared as a change", function()
+    local before = of_constants()
+    assert.equal(2, n_constants(before))
+    local after = pl.with(pl.context { opt_level = 3 },
+      pl.fixpoint { "EliminateCommonSubexpr", "SimplifyExpr" }, before)
+    assert.equal(1, n_constants(after))
+    assert.is_true(pl.equal(before, after))
+    assert.same({}, pl.diagnostics())
+  end)
+
+  it("tells passes from each other that undo how constants are shared", function()
+    local after = pl.with(pl.context { opt_level = 3 },
+      pl.fixpoint { "EliminateCommonSubexpr", split }, of_constants())
+    assert.equal(2, n_constants(after))
+    assert.equal(1, #pl.diagnostics())
+    assert.equal("fixpoint: round 1 ends where round 1 began; these passes undo each other: "
+      .. "EliminateCommonSubexpr, Split", pl.diagnostics()[1].message)
+  end)
+
   it("takes from 1 to 1000 rounds", function()
     for _, rounds in ipairs { 0, 1001, -1 } do
       local ok, diag = pcall(pl.fixpoint, { rounds = rounds })

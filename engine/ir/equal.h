@@ -94,6 +94,12 @@ pln_status pln_statement_before(pln_statements *statements, pln_scope scope,
  */
 bool pln_is_used_effect(const pln_statements *statements, pln_ref ref);
 
+/* A hash of a whole graph in which sharing counts for every kind of node,
+ * constants among them, and so do types and how many nodes nothing uses: two
+ * graphs with the same one differ in names, order and origins at the most. */
+pln_status pln_graph_whole_hash(const pln_graph *graph,
+                                uint64_t *out) PLN_CHECKED;
+
 /* How a node was reached from the one that was compared before it. */
 typedef enum pln_edge_kind {
   PLN_EDGE_ROOT,

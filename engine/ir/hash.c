@@ -23,6 +23,7 @@ typedef struct hasher {
   const pln_graph *g;
   pln_statements statements;
   bool map_free;
+  bool whole;       /* sharing and type of every node count */
   uint64_t *hash;   /* a node: its hash; 0: not met, 1: entered */
   uint64_t running; /* of what was met */
   uint32_t n_bound, n_met;
@@ -73,7 +74,9 @@ static uint64_t hash_payload(hasher *s, const pln_node *n) {
   case PLN_PAYLOAD_SCOPE:
   case PLN_PAYLOAD_VAR: return 0;
   case PLN_PAYLOAD_BITS: return (uint64_t)n->attrs << 32 | n->data;
-  case PLN_PAYLOAD_TENSOR: return pln_tensor_content_hash(g->tensors[n->data]);
+  case PLN_PAYLOAD_TENSOR:
+    return s->whole ? pln_tensor_hash(g->tensors[n->data])
+                    : pln_tensor_content_hash(g->tensors[n->data]);
   case PLN_PAYLOAD_OP: return hash_op(s, n->data);
   case PLN_PAYLOAD_SYMBOL: return hash_symbol(s->engine, n->data);
   case PLN_PAYLOAD_BUILTIN:
@@ -158,8 +161,10 @@ static pln_status hash_free(hasher *s, pln_ref ref) {
 
 static void leave(hasher *s, pln_ref ref) {
   const pln_node *n = &s->g->nodes[ref];
-  bool shared = pln_kinds[n->kind].shared;
+  bool shared = pln_kinds[n->kind].shared || s->whole;
   uint64_t hash = hash_node(s, n);
+  if (s->whole)
+    hash = pln_hash_mix(hash, pln_type_hash(s->engine, n->type));
   if (shared || pln_is_stmt(n) || n->kind == PLN_CLAUSE)
     meet(s, hash);
   s->hash[ref] = (shared ? pln_hash_mix(SHARED, ++s->n_met) : hash) | 2;
@@ -240,25 +245,35 @@ static pln_status walk(hasher *s, pln_ref root) {
   return PLN_OK;
 }
 
+static pln_status run(hasher *s, pln_ref node, uint64_t *out) {
+  const pln_graph *g = s->g;
+  pln_engine *e = s->engine = g->engine;
+  size_t size = ((size_t)g->n_nodes + 1) * sizeof *s->hash;
+  s->statements.graph = g;
+  s->hash = pln_mem_zeroed(e, size);
+  pln_status status = s->hash ? walk(s, node) : pln_nomem(e);
+  if (status == PLN_OK)
+    status = s->status;
+  if (status == PLN_OK)
+    *out = pln_hash_mix(s->running, s->hash[node]);
+  pln_mem_free(e, s->hash, size);
+  pln_idmap_free(s->free);
+  if (s->defined)
+    pln_mem_free(e, s->defined, (size_t)g->n_nodes + 1);
+  pln_statements_free(&s->statements);
+  pln_mem_free(e, s->stack, s->cap_stack * sizeof *s->stack);
+  return status;
+}
+
 pln_status pln_graph_hash(const pln_graph *graph, pln_ref node,
                           bool map_free_vars, uint64_t *out) {
-  pln_engine *e = graph->engine;
-  hasher s = {.engine = e,
-              .g = graph,
-              .statements = {graph, NULL},
-              .map_free = map_free_vars};
-  size_t size = ((size_t)graph->n_nodes + 1) * sizeof *s.hash;
-  s.hash = pln_mem_zeroed(e, size);
-  pln_status status = s.hash ? walk(&s, node) : pln_nomem(e);
-  if (status == PLN_OK)
-    status = s.status;
-  if (status == PLN_OK)
-    *out = pln_hash_mix(s.running, s.hash[node]);
-  pln_mem_free(e, s.hash, size);
-  pln_idmap_free(s.free);
-  if (s.defined)
-    pln_mem_free(e, s.defined, (size_t)graph->n_nodes + 1);
-  pln_statements_free(&s.statements);
-  pln_mem_free(e, s.stack, s.cap_stack * sizeof *s.stack);
-  return status;
+  hasher s = {.g = graph, .map_free = map_free_vars};
+  return run(&s, node, out);
+}
+
+pln_status pln_graph_whole_hash(const pln_graph *graph, uint64_t *out) {
+  hasher s = {.g = graph, .whole = true};
+  PLN_TRY(run(&s, graph->root, out));
+  *out = pln_hash_mix(*out, (uint64_t)graph->n_nodes << 32 | graph->n_scopes);
+  return PLN_OK;
 }

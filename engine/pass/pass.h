@@ -382,7 +382,6 @@ void pln_subject_set_function(pln_subject *s, pln_graph *function);
 /* The module with the function in it, retained. */
 pln_status pln_subject_module(const pln_subject *s,
                               pln_module **out) PLN_CHECKED;
-pln_status pln_subject_hash(const pln_subject *s, uint64_t *out) PLN_CHECKED;
 
 /* execute.c: hooks, then the body. */
 pln_status pln_execute(pln_execution *x, const pln_pass *pass,

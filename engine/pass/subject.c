@@ -46,9 +46,3 @@ pln_status pln_subject_module(const pln_subject *s, pln_module **out) {
   *out = pln_module_retain(s->module);
   return PLN_OK;
 }
-
-pln_status pln_subject_hash(const pln_subject *s, uint64_t *out) {
-  if (s->function)
-    return pln_graph_hash(s->function, s->function->root, false, out);
-  return pln_module_hash(s->module, out);
-}
