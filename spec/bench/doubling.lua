@@ -68,7 +68,7 @@ end)
 
 -- A pass in Lua that changes each call.
 local tanh_to_exp = pl.function_pass { name = "tanh_to_exp", run = pl.mutator {
-  Call = function(call, rebuild)
+  Call = function(_, rebuild)
     local new = rebuild()
     if new.op == pl.op.tanh then return pl.op.exp(new.args[1]) end
     return new
@@ -194,7 +194,8 @@ local perilune, measure = build .. "/bin/perilune", build .. "/spec/bench/measur
 
 -- Seconds of the processor.
 local function cost(command)
-  local pipe = io.popen(("%s 1 sh -c 'ulimit -t %d; %s' 2>/dev/null"):format(measure, 2 * TOO_LONG, command))
+  local pipe = io.popen(("%s 1 sh -c 'ulimit -t %d; %s' 2>/dev/null"):format(measure,
+    2 * TOO_LONG, command))
   local _, _, seconds = pipe:read("n", "n", "n")
   pipe:close()
   return seconds
@@ -271,7 +272,7 @@ end
 -- The ratio per doubling, the size it was found at, and the times; nil when the work is not for
 -- the program.
 local function ratio_of(each, program)
-  local size, small, large = SMALL, time_of(each, program, SMALL), nil
+  local size, small = SMALL, time_of(each, program, SMALL)
   if not small then return nil end
   local base = each.name:find "^perilune" and 0.003 or 0
   while small - base < ENOUGH and size < LARGEST do
@@ -280,7 +281,7 @@ local function ratio_of(each, program)
     if not small then return nil end
   end
   if small > TOO_LONG then return math.huge, size, small, math.huge end
-  large = time_of(each, program, size * FACTOR)
+  local large = time_of(each, program, size * FACTOR)
   if not large then return nil end
   if small - base < ENOUGH and large < 4 * ENOUGH then return 0, size, small, large end
   return (large / small) ^ (1 / DOUBLINGS), size, small, large
@@ -289,7 +290,7 @@ end
 local function matches(name, part) return not part or name:find(part, 1, true) end
 
 local n, above, worst = 0, 0, 0
-print(("%-44s %-32s %8s %10s %10s  %s"):format("work", "program", "size", "ms", "x " .. FACTOR, "ratio"))
+print(("%-44s %-32s %8s %10s %10s  ratio"):format("work", "program", "size", "ms", "x " .. FACTOR))
 for _, program in ipairs(programs) do
   for _, each in ipairs(works) do
     if matches(each.name, work_part) and matches(program.name, program_part) then

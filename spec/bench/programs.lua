@@ -24,7 +24,7 @@ local function text(name, params, ret, make)
   end)
 end
 
-local scalar, tensor = "%x: float32", "%x: Tensor[(4), float32]"
+local scalar = "%x: float32"
 
 -- --------------------------------------------------------------- functions
 
@@ -81,8 +81,9 @@ text("functions used as values", scalar, "float32", function(n)
 end)
 text("functions that are primitive", scalar, "float32", function(n)
   return repeated(n, function(i)
-    return ("  %%%d = fn (%%p: float32, Primitive=1) -> float32 { tanh(%%p) };\n  %%%d = %%%d(%s);\n")
-      :format(2 * i - 2, 2 * i - 1, 2 * i - 2, i == 1 and "%x" or "%" .. (2 * i - 3))
+    local f, v = 2 * i - 2, 2 * i - 1
+    return ("  %%%d = fn (%%p: float32, Primitive=1) -> float32 { tanh(%%p) };\n"
+      .. "  %%%d = %%%d(%s);\n"):format(f, v, f, i == 1 and "%x" or "%" .. v - 2)
   end) .. ("  exp(%%%d)\n"):format(2 * n - 1)
 end)
 
