@@ -131,7 +131,10 @@ local inside = { "attempt to %a+ ", "'for iterator'", "argument #%-", "stack ove
   "to 'ipairs'", "to 'pairs'", "to 'unpack'", "to 'format'", "to 'insert'", "to 'concat'",
   "to 'move'", "to 'rep'", "to 'sub'", "to 'gsub'", "to 'open'", "to 'sort'" }
 
+-- Where it is told to be wrong is where the library was called, never a line of its own.
 local function complaint(message)
+  local place = message:match "^([^\n]-perilune/[%w_/]+%.lua:%d+):"
+  if place then return place end
   for _, pattern in ipairs(inside) do
     if message:find(pattern) then return pattern end
   end

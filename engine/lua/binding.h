@@ -100,8 +100,9 @@ void pln_lua_unique(lua_State *L, const void *pointer);
 
 /* What a failed call leaves to raise or return.  [-0, +1] */
 void pln_lua_push_failure(lua_State *L, pln_lua *b, pln_status status);
-/* The innermost line of a script that is not the library's. */
-bool pln_lua_caller(lua_State *L, lua_Debug *ar);
+/* The innermost line of a script that is not the library's: its level + 1; 0:
+ * there is none. */
+int pln_lua_caller(lua_State *L, lua_Debug *ar);
 /* Raises the diagnostic of a failed call, or what a callback raised. */
 int pln_lua_raise(lua_State *L, pln_lua *b, pln_status status);
 static inline void pln_lua_must(lua_State *L, pln_lua *b, pln_status status) {
@@ -129,6 +130,41 @@ int pln_lua_diag(lua_State *L);
 /* Marks the calling script as the library's: diagnostics name its caller. */
 int pln_lua_internal(lua_State *L);
 int pln_lua_is_internal(lua_State *L);
+
+/* --------------------------------------------------------------- arguments */
+
+/* argument.c: the checks of Lua's auxiliary library, whose messages name the
+ * line outside of the library. They have its names here, so that none of the
+ * others is called by habit. */
+int pln_lua_misuse(lua_State *L, const char *format, ...);
+int pln_lua_bad_argument(lua_State *L, int arg, const char *reason);
+int pln_lua_bad_type(lua_State *L, int arg, const char *wanted);
+const char *pln_lua_check_text(lua_State *L, int arg, size_t *size);
+const char *pln_lua_opt_text(lua_State *L, int arg, const char *otherwise,
+                             size_t *size);
+lua_Number pln_lua_check_number(lua_State *L, int arg);
+lua_Number pln_lua_opt_number(lua_State *L, int arg, lua_Number otherwise);
+lua_Integer pln_lua_check_integer(lua_State *L, int arg);
+lua_Integer pln_lua_opt_integer(lua_State *L, int arg, lua_Integer otherwise);
+void pln_lua_check_lua_type(lua_State *L, int arg, int type);
+void pln_lua_check_any(lua_State *L, int arg);
+void *pln_lua_check_box(lua_State *L, int arg, const char *class);
+int pln_lua_check_option(lua_State *L, int arg, const char *otherwise,
+                         const char *const names[]);
+
+#define luaL_error pln_lua_misuse
+#define luaL_argerror pln_lua_bad_argument
+#define luaL_typeerror pln_lua_bad_type
+#define luaL_checklstring pln_lua_check_text
+#define luaL_optlstring pln_lua_opt_text
+#define luaL_checknumber pln_lua_check_number
+#define luaL_optnumber pln_lua_opt_number
+#define luaL_checkinteger pln_lua_check_integer
+#define luaL_optinteger pln_lua_opt_integer
+#define luaL_checktype pln_lua_check_lua_type
+#define luaL_checkany pln_lua_check_any
+#define luaL_checkudata pln_lua_check_box
+#define luaL_checkoption pln_lua_check_option
 
 /* -------------------------------------------------------------------- text */
 

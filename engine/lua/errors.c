@@ -151,13 +151,13 @@ static bool is_library(lua_State *L, const char *source) {
   return yes;
 }
 
-bool pln_lua_caller(lua_State *L, lua_Debug *ar) {
+int pln_lua_caller(lua_State *L, lua_Debug *ar) {
   for (int level = 0; lua_getstack(L, level, ar); level++) {
     lua_getinfo(L, "Sl", ar);
     if (ar->currentline > 0 && !is_library(L, ar->source))
-      return true;
+      return level + 1;
   }
-  return false;
+  return 0;
 }
 
 /* The notes that the engine reported from `index` on go to those of the Diag on

@@ -4,6 +4,8 @@
 --     argument.table(values, "pl.bind", "values")
 --     -> script.lua:7: pl.bind: values: a table expected, got number
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local argument = {}
 
 -- What the sources of the library's own chunks begin with.

@@ -1,5 +1,7 @@
 --- Base64 (RFC 4648, with padding): bytes as text and back.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local base64 = {}
 
 local alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"

@@ -15,6 +15,7 @@
 local application = require "perilune.application"
 local changed_functions = require "perilune.changed_functions"
 local core = require "perilune.core"
+local argument = require "perilune.argument"
 local diff = require "perilune.diff"
 local ir = require "perilune.ir"
 local pass = require "perilune.pass"
@@ -181,11 +182,11 @@ local known_options = { context = true, every = true }
 
 local function check_arguments(module, options)
   if ir.kind_of(module) ~= "Module" then
-    error(("pl.bisect: a module expected, got %s"):format(ir.kind_of(module)), 3)
+    argument.fail(("pl.bisect: a module expected, got %s"):format(ir.kind_of(module)))
   end
   for name in pairs(options) do
     if not known_options[name] then
-      error(("pl.bisect: there is no option '%s'"):format(tostring(name)), 3)
+      argument.fail(("pl.bisect: there is no option '%s'"):format(tostring(name)))
     end
   end
 end

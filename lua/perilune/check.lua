@@ -241,8 +241,8 @@ local function check_options(options)
     local found
     for _, option in ipairs(known) do found = found or option == name end
     if not found then
-      error(("pl.check: there is no option '%s'%s"):format(tostring(name),
-        core.suggest(tostring(name), known)), 3)
+      argument.fail(("pl.check: there is no option '%s'%s"):format(tostring(name),
+        core.suggest(tostring(name), known)))
     end
   end
 end
@@ -253,7 +253,7 @@ return function(a, b, options)
   options = options or {}
   check_options(options)
   if not main_of(a) or not main_of(b) then
-    error("pl.check: a module without a function 'main'", 2)
+    argument.fail("pl.check: a module without a function 'main'")
   end
   local job, diag = prepare(a, b, options)
   if not job then return nil, diag end

@@ -11,6 +11,7 @@
 -- assigned anew; contexts made before keep what they have.
 
 local core = require "perilune.core"
+local argument = require "perilune.argument"
 local option = require "perilune.option"
 core.internal()
 
@@ -21,13 +22,13 @@ local function find(name)
 end
 
 local function assign(_, name, row)
-  if type(name) ~= "string" or name == "" then error("config keys have names", 2) end
+  if type(name) ~= "string" or name == "" then argument.fail("config keys have names") end
   if row == nil then
     if find(name) then core.config_unregister(name) end
     return
   end
   if type(row) ~= "table" or (row.default == nil and row.fields == nil) then
-    error("a config key is { default = ..., doc = ... } or { fields = { ... } }", 2)
+    argument.fail("a config key is { default = ..., doc = ... } or { fields = { ... } }")
   end
   core.config_register(option.row(name, row))
 end

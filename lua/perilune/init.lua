@@ -148,7 +148,7 @@ function pl.hash(a, options)
   if kind == "Module" then return core.module_hash(a) end
   if kind == "Node" then return core.node_hash(a, map) end
   if kind == "Type" then return core.type_hash(a, map) end
-  error(("pl.hash: a module, function, expression or type expected, got %s"):format(kind), 2)
+  argument.fail(("pl.hash: a module, function, expression or type expected, got %s"):format(kind))
 end
 
 --- Where two modules, functions or expressions differ first: a text such as
@@ -175,7 +175,7 @@ function pl.assert_equal(a, b, options)
   local text, x, y = pl.mismatch(a, b, options)
   if not text then return a end
   if x then text = ("%s\nthe first has\n%s\nthe second has\n%s"):format(text, x, y) end
-  error("not equal: " .. text, 2)
+  argument.fail("not equal: " .. text)
 end
 
 --- The immediate post-dominators in a function: a table from each node to the
@@ -239,7 +239,7 @@ function pl.well_formed(a)
   -- What is built freely is laid out first; that tells what no scope can hold.
   local code = ir.kind_of(a) == "Node" and type(result) ~= "string" and result.code
   if code == "type" or code == "invalid" then return nil, result end
-  error(result, 2)
+  argument.fail(result)
 end
 
 --- Runs a function, the module's main, or an expression without free
@@ -253,7 +253,7 @@ function pl.eval(callee, ...)
     return core.eval(callee, ...)
   end
   local fn = callee.functions[name]
-  if not fn then error(("pl.eval: the module has no function '%s'"):format(name), 2) end
+  if not fn then argument.fail(("pl.eval: the module has no function '%s'"):format(name)) end
   return core.eval_in(callee, fn, select(2, ...))
 end
 

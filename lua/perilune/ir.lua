@@ -170,7 +170,7 @@ end
 --- A let where it is no body: as it is, for that is what it stands in.
 function ir.LetBlock(let)
   if kind_of(let) ~= "Node" or let.kind ~= "Let" and let.kind ~= "LetBlock" then
-    error("a LetBlock is made of a Let", 2)
+    argument.fail("a LetBlock is made of a Let")
   end
   return let
 end
@@ -300,11 +300,11 @@ local methods = {}
 function methods.with(node, changes)
   argument.table(changes, "node:with", "changes")
   local copier = copiers[node.kind]
-  if not copier then error(("a %s has no changed copies"):format(node.kind), 2) end
+  if not copier then argument.fail(("a %s has no changed copies"):format(node.kind)) end
   for field in pairs(changes) do
     if not has_field(copier, field) then
-      error(("a %s has no field '%s'; it has: %s"):format(node.kind, tostring(field),
-        (copier[1]:gsub(" ", ", "))), 2)
+      argument.fail(("a %s has no field '%s'; it has: %s"):format(node.kind, tostring(field),
+        (copier[1]:gsub(" ", ", "))))
     end
   end
   if unchanged(node, changes) then return node end

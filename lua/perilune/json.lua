@@ -1,6 +1,8 @@
 --- JSON text of Lua values. Keys come out in a fixed order: that of the list
 -- `keys` of json.object, else sorted. Lists are tables made by json.list.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local json = {}
 
 local list = {}

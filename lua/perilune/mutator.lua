@@ -89,11 +89,11 @@ local function check(name, functions)
   for kind, f in pairs(functions) do
     if kind == "name" then
       if type(f) ~= "string" then
-        error(("%s: name expects a string, got %s"):format(name, type(f)), 3)
+        argument.fail(("%s: name expects a string, got %s"):format(name, type(f)))
       end
     elseif not kinds[kind] then
-      error(("%s: no kind of node or type is called '%s'%s"):format(name, tostring(kind),
-        core.suggest(tostring(kind), kinds)), 3)
+      argument.fail(("%s: no kind of node or type is called '%s'%s"):format(name, tostring(kind),
+        core.suggest(tostring(kind), kinds)))
     else
       argument.callable(f, name, kind)
     end

@@ -9,6 +9,7 @@
 -- pairs(pl.op) gives the operators by full name, in the registry's order.
 
 local core = require "perilune.core"
+local argument = require "perilune.argument"
 core.internal()
 
 local function has_prefix(prefix)
@@ -34,7 +35,7 @@ local function lookup(prefix, name)
   local op = core.op(full)
   if op then return op end
   if has_prefix(full .. ".") then return namespace(full .. ".") end
-  error(("no operator is called '%s'%s"):format(full, core.suggest(full, core.ops())), 3)
+  argument.fail(("no operator is called '%s'%s"):format(full, core.suggest(full, core.ops())))
 end
 
 function namespace(prefix)
@@ -46,7 +47,7 @@ function namespace(prefix)
       if type(found) == "table" then rawset(self, name, found) end
       return found
     end,
-    __newindex = function() error("operators are not assigned", 2) end,
+    __newindex = function() argument.fail("operators are not assigned") end,
     __pairs = function() return iterate(prefix) end,
   })
 end

@@ -4,6 +4,9 @@
 --     options = { limit = { default = 8, least = 0, most = 64, doc = "How many." } }
 --     options = { loops = { doc = "A table.", fields = { step = 0, explicit = true } } }
 
+local argument = require "perilune.argument"
+require "perilune.core".internal() -- errors name the scripts of others
+
 local option = {}
 
 -- Whether the value describes an option, and is not its default.
@@ -28,12 +31,13 @@ end
 --- Rows in order, then those given as name = row or name = default by name.
 function option.rows(options)
   if type(options) ~= "table" then
-    error(("options are a table, got a %s"):format(type(options)), 4)
+    argument.fail(("options are a table, got a %s"):format(type(options)))
   end
   local rows, names = {}, {}
   for i, row in ipairs(options) do
     if type(row) ~= "table" then
-      error(("option %d: a table { name =, default = } expected, got a %s"):format(i, type(row)), 4)
+      argument.fail(("option %d: a table { name =, default = } expected, got a %s"):format(i,
+        type(row)))
     end
     rows[i] = copy_row(row)
   end

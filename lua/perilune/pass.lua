@@ -59,29 +59,29 @@ local function source_of(body)
 end
 
 -- A list of names, as a table; `what` has it.
-local function check_list(what, field, list, level)
+local function check_list(what, field, list)
   if list ~= nil and type(list) ~= "table" then
-    error(("%s's '%s' is a list of names, got a %s"):format(what, field, type(list)), level + 1)
+    argument.fail(("%s's '%s' is a list of names, got a %s"):format(what, field, type(list)))
   end
 end
 
 local function check_field(what, spec, field, wanted)
   local kind = type(spec[field])
   if kind ~= "nil" and kind ~= wanted then
-    error(("%s's '%s' is a %s, got a %s"):format(what, field, wanted, kind), 3)
+    argument.fail(("%s's '%s' is a %s, got a %s"):format(what, field, wanted, kind))
   end
 end
 
 --- What the core registers: a checked copy of `spec`.
 function pass.spec(spec, kind, name)
   if type(spec) ~= "table" then
-    error(("a pass is described by a table, got a %s"):format(type(spec)), 3)
+    argument.fail(("a pass is described by a table, got a %s"):format(type(spec)))
   end
-  check_list("a pass", "required", spec.required, 3)
+  check_list("a pass", "required", spec.required)
   local copy = {}
   for field, value in pairs(spec) do
     if not known[field] then
-      error(("a pass has no field '%s'"):format(tostring(field)), 3)
+      argument.fail(("a pass has no field '%s'"):format(tostring(field)))
     end
     copy[field] = value
   end
@@ -138,13 +138,13 @@ function class_meta.__tostring(self) return "pass class " .. self.class.name end
 -- What the pass itself has not (twice.by) is its instance's.
 function pass.pass_class(class)
   if type(class) ~= "table" then
-    error(("a class of passes is made from a table, got a %s"):format(type(class)), 2)
+    argument.fail(("a class of passes is made from a table, got a %s"):format(type(class)))
   end
-  if type(class.name) ~= "string" then error("a class of passes has a name", 2) end
+  if type(class.name) ~= "string" then argument.fail("a class of passes has a name") end
   for _, method in ipairs { "init", "run" } do
     local f = class[method]
     if type(f) ~= "function" and not (f == nil and method == "init") then
-      error(("class '%s': '%s' is a %s, no function"):format(class.name, method, type(f)), 2)
+      argument.fail(("class '%s': '%s' is a %s, no function"):format(class.name, method, type(f)))
     end
   end
   return setmetatable({ class = class }, class_meta)
@@ -168,14 +168,14 @@ local function element(value, i, within)
     if meta == pass.constructor_class or meta == class_meta then return value() end
     return sequential(value, within)
   end
-  error(("element %d of a sequential: a pass, a name or a function expected, got a %s")
-    :format(i, argument.kind_of(value)), 4)
+  argument.fail(("element %d of a sequential: a pass, a name or a function expected, got a %s")
+    :format(i, argument.kind_of(value)))
 end
 
 -- The elements of `spec`; other fields than those in `fields` are refused.
 local function elements(what, spec, fields, within)
   if type(spec) ~= "table" then
-    error(("%s is made from a table, got a %s"):format(what, type(spec)), 3)
+    argument.fail(("%s is made from a table, got a %s"):format(what, type(spec)))
   end
   local outer = within
   while outer do
@@ -187,7 +187,7 @@ local function elements(what, spec, fields, within)
   for i, value in ipairs(spec) do passes[i] = element(value, i, within) end
   for field in pairs(spec) do
     if math.type(field) ~= "integer" and not fields[field] then
-      error(("%s has no field '%s'"):format(what, tostring(field)), 3)
+      argument.fail(("%s has no field '%s'"):format(what, tostring(field)))
     end
   end
   return passes
@@ -224,7 +224,7 @@ end
 function sequential(spec, within)
   local passes = elements("a sequential", spec,
     { name = true, opt_level = true, required = true }, within)
-  check_list("a sequential", "required", spec.required, 2)
+  check_list("a sequential", "required", spec.required)
   check_field("a sequential", spec, "name", "string")
   check_field("a sequential", spec, "opt_level", "number")
   return core.sequential(spec.name or "sequential", spec.opt_level or 0, spec.required or {},
@@ -238,12 +238,13 @@ function pass.sequential(spec) return sequential(spec) end
 
 -- Names from a list of names, passes and constructors.
 local function names_of(field, list)
-  check_list("a context", field, list, 3)
+  check_list("a context", field, list)
   local names = {}
   for i, value in ipairs(list or {}) do
     local kind = type(value)
     if kind ~= "string" and kind ~= "userdata" and kind ~= "table" then
-      error(("a context's '%s' is a list of names; entry %d is a %s"):format(field, i, kind), 3)
+      argument.fail(("a context's '%s' is a list of names; entry %d is a %s"):format(field, i,
+        kind))
     end
     names[i] = kind == "string" and value or value.name
   end
@@ -253,7 +254,7 @@ end
 -- Options of a pass may be given in a table of its own: Pass = { option = v }.
 local function flat(settings)
   if settings ~= nil and type(settings) ~= "table" then
-    error(("a context's config is a table, got a %s"):format(type(settings)), 3)
+    argument.fail(("a context's config is a table, got a %s"):format(type(settings)))
   end
   local out = {}
   for key, value in pairs(settings or {}) do
@@ -274,11 +275,11 @@ local context_fields = { opt_level = true, required = true, disabled = true, onl
 function pass.context(spec)
   spec = spec or {}
   if type(spec) ~= "table" then
-    error(("a context is made from a table, got a %s"):format(type(spec)), 2)
+    argument.fail(("a context is made from a table, got a %s"):format(type(spec)))
   end
   for field in pairs(spec) do
     if not context_fields[field] then
-      error(("a context has no field '%s'"):format(tostring(field)), 2)
+      argument.fail(("a context has no field '%s'"):format(tostring(field)))
     end
   end
   return core.context {
@@ -292,10 +293,10 @@ end
 --- Calls f(...) inside the context, and leaves it again whatever happens.
 function pass.with(context, f, ...)
   if getmetatable(context) ~= "perilune.Context" then
-    error(("pl.with: a context expected, got %s"):format(type(context)), 2)
+    argument.fail(("pl.with: a context expected, got %s"):format(type(context)))
   end
   if type(f) ~= "function" and not getmetatable(f) then
-    error(("pl.with: a function expected, got %s"):format(type(f)), 2)
+    argument.fail(("pl.with: a function expected, got %s"):format(type(f)))
   end
   local scope <close> = context:enter()
   return f(...)

@@ -12,6 +12,7 @@
 -- required, doc and options (rows of name, type, default, doc).
 
 local core = require "perilune.core"
+local argument = require "perilune.argument"
 local pass = require "perilune.pass"
 core.internal()
 
@@ -42,7 +43,7 @@ local function is_callable(value)
 end
 
 local function assign(_, name, value)
-  if type(name) ~= "string" then error("passes are registered under names", 2) end
+  if type(name) ~= "string" then argument.fail("passes are registered under names") end
   if value == nil then
     if core.registered(name) then core.unregister(name) end
     return

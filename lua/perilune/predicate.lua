@@ -11,6 +11,7 @@
 -- run, a module that the evaluator has no kernels for.
 
 local core = require "perilune.core"
+local argument = require "perilune.argument"
 local failure = require "perilune.failure"
 local ir = require "perilune.ir"
 local oracle = require "perilune.oracle"
@@ -33,7 +34,7 @@ end
 --- True, or false and a message.
 function class.holds(self, module)
   if ir.kind_of(module) ~= "Module" then
-    error(("predicate:holds: a module expected, got %s"):format(ir.kind_of(module)), 2)
+    argument.fail(("predicate:holds: a module expected, got %s"):format(ir.kind_of(module)))
   end
   local good, message = self.test(module, self.reference, self.name)
   if good then return true end
@@ -145,11 +146,11 @@ end
 
 local function of_shell(options)
   if type(options.shell) ~= "string" or not options.shell:find("{}", 1, true) then
-    error("pl.predicate: a command has {} where the name of the model's file goes", 3)
+    argument.fail("pl.predicate: a command has {} where the name of the model's file goes")
   end
   local format = options.format
   if format ~= nil and format ~= "onnx" and format ~= "relay" then
-    error("pl.predicate: format is 'onnx' or 'relay'", 3)
+    argument.fail("pl.predicate: format is 'onnx' or 'relay'")
   end
   return new("shell", command_runs(options))
 end
@@ -168,8 +169,9 @@ function predicate.make(what, options)
     return new(what, answer_of(function_in(what)))
   end
   if type(what) == "table" and what.shell then return of_shell(what) end
-  error(("pl.predicate: 'verify', 'oracle', 'FILE.lua', a function or { shell = ... } expected, "
-    .. "got %s"):format(type(what) == "string" and "'" .. what .. "'" or ir.kind_of(what)), 2)
+  local got = type(what) == "string" and "'" .. what .. "'" or ir.kind_of(what)
+  argument.fail(("pl.predicate: 'verify', 'oracle', 'FILE.lua', a function or { shell = ... } "
+    .. "expected, got %s"):format(got))
 end
 
 return predicate

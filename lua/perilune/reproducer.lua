@@ -151,11 +151,11 @@ local fields = { module = true, pipeline = true, context = true, scripts = true,
 function reproducer.write(path, spec)
   for field in pairs(spec) do
     if not fields[field] then
-      error(("a reproducer has no field '%s'"):format(tostring(field)), 2)
+      argument.fail(("a reproducer has no field '%s'"):format(tostring(field)))
     end
   end
   if not spec.module or not spec.pipeline then
-    error("a reproducer has a module and a pipeline", 2)
+    argument.fail("a reproducer has a module and a pipeline")
   end
   return write_file(path, text_of(spec))
 end

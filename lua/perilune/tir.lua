@@ -99,7 +99,7 @@ function tir.Call(dtype, op, args)
   end
   local number = core.builtin((op:gsub("^tir%.", "")))
   if number == nil then
-    error(("no builtin is called '%s'%s"):format(op, core.suggest(op, core.builtins())), 2)
+    argument.fail(("no builtin is called '%s'%s"):format(op, core.suggest(op, core.builtins())))
   end
   return node("PrimCall", operands, number, nil, tir.type(dtype))
 end
@@ -401,7 +401,7 @@ local loop_operators = {
   __div = function(a, b)
     a, b = matched(a, b)
     if not operand.is_float(a.dtype) then
-      error("of integers there are several quotients: use a // b, tir.truncdiv or tir.div", 2)
+      argument.fail("of integers there are several quotients: use a // b, tir.truncdiv or tir.div")
     end
     return tir.div(a, b)
   end,
@@ -428,7 +428,7 @@ for event, operator in pairs(loop_operators) do
   metamethods[event] = function(a, b)
     if is_loop_level(a) or is_loop_level(b) then return operator(a, b) end
     if other then return other(a, b) end
-    error(("a %s has no such operator"):format(ir.kind_of(a)), 2)
+    argument.fail(("a %s has no such operator"):format(ir.kind_of(a)))
   end
 end
 core.extend("perilune.Node", {
@@ -561,13 +561,13 @@ local function changed_fields(node_, changes)
   local known, left = {}, {}
   argument.table(changes, "node:with", "changes")
   if #fields_to_set(node_.kind) == 0 then
-    error(("a %s has no changed copies"):format(node_.kind), 4)
+    argument.fail(("a %s has no changed copies"):format(node_.kind))
   end
   for _, name in ipairs(fields_to_set(node_.kind)) do known[name] = true end
   for name, value in pairs(changes) do
     if not known[name] then
-      error(("a %s has no field '%s'; it has: %s"):format(node_.kind, tostring(name),
-        table.concat(fields_to_set(node_.kind), ", ")), 4)
+      argument.fail(("a %s has no field '%s'; it has: %s"):format(node_.kind, tostring(name),
+        table.concat(fields_to_set(node_.kind), ", ")))
     end
     if not has_value(node_, name, value) then left[name] = value end
   end
@@ -608,8 +608,8 @@ local relay_fields = ir.fields
 function ir.fields(kind)
   local class = class_of[kind]
   if class == nil then
-    error(("no kind is called '%s'%s"):format(tostring(kind), core.suggest(tostring(kind),
-      kind_names)), 2)
+    argument.fail(("no kind is called '%s'%s"):format(tostring(kind), core.suggest(tostring(kind),
+      kind_names)))
   end
   local loop = class == "prim" or class == "stmt" or kind == "PrimFunc"
   local names = loop and fields_to_set(kind) or relay_fields(kind)

@@ -41,8 +41,8 @@ function types.TypeCall(name, args)
   if type(name) ~= "string" then
     if argument.kind_of(name) ~= "Type" then argument.string(name, "ir.TypeCall", "name") end
     if name.var_kind ~= "AdtHandle" then
-      error(("what takes arguments must be of kind AdtHandle, but %s is of kind %s")
-        :format(tostring(name), name.var_kind or "Type"), 2)
+      argument.fail(("what takes arguments must be of kind AdtHandle, but %s is of kind %s")
+        :format(tostring(name), name.var_kind or "Type"))
     end
     name = name.name
   end

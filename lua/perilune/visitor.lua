@@ -39,7 +39,7 @@ local function roots(subject)
   return list
 end
 
-local function refuse(message, ...) error("pl.visitor: " .. message:format(...), 5) end
+local function refuse(message, ...) argument.fail("pl.visitor: " .. message:format(...)) end
 
 local function pair_of(kind, functions)
   if type(functions) == "function" then return { leave = functions } end
@@ -72,8 +72,8 @@ local function add_kind(made, kind, value)
     made.types = made.types or {}
     for _, number in ipairs(types[kind]) do made.types[number] = value end
   elseif kind ~= "enter" and kind ~= "leave" or type(value) ~= "function" then
-    error(("pl.visitor: no kind of node or type is called '%s'%s"):format(tostring(kind),
-      core.suggest(tostring(kind), names)), 3)
+    argument.fail(("pl.visitor: no kind of node or type is called '%s'%s"):format(tostring(kind),
+      core.suggest(tostring(kind), names)))
   end
 end
 

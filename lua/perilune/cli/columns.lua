@@ -1,6 +1,8 @@
 --- columns(rows) -> text with the cells of `rows` (lists of strings) set in
 -- columns two spaces apart. Cells that look like numbers stand to the right.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local function is_number(cell) return cell:find "^[%d.,%-+%%]+ ?[%a%%]*$" ~= nil end
 
 local function widths(rows)

@@ -1,5 +1,7 @@
 --- Numbers that are given on the command line.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local stop = require "perilune.cli.stop"
 
 local numbers = {}

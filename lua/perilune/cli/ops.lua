@@ -1,5 +1,7 @@
 --- perilune ops: what operators there are.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local stop = require "perilune.cli.stop"
 
 local ops = { description = "Lists operators, or shows one." }

@@ -1,5 +1,7 @@
 --- perilune passes: what passes, config keys and pipelines there are.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local stop = require "perilune.cli.stop"
 
 local passes = {

@@ -1,5 +1,7 @@
 --- The registered passes as lists, for commands that show or search them.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local core = require "perilune.core"
 
 local registry = {}

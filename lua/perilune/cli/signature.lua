@@ -1,6 +1,8 @@
 --- The inputs and outputs of a model: two lists of { name, type }; none when it
 -- has no function @main.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 return function(module)
   local main = module.functions.main
   local inputs, outputs = {}, {}

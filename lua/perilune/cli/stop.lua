@@ -1,5 +1,7 @@
 --- What a command raises to end with a message and an exit status.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local stop = { class = { __name = "perilune.cli.stop" } }
 stop.class.__tostring = function(self) return self.message end
 

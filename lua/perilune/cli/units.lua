@@ -1,5 +1,7 @@
 --- Numbers as people read them.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local units = {}
 
 --- 25557032 -> "25.6 MB"

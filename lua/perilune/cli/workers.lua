@@ -3,6 +3,8 @@
 -- "\1WORD". A process that dies is replaced: only the item it had at hand is
 -- lost.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local stop = require "perilune.cli.stop"
 
 local workers = {}

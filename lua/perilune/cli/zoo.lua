@@ -1,5 +1,7 @@
 --- perilune zoo: makes models to try things on.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local stop = require "perilune.cli.stop"
 
 local command = { description = "Lists the models that can be made here, or makes one." }

@@ -3,6 +3,7 @@
 -- the first pass was given. Numbers go on while the context is entered.
 
 local core = require "perilune.core"
+local argument = require "perilune.argument"
 local nesting = require "perilune.instruments.nesting"
 core.internal()
 
@@ -21,7 +22,7 @@ end
 -- the files have all constants, and can be read.
 return function(folder, options)
   if type(folder) ~= "string" then
-    error(("dump: the name of a folder expected, got %s"):format(type(folder)), 2)
+    argument.fail(("dump: the name of a folder expected, got %s"):format(type(folder)))
   end
   local self = nesting { name = "dump", files = {} }
   local number

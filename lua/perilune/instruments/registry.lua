@@ -13,6 +13,7 @@
 -- instrument; the ones made before stay as they are.
 
 local core = require "perilune.core"
+local argument = require "perilune.argument"
 local option = require "perilune.option"
 core.internal()
 
@@ -51,15 +52,15 @@ local function read(name, value)
   if type(value) == "function" then
     self.build = value
   elseif type(value) ~= "table" then
-    error(("an instrument is a function or a table, got a %s"):format(type(value)), 4)
+    argument.fail(("an instrument is a function or a table, got a %s"):format(type(value)))
   elseif value.make ~= nil then
     for field in pairs(value) do
       if field ~= "make" and field ~= "doc" and field ~= "options" then
-        error(("instrument '%s' has no field '%s'"):format(name, tostring(field)), 4)
+        argument.fail(("instrument '%s' has no field '%s'"):format(name, tostring(field)))
       end
     end
     if not is_callable(value.make) then
-      error(("instrument '%s': 'make' is a %s, no function"):format(name, type(value.make)), 4)
+      argument.fail(("instrument '%s': 'make' is a %s, no function"):format(name, type(value.make)))
     end
     self.build, self.doc, self.checks = value.make, value.doc or "", true
     self.options = core.option_rows(option.rows(value.options or {}))
@@ -67,7 +68,7 @@ local function read(name, value)
     local any = false
     for hook in pairs(hooks) do any = any or value[hook] ~= nil end
     if not any and not is_callable(value) then
-      error(("instrument '%s' has neither a hook nor 'make'"):format(name), 4)
+      argument.fail(("instrument '%s' has neither a hook nor 'make'"):format(name))
     end
     self.build = is_callable(value) and value or function() return value end
   end
@@ -81,10 +82,10 @@ local function position(list, name)
 end
 
 local function assign(list, name, value)
-  if type(name) ~= "string" then error("instruments are registered under names", 3) end
+  if type(name) ~= "string" then argument.fail("instruments are registered under names") end
   local i = position(list, name)
   if i and list[i].built_in then
-    error(("instrument '%s' is built in; register another name"):format(name), 3)
+    argument.fail(("instrument '%s' is built in; register another name"):format(name))
   end
   if value == nil then
     if i then table.remove(list, i) end

@@ -7,6 +7,7 @@
 --     for _, row in ipairs(statistics:unused()) do print(row.pass, row.rule) end
 
 local core = require "perilune.core"
+local argument = require "perilune.argument"
 local nesting = require "perilune.instruments.nesting"
 core.internal()
 
@@ -99,7 +100,7 @@ local class = { __index = methods, __name = "statistics", __tostring = text }
 -- never applied.
 return function(options)
   if options ~= nil and type(options) ~= "table" then
-    error(("statistics: a table of options expected, got %s"):format(type(options)), 2)
+    argument.fail(("statistics: a table of options expected, got %s"):format(type(options)))
   end
   local self = nesting(setmetatable({ name = "statistics", passes = {}, rules = {}, by_pass = {},
     by_rule = {}, all = options and options.unused or false }, class))

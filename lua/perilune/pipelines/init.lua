@@ -1,6 +1,8 @@
 --- The pipelines that come with the library, by name: each is a script
 -- perilune/pipelines/NAME.lua that returns one.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local pipelines = {
   { name = "default",
     doc = "What `perilune opt` runs when it is not told otherwise: DeadCodeElimination, then\n    "

@@ -10,6 +10,7 @@
 -- the predicate. The same arguments give the same result, unless time runs out.
 
 local core = require "perilune.core"
+local argument = require "perilune.argument"
 local failure = require "perilune.failure"
 local ir = require "perilune.ir"
 local pass = require "perilune.pass"
@@ -127,11 +128,11 @@ local known_options = { pipeline = true, context = true, seconds = true, progres
 
 local function check_arguments(module, options)
   if ir.kind_of(module) ~= "Module" then
-    error(("pl.reduce: a module expected, got %s"):format(ir.kind_of(module)), 3)
+    argument.fail(("pl.reduce: a module expected, got %s"):format(ir.kind_of(module)))
   end
   for name in pairs(options) do
     if not known_options[name] then
-      error(("pl.reduce: there is no option '%s'"):format(tostring(name)), 3)
+      argument.fail(("pl.reduce: there is no option '%s'"):format(tostring(name)))
     end
   end
 end

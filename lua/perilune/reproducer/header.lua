@@ -10,6 +10,8 @@
 --
 -- An entry is a key with a value on its line, and lines of text below it.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local argument = require "perilune.argument"
 local sorted_keys = require "perilune.sorted_keys"
 

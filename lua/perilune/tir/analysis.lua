@@ -22,7 +22,7 @@ function analysis.builtin(name)
   argument.string(name, "tir.builtin", "name")
   local number = core.builtin((name:gsub("^tir%.", "")))
   if number == nil then
-    error(("no builtin is called '%s'%s"):format(name, core.suggest(name, core.builtins())), 2)
+    argument.fail(("no builtin is called '%s'%s"):format(name, core.suggest(name, core.builtins())))
   end
   local plain, effect, args = core.builtin_row(number)
   return { name = "tir." .. plain, effect = effect, args = args >= 0 and args or nil }

@@ -19,7 +19,7 @@ IndexMap.__index = IndexMap
 function IndexMap.new(initial_indices, final_indices, inverse_index_map)
   for _, var in ipairs(initial_indices) do
     if type(var) ~= "userdata" or var.kind ~= "Var" then
-      error("IndexMap: its variables are Vars", 2)
+      argument.fail("IndexMap: its variables are Vars")
     end
   end
   return setmetatable({
@@ -52,7 +52,7 @@ end
 
 local function check_count(map, list, what)
   if #list ~= #map.initial_indices then
-    error(("IndexMap: %d %s expected, got %d"):format(#map.initial_indices, what, #list), 3)
+    argument.fail(("IndexMap: %d %s expected, got %d"):format(#map.initial_indices, what, #list))
   end
 end
 
@@ -126,7 +126,7 @@ function IndexMap:map_shape(shape)
     local extent = shape[i]
     if type(extent) == "userdata" and extent.kind == "IntImm" then extent = extent.value end
     if math.type(extent) ~= "integer" or extent < 1 then
-      error("IndexMap: extents are positive integers", 2)
+      argument.fail("IndexMap: extents are positive integers")
     end
     vars[var] = { 0, extent - 1 }
   end

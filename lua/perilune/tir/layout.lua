@@ -5,6 +5,7 @@
 -- that has so many elements.
 
 local core = require "perilune.core"
+local argument = require "perilune.argument"
 core.internal()
 
 local math_of = require "perilune.tir.math"
@@ -15,7 +16,7 @@ local Layout = {}
 
 -- ------------------------------------------------------------------ reading
 
-local function bad(name, why) error(("the layout '%s': %s"):format(name, why), 4) end
+local function bad(name, why) argument.fail(("the layout '%s': %s"):format(name, why)) end
 
 -- { axis, factor or nil } of each letter.
 local function axes_of(name)
@@ -54,7 +55,7 @@ end
 -- i-th axis, from 1.
 function layouts.layout(name, dtype)
   if getmetatable(name) == Layout then return name end
-  if type(name) ~= "string" or name == "" then error("a layout is a word", 2) end
+  if type(name) ~= "string" or name == "" then argument.fail("a layout is a word") end
   local axes = name == "__undef__" and {} or axes_of(name)
   return setmetatable({
     name = name, dtype = dtype or "float32", ndim = #axes, axes = axes,
@@ -109,21 +110,21 @@ end
 function layouts.bijective_layout(source, destination)
   local from, to = layouts.layout(source), layouts.layout(destination)
   if not same_axes(from, to) then
-    error(("there is no way from the layout '%s' to '%s'"):format(from.name, to.name), 2)
+    argument.fail(("there is no way from the layout '%s' to '%s'"):format(from.name, to.name))
   end
   return setmetatable({ src_layout = from, dst_layout = to }, Bijective)
 end
 
-local function check_rank(what, list, layout, level)
+local function check_rank(what, list, layout)
   if #list ~= layout.ndim then
-    error(("%s of '%s' has %d numbers, not %d"):format(what, layout.name, layout.ndim, #list),
-      level + 1)
+    argument.fail(("%s of '%s' has %d numbers, not %d"):format(what, layout.name, layout.ndim,
+      #list))
   end
 end
 
 -- An index: what it is of the whole axis, then what the other layout has of it.
 local function convert_index(list, from, to)
-  check_rank("an index", list, from, 3)
+  check_rank("an index", list, from)
   local out = {}
   for i, row in ipairs(to.axes) do
     local axis = row.axis:upper()
@@ -140,7 +141,7 @@ end
 
 -- A shape: a last part that is not full counts.
 local function convert_shape(list, from, to)
-  check_rank("a shape", list, from, 3)
+  check_rank("a shape", list, from)
   local out = {}
   for i, row in ipairs(to.axes) do
     local axis = row.axis:upper()

@@ -7,6 +7,7 @@
 -- perilune.tir takes these functions over.
 
 local core = require "perilune.core"
+local argument = require "perilune.argument"
 core.internal()
 
 local operand = require "perilune.tir.operand"
@@ -16,8 +17,8 @@ local is_float, is_integer, lanes_of = operand.is_float, operand.is_integer, ope
 
 local math_of = {}
 
-local function refuse(name, what, dtype, level)
-  error(("%s: %s, not %s"):format(name, what, dtype or "this value"), level or 3)
+local function refuse(name, what, dtype)
+  argument.fail(("%s: %s, not %s"):format(name, what, dtype or "this value"))
 end
 
 -- --------------------------------------------------------------- arithmetic
@@ -97,7 +98,7 @@ local function is_index(dtype) return dtype == "int32" or dtype == "int64" end
 
 local function integers(name, a, b)
   a, b = matched(a, b)
-  if not is_integer(a.dtype) then refuse(name, "of integers", a.dtype, 4) end
+  if not is_integer(a.dtype) then refuse(name, "of integers", a.dtype) end
   return a, b
 end
 
@@ -134,7 +135,7 @@ local function shift(name, compute)
     local m, by, dtype = operand.number(a), operand.number(b), a.dtype
     if not by or not is_index(dtype) then return call(dtype, name, { a, b }) end
     if by < 0 or by >= operand.bits(dtype) then
-      error(("%s: %s has no shift by %d bits"):format(name, dtype, by), 2)
+      argument.fail(("%s: %s has no shift by %d bits"):format(name, dtype, by))
     end
     if m then return compute(m, by, dtype) end
     return by == 0 and a or call(dtype, name, { a, b })
@@ -214,7 +215,7 @@ local function bool_of(x) return operand.vector("bool", lanes_of(x.dtype)) end
 
 local function number_type(name, x)
   if not is_float(x.dtype) and not is_integer(x.dtype) then
-    refuse(name, "of a number", x.dtype, 4)
+    refuse(name, "of a number", x.dtype)
   end
   return is_integer(x.dtype)
 end
@@ -250,7 +251,7 @@ function math_of.reinterpret(dtype, x)
   if x.dtype == dtype then return x end
   if x.dtype ~= "handle" and dtype ~= "handle"
       and operand.bits(x.dtype) * lanes_of(x.dtype) ~= operand.bits(dtype) * lanes_of(dtype) then
-    error(("reinterpret: %s and %s differ in size"):format(x.dtype, dtype), 2)
+    argument.fail(("reinterpret: %s and %s differ in size"):format(x.dtype, dtype))
   end
   return call(dtype, "reinterpret", { x })
 end
@@ -266,7 +267,7 @@ local greatest = {
 local function limit(name, dtype, of_float, of_integer)
   if greatest[dtype] then return operand.FloatImm(dtype, of_float(greatest[dtype])) end
   local whole_bits = is_integer(dtype) and lanes_of(dtype) == 1 and operand.bits(dtype)
-  if not whole_bits then error(("%s: %s has none"):format(name, dtype), 3) end
+  if not whole_bits then argument.fail(("%s: %s has none"):format(name, dtype)) end
   return operand.IntImm(dtype, of_integer(whole_bits))
 end
 
@@ -274,7 +275,7 @@ end
 function math_of.max_value(dtype)
   return limit("max_value", dtype, function(number) return number end, function(bits)
     if operand.is_signed(dtype) then return math.maxinteger >> (64 - bits) end
-    if bits == 64 then error("max_value: that of uint64 is no IntImm", 4) end
+    if bits == 64 then argument.fail("max_value: that of uint64 is no IntImm") end
     return (1 << bits) - 1
   end)
 end
@@ -288,7 +289,7 @@ end
 --- Infinity of a floating-point dtype.
 function math_of.infinity(dtype)
   if not (is_float(dtype) and dtype:find "^float%d+$") then
-    error(("infinity: %s has none"):format(dtype), 2)
+    argument.fail(("infinity: %s has none"):format(dtype))
   end
   return operand.FloatImm(dtype, math.huge)
 end

@@ -168,7 +168,7 @@ local function cast_number(dtype, number)
 end
 
 local function cast_scalar(dtype, of)
-  if of.dtype == "handle" then error("a handle has no value of another dtype", 3) end
+  if of.dtype == "handle" then argument.fail("a handle has no value of another dtype") end
   local number = operand.number(of)
   return number and cast_number(dtype, number) or operand.Cast(dtype, of)
 end

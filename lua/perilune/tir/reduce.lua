@@ -44,10 +44,10 @@ local function axes_of(name, axis)
   local list = type(axis) == "table" and axis or { axis }
   for _, iter in ipairs(list) do
     if argument.node(iter, name, "an axis").kind ~= "IterVar" or iter.iter_type ~= comm_reduce then
-      error(("%s: an axis is an IterVar of type CommReduce"):format(name), 4)
+      argument.fail(("%s: an axis is an IterVar of type CommReduce"):format(name))
     end
   end
-  if #list == 0 then error(("%s: an axis is needed"):format(name), 4) end
+  if #list == 0 then argument.fail(("%s: an axis is needed"):format(name)) end
   return list
 end
 
@@ -71,8 +71,8 @@ local function combined(name, combine, identity, values)
   end
   result, neutral = listed(result), listed(neutral)
   if #result ~= #values or #neutral ~= #values then
-    error(("%s: of %d values it has %d results and %d identities"):format(name, #values, #result,
-      #neutral), 4)
+    argument.fail(("%s: of %d values it has %d results and %d identities"):format(name, #values,
+      #result, #neutral))
   end
   return reduce.CommReducer(lhs, rhs, result, neutral)
 end
@@ -81,7 +81,7 @@ end
 local function over(name, combine, identity, value, axis, where, init)
   local values = {}
   for i, one in ipairs(listed(value)) do values[i] = operand.value(one) end
-  if #values == 0 then error(("%s: a value is needed"):format(name), 3) end
+  if #values == 0 then argument.fail(("%s: a value is needed"):format(name)) end
   local axes = axes_of(name, axis)
   local combiner = combined(name, combine, identity, values)
   if init ~= nil then init = listed(init) end
@@ -102,7 +102,7 @@ function reduce.comm_reducer(fcombine, fidentity, name)
   name = name or "reduce"
   return function(value, axis, ...)
     if is_axis(axis) then return over(name, fcombine, fidentity, value, axis, ...) end
-    if axis == nil then error(name .. ": an axis or another value is expected, got nil", 2) end
+    if axis == nil then argument.fail(name .. ": an axis or another value is expected, got nil") end
     for _, other in ipairs { axis, ... } do value = fcombine(value, other) end
     return value
   end

@@ -31,10 +31,10 @@ end
 -- "cuda -arch=sm_50"
 local function parsed(text)
   local options = { kind = text:match "^%s*([%w_%-]+)" }
-  if not options.kind then error(("Target: no kind in '%s'"):format(text), 3) end
+  if not options.kind then argument.fail(("Target: no kind in '%s'"):format(text)) end
   for word in text:gsub("^%s*%S+", ""):gmatch "%S+" do
     local name, value = word:match "^%-%-?([%w_%-]+)=(.+)$"
-    if not name then error(("Target: '%s' is not of the form -name=value"):format(word), 3) end
+    if not name then argument.fail(("Target: '%s' is not of the form -name=value"):format(word)) end
     options[name] = parsed_value(name, value)
   end
   return options
@@ -46,7 +46,7 @@ local function target(spec, host)
   local options = {}
   argument.table(spec, "tir.Target", "options")
   for name, value in pairs(spec) do options[name] = value end
-  if type(options.kind) ~= "string" then error("Target: its kind is a string", 2) end
+  if type(options.kind) ~= "string" then argument.fail("Target: its kind is a string") end
   options.tag = options.tag or ""
   options.keys = options.keys or default_keys[options.kind] or {}
   host = host or options.host

@@ -54,7 +54,7 @@ local function chosen(only)
   for _, name in ipairs(argument.table(only, "tir.transform", "only")) do
     name = argument.string(name, "tir.transform", "a kind"):gsub("^tir%.", "")
     if kind_number[name] == nil then
-      error(("no kind is called '%s'"):format(name), 3)
+      argument.fail(("no kind is called '%s'"):format(name))
     end
     set[name] = true
   end

@@ -2,6 +2,8 @@
 -- the TorchScript exporter writes Hugging Face's BertModel: positions cut to the
 -- sequence, the mask widened and added to the scores.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local layers = require "perilune.zoo.layers"
 
 local bert = {

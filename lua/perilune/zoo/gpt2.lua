@@ -3,6 +3,8 @@
 -- Face's GPT2LMHeadModel: products on rows with a Reshape on both sides, a
 -- causal mask in every block, the head's weight the embedding's.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local layers = require "perilune.zoo.layers"
 
 local gpt2 = {

@@ -11,6 +11,8 @@
 -- multiple of the second. Sizes are the papers' by default, names of dims (N,
 -- S) stand for what is only known when the model runs.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local suggest = require "perilune.core".suggest
 local model = require "perilune.zoo.model"
 

@@ -5,6 +5,8 @@
 -- Each takes the model (zoo/model.lua), then the name of its input; `name` is
 -- what its weights are called; each gives the name of its output.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local layers = {}
 
 -- ---------------------------------------------------------------------- shapes

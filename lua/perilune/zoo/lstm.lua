@@ -3,6 +3,8 @@
 -- exporter writes nn.LSTM with batch_first: states of zeros made by the batch's
 -- size, Transpose before and after, one LSTM operator a layer.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local layers = require "perilune.zoo.layers"
 
 local lstm = {

@@ -3,6 +3,8 @@
 -- TorchScript exporter writes torchvision's: ReLU6 as Clip with its bounds as
 -- Constant nodes, Flatten by operator.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local layers = require "perilune.zoo.layers"
 
 local mobilenetv2 = {

@@ -13,6 +13,9 @@
 -- (model.noise), drawn piece by piece when the model is written: a model of any
 -- size takes a few megabytes.
 
+local argument = require "perilune.argument"
+require "perilune.core".internal() -- errors name the scripts of others
+
 local sorted_keys = require "perilune.sorted_keys"
 
 local pack, char = string.pack, string.char
@@ -83,7 +86,7 @@ end
 -- ------------------------------------------------------------------- the parts
 
 local function dtype_number(name)
-  return model.dtypes[name] or error(("unknown dtype '%s'"):format(name), 3)
+  return model.dtypes[name] or argument.fail(("unknown dtype '%s'"):format(name))
 end
 
 local function tensor_message(dtype, dims, bytes, name)

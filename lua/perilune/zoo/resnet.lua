@@ -3,6 +3,8 @@
 -- TorchScript exporter writes it: BatchNormalization kept, the flattening
 -- spelled out.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local layers = require "perilune.zoo.layers"
 
 local resnet = {

@@ -2,6 +2,8 @@
 -- table 1), as the TorchScript exporter writes timm's: query, key and value from
 -- one product, the class token expanded to the batch.
 
+require "perilune.core".internal() -- errors name the scripts of others
+
 local layers = require "perilune.zoo.layers"
 
 local vit = {
