@@ -11,6 +11,7 @@ static const char *const names[PLN_N_REFUSALS] = {
     [PLN_REFUSED_NO_KERNEL] = "no_kernel",
     [PLN_REFUSED_EFFECT] = "effect",
     [PLN_REFUSED_OVER_BUDGET] = "over_budget",
+    [PLN_REFUSED_REFERENCE] = "attribute_reference",
     [PLN_REFUSED_UNDEFINED] = "undefined",
 };
 

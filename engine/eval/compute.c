@@ -134,6 +134,7 @@ static pln_status check_present(const pln_graph *g, const pln_node *n,
 typedef struct work {
   const pln_graph *graph;
   const pln_node *node;
+  pln_attrs attrs; /* the node's, with no reference left */
   uint32_t count;
   const pln_tensor *const *args;
   pln_tensor **results;
@@ -143,7 +144,7 @@ typedef struct work {
 static pln_status run_kernel(const work *w, const pln_tensor *const *args) {
   pln_kernel_call call = {.engine = w->graph->engine,
                           .op = w->node->data,
-                          .attrs = w->node->attrs,
+                          .attrs = w->attrs,
                           .n_args = w->count,
                           .args = args,
                           .n_results = n_results(w->node),
@@ -248,10 +249,17 @@ static pln_status compute(const work *w) {
   return run_prepared(w, is_loose ? loose : dense);
 }
 
+pln_status pln_compute_as(const pln_graph *graph, pln_ref node, pln_attrs attrs,
+                          uint32_t n, const pln_tensor *const *args,
+                          pln_tensor **results) {
+  work w = {graph, &graph->nodes[node], attrs, n, args, results, false};
+  return compute(&w);
+}
+
 pln_status pln_compute(const pln_graph *graph, pln_ref node, uint32_t n,
                        const pln_tensor *const *args, pln_tensor **results) {
-  work w = {graph, &graph->nodes[node], n, args, results, false};
-  return compute(&w);
+  return pln_compute_as(graph, node, graph->nodes[node].attrs, n, args,
+                        results);
 }
 
 /* ------------------------------------------------------------------ folding */
@@ -288,6 +296,8 @@ bool pln_eval_can_fold(const pln_graph *graph, pln_ref node, pln_refusal *why) {
     *why = PLN_REFUSED_EFFECT;
   else if (!row->kernel || (row->traits & PLN_TRAIT_DATA))
     *why = PLN_REFUSED_NO_KERNEL;
+  else if (pln_attrs_has_refs(graph->engine, n->attrs))
+    *why = PLN_REFUSED_REFERENCE;
   return *why == PLN_REFUSED_NOT;
 }
 
@@ -350,7 +360,7 @@ static pln_status fold(const pln_graph *g, pln_ref node,
   memset(results, 0, n_results(n) * sizeof *results);
   pln_status status = check_types(g, n);
   if (status == PLN_OK)
-    status = compute(&(work){g, n, count, args, results, true});
+    status = compute(&(work){g, n, n->attrs, count, args, results, true});
   if (status == PLN_OK && !all_fit(g, n, results)) {
     release_all(n_results(n), results);
     status = PLN_ERR_UNSUPPORTED;

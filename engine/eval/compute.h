@@ -12,5 +12,9 @@
 pln_status pln_compute(const pln_graph *graph, pln_ref node, uint32_t n,
                        const pln_tensor *const *args,
                        pln_tensor **results) PLN_CHECKED;
+/* The same with other attributes: the node's, their references resolved. */
+pln_status pln_compute_as(const pln_graph *graph, pln_ref node, pln_attrs attrs,
+                          uint32_t n, const pln_tensor *const *args,
+                          pln_tensor **results) PLN_CHECKED;
 
 #endif

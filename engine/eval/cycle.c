@@ -22,6 +22,7 @@ struct pln_cycle {
   const pln_graph *graph;
   pln_ref node;
   pln_op op;
+  pln_attrs attrs; /* the node's, with no reference left */
   pln_box *args;
   pln_datum given;       /* by the round before */
   uint32_t first;        /* operand that is carried, or scanned first */
@@ -38,8 +39,7 @@ struct pln_cycle {
 };
 
 static pln_kernel_call as_kernel(const pln_cycle *c) {
-  const pln_node *n = &c->graph->nodes[c->node];
-  return (pln_kernel_call){.engine = c->engine, .op = c->op, .attrs = n->attrs};
+  return (pln_kernel_call){.engine = c->engine, .op = c->op, .attrs = c->attrs};
 }
 
 static pln_status refuse(const pln_cycle *c, const char *what) {
@@ -218,8 +218,8 @@ static pln_status start(pln_cycle *c) {
   return PLN_OK;
 }
 
-pln_status pln_cycle_new(const pln_graph *graph, pln_ref node, pln_box *args,
-                         pln_cycle **out) {
+pln_status pln_cycle_new(const pln_graph *graph, pln_ref node, pln_attrs attrs,
+                         pln_box *args, pln_cycle **out) {
   const pln_node *n = &graph->nodes[node];
   pln_cycle *c = pln_mem_zeroed(graph->engine, sizeof *c);
   if (!c) {
@@ -230,6 +230,7 @@ pln_status pln_cycle_new(const pln_graph *graph, pln_ref node, pln_box *args,
                    .graph = graph,
                    .node = node,
                    .op = n->data,
+                   .attrs = attrs,
                    .args = args,
                    .n_results = n->results ? n->results : 1};
   pln_status status = start(c);

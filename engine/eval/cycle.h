@@ -12,9 +12,10 @@ typedef struct pln_cycle pln_cycle;
 /* Whether the operator calls its last operand. */
 bool pln_cycle_is(pln_op op);
 
-/* Of a call whose operands but the last are in `args`, which is taken. */
-pln_status pln_cycle_new(const pln_graph *graph, pln_ref node, pln_box *args,
-                         pln_cycle **out) PLN_CHECKED;
+/* Of a call whose operands but the last are in `args`, which is taken. attrs:
+ * its own, their references resolved. */
+pln_status pln_cycle_new(const pln_graph *graph, pln_ref node, pln_attrs attrs,
+                         pln_box *args, pln_cycle **out) PLN_CHECKED;
 /* Takes in what the round before gave, in *pln_cycle_given. *args are the
  * arguments of the next round, owned by the caller; NULL: there is none. */
 pln_status pln_cycle_next(pln_cycle *cycle, pln_box **args) PLN_CHECKED;

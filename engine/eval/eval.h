@@ -16,6 +16,7 @@ typedef enum pln_refusal {
   PLN_REFUSED_NO_KERNEL, /* nothing here computes the operator */
   PLN_REFUSED_EFFECT,    /* random, unknown or opaque */
   PLN_REFUSED_OVER_BUDGET,
+  PLN_REFUSED_REFERENCE, /* an attribute is one of the enclosing function */
   PLN_REFUSED_UNDEFINED, /* division by zero, overflow, a bad index, ... */
   PLN_N_REFUSALS
 } pln_refusal;

@@ -32,6 +32,7 @@ typedef struct pln_activation {
   struct pln_activation *next; /* all of the run */
   struct pln_activation *previous;
   const pln_plan *plan;
+  pln_attrs given; /* what attribute references of the function stand for */
   pln_ref begin, end;
   bool captured; /* a closure looks into it */
   slot slots[];
@@ -90,6 +91,7 @@ static pln_status activate(run *r, const pln_plan *plan, pln_ref begin,
   act->begin = begin;
   act->end = end;
   act->env = env;
+  act->given = env ? env->given : 0;
   for (pln_ref i = begin; i < end; i++)
     act->slots[i - begin].left = plan->uses[i];
   act->next = r->live;
@@ -155,9 +157,11 @@ static pln_status bind_params(run *r, activation *act, pln_scope scope,
   return PLN_OK;
 }
 
-/* Calls the Function `function` of the plan's graph; takes `args`. */
+/* Calls the Function `function` of the plan's graph; takes `args`. A closure's
+ * attribute references are those of the function that made it. */
 static pln_status call_function(run *r, const pln_plan *plan, pln_ref function,
-                                activation *env, pln_box *args, pln_datum *to) {
+                                activation *env, pln_attrs given, pln_box *args,
+                                pln_datum *to) {
   const pln_graph *g = plan->graph;
   pln_scope scope = g->nodes[function].data;
   const pln_scope_row *row = &g->scopes[scope];
@@ -167,6 +171,8 @@ static pln_status call_function(run *r, const pln_plan *plan, pln_ref function,
              .calls = true,
              .to = to};
   pln_status status = activate(r, plan, row->begin, row->end, env, &f.act);
+  if (status == PLN_OK && !env)
+    f.act->given = given;
   if (status == PLN_OK)
     status = bind_params(r, f.act, scope, args);
   pln_box_release(r->engine, args);
@@ -182,17 +188,19 @@ static bool is_bare(const pln_graph *g) {
 
 /* Evaluates a graph's root and applies it to `args` (NULL: does not); takes
  * them. */
-static pln_status call_graph(run *r, const pln_plan *plan, pln_box *args,
-                             pln_datum *to) {
+static pln_status call_graph(run *r, const pln_plan *plan, pln_attrs given,
+                             pln_box *args, pln_datum *to) {
   const pln_graph *g = plan->graph;
   if (args && is_bare(g))
-    return call_function(r, plan, g->root, NULL, args, to);
+    return call_function(r, plan, g->root, NULL, given, args, to);
   frame f = {.scope = 0,
              .child = plan->first_child[0],
              .calls = true,
              .args = args,
              .to = to};
   pln_status status = activate(r, plan, 0, g->n_nodes, NULL, &f.act);
+  if (status == PLN_OK)
+    f.act->given = given;
   if (status == PLN_OK)
     status = push(r, &f);
   if (status == PLN_OK || !args)
@@ -201,8 +209,8 @@ static pln_status call_graph(run *r, const pln_plan *plan, pln_box *args,
   return status;
 }
 
-static pln_status call_global(run *r, pln_symbol name, pln_box *args,
-                              pln_datum *to) {
+static pln_status call_global(run *r, pln_symbol name, pln_attrs given,
+                              pln_box *args, pln_datum *to) {
   uint32_t i = r->module ? pln_module_find(r->module, name) : PLN_NONE;
   pln_status status = PLN_OK;
   if (i == PLN_NONE)
@@ -212,19 +220,21 @@ static pln_status call_global(run *r, pln_symbol name, pln_box *args,
   else if (!r->plans[i])
     status = pln_plan_new(pln_module_function(r->module, i), &r->plans[i]);
   if (status == PLN_OK)
-    return call_graph(r, r->plans[i], args, to);
+    status = pln_function_given(r->plans[i]->graph, &given);
+  if (status == PLN_OK)
+    return call_graph(r, r->plans[i], given, args, to);
   pln_box_release(r->engine, args);
   return status;
 }
 
-/* Applies a value; takes `args`. */
-static pln_status apply(run *r, const pln_datum *callee, pln_box *args,
-                        pln_datum *to) {
+/* Applies a value; takes `args`. given: the attributes of the call. */
+static pln_status apply(run *r, const pln_datum *callee, pln_attrs given,
+                        pln_box *args, pln_datum *to) {
   if (callee->kind == PLN_DATUM_CLOSURE)
     return call_function(r, callee->of.env->plan, callee->number,
-                         callee->of.env, args, to);
+                         callee->of.env, 0, args, to);
   if (callee->kind == PLN_DATUM_GLOBAL)
-    return call_global(r, callee->number, args, to);
+    return call_global(r, callee->number, given, args, to);
   if (callee->kind == PLN_DATUM_MAKER) {
     *to = (pln_datum){
         .kind = PLN_DATUM_MADE, .number = callee->number, .of.box = args};
@@ -356,17 +366,25 @@ static void hand_over(activation *act, const pln_node *n, pln_box *box) {
   }
 }
 
+/* The attributes of a call, its references resolved. */
+static pln_status attrs_of(const run *r, const activation *act,
+                           const pln_node *n, pln_attrs *out) {
+  return pln_attrs_resolve(r->engine, n->attrs, act->given, out);
+}
+
 /* An operator on sequences and optionals. */
 static pln_status call_on_data(run *r, activation *act, pln_ref node,
                                pln_datum *out) {
   const pln_graph *g = act->plan->graph;
   const pln_node *n = &g->nodes[node];
   pln_box *box;
+  pln_attrs attrs;
+  PLN_TRY(attrs_of(r, act, n, &attrs));
   PLN_TRY(box_operands(r, act, n, 0, n->count, &box));
   hand_over(act, n, box);
   pln_kernel_call call = {.engine = r->engine,
                           .op = n->data,
-                          .attrs = n->attrs,
+                          .attrs = attrs,
                           .n_args = n->count,
                           .data = box->items,
                           .made = out};
@@ -386,11 +404,14 @@ static pln_status call_operator(run *r, activation *act, pln_ref node,
   if (row->traits & PLN_TRAIT_DATA)
     return call_on_data(r, act, node, out);
   uint32_t count;
+  pln_attrs attrs;
+  PLN_TRY(attrs_of(r, act, n, &attrs));
   PLN_TRY(gather_tensors(r, act, n, &count));
   PLN_TRY(pln_mem_grow(r->engine, (void **)&r->results, &r->cap_results, k,
                        sizeof(pln_tensor *)));
   memset(r->results, 0, k * sizeof *r->results);
-  PLN_TRY(pln_compute(act->plan->graph, node, count, r->args, r->results));
+  PLN_TRY(pln_compute_as(act->plan->graph, node, attrs, count, r->args,
+                         r->results));
   return hold_results(r, n->results, out);
 }
 
@@ -405,9 +426,11 @@ static pln_status start_rounds(run *r, activation *act, pln_ref node) {
   pln_box *box;
   if (n->count == 0)
     return unsupported(r, "a loop without a body");
+  pln_attrs attrs;
+  PLN_TRY(attrs_of(r, act, n, &attrs));
   PLN_TRY(read_operand(r, act, pln_operands(g, n)[n->count - 1], &f.body));
   PLN_TRY(box_operands(r, act, n, 0, n->count - 1, &box));
-  PLN_TRY(pln_cycle_new(g, node, box, &f.cycle));
+  PLN_TRY(pln_cycle_new(g, node, attrs, box, &f.cycle));
   f.body = pln_datum_copy(f.body);
   pln_status status = push(r, &f);
   if (status == PLN_OK)
@@ -423,7 +446,7 @@ static pln_status go_round(run *r) {
   pln_box *args;
   PLN_TRY(pln_cycle_next(f->cycle, &args));
   if (args)
-    return apply(r, &f->body, args, pln_cycle_given(f->cycle));
+    return apply(r, &f->body, 0, args, pln_cycle_given(f->cycle));
   pln_datum all;
   PLN_TRY(pln_cycle_finish(f->cycle, &all));
   *f->to = all;
@@ -555,9 +578,11 @@ static pln_status call_value(run *r, activation *act, pln_ref node) {
   const pln_node *n = &act->plan->graph->nodes[node];
   pln_datum callee;
   pln_box *args;
+  pln_attrs attrs;
+  PLN_TRY(attrs_of(r, act, n, &attrs));
   PLN_TRY(read_operand(r, act, pln_operands(act->plan->graph, n)[0], &callee));
   PLN_TRY(box_operands(r, act, n, 1, n->count, &args));
-  return apply(r, &callee, args, &slot_of(act, node)->held);
+  return apply(r, &callee, attrs, args, &slot_of(act, node)->held);
 }
 
 /* Computes one node: gives its value, or pushes the frame that will. */
@@ -638,7 +663,7 @@ static pln_status leave(run *r) {
   pln_datum value;
   pln_status status = read_operand(r, f.act, scope_result(&f), &value);
   if (status == PLN_OK && f.args)
-    return apply(r, &value, f.args, f.to);
+    return apply(r, &value, f.act->given, f.args, f.to);
   if (f.args)
     pln_box_release(r->engine, f.args);
   PLN_TRY(status);
@@ -758,7 +783,12 @@ static pln_status start(run *r, const pln_graph *g, uint32_t n,
   PLN_TRY(pln_plan_new(g, &r->root));
   if (g->nodes[g->root].kind == PLN_FUNCTION)
     PLN_TRY(box_args(r->engine, n, args, &box));
-  return call_graph(r, r->root, box, &r->result);
+  pln_attrs given = 0;
+  pln_status status = pln_function_given(r->root->graph, &given);
+  if (status == PLN_OK)
+    return call_graph(r, r->root, given, box, &r->result);
+  pln_box_release(r->engine, box);
+  return status;
 }
 
 pln_status pln_eval_data(const pln_module *module, const pln_graph *function,

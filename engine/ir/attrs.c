@@ -17,6 +17,7 @@
 typedef struct attr_set {
   uint32_t count;
   bool sorted;   /* by name: no list */
+  bool refs;     /* an entry is a PLN_ATTR_REF */
   uint64_t hash; /* of all dictionaries that are equal */
   pln_attr *entries;
   pln_slice *names;
@@ -307,6 +308,7 @@ static pln_status read_key(pln_engine *engine, pln_attrs id, attr_set *out) {
   uint64_t first = take_word(&at);
   out->sorted = !(first & LIST_MARK);
   out->count = (uint32_t)first;
+  out->refs = false;
   out->entries =
       pln_arena_new(&t->arena, (out->count + 1u) * sizeof *out->entries);
   out->names = pln_arena_new(&t->arena, (out->count + 1u) * sizeof *out->names);
@@ -316,6 +318,7 @@ static pln_status read_key(pln_engine *engine, pln_attrs id, attr_set *out) {
     if (!read_entry(t, &at, &out->entries[i]))
       return pln_nomem(engine);
     out->names[i] = name_of(engine, &out->entries[i]);
+    out->refs |= out->entries[i].kind == PLN_ATTR_REF;
   }
   out->hash = pln_attr_entries_hash(engine, out->count, out->entries);
   return PLN_OK;
@@ -469,6 +472,10 @@ uint32_t pln_attrs_count(const pln_engine *engine, pln_attrs attrs) {
 
 uint64_t pln_attrs_hash(const pln_engine *engine, pln_attrs attrs) {
   return set_of(engine, attrs)->hash;
+}
+
+bool pln_attrs_has_refs(const pln_engine *engine, pln_attrs attrs) {
+  return set_of(engine, attrs)->refs;
 }
 
 const pln_attr *pln_attrs_get(const pln_engine *engine, pln_attrs attrs,

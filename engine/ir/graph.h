@@ -275,4 +275,14 @@ pln_status pln_builder_attr_order(pln_builder *b, pln_ref node,
 /* Types of GlobalVars are looked up in `module` (borrowed). */
 void pln_builder_module(pln_builder *b, const pln_module *module);
 
+/* Of the scope of a function with attributes, as ONNX's local functions have
+ * them: their names, and a dictionary of values for those that a call may leave
+ * out. */
+#define PLN_ATTRIBUTES_ATTR "attributes"
+#define PLN_ATTRIBUTE_DEFAULTS_ATTR "attribute_defaults"
+/* *given, the attributes of a call of `function`, together with the values of
+ * those that it leaves out. */
+pln_status pln_function_given(const pln_graph *function,
+                              pln_attrs *given) PLN_CHECKED;
+
 #endif

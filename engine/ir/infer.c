@@ -141,7 +141,9 @@ pln_status pln_infer_call(pln_infer *call, bool lenient) {
     status = pln_attrs_within(call->engine, said, &call->attrs);
   if (status == PLN_OK)
     status = check_elements(call, row);
-  if (status == PLN_OK && row->infer)
+  /* What an attribute reference stands for is not known here: so is the type.
+   */
+  if (status == PLN_OK && row->infer && !pln_attrs_has_refs(call->engine, said))
     status = row->infer(call);
   call->attrs = said;
   if (status == PLN_OK || status == PLN_ERR_NOMEM || !lenient)

@@ -163,6 +163,9 @@ pln_status pln_export_end_node(pln_export *ex,
 /* PLN_TASK_COPY, PLN_TASK_ATTR. */
 pln_status pln_export_piece(pln_export *ex, const pln_task *task) PLN_CHECKED;
 
+/* An attribute without graphs as the message `tag`. */
+pln_status pln_export_attribute(pln_export *ex, uint32_t tag,
+                                const pln_attr *a) PLN_CHECKED;
 /* A Constant node that names a small tensor. */
 pln_status pln_export_constant(pln_export *ex, pln_slice name,
                                const pln_tensor *tensor) PLN_CHECKED;

@@ -574,6 +574,30 @@ static pln_status new_function(pln_export *ex) {
   return pln_rope_bytes(ex->rope, FUNCTION_DOMAIN, domain);
 }
 
+/* The attributes of a function that no file has, by name, ... */
+static pln_status new_attribute_names(pln_export *ex) {
+  const pln_attr *a = pln_attrs_find(
+      ex->engine, ex->g->scopes[top(ex)->scope].attrs, PLN_ATTRIBUTES_ATTR);
+  uint32_t n = a && a->kind == PLN_ATTR_STRINGS ? a->count : 0;
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(pln_rope_bytes(ex->rope, FUNCTION_ATTRIBUTE, a->v.strings[i]));
+  return PLN_OK;
+}
+
+/* ... and those that a call may leave out. */
+static pln_status new_attribute_defaults(pln_export *ex) {
+  const pln_attr *a =
+      pln_attrs_find(ex->engine, ex->g->scopes[top(ex)->scope].attrs,
+                     PLN_ATTRIBUTE_DEFAULTS_ATTR);
+  uint32_t n = a && a->kind == PLN_ATTR_DICT
+                   ? pln_attrs_count(ex->engine, a->v.dict)
+                   : 0;
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(pln_export_attribute(ex, FUNCTION_ATTRIBUTE_PROTO,
+                                 pln_attrs_get(ex->engine, a->v.dict, i)));
+  return PLN_OK;
+}
+
 static pln_status with_old(pln_export *ex,
                            pln_status (*put)(pln_export *, old_fields *)) {
   old_fields old;
@@ -591,12 +615,16 @@ static pln_status function_head(pln_export *ex, old_fields *old) {
   PLN_TRY(copy_range(ex, old, 1, INPUT));
   PLN_TRY(put_function_inputs(ex));
   PLN_TRY(put_function_outputs(ex));
+  if (!top(ex)->source.data)
+    return new_attribute_names(ex);
   return copy_range(ex, old, INPUT, NODE);
 }
 
 static pln_status any_tail(pln_export *ex, old_fields *old) {
   enum { NODE = 7 };
   constants c = {0};
+  if (top(ex)->is_function && !top(ex)->source.data)
+    return new_attribute_defaults(ex);
   if (top(ex)->is_function)
     return copy_range(ex, old, NODE, UINT32_MAX);
   pln_status status = graph_tail(ex, old, &c);

@@ -183,19 +183,24 @@ static pln_status put_fields(pln_export *ex, const pln_attr *a) {
   return pln_rope_int(ex->rope, ATTRIBUTE_TYPE, onnx_type(a));
 }
 
-static pln_status put_attribute(pln_export *ex, const pln_attr *a) {
+pln_status pln_export_attribute(pln_export *ex, uint32_t tag,
+                                const pln_attr *a) {
   pln_nest nest;
   size_t at;
   if (a->kind == PLN_ATTR_BYTES)
-    return pln_rope_bytes(ex->rope, NODE_ATTRIBUTE, a->v.s);
+    return pln_rope_bytes(ex->rope, tag, a->v.s);
   if (!has_tensors(a)) {
-    PLN_TRY(pln_rope_open(ex->rope, NODE_ATTRIBUTE, &at));
+    PLN_TRY(pln_rope_open(ex->rope, tag, &at));
     PLN_TRY(put_fields(ex, a));
     return pln_rope_close(ex->rope, at);
   }
-  PLN_TRY(pln_rope_begin(ex->rope, NODE_ATTRIBUTE, &nest));
+  PLN_TRY(pln_rope_begin(ex->rope, tag, &nest));
   PLN_TRY(put_fields(ex, a));
   return pln_rope_end(ex->rope, nest);
+}
+
+static pln_status put_attribute(pln_export *ex, const pln_attr *a) {
+  return pln_export_attribute(ex, NODE_ATTRIBUTE, a);
 }
 
 static pln_status moves_data(pln_export *ex, const pln_attr *a, bool *out) {
@@ -315,17 +320,31 @@ static pln_status find_source(pln_export *ex, node_plan *p) {
   return PLN_OK;
 }
 
+static bool takes_tuple(const pln_export *ex, const pln_node *n) {
+  return n->count == 1 &&
+         pln_type_kind_of(ex->engine,
+                          ex->g->nodes[pln_operands(ex->g, n)[0]].type) ==
+             PLN_TYPE_TUPLE;
+}
+
+/* What a file says is said in ONNX, whatever its attributes are. */
+static pln_status check_form(pln_export *ex, const node_plan *p) {
+  bool read = p->slice.data && p->now == p->old && !takes_tuple(ex, p->node);
+  if (read || !pln_op_is_relay_form(ex->g, p->ref))
+    return PLN_OK;
+  return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
+                        "'%s' as Relay has it cannot be said in ONNX",
+                        pln_op_row(ex->engine, p->node->data)->name);
+}
+
 static pln_status plan_node(pln_export *ex, pln_ref ref, node_plan *p) {
   enum { SMALL = 4096 };
   bool moves, tensors;
   const pln_node *n = &ex->g->nodes[ref];
-  if (pln_op_is_relay_form(ex->g, ref))
-    return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
-                          "'%s' as Relay has it cannot be said in ONNX",
-                          pln_op_row(ex->engine, n->data)->name);
   *p = (node_plan){.ref = ref, .node = n, .later = has_nested(ex, n)};
   p->now = n->kind == PLN_CONSTANT ? 0 : n->attrs;
   PLN_TRY(find_source(ex, p));
+  PLN_TRY(check_form(ex, p));
   PLN_TRY(look_for_tensors(ex, p->now, &moves, &tensors));
   p->small =
       !p->later && !tensors && n->kind != PLN_CONSTANT && p->slice.size < SMALL;

@@ -93,6 +93,11 @@ pln_status pln_import_origin(pln_import *in, pln_message message,
                              pln_symbol name, pln_op op,
                              pln_attrs attrs) PLN_CHECKED;
 
+/* import_function.c. Adds to the attributes of a function's scope what its
+ * FunctionProto says of its attributes. */
+pln_status pln_import_function_attrs(pln_import *in, pln_message function,
+                                     pln_attrs *attrs) PLN_CHECKED;
+
 /* import_node.c. */
 pln_status pln_import_node(pln_import *in, pln_message message) PLN_CHECKED;
 /* When its nested graphs are done. */

@@ -379,6 +379,8 @@ static pln_status end_scope(pln_import *in, const pln_import_frame *f,
                      outputs));
   PLN_TRY(find_outputs(in, outputs));
   PLN_TRY(scope_attrs(in, f, inputs, outputs, &attrs));
+  if (f->is_function)
+    PLN_TRY(pln_import_function_attrs(in, f->graph, &attrs));
   PLN_TRY(scope_origin(in, f, outputs));
   pln_builder_origin(in->builder, 0);
   result = outputs->count == 1 ? outputs->nodes[0] : PLN_NONE;

@@ -17,6 +17,9 @@ enum {
 /* The call says what only Relay's form of its operator says: ONNX's definition
  * of the operator does not hold of it. */
 bool pln_op_is_relay_form(const pln_graph *graph, pln_ref call);
+/* ONNX's definition of the operator holds of the call, and each attribute is
+ * known: none is a reference to one of the enclosing function. */
+bool pln_op_is_onnx_form(const pln_graph *graph, pln_ref call);
 
 /* Results of a call, for rows of relay.def. */
 uint32_t pln_relay_count_split(const pln_engine *engine, pln_attrs core);

@@ -66,10 +66,10 @@ static const struct {
     {PLN_OP_GROUP_NORMALIZATION, "scale"},
 };
 
-/* "axis" is not one integer: none, or several. */
+/* "axis" is not one integer: none, or several. A reference may be one. */
 static bool has_odd_axis(const pln_graph *g, const pln_node *n) {
   const pln_attr *a = pln_attrs_find(g->engine, n->attrs, "axis");
-  return a && a->kind != PLN_ATTR_INT;
+  return a && a->kind != PLN_ATTR_INT && a->kind != PLN_ATTR_REF;
 }
 
 /* A new shape in Relay's codes. */
@@ -105,4 +105,9 @@ bool pln_op_is_relay_form(const pln_graph *g, pln_ref call) {
         pln_attrs_find(g->engine, n->attrs, relay_names[i].name))
       return true;
   return false;
+}
+
+bool pln_op_is_onnx_form(const pln_graph *g, pln_ref call) {
+  return !pln_op_is_relay_form(g, call) &&
+         !pln_attrs_has_refs(g->engine, g->nodes[call].attrs);
 }

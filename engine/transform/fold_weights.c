@@ -95,7 +95,7 @@ static bool find_channels(const pln_graph *g, pln_ref product,
   const pln_dim *dims;
   *out = (pln_channels){0};
   if (!weight_dims(g, product, &rank, &dims) ||
-      pln_op_is_relay_form(g, product))
+      !pln_op_is_onnx_form(g, product))
     return false;
   int64_t groups = pln_attrs_int(e, n->attrs, "group", 1);
   bool second =

@@ -21,6 +21,8 @@ struct pln_graft_frame {
   pln_ref at, end;
   pln_scope next; /* the next row to be opened */
   frame_kind kind;
+  bool called;        /* part of a function's body that replaces a call ... */
+  pln_attrs given;    /* ... of what its attribute references stand for */
   bool fresh;         /* bound variables get identities of their own */
   pln_scope row;      /* SCOPE: the old one; CALL: of the function */
   pln_scope image;    /* SCOPE */
@@ -182,6 +184,14 @@ static pln_status append(pln_graft *g, pln_graft_source *from, pln_ref old,
   return PLN_OK;
 }
 
+/* In the place of a call its attributes are known. */
+static pln_status resolve(const pln_graft *g, pln_node *n) {
+  const frame *f = &g->frames[g->n_frames - 1];
+  if (!f->called || n->kind != PLN_CALL)
+    return PLN_OK;
+  return pln_attrs_resolve(g->engine, n->attrs, f->given, &n->attrs);
+}
+
 /* Once its scopes are owned, too. */
 static pln_status settle(pln_graft *g, const pln_node *old, bool changed,
                          pln_ref node) {
@@ -194,9 +204,12 @@ static pln_status settle(pln_graft *g, const pln_node *old, bool changed,
 pln_status pln_graft_copy(pln_graft *g, pln_graft_source *from, pln_ref old,
                           pln_ref *out) {
   const pln_node *n = &from->graph->nodes[old];
+  pln_node node = *n;
   bool changed = false;
   PLN_TRY(map_operands(g, from, n, &changed));
-  PLN_TRY(append(g, from, old, *n, out));
+  PLN_TRY(resolve(g, &node));
+  changed |= node.attrs != n->attrs;
+  PLN_TRY(append(g, from, old, node, out));
   return settle(g, n, changed, *out);
 }
 
@@ -254,6 +267,8 @@ static pln_status open_scope(pln_graft *g, const frame *f) {
                  .end = row->end,
                  .next = f->next + 1,
                  .kind = SCOPE,
+                 .called = f->called,
+                 .given = f->given,
                  .fresh = f->fresh,
                  .row = f->next,
                  .rule = f->rule,
@@ -335,11 +350,16 @@ static pln_status begin_call(pln_graft *g, const frame *f, pln_ref call,
                  .end = row->end,
                  .next = body + 1,
                  .kind = CALL,
+                 .called = true,
+                 .given = n->attrs,
                  .fresh = true,
                  .row = body,
                  .user = call,
                  .rule = g->engine->applications->rule,
                  .application = g->engine->applications->number};
+  if (f->called)
+    PLN_TRY(pln_attrs_resolve(g->engine, n->attrs, f->given, &inner.given));
+  PLN_TRY(pln_function_given(callee, &inner.given));
   for (uint32_t i = 0; i < row->n_params; i++)
     PLN_TRY(pln_graft_image(g, f->from,
                             f->from->graph->operands[n->first + 1 + i],

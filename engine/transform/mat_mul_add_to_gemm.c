@@ -30,7 +30,7 @@ static bool is_plain_product(const pln_graph *g, pln_ref node) {
   bool adds =
       n->count > 2 && g->nodes[pln_operand(g, node, 2)].kind != PLN_ABSENT;
   return (n->data == PLN_OP_MAT_MUL || n->data == PLN_OP_GEMM) &&
-         n->count >= 2 && !adds && !pln_op_is_relay_form(g, node) &&
+         n->count >= 2 && !adds && pln_op_is_onnx_form(g, node) &&
          is_matrix(g, pln_operand(g, node, 0)) &&
          is_matrix(g, pln_operand(g, node, 1)) && is_matrix(g, node);
 }

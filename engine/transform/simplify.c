@@ -45,7 +45,7 @@ bool pln_same_shape_by_count(const pln_engine *engine, pln_type a, pln_type b) {
 bool pln_is_call(const pln_graph *graph, pln_ref node, pln_op op) {
   const pln_node *n = &graph->nodes[node];
   return n->kind == PLN_CALL && n->data == op && n->results == 0 &&
-         !pln_op_is_relay_form(graph, node);
+         pln_op_is_onnx_form(graph, node);
 }
 
 bool pln_list_all(const pln_list *list, int64_t wanted) {

@@ -171,7 +171,7 @@ static bool has_rules(const pln_graph *g, pln_ref node) {
          rules[n->data][0].rule &&
          (n->results == 0 || may_give_tuple(n->data)) &&
          (int64_t)n->count >= pln_op_row(e, n->data)->min_args &&
-         !pln_op_is_relay_form(g, node);
+         pln_op_is_onnx_form(g, node);
 }
 
 static pln_status simplify_call(simplify *s, pln_rewrite *rw, pln_ref old,

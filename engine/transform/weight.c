@@ -117,7 +117,8 @@ bool pln_weight_read(const pln_graph *graph, pln_ref node, pln_weight *out) {
   if (n->kind == PLN_CONSTANT)
     return read_constant(graph->tensors[n->data], out);
   return n->kind == PLN_CALL && n->data == PLN_OP_CONSTANT_OF_SHAPE &&
-         n->results == 0 && n->count == 1 && read_filled(graph, n, out);
+         n->results == 0 && n->count == 1 && pln_op_is_onnx_form(graph, node) &&
+         read_filled(graph, n, out);
 }
 
 /* ------------------------------------------------------------------ scaling */

@@ -1,6 +1,8 @@
 """Compares models field by field, with the onnx package as the judge.
 
-    python roundtrip.py                      all models of $PERILUNE_SHARED
+    python roundtrip.py                      all models of $PERILUNE_SHARED, and
+                                             each attribute of each operator of
+                                             onnx as a reference
     python roundtrip.py PERILUNE DIR...      writes each model with no pass
     python roundtrip.py --pairs FILE         compares "before after" lines
 
@@ -18,6 +20,8 @@ import tempfile
 
 try:
     import onnx
+    import onnx.defs
+    import onnx.helper
     from google.protobuf import unknown_fields
 except ImportError:
     print("skipped: no onnx package")
@@ -94,6 +98,50 @@ def written(perilune, folder, directory):
         yield path, out if run.returncode == 0 else None
 
 
+OPSETS = (7, 9, 10, 11, 12, 13, 16, 18, 20, 21, 23)
+
+
+def reference_node(schema, name, attribute, n):
+    """A node whose attribute is one of the function that it stands in."""
+    inputs = ["x"] * max(schema.min_input, 1)
+    node = onnx.helper.make_node(schema.name, inputs, [f"v{n}"], domain=schema.domain)
+    reference = node.attribute.add(name=name, ref_attr_name=f"of_{name}")
+    reference.type = int(getattr(attribute.type, "value", attribute.type))
+    return node
+
+
+def reference_model(opset):
+    """Each attribute of each operator, as a reference, in one local function."""
+    nodes, names = [], set()
+    for domain, version in (("", opset), ("ai.onnx.ml", 3)):
+        latest = {}
+        for schema in onnx.defs.get_all_schemas_with_history():
+            known = latest.get(schema.name)
+            if schema.domain == domain and schema.since_version <= version and (
+                    known is None or known.since_version < schema.since_version):
+                latest[schema.name] = schema
+        for schema in latest.values():
+            for name, attribute in schema.attributes.items():
+                nodes.append(reference_node(schema, name, attribute, len(nodes)))
+                names.add(f"of_{name}")
+    nodes.append(onnx.helper.make_node("Relu", ["x"], ["y"]))
+    opsets = [onnx.helper.make_opsetid("", opset), onnx.helper.make_opsetid("ai.onnx.ml", 3)]
+    function = onnx.helper.make_function("local", "F", ["x"], ["y"], nodes, opsets, sorted(names))
+    values = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [2, 3]) for n in "xy"]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("F", ["x"], ["y"], domain="local")], "g",
+                                   values[:1], values[1:])
+    return onnx.helper.make_model(graph, functions=[function], ir_version=8,
+                                  opset_imports=opsets + [onnx.helper.make_opsetid("local", 1)])
+
+
+def reference_models():
+    folder = pathlib.Path(os.environ.get("PERILUNE_BUILD", "build")) / "cross" / "references"
+    folder.mkdir(parents=True, exist_ok=True)
+    for opset in OPSETS:
+        onnx.save(reference_model(opset), folder / f"{opset}.onnx")
+    return str(folder)
+
+
 def shared_models():
     """Folders with the shared models, archives unpacked below the build."""
     shared = pathlib.Path(os.environ.get("PERILUNE_SHARED", "../shared"))
@@ -113,7 +161,7 @@ def shared_models():
                 tar.extractall(target)
             marker.mkdir(exist_ok=True)
         folders.append(str(target))
-    return [str(build / "bin" / "perilune")] + folders
+    return [str(build / "bin" / "perilune"), reference_models()] + folders
 
 
 def main(arguments):

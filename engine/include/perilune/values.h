@@ -484,6 +484,14 @@ PLN_API pln_status pln_attrs_list(pln_engine *engine, uint32_t count,
                                   pln_attrs *out) PLN_CHECKED;
 /* The hash of all dictionaries that Relay calls equal: floats, which may differ
  * a little, do not count. The same from run to run. */
+/* Whether any of them is a REF: what it stands for is known only where the
+ * enclosing function is called. */
+PLN_API bool pln_attrs_has_refs(const pln_engine *engine, pln_attrs attrs);
+/* The same with each REF replaced by the entry of `given` that it refers to;
+ * one that `given` does not have is left out. */
+PLN_API pln_status pln_attrs_resolve(pln_engine *engine, pln_attrs attrs,
+                                     pln_attrs given,
+                                     pln_attrs *out) PLN_CHECKED;
 PLN_API uint64_t pln_attrs_hash(const pln_engine *engine, pln_attrs attrs);
 PLN_API uint32_t pln_attrs_count(const pln_engine *engine, pln_attrs attrs);
 /* Entries in order of their names' bytes; a list's in its own. */

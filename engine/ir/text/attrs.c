@@ -52,6 +52,17 @@ static void put_call(pln_writer *w, const char *function, pln_slice text) {
   pln_put_text(w, ")");
 }
 
+/* ref_attr("name", 2): the number is AttributeProto.type. */
+static void put_ref(pln_writer *w, const pln_attr *a) {
+  pln_put_text(w, "ref_attr(");
+  pln_put_quoted(w, pln_symbol_text(w->engine, a->v.symbol));
+  if (a->onnx_type) {
+    pln_put_text(w, ", ");
+    pln_put_int(w, a->onnx_type);
+  }
+  pln_put_text(w, ")");
+}
+
 static void put_items(pln_writer *w, pln_attrs list, int depth);
 
 static void put_value(pln_writer *w, const pln_attr *a, int depth) {
@@ -70,9 +81,7 @@ static void put_value(pln_writer *w, const pln_attr *a, int depth) {
   case PLN_ATTR_STRING: pln_put_quoted(w, a->v.s); break;
   case PLN_ATTR_TENSOR: pln_put_meta_tensor(w, a->v.tensor); break;
   case PLN_ATTR_TYPE: pln_put_type(w, a->v.type); break;
-  case PLN_ATTR_REF:
-    put_call(w, "ref_attr", pln_symbol_text(w->engine, a->v.symbol));
-    break;
+  case PLN_ATTR_REF: put_ref(w, a); break;
   case PLN_ATTR_BYTES: put_call(w, "bytes", a->v.s); break;
   case PLN_ATTR_DICT:
     pln_put_text(w, "{");

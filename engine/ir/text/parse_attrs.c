@@ -135,7 +135,18 @@ static pln_status read_function(pln_parser *p, pln_attr *out) {
   return pln_parse_expect(p, PLN_T_RPAREN);
 }
 
-/* ref_attr("name"), bytes("...") */
+/* What follows the name in ref_attr("name", 2), if anything does. */
+static pln_status read_ref_type(pln_parser *p, pln_attr *out) {
+  uint32_t type;
+  if (p->token.kind != PLN_T_COMMA)
+    return PLN_OK;
+  PLN_TRY(pln_parse_next(p));
+  PLN_TRY(pln_parse_count(p, UINT8_MAX, &type));
+  out->onnx_type = (uint8_t)type;
+  return PLN_OK;
+}
+
+/* ref_attr("name", 2), bytes("...") */
 static pln_status read_call(pln_parser *p, pln_attr *out) {
   bool ref = pln_parse_is(p, "ref_attr");
   PLN_TRY(pln_parse_next(p));
@@ -148,6 +159,8 @@ static pln_status read_call(pln_parser *p, pln_attr *out) {
   else
     PLN_TRY(keep_text(p, &out->v.s));
   PLN_TRY(pln_parse_next(p));
+  if (ref)
+    PLN_TRY(read_ref_type(p, out));
   return pln_parse_expect(p, PLN_T_RPAREN);
 }
 

@@ -6,7 +6,8 @@
 #include "ir/text/parse.h"
 #include "ir/text/plan.h"
 
-static const char schema[] = "input_names:strings output_names:strings";
+static const char schema[] =
+    "input_names:strings output_names:strings " PLN_ATTRIBUTES_ATTR ":strings";
 
 static bool begins(pln_slice name, pln_slice prefix) {
   return name.size > prefix.size &&

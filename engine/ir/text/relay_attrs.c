@@ -474,8 +474,10 @@ static pln_status to_core(pln_engine *engine, pln_arena *arena,
     return PLN_OK;
   if (a->kind == PLN_ATTR_BOOL && f->kind != FIELD_ANY)
     a->kind = PLN_ATTR_INT;
-  /* What the core has no kind for is an expression of TVM's. */
-  if (a->kind == PLN_ATTR_OBJECT || a->kind == PLN_ATTR_LIST)
+  /* What the core has no kind for is an expression of TVM's. A reference may
+   * stand for any value. */
+  if (a->kind == PLN_ATTR_OBJECT || a->kind == PLN_ATTR_LIST ||
+      a->kind == PLN_ATTR_REF)
     return PLN_OK;
   if (!fits(f, a))
     return wrong_kind(engine, f);
@@ -753,6 +755,8 @@ static pln_status write_all(draft *d, pln_attrs core, pln_attrs *relay,
 
 /* Every field of the struct that cannot be null has a value. */
 static bool fills_struct(const draft *d, pln_attrs core) {
+  if (pln_attrs_has_refs(d->engine, core)) /* TVM has no such values */
+    return false;
   for (uint32_t i = 0; i < d->schema->count; i++) {
     const relay_field *f = &d->schema->fields[i];
     bool null = f->null || f->kind == FIELD_DTYPE;
