@@ -93,7 +93,7 @@ describe("the registry of instruments", function()
     assert.equal("an instrument is a function or a table, got a number", assign("mine", 3))
     assert.equal("instrument 'mine' has neither a hook nor 'make'", assign("mine", {}))
     assert.equal("instrument 'mine': 'make' is a number, no function", assign("mine", { make = 3 }))
-    assert.equal("instrument 'mine' has no field 'docs'",
+    assert.equal("instrument 'mine' has no field 'docs'; did you mean 'doc'?",
       assign("mine", { make = print, docs = "x" }))
     assert.equal("instruments are registered under names", assign(1, print))
     assert.equal("instrument 'timing' is built in; register another name", assign("timing", print))

@@ -159,7 +159,8 @@ describe("pl.context refuses", function()
   end)
 
   it("other fields, and values of another type", function()
-    assert.equal("a context has no field 'optlevel'", message(pl.context, { optlevel = 2 }))
+    assert.equal("a context has no field 'optlevel'; did you mean 'opt_level'?",
+      message(pl.context, { optlevel = 2 }))
     assert.equal("field 'opt_level': an integer expected, got string",
       message(pl.context, { opt_level = "high" }))
     assert.equal("a context is made from a table, got a number", message(pl.context, 3))
@@ -205,7 +206,7 @@ describe("a pass", function()
       ["field 'doc': a string expected, got number"] = { run = nothing, doc = 3 },
       ["a pass's 'required' is a list of names, got a string"] = { run = nothing, required = "x" },
       ["a list of names expected; entry 1 is a number"] = { run = nothing, required = { 1 } },
-      ["a pass has no field 'nmae'"] = { run = nothing, nmae = "x" },
+      ["a pass has no field 'nmae'; did you mean 'name'?"] = { run = nothing, nmae = "x" },
       ["options are a table, got a number"] = { run = nothing, options = 3 },
       ["option 'depth' is listed twice"] = { run = nothing, options = { { name = "depth",
         default = 1 }, depth = 2 } },
@@ -222,7 +223,7 @@ describe("a pass", function()
       ["a sequential's 'required' is a list of names, got a string"] = { required = "x" },
       ["a sequential's 'name' is a string, got a number"] = { name = 3 },
       ["a sequential's 'opt_level' is a number, got a string"] = { opt_level = "x" },
-      ["a sequential has no field 'nmae'"] = { nmae = "x" },
+      ["a sequential has no field 'nmae'; did you mean 'name'?"] = { nmae = "x" },
       ["element 1 of a sequential: a pass, a name or a function expected, got a number"] = { 7 },
       ["pass 'FoldConstnat' is not registered; did you mean 'FoldConstant'?"] = { "FoldConstnat" },
     } do

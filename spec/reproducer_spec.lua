@@ -234,7 +234,7 @@ Tensor[(2, 3), float32] {
       scripts = { { name = "a.lua", source = "x = 1\n\n  y = '//'", arguments = { n = 1.5,
         text = 'a "b"\n\\c\0', yes = true } } } }, what)
     assert.has_error(function() pl.reproducer.write(path, { modul = mod }) end,
-      "a reproducer has no field 'modul'")
+      "a reproducer has no field 'modul'; did you mean 'module'?")
     assert.has_error(function() pl.reproducer.write(path, { module = mod }) end,
       "a reproducer has a module and a pipeline")
   end)

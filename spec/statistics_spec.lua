@@ -90,7 +90,7 @@ describe("pl.instruments.statistics", function()
 
   it("takes a table of options", function()
     assert.has_error(function() pl.instruments.statistics(1) end,
-      "statistics: a table of options expected, got number")
+      "instruments.statistics: options: a table expected, got number")
   end)
 
   it("costs nothing when nobody asks", function()

@@ -145,3 +145,19 @@ int pln_lua_check_option(lua_State *L, int arg, const char *otherwise,
   return pln_lua_bad_argument(L, arg,
                               lua_pushfstring(L, "invalid option '%s'", name));
 }
+
+void pln_lua_known_keys(lua_State *L, int arg, const char *what,
+                        const char *const *names, uint32_t n) {
+  char hint[128];
+  for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) {
+    bool known = false;
+    const char *key = luaL_tolstring(L, -2, NULL);
+    for (uint32_t i = 0; i < n; i++)
+      known = known || !strcmp(key, names[i]);
+    pln_suggest(key, n, names, hint, sizeof hint);
+    if (!known)
+      pln_lua_error(L, PLN_ERR_ARGUMENT, "%s has no option '%s'%s", what, key,
+                    hint);
+    lua_pop(L, 1);
+  }
+}

@@ -152,6 +152,10 @@ void *pln_lua_check_box(lua_State *L, int arg, const char *class);
 int pln_lua_check_option(lua_State *L, int arg, const char *otherwise,
                          const char *const names[]);
 
+/* Keys of a table of options that are none of `names` are errors. */
+void pln_lua_known_keys(lua_State *L, int arg, const char *what,
+                        const char *const *names, uint32_t n);
+
 #define luaL_error pln_lua_misuse
 #define luaL_argerror pln_lua_bad_argument
 #define luaL_typeerror pln_lua_bad_type

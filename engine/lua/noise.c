@@ -34,7 +34,10 @@ static void check_noise(lua_State *L, int arg, pln_noise *noise) {
   *noise = (pln_noise){PLN_NOISE_NORMAL, 0, 1, 0, 1, 0};
   if (lua_isnoneornil(L, arg))
     return;
+  static const char *const names[] = {"low",       "high", "mean",
+                                      "deviation", "seed", "count"};
   luaL_checktype(L, arg, LUA_TTABLE);
+  pln_lua_known_keys(L, arg, "random", names, PLN_COUNT(names));
   bool low = number_field(L, arg, "low", &noise->low);
   bool high = number_field(L, arg, "high", &noise->high);
   bool mean = number_field(L, arg, "mean", &noise->mean);

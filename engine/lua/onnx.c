@@ -2,6 +2,7 @@
  * Failures are expected here: nil and a diagnostic. */
 
 #include "lua/binding.h"
+#include "onnx/op_map.h"
 
 /* nil and the diagnostic, or the module in the box on top. */
 static int result(lua_State *L, pln_lua *b, pln_status status) {
@@ -56,11 +57,13 @@ static int onnx_save(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_module *module = pln_lua_check_module(L, 1);
   const char *path = luaL_checkstring(L, 2);
+  static const char *const names[] = {"external_data", "external_threshold"};
   pln_onnx_save_options options = {0};
   int tries = 0;
   pln_status status;
   if (!lua_isnoneornil(L, 3)) {
     luaL_checktype(L, 3, LUA_TTABLE);
+    pln_lua_known_keys(L, 3, "save", names, PLN_COUNT(names));
     options.external_data = bool_field(L, 3, "external_data");
     lua_Integer least = pln_lua_int_field(L, 3, "external_threshold", 0);
     luaL_argcheck(L, least >= 0, 3, "external_threshold is negative");
@@ -148,11 +151,37 @@ static int onnx_default(lua_State *L) {
   return result(L, b, status);
 }
 
+/* onnx_operators() -> { { domain, type, since, name of the core's }, ... } */
+static int onnx_operators(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  const pln_onnx_op *row;
+  lua_newtable(L);
+  for (size_t i = 0; (row = pln_onnx_op_row(i)) != NULL; i++) {
+    pln_slice name = pln_op_name(b->engine, row->op);
+    lua_createtable(L, 4, 0);
+    lua_pushstring(L, row->domain[0] ? row->domain : "ai.onnx");
+    lua_rawseti(L, -2, 1);
+    lua_pushstring(L, row->type);
+    lua_rawseti(L, -2, 2);
+    lua_pushinteger(L, row->since);
+    lua_rawseti(L, -2, 3);
+    lua_pushlstring(L, name.data, name.size);
+    lua_rawseti(L, -2, 4);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
 static const luaL_Reg functions[] = {
-    {"onnx_save_value", onnx_save_value}, {"onnx_default", onnx_default},
-    {"onnx_load_value", onnx_load_value}, {"onnx_load", onnx_load},
-    {"onnx_parse", onnx_parse},           {"onnx_save", onnx_save},
-    {"onnx_tostring", onnx_tostring},     {NULL, NULL},
+    {"onnx_operators", onnx_operators},
+    {"onnx_save_value", onnx_save_value},
+    {"onnx_default", onnx_default},
+    {"onnx_load_value", onnx_load_value},
+    {"onnx_load", onnx_load},
+    {"onnx_parse", onnx_parse},
+    {"onnx_save", onnx_save},
+    {"onnx_tostring", onnx_tostring},
+    {NULL, NULL},
 };
 
 void pln_lua_open_onnx(lua_State *L) {

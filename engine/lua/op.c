@@ -119,6 +119,18 @@ static int core_op(lua_State *L) {
   return 1;
 }
 
+/* opaque_op(name) -> the Op of an operator that nobody here knows, whose name
+ * is domain::Type, as import makes it */
+static int core_opaque_op(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_op op;
+  pln_slice name;
+  name.data = luaL_checklstring(L, 1, &name.size);
+  pln_lua_must(L, b, pln_op_opaque(b->engine, name, &op));
+  pln_lua_push_op(L, b, op);
+  return 1;
+}
+
 /* ops() -> the names of all operators, in the registry's order */
 static int core_ops(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
@@ -147,6 +159,7 @@ static const luaL_Reg methods[] = {{NULL, NULL}};
 static const luaL_Reg meta[] = {{"__tostring", op_tostring}, {NULL, NULL}};
 static const luaL_Reg functions[] = {{"op", core_op},
                                      {"ops", core_ops},
+                                     {"opaque_op", core_opaque_op},
                                      {"suggest", core_suggest},
                                      {NULL, NULL}};
 

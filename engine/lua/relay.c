@@ -153,15 +153,7 @@ static void read_given(lua_State *L, pln_lua *b, int arg, given_values *out) {
     out->name = luaL_optstring(L, arg, NULL);
     return;
   }
-  for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) {
-    bool known = false;
-    for (size_t i = 0; i < PLN_COUNT(names); i++)
-      known = known || (lua_type(L, -2) == LUA_TSTRING &&
-                        !strcmp(lua_tostring(L, -2), names[i]));
-    if (!known)
-      pln_lua_error(L, PLN_ERR_ARGUMENT, "reading text has no option '%s'",
-                    luaL_tolstring(L, -2, NULL));
-  }
+  pln_lua_known_keys(L, arg, "reading text", names, PLN_COUNT(names));
   for (size_t i = 0; i < PLN_COUNT(names); i++)
     if (lua_getfield(L, arg, names[i]) != LUA_TNIL)
       read_option(L, b, names[i], out);
@@ -171,23 +163,6 @@ static void read_given(lua_State *L, pln_lua *b, int arg, given_values *out) {
 
 static const char *const text_options[] = {"constants", "hash_references",
                                            "limit", "metadata", "verbose_expr"};
-
-/* The keys of the table that are none of `names` are errors. */
-static void check_keys(lua_State *L, int arg, const char *what,
-                       const char *const *names, uint32_t n) {
-  char hint[128];
-  for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) {
-    bool known = false;
-    const char *key = luaL_tolstring(L, -2, NULL);
-    for (uint32_t i = 0; i < n; i++)
-      known = known || !strcmp(key, names[i]);
-    pln_suggest(key, n, names, hint, sizeof hint);
-    if (!known)
-      pln_lua_error(L, PLN_ERR_ARGUMENT, "%s has no option '%s'%s", what, key,
-                    hint);
-    lua_pop(L, 1);
-  }
-}
 
 /* A field of the options, which stays on the stack; false when it is nil. */
 static bool get_option(lua_State *L, int arg, const char *name, int type) {
@@ -245,7 +220,7 @@ pln_print_options pln_lua_text_options(lua_State *L, int arg) {
   if (!lua_istable(L, arg))
     pln_lua_error(L, PLN_ERR_TYPE, "text: a table of options expected, got %s",
                   luaL_typename(L, arg));
-  check_keys(L, arg, "text", text_options, PLN_COUNT(text_options));
+  pln_lua_known_keys(L, arg, "text", text_options, PLN_COUNT(text_options));
   options.limit = get_limit(L, arg);
   options.constants = get_constants(L, arg);
   options.no_metadata = !get_flag(L, arg, "metadata", true);

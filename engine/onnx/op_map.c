@@ -44,6 +44,10 @@ const pln_onnx_op *pln_onnx_op_find(pln_slice domain, pln_slice type,
   return best;
 }
 
+const pln_onnx_op *pln_onnx_op_row(size_t i) {
+  return i < PLN_COUNT(rows) ? &rows[i] : NULL;
+}
+
 const pln_onnx_op *pln_onnx_op_next(const pln_onnx_op *from, pln_op op) {
   for (size_t i = from ? (size_t)(from - rows) + 1 : 0; i < PLN_COUNT(rows);
        i++)

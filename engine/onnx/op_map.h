@@ -17,6 +17,8 @@ typedef struct pln_onnx_op {
 /* The row that an operator has at an opset version, or NULL. */
 const pln_onnx_op *pln_onnx_op_find(pln_slice domain, pln_slice type,
                                     int64_t version);
+/* Row `i` of all, sorted as in ops.def; NULL past the last one. */
+const pln_onnx_op *pln_onnx_op_row(size_t i);
 /* The rows from `from` on that stand for a core operator; NULL past the last
  * one. Start with NULL. */
 const pln_onnx_op *pln_onnx_op_next(const pln_onnx_op *from, pln_op op);

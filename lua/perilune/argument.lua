@@ -4,7 +4,8 @@
 --     argument.table(values, "pl.bind", "values")
 --     -> script.lua:7: pl.bind: values: a table expected, got number
 
-require "perilune.core".internal() -- errors name the scripts of others
+local core = require "perilune.core"
+core.internal()
 
 local argument = {}
 
@@ -73,10 +74,28 @@ function argument.node(value, where, what)
   return value
 end
 
---- A table of options, or an empty one.
-function argument.options(value, where)
+--- "; did you mean 'x'?" for a name that is none of a set's, or "".
+function argument.near(name, set)
+  local names = {}
+  for known in pairs(set) do names[#names + 1] = tostring(known) end
+  table.sort(names)
+  return core.suggest(tostring(name), names)
+end
+
+--- A table of options, or an empty one. Those that are none of `names`, a list, are
+-- errors when it is given.
+function argument.options(value, where, names)
   if value == nil then return {} end
-  return argument.table(value, where, "options")
+  argument.table(value, where, "options")
+  local known = {}
+  for _, name in ipairs(names or {}) do known[name] = true end
+  for name in pairs(names and value or {}) do
+    if not known[name] then
+      argument.fail(("%s: there is no option '%s'%s"):format(where, tostring(name),
+        core.suggest(tostring(name), names)))
+    end
+  end
+  return value
 end
 
 return argument

@@ -178,17 +178,13 @@ end
 
 -- ------------------------------------------------------------------- starting
 
-local known_options = { context = true, every = true }
+local known_options = { "context", "every" }
 
 local function check_arguments(module, options)
   if ir.kind_of(module) ~= "Module" then
     argument.fail(("pl.bisect: a module expected, got %s"):format(ir.kind_of(module)))
   end
-  for name in pairs(options) do
-    if not known_options[name] then
-      argument.fail(("pl.bisect: there is no option '%s'"):format(tostring(name)))
-    end
-  end
+  argument.options(options, "pl.bisect", known_options)
 end
 
 --- The run that breaks the module: { pass, nth, place, run, runs, before, after,

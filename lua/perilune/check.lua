@@ -236,22 +236,11 @@ end
 
 local known = { "rounds", "seed", "dims", "rtol", "atol", "scaled", "units" }
 
-local function check_options(options)
-  for name in pairs(argument.table(options, "pl.check", "options")) do
-    local found
-    for _, option in ipairs(known) do found = found or option == name end
-    if not found then
-      argument.fail(("pl.check: there is no option '%s'%s"):format(tostring(name),
-        core.suggest(tostring(name), known)))
-    end
-  end
-end
-
 --- true and { rounds, compared }, or nil and a diagnostic. options: rounds (6),
 -- seed (1: that of the first round), dims, rtol, atol, scaled, units.
 return function(a, b, options)
   options = options or {}
-  check_options(options)
+  argument.options(options, "pl.check", known)
   if not main_of(a) or not main_of(b) then
     argument.fail("pl.check: a module without a function 'main'")
   end

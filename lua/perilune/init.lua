@@ -120,6 +120,8 @@ function pl.save(module, path, options)
   return pl.onnx.save(module, path, options)
 end
 
+local compare_options = { "map_free_vars", "contents" }
+
 --- Whether two modules, functions, expressions, types or tensors are the same
 -- by structure, as Relay defines it: names of bound variables do not count,
 -- sharing does. Free variables are equal to themselves only, unless
@@ -127,7 +129,7 @@ end
 -- buffer or slice of a file; with `options.contents` those of modules are compared
 -- by what they hold.
 function pl.equal(a, b, options)
-  if options ~= nil then argument.table(options, "pl.equal", "options") end
+  argument.options(options, "pl.equal", compare_options)
   local kind = ir.kind_of(a)
   local map = options and options.map_free_vars or false
   if kind ~= ir.kind_of(b) then return false end
@@ -142,7 +144,7 @@ end
 
 --- A hash that agrees with pl.equal under the same options.
 function pl.hash(a, options)
-  if options ~= nil then argument.table(options, "pl.hash", "options") end
+  argument.options(options, "pl.hash", compare_options)
   local kind = ir.kind_of(a)
   local map = options and options.map_free_vars or false
   if kind == "Module" then return core.module_hash(a) end
@@ -155,7 +157,7 @@ end
 -- "@main.body.args[0].attrs.axis: 1 versus 2" and the two nodes; nil when they
 -- are equal.
 function pl.mismatch(a, b, options)
-  if options ~= nil then argument.table(options, "pl.mismatch", "options") end
+  argument.options(options, "pl.mismatch", compare_options)
   local kind = ir.kind_of(a)
   local map = options and options.map_free_vars or false
   if kind == ir.kind_of(b) then

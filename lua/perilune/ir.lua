@@ -3,6 +3,7 @@
 local core = require "perilune.core"
 core.internal()
 local argument = require "perilune.argument"
+local operator_name = require "perilune.operator_name"
 
 local ir = {}
 
@@ -92,11 +93,42 @@ function ir.Call(callee, args, attrs, type_args)
   return core.apply(callee, args, attrs, 0, as_types(type_args))
 end
 
+local function_options = { "ret_type", "attrs", "type_params" }
+-- What passes read; scripts may have others.
+local function_attrs = { "Primitive", "Compiler", "Composite", "Inline", "Extern", "Closure",
+  "SkipOptimization", "global_symbol" }
+
+local function is_one_of(name, names)
+  for _, known in ipairs(names) do if known == name then return true end end
+  return false
+end
+
+-- ret_type, attrs, type_params of a table in the third place: { ret_type =, attrs =,
+-- type_params = }, or attributes. What is nearly a known name is a mistake.
+local function read_function_options(options)
+  local named = false
+  for _, name in ipairs(function_options) do named = named or options[name] ~= nil end
+  local known = table.move(function_options, 1, #function_options, 1, {})
+  if not named then table.move(function_attrs, 1, #function_attrs, #known + 1, known) end
+  for name in pairs(options) do
+    local near = core.suggest(tostring(name), known)
+    if not is_one_of(name, known) and (named or near ~= "") then
+      argument.fail(("pl.func: there is no option '%s'%s Attributes of any name are given as "
+        .. "{ attrs = { ... } }"):format(tostring(name), near == "" and "." or near))
+    end
+  end
+  if named then return options.ret_type, options.attrs, options.type_params end
+  return nil, options
+end
+
 --- A function of parameters and a body; `ret_type` may be left out. A generic
--- function has type variables, a list of types, as `type_params`.
+-- function has type variables, a list of types, as `type_params`. The last three may
+-- come as one table, { ret_type =, attrs =, type_params = }.
 function ir.Function(params, body, ret_type, attrs, type_params)
+  argument.table(params, "pl.func", "params")
+  if body == nil then argument.fail "pl.func: a body expected, got nil" end
   if attrs == nil and type(ret_type) == "table" and not ret_type.dtype then
-    ret_type, attrs = nil, ret_type
+    ret_type, attrs, type_params = read_function_options(ret_type)
   end
   return core.func(params, body, as_type(ret_type), attrs, type_params)
 end
@@ -152,7 +184,7 @@ end
 -- values come without a match.
 function ir.Match(data, arms, options)
   local patterns, bodies = {}, {}
-  if options ~= nil then argument.table(options, "ir.Match", "options") end
+  argument.options(options, "ir.Match", { "complete" })
   for i, arm in ipairs(argument.table(arms, "ir.Match", "arms")) do
     local clause = kind_of(arm) == "Node"
     if not clause then argument.table(arm, "ir.Match", "an arm") end
@@ -184,9 +216,8 @@ ir.kinds = core.kinds
 
 --- The operator of that name; raises with the nearest ones when there is none.
 function ir.find_op(name)
-  local op = core.op(name)
-  if op then return op end
-  error(("no operator is called '%s'%s"):format(name, core.suggest(name, core.ops())), 0)
+  argument.string(name, "ir.find_op", "name")
+  return operator_name.find(name) or argument.fail(operator_name.unknown(name))
 end
 
 -- ------------------------------------------------------------- changed copies

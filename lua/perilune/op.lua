@@ -7,9 +7,11 @@
 -- An operator is an Op object: callable, with .name, .doc, .attrs; the last
 -- argument may be a table of attributes. node.op == pl.op.nn.relu compares.
 -- pairs(pl.op) gives the operators by full name, in the registry's order.
+-- pl.op["com.microsoft::QuickGelu"] is an operator of ONNX that nobody here knows.
 
 local core = require "perilune.core"
 local argument = require "perilune.argument"
+local operator_name = require "perilune.operator_name"
 core.internal()
 
 local function has_prefix(prefix)
@@ -32,10 +34,10 @@ local namespace
 local function lookup(prefix, name)
   if type(name) ~= "string" then return nil end
   local full = prefix .. name
-  local op = core.op(full)
+  local op = operator_name.find(full)
   if op then return op end
   if has_prefix(full .. ".") then return namespace(full .. ".") end
-  argument.fail(("no operator is called '%s'%s"):format(full, core.suggest(full, core.ops())))
+  argument.fail(operator_name.unknown(full))
 end
 
 function namespace(prefix)

@@ -81,7 +81,8 @@ function pass.spec(spec, kind, name)
   local copy = {}
   for field, value in pairs(spec) do
     if not known[field] then
-      argument.fail(("a pass has no field '%s'"):format(tostring(field)))
+      argument.fail(("a pass has no field '%s'%s"):format(tostring(field),
+        argument.near(field, known)))
     end
     copy[field] = value
   end
@@ -187,7 +188,8 @@ local function elements(what, spec, fields, within)
   for i, value in ipairs(spec) do passes[i] = element(value, i, within) end
   for field in pairs(spec) do
     if math.type(field) ~= "integer" and not fields[field] then
-      argument.fail(("%s has no field '%s'"):format(what, tostring(field)))
+      argument.fail(("%s has no field '%s'%s"):format(what, tostring(field),
+        argument.near(field, fields)))
     end
   end
   return passes
@@ -279,7 +281,8 @@ function pass.context(spec)
   end
   for field in pairs(spec) do
     if not context_fields[field] then
-      argument.fail(("a context has no field '%s'"):format(tostring(field)))
+      argument.fail(("a context has no field '%s'%s"):format(tostring(field),
+        argument.near(field, context_fields)))
     end
   end
   return core.context {
@@ -293,7 +296,7 @@ end
 --- Calls f(...) inside the context, and leaves it again whatever happens.
 function pass.with(context, f, ...)
   if getmetatable(context) ~= "perilune.Context" then
-    argument.fail(("pl.with: a context expected, got %s"):format(type(context)))
+    argument.fail(("pl.with: a context expected, got %s"):format(argument.kind_of(context)))
   end
   if type(f) ~= "function" and not getmetatable(f) then
     argument.fail(("pl.with: a function expected, got %s"):format(type(f)))

@@ -151,7 +151,8 @@ local fields = { module = true, pipeline = true, context = true, scripts = true,
 function reproducer.write(path, spec)
   for field in pairs(spec) do
     if not fields[field] then
-      argument.fail(("a reproducer has no field '%s'"):format(tostring(field)))
+      argument.fail(("a reproducer has no field '%s'%s"):format(tostring(field),
+        argument.near(field, fields)))
     end
   end
   if not spec.module or not spec.pipeline then
@@ -337,7 +338,7 @@ end
 -- a list of remarks: other versions, what is missing. `options`: config and arguments
 -- (of scripts), which come before the file's.
 function reproducer.open(what, options)
-  options = argument.options(options, "pl.reproducer.open")
+  options = argument.options(options, "pl.reproducer.open", { "config", "arguments" })
   local read, diag = read_table(what)
   if not read then return nil, diag, {} end
   argument.table(read.context, "pl.reproducer.open", "its context")

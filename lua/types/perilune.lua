@@ -578,9 +578,10 @@ function pl.const(value, dtype) end
 ---@param ... perilune.Operand fields, or one list of them
 ---@return perilune.Node
 function pl.tuple(...) end
+--- A function. The last three may come as one table, { ret_type =, attrs =, type_params = }.
 ---@param params perilune.Node[]
 ---@param body perilune.Operand
----@param ret_type? string|perilune.Type
+---@param ret_type? string|perilune.Type|table
 ---@param attrs? table
 ---@param type_params? perilune.Type[] type variables: a generic function
 ---@return perilune.Node

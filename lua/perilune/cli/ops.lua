@@ -1,16 +1,17 @@
 --- perilune ops: what operators there are.
 
-require "perilune.core".internal() -- errors name the scripts of others
-
+local core = require "perilune.core"
+local operator_name = require "perilune.operator_name"
 local stop = require "perilune.cli.stop"
+core.internal() -- errors name the scripts of others
 
 local ops = { description = "Lists operators, or shows one." }
 
 function ops.arguments(parser)
-  parser:argument("name", "The operator to show."):args "?"
+  parser:argument("name", "The operator to show: by its name here, or by ONNX's."):args "?"
 end
 
-local function show(op)
+local function show(op, onnx)
   local arity = op.max_args == op.min_args and tostring(op.min_args)
     or ("%d to %s"):format(op.min_args, op.max_args or "any number of")
   local traits = {}
@@ -21,20 +22,34 @@ local function show(op)
   print(("  operands: %s"):format(arity))
   print(("  attributes: %s"):format((op.attrs or "") ~= "" and op.attrs or "none"))
   print(("  traits: %s"):format(#traits > 0 and table.concat(traits, ", ") or "none"))
+  print(("  ONNX: %s"):format(#onnx > 0 and table.concat(onnx, ", ") or "none"))
   print(("  evaluated: %s"):format(op.has_kernel and "yes" or "no"))
 end
 
-function ops.run(options)
-  local core = require "perilune.core"
-  if options.name then
-    local op = core.op(options.name)
-    if not op then
-      stop.usage("no operator is called '%s'%s", options.name,
-        core.suggest(options.name, core.ops()))
+-- What ONNX calls it, and since which versions of which domain.
+local function onnx_names(name)
+  local list = {}
+  for _, row in ipairs(core.onnx_operators()) do
+    if row[4] == name then
+      list[#list + 1] = ("%s from %s %d"):format(row[2], row[1], row[3])
     end
-    show(op)
-    return
   end
+  return list
+end
+
+local function show_one(name)
+  local op = core.op(name)
+  if op then return show(op, onnx_names(name)) end
+  local shown = {}
+  for _, row in ipairs(operator_name.of_onnx(name)) do
+    if not shown[row[4]] then show(core.op(row[4]), onnx_names(row[4])) end
+    shown[row[4]] = true
+  end
+  if not next(shown) then stop.usage("%s", operator_name.unknown(name)) end
+end
+
+function ops.run(options)
+  if options.name then return show_one(options.name) end
   local rows = {}
   for i, name in ipairs(core.ops()) do rows[i] = { name, core.op(name).doc } end
   io.stdout:write(require "perilune.cli.columns"(rows))

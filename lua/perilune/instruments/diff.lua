@@ -1,6 +1,7 @@
 --- pl.instruments.diff: what each pass changed, line by line of the functions it
 -- changed.
 
+local argument = require "perilune.argument"
 local core = require "perilune.core"
 local diff = require "perilune.diff"
 local nesting = require "perilune.instruments.nesting"
@@ -9,7 +10,7 @@ core.internal()
 --- Prints what each pass changed. options: write(text) (print), colour (false), most
 -- (1000): functions with more differing lines are only named.
 return function(options)
-  options = options or {}
+  options = argument.options(options, "instruments.diff", { "write", "colour", "most" })
   local write = options.write or print
   local self = nesting { name = "diff" }
 

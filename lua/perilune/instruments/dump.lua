@@ -24,6 +24,7 @@ return function(folder, options)
   if type(folder) ~= "string" then
     argument.fail(("dump: the name of a folder expected, got %s"):format(type(folder)))
   end
+  local full = argument.options(options, "instruments.dump", { "folder", "full" }).full
   local self = nesting { name = "dump", files = {} }
   local number
 
@@ -33,7 +34,6 @@ return function(folder, options)
   local function put(name, mod)
     number = number + 1
     local file = ("%03d_%s.relay"):format(number, (name:gsub("[^%w_.-]", "_")))
-    local full = options and options.full
     local reason = write(folder .. "/" .. file, full and mod:text() or tostring(mod))
     if reason then
       warn("dump: ", reason)

@@ -4,6 +4,7 @@
 --
 -- registry.lua tells what may be assigned.
 
+local argument = require "perilune.argument"
 local changed_functions = require "perilune.changed_functions"
 local core = require "perilune.core"
 local nesting = require "perilune.instruments.nesting"
@@ -29,7 +30,10 @@ local function wanted(names, info)
 end
 
 local function printer(hook, names, write, options)
-  local full = options and options.full
+  local where = "instruments.print_" .. hook
+  if names ~= nil then argument.table(names, where, "names") end
+  if write ~= nil then argument.callable(write, where, "write") end
+  local full = argument.options(options, where, { "names", "full" }).full
   write = write or print
   return { name = "print_" .. hook, [hook] = function(mod, info)
     if wanted(names, info) then

@@ -2,6 +2,7 @@
 -- when the work takes longer than a second: "12: deploy > FoldConstant", the 12th
 -- pass that began. What runs in no context shows texts of its own.
 
+local argument = require "perilune.argument"
 local core = require "perilune.core"
 local nesting = require "perilune.instruments.nesting"
 core.internal()
@@ -11,7 +12,7 @@ local function to_stderr(text) io.stderr:write(text) end
 --- options: seconds (1) until the line shows, write(text) (to standard error, if it
 -- is a terminal). self.show(text) replaces the line, self.clear() takes it away.
 return function(options)
-  options = options or {}
+  options = argument.options(options, "instruments.progress", { "seconds", "write" })
   local write = options.write or core.terminal() and to_stderr
   local patience = options.seconds or 1
   local started, shown = core.clock(), false

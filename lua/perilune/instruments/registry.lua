@@ -56,7 +56,8 @@ local function read(name, value)
   elseif value.make ~= nil then
     for field in pairs(value) do
       if field ~= "make" and field ~= "doc" and field ~= "options" then
-        argument.fail(("instrument '%s' has no field '%s'"):format(name, tostring(field)))
+        argument.fail(("instrument '%s' has no field '%s'%s"):format(name, tostring(field),
+          core.suggest(tostring(field), { "make", "doc", "options" })))
       end
     end
     if not is_callable(value.make) then

@@ -99,9 +99,7 @@ local class = { __index = methods, __name = "statistics", __tostring = text }
 -- tostring shows both; with `unused` in the options also the rules that were
 -- never applied.
 return function(options)
-  if options ~= nil and type(options) ~= "table" then
-    argument.fail(("statistics: a table of options expected, got %s"):format(type(options)))
-  end
+  argument.options(options, "instruments.statistics", { "unused" })
   local self = nesting(setmetatable({ name = "statistics", passes = {}, rules = {}, by_pass = {},
     by_rule = {}, all = options and options.unused or false }, class))
   local read, before = 0, {}

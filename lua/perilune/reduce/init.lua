@@ -124,17 +124,13 @@ end
 
 -- -------------------------------------------------------------------- starting
 
-local known_options = { pipeline = true, context = true, seconds = true, progress = true }
+local known_options = { "pipeline", "context", "seconds", "progress" }
 
 local function check_arguments(module, options)
   if ir.kind_of(module) ~= "Module" then
     argument.fail(("pl.reduce: a module expected, got %s"):format(ir.kind_of(module)))
   end
-  for name in pairs(options) do
-    if not known_options[name] then
-      argument.fail(("pl.reduce: there is no option '%s'"):format(tostring(name)))
-    end
-  end
+  argument.options(options, "pl.reduce", known_options)
 end
 
 local function pipeline_of(options)
