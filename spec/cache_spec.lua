@@ -218,6 +218,46 @@ describe("the cache of results", function()
     assert.equal(0, pl.cache_stats().bytes)
   end)
 
+  -- Of many small functions, and of tables that had to grow, what keeps count weighs as much
+  -- as what is counted.
+  it("holds no more than its limit, its own tables among it", function()
+    local limit = 200000
+    local function pipeline(k)
+      local functions = {}
+      for i = 1, 150 do
+        local x = pl.var("x", f32(2))
+        functions["f" .. i] = pl.func({ x }, pl.op.tanh(x * 1 + (k * 1000 + i)))
+      end
+      run(pl.sequential { "SimplifyExpr", "FoldConstant", "InferType" }, pl.module(functions),
+        { cache = limit })
+    end
+    for k = 1, 4 do
+      pipeline(k)
+      collectgarbage()
+      collectgarbage()
+      local with, stats = pl.memory(), pl.cache_stats()
+      pl.cache_clear()
+      local held = with - pl.memory()
+      assert.is_true(stats.results > 20)
+      assert.equal(stats.bytes, held)
+      assert.is_true(held <= limit)
+    end
+  end)
+
+  it("lets go of the results of a pass that nobody has any more", function()
+    local mod = parse()
+    local pass = pl.function_pass { name = "Short-lived", cache = true,
+      run = function(fn) return fn end }
+    run(pass, mod)
+    run(pl.passes.SimplifyExpr(), mod)
+    assert.equal(2, pl.cache_stats().results)
+    assert(pass)
+    pass = nil -- luacheck: ignore
+    collectgarbage()
+    collectgarbage()
+    assert.equal(1, pl.cache_stats().results)
+  end)
+
   it("is emptied by pl.cache_clear", function()
     local mod, pass = parse(), pl.passes.SimplifyExpr()
     run(pass, mod)

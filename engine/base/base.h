@@ -123,6 +123,27 @@ void pln_idmap_free(pln_idmap *map);
 pln_status pln_idmap_set(pln_idmap *map, uint64_t key,
                          uint32_t value) PLN_CHECKED;
 uint32_t pln_idmap_get(const pln_idmap *map, uint64_t key);
+uint64_t pln_idmap_bytes(const pln_idmap *map); /* that it holds; NULL: 0 */
+
+/* hash_table.c: a table of records that hold their own links, one a table they
+ * are in; starts as { engine }, and needs no end once it is empty. */
+typedef struct pln_hash_link {
+  struct pln_hash_link *next;
+  uint64_t hash;
+} pln_hash_link;
+typedef struct pln_hash_table {
+  pln_engine *engine;
+  pln_hash_link **heads;
+  uint32_t n, n_heads; /* records; heads: a power of two, or 0 */
+} pln_hash_table;
+/* Before the others of its hash. */
+pln_status pln_hash_add(pln_hash_table *table, uint64_t hash,
+                        pln_hash_link *link) PLN_CHECKED;
+void pln_hash_remove(pln_hash_table *table, const pln_hash_link *link);
+/* The newest record of that hash; the next of the same hash; or NULL. */
+pln_hash_link *pln_hash_first(const pln_hash_table *table, uint64_t hash);
+pln_hash_link *pln_hash_next(const pln_hash_link *link);
+uint64_t pln_hash_table_bytes(const pln_hash_table *table);
 
 /* 64-bit hash of bytes; `seed` is the engine's for tables fed by files. */
 uint64_t pln_hash_bytes(const void *bytes, size_t size, uint64_t seed);

@@ -103,3 +103,9 @@ uint32_t pln_idmap_get(const pln_idmap *map, uint64_t key) {
   uint32_t number = map->slots[locate(map, key >> PAGE_BITS)].page;
   return number ? map->pages[number - 1].values[key % PAGE_SIZE] : 0;
 }
+
+uint64_t pln_idmap_bytes(const pln_idmap *map) {
+  return map ? sizeof *map + map->cap_pages * sizeof(page) +
+                   ((uint64_t)map->mask + 1) * sizeof(slot)
+             : 0;
+}

@@ -5,7 +5,9 @@
  * on its input, its options and its source only (pln_pass_spec.cacheable). What
  * always holds: a result is given again only for the same pass in the same
  * config, on the very same graph or one that nothing tells apart (ir/twin.h),
- * so that it is what running would give. */
+ * so that it is what running would give; results of a pass that nobody can run
+ * any more are gone with it; what the cache holds, its own tables included, is
+ * within the limit of the context that it was used in last. */
 
 #include "pass/cache.h"
 #include "ir/application.h"
@@ -26,25 +28,27 @@ typedef struct pass_key {
 enum { PLACE, CONTENT, N_WAYS };
 
 typedef struct kept_row {
+  pln_hash_link link[N_WAYS];
   pass_key key;
-  pln_pass *pass; /* keeps `def` alive, or NULL */
   pln_subject in, out;
   pln_attrs counts;
-  uint64_t hash[N_WAYS];
-  uint32_t next[N_WAYS]; /* 1 + index of the next row of that hash */
-  uint32_t newer, older; /* 1 + index, in the order of use */
+  struct kept_row *newer, *older;   /* in the order of use */
+  struct kept_row *next, **of_pass; /* of the same definition, and what points
+                                        here; of passes with a key.def */
 } kept_row;
 
 struct pln_cache {
   pln_engine *engine;
-  uint32_t n, cap; /* rows, with those that are free */
-  uint32_t free;   /* 1 + index of the first, chained by `older` */
-  kept_row *rows;
-  pln_idmap *heads[N_WAYS]; /* hash -> 1 + index */
-  uint32_t newest, oldest;  /* 1 + index */
+  pln_hash_table table[N_WAYS];
+  kept_row *newest, *oldest;
   pln_held held;
   pln_cache_stats stats;
 };
+
+/* The row that a link is of; NULL: none. */
+static kept_row *row_of(pln_hash_link *link, int way) {
+  return link ? (kept_row *)(void *)(link - way) : NULL;
+}
 
 /* What is not run is not counted: nobody may limit or watch rules. */
 bool pln_cache_works(const pln_pass_run *run) {
@@ -100,8 +104,8 @@ static uint64_t hash_content(pln_cache *c, uint64_t h, const pln_subject *in) {
   if (in->function)
     return pln_hash_mix(h, hash_graph(c, in->function));
   for (uint32_t i = 0; i < m->count; i++) {
-    h = pln_hash_mix(h, m->rows[i].name);
-    h = pln_hash_mix(h, (uintptr_t)m->rows[i].function);
+    h = pln_hash_mix(h, pln_module_name(m, i));
+    h = pln_hash_mix(h, (uintptr_t)pln_module_function(m, i));
   }
   return pln_hash_mix(h, (uintptr_t)m->types);
 }
@@ -116,90 +120,81 @@ static bool same_module(const pln_module *a, const pln_module *b) {
       a->directory != b->directory)
     return false;
   for (uint32_t i = 0; i < a->count; i++)
-    if (a->rows[i].name != b->rows[i].name ||
-        a->rows[i].function != b->rows[i].function)
+    if (pln_module_name(a, i) != pln_module_name(b, i) ||
+        pln_module_function(a, i) != pln_module_function(b, i))
       return false;
   return true;
 }
 
 /* --------------------------------------------------------------------- rows */
 
-static void unchain(pln_cache *c, uint32_t id, int way) {
-  const kept_row *row = &c->rows[id - 1];
-  uint32_t at = pln_idmap_get(c->heads[way], row->hash[way]);
-  if (at == id) { /* it is there: nothing grows */
-    (void)!pln_idmap_set(c->heads[way], row->hash[way], row->next[way]);
-    return;
-  }
-  while (c->rows[at - 1].next[way] != id)
-    at = c->rows[at - 1].next[way];
-  c->rows[at - 1].next[way] = row->next[way];
+static void leave_order(pln_cache *c, kept_row *row) {
+  *(row->newer ? &row->newer->older : &c->newest) = row->older;
+  *(row->older ? &row->older->newer : &c->oldest) = row->newer;
 }
 
-static void leave_order(pln_cache *c, uint32_t id) {
-  kept_row *row = &c->rows[id - 1];
-  if (row->newer)
-    c->rows[row->newer - 1].older = row->older;
-  else
-    c->newest = row->older;
-  if (row->older)
-    c->rows[row->older - 1].newer = row->newer;
-  else
-    c->oldest = row->newer;
-}
-
-static void become_newest(pln_cache *c, uint32_t id) {
-  kept_row *row = &c->rows[id - 1];
-  row->newer = 0;
+static void become_newest(pln_cache *c, kept_row *row) {
+  row->newer = NULL;
   row->older = c->newest;
-  if (c->newest)
-    c->rows[c->newest - 1].newer = id;
-  else
-    c->oldest = id;
-  c->newest = id;
+  *(c->newest ? &c->newest->newer : &c->oldest) = row;
+  c->newest = row;
 }
 
-static void drop_row(pln_cache *c, uint32_t id) {
-  kept_row *row = &c->rows[id - 1];
-  unchain(c, id, PLACE);
-  unchain(c, id, CONTENT);
-  leave_order(c, id);
+static void join_pass(kept_row *row) {
+  if (!row->key.def)
+    return;
+  pln_pass_def *def = (pln_pass_def *)(uintptr_t)row->key.def;
+  row->next = def->kept;
+  row->of_pass = &def->kept;
+  if (row->next)
+    row->next->of_pass = &row->next;
+  def->kept = row;
+}
+
+static void leave_pass(kept_row *row) {
+  if (!row->of_pass)
+    return;
+  *row->of_pass = row->next;
+  if (row->next)
+    row->next->of_pass = row->of_pass;
+}
+
+static void drop_row(pln_cache *c, kept_row *row) {
+  for (int way = 0; way < N_WAYS; way++)
+    pln_hash_remove(&c->table[way], &row->link[way]);
+  leave_order(c, row);
+  leave_pass(row);
   pln_held_drop(&c->held, &row->in);
   pln_held_drop(&c->held, &row->out);
-  kept_row gone = *row;
-  *row = (kept_row){.older = c->free};
-  c->free = id;
+  pln_subject_drop(&row->in);
+  pln_subject_drop(&row->out);
+  pln_mem_free(c->engine, row, sizeof *row);
   c->stats.results--;
-  pln_subject_drop(&gone.in);
-  pln_subject_drop(&gone.out);
-  pln_pass_release(gone.pass); /* may call a script's finalizer: comes last */
 }
 
-/* All of it, also what was begun and could not be ended. */
+/* All of it, also what was begun and could not be counted. */
 static void clear(pln_cache *c) {
-  for (uint32_t i = 0; i < c->n; i++) {
-    pln_subject_drop(&c->rows[i].in);
-    pln_subject_drop(&c->rows[i].out);
-    pln_pass *pass = c->rows[i].pass;
-    c->rows[i] = (kept_row){0};
-    pln_pass_release(pass);
-  }
-  pln_mem_free(c->engine, c->rows, c->cap * sizeof *c->rows);
-  pln_idmap_free(c->heads[PLACE]);
-  pln_idmap_free(c->heads[CONTENT]);
+  while (c->oldest)
+    drop_row(c, c->oldest);
   pln_held_free(&c->held);
-  *c = (pln_cache){.engine = c->engine,
-                   .held = {.engine = c->engine},
-                   .stats = {.hits = c->stats.hits,
-                             .misses = c->stats.misses,
-                             .dropped = c->stats.dropped}};
+}
+
+static uint64_t bytes_of(const pln_cache *c) {
+  return pln_held_bytes(&c->held) + c->stats.results * sizeof(kept_row) +
+         pln_hash_table_bytes(&c->table[PLACE]) +
+         pln_hash_table_bytes(&c->table[CONTENT]);
 }
 
 static void make_room(pln_cache *c, uint64_t most) {
-  while (c->oldest && c->held.bytes > most) {
+  while (c->oldest && bytes_of(c) > most) {
     drop_row(c, c->oldest);
     c->stats.dropped++;
   }
+}
+
+void pln_cache_forget(pln_engine *engine, pln_pass_def *def) {
+  while (def->kept)
+    drop_row(engine->passes->cache, def->kept);
 }
 
 /* ------------------------------------------------------------------- finding
@@ -245,64 +240,64 @@ static pln_status take(const kept_row *row, const pln_subject *in, bool *found,
   return PLN_OK;
 }
 
-/* The newest row of that hash which has the result, as *id, or 0. */
+/* The newest row of that hash which has the result, as *row, or NULL. */
 static pln_status look(pln_cache *c, const pass_key *key, int way,
-                       uint64_t hash, const pln_subject *in, uint32_t *id,
+                       uint64_t hash, const pln_subject *in, kept_row **row,
                        pln_subject *out) {
   bool found = false;
-  for (*id = pln_idmap_get(c->heads[way], hash); *id;
-       *id = c->rows[*id - 1].next[way]) {
-    const kept_row *row = &c->rows[*id - 1];
-    if (!same_key(&row->key, key) ||
-        (way == PLACE && !same_place(&row->in, in)))
+  pln_hash_link *link = pln_hash_first(&c->table[way], hash);
+  for (; (*row = row_of(link, way)) != NULL; link = pln_hash_next(link)) {
+    if (!same_key(&(*row)->key, key) ||
+        (way == PLACE && !same_place(&(*row)->in, in)))
       continue;
-    PLN_TRY(take(row, in, &found, out));
+    PLN_TRY(take(*row, in, &found, out));
     if (found)
       return PLN_OK;
   }
   return PLN_OK;
 }
 
-static pln_status insert(pln_cache *c, const kept_row *made) PLN_CHECKED;
+static pln_status insert(pln_cache *c, const kept_row *made,
+                         const uint64_t hash[N_WAYS]) PLN_CHECKED;
 
 /* A twin is known by its place from now on. */
-static pln_status adopt(pln_cache *c, uint32_t id, uint64_t place,
-                        const pln_subject *in, const pln_subject *out) {
-  kept_row row = c->rows[id - 1];
-  row.hash[PLACE] = place;
-  row.in = *in;
-  row.out = *out;
-  return insert(c, &row);
+static pln_status adopt(pln_cache *c, const kept_row *row,
+                        const uint64_t hash[N_WAYS], const pln_subject *in,
+                        const pln_subject *out) {
+  kept_row twin = *row;
+  twin.in = *in;
+  twin.out = *out;
+  return insert(c, &twin, hash);
 }
 
 static pln_status find(pln_cache *c, const pass_key *key, const pln_subject *in,
                        pln_attrs *counts, bool *found, pln_subject *out) {
-  uint32_t id;
-  uint64_t hash = hash_key(key), place = hash_place(hash, in);
-  PLN_TRY(look(c, key, PLACE, place, in, &id, out));
-  bool again = id != 0;
+  kept_row *row;
+  uint64_t own = hash_key(key), hash[N_WAYS] = {hash_place(own, in), 0};
+  PLN_TRY(look(c, key, PLACE, hash[PLACE], in, &row, out));
+  bool again = row != NULL;
   if (again) {
-    leave_order(c, id);
-    become_newest(c, id);
+    leave_order(c, row);
+    become_newest(c, row);
   } else {
-    hash = hash_content(c, hash, in);
-    PLN_TRY(look(c, key, CONTENT, hash, in, &id, out));
+    hash[CONTENT] = hash_content(c, own, in);
+    PLN_TRY(look(c, key, CONTENT, hash[CONTENT], in, &row, out));
   }
-  *found = id != 0;
-  if (!id)
+  *found = row != NULL;
+  if (!row)
     return PLN_OK;
-  *counts = c->rows[id - 1].counts;
-  return again ? PLN_OK : adopt(c, id, place, in, out);
+  *counts = row->counts;
+  return again ? PLN_OK : adopt(c, row, hash, in, out);
 }
 
 bool pln_cache_may_have(const pln_pass_run *run, const pln_subject *in) {
   pln_cache *c = run->engine->passes->cache;
   pass_key key = key_of(run);
-  if (!pln_cache_works(run) || !c || !c->heads[PLACE] || !c->heads[CONTENT])
+  if (!pln_cache_works(run) || !c)
     return false;
   uint64_t hash = hash_key(&key);
-  return pln_idmap_get(c->heads[PLACE], hash_place(hash, in)) ||
-         pln_idmap_get(c->heads[CONTENT], hash_content(c, hash, in));
+  return pln_hash_first(&c->table[PLACE], hash_place(hash, in)) ||
+         pln_hash_first(&c->table[CONTENT], hash_content(c, hash, in));
 }
 
 pln_status pln_cache_find(pln_pass_run *run, const pln_subject *in, bool *found,
@@ -312,7 +307,7 @@ pln_status pln_cache_find(pln_pass_run *run, const pln_subject *in, bool *found,
   pln_attrs counts = 0;
   *found = false;
   *out = (pln_subject){0};
-  if (!c || !c->heads[PLACE])
+  if (!c)
     return PLN_OK;
   pln_status status = find(c, &key, in, &counts, found, out);
   if (status == PLN_OK && *found)
@@ -356,48 +351,50 @@ static pln_status counted(const pln_pass_run *run, const pln_cache_mark *mark,
 }
 
 static pln_status new_cache(pln_engine *engine) {
-  pln_cache *c = engine->passes->cache;
-  if (!c) {
-    c = pln_mem_zeroed(engine, sizeof *c);
-    if (!c)
-      return pln_nomem(engine);
-    *c = (pln_cache){.engine = engine, .held = {.engine = engine}};
-    engine->passes->cache = c;
-  }
+  if (engine->passes->cache)
+    return PLN_OK;
+  pln_cache *c = pln_mem_zeroed(engine, sizeof *c);
+  if (!c)
+    return pln_nomem(engine);
+  *c = (pln_cache){.engine = engine, .held = pln_held_new(engine)};
   for (int way = 0; way < N_WAYS; way++)
-    if (!c->heads[way])
-      PLN_TRY(pln_idmap_new(engine, &c->heads[way]));
+    c->table[way].engine = engine;
+  engine->passes->cache = c;
   return PLN_OK;
 }
 
-static pln_status free_row(pln_cache *c, uint32_t *id) {
-  if (c->free) {
-    *id = c->free;
-    c->free = c->rows[*id - 1].older;
-    return PLN_OK;
+static pln_status link_row(pln_cache *c, kept_row *row,
+                           const uint64_t hash[N_WAYS]) {
+  PLN_TRY(pln_hash_add(&c->table[PLACE], hash[PLACE], &row->link[PLACE]));
+  pln_status status =
+      pln_hash_add(&c->table[CONTENT], hash[CONTENT], &row->link[CONTENT]);
+  if (status != PLN_OK) {
+    pln_hash_remove(&c->table[PLACE], &row->link[PLACE]);
+    return status;
   }
-  PLN_TRY(pln_mem_grow(c->engine, (void **)&c->rows, &c->cap, (size_t)c->n + 1,
-                       sizeof *c->rows));
-  *id = ++c->n;
+  become_newest(c, row);
+  join_pass(row);
+  c->stats.results++;
   return PLN_OK;
 }
 
 /* A copy of the row, with references of its own. */
-static pln_status insert(pln_cache *c, const kept_row *made) {
-  uint32_t id;
-  kept_row copy = *made; /* it may be one of the rows */
-  PLN_TRY(free_row(c, &id));
-  kept_row *row = &c->rows[id - 1];
-  *row = copy;
-  row->pass = copy.pass ? pln_pass_retain(copy.pass) : NULL;
-  row->in = pln_subject_copy(&copy.in);
-  row->out = pln_subject_copy(&copy.out);
-  for (int way = 0; way < N_WAYS; way++) {
-    row->next[way] = pln_idmap_get(c->heads[way], row->hash[way]);
-    PLN_TRY(pln_idmap_set(c->heads[way], row->hash[way], id));
+static pln_status insert(pln_cache *c, const kept_row *made,
+                         const uint64_t hash[N_WAYS]) {
+  kept_row *row = pln_mem_zeroed(c->engine, sizeof *row);
+  if (!row)
+    return pln_nomem(c->engine);
+  *row = (kept_row){.key = made->key,
+                    .in = pln_subject_copy(&made->in),
+                    .out = pln_subject_copy(&made->out),
+                    .counts = made->counts};
+  pln_status status = link_row(c, row, hash);
+  if (status != PLN_OK) {
+    pln_subject_drop(&row->in);
+    pln_subject_drop(&row->out);
+    pln_mem_free(c->engine, row, sizeof *row);
+    return status;
   }
-  become_newest(c, id);
-  c->stats.results++;
   PLN_TRY(pln_held_add(&c->held, &row->in));
   return pln_held_add(&c->held, &row->out);
 }
@@ -405,15 +402,13 @@ static pln_status insert(pln_cache *c, const kept_row *made) {
 static pln_status keep(pln_pass_run *run, const pln_cache_mark *mark,
                        const pln_subject *in, const pln_subject *out) {
   kept_row row = {.key = key_of(run), .in = *in, .out = *out};
-  uint64_t hash = hash_key(&row.key);
+  uint64_t own = hash_key(&row.key);
   PLN_TRY(new_cache(run->engine));
   pln_cache *c = run->engine->passes->cache;
-  row.pass = row.key.def ? (pln_pass *)(uintptr_t)run->pass : NULL;
-  row.hash[PLACE] = hash_place(hash, in);
-  row.hash[CONTENT] = hash_content(c, hash, in);
+  uint64_t hash[N_WAYS] = {hash_place(own, in), hash_content(c, own, in)};
   PLN_TRY(counted(run, mark, &row.counts));
   c->stats.misses++;
-  return insert(c, &row);
+  return insert(c, &row, hash);
 }
 
 pln_status pln_cache_keep(pln_pass_run *run, const pln_cache_mark *mark,
@@ -440,7 +435,7 @@ pln_cache_stats pln_cache_get_stats(const pln_engine *engine) {
   if (!c)
     return (pln_cache_stats){0};
   pln_cache_stats stats = c->stats;
-  stats.bytes = c->held.bytes;
+  stats.bytes = bytes_of(c);
   return stats;
 }
 

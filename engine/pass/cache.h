@@ -28,6 +28,8 @@ void pln_cache_begin(const pln_pass_run *run, pln_cache_mark *mark);
 pln_status pln_cache_keep(pln_pass_run *run, const pln_cache_mark *mark,
                           const pln_subject *in,
                           const pln_subject *out) PLN_CHECKED;
+/* What a pass gave that is released. */
+void pln_cache_forget(pln_engine *engine, pln_pass_def *def);
 void pln_cache_free(pln_engine *engine);
 
 #endif

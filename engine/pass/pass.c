@@ -4,13 +4,14 @@
  * object never changes, and its definition is shared by all passes made of it.
  * A specification's `ud` is taken even when making the pass fails. */
 
-#include "pass/pass.h"
+#include "pass/cache.h"
 
 /* ------------------------------------------------------------- definitions */
 
 static void release_def(pln_engine *engine, pln_pass_def *def) {
   if (!def || --def->refs)
     return;
+  pln_cache_forget(engine, def);
   /* Elements are sequentials of bounded depth (PLN_PASS_MAX_DEPTH). */
   for (uint32_t i = 0; i < def->n_elements; i++)
     pln_pass_release(def->elements[i]);

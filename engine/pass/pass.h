@@ -34,6 +34,7 @@ typedef struct pln_pass_def {
   pln_status (*run)(pln_pass_run *run);
   void *ud;
   void (*release)(void *ud);
+  struct kept_row *kept; /* its results in the cache (cache.c), or NULL */
 } pln_pass_def;
 
 struct pln_pass {

@@ -176,6 +176,53 @@ static void idmap_survives_oom(void) {
   oom_sweep(fill_idmap, NULL);
 }
 
+typedef struct entry {
+  pln_hash_link link;
+  uint32_t number; /* when it was added; 0: it is not in the table */
+} entry;
+
+/* The entries of a hash come newest first, and no others. */
+static bool holds_what_was_added(const pln_hash_table *t, const entry *all,
+                                 uint32_t n, uint64_t hash) {
+  uint32_t found = 0, wanted = 0, last = UINT32_MAX;
+  for (pln_hash_link *l = pln_hash_first(t, hash); l; l = pln_hash_next(l)) {
+    const entry *each = (const entry *)(const void *)l;
+    if (l->hash != hash || !each->number || each->number >= last)
+      return false;
+    last = each->number;
+    found++;
+  }
+  for (uint32_t i = 0; i < n; i++)
+    wanted += all[i].number && all[i].link.hash == hash;
+  return found == wanted;
+}
+
+static void hash_table_agrees_with_an_array(void) {
+  enum { ENTRIES = 300, STEPS = 20000 };
+  static entry all[ENTRIES];
+  pln_engine *e = pln_base_new(NULL, NULL);
+  pln_hash_table t = {.engine = e};
+  uint32_t random = 1;
+  bool good = true;
+  for (uint32_t i = 1; i <= STEPS; i++) {
+    entry *each = &all[next_random(&random) % ENTRIES];
+    uint64_t hash = next_random(&random) % 100 * 16;
+    if (each->number)
+      pln_hash_remove(&t, &each->link);
+    else
+      good &= pln_hash_add(&t, hash, &each->link) == PLN_OK;
+    each->number = each->number ? 0 : i;
+    good &= holds_what_was_added(&t, all, ENTRIES, hash);
+  }
+  for (uint32_t i = 0; i < ENTRIES; i++)
+    if (all[i].number)
+      pln_hash_remove(&t, &all[i].link);
+  CHECK(good);
+  CHECK_EQ_INT(t.n, 0);
+  CHECK_EQ_INT(pln_hash_table_bytes(&t), 0);
+  pln_base_free(e);
+}
+
 static void hash_depends_on_every_bit(void) {
   unsigned char bytes[40] = {0};
   uint64_t plain = pln_hash_bytes(bytes, sizeof bytes, 1);
@@ -595,6 +642,7 @@ static const check_test tests[] = {
      tells_empty_zero_and_longer_records_apart},
     {"interning survives lack of memory", interning_survives_oom},
     {"idmap agrees with an array", idmap_agrees_with_an_array},
+    {"hash table agrees with an array", hash_table_agrees_with_an_array},
     {"idmap survives lack of memory", idmap_survives_oom},
     {"hash depends on every bit", hash_depends_on_every_bit},
     {"diagnostics name the place", diagnostics_name_the_place},

@@ -52,6 +52,20 @@ void pln_definitions_release(pln_definitions *d) {
   pln_mem_free(e, d, sizeof *d);
 }
 
+uint64_t pln_definitions_bytes(const pln_definitions *d) {
+  uint64_t size = sizeof *d + d->capacity * sizeof *d->rows +
+                  d->cap_makers * sizeof *d->makers +
+                  pln_idmap_bytes(d->types) + pln_idmap_bytes(d->maker_of);
+  for (uint32_t i = 0; i < d->count; i++) {
+    const pln_type_data *row = &d->rows[i];
+    size += row->n_vars * sizeof *row->vars +
+            row->n_constructors * sizeof *row->constructors;
+    for (uint32_t k = 0; k < row->n_constructors; k++)
+      size += row->constructors[k].n_inputs * sizeof(pln_type);
+  }
+  return size;
+}
+
 static pln_status start(pln_engine *engine, pln_definitions **out) {
   pln_definitions *d = pln_mem_zeroed(engine, sizeof *d);
   if (!d)

@@ -1,0 +1,81 @@
+/* hash_table.c: a table of records that hold their own links, for what comes
+ * and goes.
+ *
+ * Called by pass/cache.c and pass/held.c. What always holds: records of one
+ * hash are found newest first; the table has at least half as many heads as
+ * records, and gives memory back as they leave: none is left when it is empty.
+ */
+
+#include "base/base.h"
+
+enum { FEWEST_HEADS = 16 };
+
+/* Links of one chain keep their order: those of one hash are in one chain. */
+static void move_links(const pln_hash_table *t, pln_hash_link **heads,
+                       uint32_t n) {
+  for (uint32_t i = 0; i < t->n_heads; i++) {
+    pln_hash_link *next;
+    for (pln_hash_link *link = t->heads[i]; link; link = next) {
+      pln_hash_link **at = &heads[link->hash & (n - 1)];
+      while (*at)
+        at = &(*at)->next;
+      next = link->next;
+      link->next = NULL;
+      *at = link;
+    }
+  }
+}
+
+static bool resize(pln_hash_table *t, uint32_t n) {
+  pln_hash_link **heads =
+      n > 0 ? pln_mem_zeroed(t->engine, n * sizeof *heads) : NULL;
+  if (n > 0 && !heads)
+    return false;
+  if (n > 0)
+    move_links(t, heads, n);
+  pln_mem_free(t->engine, t->heads, t->n_heads * sizeof *t->heads);
+  t->heads = heads;
+  t->n_heads = n;
+  return true;
+}
+
+pln_status pln_hash_add(pln_hash_table *t, uint64_t hash, pln_hash_link *link) {
+  uint32_t n = t->n_heads > 0 ? t->n_heads * 2 : FEWEST_HEADS;
+  if (t->n >= 2 * (uint64_t)t->n_heads && n < UINT32_MAX / 4 && !resize(t, n))
+    return pln_nomem(t->engine);
+  pln_hash_link **head = &t->heads[hash & (t->n_heads - 1)];
+  *link = (pln_hash_link){*head, hash};
+  *head = link;
+  t->n++;
+  return PLN_OK;
+}
+
+void pln_hash_remove(pln_hash_table *t, const pln_hash_link *link) {
+  pln_hash_link **at = &t->heads[link->hash & (t->n_heads - 1)];
+  while (*at != link)
+    at = &(*at)->next;
+  *at = link->next;
+  t->n--;
+  if (t->n == 0)
+    (void)resize(t, 0);
+  else if (t->n_heads > FEWEST_HEADS && t->n < t->n_heads / 4)
+    (void)resize(t, t->n_heads / 2); /* else it stays as large as it is */
+}
+
+static pln_hash_link *of_hash(pln_hash_link *link, uint64_t hash) {
+  while (link && link->hash != hash)
+    link = link->next;
+  return link;
+}
+
+pln_hash_link *pln_hash_first(const pln_hash_table *t, uint64_t hash) {
+  return t->n > 0 ? of_hash(t->heads[hash & (t->n_heads - 1)], hash) : NULL;
+}
+
+pln_hash_link *pln_hash_next(const pln_hash_link *link) {
+  return of_hash(link->next, link->hash);
+}
+
+uint64_t pln_hash_table_bytes(const pln_hash_table *t) {
+  return t->n_heads * sizeof *t->heads;
+}
