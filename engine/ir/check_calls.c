@@ -119,13 +119,13 @@ pln_status pln_blame_function(const pln_module *module, uint32_t index,
   if (status == PLN_ERR_TYPE)
     pln_diag_extend(
         module->engine, " of @",
-        pln_symbol_text(module->engine, module->rows[index].name).data);
+        pln_symbol_text(module->engine, pln_module_name(module, index)).data);
   return status;
 }
 
 pln_status pln_module_check_calls(const pln_module *module) {
   for (uint32_t i = 0; i < module->count; i++)
     PLN_TRY(pln_blame_function(
-        module, i, pln_graph_check_calls(module->rows[i].function)));
+        module, i, pln_graph_check_calls(pln_module_function(module, i))));
   return PLN_OK;
 }

@@ -317,8 +317,8 @@ pln_status pln_dot_module(const pln_module *module, pln_write_fn write,
   picture p;
   start(&p, module->engine, write, ud);
   for (uint32_t i = 0; i < module->count && !pln_writer_done(&p.w); i++) {
-    p.name = pln_symbol_text(module->engine, module->rows[i].name);
-    put_graph(&p, module->rows[i].function);
+    p.name = pln_symbol_text(module->engine, pln_module_name(module, i));
+    put_graph(&p, pln_module_function(module, i));
   }
   return finish(&p);
 }

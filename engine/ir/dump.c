@@ -339,9 +339,9 @@ static void put_module(dump *d, const pln_module *module) {
   put(d, "], \"functions\": [");
   for (uint32_t i = 0; i < module->count && !pln_writer_done(&d->w); i++) {
     put(d, i > 0 ? ",\n{\"name\": " : "\n{\"name\": ");
-    put_symbol(d, module->rows[i].name);
+    put_symbol(d, pln_module_name(module, i));
     put(d, ", ");
-    put_graph(d, module->rows[i].function);
+    put_graph(d, pln_module_function(module, i));
   }
   put(d, "]}\n");
 }

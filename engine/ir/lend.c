@@ -146,8 +146,8 @@ static pln_status lend_functions(pln_engine *child, const pln_module *from,
                                  pln_module *to) {
   for (uint32_t i = 0; i < from->count; i++) {
     pln_graph *function = NULL;
-    PLN_TRY(pln_lend_graph(child, from->rows[i].function, &function));
-    pln_status status = pln_module_set(to, from->rows[i].name, function);
+    PLN_TRY(pln_lend_graph(child, pln_module_function(from, i), &function));
+    pln_status status = pln_module_set(to, pln_module_name(from, i), function);
     pln_graph_release(function);
     PLN_TRY(status);
   }

@@ -504,7 +504,8 @@ static pln_status tell_module(const pln_module *a, const pln_module *b,
 static pln_status tell_function(const pln_module *a, const pln_module *b,
                                 const pln_module_difference *d,
                                 pln_type_match *types, pln_mismatch *out) {
-  const pln_graph *f = a->rows[d->a].function, *g = b->rows[d->b].function;
+  const pln_graph *f = pln_module_function(a, d->a),
+                  *g = pln_module_function(b, d->b);
   char name[128];
   snprintf(name, sizeof name, "@%s", pln_symbol_text(a->engine, d->name).data);
   out->function_a = d->a;

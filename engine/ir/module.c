@@ -2,7 +2,8 @@
  *
  * Modules never change once a loader has handed them out; copies share all
  * functions. What holds: rows stand in order of insertion; a function's graph
- * has a Function as root. */
+ * has a Function as root; what is another module's overlay has no rows, and is
+ * not changed. */
 
 #include "ir/module.h"
 #include "ir/check_calls.h"
@@ -34,10 +35,15 @@ void pln_module_release(pln_module *m) {
   if (!m || --m->refs > 0)
     return;
   pln_engine *e = m->engine;
-  for (uint32_t i = 0; i < m->count; i++)
-    pln_graph_release(m->rows[i].function);
-  pln_mem_free(e, m->rows, m->capacity * sizeof *m->rows);
-  pln_idmap_free(m->by_name);
+  for (uint32_t i = 0; m->own && i < m->count; i++)
+    pln_graph_release(m->own[i].function);
+  pln_mem_free(e, m->own, m->capacity * sizeof *m->own);
+  if (m->base)
+    pln_module_release(m->base);
+  else
+    pln_idmap_free(m->by_name);
+  if (m->function)
+    pln_graph_release(m->function);
   pln_definitions_release(m->types);
   if (m->source)
     pln_file_release(m->source);
@@ -53,11 +59,14 @@ uint32_t pln_module_count(const pln_module *module) {
 }
 
 pln_symbol pln_module_name(const pln_module *module, uint32_t index) {
-  return module->rows[index].name;
+  return module->base ? module->base->own[index].name : module->own[index].name;
 }
 
 pln_graph *pln_module_function(const pln_module *module, uint32_t index) {
-  return module->rows[index].function;
+  if (!module->base)
+    return module->own[index].function;
+  return index == module->index ? module->function
+                                : module->base->own[index].function;
 }
 
 uint32_t pln_module_find(const pln_module *module, pln_symbol name) {
@@ -101,38 +110,63 @@ pln_status pln_module_set(pln_module *m, pln_symbol name,
   PLN_TRY(check_function(m, name, function));
   uint32_t i = pln_module_find(m, name);
   if (i != PLN_NONE) {
-    pln_graph *old = m->rows[i].function;
-    m->rows[i].function = pln_graph_retain(function);
+    pln_graph *old = m->own[i].function;
+    m->own[i].function = pln_graph_retain(function);
     pln_graph_release(old);
     return PLN_OK;
   }
-  PLN_TRY(pln_mem_grow(m->engine, (void **)&m->rows, &m->capacity,
-                       (size_t)m->count + 1, sizeof *m->rows));
+  PLN_TRY(pln_mem_grow(m->engine, (void **)&m->own, &m->capacity,
+                       (size_t)m->count + 1, sizeof *m->own));
   PLN_TRY(pln_idmap_set(m->by_name, name, m->count + 1));
-  m->rows[m->count++] =
+  m->own[m->count++] =
       (pln_module_row){.name = name, .function = pln_graph_retain(function)};
   return PLN_OK;
 }
 
-/* All rows but one by name (0: none), and those marked in `dropped` (NULL:
- * none). */
-static pln_status copy_rows(const pln_module *from, pln_symbol except,
-                            const bool *dropped, pln_module *to) {
+static void share(const pln_module *from, pln_module *to) {
   to->attrs = from->attrs;
   to->types = pln_definitions_retain(from->types);
   to->tir_vars = from->tir_vars;
   pln_module_set_source(to, from->source, from->directory);
-  for (uint32_t i = 0; i < from->count; i++)
-    if (from->rows[i].name != except && !(dropped && dropped[i]))
-      PLN_TRY(pln_module_set(to, from->rows[i].name, from->rows[i].function));
+}
+
+pln_status pln_module_overlay(const pln_module *module, uint32_t index,
+                              const pln_graph *function, pln_module **out) {
+  const pln_module *base = module->base ? module->base : module;
+  if (module->base && module->index != index)
+    return pln_module_with(module, pln_module_name(module, index), function,
+                           out);
+  pln_module *m = pln_mem_zeroed(module->engine, sizeof *m);
+  if (!m)
+    return pln_nomem(module->engine);
+  *m = (pln_module){.engine = module->engine,
+                    .refs = 1,
+                    .count = module->count,
+                    .by_name = module->by_name,
+                    .base = pln_module_retain(base),
+                    .index = index,
+                    .function = pln_graph_retain(function)};
+  share(module, m);
+  *out = m;
   return PLN_OK;
 }
 
-static pln_status copy_without(const pln_module *module, pln_symbol except,
-                               const bool *dropped, pln_module **out) {
+/* All rows but those marked in `dropped` (NULL: none). */
+static pln_status copy_rows(const pln_module *from, const bool *dropped,
+                            pln_module *to) {
+  share(from, to);
+  for (uint32_t i = 0; i < from->count; i++)
+    if (!(dropped && dropped[i]))
+      PLN_TRY(pln_module_set(to, pln_module_name(from, i),
+                             pln_module_function(from, i)));
+  return PLN_OK;
+}
+
+pln_status pln_module_drop(const pln_module *module, const bool *dropped,
+                           pln_module **out) {
   pln_module *copy;
   PLN_TRY(pln_module_new(module->engine, &copy));
-  pln_status status = copy_rows(module, except, dropped, copy);
+  pln_status status = copy_rows(module, dropped, copy);
   if (status != PLN_OK) {
     pln_module_release(copy);
     return status;
@@ -142,21 +176,32 @@ static pln_status copy_without(const pln_module *module, pln_symbol except,
 }
 
 pln_status pln_module_copy(const pln_module *module, pln_module **out) {
-  return copy_without(module, 0, NULL, out);
+  return pln_module_drop(module, NULL, out);
 }
 
-pln_status pln_module_drop(const pln_module *module, const bool *dropped,
-                           pln_module **out) {
-  return copy_without(module, 0, dropped, out);
+pln_status pln_module_without_all(const pln_module *module, uint32_t n,
+                                  const pln_symbol *names, pln_module **out) {
+  size_t size = (module->count + (size_t)1) * sizeof(bool);
+  bool any = false, *dropped = pln_mem_zeroed(module->engine, size);
+  if (!dropped)
+    return pln_nomem(module->engine);
+  for (uint32_t k = 0; k < n; k++) {
+    uint32_t i = pln_module_find(module, names[k]);
+    if (i != PLN_NONE)
+      dropped[i] = any = true;
+  }
+  pln_status status = PLN_OK;
+  if (any)
+    status = pln_module_drop(module, dropped, out);
+  else
+    *out = pln_module_retain(module);
+  pln_mem_free(module->engine, dropped, size);
+  return status;
 }
 
 pln_status pln_module_without(const pln_module *module, pln_symbol name,
                               pln_module **out) {
-  if (pln_module_find(module, name) == PLN_NONE) {
-    *out = pln_module_retain(module);
-    return PLN_OK;
-  }
-  return copy_without(module, name, NULL, out);
+  return pln_module_without_all(module, 1, &name, out);
 }
 
 pln_status pln_module_with_attrs(const pln_module *module, pln_attrs attrs,
@@ -174,7 +219,7 @@ static bool has_all(const pln_module *m, uint32_t n, const pln_symbol *names,
                     const pln_graph *const *functions) {
   for (uint32_t k = 0; k < n; k++) {
     uint32_t i = pln_module_find(m, names[k]);
-    if (i == PLN_NONE || m->rows[i].function != functions[k])
+    if (i == PLN_NONE || pln_module_function(m, i) != functions[k])
       return false;
   }
   return true;
@@ -240,7 +285,7 @@ static pln_status check_global(const pln_module *m, const pln_graph *g,
   uint32_t i = pln_module_find(m, n->data);
   if (i == PLN_NONE)
     return wrong_global(m, g, ref, "the module has no function ", "");
-  const pln_graph *f = m->rows[i].function;
+  const pln_graph *f = pln_module_function(m, i);
   if (n->type && n->type != pln_signature(f))
     return wrong_global(m, g, ref, "", " has another type in the module");
   if (pln_latent(n) < pln_latent(&f->nodes[f->root]))
@@ -249,7 +294,7 @@ static pln_status check_global(const pln_module *m, const pln_graph *g,
 }
 
 pln_status pln_module_check_globals(const pln_module *m, uint32_t index) {
-  const pln_graph *g = m->rows[index].function;
+  const pln_graph *g = pln_module_function(m, index);
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
     if (g->nodes[ref].kind == PLN_GLOBAL_VAR)
       PLN_TRY(check_global(m, g, ref));
@@ -257,7 +302,7 @@ pln_status pln_module_check_globals(const pln_module *m, uint32_t index) {
 }
 
 pln_status pln_module_verify_function(const pln_module *m, uint32_t index) {
-  const pln_graph *f = m->rows[index].function;
+  const pln_graph *f = pln_module_function(m, index);
   PLN_TRY(pln_blame_function(m, index, pln_graph_verify(f)));
   PLN_TRY(pln_module_check_globals(m, index));
   return pln_blame_function(m, index, pln_graph_check_constructors(f, m));

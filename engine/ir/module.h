@@ -10,12 +10,19 @@ typedef struct pln_module_row {
   pln_graph *function; /* retained */
 } pln_module_row;
 
+/* A module has rows of its own, or is another one but for one function: what a
+ * hook sees of a pass over one of many functions. pln_module_name and
+ * pln_module_function know both. */
+
 struct pln_module {
   pln_engine *engine;
   uint32_t refs;
   uint32_t count, capacity;
-  pln_module_row *rows;
-  pln_idmap *by_name;            /* symbol -> index + 1 */
+  pln_module_row *own; /* NULL when there is a base */
+  pln_idmap *by_name;  /* symbol -> index + 1; the base's */
+  pln_module *base;    /* retained, with rows of its own; or NULL */
+  uint32_t index;      /* of the function that differs from the base's */
+  pln_graph *function; /* retained */
   struct pln_definitions *types; /* shared by copies; NULL: none */
   pln_attrs attrs;
   /* The file it was imported from, retained, or NULL: an exporter takes from
@@ -30,6 +37,11 @@ struct pln_module {
 /* A changed copy that a loader fills before anybody else sees it. */
 pln_status pln_module_copy(const pln_module *module,
                            pln_module **out) PLN_CHECKED;
+/* The module with another function in the place of one, which has the same
+ * signature: in constant time and memory, however many functions there are. */
+pln_status pln_module_overlay(const pln_module *module, uint32_t index,
+                              const pln_graph *function,
+                              pln_module **out) PLN_CHECKED;
 /* A copy without the functions that are marked, one mark a function. */
 pln_status pln_module_drop(const pln_module *module, const bool *dropped,
                            pln_module **out) PLN_CHECKED;
@@ -67,5 +79,6 @@ pln_status pln_module_retype(pln_module *module, const pln_module *before,
 struct pln_definitions *
 pln_definitions_retain(struct pln_definitions *definitions);
 void pln_definitions_release(struct pln_definitions *definitions);
+uint64_t pln_definitions_bytes(const struct pln_definitions *definitions);
 
 #endif

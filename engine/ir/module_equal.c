@@ -66,14 +66,14 @@ static pln_status equal_functions(pln_type_match *m, const pln_module *a,
                                   pln_module_difference *d) {
   bool same = true;
   for (uint32_t i = 0; same && i < a->count; i++) {
-    uint32_t k = pln_module_find(b, a->rows[i].name);
+    uint32_t k = pln_module_find(b, pln_module_name(a, i));
     same = k != PLN_NONE;
     if (same)
-      PLN_TRY(
-          equal_function(m, a->rows[i].function, b->rows[k].function, &same));
+      PLN_TRY(equal_function(m, pln_module_function(a, i),
+                             pln_module_function(b, k), &same));
     if (!same)
       *d = (pln_module_difference){.what = PLN_MODULES_FUNCTION,
-                                   .name = a->rows[i].name,
+                                   .name = pln_module_name(a, i),
                                    .a = i,
                                    .b = k};
   }
@@ -84,12 +84,12 @@ static pln_status equal_functions(pln_type_match *m, const pln_module *a,
 static pln_status equal_names(const pln_module *a, const pln_module *b,
                               pln_module_difference *d) {
   for (uint32_t i = 0; i < a->count; i++)
-    if (pln_module_find(b, a->rows[i].name) == PLN_NONE)
-      *d = (pln_module_difference){PLN_MODULES_MISSING, a->rows[i].name, i,
-                                   PLN_NONE};
+    if (pln_module_find(b, pln_module_name(a, i)) == PLN_NONE)
+      *d = (pln_module_difference){PLN_MODULES_MISSING, pln_module_name(a, i),
+                                   i, PLN_NONE};
   for (uint32_t i = 0; !d->what && i < b->count; i++)
-    if (pln_module_find(a, b->rows[i].name) == PLN_NONE)
-      *d = (pln_module_difference){PLN_MODULES_MISSING, b->rows[i].name,
+    if (pln_module_find(a, pln_module_name(b, i)) == PLN_NONE)
+      *d = (pln_module_difference){PLN_MODULES_MISSING, pln_module_name(b, i),
                                    PLN_NONE, i};
   return PLN_OK;
 }
@@ -157,10 +157,10 @@ static uint64_t hash_definition(const pln_module *m, const pln_type_data *t) {
 pln_status pln_module_hash(const pln_module *module, uint64_t *out) {
   uint64_t sum = module->count;
   for (uint32_t i = 0; i < module->count; i++) {
-    const pln_graph *f = module->rows[i].function;
+    const pln_graph *f = pln_module_function(module, i);
     uint64_t hash;
     PLN_TRY(pln_graph_hash(f, f->root, true, &hash));
-    sum += pln_hash_mix(hash, hash_name(module, module->rows[i].name));
+    sum += pln_hash_mix(hash, hash_name(module, pln_module_name(module, i)));
   }
   for (uint32_t i = 0; i < pln_module_n_types(module); i++)
     sum += hash_definition(module, pln_module_type(module, i));

@@ -99,6 +99,6 @@ pln_status pln_graph_well_formed(const pln_graph *graph) {
 pln_status pln_module_well_formed(const pln_module *module) {
   PLN_TRY(pln_module_verify(module));
   for (uint32_t i = 0; i < module->count; i++)
-    PLN_TRY(pln_graph_well_formed(module->rows[i].function));
+    PLN_TRY(pln_graph_well_formed(pln_module_function(module, i)));
   return PLN_OK;
 }

@@ -301,6 +301,12 @@ pln_module **pln_lua_new_module(lua_State *L);
 void pln_lua_push_module(lua_State *L, const pln_module *module);
 pln_module *pln_lua_check_module(lua_State *L, int arg);
 pln_module *pln_lua_test_module(lua_State *L, int arg);
+/* functions.c: mod.functions, a view; what pairs returns for a module or a view
+ * at 1.  [-0, +1]  [-0, +2] */
+int pln_lua_push_functions(lua_State *L, const pln_module *module);
+int pln_lua_pairs_of_functions(lua_State *L, const pln_module *module);
+/* A table of functions at `arg`; a view there becomes one.  [-0, +0] */
+void pln_lua_check_functions(lua_State *L, int arg);
 /* type_data.c: mod.types, mod:with_type.  [-0, +1] */
 int pln_lua_push_definitions(lua_State *L, pln_lua *b,
                              const pln_module *module);
@@ -379,6 +385,7 @@ void pln_lua_open_type(lua_State *L);
 void pln_lua_open_attrs(lua_State *L);
 void pln_lua_open_tensor(lua_State *L);
 void pln_lua_open_module(lua_State *L);
+void pln_lua_open_functions(lua_State *L);
 void pln_lua_open_callback(lua_State *L);
 void pln_lua_open_pass(lua_State *L);
 void pln_lua_open_registry(lua_State *L);

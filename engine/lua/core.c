@@ -328,6 +328,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_attrs(L);
   pln_lua_open_tensor(L);
   pln_lua_open_module(L);
+  pln_lua_open_functions(L);
   pln_lua_open_callback(L);
   pln_lua_open_pass(L);
   pln_lua_open_hold(L);

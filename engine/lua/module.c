@@ -124,7 +124,7 @@ static void add_functions(lua_State *L, pln_lua *b, int arg) {
 static int core_module(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   if (!lua_isnoneornil(L, 1))
-    luaL_checktype(L, 1, LUA_TTABLE);
+    pln_lua_check_functions(L, 1);
   lua_settop(L, 2);
   pln_module **box = pln_lua_new_module(L);
   pln_lua_must(L, b, pln_module_new(b->engine, box));
@@ -142,7 +142,7 @@ static int core_module(lua_State *L) {
 static int module_with(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_module *module = pln_lua_check_module(L, 1);
-  luaL_checktype(L, 2, LUA_TTABLE);
+  pln_lua_check_functions(L, 2);
   lua_settop(L, 2);
   pln_lua_push_module(L, module);
   add_functions(L, b, 2);
@@ -151,13 +151,34 @@ static int module_with(lua_State *L) {
   return 1;
 }
 
-/* mod:without(name) -> changed copy */
+/* The names in the list at `arg`, in new memory on the stack.  [-0, +1] */
+static pln_symbol *push_names_of(lua_State *L, pln_lua *b, int arg,
+                                 uint32_t *n) {
+  lua_Unsigned count = lua_rawlen(L, arg);
+  luaL_argcheck(L, count < UINT32_MAX, arg, "too many names");
+  *n = (uint32_t)count;
+  pln_symbol *names = lua_newuserdatauv(L, (count + 1) * sizeof *names, 0);
+  for (uint32_t i = 0; i < *n; i++) {
+    lua_rawgeti(L, arg, (lua_Integer)i + 1);
+    names[i] = check_name(L, b, lua_gettop(L));
+    lua_pop(L, 1);
+  }
+  return names;
+}
+
+/* mod:without(name), mod:without { name, ... } -> changed copy */
 static int module_without(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_module *module = pln_lua_check_module(L, 1);
-  pln_symbol name = check_name(L, b, 2);
+  pln_symbol one, *names = &one;
+  uint32_t n = 1;
+  lua_settop(L, 2);
+  if (lua_istable(L, 2))
+    names = push_names_of(L, b, 2, &n);
+  else
+    one = check_name(L, b, 2);
   pln_module **out = pln_lua_new_module(L);
-  pln_lua_must(L, b, pln_module_without(module, name, out));
+  pln_lua_must(L, b, pln_module_without_all(module, n, names, out));
   if (*out == module)
     lua_pushvalue(L, 1);
   return 1;
@@ -198,45 +219,12 @@ static int push_function(lua_State *L, pln_lua *b, const pln_module *module,
   return 1;
 }
 
-/* The iterator of pairs: upvalue 2 is the index of the next function. */
-static int next_function(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  pln_module *module = pln_lua_check_module(L, 1);
-  lua_Integer i = lua_tointeger(L, lua_upvalueindex(2));
-  if (i >= pln_module_count(module))
-    return 0;
-  lua_pushinteger(L, i + 1);
-  lua_replace(L, lua_upvalueindex(2));
-  pln_slice name =
-      pln_symbol_text(b->engine, pln_module_name(module, (uint32_t)i));
-  lua_pushlstring(L, name.data, name.size);
-  pln_lua_push_root(L, b, pln_module_function(module, (uint32_t)i));
-  return 2;
-}
-
 static int module_pairs(lua_State *L) {
-  pln_lua_check_module(L, 1);
-  lua_pushvalue(L, lua_upvalueindex(1));
-  lua_pushinteger(L, 0);
-  lua_pushcclosure(L, next_function, 2);
-  lua_pushvalue(L, 1);
-  return 2;
+  return pln_lua_pairs_of_functions(L, pln_lua_check_module(L, 1));
 }
 
 static int module_len(lua_State *L) {
   lua_pushinteger(L, pln_module_count(pln_lua_check_module(L, 1)));
-  return 1;
-}
-
-/* The table of functions, in order: mod.functions, a fresh copy.  [-0, +1] */
-static int push_functions(lua_State *L, pln_lua *b, const pln_module *module) {
-  lua_createtable(L, 0, (int)pln_module_count(module));
-  for (uint32_t i = 0; i < pln_module_count(module); i++) {
-    pln_slice name = pln_symbol_text(b->engine, pln_module_name(module, i));
-    lua_pushlstring(L, name.data, name.size);
-    pln_lua_push_root(L, b, pln_module_function(module, i));
-    lua_rawset(L, -3);
-  }
   return 1;
 }
 
@@ -260,7 +248,7 @@ static int module_index(lua_State *L) {
     return 1;
   pln_module *module = pln_lua_check_module(L, 1);
   if (!strcmp(key, "functions"))
-    return push_functions(L, b, module);
+    return pln_lua_push_functions(L, module);
   if (!strcmp(key, "names"))
     return push_names(L, b, module);
   if (!strcmp(key, "types"))

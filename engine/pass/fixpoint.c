@@ -47,9 +47,11 @@ static uint64_t known_hash(const rounds *r, const pln_module *former,
                            const pln_module *m, uint32_t i) {
   if (!former || r->n_hashes != former->count)
     return 0;
-  bool in_place = i < former->count && former->rows[i].name == m->rows[i].name;
-  uint32_t k = in_place ? i : pln_module_find(former, m->rows[i].name);
-  if (k == PLN_NONE || former->rows[k].function != m->rows[i].function)
+  bool in_place =
+      i < former->count && pln_module_name(former, i) == pln_module_name(m, i);
+  uint32_t k = in_place ? i : pln_module_find(former, pln_module_name(m, i));
+  if (k == PLN_NONE ||
+      pln_module_function(former, k) != pln_module_function(m, i))
     return 0;
   return r->hashes[k];
 }
@@ -64,7 +66,7 @@ static pln_status hash_functions(rounds *r, const pln_module *former,
   for (uint32_t i = 0; i < m->count && status == PLN_OK; i++) {
     hashes[i] = known_hash(r, former, m, i);
     if (!hashes[i])
-      status = pln_graph_whole_hash(m->rows[i].function, &hashes[i]);
+      status = pln_graph_whole_hash(pln_module_function(m, i), &hashes[i]);
   }
   pln_mem_free(r->x->engine, r->hashes, r->cap_hashes * sizeof *r->hashes);
   r->hashes = hashes;
@@ -83,7 +85,7 @@ static pln_status hash_subject(rounds *r, const pln_subject *former,
   PLN_TRY(hash_functions(r, former ? former->module : NULL, m));
   uint64_t h = pln_hash_mix(m->count, m->attrs);
   for (uint32_t i = 0; i < m->count; i++)
-    h = pln_hash_mix(pln_hash_mix(h, m->rows[i].name), r->hashes[i]);
+    h = pln_hash_mix(pln_hash_mix(h, pln_module_name(m, i)), r->hashes[i]);
   for (uint32_t i = 0; i < pln_module_n_types(m); i++)
     h = hash_definition(h, pln_module_type(m, i));
   r->hash = h;

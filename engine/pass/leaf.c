@@ -117,9 +117,9 @@ static bool same_modules(const pln_module *a, const pln_module *b) {
   if (a->count != b->count)
     return false;
   for (uint32_t i = 0; i < a->count; i++)
-    if (a->rows[i].name != b->rows[i].name ||
-        (a->rows[i].function != b->rows[i].function &&
-         !same_extent(a->rows[i].function, b->rows[i].function)))
+    if (pln_module_name(a, i) != pln_module_name(b, i) ||
+        (pln_module_function(a, i) != pln_module_function(b, i) &&
+         !same_extent(pln_module_function(a, i), pln_module_function(b, i))))
       return false;
   return true;
 }
@@ -271,7 +271,7 @@ static pln_status put_results(const pln_module *module,
     concerns |=
         pln_signature(old) != pln_signature(new) ||
         pln_latent(&old->nodes[old->root]) < pln_latent(&new->nodes[new->root]);
-    PLN_TRY(pln_module_set(copy, module->rows[i].name, new));
+    PLN_TRY(pln_module_set(copy, pln_module_name(module, i), new));
   }
   if (concerns)
     PLN_TRY(retype_callers(module, results, copy));
@@ -411,7 +411,7 @@ static pln_status function_pass(pln_pass_run *run, pln_module **out) {
 static uint32_t count_nodes(const pln_module *module) {
   uint64_t n = 0;
   for (uint32_t i = 0; i < module->count; i++)
-    n += module->rows[i].function->n_nodes;
+    n += pln_module_function(module, i)->n_nodes;
   return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 

@@ -58,7 +58,7 @@ static uint32_t threads_of(const pln_context *context) {
 
 static bool is_task(const pln_work *work, uint32_t index) {
   return !(work->done && work->done[index]) &&
-         work->takes(work->pass, work->module->rows[index].function);
+         work->takes(work->pass, pln_module_function(work->module, index));
 }
 
 static bool is_worth_it(const pln_work *work, uint32_t *n) {
@@ -67,7 +67,7 @@ static bool is_worth_it(const pln_work *work, uint32_t *n) {
   for (uint32_t i = 0; i < work->module->count; i++) {
     if (!is_task(work, i))
       continue;
-    nodes += work->module->rows[i].function->n_nodes;
+    nodes += pln_module_function(work->module, i)->n_nodes;
     ++*n;
   }
   return *n > 1 && nodes >= LEAST_NODES;
@@ -93,7 +93,7 @@ static int larger(const void *a, const void *b) {
 static void list_tasks(pln_parallel *p) {
   const pln_work *work = &p->work;
   for (uint32_t i = 0; i < work->module->count; i++) {
-    const pln_graph *g = work->module->rows[i].function;
+    const pln_graph *g = pln_module_function(work->module, i);
     if (is_task(work, i))
       p->tasks[p->n_tasks++] = (task){.index = i, .nodes = g->n_nodes};
   }

@@ -4,13 +4,13 @@
 require "perilune.core".internal()
 
 return function(before, after, same)
-  local names = {}
+  local names, former, now = {}, before.functions, after.functions
   for name, fn in pairs(after) do
-    local old = before.functions[name]
+    local old = former[name]
     if old ~= fn and not (old and same and same(old, fn)) then names[#names + 1] = name end
   end
   for name in pairs(before) do
-    if not after.functions[name] then names[#names + 1] = name end
+    if not now[name] then names[#names + 1] = name end
   end
   table.sort(names)
   return names

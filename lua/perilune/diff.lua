@@ -152,8 +152,9 @@ end
 -- functions with more differing lines only the names are told.
 return function(before, after, options)
   local settings, parts = { most = options and options.most or 1000 }, {}
+  local old, new = before.functions, after.functions
   for _, name in ipairs(changed_functions(before, after)) do
-    local lines = compare(name, before.functions[name], after.functions[name], settings)
+    local lines = compare(name, old[name], new[name], settings)
     if lines and options and options.colour then paint(lines) end
     if lines then parts[#parts + 1] = table.concat(lines, "\n") end
   end

@@ -274,7 +274,7 @@ function Node:logical_not() end
 
 --- Functions by name, in order; never changes. mod == other tells the same one.
 ---@class perilune.Module
----@field functions { [string]: perilune.Node }
+---@field functions { [string]: perilune.Node } a view, which pairs and # work on; it never changes
 ---@field names string[]
 ---@field attrs perilune.Attrs
 ---@field types { [string|integer]: perilune.DataType } in order, and by name
@@ -286,7 +286,8 @@ local Module = {}
 ---@param functions { [string]: perilune.Node }
 ---@return perilune.Module
 function Module:with(functions) end
----@param name string
+--- Without a function, or without those in a list: one copy for all of them.
+---@param name string|string[]
 ---@return perilune.Module
 function Module:without(name) end
 ---@param attrs table

@@ -759,6 +759,10 @@ PLN_API pln_status pln_module_with_all(const pln_module *module, uint32_t n,
                                        pln_module **out) PLN_CHECKED;
 PLN_API pln_status pln_module_without(const pln_module *module, pln_symbol name,
                                       pln_module **out) PLN_CHECKED;
+/* Several at once: a copy shares the functions, but has a row for each. */
+PLN_API pln_status pln_module_without_all(const pln_module *module, uint32_t n,
+                                          const pln_symbol *names,
+                                          pln_module **out) PLN_CHECKED;
 PLN_API pln_status pln_module_with_attrs(const pln_module *module,
                                          pln_attrs attrs,
                                          pln_module **out) PLN_CHECKED;

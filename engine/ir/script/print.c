@@ -488,10 +488,10 @@ static void print_functions(pln_script *s, const pln_module *module) {
   if (!sorted && size)
     pln_script_fail(s, pln_nomem(s->engine));
   for (uint32_t i = 0; i < module->count && s->status == PLN_OK; i++) {
-    const pln_graph *g = module->rows[i].function;
+    const pln_graph *g = pln_module_function(module, i);
     if (g->nodes[g->root].kind == PLN_PRIM_FUNC)
       sorted[n++] =
-          (named){pln_symbol_text(s->engine, module->rows[i].name), g};
+          (named){pln_symbol_text(s->engine, pln_module_name(module, i)), g};
   }
   if (n > 0)
     qsort(sorted, n, sizeof *sorted, by_name);

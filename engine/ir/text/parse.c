@@ -148,8 +148,8 @@ static pln_status take_given(reading *r) {
     return pln_module_new(p->engine, &r->module);
   PLN_TRY(pln_module_copy(given, &r->module));
   for (uint32_t i = 0; i < given->count; i++)
-    PLN_TRY(know_function(p, given->rows[i].name,
-                          pln_signature(given->rows[i].function)));
+    PLN_TRY(know_function(p, pln_module_name(given, i),
+                          pln_signature(pln_module_function(given, i))));
   for (uint32_t i = 0; i < pln_module_n_types(given); i++)
     PLN_TRY(know_type(p, pln_module_type(given, i)->name));
   p->tir_vars = given->tir_vars;
@@ -528,7 +528,7 @@ static pln_status infer(reading *r) {
   pln_module_release(r->module);
   r->module = typed;
   for (uint32_t i = 0; pln_module_was_onnx(typed) && i < typed->count; i++)
-    PLN_TRY(pln_graph_accept_calls(typed->rows[i].function));
+    PLN_TRY(pln_graph_accept_calls(pln_module_function(typed, i)));
   return renew_effects(typed);
 }
 

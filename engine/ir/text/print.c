@@ -618,10 +618,11 @@ static void put_functions(printer *p, const pln_module *module,
                           definition *rows) {
   bool first = pln_module_n_types(module) == 0;
   for (uint32_t i = 0; i < module->count; i++)
-    rows[i] = (definition){pln_symbol_text(p->engine, module->rows[i].name), i};
+    rows[i] =
+        (definition){pln_symbol_text(p->engine, pln_module_name(module, i)), i};
   qsort(rows, module->count, sizeof *rows, compare_definitions);
   for (uint32_t i = 0; i < module->count && !pln_writer_done(&p->w); i++) {
-    const pln_graph *graph = module->rows[rows[i].index].function;
+    const pln_graph *graph = pln_module_function(module, rows[i].index);
     if (graph->nodes[graph->root].kind == PLN_PRIM_FUNC)
       continue;
     put(p, first ? "def " : "\ndef ");
@@ -683,7 +684,7 @@ static void put_module(printer *p, const pln_module *module) {
 static uint32_t count_prim_funcs(const pln_module *module) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < module->count; i++) {
-    const pln_graph *g = module->rows[i].function;
+    const pln_graph *g = pln_module_function(module, i);
     n += g->nodes[g->root].kind == PLN_PRIM_FUNC;
   }
   return n;

@@ -427,13 +427,15 @@ static bool has_names(const pln_graph *g) {
 }
 
 /* Each with variables of its own: a checker each. */
+/* A definition; NULL: function `i`. */
 static pln_status check_one(const pln_module *m, const pln_type_data *data,
-                            const pln_module_row *row) {
+                            uint32_t i) {
   checker c = {.engine = m->engine};
   pln_status status = begin(&c, m);
   if (status == PLN_OK)
     status = data ? check_definition(&c, data)
-                  : check_graph(&c, row->name, row->function);
+                  : check_graph(&c, pln_module_name(m, i),
+                                pln_module_function(m, i));
   end(&c);
   return status;
 }
@@ -442,11 +444,11 @@ static pln_status check_one(const pln_module *m, const pln_type_data *data,
 pln_status pln_module_check_kinds(const pln_module *module) {
   uint32_t wrong = 0;
   for (uint32_t i = 0; i < pln_module_n_types(module); i++)
-    PLN_TRY(check_one(module, pln_module_type(module, i), NULL));
+    PLN_TRY(check_one(module, pln_module_type(module, i), 0));
   for (uint32_t i = 0; i < module->count && wrong < MOST_WRONG; i++) {
-    if (!has_names(module->rows[i].function))
+    if (!has_names(pln_module_function(module, i)))
       continue;
-    pln_status status = check_one(module, NULL, &module->rows[i]);
+    pln_status status = check_one(module, NULL, i);
     if (status != PLN_OK && status != PLN_ERR_TYPE)
       return status;
     wrong += status != PLN_OK;

@@ -111,7 +111,7 @@ pln_status pln_graph_check_early_uses(const pln_graph *graph) {
 pln_status pln_module_check_early_uses(const pln_module *module) {
   for (uint32_t i = 0; i < module->count; i++)
     PLN_TRY(pln_blame_function(
-        module, i, pln_graph_check_early_uses(module->rows[i].function)));
+        module, i, pln_graph_check_early_uses(pln_module_function(module, i))));
   return PLN_OK;
 }
 

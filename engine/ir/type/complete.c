@@ -169,8 +169,8 @@ pln_status pln_graph_check_matches(const pln_graph *graph,
 pln_status pln_module_check_matches(const pln_module *module) {
   pln_status found = PLN_OK;
   for (uint32_t i = 0; i < module->count; i++) {
-    const pln_module_row *row = &module->rows[i];
-    pln_status status = check_graph(row->function, module, row->name);
+    pln_status status = check_graph(pln_module_function(module, i), module,
+                                    pln_module_name(module, i));
     if (status != PLN_OK && status != PLN_ERR_TYPE)
       return status;
     if (status != PLN_OK)

@@ -111,8 +111,9 @@ static pln_status fix_graph(fixing *f, const pln_graph *g, pln_graph **out) {
 static pln_status fix_functions(fixing *f, pln_module *copy) {
   for (uint32_t i = 0; i < copy->count; i++) {
     pln_graph *function;
-    PLN_TRY(fix_graph(f, copy->rows[i].function, &function));
-    pln_status status = pln_module_set(copy, copy->rows[i].name, function);
+    PLN_TRY(fix_graph(f, pln_module_function(copy, i), &function));
+    pln_status status =
+        pln_module_set(copy, pln_module_name(copy, i), function);
     pln_graph_release(function);
     PLN_TRY(status);
   }

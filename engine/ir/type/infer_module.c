@@ -64,9 +64,10 @@ static pln_status store(inference *in, pln_typing *t, uint32_t i,
   pln_graph *typed;
   PLN_TRY(pln_typing_result(t, i, &typed));
   pln_status status = PLN_OK;
-  if (typed != in->module->rows[function].function) {
+  if (typed != pln_module_function(in->module, function)) {
     in->changed = true;
-    status = pln_module_set(in->module, in->module->rows[function].name, typed);
+    status = pln_module_set(in->module, pln_module_name(in->module, function),
+                            typed);
   }
   pln_graph_release(typed);
   return status;
@@ -78,8 +79,8 @@ static pln_status type_members(inference *in, pln_typing *t, uint32_t n,
   for (uint32_t i = 0; i < n; i++)
     in->along[functions[i]] = i + 1;
   for (uint32_t i = 0; i < n; i++) {
-    const pln_module_row *row = &in->module->rows[functions[i]];
-    PLN_TRY(pln_typing_add(t, row->name, row->function));
+    PLN_TRY(pln_typing_add(t, pln_module_name(in->module, functions[i]),
+                           pln_module_function(in->module, functions[i])));
   }
   PLN_TRY(pln_typing_solve(t));
   for (uint32_t i = 0; i < n; i++)
@@ -114,7 +115,7 @@ static void visit(inference *in, uint32_t function) {
 
 /* The next open function that the one on top of the path calls, or PLN_NONE. */
 static uint32_t next_callee(inference *in, visited *top) {
-  const pln_graph *g = in->module->rows[top->function].function;
+  const pln_graph *g = pln_module_function(in->module, top->function);
   while (top->at < g->n_nodes) {
     const pln_node *n = &g->nodes[top->at++];
     if (n->kind != PLN_GLOBAL_VAR)
@@ -180,7 +181,7 @@ typedef struct loose_calls {
 
 /* Of function `i`, when it is closed: GlobalVars of which not all is known. */
 static pln_status list_loose(inference *in, uint32_t i, loose_calls *calls) {
-  const pln_graph *g = in->module->rows[i].function;
+  const pln_graph *g = pln_module_function(in->module, i);
   for (pln_ref ref = 0; ref < g->n_nodes && !in->open[i]; ref++) {
     const pln_node *n = &g->nodes[ref];
     if (n->kind != PLN_GLOBAL_VAR ||
@@ -241,7 +242,7 @@ static pln_status check_known(const pln_module *module) {
 static pln_status infer_all(inference *in) {
   bool any = false;
   for (uint32_t i = 0; i < in->module->count; i++) {
-    in->open[i] = pln_graph_is_open(in->module->rows[i].function);
+    in->open[i] = pln_graph_is_open(pln_module_function(in->module, i));
     any = any || in->open[i];
   }
   if (any)

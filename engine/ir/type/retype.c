@@ -32,7 +32,7 @@ pln_type pln_signature(const pln_graph *function) {
 }
 
 static const pln_node *root_of(const pln_module *m, uint32_t i) {
-  const pln_graph *f = m->rows[i].function;
+  const pln_graph *f = pln_module_function(m, i);
   return &f->nodes[f->root];
 }
 
@@ -82,7 +82,7 @@ static void mark_callers(callers *c, uint32_t callee) {
 /* Enters the function's calls; it is to be typed again when it sees another
  * type than its callee has. */
 static pln_status look_into(callers *c, uint32_t caller) {
-  const pln_graph *g = c->module->rows[caller].function;
+  const pln_graph *g = pln_module_function(c->module, caller);
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     const pln_node *n = &g->nodes[ref];
     if (n->kind != PLN_GLOBAL_VAR)
@@ -109,9 +109,9 @@ static bool any(const callers *c, const bool *marks) {
 
 /* Did the function look otherwise to its callers before, or was there none? */
 static bool is_moved(const callers *c, const pln_module *before, uint32_t i) {
-  uint32_t old = pln_module_find(before, c->module->rows[i].name);
-  return old == PLN_NONE ||
-         differ(before->rows[old].function, c->module->rows[i].function);
+  uint32_t old = pln_module_find(before, pln_module_name(c->module, i));
+  return old == PLN_NONE || differ(pln_module_function(before, old),
+                                   pln_module_function(c->module, i));
 }
 
 /* Functions that were not replaced matter when there is one that they have not
@@ -139,19 +139,19 @@ static pln_status retype(callers *c, uint32_t i) {
   pln_mutator mutator = {.ud = c->module,
                          .visit = retype_var,
                          .strict = !pln_module_was_onnx(c->module)};
-  pln_graph *old = c->module->rows[i].function, *f;
+  pln_graph *old = pln_module_function(c->module, i), *f;
   PLN_TRY(
       pln_blame_function(c->module, i, pln_graph_rewrite(old, &mutator, &f)));
   if (differ(f, old))
     mark_callers(c, i);
   c->touched[i] = true;
-  c->module->rows[i].function = f;
+  c->module->own[i].function = f;
   pln_graph_release(old);
   return PLN_OK;
 }
 
 static pln_status check_touched(const pln_module *m, uint32_t i) {
-  const pln_graph *f = m->rows[i].function;
+  const pln_graph *f = pln_module_function(m, i);
   PLN_TRY(pln_graph_check_calls(f));
   return pln_graph_check_constructors(f, m);
 }

@@ -5,12 +5,6 @@ require "perilune.core".internal() -- diagnostics point at the scripts of others
 
 local history = {}
 
-local function names_of(module)
-  local names = {}
-  for name in pairs(module) do names[#names + 1] = name end
-  return names
-end
-
 -- Of a call the operator, else the kind.
 local function title(node)
   local op = node.kind == "Call" and node.op
@@ -31,10 +25,10 @@ local function row_text(row) return row.source or change_text(row) end
 --- A function a paragraph, a node a line, what is known of it on lines below.
 function history.text(module)
   local lines = {}
-  for _, name in ipairs(names_of(module)) do
+  for name, fn in pairs(module) do
     lines[#lines + 1] = "@" .. name
     local n = 0
-    for node in module.functions[name]:nodes() do
+    for node in fn:nodes() do
       n = n + 1
       lines[#lines + 1] = ("  %d %s"):format(n, title(node))
       for _, row in ipairs(node:history()) do lines[#lines + 1] = "    " .. row_text(row) end
@@ -65,12 +59,12 @@ end
 function history.json(module)
   local json = require "perilune.json"
   local functions = {}
-  for i, name in ipairs(names_of(module)) do
+  for name, fn in pairs(module) do
     local nodes = {}
-    for node in module.functions[name]:nodes() do
+    for node in fn:nodes() do
       nodes[#nodes + 1] = json_node(json, #nodes + 1, node)
     end
-    functions[i] = json.object { { "name", name }, { "nodes", json.list(nodes) } }
+    functions[#functions + 1] = json.object { { "name", name }, { "nodes", json.list(nodes) } }
   end
   return json.encode(json.list(functions)) .. "\n"
 end
