@@ -5,6 +5,7 @@
  * exist only once layout.c has sealed the graph. What holds: operands are
  * earlier nodes; typed is the normal state. */
 
+#include "ir/compact.h"
 #include "ir/describe.h"
 #include "ir/graph.h"
 #include "ir/module.h"
@@ -213,7 +214,7 @@ static pln_status check_var(pln_builder *b, pln_ref var) {
 }
 
 /* An identity that a second program has with another type. */
-static uint64_t typed_var(uint32_t var, pln_type type) {
+uint64_t pln_typed_var(uint32_t var, pln_type type) {
   return UINT64_C(1) << 63 | (uint64_t)type << 32 | var;
 }
 
@@ -225,7 +226,7 @@ pln_ref pln_builder_free_var(const pln_builder *b, uint32_t var,
   pln_type known = b->graph->nodes[ref].type;
   return !type || !known || known == type
              ? ref
-             : pln_idmap_get(b->vars, typed_var(var, type)) - 1;
+             : pln_idmap_get(b->vars, pln_typed_var(var, type)) - 1;
 }
 
 static pln_status note_var(pln_builder *b, uint64_t key, pln_ref node) {
@@ -239,7 +240,7 @@ static pln_status note_var(pln_builder *b, uint64_t key, pln_ref node) {
 static pln_status remember_var(pln_builder *b, uint32_t var, pln_ref node) {
   bool first = !b->vars || pln_idmap_get(b->vars, var) == 0;
   pln_type type = b->graph->nodes[node].type;
-  return note_var(b, first ? var : typed_var(var, type), node);
+  return note_var(b, first ? var : pln_typed_var(var, type), node);
 }
 
 pln_status pln_builder_find_var(pln_builder *b, uint32_t var, pln_ref *out) {

@@ -6,6 +6,7 @@
  * order; Vars bound outside of what is copied become free and keep their
  * identity. Nothing recurses. */
 
+#include "ir/compact.h"
 #include "ir/loop/loop.h"
 
 typedef struct memo {
@@ -39,6 +40,35 @@ void pln_import_free(pln_builder *b) {
   pln_mem_free(b->engine, all->stack, all->cap_stack * sizeof *all->stack);
   pln_mem_free(b->engine, all, sizeof *all);
   b->imports = NULL;
+}
+
+/* Whether a copy of anything is left. */
+static bool compact_memo(memo *m, const pln_ref *map) {
+  bool left = false;
+  for (uint32_t i = 0; i < m->size; i++) {
+    if (m->map[i] != PLN_NONE)
+      m->map[i] = map[m->map[i]];
+    left = left || m->map[i] != PLN_NONE;
+  }
+  if (m->block != PLN_NONE)
+    m->block = map[m->block];
+  return left || m->block != PLN_NONE;
+}
+
+void pln_import_compact(pln_builder *b, const pln_ref *map) {
+  pln_import_memo *all = b->imports;
+  uint32_t n = 0;
+  for (uint32_t i = 0; all && i < all->count; i++) {
+    memo *m = &all->rows[i];
+    if (compact_memo(m, map)) {
+      all->rows[n++] = *m;
+      continue;
+    }
+    pln_mem_free(b->engine, m->map, map_bytes(m));
+    pln_graph_release(m->graph);
+  }
+  if (all)
+    all->count = n;
 }
 
 /* --------------------------------------------------------------------- memos

@@ -198,6 +198,7 @@ typedef struct pln_lua_graph {
   pln_builder *builder; /* FLOATING, PASSING, SCOPED; NULL once it ended */
   pln_rewrite *rewrite; /* REWRITING; NULL once it ended */
   int lets;             /* SEALED: 0 not counted yet, 1 none, 2 some */
+  uint32_t compact_at;  /* FLOATING: so many nodes start a compaction */
 } pln_lua_graph;
 
 /* User value 1: the graph. A view: owns nothing. */
@@ -219,6 +220,14 @@ pln_lua_graph *pln_lua_push_graph(lua_State *L, pln_lua *b,
                                   const pln_graph *graph);
 pln_lua_graph *pln_lua_push_target(lua_State *L, pln_lua *b);
 pln_lua_graph *pln_lua_push_free(lua_State *L, pln_lua *b);
+/* compact.c: drops what was built freely and no handle leads to any more, when
+ * there is much of it. Handles stay what they are. Called where nobody holds
+ * the number of a node: before a constructor reads its operands. */
+void pln_lua_compact(lua_State *L, pln_lua *b);
+/* An empty table with weak values.  [-0, +1] */
+void pln_lua_new_weak(lua_State *L);
+/* Whether a function of the binding runs below the running one. */
+bool pln_lua_is_nested(lua_State *L);
 /* Ends a builder's box: its handles are stale from here on. Cannot raise. */
 void pln_lua_end_graph(pln_lua_graph *box);
 /* The handle of a node of the graph box at `graph`.  [-0, +1] */

@@ -148,6 +148,28 @@ static int no_writes(lua_State *L) {
   return luaL_error(L, "%s has no writable fields", class);
 }
 
+/* Its first upvalue is the state. */
+static bool is_ours(lua_State *L, lua_Debug *ar) {
+  bool ours = false;
+  if (!lua_getinfo(L, "f", ar))
+    return false;
+  if (lua_iscfunction(L, -1) && lua_getupvalue(L, -1, 1)) {
+    push_state(L);
+    ours = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+  }
+  lua_pop(L, 1);
+  return ours;
+}
+
+bool pln_lua_is_nested(lua_State *L) {
+  lua_Debug ar;
+  for (int level = 1; lua_getstack(L, level, &ar); level++)
+    if (is_ours(L, &ar))
+      return true;
+  return false;
+}
+
 /* [methods, meta]: sets __index.  [-0, +0] */
 static void set_index(lua_State *L, lua_CFunction index) {
   if (index) {

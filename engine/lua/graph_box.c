@@ -22,7 +22,7 @@ static int graph_gc(lua_State *L) {
   return 0;
 }
 
-static void new_weak(lua_State *L) {
+void pln_lua_new_weak(lua_State *L) {
   lua_newtable(L);
   lua_createtable(L, 0, 1);
   lua_pushliteral(L, "v");
@@ -34,10 +34,10 @@ pln_lua_graph *pln_lua_new_graph(lua_State *L, pln_lua *b,
                                  pln_lua_graph_kind kind) {
   pln_lua_graph *box = pln_lua_big_box(L, PLN_LUA_GRAPH, sizeof *box, 2);
   *box = (pln_lua_graph){.state = b, .kind = kind};
-  new_weak(L);
+  pln_lua_new_weak(L);
   lua_setiuservalue(L, -2, 1);
   if (kind == PLN_LUA_FLOATING || kind == PLN_LUA_PASSING) {
-    new_weak(L);
+    pln_lua_new_weak(L);
     lua_setiuservalue(L, -2, 2);
   }
   if (kind != PLN_LUA_SEALED && kind != PLN_LUA_REWRITING)

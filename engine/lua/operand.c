@@ -126,11 +126,13 @@ pln_dtype pln_lua_dtype_of(lua_State *L, int first, int last) {
 /* ------------------------------------------------------------------- making */
 
 pln_making pln_lua_make(lua_State *L, pln_lua *b) {
+  pln_lua_compact(L, b);
   pln_lua_graph *to = pln_lua_push_target(L, b);
   return (pln_making){.L = L, .b = b, .to = to, .at = lua_gettop(L)};
 }
 
 pln_making pln_lua_make_free(lua_State *L, pln_lua *b) {
+  pln_lua_compact(L, b);
   pln_lua_graph *to = pln_lua_push_free(L, b);
   return (pln_making){.L = L, .b = b, .to = to, .at = lua_gettop(L)};
 }
