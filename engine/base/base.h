@@ -165,6 +165,8 @@ typedef struct pln_place {
 } pln_place;
 /* Sets the place and returns the former one, to be set back. */
 pln_place pln_diag_place(pln_engine *engine, pln_place place);
+/* Whether memory ran out since `mark`, be it for the text of a message. */
+bool pln_diag_ran_out(const pln_engine *engine, size_t mark);
 /* Turns the errors reported since `mark` (a pln_diag_count) into warnings. */
 void pln_diag_demote(pln_engine *engine, size_t mark);
 /* Gives those from `mark` on that have no place this one. */

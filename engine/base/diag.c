@@ -92,6 +92,14 @@ static void demote(const pln_diag **row) {
     ((stored *)*row)->diag.severity = PLN_WARNING;
 }
 
+bool pln_diag_ran_out(const pln_engine *engine, size_t mark) {
+  const struct pln_diags *d = engine->diags;
+  for (size_t i = mark; i < d->count; i++)
+    if (d->rows[i]->code == PLN_ERR_NOMEM)
+      return true;
+  return false;
+}
+
 void pln_diag_demote(pln_engine *engine, size_t mark) {
   struct pln_diags *d = engine->diags;
   if (d->count == SLOTS && mark >= SLOTS)

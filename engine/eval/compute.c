@@ -341,7 +341,7 @@ static pln_status check_types(const pln_graph *g, const pln_node *n) {
                     .attrs = n->attrs,
                     .n_results = n->results,
                     .results = types};
-  pln_status status = pln_infer_call(&call, false);
+  pln_status status = pln_infer_call(&call);
   if (types != few)
     pln_mem_free(g->engine, types, size);
   return status == PLN_ERR_TYPE ? PLN_ERR_UNSUPPORTED : status;

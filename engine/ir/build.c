@@ -101,6 +101,8 @@ pln_status pln_builder_reserve(pln_builder *b, size_t nodes, size_t operands,
                        sizeof *g->values));
   PLN_TRY(pln_mem_grow(e, (void **)&g->origin, &g->cap_origin, nodes,
                        sizeof *g->origin));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->typed_from, &g->cap_typed_from, nodes,
+                       sizeof *g->typed_from));
   PLN_TRY(
       pln_mem_grow(e, (void **)&b->home, &b->cap_home, nodes, sizeof *b->home));
   PLN_TRY(pln_mem_grow(e, (void **)&g->operands, &g->cap_operands, operands,
@@ -159,6 +161,7 @@ pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
     memcpy(g->operands + g->n_operands, operands, n * sizeof *operands);
   g->n_operands += n;
   g->values[ref] = 0;
+  g->typed_from[ref] = PLN_TYPED_NEVER;
   g->origin[ref] = b->origin;
   b->home[ref] = pln_builder_here(b);
   *out = ref;
@@ -653,7 +656,9 @@ pln_status pln_build_generic(pln_builder *b, pln_ref function, uint32_t n,
   *params = 0;
   if (n > 0)
     PLN_TRY(pln_type_make(b->engine, PLN_TYPE_TUPLE, 0, n, vars, params));
-  return pln_type_generic(b->engine, node->type, *params, &node->type);
+  PLN_TRY(pln_type_generic(b->engine, node->type, *params, &node->type));
+  pln_typed_from_note(b->graph, function);
+  return PLN_OK;
 }
 
 pln_status pln_build_let_block(pln_builder *b, pln_scope body, pln_ref *out) {
@@ -859,15 +864,14 @@ pln_status pln_build_attr_order(pln_builder *b, pln_ref node, uint32_t n,
   return status;
 }
 
-/* A call of a function keeps a type that is not the function's result. */
-static pln_status conflict(pln_builder *b, pln_ref node) {
-  const pln_node *n = &b->graph->nodes[node];
-  pln_origins *origins = b->graph->origins;
-  if (n->kind == PLN_CALL && !n->data && origins)
-    origins->misfits = true;
+static pln_status conflict(pln_builder *b, pln_type declared,
+                           pln_type inferred) {
+  pln_description x, y;
   pln_diag_warn(b->engine, NULL,
-                "the declared type contradicts the inferred one; the declared "
-                "one stands");
+                "the declared type %s contradicts the inferred one, %s, which "
+                "counts",
+                pln_describe_type(b->engine, declared, &x),
+                pln_describe_type(b->engine, inferred, &y));
   return PLN_OK;
 }
 
@@ -881,40 +885,48 @@ static pln_status set_declared(pln_builder *b, pln_ref node, pln_type type) {
     return PLN_ERR_NOMEM;
   origins->declares = true;
   *old = type;
+  if (b->graph->typed_from[node] >= PLN_TYPED_FIRST)
+    pln_typed_from_note(b->graph, node);
   return PLN_OK;
 }
 
 pln_status pln_builder_declare(pln_builder *b, pln_ref node,
                                pln_type declared) {
-  pln_type type = b->graph->nodes[node].type;
+  pln_type type = b->graph->nodes[node].type, met;
   bool clash;
-  PLN_TRY(pln_type_meet(b->engine, type, declared, &type, &clash));
-  PLN_TRY(set_declared(b, node, clash ? declared : type));
-  return clash ? conflict(b, node) : PLN_OK;
+  if (b->graph->typed_from[node] == PLN_TYPED_REFUSED)
+    return PLN_OK;
+  PLN_TRY(pln_type_meet(b->engine, type, declared, &met, &clash));
+  return clash ? conflict(b, declared, type) : set_declared(b, node, met);
+}
+
+static pln_status with_part(pln_engine *e, pln_type tuple, uint32_t index,
+                            pln_type part, pln_type *out) {
+  uint32_t k = pln_type_n_parts(e, tuple);
+  pln_type *parts = pln_mem_new(e, k * sizeof *parts);
+  if (!parts)
+    return pln_nomem(e);
+  for (uint32_t i = 0; i < k; i++)
+    parts[i] = i == index ? part : pln_type_part(e, tuple, i);
+  pln_status status = pln_type_make(e, PLN_TYPE_TUPLE, 0, k, parts, out);
+  pln_mem_free(e, parts, k * sizeof *parts);
+  return status;
 }
 
 pln_status pln_builder_declare_result(pln_builder *b, pln_ref node,
                                       uint32_t index, pln_type declared) {
   pln_engine *e = b->engine;
-  pln_type type = b->graph->nodes[node].type;
-  uint32_t k = pln_type_n_parts(e, type);
-  pln_type *parts = pln_mem_new(e, k * sizeof *parts);
-  if (!parts)
-    return k ? pln_nomem(e) : PLN_OK;
-  for (uint32_t i = 0; i < k; i++)
-    parts[i] = pln_type_part(e, type, i);
-  bool clash = false;
-  pln_status status = PLN_OK;
-  if (index < k)
-    status = pln_type_meet(e, parts[index], declared, &parts[index], &clash);
+  pln_type type = b->graph->nodes[node].type, part, met;
+  bool clash;
+  if (index >= pln_type_n_parts(e, type) ||
+      b->graph->typed_from[node] == PLN_TYPED_REFUSED)
+    return PLN_OK;
+  part = pln_type_part(e, type, index);
+  PLN_TRY(pln_type_meet(e, part, declared, &met, &clash));
   if (clash)
-    parts[index] = declared;
-  if (status == PLN_OK)
-    status = pln_type_make(e, PLN_TYPE_TUPLE, 0, k, parts, &type);
-  pln_mem_free(e, parts, k * sizeof *parts);
-  if (status == PLN_OK)
-    status = set_declared(b, node, type);
-  return status == PLN_OK && clash ? conflict(b, node) : status;
+    return conflict(b, declared, part);
+  PLN_TRY(with_part(e, type, index, met, &type));
+  return set_declared(b, node, type);
 }
 
 pln_status pln_builder_seal(pln_builder *builder, pln_ref root,

@@ -28,6 +28,7 @@ static void free_arrays(pln_engine *e, pln_graph *g) {
   pln_mem_free(e, g->scopes, g->cap_scopes * sizeof *g->scopes);
   pln_mem_free(e, g->values, g->cap_values * sizeof *g->values);
   pln_mem_free(e, g->origin, g->cap_origin * sizeof *g->origin);
+  pln_mem_free(e, g->typed_from, g->cap_typed_from * sizeof *g->typed_from);
 }
 
 void pln_graph_release(pln_graph *graph) {
@@ -259,6 +260,7 @@ static pln_status copy_into(const pln_graph *g, pln_graph *h) {
   COPY(scopes, g->n_scopes, &h->cap_scopes);
   COPY(values, g->n_nodes, &h->cap_values);
   COPY(origin, g->n_nodes, &h->cap_origin);
+  COPY(typed_from, g->n_nodes, &h->cap_typed_from);
   COPY(tensors, g->n_tensors, &h->cap_tensors);
   for (; h->n_tensors < g->n_tensors; h->n_tensors++)
     pln_tensor_retain(h->tensors[h->n_tensors]);

@@ -2,8 +2,9 @@
  * perilune.h; inside the engine the structs are read directly.
  *
  * A graph is three arrays: nodes, operands, scopes; and per node a symbolic
- * value and an origin. The rules that hold in a sealed graph are listed in
- * ir/README.md and checked by verify.c. */
+ * value, an origin and a digest of what its type was inferred from. The rules
+ * that hold in a sealed graph are listed in ir/README.md and checked by
+ * verify.c. */
 
 #ifndef PLN_GRAPH_H
 #define PLN_GRAPH_H
@@ -67,9 +68,10 @@ struct pln_graph {
   pln_ref *operands;
   pln_scope_row *scopes;
   pln_tensor **tensors; /* retained */
-  uint32_t cap_values, cap_origin;
+  uint32_t cap_values, cap_origin, cap_typed_from;
   pln_value *values;    /* a node */
   uint32_t *origin;     /* a node: row of origins */
+  uint32_t *typed_from; /* a node: PLN_TYPED_* or a digest (typed_from.c) */
   pln_origins *origins; /* retained; shared along a graph's descent */
   pln_ref root;
   bool sealed;
@@ -155,14 +157,38 @@ static inline pln_effect pln_flags_effect(uint8_t flags) {
   return (pln_effect)(flags & PLN_NODE_EFFECT);
 }
 
+/* What a node's type was inferred from. */
+enum {
+  PLN_TYPED_NEVER,   /* it was not inferred: the verifier asks */
+  PLN_TYPED_REFUSED, /* inference refused the node in a file, which was
+                        accepted with a warning; its type is not known */
+  PLN_TYPED_FIRST    /* from here on: a digest of the node's own type, operator
+                        and attributes, and of the types and values of its
+                        operands, of its scopes' results and parameters */
+};
+/* typed_from.c. The node's type is what inference says of it as it stands. */
+void pln_typed_from_note(pln_graph *graph, pln_ref node);
+/* What inference says of the type and value of a node, which is not changed but
+ * for *n: `n` is a copy of one of the builder's graph. */
+pln_status pln_infer_type(const pln_builder *b, pln_node *n,
+                          pln_value *value) PLN_CHECKED;
+/* PLN_ERR_TYPE when the data of a Match is not what its patterns are for. The
+ * builder leaves that to InferType; who changes the data asks. */
+pln_status pln_check_patterns(const pln_graph *graph,
+                              const pln_node *match) PLN_CHECKED;
+/* The verifier, on one node whose operands are not what it was typed from:
+ * PLN_ERR_TYPE when inference refuses it, or finds a type that contradicts
+ * its own. */
+pln_status pln_graph_check_type(const pln_graph *graph,
+                                pln_ref node) PLN_CHECKED;
+
 /* An empty graph with one reference; freed by pln_graph_release. */
 pln_status pln_graph_new(pln_engine *engine, pln_graph **out) PLN_CHECKED;
 /* A graph of its own, node for node, that may still be typed. */
 pln_status pln_graph_copy(const pln_graph *graph, pln_graph **out) PLN_CHECKED;
 
-/* Types one call. `lenient`: an ill-typed call gets unknown results and a
- * warning instead of an error. */
-pln_status pln_infer_call(pln_infer *call, bool lenient) PLN_CHECKED;
+/* Types one call of an operator. */
+pln_status pln_infer_call(pln_infer *call) PLN_CHECKED;
 /* What both types say together: equal parts stay, different dims become
  * unknown, different dtypes are *conflict. The type of an If. */
 pln_status pln_type_join(pln_engine *engine, pln_type a, pln_type b,
@@ -259,8 +285,10 @@ void pln_builder_lenient(pln_builder *b);
 void pln_builder_origin(pln_builder *b, uint32_t origin);
 /* The table that origins of this builder's nodes index. */
 pln_origins *pln_builder_origins(pln_builder *b);
-/* Gives `node` the declared type met with the inferred one; the declared one
- * stands on conflict (a warning). */
+/* Gives `node` the declared type met with the inferred one. A declared type
+ * that contradicts what is inferred, which is a warning, or a node that
+ * inference refused, is left to whoever keeps the file: nothing is computed
+ * from it. */
 pln_status pln_builder_declare(pln_builder *b, pln_ref node,
                                pln_type declared) PLN_CHECKED;
 /* Result `index` of a tuple call, likewise. */

@@ -212,8 +212,10 @@ static pln_status copy_plain(pln_builder *b, memo *m, pln_ref ref) {
   if (status == PLN_OK && buffer && known == PLN_NONE)
     status = pln_buffer_note(b, m->map[ref]);
   b->origin = outer;
-  if (status == PLN_OK)
+  if (status == PLN_OK) {
     b->graph->values[m->map[ref]] = g->values[ref];
+    b->graph->typed_from[m->map[ref]] = g->typed_from[ref];
+  }
   if (operands != few)
     pln_mem_free(b->engine, operands, size);
   return status;
@@ -318,6 +320,7 @@ static pln_status copy_inside(copying *c, pln_ref ref, pln_scope home) {
     PLN_TRY(copy_plain(b, c->m, ref));
   b->graph->nodes[*image].flags = n->flags;
   b->graph->values[*image] = g->values[ref];
+  b->graph->typed_from[*image] = g->typed_from[ref];
   if (home != PLN_NONE)
     b->home[*image] = c->row[home - c->first];
   return PLN_OK;

@@ -2,8 +2,9 @@
  * operands and scopes. Called by the builder for each appended node and by the
  * rewriter for nodes whose operands changed.
  *
- * What holds: it reads only earlier nodes; it never fails in a lenient builder
- * but for memory. */
+ * What holds: it reads only earlier nodes; what operands and scopes say wins
+ * over whatever the node was said to be. A lenient builder takes a node that is
+ * refused with a warning: nothing is known of its type then. */
 
 #include "ir/describe.h"
 #include "ir/infer_apply.h"
@@ -131,10 +132,9 @@ static pln_status check_elements(const pln_infer *call,
   return PLN_OK;
 }
 
-pln_status pln_infer_call(pln_infer *call, bool lenient) {
+pln_status pln_infer_call(pln_infer *call) {
   const pln_op_info *row = pln_op_row(call->engine, call->op);
   call->engine->n_inferences++;
-  size_t mark = pln_diag_count(call->engine);
   pln_attrs said = call->attrs;
   pln_status status = check_arity(call, row);
   if (status == PLN_OK)
@@ -146,13 +146,7 @@ pln_status pln_infer_call(pln_infer *call, bool lenient) {
   if (status == PLN_OK && row->infer && !pln_attrs_has_refs(call->engine, said))
     status = row->infer(call);
   call->attrs = said;
-  if (status == PLN_OK || status == PLN_ERR_NOMEM || !lenient)
-    return status;
-  pln_diag_demote(call->engine, mark);
-  for (uint32_t i = 0; i < call->n_results || i == 0; i++)
-    call->results[i] = 0;
-  call->value = 0;
-  return PLN_OK;
+  return status;
 }
 
 /* Nested functions among the operands are called by the operator. */
@@ -174,7 +168,7 @@ pln_effect pln_op_effect(const pln_graph *g, const pln_node *n) {
   return traits & PLN_TRAIT_RANDOM ? PLN_EFFECT_READS : PLN_EFFECT_UNKNOWN;
 }
 
-pln_status pln_infer_op_call(const pln_graph *graph, pln_node *n, bool lenient,
+pln_status pln_infer_op_call(const pln_graph *graph, pln_node *n,
                              pln_type *operands, pln_value *value) {
   pln_engine *e = graph->engine;
   uint32_t k = n->results ? n->results : 1;
@@ -192,44 +186,39 @@ pln_status pln_infer_op_call(const pln_graph *graph, pln_node *n, bool lenient,
                     .n_results = n->results,
                     .results = types,
                     .operands = operands};
-  pln_status status = pln_infer_call(&call, lenient);
+  pln_status status = pln_infer_call(&call);
   if (status == PLN_OK && n->results)
     status = pln_type_make(e, PLN_TYPE_TUPLE, 0, k, types, &n->type);
-  else
+  else if (status == PLN_OK)
     n->type = types[0];
-  *value = call.value;
+  *value = status == PLN_OK ? call.value : 0;
   if (types != few)
     pln_mem_free(e, types, k * sizeof *types);
   return status;
 }
 
-/* A callee of function type says the result; its latent effect is the call's.
- * A GlobalVar's is that of the module's function. */
-static pln_status infer_apply(const pln_builder *b, pln_node *n) {
-  const pln_graph *g = b->graph;
+/* The latent effect of a callee is the call's; a GlobalVar's is that of the
+ * module's function. */
+static pln_effect apply_effect(const pln_graph *g, const pln_node *n) {
   const pln_node *callee = &g->nodes[g->operands[n->first]];
-  pln_effect effect = PLN_EFFECT_UNKNOWN;
-  if (callee->kind == PLN_CONSTRUCTOR)
-    effect = PLN_EFFECT_NONE;
   if (callee->kind == PLN_FUNCTION || callee->kind == PLN_GLOBAL_VAR ||
       callee->flags & PLN_NODE_BOUND)
-    effect = pln_latent(callee);
-  n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
-  b->engine->n_inferences++;
-  return pln_infer_apply(b->engine, g, n, &n->type);
+    return pln_latent(callee);
+  return callee->kind == PLN_CONSTRUCTOR ? PLN_EFFECT_NONE : PLN_EFFECT_UNKNOWN;
 }
 
-static pln_status infer_call(pln_builder *b, pln_node *n, pln_value *value) {
-  if (!n->data)
-    return infer_apply(b, n);
-  pln_effect effect = pln_op_effect(b->graph, n);
-  n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
-  return pln_infer_op_call(b->graph, n, b->lenient, NULL, value);
+/* A callee of function type says the result. */
+static pln_status infer_call(const pln_builder *b, pln_node *n,
+                             pln_value *value) {
+  if (n->data)
+    return pln_infer_op_call(b->graph, n, NULL, value);
+  b->engine->n_inferences++;
+  return pln_infer_apply(b->engine, b->graph, n, &n->type);
 }
 
 /* ------------------------------------------------------------ other kinds */
 
-static pln_status infer_constant(pln_builder *b, pln_node *n,
+static pln_status infer_constant(const pln_builder *b, pln_node *n,
                                  pln_value *value) {
   const pln_tensor *t = b->graph->tensors[n->data];
   PLN_TRY(pln_type_tensor(b->engine, (pln_dtype)t->dtype, (int32_t)t->rank,
@@ -246,9 +235,9 @@ static pln_status infer_constant(pln_builder *b, pln_node *n,
                         value);
 }
 
-static pln_status infer_tuple(pln_builder *b, pln_node *n) {
+static pln_status infer_tuple(const pln_builder *b, pln_node *n) {
   const pln_graph *g = b->graph;
-  pln_type few[FEW_RESULTS], *types = few;
+  pln_type few[FEW_RESULTS] = {0}, *types = few;
   size_t size = n->count * sizeof *types;
   if (n->count > FEW_RESULTS && !(types = pln_mem_new(b->engine, size)))
     return pln_nomem(b->engine);
@@ -261,8 +250,9 @@ static pln_status infer_tuple(pln_builder *b, pln_node *n) {
   return status;
 }
 
-static pln_status infer_get(pln_builder *b, pln_node *n) {
+static pln_status infer_get(const pln_builder *b, pln_node *n) {
   pln_type tuple = b->graph->nodes[b->graph->operands[n->first]].type;
+  n->type = 0;
   if (!tuple)
     return PLN_OK;
   if (pln_type_kind_of(b->engine, tuple) != PLN_TYPE_TUPLE)
@@ -283,7 +273,8 @@ static pln_type result_type(const pln_graph *g, pln_scope scope) {
 
 /* Parameters follow the owner of a free Function as operands; of a scoped one
  * they are the scope's first nodes. */
-static pln_status infer_function(pln_builder *b, pln_node *n, pln_type ret) {
+static pln_status infer_function(const pln_builder *b, pln_node *n,
+                                 pln_type ret) {
   const pln_graph *g = b->graph;
   const pln_scope_row *row = &g->scopes[n->data];
   uint32_t k = row->n_params;
@@ -304,19 +295,19 @@ static pln_status infer_function(pln_builder *b, pln_node *n, pln_type ret) {
   return status;
 }
 
-static pln_status check_cond(pln_builder *b, const pln_node *n) {
+static pln_status check_cond(const pln_builder *b, const pln_node *n) {
   pln_type cond = b->graph->nodes[b->graph->operands[n->first]].type;
-  return b->lenient ? PLN_OK : pln_check_condition(b->engine, cond);
+  return pln_check_condition(b->engine, cond);
 }
 
-static pln_status infer_if(pln_builder *b, pln_node *n) {
+static pln_status infer_if(const pln_builder *b, pln_node *n) {
   const pln_graph *g = b->graph;
   PLN_TRY(check_cond(b, n));
   pln_scope other = g->scopes[n->data].next;
   bool conflict;
   PLN_TRY(pln_type_join(b->engine, result_type(g, n->data),
                         result_type(g, other), &n->type, &conflict));
-  if (!conflict || b->lenient)
+  if (!conflict)
     return PLN_OK;
   pln_description first, second;
   return pln_diag_error(
@@ -327,13 +318,13 @@ static pln_status infer_if(pln_builder *b, pln_node *n) {
 }
 
 /* The declared result and what the body gives. */
-static pln_status check_result(pln_builder *b, const pln_node *n,
+static pln_status check_result(const pln_builder *b, const pln_node *n,
                                pln_type ret) {
   pln_type body = result_type(b->graph, n->data), both;
   bool fits = true;
   if (ret && body && ret != body)
     PLN_TRY(pln_type_unify(b->engine, ret, body, &both, &fits));
-  if (fits || b->lenient)
+  if (fits)
     return PLN_OK;
   pln_description declared, got;
   return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
@@ -342,7 +333,37 @@ static pln_status check_result(pln_builder *b, const pln_node *n,
                         pln_describe_type(b->engine, body, &got));
 }
 
-static pln_status infer_match(pln_builder *b, pln_node *n) {
+/* The Clause of an arm that is built already, or PLN_NONE. */
+static pln_ref clause_of(const pln_graph *g, pln_scope arm) {
+  const pln_scope_row *row = &g->scopes[arm];
+  for (pln_ref ref = row->begin; ref < row->end && ref < g->n_nodes; ref++)
+    if (g->nodes[ref].kind == PLN_CLAUSE)
+      return ref;
+  return PLN_NONE;
+}
+
+pln_status pln_check_patterns(const pln_graph *g, const pln_node *n) {
+  pln_engine *e = g->engine;
+  pln_type data = g->nodes[g->operands[n->first]].type, both;
+  for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next) {
+    pln_ref clause = clause_of(g, s);
+    bool fits = true;
+    pln_description pattern, got;
+    if (clause == PLN_NONE)
+      continue;
+    pln_type wanted = g->nodes[g->operands[g->nodes[clause].first]].type;
+    PLN_TRY(pln_type_unify(e, wanted, data, &both, &fits));
+    if (!fits)
+      return pln_diag_error(
+          e, PLN_ERR_TYPE, NULL,
+          "the pattern is for %s, but the data of the Match is %s",
+          pln_describe_type(e, wanted, &pattern),
+          pln_describe_type(e, data, &got));
+  }
+  return PLN_OK;
+}
+
+static pln_status infer_match(const pln_builder *b, pln_node *n) {
   const pln_graph *g = b->graph;
   if (!pln_owns(n)) /* its use decides */
     return PLN_OK;
@@ -352,7 +373,7 @@ static pln_status infer_match(pln_builder *b, pln_node *n) {
     bool fits;
     pln_type arm = result_type(g, s);
     PLN_TRY(pln_type_unify(b->engine, n->type, arm, &n->type, &fits));
-    if (!fits && !b->lenient)
+    if (!fits)
       return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
                             "the arms of a Match have different types");
   }
@@ -360,20 +381,20 @@ static pln_status infer_match(pln_builder *b, pln_node *n) {
 }
 
 /* The variable is of the type that it was given. */
-static pln_status infer_let(pln_builder *b, const pln_node *n) {
+static pln_status infer_let(const pln_builder *b, const pln_node *n) {
   const pln_graph *g = b->graph;
   pln_node *var = &b->graph->nodes[g->operands[n->first]];
   pln_type value = g->nodes[g->operands[n->first + 1]].type, both;
   bool fits;
   PLN_TRY(pln_type_unify(b->engine, var->type, value, &both, &fits));
-  if (fits || b->lenient)
+  if (fits)
     return PLN_OK;
   return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
                         "a variable is bound to a value of another type");
 }
 
 /* What is stored in a cell is of the type that it was made for. */
-static pln_status check_written(pln_builder *b, const pln_node *n,
+static pln_status check_written(const pln_builder *b, const pln_node *n,
                                 pln_type ref) {
   const pln_graph *g = b->graph;
   pln_type value = g->nodes[g->operands[n->first + 1]].type, both;
@@ -381,13 +402,13 @@ static pln_status check_written(pln_builder *b, const pln_node *n,
   if (ref)
     PLN_TRY(pln_type_unify(b->engine, pln_type_part(b->engine, ref, 0), value,
                            &both, &fits));
-  if (fits || b->lenient)
+  if (fits)
     return PLN_OK;
   return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
                         "a reference holds a value of another type");
 }
 
-static pln_status infer_ref(pln_builder *b, pln_node *n) {
+static pln_status infer_ref(const pln_builder *b, pln_node *n) {
   pln_type type = b->graph->nodes[b->graph->operands[n->first]].type;
   if (n->kind == PLN_REF_CREATE)
     return pln_type_make(b->engine, PLN_TYPE_REF, 0, 1, &type, &n->type);
@@ -415,17 +436,30 @@ static void set_own_effect(pln_node *n, pln_effect effect) {
   n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
 }
 
-static pln_status infer_kind(pln_builder *b, pln_node *n, pln_value *value) {
+static void infer_effect(const pln_builder *b, pln_node *n) {
+  switch ((pln_kind)n->kind) {
+  case PLN_CALL:
+    set_own_effect(n, n->data ? pln_op_effect(b->graph, n)
+                              : apply_effect(b->graph, n));
+    return;
+  case PLN_LET: pln_graph_bind_effect(b->graph, n); return;
+  case PLN_FUNCTION:
+    n->flags = (uint8_t)((n->flags & ~PLN_NODE_LATENT) |
+                         (scopes_effect(b, n) << PLN_NODE_LATENT_SHIFT));
+    return;
+  case PLN_LET_BLOCK:
+  case PLN_IF:
+  case PLN_MATCH: set_own_effect(n, scopes_effect(b, n)); return;
+  case PLN_REF_CREATE:
+  case PLN_REF_WRITE: set_own_effect(n, PLN_EFFECT_WRITES); return;
+  case PLN_REF_READ: set_own_effect(n, PLN_EFFECT_READS); return;
+  default: return;
+  }
+}
+
+pln_status pln_infer_type(const pln_builder *b, pln_node *n, pln_value *value) {
   const pln_graph *g = b->graph;
   switch ((pln_kind)n->kind) {
-  case PLN_VAR:
-  case PLN_ABSENT:
-  case PLN_GLOBAL_VAR:
-  case PLN_OP:
-  case PLN_CONSTRUCTOR:
-  case PLN_PATTERN_WILDCARD:
-  case PLN_CLAUSE:
-  case PLN_N_KINDS: return PLN_OK;
   case PLN_CONSTANT: return infer_constant(b, n, value);
   case PLN_PATTERN_TUPLE:
   case PLN_TUPLE: return infer_tuple(b, n);
@@ -434,32 +468,47 @@ static pln_status infer_kind(pln_builder *b, pln_node *n, pln_value *value) {
     return PLN_OK;
   case PLN_PATTERN_CONSTRUCTOR:
     return pln_infer_pattern(b->engine, b->module, g, n, &n->type);
-  case PLN_LET: pln_graph_bind_effect(b->graph, n); return infer_let(b, n);
+  case PLN_LET: return infer_let(b, n);
   case PLN_TUPLE_GET_ITEM: return infer_get(b, n);
   case PLN_CALL: return infer_call(b, n, value);
   case PLN_FUNCTION:
-    n->flags = (uint8_t)((n->flags & ~PLN_NODE_LATENT) |
-                         (scopes_effect(b, n) << PLN_NODE_LATENT_SHIFT));
     PLN_TRY(check_result(b, n, n->type));
     return infer_function(b, n, n->type);
-  case PLN_LET_BLOCK:
-    set_own_effect(n, scopes_effect(b, n));
-    n->type = result_type(g, n->data);
-    return PLN_OK;
-  case PLN_IF: set_own_effect(n, scopes_effect(b, n)); return infer_if(b, n);
-  case PLN_MATCH:
-    set_own_effect(n, scopes_effect(b, n));
-    return infer_match(b, n);
+  case PLN_LET_BLOCK: n->type = result_type(g, n->data); return PLN_OK;
+  case PLN_IF: return infer_if(b, n);
+  case PLN_MATCH: return infer_match(b, n);
   case PLN_REF_CREATE:
-  case PLN_REF_WRITE:
-    set_own_effect(n, PLN_EFFECT_WRITES);
-    return infer_ref(b, n);
   case PLN_REF_READ:
-    set_own_effect(n, PLN_EFFECT_READS);
-    return infer_ref(b, n);
-  default: return pln_infer_loop_level(b, n);
+  case PLN_REF_WRITE: return infer_ref(b, n);
+  default: return PLN_OK;
   }
-  return PLN_OK;
+}
+
+static pln_status infer_kind(pln_builder *b, pln_node *n, pln_value *value) {
+  pln_kind_class kind_class = pln_kinds[n->kind].kind_class;
+  if (kind_class == PLN_CLASS_PRIM || kind_class == PLN_CLASS_STMT ||
+      n->kind == PLN_PRIM_FUNC)
+    return pln_infer_loop_level(b, n);
+  infer_effect(b, n);
+  return pln_infer_type(b, n, value);
+}
+
+/* Of a node that inference refused nothing is known but how many results it
+ * has. */
+static pln_status forget_type(pln_builder *b, pln_node *n, pln_value *value) {
+  *value = 0;
+  n->type = 0;
+  if (n->kind == PLN_FUNCTION)
+    return infer_function(b, n, 0);
+  if (!n->results)
+    return PLN_OK;
+  pln_type *none = pln_mem_zeroed(b->engine, n->results * sizeof *none);
+  if (!none)
+    return pln_nomem(b->engine);
+  pln_status status =
+      pln_type_make(b->engine, PLN_TYPE_TUPLE, 0, n->results, none, &n->type);
+  pln_mem_free(b->engine, none, n->results * sizeof *none);
+  return status;
 }
 
 pln_status pln_builder_infer(pln_builder *b, pln_ref node) {
@@ -467,9 +516,12 @@ pln_status pln_builder_infer(pln_builder *b, pln_ref node) {
   pln_value value = 0;
   size_t mark = pln_diag_count(b->engine);
   pln_status status = infer_kind(b, &n, &value);
-  if (status != PLN_OK && status != PLN_ERR_NOMEM && b->lenient) {
+  bool refused = status != PLN_OK && status != PLN_ERR_NOMEM && b->lenient;
+  if (refused && pln_diag_ran_out(b->engine, mark))
+    return PLN_ERR_NOMEM;
+  if (refused) {
     pln_diag_demote(b->engine, mark);
-    status = PLN_OK;
+    status = forget_type(b, &n, &value);
   }
   if (status == PLN_ERR_TYPE)
     pln_blame_node(b->graph, node);
@@ -477,6 +529,9 @@ pln_status pln_builder_infer(pln_builder *b, pln_ref node) {
     return status;
   b->graph->nodes[node] = n;
   b->graph->values[node] = value;
+  pln_typed_from_note(b->graph, node);
+  if (refused)
+    b->graph->typed_from[node] = PLN_TYPED_REFUSED;
   pln_scope home = b->home[node];
   uint8_t effect = n.flags & PLN_NODE_EFFECT;
   if (home != PLN_NONE && effect > b->effects[home])

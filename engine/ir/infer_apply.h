@@ -16,9 +16,9 @@ pln_status pln_type_unify(pln_engine *engine, pln_type a, pln_type b,
 pln_type pln_less_generic(const pln_engine *engine, pln_type a, pln_type b);
 /* PLN_ERR_TYPE for what is no condition of an If. What is not known may be. */
 pln_status pln_check_condition(pln_engine *engine, pln_type type) PLN_CHECKED;
-/* The type of a call of an operator, n->type, and what is known of its value.
- * `lenient` as in pln_infer_call; `operands` as in pln_infer. */
-pln_status pln_infer_op_call(const pln_graph *graph, pln_node *n, bool lenient,
+/* The type of a call of an operator, n->type, and what is known of its value;
+ * `operands` as in pln_infer. */
+pln_status pln_infer_op_call(const pln_graph *graph, pln_node *n,
                              pln_type *operands, pln_value *value) PLN_CHECKED;
 /* The result of a call whose operand 0 is what is called; 0 while that is not
  * known. PLN_ERR_TYPE when the arguments do not fit; *ret is set still when the

@@ -8,6 +8,7 @@
 
 #include "ir/child.h"
 #include "ir/tables.h"
+#include "ir/typed_from.h"
 
 /* -------------------------------------------------------------------- maps */
 
@@ -270,10 +271,25 @@ static void adopt_arrays(const pln_join *j, const pln_graph *g) {
       g->cap_tensors * sizeof *g->tensors,
       g->cap_values * sizeof *g->values,
       g->cap_origin * sizeof *g->origin,
+      g->cap_typed_from * sizeof *g->typed_from,
       sizeof *g,
   };
   for (size_t i = 0; i < PLN_COUNT(sizes); i++)
     pln_mem_adopt(j->parent, j->child, sizes[i]);
+}
+
+/* Digests are made of the numbers of types, which are others in the parent:
+ * those that hold are made again. */
+static void forget_stale(pln_graph *g) {
+  for (pln_ref i = 0; i < g->n_nodes; i++)
+    if (!pln_typed_from_holds(g, i))
+      g->typed_from[i] = PLN_TYPED_NEVER;
+}
+
+static void note_again(pln_graph *g) {
+  for (pln_ref i = 0; i < g->n_nodes; i++)
+    if (g->typed_from[i] >= PLN_TYPED_FIRST)
+      pln_typed_from_note(g, i);
 }
 
 pln_graph *pln_join_graph(const pln_join *j, pln_graph *g) {
@@ -284,12 +300,14 @@ pln_graph *pln_join_graph(const pln_join *j, pln_graph *g) {
   }
   if (g->engine != j->child) /* it was brought home before */
     return g;
+  forget_stale(g);
   for (pln_ref i = 0; i < g->n_nodes; i++) {
     join_node(j, &g->nodes[i]);
     g->values[i] = pln_joined(&j->values, g->values[i]);
   }
   for (pln_scope s = 0; s < g->n_scopes; s++)
     join_scope(j, &g->scopes[s]);
+  note_again(g);
   join_origins(j, g);
   join_tensors(j, g);
   adopt_arrays(j, g);

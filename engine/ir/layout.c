@@ -119,6 +119,8 @@ static pln_status make_room(const pln_layout *l, size_t operands,
                        sizeof *g->values));
   PLN_TRY(pln_mem_grow(e, (void **)&g->origin, &g->cap_origin, l->n,
                        sizeof *g->origin));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->typed_from, &g->cap_typed_from, l->n,
+                       sizeof *g->typed_from));
   PLN_TRY(pln_mem_grow(e, (void **)&g->operands, &g->cap_operands, operands,
                        sizeof *g->operands));
   return pln_mem_grow(e, (void **)&g->scopes, &g->cap_scopes, l->n_found,
@@ -147,6 +149,7 @@ static pln_status emit_node(const pln_layout *l, pln_ref ref, pln_ref at,
   g->nodes[at] = n;
   g->values[at] = from->values[ref];
   g->origin[at] = from->origin[ref];
+  g->typed_from[at] = from->typed_from[ref];
   return PLN_OK;
 }
 

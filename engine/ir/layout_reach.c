@@ -47,6 +47,8 @@ static pln_status make_room(pln_reach *r, size_t operands) {
                        sizeof *g->values));
   PLN_TRY(pln_mem_grow(e, (void **)&g->origin, &g->cap_origin, n,
                        sizeof *g->origin));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->typed_from, &g->cap_typed_from, n,
+                       sizeof *g->typed_from));
   PLN_TRY(pln_mem_grow(e, (void **)&g->operands, &g->cap_operands,
                        g->n_operands + operands, sizeof *g->operands));
   PLN_TRY(pln_mem_grow(e, (void **)&r->home, &r->cap_home, n, sizeof *r->home));
@@ -85,6 +87,7 @@ static pln_status copy_node(pln_reach *r, pln_ref ref) {
   g->nodes[g->n_nodes] = n;
   g->values[g->n_nodes] = from->values[ref];
   g->origin[g->n_nodes] = from->origin[ref];
+  g->typed_from[g->n_nodes] = from->typed_from[ref];
   r->home[g->n_nodes] = numbered(r, r->builder->home[ref]);
   r->order[g->n_nodes] = ref;
   r->builder->marks[ref] = ++g->n_nodes;
@@ -299,6 +302,7 @@ void pln_reach_end(pln_reach *r) {
   pln_mem_free(e, g->nodes, g->cap_nodes * sizeof *g->nodes);
   pln_mem_free(e, g->values, g->cap_values * sizeof *g->values);
   pln_mem_free(e, g->origin, g->cap_origin * sizeof *g->origin);
+  pln_mem_free(e, g->typed_from, g->cap_typed_from * sizeof *g->typed_from);
   pln_mem_free(e, g->operands, g->cap_operands * sizeof *g->operands);
   pln_mem_free(e, g->scopes, g->cap_scopes * sizeof *g->scopes);
   pln_mem_free(e, r->home, r->cap_home * sizeof *r->home);

@@ -125,6 +125,7 @@ pln_status pln_lend_graph(pln_engine *child, const pln_graph *graph,
   g->scopes = graph->scopes;
   g->values = graph->values;
   g->origin = graph->origin;
+  g->typed_from = graph->typed_from;
   g->n_nodes = graph->n_nodes;
   g->n_operands = graph->n_operands;
   g->n_scopes = graph->n_scopes;

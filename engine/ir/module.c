@@ -293,6 +293,14 @@ static pln_status check_global(const pln_module *m, const pln_graph *g,
   return PLN_OK;
 }
 
+pln_status pln_module_check_names(const pln_module *m, const pln_graph *g) {
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (g->nodes[ref].kind == PLN_GLOBAL_VAR &&
+        pln_module_find(m, g->nodes[ref].data) == PLN_NONE)
+      return wrong_global(m, g, ref, "the module has no function ", "");
+  return PLN_OK;
+}
+
 pln_status pln_module_check_globals(const pln_module *m, uint32_t index) {
   const pln_graph *g = pln_module_function(m, index);
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)

@@ -57,6 +57,9 @@ bool pln_module_was_onnx(const pln_module *module);
  * module. */
 pln_status pln_module_verify_function(const pln_module *module,
                                       uint32_t index) PLN_CHECKED;
+/* Whether each GlobalVar of a function names one of the module. */
+pln_status pln_module_check_names(const pln_module *module,
+                                  const pln_graph *function) PLN_CHECKED;
 /* Its part that looks at GlobalVars: each names a function of the module, has
  * its type, and no less effects. */
 pln_status pln_module_check_globals(const pln_module *module,

@@ -4,12 +4,16 @@
  * old graph itself is the result and nothing is copied; at the first change
  * the prefix is copied as it stands, and from there on each node is rebuilt
  * from its new operands. A node is typed again only when an operand's type,
- * value or constness differs from the old one's. */
+ * value or constness differs from the old one's: what inference says then wins,
+ * and a node that it refuses ends the rewrite. The old type fills in what
+ * inference leaves open, as long as each operand tells all that the old one
+ * told. */
 
 #include "ir/rewrite.h"
 #include "ir/describe.h"
 
 #include "ir/application.h"
+#include "ir/infer_apply.h"
 #include "ir/type/type_args.h"
 
 /* ---------------------------------------------------------------- accessors */
@@ -91,6 +95,7 @@ static pln_status copy_nodes(pln_rewrite *rw) {
   memcpy(g->nodes, old->nodes, n * sizeof *g->nodes);
   memcpy(g->values, old->values, n * sizeof *g->values);
   memcpy(g->origin, old->origin, n * sizeof *g->origin);
+  memcpy(g->typed_from, old->typed_from, n * sizeof *g->typed_from);
   if (operands)
     memcpy(g->operands, old->operands, operands * sizeof *g->operands);
   memcpy(b->home, rw->home, n * sizeof *b->home);
@@ -273,25 +278,67 @@ static pln_status same_type(const pln_rewrite *rw, pln_type a, pln_type b,
   return pln_type_equal(rw->engine, a, b, false, same);
 }
 
-/* Sets *changed when an operand says something else than the old one did. */
+/* How what a node was typed from differs from what it is typed from now. */
+typedef struct difference {
+  bool any;
+  bool loses;       /* something that was known is not, or is otherwise */
+  bool params;      /* parameters of a function have other types */
+  pln_ref old, now; /* the first that has another type, or PLN_NONE */
+} difference;
+
+/* Does `now` tell all that `old` told of a type? */
+static pln_status refines(pln_engine *e, pln_type now, pln_type old,
+                          bool *out) {
+  bool conflict;
+  pln_type met;
+  *out = now == old || !old;
+  if (*out || !now)
+    return PLN_OK;
+  PLN_TRY(pln_type_meet(e, now, old, &met, &conflict));
+  *out = !conflict && met == now;
+  return PLN_OK;
+}
+
+static pln_status compare_types(const pln_rewrite *rw, pln_ref old,
+                                pln_ref image, difference *d) {
+  pln_type now = rw->b->graph->nodes[image].type;
+  pln_type before = rw->old->nodes[old].type;
+  bool same;
+  PLN_TRY(same_type(rw, now, before, &same));
+  if (same)
+    return PLN_OK;
+  PLN_TRY(refines(rw->engine, now, before, &same));
+  d->any = true;
+  d->loses = d->loses || !same;
+  if (d->old == PLN_NONE) {
+    d->old = old;
+    d->now = image;
+  }
+  return PLN_OK;
+}
+
+/* Notes it when an operand says something else than the old one did. */
 static pln_status compare(const pln_rewrite *rw, pln_ref old, pln_ref image,
-                          bool *changed) {
+                          difference *d) {
   const pln_graph *g = rw->b->graph, *o = rw->old;
   uint8_t kind = g->nodes[image].kind, before = o->nodes[old].kind;
-  bool same;
-  PLN_TRY(same_type(rw, g->nodes[image].type, o->nodes[old].type, &same));
-  if (!same || g->values[image] != o->values[old] ||
-      pln_latent(&g->nodes[image]) != pln_latent(&o->nodes[old]))
-    *changed = true;
+  PLN_TRY(compare_types(rw, old, image, d));
+  if (g->values[image] != o->values[old]) {
+    d->any = true;
+    d->loses = d->loses ||
+               !pln_value_refines(rw->engine, g->values[image], o->values[old]);
+  }
+  if (pln_latent(&g->nodes[image]) != pln_latent(&o->nodes[old]))
+    d->any = true;
   if (before == PLN_VAR && (kind == PLN_FUNCTION || kind == PLN_GLOBAL_VAR))
-    *changed = true; /* what calls of it do is known */
+    d->any = true; /* what calls of it do is known */
   if (kind != before && kind == PLN_CONSTANT)
-    *changed = true;
+    d->any = true;
   return PLN_OK;
 }
 
 static pln_status map_operands(pln_rewrite *rw, const pln_node *n,
-                               pln_ref *images, bool *changed) {
+                               pln_ref *images, difference *d) {
   for (uint32_t i = 0; i < n->count; i++) {
     pln_ref old = rw->old->operands[n->first + i];
     images[i] = rw->map[old];
@@ -299,42 +346,116 @@ static pln_status map_operands(pln_rewrite *rw, const pln_node *n,
       return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
                             "a node that was dropped is still used by node %u",
                             rw->at);
-    PLN_TRY(compare(rw, old, images[i], changed));
+    PLN_TRY(compare(rw, old, images[i], d));
   }
   return PLN_OK;
 }
+
+/* ------------------------------------------------------------ typing again */
 
 /* The inferred type stands; what it leaves open is taken from the old one,
  * which may have been declared. */
 static pln_status merge_type(pln_rewrite *rw, pln_ref node) {
-  pln_node *n = &rw->b->graph->nodes[node];
+  pln_graph *g = rw->b->graph;
   bool conflict;
   pln_type met;
-  PLN_TRY(pln_type_meet(rw->engine, n->type, rw->old->nodes[rw->at].type, &met,
-                        &conflict));
+  PLN_TRY(pln_type_meet(rw->engine, g->nodes[node].type,
+                        rw->old->nodes[rw->at].type, &met, &conflict));
   if (!conflict)
-    n->type = met;
-  if (!rw->b->graph->values[node])
-    rw->b->graph->values[node] = rw->old->values[rw->at];
+    g->nodes[node].type = met;
+  if (!g->values[node])
+    g->values[node] = rw->old->values[rw->at];
+  pln_typed_from_note(g, node);
   return PLN_OK;
 }
 
-/* Whatever the file declared was accepted once; it is no error again. */
-static pln_status retype(pln_rewrite *rw, pln_ref node) {
+static void note_replaced(const pln_rewrite *rw) {
+  pln_engine *e = rw->engine;
+  pln_description was, is, before, now;
+  pln_ref old = rw->contradicted.old, image = rw->contradicted.image;
+  const char *rule = pln_symbol_text(e, rw->contradicted.rule).data;
+  if (old == PLN_NONE)
+    return;
+  pln_diag_note(e, NULL, "%s%s%s replaced %s: %s by %s: %s",
+                rw->contradicted.rule ? "rule '" : "the rewrite",
+                rw->contradicted.rule ? rule : "",
+                rw->contradicted.rule ? "'" : "",
+                pln_describe_node(rw->old, old, &was),
+                pln_describe_type(e, rw->old->nodes[old].type, &before),
+                pln_describe_node(rw->b->graph, image, &is),
+                pln_describe_type(e, rw->b->graph->nodes[image].type, &now));
+}
+
+/* Inference refuses a node: which operand has another type than it had, and
+ * what was replaced. */
+static void explain(pln_rewrite *rw, const difference *d) {
+  pln_engine *e = rw->engine;
+  pln_description before, now;
+  rw->told = true;
+  if (rw->mutator->retypes_results) /* nothing was replaced */
+    return;
+  if (d->old != PLN_NONE)
+    pln_diag_note(e, NULL, "before the rewrite this was %s where %s is now",
+                  pln_describe_type(e, rw->old->nodes[d->old].type, &before),
+                  pln_describe_type(e, rw->b->graph->nodes[d->now].type, &now));
+  note_replaced(rw);
+}
+
+/* What a file was accepted with is told once. */
+static pln_status infer_again(pln_rewrite *rw, pln_ref node) {
   bool lenient = rw->b->lenient;
-  if (rw->mutator->strict) {
-    PLN_TRY(pln_builder_infer(rw->b, node));
-    return merge_type(rw, node);
-  }
+  bool refused = rw->old->typed_from[rw->at] == PLN_TYPED_REFUSED;
   size_t mark = pln_diag_count(rw->engine);
-  rw->b->lenient = true;
+  rw->b->lenient = refused || rw->mutator->lenient;
   pln_status status = pln_builder_infer(rw->b, node);
   rw->b->lenient = lenient;
-  pln_diag_drop(rw->engine, mark);
-  if (status != PLN_OK)
-    return status;
+  if (refused && status == PLN_OK)
+    pln_diag_drop(rw->engine, mark);
+  return status;
+}
+
+/* A result that was relied upon is one that the body gives, and says what both
+ * know. */
+static pln_status retype_function(pln_rewrite *rw, pln_ref node) {
+  pln_engine *e = rw->engine;
+  pln_type old = rw->old->nodes[rw->at].type;
+  if (!old)
+    return infer_again(rw, node);
+  rw->b->graph->nodes[node].type =
+      pln_type_part(e, old, pln_type_n_parts(e, old) - 1);
+  PLN_TRY(infer_again(rw, node));
+  rw->b->graph->nodes[node].type = 0;
+  PLN_TRY(infer_again(rw, node));
   return merge_type(rw, node);
 }
+
+static pln_status check_patterns(pln_rewrite *rw, pln_ref node) {
+  const pln_graph *g = rw->b->graph;
+  pln_status status = pln_owns(&g->nodes[node])
+                          ? pln_check_patterns(g, &g->nodes[node])
+                          : PLN_OK;
+  if (status == PLN_ERR_TYPE)
+    pln_blame_node(g, node);
+  return status;
+}
+
+static pln_status retype(pln_rewrite *rw, pln_ref node, const difference *d) {
+  pln_graph *g = rw->b->graph;
+  bool relied = g->nodes[node].kind == PLN_FUNCTION && !d->params &&
+                !rw->mutator->retypes_results;
+  pln_status status =
+      relied ? retype_function(rw, node) : infer_again(rw, node);
+  if (status == PLN_OK && g->nodes[node].kind == PLN_MATCH)
+    status = check_patterns(rw, node);
+  if (status == PLN_ERR_TYPE)
+    explain(rw, d);
+  PLN_TRY(status);
+  bool fill = !relied && !d->loses && g->typed_from[node] != PLN_TYPED_REFUSED;
+  return fill ? merge_type(rw, node) : PLN_OK;
+}
+
+/* --------------------------------------------------------------- with scopes
+ */
 
 /* What the owner's scopes became: *whole when none was left out. */
 static void scopes_image(const pln_rewrite *rw, const pln_node *n,
@@ -363,17 +484,29 @@ static void adopt_scopes(pln_rewrite *rw, const pln_node *n, pln_ref owner) {
   }
 }
 
-/* Sets *changed when a scope's result, or a parameter, is another than before.
- */
+/* The parameters of a scope as they are in the new graph. */
+static pln_status compare_params(const pln_rewrite *rw,
+                                 const pln_scope_row *before,
+                                 const pln_scope_row *row, difference *d) {
+  difference own = {.old = PLN_NONE};
+  if (row->n_params != before->n_params)
+    own = (difference){.any = true, .loses = true, .params = true};
+  for (uint32_t i = 0; i < row->n_params && !own.any; i++)
+    PLN_TRY(compare_types(rw, before->begin + i, row->begin + i, &own));
+  d->any = d->any || own.any;
+  d->loses = d->loses || own.loses;
+  d->params = d->params || own.any;
+  return PLN_OK;
+}
+
+/* Notes it when a scope's result, or a parameter, is another than before. */
 static pln_status compare_scopes(const pln_rewrite *rw, const pln_node *n,
-                                 bool *changed) {
+                                 difference *d) {
   const pln_graph *old = rw->old;
   for (pln_scope s = n->data; s != PLN_NONE; s = old->scopes[s].next) {
-    const pln_scope_row *row = &old->scopes[s];
-    pln_ref result = rw->b->graph->scopes[rw->scopes[s]].result;
-    PLN_TRY(compare(rw, row->result, result, changed));
-    for (uint32_t i = 0; i < row->n_params; i++)
-      PLN_TRY(compare(rw, row->begin + i, rw->map[row->begin + i], changed));
+    const pln_scope_row *row = &rw->b->graph->scopes[rw->scopes[s]];
+    PLN_TRY(compare(rw, old->scopes[s].result, row->result, d));
+    PLN_TRY(compare_params(rw, &old->scopes[s], row, d));
   }
   return PLN_OK;
 }
@@ -386,15 +519,15 @@ static void note_effect(pln_rewrite *rw, pln_ref node) {
 }
 
 static pln_status rebuild(pln_rewrite *rw, const pln_node *n,
-                          const pln_ref *images, bool changed, pln_ref *out) {
+                          const pln_ref *images, difference *d, pln_ref *out) {
   pln_node copy = *n;
   if (pln_owns(n)) {
     bool whole;
     scopes_image(rw, n, &copy.data, &whole, out);
     if (!whole)
       return PLN_OK;
-    PLN_TRY(compare_scopes(rw, n, &changed));
-    copy.type = n->kind == PLN_FUNCTION && changed ? 0 : n->type;
+    PLN_TRY(compare_scopes(rw, n, d));
+    copy.type = n->kind == PLN_FUNCTION && d->any ? 0 : n->type;
   }
   if (rw->drop_kept)
     copy.flags &= (uint8_t)~PLN_NODE_KEEP;
@@ -403,8 +536,9 @@ static pln_status rebuild(pln_rewrite *rw, const pln_node *n,
   rw->b->graph->values[*out] = rw->old->values[rw->at];
   if (pln_owns(n))
     adopt_scopes(rw, n, *out);
-  if (changed)
-    return retype(rw, *out);
+  if (d->any)
+    return retype(rw, *out, d);
+  rw->b->graph->typed_from[*out] = rw->old->typed_from[rw->at];
   pln_graph_call_effect(rw->b->graph, &rw->b->graph->nodes[*out]);
   note_effect(rw, *out);
   return PLN_OK;
@@ -416,10 +550,10 @@ static pln_status copy_node(pln_rewrite *rw, pln_ref *out) {
   size_t size = n->count * sizeof *images;
   if (size > sizeof few && !(images = pln_mem_new(rw->engine, size)))
     return pln_nomem(rw->engine);
-  bool changed = false;
-  pln_status status = map_operands(rw, n, images, &changed);
+  difference d = {.old = PLN_NONE};
+  pln_status status = map_operands(rw, n, images, &d);
   if (status == PLN_OK)
-    status = rebuild(rw, n, images, changed, out);
+    status = rebuild(rw, n, images, &d, out);
   if (images != few)
     pln_mem_free(rw->engine, images, size);
   return status;
@@ -469,7 +603,7 @@ static pln_status map_type_params(pln_rewrite *rw, pln_ref copy) {
   PLN_TRY(pln_rewrite_materialise(rw));
   rw->b->graph->scopes[rw->scopes[scope]].type_params = image;
   rw->b->graph->nodes[copy].type = 0;
-  return retype(rw, copy);
+  return retype(rw, copy, &(difference){.params = true, .old = PLN_NONE});
 }
 
 static pln_status map_type_args(pln_rewrite *rw, pln_ref copy) {
@@ -479,7 +613,7 @@ static pln_status map_type_args(pln_rewrite *rw, pln_ref copy) {
     return PLN_OK;
   PLN_TRY(pln_rewrite_materialise(rw));
   rw->b->graph->nodes[copy].attrs = image;
-  return retype(rw, copy);
+  return retype(rw, copy, &(difference){.loses = true, .old = PLN_NONE});
 }
 
 static pln_status map_types(pln_rewrite *rw, pln_ref copy) {
@@ -489,6 +623,23 @@ static pln_status map_types(pln_rewrite *rw, pln_ref copy) {
   if (pln_has_callee(&rw->old->nodes[rw->at]))
     return map_type_args(rw, copy);
   return kind == PLN_FUNCTION ? map_type_params(rw, copy) : PLN_OK;
+}
+
+/* For messages: what the replacement changes is refused, if it is, where it is
+ * used. */
+static pln_status note_contradiction(pln_rewrite *rw, pln_ref candidate,
+                                     pln_ref node) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  pln_type both;
+  bool fits;
+  PLN_TRY(pln_type_unify(rw->engine, g->nodes[candidate].type,
+                         g->nodes[node].type, &both, &fits));
+  if (fits)
+    return PLN_OK;
+  rw->contradicted.old = rw->at;
+  rw->contradicted.image = node;
+  rw->contradicted.rule = rw->engine->applications->rule;
+  return PLN_OK;
 }
 
 static pln_status visit(pln_rewrite *rw) {
@@ -511,6 +662,7 @@ static pln_status visit(pln_rewrite *rw) {
   if (node == candidate)
     return rw->b ? replace(rw, copy, node) : PLN_OK;
   PLN_TRY(count_rewrite(rw->engine));
+  PLN_TRY(note_contradiction(rw, candidate, node));
   PLN_TRY(stamp_answer(rw, first, node));
   return replace(rw, copy, node);
 }
@@ -565,7 +717,7 @@ static pln_status sweep(pln_rewrite *rw) {
       PLN_TRY(close_scope(rw));
     pln_status status = visit(rw);
     if (status != PLN_OK) {
-      if (!rw->mutator->strict) /* else the message names it */
+      if (!rw->told)
         pln_note_node(old, rw->at);
       return status;
     }
@@ -608,7 +760,10 @@ static pln_status finish(pln_rewrite *rw, pln_graph **out) {
 pln_status pln_graph_rewrite(const pln_graph *graph, const pln_mutator *mutator,
                              pln_graph **out) {
   pln_engine *e = graph->engine;
-  pln_rewrite rw = {.engine = e, .old = graph, .mutator = mutator};
+  pln_rewrite rw = {.engine = e,
+                    .old = graph,
+                    .mutator = mutator,
+                    .contradicted = {.old = PLN_NONE}};
   size_t homes = ((size_t)graph->n_nodes + 1) * sizeof *rw.home;
   size_t scopes = ((size_t)graph->n_scopes + 1) * sizeof *rw.scopes;
   rw.home = pln_mem_new(e, homes);

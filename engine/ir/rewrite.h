@@ -43,6 +43,13 @@ struct pln_rewrite {
   pln_swept_scope *open; /* innermost last */
   uint32_t n_open, cap_open;
   bool drop_kept;
+  /* The last node that was replaced by one of a type that contradicts its own:
+   * the old node, what replaced it, and the rule that did. */
+  struct {
+    pln_ref old, image;
+    pln_symbol rule;
+  } contradicted;
+  bool told;               /* the newest error names its node */
   pln_type_mutator *types; /* NULL: types stay */
   pln_shares shares;
 };

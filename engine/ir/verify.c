@@ -8,14 +8,17 @@
 #include "ir/describe.h"
 #include "ir/loop/loop.h"
 #include "ir/type/check_uses.h"
+#include "ir/typed_from.h"
 
 /* What binds a Var; a parameter of an arm is bound by the pattern as well. */
 enum { BY_SCOPE = 1, BY_LET, BY_PATTERN };
+/* What is no Var: its operands are not what it was typed from. */
+enum { STALE = 4 };
 
 typedef struct checker {
   const pln_graph *g;
   pln_scope *home; /* a node: its scope */
-  uint8_t *bound;  /* a Var: BY_SCOPE, BY_LET, BY_PATTERN, or 0 */
+  uint8_t *bound;  /* a Var: BY_SCOPE, BY_LET, BY_PATTERN, or 0; else STALE */
   pln_scope here;  /* the innermost scope around the current node */
   pln_scope next;  /* the first row that is not open yet */
   pln_ref at;
@@ -23,6 +26,7 @@ typedef struct checker {
   bool loops;    /* there are nodes of the loop level */
   bool calls;    /* there are calls of functions */
   bool early;    /* a let's variable may be used before its let */
+  bool stale;    /* there are nodes that are to be typed again */
 } checker;
 
 static pln_status broken(const checker *c, const char *rule) {
@@ -269,6 +273,14 @@ static pln_status check_binding(checker *c, const pln_node *n) {
   return PLN_OK;
 }
 
+/* Only those, so that what holds costs a comparison a node. */
+static pln_status check_stale(const checker *c) {
+  for (pln_ref at = 0; at < c->g->n_nodes; at++)
+    if (c->bound[at] == STALE)
+      PLN_TRY(pln_graph_check_type(c->g, at));
+  return PLN_OK;
+}
+
 static pln_status check_nodes(checker *c) {
   const pln_graph *g = c->g;
   for (pln_ref at = 0; at < g->n_nodes; at++) {
@@ -282,6 +294,10 @@ static pln_status check_nodes(checker *c) {
     PLN_TRY(check_binding(c, n));
     c->loops = c->loops || pln_is_prim(n) || pln_is_loop_level(n);
     c->calls = c->calls || (n->kind == PLN_CALL && !n->data);
+    if (!pln_typed_from_holds(g, at)) {
+      c->bound[at] = STALE;
+      c->stale = true;
+    }
   }
   if (c->next != g->n_scopes)
     return broken(c, "a scope lies outside of the graph");
@@ -291,6 +307,8 @@ static pln_status check_nodes(checker *c) {
     PLN_TRY(pln_graph_check_calls(g));
   if (c->early)
     PLN_TRY(pln_graph_check_early_uses(g));
+  if (c->stale)
+    PLN_TRY(check_stale(c));
   return c->loops ? pln_verify_loop(g) : PLN_OK;
 }
 

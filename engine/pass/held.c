@@ -65,7 +65,8 @@ static uint64_t graph_size(const pln_graph *g) {
          g->cap_operands * sizeof *g->operands +
          g->cap_scopes * sizeof *g->scopes +
          g->cap_tensors * sizeof *g->tensors +
-         g->cap_values * sizeof *g->values + g->cap_origin * sizeof *g->origin;
+         g->cap_values * sizeof *g->values + g->cap_origin * sizeof *g->origin +
+         g->cap_typed_from * sizeof *g->typed_from;
 }
 
 static uint64_t origins_size(const pln_origins *o) {

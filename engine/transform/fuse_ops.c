@@ -150,6 +150,7 @@ static pln_status copy(fuser *f, pln_builder *b, pln_ref old, uint32_t n,
   b->origin = f->old->origin[old];
   PLN_TRY(pln_builder_append(b, &node, n, operands, &ref));
   b->graph->values[ref] = f->old->values[old];
+  b->graph->typed_from[ref] = f->old->typed_from[old];
   uint8_t effect = node.flags & PLN_NODE_EFFECT;
   uint8_t *inside = &b->effects[b->home[ref]];
   if (effect > *inside)

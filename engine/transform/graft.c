@@ -9,6 +9,7 @@
 #include "transform/graft.h"
 
 #include "ir/application.h"
+#include "ir/module.h"
 
 typedef enum frame_kind { WHOLE, SCOPE, CALL, LITERAL, LIFTED } frame_kind;
 
@@ -122,22 +123,29 @@ static void note_effect(pln_builder *b, pln_ref node) {
     *inside = effect;
 }
 
-/* What was accepted once is no error again; what inference leaves open, or
- * contradicts, is taken from the old node. */
-static pln_status retype(pln_graft *g, const pln_node *old, pln_ref node) {
+/* What a file was accepted with is no error again; what inference leaves open
+ * is taken from the old node: arguments tell all that parameters do. */
+static pln_status retype(pln_graft *g, const pln_graft_source *from,
+                         pln_ref old, pln_ref node) {
   pln_builder *b = g->b;
   bool lenient = b->lenient, conflict;
+  bool refused = from->graph->typed_from[old] == PLN_TYPED_REFUSED;
   size_t mark = pln_diag_count(g->engine);
   pln_type met;
-  b->lenient = true;
+  b->lenient = refused || (g->module && pln_module_was_onnx(g->module));
   pln_status status = pln_builder_infer(b, node);
   b->lenient = lenient;
-  pln_diag_drop(g->engine, mark);
+  if (refused && status == PLN_OK)
+    pln_diag_drop(g->engine, mark);
   PLN_TRY(status);
+  if (b->graph->typed_from[node] == PLN_TYPED_REFUSED)
+    return PLN_OK;
   pln_type *type = &b->graph->nodes[node].type;
-  PLN_TRY(pln_type_meet(g->engine, *type, old->type, &met, &conflict));
+  PLN_TRY(pln_type_meet(g->engine, *type, from->graph->nodes[old].type, &met,
+                        &conflict));
   if (!conflict)
     *type = met;
+  pln_typed_from_note(b->graph, node);
   return PLN_OK;
 }
 
@@ -181,6 +189,7 @@ static pln_status append(pln_graft *g, pln_graft_source *from, pln_ref old,
     PLN_TRY(stamp(g, f));
   PLN_TRY(pln_builder_append(b, &node, node.count, g->operands, out));
   b->graph->values[*out] = graph->values[old];
+  b->graph->typed_from[*out] = graph->typed_from[old];
   return PLN_OK;
 }
 
@@ -193,10 +202,10 @@ static pln_status resolve(const pln_graft *g, pln_node *n) {
 }
 
 /* Once its scopes are owned, too. */
-static pln_status settle(pln_graft *g, const pln_node *old, bool changed,
-                         pln_ref node) {
+static pln_status settle(pln_graft *g, const pln_graft_source *from,
+                         pln_ref old, bool changed, pln_ref node) {
   if (changed)
-    return retype(g, old, node);
+    return retype(g, from, old, node);
   note_effect(g->b, node);
   return PLN_OK;
 }
@@ -210,7 +219,7 @@ pln_status pln_graft_copy(pln_graft *g, pln_graft_source *from, pln_ref old,
   PLN_TRY(resolve(g, &node));
   changed |= node.attrs != n->attrs;
   PLN_TRY(append(g, from, old, node, out));
-  return settle(g, n, changed, *out);
+  return settle(g, from, old, changed, *out);
 }
 
 /* Has a scope's result, or a parameter, another type than before? */
@@ -248,7 +257,7 @@ static pln_status copy_owner(pln_graft *g, pln_graft_source *from, pln_ref old,
     node.type = 0;
   PLN_TRY(append(g, from, old, node, out));
   adopt_scopes(g, from, n, *out);
-  return settle(g, n, changed, *out);
+  return settle(g, from, old, changed, *out);
 }
 
 /* ------------------------------------------------------------------- frames */

@@ -700,9 +700,14 @@ typedef struct pln_mutator {
    * variables, constructors and of type parameters; what depends on them is
    * typed anew. */
   pln_type_image type;
-  /* A node whose operands have other types now has to fit them: PLN_ERR_TYPE
-   * when it does not. Else it is for pln_graph_verify to tell. */
-  bool strict;
+  /* A node whose operands have other types now is typed again, and
+   * PLN_ERR_TYPE where inference refuses it. Of files: then it is a warning,
+   * and the node's type is not known. */
+  bool lenient;
+  /* A function gives what its body gives now. Else the result of one whose
+   * parameters keep their types is relied upon, and PLN_ERR_TYPE where the
+   * body contradicts it. */
+  bool retypes_results;
 } pln_mutator;
 
 /* *out is `graph` itself, retained, when nothing changed. */

@@ -31,7 +31,7 @@ static pln_status call_again(const pln_graph *g, pln_node *n, bool *can) {
   if (!n->data)
     return pln_infer_apply(g->engine, g, n, &n->type);
   *can = !(pln_op_row(g->engine, n->data)->traits & PLN_TRAIT_OPAQUE);
-  return *can ? pln_infer_op_call(g, n, true, NULL, &value) : PLN_OK;
+  return *can ? pln_infer_op_call(g, n, NULL, &value) : PLN_OK;
 }
 
 /* What follows from operands and branches. */
@@ -54,7 +54,7 @@ pln_status pln_text_is_declared(const pln_graph *graph, pln_ref node,
   uint64_t inferences = e->n_inferences;
   bool can;
   *out = false;
-  if (!type)
+  if (!type || graph->typed_from[node] == PLN_TYPED_REFUSED)
     return PLN_OK;
   pln_status status = infer_again(graph, &again, &can);
   e->n_inferences = inferences;

@@ -70,7 +70,10 @@ static pln_status infer_again(fixing *f, pln_builder *b, pln_ref node) {
   PLN_TRY(pln_builder_infer(b, node));
   bool conflict;
   n = &b->graph->nodes[node];
-  return pln_type_meet(f->engine, old, n->type, &n->type, &conflict);
+  PLN_TRY(pln_type_meet(f->engine, old, n->type, &n->type, &conflict));
+  if (b->graph->typed_from[node] != PLN_TYPED_REFUSED)
+    pln_typed_from_note(b->graph, node);
+  return PLN_OK;
 }
 
 static pln_status fix_nodes(fixing *f, pln_graph *h, pln_scope *home,

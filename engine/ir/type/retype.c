@@ -138,7 +138,8 @@ static pln_status find_callers(callers *c, const pln_module *before) {
 static pln_status retype(callers *c, uint32_t i) {
   pln_mutator mutator = {.ud = c->module,
                          .visit = retype_var,
-                         .strict = !pln_module_was_onnx(c->module)};
+                         .lenient = pln_module_was_onnx(c->module),
+                         .retypes_results = true};
   pln_graph *old = pln_module_function(c->module, i), *f;
   PLN_TRY(
       pln_blame_function(c->module, i, pln_graph_rewrite(old, &mutator, &f)));

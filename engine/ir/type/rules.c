@@ -174,6 +174,22 @@ static pln_status known_result(const rule *r, pln_type *out) {
   return PLN_OK;
 }
 
+/* What is refused in a file was told when it was read; nothing is known of the
+ * result. */
+static pln_status infer_operator(const rule *r, pln_node *n, pln_type *told,
+                                 pln_value *value) {
+  size_t mark = pln_diag_count(r->t->engine);
+  pln_status status = pln_infer_op_call(r->g->graph, n, told, value);
+  if (status == PLN_OK || status == PLN_ERR_NOMEM || !r->t->lenient)
+    return status;
+  if (pln_diag_ran_out(r->t->engine, mark))
+    return PLN_ERR_NOMEM;
+  pln_diag_demote(r->t->engine, mark);
+  n->type = 0;
+  *value = 0;
+  return PLN_OK;
+}
+
 /* What the call says of operands that nobody knows: the weight of a dense
  * layer follows from its input and its units, what is negated from the
  * result. */
@@ -186,8 +202,7 @@ static pln_status ask_operator(const rule *r) {
   size_t size = r->n->count * sizeof *told;
   if (size > sizeof few && !(told = pln_mem_zeroed(e, size)))
     return pln_nomem(e);
-  pln_status status =
-      pln_infer_op_call(r->g->graph, &n, r->t->lenient, told, &value);
+  pln_status status = infer_operator(r, &n, told, &value);
   if (status == PLN_OK)
     status = told_operands(r, told);
   if (told != few)
@@ -230,7 +245,7 @@ static pln_status operator_rule(const rule *r, bool last) {
   if (unknown && !last)
     return wait_for(r, unknown);
   pln_node n = r->g->graph->nodes[r->ref];
-  PLN_TRY(pln_infer_op_call(r->g->graph, &n, r->t->lenient, NULL, &value));
+  PLN_TRY(infer_operator(r, &n, NULL, &value));
   if (value)
     r->g->graph->values[r->ref] = value;
   if (unknown && !tells_rank(r->t->engine, n.type))

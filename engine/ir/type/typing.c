@@ -11,6 +11,7 @@
 #include "ir/describe.h"
 #include "ir/module.h"
 #include "ir/type/type_args.h"
+#include "ir/typed_from.h"
 
 /* ---------------------------------------------------------------- lifetime */
 
@@ -324,9 +325,15 @@ static pln_status global_type(pln_typing *t, pln_typed_graph *g, pln_ref ref,
   return PLN_OK;
 }
 
+/* The rules have found types that agree. */
+static void note(pln_graph *g, pln_ref ref) {
+  if (g->typed_from[ref] != PLN_TYPED_REFUSED)
+    pln_typed_from_note(g, ref);
+}
+
 pln_status pln_typing_result(pln_typing *t, uint32_t index, pln_graph **out) {
   pln_typed_graph *g = &t->graphs[index];
-  bool changed = false;
+  bool changed = false, held;
   for (pln_ref ref = 0; ref < g->old->n_nodes; ref++) {
     const pln_node *n = &g->old->nodes[ref];
     pln_type type = n->type;
@@ -338,6 +345,9 @@ pln_status pln_typing_result(pln_typing *t, uint32_t index, pln_graph **out) {
     if (g->open[ref] && pln_has_callee(n))
       PLN_TRY(pln_settle_type_args(g->graph, ref));
     changed = changed || type != n->type;
+    held = pln_typed_from_holds(g->old, ref);
+    if (g->open[ref] || held)
+      note(g->graph, ref);
   }
   *out = pln_graph_retain(changed ? g->graph : g->old);
   return PLN_OK;

@@ -43,6 +43,19 @@ pln_status pln_value_make(pln_engine *engine, uint32_t rank, uint32_t count,
                     sizeof record.row + count * sizeof *elements, out, NULL);
 }
 
+bool pln_value_refines(const pln_engine *engine, pln_value now, pln_value old) {
+  if (now == old || !old)
+    return true;
+  const value_row *x = row_of(engine, now), *y = row_of(engine, old);
+  if (!now || x->rank != y->rank || x->count != y->count)
+    return false;
+  const pln_dim *a = (const pln_dim *)(x + 1), *b = (const pln_dim *)(y + 1);
+  for (uint32_t i = 0; i < x->count; i++)
+    if (a[i] != b[i] && b[i] != PLN_DIM_UNKNOWN)
+      return false;
+  return true;
+}
+
 pln_status pln_join_values(pln_join *j) {
   const pln_interner *values = j->child->dims->values;
   uint32_t below = pln_interner_below(values);
