@@ -283,3 +283,80 @@ describe("the answer of a rule", function()
       "pl.mutator: Call: a function expected, got number")
   end)
 end)
+
+describe("a rule for variables", function()
+  local x, y = pl.var("x", f32(2)), pl.var("y", f32(2))
+  local tanh = pl.op.tanh
+
+  it("reaches parameters, in the body and in the list", function()
+    local out = pl.mutator { Var = function(v) if v == x then return y end end } (
+      pl.func({ x }, tanh(x) + x))
+    assert.equal(y, out.params[1])
+    assert.is_true(pl.equal(out, pl.func({ y }, tanh(y) + y)))
+    assert.same({}, pl.free_vars(out))
+    local mod = pl.module { main = out }
+    assert.is_true(pl.verify(mod))
+  end)
+
+  it("may give parameters another type, from which the function is typed", function()
+    local wide = pl.var("wide", f32(4, 2))
+    local rule = pl.mutator { Var = function() return wide end }
+    local out = rule(pl.func({ x }, tanh(x)))
+    assert.equal(pl.type "fn (Tensor[(4, 2), float32]) -> Tensor[(4, 2), float32]", out.type)
+    local mod = pl.module { main = pl.func({ x }, tanh(x)) }
+    out = pl.function_pass { name = "Widen", run = rule } (mod)
+    assert.equal(f32(4, 2), out.main.body.type)
+    assert.is_true(pl.verify(out))
+  end)
+
+  it("may make a variable for each, and use it in other rules", function()
+    local seen = {}
+    local out = pl.mutator {
+      Var = function(v)
+        seen[v.name] = pl.var(v.name .. "_", v.type)
+        return seen[v.name]
+      end,
+      Call = function(call) if call.op == tanh then return seen.x + seen.y end end,
+    } (pl.func({ y }, pl.func({ x }, tanh(x) * y)(y)))
+    assert.same({}, pl.free_vars(out))
+    assert.equal("y_", out.params[1].name)
+    assert.is_true(pl.verify(pl.module { main = out }))
+  end)
+
+  it("may put another expression in the place of a parameter, which stays", function()
+    local out = pl.mutator { Var = function(v) if v == x then return y + y end end } (
+      pl.func({ x, y }, tanh(x)))
+    assert.equal(2, #out.params)
+    assert.equal(x, out.params[1])
+    assert.equal(0, #pl.free_vars(out))
+  end)
+end)
+
+describe("a variable that is free in a function of a module", function()
+  local x, y = pl.var("x", f32(2)), pl.var("y", f32(2))
+
+  it("is an error of the verifier", function()
+    local ok, diag = pl.verify(pl.module { main = pl.func({ x }, x + y) })
+    assert.is_nil(ok)
+    assert.matches("the variable 'y' is free in a function of a module", tostring(diag), 1, true)
+    assert.is_true(pl.verify(pl.func({ x }, x + y)))
+  end)
+
+  it("is an error of the pass that leaves it", function()
+    local mod = pl.module { main = pl.func({ x }, pl.op.tanh(x)) }
+    local pass = pl.function_pass { name = "Leak", run = pl.mutator { Call = function(call)
+      return call.args[1] + y
+    end } }
+    local ok, err = pcall(pass, mod)
+    assert.is_false(ok)
+    assert.matches("pass 'Leak', function @main: invalid IR at node %d %(Var%): the variable 'y' "
+      .. "is free", tostring(err))
+  end)
+
+  it("is bound by lets, arms and functions inside", function()
+    local v, z = pl.var("v", f32(2)), pl.var("z", f32(2))
+    local f = pl.func({ y }, y + x)
+    assert.is_true(pl.verify(pl.module {
+      main = pl.func({ x }, pl.let(v, f(x), pl.ir.Match(pl.tuple(v, v), { { { z, "_" }, z } }))) }))
+  end)
+end)

@@ -153,6 +153,7 @@ static void move_nodes(const pln_compaction *c) {
     g->nodes[to] = n;
     g->values[to] = g->values[ref];
     g->origin[to] = g->origin[ref];
+    g->typed_from[to] = g->typed_from[ref];
     c->b->home[to] = scope_image(c, c->b->home[ref]);
   }
   g->n_operands = n_operands;

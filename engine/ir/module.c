@@ -311,7 +311,7 @@ pln_status pln_module_check_globals(const pln_module *m, uint32_t index) {
 
 pln_status pln_module_verify_function(const pln_module *m, uint32_t index) {
   const pln_graph *f = pln_module_function(m, index);
-  PLN_TRY(pln_blame_function(m, index, pln_graph_verify(f)));
+  PLN_TRY(pln_blame_function(m, index, pln_graph_verify_closed(f)));
   PLN_TRY(pln_module_check_globals(m, index));
   return pln_blame_function(m, index, pln_graph_check_constructors(f, m));
 }

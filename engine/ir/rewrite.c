@@ -281,7 +281,8 @@ static pln_status same_type(const pln_rewrite *rw, pln_type a, pln_type b,
 /* How what a node was typed from differs from what it is typed from now. */
 typedef struct difference {
   bool any;
-  bool loses;       /* something that was known is not, or is otherwise */
+  bool loses;       /* a type that was known is not, or is another */
+  bool loses_value; /* likewise a value, which operators are typed from */
   bool params;      /* parameters of a function have other types */
   pln_ref old, now; /* the first that has another type, or PLN_NONE */
 } difference;
@@ -325,8 +326,9 @@ static pln_status compare(const pln_rewrite *rw, pln_ref old, pln_ref image,
   PLN_TRY(compare_types(rw, old, image, d));
   if (g->values[image] != o->values[old]) {
     d->any = true;
-    d->loses = d->loses ||
-               !pln_value_refines(rw->engine, g->values[image], o->values[old]);
+    d->loses_value =
+        d->loses_value ||
+        !pln_value_refines(rw->engine, g->values[image], o->values[old]);
   }
   if (pln_latent(&g->nodes[image]) != pln_latent(&o->nodes[old]))
     d->any = true;
@@ -355,7 +357,7 @@ static pln_status map_operands(pln_rewrite *rw, const pln_node *n,
 
 /* The inferred type stands; what it leaves open is taken from the old one,
  * which may have been declared. */
-static pln_status merge_type(pln_rewrite *rw, pln_ref node) {
+static pln_status merge_type(pln_rewrite *rw, pln_ref node, bool value) {
   pln_graph *g = rw->b->graph;
   bool conflict;
   pln_type met;
@@ -363,7 +365,7 @@ static pln_status merge_type(pln_rewrite *rw, pln_ref node) {
                         rw->old->nodes[rw->at].type, &met, &conflict));
   if (!conflict)
     g->nodes[node].type = met;
-  if (!g->values[node])
+  if (value && !g->values[node])
     g->values[node] = rw->old->values[rw->at];
   pln_typed_from_note(g, node);
   return PLN_OK;
@@ -426,7 +428,7 @@ static pln_status retype_function(pln_rewrite *rw, pln_ref node) {
   PLN_TRY(infer_again(rw, node));
   rw->b->graph->nodes[node].type = 0;
   PLN_TRY(infer_again(rw, node));
-  return merge_type(rw, node);
+  return merge_type(rw, node, false);
 }
 
 static pln_status check_patterns(pln_rewrite *rw, pln_ref node) {
@@ -450,8 +452,10 @@ static pln_status retype(pln_rewrite *rw, pln_ref node, const difference *d) {
   if (status == PLN_ERR_TYPE)
     explain(rw, d);
   PLN_TRY(status);
-  bool fill = !relied && !d->loses && g->typed_from[node] != PLN_TYPED_REFUSED;
-  return fill ? merge_type(rw, node) : PLN_OK;
+  bool by_value = g->nodes[node].kind == PLN_CALL && g->nodes[node].data;
+  bool fill = !relied && !d->loses && !(by_value && d->loses_value) &&
+              g->typed_from[node] != PLN_TYPED_REFUSED;
+  return fill ? merge_type(rw, node, !d->loses_value) : PLN_OK;
 }
 
 /* --------------------------------------------------------------- with scopes
@@ -561,10 +565,55 @@ static pln_status copy_node(pln_rewrite *rw, pln_ref *out) {
 
 /* -------------------------------------------------------------------- sweep */
 
-/* The mutator answered with another node: the copy, if there is one, goes; a
- * parameter stays in its list, whatever stands for it. */
+/* A variable that nothing binds takes the place of a parameter in its list: the
+ * copy becomes that variable. Who used the Var uses the copy in the end. */
+static pln_status adopt_param(pln_rewrite *rw, pln_ref copy, pln_ref var) {
+  PLN_TRY(pln_mem_grow(rw->engine, (void **)&rw->adopted, &rw->cap_adopted,
+                       (size_t)rw->n_adopted + 1, sizeof *rw->adopted));
+  const pln_node *from = &rw->b->graph->nodes[var];
+  pln_node *to = &rw->b->graph->nodes[copy];
+  to->data = from->data;
+  to->attrs = from->attrs;
+  to->type = from->type;
+  rw->adopted[rw->n_adopted++] = (struct pln_adopted){var, copy};
+  rw->map[rw->at] = copy;
+  return PLN_OK;
+}
+
+static void use_params(const pln_rewrite *rw, const pln_ref *param,
+                       pln_ref *ref) {
+  if (*ref < rw->b->graph->n_nodes && param[*ref])
+    *ref = param[*ref] - 1;
+}
+
+/* Whatever names a Var that became a parameter names the parameter. */
+static pln_status use_adopted(pln_rewrite *rw, pln_ref *root) {
+  pln_graph *g = rw->b->graph;
+  size_t size = g->n_nodes * sizeof(pln_ref);
+  pln_ref *param = pln_mem_zeroed(rw->engine, size);
+  if (!param)
+    return pln_nomem(rw->engine);
+  for (uint32_t i = 0; i < rw->n_adopted; i++)
+    param[rw->adopted[i].var] = rw->adopted[i].param + 1;
+  for (uint32_t i = 0; i < g->n_operands; i++)
+    use_params(rw, param, &g->operands[i]);
+  for (pln_scope s = 0; s < g->n_scopes; s++)
+    use_params(rw, param, &g->scopes[s].result);
+  use_params(rw, param, root);
+  pln_mem_free(rw->engine, param, size);
+  return PLN_OK;
+}
+
+/* The mutator answered with another node: the copy, if there is one, goes. A
+ * parameter stays in its list, whatever stands for it, unless that is another
+ * variable. */
 static pln_status replace(pln_rewrite *rw, pln_ref copy, pln_ref node) {
   PLN_TRY(pln_rewrite_materialise(rw));
+  const pln_node *nodes = rw->b->graph->nodes;
+  if (rw->old->nodes[rw->at].flags & PLN_NODE_PARAM && copy != node &&
+      copy != PLN_NONE && nodes[node].kind == PLN_VAR &&
+      !(nodes[node].flags & PLN_NODE_PARAM) && rw->mutator->renames_params)
+    return adopt_param(rw, copy, node);
   if (copy != PLN_NONE && node != copy &&
       !(rw->old->nodes[rw->at].flags & PLN_NODE_PARAM))
     pln_builder_drop(rw->b, copy);
@@ -750,6 +799,8 @@ static pln_status finish(pln_rewrite *rw, pln_graph **out) {
   if (root == PLN_NONE)
     return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
                           "the root of the graph was dropped");
+  if (rw->n_adopted)
+    PLN_TRY(use_adopted(rw, &root));
   PLN_TRY(pln_builder_seal(rw->b, root, out));
   pln_status status = pln_origins_trim(*out);
   if (status != PLN_OK)
@@ -783,6 +834,7 @@ pln_status pln_graph_rewrite(const pln_graph *graph, const pln_mutator *mutator,
   pln_mem_free(e, rw.home, homes);
   pln_mem_free(e, rw.scopes, scopes);
   pln_mem_free(e, rw.open, rw.cap_open * sizeof *rw.open);
+  pln_mem_free(e, rw.adopted, rw.cap_adopted * sizeof *rw.adopted);
   pln_shares_free(e, &rw.shares);
   return status;
 }

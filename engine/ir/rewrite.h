@@ -49,7 +49,13 @@ struct pln_rewrite {
     pln_ref old, image;
     pln_symbol rule;
   } contradicted;
-  bool told;               /* the newest error names its node */
+  bool told; /* the newest error names its node */
+  /* Variables that became parameters: the Var that a mutator gave, and the
+   * parameter that it is now. */
+  struct pln_adopted {
+    pln_ref var, param;
+  } * adopted;
+  uint32_t n_adopted, cap_adopted;
   pln_type_mutator *types; /* NULL: types stay */
   pln_shares shares;
 };

@@ -27,6 +27,8 @@ typedef struct checker {
   bool calls;    /* there are calls of functions */
   bool early;    /* a let's variable may be used before its let */
   bool stale;    /* there are nodes that are to be typed again */
+  bool closed;   /* it is a function of a module: no variable is free */
+  uint32_t free; /* Vars that nothing binds so far */
 } checker;
 
 static pln_status broken(const checker *c, const char *rule) {
@@ -257,6 +259,7 @@ static pln_status check_binding(checker *c, const pln_node *n) {
     if (first != ((n->flags & PLN_NODE_PARAM) != 0))
       return broken(c, "a scope's parameters are its first Vars");
     c->bound[c->at] = first ? BY_SCOPE : 0;
+    c->free += !first;
     return PLN_OK;
   }
   if (c->at - g->scopes[c->here].begin < g->scopes[c->here].n_params)
@@ -270,7 +273,23 @@ static pln_status check_binding(checker *c, const pln_node *n) {
     return broken(c, "a Let binds a Var of its scope, once");
   c->early = c->early || var < c->owned;
   c->bound[var] = BY_LET;
+  c->free--;
   return PLN_OK;
+}
+
+/* Of the loop level loop/well_formed.c tells. */
+static pln_status check_closed(checker *c) {
+  const pln_graph *g = c->g;
+  if (!c->closed || !c->free || c->loops)
+    return PLN_OK;
+  c->at = 0;
+  while (g->nodes[c->at].kind != PLN_VAR || c->bound[c->at])
+    c->at++;
+  pln_diag_error(g->engine, PLN_ERR_INVALID, NULL,
+                 "invalid IR at node %u (Var): the variable '%s' is free in a "
+                 "function of a module",
+                 c->at, pln_symbol_text(g->engine, g->nodes[c->at].attrs).data);
+  return PLN_ERR_INVALID;
 }
 
 /* Only those, so that what holds costs a comparison a node. */
@@ -303,6 +322,7 @@ static pln_status check_nodes(checker *c) {
     return broken(c, "a scope lies outside of the graph");
   if (g->root >= g->n_nodes || c->home[g->root] != 0)
     return broken(c, "the root is a node of scope 0");
+  PLN_TRY(check_closed(c));
   if (c->calls)
     PLN_TRY(pln_graph_check_calls(g));
   if (c->early)
@@ -312,9 +332,9 @@ static pln_status check_nodes(checker *c) {
   return c->loops ? pln_verify_loop(g) : PLN_OK;
 }
 
-pln_status pln_graph_verify(const pln_graph *graph) {
+static pln_status verify(const pln_graph *graph, bool closed) {
   pln_engine *e = graph->engine;
-  checker c = {.g = graph, .here = PLN_NONE};
+  checker c = {.g = graph, .here = PLN_NONE, .closed = closed};
   size_t size = ((size_t)graph->n_nodes + 1) * sizeof *c.home;
   c.home = pln_mem_new(e, size);
   c.bound = pln_mem_zeroed(e, (size_t)graph->n_nodes + 1);
@@ -322,4 +342,12 @@ pln_status pln_graph_verify(const pln_graph *graph) {
   pln_mem_free(e, c.home, size);
   pln_mem_free(e, c.bound, (size_t)graph->n_nodes + 1);
   return status;
+}
+
+pln_status pln_graph_verify(const pln_graph *graph) {
+  return verify(graph, false);
+}
+
+pln_status pln_graph_verify_closed(const pln_graph *function) {
+  return verify(function, true);
 }

@@ -251,8 +251,10 @@ static void push_functions(lua_State *L, int arg, rewriting *r) {
  * between the first and the last change of the state. */
 static pln_status run(lua_State *L, pln_lua *b, rewriting *r, bool types,
                       pln_graph **out) {
-  pln_mutator mutator = {
-      .ud = r, .visit = visit, .type = types ? visit_type : NULL};
+  pln_mutator mutator = {.ud = r,
+                         .visit = visit,
+                         .type = types ? visit_type : NULL,
+                         .renames_params = true};
   pln_lua_graph *target = b->target;
   pln_status status = pln_graph_rewrite(r->old->graph, &mutator, out);
   b->target = target;

@@ -91,7 +91,7 @@ static pln_status count_equal(pln_pass_run *run) {
 
 static pln_status verify_function(const pln_pass_run *run,
                                   const pln_graph *function) {
-  PLN_TRY(pln_graph_verify(function));
+  PLN_TRY(pln_graph_verify_closed(function));
   PLN_TRY(pln_module_check_names(run->module, function));
   return pln_graph_check_constructors(function, run->module);
 }

@@ -18,6 +18,10 @@
 -- variables, parts first, and gives nil or another type. Each is a rule of its
 -- kind's name, in reports and histories; `name` gives one name to all.
 --
+-- A function for Var reaches parameters: another variable takes the place of the
+-- parameter in its list, and its type is the function's. Whatever else is given
+-- stands for the parameter in the body, and the parameter stays.
+--
 --     pl.rewrite(e, { Call = function(pre, post) ... end })
 --
 -- is the same at once: `pre` is the node as it was, `post` with its rewritten

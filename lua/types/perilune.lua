@@ -933,7 +933,7 @@ function pl.pipeline(text) end
 --- A mutator: functions by kind of node or type; each is a rule of that name in reports and histories. `name` gives
 --- one name to all. At the loop level, when a function is for a kind that has bodies, `node` has its rewritten parts.
 --- A function gives nil (unchanged), the node to use instead, or a number or tensor, which is a constant; anything
---- else is an error that names the rule and its place.
+--- else is an error that names the rule and its place. A Var given for a parameter takes its place in the list.
 ---@alias perilune.Answer perilune.Node|perilune.Tensor|number|nil
 ---@param functions table<string, string|fun(node: perilune.Node, rebuild: fun(): perilune.Node): perilune.Answer>
 ---@return fun(subject: perilune.Node|perilune.Module): perilune.Node|perilune.Module

@@ -708,6 +708,10 @@ typedef struct pln_mutator {
    * parameters keep their types is relied upon, and PLN_ERR_TYPE where the
    * body contradicts it. */
   bool retypes_results;
+  /* A Var that `visit` gives for a parameter, and that nothing binds, takes its
+   * place in the parameter list. Else it stands for the parameter, which
+   * stays. */
+  bool renames_params;
 } pln_mutator;
 
 /* *out is `graph` itself, retained, when nothing changed. */
