@@ -6,12 +6,12 @@ local pl = require "perilune"
 local command = require "spec.command"
 local onnx = require "spec.onnx_bytes"
 
--- domain, type, core operator of each row of a table of the engine.
+-- domain, type, the opset from which it is read, core operator of each row.
 local function onnx_operators()
   local list = {}
-  for domain, op, since, core in command.read "engine/onnx/ops.def"
-    :gmatch 'ONNX%("([^"]*)",%s*"(%w+)",%s*(%d+),%s*([%w_]+)' do
-    list[#list + 1] = { domain = domain, type = op, since = tonumber(since), core = core }
+  for domain, op, from, core in command.read "engine/onnx/ops.def"
+    :gmatch 'ONNX%("([^"]*)",%s*"(%w+)",%s*(%d+),%s*%d+,%s*([%w_]+)' do
+    list[#list + 1] = { domain = domain, type = op, from = tonumber(from), core = core }
   end
   return list
 end
@@ -41,7 +41,7 @@ local function model_of(opset, input)
   local nodes, core = {}, core_operators()
   if input ~= "x" then nodes[1] = onnx.node("Identity", "x", input) end
   for _, row in ipairs(onnx_operators()) do
-    if row.type ~= "If" and row.since <= opset then add_nodes(nodes, row, core[row.core], input) end
+    if row.type ~= "If" and row.from <= opset then add_nodes(nodes, row, core[row.core], input) end
   end
   nodes[#nodes + 1] = onnx.node("Relu", input, "y")
   return onnx.model { opset = opset, domains = { ["local"] = 1, ["ai.onnx.ml"] = 3 },

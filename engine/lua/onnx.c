@@ -51,13 +51,14 @@ static bool bool_field(lua_State *L, int arg, const char *name) {
   return value;
 }
 
-/* onnx_save(mod, path [, { external_data, external_threshold }]) -> true, or
- * nil and a diagnostic */
+/* onnx_save(mod, path [, { external_data, external_threshold, opset }]) ->
+ * true, or nil and a diagnostic */
 static int onnx_save(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_module *module = pln_lua_check_module(L, 1);
   const char *path = luaL_checkstring(L, 2);
-  static const char *const names[] = {"external_data", "external_threshold"};
+  static const char *const names[] = {"external_data", "external_threshold",
+                                      "opset"};
   pln_onnx_save_options options = {0};
   int tries = 0;
   pln_status status;
@@ -68,6 +69,7 @@ static int onnx_save(lua_State *L) {
     lua_Integer least = pln_lua_int_field(L, 3, "external_threshold", 0);
     luaL_argcheck(L, least >= 0, 3, "external_threshold is negative");
     options.external_threshold = (size_t)least;
+    options.opset = pln_lua_int_field(L, 3, "opset", 0);
   }
   clear(b);
   do
@@ -172,16 +174,21 @@ static int onnx_operators(lua_State *L) {
   return 1;
 }
 
+/* onnx_opsets() -> the oldest and the newest one that models can have */
+static int onnx_opsets(lua_State *L) {
+  int32_t oldest, newest;
+  pln_onnx_opset_range(&oldest, &newest);
+  lua_pushinteger(L, oldest);
+  lua_pushinteger(L, newest);
+  return 2;
+}
+
 static const luaL_Reg functions[] = {
-    {"onnx_operators", onnx_operators},
-    {"onnx_save_value", onnx_save_value},
-    {"onnx_default", onnx_default},
-    {"onnx_load_value", onnx_load_value},
-    {"onnx_load", onnx_load},
-    {"onnx_parse", onnx_parse},
-    {"onnx_save", onnx_save},
-    {"onnx_tostring", onnx_tostring},
-    {NULL, NULL},
+    {"onnx_operators", onnx_operators},   {"onnx_opsets", onnx_opsets},
+    {"onnx_save_value", onnx_save_value}, {"onnx_default", onnx_default},
+    {"onnx_load_value", onnx_load_value}, {"onnx_load", onnx_load},
+    {"onnx_parse", onnx_parse},           {"onnx_save", onnx_save},
+    {"onnx_tostring", onnx_tostring},     {NULL, NULL},
 };
 
 void pln_lua_open_onnx(lua_State *L) {

@@ -11,12 +11,7 @@
 
 /* What protobuf's own libraries read. */
 #define MOST_BYTES ((uint64_t)INT32_MAX)
-enum {
-  THRESHOLD = 1024,
-  DEFAULT_IR = 8,
-  DEFAULT_OPSET = 17,
-  IR_WITH_DEFAULTS = 4
-};
+enum { THRESHOLD = 1024, DEFAULT_IR = 8, IR_WITH_DEFAULTS = 4 };
 
 /* -------------------------------------------------------------------- model */
 
@@ -73,21 +68,11 @@ static pln_status put_header(pln_export *ex) {
                         pln_text(pln_version()));
 }
 
-static pln_status read_opsets(pln_export *ex) {
-  const pln_attr *a =
-      pln_attrs_find(ex->engine, ex->module->attrs, "opset_import");
-  if (a && a->kind == PLN_ATTR_DICT) {
-    ex->opsets = a->v.dict;
-    return PLN_OK;
-  }
-  pln_attr core = {.kind = PLN_ATTR_INT, .v.i = DEFAULT_OPSET};
-  PLN_TRY(pln_symbol_intern(ex->engine, pln_text("ai.onnx"), &core.name));
-  return pln_attrs_make(ex->engine, 1, &core, &ex->opsets);
-}
-
-/* The opsets are written anew only when they are others than the file's. */
+/* The opsets are written anew only when they are others than the file's, or
+ * when the main graph uses domains that they do not have. */
 static pln_status put_opsets(pln_export *ex, const model_fields *old) {
   pln_attrs before = 0;
+  PLN_TRY(pln_export_used_opsets(ex, ex->opsets, &ex->opsets));
   pln_message source = source_of(ex->module);
   if (source.data)
     PLN_TRY(
@@ -101,6 +86,16 @@ static pln_status put_opsets(pln_export *ex, const model_fields *old) {
   return PLN_OK;
 }
 
+/* A field of the file; the IR version may have changed. */
+static pln_status put_field(pln_export *ex, const model_field *f) {
+  pln_wire w = pln_wire_open(f->field);
+  pln_field field;
+  if (f->tag == MODEL_IR_VERSION && pln_wire_next(&w, &field) &&
+      (int64_t)field.value != ir_version(ex))
+    return pln_rope_int(ex->rope, MODEL_IR_VERSION, (uint64_t)ir_version(ex));
+  return pln_rope_fields(ex->rope, f->field);
+}
+
 /* Old fields with a number in [from, to), but those that are made here. */
 static pln_status copy_range(pln_export *ex, const model_fields *old,
                              uint32_t from, uint32_t to) {
@@ -109,7 +104,7 @@ static pln_status copy_range(pln_export *ex, const model_fields *old,
     uint32_t number = f->tag >> 3;
     if (number >= from && number < to && f->tag != MODEL_GRAPH &&
         f->tag != MODEL_OPSET_IMPORT && f->tag != MODEL_FUNCTIONS)
-      PLN_TRY(pln_rope_fields(ex->rope, f->field));
+      PLN_TRY(put_field(ex, f));
   }
   return PLN_OK;
 }
@@ -171,7 +166,7 @@ static pln_status put_model(pln_export *ex, const model_fields *old) {
   enum { GRAPH = 7, OPSETS = 8, FUNCTIONS = 25 };
   pln_symbol main_name;
   PLN_TRY(pln_symbol_intern(ex->engine, pln_text("main"), &main_name));
-  PLN_TRY(read_opsets(ex));
+  PLN_TRY(pln_model_opsets(ex->module, &ex->opsets));
   ex->constant_inputs = ir_version(ex) < IR_WITH_DEFAULTS;
   if (!ex->module->source)
     PLN_TRY(put_header(ex));
@@ -186,7 +181,7 @@ static pln_status put_model(pln_export *ex, const model_fields *old) {
 /* The whole model into `rope`; data into `data` when it is given. *moved tells
  * that external data lies in another folder than the target. The files that
  * the ropes refer to live as long as *ex. */
-static pln_status make_model(pln_export *ex) {
+static pln_status make_conforming(pln_export *ex) {
   model_fields old = {0};
   ex->decoder = (pln_decoder){ex->engine, ex->module->directory};
   pln_names_init(&ex->used, ex->engine);
@@ -196,6 +191,17 @@ static pln_status make_model(pln_export *ex) {
     status = put_model(ex, &old);
   pln_mem_free(ex->engine, old.all, old.capacity * sizeof *old.all);
   return status;
+}
+
+/* What is written is the module with the operators that its opset has. */
+static pln_status make_model(pln_export *ex) {
+  if (ex->wanted_opset)
+    PLN_TRY(
+        pln_onnx_convert_opset(ex->module, ex->wanted_opset, &ex->conforming));
+  else
+    PLN_TRY(pln_model_conform(ex->module, &ex->conforming));
+  ex->module = ex->conforming;
+  return make_conforming(ex);
 }
 
 /* -------------------------------------------------------------------- files */
@@ -208,6 +214,7 @@ typedef struct saving {
   char *data_path; /* PATH.data */
   size_t room;     /* bytes of each of both */
   size_t threshold;
+  int64_t opset; /* 0: the model's own */
 } saving;
 
 static const char *base_of(const char *path) {
@@ -260,7 +267,8 @@ static pln_status attempt(const saving *s, bool external, bool *again) {
                    .module = s->module,
                    .rope = &rope,
                    .data = external ? &data : NULL,
-                   .directory = s->folder};
+                   .directory = s->folder,
+                   .wanted_opset = s->opset};
   pln_status status = make_model(&ex);
   *again = !external && (ex.moved || rope.size > MOST_BYTES);
   if (status == PLN_OK && !*again)
@@ -293,6 +301,7 @@ pln_status pln_onnx_save(const pln_module *module, const char *path,
   saving s = {.engine = pln_module_engine(module),
               .module = module,
               .path = path,
+              .opset = options ? options->opset : 0,
               .threshold = options && options->external_threshold
                                ? options->external_threshold
                                : THRESHOLD};

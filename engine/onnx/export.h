@@ -11,6 +11,7 @@
 #include "ir/module.h"
 #include "onnx/decode.h"
 #include "onnx/encode.h"
+#include "onnx/model_opset.h"
 #include "onnx/names.h"
 #include "onnx/node.h"
 #include "onnx/op_map.h"
@@ -71,15 +72,23 @@ typedef struct pln_data_file {
   pln_rope rope;
 } pln_data_file;
 
+/* A domain that nodes use, and the least version that has them all. */
+typedef struct pln_domain_use {
+  pln_symbol domain;
+  int64_t version;
+} pln_domain_use;
+
 typedef struct pln_export {
   pln_engine *engine;
   const pln_module *module;
+  int64_t wanted_opset;   /* to convert it to first; 0: its own */
+  pln_module *conforming; /* the same, owned, once it has begun */
   pln_decoder decoder;
   pln_rope *rope;
   pln_data_file *data;   /* NULL: data stays where it is, or inline */
   const char *directory; /* of the file being written; NULL: in memory */
   bool moved;            /* external data was met that lies elsewhere */
-  pln_attrs opsets;
+  pln_attrs opsets;      /* of the model */
   bool constant_inputs;  /* IR < 4: initializers must be inputs as well */
   pln_arena names_arena; /* names made here */
   uint64_t n_made;       /* to number them */
@@ -90,6 +99,12 @@ typedef struct pln_export {
 
   /* Of the function at hand. */
   const pln_graph *g;
+  int64_t opset; /* of ai.onnx, that it is written in */
+  pln_file_opsets source;
+  int64_t source_opset;    /* that its nodes had in their file; 0: in none */
+  bool restated;           /* both differ: versions of operators may */
+  pln_domain_use *domains; /* of nodes that are not the file's own */
+  uint32_t n_domains, cap_domains;
   pln_symbol function;
   uint32_t *slots;  /* a node: where its name is, or PLN_NONE */
   pln_slice *names; /* a slot; no data: not named yet */
@@ -122,9 +137,6 @@ typedef struct pln_export {
 
 /* Where a node came from: the nearest origin with a slice; NULL when none. */
 const pln_origin *pln_export_origin(const pln_export *ex, pln_ref node);
-/* Whether that slice is a NodeProto. */
-bool pln_origin_is_node(const pln_origin *origin);
-pln_message pln_origin_message(const pln_origin *origin);
 
 /* export_graph.c. */
 pln_status pln_export_push(pln_export *ex, pln_task task) PLN_CHECKED;
@@ -155,7 +167,7 @@ pln_slice pln_export_name(const pln_export *ex, pln_ref node);
 /* export_node.c. A node without nested graphs is written; for others tasks are
  * pushed. */
 pln_status pln_export_node(pln_export *ex, pln_ref node) PLN_CHECKED;
-pln_status pln_export_identity(pln_export *ex, pln_slice from,
+pln_status pln_export_identity(pln_export *ex, pln_ref node, pln_slice from,
                                pln_slice to) PLN_CHECKED;
 /* PLN_TASK_END_NODE. */
 pln_status pln_export_end_node(pln_export *ex,
@@ -170,11 +182,13 @@ pln_status pln_export_attribute(pln_export *ex, uint32_t tag,
 pln_status pln_export_constant(pln_export *ex, pln_slice name,
                                const pln_tensor *tensor) PLN_CHECKED;
 
-/* export_forms.c. Whether this attribute is an input at the model's opset. */
-bool pln_export_is_input(const pln_export *ex, pln_op op, const char *name);
-/* Makes inputs of such attributes of a node that is written without a slice;
- * puts the Constants they need. */
-pln_status pln_export_inputs(pln_export *ex, pln_ref node) PLN_CHECKED;
+/* export_domains.c. Notes that a node of the function at hand uses a domain. */
+pln_status pln_export_use_domain(pln_export *ex, pln_slice domain,
+                                 int64_t since) PLN_CHECKED;
+/* `opsets` with those that were noted, each of a version that has what is
+ * used. */
+pln_status pln_export_used_opsets(const pln_export *ex, pln_attrs opsets,
+                                  pln_attrs *out) PLN_CHECKED;
 
 /* export_fields.c. Fields of the innermost open graph: those before its nodes,
  * those behind. */

@@ -516,7 +516,8 @@ static pln_status put_old_field(pln_export *ex, old_fields *old,
 /* Lists that are made here, not copied field by field. */
 static bool is_made(const pln_export *ex, uint32_t tag) {
   if (top(ex)->is_function)
-    return tag == FUNCTION_INPUT || tag == FUNCTION_OUTPUT;
+    return tag == FUNCTION_INPUT || tag == FUNCTION_OUTPUT ||
+           tag == FUNCTION_OPSET_IMPORT;
   return tag == GRAPH_INITIALIZER || tag == GRAPH_INPUT ||
          tag == GRAPH_OUTPUT || tag == GRAPH_SPARSE_INITIALIZER;
 }
@@ -569,8 +570,6 @@ static pln_status new_function(pln_export *ex) {
   pln_slice domain =
       found ? (pln_slice){text.data, split} : pln_text("perilune");
   PLN_TRY(pln_rope_bytes(ex->rope, FUNCTION_NAME, name));
-  PLN_TRY(pln_encode_opsets(ex->rope, ex->engine, FUNCTION_OPSET_IMPORT,
-                            ex->opsets));
   return pln_rope_bytes(ex->rope, FUNCTION_DOMAIN, domain);
 }
 
@@ -620,13 +619,42 @@ static pln_status function_head(pln_export *ex, old_fields *old) {
   return copy_range(ex, old, INPUT, NODE);
 }
 
+/* The file's own, with another version of ai.onnx where it has changed and with
+ * domains that are used; as they stand there when both say the same. */
+static pln_status put_function_opsets(pln_export *ex, old_fields *old) {
+  pln_attrs before = 0, now;
+  pln_attr core = {.kind = PLN_ATTR_INT, .v.i = ex->opset};
+  pln_message source = top(ex)->source;
+  PLN_TRY(pln_symbol_intern(ex->engine, pln_text("ai.onnx"), &core.name));
+  if (source.data)
+    PLN_TRY(pln_decode_opsets(&ex->decoder, source, FUNCTION_OPSET_IMPORT,
+                              &before));
+  else
+    PLN_TRY(pln_function_opsets(ex->module, ex->function, &before));
+  PLN_TRY(pln_export_used_opsets(ex, before, &now));
+  if (pln_onnx_opset(ex->engine, before, pln_text(""), 0))
+    PLN_TRY(pln_attrs_with(ex->engine, now, &core, &now));
+  if (!source.data || before != now)
+    return pln_encode_opsets(ex->rope, ex->engine, FUNCTION_OPSET_IMPORT, now);
+  for (uint32_t i = 0; i < old->count; i++)
+    if (old->all[i].tag == FUNCTION_OPSET_IMPORT)
+      PLN_TRY(keep(ex, old, &old->all[i]));
+  return PLN_OK;
+}
+
+static pln_status function_tail(pln_export *ex, old_fields *old) {
+  enum { NODE = 7, OPSETS = 9 };
+  PLN_TRY(copy_range(ex, old, NODE, OPSETS));
+  PLN_TRY(put_function_opsets(ex, old));
+  return copy_range(ex, old, OPSETS, UINT32_MAX);
+}
+
 static pln_status any_tail(pln_export *ex, old_fields *old) {
-  enum { NODE = 7 };
   constants c = {0};
   if (top(ex)->is_function && !top(ex)->source.data)
     return new_attribute_defaults(ex);
   if (top(ex)->is_function)
-    return copy_range(ex, old, NODE, UINT32_MAX);
+    return function_tail(ex, old);
   pln_status status = graph_tail(ex, old, &c);
   ex->changes += old->n_kept != old->count || c.n_old != c.count ||
                  old->n_nodes != top(ex)->n_nodes;

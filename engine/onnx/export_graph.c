@@ -83,7 +83,8 @@ static pln_status put_identities(pln_export *ex) {
   for (uint32_t i = 0; i < f->n_outputs; i++) {
     const pln_export_output *o = &ex->outputs[f->outputs + i];
     if (!o->same)
-      PLN_TRY(pln_export_identity(ex, pln_export_name(ex, o->node), o->name));
+      PLN_TRY(pln_export_identity(ex, o->node, pln_export_name(ex, o->node),
+                                  o->name));
   }
   return PLN_OK;
 }
@@ -247,6 +248,11 @@ pln_status pln_export_function(pln_export *ex, pln_symbol name,
   enum { LOOKS_A_NODE = 64, LOOKS = 1 << 20 };
   ex->g = graph;
   ex->function = name;
+  ex->opset = pln_model_opset(ex->module, name);
+  ex->n_domains = 0;
+  PLN_TRY(pln_source_opset(&ex->source, graph, name, &ex->source_opset));
+  ex->restated =
+      ex->source_opset != ex->opset || pln_model_is_mixed(ex->module);
   ex->at = PLN_NONE;
   ex->budget = (uint64_t)graph->n_nodes * LOOKS_A_NODE + LOOKS;
   pln_place before =
@@ -263,6 +269,7 @@ pln_status pln_export_function(pln_export *ex, pln_symbol name,
 
 void pln_export_free(pln_export *ex) {
   pln_engine *e = ex->engine;
+  pln_module_release(ex->conforming);
   pln_names_free(&ex->used);
   pln_arena_free(&ex->names_arena);
   pln_idmap_free(ex->file_rows);
@@ -274,6 +281,7 @@ void pln_export_free(pln_export *ex) {
   pln_mem_free(e, ex->starts, ex->cap_starts * sizeof *ex->starts);
   pln_mem_free(e, ex->frames, ex->cap_frames * sizeof *ex->frames);
   pln_mem_free(e, ex->outputs, ex->cap_outputs * sizeof *ex->outputs);
+  pln_mem_free(e, ex->domains, ex->cap_domains * sizeof *ex->domains);
   pln_mem_free(e, ex->inputs, ex->cap_inputs * sizeof *ex->inputs);
   pln_mem_free(e, ex->results, ex->cap_results * sizeof *ex->results);
   pln_node_lists_free(e, &ex->lists);

@@ -10,25 +10,7 @@
 #include "onnx/export.h"
 
 const pln_origin *pln_export_origin(const pln_export *ex, pln_ref node) {
-  const pln_origins *origins = ex->g->origins;
-  uint32_t row = ex->g->origin[node];
-  while (origins && (row = pln_origins_source(origins, row)) != 0) {
-    const pln_origin *o = pln_origins_row(origins, row);
-    if (o->file)
-      return o;
-    row = o->parent;
-  }
-  return NULL;
-}
-
-bool pln_origin_is_node(const pln_origin *origin) {
-  return origin && !origin->name;
-}
-
-pln_message pln_origin_message(const pln_origin *origin) {
-  return (pln_message){origin->file,
-                       pln_file_data(origin->file) + origin->offset,
-                       (size_t)origin->length};
+  return pln_onnx_origin(ex->g, node);
 }
 
 pln_slice pln_export_name(const pln_export *ex, pln_ref node) {

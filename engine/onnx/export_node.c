@@ -4,6 +4,7 @@
  * the same keeps its other fields; others are made from the IR. What always
  * holds: inputs and outputs have the names that export_names.c gave. */
 
+#include "onnx/call_form.h"
 #include "onnx/export.h"
 
 /* Pieces up to this size are copied at once. */
@@ -234,10 +235,12 @@ static pln_status look_for_tensors(pln_export *ex, pln_attrs attrs, bool *moves,
 typedef struct node_plan {
   pln_ref ref;
   const pln_node *node;
-  bool later;             /* it has nested graphs: its pieces become tasks */
-  bool small;             /* its message is made in one piece */
-  const pln_onnx_op *row; /* its form at the model's opset, or NULL */
-  pln_message slice;      /* no data: there is none */
+  bool later;    /* it has nested graphs: its pieces become tasks */
+  bool small;    /* its message is made in one piece */
+  bool restated; /* its operator has another version here than in its file */
+  const pln_onnx_schema *schema; /* of a restated node: its version here */
+  const pln_onnx_op *row;        /* its form at the model's opset, or NULL */
+  pln_message slice;             /* no data: there is none */
   pln_onnx_node scanned;
   pln_attrs old, now;
 } node_plan;
@@ -291,16 +294,32 @@ static pln_status same_operator(pln_export *ex, const node_plan *p,
 }
 
 static int64_t opset_of(const pln_export *ex, pln_slice domain) {
+  if (pln_onnx_same_domain(domain, pln_text("")))
+    return ex->opset;
   return pln_onnx_opset(ex->engine, ex->opsets, domain, 1);
 }
 
 /* The row that an operator without a slice is written as. */
-static const pln_onnx_op *form_of(const pln_export *ex, pln_op op) {
-  const pln_onnx_op *row = NULL;
-  while ((row = pln_onnx_op_next(row, op)))
-    if (pln_onnx_op_current(row, opset_of(ex, pln_text(row->domain))))
-      return row;
-  return NULL;
+static pln_status form_of(const pln_export *ex, pln_op op,
+                          const pln_onnx_op **out) {
+  pln_op_form form;
+  PLN_TRY(pln_op_form_find(ex->engine, op, ex->opset, &form));
+  *out = form.row;
+  return PLN_OK;
+}
+
+/* Whether the versions of the node's operator here and in its file differ in
+ * more than types. */
+static void compare_versions(const pln_export *ex, node_plan *p) {
+  const pln_onnx_node *s = &p->scanned;
+  if (!ex->restated || !pln_onnx_same_domain(s->domain, pln_text("")))
+    return;
+  const pln_onnx_schema *now = pln_onnx_schema_find(s->type, ex->opset);
+  const pln_onnx_schema *then = pln_onnx_schema_find(s->type, ex->source_opset);
+  p->restated = pln_onnx_op_find(s->domain, s->type, ex->opset) !=
+                    pln_onnx_op_find(s->domain, s->type, ex->source_opset) ||
+                (now && then && strcmp(now->attributes, then->attributes));
+  p->schema = p->restated ? now : NULL;
 }
 
 static pln_status find_source(pln_export *ex, node_plan *p) {
@@ -317,6 +336,7 @@ static pln_status find_source(pln_export *ex, node_plan *p) {
   p->old = o->attrs;
   if (p->node->kind == PLN_CONSTANT)
     p->now = o->attrs;
+  compare_versions(ex, p);
   return PLN_OK;
 }
 
@@ -352,14 +372,14 @@ static pln_status plan_node(pln_export *ex, pln_ref ref, node_plan *p) {
 }
 
 /* The operator's form is looked up only for nodes that changed. */
-static void find_form(const pln_export *ex, node_plan *p) {
+static pln_status find_form(const pln_export *ex, node_plan *p) {
   const pln_onnx_node *s = &p->scanned;
   if (p->node->kind != PLN_CALL || !p->node->data)
-    return;
-  if (p->slice.data)
-    p->row = pln_onnx_op_find(s->domain, s->type, opset_of(ex, s->domain));
-  else
-    p->row = form_of(ex, p->node->data);
+    return PLN_OK;
+  if (!p->slice.data)
+    return form_of(ex, p->node->data, &p->row);
+  p->row = pln_onnx_op_find(s->domain, s->type, opset_of(ex, s->domain));
+  return PLN_OK;
 }
 
 /* ------------------------------------------------------------------- pieces */
@@ -524,7 +544,7 @@ static pln_status old_attribute(pln_export *ex, const node_plan *p,
   if (branch != PLN_NONE)
     return old_graphs(ex, p->node, message, NULL, branch);
   const pln_attr *a = entry_of(ex, p->now, name, &index);
-  if (!a)
+  if (!a || (p->schema && !pln_onnx_schema_has(p->schema, name)))
     return PLN_OK;
   if (is_graph(a))
     return old_graphs(ex, p->node, message, a, PLN_NONE);
@@ -576,8 +596,6 @@ static pln_status new_attributes(pln_export *ex, const node_plan *p) {
       continue;
     if (is_graph(a))
       PLN_TRY(new_graphs(ex, p->node, name, a, PLN_NONE));
-    else if (!p->slice.data && pln_export_is_input(ex, p->node->data, name))
-      continue;
     else if (p->row && pln_onnx_core_only(p->row, name))
       PLN_TRY(check_core_only(ex, p, a));
     else
@@ -597,7 +615,7 @@ static pln_status put_attributes(pln_export *ex, const node_plan *p) {
     PLN_TRY(new_graphs(ex, p->node, "then_branch", NULL, p->node->data));
     PLN_TRY(new_graphs(ex, p->node, "else_branch", NULL, first->next));
   }
-  return p->now == p->old ? PLN_OK : new_attributes(ex, p);
+  return p->now == p->old && !p->restated ? PLN_OK : new_attributes(ex, p);
 }
 
 /* ------------------------------------------------------------- whole nodes */
@@ -673,7 +691,7 @@ static pln_status put_body(pln_export *ex, const node_plan *p) {
   if (!p->slice.data)
     PLN_TRY(put_type(ex, p));
   PLN_TRY(other_fields(ex, p, false));
-  if (p->node->kind == PLN_CONSTANT && !p->slice.data)
+  if (p->node->kind == PLN_CONSTANT && (!p->slice.data || p->restated))
     PLN_TRY(put_constant(ex, pln_node_tensor(ex->g, p->ref)));
   else
     PLN_TRY(put_attributes(ex, p));
@@ -731,7 +749,7 @@ static pln_status put_now(pln_export *ex, const node_plan *p) {
 static pln_status is_unchanged(pln_export *ex, const node_plan *p, bool *out) {
   const pln_onnx_node *s = &p->scanned;
   bool moves, tensors;
-  *out = p->slice.data && p->now == p->old &&
+  *out = p->slice.data && p->now == p->old && !p->restated &&
          same_names(ex->inputs, ex->n_inputs, ex->lists.inputs, s->n_inputs);
   bool nameless =
       ex->n_results == 0 && s->n_outputs == 1 && !ex->lists.outputs[0].size;
@@ -763,6 +781,38 @@ static void keep_blank_result(pln_export *ex, const node_plan *p) {
     ex->results[ex->n_results++] = (pln_slice){"", 0};
 }
 
+/* Results behind the last one that anything uses. An older version may have
+ * had more. */
+static void trim_results(pln_export *ex, const node_plan *p) {
+  if (!p->slice.data || p->restated)
+    while (ex->n_results && ex->results[ex->n_results - 1].size == 0)
+      ex->n_results--;
+}
+
+/* Nodes that stand in the function's own slice use what it imports. */
+static pln_status note_domain(pln_export *ex, const node_plan *p) {
+  const pln_message *own = &ex->frames[0].source;
+  const pln_node *n = p->node;
+  if (p->slice.data && own->file == p->slice.file &&
+      p->slice.data >= own->data && p->slice.data < own->data + own->size)
+    return PLN_OK;
+  if (p->slice.data)
+    return pln_export_use_domain(ex, p->scanned.domain, 1);
+  if (n->kind != PLN_CALL)
+    return pln_export_use_domain(ex, pln_text(""), 1);
+  const pln_onnx_op *row = n->data ? pln_onnx_op_next(NULL, n->data) : NULL;
+  if (row)
+    return pln_export_use_domain(ex, pln_text(row->domain), row->since);
+  pln_slice text = n->data ? pln_op_name(ex->engine, n->data)
+                           : pln_symbol_text(ex->engine, callee_of(ex, n));
+  size_t at = 0;
+  while (at + 1 < text.size && memcmp(text.data + at, "::", 2))
+    at++;
+  return at + 1 < text.size
+             ? pln_export_use_domain(ex, (pln_slice){text.data, at}, 1)
+             : PLN_OK;
+}
+
 /* What a call leaves out at its end has no name, but where its file had one. */
 static void trim_inputs(pln_export *ex, const node_plan *p) {
   if (p->node->kind == PLN_CALL && !p->node->data)
@@ -780,24 +830,65 @@ pln_status pln_export_node(pln_export *ex, pln_ref ref) {
   PLN_TRY(list_results(ex, ref));
   PLN_TRY(is_unchanged(ex, &p, &unchanged));
   note_node(ex, &p, unchanged);
+  PLN_TRY(note_domain(ex, &p));
   if (unchanged && !p.later)
     return pln_rope_message(ex->rope, node_tag(ex), p.slice);
-  if (p.now != p.old || !p.slice.data)
-    find_form(ex, &p);
-  if (!p.slice.data)
-    PLN_TRY(pln_export_inputs(ex, ref));
+  if (p.now != p.old || !p.slice.data || p.restated)
+    PLN_TRY(find_form(ex, &p));
+  trim_results(ex, &p);
   keep_blank_result(ex, &p);
   return p.later ? put_later(ex, &p, unchanged) : put_now(ex, &p);
 }
 
-pln_status pln_export_identity(pln_export *ex, pln_slice from, pln_slice to) {
+static pln_status put_plain(pln_export *ex, const char *type,
+                            const pln_slice *inputs, uint32_t n,
+                            pln_slice output) {
   size_t at;
-  ex->changes++;
   PLN_TRY(pln_rope_open(ex->rope, node_tag(ex), &at));
-  PLN_TRY(pln_rope_bytes(ex->rope, NODE_INPUT, from));
-  PLN_TRY(pln_rope_bytes(ex->rope, NODE_OUTPUT, to));
-  PLN_TRY(pln_rope_bytes(ex->rope, NODE_OP_TYPE, pln_text("Identity")));
+  PLN_TRY(put_names(ex->rope, NODE_INPUT, inputs, n));
+  PLN_TRY(pln_rope_bytes(ex->rope, NODE_OUTPUT, output));
+  PLN_TRY(pln_rope_bytes(ex->rope, NODE_OP_TYPE, pln_text(type)));
   return pln_rope_close(ex->rope, at);
+}
+
+/* Before opset 14 no Identity takes a sequence: an element is added and taken
+ * away again. */
+static pln_status copy_sequence(pln_export *ex, pln_ref node, pln_dtype dtype,
+                                pln_slice from, pln_slice to) {
+  pln_slice more, names[2] = {from};
+  int64_t dims[1] = {0};
+  pln_tensor *element;
+  PLN_TRY(pln_export_new_name(ex, pln_text("element"), node, &names[1]));
+  PLN_TRY(pln_export_new_name(ex, pln_text("longer"), node, &more));
+  PLN_TRY(pln_tensor_new(ex->engine, dtype, 1, dims, &element));
+  pln_status status = pln_export_constant(ex, names[1], element);
+  pln_tensor_release(element);
+  if (status == PLN_OK)
+    status = put_plain(ex, "SequenceInsert", names, 2, more);
+  return status == PLN_OK ? put_plain(ex, "SequenceErase", &more, 1, to)
+                          : status;
+}
+
+pln_status pln_export_identity(pln_export *ex, pln_ref node, pln_slice from,
+                               pln_slice to) {
+  enum { OF_SEQUENCES = 14, OF_OPTIONALS = 16 };
+  pln_type type = ex->g->nodes[node].type;
+  pln_type_kind kind = pln_type_kind_of(ex->engine, type);
+  ex->changes++;
+  PLN_TRY(pln_export_use_domain(ex, pln_text(""), 1));
+  if (kind == PLN_TYPE_OPTIONAL && ex->opset < OF_OPTIONALS)
+    return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
+                          "'%.*s' is an optional that is also called "
+                          "otherwise, which needs opset %d; use --opset %d",
+                          (int)(to.size & 0xff), to.data, OF_OPTIONALS,
+                          OF_OPTIONALS);
+  pln_dtype dtype =
+      kind == PLN_TYPE_SEQUENCE
+          ? pln_type_dtype(ex->engine, pln_type_part(ex->engine, type, 0))
+          : PLN_DTYPE_NONE;
+  if (dtype && ex->opset < OF_SEQUENCES)
+    return copy_sequence(ex, node, dtype, from, to);
+  return put_plain(ex, "Identity", &from, 1, to);
 }
 
 pln_status pln_export_constant(pln_export *ex, pln_slice name,

@@ -10,6 +10,7 @@
 #include "ir/check_calls.h"
 #include "onnx/directory.h"
 #include "onnx/import.h"
+#include "onnx/model_opset.h"
 
 /* ------------------------------------------------------------------- place */
 
@@ -165,10 +166,31 @@ static void enter_function(const pln_import *in, call_walk *w, uint32_t f) {
   w->at[w->depth++] = pln_wire_open(in->functions[f].message);
 }
 
+static pln_status push_opsets(pln_import *in, pln_symbol function) {
+  PLN_TRY(pln_mem_grow(
+      in->engine, (void **)&in->function_opsets, &in->cap_function_opsets,
+      (size_t)in->n_function_opsets + 1, sizeof *in->function_opsets));
+  in->function_opsets[in->n_function_opsets++] =
+      (pln_attr){.name = function, .kind = PLN_ATTR_DICT, .v.dict = in->opsets};
+  return PLN_OK;
+}
+
+/* Remembers the function's opsets where the model has others. */
+static pln_status note_opsets(pln_import *in, pln_symbol function) {
+  for (uint32_t i = 0; i < pln_attrs_count(in->engine, in->opsets); i++) {
+    const pln_attr *a = pln_attrs_get(in->engine, in->opsets, i);
+    pln_slice domain = pln_symbol_text(in->engine, a->name);
+    if (pln_onnx_opset(in->engine, in->model_opsets, domain, a->v.i) != a->v.i)
+      return push_opsets(in, function);
+  }
+  return PLN_OK;
+}
+
 static pln_status import_function(pln_import *in, uint32_t f) {
   pln_message message = in->functions[f].message;
   PLN_TRY(pln_decode_opsets(&in->decoder, message, FUNCTION_OPSET_IMPORT,
                             &in->opsets));
+  PLN_TRY(note_opsets(in, in->functions[f].name));
   return add_function(in, message, true, in->functions[f].name);
 }
 
@@ -258,10 +280,25 @@ static pln_status add_main(pln_import *in) {
   return status;
 }
 
+static pln_status set_function_opsets(pln_import *in) {
+  pln_attr entry = {.kind = PLN_ATTR_DICT};
+  pln_attrs all;
+  if (!in->n_function_opsets)
+    return PLN_OK;
+  PLN_TRY(pln_attrs_make(in->engine, in->n_function_opsets, in->function_opsets,
+                         &all));
+  entry.v.dict = all;
+  PLN_TRY(pln_symbol_intern(in->engine, pln_text(PLN_FUNCTION_OPSETS),
+                            &entry.name));
+  return pln_attrs_with(in->engine, in->module->attrs, &entry,
+                        &in->module->attrs);
+}
+
 static pln_status read_model(pln_import *in) {
   PLN_TRY(read_header(in));
   PLN_TRY(list_functions(in));
   PLN_TRY(add_functions(in));
+  PLN_TRY(set_function_opsets(in));
   return add_main(in);
 }
 
@@ -277,6 +314,8 @@ static void free_import(pln_import *in) {
   pln_mem_free(e, in->frames, in->cap_frames * sizeof *in->frames);
   pln_mem_free(e, in->nested, in->cap_nested * sizeof *in->nested);
   pln_node_lists_free(e, &in->lists);
+  pln_mem_free(e, in->function_opsets,
+               in->cap_function_opsets * sizeof *in->function_opsets);
   pln_mem_free(e, in->args, in->cap_args * sizeof *in->args);
 }
 

@@ -62,9 +62,12 @@ typedef struct pln_import {
   pln_builder *builder;
   pln_attrs model_opsets; /* domain -> version */
   pln_attrs opsets;       /* of the function at hand */
-  pln_names values;       /* name -> node */
-  pln_names declared;     /* name -> declared type */
-  pln_idmap *mapped;      /* (domain, type) -> row of mappings + 1 */
+  /* Functions with opsets that are not the model's. */
+  pln_attr *function_opsets;
+  uint32_t n_function_opsets, cap_function_opsets;
+  pln_names values;   /* name -> node */
+  pln_names declared; /* name -> declared type */
+  pln_idmap *mapped;  /* (domain, type) -> row of mappings + 1 */
   pln_mapping *mappings;
   uint32_t n_mappings, cap_mappings;
   pln_onnx_function *functions;

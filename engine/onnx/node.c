@@ -85,6 +85,28 @@ pln_status pln_onnx_function_name(pln_engine *engine, pln_slice domain,
   return status;
 }
 
+const pln_origin *pln_onnx_origin(const pln_graph *graph, pln_ref node) {
+  const pln_origins *origins = graph->origins;
+  uint32_t row = origins ? graph->origin[node] : 0;
+  while (origins && (row = pln_origins_source(origins, row)) != 0) {
+    const pln_origin *o = pln_origins_row(origins, row);
+    if (o->file)
+      return o;
+    row = o->parent;
+  }
+  return NULL;
+}
+
+bool pln_origin_is_node(const pln_origin *origin) {
+  return origin && !origin->name;
+}
+
+pln_message pln_origin_message(const pln_origin *origin) {
+  return (pln_message){origin->file,
+                       pln_file_data(origin->file) + origin->offset,
+                       (size_t)origin->length};
+}
+
 pln_slice_names pln_onnx_names(const pln_origin *origin) {
   pln_wire w = pln_wire_open(
       (pln_message){.file = origin->file,

@@ -3,6 +3,7 @@
 #ifndef PLN_ONNX_NODE_H
 #define PLN_ONNX_NODE_H
 
+#include "ir/graph.h"
 #include "ir/origin.h"
 #include "onnx/decode.h"
 
@@ -23,6 +24,12 @@ typedef struct pln_onnx_node {
 pln_status pln_node_scan(pln_engine *engine, pln_node_lists *lists,
                          pln_message message, pln_onnx_node *out) PLN_CHECKED;
 void pln_node_lists_free(pln_engine *engine, pln_node_lists *lists);
+
+/* Where a node came from: the nearest origin with a slice; NULL when none. */
+const pln_origin *pln_onnx_origin(const pln_graph *graph, pln_ref node);
+/* Whether that slice is a NodeProto. */
+bool pln_origin_is_node(const pln_origin *origin);
+pln_message pln_origin_message(const pln_origin *origin);
 
 /* Of the origin of a node, a pln_names_fn. */
 pln_slice_names pln_onnx_names(const pln_origin *origin);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 static const pln_onnx_op rows[] = {
-#define ONNX(domain, type, since, CORE, implied) \
-  {domain, type, since, PLN_OP_##CORE, implied},
+#define ONNX(domain, type, from, since, CORE, implied) \
+  {domain, type, from, since, PLN_OP_##CORE, implied},
 #include "onnx/ops.def"
 };
 
@@ -35,7 +35,7 @@ const pln_onnx_op *pln_onnx_op_find(pln_slice domain, pln_slice type,
                                     int64_t version) {
   const pln_onnx_op *best = NULL;
   for (size_t i = 0; i < PLN_COUNT(rows); i++) {
-    if (rows[i].since > version || (best && best->since > rows[i].since))
+    if (rows[i].from > version || (best && best->from > rows[i].from))
       continue;
     if (pln_slice_is(type, rows[i].type) &&
         pln_onnx_same_domain(domain, pln_text(rows[i].domain)))

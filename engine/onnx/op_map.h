@@ -9,12 +9,13 @@
 typedef struct pln_onnx_op {
   const char *domain;
   const char *type;
-  int32_t since;
+  int32_t from;  /* files are read so from this opset on */
+  int32_t since; /* it may be written from this one on */
   pln_op op;
   const char *implied;
 } pln_onnx_op;
 
-/* The row that an operator has at an opset version, or NULL. */
+/* The row that an operator of a file has at an opset version, or NULL. */
 const pln_onnx_op *pln_onnx_op_find(pln_slice domain, pln_slice type,
                                     int64_t version);
 /* Row `i` of all, sorted as in ops.def; NULL past the last one. */

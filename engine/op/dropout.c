@@ -3,19 +3,23 @@
  * through ops.def.
  *
  * ONNX says since opset 12 that the mask is true in inference; before it said
- * nothing, and ONNX Runtime makes it false (mask=0). */
+ * nothing, and ONNX Runtime makes it false. Before opset 10 the mask had the
+ * operand's dtype, which Relay's has. The attribute `mask` tells. */
 
 #include "op/convert.h"
 #include "op/draw.h"
 #include "op/numbers.h"
 #include "op/through_float.h"
 
+/* What the attribute says of the mask. */
+enum { ALL_FALSE = 0, ALL_TRUE = 1, RELAY = 2, ALL_ZERO = 3 };
+
 pln_status pln_infer_dropout(pln_infer *call) {
+  int64_t mask = pln_call_int(call, "mask", ALL_TRUE);
+  bool number = mask == RELAY || mask == ALL_ZERO;
   pln_result_like(call, 0, 0);
-  /* Relay's mask is of the operand's dtype. */
-  bool relay = pln_call_int(call, "mask", 1) == 2;
   return pln_result_shaped_like(call, 1, 0,
-                                relay ? pln_arg_dtype(call, 0) : PLN_BOOL);
+                                number ? pln_arg_dtype(call, 0) : PLN_BOOL);
 }
 
 /* The third operand asks for training. */
@@ -43,13 +47,15 @@ static pln_status read_ratio(const pln_kernel_call *call, double *out) {
 /* Result 1, which nobody may have asked for: what is kept. */
 static pln_status keep_all(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
+  int64_t says = pln_kernel_int(call, "mask", ALL_TRUE);
+  pln_dtype dtype = says == ALL_ZERO ? (pln_dtype)x->dtype : PLN_BOOL;
   void *mask;
-  if (call->n_results > 1 && pln_kernel_int(call, "mask", 1) == 2)
+  if (call->n_results > 1 && says == RELAY)
     return pln_kernel_refuse(call, "Relay's mask is not computed");
   if (call->n_results > 1) {
-    PLN_TRY(pln_kernel_unset(call, 1, PLN_BOOL, x->rank, x->dims, &mask));
+    PLN_TRY(pln_kernel_unset(call, 1, dtype, x->rank, x->dims, &mask));
     if (x->count)
-      memset(mask, pln_kernel_int(call, "mask", 1) != 0, x->count);
+      memset(mask, says == ALL_TRUE, x->count * (pln_dtype_bits(dtype) / 8));
   }
   pln_kernel_same(call, 0, x);
   return PLN_OK;

@@ -6,6 +6,13 @@ static const pln_option fold_options[] = {
     PLN_FOLD_OPTION,
 };
 
+static const pln_option opset_options[] = {
+    {.name = "opset",
+     .kind = PLN_ATTR_INT,
+     .fallback = "0",
+     .doc = "The version of ai.onnx, from 7 on; 0: the model's own."},
+};
+
 static const pln_option batch_norm_options[] = {
     PLN_FOLD_OPTION,
     {.name = "halves",
@@ -53,6 +60,7 @@ enum {
   N_eta_options = PLN_COUNT(eta_options),
   N_fuse_options = PLN_COUNT(fuse_options),
   N_fold_options = PLN_COUNT(fold_options),
+  N_opset_options = PLN_COUNT(opset_options),
   N_batch_norm_options = PLN_COUNT(batch_norm_options),
   N_no_options = 0
 };

@@ -3,10 +3,15 @@
 local core = require "perilune.core"
 core.internal()
 
+local oldest, newest = core.onnx_opsets()
+
 return {
+  --- The opsets of ai.onnx that models are converted to, from `oldest` to `newest`.
+  opsets = { oldest = oldest, newest = newest },
   --- load(path): the module; the main graph is its function "main".
   load = core.onnx_load,
-  --- save(mod, path [, { external_data =, external_threshold = }]): true.
+  --- save(mod, path [, { external_data =, external_threshold =, opset = }]): true.
+  -- With an opset the model is converted to it first.
   save = core.onnx_save,
   --- parse(bytes [, directory]): a model in memory; external data is looked
   -- for in `directory`.

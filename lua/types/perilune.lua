@@ -655,7 +655,7 @@ function pl.builder() end
 function pl.load(path) end
 ---@param mod perilune.Module
 ---@param path string NAME.relay is written as Relay text, all else as an ONNX model
----@param options? { external_data?: boolean, external_threshold?: integer }
+---@param options? { external_data?: boolean, external_threshold?: integer, opset?: integer }
 ---@return true? ok
 ---@return perilune.Diag? diag
 function pl.save(mod, path, options) end
@@ -1252,13 +1252,16 @@ function pl.ir.find_op(name) end
 function pl.ir.kind_of(value) end
 
 pl.onnx = {}
+---The opsets of ai.onnx that models are converted to.
+---@type { oldest: integer, newest: integer }
+pl.onnx.opsets = {}
 ---@param path string
 ---@return perilune.Module? mod
 ---@return perilune.Diag? diag
 function pl.onnx.load(path) end
 ---@param mod perilune.Module
 ---@param path string
----@param options? { external_data?: boolean, external_threshold?: integer }
+---@param options? { external_data?: boolean, external_threshold?: integer, opset?: integer }
 ---@return true? ok
 ---@return perilune.Diag? diag
 function pl.onnx.save(mod, path, options) end

@@ -185,9 +185,24 @@ typedef struct pln_onnx_save_options {
   bool external_data;        /* weights to PATH.data even below 2 GB */
   size_t external_threshold; /* only tensors of at least so many bytes; 0:
                                 1,024 */
+  int64_t opset; /* of ai.onnx, to which the model is converted first; 0: its
+                    own */
 } pln_onnx_save_options;
 
-/* Writes beside `path` and renames. `options` may be NULL. */
+/* The opsets of ai.onnx whose operators are known, version by version. */
+PLN_API void pln_onnx_opset_range(int32_t *oldest, int32_t *newest);
+/* The model in another opset of ai.onnx of that range, newer or older:
+ * operators that it has otherwise or not at all are said by those that it has.
+ * Of *out, the calls that both opsets have alike are the same.
+ * PLN_ERR_UNSUPPORTED with the operator and the opset that it needs when that
+ * cannot be; PLN_ERR_ARGUMENT when there is no such opset. */
+PLN_API pln_status pln_onnx_convert_opset(const pln_module *module,
+                                          int64_t opset,
+                                          pln_module **out) PLN_CHECKED;
+
+/* Writes beside `path` and renames. `options` may be NULL. An operator that the
+ * model's opset does not have is written as those of which ONNX makes it, or
+ * refused with PLN_ERR_UNSUPPORTED. */
 PLN_API pln_status pln_onnx_save(const pln_module *module, const char *path,
                                  const pln_onnx_save_options *options)
     PLN_CHECKED;

@@ -34,6 +34,13 @@ function numbers.threads(text)
   return nil, ("'%s' is no number of threads from 0 to 64"):format(text)
 end
 
+--- An opset of ai.onnx that models are converted to.
+function numbers.opset(text)
+  local number, known = math.tointeger(tonumber(text)), require "perilune".onnx.opsets
+  if number and number >= known.oldest and number <= known.newest then return number end
+  return nil, ("'%s' is no opset from %d to %d"):format(text, known.oldest, known.newest)
+end
+
 --- The texts of `--dim NAME=SIZE` as { name, size }.
 function numbers.dims(texts)
   local dims = {}

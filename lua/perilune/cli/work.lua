@@ -20,6 +20,9 @@ function work.options(parser)
   parser:option("--only", "Runs no other passes than these; NAME:2 as above.")
     :argname "NAMES":count "*"
   parser:option("--dim", "Fixes a symbolic dim: N=1."):argname "NAME=SIZE":count "*"
+  parser:option("--opset", "Converts the model to this opset of ONNX, newer or older, once the "
+    .. "passes are done: with the operators that the opset has.")
+    :argname "N":convert(require "perilune.cli.numbers".opset)
   parser:option("--threads", "In how many threads passes over functions run; 0: one for each "
     .. "processor. The result is the same."):argname "N":default "1"
     :convert(require "perilune.cli.numbers".threads)
@@ -43,12 +46,21 @@ end
 
 -- Settings of the wrong type are wrong usage.
 local function make_context(config, options, instruments)
+  local only = names(options.only)
+  if options.opset and #only > 0 then only[#only + 1] = "ConvertOpset" end
   local ok, context = pcall(require "perilune".context, { opt_level = 3, config = config,
-    instruments = instruments, disabled = names(options.disable), only = names(options.only) })
+    instruments = instruments, disabled = names(options.disable), only = only })
   if ok then return context end
   local what = tostring(context):match "only: " and "--only"
     or tostring(context):match "disabled: " and "--disable" or "--set"
   stop.usage("%s: %s", what, tostring(context))
+end
+
+-- The pipeline, and the conversion to the opset that is asked for.
+local function with_opset(pass, opset)
+  if not opset then return pass end
+  local pl = require "perilune"
+  return pl.sequential { name = pass.info.name, pass, pl.passes.ConvertOpset { opset = opset } }
 end
 
 --- The pipeline and the context, with these instruments (a function gives them once
@@ -60,6 +72,7 @@ function work.prepare(options, instruments)
   config.threads = config.threads or options.threads
   config.reproducer = options.reproducer or config.reproducer
   local pass = require "perilune.cli.pipeline".find(options.pipeline, arguments)
+  pass = with_opset(pass, options.opset)
   if type(instruments) == "function" then instruments = instruments() end
   return pass, make_context(config, options, instruments)
 end
@@ -95,7 +108,8 @@ local function open_reproducer(options)
   for _, remark in ipairs(remarks) do io.stderr:write("perilune: ", remark, "\n") end
   if not bug then error(failure, 0) end
   local pass = options.pipeline and require "perilune.cli.pipeline".find(options.pipeline, {})
-  return work.fix_dims(bug.module, options), pass or bug.pipeline, bug.context
+  pass = with_opset(pass or bug.pipeline, options.opset)
+  return work.fix_dims(bug.module, options), pass, bug.context
 end
 
 --- The module, the pipeline and the context that the options name: those of a
