@@ -4,6 +4,7 @@
  * always holds: a row is taken as a whole or not at all; what a row that is
  * given up has built is used by nobody and goes when the graph is sealed. */
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "onnx/convert_opset.h"
@@ -132,10 +133,52 @@ static bool enlarges(const expansion *x) {
   return true;
 }
 
+static bool has_three_axes(const expansion *x) {
+  return pln_type_rank(x->engine, operand_type(x, 0)) == 3;
+}
+
+static bool has_four_axes(const expansion *x) {
+  return pln_type_rank(x->engine, operand_type(x, 0)) == 4;
+}
+
+/* How many heads an operand of attention has; 0: nobody knows. */
+static int64_t count_heads(const expansion *x, uint32_t i, const char *name) {
+  pln_type type = operand_type(x, i);
+  if (pln_type_rank(x->engine, type) != 4)
+    return pln_call_form_int(&x->call, name, 0);
+  pln_dim heads = pln_type_dims(x->engine, type)[1];
+  return PLN_DIM_IS_CONST(heads) ? heads : 0;
+}
+
+/* Attention with as many heads of keys as of queries, and nothing beside
+ * queries, keys, values and a mask. */
+static bool is_alike(const expansion *x) {
+  int64_t heads = count_heads(x, 0, "q_num_heads");
+  bool more = pln_call_form_int(&x->call, "left_window_size", -1) != -1 ||
+              pln_call_form_int(&x->call, "right_window_size", -1) != -1;
+  for (uint32_t i = 4; i < x->call.n_args; i++)
+    more |= pln_call_form_given(&x->call, i);
+  return !more && heads && heads == count_heads(x, 1, "kv_num_heads");
+}
+
+static bool has_no_mask(const expansion *x) {
+  return !pln_call_form_given(&x->call, 3);
+}
+
+static bool has_bool_mask(const expansion *x) {
+  return !has_no_mask(x) &&
+         pln_type_dtype(x->engine, operand_type(x, 3)) == PLN_BOOL;
+}
+
 static const struct {
   const char *name;
   bool (*holds)(const expansion *x);
 } conditions[] = {
+    {"#three", has_three_axes},
+    {"#four", has_four_axes},
+    {"#alike", is_alike},
+    {"#no_mask", has_no_mask},
+    {"#bool_mask", has_bool_mask},
     {"#last", is_last},
     {"#rank", has_rank},
     {"#other_dtype", has_other_dtype},
@@ -268,6 +311,20 @@ static pln_status empty(expansion *x, pln_ref *out) {
   return constant(x, tensor, out);
 }
 
+/* What scores of an attention of four axes are multiplied with. */
+static pln_status score_scale(expansion *x, pln_ref like, pln_ref *out) {
+  pln_attr scale;
+  pln_type type = operand_type(x, 0);
+  pln_dim size = pln_type_rank(x->engine, type) == 4
+                     ? pln_type_dims(x->engine, type)[3]
+                     : PLN_DIM_UNKNOWN;
+  if (pln_call_form_attr(&x->call, "scale", &scale) &&
+      scale.kind == PLN_ATTR_FLOAT)
+    return scalar(x, scale.v.f, like, out);
+  x->works = PLN_DIM_IS_CONST(size) && size > 0;
+  return x->works ? scalar(x, 1 / sqrt((double)size), like, out) : PLN_OK;
+}
+
 static pln_status attribute_value(expansion *x, pln_slice word, pln_ref like,
                                   pln_ref *out) {
   pln_attr a;
@@ -280,6 +337,11 @@ static pln_status attribute_value(expansion *x, pln_slice word, pln_ref like,
     return scalar(x, a.kind == PLN_ATTR_INT ? (double)a.v.i : a.v.f, like, out);
   int64_t dims[1] = {a.count};
   pln_conversion c = {.from = PLN_FLOAT64, .to = PLN_FLOAT32};
+  if (a.kind == PLN_ATTR_INTS) {
+    PLN_TRY(pln_tensor_from(x->engine, PLN_INT64, 1, dims, a.v.ints,
+                            a.count * sizeof *a.v.ints, &tensor));
+    return constant(x, tensor, out);
+  }
   if (a.kind != PLN_ATTR_FLOATS) {
     x->works = false;
     return PLN_OK;
@@ -427,7 +489,8 @@ static pln_status read_argument(expansion *x, const step *s, pln_slice word,
   if (*word.data == '[')
     return vector(x, word, out);
   if (*word.data == '@')
-    return empty(x, out);
+    return pln_slice_is(word, "@scale") ? score_scale(x, like, out)
+                                        : empty(x, out);
   if (*word.data == '$')
     return attribute_value(x, word, like, out);
   if (is_number(word))
