@@ -30,12 +30,28 @@ function command.folder()
   return folder
 end
 
+-- The file that a run of `opt` writes, or nil.
+local function written(arguments)
+  if not arguments:find "^%s*opt%s" then return nil end
+  local path = arguments:match "%s%-o%s*(%S+)" or arguments:match "%s%-%-output[%s=]+(%S+)"
+  path = path and path:gsub("[\"']", "")
+  if not path or path == "-" or path:find "^/dev/" then return nil end
+  return path
+end
+
+--- Reads again what `opt` wrote: nothing is written that reading refuses.
+function command.read_again(arguments)
+  local path = written(arguments)
+  if path then assert(require "perilune".load(path)) end
+end
+
 --- Runs it, its output into files of the folder: status, standard output,
--- standard error.
+-- standard error. What `opt` wrote is read again.
 function command.run(folder, arguments)
   local out, err = folder .. "/stdout", folder .. "/stderr"
   local _, _, status = os.execute(("%s %s >%s 2>%s </dev/null"):format(command.program, arguments,
     out, err))
+  if status == 0 then command.read_again(arguments) end
   return status, command.read(out), command.read(err)
 end
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "ir/application.h"
+#include "ir/graph.h"
 
 pln_status pln_origins_new(pln_engine *engine, pln_origins **out) {
   pln_origins *origins = pln_mem_zeroed(engine, sizeof *origins);
@@ -87,6 +88,18 @@ pln_status pln_origins_add(pln_origins *origins, const pln_origin *row,
   origins->rows[origins->count - origins->below] = *row;
   *out = origins->count++;
   return PLN_OK;
+}
+
+/* Projections have the row of the node that they take from. */
+void pln_origins_note_types(pln_graph *graph) {
+  pln_origins *o = graph->origins;
+  for (pln_ref i = 0; o && i < graph->n_nodes; i++) {
+    uint32_t row = graph->origin[i];
+    pln_kind kind = (pln_kind)graph->nodes[i].kind;
+    if ((kind == PLN_CALL || kind == PLN_IF || kind == PLN_CONSTANT) &&
+        row >= o->below && row < o->count)
+      o->rows[row - o->below].type = graph->nodes[i].type;
+  }
 }
 
 pln_status pln_origins_line(pln_origins *origins, pln_symbol script,

@@ -17,6 +17,8 @@ typedef struct pln_origin {
   pln_file *file;  /* borrowed from the table; NULL none */
   uint64_t offset; /* the slice of the file: an ONNX NodeProto, */
   uint64_t length; /*   TensorProto or GraphProto without its length prefix */
+  uint64_t graph;  /* where the graph begins that the slice is a field of */
+  pln_type type;   /* of the node, when all of its function was read */
   pln_op op;       /* what the slice was imported as, to tell changes */
   pln_attrs attrs;
   pln_text_place place; /* in a text that was read; row 0: none */
@@ -80,6 +82,8 @@ static inline const pln_origin *pln_origins_row(const pln_origins *origins,
   return row < origins->below ? &origins->base->rows[row]
                               : &origins->rows[row - origins->below];
 }
+/* Remembers types of nodes in the rows that they have. */
+void pln_origins_note_types(pln_graph *graph);
 pln_origins *pln_origins_retain(pln_origins *origins);
 void pln_origins_release(pln_origins *origins);
 /* Appends a row; retains its file. */

@@ -185,6 +185,7 @@ static pln_status make_conforming(pln_export *ex) {
   model_fields old = {0};
   ex->decoder = (pln_decoder){ex->engine, ex->module->directory};
   pln_names_init(&ex->used, ex->engine);
+  pln_names_init(&ex->node_names, ex->engine);
   pln_arena_init(&ex->names_arena, ex->engine);
   pln_status status = read_model(ex, &old);
   if (status == PLN_OK)

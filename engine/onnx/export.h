@@ -1,6 +1,7 @@
 /* export.h: the state of one export, shared by its files: export.c (files and
  * the model), export_graph.c (graphs), export_fields.c (their fields but
- * nodes), export_names.c, export_node.c, export_tensor.c.
+ * nodes), export_names.c, export_node_names.c, export_node.c,
+ * export_tensor.c.
  *
  * Nested graphs are worked off a stack of tasks; each does a piece and pushes
  * what is to follow. */
@@ -47,6 +48,7 @@ typedef struct pln_export_frame {
   uint32_t mark;      /* rows of `used` when it began */
   uint32_t outputs;   /* where its output names are in ex->outputs */
   uint32_t n_outputs;
+  uint64_t changes;   /* ex->changes when it began */
   uint32_t n_nodes;   /* written so far ... */
   uint64_t last_node; /* ... and where the last one stood in the source */
 } pln_export_frame;
@@ -110,6 +112,8 @@ typedef struct pln_export {
   pln_slice *names; /* a slot; no data: not named yet */
   uint32_t n_slots;
   size_t names_room;          /* slots in `names` */
+  pln_names node_names;       /* names of nodes -> the node that has it ... */
+  bool node_names_known;      /* ... once one had to be looked for */
   uint8_t *uses;              /* a node: whether anything uses it */
   pln_scope *home;            /* a node of an open graph: its scope */
   pln_scope *child, *sibling; /* a scope's first inner scope, and next one */
@@ -137,6 +141,9 @@ typedef struct pln_export {
 
 /* Where a node came from: the nearest origin with a slice; NULL when none. */
 const pln_origin *pln_export_origin(const pln_export *ex, pln_ref node);
+/* Whether it is a field of the message that the innermost open graph came from,
+ * and not of a graph in it or around it. */
+bool pln_export_is_own(const pln_export *ex, const pln_origin *origin);
 
 /* export_graph.c. */
 pln_status pln_export_push(pln_export *ex, pln_task task) PLN_CHECKED;
@@ -163,6 +170,11 @@ pln_status pln_export_new_name(pln_export *ex, pln_slice base, pln_ref node,
                                pln_slice *out) PLN_CHECKED;
 /* The name of a value; empty for Absent. */
 pln_slice pln_export_name(const pln_export *ex, pln_ref node);
+
+/* export_node_names.c. *out is no data when the node may keep the name that its
+ * slice has, else a name that no node of the function has. */
+pln_status pln_export_node_name(pln_export *ex, pln_ref node, pln_slice name,
+                                pln_slice *out) PLN_CHECKED;
 
 /* export_node.c. A node without nested graphs is written; for others tasks are
  * pushed. */

@@ -228,29 +228,58 @@ static bool same_tensor(const pln_tensor *a, const pln_tensor *b) {
   return true;
 }
 
+/* Whether a Constant is the initializer that it was read from, whose name is
+ * *name. */
+static pln_status is_same_value(pln_export *ex, pln_ref node, pln_slice *name,
+                                bool *out) {
+  const pln_origin *o = pln_export_origin(ex, node);
+  pln_tensor *old;
+  *out = false;
+  if (!o || pln_origin_is_node(o) || o->whole)
+    return PLN_OK;
+  PLN_TRY(pln_decode_tensor(&ex->decoder, pln_origin_message(o), name, &old));
+  *out = old && same_tensor(old, pln_node_tensor(ex->g, node));
+  pln_tensor_release(old);
+  return PLN_OK;
+}
+
+static uint32_t entry_tag(const pln_export *ex, pln_ref node) {
+  pln_slice op = pln_op_name(ex->engine, ex->g->nodes[node].data);
+  return pln_slice_is(op, "ai.onnx::sparse_initializer")
+             ? (uint32_t)GRAPH_SPARSE_INITIALIZER
+             : (uint32_t)GRAPH_INITIALIZER;
+}
+
+/* The name that the file has for an initializer of a kind that is not known
+ * here: of a sparse one it is that of its values. */
+static pln_status entry_name(pln_export *ex, pln_ref node, pln_slice *out) {
+  pln_message message = pln_origin_message(pln_export_origin(ex, node));
+  pln_type type;
+  if (entry_tag(ex, node) == GRAPH_SPARSE_INITIALIZER)
+    return pln_decode_sparse(&ex->decoder, message, out, &type);
+  return pln_decode_string(&ex->decoder, message, "TensorProto", TENSOR_NAME,
+                           out);
+}
+
 /* The offset of the message that the node is an unchanged copy of, or
  * UINT64_MAX. */
 static pln_status old_offset(pln_export *ex, pln_ref node, uint64_t *out) {
   const pln_origin *o = pln_export_origin(ex, node);
   const pln_node *n = &ex->g->nodes[node];
-  pln_message source = top(ex)->source;
   pln_slice name;
-  pln_tensor *old;
+  bool same;
   *out = UINT64_MAX;
-  if (!o || o->file != source.file || o->offset < pln_message_offset(source) ||
-      o->offset + o->length > pln_message_offset(source) + source.size)
+  if (!pln_export_is_own(ex, o))
     return PLN_OK;
   if (n->kind == PLN_CALL)
+    PLN_TRY(entry_name(ex, node, &name));
+  if (n->kind == PLN_CALL && pln_slice_equal(name, pln_export_name(ex, node)))
     *out = o->offset;
-  if (n->kind == PLN_CALL || pln_origin_is_node(o))
+  if (n->kind == PLN_CALL)
     return PLN_OK;
-  bool moves;
-  PLN_TRY(pln_export_moves(ex, pln_node_tensor(ex->g, node), &moves));
-  PLN_TRY(pln_decode_tensor(&ex->decoder, pln_origin_message(o), &name, &old));
-  if (old && same_tensor(old, pln_node_tensor(ex->g, node)) &&
-      pln_slice_equal(name, pln_export_name(ex, node)))
+  PLN_TRY(is_same_value(ex, node, &name, &same));
+  if (same && pln_slice_equal(name, pln_export_name(ex, node)))
     *out = o->offset;
-  pln_tensor_release(old);
   return PLN_OK;
 }
 
@@ -329,17 +358,70 @@ static pln_status put_old_initializers(pln_export *ex, old_fields *old,
   return PLN_OK;
 }
 
-static pln_status put_new_initializers(pln_export *ex, const constants *c) {
+/* A TensorProto with another name. */
+static pln_status put_renamed(pln_export *ex, uint32_t tag, pln_message tensor,
+                              pln_slice name) {
+  pln_wire w = pln_wire_open(tensor);
+  pln_field f;
+  pln_nest nest;
+  PLN_TRY(pln_rope_begin(ex->rope, tag, &nest));
+  PLN_TRY(pln_rope_bytes(ex->rope, TENSOR_NAME, name));
+  while (pln_wire_next(&w, &f))
+    if (f.tag != TENSOR_NAME)
+      PLN_TRY(
+          pln_rope_fields(ex->rope, (pln_message){w.file, f.start,
+                                                  (size_t)(f.next - f.start)}));
+  return pln_rope_end(ex->rope, nest);
+}
+
+/* The same of a SparseTensorProto. */
+static pln_status put_renamed_sparse(pln_export *ex, pln_message sparse,
+                                     pln_slice name) {
+  pln_wire w = pln_wire_open(sparse);
+  pln_field f;
+  pln_nest nest;
+  PLN_TRY(pln_rope_begin(ex->rope, GRAPH_SPARSE_INITIALIZER, &nest));
+  while (pln_wire_next(&w, &f))
+    if (f.tag == SPARSE_VALUES)
+      PLN_TRY(put_renamed(ex, f.tag, pln_wire_message(&w, &f), name));
+    else
+      PLN_TRY(
+          pln_rope_fields(ex->rope, (pln_message){w.file, f.start,
+                                                  (size_t)(f.next - f.start)}));
+  return pln_rope_end(ex->rope, nest);
+}
+
+/* An initializer of a kind that is not known here, in another graph than the
+ * file has it in, or with another name. */
+static pln_status put_moved_entry(pln_export *ex, pln_ref node, uint32_t tag) {
+  pln_message message = pln_origin_message(pln_export_origin(ex, node));
+  pln_slice name = pln_export_name(ex, node);
+  if (entry_tag(ex, node) != tag)
+    return PLN_OK;
+  return tag == GRAPH_INITIALIZER ? put_renamed(ex, tag, message, name)
+                                  : put_renamed_sparse(ex, message, name);
+}
+
+static pln_status put_new_tensor(pln_export *ex, pln_ref node) {
+  pln_message source = {0};
+  pln_slice name;
+  bool same;
+  PLN_TRY(is_same_value(ex, node, &name, &same));
+  if (same)
+    source = pln_origin_message(pln_export_origin(ex, node));
+  return pln_export_tensor(ex, GRAPH_INITIALIZER, pln_export_name(ex, node),
+                           pln_node_tensor(ex->g, node), source);
+}
+
+static pln_status put_new_initializers(pln_export *ex, const constants *c,
+                                       uint32_t tag) {
   for (uint32_t i = c->n_old; i < c->count; i++) {
     pln_ref node = c->all[i].node;
-    const pln_tensor *tensor = pln_node_tensor(ex->g, node);
     ex->at = node;
-    if (!tensor)
-      return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
-                            "an initializer of a kind that is not known here "
-                            "was moved");
-    PLN_TRY(pln_export_tensor(ex, GRAPH_INITIALIZER, pln_export_name(ex, node),
-                              tensor, (pln_message){0}));
+    if (!pln_node_tensor(ex->g, node))
+      PLN_TRY(put_moved_entry(ex, node, tag));
+    else if (tag == GRAPH_INITIALIZER)
+      PLN_TRY(put_new_tensor(ex, node));
   }
   return PLN_OK;
 }
@@ -549,12 +631,13 @@ static pln_status graph_tail(pln_export *ex, old_fields *old, constants *c) {
   PLN_TRY(new_name(ex));
   PLN_TRY(copy_range(ex, old, 1, INIT));
   PLN_TRY(put_old_initializers(ex, old, c, GRAPH_INITIALIZER));
-  PLN_TRY(put_new_initializers(ex, c));
+  PLN_TRY(put_new_initializers(ex, c, GRAPH_INITIALIZER));
   PLN_TRY(copy_range(ex, old, INIT, INPUT));
   PLN_TRY(put_inputs(ex, old, c));
   PLN_TRY(put_outputs(ex, old));
   PLN_TRY(copy_range(ex, old, INPUT, SPARSE));
   PLN_TRY(put_old_initializers(ex, old, c, GRAPH_SPARSE_INITIALIZER));
+  PLN_TRY(put_new_initializers(ex, c, GRAPH_SPARSE_INITIALIZER));
   return copy_range(ex, old, SPARSE, UINT32_MAX);
 }
 

@@ -52,6 +52,7 @@ static pln_status open_graph(pln_export *ex, pln_scope scope, uint32_t tag) {
       (pln_export_frame){.scope = scope,
                          .is_function = tag == MODEL_FUNCTIONS,
                          .source = scope_source(ex, scope),
+                         .changes = ex->changes,
                          .mark = ex->used.count};
   PLN_TRY(pln_export_name_graph(ex));
   PLN_TRY(pln_export_begin(ex, tag));
@@ -239,6 +240,8 @@ static void free_function(pln_export *ex) {
   ex->names = NULL;
   ex->names_room = 0;
   pln_names_cut(&ex->used, 0);
+  pln_names_cut(&ex->node_names, 0);
+  ex->node_names_known = false;
   ex->n_tasks = ex->n_nests = ex->n_frames = ex->n_outputs = 0;
   ex->n_starts = 0;
 }
@@ -271,6 +274,7 @@ void pln_export_free(pln_export *ex) {
   pln_engine *e = ex->engine;
   pln_module_release(ex->conforming);
   pln_names_free(&ex->used);
+  pln_names_free(&ex->node_names);
   pln_arena_free(&ex->names_arena);
   pln_idmap_free(ex->file_rows);
   for (uint32_t i = 0; i < ex->n_files; i++)

@@ -13,6 +13,12 @@ const pln_origin *pln_export_origin(const pln_export *ex, pln_ref node) {
   return pln_onnx_origin(ex->g, node);
 }
 
+bool pln_export_is_own(const pln_export *ex, const pln_origin *origin) {
+  const pln_message *source = &ex->frames[ex->n_frames - 1].source;
+  return origin && source->data && origin->file == source->file &&
+         origin->graph == pln_message_offset(*source) && !origin->whole;
+}
+
 pln_slice pln_export_name(const pln_export *ex, pln_ref node) {
   uint32_t slot = ex->slots[node];
   return slot == PLN_NONE ? (pln_slice){"", 0} : ex->names[slot];
@@ -151,14 +157,52 @@ static bool captured(pln_export *ex, pln_slice name) {
   return false;
 }
 
-/* Whether `name` may stand for a value of the graph at hand. *mine is the row
- * of the value of this graph that has it, or PLN_NONE. */
-static bool is_free(pln_export *ex, pln_slice name, uint32_t *mine) {
+/* The open graph whose value has that row of ex->used. */
+static const pln_export_frame *frame_of(const pln_export *ex, uint32_t row) {
+  uint32_t low = 0, high = ex->n_frames;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    if (ex->frames[middle].mark > row)
+      high = middle;
+    else
+      low = middle;
+  }
+  return &ex->frames[low];
+}
+
+/* Whether the file has both names so, and in this order: ONNX allows a name of
+ * an inner graph to come again behind it, not before. */
+static bool hides_in_file(const pln_export *ex, uint32_t row, pln_ref node) {
+  const pln_origin *inner = pln_export_origin(ex, node);
+  const pln_origin *outer = pln_export_origin(ex, ex->used.rows[row].value);
+  const pln_message *in = &top(ex)->source, *out = &frame_of(ex, row)->source;
+  if (!pln_export_is_own(ex, inner) || !outer || outer->file != out->file ||
+      outer->graph != pln_message_offset(*out))
+    return false;
+  uint64_t begin = pln_message_offset(*in), from = pln_message_offset(*out);
+  bool nested =
+      in->file == out->file && begin > from && begin < from + out->size;
+  bool was_before =
+      !pln_origin_is_node(outer) || outer->offset + outer->length <= begin;
+  bool is_before =
+      !pln_origin_is_node(outer) ||
+      ex->used.rows[row].value < ex->g->scopes[top(ex)->scope].begin;
+  return nested && was_before == is_before;
+}
+
+/* Whether `name` may stand for a value of the graph at hand: that of `node`, or
+ * a new one (PLN_NONE). *mine is the row of the value of this graph that has
+ * it, or PLN_NONE. */
+static bool is_free(pln_export *ex, pln_slice name, pln_ref node,
+                    uint32_t *mine) {
   uint32_t row = pln_names_find(&ex->used, name, 0);
   *mine = row != PLN_NONE && row >= top(ex)->mark ? row : PLN_NONE;
   if (*mine != PLN_NONE)
     return false;
-  return row == PLN_NONE || !captured(ex, name);
+  if (row == PLN_NONE)
+    return true;
+  return node != PLN_NONE && hides_in_file(ex, row, node) &&
+         !captured(ex, name);
 }
 
 static pln_status claim(pln_export *ex, uint32_t slot, pln_slice name,
@@ -192,7 +236,7 @@ static pln_status claim_natural(pln_export *ex, uint32_t slot, pln_slice name,
   uint32_t mine;
   if (name.size == 0 || ex->names[slot].data)
     return PLN_OK;
-  if (is_free(ex, name, &mine))
+  if (is_free(ex, name, node, &mine))
     return claim(ex, slot, name, node);
   if (mine != PLN_NONE && mine >= fixed)
     take_over(ex, mine, slot, node);
@@ -299,7 +343,7 @@ static pln_status make_name(pln_export *ex, pln_slice base, pln_slice *out) {
     int digits = snprintf(text + base.size, 24, "_%llu",
                           (unsigned long long)ex->n_made++);
     *out = (pln_slice){text, base.size + (size_t)digits};
-  } while (!is_free(ex, *out, &mine));
+  } while (!is_free(ex, *out, PLN_NONE, &mine));
   return PLN_OK;
 }
 
@@ -309,12 +353,37 @@ pln_status pln_export_new_name(pln_export *ex, pln_slice base, pln_ref node,
   return pln_names_add(&ex->used, *out, node);
 }
 
+/* Results that nobody uses may be ones that ONNX wants named: all get a name
+ * but those that have none in the file. */
+static pln_status name_results(pln_export *ex, pln_ref node) {
+  const pln_node *row = &ex->g->nodes[node];
+  uint32_t slot = ex->slots[node], n;
+  pln_slice one, made;
+  PLN_TRY(natural_names(ex, node, &n, &one));
+  for (uint32_t i = 0; i < row->results; i++) {
+    pln_slice natural = {"", 0};
+    if (ex->names[slot + i].data)
+      continue;
+    if (i < n)
+      natural = n == 1 ? one : ex->lists.outputs[i];
+    if (i < n && natural.size == 0)
+      continue;
+    PLN_TRY(make_name(ex, base_name(ex, node, natural), &made));
+    PLN_TRY(claim(ex, slot + i, made, node));
+  }
+  return PLN_OK;
+}
+
 /* Every value that is used gets a name; so does a node that never had one. */
 static pln_status name_rest(pln_export *ex, pln_ref node) {
   const pln_node *n = &ex->g->nodes[node];
   uint32_t slot = ex->slots[node];
   pln_slice natural, made;
-  if (slot == PLN_NONE || ex->names[slot].data)
+  if (slot == PLN_NONE)
+    return PLN_OK;
+  if ((n->kind == PLN_CALL || n->kind == PLN_IF) && n->results > 1)
+    return name_results(ex, node);
+  if (ex->names[slot].data)
     return PLN_OK;
   bool single = n->kind == PLN_CONSTANT || n->kind == PLN_TUPLE_GET_ITEM ||
                 (results_of(n) == 1 && n->results == 0);
@@ -379,7 +448,7 @@ static pln_status name_output(pln_export *ex, pln_export_output *o,
                               pln_slice natural) {
   uint32_t mine;
   o->name = natural;
-  if (natural.size == 0 || !is_free(ex, natural, &mine))
+  if (natural.size == 0 || !is_free(ex, natural, o->node, &mine))
     PLN_TRY(
         make_name(ex, natural.size ? natural : pln_text("output"), &o->name));
   return claim(ex, ex->slots[o->node], o->name, o->node);
@@ -400,7 +469,7 @@ static pln_status claim_outputs(pln_export *ex, const pln_export_frame *f,
       continue;
     if (o->name.size == 0)
       PLN_TRY(name_output(ex, o, natural));
-    else if (is_free(ex, o->name, &mine))
+    else if (is_free(ex, o->name, o->node, &mine))
       PLN_TRY(claim(ex, slot, o->name, o->node));
   }
   return PLN_OK;
@@ -415,7 +484,7 @@ static pln_status reserve_outputs(pln_export *ex, const pln_export_frame *f) {
     o->same = o->name.size && name.data && pln_slice_equal(name, o->name);
     if (o->same)
       continue;
-    bool free = o->name.size && is_free(ex, o->name, &mine);
+    bool free = o->name.size && is_free(ex, o->name, o->node, &mine);
     if (!free && o->name.size && ex->n_frames == 1)
       return pln_diag_error(ex->engine, PLN_ERR_INVALID, NULL,
                             "two outputs are called '%.*s'",
@@ -438,7 +507,7 @@ static pln_status name_params(pln_export *ex, const pln_export_frame *f) {
     pln_ref node = row->begin + i;
     uint32_t mine;
     pln_slice name = pln_symbol_text(ex->engine, ex->g->nodes[node].attrs);
-    if (name.size == 0 || !is_free(ex, name, &mine))
+    if (name.size == 0 || !is_free(ex, name, node, &mine))
       PLN_TRY(make_name(ex, name.size ? name : pln_text("input"), &name));
     PLN_TRY(claim(ex, ex->slots[node], name, node));
   }

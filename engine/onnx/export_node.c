@@ -241,6 +241,8 @@ typedef struct node_plan {
   const pln_onnx_schema *schema; /* of a restated node: its version here */
   const pln_onnx_op *row;        /* its form at the model's opset, or NULL */
   pln_message slice;             /* no data: there is none */
+  bool own;                      /* the slice is of the graph that is open */
+  pln_slice name;                /* instead of the slice's, when that is taken */
   pln_onnx_node scanned;
   pln_attrs old, now;
 } node_plan;
@@ -333,6 +335,7 @@ static pln_status find_source(pln_export *ex, node_plan *p) {
   if (!same)
     return PLN_OK;
   p->slice = pln_origin_message(o);
+  p->own = pln_export_is_own(ex, o);
   p->old = o->attrs;
   if (p->node->kind == PLN_CONSTANT)
     p->now = o->attrs;
@@ -620,7 +623,8 @@ static pln_status put_attributes(pln_export *ex, const node_plan *p) {
 
 /* ------------------------------------------------------------- whole nodes */
 
-/* Fields of the slice in front of its attributes, or behind. */
+/* Fields of the slice in front of its attributes, or behind; but its name when
+ * that is another's. */
 static pln_status other_fields(pln_export *ex, const node_plan *p,
                                bool behind) {
   pln_wire w = pln_wire_open(p->slice);
@@ -628,6 +632,7 @@ static pln_status other_fields(pln_export *ex, const node_plan *p,
   while (pln_wire_next(&w, &f)) {
     bool kept =
         f.tag != NODE_INPUT && f.tag != NODE_OUTPUT && f.tag != NODE_ATTRIBUTE;
+    kept &= f.tag != NODE_NAME || !p->name.data;
     if (kept && (f.tag > NODE_ATTRIBUTE) == behind)
       PLN_TRY(copy_fields(ex, p, &w, &f));
   }
@@ -688,6 +693,8 @@ static pln_status put_body(pln_export *ex, const node_plan *p) {
     ex->n_inputs--;
   PLN_TRY(put_names(ex->rope, NODE_INPUT, ex->inputs, ex->n_inputs));
   PLN_TRY(put_names(ex->rope, NODE_OUTPUT, ex->results, ex->n_results));
+  if (p->name.data)
+    PLN_TRY(pln_rope_bytes(ex->rope, NODE_NAME, p->name));
   if (!p->slice.data)
     PLN_TRY(put_type(ex, p));
   PLN_TRY(other_fields(ex, p, false));
@@ -753,6 +760,7 @@ static pln_status is_unchanged(pln_export *ex, const node_plan *p, bool *out) {
          same_names(ex->inputs, ex->n_inputs, ex->lists.inputs, s->n_inputs);
   bool nameless =
       ex->n_results == 0 && s->n_outputs == 1 && !ex->lists.outputs[0].size;
+  *out &= p->name.data == NULL;
   if (!*out || !(nameless || same_names(ex->results, ex->n_results,
                                         ex->lists.outputs, s->n_outputs)))
     *out = false;
@@ -763,12 +771,23 @@ static pln_status is_unchanged(pln_export *ex, const node_plan *p, bool *out) {
   return PLN_OK;
 }
 
+/* A node that follows the one before it as in the file has a name of its own
+ * as there. One that was in another graph, or is the second of a slice, may
+ * have that of another node. */
+static pln_status settle_name(pln_export *ex, node_plan *p) {
+  const pln_export_frame *f = &ex->frames[ex->n_frames - 1];
+  if (!p->slice.data || p->scanned.name.size == 0 ||
+      (p->own && pln_message_offset(p->slice) > f->last_node))
+    return PLN_OK;
+  return pln_export_node_name(ex, p->ref, p->scanned.name, &p->name);
+}
+
 /* Counts the node in its graph, and a change when it is one or stands at
  * another place than in the file. */
 static void note_node(pln_export *ex, const node_plan *p, bool unchanged) {
   pln_export_frame *f = &ex->frames[ex->n_frames - 1];
   uint64_t offset = p->slice.data ? pln_message_offset(p->slice) : 0;
-  bool in_order = p->slice.file == f->source.file && offset > f->last_node;
+  bool in_order = p->own && offset > f->last_node;
   f->n_nodes++;
   f->last_node = offset;
   ex->changes += !unchanged || !in_order;
@@ -828,6 +847,7 @@ pln_status pln_export_node(pln_export *ex, pln_ref ref) {
   PLN_TRY(list_inputs(ex, p.node));
   trim_inputs(ex, &p);
   PLN_TRY(list_results(ex, ref));
+  PLN_TRY(settle_name(ex, &p));
   PLN_TRY(is_unchanged(ex, &p, &unchanged));
   note_node(ex, &p, unchanged);
   PLN_TRY(note_domain(ex, &p));

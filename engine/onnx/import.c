@@ -70,7 +70,9 @@ static pln_status build_function(pln_import *in, pln_message message,
   PLN_TRY(pln_build_function(in->builder, scope, 0, 0, &root));
   PLN_TRY(keep_unused(in));
   PLN_TRY(pln_builder_seal(in->builder, root, out));
-  return pln_graph_accept_calls(*out);
+  PLN_TRY(pln_graph_accept_calls(*out));
+  pln_origins_note_types(*out);
+  return PLN_OK;
 }
 
 /* Operators map differently under another opset. */

@@ -34,12 +34,14 @@ pln_status pln_import_origin(pln_import *in, pln_message message,
     if (!origins)
       return pln_nomem(in->engine);
     origins->names = pln_onnx_names;
-    pln_origin origin = {.name = name,
-                         .file = message.file,
-                         .offset = pln_message_offset(message),
-                         .length = message.size,
-                         .op = op,
-                         .attrs = attrs};
+    pln_origin origin = {
+        .name = name,
+        .file = message.file,
+        .offset = pln_message_offset(message),
+        .length = message.size,
+        .graph = pln_message_offset(in->frames[in->n_frames - 1].graph),
+        .op = op,
+        .attrs = attrs};
     PLN_TRY(pln_origins_add(origins, &origin, &row));
   }
   pln_builder_origin(in->builder, row);
@@ -132,8 +134,10 @@ static pln_status opaque_value(pln_import *in, const char *op_name,
                                pln_type type) {
   pln_op op;
   pln_ref ref;
+  pln_symbol symbol;
   PLN_TRY(pln_op_opaque(in->engine, pln_text(op_name), &op));
-  PLN_TRY(pln_import_origin(in, message, 0, op, 0));
+  PLN_TRY(pln_symbol_intern(in->engine, name, &symbol));
+  PLN_TRY(pln_import_origin(in, message, symbol, op, 0));
   PLN_TRY(pln_build_call(in->builder, op, 0, 0, 0, NULL, &ref));
   if (type)
     PLN_TRY(pln_builder_declare(in->builder, ref, type));
