@@ -40,11 +40,13 @@ local function branches(yes, no)
   return { onnx.subgraph("then_branch", yes), onnx.subgraph("else_branch", no) }
 end
 
-local function neg(name) return onnx.graph { nodes = { onnx.node("Neg", "x", name) }, outputs = { y(name) } } end
+local function neg(name)
+  return onnx.graph { nodes = { onnx.node("Neg", "x", name) }, outputs = { y(name) } }
+end
 
 describe("a defect that was", function()
-  for _, name in ipairs { "if-branch-initializer", "nested-if-stale-bytes", "if-dissolved-node-names",
-    "softmax-ref-axis" } do
+  for _, name in ipairs { "if-branch-initializer", "nested-if-stale-bytes",
+    "if-dissolved-node-names", "softmax-ref-axis" } do
     it("is none: " .. name, function()
       local file = io.open(("%s/conformance/own-defects/%s/model.onnx"):format(shared, name), "rb")
       if not file then pending "the model is not there" return end
@@ -87,7 +89,8 @@ describe("a sparse initializer", function()
   local function sparse(name)
     local protobuf = require "spec.protobuf"
     local indices = onnx.tensor("", 7, { 1 }, { 1 })
-    return protobuf.field(1, onnx.tensor(name, 1, { 1 }, { 7 })) .. protobuf.field(2, indices) .. "\24\2"
+    local values = onnx.tensor(name, 1, { 1 }, { 7 })
+    return protobuf.field(1, values) .. protobuf.field(2, indices) .. "\24\2"
   end
   local function with(graph, tensor) return graph .. require "spec.protobuf".field(15, tensor) end
 
@@ -101,8 +104,8 @@ describe("a sparse initializer", function()
 
   it("leaves a branch, and is called otherwise where its name is taken", function()
     local function model(other)
-      local yes = with(onnx.graph { outputs = { y "t" }, nodes = { onnx.node("Add", "x sparse_w", "t") } },
-        sparse "sparse_w")
+      local add = onnx.node("Add", "x sparse_w", "t")
+      local yes = with(onnx.graph { outputs = { y "t" }, nodes = { add } }, sparse "sparse_w")
       return onnx.model { graph = onnx.graph { inputs = { x() }, outputs = { y "y", y "z" },
         initializers = { bool("c", 1) }, nodes = {
           onnx.node("If", "c", "y", branches(yes, neg "e")),
@@ -134,7 +137,7 @@ local function random_graph(rng, outer, taken, depth)
   local function name()
     local free = {}
     for _, each in ipairs(NAMES) do if not names[each] then free[#free + 1] = each end end
-    local given = #free > 0 and free[rng(#free)] or ("w%d_%d"):format(depth, #values + #nodes + #own)
+    local given = #free > 0 and free[rng(#free)] or ("w%d_%d"):format(depth, #values)
     while names[given] do given = given .. "_" end
     names[given] = true
     return given
@@ -151,7 +154,8 @@ local function random_graph(rng, outer, taken, depth)
       local condition = name()
       initializers[#initializers + 1] = bool(condition, rng(2) - 1)
       if rng(4) == 1 then condition = "c" end
-      local yes, no = random_graph(rng, values, names, depth + 1), random_graph(rng, values, names, depth + 1)
+      local yes = random_graph(rng, values, names, depth + 1)
+      local no = random_graph(rng, values, names, depth + 1)
       add("If", condition, branches(onnx.graph(yes), onnx.graph(no)))
     elseif r <= 5 then
       local weight = name()

@@ -51,14 +51,25 @@ static bool bool_field(lua_State *L, int arg, const char *name) {
   return value;
 }
 
-/* onnx_save(mod, path [, { external_data, external_threshold, opset }]) ->
+/* Field value_info: true, false or nil. */
+static pln_value_info value_info_field(lua_State *L, int arg) {
+  lua_getfield(L, arg, "value_info");
+  pln_value_info value = lua_isnil(L, -1)       ? PLN_VALUE_INFO_AUTO
+                         : lua_toboolean(L, -1) ? PLN_VALUE_INFO_ALL
+                                                : PLN_VALUE_INFO_NONE;
+  lua_pop(L, 1);
+  return value;
+}
+
+/* onnx_save(mod, path [, { external_data, external_threshold, opset, value_info
+ * }]) ->
  * true, or nil and a diagnostic */
 static int onnx_save(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_module *module = pln_lua_check_module(L, 1);
   const char *path = luaL_checkstring(L, 2);
   static const char *const names[] = {"external_data", "external_threshold",
-                                      "opset"};
+                                      "opset", "value_info"};
   pln_onnx_save_options options = {0};
   int tries = 0;
   pln_status status;
@@ -70,6 +81,7 @@ static int onnx_save(lua_State *L) {
     luaL_argcheck(L, least >= 0, 3, "external_threshold is negative");
     options.external_threshold = (size_t)least;
     options.opset = pln_lua_int_field(L, 3, "opset", 0);
+    options.value_info = value_info_field(L, 3);
   }
   clear(b);
   do
@@ -79,13 +91,22 @@ static int onnx_save(lua_State *L) {
   return result(L, b, status);
 }
 
-/* onnx_tostring(mod) -> the model's bytes, or nil and a diagnostic */
+/* onnx_tostring(mod [, { value_info }]) -> the model's bytes, or nil and a
+ * diagnostic */
 static int onnx_tostring(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_module *module = pln_lua_check_module(L, 1);
+  static const char *const names[] = {"value_info"};
+  pln_onnx_save_options options = {0};
+  if (!lua_isnoneornil(L, 2)) {
+    luaL_checktype(L, 2, LUA_TTABLE);
+    pln_lua_known_keys(L, 2, "tostring", names, PLN_COUNT(names));
+    options.value_info = value_info_field(L, 2);
+  }
   pln_buffer *text = pln_lua_text(L, b);
   clear(b);
-  pln_status status = pln_onnx_write(module, pln_buffer_write, text);
+  pln_status status =
+      pln_onnx_write_with(module, &options, pln_buffer_write, text);
   if (status != PLN_OK)
     return pln_lua_fail(L, b, status);
   pln_lua_text_done(L);

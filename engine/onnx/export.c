@@ -167,7 +167,8 @@ static pln_status put_model(pln_export *ex, const model_fields *old) {
   pln_symbol main_name;
   PLN_TRY(pln_symbol_intern(ex->engine, pln_text("main"), &main_name));
   PLN_TRY(pln_model_opsets(ex->module, &ex->opsets));
-  ex->constant_inputs = ir_version(ex) < IR_WITH_DEFAULTS;
+  ex->ir_version = ir_version(ex);
+  ex->constant_inputs = ex->ir_version < IR_WITH_DEFAULTS;
   if (!ex->module->source)
     PLN_TRY(put_header(ex));
   PLN_TRY(copy_range(ex, old, 1, GRAPH));
@@ -216,6 +217,7 @@ typedef struct saving {
   size_t room;     /* bytes of each of both */
   size_t threshold;
   int64_t opset; /* 0: the model's own */
+  pln_value_info value_info;
 } saving;
 
 static const char *base_of(const char *path) {
@@ -269,7 +271,8 @@ static pln_status attempt(const saving *s, bool external, bool *again) {
                    .rope = &rope,
                    .data = external ? &data : NULL,
                    .directory = s->folder,
-                   .wanted_opset = s->opset};
+                   .wanted_opset = s->opset,
+                   .value_info = s->value_info};
   pln_status status = make_model(&ex);
   *again = !external && (ex.moved || rope.size > MOST_BYTES);
   if (status == PLN_OK && !*again)
@@ -305,7 +308,9 @@ pln_status pln_onnx_save(const pln_module *module, const char *path,
               .opset = options ? options->opset : 0,
               .threshold = options && options->external_threshold
                                ? options->external_threshold
-                               : THRESHOLD};
+                               : THRESHOLD,
+              .value_info =
+                  options ? options->value_info : PLN_VALUE_INFO_AUTO};
   bool again = false;
   pln_status status = name_files(&s);
   if (status == PLN_OK)
@@ -319,10 +324,20 @@ pln_status pln_onnx_save(const pln_module *module, const char *path,
 
 pln_status pln_onnx_write(const pln_module *module, pln_write_fn write,
                           void *ud) {
+  return pln_onnx_write_with(module, NULL, write, ud);
+}
+
+pln_status pln_onnx_write_with(const pln_module *module,
+                               const pln_onnx_save_options *options,
+                               pln_write_fn write, void *ud) {
   pln_rope rope;
   pln_engine *engine = pln_module_engine(module);
   pln_rope_init(&rope, engine);
   pln_export ex = {.engine = engine, .module = module, .rope = &rope};
+  if (options) {
+    ex.value_info = options->value_info;
+    ex.wanted_opset = options->opset;
+  }
   pln_status status = make_model(&ex);
   if (status == PLN_OK)
     status = pln_rope_write(&rope, write, ud);

@@ -91,6 +91,8 @@ typedef struct pln_export {
   const char *directory; /* of the file being written; NULL: in memory */
   bool moved;            /* external data was met that lies elsewhere */
   pln_attrs opsets;      /* of the model */
+  pln_value_info value_info;
+  int64_t ir_version;
   bool constant_inputs;  /* IR < 4: initializers must be inputs as well */
   pln_arena names_arena; /* names made here */
   uint64_t n_made;       /* to number them */

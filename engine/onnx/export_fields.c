@@ -82,19 +82,40 @@ static uint32_t live_row(const pln_export *ex, pln_slice name) {
   return pln_names_find(&ex->used, name, top(ex)->mark);
 }
 
-/* The type of the value that has a name; a tuple's name is that of a field. */
-static pln_type type_of(const pln_export *ex, uint32_t row) {
+/* The part of `type`, which is one of the node's, that has the name of the row;
+ * 0 when the row's name is none of the node's results. */
+static pln_type part_named(const pln_export *ex, uint32_t row, pln_type type) {
   const pln_name_row *r = &ex->used.rows[row];
   const pln_node *n = &ex->g->nodes[r->value];
+  const pln_slice *names = &ex->names[ex->slots[r->value]];
   bool tuple = (n->kind == PLN_CALL || n->kind == PLN_IF) && n->results;
   if (!tuple)
-    return n->type;
+    return pln_slice_equal(names[0], r->name) ? type : 0;
   for (uint32_t i = 0; i < n->results; i++)
-    if (pln_slice_equal(ex->names[ex->slots[r->value] + i], r->name))
-      return i < pln_type_n_parts(ex->engine, n->type)
-                 ? pln_type_part(ex->engine, n->type, i)
+    if (pln_slice_equal(names[i], r->name))
+      return i < pln_type_n_parts(ex->engine, type)
+                 ? pln_type_part(ex->engine, type, i)
                  : 0;
   return 0;
+}
+
+/* The type of the value that has a name. */
+static pln_type type_of(const pln_export *ex, uint32_t row) {
+  return part_named(ex, row, ex->g->nodes[ex->used.rows[row].value].type);
+}
+
+/* The type that it had when the file was read; 0: not known. */
+static pln_type type_read(const pln_export *ex, uint32_t row) {
+  pln_ref node = ex->used.rows[row].value;
+  const pln_node *n = &ex->g->nodes[node];
+  const pln_origin *o = pln_export_origin(ex, node);
+  if (!o || !o->type)
+    return 0;
+  if (n->kind != PLN_TUPLE_GET_ITEM)
+    return part_named(ex, row, o->type);
+  return n->data < pln_type_n_parts(ex->engine, o->type)
+             ? pln_type_part(ex->engine, o->type, n->data)
+             : 0;
 }
 
 static pln_status note_outputs(pln_export *ex, old_fields *old) {
@@ -161,22 +182,127 @@ static pln_status retype(pln_export *ex, uint32_t tag, pln_message old,
   return pln_rope_end(ex->rope, nest);
 }
 
-/* An entry of value_info: kept while its value has its name and its type does
- * not contradict it. */
+/* Whether a TypeProto can say it: nothing in it is open but dims. */
+static bool is_known(const pln_engine *e, pln_type type) {
+  pln_type_kind kind = pln_type_kind_of(e, type);
+  while (kind == PLN_TYPE_SEQUENCE || kind == PLN_TYPE_OPTIONAL ||
+         kind == PLN_TYPE_MAP) {
+    type = pln_type_part(e, type, kind == PLN_TYPE_MAP);
+    kind = pln_type_kind_of(e, type);
+  }
+  return kind == PLN_TYPE_TENSOR && pln_type_dtype(e, type) != PLN_DTYPE_NONE;
+}
+
+/* Whether the entry is as true as it was: the value has the type that it is
+ * said to have, or the one that it had when the entry was read. */
+static pln_status is_true(pln_export *ex, pln_type declared, pln_type type,
+                          pln_type read, bool *out) {
+  pln_type met;
+  bool clash;
+  *out = declared == type;
+  if (*out || type != read)
+    return PLN_OK;
+  PLN_TRY(pln_type_meet(ex->engine, declared, type, &met, &clash));
+  *out = (!clash && met == type) || ex->changes == top(ex)->changes;
+  return PLN_OK;
+}
+
+/* An entry of value_info: it goes with its value, and says its type; `exactly`,
+ * where it said less. */
 static pln_status put_value_info(pln_export *ex, old_fields *old,
-                                 const old_field *f) {
+                                 const old_field *f, bool exactly) {
   pln_slice name;
-  pln_type declared, met;
-  bool gone, clash;
+  pln_type declared, type;
+  bool gone, kept;
   PLN_TRY(pln_decode_value_info(&ex->decoder, f->inside, &name, &declared));
   uint32_t row = live_row(ex, name);
   if (row == PLN_NONE) {
     PLN_TRY(was_known(ex, old, name, &gone));
     return gone ? PLN_OK : keep(ex, old, f);
   }
-  PLN_TRY(pln_type_meet(ex->engine, declared, type_of(ex, row), &met, &clash));
-  return clash ? retype(ex, f->tag, f->inside, type_of(ex, row))
-               : keep(ex, old, f);
+  type = type_of(ex, row);
+  PLN_TRY(is_true(ex, declared, type, type_read(ex, row), &kept));
+  if (kept && (!exactly || declared == type))
+    return keep(ex, old, f);
+  return is_known(ex->engine, type) ? retype(ex, f->tag, f->inside, type)
+                                    : PLN_OK;
+}
+
+/* Whether what was written of the graph so far is not as in the file. Fields of
+ * a function before its nodes are not counted here. */
+static bool has_changed(const pln_export *ex, const old_fields *old,
+                        uint32_t tag) {
+  uint32_t before = 0;
+  if (top(ex)->is_function)
+    return ex->changes != top(ex)->changes || old->n_nodes != top(ex)->n_nodes;
+  while (before < old->count && old->all[before].tag < tag)
+    before++;
+  return ex->changes != top(ex)->changes || old->n_nodes != top(ex)->n_nodes ||
+         old->n_kept < before;
+}
+
+/* Whether values that no entry tells of get one. */
+static bool wants_entries(const pln_export *ex, const old_fields *old,
+                          uint32_t tag, bool changed) {
+  enum { IR_WITH_FUNCTION_INFO = 10 };
+  bool any = false;
+  if (ex->value_info == PLN_VALUE_INFO_NONE ||
+      (top(ex)->is_function && ex->ir_version < IR_WITH_FUNCTION_INFO))
+    return false;
+  for (uint32_t i = 0; i < old->count && !any; i++)
+    any = old->all[i].tag == tag;
+  return ex->value_info == PLN_VALUE_INFO_ALL || (any && changed);
+}
+
+/* Names that need no entry: of outputs, and those that have one. */
+static pln_status list_told(pln_export *ex, const old_fields *old, uint32_t tag,
+                            pln_names *told) {
+  const pln_export_frame *f = top(ex);
+  for (uint32_t i = 0; i < f->n_outputs; i++)
+    PLN_TRY(pln_names_add(told, ex->outputs[f->outputs + i].name, 0));
+  for (uint32_t i = 0; i < old->count; i++) {
+    pln_slice name;
+    pln_type type;
+    if (old->all[i].tag != tag)
+      continue;
+    PLN_TRY(
+        pln_decode_value_info(&ex->decoder, old->all[i].inside, &name, &type));
+    PLN_TRY(pln_names_add(told, name, 0));
+  }
+  return PLN_OK;
+}
+
+static pln_status put_new_entry(pln_export *ex, uint32_t tag, uint32_t row,
+                                const pln_names *told) {
+  pln_name_row r = ex->used.rows[row];
+  if (ex->g->nodes[r.value].kind == PLN_VAR ||
+      pln_export_is_entry(ex, r.value) ||
+      pln_names_find(told, r.name, 0) != PLN_NONE)
+    return PLN_OK;
+  pln_type type = type_of(ex, row);
+  if (!is_known(ex->engine, type))
+    return PLN_OK;
+  ex->changes++;
+  return pln_encode_value_info(ex->rope, ex->engine, tag, r.name, type);
+}
+
+/* Entries of value_info, those of the file first. */
+static pln_status put_value_infos(pln_export *ex, old_fields *old) {
+  uint32_t tag = top(ex)->is_function ? FUNCTION_VALUE_INFO : GRAPH_VALUE_INFO;
+  bool wanted = wants_entries(ex, old, tag, has_changed(ex, old, tag));
+  for (uint32_t i = 0; i < old->count; i++)
+    if (old->all[i].tag == tag)
+      PLN_TRY(put_value_info(ex, old, &old->all[i], wanted));
+  if (!wanted)
+    return PLN_OK;
+  pln_names told;
+  pln_names_init(&told, ex->engine);
+  pln_status status = list_told(ex, old, tag, &told);
+  for (uint32_t row = top(ex)->mark; row < ex->used.count && status == PLN_OK;
+       row++)
+    status = put_new_entry(ex, tag, row, &told);
+  pln_names_free(&told);
+  return status;
 }
 
 static pln_status put_annotation(pln_export *ex, old_fields *old,
@@ -585,12 +711,7 @@ static pln_status put_function_outputs(pln_export *ex) {
 
 static pln_status put_old_field(pln_export *ex, old_fields *old,
                                 const old_field *f) {
-  if (top(ex)->is_function)
-    return f->tag == FUNCTION_VALUE_INFO ? put_value_info(ex, old, f)
-                                         : keep(ex, old, f);
-  if (f->tag == GRAPH_VALUE_INFO)
-    return put_value_info(ex, old, f);
-  if (f->tag == GRAPH_QUANTIZATION)
+  if (!top(ex)->is_function && f->tag == GRAPH_QUANTIZATION)
     return put_annotation(ex, old, f);
   return keep(ex, old, f);
 }
@@ -599,9 +720,10 @@ static pln_status put_old_field(pln_export *ex, old_fields *old,
 static bool is_made(const pln_export *ex, uint32_t tag) {
   if (top(ex)->is_function)
     return tag == FUNCTION_INPUT || tag == FUNCTION_OUTPUT ||
-           tag == FUNCTION_OPSET_IMPORT;
-  return tag == GRAPH_INITIALIZER || tag == GRAPH_INPUT ||
-         tag == GRAPH_OUTPUT || tag == GRAPH_SPARSE_INITIALIZER;
+           tag == FUNCTION_OPSET_IMPORT || tag == FUNCTION_VALUE_INFO;
+  return tag == GRAPH_INITIALIZER || tag == GRAPH_VALUE_INFO ||
+         tag == GRAPH_INPUT || tag == GRAPH_OUTPUT ||
+         tag == GRAPH_SPARSE_INITIALIZER;
 }
 
 /* Old fields with a number in [from, to) that are copied one by one. */
@@ -626,7 +748,7 @@ static pln_status new_name(pln_export *ex) {
 }
 
 static pln_status graph_tail(pln_export *ex, old_fields *old, constants *c) {
-  enum { INIT = 5, INPUT = 11, OUTPUT = 12, SPARSE = 15 };
+  enum { INIT = 5, INPUT = 11, VALUE_INFO = 13, SPARSE = 15 };
   PLN_TRY(list_constants(ex, c));
   PLN_TRY(new_name(ex));
   PLN_TRY(copy_range(ex, old, 1, INIT));
@@ -635,7 +757,9 @@ static pln_status graph_tail(pln_export *ex, old_fields *old, constants *c) {
   PLN_TRY(copy_range(ex, old, INIT, INPUT));
   PLN_TRY(put_inputs(ex, old, c));
   PLN_TRY(put_outputs(ex, old));
-  PLN_TRY(copy_range(ex, old, INPUT, SPARSE));
+  PLN_TRY(copy_range(ex, old, INPUT, VALUE_INFO));
+  PLN_TRY(put_value_infos(ex, old));
+  PLN_TRY(copy_range(ex, old, VALUE_INFO, SPARSE));
   PLN_TRY(put_old_initializers(ex, old, c, GRAPH_SPARSE_INITIALIZER));
   PLN_TRY(put_new_initializers(ex, c, GRAPH_SPARSE_INITIALIZER));
   return copy_range(ex, old, SPARSE, UINT32_MAX);
@@ -726,16 +850,18 @@ static pln_status put_function_opsets(pln_export *ex, old_fields *old) {
 }
 
 static pln_status function_tail(pln_export *ex, old_fields *old) {
-  enum { NODE = 7, OPSETS = 9 };
+  enum { NODE = 7, OPSETS = 9, VALUE_INFO = 12 };
   PLN_TRY(copy_range(ex, old, NODE, OPSETS));
   PLN_TRY(put_function_opsets(ex, old));
-  return copy_range(ex, old, OPSETS, UINT32_MAX);
+  if (!top(ex)->source.data)
+    PLN_TRY(new_attribute_defaults(ex));
+  PLN_TRY(copy_range(ex, old, OPSETS, VALUE_INFO));
+  PLN_TRY(put_value_infos(ex, old));
+  return copy_range(ex, old, VALUE_INFO, UINT32_MAX);
 }
 
 static pln_status any_tail(pln_export *ex, old_fields *old) {
   constants c = {0};
-  if (top(ex)->is_function && !top(ex)->source.data)
-    return new_attribute_defaults(ex);
   if (top(ex)->is_function)
     return function_tail(ex, old);
   pln_status status = graph_tail(ex, old, &c);

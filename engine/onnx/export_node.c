@@ -242,7 +242,7 @@ typedef struct node_plan {
   const pln_onnx_op *row;        /* its form at the model's opset, or NULL */
   pln_message slice;             /* no data: there is none */
   bool own;                      /* the slice is of the graph that is open */
-  pln_slice name;                /* instead of the slice's, when that is taken */
+  pln_slice name; /* instead of the slice's, when that is taken */
   pln_onnx_node scanned;
   pln_attrs old, now;
 } node_plan;

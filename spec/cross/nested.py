@@ -204,8 +204,8 @@ def make_model(rng):
     return model
 
 
-def optimise(source, target, pipeline):
-    words = [PERILUNE, "opt", source, "-o", target, "-q"] + ([] if pipeline is None else ["-p", pipeline])
+def optimise(source, target, pipeline, *options):
+    words = [PERILUNE, "opt", source, "-o", target, "-q", *options] + ([] if pipeline is None else ["-p", pipeline])
     run = subprocess.run(words, capture_output=True, text=True)
     assert run.returncode == 0, f"opt fails with {run.returncode}: {run.stderr.strip()[-1000:]}"
 
@@ -250,7 +250,7 @@ def check(path, seed):
     assert difference is None, f"with no pass: {difference}"
     pipelines = [None] + [",".join(rng.choices(PASSES, k=rng.randint(1, 6))) for _ in range(3)]
     for pipeline in pipelines:
-        optimise(path, target, pipeline)
+        optimise(path, target, pipeline, *rng.choice([(), ("--value-info",), ("--check",)]))
         try:
             model = onnx.load(target)
             onnx.checker.check_model(model, full_check=True)

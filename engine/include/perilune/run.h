@@ -181,12 +181,22 @@ PLN_API pln_status pln_onnx_parse(pln_engine *engine, pln_slice bytes,
                                   const char *directory,
                                   pln_module **out) PLN_CHECKED;
 
+/* Entries of value_info that no file had: types of values that are neither
+ * inputs nor outputs. Those that a file had are kept while they are true: they
+ * go with their values, and change with their types. */
+typedef enum pln_value_info {
+  PLN_VALUE_INFO_AUTO = 0, /* in graphs that had any and changed */
+  PLN_VALUE_INFO_ALL,      /* in all graphs: whatever is known */
+  PLN_VALUE_INFO_NONE
+} pln_value_info;
+
 typedef struct pln_onnx_save_options {
   bool external_data;        /* weights to PATH.data even below 2 GB */
   size_t external_threshold; /* only tensors of at least so many bytes; 0:
                                 1,024 */
   int64_t opset; /* of ai.onnx, to which the model is converted first; 0: its
                     own */
+  pln_value_info value_info;
 } pln_onnx_save_options;
 
 /* The opsets of ai.onnx whose operators are known, version by version. */
@@ -209,6 +219,11 @@ PLN_API pln_status pln_onnx_save(const pln_module *module, const char *path,
 /* The model as one run of bytes, handed to `write` piece by piece. */
 PLN_API pln_status pln_onnx_write(const pln_module *module, pln_write_fn write,
                                   void *ud) PLN_CHECKED;
+/* The same with options; those of external data mean nothing. */
+PLN_API pln_status pln_onnx_write_with(const pln_module *module,
+                                       const pln_onnx_save_options *options,
+                                       pln_write_fn write,
+                                       void *ud) PLN_CHECKED;
 
 /* Reads a file that holds one value, such as those of the node tests of ONNX:
  * a TensorProto when `type` is a tensor type or 0, a SequenceProto when it is a

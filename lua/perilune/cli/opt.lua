@@ -17,8 +17,10 @@ function opt.arguments(parser)
     .. "A device or a pipe is written as it is; '-' is standard output.")
     :argname "OUT":count(1)
   require "perilune.cli.work".options(parser)
-  parser:flag("--check", "Before it writes, runs the result and what was read on made-up inputs, "
-    .. "and fails when they differ; see perilune check.")
+  parser:flag("--value-info", "Writes the types of all values of an ONNX model that are known. "
+    .. "Without it only graphs that had such entries, and changed, have them.")
+  parser:flag("--check", "Runs what would be written, read back, and what was read on made-up "
+    .. "inputs, and fails and writes nothing when they differ; see perilune check.")
   require "perilune.cli.check".options(parser)
   parser:option("--stats", "What passes and their rules did: a table (with -v also the rules that "
     .. "were never applied), or one last line of JSON."):choices { "text", "json" }
@@ -49,10 +51,13 @@ local function out_of(options)
   return (options.stats == "json" or options.output == "-") and io.stderr or io.stdout
 end
 
-local function save(module, path)
-  local pl = require "perilune"
-  if path ~= "-" then assert(pl.save(module, path)) return end
-  local ok, reason = io.stdout:write(assert(pl.onnx.tostring(module)))
+-- How the model is written; nil: as pl.save does it.
+local function form_of(options) return options.value_info and { value_info = true } or nil end
+
+local function save(module, options)
+  local pl, path = require "perilune", options.output
+  if path ~= "-" then assert(pl.save(module, path, form_of(options))) return end
+  local ok, reason = io.stdout:write(assert(pl.onnx.tostring(module, form_of(options))))
   if not (ok and io.stdout:flush()) then stop.failure("cannot write: %s", reason or "-") end
 end
 
@@ -109,9 +114,22 @@ local function instruments_of(options, statistics)
   return list, asked, finish
 end
 
+-- The module that a reader of the output gets, or nil and why there is none.
+local function read_back(module, options)
+  local pl = require "perilune"
+  if options.output:find "%.relay$" then return pl.parse(module:text()) end
+  local bytes, reason = pl.onnx.tostring(module, form_of(options))
+  if not bytes then return nil, reason end
+  return pl.onnx.parse(bytes, options.input:match "^(.*)/[^/]*$" or ".")
+end
+
 -- What the comparison says; nothing is written when the result is another.
 local function check(source, module, options)
-  local text, reason = require "perilune.cli.check".compare(source, module, options)
+  local written, unread = read_back(module, options)
+  if not written then
+    stop.failure("--check: what would be written cannot be read: %s; nothing is written", unread)
+  end
+  local text, reason = require "perilune.cli.check".compare(source, written, options)
   if not text then stop.failure("--check: %s; nothing is written", reason) end
   return text
 end
@@ -139,7 +157,7 @@ function opt.run(options)
   if #asked > 0 then require "perilune.cli.instrument".show(asked, out_of(options)) end
   local report = core.report()
   local checked = options.check and check(source, module, options)
-  save(module, options.output)
+  save(module, options)
   write_history(module, options)
 
   summary.show(options, {
