@@ -47,14 +47,20 @@ static uint32_t item_slot(const pln_export *ex, const pln_node *n) {
   return n->data < results_of(t) ? ex->slots[tuple] + n->data : PLN_NONE;
 }
 
+/* A variable that is no parameter stands for what a let binds it to, or for
+ * nothing that a model could say. */
+static bool has_own_slot(const pln_node *n) {
+  return results_of(n) > 0 && (n->kind != PLN_VAR || n->flags & PLN_NODE_PARAM);
+}
+
 /* Projections and lets share the slot of the value they stand for. */
 static void give_slots(pln_export *ex) {
   const pln_graph *g = ex->g;
   for (pln_ref i = 0; i < g->n_nodes; i++) {
     const pln_node *n = &g->nodes[i];
-    uint32_t k = results_of(n);
-    ex->slots[i] = k ? ex->n_slots : PLN_NONE;
-    ex->n_slots += k;
+    bool own = has_own_slot(n);
+    ex->slots[i] = own ? ex->n_slots : PLN_NONE;
+    ex->n_slots += own ? results_of(n) : 0;
     if (n->kind == PLN_TUPLE_GET_ITEM)
       ex->slots[i] = item_slot(ex, n);
     if (n->kind == PLN_LET)

@@ -22,9 +22,15 @@ static pln_status push_name(pln_export *ex, pln_slice **list, uint32_t *cap,
 }
 
 static pln_status no_value(pln_export *ex, pln_ref operand) {
+  const pln_node *n = &ex->g->nodes[operand];
+  if (n->kind == PLN_VAR)
+    return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
+                          "an operand is the variable '%s', which is no "
+                          "parameter and no ONNX value",
+                          pln_symbol_text(ex->engine, n->attrs).data);
   return pln_diag_error(ex->engine, PLN_ERR_UNSUPPORTED, NULL,
                         "an operand is a %s, which no ONNX value can be",
-                        pln_kind_name(pln_node_kind(ex->g, operand)));
+                        pln_kind_name((pln_kind)n->kind));
 }
 
 static pln_status push_input(pln_export *ex, pln_ref operand) {
