@@ -91,16 +91,17 @@ static int onnx_save(lua_State *L) {
   return result(L, b, status);
 }
 
-/* onnx_tostring(mod [, { value_info }]) -> the model's bytes, or nil and a
- * diagnostic */
+/* onnx_tostring(mod [, { opset, value_info }]) -> the model's bytes, or nil and
+ * a diagnostic */
 static int onnx_tostring(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_module *module = pln_lua_check_module(L, 1);
-  static const char *const names[] = {"value_info"};
+  static const char *const names[] = {"opset", "value_info"};
   pln_onnx_save_options options = {0};
   if (!lua_isnoneornil(L, 2)) {
     luaL_checktype(L, 2, LUA_TTABLE);
     pln_lua_known_keys(L, 2, "tostring", names, PLN_COUNT(names));
+    options.opset = pln_lua_int_field(L, 2, "opset", 0);
     options.value_info = value_info_field(L, 2);
   }
   pln_buffer *text = pln_lua_text(L, b);

@@ -18,7 +18,7 @@ return {
   --- parse(bytes [, directory]): a model in memory; external data is looked
   -- for in `directory`.
   parse = core.onnx_parse,
-  --- tostring(mod [, { value_info = }]): the model's bytes.
+  --- tostring(mod [, { opset =, value_info = }]): the model's bytes.
   tostring = core.onnx_tostring,
   --- load_value(path [, type]): the tensor in a file such as input_0.pb; with a
   -- sequence type the table of tensors in it, with an optional type what it has

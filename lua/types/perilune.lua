@@ -1271,7 +1271,7 @@ function pl.onnx.save(mod, path, options) end
 ---@return perilune.Diag? diag
 function pl.onnx.parse(bytes, directory) end
 ---@param mod perilune.Module
----@param options? { value_info?: boolean }
+---@param options? { opset?: integer, value_info?: boolean }
 ---@return string? bytes
 ---@return perilune.Diag? diag
 function pl.onnx.tostring(mod, options) end
