@@ -192,9 +192,14 @@ describe("the oracle", function()
     assert.same({}, oracle.skipped)
   end)
 
-  it("passes over what it cannot evaluate", function()
+  it("fails where it cannot evaluate, and passes over it when asked to", function()
     local mod = small()
     local oracle = pl.instruments.oracle()
+    local ok, err = pcall(with, oracle, plus_to_minus,
+      mod:without "main":with { side = mod.functions.main })
+    assert.is_false(ok)
+    assert.matches("pass 'Minus' cannot be judged by the oracle: no @main", tostring(err), 1, true)
+    oracle = pl.instruments.oracle { skip = true }
     with(oracle, plus_to_minus, mod:without "main":with { side = mod.functions.main })
     assert.equal(0, oracle.compared)
     assert.same({ { name = "Minus", reason = "no @main" } }, oracle.skipped)

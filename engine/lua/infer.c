@@ -43,6 +43,72 @@ static int core_infer_module(lua_State *L) {
   return 1;
 }
 
+/* The types in the table at `arg`, in scratch memory.  [-0, +1] */
+static pln_type *check_types(lua_State *L, pln_lua *b, int arg, uint32_t *n) {
+  luaL_checktype(L, arg, LUA_TTABLE);
+  size_t count = lua_rawlen(L, arg);
+  luaL_argcheck(L, count < INT32_MAX, arg, "too many types");
+  pln_type *types = lua_newuserdatauv(L, (count + 1) * sizeof *types, 0);
+  for (size_t i = 0; i < count; i++) {
+    lua_rawgeti(L, arg, (lua_Integer)i + 1);
+    types[i] = pln_lua_check_type(L, b, lua_gettop(L));
+    lua_pop(L, 1);
+  }
+  *n = (uint32_t)count;
+  return types;
+}
+
+static void set_integer(lua_State *L, const char *field, lua_Integer value) {
+  lua_pushinteger(L, value);
+  lua_setfield(L, -2, field);
+}
+
+/* { failed, empty, typed, results_empty, message, numbers, params }  [-0, +1]
+ */
+static void push_trial(lua_State *L, const pln_type_trial *trial, uint32_t n,
+                       const bool *params) {
+  lua_createtable(L, 0, 7);
+  if (trial->failed != PLN_NONE) {
+    set_integer(L, "failed", trial->failed);
+    lua_pushstring(L, trial->message);
+    lua_setfield(L, -2, "message");
+  }
+  if (trial->empty != PLN_NONE)
+    set_integer(L, "empty", trial->empty);
+  set_integer(L, "typed", trial->n_typed);
+  lua_pushboolean(L, trial->results_empty);
+  lua_setfield(L, -2, "results_empty");
+  lua_createtable(L, (int)trial->n_numbers, 0);
+  for (uint32_t i = 0; i < trial->n_numbers; i++) {
+    lua_pushinteger(L, trial->numbers[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  lua_setfield(L, -2, "numbers");
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    lua_pushboolean(L, params[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  lua_setfield(L, -2, "params");
+}
+
+/* try_types(fn, types [, module]) -> what typing fn for parameters of these
+ * types comes to, see pln_graph_try_types */
+static int core_try_types(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  const pln_module *module = optional_module(L, 3);
+  lua_settop(L, 3);
+  pln_lua_graph *from = pln_lua_push_rooted(L, b, 1);
+  uint32_t n;
+  pln_type_trial trial;
+  pln_type *types = check_types(L, b, 2, &n);
+  bool *params = lua_newuserdatauv(L, n + 1u, 0);
+  pln_lua_must(
+      L, b, pln_graph_try_types(from->graph, module, n, types, &trial, params));
+  push_trial(L, &trial, n, params);
+  return 1;
+}
+
 /* check_kind(type [, module]) -> "Type", "Constraint", ..., or nil and a
  * diagnostic */
 static int core_check_kind(lua_State *L) {
@@ -78,6 +144,7 @@ static int core_unmatched_cases(lua_State *L) {
 
 static const luaL_Reg functions[] = {{"infer_type", core_infer_type},
                                      {"infer_module", core_infer_module},
+                                     {"try_types", core_try_types},
                                      {"check_kind", core_check_kind},
                                      {"unmatched_cases", core_unmatched_cases},
                                      {NULL, NULL}};

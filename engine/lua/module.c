@@ -207,6 +207,38 @@ static int module_fix_dim(lua_State *L) {
   return status == PLN_OK ? 1 : pln_lua_fail(L, b, status);
 }
 
+/* The dims in the table at `arg`; "?" or -1 stands for one that is left. */
+static uint32_t check_shape(lua_State *L, int arg, int64_t *dims) {
+  luaL_checktype(L, arg, LUA_TTABLE);
+  size_t rank = lua_rawlen(L, arg);
+  luaL_argcheck(L, rank <= PLN_LUA_MAX_RANK, arg,
+                "a tensor has at most 32 dims");
+  for (size_t i = 0; i < rank; i++) {
+    lua_rawgeti(L, arg, (lua_Integer)i + 1);
+    bool left =
+        lua_type(L, -1) == LUA_TSTRING && strcmp(lua_tostring(L, -1), "?") == 0;
+    luaL_argcheck(L, left || lua_isinteger(L, -1), arg,
+                  "dims are integers, or '?' for what is left as it is");
+    dims[i] = left ? -1 : lua_tointeger(L, -1);
+    lua_pop(L, 1);
+  }
+  return (uint32_t)rank;
+}
+
+/* mod:fix_shape(input, dims) -> copy in which the input of main has these dims,
+ * or nil and a diagnostic */
+static int module_fix_shape(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_module *module = pln_lua_check_module(L, 1);
+  int64_t dims[PLN_LUA_MAX_RANK];
+  pln_slice name;
+  name.data = luaL_checklstring(L, 2, &name.size);
+  uint32_t rank = check_shape(L, 3, dims);
+  pln_module **out = pln_lua_new_module(L);
+  pln_status status = pln_module_fix_shape(module, name, rank, dims, out);
+  return status == PLN_OK ? 1 : pln_lua_fail(L, b, status);
+}
+
 /* ----------------------------------------------------------------- reading */
 
 static int push_function(lua_State *L, pln_lua *b, const pln_module *module,
@@ -338,6 +370,7 @@ static const luaL_Reg methods[] = {
     {"with_type", pln_lua_module_with_type},
     {"fix_dim", module_fix_dim},
     {"text", module_text},
+    {"fix_shape", module_fix_shape},
     {"dot", pln_lua_module_dot},
     {"json", pln_lua_module_json},
     {"close", module_gc},

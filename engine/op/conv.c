@@ -75,6 +75,8 @@ pln_status pln_infer_conv_transpose(pln_infer *call) {
   PLN_TRY(pln_window_unslide(call, &x, &window, &out));
   out.dims[0] = x.dims[0];
   if (w.rank >= 0)
+    PLN_TRY(pln_infer_same_dim(call, 0, &x.dims[1], w.dims[0]));
+  if (w.rank >= 0)
     PLN_TRY(pln_infer_dim(call, PLN_DIM_MUL, w.dims[1], group, &out.dims[1]));
   return pln_result_tensor(call, 0, dtype, &out);
 }

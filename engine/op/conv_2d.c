@@ -233,6 +233,32 @@ static bool has_plain_weight(pln_op op) {
          op == PLN_OP_CONV_3D_TRANSPOSE;
 }
 
+/* The weight's axis of the operand's channels: as many as these, or of a plain
+ * convolution as one group has. What is not known fits. */
+static pln_status check_channels(const pln_infer *call, const conv_call *c,
+                                 bool transposed) {
+  int64_t groups = pln_call_int(call, "groups", 1);
+  bool swapped = transposed && c->kernel.rank > 1 && c->kernel.letter[0] == 'O';
+  bool found;
+  pln_dim x, w;
+  PLN_TRY(pln_layout_extent(call, &c->data, c->x.dims, 'C', &x, &found));
+  if (!found || !PLN_DIM_IS_CONST(x))
+    return PLN_OK;
+  PLN_TRY(pln_layout_extent(call, &c->kernel, c->w.dims, swapped ? 'O' : 'I',
+                            &w, &found));
+  if (!found || !PLN_DIM_IS_CONST(w) || groups < 1)
+    return PLN_OK;
+  if (!transposed && (x % groups != 0 || x / groups != w))
+    return pln_call_error(call,
+                          "expected %lld channels a group, got %lld in "
+                          "%lld groups",
+                          (long long)w, (long long)x, (long long)groups);
+  if (transposed && x != w)
+    return pln_call_error(call, "expected %lld channels, got %lld",
+                          (long long)w, (long long)x);
+  return PLN_OK;
+}
+
 static pln_status infer_form(pln_infer *call, bool transposed,
                              pln_dtype fallback) {
   conv_call c;
@@ -241,6 +267,8 @@ static pln_status infer_form(pln_infer *call, bool transposed,
   PLN_TRY(read_call(call, &c));
   if (has_plain_weight(call->op))
     PLN_TRY(tell_weight(call, &c, transposed));
+  if (has_plain_weight(call->op))
+    PLN_TRY(check_channels(call, &c, transposed));
   PLN_TRY(plain_result(call, &c, transposed, &result));
   (void)pln_layout_read(pln_text(c.form->data), &plain);
   PLN_TRY(pln_layout_convert(call, &plain, &result, &c.out, &out));

@@ -1,21 +1,30 @@
 --- pl.check: whether two functions or modules compute the same, on inputs that
--- are made for them.
+-- are made for them, or on given ones.
 --
 --     assert(pl.check(model, optimised))
 --     assert(pl.check(f, g, { rounds = 6, dims = { N = 3 }, rtol = 1e-4 }))
+--     assert(pl.check(model, optimised, { data = { { image = tensor } } }))
 --
--- Each round has other sizes for symbolic dims, 1 and 0 among them (`dims` fixes
--- some; others are looked for when all are refused), and other numbers: ordinary
--- ones with zeros of both signs, small ones that may be indices, and NaN,
--- infinities and extremes. Floats may differ by atol + rtol * |expected|, both
+-- Each round has other sizes for open dims, and other numbers: ordinary ones with
+-- zeros of both signs, small ones that may be indices, and NaN, infinities and
+-- extremes. Sizes are such as the operators of `a` admit (perilune.sizes), 1 and 0
+-- among them where they may be; `dims` and `shapes` fix some, and the search begins
+-- at `example`, the shapes of some inputs by name. `data` is a list of sets, each
+-- the values of inputs by name or position; rounds on them come first, and what a
+-- set does not name is made up. With `data` no other rounds run unless `rounds` says
+-- so.
+--
+-- Floats may differ by atol + rtol * |expected|, both
 -- 1e-5 where they are not given. atol is multiplied by the largest magnitude
 -- expected, at least 1, as errors of rounding are where sums cancel; `scaled =
 -- false` does without. `units` (0) says that both are no less than so many units
 -- in the last place of 1 in the result's dtype, for rewrites that round weights of
 -- float16 once more. Everything else is equal bit by bit. A round that one of the
 -- two refuses is a difference; one that both refuse, such as an index out of
--- range, counts for nothing, and so does one with sizes of 0 that `a` refuses: it
--- does not allow them. A check all of whose rounds are such has failed.
+-- range, is tried once more with other sizes and with integers that may be indices,
+-- and then counts as refused. Sizes of 0 that `a` refuses are not allowed by it. A
+-- check none of whose rounds compared an element has failed, and says so. The
+-- limits of the current context (limit.seconds, limit.memory) hold for all of it.
 
 local argument = require "perilune.argument"
 local core = require "perilune.core"
@@ -23,7 +32,7 @@ local difference = require "perilune.difference"
 local failure = require "perilune.failure"
 local ir = require "perilune.ir"
 local sample = require "perilune.sample"
-local sorted_keys = require "perilune.sorted_keys"
+local sizes = require "perilune.sizes"
 core.internal()
 
 local function main_of(subject)
@@ -86,19 +95,29 @@ local function run(one, list)
     results = table.pack(pcall(core.eval, one.fn, table.unpack(list, 1, list.n)))
   end
   if results[1] then return results end
-  if type(results[2]) == "string" or failure.stops(results[2]) then error(results[2], 0) end
+  local err = results[2]
+  if type(err) == "string" or failure.stops(err) or err.code == "limit" then error(err, 0) end
   return nil, results[2]
 end
 
+-- The value of parameter `i` in a set of data, or nil.
+local function from_set(job, set, i)
+  if not set then return nil end
+  local value = set[i]
+  if value == nil and set[job.a.params[i].name] ~= nil then value = set[job.a.params[i].name] end
+  return value
+end
+
 -- Arguments for `a`: one a parameter.
-local function make(job, round, seed)
-  local list = { n = #job.a.params }
+local function make(job, round)
+  local list, shapes = { n = #job.a.params }, job.search:shapes(round.sizes)
   for i, param in ipairs(job.a.params) do
     local diag
-    if job.named and not job.b.by_name[param.name] then
+    list[i] = from_set(job, round.set, i)
+    if list[i] == nil and job.named and not job.b.by_name[param.name] then
       list[i], diag = default_of(job.a, i)
-    else
-      list[i], diag = sample.value(param.type, round, seed * 1000003 + i)
+    elseif list[i] == nil then
+      list[i], diag = sample.value(param.type, shapes[i], round, round.seed * 1000003 + i)
     end
     if diag then return nil, diag end
   end
@@ -135,20 +154,31 @@ local function tolerance_of(job, value)
     scaled = given.scaled }
 end
 
--- How the results of a round differ, or nil.
+local function count_elements(value)
+  if type(value) == "userdata" then return value.size end
+  local total = 0
+  for _, tensor in ipairs(type(value) == "table" and value or {}) do total = total + tensor.size end
+  return total
+end
+
+-- How the results of a round differ, or nil, and how many elements there are.
 local function compare(job, a, b)
   if a.n ~= b.n then return ("one gives %d results, the other %d"):format(a.n - 1, b.n - 1) end
+  local elements = 0
   for i = 2, a.n do
     local how = difference(b[i], a[i], tolerance_of(job, a[i]))
     if how then return ("%s differs%s"):format(result_name(job, i - 1), how) end
+    elements = elements + count_elements(a[i])
   end
+  return nil, elements
 end
 
 local function refusal(which, diag)
   return ("only the %s refuses: %s"):format(which, diag.message)
 end
 
--- One round: whether it says anything, and what differs.
+-- One round: the elements that it compared, or false when it says nothing; nil and
+-- what differs.
 local function try(job, list, round)
   local other, diag = hand_over(job, list)
   if not other then return nil, diag end
@@ -159,17 +189,149 @@ local function try(job, list, round)
     job.refused = refused
     return false
   end
-  if not a then return true, refusal("first", refused) end
-  if not b then return true, refusal("second", other_refused) end
-  return true, compare(job, a, b)
+  local how, elements
+  if not a then
+    how = refusal("first", refused)
+  elseif not b then
+    how = refusal("second", other_refused)
+  else
+    how, elements = compare(job, a, b)
+  end
+  if not how then return elements end
+  return nil, core.diag("invalid", job.describe(round) .. ": " .. how)
 end
 
-local function describe(number, round, seed)
-  local parts = { ("seed %d"):format(seed) }
-  for _, name in ipairs(sorted_keys(round.sizes)) do
-    parts[#parts + 1] = ("%s=%d"):format(name, round.sizes[name])
+-- --------------------------------------------------------------------- rounds
+
+local function describe(job, round)
+  local names, parts = {}, {}
+  if round.set then
+    parts[1] = ("round %d (data set %d"):format(round.number, round.number)
+  else
+    parts[1] = ("round %d (%s numbers, seed %d"):format(round.number, round.kind, round.seed)
   end
-  return ("round %d (%s numbers, %s)"):format(number, round.kind, table.concat(parts, ", "))
+  for i, param in ipairs(job.a.params) do names[i] = param.name or ("argument %d"):format(i) end
+  for _, text in ipairs(job.search:describe(round.sizes, names)) do parts[#parts + 1] = text end
+  return table.concat(parts, ", ") .. ")"
+end
+
+-- The elements compared in a round of those sizes and numbers, false when it is
+-- refused, nil and what differs.
+local function attempt(job, round)
+  local list, diag = make(job, round)
+  if not list then return nil, diag end
+  return try(job, list, round)
+end
+
+local function variant(round, changes)
+  local other = {}
+  for name, value in pairs(round) do other[name] = value end
+  for name, value in pairs(changes) do other[name] = value end
+  return other
+end
+
+-- Whether it is for want of a kernel that nothing runs: sizes do not matter then.
+local function lacks_kernel(diag)
+  return diag.code == "unsupported" and diag.message:find "cannot be evaluated$" ~= nil
+end
+
+-- Looks, once, for sizes with which `a` runs: the sizes, or nil.
+local function search_by_running(job, round)
+  if job.searched or job.ran or #job.search.vars == 0 or lacks_kernel(job.refused) then
+    return job.running
+  end
+  job.searched = true
+  for other in sample.others(job.search) do
+    local list = make(job, variant(round, { kind = "small", sizes = other, search = true }))
+    if list and run(job.a, list) then
+      job.running = other
+      break
+    end
+  end
+  return job.running
+end
+
+-- The sizes that the round begins with.
+local function sizes_of(job, number)
+  local wanted, empty = sample.wanted(job.search, number)
+  if not job.base then return wanted, empty end
+  if not empty or #wanted == 0 then return job.search:near(job.base, wanted), false end
+  local none = job.search:empty(job.base)
+  return none or job.base, none ~= nil
+end
+
+-- The round as planned; when it is refused, with sizes and integers that may not be.
+local function run_round(job, number, seed)
+  local x, empty = sizes_of(job, number)
+  local round = { number = number, kind = sample.kind(number), seed = seed, sizes = x,
+    empty = empty }
+  local elements, diag = attempt(job, round)
+  local base = job.base or x
+  for _, indices in ipairs { false, true } do
+    if elements ~= false then return elements, diag end
+    if indices or base ~= x then
+      elements, diag = attempt(job, variant(round, { sizes = base, empty = false,
+        indices = indices }))
+    end
+  end
+  local running = elements == false and search_by_running(job, round)
+  if not running then return elements, diag end
+  return attempt(job, variant(round, { sizes = running, empty = false, indices = true }))
+end
+
+-- The shapes by parameter that a table by name or position gives values of.
+local function shapes_of(job, set, shape_of)
+  local shapes = {}
+  for i in ipairs(job.a.params) do
+    local value = from_set(job, set, i)
+    if value ~= nil then shapes[i] = shape_of(value) end
+  end
+  return shapes
+end
+
+local function shape_of_value(value)
+  if type(value) == "table" then value = value[1] end
+  return type(value) == "userdata" and value.shape or nil
+end
+
+local function run_set(job, number, set, seed)
+  local shapes = shapes_of(job, set, shape_of_value)
+  return attempt(job, { number = number, kind = "ordinary", seed = seed, set = set,
+    indices = true, sizes = job.search:of_shapes(shapes, job.base) })
+end
+
+-- ------------------------------------------------------------------- starting
+
+local function cannot_be(param, shape)
+  return core.diag("type", ("input '%s' is %s, which cannot have the shape (%s)"):format(
+    param.name, tostring(param.type), table.concat(shape, ", ")))
+end
+
+-- Whether a type allows such a shape, "?" for any dim.
+local function allows(type_, shape)
+  local own = type_.shape
+  if own and #own ~= #shape then return false end
+  for axis, dim in ipairs(own or {}) do
+    if type(dim) == "number" and type(shape[axis]) == "number" and dim ~= shape[axis] then
+      return false
+    end
+  end
+  return type_.kind == "tensor"
+end
+
+-- The sizes of named dims that stay, and those of others.
+local function fixed_sizes(job, options)
+  local dims = {}
+  for name, size in pairs(options.dims or {}) do dims[name] = size end
+  local shapes = shapes_of(job, options.shapes, function(shape) return shape end)
+  for i, shape in pairs(shapes) do
+    local param = job.a.params[i]
+    if not allows(param.type, shape) then return nil, cannot_be(param, shape) end
+    for axis, name in ipairs(core.type_symbols(job.types[i]) or {}) do
+      if name and type(shape[axis]) == "number" then dims[name] = shape[axis] end
+    end
+  end
+  return dims, shapes
 end
 
 local function prepare(a, b, options)
@@ -181,80 +343,113 @@ local function prepare(a, b, options)
     return nil, core.diag("invalid", ("one takes %d arguments, the other %d"):format(
       #job.a.params, #job.b.params))
   end
-  local types = {}
-  for i, param in ipairs(job.a.params) do types[i] = param.type end
-  job.dims = options.dims or {}
-  job.symbols = sample.symbols(types, job.dims)
+  job.types = {}
+  for i, param in ipairs(job.a.params) do job.types[i] = param.type end
+  job.describe = function(round) return describe(job, round) end
+  local dims, shapes = fixed_sizes(job, options)
+  if not dims then return nil, shapes end
+  local fn = job.a.fn.kind == "Function" and job.a.fn or nil
+  job.search = sizes.new(job.types, fn, is_module(a) and a or nil, { dims = dims,
+    shapes = shapes })
   return job
 end
 
--- Looks, once, for sizes with which `a` runs: the sizes, or nil.
-local function search(job, seed)
-  if job.searched or #job.symbols == 0 then return job.base end
-  job.searched = true
-  for other in sample.others({ kind = "small" }, job.symbols, job.dims) do
-    local list = make(job, other, seed)
-    if list and run(job.a, list) then
-      job.base = other
-      break
+-- Where the search for sizes begins: at an example, else at the data.
+local function find_base(job, options)
+  local example = options.example and shapes_of(job, options.example, function(s) return s end)
+  if not example and options.data and options.data[1] then
+    example = shapes_of(job, options.data[1], shape_of_value)
+  end
+  job.base, job.unfit = job.search:base(example)
+end
+
+-- ------------------------------------------------------------------- answering
+
+local function open_names(job)
+  local names, search = {}, job.search
+  for _, name in ipairs(search:names()) do names[#names + 1] = name end
+  for i, param in ipairs(job.a.params) do
+    if next(search.at[i]) then
+      names[#names + 1] = ("the dims of '%s' %s"):format(param.name or i, tostring(param.type))
     end
   end
-  return job.base
+  return table.concat(names, ", ")
 end
 
--- One round with these sizes: whether it compared anything, or nil and what
--- differs.
-local function attempt(job, number, round, seed)
-  local list, diag = make(job, round, seed)
-  if not list then return nil, diag end
-  local compared, how = try(job, list, round)
-  if compared == nil then return nil, how end
-  if how then
-    return nil, core.diag("invalid", describe(number, round, seed) .. ": " .. how)
+local hint = "fix sizes with --dim NAME=SIZE or --shape INPUT=D0,D1 (dims, shapes), or give "
+  .. "inputs with --data DIR (data)"
+
+-- Why nothing was compared.
+local function vacuous_text(job, report)
+  local parts = { report.compared == 0 and "no round could run"
+    or "every round that ran gave results without elements" }
+  local refused = job.refused
+  if refused then
+    parts[1] = ("%s: both refuse%s: %s"):format(parts[1], report.compared > 0 and " the others"
+      or "", refused.message)
   end
-  return compared
+  if job.unfit then parts[#parts + 1] = "no sizes fit: " .. job.unfit end
+  if job.searched then
+    parts[#parts + 1] = ("sizes that were tried for %s: %s"):format(open_names(job), sample.tried)
+  end
+  if not (refused and lacks_kernel(refused)) then parts[#parts + 1] = hint end
+  return table.concat(parts, "; ")
 end
 
--- The round as planned; when it is refused, with sizes that are not.
-local function run_round(job, number, first_seed)
-  local seed = first_seed + number - 1
-  local round = sample.round(number, job.symbols, job.dims)
-  local compared, diag = attempt(job, number, round, seed)
-  if compared ~= false or round.empty then return compared, diag end
-  local base = search(job, seed)
-  if not base then return false end
-  return attempt(job, number, { kind = round.kind, sizes = base.sizes, rest = base.rest }, seed)
+local known = { "rounds", "seed", "dims", "shapes", "example", "data", "rtol", "atol", "scaled",
+  "units" }
+
+local function count(report, elements)
+  report.rounds = report.rounds + 1
+  if not elements then
+    report.refused = report.refused + 1
+    return
+  end
+  report.compared, report.elements = report.compared + 1, report.elements + elements
 end
 
-local function refused_text(job)
-  local text = "no round could be compared: both refuse, the first: "
-    .. (job.refused and job.refused.message or "there was none")
-  if not job.searched then return text end
-  return ("%s; sizes that were tried%s: %s"):format(text,
-    #job.symbols > 0 and " for " .. table.concat(job.symbols, ", ") or "", sample.tried)
+-- All rounds: the report, or nil and what differs.
+local function run_all(job, options)
+  local report = { rounds = 0, compared = 0, refused = 0, elements = 0 }
+  local seed, sets = options.seed or 1, options.data or {}
+  for number, set in ipairs(sets) do
+    local elements, diag = run_set(job, number, set, seed + number - 1)
+    if elements == nil then return nil, diag end
+    count(report, elements)
+  end
+  for number = 1, options.rounds or (#sets > 0 and 0 or 6) do
+    local elements, diag = run_round(job, number, seed + number - 1)
+    if elements == nil then return nil, diag end
+    if elements then job.ran = true end
+    count(report, elements)
+  end
+  report.reason = job.refused and job.refused.message
+  return report
 end
 
-local known = { "rounds", "seed", "dims", "rtol", "atol", "scaled", "units" }
+local function compare_all(a, b, options)
+  local job, diag = prepare(a, b, options)
+  if not job then return nil, diag end
+  find_base(job, options)
+  local report
+  report, diag = run_all(job, options)
+  if not report then return nil, diag end
+  -- Where nothing is refused, results without elements are what it computes.
+  if report.compared == 0 or report.elements == 0 and report.refused > 0 then
+    return nil, core.diag("unsupported", vacuous_text(job, report))
+  end
+  return true, report
+end
 
---- true and { rounds, compared }, or nil and a diagnostic. options: rounds (6),
--- seed (1: that of the first round), dims, rtol, atol, scaled, units.
+--- true and { rounds, compared, refused, elements, reason }, or nil and a diagnostic:
+-- its code is "invalid" for a difference, "unsupported" when nothing could be
+-- compared, "limit" when a limit ended it. options: rounds (6), seed (1: that of the
+-- first round), dims, shapes, example, data, rtol, atol, scaled, units.
 return function(a, b, options)
   options = options or {}
   argument.options(options, "pl.check", known)
   if not main_of(a) or not main_of(b) then
     argument.fail("pl.check: a module without a function 'main'")
   end
-  local job, diag = prepare(a, b, options)
-  if not job then return nil, diag end
-  local report = { rounds = options.rounds or 6, compared = 0 }
-  for number = 1, report.rounds do
-    local compared
-    compared, diag = run_round(job, number, options.seed or 1)
-    if compared == nil then return nil, diag end
-    if compared then report.compared = report.compared + 1 end
-  end
-  if report.compared == 0 then
-    return nil, core.diag("invalid", refused_text(job))
-  end
-  return true, report
+  return compare_all(a, b, options)
 end

@@ -3,13 +3,25 @@
 
 require "perilune.core".internal()
 
+-- What pl.check takes.
+local function of_check(options)
+  local given = {}
+  for name, value in pairs(options) do
+    if name ~= "prepare" and name ~= "skip" then given[name] = value end
+  end
+  return given
+end
+
 --- Whether @main of both computes the same: true; false and the first difference;
 -- nil and the reason why the evaluator cannot tell (no @main, an operator without
--- kernel). `options` are those of pl.check.
+-- kernel, no inputs that both take, a limit). `options` are those of pl.check, and
+-- `prepare`, a function that both modules go through first.
 return function(before, after, options)
+  options = options or {}
   if not before.functions.main or not after.functions.main then return nil, "no @main" end
-  local same, diag = require "perilune.check" (before, after, options)
+  if options.prepare then before, after = options.prepare(before), options.prepare(after) end
+  local same, diag = require "perilune.check" (before, after, of_check(options))
   if same then return true end
-  if diag.message:find "^no round could be compared" then return nil, diag.message end
+  if diag.code ~= "invalid" then return nil, diag.message end
   return false, diag.message
 end

@@ -58,12 +58,9 @@ local function is_well_formed(module)
 end
 
 local function computes_the_same(options)
-  local prepare = options.prepare or function(module) return module end
-  local given = {}
-  for name, value in pairs(options) do if name ~= "prepare" then given[name] = value end end
   return function(module, reference, name)
     if not reference then unanswered(name, "argument", "there is no module to compare with") end
-    local same, reason = oracle(prepare(reference), prepare(module), given)
+    local same, reason = oracle(reference, module, options)
     if same == nil then unanswered(name, "unsupported", reason) end
     return same, reason
   end

@@ -1,5 +1,5 @@
 --- Arguments made up for a function, for pl.check: round after round with other
--- sizes of symbolic dims and other kinds of numbers.
+-- sizes of open dims and other kinds of numbers.
 
 local core = require "perilune.core"
 core.internal()
@@ -17,62 +17,48 @@ local rounds = {
   { kind = "ordinary", sizes = { 7, 5, 6 } },
 }
 
-local function strip(type_)
-  while type_.kind == "optional" or type_.kind == "sequence" do type_ = type_.parts[1] end
-  return type_
-end
+-- The last axes of images have so many times as many elements.
+local SPATIAL = 8
 
---- The names of the symbolic dims of the types, each once, but those in `fixed`.
-function sample.symbols(types, fixed)
-  local names, seen = {}, {}
-  for name in pairs(fixed or {}) do seen[name] = true end
-  for _, type_ in ipairs(types) do
-    for _, name in ipairs(core.type_symbols(strip(type_)) or {}) do
-      if name and not seen[name] then
-        seen[name], names[#names + 1] = true, name
-      end
-    end
+--- The kind of numbers of that round (from 1).
+function sample.kind(number) return rounds[(number - 1) % #rounds + 1].kind end
+
+--- The sizes that the round wants of the variables of a search (perilune.sizes), and
+-- whether they are 0.
+function sample.wanted(search, number)
+  local plan, x, named = rounds[(number - 1) % #rounds + 1].sizes, {}, 0
+  for v, var in ipairs(search.vars) do
+    if var.name then named = named + 1 end
+    local size = plan[((var.name and named or 1) - 1) % #plan + 1]
+    x[v] = var.is_rank and 2 or var.open and size + var.axis - 1
+      or size * (var.spatial and SPATIAL or 1)
   end
-  return names
+  return x, plan[1] == 0
 end
 
---- The round of that number (from 1): its kind of numbers and the sizes of the
--- named dims; `fixed` has sizes that stay. `empty` tells that open sizes are 0,
--- `rest` is the size of dims without a name.
-function sample.round(number, names, fixed)
-  local plan = rounds[(number - 1) % #rounds + 1]
-  local sizes, open = {}, false
-  for name, size in pairs(fixed) do sizes[name] = size end
-  for i, name in ipairs(names) do
-    sizes[name], open = plan.sizes[(i - 1) % #plan.sizes + 1], true
-  end
-  local rest = open and plan.sizes[1] or 2
-  return { kind = plan.kind, sizes = sizes, empty = rest == 0, rest = rest }
-end
-
--- Sizes to look for a run with, when those of the rounds are refused: one for
--- all dims, or a large one for one of them, as for the samples of a sound.
+-- Sizes to look for a run with, when inference admits none or those that it admits
+-- are refused: one for all dims, or a large one for one of them, as for the samples
+-- of a sound.
 local few, large = 8, { 16, 64, 512, 4096 }
 
 -- Arguments of more elements are not made on such a search.
 local MOST = 1 << 24
 
-local function with(round, names, fixed, size_of)
-  local sizes = {}
-  for name, size in pairs(fixed) do sizes[name] = size end
-  for i, name in ipairs(names) do sizes[name] = size_of(i) end
-  return { kind = round.kind, sizes = sizes, rest = size_of(0), most = MOST }
+local function of_size(search, size_of)
+  local x = {}
+  for v, var in ipairs(search.vars) do x[v] = var.is_rank and 2 or size_of(v) end
+  return x
 end
 
---- Rounds like `round` with other sizes, one after another.
-function sample.others(round, names, fixed)
+--- Sizes to try, one after another.
+function sample.others(search)
   return coroutine.wrap(function()
     for size = 1, few do
-      coroutine.yield(with(round, names, fixed, function() return size end))
+      coroutine.yield(of_size(search, function() return size end))
     end
     for _, size in ipairs(large) do
-      for k = #names, 0, -1 do
-        coroutine.yield(with(round, names, fixed, function(i) return i == k and size or 2 end))
+      for k = math.min(#search.vars, few), 1, -1 do
+        coroutine.yield(of_size(search, function(v) return v == k and size or 2 end))
       end
     end
   end)
@@ -81,30 +67,38 @@ end
 --- The sizes that sample.others tries, as a text.
 sample.tried = "0 to 8, 16, 64, 512, 4096"
 
-local function tensor(type_, round, seed)
-  if type_.kind ~= "tensor" or not type_.dtype then
+local function is_integer(dtype) return dtype:match "^u?int" ~= nil end
+
+local function tensor(type_, shape, round, seed)
+  if type_.kind ~= "tensor" or not type_.dtype or not shape then
     return nil, core.diag("unsupported",
       ("no argument can be made of type %s"):format(tostring(type_)))
   end
-  local shape, count = core.type_sizes(type_, round.sizes) or { 2, 3 }, 1.0
-  for i, dim in ipairs(shape) do
-    if type(dim) ~= "number" then shape[i] = round.rest end
-    count = count * shape[i]
+  local count = 1.0
+  for axis, dim in ipairs(shape) do
+    if type(dim) ~= "number" or dim < 0 then
+      return nil, core.diag("unsupported", ("no argument can be made of type %s: its dimension "
+        .. "%d would be %s"):format(tostring(type_), axis - 1, dim))
+    end
+    count = count * dim
   end
-  if round.most and count > round.most then
+  if round.search and count > MOST then
     return nil, core.diag("limit", ("an argument of %.0f elements is not made"):format(count))
   end
-  return core.tensor_sample(type_.dtype, shape, round.kind, seed)
+  local kind = round.indices and is_integer(type_.dtype) and "small" or round.kind
+  return core.tensor_sample(type_.dtype, shape, kind, seed)
 end
 
 --- A value of the type; nil and a diagnostic when none can be made. A sequence
--- has two elements.
-function sample.value(type_, round, seed)
+-- has two elements. `shape` is that of the tensors, or false. `round`: the kind of
+-- numbers; `indices`, whether integers may be indices whatever the kind; `search`,
+-- whether large ones are refused.
+function sample.value(type_, shape, round, seed)
   if type_.kind == "optional" then type_ = type_.parts[1] end
-  if type_.kind ~= "sequence" then return tensor(type_, round, seed) end
-  local first, diag = tensor(type_.parts[1], round, seed)
+  if type_.kind ~= "sequence" then return tensor(type_, shape, round, seed) end
+  local first, diag = tensor(type_.parts[1], shape, round, seed)
   if not first then return nil, diag end
-  return { first, (tensor(type_.parts[1], round, ~seed)) }
+  return { first, (tensor(type_.parts[1], shape, round, ~seed)) }
 end
 
 return sample

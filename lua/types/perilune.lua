@@ -81,9 +81,12 @@ function Type:unify(other) end
 ---@field expected? string
 
 ---@class perilune.CheckOptions
----@field rounds? integer 6
+---@field rounds? integer on inputs that are made: 6, with data 0
 ---@field seed? integer of the first round; 1
 ---@field dims? table<string, integer> sizes of symbolic dims that stay
+---@field shapes? table<string|integer, (integer|"?")[]> of inputs by name or position: sizes that stay
+---@field example? table<string|integer, integer[]> where the search for sizes begins
+---@field data? table<string|integer, any>[] sets of values by name or position of the input; what one lacks is made
 ---@field rtol? number 1e-5
 ---@field atol? number 1e-5
 ---@field scaled? boolean true
@@ -310,6 +313,13 @@ function Module:fix_dim(name, size) end
 ---@param options? perilune.TextOptions
 ---@return string
 function Module:text(options) end
+--- Dims for an input of main, "?" for one that stays as it is. Symbols that they tell (N, or
+--- 2*N+1) have that size in every type.
+---@param input string
+---@param dims (integer|"?")[]
+---@return perilune.Module? mod
+---@return perilune.Diag? diag
+function Module:fix_shape(input, dims) end
 --- A picture in the language of Graphviz, functions and scopes as clusters.
 ---@return string
 function Module:dot() end
@@ -734,7 +744,7 @@ function pl.well_formed(a) end
 ---@param b perilune.Node|perilune.Module
 ---@param options? perilune.CheckOptions
 ---@return true? ok
----@return perilune.Diag|{ rounds: integer, compared: integer } diag_or_report
+---@return perilune.Diag|{ rounds: integer, compared: integer, refused: integer, elements: integer, reason?: string } diag_or_report
 function pl.check(a, b, options) end
 
 --- A question asked of modules; raises when it cannot be answered.
@@ -753,6 +763,7 @@ function Predicate:against(reference) end
 
 ---@class perilune.OracleOptions : perilune.CheckOptions
 ---@field prepare? fun(mod: perilune.Module): perilune.Module what both go through first
+---@field skip? boolean of the instrument: results that cannot be compared are passed over, not refused
 
 ---@alias perilune.Question "verify"|"oracle"|string|perilune.Predicate
 ---| fun(mod: perilune.Module): boolean?, (string|perilune.Diag)?

@@ -156,7 +156,7 @@ static void refuses(void) {
       {"nn.conv_transpose",
        "group=2",
        {"float32 1x2x1: 1 2", "float32 3x1x1: 1 2 3"},
-       "refused: 'nn.conv_transpose': 2 groups of 2 and 3 channels",
+       "ill-typed: 'nn.conv_transpose', operand 0: expected extent 2, got 3",
        0},
       {"nn.conv_transpose",
        "output_padding=-1,",

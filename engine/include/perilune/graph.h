@@ -780,6 +780,15 @@ PLN_API pln_status pln_module_with_attrs(const pln_module *module,
 PLN_API pln_status pln_module_fix_dim(const pln_module *module, pln_slice name,
                                       int64_t value,
                                       pln_module **out) PLN_CHECKED;
+/* A changed copy in which the parameter `name` of @main is a tensor of these
+ * dims; -1 leaves one as it is, but a parameter of unknown rank takes all of
+ * them. Symbols that the dims tell (N, or 2*N+1) have that size in every type.
+ * PLN_ERR_NAME when there is no such parameter, PLN_ERR_TYPE when it cannot
+ * have these dims. */
+PLN_API pln_status pln_module_fix_shape(const pln_module *module,
+                                        pln_slice name, uint32_t rank,
+                                        const int64_t *dims,
+                                        pln_module **out) PLN_CHECKED;
 /* An algebraic data type: its name, its type variables (PLN_TYPE_VAR), its
  * constructors with the types of their fields. An extern one has no
  * constructors that are known. */
@@ -829,6 +838,31 @@ PLN_API pln_status pln_module_infer(const pln_module *module,
 PLN_API pln_status pln_graph_infer(const pln_graph *graph,
                                    const pln_module *module,
                                    pln_graph **out) PLN_CHECKED;
+/* What typing a function for other types of its parameters came to. */
+#define PLN_TRIAL_MOST ((int64_t)1 << 24)
+typedef struct pln_type_trial {
+  pln_ref failed;     /* the first node that does not fit, or PLN_NONE */
+  pln_ref empty;      /* the first that is empty where no parameter is, and
+                       * that need not be; or PLN_NONE */
+  bool results_empty; /* each result has no elements; when nothing failed */
+  uint32_t n_typed;   /* nodes */
+  /* Sizes, from 1 to PLN_TRIAL_MOST, that the node which failed, else the empty
+   * one, works with: those of other operands than parameters reach come first.
+   */
+  uint32_t n_numbers;
+  int64_t numbers[48];
+  char message[256]; /* why it failed */
+} pln_type_trial;
+/* Types a function as if its n parameters had these types; nothing is made or
+ * computed, and the function stays as it is. Nodes that are ill-typed as they
+ * stand are passed over. params: of n, which of them the node that failed, else
+ * the empty one, depends on. `module` may be NULL. PLN_ERR_ARGUMENT when the
+ * graph is no function of n parameters. */
+PLN_API pln_status pln_graph_try_types(const pln_graph *function,
+                                       const pln_module *module, uint32_t n,
+                                       const pln_type *types,
+                                       pln_type_trial *out,
+                                       bool *params) PLN_CHECKED;
 /* A PatternTuple of the cases that no arm of a graph's Match covers: none when
  * it is complete. Each value that is not matched fits one of them; they say no
  * more than the arms ask. `module` (may be NULL) has the data types.

@@ -46,8 +46,11 @@ end
 
 function bisect.run(options)
   local work, pl = require "perilune.cli.work", require "perilune"
-  local question = require "perilune.cli.predicate".of(options)
+  local question, comparison = require "perilune.cli.predicate".of(options)
   local module, pipeline, context = work.read(options)
+  if comparison then
+    require "perilune.cli.check".add_data(comparison, options, options.input, module)
+  end
   local found, diag = work.interruptible(function() end, pl.bisect, pipeline, module, question,
     { context = context, every = options.every })
   if not found then stop.failure("%s: %s", options.input, diag.message) end

@@ -1,21 +1,25 @@
 --- perilune check: whether two models compute the same.
 
+local core = require "perilune.core"
 local numbers = require "perilune.cli.numbers"
 local stop = require "perilune.cli.stop"
-require "perilune.core".internal() -- diagnostics point at the scripts of others
+core.internal() -- diagnostics point at the scripts of others
 
 local check = {
   description = "Runs two models on inputs made for them, round after round with other numbers "
     .. "(ordinary ones, zeros, small ones that may be indices, NaN, infinities, extremes) and "
-    .. "other sizes of symbolic dims (1 and 0 among them), and compares what comes out. Inputs "
-    .. "are matched by name where the models share names. A round that both refuse counts for "
-    .. "nothing; one that only one of them refuses is a difference.",
+    .. "other sizes of open dims, such as the operators of A admit, and compares what comes out; "
+    .. "or on inputs of yours (--data). Inputs are matched by name where the models share names. "
+    .. "A round that both refuse counts for nothing, and it fails when no other ran; one that only "
+    .. "one of them refuses is a difference.",
 }
 
 --- The options that `opt --check` has as well.
 function check.options(parser)
-  parser:option("--rounds", "How many rounds to run."):argname "N":default "6"
-    :convert(numbers.count)
+  parser:option("--rounds", "How many rounds to run on inputs that are made: 6, with --data none.")
+    :argname "N":convert(numbers.count)
+  parser:option("--data", "Takes inputs from input_N.pb in a folder such as test_data_set_0, or in "
+    .. "all such folders inside of it; what is missing there is made."):argname "DIR":count "*"
   parser:option("--seed", "What the numbers of the first round are made from."):argname "N"
     :default "1":convert(numbers.seed)
   parser:option("--rtol", "How much a float may differ, as a part of what is expected; four "
@@ -31,29 +35,43 @@ end
 function check.arguments(parser)
   parser:argument("a", "A model."):argname "A"
   parser:argument("b", "Another one."):argname "B"
-  parser:option("--dim", "Fixes the size of a symbolic dim."):argname "NAME=SIZE":count "*"
+  require "perilune.cli.shapes".options(parser)
   check.options(parser)
 end
 
--- A name that neither model has is a mistake.
-local function sizes(texts, modules)
-  local sample = require "perilune.sample"
-  local known, names, dims = {}, {}, {}
+-- The names of the inputs of both models, and of their dims.
+local function names_of(modules)
+  local inputs, dims = {}, {}
   for _, module in ipairs(modules) do
-    local types = {}
-    for i, row in ipairs((require "perilune.cli.signature"(module))) do types[i] = row.type end
-    for _, name in ipairs(sample.symbols(types)) do
-      known[name], names[#names + 1] = true, name
+    for _, row in ipairs((require "perilune.cli.signature"(module))) do
+      inputs[#inputs + 1], inputs[row.name] = row.name, true
+      for _, name in ipairs(core.type_symbols(row.type) or {}) do
+        if name then dims[#dims + 1], dims[name] = name, true end
+      end
     end
   end
-  for _, dim in ipairs(numbers.dims(texts)) do
-    if not known[dim.name] then
+  return inputs, dims
+end
+
+-- What is fixed, by name. A name that neither model has is a mistake.
+local function fixed_sizes(fixed, modules)
+  local inputs, names = names_of(modules)
+  local dims, shapes = {}, {}
+  for _, dim in ipairs(fixed.dims) do
+    if not names[dim.name] then
       stop.failure("--dim %s=%d: no input has a dim of that name%s", dim.name, dim.size,
-        require "perilune.core".suggest(dim.name, names))
+        core.suggest(dim.name, names))
     end
     dims[dim.name] = dim.size
   end
-  return dims
+  for _, row in ipairs(fixed.shapes) do
+    if not inputs[row.name] then
+      stop.failure("--shape %s: no input is called '%s'%s", row.text, row.name,
+        core.suggest(row.name, inputs))
+    end
+    shapes[row.name] = row.shape
+  end
+  return dims, shapes
 end
 
 --- A model as it is to be run: float16 operators in float32, unless they are to be
@@ -67,23 +85,61 @@ end
 -- is no difference.
 check.units = 4
 
---- Compares two modules as the options tell: a line that says how, or a failure.
-function check.compare(a, b, options, dims)
-  a, b = check.widened(a, options), check.widened(b, options)
-  local same, report = require "perilune".check(a, b, { rounds = options.rounds,
-    seed = options.seed, rtol = options.rtol, atol = options.atol, dims = dims,
-    units = check.units })
-  if not same then return nil, report.message end
-  return ("equal in %d of %d rounds%s, from seed %d"):format(report.compared, report.rounds,
-    report.compared < report.rounds and " (the others are refused)" or "", options.seed)
+--- What the options say of a comparison, for pl.check, and `prepare` for the oracle.
+function check.comparison(options)
+  return { rounds = options.rounds, seed = options.seed, rtol = options.rtol,
+    atol = options.atol, units = check.units,
+    prepare = function(module) return check.widened(module, options) end }
+end
+
+--- Adds the data that the options name to a comparison of `module`, which came from the
+-- file `path`, and the shapes of the data beside it.
+function check.add_data(comparison, options, path, module)
+  local dataset = require "perilune.cli.dataset"
+  local rows = require "perilune.cli.signature"(module)
+  for _, folder in ipairs(options.data) do
+    local sets, reason = dataset.named_inputs(folder, rows, module)
+    if not sets then stop.failure("--data %s", reason) end
+    comparison.data = table.move(sets, 1, #sets, #(comparison.data or {}) + 1,
+      comparison.data or {})
+  end
+  if not comparison.data then comparison.example = dataset.example(path, rows, module) end
+end
+
+local function rounds_text(comparison, report)
+  local made, sets = report.rounds - #(comparison.data or {}), #(comparison.data or {})
+  local parts = {}
+  if sets > 0 then parts[1] = ("on %d data set%s"):format(sets, sets == 1 and "" or "s") end
+  if made > 0 then parts[#parts + 1] = ("from seed %d"):format(comparison.seed) end
+  local refused = report.refused == 0 and "" or (" (%d refused, the last: %s)"):format(
+    report.refused, report.reason)
+  return ("equal in %d of %d rounds%s, %s"):format(report.compared, report.rounds, refused,
+    table.concat(parts, " and "))
+end
+
+--- Compares two modules (`comparison` is that of check.comparison): a line that says
+-- how; or nil, a failure, and whether it is a difference.
+function check.compare(a, b, comparison)
+  local given = {}
+  for name, value in pairs(comparison) do if name ~= "prepare" then given[name] = value end end
+  local same, report = require "perilune".check(comparison.prepare(a), comparison.prepare(b),
+    given)
+  if not same then return nil, report.message, report.code == "invalid" end
+  return rounds_text(comparison, report)
 end
 
 function check.run(options)
-  numbers.dims(options.dim) -- wrong usage is told before any work is done
+  local fixed = require "perilune.cli.shapes".parse(options) -- before any work is done
   local pl = require "perilune"
   local a, b = assert(pl.load(options.a)), assert(pl.load(options.b))
-  local text, reason = check.compare(a, b, options, sizes(options.dim, { a, b }))
-  if not text then stop.failure("%s and %s differ: %s", options.a, options.b, reason) end
+  local comparison = check.comparison(options)
+  comparison.dims, comparison.shapes = fixed_sizes(fixed, { a, b })
+  check.add_data(comparison, options, options.a, a)
+  local text, reason, differ = check.compare(a, b, comparison)
+  if not text then
+    stop.failure("%s and %s %s: %s", options.a, options.b, differ and "differ"
+      or "cannot be compared", reason)
+  end
   print(text)
   return 0
 end

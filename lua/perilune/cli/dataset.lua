@@ -67,4 +67,50 @@ function dataset.outputs(folder, rows)
   return read(folder, "output", rows, function() end)
 end
 
+-- Whether the folder has inputs itself.
+local function has_inputs(folder)
+  local _, last = numbers(folder, "input")
+  return type(last) == "number" and last >= 0
+end
+
+local function by_name(values, rows)
+  local set = {}
+  for i, row in ipairs(rows) do set[row.name] = values[i] end
+  return set
+end
+
+--- The inputs in a folder such as test_data_set_0, or in all such folders inside of it:
+-- a list of sets by name of the input; or nil and the reason.
+function dataset.named_inputs(folder, rows, module)
+  local folders, sets = { { path = folder } }, {}
+  if not has_inputs(folder) then folders = dataset.sets(folder) end
+  if #folders == 0 then
+    return nil, ("%s: there is neither input_0.pb nor test_data_set_0"):format(folder)
+  end
+  for i, each in ipairs(folders) do
+    local values, reason = dataset.inputs(each.path, rows, module)
+    if not values then return nil, reason end
+    sets[i] = by_name(values, rows)
+  end
+  return sets
+end
+
+-- The shape of a value, or nil.
+local function shape_of(value)
+  if type(value) == "table" then value = value[1] end
+  return type(value) == "userdata" and value.shape or nil
+end
+
+--- The shapes of the inputs in the first data set beside a model, by name; nil when
+-- there is none, or it is not of this model.
+function dataset.example(path, rows, module)
+  local folder = path:match "^(.*)/[^/]*$" or "."
+  local first = dataset.sets(folder)[1]
+  local values = first and dataset.inputs(first.path, rows, module)
+  if not values then return nil end
+  local shapes = {}
+  for i, row in ipairs(rows) do shapes[row.name] = shape_of(values[i]) end
+  return shapes
+end
+
 return dataset

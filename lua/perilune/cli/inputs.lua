@@ -3,6 +3,7 @@
 
 local core = require "perilune.core"
 local pl = require "perilune"
+local sizes = require "perilune.sizes"
 local stop = require "perilune.cli.stop"
 core.internal() -- diagnostics point at the scripts of others
 
@@ -85,39 +86,30 @@ local function random(row, what, shape, index)
   return tensor
 end
 
--- The module with a number for `name`, or itself when it has no such dim.
-local function fixed(module, name, size)
-  return module:fix_dim(name, size) or module
+local function shape_of_value(value)
+  if type(value) == "table" then value = value[1] end
+  return type(value) == "userdata" and value.shape or nil
 end
 
--- The types of the inputs once the symbolic dims have the sizes that the given
--- tensors and --dim tell; 1 for all others.
-local function sized(module, rows, values, dims)
-  for _, dim in ipairs(dims) do
-    local better, diag = module:fix_dim(dim.name, dim.size)
-    if not better then stop.failure("--dim %s=%d: %s", dim.name, dim.size, diag.message) end
-    module = better
-  end
-  for i, row in ipairs(rows) do
-    local shape, own = row.type.shape, type(values[i]) == "userdata" and values[i].shape
-    for axis = 1, own and shape and math.min(#shape, #own) or 0 do
-      if type(shape[axis]) == "string" then module = fixed(module, shape[axis], own[axis]) end
-    end
-  end
-  local params = module.functions.main.params
-  for i, row in ipairs(rows) do
-    for _, dim in ipairs(row.type.shape and params[i].type.shape or {}) do
-      if type(dim) == "string" and dim ~= "?" then module = fixed(module, dim, 1) end
-    end
-    params = module.functions.main.params
-  end
-  return params
+local function all_ones(search)
+  local x = {}
+  for v in ipairs(search.vars) do x[v] = 1 end
+  return x
 end
 
-local function without_names(shape)
-  local dims = {}
-  for i, dim in ipairs(shape or {}) do dims[i] = dim == "?" and 1 or dim end
-  return shape and dims
+-- The shapes of the inputs once open dims have the sizes that the options and the given
+-- values tell: others have 1 where the operators admit it, else the least sizes that
+-- they admit.
+local function sized(module, rows, values, fixed)
+  module = require "perilune.cli.shapes".fix(module, fixed)
+  local main, types, shapes = module.functions.main, {}, {}
+  for i, param in ipairs(main.params) do types[i] = param.type end
+  for i in ipairs(rows) do shapes[i] = shape_of_value(values[i]) end
+  local search = sizes.new(types, main, module)
+  local ones = search:of_shapes(shapes, all_ones(search))
+  local trial = search:try(ones)
+  if not trial.failed and not trial.empty then return search:shapes(ones) end
+  return search:shapes(search:base(shapes) or ones)
 end
 
 local function complain(missing)
@@ -151,15 +143,13 @@ local function load_all(module, rows, given, rest)
 end
 
 --- A value for each input (`rows`, of perilune.cli.signature): a list with its
--- length in n. `dims` are { name, size }.
-function inputs.make(module, rows, given, rest, dims)
+-- length in n. `fixed` are the sizes of perilune.cli.shapes.
+function inputs.make(module, rows, given, rest, fixed)
   local values, drawn = load_all(module, rows, given, rest)
   if not next(drawn) then return values end
-  local params = sized(module, rows, values, dims)
+  local shapes = sized(module, rows, values, fixed)
   for i, row in ipairs(rows) do
-    if drawn[i] then
-      values[i] = random(row, drawn[i], without_names(params[i].type.shape), i - 1)
-    end
+    if drawn[i] then values[i] = random(row, drawn[i], shapes[i], i - 1) end
   end
   return values
 end

@@ -28,8 +28,9 @@ function opt.arguments(parser)
     .. "and where it came from: JSON to NAME.json, else text; - shows it."):argname "FILE"
   parser:flag("--time", "Shows how long each pass took.")
   parser:flag("--diff", "Shows what each pass changed.")
-  parser:flag("--oracle", "Evaluates the model before and after each pass on made-up inputs; a "
-    .. "pass that changes what is computed fails.")
+  parser:flag("--oracle", "Evaluates the model before and after each pass on made-up inputs or "
+    .. "those of --data; a pass that changes what is computed fails, and so does one whose result "
+    .. "cannot be evaluated.")
   parser:option("--dump", "Writes a file of text for each pass that changed something.")
     :argname "FOLDER"
   parser:option("--reproducer", "When the passes fail, writes what `perilune replay FILE` needs to "
@@ -76,7 +77,7 @@ end
 
 -- The instruments that options ask for. Those of the trace write when the
 -- context is left.
-local function watchers(options, statistics)
+local function watchers(options, statistics, comparison)
   local shipped, list = require "perilune.instruments", {}
   list[1] = statistics
   if options.diff then
@@ -94,14 +95,14 @@ local function watchers(options, statistics)
     function timing.exit() write_trace(timing, options.trace) end
     list[#list + 1] = timing
   end
-  if options.oracle then list[#list + 1] = shipped.oracle() end
+  if options.oracle then list[#list + 1] = shipped.oracle(comparison) end
   return list
 end
 
 -- All instruments of the run, those of --instrument, and what to call when the
 -- passes are done.
-local function instruments_of(options, statistics)
-  local list, finish = watchers(options, statistics), function() end
+local function instruments_of(options, statistics, comparison)
+  local list, finish = watchers(options, statistics, comparison), function() end
   local asked = {}
   for i, text in ipairs(options.instrument) do
     asked[i] = require "perilune.cli.instrument".find(text)
@@ -124,12 +125,12 @@ local function read_back(module, options)
 end
 
 -- What the comparison says; nothing is written when the result is another.
-local function check(source, module, options)
+local function check(source, module, options, comparison)
   local written, unread = read_back(module, options)
   if not written then
     stop.failure("--check: what would be written cannot be read: %s; nothing is written", unread)
   end
-  local text, reason = require "perilune.cli.check".compare(source, written, options)
+  local text, reason = require "perilune.cli.check".compare(source, written, comparison)
   if not text then stop.failure("--check: %s; nothing is written", reason) end
   return text
 end
@@ -140,10 +141,11 @@ function opt.run(options)
   local summary, work = require "perilune.cli.summary", require "perilune.cli.work"
   local statistics = options.stats
     and require "perilune.instruments".statistics { unused = options.verbose }
+  local comparison = require "perilune.cli.check".comparison(options)
   local asked, finish
   local pass, context = work.prepare(options, function()
     local list
-    list, asked, finish = instruments_of(options, statistics or nil)
+    list, asked, finish = instruments_of(options, statistics or nil, comparison)
     return list
   end)
 
@@ -152,11 +154,14 @@ function opt.run(options)
   if not options.quiet then summary.warnings(options.verbose) end
   local before = summary.measure(options.input, module)
   local source = work.fix_dims(module, options)
+  if options.check or options.oracle then
+    require "perilune.cli.check".add_data(comparison, options, options.input, source)
+  end
   module = work.interruptible(finish, pl.with, context, pass, source)
   if not options.quiet then summary.warnings(options.verbose) end
   if #asked > 0 then require "perilune.cli.instrument".show(asked, out_of(options)) end
   local report = core.report()
-  local checked = options.check and check(source, module, options)
+  local checked = options.check and check(source, module, options, comparison)
   save(module, options)
   write_history(module, options)
 

@@ -20,14 +20,6 @@ function predicate.options(parser)
   require "perilune.cli.check".options(parser)
 end
 
--- What `check` allows is no difference here either.
-local function oracle(options)
-  local check = require "perilune.cli.check"
-  return pl.predicate("oracle", { rounds = options.rounds, seed = options.seed,
-    rtol = options.rtol, atol = options.atol, units = check.units,
-    prepare = function(module) return check.widened(module, options) end })
-end
-
 local function shell(options)
   local ok, made = pcall(pl.predicate, { shell = options.shell,
     format = options.input:find "%.relay$" and "relay" or "onnx" })
@@ -35,9 +27,14 @@ local function shell(options)
   return made
 end
 
---- Nil when the options name none.
+--- Nil when the options name none. Of the oracle also its comparison, to which
+-- perilune.cli.check adds data once the model is read.
 function predicate.of(options)
-  if options.oracle then return oracle(options) end
+  if options.oracle then
+    -- What `check` allows is no difference here either.
+    local comparison = require "perilune.cli.check".comparison(options)
+    return pl.predicate("oracle", comparison), comparison
+  end
   if options.verify then return pl.predicate "verify" end
   if options.shell then return shell(options) end
   if not options.predicate then return nil end

@@ -40,8 +40,11 @@ end
 
 function reduce.run(options)
   local work, pl = require "perilune.cli.work", require "perilune"
-  local question = require "perilune.cli.predicate".of(options)
+  local question, comparison = require "perilune.cli.predicate".of(options)
   local module, pipeline, context = work.read(options)
+  if comparison then
+    require "perilune.cli.check".add_data(comparison, options, options.input, module)
+  end
   local show, clear = progress()
   local small, diag = work.interruptible(clear, pl.reduce, module, question, {
     pipeline = pipeline, context = context, seconds = options.seconds, progress = show })

@@ -16,8 +16,7 @@ function run.arguments(parser)
     .. "said of."):argname "NAME=FILE|NAME=random[:SEED]":count "*"
   parser:option("--data", "Takes the inputs from input_N.pb in a folder such as test_data_set_0.")
     :argname "DIR"
-  parser:option("--dim", "The size of a symbolic dim in random inputs; those that no input tells "
-    .. "have 1."):argname "NAME=SIZE":count "*"
+  require "perilune.cli.shapes".options(parser)
   parser:option("-o --output", "Writes output_0.pb, output_1.pb, ... into a folder."):argname "DIR"
   parser:flag("--npy", "Writes them as .npy.")
   parser:flag("--time", "Shows how long it took to load the model and to run it.")
@@ -41,7 +40,7 @@ local function read_inputs(options, module, rows)
     return values
   end
   local given, rest = inputs.parse(options.input, rows)
-  return inputs.make(module, rows, given, rest, require "perilune.cli.numbers".dims(options.dim))
+  return inputs.make(module, rows, given, rest, options.fixed)
 end
 
 local SHOWN = 6
@@ -98,7 +97,7 @@ end
 
 function run.run(options)
   local started = host.clock()
-  require "perilune.cli.numbers".dims(options.dim)
+  options.fixed = require "perilune.cli.shapes".parse(options)
   check_options(options)
   local module = must(require "perilune".load(options.model))
   local rows, outputs = require "perilune.cli.signature"(module)

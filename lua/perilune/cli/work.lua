@@ -19,7 +19,7 @@ function work.options(parser)
     :argname "NAMES":count "*"
   parser:option("--only", "Runs no other passes than these; NAME:2 as above.")
     :argname "NAMES":count "*"
-  parser:option("--dim", "Fixes a symbolic dim: N=1."):argname "NAME=SIZE":count "*"
+  require "perilune.cli.shapes".options(parser)
   parser:option("--opset", "Converts the model to this opset of ONNX, newer or older, once the "
     .. "passes are done: with the operators that the opset has.")
     :argname "N":convert(require "perilune.cli.numbers".opset)
@@ -66,7 +66,7 @@ end
 --- The pipeline and the context, with these instruments (a function gives them once
 -- the pipeline's script has run); wrong usage and a missing input are told here.
 function work.prepare(options, instruments)
-  options.dims = require "perilune.cli.numbers".dims(options.dim)
+  options.fixed = require "perilune.cli.shapes".parse(options)
   check_input(options.input)
   local config, arguments = require "perilune.cli.settings".read(options.set)
   config.threads = config.threads or options.threads
@@ -79,14 +79,7 @@ end
 
 --- The model with the dims that the options fix.
 function work.fix_dims(module, options)
-  for _, dim in ipairs(options.dims) do
-    local fixed, diag = module:fix_dim(dim.name, dim.size)
-    if not fixed then
-      stop.failure("--dim %s=%d: %s", dim.name, dim.size, diag.message)
-    end
-    module = fixed
-  end
-  return module
+  return require "perilune.cli.shapes".fix(module, options.fixed)
 end
 
 local function is_reproducer(path)
@@ -101,7 +94,7 @@ local function open_reproducer(options)
   if #options.disable > 0 or #options.only > 0 then
     stop.usage "--disable and --only: a reproducer has a context of its own"
   end
-  options.dims = require "perilune.cli.numbers".dims(options.dim)
+  options.fixed = require "perilune.cli.shapes".parse(options)
   local config, arguments = require "perilune.cli.settings".read(options.set)
   local bug, failure, remarks = require "perilune".reproducer.open(options.input,
     { config = config, arguments = arguments })
