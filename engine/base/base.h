@@ -198,6 +198,9 @@ void pln_suggest(const char *wanted, uint32_t n, const char *const *names,
 
 enum { PLN_FILE_CHAINS = 64 };
 
+/* Calls inside of each other, unless limit.depth says otherwise. */
+#define PLN_MOST_CALLS 100000
+
 /* Threads that work on children of one engine. */
 #define PLN_MOST_THREADS 64
 
@@ -225,6 +228,8 @@ struct pln_engine {
   double seconds;         /* the time limit of the pass at work */
   uint64_t rewrites;      /* nodes that rewriting has replaced in this pass */
   uint64_t most_rewrites; /* 0: any number */
+  uint64_t most_steps;    /* nodes that a run may compute; 0: any number */
+  uint32_t most_calls;    /* inside of each other in a run; 0: PLN_MOST_CALLS */
   uint64_t seed;          /* of hash tables */
   pln_interner *symbols;
   struct pln_diags *diags;                  /* base/diag.c */

@@ -18,7 +18,7 @@
 
 #include <stdio.h>
 
-/* Calls in calls, and scopes in scopes. */
+/* Scopes in scopes, and in calls. */
 enum { MAX_FRAMES = 10000000 };
 
 typedef struct slot {
@@ -59,6 +59,8 @@ typedef struct run {
   activation *live; /* all activations */
   frame *frames;
   uint32_t n_frames, cap_frames;
+  uint32_t n_calls; /* frames that are calls */
+  uint64_t n_steps;
   pln_datum result;
   pln_datum *cells; /* all that were made: one may hold itself */
   uint32_t n_cells, cap_cells;
@@ -122,10 +124,23 @@ static slot *slot_of(activation *act, pln_ref node) {
 
 /* ------------------------------------------------------------------ frames */
 
+static pln_status check_calls(const run *r) {
+  uint32_t most = r->engine->most_calls;
+  if (!most)
+    most = PLN_MOST_CALLS;
+  if (r->n_calls <= most)
+    return PLN_OK;
+  return pln_diag_error(r->engine, PLN_ERR_LIMIT, NULL,
+                        "calls are nested more than limit.depth = %u deep",
+                        (unsigned)most);
+}
+
 static pln_status push(run *r, const frame *f) {
+  r->n_calls += f->calls;
+  PLN_TRY(check_calls(r));
   if (r->n_frames >= MAX_FRAMES)
     return pln_diag_error(r->engine, PLN_ERR_LIMIT, NULL,
-                          "calls are nested more than %d deep", MAX_FRAMES);
+                          "scopes are nested more than %d deep", MAX_FRAMES);
   if (r->n_frames == r->cap_frames)
     PLN_TRY(pln_mem_grow(r->engine, (void **)&r->frames, &r->cap_frames,
                          r->n_frames + 1u, sizeof *r->frames));
@@ -661,6 +676,7 @@ static pln_ref scope_result(const frame *f) {
 static pln_status leave(run *r) {
   frame f = r->frames[--r->n_frames];
   pln_datum value;
+  r->n_calls -= f.calls;
   pln_status status = read_operand(r, f.act, scope_result(&f), &value);
   if (status == PLN_OK && f.args)
     return apply(r, &value, f.act->given, f.args, f.to);
@@ -673,11 +689,22 @@ static pln_status leave(run *r) {
   return PLN_OK;
 }
 
+/* What is asked at each step. */
+static pln_status check_limits(run *r) {
+  pln_engine *e = r->engine;
+  PLN_TRY(pln_poll(e));
+  if (++r->n_steps <= e->most_steps || e->most_steps == 0)
+    return PLN_OK;
+  return pln_diag_error(e, PLN_ERR_LIMIT, NULL,
+                        "it computes more nodes than limit.steps = %llu allows",
+                        (unsigned long long)e->most_steps);
+}
+
 static pln_status run_frames(run *r) {
   while (r->n_frames) {
     frame *f = &r->frames[r->n_frames - 1];
     activation *act = f->act;
-    PLN_TRY(pln_poll(r->engine));
+    PLN_TRY(check_limits(r));
     if (f->cycle) {
       PLN_TRY(go_round(r));
       continue;

@@ -2,6 +2,7 @@
  * their random operators draw from. */
 
 #include "lua/binding.h"
+#include "pass/pass.h"
 
 /* ---------------------------------------------------------------- arguments */
 
@@ -48,6 +49,18 @@ static const pln_graph *push_callee(lua_State *L, pln_lua *b, int arg,
   return pln_lua_push_graph(L, b, pln_module_function(*module, i))->graph;
 }
 
+/* Runs a function within the limits of the current context. */
+static pln_status eval_limited(const pln_module *module, const pln_graph *graph,
+                               pln_lua_data *args, pln_lua_data *results) {
+  pln_engine *e = graph->engine;
+  size_t mark = pln_diag_count(e);
+  pln_guard outer;
+  PLN_TRY(pln_guard_here(e, &outer));
+  pln_status status = pln_eval_data(module, graph, args->count, args->items,
+                                    results->count, results->items);
+  return pln_guard_end(e, &outer, mark, status);
+}
+
 /* Runs the callee at `arg` on the arguments behind it. */
 static int eval(lua_State *L, pln_lua *b, pln_module *context, int arg) {
   pln_module *module;
@@ -62,8 +75,7 @@ static int eval(lua_State *L, pln_lua *b, pln_module *context, int arg) {
   uint32_t k = tuple_size(b->engine, graph), count = k ? k : 1;
   pln_lua_data *results = pln_lua_push_data(L, b, count);
   pln_lua_must(L, b,
-               pln_eval_data(module ? module : context, graph, (uint32_t)n,
-                             args->items, count, results->items));
+               eval_limited(module ? module : context, graph, args, results));
   luaL_checkstack(L, (int)count + 16, "too many results");
   for (uint32_t i = 0; i < count; i++)
     pln_lua_push_datum(L, &results->items[i]);
@@ -94,8 +106,26 @@ static int core_seed(lua_State *L) {
   return 1;
 }
 
+/* limited(f, ...) -> what f gives, within the limits of the current context:
+ * its time and memory are those of all that f does */
+static int core_limited(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_engine *e = b->engine;
+  pln_guard outer;
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  pln_lua_must(L, b, pln_guard_here(e, &outer));
+  size_t mark = pln_diag_count(e);
+  int failed = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+  pln_status status = failed ? PLN_ERR_CALLBACK : PLN_OK;
+  pln_status told = pln_guard_end(e, &outer, mark, status);
+  if (told != status)
+    pln_lua_must(L, b, told);
+  return failed ? lua_error(L) : lua_gettop(L);
+}
+
 static const luaL_Reg functions[] = {{"eval", core_eval},
                                      {"eval_in", core_eval_in},
+                                     {"limited", core_limited},
                                      {"seed", core_seed},
                                      {NULL, NULL}};
 

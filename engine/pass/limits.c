@@ -1,9 +1,10 @@
-/* limits.c: what each pass may take: time, memory, nodes, rewrites, threads;
- * and when its result is verified. Config keys of contexts.
+/* limits.c: what each pass and each run of a function may take: time, memory,
+ * nodes, rewrites, steps, threads; and when a pass's result is verified. Config
+ * keys of contexts.
  *
- * Called by context.c when a context is made, and by leaf.c around the body of
- * a pass. What always holds: a pass that runs into a limit fails, and leaves
- * no trace, as any pass that fails. */
+ * Called by context.c when a context is made, by leaf.c around the body of a
+ * pass, and by those who run functions. What always holds: a pass that runs
+ * into a limit fails, and leaves no trace, as any pass that fails. */
 
 #include "pass/parallel.h"
 
@@ -20,7 +21,8 @@ static const pln_option keys[] = {
      .kind = PLN_ATTR_FLOAT,
      .fallback = "0",
      .least = "0",
-     .doc = "The most time a pass may take; 0: any."},
+     .doc = "The most seconds a pass, a run or a comparison may take; 0: "
+            "any."},
     {.name = "limit.nodes",
      .kind = PLN_ATTR_INT,
      .fallback = "0",
@@ -35,12 +37,24 @@ static const pln_option keys[] = {
      .kind = PLN_ATTR_INT,
      .fallback = "0",
      .least = "0",
-     .doc = "The most bytes the engine may hold while a pass runs; 0: any."},
+     .doc = "The most bytes the engine may hold while a pass or a function "
+            "runs; 0: any."},
     {.name = "limit.rewrites",
      .kind = PLN_ATTR_INT,
      .fallback = "0",
      .least = "0",
      .doc = "The most nodes a pass may replace; 0: any."},
+    {.name = "limit.steps",
+     .kind = PLN_ATTR_INT,
+     .fallback = "0",
+     .least = "0",
+     .doc = "The most nodes a run of a function may compute; 0: any."},
+    {.name = "limit.depth",
+     .kind = PLN_ATTR_INT,
+     .fallback = TEXT(PLN_MOST_CALLS),
+     .least = "1",
+     .most = "4000000",
+     .doc = "The most calls inside of each other in a run of a function."},
     {.name = "bisect.passes",
      .kind = PLN_ATTR_INT,
      .fallback = "-1",
@@ -90,6 +104,8 @@ void pln_limits_read(pln_engine *engine, pln_attrs config, pln_limits *out) {
   out->nodes = (uint64_t)pln_attrs_int(engine, config, "limit.nodes", 0);
   out->memory = (uint64_t)pln_attrs_int(engine, config, "limit.memory", 0);
   out->rewrites = (uint64_t)pln_attrs_int(engine, config, "limit.rewrites", 0);
+  out->steps = (uint64_t)pln_attrs_int(engine, config, "limit.steps", 0);
+  out->depth = (uint32_t)pln_attrs_int(engine, config, "limit.depth", 0);
   out->rules.passes = pln_attrs_int(engine, config, "bisect.passes", -1);
   out->rules.applications =
       pln_attrs_int(engine, config, "bisect.applications", -1);
@@ -108,7 +124,11 @@ pln_status pln_guard_begin(pln_engine *e, const pln_limits *limits,
                        .memory = e->memory.limit,
                        .seconds = e->seconds,
                        .rewrites = e->rewrites,
-                       .most_rewrites = e->most_rewrites};
+                       .most_rewrites = e->most_rewrites,
+                       .most_steps = e->most_steps,
+                       .most_calls = e->most_calls};
+  e->most_steps = limits->steps;
+  e->most_calls = limits->depth;
   if (!outer->on)
     return PLN_OK;
   /* The time of an outer pass goes on, and stops both. */
@@ -141,6 +161,8 @@ static pln_status told(pln_engine *e, size_t mark, pln_status status) {
 
 pln_status pln_guard_end(pln_engine *e, const pln_guard *outer, size_t mark,
                          pln_status status) {
+  e->most_steps = outer->most_steps;
+  e->most_calls = outer->most_calls;
   if (!outer->on)
     return status;
   status = told(e, mark, status);
@@ -151,6 +173,10 @@ pln_status pln_guard_end(pln_engine *e, const pln_guard *outer, size_t mark,
   if (outer->seconds <= 0)
     (void)!pln_stop_after(e, 0);
   return status;
+}
+
+pln_status pln_guard_here(pln_engine *e, pln_guard *outer) {
+  return pln_guard_begin(e, &pln_context_current(e)->limits, outer);
 }
 
 pln_status pln_limits_check(pln_engine *e, const pln_limits *limits,

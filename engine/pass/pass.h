@@ -220,7 +220,8 @@ bool pln_selection_counts(const pln_selection *selection);
 typedef struct pln_limits {
   enum { PLN_VERIFY_CHANGED, PLN_VERIFY_NONE, PLN_VERIFY_ALL } verify;
   double seconds, growth;
-  uint64_t nodes, memory, rewrites;
+  uint64_t nodes, memory, rewrites, steps;
+  uint32_t depth; /* calls inside of each other; 0: PLN_MOST_CALLS */
   pln_rule_limits rules;
   uint32_t threads; /* 0: as many as there are processors */
   uint64_t cache;   /* bytes of results that may be kept */
@@ -234,10 +235,14 @@ typedef struct pln_guard {
   bool on;
   size_t memory;
   double seconds;
-  uint64_t rewrites, most_rewrites;
+  uint64_t rewrites, most_rewrites, most_steps;
+  uint32_t most_calls;
 } pln_guard;
 pln_status pln_guard_begin(pln_engine *engine, const pln_limits *limits,
                            pln_guard *outer) PLN_CHECKED;
+/* The same with the limits of the current context, for those who run functions
+ * outside of passes. */
+pln_status pln_guard_here(pln_engine *engine, pln_guard *outer) PLN_CHECKED;
 /* The status of the pass: a limit that it ran into is told as such. */
 pln_status pln_guard_end(pln_engine *engine, const pln_guard *outer,
                          size_t mark, pln_status status) PLN_CHECKED;

@@ -32,7 +32,7 @@ local function holds(job, module)
   if known == nil then
     if core.interrupted() then error(core.diag("interrupted", "interrupted"), 0) end
     job.asked = job.asked + 1
-    local good, message = job.predicate:holds(module)
+    local good, message = pass.with(job.limits, job.predicate.holds, job.predicate, module)
     known = good or message
     job.known[module] = known
   end
@@ -197,9 +197,10 @@ end
 return function(pipeline, module, question, options)
   options = options or {}
   check_arguments(module, options)
+  local context = options.context or core.current()
   local job = {
     pipeline = ir.kind_of(pipeline) == "Pass" and pipeline or pass.sequential { pipeline },
-    module = module, context = options.context or core.current(),
+    module = module, context = context, limits = trail.inside(context, {}),
     predicate = question and predicate.make(question):against(module),
     holds = holds, known = {}, states = {}, asked = 0, pipelines = 1,
   }

@@ -451,5 +451,9 @@ return function(a, b, options)
   if not main_of(a) or not main_of(b) then
     argument.fail("pl.check: a module without a function 'main'")
   end
-  return compare_all(a, b, options)
+  local answer = table.pack(pcall(core.limited, compare_all, a, b, options))
+  if answer[1] then return table.unpack(answer, 2, answer.n) end
+  local err = answer[2]
+  if getmetatable(err) == "perilune.Diag" and err.code == "limit" then return nil, err end
+  error(err, 0)
 end

@@ -55,7 +55,7 @@ PLN_API void pln_datum_release(pln_engine *engine, pln_datum *datum);
  * result has fields, or 1. PLN_ERR_TYPE when an argument has not its
  * parameter's type, a symbolic extent standing for one number in all of them;
  * PLN_ERR_UNSUPPORTED names the operator that has no kernel, or whose result is
- * not defined. */
+ * not defined; PLN_ERR_LIMIT when calls are nested more than 100,000 deep. */
 PLN_API pln_status pln_eval_data(const pln_module *module,
                                  const pln_graph *function, uint32_t n_args,
                                  const pln_datum *args, uint32_t n_results,

@@ -531,6 +531,7 @@ static pln_status ref_rule(const rule *r) {
 pln_status pln_typing_rule(pln_typing *t, pln_typed_graph *g, pln_ref ref,
                            bool last) {
   rule r = {t, g, ref, &g->old->nodes[ref]};
+  PLN_TRY(pln_poll(t->engine));
   switch ((pln_kind)r.n->kind) {
   case PLN_OP: return op_rule(&r);
   case PLN_GLOBAL_VAR: return global_rule(&r);

@@ -36,6 +36,7 @@ function check.arguments(parser)
   parser:argument("a", "A model."):argname "A"
   parser:argument("b", "Another one."):argname "B"
   require "perilune.cli.shapes".options(parser)
+  require "perilune.cli.settings".option(parser)
   check.options(parser)
 end
 
@@ -130,12 +131,13 @@ end
 
 function check.run(options)
   local fixed = require "perilune.cli.shapes".parse(options) -- before any work is done
+  local context = require "perilune.cli.settings".context(options.set)
   local pl = require "perilune"
   local a, b = assert(pl.load(options.a)), assert(pl.load(options.b))
   local comparison = check.comparison(options)
   comparison.dims, comparison.shapes = fixed_sizes(fixed, { a, b })
   check.add_data(comparison, options, options.a, a)
-  local text, reason, differ = check.compare(a, b, comparison)
+  local text, reason, differ = pl.with(context, check.compare, a, b, comparison)
   if not text then
     stop.failure("%s and %s %s: %s", options.a, options.b, differ and "differ"
       or "cannot be compared", reason)

@@ -125,12 +125,15 @@ local function read_back(module, options)
 end
 
 -- What the comparison says; nothing is written when the result is another.
-local function check(source, module, options, comparison)
+-- The limits of the passes hold for it too.
+local function check(source, module, options, comparison, context)
   local written, unread = read_back(module, options)
   if not written then
     stop.failure("--check: what would be written cannot be read: %s; nothing is written", unread)
   end
-  local text, reason = require "perilune.cli.check".compare(source, written, comparison)
+  local limits = require "perilune.trail".inside(context, {})
+  local text, reason = require "perilune".with(limits, require "perilune.cli.check".compare,
+    source, written, comparison)
   if not text then stop.failure("--check: %s; nothing is written", reason) end
   return text
 end
@@ -161,7 +164,7 @@ function opt.run(options)
   if not options.quiet then summary.warnings(options.verbose) end
   if #asked > 0 then require "perilune.cli.instrument".show(asked, out_of(options)) end
   local report = core.report()
-  local checked = options.check and check(source, module, options, comparison)
+  local checked = options.check and check(source, module, options, comparison, context)
   save(module, options)
   write_history(module, options)
 

@@ -22,6 +22,7 @@ function run.arguments(parser)
   parser:flag("--time", "Shows how long it took to load the model and to run it.")
   parser:option("--repeat", "Runs it so many times; --time shows the fastest."):argname "N"
     :default "1":target "rounds":convert(require "perilune.cli.numbers".count)
+  require "perilune.cli.settings".option(parser)
   parser:option("--seed", "What random operators draw from: each run of one seed draws the same.")
     :argname "N":default "0":convert(require "perilune.cli.numbers".seed)
 end
@@ -95,8 +96,13 @@ local function check_options(options)
   if not ok then stop.failure("%s", reason) end
 end
 
+local function measure_within(context, ...)
+  return require "perilune".with(context, measure, ...)
+end
+
 function run.run(options)
   local started = host.clock()
+  local context = require "perilune.cli.settings".context(options.set)
   options.fixed = require "perilune.cli.shapes".parse(options)
   check_options(options)
   local module = must(require "perilune".load(options.model))
@@ -104,7 +110,7 @@ function run.run(options)
   local loaded = host.clock() - started
   local values = read_inputs(options, module, rows)
   require "perilune".seed(options.seed)
-  local results, seconds = measure(module, values, options.rounds)
+  local results, seconds = measure_within(context, module, values, options.rounds)
   for i, row in ipairs(outputs) do
     show(row.name, results[i])
     if options.output then save(options, i, row, results[i]) end

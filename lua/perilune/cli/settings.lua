@@ -89,4 +89,25 @@ function settings.arguments(given)
   return setmetatable({}, { __index = ask }), check
 end
 
+--- The option for limits, of commands that run no pipeline.
+function settings.option(parser)
+  parser:option("--set", "Sets a limit: limit.seconds, limit.memory, limit.steps or limit.depth.")
+    :argname "KEY=VALUE":count "*"
+end
+
+--- The context that the texts of that option mean.
+function settings.context(texts)
+  local config, arguments = settings.read(texts)
+  local _, check = settings.arguments(arguments)
+  check()
+  for key in pairs(config) do
+    if not key:find "^limit%." then
+      stop.usage("--set %s: it is for passes, and none run here; limit.* can be set", key)
+    end
+  end
+  local ok, context = pcall(require "perilune".context, { config = config })
+  if not ok then stop.usage("--set: %s", tostring(context)) end
+  return context
+end
+
 return settings

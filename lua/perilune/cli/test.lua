@@ -67,18 +67,17 @@ local function directories(options)
   return dirs
 end
 
--- The passes to run on a model, in a context of their own.
+-- The passes to run on a model, if any, and the context for them and for the runs.
 local function optimiser(options)
-  local config, arguments = require "perilune.cli.settings".read(options.set)
   if not options.opt and not options.pipeline then
-    if #options.set > 0 then stop.usage "--set asks for --opt" end
-    return nil
+    return nil, require "perilune.cli.settings".context(options.set)
   end
+  local config, arguments = require "perilune.cli.settings".read(options.set)
   local pl = require "perilune"
   local pass = require "perilune.cli.pipeline".find(options.pipeline, arguments)
   local ok, context = pcall(pl.context, { opt_level = 3, config = config })
   if not ok then stop.usage("--set: %s", tostring(context)) end
-  return function(module) return pl.with(context, pass, module) end
+  return pass, context
 end
 
 local function widener(options)
@@ -111,14 +110,16 @@ end
 
 -- Calls answer(i, verdict, problems) for each folder in order.
 local function run_all(options, dirs, answer)
-  local pass, widen = optimiser(options), widener(options)
+  local pass, context = optimiser(options)
+  local widen = widener(options)
   if options.jobs > 1 and #dirs > 1 then
     return require "perilune.cli.workers".run(options.jobs, worker_command(options), dirs, answer)
   end
   local trial = require "perilune.cli.trial"
   local tolerance = { rtol = options.rtol, atol = options.atol, scaled = options.scaled }
   for i, dir in ipairs(dirs) do
-    answer(i, trial(dir, { tolerance = tolerance, pass = pass, widen = widen }))
+    answer(i, require "perilune".with(context, trial, dir, { tolerance = tolerance, pass = pass,
+      widen = widen }))
   end
 end
 

@@ -37,7 +37,8 @@ local function wrong(job, module, pipeline)
     result = made
   end
   if not job.predicate then return nil end
-  local good, message = job.predicate:against(module):holds(result)
+  local question = job.predicate:against(module)
+  local good, message = pass.with(job.context, question.holds, question, result)
   if not good then return "predicate", message end
 end
 
