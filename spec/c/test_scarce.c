@@ -64,6 +64,33 @@ static pln_status change_dim(const pln_module *m) {
   return status;
 }
 
+static pln_status change_shape(const pln_module *m) {
+  static const int64_t dims[] = {-1, 3};
+  pln_module *fixed = NULL;
+  pln_status status = pln_module_fix_shape(m, pln_text("x"), 2, dims, &fixed);
+  pln_module_release(fixed);
+  return status;
+}
+
+/* Each function for the types that its parameters have. */
+static pln_status try_types(const pln_module *m) {
+  enum { MOST = 8 };
+  pln_status status = PLN_OK;
+  for (uint32_t i = 0; i < pln_module_count(m) && status == PLN_OK; i++) {
+    const pln_graph *g = pln_module_function(m, i);
+    pln_engine *e = pln_module_engine(m);
+    pln_type type = pln_node_type(g, pln_graph_root(g)), types[MOST];
+    uint32_t n = pln_type_n_parts(e, type) - 1;
+    pln_type_trial trial;
+    bool params[MOST];
+    for (uint32_t k = 0; k < n && k < MOST; k++)
+      types[k] = pln_type_part(e, type, k);
+    if (n <= MOST)
+      status = pln_graph_try_types(g, m, n, types, &trial, params);
+  }
+  return status;
+}
+
 static pln_status change_attrs(const pln_module *m) {
   pln_attr row = {.kind = PLN_ATTR_INT, .v.i = 7};
   pln_attrs attrs;
@@ -157,7 +184,8 @@ static void compares(void) {
 }
 
 static void changes(void) {
-  deed deeds[] = {infer_all, change_dim, change_attrs, change_functions, NULL};
+  deed deeds[] = {infer_all,    change_dim,       change_shape, try_types,
+                  change_attrs, change_functions, NULL};
   oom_sweep(with_module, deeds);
 }
 

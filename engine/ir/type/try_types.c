@@ -60,6 +60,12 @@ static bool results_empty(const trial *t) {
 /* -------------------------------------------------------------------- failure
  */
 
+/* What is no fault of the types. */
+static bool ends_trial(pln_status status) {
+  return status == PLN_ERR_NOMEM || status == PLN_ERR_LIMIT ||
+         status == PLN_ERR_INTERRUPTED;
+}
+
 /* Whether the node is as ill-typed in the function as it stands. */
 static pln_status fails_anyway(trial *t, pln_ref node, bool *out) {
   pln_engine *e = t->graph->engine;
@@ -73,9 +79,11 @@ static pln_status fails_anyway(trial *t, pln_ref node, bool *out) {
   pln_status status = n.data
                           ? pln_infer_op_call(t->graph, &n, false, NULL, &value)
                           : pln_infer_apply(e, t->graph, &n, &type);
-  pln_diag_drop(e, mark);
   *out = status != PLN_OK;
-  return status == PLN_ERR_NOMEM ? status : PLN_OK;
+  if (ends_trial(status))
+    return status;
+  pln_diag_drop(e, mark);
+  return PLN_OK;
 }
 
 static void add_number(pln_type_trial *out, int64_t number) {
@@ -176,17 +184,18 @@ static pln_status type_node(trial *t, pln_ref node) {
     note_empty(t, node);
     return PLN_OK;
   }
-  bool anyway = false;
-  if (status == PLN_ERR_TYPE)
-    PLN_TRY(fails_anyway(t, node, &anyway));
-  if (status == PLN_ERR_TYPE && !anyway) {
+  bool anyway;
+  if (ends_trial(status))
+    return status;
+  PLN_TRY(fails_anyway(t, node, &anyway));
+  if (!anyway) {
     t->out->failed = node;
     keep_message(t, mark);
   }
   pln_diag_drop(e, mark);
   n->type = old;
   t->copy->values[node] = 0;
-  return status == PLN_ERR_TYPE ? PLN_OK : status;
+  return PLN_OK;
 }
 
 static pln_status type_nodes(trial *t, uint32_t n, const pln_type *types,
