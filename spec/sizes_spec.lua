@@ -175,6 +175,17 @@ describe("pl.check on given data", function()
     assert.matches("^round 2 %(data set 2, N=1%): result 1 differs at %[0, 2%]", diag.message)
   end)
 
+  it("refuses names that are none", function()
+    local one = pl.func({ x }, x)
+    for _, options in ipairs { { data = { { xx = a } } }, { shapes = { xx = { 1, 3 } } },
+      { data = { { a, a } } }, { example = { xx = { 1, 3 } } } } do
+      local ok, diag = pl.check(one, one, options)
+      assert.is_nil(ok)
+      assert.equal("name", diag.code)
+      assert.matches("no input is called '", diag.message, 1, true)
+    end
+  end)
+
   it("fails when the data does not fit", function()
     local one = pl.func({ x }, x)
     local ok, diag = pl.check(one, one, { data = { { pl.tensor { 1 } } } })

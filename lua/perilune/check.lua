@@ -334,6 +334,27 @@ local function fixed_sizes(job, options)
   return dims, shapes
 end
 
+-- Whether a table by name or position names inputs only: nil, or a diagnostic.
+local function unknown_input(job, what, given)
+  for name in pairs(given or {}) do
+    if not job.a.by_name[name] and not job.a.params[name] then
+      local names = {}
+      for i, param in ipairs(job.a.params) do names[i] = param.name end
+      return core.diag("name", ("%s: no input is called '%s'%s"):format(what, tostring(name),
+        core.suggest(tostring(name), names)))
+    end
+  end
+end
+
+local function check_names(job, options)
+  for number, set in ipairs(options.data or {}) do
+    local diag = unknown_input(job, ("data set %d"):format(number), set)
+    if diag then return diag end
+  end
+  return unknown_input(job, "shapes", options.shapes)
+    or unknown_input(job, "example", options.example)
+end
+
 local function prepare(a, b, options)
   local job = { a = side(a), b = side(b), units = options.units or 0 }
   job.tolerance = { rtol = options.rtol or 1e-5, atol = options.atol or 1e-5,
@@ -346,6 +367,8 @@ local function prepare(a, b, options)
   job.types = {}
   for i, param in ipairs(job.a.params) do job.types[i] = param.type end
   job.describe = function(round) return describe(job, round) end
+  local unknown = check_names(job, options)
+  if unknown then return nil, unknown end
   local dims, shapes = fixed_sizes(job, options)
   if not dims then return nil, shapes end
   local fn = job.a.fn.kind == "Function" and job.a.fn or nil

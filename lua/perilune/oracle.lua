@@ -3,11 +3,30 @@
 
 require "perilune.core".internal()
 
+-- Of a table by name of the input what `module` has still: reducing drops inputs.
+local function of_inputs(module, by_name)
+  local left, names = {}, {}
+  for i, param in ipairs(module.functions.main.params) do
+    names[param.name], names[i] = true, true
+  end
+  for name, value in pairs(by_name) do
+    if names[name] then left[name] = value end
+  end
+  return left
+end
+
 -- What pl.check takes.
-local function of_check(options)
+local function of_check(options, module)
   local given = {}
   for name, value in pairs(options) do
     if name ~= "prepare" and name ~= "skip" then given[name] = value end
+  end
+  for _, name in ipairs { "shapes", "example" } do
+    if given[name] then given[name] = of_inputs(module, given[name]) end
+  end
+  if given.data then
+    given.data = {}
+    for i, set in ipairs(options.data) do given.data[i] = of_inputs(module, set) end
   end
   return given
 end
@@ -20,7 +39,8 @@ return function(before, after, options)
   options = options or {}
   if not before.functions.main or not after.functions.main then return nil, "no @main" end
   if options.prepare then before, after = options.prepare(before), options.prepare(after) end
-  local same, diag = require "perilune.check" (before, after, of_check(options))
+  local same, diag = require "perilune.check" (before, after,
+    of_check(options, before))
   if same then return true end
   if diag.code ~= "invalid" then return nil, diag.message end
   return false, diag.message

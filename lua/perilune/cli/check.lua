@@ -19,7 +19,7 @@ function check.options(parser)
   parser:option("--rounds", "How many rounds to run on inputs that are made: 6, with --data none.")
     :argname "N":convert(numbers.count)
   parser:option("--data", "Takes inputs from input_N.pb in a folder such as test_data_set_0, or in "
-    .. "all such folders inside of it; what is missing there is made."):argname "DIR":count "*"
+    .. "all such folders inside of it."):argname "DIR":count "*"
   parser:option("--seed", "What the numbers of the first round are made from."):argname "N"
     :default "1":convert(numbers.seed)
   parser:option("--rtol", "How much a float may differ, as a part of what is expected; four "
