@@ -97,11 +97,9 @@ local function all_ones(search)
   return x
 end
 
--- The shapes of the inputs once open dims have the sizes that the options and the given
--- values tell: others have 1 where the operators admit it, else the least sizes that
--- they admit.
-local function sized(module, rows, values, fixed)
-  module = require "perilune.cli.shapes".fix(module, fixed)
+-- The shapes of the inputs once open dims have the sizes that the given values tell:
+-- others have 1 where the operators admit it, else the least sizes that they admit.
+local function sized(module, rows, values)
   local main, types, shapes = module.functions.main, {}, {}
   for i, param in ipairs(main.params) do types[i] = param.type end
   for i in ipairs(rows) do shapes[i] = shape_of_value(values[i]) end
@@ -143,11 +141,11 @@ local function load_all(module, rows, given, rest)
 end
 
 --- A value for each input (`rows`, of perilune.cli.signature): a list with its
--- length in n. `fixed` are the sizes of perilune.cli.shapes.
-function inputs.make(module, rows, given, rest, fixed)
+-- length in n.
+function inputs.make(module, rows, given, rest)
   local values, drawn = load_all(module, rows, given, rest)
   if not next(drawn) then return values end
-  local shapes = sized(module, rows, values, fixed)
+  local shapes = sized(module, rows, values)
   for i, row in ipairs(rows) do
     if drawn[i] then values[i] = random(row, drawn[i], shapes[i], i - 1) end
   end

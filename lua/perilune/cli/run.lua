@@ -41,7 +41,7 @@ local function read_inputs(options, module, rows)
     return values
   end
   local given, rest = inputs.parse(options.input, rows)
-  return inputs.make(module, rows, given, rest, options.fixed)
+  return inputs.make(module, rows, given, rest)
 end
 
 local SHOWN = 6
@@ -106,6 +106,7 @@ function run.run(options)
   options.fixed = require "perilune.cli.shapes".parse(options)
   check_options(options)
   local module = must(require "perilune".load(options.model))
+  module = require "perilune.cli.shapes".fix(module, options.fixed)
   local rows, outputs = require "perilune.cli.signature"(module)
   local loaded = host.clock() - started
   local values = read_inputs(options, module, rows)
