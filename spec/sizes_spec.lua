@@ -188,6 +188,12 @@ describe("pl.check on given data", function()
 
   it("fails when the data does not fit", function()
     local one = pl.func({ x }, x)
+    for _, fixed in ipairs { { dims = { N = 2 } }, { shapes = { x = { 2, "?" } } } } do
+      fixed.data = { { a } }
+      local ok, diag = pl.check(one, one, fixed)
+      assert.is_nil(ok)
+      assert.equal("input 'x' has the shape (1, 3), but dimension 0 is fixed at 2", diag.message)
+    end
     local ok, diag = pl.check(one, one, { data = { { pl.tensor { 1 } } } })
     assert.is_nil(ok)
     assert.matches("^no round could run: ", diag.message)

@@ -294,8 +294,24 @@ local function shape_of_value(value)
   return type(value) == "userdata" and value.shape or nil
 end
 
+-- The shape of a value that contradicts a size that is fixed: a diagnostic, or nil.
+local function contradiction(job, shapes)
+  for i, shape in pairs(shapes) do
+    local names, given = core.type_symbols(job.types[i]) or {}, job.search.given[i] or {}
+    for axis, size in ipairs(shape) do
+      local fixed = names[axis] and job.search.fixed[names[axis]] or given[axis]
+      if type(fixed) == "number" and fixed ~= size then
+        return core.diag("type", ("input '%s' has the shape (%s), but dimension %d is fixed at %d")
+          :format(job.a.params[i].name, table.concat(shape, ", "), axis - 1, fixed))
+      end
+    end
+  end
+end
+
 local function run_set(job, number, set, seed)
   local shapes = shapes_of(job, set, shape_of_value)
+  local diag = contradiction(job, shapes)
+  if diag then return nil, diag end
   return attempt(job, { number = number, kind = "ordinary", seed = seed, set = set,
     indices = true, sizes = job.search:of_shapes(shapes, job.base) })
 end
