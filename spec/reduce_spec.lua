@@ -73,6 +73,16 @@ describe("reduce", function()
     assert.equal(0.0, weights:get(1, 1))
   end)
 
+  it("gives numbers to dims without a name", function()
+    local x = pl.var("x", "Tensor[(?, ?), float32]")
+    local mod = pl.module { main = pl.func({ x }, pl.op.nn.softmax(x, { axis = 0 })) }
+    local small = assert(pl.reduce(mod, function(module)
+      local softmax = counts(module)["nn.softmax"]
+      return not (softmax and module.main.params[1].type.shape[1] ~= 1)
+    end))
+    assert.equal("Tensor[(2, 1), float32]", tostring(small.module.main.params[1].type))
+  end)
+
   it("gives what others call parameters that fit", function()
     local small = assert(pl.reduce(parse [[
       def @main(%x: Tensor[(4), float32]) { add(@f(tanh(%x), exp(%x)), %x) }

@@ -221,6 +221,23 @@ describe("--data", function()
     assert.matches("differs at", shown)
   end)
 
+  it("beside a model is where the search for sizes begins", function()
+    local v = var("v", "?, ?")
+    local folder_of = path "example"
+    local function save(name, body)
+      assert(pl.onnx.save(pl.module { main = pl.func({ v }, body) }, folder_of .. "/" .. name))
+    end
+    os.execute(("mkdir -p %s/test_data_set_0"):format(folder_of))
+    local flat = pl.op.reshape(v, pl.const(pl.tensor { 21 }))
+    save("model.onnx", flat)
+    save("other.onnx", flat + 1)
+    assert(pl.onnx.save_value(pl.tensor.random("float32", { 7, 3 }),
+      folder_of .. "/test_data_set_0/input_0.pb", v.type, "v"))
+    local status, _, err = run(("check %s/model.onnx %s/other.onnx"):format(folder_of, folder_of))
+    assert.equal(1, status)
+    assert.matches("v=(7, 3)", err, 1, true)
+  end)
+
   it("is not of another shape than the one that is fixed", function()
     local status, _, err = run(("run %s --data %s --shape x=2,3"):format(model, data))
     assert.equal(1, status)

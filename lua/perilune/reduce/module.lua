@@ -338,12 +338,30 @@ local function symbols_of(module)
   return names
 end
 
+-- A size for each dim of an input that has no name.
+local function unnamed_dims(job)
+  local main = job.module.functions.main
+  for _, param in ipairs(main and main.kind == "Function" and main.params or {}) do
+    for axis, dim in ipairs(param.type and param.type.shape or {}) do
+      local shape = {}
+      for k = 1, #param.type.shape do shape[k] = "?" end
+      for size = 1, dim == "?" and 3 or 0 do
+        shape[axis] = size
+        if job:try(function()
+          return assert(job.module:fix_shape(param.name, shape))
+        end) then break end
+      end
+    end
+  end
+end
+
 function steps.dims(job)
   for _, name in ipairs(symbols_of(job.module)) do
     for _, size in ipairs { 1, 2, 3 } do
       if job:try(function() return job.module:fix_dim(name, size) end) then break end
     end
   end
+  unnamed_dims(job)
 end
 
 function steps.dead_code(job)
