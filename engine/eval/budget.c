@@ -33,7 +33,7 @@ bool pln_budget_allows(pln_budget *budget, size_t bytes, size_t dying) {
 
 /* What a Constant takes where it is stored: a splat is one element. */
 static size_t stored_bytes(const pln_tensor *t) {
-  return t->splat ? pln_dtype_bits((pln_dtype)t->dtype) / 8 : t->bytes;
+  return t->splat ? pln_splat_bytes((pln_dtype)t->dtype) : t->bytes;
 }
 
 /* How often `node` uses its operand `i`; 0 when an earlier operand is the same

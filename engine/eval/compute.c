@@ -32,22 +32,59 @@ static bool constant_dims(const pln_engine *e, pln_type type) {
   return rank >= 0;
 }
 
-/* A moved splat is a splat of the result's type, when that is known. */
-static bool moves_splat(const pln_graph *g, const pln_node *n, uint32_t count,
+static bool moves_splat(const pln_node *n, uint32_t count,
                         const pln_tensor *const *args) {
-  return count > 0 && args[0] && args[0]->splat && n->results == 0 &&
-         only_moves(n->data) && constant_dims(g->engine, n->type);
+  return count > 0 && count <= FEW_ARGS && args[0] && args[0]->splat &&
+         n->results == 0 && only_moves(n->data);
 }
 
+/* The type of what the call makes of these tensors; 0 when inference does not
+ * tell, or refuses. What the node's own type says may be wrong: a file declares
+ * what it likes. */
+static pln_status type_moved(const pln_graph *g, const pln_node *n,
+                             uint32_t count, const pln_tensor *const *args,
+                             pln_type *out) {
+  pln_engine *e = g->engine;
+  pln_type types[FEW_ARGS];
+  pln_infer call = {.engine = e,
+                    .graph = g,
+                    .n_args = count,
+                    .op = n->data,
+                    .fields = types,
+                    .tensors = args,
+                    .results = out};
+  *out = 0;
+  PLN_TRY(pln_attrs_within(e, n->attrs, &call.attrs));
+  for (uint32_t i = 0; i < count; i++) {
+    types[i] = 0;
+    if (args[i])
+      PLN_TRY(pln_type_tensor(e, (pln_dtype)args[i]->dtype,
+                              (int32_t)args[i]->rank, args[i]->dims,
+                              &types[i]));
+  }
+  size_t mark = pln_diag_count(e);
+  pln_status status = pln_op_row(e, n->data)->infer(&call);
+  if (status != PLN_ERR_TYPE)
+    return status;
+  pln_diag_drop(e, mark);
+  *out = 0;
+  return PLN_OK;
+}
+
+/* A moved splat is a splat, when the result's shape is told; else *out is left.
+ */
 static pln_status move_splat(const pln_graph *g, const pln_node *n,
-                             const pln_tensor *x, pln_tensor **out) {
-  return pln_tensor_splat(g->engine, (pln_dtype)x->dtype,
-                          (uint32_t)pln_type_rank(g->engine, n->type),
-                          pln_type_dims(g->engine, n->type), x->data, out);
-}
-
-static bool plain(const pln_tensor *t) {
-  return t->dtype != PLN_STRING && pln_dtype_bits((pln_dtype)t->dtype) % 8 == 0;
+                             uint32_t count, const pln_tensor *const *args,
+                             pln_tensor **out) {
+  pln_type type;
+  const void *data;
+  PLN_TRY(type_moved(g, n, count, args, &type));
+  if (!constant_dims(g->engine, type))
+    return PLN_OK;
+  PLN_TRY(pln_tensor_data(args[0], &data));
+  return pln_tensor_splat(g->engine, (pln_dtype)args[0]->dtype,
+                          (uint32_t)pln_type_rank(g->engine, type),
+                          pln_type_dims(g->engine, type), data, out);
 }
 
 /* Element by element, and each operand is one element or stands for all, one of
@@ -58,7 +95,7 @@ static bool maps_splats(const pln_graph *g, const pln_node *n, uint32_t count,
   for (uint32_t i = 0; i < count; i++) {
     if (args[i] && args[i]->count != 1 && !args[i]->splat)
       return false;
-    if (args[i] && (args[i]->count == 0 || !plain(args[i])))
+    if (args[i] && args[i]->count == 0)
       return false;
     many |= args[i] && args[i]->count > 1;
   }
@@ -99,7 +136,7 @@ static pln_status single(const pln_tensor *x, pln_tensor **out) {
   const void *data;
   PLN_TRY(pln_tensor_data(x, &data));
   return pln_tensor_from(x->engine, (pln_dtype)x->dtype, x->rank, ones, data,
-                         pln_dtype_bits((pln_dtype)x->dtype) / 8, out);
+                         pln_splat_bytes((pln_dtype)x->dtype), out);
 }
 
 /* ------------------------------------------------------------------ kernels */
@@ -242,8 +279,11 @@ static pln_status compute(const work *w) {
   bool is_loose = row->traits & PLN_TRAIT_LOOSE;
   if (ready_as_they_are(is_loose, w->count, w->args))
     return run_kernel(w, w->args);
-  if (moves_splat(g, w->node, w->count, w->args))
-    return move_splat(g, w->node, w->args[0], w->results);
+  if (moves_splat(w->node, w->count, w->args)) {
+    PLN_TRY(move_splat(g, w->node, w->count, w->args, w->results));
+    if (w->results[0])
+      return PLN_OK;
+  }
   if (maps_splats(g, w->node, w->count, w->args))
     return map_splats(w);
   return run_prepared(w, is_loose ? loose : dense);

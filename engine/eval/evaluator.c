@@ -600,6 +600,30 @@ static pln_status call_value(run *r, activation *act, pln_ref node) {
   return apply(r, &callee, attrs, args, &slot_of(act, node)->held);
 }
 
+/* A file may call an operator with any number of operands: whatever computes it
+ * is spared those that do not fit. */
+static pln_status check_arity(run *r, const pln_node *n) {
+  const pln_op_info *row = pln_op_row(r->engine, n->data);
+  bool few = (int64_t)n->count < row->min_args;
+  bool many = row->max_args >= 0 && (int64_t)n->count > row->max_args;
+  if (!few && !many)
+    return PLN_OK;
+  return pln_diag_error(r->engine, PLN_ERR_UNSUPPORTED, NULL,
+                        "'%s' takes %s %d operands, got %u", row->name,
+                        few ? "at least" : "at most",
+                        few ? row->min_args : row->max_args, n->count);
+}
+
+static pln_status call_operation(run *r, activation *act, pln_ref node,
+                                 pln_datum *out) {
+  const pln_node *n = &act->plan->graph->nodes[node];
+  PLN_TRY(check_arity(r, n));
+  if (n->data == PLN_OP_IDENTITY && n->results == 0)
+    return copy_operand(r, act, n, out);
+  return pln_cycle_is(n->data) ? start_rounds(r, act, node)
+                               : call_operator(r, act, node, out);
+}
+
 /* Computes one node: gives its value, or pushes the frame that will. */
 static pln_status step(run *r, activation *act, pln_ref node, pln_datum *out) {
   const pln_graph *g = act->plan->graph;
@@ -620,12 +644,8 @@ static pln_status step(run *r, activation *act, pln_ref node, pln_datum *out) {
   case PLN_REF_CREATE: return make_cell(r, act, n, out);
   case PLN_TUPLE_GET_ITEM: return get_item(r, act, n, out);
   case PLN_CALL:
-    if (n->data == 0)
-      return call_value(r, act, node);
-    if (n->data == PLN_OP_IDENTITY && n->results == 0)
-      return copy_operand(r, act, n, out);
-    return pln_cycle_is(n->data) ? start_rounds(r, act, node)
-                                 : call_operator(r, act, node, out);
+    return n->data ? call_operation(r, act, node, out)
+                   : call_value(r, act, node);
   case PLN_FUNCTION:
     act->captured |= act->plan->escapes[node] != 0;
     *out =

@@ -105,7 +105,7 @@ pln_status pln_builder_reserve(pln_builder *b, size_t nodes, size_t operands,
                        sizeof *g->typed_from));
   PLN_TRY(
       pln_mem_grow(e, (void **)&b->home, &b->cap_home, nodes, sizeof *b->home));
-  PLN_TRY(pln_mem_grow(e, (void **)&g->operands, &g->cap_operands, operands,
+  PLN_TRY(pln_mem_grow(e, (void **)&g->operands, &g->cap_operands, operands + 1,
                        sizeof *g->operands));
   PLN_TRY(pln_mem_grow(e, (void **)&g->scopes, &g->cap_scopes, scopes,
                        sizeof *g->scopes));

@@ -49,9 +49,8 @@ static pln_status zeros(const cutter *c, pln_builder *to, pln_ref old,
   static const unsigned char zero[16];
   pln_type type = c->old->nodes[old].type;
   pln_dtype dtype = pln_type_dtype(c->engine, type);
-  uint32_t bits = pln_dtype_bits(dtype);
   pln_tensor *tensor;
-  if (!is_known(c->engine, type) || bits < 8 || dtype == PLN_STRING)
+  if (!is_known(c->engine, type) || !dtype || dtype == PLN_STRING)
     return misfit(c, old, "zeros");
   PLN_TRY(pln_tensor_splat(c->engine, dtype,
                            (uint32_t)pln_type_rank(c->engine, type),

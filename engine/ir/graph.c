@@ -256,7 +256,10 @@ static pln_status copy_array(pln_engine *e, const void *from, size_t n,
 
 static pln_status copy_into(const pln_graph *g, pln_graph *h) {
   COPY(nodes, g->n_nodes, &h->cap_nodes);
-  COPY(operands, g->n_operands, &h->cap_operands);
+  PLN_TRY(pln_mem_grow(g->engine, (void **)&h->operands, &h->cap_operands,
+                       g->n_operands + (size_t)1, sizeof *h->operands));
+  if (g->n_operands)
+    memcpy(h->operands, g->operands, g->n_operands * sizeof *h->operands);
   COPY(scopes, g->n_scopes, &h->cap_scopes);
   COPY(values, g->n_nodes, &h->cap_values);
   COPY(origin, g->n_nodes, &h->cap_origin);

@@ -65,7 +65,7 @@ struct pln_graph {
   uint32_t n_scopes, cap_scopes;
   uint32_t n_tensors, cap_tensors;
   pln_node *nodes;
-  pln_ref *operands;
+  pln_ref *operands; /* an array where there is a node, even without operands */
   pln_scope_row *scopes;
   pln_tensor **tensors; /* retained */
   uint32_t cap_values, cap_origin, cap_typed_from;

@@ -121,7 +121,7 @@ static pln_status make_room(const pln_layout *l, size_t operands,
                        sizeof *g->origin));
   PLN_TRY(pln_mem_grow(e, (void **)&g->typed_from, &g->cap_typed_from, l->n,
                        sizeof *g->typed_from));
-  PLN_TRY(pln_mem_grow(e, (void **)&g->operands, &g->cap_operands, operands,
+  PLN_TRY(pln_mem_grow(e, (void **)&g->operands, &g->cap_operands, operands + 1,
                        sizeof *g->operands));
   return pln_mem_grow(e, (void **)&g->scopes, &g->cap_scopes, l->n_found,
                       sizeof *g->scopes);

@@ -50,7 +50,7 @@ static pln_status make_room(pln_reach *r, size_t operands) {
   PLN_TRY(pln_mem_grow(e, (void **)&g->typed_from, &g->cap_typed_from, n,
                        sizeof *g->typed_from));
   PLN_TRY(pln_mem_grow(e, (void **)&g->operands, &g->cap_operands,
-                       g->n_operands + operands, sizeof *g->operands));
+                       g->n_operands + operands + 1, sizeof *g->operands));
   PLN_TRY(pln_mem_grow(e, (void **)&r->home, &r->cap_home, n, sizeof *r->home));
   return pln_mem_grow(e, (void **)&r->order, &r->cap_order, n,
                       sizeof *r->order);

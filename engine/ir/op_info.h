@@ -35,6 +35,9 @@ typedef struct pln_infer {
   /* When the operands are the fields of one tuple whose nodes nobody knows:
    * their types, and `args` says nothing. Else NULL. */
   const pln_type *fields;
+  /* When `fields` are the types of tensors that are at hand: those tensors,
+   * NULL where one is omitted. Else NULL. */
+  const struct pln_tensor *const *tensors;
   uint32_t n_results; /* as pln_node_n_results */
   /* max(1, n_results) of them, preset to 0; where it is asked what the call
    * says of operands, the first to what is known of it. */

@@ -21,8 +21,12 @@ static bool is_packed(pln_dtype dtype) {
   return pln_dtype_bits(dtype) < 8;
 }
 
-static size_t element_size(const pln_tensor *t) {
-  return pln_dtype_bits((pln_dtype)t->dtype) / 8;
+size_t pln_splat_bytes(pln_dtype dtype) {
+  return is_packed(dtype) ? 1 : pln_dtype_bits(dtype) / 8;
+}
+
+static size_t splat_bytes(const pln_tensor *t) {
+  return pln_splat_bytes((pln_dtype)t->dtype);
 }
 
 pln_status pln_tensor_size(pln_dtype dtype, uint32_t rank, const int64_t *dims,
@@ -110,26 +114,17 @@ static pln_status new_block(pln_tensor *t, size_t size) {
   return PLN_OK;
 }
 
-/* The same with `size` bytes, which the caller fills in. */
-static pln_status new_owned(pln_engine *engine, pln_dtype dtype, uint32_t rank,
-                            const int64_t *dims, size_t size,
-                            pln_tensor **out) {
+/* One whose bytes the caller fills in. */
+static pln_status new_dense(pln_engine *engine, pln_dtype dtype, uint32_t rank,
+                            const int64_t *dims, pln_tensor **out) {
   pln_tensor *t = NULL;
   PLN_TRY(new_tensor(engine, dtype, rank, dims, &t));
-  pln_status status = new_block(t, size);
+  pln_status status = new_block(t, t->bytes);
   if (status == PLN_OK)
     *out = t;
   else
     pln_tensor_release(t);
   return status;
-}
-
-static pln_status new_dense(pln_engine *engine, pln_dtype dtype, uint32_t rank,
-                            const int64_t *dims, pln_tensor **out) {
-  size_t count, bytes;
-  if (pln_tensor_size(dtype, rank, dims, &count, &bytes) != PLN_OK)
-    return bad_size(engine, dtype, rank, dims);
-  return new_owned(engine, dtype, rank, dims, bytes, out);
 }
 
 pln_status pln_tensor_unset(pln_engine *engine, pln_dtype dtype, uint32_t rank,
@@ -200,18 +195,49 @@ pln_status pln_tensor_from(pln_engine *engine, pln_dtype dtype, uint32_t rank,
   return status;
 }
 
+/* A byte full of copies of a packed element, which `element` has in its low
+ * bits. */
+static uint8_t full_byte(uint8_t element, uint32_t bits) {
+  uint32_t byte = element & ((1u << bits) - 1);
+  for (; bits < 8; bits *= 2)
+    byte |= byte << bits;
+  return (uint8_t)byte;
+}
+
+/* One slice, then its text. */
+static pln_status splat_string(pln_tensor *t, pln_slice text) {
+  PLN_TRY(new_block(t, sizeof text + text.size));
+  char *copy = (char *)t->data + sizeof text;
+  if (text.size)
+    memcpy(copy, text.data, text.size);
+  *(pln_slice *)t->data = (pln_slice){copy, text.size};
+  return PLN_OK;
+}
+
+static pln_status splat_element(pln_tensor *t, const void *element) {
+  uint32_t bits = pln_dtype_bits((pln_dtype)t->dtype);
+  if (t->dtype == PLN_STRING)
+    return splat_string(t, *(const pln_slice *)element);
+  PLN_TRY(new_block(t, splat_bytes(t)));
+  if (bits < 8)
+    *(uint8_t *)t->data = full_byte(*(const uint8_t *)element, bits);
+  else
+    memcpy((void *)t->data, element, bits / 8);
+  return PLN_OK;
+}
+
 pln_status pln_tensor_splat(pln_engine *engine, pln_dtype dtype, uint32_t rank,
                             const int64_t *dims, const void *element,
                             pln_tensor **out) {
-  if (dtype == PLN_STRING || (pln_dtype_bits(dtype) && is_packed(dtype)))
-    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
-                          "a %s tensor cannot be a splat; write it out",
-                          pln_dtype_name(dtype));
-  size_t size = pln_dtype_bits(dtype) / 8;
-  PLN_TRY(new_owned(engine, dtype, rank, dims, size, out));
-  memcpy((void *)(*out)->data, element, size);
-  (*out)->splat = true;
-  return PLN_OK;
+  pln_tensor *t = NULL;
+  PLN_TRY(new_tensor(engine, dtype, rank, dims, &t));
+  t->splat = true;
+  pln_status status = splat_element(t, element);
+  if (status == PLN_OK)
+    *out = t;
+  else
+    pln_tensor_release(t);
+  return status;
 }
 
 /* Lets the tensor read another's elements. */
@@ -369,9 +395,17 @@ void *pln_tensor_writable(pln_tensor *t) {
   return mine ? (void *)t->data : NULL;
 }
 
-/* Writes a splat's element over `size` bytes, doubling what is there. */
-static void spread(const pln_tensor *t, char *to, size_t size) {
-  size_t done = element_size(t);
+uint8_t pln_splat_last_byte(const pln_tensor *t) {
+  uint32_t used =
+      (uint32_t)(t->count % 8) * pln_dtype_bits((pln_dtype)t->dtype);
+  uint8_t byte = *(const uint8_t *)t->data;
+  return used % 8 ? (uint8_t)(byte & ((1u << used % 8) - 1)) : byte;
+}
+
+/* Writes a splat's element over the bytes of the tensor, doubling what is
+ * there. Bits behind the last packed element are 0. */
+static void spread(const pln_tensor *t, char *to) {
+  size_t done = splat_bytes(t), size = t->bytes;
   if (size == 0)
     return;
   memcpy(to, t->data, done);
@@ -380,16 +414,44 @@ static void spread(const pln_tensor *t, char *to, size_t size) {
     memcpy(to + done, to, piece);
     done += piece;
   }
+  if (is_packed((pln_dtype)t->dtype))
+    to[size - 1] = (char)pln_splat_last_byte(t);
+}
+
+/* So many slices of one text. */
+static pln_status spread_string(const pln_tensor *t, pln_tensor *to) {
+  pln_slice text = *(const pln_slice *)t->data;
+  PLN_TRY(new_block(to, t->bytes + text.size));
+  char *copy = (char *)to->data + t->bytes;
+  pln_slice *slices = (pln_slice *)to->data;
+  if (text.size)
+    memcpy(copy, text.data, text.size);
+  for (size_t i = 0; i < t->count; i++)
+    slices[i] = (pln_slice){copy, text.size};
+  return PLN_OK;
+}
+
+static pln_status write_out(const pln_tensor *t, pln_tensor *to) {
+  if (t->dtype == PLN_STRING)
+    return spread_string(t, to);
+  PLN_TRY(new_block(to, t->bytes));
+  spread(t, (char *)to->data);
+  return PLN_OK;
 }
 
 pln_status pln_tensor_dense(const pln_tensor *t, pln_tensor **out) {
+  pln_tensor *to = NULL;
   if (!t->splat) {
     *out = pln_tensor_retain(t);
     return PLN_OK;
   }
-  PLN_TRY(new_dense(t->engine, (pln_dtype)t->dtype, t->rank, t->dims, out));
-  spread(t, (char *)(*out)->data, t->bytes);
-  return PLN_OK;
+  PLN_TRY(new_tensor(t->engine, (pln_dtype)t->dtype, t->rank, t->dims, &to));
+  pln_status status = write_out(t, to);
+  if (status == PLN_OK)
+    *out = to;
+  else
+    pln_tensor_release(to);
+  return status;
 }
 
 #define READ(type)                                               \
@@ -461,14 +523,14 @@ bool pln_tensor_by_content(const pln_tensor *t) {
 static const char *content(const pln_tensor *t, char *room) {
   if (!t->splat)
     return t->data;
-  spread(t, room, t->bytes);
+  spread(t, room);
   return room;
 }
 
 static bool equal_strings(const pln_tensor *a, const pln_tensor *b) {
   const pln_slice *x = a->data, *y = b->data;
   for (size_t i = 0; i < a->count; i++)
-    if (!pln_slice_equal(x[i], y[i]))
+    if (!pln_slice_equal(x[a->splat ? 0 : i], y[b->splat ? 0 : i]))
       return false;
   return true;
 }
@@ -485,8 +547,11 @@ static bool equal_place(const pln_tensor *a, const pln_tensor *b) {
   if (x->location || y->location)
     return x->location == y->location && x->directory == y->directory &&
            x->offset == y->offset;
+  if (a->splat && b->splat && a->dtype == PLN_STRING)
+    return pln_slice_equal(*(const pln_slice *)a->data,
+                           *(const pln_slice *)b->data);
   if (a->splat && b->splat)
-    return !memcmp(a->data, b->data, element_size(a));
+    return !memcmp(a->data, b->data, splat_bytes(a));
   if (a->file || b->file)
     return a->file == b->file && a->offset == b->offset;
   return !a->splat && !b->splat && a->data == b->data;
@@ -504,11 +569,15 @@ static bool same_slice(const pln_tensor *a, const pln_tensor *b) {
 }
 
 static bool holds(const pln_tensor *t, const pln_tensor *splat) {
-  size_t size = element_size(splat);
-  for (size_t i = 0; i < t->count && size; i++)
-    if (memcmp((const char *)t->data + i * size, splat->data, size) != 0)
+  size_t size = splat_bytes(splat), last = t->bytes - size;
+  bool is_full = !is_packed((pln_dtype)t->dtype);
+  const char *data = t->data;
+  if (t->bytes == 0)
+    return true;
+  for (size_t at = 0; at < last + is_full; at += size)
+    if (memcmp(data + at, splat->data, size) != 0)
       return false;
-  return size != 0;
+  return is_full || (uint8_t)data[last] == pln_splat_last_byte(splat);
 }
 
 bool pln_tensor_same(const pln_tensor *a, const pln_tensor *b) {
@@ -541,21 +610,27 @@ bool pln_tensor_equal(const pln_tensor *a, const pln_tensor *b) {
   return held ? equal_content(a, b) : equal_place(a, b);
 }
 
+static uint64_t hash_string(pln_slice s, uint64_t hash) {
+  return pln_hash_bytes(s.data, s.size, hash);
+}
+
 static uint64_t hash_content(const pln_tensor *t, uint64_t hash) {
   char room[PLN_TENSOR_BY_CONTENT];
   if (t->dtype != PLN_STRING)
     return pln_hash_bytes(content(t, room), t->bytes, hash);
   const pln_slice *strings = t->data;
   for (size_t i = 0; i < t->count; i++)
-    hash = pln_hash_bytes(strings[i].data, strings[i].size, hash);
+    hash = hash_string(strings[t->splat ? 0 : i], hash);
   return hash;
 }
 
 static uint64_t hash_place(const pln_tensor *t, uint64_t hash) {
   if (t->where.location)
     return pln_hash_mix(pln_hash_mix(hash, t->where.location), t->where.offset);
+  if (t->splat && t->dtype == PLN_STRING)
+    return hash_string(*(const pln_slice *)t->data, hash);
   if (t->splat)
-    return pln_hash_bytes(t->data, element_size(t), hash);
+    return pln_hash_bytes(t->data, splat_bytes(t), hash);
   if (t->file)
     return pln_hash_mix(pln_hash_mix(hash, pln_file_size(t->file)), t->offset);
   return pln_hash_mix(hash, (uint64_t)(uintptr_t)t->data);

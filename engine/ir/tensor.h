@@ -27,6 +27,7 @@ struct pln_tensor {
   uint32_t rank;
   size_t count; /* elements */
   size_t bytes; /* as if written out */
+  /* Of a splat one element: a string's slice, a byte full of packed ones. */
   const void *data;
   pln_file *file; /* pinned by a view, or NULL */
   /* Whose block it is that data points into, or NULL; borrows from nobody. */
@@ -62,6 +63,12 @@ pln_status pln_tensor_size(pln_dtype dtype, uint32_t rank, const int64_t *dims,
 /* The same tensor written out when it is a splat; else itself, retained. */
 pln_status pln_tensor_dense(const pln_tensor *tensor,
                             pln_tensor **out) PLN_CHECKED;
+/* Bytes of what a splat of that dtype repeats: an element, or a byte full of
+ * packed ones. */
+size_t pln_splat_bytes(pln_dtype dtype);
+/* The last byte of a packed splat written out: bits behind the last element are
+ * 0. */
+uint8_t pln_splat_last_byte(const pln_tensor *splat);
 /* Element `index` of an integer or bool tensor; false for other dtypes. The
  * tensor's data must be at hand (small constants always are). */
 bool pln_tensor_int(const pln_tensor *tensor, size_t index, int64_t *out);

@@ -383,21 +383,32 @@ static int core_tensor_bytes(lua_State *L) {
   return 1;
 }
 
-/* tensor_splat(number, dtype, dims) -> Tensor whose elements are all equal */
+/* The bytes of one element that Lua has no value for. */
+static void check_bytes(lua_State *L, int arg, pln_dtype dtype, void *out) {
+  size_t size, wanted = pln_splat_bytes(dtype);
+  const char *bytes = luaL_checklstring(L, arg, &size);
+  if (size != wanted)
+    luaL_error(L, "an element of dtype %s has %d bytes, got %d",
+               pln_dtype_name(dtype), (int)wanted, (int)size);
+  memcpy(out, bytes, size);
+}
+
+/* tensor_splat(element, dtype, dims) -> Tensor whose elements are all equal */
 static int core_tensor_splat(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   int64_t dims[PLN_LUA_MAX_RANK];
-  uint64_t element = 0;
+  uint64_t element[2] = {0};
   pln_dtype dtype = pln_lua_check_dtype(L, 2, PLN_FLOAT32);
   uint32_t rank = pln_lua_check_dims(L, 3, dims);
-  luaL_argcheck(L, pln_dtype_bits(dtype) >= 8 && pln_dtype_bits(dtype) <= 64, 2,
-                "no splats of this dtype");
   pln_tensor **box = pln_lua_new_tensor(L);
   lua_pushvalue(L, 1);
-  store(L, dtype, &element, 0);
+  if (class_of(dtype) == ELEMENT_BYTES)
+    check_bytes(L, 1, dtype, element);
+  else
+    store(L, dtype, element, 0);
   lua_pop(L, 1);
   pln_lua_must(L, b,
-               pln_tensor_splat(b->engine, dtype, rank, dims, &element, box));
+               pln_tensor_splat(b->engine, dtype, rank, dims, element, box));
   return 1;
 }
 

@@ -10,6 +10,7 @@
 #include "ir/datum.h"
 #include "onnx/decode.h"
 #include "onnx/directory.h"
+#include "onnx/encode.h"
 
 typedef struct reading {
   pln_decoder decoder;
@@ -175,9 +176,9 @@ static pln_status put_elements(pln_rope *rope, const pln_tensor *t) {
                          .size = t->bytes,
                          .data = data};
   if (t->splat)
-    segment.offset = pln_dtype_bits((pln_dtype)t->dtype) / 8;
+    segment.offset = pln_splat_bytes((pln_dtype)t->dtype);
   PLN_TRY(pln_rope_int(rope, TENSOR_RAW_DATA, segment.size));
-  return pln_rope_segment(rope, segment);
+  return pln_encode_elements(rope, t, segment);
 }
 
 /* The fields of a TensorProto. */

@@ -17,5 +17,9 @@ pln_status pln_encode_value_info(pln_rope *rope, pln_engine *engine,
 /* opset_import from domain to version, one field an entry. */
 pln_status pln_encode_opsets(pln_rope *rope, pln_engine *engine, uint32_t tag,
                              pln_attrs opsets) PLN_CHECKED;
+/* The elements of a tensor, which `segment` tells. Bits behind the last packed
+ * element of a splat are 0. */
+pln_status pln_encode_elements(pln_rope *rope, const pln_tensor *tensor,
+                               pln_segment segment) PLN_CHECKED;
 
 #endif

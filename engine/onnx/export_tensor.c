@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "onnx/encode.h"
 #include "onnx/export.h"
 
 enum { EXTERNAL = 1, PAGE = 4096, LARGE = 1024 * 1024, ALIGNED = 64 };
@@ -99,8 +100,18 @@ static pln_status data_segment(pln_export *ex, const pln_tensor *t,
                        .size = t->bytes,
                        .data = data};
   if (t->splat)
-    out->offset = pln_dtype_bits((pln_dtype)t->dtype) / 8;
+    out->offset = pln_splat_bytes((pln_dtype)t->dtype);
   return PLN_OK;
+}
+
+pln_status pln_encode_elements(pln_rope *rope, const pln_tensor *t,
+                               pln_segment segment) {
+  if (!t->splat || pln_dtype_bits((pln_dtype)t->dtype) >= 8 || !segment.size)
+    return pln_rope_segment(rope, segment);
+  uint8_t last = pln_splat_last_byte(t);
+  segment.size--;
+  PLN_TRY(pln_rope_segment(rope, segment));
+  return pln_rope_raw(rope, &last, 1);
 }
 
 static pln_status put_entry(pln_rope *rope, const char *key,
@@ -127,7 +138,7 @@ static pln_status put_external(pln_export *ex, const pln_tensor *t) {
       data, (pln_segment){.kind = PLN_SEGMENT_ALIGN,
                           .offset = t->bytes >= LARGE ? PAGE : ALIGNED}));
   uint64_t offset = data->size;
-  PLN_TRY(pln_rope_segment(data, segment));
+  PLN_TRY(pln_encode_elements(data, t, segment));
   PLN_TRY(put_entry(ex->rope, "location", ex->data->name));
   PLN_TRY(put_number(ex->rope, "offset", offset));
   PLN_TRY(put_number(ex->rope, "length", t->bytes));
@@ -169,7 +180,7 @@ static pln_status put_data(pln_export *ex, const pln_tensor *t) {
   PLN_TRY(pln_rope_int(ex->rope, TENSOR_RAW_DATA, segment.size));
   if (segment.kind == PLN_SEGMENT_DATA && segment.size < PAGE)
     return pln_rope_raw(ex->rope, segment.data, (size_t)segment.size);
-  return pln_rope_segment(ex->rope, segment);
+  return pln_encode_elements(ex->rope, t, segment);
 }
 
 /* Fields that hold data or say what it is; the rest is kept from the source. */

@@ -1,8 +1,9 @@
 /* activation.c: activation functions, clip and prelu. Called through ops.def.
  *
  * What holds: functions of float32 are those of approximation.h, which also
- * bounds their errors; NaN stays NaN. */
+ * bounds their errors; NaN stays NaN, but for what is compared with NaN. */
 
+#include <float.h>
 #include <math.h>
 
 #include "op/approximation.h"
@@ -12,9 +13,9 @@
 /* p and q are the parameters, of the loop's type. */
 #define RELU(T, x) ((x) < 0 ? (T)0 : (x))
 #define LEAKY(T, x) ((x) < 0 ? p * (x) : (x))
-#define THRESHOLDED(T, x) ((x) > p ? (x) : (x) != (x) ? (x) : (T)0)
-#define SHRINK(T, x) \
-  ((x) < -q ? (x) + p : (x) > q ? (x)-p : (x) != (x) ? (x) : (T)0)
+/* As ONNX defines these by Less and Where: 0 for NaN. */
+#define THRESHOLDED(T, x) ((x) > p ? (x) : (T)0)
+#define SHRINK(T, x) ((x) < -q ? (x) + p : (x) > q ? (x)-p : (T)0)
 #define UNIT(T, y) ((y) < 0 ? (T)0 : (y) > 1 ? (T)1 : (y))
 #define HARD_SIGMOID(T, x) UNIT(T, p *(x) + q)
 #define HARD_SWISH(T, x) ((x)*UNIT(T, (x) / 6 + (T)0.5))
@@ -250,6 +251,17 @@ static pln_status clip_by_arguments(pln_kernel_call *call) {
   return status;
 }
 
+/* The greatest finite number, which ONNX says limits what has no other limit.
+ */
+static double greatest(pln_dtype dtype) {
+  switch ((int)dtype) {
+  case PLN_FLOAT16: return 65504;
+  case PLN_BFLOAT16: return 0x1.fep127;
+  case PLN_FLOAT32: return (double)FLT_MAX;
+  default: return DBL_MAX;
+  }
+}
+
 /* The limit that argument `i` is; false when it is no scalar like operand 0. A
  * NaN limits nothing here, either. */
 static bool read_limit(const pln_kernel_call *call, uint32_t i, double *limit) {
@@ -263,17 +275,28 @@ static bool read_limit(const pln_kernel_call *call, uint32_t i, double *limit) {
   return true;
 }
 
+/* Floats always are: infinities become the greatest finite numbers. */
+static bool is_limited(const pln_kernel_call *call) {
+  const pln_tensor *x = call->args[0];
+  return pln_kernel_arg(call, 1) || pln_kernel_arg(call, 2) ||
+         pln_attrs_find(call->engine, call->attrs, "min") ||
+         pln_attrs_find(call->engine, call->attrs, "max") ||
+         pln_is_float32_or_64(x) || x->dtype == PLN_FLOAT16 ||
+         x->dtype == PLN_BFLOAT16;
+}
+
 pln_status pln_kernel_clip(pln_kernel_call *call) {
   static const pln_unary_loops loops = {.of = {FLOATS(clip)}};
   if (!pln_kernel_arg(call, 0))
     return pln_kernel_refuse(call, "the operand is missing");
-  pln_params params = {pln_kernel_float(call, "min", -INFINITY),
-                       pln_kernel_float(call, "max", INFINITY)};
-  if (!read_limit(call, 1, &params.p) || !read_limit(call, 2, &params.q))
-    return clip_by_arguments(call);
-  if (params.p == -INFINITY && params.q == INFINITY) {
+  if (!is_limited(call)) {
     pln_kernel_same(call, 0, call->args[0]);
     return PLN_OK;
   }
+  double most = greatest((pln_dtype)call->args[0]->dtype);
+  pln_params params = {pln_kernel_float(call, "min", -most),
+                       pln_kernel_float(call, "max", most)};
+  if (!read_limit(call, 1, &params.p) || !read_limit(call, 2, &params.q))
+    return clip_by_arguments(call);
   return pln_unary_run(call, &loops, &params);
 }

@@ -1,13 +1,16 @@
 /* binary.c: arithmetic on two and more operands, with broadcasting. Called
  * through ops.def.
  *
- * What holds: integers wrap around; what has no defined result (division by
- * zero, the least integer by -1, shifts past the width) is refused. minimum and
- * maximum give NaN when an operand is NaN. */
+ * What holds: integers wrap around; division by zero and of the least integer
+ * by -1 is refused. Folding refuses shifts past the width and integers to
+ * negative powers too; a run gives what ONNX Runtime does. minimum and maximum
+ * give NaN when an operand is NaN. */
 
 #include <math.h>
 
 #include "op/elementwise.h"
+#include "op/numbers.h"
+#include "op/steps.h"
 
 /* Unsigned arithmetic is defined; the cast back wraps. */
 #define INT_ADD(T, x, y) ((T)((uint64_t)(x) + (uint64_t)(y)))
@@ -137,19 +140,20 @@ PLN_FLOAT_TYPES(TRUNC_FLOATS)
 
 /* ------------------------------------------------------------------- shifts */
 
-/* To the right the sign stays. */
+/* To the right the sign stays. By as many bits as there are, or more, nothing
+ * else is left. */
 #define SHIFTS(D, T)                             \
   static bool left_one_##D(T x, T by, T *out) {  \
-    if ((uint64_t)by >= 8 * sizeof(T))           \
-      return false;                              \
-    *out = (T)((uint64_t)x << by);               \
-    return true;                                 \
+    bool fits = (uint64_t)by < 8 * sizeof(T);    \
+    *out = fits ? (T)((uint64_t)x << by) : 0;    \
+    return fits;                                 \
   }                                              \
   static bool right_one_##D(T x, T by, T *out) { \
-    if ((uint64_t)by >= 8 * sizeof(T))           \
-      return false;                              \
-    *out = (T)(x >> by);                         \
-    return true;                                 \
+    bool fits = (uint64_t)by < 8 * sizeof(T);    \
+    *out = (T)(x >> (fits ? by : 0));            \
+    if (!fits)                                   \
+      *out = (T)(x < 1 && x != 0 ? -1 : 0);      \
+    return fits;                                 \
   }                                              \
   PLN_PAIR_CHECKED(left, D, T, left_one_##D)     \
   PLN_PAIR_CHECKED(right, D, T, right_one_##D)
@@ -157,9 +161,16 @@ PLN_INT_TYPES(SHIFTS)
 
 /* ------------------------------------------------------------------- powers */
 
+/* What the power of floats is when it is cast: 1, -1, 0 and infinity. */
+#define NEGATIVE_POWER(T, x, y)           \
+  ((x) == (T)1    ? (T)1                  \
+   : (x) == (T)-1 ? (T)((y) % 2 ? -1 : 1) \
+   : (x) != 0     ? (T)0                  \
+                  : (T)(sizeof(T) < 8 ? INT32_MIN : INT64_MIN))
 #define INT_POWER(D, T)                                      \
   static bool power_one_##D(T x, T y, T *out) {              \
     uint64_t base = (uint64_t)x, result = 1, left;           \
+    *out = NEGATIVE_POWER(T, x, y);                          \
     if (y < 1 && y != 0)                                     \
       return false;                                          \
     for (left = (uint64_t)y; left; left >>= 1, base *= base) \
@@ -236,11 +247,14 @@ static const pln_pair_loops xors = {.of = {INTS(xor)}};
 static const pln_pair_loops floordivs = {
     .of = {INTS(floordiv), FLOATS(floordiv)}};
 static const pln_pair_loops truncdivs = {.of = {INTS(div), FLOATS(truncdiv)}};
-static const pln_pair_loops unsigned_lefts = {.of = {UNSIGNED(left)}};
-static const pln_pair_loops unsigned_rights = {.of = {UNSIGNED(right)}};
-static const pln_pair_loops lefts = {.of = {INTS(left)}};
-static const pln_pair_loops rights = {.of = {INTS(right)}};
-static const pln_pair_loops powers = {.of = {INTS(power), FLOATS(power)}};
+static const pln_pair_loops unsigned_lefts = {.of = {UNSIGNED(left)},
+                                              .goes_on = true};
+static const pln_pair_loops unsigned_rights = {.of = {UNSIGNED(right)},
+                                               .goes_on = true};
+static const pln_pair_loops lefts = {.of = {INTS(left)}, .goes_on = true};
+static const pln_pair_loops rights = {.of = {INTS(right)}, .goes_on = true};
+static const pln_pair_loops powers = {.of = {INTS(power), FLOATS(power)},
+                                      .goes_on = true};
 
 #define PAIR_KERNEL(name, loops)                        \
   pln_status pln_kernel_##name(pln_kernel_call *call) { \
@@ -390,6 +404,22 @@ static pln_status convert_exponents(pln_kernel_call *call, pln_dtype dtype,
   return PLN_OK;
 }
 
+static bool is_float(const pln_tensor *t) {
+  return t->dtype == PLN_FLOAT32 || t->dtype == PLN_FLOAT64 ||
+         t->dtype == PLN_FLOAT16 || t->dtype == PLN_BFLOAT16;
+}
+
+/* Integers to the power of floats: those of doubles, cut towards zero. */
+static pln_status power_of_integers(pln_kernel_call *call, const pln_tensor *a,
+                                    const pln_tensor *b) {
+  pln_steps s;
+  pln_steps_begin(&s, call);
+  const pln_tensor *power =
+      pln_step_two(&s, PLN_OP_POW, pln_step_cast(&s, a, PLN_FLOAT64),
+                   pln_step_cast(&s, b, PLN_FLOAT64));
+  return pln_steps_last(&s, pln_step_cast(&s, power, (pln_dtype)a->dtype));
+}
+
 pln_status pln_kernel_power(pln_kernel_call *call) {
   const pln_tensor *a = pln_kernel_arg(call, 0), *b = pln_kernel_arg(call, 1);
   pln_tensor *converted;
@@ -398,6 +428,8 @@ pln_status pln_kernel_power(pln_kernel_call *call) {
   if (!powers.of[a->dtype] && a->dtype != PLN_FLOAT16 &&
       a->dtype != PLN_BFLOAT16)
     return pln_kernel_no_dtype(call, (pln_dtype)a->dtype);
+  if (powers.of[a->dtype] && !pln_is_float32_or_64(a) && is_float(b))
+    return power_of_integers(call, a, b);
   PLN_TRY(convert_exponents(call, (pln_dtype)a->dtype, b, &converted));
   pln_status status =
       pln_pair_compute(call, &powers, a, converted, &call->results[0]);

@@ -1,11 +1,10 @@
 /* convert.c: runs of elements from one dtype to another. Called by cast.
  *
  * What holds: between integers values wrap. From a float to an integer they are
- * cut towards zero; NaN is refused. What does not fit is refused when folding;
- * a run gives what x86 gives, as other runtimes do: the least int64 for
- * integers of 64 bits, uint32 and what is below a byte, the least int32 for the
- * others, and of these the low bits. Floats are rounded to the nearest, ties to
- * even.
+ * cut towards zero. What does not fit, NaN among it, is refused when folding; a
+ * run gives what x86 gives, as other runtimes do: the least int64 for integers
+ * of 64 bits, uint32 and what is below a byte, the least int32 for the others,
+ * and of these the low bits. Floats are rounded to the nearest, ties to even.
  *
  * Elements go through blocks of one of four forms, so that there is a loop a
  * dtype and a loop a pair of forms, not one a pair of dtypes. */
@@ -323,7 +322,8 @@ static pln_converted turn(const pln_conversion *c, const void *from, size_t n,
   }
   if (c->folding && !within(a, from, n, c->to))
     return PLN_CONVERT_OUTSIDE;
-  return find_cut(a, c->to)(from, n, to) ? PLN_CONVERTED : PLN_CONVERT_NAN;
+  bool is_nan = !find_cut(a, c->to)(from, n, to);
+  return is_nan && c->folding ? PLN_CONVERT_NAN : PLN_CONVERTED;
 }
 
 static pln_converted convert_block(const pln_conversion *c, const void *from,

@@ -9,7 +9,8 @@
 
 typedef struct pln_conversion {
   pln_dtype from, to;
-  bool folding;            /* refuse what is outside of an integer's range */
+  bool folding;            /* refuse NaN and what is outside of an integer's
+                              range */
   bool saturate;           /* small floats */
   pln_e8m0_round rounding; /* FLOAT8_E8M0FNU */
 } pln_conversion;

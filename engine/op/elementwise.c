@@ -80,6 +80,7 @@ typedef struct pairing {
   pln_pair_loop loop;
   pln_dtype half; /* converted around the loop, or none */
   bool predicate;
+  bool goes_on;          /* where no result is defined */
   size_t size, out_size; /* of elements */
   uint32_t rank;         /* axes outside of a run */
   size_t inner;          /* elements of a run */
@@ -112,7 +113,7 @@ static bool run_pairing(const pairing *p, char *out, const char *a,
   for (;;) {
     bool good = p->half ? run_half(p, out, a, b, p->inner)
                         : p->loop(out, a, b, p->inner, p->run);
-    if (!good)
+    if (!good && !p->goes_on)
       return false;
     out += p->inner * p->out_size;
     uint32_t k = p->rank;
@@ -204,6 +205,7 @@ static pln_status choose_loop(const pln_kernel_call *call,
     p->half = dtype;
   }
   p->predicate = loops->predicate;
+  p->goes_on = loops->goes_on && !call->folding;
   p->size = pln_element_size(dtype);
   p->out_size = loops->predicate ? 1 : p->size;
   return p->loop ? PLN_OK : pln_kernel_no_dtype(call, dtype);

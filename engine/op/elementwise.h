@@ -26,6 +26,9 @@ typedef bool (*pln_unary_loop)(void *out, const void *in, size_t n,
 typedef struct pln_pair_loops {
   pln_pair_loop of[PLN_N_DTYPES];
   bool predicate; /* results are bool */
+  /* Where a loop tells that there is no defined result it has written what
+   * ONNX Runtime gives: only folding refuses it. */
+  bool goes_on;
 } pln_pair_loops;
 typedef struct pln_unary_loops {
   pln_unary_loop of[PLN_N_DTYPES];
@@ -78,17 +81,18 @@ void pln_narrow(pln_dtype dtype, const float *in, void *out, size_t n);
     return true;                                                            \
   }
 
-/* The same over `f(x, y, &result)`, which tells whether there is a result. */
+/* The same over `f(x, y, &result)`, which tells whether the result is defined.
+ */
 #define PLN_PAIR_CHECKED(name, D, T, f)                                     \
   static bool name##_##D(void *out, const void *a, const void *b, size_t n, \
                          pln_run run) {                                     \
     T *to = out;                                                            \
     const T *x = a, *y = b;                                                 \
     size_t step_x = run != PLN_RUN_A_ONE, step_y = run != PLN_RUN_B_ONE;    \
+    bool good = true;                                                       \
     for (size_t i = 0; i < n; i++)                                          \
-      if (!f(x[i * step_x], y[i * step_y], &to[i]))                         \
-        return false;                                                       \
-    return true;                                                            \
+      good &= f(x[i * step_x], y[i * step_y], &to[i]);                      \
+    return good;                                                            \
   }
 
 #define PLN_UNARY_LOOP(name, D, T, R, f)                                 \

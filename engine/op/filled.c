@@ -2,7 +2,7 @@
  * shape that an attribute gives, or like an operand. Types and kernels. Called
  * through ops.def. Results are splats. */
 
-#include "op/kernel.h"
+#include "op/convert.h"
 
 /* The shape of attribute `shape`, or of operand `arg` that holds it. */
 static pln_status asked_shape(const pln_infer *call, uint32_t arg,
@@ -47,36 +47,16 @@ enum { MOST_BYTES = 16 }; /* of an element */
 
 /* One, stored as that dtype; false for one that has none here. */
 static bool one_of(pln_dtype dtype, void *out) {
-  float single = 1;
-  double twice = 1;
-  uint16_t half = 0x3c00, brain = 0x3f80;
-  uint64_t whole = 1;
-  switch ((int)dtype) {
-  case PLN_FLOAT32: memcpy(out, &single, sizeof single); return true;
-  case PLN_FLOAT64: memcpy(out, &twice, sizeof twice); return true;
-  case PLN_FLOAT16: memcpy(out, &half, sizeof half); return true;
-  case PLN_BFLOAT16: memcpy(out, &brain, sizeof brain); return true;
-  case PLN_BOOL:
-  case PLN_INT8:
-  case PLN_UINT8:
-  case PLN_INT16:
-  case PLN_UINT16:
-  case PLN_INT32:
-  case PLN_UINT32:
-  case PLN_INT64:
-  case PLN_UINT64:
-    memcpy(out, &whole, pln_element_size(dtype)); /* little-endian */
-    return true;
-  }
-  return false;
+  int64_t one = 1;
+  pln_conversion c = {.from = PLN_INT64, .to = dtype};
+  return pln_convertible(dtype) &&
+         pln_convert(&c, &one, 1, out) == PLN_CONVERTED;
 }
 
 static pln_status splat(pln_kernel_call *call, pln_dtype dtype, uint32_t rank,
                         const int64_t *dims, bool ones) {
   unsigned char element[MOST_BYTES] = {0};
-  size_t size = pln_element_size(dtype);
-  if (size == 0 || size > sizeof element || dtype == PLN_STRING ||
-      (ones && !one_of(dtype, element)))
+  if (!dtype || dtype == PLN_STRING || (ones && !one_of(dtype, element)))
     return pln_kernel_no_dtype(call, dtype);
   return pln_tensor_splat(call->engine, dtype, rank, dims, element,
                           call->results);
@@ -120,8 +100,7 @@ pln_status pln_kernel_filled(pln_kernel_call *call) {
 
 static pln_status fill(pln_kernel_call *call, const pln_tensor *value,
                        uint32_t rank, const int64_t *dims) {
-  if (value->count != 1 || pln_element_size((pln_dtype)value->dtype) == 0 ||
-      value->dtype == PLN_STRING)
+  if (value->count != 1)
     return pln_kernel_refuse(call, "the value is no scalar");
   return pln_tensor_splat(call->engine, (pln_dtype)value->dtype, rank, dims,
                           value->data, call->results);

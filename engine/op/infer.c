@@ -9,9 +9,9 @@
 /* ---------------------------------------------------------------- operands */
 
 bool pln_arg_absent(const pln_infer *call, uint32_t i) {
-  return i >= call->n_args ||
-         (!call->fields &&
-          call->graph->nodes[call->args[i]].kind == PLN_ABSENT);
+  if (i >= call->n_args || call->fields)
+    return i >= call->n_args || (call->tensors && !call->tensors[i]);
+  return call->graph->nodes[call->args[i]].kind == PLN_ABSENT;
 }
 
 pln_type pln_arg_type(const pln_infer *call, uint32_t i) {
@@ -41,13 +41,16 @@ void pln_arg_shape(const pln_infer *call, uint32_t i, pln_shape *out) {
 }
 
 const pln_tensor *pln_arg_tensor(const pln_infer *call, uint32_t i) {
-  if (i >= call->n_args || call->fields)
+  const pln_tensor *tensor = NULL;
+  if (i >= call->n_args)
     return NULL;
-  const pln_node *n = &call->graph->nodes[call->args[i]];
-  if (n->kind != PLN_CONSTANT)
-    return NULL;
-  const pln_tensor *tensor = call->graph->tensors[n->data];
-  return tensor->external ? NULL : tensor;
+  if (call->tensors)
+    tensor = call->tensors[i];
+  else if (!call->fields) {
+    const pln_node *n = &call->graph->nodes[call->args[i]];
+    tensor = n->kind == PLN_CONSTANT ? call->graph->tensors[n->data] : NULL;
+  }
+  return tensor && !tensor->external ? tensor : NULL;
 }
 
 pln_value pln_arg_value(const pln_infer *call, uint32_t i) {

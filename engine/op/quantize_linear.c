@@ -4,7 +4,8 @@
  * One scale and zero point for the tensor, for each index of an axis, or for
  * each block along it. What holds: computed in float32 as ONNX Runtime does,
  * whatever `precision` says; quotients are rounded to the nearest, ties to
- * even, and saturate; NaN has no integer and is refused. */
+ * even, and saturate. NaN has no integer: folding refuses it, a run gives the
+ * least integer, as ONNX Runtime does. */
 
 #include "op/convert.h"
 #include "op/wide.h"
@@ -41,7 +42,7 @@ pln_status pln_infer_dynamic_quantize_linear(pln_infer *call) {
 
 /* -------------------------------------------------------------------- loops */
 
-/* What n elements become; false when one is a NaN that the result cannot be.
+/* What n elements become; false when one is a NaN that became an integer.
  * `scale` and `zero` are one number, or n. */
 typedef bool (*scale_fn)(const float *in, void *out, size_t n,
                          const float *scale, const float *zero, float low,
@@ -79,18 +80,19 @@ static inline uint32_t bits_of(float x) {
 
 /* An integer is given as one of 8 or 16 bits, whose sign is the dtype's, or as
  * a float. */
-#define QUANTIZE(y)                \
-  float y = x / s;                 \
-  y = y < low - z ? low - z : y;   \
-  y = y > high - z ? high - z : y; \
-  nan |= y != y;
+#define QUANTIZE(y)               \
+  float y = x / s;                \
+  nan |= y != y;                  \
+  y = y >= low - z ? y : low - z; \
+  y = y > high - z ? high - z : y;
 #define QUANTIZE_BITS(T) \
   QUANTIZE(y)            \
   to[i] = (T)(bits_of(y + ROUNDING) + (uint32_t)(int32_t)z);
 LOOPS(quantize_byte, uint8_t, QUANTIZE_BITS(uint8_t))
 LOOPS(quantize_word, uint16_t, QUANTIZE_BITS(uint16_t))
 LOOPS(quantize, float, QUANTIZE(y) to[i] = y + ROUNDING - ROUNDING + z;)
-LOOPS(divide, float, to[i] = x / s + z;)
+/* -0 stays when there is nothing to add. */
+LOOPS(divide, float, to[i] = z == 0 ? x / s : x / s + z;)
 LOOPS(dequantize, float, to[i] = (x - z) * s;)
 
 /* ------------------------------------------------------------------ scaling */
@@ -260,7 +262,8 @@ static pln_status scale_all(pln_kernel_call *call, const scaling *s) {
     const float *in = as_floats(dtype, element(x->data, dtype, i), n, from);
     if (!in)
       return pln_kernel_undefined(call);
-    if (!scale_run(s, &at, in, out.to == s->made ? (void *)end : to, n) ||
+    bool whole = scale_run(s, &at, in, out.to == s->made ? (void *)end : to, n);
+    if ((!whole && call->folding) ||
         (out.to != s->made && pln_convert(&out, to, n, end) != PLN_CONVERTED))
       return pln_kernel_refuse(call, "NaN is no %s", pln_dtype_name(out.to));
   }
@@ -407,7 +410,8 @@ pln_status pln_kernel_dynamic_quantize_linear(pln_kernel_call *call) {
   find_range(x->data, x->count, &low, &high);
   numbers[0] = low == high ? 1 : (high - low) / 255;
   float zero = 0 - low / numbers[0];
-  zero = zero < 0 ? 0 : zero > 255 ? 255 : zero;
+  zero = zero < 255 ? zero : 255; /* NaN: of -inf, with an infinite scale */
+  zero = zero < 0 ? 0 : zero;
   numbers[1] = zero + ROUNDING - ROUNDING;
   scaling s = {.numbers = numbers,
                .count = 1,

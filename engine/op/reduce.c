@@ -3,8 +3,9 @@
  *
  * What holds: float32 and halves are gathered in double and rounded once, so
  * that the order of elements hardly matters; integers wrap around. NaN wins in
- * max and min. Over no elements a sum is 0 and a product 1; max, min and mean
- * of nothing are refused for integers, and for floats are -inf, inf and NaN.
+ * max and min. Over no elements a sum is 0, a product 1, and max and min are
+ * -inf and inf, of integers the least and the greatest. The mean of nothing is
+ * NaN; of integers folding refuses it, and a run gives 0.
  *
  * Results are gathered in blocks along the innermost kept axis: from runs of
  * elements when the innermost axis is reduced, else from rows of elements that
@@ -54,6 +55,7 @@ typedef struct job {
   size_t size;               /* of an element */
   size_t count;              /* of elements a result is made of */
   const char *data;
+  pln_gathered start;
 } job;
 
 static bool is_float(pln_dtype dtype) {
@@ -66,13 +68,31 @@ static bool is_plain_int(pln_dtype dtype) {
          dtype == PLN_UINT64;
 }
 
+/* What an extreme of integers begins with, and is of no elements. */
+static uint64_t end_of(pln_dtype dtype, bool least) {
+  uint32_t bits = dtype == PLN_BOOL ? 1 : pln_dtype_bits(dtype);
+  bool has_sign = dtype == PLN_INT8 || dtype == PLN_INT16 ||
+                  dtype == PLN_INT32 || dtype == PLN_INT64;
+  uint64_t most = UINT64_MAX >> (64 - bits + has_sign);
+  return !least ? most : has_sign ? ~most : 0;
+}
+
+static bool is_extreme(const measure *m) {
+  return m->gather == PLN_GATHER_GREATEST || m->gather == PLN_GATHER_SMALLEST;
+}
+
 static job make_job(const measure *m, const pln_tensor *x, size_t count) {
   pln_dtype dtype = (pln_dtype)x->dtype;
   pln_dtype fed = pln_is_half(dtype)                       ? PLN_FLOAT32
                   : is_float(dtype) || dtype == PLN_UINT64 ? dtype
                                                            : PLN_INT64;
+  const pln_gather_loops *loops = pln_gather_find(m->gather, fed);
+  pln_gathered start = loops->start;
+  if (is_extreme(m) && !is_float(dtype))
+    start.bits = end_of(dtype, m->gather == PLN_GATHER_GREATEST);
   return (job){.measure = m,
-               .loops = pln_gather_find(m->gather, fed),
+               .loops = loops,
+               .start = start,
                .conversion = {.from = dtype, .to = fed},
                .size = pln_element_size(dtype),
                .count = count,
@@ -142,7 +162,7 @@ static void finish_floats(const job *j, pln_gathered *all, size_t n) {
 /* Cut towards zero; sums have wrapped around within the dtype before. */
 static void mean_of_ints(const job *j, void *data, size_t n) {
   pln_conversion out = {.from = j->conversion.to, .to = j->conversion.from};
-  uint64_t whole[BLOCK], count = j->count;
+  uint64_t whole[BLOCK], count = j->count ? j->count : 1;
   (void)pln_convert(&j->conversion, data, n, whole);
   for (size_t i = 0; i < n; i++)
     if (out.from == PLN_INT64 && whole[i] > INT64_MAX)
@@ -184,7 +204,7 @@ static void gather_block(const job *j, const inside *in, int64_t offset,
   pln_gathered all[BLOCK];
   int64_t at[PLN_MAX_RANK] = {0};
   for (size_t i = 0; i < n; i++)
-    all[i] = j->loops->start;
+    all[i] = j->start;
   for (size_t i = 0; i < in->outer.count; i++) {
     if (in->runs)
       gather_runs(j, offset, in->n, n, step, all);
@@ -215,21 +235,29 @@ static void gather_all(const job *j, const pln_reduction *r, char *to) {
 
 /* ------------------------------------------------------------------ kernels */
 
-/* The axes to reduce; *done: the result is the operand itself. */
-static pln_status begin(pln_kernel_call *call, pln_reduction *r, bool *done) {
+static bool is_noop(const pln_kernel_call *call) {
+  return pln_kernel_list(call, 1, "axes").count == 0 &&
+         pln_kernel_int(call, "noop_with_empty_axes", 0) != 0;
+}
+
+/* Of one element it is the element. */
+static bool keeps_single(const measure *m) {
+  return m->gather != PLN_GATHER_ABS && m->gather != PLN_GATHER_SQUARE &&
+         (m->finish == PLAIN || m->finish == MEAN);
+}
+
+/* The axes to reduce. Where ONNX says that none are, each element is reduced by
+ * itself: a norm or a logarithm is still computed. */
+static pln_status begin(pln_kernel_call *call, pln_reduction *r) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   bool axes[PLN_MAX_RANK];
-  *done = false;
   if (!x || x->rank > PLN_MAX_RANK || !read_axes(call, x, axes))
     return pln_kernel_refuse(call, "axes do not fit the operand");
   pln_dtype dtype = (pln_dtype)x->dtype;
   if (!is_float(dtype) && !is_plain_int(dtype) && dtype != PLN_BOOL)
     return pln_kernel_no_dtype(call, dtype);
-  pln_list list = pln_kernel_list(call, 1, "axes");
-  if (list.count == 0 && pln_kernel_int(call, "noop_with_empty_axes", 0)) {
-    *done = true;
-    pln_kernel_same(call, 0, x);
-  }
+  if (is_noop(call))
+    memset(axes, 0, sizeof axes);
   pln_reduction_plan(x, axes, pln_kernel_int(call, "keepdims", 1) != 0, r);
   return PLN_OK;
 }
@@ -240,13 +268,14 @@ static pln_status reduce_as_double(pln_kernel_call *call,
   const pln_tensor *x = call->args[0], *axes = pln_kernel_arg(call, 1);
   pln_conversion there = {.from = (pln_dtype)x->dtype, .to = PLN_FLOAT64};
   pln_conversion back = {
-      .from = PLN_FLOAT64, .to = there.from, .folding = true};
+      .from = PLN_FLOAT64, .to = there.from, .folding = call->folding};
   pln_tensor *wide, *reduced = NULL;
   void *out;
   PLN_TRY(pln_tensor_unset(call->engine, there.to, x->rank, x->dims, &wide));
   pln_kernel_call twice = *call;
   const pln_tensor *args[] = {wide, axes};
   twice.args = args;
+  twice.n_args = PLN_COUNT(args);
   twice.results = &reduced;
   pln_status status = PLN_ERR_UNSUPPORTED; /* never: all integers convert */
   if (pln_convert(&there, x->data, x->count, pln_tensor_writable(wide)) ==
@@ -269,28 +298,21 @@ static bool is_integer(const pln_kernel_call *call) {
   return x && is_plain_int((pln_dtype)x->dtype);
 }
 
-/* What has no value over no elements. */
-static bool needs_elements(const measure *m) {
-  return m->gather == PLN_GATHER_GREATEST || m->gather == PLN_GATHER_SMALLEST ||
-         m->finish == MEAN;
-}
-
 static pln_status reduce(pln_kernel_call *call, measure m) {
   pln_reduction r;
-  bool done;
   void *out;
-  PLN_TRY(begin(call, &r, &done));
-  if (done)
-    return PLN_OK;
+  PLN_TRY(begin(call, &r));
   const pln_tensor *x = call->args[0];
   pln_dtype dtype = (pln_dtype)x->dtype;
-  bool extreme =
-      m.gather == PLN_GATHER_GREATEST || m.gather == PLN_GATHER_SMALLEST;
-  if (dtype == PLN_BOOL && !extreme)
+  bool is_empty = r.reduced.count == 0 && r.kept.count;
+  if (dtype == PLN_BOOL && !is_extreme(&m))
     return pln_kernel_undefined(call);
-  if (!is_float(dtype) && r.reduced.count == 0 && r.kept.count &&
-      needs_elements(&m))
+  if (is_empty && m.finish == MEAN && !is_float(dtype) && call->folding)
     return pln_kernel_undefined(call);
+  if (is_noop(call) && keeps_single(&m)) {
+    pln_kernel_same(call, 0, x);
+    return PLN_OK;
+  }
   PLN_TRY(pln_kernel_unset(call, 0, dtype, r.rank, r.dims, &out));
   job j = make_job(&m, x, r.reduced.count);
   gather_all(&j, &r, out);
@@ -362,14 +384,11 @@ static void store_float(pln_dtype dtype, void *out, size_t i, double value) {
 
 pln_status pln_kernel_logsumexp(pln_kernel_call *call) {
   pln_reduction r;
-  bool done;
   void *out;
   int64_t at[PLN_MAX_RANK] = {0}, base = 0;
   if (is_integer(call))
     return reduce_as_double(call, pln_kernel_logsumexp);
-  PLN_TRY(begin(call, &r, &done));
-  if (done)
-    return PLN_OK;
+  PLN_TRY(begin(call, &r));
   const pln_tensor *x = call->args[0];
   pln_dtype dtype = (pln_dtype)x->dtype;
   if (!is_float(dtype))

@@ -237,8 +237,6 @@ pln_status pln_kernel_constant_of_shape(pln_kernel_call *call) {
     dims[i] = pln_list_at(&list, i);
   if (pln_tensor_size(dtype, list.count, dims, &count, &bytes) != PLN_OK)
     return pln_kernel_refuse(call, "an extent is negative or too large");
-  if (pln_element_size(dtype) == 0 || dtype == PLN_STRING)
-    return pln_kernel_no_dtype(call, dtype);
   static const float zero = 0;
   const void *element = &zero;
   if (t)

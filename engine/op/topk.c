@@ -1,6 +1,7 @@
 /* topk.c: topk: the greatest or least elements along an axis, in order; sort
  * and argsort, which take all of them. Called through ops.def. Equal elements
- * keep their order; NaN has none and is refused. */
+ * keep their order. NaN has none in ONNX: folding refuses it; in a run it is
+ * greater than all numbers, as in NumPy and ONNX Runtime. */
 
 #include "op/steps.h"
 
@@ -100,7 +101,9 @@ INT_KEYS(int64, uint64_t, (uint64_t)1 << 63)
     for (size_t i = 0; i < n; i++) {                             \
       uint64_t bits = x[i * step], size = bits & (top - 1);      \
       good &= size <= (infinity);                                \
-      keys[i] = bits & top ? top - size : top + size;            \
+      keys[i] = size > (infinity) ? UINT64_MAX                   \
+                : bits & top      ? top - size                   \
+                                  : top + size;                       \
     }                                                            \
     return good;                                                 \
   }
@@ -161,23 +164,24 @@ static void offer(item *heap, size_t *n, size_t k, item it) {
   }
 }
 
-/* The first `k` > 0 in order of one lane, which begins at element `first`. */
+/* The first `k` > 0 in order of one lane, which begins at element `first`;
+ * false when it has a NaN. */
 static bool select_lane(const pln_tensor *x, const lanes *l, size_t first,
                         bool largest, item *heap, size_t k) {
   uint64_t keys[BLOCK], flip = largest ? UINT64_MAX : 0;
   size_t found = 0, size = pln_element_size((pln_dtype)x->dtype);
   keys_fn make_keys = find_keys((pln_dtype)x->dtype);
+  bool ordered = true;
   for (size_t i = 0; i < l->n; i += BLOCK) {
     size_t n = l->n - i < BLOCK ? l->n - i : BLOCK;
     const char *from = (const char *)x->data + (first + i * l->inner) * size;
-    if (!make_keys(from, l->inner, n, keys))
-      return false;
+    ordered &= make_keys(from, l->inner, n, keys);
     for (size_t j = 0; j < n; j++)
       if (found < k || (keys[j] ^ flip) < heap[0].key)
         offer(heap, &found, k, (item){keys[j] ^ flip, (int64_t)(i + j)});
   }
   sort_heap(heap, k);
-  return true;
+  return ordered;
 }
 
 /* The first `k` of each lane along an axis, in order. */
@@ -195,7 +199,7 @@ static pln_status select_all(pln_kernel_call *call, const lanes *l,
   for (size_t lane = 0; lane < l->outer * l->inner; lane++) {
     size_t o = lane / l->inner, i = lane % l->inner;
     size_t first = o * l->n * l->inner + i;
-    if (!select_lane(x, l, first, s->largest, heap, k))
+    if (!select_lane(x, l, first, s->largest, heap, k) && call->folding)
       return pln_kernel_undefined(call);
     for (size_t r = 0; r < k; r++) {
       size_t to = (o * k + r) * l->inner + i;

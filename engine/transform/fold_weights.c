@@ -34,7 +34,8 @@ bool pln_fold_is_sole(const pln_fold_site *site, uint32_t i) {
   const pln_node *n = &g->nodes[node];
   pln_ref before = pln_operand(old, site->at.old, i);
   return n->kind == PLN_CALL && n->data && n->results == 0 &&
-         !(n->flags & PLN_NODE_KEEP) && site->uses->now[node] == 1 &&
+         pln_call_is_valid(g, node) && !(n->flags & PLN_NODE_KEEP) &&
+         site->uses->now[node] == 1 &&
          site->home[before] == site->home[site->at.old];
 }
 

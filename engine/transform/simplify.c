@@ -3,6 +3,8 @@
 
 #include "transform/simplify.h"
 
+#include "ir/infer_apply.h"
+
 /* -------------------------------------------------------------------- types */
 
 /* Tensors of one known dtype and rank. */
@@ -42,10 +44,43 @@ bool pln_same_shape_by_count(const pln_engine *engine, pln_type a, pln_type b) {
 /* ----------------------------------------------------------- nodes and lists
  */
 
+static bool has_operands(const pln_graph *g, const pln_node *n) {
+  int32_t least = pln_op_row(g->engine, n->data)->min_args;
+  if ((int64_t)n->count < least)
+    return false;
+  for (int32_t i = 0; i < least; i++)
+    if (g->nodes[g->operands[n->first + (uint32_t)i]].kind == PLN_ABSENT)
+      return false;
+  return true;
+}
+
+/* The type that the operands give contradicts nothing. */
+static bool types_agree(const pln_graph *g, const pln_node *n) {
+  pln_node again = *n;
+  pln_type both;
+  pln_value value;
+  bool clash = true;
+  size_t mark = pln_diag_count(g->engine);
+  pln_status status = pln_infer_op_call(g, &again, false, NULL, &value);
+  if (status == PLN_OK)
+    status = pln_type_meet(g->engine, again.type, n->type, &both, &clash);
+  if (status != PLN_OK)
+    pln_diag_drop(g->engine, mark);
+  return status == PLN_OK && !clash;
+}
+
+/* Only what was declared, or is not known, may differ from what is inferred. */
+bool pln_call_is_valid(const pln_graph *graph, pln_ref call) {
+  const pln_node *n = &graph->nodes[call];
+  bool declared = graph->origins && graph->origins->declares;
+  return has_operands(graph, n) &&
+         ((n->type && !declared) || types_agree(graph, n));
+}
+
 bool pln_is_call(const pln_graph *graph, pln_ref node, pln_op op) {
   const pln_node *n = &graph->nodes[node];
   return n->kind == PLN_CALL && n->data == op && n->results == 0 &&
-         pln_op_is_onnx_form(graph, node);
+         pln_op_is_onnx_form(graph, node) && pln_call_is_valid(graph, node);
 }
 
 bool pln_list_all(const pln_list *list, int64_t wanted) {

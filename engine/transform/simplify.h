@@ -44,7 +44,13 @@ bool pln_same_shape_by_count(const pln_engine *engine, pln_type a, pln_type b);
 static inline pln_ref pln_site_arg(const pln_site *site, uint32_t i) {
   return site->call.args[i];
 }
-/* The node is a plain call of that operator. */
+/* A file may hold a call that its operator does not accept, and declare types
+ * for it that it cannot have. True of calls of operators that are none of
+ * these: no operand is missing that each form of the operator has, and the type
+ * is what the operands give. What is no such call is not rewritten, nor looked
+ * into. */
+bool pln_call_is_valid(const pln_graph *graph, pln_ref call);
+/* The node is a plain, valid call of that operator. */
 bool pln_is_call(const pln_graph *graph, pln_ref node, pln_op op);
 /* The list is known, and each of its elements is `wanted`. */
 bool pln_list_all(const pln_list *list, int64_t wanted);

@@ -20,10 +20,12 @@ enum { RULES_PER_OP = 6, MAX_STEPS = 64 };
 typedef struct row {
   const char *name; /* in the report */
   pln_simplify_rule rule;
+  uint32_t operands; /* it is asked for calls of as many, or more */
 } row;
 
-#define RULE(name) \
-  { #name, pln_simplify_##name }
+#define RULE(name) RULE_OF(0, name) /* of those that every form has */
+#define RULE_OF(operands, name) \
+  { #name, pln_simplify_##name, operands }
 static const row rules[PLN_N_OPS][RULES_PER_OP] = {
     [PLN_OP_IDENTITY] = {RULE(only_operand)},
     [PLN_OP_RESHAPE] = {RULE(same_reshape), RULE(merge_reshape),
@@ -37,7 +39,7 @@ static const row rules[PLN_N_OPS][RULES_PER_OP] = {
     [PLN_OP_TRANSPOSE] = {RULE(same_transpose), RULE(merge_transpose)},
     [PLN_OP_PAD] = {RULE(no_pad)},
     [PLN_OP_SLICE] = {RULE(full_slice)},
-    [PLN_OP_EXPAND] = {RULE(same_expand), RULE(melt_expand)},
+    [PLN_OP_EXPAND] = {RULE(same_expand), RULE_OF(2, melt_expand)},
     [PLN_OP_TILE] = {RULE(no_tile)},
     [PLN_OP_CONCAT] = {RULE(one_concat), RULE(merge_concat)},
     [PLN_OP_SPLIT] = {RULE(only_part)},
@@ -147,6 +149,8 @@ static pln_status apply_rules(simplify *s, pln_site *site, pln_ref *out) {
   *out = site->node;
   for (int i = 0; i < RULES_PER_OP && rules[op][i].rule; i++) {
     pln_ref found;
+    if (site->call.n_args < rules[op][i].operands)
+      continue;
     PLN_TRY(try_rule(s, i, site, &found));
     if (found != PLN_NONE)
       return take_answer(s, site, i, found, out);
@@ -162,16 +166,12 @@ static bool may_give_tuple(pln_op op) {
          op == PLN_OP_LSTM;
 }
 
-/* A file may call an operator with fewer operands than it takes: rules then
- * would look for what is not there. */
 static bool has_rules(const pln_graph *g, pln_ref node) {
-  const pln_engine *e = g->engine;
   const pln_node *n = &g->nodes[node];
   return n->kind == PLN_CALL && n->data > 0 && n->data < PLN_N_OPS &&
          rules[n->data][0].rule &&
          (n->results == 0 || may_give_tuple(n->data)) &&
-         (int64_t)n->count >= pln_op_row(e, n->data)->min_args &&
-         pln_op_is_onnx_form(g, node);
+         pln_op_is_onnx_form(g, node) && pln_call_is_valid(g, node);
 }
 
 static pln_status simplify_call(simplify *s, pln_rewrite *rw, pln_ref old,

@@ -4,8 +4,9 @@
 
 static bool is_reduction(const pln_graph *g, pln_ref node) {
   const pln_node *n = &g->nodes[node];
-  return n->kind == PLN_CALL && n->data && n->results == 0 && n->count > 0 &&
-         (pln_op_row(g->engine, n->data)->traits & PLN_TRAIT_REDUCE) != 0;
+  return n->kind == PLN_CALL && n->data && n->results == 0 &&
+         (pln_op_row(g->engine, n->data)->traits & PLN_TRAIT_REDUCE) != 0 &&
+         pln_call_is_valid(g, node);
 }
 
 /* Marks the axes that a reduction takes away: those of its list, or the one of

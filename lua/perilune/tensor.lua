@@ -21,7 +21,9 @@ local tensor = {}
 -- dtype, shape).
 tensor.from_bytes = core.tensor_bytes
 
---- A tensor whose elements are all `value`; stores one.
+--- A tensor whose elements are all `value`; stores one. Of dtypes that Lua has no
+-- number for, such as float8_e5m2, float4_e2m1fn or complex64, `value` is the
+-- element's bytes.
 function tensor.full(value, dtype, shape) return core.tensor_splat(value, dtype, shape) end
 
 --- A tensor of random elements, for one seed (0) always the same: uniform from

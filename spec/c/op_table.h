@@ -307,8 +307,18 @@ static void put_ill_typed(char *got) {
     *call = 0;
 }
 
-/* Folding drops the message; computing the call again tells it. What it was
- * given stands in the row already. */
+static void put_results(char *got, uint32_t n, pln_tensor **t) {
+  for (uint32_t i = 0; i < n; i++) {
+    if (i > 0)
+      strcat(got, " | ");
+    put_tensor(got + strlen(got), t[i]);
+    pln_tensor_release(t[i]);
+  }
+}
+
+/* Folding drops the message; computing the call again tells it, or gives "not
+ * folded: " and the results, where a run goes on. What it was given stands in
+ * the row already. */
 static void put_refusal(char *got, pln_ref node) {
   const pln_graph *g = pln_builder_graph(builder);
   const pln_node *n = &g->nodes[node];
@@ -318,7 +328,11 @@ static void put_refusal(char *got, pln_ref node) {
     const pln_node *arg = &g->nodes[g->operands[n->first + i]];
     args[i] = arg->kind == PLN_CONSTANT ? g->tensors[arg->data] : NULL;
   }
-  CHECK(pln_compute(g, node, n->count, args, results) != PLN_OK);
+  if (pln_compute(g, node, n->count, args, results) == PLN_OK) {
+    strcpy(got, "not folded: ");
+    put_results(got, n->results ? n->results : 1, results);
+    return;
+  }
   put_diag(got, "refused");
   char *given = strstr(got, " (given ");
   if (given)
@@ -339,12 +353,7 @@ static void run_row(const row *r, char *got) {
     return;
   }
   *got = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    if (i > 0)
-      strcat(got, " | ");
-    put_tensor(got + strlen(got), t[i]);
-    pln_tensor_release(t[i]);
-  }
+  put_results(got, n, t);
 }
 
 static inline void run_rows(size_t n, const row *rows) {

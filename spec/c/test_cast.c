@@ -149,10 +149,15 @@ static void a_run_gives_what_x86_gives(void) {
       {PLN_FLOAT32, PLN_UINT32, 2, F32(-1, 0x1p33f),
        BYTES(255, 255, 255, 255, 0, 0, 0, 0), -1, NULL},
       {PLN_FLOAT32, PLN_UINT64, 1, F32(0x1p65f), BYTES(0), -1, NULL},
+      {PLN_FLOAT32, PLN_INT64, 1, F32(NAN), least, -1, NULL},
+      {PLN_FLOAT64, PLN_UINT8, 1, (const double[]){NAN}, BYTES(0), -1, NULL},
+  };
+  const row refused[] = {
       {PLN_FLOAT32, PLN_INT64, 1, F32(NAN), NULL, -1, NULL},
       {PLN_FLOAT64, PLN_UINT8, 1, (const double[]){NAN}, NULL, -1, NULL},
   };
   check_all(ROWS(rows), false);
+  check_all(ROWS(refused), true);
 }
 
 /* Blocks of the conversion meet in the middle of a tensor. */

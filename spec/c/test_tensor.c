@@ -149,8 +149,6 @@ static void splats_equal_what_they_stand_for(void) {
   REQUIRE_OK(pln_tensor_dense(two, &written));
   CHECK(!pln_tensor_is_splat(written) && pln_tensor_equal(written, two));
   CHECK(((const float *)data_of(written))[4] == 2);
-  CHECK_STATUS(pln_tensor_splat(e, PLN_INT4, 2, two_by_three, "x", &written),
-               PLN_ERR_ARGUMENT);
   CHECK_STATUS(
       pln_tensor_splat(e, PLN_DTYPE_NONE, 2, two_by_three, "x", &written),
       PLN_ERR_ARGUMENT);

@@ -204,8 +204,8 @@ PLN_API pln_status pln_tensor_from(pln_engine *engine, pln_dtype dtype,
                                    uint32_t rank, const int64_t *dims,
                                    const void *data, size_t size,
                                    pln_tensor **out) PLN_CHECKED;
-/* All elements equal `*element` (one stored element; not for packed dtypes
- * and strings). */
+/* All elements equal `*element`: one stored element, of packed dtypes a byte
+ * with the element in its low bits, of strings a pln_slice. */
 PLN_API pln_status pln_tensor_splat(pln_engine *engine, pln_dtype dtype,
                                     uint32_t rank, const int64_t *dims,
                                     const void *element,
@@ -242,8 +242,9 @@ PLN_API const int64_t *pln_tensor_dims(const pln_tensor *tensor);
 PLN_API size_t pln_tensor_count(const pln_tensor *tensor);
 PLN_API size_t pln_tensor_bytes(const pln_tensor *tensor);
 PLN_API bool pln_tensor_is_splat(const pln_tensor *tensor);
-/* The elements (of a splat: the one). Opens an external file on first use;
- * PLN_ERR_IO with a diagnostic when that fails. Unaligned when a view. */
+/* The elements (of a splat: the one; of a packed dtype a byte full of it).
+ * Opens an external file on first use; PLN_ERR_IO with a diagnostic when that
+ * fails. Unaligned when a view. */
 PLN_API pln_status pln_tensor_data(const pln_tensor *tensor,
                                    const void **out) PLN_CHECKED;
 /* Writable elements of a tensor made by pln_tensor_new that has one

@@ -80,27 +80,38 @@ static uint8_t dlpack_code(pln_dtype dtype) {
   return 3;
 }
 
-static void put_strings(base64 *b, const pln_slice *strings, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    uint64_t size = strings[i].size;
+static void put_strings(base64 *b, const pln_tensor *t) {
+  const pln_slice *strings = t->data;
+  for (size_t i = 0; i < t->count; i++) {
+    pln_slice s = strings[t->splat ? 0 : i];
+    uint64_t size = s.size;
     put_bytes(b, &size, sizeof size);
-    put_bytes(b, strings[i].data, strings[i].size);
+    put_bytes(b, s.data, s.size);
   }
+}
+
+static void put_repeated(base64 *b, const pln_tensor *t) {
+  size_t size = pln_splat_bytes((pln_dtype)t->dtype);
+  bool packed = pln_dtype_bits((pln_dtype)t->dtype) < 8;
+  uint8_t last = pln_splat_last_byte(t);
+  for (size_t at = 0; at + packed < t->bytes; at += size)
+    put_bytes(b, t->data, size);
+  if (packed)
+    put_bytes(b, &last, 1);
 }
 
 static void put_elements(base64 *b, const pln_tensor *tensor) {
   const void *data;
-  size_t bytes = pln_tensor_bytes(tensor), count = pln_tensor_count(tensor);
-  if (count == 0)
+  size_t bytes = pln_tensor_bytes(tensor);
+  if (bytes == 0)
     return;
   pln_status status = pln_tensor_data(tensor, &data);
   if (status != PLN_OK)
     b->w->status = status;
   else if (pln_tensor_dtype(tensor) == PLN_STRING)
-    put_strings(b, data, count);
+    put_strings(b, tensor);
   else if (pln_tensor_is_splat(tensor))
-    for (size_t i = 0; i < count; i++)
-      put_bytes(b, data, bytes / count);
+    put_repeated(b, tensor);
   else
     put_bytes(b, data, bytes);
 }
@@ -172,7 +183,7 @@ static void put_splat(pln_writer *w, const pln_tensor *tensor) {
   }
   put_head(w, tensor);
   pln_put_text(w, "\"splat\": \"");
-  put_bytes(&b, data, pln_tensor_bytes(tensor) / pln_tensor_count(tensor));
+  put_bytes(&b, data, pln_splat_bytes((pln_dtype)tensor->dtype));
   if (b.n_rest > 0)
     put_letters(&b);
   pln_put_text(w, "\"}");
@@ -180,21 +191,24 @@ static void put_splat(pln_writer *w, const pln_tensor *tensor) {
 
 /* ------------------------------------------------------------------ digest */
 
+static uint64_t hash_string(pln_slice s, uint64_t hash) {
+  return pln_hash_bytes(s.data, s.size, hash);
+}
+
 static pln_status hash_elements(const pln_tensor *tensor, uint64_t *hash) {
   const void *data;
   size_t bytes = pln_tensor_bytes(tensor), count = pln_tensor_count(tensor);
-  uint32_t bits = pln_dtype_bits(pln_tensor_dtype(tensor));
   if (count == 0)
     return PLN_OK;
   PLN_TRY(pln_tensor_data(tensor, &data));
   if (pln_tensor_dtype(tensor) != PLN_STRING) {
-    size_t size = pln_tensor_is_splat(tensor) ? (bits + 7) / 8 : bytes;
-    *hash = pln_hash_bytes(data, size, *hash);
+    size_t unit = pln_splat_bytes((pln_dtype)tensor->dtype);
+    *hash = pln_hash_bytes(data, tensor->splat ? unit : bytes, *hash);
     return PLN_OK;
   }
   const pln_slice *strings = data;
   for (size_t i = 0; i < count; i++)
-    *hash = pln_hash_bytes(strings[i].data, strings[i].size, *hash);
+    *hash = hash_string(strings[tensor->splat ? 0 : i], *hash);
   return PLN_OK;
 }
 
@@ -263,8 +277,7 @@ static void put_omitted(pln_writer *w, const pln_tensor *tensor) {
 
 /* A splat is told whole by its one element. */
 static void put_brief(pln_writer *w, const pln_tensor *tensor) {
-  if (pln_tensor_is_splat(tensor) &&
-      pln_dtype_bits(pln_tensor_dtype(tensor)) >= 8)
+  if (tensor->splat && tensor->dtype != PLN_STRING)
     put_splat(w, tensor);
   else
     put_omitted(w, tensor);
@@ -276,7 +289,7 @@ void pln_put_array(pln_writer *w, const pln_tensor *tensor) {
   if (w->constants == PLN_CONSTANTS_BRIEF &&
       pln_tensor_count(tensor) > MAX_BRIEF)
     put_brief(w, tensor);
-  else if (large && pln_tensor_is_splat(tensor))
+  else if (large && tensor->splat && tensor->dtype != PLN_STRING)
     put_splat(w, tensor);
   else if (!large || w->constants == PLN_CONSTANTS_EMBEDDED)
     put_ndarray(w, tensor);

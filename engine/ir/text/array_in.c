@@ -191,7 +191,7 @@ static pln_status read_splat(pln_engine *e, const head *h, pln_slice text,
                              pln_tensor **out) {
   uint8_t element[16];
   size_t size = decode(text, element, sizeof element);
-  if (size != pln_dtype_bits(h->dtype) / 8 || pln_dtype_bits(h->dtype) < 8)
+  if (size != pln_splat_bytes(h->dtype))
     return PLN_ERR_FORMAT;
   return pln_tensor_splat(e, h->dtype, h->rank, h->dims, element, out);
 }

@@ -169,7 +169,8 @@ function model.new(options)
   return setmetatable({
     name = options.name, opset = options.opset or 17, ir_version = options.ir_version or 8,
     producer = options.producer or "perilune.zoo", nodes = message(),
-    initializers = message(), inputs = message(), outputs = message(), count = 0,
+    initializers = message(), inputs = message(), outputs = message(), values = message(),
+    count = 0,
     seed = options.seed or 0, weights = 0, scope = "", counts = {},
   }, class)
 end
@@ -181,6 +182,12 @@ end
 
 function class:output(name, dtype, dims)
   add_message(self.outputs, 12, value_info(name, dtype, dims))
+  return name
+end
+
+--- Declares the type of a value between inputs and outputs.
+function class:value(name, dtype, dims)
+  add_message(self.values, 13, value_info(name, dtype, dims))
   return name
 end
 
@@ -275,6 +282,7 @@ function class:graph()
   append(self.initializers)
   append(self.inputs)
   append(self.outputs)
+  append(self.values)
   return m
 end
 
