@@ -393,6 +393,8 @@ static pln_status pass_value(pln_infer *call) {
 pln_status pln_infer_broadcast_to(pln_infer *call) {
   pln_list list = pln_arg_list(call, 1, "shape");
   pln_shape shape, asked;
+  if (!list.given)
+    return pln_call_error(call, "the shape is missing");
   pln_arg_shape(call, 0, &shape);
   pln_shape_ranked(&asked, list.sized ? (int64_t)list.count : -1);
   for (int32_t i = 0; i < asked.rank; i++) {
@@ -430,6 +432,8 @@ pln_status pln_kernel_broadcast_to(pln_kernel_call *call) {
   uint32_t rank = list.count > x->rank ? list.count : x->rank;
   int64_t dims[PLN_MAX_RANK];
   pln_strided view;
+  if (!list.given)
+    return pln_kernel_refuse(call, "the shape is missing");
   if (rank > PLN_MAX_RANK || !broadcast_view(x, &list, rank, dims, view.from))
     return pln_kernel_refuse(call, "the shape does not fit the operand");
   return pln_moved_view(call, 0, x, x->data, rank, dims, &view);
