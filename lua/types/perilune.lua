@@ -1320,7 +1320,7 @@ pl.tensor = {}
 ---@param shape integer[]
 ---@return perilune.Tensor
 function pl.tensor.from_bytes(bytes, dtype, shape) end
----@param value number|boolean
+---@param value number|boolean|string an element; bytes where Lua has no value for it
 ---@param dtype string
 ---@param shape integer[]
 ---@return perilune.Tensor
