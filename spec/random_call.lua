@@ -11,7 +11,8 @@ local seeded_random = require "spec.seeded_random"
 -- Operators of the default domain by the rows of onnx/ops.def.
 local rows = {}
 for line in io.lines "engine/onnx/ops.def" do
-  local domain, name, since, id = line:match '^ONNX%("([^"]*)", "(%w+)",%s*(%d+), ([%w_]+),'
+  local domain, name, _, since, id =
+    line:match '^ONNX%("([^"]*)", "(%w+)",%s*(%d+),%s*(%d+), ([%w_]+),'
   if domain == "" then rows[#rows + 1] = { name = name, since = tonumber(since), id = id } end
 end
 local names = {}

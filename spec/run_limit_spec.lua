@@ -146,7 +146,7 @@ describe("the commands", function()
   it("end at their limits and write nothing", function()
     local set = "--set limit.seconds=0.1 --set limit.steps=2000"
     for _, model in ipairs(models) do
-      local out = path "out.onnx"
+      local out = path("out" .. model:match "%.%a+$")
       local questions = {
         ("run %s --input random"):format(model),
         ("check %s %s"):format(model, model),

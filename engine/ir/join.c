@@ -149,6 +149,7 @@ pln_status pln_join_origins(pln_join *j, pln_origins *o) {
   o->joined = o->base->count;
   o->joined_steps = o->base->n_steps;
   o->base->declares |= o->declares;
+  o->base->lenient |= o->lenient;
   o->base->misfits |= o->misfits;
   for (uint32_t i = o->below; i < o->count; i++) {
     uint32_t at;

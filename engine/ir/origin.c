@@ -37,6 +37,7 @@ pln_status pln_origins_over(pln_engine *child, pln_origins *base,
   origins->changes_below = origins->n_changes = base->n_changes;
   origins->names = base->names;
   origins->declares = base->declares;
+  origins->lenient = base->lenient;
   origins->misfits = base->misfits;
   *out = origins;
   return PLN_OK;

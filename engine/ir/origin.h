@@ -70,6 +70,7 @@ typedef struct pln_origins {
   pln_file **files;   /* retained */
   pln_names_fn names; /* of rows with a slice and without a name, or NULL */
   bool declares;      /* types of nodes were declared beyond what is inferred */
+  bool lenient;       /* a file: it may have ill-typed calls that never run */
   bool misfits;       /* the file has calls that do not fit what they call */
 } pln_origins;
 

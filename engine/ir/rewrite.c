@@ -403,12 +403,19 @@ static void explain(pln_rewrite *rw, const difference *d) {
   note_replaced(rw);
 }
 
+/* A file may have an ill-typed call in a branch that is never taken: it is a
+ * warning when operands that only tell more than before show it. */
+static bool may_be_refused(const pln_rewrite *rw, bool refines) {
+  const pln_origins *origins = rw->old->origins;
+  return rw->mutator->lenient || (refines && origins && origins->lenient);
+}
+
 /* What a file was accepted with is told once. */
-static pln_status infer_again(pln_rewrite *rw, pln_ref node) {
+static pln_status infer_again(pln_rewrite *rw, pln_ref node, bool refines) {
   bool lenient = rw->b->lenient;
   bool refused = rw->old->typed_from[rw->at] == PLN_TYPED_REFUSED;
   size_t mark = pln_diag_count(rw->engine);
-  rw->b->lenient = refused || rw->mutator->lenient;
+  rw->b->lenient = refused || may_be_refused(rw, refines);
   pln_status status = pln_builder_infer(rw->b, node);
   rw->b->lenient = lenient;
   if (refused && status == PLN_OK)
@@ -422,12 +429,12 @@ static pln_status retype_function(pln_rewrite *rw, pln_ref node) {
   pln_engine *e = rw->engine;
   pln_type old = rw->old->nodes[rw->at].type;
   if (!old)
-    return infer_again(rw, node);
+    return infer_again(rw, node, false);
   rw->b->graph->nodes[node].type =
       pln_type_part(e, old, pln_type_n_parts(e, old) - 1);
-  PLN_TRY(infer_again(rw, node));
+  PLN_TRY(infer_again(rw, node, false));
   rw->b->graph->nodes[node].type = 0;
-  PLN_TRY(infer_again(rw, node));
+  PLN_TRY(infer_again(rw, node, false));
   return merge_type(rw, node, false);
 }
 
@@ -446,7 +453,7 @@ static pln_status retype(pln_rewrite *rw, pln_ref node, const difference *d) {
   bool relied = g->nodes[node].kind == PLN_FUNCTION && !d->params &&
                 !rw->mutator->retypes_results;
   pln_status status =
-      relied ? retype_function(rw, node) : infer_again(rw, node);
+      relied ? retype_function(rw, node) : infer_again(rw, node, !d->loses);
   if (status == PLN_OK && g->nodes[node].kind == PLN_MATCH)
     status = check_patterns(rw, node);
   if (status == PLN_ERR_TYPE)

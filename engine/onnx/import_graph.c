@@ -34,6 +34,7 @@ pln_status pln_import_origin(pln_import *in, pln_message message,
     if (!origins)
       return pln_nomem(in->engine);
     origins->names = pln_onnx_names;
+    origins->lenient = true;
     pln_origin origin = {
         .name = name,
         .file = message.file,

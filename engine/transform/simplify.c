@@ -3,7 +3,6 @@
 
 #include "transform/simplify.h"
 
-#include "ir/infer_apply.h"
 
 /* -------------------------------------------------------------------- types */
 
@@ -54,27 +53,9 @@ static bool has_operands(const pln_graph *g, const pln_node *n) {
   return true;
 }
 
-/* The type that the operands give contradicts nothing. */
-static bool types_agree(const pln_graph *g, const pln_node *n) {
-  pln_node again = *n;
-  pln_type both;
-  pln_value value;
-  bool clash = true;
-  size_t mark = pln_diag_count(g->engine);
-  pln_status status = pln_infer_op_call(g, &again, false, NULL, &value);
-  if (status == PLN_OK)
-    status = pln_type_meet(g->engine, again.type, n->type, &both, &clash);
-  if (status != PLN_OK)
-    pln_diag_drop(g->engine, mark);
-  return status == PLN_OK && !clash;
-}
-
-/* Only what was declared, or is not known, may differ from what is inferred. */
 bool pln_call_is_valid(const pln_graph *graph, pln_ref call) {
-  const pln_node *n = &graph->nodes[call];
-  bool declared = graph->origins && graph->origins->declares;
-  return has_operands(graph, n) &&
-         ((n->type && !declared) || types_agree(graph, n));
+  return graph->typed_from[call] != PLN_TYPED_REFUSED &&
+         has_operands(graph, &graph->nodes[call]);
 }
 
 bool pln_is_call(const pln_graph *graph, pln_ref node, pln_op op) {

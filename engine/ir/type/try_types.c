@@ -76,9 +76,8 @@ static pln_status fails_anyway(trial *t, pln_ref node, bool *out) {
     return PLN_OK;
   size_t mark = pln_diag_count(e);
   pln_type type;
-  pln_status status = n.data
-                          ? pln_infer_op_call(t->graph, &n, false, NULL, &value)
-                          : pln_infer_apply(e, t->graph, &n, &type);
+  pln_status status = n.data ? pln_infer_op_call(t->graph, &n, NULL, &value)
+                             : pln_infer_apply(e, t->graph, &n, &type);
   *out = status != PLN_OK;
   if (ends_trial(status))
     return status;
