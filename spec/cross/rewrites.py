@@ -1,0 +1,59 @@
+"""What onnx's checker says of models that rules made at random leave.
+
+    python rewrites.py [COUNT]
+
+Runs spec/random_rewrite_spec.lua with COUNT rewrites (2000) and has
+onnx.checker check each model that was written, shapes inferred. Prints what it
+refuses though it takes the model before the rewrite; the last line counts. Exit status 1 when there is any, 77 when there is
+no onnx package (a skip).
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import onnx
+    import onnx.checker
+except ImportError:
+    print("skipped: no onnx package")
+    sys.exit(77)
+
+
+def write_models(directory, count):
+    build = os.environ.get("PERILUNE_BUILD", "build")
+    environment = dict(os.environ, PERILUNE_MODELS=directory,
+                       PERILUNE_REWRITES=str(count))
+    return subprocess.run(
+        ["lua5.4", "/usr/bin/busted", f"--cpath={build}/lua/?.so",
+         "spec/random_rewrite_spec.lua"], env=environment).returncode
+
+
+def refused(path):
+    try:
+        onnx.checker.check_model(str(path), full_check=True)
+    except Exception as error:  # the checker raises errors of several kinds
+        return str(error).strip().split("\n")[0]
+    return None
+
+
+def main():
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    with tempfile.TemporaryDirectory() as directory:
+        if write_models(directory, count) != 0:
+            return 1
+        paths = sorted(path for path in pathlib.Path(directory).glob("*.onnx")
+                       if not path.name.endswith(".before.onnx"))
+        wrong = 0
+        for path in paths:
+            why = refused(path)
+            if why and not refused(path.with_suffix(".before.onnx")):
+                wrong += 1
+                print(f"seed {path.stem}: {why}")
+    print(f"{len(paths)} models, {wrong} refused")
+    return 1 if wrong or not paths else 0
+
+
+sys.exit(main())
