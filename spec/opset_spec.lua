@@ -1,6 +1,7 @@
 -- Models in the opset that they say, and in others: what is written as it is,
 -- said otherwise, made of older operators, refused.
 
+local command = require "spec.command"
 local model = require "perilune.zoo.model"
 local onnx = require "spec.onnx_bytes"
 local pl = require "perilune"
@@ -331,5 +332,38 @@ describe("a model of an old opset", function()
     local _, again = written(folded)
     assert.equal("Tensor[(2, 3), float32]", tostring(again.main.body.type))
     same(mod, again)
+  end)
+end)
+
+describe("perilune opt --opset", function()
+  local folder = command.folder()
+  local function run(arguments) return command.run(folder, arguments) end
+  local input, output = folder .. "/in.onnx", folder .. "/out.onnx"
+  local m = model.new { name = "one", opset = 20, ir_version = 8 }
+  m:output(m:node("Gelu", { m:input("x", "float32", { 2, 3 }) }), "float32", { 2, 3 })
+  assert(m:save(input))
+  teardown(function() os.execute("rm -rf " .. folder) end)
+
+  it("converts the model once the passes are done", function()
+    local arguments = ("opt %s -o %s --check --only SimplifyExpr --opset 13"):format(input, output)
+    local status = run(arguments)
+    assert.equal(0, status)
+    local mod = assert(pl.onnx.load(output))
+    assert.equal(13, mod.attrs.opset_import["ai.onnx"])
+    assert.equal("erf", call_of(mod, "erf").op.name)
+  end)
+
+  it("fails with the operator, and writes nothing", function()
+    os.remove(output)
+    local status, _, err = run(("opt %s -o %s --opset 8"):format(input, output))
+    assert.equal(1, status)
+    assert.matches("the operator Gelu needs opset 20, and the model has 8", err)
+    assert.is_nil(io.open(output))
+  end)
+
+  it("tells which opsets there are", function()
+    local status, _, err = run(("opt %s -o %s --opset 99"):format(input, output))
+    assert.equal(2, status)
+    assert.matches("'99' is no opset from 7 to ", err, 1, true)
   end)
 end)
