@@ -21,13 +21,14 @@ static pln_type param_type(const pln_engine *engine, const pln_graph *g,
 
 /* ------------------------------------------------------------------ results */
 
-/* The number of results of a function or expression; 0: not a tuple. */
-static uint32_t tuple_size(const pln_engine *engine, const pln_graph *g) {
+/* The number of results of a function or expression: the fields of a tuple,
+ * else one. */
+static uint32_t count_results(const pln_engine *engine, const pln_graph *g) {
   pln_type type = pln_node_type(g, pln_graph_root(g));
   if (pln_type_kind_of(engine, type) == PLN_TYPE_FUNC)
     type = pln_type_part(engine, type, pln_type_n_parts(engine, type) - 1);
   if (pln_type_kind_of(engine, type) != PLN_TYPE_TUPLE)
-    return 0;
+    return 1;
   return pln_type_n_parts(engine, type);
 }
 
@@ -72,7 +73,7 @@ static int eval(lua_State *L, pln_lua *b, pln_module *context, int arg) {
     pln_lua_read_datum(L, b, arg + 1 + i,
                        param_type(b->engine, graph, (uint32_t)i),
                        &args->items[i]);
-  uint32_t k = tuple_size(b->engine, graph), count = k ? k : 1;
+  uint32_t count = count_results(b->engine, graph);
   pln_lua_data *results = pln_lua_push_data(L, b, count);
   pln_lua_must(L, b,
                eval_limited(module ? module : context, graph, args, results));
