@@ -100,6 +100,13 @@ describe("sizes", function()
     assert.matches("only the first refuses", diag.message)
   end)
 
+  it("of a mask are the sum of two others, where indices ask for it", function()
+    local mask, past, new = var("mask", "?"), var("past", "?"), var("new", "?")
+    local length = op.shape_of(op.concatenate(pl.tuple { past, new }, { axis = 0 }),
+      { dtype = "int64" })
+    runs(pl.func({ mask, past, new }, op.take(mask, length - 1, { axis = 0, mode = "fast" })))
+  end)
+
   it("begin at an example", function()
     local x = var("x", "?, ?")
     local options = { example = { x = { 5, 9 } }, rounds = 1 }

@@ -35,6 +35,9 @@ local sample = require "perilune.sample"
 local sizes = require "perilune.sizes"
 core.internal()
 
+-- Runs on a search for sizes that inference alone does not find.
+local MOST_RUNS = 100
+
 local function main_of(subject)
   if ir.kind_of(subject) == "Module" then return subject.functions.main end
   return argument.node(subject, "pl.check", "what is compared")
@@ -230,6 +233,17 @@ local function variant(round, changes)
   return other
 end
 
+-- The first of these sizes with which `a` runs, or nil; so many are tried.
+local function first_that_runs(job, round, candidates)
+  local left = MOST_RUNS
+  for x in candidates do
+    local list = make(job, variant(round, { kind = "small", sizes = x, search = true }))
+    if list and run(job.a, list) then return x end
+    left = left - 1
+    if left == 0 then return nil end
+  end
+end
+
 -- Whether it is for want of a kernel that nothing runs: sizes do not matter then.
 local function lacks_kernel(diag)
   return diag.code == "unsupported" and diag.message:find "cannot be evaluated$" ~= nil
@@ -241,13 +255,9 @@ local function search_by_running(job, round)
     return job.running
   end
   job.searched = true
-  for other in sample.others(job.search) do
-    local list = make(job, variant(round, { kind = "small", sizes = other, search = true }))
-    if list and run(job.a, list) then
-      job.running = other
-      break
-    end
-  end
+  job.running = job.base and first_that_runs(job, round, job.search:sums(job.base))
+  if job.running then job.base = job.running end -- rounds to come begin here
+  job.running = job.running or first_that_runs(job, round, sample.others(job.search))
   return job.running
 end
 

@@ -472,6 +472,33 @@ function class.every(self)
   return all
 end
 
+-- The sums of any two of the sizes, each once, in order.
+local function sums_of(x)
+  local seen, list = {}, {}
+  for i = 1, #x do
+    for k = i, #x do
+      local sum = x[i] + x[k]
+      if not seen[sum] and #list < FEW then list[#list + 1], seen[sum] = sum, true end
+    end
+  end
+  table.sort(list)
+  return list
+end
+
+--- Sizes that fit and differ from `found` in one, which is the sum of two others, as a
+-- mask has the length of what is past and what is new: typing does not see indices.
+function class.sums(self, found)
+  return coroutine.wrap(function()
+    local sums = sums_of(found)
+    for v, var in ipairs(self.vars) do
+      for _, sum in ipairs(sums) do
+        local x = with(found, { v }, sum)
+        if not var.is_rank and is_good(self, x) then coroutine.yield(x) end
+      end
+    end
+  end)
+end
+
 -- ------------------------------------------------------------------------ text
 
 local function shape_text(shape) return "(" .. table.concat(shape, ", ") .. ")" end
