@@ -37,6 +37,7 @@ typedef struct pln_memory {
   size_t used; /* with what is kept */
   size_t peak;
   uint64_t calls;            /* of the allocator for more memory */
+  uint64_t asked;            /* bytes that these were for, all together */
   size_t limit;              /* no more may be used; 0: no limit */
   struct pln_family *family; /* of a child: with whom it shares; else NULL */
   bool limited;              /* an allocation failed of it */

@@ -90,6 +90,7 @@ void pln_mem_let_go(pln_engine *engine) {
 
 static void count(pln_memory *m, size_t old_size, size_t new_size) {
   m->calls += new_size > old_size;
+  m->asked += new_size > old_size ? new_size - old_size : 0;
   m->used += new_size - old_size;
   if (is_shared(m)) /* a size that shrinks wraps around, and back */
     atomic_fetch_add(&m->family->used, new_size - old_size);
@@ -217,4 +218,8 @@ size_t pln_engine_memory(const pln_engine *engine, size_t *peak) {
 
 uint64_t pln_engine_allocations(const pln_engine *engine) {
   return engine->memory.calls;
+}
+
+uint64_t pln_engine_allocated(const pln_engine *engine) {
+  return engine->memory.asked;
 }

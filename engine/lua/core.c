@@ -277,14 +277,15 @@ static int core_clock(lua_State *L) {
 }
 
 /* memory() -> bytes the engine holds now, the most it ever held, and how often
- * it has asked for memory */
+ * it has asked for memory, for how many bytes all together */
 static int core_memory(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   size_t peak;
   lua_pushinteger(L, (lua_Integer)pln_engine_memory(b->engine, &peak));
   lua_pushinteger(L, (lua_Integer)peak);
   lua_pushinteger(L, (lua_Integer)pln_engine_allocations(b->engine));
-  return 3;
+  lua_pushinteger(L, (lua_Integer)pln_engine_allocated(b->engine));
+  return 4;
 }
 
 /* lua_seconds() -> what passes written in Lua have taken */

@@ -1063,9 +1063,12 @@ function pl.rule_report() end
 --- What the last call had to say: warnings too.
 ---@return perilune.Diag[]
 function pl.diagnostics() end
---- Bytes the engine holds now, and the most it ever held.
+--- Bytes the engine holds now, and the most it ever held; how often it has asked for memory, and for
+--- how many bytes all together.
 ---@return integer now
 ---@return integer peak
+---@return integer allocations
+---@return integer allocated
 function pl.memory() end
 --- What large products of matrices are computed with, and whether OpenBLAS was opened; sets it when given. "auto" takes
 --- OpenBLAS, where it is installed, on processors without a fused multiply-add; "openblas" raises when it is missing.

@@ -77,6 +77,10 @@ PLN_API size_t pln_engine_memory(const pln_engine *engine, size_t *peak);
 /* How often memory was asked for since the engine was made. */
 PLN_API uint64_t pln_engine_allocations(const pln_engine *engine);
 
+/* How many bytes were asked for since then, given back or not: what work costs
+ * grows with it, and it is the same from run to run. */
+PLN_API uint64_t pln_engine_allocated(const pln_engine *engine);
+
 /* Stops the pass or the evaluation that the engine is at: it fails with
  * PLN_ERR_INTERRUPTED, and nothing has happened. Nothing else may be done by a
  * signal handler or by another thread. It ends with what it stops. */

@@ -14,6 +14,7 @@ typedef struct depths {
   uint32_t *use;   /* the same of where a PrimExpr or Var is used, at most */
   pln_ref *block;  /* of that use: the innermost such block */
   pln_ref *of;     /* a scope: the innermost such block around it */
+  pln_scope *home; /* a node: the innermost scope around it */
 } depths;
 
 static bool closes(const pln_graph *g, pln_scope s) {
@@ -34,6 +35,20 @@ static void note_scopes(depths *d) {
   }
 }
 
+/* Rows stand in order of their begins, outer ones first; each scope is entered
+ * once and left once. */
+static void note_homes(depths *d) {
+  const pln_graph *g = d->g;
+  pln_scope here = 0, next = 1;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    for (; next < g->n_scopes && g->scopes[next].begin <= ref; next++)
+      here = next;
+    while (here > 0 && g->scopes[here].end <= ref)
+      here = g->scopes[here].parent;
+    d->home[ref] = here;
+  }
+}
+
 static void note_use(depths *d, pln_ref ref, uint32_t depth, pln_ref block) {
   if (depth < d->use[ref])
     return;
@@ -44,13 +59,8 @@ static void note_use(depths *d, pln_ref ref, uint32_t depth, pln_ref block) {
 /* From users to operands; a statement uses at the depth of its scope. */
 static void note_uses(depths *d) {
   const pln_graph *g = d->g;
-  pln_scope s = g->n_scopes - 1;
   for (pln_ref ref = g->n_nodes; ref-- > 0;) {
-    while (g->scopes[s].begin > ref && s > 0)
-      s--;
-    pln_scope here = s;
-    while (g->scopes[here].end <= ref && g->scopes[here].parent != PLN_NONE)
-      here = g->scopes[here].parent;
+    pln_scope here = d->home[ref];
     const pln_node *n = &g->nodes[ref];
     bool prim = pln_is_prim(n);
     if (!prim && !pln_is_stmt(n))
@@ -89,11 +99,12 @@ static pln_status check(const depths *d) {
 }
 
 static pln_status check_blocks(depths *d) {
-  if (!d->scope || !d->use || !d->block || !d->of)
+  if (!d->scope || !d->use || !d->block || !d->of || !d->home)
     return pln_nomem(d->g->engine);
   memset(d->use, 0, d->g->n_nodes * sizeof *d->use);
   memset(d->block, 0xff, d->g->n_nodes * sizeof *d->block);
   note_scopes(d);
+  note_homes(d);
   note_uses(d);
   return check(d);
 }
@@ -107,11 +118,13 @@ pln_status pln_loop_well_formed(const pln_graph *g) {
               .scope = pln_mem_new(e, k * sizeof *d.scope),
               .use = pln_mem_new(e, n * sizeof *d.use),
               .block = pln_mem_new(e, n * sizeof *d.block),
-              .of = pln_mem_new(e, k * sizeof *d.of)};
+              .of = pln_mem_new(e, k * sizeof *d.of),
+              .home = pln_mem_new(e, n * sizeof *d.home)};
   pln_status status = check_blocks(&d);
   pln_mem_free(e, d.scope, k * sizeof *d.scope);
   pln_mem_free(e, d.use, n * sizeof *d.use);
   pln_mem_free(e, d.block, n * sizeof *d.block);
   pln_mem_free(e, d.of, k * sizeof *d.of);
+  pln_mem_free(e, d.home, n * sizeof *d.home);
   return status;
 }

@@ -1,0 +1,113 @@
+-- Work is linear: when a program of functions, lets, scopes, type definitions or constants
+-- doubles, what passes and whole-module calls cost doubles. Cost is what can be counted: bytes
+-- that the engine asks for, and instructions of Lua; spec/bench/doubling.lua takes the time.
+
+package.path = "spec/bench/?.lua;" .. package.path
+
+local pl = require "perilune"
+local programs = require "programs"
+
+local SMALL, DOUBLINGS = 150, 2
+-- A doubling: 2 when work is linear, 4 when it is quadratic. Arrays grow by powers of two, so
+-- that one step more may be taken.
+local LIMIT = 2.9
+-- What is below is too little to tell how it grows.
+local BYTES, INSTRUCTIONS, STEP = 200000, 20000, 100
+
+-- FuseOps makes groups of at most 256 operators: what is smaller is one group.
+local smallest = { ladders = 600 }
+
+local function allocated() return (select(4, pl.memory())) end
+
+-- Bytes and instructions.
+local function cost(f, mod)
+  local n = 0
+  local before = allocated()
+  debug.sethook(function() n = n + 1 end, "", STEP)
+  local ok, err = pcall(f, mod)
+  debug.sethook()
+  assert(ok, tostring(err))
+  return allocated() - before, n * STEP
+end
+
+local function ratio(small, large, least)
+  if large < least or small == 0 then return 0 end
+  return (large / small) ^ (1 / DOUBLINGS)
+end
+
+local works = {}
+for name in pairs(pl.passes) do
+  if name ~= "PrintIR" then
+    local pass = pl.sequential { opt_level = 0, name }
+    works[#works + 1] = { name, function(mod)
+      return pl.with(pl.context { opt_level = 4 }, pass, mod)
+    end }
+  end
+end
+
+local function idle() end
+
+local function with(instrument, text)
+  return function(mod)
+    local ctx = pl.context { opt_level = 3, instruments = { instrument() } }
+    return pl.with(ctx, pl.pipeline(text), mod)
+  end
+end
+
+local round = "SimplifyExpr,FoldConstant,EliminateCommonSubexpr,DeadCodeElimination"
+for _, row in ipairs {
+  { "a fixpoint", function(mod)
+    return pl.with(pl.context { opt_level = 3 }, pl.pipeline("fixpoint(4){" .. round .. "}"), mod)
+  end },
+  { "functions{...} with an instrument", with(function()
+    return { name = "idle", before = idle }
+  end, "functions{" .. round .. "}") },
+  -- What differs in more lines is only named: the search is quadratic in them.
+  { "differences", with(function()
+    return pl.instruments.diff { write = idle, most = 10 }
+  end, round) },
+  { "statistics", with(function() return pl.instruments.statistics() end, round) },
+  { "a kept result", function(mod)
+    local ctx = pl.context { opt_level = 3, config = { cache = 1 << 30 } }
+    pl.with(ctx, pl.pipeline(round), mod)
+    pl.with(ctx, pl.pipeline(round), mod)
+    pl.cache_clear()
+  end },
+  { "a mutator", pl.function_pass { name = "Mutator", run = pl.mutator {
+    Call = function(_, rebuild)
+      local new = rebuild()
+      return new.op == pl.op.tanh and pl.op.exp(new.args[1]) or new
+    end } } },
+  { "functions by name", function(mod)
+    for _, name in ipairs(mod.names) do assert(mod.functions[name]) end
+  end },
+  { "functions removed", function(mod)
+    local names = {}
+    for _, name in ipairs(mod.names) do if name ~= "main" then names[#names + 1] = name end end
+    mod:without(names)
+  end },
+  { "text", function(mod) assert(pl.parse(mod:text())) end },
+  { "equality", function(mod) assert(pl.equal(mod, mod:with_attrs { k = 1 }) == false) end },
+  { "hash", pl.hash }, { "verify", pl.verify }, { "well_formed", pl.well_formed },
+  { "infer_type", pl.infer_type }, { "features", pl.detect_feature },
+  { "basic blocks", pl.is_basic_block_normal_form },
+  { "picture", function(mod) mod:dot() end }, { "json", function(mod) mod:json() end },
+} do works[#works + 1] = row end
+
+describe("twice the program costs at most twice as much:", function()
+  for _, program in ipairs(programs) do
+    it(program.name, function()
+      local size = smallest[program.name] or SMALL
+      local small, large = program.make(size), program.make(size << DOUBLINGS)
+      for _, work in ipairs(works) do
+        cost(work[2], small) -- what is made once
+        local bytes, instructions = cost(work[2], small)
+        local more_bytes, more_instructions = cost(work[2], large)
+        local text = ("%s: %d, then %d bytes"):format(work[1], bytes, more_bytes)
+        assert.is_true(ratio(bytes, more_bytes, BYTES) <= LIMIT, text)
+        text = ("%s: %d, then %d instructions"):format(work[1], instructions, more_instructions)
+        assert.is_true(ratio(instructions, more_instructions, INSTRUCTIONS) <= LIMIT, text)
+      end
+    end)
+  end
+end)
