@@ -16,6 +16,7 @@
 #include "onnx/names.h"
 #include "onnx/node.h"
 #include "onnx/op_map.h"
+#include "onnx/schema.h"
 
 typedef enum pln_task_kind {
   PLN_TASK_GRAPH,    /* a scope as a message `tag` */
@@ -74,6 +75,13 @@ typedef struct pln_data_file {
   pln_rope rope;
 } pln_data_file;
 
+/* Whether an operator has another version here than in the file, which differs
+ * in more than types; `schema` is the one here then. */
+typedef struct pln_restatement {
+  bool known, restated;
+  const pln_onnx_schema *schema;
+} pln_restatement;
+
 /* A domain that nodes use, and the least version that has them all. */
 typedef struct pln_domain_use {
   pln_symbol domain;
@@ -105,9 +113,10 @@ typedef struct pln_export {
   const pln_graph *g;
   int64_t opset; /* of ai.onnx, that it is written in */
   pln_file_opsets source;
-  int64_t source_opset;    /* that its nodes had in their file; 0: in none */
-  bool restated;           /* both differ: versions of operators may */
-  pln_domain_use *domains; /* of nodes that are not the file's own */
+  int64_t source_opset; /* that its nodes had in their file; 0: in none */
+  bool restated;        /* both differ: versions of operators may */
+  pln_restatement *restatements; /* of each operator; made when first needed */
+  pln_domain_use *domains;       /* of nodes that are not the file's own */
   uint32_t n_domains, cap_domains;
   pln_symbol function;
   uint32_t *slots;  /* a node: where its name is, or PLN_NONE */

@@ -253,6 +253,8 @@ pln_status pln_export_function(pln_export *ex, pln_symbol name,
   ex->function = name;
   ex->opset = pln_model_opset(ex->module, name);
   ex->n_domains = 0;
+  if (ex->restatements)
+    memset(ex->restatements, 0, PLN_N_OPS * sizeof *ex->restatements);
   PLN_TRY(pln_source_opset(&ex->source, graph, name, &ex->source_opset));
   ex->restated =
       ex->source_opset != ex->opset || pln_model_is_mixed(ex->module);
@@ -285,6 +287,7 @@ void pln_export_free(pln_export *ex) {
   pln_mem_free(e, ex->starts, ex->cap_starts * sizeof *ex->starts);
   pln_mem_free(e, ex->frames, ex->cap_frames * sizeof *ex->frames);
   pln_mem_free(e, ex->outputs, ex->cap_outputs * sizeof *ex->outputs);
+  pln_mem_free(e, ex->restatements, PLN_N_OPS * sizeof *ex->restatements);
   pln_mem_free(e, ex->domains, ex->cap_domains * sizeof *ex->domains);
   pln_mem_free(e, ex->inputs, ex->cap_inputs * sizeof *ex->inputs);
   pln_mem_free(e, ex->results, ex->cap_results * sizeof *ex->results);

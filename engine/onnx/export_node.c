@@ -316,18 +316,36 @@ static pln_status form_of(const pln_export *ex, pln_op op,
   return PLN_OK;
 }
 
-/* Whether the versions of the node's operator here and in its file differ in
- * more than types. */
-static void compare_versions(const pln_export *ex, node_plan *p) {
-  const pln_onnx_node *s = &p->scanned;
-  if (!ex->restated || !pln_onnx_same_domain(s->domain, pln_text("")))
-    return;
+static pln_restatement compare_versions(const pln_export *ex,
+                                        const pln_onnx_node *s) {
   const pln_onnx_schema *now = pln_onnx_schema_find(s->type, ex->opset);
   const pln_onnx_schema *then = pln_onnx_schema_find(s->type, ex->source_opset);
-  p->restated = pln_onnx_op_find(s->domain, s->type, ex->opset) !=
-                    pln_onnx_op_find(s->domain, s->type, ex->source_opset) ||
-                (now && then && strcmp(now->attributes, then->attributes));
-  p->schema = p->restated ? now : NULL;
+  bool differs = pln_onnx_op_find(s->domain, s->type, ex->opset) !=
+                     pln_onnx_op_find(s->domain, s->type, ex->source_opset) ||
+                 (now && then && strcmp(now->attributes, then->attributes));
+  return (pln_restatement){
+      .known = true, .restated = differs, .schema = differs ? now : NULL};
+}
+
+/* An operator of the core is one of ONNX, so it is looked up once. */
+static pln_status find_restatement(pln_export *ex, node_plan *p) {
+  const pln_onnx_node *s = &p->scanned;
+  pln_op op = p->node->kind == PLN_CONSTANT ? PLN_OP_CONSTANT
+              : p->node->kind == PLN_CALL   ? p->node->data
+                                            : 0;
+  if (!ex->restated || op == 0 || op >= PLN_N_OPS ||
+      !pln_onnx_same_domain(s->domain, pln_text("")))
+    return PLN_OK;
+  if (!ex->restatements)
+    ex->restatements =
+        pln_mem_zeroed(ex->engine, PLN_N_OPS * sizeof *ex->restatements);
+  if (!ex->restatements)
+    return pln_nomem(ex->engine);
+  if (!ex->restatements[op].known)
+    ex->restatements[op] = compare_versions(ex, s);
+  p->restated = ex->restatements[op].restated;
+  p->schema = ex->restatements[op].schema;
+  return PLN_OK;
 }
 
 static pln_status find_source(pln_export *ex, node_plan *p) {
@@ -345,8 +363,7 @@ static pln_status find_source(pln_export *ex, node_plan *p) {
   p->old = o->attrs;
   if (p->node->kind == PLN_CONSTANT)
     p->now = o->attrs;
-  compare_versions(ex, p);
-  return PLN_OK;
+  return find_restatement(ex, p);
 }
 
 static bool takes_tuple(const pln_export *ex, const pln_node *n) {

@@ -31,16 +31,35 @@ int64_t pln_onnx_opset(const pln_engine *engine, pln_attrs opsets,
   return fallback;
 }
 
+static int by_bytes(pln_slice a, const char *row) {
+  size_t size = strlen(row);
+  int order = memcmp(a.data, row, a.size < size ? a.size : size);
+  return order ? order : (a.size > size) - (a.size < size);
+}
+
+/* The order of the table: the domains, and in each of them the types. */
+static int compare(pln_slice domain, pln_slice type, const pln_onnx_op *row) {
+  if (pln_slice_is(domain, "ai.onnx"))
+    domain.size = 0;
+  int order = by_bytes(domain, row->domain);
+  return order ? order : by_bytes(type, row->type);
+}
+
 const pln_onnx_op *pln_onnx_op_find(pln_slice domain, pln_slice type,
                                     int64_t version) {
   const pln_onnx_op *best = NULL;
-  for (size_t i = 0; i < PLN_COUNT(rows); i++) {
-    if (rows[i].from > version || (best && best->from > rows[i].from))
-      continue;
-    if (pln_slice_is(type, rows[i].type) &&
-        pln_onnx_same_domain(domain, pln_text(rows[i].domain)))
-      best = &rows[i];
+  size_t low = 0, high = PLN_COUNT(rows);
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (compare(domain, type, &rows[middle]) > 0)
+      low = middle + 1;
+    else
+      high = middle;
   }
+  for (; low < PLN_COUNT(rows) && rows[low].from <= version &&
+         compare(domain, type, &rows[low]) == 0;
+       low++)
+    best = &rows[low];
   return best;
 }
 

@@ -168,6 +168,8 @@ def check_defaults(row, versions, until, core):
 
 
 def check_rows():
+    if [row[:3] for row in read_rows()] != sorted(row[:3] for row in read_rows()):
+        yield f"{OPS} is not in order"
     rows, core, all_schemas = read_rows(), read_core(), {d: schemas(d) for d in ("", "ai.onnx.ml")}
     for row in rows:
         domain, name, least, since, operator, _ = row
