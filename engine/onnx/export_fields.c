@@ -255,11 +255,11 @@ static bool wants_entries(const pln_export *ex, const old_fields *old,
 }
 
 /* Names that need no entry: of outputs, and those that have one. */
-static pln_status list_told(pln_export *ex, const old_fields *old, uint32_t tag,
-                            pln_names *told) {
+static pln_status list_described(pln_export *ex, const old_fields *old,
+                                 uint32_t tag, pln_names *described) {
   const pln_export_frame *f = top(ex);
   for (uint32_t i = 0; i < f->n_outputs; i++)
-    PLN_TRY(pln_names_add(told, ex->outputs[f->outputs + i].name, 0));
+    PLN_TRY(pln_names_add(described, ex->outputs[f->outputs + i].name, 0));
   for (uint32_t i = 0; i < old->count; i++) {
     pln_slice name;
     pln_type type;
@@ -267,17 +267,17 @@ static pln_status list_told(pln_export *ex, const old_fields *old, uint32_t tag,
       continue;
     PLN_TRY(
         pln_decode_value_info(&ex->decoder, old->all[i].inside, &name, &type));
-    PLN_TRY(pln_names_add(told, name, 0));
+    PLN_TRY(pln_names_add(described, name, 0));
   }
   return PLN_OK;
 }
 
 static pln_status put_new_entry(pln_export *ex, uint32_t tag, uint32_t row,
-                                const pln_names *told) {
+                                const pln_names *described) {
   pln_name_row r = ex->used.rows[row];
   if (ex->g->nodes[r.value].kind == PLN_VAR ||
       pln_export_is_entry(ex, r.value) ||
-      pln_names_find(told, r.name, 0) != PLN_NONE)
+      pln_names_find(described, r.name, 0) != PLN_NONE)
     return PLN_OK;
   pln_type type = type_of(ex, row);
   if (!is_known(ex->engine, type))
@@ -295,13 +295,13 @@ static pln_status put_value_infos(pln_export *ex, old_fields *old) {
       PLN_TRY(put_value_info(ex, old, &old->all[i], wanted));
   if (!wanted)
     return PLN_OK;
-  pln_names told;
-  pln_names_init(&told, ex->engine);
-  pln_status status = list_told(ex, old, tag, &told);
+  pln_names described;
+  pln_names_init(&described, ex->engine);
+  pln_status status = list_described(ex, old, tag, &described);
   for (uint32_t row = top(ex)->mark; row < ex->used.count && status == PLN_OK;
        row++)
-    status = put_new_entry(ex, tag, row, &told);
-  pln_names_free(&told);
+    status = put_new_entry(ex, tag, row, &described);
+  pln_names_free(&described);
   return status;
 }
 

@@ -178,7 +178,7 @@ static const pln_export_frame *frame_of(const pln_export *ex, uint32_t row) {
 
 /* Whether the file has both names so, and in this order: ONNX allows a name of
  * an inner graph to come again behind it, not before. */
-static bool hides_in_file(const pln_export *ex, uint32_t row, pln_ref node) {
+static bool shadows_in_file(const pln_export *ex, uint32_t row, pln_ref node) {
   const pln_origin *inner = pln_export_origin(ex, node);
   const pln_origin *outer = pln_export_origin(ex, ex->used.rows[row].value);
   const pln_message *in = &top(ex)->source, *out = &frame_of(ex, row)->source;
@@ -207,7 +207,7 @@ static bool is_free(pln_export *ex, pln_slice name, pln_ref node,
     return false;
   if (row == PLN_NONE)
     return true;
-  return node != PLN_NONE && hides_in_file(ex, row, node) &&
+  return node != PLN_NONE && shadows_in_file(ex, row, node) &&
          !captured(ex, name);
 }
 

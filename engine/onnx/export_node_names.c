@@ -10,7 +10,8 @@
 #include "onnx/export.h"
 
 /* Whether the node stands in the graph in which the file has it. */
-static bool stayed(const pln_graph *g, pln_scope home, const pln_origin *o) {
+static bool is_in_place(const pln_graph *g, pln_scope home,
+                        const pln_origin *o) {
   uint32_t row = pln_origins_source(g->origins, g->scopes[home].origin);
   const pln_origin *scope = pln_origins_row(g->origins, row);
   return scope->file == o->file && scope->offset == o->graph;
@@ -24,7 +25,7 @@ static pln_status list_names(pln_export *ex, const pln_scope *home) {
       continue;
     const pln_origin *o = pln_export_origin(ex, i);
     pln_slice name;
-    if (!pln_origin_is_node(o) || !stayed(g, home[i], o))
+    if (!pln_origin_is_node(o) || !is_in_place(g, home[i], o))
       continue;
     PLN_TRY(pln_decode_string(&ex->decoder, pln_origin_message(o), "NodeProto",
                               NODE_NAME, &name));
