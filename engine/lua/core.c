@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "lua/binding.h"
 
 PLN_API int luaopen_perilune_core(lua_State *L);
@@ -306,6 +307,14 @@ static int core_interrupted(lua_State *L) {
   return 1;
 }
 
+/* file_kind(bytes) -> what they look like when they are no ONNX model, or nil */
+static int core_file_kind(lua_State *L) {
+  pln_slice bytes;
+  bytes.data = luaL_checklstring(L, 1, &bytes.size);
+  lua_pushstring(L, pln_file_kind(bytes)); /* nil for NULL */
+  return 1;
+}
+
 /* terminal(["stdout"]) -> whether messages, or results, go to a terminal */
 static int core_terminal(lua_State *L) {
   static const char *const names[] = {"stderr", "stdout", NULL};
@@ -325,6 +334,7 @@ static const luaL_Reg functions[] = {
     {"diags", pln_lua_diags},
     {"diag", pln_lua_diag},
     {"terminal", core_terminal},
+    {"file_kind", core_file_kind},
     {NULL, NULL},
 };
 

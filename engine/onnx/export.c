@@ -208,6 +208,7 @@ typedef struct saving {
   char *data_path; /* PATH.data */
   size_t room;     /* bytes of each of both */
   size_t threshold;
+  bool embeds;
 } saving;
 
 static const char *base_of(const char *path) {
@@ -260,6 +261,7 @@ static pln_status attempt(const saving *s, bool external, bool *again) {
                    .module = s->module,
                    .rope = &rope,
                    .data = external ? &data : NULL,
+                   .embeds = s->embeds,
                    .directory = s->folder};
   pln_status status = make_model(&ex);
   *again = !external && (ex.moved || rope.size > MOST_BYTES);
@@ -295,7 +297,8 @@ pln_status pln_onnx_save(const pln_module *module, const char *path,
               .path = path,
               .threshold = options && options->external_threshold
                                ? options->external_threshold
-                               : THRESHOLD};
+                               : THRESHOLD,
+              .embeds = options && options->embed_data};
   bool again = false;
   pln_status status = name_files(&s);
   if (status == PLN_OK)
@@ -307,13 +310,21 @@ pln_status pln_onnx_save(const pln_module *module, const char *path,
   return status;
 }
 
-pln_status pln_onnx_write(const pln_module *module, pln_write_fn write,
-                          void *ud) {
+pln_status pln_onnx_write(const pln_module *module,
+                          const pln_onnx_save_options *options,
+                          pln_write_fn write, void *ud) {
   pln_rope rope;
   pln_engine *engine = pln_module_engine(module);
   pln_rope_init(&rope, engine);
-  pln_export ex = {.engine = engine, .module = module, .rope = &rope};
+  pln_export ex = {.engine = engine,
+                   .module = module,
+                   .rope = &rope,
+                   .embeds = options && options->embed_data};
   pln_status status = make_model(&ex);
+  if (status == PLN_OK && ex.embeds && rope.size > MOST_BYTES)
+    status = pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
+                            "with its data the model is over 2 GB, which needs "
+                            "a file beside it");
   if (status == PLN_OK)
     status = pln_rope_write(&rope, write, ud);
   pln_export_free(&ex);

@@ -79,6 +79,7 @@ typedef struct pln_export {
   pln_data_file *data;   /* NULL: data stays where it is, or inline */
   const char *directory; /* of the file being written; NULL: in memory */
   bool moved;            /* external data was met that lies elsewhere */
+  bool embeds;           /* external data goes into the model */
   pln_attrs opsets;
   bool constant_inputs;  /* IR < 4: initializers must be inputs as well */
   pln_arena names_arena; /* names made here */

@@ -6,12 +6,13 @@ core.internal()
 return {
   --- load(path): the module; the main graph is its function "main".
   load = core.onnx_load,
-  --- save(mod, path [, { external_data =, external_threshold = }]): true.
+  --- save(mod, path [, { external_data =, external_threshold =, embed_data = }]): true.
+  -- embed_data: what lies in files beside the model goes into it.
   save = core.onnx_save,
   --- parse(bytes [, directory]): a model in memory; external data is looked
   -- for in `directory`.
   parse = core.onnx_parse,
-  --- tostring(mod): the model's bytes.
+  --- tostring(mod [, { embed_data = }]): the model's bytes.
   tostring = core.onnx_tostring,
   --- load_value(path [, type]): the tensor in a file such as input_0.pb; with a
   -- sequence type the table of tensors in it, with an optional type what it has

@@ -655,7 +655,7 @@ function pl.builder() end
 function pl.load(path) end
 ---@param mod perilune.Module
 ---@param path string NAME.relay is written as Relay text, all else as an ONNX model
----@param options? { external_data?: boolean, external_threshold?: integer }
+---@param options? { external_data?: boolean, external_threshold?: integer, embed_data?: boolean }
 ---@return true? ok
 ---@return perilune.Diag? diag
 function pl.save(mod, path, options) end
@@ -1258,7 +1258,7 @@ pl.onnx = {}
 function pl.onnx.load(path) end
 ---@param mod perilune.Module
 ---@param path string
----@param options? { external_data?: boolean, external_threshold?: integer }
+---@param options? { external_data?: boolean, external_threshold?: integer, embed_data?: boolean }
 ---@return true? ok
 ---@return perilune.Diag? diag
 function pl.onnx.save(mod, path, options) end
@@ -1268,9 +1268,10 @@ function pl.onnx.save(mod, path, options) end
 ---@return perilune.Diag? diag
 function pl.onnx.parse(bytes, directory) end
 ---@param mod perilune.Module
+---@param options? { embed_data?: boolean } embed_data: what lies in files beside the model goes into it
 ---@return string? bytes
 ---@return perilune.Diag? diag
-function pl.onnx.tostring(mod) end
+function pl.onnx.tostring(mod, options) end
 --- The value in a file such as test_data_set_0/input_0.pb: a tensor; a table of
 --- tensors when `type` is a sequence; what it has, or nil, when it is an optional.
 ---@param path string

@@ -185,15 +185,20 @@ typedef struct pln_onnx_save_options {
   bool external_data;        /* weights to PATH.data even below 2 GB */
   size_t external_threshold; /* only tensors of at least so many bytes; 0:
                                 1,024 */
+  bool embed_data; /* data that lies in other files goes into the model, as
+                      far as 2 GB hold it */
 } pln_onnx_save_options;
 
 /* Writes beside `path` and renames. `options` may be NULL. */
 PLN_API pln_status pln_onnx_save(const pln_module *module, const char *path,
                                  const pln_onnx_save_options *options)
     PLN_CHECKED;
-/* The model as one run of bytes, handed to `write` piece by piece. */
-PLN_API pln_status pln_onnx_write(const pln_module *module, pln_write_fn write,
-                                  void *ud) PLN_CHECKED;
+/* The model as one run of bytes, handed to `write` piece by piece; external
+ * data stays where it is unless `options`, which may be NULL, embed it.
+ * PLN_ERR_LIMIT when a model with embedded data is over 2 GB. */
+PLN_API pln_status pln_onnx_write(const pln_module *module,
+                                  const pln_onnx_save_options *options,
+                                  pln_write_fn write, void *ud) PLN_CHECKED;
 
 /* Reads a file that holds one value, such as those of the node tests of ONNX:
  * a TensorProto when `type` is a tensor type or 0, a SequenceProto when it is a

@@ -5,6 +5,8 @@
  * are then inferred again in array order, since a number tells more than a
  * symbol does. What was known before, and still holds, stays known. */
 
+#include <stdio.h>
+
 #include "ir/graph.h"
 #include "ir/module.h"
 #include "ir/type/type_args.h"
@@ -106,6 +108,64 @@ static pln_status fix_graph(fixing *f, const pln_graph *g, pln_graph **out) {
   return status;
 }
 
+/* -------------------------------------------------------------- diagnostics */
+
+enum { MOST_NAMES = 20 };
+
+typedef struct dim_names {
+  const char *names[MOST_NAMES];
+  uint32_t n;
+} dim_names;
+
+static void add_name(dim_names *all, const char *name) {
+  for (uint32_t i = 0; i < all->n; i++)
+    if (!strcmp(all->names[i], name))
+      return;
+  if (all->n < MOST_NAMES)
+    all->names[all->n++] = name;
+}
+
+static void add_dims(dim_names *all, const pln_engine *e, pln_type type) {
+  int32_t rank =
+      pln_type_kind_of(e, type) == PLN_TYPE_TENSOR ? pln_type_rank(e, type) : 0;
+  for (int32_t i = 0; i < rank; i++) {
+    pln_dim dim = pln_type_dims(e, type)[i];
+    pln_symbol name = PLN_DIM_IS_CONST(dim) ? 0 : pln_dim_name(e, dim);
+    if (name)
+      add_name(all, pln_symbol_text(e, name).data);
+  }
+}
+
+/* The named dims of the parameters of all functions. */
+static void find_names(const pln_module *module, dim_names *all) {
+  for (uint32_t i = 0; i < module->count; i++) {
+    const pln_graph *g = module->rows[i].function;
+    pln_type type = g->nodes[g->root].type;
+    bool typed = pln_type_kind_of(g->engine, type) == PLN_TYPE_FUNC;
+    uint32_t parts = typed ? pln_type_n_parts(g->engine, type) : 1;
+    for (uint32_t k = 0; k + 1 < parts; k++)
+      add_dims(all, g->engine, pln_type_part(g->engine, type, k));
+  }
+}
+
+/* Names the dims that there are when none is nearly called so. */
+static pln_status unknown_dim(const pln_module *module, pln_slice name) {
+  dim_names all = {.n = 0};
+  char wanted[80], text[512] = "; no input has a named dim";
+  snprintf(wanted, sizeof wanted, "%.*s", name.size > 70 ? 70 : (int)name.size,
+           name.data);
+  find_names(module, &all);
+  if (all.n > 0)
+    pln_suggest(wanted, all.n, all.names, text, sizeof text);
+  size_t size = strlen(text);
+  for (uint32_t i = 0; i < all.n && (i > 0 || size == 0); i++)
+    if (size < sizeof text)
+      size += (size_t)snprintf(text + size, sizeof text - size, "%s%s",
+                               i > 0 ? ", " : "; there is: ", all.names[i]);
+  return pln_diag_error(module->engine, PLN_ERR_NAME, NULL,
+                        "no dim is called '%s'%s", wanted, text);
+}
+
 /* ------------------------------------------------------------------ module */
 
 static pln_status fix_functions(fixing *f, pln_module *copy) {
@@ -129,9 +189,7 @@ static pln_status fix_module(fixing *f, const pln_module *module,
   PLN_TRY(pln_module_copy(module, &copy));
   pln_status status = fix_functions(f, copy);
   if (status == PLN_OK && !f->changed)
-    status =
-        pln_diag_error(f->engine, PLN_ERR_NAME, NULL, "no dim is called '%.*s'",
-                       (int)name.size, name.data);
+    status = unknown_dim(module, name);
   if (status == PLN_OK)
     *out = copy;
   else

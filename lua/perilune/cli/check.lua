@@ -1,5 +1,6 @@
 --- perilune check: whether two models compute the same.
 
+local load = require "perilune.cli.load"
 local numbers = require "perilune.cli.numbers"
 local stop = require "perilune.cli.stop"
 require "perilune.core".internal() -- diagnostics point at the scripts of others
@@ -80,8 +81,7 @@ end
 
 function check.run(options)
   numbers.dims(options.dim) -- wrong usage is told before any work is done
-  local pl = require "perilune"
-  local a, b = assert(pl.load(options.a)), assert(pl.load(options.b))
+  local a, b = assert(load.model(options.a)), assert(load.model(options.b))
   local text, reason = check.compare(a, b, options, sizes(options.dim, { a, b }))
   if not text then stop.failure("%s and %s differ: %s", options.a, options.b, reason) end
   print(text)

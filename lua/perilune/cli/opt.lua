@@ -1,6 +1,7 @@
 --- perilune opt: reads a model, runs a pipeline over it, writes the result.
 
 local host = require "perilune.cli.host"
+local load = require "perilune.cli.load"
 local stop = require "perilune.cli.stop"
 local core = require "perilune.core"
 core.internal() -- diagnostics point at the scripts of others
@@ -10,7 +11,8 @@ local opt = {
 }
 
 function opt.arguments(parser)
-  parser:argument("input", "The model to read: NAME.relay is Relay text, all else ONNX.")
+  parser:argument("input", "The model to read: NAME.relay is Relay text, all else ONNX; '-' "
+    .. "is standard input.")
     :argname "IN"
   parser:option("-o --output",
     "Where to write the result: Relay text to NAME.relay, else ONNX; may be IN itself. "
@@ -52,7 +54,7 @@ end
 local function save(module, path)
   local pl = require "perilune"
   if path ~= "-" then assert(pl.save(module, path)) return end
-  local ok, reason = io.stdout:write(assert(pl.onnx.tostring(module)))
+  local ok, reason = io.stdout:write(assert(pl.onnx.tostring(module, { embed_data = true })))
   if not (ok and io.stdout:flush()) then stop.failure("cannot write: %s", reason or "-") end
 end
 
@@ -76,7 +78,8 @@ local function watchers(options, statistics)
   list[1] = statistics
   if options.diff then
     local out = out_of(options)
-    list[#list + 1] = shipped.diff { colour = options.stats ~= "json" and core.terminal "stdout",
+    local colours = require "perilune.cli.colours"
+    list[#list + 1] = shipped.diff { colour = options.stats ~= "json" and colours "stdout",
       write = function(text) out:write(text, "\n") end }
   end
   if options.dump then
@@ -130,9 +133,9 @@ function opt.run(options)
   end)
 
   local pl = require "perilune"
-  local module = assert(pl.load(options.input))
+  local module = assert(load.model(options.input))
   if not options.quiet then summary.warnings(options.verbose) end
-  local before = summary.measure(options.input, module)
+  local before = summary.measure(options.input, module, load.bytes(options.input))
   local source = work.fix_dims(module, options)
   module = work.interruptible(finish, pl.with, context, pass, source)
   if not options.quiet then summary.warnings(options.verbose) end

@@ -1,6 +1,7 @@
 --- perilune run: runs a model and shows, or writes, what comes out.
 
 local host = require "perilune.cli.host"
+local load = require "perilune.cli.load"
 local stop = require "perilune.cli.stop"
 require "perilune.core".internal() -- diagnostics point at the scripts of others
 
@@ -100,7 +101,7 @@ function run.run(options)
   local started = host.clock()
   require "perilune.cli.numbers".dims(options.dim)
   check_options(options)
-  local module = must(require "perilune".load(options.model))
+  local module = must(load.model(options.model))
   local rows, outputs = require "perilune.cli.signature"(module)
   local loaded = host.clock() - started
   local values = read_inputs(options, module, rows)
