@@ -219,9 +219,45 @@ void pln_lua_push_failure(lua_State *L, pln_lua *b, pln_status status) {
 
 /* ---------------------------------------------------------------- raising */
 
+static bool is_function(lua_State *L, lua_Debug *ar, lua_CFunction f) {
+  lua_getinfo(L, "f", ar);
+  bool same = lua_tocfunction(L, -1) == f;
+  lua_pop(L, 1);
+  return same;
+}
+
+/* Whether a script, or the engine, catches what is raised now. What another
+ * thread of Lua raises is its creator's to catch. */
+static bool is_caught(lua_State *L, const pln_lua *b) {
+  lua_Debug ar;
+  bool main = lua_pushthread(L);
+  lua_pop(L, 1);
+  if (!main || b->depth > 0 || b->home || b->holder || !b->pcall || !b->xpcall)
+    return true;
+  for (int level = 0; lua_getstack(L, level, &ar); level++)
+    if (is_function(L, &ar, b->pcall) || is_function(L, &ar, b->xpcall))
+      return true;
+  return false;
+}
+
+/* Hosts take what they catch for a string (lua_tostring), which a Diag is not:
+ * one that no script catches is raised as its text. */
+int pln_lua_raise_top(lua_State *L) {
+  const pln_lua *b = pln_lua_state(L);
+  if (pln_lua_is_diag(L, -1) && b && !is_caught(L, b))
+    luaL_tolstring(L, -1, NULL);
+  return lua_error(L);
+}
+
 int pln_lua_raise(lua_State *L, pln_lua *b, pln_status status) {
   pln_lua_push_failure(L, b, status);
-  return lua_error(L);
+  return pln_lua_raise_top(L);
+}
+
+/* raise(error): as error(error, 0) */
+int pln_lua_raise_value(lua_State *L) {
+  lua_settop(L, 1);
+  return pln_lua_raise_top(L);
 }
 
 int pln_lua_fail(lua_State *L, pln_lua *b, pln_status status) {
@@ -266,7 +302,7 @@ int pln_lua_error(lua_State *L, pln_status code, const char *format, ...) {
     diag.span.row = (uint32_t)ar.currentline;
   }
   push_diag(L, &diag);
-  return lua_error(L);
+  return pln_lua_raise_top(L);
 }
 
 /* -------------------------------------------------------------- trampoline */

@@ -86,7 +86,7 @@ local function run(one, list)
     results = table.pack(pcall(core.eval, one.fn, table.unpack(list, 1, list.n)))
   end
   if results[1] then return results end
-  if type(results[2]) == "string" or failure.stops(results[2]) then error(results[2], 0) end
+  if type(results[2]) == "string" or failure.stops(results[2]) then core.raise(results[2]) end
   return nil, results[2]
 end
 

@@ -138,8 +138,8 @@ static void add_dims(dim_names *all, const pln_engine *e, pln_type type) {
 
 /* The named dims of the parameters of all functions. */
 static void find_names(const pln_module *module, dim_names *all) {
-  for (uint32_t i = 0; i < module->count; i++) {
-    const pln_graph *g = module->rows[i].function;
+  for (uint32_t i = 0; i < pln_module_count(module); i++) {
+    const pln_graph *g = pln_module_function(module, i);
     pln_type type = g->nodes[g->root].type;
     bool typed = pln_type_kind_of(g->engine, type) == PLN_TYPE_FUNC;
     uint32_t parts = typed ? pln_type_n_parts(g->engine, type) : 1;
