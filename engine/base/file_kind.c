@@ -12,14 +12,16 @@ typedef struct magic {
   const char *kind;
 } magic;
 
-#define ROW(offset, bytes, kind) {offset, bytes, sizeof bytes - 1, kind}
+#define ROW(offset, bytes, kind) \
+  { offset, bytes, sizeof bytes - 1, kind }
 
 static const magic magics[] = {
     ROW(0, "#[version", PLN_FILE_RELAY),
     ROW(0, "\x1f\x8b", "gzip data; decompress it first (gunzip)"),
     ROW(0, "BZh", "bzip2 data; decompress it first (bunzip2)"),
-    ROW(0, "\xfd"
-           "7zXZ",
+    ROW(0,
+        "\xfd"
+        "7zXZ",
         "xz data; decompress it first (unxz)"),
     ROW(0, "\x28\xb5\x2f\xfd", "Zstandard data; decompress it first (unzstd)"),
     ROW(0, "PK\x03\x04",
@@ -32,8 +34,9 @@ static const magic magics[] = {
     ROW(0, "\x93NUMPY", "a NumPy array"),
     ROW(0, "\x89HDF", "HDF5 data, as Keras models are"),
     ROW(4, "TFL3", "a TensorFlow Lite model"),
-    ROW(0, "\x7f"
-           "ELF",
+    ROW(0,
+        "\x7f"
+        "ELF",
         "a program or library"),
     ROW(0, "version https://git-lfs",
         "a pointer of Git LFS, not the file itself (git lfs pull)"),
