@@ -242,3 +242,33 @@ describe("colours", function()
     assert.is_false(coloured "NO_COLOR=1")
   end)
 end)
+
+describe("progress", function()
+  local has_terminal = os.execute "script -qec true /dev/null >/dev/null 2>&1 </dev/null"
+
+  -- What a terminal got.
+  local function typed(line)
+    local file = command.write(path "progress.sh", line .. "\n")
+    os.execute(("script -qec 'sh %s' /dev/null >%s 2>&1 </dev/null"):format(file, path "typed"))
+    return command.read(path "typed")
+  end
+
+  it("of run is shown on a terminal after a second, and goes", function()
+    if not has_terminal then return pending "there is no script(1)" end
+    local repeats = 100
+    local line = "%s run %s --input random --dim batch=200 --dim tokens=900 --time --repeat %d"
+    local text
+    repeat -- as many rounds as take longer than a second
+      repeats = repeats * 4
+      text = typed(line:format(command.program, input, repeats))
+      local seconds = text:match "total ([%d.]+) s\r?\n"
+    until seconds and tonumber(seconds) > 1.2 or repeats > 1e6
+    assert.matches("\r\27%[Krunning [^\r]+: node %d+ of %d+, %d s", text)
+    assert.matches("\r\27%[Ky: Tensor", text)
+  end)
+
+  it("is for terminals", function()
+    local _, _, err = run(("run %s --input random --repeat 10"):format(input))
+    assert.equal("", err)
+  end)
+end)

@@ -67,6 +67,14 @@ PLN_API pln_status pln_eval_function(const pln_module *module,
                                      uint32_t n_results,
                                      pln_tensor **results) PLN_CHECKED;
 
+/* `f` is called before each node that an evaluation computes, for those who
+ * show how far it is: the node's number in its function of `n_nodes`. It must
+ * not call the engine. NULL: nobody is told. */
+PLN_API void pln_eval_on_progress(pln_engine *engine,
+                                  void (*f)(void *ud, uint32_t node,
+                                            uint32_t n_nodes),
+                                  void *ud);
+
 /* What random operators draw from. Their values follow from this seed, from how
  * many random operators the run has computed before, and from the place of an
  * element: a run repeated gives the same, on one machine. Those with a seed of

@@ -68,6 +68,13 @@ end
 -- is no difference.
 check.units = 4
 
+--- Evaluations tell on a terminal how far they are, until the command ends or
+-- host.end_progress.
+function check.show_progress(a, b)
+  if not require "perilune.core".terminal "stderr" then return end
+  require "perilune.cli.host".show_progress(("comparing %s and %s"):format(a, b))
+end
+
 --- Compares two modules as the options tell: a line that says how, or a failure.
 function check.compare(a, b, options, dims)
   a, b = check.widened(a, options), check.widened(b, options)
@@ -82,8 +89,10 @@ end
 function check.run(options)
   numbers.dims(options.dim) -- wrong usage is told before any work is done
   local a, b = assert(load.model(options.a)), assert(load.model(options.b))
+  check.show_progress(options.a, options.b)
   local text, reason = check.compare(a, b, options, sizes(options.dim, { a, b }))
   if not text then stop.failure("%s and %s differ: %s", options.a, options.b, reason) end
+  require "perilune.cli.host".end_progress()
   print(text)
   return 0
 end

@@ -170,8 +170,14 @@ local function report(err)
   return 1
 end
 
+-- The line that tells how far an evaluation is goes before anything else is said.
+local function end_progress()
+  if package.loaded["perilune.core"] then require "perilune.cli.host".end_progress() end
+end
+
 return function(argv)
   local ok, status = xpcall(dispatch, describe, argv)
+  end_progress()
   if not ok then status = report(status) end
   return status
 end

@@ -114,7 +114,10 @@ end
 
 -- What the comparison says; nothing is written when the result is another.
 local function check(source, module, options)
-  local text, reason = require "perilune.cli.check".compare(source, module, options)
+  local checker = require "perilune.cli.check"
+  if not options.quiet then checker.show_progress(options.input, options.output) end
+  local text, reason = checker.compare(source, module, options)
+  host.end_progress()
   if not text then stop.failure("--check: %s; nothing is written", reason) end
   return text
 end

@@ -3,7 +3,8 @@
 local host = require "perilune.cli.host"
 local load = require "perilune.cli.load"
 local stop = require "perilune.cli.stop"
-require "perilune.core".internal() -- diagnostics point at the scripts of others
+local core = require "perilune.core"
+core.internal() -- diagnostics point at the scripts of others
 
 local run = {
   description = "Runs a model. Inputs are files or random numbers; those with a default may be "
@@ -106,7 +107,9 @@ function run.run(options)
   local loaded = host.clock() - started
   local values = read_inputs(options, module, rows)
   require "perilune".seed(options.seed)
+  if core.terminal "stderr" then host.show_progress("running " .. options.model) end
   local results, seconds = measure(module, values, options.rounds)
+  host.end_progress()
   for i, row in ipairs(outputs) do
     show(row.name, results[i])
     if options.output then save(options, i, row, results[i]) end
