@@ -86,6 +86,13 @@ describe("arguments", function()
       .. "argument is called so; the script asks for depth, width; perilune passes lists")
   end)
 
+  it("of passes and test are told likewise", function()
+    refuses("passes timng", "no pass is called 'timng'; did you mean 'timing'?")
+    refuses("passes limit.secnds",
+      "no pass is called 'limit.secnds'; did you mean 'limit.seconds'?")
+    refuses("test " .. input, input .. " is a file; test takes folders with model.onnx")
+  end)
+
   it("of help name a command", function()
     local _, wanted = run "opt --help"
     for _, words in ipairs { "help opt", "--help opt", "-h opt" } do
@@ -99,6 +106,10 @@ describe("arguments", function()
     assert.equal(0, status)
     assert.matches("^nn.matmul\n", out)
     assert.matches("\n  ONNX: MatMul from ai.onnx 1\n", out, 1, true)
+    status, out = run "ops nn"
+    assert.equal(0, status)
+    assert.matches("^nn%.[^\n]+\nnn%.", out)
+    assert.is_nil(out:find "\nadd")
     refuses("ops MatMull", "no operator is called 'MatMull'; did you mean 'MatMul' (ONNX), "
       .. "'nn.matmul' here?")
   end)

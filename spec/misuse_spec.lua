@@ -63,6 +63,22 @@ describe("a mistake in a call", function()
     for _, row in ipairs(rows) do assert.matches(row[1], message(row[2]), 1, true) end
   end)
 
+  it("says what cannot be assigned to", function()
+    local mod = pl.module { main = pl.func({ x }, x + 1) }
+    local views = {
+      Module = function() mod.main = 1 end,
+      Functions = function() mod.functions.main = 1 end,
+      Node = function() mod.functions.main.body = x end,
+      Attrs = function() mod.functions.main.attrs.Inline = 1 end,
+      Type = function() x.type.shape = {} end,
+      Op = function() pl.op.add.doc = "" end,
+    }
+    for class, assign in pairs(views) do
+      assert.matches(("^perilune.%s has no writable field"):format(class), message(assign))
+    end
+    assert.equal("operators are not assigned", message(function() pl.op.mine = 1 end))
+  end)
+
   it("takes a function's type, attributes and type variables from one table", function()
     local fn = pl.func({ x }, x, { ret_type = x.type, attrs = { mine = 1 } })
     assert.equal(1, fn.attrs.mine)
