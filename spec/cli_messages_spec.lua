@@ -230,6 +230,23 @@ stack traceback:
   end)
 end)
 
+describe("a failure of a user's pass", function()
+  it("is told with the lines of the script alone", function()
+    local script = command.write(path "failing.lua", [[
+local pl = require "perilune"
+local function inner() local x; return x.y end
+return pl.function_pass { name = "Mine", run = function() local r = inner() return r end }
+]])
+    local _, _, err = run(("opt %s -q -o %s -p %s"):format(input, path "out.onnx", script))
+    assert.equal([[
+error: pass 'Mine', function @main: DIR/failing.lua:2: attempt to index a nil value (local 'x')
+stack traceback:
+	DIR/failing.lua:2: in function 'inner'
+	DIR/failing.lua:3: in function <DIR/failing.lua:3>
+]], (err:gsub(folder, "DIR")))
+  end)
+end)
+
 describe("colours", function()
   -- A terminal is made by script(1).
   local has_terminal = os.execute "script -qec true /dev/null >/dev/null 2>&1 </dev/null"

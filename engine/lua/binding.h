@@ -104,6 +104,10 @@ void pln_lua_push_failure(lua_State *L, pln_lua *b, pln_status status);
 /* The innermost line of a script that is not the library's: its level + 1; 0:
  * there is none. */
 int pln_lua_caller(lua_State *L, lua_Debug *ar);
+/* The lines of scripts from a level on, without those of the library: how many.
+ * [-0, +1] */
+int pln_lua_push_traceback(lua_State *L, int level);
+int pln_lua_traceback(lua_State *L);
 /* Raises the error on top; core.raise. */
 int pln_lua_raise_top(lua_State *L);
 int pln_lua_raise_value(lua_State *L);

@@ -345,6 +345,7 @@ static const luaL_Reg functions[] = {
     {"diags", pln_lua_diags},
     {"diag", pln_lua_diag},
     {"raise", pln_lua_raise_value},
+    {"traceback", pln_lua_traceback},
     {"terminal", core_terminal},
     {"file_kind", core_file_kind},
     {NULL, NULL},

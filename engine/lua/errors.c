@@ -367,6 +367,50 @@ static void place(lua_State *L, pln_span *span) {
   }
 }
 
+enum { MOST_LINES = 22 };
+
+/* "\n\tdeploy.lua:7: in function 'run'" */
+static void add_frame(luaL_Buffer *text, const lua_Debug *ar) {
+  lua_State *L = text->L;
+  if (ar->what[0] == 'm')
+    lua_pushfstring(L, "\n\t%s:%d: in main chunk", ar->short_src,
+                    ar->currentline);
+  else if (ar->name)
+    lua_pushfstring(L, "\n\t%s:%d: in function '%s'", ar->short_src,
+                    ar->currentline, ar->name);
+  else
+    lua_pushfstring(L, "\n\t%s:%d: in function <%s:%d>", ar->short_src,
+                    ar->currentline, ar->short_src, ar->linedefined);
+  luaL_addvalue(text);
+}
+
+int pln_lua_push_traceback(lua_State *L, int level) {
+  lua_Debug ar;
+  luaL_Buffer text;
+  int lines = 0;
+  luaL_buffinit(L, &text);
+  luaL_addstring(&text, "stack traceback:");
+  for (; lines < MOST_LINES && lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Slnt", &ar);
+    if (ar.currentline <= 0 || is_library(L, ar.source))
+      continue;
+    add_frame(&text, &ar);
+    lines++;
+  }
+  if (lines == MOST_LINES)
+    luaL_addstring(&text, "\n\t...");
+  luaL_pushresult(&text);
+  return lines;
+}
+
+/* traceback() -> the lines of scripts behind the caller's caller, and how many
+ */
+int pln_lua_traceback(lua_State *L) {
+  int lines = pln_lua_push_traceback(L, 2);
+  lua_pushinteger(L, lines);
+  return 2;
+}
+
 /* The message handler: a string becomes a Diag with its cause; a Diag gets the
  * traceback; any other error object stays what it is. */
 static int on_error(lua_State *L) {
@@ -382,7 +426,7 @@ static int on_error(lua_State *L) {
     return 1;
   }
   if (lua_getfield(L, -1, "traceback") == LUA_TNIL) {
-    luaL_traceback(L, L, NULL, 1);
+    pln_lua_push_traceback(L, 1);
     lua_setfield(L, -3, "traceback");
   }
   lua_pop(L, 1);
