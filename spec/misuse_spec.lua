@@ -50,6 +50,8 @@ describe("a mistake in a call", function()
         function() return (pl.reduce(mod, nil, { pipelin = "x" })) end },
       { "'sed'; did you mean 'seed'?",
         function() return (pl.tensor.random("float32", { 2 }, { sed = 1 })) end },
+      { "no dtype is called 'flot32'; did you mean 'float32'?",
+        function() return (pl.tensor({ 1 }, "flot32")) end },
       { "'axs'; did you mean 'axis'?",
         function() return (pl.op.nn.softmax(x, { axs = 1 })) end },
       { "'rum'; did you mean 'run'?",
