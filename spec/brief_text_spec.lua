@@ -171,3 +171,31 @@ describe("text of models in files", function()
     assert(pl.load(path "o.relay"))
   end)
 end)
+
+describe("a constant inside of an object of TVM", function()
+  it("is left out of brief text as well", function()
+    local array = model(1):text():match '"b64ndarrays": %[\n    ("[^"]+")'
+    local text = [[
+#[version = "0.0.5"]
+def @main(%x: int32, kept=meta[Array][0]) { %x }
+
+#[metadata]
+{
+  "root": 1,
+  "nodes": [
+    { "type_key": "" },
+    { "type_key": "Map", "keys": ["Array"], "data": [2] },
+    { "type_key": "Array", "data": [3] },
+    { "type_key": "Array", "data": [4] },
+    { "type_key": "relay.Constant", "attrs": { "_checked_type_": "0", "data": "0", "span": "0",
+      "virtual_device_": "0" } }
+  ],
+  "b64ndarrays": [ARRAY],
+  "attrs": {"tvm_version": "0.14.0"}
+}]]
+    local mod = assert(pl.parse((text:gsub("ARRAY", array))))
+    assert.matches(array, mod:text(), 1, true)
+    assert.matches('"b64ndarrays": %[\n    {"dtype": "float32", "shape": %[65%], "omitted": "%x+"}',
+      tostring(mod))
+  end)
+end)

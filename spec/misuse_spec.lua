@@ -50,6 +50,8 @@ describe("a mistake in a call", function()
         function() return (pl.reduce(mod, nil, { pipelin = "x" })) end },
       { "'sed'; did you mean 'seed'?",
         function() return (pl.tensor.random("float32", { 2 }, { sed = 1 })) end },
+      { "no dtype is called 'flot32'; did you mean 'float32'?",
+        function() return (pl.tensor({ 1 }, "flot32")) end },
       { "'axs'; did you mean 'axis'?",
         function() return (pl.op.nn.softmax(x, { axs = 1 })) end },
       { "'rum'; did you mean 'run'?",
@@ -61,6 +63,22 @@ describe("a mistake in a call", function()
         function() return (pl.instruments.diff { colur = true }) end },
     }
     for _, row in ipairs(rows) do assert.matches(row[1], message(row[2]), 1, true) end
+  end)
+
+  it("says what cannot be assigned to", function()
+    local mod = pl.module { main = pl.func({ x }, x + 1) }
+    local views = {
+      Module = function() mod.main = 1 end,
+      Functions = function() mod.functions.main = 1 end,
+      Node = function() mod.functions.main.body = x end,
+      Attrs = function() mod.functions.main.attrs.Inline = 1 end,
+      Type = function() x.type.shape = {} end,
+      Op = function() pl.op.add.doc = "" end,
+    }
+    for class, assign in pairs(views) do
+      assert.matches(("^perilune.%s has no writable field"):format(class), message(assign))
+    end
+    assert.equal("operators are not assigned", message(function() pl.op.mine = 1 end))
   end)
 
   it("takes a function's type, attributes and type variables from one table", function()

@@ -252,6 +252,9 @@ struct pln_engine {
    * the run began. */
   uint64_t random_seed, random_calls;
   struct pln_file *files[PLN_FILE_CHAINS]; /* living mappings (base/file.c) */
+  /* Who shows how far an evaluation is (pln_eval_on_progress). */
+  void (*progress)(void *ud, uint32_t node, uint32_t n_nodes);
+  void *progress_ud;
 };
 
 /* interrupt.c: around what can be stopped, nested or not; a stop that the user

@@ -24,6 +24,11 @@ const char *pln_file_path(const pln_file *file);
 /* True for a mapping (its bytes can be copied from file to file). */
 bool pln_file_is_mapped(const pln_file *file);
 
+/* What bytes look like that begin no ONNX model, for a message: "text", "gzip
+ * data; ...", PLN_FILE_RELAY; NULL when that cannot be told. */
+#define PLN_FILE_RELAY "Relay text"
+const char *pln_file_kind(pln_slice bytes);
+
 /* Opens `name`, which a model file gave, inside `directory`. PLN_ERR_FORMAT
  * when it is absolute, has a part "..", or leads outside through a link. */
 pln_status pln_file_map_confined(pln_engine *engine, const char *directory,

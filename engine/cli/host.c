@@ -18,11 +18,15 @@
 #include "cli/host.h"
 #include "lua/binding.h"
 
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 /* clock() -> seconds since some moment, monotonic */
 static int host_clock(lua_State *L) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  lua_pushnumber(L, (lua_Number)t.tv_sec + (lua_Number)t.tv_nsec * 1e-9);
+  lua_pushnumber(L, seconds_now());
   return 1;
 }
 
@@ -119,6 +123,53 @@ static int host_end_by_interrupt(lua_State *L) {
   return 0;
 }
 
+/* ----------------------------------------------------------------- progress
+ */
+
+/* A line on the standard error, once the work has taken its time. */
+typedef struct progress {
+  double started, shown; /* seconds; 0: the line is not there */
+  char label[80];
+} progress;
+
+static const char progress_key = 0;
+
+static void tell(void *ud, uint32_t node, uint32_t n_nodes) {
+  progress *p = ud;
+  double now = seconds_now();
+  if (now - p->started < 1 || now - p->shown < 0.1)
+    return;
+  p->shown = now;
+  fprintf(stderr, "\r\033[K%s: node %u of %u, %.0f s", p->label, node + 1,
+          n_nodes, now - p->started);
+  fflush(stderr);
+}
+
+/* show_progress(label): evaluations tell how far they are */
+static int host_show_progress(lua_State *L) {
+  const char *label = luaL_checkstring(L, 1);
+  progress *p = lua_newuserdatauv(L, sizeof *p, 0);
+  *p = (progress){.started = seconds_now()};
+  snprintf(p->label, sizeof p->label, "%s", label);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &progress_key);
+  pln_eval_on_progress(pln_lua_engine(L), tell, p);
+  return 0;
+}
+
+/* end_progress(): the line is taken away */
+static int host_end_progress(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &progress_key);
+  const progress *p = lua_touserdata(L, -1);
+  if (!p)
+    return 0;
+  pln_eval_on_progress(pln_lua_engine(L), NULL, NULL);
+  if (p->shown > 0)
+    fputs("\r\033[K", stderr);
+  lua_pushnil(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &progress_key);
+  return 0;
+}
+
 int pln_cli_host(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"clock", host_clock},
@@ -128,6 +179,8 @@ int pln_cli_host(lua_State *L) {
       {"make_folder", host_make_folder},
       {"catch_interrupt", host_catch_interrupt},
       {"end_by_interrupt", host_end_by_interrupt},
+      {"show_progress", host_show_progress},
+      {"end_progress", host_end_progress},
       {NULL, NULL}};
   luaL_newlib(L, functions);
   lua_pushstring(L, pln_version());

@@ -737,6 +737,8 @@ static pln_status run_frames(run *r) {
     f->at++;
     r->graph = act->plan->graph;
     r->node = node;
+    if (r->engine->progress)
+      r->engine->progress(r->engine->progress_ud, node, r->graph->n_nodes);
     pln_datum held = {.kind = PLN_DATUM_NONE};
     PLN_TRY(step(r, act, node, &held));
     if (held.kind != PLN_DATUM_NONE)
@@ -836,6 +838,13 @@ static pln_status start(run *r, const pln_graph *g, uint32_t n,
     return call_graph(r, r->root, given, box, &r->result);
   pln_box_release(r->engine, box);
   return status;
+}
+
+void pln_eval_on_progress(pln_engine *engine,
+                          void (*f)(void *ud, uint32_t node, uint32_t n_nodes),
+                          void *ud) {
+  engine->progress = f;
+  engine->progress_ud = ud;
 }
 
 pln_status pln_eval_data(const pln_module *module, const pln_graph *function,

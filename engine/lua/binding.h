@@ -32,10 +32,11 @@
 
 /* One a Lua state; upvalue 1 of every function of the binding. */
 typedef struct pln_lua {
-  pln_engine *engine; /* NULL once the state is closing */
-  lua_State *L;       /* the thread that called in last */
-  int depth;          /* callbacks under way */
-  lua_State *body;    /* the thread of the innermost of them */
+  pln_engine *engine;          /* NULL once the state is closing */
+  lua_State *L;                /* the thread that called in last */
+  int depth;                   /* callbacks under way */
+  lua_State *body;             /* the thread of the innermost of them */
+  lua_CFunction pcall, xpcall; /* Lua's; NULL: not known */
   /* Where constructors append: the builder of the running rewrite or pass,
    * or NULL for the floating one. `free` skips rewrites. */
   struct pln_lua_graph *target;
@@ -103,6 +104,13 @@ void pln_lua_push_failure(lua_State *L, pln_lua *b, pln_status status);
 /* The innermost line of a script that is not the library's: its level + 1; 0:
  * there is none. */
 int pln_lua_caller(lua_State *L, lua_Debug *ar);
+/* The lines of scripts from a level on, without those of the library: how many.
+ * [-0, +1] */
+int pln_lua_push_traceback(lua_State *L, int level);
+int pln_lua_traceback(lua_State *L);
+/* Raises the error on top; core.raise. */
+int pln_lua_raise_top(lua_State *L);
+int pln_lua_raise_value(lua_State *L);
 /* Raises the diagnostic of a failed call, or what a callback raised. */
 int pln_lua_raise(lua_State *L, pln_lua *b, pln_status status);
 static inline void pln_lua_must(lua_State *L, pln_lua *b, pln_status status) {
@@ -377,6 +385,8 @@ void pln_lua_made(lua_State *L, pln_lua *b, const pln_pass *pass,
 /* Each makes its classes and adds its functions to the table on top. */
 /* The engine of the state, for hosts that handle signals; NULL: none yet. */
 pln_engine *pln_lua_engine(lua_State *L);
+/* The binding's state, where no upvalue has it; NULL: there is none. */
+pln_lua *pln_lua_state(lua_State *L);
 void pln_lua_open_interrupt(lua_State *L, pln_lua *b);
 /* Ends the script that the holder runs, whatever it catches; raises. */
 int pln_lua_end_held(lua_State *L, pln_lua *b);

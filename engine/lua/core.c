@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "lua/binding.h"
 
 PLN_API int luaopen_perilune_core(lua_State *L);
@@ -54,11 +55,21 @@ static pln_status print_error(void *ud, const char *data, size_t size) {
                         "the standard error takes no more");
 }
 
+static lua_CFunction global_function(lua_State *L, const char *name) {
+  lua_getglobal(L, name);
+  lua_CFunction f = lua_tocfunction(L, -1);
+  lua_pop(L, 1);
+  return f;
+}
+
 static void new_state(lua_State *L) {
   void *ud;
   pln_alloc_fn alloc = lua_getallocf(L, &ud);
   pln_lua *b = lua_newuserdatauv(L, sizeof *b, 0);
-  *b = (pln_lua){.L = L, .collect_at = COLLECT_FROM};
+  *b = (pln_lua){.L = L,
+                 .collect_at = COLLECT_FROM,
+                 .pcall = global_function(L, "pcall"),
+                 .xpcall = global_function(L, "xpcall")};
   lua_createtable(L, 0, 2);
   lua_pushcfunction(L, state_gc);
   lua_setfield(L, -2, "__gc");
@@ -307,6 +318,15 @@ static int core_interrupted(lua_State *L) {
   return 1;
 }
 
+/* file_kind(bytes) -> what they look like when they are no ONNX model, or nil
+ */
+static int core_file_kind(lua_State *L) {
+  pln_slice bytes;
+  bytes.data = luaL_checklstring(L, 1, &bytes.size);
+  lua_pushstring(L, pln_file_kind(bytes)); /* nil for NULL */
+  return 1;
+}
+
 /* terminal(["stdout"]) -> whether messages, or results, go to a terminal */
 static int core_terminal(lua_State *L) {
   static const char *const names[] = {"stderr", "stdout", NULL};
@@ -325,7 +345,10 @@ static const luaL_Reg functions[] = {
     {"is_internal", pln_lua_is_internal},
     {"diags", pln_lua_diags},
     {"diag", pln_lua_diag},
+    {"raise", pln_lua_raise_value},
+    {"traceback", pln_lua_traceback},
     {"terminal", core_terminal},
+    {"file_kind", core_file_kind},
     {NULL, NULL},
 };
 

@@ -95,7 +95,7 @@ static int co_wrapped(lua_State *L) {
     lua_insert(L, -2);
     lua_concat(L, 2);
   }
-  return lua_error(L);
+  return pln_lua_raise_top(L);
 }
 
 /* wrap(f) -> a function that resumes */

@@ -219,9 +219,45 @@ void pln_lua_push_failure(lua_State *L, pln_lua *b, pln_status status) {
 
 /* ---------------------------------------------------------------- raising */
 
+static bool is_function(lua_State *L, lua_Debug *ar, lua_CFunction f) {
+  lua_getinfo(L, "f", ar);
+  bool same = lua_tocfunction(L, -1) == f;
+  lua_pop(L, 1);
+  return same;
+}
+
+/* Whether a script, or the engine, catches what is raised now. What another
+ * thread of Lua raises is its creator's to catch. */
+static bool is_caught(lua_State *L, const pln_lua *b) {
+  lua_Debug ar;
+  bool main = lua_pushthread(L);
+  lua_pop(L, 1);
+  if (!main || b->depth > 0 || b->home || b->holder || !b->pcall || !b->xpcall)
+    return true;
+  for (int level = 0; lua_getstack(L, level, &ar); level++)
+    if (is_function(L, &ar, b->pcall) || is_function(L, &ar, b->xpcall))
+      return true;
+  return false;
+}
+
+/* Hosts take what they catch for a string (lua_tostring), which a Diag is not:
+ * one that no script catches is raised as its text. */
+int pln_lua_raise_top(lua_State *L) {
+  const pln_lua *b = pln_lua_state(L);
+  if (pln_lua_is_diag(L, -1) && b && !is_caught(L, b))
+    luaL_tolstring(L, -1, NULL);
+  return lua_error(L);
+}
+
 int pln_lua_raise(lua_State *L, pln_lua *b, pln_status status) {
   pln_lua_push_failure(L, b, status);
-  return lua_error(L);
+  return pln_lua_raise_top(L);
+}
+
+/* raise(error): as error(error, 0) */
+int pln_lua_raise_value(lua_State *L) {
+  lua_settop(L, 1);
+  return pln_lua_raise_top(L);
 }
 
 int pln_lua_fail(lua_State *L, pln_lua *b, pln_status status) {
@@ -266,7 +302,7 @@ int pln_lua_error(lua_State *L, pln_status code, const char *format, ...) {
     diag.span.row = (uint32_t)ar.currentline;
   }
   push_diag(L, &diag);
-  return lua_error(L);
+  return pln_lua_raise_top(L);
 }
 
 /* -------------------------------------------------------------- trampoline */
@@ -331,6 +367,50 @@ static void place(lua_State *L, pln_span *span) {
   }
 }
 
+enum { MOST_LINES = 22 };
+
+/* "\n\tdeploy.lua:7: in function 'run'" */
+static void add_frame(luaL_Buffer *text, const lua_Debug *ar) {
+  lua_State *L = text->L;
+  if (ar->what[0] == 'm')
+    lua_pushfstring(L, "\n\t%s:%d: in main chunk", ar->short_src,
+                    ar->currentline);
+  else if (ar->name)
+    lua_pushfstring(L, "\n\t%s:%d: in function '%s'", ar->short_src,
+                    ar->currentline, ar->name);
+  else
+    lua_pushfstring(L, "\n\t%s:%d: in function <%s:%d>", ar->short_src,
+                    ar->currentline, ar->short_src, ar->linedefined);
+  luaL_addvalue(text);
+}
+
+int pln_lua_push_traceback(lua_State *L, int level) {
+  lua_Debug ar;
+  luaL_Buffer text;
+  int lines = 0;
+  luaL_buffinit(L, &text);
+  luaL_addstring(&text, "stack traceback:");
+  for (; lines < MOST_LINES && lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Slnt", &ar);
+    if (ar.currentline <= 0 || is_library(L, ar.source))
+      continue;
+    add_frame(&text, &ar);
+    lines++;
+  }
+  if (lines == MOST_LINES)
+    luaL_addstring(&text, "\n\t...");
+  luaL_pushresult(&text);
+  return lines;
+}
+
+/* traceback() -> the lines of scripts behind the caller's caller, and how many
+ */
+int pln_lua_traceback(lua_State *L) {
+  int lines = pln_lua_push_traceback(L, 2);
+  lua_pushinteger(L, lines);
+  return 2;
+}
+
 /* The message handler: a string becomes a Diag with its cause; a Diag gets the
  * traceback; any other error object stays what it is. */
 static int on_error(lua_State *L) {
@@ -346,7 +426,7 @@ static int on_error(lua_State *L) {
     return 1;
   }
   if (lua_getfield(L, -1, "traceback") == LUA_TNIL) {
-    luaL_traceback(L, L, NULL, 1);
+    pln_lua_push_traceback(L, 1);
     lua_setfield(L, -3, "traceback");
   }
   lua_pop(L, 1);

@@ -44,6 +44,13 @@ static void ask(void *ud) {
     set_hook(b->body);
 }
 
+pln_lua *pln_lua_state(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
+  pln_lua *b = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  return b;
+}
+
 pln_engine *pln_lua_engine(lua_State *L) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
   const pln_lua *b = lua_touserdata(L, -1);

@@ -61,28 +61,34 @@ static pln_value_info value_info_field(lua_State *L, int arg) {
   return value;
 }
 
-/* onnx_save(mod, path [, { external_data, external_threshold, opset, value_info
- * }]) ->
- * true, or nil and a diagnostic */
+/* The options of save and tostring: a table at `arg`, or nothing. */
+static pln_onnx_save_options save_options(lua_State *L, int arg) {
+  static const char *const names[] = {"external_data", "external_threshold",
+                                      "embed_data", "opset", "value_info"};
+  pln_onnx_save_options options = {0};
+  if (lua_isnoneornil(L, arg))
+    return options;
+  luaL_checktype(L, arg, LUA_TTABLE);
+  pln_lua_known_keys(L, arg, "save", names, PLN_COUNT(names));
+  options.external_data = bool_field(L, arg, "external_data");
+  options.embed_data = bool_field(L, arg, "embed_data");
+  lua_Integer least = pln_lua_int_field(L, arg, "external_threshold", 0);
+  luaL_argcheck(L, least >= 0, arg, "external_threshold is negative");
+  options.external_threshold = (size_t)least;
+  options.opset = pln_lua_int_field(L, arg, "opset", 0);
+  options.value_info = value_info_field(L, arg);
+  return options;
+}
+
+/* onnx_save(mod, path [, { external_data, external_threshold, embed_data,
+ * opset, value_info }]) -> true, or nil and a diagnostic */
 static int onnx_save(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_module *module = pln_lua_check_module(L, 1);
   const char *path = luaL_checkstring(L, 2);
-  static const char *const names[] = {"external_data", "external_threshold",
-                                      "opset", "value_info"};
-  pln_onnx_save_options options = {0};
+  pln_onnx_save_options options = save_options(L, 3);
   int tries = 0;
   pln_status status;
-  if (!lua_isnoneornil(L, 3)) {
-    luaL_checktype(L, 3, LUA_TTABLE);
-    pln_lua_known_keys(L, 3, "save", names, PLN_COUNT(names));
-    options.external_data = bool_field(L, 3, "external_data");
-    lua_Integer least = pln_lua_int_field(L, 3, "external_threshold", 0);
-    luaL_argcheck(L, least >= 0, 3, "external_threshold is negative");
-    options.external_threshold = (size_t)least;
-    options.opset = pln_lua_int_field(L, 3, "opset", 0);
-    options.value_info = value_info_field(L, 3);
-  }
   clear(b);
   do
     status = pln_onnx_save(module, path, &options);
@@ -96,18 +102,10 @@ static int onnx_save(lua_State *L) {
 static int onnx_tostring(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_module *module = pln_lua_check_module(L, 1);
-  static const char *const names[] = {"opset", "value_info"};
-  pln_onnx_save_options options = {0};
-  if (!lua_isnoneornil(L, 2)) {
-    luaL_checktype(L, 2, LUA_TTABLE);
-    pln_lua_known_keys(L, 2, "tostring", names, PLN_COUNT(names));
-    options.opset = pln_lua_int_field(L, 2, "opset", 0);
-    options.value_info = value_info_field(L, 2);
-  }
+  pln_onnx_save_options options = save_options(L, 2);
   pln_buffer *text = pln_lua_text(L, b);
   clear(b);
-  pln_status status =
-      pln_onnx_write_with(module, &options, pln_buffer_write, text);
+  pln_status status = pln_onnx_write(module, &options, pln_buffer_write, text);
   if (status != PLN_OK)
     return pln_lua_fail(L, b, status);
   pln_lua_text_done(L);

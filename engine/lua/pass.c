@@ -438,7 +438,7 @@ static int fail_call(lua_State *L, pln_lua *b, pln_status status) {
   pln_lua_push_failure(L, b, status);
   if (b->depth == 0 && status != PLN_ERR_INTERRUPTED)
     tell_failure(L, b);
-  return lua_error(L);
+  return pln_lua_raise_top(L);
 }
 
 /* on_failure(f): who is told of failed applications */

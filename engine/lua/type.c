@@ -31,6 +31,18 @@ pln_type pln_lua_check_type(lua_State *L, pln_lua *b, int arg) {
   return type;
 }
 
+static int unknown_dtype(lua_State *L, int arg, const char *name) {
+  const char *names[PLN_N_DTYPES];
+  char hint[64];
+  uint32_t n = 0;
+  for (int i = PLN_DTYPE_NONE + 1; i < PLN_N_DTYPES; i++)
+    if (pln_dtype_name((pln_dtype)i)[0])
+      names[n++] = pln_dtype_name((pln_dtype)i);
+  pln_suggest(name, n, names, hint, sizeof hint);
+  return luaL_argerror(
+      L, arg, lua_pushfstring(L, "no dtype is called '%s'%s", name, hint));
+}
+
 pln_dtype pln_lua_check_dtype(lua_State *L, int arg, pln_dtype fallback) {
   pln_slice name;
   if (lua_isnoneornil(L, arg))
@@ -38,8 +50,7 @@ pln_dtype pln_lua_check_dtype(lua_State *L, int arg, pln_dtype fallback) {
   name.data = luaL_checklstring(L, arg, &name.size);
   pln_dtype dtype = pln_dtype_find(name);
   if (dtype == PLN_DTYPE_NONE)
-    luaL_argerror(L, arg,
-                  lua_pushfstring(L, "no dtype is called '%s'", name.data));
+    unknown_dtype(L, arg, name.data);
   return dtype;
 }
 

@@ -218,6 +218,7 @@ typedef struct saving {
   size_t threshold;
   int64_t opset; /* 0: the model's own */
   pln_value_info value_info;
+  bool embeds;
 } saving;
 
 static const char *base_of(const char *path) {
@@ -270,6 +271,7 @@ static pln_status attempt(const saving *s, bool external, bool *again) {
                    .module = s->module,
                    .rope = &rope,
                    .data = external ? &data : NULL,
+                   .embeds = s->embeds,
                    .directory = s->folder,
                    .wanted_opset = s->opset,
                    .value_info = s->value_info};
@@ -309,8 +311,8 @@ pln_status pln_onnx_save(const pln_module *module, const char *path,
               .threshold = options && options->external_threshold
                                ? options->external_threshold
                                : THRESHOLD,
-              .value_info =
-                  options ? options->value_info : PLN_VALUE_INFO_AUTO};
+              .value_info = options ? options->value_info : PLN_VALUE_INFO_AUTO,
+              .embeds = options && options->embed_data};
   bool again = false;
   pln_status status = name_files(&s);
   if (status == PLN_OK)
@@ -322,23 +324,25 @@ pln_status pln_onnx_save(const pln_module *module, const char *path,
   return status;
 }
 
-pln_status pln_onnx_write(const pln_module *module, pln_write_fn write,
-                          void *ud) {
-  return pln_onnx_write_with(module, NULL, write, ud);
-}
-
-pln_status pln_onnx_write_with(const pln_module *module,
-                               const pln_onnx_save_options *options,
-                               pln_write_fn write, void *ud) {
+pln_status pln_onnx_write(const pln_module *module,
+                          const pln_onnx_save_options *options,
+                          pln_write_fn write, void *ud) {
   pln_rope rope;
   pln_engine *engine = pln_module_engine(module);
   pln_rope_init(&rope, engine);
-  pln_export ex = {.engine = engine, .module = module, .rope = &rope};
+  pln_export ex = {.engine = engine,
+                   .module = module,
+                   .rope = &rope,
+                   .embeds = options && options->embed_data};
   if (options) {
     ex.value_info = options->value_info;
     ex.wanted_opset = options->opset;
   }
   pln_status status = make_model(&ex);
+  if (status == PLN_OK && ex.embeds && rope.size > MOST_BYTES)
+    status = pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
+                            "with its data the model is over 2 GB, which needs "
+                            "a file beside it");
   if (status == PLN_OK)
     status = pln_rope_write(&rope, write, ud);
   pln_export_free(&ex);

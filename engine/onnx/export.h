@@ -98,6 +98,7 @@ typedef struct pln_export {
   pln_data_file *data;   /* NULL: data stays where it is, or inline */
   const char *directory; /* of the file being written; NULL: in memory */
   bool moved;            /* external data was met that lies elsewhere */
+  bool embeds;           /* external data goes into the model */
   pln_attrs opsets;      /* of the model */
   pln_value_info value_info;
   int64_t ir_version;

@@ -73,6 +73,10 @@ pln_status pln_export_moves(pln_export *ex, const pln_tensor *t, bool *out) {
     *out = is_external(t) || t->bytes >= ex->data->threshold;
     return PLN_OK;
   }
+  if (ex->embeds) {
+    *out = is_external(t);
+    return PLN_OK;
+  }
   if (!is_external(t) || !ex->directory || ex->moved)
     return PLN_OK;
   pln_segment segment;
@@ -169,9 +173,9 @@ static pln_status put_strings(pln_export *ex, const pln_tensor *t) {
 static pln_status put_data(pln_export *ex, const pln_tensor *t) {
   bool moves;
   PLN_TRY(pln_export_moves(ex, t, &moves));
-  if (moves)
+  if (moves && ex->data)
     return put_external(ex, t);
-  if (is_external(t))
+  if (is_external(t) && !moves)
     return put_reference(ex, t);
   if (t->dtype == PLN_STRING)
     return put_strings(ex, t);

@@ -347,6 +347,25 @@ static pln_status import_file(pln_engine *engine, pln_file *file,
   return status;
 }
 
+/* The same; of bytes that are something else it is told what. */
+static pln_status import_model(pln_engine *engine, pln_file *file,
+                               pln_symbol directory, pln_module **out) {
+  size_t mark = pln_diag_count(engine);
+  pln_slice bytes = {(const char *)pln_file_data(file),
+                     (size_t)pln_file_size(file)};
+  pln_status status = import_file(engine, file, directory, out);
+  const char *kind = status == PLN_ERR_FORMAT ? pln_file_kind(bytes) : NULL;
+  if (!kind)
+    return status;
+  const char *hint = !strcmp(kind, PLN_FILE_RELAY)
+                         ? "; files of such are called NAME.relay"
+                         : "";
+  pln_diag_drop(engine, mark);
+  return pln_diag_error(engine, PLN_ERR_FORMAT, NULL,
+                        "%s: this is no ONNX model, but %s%s",
+                        pln_file_path(file), kind, hint);
+}
+
 /* ------------------------------------------------------------------ public */
 
 pln_status pln_onnx_load(pln_engine *engine, const char *path,
@@ -355,7 +374,7 @@ pln_status pln_onnx_load(pln_engine *engine, const char *path,
   pln_symbol directory;
   PLN_TRY(pln_onnx_directory(engine, path, &directory));
   PLN_TRY(pln_file_map(engine, path, &file));
-  pln_status status = import_file(engine, file, directory, out);
+  pln_status status = import_model(engine, file, directory, out);
   pln_file_release(file);
   return status;
 }
@@ -367,7 +386,7 @@ pln_status pln_onnx_parse(pln_engine *engine, pln_slice bytes,
   if (directory)
     PLN_TRY(pln_symbol_intern(engine, pln_text(directory), &folder));
   PLN_TRY(pln_file_copy(engine, bytes, "(memory)", &file));
-  pln_status status = import_file(engine, file, folder, out);
+  pln_status status = import_model(engine, file, folder, out);
   pln_file_release(file);
   return status;
 }

@@ -30,7 +30,7 @@ local function holds(job, module)
   if not job.predicate then return true end
   local known = job.known[module]
   if known == nil then
-    if core.interrupted() then error(core.diag("interrupted", "interrupted"), 0) end
+    if core.interrupted() then core.raise(core.diag("interrupted", "interrupted")) end
     job.asked = job.asked + 1
     local good, message = pass.with(job.limits, job.predicate.holds, job.predicate, module)
     known = good or message

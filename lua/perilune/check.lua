@@ -99,7 +99,7 @@ local function run(one, list)
   end
   if results[1] then return results end
   local err = results[2]
-  if type(err) == "string" or failure.stops(err) or err.code == "limit" then error(err, 0) end
+  if type(err) == "string" or failure.stops(err) or err.code == "limit" then core.raise(err) end
   return nil, results[2]
 end
 

@@ -21,7 +21,7 @@ end
 --- f(...), as pcall gives it, but what stops the work is raised.
 function failure.catch(f, ...)
   local results = table.pack(pcall(f, ...))
-  if not results[1] and failure.stops(results[2]) then error(results[2], 0) end
+  if not results[1] and failure.stops(results[2]) then core.raise(results[2]) end
   return table.unpack(results, 1, results.n)
 end
 

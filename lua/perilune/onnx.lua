@@ -10,15 +10,16 @@ return {
   opsets = { oldest = oldest, newest = newest },
   --- load(path): the module; the main graph is its function "main".
   load = core.onnx_load,
-  --- save(mod, path [, { external_data =, external_threshold =, opset =,
-  -- value_info = }]): true. With an opset the model is converted to it first.
+  --- save(mod, path [, { external_data =, external_threshold =, embed_data =, opset =,
+  -- value_info = }]): true. embed_data: what lies in files beside the model goes into
+  -- it. With an opset the model is converted to it first.
   -- value_info: true writes the types of all values that are known, false none that
   -- the file did not have; nil, those of graphs that had any and changed.
   save = core.onnx_save,
   --- parse(bytes [, directory]): a model in memory; external data is looked
   -- for in `directory`.
   parse = core.onnx_parse,
-  --- tostring(mod [, { opset =, value_info = }]): the model's bytes.
+  --- tostring(mod [, { embed_data =, opset =, value_info = }]): the model's bytes.
   tostring = core.onnx_tostring,
   --- load_value(path [, type]): the tensor in a file such as input_0.pb; with a
   -- sequence type the table of tensors in it, with an optional type what it has

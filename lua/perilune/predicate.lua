@@ -28,7 +28,7 @@ local function new(name, test)
 end
 
 local function unanswered(name, code, reason)
-  error(core.diag(code, ("predicate '%s' cannot tell: %s"):format(name, reason)), 0)
+  core.raise(core.diag(code, ("predicate '%s' cannot tell: %s"):format(name, reason)))
 end
 
 --- True, or false and a message.
@@ -84,11 +84,11 @@ end
 
 local function function_in(path)
   local chunk, reason = loadfile(path)
-  if not chunk then error(core.diag("io", reason), 0) end
+  if not chunk then core.raise(core.diag("io", reason)) end
   local f = chunk()
   if type(f) ~= "function" then
-    error(core.diag("type", ("%s: the script of a predicate returns a function, this one "
-      .. "returned a %s"):format(path, type(f))), 0)
+    core.raise(core.diag("type", ("%s: the script of a predicate returns a function, this one "
+      .. "returned a %s"):format(path, type(f))))
   end
   return f
 end
@@ -116,7 +116,7 @@ local function quoted(path) return "'" .. path:gsub("'", "'\\''") .. "'" end
 local function judge(name, how, code)
   if how == "exit" and code == 0 then return true end
   if how == "signal" and code == 2 or how == "exit" and code == 130 then
-    error(core.diag("interrupted", "interrupted"), 0)
+    core.raise(core.diag("interrupted", "interrupted"))
   end
   if how == "exit" and code >= 125 and code <= 127 then
     unanswered(name, "callback", code == 125 and "the command says so (status 125)"

@@ -665,7 +665,7 @@ function pl.builder() end
 function pl.load(path) end
 ---@param mod perilune.Module
 ---@param path string NAME.relay is written as Relay text, all else as an ONNX model
----@param options? { external_data?: boolean, external_threshold?: integer, opset?: integer, value_info?: boolean }
+---@param options? { external_data?: boolean, external_threshold?: integer, embed_data?: boolean, opset?: integer, value_info?: boolean }
 ---@return true? ok
 ---@return perilune.Diag? diag
 function pl.save(mod, path, options) end
@@ -1275,7 +1275,7 @@ pl.onnx.opsets = {}
 function pl.onnx.load(path) end
 ---@param mod perilune.Module
 ---@param path string
----@param options? { external_data?: boolean, external_threshold?: integer, opset?: integer, value_info?: boolean }
+---@param options? { external_data?: boolean, external_threshold?: integer, embed_data?: boolean, opset?: integer, value_info?: boolean }
 ---@return true? ok
 ---@return perilune.Diag? diag
 function pl.onnx.save(mod, path, options) end
@@ -1285,7 +1285,7 @@ function pl.onnx.save(mod, path, options) end
 ---@return perilune.Diag? diag
 function pl.onnx.parse(bytes, directory) end
 ---@param mod perilune.Module
----@param options? { opset?: integer, value_info?: boolean }
+---@param options? { embed_data?: boolean, opset?: integer, value_info?: boolean } external_data and external_threshold mean nothing here
 ---@return string? bytes
 ---@return perilune.Diag? diag
 function pl.onnx.tostring(mod, options) end

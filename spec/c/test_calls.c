@@ -331,7 +331,7 @@ static void what_a_file_leaves_out_is_absent(void) {
   CHECK_EQ_INT(call->count, 3);
   CHECK(find(function(m, "main"), PLN_ABSENT) != NULL);
   pln_buffer_init(&out, e);
-  CHECK_OK(pln_onnx_write(m, pln_buffer_write, &out));
+  CHECK_OK(pln_onnx_write(m, NULL, pln_buffer_write, &out));
   CHECK(out.size == in.size && !memcmp(out.data, in.data, in.size));
   pln_buffer_free(&out);
   pln_buffer_free(&in);

@@ -29,7 +29,7 @@ static void an_unchanged_model_comes_back(void) {
   pln_buffer_init(&out, e);
   CHECK_OK(pln_onnx_parse(e, bytes_of(&in), NULL, &m));
   CHECK_OK(pln_module_verify(m));
-  CHECK_OK(pln_onnx_write(m, pln_buffer_write, &out));
+  CHECK_OK(pln_onnx_write(m, NULL, pln_buffer_write, &out));
   CHECK(pln_slice_equal(bytes_of(&in), bytes_of(&out)));
   print_diags(e);
   pln_module_release(m);
@@ -45,7 +45,7 @@ static pln_status load_and_write(pln_engine *engine, void *ud) {
   pln_module *m;
   PLN_TRY(pln_onnx_parse(engine, *bytes, NULL, &m));
   pln_buffer_init(&out, engine);
-  pln_status status = pln_onnx_write(m, pln_buffer_write, &out);
+  pln_status status = pln_onnx_write(m, NULL, pln_buffer_write, &out);
   pln_buffer_free(&out);
   pln_module_release(m);
   return status;
@@ -128,7 +128,7 @@ static void outputs_that_are_no_results_get_identities(void) {
   pln_builder_free(b);
   CHECK_OK(module_of(e, g, &m));
   pln_buffer_init(&out, e);
-  CHECK_OK(pln_onnx_write(m, pln_buffer_write, &out));
+  CHECK_OK(pln_onnx_write(m, NULL, pln_buffer_write, &out));
   CHECK_EQ_INT(occurrences(&out, "Identity"), 3);
   CHECK_EQ_INT(occurrences(&out, "Relu"), 1);
   CHECK_OK(pln_onnx_parse(e, bytes_of(&out), NULL, &again));
@@ -181,7 +181,7 @@ static pln_status changed(pln_engine *e, const pln_mutator *mutator,
   PLN_TRY(pln_graph_rewrite(old, mutator, &g));
   PLN_TRY(pln_module_with(m, name, g, &n));
   pln_buffer_init(after, e);
-  pln_status status = pln_onnx_write(n, pln_buffer_write, after);
+  pln_status status = pln_onnx_write(n, NULL, pln_buffer_write, after);
   pln_graph_release(g);
   pln_module_release(m);
   pln_module_release(n);

@@ -26,7 +26,7 @@ static void try_module(pln_engine *engine, pln_module *module) {
   if (pln_module_verify(module) != PLN_OK)
     fail("the imported module is invalid");
   pln_diag_clear(engine);
-  pln_status status = pln_onnx_write(module, count_bytes, &size);
+  pln_status status = pln_onnx_write(module, NULL, count_bytes, &size);
   if (status != PLN_OK && pln_diag_count(engine) == 0)
     fail("export failed without a diagnostic");
 }

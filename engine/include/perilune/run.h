@@ -67,6 +67,14 @@ PLN_API pln_status pln_eval_function(const pln_module *module,
                                      uint32_t n_results,
                                      pln_tensor **results) PLN_CHECKED;
 
+/* `f` is called before each node that an evaluation computes, for those who
+ * show how far it is: the node's number in its function of `n_nodes`. It must
+ * not call the engine. NULL: nobody is told. */
+PLN_API void pln_eval_on_progress(pln_engine *engine,
+                                  void (*f)(void *ud, uint32_t node,
+                                            uint32_t n_nodes),
+                                  void *ud);
+
 /* What random operators draw from. Their values follow from this seed, from how
  * many random operators the run has computed before, and from the place of an
  * element: a run repeated gives the same, on one machine. Those with a seed of
@@ -197,6 +205,8 @@ typedef struct pln_onnx_save_options {
   int64_t opset; /* of ai.onnx, to which the model is converted first; 0: its
                     own */
   pln_value_info value_info;
+  bool embed_data; /* data that lies in other files goes into the model, as
+                      far as 2 GB hold it */
 } pln_onnx_save_options;
 
 /* The opsets of ai.onnx whose operators are known, version by version. */
@@ -216,14 +226,12 @@ PLN_API pln_status pln_onnx_convert_opset(const pln_module *module,
 PLN_API pln_status pln_onnx_save(const pln_module *module, const char *path,
                                  const pln_onnx_save_options *options)
     PLN_CHECKED;
-/* The model as one run of bytes, handed to `write` piece by piece. */
-PLN_API pln_status pln_onnx_write(const pln_module *module, pln_write_fn write,
-                                  void *ud) PLN_CHECKED;
-/* The same with options; those of external data mean nothing. */
-PLN_API pln_status pln_onnx_write_with(const pln_module *module,
-                                       const pln_onnx_save_options *options,
-                                       pln_write_fn write,
-                                       void *ud) PLN_CHECKED;
+/* The model as one run of bytes, handed to `write` piece by piece; external
+ * data stays where it is unless `options`, which may be NULL, embed it.
+ * PLN_ERR_LIMIT when a model with embedded data is over 2 GB. */
+PLN_API pln_status pln_onnx_write(const pln_module *module,
+                                  const pln_onnx_save_options *options,
+                                  pln_write_fn write, void *ud) PLN_CHECKED;
 
 /* Reads a file that holds one value, such as those of the node tests of ONNX:
  * a TensorProto when `type` is a tensor type or 0, a SequenceProto when it is a

@@ -12,9 +12,6 @@
 /* Tensors up to this size are written out in any case, but for brief text. */
 enum { MAX_INLINE = 1 << 20 };
 
-/* Brief text has the elements of tensors of so many. */
-enum { MAX_BRIEF = 64 };
-
 /* ------------------------------------------------------------------ base64 */
 
 /* Three bytes become four letters; `rest` are those that wait. */
@@ -287,7 +284,7 @@ void pln_put_array(pln_writer *w, const pln_tensor *tensor) {
   pln_slice none = {NULL, 0};
   bool large = pln_tensor_bytes(tensor) > MAX_INLINE;
   if (w->constants == PLN_CONSTANTS_BRIEF &&
-      pln_tensor_count(tensor) > MAX_BRIEF)
+      pln_tensor_count(tensor) > PLN_BRIEF_ELEMENTS)
     put_brief(w, tensor);
   else if (large && tensor->splat && tensor->dtype != PLN_STRING)
     put_splat(w, tensor);

@@ -6,6 +6,7 @@
  * anything: what they claim is checked before it is believed. */
 
 #include "ir/tensor.h"
+#include "ir/text/meta.h"
 #include "ir/text/meta_in.h"
 
 enum { MAX_RANK = 1024, HEAD = 36 }; /* bytes of an NDArray before its dims */
@@ -142,7 +143,7 @@ static pln_status read_strings(pln_engine *e, const head *h,
 
 /* The text is decoded behind where the elements go, so that they need not be
  * copied twice: no tensor is larger than its text says. */
-static pln_status read_ndarray(pln_engine *e, pln_slice text,
+pln_status pln_array_in_base64(pln_engine *e, pln_slice text,
                                pln_tensor **out) {
   size_t room = text.size / 4 * 3 + 3;
   uint8_t *bytes = pln_mem_new(e, room);
@@ -236,7 +237,7 @@ pln_status pln_array_in(pln_engine *engine, const pln_json *json,
   head h;
   uint64_t offset, length;
   if (value->kind == PLN_JSON_STRING)
-    return read_ndarray(engine, value->text, out);
+    return pln_array_in_base64(engine, value->text, out);
   if (value->kind != PLN_JSON_OBJECT || !read_shape(json, value, &h))
     return PLN_ERR_FORMAT;
   const pln_json_value *splat = pln_json_get(json, value, "splat");

@@ -83,7 +83,13 @@ void pln_put_meta(pln_writer *w, pln_meta *meta);
  * text, {"dtype": .., "shape": [..], "omitted": a hash} or {"dtype": ..,
  * "shape": [..], "omitted": true, "file": name, "offset": .., "length": ..}. */
 #define PLN_META_OMITTED "omitted"
+/* Brief text has the elements of tensors of so many. */
+#define PLN_BRIEF_ELEMENTS 64
 void pln_put_array(pln_writer *w, const pln_tensor *tensor);
+/* text/array_in.c: the tensor of TVM's NDArray in base64. PLN_ERR_FORMAT
+ * without a diagnostic when it is none. */
+pln_status pln_array_in_base64(pln_engine *engine, pln_slice text,
+                               pln_tensor **out) PLN_CHECKED;
 /* A reference that shows what tells the constant from others in place of its
  * number: a hash, or the place in a file that is not to be read for a hash. */
 void pln_put_constant_digest(pln_writer *w, const pln_tensor *tensor);

@@ -506,6 +506,22 @@ static void put_map(section *s) {
   }
 }
 
+/* An array of an object, in base64; brief text has those of large tensors as it
+ * has other constants. */
+static void put_object_array(section *s, pln_slice base64) {
+  pln_tensor *tensor = NULL;
+  if (s->w->constants == PLN_CONSTANTS_BRIEF &&
+      pln_array_in_base64(s->meta->engine, base64, &tensor) == PLN_OK &&
+      pln_tensor_count(tensor) > PLN_BRIEF_ELEMENTS) {
+    pln_put_array(s->w, tensor);
+  } else {
+    put(s, "\"");
+    pln_put(s->w, base64.data, base64.size);
+    put(s, "\"");
+  }
+  pln_tensor_release(tensor);
+}
+
 /* The arrays of an object, in the order of its nodes. */
 static void put_object_arrays(section *s, pln_slice object) {
   size_t at = 0;
@@ -516,8 +532,8 @@ static void put_object_arrays(section *s, pln_slice object) {
     while (pln_object_entry(node.attrs, &in, &name, &value)) {
       if (value.size <= 6 || memcmp(value.data, "\"b64:", 5) != 0)
         continue;
-      put(s, s->n_array++ > 0 ? ", \n    \"" : "\n    \"");
-      pln_put(s->w, value.data + 5, value.size - 5);
+      put(s, s->n_array++ > 0 ? ", \n    " : "\n    ");
+      put_object_array(s, (pln_slice){value.data + 5, value.size - 6});
     }
   }
 }

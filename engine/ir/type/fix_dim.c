@@ -132,6 +132,64 @@ static pln_status fix_graph(fixing *f, const pln_graph *g, pln_graph **out) {
   return status;
 }
 
+/* -------------------------------------------------------------- diagnostics */
+
+enum { MOST_NAMES = 20 };
+
+typedef struct dim_names {
+  const char *names[MOST_NAMES];
+  uint32_t n;
+} dim_names;
+
+static void add_name(dim_names *all, const char *name) {
+  for (uint32_t i = 0; i < all->n; i++)
+    if (!strcmp(all->names[i], name))
+      return;
+  if (all->n < MOST_NAMES)
+    all->names[all->n++] = name;
+}
+
+static void add_dims(dim_names *all, const pln_engine *e, pln_type type) {
+  int32_t rank =
+      pln_type_kind_of(e, type) == PLN_TYPE_TENSOR ? pln_type_rank(e, type) : 0;
+  for (int32_t i = 0; i < rank; i++) {
+    pln_dim dim = pln_type_dims(e, type)[i];
+    pln_symbol name = PLN_DIM_IS_CONST(dim) ? 0 : pln_dim_name(e, dim);
+    if (name)
+      add_name(all, pln_symbol_text(e, name).data);
+  }
+}
+
+/* The named dims of the parameters of all functions. */
+static void find_names(const pln_module *module, dim_names *all) {
+  for (uint32_t i = 0; i < pln_module_count(module); i++) {
+    const pln_graph *g = pln_module_function(module, i);
+    pln_type type = g->nodes[g->root].type;
+    bool typed = pln_type_kind_of(g->engine, type) == PLN_TYPE_FUNC;
+    uint32_t parts = typed ? pln_type_n_parts(g->engine, type) : 1;
+    for (uint32_t k = 0; k + 1 < parts; k++)
+      add_dims(all, g->engine, pln_type_part(g->engine, type, k));
+  }
+}
+
+/* Names the dims that there are when none is nearly called so. */
+static pln_status unknown_dim(const pln_module *module, pln_slice name) {
+  dim_names all = {.n = 0};
+  char wanted[80], text[512] = "; no input has a named dim";
+  snprintf(wanted, sizeof wanted, "%.*s", name.size > 70 ? 70 : (int)name.size,
+           name.data);
+  find_names(module, &all);
+  if (all.n > 0)
+    pln_suggest(wanted, all.n, all.names, text, sizeof text);
+  size_t size = strlen(text);
+  for (uint32_t i = 0; i < all.n && (i > 0 || size == 0); i++)
+    if (size < sizeof text)
+      size += (size_t)snprintf(text + size, sizeof text - size, "%s%s",
+                               i > 0 ? ", " : "; there is: ", all.names[i]);
+  return pln_diag_error(module->engine, PLN_ERR_NAME, NULL,
+                        "no dim is called '%s'%s", wanted, text);
+}
+
 /* ------------------------------------------------------------------ module */
 
 static pln_status fix_functions(fixing *f, pln_module *copy) {
@@ -181,8 +239,7 @@ pln_status pln_module_fix_dim(const pln_module *module, pln_slice name,
   PLN_TRY(fix_module(&f, module, &fixed));
   if (!f.changed) {
     pln_module_release(fixed);
-    return pln_diag_error(e, PLN_ERR_NAME, NULL, "no dim is called '%.*s'",
-                          (int)name.size, name.data);
+    return unknown_dim(module, name);
   }
   *out = fixed;
   return PLN_OK;

@@ -58,7 +58,7 @@ function bisect.run(options)
   if options.json then
     show_json(found)
   else
-    print(found:describe { colour = core.terminal "stdout" })
+    print(found:describe { colour = require "perilune.cli.colours" "stdout" })
   end
 end
 

@@ -1,6 +1,7 @@
 --- perilune check: whether two models compute the same.
 
 local core = require "perilune.core"
+local load = require "perilune.cli.load"
 local numbers = require "perilune.cli.numbers"
 local stop = require "perilune.cli.stop"
 core.internal() -- diagnostics point at the scripts of others
@@ -107,6 +108,13 @@ function check.add_data(comparison, options, path, module)
   if not comparison.data then comparison.example = dataset.example(path, rows, module) end
 end
 
+--- Evaluations tell on a terminal how far they are, until the command ends or
+-- host.end_progress.
+function check.show_progress(a, b)
+  if not core.terminal "stderr" then return end
+  require "perilune.cli.host".show_progress(("comparing %s and %s"):format(a, b))
+end
+
 local function rounds_text(comparison, report)
   local made, sets = report.rounds - #(comparison.data or {}), #(comparison.data or {})
   local parts = {}
@@ -133,15 +141,17 @@ function check.run(options)
   local fixed = require "perilune.cli.shapes".parse(options) -- before any work is done
   local context = require "perilune.cli.settings".context(options.set)
   local pl = require "perilune"
-  local a, b = assert(pl.load(options.a)), assert(pl.load(options.b))
+  local a, b = assert(load.model(options.a)), assert(load.model(options.b))
   local comparison = check.comparison(options)
   comparison.dims, comparison.shapes = fixed_sizes(fixed, { a, b })
   check.add_data(comparison, options, options.a, a)
+  check.show_progress(options.a, options.b)
   local text, reason, differ = pl.with(context, check.compare, a, b, comparison)
   if not text then
     stop.failure("%s and %s %s: %s", options.a, options.b, differ and "differ"
       or "cannot be compared", reason)
   end
+  require "perilune.cli.host".end_progress()
   print(text)
   return 0
 end

@@ -20,9 +20,14 @@ local function of_module(module)
   return counts
 end
 
--- `bytes`: those of the model, where there is no file.
+-- `bytes`: those of the model, where there is no regular file.
+local function is_text(path, bytes)
+  if bytes then return core.file_kind(bytes) ~= nil end
+  return path:find "%.relay$" ~= nil
+end
+
 return function(path, module, bytes)
-  if path:find "%.relay$" then return of_module(module) end
+  if is_text(path, bytes) then return of_module(module) end
   local counts, diag = core.onnx_count(not bytes and path or nil, bytes)
   if not counts then error(diag, 0) end
   return counts

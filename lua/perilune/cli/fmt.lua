@@ -1,7 +1,9 @@
 --- perilune fmt: models as Relay text, in the one form that text has.
 
+local core = require "perilune.core"
+local models = require "perilune.cli.load"
 local stop = require "perilune.cli.stop"
-require "perilune.core".internal() -- diagnostics point at the scripts of others
+core.internal() -- diagnostics point at the scripts of others
 
 local fmt = {
   description = "Prints each model FILE (ONNX, or NAME.relay) as Relay text on standard output, "
@@ -21,13 +23,6 @@ function fmt.arguments(parser)
   parser:flag("--drop-comments", "With -i: comments are taken away. No form keeps them.")
 end
 
--- Bytes of ONNX begin with the field that the version of its IR is.
-local function parse(bytes, name)
-  local pl = require "perilune"
-  if bytes:byte() == 8 then return pl.onnx.parse(bytes) end
-  return pl.parse(bytes, name)
-end
-
 local function read(path)
   local file, reason = io.open(path, "rb")
   local bytes = file and file:read "a"
@@ -38,19 +33,19 @@ end
 
 -- The module, and the text that it was read from, or nil.
 local function load(path)
-  local bytes = path == "-" and io.stdin:read "a"
+  local bytes = models.bytes(path)
+  local text = bytes or path:find "%.relay$" and read(path)
   local module, diag
   if bytes then
-    module, diag = parse(bytes, "standard input")
-    if bytes:byte() == 8 then bytes = nil end
-  elseif path:find "%.relay$" then
-    bytes = read(path)
-    module, diag = parse(bytes, path)
+    module, diag = models.model(path)
+    if not models.is_text(path) then text = nil end
+  elseif text and core.file_kind(text) then
+    module, diag = core.text_parse(text, path)
   else
     module, diag = require "perilune".load(path)
   end
   if not module then error(diag, 0) end
-  return module, bytes or nil
+  return module, text or nil
 end
 
 -- The metadata have no line feed behind them; that of an editor does no harm.

@@ -1,8 +1,8 @@
 --- perilune info: what a model is made of.
 
+local load = require "perilune.cli.load"
 local sorted_keys = require "perilune.sorted_keys"
 
-local pl -- loaded by the command, not by --help
 require "perilune.core".internal() -- diagnostics point at the scripts of others
 
 local info = { description = "Shows the operators, shapes, parameters, opsets and dtypes of FILE." }
@@ -47,9 +47,9 @@ local function named(values)
 end
 
 local function collect(path)
-  local module, diag = pl.load(path)
+  local module, diag = load.model(path)
   if not module then error(diag, 0) end
-  local counts = require "perilune.cli.counts"(path, module)
+  local counts = require "perilune.cli.counts"(path, module, load.bytes(path))
   local inputs, outputs = require "perilune.cli.signature"(module)
   local functions = {}
   for name in pairs(module) do
@@ -88,7 +88,7 @@ end
 
 local function show(model)
   print(model.file)
-  if not model.file:find "%.relay$" then
+  if not load.is_text(model.file) then
     print(("IR version: %s"):format(model.ir_version or "?"))
     show_opsets(model.opsets)
   end
@@ -124,11 +124,10 @@ local function show_json(model, graph)
 end
 
 local function show_dot(path)
-  io.stdout:write(assert(pl.load(path)):dot())
+  io.stdout:write(assert(load.model(path)):dot())
 end
 
 function info.run(options)
-  pl = require "perilune"
   if options.dot then
     show_dot(options.file)
     return 0

@@ -62,32 +62,55 @@ local function open_core()
   core.guard_coroutines()
 end
 
-local function run_command(name, summary, arguments, program)
-  open_core()
-  local command = require("perilune.cli." .. name)
+local function parser_of(name, summary, command)
   local parser = require "argparse"("perilune " .. name)
     :description(command.description or summary:gsub("^%l", string.upper) .. ".")
     :usage_max_width(80):help_max_width(80)
   command.arguments(parser)
+  return parser
+end
+
+local function run_command(name, summary, arguments, program)
+  open_core()
+  local command = require("perilune.cli." .. name)
+  local parser = parser_of(name, summary, command)
   if command.rewrite then arguments = command.rewrite(arguments) end
   local ok, options = parser:pparse(arguments)
-  if not ok then stop.usage("%s\n%s", options, parser:get_usage()) end
+  if not ok then
+    local message = require "perilune.cli.usage"(options, parser, arguments)
+    stop.usage("%s\n%s", message, parser:get_usage())
+  end
   options.program = program
   return command.run(options) or 0
 end
 
 -- As `lua SCRIPT ARGUMENT...` does: the global arg, the arguments as `...`.
 local function run_script(path, arguments)
+  open_core()
   local chunk, reason = loadfile(path)
   if not chunk then stop.failure("%s", reason) end
-  open_core()
   _G.arg = table.move(arguments, 1, #arguments, 1, { [0] = path })
   chunk(table.unpack(arguments))
   return 0
 end
 
-local function run_unknown(name, arguments)
-  if name:find "%.lua$" or io.open(name) then return run_script(name, arguments) end
+-- A model is for a command; what is neither a model nor a script is the wrong file.
+local function refuse_model(path)
+  local file = io.open(path, "rb")
+  local head = file and file:read(512)
+  if file then file:close() end
+  if not head or path:find "%.lua$" or head:find "^\27Lua" then return end
+  local kind = require "perilune.core".file_kind(head)
+  if kind == "text" and not path:find "%.relay$" then return end
+  local what = "no script"
+  if kind == nil or kind == "Relay text" or path:find "%.relay$" then what = "a model" end
+  local hint = what == "a model"
+    and ("; try: perilune opt %s -o OUT, or perilune info %s"):format(path, path)
+    or ", but " .. kind
+  stop.usage("%s is %s%s", path, what, hint)
+end
+
+local function unknown_command(name)
   local names = {}
   for i, command in ipairs(commands) do names[i] = command[1] end
   local what = name:find "^%-" and "option" or "command"
@@ -95,15 +118,36 @@ local function run_unknown(name, arguments)
     require "perilune.core".suggest(name, names), "Try: perilune --help")
 end
 
+local function run_unknown(name, arguments)
+  local kind = require "perilune.cli.host".stat(name)
+  if kind == "directory" and not name:find "%.lua$" then
+    stop.usage("%s is a directory, no script\nTry: perilune --help", name)
+  end
+  if kind then refuse_model(name) end
+  if kind or name:find "%.lua$" then return run_script(name, arguments) end
+  unknown_command(name)
+end
+
+-- `perilune help COMMAND` and `perilune --help COMMAND` are `perilune COMMAND --help`.
+local function print_help_of(argv)
+  local name = argv[2]
+  if not name then return print_help() end
+  local command = is_command(name)
+  if not command then unknown_command(name) end
+  open_core()
+  io.stdout:write(parser_of(name, command[2], require("perilune.cli." .. name)):get_help(), "\n")
+  return 0
+end
+
 local fixed = {
-  ["-h"] = print_help, ["--help"] = print_help, help = print_help,
-  ["-V"] = print_version, ["--version"] = print_version,
+  ["-h"] = print_help_of, ["--help"] = print_help_of, help = print_help_of,
+  ["-V"] = print_version, ["--version"] = print_version, version = print_version,
 }
 
 local function dispatch(argv)
   local name = argv[1]
   if not name then stop.usage("a command is needed\n%s", help()) end
-  if fixed[name] then return fixed[name]() end
+  if fixed[name] then return fixed[name](argv) end
   local arguments = table.move(argv, 2, #argv, 1, {})
   local command = is_command(name)
   if command then return run_command(name, command[2], arguments, argv[0]) end
@@ -113,8 +157,8 @@ end
 -- A diagnostic or a stop says all there is to say; anything else is a mistake
 -- in a script, whose place in the code matters.
 local function describe(err)
-  if type(err) == "string" then return debug.traceback(err, 2) end
-  return err
+  if type(err) ~= "string" then return err end
+  return require "perilune.cli.traceback"(err)
 end
 
 local function report(err)
@@ -126,8 +170,14 @@ local function report(err)
   return 1
 end
 
+-- The line that tells how far an evaluation is goes before anything else is said.
+local function end_progress()
+  if package.loaded["perilune.core"] then require "perilune.cli.host".end_progress() end
+end
+
 return function(argv)
   local ok, status = xpcall(dispatch, describe, argv)
+  end_progress()
   if not ok then status = report(status) end
   return status
 end

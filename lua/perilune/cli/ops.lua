@@ -8,7 +8,8 @@ core.internal() -- errors name the scripts of others
 local ops = { description = "Lists operators, or shows one." }
 
 function ops.arguments(parser)
-  parser:argument("name", "The operator to show: by its name here, or by ONNX's."):args "?"
+  parser:argument("name", "The operator to show: by its name here, or by ONNX's; 'nn' shows all "
+    .. "of nn."):args "?"
 end
 
 local function show(op, onnx)
@@ -37,9 +38,23 @@ local function onnx_names(name)
   return list
 end
 
+-- The operators whose names begin so; nil: all.
+local function list(prefix)
+  local rows = {}
+  for _, name in ipairs(core.ops()) do
+    if not prefix or name:sub(1, #prefix) == prefix then
+      rows[#rows + 1] = { name, core.op(name).doc }
+    end
+  end
+  if #rows > 0 then io.stdout:write(require "perilune.cli.columns"(rows)) end
+  return #rows > 0
+end
+
 local function show_one(name)
   local op = core.op(name)
   if op then return show(op, onnx_names(name)) end
+  local prefix = name:gsub("%.?$", ".")
+  if list(prefix) then return end
   local shown = {}
   for _, row in ipairs(operator_name.of_onnx(name)) do
     if not shown[row[4]] then show(core.op(row[4]), onnx_names(row[4])) end
@@ -50,9 +65,7 @@ end
 
 function ops.run(options)
   if options.name then return show_one(options.name) end
-  local rows = {}
-  for i, name in ipairs(core.ops()) do rows[i] = { name, core.op(name).doc } end
-  io.stdout:write(require "perilune.cli.columns"(rows))
+  list()
 end
 
 return ops

@@ -1,6 +1,7 @@
 --- perilune opt: reads a model, runs a pipeline over it, writes the result.
 
 local host = require "perilune.cli.host"
+local load = require "perilune.cli.load"
 local stop = require "perilune.cli.stop"
 local core = require "perilune.core"
 core.internal() -- diagnostics point at the scripts of others
@@ -10,7 +11,8 @@ local opt = {
 }
 
 function opt.arguments(parser)
-  parser:argument("input", "The model to read: NAME.relay is Relay text, all else ONNX.")
+  parser:argument("input", "The model to read: NAME.relay is Relay text, all else ONNX; '-' "
+    .. "is standard input.")
     :argname "IN"
   parser:option("-o --output",
     "Where to write the result: Relay text to NAME.relay, else ONNX; may be IN itself. "
@@ -53,7 +55,10 @@ local function out_of(options)
 end
 
 -- How the model is written; nil: as pl.save does it.
-local function form_of(options) return options.value_info and { value_info = true } or nil end
+local function form_of(options)
+  if options.output == "-" then return { value_info = options.value_info, embed_data = true } end
+  return options.value_info and { value_info = true } or nil
+end
 
 local function save(module, options)
   local pl, path = require "perilune", options.output
@@ -82,7 +87,8 @@ local function watchers(options, statistics, comparison)
   list[1] = statistics
   if options.diff then
     local out = out_of(options)
-    list[#list + 1] = shipped.diff { colour = options.stats ~= "json" and core.terminal "stdout",
+    local colours = require "perilune.cli.colours"
+    list[#list + 1] = shipped.diff { colour = options.stats ~= "json" and colours "stdout",
       write = function(text) out:write(text, "\n") end }
   end
   if options.dump then
@@ -127,13 +133,15 @@ end
 -- What the comparison says; nothing is written when the result is another.
 -- The limits of the passes hold for it too.
 local function check(source, module, options, comparison, context)
+  local checker = require "perilune.cli.check"
   local written, unread = read_back(module, options)
   if not written then
     stop.failure("--check: what would be written cannot be read: %s; nothing is written", unread)
   end
+  if not options.quiet then checker.show_progress(options.input, options.output) end
   local limits = require "perilune.trail".inside(context, {})
-  local text, reason = require "perilune".with(limits, require "perilune.cli.check".compare,
-    source, written, comparison)
+  local text, reason = require "perilune".with(limits, checker.compare, source, written, comparison)
+  host.end_progress()
   if not text then stop.failure("--check: %s; nothing is written", reason) end
   return text
 end
@@ -153,9 +161,9 @@ function opt.run(options)
   end)
 
   local pl = require "perilune"
-  local module = assert(pl.load(options.input))
+  local module = assert(load.model(options.input))
   if not options.quiet then summary.warnings(options.verbose) end
-  local before = summary.measure(options.input, module)
+  local before = summary.measure(options.input, module, load.bytes(options.input))
   local source = work.fix_dims(module, options)
   if options.check or options.oracle then
     require "perilune.cli.check".add_data(comparison, options, options.input, source)

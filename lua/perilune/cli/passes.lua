@@ -1,8 +1,8 @@
 --- perilune passes: what passes, config keys and pipelines there are.
 
-require "perilune.core".internal() -- errors name the scripts of others
-
+local core = require "perilune.core"
 local stop = require "perilune.cli.stop"
+core.internal() -- errors name the scripts of others
 
 local passes = {
   description = "Lists passes, config keys, instruments and pipelines, or shows one of them.",
@@ -53,15 +53,27 @@ local function show_instruments()
   for _, one in pairs(require "perilune.instruments") do show_instrument(one) end
 end
 
+local function all_names()
+  local names = {}
+  local registry = require "perilune.cli.registry"
+  for _, pass in ipairs(registry.passes()) do names[#names + 1] = pass.name end
+  for _, row in ipairs(core.config_rows()) do names[#names + 1] = row.name end
+  for one in pairs(require "perilune.instruments") do names[#names + 1] = one end
+  return names
+end
+
 -- The pass, config key or instrument of that name.
 local function show_one(name)
   local registry = require "perilune.cli.registry"
-  local pass, near = registry.find(name)
+  local pass = registry.find(name)
   if pass then return show(pass) end
   local key, one = require "perilune.config"[name], require "perilune.instruments"[name]
   if key then show_option(key, "  ") end
   if one then show_instrument(one) end
-  if not key and not one then stop.usage("no pass is called '%s'%s", name, near) end
+  if not key and not one then
+    stop.usage("no pass is called '%s'%s", name,
+      core.suggest(name, all_names()))
+  end
 end
 
 local function show_pipelines()
@@ -76,7 +88,7 @@ function passes.run(options)
   print "Passes:"
   for _, pass in ipairs(require "perilune.cli.registry".passes()) do show(pass) end
   print "\nConfig keys (--set KEY=VALUE):"
-  for _, row in ipairs(require "perilune.core".config_rows()) do show_option(row) end
+  for _, row in ipairs(core.config_rows()) do show_option(row) end
   show_instruments()
   show_pipelines()
 end

@@ -16,14 +16,11 @@ function registry.passes()
   return list
 end
 
---- The pass of that name, or nil and a suggestion.
+--- The pass of that name, or nil.
 function registry.find(name)
-  local names = {}
-  for i, pass in ipairs(registry.passes()) do
+  for _, pass in ipairs(registry.passes()) do
     if pass.name == name then return pass end
-    names[i] = pass.name
   end
-  return nil, core.suggest(name, names)
 end
 
 return registry

@@ -1,8 +1,10 @@
 --- perilune run: runs a model and shows, or writes, what comes out.
 
 local host = require "perilune.cli.host"
+local load = require "perilune.cli.load"
 local stop = require "perilune.cli.stop"
-require "perilune.core".internal() -- diagnostics point at the scripts of others
+local core = require "perilune.core"
+core.internal() -- diagnostics point at the scripts of others
 
 local run = {
   description = "Runs a model. Inputs are files or random numbers; those with a default may be "
@@ -105,13 +107,15 @@ function run.run(options)
   local context = require "perilune.cli.settings".context(options.set)
   options.fixed = require "perilune.cli.shapes".parse(options)
   check_options(options)
-  local module = must(require "perilune".load(options.model))
+  local module = must(load.model(options.model))
   module = require "perilune.cli.shapes".fix(module, options.fixed)
   local rows, outputs = require "perilune.cli.signature"(module)
   local loaded = host.clock() - started
   local values = read_inputs(options, module, rows)
   require "perilune".seed(options.seed)
+  if core.terminal "stderr" then host.show_progress("running " .. options.model) end
   local results, seconds = measure_within(context, module, values, options.rounds)
+  host.end_progress()
   for i, row in ipairs(outputs) do
     show(row.name, results[i])
     if options.output then save(options, i, row, results[i]) end

@@ -61,12 +61,30 @@ function settings.read(texts)
   return config, arguments
 end
 
+-- A key that ends in this one, as "FoldConstant.fold" does in "fold".
+local function with_prefix(key, names)
+  for _, name in ipairs(names) do
+    if name:sub(-#key - 1) == "." .. key then return ("; did you mean '%s'?"):format(name) end
+  end
+  return ""
+end
+
+-- What the script has asked for, of which there are few; the rest is listed elsewhere.
+local function elsewhere(asked)
+  local list = {}
+  for name in pairs(asked) do list[#list + 1] = tostring(name) end
+  table.sort(list)
+  local own = #list > 0 and "; the script asks for " .. table.concat(list, ", ") or ""
+  return own .. "; perilune passes lists options and config keys"
+end
+
 local function complain(key, asked)
   local names = known_keys()
   for name in pairs(asked) do names[#names + 1] = tostring(name) end
   table.sort(names)
   local near = core.suggest(key, names)
-  if near == "" then near = "; there is: " .. table.concat(names, ", ") end
+  if near == "" then near = with_prefix(key, names) end
+  if near == "" then near = elsewhere(asked) end
   stop.usage("--set %s: no option, config key or script argument is called so%s", key, near)
 end
 

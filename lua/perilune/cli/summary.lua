@@ -14,10 +14,11 @@ local function directory(path) return path:match "^(.*/)[^/]*$" or "" end
 
 --- What the model file `path` holds, which is that of `module`: nodes,
 -- compute_nodes, operators by name, and the bytes of it and its data files.
--- What went to a device, a pipe or "-" is counted as it was written.
-function summary.measure(path, module)
+-- What came from a device, a pipe or "-" is in `read`; what went there is counted as
+-- it was written.
+function summary.measure(path, module, read)
   local what, bytes = host.stat(path)
-  local written = (path == "-" or what == "other")
+  local written = read or (path == "-" or what == "other")
     and assert(require "perilune.onnx".tostring(module)) or nil
   if written then bytes = #written end
   local counts = require "perilune.cli.counts"(path, module, written)

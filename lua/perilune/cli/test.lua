@@ -62,6 +62,9 @@ local function directories(options)
   if #dirs == 0 then stop.usage "a folder is needed: perilune test DIR..." end
   for i, dir in ipairs(dirs) do
     if dir:find "\n" then stop.usage("a folder's name has no line break: %s", dir) end
+    if require "perilune.cli.host".stat(dir) == "file" then
+      stop.usage("%s is a file; test takes folders with model.onnx and test_data_set_N", dir)
+    end
     dirs[i] = #dir > 1 and dir:gsub("/+$", "") or dir
   end
   return dirs

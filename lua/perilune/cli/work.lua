@@ -2,6 +2,7 @@
 -- `opt` runs, `bisect` searches and `reduce` makes smaller.
 
 local host = require "perilune.cli.host"
+local load = require "perilune.cli.load"
 local stop = require "perilune.cli.stop"
 require "perilune.core".internal() -- diagnostics point at the scripts of others
 
@@ -26,13 +27,6 @@ function work.options(parser)
   parser:option("--threads", "In how many threads passes over functions run; 0: one for each "
     .. "processor. The result is the same."):argname "N":default "1"
     :convert(require "perilune.cli.numbers".threads)
-end
-
--- What is wrong with a file is said before any work is done.
-local function check_input(path)
-  local kind, reason = host.stat(path)
-  if not kind then stop.failure("%s", reason) end
-  if kind == "directory" then stop.failure("%s: is a directory", path) end
 end
 
 -- Names from texts such as "FoldConstant,SimplifyExpr:2".
@@ -67,7 +61,7 @@ end
 -- the pipeline's script has run); wrong usage and a missing input are told here.
 function work.prepare(options, instruments)
   options.fixed = require "perilune.cli.shapes".parse(options)
-  check_input(options.input)
+  load.check(options.input)
   local config, arguments = require "perilune.cli.settings".read(options.set)
   config.threads = config.threads or options.threads
   config.reproducer = options.reproducer or config.reproducer
@@ -83,9 +77,7 @@ function work.fix_dims(module, options)
 end
 
 local function is_reproducer(path)
-  local file = io.open(path, "rb")
-  local head = file and file:read(256)
-  if file then file:close() end
+  local head = load.head(path)
   return head and require "perilune".reproducer.is(head)
 end
 
@@ -110,7 +102,7 @@ end
 function work.read(options)
   if is_reproducer(options.input) then return open_reproducer(options) end
   local pass, context = work.prepare(options, {})
-  return work.fix_dims(assert(require "perilune".load(options.input)), options), pass, context
+  return work.fix_dims(assert(load.model(options.input)), options), pass, context
 end
 
 --- f(...), which Ctrl-C stops: then the process ends as by that signal. finish() is

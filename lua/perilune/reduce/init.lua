@@ -168,7 +168,7 @@ return function(module, question, options)
     return nil, core.diag("invalid", "nothing is wrong with the module that is to be reduced")
   end
   local ok, err = pcall(make_small, job)
-  if not ok and not (failure.stops(err) and err.code == "interrupted") then error(err, 0) end
+  if not ok and not (failure.stops(err) and err.code == "interrupted") then core.raise(err) end
   if not ok then job.stopped = "interrupted" end
   return answer(job, module, pipeline)
 end
