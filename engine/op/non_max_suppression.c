@@ -170,7 +170,7 @@ pln_status pln_kernel_non_max_suppression(pln_kernel_call *call) {
   size_t size = each * ((size_t)s.boxes + 1);
   if (s.most > 0 && !(s.candidates = pln_mem_new(call->engine, size)))
     return pln_nomem(call->engine);
-  s.chosen = (box *)(s.candidates + (s.candidates ? s.boxes : 0));
+  s.chosen = s.candidates ? (box *)(s.candidates + s.boxes) : NULL;
   pln_status status = s.most > 0 ? search_all(call, &s) : PLN_OK;
   int64_t dims[2] = {(int64_t)s.n_found, 3};
   if (status == PLN_OK)

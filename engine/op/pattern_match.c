@@ -30,9 +30,8 @@ typedef struct matcher {
  */
 
 static bool in_ranges(const pln_pattern *p, const pln_char_set *s, uint32_t c) {
-  const pln_char_range *r = p->ranges + s->begin;
-  for (uint32_t i = 0; i < s->count; i++)
-    if (c >= r[i].low && c <= r[i].high)
+  for (uint32_t i = s->begin; i < s->begin + s->count; i++)
+    if (c >= p->ranges[i].low && c <= p->ranges[i].high)
       return true;
   return false;
 }

@@ -181,6 +181,8 @@ static pln_status count_parts(pln_kernel_call *call, const split *s,
 }
 
 static void write_parts(const split *s, size_t most, pln_slice *to) {
+  if (most == 0)
+    return;
   for (size_t i = 0; i < s->x->count; i++, to += most) {
     rest r =
         begin_rest((const pln_slice *)s->x->data + i, s->delimiter, s->cuts);

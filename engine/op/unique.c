@@ -279,10 +279,12 @@ pln_status pln_kernel_unique(pln_kernel_call *call) {
   PLN_TRY(read_slices(call, &s, &axis, &rank, dims));
   size_t room = x->dtype == PLN_STRING && x->count > s.n ? x->count : s.n;
   if (__builtin_mul_overflow(room, 4 * sizeof *s.keys, &bytes) ||
-      __builtin_add_overflow(bytes, x->count * sizeof *s.keys, &bytes))
+      __builtin_add_overflow(bytes, x->count * sizeof *s.keys, &bytes) ||
+      bytes > SIZE_MAX - sizeof *s.keys)
     return pln_nomem(call->engine);
+  bytes += sizeof *s.keys; /* never nothing */
   uint64_t *memory = pln_mem_new(call->engine, bytes);
-  if (!memory && bytes)
+  if (!memory)
     return pln_nomem(call->engine);
   pln_status status = put_unique(call, &s, memory, room, axis, rank, dims);
   pln_mem_free(call->engine, memory, bytes);

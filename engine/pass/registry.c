@@ -112,7 +112,7 @@ void pln_passes_free(pln_engine *engine) {
   pln_mem_free(engine, r->passes, r->cap_passes * sizeof *r->passes);
   /* Those that a child has of its parent have the parent's fields. */
   pln_options_free(engine, r->n_keys - r->n_inherited,
-                   r->keys + r->n_inherited);
+                   r->keys ? r->keys + r->n_inherited : NULL);
   pln_mem_free(engine, r->keys, r->cap_keys * sizeof *r->keys);
   pln_mem_free(engine, r->rows, r->cap_rows * sizeof *r->rows);
   pln_idmap_free(r->by_name);

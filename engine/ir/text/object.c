@@ -39,7 +39,7 @@ static pln_slice take_number(pln_slice s, size_t *at) {
   size_t from = *at;
   while (*at < s.size && s.data[*at] >= '0' && s.data[*at] <= '9')
     ++*at;
-  return (pln_slice){s.data + from, *at - from};
+  return (pln_slice){s.data ? s.data + from : NULL, *at - from};
 }
 
 /* What brackets enclose, without them; they do not nest here. */

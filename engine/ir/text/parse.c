@@ -300,7 +300,7 @@ static pln_status read_constructors(pln_parser *p, constructors *all) {
 static pln_status add_type(reading *r, const definition *d, constructors *all,
                            uint32_t first, uint32_t n_vars) {
   pln_parser *p = &r->p;
-  const pln_type *at = p->types + first + n_vars;
+  const pln_type *at = p->types ? p->types + first + n_vars : NULL;
   size_t mark = pln_diag_count(p->engine);
   for (uint32_t i = 0; i < all->count; i++) {
     all->rows[i].inputs = at;
@@ -382,7 +382,7 @@ static pln_status read_signature(reading *r, definition *d) {
   if (status == PLN_OK)
     status = whole_signature(p, &head, &type);
   if (status == PLN_OK)
-    status = keep_vars(r, d, head.n_vars, p->types + types);
+    status = keep_vars(r, d, head.n_vars, p->types ? p->types + types : NULL);
   p->n_types = types;
   pln_parse_unbind(p, mark);
   d->bad = p->n_errors > errors;

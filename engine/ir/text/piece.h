@@ -30,7 +30,8 @@ pln_status pln_pieces_keep(pln_pieces *pieces, uint64_t key,
 static inline pln_slice pln_pieces_text(const pln_pieces *pieces,
                                         uint32_t piece) {
   const pln_piece *row = &pieces->rows[piece];
-  return (pln_slice){pieces->text.data + row->from, row->size};
+  const char *text = pieces->text.data;
+  return (pln_slice){text ? text + row->from : "", row->size};
 }
 
 #endif

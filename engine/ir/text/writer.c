@@ -150,7 +150,8 @@ void pln_put_json(pln_writer *w, pln_slice text) {
     }
     i += n;
   }
-  pln_put(w, text.data + from, text.size - from);
+  if (from < text.size)
+    pln_put(w, text.data + from, text.size - from);
   pln_put(w, "\"", 1);
 }
 

@@ -192,7 +192,7 @@ typedef struct building {
  * uppermost. */
 static pln_status build_part(building *m, const pln_case_part *part,
                              pln_ref *out) {
-  pln_ref *parts = m->done + (m->n_done - part->n_parts);
+  pln_ref *parts = m->done ? m->done + (m->n_done - part->n_parts) : NULL;
   for (uint32_t i = 0; i < part->n_parts / 2; i++) {
     pln_ref swap = parts[i];
     parts[i] = parts[part->n_parts - 1 - i];

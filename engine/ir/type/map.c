@@ -84,8 +84,8 @@ static pln_status finish(pln_type_map *map) {
     if (map->leave)
       map->leave(map->ud, frame.type, image);
   } else {
-    PLN_TRY(pln_type_rebuild(map->engine, frame.type, map->parts + frame.first,
-                             &image));
+    const pln_type *parts = map->parts ? map->parts + frame.first : NULL;
+    PLN_TRY(pln_type_rebuild(map->engine, frame.type, parts, &image));
   }
   map->n_parts = frame.first;
   PLN_TRY(keep_image(map, frame.type, image + 1));
