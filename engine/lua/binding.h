@@ -96,6 +96,15 @@ void *pln_lua_big_box(lua_State *L, const char *name, size_t size,
  * same pointer if there is one.  [-1, +1] */
 void pln_lua_unique(lua_State *L, const void *pointer);
 
+/* A finaliser of a script may run wherever Lua allocates, and may call the
+ * library, which then clears its diagnostics and reports and frees what is
+ * closed. So what is read of them is read in `body`, which gets a light
+ * userdata `ud`: until it has returned no finaliser runs. Arguments that can be
+ * closed (modules, passes, contexts, tensors) are checked behind the last
+ * allocation before the engine is called.  [-0, +results] */
+void pln_lua_without_finalizers(lua_State *L, lua_CFunction body, void *ud,
+                                int results);
+
 /* ------------------------------------------------------------------ errors */
 
 /* What a failed call leaves to raise or return.  [-0, +1] */
@@ -310,6 +319,9 @@ pln_module **pln_lua_new_module(lua_State *L);
 void pln_lua_push_module(lua_State *L, const pln_module *module);
 pln_module *pln_lua_check_module(lua_State *L, int arg);
 pln_module *pln_lua_test_module(lua_State *L, int arg);
+/* The same as check, kept alive by a box: a finaliser may close that at `arg`
+ * while the module is read.  [-0, +1] */
+pln_module *pln_lua_hold_module(lua_State *L, int arg);
 /* functions.c: mod.functions, a view; what pairs returns for a module or a view
  * at 1.  [-0, +1]  [-0, +2] */
 int pln_lua_push_functions(lua_State *L, const pln_module *module);

@@ -55,12 +55,12 @@ static bool bool_field(lua_State *L, int arg, const char *name) {
  * nil and a diagnostic */
 static int onnx_save(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_module *module = pln_lua_check_module(L, 1);
   const char *path = luaL_checkstring(L, 2);
   static const char *const names[] = {"external_data", "external_threshold"};
   pln_onnx_save_options options = {0};
   int tries = 0;
   pln_status status;
+  pln_lua_check_module(L, 1);
   if (!lua_isnoneornil(L, 3)) {
     luaL_checktype(L, 3, LUA_TTABLE);
     pln_lua_known_keys(L, 3, "save", names, PLN_COUNT(names));
@@ -71,7 +71,7 @@ static int onnx_save(lua_State *L) {
   }
   clear(b);
   do
-    status = pln_onnx_save(module, path, &options);
+    status = pln_onnx_save(pln_lua_check_module(L, 1), path, &options);
   while (pln_lua_retry(L, b, status, &tries));
   lua_pushboolean(L, true);
   return result(L, b, status);
@@ -80,8 +80,8 @@ static int onnx_save(lua_State *L) {
 /* onnx_tostring(mod) -> the model's bytes, or nil and a diagnostic */
 static int onnx_tostring(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_module *module = pln_lua_check_module(L, 1);
   pln_buffer *text = pln_lua_text(L, b);
+  const pln_module *module = pln_lua_check_module(L, 1);
   clear(b);
   pln_status status = pln_onnx_write(module, pln_buffer_write, text);
   if (status != PLN_OK)
@@ -140,10 +140,11 @@ static int onnx_save_value(lua_State *L) {
  * diagnostic */
 static int onnx_default(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_module *module = pln_lua_check_module(L, 1);
   pln_slice input;
+  pln_lua_check_module(L, 1);
   input.data = luaL_checklstring(L, 2, &input.size);
   pln_tensor **box = pln_lua_new_tensor(L);
+  const pln_module *module = pln_lua_check_module(L, 1);
   clear(b);
   pln_status status = pln_onnx_default(module, input, box);
   if (status == PLN_OK && !*box)
