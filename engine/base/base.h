@@ -38,6 +38,7 @@ typedef struct pln_memory {
   size_t peak;
   uint64_t calls;            /* of the allocator for more memory */
   size_t limit;              /* no more may be used; 0: no limit */
+  size_t outside;            /* what the host took under it; pln_mem_outside */
   struct pln_family *family; /* of a child: with whom it shares; else NULL */
   bool limited;              /* an allocation failed of it */
   uint32_t keepers;          /* pln_mem_keep's without their pln_mem_let_go */
@@ -65,6 +66,12 @@ void pln_mem_let_go(pln_engine *engine);
 void pln_mem_adopt(pln_engine *parent, pln_engine *child, size_t size);
 /* So many calls, and so many bytes at most, were children's. */
 void pln_mem_join(pln_engine *parent, uint64_t calls, size_t held);
+/* Whether the limit allows the host `more` bytes, beside what the engine has;
+ * an allocation of the host's that it does not allow is to fail. */
+bool pln_mem_allows(pln_engine *engine, size_t more);
+/* From here on the host has so many bytes more; size_t's wrap when it has less.
+ * They count for the limit. */
+void pln_mem_outside(pln_engine *engine, size_t more);
 /* Reports "out of memory" without allocating; returns PLN_ERR_NOMEM. */
 pln_status pln_nomem(pln_engine *engine);
 

@@ -46,6 +46,10 @@ typedef struct pln_lua {
   size_t collect_at;         /* bytes of the engine that start a collection */
   double seconds;            /* that passes written in Lua have taken */
   bool quiet;                /* a failure is being told: stops wait */
+  void (*on_stop)(void *ud); /* the host's; called by handlers of signals */
+  void *stop_ud;
+  lua_Alloc alloc; /* the host's, while Lua's memory is counted */
+  void *alloc_ud;
   lua_State *holder;         /* runs a script for its passes: none is applied */
   struct pln_lua_home *home; /* in another thread: what it is for (mover.c) */
 } pln_lua;
@@ -131,6 +135,9 @@ bool pln_lua_is_diag(lua_State *L, int index);
 /* Runs `body` with a light userdata `ud` as its argument. What it raises is
  * parked: PLN_ERR_CALLBACK. The only way from the engine into Lua. */
 pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud);
+/* Between the two Lua's memory counts for limit.memory, if there is one. */
+bool pln_lua_count_begin(lua_State *L, pln_lua *b);
+void pln_lua_count_end(lua_State *L, pln_lua *b, bool begun);
 /* At the outermost call: true, once, when memory was out; collects garbage. */
 bool pln_lua_retry(lua_State *L, pln_lua *b, pln_status status, int *tries);
 /* The diagnostics reported by the last call: { diag, ... }  [-0, +1] */
@@ -389,6 +396,8 @@ void pln_lua_made(lua_State *L, pln_lua *b, const pln_pass *pass,
 /* Each makes its classes and adds its functions to the table on top. */
 /* The engine of the state, for hosts that handle signals; NULL: none yet. */
 pln_engine *pln_lua_engine(lua_State *L);
+/* A handler of signals that asks that engine to stop calls f(ud), too. */
+void pln_lua_on_stop(lua_State *L, void (*f)(void *ud), void *ud);
 void pln_lua_open_interrupt(lua_State *L, pln_lua *b);
 /* Ends the script that the holder runs, whatever it catches; raises. */
 int pln_lua_end_held(lua_State *L, pln_lua *b);

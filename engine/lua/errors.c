@@ -447,7 +447,9 @@ pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud) {
   lua_State *outer = b->body;
   b->body = L;
   b->depth++;
+  bool counted = pln_lua_count_begin(L, b);
   int status = lua_pcall(L, 1, 0, -3);
+  pln_lua_count_end(L, b, counted);
   pln_status result = status == LUA_OK ? PLN_OK : park(b, L, status);
   b->depth--;
   b->body = outer;
