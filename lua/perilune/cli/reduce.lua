@@ -43,6 +43,7 @@ function reduce.run(options)
   local question = require "perilune.cli.predicate".of(options)
   local module, pipeline, context = work.read(options)
   local show, clear = progress()
+  host.patience(2) -- the best so far is given
   local small, diag = work.interruptible(clear, pl.reduce, module, question, {
     pipeline = pipeline, context = context, seconds = options.seconds, progress = show })
   if not small then stop.failure("%s: %s", options.input, diag.message) end
