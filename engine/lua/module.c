@@ -229,7 +229,7 @@ static int push_function(lua_State *L, pln_lua *b, const pln_module *module,
 }
 
 static int module_pairs(lua_State *L) {
-  return pln_lua_pairs_of_functions(L, pln_lua_check_module(L, 1));
+  return pln_lua_pairs_of_functions(L, pln_lua_hold_module(L, 1));
 }
 
 static int module_len(lua_State *L) {
