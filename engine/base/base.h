@@ -270,6 +270,11 @@ static inline int pln_stop_reason(const pln_engine *engine) {
 static inline pln_status pln_poll(pln_engine *engine) {
   return pln_stop_reason(engine) == PLN_GO_ON ? PLN_OK : pln_stopped(engine);
 }
+/* The same between pln_work_begin and pln_work_end only, behind which a stop
+ * that the user asked for is forgotten. */
+static inline pln_status pln_poll_work(pln_engine *engine) {
+  return engine->works ? pln_poll(engine) : PLN_OK;
+}
 /* From here to the other, in the thread that works with the child as its
  * parent's number `part`, a stop of the parent calls the child's hook for stops
  * there. */

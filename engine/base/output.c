@@ -25,6 +25,9 @@
 /* So many writers of one target at a time, where files have names. */
 enum { BUFFER = 256 * 1024, COPY_AT_LEAST = 64 * 1024, MOST_NAMES = 16 };
 
+/* So much is written before it is asked whether to stop. */
+#define MOST_PIECE ((size_t)8 << 20)
+
 struct pln_output {
   pln_engine *engine;
   int fd;
@@ -282,10 +285,18 @@ pln_status pln_output_open(pln_engine *engine, const char *path,
 /* -------------------------------------------------------------------- writing
  */
 
+/* A stop that was asked for is a failed write. */
+static pln_status heed_stop(pln_output *o) {
+  pln_status status = pln_poll_work(o->engine);
+  o->failed |= status != PLN_OK;
+  return status;
+}
+
 static pln_status put(pln_output *o, const void *data, size_t size) {
   const char *at = data;
   while (size) {
-    size_t piece = size < (1u << 30) ? size : 1u << 30;
+    size_t piece = size < MOST_PIECE ? size : MOST_PIECE;
+    PLN_TRY(heed_stop(o));
     ssize_t n = o->stream ? write(o->fd, at, piece)
                           : pwrite(o->fd, at, piece, (off_t)o->written);
     if (n < 0 && errno == EINTR)
@@ -401,7 +412,9 @@ static uint64_t copy_in_kernel(pln_output *o, uint64_t from, uint64_t end) {
   while (from < end) {
     off_t in = (off_t)from, to = (off_t)o->written;
     uint64_t left = end - from;
-    size_t piece = left < (1u << 30) ? (size_t)left : 1u << 30;
+    size_t piece = left < MOST_PIECE ? (size_t)left : MOST_PIECE;
+    if (pln_stop_reason(o->engine) != PLN_GO_ON)
+      break;
     ssize_t n = copy_file_range(o->source_fd, &in, o->fd, &to, piece, 0);
     if (n < 0 && errno == EINTR)
       continue;

@@ -317,10 +317,12 @@ pln_status pln_onnx_save(const pln_module *module, const char *path,
                                : THRESHOLD};
   bool again = false;
   pln_status status = name_files(&s);
+  pln_work_begin(s.engine);
   if (status == PLN_OK)
     status = attempt(&s, options && options->external_data, &again);
   if (status == PLN_OK && again)
     status = attempt(&s, true, &again);
+  pln_work_end(s.engine);
   pln_mem_free(s.engine, s.folder, s.room);
   pln_mem_free(s.engine, s.data_path, s.room);
   return status;
@@ -332,9 +334,11 @@ pln_status pln_onnx_write(const pln_module *module, pln_write_fn write,
   pln_engine *engine = pln_module_engine(module);
   pln_rope_init(&rope, engine);
   pln_export ex = {.engine = engine, .module = module, .rope = &rope};
+  pln_work_begin(engine);
   pln_status status = make_model(&ex);
   if (status == PLN_OK)
     status = pln_rope_write(&rope, write, ud);
+  pln_work_end(engine);
   pln_export_free(&ex);
   pln_rope_free(&rope);
   return status;
