@@ -132,6 +132,52 @@ describe("limit.memory", function()
     assert.matches("it needs more memory than limit.memory = %d+ bytes", err.message)
     assert.is_nil((run({ ["limit.memory"] = used + 400000000 }, pass)))
   end)
+
+  local function told(body)
+    local pass = pl.module_pass { name = "Hungry", run = body }
+    local err = run({ ["limit.memory"] = pl.memory() + 8000000 }, pass)
+    return err and err.code .. ": " .. err.message:gsub("%d+", "N")
+  end
+
+  it("counts what Lua takes: strings, tables, in functions and coroutines", function()
+    local message = "limit: pass 'Hungry': it needs more memory than limit.memory = N bytes"
+    assert.equal(message, told(function()
+      local s = "x"
+      while true do s = s .. s end
+    end))
+    assert.equal(message, told(function()
+      local t = {}
+      while #t >= 0 do t[#t + 1] = { #t } end
+      return t
+    end))
+    assert.equal(message, told(function() return ("x"):rep(1e9) end))
+    assert.equal(message, told(function()
+      coroutine.wrap(function()
+        local t = {}
+        while #t >= 0 do t[#t + 1] = { #t } end
+        return t
+      end)()
+    end))
+  end)
+
+  it("counts no garbage, and nothing that was there before", function()
+    local before = ("x"):rep(20000000)
+    assert.is_nil(told(function()
+      for i = 1, 200 do local _ = ("y"):rep(1000000) .. i end
+    end))
+    assert.equal(20000000, #before)
+  end)
+
+  it("goes on where a script catches it", function()
+    local caught
+    assert.is_nil(told(function() caught = pcall(string.rep, "x", 1e9) end))
+    assert.is_false(caught)
+  end)
+
+  it("leaves Lua its own allocator afterwards", function()
+    told(function() return ("x"):rep(1e9) end)
+    assert.equal(20000000, #("x"):rep(20000000))
+  end)
 end)
 
 describe("the limits", function()

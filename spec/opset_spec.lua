@@ -82,7 +82,8 @@ describe("a model", function()
 
   it("is refused by name when its opset has no such operator", function()
     local bytes, diag = pl.onnx.tostring(with(function(x)
-      return pl.op.cast(pl.op.bitwise_not(pl.op.cast(x, { dtype = "int32" })), { dtype = "float32" })
+      return pl.op.cast(pl.op.bitwise_not(pl.op.cast(x, { dtype = "int32" })),
+        { dtype = "float32" })
     end))
     assert.is_nil(bytes)
     assert.matches("the operator BitwiseNot needs opset 18, and the model has 17; use --opset 18",

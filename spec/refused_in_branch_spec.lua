@@ -13,7 +13,8 @@ local function model()
   end
   return onnx.model { opset = 13, graph = onnx.graph {
     inputs = { onnx.value("x", FLOAT, { 2, 3 }), onnx.value("c", BOOL, {}) },
-    initializers = { onnx.tensor("sizes", FLOAT, { 2 }, { 3, 2 }), onnx.tensor("axes", INT, { 1 }, { 0 }) },
+    initializers = { onnx.tensor("sizes", FLOAT, { 2 }, { 3, 2 }),
+      onnx.tensor("axes", INT, { 1 }, { 0 }) },
     nodes = {
       onnx.node("Floor", "sizes", "floor"),
       onnx.node("Cast", "floor", "shape", { onnx.int("to", INT) }),

@@ -39,6 +39,7 @@ typedef struct pln_memory {
   uint64_t calls;            /* of the allocator for more memory */
   uint64_t asked;            /* bytes that these were for, all together */
   size_t limit;              /* no more may be used; 0: no limit */
+  size_t outside;            /* what the host took under it; pln_mem_outside */
   struct pln_family *family; /* of a child: with whom it shares; else NULL */
   bool limited;              /* an allocation failed of it */
   uint32_t keepers;          /* pln_mem_keep's without their pln_mem_let_go */
@@ -66,6 +67,12 @@ void pln_mem_let_go(pln_engine *engine);
 void pln_mem_adopt(pln_engine *parent, pln_engine *child, size_t size);
 /* So many calls, and so many bytes at most, were children's. */
 void pln_mem_join(pln_engine *parent, uint64_t calls, size_t held);
+/* Whether the limit allows the host `more` bytes, beside what the engine has;
+ * an allocation of the host's that it does not allow is to fail. */
+bool pln_mem_allows(pln_engine *engine, size_t more);
+/* From here on the host has so many bytes more; size_t's wrap when it has less.
+ * They count for the limit. */
+void pln_mem_outside(pln_engine *engine, size_t more);
 /* Reports "out of memory" without allocating; returns PLN_ERR_NOMEM. */
 pln_status pln_nomem(pln_engine *engine);
 
@@ -273,6 +280,11 @@ static inline int pln_stop_reason(const pln_engine *engine) {
 /* In loops over user data. */
 static inline pln_status pln_poll(pln_engine *engine) {
   return pln_stop_reason(engine) == PLN_GO_ON ? PLN_OK : pln_stopped(engine);
+}
+/* The same between pln_work_begin and pln_work_end only, behind which a stop
+ * that the user asked for is forgotten. */
+static inline pln_status pln_poll_work(pln_engine *engine) {
+  return engine->works ? pln_poll(engine) : PLN_OK;
 }
 /* From here to the other, in the thread that works with the child as its
  * parent's number `part`, a stop of the parent calls the child's hook for stops

@@ -6,6 +6,8 @@
 
 #include "base/base.h"
 
+struct stat;
+
 /* Bytes of a mapped file, or a copy of given bytes; reference counted. */
 typedef struct pln_file pln_file;
 /* PLN_ERR_IO names the path and the reason. Directories and devices are
@@ -35,8 +37,9 @@ pln_status pln_file_map_confined(pln_engine *engine, const char *directory,
                                  pln_slice name, pln_file **out) PLN_CHECKED;
 
 /* A file being written in the folder of PATH, without a name where the system
- * has such files, else as "PATH.tmp-XXXXXX"; nothing is seen under PATH before
- * the commit, and an abort leaves no trace. The mode is that of the file it
+ * has such files, else as "PATH.perilune-tmp-N", of which stale ones are
+ * removed; nothing is seen under PATH before the commit, which is written to
+ * the disk first, and an abort leaves no trace. The mode is that of the file it
  * replaces, else as open(2) with 0666 makes it. Buffered. */
 typedef struct pln_output pln_output;
 pln_status pln_output_open(pln_engine *engine, const char *path,
@@ -50,6 +53,20 @@ pln_status pln_output_copy(pln_output *output, const pln_file *file,
 /* Zero bytes up to a position, as a hole. */
 pln_status pln_output_pad(pln_output *output, uint64_t position) PLN_CHECKED;
 uint64_t pln_output_position(const pln_output *output);
+/* Writes to the disk what is still to be written: nothing may be added. A
+ * commit does it by itself. */
+pln_status pln_output_finish(pln_output *output) PLN_CHECKED;
+/* Gives the finished file a further name, in the same folder, under which
+ * nothing is there; false when the system does not. */
+bool pln_output_link(pln_output *output, const char *path);
+/* What the file is that will be at the target; a struct stat. */
+bool pln_output_stat(const pln_output *output, struct stat *out);
+/* The file that will be replaced: links have been followed. */
+const char *pln_output_target(const pln_output *output);
+/* From here to the other, no other process is between the two as to the folder
+ * of the target. -1, of which unlock does nothing: the system has no locks. */
+int pln_output_lock(const pln_output *output);
+void pln_output_unlock(int lock);
 /* Renames into place, or removes what was written; both free `output`. */
 pln_status pln_output_commit(pln_output *output) PLN_CHECKED;
 void pln_output_abort(pln_output *output);

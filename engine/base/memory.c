@@ -98,8 +98,11 @@ static void count(pln_memory *m, size_t old_size, size_t new_size) {
     m->peak = m->used;
 }
 
+/* What the host gave back of what it had before the limit counts for nothing.
+ */
 static size_t used_together(const pln_memory *m) {
-  return is_shared(m) ? atomic_load(&m->family->used) : m->used;
+  size_t used = is_shared(m) ? atomic_load(&m->family->used) : m->used;
+  return m->outside <= PTRDIFF_MAX ? used + m->outside : used;
 }
 
 /* Whether the limit allows so much more; says so when it does not. */
@@ -111,6 +114,14 @@ static bool allowed(pln_memory *m, size_t more) {
   bool fits = used_together(m) + more <= m->limit;
   m->limited |= !fits;
   return fits;
+}
+
+bool pln_mem_allows(pln_engine *engine, size_t more) {
+  return allowed(&engine->memory, more);
+}
+
+void pln_mem_outside(pln_engine *engine, size_t more) {
+  engine->memory.outside += more;
 }
 
 /* A block from the allocator; room is made by what was kept. */

@@ -4,8 +4,10 @@
  * What always holds: bytes before `written` are in the file or a hole of it,
  * the next `pending` ones in the buffer; after a failed write only commit and
  * abort are left to do, and commit then fails as well. Where the system has
- * files without a name, the file gets one only to be renamed at once: a run
- * that is killed leaves nothing behind. Devices and pipes (/dev/null,
+ * files without a name, the file gets one only to be renamed at once. A named
+ * one is locked by its writer: one that is not was left by a run that was
+ * killed, and the next run removes it. What a rename shows has been written to
+ * the disk before. Devices and pipes (/dev/null,
  * /dev/stdout) are written as they are, from the first byte to the last. */
 
 #include <errno.h>
@@ -13,14 +15,18 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/file_parts.h"
 
-enum { BUFFER = 256 * 1024, COPY_AT_LEAST = 64 * 1024 };
+/* So many writers of one target at a time, where files have names. */
+enum { BUFFER = 256 * 1024, COPY_AT_LEAST = 64 * 1024, MOST_NAMES = 16 };
+
+/* So much is written before it is asked whether to stop. */
+#define MOST_PIECE ((size_t)8 << 20)
 
 struct pln_output {
   pln_engine *engine;
@@ -30,6 +36,7 @@ struct pln_output {
   uint64_t written;
   size_t pending;
   bool failed;
+  bool finished;
   bool stream; /* a device or a pipe: no file beside it, no holes */
   char target[PATH_MAX];
   char path[PATH_MAX]; /* of the file being written */
@@ -98,22 +105,44 @@ static pln_status find_target(pln_output *o, const char *path, mode_t *mode) {
   return PLN_OK;
 }
 
-static void name_attempt(pln_output *o, uint64_t attempt) {
-  static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
-  struct timespec now = {0};
-  clock_gettime(CLOCK_REALTIME, &now);
-  uint64_t h = pln_hash_mix((uint64_t)now.tv_nsec, (uint64_t)now.tv_sec);
-  h = pln_hash_mix(h, (uint64_t)getpid() << 8 | attempt);
-  size_t n = strlen(o->path);
-  for (size_t i = n - 6; i < n; i++, h >>= 5)
-    o->path[i] = letters[h % 32];
+static bool is_link_of(int fd, const char *path) {
+  struct stat here, there;
+  return fstat(fd, &here) == 0 && lstat(path, &there) == 0 &&
+         here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+/* There is room for it: create has looked. */
+static void name_attempt(pln_output *o, int attempt) {
+  size_t n = strlen(o->target);
+  memcpy(o->path, o->target, n);
+  snprintf(o->path + n, sizeof o->path - n, ".perilune-tmp-%d", attempt);
+}
+
+/* Removes the file o->path when nobody writes it any more. */
+static void remove_stale(const pln_output *o) {
+  int fd = open(o->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  struct stat info;
+  if (fd < 0)
+    return;
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
+      flock(fd, LOCK_EX | LOCK_NB) == 0 && is_link_of(fd, o->path))
+    unlink(o->path);
+  close(fd);
+}
+
+/* What runs that were killed have left. */
+static void remove_all_stale(pln_output *o) {
+  for (int i = 0; i < MOST_NAMES; i++) {
+    name_attempt(o, i);
+    if (access(o->path, F_OK) == 0)
+      remove_stale(o);
+  }
 }
 
 /* Makes a file called o->path with what the attempt gives: 0, or -1. */
 static int make_name(pln_output *o, int (*attempt)(pln_output *, mode_t),
                      mode_t mode) {
-  enum { ATTEMPTS = 100 };
-  for (uint64_t i = 0; i < ATTEMPTS; i++) {
+  for (int i = 0; i < MOST_NAMES; i++) {
     name_attempt(o, i);
     if (attempt(o, mode) == 0) {
       o->named = true;
@@ -125,9 +154,18 @@ static int make_name(pln_output *o, int (*attempt)(pln_output *, mode_t),
   return -1;
 }
 
+/* Another run may have taken it for a stale one before it was locked. */
 static int open_named(pln_output *o, mode_t mode) {
   o->fd = open(o->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-  return o->fd < 0 ? -1 : 0;
+  if (o->fd < 0)
+    return -1;
+  flock(o->fd, LOCK_EX | LOCK_NB);
+  if (is_link_of(o->fd, o->path))
+    return 0;
+  close(o->fd);
+  o->fd = -1;
+  errno = EEXIST;
+  return -1;
 }
 
 #ifdef O_TMPFILE
@@ -155,13 +193,29 @@ static void open_nameless(pln_output *o, mode_t mode) {
   memcpy(folder, o->target, n);
   memcpy(folder + n, ".", 2); /* fits, as o->path did */
   o->fd = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
-  if (o->fd >= 0 && access(link_of(o, link), F_OK) != 0) {
+  if (o->fd < 0)
+    return;
+  if (access(link_of(o, link), F_OK) == 0) {
+    flock(o->fd, LOCK_EX | LOCK_NB);
+  } else {
     close(o->fd);
     o->fd = -1;
   }
 }
 
+bool pln_output_link(pln_output *o, const char *path) {
+  char own[LINK_SIZE];
+  if (o->stream)
+    return false;
+  return linkat(AT_FDCWD, o->named ? o->path : link_of(o, own), AT_FDCWD, path,
+                AT_SYMLINK_FOLLOW) == 0;
+}
+
 #else
+
+bool pln_output_link(pln_output *o, const char *path) {
+  return !o->stream && link(o->path, path) == 0;
+}
 
 static int link_named(pln_output *o, mode_t mode) {
   (void)o;
@@ -178,9 +232,9 @@ static void open_nameless(pln_output *o, mode_t mode) {
 
 static pln_status create(pln_output *o, mode_t mode) {
   mode_t access = mode ? mode & 0777 : 0666;
-  int length = snprintf(o->path, sizeof o->path, "%s.tmp-XXXXXX", o->target);
-  if (length < 0 || (size_t)length >= sizeof o->path)
+  if (strlen(o->target) + sizeof ".perilune-tmp-00" > sizeof o->path)
     return io_error(o->engine, o->target, strerror(ENAMETOOLONG));
+  remove_all_stale(o);
   open_nameless(o, access);
   if (o->fd < 0 && make_name(o, open_named, access) != 0)
     return io_error(o->engine, o->target, strerror(errno));
@@ -219,7 +273,7 @@ pln_status pln_output_open(pln_engine *engine, const char *path,
   o->fd = o->source_fd = -1;
   o->source = NULL;
   o->written = o->pending = 0;
-  o->failed = o->named = o->stream = false;
+  o->failed = o->finished = o->named = o->stream = false;
   pln_status status = open_target(o, path);
   if (status == PLN_OK)
     *out = o;
@@ -231,10 +285,18 @@ pln_status pln_output_open(pln_engine *engine, const char *path,
 /* -------------------------------------------------------------------- writing
  */
 
+/* A stop that was asked for is a failed write. */
+static pln_status heed_stop(pln_output *o) {
+  pln_status status = pln_poll_work(o->engine);
+  o->failed |= status != PLN_OK;
+  return status;
+}
+
 static pln_status put(pln_output *o, const void *data, size_t size) {
   const char *at = data;
   while (size) {
-    size_t piece = size < (1u << 30) ? size : 1u << 30;
+    size_t piece = size < MOST_PIECE ? size : MOST_PIECE;
+    PLN_TRY(heed_stop(o));
     ssize_t n = o->stream ? write(o->fd, at, piece)
                           : pwrite(o->fd, at, piece, (off_t)o->written);
     if (n < 0 && errno == EINTR)
@@ -350,7 +412,9 @@ static uint64_t copy_in_kernel(pln_output *o, uint64_t from, uint64_t end) {
   while (from < end) {
     off_t in = (off_t)from, to = (off_t)o->written;
     uint64_t left = end - from;
-    size_t piece = left < (1u << 30) ? (size_t)left : 1u << 30;
+    size_t piece = left < MOST_PIECE ? (size_t)left : MOST_PIECE;
+    if (pln_stop_reason(o->engine) != PLN_GO_ON)
+      break;
     ssize_t n = copy_file_range(o->source_fd, &in, o->fd, &to, piece, 0);
     if (n < 0 && errno == EINTR)
       continue;
@@ -404,26 +468,26 @@ pln_status pln_output_copy(pln_output *o, const pln_file *file, uint64_t offset,
 /* --------------------------------------------------------------------- ending
  */
 
-static pln_status finish(pln_output *o) {
+pln_status pln_output_finish(pln_output *o) {
+  if (o->finished)
+    return PLN_OK;
   PLN_TRY(check_room(o, 0));
   PLN_TRY(flush(o));
   /* A hole at the end has left no byte behind it. */
-  if (!o->stream && ftruncate(o->fd, (off_t)o->written) != 0)
+  if (!o->stream && (ftruncate(o->fd, (off_t)o->written) != 0 ||
+                     (fsync(o->fd) != 0 && errno != EINVAL)))
     return fail(o, strerror(errno));
+  o->finished = true;
   return PLN_OK;
 }
 
-/* The signals that end a run wait until the file is in its place. */
+/* The signals that end a run wait until the file is in its place. It stays
+ * locked until then. */
 static int put_in_place(pln_output *o) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int status = o->named ? 0 : make_name(o, link_named, 0);
-  if (status == 0) {
-    int fd = o->fd;
-    o->fd = -1;
-    status = close(fd);
-  }
   if (status == 0 && (status = rename(o->path, o->target)) == 0)
     o->named = false;
   int reason = errno;
@@ -433,11 +497,36 @@ static int put_in_place(pln_output *o) {
 }
 
 pln_status pln_output_commit(pln_output *o) {
-  pln_status status = finish(o);
+  pln_status status = pln_output_finish(o);
   if (status == PLN_OK && !o->stream && put_in_place(o) != 0)
     status = fail(o, strerror(errno));
   free_output(o);
   return status;
+}
+
+const char *pln_output_target(const pln_output *o) {
+  return o->target;
+}
+
+bool pln_output_stat(const pln_output *o, struct stat *out) {
+  return !o->stream && fstat(o->fd, out) == 0;
+}
+
+int pln_output_lock(const pln_output *o) {
+  char folder[PATH_MAX];
+  const char *slash = strrchr(o->target, '/');
+  size_t n = slash ? (size_t)(slash - o->target) + 1 : 0;
+  memcpy(folder, o->target, n);
+  memcpy(folder + n, ".", 2); /* fits, as o->path did */
+  int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  while (fd >= 0 && flock(fd, LOCK_EX) != 0 && errno == EINTR)
+    ;
+  return fd;
+}
+
+void pln_output_unlock(int lock) {
+  if (lock >= 0)
+    close(lock);
 }
 
 void pln_output_abort(pln_output *o) {

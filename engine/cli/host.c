@@ -6,7 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -95,34 +95,6 @@ static int host_make_folder(lua_State *L) {
   return luaL_fileresult(L, there || mkdir(path, 0777) == 0, path);
 }
 
-/* ------------------------------------------------------------- interruption
- */
-
-/* The one variable of the command: a signal handler is given nothing else. */
-static pln_engine *volatile interruptible;
-
-/* The second one ends the process at once. */
-static void interrupt(int signal_) {
-  signal(signal_, SIG_DFL);
-  if (interruptible)
-    pln_engine_interrupt(interruptible);
-}
-
-/* catch_interrupt(): from here on, Ctrl-C stops the pass that is running */
-static int host_catch_interrupt(lua_State *L) {
-  interruptible = pln_lua_engine(L);
-  signal(SIGINT, interrupt);
-  return 0;
-}
-
-/* end_by_interrupt(): as Ctrl-C ends a process that does not catch it */
-static int host_end_by_interrupt(lua_State *L) {
-  (void)L;
-  signal(SIGINT, SIG_DFL);
-  raise(SIGINT);
-  return 0;
-}
-
 /* ----------------------------------------------------------------- progress
  */
 
@@ -171,18 +143,16 @@ static int host_end_progress(lua_State *L) {
 }
 
 int pln_cli_host(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"clock", host_clock},
-      {"peak_rss", host_peak_rss},
-      {"stat", host_stat},
-      {"list", host_list},
-      {"make_folder", host_make_folder},
-      {"catch_interrupt", host_catch_interrupt},
-      {"end_by_interrupt", host_end_by_interrupt},
-      {"show_progress", host_show_progress},
-      {"end_progress", host_end_progress},
-      {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"clock", host_clock},
+                                       {"peak_rss", host_peak_rss},
+                                       {"stat", host_stat},
+                                       {"list", host_list},
+                                       {"make_folder", host_make_folder},
+                                       {"show_progress", host_show_progress},
+                                       {"end_progress", host_end_progress},
+                                       {NULL, NULL}};
   luaL_newlib(L, functions);
+  luaL_setfuncs(L, pln_cli_stop_functions, 0);
   lua_pushstring(L, pln_version());
   lua_setfield(L, -2, "version");
   return 1;

@@ -6,8 +6,11 @@
  * where any Lua looks. The exit status is what perilune.cli.main returns: 0
  * done, 1 the work failed, 2 wrong usage. */
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <lauxlib.h>
 #include <lua.h>
@@ -82,12 +85,35 @@ static int start(lua_State *L) {
   return 1;
 }
 
+/* Why the standard output could not be written; handlers of exit are given
+ * nothing. */
+static int output_error;
+
+static void flush_output(void) {
+  if (fflush(stdout) != 0 && !output_error)
+    output_error = errno;
+}
+
+/* print does not look whether it could write, and scripts may end the process
+ * by os.exit. */
+static void check_output(void) {
+  flush_output();
+  if (!ferror(stdout) && !output_error)
+    return;
+  fprintf(stderr, "perilune: standard output: %s\n",
+          output_error ? strerror(output_error)
+                       : "not all of it could be written");
+  _exit(1);
+}
+
 int main(int argc, char **argv) {
   lua_State *L = luaL_newstate();
   if (!L) {
     fputs("perilune: out of memory\n", stderr);
     return 1;
   }
+  atexit(check_output);
+  pln_cli_catch_pipes();
   lua_pushcfunction(L, trace);
   lua_pushcfunction(L, start);
   lua_pushinteger(L, argc);
@@ -97,10 +123,10 @@ int main(int argc, char **argv) {
     status = (int)lua_tointeger(L, -1);
   else
     fprintf(stderr, "perilune: %s\n", lua_tostring(L, -1));
+  flush_output(); /* finalisers may not end */
+  pln_cli_guard_begin(status);
+  pln_cli_forget_state();
   lua_close(L);
-  if (fflush(stdout) != 0) {
-    perror("perilune: standard output");
-    status = 1;
-  }
+  pln_cli_guard_end();
   return status;
 }

@@ -47,6 +47,10 @@ typedef struct pln_lua {
   size_t collect_at;         /* bytes of the engine that start a collection */
   double seconds;            /* that passes written in Lua have taken */
   bool quiet;                /* a failure is being told: stops wait */
+  void (*on_stop)(void *ud); /* the host's; called by handlers of signals */
+  void *stop_ud;
+  lua_Alloc alloc; /* the host's, while Lua's memory is counted */
+  void *alloc_ud;
   lua_State *holder;         /* runs a script for its passes: none is applied */
   struct pln_lua_home *home; /* in another thread: what it is for (mover.c) */
 } pln_lua;
@@ -97,6 +101,15 @@ void *pln_lua_big_box(lua_State *L, const char *name, size_t size,
  * same pointer if there is one.  [-1, +1] */
 void pln_lua_unique(lua_State *L, const void *pointer);
 
+/* A finaliser of a script may run wherever Lua allocates, and may call the
+ * library, which then clears its diagnostics and reports and frees what is
+ * closed. So what is read of them is read in `body`, which gets a light
+ * userdata `ud`: until it has returned no finaliser runs. Arguments that can be
+ * closed (modules, passes, contexts, tensors) are checked behind the last
+ * allocation before the engine is called.  [-0, +results] */
+void pln_lua_without_finalizers(lua_State *L, lua_CFunction body, void *ud,
+                                int results);
+
 /* ------------------------------------------------------------------ errors */
 
 /* What a failed call leaves to raise or return.  [-0, +1] */
@@ -130,6 +143,9 @@ bool pln_lua_is_diag(lua_State *L, int index);
 /* Runs `body` with a light userdata `ud` as its argument. What it raises is
  * parked: PLN_ERR_CALLBACK. The only way from the engine into Lua. */
 pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud);
+/* Between the two Lua's memory counts for limit.memory, if there is one. */
+bool pln_lua_count_begin(lua_State *L, pln_lua *b);
+void pln_lua_count_end(lua_State *L, pln_lua *b, bool begun);
 /* At the outermost call: true, once, when memory was out; collects garbage. */
 bool pln_lua_retry(lua_State *L, pln_lua *b, pln_status status, int *tries);
 /* The diagnostics reported by the last call: { diag, ... }  [-0, +1] */
@@ -318,6 +334,9 @@ pln_module **pln_lua_new_module(lua_State *L);
 void pln_lua_push_module(lua_State *L, const pln_module *module);
 pln_module *pln_lua_check_module(lua_State *L, int arg);
 pln_module *pln_lua_test_module(lua_State *L, int arg);
+/* The same as check, kept alive by a box: a finaliser may close that at `arg`
+ * while the module is read.  [-0, +1] */
+pln_module *pln_lua_hold_module(lua_State *L, int arg);
 /* functions.c: mod.functions, a view; what pairs returns for a module or a view
  * at 1.  [-0, +1]  [-0, +2] */
 int pln_lua_push_functions(lua_State *L, const pln_module *module);
@@ -387,6 +406,8 @@ void pln_lua_made(lua_State *L, pln_lua *b, const pln_pass *pass,
 pln_engine *pln_lua_engine(lua_State *L);
 /* The binding's state, where no upvalue has it; NULL: there is none. */
 pln_lua *pln_lua_state(lua_State *L);
+/* A handler of signals that asks that engine to stop calls f(ud), too. */
+void pln_lua_on_stop(lua_State *L, void (*f)(void *ud), void *ud);
 void pln_lua_open_interrupt(lua_State *L, pln_lua *b);
 /* Ends the script that the holder runs, whatever it catches; raises. */
 int pln_lua_end_held(lua_State *L, pln_lua *b);

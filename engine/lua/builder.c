@@ -39,6 +39,14 @@ static pln_lua_graph *check_builder(lua_State *L) {
   return box->graph;
 }
 
+/* The builder of that graph, for what was read from arguments behind
+ * check_builder: a finaliser may have sealed it meanwhile. */
+static pln_builder *still_open(lua_State *L, const pln_lua_graph *graph) {
+  luaL_argcheck(L, graph->builder, 1,
+                "the builder is spent: it has been sealed");
+  return graph->builder;
+}
+
 /* Replaces the stack by the handle of a node of the Builder at 1. */
 static int push(lua_State *L, pln_ref ref) {
   lua_getiuservalue(L, 1, 1);
@@ -70,7 +78,8 @@ static int builder_param(lua_State *L) {
   pln_ref ref;
   pln_symbol name = pln_lua_check_symbol(L, b, 2);
   pln_type type = lua_isnoneornil(L, 3) ? 0 : pln_lua_check_type(L, b, 3);
-  pln_lua_must(L, b, pln_build_param(graph->builder, name, type, 0, &ref));
+  pln_lua_must(L, b,
+               pln_build_param(still_open(L, graph), name, type, 0, &ref));
   return push(L, ref);
 }
 
@@ -82,7 +91,7 @@ static int builder_finish(lua_State *L) {
   lua_settop(L, 4);
   pln_attrs attrs = pln_lua_check_attrs(L, b, 4);
   pln_ref result = pln_lua_operand(L, b, graph, 3, PLN_DTYPE_NONE);
-  pln_lua_must(L, b, pln_build_end(graph->builder, scope, result, attrs));
+  pln_lua_must(L, b, pln_build_end(still_open(L, graph), scope, result, attrs));
   return 0;
 }
 
@@ -91,7 +100,7 @@ static int builder_at(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_lua_graph *graph = check_builder(L);
   pln_scope scope = lua_isnoneornil(L, 2) ? PLN_NONE : check_scope(L, 2);
-  pln_lua_must(L, b, pln_build_in(graph->builder, scope));
+  pln_lua_must(L, b, pln_build_in(still_open(L, graph), scope));
   return 0;
 }
 
@@ -106,8 +115,8 @@ static int builder_func(lua_State *L) {
   lua_settop(L, 4);
   pln_type ret = lua_isnil(L, 3) ? 0 : pln_lua_check_type(L, b, 3);
   pln_attrs attrs = pln_lua_check_attrs(L, b, 4);
-  pln_lua_must(L, b,
-               pln_build_function(graph->builder, scope, attrs, ret, &ref));
+  pln_lua_must(
+      L, b, pln_build_function(still_open(L, graph), scope, attrs, ret, &ref));
   return push(L, ref);
 }
 
@@ -123,7 +132,7 @@ static int builder_if(lua_State *L) {
   pln_attrs attrs = pln_lua_check_attrs(L, b, 5);
   pln_ref cond = pln_lua_operand(L, b, graph, 2, PLN_BOOL);
   pln_lua_must(L, b,
-               pln_build_if(graph->builder, cond, yes, no, attrs,
+               pln_build_if(still_open(L, graph), cond, yes, no, attrs,
                             (uint32_t)results, &ref));
   return push(L, ref);
 }
@@ -133,8 +142,8 @@ static int builder_let_block(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_lua_graph *graph = check_builder(L);
   pln_ref ref;
-  pln_lua_must(L, b,
-               pln_build_let_block(graph->builder, check_scope(L, 2), &ref));
+  pln_lua_must(
+      L, b, pln_build_let_block(still_open(L, graph), check_scope(L, 2), &ref));
   return push(L, ref);
 }
 
@@ -146,7 +155,7 @@ static int builder_let(lua_State *L) {
   luaL_checkany(L, 3);
   pln_ref var = pln_lua_operand(L, b, graph, 2, PLN_DTYPE_NONE);
   pln_ref value = pln_lua_operand(L, b, graph, 3, pln_lua_dtype_of(L, 2, 2));
-  pln_lua_must(L, b, pln_build_let(graph->builder, var, value, &ref));
+  pln_lua_must(L, b, pln_build_let(still_open(L, graph), var, value, &ref));
   return push(L, ref);
 }
 
@@ -158,7 +167,8 @@ static int builder_loop(lua_State *L) {
   pln_ref ref;
   pln_ref min = pln_lua_operand(L, b, graph, 2, PLN_DTYPE_NONE);
   pln_ref extent = pln_lua_operand(L, b, graph, 3, PLN_DTYPE_NONE);
-  pln_lua_must(L, b, pln_build_for(graph->builder, min, extent, scope, &ref));
+  pln_lua_must(L, b,
+               pln_build_for(still_open(L, graph), min, extent, scope, &ref));
   return push(L, ref);
 }
 
@@ -171,7 +181,7 @@ static int builder_var(lua_State *L) {
   pln_ref ref;
   pln_symbol name = pln_lua_check_symbol(L, b, 2);
   pln_type type = lua_isnoneornil(L, 3) ? 0 : pln_lua_check_type(L, b, 3);
-  pln_lua_must(L, b, pln_build_var(graph->builder, name, type, 0, &ref));
+  pln_lua_must(L, b, pln_build_var(still_open(L, graph), name, type, 0, &ref));
   return push(L, ref);
 }
 
@@ -180,8 +190,8 @@ static int builder_keep(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_lua_graph *graph = check_builder(L);
   luaL_checkany(L, 2);
-  pln_build_keep(graph->builder,
-                 pln_lua_operand(L, b, graph, 2, PLN_DTYPE_NONE));
+  pln_ref node = pln_lua_operand(L, b, graph, 2, PLN_DTYPE_NONE);
+  pln_build_keep(still_open(L, graph), node);
   return 0;
 }
 
@@ -194,7 +204,7 @@ static int builder_name(lua_State *L) {
   text.data = luaL_checklstring(L, 3, &text.size);
   pln_ref node = pln_lua_operand(L, b, graph, 2, PLN_DTYPE_NONE);
   pln_lua_must(L, b, pln_symbol_intern(b->engine, text, &name));
-  pln_lua_must(L, b, pln_build_name(graph->builder, node, name));
+  pln_lua_must(L, b, pln_build_name(still_open(L, graph), node, name));
   return 0;
 }
 
@@ -230,7 +240,7 @@ static int builder_seal(lua_State *L) {
   luaL_argcheck(L, b->target != graph, 1, "the builder is running");
   pln_ref root = pln_lua_operand(L, b, graph, 2, PLN_DTYPE_NONE);
   pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED);
-  pln_status status = pln_builder_seal(graph->builder, root, &out->graph);
+  pln_status status = pln_builder_seal(still_open(L, graph), root, &out->graph);
   pln_lua_end_graph(graph);
   pln_lua_must(L, b, status);
   pln_lua_unique(L, out->graph);

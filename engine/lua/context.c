@@ -59,7 +59,8 @@ static pln_context **new_context(lua_State *L) {
 }
 
 void pln_lua_push_context(lua_State *L, const pln_context *context) {
-  *new_context(L) = pln_context_retain(context);
+  pln_context **box = new_context(L);
+  *box = pln_context_retain(context);
 }
 
 pln_context *pln_lua_check_context(lua_State *L, int arg) {
@@ -67,6 +68,13 @@ pln_context *pln_lua_check_context(lua_State *L, int arg) {
   if (!*box)
     pln_lua_error(L, PLN_ERR_ARGUMENT, "the context has been closed");
   return *box;
+}
+
+/* The context at `arg`, kept alive by a box of its own: a finaliser may close
+ * that one while its fields are read.  [-0, +1] */
+static const pln_context *hold_context(lua_State *L, int arg) {
+  pln_context **box = new_context(L);
+  return *box = pln_context_retain(pln_lua_check_context(L, arg));
 }
 
 static int context_gc(lua_State *L) {
@@ -240,18 +248,18 @@ static int core_context(lua_State *L) {
 /* current() -> the innermost context entered, else the default one */
 static int core_current(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
+  pln_context **box = new_context(L);
   pln_lua_use_stack(L, b);
-  pln_lua_push_context(L, pln_context_current(b->engine));
+  *box = pln_context_retain(pln_context_current(b->engine));
   return 1;
 }
 
 /* ctx:enter() -> ctx, which leaves at the end of a <close> scope */
 static int context_enter(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_context *context = pln_lua_check_context(L, 1);
   pln_lua_use_stack(L, b);
   luaL_checkstack(L, LUA_MINSTACK, NULL);
-  pln_lua_must(L, b, pln_context_enter(context));
+  pln_lua_must(L, b, pln_context_enter(pln_lua_check_context(L, 1)));
   lua_settop(L, 1);
   return 1;
 }
@@ -259,10 +267,9 @@ static int context_enter(lua_State *L) {
 /* ctx:exit() */
 static int context_exit(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_context *context = pln_lua_check_context(L, 1);
   pln_lua_use_stack(L, b);
   luaL_checkstack(L, LUA_MINSTACK, NULL);
-  pln_lua_must(L, b, pln_context_exit(context));
+  pln_lua_must(L, b, pln_context_exit(pln_lua_check_context(L, 1)));
   return 0;
 }
 
@@ -290,12 +297,12 @@ static int context_close(lua_State *L) {
 /* ctx:override_instruments(list) */
 static int context_override(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_context *context = pln_lua_check_context(L, 1);
   pln_lua_callback **slots;
   uint32_t n;
   pln_lua_use_stack(L, b);
   pln_instrument *list = read_instruments(L, b, 2, &n, &slots);
   luaL_checkstack(L, LUA_MINSTACK, NULL);
+  pln_context *context = pln_lua_check_context(L, 1);
   pln_status status = pln_context_override_instruments(context, n, list);
   taken(slots, n);
   pln_lua_must(L, b, status);
@@ -393,7 +400,7 @@ static int context_index(lua_State *L) {
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL)
     return 1;
-  pln_context *context = pln_lua_check_context(L, 1);
+  const pln_context *context = hold_context(L, 1);
   if (!strcmp(key, "opt_level"))
     lua_pushinteger(L, pln_context_opt_level(context));
   else if (!strcmp(key, "required"))
@@ -456,8 +463,8 @@ static pln_status write_context(pln_buffer *text, const pln_context *c) {
 /* What it was made of, but for what is empty. */
 static int context_tostring(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  const pln_context *context = pln_lua_check_context(L, 1);
   pln_buffer *text = pln_lua_text(L, b);
+  const pln_context *context = pln_lua_check_context(L, 1);
   pln_lua_must(L, b, write_context(text, context));
   pln_lua_text_done(L);
   return 1;

@@ -25,6 +25,22 @@ static const char *const code_names[PLN_N_STATUS] = {
 
 static const char *const severities[] = {"note", "warning", "error"};
 
+/* --------------------------------------------------------- finalisers wait */
+
+void pln_lua_without_finalizers(lua_State *L, lua_CFunction body, void *ud,
+                                int results) {
+  luaL_checkstack(L, LUA_MINSTACK, NULL);
+  bool runs = lua_gc(L, LUA_GCISRUNNING) == 1;
+  lua_gc(L, LUA_GCSTOP);
+  lua_pushcfunction(L, body);
+  lua_pushlightuserdata(L, ud);
+  int status = lua_pcall(L, 1, results, 0);
+  if (runs)
+    lua_gc(L, LUA_GCRESTART);
+  if (status != LUA_OK)
+    lua_error(L);
+}
+
 /* -------------------------------------------------------------- diag values */
 
 static void set_text(lua_State *L, const char *field, const char *text) {
@@ -194,27 +210,46 @@ static size_t last_error(const pln_engine *engine) {
   return i;
 }
 
-void pln_lua_push_failure(lua_State *L, pln_lua *b, pln_status status) {
-  if (status == PLN_ERR_CALLBACK) {
+/* What a failed call has left, from `mark` on: for the functions below. */
+typedef struct failure {
+  pln_lua *state;
+  pln_status status;
+  size_t mark;
+} failure;
+
+/* [error parked by a callback] -> [it], with the notes of the engine. */
+static void take_parked(lua_State *L, pln_lua *b) {
+  lua_pushboolean(L, false);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
+  if (pln_lua_is_diag(L, -1))
+    add_notes(L, b->engine, last_error(b->engine));
+  pln_diag_drop(b->engine, b->depth ? last_error(b->engine) : 0);
+}
+
+static int push_failure(lua_State *L) {
+  const failure *f = lua_touserdata(L, 1);
+  pln_lua *b = f->state;
+  if (f->status == PLN_ERR_CALLBACK) {
     lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
     if (lua_toboolean(L, -1)) {
-      lua_pushboolean(L, false);
-      lua_rawsetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
-      if (pln_lua_is_diag(L, -1))
-        add_notes(L, b->engine, last_error(b->engine));
-      pln_diag_drop(b->engine, b->depth ? last_error(b->engine) : 0);
-      return;
+      take_parked(L, b);
+      return 1;
     }
-    lua_pop(L, 1);
   }
   size_t index = last_error(b->engine);
   if (index == 0) {
-    pln_diag bare = {PLN_ERROR, status, pln_status_text(status), {0}};
+    pln_diag bare = {PLN_ERROR, f->status, pln_status_text(f->status), {0}};
     push_diag(L, &bare);
-    return;
+    return 1;
   }
   push_reported(L, b->engine, index - 1);
   pln_diag_drop(b->engine, b->depth ? index - 1 : 0);
+  return 1;
+}
+
+void pln_lua_push_failure(lua_State *L, pln_lua *b, pln_status status) {
+  failure f = {b, status, 0};
+  pln_lua_without_finalizers(L, push_failure, &f, 1);
 }
 
 /* ---------------------------------------------------------------- raising */
@@ -268,17 +303,16 @@ int pln_lua_fail(lua_State *L, pln_lua *b, pln_status status) {
   return 2;
 }
 
-/* All that follow the first error are its notes. */
-int pln_lua_fail_first(lua_State *L, pln_lua *b, size_t mark,
-                       pln_status status) {
-  const pln_engine *e = b->engine;
-  size_t first = mark;
+/* The first error, of which all that follow are notes. */
+static int push_first(lua_State *L) {
+  const failure *f = lua_touserdata(L, 1);
+  const pln_engine *e = f->state->engine;
+  size_t first = f->mark;
   while (first < pln_diag_count(e) &&
          pln_diag_get(e, first)->severity != PLN_ERROR)
     first++;
   if (first == pln_diag_count(e))
-    return pln_lua_fail(L, b, status);
-  luaL_pushfail(L);
+    return push_failure(L);
   push_diag(L, pln_diag_get(e, first));
   lua_getfield(L, -1, "notes");
   for (size_t i = first + 1; i < pln_diag_count(e); i++) {
@@ -286,7 +320,15 @@ int pln_lua_fail_first(lua_State *L, pln_lua *b, size_t mark,
     lua_rawseti(L, -2, (lua_Integer)(i - first));
   }
   lua_pop(L, 1);
-  pln_diag_drop(b->engine, mark);
+  pln_diag_drop(f->state->engine, f->mark);
+  return 1;
+}
+
+int pln_lua_fail_first(lua_State *L, pln_lua *b, size_t mark,
+                       pln_status status) {
+  failure f = {b, status, mark};
+  luaL_pushfail(L);
+  pln_lua_without_finalizers(L, push_first, &f, 1);
   return 2;
 }
 
@@ -433,34 +475,47 @@ static int on_error(lua_State *L) {
   return 1;
 }
 
-/* What the engine says of the error object on top, should nobody raise it.
- * [-0, +0] */
-static pln_status tell(pln_lua *b, lua_State *L) {
-  int top = lua_gettop(L);
+/* Tells the engine what the error object is about, should nobody raise it.
+ * (error object, state) -> nothing */
+static int tell(lua_State *L) {
+  const pln_lua *b = lua_touserdata(L, 2);
   const char *message = NULL;
-  if (pln_lua_is_diag(L, -1)) {
+  if (pln_lua_is_diag(L, 1)) {
     lua_pushliteral(L, "message");
-    lua_rawget(L, -2);
+    lua_rawget(L, 1);
     message = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
   }
-  pln_status status =
-      pln_diag_error(b->engine, PLN_ERR_CALLBACK, NULL, "%s",
-                     message ? message : "a Lua callback raised an error");
-  lua_settop(L, top);
-  return status;
+  (void)!pln_diag_error(b->engine, PLN_ERR_CALLBACK, NULL, "%s",
+                        message ? message : "a Lua callback raised an error");
+  return 0;
 }
 
-/* [error] -> []: parks the error object and tells the engine about it. */
+/* [error] -> []: parks the error object and tells the engine about it. Cannot
+ * raise. */
 static pln_status park(pln_lua *b, lua_State *L, int status) {
+  pln_status told = PLN_ERR_CALLBACK;
   if (!lua_toboolean(L, -1)) { /* error(nil), error(false) */
     lua_pop(L, 1);
     lua_pushboolean(L, true);
   }
-  pln_status told = status == LUA_ERRMEM ? pln_nomem(b->engine) : tell(b, L);
+  bool quiet = b->quiet;
+  b->quiet = true;
+  lua_pushcfunction(L, tell);
+  lua_pushvalue(L, -2);
+  lua_pushlightuserdata(L, b);
+  if (lua_pcall(L, 2, 0, 0) != LUA_OK) {
+    lua_pop(L, 1);
+    status = LUA_ERRMEM;
+  }
+  b->quiet = quiet;
+  if (status == LUA_ERRMEM)
+    told = pln_nomem(b->engine);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
   return told;
 }
 
+/* A finaliser that runs before the error is parked is inside of the callback,
+ * too: it clears nothing. */
 pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud) {
   lua_State *L = b->L;
   pln_context_stack *stack = b->stack;
@@ -472,13 +527,15 @@ pln_status pln_lua_protect(pln_lua *b, lua_CFunction body, void *ud) {
   lua_State *outer = b->body;
   b->body = L;
   b->depth++;
+  bool counted = pln_lua_count_begin(L, b);
   int status = lua_pcall(L, 1, 0, -3);
+  pln_lua_count_end(L, b, counted);
+  pln_status result = status == LUA_OK ? PLN_OK : park(b, L, status);
   b->depth--;
   b->body = outer;
   b->L = L;
   if (b->stack != stack) /* another coroutine ran meanwhile */
     pln_context_stack_use(b->engine, b->stack = stack);
-  pln_status result = status == LUA_OK ? PLN_OK : park(b, L, status);
   lua_pop(L, 1);
   return result;
 }
@@ -504,14 +561,19 @@ int pln_lua_diag(lua_State *L) {
   return 1;
 }
 
-int pln_lua_diags(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  size_t n = pln_diag_count(b->engine);
+static int push_diags(lua_State *L) {
+  const pln_engine *e = lua_touserdata(L, 1);
+  size_t n = pln_diag_count(e);
   lua_createtable(L, (int)n, 0);
   for (size_t i = 0; i < n; i++) {
-    push_diag(L, pln_diag_get(b->engine, i));
+    push_diag(L, pln_diag_get(e, i));
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
+  return 1;
+}
+
+int pln_lua_diags(lua_State *L) {
+  pln_lua_without_finalizers(L, push_diags, pln_lua_here(L)->engine, 1);
   return 1;
 }
 

@@ -37,17 +37,16 @@ static uint32_t count_results(const pln_engine *engine, const pln_graph *g) {
 
 /* Pushes the graph to run: of a handle, or of the module's main.  [-0, +1] */
 static const pln_graph *push_callee(lua_State *L, pln_lua *b, int arg,
-                                    pln_module **module) {
-  *module = pln_lua_test_module(L, arg);
-  if (!*module)
+                                    const pln_module *module) {
+  if (!module)
     return pln_lua_push_rooted(L, b, arg)->graph;
   pln_symbol main_name;
   pln_lua_must(L, b,
                pln_symbol_intern(b->engine, pln_text("main"), &main_name));
-  uint32_t i = pln_module_find(*module, main_name);
+  uint32_t i = pln_module_find(module, main_name);
   if (i == PLN_NONE)
     luaL_argerror(L, arg, "the module has no function 'main'");
-  return pln_lua_push_graph(L, b, pln_module_function(*module, i))->graph;
+  return pln_lua_push_graph(L, b, pln_module_function(module, i))->graph;
 }
 
 /* Runs a function within the limits of the current context. */
@@ -62,12 +61,16 @@ static pln_status eval_limited(const pln_module *module, const pln_graph *graph,
   return pln_guard_end(e, &outer, mark, status);
 }
 
-/* Runs the callee at `arg` on the arguments behind it. */
-static int eval(lua_State *L, pln_lua *b, pln_module *context, int arg) {
-  pln_module *module;
+/* Runs the callee at `arg` on the arguments behind it; GlobalVars of what is no
+ * module are looked up in the one before it, if there is one. */
+static int eval(lua_State *L, pln_lua *b, int arg) {
   int n = lua_gettop(L) - arg;
+  bool is_module = luaL_testudata(L, arg, PLN_LUA_MODULE) != NULL;
   luaL_checkstack(L, 16, NULL);
-  const pln_graph *graph = push_callee(L, b, arg, &module);
+  const pln_module *module = is_module ? pln_lua_hold_module(L, arg)
+                             : arg > 1 ? pln_lua_hold_module(L, arg - 1)
+                                       : NULL;
+  const pln_graph *graph = push_callee(L, b, arg, is_module ? module : NULL);
   pln_lua_data *args = pln_lua_push_data(L, b, (uint32_t)n);
   for (int i = 0; i < n; i++)
     pln_lua_read_datum(L, b, arg + 1 + i,
@@ -75,8 +78,7 @@ static int eval(lua_State *L, pln_lua *b, pln_module *context, int arg) {
                        &args->items[i]);
   uint32_t count = count_results(b->engine, graph);
   pln_lua_data *results = pln_lua_push_data(L, b, count);
-  pln_lua_must(L, b,
-               eval_limited(module ? module : context, graph, args, results));
+  pln_lua_must(L, b, eval_limited(module, graph, args, results));
   luaL_checkstack(L, (int)count + 16, "too many results");
   for (uint32_t i = 0; i < count; i++)
     pln_lua_push_datum(L, &results->items[i]);
@@ -89,13 +91,13 @@ static int eval(lua_State *L, pln_lua *b, pln_module *context, int arg) {
  * an expression without free variables. An argument is a tensor, a number, a
  * nested table, a table of tensors for a sequence, or nil. */
 static int core_eval(lua_State *L) {
-  return eval(L, pln_lua_here(L), NULL, 1);
+  return eval(L, pln_lua_here(L), 1);
 }
 
 /* eval_in(mod, fn, args...): GlobalVars are looked up in `mod` */
 static int core_eval_in(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  return eval(L, b, pln_lua_check_module(L, 1), 2);
+  pln_lua_check_module(L, 1);
+  return eval(L, pln_lua_here(L), 2);
 }
 
 /* seed([n]) -> the seed of random operators */

@@ -12,10 +12,11 @@ static const pln_module *optional_module(lua_State *L, int arg) {
 static int core_infer_type(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_lua_check_node(L, 1);
-  const pln_module *module = optional_module(L, 2);
+  optional_module(L, 2);
   lua_settop(L, 2);
   pln_lua_graph *from = pln_lua_push_rooted(L, b, 1);
   pln_lua_graph *to = pln_lua_new_graph(L, b, PLN_LUA_SEALED);
+  const pln_module *module = optional_module(L, 2);
   size_t mark = pln_diag_count(b->engine);
   pln_status status = pln_graph_infer(from->graph, module, &to->graph);
   if (status != PLN_OK)
@@ -32,8 +33,8 @@ static int core_infer_type(lua_State *L) {
 /* infer_module(module) -> the typed module, or nil and a diagnostic */
 static int core_infer_module(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_module *module = pln_lua_check_module(L, 1);
   pln_module **out = pln_lua_new_module(L);
+  const pln_module *module = pln_lua_check_module(L, 1);
   size_t mark = pln_diag_count(b->engine);
   pln_status status = pln_module_infer(module, out);
   if (status != PLN_OK)
@@ -129,10 +130,11 @@ static int core_unmatched_cases(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   pln_ref ref;
   pln_lua_check_node(L, 1);
-  const pln_module *module = optional_module(L, 2);
+  optional_module(L, 2);
   lua_settop(L, 2);
   pln_lua_graph *from = pln_lua_push_rooted(L, b, 1);
   pln_lua_graph *to = pln_lua_push_target(L, b);
+  const pln_module *module = optional_module(L, 2);
   pln_status status =
       pln_build_unmatched(pln_lua_builder(L, b, to), from->graph,
                           pln_graph_root(from->graph), module, &ref);

@@ -42,6 +42,19 @@ static void ask(void *ud) {
   const pln_lua *b = ud;
   if (b->depth > 0)
     set_hook(b->body);
+  if (b->on_stop)
+    b->on_stop(b->stop_ud);
+}
+
+void pln_lua_on_stop(lua_State *L, void (*f)(void *ud), void *ud) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
+  pln_lua *b = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  if (!b)
+    return;
+  b->on_stop = NULL;
+  b->stop_ud = ud;
+  b->on_stop = f;
 }
 
 pln_lua *pln_lua_state(lua_State *L) {

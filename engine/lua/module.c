@@ -11,7 +11,8 @@ pln_module **pln_lua_new_module(lua_State *L) {
 }
 
 void pln_lua_push_module(lua_State *L, const pln_module *module) {
-  *pln_lua_new_module(L) = pln_module_retain(module);
+  pln_module **box = pln_lua_new_module(L);
+  *box = pln_module_retain(module);
 }
 
 pln_module *pln_lua_test_module(lua_State *L, int arg) {
@@ -24,6 +25,11 @@ pln_module *pln_lua_check_module(lua_State *L, int arg) {
   if (!*box)
     luaL_argerror(L, arg, "the module has been closed");
   return *box;
+}
+
+pln_module *pln_lua_hold_module(lua_State *L, int arg) {
+  pln_module **box = pln_lua_new_module(L);
+  return *box = pln_module_retain(pln_lua_check_module(L, arg));
 }
 
 static int module_gc(lua_State *L) {
@@ -141,12 +147,12 @@ static int core_module(lua_State *L) {
 /* mod:with { name = Function, ... } -> changed copy */
 static int module_with(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_module *module = pln_lua_check_module(L, 1);
+  pln_lua_check_module(L, 1);
   pln_lua_check_functions(L, 2);
   lua_settop(L, 2);
-  pln_lua_push_module(L, module);
+  pln_lua_hold_module(L, 1);
   add_functions(L, b, 2);
-  if (*(pln_module **)lua_touserdata(L, 3) == module)
+  if (*(pln_module **)lua_touserdata(L, 3) == pln_lua_test_module(L, 1))
     lua_pushvalue(L, 1);
   return 1;
 }
@@ -169,15 +175,16 @@ static pln_symbol *push_names_of(lua_State *L, pln_lua *b, int arg,
 /* mod:without(name), mod:without { name, ... } -> changed copy */
 static int module_without(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_module *module = pln_lua_check_module(L, 1);
   pln_symbol one, *names = &one;
   uint32_t n = 1;
+  pln_lua_check_module(L, 1);
   lua_settop(L, 2);
   if (lua_istable(L, 2))
     names = push_names_of(L, b, 2, &n);
   else
     one = check_name(L, b, 2);
   pln_module **out = pln_lua_new_module(L);
+  const pln_module *module = pln_lua_check_module(L, 1);
   pln_lua_must(L, b, pln_module_without_all(module, n, names, out));
   if (*out == module)
     lua_pushvalue(L, 1);
@@ -187,9 +194,10 @@ static int module_without(lua_State *L) {
 /* mod:with_attrs(table) -> changed copy with these attributes */
 static int module_with_attrs(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_module *module = pln_lua_check_module(L, 1);
+  pln_lua_check_module(L, 1);
   pln_attrs attrs = pln_lua_check_attrs(L, b, 2);
   pln_module **out = pln_lua_new_module(L);
+  const pln_module *module = pln_lua_check_module(L, 1);
   pln_lua_must(L, b, pln_module_with_attrs(module, attrs, out));
   return 1;
 }
@@ -198,11 +206,12 @@ static int module_with_attrs(lua_State *L) {
  * a diagnostic */
 static int module_fix_dim(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_module *module = pln_lua_check_module(L, 1);
   pln_slice name;
+  pln_lua_check_module(L, 1);
   name.data = luaL_checklstring(L, 2, &name.size);
   lua_Integer size = luaL_checkinteger(L, 3);
   pln_module **out = pln_lua_new_module(L);
+  const pln_module *module = pln_lua_check_module(L, 1);
   pln_status status = pln_module_fix_dim(module, name, size, out);
   return status == PLN_OK ? 1 : pln_lua_fail(L, b, status);
 }
@@ -252,7 +261,7 @@ static int push_function(lua_State *L, pln_lua *b, const pln_module *module,
 }
 
 static int module_pairs(lua_State *L) {
-  return pln_lua_pairs_of_functions(L, pln_lua_check_module(L, 1));
+  return pln_lua_pairs_of_functions(L, pln_lua_hold_module(L, 1));
 }
 
 static int module_len(lua_State *L) {
@@ -278,7 +287,7 @@ static int module_index(lua_State *L) {
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL)
     return 1;
-  pln_module *module = pln_lua_check_module(L, 1);
+  const pln_module *module = pln_lua_hold_module(L, 1);
   if (!strcmp(key, "functions"))
     return pln_lua_push_functions(L, module);
   if (!strcmp(key, "names"))
@@ -297,11 +306,13 @@ static int module_eq(lua_State *L) {
   return 1;
 }
 
-static int push_text(lua_State *L, const pln_module *module,
-                     const pln_print_options *options) {
+/* The text of the module at 1. */
+static int push_text(lua_State *L, const pln_print_options *options) {
   pln_lua *b = pln_lua_here(L);
   pln_buffer *text = pln_lua_text(L, b);
-  pln_lua_must(L, b, pln_print_module(module, options, pln_buffer_write, text));
+  pln_lua_must(L, b,
+               pln_print_module(pln_lua_check_module(L, 1), options,
+                                pln_buffer_write, text));
   pln_lua_text_done(L);
   return 1;
 }
@@ -311,16 +322,16 @@ static int module_tostring(lua_State *L) {
   pln_module **box = luaL_checkudata(L, 1, PLN_LUA_MODULE);
   pln_print_options options = {.constants = PLN_CONSTANTS_BRIEF};
   if (*box)
-    return push_text(L, *box, &options);
+    return push_text(L, &options);
   lua_pushliteral(L, "Module (closed)");
   return 1;
 }
 
 /* mod:text([options]) -> the complete text */
 static int module_text(lua_State *L) {
-  pln_module *module = pln_lua_check_module(L, 1);
+  pln_lua_check_module(L, 1);
   pln_print_options options = pln_lua_text_options(L, 2);
-  return push_text(L, module, &options);
+  return push_text(L, &options);
 }
 
 /* --------------------------------------------------------------- functions */

@@ -33,8 +33,8 @@ static int npy_parse(lua_State *L) {
 /* npy_save(tensor, path) -> true, or nil and a diagnostic */
 static int npy_save(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_tensor *tensor = pln_lua_check_tensor(L, 1);
   const char *path = luaL_checkstring(L, 2);
+  const pln_tensor *tensor = pln_lua_check_tensor(L, 1);
   clear(b);
   pln_status status = pln_npy_save(tensor, path);
   lua_pushboolean(L, true);
@@ -44,8 +44,8 @@ static int npy_save(lua_State *L) {
 /* npy_tostring(tensor) -> the file's bytes, or nil and a diagnostic */
 static int npy_tostring(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_tensor *tensor = pln_lua_check_tensor(L, 1);
   pln_buffer *text = pln_lua_text(L, b);
+  const pln_tensor *tensor = pln_lua_check_tensor(L, 1);
   clear(b);
   pln_status status = pln_npy_write(tensor, pln_buffer_write, text);
   if (status != PLN_OK)

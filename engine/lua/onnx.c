@@ -84,14 +84,14 @@ static pln_onnx_save_options save_options(lua_State *L, int arg) {
  * opset, value_info }]) -> true, or nil and a diagnostic */
 static int onnx_save(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_module *module = pln_lua_check_module(L, 1);
   const char *path = luaL_checkstring(L, 2);
   pln_onnx_save_options options = save_options(L, 3);
   int tries = 0;
   pln_status status;
+  pln_lua_check_module(L, 1);
   clear(b);
   do
-    status = pln_onnx_save(module, path, &options);
+    status = pln_onnx_save(pln_lua_check_module(L, 1), path, &options);
   while (pln_lua_retry(L, b, status, &tries));
   lua_pushboolean(L, true);
   return result(L, b, status);
@@ -101,9 +101,9 @@ static int onnx_save(lua_State *L) {
  * a diagnostic */
 static int onnx_tostring(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_module *module = pln_lua_check_module(L, 1);
   pln_onnx_save_options options = save_options(L, 2);
   pln_buffer *text = pln_lua_text(L, b);
+  const pln_module *module = pln_lua_check_module(L, 1);
   clear(b);
   pln_status status = pln_onnx_write(module, &options, pln_buffer_write, text);
   if (status != PLN_OK)
@@ -162,10 +162,11 @@ static int onnx_save_value(lua_State *L) {
  * diagnostic */
 static int onnx_default(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_module *module = pln_lua_check_module(L, 1);
   pln_slice input;
+  pln_lua_check_module(L, 1);
   input.data = luaL_checklstring(L, 2, &input.size);
   pln_tensor **box = pln_lua_new_tensor(L);
+  const pln_module *module = pln_lua_check_module(L, 1);
   clear(b);
   pln_status status = pln_onnx_default(module, input, box);
   if (status == PLN_OK && !*box)

@@ -13,7 +13,8 @@ static pln_pass **new_pass(lua_State *L) {
 }
 
 void pln_lua_push_pass(lua_State *L, const pln_pass *pass) {
-  *new_pass(L) = pln_pass_retain(pass);
+  pln_pass **box = new_pass(L);
+  *box = pln_pass_retain(pass);
 }
 
 pln_pass *pln_lua_check_pass(lua_State *L, int arg) {
@@ -32,6 +33,13 @@ static int pass_gc(lua_State *L) {
   if (pass && b->engine)
     pln_pass_release(pass);
   return 0;
+}
+
+/* The pass at `arg`, kept alive by a box of its own: a finaliser may close that
+ * one while its fields are read.  [-0, +1] */
+static const pln_pass *hold_pass(lua_State *L, int arg) {
+  pln_pass **box = new_pass(L);
+  return *box = pln_pass_retain(pln_lua_check_pass(L, arg));
 }
 
 /* ----------------------------------------------------------- running a body */
@@ -345,7 +353,8 @@ static int core_register(lua_State *L) {
   return 0;
 }
 
-/* The list at `arg`, borrowed from it, in memory left on the stack. */
+/* The list at `arg`, borrowed from it, in memory left on the stack. Nothing may
+ * be allocated before they are used. */
 static pln_pass **check_passes(lua_State *L, int arg, uint32_t *n) {
   luaL_checktype(L, arg, LUA_TTABLE);
   *n = (uint32_t)lua_rawlen(L, arg);
@@ -373,8 +382,9 @@ static int core_form(lua_State *L) {
   pln_pass_form form = (pln_pass_form)luaL_checkoption(L, 1, NULL, form_names);
   lua_Integer rounds = luaL_checkinteger(L, 2);
   uint32_t otherwise = (uint32_t)luaL_checkinteger(L, 3), n;
-  pln_pass **passes = check_passes(L, 4, &n);
   pln_pass **box = new_pass(L);
+  pln_pass **passes = check_passes(L, 4, &n);
+  lua_insert(L, -2);
   uint32_t most = rounds < 0 || rounds > UINT32_MAX ? 0 : (uint32_t)rounds;
   pln_lua_must(L, b,
                pln_form_new(b->engine, form, most, otherwise, n, passes, box));
@@ -388,8 +398,9 @@ static int core_sequential(lua_State *L) {
   int opt_level = (int)luaL_checkinteger(L, 2);
   uint32_t n_required, n;
   const char **required = pln_lua_check_names(L, 3, &n_required);
-  pln_pass **passes = check_passes(L, 4, &n);
   pln_pass **box = new_pass(L);
+  pln_pass **passes = check_passes(L, 4, &n);
+  lua_insert(L, -2);
   pln_lua_must(L, b,
                pln_sequential_new(b->engine, name, opt_level, n_required,
                                   required, n, passes, box));
@@ -399,8 +410,12 @@ static int core_sequential(lua_State *L) {
 /* ------------------------------------------------------------------ applying
  */
 
-static pln_status apply_in(pln_pass *pass, const pln_module *module,
-                           pln_context *context, pln_module **out) {
+/* pass(module, context): the first arguments, which the engine keeps alive
+ * while it works. */
+static pln_status apply_in(lua_State *L, pln_module **out) {
+  pln_pass *pass = pln_lua_check_pass(L, 1);
+  const pln_module *module = pln_lua_check_module(L, 2);
+  pln_context *context = lua_isnil(L, 3) ? NULL : pln_lua_check_context(L, 3);
   pln_module *result = NULL;
   if (!context)
     return pln_pass_apply(pass, module, out);
@@ -414,20 +429,27 @@ static pln_status apply_in(pln_pass *pass, const pln_module *module,
   return status == PLN_OK ? left : status;
 }
 
+/* -> the pass, module and context of the failure, which is cleared */
+static int take_failure(lua_State *L) {
+  pln_engine *engine = lua_touserdata(L, 1);
+  const pln_failure *failure = pln_failure_get(engine);
+  pln_lua_push_pass(L, failure->pass);
+  pln_lua_push_module(L, failure->module);
+  pln_lua_push_context(L, failure->context);
+  pln_failure_clear(engine);
+  return 3;
+}
+
 /* Tells the library's function of what failed: function(error, pass, module,
  * context, pipeline, input). What it raises is its own affair. */
 static void tell_failure(lua_State *L, pln_lua *b) {
-  const pln_failure *failure = pln_failure_get(b->engine);
-  if (!failure)
+  if (!pln_failure_get(b->engine))
     return;
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.failed) == LUA_TFUNCTION) {
     lua_pushvalue(L, -2);
-    pln_lua_push_pass(L, failure->pass);
-    pln_lua_push_module(L, failure->module);
-    pln_lua_push_context(L, failure->context);
+    pln_lua_without_finalizers(L, take_failure, b->engine, 3);
     lua_pushvalue(L, 1);
     lua_pushvalue(L, 2);
-    pln_failure_clear(b->engine);
     if (lua_pcall(L, 6, 0, 0) == LUA_OK)
       return;
   }
@@ -452,13 +474,12 @@ static int core_on_failure(lua_State *L) {
 /* pass(mod [, ctx]) -> Module: `mod` itself when nothing changed */
 static int pass_call(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_pass *pass = pln_lua_check_pass(L, 1);
-  pln_module *module = pln_lua_check_module(L, 2);
-  pln_context *context = NULL;
   int tries = 0;
   pln_status status;
+  pln_lua_check_pass(L, 1);
+  pln_lua_check_module(L, 2);
   if (!lua_isnoneornil(L, 3))
-    context = pln_lua_check_context(L, 3);
+    pln_lua_check_context(L, 3);
   lua_settop(L, 3);
   pln_lua_use_stack(L, b);
   pln_module **out = pln_lua_new_module(L);
@@ -470,11 +491,11 @@ static int pass_call(lua_State *L) {
     pln_failure_clear(b->engine);
   }
   do
-    status = apply_in(pass, module, context, out);
+    status = apply_in(L, out);
   while (pln_lua_retry(L, b, status, &tries));
   if (status != PLN_OK)
     return fail_call(L, b, status);
-  if (*out == module)
+  if (*out == pln_lua_test_module(L, 2))
     lua_pushvalue(L, 2);
   return 1;
 }
@@ -597,7 +618,7 @@ static int pass_index(lua_State *L) {
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL)
     return 1;
-  pln_pass *pass = pln_lua_check_pass(L, 1);
+  const pln_pass *pass = hold_pass(L, 1);
   if (!strcmp(key, "info"))
     pln_lua_push_info(L, pass);
   else if (!strcmp(key, "name"))
@@ -633,9 +654,10 @@ static int pass_eq(lua_State *L) {
 /* The pipeline's text, which pl.pipeline reads back. */
 static int pass_tostring(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_pass *pass = pln_lua_check_pass(L, 1);
   pln_buffer *text = pln_lua_text(L, b);
-  pln_lua_must(L, b, pln_pipeline_print(pass, pln_buffer_write, text));
+  pln_lua_must(
+      L, b,
+      pln_pipeline_print(pln_lua_check_pass(L, 1), pln_buffer_write, text));
   pln_lua_text_done(L);
   return 1;
 }

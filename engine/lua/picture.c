@@ -21,8 +21,8 @@ static int write_node(lua_State *L, graph_writer print) {
 
 static int write_module(lua_State *L, module_writer print) {
   pln_lua *b = pln_lua_here(L);
-  const pln_module *module = pln_lua_check_module(L, 1);
   pln_buffer *text = pln_lua_text(L, b);
+  const pln_module *module = pln_lua_check_module(L, 1);
   pln_lua_must(L, b, print(module, pln_buffer_write, text));
   pln_lua_text_done(L);
   return 1;

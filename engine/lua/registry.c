@@ -48,6 +48,7 @@ static const pln_pass *find_pass(const pln_engine *engine, const char *name) {
 static int core_registered(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   const pln_pass *pass = NULL;
+  pln_pass **box = new_pass(L);
   if (lua_type(L, 1) == LUA_TSTRING) {
     pass = find_pass(b->engine, lua_tostring(L, 1));
   } else {
@@ -57,7 +58,7 @@ static int core_registered(lua_State *L) {
   }
   if (!pass)
     return 0;
-  pln_lua_push_pass(L, pass);
+  *box = pln_pass_retain(pass);
   return 1;
 }
 
@@ -151,9 +152,8 @@ static int core_option_rows(lua_State *L) {
   return 1;
 }
 
-/* config_rows() -> { { name, type, default, doc }, ... } */
-static int core_config_rows(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+static int push_config_rows(lua_State *L) {
+  pln_lua *b = lua_touserdata(L, 1);
   const pln_option *row;
   lua_newtable(L);
   for (uint32_t i = 0; (row = pln_config_row(b->engine, i)); i++) {
@@ -163,10 +163,14 @@ static int core_config_rows(lua_State *L) {
   return 1;
 }
 
-/* report() -> { { name, changed, depth, seconds, nodes, counts, run,
- * applications }, ... }: what the last outermost call of a pass did */
-static int core_report(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+/* config_rows() -> { { name, type, default, doc }, ... } */
+static int core_config_rows(lua_State *L) {
+  pln_lua_without_finalizers(L, push_config_rows, pln_lua_here(L), 1);
+  return 1;
+}
+
+static int push_report(lua_State *L) {
+  pln_lua *b = lua_touserdata(L, 1);
   uint32_t n = pln_report_count(b->engine);
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0; i < n; i++) {
@@ -193,10 +197,15 @@ static int core_report(lua_State *L) {
   return 1;
 }
 
-/* rule_report() -> { { pass, rule, tried, applied, refused, seconds, last },
- * ... }: what rules did in it; seconds when they were watched */
-static int core_rule_report(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+/* report() -> { { name, changed, depth, seconds, nodes, counts, run,
+ * applications }, ... }: what the last outermost call of a pass did */
+static int core_report(lua_State *L) {
+  pln_lua_without_finalizers(L, push_report, pln_lua_here(L), 1);
+  return 1;
+}
+
+static int push_rule_report(lua_State *L) {
+  const pln_lua *b = lua_touserdata(L, 1);
   uint32_t n = pln_rule_count(b->engine);
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0; i < n; i++) {
@@ -221,6 +230,13 @@ static int core_rule_report(lua_State *L) {
     lua_setfield(L, -2, "last");
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
+  return 1;
+}
+
+/* rule_report() -> { { pass, rule, tried, applied, refused, seconds, last },
+ * ... }: what rules did in it; seconds when they were watched */
+static int core_rule_report(lua_State *L) {
+  pln_lua_without_finalizers(L, push_rule_report, pln_lua_here(L), 1);
   return 1;
 }
 

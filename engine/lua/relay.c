@@ -286,13 +286,12 @@ static int text_load(lua_State *L) {
 /* save(mod, path) -> true, or nil and a diagnostic */
 static int text_save(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_module *module = pln_lua_check_module(L, 1);
   const char *path = luaL_checkstring(L, 2);
   int tries = 0;
   pln_status status;
   size_t mark = begin(b);
   do
-    status = pln_print_file(module, path);
+    status = pln_print_file(pln_lua_check_module(L, 1), path);
   while (pln_lua_retry(L, b, status, &tries));
   if (status != PLN_OK)
     return pln_lua_fail_first(L, b, mark, status);

@@ -14,7 +14,8 @@ pln_tensor **pln_lua_new_tensor(lua_State *L) {
 }
 
 void pln_lua_push_tensor(lua_State *L, const pln_tensor *tensor) {
-  *pln_lua_new_tensor(L) = pln_tensor_retain(tensor);
+  pln_tensor **box = pln_lua_new_tensor(L);
+  *box = pln_tensor_retain(tensor);
 }
 
 pln_tensor *pln_lua_test_tensor(lua_State *L, int arg) {
@@ -414,21 +415,20 @@ static int core_tensor_splat(lua_State *L) {
 
 /* ------------------------------------------------------------------ methods */
 
-/* The tensor written out, on top of the stack.  [-0, +1] */
-static const void *push_dense(lua_State *L, pln_lua *b,
-                              const pln_tensor *tensor) {
-  const void *data;
+/* The tensor at `arg` written out, on top of the stack.  [-0, +1] */
+static const pln_tensor *push_dense(lua_State *L, pln_lua *b, int arg,
+                                    const void **data) {
   pln_tensor **box = pln_lua_new_tensor(L);
-  pln_lua_must(L, b, pln_tensor_dense(tensor, box));
-  pln_lua_must(L, b, pln_tensor_data(*box, &data));
-  return data;
+  pln_lua_must(L, b, pln_tensor_dense(pln_lua_check_tensor(L, arg), box));
+  pln_lua_must(L, b, pln_tensor_data(*box, data));
+  return *box;
 }
 
 /* tensor:totable() -> nested tables, or the value of a scalar */
 static int tensor_totable(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_tensor *tensor = pln_lua_check_tensor(L, 1);
-  const void *data = push_dense(L, b, tensor);
+  const void *data;
+  const pln_tensor *tensor = push_dense(L, b, 1, &data);
   pln_dtype dtype = pln_tensor_dtype(tensor);
   uint32_t rank = pln_tensor_rank(tensor), level = 0;
   const int64_t *dims = pln_tensor_dims(tensor);
@@ -460,10 +460,10 @@ static int tensor_totable(lua_State *L) {
 /* tensor:tobytes() -> little-endian elements, row by row */
 static int tensor_tobytes(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_tensor *tensor = pln_lua_check_tensor(L, 1);
-  luaL_argcheck(L, pln_tensor_dtype(tensor) != PLN_STRING, 1,
-                "a tensor of strings has no bytes; use totable");
-  const char *data = push_dense(L, b, tensor);
+  const void *data;
+  luaL_argcheck(L, pln_tensor_dtype(pln_lua_check_tensor(L, 1)) != PLN_STRING,
+                1, "a tensor of strings has no bytes; use totable");
+  const pln_tensor *tensor = push_dense(L, b, 1, &data);
   lua_pushlstring(L, data ? data : "", pln_tensor_bytes(tensor));
   return 1;
 }
@@ -493,13 +493,16 @@ static int tensor_get(lua_State *L) {
 /* tensor:equal(other) -> the same dtype, dims and bytes, whatever the size */
 static int tensor_equal(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_tensor *x = pln_lua_check_tensor(L, 1), *y = pln_lua_check_tensor(L, 2);
+  const pln_tensor *x = pln_lua_check_tensor(L, 1);
+  const pln_tensor *y = pln_lua_check_tensor(L, 2);
   uint32_t rank = pln_tensor_rank(x);
   bool same = pln_tensor_equal(x, y);
   if (!same && pln_tensor_dtype(x) == pln_tensor_dtype(y) &&
       pln_tensor_dtype(x) != PLN_STRING && rank == pln_tensor_rank(y) &&
       pln_tensor_count(x) == pln_tensor_count(y)) {
-    const void *dx = push_dense(L, b, x), *dy = push_dense(L, b, y);
+    const void *dx, *dy;
+    x = push_dense(L, b, 1, &dx);
+    y = push_dense(L, b, 2, &dy);
     size_t dims = rank * sizeof(int64_t);
     same =
         (dims == 0 || !memcmp(pln_tensor_dims(x), pln_tensor_dims(y), dims)) &&
@@ -518,6 +521,7 @@ static int tensor_eq(lua_State *L) {
 static int push_shape(lua_State *L, const pln_tensor *tensor) {
   uint32_t rank = pln_tensor_rank(tensor);
   lua_createtable(L, (int)rank, 0);
+  tensor = pln_lua_check_tensor(L, 1); /* a finaliser may have closed it */
   for (uint32_t i = 0; i < rank; i++) {
     lua_pushinteger(L, pln_tensor_dims(tensor)[i]);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
@@ -551,12 +555,14 @@ static int tensor_index(lua_State *L) {
 
 /* "Tensor[(2, 3), float32]" */
 static int tensor_tostring(lua_State *L) {
-  pln_tensor **box = luaL_checkudata(L, 1, PLN_LUA_TENSOR);
+  const pln_tensor *const *closed = luaL_checkudata(L, 1, PLN_LUA_TENSOR);
   luaL_Buffer text;
-  if (!*box) {
+  if (!*closed) {
     lua_pushliteral(L, "Tensor (closed)");
     return 1;
   }
+  pln_tensor **box = pln_lua_new_tensor(L);
+  *box = pln_tensor_retain(pln_lua_check_tensor(L, 1));
   luaL_buffinit(L, &text);
   luaL_addstring(&text, "Tensor[(");
   for (uint32_t i = 0; i < pln_tensor_rank(*box); i++) {

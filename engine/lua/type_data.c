@@ -88,7 +88,7 @@ static void check_constructor(lua_State *L, pln_lua *b,
 /* mod:with_type { name =, vars =, constructors =, extern = } -> changed copy */
 int pln_lua_module_with_type(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
-  pln_module *module = pln_lua_check_module(L, 1);
+  pln_lua_check_module(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
   pln_type_data data = {.name = check_name(L, b, 2)};
@@ -108,6 +108,7 @@ int pln_lua_module_with_type(lua_State *L) {
   }
   data.constructors = all;
   pln_module **out = pln_lua_new_module(L);
+  const pln_module *module = pln_lua_check_module(L, 1);
   pln_lua_must(L, b, pln_module_with_type(module, &data, out));
   return 1;
 }

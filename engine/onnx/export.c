@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "onnx/export.h"
+#include "onnx/export_pair.h"
 
 /* What protobuf's own libraries read. */
 #define MOST_BYTES ((uint64_t)INT32_MAX)
@@ -231,8 +232,29 @@ static pln_status stream(pln_engine *engine, const char *path, pln_rope *rope) {
   PLN_TRY(pln_output_open(engine, path, &out));
   pln_status status = pln_rope_output(rope, out);
   if (status == PLN_OK)
-    return pln_output_commit(out);
+    return pln_commit_alone(path, out);
   pln_output_abort(out);
+  return status;
+}
+
+/* A pln_interim_model's: the model is made again, as its data are elsewhere. */
+static pln_status write_interim(void *ud, const char *name, pln_output *out) {
+  const saving *s = ud;
+  pln_rope rope;
+  pln_data_file data = {.name = name, .threshold = s->threshold};
+  pln_rope_init(&rope, s->engine);
+  pln_rope_init(&data.rope, s->engine);
+  pln_export ex = {.engine = s->engine,
+                   .module = s->module,
+                   .rope = &rope,
+                   .data = &data,
+                   .directory = s->folder};
+  pln_status status = make_model(&ex);
+  if (status == PLN_OK)
+    status = pln_rope_output(&rope, out);
+  pln_export_free(&ex);
+  pln_rope_free(&data.rope);
+  pln_rope_free(&rope);
   return status;
 }
 
@@ -253,11 +275,8 @@ static pln_status stream_both(const saving *s, pln_rope *model,
     pln_output_abort(second);
     return status;
   }
-  status = pln_output_commit(first);
-  if (status == PLN_OK)
-    return pln_output_commit(second);
-  pln_output_abort(second);
-  return status;
+  pln_interim_model interim = {write_interim, (void *)s};
+  return pln_commit_pair(s->engine, s->path, first, second, &interim);
 }
 
 /* One attempt; *again asks for another one with external data. */
@@ -315,10 +334,12 @@ pln_status pln_onnx_save(const pln_module *module, const char *path,
               .embeds = options && options->embed_data};
   bool again = false;
   pln_status status = name_files(&s);
+  pln_work_begin(s.engine);
   if (status == PLN_OK)
     status = attempt(&s, options && options->external_data, &again);
   if (status == PLN_OK && again)
     status = attempt(&s, true, &again);
+  pln_work_end(s.engine);
   pln_mem_free(s.engine, s.folder, s.room);
   pln_mem_free(s.engine, s.data_path, s.room);
   return status;
@@ -338,6 +359,7 @@ pln_status pln_onnx_write(const pln_module *module,
     ex.value_info = options->value_info;
     ex.wanted_opset = options->opset;
   }
+  pln_work_begin(engine);
   pln_status status = make_model(&ex);
   if (status == PLN_OK && ex.embeds && rope.size > MOST_BYTES)
     status = pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
@@ -345,6 +367,7 @@ pln_status pln_onnx_write(const pln_module *module,
                             "a file beside it");
   if (status == PLN_OK)
     status = pln_rope_write(&rope, write, ud);
+  pln_work_end(engine);
   pln_export_free(&ex);
   pln_rope_free(&rope);
   return status;

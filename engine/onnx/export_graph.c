@@ -202,6 +202,7 @@ static pln_status run_tasks(pln_export *ex, uint32_t tag, pln_scope body) {
   PLN_TRY(pln_export_prepare(ex));
   PLN_TRY(open_graph(ex, body, tag));
   while (ex->n_tasks) {
+    PLN_TRY(pln_poll_work(ex->engine));
     pln_task task = ex->tasks[--ex->n_tasks];
     PLN_TRY(run_task(ex, &task));
   }

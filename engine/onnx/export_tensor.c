@@ -8,6 +8,7 @@
 
 #include "onnx/encode.h"
 #include "onnx/export.h"
+#include "onnx/export_pair.h"
 
 enum { EXTERNAL = 1, PAGE = 4096, LARGE = 1024 * 1024, ALIGNED = 64 };
 
@@ -82,7 +83,8 @@ pln_status pln_export_moves(pln_export *ex, const pln_tensor *t, bool *out) {
   pln_segment segment;
   PLN_TRY(external_slice(ex, t, &segment));
   pln_slice from = pln_symbol_text(ex->engine, t->where.directory);
-  ex->moved = !same_folder(from.data, ex->directory);
+  ex->moved = !same_folder(from.data, ex->directory) ||
+              pln_is_interim(pln_symbol_text(ex->engine, t->where.location));
   return PLN_OK;
 }
 

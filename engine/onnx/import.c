@@ -374,7 +374,9 @@ pln_status pln_onnx_load(pln_engine *engine, const char *path,
   pln_symbol directory;
   PLN_TRY(pln_onnx_directory(engine, path, &directory));
   PLN_TRY(pln_file_map(engine, path, &file));
+  pln_work_begin(engine);
   pln_status status = import_model(engine, file, directory, out);
+  pln_work_end(engine);
   pln_file_release(file);
   return status;
 }
@@ -386,7 +388,9 @@ pln_status pln_onnx_parse(pln_engine *engine, pln_slice bytes,
   if (directory)
     PLN_TRY(pln_symbol_intern(engine, pln_text(directory), &folder));
   PLN_TRY(pln_file_copy(engine, bytes, "(memory)", &file));
+  pln_work_begin(engine);
   pln_status status = import_model(engine, file, folder, out);
+  pln_work_end(engine);
   pln_file_release(file);
   return status;
 }

@@ -461,7 +461,9 @@ static pln_status step(pln_import *in, pln_scope *scope) {
 pln_status pln_import_graph(pln_import *in, pln_message graph, bool is_function,
                             pln_scope *scope) {
   PLN_TRY(enter(in, graph, is_function));
-  while (in->n_frames)
+  while (in->n_frames) {
+    PLN_TRY(pln_poll_work(in->engine));
     PLN_TRY(step(in, scope));
+  }
   return PLN_OK;
 }

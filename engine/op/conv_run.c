@@ -84,6 +84,7 @@ static pln_status run_pointwise(pln_engine *engine, pln_dtype dtype,
 
 /* A band while it is multiplied. */
 typedef struct banded {
+  pln_engine *engine;
   conv c;
   pln_conv_band band;
   bool by_rows; /* no tile reaches from one row into the next */
@@ -188,6 +189,8 @@ static void run_part(banded *b) {
   for (b->z = 0; b->z < (size_t)axis[DEPTH].out; b->z++)
     for (b->y = 0; b->y < high; b->y += b->band.rows)
       for (b->x = 0; b->x < wide; b->x += b->band.cols) {
+        if (pln_stop_reason(b->engine) != PLN_GO_ON)
+          return; /* evaluation ends before anyone reads the rest */
         b->rows = least(b->band.rows, high - b->y);
         b->cols = least(b->band.cols, wide - b->x);
         run_band(b);
@@ -205,7 +208,9 @@ static pln_status run_banded(pln_engine *engine, const conv *all,
                              const pln_conv_band *band) {
   const pln_conv_plan *p = all->plan;
   size_t table = band->channels * p->taps * sizeof(size_t);
-  banded b = {.band = *band, .by_rows = better_by_rows(band, all->tiles)};
+  banded b = {.engine = engine,
+              .band = *band,
+              .by_rows = better_by_rows(band, all->tiles)};
   b.bytes = table + band->elements * band->size;
   b.memory = pln_mem_new(engine, b.bytes);
   if (!b.memory)

@@ -69,6 +69,9 @@ void pln_narrow(pln_dtype dtype, const float *in, void *out, size_t n) {
     narrow_bfloat(in, out, n);
 }
 
+/* So many elements are computed before it is asked whether to stop. */
+enum { PIECE = 1 << 20 };
+
 static bool is_half(pln_dtype dtype) {
   return dtype == PLN_FLOAT16 || dtype == PLN_BFLOAT16;
 }
@@ -77,6 +80,7 @@ static bool is_half(pln_dtype dtype) {
 
 /* A call that runs: the loop, and how the operands lie. */
 typedef struct pairing {
+  const pln_engine *engine;
   pln_pair_loop loop;
   pln_dtype half; /* converted around the loop, or none */
   bool predicate;
@@ -106,14 +110,31 @@ static bool run_half(const pairing *p, char *out, const char *a, const char *b,
   return good;
 }
 
+/* A run, piece by piece: a stop that is asked for leaves the rest out. */
+static bool run_inner(const pairing *p, char *out, const char *a,
+                      const char *b) {
+  size_t step_a = p->run == PLN_RUN_A_ONE ? 0 : p->size;
+  size_t step_b = p->run == PLN_RUN_B_ONE ? 0 : p->size;
+  if (p->half)
+    return run_half(p, out, a, b, p->inner) || p->goes_on;
+  for (size_t at = 0; at < p->inner; at += PIECE) {
+    size_t n = p->inner - at < PIECE ? p->inner - at : PIECE;
+    if (pln_stop_reason(p->engine) != PLN_GO_ON)
+      return true;
+    if (!p->loop(out + at * p->out_size, a + at * step_a, b + at * step_b, n,
+                 p->run) &&
+        !p->goes_on)
+      return false;
+  }
+  return true;
+}
+
 static bool run_pairing(const pairing *p, char *out, const char *a,
                         const char *b) {
   int64_t at[PLN_MAX_RANK];
   memset(at, 0, p->rank * sizeof *at);
   for (;;) {
-    bool good = p->half ? run_half(p, out, a, b, p->inner)
-                        : p->loop(out, a, b, p->inner, p->run);
-    if (!good && !p->goes_on)
+    if (!run_inner(p, out, a, b))
       return false;
     out += p->inner * p->out_size;
     uint32_t k = p->rank;
@@ -198,6 +219,7 @@ static void plan(pairing *p, side a, side b, uint32_t rank,
 static pln_status choose_loop(const pln_kernel_call *call,
                               const pln_pair_loops *loops, pln_dtype dtype,
                               pairing *p) {
+  p->engine = call->engine;
   p->loop = loops->of[dtype];
   p->half = PLN_DTYPE_NONE;
   if (!p->loop && is_half(dtype)) {
@@ -293,6 +315,22 @@ static bool run_half_unary(pln_unary_loop loop, pln_dtype dtype, bool predicate,
   return good;
 }
 
+/* Piece by piece: a stop that is asked for leaves the rest out. */
+static bool run_unary(const pln_engine *engine, pln_unary_loop loop, char *out,
+                      size_t out_size, const pln_tensor *in,
+                      const pln_params *params) {
+  size_t size = pln_element_size((pln_dtype)in->dtype);
+  const char *data = in->data;
+  for (size_t at = 0; at < in->count; at += PIECE) {
+    size_t n = in->count - at < PIECE ? in->count - at : PIECE;
+    if (pln_stop_reason(engine) != PLN_GO_ON)
+      return true;
+    if (!loop(out + at * out_size, data + at * size, n, params))
+      return false;
+  }
+  return true;
+}
+
 pln_status pln_unary_run(pln_kernel_call *call, const pln_unary_loops *loops,
                          const pln_params *params) {
   static const pln_params none = {0, 0};
@@ -314,6 +352,8 @@ pln_status pln_unary_run(pln_kernel_call *call, const pln_unary_loops *loops,
     good = run_half_unary(loop, dtype, loops->predicate, data, in->data,
                           in->count, params);
   else
-    good = loop(data, in->data, in->count, params);
+    good =
+        run_unary(call->engine, loop, data,
+                  loops->predicate ? 1 : pln_element_size(dtype), in, params);
   return good ? PLN_OK : pln_kernel_undefined(call);
 }

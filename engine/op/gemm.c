@@ -214,7 +214,7 @@ static void run_own(const pln_gemm *gemm, const pln_product *s) {
     multiply_columns(t, s);
 }
 
-void pln_gemm_run(const pln_gemm *gemm, const pln_product *product) {
+static void run_one(const pln_gemm *gemm, const pln_product *product) {
   if (!pln_blas_takes(gemm->engine, gemm->tiles, product)) {
     run_own(gemm, product);
     return;
@@ -222,4 +222,48 @@ void pln_gemm_run(const pln_gemm *gemm, const pln_product *product) {
   if (product->bias)
     begin_sums(gemm->tiles, product);
   pln_blas_run(gemm->engine, gemm->tiles->size == sizeof(double), product);
+}
+
+/* From so many multiplications on a product is cut in pieces. */
+#define MOST_WORK ((uint64_t)1 << 29)
+enum { LEAST_ROWS = 256, MOST_COLUMNS = 2048 };
+
+/* Rows of c that are computed together: what b is laid out for pays. */
+static size_t rows_of_piece(const pln_product *s, size_t columns) {
+  size_t rows = (size_t)(2 * MOST_WORK / ((uint64_t)columns * s->k));
+  return rows < LEAST_ROWS ? LEAST_ROWS : rows;
+}
+
+/* How much of `left` is next: what remains behind it is no small rest. */
+static size_t next_piece(size_t left, size_t piece) {
+  return left < 2 * piece ? left : piece;
+}
+
+/* A stop that is asked for leaves the rest out: evaluation looks before anyone
+ * reads the result. */
+void pln_gemm_run(const pln_gemm *gemm, const pln_product *product) {
+  const pln_product *all = product;
+  size_t size = gemm->tiles->size, rows, columns;
+  uint64_t line = (uint64_t)all->n * all->k;
+  if (all->m < 2 * LEAST_ROWS || line < MOST_WORK / all->m) {
+    run_one(gemm, all);
+    return;
+  }
+  for (size_t j = 0; j < all->n; j += columns) {
+    columns = next_piece(all->n - j, MOST_COLUMNS);
+    for (size_t i = 0; i < all->m; i += rows) {
+      pln_product part = *all;
+      rows = next_piece(all->m - i, rows_of_piece(all, columns));
+      part.m = rows;
+      part.n = columns;
+      part.a = element(all->a, i * all->a_row, size);
+      part.b = element(all->b, j * all->b_col, size);
+      part.c = (char *)all->c + (i * all->c_row + j) * size;
+      if (all->bias)
+        part.bias = element(all->bias, i, size);
+      if (pln_stop_reason(gemm->engine) != PLN_GO_ON)
+        return;
+      run_one(gemm, &part);
+    }
+  }
 }

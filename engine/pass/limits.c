@@ -38,7 +38,7 @@ static const pln_option keys[] = {
      .fallback = "0",
      .least = "0",
      .doc = "The most bytes the engine may hold while a pass or a function "
-            "runs; 0: any."},
+            "runs, with what Lua has taken since it began; 0: any."},
     {.name = "limit.rewrites",
      .kind = PLN_ATTR_INT,
      .fallback = "0",
@@ -122,6 +122,7 @@ pln_status pln_guard_begin(pln_engine *e, const pln_limits *limits,
   *outer = (pln_guard){.on = limits->seconds > 0 || limits->memory ||
                              limits->rewrites,
                        .memory = e->memory.limit,
+                       .outside = e->memory.outside,
                        .seconds = e->seconds,
                        .rewrites = e->rewrites,
                        .most_rewrites = e->most_rewrites,
@@ -139,6 +140,7 @@ pln_status pln_guard_begin(pln_engine *e, const pln_limits *limits,
   e->rewrites = 0;
   e->most_rewrites = limits->rewrites;
   e->memory.limit = limits->memory;
+  e->memory.outside = 0;
   e->memory.limited = false;
   return PLN_OK;
 }
@@ -167,6 +169,7 @@ pln_status pln_guard_end(pln_engine *e, const pln_guard *outer, size_t mark,
     return status;
   status = told(e, mark, status);
   e->memory.limit = outer->memory;
+  e->memory.outside += outer->outside;
   e->memory.limited = false;
   e->rewrites += outer->rewrites;
   e->most_rewrites = outer->most_rewrites;

@@ -233,7 +233,7 @@ void pln_limits_read(pln_engine *engine, pln_attrs config, pln_limits *out);
 /* Around the body of a pass: what held before is kept in *outer. */
 typedef struct pln_guard {
   bool on;
-  size_t memory;
+  size_t memory, outside;
   double seconds;
   uint64_t rewrites, most_rewrites, most_steps;
   uint32_t most_calls;

@@ -554,8 +554,10 @@ pln_status pln_parse_module_with(pln_engine *engine, pln_slice text,
   reading r = {.count = 0};
   pln_status status = start(&r.p, engine, text, source_name, false);
   r.p.given = given ? given : &nothing;
+  pln_work_begin(engine);
   if (status == PLN_OK)
     status = read_module(&r);
+  pln_work_end(engine);
   pln_mem_free(engine, r.rows, r.capacity * sizeof *r.rows);
   pln_mem_free(engine, r.vars, r.cap_vars * sizeof *r.vars);
   finish(&r.p);
@@ -637,8 +639,10 @@ pln_status pln_parse_expr_with(pln_engine *engine, pln_slice text,
   pln_graph *graph = NULL;
   pln_status status = start(&r.p, engine, text, source_name, false);
   r.p.given = given ? given : &nothing;
+  pln_work_begin(engine);
   if (status == PLN_OK)
     status = read_expr(&r, &graph);
+  pln_work_end(engine);
   finish(&r.p);
   pln_module_release(r.module);
   if (status == PLN_OK)

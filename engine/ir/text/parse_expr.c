@@ -505,6 +505,7 @@ static pln_status recover(pln_parser *p) {
 
 pln_status pln_parse_run(pln_parser *p, pln_ref *out) {
   while (p->n_frames > 0) {
+    PLN_TRY(pln_poll_work(p->engine));
     pln_status status = step(p);
     if (pln_parse_bad_text(p, status))
       status = recover(p);

@@ -50,9 +50,13 @@ pln_status pln_writer_end(pln_writer *w) {
   return w->status;
 }
 
+/* Only long texts are stopped, no messages. */
 void pln_put(pln_writer *w, const char *data, size_t size) {
-  if (size > sizeof w->data - w->size)
+  if (size > sizeof w->data - w->size) {
+    if (w->status == PLN_OK)
+      w->status = pln_poll_work(w->engine);
     flush(w);
+  }
   if (size > sizeof w->data) {
     hand_over(w, data, size);
   } else if (size > 0) {

@@ -1,6 +1,7 @@
 --- What `--instrument` names: NAME{option=value} of pl.instruments, or a script that
 -- returns an instrument or a function that makes one.
 
+local host = require "perilune.cli.host"
 local pl = require "perilune"
 local stop = require "perilune.cli.stop"
 require "perilune.core".internal() -- diagnostics point at the scripts of others
@@ -10,8 +11,10 @@ local instrument = {}
 local function from_script(path)
   local chunk, reason = loadfile(path)
   if not chunk then stop.failure("%s", reason) end
+  host.guard_begin()
   local value = chunk()
   if type(value) == "function" then value = value() end
+  host.guard_end()
   if type(value) == "table" then return value end
   stop.failure("%s: a script for --instrument returns an instrument, this one returned a %s", path,
     type(value))
@@ -43,10 +46,12 @@ end
 
 --- What the instruments have to tell when the passes are done.
 function instrument.show(list, out)
+  host.guard_begin()
   for _, each in ipairs(list) do
     local class = getmetatable(each)
     if type(class) == "table" and class.__tostring then out:write(tostring(each), "\n") end
   end
+  host.guard_end()
 end
 
 return instrument

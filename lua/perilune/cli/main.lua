@@ -60,6 +60,7 @@ local function open_core()
   local core = require "perilune.core"
   core.internal() -- diagnostics do not point here
   core.guard_coroutines()
+  require "perilune.cli.host".watch()
 end
 
 local function parser_of(name, summary, command)
@@ -178,6 +179,9 @@ end
 return function(argv)
   local ok, status = xpcall(dispatch, describe, argv)
   end_progress()
-  if not ok then status = report(status) end
+  if not ok then
+    require "perilune.cli.host".guard_begin() -- an error's __tostring may be anybody's
+    status = report(status)
+  end
   return status
 end

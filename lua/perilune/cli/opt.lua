@@ -67,6 +67,12 @@ local function save(module, options)
   if not (ok and io.stdout:flush()) then stop.failure("cannot write: %s", reason or "-") end
 end
 
+-- Nothing is written when what came before it got lost.
+local function check_output()
+  local ok, reason = io.stdout:flush()
+  if not ok then stop.failure("standard output: %s", reason) end
+end
+
 local function write_history(module, options)
   if not options.history then return end
   local write = require "perilune.cli.history".write
@@ -94,7 +100,8 @@ local function watchers(options, statistics, comparison)
   if options.dump then
     local made, reason = host.make_folder(options.dump)
     if not made then stop.failure("--dump: %s", reason) end
-    list[#list + 1] = shipped.dump(options.dump)
+    local dump = shipped.dump(options.dump)
+    list[#list + 1], list.dump = dump, dump
   end
   if options.trace then
     local timing = shipped.timing()
@@ -153,9 +160,8 @@ function opt.run(options)
   local statistics = options.stats
     and require "perilune.instruments".statistics { unused = options.verbose }
   local comparison = require "perilune.cli.check".comparison(options)
-  local asked, finish
+  local asked, finish, list
   local pass, context = work.prepare(options, function()
-    local list
     list, asked, finish = instruments_of(options, statistics or nil, comparison)
     return list
   end)
@@ -170,11 +176,14 @@ function opt.run(options)
   end
   module = work.interruptible(finish, pl.with, context, pass, source)
   if not options.quiet then summary.warnings(options.verbose) end
+  if list.dump and list.dump.failure then stop.failure("--dump: %s", list.dump.failure) end
   if #asked > 0 then require "perilune.cli.instrument".show(asked, out_of(options)) end
   local report = core.report()
   local checked = options.check and check(source, module, options, comparison, context)
-  save(module, options)
   write_history(module, options)
+  check_output()
+  save(module, options)
+  host.work_done()
 
   summary.show(options, {
     before = before, after = summary.measure(options.output, module), report = report,

@@ -1,6 +1,7 @@
 --- The pipeline that `opt` runs: from a text, a script file, or the default.
 
 local core = require "perilune.core"
+local host = require "perilune.cli.host"
 local pl = require "perilune"
 local settings = require "perilune.cli.settings"
 local stop = require "perilune.cli.stop"
@@ -19,7 +20,9 @@ end
 local function from_script(chunk, path, given)
   local view, check = settings.arguments(given)
   require "perilune.reproducer.scripts".given("@" .. path, given)
+  host.guard_begin()
   local value = chunk(view)
+  host.guard_end()
   check()
   return as_pass(value, path)
 end

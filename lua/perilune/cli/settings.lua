@@ -3,6 +3,7 @@
 -- key that the script has brought along.
 
 local core = require "perilune.core"
+local host = require "perilune.cli.host"
 local registry = require "perilune.cli.registry"
 local stop = require "perilune.cli.stop"
 core.internal() -- diagnostics point at the scripts of others
@@ -58,6 +59,7 @@ function settings.read(texts)
     end
   end
   origins[arguments] = { config = config, texts = given }
+  host.time_limit(config["limit.seconds"] or 0)
   return config, arguments
 end
 

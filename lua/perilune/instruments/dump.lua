@@ -18,8 +18,8 @@ local function write(path, text)
 end
 
 --- Writes into `folder`, which must be there. What cannot be written is told by
--- `warn` and fails no pass. `files` lists the names, in order. With options.full
--- the files have all constants, and can be read.
+-- `warn` and fails no pass; `failure` is the first reason. `files` lists the names, in order.
+-- With options.full the files have all constants, and can be read.
 return function(folder, options)
   if type(folder) ~= "string" then
     argument.fail(("dump: the name of a folder expected, got %s"):format(type(folder)))
@@ -37,6 +37,7 @@ return function(folder, options)
     local reason = write(folder .. "/" .. file, full and mod:text() or tostring(mod))
     if reason then
       warn("dump: ", reason)
+      self.failure = self.failure or reason
     else
       self.files[#self.files + 1] = file
     end
