@@ -120,7 +120,7 @@ static pln_status parse(void *ud) {
 
 static pln_status write_model(void *ud) {
   bytes out = {0};
-  pln_status status = pln_onnx_write(ud, append, &out);
+  pln_status status = pln_onnx_write(ud, NULL, append, &out);
   free(out.data);
   return status;
 }
@@ -144,7 +144,7 @@ static void files_and_texts(void) {
                             &module));
   REQUIRE(module);
   measure("write an ONNX model", write_model, module);
-  CHECK_OK(pln_onnx_write(module, append, &model));
+  CHECK_OK(pln_onnx_write(module, NULL, append, &model));
   measure("read an ONNX model", read_model, &model);
   pln_module_release(module);
   free(text.data);
