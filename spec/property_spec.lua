@@ -86,9 +86,11 @@ describe("on graphs made at random", function()
     for_seeds(1, function(seed) try_pipelines(seed, random_graph(seed)) end)
   end)
 
+  -- At an opset that has all operators: what an older one makes of others rounds otherwise.
   it("a model written and read again computes the same", function()
     for_seeds(4, function(seed)
-      local mod = random_graph(seed)
+      local newest = { ["ai.onnx"] = pl.onnx.opsets.newest }
+      local mod = random_graph(seed):with_attrs { opset_import = newest }
       local again = assert(pl.onnx.parse(assert(pl.onnx.tostring(mod))))
       same(seed, mod, again, "written and read")
     end)
