@@ -189,6 +189,18 @@ static int name_pass(lua_State *L) {
   return 0;
 }
 
+/* No finaliser runs meanwhile: an error of its own would take the place of the
+ * parked one. */
+static void name_parked(pln_lua *b, body_call *call) {
+  bool runs = lua_gc(b->L, LUA_GCISRUNNING) == 1;
+  lua_gc(b->L, LUA_GCSTOP);
+  b->quiet = true;
+  (void)!pln_lua_protect(b, name_pass, call);
+  b->quiet = false;
+  if (runs)
+    lua_gc(b->L, LUA_GCRESTART);
+}
+
 /* pln_pass_spec.run of every pass written in Lua. */
 static pln_status run_body(pln_pass_run *run) {
   pln_lua_callback *callback = pln_run_ud(run);
@@ -208,11 +220,8 @@ static pln_status run_body(pln_pass_run *run) {
     pln_lua_end_graph(call.graph);
     pln_lua_forget(b->L, &pln_lua_key.anchors, call.graph);
   }
-  if (status == PLN_ERR_CALLBACK) {
-    b->quiet = true;
-    (void)!pln_lua_protect(b, name_pass, &call);
-    b->quiet = false;
-  }
+  if (status == PLN_ERR_CALLBACK)
+    name_parked(b, &call);
   return status;
 }
 
