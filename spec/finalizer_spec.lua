@@ -4,9 +4,13 @@
 
 local command = require "spec.command"
 
-local function run(script)
+-- Finalisers also run when Lua closes its state; it finalises nothing that they make then,
+-- which looks like a leak of the command's.
+local closing = "ASAN_OPTIONS=detect_leaks=0 "
+
+local function run(script, environment)
   local folder = command.folder()
-  local status, out, err = command.run(folder, script)
+  local status, out, err = command.run(folder, script, environment)
   os.execute("rm -r " .. folder)
   return status, out, err
 end
@@ -26,7 +30,7 @@ describe("finalisers that call the library at every allocation", function()
     (file and it or pending)("leave " .. name .. " done", function()
       local folder = command.folder()
       local path = command.write(folder .. "/fewer.lua", (text:gsub("000 do", "0 do")))
-      local status, out, err = run(path)
+      local status, out, err = run(path, closing)
       os.execute("rm -r " .. folder)
       assert.equal("done\n", out)
       assert.equal("", err)

@@ -11,6 +11,8 @@ void pln_names_init(pln_names *names, pln_engine *engine) {
 }
 
 void pln_names_free(pln_names *names) {
+  if (!names->engine) /* never begun */
+    return;
   pln_mem_free(names->engine, names->heads,
                names->n_heads * sizeof *names->heads);
   pln_mem_free(names->engine, names->rows,

@@ -33,7 +33,8 @@ int64_t pln_onnx_opset(const pln_engine *engine, pln_attrs opsets,
 
 static int by_bytes(pln_slice a, const char *row) {
   size_t size = strlen(row);
-  int order = memcmp(a.data, row, a.size < size ? a.size : size);
+  size_t least = a.size < size ? a.size : size;
+  int order = least ? memcmp(a.data, row, least) : 0; /* NULL when empty */
   return order ? order : (a.size > size) - (a.size < size);
 }
 
