@@ -5,8 +5,8 @@ local command = {}
 -- What the interpreter needs to load a sanitized module is not for the command.
 local sanitized = (os.getenv "PERILUNE_SANITIZE" or "") ~= ""
 local wrapper = sanitized and "env -u LD_PRELOAD -u ASAN_OPTIONS " or "env "
-local path = (os.getenv "PERILUNE_BUILD" or "build") .. "/bin/perilune"
-command.program = wrapper .. path
+local binary = (os.getenv "PERILUNE_BUILD" or "build") .. "/bin/perilune"
+command.program = wrapper .. binary
 
 function command.read(path)
   local file = assert(io.open(path, "rb"))
@@ -50,8 +50,9 @@ end
 -- standard error. What `opt` wrote is read again. `environment`: "NAME=VALUE ".
 function command.run(folder, arguments, environment)
   local out, err = folder .. "/stdout", folder .. "/stderr"
-  local program = wrapper .. (environment or "") .. path
-  local _, _, status = os.execute(("%s %s >%s 2>%s </dev/null"):format(program, arguments, out, err))
+  local program = wrapper .. (environment or "") .. binary
+  local _, _, status = os.execute(("%s %s >%s 2>%s </dev/null"):format(program,
+    arguments, out, err))
   if status == 0 then command.read_again(arguments) end
   return status, command.read(out), command.read(err)
 end

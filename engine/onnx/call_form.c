@@ -330,15 +330,22 @@ static pln_status to_input(pln_call_form *f, const form_row *row) {
   return pln_call_form_without(f, row->attribute);
 }
 
+enum { MOST_FLOATS = PLN_MAX_RANK * 2 };
+
 /* The elements of a constant as an attribute; refuses what an attribute cannot
  * hold. */
 static pln_status floats_of(pln_call_form *f, const pln_tensor *t,
                             double *values) {
   const void *data;
+  double aligned[MOST_FLOATS]; /* a view may begin anywhere in its file */
+  size_t size = pln_tensor_bytes(t);
   pln_conversion c = {.from = pln_tensor_dtype(t), .to = PLN_FLOAT64};
   PLN_TRY(pln_tensor_data(t, &data));
-  if (!pln_convertible(c.from) ||
-      pln_convert(&c, data, pln_tensor_count(t), values) != PLN_CONVERTED)
+  bool fits = pln_convertible(c.from) && size <= sizeof aligned;
+  if (fits && size > 0)
+    memcpy(aligned, data, size);
+  if (!fits ||
+      pln_convert(&c, aligned, pln_tensor_count(t), values) != PLN_CONVERTED)
     pln_call_form_refuse(f, "an operand is no list of numbers");
   for (size_t i = 0; f->valid && i < pln_tensor_count(t); i++)
     if (values[i] == values[i] && (double)(float)values[i] != values[i])
@@ -376,7 +383,7 @@ static pln_status ints_to_attribute(pln_call_form *f, const form_row *row) {
 }
 
 static pln_status floats_to_attribute(pln_call_form *f, const form_row *row) {
-  double floats[PLN_MAX_RANK * 2];
+  double floats[MOST_FLOATS];
   const pln_tensor *t = pln_call_form_constant(f, row->input);
   pln_tensor *dense;
   if (!t || pln_tensor_count(t) > PLN_COUNT(floats) ||
