@@ -3,7 +3,6 @@
 
 #include "transform/simplify.h"
 
-
 /* -------------------------------------------------------------------- types */
 
 /* Tensors of one known dtype and rank. */
