@@ -133,7 +133,10 @@ static pln_status put_type(pln_rope *rope, pln_engine *engine, open_messages *o,
 pln_status pln_encode_type(pln_rope *rope, pln_engine *engine, uint32_t tag,
                            pln_type type) {
   open_messages o = {.count = 0};
-  if (!type)
+  bool is_tensor = pln_type_kind_of(engine, type) == PLN_TYPE_TENSOR;
+  /* A TypeProto without an element type is refused by readers; none is read as
+   * not known. */
+  if (!type || (is_tensor && pln_type_dtype(engine, type) == PLN_DTYPE_NONE))
     return PLN_OK;
   PLN_TRY(open_one(rope, &o, tag));
   PLN_TRY(put_type(rope, engine, &o, type));
