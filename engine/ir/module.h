@@ -49,8 +49,8 @@ pln_status pln_module_set(pln_module *module, pln_symbol name,
                           const pln_graph *function) PLN_CHECKED;
 void pln_module_set_source(pln_module *module, pln_file *source,
                            pln_symbol directory);
-/* What an ONNX model declares stands even against inference, and so it does in
- * the text of one: its attributes tell. */
+/* The module was read from an ONNX model, or from the text of one: its
+ * attributes say so. Such a module may hold calls that inference refuses. */
 bool pln_module_was_onnx(const pln_module *module);
 
 /* The verifier, on one function of a module: by itself, and against the

@@ -8,15 +8,6 @@
 
 #include "onnx/import.h"
 
-static uint32_t count_fields(pln_message message, uint32_t tag) {
-  pln_wire w = pln_wire_open(message);
-  pln_field f;
-  uint32_t n = 0;
-  while (pln_wire_next(&w, &f))
-    n += f.tag == tag;
-  return n;
-}
-
 static pln_status add_entry(pln_import *in, const char *name, pln_attr entry,
                             pln_attrs *attrs) {
   PLN_TRY(pln_symbol_intern(in->engine, pln_text(name), &entry.name));
@@ -25,7 +16,7 @@ static pln_status add_entry(pln_import *in, const char *name, pln_attr entry,
 
 static pln_status add_names(pln_import *in, pln_message function,
                             pln_attrs *attrs) {
-  uint32_t n = count_fields(function, FUNCTION_ATTRIBUTE), i = 0;
+  uint32_t n = pln_wire_count(function, FUNCTION_ATTRIBUTE), i = 0;
   if (n == 0)
     return PLN_OK;
   pln_slice *names = pln_mem_new(in->engine, n * sizeof *names);
@@ -63,7 +54,7 @@ pln_status pln_import_function_attrs(pln_import *in, pln_message function,
                                      pln_attrs *attrs) {
   pln_attr defaults = {.kind = PLN_ATTR_DICT};
   PLN_TRY(add_names(in, function, attrs));
-  if (count_fields(function, FUNCTION_ATTRIBUTE_PROTO) == 0)
+  if (pln_wire_count(function, FUNCTION_ATTRIBUTE_PROTO) == 0)
     return PLN_OK;
   pln_attr_scratch scratch = {0};
   pln_arena_init(&scratch.arena, in->engine);

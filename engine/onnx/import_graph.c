@@ -257,15 +257,6 @@ typedef struct signature {
   size_t room;
 } signature;
 
-static uint32_t count_fields(pln_message message, uint32_t tag) {
-  pln_wire w = pln_wire_open(message);
-  pln_field f;
-  uint32_t n = 0;
-  while (pln_wire_next(&w, &f))
-    n += f.tag == tag;
-  return n;
-}
-
 static void free_signature(pln_import *in, signature *s) {
   pln_mem_free(in->engine, s->names, s->room * sizeof *s->names);
   pln_mem_free(in->engine, s->nodes, s->room * sizeof *s->nodes);
@@ -399,9 +390,9 @@ static pln_status leave(pln_import *in) {
   pln_import_frame f = in->frames[in->n_frames - 1];
   signature inputs, outputs;
   size_t n_in =
-      count_fields(f.graph, f.is_function ? FUNCTION_INPUT : GRAPH_INPUT);
+      pln_wire_count(f.graph, f.is_function ? FUNCTION_INPUT : GRAPH_INPUT);
   size_t n_out =
-      count_fields(f.graph, f.is_function ? FUNCTION_OUTPUT : GRAPH_OUTPUT);
+      pln_wire_count(f.graph, f.is_function ? FUNCTION_OUTPUT : GRAPH_OUTPUT);
   PLN_TRY(make_signature(in, n_in, &inputs));
   pln_status status = make_signature(in, n_out, &outputs);
   if (status == PLN_OK) {

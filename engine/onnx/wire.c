@@ -161,3 +161,12 @@ pln_status pln_wire_merged(pln_engine *engine, pln_message message,
                        (size_t)pln_file_size(*joined)};
   return PLN_OK;
 }
+
+uint32_t pln_wire_count(pln_message message, uint32_t tag) {
+  pln_wire w = pln_wire_open(message);
+  pln_field f;
+  uint32_t n = 0;
+  while (pln_wire_next(&w, &f))
+    n += f.tag == tag;
+  return n;
+}

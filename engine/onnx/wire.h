@@ -40,6 +40,8 @@ typedef struct pln_field {
 pln_wire pln_wire_open(pln_message message);
 /* The next field; false at the end and when the rest is malformed. */
 bool pln_wire_next(pln_wire *wire, pln_field *field);
+/* How many fields of the message have this tag. */
+uint32_t pln_wire_count(pln_message message, uint32_t tag);
 /* PLN_ERR_FORMAT with the message's name and the offset in its file when the
  * walk ended early. */
 pln_status pln_wire_done(const pln_wire *wire, pln_engine *engine,

@@ -44,11 +44,9 @@ bool pln_same_shape_by_count(const pln_engine *engine, pln_type a, pln_type b);
 static inline pln_ref pln_site_arg(const pln_site *site, uint32_t i) {
   return site->call.args[i];
 }
-/* A file may hold a call that its operator does not accept, and declare types
- * for it that it cannot have. True of calls of operators that are none of
- * these: no operand is missing that each form of the operator has, and the type
- * is what the operands give. What is no such call is not rewritten, nor looked
- * into. */
+/* A file may hold a call that its operator does not accept. False of one that
+ * inference refused, and of one without an operand that each form of its
+ * operator has: such a call is not rewritten, nor looked into. */
 bool pln_call_is_valid(const pln_graph *graph, pln_ref call);
 /* The node is a plain, valid call of that operator. */
 bool pln_is_call(const pln_graph *graph, pln_ref node, pln_op op);
