@@ -86,7 +86,6 @@ pln_status pln_relay_install(pln_engine *engine, const pln_relay_row *rows,
                              uint32_t n) PLN_CHECKED;
 void pln_relay_free(pln_engine *engine);
 /* NULL when Relay has no such operator. */
-const pln_relay_row *pln_relay_find(const pln_engine *engine, pln_slice name);
 const pln_relay_row *pln_relay_of(const pln_engine *engine, pln_op op);
 /* How many results the call has, as pln_build_call takes it: what the row says,
  * unless `relay`, the attributes as text has them, tell by "n_results". */

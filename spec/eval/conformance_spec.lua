@@ -18,7 +18,6 @@ local outside = {
   ["ml."] = "classical machine learning (ai.onnx.ml)",
   ["ai.onnx.preview"] = "preview operators",
   ["image_decoder"] = "decoding of images",
-  ["regex_full_match"] = "regular expressions of RE2",
 }
 
 -- What is expected is the rounding of another computation around zero.

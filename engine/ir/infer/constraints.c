@@ -11,8 +11,8 @@
 #include "ir/graph/module.h"
 #include "ir/infer/apply.h"
 #include "ir/infer/inferencer.h"
-#include "ir/type/relation.h"
-#include "ir/type/type_args.h"
+#include "ir/infer/relation.h"
+#include "ir/infer/type_args.h"
 
 /* A rule at work. */
 typedef struct rule {

@@ -11,7 +11,7 @@
 #include "ir/graph/describe.h"
 #include "ir/graph/module.h"
 #include "ir/infer/digest.h"
-#include "ir/type/type_args.h"
+#include "ir/infer/type_args.h"
 
 /* ---------------------------------------------------------------- lifetime */
 

@@ -10,7 +10,7 @@
 #include "ir/infer/apply.h"
 #include "ir/infer/match_coverage.h"
 #include "ir/relay/print/plan.h"
-#include "ir/relay/print/writer.h"
+#include "base/writer.h"
 
 /* ---------------------------------------------------------------- messages */
 

@@ -127,10 +127,6 @@ const pln_relay_row *pln_relay_of(const pln_engine *engine, pln_op op) {
   return &r->rows[r->row_of[op - 1] - 1];
 }
 
-const pln_relay_row *pln_relay_find(const pln_engine *engine, pln_slice name) {
-  return pln_relay_of(engine, pln_op_find(engine, name));
-}
-
 uint32_t pln_relay_n_results(const pln_engine *engine, const pln_relay_row *row,
                              pln_attrs relay, pln_attrs core) {
   int64_t told = pln_attrs_int(engine, relay, "n_results", -1);

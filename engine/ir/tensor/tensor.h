@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "base/file.h"
+#include "base/half.h"
 
 /* A constant up to this size is identified by content, above it by place. */
 #define PLN_TENSOR_BY_CONTENT 1024
@@ -80,11 +81,5 @@ bool pln_tensor_by_content(const pln_tensor *tensor);
 bool pln_tensor_same(const pln_tensor *a, const pln_tensor *b);
 /* Hash that agrees with pln_tensor_equal. */
 uint64_t pln_tensor_hash(const pln_tensor *tensor);
-
-/* float16 and bfloat16 are bits; ties to even. */
-float pln_half_to_float(uint16_t half);
-uint16_t pln_float_to_half(float value);
-float pln_bfloat_to_float(uint16_t bits);
-uint16_t pln_float_to_bfloat(float value);
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef PLN_IR_RELAY_METADATA_REFERENCES_H
 #define PLN_IR_RELAY_METADATA_REFERENCES_H
 
-#include "ir/relay/print/writer.h"
+#include "base/writer.h"
 #include "ir/tensor/tensor.h"
 
 typedef enum pln_meta_kind {

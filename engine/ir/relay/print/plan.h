@@ -6,8 +6,8 @@
 
 #include "ir/graph/graph.h"
 #include "ir/relay/metadata/references.h"
-#include "ir/relay/print/fragment.h"
-#include "ir/relay/print/literal.h"
+#include "ir/type/fragment.h"
+#include "ir/tensor/literal.h"
 
 /* What all functions of one text share. */
 typedef struct pln_naming {
