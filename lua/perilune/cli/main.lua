@@ -73,7 +73,7 @@ end
 
 local function run_command(name, summary, arguments, program)
   open_core()
-  local command = require("perilune.cli." .. name)
+  local command = require("perilune.cli.command." .. name)
   local parser = parser_of(name, summary, command)
   if command.rewrite then arguments = command.rewrite(arguments) end
   local ok, options = parser:pparse(arguments)
@@ -136,7 +136,7 @@ local function print_help_of(argv)
   local command = is_command(name)
   if not command then unknown_command(name) end
   open_core()
-  io.stdout:write(parser_of(name, command[2], require("perilune.cli." .. name)):get_help(), "\n")
+  io.stdout:write(parser_of(name, command[2], require("perilune.cli.command." .. name)):get_help(), "\n")
   return 0
 end
 
