@@ -309,6 +309,10 @@ pln_tensor *pln_lua_check_tensor(lua_State *L, int arg);
 /* A table of dims, into room for so many: their number. */
 enum { PLN_LUA_MAX_RANK = 32 };
 uint32_t pln_lua_check_dims(lua_State *L, int arg, int64_t *dims);
+/* Arguments `arg` and `arg` + 1 of a constructor: dims and dtype, in either
+ * order; the rank. `fallback` is the dtype when none is given. */
+uint32_t pln_lua_check_dims_dtype(lua_State *L, int arg, pln_dtype fallback,
+                                  int64_t *dims, pln_dtype *dtype);
 pln_tensor *pln_lua_test_tensor(lua_State *L, int arg);
 /* Pushes the tensor that a value stands for: a tensor, number, boolean, string
  * or nested table. NONE: the values' own dtype.  [-0, +1] */

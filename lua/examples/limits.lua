@@ -10,7 +10,7 @@ local mod = pl.module { main = pl.func({ x }, pl.op.tanh(x) + 0.0) }
 
 local passes = {
   Endless = function() while true do pcall(error) end end, -- no pcall saves it
-  Hungry = function() return pl.tensor.random("float32", { 4096, 4096 }) and nil end,
+  Hungry = function() return pl.tensor.random({ 4096, 4096 }, "float32") and nil end,
   Growing = function(fn) return pl.func(fn.params, fn.body + pl.op.exp(fn.body) + fn.body) end,
   Busy = pl.mutator { Call = function(call) return pl.op.exp(call[1]) end },
 }

@@ -107,10 +107,10 @@ function Type:unify(other) end
 local Tensor = {}
 --- Nested tables, or the value of a scalar.
 ---@return any
-function Tensor:totable() end
+function Tensor:to_table() end
 --- Little-endian elements, row by row.
 ---@return string
-function Tensor:tobytes() end
+function Tensor:to_bytes() end
 --- One element; indices from 1.
 ---@param ... integer
 ---@return any
@@ -130,7 +130,7 @@ function Tensor:compare(expected, options) end
 function Tensor:save_npy(path) end
 ---@return string? bytes
 ---@return perilune.Diag? diag
-function Tensor:tonpy() end
+function Tensor:to_npy() end
 function Tensor:close() end
 
 --- What constructors take as an operand: numbers become constants of the other
@@ -1316,23 +1316,26 @@ function pl.onnx.default(mod, input) end
 ---@return perilune.Diag? diag
 function pl.onnx.count(path) end
 
----@overload fun(value: any, dtype?: string, shape?: integer[]): perilune.Tensor
+--- Of a value: number, boolean, string, or nested tables. Of a string of little-endian elements
+--- when a shape is given. Constructors take shape and dtype in either order.
+---@overload fun(value: any, dtype?: string): perilune.Tensor
+---@overload fun(bytes: string, shape: integer[], dtype?: string): perilune.Tensor
 pl.tensor = {}
 ---@param bytes string
----@param dtype string
 ---@param shape integer[]
+---@param dtype string
 ---@return perilune.Tensor
-function pl.tensor.from_bytes(bytes, dtype, shape) end
+function pl.tensor.from_bytes(bytes, shape, dtype) end
 ---@param value number|boolean|string an element; bytes where Lua has no value for it
----@param dtype string
 ---@param shape integer[]
----@return perilune.Tensor
-function pl.tensor.full(value, dtype, shape) end
 ---@param dtype string
----@param shape integer[]
----@param noise? { seed?: integer, low?: number, high?: number, mean?: number, deviation?: number }
 ---@return perilune.Tensor
-function pl.tensor.random(dtype, shape, noise) end
+function pl.tensor.full(value, shape, dtype) end
+---@param shape integer[]
+---@param dtype string
+---@param options? { seed?: integer, low?: number, high?: number, mean?: number, deviation?: number }
+---@return perilune.Tensor
+function pl.tensor.random(shape, dtype, options) end
 ---@param path string
 ---@return perilune.Tensor? tensor
 ---@return perilune.Diag? diag

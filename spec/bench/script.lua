@@ -50,7 +50,7 @@ show("a node through a Lua mutator", "300 ns", n, function()
   assert(unchanged(module) == module)
 end)
 
-local x = pl.tensor.random("float32", { 16, 16 })
+local x = pl.tensor.random({ 16, 16 }, "float32")
 show("a 16x16 node run by pl.eval", "300 ns", n, function() pl.eval(module, x) end)
 
 local nothing = pl.module_pass { name = "Nothing", run = function(mod) return mod end }

@@ -11,7 +11,7 @@ local function var(name, dims, dtype)
     dtype or "float32"))
 end
 
-local function weight(shape) return pl.const(pl.tensor.random("float32", shape, { seed = 1 })) end
+local function weight(shape) return pl.const(pl.tensor.random(shape, "float32", { seed = 1 })) end
 
 -- The shapes that the search finds, as texts.
 local function found(fn)

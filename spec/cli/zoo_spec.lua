@@ -35,7 +35,7 @@ local function inputs_of(fn)
     for k, dim in ipairs(param.type.shape) do
       shape[k] = type(dim) == "number" and dim or ({ N = 2, S = 7 })[dim]
     end
-    inputs[i] = pl.tensor.random(param.type.dtype, shape,
+    inputs[i] = pl.tensor.random(shape, param.type.dtype,
       param.type.dtype == "int64" and { low = 0, high = 1 } or nil)
   end
   return inputs
@@ -50,7 +50,7 @@ describe("every model of the zoo", function()
       end
       for _, result in ipairs { pl.eval(mod, table.unpack(inputs_of(mod.main))) } do
         assert.equal(2, result.shape[1])
-        for _, x in ipairs(pl.tensor(result:tobytes(), "float32", { result.size }):totable()) do
+        for _, x in ipairs(pl.tensor(result:to_bytes(), "float32", { result.size }):to_table()) do
           assert.is_true(x == x and x > -1000 and x < 1000)
         end
       end

@@ -64,7 +64,7 @@ function changes.constant(fn, seed)
   end
   local constant = pick(seed, list)
   return constant and replace(fn, constant, function(at)
-    return pl.const(pl.tensor.full(12345, "float32", at.type.shape))
+    return pl.const(pl.tensor.full(12345, at.type.shape, "float32"))
   end)
 end
 

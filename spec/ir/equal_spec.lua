@@ -26,7 +26,7 @@ describe("equal contents of modules", function()
     assert.is_nil(pl.mismatch(of(list), of(list), contents))
     assert.is_false(pl.equal(of(list), of(other), contents))
     assert.is_false(pl.equal(of(list), of(list, "float64"), contents))
-    local splat = pl.module { main = pl.func({}, pl.const(pl.tensor.full(7, "float32", { 400 }))) }
+    local splat = pl.module { main = pl.func({}, pl.const(pl.tensor.full(7, { 400 }, "float32"))) }
     assert.is_true(pl.equal(splat, of(sevens), contents))
     assert.is_true(pl.equal(of(sevens), splat, contents))
     assert.is_false(pl.equal(of(list), splat, contents))

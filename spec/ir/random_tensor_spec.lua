@@ -2,15 +2,15 @@
 
 local pl = require "perilune"
 
-local function elements(...) return pl.tensor.random(...):totable() end
+local function elements(...) return pl.tensor.random(...):to_table() end
 
 describe("pl.tensor.random", function()
   it("gives one seed's elements, another seed's others", function()
-    local one = pl.tensor.random("float32", { 3, 4 }, { seed = 7 })
+    local one = pl.tensor.random({ 3, 4 }, "float32", { seed = 7 })
     assert.equal("float32", one.dtype)
     assert.same({ 3, 4 }, one.shape)
-    assert.is_true(one:equal(pl.tensor.random("float32", { 3, 4 }, { seed = 7 })))
-    assert.is_false(one:equal(pl.tensor.random("float32", { 3, 4 }, { seed = 8 })))
+    assert.is_true(one:equal(pl.tensor.random({ 3, 4 }, "float32", { seed = 7 })))
+    assert.is_false(one:equal(pl.tensor.random({ 3, 4 }, "float32", { seed = 8 })))
   end)
 
   it("takes elements from low to high, or around a mean", function()
@@ -33,7 +33,7 @@ describe("pl.tensor.random", function()
 
   it("makes scalars and empty tensors", function()
     assert.is_number(elements("float32", {}))
-    assert.equal(0, pl.tensor.random("int8", { 0, 5 }).size)
+    assert.equal(0, pl.tensor.random({ 0, 5 }, "int8").size)
   end)
 
   it("says what it cannot make", function()

@@ -49,7 +49,7 @@ describe("a mistake in a call", function()
       { "'pipelin'; did you mean 'pipeline'?",
         function() return (pl.reduce(mod, nil, { pipelin = "x" })) end },
       { "'sed'; did you mean 'seed'?",
-        function() return (pl.tensor.random("float32", { 2 }, { sed = 1 })) end },
+        function() return (pl.tensor.random({ 2 }, "float32", { sed = 1 })) end },
       { "no dtype is called 'flot32'; did you mean 'float32'?",
         function() return (pl.tensor({ 1 }, "flot32")) end },
       { "'axs'; did you mean 'axis'?",

@@ -125,7 +125,7 @@ describe("limit.memory", function()
   it("is told as such, not as lack of memory", function()
     local used = pl.memory()
     local pass = pl.module_pass { name = "Hungry", run = function()
-      pl.tensor.random("float32", { 4096, 1024 })
+      pl.tensor.random({ 4096, 1024 }, "float32")
     end }
     local err = run({ ["limit.memory"] = used + 4000000 }, pass)
     assert.equal("limit", err.code)

@@ -136,7 +136,7 @@ Tensor[(2, 3), float32] {
     local hungry = script("hungry.lua", [[
       local pl = require "perilune"
       return pl.module_pass { name = "Hungry",
-        run = function() pl.tensor.random("float32", { 4096, 4096 }) end }]])()
+        run = function() pl.tensor.random({ 4096, 4096 }, "float32") end }]])()
     diag, path = fail(hungry, { config = { ["limit.memory"] = pl.memory() + 4000000 } })
     assert.equal("limit", diag.code)
     assert.equal("limit", assert(pl.reproducer.read(path)).failure.code)
@@ -168,7 +168,7 @@ Tensor[(2, 3), float32] {
   end)
 
   it("names the file of weights over 1 MiB, or holds them when it is told to", function()
-    local w = pl.const(pl.tensor.random("float32", { 300, 1000 }))
+    local w = pl.const(pl.tensor.random({ 300, 1000 }, "float32"))
     local built = pl.module { main = pl.func({ x }, pl.tuple { pl.op.tanh(x), w }) }
     assert(pl.onnx.save(built, folder .. "/m.onnx"))
     local mod = assert(pl.load(folder .. "/m.onnx"))

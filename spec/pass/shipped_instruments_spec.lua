@@ -6,7 +6,7 @@ local function f32(...) return pl.type { shape = { ... }, dtype = "float32" } en
 
 local function small()
   local x = pl.var("x", f32(2))
-  local one = pl.const(pl.tensor.full(1, "float32", {}))
+  local one = pl.const(pl.tensor.full(1, {}, "float32"))
   return pl.module { main = pl.func({ x }, pl.op.tanh(x) + one),
     other = pl.func({ x }, pl.op.abs(x)) }
 end

@@ -45,7 +45,7 @@ describe("brief text", function()
   it("shows a splat by its one element, which reads back", function()
     local x = pl.var("x", "Tensor[(1000), float32]")
     local mod = pl.module { main = pl.func({ x },
-      pl.op.add(x, pl.const(pl.tensor.full(7, "float32", { 1000 })))) }
+      pl.op.add(x, pl.const(pl.tensor.full(7, { 1000 }, "float32")))) }
     assert.matches('"shape": [1000], "splat": ', tostring(mod), 1, true)
     assert.is_true(pl.equal(mod, assert(pl.parse(tostring(mod))), { contents = true }))
   end)

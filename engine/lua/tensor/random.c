@@ -49,13 +49,13 @@ static void check_noise(lua_State *L, int arg, pln_noise *noise) {
   noise->seed = seed_field(L, arg);
 }
 
-/* random(dtype, dims, noise) -> Tensor */
+/* random(dims, dtype, options) -> Tensor */
 static int core_random(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   int64_t dims[PLN_LUA_MAX_RANK];
   pln_noise noise;
-  pln_dtype dtype = pln_lua_check_dtype(L, 1, PLN_FLOAT32);
-  uint32_t rank = pln_lua_check_dims(L, 2, dims);
+  pln_dtype dtype;
+  uint32_t rank = pln_lua_check_dims_dtype(L, 1, PLN_FLOAT32, dims, &dtype);
   check_noise(L, 3, &noise);
   pln_tensor **box = pln_lua_new_tensor(L);
   pln_lua_must(L, b,

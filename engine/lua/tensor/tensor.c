@@ -369,14 +369,21 @@ uint32_t pln_lua_check_dims(lua_State *L, int arg, int64_t *dims) {
   return (uint32_t)rank;
 }
 
-/* tensor_bytes(bytes, dtype, dims) -> Tensor of little-endian elements */
+uint32_t pln_lua_check_dims_dtype(lua_State *L, int arg, pln_dtype fallback,
+                                  int64_t *dims, pln_dtype *dtype) {
+  int dims_arg = lua_type(L, arg) == LUA_TTABLE ? arg : arg + 1;
+  *dtype = pln_lua_check_dtype(L, 2 * arg + 1 - dims_arg, fallback);
+  return pln_lua_check_dims(L, dims_arg, dims);
+}
+
+/* tensor_bytes(bytes, dims, dtype) -> Tensor of little-endian elements */
 static int core_tensor_bytes(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   size_t size;
   int64_t dims[PLN_LUA_MAX_RANK];
   const char *bytes = luaL_checklstring(L, 1, &size);
-  pln_dtype dtype = pln_lua_check_dtype(L, 2, PLN_UINT8);
-  uint32_t rank = pln_lua_check_dims(L, 3, dims);
+  pln_dtype dtype;
+  uint32_t rank = pln_lua_check_dims_dtype(L, 2, PLN_UINT8, dims, &dtype);
   luaL_argcheck(L, dtype != PLN_STRING, 2, "strings are given as a table");
   pln_tensor **box = pln_lua_new_tensor(L);
   pln_lua_must(L, b,
@@ -394,13 +401,13 @@ static void check_bytes(lua_State *L, int arg, pln_dtype dtype, void *out) {
   memcpy(out, bytes, size);
 }
 
-/* tensor_splat(element, dtype, dims) -> Tensor whose elements are all equal */
+/* tensor_splat(element, dims, dtype) -> Tensor whose elements are all equal */
 static int core_tensor_splat(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   int64_t dims[PLN_LUA_MAX_RANK];
   uint64_t element[2] = {0};
-  pln_dtype dtype = pln_lua_check_dtype(L, 2, PLN_FLOAT32);
-  uint32_t rank = pln_lua_check_dims(L, 3, dims);
+  pln_dtype dtype;
+  uint32_t rank = pln_lua_check_dims_dtype(L, 2, PLN_FLOAT32, dims, &dtype);
   pln_tensor **box = pln_lua_new_tensor(L);
   lua_pushvalue(L, 1);
   if (class_of(dtype) == ELEMENT_BYTES)
@@ -424,8 +431,8 @@ static const pln_tensor *push_dense(lua_State *L, pln_lua *b, int arg,
   return *box;
 }
 
-/* tensor:totable() -> nested tables, or the value of a scalar */
-static int tensor_totable(lua_State *L) {
+/* tensor:to_table() -> nested tables, or the value of a scalar */
+static int tensor_to_table(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   const void *data;
   const pln_tensor *tensor = push_dense(L, b, 1, &data);
@@ -457,12 +464,12 @@ static int tensor_totable(lua_State *L) {
   }
 }
 
-/* tensor:tobytes() -> little-endian elements, row by row */
-static int tensor_tobytes(lua_State *L) {
+/* tensor:to_bytes() -> little-endian elements, row by row */
+static int tensor_to_bytes(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   const void *data;
   luaL_argcheck(L, pln_tensor_dtype(pln_lua_check_tensor(L, 1)) != PLN_STRING,
-                1, "a tensor of strings has no bytes; use totable");
+                1, "a tensor of strings has no bytes; use to_table");
   const pln_tensor *tensor = push_dense(L, b, 1, &data);
   lua_pushlstring(L, data ? data : "", pln_tensor_bytes(tensor));
   return 1;
@@ -577,9 +584,9 @@ static int tensor_tostring(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {
-    {"totable", tensor_totable}, {"tobytes", tensor_tobytes},
-    {"get", tensor_get},         {"equal", tensor_equal},
-    {"close", tensor_gc},        {NULL, NULL},
+    {"to_table", tensor_to_table}, {"to_bytes", tensor_to_bytes},
+    {"get", tensor_get},           {"equal", tensor_equal},
+    {"close", tensor_gc},          {NULL, NULL},
 };
 static const luaL_Reg meta[] = {
     {"__gc", tensor_gc},

@@ -136,7 +136,8 @@ local function print_help_of(argv)
   local command = is_command(name)
   if not command then unknown_command(name) end
   open_core()
-  io.stdout:write(parser_of(name, command[2], require("perilune.cli.command." .. name)):get_help(), "\n")
+  local parser = parser_of(name, command[2], require("perilune.cli.command." .. name))
+  io.stdout:write(parser:get_help(), "\n")
   return 0
 end
 

@@ -2,13 +2,15 @@
 --
 --     pl.tensor { { 1, 2 }, { 3, 4 } }                    -- int64, (2, 2)
 --     pl.tensor({ 1, 2, 3 }, "float32")
---     pl.tensor(bytes, "float32", { 2, 2 })               -- little-endian elements
---     pl.tensor.full(0, "float32", { 1024, 1024 })        -- one element stored
---     pl.tensor.random("float32", { 2, 3 }, { seed = 1, low = -1, high = 1 })
+--     pl.tensor(bytes, { 2, 2 }, "float32")               -- little-endian elements
+--     pl.tensor.full(0, { 1024, 1024 }, "float32")        -- one element stored
+--     pl.tensor.random({ 2, 3 }, "float32", { seed = 1, low = -1, high = 1 })
 --     local t = assert(pl.tensor.load_npy "in.npy")
 --     assert(t:save_npy "out.npy")
 --
--- t.dtype, t.shape, t.rank, t.size, t.bytes; t:totable(), t:tobytes(),
+-- Shape and dtype may also stand the other way round.
+--
+-- t.dtype, t.shape, t.rank, t.size, t.bytes; t:to_table(), t:to_bytes(),
 -- t:get(i, j) with indices from 1, t:equal(other).
 
 local core = require "perilune.core"
@@ -18,18 +20,18 @@ core.internal()
 local tensor = {}
 
 --- A tensor of little-endian elements, row by row: the same as pl.tensor(bytes,
--- dtype, shape).
+-- shape, dtype).
 tensor.from_bytes = core.tensor_bytes
 
 --- A tensor whose elements are all `value`; stores one. Of dtypes that Lua has no
 -- number for, such as float8_e5m2, float4_e2m1fn or complex64, `value` is the
 -- element's bytes.
-function tensor.full(value, dtype, shape) return core.tensor_splat(value, dtype, shape) end
+function tensor.full(value, shape, dtype) return core.tensor_splat(value, shape, dtype) end
 
 --- A tensor of random elements, for one seed (0) always the same: uniform from
--- `low` (0) to `high` (1), or bell-shaped around `mean` (0) with standard
+-- `low` (0) to `high` (1), or normal around `mean` (0) with standard
 -- deviation `deviation` (1).
-function tensor.random(dtype, shape, noise) return core.random(dtype, shape, noise) end
+function tensor.random(shape, dtype, options) return core.random(shape, dtype, options) end
 
 --- A tensor of an .npy file's bytes, or nil and a diagnostic. `name` is what
 -- messages call it.
@@ -42,7 +44,8 @@ tensor.load_npy = core.npy_load
 local methods = {}
 
 --- The bytes of an .npy file (version 1.0), or nil and a diagnostic.
-methods.tonpy = core.npy_tostring
+methods.to_npy = core.npy_tostring
+methods.tonpy = methods.to_npy -- alias
 
 --- Writes an .npy file, beside `path` and renamed: true, or nil and a diagnostic.
 methods.save_npy = core.npy_save
@@ -65,9 +68,9 @@ end
 core.extend("perilune.Tensor", methods)
 
 return setmetatable(tensor, {
-  __name = "perilune.ir.tensor",
-  __call = function(_, value, dtype, shape)
-    if shape then return core.tensor_bytes(value, dtype, shape) end
-    return core.tensor(value, dtype)
+  __name = "perilune.tensor",
+  __call = function(_, value, shape, dtype)
+    if type(shape) == "table" or dtype then return core.tensor_bytes(value, shape, dtype) end
+    return core.tensor(value, shape)
   end,
 })

@@ -34,7 +34,7 @@ local function assign(_, name, row)
 end
 
 return setmetatable({}, {
-  __name = "perilune.pass.config",
+  __name = "perilune.config",
   __index = function(_, name) return find(name) end,
   __newindex = assign,
   __pairs = function()
