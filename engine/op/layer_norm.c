@@ -31,9 +31,13 @@ pln_status pln_infer_layer_norm(pln_infer *call) {
   return pln_result_tensor(call, 2, dtype, &s);
 }
 
-/* nn.instance_norm, nn.group_norm: scale and bias are of the channels. */
+/* nn.instance_norm, nn.group_norm: scale and bias are of the channels, before
+ * opset 21 those of the latter of its groups. */
 pln_status pln_infer_channel_norm(pln_infer *call) {
-  PLN_TRY(pln_tell_channels(call, 1, 3, pln_call_int(call, "axis", 1)));
+  int64_t axis = pln_call_int(call, "axis", 1);
+  if (call->op == PLN_OP_INSTANCE_NORMALIZATION)
+    PLN_TRY(pln_args_channels(call, 1, 3, axis));
+  PLN_TRY(pln_tell_channels(call, 1, 3, axis));
   pln_result_like(call, 0, 0);
   return PLN_OK;
 }

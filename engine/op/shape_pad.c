@@ -75,6 +75,8 @@ pln_status pln_infer_mirror_pad(pln_infer *call) {
 pln_status pln_infer_pad(pln_infer *call) {
   if (pln_call_has(call, "pad_width"))
     return pln_infer_mirror_pad(call);
+  PLN_TRY(pln_infer_expect_integers(call, 1));
+  PLN_TRY(pln_infer_expect_integers(call, 3));
   pln_list pads = pln_arg_list(call, 1, "pads");
   pln_list axes = pln_arg_list(call, 3, NULL);
   pln_shape shape;
