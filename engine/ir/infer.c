@@ -131,7 +131,7 @@ static bool is_tuple_of_tensors(const pln_engine *e, pln_type type) {
   return true;
 }
 
-static bool is_integer(pln_dtype dtype) {
+bool pln_dtype_is_integer(pln_dtype dtype) {
   switch (dtype) {
   case PLN_DTYPE_NONE:
   case PLN_BOOL:
@@ -154,7 +154,7 @@ static bool is_integer(pln_dtype dtype) {
 pln_status pln_infer_expect_integers(const pln_infer *call, uint32_t i) {
   pln_type type = i < call->n_args ? call->graph->nodes[call->args[i]].type : 0;
   pln_dtype dtype = pln_type_dtype(call->engine, type);
-  if (is_integer(dtype))
+  if (pln_dtype_is_integer(dtype))
     return PLN_OK;
   return pln_diag_error(call->engine, PLN_ERR_TYPE, NULL,
                         "'%s', operand %u: expected integers, got %s",

@@ -56,8 +56,9 @@ typedef struct pln_infer {
   pln_type *operands;
 } pln_infer;
 
-/* PLN_ERR_TYPE when operand `i` is a tensor of no integers; booleans are some,
- * as in Relay. */
+/* Booleans are integers, as in Relay, and so is what is not known. */
+bool pln_dtype_is_integer(pln_dtype dtype);
+/* PLN_ERR_TYPE when operand `i` is a tensor of no integers. */
 pln_status pln_infer_expect_integers(const pln_infer *call,
                                      uint32_t i) PLN_CHECKED;
 
