@@ -243,6 +243,37 @@ describe("ConvertOpset", function()
     becomes(mod, 13, { shape_of = 1, strided_slice = 1 })
   end)
 
+  it("reshapes to extents that may be 0 before opset 14", function()
+    local x, s = pl.var("x", "Tensor[(N, M), float32]"), pl.var("s", "Tensor[(3), int64]")
+    local mod = pl.module { main = pl.func({ x, s }, pl.op.reshape(x, s, { allowzero = 1 })) }
+    local found, again = written(mod, 13)
+    assert.equal(2, found.reshape)
+    for shape, extents in pairs { [{ 2, 3 }] = { 3, 1, 2 }, [{ 0, 3 }] = { 5, 0, 2 },
+      [{ 3, 0 }] = { 0, 4, 7 }, [{ 0, 0 }] = { 2, 2, 0 }, [{ 4, 1 }] = { 2, -1, 2 },
+      [{ 0, 1 }] = { 3, -1, 2 } } do
+      local given = pl.eval(pl.func({}, pl.op.ones { shape = shape, dtype = "float32" }))
+      local to = pl.tensor(extents, "int64")
+      assert.is_true(pl.eval(mod, given, to):equal(pl.eval(again, given, to)))
+    end
+  end)
+
+  it("gives what is made of one node names that differ", function()
+    local mod = one(14, function(m, x, s)
+      return m:node("Reshape", { x, s }, { allowzero = 1 }, nil, "the_only")
+    end, { { "N", "M" }, { 3 } }, "int64")
+    local bytes = assert(pl.onnx.tostring(convert(mod, 13)))
+    local _, n = bytes:gsub("\26\8the_only", "")
+    assert.equal(1, n)
+  end)
+
+  it("computes in float32 what it does not in bfloat16", function()
+    local x = pl.var("x", "Tensor[(1, 2, 4, 4), bfloat16]")
+    local w = pl.var("w", "Tensor[(3, 2, 2, 2), bfloat16]")
+    local mod = pl.module { main = pl.func({ x, w }, pl.op.nn.conv(x, w)) }
+    becomes(mod, 17, { cast = 3, ["nn.conv"] = 1 })
+    refused(mod, 12, "the operator Conv needs opset 22")
+  end)
+
   it("refuses what no older operator says, with the opset that it needs", function()
     refused(one(16, node "GridSample", { { 1, 1, 2, 2 }, { 1, 2, 2, 2 } }), 13,
       "the operator GridSample needs opset 16, and the model has 13; use --opset 16")
@@ -250,7 +281,7 @@ describe("ConvertOpset", function()
     assert.same({ sum = 1 }, (written(open, 9)))
     refused(one(14, function(m, x, shape)
       return m:node("Reshape", { x, m:node("Cast", { shape }, { to = 7 }) }, { allowzero = 1 })
-    end, { { 2, 3 }, { 2 } }), 13, "the operator Reshape needs opset 14, and the model has 13")
+    end, { { 2, 3 }, { "K" } }), 13, "the operator Reshape needs opset 14, and the model has 13")
   end)
 
   it("keeps the bytes of nodes that mean the same in both", function()

@@ -51,7 +51,7 @@ typedef struct pln_export_frame {
   uint32_t n_outputs;
   uint64_t changes;   /* ex->changes when it began */
   uint32_t n_nodes;   /* written so far ... */
-  uint64_t last_node; /* ... and where the last one stood in the source */
+  uint64_t last_node; /* ... and where the last of them is in the source */
 } pln_export_frame;
 
 /* Where a node with nested graphs begins, to go back when nothing changed. */
