@@ -39,8 +39,8 @@ describe("an operator whose operand the opset does not take", function()
       Abs = pl.func({ b }, op.abs(b)), Relu = pl.func({ b }, op.nn.relu(b)),
       Add = pl.func({ b }, op.add(b, b)), ReduceSum = pl.func({ b }, op.sum(b, { axis = { 0 } })),
     } do
-      assert.matches(("the operator %s cannot be written at opset 17: input 1 is bool"):format(name),
-        refusal(pl.module { main = fn }), 1, true)
+      local said = ("the operator %s cannot be written at opset 17: input 1 is bool"):format(name)
+      assert.matches(said, refusal(pl.module { main = fn }), 1, true)
     end
   end)
 
@@ -79,7 +79,9 @@ describe("a node of a file", function()
 
   it("is refused when a pass gives it what it does not take", function()
     local mod = through_file(pl.func({ x }, op.greater(op.abs(op.tanh(x)), op.abs(op.tanh(x)))))
-    local rule = replacing(op.tanh, function(call) return op.cast(call.args[1], { dtype = "bool" }) end)
+    local rule = replacing(op.tanh, function(call)
+      return op.cast(call.args[1], { dtype = "bool" })
+    end)
     assert.matches("the operator Abs cannot be written at opset 17: input 1 is bool",
       refusal(rule(mod)), 1, true)
   end)

@@ -92,7 +92,8 @@ end)
 
 describe("bits", function()
   it("are those of integers", function()
-    for _, name in ipairs { "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift" } do
+    for _, name in ipairs { "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift",
+      "right_shift" } do
       refuses(("'%s', operand 1: expected integers, got float32"):format(name), function()
         return op[name](x, x)
       end)
@@ -104,7 +105,9 @@ end)
 
 describe("the channels of a normalisation", function()
   it("are as many as its scale, bias, mean and variance have", function()
-    local function vector(n) return pl.const(pl.tensor(table.move({ 1, 1, 1 }, 1, n, 1, {}), "float32")) end
+    local function vector(n)
+      return pl.const(pl.tensor(table.move({ 1, 1, 1 }, 1, n, 1, {}), "float32"))
+    end
     local two, three = vector(2), vector(3)
     assert.equal(image.type, op.nn.batch_norm(image, two, two, two, two, { n_results = 0 }).type)
     for i = 2, 5 do

@@ -238,6 +238,21 @@ describe("ConvertOpset", function()
     same(mod, again)
   end)
 
+  it("keeps triangles by comparisons before opset 14", function()
+    for _, dtype in ipairs { "float32", "int32", "bool", "float16" } do
+      local x, k = pl.var("x", ("Tensor[(2, N, 4), %s]"):format(dtype)), pl.var("k", "int64")
+      for _, operands in ipairs { { x }, { x, k } } do
+        for upper = 0, 1 do
+          local fn = pl.func(operands, pl.op.trilu(operands, { upper = upper }))
+          local mod = pl.pipeline "ConvertOpset{opset=17}" (pl.module { main = fn })
+          local found, again = written(mod, 13)
+          assert.is_nil(found.trilu)
+          same(mod, again)
+        end
+      end
+    end
+  end)
+
   it("tells shapes by slices before opset 15", function()
     local mod = one(15, node("Shape", { start = 1 }), { { "N", 3, "M" } }, "float32", "int64")
     becomes(mod, 13, { shape_of = 1, strided_slice = 1 })
