@@ -219,6 +219,21 @@ describe("ConvertOpset", function()
     end
   end)
 
+  it("attends to nothing where a mask hides all", function()
+    local q = pl.var("q", "Tensor[(1, 1, 2, 2), float32]")
+    local bools = pl.tensor({ { false, false }, { true, false } }, "bool")
+    local floats = pl.tensor({ { -math.huge, -math.huge }, { 0, -math.huge } }, "float32")
+    for _, mask in ipairs { bools, floats } do
+      local fn = pl.func({ q }, pl.op.attention(q, q, q, pl.const(mask)))
+      local mod = pl.pipeline "ConvertOpset{opset=23}" (pl.module { main = fn })
+      for _, opset in ipairs { 9, 13, 18 } do
+        local _, again = written(mod, opset)
+        assert.same({ { { { 0, 0 }, { 1, 2 } } } },
+          pl.eval(again, { { { { 1, 2 }, { 3, 4 } } } }):totable())
+      end
+    end
+  end)
+
   it("crops and pads with slices and pads", function()
     for _, axes in ipairs { {}, { 0, 1 } } do
       local mod = one(18, function(m, x)
