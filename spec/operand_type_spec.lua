@@ -52,6 +52,18 @@ describe("a tuple", function()
   end)
 end)
 
+describe("a sequence", function()
+  it("is an operand of what works on sequences, and of the identity", function()
+    local list = op.sequence_construct(x, x)
+    assert.equal("seq(Tensor[(2, 3), float32])", tostring(op.copy(list).type))
+    assert.equal("int64", tostring(op.sequence_length(list).type))
+    for _, name in ipairs { "concatenate", "abs", "transpose", "shape_of" } do
+      refuses(("'%s', operand 1: expected a tensor, got seq(Tensor[(2, 3), float32])"):format(name),
+        function() return op[name](list) end)
+    end
+  end)
+end)
+
 describe("a shape, an axis, an index", function()
   it("is of integers", function()
     local got = "expected integers, got float32"
@@ -83,10 +95,41 @@ describe("a shape, an axis, an index", function()
     refuses("'sum', operand 2: " .. got, function() return op.sum(x, floats) end)
   end)
 
+  it("of topk is one number, which export makes a vector", function()
+    refuses("'topk': k is one number, got 2", function() return op.topk(x, ints { 1, 1 }) end)
+    local fn = pl.func({ x }, op.topk(x, ints(1), { n_results = 2 }))
+    local again = assert(pl.onnx.parse(assert(pl.onnx.tostring(pl.module { main = fn }))))
+    local text = tostring(again.main)
+    assert.truthy(text:find("topk(%x, meta[relay.Constant][0] /* ty=Tensor[(1), int64]", 1, true))
+  end)
+
   it("is no matter where nobody knows its dtype", function()
     local any = var("any", nil)
     assert.truthy(op.reshape(x, any))
     assert.truthy(op.take(x, var("i", "Tensor[(2), uint8]"), { axis = 0 }))
+  end)
+end)
+
+describe("logic", function()
+  it("is that of booleans", function()
+    local i = var("i", "Tensor[(2, 3), int64]")
+    for _, name in ipairs { "logical_and", "logical_or", "logical_xor" } do
+      refuses(("'%s', operand 0: expected bool, got int64"):format(name), function()
+        return op[name](i, i)
+      end)
+      assert.equal(bools.type, op[name](bools, bools).type)
+    end
+    refuses("'logical_not', operand 0: expected bool", function() return op.logical_not(i) end)
+  end)
+end)
+
+describe("a variable of a let", function()
+  it("is bound to what its type says, when it is computed", function()
+    local n, v = var("n", "Tensor[(N), float32]"), var("v", "Tensor[(2), float32]")
+    local mod = pl.module { main = pl.func({ n }, pl.let(v, op.abs(n), op.add(v, v))) }
+    assert.same({ 2, 4 }, pl.eval(mod, { -1, 2 }):totable())
+    refuses("the variable 'v' is of type Tensor[(2), float32], and the value that it is bound to "
+      .. "is not", function() return pl.eval(mod, { 1, 2, 3 }) end)
   end)
 end)
 

@@ -342,7 +342,7 @@ bool pln_eval_can_fold(const pln_graph *graph, pln_ref node, pln_refusal *why) {
 }
 
 /* The result is what the type promises; a declared type may say otherwise. */
-static bool fits(const pln_engine *e, const pln_tensor *t, pln_type type) {
+bool pln_tensor_fits(const pln_engine *e, const pln_tensor *t, pln_type type) {
   if (!t || !type)
     return true;
   pln_dtype dtype = pln_type_dtype(e, type);
@@ -359,10 +359,11 @@ static bool fits(const pln_engine *e, const pln_tensor *t, pln_type type) {
 static bool all_fit(const pln_graph *g, const pln_node *n,
                     pln_tensor *const *results) {
   if (!n->results)
-    return fits(g->engine, results[0], n->type);
+    return pln_tensor_fits(g->engine, results[0], n->type);
   uint32_t parts = pln_type_n_parts(g->engine, n->type);
   for (uint32_t i = 0; i < n->results && i < parts; i++)
-    if (!fits(g->engine, results[i], pln_type_part(g->engine, n->type, i)))
+    if (!pln_tensor_fits(g->engine, results[i],
+                         pln_type_part(g->engine, n->type, i)))
       return false;
   return true;
 }

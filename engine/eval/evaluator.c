@@ -15,6 +15,7 @@
 #include "eval/fit.h"
 #include "eval/plan.h"
 #include "ir/datum.h"
+#include "ir/describe.h"
 
 #include <stdio.h>
 
@@ -562,10 +563,28 @@ static pln_status use_cell(run *r, activation *act, const pln_node *n,
   return pln_box_new(r->engine, 0, &out->of.box);
 }
 
+/* A variable's type may fit the type of its value, N and 2, but not what is
+ * computed. */
+static pln_status check_binding(const run *r, const pln_graph *g,
+                                const pln_ref *args, const pln_datum *value) {
+  pln_type type = g->nodes[args[0]].type;
+  if (type == g->nodes[args[1]].type || value->kind != PLN_DATUM_TENSOR ||
+      pln_tensor_fits(r->engine, value->of.tensor, type))
+    return PLN_OK;
+  pln_description is;
+  return pln_diag_error(
+      r->engine, PLN_ERR_UNSUPPORTED, NULL,
+      "the variable '%s' is of type %s, and the value that "
+      "it is bound to is not",
+      pln_symbol_text(r->engine, g->nodes[args[0]].attrs).data,
+      pln_describe_type(r->engine, type, &is));
+}
+
 static pln_status bind_let(run *r, activation *act, const pln_node *n) {
   const pln_ref *args = pln_operands(act->plan->graph, n);
   pln_datum value;
   PLN_TRY(read_operand(r, act, args[1], &value));
+  PLN_TRY(check_binding(r, act->plan->graph, args, &value));
   slot *var = slot_of(act, args[0]);
   pln_datum_release(r->engine, &var->held);
   var->held = pln_datum_copy(value);

@@ -121,12 +121,19 @@ static pln_status refuse_operand(const pln_infer *call, const char *name,
                         i + 1, pln_describe_type(call->engine, type, &got));
 }
 
+static bool is_container(const pln_engine *e, pln_type type) {
+  pln_type_kind kind = pln_type_kind_of(e, type);
+  return kind == PLN_TYPE_SEQUENCE || kind == PLN_TYPE_OPTIONAL ||
+         kind == PLN_TYPE_MAP;
+}
+
 /* Whether all fields of a type that is a tuple have elements. */
 static bool is_tuple_of_tensors(const pln_engine *e, pln_type type) {
   if (pln_type_kind_of(e, type) != PLN_TYPE_TUPLE)
     return false;
   for (uint32_t i = 0; i < pln_type_n_parts(e, type); i++)
-    if (has_no_elements(e, pln_type_part(e, type, i)))
+    if (has_no_elements(e, pln_type_part(e, type, i)) ||
+        is_container(e, pln_type_part(e, type, i)))
       return false;
   return true;
 }
@@ -171,17 +178,23 @@ static pln_status check_integers(const pln_infer *call,
   return PLN_OK;
 }
 
-/* Tuples, functions and references are operands of few operators. */
+/* What is no tensor is an operand of few operators. */
 static pln_status check_operands(const pln_infer *call,
                                  const pln_op_info *row) {
   pln_engine *e = call->engine;
   if (row->traits & (PLN_TRAIT_ANY | PLN_TRAIT_OPAQUE))
     return PLN_OK;
+  enum {
+    HOLDS_CONTAINERS = PLN_TRAIT_CONTAINER | PLN_TRAIT_DATA | PLN_TRAIT_BODY
+  };
+  bool holds = row->traits & HOLDS_CONTAINERS;
   bool joins = row->traits & PLN_TRAIT_JOIN && call->n_args == 1;
   bool has_body = row->traits & PLN_TRAIT_BODY && call->n_args;
   for (uint32_t i = 0; i < call->n_args - has_body; i++) {
     pln_type type = call->graph->nodes[call->args[i]].type;
-    if (has_no_elements(e, type) && !(joins && is_tuple_of_tensors(e, type)))
+    if (is_container(e, type) ? !holds
+                              : has_no_elements(e, type) &&
+                                    !(joins && is_tuple_of_tensors(e, type)))
       return refuse_operand(call, row->name, i, type);
   }
   return PLN_OK;

@@ -22,10 +22,11 @@ enum {
   PLN_TRAIT_OPAQUE = 1 << 9, /* nobody here knows it */
   PLN_TRAIT_DATA = 1 << 10,  /* its kernel works on data, maybe no tensors */
   PLN_TRAIT_LOOSE = 1 << 11, /* its kernel reads floats at any address */
-  /* What it takes beside data; else neither tuples nor functions nor ... */
+  /* What it takes beside tensors. Operators on data take containers, too. */
   PLN_TRAIT_JOIN = 1 << 12, /* its only operand may be a tuple of tensors */
   PLN_TRAIT_BODY = 1 << 13, /* its last operand is a function */
   PLN_TRAIT_ANY = 1 << 14,  /* operands of any type */
+  PLN_TRAIT_CONTAINER = 1 << 15, /* sequences, optionals, maps */
   /* From here on a bit an operand, the first PLN_INTEGER_OPERANDS of them: it
    * is a shape, an axis, an index, of integers in ONNX and in Relay. */
   PLN_TRAIT_INTEGERS = 1 << 16

@@ -10,6 +10,8 @@ pln_status pln_infer_topk(pln_infer *call) {
   pln_shape shape;
   int32_t axis;
   pln_arg_shape(call, 0, &shape);
+  if (k.given && k.sized && k.count != 1)
+    return pln_call_error(call, "k is one number, got %u", k.count);
   if (shape.rank >= 0) {
     PLN_TRY(
         pln_call_axis(call, pln_call_int(call, "axis", -1), shape.rank, &axis));
