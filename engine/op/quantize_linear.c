@@ -272,9 +272,9 @@ static pln_status scale_all(pln_kernel_call *call, const scaling *s) {
 
 /* The same, when `s` has all but its numbers. */
 static pln_status read_and_scale(pln_kernel_call *call, scaling *s) {
-  size_t size = 2 * s->count * sizeof *s->numbers;
+  size_t size = (2 * s->count + 1) * sizeof *s->numbers; /* never nothing */
   s->numbers = pln_mem_zeroed(call->engine, size);
-  if (!s->numbers && size)
+  if (!s->numbers)
     return pln_nomem(call->engine);
   pln_status status = read_numbers(call, 1, s->numbers);
   if (status == PLN_OK)

@@ -23,10 +23,10 @@ void pln_texts_next(pln_texts *texts) {
 
 pln_status pln_texts_result(pln_texts *texts, pln_kernel_call *call,
                             uint32_t rank, const int64_t *dims) {
-  const char *text = texts->buffer.data;
+  const char *text = texts->buffer.data ? texts->buffer.data : "";
   for (size_t i = 0; i < texts->ended; i++) {
     texts->slices[i].data = text;
-    text += text ? texts->slices[i].size : 0;
+    text += texts->slices[i].size;
   }
   return pln_tensor_from(call->engine, PLN_STRING, rank, dims, texts->slices,
                          texts->ended * sizeof *texts->slices,

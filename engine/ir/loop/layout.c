@@ -277,7 +277,7 @@ static pln_status write_owner(raiser *r, pln_ref ref) {
   r->n_held -= own;
   if (n.kind == PLN_PRIM_FUNC)
     r->base = 0;
-  PLN_TRY(append(r, ref, &n, r->held + r->n_held, own));
+  PLN_TRY(append(r, ref, &n, own ? r->held + r->n_held : NULL, own));
   pln_scope_row *rows = r->to->graph->scopes;
   for (pln_scope s = first; s != PLN_NONE; s = g->scopes[s].next) {
     pln_scope next = g->scopes[s].next;

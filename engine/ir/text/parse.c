@@ -34,6 +34,18 @@ typedef struct reading {
 
 static const pln_text_given nothing;
 
+/* Stacks are never NULL: empty runs of them have an address. */
+static pln_status reserve_stacks(pln_parser *p) {
+  enum { LEAST = 16 };
+  pln_engine *e = p->engine;
+  PLN_TRY(pln_mem_grow(e, (void **)&p->types, &p->cap_types, LEAST,
+                       sizeof *p->types));
+  PLN_TRY(pln_mem_grow(e, (void **)&p->items, &p->cap_items, LEAST,
+                       sizeof *p->items));
+  return pln_mem_grow(e, (void **)&p->values, &p->cap_values, LEAST,
+                      sizeof *p->values);
+}
+
 static pln_status start(pln_parser *p, pln_engine *engine, pln_slice text,
                         const char *source, bool type_alone) {
   *p = (pln_parser){.engine = engine,
@@ -48,6 +60,7 @@ static pln_status start(pln_parser *p, pln_engine *engine, pln_slice text,
   PLN_TRY(pln_idmap_new(engine, &p->signatures));
   PLN_TRY(pln_idmap_new(engine, &p->type_names));
   PLN_TRY(pln_symbol_intern(engine, pln_text(p->source), &p->source_symbol));
+  PLN_TRY(reserve_stacks(p));
   pln_lex_begin(&p->lexer, text);
   p->lexer.type_alone = type_alone;
   return pln_parse_next(p);
@@ -300,7 +313,7 @@ static pln_status read_constructors(pln_parser *p, constructors *all) {
 static pln_status add_type(reading *r, const definition *d, constructors *all,
                            uint32_t first, uint32_t n_vars) {
   pln_parser *p = &r->p;
-  const pln_type *at = p->types ? p->types + first + n_vars : NULL;
+  const pln_type *at = p->types + first + n_vars;
   size_t mark = pln_diag_count(p->engine);
   for (uint32_t i = 0; i < all->count; i++) {
     all->rows[i].inputs = at;
@@ -382,7 +395,7 @@ static pln_status read_signature(reading *r, definition *d) {
   if (status == PLN_OK)
     status = whole_signature(p, &head, &type);
   if (status == PLN_OK)
-    status = keep_vars(r, d, head.n_vars, p->types ? p->types + types : NULL);
+    status = keep_vars(r, d, head.n_vars, p->types + types);
   p->n_types = types;
   pln_parse_unbind(p, mark);
   d->bad = p->n_errors > errors;
