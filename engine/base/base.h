@@ -268,6 +268,9 @@ struct pln_engine {
  * asked for ends with the outermost. */
 void pln_work_begin(pln_engine *engine);
 void pln_work_end(pln_engine *engine);
+/* The same behind work that may be over before it polls: a stop that has not
+ * ended it is left for what comes next. Gives `status` back. */
+pln_status pln_work_done(pln_engine *engine, pln_status status) PLN_CHECKED;
 /* The error that a stop which was asked for is. */
 pln_status pln_stopped(pln_engine *engine) PLN_CHECKED;
 /* Why the engine is to stop, or its parent. */

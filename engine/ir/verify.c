@@ -303,6 +303,7 @@ static pln_status check_stale(const checker *c) {
 static pln_status check_nodes(checker *c) {
   const pln_graph *g = c->g;
   for (pln_ref at = 0; at < g->n_nodes; at++) {
+    PLN_TRY(pln_poll_round(g->engine, at));
     PLN_TRY(move_to(c, at));
     c->home[at] = c->here;
     const pln_node *n = &g->nodes[at];
@@ -338,7 +339,9 @@ static pln_status verify(const pln_graph *graph, bool closed) {
   size_t size = ((size_t)graph->n_nodes + 1) * sizeof *c.home;
   c.home = pln_mem_new(e, size);
   c.bound = pln_mem_zeroed(e, (size_t)graph->n_nodes + 1);
-  pln_status status = c.home && c.bound ? check_nodes(&c) : pln_nomem(e);
+  pln_work_begin(e);
+  pln_status status =
+      pln_work_done(e, c.home && c.bound ? check_nodes(&c) : pln_nomem(e));
   pln_mem_free(e, c.home, size);
   pln_mem_free(e, c.bound, (size_t)graph->n_nodes + 1);
   return status;
