@@ -136,7 +136,7 @@ uint64_t pln_idmap_bytes(const pln_idmap *map); /* that it holds; NULL: 0 */
 /* hash_table.c: a table of records that hold their own links, one a table they
  * are in; starts as { engine }, and needs no end once it is empty. */
 typedef struct pln_hash_link {
-  struct pln_hash_link *next;
+  struct pln_hash_link *next, **at; /* `at`: what points to it */
   uint64_t hash;
 } pln_hash_link;
 typedef struct pln_hash_table {
