@@ -230,6 +230,7 @@ for _, suffix in ipairs(kinds) do
   both "info --dot IN"
   both "fmt IN"
   both "opt -q IN -o OUT"
+  both "opt -q IN -o OUT -p \"\""
   both "opt -q IN -o OUT --stats json"
   both "opt -q IN -o OUT --diff"
   both "opt -q IN -o OUT --history STEM.json"
@@ -240,6 +241,8 @@ for _, suffix in ipairs(kinds) do
   both "opt -q IN -o OUT --threads 2"
   both "check --rounds 1 IN IN"
   both "run IN"
+  both "run IN --input random"
+  both "reduce --verify IN -o OUT" -- nothing is wrong
   both "bisect IN"
   both "opt -q IN -o OUT --reproducer STEM.bug -p spec/bench/failing.lua; true"
 end
