@@ -300,10 +300,9 @@ static pln_status check_stale(const checker *c) {
   return PLN_OK;
 }
 
-static pln_status check_nodes(checker *c) {
+static pln_status check_range(checker *c, pln_ref at, pln_ref end) {
   const pln_graph *g = c->g;
-  for (pln_ref at = 0; at < g->n_nodes; at++) {
-    PLN_TRY(pln_poll_round(g->engine, at));
+  for (; at < end; at++) {
     PLN_TRY(move_to(c, at));
     c->home[at] = c->here;
     const pln_node *n = &g->nodes[at];
@@ -318,6 +317,18 @@ static pln_status check_nodes(checker *c) {
       c->bound[at] = STALE;
       c->stale = true;
     }
+  }
+  return PLN_OK;
+}
+
+/* Range by range, so that a poll costs the nodes nothing. */
+static pln_status check_nodes(checker *c) {
+  const pln_graph *g = c->g;
+  for (pln_ref at = 0, end; at < g->n_nodes; at = end) {
+    end = g->n_nodes - at > PLN_POLL_ROUNDS ? at + PLN_POLL_ROUNDS : g->n_nodes;
+    PLN_TRY(check_range(c, at, end));
+    if (end < g->n_nodes)
+      PLN_TRY(pln_poll_work(g->engine));
   }
   if (c->next != g->n_scopes)
     return broken(c, "a scope lies outside of the graph");
