@@ -66,7 +66,8 @@ enum { PART = 1 << 18 };
     }                                                                    \
     for (size_t o = 0; o < r->outer && r->inner != 1; o++)               \
       for (size_t k = 0; k < r->n; k++) {                                \
-        if (pln_is_stopped_after(r->engine, &done, r->inner))            \
+        if (k % 16 == 0 &&                                               \
+            pln_is_stopped_after(r->engine, &done, 16 * r->inner))       \
           return;                                                        \
         size_t row = o * r->n + (r->reverse ? r->n - 1 - k : k);         \
         size_t last = r->reverse ? row + 1 : row - 1;                    \

@@ -6,6 +6,8 @@
 
 /* Elements between two looks whether to stop. */
 enum { PART = 1 << 18 };
+/* Planes of so few short rows are no more than a part. */
+enum { SMALL_ROWS = 64 };
 
 void pln_dense_steps(uint32_t rank, const int64_t *dims, int64_t *steps) {
   int64_t step = 1;
@@ -209,29 +211,34 @@ static void weave_plane(const pln_engine *engine, unsigned char *to,
   }
 }
 
-static void copy_row(unsigned char *to, const unsigned char *from,
-                     const plane *p, int64_t n, size_t size) {
-  if (p->from_column == 0 && p->to_column == 1)
-    fill(to, (size_t)n, from, size);
-  else
-    copy_run(to, p->to_column, from, p->from_column, n, size);
+/* n columns of `rows` rows, from where `to` and `from` point to. */
+static void copy_part(unsigned char *to, const unsigned char *from,
+                      const plane *p, int64_t rows, int64_t n, size_t size) {
+  int64_t to_row = p->to_row * (int64_t)size;
+  int64_t from_row = p->from_row * (int64_t)size;
+  for (int64_t r = 0; r < rows; r++, to += to_row, from += from_row)
+    if (p->from_column == 0 && p->to_column == 1)
+      fill(to, (size_t)n, from, size);
+    else
+      copy_run(to, p->to_column, from, p->from_column, n, size);
 }
 
-/* Rows may be long: part by part. */
+/* Part by part: rows may be long, or many. */
 static void copy_rows(const pln_engine *engine, unsigned char *to,
                       const unsigned char *from, const plane *p, size_t size) {
-  int64_t bytes = (int64_t)size;
-  size_t done = 0;
-  for (int64_t c = 0; c < p->columns; c += PART) {
-    int64_t n = least(PART, p->columns - c);
-    for (int64_t r = 0; r < p->rows; r++) {
-      copy_row(to + (r * p->to_row + c * p->to_column) * bytes,
-               from + (r * p->from_row + c * p->from_column) * bytes, p, n,
-               size);
-      if (pln_is_stopped_after(engine, &done, (size_t)n))
+  if (p->rows < SMALL_ROWS && p->columns < PART / SMALL_ROWS) {
+    copy_part(to, from, p, p->rows, p->columns, size);
+    return;
+  }
+  int64_t bytes = (int64_t)size, high = 1 + PART / (p->columns + 1);
+  for (int64_t c = 0; c < p->columns; c += PART)
+    for (int64_t r = 0; r < p->rows; r += high) {
+      copy_part(to + (r * p->to_row + c * p->to_column) * bytes,
+                from + (r * p->from_row + c * p->from_column) * bytes, p,
+                least(high, p->rows - r), least(PART, p->columns - c), size);
+      if (pln_is_stopped(engine))
         return;
     }
-  }
 }
 
 static void copy_plane(const pln_engine *engine, unsigned char *to,
