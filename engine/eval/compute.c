@@ -178,6 +178,8 @@ typedef struct work {
   bool folding; /* by a pass, and not in a run */
 } work;
 
+/* A kernel that is to stop leaves the rest out, and nobody sees what it made.
+ */
 static pln_status run_kernel(const work *w, const pln_tensor *const *args) {
   pln_kernel_call call = {.engine = w->graph->engine,
                           .op = w->node->data,
@@ -187,7 +189,12 @@ static pln_status run_kernel(const work *w, const pln_tensor *const *args) {
                           .n_results = n_results(w->node),
                           .results = w->results,
                           .folding = w->folding};
+  size_t mark = pln_diag_count(call.engine);
   pln_status status = pln_op_row(call.engine, call.op)->kernel(&call);
+  if (pln_is_stopped(call.engine)) {
+    pln_diag_drop(call.engine, mark); /* it may refuse what is half done */
+    status = pln_stopped(call.engine);
+  }
   if (status != PLN_OK)
     release_all(call.n_results, w->results);
   return status;

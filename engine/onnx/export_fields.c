@@ -410,11 +410,12 @@ static pln_status old_offset(pln_export *ex, pln_ref node, uint64_t *out) {
 }
 
 static pln_status list_constants(pln_export *ex, constants *c) {
-  const pln_scope_row *row = &ex->g->scopes[top(ex)->scope];
+  pln_scope_walk w = pln_export_walk(ex, top(ex)->scope);
+  pln_ref i;
   bool sorted = true;
   *c = (constants){0};
-  for (pln_ref i = row->begin; i < row->end; i++) {
-    if (ex->home[i] != top(ex)->scope || !pln_export_is_entry(ex, i))
+  while (pln_export_next(ex, &w, &i)) {
+    if (!pln_export_is_entry(ex, i))
       continue;
     PLN_TRY(pln_mem_grow(ex->engine, (void **)&c->all, &c->capacity,
                          (size_t)c->count + 1, sizeof *c->all));

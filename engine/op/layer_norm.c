@@ -158,7 +158,7 @@ static pln_status spread_over(const pln_kernel_call *call, const pln_tensor *t,
   memcpy(view.dims, x->dims, x->rank * sizeof *x->dims);
   pln_dense_steps(x->rank, x->dims, view.to);
   if (x->count)
-    pln_strided_copy(pln_tensor_writable(out->tensor), t->data,
+    pln_strided_copy(call->engine, pln_tensor_writable(out->tensor), t->data,
                      pln_element_size((pln_dtype)x->dtype), &view);
   out->step = pln_dims_product(x->dims, axis, x->rank);
   return PLN_OK;
@@ -213,7 +213,9 @@ static pln_status normalise_rows(pln_kernel_call *call, const layer *l) {
     PLN_TRY(keep_measures(call, l));
   const char *in = x->data;
   char *out = pln_tensor_writable(call->results[0]);
+  size_t done = 0;
   for (size_t r = 0; r < rows; r++, in += n * size, out += n * size) {
+    PLN_TRY(pln_poll_after(call->engine, &done, n));
     measures m =
         (l->rooted ? l->loops->rooted : l->loops->centred)(in, n, l->epsilon);
     l->loops->scale(out, in, n, m, spread_at(&l->scale, r, size),
@@ -307,9 +309,12 @@ static pln_status run_groups(pln_kernel_call *call, const groups *g) {
   PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)x->dtype, x->rank, x->dims,
                            &call->results[0]));
   char *out = pln_tensor_writable(call->results[0]);
+  size_t done = 0, n = g->channels * g->inner;
   for (size_t i = 0; i < g->batch; i++)
-    for (size_t k = 0; k < g->count; k++, in += step, out += step)
+    for (size_t k = 0; k < g->count; k++, in += step, out += step) {
+      PLN_TRY(pln_poll_after(call->engine, &done, n));
       normalise_group(g, loops, k, in, out);
+    }
   return PLN_OK;
 }
 
