@@ -5,9 +5,9 @@
  * passed over. */
 
 #include "base/base.h"
-#include "ir/application.h"
-#include "ir/tables.h"
-#include "op/blas.h"
+#include "ir/provenance/rule_application.h"
+#include "ir/intern_tables.h"
+#include "op/kernel/matmul/blas.h"
 #include "op/op.h"
 #include "pass/pass.h"
 #include "transform/transform.h"

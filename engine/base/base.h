@@ -5,8 +5,8 @@
  * only those layers know; engine.c, at the top of engine/, makes and frees
  * them. */
 
-#ifndef PLN_BASE_H
-#define PLN_BASE_H
+#ifndef PLN_BASE_BASE_H
+#define PLN_BASE_BASE_H
 
 #include <stdarg.h>
 #include <string.h>
@@ -220,7 +220,7 @@ struct pln_engine {
   /* Of a child engine: the one whose tables it reads. That one is frozen while
    * it has children. NULL: no child. */
   pln_engine *parent;
-  struct pln_lent *lent; /* of a child: what it borrows (ir/lend.c) */
+  struct pln_lent *lent; /* of a child: what it borrows (ir/worker/borrow.c) */
   /* Its children at work, for handlers of signals: `thread`, 0 for none, is the
    * system's number. */
   struct {
@@ -243,19 +243,19 @@ struct pln_engine {
   struct pln_diags *diags;                  /* base/diag.c */
   struct pln_dims *dims;                    /* ir/type/dim.c */
   struct pln_types *types;                  /* ir/type/type.c */
-  struct pln_attr_sets *attrs;              /* ir/attrs.c */
+  struct pln_attr_sets *attrs;              /* ir/attrs/attrs.c */
   struct pln_op_table *ops;                 /* ir/op_info.c */
-  struct pln_relay *relay;                  /* ir/text/relay_attrs.c */
+  struct pln_relay *relay;                  /* ir/relay/attr_conversion.c */
   const struct pln_relation_row *relations; /* ir/type/relation.c */
   uint32_t n_relations;
-  struct pln_blas *blas;       /* op/blas.c */
+  struct pln_blas *blas;       /* op/kernel/matmul/blas.c */
   struct pln_registry *passes; /* pass/registry.c */
   uint32_t n_vars;             /* Var identities given out */
   uint64_t n_inferences;       /* calls that were typed; for tests */
   uint32_t n_type_vars;        /* identities of type variables and holes */
-  /* Which rules passes applied, and what still may be (ir/application.c). */
+  /* Which rules passes applied, and what still may be (ir/provenance/rule_application.c). */
   struct pln_applications *applications;
-  /* Of random operators (op/draw.c): the seed, and how many drew from it since
+  /* Of random operators (op/kernel/random/rng.c): the seed, and how many drew from it since
    * the run began. */
   uint64_t random_seed, random_calls;
   struct pln_file *files[PLN_FILE_CHAINS]; /* living mappings (base/file.c) */

@@ -1,8 +1,8 @@
 /* file.h: files that are read through a mapping, and files that are written
  * beside their target and renamed into its place. */
 
-#ifndef PLN_FILE_H
-#define PLN_FILE_H
+#ifndef PLN_BASE_FILE_H
+#define PLN_BASE_FILE_H
 
 #include "base/base.h"
 

@@ -1,8 +1,8 @@
 /* file_parts.h: what a pln_file is made of; for file.c and output.c, which
  * copies from file to file. */
 
-#ifndef PLN_FILE_PARTS_H
-#define PLN_FILE_PARTS_H
+#ifndef PLN_BASE_FILE_PARTS_H
+#define PLN_BASE_FILE_PARTS_H
 
 #include <sys/types.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* host.h: what the command's scripts ask of the system. */
 
-#ifndef PLN_HOST_H
-#define PLN_HOST_H
+#ifndef PLN_CLI_HOST_H
+#define PLN_CLI_HOST_H
 
 #include <lauxlib.h>
 #include <lua.h>

@@ -1,8 +1,8 @@
 /* script.h: the scripts that the command carries, as the build compiled them
  * (embed.c). */
 
-#ifndef PLN_SCRIPT_H
-#define PLN_SCRIPT_H
+#ifndef PLN_CLI_SCRIPT_H
+#define PLN_CLI_SCRIPT_H
 
 #include <stddef.h>
 

@@ -6,7 +6,7 @@
 
 #include "eval/arguments.h"
 
-#include "ir/tensor.h"
+#include "ir/tensor/tensor.h"
 
 typedef struct checking {
   pln_engine *engine;

@@ -4,7 +4,7 @@
 #define PLN_EVAL_ARGUMENTS_H
 
 #include "eval/eval.h"
-#include "ir/datum.h"
+#include "ir/tensor/runtime_value.h"
 
 /* PLN_ERR_ARGUMENT for another number of arguments; PLN_ERR_TYPE names the
  * parameter, what was expected and what it got. */

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "ir/tensor.h"
-#include "op/small_float.h"
+#include "ir/tensor/tensor.h"
+#include "op/kernel/elementwise/small_float.h"
 
 enum { BLOCK = 512 };
 

@@ -2,11 +2,11 @@
  * pln_eval_function), or one call for constant folding; and the budget that
  * every pass which makes constants asks. */
 
-#ifndef PLN_EVAL_H
-#define PLN_EVAL_H
+#ifndef PLN_EVAL_EVAL_H
+#define PLN_EVAL_EVAL_H
 
-#include "ir/graph.h"
-#include "ir/module.h"
+#include "ir/graph/graph.h"
+#include "ir/graph/module.h"
 
 /* --------------------------------------------------------- folding one call */
 

@@ -2,7 +2,7 @@
  * tensors only. */
 
 #include "eval/eval.h"
-#include "ir/datum.h"
+#include "ir/tensor/runtime_value.h"
 
 /* Results as tensors; a sequence is none. */
 static pln_status take_tensors(pln_engine *engine, uint32_t n,

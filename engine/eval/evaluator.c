@@ -10,12 +10,12 @@
  * one that encloses it. Everything is freed when the run ends, however. */
 
 #include "eval/arguments.h"
-#include "eval/compute.h"
-#include "eval/cycle.h"
-#include "eval/fit.h"
+#include "eval/call.h"
+#include "eval/loop.h"
+#include "eval/pattern_match.h"
 #include "eval/plan.h"
-#include "ir/datum.h"
-#include "ir/describe.h"
+#include "ir/tensor/runtime_value.h"
+#include "ir/graph/describe.h"
 
 #include <stdio.h>
 

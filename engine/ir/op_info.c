@@ -4,7 +4,7 @@
  * knows follow as opaque rows. Rows never move and never go. */
 
 #include "ir/op_info.h"
-#include "ir/child.h"
+#include "ir/worker/child_engine.h"
 
 struct pln_op_table {
   const struct pln_op_table *base; /* of a child: its parent's table */

@@ -3,8 +3,8 @@
  * op/ fills the table from ops.def when the engine is made; operators met in
  * files and known to nobody are added as opaque rows. */
 
-#ifndef PLN_OP_INFO_H
-#define PLN_OP_INFO_H
+#ifndef PLN_IR_OP_INFO_H
+#define PLN_IR_OP_INFO_H
 
 #include "base/base.h"
 

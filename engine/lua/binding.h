@@ -52,7 +52,7 @@ typedef struct pln_lua {
   lua_Alloc alloc; /* the host's, while Lua's memory is counted */
   void *alloc_ud;
   lua_State *holder;         /* runs a script for its passes: none is applied */
-  struct pln_lua_home *home; /* in another thread: what it is for (mover.c) */
+  struct pln_lua_home *home; /* in another thread: what it is for (pass/pass_clone.c) */
 } pln_lua;
 
 /* Tables kept in the registry under the addresses of these bytes. */
@@ -244,7 +244,7 @@ pln_lua_graph *pln_lua_push_graph(lua_State *L, pln_lua *b,
                                   const pln_graph *graph);
 pln_lua_graph *pln_lua_push_target(lua_State *L, pln_lua *b);
 pln_lua_graph *pln_lua_push_free(lua_State *L, pln_lua *b);
-/* compact.c: drops what was built freely and no handle leads to any more, when
+/* graph/compact.c: drops what was built freely and no handle leads to any more, when
  * there is much of it. Handles stay what they are. Called where nobody holds
  * the number of a node: before a constructor reads its operands. */
 void pln_lua_compact(lua_State *L, pln_lua *b);
@@ -337,13 +337,13 @@ pln_module *pln_lua_test_module(lua_State *L, int arg);
 /* The same as check, kept alive by a box: a finaliser may close that at `arg`
  * while the module is read.  [-0, +1] */
 pln_module *pln_lua_hold_module(lua_State *L, int arg);
-/* functions.c: mod.functions, a view; what pairs returns for a module or a view
+/* module/functions.c: mod.functions, a view; what pairs returns for a module or a view
  * at 1.  [-0, +1]  [-0, +2] */
 int pln_lua_push_functions(lua_State *L, const pln_module *module);
 int pln_lua_pairs_of_functions(lua_State *L, const pln_module *module);
 /* A table of functions at `arg`; a view there becomes one.  [-0, +0] */
 void pln_lua_check_functions(lua_State *L, int arg);
-/* type_data.c: mod.types, mod:with_type.  [-0, +1] */
+/* type/adt.c: mod.types, mod:with_type.  [-0, +1] */
 int pln_lua_push_definitions(lua_State *L, pln_lua *b,
                              const pln_module *module);
 int pln_lua_module_with_type(lua_State *L);
@@ -352,7 +352,7 @@ void pln_lua_push_pass(lua_State *L, const pln_pass *pass);
 pln_pass *pln_lua_check_pass(lua_State *L, int arg);
 /* { name, opt_level, required, traceable, form }  [-0, +1] */
 void pln_lua_push_info(lua_State *L, const pln_pass *pass);
-/* option.c: { name, type, default, doc, choices, least, most, fields } of an
+/* pass/option.c: { name, type, default, doc, choices, least, most, fields } of an
  * option or config key.  [-0, +1] */
 void pln_lua_push_option(lua_State *L, pln_lua *b, const pln_option *row);
 /* The rows in the table at `arg` (nil: none), in scratch memory left on the
@@ -392,7 +392,7 @@ void pln_lua_release_callback(void *ud);
 
 /* ------------------------------------------------------------------- parts */
 
-/* mover.c: passes of files, made again in states of other threads. */
+/* pass/pass_clone.c: passes of files, made again in states of other threads. */
 extern const pln_pass_mover pln_lua_mover;
 /* What such a state is for, whose engine it borrows; NULL in any other. */
 struct pln_lua_home *pln_lua_home_of(lua_State *L);
@@ -431,7 +431,7 @@ void pln_lua_open_pass(lua_State *L);
 void pln_lua_open_registry(lua_State *L);
 void pln_lua_open_context(lua_State *L);
 void pln_lua_open_mutator(lua_State *L);
-/* node:history() -> changes, newest first, then the source (history.c) */
+/* node:history() -> changes, newest first, then the source (graph/history.c) */
 int pln_lua_node_history(lua_State *L);
 /* What the builder gets next was built by the script's line that runs. */
 void pln_lua_take_line(lua_State *L, pln_lua *b, struct pln_builder *builder);
@@ -458,7 +458,7 @@ void pln_lua_open_text(lua_State *L);
 /* Adds functions, with the state as upvalue, to the table on top. */
 void pln_lua_functions(lua_State *L, const luaL_Reg *functions);
 
-/* picture.c: methods of nodes and modules. */
+/* graph/dump.c: methods of nodes and modules. */
 int pln_lua_node_dot(lua_State *L);
 int pln_lua_node_json(lua_State *L);
 int pln_lua_module_dot(lua_State *L);

@@ -3,9 +3,9 @@
 #ifndef PLN_ONNX_NODE_H
 #define PLN_ONNX_NODE_H
 
-#include "ir/graph.h"
-#include "ir/origin.h"
-#include "onnx/decode.h"
+#include "ir/graph/graph.h"
+#include "ir/provenance/origin.h"
+#include "onnx/import/decode.h"
 
 /* The repeated fields of the node scanned last. */
 typedef struct pln_node_lists {

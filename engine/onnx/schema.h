@@ -4,7 +4,7 @@
 #ifndef PLN_ONNX_SCHEMA_H
 #define PLN_ONNX_SCHEMA_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 typedef struct pln_onnx_schema {
   const char *type;

@@ -1,7 +1,7 @@
 /* op.c: the table of operators, made of ops.def. Installed once an engine. */
 
 #include "ir/type/relation.h"
-#include "op/kernel.h"
+#include "op/kernel/kernel.h"
 
 /* The names that ops.def uses. */
 #define PURE PLN_TRAIT_PURE
@@ -26,10 +26,10 @@
 /* Schemas of operators that only Relay has: those of relay.def. */
 static const struct {
 #define RELAY(ID, name, results, attrs, type_key) char ID[sizeof attrs];
-#include "op/relay.def"
+#include "op/relay/relay.def"
 } relay = {
 #define RELAY(ID, name, results, attrs, type_key) attrs,
-#include "op/relay.def"
+#include "op/relay/relay.def"
 };
 #define RELAY_SCHEMA(ID) relay.ID
 
@@ -46,7 +46,7 @@ static const pln_relay_row relay_rows[] = {
   {name, results, attrs, type_key, true, NULL},
 #define RELAY_COUNT(ID, name, count, attrs, type_key) \
   {name, -1, attrs, type_key, false, pln_relay_count_##count},
-#include "op/relay.def"
+#include "op/relay/relay.def"
 };
 
 static const pln_relation_row relations[] = {

@@ -1,10 +1,10 @@
 /* op.h: the operators: their numbers, and what inference and kernels of all
  * families share. */
 
-#ifndef PLN_OP_H
-#define PLN_OP_H
+#ifndef PLN_OP_OP_H
+#define PLN_OP_OP_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 /* PLN_OP_ADD, ...: the rows of ops.def in order. */
 enum {

@@ -4,8 +4,8 @@
  * elements. What always holds: a failure leaves the module as it was, because
  * modules are never changed and the result is handed over at the very end. */
 
-#include "ir/application.h"
-#include "pass/parallel.h"
+#include "ir/provenance/rule_application.h"
+#include "pass/parallel/parallel.h"
 
 /* Passes that run passes: no more than this many pln_pass_apply at once, and
  * sequentials and required passes no deeper in one of them. */

@@ -1,7 +1,7 @@
 /* failure.c: what a reproducer is made of: the pass that failed last, the
  * module that it was given, and the context.
  *
- * Kept by position.c, taken by the binding, which writes the file. What always
+ * Kept by pipeline/position.c, taken by the binding, which writes the file. What always
  * holds: nothing is kept unless the context's config names a file. */
 
 #include "pass/pass.h"

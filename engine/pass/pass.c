@@ -4,7 +4,7 @@
  * object never changes, and its definition is shared by all passes made of it.
  * A specification's `ud` is taken even when making the pass fails. */
 
-#include "pass/cache.h"
+#include "pass/cache/cache.h"
 
 /* ------------------------------------------------------------- definitions */
 

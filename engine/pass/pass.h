@@ -1,11 +1,11 @@
 /* pass.h: what pass objects, registry, contexts and runs are made of; for the
  * files of pass/, and for transform/, which installs the built-in passes. */
 
-#ifndef PLN_PASS_H
-#define PLN_PASS_H
+#ifndef PLN_PASS_PASS_H
+#define PLN_PASS_PASS_H
 
-#include "ir/application.h"
-#include "ir/module.h"
+#include "ir/provenance/rule_application.h"
+#include "ir/graph/module.h"
 
 /* ------------------------------------------------------------ pass objects */
 
@@ -34,7 +34,7 @@ typedef struct pln_pass_def {
   pln_status (*run)(pln_pass_run *run);
   void *ud;
   void (*release)(void *ud);
-  struct kept_row *kept; /* its results in the cache (cache.c), or NULL */
+  struct kept_row *kept; /* its results in the cache (cache/cache.c), or NULL */
 } pln_pass_def;
 
 struct pln_pass {
@@ -92,7 +92,7 @@ struct pln_registry {
   void *print_ud;
   uint32_t n_rows, cap_rows;
   pln_report_row *rows;
-  pln_cache *cache; /* cache.c; NULL: nothing was kept */
+  pln_cache *cache; /* cache/cache.c; NULL: nothing was kept */
 };
 
 /* The registry with no pass in it, its config keys and default context. */
@@ -112,7 +112,7 @@ const pln_pass *pln_pass_lookup(const pln_engine *engine, pln_symbol name);
 pln_status pln_pass_unknown(pln_engine *engine, const pln_span *span,
                             const char *before, const char *name);
 
-/* ------------------------------------------------------- options (option.c) */
+/* ------------------------------------------------------- options (config/option.c) */
 
 /* A copy whose texts are symbols and whose fields are its own. */
 pln_status pln_option_copy(pln_engine *engine, const pln_option *row,
@@ -140,7 +140,7 @@ bool pln_option_read(const pln_option *row, pln_slice text, pln_attr *out);
 pln_status pln_option_defaults(pln_engine *engine, const pln_option *rows,
                                uint32_t n, pln_attrs *out) PLN_CHECKED;
 
-/* option_text.c: a value as the text of a pipeline has it, or as a user gives
+/* config/option_text.c: a value as the text of a pipeline has it, or as a user gives
  * it on a command line: one without brackets around it, a string without
  * quotes. *out = { name = value }, not checked. */
 pln_status pln_option_parse(pln_engine *engine, const pln_option *row,
@@ -155,13 +155,13 @@ pln_status pln_options_parse(pln_engine *engine, const pln_option *rows,
 pln_status pln_options_print(pln_engine *engine, pln_attrs options,
                              pln_write_fn write, void *ud) PLN_CHECKED;
 
-/* pipeline_print.c: a text in quotes; a name, in quotes where it needs them. */
+/* pipeline/print.c: a text in quotes; a name, in quotes where it needs them. */
 pln_status pln_pipeline_quote(pln_slice text, pln_write_fn write,
                               void *ud) PLN_CHECKED;
 pln_status pln_pipeline_put_name(pln_engine *engine, pln_symbol name,
                                  pln_write_fn write, void *ud) PLN_CHECKED;
 
-/* config.c: the values of a dictionary against the rows of `whom`. */
+/* config/config.c: the values of a dictionary against the rows of `whom`. */
 pln_status pln_options_check_rows(pln_engine *engine, const pln_option *rows,
                                   uint32_t n, const char *whom, pln_attrs attrs,
                                   pln_attrs *out) PLN_CHECKED;
@@ -392,7 +392,7 @@ pln_status pln_subject_module(const pln_subject *s,
 /* execute.c: hooks, then the body. */
 pln_status pln_execute(pln_execution *x, const pln_pass *pass,
                        pln_subject *s) PLN_CHECKED;
-/* move.c: passes that were made again for a child, and the home of each mover;
+/* parallel/pass_clone.c: passes that were made again for a child, and the home of each mover;
  * those of the parent, as the child has them. */
 typedef struct pln_moved {
   const pln_pass *pass; /* the parent's */
@@ -411,7 +411,7 @@ const pln_pass *pln_pass_here(const pln_engine *engine, const pln_pass *pass);
 pln_status pln_moves_open(pln_engine *child, uint32_t n,
                           const pln_moved *list) PLN_CHECKED;
 void pln_moves_close(pln_engine *child);
-/* leaf.c: one module or function pass; the result is verified. */
+/* primitive.c: one module or function pass; the result is verified. */
 pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
                         pln_subject *s) PLN_CHECKED;
 /* A Relay function that no attribute keeps from passes. */
@@ -424,21 +424,21 @@ bool pln_leaf_takes(const pln_pass *pass, const pln_graph *function);
 pln_status pln_module_replace(const pln_module *module,
                               pln_graph *const *functions,
                               pln_module **out) PLN_CHECKED;
-/* sequential.c: elements begin to end - 1, those that the context enables. */
+/* pipeline/sequential.c: elements begin to end - 1, those that the context enables. */
 pln_status pln_run_elements(pln_execution *x, const pln_pass *pass,
                             uint32_t begin, uint32_t end,
                             pln_subject *s) PLN_CHECKED;
-/* fixpoint.c, attempt.c, group.c: the other forms. */
+/* pipeline/fixpoint.c, pipeline/try.c, pipeline/per_function.c: the other forms. */
 pln_status pln_run_fixpoint(pln_execution *x, const pln_pass *pass,
                             pln_subject *s) PLN_CHECKED;
 pln_status pln_run_attempt(pln_execution *x, const pln_pass *pass,
                            pln_subject *s) PLN_CHECKED;
 pln_status pln_run_group(pln_execution *x, const pln_pass *pass,
                          pln_subject *s) PLN_CHECKED;
-/* require.c: what an element requires. */
+/* pipeline/require.c: what an element requires. */
 pln_status pln_run_required(pln_execution *x, const pln_pass *pass,
                             pln_subject *s) PLN_CHECKED;
-/* position.c: to be called on each way out of a failure: the first call notes
+/* pipeline/position.c: to be called on each way out of a failure: the first call notes
  * where the run is, and keeps what `pass` was given. */
 void pln_position_failed(pln_execution *x, const pln_pass *pass,
                          const pln_subject *before);
@@ -447,7 +447,7 @@ void pln_position_failed(pln_execution *x, const pln_pass *pass,
 pln_status pln_failure_install(pln_engine *engine) PLN_CHECKED;
 void pln_failure_keep(const pln_execution *x, const pln_pass *pass,
                       const pln_subject *before);
-/* pipeline_print.c: prints a pipeline; [*begin, *end) is the element that the
+/* pipeline/print.c: prints a pipeline; [*begin, *end) is the element that the
  * `n` indices lead to, or as much of the way as the text has. */
 pln_status pln_pipeline_print_at(const pln_pass *pass, const uint32_t *path,
                                  uint32_t n, pln_buffer *text, size_t *begin,

@@ -4,8 +4,8 @@
  * always holds: a name is registered once; a pass that was made stays as it is
  * when another takes its name. */
 
-#include "pass/cache.h"
-#include "pass/parallel.h"
+#include "pass/cache/cache.h"
+#include "pass/parallel/parallel.h"
 
 static pln_status fill_registry(pln_engine *engine, struct pln_registry *r) {
   static const pln_option fold = PLN_FOLD_OPTION;

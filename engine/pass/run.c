@@ -1,7 +1,7 @@
 /* run.c: what the body of a pass is given, and what it hands back.
  *
  * Called by bodies, in C or through the binding. What always holds: the run
- * owns what was set as result until leaf.c takes it. */
+ * owns what was set as result until primitive.c takes it. */
 
 #include <stdio.h>
 

@@ -12,7 +12,7 @@
  *
  * Semantics: TVM EliminateCommonSubexpr, extended to every kind and scope. */
 
-#include "ir/rewrite.h"
+#include "ir/rewrite/rewrite.h"
 #include "transform/transform.h"
 
 typedef struct merge {

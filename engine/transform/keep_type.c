@@ -1,7 +1,7 @@
 /* keep_type.c: what is known of a node's type stays known when another node
  * takes its place. Called by passes that forward or rebuild nodes. */
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 #include "transform/transform.h"
 
 /* What both types say of the node; *more when it is more than its own says. */

@@ -1,7 +1,7 @@
 /* transform.h: the built-in passes (passes.def), and their installation. */
 
-#ifndef PLN_TRANSFORM_H
-#define PLN_TRANSFORM_H
+#ifndef PLN_TRANSFORM_TRANSFORM_H
+#define PLN_TRANSFORM_TRANSFORM_H
 
 #include "pass/pass.h"
 

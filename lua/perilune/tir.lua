@@ -448,7 +448,7 @@ local bound = {
 }
 local bodies = { body = true, then_case = true, else_case = true, block = true }
 
--- Fields of kinds that are not made of operands in the order of kinds.def, and how
+-- Fields of kinds that are not made of operands in the order of ir/graph/kinds.def, and how
 -- such a node is made of them.
 local makers = {
   IntImm = { "dtype value", function(now) return tir.IntImm(now.dtype, now.value) end },

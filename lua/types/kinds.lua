@@ -1,6 +1,6 @@
 ---@meta perilune.kinds
 
---- What Node.kind is. Derived from kinds.def by engine/ir/kinds_page.lua.
+--- What Node.kind is. Derived from ir/graph/kinds.def by engine/ir/kinds_page.lua.
 ---@alias perilune.Kind
 ---| "Var" # A local variable; identity is a number, the name a hint.
 ---| "Constant" # A tensor.

@@ -7,7 +7,7 @@ package.path = "lua/?.lua;lua/?/init.lua;./?.lua;" .. package.path
 
 local pl = require "perilune"
 local clock = require "perilune.core".clock
-local random_graph = require "spec.random_graph"
+local random_graph = require "spec.random.graph"
 
 local function turn(name, from, make)
   return pl.function_pass { name = name, run = pl.mutator { Call = function(call)

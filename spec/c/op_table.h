@@ -20,9 +20,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "eval/compute.h"
+#include "eval/call.h"
 #include "eval/eval.h"
-#include "ir/tensor.h"
+#include "ir/tensor/tensor.h"
 
 static pln_engine *engine;
 static pln_builder *builder;

@@ -2,7 +2,7 @@
 
     python rewrites.py [COUNT]
 
-Runs spec/random_rewrite_spec.lua with COUNT rewrites (2000) and has
+Runs spec/transform/random_rewrite_spec.lua with COUNT rewrites (2000) and has
 onnx.checker check each model that was written, shapes inferred. Prints what it
 refuses though it takes the model before the rewrite, but for outputs without a rank, of which export warns: those it must
 refuse. The last line counts. Exit status 1 when there is any, 77 when there is
@@ -29,7 +29,7 @@ def write_models(directory, count):
                        PERILUNE_REWRITES=str(count))
     return subprocess.run(
         ["lua5.4", "/usr/bin/busted", f"--cpath={build}/lua/?.so",
-         "spec/random_rewrite_spec.lua"], env=environment).returncode
+         "spec/transform/random_rewrite_spec.lua"], env=environment).returncode
 
 
 def refused(path):

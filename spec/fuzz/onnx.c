@@ -6,7 +6,7 @@
  * must hold: a diagnostic or a module that verifies and can be written; no
  * crash, no leak. */
 
-#include "onnx_model.h"
+#include "onnx_fixture.h"
 #include "replay.h"
 
 static pln_status count_bytes(void *ud, const char *data, size_t size) {

@@ -8,7 +8,7 @@
  * no leak. */
 
 #include "replay.h"
-#include "rich_text.h"
+#include "relay_fixture.h"
 
 static void fail(const char *what, const pln_engine *engine) {
   fprintf(stderr, "fuzz_relay: %s\n", what);

@@ -16,7 +16,7 @@ extern "C" {
 typedef uint32_t pln_ref;
 #define PLN_NONE UINT32_MAX
 
-/* ir/kinds.def tells what each is made of. */
+/* ir/graph/kinds.def tells what each is made of. */
 typedef enum pln_kind {
   PLN_VAR = 0,
   PLN_CONSTANT,
@@ -590,7 +590,7 @@ PLN_API const char *pln_call_kind_name(pln_call_kind kind);
 /* How many arguments it takes, -1 for any number. */
 PLN_API int32_t pln_builtin_args(uint32_t builtin);
 
-/* What a node of the loop level is made of; ir/kinds.def names the operands.
+/* What a node of the loop level is made of; ir/graph/kinds.def names the operands.
  * `data` is the lanes of Ramp and Broadcast, the builtin of PrimCall (0: the
  * GlobalVar that is operand 0), the number of vectors of Shuffle, the value
  * index of Reduce, the name of Buffer, the value of StringImm (symbols), the

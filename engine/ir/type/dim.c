@@ -6,7 +6,7 @@
  * division is taken to be defined: its divisor is not zero. */
 
 #include "ir/type/dim.h"
-#include "ir/child.h"
+#include "ir/worker/child_engine.h"
 
 /* Beyond these there are no extents, and sums hold no such numbers. */
 static const int64_t far = INT64_C(1) << 62;

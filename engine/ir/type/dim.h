@@ -8,10 +8,10 @@
  * order of their bytes, then calls). A sum that is one bare atom is that atom.
  * So equal sums are equal records. */
 
-#ifndef PLN_DIM_H
-#define PLN_DIM_H
+#ifndef PLN_IR_TYPE_DIM_H
+#define PLN_IR_TYPE_DIM_H
 
-#include "ir/tables.h"
+#include "ir/intern_tables.h"
 
 /* What grows beyond these becomes unknown; they bound every loop and the
  * recursion over calls in calls. */

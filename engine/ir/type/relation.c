@@ -1,9 +1,9 @@
-/* type/relation.c: see type/relation.h. Called by infer_apply.c and
- * type/rules.c when a function type with constraints is applied. */
+/* type/relation.c: see type/relation.h. Called by infer/apply.c and
+ * infer/constraints.c when a function type with constraints is applied. */
 
 #include "ir/type/relation.h"
-#include "ir/describe.h"
-#include "ir/graph.h"
+#include "ir/graph/describe.h"
+#include "ir/graph/graph.h"
 
 void pln_relations_install(pln_engine *engine, const pln_relation_row *rows,
                            uint32_t n) {

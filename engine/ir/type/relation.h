@@ -3,8 +3,8 @@
  * inference of an operator: from its first arguments, the inputs, follow the
  * others. */
 
-#ifndef PLN_RELATION_H
-#define PLN_RELATION_H
+#ifndef PLN_IR_TYPE_RELATION_H
+#define PLN_IR_TYPE_RELATION_H
 
 #include "ir/type/unify.h"
 

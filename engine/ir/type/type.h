@@ -1,8 +1,8 @@
 /* type/type.h: types as those see them that take them apart and rebuild them.
  */
 
-#ifndef PLN_TYPE_H
-#define PLN_TYPE_H
+#ifndef PLN_IR_TYPE_TYPE_H
+#define PLN_IR_TYPE_TYPE_H
 
 #include "base/base.h"
 
@@ -47,7 +47,7 @@ pln_status pln_type_meet_again(pln_engine *engine, pln_type a, pln_type b,
                                pln_idmap **pairs, pln_type *out,
                                bool *conflict) PLN_CHECKED;
 
-/* value.c: does `now` tell all that `old` told of the same elements? */
+/* symbolic_value.c: does `now` tell all that `old` told of the same elements? */
 bool pln_value_refines(const pln_engine *engine, pln_value now, pln_value old);
 
 #endif

@@ -4,10 +4,10 @@
  * among the call's attributes as "type_args", a list of types, the first ones
  * or all. */
 
-#ifndef PLN_TYPE_ARGS_H
-#define PLN_TYPE_ARGS_H
+#ifndef PLN_IR_TYPE_TYPE_ARGS_H
+#define PLN_IR_TYPE_TYPE_ARGS_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 #include "ir/type/unify.h"
 
 /* What is written; NULL: nothing. */

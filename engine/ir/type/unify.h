@@ -3,10 +3,10 @@
  * A hole (PLN_TYPE_HOLE) is a type that is not known yet. Unifying two types
  * finds what their holes stand for, or that they contradict each other. */
 
-#ifndef PLN_UNIFY_H
-#define PLN_UNIFY_H
+#ifndef PLN_IR_TYPE_UNIFY_H
+#define PLN_IR_TYPE_UNIFY_H
 
-#include "ir/type/map.h"
+#include "ir/type/substitute.h"
 
 typedef struct pln_hole_row {
   uint32_t link; /* the row that stands for it; itself at a root */

@@ -1,0 +1,323 @@
+/* visit.c: visits of an expression: each node once, operands before users.
+ *
+ * Passes, analyses and scripts call it. A walk sees what Relay sees: a Call's
+ * operands in order, a Function's parameters and body, an If's condition and
+ * branches, a Match's data and arms (pattern, then body), and as the body of a
+ * Let the rest of its scope, so that a run of lets is entered in order and
+ * left in reverse. What holds: the stack is explicit; a scope's own nodes are
+ * looked at once, nested scopes are stepped over. */
+
+#include "ir/graph/layout.h"
+
+/* What a frame stands for: its node's operands from `at` on; with the highest
+ * bit set, the scope of the owner that comes next; LEAVING. */
+typedef struct frame {
+  pln_ref ref; /* PLN_NONE: the body on top */
+  uint32_t at;
+} frame;
+#define SCOPE 0x80000000u
+#define LEAVING 0xffffffffu
+
+/* A scope under way: its own nodes from `at` on, then its result. */
+typedef struct body {
+  pln_scope scope;
+  pln_ref at;
+  pln_scope inner; /* rows before it begin before `at` */
+} body;
+
+struct pln_walker {
+  const pln_graph *g;
+  uint8_t *seen; /* a node */
+  frame *stack;
+  uint32_t top, capacity;
+  body *bodies;
+  uint32_t n_bodies, cap_bodies;
+  pln_ref first; /* where to begin; PLN_NONE once begun */
+};
+
+/* ---------------------------------------------------------------- lifetime */
+
+static pln_status start(pln_walker *w, const pln_graph *g, pln_ref node) {
+  if (!g->sealed || node >= g->n_nodes)
+    return pln_diag_error(g->engine, PLN_ERR_ARGUMENT, NULL,
+                          "a walk begins at a node of a sealed graph");
+  *w = (pln_walker){.g = g, .first = node};
+  w->seen = pln_mem_zeroed(g->engine, g->n_nodes);
+  return w->seen ? PLN_OK : pln_nomem(g->engine);
+}
+
+static void stop(pln_walker *w) {
+  pln_engine *e = w->g->engine;
+  pln_mem_free(e, w->seen, w->g->n_nodes);
+  pln_mem_free(e, w->stack, w->capacity * sizeof *w->stack);
+  pln_mem_free(e, w->bodies, w->cap_bodies * sizeof *w->bodies);
+}
+
+pln_status pln_walker_new(const pln_graph *graph, pln_ref node,
+                          pln_walker **out) {
+  pln_walker w;
+  PLN_TRY(start(&w, graph, node));
+  *out = pln_mem_new(graph->engine, sizeof **out);
+  if (!*out) {
+    stop(&w);
+    return pln_nomem(graph->engine);
+  }
+  **out = w;
+  pln_graph_retain(graph);
+  return PLN_OK;
+}
+
+void pln_walker_free(pln_walker *w) {
+  if (!w)
+    return;
+  const pln_graph *g = w->g;
+  pln_engine *e = g->engine;
+  stop(w);
+  pln_mem_free(e, w, sizeof *w);
+  pln_graph_release((pln_graph *)(uintptr_t)g);
+}
+
+bool pln_walker_again(pln_walker *w, pln_ref node) {
+  if (w->top > 0 || w->first != PLN_NONE || node >= w->g->n_nodes ||
+      w->seen[node])
+    return false;
+  w->first = node;
+  return true;
+}
+
+/* ------------------------------------------------------------------ scopes */
+
+/* The first row from `inner` on that begins at or after `at`: a search that
+ * costs the logarithm of what it steps over. */
+static uint32_t row_behind(const pln_graph *g, uint32_t inner, pln_ref at) {
+  uint32_t step = 1, low = inner;
+  while (low < g->n_scopes && g->scopes[low].begin < at) {
+    inner = low + 1;
+    low += step;
+    step += step;
+  }
+  uint32_t high = low < g->n_scopes ? low : g->n_scopes;
+  while (inner < high) {
+    uint32_t middle = inner + (high - inner) / 2;
+    if (g->scopes[middle].begin < at)
+      inner = middle + 1;
+    else
+      high = middle;
+  }
+  return inner;
+}
+
+/* The next node of the scope itself that is evaluated whether it is used or
+ * not; PLN_NONE: only the result is left. */
+static pln_ref next_own(const pln_graph *g, body *f) {
+  pln_ref end = g->scopes[f->scope].end;
+  while (f->at < end) {
+    f->inner = row_behind(g, f->inner, f->at);
+    bool nested = f->inner < g->n_scopes && g->scopes[f->inner].begin < end;
+    pln_ref stop = nested ? g->scopes[f->inner].begin : end;
+    while (f->at < stop)
+      if (pln_is_scheduled(&g->nodes[f->at++]))
+        return f->at - 1;
+    if (nested)
+      f->at = g->scopes[f->inner++].end;
+  }
+  return PLN_NONE;
+}
+
+/* The innermost scope around a node. */
+static pln_scope scope_of(const pln_graph *g, pln_ref node) {
+  pln_scope s = row_behind(g, 0, node + 1) - 1;
+  while (g->scopes[s].end <= node)
+    s = g->scopes[s].parent;
+  return s;
+}
+
+/* ------------------------------------------------------------------- steps */
+
+static inline pln_status push(pln_walker *w, pln_ref ref) {
+  if (w->top == w->capacity)
+    PLN_TRY(pln_mem_grow(w->g->engine, (void **)&w->stack, &w->capacity,
+                         (size_t)w->top + 1, sizeof *w->stack));
+  w->stack[w->top++] = (frame){ref, 0};
+  return PLN_OK;
+}
+
+static inline pln_status enter(pln_walker *w, pln_ref node) {
+  w->seen[node] = 1;
+  return push(w, node);
+}
+
+static pln_status push_body(pln_walker *w, pln_scope scope, pln_ref at) {
+  PLN_TRY(pln_mem_grow(w->g->engine, (void **)&w->bodies, &w->cap_bodies,
+                       (size_t)w->n_bodies + 1, sizeof *w->bodies));
+  w->bodies[w->n_bodies++] = (body){scope, at, scope + 1};
+  return PLN_OK;
+}
+
+/* A Let brings the rest of its scope along; the root stands for all that the
+ * graph computes, lets before it included. */
+static pln_status begin(pln_walker *w, pln_ref *node) {
+  const pln_graph *g = w->g;
+  *node = w->first;
+  w->first = PLN_NONE;
+  if (*node == g->root) {
+    *node = PLN_NONE;
+    PLN_TRY(push_body(w, 0, 0));
+    return push(w, PLN_NONE);
+  }
+  if (g->nodes[*node].kind == PLN_LET)
+    PLN_TRY(push_body(w, scope_of(g, *node), *node + 1));
+  return enter(w, *node);
+}
+
+/* Enters the next node of the body on top that was not seen. The frame of a
+ * body goes when its result is entered; it also makes room for a Let, which
+ * takes the rest of the body over. */
+static pln_status step_body(pln_walker *w, pln_ref *node) {
+  body *b = &w->bodies[w->n_bodies - 1];
+  *node = next_own(w->g, b);
+  if (*node == PLN_NONE) {
+    *node = w->g->scopes[b->scope].result;
+    w->n_bodies--;
+    w->top--;
+  }
+  if (w->seen[*node]) {
+    *node = PLN_NONE;
+    return PLN_OK;
+  }
+  if (w->g->nodes[*node].kind == PLN_LET)
+    w->top--;
+  return enter(w, *node);
+}
+
+static pln_status step_scopes(pln_walker *w, frame *f) {
+  pln_scope s = f->at & ~SCOPE, next = w->g->scopes[s].next;
+  f->at = next == PLN_NONE ? LEAVING : next | SCOPE;
+  PLN_TRY(push_body(w, s, w->g->scopes[s].begin));
+  return push(w, PLN_NONE);
+}
+
+/* All operands of the node are done: what comes then. */
+static pln_status after_operands(pln_walker *w, frame *f, const pln_node *n) {
+  f->at = pln_owns(n) ? n->data | SCOPE : LEAVING;
+  return n->kind == PLN_LET ? push(w, PLN_NONE) : PLN_OK;
+}
+
+static inline bool is_plain(const pln_node *n) {
+  return n->kind != PLN_LET && !pln_owns(n);
+}
+
+/* The next operand of the node on top that was not seen. With its last one a
+ * plain node is done, so that it is not read again when it is left. */
+static inline bool next_operand(const pln_walker *w, frame *f,
+                                const pln_node *n, pln_ref *node) {
+  const pln_ref *operands = pln_operands(w->g, n);
+  while (f->at < n->count) {
+    *node = operands[f->at++];
+    if (!w->seen[*node]) {
+      f->at = f->at == n->count && is_plain(n) ? LEAVING : f->at;
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Goes on with the frame on top, of which there is more to do than leaving it;
+ * *node is PLN_NONE when nothing is entered. */
+static inline pln_status advance(pln_walker *w, frame *f, pln_ref *node) {
+  *node = PLN_NONE;
+  if (f->ref == PLN_NONE)
+    return step_body(w, node);
+  if (f->at & SCOPE)
+    return step_scopes(w, f);
+  const pln_node *n = &w->g->nodes[f->ref];
+  pln_ref operand;
+  if (!next_operand(w, f, n, &operand))
+    return after_operands(w, f, n);
+  *node = operand;
+  return enter(w, operand);
+}
+
+/* On to the next event; with `quiet` to the next node that is left. */
+static inline pln_status step(pln_walker *w, bool quiet, pln_walk_event *event,
+                              pln_ref *node) {
+  *node = PLN_NONE;
+  *event = PLN_WALK_ENTER;
+  if (w->first != PLN_NONE)
+    PLN_TRY(begin(w, node));
+  while ((quiet || *node == PLN_NONE) && w->top > 0) {
+    frame *f = &w->stack[w->top - 1];
+    if (f->at == LEAVING) {
+      *event = PLN_WALK_LEAVE;
+      *node = f->ref;
+      w->top--;
+      return PLN_OK;
+    }
+    PLN_TRY(advance(w, f, node));
+  }
+  if (quiet || *node == PLN_NONE)
+    *event = PLN_WALK_DONE;
+  return PLN_OK;
+}
+
+pln_status pln_walker_next(pln_walker *w, pln_walk_event *event,
+                           pln_ref *node) {
+  return step(w, false, event, node);
+}
+
+/* ------------------------------------------------------------- whole walks */
+
+void pln_walker_skip(pln_walker *w) {
+  pln_ref node = w->top > 0 ? w->stack[w->top - 1].ref : PLN_NONE;
+  if (node == PLN_NONE || w->stack[w->top - 1].at != 0)
+    return;
+  w->top--;
+  if (w->g->nodes[node].kind == PLN_LET)
+    w->n_bodies--;
+}
+
+static pln_status leave_all(pln_walker *w, pln_visit_fn fn, void *ud) {
+  pln_walk_event event;
+  pln_ref node;
+  for (;;) {
+    PLN_TRY(step(w, true, &event, &node));
+    if (event == PLN_WALK_DONE)
+      return PLN_OK;
+    PLN_TRY(fn(ud, w->g, node));
+  }
+}
+
+pln_status pln_walk_post_order(const pln_graph *graph, pln_ref node,
+                               pln_visit_fn fn, void *ud) {
+  pln_walker w;
+  PLN_TRY(start(&w, graph, node));
+  pln_status status = leave_all(&w, fn, ud);
+  stop(&w);
+  return status;
+}
+
+static pln_status visit_all(pln_walker *w, const pln_visitor *visitor) {
+  pln_walk_event event;
+  pln_ref node;
+  for (;;) {
+    PLN_TRY(step(w, false, &event, &node));
+    if (event == PLN_WALK_DONE)
+      return PLN_OK;
+    bool skip = false;
+    if (event == PLN_WALK_ENTER && visitor->enter)
+      PLN_TRY(visitor->enter(visitor->ud, w->g, node, &skip));
+    if (skip)
+      pln_walker_skip(w);
+    if (event == PLN_WALK_LEAVE && visitor->leave)
+      PLN_TRY(visitor->leave(visitor->ud, w->g, node));
+  }
+}
+
+pln_status pln_walk(const pln_graph *graph, pln_ref node,
+                    const pln_visitor *visitor) {
+  pln_walker w;
+  PLN_TRY(start(&w, graph, node));
+  pln_status status = visit_all(&w, visitor);
+  stop(&w);
+  return status;
+}

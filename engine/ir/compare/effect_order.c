@@ -1,0 +1,56 @@
+/* effect_order.c: what a scope evaluates as a statement, as comparisons and hashes
+ * see it: lets, clauses, statements of the loop level, and of kept nodes and
+ * values with effects those that nothing uses.
+ *
+ * One that something uses is met there: text says of it that it is kept, when
+ * its place is not the one where it is first used. So it does not count
+ * how much is known of effects: a call of a function is one when the function
+ * is not known yet, and may turn out to be none. */
+
+#include "ir/compare/equal.h"
+#include "ir/tir/tir.h"
+
+static bool is_value(const pln_node *n) {
+  return n->kind != PLN_LET && n->kind != PLN_CLAUSE && !pln_is_stmt(n);
+}
+
+/* Marks operands and what scopes give. */
+static pln_status find_uses(pln_statements *s) {
+  const pln_graph *g = s->graph;
+  s->used = pln_mem_zeroed(g->engine, (size_t)g->n_nodes + 1);
+  if (!s->used)
+    return pln_nomem(g->engine);
+  for (pln_ref i = 0; i < g->n_nodes; i++)
+    for (uint32_t k = 0; k < g->nodes[i].count; k++)
+      s->used[pln_operand(g, i, k)] = 1;
+  for (pln_scope i = 0; i < g->n_scopes; i++)
+    s->used[g->scopes[i].result] = 1;
+  return PLN_OK;
+}
+
+void pln_statements_free(pln_statements *s) {
+  if (s->used)
+    pln_mem_free(s->graph->engine, s->used, (size_t)s->graph->n_nodes + 1);
+  s->used = NULL;
+}
+
+pln_status pln_statement_before(pln_statements *s, pln_scope scope, pln_ref at,
+                                pln_ref *out) {
+  const pln_graph *g = s->graph;
+  while ((at = pln_anchor_before(g, scope, at)) != PLN_NONE) {
+    if (!is_value(&g->nodes[at]))
+      break;
+    if (!s->used)
+      PLN_TRY(find_uses(s));
+    if (!s->used[at])
+      break;
+    at = pln_anchor_begin(g, at);
+  }
+  *out = at;
+  return PLN_OK;
+}
+
+bool pln_is_used_effect(const pln_statements *s, pln_ref ref) {
+  const pln_node *n = &s->graph->nodes[ref];
+  return pln_is_anchored(n) && is_value(n) && s->used && s->used[ref];
+}

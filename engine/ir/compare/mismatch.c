@@ -1,0 +1,549 @@
+/* mismatch.c: where two expressions or modules differ first, in words:
+ *
+ *     @main.body.args[0].attrs.axis: 1 versus 2
+ *
+ * Called when somebody wants to know, after or instead of pln_graph_equal. The
+ * comparison is run again and remembers how it came to each node. */
+
+#include <stdio.h>
+
+#include "ir/compare/equal.h"
+#include "ir/graph/module.h"
+#include "ir/compare/module_equal.h"
+
+/* Steps that are told of a long way: the last ones. */
+enum { STEPS = 24 };
+
+typedef struct teller {
+  const pln_comparison *c;
+  pln_mismatch *out;
+  size_t size; /* of what was written */
+} teller;
+
+/* A pln_write_fn; what has no room is left out. */
+static pln_status put_bytes(void *ud, const char *data, size_t size) {
+  teller *t = ud;
+  size_t room = sizeof t->out->text - 1 - t->size;
+  size_t n = size < room ? size : room;
+  memcpy(t->out->text + t->size, data, n);
+  t->size += n;
+  t->out->text[t->size] = '\0';
+  return PLN_OK;
+}
+
+static void put(teller *t, const char *text) {
+  pln_status status = put_bytes(t, text, strlen(text));
+  (void)status; /* it cannot fail */
+}
+
+static void put_slice(teller *t, pln_slice text) {
+  pln_status status = put_bytes(t, text.data, text.size);
+  (void)status;
+}
+
+static void put_int(teller *t, int64_t value) {
+  char text[32];
+  snprintf(text, sizeof text, "%lld", (long long)value);
+  put(t, text);
+}
+
+static void put_index(teller *t, uint32_t index) {
+  put(t, "[");
+  put_int(t, index);
+  put(t, "]");
+}
+
+/* ----------------------------------------------------------------- the path */
+
+/* Word `index` of a row's fields, and whether it takes all the rest. */
+static pln_slice field(const pln_node *n, uint32_t index) {
+  const char *p = pln_kinds[n->kind].fields;
+  for (; *p && index > 0; index--) {
+    p += strcspn(p, " ");
+    p += *p == ' ';
+  }
+  return (pln_slice){p, strcspn(p, " ")};
+}
+
+/* A Call of what is no operator has its callee as operand 0. */
+static void put_operand(teller *t, const pln_node *n, uint32_t i) {
+  bool callee = pln_has_callee(n);
+  uint32_t word = 0;
+  if (callee && i == 0) {
+    put(t, ".callee");
+    return;
+  }
+  pln_slice name = field(n, 0);
+  while (word < i && name.size && name.data[name.size - 1] != '*')
+    name = field(n, ++word);
+  put(t, ".");
+  if (!name.size || name.data[name.size - 1] != '*') {
+    put_slice(t, name.size ? name : pln_text("operand"));
+    return;
+  }
+  name.size--;
+  put_slice(t, name);
+  put_index(t, i - word - callee);
+}
+
+static void put_scope(teller *t, const pln_node *n, uint32_t scope) {
+  int32_t operands = pln_kinds[n->kind].operands;
+  pln_slice name = field(n, (uint32_t)(operands > 0 ? operands : 0) + scope);
+  put(t, ".");
+  if (name.size && pln_kinds[n->kind].scopes > 0) {
+    put_slice(t, name);
+    return;
+  }
+  put(t, "clauses");
+  put_index(t, scope);
+}
+
+/* How many statements of the scope stand before `ref`. */
+static pln_status statement_number(const pln_comparison *c, pln_ref owner,
+                                   uint32_t scope, pln_ref ref, uint32_t *out) {
+  const pln_graph *g = c->a;
+  pln_statements statements = c->in_a;
+  pln_scope s = scope == PLN_NONE ? 0 : pln_node_scope(g, owner, scope);
+  pln_ref at = pln_anchor_begin(g, ref);
+  pln_status status;
+  for (*out = 0;; ++*out) {
+    status = pln_statement_before(&statements, s, at, &at);
+    if (status != PLN_OK || at == PLN_NONE)
+      break;
+    at = pln_anchor_begin(g, at);
+  }
+  if (!c->in_a.used)
+    pln_statements_free(&statements);
+  return status;
+}
+
+static pln_status put_statement(teller *t, const pln_pair *step) {
+  const pln_graph *g = t->c->a;
+  uint32_t number;
+  if (step->scope == PLN_NONE && step->x == g->root)
+    return PLN_OK; /* the statement itself */
+  if (step->scope != PLN_NONE)
+    put_scope(t, &g->nodes[step->from], step->scope);
+  if (g->nodes[step->x].kind == PLN_CLAUSE)
+    return PLN_OK;
+  PLN_TRY(statement_number(t->c, step->from, step->scope, step->x, &number));
+  put(t, ".statements");
+  put_index(t, number);
+  return PLN_OK;
+}
+
+static pln_status put_step(teller *t, const pln_pair *step) {
+  const pln_node *n = NULL;
+  if (step->edge != PLN_EDGE_ROOT && step->scope != PLN_NONE)
+    n = &t->c->a->nodes[step->from];
+  switch ((pln_edge_kind)step->edge) {
+  case PLN_EDGE_ROOT:
+  case PLN_EDGE_RET: break;
+  case PLN_EDGE_OPERAND: put_operand(t, n, step->index); break;
+  case PLN_EDGE_PARAM:
+    if (n->kind != PLN_FUNCTION)
+      put_scope(t, n, step->scope);
+    put(t, ".params");
+    put_index(t, step->index);
+    break;
+  case PLN_EDGE_STATEMENT: return put_statement(t, step);
+  case PLN_EDGE_RESULT:
+    put_scope(t, n, step->scope);
+    put(t, n->kind == PLN_MATCH ? ".rhs" : "");
+    break;
+  }
+  return PLN_OK;
+}
+
+static pln_status put_path(teller *t) {
+  const pln_comparison *c = t->c;
+  pln_pair steps[STEPS];
+  uint32_t n = 0;
+  const pln_pair *step = &c->at;
+  bool begun = false; /* the first step is known */
+  while (n < STEPS && !begun) {
+    steps[n++] = *step;
+    begun = step->edge == PLN_EDGE_ROOT || step->scope == PLN_NONE;
+    step = begun ? step : &c->via[step->from];
+  }
+  if (!begun)
+    put(t, "...");
+  while (n-- > 0)
+    PLN_TRY(put_step(t, &steps[n]));
+  return PLN_OK;
+}
+
+/* --------------------------------------------------------- what is different
+ */
+
+static void put_two(teller *t, pln_slice a, pln_slice b) {
+  put(t, ": ");
+  put_slice(t, a);
+  put(t, " versus ");
+  put_slice(t, b);
+}
+
+static void put_counts(teller *t, const char *what, uint32_t a, uint32_t b) {
+  put(t, ": ");
+  put_int(t, a);
+  put(t, " versus ");
+  put_int(t, b);
+  put(t, " ");
+  put(t, what);
+}
+
+static pln_status put_types(teller *t, pln_type a, pln_type b) {
+  const pln_engine *e = t->c->engine;
+  put(t, ".type: ");
+  PLN_TRY(pln_print_type(e, a, put_bytes, t));
+  put(t, " versus ");
+  return pln_print_type(e, b, put_bytes, t);
+}
+
+/* The value alone: what is printed of a dictionary of one entry, behind its
+ * name. */
+static pln_status put_value(teller *t, const pln_attr *a) {
+  pln_engine *e = t->c->engine;
+  if (!a) {
+    put(t, "none");
+    return PLN_OK;
+  }
+  pln_attrs one;
+  pln_buffer text;
+  pln_slice name = pln_symbol_text(e, a->name);
+  PLN_TRY(pln_attrs_make(e, 1, a, &one));
+  pln_buffer_init(&text, e);
+  pln_status status = pln_print_attrs(e, one, pln_buffer_write, &text);
+  if (status == PLN_OK && text.size > name.size + 1)
+    put_slice(
+        t, (pln_slice){text.data + name.size + 1, text.size - name.size - 1});
+  pln_buffer_free(&text);
+  return status;
+}
+
+static pln_status put_entry(teller *t, pln_symbol name, const pln_attr *a,
+                            const pln_attr *b) {
+  put(t, ".attrs.");
+  put_slice(t, pln_symbol_text(t->c->engine, name));
+  put(t, ": ");
+  PLN_TRY(put_value(t, a));
+  put(t, " versus ");
+  return put_value(t, b);
+}
+
+static const pln_attr *entry(const pln_engine *e, pln_attrs attrs,
+                             pln_symbol name) {
+  for (uint32_t i = 0; i < pln_attrs_count(e, attrs); i++)
+    if (pln_attrs_get(e, attrs, i)->name == name)
+      return pln_attrs_get(e, attrs, i);
+  return NULL;
+}
+
+/* The first entry that differs; then one that only b has. */
+static pln_status put_attrs(teller *t, pln_attrs a, pln_attrs b) {
+  pln_engine *e = t->c->engine;
+  for (uint32_t i = 0; i < pln_attrs_count(e, a); i++) {
+    const pln_attr *x = pln_attrs_get(e, a, i), *y = entry(e, b, x->name);
+    bool same = false;
+    if (y)
+      PLN_TRY(pln_attr_equal(e, x, y, &same));
+    if (!same)
+      return put_entry(t, x->name, x, y);
+  }
+  for (uint32_t i = 0; i < pln_attrs_count(e, b); i++) {
+    const pln_attr *y = pln_attrs_get(e, b, i);
+    if (!entry(e, a, y->name))
+      return put_entry(t, y->name, NULL, y);
+  }
+  put(t, ".attrs differ");
+  return PLN_OK;
+}
+
+/* Of a call, as equality compares them. */
+static pln_status put_told_attrs(teller *t, const pln_node *m,
+                                 const pln_node *n) {
+  pln_op op = m->kind == PLN_CALL ? m->data : 0;
+  pln_attrs x, y;
+  PLN_TRY(pln_relay_told(t->c->engine, op, m->attrs, &x));
+  PLN_TRY(pln_relay_told(t->c->engine, op, n->attrs, &y));
+  return put_attrs(t, x, y);
+}
+
+static pln_status put_tensors(teller *t, const pln_tensor *a,
+                              const pln_tensor *b) {
+  if (a->dtype == b->dtype && a->rank == b->rank &&
+      (a->rank == 0 || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims))) {
+    char x[128] = "other elements", y[128] = "some";
+    if (a->count == 1 && b->count == 1) {
+      PLN_TRY(pln_tensor_element_text(a, 0, x, sizeof x));
+      PLN_TRY(pln_tensor_element_text(b, 0, y, sizeof y));
+    }
+    put(t, ".data");
+    put_two(t, pln_text(x), pln_text(y));
+    return PLN_OK;
+  }
+  pln_type x, y;
+  PLN_TRY(
+      pln_type_tensor(t->c->engine, a->dtype, (int32_t)a->rank, a->dims, &x));
+  PLN_TRY(
+      pln_type_tensor(t->c->engine, b->dtype, (int32_t)b->rank, b->dims, &y));
+  return put_types(t, x, y);
+}
+
+static pln_slice op_text(const pln_engine *e, pln_op op) {
+  return op ? pln_op_name(e, op) : pln_text("no operator");
+}
+
+static void put_float(teller *t, double value) {
+  char text[40];
+  snprintf(text, sizeof text, "%.9g", value);
+  put(t, text);
+}
+
+/* The numbers of two immediates. */
+static void put_numbers(teller *t, const pln_node *m) {
+  const pln_comparison *c = t->c;
+  pln_ref x = c->at.x, y = c->at.y;
+  bool whole = m->kind == PLN_INT_IMM;
+  put(t, ".value: ");
+  if (whole)
+    put_int(t, pln_node_int(c->a, x));
+  else
+    put_float(t, pln_node_float(c->a, x));
+  put(t, " versus ");
+  if (whole)
+    put_int(t, pln_node_int(c->b, y));
+  else
+    put_float(t, pln_node_float(c->b, y));
+}
+
+static pln_status put_payload(teller *t, const pln_node *m, const pln_node *n) {
+  const pln_comparison *c = t->c;
+  const pln_engine *e = c->engine;
+  switch (pln_kinds[m->kind].payload) {
+  case PLN_PAYLOAD_NONE:
+  case PLN_PAYLOAD_HINT:
+  case PLN_PAYLOAD_SCOPE: break;
+  case PLN_PAYLOAD_BITS: put_numbers(t, m); break;
+  case PLN_PAYLOAD_BUILTIN:
+    put(t, ".builtin");
+    put_two(t, pln_text(pln_builtin_name(m->data)),
+            pln_text(pln_builtin_name(n->data)));
+    break;
+  case PLN_PAYLOAD_VAR:
+    put_two(t, pln_symbol_text(e, m->attrs), pln_symbol_text(e, n->attrs));
+    put(t, ", which do not correspond");
+    break;
+  case PLN_PAYLOAD_TENSOR:
+    return put_tensors(t, c->a->tensors[m->data], c->b->tensors[n->data]);
+  case PLN_PAYLOAD_OP:
+    put(t, ".op");
+    put_two(t, op_text(e, m->data), op_text(e, n->data));
+    break;
+  case PLN_PAYLOAD_SYMBOL:
+    put(t, ".name");
+    put_two(t, pln_symbol_text(e, m->data), pln_symbol_text(e, n->data));
+    break;
+  case PLN_PAYLOAD_INDEX:
+    put(t, ".index: ");
+    put_int(t, m->data);
+    put(t, " versus ");
+    put_int(t, n->data);
+    break;
+  }
+  return PLN_OK;
+}
+
+/* Of a Function that is the result's type: parameters are Vars. */
+static pln_status put_node_types(teller *t, const pln_node *m,
+                                 const pln_node *n) {
+  const pln_engine *e = t->c->engine;
+  pln_type x = m->type, y = n->type;
+  if (m->kind == PLN_FUNCTION || m->kind == PLN_PRIM_FUNC) {
+    put(t, ".ret");
+    x = pln_type_part(e, x, pln_type_n_parts(e, x) - 1);
+    y = pln_type_part(e, y, pln_type_n_parts(e, y) - 1);
+  }
+  return put_types(t, x, y);
+}
+
+static pln_scope scope_of(const pln_graph *g, const pln_node *n, uint32_t i) {
+  pln_scope s = n->data;
+  while (i-- > 0)
+    s = g->scopes[s].next;
+  return s;
+}
+
+static pln_status put_scopes(teller *t, const pln_node *m, const pln_node *n) {
+  const pln_comparison *c = t->c;
+  uint32_t at = c->in_scope;
+  if (at == PLN_NONE) {
+    put(t, ": other lets or calls with effects");
+    return PLN_OK;
+  }
+  const pln_scope_row *x = &c->a->scopes[scope_of(c->a, m, at)];
+  const pln_scope_row *y = &c->b->scopes[scope_of(c->b, n, at)];
+  if (m->kind != PLN_FUNCTION || c->why == PLN_MISMATCH_STATEMENTS)
+    put_scope(t, m, at);
+  if (c->why == PLN_MISMATCH_PARAMS)
+    put_counts(t, "parameters", x->n_params, y->n_params);
+  else if (c->why == PLN_MISMATCH_STATEMENTS)
+    put(t, ": other lets or calls with effects");
+  else
+    return put_attrs(t, x->attrs, y->attrs);
+  return PLN_OK;
+}
+
+static pln_status put_difference(teller *t) {
+  const pln_comparison *c = t->c;
+  const pln_node *m = &c->a->nodes[c->at.x], *n = &c->b->nodes[c->at.y];
+  switch (c->why) {
+  case PLN_MISMATCH_KIND:
+    put_two(t, pln_text(pln_kinds[m->kind].name),
+            pln_text(pln_kinds[n->kind].name));
+    break;
+  case PLN_MISMATCH_OPERANDS:
+    put_counts(t, "operands", m->count, n->count);
+    break;
+  case PLN_MISMATCH_RESULTS:
+    put_counts(t, "results", m->results, n->results);
+    break;
+  case PLN_MISMATCH_PAYLOAD: return put_payload(t, m, n);
+  case PLN_MISMATCH_ATTRS: return put_told_attrs(t, m, n);
+  case PLN_MISMATCH_SHARING:
+    put(t, ": one node on one side, two on the other");
+    break;
+  case PLN_MISMATCH_TYPE: return put_node_types(t, m, n);
+  case PLN_MISMATCH_PARAMS:
+  case PLN_MISMATCH_STATEMENTS:
+  case PLN_MISMATCH_SCOPE_ATTRS: return put_scopes(t, m, n);
+  case PLN_MISMATCH_ORDER: put(t, ": effects in another order"); break;
+  case PLN_MISMATCH_SCOPES: put(t, ": other numbers of scopes"); break;
+  case PLN_MISMATCH_TYPE_PARAMS: put(t, ": other type parameters"); break;
+  }
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- driver */
+
+/* `prefix` names the root: "@main", or "" for an expression. */
+static pln_status tell(pln_comparison *c, const char *prefix,
+                       pln_mismatch *out) {
+  teller t = {.c = c, .out = out};
+  out->equal = c->equal;
+  if (c->equal)
+    return PLN_OK;
+  out->a = c->at.x;
+  out->b = c->at.y;
+  put(&t, prefix);
+  PLN_TRY(put_path(&t));
+  PLN_TRY(put_difference(&t));
+  /* Of an expression the path begins with its first step. */
+  if (out->text[0] == '.' && out->text[1] != '.')
+    memmove(out->text, out->text + 1, t.size);
+  else if (out->text[0] == ':')
+    memmove(out->text, out->text + 2, t.size - 1);
+  return PLN_OK;
+}
+
+static pln_status trace(const pln_graph *f, pln_ref x, const pln_graph *g,
+                        pln_ref y, pln_type_match *types, const char *prefix,
+                        pln_mismatch *out) {
+  pln_comparison c;
+  pln_status status = pln_comparison_begin(&c, f, g, types, true);
+  if (status == PLN_OK)
+    status = pln_comparison_run(&c, x, y);
+  if (status == PLN_OK)
+    status = tell(&c, prefix, out);
+  pln_comparison_end(&c);
+  return status;
+}
+
+pln_status pln_graph_mismatch(const pln_graph *a, pln_ref node_a,
+                              const pln_graph *b, pln_ref node_b,
+                              bool map_free_vars, pln_mismatch *out) {
+  pln_type_match types = {.engine = a->engine, .map_free = map_free_vars};
+  *out = (pln_mismatch){.function_a = PLN_NONE, .function_b = PLN_NONE};
+  pln_status status = trace(a, node_a, b, node_b, &types, "", out);
+  pln_type_match_free(&types);
+  return status;
+}
+
+/* Differences that lie in no function. */
+static pln_status tell_module(const pln_module *a, const pln_module *b,
+                              const pln_module_difference *d,
+                              pln_mismatch *out) {
+  pln_comparison c = {.engine = a->engine};
+  teller t = {.c = &c, .out = out};
+  switch (d->what) {
+  case PLN_MODULES_EQUAL: out->equal = true; break;
+  case PLN_MODULES_ENGINE: put(&t, "modules of two engines"); break;
+  case PLN_MODULES_MISSING:
+    put(&t, "only the ");
+    put(&t, d->a == PLN_NONE ? "second" : "first");
+    put(&t, " module has @");
+    put_slice(&t, pln_symbol_text(a->engine, d->name));
+    break;
+  case PLN_MODULES_TYPES:
+    put(&t, "types");
+    put_counts(&t, "definitions", pln_module_n_types(a), pln_module_n_types(b));
+    break;
+  case PLN_MODULES_ATTRS:
+    put(&t, "module");
+    return put_attrs(&t, pln_module_attrs(a), pln_module_attrs(b));
+  case PLN_MODULES_TYPE:
+    put(&t, "type ");
+    put_slice(&t, pln_symbol_text(a->engine, d->name));
+    put(&t, ": other definitions");
+    break;
+  case PLN_MODULES_FUNCTION: break;
+  }
+  return PLN_OK;
+}
+
+static pln_status tell_function(const pln_module *a, const pln_module *b,
+                                const pln_module_difference *d,
+                                pln_type_match *types, pln_mismatch *out) {
+  const pln_graph *f = pln_module_function(a, d->a),
+                  *g = pln_module_function(b, d->b);
+  char name[128];
+  snprintf(name, sizeof name, "@%s", pln_symbol_text(a->engine, d->name).data);
+  out->function_a = d->a;
+  out->function_b = d->b;
+  pln_idmap_free(types->seen); /* pairs are taken up anew */
+  types->seen = NULL;
+  return trace(f, f->root, g, g->root, types, name, out);
+}
+
+static pln_status differ(const pln_module *a, const pln_module *b,
+                         pln_type_match types, pln_mismatch *out) {
+  pln_module_difference d;
+  *out = (pln_mismatch){.a = PLN_NONE,
+                        .b = PLN_NONE,
+                        .function_a = PLN_NONE,
+                        .function_b = PLN_NONE};
+  pln_status status = pln_module_compare(a, b, &types, &d);
+  if (status == PLN_OK && d.what == PLN_MODULES_FUNCTION)
+    status = tell_function(a, b, &d, &types, out);
+  else if (status == PLN_OK)
+    status = tell_module(a, b, &d, out);
+  pln_type_match_free(&types);
+  return status;
+}
+
+pln_status pln_module_mismatch(const pln_module *a, const pln_module *b,
+                               bool map_free_vars, pln_mismatch *out) {
+  return differ(
+      a, b, (pln_type_match){.engine = a->engine, .map_free = map_free_vars},
+      out);
+}
+
+pln_status pln_module_mismatch_contents(const pln_module *a,
+                                        const pln_module *b, bool map_free_vars,
+                                        pln_mismatch *out) {
+  return differ(a, b,
+                (pln_type_match){.engine = a->engine,
+                                 .map_free = map_free_vars,
+                                 .contents = true},
+                out);
+}

@@ -1,0 +1,186 @@
+/* compare/type_equal.c: equality of types, whatever the names of bound type
+ * variables.
+ *
+ * Called by comparisons of graphs and of modules. Types are interned, so types
+ * without variables are equal when they are the same number; the others are
+ * compared part by part, on a stack, each pair once. */
+
+#include "ir/compare/equal.h"
+#include "ir/type/type.h"
+
+void pln_type_match_free(pln_type_match *m) {
+  pln_pairing_free(&m->vars);
+  while (m->n_scopes > 0)
+    pln_idmap_free(m->scopes[--m->n_scopes].seen);
+  pln_idmap_free(m->seen);
+  pln_mem_free(m->engine, m->stack, m->cap_stack * sizeof *m->stack);
+  pln_mem_free(m->engine, m->scopes, m->cap_scopes * sizeof *m->scopes);
+  pln_mem_free(m->engine, m->rebound, m->cap_rebound * sizeof *m->rebound);
+}
+
+/* On the stack of pairs: behind all that a generic function type holds. */
+#define END UINT32_MAX
+
+static bool same_kind(const pln_engine *e, pln_type x, pln_type y) {
+  return pln_type_kind_of(e, x) == PLN_TYPE_VAR &&
+         pln_type_kind_of(e, y) == PLN_TYPE_VAR &&
+         pln_type_var_kind_of(e, x) == pln_type_var_kind_of(e, y);
+}
+
+pln_status pln_type_match_bind(pln_type_match *m, pln_type x, pln_type y,
+                               bool *same) {
+  *same = same_kind(m->engine, x, y);
+  if (*same && !pln_pairing_fits(&m->vars, x, y)) {
+    pln_idmap_free(m->seen); /* what was compared with another partner */
+    m->seen = NULL;
+  }
+  return *same ? pln_pairing_add(m->engine, &m->vars, x, y) : PLN_OK;
+}
+
+/* A variable whose partner is known needs no permission to be free. */
+static pln_status match_use(pln_type_match *m, pln_type x, pln_type y,
+                            bool *same) {
+  bool known = m->vars.to && pln_idmap_get(m->vars.to, x) == y;
+  *same = same_kind(m->engine, x, y) && pln_pairing_fits(&m->vars, x, y) &&
+          (known || x == y || m->map_free);
+  return *same ? pln_pairing_add(m->engine, &m->vars, x, y) : PLN_OK;
+}
+
+static pln_status push(pln_type_match *m, pln_type x, pln_type y) {
+  PLN_TRY(pln_mem_grow(m->engine, (void **)&m->stack, &m->cap_stack,
+                       (size_t)m->top + 2, sizeof *m->stack));
+  m->stack[m->top++] = x;
+  m->stack[m->top++] = y;
+  return PLN_OK;
+}
+
+/* Binds a variable for the type at hand only. */
+static pln_status rebind(pln_type_match *m, pln_type x, pln_type y,
+                         bool *same) {
+  *same = same_kind(m->engine, x, y);
+  PLN_TRY(pln_mem_grow(m->engine, (void **)&m->rebound, &m->cap_rebound,
+                       (size_t)m->n_rebound + 1, sizeof *m->rebound));
+  m->rebound[m->n_rebound++] = pln_pairing_get(&m->vars, x, y);
+  return pln_pairing_add(m->engine, &m->vars, x, y);
+}
+
+/* Variables that a function type binds are its own: behind it each has the
+ * partner that it had before, and what was compared with other ones counts. */
+static pln_status open_scope(pln_type_match *m, pln_type x, pln_type y,
+                             bool *same) {
+  const pln_engine *e = m->engine;
+  PLN_TRY(pln_mem_grow(m->engine, (void **)&m->scopes, &m->cap_scopes,
+                       (size_t)m->n_scopes + 1, sizeof *m->scopes));
+  PLN_TRY(push(m, END, END));
+  m->scopes[m->n_scopes++] = (pln_type_scope){m->seen, m->n_rebound};
+  m->seen = NULL;
+  for (uint32_t i = 0; *same && i < pln_type_n_vars(e, x); i++)
+    PLN_TRY(
+        rebind(m, pln_type_var_at(e, x, i), pln_type_var_at(e, y, i), same));
+  return PLN_OK;
+}
+
+static pln_status close_scope(pln_type_match *m) {
+  const pln_type_scope *scope = &m->scopes[--m->n_scopes];
+  pln_idmap_free(m->seen);
+  m->seen = scope->seen;
+  while (m->n_rebound > scope->n_rebound)
+    PLN_TRY(pln_pairing_restore(&m->vars, &m->rebound[--m->n_rebound]));
+  return PLN_OK;
+}
+
+static pln_status match_func(pln_type_match *m, pln_type x, pln_type y,
+                             bool *same) {
+  const pln_engine *e = m->engine;
+  uint32_t n = pln_type_n_constraints(e, x);
+  *same = pln_type_n_vars(e, x) == pln_type_n_vars(e, y) &&
+          n == pln_type_n_constraints(e, y);
+  if (*same && pln_type_n_vars(e, x) > 0)
+    PLN_TRY(open_scope(m, x, y, same));
+  for (uint32_t i = 0; *same && i < n; i++)
+    PLN_TRY(
+        push(m, pln_type_constraint(e, x, i), pln_type_constraint(e, y, i)));
+  return PLN_OK;
+}
+
+/* What a compound says beside its parts. */
+static pln_status match_head(pln_type_match *m, pln_type x, pln_type y,
+                             bool *same) {
+  const pln_engine *e = m->engine;
+  pln_type_kind kind = pln_type_kind_of(e, x);
+  *same = pln_type_n_parts(e, x) == pln_type_n_parts(e, y) &&
+          pln_type_symbol(e, x) == pln_type_symbol(e, y);
+  if (!*same)
+    return PLN_OK;
+  if (kind == PLN_TYPE_FUNC)
+    return match_func(m, x, y, same);
+  *same = pln_type_number(e, x) == pln_type_number(e, y);
+  return *same && kind == PLN_TYPE_RELATION
+             ? pln_attrs_equal(m->engine, pln_type_attrs(e, x),
+                               pln_type_attrs(e, y), same)
+             : PLN_OK;
+}
+
+/* Notes the pair; *first: it was not noted before. */
+static pln_status note(pln_type_match *m, pln_type x, pln_type y, bool *first) {
+  uint64_t key = (uint64_t)x << 32 | y;
+  if (!m->seen)
+    PLN_TRY(pln_idmap_new(m->engine, &m->seen));
+  *first = pln_idmap_get(m->seen, key) == 0;
+  return *first ? pln_idmap_set(m->seen, key, 1) : PLN_OK;
+}
+
+static bool is_leaf(pln_type_kind kind) {
+  return kind == PLN_TYPE_INCOMPLETE || kind == PLN_TYPE_TENSOR ||
+         kind == PLN_TYPE_HOLE || kind == PLN_TYPE_PRIM;
+}
+
+static pln_status match_pair(pln_type_match *m, pln_type x, pln_type y,
+                             bool *same) {
+  const pln_engine *e = m->engine;
+  pln_type_kind kind = pln_type_kind_of(e, x);
+  *same = kind == pln_type_kind_of(e, y);
+  if (!*same)
+    return PLN_OK;
+  if (kind == PLN_TYPE_VAR)
+    return match_use(m, x, y, same);
+  if (is_leaf(kind)) {
+    *same = x == y;
+    return PLN_OK;
+  }
+  bool first = false;
+  PLN_TRY(note(m, x, y, &first));
+  if (!first)
+    return PLN_OK;
+  PLN_TRY(match_head(m, x, y, same));
+  for (uint32_t i = pln_type_n_parts(e, x); *same && i-- > 0;)
+    PLN_TRY(push(m, pln_type_part(e, x, i), pln_type_part(e, y, i)));
+  return PLN_OK;
+}
+
+pln_status pln_type_match_run(pln_type_match *m, pln_type x, pln_type y,
+                              bool *same) {
+  *same = true;
+  /* While no variable has another partner, a type is equal to itself. */
+  if (x == y &&
+      (!m->vars.to || !(pln_type_flags(m->engine, x) & PLN_TYPE_HAS_VAR)))
+    return PLN_OK;
+  m->top = 0;
+  PLN_TRY(push(m, x, y));
+  while ((*same || m->n_scopes > 0) && m->top > 0) {
+    m->top -= 2;
+    if (m->stack[m->top] == END)
+      PLN_TRY(close_scope(m));
+    else if (*same)
+      PLN_TRY(match_pair(m, m->stack[m->top], m->stack[m->top + 1], same));
+  }
+  return PLN_OK;
+}
+
+pln_status pln_type_equal(pln_engine *engine, pln_type a, pln_type b,
+                          bool map_free_vars, bool *out) {
+  pln_type_match m = {.engine = engine, .map_free = map_free_vars};
+  pln_status status = pln_type_match_run(&m, a, b, out);
+  pln_type_match_free(&m);
+  return status;
+}

@@ -1,0 +1,939 @@
+/* builder.c: the builder, the only thing that appends nodes.
+ *
+ * Importers, the rewriter and scripts build with it. While building, a node's
+ * sequence number is its index and its home a row of `home`; contiguous scopes
+ * exist only once layout.c has sealed the graph. What holds: operands are
+ * earlier nodes; typed is the normal state. */
+
+#include "ir/graph/compact.h"
+#include "ir/graph/describe.h"
+#include "ir/graph/graph.h"
+#include "ir/graph/module.h"
+
+/* ---------------------------------------------------------------- lifetime */
+
+static pln_status start(pln_builder *b) {
+  PLN_TRY(pln_graph_new(b->engine, &b->graph));
+  PLN_TRY(pln_mem_grow(b->engine, (void **)&b->open, &b->cap_open, 1,
+                       sizeof *b->open));
+  pln_scope root;
+  PLN_TRY(pln_builder_add_scope(b, PLN_NONE, &root));
+  b->open[b->n_open++] = root;
+  return PLN_OK;
+}
+
+pln_status pln_builder_new(pln_engine *engine, pln_builder **out) {
+  pln_builder *b = pln_mem_zeroed(engine, sizeof *b);
+  if (!b)
+    return pln_nomem(engine);
+  b->engine = engine;
+  b->in = PLN_NONE;
+  pln_status status = start(b);
+  if (status != PLN_OK) {
+    pln_builder_free(b);
+    return status;
+  }
+  *out = b;
+  return PLN_OK;
+}
+
+void pln_builder_free(pln_builder *b) {
+  if (!b)
+    return;
+  pln_engine *e = b->engine;
+  pln_import_free(b);
+  pln_builder_forget_taken(b);
+  pln_idmap_free(b->vars);
+  pln_idmap_free(b->early);
+  pln_graph_release(b->graph);
+  pln_mem_free(e, b->home, b->cap_home * sizeof *b->home);
+  pln_mem_free(e, b->effects, b->cap_effects);
+  pln_mem_free(e, b->open, b->cap_open * sizeof *b->open);
+  pln_mem_free(e, b->marks, b->cap_marks * sizeof *b->marks);
+  pln_mem_free(e, b->scope_marks, b->cap_scope_marks * sizeof *b->scope_marks);
+  pln_mem_free(e, b, sizeof *b);
+}
+
+const pln_graph *pln_builder_graph(const pln_builder *builder) {
+  return builder->graph;
+}
+
+void pln_builder_lenient(pln_builder *b) {
+  b->lenient = true;
+  b->scoped = true;
+}
+
+void pln_builder_origin(pln_builder *b, uint32_t origin) {
+  b->origin = origin;
+}
+
+void pln_builder_module(pln_builder *b, const pln_module *module) {
+  b->module = module;
+}
+
+/* NULL when memory is out. */
+pln_origins *pln_builder_origins(pln_builder *b) {
+  if (!b->graph->origins &&
+      pln_origins_new(b->engine, &b->graph->origins) != PLN_OK)
+    return NULL;
+  return b->graph->origins;
+}
+
+/* --------------------------------------------------------------- appending */
+
+static pln_status full(pln_builder *b, const char *what) {
+  return pln_diag_error(b->engine, PLN_ERR_LIMIT, NULL,
+                        "a graph holds at most 2^31 %s", what);
+}
+
+pln_status pln_builder_reserve(pln_builder *b, size_t nodes, size_t operands,
+                               size_t scopes) {
+  pln_graph *g = b->graph;
+  pln_engine *e = b->engine;
+  nodes += g->n_nodes;
+  operands += g->n_operands;
+  scopes += g->n_scopes;
+  if (nodes > INT32_MAX || operands > INT32_MAX || scopes > INT32_MAX)
+    return full(b, nodes > INT32_MAX ? "nodes" : "operands");
+  PLN_TRY(pln_mem_grow(e, (void **)&g->nodes, &g->cap_nodes, nodes,
+                       sizeof *g->nodes));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->values, &g->cap_values, nodes,
+                       sizeof *g->values));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->origin, &g->cap_origin, nodes,
+                       sizeof *g->origin));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->typed_from, &g->cap_typed_from, nodes,
+                       sizeof *g->typed_from));
+  PLN_TRY(
+      pln_mem_grow(e, (void **)&b->home, &b->cap_home, nodes, sizeof *b->home));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->operands, &g->cap_operands, operands + 1,
+                       sizeof *g->operands));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->scopes, &g->cap_scopes, scopes,
+                       sizeof *g->scopes));
+  return pln_mem_grow(e, (void **)&b->effects, &b->cap_effects, scopes, 1);
+}
+
+pln_scope pln_builder_here(const pln_builder *b) {
+  if (b->in != PLN_NONE)
+    return b->in;
+  return b->scoped ? b->open[b->n_open - 1] : PLN_NONE;
+}
+
+static pln_status check_operands(pln_builder *b, uint32_t n,
+                                 const pln_ref *operands) {
+  for (uint32_t i = 0; i < n; i++)
+    if (operands[i] >= b->graph->n_nodes)
+      return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                            "operand %u is no node of this builder", i + 1);
+  return PLN_OK;
+}
+
+/* What uses a Var that has no type yet is typed without it: a let that comes
+ * later leaves the Var to InferType, which asks what uses it again. */
+static pln_status note_uses(pln_builder *b, uint32_t n,
+                            const pln_ref *operands) {
+  for (uint32_t i = 0; i < n; i++) {
+    const pln_node *used = &b->graph->nodes[operands[i]];
+    if (used->kind != PLN_VAR || used->type)
+      continue;
+    if (!b->early)
+      PLN_TRY(pln_idmap_new(b->engine, &b->early));
+    PLN_TRY(pln_idmap_set(b->early, operands[i], 1));
+  }
+  return PLN_OK;
+}
+
+pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
+                              const pln_ref *operands, pln_ref *out) {
+  pln_graph *g = b->graph;
+  PLN_TRY(check_operands(b, n, operands));
+  PLN_TRY(note_uses(b, n, operands));
+  /* The operands may be a run of this very graph, which may move. */
+  uintptr_t base = (uintptr_t)g->operands, at = (uintptr_t)operands;
+  bool inside = n && at >= base && at < base + g->n_operands * sizeof(pln_ref);
+  PLN_TRY(pln_builder_reserve(b, 1, n, 0));
+  if (inside)
+    operands = g->operands + (at - base) / sizeof(pln_ref);
+  pln_ref ref = g->n_nodes++;
+  g->nodes[ref] = *node;
+  g->nodes[ref].first = g->n_operands;
+  g->nodes[ref].count = n;
+  if (n)
+    memcpy(g->operands + g->n_operands, operands, n * sizeof *operands);
+  g->n_operands += n;
+  g->values[ref] = 0;
+  g->typed_from[ref] = PLN_TYPED_NEVER;
+  g->origin[ref] = b->origin;
+  b->home[ref] = pln_builder_here(b);
+  *out = ref;
+  return PLN_OK;
+}
+
+void pln_builder_drop(pln_builder *b, pln_ref node) {
+  pln_graph *g = b->graph;
+  if (node + 1 != g->n_nodes) {
+    g->nodes[node].flags |= PLN_NODE_DROPPED;
+    return;
+  }
+  g->n_nodes--;
+  g->n_operands = g->nodes[node].first;
+  if (g->nodes[node].kind == PLN_CONSTANT &&
+      g->nodes[node].data + 1 == g->n_tensors)
+    pln_tensor_release(g->tensors[--g->n_tensors]);
+}
+
+void pln_builder_forget(pln_builder *b, pln_ref constant) {
+  pln_node *n = &b->graph->nodes[constant];
+  n->flags |= PLN_NODE_DROPPED;
+  pln_tensor_release(b->graph->tensors[n->data]);
+  b->graph->tensors[n->data] = NULL;
+}
+
+pln_status pln_builder_add(pln_builder *b, const pln_node *node, uint32_t n,
+                           const pln_ref *operands, pln_ref *out) {
+  pln_ref ref;
+  PLN_TRY(pln_builder_append(b, node, n, operands, &ref));
+  pln_status status = pln_builder_infer(b, ref);
+  if (status != PLN_OK) {
+    pln_builder_drop(b, ref);
+    return status;
+  }
+  *out = ref;
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------ leaves */
+
+static pln_status check_var(pln_builder *b, pln_ref var) {
+  PLN_TRY(check_operands(b, 1, &var));
+  if (b->graph->nodes[var].kind == PLN_VAR)
+    return PLN_OK;
+  pln_status status = pln_diag_error(
+      b->engine, PLN_ERR_ARGUMENT, NULL, "a Var is bound, not a %s",
+      pln_node_kind(b->graph, var) < PLN_N_KINDS
+          ? pln_kind_name(pln_node_kind(b->graph, var))
+          : "?");
+  pln_blame_node(b->graph, var);
+  return status;
+}
+
+/* An identity that a second program has with another type. */
+uint64_t pln_typed_var(uint32_t var, pln_type type) {
+  return UINT64_C(1) << 63 | (uint64_t)type << 32 | var;
+}
+
+pln_ref pln_builder_free_var(const pln_builder *b, uint32_t var,
+                             pln_type type) {
+  pln_ref ref = b->vars ? pln_idmap_get(b->vars, var) - 1 : PLN_NONE;
+  if (ref == PLN_NONE)
+    return PLN_NONE;
+  pln_type known = b->graph->nodes[ref].type;
+  return !type || !known || known == type
+             ? ref
+             : pln_idmap_get(b->vars, pln_typed_var(var, type)) - 1;
+}
+
+static pln_status note_var(pln_builder *b, uint64_t key, pln_ref node) {
+  if (!b->vars)
+    PLN_TRY(pln_idmap_new(b->engine, &b->vars));
+  return pln_idmap_set(b->vars, key, node + 1);
+}
+
+/* While building freely, one node stands for an identity; for one that
+ * programs have with several types, one a type. */
+static pln_status remember_var(pln_builder *b, uint32_t var, pln_ref node) {
+  bool first = !b->vars || pln_idmap_get(b->vars, var) == 0;
+  pln_type type = b->graph->nodes[node].type;
+  return note_var(b, first ? var : pln_typed_var(var, type), node);
+}
+
+pln_status pln_builder_find_var(pln_builder *b, uint32_t var, pln_ref *out) {
+  const pln_graph *g = b->graph;
+  if (b->n_noted > g->n_nodes)
+    b->n_noted = g->n_nodes;
+  for (; b->n_noted < g->n_nodes; b->n_noted++)
+    if (g->nodes[b->n_noted].kind == PLN_VAR)
+      PLN_TRY(note_var(b, g->nodes[b->n_noted].data, b->n_noted));
+  pln_ref ref = b->vars ? pln_idmap_get(b->vars, var) - 1 : PLN_NONE;
+  bool usable = ref < g->n_nodes && g->nodes[ref].kind == PLN_VAR &&
+                g->nodes[ref].data == var &&
+                !(g->nodes[ref].flags & PLN_NODE_DROPPED) &&
+                g->scopes[b->home[ref]].end == PLN_NONE;
+  *out = usable ? ref : PLN_NONE;
+  return PLN_OK;
+}
+
+pln_status pln_build_var(pln_builder *b, pln_symbol name, pln_type type,
+                         uint32_t var, pln_ref *out) {
+  pln_ref known =
+      var && !b->scoped ? pln_builder_free_var(b, var, type) : PLN_NONE;
+  if (known != PLN_NONE) {
+    *out = known;
+    return PLN_OK;
+  }
+  if (!var)
+    var = ++b->engine->n_vars;
+  pln_node node = {.kind = PLN_VAR, .data = var, .attrs = name, .type = type};
+  pln_ref ref;
+  PLN_TRY(pln_builder_append(b, &node, 0, NULL, &ref));
+  pln_status status = b->scoped ? PLN_OK : remember_var(b, var, ref);
+  if (status != PLN_OK) {
+    pln_builder_drop(b, ref);
+    return status;
+  }
+  *out = ref;
+  return PLN_OK;
+}
+
+pln_status pln_graph_add_tensor(pln_graph *graph, const pln_tensor *tensor,
+                                uint32_t *out) {
+  PLN_TRY(pln_mem_grow(graph->engine, (void **)&graph->tensors,
+                       &graph->cap_tensors, (size_t)graph->n_tensors + 1,
+                       sizeof *graph->tensors));
+  graph->tensors[graph->n_tensors] = pln_tensor_retain(tensor);
+  *out = graph->n_tensors++;
+  return PLN_OK;
+}
+
+pln_status pln_build_constant(pln_builder *b, const pln_tensor *tensor,
+                              pln_ref *out) {
+  pln_node node = {.kind = PLN_CONSTANT};
+  PLN_TRY(pln_builder_reserve(b, 1, 0, 0));
+  PLN_TRY(pln_graph_add_tensor(b->graph, tensor, &node.data));
+  return pln_builder_add(b, &node, 0, NULL, out);
+}
+
+pln_status pln_build_absent(pln_builder *b, pln_ref *out) {
+  pln_node node = {.kind = PLN_ABSENT};
+  return pln_builder_append(b, &node, 0, NULL, out);
+}
+
+pln_status pln_build_global_var(pln_builder *b, pln_symbol name, pln_type type,
+                                pln_ref *out) {
+  pln_node node = {.kind = PLN_GLOBAL_VAR, .data = name, .type = type};
+  pln_effect latent = PLN_EFFECT_UNKNOWN;
+  uint32_t i = b->module ? pln_module_find(b->module, name) : PLN_NONE;
+  if (i != PLN_NONE) {
+    const pln_graph *f = pln_module_function(b->module, i);
+    const pln_node *root = &f->nodes[f->root];
+    latent = pln_latent(root);
+    if (!type)
+      node.type = root->type;
+  }
+  node.flags = (uint8_t)(latent << PLN_NODE_LATENT_SHIFT);
+  return pln_builder_append(b, &node, 0, NULL, out);
+}
+
+pln_status pln_build_op(pln_builder *b, pln_op op, pln_ref *out) {
+  if (op == 0 || op > pln_op_count(b->engine))
+    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                          "there is no operator number %u", op);
+  pln_node node = {.kind = PLN_OP, .data = op};
+  return pln_builder_append(b, &node, 0, NULL, out);
+}
+
+pln_status pln_build_constructor(pln_builder *b, pln_symbol name, pln_type type,
+                                 pln_ref *out) {
+  pln_node node = {.kind = PLN_CONSTRUCTOR, .data = name, .type = type};
+  uint32_t index;
+  uint32_t of = b->module && !type
+                    ? pln_module_find_constructor(b->module, name, &index)
+                    : PLN_NONE;
+  if (of != PLN_NONE)
+    PLN_TRY(pln_module_constructor_type(b->module, of, index, &node.type));
+  return pln_builder_append(b, &node, 0, NULL, out);
+}
+
+/* ---------------------------------------------------------------- patterns */
+
+pln_status pln_build_pattern_wildcard(pln_builder *b, pln_ref *out) {
+  pln_node node = {.kind = PLN_PATTERN_WILDCARD};
+  return pln_builder_add(b, &node, 0, NULL, out);
+}
+
+pln_status pln_build_pattern_var(pln_builder *b, pln_ref var, pln_ref *out) {
+  PLN_TRY(check_var(b, var));
+  pln_node node = {.kind = PLN_PATTERN_VAR};
+  return pln_builder_add(b, &node, 1, &var, out);
+}
+
+static pln_status check_patterns(pln_builder *b, uint32_t n,
+                                 const pln_ref *patterns) {
+  PLN_TRY(check_operands(b, n, patterns));
+  for (uint32_t i = 0; i < n; i++) {
+    uint8_t kind = b->graph->nodes[patterns[i]].kind;
+    if (pln_kinds[kind].kind_class == PLN_CLASS_PATTERN && kind != PLN_CLAUSE)
+      continue;
+    pln_status status = pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                                       "a pattern is expected, not a %s",
+                                       pln_kind_name((pln_kind)kind));
+    pln_blame_node(b->graph, patterns[i]);
+    return status;
+  }
+  return PLN_OK;
+}
+
+pln_status pln_build_pattern_constructor(pln_builder *b, pln_symbol constructor,
+                                         uint32_t n, const pln_ref *patterns,
+                                         pln_ref *out) {
+  PLN_TRY(check_patterns(b, n, patterns));
+  pln_node node = {.kind = PLN_PATTERN_CONSTRUCTOR, .data = constructor};
+  return pln_builder_add(b, &node, n, patterns, out);
+}
+
+pln_status pln_build_pattern_tuple(pln_builder *b, uint32_t n,
+                                   const pln_ref *patterns, pln_ref *out) {
+  PLN_TRY(check_patterns(b, n, patterns));
+  pln_node node = {.kind = PLN_PATTERN_TUPLE};
+  return pln_builder_add(b, &node, n, patterns, out);
+}
+
+pln_status pln_build_clause(pln_builder *b, pln_ref pattern, pln_ref *out) {
+  PLN_TRY(check_patterns(b, 1, &pattern));
+  pln_node node = {.kind = PLN_CLAUSE};
+  return pln_builder_add(b, &node, 1, &pattern, out);
+}
+
+/* ------------------------------------------------------------- expressions */
+
+pln_status pln_build_tuple(pln_builder *b, uint32_t n, const pln_ref *fields,
+                           pln_ref *out) {
+  pln_node node = {.kind = PLN_TUPLE};
+  return pln_builder_add(b, &node, n, fields, out);
+}
+
+pln_status pln_build_get(pln_builder *b, pln_ref tuple, uint32_t index,
+                         pln_ref *out) {
+  pln_node node = {.kind = PLN_TUPLE_GET_ITEM, .data = index};
+  return pln_builder_add(b, &node, 1, &tuple, out);
+}
+
+static pln_status check_results(pln_builder *b, uint32_t n_results) {
+  if (n_results <= UINT16_MAX)
+    return PLN_OK;
+  return pln_diag_error(b->engine, PLN_ERR_LIMIT, NULL,
+                        "a call has at most 65,535 results, not %u", n_results);
+}
+
+/* The name of the operator's attribute that is a function; empty when it has
+ * none. */
+static pln_slice function_attribute(const pln_op_info *row) {
+  const char *kind = row->attrs ? strstr(row->attrs, ":function") : NULL;
+  const char *name = kind;
+  while (name && name > row->attrs && name[-1] != ' ')
+    name--;
+  return (pln_slice){name, kind ? (size_t)(kind - name) : 0};
+}
+
+/* Who calls loop(n, go, x, body) need not say which operand the body is. */
+static pln_status name_function(pln_builder *b, pln_op op, uint32_t n,
+                                const pln_ref *args, pln_attrs *attrs) {
+  pln_attr entry = {.kind = PLN_ATTR_GRAPH, .v.i = (int64_t)n - 1};
+  if (n == 0 || args[n - 1] >= b->graph->n_nodes ||
+      b->graph->nodes[args[n - 1]].kind != PLN_FUNCTION)
+    return PLN_OK;
+  pln_slice name = function_attribute(pln_op_row(b->engine, op));
+  if (name.size == 0)
+    return PLN_OK;
+  PLN_TRY(pln_symbol_intern(b->engine, name, &entry.name));
+  if (pln_attrs_find(b->engine, *attrs,
+                     pln_symbol_text(b->engine, entry.name).data))
+    return PLN_OK;
+  return pln_attrs_with(b->engine, *attrs, &entry, attrs);
+}
+
+pln_status pln_build_call(pln_builder *b, pln_op op, pln_attrs attrs,
+                          uint32_t n_results, uint32_t n, const pln_ref *args,
+                          pln_ref *out) {
+  if (op == 0 || op > pln_op_count(b->engine))
+    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                          "there is no operator number %u", op);
+  PLN_TRY(check_results(b, n_results));
+  PLN_TRY(name_function(b, op, n, args, &attrs));
+  pln_node node = {.kind = PLN_CALL,
+                   .results = (uint16_t)n_results,
+                   .data = op,
+                   .attrs = attrs};
+  return pln_builder_add(b, &node, n, args, out);
+}
+
+pln_status pln_build_apply(pln_builder *b, pln_ref callee, pln_attrs attrs,
+                           uint32_t n_results, uint32_t n, const pln_ref *args,
+                           pln_ref *out) {
+  PLN_TRY(check_results(b, n_results));
+  PLN_TRY(check_operands(b, 1, &callee));
+  if (b->graph->nodes[callee].kind == PLN_OP)
+    return pln_build_call(b, b->graph->nodes[callee].data, attrs, n_results, n,
+                          args, out);
+  size_t size = ((size_t)n + 1) * sizeof(pln_ref);
+  pln_ref few[16], *all = few;
+  if (size > sizeof few && !(all = pln_mem_new(b->engine, size)))
+    return pln_nomem(b->engine);
+  all[0] = callee;
+  if (n)
+    memcpy(all + 1, args, n * sizeof *args);
+  pln_node node = {
+      .kind = PLN_CALL, .results = (uint16_t)n_results, .attrs = attrs};
+  pln_status status = pln_builder_add(b, &node, n + 1, all, out);
+  if (all != few)
+    pln_mem_free(b->engine, all, size);
+  return status;
+}
+
+pln_status pln_build_ref_create(pln_builder *b, pln_ref value, pln_ref *out) {
+  pln_node node = {.kind = PLN_REF_CREATE};
+  return pln_builder_add(b, &node, 1, &value, out);
+}
+
+pln_status pln_build_ref_read(pln_builder *b, pln_ref ref, pln_ref *out) {
+  pln_node node = {.kind = PLN_REF_READ};
+  return pln_builder_add(b, &node, 1, &ref, out);
+}
+
+pln_status pln_build_ref_write(pln_builder *b, pln_ref ref, pln_ref value,
+                               pln_ref *out) {
+  pln_node node = {.kind = PLN_REF_WRITE};
+  return pln_builder_add(b, &node, 2, (pln_ref[]){ref, value}, out);
+}
+
+/* ------------------------------------------------------------------ scopes */
+
+pln_status pln_builder_add_scope(pln_builder *b, pln_scope parent,
+                                 pln_scope *out) {
+  PLN_TRY(pln_builder_reserve(b, 0, 0, 1));
+  pln_graph *g = b->graph;
+  g->scopes[g->n_scopes] = (pln_scope_row){.begin = g->n_nodes,
+                                           .end = PLN_NONE,
+                                           .owner = PLN_NONE,
+                                           .parent = parent,
+                                           .next = PLN_NONE,
+                                           .result = PLN_NONE};
+  b->effects[g->n_scopes] = PLN_EFFECT_NONE;
+  *out = g->n_scopes++;
+  return PLN_OK;
+}
+
+pln_status pln_build_open(pln_builder *b, pln_scope *out) {
+  if (!b->scoped && b->graph->n_nodes)
+    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                          "this builder builds freely; a scope is opened in a "
+                          "fresh one");
+  PLN_TRY(pln_mem_grow(b->engine, (void **)&b->open, &b->cap_open,
+                       (size_t)b->n_open + 1, sizeof *b->open));
+  PLN_TRY(pln_builder_add_scope(b, b->open[b->n_open - 1], out));
+  b->scoped = true;
+  b->in = PLN_NONE;
+  b->open[b->n_open++] = *out;
+  return PLN_OK;
+}
+
+pln_status pln_build_param(pln_builder *b, pln_symbol name, pln_type type,
+                           uint32_t var, pln_ref *out) {
+  pln_scope_row *row = &b->graph->scopes[b->open[b->n_open - 1]];
+  if (b->n_open < 2 || row->begin + row->n_params != b->graph->n_nodes)
+    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                          "a parameter comes first in its scope");
+  if (!var)
+    var = ++b->engine->n_vars;
+  pln_node node = {.kind = PLN_VAR,
+                   .flags = PLN_NODE_PARAM,
+                   .data = var,
+                   .attrs = name,
+                   .type = type};
+  PLN_TRY(pln_builder_append(b, &node, 0, NULL, out));
+  row->n_params++;
+  return PLN_OK;
+}
+
+pln_status pln_build_end(pln_builder *b, pln_scope scope, pln_ref result,
+                         pln_attrs attrs) {
+  if (b->n_open < 2 || b->open[b->n_open - 1] != scope)
+    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                          "only the innermost open scope can be ended");
+  PLN_TRY(check_operands(b, 1, &result));
+  pln_scope_row *row = &b->graph->scopes[scope];
+  row->result = result;
+  row->attrs = attrs;
+  row->end = b->graph->n_nodes;
+  b->n_open--;
+  b->in = PLN_NONE;
+  return PLN_OK;
+}
+
+void pln_builder_scope_origin(pln_builder *b, pln_scope scope,
+                              uint32_t origin) {
+  b->graph->scopes[scope].origin = origin;
+}
+
+pln_status pln_build_in(pln_builder *b, pln_scope scope) {
+  if (scope == PLN_NONE) {
+    b->in = PLN_NONE;
+    return PLN_OK;
+  }
+  for (uint32_t i = b->n_open; i-- > 0;)
+    if (b->open[i] == scope) {
+      b->in = scope;
+      return PLN_OK;
+    }
+  return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                        "scope %u is not open", scope);
+}
+
+/* Appends an owner; its scopes are ended and ownerless. */
+static pln_status add_owner(pln_builder *b, pln_node *node, uint32_t n,
+                            const pln_ref *operands, uint32_t k,
+                            const pln_scope *scopes, pln_ref *out) {
+  pln_graph *g = b->graph;
+  for (uint32_t i = 0; i < k; i++)
+    if (scopes[i] == 0 || scopes[i] >= g->n_scopes ||
+        g->scopes[scopes[i]].result == PLN_NONE ||
+        g->scopes[scopes[i]].owner != PLN_NONE)
+      return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                            "scope %u is not ended, or owned already",
+                            scopes[i]);
+  for (uint32_t i = 0; i < k; i++)
+    g->scopes[scopes[i]].next = i + 1 < k ? scopes[i + 1] : PLN_NONE;
+  node->data = k > 0 ? scopes[0] : PLN_NONE;
+  PLN_TRY(pln_builder_add(b, node, n, operands, out));
+  for (uint32_t i = 0; i < k; i++)
+    g->scopes[scopes[i]].owner = *out;
+  return PLN_OK;
+}
+
+pln_status pln_build_function(pln_builder *b, pln_scope body, pln_attrs attrs,
+                              pln_type ret, pln_ref *out) {
+  pln_node node = {.kind = PLN_FUNCTION, .attrs = attrs, .type = ret};
+  return add_owner(b, &node, 0, NULL, 1, &body, out);
+}
+
+pln_status pln_build_if(pln_builder *b, pln_ref cond, pln_scope then_branch,
+                        pln_scope else_branch, pln_attrs attrs,
+                        uint32_t n_results, pln_ref *out) {
+  PLN_TRY(check_results(b, n_results));
+  pln_node node = {
+      .kind = PLN_IF, .results = (uint16_t)n_results, .attrs = attrs};
+  pln_scope branches[] = {then_branch, else_branch};
+  return add_owner(b, &node, 1, &cond, 2, branches, out);
+}
+
+static pln_status match_attrs(pln_builder *b, bool complete, pln_attrs *out) {
+  pln_attr entry = {.kind = PLN_ATTR_INT, .v.i = complete};
+  PLN_TRY(pln_symbol_intern(b->engine, pln_text("complete"), &entry.name));
+  return pln_attrs_make(b->engine, 1, &entry, out);
+}
+
+/* The first node behind the parameters and the pattern of an arm. */
+static pln_status check_arm(pln_builder *b, pln_scope arm) {
+  const pln_graph *g = b->graph;
+  if (arm < g->n_scopes)
+    for (pln_ref ref = g->scopes[arm].begin; ref < g->scopes[arm].end; ref++)
+      if (g->nodes[ref].kind == PLN_CLAUSE && b->home[ref] == arm)
+        return PLN_OK;
+  return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                        "scope %u is no arm: it has no Clause", arm);
+}
+
+pln_status pln_build_match(pln_builder *b, pln_ref data, bool complete,
+                           uint32_t n, const pln_scope *arms, pln_ref *out) {
+  pln_node node = {.kind = PLN_MATCH};
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(check_arm(b, arms[i]));
+  PLN_TRY(match_attrs(b, complete, &node.attrs));
+  return add_owner(b, &node, 1, &data, n, arms, out);
+}
+
+pln_status pln_build_generic(pln_builder *b, pln_ref function, uint32_t n,
+                             const pln_type *vars) {
+  PLN_TRY(check_operands(b, 1, &function));
+  pln_node *node = &b->graph->nodes[function];
+  for (uint32_t i = 0; i < n; i++)
+    if (pln_type_kind_of(b->engine, vars[i]) != PLN_TYPE_VAR)
+      return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                            "type parameter %u is no type variable", i + 1);
+  if (node->kind != PLN_FUNCTION)
+    return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                          "only a Function has type parameters");
+  pln_type *params = &b->graph->scopes[node->data].type_params;
+  *params = 0;
+  if (n > 0)
+    PLN_TRY(pln_type_make(b->engine, PLN_TYPE_TUPLE, 0, n, vars, params));
+  PLN_TRY(pln_type_generic(b->engine, node->type, *params, &node->type));
+  pln_typed_from_note(b->graph, function);
+  return PLN_OK;
+}
+
+pln_status pln_build_let_block(pln_builder *b, pln_scope body, pln_ref *out) {
+  pln_node node = {.kind = PLN_LET_BLOCK};
+  return add_owner(b, &node, 0, NULL, 1, &body, out);
+}
+
+static bool is_used_early(const pln_builder *b, pln_ref var) {
+  return b->early && pln_idmap_get(b->early, var);
+}
+
+/* The variable takes the value's type when it has none of its own, unless that
+ * comes too late. What a function's own body says of it is checked at the end:
+ * type/check_uses.c. */
+static void type_var(pln_builder *b, pln_ref var, pln_ref value) {
+  const pln_node *nodes = b->graph->nodes;
+  if (!nodes[var].type &&
+      (nodes[value].kind == PLN_FUNCTION || !is_used_early(b, var)))
+    b->graph->nodes[var].type = nodes[value].type;
+}
+
+pln_status pln_build_let(pln_builder *b, pln_ref var, pln_ref value,
+                         pln_ref *out) {
+  PLN_TRY(check_var(b, var));
+  PLN_TRY(check_operands(b, 1, &value));
+  type_var(b, var, value);
+  pln_node node = {.kind = PLN_LET};
+  return pln_builder_add(b, &node, 2, (pln_ref[]){var, value}, out);
+}
+
+/* ---------------------------------------------------------------- free use */
+
+static pln_status check_free(pln_builder *b) {
+  if (!b->scoped)
+    return PLN_OK;
+  return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
+                        "free expressions need a builder without scopes");
+}
+
+/* A scope that layout.c will fill: all that is known is its result. */
+static pln_status free_scope(pln_builder *b, pln_ref result, pln_scope *out) {
+  PLN_TRY(check_operands(b, 1, &result));
+  PLN_TRY(note_uses(b, 1, &result));
+  PLN_TRY(pln_builder_add_scope(b, PLN_NONE, out));
+  pln_scope_row *row = &b->graph->scopes[*out];
+  row->begin = row->end = PLN_NONE;
+  row->result = result;
+  b->effects[*out] = PLN_EFFECT_UNKNOWN;
+  return PLN_OK;
+}
+
+pln_status pln_build_bind(pln_builder *b, uint32_t n, const pln_ref *params,
+                          pln_ref body, pln_attrs attrs, pln_type ret,
+                          pln_ref *out) {
+  PLN_TRY(check_free(b));
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(check_var(b, params[i]));
+  pln_scope scope;
+  PLN_TRY(free_scope(b, body, &scope));
+  b->graph->scopes[scope].n_params = n;
+  pln_node node = {.kind = PLN_FUNCTION, .attrs = attrs, .type = ret};
+  return add_owner(b, &node, n, params, 1, &scope, out);
+}
+
+pln_status pln_build_free_if(pln_builder *b, pln_ref cond, pln_ref then_value,
+                             pln_ref else_value, pln_ref *out) {
+  PLN_TRY(check_free(b));
+  pln_scope branches[2];
+  PLN_TRY(free_scope(b, then_value, &branches[0]));
+  PLN_TRY(free_scope(b, else_value, &branches[1]));
+  pln_node node = {.kind = PLN_IF};
+  return add_owner(b, &node, 1, &cond, 2, branches, out);
+}
+
+/* The Let lies in its block's scope, where layout.c finds it by its home. */
+pln_status pln_build_free_let(pln_builder *b, pln_ref var, pln_ref value,
+                              pln_ref body, pln_ref *out) {
+  PLN_TRY(check_free(b));
+  PLN_TRY(check_var(b, var));
+  PLN_TRY(check_operands(b, 1, &value));
+  type_var(b, var, value);
+  pln_scope scope;
+  PLN_TRY(free_scope(b, body, &scope));
+  pln_node let = {.kind = PLN_LET};
+  pln_ref ref;
+  PLN_TRY(pln_builder_add(b, &let, 2, (pln_ref[]){var, value}, &ref));
+  b->home[ref] = scope;
+  b->graph->scopes[scope].begin = ref;
+  b->graph->scopes[scope].end = ref + 1;
+  pln_node block = {.kind = PLN_LET_BLOCK};
+  return add_owner(b, &block, 0, NULL, 1, &scope, out);
+}
+
+bool pln_can_be_kept(pln_kind kind) {
+  return kind == PLN_CONSTANT || kind == PLN_CALL || kind == PLN_TUPLE ||
+         kind == PLN_TUPLE_GET_ITEM || kind == PLN_FUNCTION || kind == PLN_IF ||
+         kind == PLN_MATCH || kind == PLN_LET_BLOCK || kind == PLN_REF_CREATE ||
+         kind == PLN_REF_READ || kind == PLN_REF_WRITE;
+}
+
+/* Like a Let, the node lies in its block's scope. */
+pln_status pln_build_free_keep(pln_builder *b, pln_ref value, pln_ref body,
+                               pln_ref *out) {
+  PLN_TRY(check_free(b));
+  PLN_TRY(check_operands(b, 1, &value));
+  pln_kind kind = (pln_kind)b->graph->nodes[value].kind;
+  if (!pln_can_be_kept(kind))
+    return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL, "a %s is never kept",
+                          pln_kind_name(kind));
+  if (b->home[value] != PLN_NONE)
+    return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
+                          "this %s is kept already", pln_kind_name(kind));
+  pln_scope scope;
+  PLN_TRY(free_scope(b, body, &scope));
+  pln_build_keep(b, value);
+  b->home[value] = scope;
+  b->graph->scopes[scope].begin = value;
+  b->graph->scopes[scope].end = value + 1;
+  pln_node block = {.kind = PLN_LET_BLOCK};
+  return add_owner(b, &block, 0, NULL, 1, &scope, out);
+}
+
+/* An arm made freely: a scope of which result and Clause are known; its
+ * parameters are found through the pattern. */
+static pln_status free_arm(pln_builder *b, pln_ref pattern, pln_ref body,
+                           pln_scope *out) {
+  pln_ref clause;
+  PLN_TRY(free_scope(b, body, out));
+  PLN_TRY(pln_build_clause(b, pattern, &clause));
+  b->home[clause] = *out;
+  b->graph->scopes[*out].begin = clause;
+  b->graph->scopes[*out].end = clause + 1;
+  return PLN_OK;
+}
+
+pln_status pln_build_free_match(pln_builder *b, pln_ref data, bool complete,
+                                uint32_t n, const pln_ref *patterns,
+                                const pln_ref *bodies, pln_ref *out) {
+  PLN_TRY(check_free(b));
+  pln_scope few[16], *arms = few;
+  size_t size = n * sizeof *arms;
+  if (size > sizeof few && !(arms = pln_mem_new(b->engine, size)))
+    return pln_nomem(b->engine);
+  pln_status status = PLN_OK;
+  for (uint32_t i = 0; i < n && status == PLN_OK; i++)
+    status = free_arm(b, patterns[i], bodies[i], &arms[i]);
+  if (status == PLN_OK)
+    status = pln_build_match(b, data, complete, n, arms, out);
+  if (arms != few)
+    pln_mem_free(b->engine, arms, size);
+  return status;
+}
+
+/* ------------------------------------------------------------- annotations */
+
+void pln_build_keep(pln_builder *b, pln_ref node) {
+  b->graph->nodes[node].flags |= PLN_NODE_KEEP;
+}
+
+pln_status pln_build_name(pln_builder *b, pln_ref node, pln_symbol name) {
+  PLN_TRY(check_operands(b, 1, &node));
+  pln_origins *origins = pln_builder_origins(b);
+  if (!origins)
+    return PLN_ERR_NOMEM;
+  pln_origin row = {.name = name, .parent = b->graph->origin[node]};
+  return pln_origins_add(origins, &row, &b->graph->origin[node]);
+}
+
+pln_status pln_build_span(pln_builder *b, pln_ref node,
+                          const pln_text_place *place, bool printed) {
+  PLN_TRY(check_operands(b, 1, &node));
+  pln_origins *origins = pln_builder_origins(b);
+  if (!origins)
+    return PLN_ERR_NOMEM;
+  pln_origin row = {.parent = b->graph->origin[node],
+                    .place = *place,
+                    .place_printed = printed};
+  return pln_origins_add(origins, &row, &b->graph->origin[node]);
+}
+
+pln_status pln_builder_attr_order(pln_builder *b, pln_ref node,
+                                  pln_attrs order) {
+  pln_origins *origins = pln_builder_origins(b);
+  if (!origins)
+    return PLN_ERR_NOMEM;
+  pln_origin row = {.parent = b->graph->origin[node], .attr_order = order};
+  return pln_origins_add(origins, &row, &b->graph->origin[node]);
+}
+
+pln_status pln_build_attr_order(pln_builder *b, pln_ref node, uint32_t n,
+                                const pln_symbol *names) {
+  PLN_TRY(check_operands(b, 1, &node));
+  pln_attrs order;
+  pln_attr *items = pln_mem_zeroed(b->engine, n * sizeof *items);
+  if (n > 0 && !items)
+    return pln_nomem(b->engine);
+  for (uint32_t i = 0; i < n; i++)
+    items[i].name = names[i];
+  pln_status status = pln_attrs_list(b->engine, n, items, &order);
+  if (status == PLN_OK)
+    status = pln_builder_attr_order(b, node, order);
+  pln_mem_free(b->engine, items, n * sizeof *items);
+  return status;
+}
+
+static pln_status conflict(pln_builder *b, pln_type declared,
+                           pln_type inferred) {
+  pln_description x, y;
+  pln_diag_warn(b->engine, NULL,
+                "the declared type %s contradicts the inferred one, %s, which "
+                "counts",
+                pln_describe_type(b->engine, declared, &x),
+                pln_describe_type(b->engine, inferred, &y));
+  return PLN_OK;
+}
+
+/* The graph, and what descends from it, has types that no inference finds. */
+static pln_status set_declared(pln_builder *b, pln_ref node, pln_type type) {
+  pln_type *old = &b->graph->nodes[node].type;
+  if (*old == type)
+    return PLN_OK;
+  pln_origins *origins = pln_builder_origins(b);
+  if (!origins)
+    return PLN_ERR_NOMEM;
+  origins->declares = true;
+  *old = type;
+  if (b->graph->typed_from[node] >= PLN_TYPED_FIRST)
+    pln_typed_from_note(b->graph, node);
+  return PLN_OK;
+}
+
+pln_status pln_builder_declare(pln_builder *b, pln_ref node,
+                               pln_type declared) {
+  pln_type type = b->graph->nodes[node].type, met;
+  bool clash;
+  if (b->graph->typed_from[node] == PLN_TYPED_REFUSED)
+    return PLN_OK;
+  PLN_TRY(pln_type_meet(b->engine, type, declared, &met, &clash));
+  return clash ? conflict(b, declared, type) : set_declared(b, node, met);
+}
+
+static pln_status with_part(pln_engine *e, pln_type tuple, uint32_t index,
+                            pln_type part, pln_type *out) {
+  uint32_t k = pln_type_n_parts(e, tuple);
+  pln_type *parts = pln_mem_new(e, k * sizeof *parts);
+  if (!parts)
+    return pln_nomem(e);
+  for (uint32_t i = 0; i < k; i++)
+    parts[i] = i == index ? part : pln_type_part(e, tuple, i);
+  pln_status status = pln_type_make(e, PLN_TYPE_TUPLE, 0, k, parts, out);
+  pln_mem_free(e, parts, k * sizeof *parts);
+  return status;
+}
+
+pln_status pln_builder_declare_result(pln_builder *b, pln_ref node,
+                                      uint32_t index, pln_type declared) {
+  pln_engine *e = b->engine;
+  pln_type type = b->graph->nodes[node].type, part, met;
+  bool clash;
+  if (index >= pln_type_n_parts(e, type) ||
+      b->graph->typed_from[node] == PLN_TYPED_REFUSED)
+    return PLN_OK;
+  part = pln_type_part(e, type, index);
+  PLN_TRY(pln_type_meet(e, part, declared, &met, &clash));
+  if (clash)
+    return conflict(b, declared, part);
+  PLN_TRY(with_part(e, type, index, met, &type));
+  return set_declared(b, node, type);
+}
+
+pln_status pln_builder_seal(pln_builder *builder, pln_ref root,
+                            pln_graph **out) {
+  PLN_TRY(check_operands(builder, 1, &root));
+  pln_work_begin(builder->engine);
+  pln_status status = builder->scoped ? pln_layout_scoped(builder, root, out)
+                                      : pln_layout_free(builder, root, out);
+  return pln_work_done(builder->engine, status);
+}

@@ -1,0 +1,313 @@
+/* layout_reachable.c: the part of a floating graph that a root needs, copied into
+ * a graph of its own, its nodes in Relay's order of evaluation.
+ *
+ * Called by layout_free.c. Costs what is reached, however much else floats in
+ * the builder: its marks are tables as long as the graph, kept by the builder
+ * and clean between two calls. A pattern that several arms share is copied for
+ * each of them. Nothing recurses. */
+
+#include "ir/graph/describe.h"
+#include "ir/graph/layout.h"
+
+#define LEAVE 0x80000000u
+/* A node's mark when it is no number. */
+#define ENTERED UINT32_MAX
+#define SEEN (UINT32_MAX - 1) /* a pattern whose variables are listed */
+
+/* A table of numbers, zero where it has not been written. */
+static pln_status widen(pln_engine *e, uint32_t **table, uint32_t *cap,
+                        uint32_t need) {
+  uint32_t old = *cap;
+  PLN_TRY(pln_mem_grow(e, (void **)table, cap, need, sizeof **table));
+  memset(*table + old, 0, (size_t)(*cap - old) * sizeof **table);
+  return PLN_OK;
+}
+
+static pln_status push(pln_reach *r, pln_ref entry) {
+  PLN_TRY(pln_mem_grow(r->part.engine, (void **)&r->stack, &r->cap_stack,
+                       (size_t)r->top + 1, sizeof *r->stack));
+  r->stack[r->top++] = entry;
+  return PLN_OK;
+}
+
+/* The scope's number in the part; PLN_NONE when it was not reached. */
+static pln_scope numbered(const pln_reach *r, pln_scope s) {
+  return s == PLN_NONE ? PLN_NONE : r->builder->scope_marks[s] - 1;
+}
+
+/* ----------------------------------------------------------------- the copy */
+
+static pln_status make_room(pln_reach *r, size_t operands) {
+  pln_graph *g = &r->part;
+  pln_engine *e = g->engine;
+  size_t n = (size_t)g->n_nodes + 1;
+  PLN_TRY(
+      pln_mem_grow(e, (void **)&g->nodes, &g->cap_nodes, n, sizeof *g->nodes));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->values, &g->cap_values, n,
+                       sizeof *g->values));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->origin, &g->cap_origin, n,
+                       sizeof *g->origin));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->typed_from, &g->cap_typed_from, n,
+                       sizeof *g->typed_from));
+  PLN_TRY(pln_mem_grow(e, (void **)&g->operands, &g->cap_operands,
+                       g->n_operands + operands + 1, sizeof *g->operands));
+  PLN_TRY(pln_mem_grow(e, (void **)&r->home, &r->cap_home, n, sizeof *r->home));
+  return pln_mem_grow(e, (void **)&r->order, &r->cap_order, n,
+                      sizeof *r->order);
+}
+
+/* What a free block keeps is an operand in it, if anywhere: the block comes
+ * first. */
+static pln_status check_kept(const pln_reach *r, pln_ref ref) {
+  const pln_graph *g = r->builder->graph;
+  pln_scope home = r->builder->home[ref];
+  if (!(g->nodes[ref].flags & PLN_NODE_KEEP) || home == PLN_NONE ||
+      numbered(r, home) != PLN_NONE || g->scopes[home].begin != ref)
+    return PLN_OK;
+  pln_status status =
+      pln_diag_error(g->engine, PLN_ERR_TYPE, NULL,
+                     "what a block keeps is used outside of the block");
+  pln_blame_node(g, ref);
+  return status;
+}
+
+/* What the node needs has its number by now. */
+static pln_status copy_node(pln_reach *r, pln_ref ref) {
+  const pln_graph *from = r->builder->graph;
+  pln_graph *g = &r->part;
+  pln_node n = from->nodes[ref];
+  PLN_TRY(check_kept(r, ref));
+  PLN_TRY(make_room(r, n.count));
+  const pln_ref *operands = pln_operands(from, &n);
+  n.first = g->n_operands;
+  for (uint32_t i = 0; i < n.count; i++)
+    g->operands[g->n_operands++] = r->builder->marks[operands[i]] - 1;
+  if (pln_owns(&n))
+    n.data = numbered(r, n.data);
+  g->nodes[g->n_nodes] = n;
+  g->values[g->n_nodes] = from->values[ref];
+  g->origin[g->n_nodes] = from->origin[ref];
+  g->typed_from[g->n_nodes] = from->typed_from[ref];
+  r->home[g->n_nodes] = numbered(r, r->builder->home[ref]);
+  r->order[g->n_nodes] = ref;
+  r->builder->marks[ref] = ++g->n_nodes;
+  return PLN_OK;
+}
+
+/* Where the row's parameters are is told by the Clause of a free arm. */
+static pln_status number_scope(pln_reach *r, pln_scope s) {
+  pln_graph *g = &r->part;
+  pln_engine *e = g->engine;
+  size_t n = (size_t)g->n_scopes + 1;
+  PLN_TRY(pln_mem_grow(e, (void **)&g->scopes, &g->cap_scopes, n,
+                       sizeof *g->scopes));
+  PLN_TRY(pln_mem_grow(e, (void **)&r->scopes, &r->cap_scopes, n,
+                       sizeof *r->scopes));
+  g->scopes[g->n_scopes] = r->builder->graph->scopes[s];
+  g->scopes[g->n_scopes].begin = PLN_NONE;
+  r->scopes[g->n_scopes] = s;
+  r->builder->scope_marks[s] = ++g->n_scopes;
+  return PLN_OK;
+}
+
+/* Once the owner's scopes were walked. */
+static void finish_scopes(pln_reach *r, const pln_node *n) {
+  const pln_graph *from = r->builder->graph;
+  for (pln_scope s = n->data; s != PLN_NONE; s = from->scopes[s].next) {
+    pln_scope_row *row = &r->part.scopes[numbered(r, s)];
+    row->next = numbered(r, from->scopes[s].next);
+    row->result = r->builder->marks[from->scopes[s].result] - 1;
+  }
+}
+
+/* --------------------------------------------------------- evaluation order */
+
+/* A node of the scope, or the first place of the scopes that the node owns,
+ * which lie in the same interval. */
+static pln_ref skip_nested(const pln_graph *g, pln_ref ref) {
+  const pln_node *n = &g->nodes[ref];
+  return pln_owns(n) && g->scopes[n->data].begin < ref
+             ? g->scopes[n->data].begin
+             : ref;
+}
+
+/* Pushed in reverse: what is pushed last is evaluated first. */
+static pln_status push_scope(pln_reach *r, pln_scope s) {
+  const pln_graph *g = r->builder->graph;
+  const pln_scope_row *row = &g->scopes[s];
+  PLN_TRY(push(r, row->result));
+  for (pln_ref ref = row->end; ref > row->begin;) {
+    ref--;
+    if (r->builder->home[ref] == s && pln_is_scheduled(&g->nodes[ref]))
+      PLN_TRY(push(r, ref));
+    ref = skip_nested(g, ref);
+  }
+  return PLN_OK;
+}
+
+static pln_status push_scopes(pln_reach *r, const pln_node *n) {
+  const pln_graph *g = r->builder->graph;
+  uint32_t first = r->part.n_scopes;
+  for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
+    PLN_TRY(number_scope(r, s));
+  for (uint32_t i = r->part.n_scopes; i-- > first;)
+    PLN_TRY(push_scope(r, r->scopes[i]));
+  return PLN_OK;
+}
+
+/* The arguments of a Call come before a callee that is computed. */
+static pln_status push_operands(pln_reach *r, const pln_node *n) {
+  const pln_ref *operands = pln_operands(r->builder->graph, n);
+  uint32_t callee = pln_has_callee(n);
+  if (callee)
+    PLN_TRY(push(r, operands[0]));
+  for (uint32_t i = n->count; i-- > callee;)
+    PLN_TRY(push(r, operands[i]));
+  return PLN_OK;
+}
+
+static bool is_pattern(const pln_node *n) {
+  return pln_kinds[n->kind].kind_class == PLN_CLASS_PATTERN;
+}
+
+/* Patterns copied for an earlier arm are visited again. */
+static bool is_done(const pln_reach *r, pln_ref ref) {
+  uint32_t mark = r->builder->marks[ref];
+  if (mark == 0 || mark == SEEN)
+    return false;
+  return mark == ENTERED || mark > r->arm ||
+         !is_pattern(&r->builder->graph->nodes[ref]);
+}
+
+/* ----------------------------------------------------------------- patterns */
+
+static pln_status bind(pln_reach *r, pln_ref var) {
+  const pln_graph *g = r->builder->graph;
+  if (!r->builder->marks[var])
+    return copy_node(r, var);
+  return pln_diag_error(g->engine, PLN_ERR_TYPE, NULL,
+                        "the variable '%s' is bound more than once, or used "
+                        "outside of the arm that binds it",
+                        pln_symbol_text(g->engine, g->nodes[var].attrs).data);
+}
+
+static pln_status list_vars(pln_reach *r, pln_ref pattern) {
+  const pln_graph *g = r->builder->graph;
+  const pln_node *n = &g->nodes[pattern];
+  uint32_t *mark = &r->builder->marks[pattern];
+  if (n->kind == PLN_PATTERN_VAR)
+    return bind(r, g->operands[n->first]);
+  if (!is_pattern(n) || *mark == SEEN || *mark == ENTERED)
+    return PLN_OK;
+  *mark = SEEN;
+  return push_operands(r, n);
+}
+
+/* The variables of a free arm become its parameters: they come first. */
+static pln_status enter_arm(pln_reach *r, pln_ref clause) {
+  const pln_graph *g = r->builder->graph;
+  pln_scope s = r->builder->home[clause];
+  pln_ref begin = r->part.n_nodes;
+  uint32_t base = r->top;
+  if (s == PLN_NONE || g->scopes[s].end - g->scopes[s].begin != 1)
+    return PLN_OK; /* copied from a sealed graph: in order already */
+  r->arm = begin;
+  PLN_TRY(push_operands(r, &g->nodes[clause]));
+  while (r->top > base)
+    PLN_TRY(list_vars(r, r->stack[--r->top]));
+  s = numbered(r, s);
+  if (s == PLN_NONE)
+    return PLN_OK;
+  r->part.scopes[s].begin = begin;
+  r->part.scopes[s].n_params = r->part.n_nodes - begin;
+  return PLN_OK;
+}
+
+/* ----------------------------------------------------------------- the walk */
+
+static pln_status enter(pln_reach *r, pln_ref ref) {
+  const pln_node *n = &r->builder->graph->nodes[ref];
+  if (is_done(r, ref))
+    return PLN_OK;
+  r->builder->marks[ref] = ENTERED;
+  PLN_TRY(push(r, ref | LEAVE));
+  if (pln_owns(n))
+    PLN_TRY(push_scopes(r, n));
+  if (n->kind == PLN_CLAUSE)
+    PLN_TRY(enter_arm(r, ref));
+  return push_operands(r, n);
+}
+
+static pln_status leave(pln_reach *r, pln_ref ref) {
+  const pln_node *n = &r->builder->graph->nodes[ref];
+  PLN_TRY(copy_node(r, ref));
+  if (pln_owns(n))
+    finish_scopes(r, n);
+  return PLN_OK;
+}
+
+static pln_status walk(pln_reach *r, pln_ref root) {
+  PLN_TRY(number_scope(r, 0));
+  PLN_TRY(push(r, root));
+  for (size_t round = 0; r->top > 0; round++) {
+    pln_ref entry = r->stack[--r->top];
+    PLN_TRY(pln_poll_round(r->part.engine, round));
+    PLN_TRY(entry & LEAVE ? leave(r, entry & ~LEAVE) : enter(r, entry));
+  }
+  r->part.root = r->part.n_nodes - 1;
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- driver */
+
+/* After a failure it is not known what was marked. */
+static void drop_marks(pln_builder *b) {
+  pln_engine *e = b->engine;
+  pln_mem_free(e, b->marks, b->cap_marks * sizeof *b->marks);
+  pln_mem_free(e, b->scope_marks, b->cap_scope_marks * sizeof *b->scope_marks);
+  b->marks = b->scope_marks = NULL;
+  b->cap_marks = b->cap_scope_marks = 0;
+}
+
+static void clear_marks(pln_reach *r) {
+  pln_builder *b = r->builder;
+  for (pln_ref at = 0; at < r->part.n_nodes; at++)
+    b->marks[r->order[at]] = 0;
+  for (pln_scope at = 0; at < r->part.n_scopes; at++)
+    b->scope_marks[r->scopes[at]] = 0;
+}
+
+pln_status pln_reach_begin(pln_reach *r, pln_builder *b, pln_ref root) {
+  const pln_graph *g = b->graph;
+  *r = (pln_reach){.builder = b};
+  r->part.engine = b->engine;
+  r->part.tensors = g->tensors; /* borrowed, as are the origins */
+  r->part.n_tensors = g->n_tensors;
+  r->part.origins = g->origins;
+  pln_status status = widen(b->engine, &b->marks, &b->cap_marks, g->n_nodes);
+  if (status == PLN_OK)
+    status =
+        widen(b->engine, &b->scope_marks, &b->cap_scope_marks, g->n_scopes);
+  if (status == PLN_OK)
+    status = walk(r, root);
+  if (status == PLN_OK)
+    clear_marks(r);
+  else
+    drop_marks(b);
+  return status;
+}
+
+void pln_reach_end(pln_reach *r) {
+  pln_graph *g = &r->part;
+  pln_engine *e = g->engine;
+  pln_mem_free(e, g->nodes, g->cap_nodes * sizeof *g->nodes);
+  pln_mem_free(e, g->values, g->cap_values * sizeof *g->values);
+  pln_mem_free(e, g->origin, g->cap_origin * sizeof *g->origin);
+  pln_mem_free(e, g->typed_from, g->cap_typed_from * sizeof *g->typed_from);
+  pln_mem_free(e, g->operands, g->cap_operands * sizeof *g->operands);
+  pln_mem_free(e, g->scopes, g->cap_scopes * sizeof *g->scopes);
+  pln_mem_free(e, r->home, r->cap_home * sizeof *r->home);
+  pln_mem_free(e, r->order, r->cap_order * sizeof *r->order);
+  pln_mem_free(e, r->scopes, r->cap_scopes * sizeof *r->scopes);
+  pln_mem_free(e, r->stack, r->cap_stack * sizeof *r->stack);
+}

@@ -1,0 +1,131 @@
+/* check_calls.c: whether the calls of a graph fit what they call.
+ *
+ * The verifier runs it for graphs that have such calls, InferType and
+ * pln_module_with at their ends. As a rule the types are the very same, which
+ * costs a comparison an argument; else inference is asked what it says of the
+ * call, once for each pair of signatures. */
+
+#include "ir/infer/check_calls.h"
+#include "ir/graph/describe.h"
+#include "ir/infer/apply.h"
+#include "ir/graph/module.h"
+#include "ir/type/type_args.h"
+
+typedef struct checker {
+  const pln_graph *g;
+  pln_idmap *fitting; /* pairs of signatures that were looked at; NULL: none */
+} checker;
+
+/* The very types that the function takes and gives. */
+static bool fits_plainly(const checker *c, const pln_node *n,
+                         pln_type function) {
+  const pln_engine *e = c->g->engine;
+  const pln_ref *operands = pln_operands(c->g, n);
+  if (pln_type_kind_of(e, function) != PLN_TYPE_FUNC ||
+      pln_type_n_vars(e, function) > 0 ||
+      pln_type_n_constraints(e, function) > 0 ||
+      pln_type_n_parts(e, function) != n->count)
+    return false;
+  for (uint32_t i = 1; i < n->count; i++)
+    if (c->g->nodes[operands[i]].type != pln_type_part(e, function, i - 1))
+      return false;
+  return n->type == pln_type_part(e, function, n->count - 1);
+}
+
+/* The function type that the call itself tells: arguments and result. */
+static pln_status told_signature(const checker *c, const pln_node *n,
+                                 pln_type *out) {
+  pln_engine *e = c->g->engine;
+  const pln_ref *operands = pln_operands(c->g, n);
+  pln_type few[16], *types = few;
+  size_t size = n->count * sizeof *types;
+  if (size > sizeof few && !(types = pln_mem_new(e, size)))
+    return pln_nomem(e);
+  for (uint32_t i = 1; i < n->count; i++)
+    types[i - 1] = c->g->nodes[operands[i]].type;
+  types[n->count - 1] = n->type;
+  pln_status status = pln_type_make(e, PLN_TYPE_FUNC, 0, n->count, types, out);
+  if (types != few)
+    pln_mem_free(e, types, size);
+  return status;
+}
+
+static pln_status ask_inference(const checker *c, const pln_node *n) {
+  pln_engine *e = c->g->engine;
+  pln_description wanted, got;
+  pln_type ret, both;
+  bool fits;
+  PLN_TRY(pln_infer_apply(e, c->g, n, &ret));
+  PLN_TRY(pln_type_unify(e, ret, n->type, &both, &fits));
+  if (fits)
+    return PLN_OK;
+  return pln_diag_error(
+      e, PLN_ERR_TYPE, NULL, "the call gives %s, but its type is %s",
+      pln_describe_type(e, ret, &wanted), pln_describe_type(e, n->type, &got));
+}
+
+static pln_status ask_and_blame(const checker *c, pln_ref call) {
+  pln_status status = ask_inference(c, &c->g->nodes[call]);
+  if (status == PLN_ERR_TYPE)
+    pln_blame_node(c->g, call);
+  return status;
+}
+
+static pln_status check_call(checker *c, pln_ref call) {
+  pln_engine *e = c->g->engine;
+  const pln_node *n = &c->g->nodes[call];
+  pln_type function = c->g->nodes[pln_operands(c->g, n)[0]].type, told;
+  bool absent = c->g->nodes[pln_operands(c->g, n)[0]].kind == PLN_ABSENT;
+  if (!absent && (!function || fits_plainly(c, n, function)))
+    return PLN_OK;
+  if (pln_written_type_args(e, n->attrs))
+    return ask_and_blame(c, call);
+  PLN_TRY(told_signature(c, n, &told));
+  if (!c->fitting)
+    PLN_TRY(pln_idmap_new(e, &c->fitting));
+  uint64_t pair = (uint64_t)function << 32 | told;
+  if (pln_idmap_get(c->fitting, pair))
+    return PLN_OK;
+  PLN_TRY(ask_and_blame(c, call));
+  return pln_idmap_set(c->fitting, pair, 1);
+}
+
+pln_status pln_graph_check_calls(const pln_graph *graph) {
+  checker c = {.g = graph};
+  pln_status status = PLN_OK;
+  if (graph->origins && graph->origins->misfits)
+    return PLN_OK;
+  for (pln_ref ref = 0; ref < graph->n_nodes && status == PLN_OK; ref++)
+    if (graph->nodes[ref].kind == PLN_CALL && !graph->nodes[ref].data)
+      status = check_call(&c, ref);
+  pln_idmap_free(c.fitting);
+  return status;
+}
+
+pln_status pln_graph_accept_calls(pln_graph *graph) {
+  size_t mark = pln_diag_count(graph->engine);
+  pln_status status = pln_graph_check_calls(graph);
+  if (status != PLN_ERR_TYPE)
+    return status;
+  pln_diag_drop(graph->engine, mark);
+  if (!graph->origins)
+    PLN_TRY(pln_origins_new(graph->engine, &graph->origins));
+  graph->origins->misfits = true;
+  return PLN_OK;
+}
+
+pln_status pln_blame_function(const pln_module *module, uint32_t index,
+                              pln_status status) {
+  if (status == PLN_ERR_TYPE)
+    pln_diag_extend(
+        module->engine, " of @",
+        pln_symbol_text(module->engine, pln_module_name(module, index)).data);
+  return status;
+}
+
+pln_status pln_module_check_calls(const pln_module *module) {
+  for (uint32_t i = 0; i < module->count; i++)
+    PLN_TRY(pln_blame_function(
+        module, i, pln_graph_check_calls(pln_module_function(module, i))));
+  return PLN_OK;
+}

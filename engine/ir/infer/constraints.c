@@ -1,0 +1,559 @@
+/* infer/constraints.c: what each kind of node says of types.
+ *
+ * Called by infer/inferencer.c with a node whose type, or whose operands' types, are
+ * not all known. What holds: a rule reads and unifies terms only of its node,
+ * its operands, its scopes' results and parameters; it may be asked again. */
+
+#include <stdio.h>
+
+#include "ir/graph/describe.h"
+#include "ir/infer/apply.h"
+#include "ir/graph/module.h"
+#include "ir/type/relation.h"
+#include "ir/type/type_args.h"
+#include "ir/infer/inferencer.h"
+
+/* A rule at work. */
+typedef struct rule {
+  pln_typing *t;
+  pln_typed_graph *g;
+  pln_ref ref;
+  const pln_node *n;
+} rule;
+
+static pln_type term(const rule *r, pln_ref ref) {
+  return r->g->terms[ref];
+}
+
+static pln_ref operand(const rule *r, uint32_t i) {
+  return r->g->old->operands[r->n->first + i];
+}
+
+static pln_type operand_term(const rule *r, uint32_t i) {
+  return term(r, operand(r, i));
+}
+
+static pln_type_kind kind_of(const rule *r, pln_type type) {
+  return pln_type_kind_of(r->t->engine, type);
+}
+
+static pln_type known(const rule *r, pln_type type) {
+  return pln_unifier_find(&r->t->u, type);
+}
+
+static pln_status wait_for(const rule *r, pln_type hole) {
+  return pln_unifier_wait(&r->t->u, hole, r->g->base + r->ref);
+}
+
+/* What a file holds was accepted once, with a warning. */
+static pln_status differ(const rule *r, const char *what, pln_type wanted,
+                         pln_type got) {
+  pln_engine *e = r->t->engine;
+  if (r->t->lenient)
+    return PLN_OK;
+  pln_description first, second;
+  PLN_TRY(pln_unifier_resolve(&r->t->u, wanted, &wanted, NULL));
+  PLN_TRY(pln_unifier_resolve(&r->t->u, got, &got, NULL));
+  return pln_diag_error(e, PLN_ERR_TYPE, NULL, "%s: expected %s, got %s", what,
+                        pln_describe_type(e, wanted, &first),
+                        pln_describe_type(e, got, &second));
+}
+
+static pln_status equate(const rule *r, const char *what, pln_type wanted,
+                         pln_type got) {
+  bool fits;
+  PLN_TRY(pln_unify(&r->t->u, wanted, got, &fits));
+  return fits ? PLN_OK : differ(r, what, wanted, got);
+}
+
+static pln_status is_of(const rule *r, pln_type type) {
+  return equate(r, "types do not match", term(r, r->ref), type);
+}
+
+static pln_status make(const rule *r, pln_type_kind kind, uint32_t n,
+                       const pln_type *parts, pln_type *out) {
+  return pln_type_make(r->t->engine, kind, 0, n, parts, out);
+}
+
+/* ------------------------------------------------------------------ tuples */
+
+/* The terms of operands from `first` on, in new memory. */
+static pln_status operand_terms(const rule *r, uint32_t first, pln_type *few,
+                                uint32_t n_few, pln_type **out) {
+  uint32_t n = r->n->count - first;
+  *out = few;
+  if (n > n_few && !(*out = pln_mem_new(r->t->engine, n * sizeof **out)))
+    return pln_nomem(r->t->engine);
+  for (uint32_t i = 0; i < n; i++)
+    (*out)[i] = operand_term(r, first + i);
+  return PLN_OK;
+}
+
+static void free_terms(const rule *r, pln_type *terms, const pln_type *few,
+                       uint32_t first) {
+  if (terms != few)
+    pln_mem_free(r->t->engine, terms, (r->n->count - first) * sizeof *terms);
+}
+
+static pln_status tuple_rule(const rule *r) {
+  pln_type few[16], *fields, type;
+  PLN_TRY(operand_terms(r, 0, few, PLN_COUNT(few), &fields));
+  pln_status status = make(r, PLN_TYPE_TUPLE, r->n->count, fields, &type);
+  free_terms(r, fields, few, 0);
+  return status == PLN_OK ? is_of(r, type) : status;
+}
+
+static pln_status get_rule(const rule *r) {
+  pln_engine *e = r->t->engine;
+  pln_type tuple = known(r, operand_term(r, 0));
+  if (kind_of(r, tuple) == PLN_TYPE_HOLE)
+    return wait_for(r, tuple);
+  if (!tuple)
+    return PLN_OK;
+  if (kind_of(r, tuple) != PLN_TYPE_TUPLE)
+    return pln_diag_error(e, PLN_ERR_TYPE, NULL,
+                          "field %u is taken from what is no tuple",
+                          r->n->data);
+  uint32_t n = pln_type_n_parts(e, tuple);
+  if (r->n->data >= n)
+    return pln_diag_error(e, PLN_ERR_TYPE, NULL, "field %u of a tuple of %u",
+                          r->n->data, n);
+  return is_of(r, pln_type_part(e, tuple, r->n->data));
+}
+
+/* ------------------------------------------------------------------- calls */
+
+static pln_status settle(const rule *r, pln_ref ref, pln_type *unknown) {
+  pln_type hole;
+  if (!r->g->open[ref])
+    return PLN_OK;
+  PLN_TRY(pln_unifier_resolve(&r->t->u, term(r, ref),
+                              &r->g->graph->nodes[ref].type, &hole));
+  if (hole && !*unknown)
+    *unknown = hole;
+  return PLN_OK;
+}
+
+/* What is known of the operands is put where inference of operators reads it:
+ * there, and in the fields of one that is a tuple. *unknown is a hole in one
+ * of them, or 0. */
+static pln_status settle_operands(const rule *r, pln_type *unknown) {
+  *unknown = 0;
+  for (uint32_t i = 0; i < r->n->count; i++) {
+    const pln_node *arg = &r->g->old->nodes[operand(r, i)];
+    PLN_TRY(settle(r, operand(r, i), unknown));
+    for (uint32_t k = 0; arg->kind == PLN_TUPLE && k < arg->count; k++)
+      PLN_TRY(settle(r, r->g->old->operands[arg->first + k], unknown));
+  }
+  return PLN_OK;
+}
+
+/* A guess is worth something when dtype and rank are certain. */
+static bool tells_rank(const pln_engine *e, pln_type type) {
+  return pln_type_kind_of(e, type) != PLN_TYPE_TENSOR ||
+         (pln_type_dtype(e, type) && pln_type_rank(e, type) >= 0);
+}
+
+static pln_status told_operands(const rule *r, const pln_type *told) {
+  for (uint32_t i = 0; i < r->n->count; i++) {
+    pln_type type;
+    if (!told[i] || !r->g->open[operand(r, i)])
+      continue;
+    PLN_TRY(pln_unifier_open(&r->t->u, told[i], &type));
+    PLN_TRY(equate(r, "types do not match", type, operand_term(r, i)));
+  }
+  return PLN_OK;
+}
+
+/* What is known of the node's type for certain, or 0. */
+static pln_status known_result(const rule *r, pln_type *out) {
+  pln_type unknown;
+  PLN_TRY(pln_unifier_resolve(&r->t->u, term(r, r->ref), out, &unknown));
+  if (unknown)
+    *out = 0;
+  return PLN_OK;
+}
+
+/* What is refused in a file was told when it was read; nothing is known of the
+ * result. */
+static pln_status infer_operator(const rule *r, pln_node *n, pln_type *told,
+                                 pln_value *value) {
+  size_t mark = pln_diag_count(r->t->engine);
+  pln_status status = pln_infer_op_call(r->g->graph, n, told, value);
+  if (status == PLN_OK || status == PLN_ERR_NOMEM || !r->t->lenient)
+    return status;
+  if (pln_diag_ran_out(r->t->engine, mark))
+    return PLN_ERR_NOMEM;
+  pln_diag_demote(r->t->engine, mark);
+  n->type = 0;
+  *value = 0;
+  return PLN_OK;
+}
+
+/* What the call says of operands that nobody knows: the weight of a dense
+ * layer follows from its input and its units, what is negated from the
+ * result. */
+static pln_status ask_operator(const rule *r) {
+  pln_engine *e = r->t->engine;
+  pln_type few[16] = {0}, *told = few;
+  pln_node n = r->g->graph->nodes[r->ref];
+  pln_value value;
+  PLN_TRY(known_result(r, &n.type));
+  size_t size = r->n->count * sizeof *told;
+  if (size > sizeof few && !(told = pln_mem_zeroed(e, size)))
+    return pln_nomem(e);
+  pln_status status = infer_operator(r, &n, told, &value);
+  if (status == PLN_OK)
+    status = told_operands(r, told);
+  if (told != few)
+    pln_mem_free(e, told, size);
+  return status;
+}
+
+/* Something is known of the result or of one operand, and nothing of another.
+ */
+static bool may_be_told(const rule *r) {
+  bool some = !r->g->open[r->ref], none = false;
+  for (uint32_t i = 0; i < r->n->count; i++) {
+    pln_type type = r->g->graph->nodes[operand(r, i)].type;
+    some |= type != 0;
+    none |= type == 0;
+  }
+  return some && none;
+}
+
+/* Only operands that wait for something are told anything. */
+pln_status pln_typing_tell_back(pln_typing *t, pln_typed_graph *g,
+                                pln_ref ref) {
+  rule r = {t, g, ref, &g->old->nodes[ref]};
+  pln_type unknown, type;
+  PLN_TRY(known_result(&r, &type));
+  if (!type)
+    return PLN_OK;
+  PLN_TRY(settle_operands(&r, &unknown));
+  return unknown ? ask_operator(&r) : PLN_OK;
+}
+
+static pln_status operator_rule(const rule *r, bool last) {
+  pln_type unknown, type;
+  pln_value value = 0;
+  PLN_TRY(settle_operands(r, &unknown));
+  if (unknown && may_be_told(r)) {
+    PLN_TRY(ask_operator(r));
+    PLN_TRY(settle_operands(r, &unknown));
+  }
+  if (unknown && !last)
+    return wait_for(r, unknown);
+  pln_node n = r->g->graph->nodes[r->ref];
+  PLN_TRY(infer_operator(r, &n, NULL, &value));
+  if (value)
+    r->g->graph->values[r->ref] = value;
+  if (unknown && !tells_rank(r->t->engine, n.type))
+    return PLN_OK;
+  PLN_TRY(pln_unifier_open(&r->t->u, n.type, &type));
+  return is_of(r, type);
+}
+
+/* The rule is asked again when a relation lacks an input. */
+static pln_status obey_relations(const rule *r, pln_type function) {
+  pln_type unknown;
+  PLN_TRY(pln_relations_solve(&r->t->u, function, &unknown));
+  return unknown ? wait_for(r, unknown) : PLN_OK;
+}
+
+/* A generic function with what was found of its parts in their places: type
+ * parameters may stand there. */
+static pln_status settle_parts(const rule *r, pln_type *function) {
+  pln_engine *e = r->t->engine;
+  uint32_t n = pln_type_n_parts(e, *function);
+  if (pln_type_n_vars(e, *function) == 0 ||
+      !(pln_type_flags(e, *function) & PLN_TYPE_HAS_HOLE))
+    return PLN_OK;
+  pln_type *parts = pln_mem_new(e, n * sizeof *parts);
+  if (!parts)
+    return pln_nomem(e);
+  pln_status status = PLN_OK;
+  for (uint32_t i = 0; i < n && status == PLN_OK; i++) {
+    pln_type unknown = 0;
+    status = pln_unifier_resolve(&r->t->u, pln_type_part(e, *function, i),
+                                 &parts[i], &unknown);
+    if (unknown)
+      parts[i] = pln_type_part(e, *function, i);
+  }
+  if (status == PLN_OK)
+    status = pln_type_with_parts(e, *function, parts, function);
+  pln_mem_free(e, parts, n * sizeof *parts);
+  return status;
+}
+
+/* The result of a generic function that is not known is of no type that holds
+ * for all of its calls: it is waited for. */
+static pln_status apply_known(const rule *r, pln_type function) {
+  pln_engine *e = r->t->engine;
+  uint32_t n = pln_type_n_parts(e, function) - 1;
+  pln_type result = known(r, pln_type_part(e, function, n));
+  bool wait =
+      pln_type_n_vars(e, function) > 0 && kind_of(r, result) == PLN_TYPE_HOLE;
+  if (n + 1 != r->n->count)
+    return pln_diag_error(e, PLN_ERR_TYPE, NULL,
+                          "the function takes %u argument%s, got %u", n,
+                          n == 1 ? "" : "s", r->n->count - 1);
+  PLN_TRY(settle_parts(r, &function));
+  PLN_TRY(pln_instantiate(&r->t->u, function,
+                          pln_written_type_args(e, r->n->attrs), NULL,
+                          &function));
+  for (uint32_t i = 0; i < n; i++) {
+    char what[40];
+    bool fits;
+    pln_type param = pln_type_part(e, function, i);
+    PLN_TRY(pln_unify(&r->t->u, param, operand_term(r, i + 1), &fits));
+    if (fits)
+      continue;
+    snprintf(what, sizeof what, "argument %u", i + 1);
+    PLN_TRY(differ(r, what, param, operand_term(r, i + 1)));
+  }
+  if (wait)
+    return wait_for(r, result);
+  PLN_TRY(is_of(r, pln_type_part(e, function, n)));
+  return obey_relations(r, function);
+}
+
+/* What is called is a function of what it is given. */
+static pln_status apply_unknown(const rule *r, pln_type hole) {
+  pln_type few[16], *params, type;
+  uint32_t n = r->n->count - 1;
+  PLN_TRY(operand_terms(r, 1, few, PLN_COUNT(few), &params));
+  pln_status status = pln_type_func(r->t->engine, n, params, term(r, r->ref), 0,
+                                    NULL, 0, NULL, &type);
+  free_terms(r, params, few, 1);
+  return status == PLN_OK ? equate(r, "what is called", hole, type) : status;
+}
+
+static pln_status apply_rule(const rule *r) {
+  pln_type function = known(r, operand_term(r, 0));
+  if (kind_of(r, function) == PLN_TYPE_FUNC)
+    return apply_known(r, function);
+  if (kind_of(r, function) == PLN_TYPE_HOLE)
+    return apply_unknown(r, function);
+  return pln_diag_error(r->t->engine, PLN_ERR_TYPE, NULL,
+                        "what is called is no function");
+}
+
+/* An operator as a value is a function of what is known to be given to it. */
+static pln_status call_operator(const rule *r, pln_builder *b,
+                                pln_type function, pln_type *ret) {
+  pln_engine *e = r->t->engine;
+  uint32_t n = pln_type_n_parts(e, function) - 1;
+  pln_ref *args = pln_mem_new(e, n * sizeof *args), call;
+  if (!args && n > 0)
+    return pln_nomem(e);
+  pln_status status = PLN_OK;
+  for (uint32_t i = 0; i < n && status == PLN_OK; i++)
+    status = pln_build_var(b, 0, pln_type_part(e, function, i), 0, &args[i]);
+  if (status == PLN_OK)
+    status = pln_build_call(b, r->n->data, 0, 0, n, args, &call);
+  if (status == PLN_OK)
+    *ret = b->graph->nodes[call].type;
+  pln_mem_free(e, args, n * sizeof *args);
+  return status;
+}
+
+static pln_status op_rule(const rule *r) {
+  pln_engine *e = r->t->engine;
+  pln_type function = known(r, term(r, r->ref)), closed, unknown, ret = 0;
+  if (kind_of(r, function) == PLN_TYPE_HOLE)
+    return wait_for(r, function);
+  if (kind_of(r, function) != PLN_TYPE_FUNC)
+    return pln_diag_error(e, PLN_ERR_TYPE, NULL, "an operator is a function");
+  uint32_t n = pln_type_n_parts(e, function) - 1;
+  for (uint32_t i = 0; i < n; i++) {
+    pln_type param = pln_type_part(e, function, i);
+    PLN_TRY(pln_unifier_resolve(&r->t->u, param, &closed, &unknown));
+    if (unknown)
+      return wait_for(r, unknown);
+  }
+  PLN_TRY(pln_unifier_resolve(&r->t->u, function, &closed, &unknown));
+  pln_builder *b;
+  PLN_TRY(pln_builder_new(e, &b));
+  pln_status status = call_operator(r, b, closed, &ret);
+  pln_builder_free(b);
+  PLN_TRY(status);
+  PLN_TRY(pln_unifier_open(&r->t->u, ret, &ret));
+  return equate(r, "the result", pln_type_part(e, function, n), ret);
+}
+
+/* ------------------------------------------------------ functions, globals */
+
+static pln_status function_rule(const rule *r) {
+  pln_engine *e = r->t->engine;
+  pln_type function = term(r, r->ref);
+  pln_ref result = r->g->old->scopes[r->n->data].result;
+  uint32_t n = pln_type_n_parts(e, function);
+  return equate(r, "the function's result", pln_type_part(e, function, n - 1),
+                term(r, result));
+}
+
+/* The function's term, when it is typed along; else what the module knows. */
+static pln_type signature(const rule *r) {
+  const pln_typing *t = r->t;
+  uint32_t i = PLN_NONE;
+  if (t->module)
+    i = pln_module_find(t->module, r->n->data);
+  if (i == PLN_NONE)
+    return 0;
+  uint32_t along = t->along ? t->along[i] : 0;
+  if (along)
+    return t->graphs[along - 1].terms[t->graphs[along - 1].old->root];
+  const pln_graph *f = pln_module_function(t->module, i);
+  return f->nodes[f->root].type;
+}
+
+static pln_status global_rule(const rule *r) {
+  pln_type type;
+  PLN_TRY(pln_unifier_open(&r->t->u, signature(r), &type));
+  return is_of(r, type);
+}
+
+static pln_status constructor_type(const rule *r, pln_type *out) {
+  uint32_t index, of;
+  *out = 0;
+  if (!r->t->module)
+    return PLN_OK;
+  of = pln_module_find_constructor(r->t->module, r->n->data, &index);
+  if (of == PLN_NONE)
+    return pln_diag_error(r->t->engine, PLN_ERR_TYPE, NULL,
+                          "the module defines no constructor '%s'",
+                          pln_symbol_text(r->t->engine, r->n->data).data);
+  return pln_module_constructor_type(r->t->module, of, index, out);
+}
+
+static pln_status constructor_rule(const rule *r) {
+  pln_type type;
+  PLN_TRY(constructor_type(r, &type));
+  return type ? is_of(r, type) : PLN_OK;
+}
+
+/* --------------------------------------------------------------- branching */
+
+/* Branches of files may have different shapes, and then neither's is known. */
+static pln_status join_known(const rule *r, pln_type a, pln_type b) {
+  bool conflict;
+  pln_type both;
+  PLN_TRY(pln_type_join(r->t->engine, a, b, &both, &conflict));
+  if (conflict)
+    return differ(r, "the branches of an If", a, b);
+  return is_of(r, both);
+}
+
+static pln_status if_rule(const rule *r) {
+  pln_engine *e = r->t->engine;
+  const pln_graph *g = r->g->old;
+  const pln_scope_row *first = &g->scopes[r->n->data];
+  pln_type a = term(r, first->result), b, cond = known(r, operand_term(r, 0));
+  b = term(r, g->scopes[first->next].result);
+  if (kind_of(r, cond) == PLN_TYPE_HOLE) {
+    pln_type boolean;
+    PLN_TRY(pln_type_tensor(e, PLN_BOOL, 0, NULL, &boolean));
+    PLN_TRY(equate(r, "the condition", boolean, cond));
+  } else if (!r->t->lenient) {
+    PLN_TRY(pln_check_condition(e, cond));
+  }
+  PLN_TRY(pln_unifier_resolve(&r->t->u, a, &a, NULL));
+  PLN_TRY(pln_unifier_resolve(&r->t->u, b, &b, NULL));
+  if (!((pln_type_flags(e, a) | pln_type_flags(e, b)) & PLN_TYPE_HAS_HOLE))
+    return join_known(r, a, b);
+  a = term(r, first->result);
+  b = term(r, g->scopes[first->next].result);
+  PLN_TRY(equate(r, "the branches of an If", a, b));
+  return is_of(r, pln_less_generic(e, known(r, a), known(r, b)));
+}
+
+static pln_status match_rule(const rule *r) {
+  const pln_graph *g = r->g->old;
+  for (pln_scope s = r->n->data; s != PLN_NONE; s = g->scopes[s].next)
+    PLN_TRY(equate(r, "the arms of a Match", term(r, r->ref),
+                   term(r, g->scopes[s].result)));
+  return PLN_OK;
+}
+
+/* The data of a Match comes before its arms. */
+pln_ref pln_clause_data(const pln_typed_graph *g, pln_ref clause) {
+  pln_ref owner = g->old->scopes[g->home[clause]].owner;
+  if (owner == PLN_NONE || g->old->nodes[owner].kind != PLN_MATCH)
+    return PLN_NONE;
+  return pln_operand(g->old, owner, 0);
+}
+
+static pln_status clause_rule(const rule *r) {
+  pln_ref data = pln_clause_data(r->g, r->ref);
+  if (data == PLN_NONE)
+    return PLN_OK;
+  return equate(r, "the pattern", term(r, data), operand_term(r, 0));
+}
+
+static pln_status pattern_rule(const rule *r) {
+  pln_engine *e = r->t->engine;
+  pln_type type;
+  PLN_TRY(constructor_type(r, &type));
+  if (!type)
+    return PLN_OK;
+  uint32_t n = pln_type_n_parts(e, type) - 1;
+  if (n != r->n->count)
+    return pln_diag_error(e, PLN_ERR_TYPE, NULL,
+                          "the constructor '%s' has %u field%s, the pattern %u",
+                          pln_symbol_text(e, r->n->data).data, n,
+                          n == 1 ? "" : "s", r->n->count);
+  PLN_TRY(pln_unifier_instantiate(&r->t->u, type, &type));
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(equate(r, "a field of the pattern", pln_type_part(e, type, i),
+                   operand_term(r, i)));
+  return is_of(r, pln_type_part(e, type, n));
+}
+
+/* -------------------------------------------------------------- references */
+
+static pln_status ref_rule(const rule *r) {
+  pln_type cell, content;
+  if (r->n->kind == PLN_REF_CREATE)
+    content = operand_term(r, 0);
+  else
+    content = r->n->kind == PLN_REF_READ ? term(r, r->ref) : operand_term(r, 1);
+  PLN_TRY(make(r, PLN_TYPE_REF, 1, &content, &cell));
+  if (r->n->kind == PLN_REF_CREATE)
+    return is_of(r, cell);
+  PLN_TRY(equate(r, "the reference", cell, operand_term(r, 0)));
+  if (r->n->kind == PLN_REF_READ)
+    return PLN_OK;
+  PLN_TRY(make(r, PLN_TYPE_TUPLE, 0, NULL, &content));
+  return is_of(r, content);
+}
+
+pln_status pln_typing_rule(pln_typing *t, pln_typed_graph *g, pln_ref ref,
+                           bool last) {
+  rule r = {t, g, ref, &g->old->nodes[ref]};
+  PLN_TRY(pln_poll(t->engine));
+  switch ((pln_kind)r.n->kind) {
+  case PLN_OP: return op_rule(&r);
+  case PLN_GLOBAL_VAR: return global_rule(&r);
+  case PLN_CONSTRUCTOR: return constructor_rule(&r);
+  case PLN_PATTERN_TUPLE:
+  case PLN_TUPLE: return tuple_rule(&r);
+  case PLN_TUPLE_GET_ITEM: return get_rule(&r);
+  case PLN_CALL: return r.n->data ? operator_rule(&r, last) : apply_rule(&r);
+  case PLN_FUNCTION: return function_rule(&r);
+  case PLN_LET:
+    return equate(&r, "the variable of a let", operand_term(&r, 0),
+                  operand_term(&r, 1));
+  case PLN_LET_BLOCK:
+    return is_of(&r, term(&r, g->old->scopes[r.n->data].result));
+  case PLN_IF: return if_rule(&r);
+  case PLN_MATCH: return match_rule(&r);
+  case PLN_REF_CREATE:
+  case PLN_REF_READ:
+  case PLN_REF_WRITE: return ref_rule(&r);
+  case PLN_PATTERN_VAR: return is_of(&r, operand_term(&r, 0));
+  case PLN_PATTERN_CONSTRUCTOR: return pattern_rule(&r);
+  case PLN_CLAUSE: return clause_rule(&r);
+  default: return PLN_OK; /* leaves, and the loop level, know their types */
+  }
+}

@@ -1,0 +1,315 @@
+/* infer/module.c: the types of a whole module, or of an expression.
+ *
+ * Called by InferType, by the reader of text and by scripts. Functions that are
+ * typed throughout stay the very same; the others are typed callees first, and
+ * those that call each other together, each with one type for all of its calls
+ * among them. What holds: the module that is handed out has passed the check of
+ * kinds, and each Match that is said to be complete is. */
+
+#include "ir/infer/check_calls.h"
+#include "ir/graph/module.h"
+#include "ir/infer/check_kind.h"
+#include "ir/infer/check_uses.h"
+#include "ir/infer/inferencer.h"
+#include "ir/infer/match_coverage.h"
+
+/* A function being visited by the search for those that call each other. */
+typedef struct visited {
+  uint32_t function;
+  pln_ref at; /* the next node to look at */
+} visited;
+
+typedef struct inference {
+  pln_engine *engine;
+  pln_module *module; /* a copy, filled as types are found */
+  bool *open;         /* a function: something in it is not known */
+  uint32_t *number;   /* a function: in order of visit, from 1; 0: not yet */
+  uint32_t *low;      /* the least number that it reaches */
+  uint32_t *along;    /* a function being typed: its graph there, plus 1 */
+  uint32_t *members;  /* a stack of functions whose group is not complete */
+  visited *path;
+  uint32_t n_visited, n_members, n_path;
+  bool changed;
+  uint32_t n_refused; /* contradictions that were told */
+} inference;
+
+static pln_status set_up(inference *in, const pln_module *module) {
+  size_t n = (size_t)module->count + 1;
+  in->open = pln_mem_zeroed(in->engine, n * sizeof *in->open);
+  in->number = pln_mem_zeroed(in->engine, n * sizeof *in->number);
+  in->low = pln_mem_zeroed(in->engine, n * sizeof *in->low);
+  in->along = pln_mem_zeroed(in->engine, n * sizeof *in->along);
+  in->members = pln_mem_zeroed(in->engine, n * sizeof *in->members);
+  in->path = pln_mem_zeroed(in->engine, n * sizeof *in->path);
+  if (!in->open || !in->number || !in->low || !in->along || !in->members ||
+      !in->path)
+    return pln_nomem(in->engine);
+  return PLN_OK;
+}
+
+static void tear_down(inference *in, const pln_module *module) {
+  size_t n = (size_t)module->count + 1;
+  pln_mem_free(in->engine, in->open, n * sizeof *in->open);
+  pln_mem_free(in->engine, in->number, n * sizeof *in->number);
+  pln_mem_free(in->engine, in->low, n * sizeof *in->low);
+  pln_mem_free(in->engine, in->along, n * sizeof *in->along);
+  pln_mem_free(in->engine, in->members, n * sizeof *in->members);
+  pln_mem_free(in->engine, in->path, n * sizeof *in->path);
+}
+
+/* ------------------------------------------------------------------ groups */
+
+static pln_status store(inference *in, pln_typing *t, uint32_t i,
+                        uint32_t function) {
+  pln_graph *typed;
+  PLN_TRY(pln_typing_result(t, i, &typed));
+  pln_status status = PLN_OK;
+  if (typed != pln_module_function(in->module, function)) {
+    in->changed = true;
+    status = pln_module_set(in->module, pln_module_name(in->module, function),
+                            typed);
+  }
+  pln_graph_release(typed);
+  return status;
+}
+
+static pln_status type_members(inference *in, pln_typing *t, uint32_t n,
+                               const uint32_t *functions) {
+  t->along = in->along;
+  for (uint32_t i = 0; i < n; i++)
+    in->along[functions[i]] = i + 1;
+  for (uint32_t i = 0; i < n; i++) {
+    PLN_TRY(pln_typing_add(t, pln_module_name(in->module, functions[i]),
+                           pln_module_function(in->module, functions[i])));
+  }
+  PLN_TRY(pln_typing_solve(t));
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(store(in, t, i, functions[i]));
+  return PLN_OK;
+}
+
+/* A group with contradictions stays as it is, and others are typed, so that
+ * theirs are told as well. */
+static pln_status type_group(inference *in, uint32_t n,
+                             const uint32_t *functions) {
+  pln_typing t;
+  pln_typing_init(&t, in->engine, in->module);
+  t.most_refused = PLN_MOST_REFUSED - in->n_refused;
+  pln_status status = type_members(in, &t, n, functions);
+  pln_typing_free(&t);
+  for (uint32_t i = 0; i < n; i++)
+    in->along[functions[i]] = 0;
+  if (status != PLN_ERR_TYPE)
+    return status;
+  in->n_refused += t.n_refused > 0 ? t.n_refused : 1;
+  return in->n_refused < PLN_MOST_REFUSED ? PLN_OK : status;
+}
+
+/* ------------------------------------------------------------------- order */
+
+static void visit(inference *in, uint32_t function) {
+  in->number[function] = in->low[function] = ++in->n_visited;
+  in->members[in->n_members++] = function;
+  in->path[in->n_path++] = (visited){.function = function};
+}
+
+/* The next open function that the one on top of the path calls, or PLN_NONE. */
+static uint32_t next_callee(inference *in, visited *top) {
+  const pln_graph *g = pln_module_function(in->module, top->function);
+  while (top->at < g->n_nodes) {
+    const pln_node *n = &g->nodes[top->at++];
+    if (n->kind != PLN_GLOBAL_VAR)
+      continue;
+    uint32_t callee = pln_module_find(in->module, n->data);
+    if (callee != PLN_NONE && in->open[callee])
+      return callee;
+  }
+  return PLN_NONE;
+}
+
+/* All that the function calls was visited. One that reaches nothing older is
+ * the first of its group, which lies behind it among the members. */
+static pln_status leave(inference *in) {
+  uint32_t function = in->path[--in->n_path].function;
+  if (in->n_path > 0) {
+    uint32_t caller = in->path[in->n_path - 1].function;
+    if (in->low[function] < in->low[caller])
+      in->low[caller] = in->low[function];
+  }
+  if (in->low[function] != in->number[function])
+    return PLN_OK;
+  uint32_t first = in->n_members;
+  while (in->members[first - 1] != function)
+    first--;
+  first--;
+  uint32_t n = in->n_members - first;
+  in->n_members = first;
+  for (uint32_t i = 0; i < n; i++)
+    in->open[in->members[first + i]] = false;
+  return type_group(in, n, in->members + first);
+}
+
+/* Tarjan's search (1972), with a stack of its own. */
+static pln_status search(inference *in, uint32_t function) {
+  visit(in, function);
+  while (in->n_path > 0) {
+    visited *top = &in->path[in->n_path - 1];
+    uint32_t callee = next_callee(in, top);
+    if (callee == PLN_NONE)
+      PLN_TRY(leave(in));
+    else if (!in->number[callee])
+      visit(in, callee);
+    else if (in->number[callee] < in->low[top->function])
+      in->low[top->function] = in->number[callee];
+  }
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------ module */
+
+/* A call that may tell more when its callee is typed: its caller, and the next
+ * call of the same callee + 1. */
+typedef struct loose_call {
+  uint32_t caller, next;
+} loose_call;
+
+typedef struct loose_calls {
+  loose_call *rows;
+  uint32_t *first; /* a callee: its first call + 1 */
+  uint32_t n, capacity;
+} loose_calls;
+
+/* Of function `i`, when it is closed: GlobalVars of which not all is known. */
+static pln_status list_loose(inference *in, uint32_t i, loose_calls *calls) {
+  const pln_graph *g = pln_module_function(in->module, i);
+  for (pln_ref ref = 0; ref < g->n_nodes && !in->open[i]; ref++) {
+    const pln_node *n = &g->nodes[ref];
+    if (n->kind != PLN_GLOBAL_VAR ||
+        !(pln_type_flags(in->engine, n->type) & PLN_TYPE_HAS_OPEN_TENSOR))
+      continue;
+    uint32_t callee = pln_module_find(in->module, n->data);
+    if (callee == PLN_NONE)
+      continue;
+    PLN_TRY(pln_mem_grow(in->engine, (void **)&calls->rows, &calls->capacity,
+                         (size_t)calls->n + 1, sizeof *calls->rows));
+    calls->rows[calls->n] = (loose_call){i, calls->first[callee]};
+    calls->first[callee] = ++calls->n;
+  }
+  return PLN_OK;
+}
+
+/* Who calls an open function, and knows little of it, is open; `members` is
+ * not in use yet. */
+static void open_callers(inference *in, const loose_calls *calls) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < in->module->count; i++)
+    if (in->open[i])
+      in->members[n++] = i;
+  while (n > 0) {
+    uint32_t call = calls->first[in->members[--n]];
+    for (; call; call = calls->rows[call - 1].next) {
+      uint32_t caller = calls->rows[call - 1].caller;
+      if (in->open[caller])
+        continue;
+      in->open[caller] = true;
+      in->members[n++] = caller;
+    }
+  }
+}
+
+static pln_status open_loose(inference *in) {
+  size_t count = (size_t)in->module->count + 1;
+  loose_calls calls = {.n = 0};
+  calls.first = pln_mem_zeroed(in->engine, count * sizeof *calls.first);
+  if (!calls.first)
+    return pln_nomem(in->engine);
+  pln_status status = PLN_OK;
+  for (uint32_t i = 0; i < in->module->count && status == PLN_OK; i++)
+    status = list_loose(in, i, &calls);
+  if (status == PLN_OK)
+    open_callers(in, &calls);
+  pln_mem_free(in->engine, calls.first, count * sizeof *calls.first);
+  pln_mem_free(in->engine, calls.rows, calls.capacity * sizeof *calls.rows);
+  return status;
+}
+
+/* What was closed before, and was not asked. */
+static pln_status check_known(const pln_module *module) {
+  PLN_TRY(pln_module_check_calls(module));
+  return pln_module_check_early_uses(module);
+}
+
+static pln_status infer_all(inference *in) {
+  bool any = false;
+  for (uint32_t i = 0; i < in->module->count; i++) {
+    in->open[i] = pln_graph_is_open(pln_module_function(in->module, i));
+    any = any || in->open[i];
+  }
+  if (any)
+    PLN_TRY(open_loose(in));
+  for (uint32_t i = 0; any && i < in->module->count; i++)
+    if (in->open[i] && !in->number[i])
+      PLN_TRY(search(in, i));
+  if (in->n_refused > 0)
+    return PLN_ERR_TYPE;
+  if (!pln_module_was_onnx(in->module))
+    PLN_TRY(check_known(in->module));
+  PLN_TRY(pln_module_check_kinds(in->module));
+  return pln_module_check_matches(in->module);
+}
+
+pln_status pln_module_infer(const pln_module *module, pln_module **out) {
+  inference in = {.engine = module->engine};
+  PLN_TRY(pln_module_copy(module, &in.module));
+  pln_work_begin(in.engine);
+  pln_status status = set_up(&in, module);
+  if (status == PLN_OK)
+    status = infer_all(&in);
+  status = pln_work_done(in.engine, status);
+  tear_down(&in, module);
+  if (status == PLN_OK)
+    *out = in.changed ? in.module : pln_module_retain(module);
+  if (status != PLN_OK || !in.changed)
+    pln_module_release(in.module);
+  return status;
+}
+
+static pln_status infer_open(pln_typing *t, const pln_graph *graph,
+                             pln_graph **out) {
+  PLN_TRY(pln_typing_add(t, 0, graph));
+  PLN_TRY(pln_typing_solve(t));
+  return pln_typing_result(t, 0, out);
+}
+
+static pln_status infer_expression(const pln_graph *graph,
+                                   const pln_module *module, pln_graph **out) {
+  if (!pln_graph_is_open(graph)) {
+    *out = pln_graph_retain(graph);
+    return PLN_OK;
+  }
+  pln_typing t;
+  pln_typing_init(&t, graph->engine, module);
+  pln_status status = infer_open(&t, graph, out);
+  pln_typing_free(&t);
+  return status;
+}
+
+static pln_status infer_checked(const pln_graph *graph,
+                                const pln_module *module, pln_graph **out) {
+  pln_graph *typed;
+  PLN_TRY(infer_expression(graph, module, &typed));
+  pln_status status = pln_graph_check_early_uses(typed);
+  if (status == PLN_OK)
+    status = pln_graph_check_matches(typed, module);
+  if (status == PLN_OK)
+    *out = typed;
+  else
+    pln_graph_release(typed);
+  return status;
+}
+
+pln_status pln_graph_infer(const pln_graph *graph, const pln_module *module,
+                           pln_graph **out) {
+  pln_work_begin(graph->engine);
+  return pln_work_done(graph->engine, infer_checked(graph, module, out));
+}

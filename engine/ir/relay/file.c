@@ -1,0 +1,41 @@
+/* relay/file.c: files of Relay text. Called by the command and the binding. */
+
+#include "base/file.h"
+#include "ir/graph/module.h"
+
+static bool is_text(const char *kind) {
+  return !strcmp(kind, PLN_FILE_RELAY) || !strcmp(kind, "text");
+}
+
+pln_status pln_parse_file(pln_engine *engine, const char *path,
+                          pln_module **out) {
+  pln_file *file;
+  PLN_TRY(pln_file_map(engine, path, &file));
+  pln_slice text = {(const char *)pln_file_data(file),
+                    (size_t)pln_file_size(file)};
+  size_t mark = pln_diag_count(engine);
+  pln_status status = pln_parse_module(engine, text, path, out);
+  const char *kind = pln_file_kind(text);
+  if (status == PLN_ERR_FORMAT && (!kind || !is_text(kind))) {
+    pln_diag_drop(engine, mark);
+    status = pln_diag_error(
+        engine, PLN_ERR_FORMAT, NULL, "%s: this is no Relay text, but %s", path,
+        kind ? kind : "binary data; an ONNX model is called NAME.onnx");
+  }
+  pln_file_release(file);
+  return status;
+}
+
+static pln_status write(void *output, const char *data, size_t size) {
+  return pln_output_write(output, data, size);
+}
+
+pln_status pln_print_file(const pln_module *module, const char *path) {
+  pln_output *output;
+  PLN_TRY(pln_output_open(module->engine, path, &output));
+  pln_status status = pln_print_module(module, NULL, write, output);
+  if (status == PLN_OK)
+    return pln_output_commit(output);
+  pln_output_abort(output);
+  return status;
+}

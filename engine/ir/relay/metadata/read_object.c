@@ -1,0 +1,223 @@
+/* relay/metadata/read_object.c: objects of TVM's, out of the metadata section.
+ *
+ * Called for attributes that refer to what the IR has no words for. Such an
+ * object is kept as text (relay/metadata/object.h): all nodes that it reaches, itself
+ * first, the others in TVM's order, numbered anew. */
+
+#include <stdlib.h>
+
+#include "ir/relay/metadata/read_section.h"
+#include "ir/relay/metadata/object.h"
+
+/* A text may refer to one large object again and again: what is kept of all of
+ * them is limited. */
+enum { MOST_BYTES = 1 << 26 };
+
+/* The nodes of an object; their numbers are their places in `nodes`. */
+typedef struct object {
+  pln_parser *p;
+  const pln_meta_in *m;
+  uint32_t *nodes;
+  uint32_t count, capacity;
+  pln_buffer text;
+} object;
+
+static pln_slice type_key_of(const object *o, uint32_t node) {
+  const pln_json_value *key =
+      pln_json_get(&o->m->json, pln_meta_in_node(o->m, node), "type_key");
+  return key ? key->text : (pln_slice){"", 0};
+}
+
+/* ---------------------------------------------------------------- reaching */
+
+static pln_status reach(object *o, const pln_json_value *reference) {
+  uint64_t node;
+  if (!pln_json_number(reference, &node) || node == 0 ||
+      node >= o->m->n_nodes || o->m->marks[node] == o->m->mark)
+    return PLN_OK;
+  o->m->marks[node] = o->m->mark;
+  PLN_TRY(pln_mem_grow(o->p->engine, (void **)&o->nodes, &o->capacity,
+                       (size_t)o->count + 1, sizeof *o->nodes));
+  o->nodes[o->count++] = (uint32_t)node;
+  return PLN_OK;
+}
+
+static pln_status reach_list(object *o, const pln_json_value *list) {
+  if (!list || list->kind != PLN_JSON_ARRAY)
+    return PLN_OK;
+  const pln_json_value *values = o->m->json.values;
+  uint32_t at = (uint32_t)(list - values) + 1;
+  for (uint32_t i = 0; i < list->count; i++) {
+    PLN_TRY(reach(o, &values[at]));
+    at = values[at].next;
+  }
+  return PLN_OK;
+}
+
+static pln_status reach_fields(object *o, uint32_t node) {
+  const pln_json_value *values = o->m->json.values;
+  const pln_json_value *attrs =
+      pln_json_get(&o->m->json, pln_meta_in_node(o->m, node), "attrs");
+  if (!attrs || attrs->kind != PLN_JSON_OBJECT)
+    return PLN_OK;
+  uint32_t at = (uint32_t)(attrs - values) + 1;
+  for (uint32_t i = 0; i < attrs->count; i++) {
+    if (pln_object_refers(type_key_of(o, node), values[at].text))
+      PLN_TRY(reach(o, &values[at + 1]));
+    at = values[at + 1].next;
+  }
+  return PLN_OK;
+}
+
+static int compare(const void *a, const void *b) {
+  const uint32_t *x = a, *y = b;
+  return (*x > *y) - (*x < *y);
+}
+
+/* All that `root` reaches, without it in TVM's order. */
+static pln_status reach_all(object *o, uint32_t root) {
+  PLN_TRY(pln_mem_grow(o->p->engine, (void **)&o->nodes, &o->capacity, 1,
+                       sizeof *o->nodes));
+  o->m->marks[root] = o->m->mark;
+  o->nodes[o->count++] = root;
+  for (uint32_t i = 0; i < o->count; i++) {
+    const pln_json_value *node = pln_meta_in_node(o->m, o->nodes[i]);
+    PLN_TRY(reach_list(o, pln_json_get(&o->m->json, node, "data")));
+    PLN_TRY(reach_fields(o, o->nodes[i]));
+  }
+  qsort(o->nodes + 1, o->count - 1, sizeof *o->nodes, compare);
+  return PLN_OK;
+}
+
+/* ----------------------------------------------------------------- writing */
+
+static uint32_t number_of(const object *o, const pln_json_value *reference) {
+  uint64_t wide;
+  if (!pln_json_number(reference, &wide) || wide == 0 ||
+      wide >= o->m->n_nodes || wide == o->nodes[0])
+    return 0;
+  uint32_t node = (uint32_t)wide;
+  const uint32_t *found =
+      bsearch(&node, o->nodes + 1, o->count - 1, sizeof *o->nodes, compare);
+  return found ? (uint32_t)(found - o->nodes) : 0;
+}
+
+static pln_status put(object *o, const char *text) {
+  return pln_buffer_text(&o->text, text);
+}
+
+/* A string as it stands, escapes and all. */
+static pln_status put_string(object *o, pln_slice text) {
+  PLN_TRY(put(o, "\""));
+  PLN_TRY(pln_buffer_add(&o->text, text.data, text.size));
+  return put(o, "\"");
+}
+
+static pln_status put_list(object *o, const char *name,
+                           const pln_json_value *list, bool references) {
+  if (!list || list->kind != PLN_JSON_ARRAY)
+    return PLN_OK;
+  const pln_json_value *values = o->m->json.values;
+  uint32_t at = (uint32_t)(list - values) + 1;
+  PLN_TRY(put(o, name));
+  for (uint32_t i = 0; i < list->count; i++) {
+    PLN_TRY(put(o, i > 0 ? ", " : ""));
+    PLN_TRY(references
+                ? pln_buffer_printf(&o->text, "%u", number_of(o, &values[at]))
+                : put_string(o, values[at].text));
+    at = values[at].next;
+  }
+  return put(o, "]");
+}
+
+/* An array of "b64ndarrays" stands in place of its number. */
+static pln_status put_array(object *o, const pln_json_value *reference) {
+  uint64_t array;
+  if (!pln_json_number(reference, &array) || array >= o->m->n_arrays)
+    return put(o, "\"\"");
+  PLN_TRY(put(o, "\"b64:"));
+  pln_slice text = o->m->json.values[o->m->arrays[array]].text;
+  PLN_TRY(pln_buffer_add(&o->text, text.data, text.size));
+  return put(o, "\"");
+}
+
+static pln_status put_field(object *o, pln_slice type_key, pln_slice name,
+                            const pln_json_value *value) {
+  PLN_TRY(put_string(o, name));
+  PLN_TRY(put(o, ": "));
+  if (pln_object_refers(type_key, name))
+    return pln_buffer_printf(&o->text, "%u", number_of(o, value));
+  if (pln_slice_is(type_key, "relay.Constant") && pln_slice_is(name, "data"))
+    return put_array(o, value);
+  return put_string(o, value->text);
+}
+
+static pln_status put_attrs(object *o, pln_slice type_key,
+                            const pln_json_value *attrs) {
+  if (!attrs || attrs->kind != PLN_JSON_OBJECT)
+    return PLN_OK;
+  const pln_json_value *values = o->m->json.values;
+  uint32_t at = (uint32_t)(attrs - values) + 1;
+  PLN_TRY(put(o, ", \"attrs\": {"));
+  for (uint32_t i = 0; i < attrs->count; i++) {
+    PLN_TRY(put(o, i > 0 ? ", " : ""));
+    PLN_TRY(put_field(o, type_key, values[at].text, &values[at + 1]));
+    at = values[at + 1].next;
+  }
+  return put(o, "}");
+}
+
+static pln_status put_node(object *o, uint32_t node) {
+  const pln_json *j = &o->m->json;
+  const pln_json_value *value = pln_meta_in_node(o->m, node);
+  const pln_json_value *text = pln_json_get(j, value, "repr_str");
+  pln_slice key = type_key_of(o, node);
+  PLN_TRY(put(o, "{\"type_key\": "));
+  PLN_TRY(put_string(o, key));
+  if (text) {
+    PLN_TRY(put(o, ", \"repr_str\": "));
+    PLN_TRY(put_string(o, text->text));
+  }
+  PLN_TRY(put_list(o, ", \"keys\": [", pln_json_get(j, value, "keys"), false));
+  PLN_TRY(put_list(o, ", \"data\": [", pln_json_get(j, value, "data"), true));
+  PLN_TRY(put_attrs(o, key, pln_json_get(j, value, "attrs")));
+  return put(o, "}");
+}
+
+static pln_status put_object(object *o, uint32_t index) {
+  PLN_TRY(put(o, "["));
+  for (uint32_t i = 0; i < o->count; i++) {
+    PLN_TRY(put(o, i > 0 ? ", " : ""));
+    PLN_TRY(put_node(o, o->nodes[i]));
+  }
+  return pln_buffer_printf(&o->text, "]#%u", index);
+}
+
+/* Into memory that lasts until the attributes are interned. */
+static pln_status keep(const object *o, pln_slice *out) {
+  char *copy = pln_arena_new(&o->p->arena, o->text.size);
+  if (!copy)
+    return pln_nomem(o->p->engine);
+  memcpy(copy, o->text.data, o->text.size);
+  *out = (pln_slice){copy, o->text.size};
+  return PLN_OK;
+}
+
+pln_status pln_object_in(pln_parser *p, const pln_token *key, uint32_t node,
+                         uint32_t index, pln_slice *out) {
+  pln_meta_in *m = p->meta;
+  object o = {.p = p, .m = m};
+  if (m->object_bytes > MOST_BYTES)
+    return pln_parse_fail(p, key, "the metadata's objects are too large");
+  pln_buffer_init(&o.text, p->engine);
+  m->mark++;
+  pln_status status = reach_all(&o, node);
+  if (status == PLN_OK)
+    status = put_object(&o, index);
+  if (status == PLN_OK)
+    status = keep(&o, out);
+  m->object_bytes += o.text.size + o.count;
+  pln_buffer_free(&o.text);
+  pln_mem_free(p->engine, o.nodes, o.capacity * sizeof *o.nodes);
+  return status;
+}

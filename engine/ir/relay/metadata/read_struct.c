@@ -1,0 +1,155 @@
+/* relay/metadata/read_struct.c: a call's attributes, out of the metadata section: a node
+ * that is a struct of TVM's, such as relay.attrs.ROIAlignAttrs.
+ *
+ * Called for meta[relay.attrs.X][i] behind the arguments. The operator's row
+ * says what its fields are; the attributes are those that text would say, in
+ * Relay's names. */
+
+#include <stdlib.h>
+
+#include "ir/relay/metadata/read_section.h"
+
+enum { MOST_FIELDS = 64, MOST_ITEMS = 1024 };
+
+typedef struct entries {
+  pln_attr rows[MOST_FIELDS];
+  uint32_t count;
+} entries;
+
+/* "name>core:kind=default": the name, and the kind; *schema goes behind it.
+ * False at the end. */
+static bool next_field(const char **schema, pln_slice *name, pln_slice *kind) {
+  const char *at = *schema + strspn(*schema, " +");
+  size_t size = strcspn(at, ">: "), word = strcspn(at, " ");
+  const char *colon = memchr(at, ':', word);
+  *schema = at + word;
+  *name = (pln_slice){at, size};
+  *kind = (pln_slice){at, 0};
+  if (colon)
+    *kind = (pln_slice){colon + 1, strcspn(colon + 1, "=? ")};
+  return word > 0;
+}
+
+static const pln_json_value *field_of(const pln_meta_in *m, uint32_t node,
+                                      pln_slice name) {
+  char text[64];
+  if (name.size >= sizeof text)
+    return NULL;
+  memcpy(text, name.data, name.size);
+  text[name.size] = '\0';
+  return pln_meta_in_field(m, node, text);
+}
+
+/* A number's text, terminated. */
+static const char *digits(pln_slice text, char *out, size_t size) {
+  size_t n = text.size < size - 1 ? text.size : size - 1;
+  memcpy(out, text.data, n);
+  out[n] = '\0';
+  return out;
+}
+
+/* An Array of IntImm. */
+static bool read_ints(pln_parser *p, uint32_t node, pln_attr *out) {
+  const pln_meta_in *m = p->meta;
+  const pln_json_value *list =
+      pln_json_get(&m->json, pln_meta_in_node(m, node), "data");
+  char text[32];
+  uint64_t item;
+  if (!pln_meta_in_is(m, node, "Array") ||
+      (list && (list->kind != PLN_JSON_ARRAY || list->count > MOST_ITEMS)))
+    return false;
+  uint32_t n = list ? list->count : 0;
+  int64_t *ints = pln_arena_new(&p->arena, (n + 1) * sizeof *ints);
+  uint32_t at = list ? (uint32_t)(list - m->json.values) + 1 : 0;
+  for (uint32_t i = 0; ints && i < n; i++) {
+    if (!pln_json_number(&m->json.values[at], &item))
+      return false;
+    const pln_json_value *value = pln_meta_in_field(m, (uint32_t)item, "value");
+    if (!value)
+      return false;
+    ints[i] = strtoll(digits(value->text, text, sizeof text), NULL, 10);
+    at = m->json.values[at].next;
+  }
+  out->kind = PLN_ATTR_INTS;
+  out->count = n;
+  out->v.ints = ints;
+  return ints != NULL;
+}
+
+/* A reference to a node; 0 is None. */
+static pln_status read_node(pln_parser *p, const pln_token *key,
+                            const pln_json_value *reference, pln_attr *out) {
+  uint64_t node;
+  if (!pln_json_number(reference, &node) || node >= p->meta->n_nodes)
+    return pln_parse_report(p, key, PLN_ERR_FORMAT,
+                            "an attribute refers to no node of the metadata");
+  const pln_json_value *text = pln_meta_in_string(p->meta, reference);
+  const pln_json_value *value =
+      pln_meta_in_field(p->meta, (uint32_t)node, "value");
+  char number[32];
+  if (value && pln_meta_in_is(p->meta, (uint32_t)node, "IntImm")) {
+    out->kind = PLN_ATTR_INT;
+    out->v.i = strtoll(digits(value->text, number, sizeof number), NULL, 10);
+    return PLN_OK;
+  }
+  if (node == 0 || read_ints(p, (uint32_t)node, out))
+    return PLN_OK;
+  if (text) {
+    out->kind = PLN_ATTR_STRING;
+    out->v.s = text->text;
+    return PLN_OK;
+  }
+  out->kind = PLN_ATTR_OBJECT;
+  return pln_object_in(p, key, (uint32_t)node, 0, &out->v.s);
+}
+
+/* Some strings of TVM's structs stand in the node, others are nodes. */
+static pln_slice string_of(const pln_meta_in *m, const pln_json_value *value) {
+  const pln_json_value *text = pln_meta_in_string(m, value);
+  return text ? text->text : value->text;
+}
+
+static pln_status read_field(pln_parser *p, const pln_token *key,
+                             pln_slice kind, const pln_json_value *value,
+                             pln_attr *out) {
+  char text[64];
+  digits(value->text, text, sizeof text);
+  if (pln_slice_is(kind, "int") || pln_slice_is(kind, "bool")) {
+    out->kind = pln_slice_is(kind, "int") ? PLN_ATTR_INT : PLN_ATTR_BOOL;
+    out->v.i = strtoll(text, NULL, 10);
+    if (out->kind == PLN_ATTR_BOOL)
+      out->v.i = out->v.i != 0;
+  } else if (pln_slice_is(kind, "float")) {
+    out->kind = PLN_ATTR_FLOAT;
+    out->v.f = strtod(text, NULL);
+  } else if (pln_slice_is(kind, "string") || pln_slice_is(kind, "dtype")) {
+    out->kind = PLN_ATTR_STRING;
+    out->v.s = string_of(p->meta, value);
+  } else {
+    return read_node(p, key, value, out);
+  }
+  return PLN_OK;
+}
+
+static pln_status read_fields(pln_parser *p, const pln_token *key,
+                              uint32_t node, const char *schema, entries *all) {
+  pln_slice name, kind;
+  while (all->count < MOST_FIELDS && next_field(&schema, &name, &kind)) {
+    const pln_json_value *value = field_of(p->meta, node, name);
+    pln_attr *row = &all->rows[all->count];
+    if (!value)
+      continue;
+    *row = (pln_attr){.kind = PLN_ATTR_NONE};
+    PLN_TRY(pln_symbol_intern(p->engine, name, &row->name));
+    PLN_TRY(read_field(p, key, kind, value, row));
+    all->count++;
+  }
+  return PLN_OK;
+}
+
+pln_status pln_struct_in(pln_parser *p, const pln_token *key, uint32_t node,
+                         const char *schema, pln_attrs *out) {
+  entries all = {.count = 0};
+  PLN_TRY(read_fields(p, key, node, schema, &all));
+  return pln_attrs_make(p->engine, all.count, all.rows, out);
+}

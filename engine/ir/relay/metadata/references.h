@@ -1,0 +1,97 @@
+/* relay/metadata/references.h: what text refers to as meta[type key][i], and the section that
+ * holds it. */
+
+#ifndef PLN_IR_RELAY_METADATA_REFERENCES_H
+#define PLN_IR_RELAY_METADATA_REFERENCES_H
+
+#include "ir/tensor/tensor.h"
+#include "ir/relay/print/writer.h"
+
+typedef enum pln_meta_kind {
+  PLN_META_CONSTANT, /* a Constant, with its type */
+  PLN_META_TENSOR,   /* one in an attribute, which TVM does not type */
+  PLN_META_OBJECT,   /* relay/metadata/object.h */
+  PLN_META_ATTRS,    /* a struct of a call's attributes */
+  PLN_META_DIM,      /* a symbolic dim that TVM has as a tir.Var */
+  PLN_META_TEXT      /* a string */
+} pln_meta_kind;
+
+typedef struct pln_meta_entry {
+  uint8_t kind;  /* pln_meta_kind */
+  uint32_t next; /* of the same type key, or PLN_NONE */
+  uint32_t root; /* in writing the section: its node */
+  union {
+    const pln_tensor *tensor; /* borrowed */
+    pln_slice object;         /* borrowed; TEXT: likewise */
+    pln_attrs attrs;          /* a list with names, in TVM's order */
+    struct {
+      pln_symbol name;
+      pln_slice dtype;
+    } dim;
+  } of;
+} pln_meta_entry;
+
+typedef struct pln_meta_key {
+  pln_slice name;              /* "relay.Constant" */
+  uint32_t first, last, count; /* entries */
+  uint32_t row;                /* in writing the section: the list of them */
+} pln_meta_key;
+
+typedef struct pln_meta {
+  pln_engine *engine;
+  pln_meta_key *keys; /* in order of first use */
+  uint32_t n_keys, cap_keys;
+  pln_meta_entry *entries; /* likewise */
+  uint32_t count, capacity;
+  pln_interner *objects; /* those met */
+  uint32_t *object_numbers;
+  uint32_t cap_object_numbers;
+  bool by_digest;        /* references to tensors show what identifies them */
+  pln_attrs tir_vars;    /* name of a dim -> dtype of its tir.Var */
+  pln_idmap *dim_number; /* symbol of a dim -> its number + 1 */
+} pln_meta;
+
+pln_status pln_meta_init(pln_meta *meta, pln_engine *engine) PLN_CHECKED;
+void pln_meta_free(pln_meta *meta);
+/* The next number, for a Constant. */
+pln_status pln_meta_add(pln_meta *meta, const pln_tensor *tensor,
+                        uint32_t *number) PLN_CHECKED;
+
+/* Write a reference, in attributes. A tensor and a call's struct are new ones
+ * each time; objects of equal text are one. Without a metadata section the
+ * index is a question mark. */
+void pln_put_meta_tensor(pln_writer *w, const pln_tensor *tensor);
+void pln_put_meta_object(pln_writer *w, pln_slice object);
+/* `attrs` is a list with names, as pln_relay_write makes it. */
+void pln_put_meta_attrs(pln_writer *w, const char *type_key, pln_attrs attrs);
+/* True when the dim is one that stands in the metadata. */
+bool pln_put_meta_dim(pln_writer *w, pln_dim dim);
+
+/* The type key of a text that nothing refers to: the module's own attributes,
+ * `name=value, ...`. TVM reads it over. */
+#define PLN_META_MODULE "IRModule"
+/* Enters the text, borrowed until the section is written. */
+pln_status pln_meta_add_module(pln_meta *meta, pln_slice text) PLN_CHECKED;
+
+/* The section; nothing when there are no entries. Tensors over 1 MiB that lie
+ * in files stand there by name, large splats as one element (relay/metadata/write_array.c). */
+void pln_put_meta(pln_writer *w, pln_meta *meta);
+
+/* relay/metadata/write_array.c: one of the section's arrays, as TVM's NDArray in base64, or
+ * {"dtype": .., "shape": [..], "file": path, "offset": .., "length": ..}, or
+ * {"dtype": .., "shape": [..], "splat": an element in base64}, or, in brief
+ * text, {"dtype": .., "shape": [..], "omitted": a hash} or {"dtype": ..,
+ * "shape": [..], "omitted": true, "file": name, "offset": .., "length": ..}. */
+#define PLN_META_OMITTED "omitted"
+/* Brief text has the elements of tensors of so many. */
+#define PLN_BRIEF_ELEMENTS 64
+void pln_put_array(pln_writer *w, const pln_tensor *tensor);
+/* relay/metadata/read_array.c: the tensor of TVM's NDArray in base64. PLN_ERR_FORMAT
+ * without a diagnostic when it is none. */
+pln_status pln_array_in_base64(pln_engine *engine, pln_slice text,
+                               pln_tensor **out) PLN_CHECKED;
+/* A reference that shows what tells the constant from others in place of its
+ * number: a hash, or the place in a file that is not to be read for a hash. */
+void pln_put_constant_digest(pln_writer *w, const pln_tensor *tensor);
+
+#endif

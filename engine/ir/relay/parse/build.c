@@ -1,0 +1,154 @@
+/* relay/parse/build.c: the nodes that the parser makes, where they stand in the
+ * text, and what numbers stand for.
+ *
+ * Called by the files of the parser that read expressions. What cannot be
+ * built is reported where it stands, and a variable takes its place, so that
+ * reading goes on; no module comes of it. */
+
+#include "ir/graph/describe.h"
+#include "ir/relay/parse/parse.h"
+
+pln_status pln_parse_push(pln_parser *p, pln_ref value) {
+  PLN_TRY(pln_mem_grow(p->engine, (void **)&p->values, &p->cap_values,
+                       (size_t)p->n_values + 1, sizeof *p->values));
+  p->values[p->n_values++] = value;
+  return PLN_OK;
+}
+
+pln_status pln_parse_nothing(pln_parser *p, pln_ref *out) {
+  return pln_build_var(p->b, 0, 0, 0, out);
+}
+
+pln_status pln_parse_made(pln_parser *p, const pln_token *token, size_t mark,
+                          pln_status status, pln_ref ref) {
+  p->mode = PLN_HAVE_ATOM;
+  p->fresh = status == PLN_OK;
+  p->value = ref;
+  if (status == PLN_OK)
+    return pln_parse_place(p, ref, token);
+  PLN_TRY(pln_parse_located(p, token, mark, status));
+  return pln_parse_nothing(p, &p->value);
+}
+
+/* ------------------------------------------------------------------ places */
+
+pln_status pln_parse_place(pln_parser *p, pln_ref node,
+                           const pln_token *token) {
+  const pln_lexer *x = &p->lexer;
+  pln_text_place place = {.source = p->source_symbol,
+                          .row = token->row,
+                          .column = token->column,
+                          .end_row = x->row};
+  size_t column = (size_t)(x->at - x->line) + 1;
+  place.end_column = column > UINT32_MAX ? UINT32_MAX : (uint32_t)column;
+  return pln_build_span(p->b, node, &place, false);
+}
+
+pln_status pln_parse_note(pln_parser *p, pln_ref node, const pln_note *note) {
+  pln_text_place place = {.row = note->row, .column = note->column};
+  if (!note->source.data)
+    return PLN_OK;
+  PLN_TRY(pln_symbol_intern(p->engine, note->source, &place.source));
+  return pln_build_span(p->b, node, &place, true);
+}
+
+static bool is_foreign_call(const pln_parser *p, pln_ref node) {
+  const pln_node *n = &p->b->graph->nodes[node];
+  return n->kind == PLN_CALL && n->data != 0 &&
+         (pln_op_row(p->engine, n->data)->traits & PLN_TRAIT_OPAQUE);
+}
+
+/* A comment may hold anything: what is no type says nothing. */
+pln_status pln_parse_told_type(pln_parser *p, pln_ref node,
+                               const pln_note *note) {
+  if (note->type.size == 0 || !is_foreign_call(p, node))
+    return PLN_OK;
+  pln_lexer lexer = p->lexer;
+  pln_token token = p->token;
+  pln_note here = p->note;
+  uint32_t errors = p->n_errors;
+  size_t mark = pln_diag_count(p->engine);
+  pln_type type = 0;
+  pln_lex_begin(&p->lexer, note->type);
+  pln_status status = pln_parse_next(p);
+  if (status == PLN_OK)
+    status = pln_parse_type(p, &type);
+  if (p->n_errors > errors) {
+    pln_diag_drop(p->engine, mark);
+    p->n_errors = errors;
+    type = 0;
+    status = status == PLN_ERR_NOMEM ? status : PLN_OK;
+  }
+  p->lexer = lexer;
+  p->token = token;
+  p->note = here;
+  if (status == PLN_OK && type)
+    p->b->graph->nodes[node].type = type;
+  return status;
+}
+
+static pln_status contradicts(pln_parser *p, const pln_token *token,
+                              pln_type told, pln_type inferred) {
+  pln_description a, b;
+  return pln_parse_report(p, token, PLN_ERR_TYPE,
+                          "declared as %s, but inferred as %s",
+                          pln_describe_type(p->engine, told, &a),
+                          pln_describe_type(p->engine, inferred, &b));
+}
+
+/* What was made here takes the type; all else has to fit it. */
+pln_status pln_parse_declare(pln_parser *p, const pln_token *token,
+                             pln_ref node, pln_type type) {
+  const pln_node *n = &p->b->graph->nodes[node];
+  bool made =
+      n->kind == PLN_CALL || n->kind == PLN_IF || n->kind == PLN_TUPLE_GET_ITEM;
+  size_t mark = pln_diag_count(p->engine);
+  pln_type both;
+  bool clash;
+  PLN_TRY(pln_type_meet(p->engine, n->type, type, &both, &clash));
+  if (clash && !(made && p->module && pln_module_was_onnx(p->module)))
+    return contradicts(p, token, type, n->type);
+  if (!made)
+    return PLN_OK;
+  PLN_TRY(pln_builder_declare(p->b, node, type));
+  return clash ? pln_parse_locate(p, token, mark) : PLN_OK;
+}
+
+pln_status pln_parse_var(pln_parser *p, pln_symbol name, pln_type type,
+                         const pln_token *token, const pln_note *note,
+                         pln_ref *out) {
+  PLN_TRY(pln_build_var(p->b, name, type, 0, out));
+  PLN_TRY(pln_parse_place(p, *out, token));
+  return pln_parse_note(p, *out, note);
+}
+
+pln_status pln_parse_binder(pln_parser *p, pln_symbol *name, pln_ref *var) {
+  pln_token token = p->token;
+  pln_type type = 0;
+  bool typed;
+  if (token.kind != PLN_T_LOCAL)
+    PLN_TRY(pln_parse_unsigiled(p, "a local variable", '%'));
+  PLN_TRY(pln_parse_symbol(p, &token, name));
+  PLN_TRY(pln_parse_next(p));
+  PLN_TRY(pln_parse_accept(p, PLN_T_COLON, &typed));
+  if (typed)
+    PLN_TRY(pln_parse_type(p, &type));
+  return pln_parse_var(p, *name, type, &token, &p->note, var);
+}
+
+/* ----------------------------------------------------------------- numbers */
+
+static uint64_t key_of(const pln_parser *p, pln_numbered kind,
+                       uint32_t number) {
+  return (uint64_t)kind << 60 | (uint64_t)p->function << 32 | number;
+}
+
+uint32_t pln_parse_numbered(const pln_parser *p, pln_numbered kind,
+                            uint32_t number) {
+  return pln_idmap_get(p->numbered, key_of(p, kind, number));
+}
+
+pln_status pln_parse_number_is(pln_parser *p, pln_numbered kind,
+                               uint32_t number, pln_ref node) {
+  return pln_idmap_set(p->numbered, key_of(p, kind, number), node + 1);
+}

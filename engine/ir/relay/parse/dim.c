@@ -1,0 +1,219 @@
+/* relay/parse/dim.c: dims in text: `4`, `?`, `N`, `2*N-1`, `floordiv(N, 2)`,
+ * `meta[tir.Var][0]`.
+ *
+ * Called for the shapes of tensor types. Operators wait on one stack, operands
+ * on another (Dijkstra's shunting yard), both of a fixed size: a dim that
+ * needs more is refused. */
+
+#include "ir/relay/metadata/read_section.h"
+#include "ir/relay/parse/parse.h"
+
+enum { MOST = 128 };
+
+/* What waits: brackets (a call, before its comma and behind it), and operators,
+ * of which the lower ones bind less. */
+typedef enum sign_kind {
+  OPEN,
+  CALL,
+  CALL_SECOND,
+  ADD,
+  SUB,
+  MUL,
+  DIV,
+  FLOOR,
+  MODULO,
+  NEGATE
+} sign_kind;
+
+typedef struct sign {
+  uint8_t kind; /* sign_kind */
+  uint8_t op;   /* of a call: pln_dim_op */
+} sign;
+
+typedef struct yard {
+  pln_parser *p;
+  pln_dim dims[MOST];
+  uint32_t n_dims;
+  sign signs[MOST];
+  uint32_t n_signs;
+} yard;
+
+static const struct {
+  const char *name;
+  pln_dim_op op;
+} functions[] = {{"add", PLN_DIM_ADD},           {"sub", PLN_DIM_SUB},
+                 {"mul", PLN_DIM_MUL},           {"floordiv", PLN_DIM_FLOORDIV},
+                 {"truncdiv", PLN_DIM_TRUNCDIV}, {"floormod", PLN_DIM_FLOORMOD},
+                 {"min", PLN_DIM_MIN},           {"max", PLN_DIM_MAX}};
+
+static pln_status push_sign(yard *y, sign_kind kind, pln_dim_op op) {
+  if (y->n_signs == MOST)
+    return pln_parse_fail(y->p, &y->p->token, "this dim is too deep");
+  y->signs[y->n_signs++] = (sign){(uint8_t)kind, (uint8_t)op};
+  return PLN_OK;
+}
+
+static pln_status push_dim(yard *y, pln_dim dim) {
+  if (y->n_dims == MOST)
+    return pln_parse_fail(y->p, &y->p->token, "this dim is too long");
+  y->dims[y->n_dims++] = dim;
+  return PLN_OK;
+}
+
+static pln_status apply(yard *y, pln_dim_op op) {
+  pln_dim b = y->dims[--y->n_dims];
+  pln_dim *a = &y->dims[y->n_dims - 1];
+  return pln_dim_binary(y->p->engine, op, *a, b, a);
+}
+
+/* Applies the newest operator, which is no bracket. */
+static pln_status reduce(yard *y) {
+  pln_dim *top = &y->dims[y->n_dims - 1];
+  switch ((sign_kind)y->signs[--y->n_signs].kind) {
+  case ADD: return apply(y, PLN_DIM_ADD);
+  case SUB: return apply(y, PLN_DIM_SUB);
+  case MUL: return apply(y, PLN_DIM_MUL);
+  case DIV: return apply(y, PLN_DIM_TRUNCDIV);
+  case FLOOR: return apply(y, PLN_DIM_FLOORDIV);
+  case MODULO: return apply(y, PLN_DIM_FLOORMOD);
+  case NEGATE: return pln_dim_binary(y->p->engine, PLN_DIM_SUB, 0, *top, top);
+  case OPEN:
+  case CALL:
+  case CALL_SECOND: break;
+  }
+  return PLN_OK;
+}
+
+/* Applies those that bind at least as `kind` does. */
+static pln_status reduce_to(yard *y, sign_kind kind) {
+  while (y->n_signs > 0 && y->signs[y->n_signs - 1].kind >= ADD &&
+         y->signs[y->n_signs - 1].kind >= kind)
+    PLN_TRY(reduce(y));
+  return PLN_OK;
+}
+
+/* ---------------------------------------------------------------- operands */
+
+/* A name: a symbol, or a function when a '(' follows it; *open tells. */
+static pln_status read_name(yard *y, bool *open) {
+  pln_parser *p = y->p;
+  pln_slice name;
+  pln_dim dim;
+  if (pln_parse_is(p, "meta") && pln_parse_peek(p) == PLN_T_LBRACKET) {
+    PLN_TRY(pln_meta_in_dim(p, &dim));
+    return push_dim(y, dim);
+  }
+  *open = p->token.kind == PLN_T_NAME && pln_parse_peek(p) == PLN_T_LPAREN;
+  PLN_TRY(pln_parse_text(p, &p->token, &name));
+  for (size_t i = 0; *open && i < PLN_COUNT(functions); i++)
+    if (pln_slice_is(name, functions[i].name)) {
+      PLN_TRY(push_sign(y, CALL, functions[i].op));
+      PLN_TRY(pln_parse_next(p));
+      return pln_parse_next(p);
+    }
+  if (*open)
+    return pln_parse_fail(p, &p->token, "this is no function of dims");
+  PLN_TRY(pln_dim_named(p->engine, name, &dim));
+  PLN_TRY(push_dim(y, dim));
+  return pln_parse_next(p);
+}
+
+/* An operand, or an opening bracket in front of one: *open. */
+static pln_status read_operand(yard *y, bool *open) {
+  pln_parser *p = y->p;
+  pln_parsed_number number;
+  *open = true;
+  switch (p->token.kind) {
+  case PLN_T_LPAREN:
+    PLN_TRY(push_sign(y, OPEN, PLN_DIM_ADD));
+    return pln_parse_next(p);
+  case PLN_T_MINUS:
+    PLN_TRY(push_sign(y, NEGATE, PLN_DIM_SUB));
+    return pln_parse_next(p);
+  default: *open = false;
+  }
+  if (p->token.kind == PLN_T_QUERY) {
+    PLN_TRY(push_dim(y, PLN_DIM_UNKNOWN));
+    return pln_parse_next(p);
+  }
+  if (p->token.kind == PLN_T_NAME || p->token.kind == PLN_T_STRING)
+    return read_name(y, open);
+  if (p->token.kind != PLN_T_NUMBER)
+    return pln_parse_wanted(p, "a dim");
+  pln_token token = p->token;
+  PLN_TRY(pln_parse_number(p, &number));
+  if (number.is_float)
+    PLN_TRY(pln_parse_report(p, &token, PLN_ERR_FORMAT, "a dim is an integer"));
+  return push_dim(y, number.is_float || !PLN_DIM_IS_CONST(number.i)
+                         ? PLN_DIM_UNKNOWN
+                         : number.i);
+}
+
+/* --------------------------------------------------------------- operators */
+
+static sign_kind infix(pln_token_kind kind) {
+  return kind == PLN_T_PLUS      ? ADD
+         : kind == PLN_T_MINUS   ? SUB
+         : kind == PLN_T_STAR    ? MUL
+         : kind == PLN_T_SLASH   ? DIV
+         : kind == PLN_T_FLOOR   ? FLOOR
+         : kind == PLN_T_PERCENT ? MODULO
+                                 : OPEN;
+}
+
+/* The newest bracket that waits, or NULL. */
+static sign *bracket(yard *y) {
+  for (uint32_t i = y->n_signs; i-- > 0;)
+    if (y->signs[i].kind < ADD)
+      return &y->signs[i];
+  return NULL;
+}
+
+/* At the ')' of the newest bracket. */
+static pln_status close(yard *y) {
+  PLN_TRY(reduce_to(y, ADD));
+  sign last = y->signs[--y->n_signs];
+  if (last.kind == CALL_SECOND)
+    PLN_TRY(apply(y, (pln_dim_op)last.op));
+  return pln_parse_next(y->p);
+}
+
+/* Behind an operand; *more tells that another follows. */
+static pln_status read_operators(yard *y, bool *more) {
+  pln_parser *p = y->p;
+  sign *open;
+  while ((open = bracket(y)) && open->kind != CALL &&
+         p->token.kind == PLN_T_RPAREN)
+    PLN_TRY(close(y));
+  sign_kind kind = infix((pln_token_kind)p->token.kind);
+  *more = true;
+  if (kind != OPEN) {
+    PLN_TRY(reduce_to(y, kind < MUL ? ADD : MUL));
+    PLN_TRY(push_sign(y, kind, PLN_DIM_ADD));
+    return pln_parse_next(p);
+  }
+  if (open && open->kind == CALL && p->token.kind == PLN_T_COMMA) {
+    PLN_TRY(reduce_to(y, ADD));
+    open->kind = CALL_SECOND;
+    return pln_parse_next(p);
+  }
+  *more = false;
+  if (open)
+    return pln_parse_wanted(p, open->kind == CALL ? "','" : "')'");
+  return reduce_to(y, ADD);
+}
+
+pln_status pln_parse_dim(pln_parser *p, pln_dim *out) {
+  yard y; /* its stacks are written before they are read */
+  bool more = true;
+  y.p = p;
+  y.n_dims = y.n_signs = 0;
+  while (more) {
+    bool open = true;
+    while (open)
+      PLN_TRY(read_operand(&y, &open));
+    PLN_TRY(read_operators(&y, &more));
+  }
+  *out = y.dims[0];
+  return PLN_OK;
+}

@@ -1,0 +1,129 @@
+/* relay/parse/name.c: names in text, and what they stand for where they stand.
+ *
+ * Called by the files of the parser. One table holds the variables and the
+ * type variables that can be seen; bindings are kept in order, so that a scope
+ * ends by taking back the newest. */
+
+#include <stdio.h>
+
+#include "ir/relay/parse/parse.h"
+
+/* ------------------------------------------------------------------- texts */
+
+static int hex_digit(char c) {
+  if (c >= '0' && c <= '9')
+    return c - '0';
+  if (c >= 'a' && c <= 'f')
+    return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Writes the byte that stands at `at`, of `left` bytes; how many spell it. An
+ * escape that is none stands for itself: TVM knows none at all. */
+static size_t resolve(const char *at, size_t left, char *out) {
+  static const char letters[] = "\"\\ntr", bytes[] = "\"\\\n\t\r";
+  *out = *at;
+  if (*at != '\\' || left < 2)
+    return 1;
+  const char *found = at[1] ? strchr(letters, at[1]) : NULL;
+  if (found) {
+    *out = bytes[found - letters];
+    return 2;
+  }
+  if (at[1] != 'x' || left < 4 || hex_digit(at[2]) < 0 || hex_digit(at[3]) < 0)
+    return 1;
+  *out = (char)(hex_digit(at[2]) * 16 + hex_digit(at[3]));
+  return 4;
+}
+
+pln_status pln_parse_text(pln_parser *p, const pln_token *token,
+                          pln_slice *out) {
+  pln_slice text = token->text;
+  *out = text;
+  if (!token->escaped)
+    return PLN_OK;
+  p->word.size = 0;
+  for (size_t i = 0; i < text.size;) {
+    char c;
+    i += resolve(text.data + i, text.size - i, &c);
+    PLN_TRY(pln_buffer_add(&p->word, &c, 1));
+  }
+  *out = (pln_slice){p->word.data, p->word.size};
+  return PLN_OK;
+}
+
+pln_status pln_parse_symbol(pln_parser *p, const pln_token *token,
+                            pln_symbol *out) {
+  pln_slice text;
+  PLN_TRY(pln_parse_text(p, token, &text));
+  return pln_symbol_intern(p->engine, text, out);
+}
+
+/* ---------------------------------------------------------------- bindings */
+
+static uint64_t key_of(pln_name_space space, pln_symbol name) {
+  return (uint64_t)space << 32 | name;
+}
+
+pln_status pln_parse_bind(pln_parser *p, pln_name_space space, pln_symbol name,
+                          uint32_t value) {
+  uint64_t key = key_of(space, name);
+  PLN_TRY(pln_mem_grow(p->engine, (void **)&p->bindings, &p->cap_bindings,
+                       (size_t)p->n_bindings + 1, sizeof *p->bindings));
+  uint32_t former = pln_idmap_get(p->names, key);
+  PLN_TRY(pln_idmap_set(p->names, key, p->n_bindings + 1));
+  p->bindings[p->n_bindings++] = (pln_graph_binding){key, value, former};
+  return PLN_OK;
+}
+
+bool pln_parse_lookup(const pln_parser *p, pln_name_space space,
+                      pln_symbol name, uint32_t *value) {
+  uint32_t found = pln_idmap_get(p->names, key_of(space, name));
+  if (found)
+    *value = p->bindings[found - 1].value;
+  return found != 0;
+}
+
+/* Only a key that is there already is set, which cannot fail. */
+void pln_parse_unbind(pln_parser *p, uint32_t mark) {
+  while (p->n_bindings > mark) {
+    const pln_graph_binding *b = &p->bindings[--p->n_bindings];
+    pln_status status = pln_idmap_set(p->names, b->key, b->former);
+    (void)status;
+  }
+}
+
+/* ----------------------------------------------------------- unknown names */
+
+uint32_t pln_parse_visible(const pln_parser *p, pln_name_space space,
+                           uint32_t most, const char **names) {
+  uint32_t n = 0;
+  for (uint32_t i = p->n_bindings; i-- > 0 && n < most;)
+    if (p->bindings[i].key >> 32 == space)
+      names[n++] =
+          pln_symbol_text(p->engine, (pln_symbol)p->bindings[i].key).data;
+  return n;
+}
+
+/* A name that is no symbol yet is nobody's; nothing is made of it. */
+bool pln_parse_is_variable(pln_parser *p, const pln_token *token) {
+  for (uint32_t i = p->n_bindings; i-- > 0;) {
+    uint64_t key = p->bindings[i].key;
+    if (key >> 32 == PLN_SPACE_LOCAL &&
+        pln_slice_equal(pln_symbol_text(p->engine, (pln_symbol)key),
+                        token->text))
+      return true;
+  }
+  return false;
+}
+
+pln_status pln_parse_unknown(pln_parser *p, const pln_token *token,
+                             const char *what, uint32_t n,
+                             const char *const *names) {
+  char wanted[80], hint[160];
+  int size = token->text.size > 70 ? 70 : (int)token->text.size;
+  snprintf(wanted, sizeof wanted, "%.*s", size, token->text.data);
+  pln_suggest(wanted, n, names, hint, sizeof hint);
+  return pln_parse_report(p, token, PLN_ERR_NAME, "no %s is called '%s'%s",
+                          what, wanted, hint);
+}

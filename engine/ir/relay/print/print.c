@@ -1,0 +1,743 @@
+/* relay/print/print.c: modules and expressions as Relay text.
+ *
+ * Called by whoever shows or saves IR. relay/print/plan.c has decided what stands
+ * where; here the lines are written, scope in scope, with a stack of frames.
+ * A module that uses nothing beyond Relay prints as TVM 0.14 prints it. */
+
+#include <stdlib.h>
+
+#include "ir/tir/tir.h"
+#include "ir/graph/module.h"
+#include "ir/relay/print/plan.h"
+#include "ir/relay/print/type_cache.h"
+
+/* Deeper lines are not indented further: nesting may be of any depth, and the
+ * text must not grow with its square. */
+enum { MAX_INDENT = 64 };
+
+/* A scope that is being written. */
+typedef struct frame {
+  pln_ref owner;   /* PLN_NONE: the text's own scope */
+  pln_scope scope; /* of the owner's, the one at work */
+  pln_ref line;    /* the next one; PLN_NONE: the result */
+  pln_ref open;    /* the line at work, to be ended; PLN_NONE: none */
+  bool definition;
+  bool done; /* the result was begun */
+} frame;
+
+/* A pattern that is being written. */
+typedef struct part {
+  pln_ref pattern;
+  uint32_t done; /* of its parts */
+} part;
+
+typedef struct printer {
+  pln_engine *engine;
+  const pln_print_options *options;
+  pln_writer w;
+  pln_naming naming;
+  pln_text_plan plan; /* of the function at work */
+  const pln_graph *graph;
+  frame *frames;
+  uint32_t n_frames, cap_frames;
+  part *parts;
+  uint32_t n_parts, cap_parts;
+  uint32_t extra; /* levels of indentation beyond one a frame */
+  pln_type_texts types;
+} printer;
+
+static void put(printer *p, const char *text) {
+  pln_put_text(&p->w, text);
+}
+
+static void fail(printer *p, pln_status status) {
+  if (p->w.status == PLN_OK)
+    p->w.status = status;
+}
+
+/* ------------------------------------------------------------------- types */
+
+static void put_type(printer *p, pln_type type) {
+  pln_slice text;
+  pln_status status = pln_type_text(&p->types, type, false, &text);
+  if (status == PLN_OK)
+    pln_put(&p->w, text.data, text.size);
+  else
+    fail(p, status);
+}
+
+/* The text of a type that need not be there; empty when there is none, or when
+ * it is too long to be repeated. */
+static pln_slice spare_type(printer *p, pln_type type) {
+  pln_slice text = {NULL, 0};
+  if (type)
+    fail(p, pln_type_text(&p->types, type, true, &text));
+  return text;
+}
+
+static void put_place(printer *p, const pln_text_place *place) {
+  pln_slice source = pln_symbol_text(p->engine, place->source);
+  put(p, " span=");
+  pln_put(&p->w, source.data, source.size);
+  put(p, ":");
+  pln_put_int(&p->w, place->row);
+  put(p, ":");
+  pln_put_int(&p->w, place->column);
+}
+
+/* What TVM tells of a node behind it: its type, and its place when it came
+ * with one. */
+static void put_comment(printer *p, pln_ref node) {
+  pln_type type = p->graph->nodes[node].type;
+  pln_text_place place;
+  bool placed = false;
+  if (!pln_node_place(p->graph, node, &place, &placed))
+    placed = false;
+  pln_slice text = spare_type(p, type);
+  if (text.size == 0 && !placed)
+    return;
+  put(p, " /*");
+  if (text.size > 0) {
+    put(p, " ty=");
+    pln_put(&p->w, text.data, text.size);
+  }
+  if (placed)
+    put_place(p, &place);
+  put(p, " */");
+}
+
+/* ------------------------------------------------------------ expressions */
+
+static void put_var(printer *p, pln_ref node) {
+  size_t size;
+  const char *name =
+      pln_interned(p->naming.names, p->plan.nodes[node].number, &size);
+  pln_put_name(&p->w, "%", (pln_slice){name, size});
+}
+
+/* `%x: T` and the comment that TVM puts behind it. */
+static void put_binder(printer *p, pln_ref node, const pln_attr *device) {
+  pln_type type = p->graph->nodes[node].type;
+  put_var(p, node);
+  if (device) {
+    put(p, " {virtual_device=");
+    pln_put_meta_object(&p->w, device->v.s);
+    put(p, "}");
+  }
+  if (type) {
+    put(p, ": ");
+    put_type(p, type);
+  }
+  put_comment(p, node);
+}
+
+static void put_constant(printer *p, pln_ref node) {
+  const pln_tensor *tensor = pln_node_tensor(p->graph, node);
+  if (pln_literal(tensor)) {
+    pln_put_literal(&p->w, tensor);
+  } else if (p->naming.meta.by_digest) {
+    pln_put_constant_digest(&p->w, tensor);
+  } else {
+    put(p, "meta[relay.Constant][");
+    pln_put_int(&p->w, p->plan.nodes[node].number);
+    put(p, "]");
+  }
+  put_comment(p, node);
+}
+
+/* Letters, digits and what separates them in names of operators. */
+static void put_op(printer *p, pln_op op) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:";
+  pln_slice name = pln_op_name(p->engine, op);
+  if (name.size > 0 && strspn(name.data, plain) == name.size)
+    pln_put(&p->w, name.data, name.size);
+  else
+    pln_put_quoted(&p->w, name);
+}
+
+/* A node that has a line, or that needs none. */
+static void put_ref(printer *p, pln_ref node) {
+  const pln_node *n = &p->graph->nodes[node];
+  pln_slice name = pln_symbol_text(p->engine, pln_node_symbol(p->graph, node));
+  switch ((pln_kind)n->kind) {
+  case PLN_VAR: put_var(p, node); return;
+  case PLN_CONSTANT: put_constant(p, node); return;
+  case PLN_ABSENT: put(p, "absent"); return;
+  case PLN_GLOBAL_VAR: pln_put_name(&p->w, "@", name); return;
+  case PLN_OP: put_op(p, n->data); return;
+  case PLN_CONSTRUCTOR: pln_put_name(&p->w, "", name); return;
+  default: break;
+  }
+  put(p, "%");
+  pln_put_int(&p->w, p->plan.nodes[node].number);
+}
+
+static void put_refs(printer *p, uint32_t n, const pln_ref *refs) {
+  for (uint32_t i = 0; i < n && !pln_writer_done(&p->w); i++) {
+    if (i > 0)
+      put(p, ", ");
+    put_ref(p, refs[i]);
+  }
+}
+
+/* What the plan has written of a node's attributes. */
+static void put_attrs(printer *p, pln_ref node, bool behind) {
+  uint32_t piece = p->plan.nodes[node].attrs;
+  pln_slice text = {NULL, 0};
+  if (piece != PLN_NONE)
+    text = pln_pieces_text(&p->naming.attrs, piece);
+  put(p, behind && text.size > 0 ? ", " : "");
+  pln_put(&p->w, text.data, text.size);
+}
+
+static void put_call(printer *p, pln_ref node) {
+  const pln_node *n = &p->graph->nodes[node];
+  const pln_ref *args = pln_operands(p->graph, n);
+  uint32_t count = n->count;
+  if (n->data) {
+    put_op(p, n->data);
+  } else if (count > 0) {
+    put_ref(p, args[0]);
+    bool bare = p->graph->nodes[args[0]].kind == PLN_CONSTRUCTOR;
+    args++;
+    count--;
+    if (bare && count == 0)
+      return;
+  }
+  put(p, "(");
+  put_refs(p, count, args);
+  put_attrs(p, node, count > 0);
+  put(p, ")");
+}
+
+/* [A, B] */
+static void put_type_params(printer *p, pln_type vars) {
+  uint32_t n = vars ? pln_type_n_parts(p->engine, vars) : 0;
+  for (uint32_t i = 0; i < n && !pln_writer_done(&p->w); i++) {
+    put(p, i > 0 ? ", " : "[");
+    pln_put_type_var(&p->w, pln_type_part(p->engine, vars, i));
+  }
+  put(p, n > 0 ? "]" : "");
+}
+
+static void put_function(printer *p, const char *name, pln_ref node) {
+  const pln_node *n = &p->graph->nodes[node];
+  uint32_t n_params = p->graph->scopes[n->data].n_params;
+  put(p, name);
+  put_type_params(p, p->graph->scopes[n->data].type_params);
+  put(p, "(");
+  for (uint32_t i = 0; i < n_params && !pln_writer_done(&p->w); i++) {
+    if (i > 0)
+      put(p, ", ");
+    put_binder(p, pln_param(p->graph, n->data, node, i),
+               pln_param_device(p->graph, node, i));
+  }
+  put_attrs(p, node, n_params > 0);
+  put(p, ") ");
+  uint32_t parts = pln_type_n_parts(p->engine, n->type);
+  pln_type ret = pln_type_kind_of(p->engine, n->type) == PLN_TYPE_FUNC
+                     ? pln_type_part(p->engine, n->type, parts - 1)
+                     : 0;
+  pln_slice text = spare_type(p, ret);
+  if (text.size > 0) {
+    put(p, "-> ");
+    pln_put(&p->w, text.data, text.size);
+    put(p, " ");
+  }
+  put(p, "{\n");
+}
+
+static void put_named(printer *p, const char *name, const pln_node *n) {
+  put(p, name);
+  put(p, "(");
+  put_refs(p, n->count, pln_operands(p->graph, n));
+  put(p, ")");
+}
+
+static void put_tuple(printer *p, const pln_node *n) {
+  put(p, "(");
+  put_refs(p, n->count, pln_operands(p->graph, n));
+  put(p, n->count == 1 ? ",)" : ")");
+}
+
+static void put_projection(printer *p, const pln_node *n) {
+  put_ref(p, pln_operands(p->graph, n)[0]);
+  put(p, ".");
+  pln_put_int(&p->w, n->data);
+}
+
+/* ------------------------------------------------------------------ frames */
+
+static void push_frame(printer *p, pln_ref owner, pln_scope scope) {
+  if (p->n_frames == p->cap_frames)
+    fail(p, pln_mem_grow(p->engine, (void **)&p->frames, &p->cap_frames,
+                         p->n_frames + 1u, sizeof *p->frames));
+  if (p->w.status == PLN_OK)
+    p->frames[p->n_frames++] = (frame){.owner = owner,
+                                       .scope = scope,
+                                       .line = p->plan.scopes[scope].first,
+                                       .open = PLN_NONE};
+}
+
+static void indent(printer *p) {
+  static const char spaces[2 * MAX_INDENT + 1] =
+      "                                                                "
+      "                                                                ";
+  uint32_t depth = p->n_frames + p->extra;
+  pln_put(&p->w, spaces, 2u * (depth < MAX_INDENT ? depth : MAX_INDENT));
+}
+
+/* What stands in front of a pattern's parts, and all of one without parts. */
+static void open_pattern(printer *p, pln_ref pattern) {
+  const pln_node *n = &p->graph->nodes[pattern];
+  switch ((pln_kind)n->kind) {
+  case PLN_PATTERN_VAR:
+    put_binder(p, pln_operand(p->graph, pattern, 0), NULL);
+    break;
+  case PLN_PATTERN_TUPLE: put(p, "("); break;
+  case PLN_PATTERN_CONSTRUCTOR:
+    pln_put_name(&p->w, "", pln_symbol_text(p->engine, n->data));
+    put(p, n->count > 0 ? "(" : "");
+    break;
+  default: put(p, "_"); break;
+  }
+}
+
+static void close_pattern(printer *p, const pln_node *n) {
+  if (n->kind == PLN_PATTERN_TUPLE)
+    put(p, ")"); /* (%x) is a tuple of one, as in TVM's text */
+  else if (n->kind == PLN_PATTERN_CONSTRUCTOR)
+    put(p, n->count > 0 ? ")" : "");
+}
+
+static void push_part(printer *p, pln_ref pattern) {
+  if (p->n_parts == p->cap_parts)
+    fail(p, pln_mem_grow(p->engine, (void **)&p->parts, &p->cap_parts,
+                         p->n_parts + 1u, sizeof *p->parts));
+  if (p->w.status == PLN_OK)
+    p->parts[p->n_parts++] = (part){pattern, 0};
+  open_pattern(p, pattern);
+}
+
+/* Goes on with the innermost pattern. */
+static void step_pattern(printer *p) {
+  part *top = &p->parts[p->n_parts - 1];
+  const pln_node *n = &p->graph->nodes[top->pattern];
+  uint32_t i = top->done++;
+  if (n->kind == PLN_PATTERN_VAR || i == n->count) {
+    close_pattern(p, n);
+    p->n_parts--;
+    return;
+  }
+  put(p, i > 0 ? ", " : "");
+  push_part(p, pln_operand(p->graph, top->pattern, i));
+}
+
+static void put_pattern(printer *p, pln_ref pattern) {
+  push_part(p, pattern);
+  while (p->n_parts > 0 && !pln_writer_done(&p->w))
+    step_pattern(p);
+  p->n_parts = 0;
+}
+
+static void put_arm(printer *p, pln_scope scope) {
+  pln_ref pattern = pln_arm_pattern(p->graph, scope);
+  if (pattern == PLN_NONE)
+    put(p, "_");
+  else
+    put_pattern(p, pattern);
+  put(p, " => {\n");
+}
+
+/* What stands in front of an owner's first scope. */
+static void open_owner(printer *p, pln_ref node) {
+  const pln_node *n = &p->graph->nodes[node];
+  switch ((pln_kind)n->kind) {
+  case PLN_FUNCTION: put_function(p, "fn ", node); break;
+  case PLN_LET_BLOCK: put(p, "(\n"); break;
+  case PLN_IF:
+    put(p, "if (");
+    put_refs(p, n->count, pln_operands(p->graph, n));
+    put_attrs(p, node, true);
+    put(p, ") {\n");
+    break;
+  case PLN_MATCH:
+    put_named(p,
+              pln_attrs_int(p->engine, n->attrs, "complete", 1) ? "match "
+                                                                : "match? ",
+              n);
+    put(p, " {\n");
+    break;
+  default: break;
+  }
+  if (!pln_owns(n)) {
+    indent(p);
+    put(p, "}");
+    return;
+  }
+  push_frame(p, node, n->data);
+  if (n->kind == PLN_MATCH && p->w.status == PLN_OK) {
+    indent(p);
+    put_arm(p, n->data);
+    p->extra++; /* an arm's lines are two levels deeper */
+  }
+}
+
+/* Begins what a node is; an owner of scopes is ended by close_scope. */
+static void spell(printer *p, pln_ref node) {
+  const pln_node *n = &p->graph->nodes[node];
+  if (pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE) {
+    open_owner(p, node);
+    return;
+  }
+  switch ((pln_kind)n->kind) {
+  case PLN_TUPLE: put_tuple(p, n); break;
+  case PLN_TUPLE_GET_ITEM: put_projection(p, n); break;
+  case PLN_CALL: put_call(p, node); break;
+  case PLN_REF_CREATE: put_named(p, "ref", n); return;
+  case PLN_REF_READ: put_named(p, "ref_read", n); return;
+  case PLN_REF_WRITE: put_named(p, "ref_write", n); return;
+  case PLN_LET: put_named(p, "let", n); return;
+  case PLN_PATTERN_WILDCARD:
+  case PLN_PATTERN_VAR:
+  case PLN_PATTERN_CONSTRUCTOR:
+  case PLN_PATTERN_TUPLE: put_pattern(p, node); return;
+  case PLN_CLAUSE: put_pattern(p, pln_operand(p->graph, node, 0)); return;
+  default: break;
+  }
+  put_comment(p, node);
+}
+
+/* The same, or the graph variable that stands for it. */
+static void begin(printer *p, pln_ref node) {
+  if (pln_is_leaf(p->graph->nodes[node].kind) ||
+      p->plan.nodes[node].number != PLN_NONE)
+    put_ref(p, node);
+  else
+    spell(p, node);
+}
+
+static void begin_line(printer *p, pln_ref node) {
+  indent(p);
+  put(p, p->plan.nodes[node].kept ? "keep " : "");
+  switch ((pln_kind)p->graph->nodes[node].kind) {
+  case PLN_CONSTANT: put_constant(p, node); return;
+  case PLN_VAR:
+    put(p, "free_var ");
+    put_binder(p, node, NULL);
+    return;
+  case PLN_LET:
+    put(p, "let ");
+    put_binder(p, pln_operand(p->graph, node, 0), NULL);
+    put(p, " = ");
+    begin(p, pln_operand(p->graph, node, 1));
+    return;
+  default: break;
+  }
+  put_ref(p, node);
+  if (p->plan.nodes[node].declared) {
+    put(p, ": ");
+    put_type(p, p->graph->nodes[node].type);
+  }
+  put(p, " = ");
+  spell(p, node);
+}
+
+/* Goes on to the owner's next scope. */
+static void next_scope(printer *p, pln_ref owner, pln_scope scope) {
+  bool match = p->graph->nodes[owner].kind == PLN_MATCH;
+  p->extra -= match;
+  p->n_frames--;
+  indent(p);
+  if (!match) {
+    put(p, "} else {\n");
+    push_frame(p, owner, scope);
+    return;
+  }
+  put(p, "  },\n");
+  push_frame(p, owner, scope);
+  indent(p);
+  put_arm(p, scope);
+  p->extra++;
+}
+
+static void close_owner(printer *p, const frame *f) {
+  const pln_node *n = &p->graph->nodes[f->owner];
+  bool match = n->kind == PLN_MATCH;
+  p->extra -= match;
+  p->n_frames--;
+  indent(p);
+  if (match) {
+    put(p, "  },\n");
+    indent(p);
+  }
+  put(p, n->kind == PLN_LET_BLOCK ? ")" : "}");
+  if (f->definition)
+    put(p, "\n");
+  else if (n->kind == PLN_FUNCTION)
+    put_comment(p, f->owner);
+}
+
+static void close_scope(printer *p) {
+  frame f = p->frames[p->n_frames - 1];
+  if (f.owner == PLN_NONE) {
+    p->n_frames--;
+    return;
+  }
+  put(p, "\n");
+  pln_scope next = p->graph->scopes[f.scope].next;
+  if (next != PLN_NONE)
+    next_scope(p, f.owner, next);
+  else
+    close_owner(p, &f);
+}
+
+static void step(printer *p) {
+  frame *f = &p->frames[p->n_frames - 1];
+  if (f->open != PLN_NONE)
+    put(p, ";\n");
+  f->open = f->line;
+  if (f->line != PLN_NONE) {
+    f->line = p->plan.nodes[f->open].next;
+    begin_line(p, f->open);
+  } else if (!f->done) {
+    f->done = true;
+    pln_ref result = p->plan.scopes[f->scope].result;
+    indent(p);
+    begin(p, result);
+  } else {
+    close_scope(p);
+  }
+}
+
+static void run(printer *p) {
+  while (p->n_frames > 0 && !pln_writer_done(&p->w))
+    step(p);
+  p->n_frames = 0;
+}
+
+/* ------------------------------------------------------------------- texts */
+
+static pln_status start(printer *p, pln_engine *engine,
+                        const pln_print_options *options, pln_write_fn write,
+                        void *ud) {
+  static const pln_print_options complete;
+  *p = (printer){.engine = engine, .options = options ? options : &complete};
+  pln_writer_init(&p->w, engine, p->options->limit, write, ud);
+  p->w.constants = (pln_print_constants)p->options->constants;
+  PLN_TRY(pln_type_texts_init(&p->types, engine));
+  PLN_TRY(pln_naming_init(&p->naming, engine));
+  p->naming.meta.by_digest = p->options->hash_references;
+  p->w.meta = p->types.meta = &p->naming.meta;
+  p->w.naming = p->types.naming = &p->naming;
+  return PLN_OK;
+}
+
+static void finish(printer *p) {
+  pln_mem_free(p->engine, p->frames, p->cap_frames * sizeof *p->frames);
+  pln_mem_free(p->engine, p->parts, p->cap_parts * sizeof *p->parts);
+  pln_type_texts_free(&p->types);
+  pln_naming_free(&p->naming);
+}
+
+/* Plans `root` and writes it: a definition after its name, or an expression. */
+static void put_graph(printer *p, const pln_graph *graph, pln_ref root,
+                      bool definition) {
+  p->graph = graph;
+  fail(p, pln_text_plan_make(&p->plan, &p->naming, graph, root, definition));
+  if (p->w.status == PLN_OK && definition) {
+    put_function(p, "", root);
+    push_frame(p, root, graph->nodes[root].data);
+    if (p->n_frames > 0)
+      p->frames[0].definition = true;
+  } else if (p->w.status == PLN_OK) {
+    p->extra = UINT32_MAX; /* the text's own scope is not indented */
+    push_frame(p, PLN_NONE, graph->n_scopes);
+  }
+  run(p);
+  pln_text_plan_free(&p->plan);
+}
+
+/* Types, then functions stand in order of their names, as in TVM's text. */
+typedef struct definition {
+  pln_slice name;
+  uint32_t index;
+} definition;
+
+static int compare_definitions(const void *a, const void *b) {
+  const definition *x = a, *y = b;
+  size_t size = x->name.size < y->name.size ? x->name.size : y->name.size;
+  int order = size ? memcmp(x->name.data, y->name.data, size) : 0;
+  return order ? order
+               : (x->name.size > y->name.size) - (x->name.size < y->name.size);
+}
+
+static void put_constructor(printer *p, const pln_constructor *c) {
+  pln_put_name(&p->w, "", pln_symbol_text(p->engine, c->name));
+  for (uint32_t i = 0; i < c->n_inputs; i++) {
+    put(p, i > 0 ? ", " : "(");
+    put_type(p, c->inputs[i]);
+  }
+  put(p, c->n_inputs > 0 ? "),\n" : ",\n");
+}
+
+static void put_type_data(printer *p, const pln_type_data *data) {
+  put(p, data->is_extern ? "extern type " : "type ");
+  pln_put_name(&p->w, "", pln_symbol_text(p->engine, data->name));
+  for (uint32_t i = 0; i < data->n_vars; i++) {
+    put(p, i > 0 ? ", " : "[");
+    put_type(p, data->vars[i]);
+  }
+  put(p, data->n_vars > 0 ? "]" : "");
+  if (data->is_extern) {
+    put(p, "\n");
+    return;
+  }
+  put(p, data->n_constructors > 0 ? " {\n" : " {\n  \n");
+  for (uint32_t i = 0; i < data->n_constructors; i++) {
+    put(p, "  ");
+    put_constructor(p, &data->constructors[i]);
+  }
+  put(p, "}\n");
+}
+
+static void put_types(printer *p, const pln_module *module, definition *rows) {
+  uint32_t n = pln_module_n_types(module);
+  for (uint32_t i = 0; i < n; i++)
+    rows[i] = (definition){
+        pln_symbol_text(p->engine, pln_module_type(module, i)->name), i};
+  qsort(rows, n, sizeof *rows, compare_definitions);
+  for (uint32_t i = 0; i < n && !pln_writer_done(&p->w); i++) {
+    put(p, i > 0 ? "\n" : "");
+    put_type_data(p, pln_module_type(module, rows[i].index));
+  }
+}
+
+static void put_functions(printer *p, const pln_module *module,
+                          definition *rows) {
+  bool first = pln_module_n_types(module) == 0;
+  for (uint32_t i = 0; i < module->count; i++)
+    rows[i] =
+        (definition){pln_symbol_text(p->engine, pln_module_name(module, i)), i};
+  qsort(rows, module->count, sizeof *rows, compare_definitions);
+  for (uint32_t i = 0; i < module->count && !pln_writer_done(&p->w); i++) {
+    const pln_graph *graph = pln_module_function(module, rows[i].index);
+    if (graph->nodes[graph->root].kind == PLN_PRIM_FUNC)
+      continue;
+    put(p, first ? "def " : "\ndef ");
+    first = false;
+    pln_put_name(&p->w, "@", rows[i].name);
+    put_graph(p, graph, graph->root, true);
+  }
+}
+
+/* In ASCII: JSON has no bytes. All others stand in quotes. */
+static pln_status append_escaped(void *ud, const char *data, size_t size) {
+  pln_buffer *out = ud;
+  for (size_t i = 0; i < size; i++)
+    if ((unsigned char)data[i] < 0x80)
+      PLN_TRY(pln_buffer_add(out, data + i, 1));
+    else
+      PLN_TRY(pln_buffer_printf(out, "\\x%02x", (unsigned char)data[i]));
+  return PLN_OK;
+}
+
+/* The metadata section, with the module's attributes when it has any. */
+static void put_metadata(printer *p, const pln_module *module) {
+  pln_buffer text;
+  pln_writer w;
+  pln_buffer_init(&text, p->engine);
+  pln_writer_init(&w, p->engine, 0, append_escaped, &text);
+  w.meta = &p->naming.meta;
+  w.naming = &p->naming;
+  pln_put_attrs(&w, module->attrs, NULL, "");
+  pln_status status = pln_writer_end(&w);
+  if (status == PLN_OK && text.size > 0)
+    status =
+        pln_meta_add_module(&p->naming.meta, (pln_slice){text.data, text.size});
+  if (status != PLN_OK)
+    fail(p, status);
+  else if (!p->options->no_metadata)
+    pln_put_meta(&p->w, &p->naming.meta);
+  else if (p->naming.meta.count > 0)
+    put(p, "\n/* the metadata section is left out */\n");
+  pln_buffer_free(&text);
+}
+
+static void put_module(printer *p, const pln_module *module) {
+  uint32_t types = pln_module_n_types(module), functions = module->count;
+  size_t size = (types > functions ? types : functions) * sizeof(definition);
+  definition *rows = pln_mem_new(p->engine, size);
+  p->naming.meta.tir_vars = module->tir_vars;
+  put(p, "#[version = \"0.0.5\"]\n");
+  if (rows) {
+    put_types(p, module, rows);
+    put_functions(p, module, rows);
+  } else if (size > 0) {
+    fail(p, pln_nomem(p->engine));
+  }
+  pln_mem_free(p->engine, rows, size);
+  put_metadata(p, module);
+}
+
+static uint32_t count_prim_funcs(const pln_module *module) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < module->count; i++) {
+    const pln_graph *g = pln_module_function(module, i);
+    n += g->nodes[g->root].kind == PLN_PRIM_FUNC;
+  }
+  return n;
+}
+
+/* Functions of both levels: Relay's text, then the script form of the rest. */
+pln_status pln_print_module(const pln_module *module,
+                            const pln_print_options *options,
+                            pln_write_fn write, void *ud) {
+  printer p;
+  size_t limit = options ? options->limit : 0;
+  uint32_t prim = count_prim_funcs(module);
+  if (prim > 0 && prim == module->count && !pln_module_n_types(module))
+    return pln_print_script_module(module, limit, write, ud);
+  pln_status status = start(&p, module->engine, options, write, ud);
+  if (status == PLN_OK) {
+    put_module(&p, module);
+    put(&p, prim > 0 ? "\n" : "");
+    status = pln_writer_end(&p.w);
+  }
+  finish(&p);
+  if (status == PLN_OK && prim > 0)
+    status = pln_print_script_module(module, limit, write, ud);
+  return status;
+}
+
+/* A node of the loop level: Vars are when their type is. */
+static bool is_script(const pln_graph *g, pln_ref node) {
+  const pln_node *n = &g->nodes[node];
+  pln_type_kind type = pln_type_kind_of(g->engine, n->type);
+  bool value = type == PLN_TYPE_PRIM || type == PLN_TYPE_POINTER;
+  return pln_is_prim(n) || pln_is_loop_level(n) ||
+         (n->kind == PLN_VAR && value);
+}
+
+pln_status pln_print_node(const pln_graph *graph, pln_ref node,
+                          const pln_print_options *options, pln_write_fn write,
+                          void *ud) {
+  printer p;
+  if (node >= graph->n_nodes)
+    return pln_diag_error(graph->engine, PLN_ERR_ARGUMENT, NULL,
+                          "node %u is none of the graph's %u nodes",
+                          (unsigned)node, (unsigned)graph->n_nodes);
+  if (is_script(graph, node))
+    return pln_print_script(graph, node, options && options->declared,
+                            options ? options->limit : 0, write, ud);
+  pln_status status = start(&p, graph->engine, options, write, ud);
+  if (status == PLN_OK) {
+    put_graph(&p, graph, node, false);
+    if (!p.options->no_metadata)
+      pln_put_meta(&p.w, &p.naming.meta);
+    status = pln_writer_end(&p.w);
+  }
+  finish(&p);
+  return status;
+}

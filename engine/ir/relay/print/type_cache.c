@@ -1,0 +1,109 @@
+/* relay/print/type_cache.c: texts of types, each made once, and a bound on long ones.
+ *
+ * Used by the printer and by the dump. A text is kept unless it is long; a long
+ * one is made again each time, until what was made is much; from then on long
+ * texts that may lack are not made to their end. */
+
+#include "ir/relay/print/type_cache.h"
+
+#include "ir/relay/print/writer.h"
+
+/* SHORT: always given. KEPT: made once, as long as all that are kept are not
+ * more than KEPT_SUM. LONG_SUM: bytes of long texts that are given freely. */
+enum { SHORT = 256, KEPT = 4096, KEPT_SUM = 1 << 26, LONG_SUM = 1 << 24 };
+
+/* The key of "too long to be given" beside that of the type's text. */
+#define TOO_LONG (UINT64_C(1) << 32)
+
+pln_status pln_type_texts_init(pln_type_texts *texts, pln_engine *engine) {
+  *texts = (pln_type_texts){.engine = engine};
+  pln_buffer_init(&texts->long_text, engine);
+  return pln_pieces_init(&texts->pieces, engine);
+}
+
+void pln_type_texts_free(pln_type_texts *texts) {
+  if (!texts->engine)
+    return;
+  pln_buffer_free(&texts->long_text);
+  pln_pieces_free(&texts->pieces);
+}
+
+/* Appends the text to a buffer, up to about `limit` bytes of it; *cut tells
+ * that there is more. */
+static pln_status write_type(pln_type_texts *texts, pln_type type, size_t limit,
+                             pln_buffer *out, bool *cut) {
+  pln_writer w;
+  pln_writer_init(&w, texts->engine, limit, pln_buffer_write, out);
+  w.naming = texts->naming;
+  w.meta = texts->meta;
+  pln_put_type(&w, type);
+  PLN_TRY(pln_writer_end(&w));
+  *cut = w.cut;
+  return PLN_OK;
+}
+
+static pln_status keep(pln_type_texts *texts, pln_type type, size_t from,
+                       pln_slice *out) {
+  uint32_t piece;
+  PLN_TRY(pln_pieces_add(&texts->pieces, from, &piece));
+  *out = pln_pieces_text(&texts->pieces, piece);
+  return pln_pieces_keep(&texts->pieces, type, piece);
+}
+
+static pln_status make_long(pln_type_texts *texts, pln_type type,
+                            pln_slice *out) {
+  bool cut;
+  texts->long_text.size = 0;
+  PLN_TRY(write_type(texts, type, 0, &texts->long_text, &cut));
+  *out = (pln_slice){texts->long_text.data, texts->long_text.size};
+  return PLN_OK;
+}
+
+static bool is_too_long(const pln_type_texts *texts, pln_type type) {
+  return pln_pieces_find(&texts->pieces, TOO_LONG | type) != PLN_NONE;
+}
+
+/* Whether one of its first parts is known to be too long, as it is then too. */
+static bool has_long_part(const pln_type_texts *texts, pln_type type) {
+  enum { MOST = 8 };
+  uint32_t n = pln_type_n_parts(texts->engine, type);
+  for (uint32_t i = 0; i < n && i < MOST; i++)
+    if (is_too_long(texts, pln_type_part(texts->engine, type, i)))
+      return true;
+  return false;
+}
+
+static pln_status make(pln_type_texts *texts, pln_type type, bool may_lack,
+                       pln_slice *out) {
+  pln_buffer *text = &texts->pieces.text;
+  size_t from = text->size;
+  bool cut, bound = may_lack && texts->long_bytes > LONG_SUM;
+  if (bound && is_too_long(texts, type))
+    return PLN_OK;
+  if (bound && has_long_part(texts, type))
+    return pln_pieces_keep(&texts->pieces, TOO_LONG | type, 0);
+  PLN_TRY(write_type(texts, type, bound ? SHORT : KEPT, text, &cut));
+  if (!cut && from < KEPT_SUM)
+    return keep(texts, type, from, out);
+  text->size = from;
+  if (cut && bound)
+    return pln_pieces_keep(&texts->pieces, TOO_LONG | type, 0);
+  return make_long(texts, type, out);
+}
+
+pln_status pln_type_text(pln_type_texts *texts, pln_type type, bool may_lack,
+                         pln_slice *out) {
+  uint32_t piece = pln_pieces_find(&texts->pieces, type);
+  *out = (pln_slice){NULL, 0};
+  if (piece != PLN_NONE)
+    *out = pln_pieces_text(&texts->pieces, piece);
+  else
+    PLN_TRY(make(texts, type, may_lack, out));
+  if (out->size <= SHORT)
+    return PLN_OK;
+  if (may_lack && texts->long_bytes > LONG_SUM)
+    *out = (pln_slice){NULL, 0};
+  else
+    texts->long_bytes += out->size;
+  return PLN_OK;
+}

@@ -1,0 +1,847 @@
+/* rewrite.c: one sweep over a sealed graph that writes another.
+ *
+ * Passes call it with a mutator. As long as the mutator changes nothing, the
+ * old graph itself is the result and nothing is copied; at the first change
+ * the prefix is copied as it stands, and from there on each node is rebuilt
+ * from its new operands. A node is typed again only when an operand's type,
+ * value or constness differs from the old one's: what inference says then wins,
+ * and a node that it refuses ends the rewrite. The old type fills in what
+ * inference leaves open, as long as each operand tells all that the old one
+ * told. */
+
+#include "ir/rewrite/rewrite.h"
+#include "ir/graph/describe.h"
+
+#include "ir/provenance/rule_application.h"
+#include "ir/infer/apply.h"
+#include "ir/type/type_args.h"
+
+/* ---------------------------------------------------------------- accessors */
+
+const pln_graph *pln_rewrite_old(const pln_rewrite *rw) {
+  return rw->old;
+}
+
+const pln_graph *pln_rewrite_graph(const pln_rewrite *rw) {
+  return rw->b ? rw->b->graph : rw->old;
+}
+
+/* Asking for the builder is the announcement of a change. NULL when memory is
+ * out. */
+pln_builder *pln_rewrite_builder(pln_rewrite *rw) {
+  return pln_rewrite_materialise(rw) == PLN_OK ? rw->b : NULL;
+}
+
+pln_ref pln_rewrite_image(const pln_rewrite *rw, pln_ref old) {
+  if (rw->b)
+    return rw->map[old];
+  return old < rw->swept ? old : PLN_NONE;
+}
+
+void pln_rewrite_bind(pln_rewrite *rw, pln_ref old, pln_ref node) {
+  if (!rw->b && old == node)
+    return;
+  if (pln_rewrite_materialise(rw) == PLN_OK)
+    rw->map[old] = node;
+}
+
+void pln_rewrite_drop_kept(pln_rewrite *rw) {
+  rw->drop_kept = true;
+}
+
+/* --------------------------------------------------------- the first change */
+
+static pln_status copy_scope_rows(pln_rewrite *rw) {
+  for (uint32_t i = 1; i < rw->n_open; i++) {
+    pln_builder *b = rw->b;
+    PLN_TRY(pln_mem_grow(b->engine, (void **)&b->open, &b->cap_open,
+                         (size_t)b->n_open + 1, sizeof *b->open));
+    b->open[b->n_open++] = rw->open[i].old;
+  }
+  return PLN_OK;
+}
+
+/* Rows of scopes that are not swept yet are left out; those that are open have
+ * no end, owner or result yet, but keep their parameters. */
+static pln_status copy_scopes(pln_rewrite *rw) {
+  const pln_graph *old = rw->old;
+  pln_builder *b = rw->b;
+  uint32_t n = 1;
+  while (n < old->n_scopes && old->scopes[n].begin <= rw->at &&
+         rw->scopes[n] != PLN_NONE)
+    n++;
+  PLN_TRY(pln_builder_reserve(b, 0, 0, n));
+  for (pln_scope s = 0; s < n; s++) {
+    b->graph->scopes[s] = old->scopes[s];
+    if (old->scopes[s].owner >= rw->swept)
+      b->graph->scopes[s].owner = PLN_NONE;
+    if (old->scopes[s].owner >= rw->swept)
+      b->graph->scopes[s].next = PLN_NONE;
+    b->effects[s] = PLN_EFFECT_NONE;
+  }
+  for (uint32_t i = 0; i < rw->n_open; i++)
+    b->graph->scopes[rw->open[i].old].end = PLN_NONE;
+  b->graph->n_scopes = n;
+  return copy_scope_rows(rw);
+}
+
+static pln_status copy_nodes(pln_rewrite *rw) {
+  const pln_graph *old = rw->old;
+  pln_builder *b = rw->b;
+  pln_graph *g = b->graph;
+  uint32_t n = rw->swept;
+  uint32_t operands = n ? old->nodes[n - 1].first + old->nodes[n - 1].count : 0;
+  PLN_TRY(pln_builder_reserve(b, old->n_nodes, old->n_operands, 0));
+  memcpy(g->nodes, old->nodes, n * sizeof *g->nodes);
+  memcpy(g->values, old->values, n * sizeof *g->values);
+  memcpy(g->origin, old->origin, n * sizeof *g->origin);
+  memcpy(g->typed_from, old->typed_from, n * sizeof *g->typed_from);
+  if (operands)
+    memcpy(g->operands, old->operands, operands * sizeof *g->operands);
+  memcpy(b->home, rw->home, n * sizeof *b->home);
+  g->n_nodes = n;
+  g->n_operands = operands;
+  for (uint32_t i = 0; i < old->n_tensors; i++) {
+    uint32_t index;
+    PLN_TRY(pln_graph_add_tensor(g, old->tensors[i], &index));
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    rw->map[i] = i;
+    uint8_t effect = g->nodes[i].flags & PLN_NODE_EFFECT;
+    if (effect > b->effects[b->home[i]])
+      b->effects[b->home[i]] = effect;
+  }
+  return PLN_OK;
+}
+
+/* Constants not swept yet keep their index, as all tensors are there. */
+static pln_status copy_prefix(pln_rewrite *rw) {
+  const pln_graph *old = rw->old;
+  size_t size = ((size_t)old->n_nodes + 1) * sizeof *rw->map;
+  rw->map = pln_mem_new(rw->engine, size);
+  if (!rw->map)
+    return pln_nomem(rw->engine);
+  memset(rw->map, 0xff, size);
+  rw->b->scoped = true;
+  if (rw->at < old->n_nodes)
+    rw->b->origin = old->origin[rw->at];
+  if (old->origins)
+    rw->b->graph->origins = pln_origins_retain(old->origins);
+  PLN_TRY(copy_scopes(rw));
+  return copy_nodes(rw);
+}
+
+pln_status pln_rewrite_materialise(pln_rewrite *rw) {
+  if (rw->b)
+    return PLN_OK;
+  PLN_TRY(pln_builder_new(rw->engine, &rw->b));
+  pln_status status = copy_prefix(rw);
+  if (status == PLN_OK)
+    return PLN_OK;
+  pln_builder_free(rw->b);
+  pln_mem_free(rw->engine, rw->map,
+               ((size_t)rw->old->n_nodes + 1) * sizeof *rw->map);
+  rw->b = NULL;
+  rw->map = NULL;
+  return status;
+}
+
+/* -------------------------------------------------------------- provenance */
+
+static uint32_t old_origin(const pln_rewrite *rw) {
+  return rw->at < rw->old->n_nodes ? rw->old->origin[rw->at] : 0;
+}
+
+/* What was built since was built by the application at work, of what it names,
+ * else of the node that is swept. */
+static pln_status stamp(pln_rewrite *rw) {
+  pln_ref n = rw->b ? rw->b->graph->n_nodes : rw->built;
+  uint32_t old = old_origin(rw);
+  if (rw->built >= n)
+    return PLN_OK;
+  pln_origins *origins = pln_builder_origins(rw->b);
+  if (!origins)
+    return PLN_ERR_NOMEM;
+  for (; rw->built < n; rw->built++) {
+    uint32_t *origin = &rw->b->graph->origin[rw->built];
+    PLN_TRY(pln_origins_step(origins, *origin, *origin ? 0 : old, origin));
+  }
+  return pln_origins_step(origins, old, 0, &rw->b->origin);
+}
+
+/* The node that takes the place of the one that is swept was made from that
+ * too, whatever else it was built of. */
+static pln_status stamp_answer(pln_rewrite *rw, pln_ref first, pln_ref node) {
+  PLN_TRY(stamp(rw));
+  if (!rw->b || node < first)
+    return PLN_OK;
+  uint32_t *origin = &rw->b->graph->origin[node], old = old_origin(rw);
+  pln_origins *origins = rw->b->graph->origins;
+  if (!(*origin & PLN_ORIGIN_STEP) || !old ||
+      pln_origins_source(origins, *origin) == pln_origins_source(origins, old))
+    return PLN_OK;
+  const pln_origin_step *step = pln_origins_step_at(origins, *origin);
+  if (!step->parent || step->other)
+    return PLN_OK;
+  return pln_origins_step(origins, step->parent, old, origin);
+}
+
+pln_status pln_rewrite_join(pln_rewrite *rw, pln_ref kept) {
+  PLN_TRY(pln_rewrite_materialise(rw));
+  pln_origins *origins = pln_builder_origins(rw->b);
+  uint32_t *origin = &rw->b->graph->origin[kept];
+  if (!origins)
+    return PLN_ERR_NOMEM;
+  return pln_origins_step(origins, *origin, old_origin(rw), origin);
+}
+
+/* What a refused rule has built is used by nothing; an effect would keep it. */
+pln_status pln_rewrite_apply(pln_rewrite *rw, const char *rule, bool *allowed) {
+  PLN_TRY(pln_rule_apply(rw->engine, rule, rw->at, allowed));
+  if (*allowed)
+    return stamp(rw);
+  pln_ref n = rw->b ? rw->b->graph->n_nodes : rw->built;
+  for (; rw->built < n; rw->built++)
+    rw->b->graph->nodes[rw->built].flags |= PLN_NODE_DROPPED;
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- scopes */
+
+static pln_scope here(const pln_rewrite *rw) {
+  return rw->open[rw->n_open - 1].image;
+}
+
+static pln_status push_open(pln_rewrite *rw, pln_scope old, pln_scope image,
+                            bool dissolved) {
+  PLN_TRY(pln_mem_grow(rw->engine, (void **)&rw->open, &rw->cap_open,
+                       (size_t)rw->n_open + 1, sizeof *rw->open));
+  rw->open[rw->n_open++] = (pln_swept_scope){.old = old,
+                                             .image = image,
+                                             .shares = rw->shares.count,
+                                             .dissolved = dissolved};
+  return PLN_OK;
+}
+
+static pln_status open_scope(pln_rewrite *rw, pln_scope old) {
+  if (!rw->b) {
+    rw->scopes[old] = old;
+    return push_open(rw, old, old, false);
+  }
+  pln_scope image;
+  PLN_TRY(pln_build_open(rw->b, &image));
+  const pln_scope_row *row = &rw->old->scopes[old];
+  rw->b->graph->scopes[image].n_params = row->n_params;
+  rw->b->graph->scopes[image].type_params = row->type_params;
+  rw->b->graph->scopes[image].origin = row->origin;
+  rw->scopes[old] = image;
+  return push_open(rw, old, image, false);
+}
+
+/* A result that was dropped, or lies in a scope left out, is an error of the
+ * mutator. */
+static pln_status end_scope(pln_rewrite *rw, const pln_swept_scope *s,
+                            pln_ref result) {
+  if (result == PLN_NONE)
+    return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
+                          "the result of a scope was dropped");
+  return pln_build_end(rw->b, s->image, result, rw->old->scopes[s->old].attrs);
+}
+
+static pln_status leave(pln_rewrite *rw, pln_scope old, pln_ref *result) {
+  rw->built = rw->b ? rw->b->graph->n_nodes : rw->swept;
+  PLN_TRY(rw->mutator->leave(rw->mutator->ud, rw, old, result));
+  return stamp(rw);
+}
+
+static pln_status close_scope(pln_rewrite *rw) {
+  pln_swept_scope s = rw->open[rw->n_open - 1];
+  pln_ref result = pln_rewrite_image(rw, rw->old->scopes[s.old].result);
+  if (rw->mutator->leave && s.old && !s.dissolved)
+    PLN_TRY(leave(rw, s.old, &result));
+  rw->n_open--;
+  if (s.dissolved)
+    return PLN_OK;
+  pln_shares_cut(&rw->shares, s.shares);
+  return rw->b ? end_scope(rw, &s, result) : PLN_OK;
+}
+
+/* ------------------------------------------------------------ rebuilt nodes */
+
+/* Types of generic functions may differ in their variables only. */
+static pln_status same_type(const pln_rewrite *rw, pln_type a, pln_type b,
+                            bool *same) {
+  *same = a == b;
+  if (*same || pln_type_kind_of(rw->engine, a) != PLN_TYPE_FUNC ||
+      pln_type_n_vars(rw->engine, a) == 0)
+    return PLN_OK;
+  return pln_type_equal(rw->engine, a, b, false, same);
+}
+
+/* How what a node was typed from differs from what it is typed from now. */
+typedef struct difference {
+  bool any;
+  bool loses;       /* a type that was known is not, or is another */
+  bool loses_value; /* likewise a value, which operators are typed from */
+  bool params;      /* parameters of a function have other types */
+  pln_ref old, now; /* the first that has another type, or PLN_NONE */
+} difference;
+
+/* Does `now` tell all that `old` told of a type? */
+static pln_status refines(pln_engine *e, pln_type now, pln_type old,
+                          bool *out) {
+  bool conflict;
+  pln_type met;
+  *out = now == old || !old;
+  if (*out || !now)
+    return PLN_OK;
+  PLN_TRY(pln_type_meet(e, now, old, &met, &conflict));
+  *out = !conflict && met == now;
+  return PLN_OK;
+}
+
+static pln_status compare_types(const pln_rewrite *rw, pln_ref old,
+                                pln_ref image, difference *d) {
+  pln_type now = rw->b->graph->nodes[image].type;
+  pln_type before = rw->old->nodes[old].type;
+  bool same;
+  PLN_TRY(same_type(rw, now, before, &same));
+  if (same)
+    return PLN_OK;
+  PLN_TRY(refines(rw->engine, now, before, &same));
+  d->any = true;
+  d->loses = d->loses || !same;
+  if (d->old == PLN_NONE) {
+    d->old = old;
+    d->now = image;
+  }
+  return PLN_OK;
+}
+
+/* Notes it when an operand says something else than the old one did. */
+static pln_status compare(const pln_rewrite *rw, pln_ref old, pln_ref image,
+                          difference *d) {
+  const pln_graph *g = rw->b->graph, *o = rw->old;
+  uint8_t kind = g->nodes[image].kind, before = o->nodes[old].kind;
+  PLN_TRY(compare_types(rw, old, image, d));
+  if (g->values[image] != o->values[old]) {
+    d->any = true;
+    d->loses_value =
+        d->loses_value ||
+        !pln_value_refines(rw->engine, g->values[image], o->values[old]);
+  }
+  if (pln_latent(&g->nodes[image]) != pln_latent(&o->nodes[old]))
+    d->any = true;
+  if (before == PLN_VAR && (kind == PLN_FUNCTION || kind == PLN_GLOBAL_VAR))
+    d->any = true; /* what calls of it do is known */
+  if (kind != before && kind == PLN_CONSTANT)
+    d->any = true;
+  return PLN_OK;
+}
+
+static pln_status map_operands(pln_rewrite *rw, const pln_node *n,
+                               pln_ref *images, difference *d) {
+  for (uint32_t i = 0; i < n->count; i++) {
+    pln_ref old = rw->old->operands[n->first + i];
+    images[i] = rw->map[old];
+    if (images[i] == PLN_NONE)
+      return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
+                            "a node that was dropped is still used by node %u",
+                            rw->at);
+    PLN_TRY(compare(rw, old, images[i], d));
+  }
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------ typing again */
+
+/* The inferred type stands; what it leaves open is taken from the old one,
+ * which may have been declared. */
+static pln_status merge_type(pln_rewrite *rw, pln_ref node, bool value) {
+  pln_graph *g = rw->b->graph;
+  bool conflict;
+  pln_type met;
+  PLN_TRY(pln_type_meet(rw->engine, g->nodes[node].type,
+                        rw->old->nodes[rw->at].type, &met, &conflict));
+  if (!conflict)
+    g->nodes[node].type = met;
+  if (value && !g->values[node])
+    g->values[node] = rw->old->values[rw->at];
+  pln_typed_from_note(g, node);
+  return PLN_OK;
+}
+
+static void note_replaced(const pln_rewrite *rw) {
+  pln_engine *e = rw->engine;
+  pln_description was, is, before, now;
+  pln_ref old = rw->contradicted.old, image = rw->contradicted.image;
+  const char *rule = pln_symbol_text(e, rw->contradicted.rule).data;
+  if (old == PLN_NONE)
+    return;
+  pln_diag_note(e, NULL, "%s%s%s replaced %s: %s by %s: %s",
+                rw->contradicted.rule ? "rule '" : "the rewrite",
+                rw->contradicted.rule ? rule : "",
+                rw->contradicted.rule ? "'" : "",
+                pln_describe_node(rw->old, old, &was),
+                pln_describe_type(e, rw->old->nodes[old].type, &before),
+                pln_describe_node(rw->b->graph, image, &is),
+                pln_describe_type(e, rw->b->graph->nodes[image].type, &now));
+}
+
+/* Inference refuses a node: which operand has another type than it had, and
+ * what was replaced. */
+static void explain(pln_rewrite *rw, const difference *d) {
+  pln_engine *e = rw->engine;
+  pln_description before, now;
+  rw->told = true;
+  if (rw->mutator->retypes_results) /* nothing was replaced */
+    return;
+  if (d->old != PLN_NONE)
+    pln_diag_note(e, NULL, "before the rewrite this was %s where %s is now",
+                  pln_describe_type(e, rw->old->nodes[d->old].type, &before),
+                  pln_describe_type(e, rw->b->graph->nodes[d->now].type, &now));
+  note_replaced(rw);
+}
+
+/* A file may have an ill-typed call in a branch that is never taken: it is a
+ * warning when operands that only tell more than before show it. */
+static bool may_be_refused(const pln_rewrite *rw, bool refines) {
+  const pln_origins *origins = rw->old->origins;
+  return rw->mutator->lenient || (refines && origins && origins->lenient);
+}
+
+/* What a file was accepted with is told once. */
+static pln_status infer_again(pln_rewrite *rw, pln_ref node, bool refines) {
+  bool lenient = rw->b->lenient;
+  bool refused = rw->old->typed_from[rw->at] == PLN_TYPED_REFUSED;
+  size_t mark = pln_diag_count(rw->engine);
+  rw->b->lenient = refused || may_be_refused(rw, refines);
+  pln_status status = pln_builder_infer(rw->b, node);
+  rw->b->lenient = lenient;
+  if (refused && status == PLN_OK)
+    pln_diag_drop(rw->engine, mark);
+  return status;
+}
+
+/* A result that was relied upon is one that the body gives, and says what both
+ * know. */
+static pln_status retype_function(pln_rewrite *rw, pln_ref node) {
+  pln_engine *e = rw->engine;
+  pln_type old = rw->old->nodes[rw->at].type;
+  if (!old)
+    return infer_again(rw, node, false);
+  rw->b->graph->nodes[node].type =
+      pln_type_part(e, old, pln_type_n_parts(e, old) - 1);
+  PLN_TRY(infer_again(rw, node, false));
+  rw->b->graph->nodes[node].type = 0;
+  PLN_TRY(infer_again(rw, node, false));
+  return merge_type(rw, node, false);
+}
+
+static pln_status check_patterns(pln_rewrite *rw, pln_ref node) {
+  const pln_graph *g = rw->b->graph;
+  pln_status status = pln_owns(&g->nodes[node])
+                          ? pln_check_patterns(g, &g->nodes[node])
+                          : PLN_OK;
+  if (status == PLN_ERR_TYPE)
+    pln_blame_node(g, node);
+  return status;
+}
+
+static pln_status retype(pln_rewrite *rw, pln_ref node, const difference *d) {
+  pln_graph *g = rw->b->graph;
+  bool relied = g->nodes[node].kind == PLN_FUNCTION && !d->params &&
+                !rw->mutator->retypes_results;
+  pln_status status =
+      relied ? retype_function(rw, node) : infer_again(rw, node, !d->loses);
+  if (status == PLN_OK && g->nodes[node].kind == PLN_MATCH)
+    status = check_patterns(rw, node);
+  if (status == PLN_ERR_TYPE)
+    explain(rw, d);
+  PLN_TRY(status);
+  bool by_value = g->nodes[node].kind == PLN_CALL && g->nodes[node].data;
+  bool fill = !relied && !d->loses && !(by_value && d->loses_value) &&
+              g->typed_from[node] != PLN_TYPED_REFUSED;
+  return fill ? merge_type(rw, node, !d->loses_value) : PLN_OK;
+}
+
+/* --------------------------------------------------------------- with scopes
+ */
+
+/* What the owner's scopes became: *whole when none was left out. */
+static void scopes_image(const pln_rewrite *rw, const pln_node *n,
+                         pln_scope *first, bool *whole, pln_ref *result) {
+  const pln_graph *old = rw->old;
+  *whole = true;
+  *result = PLN_NONE;
+  *first = rw->scopes[n->data];
+  for (pln_scope s = n->data; s != PLN_NONE; s = old->scopes[s].next) {
+    bool own = rw->scopes[s] != PLN_NONE && !(rw->scopes[s] & 0x80000000u);
+    if (!own)
+      *whole = false;
+    if (!own && rw->scopes[s] != PLN_NONE)
+      *result = rw->map[old->scopes[s].result];
+  }
+}
+
+static void adopt_scopes(pln_rewrite *rw, const pln_node *n, pln_ref owner) {
+  const pln_graph *old = rw->old;
+  pln_graph *g = rw->b->graph;
+  for (pln_scope s = n->data; s != PLN_NONE; s = old->scopes[s].next) {
+    pln_scope next = old->scopes[s].next;
+    g->scopes[rw->scopes[s]].owner = owner;
+    g->scopes[rw->scopes[s]].next =
+        next == PLN_NONE ? PLN_NONE : rw->scopes[next];
+  }
+}
+
+/* The parameters of a scope as they are in the new graph. */
+static pln_status compare_params(const pln_rewrite *rw,
+                                 const pln_scope_row *before,
+                                 const pln_scope_row *row, difference *d) {
+  difference own = {.old = PLN_NONE};
+  if (row->n_params != before->n_params)
+    own = (difference){.any = true, .loses = true, .params = true};
+  for (uint32_t i = 0; i < row->n_params && !own.any; i++)
+    PLN_TRY(compare_types(rw, before->begin + i, row->begin + i, &own));
+  d->any = d->any || own.any;
+  d->loses = d->loses || own.loses;
+  d->params = d->params || own.any;
+  return PLN_OK;
+}
+
+/* Notes it when a scope's result, or a parameter, is another than before. */
+static pln_status compare_scopes(const pln_rewrite *rw, const pln_node *n,
+                                 difference *d) {
+  const pln_graph *old = rw->old;
+  for (pln_scope s = n->data; s != PLN_NONE; s = old->scopes[s].next) {
+    const pln_scope_row *row = &rw->b->graph->scopes[rw->scopes[s]];
+    PLN_TRY(compare(rw, old->scopes[s].result, row->result, d));
+    PLN_TRY(compare_params(rw, &old->scopes[s], row, d));
+  }
+  return PLN_OK;
+}
+
+static void note_effect(pln_rewrite *rw, pln_ref node) {
+  uint8_t effect = rw->b->graph->nodes[node].flags & PLN_NODE_EFFECT;
+  uint8_t *inside = &rw->b->effects[rw->b->home[node]];
+  if (effect > *inside)
+    *inside = effect;
+}
+
+static pln_status rebuild(pln_rewrite *rw, const pln_node *n,
+                          const pln_ref *images, difference *d, pln_ref *out) {
+  pln_node copy = *n;
+  if (pln_owns(n)) {
+    bool whole;
+    scopes_image(rw, n, &copy.data, &whole, out);
+    if (!whole)
+      return PLN_OK;
+    PLN_TRY(compare_scopes(rw, n, d));
+    copy.type = n->kind == PLN_FUNCTION && d->any ? 0 : n->type;
+  }
+  if (rw->drop_kept)
+    copy.flags &= (uint8_t)~PLN_NODE_KEEP;
+  rw->b->origin = rw->old->origin[rw->at];
+  PLN_TRY(pln_builder_append(rw->b, &copy, n->count, images, out));
+  rw->b->graph->values[*out] = rw->old->values[rw->at];
+  if (pln_owns(n))
+    adopt_scopes(rw, n, *out);
+  if (d->any)
+    return retype(rw, *out, d);
+  rw->b->graph->typed_from[*out] = rw->old->typed_from[rw->at];
+  pln_graph_call_effect(rw->b->graph, &rw->b->graph->nodes[*out]);
+  note_effect(rw, *out);
+  return PLN_OK;
+}
+
+static pln_status copy_node(pln_rewrite *rw, pln_ref *out) {
+  const pln_node *n = &rw->old->nodes[rw->at];
+  pln_ref few[32], *images = few;
+  size_t size = n->count * sizeof *images;
+  if (size > sizeof few && !(images = pln_mem_new(rw->engine, size)))
+    return pln_nomem(rw->engine);
+  difference d = {.old = PLN_NONE};
+  pln_status status = map_operands(rw, n, images, &d);
+  if (status == PLN_OK)
+    status = rebuild(rw, n, images, &d, out);
+  if (images != few)
+    pln_mem_free(rw->engine, images, size);
+  return status;
+}
+
+/* -------------------------------------------------------------------- sweep */
+
+/* A variable that nothing binds takes the place of a parameter in its list: the
+ * copy becomes that variable. Who used the Var uses the copy in the end. */
+static pln_status adopt_param(pln_rewrite *rw, pln_ref copy, pln_ref var) {
+  PLN_TRY(pln_mem_grow(rw->engine, (void **)&rw->adopted, &rw->cap_adopted,
+                       (size_t)rw->n_adopted + 1, sizeof *rw->adopted));
+  const pln_node *from = &rw->b->graph->nodes[var];
+  pln_node *to = &rw->b->graph->nodes[copy];
+  to->data = from->data;
+  to->attrs = from->attrs;
+  to->type = from->type;
+  rw->adopted[rw->n_adopted++] = (struct pln_adopted){var, copy};
+  rw->map[rw->at] = copy;
+  return PLN_OK;
+}
+
+static void use_params(const pln_rewrite *rw, const pln_ref *param,
+                       pln_ref *ref) {
+  if (*ref < rw->b->graph->n_nodes && param[*ref])
+    *ref = param[*ref] - 1;
+}
+
+/* Whatever names a Var that became a parameter names the parameter. */
+static pln_status use_adopted(pln_rewrite *rw, pln_ref *root) {
+  pln_graph *g = rw->b->graph;
+  size_t size = g->n_nodes * sizeof(pln_ref);
+  pln_ref *param = pln_mem_zeroed(rw->engine, size);
+  if (!param)
+    return pln_nomem(rw->engine);
+  for (uint32_t i = 0; i < rw->n_adopted; i++)
+    param[rw->adopted[i].var] = rw->adopted[i].param + 1;
+  for (uint32_t i = 0; i < g->n_operands; i++)
+    use_params(rw, param, &g->operands[i]);
+  for (pln_scope s = 0; s < g->n_scopes; s++)
+    use_params(rw, param, &g->scopes[s].result);
+  use_params(rw, param, root);
+  pln_mem_free(rw->engine, param, size);
+  return PLN_OK;
+}
+
+/* The mutator answered with another node: the copy, if there is one, goes. A
+ * parameter stays in its list, whatever stands for it, unless that is another
+ * variable. */
+static pln_status replace(pln_rewrite *rw, pln_ref copy, pln_ref node) {
+  PLN_TRY(pln_rewrite_materialise(rw));
+  const pln_node *nodes = rw->b->graph->nodes;
+  if (rw->old->nodes[rw->at].flags & PLN_NODE_PARAM && copy != node &&
+      copy != PLN_NONE && nodes[node].kind == PLN_VAR &&
+      !(nodes[node].flags & PLN_NODE_PARAM) && rw->mutator->renames_params)
+    return adopt_param(rw, copy, node);
+  if (copy != PLN_NONE && node != copy &&
+      !(rw->old->nodes[rw->at].flags & PLN_NODE_PARAM))
+    pln_builder_drop(rw->b, copy);
+  rw->map[rw->at] = node;
+  return PLN_OK;
+}
+
+/* A node is replaced: one of so many that a limit allows. */
+static pln_status count_rewrite(pln_engine *e) {
+  if (++e->rewrites <= e->most_rewrites || !e->most_rewrites)
+    return PLN_OK;
+  return pln_diag_error(e, PLN_ERR_LIMIT, NULL,
+                        "more nodes are replaced than limit.rewrites = %llu "
+                        "allows",
+                        (unsigned long long)e->most_rewrites);
+}
+
+/* Types that are written, not found, become their images; the copy is of the
+ * same number when nothing was copied yet. */
+static pln_status map_type(pln_rewrite *rw, pln_ref copy) {
+  pln_type old = rw->old->nodes[rw->at].type, image;
+  PLN_TRY(pln_type_mutate(rw->types, old, &image));
+  if (image == old)
+    return PLN_OK;
+  PLN_TRY(pln_rewrite_materialise(rw));
+  rw->b->graph->nodes[copy].type = image;
+  return PLN_OK;
+}
+
+static pln_status map_type_params(pln_rewrite *rw, pln_ref copy) {
+  pln_scope scope = rw->old->nodes[rw->at].data;
+  pln_type old = rw->old->scopes[scope].type_params, image;
+  PLN_TRY(pln_type_mutate(rw->types, old, &image));
+  if (image == old)
+    return PLN_OK;
+  PLN_TRY(pln_rewrite_materialise(rw));
+  rw->b->graph->scopes[rw->scopes[scope]].type_params = image;
+  rw->b->graph->nodes[copy].type = 0;
+  return retype(rw, copy, &(difference){.params = true, .old = PLN_NONE});
+}
+
+static pln_status map_type_args(pln_rewrite *rw, pln_ref copy) {
+  pln_attrs old = rw->old->nodes[rw->at].attrs, image;
+  PLN_TRY(pln_mutate_type_args(rw->types, rw->engine, old, &image));
+  if (image == old)
+    return PLN_OK;
+  PLN_TRY(pln_rewrite_materialise(rw));
+  rw->b->graph->nodes[copy].attrs = image;
+  return retype(rw, copy, &(difference){.loses = true, .old = PLN_NONE});
+}
+
+static pln_status map_types(pln_rewrite *rw, pln_ref copy) {
+  uint8_t kind = rw->old->nodes[rw->at].kind;
+  if (kind == PLN_VAR || kind == PLN_GLOBAL_VAR || kind == PLN_CONSTRUCTOR)
+    return map_type(rw, copy);
+  if (pln_has_callee(&rw->old->nodes[rw->at]))
+    return map_type_args(rw, copy);
+  return kind == PLN_FUNCTION ? map_type_params(rw, copy) : PLN_OK;
+}
+
+/* For messages: what the replacement changes is refused, if it is, where it is
+ * used. */
+static pln_status note_contradiction(pln_rewrite *rw, pln_ref candidate,
+                                     pln_ref node) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  pln_type both;
+  bool fits;
+  PLN_TRY(pln_type_unify(rw->engine, g->nodes[candidate].type,
+                         g->nodes[node].type, &both, &fits));
+  if (fits)
+    return PLN_OK;
+  rw->contradicted.old = rw->at;
+  rw->contradicted.image = node;
+  rw->contradicted.rule = rw->engine->applications->rule;
+  return PLN_OK;
+}
+
+static pln_status visit(pln_rewrite *rw) {
+  pln_ref candidate = rw->at, copy = rw->at;
+  PLN_TRY(pln_poll(rw->engine));
+  if (rw->b) {
+    copy = rw->b->graph->n_nodes;
+    PLN_TRY(copy_node(rw, &candidate));
+    copy = candidate == copy ? copy : PLN_NONE;
+  } else {
+    rw->home[rw->at] = here(rw);
+    rw->swept = rw->at + 1;
+  }
+  if (rw->types && copy != PLN_NONE)
+    PLN_TRY(map_types(rw, copy));
+  pln_ref node = candidate;
+  pln_ref first = rw->built = rw->b ? rw->b->graph->n_nodes : rw->swept;
+  if (rw->mutator->visit)
+    PLN_TRY(rw->mutator->visit(rw->mutator->ud, rw, rw->at, &node));
+  if (node == candidate)
+    return rw->b ? replace(rw, copy, node) : PLN_OK;
+  PLN_TRY(count_rewrite(rw->engine));
+  PLN_TRY(note_contradiction(rw, candidate, node));
+  PLN_TRY(stamp_answer(rw, first, node));
+  return replace(rw, copy, node);
+}
+
+static pln_status ask(pln_rewrite *rw, pln_scope s, pln_scope_action *action) {
+  *action = PLN_SCOPE_KEEP;
+  if (!rw->mutator->enter)
+    return PLN_OK;
+  return rw->mutator->enter(rw->mutator->ud, rw, s, action);
+}
+
+static pln_status close_until(pln_rewrite *rw, pln_scope parent) {
+  while (rw->n_open && rw->open[rw->n_open - 1].old != parent)
+    PLN_TRY(close_scope(rw));
+  return PLN_OK;
+}
+
+/* Rows that begin at the current node; a row left out moves the sweep to its
+ * end, past the rows inside. */
+static pln_status open_rows(pln_rewrite *rw, pln_scope *next) {
+  const pln_graph *old = rw->old;
+  while (*next < old->n_scopes && old->scopes[*next].begin == rw->at) {
+    pln_scope s = (*next)++;
+    PLN_TRY(close_until(rw, old->scopes[s].parent));
+    pln_scope_action action;
+    PLN_TRY(ask(rw, s, &action));
+    if (action == PLN_SCOPE_KEEP) {
+      PLN_TRY(open_scope(rw, s));
+      continue;
+    }
+    PLN_TRY(pln_rewrite_materialise(rw));
+    if (action == PLN_SCOPE_DISSOLVE) {
+      rw->scopes[s] = here(rw) | 0x80000000u;
+      PLN_TRY(push_open(rw, s, here(rw), true));
+      continue;
+    }
+    rw->at = old->scopes[s].end;
+    while (*next < old->n_scopes && old->scopes[*next].begin < rw->at)
+      (*next)++;
+  }
+  return PLN_OK;
+}
+
+static pln_status sweep(pln_rewrite *rw) {
+  const pln_graph *old = rw->old;
+  pln_scope next = 1;
+  PLN_TRY(push_open(rw, 0, 0, false));
+  rw->scopes[0] = 0;
+  for (rw->at = 0; rw->at < old->n_nodes; rw->at++) {
+    PLN_TRY(open_rows(rw, &next));
+    while (old->scopes[rw->open[rw->n_open - 1].old].end <= rw->at)
+      PLN_TRY(close_scope(rw));
+    pln_status status = visit(rw);
+    if (status != PLN_OK) {
+      if (!rw->told)
+        pln_note_node(old, rw->at);
+      return status;
+    }
+  }
+  return PLN_OK;
+}
+
+static bool has_kept(const pln_graph *g) {
+  for (pln_ref i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i].flags & PLN_NODE_KEEP)
+      return true;
+  return false;
+}
+
+static void clear_kept(pln_graph *g) {
+  for (pln_ref i = 0; i < g->n_nodes; i++)
+    g->nodes[i].flags &= (uint8_t)~PLN_NODE_KEEP;
+}
+
+static pln_status finish(pln_rewrite *rw, pln_graph **out) {
+  if (!rw->b && rw->drop_kept && has_kept(rw->old))
+    PLN_TRY(pln_rewrite_materialise(rw));
+  if (!rw->b) {
+    *out = pln_graph_retain(rw->old);
+    return PLN_OK;
+  }
+  if (rw->drop_kept)
+    clear_kept(rw->b->graph);
+  pln_ref root = rw->map[rw->old->root];
+  if (root == PLN_NONE)
+    return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
+                          "the root of the graph was dropped");
+  if (rw->n_adopted)
+    PLN_TRY(use_adopted(rw, &root));
+  PLN_TRY(pln_builder_seal(rw->b, root, out));
+  pln_status status = pln_origins_trim(*out);
+  if (status != PLN_OK)
+    pln_graph_release(*out);
+  return status;
+}
+
+pln_status pln_graph_rewrite(const pln_graph *graph, const pln_mutator *mutator,
+                             pln_graph **out) {
+  pln_engine *e = graph->engine;
+  pln_rewrite rw = {.engine = e,
+                    .old = graph,
+                    .mutator = mutator,
+                    .contradicted = {.old = PLN_NONE}};
+  size_t homes = ((size_t)graph->n_nodes + 1) * sizeof *rw.home;
+  size_t scopes = ((size_t)graph->n_scopes + 1) * sizeof *rw.scopes;
+  rw.home = pln_mem_new(e, homes);
+  rw.scopes = pln_mem_new(e, scopes);
+  pln_status status = rw.home && rw.scopes ? PLN_OK : pln_nomem(e);
+  if (status == PLN_OK && mutator->type)
+    status = pln_type_mutator_new(e, mutator->type, mutator->ud, &rw.types);
+  if (status == PLN_OK) {
+    memset(rw.scopes, 0xff, scopes);
+    status = sweep(&rw);
+  }
+  if (status == PLN_OK)
+    status = finish(&rw, out);
+  pln_builder_free(rw.b);
+  pln_type_mutator_free(rw.types);
+  pln_mem_free(e, rw.map, homes);
+  pln_mem_free(e, rw.home, homes);
+  pln_mem_free(e, rw.scopes, scopes);
+  pln_mem_free(e, rw.open, rw.cap_open * sizeof *rw.open);
+  pln_mem_free(e, rw.adopted, rw.cap_adopted * sizeof *rw.adopted);
+  pln_shares_free(e, &rw.shares);
+  return status;
+}

@@ -1,0 +1,145 @@
+/* shrink.c: nodes of a graph replaced by less: a free variable, zeros, one of
+ * their own operands, one branch; lets that go.
+ *
+ * Called by scripts that make a program small while something about it holds.
+ * What always holds: the old graph stays; all cuts are made in one sweep, each
+ * in terms of what the others leave. */
+
+#include "ir/graph/graph.h"
+
+typedef struct cutter {
+  pln_engine *engine;
+  const pln_graph *old;
+  const uint32_t *cuts;
+  pln_scope *home;
+  uint8_t *has_lets; /* a scope: some of its lets stay */
+} cutter;
+
+static pln_status misfit(const cutter *c, pln_ref ref, const char *what) {
+  return pln_diag_error(c->engine, PLN_ERR_ARGUMENT, NULL,
+                        "node %u, a %s, cannot be cut to %s", (unsigned)ref,
+                        pln_kind_name((pln_kind)c->old->nodes[ref].kind), what);
+}
+
+/* ------------------------------------------------------------ what stands in
+ */
+
+static pln_status free_var(const cutter *c, pln_builder *to, pln_ref old,
+                           pln_ref *node) {
+  const pln_node *n = &c->old->nodes[old];
+  pln_symbol name;
+  if (pln_kinds[n->kind].kind_class != PLN_CLASS_EXPR || !n->type)
+    return misfit(c, old, "a variable");
+  PLN_TRY(pln_symbol_intern(c->engine, pln_text("p"), &name));
+  return pln_build_var(to, name, n->type, 0, node);
+}
+
+static bool is_known(const pln_engine *e, pln_type type) {
+  int32_t rank = pln_type_rank(e, type);
+  const pln_dim *dims = pln_type_dims(e, type);
+  for (int32_t i = 0; i < rank; i++)
+    if (dims[i] < 0)
+      return false;
+  return pln_type_kind_of(e, type) == PLN_TYPE_TENSOR && rank >= 0 &&
+         pln_type_number(e, type) == 0;
+}
+
+static pln_status zeros(const cutter *c, pln_builder *to, pln_ref old,
+                        pln_ref *node) {
+  static const unsigned char zero[16];
+  pln_type type = c->old->nodes[old].type;
+  pln_dtype dtype = pln_type_dtype(c->engine, type);
+  pln_tensor *tensor;
+  if (!is_known(c->engine, type) || !dtype || dtype == PLN_STRING)
+    return misfit(c, old, "zeros");
+  PLN_TRY(pln_tensor_splat(c->engine, dtype,
+                           (uint32_t)pln_type_rank(c->engine, type),
+                           pln_type_dims(c->engine, type), zero, &tensor));
+  pln_status status = pln_build_constant(to, tensor, node);
+  pln_tensor_release(tensor);
+  return status;
+}
+
+static pln_status let_value(const cutter *c, pln_rewrite *rw, pln_ref old,
+                            pln_ref *node) {
+  if (c->old->nodes[old].kind != PLN_LET)
+    return misfit(c, old, "a value");
+  *node = pln_rewrite_image(rw, pln_operand(c->old, old, 1));
+  pln_rewrite_bind(rw, pln_operand(c->old, old, 0), *node);
+  return PLN_OK;
+}
+
+static pln_status operand(const cutter *c, pln_rewrite *rw, pln_ref old,
+                          pln_ref *node) {
+  const pln_node *n = &c->old->nodes[old];
+  uint32_t k = c->cuts[old] - PLN_CUT_OPERAND;
+  if (n->kind == PLN_IF && k < 2)
+    return PLN_OK; /* `enter` has dissolved the branch */
+  if (pln_owns(n) || k >= n->count ||
+      pln_kinds[n->kind].kind_class != PLN_CLASS_EXPR)
+    return misfit(c, old, "an operand");
+  *node = pln_rewrite_image(rw, pln_operand(c->old, old, k));
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- sweep */
+
+static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+  const cutter *c = ud;
+  if (c->cuts[old] == PLN_CUT_KEEP)
+    return PLN_OK;
+  pln_builder *to = pln_rewrite_builder(rw);
+  if (!to)
+    return PLN_ERR_NOMEM;
+  switch (c->cuts[old]) {
+  case PLN_CUT_FREE: return free_var(c, to, old, node);
+  case PLN_CUT_ZERO: return zeros(c, to, old, node);
+  case PLN_CUT_VALUE: return let_value(c, rw, old, node);
+  default: return operand(c, rw, old, node);
+  }
+}
+
+/* The branch of an If that is taken goes to the enclosing scope; so does what
+ * is left of a block whose lets are all gone. */
+static pln_status enter(void *ud, pln_rewrite *rw, pln_scope old,
+                        pln_scope_action *action) {
+  const cutter *c = ud;
+  pln_ref owner = c->old->scopes[old].owner;
+  const pln_node *n = &c->old->nodes[owner];
+  uint32_t cut = c->cuts[owner];
+  (void)rw;
+  if (n->kind == PLN_IF && cut >= PLN_CUT_OPERAND &&
+      cut - PLN_CUT_OPERAND < 2) {
+    bool second = old != n->data;
+    bool taken = second == (cut - PLN_CUT_OPERAND == 1);
+    *action = taken ? PLN_SCOPE_DISSOLVE : PLN_SCOPE_SKIP;
+  } else if (n->kind == PLN_LET_BLOCK && !c->has_lets[old]) {
+    *action = PLN_SCOPE_DISSOLVE;
+  }
+  return PLN_OK;
+}
+
+static pln_status look(cutter *c) {
+  const pln_graph *g = c->old;
+  c->home = pln_mem_new(c->engine, g->n_nodes * sizeof *c->home);
+  c->has_lets = pln_mem_zeroed(c->engine, g->n_scopes);
+  if (!c->home || !c->has_lets)
+    return pln_nomem(c->engine);
+  pln_graph_homes(g, c->home);
+  for (pln_ref i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i].kind == PLN_LET && c->cuts[i] != PLN_CUT_VALUE)
+      c->has_lets[c->home[i]] = 1;
+  return PLN_OK;
+}
+
+pln_status pln_graph_cut(const pln_graph *graph, const uint32_t *cuts,
+                         pln_graph **out) {
+  cutter c = {.engine = graph->engine, .old = graph, .cuts = cuts};
+  pln_mutator mutator = {.ud = &c, .visit = visit, .enter = enter};
+  pln_status status = look(&c);
+  if (status == PLN_OK)
+    status = pln_graph_rewrite(graph, &mutator, out);
+  pln_mem_free(c.engine, c.home, graph->n_nodes * sizeof *c.home);
+  pln_mem_free(c.engine, c.has_lets, graph->n_scopes);
+  return status;
+}

@@ -1,0 +1,133 @@
+/* value_numbering.c: hash-consing in a rewrite: one node for equal computations.
+ *
+ * An entry is valid while its scope is open, so whatever the table answers is
+ * visible from where the sweep stands. */
+
+#include "ir/rewrite/rewrite.h"
+
+static uint32_t hash_node(const pln_graph *g, const pln_node *n) {
+  uint64_t h = pln_hash_mix(n->kind, n->results);
+  uint64_t data = n->data;
+  if (n->kind == PLN_CONSTANT)
+    data = pln_tensor_hash(g->tensors[n->data]);
+  h = pln_hash_mix(h, data);
+  h = pln_hash_mix(h, n->attrs);
+  for (uint32_t i = 0; i < n->count; i++)
+    h = pln_hash_mix(h, g->operands[n->first + i]);
+  return (uint32_t)(h ^ (h >> 32));
+}
+
+static bool same_payload(const pln_graph *g, const pln_node *a,
+                         const pln_node *b) {
+  if (a->kind == PLN_CONSTANT)
+    return pln_tensor_equal(g->tensors[a->data], g->tensors[b->data]);
+  return a->data == b->data;
+}
+
+/* What an operator gives follows from its operands and attributes; a generic
+ * function, or constructor, may give another type to each caller. */
+static bool same_type(const pln_node *a, const pln_node *b) {
+  return a->type == b->type || (a->kind == PLN_CALL && a->data);
+}
+
+static bool same_node(const pln_graph *g, const pln_node *a,
+                      const pln_node *b) {
+  return a->kind == b->kind && a->results == b->results &&
+         a->attrs == b->attrs && a->count == b->count &&
+         same_payload(g, a, b) &&
+         (a->count == 0 ||
+          !memcmp(g->operands + a->first, g->operands + b->first,
+                  a->count * sizeof *g->operands));
+}
+
+/* Owners, variables and effects stay what they are; a pattern is its arm's. */
+static bool sharable(const pln_node *n) {
+  return pln_kinds[n->kind].payload != PLN_PAYLOAD_SCOPE &&
+         n->kind != PLN_VAR && n->kind != PLN_LET &&
+         pln_kinds[n->kind].kind_class != PLN_CLASS_PATTERN &&
+         pln_flags_effect(n->flags) == PLN_EFFECT_NONE;
+}
+
+/* Nothing that was built stays for its effect. */
+static bool built_only(const pln_rewrite *rw, const pln_graph *g) {
+  for (pln_ref i = rw->built; i < g->n_nodes; i++)
+    if (pln_is_anchored(&g->nodes[i]) || pln_owns(&g->nodes[i]))
+      return false;
+  return true;
+}
+
+bool pln_rewrite_again(pln_rewrite *rw, pln_ref node, pln_ref answer) {
+  if (!rw->b || answer == node || answer < rw->built)
+    return false;
+  pln_graph *g = rw->b->graph;
+  if (g->nodes[node].type != g->nodes[answer].type ||
+      !same_node(g, &g->nodes[node], &g->nodes[answer]) || !built_only(rw, g))
+    return false;
+  for (pln_ref i = rw->built; i < g->n_nodes; i++)
+    g->nodes[i].flags |= PLN_NODE_DROPPED;
+  rw->built = g->n_nodes;
+  return true;
+}
+
+static void insert(pln_shares *s, uint32_t hash, pln_ref node, uint32_t log) {
+  uint32_t i = hash & s->mask;
+  while (s->slots[i].node)
+    i = (i + 1) & s->mask;
+  s->slots[i] = (pln_share_slot){.hash = hash, .node = node + 1};
+  s->log[log] = i;
+}
+
+/* Entries go over in the order they were made, so that they can still be
+ * removed in reverse. */
+static pln_status grow(pln_engine *e, pln_shares *s) {
+  uint32_t capacity = s->mask ? (s->mask + 1) * 2 : 1024;
+  pln_share_slot *old = s->slots;
+  size_t old_size = s->mask ? (s->mask + (size_t)1) * sizeof *old : 0;
+  pln_share_slot *slots = pln_mem_zeroed(e, capacity * sizeof *slots);
+  if (!slots)
+    return pln_nomem(e);
+  s->slots = slots;
+  s->mask = capacity - 1;
+  for (uint32_t i = 0; i < s->count; i++) {
+    pln_share_slot slot = old[s->log[i]];
+    insert(s, slot.hash, slot.node - 1, i);
+  }
+  pln_mem_free(e, old, old_size);
+  return PLN_OK;
+}
+
+void pln_shares_cut(pln_shares *s, uint32_t count) {
+  while (s->count > count)
+    s->slots[s->log[--s->count]] = (pln_share_slot){0};
+}
+
+void pln_shares_free(pln_engine *e, pln_shares *s) {
+  if (s->mask)
+    pln_mem_free(e, s->slots, (s->mask + (size_t)1) * sizeof *s->slots);
+  pln_mem_free(e, s->log, s->cap_log * sizeof *s->log);
+}
+
+pln_status pln_rewrite_share(pln_rewrite *rw, pln_ref node, pln_ref *out) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  const pln_node *n = &g->nodes[node];
+  pln_shares *s = &rw->shares;
+  *out = node;
+  if (!sharable(n))
+    return PLN_OK;
+  uint32_t hash = hash_node(g, n);
+  for (uint32_t i = hash & s->mask; s->mask && s->slots[i].node;
+       i = (i + 1) & s->mask)
+    if (s->slots[i].hash == hash &&
+        same_type(&g->nodes[s->slots[i].node - 1], n) &&
+        same_node(g, &g->nodes[s->slots[i].node - 1], n)) {
+      *out = s->slots[i].node - 1;
+      return PLN_OK;
+    }
+  if (!s->mask || s->count >= s->mask / 2)
+    PLN_TRY(grow(rw->engine, s));
+  PLN_TRY(pln_mem_grow(rw->engine, (void **)&s->log, &s->cap_log,
+                       (size_t)s->count + 1, sizeof *s->log));
+  insert(s, hash, node, s->count);
+  s->count++;
+  return PLN_OK;
+}

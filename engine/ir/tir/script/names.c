@@ -1,0 +1,141 @@
+/* tir/script/names.c: names of variables and buffers in the script form: each is
+ * given when it is first needed, unlike every other one in sight, and ends
+ * with its frame.
+ *
+ * Called by the other files of the script form. */
+
+#include <stdio.h>
+
+#include "ir/tir/script/script.h"
+
+static uint64_t key_of(const pln_script *s, pln_ref ref) {
+  const pln_node *n = &s->g->nodes[ref];
+  return n->kind == PLN_VAR ? UINT64_C(1) << 40 | n->data
+                            : UINT64_C(1) << 41 | ref;
+}
+
+const pln_script_name *pln_script_find(const pln_script *s, pln_ref ref) {
+  uint32_t row = pln_idmap_get(s->defined, key_of(s, ref));
+  return row && s->names[row - 1].live ? &s->names[row - 1] : NULL;
+}
+
+/* -------------------------------------------------------------------- words */
+
+static pln_status word_of(pln_script *s, pln_slice text, uint32_t base,
+                          uint32_t number, uint32_t *out) {
+  pln_symbol symbol;
+  PLN_TRY(pln_symbol_intern(s->engine, text, &symbol));
+  uint32_t known = pln_idmap_get(s->taken, symbol);
+  if (known) {
+    *out = known - 1;
+    return PLN_OK;
+  }
+  PLN_TRY(pln_mem_grow(s->engine, (void **)&s->words, &s->cap_words,
+                       (size_t)s->n_words + 1, sizeof *s->words));
+  *out = s->n_words;
+  s->words[s->n_words++] =
+      (pln_script_word){.symbol = symbol,
+                        .base = base == PLN_NONE ? *out : base,
+                        .number = number,
+                        .low = 1};
+  return pln_idmap_set(s->taken, symbol, *out + 1);
+}
+
+/* Letters, digits and `_`; at most so many as make a readable name. */
+enum { MOST_LETTERS = 200 };
+
+static size_t sanitize(pln_slice name, char *out) {
+  size_t n = name.size < MOST_LETTERS ? name.size : MOST_LETTERS;
+  for (size_t i = 0; i < n; i++) {
+    char c = name.data[i];
+    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                 (c >= '0' && c <= '9');
+    out[i] = plain ? c : '_';
+  }
+  return n;
+}
+
+/* The first of name, name_1, name_2, ... that is free. */
+static pln_status new_word(pln_script *s, pln_slice name, uint32_t *out) {
+  char text[MOST_LETTERS + 16];
+  size_t n = sanitize(name, text);
+  uint32_t base, word;
+  PLN_TRY(word_of(s, (pln_slice){text, n}, PLN_NONE, 0, &base));
+  word = base;
+  while (s->words[word].used) {
+    uint32_t number = s->words[base].low++;
+    int k = snprintf(text + n, sizeof text - n, "_%u", (unsigned)number);
+    PLN_TRY(word_of(s, (pln_slice){text, n + (size_t)k}, base, number, &word));
+  }
+  s->words[word].used = true;
+  *out = word;
+  return PLN_OK;
+}
+
+static void free_word(pln_script *s, uint32_t word) {
+  pln_script_word *w = &s->words[word];
+  w->used = false;
+  if (w->number && w->number < s->words[w->base].low)
+    s->words[w->base].low = w->number;
+}
+
+/* -------------------------------------------------------------------- names */
+
+static pln_status add(pln_script *s, pln_ref ref, pln_script_name row,
+                      uint32_t frame) {
+  PLN_TRY(pln_mem_grow(s->engine, (void **)&s->names, &s->cap_names,
+                       (size_t)s->n_names + 1, sizeof *s->names));
+  row.live = true;
+  row.next = s->frames[frame].names;
+  s->names[s->n_names++] = row;
+  s->frames[frame].names = s->n_names;
+  return pln_idmap_set(s->defined, key_of(s, ref), s->n_names);
+}
+
+static pln_slice hint_of(const pln_script *s, pln_ref ref) {
+  const pln_node *n = &s->g->nodes[ref];
+  pln_symbol symbol = n->kind == PLN_VAR ? n->attrs : n->data;
+  pln_slice text = symbol ? pln_symbol_text(s->engine, symbol) : pln_text("");
+  if (text.size > 0)
+    return text;
+  return pln_text(n->kind == PLN_VAR ? "v" : "buffer");
+}
+
+void pln_script_define(pln_script *s, pln_ref ref, uint32_t frame) {
+  uint32_t word;
+  if (s->status == PLN_OK)
+    s->status = new_word(s, hint_of(s, ref), &word);
+  if (s->status == PLN_OK)
+    s->status = add(s, ref, (pln_script_name){.word = word}, frame);
+}
+
+void pln_script_define_field(pln_script *s, pln_ref var, pln_ref buffer,
+                             uint32_t field, uint32_t index, uint32_t frame) {
+  pln_script_name row = {
+      .word = PLN_NONE, .buffer = buffer, .field = field, .index = index};
+  if (s->status == PLN_OK)
+    s->status = add(s, var, row, frame);
+}
+
+void pln_script_end_names(pln_script *s, uint32_t frame) {
+  uint32_t row = s->frames[frame].names;
+  for (; row; row = s->names[row - 1].next) {
+    s->names[row - 1].live = false;
+    if (s->names[row - 1].word != PLN_NONE)
+      free_word(s, s->names[row - 1].word);
+  }
+  s->frames[frame].names = 0;
+}
+
+uint32_t pln_script_frame_of(const pln_script *s, pln_ref ref) {
+  uint32_t i = s->n_frames - 1;
+  while (i > 0 &&
+         (s->low[ref] < s->frames[i].begin || s->high[ref] >= s->frames[i].end))
+    i--;
+  /* A branch that is one statement is that statement's frame too. */
+  pln_ref owner = s->frames[i].owner;
+  if (i > 0 && owner != PLN_NONE && s->frames[i - 1].only == owner &&
+      s->g->nodes[owner].kind != PLN_IF_THEN_ELSE)
+    i--;
+  return i;
+}

@@ -1,0 +1,56 @@
+/* tir/ssa.c: whether each variable of a program of the loop level is bound
+ * once at the most (TVM, VerifySSA). A let in a PrimExpr may be there several
+ * times, as one that is used several times is, if its value is the same.
+ *
+ * Called by scripts. */
+
+#include "ir/graph/describe.h"
+#include "ir/tir/tir.h"
+
+static pln_status refuse(const pln_graph *g, pln_ref var, pln_ref node) {
+  pln_status status = pln_diag_error(
+      g->engine, PLN_ERR_INVALID, NULL,
+      "the variable %s is bound more than once, this is no SSA form",
+      pln_symbol_text(g->engine, g->nodes[var].attrs).data);
+  pln_blame_node(g, node);
+  return status;
+}
+
+/* Variables of blocks are no definitions there. */
+static pln_status note_params(const pln_graph *g, pln_idmap *by) {
+  for (pln_scope s = 0; s < g->n_scopes; s++) {
+    const pln_scope_row *row = &g->scopes[s];
+    if (row->owner == PLN_NONE || g->nodes[row->owner].kind == PLN_BLOCK)
+      continue;
+    for (uint32_t i = 0; i < row->n_params; i++) {
+      uint32_t id = g->nodes[row->begin + i].data;
+      if (pln_idmap_get(by, id))
+        return refuse(g, row->begin + i, row->owner);
+      PLN_TRY(pln_idmap_set(by, id, row->owner + 1));
+    }
+  }
+  return PLN_OK;
+}
+
+static pln_status note_let(const pln_graph *g, pln_idmap *by, pln_ref let) {
+  const pln_ref *o = pln_node_operands(g, let);
+  uint32_t id = g->nodes[o[0]].data, known = pln_idmap_get(by, id);
+  if (!known)
+    return pln_idmap_set(by, id, let + 1);
+  bool same = g->nodes[known - 1].kind == PLN_PRIM_LET;
+  if (same)
+    PLN_TRY(pln_graph_equal(g, pln_node_operands(g, known - 1)[1], g, o[1],
+                            false, &same));
+  return same ? PLN_OK : refuse(g, o[0], let);
+}
+
+pln_status pln_loop_ssa(const pln_graph *g) {
+  pln_idmap *by; /* an identity: what binds it, + 1 */
+  PLN_TRY(pln_idmap_new(g->engine, &by));
+  pln_status status = note_params(g, by);
+  for (pln_ref ref = 0; ref < g->n_nodes && status == PLN_OK; ref++)
+    if (g->nodes[ref].kind == PLN_PRIM_LET)
+      status = note_let(g, by, ref);
+  pln_idmap_free(by);
+  return status;
+}

@@ -1,0 +1,237 @@
+/* tir/var_scopes.c: whether the variables of a PrimFunc are used where they are
+ * bound (TVM, VerifyWellFormed): each is bound, by a let once at the most, and
+ * no use lies outside of what binds it.
+ *
+ * Called by well_formed.c, which has looked at parameters that are bound twice.
+ * Places are the scopes and what a let, a reduction or a combiner binds its
+ * variables in; they form a tree. One sweep from users to operands finds the
+ * innermost place around all uses of each node. A variable with several
+ * binders, none around the others, may be used anywhere: indices of threads
+ * are. Nothing recurses. */
+
+#include "ir/graph/describe.h"
+#include "ir/tir/tir.h"
+
+/* Of a place in the tree; `jump` is an ancestor further up, so that climbing
+ * takes few steps. */
+typedef struct place {
+  uint32_t parent, jump, depth;
+} place;
+
+typedef struct scoping {
+  const pln_graph *g;
+  uint32_t *home;    /* a node: the scope that it lies in */
+  uint32_t *around;  /* a node: the place around all of its uses */
+  uint32_t *inside;  /* a PrimExpr that binds: the place of its variables */
+  place *places;     /* scopes by number, then those of PrimExprs */
+  uint32_t n_places; /* that are known */
+  pln_idmap *bound;  /* an identity: its place + 1, or ANYWHERE */
+  pln_ref at;        /* the binder that is looked at */
+} scoping;
+
+enum { ANYWHERE = UINT32_MAX };
+
+/* ------------------------------------------------------------------- places */
+
+static void add_place(scoping *s, uint32_t at, uint32_t parent) {
+  const place *p = &s->places[parent], *up = &s->places[p->jump];
+  bool far = p->depth - up->depth == up->depth - s->places[up->jump].depth;
+  s->places[at] = (place){
+      .parent = parent, .jump = far ? up->jump : parent, .depth = p->depth + 1};
+}
+
+static uint32_t climb(const scoping *s, uint32_t at, uint32_t depth) {
+  while (s->places[at].depth > depth) {
+    uint32_t jump = s->places[at].jump;
+    at = s->places[jump].depth >= depth ? jump : s->places[at].parent;
+  }
+  return at;
+}
+
+static bool lies_in(const scoping *s, uint32_t at, uint32_t outer) {
+  return climb(s, at, s->places[outer].depth) == outer;
+}
+
+/* The innermost place around both. */
+static uint32_t common(const scoping *s, uint32_t a, uint32_t b) {
+  a = climb(s, a, s->places[b].depth);
+  b = climb(s, b, s->places[a].depth);
+  while (a != b) {
+    bool far = s->places[a].jump != s->places[b].jump;
+    a = far ? s->places[a].jump : s->places[a].parent;
+    b = far ? s->places[b].jump : s->places[b].parent;
+  }
+  return a;
+}
+
+/* A row comes after the one that it lies in. */
+static void note_scopes(scoping *s) {
+  const pln_graph *g = s->g;
+  for (pln_scope i = 1; i < g->n_scopes; i++)
+    add_place(s, i, g->scopes[i].parent == PLN_NONE ? 0 : g->scopes[i].parent);
+  s->n_places = g->n_scopes;
+}
+
+static void note_homes(scoping *s) {
+  const pln_graph *g = s->g;
+  pln_scope here = 0, next = 1;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    while (next < g->n_scopes && g->scopes[next].begin <= ref)
+      here = next++;
+    while (here != 0 && g->scopes[here].end <= ref)
+      here = g->scopes[here].parent;
+    s->home[ref] = here;
+  }
+}
+
+/* --------------------------------------------------------------------- uses */
+
+static bool binds_inside(const pln_node *n) {
+  return n->kind == PLN_PRIM_LET || n->kind == PLN_REDUCE ||
+         n->kind == PLN_COMM_REDUCER;
+}
+
+/* Operands that are no uses: they are what the node defines. */
+static bool defines(const pln_node *n, uint32_t operand) {
+  switch ((pln_kind)n->kind) {
+  case PLN_PRIM_LET:
+  case PLN_ITER_VAR:
+  case PLN_BUFFER_REALIZE: return operand == 0;
+  case PLN_COMM_REDUCER: return operand < n->count / 4 * 2;
+  default: return false;
+  }
+}
+
+/* Where an operand of a node is used. */
+static uint32_t place_of(const scoping *s, pln_ref ref, uint32_t operand) {
+  const pln_node *n = &s->g->nodes[ref];
+  if (!pln_is_prim(n))
+    return s->home[ref];
+  bool inner =
+      n->kind == PLN_PRIM_LET ? operand == 2 : binds_inside(n) && operand > 0;
+  return inner ? s->inside[ref] : s->around[ref];
+}
+
+static void note_uses_of(scoping *s, pln_ref ref) {
+  const pln_graph *g = s->g;
+  const pln_node *n = &g->nodes[ref];
+  for (uint32_t i = 0; i < n->count; i++) {
+    if (defines(n, i))
+      continue;
+    pln_ref operand = g->operands[n->first + i];
+    uint32_t at = place_of(s, ref, i), *around = &s->around[operand];
+    *around = *around == PLN_NONE ? at : common(s, *around, at);
+  }
+}
+
+/* From users to operands; what nobody uses is used where it lies. */
+static void note_uses(scoping *s) {
+  const pln_graph *g = s->g;
+  for (pln_ref ref = g->n_nodes; ref-- > 0;) {
+    const pln_node *n = &g->nodes[ref];
+    if (!pln_is_prim(n) && !pln_is_stmt(n))
+      continue;
+    if (s->around[ref] == PLN_NONE)
+      s->around[ref] = s->home[ref];
+    if (binds_inside(n)) {
+      s->inside[ref] = s->n_places++;
+      add_place(s, s->inside[ref], s->around[ref]);
+    }
+    note_uses_of(s, ref);
+  }
+}
+
+/* ------------------------------------------------------------------ binders */
+
+static pln_status refuse(const scoping *s, pln_ref var, const char *what,
+                         pln_ref node) {
+  const pln_graph *g = s->g;
+  pln_status status = pln_diag_error(
+      g->engine, PLN_ERR_INVALID, NULL,
+      "the variable %s is %s, this is not valid IR",
+      pln_symbol_text(g->engine, g->nodes[var].attrs).data, what);
+  pln_blame_node(g, node);
+  return status;
+}
+
+static pln_status bind_in(scoping *s, pln_ref var, uint32_t at) {
+  uint32_t id = s->g->nodes[var].data, known = pln_idmap_get(s->bound, id);
+  if (!known || (known != ANYWHERE && lies_in(s, known - 1, at)))
+    return pln_idmap_set(s->bound, id, at + 1);
+  if (known == ANYWHERE || lies_in(s, at, known - 1))
+    return PLN_OK;
+  return pln_idmap_set(s->bound, id, ANYWHERE);
+}
+
+/* Where the variables of a binder may be used. */
+static uint32_t place_inside(const scoping *s, pln_ref ref) {
+  const pln_node *n = &s->g->nodes[ref];
+  if (binds_inside(n))
+    return s->inside[ref];
+  return pln_owns(n) ? n->data : s->home[ref];
+}
+
+static pln_status bind_var(void *ud, const pln_graph *g, pln_ref var) {
+  scoping *s = ud;
+  if (g->nodes[s->at].kind == PLN_PRIM_LET &&
+      pln_idmap_get(s->bound, g->nodes[var].data))
+    return refuse(s, var, "bound more than once", s->at);
+  return bind_in(s, var, place_inside(s, s->at));
+}
+
+static pln_status note_binders(scoping *s) {
+  const pln_graph *g = s->g;
+  for (pln_scope i = 0; i < g->n_scopes; i++)
+    for (uint32_t k = 0; k < g->scopes[i].n_params; k++)
+      PLN_TRY(bind_in(s, g->scopes[i].begin + k, i));
+  for (s->at = 0; s->at < g->n_nodes; s->at++)
+    PLN_TRY(pln_loop_binders(g, s->at, bind_var, s));
+  return PLN_OK;
+}
+
+static pln_status check_vars(const scoping *s) {
+  const pln_graph *g = s->g;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    const pln_node *n = &g->nodes[ref];
+    if (n->kind != PLN_VAR || s->around[ref] == PLN_NONE)
+      continue;
+    uint32_t known = pln_idmap_get(s->bound, n->data);
+    if (!known)
+      return refuse(s, ref, "used, and bound nowhere", ref);
+    if (known != ANYWHERE && !lies_in(s, s->around[ref], known - 1))
+      return refuse(s, ref, "used outside of what binds it", ref);
+  }
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- driver */
+
+static pln_status check(scoping *s) {
+  const pln_graph *g = s->g;
+  if (!s->home || !s->around || !s->inside || !s->places)
+    return pln_nomem(g->engine);
+  memset(s->around, 0xff, g->n_nodes * sizeof *s->around);
+  note_scopes(s);
+  note_homes(s);
+  note_uses(s);
+  PLN_TRY(pln_idmap_new(g->engine, &s->bound));
+  PLN_TRY(note_binders(s));
+  return check_vars(s);
+}
+
+pln_status pln_loop_scoping(const pln_graph *g) {
+  pln_engine *e = g->engine;
+  size_t n = g->n_nodes, k = n + g->n_scopes;
+  scoping s = {.g = g,
+               .home = pln_mem_new(e, n * sizeof *s.home),
+               .around = pln_mem_new(e, n * sizeof *s.around),
+               .inside = pln_mem_new(e, n * sizeof *s.inside),
+               .places = pln_mem_zeroed(e, k * sizeof *s.places)};
+  pln_status status = check(&s);
+  pln_idmap_free(s.bound);
+  pln_mem_free(e, s.home, n * sizeof *s.home);
+  pln_mem_free(e, s.around, n * sizeof *s.around);
+  pln_mem_free(e, s.inside, n * sizeof *s.inside);
+  pln_mem_free(e, s.places, k * sizeof *s.places);
+  return status;
+}

@@ -1,0 +1,130 @@
+/* tir/well_formed.c: whether the blocks of a PrimFunc stand for themselves
+ * (TVM 0.14, VerifyWellFormed): a block with iteration variables uses no index
+ * of a loop around it, but for the values that its realisation gives them.
+ *
+ * Called by well_formed.c. One sweep from users to operands notes how deep in
+ * such blocks each PrimExpr is used; nothing recurses. */
+
+#include "ir/graph/describe.h"
+#include "ir/tir/tir.h"
+
+typedef struct depths {
+  const pln_graph *g;
+  uint32_t *scope; /* blocks with variables around a scope's nodes */
+  uint32_t *use;   /* the same of where a PrimExpr or Var is used, at most */
+  pln_ref *block;  /* of that use: the innermost such block */
+  pln_ref *of;     /* a scope: the innermost such block around it */
+  pln_scope *home; /* a node: the innermost scope around it */
+} depths;
+
+static bool closes(const pln_graph *g, pln_scope s) {
+  pln_ref owner = g->scopes[s].owner;
+  return owner != PLN_NONE && g->nodes[owner].kind == PLN_BLOCK &&
+         g->nodes[owner].count > 0;
+}
+
+static void note_scopes(depths *d) {
+  const pln_graph *g = d->g;
+  for (pln_scope s = 0; s < g->n_scopes; s++) {
+    pln_scope parent = g->scopes[s].parent;
+    bool closed = closes(g, s);
+    d->scope[s] = (parent == PLN_NONE ? 0 : d->scope[parent]) + closed;
+    d->of[s] = closed               ? g->scopes[s].owner
+               : parent == PLN_NONE ? PLN_NONE
+                                    : d->of[parent];
+  }
+}
+
+/* Rows stand in order of their begins, outer ones first; each scope is entered
+ * once and left once. */
+static void note_homes(depths *d) {
+  const pln_graph *g = d->g;
+  pln_scope here = 0, next = 1;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    for (; next < g->n_scopes && g->scopes[next].begin <= ref; next++)
+      here = next;
+    while (here > 0 && g->scopes[here].end <= ref)
+      here = g->scopes[here].parent;
+    d->home[ref] = here;
+  }
+}
+
+static void note_use(depths *d, pln_ref ref, uint32_t depth, pln_ref block) {
+  if (depth < d->use[ref])
+    return;
+  d->use[ref] = depth;
+  d->block[ref] = block;
+}
+
+/* From users to operands; a statement uses at the depth of its scope. */
+static void note_uses(depths *d) {
+  const pln_graph *g = d->g;
+  for (pln_ref ref = g->n_nodes; ref-- > 0;) {
+    pln_scope here = d->home[ref];
+    const pln_node *n = &g->nodes[ref];
+    bool prim = pln_is_prim(n);
+    if (!prim && !pln_is_stmt(n))
+      continue;
+    for (uint32_t i = 0; i < n->count; i++)
+      note_use(d, g->operands[n->first + i],
+               prim ? d->use[ref] : d->scope[here],
+               prim ? d->block[ref] : d->of[here]);
+  }
+}
+
+static pln_status refuse(const depths *d, pln_ref var) {
+  const pln_graph *g = d->g;
+  pln_ref block = d->block[var];
+  pln_slice name =
+      pln_attrs_string(g->engine, g->nodes[block].attrs, "name_hint", "");
+  pln_status status = pln_diag_error(
+      g->engine, PLN_ERR_INVALID, NULL,
+      "the loop's index %s is used inside of block \"%.*s\", which is to use "
+      "its own variables",
+      pln_symbol_text(g->engine, g->nodes[var].attrs).data, (int)name.size,
+      name.data);
+  pln_blame_node(g, block);
+  return status;
+}
+
+static pln_status check(const depths *d) {
+  const pln_graph *g = d->g;
+  for (pln_scope s = 0; s < g->n_scopes; s++) {
+    pln_ref owner = g->scopes[s].owner, var = g->scopes[s].begin;
+    if (owner != PLN_NONE && g->nodes[owner].kind == PLN_FOR &&
+        g->scopes[s].n_params > 0 && d->use[var] > d->scope[s])
+      return refuse(d, var);
+  }
+  return PLN_OK;
+}
+
+static pln_status check_blocks(depths *d) {
+  if (!d->scope || !d->use || !d->block || !d->of || !d->home)
+    return pln_nomem(d->g->engine);
+  memset(d->use, 0, d->g->n_nodes * sizeof *d->use);
+  memset(d->block, 0xff, d->g->n_nodes * sizeof *d->block);
+  note_scopes(d);
+  note_homes(d);
+  note_uses(d);
+  return check(d);
+}
+
+pln_status pln_loop_well_formed(const pln_graph *g) {
+  pln_engine *e = g->engine;
+  size_t n = g->n_nodes, k = g->n_scopes;
+  if (n == 0 || k == 0)
+    return PLN_OK;
+  depths d = {.g = g,
+              .scope = pln_mem_new(e, k * sizeof *d.scope),
+              .use = pln_mem_new(e, n * sizeof *d.use),
+              .block = pln_mem_new(e, n * sizeof *d.block),
+              .of = pln_mem_new(e, k * sizeof *d.of),
+              .home = pln_mem_new(e, n * sizeof *d.home)};
+  pln_status status = check_blocks(&d);
+  pln_mem_free(e, d.scope, k * sizeof *d.scope);
+  pln_mem_free(e, d.use, n * sizeof *d.use);
+  pln_mem_free(e, d.block, n * sizeof *d.block);
+  pln_mem_free(e, d.of, k * sizeof *d.of);
+  pln_mem_free(e, d.home, n * sizeof *d.home);
+  return status;
+}

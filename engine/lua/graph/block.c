@@ -1,0 +1,155 @@
+/* block.c: what a block gives, as scripts see it: Relay's nested lets.
+ *
+ * A scope holds its lets side by side; a handle of the first stands for the
+ * rest of the block, as `body`, `true_branch` and the like give it, until a
+ * Let's own `body` leads to the next one or to the result. Of a graph that is
+ * being rewritten a block is known once its scope has ended. Called for the
+ * fields of nodes, and where a Let is taken as an operand. */
+
+#include "ir/rewrite/rewrite.h"
+#include "lua/binding.h"
+#include "lua/graph/mutator.h"
+
+/* The first scope behind `scope` that begins at or after `node`. */
+static pln_scope first_inner(const pln_graph *g, pln_scope scope,
+                             pln_ref node) {
+  pln_scope low = scope + 1, high = pln_graph_n_scopes(g);
+  while (low < high) {
+    pln_scope middle = low + (high - low) / 2;
+    if (pln_scope_begin(g, middle) < node)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* The first Let of `scope` itself at or after `from`, a node of that scope (0:
+ * its first), else PLN_NONE. Nested scopes are stepped over. */
+static pln_ref next_let(const pln_graph *g, pln_scope scope, pln_ref from) {
+  pln_ref end = pln_scope_end(g, scope);
+  pln_ref i = from ? from : pln_scope_begin(g, scope);
+  uint32_t n = pln_graph_n_scopes(g);
+  pln_scope inner = first_inner(g, scope, i);
+  while (i < end) {
+    while (inner < n && pln_scope_begin(g, inner) < i)
+      inner++;
+    if (inner < n && pln_scope_begin(g, inner) == i &&
+        pln_scope_end(g, inner) > i)
+      i = pln_scope_end(g, inner);
+    else if (inner < n && pln_scope_begin(g, inner) == i)
+      inner++; /* an empty scope */
+    else if (pln_node_kind(g, i) == PLN_LET)
+      return i;
+    else
+      i++;
+  }
+  return PLN_NONE;
+}
+
+/* The innermost scope that a node of a sealed graph is in. */
+static pln_scope sealed_scope_of(const pln_graph *g, pln_ref node) {
+  pln_scope low = 0, high = pln_graph_n_scopes(g);
+  while (high - low > 1) {
+    pln_scope middle = low + (high - low) / 2;
+    if (pln_scope_begin(g, middle) <= node)
+      low = middle;
+    else
+      high = middle;
+  }
+  while (low != 0 && pln_scope_end(g, low) <= node)
+    low = pln_scope_parent(g, low);
+  return low;
+}
+
+static bool has_lets(pln_lua_graph *box) {
+  if (box->lets == 0) {
+    box->lets = 1;
+    for (pln_ref i = 0; i < pln_graph_size(box->graph); i++)
+      if (pln_node_kind(box->graph, i) == PLN_LET)
+        box->lets = 2;
+  }
+  return box->lets == 2;
+}
+
+/* ----------------------------------------------------- while it is rewritten
+ */
+
+/* Whether the sweep is inside of the scope. */
+static bool is_open(const pln_rewrite *rw, pln_scope scope) {
+  for (uint32_t i = rw->n_open; i-- > 0;)
+    if (rw->open[i].image == scope)
+      return true;
+  return false;
+}
+
+/* next_let of a graph whose scopes are no intervals yet. */
+static pln_ref next_built_let(const pln_builder *b, pln_scope scope,
+                              pln_ref from) {
+  const pln_graph *g = b->graph;
+  pln_ref end = g->scopes[scope].end;
+  for (pln_ref i = from ? from : g->scopes[scope].begin; i < end; i++)
+    if (g->nodes[i].kind == PLN_LET && b->home[i] == scope &&
+        !(g->nodes[i].flags & PLN_NODE_DROPPED))
+      return i;
+  return PLN_NONE;
+}
+
+/* As long as nothing has changed it is the old graph, which is sealed. */
+static pln_ref next_rewritten(const pln_rewrite *rw, const pln_graph *g,
+                              pln_scope scope, pln_ref from) {
+  if (is_open(rw, scope))
+    return PLN_NONE;
+  return g->sealed ? next_let(g, scope, from)
+                   : next_built_let(rw->b, scope, from);
+}
+
+/* -------------------------------------------------------------------- blocks
+ */
+
+pln_scope pln_lua_scope_of(const pln_lua_graph *box, const pln_graph *g,
+                           pln_ref node) {
+  if (g->sealed)
+    return sealed_scope_of(g, node);
+  return (box->rewrite ? box->rewrite->b : box->builder)->home[node];
+}
+
+bool pln_lua_block_ended(const pln_lua_graph *box, const pln_graph *g,
+                         pln_scope scope) {
+  return scope < pln_graph_n_scopes(g) &&
+         pln_scope_result(g, scope) != PLN_NONE &&
+         !(box->rewrite && is_open(box->rewrite, scope));
+}
+
+static pln_ref first_let(pln_lua_graph *box, const pln_graph *g,
+                         pln_scope scope, pln_ref from) {
+  if (box->kind == PLN_LUA_SEALED)
+    return has_lets(box) ? next_let(g, scope, from) : PLN_NONE;
+  if (box->rewrite)
+    return next_rewritten(box->rewrite, g, scope, from);
+  /* Floating: a block's one Let, or none. */
+  pln_ref let = from == 0 ? pln_scope_begin(g, scope) : PLN_NONE;
+  return let < pln_graph_size(g) && pln_node_kind(g, let) == PLN_LET ? let
+                                                                     : PLN_NONE;
+}
+
+pln_ref pln_lua_block_value(pln_lua_graph *box, const pln_graph *g,
+                            pln_scope scope, pln_ref from) {
+  pln_ref let = first_let(box, g, scope, from);
+  return let == PLN_NONE ? pln_scope_result(g, scope) : let;
+}
+
+uint32_t pln_lua_let_chain(pln_lua_graph *box, const pln_graph *g, pln_ref let,
+                           pln_ref *out) {
+  pln_scope scope = pln_lua_scope_of(box, g, let);
+  uint32_t n = 0;
+  while (let != PLN_NONE) {
+    if (out)
+      out[n] = let;
+    n++;
+    let = first_let(box, g, scope, let + 1);
+  }
+  if (out)
+    out[n] = pln_scope_result(g, scope);
+  return n;
+}

@@ -1,0 +1,265 @@
+/* visit.c: visits by functions of a script, and iterators over nodes.
+ *
+ * The engine's walker is asked for one step at a time, so that functions are
+ * called outside of it: an error in one leaves nothing behind but garbage. */
+
+#include "ir/type/type_args.h"
+#include "lua/binding.h"
+
+#define WALKER "perilune.Walker"
+
+/* User value 1: the box of the graph that is walked. A walker of types has
+ * none. */
+typedef struct walker_box {
+  pln_lua *state;
+  pln_walker *walker;
+  pln_type_walker *types;
+} walker_box;
+
+const char *pln_lua_type_kind(pln_type_kind kind) {
+  static const char *const names[PLN_N_TYPE_KINDS] = {
+      "IncompleteType", "TensorType",   "TupleType",      "FuncType",
+      "RefType",        "TypeVar",      "TypeCall",       "SequenceType",
+      "OptionalType",   "MapType",      "SparseType",     "OpaqueType",
+      "GlobalTypeVar",  "TypeRelation", "IncompleteType", "PrimType",
+      "PointerType"};
+  return names[kind];
+}
+
+/* type_kinds() -> the list of their names, in order of their numbers */
+static int core_type_kinds(lua_State *L) {
+  lua_createtable(L, PLN_N_TYPE_KINDS, 0);
+  for (int kind = 0; kind < PLN_N_TYPE_KINDS; kind++) {
+    lua_pushstring(L, pln_lua_type_kind((pln_type_kind)kind));
+    lua_rawseti(L, -2, kind + 1);
+  }
+  return 1;
+}
+
+static int walker_gc(lua_State *L) {
+  walker_box *box = lua_touserdata(L, 1);
+  if (box->state && box->state->engine) {
+    pln_walker_free(box->walker);
+    pln_type_walker_free(box->types);
+  }
+  box->walker = NULL;
+  box->types = NULL;
+  return 0;
+}
+
+pln_lua_graph *pln_lua_push_walked(lua_State *L, pln_lua *b, int arg,
+                                   pln_ref *ref) {
+  pln_lua_node *node = pln_lua_check_node(L, arg);
+  if (node->graph->kind == PLN_LUA_SEALED) {
+    lua_getiuservalue(L, arg, 1);
+    *ref = node->ref;
+    return node->graph;
+  }
+  pln_lua_graph *box = pln_lua_push_rooted(L, b, arg);
+  *ref = pln_graph_root(box->graph);
+  return box;
+}
+
+/* A walker from `ref` of the graph box on top.  [-0, +1] */
+static pln_walker *push_walker(lua_State *L, pln_lua *b,
+                               const pln_lua_graph *graph, pln_ref ref) {
+  walker_box *box = pln_lua_box(L, WALKER, sizeof *box, 1);
+  box->state = b;
+  lua_pushvalue(L, -2);
+  lua_setiuservalue(L, -2, 1);
+  pln_lua_must(L, b, pln_walker_new(graph->graph, ref, &box->walker));
+  return box->walker;
+}
+
+static pln_walk_event next(lua_State *L, pln_lua *b, pln_walker *w,
+                           pln_ref *node) {
+  pln_walk_event event;
+  pln_lua_must(L, b, pln_walker_next(w, &event, node));
+  return event;
+}
+
+/* --------------------------------------------------------------- iterators */
+
+/* Upvalues: 2 the walker, 3 the graph's box. */
+static int next_left(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  const walker_box *box = lua_touserdata(L, lua_upvalueindex(2));
+  pln_walk_event event;
+  pln_ref node;
+  do {
+    event = next(L, b, box->walker, &node);
+  } while (event == PLN_WALK_ENTER);
+  if (event == PLN_WALK_DONE)
+    return 0;
+  pln_lua_push_node(L, lua_upvalueindex(3), node);
+  return 1;
+}
+
+/* post_order(node) -> iterator over what the node is made of, itself last */
+static int core_post_order(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_ref ref;
+  lua_settop(L, 1);
+  const pln_lua_graph *graph = pln_lua_push_walked(L, b, 1, &ref);
+  int at = lua_gettop(L);
+  push_walker(L, b, graph, ref);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, -2);
+  lua_pushvalue(L, at);
+  lua_pushcclosure(L, next_left, 3);
+  return 1;
+}
+
+/* ---------------------------------------------------------------- visitors */
+
+/* Stack slots of a running visit. */
+enum {
+  LIST = 1, /* nodes to visit, in order; it may grow meanwhile */
+  ON_ENTER, /* functions by number of a kind */
+  ON_LEAVE,
+  ON_TYPE, /* functions by number of a kind of type, or nil */
+  WALKERS, /* by graph box: what was visited of each */
+  VISIT,   /* the function that puts a node on the list */
+  GRAPH,   /* of the walk under way */
+  WALKER_BOX,
+  TYPES, /* the walker of types, when there is ON_TYPE */
+  TOP = TYPES
+};
+
+/* visit(node): puts a node on the list. Upvalue 2: the list. */
+static int visit_later(lua_State *L) {
+  pln_lua_check_node(L, 1);
+  lua_settop(L, 1);
+  lua_rawseti(L, lua_upvalueindex(2),
+              (lua_Integer)lua_rawlen(L, lua_upvalueindex(2)) + 1);
+  return 0;
+}
+
+/* Calls the function for the kind of `node`, if there is one: its answer is on
+ * the stack.  [-0, +1] */
+static bool call_for(lua_State *L, int functions, const pln_graph *g,
+                     pln_ref node) {
+  if (lua_rawgeti(L, functions, (lua_Integer)pln_node_kind(g, node) + 1) ==
+      LUA_TNIL) {
+    lua_pop(L, 1);
+    return false;
+  }
+  pln_lua_push_node(L, GRAPH, node);
+  lua_pushvalue(L, VISIT);
+  lua_call(L, 2, 1);
+  return true;
+}
+
+static void walk_type(lua_State *L, pln_lua *b, pln_type type) {
+  pln_type_walker *w = ((walker_box *)lua_touserdata(L, TYPES))->types;
+  bool done = false;
+  pln_lua_must(L, b, pln_type_walker_add(w, type));
+  while (!done) {
+    pln_lua_must(L, b, pln_type_walker_next(w, &type, &done));
+    lua_Integer i =
+        done ? 0 : (lua_Integer)pln_type_kind_of(b->engine, type) + 1;
+    if (lua_rawgeti(L, ON_TYPE, i) != LUA_TNIL) {
+      pln_lua_push_type(L, b, type);
+      lua_call(L, 1, 0);
+    }
+    lua_settop(L, TOP);
+  }
+}
+
+/* Types that are written, not found, are visited before their node is left. */
+static void walk_types(lua_State *L, pln_lua *b, const pln_graph *g,
+                       pln_ref node) {
+  pln_kind kind = pln_node_kind(g, node);
+  if (kind == PLN_VAR || kind == PLN_FUNCTION || kind == PLN_GLOBAL_VAR ||
+      kind == PLN_CONSTRUCTOR)
+    walk_type(L, b, pln_node_type(g, node));
+  if (kind != PLN_CALL || pln_node_op(g, node))
+    return;
+  const pln_attr *written =
+      pln_written_type_args(b->engine, pln_node_attrs(g, node));
+  for (uint32_t i = 0; written && i < written->count; i++)
+    walk_type(L, b, written->v.types[i]);
+}
+
+static void walk(lua_State *L, pln_lua *b, const pln_graph *g, pln_walker *w) {
+  pln_ref node;
+  pln_walk_event event;
+  bool types = !lua_isnil(L, TYPES);
+  while ((event = next(L, b, w, &node)) != PLN_WALK_DONE) {
+    bool enter = event == PLN_WALK_ENTER;
+    if (types && !enter)
+      walk_types(L, b, g, node);
+    if (!call_for(L, enter ? ON_ENTER : ON_LEAVE, g, node))
+      continue;
+    if (enter && lua_isboolean(L, -1) && !lua_toboolean(L, -1))
+      pln_walker_skip(w);
+    lua_settop(L, TOP);
+  }
+}
+
+/* Walks the node on top, but for what was visited of its graph.  [-1, +0] */
+static void walk_node(lua_State *L, pln_lua *b) {
+  pln_ref ref;
+  int arg = lua_gettop(L);
+  const pln_lua_graph *graph = pln_lua_push_walked(L, b, arg, &ref);
+  lua_copy(L, -1, GRAPH);
+  lua_pushvalue(L, -1);
+  if (lua_rawget(L, WALKERS) == LUA_TNIL) {
+    lua_pop(L, 1);
+    push_walker(L, b, graph, ref);
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, WALKERS);
+  } else {
+    const walker_box *box = lua_touserdata(L, -1);
+    if (!pln_walker_again(box->walker, ref)) {
+      lua_settop(L, TOP);
+      return;
+    }
+  }
+  lua_copy(L, -1, WALKER_BOX);
+  const walker_box *box = lua_touserdata(L, -1);
+  lua_settop(L, TOP);
+  walk(L, b, graph->graph, box->walker);
+}
+
+/* The walker of types, in its slot.  [-0, +0] */
+static void push_types(lua_State *L, pln_lua *b) {
+  walker_box *box = pln_lua_box(L, WALKER, sizeof *box, 0);
+  box->state = b;
+  pln_lua_must(L, b, pln_type_walker_new(b->engine, &box->types));
+  lua_replace(L, TYPES);
+}
+
+/* visit(nodes, enter, leave [, types]): walks the nodes, and those that are put
+ * on the list meanwhile; each node and type once. */
+static int core_visit(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  for (int i = LIST; i <= ON_LEAVE; i++)
+    luaL_checktype(L, i, LUA_TTABLE);
+  lua_settop(L, ON_TYPE);
+  if (!lua_isnil(L, ON_TYPE))
+    luaL_checktype(L, ON_TYPE, LUA_TTABLE);
+  lua_newtable(L);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushvalue(L, LIST);
+  lua_pushcclosure(L, visit_later, 2);
+  lua_settop(L, TOP);
+  if (!lua_isnil(L, ON_TYPE))
+    push_types(L, b);
+  for (lua_Integer i = 1; lua_rawgeti(L, LIST, i) != LUA_TNIL; i++)
+    walk_node(L, b);
+  return 0;
+}
+
+static const luaL_Reg none[] = {{NULL, NULL}};
+static const luaL_Reg meta[] = {{"__gc", walker_gc}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"post_order", core_post_order},
+                                     {"visit", core_visit},
+                                     {"type_kinds", core_type_kinds},
+                                     {NULL, NULL}};
+
+void pln_lua_open_walk(lua_State *L) {
+  pln_lua_class(L, WALKER, none, meta, NULL);
+  pln_lua_functions(L, functions);
+}

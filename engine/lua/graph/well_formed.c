@@ -1,0 +1,44 @@
+/* well_formed.c: whether programs are well-formed as Relay has it. */
+
+#include "ir/tir/tir.h"
+#include "lua/binding.h"
+
+/* well_formed_node(node) -> true, or nil and a diagnostic */
+static int well_formed_node(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_status status =
+      pln_graph_well_formed(pln_lua_push_rooted(L, b, 1)->graph);
+  if (status != PLN_OK)
+    return pln_lua_fail(L, b, status);
+  lua_pushboolean(L, true);
+  return 1;
+}
+
+/* well_formed_module(module), likewise */
+static int well_formed_module(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_status status = pln_module_well_formed(pln_lua_check_module(L, 1));
+  if (status != PLN_OK)
+    return pln_lua_fail(L, b, status);
+  lua_pushboolean(L, true);
+  return 1;
+}
+
+/* loop_ssa(node) -> true, or nil and a diagnostic */
+static int loop_ssa(lua_State *L) {
+  pln_lua *b = pln_lua_here(L);
+  pln_status status = pln_loop_ssa(pln_lua_push_rooted(L, b, 1)->graph);
+  if (status != PLN_OK)
+    return pln_lua_fail(L, b, status);
+  lua_pushboolean(L, true);
+  return 1;
+}
+
+void pln_lua_open_well_formed(lua_State *L) {
+  static const luaL_Reg functions[] = {
+      {"well_formed_node", well_formed_node},
+      {"well_formed_module", well_formed_module},
+      {"loop_ssa", loop_ssa},
+      {NULL, NULL}};
+  pln_lua_functions(L, functions);
+}

@@ -1,0 +1,296 @@
+/* pass_clone.c: parallel passes whose bodies are functions of a file, made again in
+ * a Lua state of their own for each thread that runs them.
+ *
+ * Called by the executor, through pln_lua_mover. What always holds: nothing of
+ * the script's own state is touched from another thread; there its file is
+ * loaded again, over the thread's engine, and the pass is the one whose body
+ * stands on the same line. Upvalues are those of that loading. */
+
+#include "lua/binding.h"
+
+#include <lualib.h>
+
+#include "pass/pass.h"
+
+int luaopen_perilune_core(lua_State *L);
+
+enum { MOST_SEARCHERS = 8 };
+
+/* What other threads need to know; texts are symbols of the engine. */
+typedef struct packed {
+  pln_engine *engine;
+  const char *name, *file;
+  int line;
+  const char *path, *cpath; /* of package */
+  uint32_t n_searchers;     /* the host's own, such as the command's */
+  lua_CFunction searchers[MOST_SEARCHERS];
+} packed;
+
+/* A state in another thread, and the passes that were made there. */
+typedef struct pln_lua_home {
+  pln_engine *engine;
+  lua_State *L;
+  uint32_t n, capacity;
+  pln_pass **made; /* retained */
+} pln_lua_home;
+
+static const char home_key, files_key;
+
+pln_lua_home *pln_lua_home_of(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &home_key);
+  pln_lua_home *home = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  return home;
+}
+
+pln_engine *pln_lua_home_engine(const pln_lua_home *home) {
+  return home->engine;
+}
+
+void pln_lua_made(lua_State *L, pln_lua *b, const pln_pass *pass,
+                  const char *name) {
+  pln_lua_home *h = b->home;
+  pln_symbol symbol;
+  if (!h)
+    return;
+  if (!pass) {
+    pln_lua_must(L, b, pln_symbol_intern(b->engine, pln_text(name), &symbol));
+    pass = pln_pass_lookup(b->engine, symbol);
+  }
+  pln_lua_must(L, b,
+               pln_mem_grow(b->engine, (void **)&h->made, &h->capacity,
+                            (size_t)h->n + 1, sizeof(pln_pass *)));
+  h->made[h->n++] = pln_pass_retain(pass);
+}
+
+/* ------------------------------------------------------------------ packing */
+
+typedef struct packing {
+  pln_lua *state;
+  const pln_pass *pass;
+  packed *out;
+} packing;
+
+static const char *symbol_of(lua_State *L, pln_lua *b, const char *text) {
+  pln_symbol symbol;
+  pln_lua_must(L, b, pln_symbol_intern(b->engine, pln_text(text), &symbol));
+  return pln_symbol_text(b->engine, symbol).data;
+}
+
+/* Where the function on top is defined; false when in no file.  [-1, +0] */
+static bool place_of(lua_State *L, lua_Debug *ar) {
+  if (!lua_isfunction(L, -1)) {
+    lua_pop(L, 1);
+    return false;
+  }
+  lua_getinfo(L, ">S", ar);
+  return ar->source[0] == '@';
+}
+
+/* Searchers that need nothing of the state they are in. */
+static void pack_searchers(lua_State *L, packed *out) {
+  if (lua_getfield(L, -1, "searchers") != LUA_TTABLE)
+    return;
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n && out->n_searchers < MOST_SEARCHERS; i++) {
+    lua_rawgeti(L, -1, i);
+    if (lua_iscfunction(L, -1) && !lua_getupvalue(L, -1, 1))
+      out->searchers[out->n_searchers++] = lua_tocfunction(L, -1);
+    lua_settop(L, 3);
+  }
+}
+
+static int pack_body(lua_State *L) {
+  const packing *p = lua_touserdata(L, 1);
+  pln_lua *b = p->state;
+  lua_Debug ar;
+  pln_lua_kept(L, &pln_lua_key.callbacks, p->pass->def->ud);
+  if (!place_of(L, &ar))
+    return 0;
+  p->out->name = pln_pass_name(p->pass);
+  p->out->line = ar.linedefined;
+  p->out->file = symbol_of(L, b, ar.source + 1);
+  if (lua_getglobal(L, "package") != LUA_TTABLE)
+    return 0;
+  lua_getfield(L, 2, "path");
+  p->out->path = symbol_of(L, b, luaL_optstring(L, -1, ""));
+  lua_getfield(L, 2, "cpath");
+  p->out->cpath = symbol_of(L, b, luaL_optstring(L, -1, ""));
+  lua_settop(L, 2);
+  pack_searchers(L, p->out);
+  return 0;
+}
+
+static void drop(void *ud) {
+  packed *p = ud;
+  pln_mem_free(p->engine, p, sizeof *p);
+}
+
+static pln_status pack(const pln_pass *pass, void **out) {
+  const pln_lua_callback *callback = pass->def->ud;
+  pln_lua *b = callback->state;
+  packed *p = pln_mem_zeroed(b->engine, sizeof *p);
+  if (!p)
+    return pln_nomem(b->engine);
+  p->engine = b->engine;
+  packing call = {b, pass, p};
+  pln_status status = pln_lua_protect(b, pack_body, &call);
+  *out = p;
+  if (status != PLN_OK || !p->path) {
+    drop(p);
+    *out = NULL;
+  }
+  return status;
+}
+
+/* ------------------------------------------------------------ in the thread */
+
+typedef struct opening {
+  pln_lua_home *home;
+  const packed *from;
+  const pln_pass *found;
+} opening;
+
+static void set_path(lua_State *L, const char *name, const char *value) {
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, name);
+}
+
+/* [package]: behind that of package.preload, as in the script's state. */
+static void add_searchers(lua_State *L, const packed *from) {
+  lua_getfield(L, -1, "searchers");
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  lua_Integer more = from->n_searchers;
+  for (lua_Integer i = n; i >= 2 && more > 0; i--) {
+    lua_rawgeti(L, -1, i);
+    lua_rawseti(L, -2, i + more);
+  }
+  for (lua_Integer i = 0; i < more; i++) {
+    lua_pushcfunction(L, from->searchers[i]);
+    lua_rawseti(L, -2, 2 + i);
+  }
+  lua_pop(L, 1);
+}
+
+static int set_up(lua_State *L) {
+  const opening *o = lua_touserdata(L, 1);
+  luaL_checkversion(L);
+  luaL_openlibs(L);
+  lua_pushlightuserdata(L, o->home);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &home_key);
+  lua_newtable(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &files_key);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  lua_pushcfunction(L, luaopen_perilune_core);
+  lua_setfield(L, -2, "perilune.core");
+  lua_getglobal(L, "package");
+  set_path(L, "path", o->from->path);
+  set_path(L, "cpath", o->from->cpath);
+  add_searchers(L, o->from);
+  return 0;
+}
+
+/* Once a file, though several passes come from it. */
+static void load_file(lua_State *L, const char *file) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &files_key);
+  if (lua_getfield(L, -1, file) == LUA_TNIL) {
+    lua_pushboolean(L, true);
+    lua_setfield(L, -3, file);
+    if (luaL_loadfilex(L, file, NULL) != LUA_OK)
+      lua_error(L);
+    lua_call(L, 0, 0);
+  }
+}
+
+static bool is_at(lua_State *L, const pln_pass *pass, const packed *from) {
+  lua_Debug ar;
+  pln_lua_kept(L, &pln_lua_key.callbacks, pass->def->ud);
+  return place_of(L, &ar) && ar.linedefined == from->line &&
+         !strcmp(ar.source + 1, from->file);
+}
+
+/* Of several on one line that of the same name. */
+static int load(lua_State *L) {
+  opening *o = lua_touserdata(L, 1);
+  const packed *from = o->from;
+  uint32_t n = 0, n_named = 0;
+  load_file(L, from->file);
+  for (uint32_t i = 0; i < o->home->n; i++) {
+    const pln_pass *pass = o->home->made[i];
+    if (!is_at(L, pass, from))
+      continue;
+    bool named = !strcmp(pln_pass_name(pass), from->name);
+    if (named || n_named == 0)
+      o->found = pass;
+    n++;
+    n_named += named;
+  }
+  if (n == 0)
+    return luaL_error(L,
+                      "%s:%d: no pass is made of this function when the "
+                      "file is loaded again",
+                      from->file, from->line);
+  if (n > 1 && n_named != 1)
+    return luaL_error(L, "%s:%d: several passes are made of this function",
+                      from->file, from->line);
+  return 0;
+}
+
+static int as_text(lua_State *L) {
+  luaL_tolstring(L, 1, NULL);
+  return 1;
+}
+
+/* Calls `body` with the opening; what it raises is told. */
+static pln_status call(opening *o, lua_CFunction body) {
+  lua_State *L = o->home->L;
+  lua_pushcfunction(L, as_text);
+  lua_pushcfunction(L, body);
+  lua_pushlightuserdata(L, o);
+  int status = lua_pcall(L, 1, 0, -3);
+  pln_status told = PLN_OK;
+  if (status == LUA_ERRMEM)
+    told = pln_nomem(o->home->engine);
+  else if (status != LUA_OK)
+    told = pln_diag_error(o->home->engine, PLN_ERR_ARGUMENT, NULL,
+                          "pass '%s' cannot be made for another thread: %s",
+                          o->from->name, lua_tostring(L, -1));
+  lua_settop(L, 0);
+  return told;
+}
+
+static pln_status new_home(pln_engine *engine, const packed *from, void **out) {
+  pln_lua_home *h = pln_mem_zeroed(engine, sizeof *h);
+  if (!h)
+    return pln_nomem(engine);
+  *out = h;
+  h->engine = engine;
+  h->L = luaL_newstate();
+  if (!h->L)
+    return pln_nomem(engine);
+  opening o = {h, from, NULL};
+  return call(&o, set_up);
+}
+
+static pln_status open(pln_engine *engine, const void *ud, void **home,
+                       pln_pass **out) {
+  if (!*home)
+    PLN_TRY(new_home(engine, ud, home));
+  opening o = {*home, ud, NULL};
+  PLN_TRY(call(&o, load));
+  *out = pln_pass_retain(o.found);
+  return PLN_OK;
+}
+
+/* Passes go before the state that has their bodies. */
+static void close(void *home) {
+  pln_lua_home *h = home;
+  for (uint32_t i = 0; i < h->n; i++)
+    pln_pass_release(h->made[i]);
+  if (h->L)
+    lua_close(h->L);
+  pln_mem_free(h->engine, h->made, h->capacity * sizeof(pln_pass *));
+  pln_mem_free(h->engine, h, sizeof *h);
+}
+
+const pln_pass_mover pln_lua_mover = {pack, drop, open, close};

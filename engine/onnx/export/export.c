@@ -1,0 +1,374 @@
+/* export.c: a module as a ModelProto: pln_onnx_save and pln_onnx_write.
+ *
+ * The model is made as a rope, which holds slices of the files it comes from;
+ * only streaming reads them. What always holds: nothing is seen under the
+ * target's name before all of it is written, and OUT.data comes before OUT. */
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "onnx/export/export.h"
+#include "onnx/export/file_pair.h"
+
+/* What protobuf's own libraries read. */
+#define MOST_BYTES ((uint64_t)INT32_MAX)
+enum { THRESHOLD = 1024, DEFAULT_IR = 8, IR_WITH_DEFAULTS = 4 };
+
+/* -------------------------------------------------------------------- model */
+
+static pln_message source_of(const pln_module *m) {
+  if (!m->source)
+    return (pln_message){0};
+  return (pln_message){m->source, pln_file_data(m->source),
+                       (size_t)pln_file_size(m->source)};
+}
+
+/* A field of the old model, by number as they are written. */
+typedef struct model_field {
+  uint32_t tag;
+  uint32_t order;
+  pln_message field;
+} model_field;
+
+typedef struct model_fields {
+  model_field *all;
+  uint32_t count, capacity;
+} model_fields;
+
+static int by_number(const void *a, const void *b) {
+  const model_field *x = a, *y = b;
+  uint32_t m = x->tag >> 3, n = y->tag >> 3;
+  if (m != n)
+    return m < n ? -1 : 1;
+  return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static pln_status read_model(pln_export *ex, model_fields *old) {
+  pln_wire w = pln_wire_open(source_of(ex->module));
+  pln_field f;
+  while (pln_wire_next(&w, &f)) {
+    PLN_TRY(pln_mem_grow(ex->engine, (void **)&old->all, &old->capacity,
+                         (size_t)old->count + 1, sizeof *old->all));
+    old->all[old->count] = (model_field){
+        f.tag, old->count, {w.file, f.start, (size_t)(f.next - f.start)}};
+    old->count++;
+  }
+  if (old->count)
+    qsort(old->all, old->count, sizeof *old->all, by_number);
+  return pln_wire_done(&w, ex->engine, "ModelProto");
+}
+
+static int64_t ir_version(const pln_export *ex) {
+  return pln_attrs_int(ex->engine, ex->module->attrs, "ir_version", DEFAULT_IR);
+}
+
+static pln_status put_header(pln_export *ex) {
+  PLN_TRY(pln_rope_int(ex->rope, MODEL_IR_VERSION, (uint64_t)ir_version(ex)));
+  PLN_TRY(pln_rope_bytes(ex->rope, MODEL_PRODUCER_NAME, pln_text("perilune")));
+  return pln_rope_bytes(ex->rope, MODEL_PRODUCER_VERSION,
+                        pln_text(pln_version()));
+}
+
+/* The opsets are written anew only when they are others than the file's, or
+ * when the main graph uses domains that they do not have. */
+static pln_status put_opsets(pln_export *ex, const model_fields *old) {
+  pln_attrs before = 0;
+  PLN_TRY(pln_export_used_opsets(ex, ex->opsets, &ex->opsets));
+  pln_message source = source_of(ex->module);
+  if (source.data)
+    PLN_TRY(
+        pln_decode_opsets(&ex->decoder, source, MODEL_OPSET_IMPORT, &before));
+  if (!source.data || before != ex->opsets)
+    return pln_encode_opsets(ex->rope, ex->engine, MODEL_OPSET_IMPORT,
+                             ex->opsets);
+  for (uint32_t i = 0; i < old->count; i++)
+    if (old->all[i].tag == MODEL_OPSET_IMPORT)
+      PLN_TRY(pln_rope_fields(ex->rope, old->all[i].field));
+  return PLN_OK;
+}
+
+/* A field of the file; the IR version may have changed. */
+static pln_status put_field(pln_export *ex, const model_field *f) {
+  pln_wire w = pln_wire_open(f->field);
+  pln_field field;
+  if (f->tag == MODEL_IR_VERSION && pln_wire_next(&w, &field) &&
+      (int64_t)field.value != ir_version(ex))
+    return pln_rope_int(ex->rope, MODEL_IR_VERSION, (uint64_t)ir_version(ex));
+  return pln_rope_fields(ex->rope, f->field);
+}
+
+/* Old fields with a number in [from, to), but those that are made here. */
+static pln_status copy_range(pln_export *ex, const model_fields *old,
+                             uint32_t from, uint32_t to) {
+  for (uint32_t i = 0; i < old->count; i++) {
+    const model_field *f = &old->all[i];
+    uint32_t number = f->tag >> 3;
+    if (number >= from && number < to && f->tag != MODEL_GRAPH &&
+        f->tag != MODEL_OPSET_IMPORT && f->tag != MODEL_FUNCTIONS)
+      PLN_TRY(put_field(ex, f));
+  }
+  return PLN_OK;
+}
+
+static pln_status put_main(pln_export *ex, pln_symbol main_name) {
+  uint32_t i = pln_module_find(ex->module, main_name);
+  if (i == PLN_NONE)
+    return pln_diag_error(ex->engine, PLN_ERR_ARGUMENT, NULL,
+                          "the module has no function @main to export");
+  return pln_export_function(ex, main_name, pln_module_function(ex->module, i),
+                             MODEL_GRAPH);
+}
+
+/* A function of the module and where it stood in the file. */
+typedef struct placed_function {
+  uint64_t offset; /* UINT64_MAX: it is new */
+  uint32_t index;
+} placed_function;
+
+static int by_place(const void *a, const void *b) {
+  const placed_function *x = a, *y = b;
+  if (x->offset != y->offset)
+    return x->offset < y->offset ? -1 : 1;
+  return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static uint64_t place_of(const pln_module *m, uint32_t index) {
+  const pln_graph *g = pln_module_function(m, index);
+  const pln_node *root = &g->nodes[g->root];
+  if (root->kind != PLN_FUNCTION || !g->origins)
+    return UINT64_MAX;
+  const pln_origin *o =
+      pln_origins_row(g->origins, g->scopes[root->data].origin);
+  return o->file && o->file == m->source ? o->offset : UINT64_MAX;
+}
+
+/* In the order of the file; new ones follow. */
+static pln_status put_functions(pln_export *ex, pln_symbol main_name) {
+  uint32_t n = pln_module_count(ex->module);
+  placed_function *all = pln_mem_new(ex->engine, n * sizeof *all);
+  if (!all)
+    return pln_nomem(ex->engine);
+  for (uint32_t i = 0; i < n; i++)
+    all[i] = (placed_function){place_of(ex->module, i), i};
+  qsort(all, n, sizeof *all, by_place);
+  pln_status status = PLN_OK;
+  for (uint32_t i = 0; i < n && status == PLN_OK; i++) {
+    pln_symbol name = pln_module_name(ex->module, all[i].index);
+    if (name != main_name)
+      status = pln_export_function(
+          ex, name, pln_module_function(ex->module, all[i].index),
+          MODEL_FUNCTIONS);
+  }
+  pln_mem_free(ex->engine, all, n * sizeof *all);
+  return status;
+}
+
+static pln_status put_model(pln_export *ex, const model_fields *old) {
+  enum { GRAPH = 7, OPSETS = 8, FUNCTIONS = 25 };
+  pln_symbol main_name;
+  PLN_TRY(pln_symbol_intern(ex->engine, pln_text("main"), &main_name));
+  PLN_TRY(pln_model_opsets(ex->module, &ex->opsets));
+  ex->ir_version = ir_version(ex);
+  ex->constant_inputs = ex->ir_version < IR_WITH_DEFAULTS;
+  if (!ex->module->source)
+    PLN_TRY(put_header(ex));
+  PLN_TRY(copy_range(ex, old, 1, GRAPH));
+  PLN_TRY(put_main(ex, main_name));
+  PLN_TRY(put_opsets(ex, old));
+  PLN_TRY(copy_range(ex, old, GRAPH, FUNCTIONS));
+  PLN_TRY(put_functions(ex, main_name));
+  return copy_range(ex, old, FUNCTIONS, UINT32_MAX);
+}
+
+/* The whole model into `rope`; data into `data` when it is given. *moved tells
+ * that external data lies in another folder than the target. The files that
+ * the ropes refer to live as long as *ex. */
+static pln_status make_conforming(pln_export *ex) {
+  model_fields old = {0};
+  ex->decoder = (pln_decoder){ex->engine, ex->module->directory};
+  pln_names_init(&ex->used, ex->engine);
+  pln_names_init(&ex->node_names, ex->engine);
+  pln_arena_init(&ex->names_arena, ex->engine);
+  pln_status status = read_model(ex, &old);
+  if (status == PLN_OK)
+    status = put_model(ex, &old);
+  pln_mem_free(ex->engine, old.all, old.capacity * sizeof *old.all);
+  return status;
+}
+
+/* What is written is the module with the operators that its opset has. */
+static pln_status make_model(pln_export *ex) {
+  if (ex->wanted_opset)
+    PLN_TRY(
+        pln_onnx_convert_opset(ex->module, ex->wanted_opset, &ex->conforming));
+  else
+    PLN_TRY(pln_model_conform(ex->module, &ex->conforming));
+  ex->module = ex->conforming;
+  return make_conforming(ex);
+}
+
+/* -------------------------------------------------------------------- files */
+
+typedef struct saving {
+  pln_engine *engine;
+  const pln_module *module;
+  const char *path;
+  char *folder;
+  char *data_path; /* PATH.data */
+  size_t room;     /* bytes of each of both */
+  size_t threshold;
+  int64_t opset; /* 0: the model's own */
+  pln_value_info value_info;
+  bool embeds;
+} saving;
+
+static const char *base_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+static pln_status stream(pln_engine *engine, const char *path, pln_rope *rope) {
+  pln_output *out;
+  PLN_TRY(pln_output_open(engine, path, &out));
+  pln_status status = pln_rope_output(rope, out);
+  if (status == PLN_OK)
+    return pln_commit_alone(path, out);
+  pln_output_abort(out);
+  return status;
+}
+
+/* A pln_interim_model's: the model is made again, as its data are elsewhere. */
+static pln_status write_interim(void *ud, const char *name, pln_output *out) {
+  const saving *s = ud;
+  pln_rope rope;
+  pln_data_file data = {.name = name, .threshold = s->threshold};
+  pln_rope_init(&rope, s->engine);
+  pln_rope_init(&data.rope, s->engine);
+  pln_export ex = {.engine = s->engine,
+                   .module = s->module,
+                   .rope = &rope,
+                   .data = &data,
+                   .directory = s->folder};
+  pln_status status = make_model(&ex);
+  if (status == PLN_OK)
+    status = pln_rope_output(&rope, out);
+  pln_export_free(&ex);
+  pln_rope_free(&data.rope);
+  pln_rope_free(&rope);
+  return status;
+}
+
+/* Both files are complete before either is seen. */
+static pln_status stream_both(const saving *s, pln_rope *model,
+                              pln_rope *data) {
+  pln_output *first, *second;
+  PLN_TRY(pln_output_open(s->engine, s->data_path, &first));
+  pln_status status = pln_rope_output(data, first);
+  if (status != PLN_OK ||
+      (status = pln_output_open(s->engine, s->path, &second)) != PLN_OK) {
+    pln_output_abort(first);
+    return status;
+  }
+  status = pln_rope_output(model, second);
+  if (status != PLN_OK) {
+    pln_output_abort(first);
+    pln_output_abort(second);
+    return status;
+  }
+  pln_interim_model interim = {write_interim, (void *)s};
+  return pln_commit_pair(s->engine, s->path, first, second, &interim);
+}
+
+/* One attempt; *again asks for another one with external data. */
+static pln_status attempt(const saving *s, bool external, bool *again) {
+  pln_rope rope;
+  pln_data_file data = {.name = base_of(s->data_path),
+                        .threshold = s->threshold};
+  pln_rope_init(&rope, s->engine);
+  pln_rope_init(&data.rope, s->engine);
+  pln_export ex = {.engine = s->engine,
+                   .module = s->module,
+                   .rope = &rope,
+                   .data = external ? &data : NULL,
+                   .embeds = s->embeds,
+                   .directory = s->folder,
+                   .wanted_opset = s->opset,
+                   .value_info = s->value_info};
+  pln_status status = make_model(&ex);
+  *again = !external && (ex.moved || rope.size > MOST_BYTES);
+  if (status == PLN_OK && !*again)
+    status = external && data.rope.size ? stream_both(s, &rope, &data.rope)
+                                        : stream(s->engine, s->path, &rope);
+  pln_export_free(&ex);
+  pln_rope_free(&data.rope);
+  pln_rope_free(&rope);
+  return status;
+}
+
+static pln_status name_files(saving *s) {
+  s->room = strlen(s->path) + sizeof ".data";
+  s->folder = pln_mem_new(s->engine, s->room);
+  s->data_path = pln_mem_new(s->engine, s->room);
+  if (!s->folder || !s->data_path)
+    return pln_nomem(s->engine);
+  snprintf(s->data_path, s->room, "%s.data", s->path);
+  snprintf(s->folder, s->room, "%s", s->path);
+  char *slash = strrchr(s->folder, '/');
+  if (!slash)
+    memcpy(s->folder, ".", 2);
+  else
+    slash[slash == s->folder] = '\0';
+  return PLN_OK;
+}
+
+pln_status pln_onnx_save(const pln_module *module, const char *path,
+                         const pln_onnx_save_options *options) {
+  saving s = {.engine = pln_module_engine(module),
+              .module = module,
+              .path = path,
+              .opset = options ? options->opset : 0,
+              .threshold = options && options->external_threshold
+                               ? options->external_threshold
+                               : THRESHOLD,
+              .value_info = options ? options->value_info : PLN_VALUE_INFO_AUTO,
+              .embeds = options && options->embed_data};
+  bool again = false;
+  pln_status status = name_files(&s);
+  pln_work_begin(s.engine);
+  if (status == PLN_OK)
+    status = attempt(&s, options && options->external_data, &again);
+  if (status == PLN_OK && again)
+    status = attempt(&s, true, &again);
+  pln_work_end(s.engine);
+  pln_mem_free(s.engine, s.folder, s.room);
+  pln_mem_free(s.engine, s.data_path, s.room);
+  return status;
+}
+
+pln_status pln_onnx_write(const pln_module *module,
+                          const pln_onnx_save_options *options,
+                          pln_write_fn write, void *ud) {
+  pln_rope rope;
+  pln_engine *engine = pln_module_engine(module);
+  pln_rope_init(&rope, engine);
+  pln_export ex = {.engine = engine,
+                   .module = module,
+                   .rope = &rope,
+                   .embeds = options && options->embed_data};
+  if (options) {
+    ex.value_info = options->value_info;
+    ex.wanted_opset = options->opset;
+  }
+  pln_work_begin(engine);
+  pln_status status = make_model(&ex);
+  if (status == PLN_OK && ex.embeds && rope.size > MOST_BYTES)
+    status = pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
+                            "with its data the model is over 2 GB, which needs "
+                            "a file beside it");
+  if (status == PLN_OK)
+    status = pln_rope_write(&rope, write, ud);
+  pln_work_end(engine);
+  pln_export_free(&ex);
+  pln_rope_free(&rope);
+  return status;
+}

@@ -1,0 +1,147 @@
+/* file_pair.c: OUT.data and OUT are put into their places, so that OUT is at
+ * no moment there with data of another model.
+ *
+ * Two renames are not one. Where OUT is there already, the new data first get a
+ * name of their own (OUT.perilune-N.data), and OUT becomes the new model with
+ * that name in it; then the data come to OUT.data, and OUT becomes the model
+ * that is wanted. A run that is killed in between leaves a whole model, old or
+ * new, and at most the further name, which the next save of OUT removes. Saves
+ * of one folder take turns here. */
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "onnx/export/file_pair.h"
+
+enum { MOST_INTERIM = 9 };
+
+static bool is_there(const char *path) {
+  struct stat info;
+  return lstat(path, &info) == 0;
+}
+
+static bool name_interim(const char *out, int i, char *path, size_t size) {
+  int n = snprintf(path, size, "%s.perilune-%d.data", out, i);
+  return n > 0 && (size_t)n < size;
+}
+
+bool pln_is_interim(pln_slice location) {
+  static const char middle[] = ".perilune-", end[] = ".data";
+  size_t tail = sizeof middle - 1 + 1 + sizeof end - 1;
+  if (location.size <= tail)
+    return false;
+  const char *at = location.data + location.size - tail;
+  char digit = at[sizeof middle - 1];
+  return !memcmp(at, middle, sizeof middle - 1) && digit >= '1' &&
+         digit <= '9' && !memcmp(at + sizeof middle, end, sizeof end - 1);
+}
+
+/* Whether the target is the file that was written: not one that another
+ * run has put there since. */
+static bool is_ours(const char *target, const struct stat *ours) {
+  struct stat info;
+  return lstat(target, &info) == 0 && info.st_dev == ours->st_dev &&
+         info.st_ino == ours->st_ino;
+}
+
+/* The model at `target` is whole without them: it is that of `ours`. */
+static void remove_interims(const char *out, const char *target,
+                            const struct stat *ours) {
+  char path[PLN_PATH_ROOM];
+  for (int i = 1; i <= MOST_INTERIM; i++)
+    if (name_interim(out, i, path, sizeof path) && is_there(path) &&
+        is_ours(target, ours))
+      unlink(path);
+}
+
+/* The model with the data where `interim` says, which is put there. */
+static pln_status put_interim(pln_engine *engine, pln_output *data,
+                              const char *path, const char *interim,
+                              const pln_interim_model *model) {
+  pln_output *out;
+  const char *slash = strrchr(interim, '/');
+  if (!pln_output_link(data, interim))
+    return PLN_OK; /* no links: two renames have to do */
+  PLN_TRY(pln_output_open(engine, path, &out));
+  pln_status status = model->write(model->ud, slash ? slash + 1 : interim, out);
+  if (status == PLN_OK)
+    return pln_output_commit(out);
+  pln_output_abort(out);
+  unlink(interim);
+  return status;
+}
+
+/* In the folder's turn; takes both outputs. */
+static pln_status commit(pln_engine *engine, const char *out, pln_output *data,
+                         pln_output *model, const pln_interim_model *interim) {
+  char path[PLN_PATH_ROOM], target[PLN_PATH_ROOM];
+  struct stat ours;
+  pln_status status = PLN_OK;
+  snprintf(target, sizeof target, "%s", pln_output_target(model));
+  int i = 1;
+  while (i <= MOST_INTERIM && name_interim(out, i, path, sizeof path) &&
+         is_there(path))
+    i++;
+  if (is_there(target) && i <= MOST_INTERIM)
+    status = put_interim(engine, data, out, path, interim);
+  if (status != PLN_OK) {
+    pln_output_abort(data);
+    pln_output_abort(model);
+    return status;
+  }
+  status = pln_output_commit(data);
+  if (status != PLN_OK) {
+    pln_output_abort(model);
+    return status;
+  }
+  bool known = pln_output_stat(model, &ours);
+  status = pln_output_commit(model);
+  if (status == PLN_OK && known)
+    remove_interims(out, target, &ours);
+  return status;
+}
+
+pln_status pln_commit_pair(pln_engine *engine, const char *path,
+                           pln_output *data, pln_output *model,
+                           const pln_interim_model *interim) {
+  pln_status status = pln_output_finish(data);
+  if (status == PLN_OK)
+    status = pln_output_finish(model);
+  if (status != PLN_OK) {
+    pln_output_abort(data);
+    pln_output_abort(model);
+    return status;
+  }
+  int lock = pln_output_lock(model);
+  status = commit(engine, path, data, model, interim);
+  pln_output_unlock(lock);
+  return status;
+}
+
+static bool has_interims(const char *out) {
+  char path[PLN_PATH_ROOM];
+  for (int i = 1; i <= MOST_INTERIM; i++)
+    if (name_interim(out, i, path, sizeof path) && is_there(path))
+      return true;
+  return false;
+}
+
+pln_status pln_commit_alone(const char *path, pln_output *model) {
+  char target[PLN_PATH_ROOM];
+  struct stat ours;
+  pln_status status = pln_output_finish(model);
+  if (status != PLN_OK) {
+    pln_output_abort(model);
+    return status;
+  }
+  snprintf(target, sizeof target, "%s", pln_output_target(model));
+  if (!has_interims(path) || !pln_output_stat(model, &ours))
+    return pln_output_commit(model);
+  int lock = pln_output_lock(model);
+  status = pln_output_commit(model);
+  if (status == PLN_OK)
+    remove_interims(path, target, &ours);
+  pln_output_unlock(lock);
+  return status;
+}

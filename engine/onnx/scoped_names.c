@@ -1,0 +1,96 @@
+/* scoped_names.c: names to numbers, last in first out.
+ *
+ * Used by import for the values that a node can see, by export for names in
+ * use. What always holds: a bucket's rows are chained newest first, so taking
+ * back the newest row is setting its bucket to the next one. */
+
+#include "onnx/scoped_names.h"
+
+void pln_names_init(pln_names *names, pln_engine *engine) {
+  *names = (pln_names){.engine = engine};
+}
+
+void pln_names_free(pln_names *names) {
+  if (!names->engine) /* never begun */
+    return;
+  pln_mem_free(names->engine, names->heads,
+               names->n_heads * sizeof *names->heads);
+  pln_mem_free(names->engine, names->rows,
+               names->capacity * sizeof *names->rows);
+  pln_names_init(names, names->engine);
+}
+
+static void chain(pln_names *names, uint32_t row) {
+  uint32_t *head = &names->heads[names->rows[row].hash & (names->n_heads - 1)];
+  names->rows[row].next = *head;
+  *head = row;
+}
+
+static pln_status widen(pln_names *names) {
+  uint32_t n = names->n_heads ? names->n_heads * 2 : 64;
+  uint32_t *heads = pln_mem_new(names->engine, n * sizeof *heads);
+  if (!heads || n > UINT32_MAX / 2) {
+    pln_mem_free(names->engine, heads, heads ? n * sizeof *heads : 0);
+    return pln_nomem(names->engine);
+  }
+  memset(heads, 0xff, n * sizeof *heads);
+  pln_mem_free(names->engine, names->heads,
+               names->n_heads * sizeof *names->heads);
+  names->heads = heads;
+  names->n_heads = n;
+  for (uint32_t i = 0; i < names->count; i++)
+    chain(names, i);
+  return PLN_OK;
+}
+
+static uint32_t hash_of(const pln_names *names, pln_slice name) {
+  return (uint32_t)pln_hash_bytes(name.data, name.size, names->engine->seed);
+}
+
+pln_status pln_names_add(pln_names *names, pln_slice name, uint32_t value) {
+  if (names->count * (size_t)2 >= names->n_heads)
+    PLN_TRY(widen(names));
+  PLN_TRY(pln_mem_grow(names->engine, (void **)&names->rows, &names->capacity,
+                       (size_t)names->count + 1, sizeof *names->rows));
+  names->rows[names->count] = (pln_name_row){
+      .name = name, .hash = hash_of(names, name), .value = value};
+  chain(names, names->count++);
+  return PLN_OK;
+}
+
+/* Most operands were named just before: that saves a far look at a bucket. */
+static uint32_t find_recent(const pln_names *names, pln_slice name,
+                            uint32_t hash, uint32_t floor) {
+  enum { RECENT = 4 };
+  uint32_t i = names->count;
+  for (int k = 0; k < RECENT && i > floor; k++)
+    if (names->rows[--i].hash == hash &&
+        pln_slice_equal(names->rows[i].name, name))
+      return i;
+  return PLN_NONE;
+}
+
+uint32_t pln_names_find(const pln_names *names, pln_slice name,
+                        uint32_t floor) {
+  if (names->count <= floor)
+    return PLN_NONE;
+  uint32_t hash = hash_of(names, name);
+  uint32_t i = find_recent(names, name, hash, floor);
+  if (i != PLN_NONE)
+    return i;
+  i = names->heads[hash & (names->n_heads - 1)];
+  while (i != PLN_NONE && i >= floor) {
+    const pln_name_row *row = &names->rows[i];
+    if (row->hash == hash && pln_slice_equal(row->name, name))
+      return i;
+    i = row->next;
+  }
+  return PLN_NONE;
+}
+
+void pln_names_cut(pln_names *names, uint32_t count) {
+  while (names->count > count) {
+    const pln_name_row *row = &names->rows[--names->count];
+    names->heads[row->hash & (names->n_heads - 1)] = row->next;
+  }
+}

@@ -1,0 +1,272 @@
+/* control.c: the types of operators that call nested functions: loop, scan,
+ * sequence_map. Called through ops.def. The function is the last operand; its
+ * type tells what one round makes. */
+
+#include "ir/graph/describe.h"
+#include "ir/infer/apply.h"
+#include "op/infer/infer.h"
+
+/* What one round of the nested function gives: a type for each of its results.
+ * n is 0 when it is not known. */
+typedef struct round {
+  pln_type result;
+  uint32_t n;
+} round;
+
+static round round_of(const pln_infer *call) {
+  const pln_engine *e = call->engine;
+  pln_type f = pln_arg_type(call, call->n_args - 1);
+  round r = {0, 0};
+  if (pln_type_kind_of(e, f) != PLN_TYPE_FUNC)
+    return r;
+  r.result = pln_type_part(e, f, pln_type_n_parts(e, f) - 1);
+  bool many = pln_type_kind_of(e, r.result) == PLN_TYPE_TUPLE;
+  r.n = many ? pln_type_n_parts(e, r.result) : r.result ? 1 : 0;
+  return r;
+}
+
+static pln_type part_of(const pln_infer *call, const round *r, uint32_t i) {
+  if (i >= r->n)
+    return 0;
+  return pln_type_kind_of(call->engine, r->result) == PLN_TYPE_TUPLE
+             ? pln_type_part(call->engine, r->result, i)
+             : r->result;
+}
+
+/* What the nested function takes as its parameter `i`; 0 when not known. */
+static pln_type param_of(const pln_infer *call, uint32_t i) {
+  const pln_engine *e = call->engine;
+  pln_type f = pln_arg_type(call, call->n_args - 1);
+  if (pln_type_kind_of(e, f) != PLN_TYPE_FUNC ||
+      i + 1 >= pln_type_n_parts(e, f))
+    return 0;
+  return pln_type_part(e, f, i);
+}
+
+static pln_status refuse_round(const pln_infer *call, uint32_t arg,
+                               pln_type param, pln_type type) {
+  pln_description takes, got;
+  return pln_arg_error(call, arg, "each round takes %s, got %s",
+                       pln_describe_type(call->engine, param, &takes),
+                       pln_describe_type(call->engine, type, &got));
+}
+
+/* Operand `arg` enters a round as `type`, of which the function's parameter `i`
+ * says the same. */
+static pln_status enters(const pln_infer *call, uint32_t arg, uint32_t i,
+                         pln_type type) {
+  pln_type param = param_of(call, i), both;
+  bool fits = true;
+  if (type && param && type != param)
+    PLN_TRY(pln_type_unify(call->engine, param, type, &both, &fits));
+  return fits ? PLN_OK : refuse_round(call, arg, param, type);
+}
+
+/* The same where extents may change from round to round, and what is no tensor
+ * may be one that is wrapped. */
+static pln_status enters_loosely(const pln_infer *call, uint32_t arg,
+                                 uint32_t i) {
+  const pln_engine *e = call->engine;
+  pln_type type = pln_arg_type(call, arg), param = param_of(call, i);
+  if (pln_type_kind_of(e, type) != PLN_TYPE_TENSOR ||
+      pln_type_kind_of(e, param) != PLN_TYPE_TENSOR)
+    return PLN_OK;
+  pln_dtype a = pln_type_dtype(e, type), b = pln_type_dtype(e, param);
+  int32_t m = pln_type_rank(e, type), n = pln_type_rank(e, param);
+  if ((a == b || !a || !b) && (m == n || m < 0 || n < 0))
+    return PLN_OK;
+  return refuse_round(call, arg, param, type);
+}
+
+/* An optional that goes in may be there from the first round on. */
+static pln_type first_type(const pln_infer *call, uint32_t arg, pln_type each) {
+  const pln_engine *e = call->engine;
+  pln_type type = pln_arg_type(call, arg);
+  bool unwrapped = pln_type_kind_of(e, type) == PLN_TYPE_OPTIONAL && each &&
+                   pln_type_kind_of(e, each) != PLN_TYPE_OPTIONAL;
+  return unwrapped ? pln_type_part(e, type, 0) : type;
+}
+
+/* A carried value has the type that its first value and every round share. */
+static pln_status carried(pln_infer *call, uint32_t i, uint32_t arg,
+                          pln_type each) {
+  bool conflict = false;
+  if (i >= pln_call_n_results(call) || pln_arg_absent(call, arg))
+    return PLN_OK;
+  PLN_TRY(pln_type_join(call->engine, first_type(call, arg, each), each,
+                        &call->results[i], &conflict));
+  if (conflict)
+    return pln_arg_error(call, arg, "its dtype changes from round to round");
+  return PLN_OK;
+}
+
+/* Result `i` stacks what each round gives along a new axis. */
+static pln_status stacked(pln_infer *call, uint32_t i, pln_type each,
+                          int64_t axis, pln_dim extent) {
+  const pln_engine *e = call->engine;
+  int32_t rank = pln_type_rank(e, each), at = 0;
+  pln_shape shape;
+  pln_shape_ranked(&shape, rank < 0 ? -1 : (int64_t)rank + 1);
+  if (shape.rank >= 0)
+    PLN_TRY(pln_call_axis(call, axis, shape.rank, &at));
+  for (int32_t k = 0, from = 0; k < shape.rank; k++)
+    shape.dims[k] = k == at ? extent : pln_type_dims(e, each)[from++];
+  return pln_result_tensor(call, i, pln_type_dtype(e, each), &shape);
+}
+
+/* Operands: trip count, condition, carried values, body. The body gives the
+ * condition, carried values, and what is stacked. */
+pln_status pln_infer_loop(pln_infer *call) {
+  round r = round_of(call);
+  uint32_t n = call->n_args < 3 ? 0 : call->n_args - 3;
+  pln_dtype condition = pln_arg_dtype(call, 1);
+  if (condition && condition != PLN_BOOL)
+    return pln_arg_error(call, 1, "expected bool, got %s",
+                         pln_dtype_name(condition));
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(enters_loosely(call, i + 2, i + 2));
+  if (r.n == 0)
+    return PLN_OK;
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(carried(call, i, i + 2, part_of(call, &r, i + 1)));
+  for (uint32_t i = n; i < pln_call_n_results(call) && i + 1 < r.n; i++)
+    PLN_TRY(stacked(call, i, part_of(call, &r, i + 1), 0, PLN_DIM_UNKNOWN));
+  return PLN_OK;
+}
+
+static int64_t axis_at(const pln_infer *call, const char *name, uint32_t i) {
+  uint32_t count;
+  const int64_t *axes = pln_call_ints(call, name, &count);
+  return axes && i < count ? axes[i] : 0;
+}
+
+/* The number of rounds: the extent that all scanned operands have. */
+static pln_status scan_length(const pln_infer *call, uint32_t first,
+                              uint32_t end, pln_dim *out) {
+  *out = PLN_DIM_UNKNOWN;
+  for (uint32_t i = first; i < end; i++) {
+    int32_t rank = pln_arg_rank(call, i), axis;
+    if (rank < 0)
+      continue;
+    int64_t asked = axis_at(call, "scan_input_axes", i - first);
+    PLN_TRY(pln_call_axis(call, asked, rank, &axis));
+    PLN_TRY(pln_infer_same_dim(call, i, out, pln_arg_dims(call, i)[axis]));
+  }
+  return PLN_OK;
+}
+
+/* Of `inputs` operands the last ones are scanned, those before carried. */
+static pln_status count_carried(const pln_infer *call, uint32_t inputs,
+                                uint32_t *out) {
+  int64_t scanned = pln_call_int(call, "num_scan_inputs", 0);
+  *out = 0;
+  if (scanned < 1 || scanned > (int64_t)inputs)
+    return pln_call_error(call, "num_scan_inputs is %lld of %u operands",
+                          (long long)scanned, inputs);
+  *out = inputs - (uint32_t)scanned;
+  return PLN_OK;
+}
+
+/* Of what is scanned a round takes what is left without the axis. */
+static pln_status row_type(const pln_infer *call, uint32_t arg, int64_t axis,
+                           pln_type *out) {
+  int32_t at;
+  pln_shape all, row = {.rank = 0};
+  pln_arg_shape(call, arg, &all);
+  *out = 0;
+  if (all.rank < 1)
+    return PLN_OK;
+  PLN_TRY(pln_call_axis(call, axis, all.rank, &at));
+  for (int32_t i = 0; i < all.rank; i++)
+    if (i != at)
+      row.dims[row.rank++] = all.dims[i];
+  return pln_type_tensor(call->engine, pln_arg_dtype(call, arg), row.rank,
+                         row.dims, out);
+}
+
+static pln_status enter_scan(const pln_infer *call, uint32_t n,
+                             uint32_t inputs) {
+  pln_type type;
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(enters(call, i, i, pln_arg_type(call, i)));
+  for (uint32_t i = n; i < inputs; i++) {
+    PLN_TRY(row_type(call, i, axis_at(call, "scan_input_axes", i - n), &type));
+    PLN_TRY(enters(call, i, i, type));
+  }
+  return PLN_OK;
+}
+
+/* Operands: carried values, scanned values, body. */
+pln_status pln_infer_scan(pln_infer *call) {
+  round r = round_of(call);
+  uint32_t inputs = call->n_args - 1, n;
+  pln_dim extent;
+  PLN_TRY(count_carried(call, inputs, &n));
+  PLN_TRY(enter_scan(call, n, inputs));
+  if (r.n == 0)
+    return PLN_OK;
+  PLN_TRY(scan_length(call, n, inputs, &extent));
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(carried(call, i, i, part_of(call, &r, i)));
+  for (uint32_t i = n; i < pln_call_n_results(call) && i < r.n; i++)
+    PLN_TRY(stacked(call, i, part_of(call, &r, i),
+                    axis_at(call, "scan_output_axes", i - n), extent));
+  return PLN_OK;
+}
+
+/* Batch and length that the scanned operands have in common; the batch, carried
+ * values as well. */
+static pln_status batch_dims(const pln_infer *call, uint32_t first_scanned,
+                             pln_dim *batch, pln_dim *length) {
+  *batch = *length = PLN_DIM_UNKNOWN;
+  for (uint32_t i = 1; i + 1 < call->n_args; i++) {
+    int32_t rank = pln_arg_rank(call, i);
+    const pln_dim *dims = pln_arg_dims(call, i);
+    if (rank < 0)
+      continue;
+    if (rank < (i < first_scanned ? 1 : 2))
+      return pln_arg_error(call, i, "it has no axis of a batch or sequence");
+    PLN_TRY(pln_infer_same_dim(call, i, batch, dims[0]));
+    if (i >= first_scanned)
+      PLN_TRY(pln_infer_same_dim(call, i, length, dims[1]));
+  }
+  return PLN_OK;
+}
+
+/* What each round gives, behind `n` axes. */
+static pln_status behind(pln_infer *call, uint32_t i, pln_type each, int32_t n,
+                         const pln_dim *axes) {
+  const pln_engine *e = call->engine;
+  int32_t rank = pln_type_rank(e, each);
+  pln_shape shape;
+  pln_shape_ranked(&shape, rank < 0 ? -1 : (int64_t)rank + n);
+  for (int32_t k = 0; k < shape.rank; k++)
+    shape.dims[k] = k < n ? axes[k] : pln_type_dims(e, each)[k - n];
+  return pln_result_tensor(call, i, pln_type_dtype(e, each), &shape);
+}
+
+/* Operands: lengths, carried values, scanned values, body; all but the body
+ * have the batch as first axis, what is scanned the sequence as second. */
+pln_status pln_infer_scan_batches(pln_infer *call) {
+  round r = round_of(call);
+  uint32_t n;
+  pln_dim axes[2];
+  PLN_TRY(count_carried(call, call->n_args - 2, &n));
+  if (r.n == 0)
+    return PLN_OK;
+  PLN_TRY(batch_dims(call, n + 1, &axes[0], &axes[1]));
+  for (uint32_t i = 0; i < pln_call_n_results(call) && i < r.n; i++)
+    PLN_TRY(behind(call, i, part_of(call, &r, i), i < n ? 1 : 2, axes));
+  return PLN_OK;
+}
+
+/* Each result of the body becomes a sequence. */
+pln_status pln_infer_sequence_map(pln_infer *call) {
+  round r = round_of(call);
+  for (uint32_t i = 0; i < pln_call_n_results(call) && i < r.n; i++) {
+    pln_type each = part_of(call, &r, i);
+    PLN_TRY(pln_type_make(call->engine, PLN_TYPE_SEQUENCE, 0, 1, &each,
+                          &call->results[i]));
+  }
+  return PLN_OK;
+}

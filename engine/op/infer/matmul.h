@@ -1,0 +1,15 @@
+/* matmul.h: the shape of a matrix product, for plain and quantised ones. */
+
+#ifndef PLN_OP_INFER_MATMUL_H
+#define PLN_OP_INFER_MATMUL_H
+
+#include "op/infer/infer.h"
+
+/* numpy.matmul of those two operands: vectors are rows on the left and columns
+ * on the right, leading axes broadcast. */
+pln_status pln_infer_product_shape(const pln_infer *call, uint32_t a_arg,
+                                   uint32_t b_arg, pln_shape *out) PLN_CHECKED;
+/* Relay's nn.matmul, whose operands may be transposed (relay/infer/dense.c). */
+pln_status pln_infer_matmul_transposed(pln_infer *call) PLN_CHECKED;
+
+#endif

@@ -1,0 +1,115 @@
+/* shape.c: arithmetic on extents and shapes, for the inference functions
+ * of all families. Broadcasting is numpy's, as ONNX defines it. */
+
+#include "ir/type/dim.h"
+#include "op/infer/infer.h"
+
+void pln_shape_unknown(pln_shape *shape) {
+  shape->rank = -1;
+}
+
+void pln_shape_ranked(pln_shape *shape, int64_t rank) {
+  shape->rank = rank < 0 || rank > PLN_MAX_RANK ? -1 : (int32_t)rank;
+  for (int32_t i = 0; i < shape->rank; i++)
+    shape->dims[i] = PLN_DIM_UNKNOWN;
+}
+
+/* Most extents are constants: those need no interning. */
+pln_status pln_infer_dim(const pln_infer *call, pln_dim_op op, pln_dim a,
+                         pln_dim b, pln_dim *out) {
+  return pln_dim_binary(call->engine, op, a, b, out);
+}
+
+pln_status pln_infer_product(const pln_infer *call, const pln_dim *dims,
+                             int32_t begin, int32_t end, pln_dim *out) {
+  pln_dim product = 1;
+  for (int32_t i = begin; i < end; i++) {
+    if (dims[i] == 0) {
+      *out = 0;
+      return PLN_OK;
+    }
+    PLN_TRY(pln_infer_dim(call, PLN_DIM_MUL, product, dims[i], &product));
+  }
+  *out = product;
+  return PLN_OK;
+}
+
+pln_status pln_infer_same_dim(const pln_infer *call, uint32_t i, pln_dim *dim,
+                              pln_dim other) {
+  if (*dim == other || other == PLN_DIM_UNKNOWN)
+    return PLN_OK;
+  if (*dim == PLN_DIM_UNKNOWN ||
+      (PLN_DIM_IS_CONST(other) && !PLN_DIM_IS_CONST(*dim)))
+    *dim = other;
+  else if (PLN_DIM_IS_CONST(other))
+    return pln_arg_error(call, i, "expected extent %lld, got %lld",
+                         (long long)*dim, (long long)other);
+  return PLN_OK;
+}
+
+/* b is min(a, c) with c >= 1: they broadcast only when b is a or 1, and the
+ * result is a. Or it is max(a, 0), and a is an extent, which is not negative.
+ */
+static bool is_capped(const pln_infer *call, pln_dim a, pln_dim b) {
+  if (PLN_DIM_IS_CONST(b) || b == PLN_DIM_UNKNOWN || a == PLN_DIM_UNKNOWN)
+    return false;
+  const pln_dim_row *row = pln_dim_row_of(call->engine, pln_dim_id(b));
+  if (row->kind != PLN_DIM_CALL || (row->a != a && row->b != a))
+    return false;
+  pln_dim c = row->a == a ? row->b : row->a;
+  if (row->op == PLN_DIM_MIN)
+    return PLN_DIM_IS_CONST(c) && c >= 1;
+  return row->op == PLN_DIM_MAX && c == 0;
+}
+
+pln_status pln_infer_broadcast_dim(const pln_infer *call, uint32_t i, pln_dim a,
+                                   pln_dim b, pln_dim *out) {
+  *out = a;
+  if (a == b || b == 1)
+    return PLN_OK;
+  if (a == 1) {
+    *out = b;
+    return PLN_OK;
+  }
+  bool known_a = PLN_DIM_IS_CONST(a), known_b = PLN_DIM_IS_CONST(b);
+  if (known_a && known_b)
+    return pln_arg_error(call, i, "extents %lld and %lld do not broadcast",
+                         (long long)a, (long long)b);
+  if (known_b || is_capped(call, b, a))
+    *out = b;
+  else if (!known_a && !is_capped(call, a, b))
+    *out = PLN_DIM_UNKNOWN;
+  return PLN_OK;
+}
+
+pln_status pln_infer_broadcast_shape(const pln_infer *call, uint32_t i,
+                                     pln_shape *shape, const pln_shape *other) {
+  if (shape->rank < 0 || other->rank < 0) {
+    shape->rank = -1;
+    return PLN_OK;
+  }
+  int32_t longer = other->rank - shape->rank;
+  if (longer > 0) {
+    memmove(shape->dims + longer, shape->dims,
+            (size_t)shape->rank * sizeof *shape->dims);
+    for (int32_t k = 0; k < longer; k++)
+      shape->dims[k] = 1;
+    shape->rank = other->rank;
+  }
+  int32_t shift = shape->rank - other->rank;
+  for (int32_t k = 0; k < other->rank; k++)
+    PLN_TRY(pln_infer_broadcast_dim(call, i, shape->dims[shift + k],
+                                    other->dims[k], &shape->dims[shift + k]));
+  return PLN_OK;
+}
+
+pln_status pln_args_broadcast(const pln_infer *call, uint32_t first,
+                              uint32_t end, pln_shape *out) {
+  out->rank = 0;
+  for (uint32_t i = first; i < end && i < call->n_args; i++) {
+    pln_shape shape;
+    pln_arg_shape(call, i, &shape);
+    PLN_TRY(pln_infer_broadcast_shape(call, i, out, &shape));
+  }
+  return PLN_OK;
+}

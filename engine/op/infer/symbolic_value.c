@@ -1,0 +1,230 @@
+/* symbolic_value.c: the integers that small results are known to hold, computed on
+ * extents known only by name. Called by the inference functions of all families
+ * after they have set the result's type.
+ *
+ * What holds: a value agrees in rank and count with the result's type; an
+ * element that is not known is PLN_DIM_UNKNOWN; a vector of which nothing is
+ * known is no value. */
+
+#include "op/infer/infer.h"
+
+/* -------------------------------------------------------------- one result */
+
+static bool any_known(uint32_t count, const pln_dim *elements) {
+  for (uint32_t i = 0; i < count; i++)
+    if (elements[i] != PLN_DIM_UNKNOWN)
+      return true;
+  return count == 0;
+}
+
+/* A result that wraps in 32 bits is not what exact arithmetic says. */
+static void drop_overflows(uint32_t count, const pln_dim *in, pln_dim *out) {
+  for (uint32_t i = 0; i < count; i++) {
+    bool fits =
+        !PLN_DIM_IS_CONST(in[i]) || (in[i] >= INT32_MIN && in[i] <= INT32_MAX);
+    out[i] = fits ? in[i] : PLN_DIM_UNKNOWN;
+  }
+}
+
+static bool agrees(const pln_infer *call, uint32_t rank, uint32_t count) {
+  int32_t got = pln_type_rank(call->engine, call->results[0]);
+  if (got != (int32_t)rank)
+    return false;
+  if (rank == 0)
+    return count == 1;
+  return pln_type_dims(call->engine, call->results[0])[0] == (pln_dim)count;
+}
+
+pln_status pln_infer_set_value(pln_infer *call, uint32_t rank, uint32_t count,
+                               const pln_dim *elements) {
+  pln_dtype dtype = pln_type_dtype(call->engine, call->results[0]);
+  if (dtype != PLN_INT64 && dtype != PLN_INT32 && dtype != PLN_BOOL)
+    return PLN_OK;
+  if (call->n_results || rank > 1 || count > PLN_VALUE_MAX ||
+      !agrees(call, rank, count))
+    return PLN_OK;
+  pln_dim narrow[PLN_VALUE_MAX];
+  if (dtype == PLN_INT32) {
+    drop_overflows(count, elements, narrow);
+    elements = narrow;
+  }
+  if (!any_known(count, elements))
+    return PLN_OK;
+  return pln_value_make(call->engine, rank, count, elements, &call->value);
+}
+
+/* ------------------------------------------------------------- two operands */
+
+/* Operand `i` as elements that broadcast to `count`. */
+typedef struct source {
+  const pln_dim *elements;
+  uint32_t count, rank, step;
+} source;
+
+static bool open_source(const pln_infer *call, uint32_t i, source *out) {
+  pln_value value = pln_arg_value(call, i);
+  if (!value)
+    return false;
+  out->elements = pln_value_elements(call->engine, value);
+  out->count = pln_value_count(call->engine, value);
+  out->rank = pln_value_rank(call->engine, value);
+  out->step = out->count == 1 ? 0 : 1;
+  return out->count <= PLN_VALUE_MAX;
+}
+
+static bool open_pair(const pln_infer *call, source *a, source *b,
+                      uint32_t *rank, uint32_t *count) {
+  if (!open_source(call, 0, a) || !open_source(call, 1, b))
+    return false;
+  *rank = a->rank > b->rank ? a->rank : b->rank;
+  *count = a->count == 1 ? b->count : a->count;
+  return b->count == 1 || b->count == *count;
+}
+
+typedef pln_status (*pair_fn)(const pln_infer *call, int how, pln_dim a,
+                              pln_dim b, pln_dim *out);
+
+static pln_status each_pair(pln_infer *call, pair_fn fn, int how) {
+  source a, b;
+  uint32_t rank, count;
+  if (!open_pair(call, &a, &b, &rank, &count))
+    return PLN_OK;
+  pln_dim elements[PLN_VALUE_MAX];
+  for (uint32_t i = 0; i < count; i++)
+    PLN_TRY(fn(call, how, a.elements[i * a.step], b.elements[i * b.step],
+               &elements[i]));
+  return pln_infer_set_value(call, rank, count, elements);
+}
+
+static pln_status compute(const pln_infer *call, int op, pln_dim a, pln_dim b,
+                          pln_dim *out) {
+  return pln_dim_binary(call->engine, (pln_dim_op)op, a, b, out);
+}
+
+pln_status pln_infer_value_binary(pln_infer *call, pln_dim_op op) {
+  return each_pair(call, compute, op);
+}
+
+/* With both known not to be negative, all remainders are one. */
+static pln_status remainder_of(const pln_infer *call, int fmod, pln_dim a,
+                               pln_dim b, pln_dim *out) {
+  bool plain = !fmod || (pln_dim_lower_bound(call->engine, a) >= 0 &&
+                         pln_dim_lower_bound(call->engine, b) > 0);
+  if (plain)
+    return pln_dim_binary(call->engine, PLN_DIM_FLOORMOD, a, b, out);
+  *out = PLN_DIM_UNKNOWN;
+  return PLN_OK;
+}
+
+pln_status pln_infer_value_mod(pln_infer *call) {
+  return each_pair(call, remainder_of, pln_call_int(call, "fmod", 0) != 0);
+}
+
+/* ------------------------------------------------------------- comparisons */
+
+/* What is known of b - a. */
+typedef struct gap {
+  bool equal, positive, negative, not_negative, not_positive;
+} gap;
+
+static pln_status measure(const pln_infer *call, pln_dim a, pln_dim b,
+                          gap *out) {
+  pln_dim up, down;
+  PLN_TRY(pln_dim_binary(call->engine, PLN_DIM_SUB, b, a, &up));
+  PLN_TRY(pln_dim_binary(call->engine, PLN_DIM_SUB, a, b, &down));
+  int64_t least = pln_dim_lower_bound(call->engine, up);
+  int64_t less = pln_dim_lower_bound(call->engine, down);
+  *out = (gap){.equal = up == 0,
+               .positive = least > 0,
+               .negative = less > 0,
+               .not_negative = least >= 0,
+               .not_positive = less >= 0};
+  return PLN_OK;
+}
+
+static pln_dim verdict(bool holds, bool fails) {
+  return holds ? 1 : fails ? 0 : PLN_DIM_UNKNOWN;
+}
+
+static pln_status compare(const pln_infer *call, int order, pln_dim a,
+                          pln_dim b, pln_dim *out) {
+  gap g;
+  PLN_TRY(measure(call, a, b, &g));
+  switch ((pln_order)order) {
+  case PLN_ORDER_EQUAL:
+    *out = verdict(g.equal, g.positive || g.negative);
+    break;
+  case PLN_ORDER_LESS: *out = verdict(g.positive, g.not_positive); break;
+  case PLN_ORDER_LESS_EQUAL: *out = verdict(g.not_negative, g.negative); break;
+  case PLN_ORDER_GREATER: *out = verdict(g.negative, g.not_negative); break;
+  case PLN_ORDER_GREATER_EQUAL:
+    *out = verdict(g.not_positive, g.positive);
+    break;
+  }
+  return PLN_OK;
+}
+
+pln_status pln_infer_value_compare(pln_infer *call, pln_order order) {
+  return each_pair(call, compare, order);
+}
+
+/* -------------------------------------------------- other numbers of operands
+ */
+
+pln_status pln_infer_value_negative(pln_infer *call) {
+  source a;
+  if (!open_source(call, 0, &a))
+    return PLN_OK;
+  pln_dim elements[PLN_VALUE_MAX];
+  for (uint32_t i = 0; i < a.count; i++)
+    PLN_TRY(pln_dim_binary(call->engine, PLN_DIM_SUB, 0, a.elements[i],
+                           &elements[i]));
+  return pln_infer_set_value(call, a.rank, a.count, elements);
+}
+
+static pln_status fold_operand(const pln_infer *call, pln_dim_op op,
+                               const source *a, uint32_t *count,
+                               pln_dim *elements, bool *broadcasts) {
+  uint32_t longer = *count == 1 ? a->count : *count;
+  *broadcasts = a->count == 1 || a->count == longer;
+  if (!*broadcasts)
+    return PLN_OK;
+  for (uint32_t i = *count; i < longer; i++)
+    elements[i] = elements[0];
+  *count = longer;
+  for (uint32_t i = 0; i < longer; i++)
+    PLN_TRY(pln_dim_binary(call->engine, op, elements[i],
+                           a->elements[i * a->step], &elements[i]));
+  return PLN_OK;
+}
+
+pln_status pln_infer_value_variadic(pln_infer *call, pln_dim_op op) {
+  source a;
+  if (!open_source(call, 0, &a))
+    return PLN_OK;
+  uint32_t rank = a.rank, count = a.count;
+  pln_dim elements[PLN_VALUE_MAX];
+  if (count)
+    memcpy(elements, a.elements, count * sizeof *elements);
+  for (uint32_t k = 1; k < call->n_args; k++) {
+    bool broadcasts;
+    if (!open_source(call, k, &a))
+      return PLN_OK;
+    rank = a.rank > rank ? a.rank : rank;
+    PLN_TRY(fold_operand(call, op, &a, &count, elements, &broadcasts));
+    if (!broadcasts)
+      return PLN_OK;
+  }
+  return pln_infer_set_value(call, rank, count, elements);
+}
+
+pln_status pln_infer_value_reduce(pln_infer *call, pln_dim_op op) {
+  source a;
+  if (!open_source(call, 0, &a) || a.count == 0)
+    return PLN_OK;
+  pln_dim all = a.elements[0];
+  for (uint32_t i = 1; i < a.count; i++)
+    PLN_TRY(pln_dim_binary(call->engine, op, all, a.elements[i], &all));
+  int32_t rank = pln_type_rank(call->engine, call->results[0]);
+  return rank < 0 ? PLN_OK : pln_infer_set_value(call, (uint32_t)rank, 1, &all);
+}

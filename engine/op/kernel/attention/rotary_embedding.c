@@ -1,0 +1,164 @@
+/* rotary_embedding.c: rotary_embedding: pairs of elements of each head turned
+ * by an angle that the step's position chooses. Called through ops.def. Its
+ * cosines and sines come in tables: by position, or by batch and step. */
+
+#include "op/kernel/indices.h"
+#include "op/kernel/half_as_float.h"
+#include "op/kernel/multiversion.h"
+
+/* The first 2 n elements of a head; pairs are n apart, or neighbours. */
+#define TURN(T)                                                               \
+  PLN_WIDE static void halves_##T(void *out, const void *in, const void *cos, \
+                                  const void *sin, size_t n) {                \
+    T *restrict y = out;                                                      \
+    const T *x = in, *c = cos, *s = sin;                                      \
+    for (size_t i = 0; i < n; i++) {                                          \
+      y[i] = c[i] * x[i] - s[i] * x[n + i];                                   \
+      y[n + i] = s[i] * x[i] + c[i] * x[n + i];                               \
+    }                                                                         \
+  }                                                                           \
+  PLN_WIDE static void pairs_##T(void *out, const void *in, const void *cos,  \
+                                 const void *sin, size_t n) {                 \
+    T *restrict y = out;                                                      \
+    const T *x = in, *c = cos, *s = sin;                                      \
+    for (size_t i = 0; i < n; i++) {                                          \
+      y[2 * i] = c[i] * x[2 * i] - s[i] * x[2 * i + 1];                       \
+      y[2 * i + 1] = s[i] * x[2 * i] + c[i] * x[2 * i + 1];                   \
+    }                                                                         \
+  }
+TURN(float)
+TURN(double)
+
+typedef void (*turn_fn)(void *out, const void *in, const void *cos,
+                        const void *sin, size_t n);
+
+typedef struct rotary {
+  const pln_kernel_call *call;
+  const pln_tensor *x, *cos, *sin, *positions; /* positions: or NULL */
+  size_t size;                                 /* of an element */
+  size_t batch, heads, steps, width;
+  size_t head, row; /* elements to the next head, to the next step */
+  size_t pairs;     /* that are turned */
+  turn_fn turn;
+} rotary;
+
+static pln_status read_heads(rotary *r) {
+  const pln_tensor *x = r->x;
+  int64_t n = pln_kernel_int(r->call, "num_heads", 0);
+  if (x->rank != 3 && x->rank != 4)
+    return pln_kernel_refuse(r->call, "rank %u is neither 3 nor 4", x->rank);
+  r->batch = (size_t)x->dims[0];
+  r->steps = (size_t)x->dims[x->rank - 2];
+  if (x->rank == 4) {
+    r->heads = (size_t)x->dims[1];
+    r->width = r->row = (size_t)x->dims[3];
+    r->head = r->steps * r->row;
+    return PLN_OK;
+  }
+  if (n < 1 || x->dims[2] % n)
+    return pln_kernel_refuse(r->call, "num_heads is %lld, of %lld columns",
+                             (long long)n, (long long)x->dims[2]);
+  r->heads = (size_t)n;
+  r->row = (size_t)x->dims[2];
+  r->width = r->head = r->row / r->heads;
+  return PLN_OK;
+}
+
+static pln_status read_pairs(rotary *r) {
+  int64_t turned = pln_kernel_int(r->call, "rotary_embedding_dim", 0);
+  if (turned == 0)
+    turned = (int64_t)r->width;
+  if (turned < 0 || turned % 2 || (size_t)turned > r->width)
+    return pln_kernel_refuse(r->call, "%lld of %zu elements cannot be turned",
+                             (long long)turned, r->width);
+  r->pairs = (size_t)turned / 2;
+  return PLN_OK;
+}
+
+/* A table has a row for each position, or for each batch and step. */
+static pln_status check_table(const rotary *r, const pln_tensor *t,
+                              uint32_t arg) {
+  if (t->dtype != r->x->dtype)
+    return pln_kernel_no_dtype(r->call, (pln_dtype)t->dtype);
+  bool fits = r->positions ? t->rank == 2 && t->dims[0] == r->cos->dims[0]
+                           : t->rank == 3 && (size_t)t->dims[0] == r->batch &&
+                                 (size_t)t->dims[1] == r->steps;
+  if (fits && (size_t)t->dims[t->rank - 1] == r->pairs)
+    return PLN_OK;
+  return pln_kernel_refuse(r->call, "operand %u does not fit the others", arg);
+}
+
+static pln_status read_call(const pln_kernel_call *call, rotary *r) {
+  bool pairs = pln_kernel_int(call, "interleaved", 0) != 0;
+  *r = (rotary){.call = call,
+                .x = pln_kernel_arg(call, 0),
+                .cos = pln_kernel_arg(call, 1),
+                .sin = pln_kernel_arg(call, 2),
+                .positions = pln_kernel_arg(call, 3)};
+  pln_dtype dtype = (pln_dtype)r->x->dtype;
+  r->size = pln_element_size(dtype);
+  if (dtype == PLN_FLOAT32)
+    r->turn = pairs ? pairs_float : halves_float;
+  else if (dtype == PLN_FLOAT64)
+    r->turn = pairs ? pairs_double : halves_double;
+  else
+    return pln_kernel_no_dtype(call, dtype);
+  PLN_TRY(read_heads(r));
+  PLN_TRY(read_pairs(r));
+  PLN_TRY(check_table(r, r->cos, 1));
+  PLN_TRY(check_table(r, r->sin, 2));
+  const pln_tensor *p = r->positions;
+  if (p && (p->rank != 2 || (size_t)p->dims[0] != r->batch ||
+            (size_t)p->dims[1] != r->steps))
+    return pln_kernel_refuse(call, "operand 3 does not fit the others");
+  return PLN_OK;
+}
+
+static bool table_row(const rotary *r, size_t b, size_t step, size_t *row) {
+  int64_t at;
+  *row = b * r->steps + step;
+  if (!r->positions)
+    return true;
+  if (!pln_index_at(r->positions, *row, r->cos->dims[0], &at))
+    return false;
+  *row = (size_t)at;
+  return true;
+}
+
+static void turn_step(const rotary *r, size_t b, size_t step, size_t row,
+                      char *out) {
+  size_t at = row * r->pairs * r->size, turned = 2 * r->pairs * r->size;
+  const char *x = r->x->data;
+  for (size_t h = 0; h < r->heads; h++) {
+    size_t place =
+        (b * r->heads * r->steps * r->width + h * r->head + step * r->row) *
+        r->size;
+    r->turn(out + place, x + place, (const char *)r->cos->data + at,
+            (const char *)r->sin->data + at, r->pairs);
+    memcpy(out + place + turned, x + place + turned,
+           r->width * r->size - turned);
+  }
+}
+
+static pln_status embed(pln_kernel_call *call) {
+  rotary r;
+  void *out;
+  size_t row;
+  PLN_TRY(read_call(call, &r));
+  PLN_TRY(pln_kernel_unset(call, 0, (pln_dtype)r.x->dtype, r.x->rank, r.x->dims,
+                           &out));
+  if (r.x->count == 0)
+    return PLN_OK;
+  for (size_t b = 0; b < r.batch; b++)
+    for (size_t step = 0; step < r.steps; step++) {
+      if (!table_row(&r, b, step, &row))
+        return pln_kernel_refuse(call, "step %zu has no position in the tables",
+                                 step);
+      turn_step(&r, b, step, row, out);
+    }
+  return PLN_OK;
+}
+
+pln_status pln_kernel_rotary_embedding(pln_kernel_call *call) {
+  return pln_kernel_through_float(call, "0", embed);
+}

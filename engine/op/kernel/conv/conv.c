@@ -1,0 +1,331 @@
+/* conv.c: the kernel of convolutions. Called through ops.def.
+ *
+ * A convolution is, for each image and group, the product of the weights (out x
+ * in * taps) and a matrix with a row for each channel and tap and a column for
+ * each output. That matrix is never made: where the window is one element it is
+ * the image; else its rows are read in place from a band of the image
+ * (image_band.h); where no band of bounded size holds the window, it is gathered
+ * some columns at a time.
+ *
+ * What holds: scratch is bounded and taken once a call. */
+
+#include "op/kernel/conv/image_band.h"
+#include "op/kernel/matmul/gemm.h"
+
+enum { DEPTH, ROW, COL };
+/* Elements of a band; rows of the matrix gathered at a time. */
+enum { BAND = 1 << 18, GATHERED = 256 };
+/* Bytes of weights that are multiplied with all columns of a band before the
+ * next ones are: so much stays in the second cache. */
+enum { NEAR = 256 << 10 };
+
+typedef struct conv {
+  const pln_conv_plan *plan;
+  const pln_tiles *tiles;
+  size_t size; /* of an element */
+  const char *x, *w, *bias;
+  char *y;
+} conv;
+
+static size_t least(size_t a, size_t b) {
+  return a < b ? a : b;
+}
+
+/* The part of one image and one group. */
+static conv part_of(const conv *all, size_t image, size_t group) {
+  const pln_conv_plan *p = all->plan;
+  size_t at = image * p->groups + group;
+  conv c = *all;
+  c.x += at * p->in * p->in_plane * c.size;
+  c.y += at * p->out * p->out_plane * c.size;
+  c.w += group * p->out * p->in * p->taps * c.size;
+  if (c.bias)
+    c.bias += group * p->out * c.size;
+  return c;
+}
+
+/* ---------------------------------------------------------------- one by one
+ */
+
+static bool is_pointwise(const pln_conv_plan *p) {
+  for (uint32_t i = 0; i < PLN_CONV_AXES; i++)
+    if (p->axis[i].window != 1 || p->axis[i].stride != 1 ||
+        p->axis[i].begin != 0 || p->axis[i].in != p->axis[i].out)
+      return false;
+  return true;
+}
+
+static pln_status run_pointwise(pln_engine *engine, pln_dtype dtype,
+                                const conv *all) {
+  const pln_conv_plan *p = all->plan;
+  pln_gemm gemm;
+  size_t done = 0, work = p->out * p->out_plane * p->in;
+  PLN_TRY(pln_gemm_begin(engine, dtype, p->out_plane, p->in, &gemm));
+  for (size_t i = 0; i < p->batch * p->groups; i++) {
+    if (pln_is_stopped_after(engine, &done, work))
+      break;
+    conv c = part_of(all, i / p->groups, i % p->groups);
+    pln_product s = {.m = p->out,
+                     .n = p->out_plane,
+                     .k = p->in,
+                     .a = c.w,
+                     .a_row = p->in,
+                     .a_col = 1,
+                     .b = c.x,
+                     .b_row = p->in_plane,
+                     .b_col = 1,
+                     .c = c.y,
+                     .c_row = p->out_plane,
+                     .bias = c.bias};
+    pln_gemm_run(&gemm, &s);
+  }
+  pln_gemm_end(&gemm);
+  return PLN_OK;
+}
+
+/* -------------------------------------------------------------------- bands */
+
+/* A band while it is multiplied. */
+typedef struct banded {
+  pln_engine *engine;
+  conv c;
+  pln_conv_band band;
+  bool by_rows; /* no tile reaches from one row into the next */
+  size_t *offsets;
+  char *data;
+  void *memory;
+  size_t bytes;
+  size_t z, y, x;    /* of the first output */
+  size_t rows, cols; /* of outputs */
+  size_t channel, channels;
+} banded;
+
+/* Where an output of the band lies in its plane. */
+static size_t output_at(const banded *b, size_t row, size_t col) {
+  const pln_conv_axis *axis = b->c.plan->axis;
+  return (b->z * (size_t)axis[ROW].out + b->y + row) * (size_t)axis[COL].out +
+         b->x + col;
+}
+
+/* The outputs among columns [first, first + n) of the band's matrix. */
+static uint32_t parts_of(const banded *b, size_t first, size_t n,
+                         pln_tile_part *out) {
+  uint32_t count = 0;
+  size_t row = first / b->band.pitch, col = first % b->band.pitch;
+  for (size_t at = 0; at < n; row++, col = 0) {
+    if (col < b->cols)
+      out[count++] = (pln_tile_part){at, least(n - at, b->cols - col),
+                                     output_at(b, row, col)};
+    at += b->band.pitch - col;
+  }
+  return count;
+}
+
+/* Columns [first, first + n), at most a tile's width, for m outputs from
+ * channel `i` on. */
+static void multiply_piece(const banded *b, size_t i, size_t m, size_t first,
+                           size_t n) {
+  const conv *c = &b->c;
+  const pln_conv_plan *p = c->plan;
+  pln_tile_part parts[PLN_TILE_MOST / PLN_TILE_MOST_ROWS];
+  uint32_t n_parts = parts_of(b, first, n, parts);
+  size_t a_row = p->in * p->taps;
+  pln_tile tile = {.k = b->channels * p->taps,
+                   .a = c->w + (i * a_row + b->channel * p->taps) * c->size,
+                   .a_row = a_row,
+                   .a_col = 1,
+                   .b = b->data + first * c->size,
+                   .b_at = b->offsets,
+                   .c = c->y + i * p->out_plane * c->size,
+                   .c_row = p->out_plane,
+                   .bias = c->bias ? c->bias + i * c->size : NULL,
+                   .add = b->channel > 0};
+  if (n_parts == 1) {
+    tile.c = (char *)tile.c + parts[0].to * c->size;
+    parts[0].to = 0;
+  }
+  pln_tiles_run_parts(c->tiles, &tile, m, n, n_parts, parts);
+}
+
+/* Columns [first, first + n) in tiles of about the same width. */
+static void multiply_line(const banded *b, size_t i, size_t m, size_t first,
+                          size_t n) {
+  size_t lanes = b->c.tiles->lanes, width = b->c.tiles->width;
+  size_t tiles = (n + width - 1) / width;
+  size_t vectors = (n + lanes - 1) / lanes;
+  size_t step = (vectors + tiles - 1) / tiles * lanes;
+  for (size_t at = 0; at < n; at += step)
+    multiply_piece(b, i, m, first + at, least(step, n - at));
+}
+
+/* All outputs of the band, as many channels at a time as stay near. */
+static void multiply_band(const banded *b) {
+  const pln_conv_plan *p = b->c.plan;
+  size_t bytes = b->channels * p->taps * b->c.size;
+  size_t high = NEAR / bytes / PLN_TILE_MOST_ROWS * PLN_TILE_MOST_ROWS;
+  if (high == 0)
+    high = PLN_TILE_MOST_ROWS;
+  for (size_t i = 0; i < p->out; i += high) {
+    size_t m = least(high, p->out - i);
+    if (b->by_rows)
+      for (size_t r = 0; r < b->rows; r++)
+        multiply_line(b, i, m, r * b->band.pitch, b->cols);
+    else
+      multiply_line(b, i, m, 0, (b->rows - 1) * b->band.pitch + b->cols);
+  }
+}
+
+/* All channels of the outputs that the band covers. */
+static void run_band(banded *b) {
+  const pln_conv_plan *p = b->c.plan;
+  for (b->channel = 0; b->channel < p->in; b->channel += b->channels) {
+    b->channels = least(b->band.channels, p->in - b->channel);
+    pln_conv_band_fill(&b->band, b->c.x + b->channel * p->in_plane * b->c.size,
+                       b->channels, b->z, b->y, b->x, b->data);
+    multiply_band(b);
+  }
+}
+
+static void run_part(banded *b) {
+  const pln_conv_axis *axis = b->c.plan->axis;
+  size_t high = (size_t)axis[ROW].out, wide = (size_t)axis[COL].out;
+  for (b->z = 0; b->z < (size_t)axis[DEPTH].out; b->z++)
+    for (b->y = 0; b->y < high; b->y += b->band.rows)
+      for (b->x = 0; b->x < wide; b->x += b->band.cols) {
+        if (pln_is_stopped(b->engine))
+          return; /* evaluation ends before anyone reads the rest */
+        b->rows = least(b->band.rows, high - b->y);
+        b->cols = least(b->band.cols, wide - b->x);
+        run_band(b);
+      }
+}
+
+/* Rows that end in many columns without an output are taken one by one. */
+static bool better_by_rows(const pln_conv_band *band, const pln_tiles *tiles) {
+  size_t lanes = tiles->lanes;
+  size_t row = (band->cols + lanes - 1) / lanes * lanes;
+  return row + row / 8 < band->pitch;
+}
+
+static pln_status run_banded(pln_engine *engine, const conv *all,
+                             const pln_conv_band *band) {
+  const pln_conv_plan *p = all->plan;
+  size_t table = band->channels * p->taps * sizeof(size_t);
+  banded b = {.engine = engine,
+              .band = *band,
+              .by_rows = better_by_rows(band, all->tiles)};
+  b.bytes = table + band->elements * band->size;
+  b.memory = pln_mem_new(engine, b.bytes);
+  if (!b.memory)
+    return pln_nomem(engine);
+  b.offsets = b.memory;
+  b.data = (char *)b.memory + table;
+  pln_conv_band_offsets(band, b.offsets);
+  for (size_t i = 0; i < p->batch * p->groups; i++) {
+    b.c = part_of(all, i / p->groups, i % p->groups);
+    run_part(&b);
+  }
+  pln_mem_free(engine, b.memory, b.bytes);
+  return PLN_OK;
+}
+
+/* ----------------------------------------------------------------- gathered */
+
+/* The element that output `at` meets with row `k` of the matrix, or NULL. */
+static const char *element_at(const conv *c, size_t k, size_t at) {
+  const pln_conv_axis *axis = c->plan->axis;
+  size_t tap = k % c->plan->taps, channel = k / c->plan->taps;
+  size_t from = 0, plane = 1;
+  for (uint32_t i = PLN_CONV_AXES; i-- > 0;) {
+    int64_t o = (int64_t)(at % (size_t)axis[i].out);
+    int64_t t = (int64_t)(tap % (size_t)axis[i].window);
+    int64_t x = o * axis[i].stride + t * axis[i].dilation - axis[i].begin;
+    if (x < 0 || x >= axis[i].in)
+      return NULL;
+    from += (size_t)x * plane;
+    plane *= (size_t)axis[i].in;
+    at /= (size_t)axis[i].out;
+    tap /= (size_t)axis[i].window;
+  }
+  return c->x + (channel * plane + from) * c->size;
+}
+
+/* Rows [k, k + depth) and columns [at, at + n) of the matrix. */
+static void gather(const conv *c, size_t k, size_t depth, size_t at, size_t n,
+                   char *out) {
+  for (size_t i = k; i < k + depth; i++)
+    for (size_t j = at; j < at + c->tiles->width; j++, out += c->size) {
+      const char *from = j < at + n ? element_at(c, i, j) : NULL;
+      if (from)
+        memcpy(out, from, c->size);
+      else
+        memset(out, 0, c->size);
+    }
+}
+
+static void run_gathered_part(const pln_engine *engine, const conv *c,
+                              const size_t *steps, char *data) {
+  const pln_conv_plan *p = c->plan;
+  size_t depth = p->in * p->taps, width = c->tiles->width, done = 0;
+  for (size_t at = 0; at < p->out_plane; at += width)
+    for (size_t k = 0; k < depth; k += GATHERED) {
+      if (pln_is_stopped_after(engine, &done, width * GATHERED))
+        return;
+      size_t n = least(width, p->out_plane - at);
+      pln_tile tile = {.k = least(GATHERED, depth - k),
+                       .a = c->w + k * c->size,
+                       .a_row = depth,
+                       .a_col = 1,
+                       .b = data,
+                       .b_at = steps,
+                       .c = c->y + at * c->size,
+                       .c_row = p->out_plane,
+                       .bias = c->bias,
+                       .add = k > 0};
+      gather(c, k, tile.k, at, n, data);
+      pln_tiles_run(c->tiles, &tile, p->out, n);
+    }
+}
+
+static pln_status run_gathered(pln_engine *engine, const conv *all) {
+  const pln_conv_plan *p = all->plan;
+  size_t bytes = GATHERED * all->tiles->width * all->size;
+  size_t steps[GATHERED];
+  char *data = pln_mem_new(engine, bytes);
+  if (!data)
+    return pln_nomem(engine);
+  for (size_t i = 0; i < GATHERED; i++)
+    steps[i] = i * all->tiles->width;
+  for (size_t i = 0; i < p->batch * p->groups; i++) {
+    conv c = part_of(all, i / p->groups, i % p->groups);
+    run_gathered_part(engine, &c, steps, data);
+  }
+  pln_mem_free(engine, data, bytes);
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- kernel */
+
+static pln_status run_conv(pln_engine *engine, const pln_conv_plan *plan,
+                           pln_tensor *const *args, pln_tensor *out) {
+  pln_dtype dtype = (pln_dtype)out->dtype;
+  pln_conv_band band;
+  conv c = {.plan = plan,
+            .tiles = pln_tiles_for(dtype),
+            .size = pln_element_size(dtype),
+            .x = args[0]->data,
+            .w = args[1]->data,
+            .bias = args[2] ? args[2]->data : NULL,
+            .y = pln_tensor_writable(out)};
+  if (is_pointwise(plan) || plan->in == 0)
+    return run_pointwise(engine, dtype, &c);
+  if (pln_conv_band_plan(plan, c.size, c.tiles->width, BAND, &band))
+    return run_banded(engine, &c, &band);
+  return run_gathered(engine, &c);
+}
+
+pln_status pln_kernel_conv(pln_kernel_call *call) {
+  pln_conv_plan plan;
+  PLN_TRY(pln_conv_read(call, &plan));
+  return pln_conv_compute(call, &plan, run_conv);
+}

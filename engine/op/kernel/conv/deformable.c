@@ -1,0 +1,265 @@
+/* deformable.c: the kernel of convolutions at positions moved by offsets.
+ * Called through ops.def.
+ *
+ * As a convolution: a product of the weights (out x in * taps) and a matrix
+ * with a row for each channel and tap and a column for each output. Its
+ * elements are read between those of the image, at four corners weighted by
+ * distance and mask; the matrix is made for some channels and outputs at a
+ * time.
+ *
+ * What holds: offsets are any numbers. A position that is not within one
+ * element of the image counts as 0, and so do corners outside of it. Scratch is
+ * bounded, but for windows of many taps, and taken once a call. */
+
+#include <math.h>
+
+#include "op/kernel/conv/plan.h"
+#include "op/kernel/matmul/gemm.h"
+#include "op/kernel/element.h"
+#include "op/kernel/half_as_float.h"
+
+enum { ROW = PLN_CONV_AXES - 2, COL };
+/* Elements of the matrix at a time; outputs at a time. */
+enum { BLOCK = 1 << 16, OUTPUTS = 256 };
+
+/* Where an element of the matrix is read; the same for all channels of an
+ * offset group. */
+typedef struct corners {
+  int64_t at[4]; /* in the image; negative: outside */
+  double weight[4];
+} corners;
+
+typedef struct deform {
+  const pln_kernel_call *call;
+  pln_conv_plan plan;
+  const pln_tensor *x, *w, *offset, *bias, *mask;
+  size_t size;             /* of an element */
+  size_t shared;           /* channels of an offset group */
+  size_t outputs;          /* columns of the matrix, at most */
+  size_t channels;         /* whose rows it has, at most */
+  size_t image, group;     /* that are computed */
+  size_t first, n;         /* outputs that are computed */
+  corners corner[OUTPUTS]; /* of one tap */
+  char *matrix;
+  char *y;
+} deform;
+
+static size_t least(size_t a, size_t b) {
+  return a < b ? a : b;
+}
+
+/* ------------------------------------------------------------------ corners */
+
+static void set_corner(const deform *d, corners *c, int i, int64_t y, int64_t x,
+                       double weight) {
+  int64_t high = d->plan.axis[ROW].in, wide = d->plan.axis[COL].in;
+  bool inside = y >= 0 && y < high && x >= 0 && x < wide;
+  c->at[i] = inside ? y * wide + x : -1;
+  c->weight[i] = weight;
+}
+
+static void set_corners(const deform *d, double y, double x, double factor,
+                        corners *c) {
+  double high = (double)d->plan.axis[ROW].in;
+  double wide = (double)d->plan.axis[COL].in;
+  if (!(y > -1 && y < high && x > -1 && x < wide)) { /* or no number */
+    for (int i = 0; i < 4; i++)
+      c->at[i] = -1;
+    return;
+  }
+  int64_t top = (int64_t)floor(y), left = (int64_t)floor(x);
+  double down = y - (double)top, right = x - (double)left;
+  set_corner(d, c, 0, top, left, (1 - down) * (1 - right) * factor);
+  set_corner(d, c, 1, top, left + 1, (1 - down) * right * factor);
+  set_corner(d, c, 2, top + 1, left, down * (1 - right) * factor);
+  set_corner(d, c, 3, top + 1, left + 1, down * right * factor);
+}
+
+/* Where a tap meets an output without an offset. */
+static double grid_at(const pln_conv_axis *axis, size_t output, size_t tap) {
+  return (double)((int64_t)output * axis->stride +
+                  (int64_t)tap * axis->dilation - axis->begin);
+}
+
+/* The corners of one tap and offset group, for the outputs at hand. */
+static void place_tap(deform *d, size_t offset_group, size_t tap) {
+  const pln_conv_plan *p = &d->plan;
+  size_t groups = p->groups * p->in / d->shared;
+  size_t plane = (d->image * groups + offset_group) * p->taps + tap;
+  size_t wide = (size_t)p->axis[COL].out, window = (size_t)p->axis[COL].window;
+  for (size_t i = 0; i < d->n; i++) {
+    size_t at = d->first + i;
+    size_t dy = 2 * plane * p->out_plane + at, dx = dy + p->out_plane;
+    double y = grid_at(&p->axis[ROW], at / wide, tap / window);
+    double x = grid_at(&p->axis[COL], at % wide, tap % window);
+    double factor =
+        d->mask ? pln_number_at(d->mask, plane * p->out_plane + at) : 1;
+    set_corners(d, y + pln_number_at(d->offset, dy),
+                x + pln_number_at(d->offset, dx), factor, &d->corner[i]);
+  }
+}
+
+/* ------------------------------------------------------------------- matrix */
+
+#define GATHER(T)                                                             \
+  static void gather_##T(const corners *c, size_t n, const T *image, T *to) { \
+    for (size_t i = 0; i < n; i++) {                                          \
+      double sum = 0;                                                         \
+      for (int k = 0; k < 4; k++)                                             \
+        if (c[i].at[k] >= 0)                                                  \
+          sum += c[i].weight[k] * (double)image[c[i].at[k]];                  \
+      to[i] = (T)sum;                                                         \
+    }                                                                         \
+  }
+GATHER(float)
+GATHER(double)
+
+/* The row of a channel of the group, when the tap's corners are known. */
+static void gather_row(const deform *d, size_t channel, void *to) {
+  const pln_conv_plan *p = &d->plan;
+  size_t at = (d->image * p->groups + d->group) * p->in + channel;
+  const void *image = (const char *)d->x->data + at * p->in_plane * d->size;
+  if (d->size == sizeof(float))
+    gather_float(d->corner, d->n, image, to);
+  else
+    gather_double(d->corner, d->n, image, to);
+}
+
+/* Rows of n channels from `channel` on, which share their offsets; `to` is the
+ * first one's. */
+static void gather_rows(deform *d, size_t channel, size_t n, char *to) {
+  const pln_conv_plan *p = &d->plan;
+  size_t offset_group = (d->group * p->in + channel) / d->shared;
+  size_t row = d->outputs * d->size;
+  for (size_t tap = 0; tap < p->taps; tap++) {
+    place_tap(d, offset_group, tap);
+    for (size_t i = 0; i < n; i++)
+      gather_row(d, channel + i, to + (i * p->taps + tap) * row);
+  }
+}
+
+static void fill_matrix(deform *d, size_t channel, size_t channels) {
+  const pln_conv_plan *p = &d->plan;
+  for (size_t done = 0; done < channels;) {
+    size_t at = d->group * p->in + channel + done;
+    size_t n = least(d->shared - at % d->shared, channels - done);
+    gather_rows(d, channel + done, n,
+                d->matrix + done * p->taps * d->outputs * d->size);
+    done += n;
+  }
+}
+
+/* ------------------------------------------------------------------ product */
+
+/* All channels of the outputs at hand. */
+static void multiply(deform *d, const pln_gemm *gemm) {
+  const pln_conv_plan *p = &d->plan;
+  size_t filter = d->group * p->out;
+  size_t plane = d->image * p->groups * p->out + filter;
+  const char *w = (const char *)d->w->data + filter * p->in * p->taps * d->size;
+  pln_product s = {.m = p->out,
+                   .n = d->n,
+                   .a_row = p->in * p->taps,
+                   .a_col = 1,
+                   .b = d->matrix,
+                   .b_row = d->outputs,
+                   .b_col = 1,
+                   .c = d->y + (plane * p->out_plane + d->first) * d->size,
+                   .c_row = p->out_plane};
+  if (d->bias)
+    s.bias = (const char *)d->bias->data + filter * d->size;
+  size_t channel = 0;
+  do {
+    size_t n = least(d->channels, p->in - channel);
+    fill_matrix(d, channel, n);
+    s.k = n * p->taps;
+    s.a = w + channel * p->taps * d->size;
+    s.add = channel > 0;
+    pln_gemm_run(gemm, &s);
+    channel += n;
+  } while (channel < p->in);
+}
+
+static pln_status run(deform *d) {
+  const pln_conv_plan *p = &d->plan;
+  pln_engine *engine = d->call->engine;
+  pln_gemm gemm;
+  d->outputs = least(OUTPUTS, p->out_plane);
+  d->channels = BLOCK / p->taps / d->outputs;
+  d->channels = least(p->in, d->channels ? d->channels : 1);
+  size_t rows = d->channels * p->taps;
+  size_t bytes = rows * d->outputs * d->size;
+  PLN_TRY(
+      pln_gemm_begin(engine, (pln_dtype)d->x->dtype, d->outputs, rows, &gemm));
+  d->matrix = pln_mem_new(engine, bytes);
+  if (d->matrix)
+    for (size_t i = 0; i < p->batch * p->groups; i++)
+      for (d->first = 0; d->first < p->out_plane; d->first += d->n) {
+        d->image = i / p->groups;
+        d->group = i % p->groups;
+        d->n = least(d->outputs, p->out_plane - d->first);
+        multiply(d, &gemm);
+      }
+  pln_gemm_end(&gemm);
+  if (!d->matrix)
+    return pln_nomem(engine);
+  pln_mem_free(engine, d->matrix, bytes);
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+/* `t` has the dtype of the image and dims (batch, channels, outputs). */
+static bool fits(const deform *d, const pln_tensor *t, size_t channels) {
+  const pln_conv_plan *p = &d->plan;
+  return t->dtype == d->x->dtype && t->rank == 4 &&
+         (size_t)t->dims[0] == p->batch && (size_t)t->dims[1] == channels &&
+         t->dims[2] == p->axis[ROW].out && t->dims[3] == p->axis[COL].out;
+}
+
+static pln_status read_call(const pln_kernel_call *call, deform *d) {
+  const pln_tensor *args[3] = {pln_kernel_arg(call, 0), pln_kernel_arg(call, 1),
+                               pln_kernel_arg(call, 3)};
+  pln_kernel_call plain = *call; /* (x, w, bias) */
+  plain.n_args = 3;
+  plain.args = args;
+  d->x = args[0];
+  d->w = args[1];
+  d->offset = pln_kernel_arg(call, 2);
+  d->bias = args[2];
+  d->mask = pln_kernel_arg(call, 4);
+  PLN_TRY(pln_conv_read(&plain, &d->plan));
+  if (!pln_is_float32_or_64(d->x))
+    return pln_kernel_no_dtype(call, (pln_dtype)d->x->dtype);
+  if (d->plan.space != 2)
+    return pln_kernel_refuse(call, "images must have 2 axes of space, got %u",
+                             d->plan.space);
+  size_t channels = d->plan.groups * d->plan.in;
+  int64_t groups = pln_kernel_int(call, "offset_group", 1);
+  if (groups < 1 || channels == 0 || channels % (size_t)groups)
+    return pln_kernel_refuse(call, "%lld offset groups of %zu channels",
+                             (long long)groups, channels);
+  size_t planes = (size_t)groups * d->plan.taps;
+  d->shared = channels / (size_t)groups;
+  d->size = pln_element_size((pln_dtype)d->x->dtype);
+  if (!d->offset || !fits(d, d->offset, 2 * planes) ||
+      (d->mask && !fits(d, d->mask, planes)))
+    return pln_kernel_refuse(call, "offsets or mask do not fit the outputs");
+  return PLN_OK;
+}
+
+static pln_status convolve(pln_kernel_call *call) {
+  deform d = {.call = call};
+  PLN_TRY(read_call(call, &d));
+  const pln_conv_plan *p = &d.plan;
+  const int64_t dims[4] = {d.x->dims[0], (int64_t)(p->groups * p->out),
+                           p->axis[ROW].out, p->axis[COL].out};
+  PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)d.x->dtype, 4, dims,
+                           &call->results[0]));
+  d.y = pln_tensor_writable(call->results[0]);
+  return call->results[0]->count ? run(&d) : PLN_OK;
+}
+
+pln_status pln_kernel_deform_conv(pln_kernel_call *call) {
+  return pln_kernel_through_float(call, "0", convolve);
+}

@@ -1,0 +1,25 @@
+/* element.h: elements of small float tensors one at a time: scales, means,
+ * boxes. */
+
+#ifndef PLN_OP_KERNEL_ELEMENT_H
+#define PLN_OP_KERNEL_ELEMENT_H
+
+#include "op/kernel/kernel.h"
+
+static inline bool pln_is_float32_or_64(const pln_tensor *t) {
+  return t->dtype == PLN_FLOAT32 || t->dtype == PLN_FLOAT64;
+}
+/* Element `i` of a float32 or float64 tensor, and its setting. */
+static inline double pln_number_at(const pln_tensor *t, size_t i) {
+  return t->dtype == PLN_FLOAT32 ? (double)((const float *)t->data)[i]
+                                 : ((const double *)t->data)[i];
+}
+static inline void pln_number_put(pln_tensor *t, size_t i, double value) {
+  void *data = pln_tensor_writable(t);
+  if (t->dtype == PLN_FLOAT32)
+    ((float *)data)[i] = (float)value;
+  else
+    ((double *)data)[i] = value;
+}
+
+#endif

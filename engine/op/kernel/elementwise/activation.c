@@ -1,0 +1,302 @@
+/* activation.c: activation functions, clip and prelu. Called through ops.def.
+ *
+ * What holds: functions of float32 are those of approximation.h, which also
+ * bounds their errors; NaN stays NaN, but for what is compared with NaN. */
+
+#include <float.h>
+#include <math.h>
+
+#include "op/kernel/elementwise/approximation.h"
+#include "op/kernel/elementwise/elementwise.h"
+#include "op/kernel/element.h"
+
+/* p and q are the parameters, of the loop's type. */
+#define RELU(T, x) ((x) < 0 ? (T)0 : (x))
+#define LEAKY(T, x) ((x) < 0 ? p * (x) : (x))
+/* As ONNX defines these by Less and Where: 0 for NaN. */
+#define THRESHOLDED(T, x) ((x) > p ? (x) : (T)0)
+#define SHRINK(T, x) ((x) < -q ? (x) + p : (x) > q ? (x)-p : (T)0)
+#define UNIT(T, y) ((y) < 0 ? (T)0 : (y) > 1 ? (T)1 : (y))
+#define HARD_SIGMOID(T, x) UNIT(T, p *(x) + q)
+#define HARD_SWISH(T, x) ((x)*UNIT(T, (x) / 6 + (T)0.5))
+#define SOFTSIGN(T, x) ((x) / (1 + ((x) < 0 ? -(x) : (x))))
+
+#define FLOAT_LOOPS(name, f)                     \
+  PLN_UNARY_LOOP(name, FLOAT32, float, float, f) \
+  PLN_UNARY_LOOP(name, FLOAT64, double, double, f)
+FLOAT_LOOPS(relu, RELU)
+FLOAT_LOOPS(leaky, LEAKY)
+FLOAT_LOOPS(thresholded, THRESHOLDED)
+FLOAT_LOOPS(shrink, SHRINK)
+FLOAT_LOOPS(hard_sigmoid, HARD_SIGMOID)
+FLOAT_LOOPS(hard_swish, HARD_SWISH)
+FLOAT_LOOPS(softsign, SOFTSIGN)
+#define RELU_INT(D, T) PLN_UNARY_LOOP(relu, D, T, T, RELU)
+PLN_SIGNED_TYPES(RELU_INT)
+
+/* ----------------------------------------------------- with exponentials */
+
+/* exp of what is negative only: neither branch overflows. */
+static double sigmoid(double x) {
+  double e = exp(x < 0 ? x : -x);
+  return (x < 0 ? e : 1) / (1 + e);
+}
+
+static double softplus(double x) {
+  return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+
+static double gelu(double x) {
+  return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
+}
+
+static double gelu_tanh(double x) {
+  return 0.5 * x *
+         (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+}
+
+static double silu(double x, double alpha) {
+  return x * sigmoid(alpha * x);
+}
+
+static double mish(double x) {
+  return x * tanh(softplus(x));
+}
+
+static double elu(double x, double alpha) {
+  return x < 0 ? alpha * expm1(x) : x;
+}
+
+static double selu(double x, double alpha, double gamma) {
+  return x > 0 ? gamma * x : gamma * alpha * expm1(x);
+}
+
+static double celu(double x, double alpha) {
+  return x < 0 ? alpha * expm1(x / alpha) : x;
+}
+
+#define SIGMOID_SINGLE(T, x) pln_sigmoid_float(x)
+#define SIGMOID(T, x) sigmoid(x)
+PLN_UNARY_LOOP(sigmoid, FLOAT32, float, float, SIGMOID_SINGLE)
+PLN_UNARY_LOOP(sigmoid, FLOAT64, double, double, SIGMOID)
+#define SOFTPLUS_SINGLE(T, x) pln_softplus_float(x)
+#define GELU_SINGLE(T, x) pln_gelu_float(x)
+#define GELU_TANH_SINGLE(T, x) pln_gelu_tanh_float(x)
+#define MISH_SINGLE(T, x) pln_mish_float(x)
+#define SILU_SINGLE(T, x) pln_silu_float(x, params->p)
+#define ELU_SINGLE(T, x) ((x) < 0 ? p * pln_expm1_negative(x) : (x))
+#define SELU_SINGLE(T, x) \
+  (q * ((x) > 0 ? (x) : p * pln_expm1_negative((x) > 0 ? 0 : (x))))
+#define SOFTPLUS(T, x) softplus(x)
+#define GELU(T, x) gelu(x)
+#define GELU_TANH(T, x) gelu_tanh(x)
+#define MISH(T, x) mish(x)
+#define SILU(T, x) silu(x, p)
+#define ELU(T, x) elu(x, p)
+#define SELU(T, x) selu(x, p, q)
+#define CELU(T, x) celu((double)(x), (double)p)
+#define LOOPS_OF(name, f32, f64)                   \
+  PLN_UNARY_LOOP(name, FLOAT32, float, float, f32) \
+  PLN_UNARY_LOOP(name, FLOAT64, double, double, f64)
+LOOPS_OF(softplus, SOFTPLUS_SINGLE, SOFTPLUS)
+LOOPS_OF(gelu, GELU_SINGLE, GELU)
+LOOPS_OF(gelu_tanh, GELU_TANH_SINGLE, GELU_TANH)
+LOOPS_OF(mish, MISH_SINGLE, MISH)
+LOOPS_OF(silu, SILU_SINGLE, SILU)
+LOOPS_OF(elu, ELU_SINGLE, ELU)
+LOOPS_OF(selu, SELU_SINGLE, SELU)
+LOOPS_OF(celu, CELU, CELU)
+
+/* ------------------------------------------------------------------ kernels */
+
+#define ROW(name, D) [PLN_##D] = name##_##D
+#define FLOATS(name) ROW(name, FLOAT32), ROW(name, FLOAT64)
+#define SIGNED(name) \
+  ROW(name, INT8), ROW(name, INT16), ROW(name, INT32), ROW(name, INT64)
+
+#define PLAIN_KERNEL(name, ...)                                 \
+  pln_status pln_kernel_##name(pln_kernel_call *call) {         \
+    static const pln_unary_loops loops = {.of = {__VA_ARGS__}}; \
+    return pln_unary_run(call, &loops, NULL);                   \
+  }
+/* Attribute names and defaults of p and q. */
+#define TUNED_KERNEL(name, family, p_name, p_value, q_name, q_value) \
+  pln_status pln_kernel_##name(pln_kernel_call *call) {              \
+    static const pln_unary_loops loops = {.of = {FLOATS(family)}};   \
+    pln_params params = {pln_kernel_float(call, p_name, p_value),    \
+                         pln_kernel_float(call, q_name, q_value)};   \
+    return pln_unary_run(call, &loops, &params);                     \
+  }
+PLAIN_KERNEL(relu, SIGNED(relu), FLOATS(relu))
+PLAIN_KERNEL(sigmoid, FLOATS(sigmoid))
+PLAIN_KERNEL(hard_swish, FLOATS(hard_swish))
+PLAIN_KERNEL(mish, FLOATS(mish))
+PLAIN_KERNEL(softplus, FLOATS(softplus))
+PLAIN_KERNEL(softsign, FLOATS(softsign))
+TUNED_KERNEL(leaky_relu, leaky, "alpha", 0.01, "", 0)
+TUNED_KERNEL(elu, elu, "alpha", 1, "", 0)
+TUNED_KERNEL(celu, celu, "alpha", 1, "", 0)
+TUNED_KERNEL(silu, silu, "alpha", 1, "", 0)
+TUNED_KERNEL(thresholded_relu, thresholded, "alpha", 1, "", 0)
+TUNED_KERNEL(selu, selu, "alpha", 1.67326319217681884765625, "gamma",
+             1.05070102214813232421875)
+TUNED_KERNEL(hard_sigmoid, hard_sigmoid, "alpha", 0.2, "beta", 0.5)
+TUNED_KERNEL(shrink, shrink, "bias", 0, "lambd", 0.5)
+
+pln_status pln_kernel_gelu(pln_kernel_call *call) {
+  static const pln_unary_loops exact = {.of = {FLOATS(gelu)}};
+  static const pln_unary_loops rough = {.of = {FLOATS(gelu_tanh)}};
+  bool fast = pln_kernel_string_is(call, "approximate", "none", "tanh");
+  return pln_unary_run(call, fast ? &rough : &exact, NULL);
+}
+
+/* ------------------------------------------------------------ two operands */
+
+#define SLOPED(T, x, slope) ((x) < 0 ? (slope) * (x) : (x))
+#define SLOPED_INT(T, x, slope) \
+  ((x) < 0 ? (T)((uint64_t)(x) * (uint64_t)(slope)) : (x))
+#define UNSLOPED(T, x, slope) (x)
+#define PRELU_FLOATS(D, T) PLN_PAIR_LOOP(prelu, D, T, T, SLOPED)
+PLN_FLOAT_TYPES(PRELU_FLOATS)
+PLN_PAIR_LOOP(prelu, INT32, int32_t, int32_t, SLOPED_INT)
+PLN_PAIR_LOOP(prelu, INT64, int64_t, int64_t, SLOPED_INT)
+
+/* The slope must not make the result larger than operand 0. */
+static bool fits_into(const pln_tensor *small, const pln_tensor *large) {
+  if (small->rank > large->rank)
+    return false;
+  for (uint32_t i = 0; i < small->rank; i++) {
+    int64_t extent = small->dims[small->rank - 1 - i];
+    if (extent != 1 && extent != large->dims[large->rank - 1 - i])
+      return false;
+  }
+  return true;
+}
+
+/* Relay's form: a vector of slopes, one for each index of the axis. */
+static pln_status slope_along_axis(pln_kernel_call *call,
+                                   const pln_pair_loops *loops) {
+  const pln_tensor *x = pln_kernel_arg(call, 0), *s = pln_kernel_arg(call, 1);
+  int64_t dims[PLN_MAX_RANK];
+  uint32_t axis;
+  pln_tensor *slope;
+  if (!x || !s || s->rank != 1 || x->rank > PLN_MAX_RANK ||
+      !pln_kernel_axis(pln_kernel_int(call, "axis", 1), x->rank, &axis) ||
+      (s->dims[0] != x->dims[axis] && s->dims[0] != 1))
+    return pln_kernel_refuse(call, "the slope does not fit the axis");
+  for (uint32_t i = 0; i < x->rank; i++)
+    dims[i] = i == axis ? s->dims[0] : 1;
+  PLN_TRY(pln_tensor_reshaped(s, x->rank, dims, &slope));
+  pln_status status =
+      pln_pair_compute(call, loops, x, slope, &call->results[0]);
+  pln_tensor_release(slope);
+  return status;
+}
+
+pln_status pln_kernel_prelu(pln_kernel_call *call) {
+  static const pln_pair_loops loops = {
+      .of = {FLOATS(prelu), ROW(prelu, INT32), ROW(prelu, INT64)}};
+  const pln_tensor *x = pln_kernel_arg(call, 0), *s = pln_kernel_arg(call, 1);
+  if (pln_kernel_list(call, PLN_NONE, "axis").given)
+    return slope_along_axis(call, &loops);
+  if (!x || !s || !fits_into(s, x))
+    return pln_kernel_refuse(call, "the slope does not broadcast");
+  return pln_pair_run(call, &loops);
+}
+
+/* --------------------------------------------------------------------- clip */
+
+/* The limits come first, so that NaN stays. */
+#define AT_LEAST(T, x, y) ((x) < (y) ? (y) : (x))
+#define AT_MOST(T, x, y) ((x) > (y) ? (y) : (x))
+#define LEAST_LOOP(D, T) PLN_PAIR_LOOP(at_least, D, T, T, AT_LEAST)
+#define MOST_LOOP(D, T) PLN_PAIR_LOOP(at_most, D, T, T, AT_MOST)
+PLN_INT_TYPES(LEAST_LOOP)
+PLN_INT_TYPES(MOST_LOOP)
+PLN_FLOAT_TYPES(LEAST_LOOP)
+PLN_FLOAT_TYPES(MOST_LOOP)
+/* Where the limits cross, the upper one holds. */
+#define CLIP_UNIT(T, x) AT_MOST(T, AT_LEAST(T, x, p), q)
+FLOAT_LOOPS(clip, CLIP_UNIT)
+
+#define ALL(name)                                                       \
+  SIGNED(name), ROW(name, UINT8), ROW(name, UINT16), ROW(name, UINT32), \
+      ROW(name, UINT64), FLOATS(name)
+
+/* `limit` (NULL: none) applied to *all, which is replaced. */
+static pln_status limit_by(pln_kernel_call *call, const pln_pair_loops *loops,
+                           const pln_tensor *limit, pln_tensor **all) {
+  pln_tensor *limited;
+  if (!limit)
+    return PLN_OK;
+  if (limit->count != 1 || limit->rank > (*all)->rank)
+    return pln_kernel_refuse(call, "a limit must be a scalar");
+  PLN_TRY(pln_pair_compute(call, loops, *all, limit, &limited));
+  pln_tensor_release(*all);
+  *all = limited;
+  return PLN_OK;
+}
+
+static pln_status clip_by_arguments(pln_kernel_call *call) {
+  static const pln_pair_loops least = {.of = {ALL(at_least)}};
+  static const pln_pair_loops most = {.of = {ALL(at_most)}};
+  pln_tensor *all = pln_tensor_retain(call->args[0]);
+  pln_status status = limit_by(call, &least, pln_kernel_arg(call, 1), &all);
+  if (status == PLN_OK)
+    status = limit_by(call, &most, pln_kernel_arg(call, 2), &all);
+  if (status == PLN_OK)
+    call->results[0] = all;
+  else
+    pln_tensor_release(all);
+  return status;
+}
+
+/* The greatest finite number, which ONNX says limits what has no other limit.
+ */
+static double greatest(pln_dtype dtype) {
+  switch ((int)dtype) {
+  case PLN_FLOAT16: return 65504;
+  case PLN_BFLOAT16: return 0x1.fep127;
+  case PLN_FLOAT32: return (double)FLT_MAX;
+  default: return DBL_MAX;
+  }
+}
+
+/* The limit that argument `i` is; false when it is no scalar like operand 0. A
+ * NaN limits nothing here, either. */
+static bool read_limit(const pln_kernel_call *call, uint32_t i, double *limit) {
+  const pln_tensor *t = pln_kernel_arg(call, i);
+  if (!t)
+    return true;
+  if (t->rank || t->dtype != call->args[0]->dtype || !pln_is_float32_or_64(t))
+    return false;
+  double given = pln_number_at(t, 0);
+  *limit = given == given ? given : *limit;
+  return true;
+}
+
+/* Floats always are: infinities become the greatest finite numbers. */
+static bool is_limited(const pln_kernel_call *call) {
+  const pln_tensor *x = call->args[0];
+  return pln_kernel_arg(call, 1) || pln_kernel_arg(call, 2) ||
+         pln_attrs_find(call->engine, call->attrs, "min") ||
+         pln_attrs_find(call->engine, call->attrs, "max") ||
+         pln_is_float32_or_64(x) || x->dtype == PLN_FLOAT16 ||
+         x->dtype == PLN_BFLOAT16;
+}
+
+pln_status pln_kernel_clip(pln_kernel_call *call) {
+  static const pln_unary_loops loops = {.of = {FLOATS(clip)}};
+  if (!pln_kernel_arg(call, 0))
+    return pln_kernel_refuse(call, "the operand is missing");
+  if (!is_limited(call)) {
+    pln_kernel_same(call, 0, call->args[0]);
+    return PLN_OK;
+  }
+  double most = greatest((pln_dtype)call->args[0]->dtype);
+  pln_params params = {pln_kernel_float(call, "min", -most),
+                       pln_kernel_float(call, "max", most)};
+  if (!read_limit(call, 1, &params.p) || !read_limit(call, 2, &params.q))
+    return clip_by_arguments(call);
+  return pln_unary_run(call, &loops, &params);
+}

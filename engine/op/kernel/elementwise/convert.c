@@ -1,0 +1,371 @@
+/* convert.c: runs of elements from one dtype to another. Called by cast.
+ *
+ * What holds: between integers values wrap. From a float to an integer they are
+ * cut towards zero. What does not fit, NaN among it, is refused when folding; a
+ * run gives what x86 gives, as other runtimes do: the least int64 for integers
+ * of 64 bits, uint32 and what is below a byte, the least int32 for the others,
+ * and of these the low bits. Floats are rounded to the nearest, ties to even.
+ *
+ * Elements go through blocks of one of four forms, so that there is a loop a
+ * dtype and a loop a pair of forms, not one a pair of dtypes. */
+
+#include "op/kernel/elementwise/convert.h"
+
+#include "op/kernel/elementwise/elementwise.h"
+#include "op/kernel/multiversion.h"
+
+/* Elements of a block. */
+enum { BLOCK = 512 };
+
+/* float, double, int32_t, and 64-bit integers whose sign is the dtype's. */
+typedef enum form { NONE, SINGLE, TWICE, SHORT, LONG } form;
+
+static form form_of(pln_dtype dtype) {
+  switch ((int)dtype) {
+  case PLN_FLOAT32:
+  case PLN_FLOAT16:
+  case PLN_BFLOAT16: return SINGLE;
+  case PLN_FLOAT64: return TWICE;
+  case PLN_BOOL:
+  case PLN_INT8:
+  case PLN_INT16:
+  case PLN_INT32:
+  case PLN_UINT8:
+  case PLN_UINT16: return SHORT;
+  case PLN_INT2:
+  case PLN_INT4:
+  case PLN_UINT2:
+  case PLN_UINT4:
+  case PLN_INT64:
+  case PLN_UINT32:
+  case PLN_UINT64: return LONG;
+  }
+  return pln_is_small_float(dtype) ? TWICE : NONE;
+}
+
+/* Its elements lie in memory as the form has them. */
+static bool is_form(pln_dtype dtype) {
+  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_INT32 ||
+         dtype == PLN_INT64 || dtype == PLN_UINT64;
+}
+
+static bool is_signed(pln_dtype dtype) {
+  return dtype == PLN_INT2 || dtype == PLN_INT4 || dtype == PLN_INT8 ||
+         dtype == PLN_INT16 || dtype == PLN_INT32 || dtype == PLN_INT64;
+}
+
+bool pln_convertible(pln_dtype dtype) {
+  return form_of(dtype) != NONE;
+}
+
+typedef union block {
+  float single[BLOCK];
+  double twice[BLOCK];
+  int32_t narrow[BLOCK];
+  uint64_t whole[BLOCK];
+} block;
+
+/* ------------------------------------------------------------ below a byte */
+
+/* Element `i` of a run that begins with a byte; low bits come first. */
+static uint8_t packed_at(const void *from, size_t i, uint32_t bits) {
+  uint32_t per_byte = 8 / bits;
+  uint8_t byte = ((const uint8_t *)from)[i / per_byte];
+  return (uint8_t)((byte >> (i % per_byte * bits)) & ((1u << bits) - 1));
+}
+
+/* A byte is cleared with its first element. */
+static void pack_at(void *to, size_t i, uint32_t bits, uint8_t element) {
+  size_t per_byte = 8 / bits, at = i % per_byte * bits;
+  uint8_t *byte = (uint8_t *)to + i / per_byte;
+  uint8_t mask = (uint8_t)((1u << bits) - 1);
+  *byte = (uint8_t)((at ? *byte : 0) | (element & mask) << at);
+}
+
+static void unpack(pln_dtype dtype, const void *from, size_t n, uint64_t *to) {
+  uint32_t bits = pln_dtype_bits(dtype);
+  uint64_t sign = is_signed(dtype) ? (uint64_t)1 << (bits - 1) : 0;
+  for (size_t i = 0; i < n; i++)
+    to[i] = (packed_at(from, i, bits) ^ sign) - sign;
+}
+
+static void widen_small(pln_dtype dtype, const void *from, size_t n,
+                        double *to) {
+  uint32_t bits = pln_dtype_bits(dtype);
+  for (size_t i = 0; i < n; i++)
+    to[i] = pln_small_to_double(dtype, packed_at(from, i, bits));
+}
+
+/* ------------------------------------------------------- dtypes to a form */
+
+/* A loop from elements of one type to another. */
+#define TURN(name, S, T, expr)                                        \
+  PLN_WIDEST static void name(const void *from, size_t n, void *to) { \
+    const S *restrict in = from;                                      \
+    T *restrict out = to;                                             \
+    for (size_t i = 0; i < n; i++) {                                  \
+      const S x = in[i];                                              \
+      out[i] = (T)(expr);                                             \
+    }                                                                 \
+  }
+TURN(load_bool, uint8_t, int32_t, x != 0)
+TURN(load_int8, int8_t, int32_t, x)
+TURN(load_int16, int16_t, int32_t, x)
+TURN(load_uint8, uint8_t, int32_t, x)
+TURN(load_uint16, uint16_t, int32_t, x)
+TURN(load_uint32, uint32_t, uint64_t, x)
+
+static void load(pln_dtype dtype, const void *from, size_t n, void *to) {
+  switch ((int)dtype) {
+  case PLN_FLOAT16:
+  case PLN_BFLOAT16: pln_widen(dtype, from, to, n); return;
+  case PLN_BOOL: load_bool(from, n, to); return;
+  case PLN_INT8: load_int8(from, n, to); return;
+  case PLN_INT16: load_int16(from, n, to); return;
+  case PLN_UINT8: load_uint8(from, n, to); return;
+  case PLN_UINT16: load_uint16(from, n, to); return;
+  case PLN_UINT32: load_uint32(from, n, to); return;
+  }
+  if (form_of(dtype) == TWICE)
+    widen_small(dtype, from, n, to);
+  else
+    unpack(dtype, from, n, to);
+}
+
+/* ------------------------------------------------------------ form to form */
+
+/* What a conversion of floats met; NaN is told apart, the rest is checked
+ * beforehand by those who refuse it. */
+#define CUT_SHORT(name, S)                                            \
+  PLN_WIDEST static bool name(const void *from, size_t n, void *to) { \
+    const S *restrict in = from;                                      \
+    int32_t *restrict out = to;                                       \
+    uint32_t nan = 0;                                                 \
+    for (size_t i = 0; i < n; i++) {                                  \
+      const S x = in[i];                                              \
+      const bool fits = x > (S)-0x1.00000002p31 && x < (S)0x1p31;     \
+      const int32_t y = (int32_t)(fits ? x : 0);                      \
+      nan |= x != x;                                                  \
+      out[i] = fits ? y : INT32_MIN;                                  \
+    }                                                                 \
+    return !nan;                                                      \
+  }
+/* Into signed bits of 64. */
+#define CUT_LONG(name, S)                                             \
+  PLN_WIDEST static bool name(const void *from, size_t n, void *to) { \
+    const S *restrict in = from;                                      \
+    int64_t *restrict out = to;                                       \
+    uint32_t nan = 0;                                                 \
+    for (size_t i = 0; i < n; i++) {                                  \
+      const S x = in[i];                                              \
+      const bool fits = x >= (S)-0x1p63 && x < (S)0x1p63;             \
+      const int64_t y = (int64_t)(fits ? x : 0);                      \
+      nan |= x != x;                                                  \
+      out[i] = fits ? y : INT64_MIN;                                  \
+    }                                                                 \
+    return !nan;                                                      \
+  }
+/* The same for uint64: what is 2^63 and more is moved down and back. */
+#define CUT_UNSIGNED(name, S)                                             \
+  PLN_WIDEST static bool name(const void *from, size_t n, void *to) {     \
+    const S *restrict in = from;                                          \
+    uint64_t *restrict out = to;                                          \
+    uint32_t nan = 0;                                                     \
+    for (size_t i = 0; i < n; i++) {                                      \
+      const bool high = in[i] >= (S)0x1p63;                               \
+      const S x = in[i] - (high ? (S)0x1p63 : 0);                         \
+      const bool fits = x >= (S)-0x1p63 && x < (S)0x1p63;                 \
+      const int64_t y = (int64_t)(fits ? x : 0);                          \
+      nan |= in[i] != in[i];                                              \
+      out[i] = (uint64_t)(fits ? y : INT64_MIN) + ((uint64_t)high << 63); \
+    }                                                                     \
+    return !nan;                                                          \
+  }
+CUT_SHORT(single_to_short, float)
+CUT_SHORT(twice_to_short, double)
+CUT_LONG(single_to_long, float)
+CUT_LONG(twice_to_long, double)
+CUT_UNSIGNED(single_to_unsigned, float)
+CUT_UNSIGNED(twice_to_unsigned, double)
+TURN(single_to_twice, float, double, x)
+TURN(twice_to_single, double, float, x)
+TURN(short_to_single, int32_t, float, x)
+TURN(short_to_twice, int32_t, double, x)
+TURN(short_to_long, int32_t, uint64_t, x)
+TURN(long_to_single, int64_t, float, x)
+TURN(long_to_twice, int64_t, double, x)
+TURN(unsigned_to_single, uint64_t, float, x)
+TURN(unsigned_to_twice, uint64_t, double, x)
+TURN(long_to_short, uint64_t, int32_t, (uint32_t)x)
+
+typedef void (*turn_fn)(const void *from, size_t n, void *to);
+typedef bool (*cut_fn)(const void *from, size_t n, void *to);
+
+/* The loop that cannot fail from one form to another that is not the same. */
+static turn_fn find_turn(form from, form to, bool has_sign) {
+  if (from == SINGLE)
+    return single_to_twice;
+  if (from == TWICE)
+    return twice_to_single;
+  if (from == SHORT)
+    return to == SINGLE  ? short_to_single
+           : to == TWICE ? short_to_twice
+                         : short_to_long;
+  if (to == SHORT)
+    return long_to_short;
+  if (to == SINGLE)
+    return has_sign ? long_to_single : unsigned_to_single;
+  return has_sign ? long_to_twice : unsigned_to_twice;
+}
+
+static cut_fn find_cut(form from, pln_dtype to) {
+  if (to == PLN_UINT64)
+    return from == SINGLE ? single_to_unsigned : twice_to_unsigned;
+  if (form_of(to) == SHORT)
+    return from == SINGLE ? single_to_short : twice_to_short;
+  return from == SINGLE ? single_to_long : twice_to_long;
+}
+
+/* ---------------------------------------------------- what folding refuses */
+
+/* The least and the first too great value of an integer dtype. Integers below
+ * a byte keep the low bits of any 64-bit integer, as the node tests of ONNX
+ * have it. */
+static void bounds(pln_dtype dtype, double *low, double *high) {
+  if (pln_dtype_bits(dtype) < 8)
+    dtype = PLN_INT64;
+  double bits = (double)((uint64_t)1 << (pln_dtype_bits(dtype) - 1));
+  *low = is_signed(dtype) ? -bits : 0;
+  *high = is_signed(dtype) ? bits : 2 * bits;
+}
+
+/* All elements, cut, are integers of that dtype, or NaN. */
+static bool within(form from, const void *data, size_t n, pln_dtype to) {
+  double low, high;
+  bounds(to, &low, &high);
+  for (size_t i = 0; i < n; i++) {
+    double x = from == SINGLE ? (double)((const float *)data)[i]
+                              : ((const double *)data)[i];
+    if (x == x && (!(x > low - 1 || x == low) || !(x < high)))
+      return false;
+  }
+  return true;
+}
+
+/* -------------------------------------------------------- a form to dtypes */
+
+TURN(store_byte, int32_t, uint8_t, x)
+TURN(store_word, int32_t, uint16_t, x)
+TURN(store_half_long, uint64_t, uint32_t, x)
+TURN(test_single, float, uint8_t, x != 0)
+TURN(test_twice, double, uint8_t, x != 0)
+TURN(test_short, int32_t, uint8_t, x != 0)
+TURN(test_long, uint64_t, uint8_t, x != 0)
+
+static void test(form from, const void *data, size_t n, void *to) {
+  if (from == SINGLE)
+    test_single(data, n, to);
+  else if (from == TWICE)
+    test_twice(data, n, to);
+  else if (from == SHORT)
+    test_short(data, n, to);
+  else
+    test_long(data, n, to);
+}
+
+static void pack(pln_dtype dtype, const uint64_t *from, size_t n, void *to) {
+  for (size_t i = 0; i < n; i++)
+    pack_at(to, i, pln_dtype_bits(dtype), (uint8_t)from[i]);
+}
+
+static pln_converted narrow_small(const pln_conversion *c, const double *from,
+                                  size_t n, void *to) {
+  for (size_t i = 0; i < n; i++) {
+    uint8_t bits;
+    if (c->to != PLN_FLOAT8_E8M0FNU)
+      bits = pln_double_to_small(c->to, from[i], c->saturate);
+    else if (!pln_double_to_e8m0(from[i], c->rounding, c->saturate, &bits))
+      return PLN_CONVERT_NEGATIVE;
+    pack_at(to, i, pln_dtype_bits(c->to), bits);
+  }
+  return PLN_CONVERTED;
+}
+
+static pln_converted store(const pln_conversion *c, const void *from, size_t n,
+                           void *to) {
+  switch ((int)c->to) {
+  case PLN_FLOAT16:
+  case PLN_BFLOAT16: pln_narrow(c->to, from, to, n); break;
+  case PLN_INT8:
+  case PLN_UINT8: store_byte(from, n, to); break;
+  case PLN_INT16:
+  case PLN_UINT16: store_word(from, n, to); break;
+  case PLN_UINT32: store_half_long(from, n, to); break;
+  default:
+    if (form_of(c->to) == TWICE)
+      return narrow_small(c, from, n, to);
+    pack(c->to, from, n, to);
+  }
+  return PLN_CONVERTED;
+}
+
+/* ------------------------------------------------------------------- blocks */
+
+/* From the source's form to the target's, which is another. */
+static pln_converted turn(const pln_conversion *c, const void *from, size_t n,
+                          void *to) {
+  form a = form_of(c->from), b = form_of(c->to);
+  bool cuts = (a == SINGLE || a == TWICE) && (b == SHORT || b == LONG);
+  if (!cuts) {
+    find_turn(a, b, is_signed(c->from))(from, n, to);
+    return PLN_CONVERTED;
+  }
+  if (c->folding && !within(a, from, n, c->to))
+    return PLN_CONVERT_OUTSIDE;
+  bool is_nan = !find_cut(a, c->to)(from, n, to);
+  return is_nan && c->folding ? PLN_CONVERT_NAN : PLN_CONVERTED;
+}
+
+static pln_converted convert_block(const pln_conversion *c, const void *from,
+                                   size_t n, void *to) {
+  block first, second;
+  form a = form_of(c->from), b = form_of(c->to);
+  bool direct = is_form(c->to);
+  if (!is_form(c->from)) {
+    void *loaded = direct && a == b ? to : &first;
+    load(c->from, from, n, loaded);
+    from = loaded;
+  }
+  if (c->to == PLN_BOOL) {
+    test(a, from, n, to);
+    return PLN_CONVERTED;
+  }
+  if (a != b) {
+    pln_converted done = turn(c, from, n, direct ? to : &second);
+    if (done != PLN_CONVERTED || direct)
+      return done;
+    from = &second;
+  }
+  if (!direct)
+    return store(c, from, n, to);
+  if (from != to)
+    memcpy(to, from, n * pln_element_size(c->to));
+  return PLN_CONVERTED;
+}
+
+pln_converted pln_convert(const pln_conversion *c, const void *from, size_t n,
+                          void *to) {
+  size_t in = BLOCK * pln_dtype_bits(c->from) / 8;
+  size_t out = BLOCK * pln_dtype_bits(c->to) / 8;
+  size_t looked = 0;
+  for (size_t i = 0; i < n; i += BLOCK) {
+    size_t part = n - i < BLOCK ? n - i : BLOCK;
+    if (c->engine && pln_is_stopped_after(c->engine, &looked, part))
+      return PLN_CONVERTED;
+    pln_converted done = convert_block(c, (const char *)from + i / BLOCK * in,
+                                       part, (char *)to + i / BLOCK * out);
+    if (done != PLN_CONVERTED)
+      return done;
+  }
+  return PLN_CONVERTED;
+}

@@ -1,0 +1,369 @@
+/* elementwise.c: drivers of loops over elements. Called by the kernels of
+ * binary.c, compare.c, unary.c and activation.c.
+ *
+ * What holds: strides are worked out once a call; axes along which both
+ * operands go on in the same way are one axis; nothing is allocated but the
+ * result. */
+
+#include "op/kernel/elementwise/elementwise.h"
+
+#include "op/kernel/elementwise/approximation.h"
+#include "op/kernel/multiversion.h"
+
+/* Elements converted at a time. */
+enum { CHUNK = 256 };
+
+/* The same bits as pln_half_to_float and pln_float_to_half, without branches.
+ */
+static inline float half_to_float(uint16_t half) {
+  uint32_t sign = (uint32_t)(half & 0x8000) << 16, rest = half & 0x7fffu;
+  uint32_t scale = 112u << 23;
+  uint32_t normal = (rest << 13) + (rest >= 0x7c00 ? 2 * scale : scale);
+  uint32_t small = pln_float_bits((float)(int32_t)rest * 0x1p-24f);
+  return pln_bits_float(sign | (rest < 0x400 ? small : normal));
+}
+
+static inline uint16_t float_to_half(float x) {
+  uint32_t bits = pln_float_bits(x), rest = bits & 0x7fffffff;
+  uint32_t nan = 0x7e00 | ((rest >> 13) & 0x1ff);
+  uint32_t limited = rest > 0x47800000 ? 0x47800000 : rest; /* 65536 */
+  uint32_t based = limited - (112u << 23);
+  uint32_t normal = (based + 0xfff + ((based >> 13) & 1)) >> 13;
+  /* A sum with 0.5 has 2^-24 as its last place, the least subnormal. */
+  uint32_t small = pln_float_bits(pln_bits_float(rest) + 0.5f) - 0x3f000000;
+  uint32_t finite = rest < 0x38800000 ? small : normal;
+  return (uint16_t)(bits >> 16 & 0x8000) |
+         (uint16_t)(rest > 0x7f800000 ? nan : finite);
+}
+
+static inline uint16_t float_to_bfloat(float x) {
+  uint32_t bits = pln_float_bits(x);
+  uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? bits >> 16 | 0x40
+                                                     : rounded);
+}
+
+#define CONVERT(name, S, T, f)                                       \
+  PLN_WIDEST static void name(const S *restrict in, T *restrict out, \
+                              size_t n) {                            \
+    for (size_t i = 0; i < n; i++)                                   \
+      out[i] = f(in[i]);                                             \
+  }
+CONVERT(widen_half, uint16_t, float, half_to_float)
+CONVERT(narrow_half, float, uint16_t, float_to_half)
+CONVERT(narrow_bfloat, float, uint16_t, float_to_bfloat)
+#define BFLOAT_TO_FLOAT(x) pln_bits_float((uint32_t)(x) << 16)
+CONVERT(widen_bfloat, uint16_t, float, BFLOAT_TO_FLOAT)
+
+void pln_widen(pln_dtype dtype, const void *in, float *out, size_t n) {
+  if (dtype == PLN_FLOAT16)
+    widen_half(in, out, n);
+  else
+    widen_bfloat(in, out, n);
+}
+
+void pln_narrow(pln_dtype dtype, const float *in, void *out, size_t n) {
+  if (dtype == PLN_FLOAT16)
+    narrow_half(in, out, n);
+  else
+    narrow_bfloat(in, out, n);
+}
+
+/* So many elements are computed before it is asked whether to stop. */
+enum { PIECE = 1 << 20 };
+
+static bool is_half(pln_dtype dtype) {
+  return dtype == PLN_FLOAT16 || dtype == PLN_BFLOAT16;
+}
+
+/* ------------------------------------------------------------- two operands */
+
+/* A call that runs: the loop, and how the operands lie. */
+typedef struct pairing {
+  const pln_engine *engine;
+  pln_pair_loop loop;
+  pln_dtype half; /* converted around the loop, or none */
+  bool predicate;
+  bool goes_on;          /* where no result is defined */
+  size_t size, out_size; /* of elements */
+  uint32_t rank;         /* axes outside of a run */
+  size_t inner;          /* elements of a run */
+  pln_run run;
+  int64_t dims[PLN_MAX_RANK];
+  size_t step_a[PLN_MAX_RANK], step_b[PLN_MAX_RANK]; /* in bytes */
+} pairing;
+
+static bool run_half(const pairing *p, char *out, const char *a, const char *b,
+                     size_t n) {
+  float x[CHUNK], y[CHUNK], z[CHUNK];
+  bool good = true;
+  bool one_a = p->run == PLN_RUN_A_ONE, one_b = p->run == PLN_RUN_B_ONE;
+  size_t done = 0;
+  for (size_t at = 0; at < n && good; at += CHUNK) {
+    if (pln_is_stopped_after(p->engine, &done, CHUNK))
+      return true;
+    size_t k = n - at < CHUNK ? n - at : CHUNK;
+    pln_widen(p->half, a + (one_a ? 0 : at * p->size), x, one_a ? 1 : k);
+    pln_widen(p->half, b + (one_b ? 0 : at * p->size), y, one_b ? 1 : k);
+    void *to = p->predicate ? (void *)(out + at) : (void *)z;
+    good = p->loop(to, x, y, k, p->run);
+    if (!p->predicate)
+      pln_narrow(p->half, z, out + at * p->out_size, k);
+  }
+  return good;
+}
+
+/* A run, piece by piece: a stop that is asked for leaves the rest out. */
+static bool run_inner(const pairing *p, char *out, const char *a,
+                      const char *b) {
+  size_t step_a = p->run == PLN_RUN_A_ONE ? 0 : p->size;
+  size_t step_b = p->run == PLN_RUN_B_ONE ? 0 : p->size;
+  if (p->half)
+    return run_half(p, out, a, b, p->inner) || p->goes_on;
+  for (size_t at = 0; at < p->inner; at += PIECE) {
+    size_t n = p->inner - at < PIECE ? p->inner - at : PIECE;
+    if (pln_is_stopped(p->engine))
+      return true;
+    if (!p->loop(out + at * p->out_size, a + at * step_a, b + at * step_b, n,
+                 p->run) &&
+        !p->goes_on)
+      return false;
+  }
+  return true;
+}
+
+static bool run_pairing(const pairing *p, char *out, const char *a,
+                        const char *b) {
+  int64_t at[PLN_MAX_RANK];
+  memset(at, 0, p->rank * sizeof *at);
+  size_t done = 0;
+  for (;;) {
+    if (!run_inner(p, out, a, b))
+      return false;
+    if (pln_is_stopped_after(p->engine, &done, p->inner))
+      return true;
+    out += p->inner * p->out_size;
+    uint32_t k = p->rank;
+    while (k > 0) {
+      k--;
+      a += p->step_a[k];
+      b += p->step_b[k];
+      if (++at[k] < p->dims[k])
+        break;
+      a -= p->step_a[k] * (size_t)p->dims[k];
+      b -= p->step_b[k] * (size_t)p->dims[k];
+      at[k] = 0;
+      if (k == 0)
+        return true;
+    }
+    if (p->rank == 0)
+      return true;
+  }
+}
+
+/* An operand, with axes of one element put after its own. */
+typedef struct side {
+  const pln_tensor *tensor;
+  uint32_t trail; /* how many */
+} side;
+
+static int64_t dim_from_end(side s, uint32_t i) {
+  uint32_t own = i - s.trail;
+  return i >= s.trail && own < s.tensor->rank
+             ? s.tensor->dims[s.tensor->rank - 1 - own]
+             : 1;
+}
+
+static bool broadcast_dims(side a, side b, uint32_t rank, int64_t *dims) {
+  for (uint32_t i = 0; i < rank; i++) {
+    int64_t x = dim_from_end(a, i), y = dim_from_end(b, i);
+    if (x != y && x != 1 && y != 1)
+      return false;
+    dims[rank - 1 - i] = x == 1 ? y : x;
+  }
+  return true;
+}
+
+/* Walks the axes from the last: the first ones that lie alike make the run,
+ * the others, again joined where they lie alike, the axes around it. */
+static void plan(pairing *p, side a, side b, uint32_t rank,
+                 const int64_t *dims) {
+  size_t pace_a = p->size, pace_b = p->size;
+  int last = -1;
+  uint32_t n = 0;
+  int64_t extents[PLN_MAX_RANK + 1];
+  size_t steps_a[PLN_MAX_RANK + 1], steps_b[PLN_MAX_RANK + 1];
+  for (uint32_t i = 0; i < rank; i++) {
+    int64_t extent = dims[rank - 1 - i];
+    bool moves_a = dim_from_end(a, i) != 1, moves_b = dim_from_end(b, i) != 1;
+    int how = moves_a + 2 * moves_b;
+    if (extent == 1)
+      continue;
+    if (how == last) {
+      extents[n - 1] *= extent;
+    } else {
+      extents[n] = extent;
+      steps_a[n] = moves_a ? pace_a : 0;
+      steps_b[n++] = moves_b ? pace_b : 0;
+      last = how;
+    }
+    pace_a *= moves_a ? (size_t)extent : 1;
+    pace_b *= moves_b ? (size_t)extent : 1;
+  }
+  p->inner = n ? (size_t)extents[0] : 1;
+  p->run = n && !steps_a[0]   ? PLN_RUN_A_ONE
+           : n && !steps_b[0] ? PLN_RUN_B_ONE
+                              : PLN_RUN_BOTH;
+  p->rank = n ? n - 1 : 0;
+  for (uint32_t i = 1; i < n; i++) {
+    p->dims[n - 1 - i] = extents[i];
+    p->step_a[n - 1 - i] = steps_a[i];
+    p->step_b[n - 1 - i] = steps_b[i];
+  }
+}
+
+static pln_status choose_loop(const pln_kernel_call *call,
+                              const pln_pair_loops *loops, pln_dtype dtype,
+                              pairing *p) {
+  p->engine = call->engine;
+  p->loop = loops->of[dtype];
+  p->half = PLN_DTYPE_NONE;
+  if (!p->loop && is_half(dtype)) {
+    p->loop = loops->of[PLN_FLOAT32];
+    p->half = dtype;
+  }
+  p->predicate = loops->predicate;
+  p->goes_on = loops->goes_on && !call->folding;
+  p->size = pln_element_size(dtype);
+  p->out_size = loops->predicate ? 1 : p->size;
+  return p->loop ? PLN_OK : pln_kernel_no_dtype(call, dtype);
+}
+
+static pln_status compute(pln_kernel_call *call, const pln_pair_loops *loops,
+                          side a, side b, pln_tensor **out) {
+  pairing p;
+  int64_t dims[PLN_MAX_RANK];
+  pln_dtype dtype = (pln_dtype)a.tensor->dtype;
+  uint32_t rank_b = b.tensor->rank + b.trail;
+  uint32_t rank = a.tensor->rank > rank_b ? a.tensor->rank : rank_b;
+  if (dtype != b.tensor->dtype || rank > PLN_MAX_RANK ||
+      !broadcast_dims(a, b, rank, dims))
+    return pln_kernel_refuse(call, "operands do not fit each other");
+  PLN_TRY(choose_loop(call, loops, dtype, &p));
+  PLN_TRY(pln_tensor_unset(call->engine, loops->predicate ? PLN_BOOL : dtype,
+                           rank, dims, out));
+  if ((*out)->count == 0)
+    return PLN_OK;
+  plan(&p, a, b, rank, dims);
+  if (run_pairing(&p, pln_tensor_writable(*out), a.tensor->data,
+                  b.tensor->data))
+    return PLN_OK;
+  pln_tensor_release(*out);
+  *out = NULL;
+  return pln_kernel_undefined(call);
+}
+
+pln_status pln_pair_compute(pln_kernel_call *call, const pln_pair_loops *loops,
+                            const pln_tensor *a, const pln_tensor *b,
+                            pln_tensor **out) {
+  return compute(call, loops, (side){a, 0}, (side){b, 0}, out);
+}
+
+/* Whether b's extents are those of a from `axis` on, or 1. */
+static bool lies_along(const pln_tensor *a, const pln_tensor *b, int64_t axis) {
+  if (axis < 0 || axis + b->rank > a->rank)
+    return false;
+  for (uint32_t i = 0; i < b->rank; i++)
+    if (b->dims[i] != 1 && b->dims[i] != a->dims[axis + i])
+      return false;
+  return true;
+}
+
+/* Before opset 7: operand 1 lies along the axes of operand 0 from `axis` on,
+ * the last ones when that is -1; an axis is counted from the end, too. */
+static pln_status run_along(pln_kernel_call *call, const pln_pair_loops *loops,
+                            const pln_tensor *a, const pln_tensor *b) {
+  int64_t last = (int64_t)a->rank - b->rank;
+  int64_t axis = pln_kernel_int(call, "axis", -1);
+  if (axis < 0)
+    axis = axis == -1 ? last : axis + a->rank;
+  if (b->count == 1 && b->rank <= a->rank)
+    axis = last;
+  if (!lies_along(a, b, axis))
+    return pln_kernel_refuse(call, "operand 1 does not lie along `axis`");
+  side along = {b, (uint32_t)(last - axis)};
+  return compute(call, loops, (side){a, 0}, along, &call->results[0]);
+}
+
+pln_status pln_pair_run(pln_kernel_call *call, const pln_pair_loops *loops) {
+  const pln_tensor *a = pln_kernel_arg(call, 0), *b = pln_kernel_arg(call, 1);
+  if (!a || !b)
+    return pln_kernel_refuse(call, "an operand is missing");
+  if (call->attrs && pln_attrs_find(call->engine, call->attrs, "axis"))
+    return run_along(call, loops, a, b);
+  return pln_pair_compute(call, loops, a, b, &call->results[0]);
+}
+
+/* -------------------------------------------------------------- one operand */
+
+static bool run_half_unary(const pln_engine *engine, pln_unary_loop loop,
+                           bool predicate, char *out, const pln_tensor *in,
+                           const pln_params *params) {
+  float x[CHUNK], z[CHUNK];
+  bool good = true;
+  pln_dtype dtype = (pln_dtype)in->dtype;
+  size_t n = in->count, done = 0;
+  for (size_t at = 0; at < n && good; at += CHUNK) {
+    size_t k = n - at < CHUNK ? n - at : CHUNK;
+    if (pln_is_stopped_after(engine, &done, k))
+      return true;
+    pln_widen(dtype, (const char *)in->data + 2 * at, x, k);
+    good = loop(predicate ? (void *)(out + at) : (void *)z, x, k, params);
+    if (!predicate)
+      pln_narrow(dtype, z, out + 2 * at, k);
+  }
+  return good;
+}
+
+/* Piece by piece: a stop that is asked for leaves the rest out. */
+static bool run_unary(const pln_engine *engine, pln_unary_loop loop, char *out,
+                      size_t out_size, const pln_tensor *in,
+                      const pln_params *params) {
+  size_t size = pln_element_size((pln_dtype)in->dtype);
+  const char *data = in->data;
+  for (size_t at = 0; at < in->count; at += PIECE) {
+    size_t n = in->count - at < PIECE ? in->count - at : PIECE;
+    if (pln_is_stopped(engine))
+      return true;
+    if (!loop(out + at * out_size, data + at * size, n, params))
+      return false;
+  }
+  return true;
+}
+
+pln_status pln_unary_run(pln_kernel_call *call, const pln_unary_loops *loops,
+                         const pln_params *params) {
+  static const pln_params none = {0, 0};
+  const pln_tensor *in = pln_kernel_arg(call, 0);
+  if (!in)
+    return pln_kernel_refuse(call, "the operand is missing");
+  pln_dtype dtype = (pln_dtype)in->dtype;
+  pln_unary_loop loop = loops->of[dtype];
+  bool half = !loop && is_half(dtype), good;
+  void *data;
+  if (half)
+    loop = loops->of[PLN_FLOAT32];
+  if (!loop)
+    return pln_kernel_no_dtype(call, dtype);
+  PLN_TRY(pln_kernel_unset(call, 0, loops->predicate ? PLN_BOOL : dtype,
+                           in->rank, in->dims, &data));
+  params = params ? params : &none;
+  if (half)
+    good =
+        run_half_unary(call->engine, loop, loops->predicate, data, in, params);
+  else
+    good =
+        run_unary(call->engine, loop, data,
+                  loops->predicate ? 1 : pln_element_size(dtype), in, params);
+  return good ? PLN_OK : pln_kernel_undefined(call);
+}

@@ -1,0 +1,110 @@
+/* elementwise.h: running loops over elements: one for a run of each dtype, and
+ * the drivers that broadcast, convert half precision and make results.
+ *
+ * A family gives a table of loops, one a dtype; what has none is refused.
+ * float16 and bfloat16 without a loop go through the float32 loop. */
+
+#ifndef PLN_OP_KERNEL_ELEMENTWISE_ELEMENTWISE_H
+#define PLN_OP_KERNEL_ELEMENTWISE_ELEMENTWISE_H
+
+#include "op/kernel/kernel.h"
+#include "op/kernel/multiversion.h"
+
+/* Which operands of a run are one element repeated. */
+typedef enum pln_run { PLN_RUN_BOTH, PLN_RUN_A_ONE, PLN_RUN_B_ONE } pln_run;
+
+/* Writes n elements; false when one has no defined result. */
+typedef bool (*pln_pair_loop)(void *out, const void *a, const void *b, size_t n,
+                              pln_run run);
+/* Parameters of functions of one element; what they mean is the loop's. */
+typedef struct pln_params {
+  double p, q;
+} pln_params;
+typedef bool (*pln_unary_loop)(void *out, const void *in, size_t n,
+                               const pln_params *params);
+
+typedef struct pln_pair_loops {
+  pln_pair_loop of[PLN_N_DTYPES];
+  bool predicate; /* results are bool */
+  /* Where a loop tells that there is no defined result it has written what
+   * ONNX Runtime gives: only folding refuses it. */
+  bool goes_on;
+} pln_pair_loops;
+typedef struct pln_unary_loops {
+  pln_unary_loop of[PLN_N_DTYPES];
+  bool predicate;
+} pln_unary_loops;
+
+/* The broadcast of two tensors, element by element, as a new one. */
+pln_status pln_pair_compute(pln_kernel_call *call, const pln_pair_loops *loops,
+                            const pln_tensor *a, const pln_tensor *b,
+                            pln_tensor **out) PLN_CHECKED;
+/* Arguments 0 and 1 into result 0. */
+pln_status pln_pair_run(pln_kernel_call *call,
+                        const pln_pair_loops *loops) PLN_CHECKED;
+/* Argument 0 into result 0. */
+pln_status pln_unary_run(pln_kernel_call *call, const pln_unary_loops *loops,
+                         const pln_params *params) PLN_CHECKED;
+
+/* half -> float and back, n elements. */
+void pln_widen(pln_dtype dtype, const void *in, float *out, size_t n);
+void pln_narrow(pln_dtype dtype, const float *in, void *out, size_t n);
+
+/* X(DTYPE, C type) */
+#define PLN_SIGNED_TYPES(X) \
+  X(INT8, int8_t) X(INT16, int16_t) X(INT32, int32_t) X(INT64, int64_t)
+#define PLN_UNSIGNED_TYPES(X) \
+  X(UINT8, uint8_t) X(UINT16, uint16_t) X(UINT32, uint32_t) X(UINT64, uint64_t)
+#define PLN_INT_TYPES(X) PLN_SIGNED_TYPES(X) PLN_UNSIGNED_TYPES(X)
+#define PLN_FLOAT_TYPES(X) X(FLOAT32, float) X(FLOAT64, double)
+
+/* A loop named NAME_DTYPE over `f(x, y)`; three plain loops, so that each
+ * vectorises. */
+#define PLN_PAIR_LOOP(name, D, T, R, f)                                     \
+  static bool name##_##D(void *out, const void *a, const void *b, size_t n, \
+                         pln_run run) {                                     \
+    R *restrict to = out;                                                   \
+    const T *x = a, *y = b;                                                 \
+    if (run == PLN_RUN_BOTH) {                                              \
+      for (size_t i = 0; i < n; i++)                                        \
+        to[i] = (R)f(T, x[i], y[i]);                                        \
+    } else if (run == PLN_RUN_A_ONE) {                                      \
+      const T one = x[0];                                                   \
+      for (size_t i = 0; i < n; i++)                                        \
+        to[i] = (R)f(T, one, y[i]);                                         \
+    } else {                                                                \
+      const T one = y[0];                                                   \
+      (void)one;                                                            \
+      for (size_t i = 0; i < n; i++)                                        \
+        to[i] = (R)f(T, x[i], one);                                         \
+    }                                                                       \
+    return true;                                                            \
+  }
+
+/* The same over `f(x, y, &result)`, which tells whether the result is defined.
+ */
+#define PLN_PAIR_CHECKED(name, D, T, f)                                     \
+  static bool name##_##D(void *out, const void *a, const void *b, size_t n, \
+                         pln_run run) {                                     \
+    T *to = out;                                                            \
+    const T *x = a, *y = b;                                                 \
+    size_t step_x = run != PLN_RUN_A_ONE, step_y = run != PLN_RUN_B_ONE;    \
+    bool good = true;                                                       \
+    for (size_t i = 0; i < n; i++)                                          \
+      good &= f(x[i * step_x], y[i * step_y], &to[i]);                      \
+    return good;                                                            \
+  }
+
+#define PLN_UNARY_LOOP(name, D, T, R, f)                                 \
+  PLN_WIDEST static bool name##_##D(void *out, const void *in, size_t n, \
+                                    const pln_params *params) {          \
+    R *restrict to = out;                                                \
+    const T *x = in;                                                     \
+    const T p = (T)params->p, q = (T)params->q;                          \
+    (void)p, (void)q;                                                    \
+    for (size_t i = 0; i < n; i++)                                       \
+      to[i] = (R)f(T, x[i]);                                             \
+    return true;                                                         \
+  }
+
+#endif

@@ -1,0 +1,228 @@
+/* blas.c: products of matrices by OpenBLAS. Called by gemm.c for each product;
+ * engine.c makes and frees the engine's part.
+ *
+ * What holds: the library is looked for once an engine, and not before a
+ * product is large. Where the process did not have it yet it is told to use one
+ * thread, as everything here does. A library that is missing is no error unless
+ * it was asked for by name. */
+
+#include "op/kernel/matmul/blas.h"
+
+#include <limits.h>
+
+#if defined(__has_include)
+#if __has_include(<dlfcn.h>)
+#include <dlfcn.h>
+#define HAS_DLOPEN 1
+#endif
+#endif
+
+/* Multiplications from which on a call of another library is worth it. */
+#define LARGE ((double)(1 << 21))
+
+/* The constants of cblas.h. */
+enum { ROWS_FIRST = 101, AS_IT_IS = 111, TURNED = 112 };
+
+typedef void (*float_fn)(int order, int turn_a, int turn_b, int m, int n, int k,
+                         float alpha, const float *a, int lda, const float *b,
+                         int ldb, float beta, float *c, int ldc);
+typedef void (*double_fn)(int order, int turn_a, int turn_b, int m, int n,
+                          int k, double alpha, const double *a, int lda,
+                          const double *b, int ldb, double beta, double *c,
+                          int ldc);
+typedef void (*threads_fn)(int threads);
+
+struct pln_blas {
+  pln_blas_choice choice;
+  bool tried; /* to open it */
+  bool lent;  /* by the parent, which closes it */
+  void *library;
+  float_fn single;
+  double_fn twice; /* of double precision */
+};
+
+pln_status pln_blas_new(pln_engine *engine) {
+  engine->blas = pln_mem_zeroed(engine, sizeof *engine->blas);
+  return engine->blas ? PLN_OK : pln_nomem(engine);
+}
+
+pln_status pln_blas_child(pln_engine *child) {
+  PLN_TRY(pln_blas_new(child));
+  *child->blas = *child->parent->blas;
+  child->blas->lent = child->blas->library != NULL;
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+#ifdef HAS_DLOPEN
+
+static const char file_name[] = "libopenblas.so.0";
+
+/* A function's address comes as an object's. */
+static bool find(void *library, const char *name, void *function) {
+  void *address = dlsym(library, name);
+  memcpy(function, &address, sizeof address);
+  return address != NULL;
+}
+
+/* Held already: its threads are the host's concern. */
+static bool is_loaded(void) {
+#ifdef RTLD_NOLOAD
+  void *there = dlopen(file_name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+  if (there)
+    dlclose(there);
+  return there != NULL;
+#else
+  return false;
+#endif
+}
+
+static void open_library(struct pln_blas *blas) {
+  threads_fn set_threads;
+  bool loaded = is_loaded();
+  blas->tried = true;
+  blas->library = dlopen(file_name, RTLD_LAZY | RTLD_LOCAL);
+  if (!blas->library)
+    return;
+  if (!find(blas->library, "cblas_sgemm", &blas->single) ||
+      !find(blas->library, "cblas_dgemm", &blas->twice)) {
+    dlclose(blas->library);
+    blas->library = NULL;
+    return;
+  }
+  if (!loaded && find(blas->library, "openblas_set_num_threads", &set_threads))
+    set_threads(1);
+}
+
+static void close_library(struct pln_blas *blas) {
+  if (blas->library)
+    dlclose(blas->library);
+}
+
+#else
+
+static void open_library(struct pln_blas *blas) {
+  blas->tried = true;
+}
+
+static void close_library(struct pln_blas *blas) {
+  (void)blas;
+}
+
+#endif
+
+static bool is_open(struct pln_blas *blas) {
+  if (!blas->tried)
+    open_library(blas);
+  return blas->library != NULL;
+}
+
+void pln_blas_free(pln_engine *engine) {
+  if (!engine->blas)
+    return;
+  if (!engine->blas->lent)
+    close_library(engine->blas);
+  pln_mem_free(engine, engine->blas, sizeof *engine->blas);
+  engine->blas = NULL;
+}
+
+/* ----------------------------------------------------------------- choosing */
+
+static const char *const names[] = {
+    [PLN_BLAS_AUTO] = "auto",
+    [PLN_BLAS_OWN] = "own",
+    [PLN_BLAS_OPENBLAS] = "openblas",
+};
+
+const char *pln_blas_name(pln_blas_choice choice) {
+  return (size_t)choice < PLN_COUNT(names) ? names[choice] : "";
+}
+
+pln_status pln_blas_find(pln_engine *engine, pln_slice name,
+                         pln_blas_choice *out) {
+  for (size_t i = 0; i < PLN_COUNT(names); i++)
+    if (pln_slice_is(name, names[i])) {
+      *out = (pln_blas_choice)i;
+      return PLN_OK;
+    }
+  return pln_diag_error(engine, PLN_ERR_NAME, NULL,
+                        "a BLAS is one of auto, own, openblas, not '%.*s'",
+                        (int)(name.size < 64 ? name.size : 64), name.data);
+}
+
+pln_status pln_blas_choose(pln_engine *engine, pln_blas_choice choice) {
+  if ((size_t)choice >= PLN_COUNT(names))
+    return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL, "no such BLAS");
+  if (choice == PLN_BLAS_OPENBLAS && !is_open(engine->blas))
+    return pln_diag_error(engine, PLN_ERR_UNSUPPORTED, NULL,
+                          "OpenBLAS (libopenblas.so.0) cannot be opened");
+  engine->blas->choice = choice;
+  return PLN_OK;
+}
+
+pln_blas_choice pln_blas_chosen(const pln_engine *engine) {
+  return engine->blas->choice;
+}
+
+bool pln_blas_is_open(const pln_engine *engine) {
+  return engine->blas->library != NULL;
+}
+
+/* ------------------------------------------------------------------ running */
+
+/* How one operand lies: as it is, or turned, with rows `lead` apart. */
+typedef struct layout {
+  int turn, lead;
+} layout;
+
+static bool lies(size_t rows, size_t cols, size_t row, size_t col,
+                 layout *out) {
+  size_t step = col == 1 ? row : col, least = col == 1 ? cols : rows;
+  if ((col != 1 && row != 1) || step < least || step < 1 || step > INT_MAX)
+    return false;
+  out->turn = col == 1 ? AS_IT_IS : TURNED;
+  out->lead = (int)step;
+  return true;
+}
+
+static bool is_large(const pln_product *s) {
+  return s->m > 1 && s->n > 1 && s->m <= INT_MAX && s->n <= INT_MAX &&
+         s->k <= INT_MAX && s->c_row <= INT_MAX &&
+         (double)s->m * (double)s->n * (double)s->k >= LARGE;
+}
+
+/* As C wants pointers to floats to be; a file may hold them elsewhere. */
+static bool is_aligned(const void *data, const pln_tiles *tiles) {
+  return ((uintptr_t)data & (tiles->size - 1)) == 0;
+}
+
+/* Tiles with fused multiply-adds are as fast as OpenBLAS, or faster. */
+static bool is_wanted(const struct pln_blas *blas, const pln_tiles *tiles) {
+  return blas->choice == PLN_BLAS_OPENBLAS ||
+         (blas->choice == PLN_BLAS_AUTO && !tiles->fused);
+}
+
+bool pln_blas_takes(pln_engine *engine, const pln_tiles *tiles,
+                    const pln_product *s) {
+  layout a, b;
+  return is_wanted(engine->blas, tiles) && is_large(s) &&
+         is_aligned(s->a, tiles) && is_aligned(s->b, tiles) &&
+         lies(s->m, s->k, s->a_row, s->a_col, &a) &&
+         lies(s->k, s->n, s->b_row, s->b_col, &b) && is_open(engine->blas);
+}
+
+void pln_blas_run(pln_engine *engine, bool twice, const pln_product *s) {
+  const struct pln_blas *blas = engine->blas;
+  int m = (int)s->m, n = (int)s->n, k = (int)s->k, c_row = (int)s->c_row;
+  layout a = {0}, b = {0};
+  lies(s->m, s->k, s->a_row, s->a_col, &a);
+  lies(s->k, s->n, s->b_row, s->b_col, &b);
+  int keep = s->add || s->bias;
+  if (twice)
+    blas->twice(ROWS_FIRST, a.turn, b.turn, m, n, k, 1, s->a, a.lead, s->b,
+                b.lead, keep, s->c, c_row);
+  else
+    blas->single(ROWS_FIRST, a.turn, b.turn, m, n, k, 1, s->a, a.lead, s->b,
+                 b.lead, (float)keep, s->c, c_row);
+}

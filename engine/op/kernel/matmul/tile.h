@@ -1,0 +1,85 @@
+/* tile.h: small tiles of a product of matrices, held in registers: what the
+ * blocked product (gemm.c) and convolutions (kernel/conv/conv.c) are made of.
+ *
+ * Each family of processors has its own set of tiles, chosen at run time. */
+
+#ifndef PLN_OP_KERNEL_MATMUL_TILE_H
+#define PLN_OP_KERNEL_MATMUL_TILE_H
+
+#include "op/kernel/kernel.h"
+
+/* A set's tiles have 8, 4, 2 or 1 rows and 1 to PLN_TILE_VECTORS vectors. */
+enum { PLN_TILE_HEIGHTS = 4, PLN_TILE_VECTORS = 3, PLN_TILE_MOST_ROWS = 8 };
+/* Elements that a tile of any set has at most. */
+enum { PLN_TILE_MOST = PLN_TILE_MOST_ROWS * 48 };
+
+/* c = a * b, or c += a * b. Steps are counted in elements. Row p of b, which
+ * is contiguous, begins at b + b_at[p]; element (i, p) of a lies at i * a_row +
+ * p * a_col; row i of c at i * c_row. Without `add` a sum begins with bias[i],
+ * or with 0 when there is none. */
+typedef struct pln_tile {
+  size_t k;
+  const void *a;
+  size_t a_row, a_col;
+  const void *b;
+  const size_t *b_at;
+  void *c;
+  size_t c_row;
+  const void *bias;
+  bool add;
+} pln_tile;
+
+/* c[i * c_row + j * c_step] += the sum over p of a[i * a_row + p] * b[j * b_row
+ * + p], for i < m, j < n, p < k. */
+typedef struct pln_dots {
+  size_t m, n, k;
+  const void *a;
+  size_t a_row;
+  const void *b;
+  size_t b_row;
+  void *c;
+  size_t c_row, c_step;
+} pln_dots;
+
+typedef struct pln_tiles {
+  bool fused;     /* a product is added in one instruction */
+  uint32_t size;  /* bytes of an element */
+  uint32_t rows;  /* of the highest tile */
+  uint32_t lanes; /* elements of a vector */
+  uint32_t width; /* elements of PLN_TILE_VECTORS vectors */
+  /* by height (0: one row, 1: two, ...) and by vectors less one. Whole vectors
+   * of b are read and of c written. */
+  void (*of[PLN_TILE_HEIGHTS][PLN_TILE_VECTORS])(const pln_tile *tile);
+  /* Copies `k` rows of `width` elements, `from_row` apart, one after another;
+   * only the first n elements of each are there, the rest becomes 0. */
+  void (*pack)(void *to, const void *from, size_t from_row, size_t k, size_t n);
+  /* The same where element (p, j) lies at j * from_col + p. */
+  void (*pack_turned)(void *to, const void *from, size_t from_col, size_t k,
+                      size_t n);
+  void (*dots)(const pln_dots *dots);
+  /* c[i][j] += the sum over p of a[i][p] * b[p][j] for j < n; row p of b lies
+   * at p * b_row (b_at and bias are not read). Of 1, 2 and 4 rows. */
+  void (*rows_sum[3])(const pln_tile *tile, size_t n, size_t b_row);
+} pln_tiles;
+
+/* The sets that this processor can run, best first; NULL past the last one and
+ * unless the dtype is FLOAT32 or FLOAT64. */
+const pln_tiles *pln_tiles_at(pln_dtype dtype, uint32_t index);
+/* The best of them. */
+static inline const pln_tiles *pln_tiles_for(pln_dtype dtype) {
+  return pln_tiles_at(dtype, 0);
+}
+/* Computes m rows of n <= width elements with the tiles of a set, and writes
+ * those only; b is read in whole vectors. */
+void pln_tiles_run(const pln_tiles *set, const pln_tile *tile, size_t m,
+                   size_t n);
+/* Columns [at, at + count) of a tile go to c + to, ... of each row. */
+typedef struct pln_tile_part {
+  size_t at, count, to;
+} pln_tile_part;
+/* The same, of n columns those in the parts only. */
+void pln_tiles_run_parts(const pln_tiles *set, const pln_tile *tile, size_t m,
+                         size_t n, uint32_t n_parts,
+                         const pln_tile_part *parts);
+
+#endif

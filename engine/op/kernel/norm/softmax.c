@@ -1,0 +1,266 @@
+/* softmax.c: softmax, its logarithm, and hardmax, along an axis. Called through
+ * ops.def.
+ *
+ * With coerce_2d (before opset 13) all axes from `axis` on are taken as one.
+ * The greatest element is taken out first and sums are in double. Where the
+ * axis is the innermost one, rows are worked on in blocks that stay in the
+ * cache; else columns that lie side by side are, a row of them at a time. */
+
+#include <math.h>
+
+#include "op/kernel/elementwise/approximation.h"
+#include "op/kernel/elementwise/elementwise.h"
+#include "op/kernel/reduce/loops.h"
+#include "op/kernel/half_as_float.h"
+
+/* Rows or columns at a time, and elements of them. */
+enum { BLOCK = 128, ELEMENTS = 4096 };
+
+/* -------------------------------------------------------------------- loops */
+
+/* Of each row or column: its greatest element; the sum of the exponentials, of
+ * which its inverse or logarithm is made. */
+typedef struct block {
+  pln_gathered top[BLOCK], sum[BLOCK];
+} block;
+
+/* `runs`: over rows of n elements; `row`: over an element of each of m columns.
+ * Exponentials of what is left without the greatest; the exponentials by the
+ * inverse sum; the logarithm of that. */
+typedef struct loops {
+  pln_dtype dtype;
+  void (*raise_runs)(const block *b, const void *x, void *to, size_t n,
+                     size_t rows);
+  void (*scale_runs)(const block *b, const void *x, void *to, size_t n,
+                     size_t rows);
+  void (*lower_runs)(const block *b, const void *x, void *to, size_t n,
+                     size_t rows);
+  void (*raise_row)(const block *b, const void *x, void *to, size_t m);
+  void (*scale_row)(const block *b, const void *x, void *to, size_t m);
+  void (*lower_row)(const block *b, const void *x, void *to, size_t m);
+} loops;
+
+#define RAISED(T, x, top, sum, old) EXP_##T((x) - (T)(top))
+#define SCALED(T, x, top, sum, old) ((old) * (T)(sum))
+#define LOWERED(T, x, top, sum, old) ((double)((x) - (T)(top)) - (sum))
+#define EXP_float(x) pln_exp_float(x)
+#define EXP_double(x) exp(x)
+
+#define LOOP(name, T, f)                                                     \
+  PLN_WIDEST static void name##_runs_##T(const block *b, const void *in,     \
+                                         void *out, size_t n, size_t rows) { \
+    const T *restrict x = in;                                                \
+    T *restrict to = out;                                                    \
+    for (size_t r = 0; r < rows; r++, x += n, to += n) {                     \
+      const double top = b->top[r].number, sum = b->sum[r].number;           \
+      (void)x, (void)top, (void)sum;                                         \
+      for (size_t i = 0; i < n; i++)                                         \
+        to[i] = (T)f(T, x[i], top, sum, to[i]);                              \
+    }                                                                        \
+  }                                                                          \
+  PLN_WIDEST static void name##_row_##T(const block *b, const void *in,      \
+                                        void *out, size_t m) {               \
+    const T *restrict x = in;                                                \
+    T *restrict to = out;                                                    \
+    const double *top = &b->top->number, *sum = &b->sum->number;             \
+    (void)x, (void)top, (void)sum;                                           \
+    for (size_t i = 0; i < m; i++)                                           \
+      to[i] = (T)f(T, x[i], top[i], sum[i], to[i]);                          \
+  }
+#define LOOPS(T)         \
+  LOOP(raise, T, RAISED) \
+  LOOP(scale, T, SCALED) \
+  LOOP(lower, T, LOWERED)
+LOOPS(float)
+LOOPS(double)
+#define LOOPS_ROW(D, T)                                                     \
+  {                                                                         \
+    PLN_##D, raise_runs_##T, scale_runs_##T, lower_runs_##T, raise_row_##T, \
+        scale_row_##T, lower_row_##T                                        \
+  }
+static const loops singles = LOOPS_ROW(FLOAT32, float);
+static const loops doubles = LOOPS_ROW(FLOAT64, double);
+
+/* A row of n elements, `step` apart. */
+typedef void (*row_fn)(const void *in, void *out, size_t n, size_t step);
+
+#define HARDMAX(T)                                                            \
+  static void hardmax_##T(const void *in, void *out, size_t n, size_t step) { \
+    const T *x = in;                                                          \
+    T *to = out;                                                              \
+    size_t best = 0;                                                          \
+    for (size_t i = 1; i < n; i++)                                            \
+      if (x[i * step] > x[best * step])                                       \
+        best = i;                                                             \
+    for (size_t i = 0; i < n; i++)                                            \
+      to[i * step] = i == best;                                               \
+  }
+HARDMAX(float)
+HARDMAX(double)
+
+/* ------------------------------------------------------------------ walking */
+
+/* The tensor as outer x n x inner. */
+typedef struct layout {
+  size_t outer, n, inner;
+} layout;
+
+static bool find_rows(const pln_kernel_call *call, const pln_tensor *x,
+                      layout *r) {
+  bool coerce = pln_kernel_int(call, "coerce_2d", 0) != 0;
+  int64_t at = pln_kernel_int(call, "axis", -1);
+  uint32_t axis = 0, rank = x->rank ? x->rank : 1;
+  if (coerce && at == (int64_t)x->rank)
+    axis = x->rank;
+  else if (!pln_kernel_axis(at, rank, &axis))
+    return false;
+  uint32_t end = coerce || !x->rank ? x->rank : axis + 1;
+  *r = (layout){pln_dims_product(x->dims, 0, x->rank ? axis : 0),
+                pln_dims_product(x->dims, x->rank ? axis : 0, end),
+                pln_dims_product(x->dims, end, x->rank)};
+  return true;
+}
+
+static void start(const pln_gather_loops *gather, pln_gathered *all, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    all[i] = gather->start;
+}
+
+/* What the sums are needed for. One of float32 is rounded first: where an
+ * element is all but certain it comes out as 1, as from a sum in float32, and
+ * equals stay equal for those who sort them. */
+static void finish_sums(const loops *l, block *b, size_t n, bool logarithm) {
+  for (size_t i = 0; i < n; i++) {
+    double sum = b->sum[i].number;
+    if (l->dtype == PLN_FLOAT32 && !logarithm)
+      sum = (double)(float)sum;
+    b->sum[i].number = logarithm ? log(sum) : 1 / sum;
+  }
+}
+
+/* Rows of n elements that lie one after the other. */
+static void run_rows(const pln_engine *engine, const loops *l, bool logarithm,
+                     const char *in, char *out, size_t n, size_t rows) {
+  const pln_gather_loops *best = pln_gather_find(PLN_GATHER_GREATEST, l->dtype);
+  const pln_gather_loops *add = pln_gather_find(PLN_GATHER_SUM, l->dtype);
+  size_t size = n * pln_element_size(l->dtype), most = ELEMENTS / n;
+  size_t part = most < 1 ? 1 : most < BLOCK ? most : BLOCK;
+  size_t done = 0;
+  block b;
+  for (size_t at = 0; at < rows; at += part) {
+    if (pln_is_stopped_after(engine, &done, part * n))
+      return;
+    size_t k = rows - at < part ? rows - at : part;
+    const char *x = in + at * size;
+    char *to = out + at * size;
+    start(best, b.top, k);
+    start(add, b.sum, k);
+    best->runs(x, n, k, n, b.top);
+    l->raise_runs(&b, x, to, n, k);
+    add->runs(to, n, k, n, b.sum);
+    finish_sums(l, &b, k, logarithm);
+    (logarithm ? l->lower_runs : l->scale_runs)(&b, x, to, n, k);
+  }
+}
+
+/* `m` columns of n elements, `inner` elements from one to the next. */
+static void run_columns(const pln_engine *engine, const loops *l,
+                        bool logarithm, const char *in, char *out, size_t n,
+                        size_t inner, size_t m) {
+  const pln_gather_loops *best = pln_gather_find(PLN_GATHER_GREATEST, l->dtype);
+  const pln_gather_loops *add = pln_gather_find(PLN_GATHER_SUM, l->dtype);
+  size_t step = inner * pln_element_size(l->dtype), done = 0;
+  block b;
+  start(best, b.top, m);
+  start(add, b.sum, m);
+  best->rows(in, m, n, inner, b.top);
+  for (size_t i = 0; i < n; i++) {
+    if (pln_is_stopped_after(engine, &done, m))
+      return;
+    l->raise_row(&b, in + i * step, out + i * step, m);
+  }
+  add->rows(out, m, n, inner, b.sum);
+  finish_sums(l, &b, m, logarithm);
+  for (size_t i = 0; i < n; i++) {
+    if (pln_is_stopped_after(engine, &done, m))
+      return;
+    (logarithm ? l->lower_row : l->scale_row)(&b, in + i * step, out + i * step,
+                                              m);
+  }
+}
+
+static void run_all(const pln_engine *engine, const loops *l, bool logarithm,
+                    const layout *r, const char *in, char *out) {
+  size_t size = pln_element_size(l->dtype);
+  if (r->inner == 1) {
+    run_rows(engine, l, logarithm, in, out, r->n, r->outer);
+    return;
+  }
+  for (size_t o = 0; o < r->outer; o++)
+    for (size_t i = 0; i < r->inner; i += BLOCK) {
+      size_t base = (o * r->n * r->inner + i) * size;
+      if (pln_is_stopped(engine))
+        return;
+      run_columns(engine, l, logarithm, in + base, out + base, r->n, r->inner,
+                  r->inner - i < BLOCK ? r->inner - i : BLOCK);
+    }
+}
+
+/* ------------------------------------------------------------------ kernels */
+
+static pln_status begin(pln_kernel_call *call, layout *r, void **out) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  if (!x || !find_rows(call, x, r))
+    return pln_kernel_refuse(call, "the axis does not fit the operand");
+  if (x->dtype != PLN_FLOAT32 && x->dtype != PLN_FLOAT64)
+    return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
+  return pln_kernel_unset(call, 0, (pln_dtype)x->dtype, x->rank, x->dims, out);
+}
+
+static pln_status run_softmax(pln_kernel_call *call, bool logarithm) {
+  layout r;
+  void *out;
+  PLN_TRY(begin(call, &r, &out));
+  const pln_tensor *x = call->args[0];
+  if (x->count)
+    run_all(call->engine, x->dtype == PLN_FLOAT32 ? &singles : &doubles,
+            logarithm, &r, x->data, out);
+  return PLN_OK;
+}
+
+static pln_status softmax(pln_kernel_call *call) {
+  return run_softmax(call, false);
+}
+
+static pln_status log_softmax(pln_kernel_call *call) {
+  return run_softmax(call, true);
+}
+
+static pln_status hardmax(pln_kernel_call *call) {
+  layout r;
+  void *data;
+  PLN_TRY(begin(call, &r, &data));
+  const pln_tensor *x = call->args[0];
+  size_t size = pln_element_size((pln_dtype)x->dtype);
+  row_fn fn = x->dtype == PLN_FLOAT32 ? hardmax_float : hardmax_double;
+  size_t done = 0;
+  for (size_t i = 0; i < r.outer * r.inner && x->count; i++) {
+    size_t base = (i / r.inner * r.n * r.inner + i % r.inner) * size;
+    if (pln_is_stopped_after(call->engine, &done, r.n))
+      break;
+    fn((const char *)x->data + base, (char *)data + base, r.n, r.inner);
+  }
+  return PLN_OK;
+}
+
+pln_status pln_kernel_softmax(pln_kernel_call *call) {
+  return pln_kernel_through_float(call, "0", softmax);
+}
+
+pln_status pln_kernel_log_softmax(pln_kernel_call *call) {
+  return pln_kernel_through_float(call, "0", log_softmax);
+}
+
+pln_status pln_kernel_hardmax(pln_kernel_call *call) {
+  return pln_kernel_through_float(call, "0", hardmax);
+}

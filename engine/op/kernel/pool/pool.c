@@ -1,0 +1,438 @@
+/* pool.c: windows that slide over tensors (batch, channels, space...) and give
+ * the greatest element, the mean or a norm each: types and kernels. Called
+ * through ops.def.
+ *
+ * What holds: a window is gathered along all axes but the last into one row,
+ * which holds the padding of the last axis too; the row is then gathered along
+ * itself. Padding never counts, but for count_include_pad. A window without
+ * any element gives -inf or the least integer, a mean or norm of 0. */
+
+#include <math.h>
+
+#include "op/kernel/elementwise/elementwise.h"
+#include "op/kernel/pool/max_indices.h"
+#include "op/kernel/pool/sliding_window.h"
+#include "op/kernel/half_as_float.h"
+#include "op/kernel/multiversion.h"
+#include "op/infer/window.h"
+
+/* ---------------------------------------------------------------- inference */
+
+pln_status pln_infer_pool(pln_infer *call) {
+  pln_shape x, out;
+  pln_extents window;
+  PLN_TRY(pln_arg_expect_rank_within(call, 0, 3, INT32_MAX));
+  pln_arg_shape(call, 0, &x);
+  pln_window_extents(call, PLN_NONE, &window);
+  if (x.rank < 0)
+    pln_shape_ranked(&x, window.rank < 0 ? -1 : (int64_t)window.rank + 2);
+  pln_shape_unknown(&out);
+  if (x.rank >= 0) {
+    PLN_TRY(pln_window_slide(call, &x, &window, &out));
+    out.dims[0] = x.dims[0];
+    out.dims[1] = x.dims[1];
+  }
+  PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out));
+  return pln_result_tensor(call, 1, PLN_INT64, &out); /* of max_pool */
+}
+
+/* ------------------------------------------------------------------- loops */
+
+/* Rows that are gathered in one go. */
+enum { AT_FIRST = 3, AT_ONCE = 2 };
+
+/* What a kind of pooling does with elements of one dtype. `row` holds `n`
+ * elements. */
+typedef struct loops {
+  /* Sets a row to what counts for nothing. */
+  void (*clear)(void *row, size_t n);
+  /* Sets a row to what is gathered from AT_FIRST others. */
+  void (*first)(void *row, const void *const *in, size_t n, double p);
+  /* Gathers AT_ONCE more into it. */
+  void (*more)(void *row, const void *const *in, size_t n, double p);
+  /* Gathers `window` elements, `dilation` apart, every `stride` elements. */
+  void (*along)(void *out, const void *row, size_t n, const pln_slide *axis);
+  /* Ends n results: `outer` taps along the other axes, counts[i], of the
+   * dtype, along the row. */
+  void (*finish)(void *out, size_t n, double outer, const void *counts,
+                 double p);
+} loops;
+
+#define GREATER(a, b) ((b) > (a) ? (b) : (a))
+#define SUM_OF(a, b) ((a) + (b))
+
+/* Strides that are known let the loops vectorise; what ONNX knows has them. */
+#define ALONG(name, T, f, wide, known)                                    \
+  static inline __attribute__((always_inline)) void name##_taps_##T(      \
+      T *restrict to, const T *restrict x, size_t n, size_t stride,       \
+      size_t step, size_t window) {                                       \
+    size_t k = window < 3 ? window : 3;                                   \
+    if (window == 1)                                                      \
+      for (size_t i = 0; i < n; i++)                                      \
+        to[i] = x[i * stride];                                            \
+    else if (window == 2)                                                 \
+      for (size_t i = 0; i < n; i++)                                      \
+        to[i] = f(x[i * stride], x[i * stride + step]);                   \
+    else                                                                  \
+      for (size_t i = 0; i < n; i++)                                      \
+        to[i] = f(f(x[i * stride], x[i * stride + step]),                 \
+                  x[i * stride + 2 * step]);                              \
+    for (; k + 1 < window; k += 2)                                        \
+      for (size_t i = 0; i < n; i++)                                      \
+        to[i] = f(f(to[i], x[i * stride + k * step]),                     \
+                  x[i * stride + (k + 1) * step]);                        \
+    if (k < window)                                                       \
+      for (size_t i = 0; i < n; i++)                                      \
+        to[i] = f(to[i], x[i * stride + k * step]);                       \
+  }                                                                       \
+  wide static void name##_along_##T(void *out, const void *row, size_t n, \
+                                    const pln_slide *axis) {              \
+    size_t stride = (size_t)axis->stride, step = (size_t)axis->dilation;  \
+    if (known && stride == 1)                                             \
+      name##_taps_##T(out, row, n, 1, step, (size_t)axis->window);        \
+    else if (known && stride == 2)                                        \
+      name##_taps_##T(out, row, n, 2, step, (size_t)axis->window);        \
+    else                                                                  \
+      name##_taps_##T(out, row, n, stride, step, (size_t)axis->window);   \
+  }
+
+#define CLEAR(name, T, value)                         \
+  static void name##_clear_##T(void *row, size_t n) { \
+    T *to = row;                                      \
+    for (size_t i = 0; i < n; i++)                    \
+      to[i] = value;                                  \
+  }
+
+#define GATHER(name, T, term, f, value, wide)                                  \
+  wide static void name##_first_##T(void *row, const void *const *in,          \
+                                    size_t n, double p) {                      \
+    T *restrict to = row;                                                      \
+    const T *x = in[0], *y = in[1], *z = in[2];                                \
+    (void)p;                                                                   \
+    for (size_t i = 0; i < n; i++)                                             \
+      to[i] = (T)f(f(f((T)value, term(x[i])), term(y[i])), term(z[i]));        \
+  }                                                                            \
+  wide static void name##_more_##T(void *row, const void *const *in, size_t n, \
+                                   double p) {                                 \
+    T *restrict to = row;                                                      \
+    const T *x = in[0], *y = in[1];                                            \
+    (void)p;                                                                   \
+    for (size_t i = 0; i < n; i++)                                             \
+      to[i] = (T)f(f(to[i], term(x[i])), term(y[i]));                          \
+  }
+
+#define ITSELF(x) (x)
+#define PLAIN /* loops for the machines that all have */
+#define MAX_LOOPS(T, least, wide, known)       \
+  CLEAR(max, T, least)                         \
+  GATHER(max, T, ITSELF, GREATER, least, wide) \
+  ALONG(max, T, GREATER, wide, known)
+MAX_LOOPS(float, -INFINITY, PLN_WIDE, true)
+MAX_LOOPS(double, -INFINITY, PLN_WIDE, true)
+MAX_LOOPS(int8_t, INT8_MIN, PLN_WIDE, true)
+MAX_LOOPS(int16_t, INT16_MIN, PLAIN, false)
+MAX_LOOPS(int32_t, INT32_MIN, PLAIN, false)
+MAX_LOOPS(int64_t, INT64_MIN, PLAIN, false)
+MAX_LOOPS(uint8_t, 0, PLN_WIDE, true)
+MAX_LOOPS(uint16_t, 0, PLAIN, false)
+MAX_LOOPS(uint32_t, 0, PLAIN, false)
+MAX_LOOPS(uint64_t, 0, PLAIN, false)
+
+#define SUM_LOOPS(T, absolute, root, power_of)                            \
+  CLEAR(sum, T, 0)                                                        \
+  GATHER(sum, T, ITSELF, SUM_OF, 0, PLN_WIDE)                             \
+  GATHER(abs, T, absolute, SUM_OF, 0, PLN_WIDE)                           \
+  GATHER(square, T, SQUARE, SUM_OF, 0, PLN_WIDE)                          \
+  GATHER(power, T, power_of, SUM_OF, 0, PLAIN)                            \
+  ALONG(sum, T, SUM_OF, PLN_WIDE, true)                                   \
+  PLN_WIDE static void mean_finish_##T(void *out, size_t n, double outer, \
+                                       const void *counts, double p) {    \
+    T *restrict to = out;                                                 \
+    const T *count = counts, all = (T)outer;                              \
+    (void)p;                                                              \
+    for (size_t i = 0; i < n; i++)                                        \
+      to[i] /= all * count[i];                                            \
+  }                                                                       \
+  PLN_WIDE static void root_finish_##T(void *out, size_t n, double outer, \
+                                       const void *counts, double p) {    \
+    T *to = out;                                                          \
+    (void)outer, (void)counts, (void)p;                                   \
+    for (size_t i = 0; i < n; i++)                                        \
+      to[i] = root(to[i]);                                                \
+  }                                                                       \
+  static void power_finish_##T(void *out, size_t n, double outer,         \
+                               const void *counts, double p) {            \
+    T *to = out;                                                          \
+    (void)outer, (void)counts;                                            \
+    for (size_t i = 0; i < n; i++)                                        \
+      to[i] = (T)pow((double)to[i], 1 / p);                               \
+  }
+#define SQUARE(x) ((x) * (x))
+#define POWER_float(x) powf(fabsf(x), (float)p)
+#define POWER_double(x) pow(fabs(x), p)
+SUM_LOOPS(float, fabsf, sqrtf, POWER_float)
+SUM_LOOPS(double, fabs, sqrt, POWER_double)
+
+static void no_finish(void *out, size_t n, double outer, const void *counts,
+                      double p) {
+  (void)out, (void)n, (void)outer, (void)counts, (void)p;
+}
+
+/* ---------------------------------------------------------------- the walk */
+
+typedef struct pool {
+  const pln_engine *engine;
+  const loops *loops;
+  size_t size;    /* of an element */
+  double p;       /* of a norm */
+  bool padded;    /* padding counts as elements of 0 */
+  uint32_t outer; /* axes of space but the last */
+  pln_slide axis[PLN_MAX_RANK];
+  size_t in_plane, out_plane; /* elements */
+  int64_t pad, cut; /* elements before the last axis, and of it passed over */
+  char *row;        /* with the padding of the last axis */
+  size_t n_row;
+  char *none;   /* as long, of what counts for nothing */
+  void *counts; /* taps along the last axis that count, of the dtype */
+} pool;
+
+/* The taps along each outer axis at one position. */
+typedef struct taps {
+  int64_t first[PLN_MAX_RANK], end[PLN_MAX_RANK];
+  int64_t at[PLN_MAX_RANK]; /* the tap that is looked at */
+  bool some;
+  double count; /* that count */
+} taps;
+
+static void find_taps(const pool *p, const int64_t *position, taps *t) {
+  t->some = true;
+  t->count = 1;
+  for (uint32_t i = 0; i < p->outer; i++) {
+    int64_t first, end;
+    pln_slide_taps(&p->axis[i], position[i], false, &t->first[i], &t->end[i]);
+    pln_slide_taps(&p->axis[i], position[i], p->padded, &first, &end);
+    t->some &= t->first[i] < t->end[i];
+    t->count *= (double)(end - first);
+    t->at[i] = t->first[i];
+  }
+  if (t->count == 0)
+    t->count = 1;
+}
+
+/* Where the row of the taps begins in its plane. */
+static size_t row_offset(const pool *p, const int64_t *position,
+                         const taps *t) {
+  size_t at = 0;
+  for (uint32_t i = 0; i < p->outer; i++) {
+    const pln_slide *a = &p->axis[i];
+    at *= (size_t)a->in;
+    at +=
+        (size_t)(position[i] * a->stride + t->at[i] * a->dilation - a->before);
+  }
+  return at * (size_t)p->axis[p->outer].in + (size_t)p->cut;
+}
+
+static bool next_tap(const pool *p, taps *t) {
+  for (uint32_t i = p->outer; i-- > 0;) {
+    if (++t->at[i] < t->end[i])
+      return true;
+    t->at[i] = t->first[i];
+  }
+  return false;
+}
+
+static bool next_position(const pool *p, int64_t *position) {
+  for (uint32_t i = p->outer; i-- > 0;) {
+    if (++position[i] < p->axis[i].out)
+      return true;
+    position[i] = 0;
+  }
+  return false;
+}
+
+/* Rows on their way into `to`. */
+typedef struct gathering {
+  const pool *pool;
+  char *to;
+  size_t n; /* elements */
+  bool begun;
+  uint32_t count;
+  const void *rows[AT_FIRST];
+} gathering;
+
+static void gather(gathering *g) {
+  const loops *l = g->pool->loops;
+  uint32_t most = g->begun ? AT_ONCE : AT_FIRST;
+  while (g->count < most)
+    g->rows[g->count++] = g->pool->none;
+  (g->begun ? l->more : l->first)(g->to, g->rows, g->n, g->pool->p);
+  g->begun = true;
+  g->count = 0;
+}
+
+/* One row of results, of the taps `t`, from one plane. */
+static void pool_row(const pool *p, const char *plane, const int64_t *position,
+                     taps *t, char *out) {
+  const pln_slide *last = &p->axis[p->outer];
+  size_t n = (size_t)last->out;
+  gathering g = {.pool = p,
+                 .to = p->row + (size_t)p->pad * p->size,
+                 .n = (size_t)(last->in - p->cut)};
+  if (t->some && g.n > 0)
+    do {
+      g.rows[g.count++] = plane + row_offset(p, position, t) * p->size;
+      if (g.count == (g.begun ? AT_ONCE : AT_FIRST))
+        gather(&g);
+    } while (next_tap(p, t));
+  if (g.count || !g.begun)
+    gather(&g);
+  p->loops->along(out, p->row, n, last);
+  p->loops->finish(out, n, t->count, p->counts, p->p);
+}
+
+/* Planes that are small take each position in turn: its taps are found once. */
+static void pool_planes(const pool *p, size_t planes, const char *in,
+                        char *out) {
+  enum { NEAR = 1 << 14 }; /* bytes */
+  size_t step = (size_t)p->axis[p->outer].out * p->size;
+  size_t from = p->in_plane * p->size, to = p->out_plane * p->size;
+  size_t group = from < NEAR ? NEAR / (from + 1) + 1 : 1;
+  for (size_t i = 0; i < planes; i += group) {
+    size_t n = planes - i < group ? planes - i : group, at = 0;
+    int64_t position[PLN_MAX_RANK] = {0};
+    size_t done = 0, row = (size_t)p->axis[p->outer].in;
+    taps t;
+    do {
+      find_taps(p, position, &t);
+      if (pln_is_stopped_after(p->engine, &done, n * row * (size_t)t.count))
+        return;
+      for (size_t k = i; k < i + n; k++)
+        pool_row(p, in + k * from, position, &t, out + k * to + at);
+      at += step;
+    } while (next_position(p, position));
+  }
+}
+
+/* ------------------------------------------------------------------- calls */
+
+static void count_last(pool *p) {
+  const pln_slide *last = &p->axis[p->outer];
+  for (int64_t i = 0; i < last->out; i++) {
+    int64_t first, end;
+    pln_slide_taps(last, i, p->padded, &first, &end);
+    double count = end > first ? (double)(end - first) : 1;
+    if (p->size == sizeof(float))
+      ((float *)p->counts)[i] = (float)count;
+    else if (p->size == sizeof(double))
+      ((double *)p->counts)[i] = count;
+  }
+}
+
+/* Reads the windows and the extents of the result. */
+static pln_status plan(const pln_kernel_call *call, const pln_tensor *x,
+                       pool *p, int64_t *dims) {
+  PLN_TRY(pln_slide_read(call, x, p->axis));
+  p->engine = call->engine;
+  p->outer = x->rank - 3;
+  p->size = pln_element_size((pln_dtype)x->dtype);
+  memcpy(dims, x->dims, 2 * sizeof *dims);
+  for (uint32_t i = 2; i < x->rank; i++)
+    dims[i] = p->axis[i - 2].out;
+  p->in_plane = pln_dims_product(x->dims, 2, x->rank);
+  p->out_plane = pln_dims_product(dims, 2, x->rank);
+  return PLN_OK;
+}
+
+/* Allocates the row and the counts, walks, releases them. */
+static pln_status walk(const pln_kernel_call *call, const pln_tensor *x,
+                       pool *p, void *out) {
+  const pln_slide *last = &p->axis[p->outer];
+  p->pad = last->before > 0 ? last->before : 0;
+  p->cut = last->before < 0 ? -last->before : 0;
+  int64_t reach = (last->out - 1) * last->stride + last->reach;
+  int64_t held = p->pad + last->in;
+  p->n_row = (size_t)(reach > held ? reach : held);
+  size_t row = p->n_row * p->size, counts = (size_t)last->out * p->size;
+  char *store = pln_mem_new(call->engine, 2 * row + counts);
+  if (!store)
+    return pln_nomem(call->engine);
+  p->counts = store;
+  p->row = store + counts;
+  p->none = p->row + row;
+  count_last(p);
+  p->loops->clear(p->row, p->n_row);
+  p->loops->clear(p->none, p->n_row);
+  pool_planes(p, (size_t)x->dims[0] * (size_t)x->dims[1], x->data, out);
+  pln_mem_free(call->engine, store, 2 * row + counts);
+  return PLN_OK;
+}
+
+static pln_status run_pool(pln_kernel_call *call, pool *p) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  int64_t dims[PLN_MAX_RANK];
+  if (!p->loops || !p->loops->clear)
+    return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
+  PLN_TRY(plan(call, x, p, dims));
+  PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)x->dtype, x->rank, dims,
+                           &call->results[0]));
+  if (call->results[0]->count == 0)
+    return PLN_OK;
+  return walk(call, x, p, pln_tensor_writable(call->results[0]));
+}
+
+#define MEAN_OF(T) \
+  { sum_clear_##T, sum_first_##T, sum_more_##T, sum_along_##T, mean_finish_##T }
+static pln_status mean_pool(pln_kernel_call *call) {
+  static const loops by_dtype[PLN_N_DTYPES] = {
+      [PLN_FLOAT32] = MEAN_OF(float), [PLN_FLOAT64] = MEAN_OF(double)};
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  pool p = {.loops = &by_dtype[x->dtype],
+            .padded = pln_kernel_int(call, "count_include_pad", 0) != 0};
+  return run_pool(call, &p);
+}
+
+#define NORM_OF(T)                                                          \
+  {                                                                         \
+    {sum_clear_##T, abs_first_##T, abs_more_##T, sum_along_##T, no_finish}, \
+        {sum_clear_##T, square_first_##T, square_more_##T, sum_along_##T,   \
+         root_finish_##T},                                                  \
+    {                                                                       \
+      sum_clear_##T, power_first_##T, power_more_##T, sum_along_##T,        \
+          power_finish_##T                                                  \
+    }                                                                       \
+  }
+static pln_status norm_pool(pln_kernel_call *call) {
+  static const loops by_dtype[PLN_N_DTYPES][3] = {
+      [PLN_FLOAT32] = NORM_OF(float), [PLN_FLOAT64] = NORM_OF(double)};
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  int64_t power = pln_kernel_int(call, "p", 2);
+  if (power < 1)
+    return pln_kernel_refuse(call, "p is %lld", (long long)power);
+  pool p = {.loops = &by_dtype[x->dtype][power > 2 ? 2 : power - 1],
+            .p = (double)power};
+  return run_pool(call, &p);
+}
+
+#define MAX_OF(D, T)                                                      \
+  [PLN_##D] = {max_clear_##T, max_first_##T, max_more_##T, max_along_##T, \
+               no_finish},
+static pln_status max_pool(pln_kernel_call *call) {
+  static const loops by_dtype[PLN_N_DTYPES] = {PLN_INT_TYPES(MAX_OF)
+                                                   PLN_FLOAT_TYPES(MAX_OF)};
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  pool p = {.loops = &by_dtype[x->dtype]};
+  PLN_TRY(run_pool(call, &p));
+  return call->n_results > 1 ? pln_pool_indices(call) : PLN_OK;
+}
+
+pln_status pln_kernel_max_pool(pln_kernel_call *call) {
+  return pln_kernel_through_float(call, "0", max_pool);
+}
+
+pln_status pln_kernel_avg_pool(pln_kernel_call *call) {
+  return pln_kernel_through_float(call, "0", mean_pool);
+}
+
+pln_status pln_kernel_lp_pool(pln_kernel_call *call) {
+  return pln_kernel_through_float(call, "0", norm_pool);
+}

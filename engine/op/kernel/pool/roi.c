@@ -1,0 +1,334 @@
+/* roi.c: regions of interest in images (batch, channels, height, width),
+ * brought to one size: roi_align samples them, roi_pool takes the greatest
+ * elements. Types and kernels. Called through ops.def. */
+
+#include <math.h>
+
+#include "op/kernel/element.h"
+#include "op/kernel/half_as_float.h"
+
+/* ---------------------------------------------------------------- inference */
+
+static pln_dim int_dim(const pln_infer *call, const char *name, int64_t other) {
+  int64_t extent = pln_call_int(call, name, other);
+  return extent >= 0 ? extent : (pln_dim)PLN_DIM_UNKNOWN;
+}
+
+/* An image for each region, with the channels of the operand; its extents are
+ * the caller's to say. */
+static pln_status shape_of_regions(const pln_infer *call, pln_shape *out) {
+  pln_shape x, rois;
+  PLN_TRY(pln_arg_expect_rank(call, 0, 4));
+  PLN_TRY(pln_arg_expect_rank(call, 1, 2));
+  pln_arg_shape(call, 0, &x);
+  pln_arg_shape(call, 1, &rois);
+  pln_shape_ranked(out, 4);
+  if (rois.rank == 2)
+    out->dims[0] = rois.dims[0];
+  if (x.rank == 4)
+    out->dims[1] = x.dims[1];
+  return PLN_OK;
+}
+
+/* The extents of space that a list tells, if it does. */
+static void pooled_extents(const pln_infer *call, const char *name,
+                           pln_shape *out) {
+  uint32_t n;
+  const int64_t *pooled = pln_call_ints(call, name, &n);
+  for (uint32_t i = 0; pooled && n == 2 && i < 2; i++)
+    if (PLN_DIM_IS_CONST(pooled[i]))
+      out->dims[2 + i] = pooled[i];
+}
+
+pln_status pln_infer_roi_align(pln_infer *call) {
+  pln_shape out;
+  PLN_TRY(shape_of_regions(call, &out));
+  out.dims[2] = int_dim(call, "output_height", 1);
+  out.dims[3] = int_dim(call, "output_width", 1);
+  pooled_extents(call, "pooled_size", &out);
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+}
+
+pln_status pln_infer_max_roi_pool(pln_infer *call) {
+  pln_shape out;
+  PLN_TRY(shape_of_regions(call, &out));
+  pooled_extents(call, "pooled_shape", &out);
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+}
+
+/* ---------------------------------------------------------------- roi_align */
+
+/* Where one sample lies along one axis: between two elements. */
+typedef struct sample {
+  size_t low, high;
+  double high_part;
+  bool outside; /* counts as 0 */
+} sample;
+
+/* How a region is sampled along one axis. */
+typedef struct line {
+  int64_t extent, bins, grid; /* grid: samples a bin */
+  double begin, size;
+  sample *samples; /* bins * grid */
+  size_t room;
+} line;
+
+typedef struct alignment {
+  line y, x;
+  bool greatest, half_pixel;
+  int64_t ratio;
+  double scale;
+} alignment;
+
+/* More samples than this a bin are refused. */
+static const double most_samples = 1 << 12;
+
+static void sample_line(line *l) {
+  double step = l->size / (double)l->bins / (double)l->grid;
+  for (int64_t i = 0; i < l->bins * l->grid; i++) {
+    double at = l->begin + ((double)i + 0.5) * step;
+    sample *s = &l->samples[i];
+    s->outside = !(at >= -1 && at <= (double)l->extent) || l->extent == 0;
+    if (s->outside)
+      continue;
+    at = at < 0 ? 0 : at;
+    s->low = (size_t)at;
+    if (s->low + 1 >= (size_t)l->extent)
+      at = (double)(s->low = (size_t)l->extent - 1);
+    s->high = s->low + 1 < (size_t)l->extent ? s->low + 1 : s->low;
+    s->high_part = at - (double)s->low;
+  }
+}
+
+static pln_status place_line(const pln_kernel_call *call, const alignment *a,
+                             double begin, double end, line *l) {
+  double offset = a->half_pixel ? 0.5 : 0;
+  l->begin = begin * a->scale - offset;
+  l->size = end * a->scale - offset - l->begin;
+  if (!a->half_pixel && !(l->size > 1))
+    l->size = 1; /* as before opset 16 */
+  double grid =
+      a->ratio > 0 ? (double)a->ratio : ceil(l->size / (double)l->bins);
+  if (!(grid <= most_samples) || !isfinite(l->begin))
+    return pln_kernel_refuse(call, "a region from %g to %g is too large", begin,
+                             end);
+  l->grid = grid > 0 ? (int64_t)grid : 0;
+  size_t room = (size_t)(l->bins * l->grid) * sizeof *l->samples;
+  if (room > l->room) {
+    pln_mem_free(call->engine, l->samples, l->room);
+    l->room = 0;
+    l->samples = pln_mem_new(call->engine, room);
+    if (!l->samples)
+      return pln_nomem(call->engine);
+    l->room = room;
+  }
+  sample_line(l);
+  return PLN_OK;
+}
+
+/* The four neighbours' parts, summed; or the greatest of them, as ONNX defines
+ * mode=max. */
+#define ALIGN(T)                                                            \
+  static double at_##T(const alignment *a, const T *plane, const sample *y, \
+                       const sample *x) {                                   \
+    if (y->outside || x->outside)                                           \
+      return 0;                                                             \
+    const T *low = plane + y->low * (size_t)a->x.extent;                    \
+    const T *high = plane + y->high * (size_t)a->x.extent;                  \
+    double ly = y->high_part, hy = 1 - ly, lx = x->high_part, hx = 1 - lx;  \
+    double v[4] = {                                                         \
+        hy * hx * (double)low[x->low], hy * lx * (double)low[x->high],      \
+        ly * hx * (double)high[x->low], ly * lx * (double)high[x->high]};   \
+    if (a->greatest)                                                        \
+      return fmax(fmax(v[0], v[1]), fmax(v[2], v[3]));                      \
+    return v[0] + v[1] + v[2] + v[3];                                       \
+  }                                                                         \
+  static T bin_##T(const alignment *a, const T *plane, int64_t by,          \
+                   int64_t bx) {                                            \
+    const sample *y = a->y.samples + by * a->y.grid;                        \
+    const sample *x = a->x.samples + bx * a->x.grid;                        \
+    double all = 0, count = (double)(a->y.grid * a->x.grid);                \
+    for (int64_t i = 0; i < a->y.grid; i++)                                 \
+      for (int64_t k = 0; k < a->x.grid; k++) {                             \
+        double v = at_##T(a, plane, &y[i], &x[k]);                          \
+        all = !a->greatest ? all + v : i + k == 0 ? v : fmax(all, v);       \
+      }                                                                     \
+    return (T)(a->greatest || count == 0 ? all : all / count);              \
+  }                                                                         \
+  static void region_##T(const alignment *a, const void *image,             \
+                         size_t channels, void *out) {                      \
+    const T *plane = image;                                                 \
+    T *to = out;                                                            \
+    for (size_t c = 0; c < channels; c++) {                                 \
+      for (int64_t i = 0; i < a->y.bins; i++)                               \
+        for (int64_t k = 0; k < a->x.bins; k++)                             \
+          *to++ = bin_##T(a, plane, i, k);                                  \
+      plane += a->y.extent * a->x.extent;                                   \
+    }                                                                       \
+  }
+ALIGN(float)
+ALIGN(double)
+
+static pln_status align_regions(pln_kernel_call *call, alignment *a,
+                                char *out) {
+  const pln_tensor *x = pln_kernel_arg(call, 0),
+                   *rois = pln_kernel_arg(call, 1);
+  size_t size = pln_element_size((pln_dtype)x->dtype);
+  size_t channels = (size_t)x->dims[1];
+  size_t in = pln_dims_product(x->dims, 1, 4) * size;
+  size_t step = channels * (size_t)(a->y.bins * a->x.bins) * size;
+  for (size_t r = 0; r < (size_t)rois->dims[0]; r++, out += step) {
+    int64_t image;
+    if (!pln_tensor_int(pln_kernel_arg(call, 2), r, &image) || image < 0 ||
+        image >= x->dims[0])
+      return pln_kernel_refuse(call, "region %zu is of no image", r);
+    PLN_TRY(place_line(call, a, pln_number_at(rois, 4 * r),
+                       pln_number_at(rois, 4 * r + 2), &a->x));
+    PLN_TRY(place_line(call, a, pln_number_at(rois, 4 * r + 1),
+                       pln_number_at(rois, 4 * r + 3), &a->y));
+    (size == 4 ? region_float : region_double)(
+        a, (const char *)x->data + (size_t)image * in, channels, out);
+  }
+  return PLN_OK;
+}
+
+static pln_status check_regions(const pln_kernel_call *call, uint32_t columns) {
+  const pln_tensor *x = pln_kernel_arg(call, 0),
+                   *rois = pln_kernel_arg(call, 1);
+  if (!pln_is_float32_or_64(x))
+    return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
+  if (x->rank != 4 || rois->rank != 2 || rois->dims[1] != columns ||
+      rois->dtype != x->dtype)
+    return pln_kernel_refuse(call, "the regions do not fit the operand");
+  return PLN_OK;
+}
+
+static pln_status roi_align(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0),
+                   *rois = pln_kernel_arg(call, 1);
+  const pln_tensor *images = pln_kernel_arg(call, 2);
+  alignment a = {
+      .y.bins = pln_kernel_int(call, "output_height", 1),
+      .x.bins = pln_kernel_int(call, "output_width", 1),
+      .greatest = pln_kernel_string_is(call, "mode", "avg", "max"),
+      .half_pixel = pln_kernel_string_is(call, "coordinate_transformation_mode",
+                                         "half_pixel", "half_pixel"),
+      .ratio = pln_kernel_int(call, "sampling_ratio", 0),
+      .scale = pln_kernel_float(call, "spatial_scale", 1)};
+  if (!images) /* Relay's form: each region begins with its image */
+    return pln_kernel_refuse(call, "regions that name images themselves");
+  PLN_TRY(check_regions(call, 4));
+  if (a.y.bins < 1 || a.x.bins < 1 || a.y.bins > INT16_MAX ||
+      a.x.bins > INT16_MAX)
+    return pln_kernel_refuse(call, "an output of %lld x %lld",
+                             (long long)a.y.bins, (long long)a.x.bins);
+  if (images->count != (size_t)rois->dims[0])
+    return pln_kernel_refuse(call, "%zu images for %lld regions", images->count,
+                             (long long)rois->dims[0]);
+  int64_t dims[4] = {rois->dims[0], x->dims[1], a.y.bins, a.x.bins};
+  a.y.extent = x->dims[2];
+  a.x.extent = x->dims[3];
+  PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)x->dtype, 4, dims,
+                           &call->results[0]));
+  pln_status status =
+      align_regions(call, &a, pln_tensor_writable(call->results[0]));
+  pln_mem_free(call->engine, a.y.samples, a.y.room);
+  pln_mem_free(call->engine, a.x.samples, a.x.room);
+  return status;
+}
+
+pln_status pln_kernel_roi_align(pln_kernel_call *call) {
+  return pln_kernel_through_float(call, "0", roi_align);
+}
+
+/* ----------------------------------------------------------------- roi_pool */
+
+/* A region along one axis, in elements. */
+typedef struct span {
+  int64_t extent, bins;
+  double begin, bin;
+} span;
+
+static bool place_span(double begin, double end, span *s) {
+  begin = round(begin);
+  end = round(end);
+  if (!(fabs(begin) < 1e9 && fabs(end) < 1e9))
+    return false;
+  s->begin = begin;
+  s->bin = fmax(end - begin + 1, 1) / (double)s->bins;
+  return true;
+}
+
+static void bin_of(const span *s, int64_t i, int64_t *begin, int64_t *end) {
+  double from = floor((double)i * s->bin) + s->begin;
+  double to = ceil((double)(i + 1) * s->bin) + s->begin;
+  double last = (double)s->extent;
+  *begin = (int64_t)fmin(fmax(from, 0), last);
+  *end = (int64_t)fmin(fmax(to, 0), last);
+}
+
+/* The greatest element; 0 of an empty bin. */
+static double greatest_of(const pln_tensor *x, size_t plane, const span *y,
+                          const span *w, int64_t i, int64_t k) {
+  int64_t y0, y1, x0, x1;
+  double top = -INFINITY;
+  bin_of(y, i, &y0, &y1);
+  bin_of(w, k, &x0, &x1);
+  for (int64_t r = y0; r < y1; r++)
+    for (int64_t c = x0; c < x1; c++) {
+      double v = pln_number_at(x, plane + (size_t)(r * w->extent + c));
+      top = v > top ? v : top;
+    }
+  return y0 >= y1 || x0 >= x1 ? 0 : top;
+}
+
+static void pool_region(const pln_tensor *x, size_t image, const span *y,
+                        const span *w, pln_tensor *out, size_t at) {
+  void *data = pln_tensor_writable(out);
+  for (int64_t c = 0; c < x->dims[1]; c++) {
+    size_t plane = (image * (size_t)x->dims[1] + (size_t)c) *
+                   (size_t)(x->dims[2] * x->dims[3]);
+    for (int64_t i = 0; i < y->bins; i++)
+      for (int64_t k = 0; k < w->bins; k++, at++) {
+        double top = greatest_of(x, plane, y, w, i, k);
+        if (x->dtype == PLN_FLOAT32)
+          ((float *)data)[at] = (float)top;
+        else
+          ((double *)data)[at] = top;
+      }
+  }
+}
+
+static pln_status roi_pool(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0),
+                   *rois = pln_kernel_arg(call, 1);
+  pln_list pooled = pln_kernel_list(call, PLN_NONE, "pooled_shape");
+  double scale = pln_kernel_float(call, "spatial_scale", 1);
+  PLN_TRY(check_regions(call, 5));
+  if (pooled.count != 2 || pooled.ints[0] < 1 || pooled.ints[1] < 1 ||
+      pooled.ints[0] > INT32_MAX || pooled.ints[1] > INT32_MAX)
+    return pln_kernel_refuse(call, "pooled_shape is not valid");
+  span y = {.extent = x->dims[2], .bins = pooled.ints[0]};
+  span w = {.extent = x->dims[3], .bins = pooled.ints[1]};
+  int64_t dims[4] = {rois->dims[0], x->dims[1], y.bins, w.bins};
+  PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)x->dtype, 4, dims,
+                           &call->results[0]));
+  size_t step = pln_dims_product(dims, 1, 4);
+  for (size_t r = 0; r < (size_t)rois->dims[0]; r++) {
+    double image = pln_number_at(rois, 5 * r);
+    if (!(image >= 0 && image < (double)x->dims[0]) ||
+        !place_span(pln_number_at(rois, 5 * r + 1) * scale,
+                    pln_number_at(rois, 5 * r + 3) * scale, &w) ||
+        !place_span(pln_number_at(rois, 5 * r + 2) * scale,
+                    pln_number_at(rois, 5 * r + 4) * scale, &y))
+      return pln_kernel_refuse(call, "region %zu is not valid", r);
+    pool_region(x, (size_t)image, &y, &w, call->results[0], r * step);
+  }
+  return PLN_OK;
+}
+
+pln_status pln_kernel_max_roi_pool(pln_kernel_call *call) {
+  if (!pln_kernel_string_is(call, "layout", "NCHW", "NCHW"))
+    return pln_kernel_refuse(call, "channels are not axis 1");
+  return pln_kernel_through_float(call, "0", roi_pool);
+}

@@ -1,0 +1,103 @@
+/* dropout.c: nn.dropout: its operand in inference; in training elements are
+ * dropped at random and the others scaled, so that the mean stays. Called
+ * through ops.def.
+ *
+ * ONNX says since opset 12 that the mask is true in inference; before it said
+ * nothing, and ONNX Runtime makes it false. Before opset 10 the mask had the
+ * operand's dtype, which Relay's has. The attribute `mask` tells. */
+
+#include "op/kernel/elementwise/convert.h"
+#include "op/kernel/random/rng.h"
+#include "op/kernel/element.h"
+#include "op/kernel/half_as_float.h"
+
+/* What the attribute says of the mask. */
+enum { ALL_FALSE = 0, ALL_TRUE = 1, RELAY = 2, ALL_ZERO = 3 };
+
+pln_status pln_infer_dropout(pln_infer *call) {
+  int64_t mask = pln_call_int(call, "mask", ALL_TRUE);
+  bool number = mask == RELAY || mask == ALL_ZERO;
+  pln_result_like(call, 0, 0);
+  return pln_result_shaped_like(call, 1, 0,
+                                number ? pln_arg_dtype(call, 0) : PLN_BOOL);
+}
+
+/* The third operand asks for training. */
+static bool trains(const pln_kernel_call *call) {
+  const pln_tensor *training = pln_kernel_arg(call, 2);
+  int64_t asked;
+  return training && training->count == 1 &&
+         pln_tensor_int(training, 0, &asked) && asked != 0;
+}
+
+static pln_status read_ratio(const pln_kernel_call *call, double *out) {
+  const pln_tensor *ratio = pln_kernel_arg(call, 1);
+  *out = pln_kernel_float(call, "ratio", 0.5);
+  if (ratio) {
+    pln_conversion c = {.from = (pln_dtype)ratio->dtype, .to = PLN_FLOAT64};
+    if (ratio->count != 1 || !pln_convertible(c.from) ||
+        pln_convert(&c, ratio->data, 1, out) != PLN_CONVERTED)
+      return pln_kernel_refuse(call, "the ratio is no number");
+  }
+  if (!(*out >= 0 && *out < 1))
+    return pln_kernel_refuse(call, "ratio %g is outside of [0, 1)", *out);
+  return PLN_OK;
+}
+
+/* Result 1, which nobody may have asked for: what is kept. */
+static pln_status keep_all(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  int64_t says = pln_kernel_int(call, "mask", ALL_TRUE);
+  pln_dtype dtype = says == ALL_ZERO ? (pln_dtype)x->dtype : PLN_BOOL;
+  void *mask;
+  if (call->n_results > 1 && says == RELAY)
+    return pln_kernel_refuse(call, "Relay's mask is not computed");
+  if (call->n_results > 1) {
+    PLN_TRY(pln_kernel_unset(call, 1, dtype, x->rank, x->dims, &mask));
+    if (x->count)
+      memset(mask, says == ALL_TRUE, x->count * (pln_dtype_bits(dtype) / 8));
+  }
+  pln_kernel_same(call, 0, x);
+  return PLN_OK;
+}
+
+#define DROP(T)                                                          \
+  static void drop_##T(pln_draws draws, double ratio, const T *x, T *to, \
+                       uint8_t *mask, size_t n) {                        \
+    const T scale = (T)(1 / (1 - ratio));                                \
+    for (size_t i = 0; i < n; i++) {                                     \
+      bool kept = pln_draw_unit(draws, i) >= ratio;                      \
+      to[i] = kept ? x[i] * scale : 0;                                   \
+      if (mask)                                                          \
+        mask[i] = kept;                                                  \
+    }                                                                    \
+  }
+DROP(float)
+DROP(double)
+
+static pln_status drop(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  double ratio;
+  void *out, *mask = NULL;
+  if (!pln_is_float32_or_64(x))
+    return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
+  PLN_TRY(read_ratio(call, &ratio));
+  if (ratio == 0)
+    return keep_all(call);
+  PLN_TRY(
+      pln_kernel_unset(call, 0, (pln_dtype)x->dtype, x->rank, x->dims, &out));
+  if (call->n_results > 1)
+    PLN_TRY(pln_kernel_unset(call, 1, PLN_BOOL, x->rank, x->dims, &mask));
+  pln_draws draws = pln_draws_begin(call);
+  if (x->dtype == PLN_FLOAT32)
+    drop_float(draws, ratio, x->data, out, mask, x->count);
+  else
+    drop_double(draws, ratio, x->data, out, mask, x->count);
+  return PLN_OK;
+}
+
+pln_status pln_kernel_dropout(pln_kernel_call *call) {
+  if (!trains(call))
+    return keep_all(call);
+  return pln_kernel_through_float(call, "0", drop);
+}

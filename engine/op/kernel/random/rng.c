@@ -1,0 +1,31 @@
+/* rng.c: where random operators draw their numbers: what a call's numbers
+ * begin with. Called by the kernels of random.c and by dropout.c.
+ *
+ * The bits are splitmix64's of a counter (Steele, Lea, Flood: Fast splittable
+ * pseudorandom number generators, 2014), once to make a key for each call and
+ * then for the numbers of a call. What holds: nothing is shared but the count
+ * of the calls of a run, so that an element does not depend on how many others
+ * there are. */
+
+#include "op/kernel/random/rng.h"
+
+void pln_seed(pln_engine *engine, uint64_t seed) {
+  engine->random_seed = seed;
+}
+
+uint64_t pln_seed_of(const pln_engine *engine) {
+  return engine->random_seed;
+}
+
+pln_draws pln_draws_begin(const pln_kernel_call *call) {
+  const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "seed");
+  pln_draws root = {pln_draw_mix(call->engine->random_seed)};
+  uint64_t bits;
+  if (a && a->kind == PLN_ATTR_FLOAT)
+    memcpy(&bits, &a->v.f, sizeof bits);
+  else if (a && a->kind == PLN_ATTR_INT)
+    bits = (uint64_t)a->v.i;
+  else
+    return (pln_draws){pln_draw_bits(root, call->engine->random_calls++)};
+  return (pln_draws){pln_draw_mix(bits + 0x9e3779b97f4a7c15u)};
+}

@@ -1,0 +1,337 @@
+/* loops.c: see reduce_loops.h. Sums of runs of floats are
+ * gathered in 32 lanes of doubles, which are joined in pairs at the end. Plain
+ * sums of float32 are gathered 32 at a time in float32 before them: conversions
+ * to double cost more than reading memory does. */
+
+#include "op/kernel/reduce/loops.h"
+
+#include <math.h>
+
+#include "op/kernel/multiversion.h"
+
+/* --------------------------------------------------------- sums and products
+ */
+
+/* 32 lanes, in vectors of 4 doubles or, with AVX-512, of 8. Lane by lane both
+ * forms do the same, and so give the same bits. GCC 12 keeps vectors that are
+ * wider than the machine's in memory, so that one form will not do. */
+typedef double lanes4 __attribute__((vector_size(32)));
+typedef double lanes8 __attribute__((vector_size(64)));
+typedef double lanes16 __attribute__((vector_size(128)));
+typedef float floats_8 __attribute__((vector_size(32)));
+typedef float floats16 __attribute__((vector_size(64)));
+typedef int64_t masks4 __attribute__((vector_size(32)));
+typedef int64_t masks8 __attribute__((vector_size(64)));
+
+#define LANES_SUM(N, a, x) ((a) + (x))
+#define LANES_ABS(N, a, x) ((a) + (lanes##N)((masks##N)(x)&INT64_MAX))
+#define LANES_SQUARE(N, a, x) ((a) + (x) * (x))
+#define LANES_PRODUCT(N, a, x) ((a) * (x))
+#define ONE_SUM(a, x) ((a) + (x))
+#define ONE_ABS(a, x) ((a) + fabs(x))
+#define ONE_SQUARE(a, x) ((a) + (x) * (x))
+#define ONE_PRODUCT(a, x) ((a) * (x))
+#define ONE_GREATEST(a, x) (((a) >= (x)) | ((a) != (a)) ? (a) : (x))
+#define ONE_SMALLEST(a, x) (((a) <= (x)) | ((a) != (a)) ? (a) : (x))
+/* What two parts are joined with. */
+#define JOIN_SUM(a, b) ((a) + (b))
+#define JOIN_ABS(a, b) ((a) + (b))
+#define JOIN_SQUARE(a, b) ((a) + (b))
+#define JOIN_PRODUCT(a, b) ((a) * (b))
+
+#define TURNED(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
+
+/* The next 16 elements; GCC converts well what fills its registers. */
+#define CONVERTED_float(from)     \
+  floats16 s_;                    \
+  memcpy(&s_, (from), sizeof s_); \
+  const lanes16 t_ = __builtin_convertvector(s_, lanes16)
+#define CONVERTED_double(from) \
+  lanes16 t_;                  \
+  memcpy(&t_, (from), sizeof t_)
+#define TAKE4(NAME, T, from, a, b, c, d)                \
+  do {                                                  \
+    CONVERTED_##T(from);                                \
+    a = LANES_##NAME(4, a, TURNED(t_, 0, 1, 2, 3));     \
+    b = LANES_##NAME(4, b, TURNED(t_, 4, 5, 6, 7));     \
+    c = LANES_##NAME(4, c, TURNED(t_, 8, 9, 10, 11));   \
+    d = LANES_##NAME(4, d, TURNED(t_, 12, 13, 14, 15)); \
+  } while (0)
+#define TAKE8(NAME, T, from, a, b)                                    \
+  do {                                                                \
+    CONVERTED_##T(from);                                              \
+    a = LANES_##NAME(8, a, TURNED(t_, 0, 1, 2, 3, 4, 5, 6, 7));       \
+    b = LANES_##NAME(8, b, TURNED(t_, 8, 9, 10, 11, 12, 13, 14, 15)); \
+  } while (0)
+
+/* Strips of 64 elements are added up element by element, MOST_STRIPS at a time,
+ * then the 64 sums four by four, which makes 16 for the lanes. */
+enum { STRIP = 64, MOST_STRIPS = 8 };
+#define LOAD(to, from) memcpy(&(to), (from), sizeof(to))
+#define STRIPS4_FLOAT                                         \
+  while (i + STRIP <= n) {                                    \
+    floats_8 p[8], q;                                         \
+    for (int k = 0; k < 8; k++)                               \
+      LOAD(p[k], x + i + 8 * k);                              \
+    i += STRIP;                                               \
+    for (int j = 1; j < MOST_STRIPS && i + STRIP <= n; j++) { \
+      for (int k = 0; k < 8; k++) {                           \
+        LOAD(q, x + i + 8 * k);                               \
+        p[k] += q;                                            \
+      }                                                       \
+      i += STRIP;                                             \
+    }                                                         \
+    float sums[16];                                           \
+    q = (p[0] + p[2]) + (p[4] + p[6]);                        \
+    memcpy(sums, &q, sizeof q);                               \
+    q = (p[1] + p[3]) + (p[5] + p[7]);                        \
+    memcpy(sums + 8, &q, sizeof q);                           \
+    TAKE4(SUM, float, sums, a, b, c, d);                      \
+  }
+#define STRIPS8_FLOAT                                         \
+  while (i + STRIP <= n) {                                    \
+    floats16 p[4], q;                                         \
+    for (int k = 0; k < 4; k++)                               \
+      LOAD(p[k], x + i + 16 * k);                             \
+    i += STRIP;                                               \
+    for (int j = 1; j < MOST_STRIPS && i + STRIP <= n; j++) { \
+      for (int k = 0; k < 4; k++) {                           \
+        LOAD(q, x + i + 16 * k);                              \
+        p[k] += q;                                            \
+      }                                                       \
+      i += STRIP;                                             \
+    }                                                         \
+    q = (p[0] + p[1]) + (p[2] + p[3]);                        \
+    TAKE8(SUM, float, &q, a, b);                              \
+  }
+#define STRIPS4_NONE
+#define STRIPS8_NONE
+
+#define RUNS4(NAME, T, start, STRIPS)                                          \
+  PLN_WIDE static void runs_##NAME##_##T(                                      \
+      const void *in, size_t n, size_t rows, size_t step, pln_gathered *out) { \
+    const T *x = in;                                                           \
+    for (size_t r = 0; r < rows; r++, x += step) {                             \
+      double all = out[r].number;                                              \
+      lanes4 a = (lanes4){0} + (start), b = a, c = a, d = a;                   \
+      lanes4 e = a, f = a, g = a, h = a;                                       \
+      size_t i = 0;                                                            \
+      STRIPS4_##STRIPS for (; i + 32 <= n; i += 32) {                          \
+        TAKE4(NAME, T, x + i, a, b, c, d);                                     \
+        TAKE4(NAME, T, x + i + 16, e, f, g, h);                                \
+      }                                                                        \
+      if (i + 16 <= n) {                                                       \
+        TAKE4(NAME, T, x + i, a, b, c, d);                                     \
+        i += 16;                                                               \
+      }                                                                        \
+      if (i) {                                                                 \
+        a = JOIN_##NAME(JOIN_##NAME(a, c), JOIN_##NAME(e, g));                 \
+        b = JOIN_##NAME(JOIN_##NAME(b, d), JOIN_##NAME(f, h));                 \
+        a = JOIN_##NAME(a, b);                                                 \
+        a = JOIN_##NAME(a, TURNED(a, 2, 3, 0, 1));                             \
+        a = JOIN_##NAME(a, TURNED(a, 1, 0, 3, 2));                             \
+        all = JOIN_##NAME(all, a[0]);                                          \
+      }                                                                        \
+      for (; i < n; i++)                                                       \
+        all = ONE_##NAME(all, (double)x[i]);                                   \
+      out[r].number = all;                                                     \
+    }                                                                          \
+  }
+
+#if defined __x86_64__ && defined __GNUC__
+#define RUNS8(NAME, T, start, STRIPS)                                        \
+  __attribute__((target("avx512f,avx512vl,avx512dq"))) static void           \
+      runs8_##NAME##_##T(const void *in, size_t n, size_t rows, size_t step, \
+                         pln_gathered *out) {                                \
+    const T *x = in;                                                         \
+    for (size_t r = 0; r < rows; r++, x += step) {                           \
+      double all = out[r].number;                                            \
+      lanes8 a = (lanes8){0} + (start), b = a, c = a, d = a;                 \
+      size_t i = 0;                                                          \
+      STRIPS8_##STRIPS for (; i + 32 <= n; i += 32) {                        \
+        TAKE8(NAME, T, x + i, a, b);                                         \
+        TAKE8(NAME, T, x + i + 16, c, d);                                    \
+      }                                                                      \
+      if (i + 16 <= n) {                                                     \
+        TAKE8(NAME, T, x + i, a, b);                                         \
+        i += 16;                                                             \
+      }                                                                      \
+      if (i) {                                                               \
+        a = JOIN_##NAME(JOIN_##NAME(a, b), JOIN_##NAME(c, d));               \
+        a = JOIN_##NAME(a, TURNED(a, 4, 5, 6, 7, 0, 1, 2, 3));               \
+        a = JOIN_##NAME(a, TURNED(a, 2, 3, 0, 1, 6, 7, 4, 5));               \
+        a = JOIN_##NAME(a, TURNED(a, 1, 0, 3, 2, 5, 4, 7, 6));               \
+        all = JOIN_##NAME(all, a[0]);                                        \
+      }                                                                      \
+      for (; i < n; i++)                                                     \
+        all = ONE_##NAME(all, (double)x[i]);                                 \
+      out[r].number = all;                                                   \
+    }                                                                        \
+  }
+static bool has_512(void) {
+  return __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512dq");
+}
+#else
+#define RUNS8(NAME, T, start, STRIPS)
+#endif
+
+/* Four rows at a time, so that what is gathered is seldom stored. */
+#define ROWS_LOOP(NAME, T)                                                     \
+  PLN_WIDEST static void rows_##NAME##_##T(                                    \
+      const void *in, size_t n, size_t rows, size_t step, pln_gathered *out) { \
+    const T *restrict x = in;                                                  \
+    double *restrict all = &out->number;                                       \
+    size_t r = 0;                                                              \
+    for (; r + 4 <= rows; r += 4, x += 4 * step)                               \
+      for (size_t i = 0; i < n; i++) {                                         \
+        double a = ONE_##NAME(all[i], (double)x[i]);                           \
+        a = ONE_##NAME(a, (double)x[i + step]);                                \
+        a = ONE_##NAME(a, (double)x[i + 2 * step]);                            \
+        all[i] = ONE_##NAME(a, (double)x[i + 3 * step]);                       \
+      }                                                                        \
+    for (; r < rows; r++, x += step)                                           \
+      for (size_t i = 0; i < n; i++)                                           \
+        all[i] = ONE_##NAME(all[i], (double)x[i]);                             \
+  }
+#define SUM_LOOPS(NAME, T, start, STRIPS) \
+  RUNS4(NAME, T, start, STRIPS)           \
+  RUNS8(NAME, T, start, STRIPS)           \
+  ROWS_LOOP(NAME, T)
+
+/* ----------------------------------------------------------------- extremes */
+
+/* The bits of a float as an integer that is ordered as floats are, and back.
+ * NaN is noted apart. */
+typedef int32_t bits_float;
+typedef int64_t bits_double;
+#define MOST_float INT32_MAX
+#define MOST_double INT64_MAX
+#define KEY(T, bits) ((bits) ^ ((bits) >> (8 * sizeof(T) - 1) & MOST_##T))
+#define FIRST_GREATEST(T) (-MOST_##T - 1)
+#define FIRST_SMALLEST(T) MOST_##T
+#define BETTER_GREATEST(a, b) ((a) > (b) ? (a) : (b))
+#define BETTER_SMALLEST(a, b) ((a) < (b) ? (a) : (b))
+#define EXTREME_LOOPS(NAME, T, infinite)                                       \
+  PLN_WIDEST static void runs_##NAME##_##T(                                    \
+      const void *in, size_t n, size_t rows, size_t step, pln_gathered *out) { \
+    const T *x = in;                                                           \
+    for (size_t r = 0; r < rows; r++, x += step) {                             \
+      bits_##T best = FIRST_##NAME(T), nan = 0;                                \
+      T found;                                                                 \
+      for (size_t i = 0; i < n; i++) {                                         \
+        bits_##T bits;                                                         \
+        memcpy(&bits, &x[i], sizeof bits);                                     \
+        nan |= (bits & MOST_##T) > (infinite);                                 \
+        best = BETTER_##NAME(best, KEY(T, bits));                              \
+      }                                                                        \
+      best = KEY(T, best);                                                     \
+      memcpy(&found, &best, sizeof found);                                     \
+      if (n)                                                                   \
+        out[r].number =                                                        \
+            ONE_##NAME(out[r].number, nan ? (double)NAN : (double)found);      \
+    }                                                                          \
+  }                                                                            \
+  PLN_WIDEST static void rows_##NAME##_##T(                                    \
+      const void *in, size_t n, size_t rows, size_t step, pln_gathered *out) { \
+    const T *restrict x = in;                                                  \
+    double *restrict all = &out->number;                                       \
+    for (size_t r = 0; r < rows; r++, x += step)                               \
+      for (size_t i = 0; i < n; i++)                                           \
+        all[i] = ONE_##NAME(all[i], (double)x[i]);                             \
+  }
+#define FLOAT_GATHERS(T, infinite, STRIPS) \
+  SUM_LOOPS(SUM, T, 0, STRIPS)             \
+  SUM_LOOPS(ABS, T, 0, NONE)               \
+  SUM_LOOPS(SQUARE, T, 0, NONE)            \
+  SUM_LOOPS(PRODUCT, T, 1, NONE)           \
+  EXTREME_LOOPS(GREATEST, T, infinite)     \
+  EXTREME_LOOPS(SMALLEST, T, infinite)
+FLOAT_GATHERS(float, 0x7f800000, FLOAT)
+FLOAT_GATHERS(double, 0x7ff0000000000000, NONE)
+
+/* ----------------------------------------------------------------- integers */
+
+#define INT_SUM(T, a, x) ((a) + (uint64_t)(x))
+#define INT_ABS(T, a, x) ((a) + ((x) < 1 ? 0 - (uint64_t)(x) : (uint64_t)(x)))
+#define INT_SQUARE(T, a, x) ((a) + (uint64_t)(x) * (uint64_t)(x))
+#define INT_PRODUCT(T, a, x) ((a) * (uint64_t)(x))
+#define INT_GREATEST(T, a, x) ((T)(a) >= (x) ? (a) : (uint64_t)(x))
+#define INT_SMALLEST(T, a, x) ((T)(a) <= (x) ? (a) : (uint64_t)(x))
+
+#define INT_LOOPS(NAME, T)                                             \
+  static void runs_##NAME##_##T(const void *in, size_t n, size_t rows, \
+                                size_t step, pln_gathered *out) {      \
+    const T *x = in;                                                   \
+    for (size_t r = 0; r < rows; r++, x += step) {                     \
+      uint64_t all = out[r].bits;                                      \
+      for (size_t i = 0; i < n; i++)                                   \
+        all = INT_##NAME(T, all, x[i]);                                \
+      out[r].bits = all;                                               \
+    }                                                                  \
+  }                                                                    \
+  static void rows_##NAME##_##T(const void *in, size_t n, size_t rows, \
+                                size_t step, pln_gathered *out) {      \
+    const T *restrict x = in;                                          \
+    uint64_t *restrict all = &out->bits;                               \
+    for (size_t r = 0; r < rows; r++, x += step)                       \
+      for (size_t i = 0; i < n; i++)                                   \
+        all[i] = INT_##NAME(T, all[i], x[i]);                          \
+  }
+#define INT_GATHERS(T)   \
+  INT_LOOPS(SUM, T)      \
+  INT_LOOPS(ABS, T)      \
+  INT_LOOPS(SQUARE, T)   \
+  INT_LOOPS(PRODUCT, T)  \
+  INT_LOOPS(GREATEST, T) \
+  INT_LOOPS(SMALLEST, T)
+INT_GATHERS(int64_t)
+INT_GATHERS(uint64_t)
+
+/* ------------------------------------------------------------------- tables */
+
+#define ROW(runs, NAME, T, member, start_of) \
+  [PLN_GATHER_##                             \
+      NAME] = {runs##_##NAME##_##T, rows_##NAME##_##T, {.member = (start_of)}}
+#define ROWS(runs, T, member, least, greatest)                             \
+  {                                                                        \
+    ROW(runs, SUM, T, member, 0), ROW(runs, ABS, T, member, 0),            \
+        ROW(runs, SQUARE, T, member, 0), ROW(runs, PRODUCT, T, member, 1), \
+        ROW(runs, GREATEST, T, member, least),                             \
+        ROW(runs, SMALLEST, T, member, greatest)                           \
+  }
+typedef pln_gather_loops table[PLN_N_GATHERS];
+static const table floats = ROWS(runs, float, number, -INFINITY, INFINITY);
+static const table doubles = ROWS(runs, double, number, -INFINITY, INFINITY);
+static const table signeds =
+    ROWS(runs, int64_t, bits, (uint64_t)INT64_MIN, INT64_MAX);
+static const table unsigneds = ROWS(runs, uint64_t, bits, 0, UINT64_MAX);
+
+static const pln_gather_loops *find(pln_gather gather, pln_dtype dtype) {
+  if (dtype == PLN_FLOAT32)
+    return &floats[gather];
+  if (dtype == PLN_FLOAT64)
+    return &doubles[gather];
+  return dtype == PLN_UINT64 ? &unsigneds[gather] : &signeds[gather];
+}
+
+#if defined __x86_64__ && defined __GNUC__
+#define runs8_GREATEST_float runs_GREATEST_float
+#define runs8_SMALLEST_float runs_SMALLEST_float
+#define runs8_GREATEST_double runs_GREATEST_double
+#define runs8_SMALLEST_double runs_SMALLEST_double
+static const table floats8 = ROWS(runs8, float, number, -INFINITY, INFINITY);
+static const table doubles8 = ROWS(runs8, double, number, -INFINITY, INFINITY);
+
+const pln_gather_loops *pln_gather_find(pln_gather gather, pln_dtype dtype) {
+  bool floating = dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64;
+  if (floating && has_512())
+    return dtype == PLN_FLOAT32 ? &floats8[gather] : &doubles8[gather];
+  return find(gather, dtype);
+}
+#else
+const pln_gather_loops *pln_gather_find(pln_gather gather, pln_dtype dtype) {
+  return find(gather, dtype);
+}
+#endif

@@ -1,0 +1,424 @@
+/* reduce.c: sums, products, norms and extremes over axes. Called through
+ * ops.def.
+ *
+ * What holds: float32 and halves are gathered in double and rounded once, so
+ * that the order of elements hardly matters; integers wrap around. NaN wins in
+ * max and min. Over no elements a sum is 0, a product 1, and max and min are
+ * -inf and inf, of integers the least and the greatest. The mean of nothing is
+ * NaN; of integers folding refuses it, and a run gives 0.
+ *
+ * Results are gathered in blocks along the innermost kept axis: from runs of
+ * elements when the innermost axis is reduced, else from rows of elements that
+ * each belong to another result. */
+
+#include <math.h>
+
+#include "op/kernel/elementwise/convert.h"
+#include "op/kernel/elementwise/elementwise.h"
+#include "op/kernel/reduce/loops.h"
+#include "op/kernel/reduce/axes.h"
+#include "op/kernel/half_as_float.h"
+
+/* False when the axes are not valid. */
+static bool read_axes(const pln_kernel_call *call, const pln_tensor *x,
+                      bool *axes) {
+  pln_list list = pln_kernel_list(call, 1, "axes");
+  memset(axes, list.count == 0, PLN_MAX_RANK);
+  for (uint32_t i = 0; i < list.count; i++) {
+    uint32_t axis;
+    if (!pln_kernel_axis(pln_list_at(&list, i), x->rank, &axis))
+      return false;
+    axes[axis] = true;
+  }
+  bool exclude = list.count && pln_kernel_int(call, "exclude", 0);
+  for (uint32_t i = 0; exclude && i < x->rank; i++)
+    axes[i] = !axes[i];
+  return true;
+}
+
+/* ----------------------------------------------------------------- gathering
+ */
+
+/* What is gathered, and how it ends. */
+typedef struct measure {
+  pln_gather gather;
+  enum { PLAIN, MEAN, ROOT, LOGARITHM } finish;
+} measure;
+
+/* Results, and elements converted, at a time; elements between two looks
+ * whether to stop, a multiple of what the loops take at once. */
+enum { BLOCK = 512, PART = 1 << 18 };
+
+typedef struct job {
+  const pln_engine *engine;
+  const measure *measure;
+  const pln_gather_loops *loops;
+  pln_conversion conversion; /* from the operand's dtype to that of the loops */
+  size_t size;               /* of an element */
+  size_t count;              /* of elements a result is made of */
+  const char *data;
+  pln_gathered start;
+} job;
+
+static bool is_float(pln_dtype dtype) {
+  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
+         dtype == PLN_BFLOAT16;
+}
+
+static bool is_plain_int(pln_dtype dtype) {
+  return (dtype >= PLN_UINT8 && dtype <= PLN_INT64) || dtype == PLN_UINT32 ||
+         dtype == PLN_UINT64;
+}
+
+/* What an extreme of integers begins with, and is of no elements. */
+static uint64_t end_of(pln_dtype dtype, bool least) {
+  uint32_t bits = dtype == PLN_BOOL ? 1 : pln_dtype_bits(dtype);
+  bool has_sign = dtype == PLN_INT8 || dtype == PLN_INT16 ||
+                  dtype == PLN_INT32 || dtype == PLN_INT64;
+  uint64_t most = UINT64_MAX >> (64 - bits + has_sign);
+  return !least ? most : has_sign ? ~most : 0;
+}
+
+static bool is_extreme(const measure *m) {
+  return m->gather == PLN_GATHER_GREATEST || m->gather == PLN_GATHER_SMALLEST;
+}
+
+static job make_job(const measure *m, const pln_tensor *x, size_t count) {
+  pln_dtype dtype = (pln_dtype)x->dtype;
+  pln_dtype fed = pln_is_half(dtype)                       ? PLN_FLOAT32
+                  : is_float(dtype) || dtype == PLN_UINT64 ? dtype
+                                                           : PLN_INT64;
+  const pln_gather_loops *loops = pln_gather_find(m->gather, fed);
+  pln_gathered start = loops->start;
+  if (is_extreme(m) && !is_float(dtype))
+    start.bits = end_of(dtype, m->gather == PLN_GATHER_GREATEST);
+  return (job){.engine = x->engine,
+               .measure = m,
+               .loops = loops,
+               .start = start,
+               .conversion = {.from = dtype, .to = fed},
+               .size = pln_element_size(dtype),
+               .count = count,
+               .data = x->data};
+}
+
+/* n elements, at most a block, as the loops want them. */
+static const void *feed(const job *j, int64_t offset, size_t n, void *block) {
+  const void *from = j->data + offset * (int64_t)j->size;
+  if (j->conversion.from == j->conversion.to)
+    return from;
+  /* Halves are floats, and integers are longer: nothing is refused. */
+  (void)pln_convert(&j->conversion, from, n, block);
+  return block;
+}
+
+/* n results side by side, each of one element of every row. */
+static void gather_rows(const job *j, int64_t offset, size_t n, size_t rows,
+                        size_t step, pln_gathered *all) {
+  uint64_t block[BLOCK];
+  bool same = j->conversion.from == j->conversion.to;
+  size_t most = same ? PART / BLOCK : 1, done = 0;
+  for (size_t r = 0; r < rows; r += most) {
+    size_t part = rows - r < most ? rows - r : most;
+    if (pln_is_stopped_after(j->engine, &done, n * part))
+      return;
+    j->loops->rows(feed(j, offset + (int64_t)(r * step), n, block), n, part,
+                   step, all);
+  }
+}
+
+/* A result of each row of n elements. */
+static void gather_runs(const job *j, int64_t offset, size_t n, size_t rows,
+                        size_t step, pln_gathered *all) {
+  uint64_t block[BLOCK];
+  bool same = j->conversion.from == j->conversion.to;
+  size_t most = same ? PART : BLOCK, done = 0;
+  if (same && n * rows <= PART) {
+    j->loops->runs(feed(j, offset, n, NULL), n, rows, step, all);
+    return;
+  }
+  for (size_t r = 0; r < rows; r++, offset += (int64_t)step)
+    for (size_t at = 0; at < n; at += most) {
+      size_t part = n - at < most ? n - at : most;
+      if (pln_is_stopped_after(j->engine, &done, part))
+        return;
+      j->loops->runs(feed(j, offset + (int64_t)at, part, block), part, 1, 0,
+                     all + r);
+    }
+}
+
+/* ------------------------------------------------------------------ finishing
+ */
+
+static void finish_floats(const job *j, pln_gathered *all, size_t n) {
+  double count = (double)j->count;
+  switch (j->measure->finish) {
+  case PLAIN: break;
+  case MEAN:
+    for (size_t i = 0; i < n; i++)
+      all[i].number /= count;
+    break;
+  case ROOT:
+    for (size_t i = 0; i < n; i++)
+      all[i].number = sqrt(all[i].number);
+    break;
+  case LOGARITHM:
+    for (size_t i = 0; i < n; i++)
+      all[i].number = log(all[i].number);
+    break;
+  }
+}
+
+/* Cut towards zero; sums have wrapped around within the dtype before. */
+static void mean_of_ints(const job *j, void *data, size_t n) {
+  pln_conversion out = {.from = j->conversion.to, .to = j->conversion.from};
+  uint64_t whole[BLOCK], count = j->count ? j->count : 1;
+  (void)pln_convert(&j->conversion, data, n, whole);
+  for (size_t i = 0; i < n; i++)
+    if (out.from == PLN_INT64 && whole[i] > INT64_MAX)
+      whole[i] = 0 - (0 - whole[i]) / count;
+    else
+      whole[i] /= count;
+  (void)pln_convert(&out, whole, n, data);
+}
+
+/* A block of results. */
+static void store(const job *j, pln_gathered *all, size_t n, void *data) {
+  pln_dtype dtype = j->conversion.from;
+  pln_conversion out = {.from = PLN_FLOAT64, .to = dtype};
+  if (is_float(dtype)) {
+    finish_floats(j, all, n);
+    (void)pln_convert(&out, all, n, data);
+    return;
+  }
+  out.from = j->conversion.to;
+  (void)pln_convert(&out, all, n, data);
+  if (j->measure->finish == MEAN)
+    mean_of_ints(j, data, n);
+}
+
+/* ------------------------------------------------------------------- walking
+ */
+
+/* The innermost reduced axis, and those around it. */
+typedef struct inside {
+  pln_nest outer;
+  size_t n, step;
+  bool runs; /* of elements side by side; else the results are */
+} inside;
+
+/* A block of results: n of them, `step` apart, from the elements that lie from
+ * `offset` on. */
+static void gather_block(const job *j, const inside *in, int64_t offset,
+                         size_t n, size_t step, char *to) {
+  pln_gathered all[BLOCK];
+  int64_t at[PLN_MAX_RANK] = {0};
+  size_t done = 0;
+  for (size_t i = 0; i < n; i++)
+    all[i] = j->start;
+  for (size_t i = 0; i < in->outer.count; i++) {
+    if (pln_is_stopped_after(j->engine, &done, n * in->n))
+      return;
+    if (in->runs)
+      gather_runs(j, offset, in->n, n, step, all);
+    else
+      gather_rows(j, offset, n, in->n, in->step, all);
+    offset = pln_nest_advance(&in->outer, at, offset);
+  }
+  store(j, all, n, to);
+}
+
+static void gather_all(const job *j, const pln_reduction *r, char *to) {
+  pln_nest kept = r->kept;
+  inside in = {.outer = r->reduced};
+  size_t width, step;
+  int64_t at[PLN_MAX_RANK] = {0}, base = 0;
+  pln_nest_pop(&kept, &width, &step);
+  pln_nest_pop(&in.outer, &in.n, &in.step);
+  in.runs = r->reduced.rank && in.step == 1;
+  for (size_t i = 0; i < kept.count; i++) {
+    for (size_t c = 0; c < width; c += BLOCK) {
+      size_t n = width - c < BLOCK ? width - c : BLOCK;
+      if (pln_is_stopped(j->engine))
+        return;
+      gather_block(j, &in, base + (int64_t)(c * step), n, step, to);
+      to += n * j->size;
+    }
+    base = pln_nest_advance(&kept, at, base);
+  }
+}
+
+/* ------------------------------------------------------------------ kernels */
+
+static bool is_noop(const pln_kernel_call *call) {
+  return pln_kernel_list(call, 1, "axes").count == 0 &&
+         pln_kernel_int(call, "noop_with_empty_axes", 0) != 0;
+}
+
+/* Of one element it is the element. */
+static bool keeps_single(const measure *m) {
+  return m->gather != PLN_GATHER_ABS && m->gather != PLN_GATHER_SQUARE &&
+         (m->finish == PLAIN || m->finish == MEAN);
+}
+
+/* The axes to reduce. Where ONNX says that none are, each element is reduced by
+ * itself: a norm or a logarithm is still computed. */
+static pln_status begin(pln_kernel_call *call, pln_reduction *r) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  bool axes[PLN_MAX_RANK];
+  if (!x || x->rank > PLN_MAX_RANK || !read_axes(call, x, axes))
+    return pln_kernel_refuse(call, "axes do not fit the operand");
+  pln_dtype dtype = (pln_dtype)x->dtype;
+  if (!is_float(dtype) && !is_plain_int(dtype) && dtype != PLN_BOOL)
+    return pln_kernel_no_dtype(call, dtype);
+  if (is_noop(call))
+    memset(axes, 0, sizeof axes);
+  pln_reduction_plan(x, axes, pln_kernel_int(call, "keepdims", 1) != 0, r);
+  return PLN_OK;
+}
+
+/* Roots and logarithms of integers: computed in double, cut towards zero. */
+static pln_status reduce_as_double(pln_kernel_call *call,
+                                   pln_kernel_fn kernel) {
+  const pln_tensor *x = call->args[0], *axes = pln_kernel_arg(call, 1);
+  pln_conversion there = {.from = (pln_dtype)x->dtype, .to = PLN_FLOAT64};
+  pln_conversion back = {
+      .from = PLN_FLOAT64, .to = there.from, .folding = call->folding};
+  pln_tensor *wide, *reduced = NULL;
+  void *out;
+  PLN_TRY(pln_tensor_unset(call->engine, there.to, x->rank, x->dims, &wide));
+  pln_kernel_call twice = *call;
+  const pln_tensor *args[] = {wide, axes};
+  twice.args = args;
+  twice.n_args = PLN_COUNT(args);
+  twice.results = &reduced;
+  pln_status status = PLN_ERR_UNSUPPORTED; /* never: all integers convert */
+  if (pln_convert(&there, x->data, x->count, pln_tensor_writable(wide)) ==
+      PLN_CONVERTED)
+    status = kernel(&twice);
+  if (status == PLN_OK)
+    status = pln_kernel_unset(call, 0, there.from, reduced->rank, reduced->dims,
+                              &out);
+  if (status == PLN_OK &&
+      pln_convert(&back, reduced->data, reduced->count, out) != PLN_CONVERTED)
+    status = pln_kernel_refuse(call, "the result is no integer");
+  pln_tensor_release(reduced);
+  pln_tensor_release(wide);
+  return status;
+}
+
+/* An integer operand that `reduce_as_double` is for. */
+static bool is_integer(const pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  return x && is_plain_int((pln_dtype)x->dtype);
+}
+
+static pln_status reduce(pln_kernel_call *call, measure m) {
+  pln_reduction r;
+  void *out;
+  PLN_TRY(begin(call, &r));
+  const pln_tensor *x = call->args[0];
+  pln_dtype dtype = (pln_dtype)x->dtype;
+  bool is_empty = r.reduced.count == 0 && r.kept.count;
+  if (dtype == PLN_BOOL && !is_extreme(&m))
+    return pln_kernel_undefined(call);
+  if (is_empty && m.finish == MEAN && !is_float(dtype) && call->folding)
+    return pln_kernel_undefined(call);
+  if (is_noop(call) && keeps_single(&m)) {
+    pln_kernel_same(call, 0, x);
+    return PLN_OK;
+  }
+  PLN_TRY(pln_kernel_unset(call, 0, dtype, r.rank, r.dims, &out));
+  job j = make_job(&m, x, r.reduced.count);
+  gather_all(&j, &r, out);
+  return PLN_OK;
+}
+
+#define REDUCE_KERNEL(name, gathered, finished)         \
+  pln_status pln_kernel_##name(pln_kernel_call *call) { \
+    return reduce(call, (measure){gathered, finished}); \
+  }
+REDUCE_KERNEL(sum, PLN_GATHER_SUM, PLAIN)
+REDUCE_KERNEL(mean, PLN_GATHER_SUM, MEAN)
+REDUCE_KERNEL(max, PLN_GATHER_GREATEST, PLAIN)
+REDUCE_KERNEL(min, PLN_GATHER_SMALLEST, PLAIN)
+REDUCE_KERNEL(prod, PLN_GATHER_PRODUCT, PLAIN)
+REDUCE_KERNEL(reduce_l1, PLN_GATHER_ABS, PLAIN)
+REDUCE_KERNEL(reduce_sum_square, PLN_GATHER_SQUARE, PLAIN)
+
+pln_status pln_kernel_reduce_l2(pln_kernel_call *call) {
+  if (is_integer(call))
+    return reduce_as_double(call, pln_kernel_reduce_l2);
+  return reduce(call, (measure){PLN_GATHER_SQUARE, ROOT});
+}
+
+pln_status pln_kernel_reduce_log_sum(pln_kernel_call *call) {
+  if (is_integer(call))
+    return reduce_as_double(call, pln_kernel_reduce_log_sum);
+  return reduce(call, (measure){PLN_GATHER_SUM, LOGARITHM});
+}
+
+static double load_float(pln_dtype dtype, const void *data, int64_t at) {
+  float single;
+  if (dtype == PLN_FLOAT32)
+    return (double)((const float *)data)[at];
+  if (dtype == PLN_FLOAT64)
+    return ((const double *)data)[at];
+  pln_widen(dtype, (const uint16_t *)data + at, &single, 1);
+  return (double)single;
+}
+
+/* The greatest is taken out first, so that nothing overflows. */
+static double log_sum_exp(const pln_tensor *x, const pln_nest *reduced,
+                          int64_t base) {
+  pln_dtype dtype = (pln_dtype)x->dtype;
+  int64_t at[PLN_MAX_RANK] = {0}, offset = base;
+  double top = -INFINITY, all = 0;
+  size_t done = 0;
+  for (size_t i = 0; i < reduced->count; i++) {
+    double y = load_float(dtype, x->data, offset);
+    top = top >= y || top != top ? top : y;
+    offset = pln_nest_advance(reduced, at, offset);
+  }
+  if (isinf(top) || top != top)
+    return top;
+  for (size_t i = 0; i < reduced->count; i++) {
+    all += exp(load_float(dtype, x->data, offset) - top);
+    offset = pln_nest_advance(reduced, at, offset);
+    if (pln_is_stopped_after(x->engine, &done, 4))
+      return all;
+  }
+  return top + log(all);
+}
+
+static void store_float(pln_dtype dtype, void *out, size_t i, double value) {
+  float single = (float)value;
+  if (dtype == PLN_FLOAT32)
+    ((float *)out)[i] = single;
+  else if (dtype == PLN_FLOAT64)
+    ((double *)out)[i] = value;
+  else
+    pln_narrow(dtype, &single, (uint16_t *)out + i, 1);
+}
+
+pln_status pln_kernel_logsumexp(pln_kernel_call *call) {
+  pln_reduction r;
+  void *out;
+  int64_t at[PLN_MAX_RANK] = {0}, base = 0;
+  if (is_integer(call))
+    return reduce_as_double(call, pln_kernel_logsumexp);
+  PLN_TRY(begin(call, &r));
+  const pln_tensor *x = call->args[0];
+  pln_dtype dtype = (pln_dtype)x->dtype;
+  if (!is_float(dtype))
+    return pln_kernel_no_dtype(call, dtype);
+  PLN_TRY(pln_kernel_unset(call, 0, dtype, r.rank, r.dims, &out));
+  size_t done = 0;
+  for (size_t i = 0; i < r.kept.count; i++) {
+    if (pln_is_stopped_after(call->engine, &done, 4 * r.reduced.count + 8))
+      return PLN_OK;
+    store_float(dtype, out, i, log_sum_exp(x, &r.reduced, base));
+    base = pln_nest_advance(&r.kept, at, base);
+  }
+  return PLN_OK;
+}

@@ -1,0 +1,133 @@
+/* concat_split.c: a tensor in pieces along an axis, and pieces made one tensor.
+ * Called by the kernels of sequences and by the evaluator for loop and scan. */
+
+#include "op/kernel/shape/concat_split.h"
+
+#include "op/kernel/strided.h"
+
+/* A call of the same operator whose only result is *out. */
+static pln_kernel_call into(const pln_kernel_call *call, pln_tensor **out) {
+  pln_kernel_call own = *call;
+  *out = NULL;
+  own.n_results = 1;
+  own.results = out;
+  return own;
+}
+
+pln_status pln_piece(const pln_kernel_call *call, const pln_tensor *x,
+                     uint32_t axis, int64_t begin, int64_t end, bool drop,
+                     pln_tensor **out) {
+  pln_kernel_call own = into(call, out);
+  pln_strided view;
+  pln_tensor *dense;
+  int64_t dims[PLN_MAX_RANK];
+  if (x->rank > PLN_MAX_RANK || begin < 0 || begin > end || end > x->dims[axis])
+    return pln_kernel_refuse(call, "elements [%lld, %lld) of %lld",
+                             (long long)begin, (long long)end,
+                             (long long)x->dims[axis]);
+  PLN_TRY(pln_tensor_dense(x, &dense));
+  pln_dense_steps(x->rank, x->dims, view.from);
+  size_t offset = (size_t)begin * (size_t)view.from[axis] *
+                  pln_element_size((pln_dtype)x->dtype);
+  memcpy(dims, x->dims, x->rank * sizeof *dims);
+  dims[axis] = end - begin;
+  uint32_t rank = x->rank;
+  if (drop) {
+    rank--;
+    memmove(dims + axis, dims + axis + 1, (rank - axis) * sizeof *dims);
+    memmove(view.from + axis, view.from + axis + 1,
+            (rank - axis) * sizeof *view.from);
+  }
+  pln_status status = pln_moved_view(
+      &own, 0, dense, (const char *)dense->data + offset, rank, dims, &view);
+  pln_tensor_release(dense);
+  return status;
+}
+
+/* Copies piece `i` to where it begins along the axis, counted in elements. */
+static pln_status place(const pln_tensor *piece, pln_moved *moved, size_t rows,
+                        size_t row, size_t inner, size_t at) {
+  pln_tensor *dense;
+  PLN_TRY(pln_tensor_dense(piece, &dense));
+  const char *from = dense->data;
+  char *to = (char *)moved->data + at * moved->size;
+  size_t run = inner * moved->size;
+  for (size_t r = 0; r < rows && run; r++)
+    memcpy(to + r * row * moved->size, from + r * run, run);
+  pln_tensor_release(dense);
+  return PLN_OK;
+}
+
+static const pln_tensor *tensor_at(const pln_datum *pieces, uint32_t i) {
+  return pieces[i].kind == PLN_DATUM_TENSOR ? pieces[i].of.tensor : NULL;
+}
+
+/* Same dtype and, but for `axis` (PLN_NONE: none), the same dims. */
+static bool alike(const pln_tensor *a, const pln_tensor *b, uint32_t axis) {
+  if (!b || a->dtype != b->dtype || a->rank != b->rank)
+    return false;
+  for (uint32_t i = 0; i < a->rank; i++)
+    if (i != axis && a->dims[i] != b->dims[i])
+      return false;
+  return true;
+}
+
+pln_status pln_pieces_join(const pln_kernel_call *call, uint32_t n,
+                           const pln_datum *pieces, int64_t axis,
+                           pln_tensor **out) {
+  pln_kernel_call own = into(call, out);
+  const pln_tensor *first = tensor_at(pieces, 0);
+  int64_t dims[PLN_MAX_RANK];
+  uint32_t k;
+  pln_moved moved;
+  if (!first || first->rank > PLN_MAX_RANK ||
+      !pln_kernel_axis(axis, first->rank, &k))
+    return pln_kernel_refuse(call, "axis %lld does not fit the elements",
+                             (long long)axis);
+  memcpy(dims, first->dims, first->rank * sizeof *dims);
+  for (uint32_t i = 1; i < n; i++)
+    if (!alike(first, tensor_at(pieces, i), k) ||
+        __builtin_add_overflow(dims[k], pieces[i].of.tensor->dims[k], &dims[k]))
+      return pln_kernel_refuse(call, "elements do not fit each other");
+  PLN_TRY(pln_moved_begin(&own, 0, (pln_dtype)first->dtype, first->rank, dims,
+                          &moved));
+  size_t rows = pln_dims_product(dims, 0, k), at = 0;
+  size_t inner = pln_dims_product(dims, k + 1, first->rank);
+  pln_status status = PLN_OK;
+  for (uint32_t i = 0; i < n && moved.count && status == PLN_OK; i++) {
+    const pln_tensor *piece = pieces[i].of.tensor;
+    size_t run = (size_t)piece->dims[k] * inner;
+    status = place(piece, &moved, rows, (size_t)dims[k] * inner, run, at);
+    at += run;
+  }
+  return pln_moved_end(&moved, status);
+}
+
+pln_status pln_pieces_stack(const pln_kernel_call *call, uint32_t n,
+                            const pln_datum *pieces, int64_t axis,
+                            bool backwards, pln_tensor **out) {
+  pln_kernel_call own = into(call, out);
+  const pln_tensor *first = tensor_at(pieces, 0);
+  int64_t dims[PLN_MAX_RANK];
+  uint32_t k;
+  pln_moved moved;
+  if (!first || first->rank >= PLN_MAX_RANK ||
+      !pln_kernel_axis(axis, first->rank + 1, &k))
+    return pln_kernel_refuse(call, "axis %lld does not fit the elements",
+                             (long long)axis);
+  for (uint32_t i = 1; i < n; i++)
+    if (!alike(first, tensor_at(pieces, i), PLN_NONE))
+      return pln_kernel_refuse(call, "elements differ in shape or dtype");
+  memcpy(dims, first->dims, k * sizeof *dims);
+  dims[k] = n;
+  memcpy(dims + k + 1, first->dims + k, (first->rank - k) * sizeof *dims);
+  PLN_TRY(pln_moved_begin(&own, 0, (pln_dtype)first->dtype, first->rank + 1,
+                          dims, &moved));
+  size_t rows = pln_dims_product(dims, 0, k);
+  size_t inner = pln_dims_product(dims, k + 1, first->rank + 1);
+  pln_status status = PLN_OK;
+  for (uint32_t i = 0; i < n && moved.count && status == PLN_OK; i++)
+    status = place(pieces[backwards ? n - 1 - i : i].of.tensor, &moved, rows,
+                   n * inner, inner, i * inner);
+  return pln_moved_end(&moved, status);
+}

@@ -1,0 +1,262 @@
+/* slice.c: strided_slice: elements from starts to ends by steps along
+ * axes, given as arguments or (before opset 10) as attributes. Called through
+ * ops.def.
+ *
+ * Bounds are clamped as ONNX says; INT64_MAX and INT64_MIN mean the ends. */
+
+#include "op/kernel/strided.h"
+
+/* What is asked for along one axis, and what it comes to. */
+typedef struct range {
+  int64_t start, end, step;
+  int64_t begin, count; /* set by resolve */
+} range;
+
+static int64_t clamp(int64_t at, int64_t extent, int64_t low, int64_t high) {
+  if (at < 0)
+    at = at < -extent ? low : at + extent;
+  return at < low ? low : at > high ? high : at;
+}
+
+static void resolve(range *r, int64_t extent) {
+  bool up = r->step > 0;
+  int64_t low = up ? 0 : -1, high = up ? extent : extent - 1;
+  int64_t end = clamp(r->end, extent, low, high);
+  r->begin = clamp(r->start, extent, up ? 0 : low, high);
+  if (!up && r->begin < 0)
+    r->begin = 0;
+  int64_t span = up ? end - r->begin : r->begin - end;
+  uint64_t step = up ? (uint64_t)r->step : 0 - (uint64_t)r->step;
+  r->count =
+      span <= 0 || extent == 0 ? 0 : (int64_t)(((uint64_t)span - 1) / step + 1);
+}
+
+/* ---------------------------------------------------------------- inference */
+
+typedef struct request {
+  pln_list starts, ends, axes, steps;
+} request;
+
+/* min(at, extent) for what is not negative, max(0, extent + at) for what is;
+ * PLN_DIM_UNKNOWN when the sign is not known. */
+static pln_status bound(const pln_infer *call, pln_dim at, pln_dim extent,
+                        pln_dim *out) {
+  int64_t low = pln_dim_lower_bound(call->engine, at);
+  if (at != PLN_DIM_UNKNOWN && low >= 0) {
+    if (PLN_DIM_IS_CONST(at) && at >= INT32_MAX) {
+      *out = extent;
+      return PLN_OK;
+    }
+    return pln_infer_dim(call, PLN_DIM_MIN, at, extent, out);
+  }
+  *out = PLN_DIM_UNKNOWN;
+  if (!PLN_DIM_IS_CONST(at))
+    return PLN_OK;
+  if (at <= -INT32_MAX) {
+    *out = 0;
+    return PLN_OK;
+  }
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_ADD, extent, at, out));
+  return pln_infer_dim(call, PLN_DIM_MAX, 0, *out, out);
+}
+
+static pln_status symbolic_extent(const pln_infer *call, pln_dim start,
+                                  pln_dim end, int64_t step, pln_dim *dim) {
+  pln_dim extent = *dim, from, to;
+  *dim = PLN_DIM_UNKNOWN;
+  bool reversed =
+      step == -1 && PLN_DIM_IS_CONST(end) && end <= -INT32_MAX &&
+      (start == -1 || (PLN_DIM_IS_CONST(start) && start >= INT32_MAX));
+  if (reversed)
+    *dim = extent;
+  if (step < 0)
+    return PLN_OK;
+  PLN_TRY(bound(call, start, extent, &from));
+  PLN_TRY(bound(call, end, extent, &to));
+  PLN_TRY(pln_infer_dim(call, PLN_DIM_SUB, to, from, &extent));
+  if (from != 0) /* a bound itself is never negative */
+    PLN_TRY(pln_infer_dim(call, PLN_DIM_MAX, 0, extent, &extent));
+  if (step > 1) {
+    PLN_TRY(pln_infer_dim(call, PLN_DIM_ADD, extent, step - 1, &extent));
+    PLN_TRY(pln_infer_dim(call, PLN_DIM_FLOORDIV, extent, step, &extent));
+  }
+  *dim = extent;
+  return PLN_OK;
+}
+
+static pln_status slice_axis(const pln_infer *call, const request *q,
+                             uint32_t i, pln_dim *dim) {
+  pln_dim start = pln_list_at(&q->starts, i), end = pln_list_at(&q->ends, i);
+  pln_dim step = q->steps.given ? pln_list_at(&q->steps, i) : 1;
+  if (step == 0)
+    return pln_call_error(call, "step %u is 0", i);
+  if (PLN_DIM_IS_CONST(start) && PLN_DIM_IS_CONST(end) &&
+      PLN_DIM_IS_CONST(step) && PLN_DIM_IS_CONST(*dim)) {
+    range r = {.start = start, .end = end, .step = step};
+    resolve(&r, *dim);
+    *dim = r.count;
+    return PLN_OK;
+  }
+  if (PLN_DIM_IS_CONST(step))
+    return symbolic_extent(call, start, end, step, dim);
+  *dim = PLN_DIM_UNKNOWN;
+  return PLN_OK;
+}
+
+static request read_request(const pln_infer *call) {
+  return (request){.starts = pln_arg_list(call, 1, "starts"),
+                   .ends = pln_arg_list(call, 2, "ends"),
+                   .axes = pln_arg_list(call, 3, "axes"),
+                   .steps = pln_arg_list(call, 4, "strides")};
+}
+
+/* Relay's request as ONNX has it: one step may stand for all, in mode "size"
+ * ends are extents of which -1 is all that is left, and a bound that is
+ * missing is the axis's own. `ends` and `steps` have room for PLN_MAX_RANK. */
+static bool from_relay(request *q, bool sizes, int64_t *ends, int64_t *steps) {
+  uint32_t n = q->starts.count;
+  if (!q->starts.ints || !q->ends.ints || n > PLN_MAX_RANK)
+    return true; /* ONNX's form */
+  if (q->ends.count > n)
+    return false;
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t k = q->steps.count == 1 ? 0 : i;
+    steps[i] =
+        !sizes && q->steps.ints && k < q->steps.count ? q->steps.ints[k] : 1;
+    ends[i] = i < q->ends.count ? q->ends.ints[i] : INT64_MAX;
+    if (sizes && (ends[i] < 0 ||
+                  __builtin_add_overflow(q->starts.ints[i], ends[i], &ends[i])))
+      ends[i] = INT64_MAX;
+    if (sizes && q->starts.ints[i] < 0 && ends[i] >= 0)
+      ends[i] = INT64_MAX; /* up to the end or beyond */
+  }
+  q->ends.ints = ends;
+  q->steps = (pln_list){.given = true, .sized = true, .ints = steps};
+  q->ends.count = q->steps.count = n;
+  return true;
+}
+
+static pln_status check_counts(const pln_infer *call, const request *q) {
+  if (!q->starts.given || !q->ends.given)
+    return pln_call_error(call, "starts and ends are missing");
+  const pln_list *lists[] = {&q->ends, &q->axes, &q->steps};
+  for (size_t i = 0; i < PLN_COUNT(lists); i++)
+    if (lists[i]->given && lists[i]->sized && q->starts.sized &&
+        lists[i]->count != q->starts.count)
+      return pln_call_error(call, "%u starts stand against %u %s",
+                            q->starts.count, lists[i]->count,
+                            i == 0   ? "ends"
+                            : i == 1 ? "axes"
+                                     : "steps");
+  return PLN_OK;
+}
+
+static bool usable(const request *q) {
+  return q->starts.sized && q->ends.sized && q->axes.sized && q->steps.sized &&
+         (!q->axes.given || pln_list_known(&q->axes));
+}
+
+static pln_status slice_shape(const pln_infer *call, const request *q,
+                              pln_shape *shape) {
+  bool seen[PLN_MAX_RANK] = {false};
+  if (!usable(q)) {
+    pln_shape_ranked(shape, shape->rank);
+    return PLN_OK;
+  }
+  for (uint32_t i = 0; i < q->starts.count; i++) {
+    int32_t axis;
+    PLN_TRY(pln_call_axis(call, q->axes.given ? pln_list_at(&q->axes, i) : i,
+                          shape->rank, &axis));
+    if (seen[axis])
+      return pln_call_error(call, "axis %d is given twice", axis);
+    seen[axis] = true;
+    PLN_TRY(slice_axis(call, q, i, &shape->dims[axis]));
+  }
+  return PLN_OK;
+}
+
+static pln_status slice_value(pln_infer *call, const request *q) {
+  pln_value value = pln_arg_value(call, 0);
+  if (!value || pln_value_rank(call->engine, value) != 1 || !usable(q) ||
+      q->starts.count != 1 || !pln_list_known(&q->starts) ||
+      !pln_list_known(&q->ends) ||
+      (q->steps.given && !pln_list_known(&q->steps)))
+    return PLN_OK;
+  range r = {.start = pln_list_at(&q->starts, 0),
+             .end = pln_list_at(&q->ends, 0),
+             .step = q->steps.given ? pln_list_at(&q->steps, 0) : 1};
+  pln_dim elements[PLN_VALUE_MAX];
+  resolve(&r, pln_value_count(call->engine, value));
+  if (r.count > PLN_VALUE_MAX)
+    return PLN_OK;
+  for (int64_t i = 0; i < r.count; i++)
+    elements[i] = pln_value_elements(call->engine, value)[r.begin + i * r.step];
+  return pln_infer_set_value(call, 1, (uint32_t)r.count, elements);
+}
+
+pln_status pln_infer_strided_slice(pln_infer *call) {
+  request q = read_request(call);
+  int64_t ends[PLN_MAX_RANK], steps[PLN_MAX_RANK];
+  bool sizes = pln_call_string_is(call, "slice_mode", "end", "size");
+  pln_shape shape;
+  if (!from_relay(&q, sizes, ends, steps))
+    return pln_call_error(call, "there are more ends than beginnings");
+  PLN_TRY(check_counts(call, &q));
+  pln_arg_shape(call, 0, &shape);
+  if (shape.rank >= 0)
+    PLN_TRY(slice_shape(call, &q, &shape));
+  PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &shape));
+  return slice_value(call, &q);
+}
+
+/* ------------------------------------------------------------------- kernel */
+
+/* An element as it is: the clamping of pln_list_at would spoil no bound. */
+static bool slice_view(const pln_tensor *x, const request *q, int64_t *dims,
+                       pln_strided *view, int64_t *first) {
+  int64_t steps[PLN_MAX_RANK];
+  bool seen[PLN_MAX_RANK] = {false};
+  memcpy(dims, x->dims, x->rank * sizeof *dims);
+  pln_dense_steps(x->rank, x->dims, steps);
+  memcpy(view->from, steps, x->rank * sizeof *steps);
+  *first = 0;
+  for (uint32_t i = 0; i < q->starts.count; i++) {
+    uint32_t axis;
+    range r = {.start = pln_list_at(&q->starts, i),
+               .end = pln_list_at(&q->ends, i),
+               .step = q->steps.given ? pln_list_at(&q->steps, i) : 1};
+    if (!pln_kernel_axis(q->axes.given ? pln_list_at(&q->axes, i) : i, x->rank,
+                         &axis) ||
+        seen[axis] || r.step == 0)
+      return false;
+    seen[axis] = true;
+    resolve(&r, x->dims[axis]);
+    dims[axis] = r.count;
+    *first += r.begin * steps[axis];
+    view->from[axis] = r.count > 1 ? steps[axis] * r.step : 0;
+  }
+  return true;
+}
+
+pln_status pln_kernel_strided_slice(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  request q = {.starts = pln_kernel_list(call, 1, "starts"),
+               .ends = pln_kernel_list(call, 2, "ends"),
+               .axes = pln_kernel_list(call, 3, "axes"),
+               .steps = pln_kernel_list(call, 4, "strides")};
+  int64_t dims[PLN_MAX_RANK], first;
+  int64_t ends[PLN_MAX_RANK], steps[PLN_MAX_RANK];
+  pln_strided view;
+  bool sizes = pln_kernel_string_is(call, "slice_mode", "end", "size");
+  bool fits = from_relay(&q, sizes, ends, steps) &&
+              q.starts.count == q.ends.count &&
+              (!q.axes.given || q.axes.count == q.starts.count) &&
+              (!q.steps.given || q.steps.count == q.starts.count);
+  if (x->rank > PLN_MAX_RANK || !fits ||
+      !slice_view(x, &q, dims, &view, &first))
+    return pln_kernel_refuse(call, "the bounds do not fit the operand");
+  const char *from = x->data;
+  if (x->count && pln_dims_product(dims, 0, x->rank))
+    from += first * (int64_t)pln_element_size((pln_dtype)x->dtype);
+  return pln_moved_view(call, 0, x, from, x->rank, dims, &view);
+}

@@ -1,0 +1,231 @@
+/* fft.c: discrete Fourier transforms. Called by dft.c.
+ *
+ * Lengths without a large prime factor are taken apart factor by factor, in the
+ * order of T. G. Stockham ("High-speed convolution and correlation", 1966),
+ * which leaves results sorted. Others become a convolution with a chirp, of a
+ * length that is a power of two (L. I. Bluestein, "A linear filtering approach
+ * to the computation of discrete Fourier transform", 1970).
+ *
+ * What holds: nothing is allocated while transforms run. */
+
+#include "op/kernel/signal/fft.h"
+
+#include <math.h>
+
+/* A prime factor above this makes a length one of the others. */
+enum { LARGEST = 31 };
+
+static pln_complex times(pln_complex a, pln_complex b) {
+  return (pln_complex){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+
+/* The least factor of n > 1, or n when all are above LARGEST. */
+static size_t factor_of(size_t n) {
+  if (n % 4 == 0)
+    return 4;
+  for (size_t p = 2; p <= LARGEST && p * p <= n; p++)
+    if (n % p == 0)
+      return p;
+  return n;
+}
+
+static bool has_small_factors(size_t n) {
+  while (n > 1 && factor_of(n) <= LARGEST)
+    n /= factor_of(n);
+  return n == 1;
+}
+
+/* ------------------------------------------------------------------- stages */
+
+/* Sums of `p` parts, m apart in blocks of `step` neighbours; p m step is the
+ * length that `turns` is made for. */
+typedef struct stage {
+  size_t p, m, step;
+  const pln_complex *turns;
+  const pln_complex *from;
+  pln_complex *to;
+} stage;
+
+static void by_two(const stage *s) {
+  size_t half = s->m * s->step;
+  for (size_t q = 0; q < s->m; q++) {
+    const pln_complex w = s->turns[q * s->step];
+    const pln_complex *x = s->from + q * s->step;
+    pln_complex *restrict y = s->to + 2 * q * s->step;
+    for (size_t r = 0; r < s->step; r++) {
+      pln_complex a = x[r], b = x[r + half];
+      pln_complex d = {a.re - b.re, a.im - b.im};
+      y[r] = (pln_complex){a.re + b.re, a.im + b.im};
+      y[r + s->step] = times(d, w);
+    }
+  }
+}
+
+static void by_four(const stage *s) {
+  size_t part = s->m * s->step, step = s->step;
+  for (size_t q = 0; q < s->m; q++) {
+    const pln_complex w1 = s->turns[q * step], w2 = s->turns[2 * q * step];
+    const pln_complex w3 = s->turns[3 * q * step];
+    const pln_complex *x = s->from + q * step;
+    pln_complex *restrict y = s->to + 4 * q * step;
+    for (size_t r = 0; r < step; r++) {
+      pln_complex a = x[r], b = x[r + part];
+      pln_complex c = x[r + 2 * part], d = x[r + 3 * part];
+      pln_complex even = {a.re + c.re, a.im + c.im};
+      pln_complex odd = {a.re - c.re, a.im - c.im};
+      pln_complex sum = {b.re + d.re, b.im + d.im};
+      pln_complex turned = {b.im - d.im, d.re - b.re}; /* -i (b - d) */
+      y[r] = (pln_complex){even.re + sum.re, even.im + sum.im};
+      y[r + step] =
+          times((pln_complex){odd.re + turned.re, odd.im + turned.im}, w1);
+      y[r + 2 * step] =
+          times((pln_complex){even.re - sum.re, even.im - sum.im}, w2);
+      y[r + 3 * step] =
+          times((pln_complex){odd.re - turned.re, odd.im - turned.im}, w3);
+    }
+  }
+}
+
+/* y[r] = w * x[r], or += that. */
+static void add_turned(pln_complex *restrict y, const pln_complex *x, size_t n,
+                       pln_complex w, bool add) {
+  for (size_t r = 0; r < n; r++) {
+    pln_complex t = times(x[r], w);
+    y[r].re = add ? y[r].re + t.re : t.re;
+    y[r].im = add ? y[r].im + t.im : t.im;
+  }
+}
+
+static void by_any(const stage *s) {
+  size_t part = s->m * s->step;
+  for (size_t q = 0; q < s->m; q++)
+    for (size_t j = 0; j < s->p; j++) {
+      const pln_complex w = s->turns[q * j * s->step];
+      pln_complex *y = s->to + (s->p * q + j) * s->step;
+      for (size_t k = 0; k < s->p; k++)
+        add_turned(y, s->from + q * s->step + k * part, s->step,
+                   times(s->turns[j * k % s->p * part], w), k > 0);
+    }
+}
+
+/* A length with small factors; leaves the result in x. */
+static void transform(const pln_fft *fft, pln_complex *x) {
+  pln_complex *from = x, *to = fft->spare;
+  size_t step = 1;
+  for (size_t n = fft->padded; n > 1;) {
+    size_t p = factor_of(n);
+    stage s = {p, n / p, step, fft->turns, from, to};
+    if (p == 4)
+      by_four(&s);
+    else if (p == 2)
+      by_two(&s);
+    else
+      by_any(&s);
+    pln_complex *last = from;
+    from = to;
+    to = last;
+    n /= p;
+    step *= p;
+  }
+  if (from != x)
+    memcpy(x, from, fft->padded * sizeof *x);
+}
+
+/* ------------------------------------------------------------------- chirps */
+
+static pln_complex conjugate(pln_complex a) {
+  return (pln_complex){a.re, -a.im};
+}
+
+static void transform_by_chirp(const pln_fft *fft, pln_complex *x) {
+  pln_complex *line = fft->line;
+  for (size_t i = 0; i < fft->n; i++)
+    line[i] = times(x[i], fft->chirp[i]);
+  memset(line + fft->n, 0, (fft->padded - fft->n) * sizeof *line);
+  transform(fft, line);
+  for (size_t i = 0; i < fft->padded; i++)
+    line[i] = conjugate(times(line[i], fft->echo[i]));
+  transform(fft, line);
+  double scale = 1 / (double)fft->padded;
+  for (size_t i = 0; i < fft->n; i++) {
+    pln_complex y = times(conjugate(line[i]), fft->chirp[i]);
+    x[i] = (pln_complex){y.re * scale, y.im * scale};
+  }
+}
+
+static void make_chirp(const pln_fft *fft) {
+  const double pi = 3.14159265358979323846;
+  for (size_t i = 0; i < fft->n; i++) {
+    double turn = pi * (double)((uint64_t)i * i % (2 * (uint64_t)fft->n)) /
+                  (double)fft->n;
+    fft->chirp[i] = (pln_complex){cos(turn), -sin(turn)};
+  }
+  memset(fft->echo, 0, fft->padded * sizeof *fft->echo);
+  fft->echo[0] = conjugate(fft->chirp[0]);
+  for (size_t i = 1; i < fft->n; i++)
+    fft->echo[i] = fft->echo[fft->padded - i] = conjugate(fft->chirp[i]);
+  transform(fft, fft->echo);
+}
+
+/* ---------------------------------------------------------------- beginning */
+
+static size_t padded_length(size_t n) {
+  size_t padded = 1;
+  if (has_small_factors(n))
+    return n;
+  while (padded < 2 * n)
+    padded *= 2;
+  return padded;
+}
+
+static void make_turns(const pln_fft *fft) {
+  const double turn = 6.28318530717958647692 / (double)fft->padded;
+  for (size_t i = 0; i < fft->padded; i++)
+    fft->turns[i] =
+        (pln_complex){cos(turn * (double)i), -sin(turn * (double)i)};
+}
+
+pln_status pln_fft_begin(pln_engine *engine, size_t n, pln_fft *out) {
+  const size_t longest = (size_t)1 << 30;
+  *out = (pln_fft){.engine = engine, .n = n};
+  if (n > longest)
+    return pln_nomem(engine);
+  size_t padded = out->padded = padded_length(n);
+  bool chirps = padded != n;
+  size_t count = 2 * padded + (chirps ? n + 2 * padded : 0);
+  out->bytes = count * sizeof(pln_complex);
+  out->memory = pln_mem_new(engine, out->bytes);
+  if (!out->memory)
+    return pln_nomem(engine);
+  out->turns = out->memory;
+  out->spare = out->turns + padded;
+  make_turns(out);
+  if (!chirps)
+    return PLN_OK;
+  out->echo = out->spare + padded;
+  out->line = out->echo + padded;
+  out->chirp = out->line + padded;
+  make_chirp(out);
+  return PLN_OK;
+}
+
+/* The inverse is the same of the parts exchanged. */
+static void exchange(pln_complex *x, size_t n, double scale) {
+  for (size_t i = 0; i < n; i++)
+    x[i] = (pln_complex){x[i].im * scale, x[i].re * scale};
+}
+
+void pln_fft_run(const pln_fft *fft, pln_complex *x, bool inverse) {
+  if (inverse)
+    exchange(x, fft->n, 1);
+  if (fft->padded == fft->n)
+    transform(fft, x);
+  else
+    transform_by_chirp(fft, x);
+  if (inverse)
+    exchange(x, fft->n, 1 / (double)fft->n);
+}
+
+void pln_fft_end(pln_fft *fft) {
+  pln_mem_free(fft->engine, fft->memory, fft->bytes);
+}

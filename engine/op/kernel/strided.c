@@ -1,0 +1,393 @@
+/* strided.c: the copy between strided views that the kernels of movement stand
+ * on. Axes that run on in both views are merged first; then planes of two axes
+ * are copied row by row, or turned tile by tile when the rows lie across. */
+
+#include "op/kernel/strided.h"
+
+/* Elements between two looks whether to stop. */
+enum { PART = 1 << 18 };
+/* Planes of so few short rows are no more than a part. */
+enum { SMALL_ROWS = 64 };
+
+void pln_dense_steps(uint32_t rank, const int64_t *dims, int64_t *steps) {
+  int64_t step = 1;
+  for (uint32_t i = rank; i-- > 0;) {
+    steps[i] = step;
+    step *= dims[i] > 0 ? dims[i] : 1;
+  }
+}
+
+#define FILL(type)                     \
+  do {                                 \
+    type one, *to = target;            \
+    memcpy(&one, element, sizeof one); \
+    for (size_t i = 0; i < count; i++) \
+      to[i] = one;                     \
+  } while (0)
+
+typedef struct wide {
+  uint64_t half[2];
+} wide;
+
+static void fill(void *target, size_t count, const void *element, size_t size) {
+  switch (size) {
+  case 1: FILL(uint8_t); break;
+  case 2: FILL(uint16_t); break;
+  case 4: FILL(uint32_t); break;
+  case 8: FILL(uint64_t); break;
+  default: FILL(wide); break;
+  }
+}
+
+void pln_fill(const pln_engine *engine, void *target, size_t count,
+              const void *element, size_t size) {
+  for (size_t at = 0; at < count; at += PART) {
+    fill((char *)target + at * size, count - at < PART ? count - at : PART,
+         element, size);
+    if (pln_is_stopped(engine))
+      return;
+  }
+}
+
+/* ------------------------------------------------------------------- planes */
+
+typedef struct plane {
+  int64_t rows, columns;
+  int64_t to_row, to_column, from_row, from_column; /* steps in elements */
+} plane;
+
+/* A run of `n` elements of one size. */
+#define RUN(type, n, to, to_step, from, from_step)                            \
+  do {                                                                        \
+    type *to_ = (type *)(void *)(to);                                         \
+    const unsigned char *from_ = (from);                                      \
+    for (int64_t k_ = 0; k_ < (n); k_++)                                      \
+      memcpy(to_ + k_ * (to_step),                                            \
+             from_ + k_ * (from_step) * (int64_t)sizeof(type), sizeof(type)); \
+  } while (0)
+
+static void copy_run(unsigned char *to, int64_t to_step,
+                     const unsigned char *from, int64_t from_step, int64_t n,
+                     size_t size) {
+  if (to_step == 1 && from_step == 1) {
+    memcpy(to, from, (size_t)n * size);
+    return;
+  }
+  switch (size) {
+  case 1: RUN(uint8_t, n, to, to_step, from, from_step); break;
+  case 2: RUN(uint16_t, n, to, to_step, from, from_step); break;
+  case 4: RUN(uint32_t, n, to, to_step, from, from_step); break;
+  case 8: RUN(uint64_t, n, to, to_step, from, from_step); break;
+  default: RUN(wide, n, to, to_step, from, from_step); break;
+  }
+}
+
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+/* ------------------------------------------------------------------- turning
+ *
+ * A plane whose source runs on along the rows and whose target along the
+ * columns is turned tile by tile: each tile is read whole, so that lines whose
+ * addresses lie far apart, and displace each other in the cache, are touched
+ * once. */
+
+enum { TILE = 16 };
+
+/* to[r][c] = from[c][r] for h rows of w elements; rows of the tile are TILE
+ * elements apart. */
+typedef void (*turn_fn)(void *to, int64_t to_row, const void *tile, int64_t h,
+                        int64_t w);
+
+#define TURN(type)                                                        \
+  static void turn_##type(void *target, int64_t to_row, const void *tile, \
+                          int64_t h, int64_t w) {                         \
+    type *restrict to = target;                                           \
+    const type *restrict from = tile;                                     \
+    for (int64_t r = 0; r < h; r++)                                       \
+      for (int64_t c = 0; c < w; c++)                                     \
+        to[r * to_row + c] = from[c * TILE + r];                          \
+  }
+TURN(uint8_t)
+TURN(uint16_t)
+TURN(uint32_t)
+TURN(uint64_t)
+TURN(wide)
+
+typedef uint32_t quad __attribute__((vector_size(16)));
+
+/* Four by four elements of 4 bytes. */
+static void turn_quads(uint32_t *to, int64_t to_row, const uint32_t *from) {
+  quad a, b, c, d;
+  memcpy(&a, from, sizeof a);
+  memcpy(&b, from + TILE, sizeof b);
+  memcpy(&c, from + 2 * TILE, sizeof c);
+  memcpy(&d, from + 3 * TILE, sizeof d);
+  quad ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  quad cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  quad ef = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  quad gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  a = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+  b = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+  c = __builtin_shufflevector(ef, gh, 0, 1, 4, 5);
+  d = __builtin_shufflevector(ef, gh, 2, 3, 6, 7);
+  memcpy(to, &a, sizeof a);
+  memcpy(to + to_row, &b, sizeof b);
+  memcpy(to + 2 * to_row, &c, sizeof c);
+  memcpy(to + 3 * to_row, &d, sizeof d);
+}
+
+/* The parts of a tile that are no whole quads go element by element. */
+static void turn_words(void *target, int64_t to_row, const void *tile,
+                       int64_t h, int64_t w) {
+  uint32_t *to = target;
+  const uint32_t *from = tile;
+  int64_t high = h - h % 4, broad = w - w % 4;
+  for (int64_t r = 0; r < high; r += 4)
+    for (int64_t c = 0; c < broad; c += 4)
+      turn_quads(to + r * to_row + c, to_row, from + c * TILE + r);
+  if (w > broad)
+    turn_uint32_t(to + broad, to_row, from + broad * TILE, high, w - broad);
+  if (h > high)
+    turn_uint32_t(to + high * to_row, to_row, from + high, h - high, w);
+}
+
+static turn_fn find_turn(size_t size) {
+  switch (size) {
+  case 1: return turn_uint8_t;
+  case 2: return turn_uint16_t;
+  case 4: return turn_words;
+  case 8: return turn_uint64_t;
+  default: return turn_wide;
+  }
+}
+
+static void turn_plane(const pln_engine *engine, unsigned char *to,
+                       const unsigned char *from, const plane *p, size_t size) {
+  wide tile[TILE * TILE];
+  turn_fn turn = find_turn(size);
+  int64_t bytes = (int64_t)size;
+  size_t done = 0;
+  for (int64_t r = 0; r < p->rows; r += TILE)
+    for (int64_t c = 0; c < p->columns; c += TILE) {
+      if (pln_is_stopped_after(engine, &done, TILE * TILE))
+        return;
+      int64_t h = least(TILE, p->rows - r), w = least(TILE, p->columns - c);
+      const unsigned char *at = from + (r + c * p->from_column) * bytes;
+      for (int64_t k = 0; k < w; k++, at += p->from_column * bytes)
+        memcpy((char *)tile + k * TILE * bytes, at, (size_t)(h * bytes));
+      turn(to + (r * p->to_row + c) * bytes, p->to_row, tile, h, w);
+    }
+}
+
+/* -------------------------------------------------------------------- planes
+ */
+
+/* Less than SMALL rows or columns, the channels of an image: no tile is filled.
+ * What is walked with a step is read or written once for each, from the cache.
+ */
+enum { SMALL = 8, STRETCH = 1024 };
+
+static void weave_plane(const pln_engine *engine, unsigned char *to,
+                        const unsigned char *from, const plane *p,
+                        size_t size) {
+  int64_t bytes = (int64_t)size;
+  bool few_rows = p->rows < p->columns;
+  int64_t length = few_rows ? p->columns : p->rows;
+  int64_t to_step = few_rows ? p->to_column : p->to_row;
+  int64_t from_step = few_rows ? p->from_column : p->from_row;
+  int64_t to_line = few_rows ? p->to_row : p->to_column;
+  int64_t from_line = few_rows ? p->from_row : p->from_column;
+  int64_t lines = few_rows ? p->rows : p->columns;
+  size_t done = 0;
+  for (int64_t at = 0; at < length; at += STRETCH) {
+    if (pln_is_stopped_after(engine, &done, (size_t)lines * STRETCH))
+      return;
+    for (int64_t k = 0; k < lines; k++)
+      copy_run(to + (at * to_step + k * to_line) * bytes, to_step,
+               from + (at * from_step + k * from_line) * bytes, from_step,
+               least(STRETCH, length - at), size);
+  }
+}
+
+/* n columns of `rows` rows, from where `to` and `from` point to. */
+static void copy_part(unsigned char *to, const unsigned char *from,
+                      const plane *p, int64_t rows, int64_t n, size_t size) {
+  int64_t to_row = p->to_row * (int64_t)size;
+  int64_t from_row = p->from_row * (int64_t)size;
+  for (int64_t r = 0; r < rows; r++, to += to_row, from += from_row)
+    if (p->from_column == 0 && p->to_column == 1)
+      fill(to, (size_t)n, from, size);
+    else
+      copy_run(to, p->to_column, from, p->from_column, n, size);
+}
+
+/* Part by part: rows may be long, or many. */
+static void copy_rows(const pln_engine *engine, unsigned char *to,
+                      const unsigned char *from, const plane *p, size_t size) {
+  if (p->rows < SMALL_ROWS && p->columns < PART / SMALL_ROWS) {
+    copy_part(to, from, p, p->rows, p->columns, size);
+    return;
+  }
+  int64_t bytes = (int64_t)size, high = 1 + PART / (p->columns + 1);
+  for (int64_t c = 0; c < p->columns; c += PART)
+    for (int64_t r = 0; r < p->rows; r += high) {
+      copy_part(to + (r * p->to_row + c * p->to_column) * bytes,
+                from + (r * p->from_row + c * p->from_column) * bytes, p,
+                least(high, p->rows - r), least(PART, p->columns - c), size);
+      if (pln_is_stopped(engine))
+        return;
+    }
+}
+
+static void copy_plane(const pln_engine *engine, unsigned char *to,
+                       const unsigned char *from, const plane *p, size_t size) {
+  bool across = p->from_column != 0 && p->from_column != 1;
+  bool small = p->rows < SMALL || p->columns < SMALL;
+  if (!across || p->from_row != 1 || p->to_column != 1)
+    copy_rows(engine, to, from, p, size);
+  else
+    (small ? weave_plane : turn_plane)(engine, to, from, p, size);
+}
+
+/* -------------------------------------------------------------------- views */
+
+/* Drops axes of one element and merges axes that run on in both views. False
+ * when there is nothing to copy. */
+static bool merge_axes(pln_strided *v) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < v->rank; i++) {
+    if (v->dims[i] == 0)
+      return false;
+    if (v->dims[i] == 1)
+      continue;
+    bool runs_on = n && v->to[n - 1] == v->to[i] * v->dims[i] &&
+                   v->from[n - 1] == v->from[i] * v->dims[i];
+    n -= runs_on;
+    v->dims[n] = runs_on ? v->dims[n] * v->dims[i] : v->dims[i];
+    v->to[n] = v->to[i];
+    v->from[n] = v->from[i];
+    n++;
+  }
+  v->rank = n;
+  return true;
+}
+
+/* Removes axis `i`, giving its extent and steps; extent 1 past the end. */
+static void take_axis(pln_strided *v, uint32_t i, int64_t *n, int64_t *to,
+                      int64_t *from) {
+  *n = 1;
+  *to = *from = 0;
+  if (i >= v->rank)
+    return;
+  *n = v->dims[i];
+  *to = v->to[i];
+  *from = v->from[i];
+  v->rank--;
+  for (; i < v->rank; i++) {
+    v->dims[i] = v->dims[i + 1];
+    v->to[i] = v->to[i + 1];
+    v->from[i] = v->from[i + 1];
+  }
+}
+
+/* The columns are the last axis; the rows the axis along which the source runs
+ * on, when the columns do not. */
+static plane take_plane(pln_strided *v) {
+  plane p;
+  take_axis(v, v->rank - 1, &p.columns, &p.to_column, &p.from_column);
+  uint32_t rows = v->rank - 1;
+  if (p.from_column != 1)
+    for (uint32_t i = 0; i < v->rank; i++)
+      if (v->from[i] == 1)
+        rows = i;
+  take_axis(v, rows, &p.rows, &p.to_row, &p.from_row);
+  return p;
+}
+
+/* Steps to the next position of the outer axes; false past the last. */
+static bool advance(const pln_strided *v, int64_t *at, int64_t *to,
+                    int64_t *from) {
+  for (uint32_t i = v->rank; i-- > 0;) {
+    *to += v->to[i];
+    *from += v->from[i];
+    if (++at[i] < v->dims[i])
+      return true;
+    *to -= v->to[i] * v->dims[i];
+    *from -= v->from[i] * v->dims[i];
+    at[i] = 0;
+  }
+  return false;
+}
+
+void pln_strided_copy(const pln_engine *engine, void *target,
+                      const void *source, size_t size, pln_strided *view) {
+  if (!merge_axes(view))
+    return;
+  if (view->rank == 0) {
+    memcpy(target, source, size);
+    return;
+  }
+  plane p = take_plane(view);
+  int64_t at[PLN_STRIDED_RANK] = {0};
+  int64_t to = 0, from = 0;
+  size_t done = 0, elements = (size_t)(p.rows * p.columns);
+  do
+    copy_plane(engine, (unsigned char *)target + to * (int64_t)size,
+               (const unsigned char *)source + from * (int64_t)size, &p, size);
+  while (!pln_is_stopped_after(engine, &done, elements) &&
+         advance(view, at, &to, &from));
+}
+
+/* ------------------------------------------------------------ moved results */
+
+pln_status pln_moved_begin(pln_kernel_call *call, uint32_t index,
+                           pln_dtype dtype, uint32_t rank, const int64_t *dims,
+                           pln_moved *out) {
+  size_t bytes;
+  *out = (pln_moved){.call = call,
+                     .index = index,
+                     .dtype = dtype,
+                     .rank = rank,
+                     .dims = dims,
+                     .size = pln_element_size(dtype)};
+  if (out->size == 0)
+    return pln_kernel_no_dtype(call, dtype);
+  if (rank > PLN_MAX_RANK)
+    return pln_kernel_refuse(call, "a result of %u axes", rank);
+  if (pln_tensor_size(dtype, rank, dims, &out->count, &bytes) != PLN_OK)
+    return pln_kernel_refuse(call, "the result is too large");
+  if (dtype != PLN_STRING)
+    return pln_kernel_unset(call, index, dtype, rank, dims, &out->data);
+  out->data = pln_mem_zeroed(call->engine, bytes);
+  return out->data || bytes == 0 ? PLN_OK : pln_nomem(call->engine);
+}
+
+pln_status pln_moved_end(pln_moved *moved, pln_status status) {
+  if (moved->dtype != PLN_STRING)
+    return status;
+  pln_kernel_call *call = moved->call;
+  size_t bytes = moved->count * moved->size;
+  if (status == PLN_OK)
+    status =
+        pln_tensor_from(call->engine, moved->dtype, moved->rank, moved->dims,
+                        moved->data, bytes, &call->results[moved->index]);
+  pln_mem_free(call->engine, moved->data, bytes);
+  return status;
+}
+
+pln_status pln_moved_view(pln_kernel_call *call, uint32_t index,
+                          const pln_tensor *tensor, const void *source,
+                          uint32_t rank, const int64_t *dims,
+                          pln_strided *view) {
+  pln_moved moved;
+  PLN_TRY(pln_moved_begin(call, index, (pln_dtype)tensor->dtype, rank, dims,
+                          &moved));
+  view->rank = rank;
+  memcpy(view->dims, dims, rank * sizeof *dims);
+  pln_dense_steps(rank, dims, view->to);
+  if (moved.count)
+    pln_strided_copy(call->engine, moved.data, source, moved.size, view);
+  return pln_moved_end(&moved, PLN_OK);
+}

@@ -1,0 +1,69 @@
+/* sum.c: sums over runs of floats. Called by the kernels of pooling and
+ * normalisation. What holds: a sum depends on the elements and their number
+ * only, not on the machine. */
+
+#include "op/kernel/sum.h"
+
+#include <math.h>
+
+#include "op/kernel/multiversion.h"
+
+enum { LANES = 16, BLOCK = 1024 };
+
+#define PLAIN(x, centre) (x)
+#define SQUARE(x, centre) (((x) - (centre)) * ((x) - (centre)))
+
+#define SUM(name, T, f)                                                      \
+  PLN_WIDE static double name##_block_##T(const T *x, size_t n, T centre) {  \
+    T lane[LANES] = {0};                                                     \
+    double all = 0;                                                          \
+    size_t whole = n - n % LANES;                                            \
+    (void)centre;                                                            \
+    for (size_t i = 0; i < whole; i += LANES)                                \
+      for (size_t k = 0; k < LANES; k++)                                     \
+        lane[k] += f(x[i + k], centre);                                      \
+    for (size_t i = whole; i < n; i++)                                       \
+      lane[i - whole] += f(x[i], centre);                                    \
+    for (size_t k = 0; k < LANES; k++)                                       \
+      all += (double)lane[k];                                                \
+    return all;                                                              \
+  }                                                                          \
+  static double name##_##T(const T *x, size_t n, T centre) {                 \
+    double all = 0;                                                          \
+    for (size_t at = 0; at < n; at += BLOCK)                                 \
+      all +=                                                                 \
+          name##_block_##T(x + at, n - at < BLOCK ? n - at : BLOCK, centre); \
+    return all;                                                              \
+  }
+#define ABS_float(x, centre) fabsf(x)
+#define ABS_double(x, centre) fabs(x)
+SUM(plain, float, PLAIN)
+SUM(plain, double, PLAIN)
+SUM(absolute, float, ABS_float)
+SUM(absolute, double, ABS_double)
+SUM(square, float, SQUARE)
+SUM(square, double, SQUARE)
+
+double pln_sum_float(const float *x, size_t n) {
+  return plain_float(x, n, 0);
+}
+
+double pln_sum_double(const double *x, size_t n) {
+  return plain_double(x, n, 0);
+}
+
+double pln_sum_abs_float(const float *x, size_t n) {
+  return absolute_float(x, n, 0);
+}
+
+double pln_sum_abs_double(const double *x, size_t n) {
+  return absolute_double(x, n, 0);
+}
+
+double pln_sum_square_float(const float *x, size_t n, float centre) {
+  return square_float(x, n, centre);
+}
+
+double pln_sum_square_double(const double *x, size_t n, double centre) {
+  return square_double(x, n, centre);
+}

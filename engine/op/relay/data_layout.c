@@ -1,0 +1,248 @@
+/* data_layout.c: see data_layout.h; and layout_transform, which brings elements
+ * from one layout to another. */
+
+#include "op/relay/data_layout.h"
+
+#include "op/kernel/strided.h"
+
+/* ------------------------------------------------------------------ reading */
+
+static bool has_axis(const pln_layout *l, char letter, int64_t factor) {
+  for (int32_t i = 0; i < l->rank; i++)
+    if (l->letter[i] == letter && (l->factor[i] != 0) == (factor != 0))
+      return true;
+  return false;
+}
+
+static bool add_axis(pln_layout *l, char letter, int64_t factor) {
+  if (l->rank == PLN_LAYOUT_AXES || has_axis(l, letter, factor))
+    return false;
+  l->letter[l->rank] = letter;
+  l->factor[l->rank++] = factor;
+  return true;
+}
+
+bool pln_layout_read(pln_slice text, pln_layout *out) {
+  int64_t factor = 0;
+  *out = (pln_layout){0};
+  for (size_t i = 0; i < text.size; i++) {
+    char c = text.data[i];
+    bool good = false;
+    if (c >= '0' && c <= '9' && factor < INT32_MAX / 10) {
+      factor = factor * 10 + (c - '0');
+      good = factor > 0;
+    } else if (c >= 'A' && c <= 'Z') {
+      good = factor == 0 && add_axis(out, c, 0);
+    } else if (c >= 'a' && c <= 'z') {
+      good = factor > 0 && add_axis(out, (char)(c - 'a' + 'A'), factor);
+      factor = 0;
+    }
+    if (!good)
+      return false;
+  }
+  for (int32_t i = 0; i < out->rank; i++)
+    if (!has_axis(out, out->letter[i], 0))
+      return false;
+  return factor == 0;
+}
+
+pln_status pln_layout_of(const pln_infer *call, const char *name,
+                         const char *fallback, pln_layout *out) {
+  pln_slice text = pln_attrs_string(call->engine, call->attrs, name, "");
+  text = text.size ? text : pln_text(fallback);
+  if (pln_layout_read(text, out))
+    return PLN_OK;
+  return pln_call_error(call, "%s '%.*s' is no layout", name,
+                        (int)(text.size < 40 ? text.size : 40), text.data);
+}
+
+/* ------------------------------------------------------------------- shapes */
+
+pln_status pln_layout_extent(const pln_infer *call, const pln_layout *layout,
+                             const pln_dim *dims, char letter, pln_dim *out,
+                             bool *found) {
+  *out = 1;
+  *found = false;
+  for (int32_t i = 0; i < layout->rank; i++)
+    if (layout->letter[i] == letter) {
+      *found = true;
+      PLN_TRY(pln_infer_dim(call, PLN_DIM_MUL, *out,
+                            layout->factor[i] ? layout->factor[i] : dims[i],
+                            out));
+    }
+  return PLN_OK;
+}
+
+/* How many elements the inner part of an axis has. */
+static int64_t inner_part(const pln_layout *layout, char letter) {
+  for (int32_t i = 0; i < layout->rank; i++)
+    if (layout->letter[i] == letter && layout->factor[i])
+      return layout->factor[i];
+  return 1;
+}
+
+pln_status pln_layout_convert(const pln_infer *call, const pln_layout *from,
+                              const pln_shape *in, const pln_layout *to,
+                              pln_shape *out) {
+  bool found;
+  pln_shape_ranked(out, to->rank);
+  for (int32_t i = 0; i < to->rank; i++) {
+    int64_t inner = inner_part(to, to->letter[i]);
+    pln_dim extent;
+    PLN_TRY(pln_layout_extent(call, from, in->dims, to->letter[i], &extent,
+                              &found));
+    if (to->factor[i])
+      extent = inner;
+    else if (inner > 1 && PLN_DIM_IS_CONST(extent))
+      extent = extent / inner + (extent % inner != 0);
+    else if (inner > 1)
+      PLN_TRY(pln_infer_dim(call, PLN_DIM_FLOORDIV, extent, inner, &extent));
+    out->dims[i] = extent;
+  }
+  return PLN_OK;
+}
+
+/* --------------------------------------------------------- layout_transform */
+
+pln_status pln_infer_layout_transform(pln_infer *call) {
+  pln_layout from, to;
+  pln_shape in, out;
+  PLN_TRY(pln_layout_of(call, "src_layout", "", &from));
+  PLN_TRY(pln_layout_of(call, "dst_layout", "", &to));
+  PLN_TRY(pln_arg_expect_rank(call, 0, from.rank));
+  pln_arg_shape(call, 0, &in);
+  for (int32_t i = 0; i < from.rank; i++)
+    if (!has_axis(&to, from.letter[i], 0))
+      return pln_call_error(call, "dst_layout has no axis %c", from.letter[i]);
+  if (in.rank < 0)
+    pln_shape_ranked(&in, from.rank);
+  PLN_TRY(pln_layout_convert(call, &from, &in, &to, &out));
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+}
+
+/* "1N32h3w": the numbers are the extents of the result. */
+pln_status pln_infer_scheduled_layout(pln_infer *call) {
+  pln_slice text =
+      pln_attrs_string(call->engine, call->attrs, "dst_layout", "");
+  pln_shape out = {.rank = 0};
+  int64_t extent = 0;
+  for (size_t i = 0; i < text.size; i++) {
+    char c = text.data[i];
+    if (c >= '0' && c <= '9' && extent < INT32_MAX) {
+      extent = extent * 10 + (c - '0');
+    } else if (((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) &&
+               out.rank < PLN_MAX_RANK) {
+      if (extent > 0)
+        out.dims[out.rank++] = extent;
+      extent = 0;
+    } else {
+      return pln_call_error(call, "dst_layout '%.*s' is no layout",
+                            (int)(text.size < 80 ? text.size : 80), text.data);
+    }
+  }
+  if (out.rank == 0)
+    return pln_call_error(call, "dst_layout is missing");
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+}
+
+/* An axis of both layouts cut into pieces that are whole in either: the finest
+ * cut, from the outside in. */
+typedef struct piece {
+  int64_t extent;
+  int64_t from, to; /* steps in elements */
+} piece;
+
+/* The place of an axis or its inner part in a layout, or -1. */
+static int32_t place_of(const pln_layout *l, char letter, bool inner) {
+  for (int32_t i = 0; i < l->rank; i++)
+    if (l->letter[i] == letter && (l->factor[i] != 0) == inner)
+      return i;
+  return -1;
+}
+
+/* The step of the element `at` of an axis, which a cut begins. */
+static int64_t step_of(const pln_layout *l, const int64_t *steps, char letter,
+                       int64_t at) {
+  int64_t inner = inner_part(l, letter);
+  int32_t place = place_of(l, letter, inner > 1 && at < inner);
+  return steps[place] * (at < inner ? at : at / inner);
+}
+
+/* Cuts one axis of `extent` elements into at most three pieces; false when the
+ * inner parts do not divide each other. */
+static bool cut_axis(const pln_layout *from, const int64_t *from_steps,
+                     const pln_layout *to, const int64_t *to_steps, char letter,
+                     int64_t extent, pln_strided *view) {
+  int64_t a = inner_part(from, letter), b = inner_part(to, letter);
+  int64_t cuts[4] = {extent, a > b ? a : b, a > b ? b : a, 1};
+  for (int i = 0; i < 3; i++) {
+    if (cuts[i + 1] == 0 || cuts[i] % cuts[i + 1])
+      return false;
+    uint32_t k = view->rank++;
+    view->dims[k] = cuts[i] / cuts[i + 1];
+    view->from[k] = step_of(from, from_steps, letter, cuts[i + 1]);
+    view->to[k] = step_of(to, to_steps, letter, cuts[i + 1]);
+    if (view->dims[k] == 1)
+      view->from[k] = view->to[k] = 0;
+  }
+  return true;
+}
+
+static bool read_layouts(const pln_kernel_call *call, pln_layout *from,
+                         pln_layout *to) {
+  const pln_engine *e = call->engine;
+  return pln_layout_read(pln_attrs_string(e, call->attrs, "src_layout", ""),
+                         from) &&
+         pln_layout_read(pln_attrs_string(e, call->attrs, "dst_layout", ""),
+                         to) &&
+         pln_kernel_arg(call, 0)->rank == (uint32_t)from->rank;
+}
+
+/* The dims of the result and how it is walked; false when blocks would have to
+ * be filled up. */
+static bool plan_transform(const pln_tensor *x, const pln_layout *from,
+                           const pln_layout *to, int64_t *dims,
+                           pln_strided *view) {
+  int64_t from_steps[PLN_LAYOUT_AXES], to_steps[PLN_LAYOUT_AXES];
+  int64_t extents[26] = {0};
+  for (int32_t i = 0; i < from->rank; i++)
+    if (!from->factor[i])
+      extents[from->letter[i] - 'A'] =
+          x->dims[i] * inner_part(from, from->letter[i]);
+    else if (x->dims[i] != from->factor[i])
+      return false;
+  for (int32_t i = 0; i < to->rank; i++) {
+    int64_t inner = inner_part(to, to->letter[i]);
+    int64_t extent = extents[to->letter[i] - 'A'];
+    dims[i] = to->factor[i] ? to->factor[i] : extent / inner;
+    if (extent == 0 || extent % inner)
+      return false;
+  }
+  pln_dense_steps((uint32_t)from->rank, x->dims, from_steps);
+  pln_dense_steps((uint32_t)to->rank, dims, to_steps);
+  for (int32_t i = 0; i < to->rank; i++)
+    if (!to->factor[i] &&
+        !cut_axis(from, from_steps, to, to_steps, to->letter[i],
+                  extents[to->letter[i] - 'A'], view))
+      return false;
+  return true;
+}
+
+pln_status pln_kernel_layout_transform(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  pln_layout from, to;
+  int64_t dims[PLN_LAYOUT_AXES];
+  pln_strided view = {0};
+  pln_moved moved;
+  if (!read_layouts(call, &from, &to) ||
+      !plan_transform(x, &from, &to, dims, &view))
+    return pln_kernel_refuse(call, "the layouts do not fit the operand");
+  PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)x->dtype, (uint32_t)to.rank, dims,
+                          &moved));
+  if (moved.count != x->count)
+    return pln_moved_end(
+        &moved, pln_kernel_refuse(call, "the layouts do not fit the operand"));
+  if (moved.count)
+    pln_strided_copy(call->engine, moved.data, x->data, moved.size, &view);
+  return pln_moved_end(&moved, PLN_OK);
+}

@@ -1,0 +1,14 @@
+/* form.h: the types of calls in Relay's form of operators that ONNX has
+ * as well, where they have nothing in common; for the functions that ops.def
+ * names. */
+
+#ifndef PLN_OP_RELAY_FORM_H
+#define PLN_OP_RELAY_FORM_H
+
+#include "op/infer/infer.h"
+
+pln_status pln_infer_relay_gather_nd(pln_infer *call) PLN_CHECKED;
+pln_status pln_infer_relay_grid_sample(pln_infer *call) PLN_CHECKED;
+pln_status pln_infer_relay_affine_grid(pln_infer *call) PLN_CHECKED;
+
+#endif

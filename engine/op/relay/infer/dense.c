@@ -1,0 +1,145 @@
+/* dense.c: the types of Relay's products: dense layers, plain and packed,
+ * stacks of matrices, and the bias that follows. Called through ops.def. */
+
+#include "op/relay/data_layout.h"
+#include "op/infer/matmul.h"
+
+/* Sums of quantised operands are wider than these. */
+static pln_status give(pln_infer *call, const pln_shape *shape) {
+  pln_dtype dtype = pln_arg_dtype(call, 0);
+  if (call->op == PLN_OP_QNN_BATCH_MATMUL || call->op == PLN_OP_QNN_DENSE_PACK)
+    dtype = PLN_INT32;
+  return pln_result_tensor(call, 0, pln_call_dtype(call, "out_dtype", dtype),
+                           shape);
+}
+
+/* The weight has a row for each of `units`; `turned`: a column. */
+static pln_status tell_weight(pln_infer *call, int64_t units, pln_dim in,
+                              bool turned) {
+  pln_shape w;
+  pln_shape_ranked(&w, 2);
+  w.dims[turned] = units;
+  w.dims[!turned] = in;
+  return units >= 0 ? pln_tell_operand(call, 1, pln_arg_dtype(call, 0), &w)
+                    : PLN_OK;
+}
+
+/* (..., in) by a weight (units, in): (..., units). */
+pln_status pln_infer_dense(pln_infer *call) {
+  pln_shape x, w;
+  int64_t units = pln_call_int(call, "units", -1);
+  PLN_TRY(pln_arg_expect_rank(call, 1, 2));
+  PLN_TRY(pln_arg_expect_rank_within(call, 0, 1, INT32_MAX));
+  pln_arg_shape(call, 0, &x);
+  pln_arg_shape(call, 1, &w);
+  if (x.rank < 0)
+    return give(call, &x);
+  pln_dim *last = &x.dims[x.rank - 1];
+  PLN_TRY(tell_weight(call, units, *last, false));
+  if (w.rank == 2) {
+    PLN_TRY(pln_infer_same_dim(call, 1, last, w.dims[1]));
+    *last = w.dims[0];
+  } else {
+    *last = PLN_DIM_UNKNOWN;
+  }
+  if (units >= 0)
+    PLN_TRY(pln_infer_same_dim(call, 1, last, units));
+  return give(call, &x);
+}
+
+/* A weight of layout NC, or with blocks of N that the last axis walks. */
+pln_status pln_infer_dense_pack(pln_infer *call) {
+  pln_layout layout;
+  pln_shape x, w, out;
+  bool found;
+  PLN_TRY(pln_layout_of(call, "weight_layout", "NC", &layout));
+  PLN_TRY(pln_arg_expect_rank(call, 0, 2));
+  PLN_TRY(pln_arg_expect_rank(call, 1, layout.rank));
+  pln_arg_shape(call, 0, &x);
+  pln_arg_shape(call, 1, &w);
+  pln_shape_ranked(&out, 2);
+  if (x.rank == 2)
+    out.dims[0] = x.dims[0];
+  if (w.rank >= 0)
+    PLN_TRY(
+        pln_layout_extent(call, &layout, w.dims, 'N', &out.dims[1], &found));
+  return give(call, &out);
+}
+
+/* (..., in) by packed bits: (..., units). */
+pln_status pln_infer_bitserial_dense(pln_infer *call) {
+  pln_shape x;
+  int64_t units = pln_call_int(call, "units", -1);
+  if (units < 0)
+    return pln_call_error(call, "units is missing");
+  PLN_TRY(pln_arg_expect_rank_within(call, 0, 1, INT32_MAX));
+  pln_arg_shape(call, 0, &x);
+  if (x.rank > 0)
+    x.dims[x.rank - 1] = units;
+  return give(call, &x);
+}
+
+/* Of two axes: the one that is multiplied away, and the one that stays. */
+static void matrix_axes(const pln_shape *s, bool transposed, pln_dim *inner,
+                        pln_dim *outer, bool left) {
+  pln_dim rows = s->dims[s->rank - 2], columns = s->dims[s->rank - 1];
+  *inner = left == transposed ? rows : columns;
+  *outer = left == transposed ? columns : rows;
+}
+
+/* (batch, m, k) by (batch, k, n), or each transposed. */
+pln_status pln_infer_batch_matmul(pln_infer *call) {
+  pln_shape x, y, out;
+  pln_dim k, inner;
+  PLN_TRY(pln_arg_expect_rank(call, 0, 3));
+  PLN_TRY(pln_arg_expect_rank(call, 1, 3));
+  pln_arg_shape(call, 0, &x);
+  pln_arg_shape(call, 1, &y);
+  pln_shape_ranked(&out, 3);
+  if (x.rank < 0 || y.rank < 0)
+    return give(call, &out);
+  matrix_axes(&x, pln_call_int(call, "transpose_a", 0) != 0, &k, &out.dims[1],
+              true);
+  matrix_axes(&y, pln_call_int(call, "transpose_b", 0) != 0, &inner,
+              &out.dims[2], false);
+  PLN_TRY(pln_infer_same_dim(call, 1, &k, inner));
+  PLN_TRY(pln_infer_broadcast_dim(call, 1, x.dims[0], y.dims[0], &out.dims[0]));
+  return give(call, &out);
+}
+
+/* Of (..., m, k) and a matrix, each perhaps transposed. */
+pln_status pln_infer_matmul_transposed(pln_infer *call) {
+  pln_shape x, y;
+  pln_dim k, inner, m, n;
+  PLN_TRY(pln_arg_expect_rank_within(call, 0, 2, INT32_MAX));
+  PLN_TRY(pln_arg_expect_rank(call, 1, 2));
+  pln_arg_shape(call, 0, &x);
+  pln_arg_shape(call, 1, &y);
+  if (x.rank < 0)
+    return give(call, &x);
+  matrix_axes(&x, pln_call_int(call, "transpose_a", 0) != 0, &k, &m, true);
+  n = pln_call_int(call, "units", PLN_DIM_UNKNOWN);
+  bool turned = pln_call_int(call, "transpose_b", 0) != 0;
+  PLN_TRY(tell_weight(call, pln_call_int(call, "units", -1), k, !turned));
+  if (y.rank == 2) {
+    matrix_axes(&y, turned, &inner, &n, false);
+    PLN_TRY(pln_infer_same_dim(call, 1, &k, inner));
+  }
+  x.dims[x.rank - 2] = m;
+  x.dims[x.rank - 1] = n;
+  return give(call, &x);
+}
+
+pln_status pln_infer_bias_add(pln_infer *call) {
+  int32_t rank = pln_arg_rank(call, 0), axis;
+  PLN_TRY(pln_arg_expect_rank(call, 1, 1));
+  if (rank >= 0) {
+    PLN_TRY(pln_call_axis(call, pln_call_int(call, "axis", 1), rank, &axis));
+    pln_dim extent = pln_arg_dims(call, 0)[axis];
+    PLN_TRY(pln_tell_vector(call, 1, pln_arg_dtype(call, 0), extent));
+    if (pln_arg_rank(call, 1) == 1)
+      PLN_TRY(pln_infer_same_dim(call, 1, &extent, pln_arg_dims(call, 1)[0]));
+  }
+  pln_result_like(call, 0, 0);
+  return PLN_OK;
+}

@@ -1,0 +1,51 @@
+/* qnn.c: the types of Relay's operators on quantised tensors. Called
+ * through ops.def; kernels are in relay/kernel/qnn.c, convolutions in conv_2d.c. */
+
+#include "op/infer/infer.h"
+
+static pln_status as_dtype(pln_infer *call, pln_dtype fallback) {
+  return pln_result_shaped_like(call, 0, 0,
+                                pln_call_dtype(call, "out_dtype", fallback));
+}
+
+pln_status pln_infer_qnn_quantize(pln_infer *call) {
+  return as_dtype(call, PLN_INT8);
+}
+
+pln_status pln_infer_qnn_dequantize(pln_infer *call) {
+  return as_dtype(call, PLN_FLOAT32);
+}
+
+/* (lhs, rhs, scales and zero points): the broadcast of both. */
+pln_status pln_infer_qnn_broadcast(pln_infer *call) {
+  pln_shape shape;
+  pln_dtype dtype;
+  PLN_TRY(pln_args_one_dtype(call, 0, 2, &dtype));
+  PLN_TRY(pln_args_broadcast(call, 0, 2, &shape));
+  return pln_result_tensor(call, 0, dtype, &shape);
+}
+
+/* (..., in) by a weight (units, in). */
+pln_status pln_infer_qnn_dense(pln_infer *call) {
+  pln_shape x, w;
+  pln_arg_shape(call, 0, &x);
+  pln_arg_shape(call, 1, &w);
+  PLN_TRY(pln_arg_expect_rank(call, 1, 2));
+  PLN_TRY(pln_arg_expect_rank_within(call, 0, 1, INT32_MAX));
+  if (x.rank > 0)
+    x.dims[x.rank - 1] =
+        w.rank == 2 ? w.dims[0] : pln_call_int(call, "units", PLN_DIM_UNKNOWN);
+  return pln_result_tensor(call, 0,
+                           pln_call_dtype(call, "out_dtype", PLN_INT32), &x);
+}
+
+/* (tensors, their scales, their zero points, scale, zero point): the tensors
+ * joined. */
+pln_status pln_infer_qnn_concatenate(pln_infer *call) {
+  if (call->fields)
+    return PLN_OK;
+  pln_infer joined = *call;
+  joined.n_args = 1;
+  joined.operands = NULL;
+  return pln_infer_concatenate(&joined);
+}

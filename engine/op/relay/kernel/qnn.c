@@ -1,0 +1,377 @@
+/* qnn.c: the kernels of Relay's operators on quantised tensors, as TVM
+ * lowers them: quantize, dequantize, requantize by multipliers of fixed point,
+ * arithmetic, products, functions by way of floats; and fixed_point_multiply.
+ * Called through ops.def; types are in relay/infer/qnn.c, convolutions in
+ * relay_conv.c. */
+
+#include <math.h>
+
+#include "op/kernel/composed.h"
+
+/* -------------------------------------------------------------- fixed point */
+
+/* multiplier * 2^(shift - 31) */
+typedef struct fixed {
+  int64_t multiplier;
+  int shift;
+} fixed;
+
+static fixed to_fixed(double factor) {
+  fixed f = {0, 0};
+  if (factor == 0)
+    return f;
+  f.multiplier = (int64_t)round(frexp(factor, &f.shift) * 2147483648.0);
+  if (f.multiplier == INT64_C(1) << 31) {
+    f.multiplier /= 2;
+    f.shift++;
+  }
+  return f;
+}
+
+/* The product, rounded: halves up, or with `nearest` away from zero. False when
+ * it is out of range. */
+static bool multiply(int64_t x, fixed f, bool nearest, int64_t *out) {
+  int left = f.shift > 0 ? f.shift : 0, right = 31 + left - f.shift;
+  if (f.shift > 30 || f.shift < -30 ||
+      __builtin_mul_overflow(x, INT64_C(1) << left, &x) ||
+      __builtin_mul_overflow(x, f.multiplier, &x))
+    return false;
+  int64_t half = INT64_C(1) << (right - 1);
+  half -= nearest && x < 0;
+  if (__builtin_add_overflow(x, half, &x))
+    return false;
+  *out = x >> right;
+  return true;
+}
+
+static pln_status refuse_range(const pln_kernel_call *call) {
+  return pln_kernel_refuse(call, "a scale or a product is out of range");
+}
+
+/* The least and the greatest integer of a dtype that quantised tensors have. */
+static bool range_of(pln_dtype dtype, int64_t *least, int64_t *most) {
+  bool is_signed =
+      dtype == PLN_INT8 || dtype == PLN_INT16 || dtype == PLN_INT32;
+  *least = *most = 0;
+  if (!is_signed && dtype != PLN_UINT8 && dtype != PLN_UINT16 &&
+      dtype != PLN_UINT32)
+    return false;
+  uint32_t bits = pln_dtype_bits(dtype) - is_signed;
+  *least = is_signed ? -(INT64_C(1) << bits) : 0;
+  *most = (INT64_C(1) << bits) - 1;
+  return true;
+}
+
+pln_status pln_kernel_fixed_point_multiply(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  fixed f = {pln_kernel_int(call, "multiplier", 0), 0};
+  int64_t shift = pln_kernel_int(call, "shift", 0), product;
+  const int32_t *in = x->data;
+  void *data;
+  if (x->dtype != PLN_INT32)
+    return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
+  if (f.multiplier < 0 || f.multiplier > INT32_MAX || shift < -30 || shift > 30)
+    return refuse_range(call);
+  f.shift = (int)shift;
+  PLN_TRY(pln_kernel_unset(call, 0, PLN_INT32, x->rank, x->dims, &data));
+  for (size_t i = 0; i < x->count; i++) {
+    if (!multiply(in[i], f, false, &product))
+      return refuse_range(call);
+    ((int32_t *)data)[i] = (int32_t)(uint64_t)product;
+  }
+  return PLN_OK;
+}
+
+/* --------------------------------------------------------------- parameters */
+
+/* A scale or zero point: one for all, or one for each index of an axis, which
+ * an element's index is of. */
+typedef struct spread {
+  const double *of;
+  size_t n, inner;
+} spread;
+
+static double at(const spread *s, size_t i) {
+  return s->of[s->n == 1 ? 0 : i / s->inner % s->n];
+}
+
+static bool read_spread(pln_steps *s, uint32_t arg, const pln_tensor *x,
+                        spread *out) {
+  const pln_tensor *t = pln_kernel_arg(s->call, arg);
+  uint32_t axis = 0;
+  bool fits = t && t->rank <= 1 && t->count > 0;
+  if (fits && t->count > 1)
+    fits =
+        pln_kernel_axis(pln_kernel_int(s->call, "axis", -1), x->rank, &axis) &&
+        x->dims[axis] == (int64_t)t->count;
+  if (!fits)
+    pln_steps_refuse(s, "a scale or zero point does not fit the operand");
+  t = fits ? pln_step_cast(s, t, PLN_FLOAT64) : NULL;
+  if (!t)
+    return false;
+  *out = (spread){.of = t->data, .n = t->count, .inner = 1};
+  if (t->count > 1)
+    out->inner = pln_dims_product(x->dims, axis + 1, x->rank);
+  return true;
+}
+
+static pln_dtype asked_dtype(const pln_kernel_call *call, pln_dtype other) {
+  pln_slice name = pln_attrs_string(call->engine, call->attrs, "out_dtype", "");
+  pln_dtype dtype = name.size ? pln_dtype_find(name) : PLN_DTYPE_NONE;
+  return dtype ? dtype : other;
+}
+
+/* A tensor of int64 in the shape of x, kept by the steps. */
+static const pln_tensor *new_integers(pln_steps *s, const pln_tensor *x,
+                                      int64_t **data) {
+  pln_tensor *t = NULL;
+  if (s->status == PLN_OK)
+    s->status =
+        pln_tensor_new(s->call->engine, PLN_INT64, x->rank, x->dims, &t);
+  const pln_tensor *kept = pln_step_keep(s, t);
+  *data = kept ? pln_tensor_writable(t) : NULL;
+  return kept;
+}
+
+static int64_t clamp(int64_t x, int64_t least, int64_t most) {
+  return x < least ? least : x > most ? most : x;
+}
+
+/* ------------------------------------------------- quantise and back again */
+
+/* round(x / scale) + zero, halves away from zero; false for what is no number.
+ */
+static bool quantise(const pln_tensor *x, const spread *scale,
+                     const spread *zero, int64_t least, int64_t most,
+                     int64_t *out) {
+  const float *in = x->data;
+  for (size_t i = 0; i < x->count; i++) {
+    double q = round((double)(in[i] / (float)at(scale, i))) + at(zero, i);
+    if (q != q)
+      return false;
+    out[i] = q <= (double)least ? least : q >= (double)most ? most : (int64_t)q;
+  }
+  return true;
+}
+
+/* Of any floats, with scale and zero point as those operands. */
+static const pln_tensor *quantised(pln_steps *s, const pln_tensor *x,
+                                   uint32_t scale_arg, uint32_t zero_arg,
+                                   pln_dtype dtype) {
+  spread scale, zero;
+  int64_t least, most, *data;
+  x = pln_step_cast(s, x, PLN_FLOAT32);
+  if (!range_of(dtype, &least, &most))
+    pln_steps_refuse(s, "the dtype is none of quantised tensors");
+  if (s->status != PLN_OK || !read_spread(s, scale_arg, x, &scale) ||
+      !read_spread(s, zero_arg, x, &zero))
+    return NULL;
+  const pln_tensor *out = new_integers(s, x, &data);
+  if (out && !quantise(x, &scale, &zero, least, most, data))
+    pln_steps_refuse(s, "an element has no defined result");
+  return pln_step_cast(s, out, dtype);
+}
+
+pln_status pln_kernel_qnn_quantize(pln_kernel_call *call) {
+  pln_steps s;
+  pln_steps_begin(&s, call);
+  return pln_steps_last(&s, quantised(&s, pln_kernel_arg(call, 0), 1, 2,
+                                      asked_dtype(call, PLN_INT8)));
+}
+
+/* (x - zero) * scale, in float32. */
+static const pln_tensor *dequantised(pln_steps *s) {
+  const pln_tensor *x = pln_kernel_arg(s->call, 0);
+  spread scale, zero;
+  pln_tensor *t = NULL;
+  if (!read_spread(s, 1, x, &scale) || !read_spread(s, 2, x, &zero))
+    return NULL;
+  const pln_tensor *in = pln_step_cast(s, x, PLN_FLOAT64);
+  if (in)
+    s->status =
+        pln_tensor_new(s->call->engine, PLN_FLOAT32, x->rank, x->dims, &t);
+  const pln_tensor *kept = pln_step_keep(s, t);
+  float *out = kept ? pln_tensor_writable(t) : NULL;
+  for (size_t i = 0; kept && i < x->count; i++)
+    out[i] = (float)(((const double *)in->data)[i] - at(&zero, i)) *
+             (float)at(&scale, i);
+  return kept;
+}
+
+pln_status pln_kernel_qnn_dequantize(pln_kernel_call *call) {
+  pln_steps s;
+  pln_steps_begin(&s, call);
+  return pln_steps_last(
+      &s, pln_step_cast(&s, dequantised(&s), asked_dtype(call, PLN_FLOAT32)));
+}
+
+/* (x, scale, zero, the result's scale, its zero): through floats. */
+static pln_status through_floats(pln_kernel_call *call, pln_op op) {
+  pln_steps s;
+  pln_steps_begin(&s, call);
+  const pln_tensor *y = pln_step_one(&s, op, dequantised(&s));
+  return pln_steps_last(
+      &s, quantised(&s, y, 3, 4, (pln_dtype)pln_kernel_arg(call, 0)->dtype));
+}
+
+pln_status pln_kernel_qnn_function(pln_kernel_call *call) {
+  switch (call->op) {
+  case PLN_OP_QNN_TANH: return through_floats(call, PLN_OP_TANH);
+  case PLN_OP_QNN_EXP: return through_floats(call, PLN_OP_EXP);
+  case PLN_OP_QNN_SQRT: return through_floats(call, PLN_OP_SQRT);
+  case PLN_OP_QNN_RSQRT: return through_floats(call, PLN_OP_RSQRT);
+  case PLN_OP_QNN_ERF: return through_floats(call, PLN_OP_ERF);
+  case PLN_OP_QNN_SIGMOID: return through_floats(call, PLN_OP_SIGMOID);
+  case PLN_OP_QNN_HARDSWISH: return through_floats(call, PLN_OP_HARD_SWISH);
+  case PLN_OP_QNN_LOG: return through_floats(call, PLN_OP_LOG);
+  default: return through_floats(call, PLN_OP_ABS);
+  }
+}
+
+/* --------------------------------------------------------------- requantise */
+
+/* From one scale and zero point to another. */
+typedef struct rescaling {
+  spread scale, zero;
+  double to_scale;
+  int64_t to_zero, least, most;
+  bool nearest;
+} rescaling;
+
+static bool rescale(const rescaling *r, const int64_t *in, size_t n,
+                    int64_t *out) {
+  for (size_t i = 0; i < n; i++) {
+    double factor =
+        (double)(float)at(&r->scale, i) / (double)(float)r->to_scale;
+    int64_t zero = (int64_t)at(&r->zero, i), x;
+    if (!(factor > 0 && factor < 1e9) ||
+        __builtin_sub_overflow(in[i], zero, &x))
+      return false;
+    if (factor != 1 && !multiply(x, to_fixed(factor), r->nearest, &x))
+      return false;
+    if (__builtin_add_overflow(x, r->to_zero, &x))
+      return false;
+    out[i] = clamp(x, r->least, r->most);
+  }
+  return true;
+}
+
+/* (x, scale, zero, the result's scale, its zero) */
+pln_status pln_kernel_qnn_requantize(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  pln_dtype dtype = asked_dtype(call, PLN_INT8);
+  rescaling r = {
+      .nearest = pln_kernel_string_is(call, "rounding", "UPWARD", "TONEAREST")};
+  spread scale, zero;
+  int64_t *data;
+  pln_steps s;
+  pln_steps_begin(&s, call);
+  const pln_tensor *in = pln_step_cast(&s, x, PLN_INT64);
+  if (!range_of(dtype, &r.least, &r.most))
+    pln_steps_refuse(&s, "the dtype is none of quantised tensors");
+  if (!read_spread(&s, 1, x, &r.scale) || !read_spread(&s, 2, x, &r.zero) ||
+      !read_spread(&s, 3, x, &scale) || !read_spread(&s, 4, x, &zero))
+    return pln_steps_end(&s);
+  if (scale.n != 1 || zero.n != 1)
+    pln_steps_refuse(&s, "the result has one scale and zero point");
+  r.to_scale = scale.of[0];
+  r.to_zero = (int64_t)zero.of[0];
+  const pln_tensor *out = new_integers(&s, x, &data);
+  if (out && !rescale(&r, in->data, x->count, data))
+    pln_steps_refuse(&s, "a scale or a product is out of range");
+  return pln_steps_last(&s, pln_step_cast(&s, out, dtype));
+}
+
+/* --------------------------------------------------------------- arithmetic */
+
+static const pln_tensor *requantised(pln_steps *s, const pln_tensor *x,
+                                     const pln_tensor *scale,
+                                     const pln_tensor *zero,
+                                     const char *dtype) {
+  const pln_tensor *args[5] = {x, scale, zero, pln_kernel_arg(s->call, 6),
+                               pln_kernel_arg(s->call, 7)};
+  pln_step_string(s, "out_dtype", dtype);
+  return pln_step(s, PLN_OP_QNN_REQUANTIZE, 5, args);
+}
+
+static const pln_tensor *centred(pln_steps *s, uint32_t x, uint32_t zero) {
+  const pln_tensor *z = pln_kernel_arg(s->call, zero);
+  if (z->count != 1)
+    pln_steps_refuse(s, "a zero point for each channel is not computed");
+  return pln_step_two(
+      s, PLN_OP_SUB, pln_step_cast(s, pln_kernel_arg(s->call, x), PLN_INT32),
+      pln_step_reshape(s, pln_step_cast(s, z, PLN_INT32), 0, NULL));
+}
+
+/* Both operands at the result's scale; of the sum a zero point goes, to the
+ * difference one comes. */
+static const pln_tensor *add_up(pln_steps *s, bool less) {
+  pln_kernel_call *call = s->call;
+  const pln_tensor *a =
+      requantised(s, pln_kernel_arg(call, 0), pln_kernel_arg(call, 2),
+                  pln_kernel_arg(call, 3), "int32");
+  const pln_tensor *b =
+      requantised(s, pln_kernel_arg(call, 1), pln_kernel_arg(call, 4),
+                  pln_kernel_arg(call, 5), "int32");
+  const pln_tensor *zero = pln_step_cast(s, pln_kernel_arg(call, 7), PLN_INT32);
+  const pln_tensor *y = pln_step_two(s, less ? PLN_OP_SUB : PLN_OP_ADD, a, b);
+  return pln_step_two(s, less ? PLN_OP_ADD : PLN_OP_SUB, y, zero);
+}
+
+/* The product of what is left without the zero points, at the product of both
+ * scales. */
+static const pln_tensor *multiply_up(pln_steps *s, const char *dtype) {
+  pln_kernel_call *call = s->call;
+  const pln_tensor *y =
+      pln_step_two(s, PLN_OP_MUL, centred(s, 0, 3), centred(s, 1, 5));
+  const pln_tensor *scale = pln_step_two(s, PLN_OP_MUL, pln_kernel_arg(call, 2),
+                                         pln_kernel_arg(call, 4));
+  return requantised(s, y, scale, pln_step_number(s, PLN_INT32, 0), dtype);
+}
+
+static const pln_tensor *limited(pln_steps *s, const pln_tensor *x,
+                                 pln_dtype dtype) {
+  int64_t least, most;
+  if (!range_of(dtype, &least, &most))
+    pln_steps_refuse(s, "the dtype is none of quantised tensors");
+  if (s->status != PLN_OK)
+    return NULL;
+  const pln_tensor *args[3] = {
+      x, pln_step_number(s, PLN_INT32, (double)least),
+      pln_step_number(s, PLN_INT32,
+                      (double)(most < INT32_MAX ? most : INT32_MAX))};
+  return pln_step_cast(s, pln_step(s, PLN_OP_CLIP, 3, args), dtype);
+}
+
+/* (lhs, rhs, and of lhs, rhs and the result: scale, zero) */
+pln_status pln_kernel_qnn_broadcast(pln_kernel_call *call) {
+  pln_dtype dtype = (pln_dtype)pln_kernel_arg(call, 0)->dtype;
+  pln_steps s;
+  pln_steps_begin(&s, call);
+  if (call->op == PLN_OP_QNN_MUL)
+    return pln_steps_last(&s, multiply_up(&s, pln_dtype_name(dtype)));
+  return pln_steps_last(
+      &s, limited(&s, add_up(&s, call->op == PLN_OP_QNN_SUBTRACT), dtype));
+}
+
+/* (x, weight, their zero points, their scales): sums of products in int32. */
+static pln_status multiply_matrices(pln_kernel_call *call, pln_op op) {
+  pln_steps s;
+  if (asked_dtype(call, PLN_INT32) != PLN_INT32)
+    return pln_kernel_refuse(call, "sums are computed in int32 only");
+  pln_steps_begin(&s, call);
+  const pln_tensor *x = centred(&s, 0, 2), *w = centred(&s, 1, 3);
+  if (op == PLN_OP_BATCH_MATMUL) {
+    pln_step_int(&s, "transpose_a", pln_kernel_int(call, "transpose_a", 0));
+    pln_step_int(&s, "transpose_b", pln_kernel_int(call, "transpose_b", 0));
+  }
+  return pln_steps_last(&s, pln_step_two(&s, op, x, w));
+}
+
+pln_status pln_kernel_qnn_dense(pln_kernel_call *call) {
+  return multiply_matrices(call, PLN_OP_DENSE);
+}
+
+pln_status pln_kernel_qnn_batch_matmul(pln_kernel_call *call) {
+  return multiply_matrices(call, PLN_OP_BATCH_MATMUL);
+}

@@ -1,0 +1,187 @@
+/* sparse.c: Relay's operators on sparse matrices: rows of values, where each
+ * stands, and where each row begins; of single values, or of blocks. Types, and
+ * the kernels of those that a dense product computes. Called through ops.def.
+ */
+
+#include "op/kernel/indices.h"
+#include "op/kernel/composed.h"
+
+/* -------------------------------------------------------------------- types */
+
+/* One less than operand `arg` has elements, times its blocks' rows. */
+static pln_status sparse_rows(const pln_infer *call, uint32_t values,
+                              uint32_t begins, pln_dim *out) {
+  *out = PLN_DIM_UNKNOWN;
+  if (pln_arg_rank(call, begins) != 1)
+    return PLN_OK;
+  PLN_TRY(
+      pln_infer_dim(call, PLN_DIM_SUB, pln_arg_dims(call, begins)[0], 1, out));
+  if (pln_arg_rank(call, values) >= 2)
+    return pln_infer_dim(call, PLN_DIM_MUL, *out, pln_arg_dims(call, values)[1],
+                         out);
+  if (pln_arg_rank(call, values) < 0)
+    *out = PLN_DIM_UNKNOWN;
+  return PLN_OK;
+}
+
+/* (x, values, columns, begins): x by the transposed sparse matrix; with
+ * sparse_lhs the sparse matrix by the transposed operand 0. */
+pln_status pln_infer_sparse_dense(pln_infer *call) {
+  bool left = pln_call_int(call, "sparse_lhs", 0) != 0;
+  pln_shape x, out;
+  pln_dim rows;
+  PLN_TRY(pln_arg_expect_rank(call, 0, 2));
+  PLN_TRY(pln_arg_expect_rank(call, 2, 1));
+  PLN_TRY(pln_arg_expect_rank(call, 3, 1));
+  PLN_TRY(pln_arg_expect_rank_within(call, 1, 1, 3));
+  PLN_TRY(sparse_rows(call, 1, 3, &rows));
+  pln_arg_shape(call, 0, &x);
+  pln_shape_ranked(&out, 2);
+  out.dims[left] = x.rank == 2 ? x.dims[0] : (pln_dim)PLN_DIM_UNKNOWN;
+  out.dims[!left] = rows;
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
+}
+
+/* (image, values, columns, begins): as many channels as the sparse matrix of
+ * blocks has rows; the image stays as large. */
+pln_status pln_infer_sparse_conv_2d(pln_infer *call) {
+  bool last = pln_call_string_is(call, "layout", "NHWC", "NHWC");
+  pln_shape x;
+  pln_dim rows;
+  if (!last && !pln_call_string_is(call, "layout", "NHWC", "NCHW"))
+    return pln_call_error(call, "layout is neither NHWC nor NCHW");
+  PLN_TRY(pln_arg_expect_rank(call, 0, 4));
+  PLN_TRY(pln_arg_expect_rank_within(call, 1, 2, 3));
+  PLN_TRY(pln_arg_expect_rank(call, 2, 1));
+  PLN_TRY(pln_arg_expect_rank(call, 3, 1));
+  PLN_TRY(sparse_rows(call, 1, 3, &rows));
+  pln_arg_shape(call, 0, &x);
+  if (x.rank == 4)
+    x.dims[last ? 3 : 1] = rows;
+  return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &x);
+}
+
+/* A square matrix stays as large. */
+pln_status pln_infer_sparse_transpose(pln_infer *call) {
+  for (uint32_t i = 0; i < 3; i++)
+    pln_result_like(call, i, i);
+  return PLN_OK;
+}
+
+/* (indices, values, shape, other): as many more as there are rows without. */
+pln_status pln_infer_sparse_fill_empty_rows(pln_infer *call) {
+  pln_shape list, rows;
+  pln_shape_ranked(&list, 1);
+  pln_shape_ranked(&rows, 2);
+  if (pln_arg_rank(call, 0) == 2)
+    rows.dims[1] = pln_arg_dims(call, 0)[1];
+  PLN_TRY(pln_result_tensor(call, 0, PLN_INT64, &rows));
+  PLN_TRY(pln_result_tensor(call, 1, pln_arg_dtype(call, 1), &list));
+  return pln_result_tensor(call, 2, PLN_INT64, &list);
+}
+
+/* (indices, shape, new shape): indices of as many coordinates as that has. */
+pln_status pln_infer_sparse_reshape(pln_infer *call) {
+  pln_shape indices, shape;
+  pln_shape_ranked(&indices, 2);
+  pln_shape_ranked(&shape, 1);
+  if (pln_arg_rank(call, 0) == 2)
+    indices.dims[0] = pln_arg_dims(call, 0)[0];
+  if (pln_arg_rank(call, 2) == 1)
+    indices.dims[1] = shape.dims[0] = pln_arg_dims(call, 2)[0];
+  PLN_TRY(pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &indices));
+  return pln_result_tensor(call, 1, pln_arg_dtype(call, 2), &shape);
+}
+
+/* ------------------------------------------------------------------ kernels */
+
+/* A sparse matrix, of blocks of `high` x `wide` values. */
+typedef struct sparse {
+  const pln_tensor *values, *columns, *begins;
+  int64_t high, wide;
+} sparse;
+
+static bool read_sparse(const pln_kernel_call *call, sparse *m) {
+  const pln_tensor *v = pln_kernel_arg(call, 1);
+  *m = (sparse){v, pln_kernel_arg(call, 2), pln_kernel_arg(call, 3), 1, 1};
+  if (v->rank == 3) {
+    m->high = v->dims[1];
+    m->wide = v->dims[2];
+  }
+  return (v->rank == 1 || v->rank == 3) && m->columns->rank == 1 &&
+         m->begins->rank == 1 && m->begins->count > 0 &&
+         m->columns->dims[0] == v->dims[0] && m->high > 0 && m->wide > 0 &&
+         pln_element_size((pln_dtype)v->dtype) > 0 && v->dtype != PLN_STRING;
+}
+
+static void put_block(const sparse *m, int64_t block, int64_t row, int64_t at,
+                      int64_t width, char *out) {
+  size_t size = pln_element_size((pln_dtype)m->values->dtype);
+  const char *from = m->values->data;
+  for (int64_t k = 0; k < m->high; k++)
+    memcpy(out + (size_t)((row * m->high + k) * width + at * m->wide) * size,
+           from + (size_t)((block * m->high + k) * m->wide) * size,
+           (size_t)m->wide * size);
+}
+
+/* False when a row begins behind its end, or a column lies outside. */
+static bool spread_out(const sparse *m, int64_t width, char *out) {
+  int64_t n = m->columns->dims[0], rows = (int64_t)m->begins->count - 1;
+  for (int64_t r = 0; r < rows; r++) {
+    int64_t begin, end, at;
+    if (!pln_index_at(m->begins, (size_t)r, n + 1, &begin) ||
+        !pln_index_at(m->begins, (size_t)r + 1, n + 1, &end) || begin > end)
+      return false;
+    for (int64_t i = begin; i < end; i++) {
+      if (!pln_index_at(m->columns, (size_t)i, width / m->wide, &at))
+        return false;
+      put_block(m, i, r, at, width, out);
+    }
+  }
+  return true;
+}
+
+/* The matrix written out, `width` columns wide. */
+static const pln_tensor *written_out(pln_steps *s, const sparse *m,
+                                     int64_t width) {
+  int64_t dims[2] = {0, width};
+  pln_tensor *t = NULL;
+  if (width % m->wide ||
+      __builtin_mul_overflow((int64_t)m->begins->count - 1, m->high, &dims[0]))
+    pln_steps_refuse(s, "the blocks do not fit the operand");
+  if (s->status == PLN_OK)
+    s->status = pln_tensor_new(s->call->engine, (pln_dtype)m->values->dtype, 2,
+                               dims, &t);
+  const pln_tensor *kept = pln_step_keep(s, t);
+  if (kept && !spread_out(m, width, pln_tensor_writable(t)))
+    pln_steps_refuse(s, "an index lies outside of the matrix");
+  return s->status == PLN_OK ? kept : NULL;
+}
+
+pln_status pln_kernel_sparse_dense(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  sparse m;
+  pln_steps s;
+  if (x->rank != 2 || !read_sparse(call, &m))
+    return pln_kernel_refuse(call, "the matrix is not valid");
+  pln_steps_begin(&s, call);
+  const pln_tensor *w = written_out(&s, &m, x->dims[1]);
+  bool left = pln_kernel_int(call, "sparse_lhs", 0) != 0;
+  pln_step_int(&s, "transB", 1);
+  return pln_steps_last(
+      &s, pln_step_two(&s, PLN_OP_GEMM, left ? w : x, left ? x : w));
+}
+
+/* (x, values, columns, begins) */
+pln_status pln_kernel_sparse_add(pln_kernel_call *call) {
+  const pln_tensor *x = pln_kernel_arg(call, 0);
+  sparse m;
+  pln_steps s;
+  if (x->rank != 2 || !read_sparse(call, &m) ||
+      x->dims[0] / m.high != (int64_t)m.begins->count - 1 ||
+      x->dims[0] % m.high)
+    return pln_kernel_refuse(call, "the matrix is not valid");
+  pln_steps_begin(&s, call);
+  return pln_steps_last(
+      &s, pln_step_two(&s, PLN_OP_ADD, x, written_out(&s, &m, x->dims[1])));
+}

@@ -1,0 +1,454 @@
+/* cache.c: what passes gave for which functions and modules: a table from
+ * content to results, least recently used ones go first.
+ *
+ * Called by primitive.c around the body of a pass that says that its result depends
+ * on its input, its options and its source only (pln_pass_spec.cacheable). What
+ * always holds: a result is given again only for the same pass in the same
+ * config, on the very same graph or one that nothing tells apart (ir/compare/isomorphic.h),
+ * so that it is what running would give; results of a pass that nobody can run
+ * any more are gone with it; what the cache holds, its own tables included, is
+ * within the limit of the context that it was used in last. */
+
+#include "pass/cache/cache.h"
+#include "ir/provenance/rule_application.h"
+#include "ir/compare/isomorphic.h"
+#include "pass/cache/memory_accounting.h"
+
+/* Who works in which circumstances. */
+typedef struct pass_key {
+  pln_symbol name;
+  pln_symbol identity;     /* what the pass is made of; 0: it is `def` */
+  const pln_pass_def *def; /* of a pass without identity, else NULL */
+  pln_attrs options, config;
+  int opt_level;
+  uint32_t kind;
+} pass_key;
+
+/* A row is found by where its input is and by what that holds. */
+enum { PLACE, CONTENT, N_WAYS };
+
+typedef struct kept_row {
+  pln_hash_link link[N_WAYS];
+  pass_key key;
+  pln_subject in, out;
+  pln_attrs counts;
+  struct kept_row *newer, *older;   /* in the order of use */
+  struct kept_row *next, **of_pass; /* of the same definition, and what points
+                                        here; of passes with a key.def */
+} kept_row;
+
+struct pln_cache {
+  pln_engine *engine;
+  pln_hash_table table[N_WAYS];
+  kept_row *newest, *oldest;
+  pln_held held;
+  pln_cache_stats stats;
+};
+
+/* The row that a link is of; NULL: none. */
+static kept_row *row_of(pln_hash_link *link, int way) {
+  return link ? (kept_row *)(void *)(link - way) : NULL;
+}
+
+/* What is not run is not counted: nobody may limit or watch rules. */
+bool pln_cache_works(const pln_pass_run *run) {
+  const pln_applications *a = run->engine->applications;
+  return run->context->limits.cache > 0 && run->pass->def->cacheable &&
+         !run->engine->parent && a->limits.passes < 0 &&
+         a->limits.applications < 0 && !a->watched;
+}
+
+/* --------------------------------------------------------------------- keys */
+
+static pass_key key_of(const pln_pass_run *run) {
+  const pln_pass_def *def = run->pass->def;
+  return (pass_key){.name = run->pass->name,
+                    .identity = def->identity,
+                    .def = def->identity ? NULL : def,
+                    .options = run->pass->options,
+                    .config = run->context->config,
+                    .opt_level = run->context->opt_level,
+                    .kind = def->kind};
+}
+
+static bool same_key(const pass_key *a, const pass_key *b) {
+  return a->name == b->name && a->identity == b->identity && a->def == b->def &&
+         a->options == b->options && a->config == b->config &&
+         a->opt_level == b->opt_level && a->kind == b->kind;
+}
+
+static uint64_t hash_key(const pass_key *k) {
+  uint64_t h = pln_hash_mix(k->name, k->identity);
+  h = pln_hash_mix(h, (uintptr_t)k->def);
+  h = pln_hash_mix(h, (uint64_t)k->options << 32 | k->config);
+  return pln_hash_mix(h, (uint64_t)k->kind << 32 | (uint32_t)k->opt_level);
+}
+
+static uint64_t hash_place(uint64_t key, const pln_subject *in) {
+  key = pln_hash_mix(key, (uintptr_t)in->function);
+  return in->function ? key : pln_hash_mix(key, (uintptr_t)in->module);
+}
+
+/* Of a graph that is held it is found once. */
+static uint64_t hash_graph(pln_cache *c, const pln_graph *g) {
+  uint64_t *known = pln_held_note(&c->held, g);
+  uint64_t h = known && *known ? *known : pln_twin_hash(g);
+  if (known)
+    *known = h;
+  return h;
+}
+
+/* Of a module: which functions it has; those are not looked into. */
+static uint64_t hash_content(pln_cache *c, uint64_t h, const pln_subject *in) {
+  const pln_module *m = in->module;
+  if (in->function)
+    return pln_hash_mix(h, hash_graph(c, in->function));
+  for (uint32_t i = 0; i < m->count; i++) {
+    h = pln_hash_mix(h, pln_module_name(m, i));
+    h = pln_hash_mix(h, (uintptr_t)pln_module_function(m, i));
+  }
+  return pln_hash_mix(h, (uintptr_t)m->types);
+}
+
+static bool same_place(const pln_subject *a, const pln_subject *b) {
+  return a->function == b->function && (a->function || a->module == b->module);
+}
+
+static bool same_module(const pln_module *a, const pln_module *b) {
+  if (a->count != b->count || a->types != b->types || a->attrs != b->attrs ||
+      a->source != b->source || a->tir_vars != b->tir_vars ||
+      a->directory != b->directory)
+    return false;
+  for (uint32_t i = 0; i < a->count; i++)
+    if (pln_module_name(a, i) != pln_module_name(b, i) ||
+        pln_module_function(a, i) != pln_module_function(b, i))
+      return false;
+  return true;
+}
+
+/* --------------------------------------------------------------------- rows */
+
+static void leave_order(pln_cache *c, kept_row *row) {
+  *(row->newer ? &row->newer->older : &c->newest) = row->older;
+  *(row->older ? &row->older->newer : &c->oldest) = row->newer;
+}
+
+static void become_newest(pln_cache *c, kept_row *row) {
+  row->newer = NULL;
+  row->older = c->newest;
+  *(c->newest ? &c->newest->newer : &c->oldest) = row;
+  c->newest = row;
+}
+
+static void join_pass(kept_row *row) {
+  if (!row->key.def)
+    return;
+  pln_pass_def *def = (pln_pass_def *)(uintptr_t)row->key.def;
+  row->next = def->kept;
+  row->of_pass = &def->kept;
+  if (row->next)
+    row->next->of_pass = &row->next;
+  def->kept = row;
+}
+
+static void leave_pass(kept_row *row) {
+  if (!row->of_pass)
+    return;
+  *row->of_pass = row->next;
+  if (row->next)
+    row->next->of_pass = row->of_pass;
+}
+
+static void drop_row(pln_cache *c, kept_row *row) {
+  for (int way = 0; way < N_WAYS; way++)
+    pln_hash_remove(&c->table[way], &row->link[way]);
+  leave_order(c, row);
+  leave_pass(row);
+  pln_held_drop(&c->held, &row->in);
+  pln_held_drop(&c->held, &row->out);
+  pln_subject_drop(&row->in);
+  pln_subject_drop(&row->out);
+  pln_mem_free(c->engine, row, sizeof *row);
+  c->stats.results--;
+}
+
+/* All of it, also what was begun and could not be counted. */
+static void clear(pln_cache *c) {
+  while (c->oldest)
+    drop_row(c, c->oldest);
+  pln_held_free(&c->held);
+}
+
+static uint64_t bytes_of(const pln_cache *c) {
+  return pln_held_bytes(&c->held) + c->stats.results * sizeof(kept_row) +
+         pln_hash_table_bytes(&c->table[PLACE]) +
+         pln_hash_table_bytes(&c->table[CONTENT]);
+}
+
+static void make_room(pln_cache *c, uint64_t most) {
+  while (c->oldest && bytes_of(c) > most) {
+    drop_row(c, c->oldest);
+    c->stats.dropped++;
+  }
+}
+
+void pln_cache_forget(pln_engine *engine, pln_pass_def *def) {
+  while (def->kept)
+    drop_row(engine->passes->cache, def->kept);
+}
+
+/* ------------------------------------------------------------------- finding
+ */
+
+static pln_status replay(pln_pass_run *run, pln_attrs counts) {
+  uint32_t n = pln_attrs_count(run->engine, counts);
+  for (uint32_t i = 0; i < n; i++) {
+    const pln_attr *each = pln_attrs_get(run->engine, counts, i);
+    const char *key = pln_symbol_text(run->engine, each->name).data;
+    PLN_TRY(pln_run_recount(run, key, each->v.i));
+  }
+  return pln_run_count(run, "cached", 1);
+}
+
+/* What the row's result is for a twin of its input. */
+static pln_status carry(const kept_row *row, const pln_subject *in, bool *found,
+                        pln_subject *out) {
+  pln_twins twins;
+  pln_status status =
+      pln_twins_match(&twins, row->in.function, in->function, found);
+  if (status == PLN_OK && *found) {
+    if (row->out.function == row->in.function)
+      out->function = pln_graph_retain(in->function);
+    else
+      status = pln_twins_carry(&twins, row->out.function, &out->function);
+    *found = out->function != NULL;
+  }
+  pln_twins_end(&twins);
+  return status;
+}
+
+static pln_status take(const kept_row *row, const pln_subject *in, bool *found,
+                       pln_subject *out) {
+  *out = (pln_subject){0};
+  if (in->function && !same_place(&row->in, in))
+    return carry(row, in, found, out);
+  *found = in->function || same_module(row->in.module, in->module);
+  if (!*found)
+    return PLN_OK;
+  *out = pln_subject_same(&row->in, &row->out) ? pln_subject_copy(in)
+                                               : pln_subject_copy(&row->out);
+  return PLN_OK;
+}
+
+/* The newest row of that hash which has the result, as *row, or NULL. */
+static pln_status look(pln_cache *c, const pass_key *key, int way,
+                       uint64_t hash, const pln_subject *in, kept_row **row,
+                       pln_subject *out) {
+  bool found = false;
+  pln_hash_link *link = pln_hash_first(&c->table[way], hash);
+  for (; (*row = row_of(link, way)) != NULL; link = pln_hash_next(link)) {
+    if (!same_key(&(*row)->key, key) ||
+        (way == PLACE && !same_place(&(*row)->in, in)))
+      continue;
+    PLN_TRY(take(*row, in, &found, out));
+    if (found)
+      return PLN_OK;
+  }
+  return PLN_OK;
+}
+
+static pln_status insert(pln_cache *c, const kept_row *made,
+                         const uint64_t hash[N_WAYS]) PLN_CHECKED;
+
+/* A twin is known by its place from now on. */
+static pln_status adopt(pln_cache *c, const kept_row *row,
+                        const uint64_t hash[N_WAYS], const pln_subject *in,
+                        const pln_subject *out) {
+  kept_row twin = *row;
+  twin.in = *in;
+  twin.out = *out;
+  return insert(c, &twin, hash);
+}
+
+static pln_status find(pln_cache *c, const pass_key *key, const pln_subject *in,
+                       pln_attrs *counts, bool *found, pln_subject *out) {
+  kept_row *row;
+  uint64_t own = hash_key(key), hash[N_WAYS] = {hash_place(own, in), 0};
+  PLN_TRY(look(c, key, PLACE, hash[PLACE], in, &row, out));
+  bool again = row != NULL;
+  if (again) {
+    leave_order(c, row);
+    become_newest(c, row);
+  } else {
+    hash[CONTENT] = hash_content(c, own, in);
+    PLN_TRY(look(c, key, CONTENT, hash[CONTENT], in, &row, out));
+  }
+  *found = row != NULL;
+  if (!row)
+    return PLN_OK;
+  *counts = row->counts;
+  return again ? PLN_OK : adopt(c, row, hash, in, out);
+}
+
+bool pln_cache_may_have(const pln_pass_run *run, const pln_subject *in) {
+  pln_cache *c = run->engine->passes->cache;
+  pass_key key = key_of(run);
+  if (!pln_cache_works(run) || !c)
+    return false;
+  uint64_t hash = hash_key(&key);
+  return pln_hash_first(&c->table[PLACE], hash_place(hash, in)) ||
+         pln_hash_first(&c->table[CONTENT], hash_content(c, hash, in));
+}
+
+pln_status pln_cache_find(pln_pass_run *run, const pln_subject *in, bool *found,
+                          pln_subject *out) {
+  pln_cache *c = run->engine->passes->cache;
+  pass_key key = key_of(run);
+  pln_attrs counts = 0;
+  *found = false;
+  *out = (pln_subject){0};
+  if (!c)
+    return PLN_OK;
+  pln_status status = find(c, &key, in, &counts, found, out);
+  if (status == PLN_OK && *found)
+    status = replay(run, counts);
+  if (status != PLN_OK) {
+    pln_subject_drop(out);
+    clear(c);
+    return status;
+  }
+  c->stats.hits += *found;
+  make_room(c, run->context->limits.cache);
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- keeping
+ */
+
+void pln_cache_begin(const pln_pass_run *run, pln_cache_mark *mark) {
+  *mark = (pln_cache_mark){.diags = pln_diag_count(run->engine),
+                           .again = run->engine->applications->again,
+                           .n_counters = run->n_counters};
+  for (uint32_t i = 0; i < run->n_counters && i < PLN_COUNT(mark->counters);
+       i++)
+    mark->counters[i] = run->counters[i].n;
+}
+
+/* What the run has counted since the mark. */
+static pln_status counted(const pln_pass_run *run, const pln_cache_mark *mark,
+                          pln_attrs *out) {
+  pln_attr entries[PLN_COUNT(mark->counters)] = {{0}};
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < run->n_counters; i++) {
+    int64_t before = i < mark->n_counters ? mark->counters[i] : 0;
+    if (run->counters[i].n != before)
+      entries[n++] = (pln_attr){.name = run->counters[i].key,
+                                .kind = PLN_ATTR_INT,
+                                .v.i = run->counters[i].n - before};
+  }
+  *out = 0;
+  return n ? pln_attrs_make(run->engine, n, entries, out) : PLN_OK;
+}
+
+static pln_status new_cache(pln_engine *engine) {
+  if (engine->passes->cache)
+    return PLN_OK;
+  pln_cache *c = pln_mem_zeroed(engine, sizeof *c);
+  if (!c)
+    return pln_nomem(engine);
+  *c = (pln_cache){.engine = engine, .held = pln_held_new(engine)};
+  for (int way = 0; way < N_WAYS; way++)
+    c->table[way].engine = engine;
+  engine->passes->cache = c;
+  return PLN_OK;
+}
+
+static pln_status link_row(pln_cache *c, kept_row *row,
+                           const uint64_t hash[N_WAYS]) {
+  PLN_TRY(pln_hash_add(&c->table[PLACE], hash[PLACE], &row->link[PLACE]));
+  pln_status status =
+      pln_hash_add(&c->table[CONTENT], hash[CONTENT], &row->link[CONTENT]);
+  if (status != PLN_OK) {
+    pln_hash_remove(&c->table[PLACE], &row->link[PLACE]);
+    return status;
+  }
+  become_newest(c, row);
+  join_pass(row);
+  c->stats.results++;
+  return PLN_OK;
+}
+
+/* A copy of the row, with references of its own. */
+static pln_status insert(pln_cache *c, const kept_row *made,
+                         const uint64_t hash[N_WAYS]) {
+  kept_row *row = pln_mem_zeroed(c->engine, sizeof *row);
+  if (!row)
+    return pln_nomem(c->engine);
+  *row = (kept_row){.key = made->key,
+                    .in = pln_subject_copy(&made->in),
+                    .out = pln_subject_copy(&made->out),
+                    .counts = made->counts};
+  pln_status status = link_row(c, row, hash);
+  if (status != PLN_OK) {
+    pln_subject_drop(&row->in);
+    pln_subject_drop(&row->out);
+    pln_mem_free(c->engine, row, sizeof *row);
+    return status;
+  }
+  PLN_TRY(pln_held_add(&c->held, &row->in));
+  return pln_held_add(&c->held, &row->out);
+}
+
+static pln_status keep(pln_pass_run *run, const pln_cache_mark *mark,
+                       const pln_subject *in, const pln_subject *out) {
+  kept_row row = {.key = key_of(run), .in = *in, .out = *out};
+  uint64_t own = hash_key(&row.key);
+  PLN_TRY(new_cache(run->engine));
+  pln_cache *c = run->engine->passes->cache;
+  uint64_t hash[N_WAYS] = {hash_place(own, in), hash_content(c, own, in)};
+  PLN_TRY(counted(run, mark, &row.counts));
+  c->stats.misses++;
+  return insert(c, &row, hash);
+}
+
+pln_status pln_cache_keep(pln_pass_run *run, const pln_cache_mark *mark,
+                          const pln_subject *in, const pln_subject *out) {
+  if ((in->function && run->removed && run->removed[run->index]) ||
+      pln_diag_count(run->engine) != mark->diags ||
+      run->engine->applications->again != mark->again ||
+      run->n_counters > PLN_COUNT(mark->counters))
+    return PLN_OK;
+  pln_status status = keep(run, mark, in, out);
+  pln_cache *c = run->engine->passes->cache;
+  if (status == PLN_OK)
+    make_room(c, run->context->limits.cache);
+  else if (c)
+    clear(c); /* it is what there is to give back */
+  return status;
+}
+
+/* --------------------------------------------------------------------- users
+ */
+
+pln_cache_stats pln_cache_get_stats(const pln_engine *engine) {
+  const pln_cache *c = engine->passes->cache;
+  if (!c)
+    return (pln_cache_stats){0};
+  pln_cache_stats stats = c->stats;
+  stats.bytes = bytes_of(c);
+  return stats;
+}
+
+void pln_cache_clear(pln_engine *engine) {
+  if (engine->passes->cache)
+    clear(engine->passes->cache);
+}
+
+void pln_cache_free(pln_engine *engine) {
+  pln_cache *c = engine->passes->cache;
+  if (!c)
+    return;
+  clear(c);
+  engine->passes->cache = NULL;
+  pln_mem_free(engine, c, sizeof *c);
+}

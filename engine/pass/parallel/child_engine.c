@@ -1,0 +1,48 @@
+/* child_engine.c: puts a child engine together, as engine.c does an engine, over the
+ * parts of its parent.
+ *
+ * Called by parallel.c. What always holds: making a child reads the parent and
+ * changes nothing of it, so that a child may be made by the thread that will
+ * use it; what a child reports is its own. */
+
+#include "ir/worker/child_engine.h"
+#include "ir/provenance/rule_application.h"
+#include "ir/intern_tables.h"
+#include "op/kernel/matmul/blas.h"
+#include "pass/parallel/parallel.h"
+
+static pln_status make_parts(pln_engine *child, const pln_context *context) {
+  PLN_TRY(pln_lent_new(child));
+  PLN_TRY(pln_dims_child(child));
+  PLN_TRY(pln_types_child(child));
+  PLN_TRY(pln_attrs_child(child));
+  PLN_TRY(pln_applications_child(child));
+  PLN_TRY(pln_ops_child(child));
+  PLN_TRY(pln_relay_child(child));
+  PLN_TRY(pln_blas_child(child));
+  return pln_passes_child(child, context);
+}
+
+pln_engine *pln_child_new(pln_family *family, const pln_context *context) {
+  pln_engine *child = pln_base_child(family);
+  if (!child || make_parts(child, context) == PLN_OK)
+    return child;
+  pln_child_free(child);
+  return NULL;
+}
+
+void pln_child_free(pln_engine *child) {
+  if (!child)
+    return;
+  pln_moves_close(child);
+  pln_passes_free(child);
+  pln_blas_free(child);
+  pln_relay_free(child);
+  pln_ops_free(child);
+  pln_applications_free(child);
+  pln_attrs_free(child);
+  pln_lent_free(child);
+  pln_types_free(child);
+  pln_dims_free(child);
+  pln_base_free(child);
+}

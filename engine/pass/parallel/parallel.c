@@ -1,0 +1,379 @@
+/* parallel.c: hands functions of a module out to child engines, each in a
+ * thread of its own, and brings home what they made.
+ *
+ * Called by primitive.c and group.c. What always holds: while workers work the
+ * engine is only read; afterwards they are only read, by the caller's thread.
+ * Nothing a worker reports or makes is seen before its function is taken. */
+
+#include "pass/parallel/parallel.h"
+
+#include <stdlib.h>
+
+#include "ir/provenance/rule_application.h"
+#include "ir/worker/child_engine.h"
+
+/* Fewer nodes than these are done before a helper has woken up. */
+enum { LEAST_NODES = 4096 };
+
+/* One function. */
+typedef struct task {
+  uint32_t index;
+  uint32_t nodes;
+  uint32_t worker;
+  bool done; /* and well */
+  pln_share share;
+  size_t diags, diags_end; /* of the worker's engine */
+  uint32_t rows, rows_end;
+  uint64_t rewrites;
+  pln_tally rules;
+} task;
+
+typedef struct worker {
+  pln_engine *child;
+  pln_status status; /* of what comes before its tasks */
+  pln_module *module;
+  pln_join join;
+} worker;
+
+struct pln_parallel {
+  pln_work work;
+  pln_engine *engine;
+  pln_family family;
+  atomic_uint next;    /* task */
+  atomic_bool stopped; /* something went wrong: no more tasks */
+  uint32_t n_moved, cap_moved;
+  pln_moved *moved; /* passes that each worker makes for itself */
+  uint32_t n_tasks, cap_tasks, n_workers;
+  task *tasks; /* largest first */
+  worker *workers;
+  uint32_t *task_of; /* a function: its task + 1, or 0 */
+};
+
+/* ------------------------------------------------------------ what pays off */
+
+static uint32_t threads_of(const pln_context *context) {
+  uint32_t n = context->limits.threads;
+  return n == 0 ? pln_cores() : n;
+}
+
+static bool is_task(const pln_work *work, uint32_t index) {
+  return !(work->done && work->done[index]) &&
+         work->takes(work->pass, pln_module_function(work->module, index));
+}
+
+static bool is_worth_it(const pln_work *work, uint32_t *n) {
+  uint64_t nodes = 0;
+  *n = 0;
+  for (uint32_t i = 0; i < work->module->count; i++) {
+    if (!is_task(work, i))
+      continue;
+    nodes += pln_module_function(work->module, i)->n_nodes;
+    ++*n;
+  }
+  return *n > 1 && nodes >= LEAST_NODES;
+}
+
+/* Children have no children. */
+static bool may_run(const pln_work *work) {
+  return !work->engine->parent && !work->pass->def->light &&
+         work->context->limits.threads != 1 &&
+         !pln_rules_limited(work->engine->applications) &&
+         threads_of(work->context) > 1;
+}
+
+/* ------------------------------------------------------------------- making */
+
+static int larger(const void *a, const void *b) {
+  const task *x = a, *y = b;
+  if (x->nodes != y->nodes)
+    return x->nodes > y->nodes ? -1 : 1;
+  return x->index < y->index ? -1 : 1;
+}
+
+static void list_tasks(pln_parallel *p) {
+  const pln_work *work = &p->work;
+  for (uint32_t i = 0; i < work->module->count; i++) {
+    const pln_graph *g = pln_module_function(work->module, i);
+    if (is_task(work, i))
+      p->tasks[p->n_tasks++] = (task){.index = i, .nodes = g->n_nodes};
+  }
+  qsort(p->tasks, p->n_tasks, sizeof *p->tasks, larger);
+  for (uint32_t i = 0; i < p->n_tasks; i++)
+    p->task_of[p->tasks[i].index] = i + 1;
+}
+
+/* So many tasks. */
+static pln_status new_parallel(const pln_work *work, uint32_t n,
+                               pln_parallel **out) {
+  pln_engine *e = work->engine;
+  uint32_t threads = threads_of(work->context);
+  pln_parallel *p = pln_mem_zeroed(e, sizeof *p);
+  if (!p)
+    return pln_nomem(e);
+  *out = p;
+  p->work = *work;
+  p->engine = e;
+  p->n_workers = threads < n ? threads : n;
+  p->cap_tasks = n;
+  p->tasks = pln_mem_zeroed(e, n * sizeof *p->tasks);
+  p->workers = pln_mem_zeroed(e, p->n_workers * sizeof *p->workers);
+  p->task_of = pln_mem_zeroed(e, work->module->count * sizeof *p->task_of);
+  if (!p->tasks || !p->workers || !p->task_of)
+    return pln_nomem(e);
+  list_tasks(p);
+  return PLN_OK;
+}
+
+/* --------------------------------------------------- passes made by workers */
+
+/* Elements nest no deeper than PLN_PASS_MAX_DEPTH. */
+static uint32_t count_movers(const pln_pass *pass) {
+  uint32_t n = pass->def->mover != NULL;
+  for (uint32_t i = 0; i < pass->def->n_elements; i++)
+    n += count_movers(pass->def->elements[i]);
+  return n;
+}
+
+/* False in *stays when one of them cannot be made elsewhere. */
+static pln_status pack(pln_parallel *p, const pln_pass *pass, bool *stays) {
+  const pln_pass_mover *mover = pass->def->mover;
+  for (uint32_t i = 0; i < pass->def->n_elements && !*stays; i++)
+    PLN_TRY(pack(p, pass->def->elements[i], stays));
+  if (!mover || *stays)
+    return PLN_OK;
+  void *packed = NULL;
+  PLN_TRY(mover->pack(pass, &packed));
+  *stays = packed == NULL;
+  if (packed)
+    p->moved[p->n_moved++] = (pln_moved){pass, packed};
+  return PLN_OK;
+}
+
+static pln_status pack_all(pln_parallel *p, bool *stays) {
+  p->cap_moved = count_movers(p->work.pass);
+  p->moved = pln_mem_zeroed(p->engine, p->cap_moved * sizeof *p->moved);
+  if (p->cap_moved && !p->moved)
+    return pln_nomem(p->engine);
+  return pack(p, p->work.pass, stays);
+}
+
+static void drop_packed(pln_parallel *p) {
+  for (uint32_t i = 0; i < p->n_moved; i++)
+    p->moved[i].pass->def->mover->drop(p->moved[i].packed);
+  pln_mem_free(p->engine, p->moved, p->cap_moved * sizeof *p->moved);
+}
+
+static void free_task(const pln_parallel *p, task *t) {
+  pln_engine *child = p->workers[t->worker].child;
+  if (!child) /* nobody took it */
+    return;
+  pln_graph_release(t->share.result);
+  pln_tally_free(child, &t->rules);
+  if (t->share.counters)
+    pln_mem_free(child, t->share.counters,
+                 t->share.cap_counters * sizeof *t->share.counters);
+}
+
+static void free_worker(worker *w) {
+  pln_join_end(&w->join);
+  pln_module_release(w->module);
+  pln_child_free(w->child);
+}
+
+void pln_parallel_free(pln_parallel *p) {
+  if (!p)
+    return;
+  pln_engine *e = p->engine;
+  for (uint32_t i = 0; i < p->n_tasks; i++)
+    free_task(p, &p->tasks[i]);
+  for (uint32_t i = 0; p->workers && i < p->n_workers; i++)
+    free_worker(&p->workers[i]);
+  pln_family_end(&p->family);
+  drop_packed(p);
+  uint32_t functions = p->work.module->count;
+  pln_mem_free(e, p->tasks, p->cap_tasks * sizeof *p->tasks);
+  pln_mem_free(e, p->workers, p->n_workers * sizeof *p->workers);
+  pln_mem_free(e, p->task_of, functions * sizeof *p->task_of);
+  pln_mem_free(e, p, sizeof *p);
+}
+
+/* ------------------------------------------------------------------ working */
+
+static void do_task(pln_parallel *p, uint32_t part, task *t) {
+  const worker *w = &p->workers[part];
+  pln_engine *child = w->child;
+  t->worker = part;
+  t->share = (pln_share){.engine = child,
+                         .context = pln_context_current(child),
+                         .module = w->module,
+                         .index = t->index};
+  t->diags = pln_diag_count(child);
+  t->rows = pln_report_count(child);
+  child->rewrites = 0;
+  pln_status status = pln_poll(child);
+  if (status == PLN_OK)
+    status = pln_lend_tensors(child, pln_module_function(w->module, t->index));
+  if (status == PLN_OK)
+    status = p->work.run(&p->work, &t->share);
+  t->diags_end = pln_diag_count(child);
+  t->rows_end = pln_report_count(child);
+  t->rewrites = child->rewrites;
+  pln_tally_end(child, &t->rules);
+  t->done = status == PLN_OK && t->diags_end < PLN_MOST_DIAGS;
+  if (!t->done)
+    atomic_store(&p->stopped, true);
+}
+
+/* Bodies of scripts may look at anything. */
+static pln_status lend_all(const pln_parallel *p, const worker *w) {
+  for (uint32_t i = 0; p->n_moved && i < pln_module_count(w->module); i++)
+    PLN_TRY(pln_lend_tensors(w->child, pln_module_function(w->module, i)));
+  return PLN_OK;
+}
+
+static pln_status prepare(const pln_parallel *p, worker *w) {
+  PLN_TRY(pln_lend_module(w->child, p->work.module, &w->module));
+  PLN_TRY(lend_all(p, w));
+  return pln_moves_open(w->child, p->n_moved, p->moved);
+}
+
+static void do_tasks(pln_parallel *p, uint32_t part) {
+  while (!atomic_load(&p->stopped)) {
+    uint32_t i = atomic_fetch_add(&p->next, 1);
+    if (i >= p->n_tasks)
+      return;
+    do_task(p, part, &p->tasks[i]);
+  }
+}
+
+/* A worker without memory leaves the tasks to others. */
+static void work_part(void *ud, uint32_t part) {
+  pln_parallel *p = ud;
+  worker *w = &p->workers[part];
+  w->child = pln_child_new(&p->family, p->work.context);
+  if (!w->child)
+    return;
+  pln_kin_begin(w->child, part);
+  w->status = prepare(p, w);
+  if (w->status == PLN_OK)
+    do_tasks(p, part);
+  pln_kin_end(w->child, part);
+}
+
+/* What a worker could not make is an error of the pass. */
+static pln_status check_worker(pln_parallel *p, worker *w) {
+  if (w->status == PLN_OK || w->status == PLN_ERR_NOMEM)
+    return PLN_OK;
+  pln_diag_adopt(p->engine, w->child, 0, pln_diag_count(w->child));
+  return w->status;
+}
+
+/* All held the most at the same time, as far as one knows. */
+static void account(const pln_parallel *p) {
+  uint64_t calls = 0;
+  size_t held = 0;
+  for (uint32_t i = 0; i < p->n_workers; i++) {
+    const pln_engine *child = p->workers[i].child;
+    calls += child ? child->memory.calls : 0;
+    held += child ? child->memory.peak : 0;
+  }
+  pln_mem_join(p->engine, calls, held);
+}
+
+static pln_status work_all(pln_parallel *p) {
+  struct pln_crew *crew;
+  PLN_TRY(pln_crew_get(p->engine, p->n_workers - 1, &crew));
+  uint32_t most = pln_crew_size(crew) + 1;
+  pln_family_begin(&p->family, p->engine);
+  pln_crew_run(crew, p->n_workers < most ? p->n_workers : most, work_part, p);
+  account(p);
+  for (uint32_t i = 0; i < p->n_workers; i++)
+    PLN_TRY(check_worker(p, &p->workers[i]));
+  for (uint32_t i = 0; i < p->n_workers; i++)
+    if (p->workers[i].child)
+      PLN_TRY(pln_join_begin(&p->workers[i].join, p->workers[i].child));
+  return PLN_OK;
+}
+
+pln_status pln_parallel_run(const pln_work *work, pln_parallel **out) {
+  uint32_t n;
+  pln_parallel *p = NULL;
+  *out = NULL;
+  if (!may_run(work) || !is_worth_it(work, &n))
+    return PLN_OK;
+  bool stays = false;
+  pln_status status = new_parallel(work, n, &p);
+  if (status == PLN_OK)
+    status = pack_all(p, &stays);
+  if (status == PLN_OK && !stays)
+    status = work_all(p);
+  if (status == PLN_OK && !stays)
+    *out = p;
+  else
+    pln_parallel_free(p);
+  return status;
+}
+
+/* ------------------------------------------------------------------- taking */
+
+static pln_status take_counters(const pln_join *join, const pln_share *share,
+                                pln_pass_run *run) {
+  for (uint32_t i = 0; run && i < share->n_counters; i++) {
+    pln_symbol key = pln_joined(&join->symbols, share->counters[i].key);
+    PLN_TRY(pln_run_recount(run, pln_symbol_text(run->engine, key).data,
+                            share->counters[i].n));
+  }
+  return PLN_OK;
+}
+
+/* A child's text as one of the parent's symbols. */
+static pln_status own_text(pln_engine *engine, const char **text) {
+  pln_symbol symbol;
+  if (!*text)
+    return PLN_OK;
+  PLN_TRY(pln_symbol_intern(engine, pln_text(*text), &symbol));
+  *text = pln_symbol_text(engine, symbol).data;
+  return PLN_OK;
+}
+
+static pln_status take_rows(const pln_parallel *p, const pln_join *join,
+                            const task *t) {
+  for (uint32_t i = t->rows; i < t->rows_end; i++) {
+    pln_report_row row = *pln_report_get(join->child, i);
+    PLN_TRY(own_text(p->engine, &row.pass));
+    row.counts = pln_joined(&join->attrs, row.counts);
+    PLN_TRY(own_text(p->engine, &row.equal));
+    row.run += p->engine->applications->runs;
+    PLN_TRY(pln_report_add(p->engine, &row));
+  }
+  return PLN_OK;
+}
+
+/* Whether all functions up to this one stay within the limit. */
+static bool fits(const pln_engine *e, const task *t) {
+  return !e->most_rewrites || e->rewrites + t->rewrites <= e->most_rewrites;
+}
+
+pln_status pln_parallel_take(pln_parallel *p, uint32_t index, pln_pass_run *run,
+                             pln_graph **result, bool *taken) {
+  task *t = p && p->task_of[index] ? &p->tasks[p->task_of[index] - 1] : NULL;
+  *taken = t && t->done && fits(p->engine, t);
+  if (!*taken)
+    return PLN_OK;
+  const pln_join *join = &p->workers[t->worker].join;
+  p->engine->rewrites += t->rewrites;
+  pln_diag_adopt(p->engine, join->child, t->diags, t->diags_end);
+  PLN_TRY(take_rows(p, join, t));
+  PLN_TRY(pln_tally_take(join, &t->rules));
+  PLN_TRY(take_counters(join, &t->share, run));
+  if (run && t->share.removed)
+    PLN_TRY(pln_run_drop(run, index));
+  if (t->share.result)
+    *result = pln_join_graph(join, t->share.result);
+  t->share.result = NULL;
+  return PLN_OK;
+}
+
+uint64_t pln_parallel_changes(const pln_parallel *p, uint32_t index) {
+  return p->tasks[p->task_of[index] - 1].share.changes;
+}

@@ -1,0 +1,70 @@
+/* pass_clone.c: leaf passes whose bodies belong to the thread that made them, made
+ * again in a child engine.
+ *
+ * Called by parallel.c and, for each leaf that runs in a child, by leaf.c. What
+ * always holds: a worker that works has all of them. */
+
+#include "pass/parallel/parallel.h"
+
+const pln_pass *pln_pass_here(const pln_engine *engine, const pln_pass *pass) {
+  const pln_moves *m = engine->passes->moves;
+  for (uint32_t i = 0; m && i < m->n; i++)
+    if (m->list[i].pass->def == pass->def &&
+        m->list[i].pass->options == pass->options)
+      return m->own[i];
+  return pass;
+}
+
+static pln_status open_all(pln_engine *child, pln_moves *m, uint32_t n) {
+  for (; m->n < n; m->n++) {
+    const pln_pass *pass = m->list[m->n].pass;
+    pln_pass *made;
+    m->mover = pass->def->mover;
+    PLN_TRY(m->mover->open(child, m->list[m->n].packed, &m->home, &made));
+    pln_status status =
+        pln_pass_of(child, pass->name, made->def, pass->options, &m->own[m->n]);
+    pln_pass_release(made);
+    PLN_TRY(status);
+  }
+  return PLN_OK;
+}
+
+pln_status pln_moves_open(pln_engine *child, uint32_t n,
+                          const pln_moved *list) {
+  struct pln_registry *r = child->passes;
+  if (n == 0)
+    return PLN_OK;
+  pln_moves *m = pln_mem_zeroed(child, sizeof *m);
+  if (!m)
+    return pln_nomem(child);
+  r->moves = m;
+  m->list = list;
+  m->own = pln_mem_zeroed(child, n * sizeof(pln_pass *));
+  m->capacity = n;
+  if (!m->own)
+    return pln_nomem(child);
+  const char *closed = r->closed;
+  r->closed = "its file is being loaded for another thread; there it makes "
+              "passes, and applies none";
+  pln_status status = open_all(child, m, n);
+  r->closed = closed;
+  return status;
+}
+
+/* A home outlives the passes that were made in it; what it holds on to itself
+ * goes while the registry is there. */
+void pln_moves_close(pln_engine *child) {
+  struct pln_registry *r = child->passes;
+  pln_moves *m = r ? r->moves : NULL;
+  if (!m)
+    return;
+  for (uint32_t i = 0; i < m->n; i++)
+    pln_pass_release(m->own[i]);
+  while (r->n_passes)
+    pln_pass_release(r->passes[--r->n_passes].pass);
+  if (m->home)
+    m->mover->close(m->home);
+  pln_mem_free(child, m->own, m->capacity * sizeof(pln_pass *));
+  pln_mem_free(child, m, sizeof *m);
+  r->moves = NULL;
+}

@@ -1,0 +1,188 @@
+/* fixpoint.c: runs a list of passes until it changes nothing.
+ *
+ * Called by execute.c. What always holds: it ends after `rounds` rounds, and
+ * earlier when a round gives what an earlier one gave, sharing of constants and
+ * types included: passes that undo each other are named in a warning, and what
+ * was reached stands. */
+
+#include <stdio.h>
+
+#include "ir/compare/equal.h"
+#include "ir/graph/module.h"
+#include "pass/pass.h"
+
+typedef struct seen_round {
+  uint64_t hash;   /* of the subject when the round began */
+  uint32_t report; /* rows of the report at that time */
+} seen_round;
+
+typedef struct rounds {
+  pln_execution *x;
+  uint64_t hash;    /* of the subject after the newest round */
+  uint64_t *hashes; /* of its functions, in order */
+  uint32_t n_hashes, cap_hashes;
+  uint32_t round; /* the newest, from 1 */
+  uint32_t n, cap;
+  seen_round *seen;
+} rounds;
+
+/* ------------------------------------------------------------------- hashes */
+
+static uint64_t hash_definition(uint64_t h, const pln_type_data *t) {
+  h = pln_hash_mix(h, (uint64_t)t->name << 32 | t->n_vars);
+  for (uint32_t i = 0; i < t->n_vars; i++)
+    h = pln_hash_mix(h, t->vars[i]);
+  for (uint32_t i = 0; i < t->n_constructors; i++) {
+    const pln_constructor *c = &t->constructors[i];
+    h = pln_hash_mix(h, (uint64_t)c->name << 32 | c->n_inputs);
+    for (uint32_t k = 0; k < c->n_inputs; k++)
+      h = pln_hash_mix(h, c->inputs[k]);
+  }
+  return h;
+}
+
+/* What r->hashes has of function `i` when the former module has the very same
+ * one, else 0. */
+static uint64_t known_hash(const rounds *r, const pln_module *former,
+                           const pln_module *m, uint32_t i) {
+  if (!former || r->n_hashes != former->count)
+    return 0;
+  bool in_place =
+      i < former->count && pln_module_name(former, i) == pln_module_name(m, i);
+  uint32_t k = in_place ? i : pln_module_find(former, pln_module_name(m, i));
+  if (k == PLN_NONE ||
+      pln_module_function(former, k) != pln_module_function(m, i))
+    return 0;
+  return r->hashes[k];
+}
+
+/* Only functions that the round changed are looked into. */
+static pln_status hash_functions(rounds *r, const pln_module *former,
+                                 const pln_module *m) {
+  uint64_t *hashes = NULL;
+  uint32_t capacity = 0;
+  pln_status status = pln_mem_grow(r->x->engine, (void **)&hashes, &capacity,
+                                   (size_t)m->count + 1, sizeof *hashes);
+  for (uint32_t i = 0; i < m->count && status == PLN_OK; i++) {
+    hashes[i] = known_hash(r, former, m, i);
+    if (!hashes[i])
+      status = pln_graph_whole_hash(pln_module_function(m, i), &hashes[i]);
+  }
+  pln_mem_free(r->x->engine, r->hashes, r->cap_hashes * sizeof *r->hashes);
+  r->hashes = hashes;
+  r->cap_hashes = capacity;
+  r->n_hashes = m->count;
+  return status;
+}
+
+/* r->hash becomes that of what the subject holds: what passes may change, how
+ * it is shared and typed. `former`: what the hashes are of now, or NULL. */
+static pln_status hash_subject(rounds *r, const pln_subject *former,
+                               const pln_subject *s) {
+  const pln_module *m = s->module;
+  if (s->function)
+    return pln_graph_whole_hash(s->function, &r->hash);
+  PLN_TRY(hash_functions(r, former ? former->module : NULL, m));
+  uint64_t h = pln_hash_mix(m->count, m->attrs);
+  for (uint32_t i = 0; i < m->count; i++)
+    h = pln_hash_mix(pln_hash_mix(h, pln_module_name(m, i)), r->hashes[i]);
+  for (uint32_t i = 0; i < pln_module_n_types(m); i++)
+    h = hash_definition(h, pln_module_type(m, i));
+  r->hash = h;
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- rounds */
+
+/* The round that began with this hash, or PLN_NONE. */
+static uint32_t find(const rounds *r, uint64_t hash) {
+  for (uint32_t i = 0; i < r->n; i++)
+    if (r->seen[i].hash == hash)
+      return i;
+  return PLN_NONE;
+}
+
+static pln_status remember(rounds *r, uint64_t hash, uint32_t report) {
+  PLN_TRY(pln_mem_grow(r->x->engine, (void **)&r->seen, &r->cap,
+                       (size_t)r->n + 1, sizeof *r->seen));
+  r->seen[r->n++] = (seen_round){hash, report};
+  return PLN_OK;
+}
+
+static bool is_named(const char *const *named, uint32_t n, const char *pass) {
+  for (uint32_t i = 0; i < n; i++)
+    if (named[i] == pass)
+      return true;
+  return false;
+}
+
+/* The passes that changed something since row `from` of the report, as far as a
+ * message has room for them. */
+static void name_passes(const pln_engine *e, uint32_t from, char *names,
+                        size_t size) {
+  const char *named[64];
+  uint32_t n = 0;
+  size_t used = 0;
+  for (uint32_t i = from; i < pln_report_count(e) && n < PLN_COUNT(named);
+       i++) {
+    const pln_report_row *row = pln_report_get(e, i);
+    if (!row->changed || is_named(named, n, row->pass))
+      continue;
+    int more = snprintf(names + used, size - used, "%s%s", used ? ", " : "",
+                        row->pass);
+    if (more < 0 || (size_t)more >= size - used)
+      break;
+    used += (size_t)more;
+    named[n++] = row->pass;
+  }
+}
+
+static void warn(const rounds *r, uint32_t first) {
+  char names[400] = "";
+  name_passes(r->x->engine, r->seen[first].report, names, sizeof names);
+  pln_diag_warn(r->x->engine, NULL,
+                "fixpoint: round %u ends where round %u began; these passes "
+                "undo each other: %s",
+                (unsigned)r->n, (unsigned)first + 1, names);
+}
+
+/* After a round that changed something: *back when what it gives was there
+ * before one of the rounds. */
+static pln_status look_back(rounds *r, const pln_subject *before,
+                            uint32_t report, const pln_subject *s, bool *back) {
+  if (r->n == 0)
+    PLN_TRY(hash_subject(r, NULL, before));
+  PLN_TRY(remember(r, r->hash, report));
+  PLN_TRY(hash_subject(r, before, s));
+  uint32_t first = find(r, r->hash);
+  *back = first != PLN_NONE;
+  if (*back)
+    warn(r, first);
+  return PLN_OK;
+}
+
+/* One round; *done when it changed nothing, or came back to where it was. */
+static pln_status round_once(rounds *r, const pln_pass *pass, pln_subject *s,
+                             bool *done) {
+  pln_subject before = pln_subject_copy(s);
+  uint32_t report = pln_report_count(r->x->engine);
+  r->x->round = ++r->round;
+  pln_status status = pln_run_elements(r->x, pass, 0, pass->def->n_elements, s);
+  *done = pln_subject_same(&before, s);
+  if (status == PLN_OK && !*done)
+    status = look_back(r, &before, report, s, done);
+  pln_subject_drop(&before);
+  return status;
+}
+
+pln_status pln_run_fixpoint(pln_execution *x, const pln_pass *pass,
+                            pln_subject *s) {
+  rounds r = {.x = x};
+  bool done = false;
+  pln_status status = PLN_OK;
+  for (uint32_t i = 0; i < pass->def->rounds && !done && status == PLN_OK; i++)
+    status = round_once(&r, pass, s, &done);
+  pln_mem_free(x->engine, r.seen, r.cap * sizeof *r.seen);
+  pln_mem_free(x->engine, r.hashes, r.cap_hashes * sizeof *r.hashes);
+  return status;
+}

@@ -1,0 +1,118 @@
+/* per_function.c: functions { ... }: takes each function through a list of function
+ * passes before it goes on to the next.
+ *
+ * Called by execute.c. What always holds: while the group runs, bodies see the
+ * module with all its old functions; results are put together at the end. In
+ * histories each function's runs are numbered as if it came first, so that they
+ * are the same in any number of threads. */
+
+#include "pass/parallel/parallel.h"
+
+/* The new function of row `index`, or NULL when nothing changed. */
+static pln_status one(pln_execution *x, const pln_pass *pass,
+                      const pln_module *module, uint32_t index,
+                      pln_graph **out) {
+  pln_graph *old = pln_module_function(module, index);
+  pln_subject s = {pln_module_retain(module), pln_graph_retain(old), index};
+  pln_applications *a = x->engine->applications;
+  uint32_t shift = a->shift;
+  a->shift += a->runs - x->runs;
+  pln_status status = pln_run_elements(x, pass, 0, pass->def->n_elements, &s);
+  a->shift = shift;
+  if (status == PLN_OK && s.function != old)
+    *out = pln_graph_retain(s.function);
+  pln_subject_drop(&s);
+  return status;
+}
+
+/* One function in a child engine. */
+static pln_status shared(const pln_work *work, pln_share *share) {
+  pln_execution x = {.engine = share->engine,
+                     .context = share->context,
+                     .position = work->position,
+                     .round = work->round,
+                     .depth = work->depth,
+                     .runs = work->engine->applications->runs};
+  pln_status status =
+      one(&x, work->pass, share->module, share->index, &share->result);
+  share->changes = x.version;
+  pln_mem_free(x.engine, x.fresh, x.cap_fresh * sizeof *x.fresh);
+  pln_idmap_free(x.counts);
+  return status;
+}
+
+static bool takes_any(const pln_pass *pass, const pln_graph *function) {
+  (void)pass;
+  (void)function;
+  return true;
+}
+
+/* What counts, watches or keeps what the passes of a group do needs them one by
+ * one. */
+static pln_status ahead(const pln_execution *x, const pln_pass *pass,
+                        const pln_module *module, pln_parallel **out) {
+  *out = NULL;
+  if (!pass->def->parallel || x->context->counts || x->context->instruments ||
+      x->context->limits.cache)
+    return PLN_OK;
+  const pln_work work = {.engine = x->engine,
+                         .context = x->context,
+                         .module = module,
+                         .pass = pass,
+                         .depth = x->depth,
+                         .position = x->position,
+                         .round = x->round,
+                         .takes = takes_any,
+                         .run = shared};
+  return pln_parallel_run(&work, out);
+}
+
+/* Those that other threads have not done are done here. */
+static pln_status rest(pln_execution *x, const pln_pass *pass,
+                       pln_parallel *parallel, const pln_subject *s,
+                       pln_graph **results) {
+  for (uint32_t i = 0; i < s->module->count; i++) {
+    bool taken;
+    PLN_TRY(pln_parallel_take(parallel, i, NULL, &results[i], &taken));
+    if (taken)
+      x->version += pln_parallel_changes(parallel, i);
+    else
+      PLN_TRY(one(x, pass, s->module, i, &results[i]));
+  }
+  return PLN_OK;
+}
+
+static pln_status all(pln_execution *x, const pln_pass *pass, pln_subject *s,
+                      pln_graph **results) {
+  bool changed = false;
+  pln_parallel *parallel;
+  PLN_TRY(ahead(x, pass, s->module, &parallel));
+  pln_status status = rest(x, pass, parallel, s, results);
+  pln_parallel_free(parallel);
+  PLN_TRY(status);
+  for (uint32_t i = 0; i < s->module->count; i++)
+    changed |= results[i] != NULL;
+  if (!changed)
+    return PLN_OK;
+  pln_module *module;
+  PLN_TRY(pln_module_replace(s->module, results, &module));
+  pln_subject_set_module(s, module);
+  return PLN_OK;
+}
+
+pln_status pln_run_group(pln_execution *x, const pln_pass *pass,
+                         pln_subject *s) {
+  uint32_t n = s->module->count, outer = x->runs;
+  if (s->function)
+    return pln_run_elements(x, pass, 0, pass->def->n_elements, s);
+  pln_graph **results = pln_mem_zeroed(x->engine, n * sizeof *results);
+  if (n && !results)
+    return pln_nomem(x->engine);
+  x->runs = x->engine->applications->runs;
+  pln_status status = all(x, pass, s, results);
+  x->runs = outer;
+  for (uint32_t i = 0; i < n; i++)
+    pln_graph_release(results[i]);
+  pln_mem_free(x->engine, results, n * sizeof *results);
+  return status;
+}

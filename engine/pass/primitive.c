@@ -1,0 +1,503 @@
+/* primitive.c: runs one module or function pass, and judges what it gives.
+ *
+ * Called by execute.c. What always holds of the result: it is the input module
+ * itself when nothing changed, equal copies included; every changed function
+ * has been verified; all functions of one run saw the old module. */
+
+#include <stdio.h>
+#include <time.h>
+
+#include "ir/infer/check_uses.h"
+#include "pass/cache/cache.h"
+#include "pass/parallel/parallel.h"
+
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* "pass 'FoldConstant', function @main" */
+static size_t write_place(void *ud, char *text, size_t size) {
+  const pln_pass_run *run = ud;
+  const char *pass = pln_pass_name(run->pass);
+  int n;
+  if (!run->function)
+    n = snprintf(text, size, "pass '%s'", pass);
+  else
+    n = snprintf(text, size, "pass '%s', function @%s", pass,
+                 pln_symbol_text(run->engine, pln_run_name(run)).data);
+  return n < 0 ? 0 : (size_t)n;
+}
+
+/* ----------------------------------------------------------- which functions
+ */
+
+static bool is_loop_level(const pln_graph *g) {
+  return g->nodes[g->root].kind == PLN_PRIM_FUNC;
+}
+
+/* TVM's AsOptimizableFunctionNode. */
+static bool is_passed_over(const pln_graph *g) {
+  pln_attrs attrs = pln_node_attrs(g, g->root);
+  if (!attrs)
+    return false;
+  return pln_attrs_int(g->engine, attrs, "SkipOptimization", 0) != 0 ||
+         pln_attrs_int(g->engine, attrs, "Extern", 0) != 0 ||
+         pln_attrs_find(g->engine, attrs, "Compiler") != NULL;
+}
+
+bool pln_pass_takes(const pln_graph *g) {
+  return !is_loop_level(g) && !is_passed_over(g);
+}
+
+bool pln_leaf_takes(const pln_pass *pass, const pln_graph *g) {
+  if (pass->def->kind == PLN_PASS_PRIM_FUNC)
+    return is_loop_level(g);
+  return pln_pass_takes(g);
+}
+
+/* --------------------------------------------------------------- judgement */
+
+/* Did the pass find types, and nothing else? */
+static bool same_types(const pln_graph *a, const pln_graph *b) {
+  bool same = true;
+  for (pln_ref i = 0; i < a->n_nodes; i++) {
+    if (a->nodes[i].kind != b->nodes[i].kind)
+      return true;
+    same = same && a->nodes[i].type == b->nodes[i].type;
+  }
+  return same;
+}
+
+/* Unused nodes and scopes, and types that are inferred, are no part of what
+ * pln_graph_equal compares. */
+static bool same_extent(const pln_graph *a, const pln_graph *b) {
+  return a->n_nodes == b->n_nodes && a->n_scopes == b->n_scopes &&
+         same_types(a, b);
+}
+
+static bool verifies(const pln_pass_run *run, bool changed) {
+  return run->context->limits.verify == PLN_VERIFY_ALL ||
+         (changed && run->context->limits.verify == PLN_VERIFY_CHANGED);
+}
+
+/* Counts it; the first function is the one that the note names. */
+static pln_status count_equal(pln_pass_run *run) {
+  if (!run->equal)
+    run->equal = pln_run_name(run);
+  return pln_run_count(run, PLN_EQUAL_COPY, 1);
+}
+
+static pln_status verify_function(const pln_pass_run *run,
+                                  const pln_graph *function) {
+  PLN_TRY(pln_graph_verify_closed(function));
+  PLN_TRY(pln_module_check_names(run->module, function));
+  return pln_graph_check_constructors(function, run->module);
+}
+
+/* Gives the old function in place of an equal copy. */
+static pln_status judge(pln_pass_run *run, const pln_graph *old,
+                        pln_graph **result) {
+  bool equal = false;
+  if (*result == old)
+    return verifies(run, false) ? verify_function(run, old) : PLN_OK;
+  if (verifies(run, true))
+    PLN_TRY(verify_function(run, *result));
+  if (same_extent(old, *result))
+    PLN_TRY(pln_graph_equal(old, old->root, *result, (*result)->root, false,
+                            &equal));
+  if (!equal)
+    return PLN_OK;
+  pln_graph_release(*result);
+  *result = pln_graph_retain(old);
+  return count_equal(run);
+}
+
+static bool same_modules(const pln_module *a, const pln_module *b) {
+  if (a->count != b->count)
+    return false;
+  for (uint32_t i = 0; i < a->count; i++)
+    if (pln_module_name(a, i) != pln_module_name(b, i) ||
+        (pln_module_function(a, i) != pln_module_function(b, i) &&
+         !same_extent(pln_module_function(a, i), pln_module_function(b, i))))
+      return false;
+  return true;
+}
+
+static pln_status judge_module(pln_pass_run *run, pln_module **result) {
+  bool equal = false;
+  if (*result == run->module)
+    return verifies(run, false) ? pln_module_verify(*result) : PLN_OK;
+  if (verifies(run, true))
+    PLN_TRY(pln_module_verify(*result));
+  if (same_modules(run->module, *result))
+    PLN_TRY(pln_module_equal(run->module, *result, &equal));
+  if (!equal)
+    return PLN_OK;
+  pln_module_release(*result);
+  *result = pln_module_retain(run->module);
+  return count_equal(run);
+}
+
+/* ------------------------------------------------------------------ running */
+
+static pln_status foreign(const pln_pass_run *run, const char *what) {
+  return pln_diag_error(run->engine, PLN_ERR_ARGUMENT, NULL,
+                        "the %s that it gives belongs to another engine", what);
+}
+
+static pln_status run_module(pln_pass_run *run, pln_module **out) {
+  PLN_TRY(run->pass->def->run(run));
+  if (run->new_module && run->new_module->engine != run->engine)
+    return foreign(run, "module");
+  if (!run->new_module)
+    run->new_module = pln_module_retain(run->module);
+  PLN_TRY(judge_module(run, &run->new_module));
+  *out = run->new_module;
+  run->new_module = NULL;
+  return PLN_OK;
+}
+
+/* What another thread made of the function, when that went well. */
+static pln_status take(pln_pass_run *run, const pln_graph *old, bool *taken,
+                       pln_graph **out) {
+  *out = NULL;
+  PLN_TRY(pln_parallel_take(run->parallel, run->index, run, out, taken));
+  if (*taken && !*out)
+    *out = pln_graph_retain(old);
+  return PLN_OK;
+}
+
+static pln_status run_function(pln_pass_run *run, const pln_graph *old,
+                               pln_graph **out) {
+  bool taken;
+  PLN_TRY(take(run, old, &taken, out));
+  if (taken)
+    return PLN_OK;
+  PLN_TRY(pln_poll(run->engine));
+  PLN_TRY(run->pass->def->run(run));
+  if (run->remove) {
+    PLN_TRY(pln_run_drop(run, run->index));
+    *out = pln_graph_retain(old);
+    return PLN_OK;
+  }
+  if (run->new_function && run->new_function->engine != run->engine)
+    return foreign(run, "function");
+  if (!run->new_function)
+    run->new_function = pln_graph_retain(old);
+  PLN_TRY(judge(run, old, &run->new_function));
+  *out = run->new_function;
+  run->new_function = NULL;
+  return PLN_OK;
+}
+
+static pln_status run_either(pln_pass_run *run, const pln_subject *in,
+                             pln_subject *out) {
+  *out = (pln_subject){0};
+  return in->function ? run_function(run, in->function, &out->function)
+                      : run_module(run, &out->module);
+}
+
+/* Gives what was kept, else runs the body and keeps what it gives. */
+static pln_status run_or_find(pln_pass_run *run, const pln_subject *in,
+                              pln_subject *out) {
+  bool found;
+  pln_cache_mark mark;
+  if (!pln_cache_works(run))
+    return run_either(run, in, out);
+  PLN_TRY(pln_cache_find(run, in, &found, out));
+  if (found)
+    return PLN_OK;
+  pln_cache_begin(run, &mark);
+  PLN_TRY(run_either(run, in, out));
+  pln_status status = pln_cache_keep(run, &mark, in, out);
+  if (status != PLN_OK)
+    pln_subject_drop(out);
+  return status;
+}
+
+static pln_status module_pass(pln_pass_run *run, pln_module **out) {
+  pln_subject result, in = {.module = (pln_module *)(uintptr_t)run->module};
+  PLN_TRY(run_or_find(run, &in, &result));
+  *out = result.module;
+  return PLN_OK;
+}
+
+/* The new graph of function `index`, or NULL when it is unchanged. */
+static pln_status one_function(pln_pass_run *run, uint32_t index,
+                               const pln_graph *old, pln_graph **out) {
+  pln_subject result, in = {.function = (pln_graph *)(uintptr_t)old};
+  pln_rule_run *at = &run->engine->applications->at;
+  run->index = index;
+  run->function = old;
+  at->before = at->asked;
+  *out = NULL;
+  if (!pln_leaf_takes(run->pass, old))
+    return PLN_OK;
+  PLN_TRY(run_or_find(run, &in, &result));
+  if (result.function != old)
+    *out = result.function;
+  else
+    pln_graph_release(result.function);
+  return PLN_OK;
+}
+
+/* Types the callers of changed functions again, as far as their signatures
+ * change in turn, and verifies those callers. A caller may go on counting with
+ * effects that are gone. */
+static pln_status retype_callers(const pln_module *module,
+                                 pln_graph *const *results, pln_module *copy) {
+  bool *replaced = pln_mem_new(copy->engine, copy->count);
+  if (!replaced)
+    return pln_nomem(copy->engine);
+  for (uint32_t i = 0; i < copy->count; i++)
+    replaced[i] = results[i] != NULL;
+  pln_status status = pln_module_retype(copy, module, replaced);
+  for (uint32_t i = 0; i < copy->count && status == PLN_OK; i++)
+    if (replaced[i] && !results[i])
+      status = pln_module_verify_function(copy, i);
+  pln_mem_free(copy->engine, replaced, copy->count);
+  return status;
+}
+
+/* Another signature, or more effects, concern those who call the function. */
+static pln_status put_results(const pln_module *module,
+                              pln_graph *const *results, pln_module *copy) {
+  bool concerns = false;
+  for (uint32_t i = 0; i < module->count; i++) {
+    if (!results[i])
+      continue;
+    const pln_graph *old = pln_module_function(module, i), *new = results[i];
+    concerns |=
+        pln_signature(old) != pln_signature(new) ||
+        pln_latent(&old->nodes[old->root]) < pln_latent(&new->nodes[new->root]);
+    PLN_TRY(pln_module_set(copy, pln_module_name(module, i), new));
+  }
+  if (concerns)
+    PLN_TRY(retype_callers(module, results, copy));
+  for (uint32_t i = 0; i < module->count; i++)
+    if (results[i])
+      PLN_TRY(pln_module_check_globals(copy, i));
+  return PLN_OK;
+}
+
+pln_status pln_module_replace(const pln_module *module,
+                              pln_graph *const *functions, pln_module **out) {
+  pln_module *copy;
+  PLN_TRY(pln_module_copy(module, &copy));
+  pln_status status = put_results(module, functions, copy);
+  if (status == PLN_OK)
+    *out = copy;
+  else
+    pln_module_release(copy);
+  return status;
+}
+
+/* What a body entered and did not leave is left for it, innermost first. */
+static pln_status leave_contexts(const pln_context_stack *stack, uint32_t n,
+                                 pln_status status) {
+  while (stack->n > n) {
+    pln_status left = pln_context_exit(stack->entered[stack->n - 1]);
+    if (status == PLN_OK)
+      status = left;
+  }
+  return status;
+}
+
+/* One function in a child engine; its counters are handed back. */
+static pln_status shared_function(const pln_work *work, pln_share *share) {
+  pln_pass_run run = {.engine = share->engine,
+                      .pass = pln_pass_here(share->engine, work->pass),
+                      .context = share->context,
+                      .module = share->module};
+  const pln_graph *old = pln_module_function(share->module, share->index);
+  pln_diag_place(share->engine, (pln_place){write_place, &run});
+  pln_status status = one_function(&run, share->index, old, &share->result);
+  status = leave_contexts(share->engine->passes->stack, 0, status);
+  pln_diag_place(share->engine, (pln_place){0});
+  share->removed = run.removed != NULL;
+  share->counters = run.counters;
+  share->n_counters = run.n_counters;
+  share->cap_counters = run.cap_counters;
+  run.cap_counters = 0;
+  run.counters = NULL;
+  pln_run_free(&run);
+  return status;
+}
+
+/* In order, whoever has done them. */
+static pln_status each_function(pln_pass_run *run, pln_graph **results,
+                                bool *changed) {
+  for (uint32_t i = 0; i < run->module->count; i++) {
+    const pln_graph *old = pln_module_function(run->module, i);
+    PLN_TRY(one_function(run, i, old, &results[i]));
+    *changed |= results[i] != NULL;
+  }
+  return PLN_OK;
+}
+
+/* Takes the removed functions out of *module; those left may not use them. */
+static pln_status drop_removed(const pln_pass_run *run, pln_module **module) {
+  pln_module *whole = *module;
+  pln_status status = pln_module_drop(whole, run->removed, module);
+  pln_module_release(whole);
+  if (status != PLN_OK || run->context->limits.verify == PLN_VERIFY_NONE)
+    return status;
+  status = pln_module_verify(*module);
+  if (status != PLN_OK)
+    pln_module_release(*module);
+  return status;
+}
+
+/* Has other threads look at what was not looked at before. */
+static pln_status ahead(pln_pass_run *run) {
+  uint32_t n = run->module->count;
+  pln_work work = {.engine = run->engine,
+                   .context = run->context,
+                   .module = run->module,
+                   .pass = run->pass,
+                   .takes = pln_leaf_takes,
+                   .run = shared_function};
+  if (!run->pass->def->parallel)
+    return PLN_OK;
+  if (!pln_cache_works(run) || run->context->limits.threads == 1)
+    return pln_parallel_run(&work, &run->parallel);
+  bool *done = pln_mem_new(run->engine, n * sizeof *done);
+  if (n && !done)
+    return pln_nomem(run->engine);
+  for (uint32_t i = 0; i < n; i++)
+    done[i] = pln_cache_may_have(
+        run, &(pln_subject){.function = pln_module_function(run->module, i)});
+  work.done = done;
+  pln_status status = pln_parallel_run(&work, &run->parallel);
+  pln_mem_free(run->engine, done, n * sizeof *done);
+  return status;
+}
+
+static pln_status all_functions(pln_pass_run *run, pln_graph **results,
+                                pln_module **out) {
+  bool changed = false;
+  PLN_TRY(ahead(run));
+  pln_status status = each_function(run, results, &changed);
+  pln_parallel_free(run->parallel);
+  run->parallel = NULL;
+  PLN_TRY(status);
+  run->function = NULL; /* what follows is about callers, and names them */
+  if (changed)
+    PLN_TRY(pln_module_replace(run->module, results, out));
+  else
+    *out = pln_module_retain(run->module);
+  return run->removed ? drop_removed(run, out) : PLN_OK;
+}
+
+static pln_status function_pass(pln_pass_run *run, pln_module **out) {
+  pln_graph *few[8] = {NULL};
+  pln_graph **results = few;
+  uint32_t n = run->module->count;
+  if (n > PLN_COUNT(few))
+    results = pln_mem_zeroed(run->engine, n * sizeof *results);
+  if (!results)
+    return pln_nomem(run->engine);
+  pln_status status = all_functions(run, results, out);
+  for (uint32_t i = 0; i < n; i++)
+    pln_graph_release(results[i]);
+  if (results != few)
+    pln_mem_free(run->engine, results, n * sizeof *results);
+  return status;
+}
+
+/* ------------------------------------------------------------------- report */
+
+static uint32_t count_nodes(const pln_module *module) {
+  uint64_t n = 0;
+  for (uint32_t i = 0; i < module->count; i++)
+    n += pln_module_function(module, i)->n_nodes;
+  return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+static pln_status report(const pln_execution *x, const pln_pass_run *run,
+                         double begin, bool changed, uint32_t nodes) {
+  pln_report_row row = {.pass = pln_pass_name(run->pass),
+                        .changed = changed,
+                        .depth = x->depth,
+                        .nodes = nodes,
+                        .run = run->number,
+                        .applications = x->engine->applications->at.asked};
+  PLN_TRY(pln_run_counts(run, &row.counts));
+  if (run->equal)
+    row.equal = pln_symbol_text(run->engine, run->equal).data;
+  row.seconds = seconds_now() - begin;
+  return pln_report_add(run->engine, &row);
+}
+
+static uint32_t subject_nodes(const pln_subject *s) {
+  return s->function ? s->function->n_nodes : count_nodes(s->module);
+}
+
+/* Runs the body; the subject is replaced when it changed something. */
+static pln_status run_body(pln_pass_run *run, pln_subject *s) {
+  pln_module *module = NULL;
+  pln_graph *function = NULL;
+  pln_pass_kind kind = (pln_pass_kind)run->pass->def->kind;
+  if (kind == PLN_PASS_MODULE && s->function)
+    return pln_diag_error(run->engine, PLN_ERR_ARGUMENT, NULL,
+                          "pass '%s' is a module pass; functions{...} takes "
+                          "passes over functions",
+                          pln_pass_name(run->pass));
+  if (s->function) {
+    PLN_TRY(one_function(run, s->index, s->function, &function));
+    if (function)
+      pln_subject_set_function(s, function);
+    return PLN_OK;
+  }
+  PLN_TRY(kind == PLN_PASS_MODULE ? module_pass(run, &module)
+                                  : function_pass(run, &module));
+  pln_subject_set_module(s, module);
+  return PLN_OK;
+}
+
+/* The body within the limits of the context. */
+static pln_status run_guarded(pln_pass_run *run, const pln_subject *before,
+                              pln_subject *s) {
+  const pln_limits *limits = &run->context->limits;
+  size_t mark = pln_diag_count(run->engine);
+  pln_guard outer;
+  PLN_TRY(pln_poll(run->engine));
+  PLN_TRY(pln_guard_begin(run->engine, limits, &outer));
+  pln_status status = run_body(run, s);
+  PLN_TRY(pln_guard_end(run->engine, &outer, mark, status));
+  if (!limits->nodes && limits->growth <= 0)
+    return PLN_OK;
+  run->function = s->function; /* whom messages are about */
+  return pln_limits_check(run->engine, limits, subject_nodes(before),
+                          subject_nodes(s));
+}
+
+pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
+                        pln_subject *s) {
+  pln_subject before = pln_subject_copy(s);
+  pln_pass_run run = {.engine = x->engine,
+                      .pass = pln_pass_here(x->engine, pass),
+                      .context = x->context,
+                      .module = before.module,
+                      .group = before.function != NULL};
+  double begin = seconds_now();
+  pln_rule_run outer;
+  pln_rule_run_begin(x->engine, pass->name, &outer);
+  run.number = x->engine->applications->at.number;
+  const pln_context_stack *stack = x->engine->passes->stack;
+  uint32_t entered = stack->n;
+  pln_place place = pln_diag_place(x->engine, (pln_place){write_place, &run});
+  pln_status status = run_guarded(&run, &before, s);
+  status = leave_contexts(stack, entered, status);
+  pln_diag_place(x->engine, place);
+  bool changed = !pln_subject_same(&before, s);
+  x->version += changed;
+  if (status == PLN_OK)
+    status = report(x, &run, begin, changed, subject_nodes(s));
+  pln_rule_run_end(x->engine, &outer);
+  pln_run_free(&run);
+  pln_subject_drop(&before);
+  return status;
+}

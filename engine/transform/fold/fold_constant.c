@@ -1,0 +1,373 @@
+/* fold_constant.c: computes what depends on constants only.
+ *
+ * Run by the executor, once per function. Requires a verified graph.
+ * A call whose operands are constants becomes its result, and one whose
+ * symbolic value is wholly known becomes that value although its operands are
+ * not (the Shape of static dims); a field of a tuple becomes the field; an If
+ * whose condition is constant becomes the branch that is taken. Never: calls
+ * with effects, operators nobody knows, quantisation.
+ *
+ *     add(%x, multiply(2f, 3f))   =>   add(%x, 6f)
+ *
+ * A constant may be made when it is at most max(64 KiB, what dies with it),
+ * decided node by node. Folding one node may let a constant die with another
+ * that was refused, so a sweep that refused is repeated until it changes
+ * nothing: running twice is running once. Option fold="all" lifts the limit. */
+
+#include <stdio.h>
+
+#include "eval/eval.h"
+#include "op/op.h"
+#include "transform/transform.h"
+#include "transform/fold/use_counts.h"
+
+enum { FEW_RESULTS = 16, MAX_ROUNDS = 32 };
+
+typedef struct fold {
+  pln_engine *engine;
+  pln_budget budget;
+  int64_t folded;
+  pln_uses uses;
+  bool watched;
+  bool allowed; /* the branch of the If that was entered last may be taken */
+} fold;
+
+/* ------------------------------------------------------------------- refusal
+ */
+
+static bool is_quantisation(pln_op op) {
+  return op == PLN_OP_QUANTIZE_LINEAR || op == PLN_OP_DEQUANTIZE_LINEAR ||
+         op == PLN_OP_DYNAMIC_QUANTIZE_LINEAR;
+}
+
+/* The size of the result depends on the data, and is bounded by it. */
+static bool is_bounded_by_data(pln_op op) {
+  return op == PLN_OP_NON_ZERO || op == PLN_OP_COMPRESS ||
+         op == PLN_OP_UNIQUE || op == PLN_OP_NON_MAX_SUPPRESSION;
+}
+
+static bool is_too_big(fold *f, const pln_graph *g, pln_ref node) {
+  size_t bytes = pln_budget_bytes(g, node);
+  if (bytes == SIZE_MAX && is_bounded_by_data(g->nodes[node].data))
+    return false;
+  if (bytes > PLN_BUDGET_MOST) {
+    pln_budget_refuse(&f->budget, PLN_REFUSED_OVER_BUDGET);
+    return true;
+  }
+  return !pln_budget_allows(&f->budget, bytes,
+                            pln_budget_dying(g, node, f->uses.now));
+}
+
+/* Of results whose size the type did not tell. */
+static bool are_too_big(fold *f, const pln_graph *g, pln_ref node, uint32_t n,
+                        pln_tensor *const *results) {
+  size_t bytes = 0;
+  if (pln_budget_bytes(g, node) != SIZE_MAX)
+    return false;
+  for (uint32_t i = 0; i < n; i++)
+    if (results[i])
+      bytes += results[i]->bytes;
+  return !pln_budget_allows(&f->budget, bytes,
+                            pln_budget_dying(g, node, f->uses.now));
+}
+
+/* ------------------------------------------------------------------ results */
+
+static pln_status build_one(pln_builder *b, const pln_tensor *tensor,
+                            pln_ref *out) {
+  return tensor ? pln_build_constant(b, tensor, out) : pln_build_absent(b, out);
+}
+
+static pln_status build_results(pln_builder *b, uint32_t n_results, uint32_t n,
+                                pln_tensor *const *results, pln_ref *fields,
+                                pln_ref *out) {
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(build_one(b, results[i], &fields[i]));
+  if (n_results)
+    return pln_build_tuple(b, n, fields, out);
+  *out = fields[0];
+  return PLN_OK;
+}
+
+static pln_status replace(fold *f, pln_rewrite *rw, uint32_t n_results,
+                          uint32_t n, pln_tensor *const *results,
+                          pln_ref *node) {
+  pln_ref few[FEW_RESULTS], *fields = few;
+  size_t size = n * sizeof *fields;
+  bool allowed;
+  PLN_TRY(pln_rewrite_apply(rw, "fold", &allowed));
+  if (!allowed)
+    return PLN_OK;
+  pln_builder *b = pln_rewrite_builder(rw);
+  if (!b)
+    return PLN_ERR_NOMEM;
+  if (n > FEW_RESULTS && !(fields = pln_mem_new(f->engine, size)))
+    return pln_nomem(f->engine);
+  pln_status status = build_results(b, n_results, n, results, fields, node);
+  if (fields != few)
+    pln_mem_free(f->engine, fields, size);
+  f->folded += status == PLN_OK;
+  return status;
+}
+
+/* --------------------------------------------------------------- evaluation */
+
+/* What only the folded call used is needed no more; a long chain would pile
+ * up its intermediate results. */
+static void forget_operands(const fold *f, pln_rewrite *rw, pln_ref call) {
+  pln_builder *b = pln_rewrite_builder(rw);
+  const pln_graph *g = b->graph;
+  const pln_node *n = &g->nodes[call];
+  for (uint32_t i = 0; i < n->count; i++) {
+    pln_ref arg = pln_operand(g, call, i);
+    bool last = g->nodes[arg].kind == PLN_CONSTANT && f->uses.now[arg] == 1 &&
+                !(g->nodes[arg].flags & PLN_NODE_KEEP);
+    if (last)
+      pln_builder_forget(b, arg);
+  }
+}
+
+static pln_status evaluate(fold *f, pln_rewrite *rw, pln_ref *node,
+                           uint32_t n_results, pln_tensor **results) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  uint32_t n = n_results ? n_results : 1;
+  pln_status status = pln_eval_call(g, *node, results);
+  if (status == PLN_ERR_UNSUPPORTED) {
+    pln_budget_refuse(&f->budget, PLN_REFUSED_UNDEFINED);
+    return PLN_OK;
+  }
+  PLN_TRY(status);
+  pln_ref call = *node;
+  if (!are_too_big(f, g, call, n, results))
+    status = replace(f, rw, n_results, n, results, node);
+  if (status == PLN_OK && *node != call)
+    forget_operands(f, rw, call);
+  for (uint32_t i = 0; i < n; i++)
+    pln_tensor_release(results[i]);
+  return status;
+}
+
+static pln_status fold_call(fold *f, pln_rewrite *rw, pln_ref *node) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  const pln_node *n = &g->nodes[*node];
+  pln_tensor *few[FEW_RESULTS] = {NULL}, **results = few;
+  uint32_t n_results = n->results;
+  size_t size = n_results * sizeof *results;
+  pln_refusal why;
+  if (!pln_eval_can_fold(g, *node, &why)) {
+    if (why != PLN_REFUSED_NOT)
+      pln_budget_refuse(&f->budget, why);
+    return PLN_OK;
+  }
+  if (is_quantisation(n->data) || is_too_big(f, g, *node))
+    return PLN_OK;
+  if (n_results > FEW_RESULTS && !(results = pln_mem_zeroed(f->engine, size)))
+    return pln_nomem(f->engine);
+  pln_status status = evaluate(f, rw, node, n_results, results);
+  if (results != few)
+    pln_mem_free(f->engine, results, size);
+  return status;
+}
+
+/* ----------------------------------------------------------- symbolic values
+ */
+
+static bool is_known(const pln_engine *e, pln_value value) {
+  const pln_dim *elements = pln_value_elements(e, value);
+  for (uint32_t i = 0; i < pln_value_count(e, value); i++)
+    if (!PLN_DIM_IS_CONST(elements[i]))
+      return false;
+  return true;
+}
+
+static void store(pln_dtype dtype, int64_t x, void *data, uint32_t i) {
+  if (dtype == PLN_INT64)
+    ((int64_t *)data)[i] = x;
+  else if (dtype == PLN_INT32)
+    ((int32_t *)data)[i] = (int32_t)x;
+  else
+    ((uint8_t *)data)[i] = x != 0;
+}
+
+static bool fits(pln_dtype dtype, int64_t x) {
+  return dtype == PLN_INT64 ||
+         (dtype == PLN_INT32 && x >= INT32_MIN && x <= INT32_MAX) ||
+         (dtype == PLN_BOOL && (x == 0 || x == 1));
+}
+
+/* The tensor that a node of this type and value always is; NULL when the type
+ * does not go with the value. */
+static pln_status value_tensor(pln_engine *e, pln_type type, pln_value value,
+                               pln_tensor **out) {
+  pln_dtype dtype = pln_type_dtype(e, type);
+  uint32_t rank = pln_value_rank(e, value), n = pln_value_count(e, value);
+  const pln_dim *elements = pln_value_elements(e, value);
+  int64_t dims[1] = {n};
+  *out = NULL;
+  if (pln_type_rank(e, type) != (int32_t)rank)
+    return PLN_OK;
+  for (uint32_t i = 0; i < n; i++)
+    if (!fits(dtype, elements[i]))
+      return PLN_OK;
+  if (dtype != PLN_INT64 && dtype != PLN_INT32 && dtype != PLN_BOOL)
+    return PLN_OK;
+  PLN_TRY(pln_tensor_new(e, dtype, rank, dims, out));
+  void *data = pln_tensor_writable(*out);
+  for (uint32_t i = 0; i < n; i++)
+    store(dtype, elements[i], data, i);
+  return PLN_OK;
+}
+
+/* A call with a known value; *done when it was replaced. */
+static pln_status fold_value(fold *f, pln_rewrite *rw, pln_ref *node,
+                             bool *done) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  const pln_node *n = &g->nodes[*node];
+  pln_value value = g->values[*node];
+  pln_tensor *tensor;
+  if (!value || n->results || !is_known(f->engine, value) ||
+      pln_flags_effect(n->flags) != PLN_EFFECT_NONE)
+    return PLN_OK;
+  PLN_TRY(value_tensor(f->engine, n->type, value, &tensor));
+  if (!tensor)
+    return PLN_OK;
+  *done = true;
+  pln_status status = replace(f, rw, 0, 1, &tensor, node);
+  pln_tensor_release(tensor);
+  return status;
+}
+
+/* ----------------------------------------------------------------- branches */
+
+/* The condition's value, when it is known. */
+static bool condition(const pln_rewrite *rw, const pln_node *owner,
+                      bool *taken) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  pln_ref cond =
+      pln_rewrite_image(rw, pln_rewrite_old(rw)->operands[owner->first]);
+  int64_t x;
+  if (cond == PLN_NONE || g->nodes[cond].kind != PLN_CONSTANT)
+    return false;
+  const pln_tensor *t = g->tensors[g->nodes[cond].data];
+  if (t->dtype != PLN_BOOL || t->count != 1 || t->external ||
+      !pln_tensor_int(t, 0, &x))
+    return false;
+  *taken = x != 0;
+  return true;
+}
+
+static pln_status enter(void *ud, pln_rewrite *rw, pln_scope old,
+                        pln_scope_action *action) {
+  fold *f = ud;
+  const pln_graph *g = pln_rewrite_old(rw);
+  const pln_node *owner = &g->nodes[g->scopes[old].owner];
+  bool taken;
+  if (owner->kind != PLN_IF || !condition(rw, owner, &taken))
+    return PLN_OK;
+  bool is_then = owner->data == old;
+  if (is_then)
+    PLN_TRY(
+        pln_rule_apply(f->engine, "fold", g->scopes[old].owner, &f->allowed));
+  if (!f->allowed)
+    return PLN_OK;
+  *action = is_then == taken ? PLN_SCOPE_DISSOLVE : PLN_SCOPE_SKIP;
+  f->folded += is_then == taken;
+  return PLN_OK;
+}
+
+/* -------------------------------------------------------------------- sweep */
+
+static pln_status fold_field(fold *f, pln_rewrite *rw, pln_ref *node) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  const pln_node *n = &g->nodes[*node];
+  pln_ref tuple = g->operands[n->first];
+  pln_type type = n->type;
+  bool allowed;
+  if (g->nodes[tuple].kind != PLN_TUPLE || n->data >= g->nodes[tuple].count)
+    return PLN_OK;
+  PLN_TRY(pln_rewrite_apply(rw, "fold", &allowed));
+  if (!allowed)
+    return PLN_OK;
+  *node = pln_operand(g, tuple, n->data);
+  f->folded++;
+  return pln_keep_rank(rw, *node, type);
+}
+
+/* By value, else by evaluation. */
+static pln_status fold_plain(fold *f, pln_rewrite *rw, pln_ref *node) {
+  double began = f->watched ? pln_rule_clock(f->engine) : 0;
+  bool done = false;
+  PLN_TRY(fold_value(f, rw, node, &done));
+  if (!done)
+    PLN_TRY(fold_call(f, rw, node));
+  return f->watched ? pln_rule_tried(f->engine, "fold", 1, began) : PLN_OK;
+}
+
+static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+  fold *f = ud;
+  const pln_node *n = &pln_rewrite_graph(rw)->nodes[*node];
+  const pln_node *before = &pln_rewrite_old(rw)->nodes[old];
+  /* An If that was dissolved stands for a node that was seen before. */
+  if (before->kind == PLN_IF) {
+    PLN_TRY(pln_keep_rank(rw, *node, before->type));
+    return pln_uses_move(&f->uses, old, *node);
+  }
+  if (n->kind == PLN_CALL && n->data) {
+    PLN_TRY(fold_plain(f, rw, node));
+  } else if (n->kind == PLN_TUPLE_GET_ITEM) {
+    PLN_TRY(fold_field(f, rw, node));
+  }
+  return pln_uses_move(&f->uses, old, *node);
+}
+
+static pln_status sweep_once(fold *f, const pln_graph *g, pln_graph **out) {
+  pln_mutator m = {.ud = f, .visit = visit, .enter = enter};
+  memset(f->budget.refused, 0, sizeof f->budget.refused);
+  PLN_TRY(pln_uses_begin(&f->uses, g));
+  pln_status status = pln_graph_rewrite(g, &m, out);
+  pln_uses_end(&f->uses);
+  return status;
+}
+
+/* Until nothing changes, or nothing was refused for its size. */
+static pln_status sweep(fold *f, pln_graph **graph) {
+  for (int round = 0; round < MAX_ROUNDS; round++) {
+    pln_graph *next;
+    PLN_TRY(sweep_once(f, *graph, &next));
+    bool changed = next != *graph;
+    pln_graph_release(*graph);
+    *graph = next;
+    if (!changed || !f->budget.refused[PLN_REFUSED_OVER_BUDGET])
+      return PLN_OK;
+  }
+  return PLN_OK;
+}
+
+static pln_status report(const fold *f, pln_pass_run *run) {
+  char key[64];
+  if (f->folded)
+    PLN_TRY(pln_run_count(run, "folded", f->folded));
+  for (int why = PLN_REFUSED_NOT + 1; why < PLN_N_REFUSALS; why++) {
+    if (!f->budget.refused[why])
+      continue;
+    snprintf(key, sizeof key, "refused: %s",
+             pln_refusal_name((pln_refusal)why));
+    PLN_TRY(pln_run_count(run, key, f->budget.refused[why]));
+  }
+  return PLN_OK;
+}
+
+pln_status pln_pass_fold_constant(pln_pass_run *run) {
+  fold f = {.engine = pln_run_engine(run)};
+  f.watched = pln_rules_watched(f.engine);
+  f.budget.all = pln_slice_is(pln_run_string(run, "fold"), "all");
+  pln_graph *graph = pln_graph_retain(pln_run_function(run));
+  pln_status status = sweep(&f, &graph);
+  if (status == PLN_OK)
+    status = report(&f, run);
+  if (status == PLN_OK)
+    pln_run_set_function(run, graph);
+  else
+    pln_graph_release(graph);
+  return status;
+}

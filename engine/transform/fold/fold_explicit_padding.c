@@ -1,0 +1,218 @@
+/* fold_explicit_padding.c: zeros padded before a window slides become padding
+ * of the window.
+ *
+ * Run by the executor, once per function. Requires a verified graph.
+ * An nn.pad with mode "constant", value 0 and constant pads that are not
+ * negative and only of axes of space, into the nn.conv or nn.avg_pool that it
+ * feeds. Other users keep the nn.pad. Into pooling only where zeros count as
+ * elements already or will without changing another window, ceil_mode is off
+ * and the padding stays smaller than the window. Never into nn.max_pool: its
+ * own padding is never the greatest element, a zero may be.
+ *
+ *     nn.conv(nn.pad(%x, [0, 0, 1, 1, 0, 0, 1, 1]), %w)
+ *       =>   nn.conv(%x, %w, pads=[1, 1, 1, 1])
+ *
+ * Semantics: TVM FoldExplicitPadding, ONNX's fuse_pad_into_conv and
+ * fuse_pad_into_pool. */
+
+#include "transform/simplify/rule.h"
+#include "transform/fold/weight.h"
+
+/* More axes of space than any window has; and no more padding than this. */
+enum { MAX_SPACE = 8, MOST = 1 << 24 };
+
+/* Before each axis of space, then after each. */
+typedef struct padding {
+  uint32_t space;
+  int64_t pads[2 * MAX_SPACE];
+} padding;
+
+/* ------------------------------------------------------------------- nn.pad
+ */
+
+static pln_infer call_of(const pln_graph *g, pln_ref node) {
+  const pln_node *n = &g->nodes[node];
+  return (pln_infer){.engine = g->engine,
+                     .graph = g,
+                     .args = pln_operands(g, n),
+                     .n_args = n->count,
+                     .op = n->data,
+                     .attrs = n->attrs};
+}
+
+/* The value is an operand, or before opset 11 an attribute; 0 by default. */
+static bool pads_with_zero(const pln_infer *pad) {
+  pln_weight value;
+  if (!pln_call_string_is(pad, "mode", "constant", "constant"))
+    return false;
+  if (pln_arg_absent(pad, 2))
+    return pln_attrs_float(pad->engine, pad->attrs, "value", 0) == 0;
+  return pln_weight_read(pad->graph, pad->args[2], &value) &&
+         value.count == 1 && pln_weight_at(&value, 0) == 0;
+}
+
+/* The axis that entry `i` of the pads is of, as an axis of space; false for the
+ * batch and the channels. */
+static bool axis_of(const pln_list *axes, uint32_t i, int64_t rank,
+                    int64_t *out) {
+  int64_t axis = axes->given ? pln_list_at(axes, i) : (int64_t)i;
+  *out = axis + (axis < 0 ? rank : 0) - 2;
+  return *out >= 0 && *out < rank - 2;
+}
+
+static bool read_pads(const pln_list *pads, const pln_list *axes, int64_t rank,
+                      padding *out) {
+  bool seen[MAX_SPACE] = {false};
+  uint32_t n = pads->count / 2;
+  for (uint32_t i = 0; i < n; i++) {
+    int64_t before = pln_list_at(pads, i), after = pln_list_at(pads, i + n);
+    int64_t axis;
+    if (before == 0 && after == 0)
+      continue;
+    if (before < 0 || after < 0 || before > MOST || after > MOST ||
+        !axis_of(axes, i, rank, &axis) || seen[axis])
+      return false;
+    seen[axis] = true;
+    out->pads[axis] = before;
+    out->pads[axis + out->space] = after;
+  }
+  return true;
+}
+
+static bool read_pad(const pln_graph *g, pln_ref node, padding *out) {
+  if (!pln_is_call(g, node, PLN_OP_PAD) || g->nodes[node].count < 1)
+    return false;
+  pln_infer pad = call_of(g, node);
+  pln_list pads = pln_arg_list(&pad, 1, "pads");
+  pln_list axes = pln_arg_list(&pad, 3, NULL);
+  int64_t rank = pln_arg_rank(&pad, 0);
+  if (!pads.given || !pln_list_known(&pads) || !pads_with_zero(&pad))
+    return false;
+  if (rank < 0 && !axes.given)
+    rank = pads.count / 2;
+  uint32_t n = axes.given ? axes.count : (uint32_t)rank;
+  if (rank < 3 || rank > MAX_SPACE + 2 || pads.count != 2 * n ||
+      (axes.given && !pln_list_known(&axes)))
+    return false;
+  *out = (padding){.space = (uint32_t)rank - 2};
+  return read_pads(&pads, &axes, rank, out);
+}
+
+/* ------------------------------------------------------------------ windows
+ */
+
+/* Adds the call's own padding. *own: there is some. */
+static bool add_own(const pln_infer *call, padding *p, bool *own) {
+  uint32_t n;
+  const int64_t *ints = pln_call_ints(call, "pads", &n);
+  *own = false;
+  if (pln_call_string_is(call, "auto_pad", "NOTSET", "VALID"))
+    return true;
+  if (!pln_call_string_is(call, "auto_pad", "NOTSET", "NOTSET"))
+    return false;
+  if (!ints || n == 0)
+    return true;
+  for (uint32_t i = 0; i < n && n == 2 * p->space; i++) {
+    if (ints[i] < 0 || ints[i] > MOST)
+      return false;
+    *own |= ints[i] != 0;
+    p->pads[i] += ints[i];
+  }
+  return n == 2 * p->space;
+}
+
+/* Padding that is as large as the window is accepted by nobody. */
+static bool is_smaller_than_window(const pln_infer *call, const padding *p) {
+  uint32_t n;
+  const int64_t *window = pln_call_ints(call, "kernel_shape", &n);
+  if (!window || n != p->space)
+    return false;
+  for (uint32_t i = 0; i < n; i++)
+    if (p->pads[i] >= window[i] || p->pads[i + n] >= window[i])
+      return false;
+  return true;
+}
+
+/* The mean counts the zeros of the nn.pad, so it must count all padding. */
+static bool is_exact(const pln_infer *call, const padding *p, bool own) {
+  if (call->op == PLN_OP_CONV)
+    return true;
+  return !pln_call_int(call, "ceil_mode", 0) &&
+         (!own || pln_call_int(call, "count_include_pad", 0) == 1) &&
+         is_smaller_than_window(call, p);
+}
+
+static pln_status with_padding(const pln_site *site, const padding *p,
+                               pln_attrs *out) {
+  pln_engine *e = site->engine;
+  pln_attr pads = {
+      .kind = PLN_ATTR_INTS, .count = 2 * p->space, .v.ints = p->pads};
+  pln_attr all = {.kind = PLN_ATTR_INT, .v.i = 1};
+  PLN_TRY(pln_symbol_intern(e, pln_text("pads"), &pads.name));
+  PLN_TRY(pln_symbol_intern(e, pln_text("count_include_pad"), &all.name));
+  PLN_TRY(pln_attrs_without(e, site->call.attrs, "auto_pad", out));
+  PLN_TRY(pln_attrs_with(e, *out, &pads, out));
+  if (site->call.op == PLN_OP_CONV)
+    return PLN_OK;
+  return pln_attrs_with(e, *out, &all, out);
+}
+
+static pln_status fold(pln_site *site, pln_ref *out) {
+  const pln_graph *g = site->call.graph;
+  pln_ref pad = pln_site_arg(site, 0);
+  pln_ref args[3];
+  uint32_t n = site->call.n_args;
+  padding p;
+  bool own;
+  pln_attrs attrs;
+  if (n > PLN_COUNT(args) || !read_pad(g, pad, &p) ||
+      !add_own(&site->call, &p, &own) || !is_exact(&site->call, &p, own))
+    return PLN_OK;
+  memcpy(args, site->call.args, n * sizeof *args);
+  args[0] = pln_operand(g, pad, 0);
+  PLN_TRY(with_padding(site, &p, &attrs));
+  return pln_site_call(site, site->call.op, attrs, n, args, out);
+}
+
+/* -------------------------------------------------------------------- sweep
+ */
+
+typedef struct sweep {
+  pln_engine *engine;
+  int64_t folded;
+} sweep;
+
+static bool slides(const pln_engine *e, const pln_graph *g, pln_ref node) {
+  return (pln_is_call(g, node, PLN_OP_CONV) ||
+          pln_is_call(g, node, PLN_OP_AVERAGE_POOL)) &&
+         (int64_t)g->nodes[node].count >=
+             pln_op_row(e, g->nodes[node].data)->min_args;
+}
+
+/* One nn.pad may feed another. */
+static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+  sweep *s = ud;
+  pln_site site = {.engine = s->engine, .rw = rw, .old = old};
+  while (slides(s->engine, pln_rewrite_graph(rw), *node)) {
+    pln_ref found = PLN_NONE;
+    bool allowed = false;
+    double began = pln_rule_clock(s->engine);
+    pln_site_look(&site, *node);
+    PLN_TRY(fold(&site, &found));
+    PLN_TRY(pln_rule_tried(s->engine, "fold", 1, began));
+    if (found != PLN_NONE)
+      PLN_TRY(pln_rewrite_apply(rw, "fold", &allowed));
+    if (!allowed)
+      return PLN_OK;
+    *node = found;
+    s->folded++;
+  }
+  return PLN_OK;
+}
+
+pln_status pln_pass_fold_explicit_padding(pln_pass_run *run) {
+  sweep s = {.engine = pln_run_engine(run)};
+  pln_mutator m = {.ud = &s, .visit = visit};
+  PLN_TRY(pln_rewrite_function(run, &m));
+  return s.folded ? pln_run_count(run, "folded", s.folded) : PLN_OK;
+}

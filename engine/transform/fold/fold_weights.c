@@ -1,0 +1,398 @@
+/* fold_weights.c: a scale and a shift by channel become part of the weights of
+ * the product before. Called by fold_batch_norm.c and fold_conv_bias.c; its
+ * sweep by mat_mul_add_to_gemm.c too.
+ *
+ * What holds: the product has no other user, so that it goes; a weight that
+ * others use too is copied only within the budget; the new product stands where
+ * the folded call stood, with the origin of the old one. */
+
+#include "transform/fold/fold_weights.h"
+
+/* Products of more channels than anybody has are left alone. */
+enum { MAX_ROUNDS = 32, MAX_CHANNELS = 1 << 24 };
+
+/* ------------------------------------------------------------------ products
+ */
+
+static bool is_matrix(const pln_graph *g, pln_ref node) {
+  return pln_type_rank(g->engine, g->nodes[node].type) == 2;
+}
+
+/* A product of two matrices can be a gemm. */
+static bool is_product(const pln_graph *g, pln_ref node) {
+  pln_op op = g->nodes[node].data;
+  if (op == PLN_OP_MAT_MUL)
+    return is_matrix(g, pln_operand(g, node, 0)) &&
+           is_matrix(g, pln_operand(g, node, 1));
+  return op == PLN_OP_CONV || op == PLN_OP_CONV_TRANSPOSE || op == PLN_OP_GEMM;
+}
+
+bool pln_fold_is_sole(const pln_fold_site *site, uint32_t i) {
+  const pln_graph *g = site->at.call.graph;
+  const pln_graph *old = pln_rewrite_old(site->at.rw);
+  pln_ref node = pln_site_arg(&site->at, i);
+  const pln_node *n = &g->nodes[node];
+  pln_ref before = pln_operand(old, site->at.old, i);
+  return n->kind == PLN_CALL && n->data && n->results == 0 &&
+         pln_call_is_valid(g, node) && !(n->flags & PLN_NODE_KEEP) &&
+         site->uses->now[node] == 1 &&
+         site->home[before] == site->home[site->at.old];
+}
+
+bool pln_fold_feeds(const pln_fold_site *site, uint32_t i) {
+  const pln_graph *g = site->at.call.graph;
+  pln_ref node = pln_site_arg(&site->at, i);
+  return pln_fold_is_sole(site, i) && g->nodes[node].count >= 2 &&
+         is_product(g, node);
+}
+
+pln_status pln_fold_replace(pln_fold_site *site, pln_ref product,
+                            pln_ref *node) {
+  const pln_graph *g = pln_rewrite_graph(site->at.rw);
+  bool allowed = false;
+  if (*node != PLN_NONE)
+    PLN_TRY(pln_rewrite_apply(site->at.rw, site->rule, &allowed));
+  if (!allowed) {
+    *node = PLN_NONE;
+    return PLN_OK;
+  }
+  PLN_TRY(pln_uses_change(site->uses, g, site->at.node, -1));
+  PLN_TRY(pln_uses_change(site->uses, g, product, -1));
+  return pln_uses_change(site->uses, g, *node, 1);
+}
+
+static bool is_convolution(pln_op op) {
+  return op == PLN_OP_CONV || op == PLN_OP_CONV_TRANSPOSE;
+}
+
+/* The extents of the weight, all known; false when the rank is too low. */
+static bool weight_dims(const pln_graph *g, pln_ref product, int32_t *rank,
+                        const pln_dim **dims) {
+  pln_type type = g->nodes[pln_operand(g, product, 1)].type;
+  *rank = pln_type_rank(g->engine, type);
+  *dims = *rank > 0 ? pln_type_dims(g->engine, type) : NULL;
+  for (int32_t i = 0; i < *rank; i++)
+    if (!PLN_DIM_IS_CONST((*dims)[i]) || (*dims)[i] < 1)
+      return false;
+  return *rank >= (is_convolution(g->nodes[product].data) ? 3 : 2);
+}
+
+static size_t product_of(const pln_dim *dims, int32_t begin, int32_t end) {
+  size_t n = 1;
+  for (int32_t i = begin; i < end; i++)
+    if (__builtin_mul_overflow(n, (size_t)dims[i], &n))
+      return 0;
+  return n;
+}
+
+/* A convolution's weight is (out, in / group, window), a transposed one's is
+ * (in, out / group, window), a product of matrices' (in, out), or as a gemm
+ * with transB (out, in). */
+static bool find_channels(const pln_graph *g, pln_ref product,
+                          pln_channels *out) {
+  const pln_node *n = &g->nodes[product];
+  const pln_engine *e = g->engine;
+  int32_t rank;
+  const pln_dim *dims;
+  *out = (pln_channels){0};
+  if (!weight_dims(g, product, &rank, &dims) ||
+      !pln_op_is_onnx_form(g, product))
+    return false;
+  int64_t groups = pln_attrs_int(e, n->attrs, "group", 1);
+  bool second =
+      n->data == PLN_OP_CONV_TRANSPOSE || n->data == PLN_OP_MAT_MUL ||
+      (n->data == PLN_OP_GEMM && !pln_attrs_int(e, n->attrs, "transB", 0));
+  out->outer = second ? (size_t)dims[0] : 1;
+  out->channels = (size_t)dims[second ? 1 : 0];
+  out->inner = product_of(dims, second ? 2 : 1, rank);
+  out->group = out->outer;
+  if (n->data != PLN_OP_CONV_TRANSPOSE)
+    return n->data == PLN_OP_CONV || rank == 2;
+  if (groups < 1 || dims[0] % groups)
+    return false;
+  out->group = (size_t)(dims[0] / groups);
+  return true;
+}
+
+size_t pln_fold_channels(const pln_fold_site *site, pln_ref product) {
+  pln_channels channels;
+  if (!find_channels(pln_rewrite_graph(site->at.rw), product, &channels))
+    return 0;
+  size_t n = pln_channels_count(&channels);
+  return n <= MAX_CHANNELS ? n : 0;
+}
+
+/* --------------------------------------------------------------------- bias
+ */
+
+static bool has_bias(const pln_graph *g, pln_ref product) {
+  return g->nodes[product].count > 2 &&
+         g->nodes[pln_operand(g, product, 2)].kind != PLN_ABSENT;
+}
+
+/* One number for each of `n` channels, or one for all: a vector, or as gemm
+ * takes it also a row. */
+static bool is_by_channel(const pln_weight *bias, bool gemm, size_t n) {
+  if (!gemm)
+    return bias->rank == 1 && bias->count == n;
+  if (bias->count == 1)
+    return bias->rank <= 2;
+  return bias->count == n && bias->rank >= 1 && bias->rank <= 2 &&
+         (size_t)bias->dims[bias->rank - 1] == n;
+}
+
+/* numbers = bias * factor + addend; false when the bias is not constant. */
+static bool fold_bias(const pln_graph *g, pln_ref product, size_t n,
+                      const double *factors, const double *addends,
+                      double *numbers) {
+  bool gemm = !is_convolution(g->nodes[product].data);
+  double beta =
+      gemm ? pln_attrs_float(g->engine, g->nodes[product].attrs, "beta", 1) : 1;
+  pln_weight bias;
+  memcpy(numbers, addends, n * sizeof *numbers);
+  if (!has_bias(g, product))
+    return true;
+  if (!pln_weight_read(g, pln_operand(g, product, 2), &bias) ||
+      !is_by_channel(&bias, gemm, n))
+    return false;
+  for (size_t i = 0; i < n; i++)
+    numbers[i] += beta * pln_weight_at(&bias, bias.count == 1 ? 0 : i) *
+                  (factors ? factors[i] : 1);
+  return true;
+}
+
+/* ------------------------------------------------------------------- budget
+ */
+
+/* What goes with the call and the product, but for the weight. */
+static size_t dying_rest(const pln_fold_site *site, pln_ref product,
+                         size_t weight) {
+  const pln_graph *g = pln_rewrite_graph(site->at.rw);
+  size_t sum = pln_budget_dying(g, site->at.node, site->uses->now) +
+               pln_budget_dying(g, product, site->uses->now);
+  return sum > weight ? sum - weight : 0;
+}
+
+/* Stored bytes of the weight when only the product uses it. */
+static size_t dying_weight(const pln_fold_site *site, const pln_weight *w) {
+  if (w->filled || site->uses->now[w->node] != 1)
+    return 0;
+  return w->splat ? pln_dtype_bits(w->dtype) / 8 : w->bytes;
+}
+
+static bool is_allowed(pln_fold_site *site, pln_ref product,
+                       const pln_weight *weight, size_t n,
+                       const double *factors) {
+  size_t dying = factors ? dying_weight(site, weight) : 0;
+  size_t bias = n * (pln_dtype_bits(weight->dtype) / 8);
+  size_t bytes = factors ? pln_weight_scaled_bytes(weight, n, factors) : 0;
+  if (bytes > PLN_BUDGET_MOST) {
+    pln_budget_refuse(site->budget, PLN_REFUSED_OVER_BUDGET);
+    return false;
+  }
+  if (factors && !pln_budget_allows(site->budget, bytes, dying))
+    return false;
+  return pln_budget_allows(site->budget, bias,
+                           dying_rest(site, product, dying));
+}
+
+/* ------------------------------------------------------------------ folding
+ */
+
+/* The bias is added as it is: no beta. A plain product of matrices becomes a
+ * gemm, and has none of its attributes. */
+static pln_status find_form(const pln_graph *g, pln_ref product, pln_op *op,
+                            pln_attrs *attrs) {
+  const pln_node *n = &g->nodes[product];
+  *op = n->data == PLN_OP_MAT_MUL ? PLN_OP_GEMM : n->data;
+  *attrs = n->data == PLN_OP_MAT_MUL ? 0 : n->attrs;
+  if (*op != PLN_OP_GEMM)
+    return PLN_OK;
+  return pln_attrs_without(g->engine, *attrs, "beta", attrs);
+}
+
+static pln_status build_product(pln_fold_site *site, pln_ref product,
+                                pln_ref weight, pln_ref bias, pln_ref *out) {
+  pln_builder *b = pln_rewrite_builder(site->at.rw);
+  if (!b)
+    return PLN_ERR_NOMEM;
+  const pln_graph *g = b->graph;
+  pln_ref args[3] = {pln_operand(g, product, 0), weight, bias};
+  pln_op op;
+  pln_attrs attrs;
+  PLN_TRY(find_form(g, product, &op, &attrs));
+  pln_builder_origin(b, g->origin[product]);
+  PLN_TRY(pln_site_call(&site->at, op, attrs, 3, args, out));
+  return pln_fold_replace(site, product, out);
+}
+
+static pln_status fold_numbers(pln_fold_site *site, pln_ref product,
+                               const pln_weight *weight,
+                               const pln_channels *channels,
+                               const double *factors, const double *numbers,
+                               pln_ref like, pln_ref *out) {
+  pln_ref scaled = weight->node, bias;
+  size_t n = pln_channels_count(channels);
+  if (!is_allowed(site, product, weight, n, factors))
+    return PLN_OK;
+  PLN_TRY(
+      pln_weight_vector(site->at.rw, weight->dtype, n, numbers, like, &bias));
+  if (factors && bias != PLN_NONE)
+    PLN_TRY(pln_weight_scale(site->at.rw, weight, channels, factors, &scaled));
+  if (bias == PLN_NONE || scaled == PLN_NONE)
+    return PLN_OK;
+  return build_product(site, product, scaled, bias, out);
+}
+
+/* The weight, of which without factors only the dtype matters. */
+static bool read_weight(const pln_graph *g, pln_ref product,
+                        const double *factors, pln_weight *out) {
+  pln_ref node = pln_operand(g, product, 1);
+  if (factors)
+    return pln_weight_read(g, node, out);
+  *out = (pln_weight){.node = node,
+                      .dtype = pln_type_dtype(g->engine, g->nodes[node].type)};
+  return out->dtype == PLN_FLOAT32 || out->dtype == PLN_FLOAT64 ||
+         out->dtype == PLN_FLOAT16 || out->dtype == PLN_BFLOAT16;
+}
+
+pln_status pln_fold_affine(pln_fold_site *site, pln_ref product,
+                           const double *factors, const double *addends,
+                           pln_ref like, pln_ref *out) {
+  const pln_graph *g = pln_rewrite_graph(site->at.rw);
+  pln_engine *e = site->at.engine;
+  pln_channels channels;
+  pln_weight weight;
+  if (!find_channels(g, product, &channels) ||
+      !read_weight(g, product, factors, &weight) ||
+      pln_type_dtype(e, site->at.type) != weight.dtype ||
+      (factors && !site->halves && pln_dtype_bits(weight.dtype) == 16))
+    return PLN_OK;
+  size_t n = pln_channels_count(&channels);
+  double *numbers = pln_mem_new(e, n * sizeof *numbers);
+  if (!numbers)
+    return pln_nomem(e);
+  pln_status status = PLN_OK;
+  if (fold_bias(g, product, n, factors, addends, numbers))
+    status = fold_numbers(site, product, &weight, &channels, factors, numbers,
+                          like, out);
+  pln_mem_free(e, numbers, n * sizeof *numbers);
+  return status;
+}
+
+/* -------------------------------------------------------------------- sweep
+ */
+
+typedef struct sweep {
+  pln_engine *engine;
+  uint32_t n_rows;
+  const pln_fold_row *rows;
+  pln_budget budget;
+  pln_uses uses;
+  pln_scope *home;
+  int64_t folded;
+  bool halves;
+} sweep;
+
+static const pln_fold_row *row_of(const sweep *s, const pln_graph *g,
+                                  pln_ref node) {
+  const pln_node *n = &g->nodes[node];
+  for (uint32_t i = 0; i < s->n_rows; i++)
+    if (pln_is_call(g, node, s->rows[i].op))
+      return (int64_t)n->count >= pln_op_row(s->engine, n->data)->min_args
+                 ? &s->rows[i]
+                 : NULL;
+  return NULL;
+}
+
+static pln_status fold_call(sweep *s, pln_rewrite *rw, const pln_fold_row *row,
+                            pln_ref old, pln_ref *node) {
+  pln_fold_site site = {.budget = &s->budget,
+                        .uses = &s->uses,
+                        .home = s->home,
+                        .halves = s->halves,
+                        .rule = row->name};
+  pln_ref found = PLN_NONE;
+  double began = pln_rule_clock(s->engine);
+  site.at = (pln_site){.engine = s->engine, .rw = rw, .old = old};
+  pln_site_look(&site.at, *node);
+  PLN_TRY(row->rule(&site, &found));
+  if (pln_rules_watched(s->engine))
+    PLN_TRY(pln_rule_tried(s->engine, row->name, 1, began));
+  if (found == PLN_NONE)
+    return PLN_OK;
+  *node = found;
+  s->folded++;
+  return PLN_OK;
+}
+
+static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+  sweep *s = ud;
+  const pln_fold_row *row = row_of(s, pln_rewrite_graph(rw), *node);
+  if (row)
+    PLN_TRY(fold_call(s, rw, row, old, node));
+  return pln_uses_move(&s->uses, old, *node);
+}
+
+static pln_status sweep_once(sweep *s, const pln_graph *g, pln_graph **out) {
+  pln_mutator m = {.ud = s, .visit = visit};
+  size_t size = g->n_nodes * sizeof *s->home;
+  memset(s->budget.refused, 0, sizeof s->budget.refused);
+  if (!(s->home = pln_mem_new(s->engine, size)))
+    return pln_nomem(s->engine);
+  pln_graph_homes(g, s->home);
+  pln_status status = pln_uses_begin(&s->uses, g);
+  if (status == PLN_OK)
+    status = pln_graph_rewrite(g, &m, out);
+  pln_uses_end(&s->uses);
+  pln_mem_free(s->engine, s->home, size);
+  return status;
+}
+
+static bool has_work(const sweep *s, const pln_graph *g) {
+  for (pln_ref i = 0; i < g->n_nodes; i++)
+    if (row_of(s, g, i))
+      return true;
+  return false;
+}
+
+/* Folding one may let a weight die with another that was refused. */
+static pln_status sweep_all(sweep *s, pln_graph **graph) {
+  for (int round = 0; round < MAX_ROUNDS; round++) {
+    pln_graph *next;
+    PLN_TRY(sweep_once(s, *graph, &next));
+    bool changed = next != *graph;
+    pln_graph_release(*graph);
+    *graph = next;
+    if (!changed || !s->budget.refused[PLN_REFUSED_OVER_BUDGET])
+      return PLN_OK;
+  }
+  return PLN_OK;
+}
+
+static pln_status report(const sweep *s, pln_pass_run *run, const char *key) {
+  uint32_t refused = s->budget.refused[PLN_REFUSED_OVER_BUDGET];
+  if (s->folded)
+    PLN_TRY(pln_run_count(run, key, s->folded));
+  return refused ? pln_run_count(run, "refused: over_budget", refused) : PLN_OK;
+}
+
+pln_status pln_fold_weights(pln_pass_run *run, uint32_t n_rows,
+                            const pln_fold_row *rows, const char *key) {
+  sweep s = {.engine = pln_run_engine(run), .n_rows = n_rows, .rows = rows};
+  s.budget.all = pln_slice_is(pln_run_string(run, "fold"), "all");
+  s.halves = pln_run_int(run, "halves") != 0;
+  for (uint32_t i = 0; i < n_rows; i++)
+    PLN_TRY(pln_rule_tried(s.engine, rows[i].name, 0, 0));
+  if (!has_work(&s, pln_run_function(run)))
+    return PLN_OK;
+  pln_graph *graph = pln_graph_retain(pln_run_function(run));
+  pln_status status = sweep_all(&s, &graph);
+  if (status == PLN_OK)
+    status = report(&s, run, key);
+  if (status == PLN_OK)
+    pln_run_set_function(run, graph);
+  else
+    pln_graph_release(graph);
+  return status;
+}

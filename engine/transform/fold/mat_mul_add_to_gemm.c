@@ -1,0 +1,84 @@
+/* mat_mul_add_to_gemm.c: a product of matrices and what is added to it are one
+ * gemm.
+ *
+ * Run by the executor, once per function. Requires a verified graph.
+ * Of an nn.matmul of two matrices of floats, or an nn.gemm that adds nothing,
+ * that nothing else uses. What is added need not be constant; it has at most
+ * two axes and provably broadcasts to the product, not the other way round.
+ *
+ *     add(nn.matmul(%a, %b), %c)   =>   nn.gemm(%a, %b, %c)
+ *
+ * Every opset that has the product of a dtype of floats has the gemm of it.
+ * Integers stay: few runtimes compute gemms of them. Semantics: ONNX's
+ * fuse_matmul_add_bias_into_gemm. */
+
+#include "transform/fold/fold_weights.h"
+
+static bool is_float(pln_dtype dtype) {
+  return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
+         dtype == PLN_BFLOAT16;
+}
+
+static bool is_matrix(const pln_graph *g, pln_ref node) {
+  pln_type type = g->nodes[node].type;
+  return pln_type_rank(g->engine, type) == 2 &&
+         is_float(pln_type_dtype(g->engine, type));
+}
+
+static bool is_plain_product(const pln_graph *g, pln_ref node) {
+  const pln_node *n = &g->nodes[node];
+  bool adds =
+      n->count > 2 && g->nodes[pln_operand(g, node, 2)].kind != PLN_ABSENT;
+  return (n->data == PLN_OP_MAT_MUL || n->data == PLN_OP_GEMM) &&
+         n->count >= 2 && !adds && pln_op_is_onnx_form(g, node) &&
+         is_matrix(g, pln_operand(g, node, 0)) &&
+         is_matrix(g, pln_operand(g, node, 1)) && is_matrix(g, node);
+}
+
+/* Each extent of `c` is 1 or that of the product. */
+static bool broadcasts(const pln_engine *e, pln_type c, pln_type product) {
+  int32_t rank = pln_type_rank(e, c);
+  if (rank < 0 || rank > 2 ||
+      pln_type_dtype(e, c) != pln_type_dtype(e, product))
+    return false;
+  const pln_dim *dims = pln_type_dims(e, c);
+  const pln_dim *wanted = pln_type_dims(e, product) + 2 - rank;
+  for (int32_t i = 0; i < rank; i++)
+    if (dims[i] != 1 && (dims[i] != wanted[i] || dims[i] == PLN_DIM_UNKNOWN))
+      return false;
+  return true;
+}
+
+static pln_status build_gemm(pln_fold_site *site, pln_ref product, pln_ref c,
+                             pln_ref *out) {
+  pln_builder *b = pln_rewrite_builder(site->at.rw);
+  if (!b)
+    return PLN_ERR_NOMEM;
+  const pln_graph *g = b->graph;
+  pln_ref args[3] = {pln_operand(g, product, 0), pln_operand(g, product, 1), c};
+  bool plain = g->nodes[product].data == PLN_OP_MAT_MUL;
+  pln_attrs attrs = plain ? 0 : g->nodes[product].attrs;
+  PLN_TRY(pln_attrs_without(site->at.engine, attrs, "beta", &attrs));
+  PLN_TRY(pln_site_call(&site->at, PLN_OP_GEMM, attrs, 3, args, out));
+  return pln_fold_replace(site, product, out);
+}
+
+static pln_status fold(pln_fold_site *site, uint32_t i, pln_ref *out) {
+  const pln_graph *g = site->at.call.graph;
+  pln_ref product = pln_site_arg(&site->at, i);
+  pln_ref c = pln_site_arg(&site->at, 1 - i);
+  if (!pln_fold_is_sole(site, i) || !is_plain_product(g, product) ||
+      !broadcasts(g->engine, g->nodes[c].type, g->nodes[product].type))
+    return PLN_OK;
+  return build_gemm(site, product, c, out);
+}
+
+static pln_status fold_add(pln_fold_site *site, pln_ref *out) {
+  PLN_TRY(fold(site, 0, out));
+  return *out == PLN_NONE ? fold(site, 1, out) : PLN_OK;
+}
+
+pln_status pln_pass_mat_mul_add_to_gemm(pln_pass_run *run) {
+  static const pln_fold_row row = {"fold", PLN_OP_ADD, fold_add};
+  return pln_fold_weights(run, 1, &row, "folded");
+}

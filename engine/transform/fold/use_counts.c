@@ -1,0 +1,63 @@
+/* use_counts.c: use counts along a rewrite. Called by the passes that make constants,
+ * for the budget.
+ *
+ * What holds: uses->now[i] is the number of uses that node i of the new graph
+ * will have when it is sealed, as far as it was swept: nodes not swept yet use
+ * what they used in the old graph. */
+
+#include "transform/fold/use_counts.h"
+
+static void count(const pln_graph *g, uint32_t *uses) {
+  for (uint32_t i = 0; i < g->n_operands; i++)
+    uses[g->operands[i]]++;
+  for (pln_scope s = 0; s < g->n_scopes; s++)
+    if (g->scopes[s].result != PLN_NONE)
+      uses[g->scopes[s].result]++;
+  uses[g->root]++;
+}
+
+pln_status pln_uses_begin(pln_uses *uses, const pln_graph *old) {
+  *uses = (pln_uses){.engine = old->engine, .graph = old};
+  uses->old = pln_mem_zeroed(old->engine, old->n_nodes * sizeof *uses->old);
+  if (!uses->old)
+    return pln_nomem(old->engine);
+  count(old, uses->old);
+  return PLN_OK;
+}
+
+void pln_uses_end(pln_uses *uses) {
+  if (uses->graph)
+    pln_mem_free(uses->engine, uses->old,
+                 uses->graph->n_nodes * sizeof *uses->old);
+  pln_mem_free(uses->engine, uses->now, uses->cap * sizeof *uses->now);
+  uses->old = uses->now = NULL;
+  uses->n = uses->cap = 0;
+}
+
+pln_status pln_uses_cover(pln_uses *uses, pln_ref node) {
+  if (node < uses->n)
+    return PLN_OK;
+  PLN_TRY(pln_mem_grow(uses->engine, (void **)&uses->now, &uses->cap,
+                       (size_t)node + 1, sizeof *uses->now));
+  memset(uses->now + uses->n, 0,
+         ((size_t)node + 1 - uses->n) * sizeof *uses->now);
+  uses->n = node + 1;
+  return PLN_OK;
+}
+
+pln_status pln_uses_move(pln_uses *uses, pln_ref old, pln_ref node) {
+  PLN_TRY(pln_uses_cover(uses, node));
+  uses->now[node] += uses->old[old];
+  return PLN_OK;
+}
+
+pln_status pln_uses_change(pln_uses *uses, const pln_graph *graph, pln_ref node,
+                           int by) {
+  const pln_node *n = &graph->nodes[node];
+  for (uint32_t i = 0; i < n->count; i++) {
+    pln_ref operand = pln_operand(graph, node, i);
+    PLN_TRY(pln_uses_cover(uses, operand));
+    uses->now[operand] += (uint32_t)by;
+  }
+  return PLN_OK;
+}

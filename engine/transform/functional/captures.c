@@ -1,0 +1,251 @@
+/* captures.c: what functions use from around them, in the order in which Relay
+ * visits it. Called by LambdaLift.
+ *
+ * One walk over the graph, each edge once: what is used is listed for each
+ * function between the use and the node. What holds: a list has no node twice;
+ * time is linear in the edges and the lists. */
+
+#include "transform/functional/captures.h"
+#include "transform/functional/let.h"
+
+typedef struct visit {
+  pln_ref node;
+  uint32_t operand; /* the next one */
+  pln_scope scope;  /* the scope that is being visited, or PLN_NONE */
+  pln_ref anchor;   /* its next anchored node, or PLN_NONE: then the result */
+} visit;
+
+typedef struct finder {
+  pln_captures *out;
+  const pln_graph *g;
+  pln_engine *engine;
+  pln_scope *home;
+  pln_ref *around;       /* a scope: the innermost lifted function around it */
+  pln_ref *first, *next; /* anchored nodes: of a scope; behind a node */
+  pln_ref *users;        /* a node: its first user */
+  uint32_t *tail;        /* a function: its last capture */
+  uint8_t *seen;
+  pln_idmap *listed; /* function, node */
+  visit *stack;
+  uint32_t top, cap_stack;
+} finder;
+
+/* ------------------------------------------------------------------- tables */
+
+static pln_status allocate(finder *f) {
+  pln_engine *e = f->engine;
+  pln_captures *out = f->out;
+  size_t n = f->g->n_nodes, k = f->g->n_scopes;
+  out->lifts = pln_mem_zeroed(e, n);
+  out->self = pln_mem_new(e, n * sizeof *out->self);
+  out->binder = pln_mem_new(e, n * sizeof *out->binder);
+  out->head = pln_mem_new(e, n * sizeof *out->head);
+  f->home = pln_mem_new(e, n * sizeof *f->home);
+  f->around = pln_mem_new(e, k * sizeof *f->around);
+  f->first = pln_mem_new(e, k * sizeof *f->first);
+  f->next = pln_mem_new(e, n * sizeof *f->next);
+  f->users = pln_mem_new(e, n * sizeof *f->users);
+  f->tail = pln_mem_new(e, n * sizeof *f->tail);
+  f->seen = pln_mem_zeroed(e, n);
+  if (!out->lifts || !out->self || !out->binder || !out->head || !f->home ||
+      !f->around || !f->first || !f->next || !f->users || !f->tail || !f->seen)
+    return pln_nomem(e);
+  memset(out->self, 0xff, n * sizeof *out->self);
+  memset(out->binder, 0xff, n * sizeof *out->binder);
+  memset(out->head, 0xff, n * sizeof *out->head);
+  memset(f->first, 0xff, k * sizeof *f->first);
+  memset(f->next, 0xff, n * sizeof *f->next);
+  return pln_idmap_new(e, &f->listed);
+}
+
+static void dispose(finder *f) {
+  pln_engine *e = f->engine;
+  size_t n = f->g->n_nodes, k = f->g->n_scopes;
+  pln_mem_free(e, f->home, n * sizeof *f->home);
+  pln_mem_free(e, f->around, k * sizeof *f->around);
+  pln_mem_free(e, f->first, k * sizeof *f->first);
+  pln_mem_free(e, f->next, n * sizeof *f->next);
+  pln_mem_free(e, f->users, n * sizeof *f->users);
+  pln_mem_free(e, f->tail, n * sizeof *f->tail);
+  pln_mem_free(e, f->seen, n);
+  pln_mem_free(e, f->stack, f->cap_stack * sizeof *f->stack);
+  pln_idmap_free(f->listed);
+}
+
+void pln_captures_free(pln_captures *c) {
+  const pln_graph *g = c->graph;
+  pln_mem_free(g->engine, c->lifts, g->n_nodes);
+  pln_mem_free(g->engine, c->self, g->n_nodes * sizeof *c->self);
+  pln_mem_free(g->engine, c->binder, g->n_nodes * sizeof *c->binder);
+  pln_mem_free(g->engine, c->head, g->n_nodes * sizeof *c->head);
+  pln_mem_free(g->engine, c->list, c->cap * sizeof *c->list);
+}
+
+/* -------------------------------------------------------------- preparation */
+
+static bool is_marked(const finder *f, const pln_node *n, const char *name) {
+  const pln_attr *mark =
+      n->attrs ? pln_attrs_find(f->engine, n->attrs, name) : NULL;
+  return mark && mark->v.i;
+}
+
+/* What the root gives when it makes closures: that was lifted before. */
+static pln_ref closure_made(const finder *f) {
+  const pln_node *root = &f->g->nodes[f->g->root];
+  return root->kind == PLN_FUNCTION && is_marked(f, root, "Closure")
+             ? f->g->scopes[root->data].result
+             : PLN_NONE;
+}
+
+static pln_status choose(finder *f) {
+  const pln_graph *g = f->g;
+  pln_captures *out = f->out;
+  uint8_t *bits = pln_mem_zeroed(f->engine, g->n_nodes + (size_t)g->n_scopes);
+  if (!bits)
+    return pln_nomem(f->engine);
+  uint8_t *in_sight = bits, *primitive = bits + g->n_nodes;
+  pln_ref closure = closure_made(f);
+  pln_let_in_sight(g, in_sight);
+  pln_let_primitive(g, primitive);
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    const pln_node *n = &g->nodes[ref];
+    out->lifts[ref] = n->kind == PLN_FUNCTION && ref != g->root &&
+                      f->home[ref] != 0 && !in_sight[ref] &&
+                      !primitive[f->home[ref]] &&
+                      !is_marked(f, n, "Primitive") && ref != closure;
+  }
+  pln_mem_free(f->engine, bits, g->n_nodes + (size_t)g->n_scopes);
+  return PLN_OK;
+}
+
+/* Lets, arms, and what nothing uses: Relay meets all else through its users. */
+static bool is_visited_in_place(const finder *f, pln_ref ref) {
+  pln_kind kind = (pln_kind)f->g->nodes[ref].kind;
+  return kind == PLN_LET || kind == PLN_CLAUSE || f->users[ref] == PLN_NONE;
+}
+
+/* From the last node to the first, so that lists come in order. */
+static void list_anchors(finder *f) {
+  const pln_graph *g = f->g;
+  for (pln_ref ref = g->n_nodes; ref-- > 0;) {
+    const pln_node *n = &g->nodes[ref];
+    if (!is_visited_in_place(f, ref))
+      continue;
+    f->next[ref] = f->first[f->home[ref]];
+    f->first[f->home[ref]] = ref;
+    if (n->kind == PLN_LET && f->out->lifts[pln_operand(g, ref, 1)])
+      f->out->self[pln_operand(g, ref, 1)] = pln_operand(g, ref, 0);
+  }
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (f->out->self[ref] != PLN_NONE)
+      f->out->binder[f->out->self[ref]] = ref;
+}
+
+static void find_around(finder *f) {
+  const pln_graph *g = f->g;
+  f->around[0] = PLN_NONE;
+  for (pln_scope s = 1; s < g->n_scopes; s++)
+    f->around[s] = f->out->lifts[g->scopes[s].owner]
+                       ? g->scopes[s].owner
+                       : f->around[g->scopes[s].parent];
+}
+
+/* ----------------------------------------------------------------- captures */
+
+static pln_status add(finder *f, pln_ref function, pln_ref node) {
+  pln_captures *out = f->out;
+  PLN_TRY(pln_mem_grow(f->engine, (void **)&out->list, &out->cap,
+                       (size_t)out->n + 1, sizeof *out->list));
+  if (out->head[function] == PLN_NONE)
+    out->head[function] = out->n;
+  else
+    out->list[f->tail[function]].next = out->n;
+  f->tail[function] = out->n;
+  out->list[out->n++] = (pln_capture){node, PLN_NONE};
+  return PLN_OK;
+}
+
+/* `node` is used in `function`, and in all around it that it lies outside of;
+ * once it is listed for one, it is for those around. */
+static pln_status use(finder *f, pln_ref function, pln_ref node) {
+  const pln_graph *g = f->g;
+  while (function != PLN_NONE) {
+    pln_scope body = g->nodes[function].data;
+    uint64_t key = (uint64_t)function << 32 | node;
+    if (node >= g->scopes[body].begin || f->out->self[function] == node ||
+        pln_idmap_get(f->listed, key))
+      return PLN_OK;
+    PLN_TRY(pln_idmap_set(f->listed, key, 1));
+    PLN_TRY(add(f, function, node));
+    function = f->around[f->home[function]];
+  }
+  return PLN_OK;
+}
+
+/* --------------------------------------------------------------------- walk */
+
+static pln_status meet(finder *f, pln_ref node) {
+  if (f->seen[node])
+    return PLN_OK;
+  f->seen[node] = 1;
+  PLN_TRY(pln_mem_grow(f->engine, (void **)&f->stack, &f->cap_stack,
+                       (size_t)f->top + 1, sizeof *f->stack));
+  pln_scope scope = PLN_NONE;
+  if (pln_owns(&f->g->nodes[node]))
+    scope = f->g->nodes[node].data;
+  pln_ref anchor = scope == PLN_NONE ? PLN_NONE : f->first[scope];
+  f->stack[f->top++] = (visit){node, 0, scope, anchor};
+  return PLN_OK;
+}
+
+static pln_status meet_operand(finder *f, visit *v) {
+  pln_ref operand = pln_operand(f->g, v->node, v->operand++);
+  PLN_TRY(use(f, f->around[f->home[v->node]], operand));
+  return meet(f, operand);
+}
+
+static pln_status meet_inside(finder *f, visit *v) {
+  pln_scope scope = v->scope;
+  if (v->anchor != PLN_NONE) {
+    pln_ref anchor = v->anchor;
+    v->anchor = f->next[anchor];
+    return meet(f, anchor);
+  }
+  pln_ref result = f->g->scopes[scope].result;
+  v->scope = f->g->scopes[scope].next;
+  v->anchor = v->scope == PLN_NONE ? PLN_NONE : f->first[v->scope];
+  PLN_TRY(use(f, f->around[scope], result));
+  return meet(f, result);
+}
+
+static pln_status walk(finder *f) {
+  PLN_TRY(meet(f, f->g->root));
+  while (f->top > 0) {
+    visit *v = &f->stack[f->top - 1];
+    if (v->operand < f->g->nodes[v->node].count)
+      PLN_TRY(meet_operand(f, v));
+    else if (v->scope != PLN_NONE)
+      PLN_TRY(meet_inside(f, v));
+    else
+      f->top--;
+  }
+  return PLN_OK;
+}
+
+static pln_status find(finder *f) {
+  PLN_TRY(allocate(f));
+  pln_graph_homes(f->g, f->home);
+  pln_let_first_users(f->g, f->users);
+  PLN_TRY(choose(f));
+  list_anchors(f);
+  find_around(f);
+  return walk(f);
+}
+
+pln_status pln_captures_find(const pln_graph *graph, pln_captures *out) {
+  finder f = {.out = out, .g = graph, .engine = graph->engine};
+  *out = (pln_captures){.graph = graph};
+  pln_status status = find(&f);
+  dispose(&f);
+  return status;
+}

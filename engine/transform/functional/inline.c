@@ -1,0 +1,257 @@
+/* inline.c: functions marked with the attribute Inline go where they are used.
+ *
+ * Run by the executor, once per module. Requires verified graphs. A call
+ * becomes the body; a function that is used as a value, or that is another
+ * compiler's (Compiler), is written out there. Functions that call themselves,
+ * also through others that are marked, stay. A marked function that nothing
+ * refers to any more is removed; one that nothing referred to before stays.
+ * Only functions that stay are written anew: a chain of marked functions is
+ * copied once, into the function that stays, and not once a link.
+ *
+ *     def @f(%x, Inline=1) { tanh(%x) }  def @main(%y) { @f(%y) }   =>
+ *     def @main(%y) { tanh(%y) }
+ *
+ * Semantics: TVM Inline; also functions that call others are inlined. */
+
+#include "transform/call_graph.h"
+#include "transform/functional/inliner.h"
+#include "transform/transform.h"
+
+typedef struct inliner {
+  pln_engine *engine;
+  const pln_module *module;
+  uint32_t n;
+  uint8_t *marked; /* a function of the module: it is inlined */
+  uint8_t *cyclic;
+  pln_graft_source *sources; /* a function; made when first needed */
+  uint8_t **valued;          /* a function: its nodes that are used as values */
+  pln_graph **bodies;        /* a function: the new one */
+  uint8_t *referred;         /* a function: another names it */
+  bool *gone;                /* a function: it is not on the list */
+  uint32_t *list;            /* functions that stay, those done first */
+  uint32_t n_list;
+  int64_t inlined;
+} inliner;
+
+/* --------------------------------------------------------- which are inlined
+ */
+
+static int64_t flag(const inliner *in, uint32_t i, const char *name) {
+  const pln_graph *g = pln_module_function(in->module, i);
+  const pln_node *root = &g->nodes[g->root];
+  if (root->kind != PLN_FUNCTION || !root->attrs)
+    return 0;
+  const pln_attr *a = pln_attrs_find(in->engine, root->attrs, name);
+  return a && a->kind == PLN_ATTR_STRING ? 1 : a ? a->v.i : 0;
+}
+
+static bool is_generic(const inliner *in, uint32_t i) {
+  const pln_graph *g = pln_module_function(in->module, i);
+  return g->scopes[g->nodes[g->root].data].type_params != 0;
+}
+
+static pln_status mark(inliner *in, bool *any) {
+  for (uint32_t i = 0; i < in->n; i++)
+    in->marked[i] = flag(in, i, "Inline") && !flag(in, i, "Extern");
+  PLN_TRY(pln_call_cycles(in->module, in->marked, in->cyclic));
+  for (uint32_t i = 0; i < in->n; i++) {
+    in->marked[i] &= !in->cyclic[i] && !is_generic(in, i);
+    *any |= in->marked[i];
+  }
+  return PLN_OK;
+}
+
+/* The function that a GlobalVar names, when it is one that is inlined. */
+static uint32_t named(const inliner *in, const pln_node *name) {
+  uint32_t i = pln_module_find(in->module, name->data);
+  return i != PLN_NONE && in->marked[i] ? i : PLN_NONE;
+}
+
+/* The function that takes the place of a call, or PLN_NONE. */
+static uint32_t called(const inliner *in, const pln_graph *g,
+                       const pln_node *call) {
+  const pln_node *callee = &g->nodes[g->operands[call->first]];
+  uint32_t i = callee->kind == PLN_GLOBAL_VAR ? named(in, callee) : PLN_NONE;
+  if (i == PLN_NONE || flag(in, i, "Compiler"))
+    return PLN_NONE;
+  const pln_graph *f = pln_module_function(in->module, i);
+  uint32_t n = f->scopes[f->nodes[f->root].data].n_params;
+  return n == call->count - 1 ? i : PLN_NONE;
+}
+
+/* ------------------------------------------------------------------- bodies */
+
+static void look(const inliner *in, const pln_graph *g, uint8_t *valued) {
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    const pln_node *n = &g->nodes[ref];
+    bool call = n->kind == PLN_CALL && !n->data && n->count &&
+                called(in, g, n) != PLN_NONE;
+    for (uint32_t i = call; i < n->count; i++)
+      valued[g->operands[n->first + i]] = 1;
+  }
+  for (pln_scope s = 0; s < g->n_scopes; s++)
+    if (g->scopes[s].result != PLN_NONE)
+      valued[g->scopes[s].result] = 1;
+}
+
+static pln_status need_source(inliner *in, uint32_t i) {
+  const pln_graph *g = pln_module_function(in->module, i);
+  if (in->valued[i])
+    return PLN_OK;
+  PLN_TRY(pln_graft_source_new(g, &in->sources[i]));
+  in->valued[i] = pln_mem_zeroed(in->engine, g->n_nodes);
+  if (!in->valued[i])
+    return pln_nomem(in->engine);
+  look(in, g, in->valued[i]);
+  return PLN_OK;
+}
+
+/* Sources lie in an array: a source tells which function it is of. */
+static pln_status put(void *ud, pln_graft *graft, pln_graft_source *from,
+                      pln_ref node, pln_graft_source **out, pln_ref *function) {
+  inliner *in = ud;
+  const pln_graph *g = from->graph;
+  const pln_node *n = &g->nodes[node];
+  uint32_t i;
+  (void)graft;
+  if (n->kind == PLN_CALL)
+    i = called(in, g, n);
+  else
+    i = in->valued[from - in->sources][node] ? named(in, n) : PLN_NONE;
+  if (i == PLN_NONE)
+    return PLN_OK;
+  bool allowed;
+  PLN_TRY(pln_rule_apply(in->engine, "inline", node, &allowed));
+  if (!allowed)
+    return PLN_OK;
+  PLN_TRY(need_source(in, i));
+  in->inlined++;
+  *out = &in->sources[i];
+  *function = (*out)->graph->root;
+  return PLN_OK;
+}
+
+static bool refers(const inliner *in, const pln_graph *g) {
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (g->nodes[ref].kind == PLN_GLOBAL_VAR &&
+        named(in, &g->nodes[ref]) != PLN_NONE)
+      return true;
+  return false;
+}
+
+/* --------------------------------------------------------------- which stay */
+
+static void keep(inliner *in, uint32_t i) {
+  if (!in->gone[i])
+    return;
+  in->gone[i] = false;
+  in->list[in->n_list++] = i;
+}
+
+/* What is not inlined stays, and what nothing referred to. */
+static void keep_first(inliner *in) {
+  memset(in->gone, true, in->n * sizeof *in->gone);
+  for (uint32_t i = 0; i < in->n; i++) {
+    const pln_graph *g = pln_module_function(in->module, i);
+    for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+      if (g->nodes[ref].kind != PLN_GLOBAL_VAR)
+        continue;
+      uint32_t other = pln_module_find(in->module, g->nodes[ref].data);
+      if (other != PLN_NONE)
+        in->referred[other] = 1;
+    }
+  }
+  for (uint32_t i = 0; i < in->n; i++)
+    if (!in->marked[i] || !in->referred[i])
+      keep(in, i);
+}
+
+/* An application that was not allowed leaves a name. */
+static void keep_named(inliner *in, const pln_graph *g) {
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    if (g->nodes[ref].kind != PLN_GLOBAL_VAR)
+      continue;
+    uint32_t i = named(in, &g->nodes[ref]);
+    if (i != PLN_NONE)
+      keep(in, i);
+  }
+}
+
+static pln_status fill(inliner *in) {
+  pln_grafter grafter = {.ud = in, .call = put};
+  keep_first(in);
+  for (uint32_t k = 0; k < in->n_list; k++) {
+    uint32_t i = in->list[k];
+    if (!refers(in, pln_module_function(in->module, i)))
+      continue;
+    PLN_TRY(need_source(in, i));
+    PLN_TRY(pln_graft_run(in->engine, &grafter, in->module, &in->sources[i],
+                          &in->bodies[i]));
+    keep_named(in, in->bodies[i]);
+  }
+  return PLN_OK;
+}
+
+/* The module with the new bodies, without the functions that do not stay. */
+static pln_status replace(inliner *in, pln_pass_run *run) {
+  pln_module *whole, *module;
+  PLN_TRY(pln_module_replace(in->module, in->bodies, &whole));
+  pln_status status = pln_module_drop(whole, in->gone, &module);
+  pln_module_release(whole);
+  PLN_TRY(status);
+  pln_run_set_module(run, module);
+  return pln_run_count(run, "inlined", in->inlined);
+}
+
+/* --------------------------------------------------------------------- pass */
+
+static pln_status allocate(inliner *in) {
+  size_t n = in->n + (size_t)1;
+  in->marked = pln_mem_zeroed(in->engine, n);
+  in->cyclic = pln_mem_zeroed(in->engine, n);
+  in->sources = pln_mem_zeroed(in->engine, n * sizeof *in->sources);
+  in->valued = pln_mem_zeroed(in->engine, n * sizeof *in->valued);
+  in->bodies = pln_mem_zeroed(in->engine, n * sizeof *in->bodies);
+  in->referred = pln_mem_zeroed(in->engine, n);
+  in->gone = pln_mem_zeroed(in->engine, n * sizeof *in->gone);
+  in->list = pln_mem_zeroed(in->engine, n * sizeof *in->list);
+  bool done = in->marked && in->cyclic && in->sources && in->valued &&
+              in->bodies && in->referred && in->gone && in->list;
+  return done ? PLN_OK : pln_nomem(in->engine);
+}
+
+static void dispose(inliner *in) {
+  size_t n = in->n + (size_t)1;
+  for (uint32_t i = 0; i < in->n; i++) {
+    const pln_graph *g = pln_module_function(in->module, i);
+    if (in->sources)
+      pln_graft_source_free(&in->sources[i]);
+    if (in->valued)
+      pln_mem_free(in->engine, in->valued[i], g->n_nodes);
+    if (in->bodies)
+      pln_graph_release(in->bodies[i]);
+  }
+  pln_mem_free(in->engine, in->marked, n);
+  pln_mem_free(in->engine, in->cyclic, n);
+  pln_mem_free(in->engine, in->sources, n * sizeof *in->sources);
+  pln_mem_free(in->engine, in->valued, n * sizeof *in->valued);
+  pln_mem_free(in->engine, in->bodies, n * sizeof *in->bodies);
+  pln_mem_free(in->engine, in->referred, n);
+  pln_mem_free(in->engine, in->gone, n * sizeof *in->gone);
+  pln_mem_free(in->engine, in->list, n * sizeof *in->list);
+}
+
+pln_status pln_pass_inline(pln_pass_run *run) {
+  inliner in = {.engine = pln_run_engine(run), .module = run->module};
+  bool any = false;
+  in.n = pln_module_count(in.module);
+  pln_status status = allocate(&in);
+  if (status == PLN_OK)
+    status = mark(&in, &any);
+  if (status == PLN_OK && any)
+    status = fill(&in);
+  if (status == PLN_OK && in.inlined)
+    status = replace(&in, run);
+  dispose(&in);
+  return status;
+}

@@ -1,0 +1,525 @@
+/* inliner.c: writes graphs anew with the bodies of functions in other places.
+ *
+ * Called by DefuseOps, Inline and LambdaLift. Nodes are copied in the order of
+ * evaluation, a stack of frames says where: in a scope, in the body of a called
+ * function, in a function that is lifted. What holds: a node's image is of its
+ * last copy, which is the one that its users now copied can see; types are
+ * inferred anew where operands say something else; nothing recurses. */
+
+#include "transform/functional/inliner.h"
+
+#include "ir/provenance/rule_application.h"
+#include "ir/graph/module.h"
+
+typedef enum frame_kind { WHOLE, SCOPE, CALL, LITERAL, LIFTED } frame_kind;
+
+/* So many nodes may be made beyond those of the graph: bodies that call others
+ * twice, and so on, know no bound. */
+enum { MOST_NEW_NODES = 1 << 22 };
+
+struct pln_graft_frame {
+  pln_graft_source *from;
+  pln_ref at, end;
+  pln_scope next; /* the next row to be opened */
+  frame_kind kind;
+  bool called;        /* part of a function's body that replaces a call ... */
+  pln_attrs given;    /* ... of what its attribute references stand for */
+  bool fresh;         /* bound variables get identities of their own */
+  pln_scope row;      /* SCOPE: the old one; CALL: of the function */
+  pln_scope image;    /* SCOPE */
+  pln_ref user;       /* CALL: the call; LITERAL: the GlobalVar; LIFTED: the
+                         function */
+  pln_builder *outer; /* LIFTED */
+  uint32_t saved;     /* LIFTED */
+  pln_symbol rule;    /* fresh: the application that put the function there */
+  uint32_t application;
+};
+typedef struct pln_graft_frame frame;
+
+struct pln_graft_saved {
+  pln_ref node, image;
+};
+
+/* ------------------------------------------------------------------ sources */
+
+pln_status pln_graft_source_new(const pln_graph *g, pln_graft_source *out) {
+  size_t n = g->n_nodes, k = g->n_scopes;
+  *out = (pln_graft_source){.graph = g};
+  out->map = pln_mem_new(g->engine, n * sizeof *out->map);
+  out->scopes = pln_mem_new(g->engine, k * sizeof *out->scopes);
+  out->bound = pln_mem_zeroed(g->engine, n);
+  if (!out->map || !out->scopes || !out->bound)
+    return pln_nomem(g->engine);
+  memset(out->map, 0xff, n * sizeof *out->map);
+  memset(out->scopes, 0xff, k * sizeof *out->scopes);
+  for (pln_ref ref = 0; ref < n; ref++)
+    if (g->nodes[ref].kind == PLN_LET)
+      out->bound[pln_operand(g, ref, 0)] = 1;
+  return PLN_OK;
+}
+
+void pln_graft_source_free(pln_graft_source *s) {
+  const pln_graph *g = s->graph;
+  if (!g)
+    return;
+  pln_mem_free(g->engine, s->map, g->n_nodes * sizeof *s->map);
+  pln_mem_free(g->engine, s->scopes, g->n_scopes * sizeof *s->scopes);
+  pln_mem_free(g->engine, s->bound, g->n_nodes);
+  s->graph = NULL;
+}
+
+/* ------------------------------------------------------------------- images */
+
+pln_status pln_graft_stand_in(pln_graft *g, pln_graft_source *from,
+                              pln_ref node, pln_ref image) {
+  PLN_TRY(pln_mem_grow(g->engine, (void **)&g->saved, &g->cap_saved,
+                       (size_t)g->n_saved + 1, sizeof *g->saved));
+  g->saved[g->n_saved++] = (struct pln_graft_saved){node, from->map[node]};
+  from->map[node] = image;
+  return PLN_OK;
+}
+
+pln_status pln_graft_image(pln_graft *g, pln_graft_source *from, pln_ref node,
+                           pln_ref *out) {
+  *out = from->map[node];
+  if (*out == PLN_NONE && g->grafter->missing)
+    PLN_TRY(g->grafter->missing(g->grafter->ud, g, from, node, out));
+  if (*out != PLN_NONE)
+    return PLN_OK;
+  return pln_diag_error(g->engine, PLN_ERR_INVALID, NULL,
+                        "node %u is used where it cannot be seen", node);
+}
+
+/* Tells whether an image says something else than its node did. */
+static bool differs(const pln_graft *g, const pln_graft_source *from,
+                    pln_ref node, pln_ref image) {
+  const pln_graph *to = g->b->graph, *o = from->graph;
+  return to->nodes[image].type != o->nodes[node].type ||
+         to->values[image] != o->values[node] ||
+         (to->nodes[image].kind == PLN_CONSTANT &&
+          o->nodes[node].kind != PLN_CONSTANT);
+}
+
+static pln_status map_operands(pln_graft *g, pln_graft_source *from,
+                               const pln_node *n, bool *changed) {
+  PLN_TRY(pln_mem_grow(g->engine, (void **)&g->operands, &g->cap_operands,
+                       n->count, sizeof *g->operands));
+  for (uint32_t i = 0; i < n->count; i++) {
+    pln_ref node = from->graph->operands[n->first + i];
+    pln_ref image;
+    PLN_TRY(pln_graft_image(g, from, node, &image));
+    g->operands[i] = image;
+    *changed |= differs(g, from, node, image);
+  }
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------ copying */
+
+static void note_effect(pln_builder *b, pln_ref node) {
+  uint8_t effect = b->graph->nodes[node].flags & PLN_NODE_EFFECT;
+  uint8_t *inside = &b->effects[b->home[node]];
+  if (effect > *inside)
+    *inside = effect;
+}
+
+/* What a file was accepted with is no error again; what inference leaves open
+ * is taken from the old node: arguments tell all that parameters do. */
+static pln_status retype(pln_graft *g, const pln_graft_source *from,
+                         pln_ref old, pln_ref node) {
+  pln_builder *b = g->b;
+  bool lenient = b->lenient, conflict;
+  bool refused = from->graph->typed_from[old] == PLN_TYPED_REFUSED;
+  size_t mark = pln_diag_count(g->engine);
+  pln_type met;
+  b->lenient = refused || (g->module && pln_module_was_onnx(g->module));
+  pln_status status = pln_builder_infer(b, node);
+  b->lenient = lenient;
+  if (refused && status == PLN_OK)
+    pln_diag_drop(g->engine, mark);
+  PLN_TRY(status);
+  if (b->graph->typed_from[node] == PLN_TYPED_REFUSED)
+    return PLN_OK;
+  pln_type *type = &b->graph->nodes[node].type;
+  PLN_TRY(pln_type_meet(g->engine, *type, from->graph->nodes[old].type, &met,
+                        &conflict));
+  if (!conflict)
+    *type = met;
+  pln_typed_from_note(b->graph, node);
+  return PLN_OK;
+}
+
+/* The copy comes of the application that put the function there. */
+static pln_status stamp(pln_graft *g, const frame *f) {
+  pln_origins *origins = pln_builder_origins(g->b);
+  pln_applications *a = g->engine->applications;
+  if (!origins)
+    return PLN_ERR_NOMEM;
+  a->rule = f->rule;
+  a->number = f->application;
+  return pln_origins_step(origins, g->b->origin, 0, &g->b->origin);
+}
+
+pln_status pln_graft_origin(pln_graft *g, pln_graft_source *from,
+                            pln_ref node) {
+  pln_builder *b = g->b;
+  pln_origins *origins = pln_builder_origins(b);
+  if (!origins)
+    return PLN_ERR_NOMEM;
+  uint32_t origin;
+  PLN_TRY(pln_builder_take_origin(b, from->graph, node, &origin));
+  return pln_origins_step(origins, 0, origin, &b->origin);
+}
+
+static pln_status append(pln_graft *g, pln_graft_source *from, pln_ref old,
+                         pln_node node, pln_ref *out) {
+  const pln_graph *graph = from->graph;
+  const frame *f = &g->frames[g->n_frames - 1];
+  pln_builder *b = g->b;
+  if (node.kind == PLN_CONSTANT)
+    PLN_TRY(
+        pln_graph_add_tensor(b->graph, graph->tensors[node.data], &node.data));
+  if (node.kind == PLN_VAR && f->fresh &&
+      (from->bound[old] || node.flags & PLN_NODE_PARAM))
+    node.data = ++g->engine->n_vars;
+  if (f->fresh)
+    node.flags &= (uint8_t)~PLN_NODE_KEEP;
+  PLN_TRY(pln_builder_take_origin(b, graph, old, &b->origin));
+  if (f->fresh)
+    PLN_TRY(stamp(g, f));
+  PLN_TRY(pln_builder_append(b, &node, node.count, g->operands, out));
+  b->graph->values[*out] = graph->values[old];
+  b->graph->typed_from[*out] = graph->typed_from[old];
+  return PLN_OK;
+}
+
+/* In the place of a call its attributes are known. */
+static pln_status resolve(const pln_graft *g, pln_node *n) {
+  const frame *f = &g->frames[g->n_frames - 1];
+  if (!f->called || n->kind != PLN_CALL)
+    return PLN_OK;
+  return pln_attrs_resolve(g->engine, n->attrs, f->given, &n->attrs);
+}
+
+/* Once its scopes are owned, too. */
+static pln_status settle(pln_graft *g, const pln_graft_source *from,
+                         pln_ref old, bool changed, pln_ref node) {
+  if (changed)
+    return retype(g, from, old, node);
+  note_effect(g->b, node);
+  return PLN_OK;
+}
+
+pln_status pln_graft_copy(pln_graft *g, pln_graft_source *from, pln_ref old,
+                          pln_ref *out) {
+  const pln_node *n = &from->graph->nodes[old];
+  pln_node node = *n;
+  bool changed = false;
+  PLN_TRY(map_operands(g, from, n, &changed));
+  PLN_TRY(resolve(g, &node));
+  changed |= node.attrs != n->attrs;
+  PLN_TRY(append(g, from, old, node, out));
+  return settle(g, from, old, changed, *out);
+}
+
+/* Has a scope's result, or a parameter, another type than before? */
+static bool scopes_differ(const pln_graft *g, const pln_graft_source *from,
+                          const pln_node *n) {
+  const pln_graph *o = from->graph;
+  for (pln_scope s = n->data; s != PLN_NONE; s = o->scopes[s].next) {
+    pln_ref result = g->b->graph->scopes[from->scopes[s]].result;
+    if (differs(g, from, o->scopes[s].result, result))
+      return true;
+  }
+  return false;
+}
+
+static void adopt_scopes(pln_graft *g, const pln_graft_source *from,
+                         const pln_node *n, pln_ref owner) {
+  const pln_graph *o = from->graph;
+  for (pln_scope s = n->data; s != PLN_NONE; s = o->scopes[s].next) {
+    pln_scope next = o->scopes[s].next;
+    pln_scope_row *row = &g->b->graph->scopes[from->scopes[s]];
+    row->owner = owner;
+    row->next = next == PLN_NONE ? PLN_NONE : from->scopes[next];
+  }
+}
+
+static pln_status copy_owner(pln_graft *g, pln_graft_source *from, pln_ref old,
+                             pln_ref *out) {
+  const pln_node *n = &from->graph->nodes[old];
+  pln_node node = *n;
+  bool changed = false;
+  PLN_TRY(map_operands(g, from, n, &changed));
+  changed |= scopes_differ(g, from, n);
+  node.data = from->scopes[n->data];
+  if (n->kind == PLN_FUNCTION && changed)
+    node.type = 0;
+  PLN_TRY(append(g, from, old, node, out));
+  adopt_scopes(g, from, n, *out);
+  return settle(g, from, old, changed, *out);
+}
+
+/* ------------------------------------------------------------------- frames */
+
+static pln_status push(pln_graft *g, frame f) {
+  PLN_TRY(pln_mem_grow(g->engine, (void **)&g->frames, &g->cap_frames,
+                       (size_t)g->n_frames + 1, sizeof *g->frames));
+  g->frames[g->n_frames++] = f;
+  return PLN_OK;
+}
+
+static pln_status open_scope(pln_graft *g, const frame *f) {
+  const pln_scope_row *row = &f->from->graph->scopes[f->next];
+  frame inner = {.from = f->from,
+                 .at = row->begin,
+                 .end = row->end,
+                 .next = f->next + 1,
+                 .kind = SCOPE,
+                 .called = f->called,
+                 .given = f->given,
+                 .fresh = f->fresh,
+                 .row = f->next,
+                 .rule = f->rule,
+                 .application = f->application};
+  PLN_TRY(pln_build_open(g->b, &inner.image));
+  pln_scope_row *image = &g->b->graph->scopes[inner.image];
+  image->n_params = row->n_params;
+  image->type_params = row->type_params;
+  PLN_TRY(pln_builder_take(g->b, f->from->graph->origins, row->origin,
+                           &image->origin));
+  f->from->scopes[f->next] = inner.image;
+  return push(g, inner);
+}
+
+/* Past the function's scopes and itself: rows stand in order of begin. */
+static void skip(frame *f, pln_ref function) {
+  const pln_graph *o = f->from->graph;
+  pln_scope low = f->next, high = o->n_scopes;
+  while (low < high) {
+    pln_scope middle = low + (high - low) / 2;
+    if (o->scopes[middle].begin <= function)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  f->next = low;
+  f->at = function + 1;
+}
+
+static pln_status begin_lift(pln_graft *g, const frame *f, pln_ref function) {
+  pln_graft_source *from = f->from;
+  frame lifted = {.from = from,
+                  .at = f->at,
+                  .end = function + 1,
+                  .next = f->next,
+                  .kind = LIFTED,
+                  .fresh = f->fresh,
+                  .rule = f->rule,
+                  .application = f->application,
+                  .user = function,
+                  .outer = g->b,
+                  .saved = g->n_saved};
+  PLN_TRY(push(g, lifted));
+  pln_builder *inner;
+  PLN_TRY(pln_builder_new(g->engine, &inner));
+  g->b = inner;
+  pln_builder_module(inner, g->module);
+  if (from->graph->origins)
+    inner->graph->origins = pln_origins_retain(from->graph->origins);
+  inner->scoped = true;
+  return g->grafter->lift(g->grafter->ud, g, from, function);
+}
+
+/* A row begins where the frame stands. */
+static pln_status begin_row(pln_graft *g, frame *f) {
+  const pln_graph *o = f->from->graph;
+  pln_ref owner = o->scopes[f->next].owner;
+  bool asked = f->kind == LIFTED && f->user == owner;
+  pln_graft_action action = PLN_GRAFT_KEEP;
+  if (o->nodes[owner].kind == PLN_FUNCTION && owner != o->root && !asked &&
+      g->grafter->function)
+    action = g->grafter->function(g->grafter->ud, f->from, owner);
+  if (action == PLN_GRAFT_KEEP)
+    return open_scope(g, f);
+  if (action == PLN_GRAFT_LIFT)
+    return begin_lift(g, f, owner);
+  skip(f, owner);
+  return PLN_OK;
+}
+
+static pln_status begin_call(pln_graft *g, const frame *f, pln_ref call,
+                             pln_graft_source *in, pln_ref function) {
+  const pln_graph *callee = in->graph;
+  pln_scope body = callee->nodes[function].data;
+  const pln_scope_row *row = &callee->scopes[body];
+  const pln_node *n = &f->from->graph->nodes[call];
+  frame inner = {.from = in,
+                 .at = row->begin + row->n_params,
+                 .end = row->end,
+                 .next = body + 1,
+                 .kind = CALL,
+                 .called = true,
+                 .given = n->attrs,
+                 .fresh = true,
+                 .row = body,
+                 .user = call,
+                 .rule = g->engine->applications->rule,
+                 .application = g->engine->applications->number};
+  if (f->called)
+    PLN_TRY(pln_attrs_resolve(g->engine, n->attrs, f->given, &inner.given));
+  PLN_TRY(pln_function_given(callee, &inner.given));
+  for (uint32_t i = 0; i < row->n_params; i++)
+    PLN_TRY(pln_graft_image(g, f->from,
+                            f->from->graph->operands[n->first + 1 + i],
+                            &in->map[row->begin + i]));
+  return push(g, inner);
+}
+
+/* A function, written out where its name was. */
+static pln_status begin_literal(pln_graft *g, pln_ref name,
+                                pln_graft_source *in, pln_ref function) {
+  pln_scope body = in->graph->nodes[function].data;
+  return push(g, (frame){.from = in,
+                         .at = in->graph->scopes[body].begin,
+                         .end = function + 1,
+                         .next = body,
+                         .kind = LITERAL,
+                         .fresh = true,
+                         .row = body,
+                         .user = name,
+                         .rule = g->engine->applications->rule,
+                         .application = g->engine->applications->number});
+}
+
+static pln_status check_room(const pln_graft *g) {
+  if (g->b->graph->n_nodes <= g->most)
+    return PLN_OK;
+  return pln_diag_error(g->engine, PLN_ERR_LIMIT, NULL,
+                        "more than %u nodes would be copied into one function",
+                        (unsigned)MOST_NEW_NODES);
+}
+
+static pln_status copy_node(pln_graft *g, frame *f) {
+  pln_graft_source *from = f->from, *in = NULL;
+  pln_ref at = f->at++, function = PLN_NONE, image;
+  const pln_node *n = &from->graph->nodes[at];
+  bool asks = n->kind == PLN_GLOBAL_VAR || (n->kind == PLN_CALL && !n->data);
+  PLN_TRY(check_room(g));
+  if (asks && g->grafter->call)
+    PLN_TRY(g->grafter->call(g->grafter->ud, g, from, at, &in, &function));
+  if (function != PLN_NONE)
+    return n->kind == PLN_CALL ? begin_call(g, f, at, in, function)
+                               : begin_literal(g, at, in, function);
+  PLN_TRY(pln_owns(n) ? copy_owner(g, from, at, &image)
+                      : pln_graft_copy(g, from, at, &image));
+  from->map[at] = image;
+  return PLN_OK;
+}
+
+/* --------------------------------------------------------- ends of the frames
+ */
+
+static pln_status end_scope(pln_graft *g, const frame *f) {
+  const pln_scope_row *row = &f->from->graph->scopes[f->row];
+  frame *below = &g->frames[g->n_frames - 1];
+  pln_ref result;
+  PLN_TRY(pln_graft_image(g, f->from, row->result, &result));
+  below->at = f->end;
+  below->next = f->next;
+  return pln_build_end(g->b, f->image, result, row->attrs);
+}
+
+static pln_status end_call(pln_graft *g, const frame *f) {
+  const frame *below = &g->frames[g->n_frames - 1];
+  return pln_graft_image(g, f->from, f->from->graph->scopes[f->row].result,
+                         &below->from->map[f->user]);
+}
+
+static void end_literal(pln_graft *g, const frame *f) {
+  const frame *below = &g->frames[g->n_frames - 1];
+  below->from->map[f->user] = f->from->map[f->end - 1];
+}
+
+static pln_status end_lift(pln_graft *g, const frame *f) {
+  frame *below = &g->frames[g->n_frames - 1];
+  pln_builder *inner = g->b;
+  pln_ref made = f->from->map[f->user];
+  g->b = f->outer;
+  while (g->n_saved > f->saved) {
+    struct pln_graft_saved *s = &g->saved[--g->n_saved];
+    f->from->map[s->node] = s->image;
+  }
+  pln_status status = g->grafter->lifted(g->grafter->ud, g, f->from, f->user,
+                                         inner, made, &f->from->map[f->user]);
+  pln_builder_free(inner);
+  below->at = f->end;
+  below->next = f->next;
+  return status;
+}
+
+static pln_status end_frame(pln_graft *g) {
+  frame f = g->frames[--g->n_frames];
+  switch (f.kind) {
+  case SCOPE: return end_scope(g, &f);
+  case CALL: return end_call(g, &f);
+  case LIFTED: return end_lift(g, &f);
+  case LITERAL: end_literal(g, &f); break;
+  case WHOLE: break;
+  }
+  return PLN_OK;
+}
+
+static pln_status step(pln_graft *g) {
+  frame *f = &g->frames[g->n_frames - 1];
+  const pln_graph *o = f->from->graph;
+  bool inside = f->next < o->n_scopes && o->scopes[f->next].begin == f->at &&
+                o->scopes[f->next].owner < f->end;
+  if (inside)
+    return begin_row(g, f);
+  return f->at == f->end ? end_frame(g) : copy_node(g, f);
+}
+
+/* ---------------------------------------------------------------------- run */
+
+static pln_status run(pln_graft *g, pln_graft_source *from, pln_graph **out) {
+  const pln_graph *o = from->graph;
+  PLN_TRY(pln_builder_new(g->engine, &g->b));
+  g->b->scoped = true;
+  pln_builder_module(g->b, g->module);
+  if (o->origins)
+    g->b->graph->origins = pln_origins_retain(o->origins);
+  PLN_TRY(push(
+      g, (frame){.from = from, .end = o->n_nodes, .next = 1, .kind = WHOLE}));
+  while (g->n_frames > 0)
+    PLN_TRY(step(g));
+  pln_ref root;
+  PLN_TRY(pln_graft_image(g, from, o->root, &root));
+  return pln_builder_seal(g->b, root, out);
+}
+
+/* On failure the builders of functions that are being lifted go, too. */
+static void dispose(pln_graft *g) {
+  while (g->n_frames > 0) {
+    frame *f = &g->frames[--g->n_frames];
+    if (f->kind != LIFTED)
+      continue;
+    if (g->b != f->outer)
+      pln_builder_free(g->b);
+    g->b = f->outer;
+  }
+  pln_builder_free(g->b);
+  pln_mem_free(g->engine, g->frames, g->cap_frames * sizeof *g->frames);
+  pln_mem_free(g->engine, g->saved, g->cap_saved * sizeof *g->saved);
+  pln_mem_free(g->engine, g->operands, g->cap_operands * sizeof *g->operands);
+}
+
+pln_status pln_graft_run(pln_engine *engine, const pln_grafter *grafter,
+                         const pln_module *module, pln_graft_source *from,
+                         pln_graph **out) {
+  pln_graft g = {.engine = engine, .grafter = grafter, .module = module};
+  g.most = from->graph->n_nodes + (uint32_t)MOST_NEW_NODES;
+  pln_status status = run(&g, from, out);
+  dispose(&g);
+  return status;
+}

@@ -1,0 +1,154 @@
+/* to_a_normal_form.c: each computation is bound by a let of its own; operands
+ * are variables, globals, operators and constructors only.
+ *
+ * Run by the executor, once per module. Requires a verified graph. A value is
+ * bound in its scope, the innermost one around all its uses, in the order of
+ * evaluation: effects stay in order. Primitive functions stay whole, and
+ * functions given to operators stay in sight of them. A function that has the
+ * form already stays as it is.
+ *
+ *     add(tanh(%x), %y)   =>   let %a = tanh(%x); let %b = add(%a, %y); %b
+ *
+ * Semantics: TVM ToANormalForm. Each let of the program is an expression whose
+ * value is bound once more, behind the lets of its run. */
+
+#include "transform/functional/let.h"
+#include "transform/transform.h"
+
+typedef struct former {
+  pln_engine *engine;
+  const pln_graph *old;
+  pln_scope *home;
+  pln_ref *first;     /* a node: its first user */
+  uint32_t *lets;     /* a scope: its own lets */
+  uint8_t *primitive; /* a scope */
+  uint8_t *in_sight;  /* a node: an operator is given it, a function */
+} former;
+
+/* ------------------------------------------------------------------- tables */
+
+static pln_status allocate(former *f) {
+  size_t n = f->old->n_nodes, k = f->old->n_scopes;
+  f->home = pln_mem_new(f->engine, n * sizeof *f->home);
+  f->first = pln_mem_new(f->engine, n * sizeof *f->first);
+  f->lets = pln_mem_zeroed(f->engine, k * sizeof *f->lets);
+  f->primitive = pln_mem_zeroed(f->engine, k);
+  f->in_sight = pln_mem_zeroed(f->engine, n);
+  bool done = f->home && f->first && f->lets && f->primitive && f->in_sight;
+  return done ? PLN_OK : pln_nomem(f->engine);
+}
+
+static void dispose(former *f) {
+  size_t n = f->old->n_nodes, k = f->old->n_scopes;
+  pln_mem_free(f->engine, f->home, n * sizeof *f->home);
+  pln_mem_free(f->engine, f->first, n * sizeof *f->first);
+  pln_mem_free(f->engine, f->lets, k * sizeof *f->lets);
+  pln_mem_free(f->engine, f->primitive, k);
+  pln_mem_free(f->engine, f->in_sight, n);
+}
+
+static void look(former *f) {
+  const pln_graph *g = f->old;
+  pln_graph_homes(g, f->home);
+  pln_let_first_users(g, f->first);
+  pln_let_primitive(g, f->primitive);
+  pln_let_in_sight(g, f->in_sight);
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    f->lets[f->home[ref]] += g->nodes[ref].kind == PLN_LET;
+}
+
+/* ----------------------------------------------------------- what is bound */
+
+/* A let of the same scope is the first to use it: it stays bound by that. */
+static bool has_let(const former *f, pln_ref ref) {
+  pln_ref user = f->first[ref];
+  return user != PLN_NONE && f->old->nodes[user].kind == PLN_LET &&
+         f->home[user] == f->home[ref];
+}
+
+static bool is_computed(const former *f, pln_ref ref) {
+  const pln_node *n = &f->old->nodes[ref];
+  bool matters = f->first[ref] != PLN_NONE || n->flags & PLN_NODE_EFFECT;
+  return f->home[ref] != 0 && matters && !f->primitive[f->home[ref]] &&
+         !f->in_sight[ref] && !pln_let_is_atom(n);
+}
+
+static bool is_formed(const former *f) {
+  for (pln_ref ref = 0; ref < f->old->n_nodes; ref++)
+    if (is_computed(f, ref) &&
+        (!has_let(f, ref) || f->old->nodes[ref].kind == PLN_LET_BLOCK))
+      return false;
+  return true;
+}
+
+/* -------------------------------------------------------------------- sweep */
+
+static pln_status enter(void *ud, pln_rewrite *rw, pln_scope old,
+                        pln_scope_action *action) {
+  const former *f = ud;
+  (void)rw;
+  if (f->old->nodes[f->old->scopes[old].owner].kind == PLN_LET_BLOCK &&
+      !f->primitive[old])
+    *action = PLN_SCOPE_DISSOLVE;
+  return PLN_OK;
+}
+
+static pln_status bind(pln_rewrite *rw, uint32_t times, pln_ref *node) {
+  pln_builder *b = pln_rewrite_builder(rw);
+  if (!b)
+    return PLN_ERR_NOMEM;
+  while (times-- > 0) {
+    pln_ref var;
+    PLN_TRY(pln_let_new(b, *node, &var));
+    *node = var;
+  }
+  return PLN_OK;
+}
+
+/* From here on the variable stands for the value. */
+static void pass_let(const former *f, pln_rewrite *rw, pln_ref let) {
+  pln_ref value = pln_operand(f->old, let, 1);
+  if (is_computed(f, value) && f->first[value] == let && has_let(f, value))
+    pln_rewrite_bind(rw, value,
+                     pln_rewrite_image(rw, pln_operand(f->old, let, 0)));
+}
+
+static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+  const former *f = ud;
+  const pln_node *n = &f->old->nodes[old];
+  if (n->kind == PLN_LET && !f->primitive[f->home[old]])
+    pass_let(f, rw, old);
+  if (!is_computed(f, old))
+    return PLN_OK;
+  uint32_t times = n->kind == PLN_LET_BLOCK ? f->lets[n->data] : 1;
+  return bind(rw, times && has_let(f, old) ? times - 1 : times, node);
+}
+
+/* The lets of a run, from the last to the first. */
+static pln_status leave(void *ud, pln_rewrite *rw, pln_scope old,
+                        pln_ref *result) {
+  const former *f = ud;
+  if (f->primitive[old] || !f->lets[old])
+    return PLN_OK;
+  return bind(rw, f->lets[old], result);
+}
+
+static pln_status form(pln_pass_run *run, const pln_graph *function,
+                       pln_graph **out) {
+  former f = {.engine = pln_run_engine(run), .old = function};
+  pln_mutator m = {.ud = &f, .visit = visit, .enter = enter, .leave = leave};
+  bool allowed = false;
+  pln_status status = allocate(&f);
+  if (status == PLN_OK)
+    look(&f);
+  if (status == PLN_OK && !is_formed(&f))
+    status = pln_rule_apply(f.engine, "bind", function->root, &allowed);
+  if (status == PLN_OK && allowed)
+    status = pln_graph_rewrite(function, &m, out);
+  dispose(&f);
+  return status;
+}
+
+pln_status pln_pass_to_a_normal_form(pln_pass_run *run) {
+  return pln_run_on_functions(run, form);
+}

@@ -1,0 +1,149 @@
+/* to_basic_block_normal_form.c: a value that several blocks need is bound by a
+ * let around them; within a block the graph stays a graph.
+ *
+ * Run by the executor, once per module; the check whether a graph has the form
+ * is called by scripts. Requires a verified graph. Blocks are
+ * the scopes: bodies, branches, arms. A value is lifted when its first use, in
+ * the order of evaluation, lies in a deeper scope than the value itself, which
+ * stands in the innermost scope around all uses.
+ *
+ *     if (%c) { exp(%0) } else { %0 }   with   %0 = tanh(%x)   =>
+ *     let %v = tanh(%x); if (%c) { exp(%v) } else { %v }
+ *
+ * Semantics: TVM ToBasicBlockNormalForm. */
+
+#include "transform/functional/let.h"
+#include "transform/transform.h"
+
+typedef struct former {
+  pln_engine *engine;
+  const pln_graph *old;
+  pln_scope *home;
+  pln_ref *first;     /* a node: its first user */
+  pln_scope *use;     /* a node: the scope of its first use */
+  uint8_t *primitive; /* a scope */
+  uint8_t *in_sight;  /* a node: an operator is given it, a function */
+} former;
+
+/* --------------------------------------------------------------- first uses */
+
+static void use(former *f, pln_ref node, pln_ref user, pln_scope scope) {
+  if (user >= f->first[node])
+    return;
+  f->first[node] = user;
+  f->use[node] = scope;
+}
+
+/* An owner needs a scope's result in that scope, behind its operands. */
+static void find_first_uses(former *f) {
+  const pln_graph *g = f->old;
+  memset(f->first, 0xff, g->n_nodes * sizeof *f->first);
+  memcpy(f->use, f->home, g->n_nodes * sizeof *f->use);
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    for (uint32_t i = 0; i < g->nodes[ref].count; i++)
+      use(f, pln_operand(g, ref, i), ref, f->home[ref]);
+  for (pln_scope s = 1; s < g->n_scopes; s++)
+    use(f, g->scopes[s].result, g->scopes[s].owner, s);
+}
+
+static pln_status look(former *f) {
+  const pln_graph *g = f->old;
+  f->home = pln_mem_new(f->engine, g->n_nodes * sizeof *f->home);
+  f->use = pln_mem_new(f->engine, g->n_nodes * sizeof *f->use);
+  f->first = pln_mem_new(f->engine, g->n_nodes * sizeof *f->first);
+  f->primitive = pln_mem_zeroed(f->engine, g->n_scopes);
+  f->in_sight = pln_mem_zeroed(f->engine, g->n_nodes);
+  if (!f->home || !f->use || !f->first || !f->primitive || !f->in_sight)
+    return pln_nomem(f->engine);
+  pln_graph_homes(g, f->home);
+  find_first_uses(f);
+  pln_let_primitive(g, f->primitive);
+  pln_let_in_sight(g, f->in_sight);
+  return PLN_OK;
+}
+
+static void dispose(former *f) {
+  const pln_graph *g = f->old;
+  pln_mem_free(f->engine, f->home, g->n_nodes * sizeof *f->home);
+  pln_mem_free(f->engine, f->use, g->n_nodes * sizeof *f->use);
+  pln_mem_free(f->engine, f->first, g->n_nodes * sizeof *f->first);
+  pln_mem_free(f->engine, f->primitive, g->n_scopes);
+  pln_mem_free(f->engine, f->in_sight, g->n_nodes);
+}
+
+/* -------------------------------------------------------------------- sweep */
+
+static bool is_shared(const former *f, pln_ref ref) {
+  return f->use[ref] != f->home[ref] && !f->primitive[f->home[ref]] &&
+         !f->in_sight[ref];
+}
+
+static bool is_lifted(const former *f, pln_ref ref) {
+  return f->home[ref] != 0 && is_shared(f, ref) &&
+         !pln_let_is_atom(&f->old->nodes[ref]);
+}
+
+static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+  const former *f = ud;
+  bool allowed;
+  if (!is_lifted(f, old))
+    return PLN_OK;
+  PLN_TRY(pln_rewrite_apply(rw, "bind", &allowed));
+  if (!allowed)
+    return PLN_OK;
+  pln_builder *b = pln_rewrite_builder(rw);
+  return b ? pln_let_new(b, *node, node) : PLN_ERR_NOMEM;
+}
+
+/* ------------------------------------------------------------------- check */
+
+/* Parameters, and what lets bind. */
+static void mark_bound(const pln_graph *g, uint8_t *bound) {
+  for (pln_scope s = 1; s < g->n_scopes; s++)
+    memset(bound + g->scopes[s].begin, 1, g->scopes[s].n_params);
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (g->nodes[ref].kind == PLN_LET)
+      bound[pln_operand(g, ref, 0)] = 1;
+}
+
+/* A free variable is as shared as a value: Relay has it in the first block. */
+static pln_ref first_shared(const former *f, const uint8_t *bound) {
+  const pln_graph *g = f->old;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    const pln_node *n = &g->nodes[ref];
+    bool held = n->kind == PLN_VAR ? bound[ref] : pln_let_is_atom(n);
+    if (!held && is_shared(f, ref))
+      return ref;
+  }
+  return PLN_NONE;
+}
+
+pln_status pln_graph_basic_blocks(const pln_graph *graph, pln_ref *out) {
+  former f = {.engine = graph->engine, .old = graph};
+  uint8_t *bound = pln_mem_zeroed(graph->engine, graph->n_nodes);
+  pln_status status = bound ? look(&f) : pln_nomem(graph->engine);
+  if (status == PLN_OK) {
+    mark_bound(graph, bound);
+    *out = first_shared(&f, bound);
+  }
+  pln_mem_free(graph->engine, bound, graph->n_nodes);
+  dispose(&f);
+  return status;
+}
+
+/* -------------------------------------------------------------------- pass */
+
+static pln_status form(pln_pass_run *run, const pln_graph *function,
+                       pln_graph **out) {
+  former f = {.engine = pln_run_engine(run), .old = function};
+  pln_mutator m = {.ud = &f, .visit = visit};
+  pln_status status = look(&f);
+  if (status == PLN_OK)
+    status = pln_graph_rewrite(function, &m, out);
+  dispose(&f);
+  return status;
+}
+
+pln_status pln_pass_to_basic_block_normal_form(pln_pass_run *run) {
+  return pln_run_on_functions(run, form);
+}

@@ -1,0 +1,106 @@
+/* to_graph_normal_form.c: variables become what they are bound to.
+ *
+ * Run by the executor, once per function. Requires a verified graph. Each let
+ * goes, but that of a function which calls itself, unless nothing needs that
+ * call; a block whose lets have all gone is dissolved. Values that have effects
+ * stay where they were evaluated, used or not.
+ *
+ *     let %v = tanh(%x); add(%v, %v)   =>   %0 = tanh(%x); add(%0, %0)
+ *
+ * Semantics: TVM ToGraphNormalForm, which drops effects of unused values. */
+
+#include "transform/functional/let.h"
+#include "transform/transform.h"
+
+/* Calls that nothing needs in functions that only such calls use, and so on:
+ * after so many sweeps what is left is left. */
+enum { MOST_SWEEPS = 64 };
+
+typedef struct former {
+  pln_engine *engine;
+  const pln_graph *old;
+  pln_scope *home;
+  pln_ref *first;     /* a node: its first user */
+  uint8_t *recursive; /* a scope: one of its own lets is */
+  bool any;           /* there are lets that are not */
+  bool kept;          /* and such that are */
+} former;
+
+static bool is_recursive(const former *f, pln_ref let) {
+  return f->first[pln_operand(f->old, let, 0)] < let;
+}
+
+static pln_status look(former *f) {
+  const pln_graph *g = f->old;
+  f->home = pln_mem_new(f->engine, g->n_nodes * sizeof *f->home);
+  f->first = pln_mem_new(f->engine, g->n_nodes * sizeof *f->first);
+  f->recursive = pln_mem_zeroed(f->engine, g->n_scopes);
+  if (!f->home || !f->first || !f->recursive)
+    return pln_nomem(f->engine);
+  pln_graph_homes(g, f->home);
+  pln_let_first_users(g, f->first);
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    bool let = g->nodes[ref].kind == PLN_LET;
+    if (let && is_recursive(f, ref)) {
+      f->recursive[f->home[ref]] = 1;
+      f->kept = true;
+    }
+    f->any |= let && !is_recursive(f, ref);
+  }
+  return PLN_OK;
+}
+
+static void dispose(former *f) {
+  const pln_graph *g = f->old;
+  pln_mem_free(f->engine, f->home, g->n_nodes * sizeof *f->home);
+  pln_mem_free(f->engine, f->first, g->n_nodes * sizeof *f->first);
+  pln_mem_free(f->engine, f->recursive, g->n_scopes);
+}
+
+static pln_status enter(void *ud, pln_rewrite *rw, pln_scope old,
+                        pln_scope_action *action) {
+  const former *f = ud;
+  (void)rw;
+  if (f->old->nodes[f->old->scopes[old].owner].kind == PLN_LET_BLOCK &&
+      !f->recursive[old])
+    *action = PLN_SCOPE_DISSOLVE;
+  return PLN_OK;
+}
+
+static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+  const former *f = ud;
+  if (f->old->nodes[old].kind != PLN_LET || is_recursive(f, old))
+    return PLN_OK;
+  if (!pln_rewrite_builder(rw))
+    return PLN_ERR_NOMEM;
+  pln_ref value = pln_rewrite_image(rw, pln_operand(f->old, old, 1));
+  pln_rewrite_bind(rw, pln_operand(f->old, old, 0), value);
+  *node = value;
+  return PLN_OK;
+}
+
+/* *again: a function that calls itself may do so no more. */
+static pln_status unbind(pln_pass_run *run, const pln_graph *old, bool *again) {
+  former f = {.engine = pln_run_engine(run), .old = old};
+  pln_mutator m = {.ud = &f, .visit = visit, .enter = enter};
+  pln_graph *out = NULL;
+  bool allowed = false;
+  pln_status status = look(&f);
+  if (status == PLN_OK && f.any)
+    status = pln_rule_apply(f.engine, "unbind", old->root, &allowed);
+  if (status == PLN_OK && allowed)
+    status = pln_graph_rewrite(old, &m, &out);
+  dispose(&f);
+  if (status == PLN_OK && allowed)
+    pln_run_set_function(run, out);
+  *again = allowed && f.kept;
+  return status;
+}
+
+pln_status pln_pass_to_graph_normal_form(pln_pass_run *run) {
+  bool again;
+  PLN_TRY(unbind(run, pln_run_function(run), &again));
+  for (uint32_t n = 1; again && n < MOST_SWEEPS; n++)
+    PLN_TRY(unbind(run, run->new_function, &again));
+  return PLN_OK;
+}

@@ -1,0 +1,362 @@
+/* fuse_groups.c: which nodes are computed together. Called by FuseOps.
+ *
+ * A node is merged with its immediate post-dominator and all between them when
+ * the patterns on the ways allow it. Three phases: what convolutions and
+ * products take along; then injective nodes; then injective nodes into tuples
+ * that were fused. What holds: a group has one node that leaves it, its last;
+ * a walk ends after max_depth nodes, so that the time is linear.
+ *
+ * Semantics: TVM's FuseOps, for each scope by itself. */
+
+#include "transform/fuse/fuse_groups.h"
+
+/* ------------------------------------------------------------------- tables */
+
+static pln_status allocate(pln_fuse_groups *f) {
+  pln_engine *e = f->engine;
+  size_t n = f->graph->n_nodes + (size_t)1;
+  f->home = pln_mem_new(e, n * sizeof *f->home);
+  f->closed = pln_mem_zeroed(e, f->graph->n_scopes);
+  f->pattern = pln_mem_new(e, n);
+  f->anchored = pln_mem_zeroed(e, n);
+  f->group = pln_mem_new(e, n * sizeof *f->group);
+  f->size = pln_mem_new(e, n * sizeof *f->size);
+  f->first = pln_mem_zeroed(e, (n + 1) * sizeof *f->first);
+  f->users =
+      pln_mem_new(e, (f->graph->n_operands + (size_t)1) * sizeof *f->users);
+  f->stamp = pln_mem_zeroed(e, n * sizeof *f->stamp);
+  f->stack = pln_mem_new(e, n * sizeof *f->stack);
+  if (!f->home || !f->closed || !f->pattern || !f->anchored || !f->group ||
+      !f->size || !f->first || !f->users || !f->stamp || !f->stack)
+    return pln_nomem(e);
+  return pln_dominators_begin(&f->tree, e, f->graph->n_nodes);
+}
+
+void pln_fuse_groups_free(pln_fuse_groups *f) {
+  pln_engine *e = f->engine;
+  size_t n = f->graph->n_nodes + (size_t)1;
+  pln_mem_free(e, f->home, n * sizeof *f->home);
+  pln_mem_free(e, f->closed, f->graph->n_scopes);
+  pln_mem_free(e, f->pattern, n);
+  pln_mem_free(e, f->anchored, n);
+  pln_mem_free(e, f->group, n * sizeof *f->group);
+  pln_mem_free(e, f->size, n * sizeof *f->size);
+  pln_mem_free(e, f->first, (n + 1) * sizeof *f->first);
+  pln_mem_free(e, f->users,
+               (f->graph->n_operands + (size_t)1) * sizeof *f->users);
+  pln_mem_free(e, f->stamp, n * sizeof *f->stamp);
+  pln_mem_free(e, f->stack, n * sizeof *f->stack);
+  pln_dominators_end(&f->tree);
+}
+
+/* Of functions that are primitive, or somebody else's, nothing is fused. */
+static void close_scopes(pln_fuse_groups *f) {
+  const pln_graph *g = f->graph;
+  for (pln_scope s = 1; s < g->n_scopes; s++) {
+    const pln_node *owner = &g->nodes[g->scopes[s].owner];
+    f->closed[s] = f->closed[g->scopes[s].parent];
+    if (owner->kind != PLN_FUNCTION || !owner->attrs)
+      continue;
+    const pln_attr *primitive =
+        pln_attrs_find(g->engine, owner->attrs, "Primitive");
+    f->closed[s] |= (primitive && primitive->v.i) ||
+                    pln_attrs_find(g->engine, owner->attrs, "Compiler");
+  }
+}
+
+/* ----------------------------------------------------------------- patterns */
+
+static bool is_tensor(const pln_fuse_groups *f, pln_type type) {
+  return pln_type_kind_of(f->engine, type) == PLN_TYPE_TENSOR;
+}
+
+static bool is_tuple_of_tensors(const pln_fuse_groups *f, pln_type type) {
+  uint32_t n = pln_type_n_parts(f->engine, type);
+  if (pln_type_kind_of(f->engine, type) != PLN_TYPE_TUPLE)
+    return false;
+  for (uint32_t i = 0; i < n; i++)
+    if (!is_tensor(f, pln_type_part(f->engine, type, i)))
+      return false;
+  return true;
+}
+
+/* Scalars that a kernel writes out as numbers. */
+static bool is_simple(const pln_tensor *t) {
+  return t->rank == 0 && (t->dtype == PLN_INT32 || t->dtype == PLN_INT64 ||
+                          t->dtype == PLN_FLOAT32 || t->dtype == PLN_FLOAT64 ||
+                          t->dtype == PLN_BOOL);
+}
+
+static pln_fuse_pattern pattern_of(const pln_fuse_groups *f, pln_ref ref) {
+  const pln_graph *g = f->graph;
+  const pln_node *n = &g->nodes[ref];
+  if (f->closed[f->home[ref]] || pln_is_anchored(n))
+    return PLN_FUSE_OPAQUE;
+  if (n->kind == PLN_CONSTANT && is_simple(g->tensors[n->data]))
+    return PLN_FUSE_ELEMENTWISE;
+  if (n->kind == PLN_TUPLE)
+    return PLN_FUSE_TUPLE;
+  if (n->kind == PLN_TUPLE_GET_ITEM)
+    return is_tuple_of_tensors(f, g->nodes[pln_operand(g, ref, 0)].type)
+               ? PLN_FUSE_INJECTIVE
+               : PLN_FUSE_OPAQUE;
+  return pln_fuse_computes(g, n) ? pln_fuse_trait_of(f->engine, n->data).pattern
+                                 : PLN_FUSE_OPAQUE;
+}
+
+static bool same_shape(const pln_fuse_groups *f, pln_type a, pln_type b) {
+  int32_t rank = pln_type_rank(f->engine, a);
+  if (!is_tensor(f, a) || !is_tensor(f, b) || rank < 0 ||
+      rank != pln_type_rank(f->engine, b))
+    return false;
+  const pln_dim *x = pln_type_dims(f->engine, a);
+  const pln_dim *y = pln_type_dims(f->engine, b);
+  for (int32_t i = 0; i < rank; i++)
+    if (x[i] != y[i] || x[i] == PLN_DIM_UNKNOWN)
+      return false;
+  return true;
+}
+
+/* What the user does with the elements of this operand. False: the operand's
+ * value leaves the graph of what can be fused. */
+static bool edge(const pln_fuse_groups *f, pln_ref user, pln_ref operand,
+                 uint8_t *pattern) {
+  const pln_node *u = &f->graph->nodes[user], *o = &f->graph->nodes[operand];
+  bool here = f->home[user] == f->home[operand] || o->kind == PLN_CONSTANT;
+  *pattern = f->pattern[user];
+  if (!here || f->closed[f->home[user]])
+    return false;
+  if (u->kind == PLN_TUPLE) {
+    *pattern = PLN_FUSE_INJECTIVE;
+    return is_tensor(f, o->type);
+  }
+  if (u->kind == PLN_TUPLE_GET_ITEM)
+    return *pattern == PLN_FUSE_INJECTIVE;
+  if (*pattern == PLN_FUSE_BROADCAST && same_shape(f, u->type, o->type))
+    *pattern = PLN_FUSE_ELEMENTWISE;
+  return u->kind == PLN_CALL && u->data;
+}
+
+/* ------------------------------------------------------------ graph of uses */
+
+static void escape_results(pln_fuse_groups *f, const pln_node *owner) {
+  const pln_graph *g = f->graph;
+  for (pln_scope s = owner->data; s != PLN_NONE; s = g->scopes[s].next)
+    pln_dominators_escape(&f->tree, g->scopes[s].result);
+}
+
+static void find_dominators(pln_fuse_groups *f) {
+  const pln_graph *g = f->graph;
+  pln_dominators_escape(&f->tree, g->root);
+  for (pln_ref ref = g->n_nodes; ref-- > 0;) {
+    const pln_node *n = &g->nodes[ref];
+    if (pln_is_anchored(n))
+      pln_dominators_escape(&f->tree, ref);
+    pln_dominators_close(&f->tree, ref);
+    for (uint32_t i = 0; i < n->count; i++) {
+      pln_ref operand = g->operands[n->first + i];
+      uint8_t pattern;
+      f->first[operand + 1]++;
+      if (edge(f, ref, operand, &pattern))
+        pln_dominators_use(&f->tree, operand, ref, pattern);
+      else
+        pln_dominators_escape(&f->tree, operand);
+    }
+    if (pln_owns(n))
+      escape_results(f, n);
+  }
+}
+
+/* Users of each node, one behind the other. */
+static void list_users(pln_fuse_groups *f) {
+  const pln_graph *g = f->graph;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    f->first[ref + 1] += f->first[ref];
+  memcpy(f->stack, f->first, g->n_nodes * sizeof *f->stack);
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    for (uint32_t i = 0; i < g->nodes[ref].count; i++)
+      f->users[f->stack[pln_operand(g, ref, i)]++] = ref;
+}
+
+/* ------------------------------------------------------------------- groups */
+
+pln_ref pln_fuse_group_of(pln_fuse_groups *f, pln_ref node) {
+  pln_ref root = node;
+  while (f->group[root] != root)
+    root = f->group[root];
+  while (f->group[node] != root) {
+    pln_ref next = f->group[node];
+    f->group[node] = root;
+    node = next;
+  }
+  return root;
+}
+
+static uint8_t stronger(uint8_t a, uint8_t b) {
+  return a > b ? a : b;
+}
+
+static void merge(pln_fuse_groups *f, pln_ref child, pln_ref into) {
+  child = pln_fuse_group_of(f, child);
+  into = pln_fuse_group_of(f, into);
+  if (child == into)
+    return;
+  f->size[into] += f->size[child];
+  f->group[child] = into;
+  if (!f->anchored[child])
+    return;
+  f->anchored[into] = 1;
+  f->pattern[into] = stronger(f->pattern[into], f->pattern[child]);
+}
+
+/* -------------------------------------------------------------------- walks */
+
+/* What the nodes between a node and its dominator may be, and the dominator
+ * itself: bits by pattern. */
+typedef struct limits {
+  uint32_t between, sink;
+} limits;
+
+#define BIT(pattern) (1u << (pattern))
+#define UP_TO(pattern) (BIT((pattern) + 1) - 1)
+
+static bool allows(uint32_t set, uint8_t pattern) {
+  return set & BIT(pattern);
+}
+
+/* Calls for each node on the ways from `from` to `sink`, both left out, until
+ * one is not wanted. The graph between them is closed: all ways meet there. */
+static bool walk(pln_fuse_groups *f, pln_ref from, pln_ref sink,
+                 bool (*wanted)(pln_fuse_groups *f, pln_ref node, void *ud),
+                 void *ud) {
+  uint32_t top = 0;
+  f->walk++;
+  f->stamp[sink] = f->stamp[from] = f->walk;
+  f->stack[top++] = from;
+  while (top > 0) {
+    pln_ref node = f->stack[--top];
+    if (node != from && !wanted(f, node, ud))
+      return false;
+    for (uint32_t i = f->first[node]; i < f->first[node + 1]; i++) {
+      pln_ref user = f->users[i];
+      if (f->stamp[user] == f->walk)
+        continue;
+      f->stamp[user] = f->walk;
+      f->stack[top++] = user;
+    }
+  }
+  return true;
+}
+
+static bool fits(pln_fuse_groups *f, pln_ref node, void *ud) {
+  const limits *allowed = ud;
+  return allows(allowed->between, f->pattern[pln_fuse_group_of(f, node)]);
+}
+
+static bool path_fits(pln_fuse_groups *f, pln_ref from, pln_ref sink,
+                      limits allowed) {
+  return allows(allowed.sink, f->pattern[pln_fuse_group_of(f, sink)]) &&
+         walk(f, from, sink, fits, &allowed);
+}
+
+static bool join(pln_fuse_groups *f, pln_ref node, void *ud) {
+  merge(f, node, *(pln_ref *)ud);
+  return true;
+}
+
+static void commit(pln_fuse_groups *f, pln_ref from, pln_ref sink) {
+  walk(f, from, sink, join, &sink);
+  merge(f, from, sink);
+}
+
+static bool counts(pln_fuse_groups *f, pln_ref node, void *ud) {
+  uint64_t *sum = ud;
+  *sum += f->size[node];
+  return *sum <= f->max_depth;
+}
+
+static bool is_too_deep(pln_fuse_groups *f, pln_ref from, pln_ref sink) {
+  uint64_t sum = (uint64_t)f->size[pln_fuse_group_of(f, sink)] + f->size[from];
+  return sum > f->max_depth || !walk(f, from, sink, counts, &sum);
+}
+
+/* ------------------------------------------------------------------- phases */
+
+/* Injective nodes go into tuples that were fused into what follows. */
+static bool fuses_into_tuple(pln_fuse_groups *f, pln_ref node, pln_ref sink) {
+  uint8_t root = f->pattern[pln_fuse_group_of(f, sink)];
+  static const limits injective = {UP_TO(PLN_FUSE_INJECTIVE),
+                                   UP_TO(PLN_FUSE_INJECTIVE)};
+  return f->pattern[node] <= PLN_FUSE_INJECTIVE &&
+         f->pattern[sink] == PLN_FUSE_TUPLE && root <= PLN_FUSE_INJECTIVE &&
+         path_fits(f, node, sink, injective);
+}
+
+/* A convolution takes along what follows it element by element. */
+static bool fuses_outwards(pln_fuse_groups *f, pln_ref node, pln_ref sink) {
+  static const limits broadcast = {UP_TO(PLN_FUSE_BROADCAST),
+                                   UP_TO(PLN_FUSE_BROADCAST)};
+  return f->tree.weight[node] == PLN_FUSE_ELEMENTWISE &&
+         path_fits(f, node, sink, broadcast);
+}
+
+static bool fuses_elements(pln_fuse_groups *f, pln_ref node, pln_ref sink) {
+  static const limits any = {UP_TO(PLN_FUSE_INJECTIVE),
+                             UP_TO(PLN_FUSE_OUT_FUSABLE)};
+  return f->tree.weight[node] <= PLN_FUSE_REDUCE &&
+         path_fits(f, node, sink, any);
+}
+
+static bool fuses_injective(pln_fuse_groups *f, pln_ref node, pln_ref sink) {
+  static const limits injective = {UP_TO(PLN_FUSE_INJECTIVE),
+                                   UP_TO(PLN_FUSE_INJECTIVE)};
+  return path_fits(f, node, sink, injective);
+}
+
+static bool fuses(pln_fuse_groups *f, pln_ref node, pln_ref sink, int phase) {
+  uint8_t pattern = f->pattern[node];
+  if (phase == 2)
+    return fuses_into_tuple(f, node, sink);
+  if (f->pattern[sink] == PLN_FUSE_TUPLE ||
+      pln_fuse_group_of(f, node) == pln_fuse_group_of(f, sink))
+    return false;
+  if (pattern == PLN_FUSE_OUT_FUSABLE)
+    return phase == 0 && fuses_outwards(f, node, sink);
+  if (pattern <= PLN_FUSE_BROADCAST)
+    return fuses_elements(f, node, sink);
+  return pattern != PLN_FUSE_REDUCE && phase == 1 &&
+         fuses_injective(f, node, sink);
+}
+
+static void run_phase(pln_fuse_groups *f, int phase) {
+  for (pln_ref node = 0; node < f->graph->n_nodes; node++) {
+    pln_ref sink = f->tree.parent[node];
+    if (f->pattern[node] == PLN_FUSE_OPAQUE || sink == f->tree.n ||
+        is_too_deep(f, node, sink))
+      continue;
+    if (fuses(f, node, sink, phase))
+      commit(f, node, sink);
+  }
+}
+
+pln_status pln_fuse_groups_find(pln_fuse_groups *f, const pln_graph *graph,
+                                int64_t level, uint32_t max_depth) {
+  *f = (pln_fuse_groups){
+      .engine = graph->engine, .graph = graph, .max_depth = max_depth};
+  PLN_TRY(allocate(f));
+  pln_graph_homes(graph, f->home);
+  close_scopes(f);
+  for (pln_ref ref = 0; ref < graph->n_nodes; ref++) {
+    f->pattern[ref] = (uint8_t)pattern_of(f, ref);
+    f->anchored[ref] = f->pattern[ref] == PLN_FUSE_OUT_FUSABLE;
+    f->group[ref] = ref;
+    f->size[ref] = 1;
+  }
+  if (level == 0)
+    return PLN_OK;
+  find_dominators(f);
+  list_users(f);
+  for (int phase = 0; phase < 3; phase++)
+    run_phase(f, phase);
+  return PLN_OK;
+}

@@ -1,0 +1,300 @@
+/* fuse_ops.c: operators that can be computed together become one function.
+ *
+ * Run by the executor, once per function. Requires a verified graph. Each
+ * group of nodes (fuse_groups.c) is outlined: a function with the attribute
+ * Primitive, called where its last node stood; its parameters are what the
+ * group uses from outside, in order of use. Nothing is fused across scopes and
+ * lets, nothing that has effects; calls that are given functions stay.
+ *
+ *     %0 = exp(%x); tanh(%0)   =>
+ *     %0 = fn (%p0, Primitive=1) { %1 = exp(%p0); tanh(%1) }; %0(%x)
+ *
+ * Semantics: TVM FuseOps; the walks are bounded, the time is linear. */
+
+#include <stdio.h>
+
+#include "transform/fuse/fuse_groups.h"
+#include "transform/transform.h"
+
+/* A group that is being outlined; the lists are reused for the next. */
+typedef struct outline {
+  pln_ref root;
+  bool reshapes;
+  uint32_t n, cap_params, cap_args;
+  pln_ref *params; /* in the new function */
+  pln_ref *args;   /* old nodes */
+} outline;
+
+typedef struct fuser {
+  pln_engine *engine;
+  const pln_graph *old;
+  pln_fuse_groups groups;
+  bool link_params;
+  pln_ref *same;  /* a node: the one it is once stop_fusion is gone */
+  pln_ref *head;  /* a group's last node: its first one */
+  pln_ref *next;  /* a node: the next of its group */
+  pln_ref *owner; /* a node: the group that last used it */
+  pln_ref *local; /* and what it is there: a node, or an argument's place */
+  outline made;
+  uint32_t cap_operands;
+  pln_ref *operands;
+  pln_attrs primitive, reshape;
+  int64_t functions;
+} fuser;
+
+/* ------------------------------------------------------------------- groups */
+
+static bool in_group(fuser *f, pln_ref node, pln_ref root) {
+  return pln_fuse_group_of(&f->groups, node) == root;
+}
+
+static void list_members(fuser *f) {
+  memset(f->head, 0xff, f->old->n_nodes * sizeof *f->head);
+  for (pln_ref ref = f->old->n_nodes; ref-- > 0;) {
+    pln_ref root = pln_fuse_group_of(&f->groups, ref);
+    f->next[ref] = f->head[root];
+    f->head[root] = ref;
+    f->owner[ref] = PLN_NONE;
+  }
+}
+
+/* stop_fusion gives its operand. */
+static void pass_stops(fuser *f) {
+  const pln_graph *g = f->old;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    const pln_node *n = &g->nodes[ref];
+    bool stops = n->kind == PLN_CALL && n->data && n->count == 1 &&
+                 pln_fuse_trait_of(f->engine, n->data).stops;
+    f->same[ref] = stops ? f->same[g->operands[n->first]] : ref;
+  }
+}
+
+/* Does this node become the call of a new function? */
+static bool heads(fuser *f, pln_ref ref) {
+  const pln_graph *g = f->old;
+  const pln_node *n = &g->nodes[ref];
+  if (f->groups.closed[f->groups.home[ref]] || !in_group(f, ref, ref) ||
+      n->flags & PLN_NODE_KEEP)
+    return false;
+  if (n->kind == PLN_TUPLE_GET_ITEM)
+    return in_group(f, pln_operand(g, ref, 0), ref);
+  return pln_fuse_computes(g, n);
+}
+
+/* -------------------------------------------------------------- the inputs */
+
+/* What a function can hold itself: nothing is passed for it. */
+static bool is_inlined(const fuser *f, pln_ref node) {
+  switch ((pln_kind)f->old->nodes[node].kind) {
+  case PLN_ABSENT:
+  case PLN_OP: return true;
+  case PLN_CONSTANT: return f->link_params;
+  default: return false;
+  }
+}
+
+static pln_status need(fuser *f, pln_ref operand) {
+  outline *o = &f->made;
+  pln_ref node = f->same[operand];
+  if (in_group(f, node, o->root) || is_inlined(f, node) ||
+      f->owner[node] == o->root)
+    return PLN_OK;
+  PLN_TRY(pln_mem_grow(f->engine, (void **)&o->args, &o->cap_args,
+                       (size_t)o->n + 1, sizeof *o->args));
+  f->owner[node] = o->root;
+  f->local[node] = o->n;
+  o->args[o->n++] = node;
+  return PLN_OK;
+}
+
+static pln_status find_inputs(fuser *f) {
+  const pln_graph *g = f->old;
+  outline *o = &f->made;
+  o->n = 0;
+  o->reshapes = true;
+  for (pln_ref m = f->head[o->root]; m != PLN_NONE; m = f->next[m]) {
+    const pln_node *n = &g->nodes[m];
+    if (n->kind == PLN_CALL)
+      o->reshapes &= pln_fuse_trait_of(f->engine, n->data).reshapes;
+    for (uint32_t i = 0; i < n->count; i++)
+      PLN_TRY(need(f, g->operands[n->first + i]));
+  }
+  return pln_mem_grow(f->engine, (void **)&o->params, &o->cap_params, o->n,
+                      sizeof *o->params);
+}
+
+/* ----------------------------------------------------------------- outlining
+ */
+
+static pln_status add_params(fuser *f, pln_rewrite *rw, pln_builder *b) {
+  outline *o = &f->made;
+  for (uint32_t i = 0; i < o->n; i++) {
+    char name[16];
+    pln_symbol symbol;
+    int size = snprintf(name, sizeof name, "p%u", i);
+    PLN_TRY(
+        pln_symbol_intern(f->engine, (pln_slice){name, (size_t)size}, &symbol));
+    pln_ref arg = pln_rewrite_image(rw, o->args[i]);
+    PLN_TRY(pln_build_param(b, symbol, b->graph->nodes[arg].type, 0,
+                            &o->params[i]));
+  }
+  return PLN_OK;
+}
+
+/* Types, values and attributes are those of the old node: its operands say the
+ * same here. */
+static pln_status copy(fuser *f, pln_builder *b, pln_ref old, uint32_t n,
+                       const pln_ref *operands) {
+  pln_node node = f->old->nodes[old];
+  pln_ref ref;
+  b->origin = f->old->origin[old];
+  PLN_TRY(pln_builder_append(b, &node, n, operands, &ref));
+  b->graph->values[ref] = f->old->values[old];
+  b->graph->typed_from[ref] = f->old->typed_from[old];
+  uint8_t effect = node.flags & PLN_NODE_EFFECT;
+  uint8_t *inside = &b->effects[b->home[ref]];
+  if (effect > *inside)
+    *inside = effect;
+  f->owner[old] = f->made.root;
+  f->local[old] = ref;
+  return PLN_OK;
+}
+
+static pln_status map_operand(fuser *f, pln_builder *b, pln_ref operand,
+                              pln_ref *out) {
+  const outline *o = &f->made;
+  pln_ref node = f->same[operand];
+  if (in_group(f, node, o->root)) {
+    *out = f->local[node];
+    return PLN_OK;
+  }
+  if (!is_inlined(f, node)) {
+    *out = o->params[f->local[node]];
+    return PLN_OK;
+  }
+  if (f->owner[node] != o->root)
+    PLN_TRY(copy(f, b, node, 0, NULL));
+  *out = f->local[node];
+  return PLN_OK;
+}
+
+static pln_status copy_members(fuser *f, pln_builder *b) {
+  const pln_graph *g = f->old;
+  for (pln_ref m = f->head[f->made.root]; m != PLN_NONE; m = f->next[m]) {
+    const pln_node *n = &g->nodes[m];
+    PLN_TRY(pln_mem_grow(f->engine, (void **)&f->operands, &f->cap_operands,
+                         n->count, sizeof *f->operands));
+    for (uint32_t i = 0; i < n->count; i++)
+      PLN_TRY(map_operand(f, b, g->operands[n->first + i], &f->operands[i]));
+    PLN_TRY(copy(f, b, m, n->count, f->operands));
+  }
+  return PLN_OK;
+}
+
+static pln_status call_function(fuser *f, pln_rewrite *rw, pln_builder *b,
+                                pln_ref function, pln_ref *out) {
+  outline *o = &f->made;
+  for (uint32_t i = 0; i < o->n; i++)
+    o->params[i] = pln_rewrite_image(rw, o->args[i]);
+  b->origin = f->old->origin[o->root];
+  PLN_TRY(pln_build_apply(b, function, 0, 0, o->n, o->params, out));
+  b->graph->values[*out] = f->old->values[o->root];
+  return PLN_OK;
+}
+
+static pln_status outline_group(fuser *f, pln_rewrite *rw, pln_ref root,
+                                pln_ref *out) {
+  pln_builder *b = pln_rewrite_builder(rw);
+  pln_scope body;
+  pln_ref function;
+  if (!b)
+    return PLN_ERR_NOMEM;
+  f->made.root = root;
+  f->functions++;
+  PLN_TRY(find_inputs(f));
+  PLN_TRY(pln_build_open(b, &body));
+  PLN_TRY(add_params(f, rw, b));
+  PLN_TRY(copy_members(f, b));
+  PLN_TRY(pln_build_end(b, body, f->local[root], 0));
+  PLN_TRY(pln_build_function(b, body,
+                             f->made.reshapes ? f->reshape : f->primitive,
+                             f->old->nodes[root].type, &function));
+  return call_function(f, rw, b, function, out);
+}
+
+static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+  fuser *f = ud;
+  bool allowed;
+  pln_ref through = f->same[old];
+  if (through != old && !f->groups.closed[f->groups.home[old]]) {
+    PLN_TRY(pln_rewrite_apply(rw, "pass_stop", &allowed));
+    if (allowed)
+      *node = pln_rewrite_image(rw, through);
+    return PLN_OK;
+  }
+  if (!heads(f, old))
+    return PLN_OK;
+  PLN_TRY(pln_rewrite_apply(rw, "fuse", &allowed));
+  return allowed ? outline_group(f, rw, old, node) : PLN_OK;
+}
+
+/* --------------------------------------------------------------------- pass */
+
+static pln_status flag(pln_engine *e, const char *name, pln_attr *out) {
+  *out = (pln_attr){.kind = PLN_ATTR_INT, .v.i = 1};
+  return pln_symbol_intern(e, pln_text(name), &out->name);
+}
+
+static pln_status prepare(fuser *f) {
+  pln_attr flags[2];
+  size_t n = f->old->n_nodes;
+  f->same = pln_mem_new(f->engine, n * sizeof *f->same);
+  f->head = pln_mem_new(f->engine, n * sizeof *f->head);
+  f->next = pln_mem_new(f->engine, n * sizeof *f->next);
+  f->owner = pln_mem_new(f->engine, n * sizeof *f->owner);
+  f->local = pln_mem_new(f->engine, n * sizeof *f->local);
+  if (!f->same || !f->head || !f->next || !f->owner || !f->local)
+    return pln_nomem(f->engine);
+  list_members(f);
+  pass_stops(f);
+  PLN_TRY(flag(f->engine, "Primitive", &flags[0]));
+  PLN_TRY(flag(f->engine, "relay.reshape_only", &flags[1]));
+  PLN_TRY(pln_attrs_make(f->engine, 1, flags, &f->primitive));
+  return pln_attrs_make(f->engine, 2, flags, &f->reshape);
+}
+
+static void dispose(fuser *f) {
+  size_t n = f->old->n_nodes;
+  pln_mem_free(f->engine, f->same, n * sizeof *f->same);
+  pln_mem_free(f->engine, f->head, n * sizeof *f->head);
+  pln_mem_free(f->engine, f->next, n * sizeof *f->next);
+  pln_mem_free(f->engine, f->owner, n * sizeof *f->owner);
+  pln_mem_free(f->engine, f->local, n * sizeof *f->local);
+  pln_mem_free(f->engine, f->made.params,
+               f->made.cap_params * sizeof *f->made.params);
+  pln_mem_free(f->engine, f->made.args,
+               f->made.cap_args * sizeof *f->made.args);
+  pln_mem_free(f->engine, f->operands, f->cap_operands * sizeof *f->operands);
+  pln_fuse_groups_free(&f->groups);
+}
+
+pln_status pln_pass_fuse_ops(pln_pass_run *run) {
+  fuser f = {.engine = pln_run_engine(run), .old = pln_run_function(run)};
+  int64_t level = pln_run_int(run, "fuse_opt_level");
+  pln_attr depth, link;
+  PLN_TRY(pln_context_get(run->context, "relay.FuseOps.max_depth", &depth));
+  PLN_TRY(pln_context_get(run->context, "relay.FuseOps.link_params", &link));
+  f.link_params = link.v.i != 0;
+  pln_status status = pln_fuse_groups_find(
+      &f.groups, f.old, level < 0 ? run->context->opt_level : level,
+      (uint32_t)depth.v.i);
+  if (status == PLN_OK)
+    status = prepare(&f);
+  pln_mutator m = {.ud = &f, .visit = visit};
+  if (status == PLN_OK)
+    status = pln_rewrite_function(run, &m);
+  dispose(&f);
+  if (status == PLN_OK && f.functions)
+    status = pln_run_count(run, "functions", f.functions);
+  return status;
+}

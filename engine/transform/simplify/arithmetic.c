@@ -1,0 +1,120 @@
+/* arithmetic.c: rules for neutral operands: x + 0, x * 1, x and true;
+ * and for operators of any number of operands that have one.
+ *
+ * x + 0 is x also where x is -0.0, of which IEEE makes +0.0: the two compare
+ * equal. */
+
+#include "transform/simplify/rule.h"
+
+/* Larger constants are not looked at. */
+enum { MAX_LOOK = 1024 };
+
+/* Element `i` of a tensor of floats as a double; false for other dtypes. */
+static bool read_float(const pln_tensor *t, size_t i, double *out) {
+  uint16_t half;
+  float single;
+  const char *data = t->data;
+  switch ((pln_dtype)t->dtype) {
+  case PLN_FLOAT64: memcpy(out, data + i * 8, 8); return true;
+  case PLN_FLOAT32:
+    memcpy(&single, data + i * 4, 4);
+    *out = (double)single;
+    return true;
+  case PLN_FLOAT16:
+    memcpy(&half, data + i * 2, 2);
+    *out = (double)pln_half_to_float(half);
+    return true;
+  case PLN_BFLOAT16:
+    memcpy(&half, data + i * 2, 2);
+    *out = (double)pln_bfloat_to_float(half);
+    return true;
+  default: return false;
+  }
+}
+
+static bool is_number(const pln_tensor *t, size_t i, int wanted) {
+  double f;
+  int64_t n;
+  if (read_float(t, i, &f))
+    return f == (double)wanted;
+  return pln_tensor_int(t, i, &n) && n == wanted;
+}
+
+/* Operand `i` is a constant of which each element is `wanted`. */
+static bool is_all(const pln_site *site, uint32_t i, int wanted) {
+  const pln_tensor *t = pln_arg_tensor(&site->call, i);
+  size_t n = t && t->splat ? 1 : t ? t->count : 0;
+  if (!t || t->count == 0 || n > MAX_LOOK)
+    return false;
+  for (size_t k = 0; k < n; k++)
+    if (!is_number(t, k, wanted))
+      return false;
+  return true;
+}
+
+/* Broadcasting with operand `i` leaves the shape of operand `x` as it is. */
+static bool keeps_shape(const pln_site *site, uint32_t x, uint32_t i) {
+  const pln_tensor *t = pln_arg_tensor(&site->call, i);
+  int32_t rank = pln_arg_rank(&site->call, x);
+  if (t->count == 1 && (int64_t)t->rank <= rank)
+    return true;
+  return t->rank == 0 ||
+         pln_same_shape(site->engine, site->type, pln_arg_type(&site->call, x));
+}
+
+/* The other operand, when operand `i` is neutral. */
+static bool drop_neutral(const pln_site *site, uint32_t i, int neutral,
+                         pln_ref *out) {
+  uint32_t x = 1 - i;
+  if (site->call.n_args != 2 || !is_all(site, i, neutral) ||
+      !keeps_shape(site, x, i))
+    return false;
+  *out = pln_site_arg(site, x);
+  return true;
+}
+
+static pln_status drop_either(const pln_site *site, int neutral, pln_ref *out) {
+  if (!drop_neutral(site, 1, neutral, out))
+    drop_neutral(site, 0, neutral, out);
+  return PLN_OK;
+}
+
+static pln_status drop_second(const pln_site *site, int neutral, pln_ref *out) {
+  drop_neutral(site, 1, neutral, out);
+  return PLN_OK;
+}
+
+pln_status pln_simplify_add_zero(pln_site *site, pln_ref *out) {
+  return drop_either(site, 0, out);
+}
+
+pln_status pln_simplify_subtract_zero(pln_site *site, pln_ref *out) {
+  return drop_second(site, 0, out);
+}
+
+pln_status pln_simplify_multiply_one(pln_site *site, pln_ref *out) {
+  return drop_either(site, 1, out);
+}
+
+pln_status pln_simplify_divide_one(pln_site *site, pln_ref *out) {
+  return drop_second(site, 1, out);
+}
+
+pln_status pln_simplify_power_one(pln_site *site, pln_ref *out) {
+  return drop_second(site, 1, out);
+}
+
+pln_status pln_simplify_and_true(pln_site *site, pln_ref *out) {
+  return drop_either(site, 1, out);
+}
+
+pln_status pln_simplify_or_false(pln_site *site, pln_ref *out) {
+  return drop_either(site, 0, out);
+}
+
+/* The sum, mean, maximum or minimum of one operand; a copy. */
+pln_status pln_simplify_only_operand(pln_site *site, pln_ref *out) {
+  if (site->call.n_args == 1 && site->call.n_results == 0)
+    *out = pln_site_arg(site, 0);
+  return PLN_OK;
+}

@@ -1,0 +1,231 @@
+/* data_movement.c: rules for operators that move, repeat, cut or join elements:
+ * transpose, pad, slice, expand, tile, concat. */
+
+#include "transform/simplify/rule.h"
+
+/* The only effect of the operator is to be its first operand. */
+static pln_status is_operand(const pln_site *site, bool yes, pln_ref *out) {
+  if (yes)
+    *out = pln_site_arg(site, 0);
+  return PLN_OK;
+}
+
+/* ----------------------------------------------------------------- transpose
+ */
+
+typedef struct permutation {
+  uint32_t n;
+  int64_t axes[PLN_MAX_RANK];
+} permutation;
+
+/* Without the attribute, axes are reversed. */
+static bool read_permutation(const pln_engine *e, pln_attrs attrs, int32_t rank,
+                             permutation *out) {
+  const pln_attr *perm = pln_attrs_find(e, attrs, "perm");
+  if (perm && (perm->kind != PLN_ATTR_INTS || perm->count > PLN_MAX_RANK))
+    return false;
+  if (!perm && (rank < 0 || rank > PLN_MAX_RANK))
+    return false;
+  out->n = perm ? perm->count : (uint32_t)rank;
+  for (uint32_t i = 0; i < out->n; i++)
+    out->axes[i] = perm ? perm->v.ints[i] : (int64_t)(out->n - 1 - i);
+  for (uint32_t i = 0; i < out->n; i++)
+    if (out->axes[i] < 0 || out->axes[i] >= out->n)
+      return false;
+  return true;
+}
+
+static bool is_identity(const permutation *p) {
+  for (uint32_t i = 0; i < p->n; i++)
+    if (p->axes[i] != i)
+      return false;
+  return true;
+}
+
+pln_status pln_simplify_same_transpose(pln_site *site, pln_ref *out) {
+  permutation p;
+  bool known = read_permutation(site->engine, site->call.attrs,
+                                pln_arg_rank(&site->call, 0), &p);
+  return is_operand(site, known && is_identity(&p), out);
+}
+
+/* transpose(transpose(x, p), q) => transpose(x, p after q) */
+pln_status pln_simplify_merge_transpose(pln_site *site, pln_ref *out) {
+  const pln_graph *g = site->call.graph;
+  pln_ref inner = pln_site_arg(site, 0);
+  permutation p, q;
+  int64_t both[PLN_MAX_RANK];
+  if (!pln_is_call(g, inner, PLN_OP_TRANSPOSE))
+    return PLN_OK;
+  pln_ref x = pln_operand(g, inner, 0);
+  int32_t rank = pln_type_rank(site->engine, g->nodes[x].type);
+  if (rank < 0)
+    rank = pln_type_rank(site->engine, site->type);
+  if (!read_permutation(site->engine, g->nodes[inner].attrs, rank, &p) ||
+      !read_permutation(site->engine, site->call.attrs, (int32_t)p.n, &q) ||
+      p.n != q.n)
+    return PLN_OK;
+  for (uint32_t i = 0; i < q.n; i++)
+    both[i] = p.axes[q.axes[i]];
+  return pln_site_with_list(site, x, PLN_NONE, "perm", q.n, both, out);
+}
+
+/* ---------------------------------------------------- pad, slice, expand, tile
+ */
+
+pln_status pln_simplify_no_pad(pln_site *site, pln_ref *out) {
+  pln_list pads = pln_arg_list(&site->call, 1, "pads");
+  return is_operand(site, pln_list_all(&pads, 0), out);
+}
+
+/* Exporters write these for "to the end". */
+static bool is_to_the_end(pln_dim end) {
+  return PLN_DIM_IS_CONST(end) && end >= INT32_MAX;
+}
+
+/* Elements [start, end) by steps of one are the whole axis. */
+static bool is_full(pln_dim extent, pln_dim start, pln_dim end) {
+  if (start != 0)
+    return false;
+  if (is_to_the_end(end) || (end == extent && extent != PLN_DIM_UNKNOWN))
+    return true;
+  return PLN_DIM_IS_CONST(end) && PLN_DIM_IS_CONST(extent) && end >= extent;
+}
+
+/* The extent of the axis that entry `i` of the call cuts, and whether it is
+ * provably what the result has there. */
+static bool axis_is_full(const pln_site *site, const pln_list *axes, uint32_t i,
+                         pln_dim start, pln_dim end) {
+  const pln_engine *e = site->engine;
+  int32_t rank = pln_arg_rank(&site->call, 0);
+  int64_t axis = axes->given ? pln_list_at(axes, i) : (int64_t)i;
+  if (axis < 0 && rank >= 0)
+    axis += rank;
+  if (axis < 0 || axis >= rank)
+    return is_full(PLN_DIM_UNKNOWN, start, end);
+  pln_dim extent = pln_arg_dims(&site->call, 0)[axis];
+  if (is_full(extent, start, end))
+    return true;
+  return pln_type_rank(e, site->type) == rank && extent != PLN_DIM_UNKNOWN &&
+         pln_type_dims(e, site->type)[axis] == extent;
+}
+
+/* A slice that takes all of each axis, in order. */
+pln_status pln_simplify_full_slice(pln_site *site, pln_ref *out) {
+  pln_list starts = pln_arg_list(&site->call, 1, "starts");
+  pln_list ends = pln_arg_list(&site->call, 2, "ends");
+  pln_list axes = pln_arg_list(&site->call, 3, "axes");
+  pln_list steps = pln_arg_list(&site->call, 4, NULL);
+  if (!starts.given || !starts.sized || !ends.sized ||
+      ends.count != starts.count ||
+      (axes.given && (!pln_list_known(&axes) || axes.count != starts.count)) ||
+      (steps.given && !pln_list_all(&steps, 1)))
+    return PLN_OK;
+  for (uint32_t i = 0; i < starts.count; i++)
+    if (!axis_is_full(site, &axes, i, pln_list_at(&starts, i),
+                      pln_list_at(&ends, i)))
+      return PLN_OK;
+  return is_operand(site, true, out);
+}
+
+/* Expanding to the shape that is there, or to ones. */
+pln_status pln_simplify_same_expand(pln_site *site, pln_ref *out) {
+  pln_list shape = pln_arg_list(&site->call, 1, NULL);
+  bool ones = pln_list_all(&shape, 1) &&
+              (int64_t)shape.count <= pln_arg_rank(&site->call, 0);
+  bool same =
+      pln_same_shape(site->engine, site->type, pln_arg_type(&site->call, 0));
+  return is_operand(site, ones || same, out);
+}
+
+pln_status pln_simplify_no_tile(pln_site *site, pln_ref *out) {
+  pln_list repeats = pln_arg_list(&site->call, 1, NULL);
+  return is_operand(site, pln_list_all(&repeats, 1), out);
+}
+
+/* ------------------------------------------------------------ split, concat
+ */
+
+/* The one part of a split that has no other is all of it. */
+pln_status pln_simplify_only_part(pln_site *site, pln_ref *out) {
+  return is_operand(
+      site,
+      pln_same_shape(site->engine, site->type, pln_arg_type(&site->call, 0)),
+      out);
+}
+
+/* The operand has no element: its extent along the axis is 0. */
+static bool is_empty(const pln_site *site, uint32_t i, int64_t axis) {
+  int32_t rank = pln_arg_rank(&site->call, i);
+  if (axis < 0)
+    axis += rank;
+  return axis >= 0 && axis < rank && pln_arg_dims(&site->call, i)[axis] == 0;
+}
+
+/* Operands that are left when empty ones go; at least one. */
+static uint32_t full_operands(const pln_site *site, pln_ref *kept) {
+  int64_t axis = pln_call_int(&site->call, "axis", 0);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < site->call.n_args; i++)
+    if (!is_empty(site, i, axis))
+      kept[n++] = pln_site_arg(site, i);
+  if (n == 0)
+    kept[n++] = pln_site_arg(site, 0);
+  return n;
+}
+
+static bool any_empty(const pln_site *site) {
+  int64_t axis = pln_call_int(&site->call, "axis", 0);
+  for (uint32_t i = 0; i < site->call.n_args; i++)
+    if (is_empty(site, i, axis))
+      return true;
+  return false;
+}
+
+/* concat(x) => x; concat(x, empty, y) => concat(x, y) */
+pln_status pln_simplify_one_concat(pln_site *site, pln_ref *out) {
+  uint32_t n = site->call.n_args;
+  if (n == 1)
+    return is_operand(site, true, out);
+  if (!any_empty(site))
+    return PLN_OK;
+  pln_ref *kept = pln_mem_new(site->engine, n * sizeof *kept);
+  if (!kept)
+    return pln_nomem(site->engine);
+  uint32_t k = full_operands(site, kept);
+  pln_status status = PLN_OK;
+  if (k == 1)
+    *out = kept[0];
+  else
+    status = pln_site_call(site, site->call.op, site->call.attrs, k, kept, out);
+  pln_mem_free(site->engine, kept, n * sizeof *kept);
+  return status;
+}
+
+/* Parts of a vector of integers: at most so many are joined at once. */
+enum { MAX_PARTS = 16 };
+
+/* concat(a, concat(b, c)) => concat(a, b, c), of vectors of integers: shapes
+ * that are put together piece by piece. */
+pln_status pln_simplify_merge_concat(pln_site *site, pln_ref *out) {
+  const pln_graph *g = site->call.graph;
+  pln_ref parts[MAX_PARTS];
+  uint32_t n = 0, inner = 0;
+  pln_dtype dtype = pln_type_dtype(site->engine, site->type);
+  if (pln_type_rank(site->engine, site->type) != 1 ||
+      (dtype != PLN_INT64 && dtype != PLN_INT32))
+    return PLN_OK;
+  for (uint32_t i = 0; i < site->call.n_args; i++) {
+    pln_ref arg = pln_site_arg(site, i);
+    bool joins = pln_is_call(g, arg, PLN_OP_CONCAT);
+    uint32_t count = joins ? g->nodes[arg].count : 1;
+    if (count > MAX_PARTS - n)
+      return PLN_OK;
+    for (uint32_t k = 0; k < count; k++)
+      parts[n++] = joins ? pln_operand(g, arg, k) : arg;
+    inner += joins;
+  }
+  if (!inner)
+    return PLN_OK;
+  return pln_site_call(site, site->call.op, site->call.attrs, n, parts, out);
+}

@@ -1,0 +1,38 @@
+/* dropout.c: the rule for dropout. */
+
+#include "transform/simplify/rule.h"
+
+static bool is_zero(const pln_tensor *t) {
+  static const char zero[16];
+  size_t size = t ? pln_dtype_bits((pln_dtype)t->dtype) / 8 : 0;
+  return t && t->count == 1 && t->dtype != PLN_STRING && size <= sizeof zero &&
+         !memcmp(t->data, zero, size);
+}
+
+/* Elements are never dropped: training is not asked for, or with ratio 0. */
+static bool is_inference(const pln_site *site) {
+  if (pln_arg_absent(&site->call, 2))
+    return true;
+  return is_zero(pln_arg_tensor(&site->call, 2)) ||
+         is_zero(pln_arg_tensor(&site->call, 1));
+}
+
+/* dropout(x) => x; with its mask, only when that is not used. */
+pln_status pln_simplify_inference_dropout(pln_site *site, pln_ref *out) {
+  pln_ref fields[2] = {pln_site_arg(site, 0)};
+  uint32_t n = site->call.n_results;
+  if (!is_inference(site))
+    return PLN_OK;
+  if (n == 0) {
+    *out = fields[0];
+    return PLN_OK;
+  }
+  if (n > 2 || site->mask_used[site->old])
+    return PLN_OK;
+  pln_builder *b = pln_rewrite_builder(site->rw);
+  if (!b)
+    return PLN_ERR_NOMEM;
+  if (n == 2)
+    PLN_TRY(pln_build_absent(b, &fields[1]));
+  return pln_build_tuple(b, n, fields, out);
+}

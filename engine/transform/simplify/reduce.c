@@ -1,0 +1,89 @@
+/* reduce.c: rules for what is computed over axes. */
+
+#include "transform/simplify/rule.h"
+
+static bool is_reduction(const pln_graph *g, pln_ref node) {
+  const pln_node *n = &g->nodes[node];
+  return n->kind == PLN_CALL && n->data && n->results == 0 &&
+         (pln_op_row(g->engine, n->data)->traits & PLN_TRAIT_REDUCE) != 0 &&
+         pln_call_is_valid(g, node);
+}
+
+/* Marks the axes that a reduction takes away: those of its list, or the one of
+ * argmax; all when there is none. */
+static bool find_axes(const pln_infer *call, int64_t rank, bool *gone) {
+  pln_list axes = pln_arg_list(call, 1, "axes");
+  bool one = call->op == PLN_OP_ARG_MAX || call->op == PLN_OP_ARG_MIN;
+  if (!one && (!axes.given || axes.count == 0)) {
+    memset(gone, true, (size_t)rank);
+    return !axes.given && !pln_call_int(call, "noop_with_empty_axes", 0);
+  }
+  for (uint32_t i = 0; i < (one ? 1 : axes.count); i++) {
+    pln_dim axis = one ? pln_call_int(call, "axis", 0) : pln_list_at(&axes, i);
+    if (!PLN_DIM_IS_CONST(axis) || axis < -rank || axis >= rank)
+      return false;
+    gone[axis < 0 ? axis + rank : axis] = true;
+  }
+  return true;
+}
+
+/* The shape at hand is that of the operand with 1 where an axis is gone. */
+static bool puts_axes_back(const pln_site *site, const pln_infer *reduction) {
+  bool gone[PLN_MAX_RANK] = {false};
+  int64_t rank = pln_arg_rank(reduction, 0);
+  if (rank < 1 || rank > PLN_MAX_RANK ||
+      pln_type_rank(site->engine, site->type) != rank ||
+      !find_axes(reduction, rank, gone))
+    return false;
+  const pln_dim *dims = pln_type_dims(site->engine, site->type);
+  for (int64_t i = 0; i < rank; i++) {
+    pln_dim extent = gone[i] ? 1 : pln_arg_dims(reduction, 0)[i];
+    if (dims[i] != extent || extent == PLN_DIM_UNKNOWN)
+      return false;
+  }
+  return true;
+}
+
+/* expand_dims(sum(x, [1], keepdims=0), [1]) => sum(x, [1], keepdims=1); of
+ * every reduction, and of each way to give the result its axes back. */
+pln_status pln_simplify_keep_axes(pln_site *site, pln_ref *out) {
+  pln_ref args[2];
+  pln_attrs attrs;
+  pln_attr keep = {.kind = PLN_ATTR_INT, .v.i = 1};
+  bool sole;
+  if (!is_reduction(site->call.graph, pln_site_arg(site, 0)))
+    return PLN_OK;
+  pln_infer reduction = pln_site_operand(site, 0);
+  if (pln_call_int(&reduction, "keepdims", 1) != 0 ||
+      reduction.n_args > PLN_COUNT(args) || !puts_axes_back(site, &reduction))
+    return PLN_OK;
+  PLN_TRY(pln_site_is_sole(site, 0, &sole));
+  if (!sole)
+    return PLN_OK;
+  memcpy(args, reduction.args, reduction.n_args * sizeof *args);
+  PLN_TRY(pln_symbol_intern(site->engine, pln_text("keepdims"), &keep.name));
+  PLN_TRY(pln_attrs_with(site->engine, reduction.attrs, &keep, &attrs));
+  return pln_site_call(site, reduction.op, attrs, reduction.n_args, args, out);
+}
+
+/* What these make of one element is the element. */
+static bool keeps_single(pln_op op) {
+  return op == PLN_OP_REDUCE_SUM || op == PLN_OP_REDUCE_MEAN ||
+         op == PLN_OP_REDUCE_PROD || op == PLN_OP_REDUCE_MAX ||
+         op == PLN_OP_REDUCE_MIN;
+}
+
+/* sum(x, [1], keepdims=1) => x, where x has the extent 1 there. */
+pln_status pln_simplify_reduce_single(pln_site *site, pln_ref *out) {
+  bool gone[PLN_MAX_RANK] = {false};
+  int64_t rank = pln_arg_rank(&site->call, 0);
+  if (!keeps_single(site->call.op) || rank < 1 || rank > PLN_MAX_RANK ||
+      pln_call_int(&site->call, "keepdims", 1) == 0 ||
+      !find_axes(&site->call, rank, gone))
+    return PLN_OK;
+  for (int64_t i = 0; i < rank; i++)
+    if (gone[i] && pln_arg_dims(&site->call, 0)[i] != 1)
+      return PLN_OK;
+  *out = pln_site_arg(site, 0);
+  return PLN_OK;
+}

@@ -1,0 +1,254 @@
+/* simplify_expr.c: operations that do nothing go, consecutive ones are merged.
+ *
+ * Run by the executor, once per function. Requires a verified graph.
+ * Each call is looked at by the rules of its operator, once its operands have
+ * been; the result of a rule is looked at again. Results keep their shapes and
+ * dtypes, and their values but for the sign of zero: x + 0 becomes x, although
+ * -0 + 0 is +0, as the two are equal in every comparison.
+ *
+ *     transpose(transpose(%x, perm=[1, 0]), perm=[1, 0])   =>   %x
+ *
+ * Semantics: TVM SimplifyExpr and ONNX's eliminate_nop_*, fuse_consecutive_*.
+ */
+
+#include <stdio.h>
+
+#include "transform/simplify/rule.h"
+
+enum { RULES_PER_OP = 6, MAX_STEPS = 64 };
+
+typedef struct row {
+  const char *name; /* in the report */
+  pln_simplify_rule rule;
+  uint32_t operands; /* it is asked for calls of as many, or more */
+} row;
+
+#define RULE(name) RULE_OF(0, name) /* of those that every form has */
+#define RULE_OF(operands, name) \
+  { #name, pln_simplify_##name, operands }
+static const row rules[PLN_N_OPS][RULES_PER_OP] = {
+    [PLN_OP_IDENTITY] = {RULE(only_operand)},
+    [PLN_OP_RESHAPE] = {RULE(same_reshape), RULE(merge_reshape),
+                        RULE(melt_reshape), RULE(regroup), RULE(part_first),
+                        RULE(keep_axes)},
+    [PLN_OP_FLATTEN] = {RULE(same_reshape), RULE(regroup)},
+    [PLN_OP_SQUEEZE] = {RULE(same_reshape), RULE(merge_squeeze), RULE(take_one),
+                        RULE(regroup)},
+    [PLN_OP_UNSQUEEZE] = {RULE(same_reshape), RULE(merge_unsqueeze),
+                          RULE(take_vector), RULE(keep_axes), RULE(regroup)},
+    [PLN_OP_TRANSPOSE] = {RULE(same_transpose), RULE(merge_transpose)},
+    [PLN_OP_PAD] = {RULE(no_pad)},
+    [PLN_OP_SLICE] = {RULE(full_slice)},
+    [PLN_OP_EXPAND] = {RULE(same_expand), RULE_OF(2, melt_expand)},
+    [PLN_OP_TILE] = {RULE(no_tile)},
+    [PLN_OP_CONCAT] = {RULE(one_concat), RULE(merge_concat)},
+    [PLN_OP_SPLIT] = {RULE(only_part)},
+    [PLN_OP_GATHER] = {RULE(take_all), RULE(take_moved)},
+    [PLN_OP_CAST] = {RULE(same_cast), RULE(merge_cast)},
+    [PLN_OP_CAST_LIKE] = {RULE(same_cast)},
+    [PLN_OP_ADD] = {RULE(add_zero), RULE(drop_expand)},
+    [PLN_OP_SUB] = {RULE(subtract_zero), RULE(drop_expand)},
+    [PLN_OP_MUL] = {RULE(multiply_one), RULE(drop_expand)},
+    [PLN_OP_DIV] = {RULE(divide_one), RULE(drop_expand)},
+    [PLN_OP_POW] = {RULE(power_one), RULE(drop_expand)},
+    [PLN_OP_AND] = {RULE(and_true), RULE(drop_expand)},
+    [PLN_OP_OR] = {RULE(or_false), RULE(drop_expand)},
+    [PLN_OP_SUM] = {RULE(only_operand)},
+    [PLN_OP_MEAN] = {RULE(only_operand)},
+    [PLN_OP_MAX] = {RULE(only_operand), RULE(drop_expand)},
+    [PLN_OP_MIN] = {RULE(only_operand), RULE(drop_expand)},
+    [PLN_OP_XOR] = {RULE(drop_expand)},
+    [PLN_OP_MOD] = {RULE(drop_expand)},
+    [PLN_OP_EQUAL] = {RULE(drop_expand)},
+    [PLN_OP_GREATER] = {RULE(drop_expand)},
+    [PLN_OP_GREATER_OR_EQUAL] = {RULE(drop_expand)},
+    [PLN_OP_LESS] = {RULE(drop_expand)},
+    [PLN_OP_LESS_OR_EQUAL] = {RULE(drop_expand)},
+    [PLN_OP_WHERE] = {RULE(drop_expand)},
+    [PLN_OP_REDUCE_SUM] = {RULE(reduce_single)},
+    [PLN_OP_REDUCE_MEAN] = {RULE(reduce_single)},
+    [PLN_OP_REDUCE_PROD] = {RULE(reduce_single)},
+    [PLN_OP_REDUCE_MAX] = {RULE(reduce_single)},
+    [PLN_OP_REDUCE_MIN] = {RULE(reduce_single)},
+    [PLN_OP_DROPOUT] = {RULE(inference_dropout)},
+    [PLN_OP_RNN] = {RULE(zero_state)},
+    [PLN_OP_GRU] = {RULE(zero_state)},
+    [PLN_OP_LSTM] = {RULE(zero_state)},
+};
+
+typedef struct simplify {
+  pln_engine *engine;
+  uint8_t *mask_used; /* a node of the old graph; made for the first dropout */
+  pln_uses uses;      /* likewise, for the first rule that asks */
+  uint32_t fields;    /* of tuples that were replaced */
+  bool watched;
+  uint32_t counts[PLN_N_OPS][RULES_PER_OP];
+  uint32_t tried[PLN_N_OPS][RULES_PER_OP]; /* when they are watched */
+} simplify;
+
+/* -------------------------------------------------------------- result masks
+ */
+
+/* Marks calls that are used otherwise than for their first result. */
+static void mark_masks(const pln_graph *g, uint8_t *used) {
+  for (pln_ref i = 0; i < g->n_nodes; i++) {
+    const pln_node *n = &g->nodes[i];
+    if (n->kind == PLN_TUPLE_GET_ITEM && n->data == 0)
+      continue;
+    for (uint32_t k = 0; k < n->count; k++)
+      used[g->operands[n->first + k]] = 1;
+  }
+  for (pln_scope s = 0; s < g->n_scopes; s++)
+    if (g->scopes[s].result != PLN_NONE)
+      used[g->scopes[s].result] = 1;
+}
+
+static pln_status need_masks(simplify *s, const pln_graph *old) {
+  if (s->mask_used)
+    return PLN_OK;
+  s->mask_used = pln_mem_zeroed(s->engine, old->n_nodes);
+  if (!s->mask_used)
+    return pln_nomem(s->engine);
+  mark_masks(old, s->mask_used);
+  return PLN_OK;
+}
+
+/* ---------------------------------------------------------------- the driver
+ */
+
+static pln_status try_rule(simplify *s, int i, pln_site *site, pln_ref *out) {
+  pln_op op = site->call.op;
+  double began = s->watched ? pln_rule_clock(s->engine) : 0;
+  *out = PLN_NONE;
+  PLN_TRY(rules[op][i].rule(site, out));
+  if (*out == site->node)
+    *out = PLN_NONE;
+  if (!s->watched)
+    return PLN_OK;
+  s->tried[op][i]++;
+  return began > 0 ? pln_rule_tried(s->engine, rules[op][i].name, 0, began)
+                   : PLN_OK;
+}
+
+/* The rule's answer is used when it may be; the call stays when it may not. */
+static pln_status take_answer(simplify *s, pln_site *site, int i, pln_ref found,
+                              pln_ref *out) {
+  pln_op op = site->call.op;
+  bool allowed;
+  PLN_TRY(pln_rewrite_apply(site->rw, rules[op][i].name, &allowed));
+  if (!allowed)
+    return PLN_OK;
+  s->counts[op][i]++;
+  *out = found;
+  return pln_keep_rank(site->rw, found, site->type);
+}
+
+/* The node to use for the call at hand: itself, or what a rule gives. */
+static pln_status apply_rules(simplify *s, pln_site *site, pln_ref *out) {
+  pln_op op = site->call.op;
+  *out = site->node;
+  for (int i = 0; i < RULES_PER_OP && rules[op][i].rule; i++) {
+    pln_ref found;
+    if (site->call.n_args < rules[op][i].operands)
+      continue;
+    PLN_TRY(try_rule(s, i, site, &found));
+    if (found != PLN_NONE)
+      return take_answer(s, site, i, found, out);
+    /* A rule that built in vain has moved the operands. */
+    pln_site_look(site, site->node);
+  }
+  return PLN_OK;
+}
+
+/* Of calls that give tuples only these are known to the rules. */
+static bool may_give_tuple(pln_op op) {
+  return op == PLN_OP_DROPOUT || op == PLN_OP_RNN || op == PLN_OP_GRU ||
+         op == PLN_OP_LSTM;
+}
+
+static bool has_rules(const pln_graph *g, pln_ref node) {
+  const pln_node *n = &g->nodes[node];
+  return n->kind == PLN_CALL && n->data > 0 && n->data < PLN_N_OPS &&
+         rules[n->data][0].rule &&
+         (n->results == 0 || may_give_tuple(n->data)) &&
+         pln_op_is_onnx_form(g, node) && pln_call_is_valid(g, node);
+}
+
+static pln_status simplify_call(simplify *s, pln_rewrite *rw, pln_ref old,
+                                pln_ref *node) {
+  pln_site site = {.engine = s->engine, .rw = rw, .old = old, .uses = &s->uses};
+  const pln_node *call = &pln_rewrite_graph(rw)->nodes[*node];
+  if (call->data == PLN_OP_DROPOUT && call->results > 0)
+    PLN_TRY(need_masks(s, pln_rewrite_old(rw)));
+  site.mask_used = s->mask_used;
+  for (int step = 0; step < MAX_STEPS; step++) {
+    pln_ref next;
+    const pln_node *n = &pln_rewrite_graph(rw)->nodes[*node];
+    /* Only the call that was there has more than one result. */
+    if (!has_rules(pln_rewrite_graph(rw), *node) || (step > 0 && n->results))
+      return PLN_OK;
+    pln_site_look(&site, *node);
+    PLN_TRY(apply_rules(s, &site, &next));
+    if (next == *node)
+      return PLN_OK;
+    *node = next;
+  }
+  return PLN_OK;
+}
+
+static pln_status simplify_field(simplify *s, pln_rewrite *rw, pln_ref *node) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  pln_ref tuple = pln_operand(g, *node, 0);
+  uint32_t index = g->nodes[*node].data;
+  pln_type type = g->nodes[*node].type;
+  bool allowed;
+  if (g->nodes[tuple].kind != PLN_TUPLE || index >= g->nodes[tuple].count)
+    return PLN_OK;
+  PLN_TRY(pln_rewrite_apply(rw, "tuple_field", &allowed));
+  if (!allowed)
+    return PLN_OK;
+  *node = pln_operand(g, tuple, index);
+  s->fields++;
+  return pln_keep_rank(rw, *node, type);
+}
+
+static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+  const pln_graph *g = pln_rewrite_graph(rw);
+  const pln_node *n = &g->nodes[*node];
+  if (has_rules(g, *node))
+    return simplify_call(ud, rw, old, node);
+  return n->kind == PLN_TUPLE_GET_ITEM ? simplify_field(ud, rw, node) : PLN_OK;
+}
+
+/* Who watches the rules hears of those too that never had anything to do. */
+static pln_status list_rules(const simplify *s) {
+  PLN_TRY(pln_rule_tried(s->engine, "tuple_field", 0, 0));
+  for (pln_op op = 0; op < PLN_N_OPS; op++)
+    for (int i = 0; i < RULES_PER_OP && rules[op][i].rule; i++)
+      PLN_TRY(pln_rule_tried(s->engine, rules[op][i].name, s->tried[op][i], 0));
+  return PLN_OK;
+}
+
+static pln_status report(const simplify *s, pln_pass_run *run) {
+  if (s->watched)
+    PLN_TRY(list_rules(s));
+  if (s->fields)
+    PLN_TRY(pln_run_count(run, "tuple_field", s->fields));
+  for (pln_op op = 0; op < PLN_N_OPS; op++)
+    for (int i = 0; i < RULES_PER_OP && rules[op][i].rule; i++)
+      if (s->counts[op][i])
+        PLN_TRY(pln_run_count(run, rules[op][i].name, s->counts[op][i]));
+  return PLN_OK;
+}
+
+pln_status pln_pass_simplify_expr(pln_pass_run *run) {
+  simplify s = {.engine = pln_run_engine(run)};
+  s.uses.engine = s.engine;
+  s.watched = pln_rules_watched(s.engine);
+  pln_mutator m = {.ud = &s, .visit = visit};
+  const pln_graph *old = pln_run_function(run);
+  pln_status status = pln_rewrite_function(run, &m);
+  pln_mem_free(s.engine, s.mask_used, old->n_nodes);
+  pln_uses_end(&s.uses);
+  return status == PLN_OK ? report(&s, run) : status;
+}

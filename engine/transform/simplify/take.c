@@ -1,0 +1,138 @@
+/* take.c: rules for elements chosen by position: take, and slices of
+ * one position. An axis that goes and comes back is never taken away. */
+
+#include "transform/simplify/rule.h"
+
+/* Entry `i` of the axes as an axis of `rank`; -1 when that is not known. */
+static int64_t axis_at(const pln_list *axes, uint32_t i, int64_t rank) {
+  if (!axes->given || i >= axes->count)
+    return -1;
+  pln_dim axis = pln_list_at(axes, i);
+  if (!PLN_DIM_IS_CONST(axis))
+    return -1;
+  axis += axis < 0 && rank >= 0 ? rank : 0;
+  return axis < rank || rank < 0 ? axis : -1;
+}
+
+/* The axis of a take, counted from 0. */
+static int64_t take_axis(const pln_infer *take) {
+  int64_t axis = pln_call_int(take, "axis", 0);
+  int64_t rank = pln_arg_rank(take, 0);
+  axis += axis < 0 && rank >= 0 ? rank : 0;
+  return axis < rank || rank < 0 ? axis : -1;
+}
+
+static pln_status build_take(pln_site *site, pln_ref x, pln_ref index,
+                             int64_t axis, pln_ref *out) {
+  pln_attrs attrs;
+  pln_attr entry = {.kind = PLN_ATTR_INT, .v.i = axis};
+  pln_ref args[2] = {x, index};
+  PLN_TRY(pln_symbol_intern(site->engine, pln_text("axis"), &entry.name));
+  PLN_TRY(pln_attrs_make(site->engine, 1, &entry, &attrs));
+  return pln_site_call(site, PLN_OP_GATHER, attrs, 2, args, out);
+}
+
+/* expand_dims(take(x, 3, axis=1), [1]) => take(x, [3], axis=1), unless the take
+ * is used otherwise too. */
+pln_status pln_simplify_take_vector(pln_site *site, pln_ref *out) {
+  pln_ref node = pln_site_arg(site, 0), index;
+  pln_list axes = pln_arg_list(&site->call, 1, "axes");
+  bool sole;
+  int64_t at;
+  if (!pln_is_call(site->call.graph, node, PLN_OP_GATHER) || axes.count != 1)
+    return PLN_OK;
+  pln_infer take = pln_site_operand(site, 0);
+  const pln_tensor *t = pln_arg_tensor(&take, 1);
+  int64_t rank = pln_arg_rank(&take, 0);
+  if (!t || t->rank != 0 || !pln_tensor_int(t, 0, &at) || rank < 0 ||
+      take_axis(&take) < 0 || axis_at(&axes, 0, rank) != take_axis(&take))
+    return PLN_OK;
+  PLN_TRY(pln_site_is_sole(site, 0, &sole));
+  if (!sole)
+    return PLN_OK;
+  pln_ref x = take.args[0];
+  int64_t axis = take_axis(&take);
+  PLN_TRY(pln_site_ints(site, 1, &at, &index));
+  return build_take(site, x, index, axis, out);
+}
+
+/* take(transpose(x, [2, 0, 1]), 3, axis=0) => take(x, 3, axis=2), where the
+ * axes that are left stand in order. */
+pln_status pln_simplify_take_moved(pln_site *site, pln_ref *out) {
+  const pln_graph *g = site->call.graph;
+  pln_ref move = pln_site_arg(site, 0);
+  int64_t axis = take_axis(&site->call), last = -1;
+  if (!pln_is_call(g, move, PLN_OP_TRANSPOSE) || axis < 0 ||
+      pln_arg_rank(&site->call, 1) != 0)
+    return PLN_OK;
+  const pln_attr *perm =
+      pln_attrs_find(site->engine, g->nodes[move].attrs, "perm");
+  if (!perm || perm->kind != PLN_ATTR_INTS || axis >= perm->count)
+    return PLN_OK;
+  for (uint32_t i = 0; i < perm->count; i++) {
+    if (i != axis && perm->v.ints[i] <= last)
+      return PLN_OK;
+    last = i != axis ? perm->v.ints[i] : last;
+  }
+  return build_take(site, pln_operand(g, move, 0), pln_site_arg(site, 1),
+                    perm->v.ints[axis], out);
+}
+
+/* take(x, [0, 1, ..., n - 1]) => x, where x has the extent n there. */
+pln_status pln_simplify_take_all(pln_site *site, pln_ref *out) {
+  const pln_infer *call = &site->call;
+  int64_t axis = take_axis(call), rank = pln_arg_rank(call, 0);
+  pln_list indices = pln_arg_list(call, 1, NULL);
+  const pln_tensor *t = pln_arg_tensor(call, 1);
+  if (axis < 0 || rank < 0 || !t || t->rank != 1 || !pln_list_known(&indices) ||
+      pln_arg_dims(call, 0)[axis] != (pln_dim)indices.count)
+    return PLN_OK;
+  for (uint32_t i = 0; i < indices.count; i++) {
+    pln_dim at = pln_list_at(&indices, i);
+    if (at != i && at != (int64_t)i - (int64_t)indices.count)
+      return PLN_OK;
+  }
+  *out = pln_site_arg(site, 0);
+  return PLN_OK;
+}
+
+/* The one position that a slice takes of one axis. */
+static bool is_one_position(const pln_infer *slice, int64_t *axis,
+                            int64_t *at) {
+  pln_list starts = pln_arg_list(slice, 1, "starts");
+  pln_list ends = pln_arg_list(slice, 2, "ends");
+  pln_list axes = pln_arg_list(slice, 3, "axes");
+  pln_list steps = pln_arg_list(slice, 4, NULL);
+  int64_t rank = pln_arg_rank(slice, 0);
+  if (!pln_list_known(&starts) || !pln_list_known(&ends) || rank < 0 ||
+      starts.count != 1 || ends.count != 1 ||
+      (steps.given && !pln_list_all(&steps, 1)))
+    return false;
+  pln_dim start = pln_list_at(&starts, 0), end = pln_list_at(&ends, 0);
+  *axis = axes.given ? axis_at(&axes, 0, rank) : 0;
+  *at = start;
+  if (*axis < 0 || (axes.given && axes.count != 1))
+    return false;
+  return start == -1 ? end >= INT32_MAX : end == start + 1;
+}
+
+/* squeeze(strided_slice(x, [3], [4], [1]), [1]) => take(x, 3, axis=1), unless
+ * the slice is used otherwise too. */
+pln_status pln_simplify_take_one(pln_site *site, pln_ref *out) {
+  pln_ref node = pln_site_arg(site, 0), index;
+  pln_list axes = pln_arg_list(&site->call, 1, "axes");
+  int64_t axis, at;
+  bool sole;
+  if (!pln_is_call(site->call.graph, node, PLN_OP_SLICE) || axes.count != 1)
+    return PLN_OK;
+  pln_infer slice = pln_site_operand(site, 0);
+  if (!is_one_position(&slice, &axis, &at) ||
+      axis_at(&axes, 0, pln_arg_rank(&slice, 0)) != axis)
+    return PLN_OK;
+  PLN_TRY(pln_site_is_sole(site, 0, &sole));
+  if (!sole)
+    return PLN_OK;
+  pln_ref x = slice.args[0];
+  PLN_TRY(pln_site_int(site, at, &index));
+  return build_take(site, x, index, axis, out);
+}

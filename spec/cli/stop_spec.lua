@@ -1,0 +1,158 @@
+-- How the command ends when it is stopped, or cannot write: with a message and a
+-- status, and without a file that is half done.
+
+local command = require "spec.cli.command"
+
+local folder
+
+before_each(function()
+  folder = command.folder()
+  command.write(folder .. "/in.relay", [[
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32]) { add(nn.relu(%x), 1f) }
+]])
+end)
+
+after_each(function() os.execute("rm -rf " .. folder) end)
+
+-- Runs a line of a shell with the command as $PERILUNE in the folder: status,
+-- standard error.
+local function shell(line)
+  local script = ("cd %s || exit; PERILUNE=%s; %s"):format(folder,
+    command.program:gsub("%S+$", function(path)
+      return path:find "^/" and path or io.popen "pwd":read() .. "/" .. path
+    end):gsub("^(.*)$", "'%1'"), line)
+  local _, _, status = os.execute(("sh -c '%s' 2>%s/err"):format(script:gsub("'", "'\\''"), folder))
+  return status, command.read(folder .. "/err")
+end
+
+local function exists(name)
+  local file = io.open(folder .. "/" .. name)
+  if file then file:close() end
+  return file ~= nil
+end
+
+describe("an error of standard output is one of the command", function()
+  for _, arguments in ipairs { "fmt in.relay", "ops", "passes", "info in.relay", "--help",
+    "opt --help", "opt in.relay -o out.relay" } do
+    it("on a full device: " .. arguments, function()
+      local status, err = shell("$PERILUNE " .. arguments .. " >/dev/full")
+      assert.equal(1, status)
+      assert.matches("perilune: standard output: .+\n$", err)
+    end)
+  end
+
+  it("however it was printed", function()
+    for _, script in ipairs { "print(1)", "io.write(('x'):rep(1e6)) print(1)",
+      "print(1) os.exit(0)",
+      "print(('x'):rep(1e6)) os.exit(true, true)" } do
+      command.write(folder .. "/print.lua", script)
+      local status, err = shell "$PERILUNE print.lua >/dev/full"
+      assert.equal(1, status)
+      assert.matches("^perilune: standard output: ", err)
+    end
+  end)
+
+  it("on a closed pipe, which a script cannot fill for ever", function()
+    command.write(folder .. "/print.lua", "while true do print 'more' end")
+    local _, err = shell "{ $PERILUNE print.lua; echo $? >status; } | head -1 >/dev/null"
+    assert.equal("1\n", command.read(folder .. "/status"))
+    assert.equal("perilune: cannot write: the reader of a pipe has closed it\n", err)
+  end)
+end)
+
+describe("an error of a file that was asked for is one of the command", function()
+  for option, name in pairs { ["--history"] = "/dev/full", ["--trace"] = "/dev/full" } do
+    it(option, function()
+      local status, err = shell(("$PERILUNE opt in.relay -o out.relay %s %s"):format(option, name))
+      assert.equal(1, status)
+      assert.matches("^perilune: " .. option:gsub("%-", "%%-") .. ": ", err)
+      assert.is_false(exists "out.relay")
+    end)
+  end
+
+  it("--dump", function()
+    os.execute("mkdir -p " .. folder .. "/dump/000_input.relay")
+    local status, err = shell "$PERILUNE opt in.relay -o out.relay --dump dump"
+    assert.equal(1, status)
+    assert.matches("^perilune: %-%-dump: .*000_input.relay", err)
+    assert.is_false(exists "out.relay")
+  end)
+end)
+
+-- Where Lua's hooks do not reach.
+local limited = "$PERILUNE opt in.relay -o out.relay -p mine.lua --set limit.seconds=0.1"
+local endless = {
+  ["string.rep"] = "while true do local _ = ('x'):rep(1e9) end",
+  ["a pattern that backtracks"] =
+    "return ('a'):rep(60):match(('a?'):rep(60) .. ('a'):rep(60) .. 'b')",
+  ["table.move"] = "table.move({}, 1, 1 << 50, 1, {})",
+  ["a finaliser"] =
+    "setmetatable({}, { __gc = function() while true do end end }) collectgarbage()",
+  ["a handler of xpcall"] = "xpcall(error, function() while true do end end)",
+  ["__tostring of an error"] =
+    "error(setmetatable({}, { __tostring = function() while true do end end }))",
+}
+
+describe("limit.seconds of the command ends", function()
+  for what, code in pairs(endless) do
+    it(what, function()
+      command.write(folder .. "/mine.lua", ([[
+local pl = require "perilune"
+return pl.function_pass { name = "Endless", run = function() %s end }
+]]):format(code))
+      local status, err = shell(limited)
+      assert.equal(1, status)
+      assert.matches("limit%.seconds", err)
+      assert.is_false(exists "out.relay")
+    end)
+  end
+
+  it("a script that never returns its pipeline", function()
+    command.write(folder .. "/mine.lua", "while true do end")
+    local status, err = shell(limited)
+    assert.equal(1, status)
+    assert.matches("^perilune: a script runs longer than limit.seconds allows;", err)
+    assert.is_false(exists "out.relay")
+  end)
+
+  it("a finaliser between the passes and at the end", function()
+    command.write(folder .. "/mine.lua", [[
+setmetatable({}, { __gc = function() while true do end end })
+return require "perilune".passes.SimplifyExpr()
+]])
+    local status, err = shell(limited)
+    assert.matches("runs longer than limit.seconds allows; the command ends\n$", err)
+    assert.equal(exists "out.relay" and 0 or 1, status)
+  end)
+end)
+
+describe("Ctrl-C", function()
+  -- Sends the signal a moment after the file `started` is there.
+  local function interrupted(code)
+    command.write(folder .. "/mine.lua", ([[
+local pl = require "perilune"
+return pl.function_pass { name = "Endless", run = function()
+  io.open("started", "w"):close()
+  %s
+end }
+]]):format(code))
+    return shell([[
+$PERILUNE opt in.relay -o out.relay -p mine.lua & pid=$!
+while ! [ -e started ]; do kill -0 $pid || break; done
+kill -INT $pid; wait $pid]])
+  end
+
+  it("ends what no hook reaches", function()
+    local status, err = interrupted(endless["a pattern that backtracks"])
+    assert.equal(130, status)
+    assert.equal("perilune: interrupted; nothing is written\n", err)
+    assert.is_false(exists "out.relay")
+  end)
+
+  it("ends what a hook reaches", function()
+    local status, err = interrupted "while true do end"
+    assert.equal(130, status)
+    assert.matches("interrupted; nothing is written\n$", err)
+  end)
+end)

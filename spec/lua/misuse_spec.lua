@@ -1,0 +1,111 @@
+-- What is said of wrong usage of the library: where it was called, what there is instead.
+
+local pl = require "perilune"
+
+local x = pl.var("x", "Tensor[(2), float32]")
+
+--- What f raises, without the place; that must be this file's.
+local function message(f)
+  local ok, err = pcall(f)
+  assert.is_false(ok)
+  local text = tostring(err)
+  local rest, n = text:gsub("^spec/lua/misuse_spec.lua:%d+: ", "")
+  assert.equal(1, n, text)
+  return (rest:gsub("^error: ", ""))
+end
+
+describe("a mistake in a call", function()
+  it("is told at the line of the script, with the name of what was called", function()
+    local rows = {
+      { "pl.func: params: a table expected, got Node", function() return (pl.func(x, x)) end },
+      { "pl.func: a body expected, got nil", function() return (pl.func({ x })) end },
+      { "pl.save: path: a string expected, got nil", function() return (pl.save(x)) end },
+      { "verify: perilune.Node expected, got number", function() return (pl.verify(3)) end },
+      { "pl.bisect: a module expected, got string",
+        function() return (pl.bisect("SimplifyExpr", "x")) end },
+      { "an element of dtype int64 is an integer, got a table",
+        function() return (pl.tensor { 1, { 2 } }) end },
+      { "pl.with: a context expected, got Node", function() return (pl.with(x)) end },
+    }
+    for _, row in ipairs(rows) do
+      assert.equal(row[1], (message(row[2]):gsub(" table: 0x%x+", " a table")))
+    end
+  end)
+
+  it("names what is nearly called so", function()
+    local mod = pl.module { main = pl.func({ x }, x) }
+    local rows = {
+      { "'retype'; did you mean 'ret_type'?",
+        function() return (pl.func({ x }, x, { retype = "int32" })) end },
+      { "'type_param'; did you mean 'type_params'?",
+        function() return (pl.func({ x }, x, { attrs = {}, type_param = {} })) end },
+      { "'Primitiv'; did you mean 'Primitive'?",
+        function() return (pl.func({ x }, x, { Primitiv = 1 })) end },
+      { "save has no option 'external'", function() pl.save(mod, "x.onnx", { external = 1 }) end },
+      { "'content'; did you mean 'contents'?",
+        function() return pl.equal(mod, mod, { content = true }) end },
+      { "'evry'; did you mean 'every'?",
+        function() return (pl.bisect("SimplifyExpr", mod, nil, { evry = true })) end },
+      { "'pipelin'; did you mean 'pipeline'?",
+        function() return (pl.reduce(mod, nil, { pipelin = "x" })) end },
+      { "'sed'; did you mean 'seed'?",
+        function() return (pl.tensor.random("float32", { 2 }, { sed = 1 })) end },
+      { "no dtype is called 'flot32'; did you mean 'float32'?",
+        function() return (pl.tensor({ 1 }, "flot32")) end },
+      { "'axs'; did you mean 'axis'?",
+        function() return (pl.op.nn.softmax(x, { axs = 1 })) end },
+      { "'rum'; did you mean 'run'?",
+        function() pl.passes.X = { kind = "function", rum = print } end },
+      { "'opt_levl'; did you mean 'opt_level'?",
+        function() return (pl.context { opt_levl = 3 }) end },
+      { "'nam'; did you mean 'name'?", function() return (pl.parse("x", { nam = "x" })) end },
+      { "'colur'; did you mean 'colour'?",
+        function() return (pl.instruments.diff { colur = true }) end },
+    }
+    for _, row in ipairs(rows) do assert.matches(row[1], message(row[2]), 1, true) end
+  end)
+
+  it("says what cannot be assigned to", function()
+    local mod = pl.module { main = pl.func({ x }, x + 1) }
+    local views = {
+      Module = function() mod.main = 1 end,
+      Functions = function() mod.functions.main = 1 end,
+      Node = function() mod.functions.main.body = x end,
+      Attrs = function() mod.functions.main.attrs.Inline = 1 end,
+      Type = function() x.type.shape = {} end,
+      Op = function() pl.op.add.doc = "" end,
+    }
+    for class, assign in pairs(views) do
+      assert.matches(("^perilune.%s has no writable field"):format(class), message(assign))
+    end
+    assert.equal("operators are not assigned", message(function() pl.op.mine = 1 end))
+  end)
+
+  it("takes a function's type, attributes and type variables from one table", function()
+    local fn = pl.func({ x }, x, { ret_type = x.type, attrs = { mine = 1 } })
+    assert.equal(1, fn.attrs.mine)
+    assert.equal(2, pl.func({ x }, x, { other = 2 }).attrs.other)
+  end)
+end)
+
+describe("the name of an operator", function()
+  it("may be what ONNX calls it, for a message", function()
+    assert.equal("no operator is called 'MatMul'; ONNX's MatMul is 'nn.matmul' here",
+      message(function() return (pl.op.MatMul) end))
+    assert.equal("no operator is called 'Softmaxx'; did you mean 'Softmax' (ONNX), "
+      .. "'nn.softmax' here?", message(function() return (pl.call("Softmaxx", { x })) end))
+    assert.equal("no operator is called 'ai.onnx::Relu'; ONNX's Relu is 'nn.relu' here",
+      message(function() return (pl.op["ai.onnx::Relu"]) end))
+  end)
+
+  it("may be of a domain that nobody here knows", function()
+    local op = pl.op["com.example::NeverSeen"]
+    assert.equal("com.example::NeverSeen", op.name)
+    assert.equal(op, pl.call("com.example::NeverSeen", { x }).op)
+    local mod = pl.module { main = pl.func({ x }, op(x, { alpha = 1.5 })) }
+    local again = assert(pl.onnx.parse(assert(pl.onnx.tostring(mod))))
+    assert.same({ "com.example::NeverSeen", 1.5 },
+      { again.main.body.op.name, again.main.body.attrs.alpha })
+    assert.error_matches(function() return (pl.op["no operator"]) end, "no operator is called")
+  end)
+end)

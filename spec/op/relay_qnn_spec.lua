@@ -1,0 +1,74 @@
+-- What Relay's operators on quantised tensors compute, as TVM lowers them, on
+-- numbers that can be checked by hand.
+
+local pl = require "perilune"
+
+local computes, refuses = require "spec.op.computed" (it)
+
+local function ints(values) return { "int32", values } end
+local function longs(values) return { "int64", values } end
+local function floats(values) return { "float32", values } end
+local function bytes(values) return { "uint8", values } end
+local function chars(values) return { "int8", values } end
+
+describe("numbers", function()
+  computes("are quantised, halves away from zero", [[
+      (qnn.quantize(%a, 0.5f, 10, out_dtype="uint8"),
+       qnn.quantize(%a, 0.5f, 0, out_dtype="int8"))]],
+    { floats { 0.25, -0.25, 100, 1000 } }, { 11, 9, 210, 255 }, { 1, -1, 127, 127 })
+  computes("are quantised by channel and brought back", [[
+      %0 = qnn.quantize(%a, %b, %c, out_dtype="int8", axis=0);
+      (%0, qnn.dequantize(%0, %b, %c, axis=0))]],
+    { floats { { 1, 2 }, { 1, 2 } }, floats { 1, 0.5 }, ints { 0, -1 } },
+    { { 1, 2 }, { 1, 3 } }, { { 1, 2 }, { 1, 2 } })
+  refuses("that are none are not quantised", "qnn.quantize(%a, 0.5f, 0, out_dtype=\"int8\")",
+    { floats { 0 / 0 } }, "'qnn.quantize': an element has no defined result")
+  refuses("have a scale each or one for all", [[
+      qnn.quantize(%a, %b, 0, out_dtype="int8")]], { floats { 1, 2 }, floats { 1, 2, 3 } },
+    "'qnn.quantize': a scale or zero point does not fit the operand")
+  computes("are requantised, halves up or away from zero", [[
+      (qnn.requantize(%a, 0.5f, 0, 1f, 0, out_dtype="int8"),
+       qnn.requantize(%a, 0.5f, 0, 1f, 0, out_dtype="int8", rounding="TONEAREST"),
+       qnn.requantize(%a, 1f, 1, 1f, 2, out_dtype="uint8"))]],
+    { ints { 100, -100, 3, -3, 1000 } }, { 50, -50, 2, -1, 127 }, { 50, -50, 2, -2, 127 },
+    { 101, 0, 4, 0, 255 })
+  refuses("are not requantised beyond all ranges", [[
+      qnn.requantize(%a, 1f, 0, 0f, 0, out_dtype="int8")]], { ints { 1 } },
+    "'qnn.requantize': a scale or a product is out of range")
+  computes("are multiplied by fixed point", [[
+      (fixed_point_multiply(%a, multiplier=1073741824, shift=1),
+       fixed_point_multiply(%a, multiplier=1073741824, shift=-1))]],
+    { ints { 10, -10 } }, { 10, -10 }, { 3, -2 })
+end)
+
+describe("quantised arithmetic", function()
+  local a, b = bytes { 10, 20 }, bytes { 1, 2 }
+  computes("is of the result's scale", [[
+      (qnn.add(%a, %b, 1f, 0, 1f, 0, 2f, 5), qnn.subtract(%a, %b, 1f, 0, 1f, 0, 2f, 5),
+       qnn.mul(%a, %b, 1f, 0, 1f, 0, 2f, 5))]], { a, b }, { 11, 16 }, { 9, 14 }, { 10, 25 })
+  computes("sums products in int32", [[
+      (qnn.dense(%a, %b, 1, 2, 1f, 1f, units=1), qnn.batch_matmul(%c, %d, 1, 2, 1f, 1f,
+        transpose_b=True))]],
+    { chars { { 1, 2 } }, chars { { 3, 4 } }, chars { { { 1, 2 } } }, chars { { { 3, 4 } } } },
+    { { 2 } }, { { { 2 } } })
+  computes("of functions goes through floats", [[
+      (qnn.abs(%a, 0.5f, 1, 0.5f, 1), qnn.sigmoid(%a, 0.5f, 1, 0.00390625f, -128),
+       qnn.rsqrt(%b, 1f, 0, 0.125f, 0))]], { chars { -3, 1 }, chars { 4, 16 } },
+    { 5, 1 }, { -97, 0 }, { 4, 2 })
+end)
+
+describe("quantised kernels", function()
+  it("fold constants", function()
+    local mod = assert(pl.parse [[
+#[version = "0.0.5"]
+def @main() { qnn.quantize(2f, 0.5f, 1, out_dtype="int8") }]])
+    local body = pl.passes.FoldConstant()(mod).main.body
+    assert.equal("Constant", body.kind)
+    assert.equal(5, body.data:totable())
+  end)
+end)
+
+describe("fixed_point_multiply", function()
+  refuses("is of int32", "fixed_point_multiply(%a, multiplier=1, shift=0)", { longs { 1 } },
+    "'fixed_point_multiply' is not computed for int64")
+end)

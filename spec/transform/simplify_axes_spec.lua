@@ -1,0 +1,122 @@
+-- SimplifyExpr on axes that go and come back, and on positions taken from one.
+
+local pl = require "perilune"
+local simplified = require "spec.transform.simplified"
+
+local op = pl.op
+
+local var, ints = simplified.var, simplified.ints
+local module, calls, keeps = simplified.module, simplified.calls, simplified.keeps
+
+-- The result is valid, computes the same, and is final.
+local function simplify(vars, body)
+  local mod, pass = module(vars, body), pl.passes.SimplifyExpr()
+  local out = pass(mod)
+  assert(pl.verify(out))
+  assert(pl.check(mod, out, { dims = { N = 3 } }))
+  assert.equal(out, pass(out))
+  return out
+end
+
+local x = var("x", { "N", 4, 5 })
+local v = var("v", { 3 }, "int64")
+
+local function take(y, i, axis) return op.take(y, pl.const(i), { axis = axis }) end
+
+describe("An axis that is taken away and put back", function()
+  it("was never taken away", function()
+    for _, axis in ipairs { 1, -2 } do
+      local out = simplify({ x }, op.expand_dims(take(x, 2, axis), ints(1)))
+      assert.equal("take", calls(out))
+      assert.same({ 2 }, out.main.body.args[2].data:totable())
+      assert.same({ "N", 1, 5 }, out.main.body.type.shape)
+    end
+  end)
+
+  it("stays so when it is put elsewhere, or the rest is used too", function()
+    keeps({ x }, op.expand_dims(take(x, 2, 1), ints(0)))
+    local y = take(x, 2, 1)
+    keeps({ x }, pl.tuple(op.expand_dims(y, ints(1)), y))
+    local i = pl.var("i", "int64")
+    keeps({ x, i }, op.expand_dims(op.take(x, i, { axis = 1 }), ints(1)))
+  end)
+
+  it("of a reduction is kept by it", function()
+    local out = simplify({ x }, op.expand_dims(op.sum(x, ints(1), { keepdims = 0 }), ints(1)))
+    assert.equal("sum", calls(out))
+    assert.equal(1, out.main.body.attrs.keepdims)
+    local largest = op.max(x, { keepdims = 0, axes = { -1, 1 } })
+    assert.equal("max", calls(simplify({ x }, op.reshape(largest, ints(0, 1, 1)))))
+    assert.equal("min", calls(simplify({ v }, op.reshape(op.min(v, { keepdims = 0 }), ints(1)))))
+    assert.equal("argmax", calls(simplify({ x },
+      op.expand_dims(op.argmax(x, { axis = 2, keepdims = 0 }), ints(2)))))
+  end)
+
+  it("of a reduction stays away when another comes", function()
+    keeps({ x }, op.expand_dims(op.sum(x, ints(1), { keepdims = 0 }), ints(0)))
+    local sum = op.sum(x, ints(1), { keepdims = 0 })
+    keeps({ x }, pl.tuple(op.expand_dims(sum, ints(1)), sum))
+    local u = var("u", { "?", 4 })
+    keeps({ u }, op.expand_dims(op.sum(u, ints(1), { keepdims = 0 }), ints(1)))
+    local axes = pl.var("axes", pl.type { shape = { 1 }, dtype = "int64" })
+    keeps({ x, axes }, op.expand_dims(op.sum(x, axes, { keepdims = 0 }), ints(1)))
+  end)
+end)
+
+describe("A reduction of single elements", function()
+  local one = var("one", { "N", 1, 5, 1 })
+
+  it("is its operand", function()
+    for _, name in ipairs { "sum", "mean", "prod", "max", "min" } do
+      assert.equal("", calls(simplify({ one }, op[name](one, ints(1, -1)))))
+    end
+  end)
+
+  it("stays when it takes the axes away, makes another number, or has more to reduce", function()
+    keeps({ one }, op.sum(one, ints(1), { keepdims = 0 }))
+    keeps({ one }, op.reduce_l2(one, ints(1)))
+    keeps({ one }, op.sum(one, ints(1, 2)))
+    keeps({ one }, op.sum(one))
+    local u = var("u", { "?", 4 })
+    keeps({ u }, op.sum(u, ints(0)))
+  end)
+end)
+
+describe("Positions of an axis", function()
+  it("are taken by a take when there is one", function()
+    local out = simplify({ x }, op.squeeze(op.strided_slice(x, ints(2), ints(3), ints(1)), ints(1)))
+    assert.equal("take", calls(out))
+    assert.equal(2, out.main.body.args[2].data:totable())
+    out = simplify({ x }, op.squeeze(op.strided_slice(x, ints(-1), ints(9223372036854775807),
+      ints(-1)), ints(2)))
+    assert.equal("take", calls(out))
+  end)
+
+  it("stay a slice when it takes more, another axis goes, or it is used too", function()
+    local function slice(...) return op.strided_slice(x, ...) end
+    local u = var("u", { "?", "?" })
+    keeps({ u }, op.squeeze(op.strided_slice(u, ints(2), ints(4), ints(1)), ints(1)))
+    keeps({ u }, op.squeeze(op.strided_slice(u, ints(-1), ints(0), ints(1)), ints(1)))
+    local y = slice(ints(2), ints(3), ints(1))
+    keeps({ x }, pl.tuple(op.squeeze(y, ints(1)), y))
+    local one = var("one", { 1, 4 })
+    keeps({ one }, op.squeeze(op.strided_slice(one, ints(2), ints(3), ints(1)), ints(0)))
+  end)
+
+  it("are taken before the other axes move, when these stay in order", function()
+    local out = simplify({ x }, take(op.transpose(x, { perm = { 2, 0, 1 } }), 3, 0))
+    assert.equal("take", calls(out))
+    assert.equal(2, out.main.body.attrs.axis)
+    keeps({ x }, take(op.transpose(x, { perm = { 2, 1, 0 } }), 3, 0))
+    keeps({ x }, op.take(op.transpose(x, { perm = { 2, 0, 1 } }), ints(3)))
+  end)
+
+  it("are the whole when all are taken in order", function()
+    local out = simplify({ v }, op.take(v, ints(0, 1, -1)))
+    assert.equal("", calls(out))
+    keeps({ v }, op.take(v, ints(0, 2, 1)))
+    keeps({ v }, op.take(v, ints(0, 1)))
+    keeps({ x }, op.take(x, ints(0)))
+    assert.equal("", calls(simplify({ x }, op.split(x, { axis = 1, num_outputs = 1 }))))
+  end)
+end)
