@@ -246,7 +246,7 @@ struct pln_engine {
   struct pln_attr_sets *attrs;              /* ir/attrs/attrs.c */
   struct pln_op_table *ops;                 /* ir/op_info.c */
   struct pln_relay *relay;                  /* ir/relay/attr_conversion.c */
-  const struct pln_relation_row *relations; /* ir/type/relation.c */
+  const struct pln_relation_row *relations; /* ir/infer/relation.c */
   uint32_t n_relations;
   struct pln_blas *blas;       /* op/kernel/matmul/blas.c */
   struct pln_registry *passes; /* pass/registry.c */

@@ -1,6 +1,6 @@
 /* op.c: the table of operators, made of ops.def. Installed once an engine. */
 
-#include "ir/type/relation.h"
+#include "ir/infer/relation.h"
 #include "op/kernel/kernel.h"
 
 /* The names that ops.def uses. */

@@ -7,7 +7,7 @@
 #include "ir/graph/graph.h"
 #include "ir/tir/tir.h"
 #include "ir/type/type.h"
-#include "ir/type/type_args.h"
+#include "ir/infer/type_args.h"
 
 /* A list of distinct variables, in order of discovery. */
 typedef struct found {

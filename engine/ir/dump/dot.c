@@ -7,8 +7,8 @@
  * graph. Linear time; nothing recurses. */
 
 #include "ir/graph/module.h"
-#include "ir/relay/print/literal.h"
-#include "ir/relay/print/writer.h"
+#include "ir/tensor/literal.h"
+#include "base/writer.h"
 
 #include <stdio.h>
 

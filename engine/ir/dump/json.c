@@ -6,9 +6,9 @@
  * bounded depth. Nothing in it depends on ids of the engine. */
 
 #include "ir/graph/module.h"
-#include "ir/relay/print/literal.h"
-#include "ir/relay/print/type_cache.h"
-#include "ir/relay/print/writer.h"
+#include "ir/tensor/literal.h"
+#include "ir/type/print_cache.h"
+#include "base/writer.h"
 
 #include <math.h>
 #include <stdio.h>

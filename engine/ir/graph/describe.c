@@ -8,7 +8,7 @@
  * the same however large the graph is. */
 
 #include "ir/graph/describe.h"
-#include "ir/relay/print/writer.h"
+#include "base/writer.h"
 
 enum { MOST_OPERANDS = 8 };
 

@@ -78,7 +78,7 @@ pln_type pln_signature(const pln_graph *function);
 pln_status pln_module_retype(pln_module *module, const pln_module *before,
                              bool *replaced) PLN_CHECKED;
 
-/* type/adt.c: the definitions of a module, counted like a module. */
+/* graph/adt.c: the definitions of a module, counted like a module. */
 struct pln_definitions *
 pln_definitions_retain(struct pln_definitions *definitions);
 void pln_definitions_release(struct pln_definitions *definitions);

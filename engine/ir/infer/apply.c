@@ -7,8 +7,8 @@
 #include "ir/infer/apply.h"
 #include "ir/graph/describe.h"
 #include "ir/graph/module.h"
-#include "ir/type/relation.h"
-#include "ir/type/type_args.h"
+#include "ir/infer/relation.h"
+#include "ir/infer/type_args.h"
 
 pln_type pln_less_generic(const pln_engine *engine, pln_type a, pln_type b) {
   bool functions = pln_type_kind_of(engine, a) == PLN_TYPE_FUNC &&

@@ -9,7 +9,7 @@
 #include "ir/graph/describe.h"
 #include "ir/infer/apply.h"
 #include "ir/graph/module.h"
-#include "ir/type/type_args.h"
+#include "ir/infer/type_args.h"
 
 typedef struct checker {
   const pln_graph *g;

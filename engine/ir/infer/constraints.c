@@ -9,8 +9,8 @@
 #include "ir/graph/describe.h"
 #include "ir/infer/apply.h"
 #include "ir/graph/module.h"
-#include "ir/type/relation.h"
-#include "ir/type/type_args.h"
+#include "ir/infer/relation.h"
+#include "ir/infer/type_args.h"
 #include "ir/infer/inferencer.h"
 
 /* A rule at work. */

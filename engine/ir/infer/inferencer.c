@@ -10,7 +10,7 @@
 #include "ir/infer/inferencer.h"
 #include "ir/graph/describe.h"
 #include "ir/graph/module.h"
-#include "ir/type/type_args.h"
+#include "ir/infer/type_args.h"
 #include "ir/infer/digest.h"
 
 /* ---------------------------------------------------------------- lifetime */

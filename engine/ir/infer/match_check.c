@@ -9,7 +9,7 @@
 #include "ir/infer/apply.h"
 #include "ir/graph/module.h"
 #include "ir/relay/print/plan.h"
-#include "ir/relay/print/writer.h"
+#include "base/writer.h"
 #include "ir/infer/match_coverage.h"
 
 /* ---------------------------------------------------------------- messages */

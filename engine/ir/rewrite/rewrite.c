@@ -14,7 +14,7 @@
 
 #include "ir/provenance/rule_application.h"
 #include "ir/infer/apply.h"
-#include "ir/type/type_args.h"
+#include "ir/infer/type_args.h"
 
 /* ---------------------------------------------------------------- accessors */
 

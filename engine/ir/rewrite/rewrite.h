@@ -64,7 +64,7 @@ struct pln_rewrite {
 pln_status pln_rewrite_materialise(pln_rewrite *rw) PLN_CHECKED;
 /* The node that is swept is merged into `kept`, which then comes from both. */
 pln_status pln_rewrite_join(pln_rewrite *rw, pln_ref kept) PLN_CHECKED;
-/* provenance/import_origin.c: when the graph's table has many more steps than there are
+/* graph/import_origin.c: when the graph's table has many more steps than there are
  * nodes, the graph gets one with what its nodes still need and the newest
  * steps. */
 pln_status pln_origins_trim(pln_graph *graph) PLN_CHECKED;

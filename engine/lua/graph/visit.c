@@ -3,7 +3,7 @@
  * The engine's walker is asked for one step at a time, so that functions are
  * called outside of it: an error in one leaves nothing behind but garbage. */
 
-#include "ir/type/type_args.h"
+#include "ir/infer/type_args.h"
 #include "lua/binding.h"
 
 #define WALKER "perilune.Walker"

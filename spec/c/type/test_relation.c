@@ -2,7 +2,7 @@
  * that all relations are known by an operator. spec/type/relation_spec.lua tests what
  * they tell. */
 
-#include "ir/type/relation.h"
+#include "ir/infer/relation.h"
 #include "oom.h"
 #include "op/op.h"
 

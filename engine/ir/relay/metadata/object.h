@@ -19,7 +19,7 @@
 #ifndef PLN_IR_RELAY_METADATA_OBJECT_H
 #define PLN_IR_RELAY_METADATA_OBJECT_H
 
-#include "ir/relay/print/writer.h"
+#include "base/writer.h"
 
 /* Whether attribute `field` of TVM's nodes of that type refers to a node. */
 bool pln_object_refers(pln_slice type_key, pln_slice field);

@@ -5,7 +5,7 @@
 #define PLN_IR_RELAY_METADATA_REFERENCES_H
 
 #include "ir/tensor/tensor.h"
-#include "ir/relay/print/writer.h"
+#include "base/writer.h"
 
 typedef enum pln_meta_kind {
   PLN_META_CONSTANT, /* a Constant, with its type */

@@ -1,4 +1,4 @@
-/* relay/parse/type.c: types in text, as relay/print/type.c writes them.
+/* relay/parse/type.c: types in text, as type/print.c writes them.
  *
  * Called by the files of the parser. Types whose parts are being read wait on
  * a stack of frames, the parts on p->types. */

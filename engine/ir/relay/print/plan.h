@@ -5,9 +5,9 @@
 #define PLN_IR_RELAY_PRINT_PLAN_H
 
 #include "ir/graph/graph.h"
-#include "ir/relay/print/literal.h"
+#include "ir/tensor/literal.h"
 #include "ir/relay/metadata/references.h"
-#include "ir/relay/print/fragment.h"
+#include "ir/type/fragment.h"
 
 /* What all functions of one text share. */
 typedef struct pln_naming {

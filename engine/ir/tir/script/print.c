@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "ir/graph/module.h"
-#include "ir/relay/print/writer.h"
+#include "base/writer.h"
 
 /* ------------------------------------------------------------------- tables */
 

@@ -1,10 +1,10 @@
-/* relay/print/literal.h: scalars that text writes as numbers. */
+/* tensor/literal.h: scalars that text writes as numbers. */
 
-#ifndef PLN_IR_RELAY_PRINT_LITERAL_H
-#define PLN_IR_RELAY_PRINT_LITERAL_H
+#ifndef PLN_IR_TENSOR_LITERAL_H
+#define PLN_IR_TENSOR_LITERAL_H
 
 #include "ir/tensor/tensor.h"
-#include "ir/relay/print/writer.h"
+#include "base/writer.h"
 
 /* True of a scalar that is written as a literal. */
 bool pln_literal(const pln_tensor *tensor);

@@ -1,7 +1,7 @@
-/* type/relation.c: see type/relation.h. Called by infer/apply.c and
+/* infer/relation.c: see type/relation.h. Called by infer/apply.c and
  * infer/constraints.c when a function type with constraints is applied. */
 
-#include "ir/type/relation.h"
+#include "ir/infer/relation.h"
 #include "ir/graph/describe.h"
 #include "ir/graph/graph.h"
 

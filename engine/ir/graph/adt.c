@@ -1,4 +1,4 @@
-/* type/adt.c: the definitions of algebraic data types in a module.
+/* graph/adt.c: the definitions of algebraic data types in a module.
  *
  * Loaders and scripts add them; builders ask for the types of constructors. A
  * set of definitions never changes; modules share it by reference. What holds:

@@ -1,11 +1,11 @@
-/* type/type_args.h: what a call gives for the type parameters of what it calls.
+/* infer/type_args.h: what a call gives for the type parameters of what it calls.
  *
  * As a rule the arguments tell. What they do not tell may be written: it stands
  * among the call's attributes as "type_args", a list of types, the first ones
  * or all. */
 
-#ifndef PLN_IR_TYPE_TYPE_ARGS_H
-#define PLN_IR_TYPE_TYPE_ARGS_H
+#ifndef PLN_IR_INFER_TYPE_ARGS_H
+#define PLN_IR_INFER_TYPE_ARGS_H
 
 #include "ir/graph/graph.h"
 #include "ir/type/unify.h"

@@ -1,14 +1,14 @@
-/* relay/print/type_cache.h: texts of types, each made once.
+/* type/print_cache.h: texts of types, each made once.
  *
  * Types nest, and a text shows them at every node: a thousand functions in each
  * other have a thousand types of a thousand parts. Such texts would grow with
  * the square of the program, so those that need not be there are left out when
  * many of them are long. */
 
-#ifndef PLN_IR_RELAY_PRINT_TYPE_CACHE_H
-#define PLN_IR_RELAY_PRINT_TYPE_CACHE_H
+#ifndef PLN_IR_TYPE_PRINT_CACHE_H
+#define PLN_IR_TYPE_PRINT_CACHE_H
 
-#include "ir/relay/print/fragment.h"
+#include "ir/type/fragment.h"
 
 typedef struct pln_type_texts {
   pln_engine *engine;

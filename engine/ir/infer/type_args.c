@@ -1,7 +1,7 @@
-/* type/type_args.c: see type/type_args.h. Called by inference, by the builder
+/* infer/type_args.c: see type/type_args.h. Called by inference, by the builder
  * and by scripts. What holds: what is found of a call changes nothing of it. */
 
-#include "ir/type/type_args.h"
+#include "ir/infer/type_args.h"
 
 const pln_attr *pln_written_type_args(const pln_engine *engine,
                                       pln_attrs attrs) {

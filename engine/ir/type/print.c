@@ -1,4 +1,4 @@
-/* relay/print/type.c: dims and types as text.
+/* type/print.c: dims and types as text.
  *
  * Called by the printer, by diagnostics and by scripts. Relay's notation; and
  * beyond it N + 1 as a dim, Tensor[*, T], seq(T), optional(T), map(K, V),

@@ -1,8 +1,8 @@
-/* relay/print/literal.c: scalars that text writes as numbers: int16, int32, int64,
+/* tensor/literal.c: scalars that text writes as numbers: int16, int32, int64,
  * float16, float32, float64 and bool, as TVM does. All other constants are
  * entries of the metadata section. */
 
-#include "ir/relay/print/literal.h"
+#include "ir/tensor/literal.h"
 
 bool pln_literal(const pln_tensor *tensor) {
   if (pln_tensor_rank(tensor) != 0 || tensor->external)

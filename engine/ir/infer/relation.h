@@ -1,10 +1,10 @@
-/* type/relation.h: relations among types (PLN_TYPE_RELATION), which a function
+/* infer/relation.h: relations among types (PLN_TYPE_RELATION), which a function
  * type has as constraints. One of a name that TVM gives is solved by the
  * inference of an operator: from its first arguments, the inputs, follow the
  * others. */
 
-#ifndef PLN_IR_TYPE_RELATION_H
-#define PLN_IR_TYPE_RELATION_H
+#ifndef PLN_IR_INFER_RELATION_H
+#define PLN_IR_INFER_RELATION_H
 
 #include "ir/type/unify.h"
 

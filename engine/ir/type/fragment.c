@@ -1,9 +1,9 @@
-/* relay/print/fragment.c: pieces of text, one behind the other, found by number or key.
+/* type/fragment.c: pieces of text, one behind the other, found by number or key.
  *
  * Kept by the printer for types and attributes, of which a module has few that
  * differ. */
 
-#include "ir/relay/print/fragment.h"
+#include "ir/type/fragment.h"
 
 pln_status pln_pieces_init(pln_pieces *pieces, pln_engine *engine) {
   *pieces = (pln_pieces){.engine = engine};

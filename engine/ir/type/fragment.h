@@ -1,8 +1,8 @@
-/* relay/print/fragment.h: pieces of text that are made once and written often: types and
+/* type/fragment.h: pieces of text that are made once and written often: types and
  * attributes. */
 
-#ifndef PLN_IR_RELAY_PRINT_FRAGMENT_H
-#define PLN_IR_RELAY_PRINT_FRAGMENT_H
+#ifndef PLN_IR_TYPE_FRAGMENT_H
+#define PLN_IR_TYPE_FRAGMENT_H
 
 #include "base/base.h"
 

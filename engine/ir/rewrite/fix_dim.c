@@ -1,4 +1,4 @@
-/* infer/fix_dim.c: a module with a number in place of a symbolic dim, or with
+/* rewrite/fix_dim.c: a module with a number in place of a symbolic dim, or with
  * numbers for the dims of a parameter of @main.
  *
  * Called by whoever loads a model for one batch size (`perilune opt --dim`,
@@ -10,7 +10,7 @@
 #include "ir/graph/graph.h"
 #include "ir/graph/module.h"
 #include "ir/type/dim.h"
-#include "ir/type/type_args.h"
+#include "ir/infer/type_args.h"
 
 #include <stdio.h>
 

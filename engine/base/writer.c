@@ -1,10 +1,10 @@
-/* relay/print/writer.c: buffered text, and the tokens that all of it is made of:
+/* writer.c: buffered text, and the tokens that all of it is made of:
  * numbers, names, strings.
  *
  * Called by the files of the printer. Nothing is written after a failure or
  * past the limit. */
 
-#include "ir/relay/print/writer.h"
+#include "base/writer.h"
 
 #include "ir/tensor/tensor.h"
 

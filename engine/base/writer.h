@@ -1,8 +1,8 @@
-/* relay/print/writer.h: buffered text on its way to a pln_write_fn; for the files of
+/* writer.h: buffered text on its way to a pln_write_fn; for the files of
  * the printer. */
 
-#ifndef PLN_IR_RELAY_PRINT_WRITER_H
-#define PLN_IR_RELAY_PRINT_WRITER_H
+#ifndef PLN_BASE_WRITER_H
+#define PLN_BASE_WRITER_H
 
 #include "base/base.h"
 

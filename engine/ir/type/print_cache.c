@@ -1,12 +1,12 @@
-/* relay/print/type_cache.c: texts of types, each made once, and a bound on long ones.
+/* type/print_cache.c: texts of types, each made once, and a bound on long ones.
  *
  * Used by the printer and by the dump. A text is kept unless it is long; a long
  * one is made again each time, until what was made is much; from then on long
  * texts that may lack are not made to their end. */
 
-#include "ir/relay/print/type_cache.h"
+#include "ir/type/print_cache.h"
 
-#include "ir/relay/print/writer.h"
+#include "base/writer.h"
 
 /* SHORT: always given. KEPT: made once, as long as all that are kept are not
  * more than KEPT_SUM. LONG_SUM: bytes of long texts that are given freely. */
