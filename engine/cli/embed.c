@@ -46,7 +46,7 @@ static void push_file(lua_State *L, const char *file) {
 }
 
 /* The chunk is named by its module, as its file would be: a traceback then
- * says "perilune/cli/opt.lua:12:". */
+ * says "lua/perilune/cli/command/opt.lua:12:". */
 static void compile(lua_State *L, const char *module, const char *file) {
   push_file(L, file);
   size_t size;

@@ -12,23 +12,23 @@ local core = require "perilune.core"
 core.internal()
 local argument = require "perilune.argument"
 
-local analysis = require "perilune.analysis"
+local analysis = require "perilune.ir.analysis"
 local ir = require "perilune.ir"
 local pass = require "perilune.pass"
-local mutator = require "perilune.mutator"
-local vars = require "perilune.vars"
-local visitor = require "perilune.visitor"
+local mutator = require "perilune.ir.mutator"
+local vars = require "perilune.ir.vars"
+local visitor = require "perilune.ir.visitor"
 
 local pl = {
   _VERSION = core._VERSION,
 
-  op = require "perilune.op",
+  op = require "perilune.ir.op",
   ir = ir,
-  tensor = require "perilune.tensor",
+  tensor = require "perilune.ir.tensor",
   onnx = require "perilune.onnx",
   instruments = require "perilune.instruments",
-  passes = require "perilune.passes",
-  config = require "perilune.config",
+  passes = require "perilune.pass.passes",
+  config = require "perilune.pass.config",
   mutator = mutator.make,
   rewrite = mutator.rewrite,
   visitor = visitor.make,
@@ -77,10 +77,10 @@ local pl = {
   cache_stats = core.cache_stats,
   cache_clear = core.cache_clear,
   check = require "perilune.check",
-  predicate = require "perilune.predicate".make,
-  bisect = require "perilune.bisect",
-  reproducer = require "perilune.reproducer",
-  reduce = require "perilune.reduce",
+  predicate = require "perilune.debug.predicate".make,
+  bisect = require "perilune.debug.bisect",
+  reproducer = require "perilune.debug.reproducer",
+  reduce = require "perilune.debug.reduce",
 
   diagnostics = core.diags,
   memory = core.memory,

@@ -2,7 +2,7 @@
 -- none fit.
 
 local pl = require "perilune"
-local sizes = require "perilune.sizes"
+local sizes = require "perilune.check.input_shapes"
 
 local op = pl.op
 

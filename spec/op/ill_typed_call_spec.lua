@@ -13,7 +13,7 @@ local pipelines = { pl.pipeline "SimplifyExpr", pl.pipeline "FoldConstant{fold=\
   pl.pipeline("SimplifyExpr,FoldConstant,EliminateCommonSubexpr,FoldBatchNorm,FoldConvBias,"
     .. "FoldExplicitPadding,MatMulAddToGemm,DeadCodeElimination") }
 
-local difference = require "perilune.difference"
+local difference = require "perilune.check.tensor_difference"
 
 local function report(seed, what, bytes)
   local path = os.tmpname() .. ".onnx"

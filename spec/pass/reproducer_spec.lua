@@ -381,7 +381,7 @@ describe("a bad reproducer", function()
 end)
 
 describe("settings of a reproducer", function()
-  local header = require "perilune.reproducer.header"
+  local header = require "perilune.debug.reproducer.header"
 
   it("come back, lists and tables too", function()
     for _, value in ipairs { 1, -2.5, 1e300, true, false, "", 'a "b" = [{\\\n', { 1, "x", true },

@@ -66,7 +66,7 @@ describe("brief text", function()
   end)
 
   it("shows in a diff which constants are others, not how they are numbered", function()
-    local diff = require "perilune.diff"
+    local diff = require "perilune.text_diff"
     local before, after = model(1), model(2)
     local text = diff(before, after)
     local _, gone = text:gsub("\n%-", "")

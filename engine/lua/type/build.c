@@ -1,5 +1,5 @@
 /* build.c: types made of types, for scripts: a constructor for each kind,
- * and what rebuilds one. lua/perilune/types.lua gives them their names. */
+ * and what rebuilds one. lua/perilune/ir/types.lua gives them their names. */
 
 #include "ir/infer/apply.h"
 #include "ir/type/substitute.h"

@@ -3,7 +3,7 @@
 
 local core = require "perilune.core"
 local pl = require "perilune"
-local sizes = require "perilune.sizes"
+local sizes = require "perilune.check.input_shapes"
 local stop = require "perilune.cli.stop"
 core.internal() -- diagnostics point at the scripts of others
 

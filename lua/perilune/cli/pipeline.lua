@@ -19,7 +19,7 @@ end
 
 local function from_script(chunk, path, given)
   local view, check = settings.arguments(given)
-  require "perilune.reproducer.scripts".given("@" .. path, given)
+  require "perilune.debug.reproducer.scripts".given("@" .. path, given)
   host.guard_begin()
   local value = chunk(view)
   host.guard_end()

@@ -17,7 +17,7 @@ function predicate.options(parser)
     parser:option("--shell", "A module is well when the command ends with status 0; {} in it "
       .. "stands for a file with the module. Status 125 says that it cannot tell.")
       :argname "COMMAND")
-  require "perilune.cli.check".options(parser)
+  require "perilune.cli.command.check".options(parser)
 end
 
 local function shell(options)
@@ -32,7 +32,7 @@ end
 function predicate.of(options)
   if options.oracle then
     -- What `check` allows is no difference here either.
-    local comparison = require "perilune.cli.check".comparison(options)
+    local comparison = require "perilune.cli.command.check".comparison(options)
     return pl.predicate("oracle", comparison), comparison
   end
   if options.verify then return pl.predicate "verify" end

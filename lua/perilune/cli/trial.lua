@@ -2,7 +2,7 @@
 
 local core = require "perilune.core"
 local dataset = require "perilune.cli.dataset"
-local difference = require "perilune.difference"
+local difference = require "perilune.check.tensor_difference"
 local host = require "perilune.cli.host"
 local pl = require "perilune"
 local signature = require "perilune.cli.signature"

@@ -3,7 +3,7 @@
 
 local argument = require "perilune.argument"
 local core = require "perilune.core"
-local diff = require "perilune.diff"
+local diff = require "perilune.text_diff"
 local nesting = require "perilune.instruments.nesting"
 core.internal()
 

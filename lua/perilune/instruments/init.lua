@@ -5,7 +5,7 @@
 -- registry.lua tells what may be assigned.
 
 local argument = require "perilune.argument"
-local changed_functions = require "perilune.changed_functions"
+local changed_functions = require "perilune.debug.changed_functions"
 local core = require "perilune.core"
 local nesting = require "perilune.instruments.nesting"
 local registry = require "perilune.instruments.registry"

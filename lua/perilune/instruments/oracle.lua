@@ -4,7 +4,7 @@
 
 local core = require "perilune.core"
 local nesting = require "perilune.instruments.nesting"
-local oracle = require "perilune.oracle"
+local oracle = require "perilune.debug.oracle"
 core.internal()
 
 local function fail(info, format, reason)

@@ -14,7 +14,7 @@
 
 local core = require "perilune.core"
 local argument = require "perilune.argument"
-local option = require "perilune.option"
+local option = require "perilune.pass.option"
 core.internal()
 
 local registry = {}

@@ -6,7 +6,7 @@ core.internal()
 
 local argument = require "perilune.argument"
 
-local vars = require "perilune.vars"
+local vars = require "perilune.ir.vars"
 local walks = require "perilune.tir.walk"
 
 local analysis = {}

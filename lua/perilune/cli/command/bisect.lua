@@ -33,7 +33,7 @@ local function show_json(found)
     { "node_after", found.node_after },
     { "failed", found.failure ~= nil }, { "functions", json.list(found.functions) },
     { "mended", found.mended }, { "asked", found.asked }, { "pipelines", found.pipelines },
-    { "diff", found.bad and require "perilune.diff" (found.good, found.bad) },
+    { "diff", found.bad and require "perilune.text_diff" (found.good, found.bad) },
   }))
 end
 
@@ -49,7 +49,7 @@ function bisect.run(options)
   local question, comparison = require "perilune.cli.predicate".of(options)
   local module, pipeline, context = work.read(options)
   if comparison then
-    require "perilune.cli.check".add_data(comparison, options, options.input, module)
+    require "perilune.cli.command.check".add_data(comparison, options, options.input, module)
   end
   local found, diag = work.interruptible(function() end, pl.bisect, pipeline, module, question,
     { context = context, every = options.every })

@@ -11,7 +11,7 @@
 
 local core = require "perilune.core"
 local argument = require "perilune.argument"
-local operator_name = require "perilune.operator_name"
+local operator_name = require "perilune.ir.operator_name"
 core.internal()
 
 local function has_prefix(prefix)

@@ -2,15 +2,15 @@
 
 local argument = require "perilune.argument"
 local core = require "perilune.core"
-local config = require "perilune.config"
-local option = require "perilune.option"
-local source_text = require "perilune.source"
+local config = require "perilune.pass.config"
+local option = require "perilune.pass.option"
+local source_text = require "perilune.pass.function_source"
 core.internal()
 
 local pass = {}
 
 -- Loaded when it is wanted.
-core.on_failure(function(...) require "perilune.reproducer.on_failure" (...) end)
+core.on_failure(function(...) require "perilune.debug.reproducer.on_failure" (...) end)
 
 -- ------------------------------------------------------------- one's own pass
 

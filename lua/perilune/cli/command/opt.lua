@@ -23,7 +23,7 @@ function opt.arguments(parser)
     .. "Without it only graphs that had such entries, and changed, have them.")
   parser:flag("--check", "Runs what would be written, read back, and what was read on made-up "
     .. "inputs, and fails and writes nothing when they differ; see perilune check.")
-  require "perilune.cli.check".options(parser)
+  require "perilune.cli.command.check".options(parser)
   parser:option("--stats", "What passes and their rules did: a table (with -v also the rules that "
     .. "were never applied), or one last line of JSON."):choices { "text", "json" }
   parser:option("--history", "Writes of each node of the result which passes and rules made it, "
@@ -140,13 +140,13 @@ end
 -- What the comparison says; nothing is written when the result is another.
 -- The limits of the passes hold for it too.
 local function check(source, module, options, comparison, context)
-  local checker = require "perilune.cli.check"
+  local checker = require "perilune.cli.command.check"
   local written, unread = read_back(module, options)
   if not written then
     stop.failure("--check: what would be written cannot be read: %s; nothing is written", unread)
   end
   if not options.quiet then checker.show_progress(options.input, options.output) end
-  local limits = require "perilune.trail".inside(context, {})
+  local limits = require "perilune.debug.run_record".inside(context, {})
   local text, reason = require "perilune".with(limits, checker.compare, source, written, comparison)
   host.end_progress()
   if not text then stop.failure("--check: %s; nothing is written", reason) end
@@ -159,7 +159,7 @@ function opt.run(options)
   local summary, work = require "perilune.cli.summary", require "perilune.cli.work"
   local statistics = options.stats
     and require "perilune.instruments".statistics { unused = options.verbose }
-  local comparison = require "perilune.cli.check".comparison(options)
+  local comparison = require "perilune.cli.command.check".comparison(options)
   local asked, finish, list
   local pass, context = work.prepare(options, function()
     list, asked, finish = instruments_of(options, statistics or nil, comparison)
@@ -172,7 +172,7 @@ function opt.run(options)
   local before = summary.measure(options.input, module, load.bytes(options.input))
   local source = work.fix_dims(module, options)
   if options.check or options.oracle then
-    require "perilune.cli.check".add_data(comparison, options, options.input, source)
+    require "perilune.cli.command.check".add_data(comparison, options, options.input, source)
   end
   module = work.interruptible(finish, pl.with, context, pass, source)
   if not options.quiet then summary.warnings(options.verbose) end

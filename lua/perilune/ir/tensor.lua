@@ -65,7 +65,7 @@ end
 core.extend("perilune.Tensor", methods)
 
 return setmetatable(tensor, {
-  __name = "perilune.tensor",
+  __name = "perilune.ir.tensor",
   __call = function(_, value, dtype, shape)
     if shape then return core.tensor_bytes(value, dtype, shape) end
     return core.tensor(value, dtype)

@@ -3,7 +3,7 @@
 -- costs little more than what passes make.
 
 local core = require "perilune.core"
-local failure = require "perilune.failure"
+local failure = require "perilune.debug.failure"
 local pass = require "perilune.pass"
 core.internal()
 

@@ -8,7 +8,7 @@ local core = require "perilune.core"
 core.internal()
 
 local sorted_keys = require "perilune.sorted_keys"
-local visitor = require "perilune.visitor"
+local visitor = require "perilune.ir.visitor"
 
 local analysis = {}
 

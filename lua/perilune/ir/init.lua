@@ -3,7 +3,7 @@
 local core = require "perilune.core"
 core.internal()
 local argument = require "perilune.argument"
-local operator_name = require "perilune.operator_name"
+local operator_name = require "perilune.ir.operator_name"
 
 local ir = {}
 
@@ -16,7 +16,7 @@ local kind_of = ir.kind_of
 -- ------------------------------------------------------------- constructors
 
 -- TensorType, FuncType, TypeVar, ...
-for name, make in pairs(require "perilune.types") do ir[name] = make end
+for name, make in pairs(require "perilune.ir.types") do ir[name] = make end
 
 --- A type from its text ("Tensor[(N, 64), float32]"), from a table
 -- { shape = { "N", 64 }, dtype = "float32" }, or itself.
@@ -376,7 +376,7 @@ local function operator(name)
   return function(a, b) return core.call(ir.find_op(name), a, b) end
 end
 
---- What operators on nodes do; tir.lua does the same for the loop level.
+--- What operators on nodes do; lua/perilune/tir/init.lua does the same for the loop level.
 ir.metamethods = {
   __add = operator "add",
   __sub = operator "subtract",

@@ -67,7 +67,7 @@ local function show_one(name)
   local registry = require "perilune.cli.registry"
   local pass = registry.find(name)
   if pass then return show(pass) end
-  local key, one = require "perilune.config"[name], require "perilune.instruments"[name]
+  local key, one = require "perilune.pass.config"[name], require "perilune.instruments"[name]
   if key then show_option(key, "  ") end
   if one then show_instrument(one) end
   if not key and not one then

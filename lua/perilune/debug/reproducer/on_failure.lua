@@ -3,7 +3,7 @@
 -- failed, the module it was given, the context, the whole pipeline and its input.
 
 local core = require "perilune.core"
-local reproducer = require "perilune.reproducer"
+local reproducer = require "perilune.debug.reproducer"
 core.internal()
 
 -- Occurrences are counted from the beginning of a run.

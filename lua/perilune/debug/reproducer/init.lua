@@ -7,8 +7,8 @@
 
 local argument = require "perilune.argument"
 local core = require "perilune.core"
-local header = require "perilune.reproducer.header"
-local scripts = require "perilune.reproducer.scripts"
+local header = require "perilune.debug.reproducer.header"
+local scripts = require "perilune.debug.reproducer.scripts"
 local sorted_keys = require "perilune.sorted_keys"
 core.internal()
 

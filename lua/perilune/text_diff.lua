@@ -2,7 +2,7 @@
 -- compared without the numbers of graph variables, so that one node more does
 -- not change all lines below it.
 
-local changed_functions = require "perilune.changed_functions"
+local changed_functions = require "perilune.debug.changed_functions"
 require "perilune.core".internal()
 
 local CONTEXT = 2 -- lines shown around a change

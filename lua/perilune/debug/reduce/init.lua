@@ -11,11 +11,11 @@
 
 local core = require "perilune.core"
 local argument = require "perilune.argument"
-local failure = require "perilune.failure"
+local failure = require "perilune.debug.failure"
 local ir = require "perilune.ir"
 local pass = require "perilune.pass"
-local predicate = require "perilune.predicate"
-local trail = require "perilune.trail"
+local predicate = require "perilune.debug.predicate"
+local trail = require "perilune.debug.run_record"
 core.internal()
 
 -- -------------------------------------------------------------- what is wrong
@@ -142,9 +142,9 @@ end
 
 -- Passes first: the fewer there are, the faster all that follows.
 local function make_small(job)
-  if job.pipeline then require "perilune.reduce.pipeline" (job) end
-  require "perilune.reduce.module" (job)
-  if job.pipeline then require "perilune.reduce.pipeline" (job) end
+  if job.pipeline then require "perilune.debug.reduce.pipeline" (job) end
+  require "perilune.debug.reduce.module" (job)
+  if job.pipeline then require "perilune.debug.reduce.pipeline" (job) end
 end
 
 --- { module, pipeline, message, nodes, nodes_before, passes, passes_before, tries,

@@ -12,7 +12,7 @@
 
 local core = require "perilune.core"
 local argument = require "perilune.argument"
-local option = require "perilune.option"
+local option = require "perilune.pass.option"
 core.internal()
 
 local function find(name)
@@ -34,7 +34,7 @@ local function assign(_, name, row)
 end
 
 return setmetatable({}, {
-  __name = "perilune.config",
+  __name = "perilune.pass.config",
   __index = function(_, name) return find(name) end,
   __newindex = assign,
   __pairs = function()

@@ -12,15 +12,15 @@
 -- run, the application of a rule is looked for in the same way: there the pipeline
 -- runs again for each question.
 
-local application = require "perilune.application"
-local changed_functions = require "perilune.changed_functions"
+local application = require "perilune.debug.bisect_rule"
+local changed_functions = require "perilune.debug.changed_functions"
 local core = require "perilune.core"
 local argument = require "perilune.argument"
-local diff = require "perilune.diff"
+local diff = require "perilune.text_diff"
 local ir = require "perilune.ir"
 local pass = require "perilune.pass"
-local predicate = require "perilune.predicate"
-local trail = require "perilune.trail"
+local predicate = require "perilune.debug.predicate"
+local trail = require "perilune.debug.run_record"
 core.internal()
 
 -- ---------------------------------------------------------------- questions

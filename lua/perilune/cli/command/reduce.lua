@@ -43,7 +43,7 @@ function reduce.run(options)
   local question, comparison = require "perilune.cli.predicate".of(options)
   local module, pipeline, context = work.read(options)
   if comparison then
-    require "perilune.cli.check".add_data(comparison, options, options.input, module)
+    require "perilune.cli.command.check".add_data(comparison, options, options.input, module)
   end
   local show, clear = progress()
   host.patience(2) -- the best so far is given

@@ -12,9 +12,9 @@
 
 local core = require "perilune.core"
 local argument = require "perilune.argument"
-local failure = require "perilune.failure"
+local failure = require "perilune.debug.failure"
 local ir = require "perilune.ir"
-local oracle = require "perilune.oracle"
+local oracle = require "perilune.debug.oracle"
 core.internal()
 
 local class = { __name = "predicate" }

@@ -3,9 +3,9 @@
 -- fails. What a step makes may be ill-typed: then it is not kept.
 
 local core = require "perilune.core"
-local chunks = require "perilune.reduce.chunks"
+local chunks = require "perilune.debug.reduce.chunks"
 local ir = require "perilune.ir"
-local mutator = require "perilune.mutator"
+local mutator = require "perilune.ir.mutator"
 core.internal()
 
 local steps = {}

@@ -28,11 +28,11 @@
 
 local argument = require "perilune.argument"
 local core = require "perilune.core"
-local difference = require "perilune.difference"
-local failure = require "perilune.failure"
+local difference = require "perilune.check.tensor_difference"
+local failure = require "perilune.debug.failure"
 local ir = require "perilune.ir"
-local sample = require "perilune.sample"
-local sizes = require "perilune.sizes"
+local sample = require "perilune.check.input_generator"
+local sizes = require "perilune.check.input_shapes"
 core.internal()
 
 -- Runs on a search for sizes that inference alone does not find.

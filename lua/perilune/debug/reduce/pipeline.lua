@@ -1,7 +1,7 @@
 --- The passes of a pipeline made few, for pl.reduce.
 
 local core = require "perilune.core"
-local chunks = require "perilune.reduce.chunks"
+local chunks = require "perilune.debug.reduce.chunks"
 core.internal()
 
 -- A pipeline as tables that can be changed: a pass that is no form stands for

@@ -1,7 +1,7 @@
 --- perilune ops: what operators there are.
 
 local core = require "perilune.core"
-local operator_name = require "perilune.operator_name"
+local operator_name = require "perilune.ir.operator_name"
 local stop = require "perilune.cli.stop"
 core.internal() -- errors name the scripts of others
 

@@ -2,7 +2,7 @@
 -- known to: the second half of what bisect.lua does.
 
 local core = require "perilune.core"
-local trail = require "perilune.trail"
+local trail = require "perilune.debug.run_record"
 core.internal()
 
 -- What the run does when no more than `k` of its applications may happen (nil: any):

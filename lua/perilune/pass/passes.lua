@@ -71,7 +71,7 @@ local function iterate()
 end
 
 return setmetatable({}, {
-  __name = "perilune.passes",
+  __name = "perilune.pass.passes",
   __index = lookup,
   __newindex = assign,
   __pairs = iterate,
