@@ -5,8 +5,8 @@
  * passed over. */
 
 #include "base/base.h"
-#include "ir/provenance/rule_application.h"
 #include "ir/intern_tables.h"
+#include "ir/provenance/rule_application.h"
 #include "op/kernel/matmul/blas.h"
 #include "op/op.h"
 #include "pass/pass.h"

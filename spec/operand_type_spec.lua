@@ -127,7 +127,7 @@ describe("a variable of a let", function()
   it("is bound to what its type says, when it is computed", function()
     local n, v = var("n", "Tensor[(N), float32]"), var("v", "Tensor[(2), float32]")
     local mod = pl.module { main = pl.func({ n }, pl.let(v, op.abs(n), op.add(v, v))) }
-    assert.same({ 2, 4 }, pl.eval(mod, { -1, 2 }):totable())
+    assert.same({ 2, 4 }, pl.eval(mod, { -1, 2 }):to_table())
     refuses("the variable 'v' is of type Tensor[(2), float32], and the value that it is bound to "
       .. "is not", function() return pl.eval(mod, { 1, 2, 3 }) end)
   end)

@@ -253,10 +253,11 @@ struct pln_engine {
   uint32_t n_vars;             /* Var identities given out */
   uint64_t n_inferences;       /* calls that were typed; for tests */
   uint32_t n_type_vars;        /* identities of type variables and holes */
-  /* Which rules passes applied, and what still may be (ir/provenance/rule_application.c). */
+  /* Which rules passes applied, and what still may be
+   * (ir/provenance/rule_application.c). */
   struct pln_applications *applications;
-  /* Of random operators (op/kernel/random/rng.c): the seed, and how many drew from it since
-   * the run began. */
+  /* Of random operators (op/kernel/random/rng.c): the seed, and how many drew
+   * from it since the run began. */
   uint64_t random_seed, random_calls;
   struct pln_file *files[PLN_FILE_CHAINS]; /* living mappings (base/file.c) */
   /* Who shows how far an evaluation is (pln_eval_on_progress). */

@@ -1,8 +1,8 @@
 /* hash_table.c: a table of records that hold their own links, for what comes
  * and goes.
  *
- * Called by pass/cache/cache.c and pass/held.c. What always holds: records of one
- * hash are found newest first; the table has at least half as many heads as
+ * Called by pass/cache/cache.c and pass/held.c. What always holds: records of
+ * one hash are found newest first; the table has at least half as many heads as
  * records, and gives memory back as they leave: none is left when it is empty.
  */
 

@@ -14,8 +14,8 @@
 #include "eval/loop.h"
 #include "eval/pattern_match.h"
 #include "eval/plan.h"
-#include "ir/tensor/runtime_value.h"
 #include "ir/graph/describe.h"
+#include "ir/tensor/runtime_value.h"
 
 #include <stdio.h>
 

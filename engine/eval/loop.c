@@ -8,8 +8,8 @@
 #include "eval/loop.h"
 
 #include "ir/tensor/tensor.h"
-#include "op/op.h"
 #include "op/kernel/shape/concat_split.h"
+#include "op/op.h"
 
 /* What rounds give one after another. */
 typedef struct collection {

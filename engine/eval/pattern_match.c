@@ -1,4 +1,5 @@
-/* pattern_match.c: which arm of a Match a value takes, and what its variables stand for.
+/* pattern_match.c: which arm of a Match a value takes, and what its variables
+ * stand for.
  *
  * Called by evaluator.c. Patterns are taken apart with a stack, so their depth
  * is no matter; arms are tried in order. */

@@ -3,8 +3,8 @@
 #ifndef PLN_EVAL_PATTERN_MATCH_H
 #define PLN_EVAL_PATTERN_MATCH_H
 
-#include "ir/tensor/runtime_value.h"
 #include "ir/graph/graph.h"
+#include "ir/tensor/runtime_value.h"
 
 /* A variable or a pattern, and the value it meets: a part of the matched one,
  * borrowed. */

@@ -1,8 +1,8 @@
 /* intern_tables.h: the engine's tables of interned dims, types and attributes.
  *
- * Made by engine.c (of a child by pass/parallel/child_engine.c) in this order after base, freed
- * in the opposite one. A
- * failed pln_x_new leaves nothing behind; pln_x_free takes an absent table. */
+ * Made by engine.c (of a child by pass/parallel/child_engine.c) in this order
+ * after base, freed in the opposite one. A failed pln_x_new leaves nothing
+ * behind; pln_x_free takes an absent table. */
 
 #ifndef PLN_IR_INTERN_TABLES_H
 #define PLN_IR_INTERN_TABLES_H

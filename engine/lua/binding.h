@@ -51,8 +51,9 @@ typedef struct pln_lua {
   void *stop_ud;
   lua_Alloc alloc; /* the host's, while Lua's memory is counted */
   void *alloc_ud;
-  lua_State *holder;         /* runs a script for its passes: none is applied */
-  struct pln_lua_home *home; /* in another thread: what it is for (pass/pass_clone.c) */
+  lua_State *holder; /* runs a script for its passes: none is applied */
+  struct pln_lua_home
+      *home; /* in another thread: what it is for (pass/pass_clone.c) */
 } pln_lua;
 
 /* Tables kept in the registry under the addresses of these bytes. */
@@ -244,9 +245,9 @@ pln_lua_graph *pln_lua_push_graph(lua_State *L, pln_lua *b,
                                   const pln_graph *graph);
 pln_lua_graph *pln_lua_push_target(lua_State *L, pln_lua *b);
 pln_lua_graph *pln_lua_push_free(lua_State *L, pln_lua *b);
-/* graph/compact.c: drops what was built freely and no handle leads to any more, when
- * there is much of it. Handles stay what they are. Called where nobody holds
- * the number of a node: before a constructor reads its operands. */
+/* graph/compact.c: drops what was built freely and no handle leads to any more,
+ * when there is much of it. Handles stay what they are. Called where nobody
+ * holds the number of a node: before a constructor reads its operands. */
 void pln_lua_compact(lua_State *L, pln_lua *b);
 /* An empty table with weak values.  [-0, +1] */
 void pln_lua_new_weak(lua_State *L);
@@ -337,8 +338,8 @@ pln_module *pln_lua_test_module(lua_State *L, int arg);
 /* The same as check, kept alive by a box: a finaliser may close that at `arg`
  * while the module is read.  [-0, +1] */
 pln_module *pln_lua_hold_module(lua_State *L, int arg);
-/* module/functions.c: mod.functions, a view; what pairs returns for a module or a view
- * at 1.  [-0, +1]  [-0, +2] */
+/* module/functions.c: mod.functions, a view; what pairs returns for a module or
+ * a view at 1.  [-0, +1]  [-0, +2] */
 int pln_lua_push_functions(lua_State *L, const pln_module *module);
 int pln_lua_pairs_of_functions(lua_State *L, const pln_module *module);
 /* A table of functions at `arg`; a view there becomes one.  [-0, +0] */
@@ -352,8 +353,8 @@ void pln_lua_push_pass(lua_State *L, const pln_pass *pass);
 pln_pass *pln_lua_check_pass(lua_State *L, int arg);
 /* { name, opt_level, required, traceable, form }  [-0, +1] */
 void pln_lua_push_info(lua_State *L, const pln_pass *pass);
-/* pass/option.c: { name, type, default, doc, choices, least, most, fields } of an
- * option or config key.  [-0, +1] */
+/* pass/option.c: { name, type, default, doc, choices, least, most, fields } of
+ * an option or config key.  [-0, +1] */
 void pln_lua_push_option(lua_State *L, pln_lua *b, const pln_option *row);
 /* The rows in the table at `arg` (nil: none), in scratch memory left on the
  * stack; their texts live in the table, where the defaults as text are put.

@@ -1,5 +1,5 @@
-/* scoped_names.h: a table from names to numbers whose newest entries can be taken
- * back: the scopes of ONNX's values. Names are borrowed. */
+/* scoped_names.h: a table from names to numbers whose newest entries can be
+ * taken back: the scopes of ONNX's values. Names are borrowed. */
 
 #ifndef PLN_ONNX_SCOPED_NAMES_H
 #define PLN_ONNX_SCOPED_NAMES_H

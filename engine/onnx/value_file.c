@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 #include "ir/tensor/runtime_value.h"
-#include "onnx/import/decode.h"
 #include "onnx/directory.h"
 #include "onnx/export/encode.h"
+#include "onnx/import/decode.h"
 
 typedef struct reading {
   pln_decoder decoder;

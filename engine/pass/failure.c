@@ -1,8 +1,9 @@
 /* failure.c: what a reproducer is made of: the pass that failed last, the
  * module that it was given, and the context.
  *
- * Kept by pipeline/position.c, taken by the binding, which writes the file. What always
- * holds: nothing is kept unless the context's config names a file. */
+ * Kept by pipeline/position.c, taken by the binding, which writes the file.
+ * What always holds: nothing is kept unless the context's config names a file.
+ */
 
 #include "pass/pass.h"
 

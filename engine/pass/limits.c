@@ -2,8 +2,8 @@
  * nodes, rewrites, steps, threads; and when a pass's result is verified. Config
  * keys of contexts.
  *
- * Called by context.c when a context is made, by primitive.c around the body of a
- * pass, and by those who run functions. What always holds: a pass that runs
+ * Called by context.c when a context is made, by primitive.c around the body of
+ * a pass, and by those who run functions. What always holds: a pass that runs
  * into a limit fails, and leaves no trace, as any pass that fails. */
 
 #include "pass/parallel/parallel.h"

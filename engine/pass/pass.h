@@ -4,8 +4,8 @@
 #ifndef PLN_PASS_PASS_H
 #define PLN_PASS_PASS_H
 
-#include "ir/provenance/rule_application.h"
 #include "ir/graph/module.h"
+#include "ir/provenance/rule_application.h"
 
 /* ------------------------------------------------------------ pass objects */
 
@@ -112,7 +112,8 @@ const pln_pass *pln_pass_lookup(const pln_engine *engine, pln_symbol name);
 pln_status pln_pass_unknown(pln_engine *engine, const pln_span *span,
                             const char *before, const char *name);
 
-/* ------------------------------------------------------- options (config/option.c) */
+/* ------------------------------------------------------- options
+ * (config/option.c) */
 
 /* A copy whose texts are symbols and whose fields are its own. */
 pln_status pln_option_copy(pln_engine *engine, const pln_option *row,
@@ -140,8 +141,8 @@ bool pln_option_read(const pln_option *row, pln_slice text, pln_attr *out);
 pln_status pln_option_defaults(pln_engine *engine, const pln_option *rows,
                                uint32_t n, pln_attrs *out) PLN_CHECKED;
 
-/* config/option_text.c: a value as the text of a pipeline has it, or as a user gives
- * it on a command line: one without brackets around it, a string without
+/* config/option_text.c: a value as the text of a pipeline has it, or as a user
+ * gives it on a command line: one without brackets around it, a string without
  * quotes. *out = { name = value }, not checked. */
 pln_status pln_option_parse(pln_engine *engine, const pln_option *row,
                             const char *whom, pln_slice text,
@@ -392,8 +393,8 @@ pln_status pln_subject_module(const pln_subject *s,
 /* execute.c: hooks, then the body. */
 pln_status pln_execute(pln_execution *x, const pln_pass *pass,
                        pln_subject *s) PLN_CHECKED;
-/* parallel/pass_clone.c: passes that were made again for a child, and the home of each mover;
- * those of the parent, as the child has them. */
+/* parallel/pass_clone.c: passes that were made again for a child, and the home
+ * of each mover; those of the parent, as the child has them. */
 typedef struct pln_moved {
   const pln_pass *pass; /* the parent's */
   void *packed;         /* its mover's */
@@ -424,11 +425,13 @@ bool pln_leaf_takes(const pln_pass *pass, const pln_graph *function);
 pln_status pln_module_replace(const pln_module *module,
                               pln_graph *const *functions,
                               pln_module **out) PLN_CHECKED;
-/* pipeline/sequential.c: elements begin to end - 1, those that the context enables. */
+/* pipeline/sequential.c: elements begin to end - 1, those that the context
+ * enables. */
 pln_status pln_run_elements(pln_execution *x, const pln_pass *pass,
                             uint32_t begin, uint32_t end,
                             pln_subject *s) PLN_CHECKED;
-/* pipeline/fixpoint.c, pipeline/try.c, pipeline/per_function.c: the other forms. */
+/* pipeline/fixpoint.c, pipeline/try.c, pipeline/per_function.c: the other
+ * forms. */
 pln_status pln_run_fixpoint(pln_execution *x, const pln_pass *pass,
                             pln_subject *s) PLN_CHECKED;
 pln_status pln_run_attempt(pln_execution *x, const pln_pass *pass,
@@ -438,8 +441,8 @@ pln_status pln_run_group(pln_execution *x, const pln_pass *pass,
 /* pipeline/require.c: what an element requires. */
 pln_status pln_run_required(pln_execution *x, const pln_pass *pass,
                             pln_subject *s) PLN_CHECKED;
-/* pipeline/position.c: to be called on each way out of a failure: the first call notes
- * where the run is, and keeps what `pass` was given. */
+/* pipeline/position.c: to be called on each way out of a failure: the first
+ * call notes where the run is, and keeps what `pass` was given. */
 void pln_position_failed(pln_execution *x, const pln_pass *pass,
                          const pln_subject *before);
 /* failure.c: registers its config keys; keeps what `pass` was given when the

@@ -1,7 +1,7 @@
 /* target.c: what passes work on: a module or, in a group, one function of it.
  *
- * Made by execute.c and pipeline/per_function.c, replaced by leaf.c. What always holds: both
- * are owned; unchanged is the same pointer. */
+ * Made by execute.c and pipeline/per_function.c, replaced by leaf.c. What
+ * always holds: both are owned; unchanged is the same pointer. */
 
 #include "pass/pass.h"
 

@@ -107,10 +107,10 @@ function Type:unify(other) end
 local Tensor = {}
 --- Nested tables, or the value of a scalar.
 ---@return any
-function Tensor:totable() end
+function Tensor:to_table() end
 --- Little-endian elements, row by row.
 ---@return string
-function Tensor:tobytes() end
+function Tensor:to_bytes() end
 --- One element; indices from 1.
 ---@param ... integer
 ---@return any
@@ -130,7 +130,7 @@ function Tensor:compare(expected, options) end
 function Tensor:save_npy(path) end
 ---@return string? bytes
 ---@return perilune.Diag? diag
-function Tensor:tonpy() end
+function Tensor:to_npy() end
 function Tensor:close() end
 
 --- What constructors take as an operand: numbers become constants of the other

@@ -1,12 +1,12 @@
-/* graph_fixture.h: an engine and a builder for tests of graphs, made by begin() and
- * freed by end(). */
+/* graph_fixture.h: an engine and a builder for tests of graphs, made by begin()
+ * and freed by end(). */
 
 #ifndef BUILDING_H
 #define BUILDING_H
 
 #include "ir/compare/equal.h"
-#include "ir/tir/tir.h"
 #include "ir/graph/module.h"
+#include "ir/tir/tir.h"
 #include "oom.h"
 #include "op/op.h"
 

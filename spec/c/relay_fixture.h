@@ -1,5 +1,5 @@
-/* relay_fixture.h: a module that has a bit of everything that Relay's text can say,
- * for tests that do something to all of it. */
+/* relay_fixture.h: a module that has a bit of everything that Relay's text can
+ * say, for tests that do something to all of it. */
 
 #ifndef RICH_TEXT_H
 #define RICH_TEXT_H

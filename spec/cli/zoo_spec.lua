@@ -50,7 +50,7 @@ describe("every model of the zoo", function()
       end
       for _, result in ipairs { pl.eval(mod, table.unpack(inputs_of(mod.main))) } do
         assert.equal(2, result.shape[1])
-        for _, x in ipairs(pl.tensor(result:tobytes(), "float32", { result.size }):totable()) do
+        for _, x in ipairs(pl.tensor(result:to_bytes(), "float32", { result.size }):to_table()) do
           assert.is_true(x == x and x > -1000 and x < 1000)
         end
       end

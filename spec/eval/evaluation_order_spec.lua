@@ -31,7 +31,7 @@ local forms = {
 
 local function comes(expected, body)
   local mod = program(body)
-  local function digits(m) return pl.eval(m, pl.tensor(1.0, "float32")):totable() end
+  local function digits(m) return pl.eval(m, pl.tensor(1.0, "float32")):to_table() end
   assert.equal(expected, digits(mod))
   assert.equal(expected, digits(assert(pl.parse(mod:text()))))
   for _, form in ipairs(forms) do
@@ -102,7 +102,7 @@ describe("the order of evaluation", function()
       }]])
     local out = pl.passes.DefuseOps()(mod)
     for _, m in ipairs { mod, out, assert(pl.parse(out:text())) } do
-      assert.equal(1, pl.eval(m, pl.tensor(3.0, "float32")):totable())
+      assert.equal(1, pl.eval(m, pl.tensor(3.0, "float32")):to_table())
     end
     pl.assert_equal(out, assert(pl.parse(out:text())))
   end)

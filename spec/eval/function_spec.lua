@@ -8,7 +8,7 @@ local function scalar(name, dtype) return pl.var(name, ("Tensor[(), %s]"):format
 local function floats(name, n) return pl.var(name, ("Tensor[(%s), float32]"):format(n)) end
 local function tables(list)
   local out = {}
-  for i, tensor in ipairs(list) do out[i] = tensor:totable() end
+  for i, tensor in ipairs(list) do out[i] = tensor:to_table() end
   return out
 end
 
@@ -34,20 +34,20 @@ describe("a loop", function()
 
   it("runs as often as its trip count says", function()
     local last, all = pl.eval(f, 2, true, { 0, 10 })
-    assert.same({ 2.0, 12.0 }, last:totable())
-    assert.same({ { 2.0, 22.0 }, { 4.0, 24.0 } }, all:totable())
+    assert.same({ 2.0, 12.0 }, last:to_table())
+    assert.same({ { 2.0, 22.0 }, { 4.0, 24.0 } }, all:to_table())
   end)
 
   it("ends when its condition fails", function()
     local last, all = pl.eval(f, 100, true, { 0, 10 })
-    assert.same({ 3.0, 13.0 }, last:totable())
+    assert.same({ 3.0, 13.0 }, last:to_table())
     assert.same({ 3, 2 }, all.shape)
   end)
 
   it("that never runs gives its start, and nothing in the right shape", function()
     for _, run in ipairs { { 0, true }, { -5, true }, { 9, false } } do
       local last, all = pl.eval(f, run[1], run[2], { 0, 10 })
-      assert.same({ 0.0, 10.0 }, last:totable())
+      assert.same({ 0.0, 10.0 }, last:to_table())
       assert.same({ 0, 2 }, all.shape)
       assert.equal("float32", all.dtype)
     end
@@ -55,7 +55,7 @@ describe("a loop", function()
 
   it("without a trip count runs by its condition", function()
     local last = pl.eval(f, nil, true, { 0, 10 })
-    assert.same({ 3.0, 13.0 }, last:totable())
+    assert.same({ 3.0, 13.0 }, last:to_table())
   end)
 
   it("in a loop sees the values outside", function()
@@ -68,7 +68,7 @@ describe("a loop", function()
     local loop = op.loop(pl.const(2), pl.const(true), x, outer, { n_results = 1 })
     local f2 = pl.func({ x }, loop:get(0))
     -- v -> 3 v + 2 x, twice
-    assert.same({ 17.0, 34.0 }, pl.eval(f2, { 1, 2 }):totable())
+    assert.same({ 17.0, 34.0 }, pl.eval(f2, { 1, 2 }):to_table())
   end)
 
   it("of many rounds needs no stack", function()
@@ -76,7 +76,7 @@ describe("a loop", function()
     local body = pl.func({ i, cond, v }, pl.tuple { cond, v + i })
     local m = scalar("m", "int64")
     local loop = op.loop(m, pl.const(true), pl.const(0), body, { n_results = 1 })
-    assert.equal(4999950000, pl.eval(pl.func({ m }, loop:get(0)), 100000):totable())
+    assert.equal(4999950000, pl.eval(pl.func({ m }, loop:get(0)), 100000):to_table())
   end)
 
   it("whose condition is no boolean is refused", function()
@@ -102,19 +102,19 @@ describe("a scan", function()
 
   it("applies a function along an axis", function()
     local last, all = pl.eval(running {}, { 1, 2, 3 })
-    assert.equal(6.0, last:totable())
-    assert.same({ 1.0, 3.0, 6.0 }, all:totable())
+    assert.equal(6.0, last:to_table())
+    assert.same({ 1.0, 3.0, 6.0 }, all:to_table())
   end)
 
   it("goes backwards where asked", function()
     local f = running { scan_input_directions = { 1 }, scan_output_directions = { 1 } }
     local _, all = pl.eval(f, { 1, 2, 3 })
-    assert.same({ 6.0, 5.0, 3.0 }, all:totable())
+    assert.same({ 6.0, 5.0, 3.0 }, all:to_table())
   end)
 
   it("of nothing gives nothing", function()
     local last, all = pl.eval(running {}, pl.tensor("", "float32", { 0 }))
-    assert.equal(0.0, last:totable())
+    assert.equal(0.0, last:to_table())
     assert.same({ 0 }, all.shape)
   end)
 end)
@@ -132,8 +132,8 @@ describe("a sequence", function()
   end)
 
   it("has a length and elements, counted from both ends", function()
-    assert.equal(2, run(op.sequence_length(s), two):totable())
-    assert.same({ 3.0 }, run(op.sequence_at(s, pl.const(-1)), two):totable())
+    assert.equal(2, run(op.sequence_length(s), two):to_table())
+    assert.same({ 3.0 }, run(op.sequence_at(s, pl.const(-1)), two):to_table())
     refuses(function() run(op.sequence_at(s, pl.const(2)), two) end,
       "'sequence_at': position 2 is outside of 2 elements")
   end)
@@ -147,7 +147,7 @@ describe("a sequence", function()
   end)
 
   it("is joined, and made of parts", function()
-    assert.same({ 1.0, 2.0, 3.0 }, run(op.concat_from_sequence(s, { axis = 0 }), two):totable())
+    assert.same({ 1.0, 2.0, 3.0 }, run(op.concat_from_sequence(s, { axis = 0 }), two):to_table())
     refuses(function() run(op.concat_from_sequence(s, { axis = 0 }), {}) end,
       "the sequence is empty")
     local m = pl.var("m", "Tensor[(5, 2), int64]")
@@ -171,10 +171,10 @@ describe("an optional", function()
   local o = pl.var("o", "optional(Tensor[(2), float32])")
   it("is what it has, or nil", function()
     local has = pl.func({ o }, op.optional_has_element(o))
-    assert.is_true(pl.eval(has, { 1, 2 }):totable())
-    assert.is_false(pl.eval(has, nil):totable())
+    assert.is_true(pl.eval(has, { 1, 2 }):to_table())
+    assert.is_false(pl.eval(has, nil):to_table())
     local get = pl.func({ o }, op.optional_get_element(o))
-    assert.same({ 1.0, 2.0 }, pl.eval(get, { 1, 2 }):totable())
+    assert.same({ 1.0, 2.0 }, pl.eval(get, { 1, 2 }):to_table())
     refuses(function() pl.eval(get, nil) end, "the optional is empty")
   end)
 end)

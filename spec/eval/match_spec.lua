@@ -5,7 +5,7 @@ local pl = require "perilune"
 local function parse(text) return assert(pl.parse("#[version = \"0.0.5\"]\n" .. text)) end
 local function f32(x) return pl.tensor(x, "float32") end
 local function i32(x) return pl.tensor(x, "int32") end
-local function value(text, ...) return pl.eval(parse(text), ...):totable() end
+local function value(text, ...) return pl.eval(parse(text), ...):to_table() end
 
 local list = [[
 type List[A] { Cons(A, List[A]), Nil }
@@ -35,7 +35,7 @@ describe("a Match", function()
         (@area(Square(%x)), @area(Box(%x, 2f)), @area(Point))
       }]]
     local square, box, point = pl.eval(parse(program), f32(3))
-    assert.same({ 9, 6, 0 }, { square:totable(), box:totable(), point:totable() })
+    assert.same({ 9, 6, 0 }, { square:to_table(), box:to_table(), point:to_table() })
   end)
 
   it("looks into fields and tuples", function()

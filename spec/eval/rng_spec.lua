@@ -6,7 +6,7 @@ local command = require "spec.cli.command"
 local op = pl.op
 
 local function call(name, attrs) return op[name](attrs) end
-local function values(expr) return pl.eval(expr):totable() end
+local function values(expr) return pl.eval(expr):to_table() end
 local function uniform(attrs)
   attrs = attrs or {}
   attrs.shape = attrs.shape or { 8 }
@@ -35,7 +35,7 @@ describe("pl.seed", function()
 
   it("gives each operator of a run its own numbers", function()
     local a, b = pl.eval(pl.func({}, pl.tuple { uniform(), uniform() }))
-    assert.not_same(a:totable(), b:totable())
+    assert.not_same(a:to_table(), b:to_table())
   end)
 end)
 
@@ -82,7 +82,7 @@ describe("a pipeline", function()
     out = pl.passes.EliminateCommonSubexpr()(out)
     local a, b = pl.eval(mod)
     local c, d = pl.eval(out)
-    assert.same(a:totable(), c:totable())
-    assert.same(b:totable(), d:totable())
+    assert.same(a:to_table(), c:to_table())
+    assert.same(b:to_table(), d:to_table())
   end)
 end)

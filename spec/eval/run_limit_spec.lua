@@ -69,7 +69,7 @@ describe("pl.eval", function()
         within({ ["limit.steps"] = 5000 }, pl.eval, mod, x), 1, true)
     end
     assert.same({ 1, 2 }, pl.with(pl.context { config = { ["limit.steps"] = 5000 } }, pl.eval,
-      doubling(8), x):totable())
+      doubling(8), x):to_table())
   end)
 
   it("refuses recursion at limit.depth, which has a default", function()
@@ -113,7 +113,7 @@ describe("pl.eval", function()
 
   it("leaves nothing behind: the next run has all its time", function()
     within({ ["limit.seconds"] = 0.02 }, pl.eval, loop(), x)
-    assert.same({ 1, 2 }, pl.eval(doubling(3), x):totable())
+    assert.same({ 1, 2 }, pl.eval(doubling(3), x):to_table())
   end)
 end)
 

@@ -29,22 +29,22 @@ describe("a scan of batches", function()
 
   it("carries values of its own along each sequence", function()
     local last, sums = pl.eval(f, { 3, 3 }, start, all)
-    assert.same({ { 6.0, 60.0 }, { 115.0, 350.0 } }, last:totable())
+    assert.same({ { 6.0, 60.0 }, { 115.0, 350.0 } }, last:to_table())
     assert.same({ { { 1.0, 10.0 }, { 3.0, 30.0 }, { 6.0, 60.0 } },
-      { { 104.0, 240.0 }, { 109.0, 290.0 }, { 115.0, 350.0 } } }, sums:totable())
+      { { 104.0, 240.0 }, { 109.0, 290.0 }, { 115.0, 350.0 } } }, sums:to_table())
   end)
 
   it("ends a sequence where its length says", function()
     local last, sums = pl.eval(f, { 1, 2 }, start, all)
-    assert.same({ { 1.0, 10.0 }, { 109.0, 290.0 } }, last:totable())
+    assert.same({ { 1.0, 10.0 }, { 109.0, 290.0 } }, last:to_table())
     assert.same({ { { 1.0, 10.0 }, { 0.0, 0.0 }, { 0.0, 0.0 } },
-      { { 104.0, 240.0 }, { 109.0, 290.0 }, { 0.0, 0.0 } } }, sums:totable())
+      { { 104.0, 240.0 }, { 109.0, 290.0 }, { 0.0, 0.0 } } }, sums:to_table())
   end)
 
   it("reads backwards, from the end of each sequence", function()
     local _, sums = pl.eval(running { directions = { 1 } }, { 3, 2 }, start, all)
     assert.same({ { { 3.0, 30.0 }, { 5.0, 50.0 }, { 6.0, 60.0 } },
-      { { 105.0, 250.0 }, { 109.0, 290.0 }, { 0.0, 0.0 } } }, sums:totable())
+      { { 105.0, 250.0 }, { 109.0, 290.0 }, { 0.0, 0.0 } } }, sums:to_table())
   end)
 
   it("gives its start back when there is no sequence", function()
@@ -91,7 +91,7 @@ describe("a scan of batches", function()
     local module = assert(pl.onnx.parse(m:tostring()))
     assert.equal(m:tostring(), assert(pl.onnx.tostring(module)))
     local last, sums = pl.eval(module, start, all)
-    assert.same({ { 6.0, 60.0 }, { 115.0, 350.0 } }, last:totable())
+    assert.same({ { 6.0, 60.0 }, { 115.0, 350.0 } }, last:to_table())
     assert.same({ 2, 3, 2 }, sums.shape)
   end)
 end)

@@ -18,7 +18,7 @@ end
 
 local function numbers(list)
   local values = {}
-  for k, t in ipairs(list) do values[k] = t:totable() end
+  for k, t in ipairs(list) do values[k] = t:to_table() end
   return values
 end
 

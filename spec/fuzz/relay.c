@@ -7,8 +7,8 @@
  * diagnostic, or a module that verifies and whose text is read again; no crash,
  * no leak. */
 
-#include "replay.h"
 #include "relay_fixture.h"
+#include "replay.h"
 
 static void fail(const char *what, const pln_engine *engine) {
   fprintf(stderr, "fuzz_relay: %s\n", what);

@@ -106,7 +106,7 @@ describe("bind", function()
     assert.equal("", names(pl.free_vars(bound)))
     assert(pl.verify(bound))
     local less = pl.bind(f, { [y] = pl.const({ 1, 1 }, "float32") })
-    assert.same({ 1, 2 }, pl.eval(less, { 2, 3 }):totable())
+    assert.same({ 1, 2 }, pl.eval(less, { 2, 3 }):to_table())
   end)
 
   it("takes the parameters of a module's function by its own handles", function()

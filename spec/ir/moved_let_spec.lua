@@ -11,7 +11,7 @@ describe("a block of lets", function()
   local function check(f, wanted)
     assert(pl.verify(f))
     assert.equal(0, #pl.free_vars(f))
-    assert.same({ 0, 0 }, pl.eval(f, { 0, 0 }):totable())
+    assert.same({ 0, 0 }, pl.eval(f, { 0, 0 }):to_table())
     if wanted then assert.is_true(pl.equal(f, wanted)) end
   end
 
@@ -64,6 +64,6 @@ describe("a free variable", function()
     local inner = pl.module { main = pl.func({}, x + 1) }.main
     local f = pl.func({ x }, inner())
     assert.equal(0, #pl.free_vars(f))
-    assert.same({ 2, 3 }, pl.eval(f, { 1, 2 }):totable())
+    assert.same({ 2, 3 }, pl.eval(f, { 1, 2 }):to_table())
   end)
 end)

@@ -53,7 +53,7 @@ describe("a mutator", function()
     local m = pl.mutator { Call = function(call)
       if call.op == tanh then return call[1] * two end
     end, Constant = function(c)
-      if c.data:totable() == 1.0 then return 3.0 end
+      if c.data:to_table() == 1.0 then return 3.0 end
     end }
     local f = m(pl.func({ x }, tanh(x) + 1))
     assert.is_true(pl.equal(f, pl.func({ x }, x * 2 + 3)))

@@ -2,7 +2,7 @@
 
 local pl = require "perilune"
 
-local function elements(...) return pl.tensor.random(...):totable() end
+local function elements(...) return pl.tensor.random(...):to_table() end
 
 describe("pl.tensor.random", function()
   it("gives one seed's elements, another seed's others", function()

@@ -9,7 +9,7 @@ describe("a tensor", function()
     assert.same({ 2, 3 }, t.shape)
     assert.equal(6, t.size)
     assert.equal(48, t.bytes)
-    assert.same({ { 1, 2, 3 }, { 4, 5, 6 } }, t:totable())
+    assert.same({ { 1, 2, 3 }, { 4, 5, 6 } }, t:to_table())
     assert.equal("Tensor[(2, 3), int64]", tostring(t))
   end)
 
@@ -17,19 +17,19 @@ describe("a tensor", function()
     assert.equal("float32", pl.tensor({ 1, 2.5 }).dtype)
     assert.equal("bool", pl.tensor({ true, false }).dtype)
     assert.equal("string", pl.tensor({ "a", "" }).dtype)
-    assert.same({ "a", "" }, pl.tensor({ "a", "" }):totable())
+    assert.same({ "a", "" }, pl.tensor({ "a", "" }):to_table())
   end)
 
   it("is a scalar when made of one value", function()
     local t = pl.tensor(7, "int32")
     assert.equal(0, t.rank)
-    assert.equal(7, t:totable())
+    assert.equal(7, t:to_table())
   end)
 
   it("has empty axes", function()
     assert.same({ 0 }, pl.tensor({}).shape)
     assert.same({ 2, 0 }, pl.tensor({ {}, {} }).shape)
-    assert.same({ {}, {} }, pl.tensor({ {}, {} }):totable())
+    assert.same({ {}, {} }, pl.tensor({ {}, {} }):to_table())
   end)
 
   it("reads its elements by index, from 1", function()
@@ -49,12 +49,12 @@ describe("a tensor", function()
       float32 = { 1.5, -math.huge }, float64 = { 0.1, 1e300 },
     }
     for dtype, values in pairs(extremes) do
-      assert.same(values, pl.tensor(values, dtype):totable(), dtype)
+      assert.same(values, pl.tensor(values, dtype):to_table(), dtype)
     end
   end)
 
   it("packs four-bit elements, low bits first", function()
-    assert.equal("\33\3", pl.tensor({ 1, 2, 3 }, "uint4"):tobytes())
+    assert.equal("\33\3", pl.tensor({ 1, 2, 3 }, "uint4"):to_bytes())
   end)
 
   it("refuses what does not fit", function()
@@ -74,7 +74,7 @@ describe("a tensor", function()
 
   it("goes to bytes and back", function()
     local t = pl.tensor({ 1, 2, 3, 4 }, "float32")
-    local bytes = t:tobytes()
+    local bytes = t:to_bytes()
     assert.equal(string.pack("<ffff", 1, 2, 3, 4), bytes)
     local u = pl.tensor.from_bytes(bytes, "float32", { 4 })
     assert.is_true(t:equal(u))
@@ -86,9 +86,9 @@ describe("a tensor", function()
   it("stores one element when all are equal", function()
     local t = pl.tensor.full(1.5, "float32", { 2, 2 })
     assert.is_true(t.splat)
-    assert.same({ { 1.5, 1.5 }, { 1.5, 1.5 } }, t:totable())
+    assert.same({ { 1.5, 1.5 }, { 1.5, 1.5 } }, t:to_table())
     assert.equal(1.5, t:get(2, 2))
-    assert.equal(16, #t:tobytes())
+    assert.equal(16, #t:to_bytes())
   end)
 
   it("is of no use once closed", function()
@@ -116,7 +116,7 @@ describe("an .npy file", function()
   end)
 
   it("begins its data at a multiple of 64 bytes", function()
-    local bytes = assert(pl.tensor({ 1, 2 }):tonpy())
+    local bytes = assert(pl.tensor({ 1, 2 }):to_npy())
     assert.equal(0, (#bytes - 16) % 64)
     assert.equal("\147NUMPY\1\0", bytes:sub(1, 8))
   end)
@@ -126,7 +126,7 @@ describe("an .npy file", function()
     local bytes = "\147NUMPY\1\0" .. string.pack("<s2", header)
       .. string.pack(">i2i2i2i2i2i2", 1, 4, 2, 5, 3, 6)
     local t = assert(pl.tensor.parse_npy(bytes))
-    assert.same({ { 1, 2, 3 }, { 4, 5, 6 } }, t:totable())
+    assert.same({ { 1, 2, 3 }, { 4, 5, 6 } }, t:to_table())
   end)
 
   -- A file of two bytes an element with the header's text as given.
@@ -139,17 +139,17 @@ describe("an .npy file", function()
     for version = 1, 3 do
       local bytes = with_header('{"shape": (2L,), "fortran_order": False, "descr": "<i2"}',
         string.pack("<i2i2", 7, -1), version)
-      assert.same({ 7, -1 }, assert(pl.tensor.parse_npy(bytes)):totable())
+      assert.same({ 7, -1 }, assert(pl.tensor.parse_npy(bytes)):to_table())
     end
     local scalar = with_header("{'descr': '<i2', 'fortran_order': True, 'shape': ()}\n",
       string.pack("<i2", 5), 1)
-    assert.equal(5, assert(pl.tensor.parse_npy(scalar)):totable())
+    assert.equal(5, assert(pl.tensor.parse_npy(scalar)):to_table())
   end)
 
   it("may have complex numbers of the other byte order, and no elements", function()
     local bytes = with_header("{'descr': '>c8', 'fortran_order': False, 'shape': (1,), }",
       string.pack(">ff", 1.5, -2), 1)
-    assert.equal(string.pack("<ff", 1.5, -2), assert(pl.tensor.parse_npy(bytes)):tobytes())
+    assert.equal(string.pack("<ff", 1.5, -2), assert(pl.tensor.parse_npy(bytes)):to_bytes())
     local none = with_header("{'descr': '>i2', 'fortran_order': True, 'shape': (0, 3), }", "", 1)
     assert.same({ 0, 3 }, assert(pl.tensor.parse_npy(none)).shape)
   end)
@@ -177,12 +177,12 @@ describe("an .npy file", function()
       assert.is_nil(t)
       assert.equal("unsupported", diag.code)
     end
-    local _, diag = pl.tensor({ "a" }):tonpy()
+    local _, diag = pl.tensor({ "a" }):to_npy()
     assert.equal("unsupported", diag.code)
   end)
 
   it("that is broken gives a diagnostic", function()
-    local good = pl.tensor({ 1, 2, 3 }):tonpy()
+    local good = pl.tensor({ 1, 2, 3 }):to_npy()
     local bad = { "", "no numpy at all", good:sub(1, 40), good:sub(1, -2), good .. "x" }
     for _, bytes in ipairs(bad) do
       local t, diag = pl.tensor.parse_npy(bytes)

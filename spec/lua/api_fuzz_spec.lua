@@ -168,7 +168,7 @@ describe("a public function that is called with anything", function()
     local x = pl.var("x", "Tensor[(2), float32]")
     local mod = pl.module { main = pl.func({ x }, x + 1) }
     assert(pl.verify(mod))
-    assert.same({ 2, 3 }, pl.eval(mod, { 1, 2 }):totable())
+    assert.same({ 2, 3 }, pl.eval(mod, { 1, 2 }):to_table())
   end)
 
   it("is told at the line that called it", function()

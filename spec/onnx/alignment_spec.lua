@@ -9,7 +9,7 @@ local function module_of(case, dtype, pad)
   local m = model.new { name = ("n"):rep(1 + pad) }
   local inputs = { m:input("x", case.x_dtype or dtype, case.x) }
   for i, dims in ipairs(case.weights) do
-    local bytes = pl.tensor.random(dtype, dims, { seed = i }):tobytes()
+    local bytes = pl.tensor.random(dtype, dims, { seed = i }):to_bytes()
     inputs[i + 1] = m:initializer("w" .. i, dtype, dims, bytes)
   end
   if case.weights_first then inputs = { inputs[2], inputs[1] } end
@@ -56,7 +56,7 @@ describe("weights at odd addresses", function()
         for pad = 0, 7 do
           local got = pl.eval(module_of(case, dtype, pad), x)
           wanted = wanted or got
-          assert.equal(wanted:tobytes(), got:tobytes())
+          assert.equal(wanted:to_bytes(), got:to_bytes())
         end
       end
     end)

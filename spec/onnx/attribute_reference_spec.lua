@@ -109,7 +109,7 @@ local function near(expected, tensor)
     pos = pos + 1
     assert.near(expected[pos], value, 1e-5)
   end
-  walk(tensor:totable())
+  walk(tensor:to_table())
   assert.equal(#expected, pos)
 end
 

@@ -40,7 +40,7 @@ end
 -- Which model it is: n * n is added to each element.
 local function read()
   local module = assert(pl.load(out))
-  local result = pl.eval(module, pl.tensor.full(0.0, "float32", { 20000 })):totable()
+  local result = pl.eval(module, pl.tensor.full(0.0, "float32", { 20000 })):to_table()
   for i = 2, #result do assert.equal(result[1], result[i]) end
   return result[1]
 end

@@ -73,20 +73,20 @@ describe("what texts leave open", function()
     local mod = load "reduce-noop-composite/model.onnx"
     if not mod then return end
     local l1, l2, square, log, log_exp = results(mod)
-    assert.same({ 2, 3 }, l1:totable())
-    assert.same({ 2, 3 }, l2:totable())
-    assert.same({ 4, 9 }, square:totable())
-    local logs = log:totable()
+    assert.same({ 2, 3 }, l1:to_table())
+    assert.same({ 2, 3 }, l2:to_table())
+    assert.same({ 4, 9 }, square:to_table())
+    local logs = log:to_table()
     assert.is_true(logs[1] ~= logs[1])
     assert.near(math.log(3), logs[2], 1e-6)
-    assert.same({ -2, 3 }, log_exp:totable())
+    assert.same({ -2, 3 }, log_exp:to_table())
   end)
 
   it("Clip without a limit limits to the finite numbers", function()
     local mod = load "clip-omitted-min/model.onnx"
     if not mod then return end
     local least = 0
-    for element in results(mod):tobytes():gmatch "...." do
+    for element in results(mod):to_bytes():gmatch "...." do
       local x = ("<f"):unpack(element)
       assert.is_true(x ~= -math.huge)
       least = math.min(least, x)

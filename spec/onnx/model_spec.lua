@@ -25,8 +25,8 @@ describe("a model", function()
     assert.equal(pl.op.nn.relu, main.body.op)
     assert.equal(pl.op.add, main.body[1].op)
     assert.equal("Tensor[(N, 3), float32]", tostring(main.ret_type))
-    assert.same({ 1, 2, 3 }, main.body[1][2].data:totable())
-    assert.same({ { 2, 0, 4 } }, pl.eval(mod, { { 1, -2, 1 } }):totable())
+    assert.same({ 1, 2, 3 }, main.body[1][2].data:to_table())
+    assert.same({ { 2, 0, 4 } }, pl.eval(mod, { { 1, -2, 1 } }):to_table())
   end)
 
   it("comes back byte by byte when nothing changed", function()
@@ -51,7 +51,7 @@ describe("a model", function()
     local mod = pl.module { main = pl.func({ x }, pl.op.nn.relu(x * 2 + 1)) }
     local bytes = assert(pl.onnx.tostring(mod))
     local again = assert(pl.onnx.parse(bytes))
-    assert.same({ { 3, 0, 1 } }, pl.eval(again, { { 1, -1, 0 } }):totable())
+    assert.same({ { 3, 0, 1 } }, pl.eval(again, { { 1, -1, 0 } }):to_table())
     assert(pl.check(mod, again))
   end)
 
@@ -65,7 +65,7 @@ describe("a model", function()
     local mod = pl.module { main = pl.func({ x }, pl.op.nn.elu(total, { alpha = 0.1 })) }
     local again = assert(pl.onnx.parse(assert(pl.onnx.tostring(mod))))
     local given = { { 1, 2, -3 }, { 4, 5, -6 } }
-    assert.same({ 5, 7 }, table.move(pl.eval(again, given):totable(), 1, 2, 1, {}))
+    assert.same({ 5, 7 }, table.move(pl.eval(again, given):to_table(), 1, 2, 1, {}))
     assert.is_true(pl.eval(mod, given):equal(pl.eval(again, given)))
   end)
 

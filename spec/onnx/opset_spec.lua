@@ -229,7 +229,7 @@ describe("ConvertOpset", function()
       for _, opset in ipairs { 9, 13, 18 } do
         local _, again = written(mod, opset)
         assert.same({ { { { 0, 0 }, { 1, 2 } } } },
-          pl.eval(again, { { { { 1, 2 }, { 3, 4 } } } }):totable())
+          pl.eval(again, { { { { 1, 2 }, { 3, 4 } } } }):to_table())
       end
     end
   end)

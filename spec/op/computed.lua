@@ -41,7 +41,7 @@ return function(it)
       local gots = table.pack(compute(body, inputs))
       assert.equal(wants.n, gots.n)
       for i = 1, wants.n do
-        local got = gots[i]:totable()
+        local got = gots[i]:to_table()
         if not near(wants[i], got) then assert.same(wants[i], got) end
       end
     end)

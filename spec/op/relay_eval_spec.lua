@@ -29,7 +29,7 @@ end
 local function run(text, ...) return pl.eval(parse(text), ...) end
 
 -- What the call gives of constants.
-local function by_hand(call) return pl.eval(pl.func({}, call)):totable() end
+local function by_hand(call) return pl.eval(pl.func({}, call)):to_table() end
 
 describe("products of Relay's", function()
   local x, w = counting { 2, 3 }, counting({ 4, 3 }, "float32", 3)
@@ -39,7 +39,7 @@ describe("products of Relay's", function()
     assert.same(by_hand(op.nn.matmul(pl.const(x), wt)), run([[
       def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) {
         nn.dense(%x, %w, units=None)
-      }]], x, w):totable())
+      }]], x, w):to_table())
   end)
 
   it("take rows of any rank", function()
@@ -47,7 +47,7 @@ describe("products of Relay's", function()
     assert.same(by_hand(op.nn.matmul(pl.const(rows), wt)), run([[
       def @main(%x: Tensor[(2, 2, 3), float32], %w: Tensor[(4, 3), float32]) {
         nn.dense(%x, %w, units=4)
-      }]], rows, w):totable())
+      }]], rows, w):to_table())
   end)
 
   it("multiply stacks of matrices, transposed or not", function()
@@ -56,7 +56,7 @@ describe("products of Relay's", function()
     assert.same(by_hand(op.nn.matmul(pl.const(a), turned)), run([[
       def @main(%x: Tensor[(2, 2, 3), float32], %y: Tensor[(2, 4, 3), float32]) {
         nn.batch_matmul(%x, %y, transpose_b=True)
-      }]], a, b):totable())
+      }]], a, b):to_table())
   end)
 end)
 
@@ -69,18 +69,18 @@ describe("convolutions and pooling of Relay's", function()
       { group = 2, pads = { 1, 0, 1, 0 }, strides = { 2, 2 }, kernel_shape = { 3, 3 } })), run([[
       def @main(%x: Tensor[(1, 4, 5, 5), float32], %w: Tensor[(4, 2, 3, 3), float32]) {
         nn.conv2d(%x, %w, strides=[2, 2], padding=[1, 0], groups=2, kernel_size=[3, 3])
-      }]], image, kernel):totable())
+      }]], image, kernel):to_table())
     assert.same(by_hand(op.nn.max_pool(x, { kernel_shape = { 2, 2 }, strides = { 2, 2 } })), run([[
       def @main(%x: Tensor[(1, 4, 5, 5), float32]) {
         nn.max_pool2d(%x, pool_size=[2, 2], strides=[2, 2])
-      }]], image):totable())
+      }]], image):to_table())
     assert.same(by_hand(op.nn.avg_pool(x,
       { kernel_shape = { 3, 3 }, pads = { 1, 1, 1, 1 }, count_include_pad = 1 })), run([[
       def @main(%x: Tensor[(1, 4, 5, 5), float32]) {
         nn.avg_pool2d(%x, pool_size=[3, 3], padding=[1, 1, 1, 1], count_include_pad=True)
-      }]], image):totable())
+      }]], image):to_table())
     assert.same(by_hand(op.nn.global_avg_pool(x)), run([[
-      def @main(%x: Tensor[(1, 4, 5, 5), float32]) { nn.global_avg_pool2d(%x) }]], image):totable())
+      def @main(%x: Tensor[(1, 4, 5, 5), float32]) { nn.global_avg_pool2d(%x) }]], image):to_table())
   end)
 end)
 
@@ -95,9 +95,9 @@ describe("normalisation of Relay's", function()
         (%0.0, %0.1, %0.2)
       }]]
     local out, m, v = pl.eval(parse(text), x, ones, ones, mean, variance)
-    assert.same({ { { -1.5, -1, -0.5 }, { -0.5, 0, 0.5 } } }, out:totable())
-    assert.same({ 1, 2 }, m:totable())
-    assert.same({ 4, 4 }, v:totable())
+    assert.same({ { { -1.5, -1, -0.5 }, { -0.5, 0, 0.5 } } }, out:to_table())
+    assert.same({ 1, 2 }, m:to_table())
+    assert.same({ 4, 4 }, v:to_table())
   end)
 end)
 
@@ -111,22 +111,22 @@ describe("tuples that are joined", function()
         JOIN
       }]]
     assert.same(by_hand(op.concatenate(pl.const(a), pl.const(b), { axis = 1 })),
-      run(text:gsub("JOIN", "concatenate(%%0, axis=1)"), a, b):totable())
-    assert.same({ a:totable(), b:totable() }, run(text:gsub("JOIN", "stack(%%0)"), a, b):totable())
+      run(text:gsub("JOIN", "concatenate(%%0, axis=1)"), a, b):to_table())
+    assert.same({ a:to_table(), b:to_table() }, run(text:gsub("JOIN", "stack(%%0)"), a, b):to_table())
   end)
 
   it("of constants are folded", function()
     local mod = parse "def @main() { %0 = (1f, 2f); stack(%0) }"
     local body = pl.passes.FoldConstant()(mod).main.body
     assert.equal("Constant", body.kind)
-    assert.same({ 1, 2 }, pl.eval(pl.func({}, body)):totable())
+    assert.same({ 1, 2 }, pl.eval(pl.func({}, body)):to_table())
   end)
 end)
 
 describe("Relay's operators element by element", function()
   local function of(call, ...)
     return run("def @main(%a: Tensor[(4), int32], %b: Tensor[(4), int32]) { " .. call .. " }",
-      ...):totable()
+      ...):to_table()
   end
   local a, b = pl.tensor({ -7, 7, -7, 7 }, "int32"), pl.tensor({ 2, -2, -2, 2 }, "int32")
 
@@ -141,13 +141,13 @@ describe("Relay's operators element by element", function()
     assert.same({ { 1, 2 }, { 13, 14 } }, run([[
       def @main(%x: Tensor[(2, 2), float32], %b: Tensor[(2), float32]) {
         nn.bias_add(%x, %b, axis=0)
-      }]], pl.tensor({ { 1, 2 }, { 3, 4 } }, "float32"), pl.tensor({ 0, 10 }, "float32")):totable())
+      }]], pl.tensor({ { 1, 2 }, { 3, 4 } }, "float32"), pl.tensor({ 0, 10 }, "float32")):to_table())
   end)
 
   it("reduce truths", function()
     local x = pl.tensor({ { true, false }, { true, true } }, "bool")
     local text = "def @main(%x: Tensor[(2, 2), bool]) { CALL }"
-    assert.same({ false, true }, run(text:gsub("CALL", "all(%%x, axis=[1])"), x):totable())
-    assert.same(true, run(text:gsub("CALL", "any(%%x)"), x):totable())
+    assert.same({ false, true }, run(text:gsub("CALL", "all(%%x, axis=[1])"), x):to_table())
+    assert.same(true, run(text:gsub("CALL", "any(%%x)"), x):to_table())
   end)
 end)

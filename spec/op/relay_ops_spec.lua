@@ -135,7 +135,7 @@ describe("types of Relay's operators", function()
 end)
 
 describe("kernels of Relay's operators", function()
-  local function run(call) return pl.eval(pl.func({}, call)):totable() end
+  local function run(call) return pl.eval(pl.func({}, call)):to_table() end
   local a = pl.const(pl.tensor({ { 1, 2, 3 }, { 4, 5, 6 } }, "float32"))
 
   it("fill, repeat, turn about and reshape", function()

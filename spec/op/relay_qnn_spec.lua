@@ -64,7 +64,7 @@ describe("quantised kernels", function()
 def @main() { qnn.quantize(2f, 0.5f, 1, out_dtype="int8") }]])
     local body = pl.passes.FoldConstant()(mod).main.body
     assert.equal("Constant", body.kind)
-    assert.equal(5, body.data:totable())
+    assert.equal(5, body.data:to_table())
   end)
 end)
 

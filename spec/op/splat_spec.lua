@@ -25,21 +25,21 @@ local names = {}
 for name in pairs(elements) do names[#names + 1] = name end
 table.sort(names)
 
--- What tobytes is, of strings too.
+-- What to_bytes is, of strings too.
 local function bytes_of(tensor)
-  if tensor.dtype ~= "string" then return tensor:tobytes() end
+  if tensor.dtype ~= "string" then return tensor:to_bytes() end
   local flat = {}
   local function add(value)
     if type(value) ~= "table" then flat[#flat + 1] = ("%q"):format(value) return end
     for _, one in ipairs(value) do add(one) end
   end
-  add(tensor:totable())
+  add(tensor:to_table())
   return table.concat(flat, ",")
 end
 
 local function written_out(tensor)
   if tensor.dtype ~= "string" then
-    return pl.tensor(tensor:tobytes(), tensor.dtype, tensor.shape)
+    return pl.tensor(tensor:to_bytes(), tensor.dtype, tensor.shape)
   end
   local function table_of(axis)
     if axis > #tensor.shape then return tensor:get(table.unpack(tensor.shape)) end

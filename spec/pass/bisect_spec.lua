@@ -220,7 +220,7 @@ asked the predicate 3 times, ran the pipeline 3 times
   it("finds the application of a rule", function()
     local pass = pl.function_pass { name = "Tricky", run = pl.mutator { name = "tricky",
       Constant = function(c)
-        local n = c.data:totable()
+        local n = c.data:to_table()
         return n == 67.0 and 0.0 or n + 0.5
       end } }
     local found = assert(pl.bisect(pl.sequential { "SimplifyExpr", pass }, sums(100), function(mod)

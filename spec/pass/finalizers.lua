@@ -55,7 +55,7 @@ local disturbances = {
   end,
   function() return tostring(own.module), pl.report(), pl.diagnostics and pl.diagnostics() end,
   function() pcall(pl.op.add, own.x) end,
-  function() return pl.eval(own.module, pl.tensor { { 1.0, 2, 3 }, { 4, 5, 6 } }):totable() end,
+  function() return pl.eval(own.module, pl.tensor { { 1.0, 2, 3 }, { 4, 5, 6 } }):to_table() end,
 }
 
 local turn = 0
@@ -182,12 +182,12 @@ local operations = {
   tensors = function()
     local t = victim(pl.tensor { { 1, 2, 3 }, { 4, 5, 6 } })
     local u = victim(pl.tensor { 7, 8 })
-    return ("%s %d %d %s %s"):format(t, #t.shape, #t:totable(), tostring(t:equal(u)),
-      #u:tobytes())
+    return ("%s %d %d %s %s"):format(t, #t.shape, #t:to_table(), tostring(t:equal(u)),
+      #u:to_bytes())
   end,
   evaluated = function()
     local module = victim(assert(pl.parse(text)))
-    return pl.eval(module, victim(pl.tensor { { 1.5, 2, -3 }, { 4, 5, 6 } })):totable()[1][1]
+    return pl.eval(module, victim(pl.tensor { { 1.5, 2, -3 }, { 4, 5, 6 } })):to_table()[1][1]
   end,
   saved = function()
     local module = victim(assert(pl.parse(text)))

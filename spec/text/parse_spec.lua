@@ -337,7 +337,7 @@ describe("the metadata", function()
     .. [[AAAAAAAAAAIAAAAAAAAAEAAAAAAAAAAAAIA/AAAAAAAAAAAAAIA/"]}]]
   it("hold constants", function()
     local f = main("def @main() { meta[relay.Constant][0] }" .. SECTION)
-    assert.same({ { 1.0, 0.0 }, { 0.0, 1.0 } }, f.body.data:totable())
+    assert.same({ { 1.0, 0.0 }, { 0.0, 1.0 } }, f.body.data:to_table())
   end)
   it("are one node where they are referred to twice", function()
     local f = main("def @main() { (meta[relay.Constant][0], meta[relay.Constant][0]) }" .. SECTION)
@@ -460,7 +460,7 @@ let %x: int32 = 1;
 let %y: int32 = add(%x, 2);
 multiply(%y, 3)]], shown(text))
     assert.is_true(pl.equal(node, assert(pl.parse_expr(node:text()))))
-    assert.equal(9, pl.eval(pl.func({}, node)):totable())
+    assert.equal(9, pl.eval(pl.func({}, node)):to_table())
   end)
 
   it("belong to one that is built", function()

@@ -89,7 +89,7 @@ end
 
 -- Tensors, in tables for tuples, as bytes.
 local function bytes_of(result)
-  if type(result) ~= "table" then return result:tobytes() end
+  if type(result) ~= "table" then return result:to_bytes() end
   local list = {}
   for i, field in ipairs(result) do list[i] = bytes_of(field) end
   return list

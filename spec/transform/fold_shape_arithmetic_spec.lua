@@ -26,7 +26,7 @@ local function extents(x, from, to)
   return op.strided_slice(op.shape_of(x), ints(from), ints(to), ints(0))
 end
 
-local function shape_arg(out) return out.main.body.args[2].data:totable() end
+local function shape_arg(out) return out.main.body.args[2].data:to_table() end
 
 describe("A reshape to a computed shape", function()
   local x = var("x", { "N", "S", 12 })
@@ -125,7 +125,7 @@ describe("Axes that are grouped, moved and taken apart again", function()
     local out = simplify({ y }, op.reshape(moved, ints(-1, 4, 17, 16)))
     assert.equal("reshape transpose", calls(out))
     assert.same({ 1, 2, 0, 3 }, out.main.body.attrs.perm)
-    assert.same({ 17, 0, 4, 16 }, out.main.body.args[1].args[2].data:totable())
+    assert.same({ 17, 0, 4, 16 }, out.main.body.args[1].args[2].data:to_table())
     keeps({ y }, pl.tuple(moved, op.reshape(moved, ints(-1, 4, 17, 16))))
   end)
 

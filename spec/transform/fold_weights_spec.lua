@@ -94,8 +94,8 @@ describe("FoldBatchNorm folds into", function()
     local out = fold({ z }, normalise(y, 2, { scale = pl.const(pl.tensor({ 2, 4 }, "float32")),
       bias = constant({ 2 }, 5), mean = constant({ 2 }, 2), variance = constant({ 2 }, 4),
       attrs = { epsilon = 0 } }))
-    assert.same({ { { 3 } }, { { 6 } } }, out.main.body.args[2].data:totable())
-    assert.same({ 4, 3 }, out.main.body.args[3].data:totable())
+    assert.same({ { { 3 } }, { { 6 } } }, out.main.body.args[2].data:to_table())
+    assert.same({ 4, 3 }, out.main.body.args[3].data:to_table())
   end)
 
   it("a convolution in groups", function()
@@ -260,7 +260,7 @@ describe("FoldConvBias folds", function()
     local k = constant { 3, 1, 1 }
     local out = fold({ x }, op.add(op.nn.conv(x, w), k))
     assert.equal("nn.conv", calls(out))
-    assert.same({ number(1), number(2), number(3) }, out.main.body.args[3].data:totable())
+    assert.same({ number(1), number(2), number(3) }, out.main.body.args[3].data:to_table())
     assert.equal("nn.conv", calls(fold({ x }, op.add(k, op.nn.conv(x, w)))))
     assert.equal("nn.conv", calls(fold({ x }, op.add(constant { 1, 3, 1, 1 }, op.nn.conv(x, w)))))
   end)
@@ -268,19 +268,19 @@ describe("FoldConvBias folds", function()
   it("one number", function()
     for _, k in ipairs { pl.const(2.5), constant({ 1 }, 2.5), constant({ 1, 1, 1, 1 }, 2.5) } do
       local out = fold({ x }, op.add(op.nn.conv(x, w), k))
-      assert.same({ 2.5, 2.5, 2.5 }, out.main.body.args[3].data:totable())
+      assert.same({ 2.5, 2.5, 2.5 }, out.main.body.args[3].data:to_table())
     end
   end)
 
   it("into a bias that is there", function()
     local out = fold({ x }, op.add(op.nn.conv(x, w, constant { 3 }), constant { 3, 1, 1 }))
     assert.same({ 2 * number(1), 2 * number(2), 2 * number(3) },
-      out.main.body.args[3].data:totable())
+      out.main.body.args[3].data:to_table())
   end)
 
   it("what is subtracted", function()
     local out = fold({ x }, op.subtract(op.nn.conv(x, w, constant { 3 }), constant { 3, 1, 1 }))
-    assert.same({ 0, 0, 0 }, out.main.body.args[3].data:totable())
+    assert.same({ 0, 0, 0 }, out.main.body.args[3].data:to_table())
   end)
 
   it("into a convolution whose weight is not constant", function()
@@ -521,7 +521,7 @@ describe("The budget of FoldBatchNorm", function()
     local mod = module({ y }, normalise(op.nn.conv(y, filled({ 65, 64, 2, 2 }, 0.5)), 65, even))
     local out = run("FoldBatchNorm", mod, 1e-4)
     assert.equal("constant_of_shape nn.conv", calls(out))
-    assert.same({ 1.5 }, out.main.body.args[2].attrs.value:totable())
+    assert.same({ 1.5 }, out.main.body.args[2].attrs.value:to_table())
     -- A Constant of one element, when it was one.
     out = run('FoldConstant{fold="all"},FoldBatchNorm', mod, 1e-4)
     assert.is_true(out.main.body.args[2].data.splat)

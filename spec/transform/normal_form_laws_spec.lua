@@ -27,7 +27,7 @@ local function results(mod)
   local list = {}
   for _, args in ipairs(arguments) do
     local values = table.pack(pl.eval(mod, table.unpack(args)))
-    for i = 1, values.n do list[#list + 1] = tostring(values[i]:totable()) end
+    for i = 1, values.n do list[#list + 1] = tostring(values[i]:to_table()) end
   end
   return table.concat(list, " ")
 end

@@ -28,7 +28,7 @@ describe("An axis that is taken away and put back", function()
     for _, axis in ipairs { 1, -2 } do
       local out = simplify({ x }, op.expand_dims(take(x, 2, axis), ints(1)))
       assert.equal("take", calls(out))
-      assert.same({ 2 }, out.main.body.args[2].data:totable())
+      assert.same({ 2 }, out.main.body.args[2].data:to_table())
       assert.same({ "N", 1, 5 }, out.main.body.type.shape)
     end
   end)
@@ -86,7 +86,7 @@ describe("Positions of an axis", function()
   it("are taken by a take when there is one", function()
     local out = simplify({ x }, op.squeeze(op.strided_slice(x, ints(2), ints(3), ints(1)), ints(1)))
     assert.equal("take", calls(out))
-    assert.equal(2, out.main.body.args[2].data:totable())
+    assert.equal(2, out.main.body.args[2].data:to_table())
     out = simplify({ x }, op.squeeze(op.strided_slice(x, ints(-1), ints(9223372036854775807),
       ints(-1)), ints(2)))
     assert.equal("take", calls(out))

@@ -39,7 +39,7 @@ local mod = assert(pl.parse(PRELUDE))
 local function type_of(name) return tostring(mod.functions[name].type) end
 local function value_of(expr, more)
   local whole = assert(pl.parse(PRELUDE .. (more or "") .. "def @main() { " .. expr .. " }"))
-  return pl.eval(whole):totable()
+  return pl.eval(whole):to_table()
 end
 local function infers(expr)
   local text = PRELUDE .. "def @main() { " .. expr .. " }"

@@ -51,7 +51,7 @@ end
 local function value(text)
   local node = expr(text)
   assert.equal("Constant", node.kind)
-  return node.data:totable(), tostring(node.type)
+  return node.data:to_table(), tostring(node.type)
 end
 
 local function let(name, bound, body) return pl.let(pl.var(name), bound, body) end
@@ -548,8 +548,8 @@ def @f(%y: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] { negative(%y) }]
       "(meta[relay.Constant][0], meta[relay.Constant][1])", 1):gsub("%-> [^{]*", "")
     local mod = assert(pl.parse(both,
       { init_meta = { ["relay.Constant"] = { pl.const { 1.0 } } } }))
-    assert.same({ 7.0, 8.0 }, mod.main.body.fields[1].data:totable())
-    assert.same({ 1.0 }, mod.main.body.fields[2].data:totable())
+    assert.same({ 7.0, 8.0 }, mod.main.body.fields[1].data:to_table())
+    assert.same({ 1.0 }, mod.main.body.fields[2].data:to_table())
     assert.equal("the metadata have no entry 1 of 'relay.Constant'",
       select(2, pl.parse(both)).message)
   end)

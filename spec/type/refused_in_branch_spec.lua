@@ -38,7 +38,7 @@ describe("a call in a branch that folding shows to be ill-typed", function()
     assert.is_true(pl.verify(out))
     local again = assert(pl.onnx.parse(assert(pl.onnx.tostring(out))))
     local result = pl.eval(again, x, pl.tensor(false, "bool"))
-    assert.same({ { 0, 2 }, { 0, 4 }, { 0, 6 } }, result:totable())
+    assert.same({ { 0, 2 }, { 0, 4 }, { 0, 6 } }, result:to_table())
   end)
 
   it("is refused where the branch is taken", function()

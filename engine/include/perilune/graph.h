@@ -590,12 +590,12 @@ PLN_API const char *pln_call_kind_name(pln_call_kind kind);
 /* How many arguments it takes, -1 for any number. */
 PLN_API int32_t pln_builtin_args(uint32_t builtin);
 
-/* What a node of the loop level is made of; ir/graph/kinds.def names the operands.
- * `data` is the lanes of Ramp and Broadcast, the builtin of PrimCall (0: the
- * GlobalVar that is operand 0), the number of vectors of Shuffle, the value
- * index of Reduce, the name of Buffer, the value of StringImm (symbols), the
- * type of IterVar (TVM's number). `count` is the rank of Buffer and the number
- * of starts of Reduce. `type` is that of Cast, PrimCall and Buffer (its
+/* What a node of the loop level is made of; ir/graph/kinds.def names the
+ * operands. `data` is the lanes of Ramp and Broadcast, the builtin of PrimCall
+ * (0: the GlobalVar that is operand 0), the number of vectors of Shuffle, the
+ * value index of Reduce, the name of Buffer, the value of StringImm (symbols),
+ * the type of IterVar (TVM's number). `count` is the rank of Buffer and the
+ * number of starts of Reduce. `type` is that of Cast, PrimCall and Buffer (its
  * elements), the result of a PrimFunc (0: none); other types are inferred. */
 typedef struct pln_prim {
   pln_kind kind;

@@ -4,11 +4,11 @@
  * near 10 ns a node. Nothing is assumed of the graph but that its arrays have
  * the lengths they claim. */
 
-#include "ir/infer/check_calls.h"
 #include "ir/graph/describe.h"
-#include "ir/tir/tir.h"
+#include "ir/infer/check_calls.h"
 #include "ir/infer/check_uses.h"
 #include "ir/infer/digest.h"
+#include "ir/tir/tir.h"
 
 /* What binds a Var; a parameter of an arm is bound by the pattern as well. */
 enum { BY_SCOPE = 1, BY_LET, BY_PATTERN };

@@ -2,13 +2,13 @@
  * 0.14, WellFormed): each variable is bound once at the most, not after it
  * appeared free, and not used after its scope ended.
  *
- * Called by scripts and by whoever takes programs from outside. analysis/verify.c has
- * looked at nodes and scopes before; here variables count by identity, also
- * when several nodes stand for one. */
+ * Called by scripts and by whoever takes programs from outside.
+ * analysis/verify.c has looked at nodes and scopes before; here variables count
+ * by identity, also when several nodes stand for one. */
 
 #include "ir/graph/describe.h"
-#include "ir/tir/tir.h"
 #include "ir/graph/module.h"
+#include "ir/tir/tir.h"
 
 /* What is known of an identity; 0: it was not met. */
 enum { FREE = 1, IN_SCOPE, ENDED };

@@ -8,10 +8,10 @@
 
 #include <stdlib.h>
 
-#include "ir/worker/child_engine.h"
 #include "ir/compare/equal.h"
 #include "ir/intern_tables.h"
 #include "ir/tensor/tensor.h"
+#include "ir/worker/child_engine.h"
 
 /* A dictionary as it is read. */
 typedef struct attr_set {

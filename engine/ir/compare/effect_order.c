@@ -1,6 +1,6 @@
-/* effect_order.c: what a scope evaluates as a statement, as comparisons and hashes
- * see it: lets, clauses, statements of the loop level, and of kept nodes and
- * values with effects those that nothing uses.
+/* effect_order.c: what a scope evaluates as a statement, as comparisons and
+ * hashes see it: lets, clauses, statements of the loop level, and of kept nodes
+ * and values with effects those that nothing uses.
  *
  * One that something uses is met there: text says of it that it is kept, when
  * its place is not the one where it is first used. So it does not count

@@ -1,5 +1,5 @@
-/* isomorphic.c: compares graphs array by array, and carries what was made of one over
- * to its twin.
+/* isomorphic.c: compares graphs array by array, and carries what was made of
+ * one over to its twin.
  *
  * Called by pass/cache.c. What always holds: types, attributes, symbolic values
  * and names are the very same on both sides, and the order of nodes is; so a

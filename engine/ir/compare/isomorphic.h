@@ -1,6 +1,6 @@
-/* isomorphic.h: graphs that nothing tells apart but the numbers of their Vars, the
- * places that their nodes come from, and which copy of a tensor they hold. What
- * was made of one is what would have been made of the other. */
+/* isomorphic.h: graphs that nothing tells apart but the numbers of their Vars,
+ * the places that their nodes come from, and which copy of a tensor they hold.
+ * What was made of one is what would have been made of the other. */
 
 #ifndef PLN_IR_COMPARE_ISOMORPHIC_H
 #define PLN_IR_COMPARE_ISOMORPHIC_H

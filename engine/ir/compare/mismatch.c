@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 #include "ir/compare/equal.h"
-#include "ir/graph/module.h"
 #include "ir/compare/module_equal.h"
+#include "ir/graph/module.h"
 
 /* Steps that are told of a long way: the last ones. */
 enum { STEPS = 24 };

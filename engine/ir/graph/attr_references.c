@@ -1,4 +1,5 @@
-/* attr_references.c: what attribute references stand for where a function is called.
+/* attr_references.c: what attribute references stand for where a function is
+ * called.
  *
  * Called by the evaluator and by Inline. A FunctionProto of ONNX has attributes
  * that the nodes of its body refer to by name; a call gives them. */

@@ -24,7 +24,8 @@ pln_status pln_compaction_begin(pln_compaction *c, pln_builder *b, uint32_t n,
  * `tensors`: room for a zero a tensor of the builder. */
 void pln_compaction_apply(pln_compaction *c, uint32_t *tensors);
 void pln_compaction_end(pln_compaction *c);
-/* builder.c: the key in b->vars of an identity that is there with several types.
+/* builder.c: the key in b->vars of an identity that is there with several
+ * types.
  */
 uint64_t pln_typed_var(uint32_t var, pln_type type);
 /* import.c: what was imported and is gone is imported again when it is needed;

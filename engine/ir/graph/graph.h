@@ -172,8 +172,8 @@ void pln_typed_from_note(pln_graph *graph, pln_ref node);
  * for *n: `n` is a copy of one of the builder's graph. */
 pln_status pln_infer_type(const pln_builder *b, pln_node *n,
                           pln_value *value) PLN_CHECKED;
-/* analysis/verify.c: the verifier, on what is a function of a module: no variable is
- * free in it. */
+/* analysis/verify.c: the verifier, on what is a function of a module: no
+ * variable is free in it. */
 pln_status pln_graph_verify_closed(const pln_graph *function) PLN_CHECKED;
 /* PLN_ERR_TYPE when the data of a Match is not what its patterns are for. The
  * builder leaves that to InferType; who changes the data asks. */
@@ -224,8 +224,8 @@ struct pln_builder {
     pln_origins *from; /* retained */
     pln_idmap *map;
   } taken; /* graph/import_origin.c: what was taken from another table */
-  /* layout_reachable.c: a node, a scope: 1 + its number in what is being sealed;
-   * 0 between two seals. */
+  /* layout_reachable.c: a node, a scope: 1 + its number in what is being
+   * sealed; 0 between two seals. */
   uint32_t *marks, *scope_marks;
   uint32_t cap_marks, cap_scope_marks;
 };
@@ -269,8 +269,8 @@ pln_status pln_layout_scoped(pln_builder *b, pln_ref root,
                              pln_graph **out) PLN_CHECKED;
 pln_status pln_layout_free(pln_builder *b, pln_ref root,
                            pln_graph **out) PLN_CHECKED;
-/* graph/import_origin.c: the origin of a node of another graph, in the builder's own
- * table. The copies are remembered until they are forgotten. */
+/* graph/import_origin.c: the origin of a node of another graph, in the
+ * builder's own table. The copies are remembered until they are forgotten. */
 pln_status pln_builder_take_origin(pln_builder *b, const pln_graph *from,
                                    pln_ref ref, uint32_t *out) PLN_CHECKED;
 pln_status pln_builder_take(pln_builder *b, pln_origins *from, uint32_t origin,

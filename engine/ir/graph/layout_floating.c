@@ -1,16 +1,16 @@
-/* layout_floating.c: lays out what was built freely, as from Lua: nodes float, and
- * each goes to the innermost scope that encloses all its uses, in Relay's
+/* layout_floating.c: lays out what was built freely, as from Lua: nodes float,
+ * and each goes to the innermost scope that encloses all its uses, in Relay's
  * order of evaluation, operands left to right.
  *
  * Called by pln_builder_seal of a builder without open scopes; the builder
- * stays as it is, and only what the root needs is looked at (layout_reachable.c).
- * Scopes copied from sealed graphs keep their order: their nodes have a home.
- * Nothing recurses. */
+ * stays as it is, and only what the root needs is looked at
+ * (layout_reachable.c). Scopes copied from sealed graphs keep their order:
+ * their nodes have a home. Nothing recurses. */
 
 #include "ir/graph/describe.h"
 #include "ir/graph/layout.h"
-#include "ir/tir/tir.h"
 #include "ir/graph/scope_tree.h"
+#include "ir/tir/tir.h"
 
 enum { TAIL = 1, BOUND = 2, LET_BOUND = 4 };
 

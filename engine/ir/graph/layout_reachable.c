@@ -1,5 +1,5 @@
-/* layout_reachable.c: the part of a floating graph that a root needs, copied into
- * a graph of its own, its nodes in Relay's order of evaluation.
+/* layout_reachable.c: the part of a floating graph that a root needs, copied
+ * into a graph of its own, its nodes in Relay's order of evaluation.
  *
  * Called by layout_free.c. Costs what is reached, however much else floats in
  * the builder: its marks are tables as long as the graph, kept by the builder

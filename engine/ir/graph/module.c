@@ -6,8 +6,8 @@
  * not changed. */
 
 #include "ir/graph/module.h"
-#include "ir/infer/check_calls.h"
 #include "ir/graph/describe.h"
+#include "ir/infer/check_calls.h"
 #include "ir/infer/check_uses.h"
 
 pln_status pln_module_new(pln_engine *engine, pln_module **out) {

@@ -1,8 +1,8 @@
 /* scope_tree.c: scopes in scopes.
  *
  * Called where nodes are given the scope that all their uses lie in:
- * layout_floating.c, text/kept.c. A scope is hung below one that hangs already; the
- * scope of two uses is found with jump pointers in logarithmic time. */
+ * layout_floating.c, text/kept.c. A scope is hung below one that hangs already;
+ * the scope of two uses is found with jump pointers in logarithmic time. */
 
 #include "ir/graph/scope_tree.h"
 

@@ -7,8 +7,8 @@
 
 #include "ir/infer/check_calls.h"
 #include "ir/graph/describe.h"
-#include "ir/infer/apply.h"
 #include "ir/graph/module.h"
+#include "ir/infer/apply.h"
 #include "ir/infer/type_args.h"
 
 typedef struct checker {

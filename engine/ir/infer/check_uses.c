@@ -6,9 +6,9 @@
  * that InferType accepts. */
 
 #include "ir/infer/check_uses.h"
-#include "ir/infer/check_calls.h"
 #include "ir/graph/describe.h"
 #include "ir/graph/module.h"
+#include "ir/infer/check_calls.h"
 #include "ir/infer/inferencer.h"
 
 /* A node: its variable was used, before its let; the rules are asked of it. */

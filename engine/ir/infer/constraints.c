@@ -1,17 +1,18 @@
 /* infer/constraints.c: what each kind of node says of types.
  *
- * Called by infer/inferencer.c with a node whose type, or whose operands' types, are
- * not all known. What holds: a rule reads and unifies terms only of its node,
- * its operands, its scopes' results and parameters; it may be asked again. */
+ * Called by infer/inferencer.c with a node whose type, or whose operands'
+ * types, are not all known. What holds: a rule reads and unifies terms only of
+ * its node, its operands, its scopes' results and parameters; it may be asked
+ * again. */
 
 #include <stdio.h>
 
 #include "ir/graph/describe.h"
-#include "ir/infer/apply.h"
 #include "ir/graph/module.h"
+#include "ir/infer/apply.h"
+#include "ir/infer/inferencer.h"
 #include "ir/infer/relation.h"
 #include "ir/infer/type_args.h"
-#include "ir/infer/inferencer.h"
 
 /* A rule at work. */
 typedef struct rule {

@@ -10,8 +10,8 @@
 #include "ir/infer/inferencer.h"
 #include "ir/graph/describe.h"
 #include "ir/graph/module.h"
-#include "ir/infer/type_args.h"
 #include "ir/infer/digest.h"
+#include "ir/infer/type_args.h"
 
 /* ---------------------------------------------------------------- lifetime */
 

@@ -1,5 +1,6 @@
 /* infer/inferencer.h: graphs whose types are being found together; for
- * infer/inferencer.c, infer/constraints.c, infer/module.c and type/check_uses.c. */
+ * infer/inferencer.c, infer/constraints.c, infer/module.c and
+ * type/check_uses.c. */
 
 #ifndef PLN_IR_INFER_INFERENCER_H
 #define PLN_IR_INFER_INFERENCER_H
@@ -52,8 +53,9 @@ pln_status pln_typing_ask(pln_typing *t, uint32_t index,
 pln_status pln_typing_result(pln_typing *t, uint32_t index,
                              pln_graph **out) PLN_CHECKED;
 
-/* infer/constraints.c: what node `ref` says of its type and those of its operands.
- * `last`: it is asked for the last time, what is not known stays so. */
+/* infer/constraints.c: what node `ref` says of its type and those of its
+ * operands. `last`: it is asked for the last time, what is not known stays so.
+ */
 pln_status pln_typing_rule(pln_typing *t, pln_typed_graph *g, pln_ref ref,
                            bool last) PLN_CHECKED;
 /* What a call of an operator says of its operands when its result is known. */

@@ -1,16 +1,16 @@
-/* infer/match_check.c: what must hold of a Match: its patterns are of the type of
- * its data, and when it is said to be complete they cover every case; and the
- * cases that they do not, as patterns for those who ask.
+/* infer/match_check.c: what must hold of a Match: its patterns are of the type
+ * of its data, and when it is said to be complete they cover every case; and
+ * the cases that they do not, as patterns for those who ask.
  *
  * Called when types were inferred, and by scripts. Nothing recurses: a case is
  * a list of parts (infer/match_coverage.h). */
 
-#include "ir/graph/describe.h"
-#include "ir/infer/apply.h"
-#include "ir/graph/module.h"
-#include "ir/relay/print/plan.h"
 #include "base/writer.h"
+#include "ir/graph/describe.h"
+#include "ir/graph/module.h"
+#include "ir/infer/apply.h"
 #include "ir/infer/match_coverage.h"
+#include "ir/relay/print/plan.h"
 
 /* ---------------------------------------------------------------- messages */
 

@@ -32,9 +32,9 @@ pln_status pln_each_unmatched(const pln_graph *graph, pln_ref match,
                               const pln_module *module, pln_case_fn tell,
                               void *ud) PLN_CHECKED;
 
-/* infer/match_check.c: the patterns of each Match are of its data's type, and those
- * of one that is said to be complete cover every case; PLN_ERR_TYPE with what
- * does not hold. `module` may be NULL. */
+/* infer/match_check.c: the patterns of each Match are of its data's type, and
+ * those of one that is said to be complete cover every case; PLN_ERR_TYPE with
+ * what does not hold. `module` may be NULL. */
 pln_status pln_module_check_matches(const pln_module *module) PLN_CHECKED;
 pln_status pln_graph_check_matches(const pln_graph *graph,
                                    const pln_module *module) PLN_CHECKED;

@@ -6,8 +6,8 @@
  * among them. What holds: the module that is handed out has passed the check of
  * kinds, and each Match that is said to be complete is. */
 
-#include "ir/infer/check_calls.h"
 #include "ir/graph/module.h"
+#include "ir/infer/check_calls.h"
 #include "ir/infer/check_kind.h"
 #include "ir/infer/check_uses.h"
 #include "ir/infer/inferencer.h"

@@ -1,5 +1,5 @@
-/* infer/reinfer_callers.c: functions whose callees have other signatures, or other
- * effects, now are typed again.
+/* infer/reinfer_callers.c: functions whose callees have other signatures, or
+ * other effects, now are typed again.
  *
  * Called by pln_module_with_all, and when a module was read or functions of it
  * were changed. A caller's own signature may change in turn, and then its
@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-#include "ir/infer/check_calls.h"
 #include "ir/graph/module.h"
+#include "ir/infer/check_calls.h"
 #include "ir/infer/check_uses.h"
 
 /* A call from one function to another. */

@@ -1,4 +1,5 @@
-/* infer/try_parameter_types.c: a function typed as if its parameters had other types.
+/* infer/try_parameter_types.c: a function typed as if its parameters had other
+ * types.
  *
  * Called to look for sizes that a function admits, many times over. Nothing is
  * computed: inference over numbers in place of symbols says whether windows,

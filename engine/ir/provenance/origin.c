@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "ir/provenance/rule_application.h"
 #include "ir/graph/graph.h"
+#include "ir/provenance/rule_application.h"
 
 pln_status pln_origins_new(pln_engine *engine, pln_origins **out) {
   pln_origins *origins = pln_mem_zeroed(engine, sizeof *origins);

@@ -1,5 +1,5 @@
-/* rule_application.c: rule applications: counted by pass and rule, and refused past
- * a limit. Called by passes, through pln_rule_apply, and by the executor.
+/* rule_application.c: rule applications: counted by pass and rule, and refused
+ * past a limit. Called by passes, through pln_rule_apply, and by the executor.
  *
  * What always holds: the same passes on the same module ask for the same
  * applications in the same order, so a limit of k allows the first k of them,

@@ -1,8 +1,8 @@
-/* rule_application.h: rule applications: what a pass decides to change, by name; how
- * often each rule did, and whether it still may.
+/* rule_application.h: rule applications: what a pass decides to change, by
+ * name; how often each rule did, and whether it still may.
  *
- * pass/primitive.c tells which pass runs; rewrite/rewrite.c and the passes ask before they use
- * what a rule gives. */
+ * pass/primitive.c tells which pass runs; rewrite/rewrite.c and the passes ask
+ * before they use what a rule gives. */
 
 #ifndef PLN_IR_PROVENANCE_RULE_APPLICATION_H
 #define PLN_IR_PROVENANCE_RULE_APPLICATION_H
@@ -40,7 +40,8 @@ typedef struct pln_applications {
   /* The application asked for last; 0: none, or it was refused. */
   pln_symbol rule;
   uint32_t number; /* of those asked for of a function; 0: not counted */
-  uint32_t shift;  /* of the numbers of runs in histories; see pass/pipeline/per_function.c */
+  uint32_t shift;  /* of the numbers of runs in histories; see
+                      pass/pipeline/per_function.c */
   pln_rule_limits limits;
   uint32_t runs;              /* begun since the outermost application did */
   uint64_t left;              /* applications, when there is a limit */

@@ -12,9 +12,9 @@
 #include <float.h>
 #include <stdlib.h>
 
-#include "ir/worker/child_engine.h"
 #include "ir/op_info.h"
 #include "ir/tensor/tensor.h"
+#include "ir/worker/child_engine.h"
 
 typedef enum field_kind {
   FIELD_ANY, /* list, any, object: whatever is given */
@@ -70,9 +70,10 @@ static pln_status name_rows(pln_engine *engine) {
   for (uint32_t i = 0; i < r->n_rows; i++) {
     pln_op op = pln_op_find(engine, pln_text(r->rows[i].name));
     if (op == 0 || op > r->n_ops)
-      return pln_diag_error(engine, PLN_ERR_INVALID, NULL,
-                            "ops.def has no operator '%s' of op/relay/relay.def",
-                            r->rows[i].name);
+      return pln_diag_error(
+          engine, PLN_ERR_INVALID, NULL,
+          "ops.def has no operator '%s' of op/relay/relay.def",
+          r->rows[i].name);
     r->row_of[op - 1] = i + 1;
     r->schemas[i].op = op;
   }

@@ -1,6 +1,6 @@
-/* alpha_rename.c: a program with other variables in place of those that it defines
- * (TVM's RenewDefs): parameters, lets, patterns, what loops, blocks and buffers
- * define. Free variables stay.
+/* alpha_rename.c: a program with other variables in place of those that it
+ * defines (TVM's RenewDefs): parameters, lets, patterns, what loops, blocks and
+ * buffers define. Free variables stay.
  *
  * Called by scripts that put a program into another one twice. The copy is node
  * for node the same; only identities differ. */

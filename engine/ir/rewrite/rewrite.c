@@ -12,9 +12,9 @@
 #include "ir/rewrite/rewrite.h"
 #include "ir/graph/describe.h"
 
-#include "ir/provenance/rule_application.h"
 #include "ir/infer/apply.h"
 #include "ir/infer/type_args.h"
+#include "ir/provenance/rule_application.h"
 
 /* ---------------------------------------------------------------- accessors */
 

@@ -1,5 +1,5 @@
-/* rewrite.h: what a running rewrite is made of; for rewrite.c, value_numbering.c and
- * the mutators of scripts. */
+/* rewrite.h: what a running rewrite is made of; for rewrite.c,
+ * value_numbering.c and the mutators of scripts. */
 
 #ifndef PLN_IR_REWRITE_REWRITE_H
 #define PLN_IR_REWRITE_REWRITE_H
@@ -64,12 +64,12 @@ struct pln_rewrite {
 pln_status pln_rewrite_materialise(pln_rewrite *rw) PLN_CHECKED;
 /* The node that is swept is merged into `kept`, which then comes from both. */
 pln_status pln_rewrite_join(pln_rewrite *rw, pln_ref kept) PLN_CHECKED;
-/* graph/import_origin.c: when the graph's table has many more steps than there are
- * nodes, the graph gets one with what its nodes still need and the newest
+/* graph/import_origin.c: when the graph's table has many more steps than there
+ * are nodes, the graph gets one with what its nodes still need and the newest
  * steps. */
 pln_status pln_origins_trim(pln_graph *graph) PLN_CHECKED;
-/* value_numbering.c: whether what the mutator built and answers with is the node that it
- * was given once more; then it is dropped. */
+/* value_numbering.c: whether what the mutator built and answers with is the
+ * node that it was given once more; then it is dropped. */
 bool pln_rewrite_again(pln_rewrite *rw, pln_ref node, pln_ref answer);
 /* Removes the entries made since the table held `count`. */
 void pln_shares_cut(pln_shares *shares, uint32_t count);

@@ -1,4 +1,5 @@
-/* value_numbering.c: hash-consing in a rewrite: one node for equal computations.
+/* value_numbering.c: hash-consing in a rewrite: one node for equal
+ * computations.
  *
  * An entry is valid while its scope is open, so whatever the table answers is
  * visible from where the sweep stands. */

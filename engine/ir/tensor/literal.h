@@ -3,8 +3,8 @@
 #ifndef PLN_IR_TENSOR_LITERAL_H
 #define PLN_IR_TENSOR_LITERAL_H
 
-#include "ir/tensor/tensor.h"
 #include "base/writer.h"
+#include "ir/tensor/tensor.h"
 
 /* True of a scalar that is written as a literal. */
 bool pln_literal(const pln_tensor *tensor);

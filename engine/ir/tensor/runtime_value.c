@@ -1,5 +1,5 @@
-/* runtime_value.c: what evaluation takes and gives: reference counting. A cell that
- * holds itself lives as long as nothing breaks the circle: the evaluator
+/* runtime_value.c: what evaluation takes and gives: reference counting. A cell
+ * that holds itself lives as long as nothing breaks the circle: the evaluator
  * empties the cells it made when a run ends. */
 
 #include "ir/tensor/runtime_value.h"

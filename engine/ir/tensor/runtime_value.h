@@ -1,4 +1,5 @@
-/* runtime_value.h: what data are made of, and the kinds that only a run knows. */
+/* runtime_value.h: what data are made of, and the kinds that only a run knows.
+ */
 
 #ifndef PLN_IR_TENSOR_RUNTIME_VALUE_H
 #define PLN_IR_TENSOR_RUNTIME_VALUE_H

@@ -2,9 +2,9 @@
  * parameters of its scopes: what a PrimExpr binds in its parts, and what comes
  * with a thread or a buffer.
  *
- * Called by analysis/vars.c, and for fresh definitions. A buffer brings what it is made
- * of: that of a parameter or of a match all of its variables, that of a block
- * the pointer to its memory. */
+ * Called by analysis/vars.c, and for fresh definitions. A buffer brings what it
+ * is made of: that of a parameter or of a match all of its variables, that of a
+ * block the pointer to its memory. */
 
 #include "ir/tir/tir.h"
 

@@ -1,5 +1,6 @@
-/* tir/buffer_identity.c: buffers that are imported again. A Buffer has no number
- * as a Var has; two of one name over one pointer, of one shape, are the same.
+/* tir/buffer_identity.c: buffers that are imported again. A Buffer has no
+ * number as a Var has; two of one name over one pointer, of one shape, are the
+ * same.
  *
  * Called when a Buffer is built freely or imported into a free builder, which
  * keeps a chain of Buffers for each pointer in its table of Vars. */

@@ -95,8 +95,9 @@ bool pln_binds_thread(const pln_graph *g, const pln_node *n);
 pln_status pln_layout_loop(const pln_builder *b, pln_ref root,
                            pln_graph **out) PLN_CHECKED;
 
-/* The script form (tir/script/print.c): of a PrimFunc, statement or PrimExpr, which
- * may stand behind declarations of what it uses; of the PrimFuncs of a module.
+/* The script form (tir/script/print.c): of a PrimFunc, statement or PrimExpr,
+ * which may stand behind declarations of what it uses; of the PrimFuncs of a
+ * module.
  */
 pln_status pln_print_script(const pln_graph *graph, pln_ref node, bool declared,
                             size_t limit, pln_write_fn write,

@@ -1,10 +1,11 @@
-/* type/symbolic_value.c: the integers that small integer tensors are known to hold.
+/* type/symbolic_value.c: the integers that small integer tensors are known to
+ * hold.
  *
  * Inference keeps one beside a node's type, so that shape arithmetic (Shape,
  * Gather, Concat, Reshape) works on symbols. Interned in the table of dims. */
 
-#include "ir/worker/child_engine.h"
 #include "ir/intern_tables.h"
+#include "ir/worker/child_engine.h"
 
 /* Longer tensors hold data, not shapes. */
 enum { MAX_ELEMENTS = 1024 };

@@ -5,9 +5,9 @@
  * recurses, however deep types nest. Used by everything that types nodes. */
 
 #include "ir/type/type.h"
-#include "ir/worker/child_engine.h"
 #include "ir/graph/graph.h"
 #include "ir/intern_tables.h"
+#include "ir/worker/child_engine.h"
 
 /* Ranks beyond it come from broken files only. */
 enum { MAX_RANK = 1024, NEAR_DIMS = 16 };

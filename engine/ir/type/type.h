@@ -47,7 +47,8 @@ pln_status pln_type_meet_again(pln_engine *engine, pln_type a, pln_type b,
                                pln_idmap **pairs, pln_type *out,
                                bool *conflict) PLN_CHECKED;
 
-/* symbolic_value.c: does `now` tell all that `old` told of the same elements? */
+/* symbolic_value.c: does `now` tell all that `old` told of the same elements?
+ */
 bool pln_value_refines(const pln_engine *engine, pln_value now, pln_value old);
 
 #endif

@@ -1,10 +1,10 @@
-/* borrow.c: what a child engine works on: tensors, graphs and modules of its own
- * over its parent's arrays and data.
+/* borrow.c: what a child engine works on: tensors, graphs and modules of its
+ * own over its parent's arrays and data.
  *
- * Called by pass/parallel/child_engine.c and attrs.c. What always holds: nothing of the parent
- * is written, its reference counts of graphs, tensors and modules least of all;
- * a borrowed thing lives no longer than the parent's one does. Counts of files,
- * which are few, are atomic. */
+ * Called by pass/parallel/child_engine.c and attrs.c. What always holds:
+ * nothing of the parent is written, its reference counts of graphs, tensors and
+ * modules least of all; a borrowed thing lives no longer than the parent's one
+ * does. Counts of files, which are few, are atomic. */
 
 #include "ir/worker/child_engine.h"
 

@@ -1,12 +1,14 @@
-/* child_engine.h: child engines, which let function passes run in several threads.
+/* child_engine.h: child engines, which let function passes run in several
+ * threads.
  *
  * A child reads the tables of its parent, which is frozen as long as it has
  * children: nobody writes to it. What a child makes has ids above those of the
- * parent. What it is given to work on it borrows (borrow.c): graphs, modules and
- * tensors of its own over the parent's arrays, so that reference counts,
+ * parent. What it is given to work on it borrows (borrow.c): graphs, modules
+ * and tensors of its own over the parent's arrays, so that reference counts,
  * allocations and diagnostics are the child's. What it made is brought home
  * (merge.c) when no child works any more: records are interned in the parent,
- * blocks change their owner. pass/parallel/child_engine.c puts a child together. */
+ * blocks change their owner. pass/parallel/child_engine.c puts a child
+ * together. */
 
 #ifndef PLN_IR_WORKER_CHILD_ENGINE_H
 #define PLN_IR_WORKER_CHILD_ENGINE_H
@@ -95,8 +97,8 @@ pln_status pln_lent_join_origins(pln_join *join) PLN_CHECKED;
 
 /* op_info.c: the operators of a child, over its parent's. */
 pln_status pln_ops_child(pln_engine *child) PLN_CHECKED;
-/* relay/attr_conversion.c: Relay's schemas, read anew: they are remembered as they are
- * read. */
+/* relay/attr_conversion.c: Relay's schemas, read anew: they are remembered as
+ * they are read. */
 pln_status pln_relay_child(pln_engine *child) PLN_CHECKED;
 
 #endif

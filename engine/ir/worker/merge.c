@@ -1,14 +1,14 @@
 /* merge.c: brings home what a child engine made: its records are interned in
  * the parent, its graphs and tensors change their owner where they lie.
  *
- * Called by pass/parallel/child_engine.c, when no child works any more. What always holds: all
- * that may fail comes first; taking a graph over needs no memory. Records are
- * brought in the order in which they were made, so each one's parts are there
- * before it. */
+ * Called by pass/parallel/child_engine.c, when no child works any more. What
+ * always holds: all that may fail comes first; taking a graph over needs no
+ * memory. Records are brought in the order in which they were made, so each
+ * one's parts are there before it. */
 
-#include "ir/worker/child_engine.h"
-#include "ir/intern_tables.h"
 #include "ir/infer/digest.h"
+#include "ir/intern_tables.h"
+#include "ir/worker/child_engine.h"
 
 /* -------------------------------------------------------------------- maps */
 

@@ -29,8 +29,8 @@ uint32_t pln_lua_let_chain(pln_lua_graph *box, const pln_graph *g, pln_ref let,
 bool pln_lua_is_let(lua_State *L, const pln_lua_node *node);
 pln_ref pln_lua_let_expr(lua_State *L, pln_lua *b, pln_lua_graph *to,
                          const pln_lua_node *node);
-/* The field named by the key at 2 of a node of the loop level (tir/constructors.c); 0 when
- * there is none.  [-0, +0 or 1] */
+/* The field named by the key at 2 of a node of the loop level
+ * (tir/constructors.c); 0 when there is none.  [-0, +0 or 1] */
 int pln_lua_loop_field(lua_State *L, pln_lua_node *node, const pln_graph *g,
                        int graph);
 

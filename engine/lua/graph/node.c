@@ -1,8 +1,8 @@
 /* node.c: what scripts read of a node: fields by name and by index, the nodes
  * of a function in evaluation order, Relay text.
  *
- * Operand and scope fields come from ir/graph/kinds.def; the rest is the enum below.
- * The table of methods also holds the numbers of the fields, so that one
+ * Operand and scope fields come from ir/graph/kinds.def; the rest is the enum
+ * below. The table of methods also holds the numbers of the fields, so that one
  * lookup tells what a name means. */
 
 #include "ir/graph/graph.h"
@@ -31,7 +31,8 @@ enum {
   FIELD_RHS,
   FIELD_CONSTRUCTOR,
   FIELD_TYPE_ARGS,
-  /* By kind, from ir/graph/kinds.def: an operand, all operands from one on, a scope. */
+  /* By kind, from ir/graph/kinds.def: an operand, all operands from one on, a
+     scope. */
   FIELD_OPERAND = 100,
   FIELD_REST = 200,
   FIELD_SCOPE = 300
@@ -564,7 +565,8 @@ static void fill_kinds(lua_State *L) {
   lua_pop(L, 1);
 }
 
-/* kinds() -> { {name, class, fields, attrs, doc}, ... }: the rows of ir/graph/kinds.def
+/* kinds() -> { {name, class, fields, attrs, doc}, ... }: the rows of
+ * ir/graph/kinds.def
  */
 static int core_kinds(lua_State *L) {
   static const char *const classes[] = {"expr", "pattern", "prim", "stmt"};

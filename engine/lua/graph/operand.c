@@ -1,9 +1,9 @@
 /* operand.c: what a script gives as an operand, as a node of the graph that is
  * being made.
  *
- * Called by the constructors (constructors.c, tir/constructors.c), by bind and by rewrites. Numbers
- * and tensors become constants, nil is an operand left out, a handle of another
- * graph is imported. */
+ * Called by the constructors (constructors.c, tir/constructors.c), by bind and
+ * by rewrites. Numbers and tensors become constants, nil is an operand left
+ * out, a handle of another graph is imported. */
 
 #include "lua/graph/constructor.h"
 #include "lua/graph/mutator.h"

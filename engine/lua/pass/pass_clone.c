@@ -1,5 +1,5 @@
-/* pass_clone.c: parallel passes whose bodies are functions of a file, made again in
- * a Lua state of their own for each thread that runs them.
+/* pass_clone.c: parallel passes whose bodies are functions of a file, made
+ * again in a Lua state of their own for each thread that runs them.
  *
  * Called by the executor, through pln_lua_mover. What always holds: nothing of
  * the script's own state is touched from another thread; there its file is

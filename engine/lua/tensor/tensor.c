@@ -424,8 +424,8 @@ static const pln_tensor *push_dense(lua_State *L, pln_lua *b, int arg,
   return *box;
 }
 
-/* tensor:totable() -> nested tables, or the value of a scalar */
-static int tensor_totable(lua_State *L) {
+/* tensor:to_table() -> nested tables, or the value of a scalar */
+static int tensor_to_table(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   const void *data;
   const pln_tensor *tensor = push_dense(L, b, 1, &data);
@@ -457,12 +457,12 @@ static int tensor_totable(lua_State *L) {
   }
 }
 
-/* tensor:tobytes() -> little-endian elements, row by row */
-static int tensor_tobytes(lua_State *L) {
+/* tensor:to_bytes() -> little-endian elements, row by row */
+static int tensor_to_bytes(lua_State *L) {
   pln_lua *b = pln_lua_here(L);
   const void *data;
   luaL_argcheck(L, pln_tensor_dtype(pln_lua_check_tensor(L, 1)) != PLN_STRING,
-                1, "a tensor of strings has no bytes; use totable");
+                1, "a tensor of strings has no bytes; use to_table");
   const pln_tensor *tensor = push_dense(L, b, 1, &data);
   lua_pushlstring(L, data ? data : "", pln_tensor_bytes(tensor));
   return 1;
@@ -577,9 +577,9 @@ static int tensor_tostring(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {
-    {"totable", tensor_totable}, {"tobytes", tensor_tobytes},
-    {"get", tensor_get},         {"equal", tensor_equal},
-    {"close", tensor_gc},        {NULL, NULL},
+    {"to_table", tensor_to_table}, {"to_bytes", tensor_to_bytes},
+    {"get", tensor_get},           {"equal", tensor_equal},
+    {"close", tensor_gc},          {NULL, NULL},
 };
 static const luaL_Reg meta[] = {
     {"__gc", tensor_gc},

@@ -1,5 +1,5 @@
-/* constructors.c: constructors of the loop level for scripts: PrimExprs, statements,
- * their types.
+/* constructors.c: constructors of the loop level for scripts: PrimExprs,
+ * statements, their types.
  *
  * lua/perilune/tir/init.lua gives them TVM's names and defaults. All is built
  * freely, in the floating builder; statements are sealed when their function

@@ -10,13 +10,13 @@
 #define PLN_ONNX_EXPORT_EXPORT_H
 
 #include "ir/graph/module.h"
-#include "onnx/import/decode.h"
 #include "onnx/export/encode.h"
-#include "onnx/opset/model_opset.h"
-#include "onnx/scoped_names.h"
+#include "onnx/import/decode.h"
 #include "onnx/node.h"
 #include "onnx/op_map.h"
+#include "onnx/opset/model_opset.h"
 #include "onnx/schema.h"
+#include "onnx/scoped_names.h"
 
 typedef enum pln_task_kind {
   PLN_TASK_GRAPH,    /* a scope as a message `tag` */

@@ -4,8 +4,8 @@
  * the same keeps its other fields; others are made from the IR. What always
  * holds: inputs and outputs have the names that names.c gave. */
 
-#include "onnx/opset/call_form.h"
 #include "onnx/export/export.h"
+#include "onnx/opset/call_form.h"
 
 /* Pieces up to this size are copied at once. */
 enum { SMALL_PIECE = 4096 };

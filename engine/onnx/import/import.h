@@ -7,9 +7,9 @@
 
 #include "ir/graph/module.h"
 #include "onnx/import/decode.h"
-#include "onnx/scoped_names.h"
 #include "onnx/node.h"
 #include "onnx/op_map.h"
+#include "onnx/scoped_names.h"
 
 /* What a pair of domain and type becomes. */
 typedef enum pln_form {

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "op/kernel/elementwise/convert.h"
 #include "op/infer/infer.h"
+#include "op/kernel/elementwise/convert.h"
 
 /* ------------------------------------------------------------------- rows */
 

@@ -4,9 +4,9 @@
 #ifndef PLN_ONNX_OPSET_CONVERT_OPSET_H
 #define PLN_ONNX_OPSET_CONVERT_OPSET_H
 
+#include "onnx/node.h"
 #include "onnx/opset/call_form.h"
 #include "onnx/opset/model_opset.h"
-#include "onnx/node.h"
 
 typedef struct pln_opset_conversion {
   pln_engine *engine;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "onnx/opset/convert_opset.h"
-#include "op/kernel/elementwise/convert.h"
 #include "op/infer/infer.h"
+#include "op/kernel/elementwise/convert.h"
 
 enum { MOST_NAMES = 32, MOST_WORDS = 6, MOST_ATTRS = 6 };
 

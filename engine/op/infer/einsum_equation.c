@@ -1,5 +1,5 @@
-/* einsum_equation.c: reads equations of sums of products. Called by einsum.c and
- * einsum_run.c.
+/* einsum_equation.c: reads equations of sums of products. Called by einsum.c
+ * and einsum_run.c.
  *
  * What holds: text is any bytes; spaces mean nothing, but not within "..." and
  * "->". */

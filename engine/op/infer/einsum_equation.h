@@ -1,5 +1,5 @@
-/* einsum_equation.h: the equation of a sum of products, "ij,jk->ik", read term by
- * term. For inference (einsum.c) and the kernel (kernel/matmul/einsum.c). */
+/* einsum_equation.h: the equation of a sum of products, "ij,jk->ik", read term
+ * by term. For inference (einsum.c) and the kernel (kernel/matmul/einsum.c). */
 
 #ifndef PLN_OP_INFER_EINSUM_EQUATION_H
 #define PLN_OP_INFER_EINSUM_EQUATION_H

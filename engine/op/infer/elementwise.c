@@ -1,7 +1,8 @@
 /* elementwise.c: the types of calls that work element by element: with
  * broadcasting, on one operand, comparisons. Called through ops.def.
  *
- * Kernels stand in kernel/elementwise/binary.c, kernel/elementwise/unary.c, kernel/elementwise/activation.c and compare.c. */
+ * Kernels stand in kernel/elementwise/binary.c, kernel/elementwise/unary.c,
+ * kernel/elementwise/activation.c and compare.c. */
 
 #include "op/infer/infer.h"
 

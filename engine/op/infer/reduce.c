@@ -1,5 +1,6 @@
 /* reduce.c: the types of reductions and of what works along one axis.
- * Called through ops.def. Kernels stand in kernel/reduce/reduce.c and softmax.c. */
+ * Called through ops.def. Kernels stand in kernel/reduce/reduce.c and
+ * softmax.c. */
 
 #include "op/infer/infer.h"
 

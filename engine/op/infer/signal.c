@@ -1,5 +1,6 @@
 /* signal.c: the types of transforms and windows of signals. Called through
- * ops.def; what computes them is in kernel/signal/dft.c and window_function.c. */
+ * ops.def; what computes them is in kernel/signal/dft.c and window_function.c.
+ */
 
 #include "op/infer/infer.h"
 

@@ -1,5 +1,6 @@
 /* string.c: the types of operators on strings. Called through ops.def; what
- * computes them is in kernel/string/split.c, kernel/string/normalizer.c and ngram.c. */
+ * computes them is in kernel/string/split.c, kernel/string/normalizer.c and
+ * ngram.c. */
 
 #include "op/infer/infer.h"
 

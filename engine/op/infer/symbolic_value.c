@@ -1,6 +1,6 @@
-/* symbolic_value.c: the integers that small results are known to hold, computed on
- * extents known only by name. Called by the inference functions of all families
- * after they have set the result's type.
+/* symbolic_value.c: the integers that small results are known to hold, computed
+ * on extents known only by name. Called by the inference functions of all
+ * families after they have set the result's type.
  *
  * What holds: a value agrees in rank and count with the result's type; an
  * element that is not known is PLN_DIM_UNKNOWN; a vector of which nothing is

@@ -1,6 +1,6 @@
-/* composed.h: kernels made of the kernels of other operators, one step after the
- * other. A step that fails makes all that follow give NULL and do nothing, so
- * that a kernel reads like the formula it computes and is asked once, at its
+/* composed.h: kernels made of the kernels of other operators, one step after
+ * the other. A step that fails makes all that follow give NULL and do nothing,
+ * so that a kernel reads like the formula it computes and is asked once, at its
  * end, how it went.
  *
  * The operands of a step must be what the inference of its operator accepts;

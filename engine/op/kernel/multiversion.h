@@ -1,5 +1,5 @@
-/* multiversion.h: loops that are compiled for several machines; the machine's own form
- * is chosen when the program is loaded.
+/* multiversion.h: loops that are compiled for several machines; the machine's
+ * own form is chosen when the program is loaded.
  *
  * PLN_WIDE before a loop's function adds AVX2. PLN_WIDEST adds AVX2 with fused
  * multiply-add, and AVX-512, for loops that compute much on each element. No

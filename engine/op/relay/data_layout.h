@@ -31,8 +31,9 @@ pln_status pln_layout_extent(const pln_infer *call, const pln_layout *layout,
 pln_status pln_layout_convert(const pln_infer *call, const pln_layout *from,
                               const pln_shape *in, const pln_layout *to,
                               pln_shape *out) PLN_CHECKED;
-/* relay/infer/pool.c: the axes of space that a pooling operator walks over, "HW"; *data
- * is the layout it takes its operand to have when nothing is said. */
+/* relay/infer/pool.c: the axes of space that a pooling operator walks over,
+ * "HW"; *data is the layout it takes its operand to have when nothing is said.
+ */
 const char *pln_pool_space(pln_op op, const char **data);
 
 #endif

@@ -1,17 +1,18 @@
 /* cache.c: what passes gave for which functions and modules: a table from
  * content to results, least recently used ones go first.
  *
- * Called by primitive.c around the body of a pass that says that its result depends
- * on its input, its options and its source only (pln_pass_spec.cacheable). What
- * always holds: a result is given again only for the same pass in the same
- * config, on the very same graph or one that nothing tells apart (ir/compare/isomorphic.h),
- * so that it is what running would give; results of a pass that nobody can run
- * any more are gone with it; what the cache holds, its own tables included, is
- * within the limit of the context that it was used in last. */
+ * Called by primitive.c around the body of a pass that says that its result
+ * depends on its input, its options and its source only
+ * (pln_pass_spec.cacheable). What always holds: a result is given again only
+ * for the same pass in the same config, on the very same graph or one that
+ * nothing tells apart (ir/compare/isomorphic.h), so that it is what running
+ * would give; results of a pass that nobody can run any more are gone with it;
+ * what the cache holds, its own tables included, is within the limit of the
+ * context that it was used in last. */
 
 #include "pass/cache/cache.h"
-#include "ir/provenance/rule_application.h"
 #include "ir/compare/isomorphic.h"
+#include "ir/provenance/rule_application.h"
 #include "pass/cache/memory_accounting.h"
 
 /* Who works in which circumstances. */

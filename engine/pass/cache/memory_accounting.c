@@ -1,5 +1,6 @@
-/* memory_accounting.c: adds up what graphs and modules hold: their arrays, their tables of
- * origins and definitions, tensors with memory of their own. Called by cache.c.
+/* memory_accounting.c: adds up what graphs and modules hold: their arrays,
+ * their tables of origins and definitions, tensors with memory of their own.
+ * Called by cache.c.
  *
  * What always holds: a block is counted as long as one of its users is there,
  * with the size that it had when the newest of them came. */

@@ -1,5 +1,5 @@
-/* memory_accounting.h: how many bytes graphs and modules hold that share much of what they
- * hold; each block is counted once. */
+/* memory_accounting.h: how many bytes graphs and modules hold that share much
+ * of what they hold; each block is counted once. */
 
 #ifndef PLN_PASS_CACHE_MEMORY_ACCOUNTING_H
 #define PLN_PASS_CACHE_MEMORY_ACCOUNTING_H

@@ -1,13 +1,13 @@
-/* child_engine.c: puts a child engine together, as engine.c does an engine, over the
- * parts of its parent.
+/* child_engine.c: puts a child engine together, as engine.c does an engine,
+ * over the parts of its parent.
  *
  * Called by parallel.c. What always holds: making a child reads the parent and
  * changes nothing of it, so that a child may be made by the thread that will
  * use it; what a child reports is its own. */
 
 #include "ir/worker/child_engine.h"
-#include "ir/provenance/rule_application.h"
 #include "ir/intern_tables.h"
+#include "ir/provenance/rule_application.h"
 #include "op/kernel/matmul/blas.h"
 #include "pass/parallel/parallel.h"
 

@@ -1,5 +1,5 @@
-/* pass_clone.c: leaf passes whose bodies belong to the thread that made them, made
- * again in a child engine.
+/* pass_clone.c: leaf passes whose bodies belong to the thread that made them,
+ * made again in a child engine.
  *
  * Called by parallel.c and, for each leaf that runs in a child, by leaf.c. What
  * always holds: a worker that works has all of them. */

@@ -1,5 +1,5 @@
-/* per_function.c: functions { ... }: takes each function through a list of function
- * passes before it goes on to the next.
+/* per_function.c: functions { ... }: takes each function through a list of
+ * function passes before it goes on to the next.
  *
  * Called by execute.c. What always holds: while the group runs, bodies see the
  * module with all its old functions; results are put together at the end. In

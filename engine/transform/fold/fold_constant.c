@@ -18,8 +18,8 @@
 
 #include "eval/eval.h"
 #include "op/op.h"
-#include "transform/transform.h"
 #include "transform/fold/use_counts.h"
+#include "transform/transform.h"
 
 enum { FEW_RESULTS = 16, MAX_ROUNDS = 32 };
 

@@ -15,8 +15,8 @@
  * Semantics: TVM FoldExplicitPadding, ONNX's fuse_pad_into_conv and
  * fuse_pad_into_pool. */
 
-#include "transform/simplify/rule.h"
 #include "transform/fold/weight.h"
+#include "transform/simplify/rule.h"
 
 /* More axes of space than any window has; and no more padding than this. */
 enum { MAX_SPACE = 8, MOST = 1 << 24 };

@@ -6,9 +6,9 @@
 #define PLN_TRANSFORM_FOLD_FOLD_WEIGHTS_H
 
 #include "eval/eval.h"
-#include "transform/simplify/rule.h"
 #include "transform/fold/use_counts.h"
 #include "transform/fold/weight.h"
+#include "transform/simplify/rule.h"
 
 /* A call that may be folded into the product that feeds it. */
 typedef struct pln_fold_site {

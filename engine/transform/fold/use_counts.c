@@ -1,5 +1,5 @@
-/* use_counts.c: use counts along a rewrite. Called by the passes that make constants,
- * for the budget.
+/* use_counts.c: use counts along a rewrite. Called by the passes that make
+ * constants, for the budget.
  *
  * What holds: uses->now[i] is the number of uses that node i of the new graph
  * will have when it is sealed, as far as it was swept: nodes not swept yet use

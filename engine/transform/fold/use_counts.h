@@ -1,5 +1,5 @@
-/* use_counts.h: how often the nodes of a graph are used while it is rewritten; for
- * passes that ask which constants die with a node. */
+/* use_counts.h: how often the nodes of a graph are used while it is rewritten;
+ * for passes that ask which constants die with a node. */
 
 #ifndef PLN_TRANSFORM_FOLD_USE_COUNTS_H
 #define PLN_TRANSFORM_FOLD_USE_COUNTS_H

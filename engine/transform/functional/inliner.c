@@ -8,8 +8,8 @@
 
 #include "transform/functional/inliner.h"
 
-#include "ir/provenance/rule_application.h"
 #include "ir/graph/module.h"
+#include "ir/provenance/rule_application.h"
 
 typedef enum frame_kind { WHOLE, SCOPE, CALL, LITERAL, LIFTED } frame_kind;
 

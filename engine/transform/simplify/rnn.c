@@ -1,7 +1,7 @@
 /* rnn.c: the rule for recurrent layers. */
 
-#include "transform/simplify/rule.h"
 #include "transform/fold/weight.h"
+#include "transform/simplify/rule.h"
 
 /* The first of the operands that are states. */
 enum { INITIAL_H = 5, INITIAL_C, MAX_ARGS = 8 };

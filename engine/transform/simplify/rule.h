@@ -9,8 +9,8 @@
 #define PLN_TRANSFORM_SIMPLIFY_RULE_H
 
 #include "op/infer/infer.h"
-#include "transform/transform.h"
 #include "transform/fold/use_counts.h"
+#include "transform/transform.h"
 
 typedef struct pln_site {
   pln_engine *engine;

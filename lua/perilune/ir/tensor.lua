@@ -8,7 +8,7 @@
 --     local t = assert(pl.tensor.load_npy "in.npy")
 --     assert(t:save_npy "out.npy")
 --
--- t.dtype, t.shape, t.rank, t.size, t.bytes; t:totable(), t:tobytes(),
+-- t.dtype, t.shape, t.rank, t.size, t.bytes; t:to_table(), t:to_bytes(),
 -- t:get(i, j) with indices from 1, t:equal(other).
 
 local core = require "perilune.core"
@@ -42,7 +42,7 @@ tensor.load_npy = core.npy_load
 local methods = {}
 
 --- The bytes of an .npy file (version 1.0), or nil and a diagnostic.
-methods.tonpy = core.npy_tostring
+methods.to_npy = core.npy_tostring
 
 --- Writes an .npy file, beside `path` and renamed: true, or nil and a diagnostic.
 methods.save_npy = core.npy_save

@@ -1,7 +1,7 @@
-/* test_out_of_memory.c: whatever is done to a module or a graph while memory runs out
- * fails with a diagnostic, leaks nothing, and leaves what there was as it was:
- * reading, typing, comparing, printing, drawing, changing. Builders, rewriting
- * and passes have their own sweeps. */
+/* test_out_of_memory.c: whatever is done to a module or a graph while memory
+ * runs out fails with a diagnostic, leaks nothing, and leaves what there was as
+ * it was: reading, typing, comparing, printing, drawing, changing. Builders,
+ * rewriting and passes have their own sweeps. */
 
 #include "oom.h"
 #include "relay_fixture.h"

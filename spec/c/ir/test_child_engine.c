@@ -1,5 +1,5 @@
-/* test_child_engine.c: child engines over a frozen parent: what is lent, what is
- * brought home, and function passes in several threads. */
+/* test_child_engine.c: child engines over a frozen parent: what is lent, what
+ * is brought home, and function passes in several threads. */
 
 #include "ir/worker/child_engine.h"
 #include "oom.h"

@@ -1,4 +1,5 @@
-/* test_random_tensor.c: random tensors: moments, ranges, pieces, what is refused. */
+/* test_random_tensor.c: random tensors: moments, ranges, pieces, what is
+ * refused. */
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* test_shrink.c: nodes replaced by less: pln_graph_cut. */
 
-#include "graph_fixture.h"
 #include "captured_output.h"
+#include "graph_fixture.h"
 
 static const char program[] =
     "fn (%c: bool, %x: Tensor[(2), float32], %n: Tensor[(N), float32]) {\n"

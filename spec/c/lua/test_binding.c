@@ -1,6 +1,6 @@
-/* test_binding.c: the binding when memory runs out: a script that uses all of it,
- * with each allocation failing in turn. Lua and the engine share the allocator,
- * so every block either of them takes is counted. */
+/* test_binding.c: the binding when memory runs out: a script that uses all of
+ * it, with each allocation failing in turn. Lua and the engine share the
+ * allocator, so every block either of them takes is counted. */
 
 #include <stdlib.h>
 
@@ -48,7 +48,7 @@ static const char script[] =
     "for node in mod.functions.main:nodes() do seen[node] = node.kind end\n"
     "assert(#tostring(mod) > 0 and mod.attrs and #mod.names == 2)\n"
     "local t = core.tensor({ { 1, 2 }, { 3, 4 } }, 'float32')\n"
-    "assert(t:totable()[2][1] == 3 and #t:tobytes() == 16)\n"
+    "assert(t:to_table()[2][1] == 3 and #t:to_bytes() == 16)\n"
     "local ctx = core.context { opt_level = 3, instruments = {\n"
     "  { name = 'log', before = function(m, info) seen[info.name] = m end } } "
     "}\n"
@@ -66,7 +66,7 @@ static const char script[] =
     "local out = seq(mod, ctx)\n"
     "assert(out ~= mod and #core.report() > 0)\n"
     "assert(not pcall(fails, mod) and not core.onnx_load '/nowhere')\n"
-    "assert(core.eval(f, { { 1, 2, 3, 4 } }):totable()[1][1])\n"
+    "assert(core.eval(f, { { 1, 2, 3, 4 } }):to_table()[1][1])\n"
     "return core.node_equal(f, out.functions.main)\n";
 
 static int run_script(lua_State *L) {

@@ -1,5 +1,5 @@
-/* test_load_optimise_save.c: load, optimise, save, as a C program does it; and the same
- * while memory runs out. */
+/* test_load_optimise_save.c: load, optimise, save, as a C program does it; and
+ * the same while memory runs out. */
 
 #include <stdio.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* test_approximation.c: the functions of op/kernel/elementwise/approximation.h against C's library
- * in double: every 997th float, and the special ones. */
+/* test_approximation.c: the functions of op/kernel/elementwise/approximation.h
+ * against C's library in double: every 997th float, and the special ones. */
 
 #include "check.h"
 

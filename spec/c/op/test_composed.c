@@ -1,5 +1,5 @@
-/* test_composed.c: kernels that are made of other kernels, while memory runs out.
- * What they compute is tested in relay_kernel_spec.lua. */
+/* test_composed.c: kernels that are made of other kernels, while memory runs
+ * out. What they compute is tested in relay_kernel_spec.lua. */
 
 #include "ir/graph/module.h"
 #include "oom.h"

@@ -1,6 +1,6 @@
-/* test_data_movement.c: elements that are moved, beside the plainest loops: transposed
- * in all ways, gathered along any axis, padded and cropped; softmax along any
- * axis, whose elements are walked alike. */
+/* test_data_movement.c: elements that are moved, beside the plainest loops:
+ * transposed in all ways, gathered along any axis, padded and cropped; softmax
+ * along any axis, whose elements are walked alike. */
 
 #include "kernel_call.h"
 

@@ -1,6 +1,6 @@
-/* test_vector_tails.c: what a kernel gives for an element is the same wherever the
- * element lies: alone, in the body of a vectorised loop, or in its tail; and
- * with operands broadcast along any axes. */
+/* test_vector_tails.c: what a kernel gives for an element is the same wherever
+ * the element lies: alone, in the body of a vectorised loop, or in its tail;
+ * and with operands broadcast along any axes. */
 
 #include "kernel_call.h"
 

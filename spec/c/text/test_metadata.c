@@ -1,9 +1,9 @@
 /* test_metadata.c: what stands in the metadata section, and in which order. */
 
+#include "captured_output.h"
 #include "ir/graph/module.h"
 #include "ir/relay/metadata/object.h"
 #include "oom.h"
-#include "captured_output.h"
 
 /* What a test builds with. The first failure stays. */
 typedef struct bench {

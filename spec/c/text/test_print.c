@@ -1,8 +1,8 @@
 /* test_print.c: expressions and modules as Relay text. */
 
 #include "base/base.h"
-#include "oom.h"
 #include "captured_output.h"
+#include "oom.h"
 
 static pln_status count_bytes(void *ud, const char *data, size_t size) {
   (void)data;

@@ -1,9 +1,9 @@
 /* test_print_module.c: modules with data types, matches, generic functions and
  * places as text, byte for byte as TVM 0.14 prints them. */
 
+#include "captured_output.h"
 #include "ir/graph/module.h"
 #include "oom.h"
-#include "captured_output.h"
 
 /* What a test builds with. The first failure stays. */
 typedef struct bench {

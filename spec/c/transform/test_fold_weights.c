@@ -1,5 +1,5 @@
-/* test_fold_weights.c: the passes that fold into weights, while memory is short. What
- * they make is checked by spec/fold_weights_spec.lua. */
+/* test_fold_weights.c: the passes that fold into weights, while memory is
+ * short. What they make is checked by spec/fold_weights_spec.lua. */
 
 #include "base/base.h"
 #include "oom.h"

@@ -1,5 +1,5 @@
-/* test_check_calls.c: calls of functions fit what they call, in the verifier, in
- * changed modules and in what ONNX files call; their type arguments. */
+/* test_check_calls.c: calls of functions fit what they call, in the verifier,
+ * in changed modules and in what ONNX files call; their type arguments. */
 
 #include "ir/graph/module.h"
 #include "onnx_fixture.h"

@@ -1,8 +1,8 @@
 /* test_dims.c: symbolic dims and their arithmetic, and interned values. */
 
 #include "base/base.h"
-#include "oom.h"
 #include "captured_output.h"
+#include "oom.h"
 
 static pln_dim named(pln_engine *e, const char *name) {
   pln_dim dim = 0;

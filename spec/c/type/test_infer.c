@@ -1,11 +1,11 @@
 /* test_infer.c: inference of whole modules: data types, patterns, generic
  * functions; what is typed once is not typed again; linear time. */
 
+#include "captured_output.h"
 #include "ir/graph/graph.h"
 #include "ir/graph/module.h"
 #include "oom.h"
 #include "op/op.h"
-#include "captured_output.h"
 
 static pln_symbol name(pln_engine *e, const char *as) {
   pln_symbol symbol = 0;

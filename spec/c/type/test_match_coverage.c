@@ -1,5 +1,5 @@
-/* test_match_coverage.c: the cases that a match does not cover, while memory runs
- * out. spec/type/match_coverage_spec.lua tests which these are. */
+/* test_match_coverage.c: the cases that a match does not cover, while memory
+ * runs out. spec/type/match_coverage_spec.lua tests which these are. */
 
 #include "ir/graph/module.h"
 #include "oom.h"

@@ -1,6 +1,6 @@
 /* test_relation.c: constraints of function types while memory runs out, and
- * that all relations are known by an operator. spec/type/relation_spec.lua tests what
- * they tell. */
+ * that all relations are known by an operator. spec/type/relation_spec.lua
+ * tests what they tell. */
 
 #include "ir/infer/relation.h"
 #include "oom.h"

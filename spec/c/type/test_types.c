@@ -1,8 +1,8 @@
 /* test_types.c: interned types: making, reading, meeting, printing. */
 
 #include "base/base.h"
-#include "oom.h"
 #include "captured_output.h"
+#include "oom.h"
 
 static pln_type tensor(pln_engine *e, pln_dtype dtype, int32_t rank,
                        const pln_dim *dims) {

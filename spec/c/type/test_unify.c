@@ -1,10 +1,10 @@
 /* test_unify.c: unification of types: what TVM's solver of types pins, users'
  * holes, waiting, types that contain themselves, and linear time. */
 
+#include "captured_output.h"
 #include "ir/type/type.h"
 #include "ir/type/unify.h"
 #include "oom.h"
-#include "captured_output.h"
 
 typedef struct world {
   pln_engine *e;

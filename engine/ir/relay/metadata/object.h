@@ -1,5 +1,6 @@
-/* relay/metadata/object.h: objects of TVM that the IR has no words for (devices, targets,
- * expressions inside of attributes), kept as text: what a PLN_ATTR_OBJECT is.
+/* relay/metadata/object.h: objects of TVM that the IR has no words for
+ * (devices, targets, expressions inside of attributes), kept as text: what a
+ * PLN_ATTR_OBJECT is.
  *
  *     [{"type_key": "VirtualDevice", "attrs": {"device_type_int": "1",
  *       "memory_scope": 1, "target": 0, "virtual_device_id": "0"}},

@@ -1,13 +1,13 @@
-/* relay/metadata/read_array.c: tensors of the metadata section, as relay/metadata/write_array.c writes
- * them: TVM's NDArray in base64; beyond it a slice of a file, or one element
- * that stands for all.
+/* relay/metadata/read_array.c: tensors of the metadata section, as
+ * relay/metadata/write_array.c writes them: TVM's NDArray in base64; beyond it
+ * a slice of a file, or one element that stands for all.
  *
  * Called for a constant when it is first referred to. The bytes may be
  * anything: what they claim is checked before it is believed. */
 
-#include "ir/tensor/tensor.h"
-#include "ir/relay/metadata/references.h"
 #include "ir/relay/metadata/read_section.h"
+#include "ir/relay/metadata/references.h"
+#include "ir/tensor/tensor.h"
 
 enum { MAX_RANK = 1024, HEAD = 36 }; /* bytes of an NDArray before its dims */
 

@@ -1,13 +1,13 @@
 /* relay/metadata/read_object.c: objects of TVM's, out of the metadata section.
  *
  * Called for attributes that refer to what the IR has no words for. Such an
- * object is kept as text (relay/metadata/object.h): all nodes that it reaches, itself
- * first, the others in TVM's order, numbered anew. */
+ * object is kept as text (relay/metadata/object.h): all nodes that it reaches,
+ * itself first, the others in TVM's order, numbered anew. */
 
 #include <stdlib.h>
 
-#include "ir/relay/metadata/read_section.h"
 #include "ir/relay/metadata/object.h"
+#include "ir/relay/metadata/read_section.h"
 
 /* A text may refer to one large object again and again: what is kept of all of
  * them is limited. */

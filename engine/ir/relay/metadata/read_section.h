@@ -1,5 +1,5 @@
-/* relay/metadata/read_section.h: the metadata section of text as it is read, and references
- * to its entries, meta[type key][i]. */
+/* relay/metadata/read_section.h: the metadata section of text as it is read,
+ * and references to its entries, meta[type key][i]. */
 
 #ifndef PLN_IR_RELAY_METADATA_READ_SECTION_H
 #define PLN_IR_RELAY_METADATA_READ_SECTION_H
@@ -56,18 +56,18 @@ pln_status pln_meta_in_attrs(pln_parser *p, pln_op op,
 /* An integer, or a tir.Var: a symbolic dim. */
 pln_status pln_meta_in_dim(pln_parser *p, pln_dim *out) PLN_CHECKED;
 
-/* relay/metadata/read_object.c: the text (relay/metadata/object.h) of an object of TVM, in memory of
- * the parser's arena. */
+/* relay/metadata/read_object.c: the text (relay/metadata/object.h) of an object
+ * of TVM, in memory of the parser's arena. */
 pln_status pln_object_in(pln_parser *p, const pln_token *key, uint32_t node,
                          uint32_t index, pln_slice *out) PLN_CHECKED;
 
-/* relay/metadata/read_struct.c: the attributes that a node holds, a struct of TVM's with
- * fields as `schema` (pln_relay_row.attrs) has them. */
+/* relay/metadata/read_struct.c: the attributes that a node holds, a struct of
+ * TVM's with fields as `schema` (pln_relay_row.attrs) has them. */
 pln_status pln_struct_in(pln_parser *p, const pln_token *key, uint32_t node,
                          const char *schema, pln_attrs *out) PLN_CHECKED;
 
-/* relay/metadata/read_array.c: one of the section's arrays. PLN_ERR_FORMAT without a
- * diagnostic when it is none. */
+/* relay/metadata/read_array.c: one of the section's arrays. PLN_ERR_FORMAT
+ * without a diagnostic when it is none. */
 pln_status pln_array_in(pln_engine *engine, const pln_json *json,
                         const pln_json_value *value,
                         pln_tensor **out) PLN_CHECKED;

@@ -1,5 +1,5 @@
-/* relay/metadata/read_struct.c: a call's attributes, out of the metadata section: a node
- * that is a struct of TVM's, such as relay.attrs.ROIAlignAttrs.
+/* relay/metadata/read_struct.c: a call's attributes, out of the metadata
+ * section: a node that is a struct of TVM's, such as relay.attrs.ROIAlignAttrs.
  *
  * Called for meta[relay.attrs.X][i] behind the arguments. The operator's row
  * says what its fields are; the attributes are those that text would say, in

@@ -1,8 +1,9 @@
-/* relay/metadata/references.c: numbers what text refers to as meta[type key][i].
+/* relay/metadata/references.c: numbers what text refers to as meta[type
+ * key][i].
  *
  * The printer numbers Constants while it plans, and attributes when it writes
- * them; the section follows at the end (relay/metadata/write_section.c). An entry borrows
- * what it stands for from the module. */
+ * them; the section follows at the end (relay/metadata/write_section.c). An
+ * entry borrows what it stands for from the module. */
 
 #include "ir/relay/metadata/references.h"
 

@@ -1,11 +1,11 @@
-/* relay/metadata/references.h: what text refers to as meta[type key][i], and the section that
- * holds it. */
+/* relay/metadata/references.h: what text refers to as meta[type key][i], and
+ * the section that holds it. */
 
 #ifndef PLN_IR_RELAY_METADATA_REFERENCES_H
 #define PLN_IR_RELAY_METADATA_REFERENCES_H
 
-#include "ir/tensor/tensor.h"
 #include "base/writer.h"
+#include "ir/tensor/tensor.h"
 
 typedef enum pln_meta_kind {
   PLN_META_CONSTANT, /* a Constant, with its type */
@@ -74,10 +74,12 @@ bool pln_put_meta_dim(pln_writer *w, pln_dim dim);
 pln_status pln_meta_add_module(pln_meta *meta, pln_slice text) PLN_CHECKED;
 
 /* The section; nothing when there are no entries. Tensors over 1 MiB that lie
- * in files stand there by name, large splats as one element (relay/metadata/write_array.c). */
+ * in files stand there by name, large splats as one element
+ * (relay/metadata/write_array.c). */
 void pln_put_meta(pln_writer *w, pln_meta *meta);
 
-/* relay/metadata/write_array.c: one of the section's arrays, as TVM's NDArray in base64, or
+/* relay/metadata/write_array.c: one of the section's arrays, as TVM's NDArray
+ * in base64, or
  * {"dtype": .., "shape": [..], "file": path, "offset": .., "length": ..}, or
  * {"dtype": .., "shape": [..], "splat": an element in base64}, or, in brief
  * text, {"dtype": .., "shape": [..], "omitted": a hash} or {"dtype": ..,
@@ -86,8 +88,8 @@ void pln_put_meta(pln_writer *w, pln_meta *meta);
 /* Brief text has the elements of tensors of so many. */
 #define PLN_BRIEF_ELEMENTS 64
 void pln_put_array(pln_writer *w, const pln_tensor *tensor);
-/* relay/metadata/read_array.c: the tensor of TVM's NDArray in base64. PLN_ERR_FORMAT
- * without a diagnostic when it is none. */
+/* relay/metadata/read_array.c: the tensor of TVM's NDArray in base64.
+ * PLN_ERR_FORMAT without a diagnostic when it is none. */
 pln_status pln_array_in_base64(pln_engine *engine, pln_slice text,
                                pln_tensor **out) PLN_CHECKED;
 /* A reference that shows what tells the constant from others in place of its

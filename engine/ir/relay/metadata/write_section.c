@@ -1,4 +1,5 @@
-/* relay/metadata/write_section.c: the metadata section: TVM's table of nodes in JSON.
+/* relay/metadata/write_section.c: the metadata section: TVM's table of nodes in
+ * JSON.
  *
  * Called at the end of a module's text. TVM numbers nodes as it meets them,
  * from the section's map down, each node before those that it refers to. The
@@ -6,8 +7,8 @@
  * written; both go through the same steps. The one node that entries share is
  * the device that constrains nothing. */
 
-#include "ir/relay/metadata/references.h"
 #include "ir/relay/metadata/object.h"
+#include "ir/relay/metadata/references.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* relay/parse/parse.h: what the files of the parser share.
  *
- * relay/parse/parse.c reads modules, relay/parse/expr.c expressions, and so on; each
- * file has its own stack, for nothing recurses. A function that meets text
+ * relay/parse/parse.c reads modules, relay/parse/expr.c expressions, and so on;
+ * each file has its own stack, for nothing recurses. A function that meets text
  * which cannot be has reported it when it returns PLN_ERR_FORMAT: the caller
  * leaves, and relay/parse/expr.c goes on behind the next ';' or '}'. Any other
  * failure ends the reading. A wrong name or type is reported and read over. */
@@ -289,8 +289,8 @@ pln_status pln_parse_head(pln_parser *p, pln_parsed_head *out) PLN_CHECKED;
 pln_status pln_parse_signature(pln_parser *p, const pln_parsed_head *head,
                                pln_type *out) PLN_CHECKED;
 
-/* relay/parse/pattern.c: a pattern of a match; its variables are bound until the
- * caller unbinds. */
+/* relay/parse/pattern.c: a pattern of a match; its variables are bound until
+ * the caller unbinds. */
 pln_status pln_parse_pattern(pln_parser *p, pln_ref *out) PLN_CHECKED;
 
 /* relay/parse/build.c: nodes of what was read, with their places. */

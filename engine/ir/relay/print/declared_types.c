@@ -1,5 +1,5 @@
-/* declared_types.c: whose types must be told in text, because reading it would not
- * find them: a file declared more than is inferred.
+/* declared_types.c: whose types must be told in text, because reading it would
+ * not find them: a file declared more than is inferred.
  *
  * Called by plan.c for graphs that have such nodes. A node is typed again from
  * its operands' types; nothing is changed, and nothing is reported. */

@@ -5,8 +5,8 @@
 #define PLN_IR_RELAY_PRINT_PLAN_H
 
 #include "ir/graph/graph.h"
-#include "ir/tensor/literal.h"
 #include "ir/relay/metadata/references.h"
+#include "ir/tensor/literal.h"
 #include "ir/type/fragment.h"
 
 /* What all functions of one text share. */
@@ -74,12 +74,12 @@ void pln_text_plan_free(pln_text_plan *plan);
 #define PLN_THEN_PREFIX "then."
 #define PLN_ELSE_PREFIX "else."
 #define PLN_INPUT_NAMES_ATTR "input_names"
-/* declared_types.c: whether reading the text would not find the type that the node
- * has. */
+/* declared_types.c: whether reading the text would not find the type that the
+ * node has. */
 pln_status pln_text_is_declared(const pln_graph *graph, pln_ref node,
                                 bool *out) PLN_CHECKED;
-/* kept_nodes.c: which nodes stay where they stand because the text says so. `uses` of
- * the nodes are counted, `next` is their scope. */
+/* kept_nodes.c: which nodes stay where they stand because the text says so.
+ * `uses` of the nodes are counted, `next` is their scope. */
 pln_status pln_text_find_kept(pln_text_plan *plan) PLN_CHECKED;
 /* The device of a parameter, or NULL. */
 const pln_attr *pln_param_device(const pln_graph *graph, pln_ref function,

@@ -1,14 +1,15 @@
 /* relay/print/print.c: modules and expressions as Relay text.
  *
- * Called by whoever shows or saves IR. relay/print/plan.c has decided what stands
- * where; here the lines are written, scope in scope, with a stack of frames.
- * A module that uses nothing beyond Relay prints as TVM 0.14 prints it. */
+ * Called by whoever shows or saves IR. relay/print/plan.c has decided what
+ * stands where; here the lines are written, scope in scope, with a stack of
+ * frames. A module that uses nothing beyond Relay prints as TVM 0.14 prints it.
+ */
 
 #include <stdlib.h>
 
-#include "ir/tir/tir.h"
 #include "ir/graph/module.h"
 #include "ir/relay/print/plan.h"
+#include "ir/tir/tir.h"
 #include "ir/type/print_cache.h"
 
 /* Deeper lines are not indented further: nesting may be of any depth, and the

@@ -1,8 +1,8 @@
 /* tir/script/expr.c: PrimExprs, types and attributes in the script form.
  *
- * Called by tir/script/print.c and script/buffer.c. An expression is written from a
- * stack of pieces: a node is replaced by what it is made of. Operators are
- * those of Python where TVM's printer uses them; where writing one would
+ * Called by tir/script/print.c and script/buffer.c. An expression is written
+ * from a stack of pieces: a node is replaced by what it is made of. Operators
+ * are those of Python where TVM's printer uses them; where writing one would
  * compute a constant, the node is spelled out ("T.Add(1, 2)"). */
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* tir/script/lines.c: the text of the script form: pieces that are put one behind
- * the other, and the list of lines that tells their order.
+/* tir/script/lines.c: the text of the script form: pieces that are put one
+ * behind the other, and the list of lines that tells their order.
  *
  * Called by the other files of the script form. The first failure stays and
  * silences what follows. */

@@ -1,5 +1,5 @@
-/* tir/script/names.c: names of variables and buffers in the script form: each is
- * given when it is first needed, unlike every other one in sight, and ends
+/* tir/script/names.c: names of variables and buffers in the script form: each
+ * is given when it is first needed, unlike every other one in sight, and ends
  * with its frame.
  *
  * Called by the other files of the script form. */

@@ -90,7 +90,8 @@ typedef struct pln_script {
   uint32_t n_tensors;
 } pln_script;
 
-/* --------------------------------------------------- lines (tir/script/lines.c) */
+/* --------------------------------------------------- lines
+ * (tir/script/lines.c) */
 
 void pln_script_fail(pln_script *s, pln_status status);
 void pln_script_put(pln_script *s, const char *text);
@@ -104,7 +105,8 @@ uint32_t pln_script_line_end(pln_script *s, size_t offset, uint32_t indent);
 uint32_t pln_script_line_insert(pln_script *s, size_t offset, uint32_t indent,
                                 uint32_t after);
 
-/* --------------------------------------------------- names (tir/script/names.c) */
+/* --------------------------------------------------- names
+ * (tir/script/names.c) */
 
 /* NULL when nothing is defined under that Var or Buffer. */
 const pln_script_name *pln_script_find(const pln_script *s, pln_ref ref);
@@ -117,7 +119,8 @@ void pln_script_end_names(pln_script *s, uint32_t frame);
 /* The frame that holds all uses of the node. */
 uint32_t pln_script_frame_of(const pln_script *s, pln_ref ref);
 
-/* ---------------------------------------------- expressions (tir/script/expr.c) */
+/* ---------------------------------------------- expressions
+ * (tir/script/expr.c) */
 
 /* Precedences, as of Python's operators. */
 enum {
@@ -150,7 +153,8 @@ void pln_script_attrs(pln_script *s, pln_attrs attrs, const char *but);
 /* min + extent, as TVM would compute it. */
 void pln_script_sum(pln_script *s, pln_ref min, pln_ref extent);
 
-/* --------------------------------------------------- buffers (tir/script/buffer.c)
+/* --------------------------------------------------- buffers
+ * (tir/script/buffer.c)
  */
 
 enum { PLN_DEFINES_NOTHING, PLN_DEFINES_DATA, PLN_DEFINES_ALL };
@@ -174,7 +178,8 @@ void pln_script_annotation(pln_script *s, pln_ref buffer, uint32_t frame);
 /* Nothing but shape and dtype is to be said of it. */
 bool pln_script_is_plain(const pln_script *s, pln_ref buffer);
 
-/* ------------------------------------------------ statements (tir/script/stmt.c)
+/* ------------------------------------------------ statements
+ * (tir/script/stmt.c)
  */
 
 void pln_script_push(pln_script *s, const pln_script_frame *frame);

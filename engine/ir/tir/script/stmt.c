@@ -1,5 +1,5 @@
-/* tir/script/stmt.c: statements in the script form: a line each, and a frame for
- * the statements of each scope.
+/* tir/script/stmt.c: statements in the script form: a line each, and a frame
+ * for the statements of each scope.
  *
  * Called by script/print.c. What holds: a statement's names are declared before
  * its line is written; the last statement of a frame whose body follows it
@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-#include "ir/tir/script/script.h"
 #include "ir/tensor/tensor.h"
+#include "ir/tir/script/script.h"
 
 static const pln_node *node_at(const pln_script *s, pln_ref ref) {
   return &s->g->nodes[ref];

@@ -11,11 +11,11 @@
 
 #include <math.h>
 
-#include "op/kernel/elementwise/convert.h"
-#include "op/kernel/matmul/gemm.h"
 #include "op/kernel/attention/score.h"
-#include "op/kernel/strided.h"
+#include "op/kernel/elementwise/convert.h"
 #include "op/kernel/half_as_float.h"
+#include "op/kernel/matmul/gemm.h"
+#include "op/kernel/strided.h"
 
 /* Bytes of a block of scores, if it is not fewer queries than LEAST. */
 enum { BLOCK = 512 << 10, LEAST = 32 };

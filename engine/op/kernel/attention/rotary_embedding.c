@@ -2,8 +2,8 @@
  * by an angle that the step's position chooses. Called through ops.def. Its
  * cosines and sines come in tables: by position, or by batch and step. */
 
-#include "op/kernel/indices.h"
 #include "op/kernel/half_as_float.h"
+#include "op/kernel/indices.h"
 #include "op/kernel/multiversion.h"
 
 /* The first 2 n elements of a head; pairs are n apart, or neighbours. */

@@ -9,8 +9,8 @@
 
 #include "op/kernel/elementwise/approximation.h"
 #include "op/kernel/elementwise/elementwise.h"
-#include "op/kernel/sum.h"
 #include "op/kernel/multiversion.h"
+#include "op/kernel/sum.h"
 
 #define EXP_float(x) pln_exp_float(x)
 #define EXP_double(x) exp(x)

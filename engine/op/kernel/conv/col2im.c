@@ -2,8 +2,8 @@
  * through ops.def; the type is inferred in conv.c. */
 
 #include "op/kernel/element.h"
-#include "op/kernel/pool/sliding_window.h"
 #include "op/kernel/half_as_float.h"
+#include "op/kernel/pool/sliding_window.h"
 
 /* How blocks lie in the image: all of space. */
 typedef struct blocks {

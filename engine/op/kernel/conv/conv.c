@@ -4,8 +4,8 @@
  * in * taps) and a matrix with a row for each channel and tap and a column for
  * each output. That matrix is never made: where the window is one element it is
  * the image; else its rows are read in place from a band of the image
- * (image_band.h); where no band of bounded size holds the window, it is gathered
- * some columns at a time.
+ * (image_band.h); where no band of bounded size holds the window, it is
+ * gathered some columns at a time.
  *
  * What holds: scratch is bounded and taken once a call. */
 

@@ -14,9 +14,9 @@
 #include <math.h>
 
 #include "op/kernel/conv/plan.h"
-#include "op/kernel/matmul/gemm.h"
 #include "op/kernel/element.h"
 #include "op/kernel/half_as_float.h"
+#include "op/kernel/matmul/gemm.h"
 
 enum { ROW = PLN_CONV_AXES - 2, COL };
 /* Elements of the matrix at a time; outputs at a time. */

@@ -6,9 +6,9 @@
 #include <float.h>
 #include <math.h>
 
+#include "op/kernel/element.h"
 #include "op/kernel/elementwise/approximation.h"
 #include "op/kernel/elementwise/elementwise.h"
-#include "op/kernel/element.h"
 
 /* p and q are the parameters, of the loop's type. */
 #define RELU(T, x) ((x) < 0 ? (T)0 : (x))

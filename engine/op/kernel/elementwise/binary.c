@@ -8,9 +8,9 @@
 
 #include <math.h>
 
-#include "op/kernel/elementwise/elementwise.h"
-#include "op/kernel/element.h"
 #include "op/kernel/composed.h"
+#include "op/kernel/element.h"
+#include "op/kernel/elementwise/elementwise.h"
 
 /* Unsigned arithmetic is defined; the cast back wraps. */
 #define INT_ADD(T, x, y) ((T)((uint64_t)(x) + (uint64_t)(y)))

@@ -4,8 +4,8 @@
 #ifndef PLN_OP_KERNEL_ELEMENTWISE_CONVERT_H
 #define PLN_OP_KERNEL_ELEMENTWISE_CONVERT_H
 
-#include "op/kernel/kernel.h"
 #include "op/kernel/elementwise/small_float.h"
+#include "op/kernel/kernel.h"
 
 typedef struct pln_conversion {
   const pln_engine *engine; /* leaves the rest out when that stops; or NULL */

@@ -5,8 +5,8 @@
  * the last one that is left each operand steps by one element or stands still,
  * and there is a loop for each such case. */
 
-#include "op/kernel/strided.h"
 #include "op/kernel/multiversion.h"
+#include "op/kernel/strided.h"
 
 /* Operand `i` repeated to `count` elements; false when it is not known. */
 static bool repeat_value(const pln_infer *call, uint32_t i, uint32_t count,

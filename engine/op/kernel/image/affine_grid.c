@@ -2,8 +2,8 @@
  * kernel. Called through ops.def. */
 
 #include "op/kernel/element.h"
-#include "op/relay/form.h"
 #include "op/kernel/half_as_float.h"
+#include "op/relay/form.h"
 
 /* size (batch, channels, space...) gives (batch, space..., axes). */
 pln_status pln_infer_affine_grid(pln_infer *call) {

@@ -7,8 +7,8 @@
 #include <math.h>
 
 #include "op/kernel/element.h"
-#include "op/relay/form.h"
 #include "op/kernel/half_as_float.h"
+#include "op/relay/form.h"
 
 /* (batch, channels, space...) at (batch, grid..., axes). */
 pln_status pln_infer_grid_sample(pln_infer *call) {

@@ -7,8 +7,8 @@
 
 #include "op/kernel/elementwise/convert.h"
 #include "op/kernel/elementwise/elementwise.h"
-#include "op/kernel/image/resample.h"
 #include "op/kernel/half_as_float.h"
+#include "op/kernel/image/resample.h"
 #include "op/kernel/multiversion.h"
 
 /* ----------------------------------------------------------------- factors */

@@ -14,9 +14,9 @@
  * axes. */
 
 #include "op/infer/einsum_equation.h"
+#include "op/kernel/half_as_float.h"
 #include "op/kernel/matmul/dispatch.h"
 #include "op/kernel/strided.h"
-#include "op/kernel/half_as_float.h"
 
 /* Operands to look through for one that shares a label. */
 enum { AHEAD = 16 };

@@ -3,8 +3,8 @@
  * What holds: halves go through float, integers wrap around. Scratch is taken
  * once a call. */
 
-#include "op/kernel/matmul/dispatch.h"
 #include "op/kernel/half_as_float.h"
+#include "op/kernel/matmul/dispatch.h"
 
 /* ------------------------------------------------------------------- halves */
 

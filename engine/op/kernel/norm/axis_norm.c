@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-#include "op/kernel/sum.h"
-#include "op/kernel/strided.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/multiversion.h"
+#include "op/kernel/strided.h"
+#include "op/kernel/sum.h"
 
 /* --------------------------------------------------------- lp_normalization */
 

@@ -7,9 +7,9 @@
 #include <math.h>
 
 #include "op/kernel/element.h"
-#include "op/kernel/sum.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/multiversion.h"
+#include "op/kernel/sum.h"
 
 /* One result in inference; in training also mean and variance, and before
  * opset 9 saved ones. */

@@ -5,10 +5,10 @@
 #include <math.h>
 
 #include "op/kernel/element.h"
-#include "op/kernel/sum.h"
-#include "op/kernel/strided.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/multiversion.h"
+#include "op/kernel/strided.h"
+#include "op/kernel/sum.h"
 
 /* Results: normalised, mean, inverse deviation; the last two have extent 1
  * where was averaged. */

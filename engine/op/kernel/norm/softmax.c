@@ -10,8 +10,8 @@
 
 #include "op/kernel/elementwise/approximation.h"
 #include "op/kernel/elementwise/elementwise.h"
-#include "op/kernel/reduce/loops.h"
 #include "op/kernel/half_as_float.h"
+#include "op/kernel/reduce/loops.h"
 
 /* Rows or columns at a time, and elements of them. */
 enum { BLOCK = 128, ELEMENTS = 4096 };

@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-#include "op/kernel/sum.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/multiversion.h"
+#include "op/kernel/sum.h"
 
 pln_status pln_infer_global_pool(pln_infer *call) {
   pln_shape s;

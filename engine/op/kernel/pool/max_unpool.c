@@ -1,8 +1,8 @@
 /* max_unpool.c: elements put back where max_pool took them: type and kernel.
  * Called through ops.def. */
 
-#include "op/kernel/strided.h"
 #include "op/infer/window.h"
+#include "op/kernel/strided.h"
 
 pln_status pln_infer_max_unpool(pln_infer *call) {
   pln_list shape = pln_arg_list(call, 2, NULL);

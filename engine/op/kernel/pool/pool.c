@@ -9,12 +9,12 @@
 
 #include <math.h>
 
+#include "op/infer/window.h"
 #include "op/kernel/elementwise/elementwise.h"
-#include "op/kernel/pool/max_indices.h"
-#include "op/kernel/pool/sliding_window.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/multiversion.h"
-#include "op/infer/window.h"
+#include "op/kernel/pool/max_indices.h"
+#include "op/kernel/pool/sliding_window.h"
 
 /* ---------------------------------------------------------------- inference */
 

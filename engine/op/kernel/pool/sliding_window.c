@@ -1,4 +1,5 @@
-/* sliding_window.c: how a window slides, in numbers. Called by the kernels of pooling.
+/* sliding_window.c: how a window slides, in numbers. Called by the kernels of
+ * pooling.
  *
  * What holds: all numbers of a pln_slide are below 2^31, so that sums and
  * products of two of them are defined; padding is smaller than the window. */

@@ -1,5 +1,5 @@
-/* sliding_window.h: how a window slides over a tensor whose extents are numbers: what
- * infer/window.h infers, for kernels. */
+/* sliding_window.h: how a window slides over a tensor whose extents are
+ * numbers: what infer/window.h infers, for kernels. */
 
 #ifndef PLN_OP_KERNEL_POOL_SLIDING_WINDOW_H
 #define PLN_OP_KERNEL_POOL_SLIDING_WINDOW_H

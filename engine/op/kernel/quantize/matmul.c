@@ -12,9 +12,9 @@
 
 #include <math.h>
 
-#include "op/kernel/matmul/integer_gemm.h"
 #include "op/kernel/elementwise/small_float.h"
 #include "op/kernel/half_as_float.h"
+#include "op/kernel/matmul/integer_gemm.h"
 #include "op/kernel/multiversion.h"
 
 /* Integers below are exact in a float. */

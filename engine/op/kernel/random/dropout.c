@@ -6,10 +6,10 @@
  * nothing, and ONNX Runtime makes it false. Before opset 10 the mask had the
  * operand's dtype, which Relay's has. The attribute `mask` tells. */
 
-#include "op/kernel/elementwise/convert.h"
-#include "op/kernel/random/rng.h"
 #include "op/kernel/element.h"
+#include "op/kernel/elementwise/convert.h"
 #include "op/kernel/half_as_float.h"
+#include "op/kernel/random/rng.h"
 
 /* What the attribute says of the mask. */
 enum { ALL_FALSE = 0, ALL_TRUE = 1, RELAY = 2, ALL_ZERO = 3 };

@@ -7,9 +7,9 @@
  * for its place; rows of elements that belong to results side by side, once. */
 
 #include "op/kernel/elementwise/elementwise.h"
-#include "op/kernel/reduce/loops.h"
-#include "op/kernel/reduce/axes.h"
 #include "op/kernel/half_as_float.h"
+#include "op/kernel/reduce/axes.h"
+#include "op/kernel/reduce/loops.h"
 
 /* Results at a time. */
 enum { BLOCK = 256, LANES = 16 };

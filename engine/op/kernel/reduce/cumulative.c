@@ -1,5 +1,5 @@
-/* cumulative.c: cumsum and cumprod: sums and products of what came before along an
- * axis. Called through ops.def. Integers wrap. */
+/* cumulative.c: cumsum and cumprod: sums and products of what came before along
+ * an axis. Called through ops.def. Integers wrap. */
 
 #include "op/kernel/half_as_float.h"
 

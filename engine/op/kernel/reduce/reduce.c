@@ -15,9 +15,9 @@
 
 #include "op/kernel/elementwise/convert.h"
 #include "op/kernel/elementwise/elementwise.h"
-#include "op/kernel/reduce/loops.h"
-#include "op/kernel/reduce/axes.h"
 #include "op/kernel/half_as_float.h"
+#include "op/kernel/reduce/axes.h"
+#include "op/kernel/reduce/loops.h"
 
 /* False when the axes are not valid. */
 static bool read_axes(const pln_kernel_call *call, const pln_tensor *x,

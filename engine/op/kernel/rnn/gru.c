@@ -7,9 +7,9 @@
  *     n = g(Wn x + Rn (r * h) + bias)               by default
  *     n = g(Wn x + r * (Rn h + bias of R) + bias)   with linear_before_reset */
 
-#include "op/kernel/rnn/recurrent.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/multiversion.h"
+#include "op/kernel/rnn/recurrent.h"
 
 #define CELLS(T)                                                               \
   PLN_WIDE static void reset_##T(void *to, const void *reset, const void *old, \

@@ -5,9 +5,9 @@
  *
  *     c = f(f + Pf c) * c + f(i + Pi c) * g(g);  h = f(o + Po c) * h(c) */
 
-#include "op/kernel/rnn/recurrent.h"
 #include "op/kernel/half_as_float.h"
 #include "op/kernel/multiversion.h"
+#include "op/kernel/rnn/recurrent.h"
 
 #define CELLS(T)                                                              \
   PLN_WIDE static void remember_##T(void *cell, const void *forget,           \

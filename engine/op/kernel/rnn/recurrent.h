@@ -5,8 +5,8 @@
 #ifndef PLN_OP_KERNEL_RNN_RECURRENT_H
 #define PLN_OP_KERNEL_RNN_RECURRENT_H
 
-#include "op/kernel/rnn/gate.h"
 #include "op/kernel/matmul/gemm.h"
+#include "op/kernel/rnn/gate.h"
 
 typedef struct pln_recurrence pln_recurrence;
 

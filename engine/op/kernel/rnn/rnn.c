@@ -1,8 +1,8 @@
 /* rnn.c: the types of recurrent layers, and plain ones: h = f(W x + R h +
  * bias). Called through ops.def; recurrent.c runs the steps. */
 
-#include "op/kernel/rnn/recurrent.h"
 #include "op/kernel/half_as_float.h"
+#include "op/kernel/rnn/recurrent.h"
 
 /* The extents of a recurrent layer. */
 typedef struct layer {

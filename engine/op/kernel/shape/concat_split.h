@@ -1,5 +1,5 @@
-/* concat_split.h: a tensor in pieces along an axis, and pieces made one tensor: for
- * sequences and for what rounds of a loop give. */
+/* concat_split.h: a tensor in pieces along an axis, and pieces made one tensor:
+ * for sequences and for what rounds of a loop give. */
 
 #ifndef PLN_OP_KERNEL_SHAPE_CONCAT_SPLIT_H
 #define PLN_OP_KERNEL_SHAPE_CONCAT_SPLIT_H

@@ -3,8 +3,8 @@
  * axis refuses. */
 
 #include "op/kernel/indices.h"
-#include "op/relay/form.h"
 #include "op/kernel/strided.h"
+#include "op/relay/form.h"
 
 /* --------------------------------------------------------------------- take */
 

@@ -2,9 +2,9 @@
  * Called through ops.def; their types are in signal.c. Lines are transformed in
  * double, one at a time. */
 
-#include "op/kernel/signal/fft.h"
 #include "op/kernel/element.h"
 #include "op/kernel/half_as_float.h"
+#include "op/kernel/signal/fft.h"
 
 /* An argument that is one integer. */
 static pln_status read_scalar(const pln_kernel_call *call, uint32_t arg,

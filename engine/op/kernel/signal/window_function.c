@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "op/kernel/elementwise/convert.h"
 #include "op/kernel/element.h"
+#include "op/kernel/elementwise/convert.h"
 
 static const double PI = 3.14159265358979323846;
 

@@ -4,8 +4,8 @@
  * relay_conv.c. Layouts of the operands are attributes; the weight gives the
  * window unless an attribute does. */
 
-#include "op/relay/data_layout.h"
 #include "op/infer/window.h"
+#include "op/relay/data_layout.h"
 
 /* The axes of space, by rank. */
 typedef struct conv_form {

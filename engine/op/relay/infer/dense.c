@@ -1,8 +1,8 @@
 /* dense.c: the types of Relay's products: dense layers, plain and packed,
  * stacks of matrices, and the bias that follows. Called through ops.def. */
 
-#include "op/relay/data_layout.h"
 #include "op/infer/matmul.h"
+#include "op/relay/data_layout.h"
 
 /* Sums of quantised operands are wider than these. */
 static pln_status give(pln_infer *call, const pln_shape *shape) {

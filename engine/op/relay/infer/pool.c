@@ -1,8 +1,8 @@
 /* pool.c: the types of Relay's pooling over one, two and three axes: with
  * windows, global, adaptive, and the gradients. Called through ops.def. */
 
-#include "op/relay/data_layout.h"
 #include "op/infer/window.h"
+#include "op/relay/data_layout.h"
 
 const char *pln_pool_space(pln_op op, const char **data) {
   switch (op) {

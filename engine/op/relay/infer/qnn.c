@@ -1,5 +1,6 @@
 /* qnn.c: the types of Relay's operators on quantised tensors. Called
- * through ops.def; kernels are in relay/kernel/qnn.c, convolutions in conv_2d.c. */
+ * through ops.def; kernels are in relay/kernel/qnn.c, convolutions in
+ * conv_2d.c. */
 
 #include "op/infer/infer.h"
 

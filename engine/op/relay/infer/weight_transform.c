@@ -1,6 +1,6 @@
-/* weight_transform.c: the types of Relay's operators that bring weights into the form
- * that one way of convolution wants: tiles, Winograd's transforms, packed bits.
- * Called through ops.def. */
+/* weight_transform.c: the types of Relay's operators that bring weights into
+ * the form that one way of convolution wants: tiles, Winograd's transforms,
+ * packed bits. Called through ops.def. */
 
 #include "op/infer/infer.h"
 

@@ -2,10 +2,11 @@
  * unravel_index, invert_permutation, searchsorted, sparse_to_dense,
  * sequence_mask, adv_index; slices and diagonals that are set, slices that are
  * spread, or slide. Called
- * through ops.def; types are in relay/infer/index.c, that of adv_index is here. */
+ * through ops.def; types are in relay/infer/index.c, that of adv_index is here.
+ */
 
-#include "op/kernel/indices.h"
 #include "op/kernel/composed.h"
+#include "op/kernel/indices.h"
 #include "op/kernel/strided.h"
 
 static pln_status refuse_operands(const pln_kernel_call *call) {

@@ -3,8 +3,8 @@
  * the kernels of those that a dense product computes. Called through ops.def.
  */
 
-#include "op/kernel/indices.h"
 #include "op/kernel/composed.h"
+#include "op/kernel/indices.h"
 
 /* -------------------------------------------------------------------- types */
 
