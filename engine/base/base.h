@@ -136,7 +136,7 @@ uint64_t pln_idmap_bytes(const pln_idmap *map); /* that it holds; NULL: 0 */
 /* hash_table.c: a table of records that hold their own links, one a table they
  * are in; starts as { engine }, and needs no end once it is empty. */
 typedef struct pln_hash_link {
-  struct pln_hash_link *next;
+  struct pln_hash_link *next, **at; /* `at`: what points to it */
   uint64_t hash;
 } pln_hash_link;
 typedef struct pln_hash_table {
@@ -269,6 +269,9 @@ struct pln_engine {
  * asked for ends with the outermost. */
 void pln_work_begin(pln_engine *engine);
 void pln_work_end(pln_engine *engine);
+/* The same behind work that may be over before it polls: a stop that has not
+ * ended it is left for what comes next. Gives `status` back. */
+pln_status pln_work_done(pln_engine *engine, pln_status status) PLN_CHECKED;
 /* The error that a stop which was asked for is. */
 pln_status pln_stopped(pln_engine *engine) PLN_CHECKED;
 /* Why the engine is to stop, or its parent. */
@@ -286,6 +289,33 @@ static inline pln_status pln_poll(pln_engine *engine) {
  * that the user asked for is forgotten. */
 static inline pln_status pln_poll_work(pln_engine *engine) {
   return engine->works ? pln_poll(engine) : PLN_OK;
+}
+/* The same in loops over nodes, whose rounds are short: asks in one round of
+ * PLN_POLL_ROUNDS, and never in the first. */
+enum { PLN_POLL_ROUNDS = 8192 };
+static inline pln_status pln_poll_round(pln_engine *engine, size_t round) {
+  return (round + 1) % PLN_POLL_ROUNDS ? PLN_OK : pln_poll_work(engine);
+}
+/* In loops over elements, which cannot fail: whether they are to leave the rest
+ * out. Their caller asks pln_poll before it reads what they have written. */
+static inline bool pln_is_stopped(const pln_engine *engine) {
+  return pln_stop_reason(engine) != PLN_GO_ON;
+}
+/* The same where rounds are short: asks when PLN_POLL_ELEMENTS were done since
+ * it last asked. *done counts them, from 0 on; `n` are those of the round. */
+enum { PLN_POLL_ELEMENTS = 1 << 16 };
+static inline bool pln_is_stopped_after(const pln_engine *engine, size_t *done,
+                                        size_t n) {
+  *done += n;
+  if (*done < PLN_POLL_ELEMENTS)
+    return false;
+  *done = 0;
+  return pln_is_stopped(engine);
+}
+/* The same where loops can fail. */
+static inline pln_status pln_poll_after(pln_engine *engine, size_t *done,
+                                        size_t n) {
+  return pln_is_stopped_after(engine, done, n) ? pln_stopped(engine) : PLN_OK;
 }
 /* From here to the other, in the thread that works with the child as its
  * parent's number `part`, a stop of the parent calls the child's hook for stops

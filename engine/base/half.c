@@ -1,8 +1,6 @@
 /* half.c: float16 and bfloat16; see half.h. For kernels and for printing. */
 
-#include "base/half.h"
-
-#include <string.h>
+#include "ir/tensor/tensor.h"
 
 static uint32_t float_bits(float value) {
   uint32_t bits;

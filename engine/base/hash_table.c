@@ -10,18 +10,33 @@
 
 enum { FEWEST_HEADS = 16 };
 
-/* Links of one chain keep their order: those of one hash are in one chain. */
+static void put_first(pln_hash_link **head, pln_hash_link *link) {
+  link->next = *head;
+  link->at = head;
+  if (*head)
+    (*head)->at = &link->next;
+  *head = link;
+}
+
+static pln_hash_link *reversed(pln_hash_link *link) {
+  pln_hash_link *next, *all = NULL;
+  for (; link; link = next) {
+    next = link->next;
+    link->next = all;
+    all = link;
+  }
+  return all;
+}
+
+/* Links of one chain keep their order: those of one hash are in one chain,
+ * which may be long. */
 static void move_links(const pln_hash_table *t, pln_hash_link **heads,
                        uint32_t n) {
   for (uint32_t i = 0; i < t->n_heads; i++) {
     pln_hash_link *next;
-    for (pln_hash_link *link = t->heads[i]; link; link = next) {
-      pln_hash_link **at = &heads[link->hash & (n - 1)];
-      while (*at)
-        at = &(*at)->next;
+    for (pln_hash_link *link = reversed(t->heads[i]); link; link = next) {
       next = link->next;
-      link->next = NULL;
-      *at = link;
+      put_first(&heads[link->hash & (n - 1)], link);
     }
   }
 }
@@ -43,18 +58,16 @@ pln_status pln_hash_add(pln_hash_table *t, uint64_t hash, pln_hash_link *link) {
   uint32_t n = t->n_heads > 0 ? t->n_heads * 2 : FEWEST_HEADS;
   if (t->n >= 2 * (uint64_t)t->n_heads && n < UINT32_MAX / 4 && !resize(t, n))
     return pln_nomem(t->engine);
-  pln_hash_link **head = &t->heads[hash & (t->n_heads - 1)];
-  *link = (pln_hash_link){*head, hash};
-  *head = link;
+  link->hash = hash;
+  put_first(&t->heads[hash & (t->n_heads - 1)], link);
   t->n++;
   return PLN_OK;
 }
 
 void pln_hash_remove(pln_hash_table *t, const pln_hash_link *link) {
-  pln_hash_link **at = &t->heads[link->hash & (t->n_heads - 1)];
-  while (*at != link)
-    at = &(*at)->next;
-  *at = link->next;
+  *link->at = link->next;
+  if (link->next)
+    link->next->at = link->at;
   t->n--;
   if (t->n == 0)
     (void)resize(t, 0);

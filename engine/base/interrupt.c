@@ -85,6 +85,14 @@ void pln_work_end(pln_engine *engine) {
     atomic_compare_exchange_strong(&engine->stop, &asked, PLN_GO_ON);
 }
 
+pln_status pln_work_done(pln_engine *engine, pln_status status) {
+  if (status == PLN_ERR_INTERRUPTED)
+    pln_work_end(engine);
+  else
+    engine->works--;
+  return status;
+}
+
 /* ------------------------------------------------------------------- timer */
 
 static void expired(int signal, siginfo_t *info, void *context) {

@@ -1,12 +1,12 @@
-/* writer.c: buffered text, and the tokens that all of it is made
- * of: numbers, names, strings.
+/* writer.c: buffered text, and the tokens that all of it is made of:
+ * numbers, names, strings.
  *
  * Called by the files of the printer. Nothing is written after a failure or
  * past the limit. */
 
 #include "base/writer.h"
 
-#include "base/half.h"
+#include "ir/tensor/tensor.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* writer.h: buffered text on its way to a pln_write_fn; for the
- * files of the printer. */
+/* writer.h: buffered text on its way to a pln_write_fn; for the files of
+ * the printer. */
 
 #ifndef PLN_BASE_WRITER_H
 #define PLN_BASE_WRITER_H

@@ -178,6 +178,8 @@ typedef struct work {
   bool folding; /* by a pass, and not in a run */
 } work;
 
+/* A kernel that is to stop leaves the rest out, and nobody sees what it made.
+ */
 static pln_status run_kernel(const work *w, const pln_tensor *const *args) {
   pln_kernel_call call = {.engine = w->graph->engine,
                           .op = w->node->data,
@@ -187,7 +189,12 @@ static pln_status run_kernel(const work *w, const pln_tensor *const *args) {
                           .n_results = n_results(w->node),
                           .results = w->results,
                           .folding = w->folding};
+  size_t mark = pln_diag_count(call.engine);
   pln_status status = pln_op_row(call.engine, call.op)->kernel(&call);
+  if (pln_is_stopped(call.engine)) {
+    pln_diag_drop(call.engine, mark); /* it may refuse what is half done */
+    status = pln_stopped(call.engine);
+  }
   if (status != PLN_OK)
     release_all(call.n_results, w->results);
   return status;
@@ -342,7 +349,7 @@ bool pln_eval_can_fold(const pln_graph *graph, pln_ref node, pln_refusal *why) {
 }
 
 /* The result is what the type promises; a declared type may say otherwise. */
-static bool fits(const pln_engine *e, const pln_tensor *t, pln_type type) {
+bool pln_tensor_fits(const pln_engine *e, const pln_tensor *t, pln_type type) {
   if (!t || !type)
     return true;
   pln_dtype dtype = pln_type_dtype(e, type);
@@ -359,10 +366,11 @@ static bool fits(const pln_engine *e, const pln_tensor *t, pln_type type) {
 static bool all_fit(const pln_graph *g, const pln_node *n,
                     pln_tensor *const *results) {
   if (!n->results)
-    return fits(g->engine, results[0], n->type);
+    return pln_tensor_fits(g->engine, results[0], n->type);
   uint32_t parts = pln_type_n_parts(g->engine, n->type);
   for (uint32_t i = 0; i < n->results && i < parts; i++)
-    if (!fits(g->engine, results[i], pln_type_part(g->engine, n->type, i)))
+    if (!pln_tensor_fits(g->engine, results[i],
+                         pln_type_part(g->engine, n->type, i)))
       return false;
   return true;
 }

@@ -17,4 +17,8 @@ pln_status pln_compute_as(const pln_graph *graph, pln_ref node, pln_attrs attrs,
                           uint32_t n, const pln_tensor *const *args,
                           pln_tensor **results) PLN_CHECKED;
 
+/* Whether the tensor is as the type says, as far as that is known. */
+bool pln_tensor_fits(const pln_engine *engine, const pln_tensor *tensor,
+                     pln_type type);
+
 #endif

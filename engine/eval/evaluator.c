@@ -14,6 +14,7 @@
 #include "eval/loop.h"
 #include "eval/pattern_match.h"
 #include "eval/plan.h"
+#include "ir/graph/describe.h"
 #include "ir/tensor/runtime_value.h"
 
 #include <stdio.h>
@@ -26,14 +27,20 @@ typedef struct slot {
   uint32_t left; /* uses to come; PLN_PLAN_PINNED: kept to the end */
 } slot;
 
-/* The values of nodes [begin, end) of one graph during one call. */
+/* The values of nodes [begin, end) of one graph during one call, but for those
+ * in functions inside of it. */
 typedef struct pln_activation {
-  struct pln_activation *env;  /* where enclosing scopes have theirs */
+  struct pln_activation *env; /* where the enclosing function has them */
+  /* One of those around it: `env`, or as many further out as make any of n
+   * found in log n steps (E. Myers, "An applicative random-access stack"). */
+  struct pln_activation *far;
+  uint32_t depth;              /* how many are around it */
   struct pln_activation *next; /* all of the run */
   struct pln_activation *previous;
   const pln_plan *plan;
   pln_attrs given; /* what attribute references of the function stand for */
   pln_ref begin, end;
+  uint32_t n_slots;
   bool captured; /* a closure looks into it */
   slot slots[];
 } activation;
@@ -80,22 +87,37 @@ static pln_status unsupported(const run *r, const char *what) {
 
 /* ------------------------------------------------------------- activations */
 
-static size_t activation_size(pln_ref begin, pln_ref end) {
-  return sizeof(activation) + (size_t)(end - begin) * sizeof(slot);
+static size_t activation_size(uint32_t n_slots) {
+  return sizeof(activation) + n_slots * sizeof(slot);
 }
 
-static pln_status activate(run *r, const pln_plan *plan, pln_ref begin,
-                           pln_ref end, activation *env, activation **out) {
-  activation *act = pln_mem_zeroed(r->engine, activation_size(begin, end));
+static void lie_in(activation *act, activation *env) {
+  act->env = act->far = env;
+  if (!env)
+    return;
+  act->depth = env->depth + 1;
+  act->given = env->given;
+  activation *far = env->far;
+  if (far && far->far &&
+      env->depth - far->depth == far->depth - far->far->depth)
+    act->far = far->far;
+}
+
+/* Of the body of a function, or of scope 0. */
+static pln_status activate(run *r, const pln_plan *plan, pln_scope scope,
+                           activation *env, activation **out) {
+  uint32_t n = plan->n_slots[scope];
+  const uint32_t *uses = plan->slot_uses + plan->first_slot[scope];
+  activation *act = pln_mem_zeroed(r->engine, activation_size(n));
   if (!act)
     return pln_nomem(r->engine);
   act->plan = plan;
-  act->begin = begin;
-  act->end = end;
-  act->env = env;
-  act->given = env ? env->given : 0;
-  for (pln_ref i = begin; i < end; i++)
-    act->slots[i - begin].left = plan->uses[i];
+  act->begin = plan->graph->scopes[scope].begin;
+  act->end = plan->graph->scopes[scope].end;
+  act->n_slots = n;
+  lie_in(act, env);
+  for (uint32_t i = 0; i < n; i++)
+    act->slots[i].left = uses[i];
   act->next = r->live;
   if (r->live)
     r->live->previous = act;
@@ -105,21 +127,26 @@ static pln_status activate(run *r, const pln_plan *plan, pln_ref begin,
 }
 
 static void deactivate(run *r, activation *act) {
-  for (pln_ref i = act->begin; i < act->end; i++)
-    pln_datum_release(r->engine, &act->slots[i - act->begin].held);
+  for (uint32_t i = 0; i < act->n_slots; i++)
+    pln_datum_release(r->engine, &act->slots[i].held);
   if (act->previous)
     act->previous->next = act->next;
   else
     r->live = act->next;
   if (act->next)
     act->next->previous = act->previous;
-  pln_mem_free(r->engine, act, activation_size(act->begin, act->end));
+  pln_mem_free(r->engine, act, activation_size(act->n_slots));
 }
 
+static bool encloses(const activation *act, pln_ref node) {
+  return act->begin <= node && node < act->end;
+}
+
+/* What a node may use lies in its own body or in one around it. */
 static slot *slot_of(activation *act, pln_ref node) {
-  while (node < act->begin || node >= act->end)
-    act = act->env;
-  return &act->slots[node - act->begin];
+  while (!encloses(act, node))
+    act = encloses(act->far, node) ? act->env : act->far;
+  return &act->slots[act->plan->slot[node]];
 }
 
 /* ------------------------------------------------------------------ frames */
@@ -185,7 +212,7 @@ static pln_status call_function(run *r, const pln_plan *plan, pln_ref function,
              .at = row->begin + row->n_params,
              .calls = true,
              .to = to};
-  pln_status status = activate(r, plan, row->begin, row->end, env, &f.act);
+  pln_status status = activate(r, plan, scope, env, &f.act);
   if (status == PLN_OK && !env)
     f.act->given = given;
   if (status == PLN_OK)
@@ -213,7 +240,7 @@ static pln_status call_graph(run *r, const pln_plan *plan, pln_attrs given,
              .calls = true,
              .args = args,
              .to = to};
-  pln_status status = activate(r, plan, 0, g->n_nodes, NULL, &f.act);
+  pln_status status = activate(r, plan, 0, NULL, &f.act);
   if (status == PLN_OK)
     f.act->given = given;
   if (status == PLN_OK)
@@ -296,9 +323,9 @@ static void let_go(run *r, activation *act, pln_ref node) {
   const pln_node *n = &g->nodes[node];
   const pln_ref *args = pln_operands(g, n);
   for (uint32_t i = n->kind == PLN_LET ? 1 : 0; i < n->count; i++) {
-    if (args[i] < act->begin || args[i] >= act->end)
+    if (!encloses(act, args[i]))
       continue;
-    slot *s = &act->slots[args[i] - act->begin];
+    slot *s = &act->slots[act->plan->slot[args[i]]];
     if (s->left != PLN_PLAN_PINNED && s->left > 0 && --s->left == 0)
       pln_datum_release(r->engine, &s->held);
   }
@@ -371,9 +398,9 @@ static pln_status wrap(run *r, uint32_t n, pln_datum *first) {
 static void hand_over(activation *act, const pln_node *n, pln_box *box) {
   const pln_ref *args = pln_operands(act->plan->graph, n);
   for (uint32_t i = 0; i < n->count; i++) {
-    if (args[i] < act->begin || args[i] >= act->end)
+    if (!encloses(act, args[i]))
       continue;
-    slot *s = &act->slots[args[i] - act->begin];
+    slot *s = &act->slots[act->plan->slot[args[i]]];
     if (s->left == 1 && s->held.kind == PLN_DATUM_SEQUENCE) {
       box->items[i].of.box->refs--;
       s->held.kind = PLN_DATUM_NONE;
@@ -562,10 +589,28 @@ static pln_status use_cell(run *r, activation *act, const pln_node *n,
   return pln_box_new(r->engine, 0, &out->of.box);
 }
 
+/* A variable's type may fit the type of its value, N and 2, but not what is
+ * computed. */
+static pln_status check_binding(const run *r, const pln_graph *g,
+                                const pln_ref *args, const pln_datum *value) {
+  pln_type type = g->nodes[args[0]].type;
+  if (type == g->nodes[args[1]].type || value->kind != PLN_DATUM_TENSOR ||
+      pln_tensor_fits(r->engine, value->of.tensor, type))
+    return PLN_OK;
+  pln_description is;
+  return pln_diag_error(
+      r->engine, PLN_ERR_UNSUPPORTED, NULL,
+      "the variable '%s' is of type %s, and the value that "
+      "it is bound to is not",
+      pln_symbol_text(r->engine, g->nodes[args[0]].attrs).data,
+      pln_describe_type(r->engine, type, &is));
+}
+
 static pln_status bind_let(run *r, activation *act, const pln_node *n) {
   const pln_ref *args = pln_operands(act->plan->graph, n);
   pln_datum value;
   PLN_TRY(read_operand(r, act, args[1], &value));
+  PLN_TRY(check_binding(r, act->plan->graph, args, &value));
   slot *var = slot_of(act, args[0]);
   pln_datum_release(r->engine, &var->held);
   var->held = pln_datum_copy(value);

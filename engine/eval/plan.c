@@ -108,6 +108,31 @@ static void find_needs(pln_plan *p, uint8_t *entered) {
   }
 }
 
+/* ------------------------------------------------------------------- slots */
+
+/* `body`: of each scope that of the function it lies in. */
+static void find_bodies(const pln_graph *g, pln_scope *body) {
+  body[0] = 0;
+  for (pln_scope s = 1; s < g->n_scopes; s++) {
+    bool function = g->nodes[g->scopes[s].owner].kind == PLN_FUNCTION;
+    body[s] = function ? s : body[g->scopes[s].parent];
+  }
+}
+
+static void number_slots(pln_plan *p, pln_scope *body) {
+  const pln_graph *g = p->graph;
+  uint32_t all = 0;
+  find_bodies(g, body);
+  for (pln_ref i = 0; i < g->n_nodes; i++)
+    p->slot[i] = p->n_slots[body[p->home[i]]]++;
+  for (pln_scope s = 0; s < g->n_scopes; s++) {
+    p->first_slot[s] = all;
+    all += p->n_slots[s];
+  }
+  for (pln_ref i = 0; i < g->n_nodes; i++)
+    p->slot_uses[p->first_slot[body[p->home[i]]] + p->slot[i]] = p->uses[i];
+}
+
 /* -------------------------------------------------------------- life cycle */
 
 static bool allocate(pln_plan *p) {
@@ -117,15 +142,23 @@ static bool allocate(pln_plan *p) {
   p->needed = pln_mem_zeroed(e, nodes);
   p->escapes = pln_mem_zeroed(e, nodes);
   p->home = pln_mem_new(e, nodes * sizeof *p->home);
+  p->slot = pln_mem_new(e, nodes * sizeof *p->slot);
+  p->slot_uses = pln_mem_new(e, nodes * sizeof *p->slot_uses);
+  p->first_slot = pln_mem_new(e, scopes * sizeof *p->first_slot);
+  p->n_slots = pln_mem_zeroed(e, scopes * sizeof *p->n_slots);
   p->first_child = pln_mem_new(e, scopes * sizeof *p->first_child);
   p->next_child = pln_mem_new(e, scopes * sizeof *p->next_child);
-  return (p->uses && p->needed && p->escapes && p->home) || nodes == 0;
+  if (!p->first_slot || !p->n_slots || !p->first_child || !p->next_child)
+    return false;
+  return (p->uses && p->needed && p->escapes && p->home && p->slot &&
+          p->slot_uses) ||
+         nodes == 0;
 }
 
 static pln_status fill(pln_plan *p) {
   pln_engine *e = p->graph->engine;
   size_t size = p->graph->n_scopes * sizeof(pln_scope);
-  if (!allocate(p) || !p->first_child || !p->next_child)
+  if (!allocate(p))
     return pln_nomem(e);
   pln_scope *scratch = pln_mem_new(e, size);
   if (!scratch)
@@ -133,6 +166,7 @@ static pln_status fill(pln_plan *p) {
   link_scopes(p);
   find_homes(p, scratch);
   find_needs(p, (uint8_t *)scratch);
+  number_slots(p, scratch);
   pln_mem_free(e, scratch, size);
   return PLN_OK;
 }
@@ -159,6 +193,10 @@ void pln_plan_free(pln_plan *plan) {
   pln_mem_free(e, plan->needed, nodes);
   pln_mem_free(e, plan->escapes, nodes);
   pln_mem_free(e, plan->home, nodes * sizeof *plan->home);
+  pln_mem_free(e, plan->slot, nodes * sizeof *plan->slot);
+  pln_mem_free(e, plan->slot_uses, nodes * sizeof *plan->slot_uses);
+  pln_mem_free(e, plan->first_slot, scopes * sizeof *plan->first_slot);
+  pln_mem_free(e, plan->n_slots, scopes * sizeof *plan->n_slots);
   pln_mem_free(e, plan->first_child, scopes * sizeof *plan->first_child);
   pln_mem_free(e, plan->next_child, scopes * sizeof *plan->next_child);
   pln_mem_free(e, plan, sizeof *plan);

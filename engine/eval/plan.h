@@ -14,6 +14,12 @@ typedef struct pln_plan {
   uint8_t *needed;  /* a node */
   uint8_t *escapes; /* a Function: others than an operator hold its closure */
   pln_scope *home;  /* a node: its innermost scope */
+  /* A call of a function has slots for the nodes of its body but for those of
+   * functions in it, which have their own. */
+  uint32_t *slot;         /* a node: its slot */
+  uint32_t *slot_uses;    /* of the nodes of one body after the other: uses */
+  uint32_t *first_slot;   /* a function's scope, or 0: the first in slot_uses */
+  uint32_t *n_slots;      /* such a scope */
   pln_scope *first_child; /* a scope: PLN_NONE without */
   pln_scope *next_child;  /* a scope: the next of the same parent */
 } pln_plan;

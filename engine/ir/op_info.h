@@ -21,8 +21,17 @@ enum {
   PLN_TRAIT_RANDOM = 1 << 8, /* a new value each time: reads a hidden state */
   PLN_TRAIT_OPAQUE = 1 << 9, /* nobody here knows it */
   PLN_TRAIT_DATA = 1 << 10,  /* its kernel works on data, maybe no tensors */
-  PLN_TRAIT_LOOSE = 1 << 11  /* its kernel reads floats at any address */
+  PLN_TRAIT_LOOSE = 1 << 11, /* its kernel reads floats at any address */
+  /* What it takes beside tensors. Operators on data take containers, too. */
+  PLN_TRAIT_JOIN = 1 << 12, /* its only operand may be a tuple of tensors */
+  PLN_TRAIT_BODY = 1 << 13, /* its last operand is a function */
+  PLN_TRAIT_ANY = 1 << 14,  /* operands of any type */
+  PLN_TRAIT_CONTAINER = 1 << 15, /* sequences, optionals, maps */
+  /* From here on a bit an operand, the first PLN_INTEGER_OPERANDS of them: it
+   * is a shape, an axis, an index, of integers in ONNX and in Relay. */
+  PLN_TRAIT_INTEGERS = 1 << 16
 };
+enum { PLN_INTEGER_OPERANDS = 8 };
 
 /* A call that is being typed. Operands are nodes of `graph`, already typed. */
 typedef struct pln_infer {
@@ -47,6 +56,12 @@ typedef struct pln_infer {
    * knows anything. NULL: nobody asks. */
   pln_type *operands;
 } pln_infer;
+
+/* Booleans are integers, as in Relay, and so is what is not known. */
+bool pln_dtype_is_integer(pln_dtype dtype);
+/* PLN_ERR_TYPE when operand `i` is a tensor of no integers. */
+pln_status pln_infer_expect_integers(const pln_infer *call,
+                                     uint32_t i) PLN_CHECKED;
 
 /* The attributes with no integer that a pln_dim takes for a symbol. */
 pln_status pln_attrs_within(pln_engine *engine, pln_attrs attrs,

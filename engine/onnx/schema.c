@@ -57,14 +57,23 @@ const pln_onnx_schema *pln_onnx_schema_find(pln_slice type, int64_t opset) {
   return best;
 }
 
+bool pln_onnx_attribute_next(const char **at, pln_slice *name, bool *required) {
+  size_t size = strcspn(*at, " ");
+  if (!size)
+    return false;
+  *required = (*at)[size - 1] == '!';
+  *name = (pln_slice){*at, size - *required};
+  *at += size + ((*at)[size] == ' ');
+  return true;
+}
+
 bool pln_onnx_schema_has(const pln_onnx_schema *schema, pln_slice attribute) {
   const char *at = schema->attributes;
-  while (*at) {
-    size_t size = strcspn(at, " ");
-    if (pln_slice_equal((pln_slice){at, size}, attribute))
+  pln_slice name;
+  bool required;
+  while (pln_onnx_attribute_next(&at, &name, &required))
+    if (pln_slice_equal(name, attribute))
       return true;
-    at += size + (at[size] == ' ');
-  }
   return false;
 }
 
@@ -99,6 +108,10 @@ bool pln_onnx_parameter_next(const char **at, pln_onnx_parameter *out) {
 
 static bool has(uint64_t dtypes, pln_dtype dtype) {
   return dtype == PLN_DTYPE_NONE || dtypes >> dtype & 1;
+}
+
+bool pln_onnx_takes_dtype(uint32_t types, pln_dtype dtype) {
+  return has(type_sets[types].tensors, dtype);
 }
 
 bool pln_onnx_takes(const pln_engine *engine, uint32_t types, pln_type type) {

@@ -22,6 +22,9 @@ static inline const pln_onnx_schema *pln_onnx_schema_of(const char *type,
   return pln_onnx_schema_find(pln_text(type), opset);
 }
 bool pln_onnx_schema_has(const pln_onnx_schema *schema, pln_slice attribute);
+/* The next attribute of a list that begins at *at, and whether it must be
+ * given; false at its end. */
+bool pln_onnx_attribute_next(const char **at, pln_slice *name, bool *required);
 /* The newest opset that schemas.def tells of. */
 int32_t pln_onnx_newest_opset(void);
 
@@ -37,5 +40,7 @@ typedef struct pln_onnx_parameter {
 bool pln_onnx_parameter_next(const char **at, pln_onnx_parameter *out);
 /* Whether a value of that type can be one of these; what is not known can. */
 bool pln_onnx_takes(const pln_engine *engine, uint32_t types, pln_type type);
+/* Whether tensors of that dtype can be. */
+bool pln_onnx_takes_dtype(uint32_t types, pln_dtype dtype);
 
 #endif

@@ -15,6 +15,11 @@
 #define RANDOM PLN_TRAIT_RANDOM
 #define DATA PLN_TRAIT_DATA
 #define LOOSE PLN_TRAIT_LOOSE
+#define JOIN PLN_TRAIT_JOIN
+#define BODY PLN_TRAIT_BODY
+#define ANY PLN_TRAIT_ANY
+#define CONTAINER PLN_TRAIT_CONTAINER
+#define INTEGERS(i) ((uint32_t)PLN_TRAIT_INTEGERS << (i))
 #define pln_infer_none NULL
 #define pln_kernel_none NULL
 

@@ -109,7 +109,6 @@ in_process("mod:json", function(mod) return mod:json() end)
 in_process("mod.functions[name] of each", function(mod)
   for _, name in ipairs(mod.names) do assert(mod.functions[name]) end
 end)
-in_process("mod.types", function(mod) return mod.types end)
 measured("variables of @main", function(mod)
   local fn = mod.functions.main
   return function()
@@ -147,18 +146,29 @@ measured("mod:fix_dim", function(mod)
   return function() return mod:fix_dim("D1", 3) end
 end)
 measured("pl.eval", function(mod)
-  local fn = mod.functions.main
-  local args, scalar = {}, pl.type "float32"
-  for i, param in ipairs(fn.params) do
-    local type = param.type
-    if type == scalar then args[i] = 0.5
-    elseif type == pl.type "bool" then args[i] = pl.tensor(true, "bool")
-    elseif type == pl.type "Tensor[(4), float32]" then
-      args[i] = pl.tensor { 0.5, 1.5, 2.5, 3.5 }
-    else return nil end
+  local args, n = programs.arguments(mod), #mod.functions.main.params
+  if not args or not pcall(pl.eval, mod, table.unpack(args, 1, n)) then return nil end
+  return function() return pl.eval(mod, table.unpack(args, 1, n)) end
+end)
+measured("@f1 of another type", function(mod)
+  local fn = mod.functions.f1
+  if not fn or #fn.params ~= 1 then return nil end
+  local x = pl.var("x", fn.params[1].type)
+  local changed = pl.func({ x }, pl.tuple { x, x })
+  if not pcall(mod.with, mod, { f1 = changed }) then return nil end
+  return function() return mod:with { f1 = changed } end
+end)
+measured("expressions of all functions in one", function(mod)
+  local bodies = {}
+  for name, fn in pairs(mod) do
+    if fn.kind == "Function" and name ~= "main" and #bodies < 100000 then
+      bodies[#bodies + 1] = fn.body
+    end
   end
-  if not pcall(pl.eval, mod, table.unpack(args, 1, #fn.params)) then return nil end
-  return function() return pl.eval(mod, table.unpack(args, 1, #fn.params)) end
+  return function() return pl.tuple(bodies) end
+end)
+in_process("mod.types of each", function(mod)
+  for i = 1, #mod.types do assert(mod.types[i]) end
 end)
 
 local function instrumented(name, make)
@@ -220,6 +230,7 @@ for _, suffix in ipairs(kinds) do
   both "info --dot IN"
   both "fmt IN"
   both "opt -q IN -o OUT"
+  both "opt -q IN -o OUT -p \"\""
   both "opt -q IN -o OUT --stats json"
   both "opt -q IN -o OUT --diff"
   both "opt -q IN -o OUT --history STEM.json"
@@ -230,6 +241,8 @@ for _, suffix in ipairs(kinds) do
   both "opt -q IN -o OUT --threads 2"
   both "check --rounds 1 IN IN"
   both "run IN"
+  both "run IN --input random"
+  both "reduce --verify IN -o OUT" -- nothing is wrong
   both "bisect IN"
   both "opt -q IN -o OUT --reproducer STEM.bug -p spec/bench/failing.lua; true"
 end

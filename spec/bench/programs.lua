@@ -64,6 +64,16 @@ text("functions in a chain, last first", scalar, "float32", function(n)
     return i == n and "add(%x, 0f)" or ("@f%d(%%x)"):format(i + 1)
   end)
 end)
+-- Types of unknown extents, which follow what is called.
+add("functions in a chain, untyped", function(n)
+  local lines = { '#[version = "0.0.5"]\n' }
+  for i = 1, n do
+    lines[#lines + 1] = ("def @f%d(%%x: Tensor[(?), float32]) { %s }\n"):format(i,
+      i == 1 and "tanh(%x)" or ("@f%d(%%x)"):format(i - 1))
+  end
+  lines[#lines + 1] = ("def @main(%%x: Tensor[(?), float32]) { @f%d(%%x) }\n"):format(n)
+  return assert(pl.parse(table.concat(lines)))
+end)
 text("functions in a cycle", scalar, "float32", function(n)
   return "  @f1(%x)\n", functions(n, "", function(i)
     return ("@f%d(tanh(%%x))"):format(i % n + 1)
@@ -335,5 +345,18 @@ add("variables of one name", function(n)
   for i = n, 1, -1 do body = pl.let(vars[i], pl.op.tanh(vars[i - 1]), body) end
   return pl.module { main = pl.func({ x }, body) }
 end)
+
+-- What @main can be run on: a list, or nil when it takes something else.
+function rows.arguments(mod)
+  local args, number, vector = {}, pl.type "float32", pl.type "Tensor[(4), float32]"
+  for i, param in ipairs(mod.functions.main.params) do
+    local type = param.type
+    if type == number then args[i] = 0.5
+    elseif type == pl.type "bool" then args[i] = pl.tensor(true, "bool")
+    elseif type == vector then args[i] = pl.tensor { 0.5, 1.5, 2.5, 3.5 }
+    else return nil end
+  end
+  return args
+end
 
 return rows

@@ -41,6 +41,7 @@ HEAD = '''/* schemas.def: what each version of each operator of ai.onnx takes an
  *   inputs, outputs  a word each: number of its set of types; a letter, when
  *                    all that have the letter are of one type; "?" optional;
  *                    "*" any number of one type, "~" of any types
+ *   attributes       names; "!" must be given
  * Rows of one operator stand together, in order of versions. */
 /* clang-format off */
 '''
@@ -101,7 +102,7 @@ def table():
     sets, rows = TypeSets(), []
     for name, versions in sorted(schemas().items()):
         for s in in_effect(versions):
-            attributes = " ".join(sorted(s.attributes))
+            attributes = " ".join(name + "!" * s.attributes[name].required for name in sorted(s.attributes))
             rows.append(f'SCHEMA("{name}", {s.since_version}, {int(s.deprecated)}, "{parameters(s, s.inputs, sets)}", '
                         f'"{parameters(s, s.outputs, sets)}", "{attributes}")\n')
     return HEAD + sets.text() + "".join(rows) + "/* clang-format on */\n#undef TYPES\n#undef SCHEMA\n"

@@ -89,6 +89,29 @@ describe("pl.eval", function()
     assert.equal(8000000, pl.eval(big, x).size)
   end)
 
+  -- Calls that take long by themselves; spec/c/base/test_stop_latency.c stops
+  -- those of all families.
+  for call, type in pairs {
+    ["sort(%x, axis=0)"] = "Tensor[(4000000), float32]",
+    ["cumsum(%x, axis=0)"] = "Tensor[(4000, 8000), float32]",
+    ["transpose(%x, axes=[1, 0])"] = "Tensor[(8000, 8000), float32]",
+    ["nn.matmul(%x, %x)"] = "Tensor[(1000, 1000), int32]",
+    ["nn.max_pool2d(%x, pool_size=[7, 7])"] = "Tensor[(8, 64, 224, 224), float32]",
+    ["det(%x)"] = "Tensor[(1500, 1500), float32]",
+  } do
+    it("ends at limit.seconds within " .. call, function()
+      local mod = read(("def @main(%%x: %s) { %s }"):format(type, call))
+      local dims, dtype = type:match "%((.-)%), (%w+)"
+      local fill = read(("def @main() { cast(random_uniform(shape=[%s]), dtype=%q) }")
+        :format(dims, dtype))
+      local operand = pl.eval(fill)
+      local started = os.clock() -- of the processor
+      assert.equal("it took longer than limit.seconds = 0.02 allows",
+        within({ ["limit.seconds"] = 0.02 }, pl.eval, mod, operand))
+      assert.is_true(os.clock() - started < 0.12)
+    end)
+  end
+
   it("leaves nothing behind: the next run has all its time", function()
     within({ ["limit.seconds"] = 0.02 }, pl.eval, loop(), x)
     assert.same({ 1, 2 }, pl.eval(doubling(3), x):to_table())

@@ -91,6 +91,13 @@ for _, row in ipairs {
   { "hash", pl.hash }, { "verify", pl.verify }, { "well_formed", pl.well_formed },
   { "infer_type", pl.infer_type }, { "features", pl.detect_feature },
   { "basic blocks", pl.is_basic_block_normal_form },
+  { "a run", function(mod)
+    local args = programs.arguments(mod)
+    if args then pcall(pl.eval, mod, table.unpack(args, 1, #mod.functions.main.params)) end
+  end },
+  { "definitions of types", function(mod)
+    for i = 1, #mod.types do assert(mod.types[i].name) end
+  end },
   { "picture", function(mod) mod:dot() end }, { "json", function(mod) mod:json() end },
 } do works[#works + 1] = row end
 

@@ -219,6 +219,21 @@ describe("ConvertOpset", function()
     end
   end)
 
+  it("attends to nothing where a mask hides all", function()
+    local q = pl.var("q", "Tensor[(1, 1, 2, 2), float32]")
+    local bools = pl.tensor({ { false, false }, { true, false } }, "bool")
+    local floats = pl.tensor({ { -math.huge, -math.huge }, { 0, -math.huge } }, "float32")
+    for _, mask in ipairs { bools, floats } do
+      local fn = pl.func({ q }, pl.op.attention(q, q, q, pl.const(mask)))
+      local mod = pl.pipeline "ConvertOpset{opset=23}" (pl.module { main = fn })
+      for _, opset in ipairs { 9, 13, 18 } do
+        local _, again = written(mod, opset)
+        assert.same({ { { { 0, 0 }, { 1, 2 } } } },
+          pl.eval(again, { { { { 1, 2 }, { 3, 4 } } } }):to_table())
+      end
+    end
+  end)
+
   it("crops and pads with slices and pads", function()
     for _, axes in ipairs { {}, { 0, 1 } } do
       local mod = one(18, function(m, x)
@@ -238,9 +253,55 @@ describe("ConvertOpset", function()
     same(mod, again)
   end)
 
+  it("keeps triangles by comparisons before opset 14", function()
+    for _, dtype in ipairs { "float32", "int32", "bool", "float16" } do
+      local x, k = pl.var("x", ("Tensor[(2, N, 4), %s]"):format(dtype)), pl.var("k", "int64")
+      for _, operands in ipairs { { x }, { x, k } } do
+        for upper = 0, 1 do
+          local fn = pl.func(operands, pl.op.trilu(operands, { upper = upper }))
+          local mod = pl.pipeline "ConvertOpset{opset=17}" (pl.module { main = fn })
+          local found, again = written(mod, 13)
+          assert.is_nil(found.trilu)
+          same(mod, again)
+        end
+      end
+    end
+  end)
+
   it("tells shapes by slices before opset 15", function()
     local mod = one(15, node("Shape", { start = 1 }), { { "N", 3, "M" } }, "float32", "int64")
     becomes(mod, 13, { shape_of = 1, strided_slice = 1 })
+  end)
+
+  it("reshapes to extents that may be 0 before opset 14", function()
+    local x, s = pl.var("x", "Tensor[(N, M), float32]"), pl.var("s", "Tensor[(3), int64]")
+    local mod = pl.module { main = pl.func({ x, s }, pl.op.reshape(x, s, { allowzero = 1 })) }
+    local found, again = written(mod, 13)
+    assert.equal(2, found.reshape)
+    for shape, extents in pairs { [{ 2, 3 }] = { 3, 1, 2 }, [{ 0, 3 }] = { 5, 0, 2 },
+      [{ 3, 0 }] = { 0, 4, 7 }, [{ 0, 0 }] = { 2, 2, 0 }, [{ 4, 1 }] = { 2, -1, 2 },
+      [{ 0, 1 }] = { 3, -1, 2 } } do
+      local given = pl.eval(pl.func({}, pl.op.ones { shape = shape, dtype = "float32" }))
+      local to = pl.tensor(extents, "int64")
+      assert.is_true(pl.eval(mod, given, to):equal(pl.eval(again, given, to)))
+    end
+  end)
+
+  it("gives what is made of one node names that differ", function()
+    local mod = one(14, function(m, x, s)
+      return m:node("Reshape", { x, s }, { allowzero = 1 }, nil, "the_only")
+    end, { { "N", "M" }, { 3 } }, "int64")
+    local bytes = assert(pl.onnx.tostring(convert(mod, 13)))
+    local _, n = bytes:gsub("\26\8the_only", "")
+    assert.equal(1, n)
+  end)
+
+  it("computes in float32 what it does not in bfloat16", function()
+    local x = pl.var("x", "Tensor[(1, 2, 4, 4), bfloat16]")
+    local w = pl.var("w", "Tensor[(3, 2, 2, 2), bfloat16]")
+    local mod = pl.module { main = pl.func({ x, w }, pl.op.nn.conv(x, w)) }
+    becomes(mod, 17, { cast = 3, ["nn.conv"] = 1 })
+    refused(mod, 12, "the operator Conv needs opset 22")
   end)
 
   it("refuses what no older operator says, with the opset that it needs", function()
@@ -250,7 +311,7 @@ describe("ConvertOpset", function()
     assert.same({ sum = 1 }, (written(open, 9)))
     refused(one(14, function(m, x, shape)
       return m:node("Reshape", { x, m:node("Cast", { shape }, { to = 7 }) }, { allowzero = 1 })
-    end, { { 2, 3 }, { 2 } }), 13, "the operator Reshape needs opset 14, and the model has 13")
+    end, { { 2, 3 }, { "K" } }), 13, "the operator Reshape needs opset 14, and the model has 13")
   end)
 
   it("keeps the bytes of nodes that mean the same in both", function()

@@ -142,6 +142,33 @@ describe("opt --value-info", function()
   end)
 end)
 
+describe("an input or output without a rank", function()
+  local core = require "perilune.core"
+
+  local function warnings(fn)
+    assert(pl.onnx.tostring(pl.module { main = fn }))
+    local list = {}
+    for i, diag in ipairs(core.diags()) do list[i] = diag.message end
+    return table.concat(list, "\n")
+  end
+
+  it("is warned of", function()
+    local any, two = pl.var("any", "Tensor[*, float32]"), pl.var("two", "Tensor[(2), float32]")
+    local said = warnings(pl.func({ any }, pl.op.abs(any)))
+    for _, what in ipairs { "input 'any'", "output 'output_0'" } do
+      assert.matches(("the %s of the model is of no known rank"):format(what), said, 1, true)
+    end
+    assert.equal("", warnings(pl.func({ two }, pl.op.abs(two))))
+  end)
+
+  it("is not where the file has it so", function()
+    local bytes = chain({})
+    local model = assert(pl.onnx.parse(bytes))
+    assert.equal(bytes, pl.onnx.tostring(model))
+    assert.same({}, core.diags())
+  end)
+end)
+
 describe("opt --check", function()
   local folder = command.folder()
   teardown(function() os.execute("rm -rf " .. folder) end)

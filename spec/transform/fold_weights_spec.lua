@@ -2,6 +2,7 @@
 -- compute the same, and what must stay as it is.
 
 local pl = require "perilune"
+local zoo = require "perilune.zoo.model"
 
 local op = pl.op
 
@@ -197,7 +198,17 @@ describe("FoldBatchNorm keeps", function()
   end)
 
   it("channels of another number", function()
-    keeps({ x }, normalise(conv(w, b), 4))
+    local m = zoo.new { name = "channels", opset = 13 }
+    m:input("x", "float32", { 1, 4, 6, 5 })
+    local y = m:node("Conv", { "x", m:initializer("w", "float32", { 3, 4, 1, 1 }, ("\0"):rep(48)) },
+      nil, "y")
+    for _, name in ipairs { "scale", "bias", "mean", "variance" } do
+      m:initializer(name, "float32", { 4 }, ("\0"):rep(16))
+    end
+    m:output(m:node("BatchNormalization", { y, "scale", "bias", "mean", "variance" },
+      nil, "z"), "float32")
+    local mod = assert(pl.onnx.parse((m:tostring())))
+    assert.equal(mod, pl.pipeline "FoldBatchNorm" (mod))
   end)
 
   it("factors and weights that are not finite", function()

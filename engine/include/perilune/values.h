@@ -81,9 +81,11 @@ PLN_API uint64_t pln_engine_allocations(const pln_engine *engine);
  * grows with it, and it is the same from run to run. */
 PLN_API uint64_t pln_engine_allocated(const pln_engine *engine);
 
-/* Stops the pass or the evaluation that the engine is at: it fails with
- * PLN_ERR_INTERRUPTED, and nothing has happened. Nothing else may be done by a
- * signal handler or by another thread. It ends with what it stops. */
+/* Stops the pass or the evaluation that the engine is at, or what reads,
+ * writes, seals, verifies, compares, hashes or types a whole graph or module:
+ * it fails with PLN_ERR_INTERRUPTED, and nothing has happened. Nothing else may
+ * be done by a signal handler or by another thread. It ends with what it stops.
+ */
 PLN_API void pln_engine_interrupt(pln_engine *engine);
 /* Called, with `ud`, right after an interruption was asked for: from a signal
  * handler, perhaps. NULL: nothing. */

@@ -5,9 +5,9 @@
  * identity; one that is bound anywhere inside is not free. */
 
 #include "ir/graph/graph.h"
+#include "ir/infer/type_args.h"
 #include "ir/tir/tir.h"
 #include "ir/type/type.h"
-#include "ir/infer/type_args.h"
 
 /* A list of distinct variables, in order of discovery. */
 typedef struct found {

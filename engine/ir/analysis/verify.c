@@ -300,9 +300,9 @@ static pln_status check_stale(const checker *c) {
   return PLN_OK;
 }
 
-static pln_status check_nodes(checker *c) {
+static pln_status check_range(checker *c, pln_ref at, pln_ref end) {
   const pln_graph *g = c->g;
-  for (pln_ref at = 0; at < g->n_nodes; at++) {
+  for (; at < end; at++) {
     PLN_TRY(move_to(c, at));
     c->home[at] = c->here;
     const pln_node *n = &g->nodes[at];
@@ -317,6 +317,18 @@ static pln_status check_nodes(checker *c) {
       c->bound[at] = STALE;
       c->stale = true;
     }
+  }
+  return PLN_OK;
+}
+
+/* Range by range, so that a poll costs the nodes nothing. */
+static pln_status check_nodes(checker *c) {
+  const pln_graph *g = c->g;
+  for (pln_ref at = 0, end; at < g->n_nodes; at = end) {
+    end = g->n_nodes - at > PLN_POLL_ROUNDS ? at + PLN_POLL_ROUNDS : g->n_nodes;
+    PLN_TRY(check_range(c, at, end));
+    if (end < g->n_nodes)
+      PLN_TRY(pln_poll_work(g->engine));
   }
   if (c->next != g->n_scopes)
     return broken(c, "a scope lies outside of the graph");
@@ -338,7 +350,9 @@ static pln_status verify(const pln_graph *graph, bool closed) {
   size_t size = ((size_t)graph->n_nodes + 1) * sizeof *c.home;
   c.home = pln_mem_new(e, size);
   c.bound = pln_mem_zeroed(e, (size_t)graph->n_nodes + 1);
-  pln_status status = c.home && c.bound ? check_nodes(&c) : pln_nomem(e);
+  pln_work_begin(e);
+  pln_status status =
+      pln_work_done(e, c.home && c.bound ? check_nodes(&c) : pln_nomem(e));
   pln_mem_free(e, c.home, size);
   pln_mem_free(e, c.bound, (size_t)graph->n_nodes + 1);
   return status;

@@ -2,9 +2,9 @@
  * 0.14, WellFormed): each variable is bound once at the most, not after it
  * appeared free, and not used after its scope ended.
  *
- * Called by scripts and by whoever takes programs from outside. analysis/verify.c
- * has looked at nodes and scopes before; here variables count by identity, also
- * when several nodes stand for one. */
+ * Called by scripts and by whoever takes programs from outside.
+ * analysis/verify.c has looked at nodes and scopes before; here variables count
+ * by identity, also when several nodes stand for one. */
 
 #include "ir/graph/describe.h"
 #include "ir/graph/module.h"

@@ -427,16 +427,22 @@ static void compare_order(pln_comparison *c, pln_scope s) {
   }
 }
 
-pln_status pln_comparison_run(pln_comparison *c, pln_ref x, pln_ref y) {
+static pln_status compare_all(pln_comparison *c, pln_ref x, pln_ref y) {
   PLN_TRY(begin_roots(c, x, y));
-  while (c->equal && c->top > 0) {
+  for (size_t round = 0; c->equal && c->top > 0; round++) {
     c->at = c->stack[--c->top];
+    PLN_TRY(pln_poll_round(c->engine, round));
     PLN_TRY(c->at.edge == PLN_EDGE_RET ? compare_result_types(c) : compare(c));
   }
   for (pln_scope s = 0;
        c->equal && c->in_a.used && c->in_b.used && s < c->a->n_scopes; s++)
     compare_order(c, s);
   return PLN_OK;
+}
+
+pln_status pln_comparison_run(pln_comparison *c, pln_ref x, pln_ref y) {
+  pln_work_begin(c->engine);
+  return pln_work_done(c->engine, compare_all(c, x, y));
 }
 
 void pln_comparison_end(pln_comparison *c) {

@@ -235,8 +235,9 @@ static pln_status walk(hasher *s, pln_ref root) {
     PLN_TRY(enter_scope(s, 0));
   else
     PLN_TRY(push(s, root));
-  while (s->top > 0) {
+  for (size_t round = 0; s->top > 0; round++) {
     pln_ref entry = s->stack[--s->top];
+    PLN_TRY(pln_poll_round(s->engine, round));
     if (entry & LEAVE)
       leave(s, entry & ~LEAVE);
     else
@@ -251,7 +252,8 @@ static pln_status run(hasher *s, pln_ref node, uint64_t *out) {
   size_t size = ((size_t)g->n_nodes + 1) * sizeof *s->hash;
   s->statements.graph = g;
   s->hash = pln_mem_zeroed(e, size);
-  pln_status status = s->hash ? walk(s, node) : pln_nomem(e);
+  pln_work_begin(e);
+  pln_status status = pln_work_done(e, s->hash ? walk(s, node) : pln_nomem(e));
   if (status == PLN_OK)
     status = s->status;
   if (status == PLN_OK)

@@ -68,6 +68,7 @@ static pln_status equal_functions(pln_type_match *m, const pln_module *a,
   for (uint32_t i = 0; same && i < a->count; i++) {
     uint32_t k = pln_module_find(b, pln_module_name(a, i));
     same = k != PLN_NONE;
+    PLN_TRY(pln_poll_work(a->engine));
     if (same)
       PLN_TRY(equal_function(m, pln_module_function(a, i),
                              pln_module_function(b, k), &same));
@@ -110,8 +111,8 @@ static pln_status equal_rest(const pln_module *a, const pln_module *b,
   return PLN_OK;
 }
 
-pln_status pln_module_compare(const pln_module *a, const pln_module *b,
-                              pln_type_match *m, pln_module_difference *out) {
+static pln_status compare(const pln_module *a, const pln_module *b,
+                          pln_type_match *m, pln_module_difference *out) {
   *out = (pln_module_difference){.what = PLN_MODULES_EQUAL};
   if (a == b)
     return PLN_OK;
@@ -123,6 +124,12 @@ pln_status pln_module_compare(const pln_module *a, const pln_module *b,
   if (!out->what)
     PLN_TRY(equal_types(m, a, b, out));
   return out->what ? PLN_OK : equal_functions(m, a, b, out);
+}
+
+pln_status pln_module_compare(const pln_module *a, const pln_module *b,
+                              pln_type_match *m, pln_module_difference *out) {
+  pln_work_begin(a->engine);
+  return pln_work_done(a->engine, compare(a, b, m, out));
 }
 
 pln_status pln_module_equal(const pln_module *a, const pln_module *b,
@@ -154,11 +161,12 @@ static uint64_t hash_definition(const pln_module *m, const pln_type_data *t) {
 
 /* The sum over rows does not depend on their order. Free variables are mapped:
  * it agrees with both kinds of equality. */
-pln_status pln_module_hash(const pln_module *module, uint64_t *out) {
+static pln_status hash_module(const pln_module *module, uint64_t *out) {
   uint64_t sum = module->count;
   for (uint32_t i = 0; i < module->count; i++) {
     const pln_graph *f = pln_module_function(module, i);
     uint64_t hash;
+    PLN_TRY(pln_poll_work(module->engine));
     PLN_TRY(pln_graph_hash(f, f->root, true, &hash));
     sum += pln_hash_mix(hash, hash_name(module, pln_module_name(module, i)));
   }
@@ -166,4 +174,9 @@ pln_status pln_module_hash(const pln_module *module, uint64_t *out) {
     sum += hash_definition(module, pln_module_type(module, i));
   *out = sum;
   return PLN_OK;
+}
+
+pln_status pln_module_hash(const pln_module *module, uint64_t *out) {
+  pln_work_begin(module->engine);
+  return pln_work_done(module->engine, hash_module(module, out));
 }

@@ -6,9 +6,9 @@
  * one from a scope's result to its owner. Numbers of nodes are those of the
  * graph. Linear time; nothing recurses. */
 
+#include "base/writer.h"
 #include "ir/graph/module.h"
 #include "ir/tensor/literal.h"
-#include "base/writer.h"
 
 #include <stdio.h>
 

@@ -5,10 +5,10 @@
  * One node a line. Linear time; only dictionaries of attributes nest, to a
  * bounded depth. Nothing in it depends on ids of the engine. */
 
+#include "base/writer.h"
 #include "ir/graph/module.h"
 #include "ir/tensor/literal.h"
 #include "ir/type/print_cache.h"
-#include "base/writer.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -932,6 +932,8 @@ pln_status pln_builder_declare_result(pln_builder *b, pln_ref node,
 pln_status pln_builder_seal(pln_builder *builder, pln_ref root,
                             pln_graph **out) {
   PLN_TRY(check_operands(builder, 1, &root));
-  return builder->scoped ? pln_layout_scoped(builder, root, out)
-                         : pln_layout_free(builder, root, out);
+  pln_work_begin(builder->engine);
+  pln_status status = builder->scoped ? pln_layout_scoped(builder, root, out)
+                                      : pln_layout_free(builder, root, out);
+  return pln_work_done(builder->engine, status);
 }

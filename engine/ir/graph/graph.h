@@ -172,8 +172,8 @@ void pln_typed_from_note(pln_graph *graph, pln_ref node);
  * for *n: `n` is a copy of one of the builder's graph. */
 pln_status pln_infer_type(const pln_builder *b, pln_node *n,
                           pln_value *value) PLN_CHECKED;
-/* analysis/verify.c: the verifier, on what is a function of a module: no variable is
- * free in it. */
+/* analysis/verify.c: the verifier, on what is a function of a module: no
+ * variable is free in it. */
 pln_status pln_graph_verify_closed(const pln_graph *function) PLN_CHECKED;
 /* PLN_ERR_TYPE when the data of a Match is not what its patterns are for. The
  * builder leaves that to InferType; who changes the data asks. */

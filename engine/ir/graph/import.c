@@ -20,9 +20,18 @@ typedef struct memo {
 typedef struct pln_import_memo {
   memo *rows;
   uint32_t count, capacity;
+  pln_idmap *by_graph; /* its address: its row + 1; of more than FEW_ROWS */
   pln_ref *stack;
   uint32_t top, cap_stack;
 } pln_import_memo;
+
+/* So many rows are searched without an index. */
+enum { FEW_ROWS = 16 };
+
+static void drop_index(pln_import_memo *all) {
+  pln_idmap_free(all->by_graph);
+  all->by_graph = NULL;
+}
 
 static size_t map_bytes(const memo *m) {
   return ((size_t)m->size + 1) * sizeof *m->map;
@@ -36,6 +45,7 @@ void pln_import_free(pln_builder *b) {
     pln_mem_free(b->engine, all->rows[i].map, map_bytes(&all->rows[i]));
     pln_graph_release(all->rows[i].graph);
   }
+  drop_index(all);
   pln_mem_free(b->engine, all->rows, all->capacity * sizeof *all->rows);
   pln_mem_free(b->engine, all->stack, all->cap_stack * sizeof *all->stack);
   pln_mem_free(b->engine, all, sizeof *all);
@@ -67,8 +77,10 @@ void pln_import_compact(pln_builder *b, const pln_ref *map) {
     pln_mem_free(b->engine, m->map, map_bytes(m));
     pln_graph_release(m->graph);
   }
-  if (all)
+  if (all) {
     all->count = n;
+    drop_index(all);
+  }
 }
 
 /* --------------------------------------------------------------------- memos
@@ -93,23 +105,53 @@ static pln_status widen(pln_builder *b, memo *m) {
   return PLN_OK;
 }
 
+static pln_status index_rows(pln_engine *e, pln_import_memo *all) {
+  pln_status status = pln_idmap_new(e, &all->by_graph);
+  for (uint32_t i = 0; i < all->count && status == PLN_OK; i++)
+    status = pln_idmap_set(all->by_graph, (uintptr_t)all->rows[i].graph, i + 1);
+  if (status != PLN_OK)
+    drop_index(all);
+  return status;
+}
+
+/* *row: of the graph, + 1; 0 when it has none. */
+static pln_status find_row(pln_engine *e, pln_import_memo *all,
+                           const pln_graph *graph, uint32_t *row) {
+  if (all->count > FEW_ROWS) {
+    if (!all->by_graph)
+      PLN_TRY(index_rows(e, all));
+    *row = pln_idmap_get(all->by_graph, (uintptr_t)graph);
+    return PLN_OK;
+  }
+  *row = all->count;
+  while (*row > 0 && all->rows[*row - 1].graph != graph)
+    --*row;
+  return PLN_OK;
+}
+
+static pln_status add_row(pln_engine *e, pln_import_memo *all,
+                          const pln_graph *graph) {
+  PLN_TRY(pln_mem_grow(e, (void **)&all->rows, &all->capacity,
+                       (size_t)all->count + 1, sizeof *all->rows));
+  if (all->by_graph)
+    PLN_TRY(pln_idmap_set(all->by_graph, (uintptr_t)graph, all->count + 1));
+  all->rows[all->count++] =
+      (memo){.graph = pln_graph_retain(graph), .block = PLN_NONE};
+  return PLN_OK;
+}
+
 static pln_status find_memo(pln_builder *b, const pln_graph *graph,
                             memo **out) {
+  uint32_t row;
   if (!b->imports &&
       !(b->imports = pln_mem_zeroed(b->engine, sizeof *b->imports)))
     return pln_nomem(b->engine);
-  pln_import_memo *all = b->imports;
-  uint32_t i = all->count;
-  while (i > 0 && all->rows[i - 1].graph != graph)
-    i--;
-  if (i == 0) {
-    PLN_TRY(pln_mem_grow(b->engine, (void **)&all->rows, &all->capacity,
-                         (size_t)all->count + 1, sizeof *all->rows));
-    all->rows[all->count++] =
-        (memo){.graph = pln_graph_retain(graph), .block = PLN_NONE};
-    i = all->count;
+  PLN_TRY(find_row(b->engine, b->imports, graph, &row));
+  if (row == 0) {
+    PLN_TRY(add_row(b->engine, b->imports, graph));
+    row = b->imports->count;
   }
-  *out = &all->rows[i - 1];
+  *out = &b->imports->rows[row - 1];
   return widen(b, *out);
 }
 

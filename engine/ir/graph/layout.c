@@ -162,8 +162,11 @@ static pln_status emit_nodes(const pln_layout *l, pln_graph *g) {
   for (uint32_t i = 0; i < l->n; i++)
     source[l->at[l->order[i]]] = l->order[i];
   pln_status status = PLN_OK;
-  for (uint32_t at = 0; at < l->n && status == PLN_OK; at++)
-    status = emit_node(l, source[at], at, g);
+  for (uint32_t at = 0; at < l->n && status == PLN_OK; at++) {
+    status = pln_poll_round(l->engine, at);
+    if (status == PLN_OK)
+      status = emit_node(l, source[at], at, g);
+  }
   g->n_nodes = l->n;
   pln_mem_free(l->engine, source, size);
   return status;
@@ -296,6 +299,7 @@ static pln_status mark_live(const pln_builder *b, pln_layout *l,
   l->at[l->root] = 1;
   for (pln_ref ref = g->n_nodes; ref-- > 0;) {
     const pln_node *n = &g->nodes[ref];
+    PLN_TRY(pln_poll_round(l->engine, ref));
     if (!l->at[ref] && !(scopes[b->home[ref]] && pln_is_scheduled(n) &&
                          !(n->flags & PLN_NODE_DROPPED)))
       continue;

@@ -167,6 +167,7 @@ static pln_status place_nodes(placer *p) {
   for (pln_ref ref = root + 1; ref-- > 0;) {
     const pln_node *n = &g->nodes[ref];
     pln_scope home = p->l->home[ref];
+    PLN_TRY(pln_poll_round(p->l->engine, ref));
     if (p->home[ref] != PLN_NONE && !(p->state[ref] & BOUND))
       home = p->l->home[ref] = p->alias[p->home[ref]];
     bool binds = n->kind == PLN_FUNCTION;

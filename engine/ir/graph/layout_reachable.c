@@ -249,8 +249,9 @@ static pln_status leave(pln_reach *r, pln_ref ref) {
 static pln_status walk(pln_reach *r, pln_ref root) {
   PLN_TRY(number_scope(r, 0));
   PLN_TRY(push(r, root));
-  while (r->top > 0) {
+  for (size_t round = 0; r->top > 0; round++) {
     pln_ref entry = r->stack[--r->top];
+    PLN_TRY(pln_poll_round(r->part.engine, round));
     PLN_TRY(entry & LEAVE ? leave(r, entry & ~LEAVE) : enter(r, entry));
   }
   r->part.root = r->part.n_nodes - 1;

@@ -316,8 +316,15 @@ pln_status pln_module_verify_function(const pln_module *m, uint32_t index) {
   return pln_blame_function(m, index, pln_graph_check_constructors(f, m));
 }
 
-pln_status pln_module_verify(const pln_module *module) {
-  for (uint32_t i = 0; i < module->count; i++)
+static pln_status verify_all(const pln_module *module) {
+  for (uint32_t i = 0; i < module->count; i++) {
+    PLN_TRY(pln_poll_work(module->engine));
     PLN_TRY(pln_module_verify_function(module, i));
+  }
   return PLN_OK;
+}
+
+pln_status pln_module_verify(const pln_module *module) {
+  pln_work_begin(module->engine);
+  return pln_work_done(module->engine, verify_all(module));
 }

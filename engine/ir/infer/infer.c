@@ -106,28 +106,96 @@ static pln_status check_arity(const pln_infer *call, const pln_op_info *row) {
                         few ? row->min_args : row->max_args, call->n_args);
 }
 
-/* What an operator that works element by element is not given. */
+/* What no operator computes with: it has no elements. */
 static bool has_no_elements(const pln_engine *e, pln_type type) {
   pln_type_kind kind = pln_type_kind_of(e, type);
   return kind == PLN_TYPE_TUPLE || kind == PLN_TYPE_FUNC ||
          kind == PLN_TYPE_REF || kind == PLN_TYPE_CALL;
 }
 
-static pln_status check_elements(const pln_infer *call,
-                                 const pln_op_info *row) {
-  enum {
-    BY_ELEMENT = PLN_TRAIT_ELEMENTWISE | PLN_TRAIT_BROADCAST | PLN_TRAIT_REDUCE
-  };
-  pln_engine *e = call->engine;
-  if (!(row->traits & BY_ELEMENT) || row->traits & PLN_TRAIT_DATA)
+static pln_status refuse_operand(const pln_infer *call, const char *name,
+                                 uint32_t i, pln_type type) {
+  pln_description got;
+  return pln_diag_error(call->engine, PLN_ERR_TYPE, NULL,
+                        "'%s', operand %u: expected a tensor, got %s", name,
+                        i + 1, pln_describe_type(call->engine, type, &got));
+}
+
+static bool is_container(const pln_engine *e, pln_type type) {
+  pln_type_kind kind = pln_type_kind_of(e, type);
+  return kind == PLN_TYPE_SEQUENCE || kind == PLN_TYPE_OPTIONAL ||
+         kind == PLN_TYPE_MAP;
+}
+
+/* Whether all fields of a type that is a tuple have elements. */
+static bool is_tuple_of_tensors(const pln_engine *e, pln_type type) {
+  if (pln_type_kind_of(e, type) != PLN_TYPE_TUPLE)
+    return false;
+  for (uint32_t i = 0; i < pln_type_n_parts(e, type); i++)
+    if (has_no_elements(e, pln_type_part(e, type, i)) ||
+        is_container(e, pln_type_part(e, type, i)))
+      return false;
+  return true;
+}
+
+bool pln_dtype_is_integer(pln_dtype dtype) {
+  switch (dtype) {
+  case PLN_DTYPE_NONE:
+  case PLN_BOOL:
+  case PLN_INT2:
+  case PLN_INT4:
+  case PLN_INT8:
+  case PLN_INT16:
+  case PLN_INT32:
+  case PLN_INT64:
+  case PLN_UINT2:
+  case PLN_UINT4:
+  case PLN_UINT8:
+  case PLN_UINT16:
+  case PLN_UINT32:
+  case PLN_UINT64: return true;
+  default: return false;
+  }
+}
+
+pln_status pln_infer_expect_integers(const pln_infer *call, uint32_t i) {
+  pln_type type = i < call->n_args ? call->graph->nodes[call->args[i]].type : 0;
+  pln_dtype dtype = pln_type_dtype(call->engine, type);
+  if (pln_dtype_is_integer(dtype))
     return PLN_OK;
-  for (uint32_t i = 0; i < call->n_args; i++) {
+  return pln_diag_error(call->engine, PLN_ERR_TYPE, NULL,
+                        "'%s', operand %u: expected integers, got %s",
+                        pln_op_row(call->engine, call->op)->name, i + 1,
+                        pln_dtype_name(dtype));
+}
+
+static pln_status check_integers(const pln_infer *call,
+                                 const pln_op_info *row) {
+  uint32_t operands = row->traits / PLN_TRAIT_INTEGERS;
+  for (uint32_t i = 0; operands >> i && i < PLN_INTEGER_OPERANDS; i++)
+    if (operands >> i & 1)
+      PLN_TRY(pln_infer_expect_integers(call, i));
+  return PLN_OK;
+}
+
+/* What is no tensor is an operand of few operators. */
+static pln_status check_operands(const pln_infer *call,
+                                 const pln_op_info *row) {
+  pln_engine *e = call->engine;
+  if (row->traits & (PLN_TRAIT_ANY | PLN_TRAIT_OPAQUE))
+    return PLN_OK;
+  enum {
+    HOLDS_CONTAINERS = PLN_TRAIT_CONTAINER | PLN_TRAIT_DATA | PLN_TRAIT_BODY
+  };
+  bool holds = row->traits & HOLDS_CONTAINERS;
+  bool joins = row->traits & PLN_TRAIT_JOIN && call->n_args == 1;
+  bool has_body = row->traits & PLN_TRAIT_BODY && call->n_args;
+  for (uint32_t i = 0; i < call->n_args - has_body; i++) {
     pln_type type = call->graph->nodes[call->args[i]].type;
-    pln_description got;
-    if (has_no_elements(e, type))
-      return pln_diag_error(e, PLN_ERR_TYPE, NULL,
-                            "'%s', operand %u: expected a tensor, got %s",
-                            row->name, i + 1, pln_describe_type(e, type, &got));
+    if (is_container(e, type) ? !holds
+                              : has_no_elements(e, type) &&
+                                    !(joins && is_tuple_of_tensors(e, type)))
+      return refuse_operand(call, row->name, i, type);
   }
   return PLN_OK;
 }
@@ -140,7 +208,9 @@ pln_status pln_infer_call(pln_infer *call) {
   if (status == PLN_OK)
     status = pln_attrs_within(call->engine, said, &call->attrs);
   if (status == PLN_OK)
-    status = check_elements(call, row);
+    status = check_operands(call, row);
+  if (status == PLN_OK)
+    status = check_integers(call, row);
   /* What an attribute reference stands for is not known here: so is the type.
    */
   if (status == PLN_OK && row->infer && !pln_attrs_has_refs(call->engine, said))

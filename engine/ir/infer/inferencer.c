@@ -165,8 +165,10 @@ static pln_status fill(pln_typing *t, pln_typed_graph *g) {
   find_open(t, g);
   pln_graph_homes(g->old, g->home);
   PLN_TRY(pln_graph_copy(g->old, &g->graph));
-  for (pln_ref ref = 0; ref < n; ref++)
+  for (pln_ref ref = 0; ref < n; ref++) {
+    PLN_TRY(pln_poll_round(t->engine, ref));
     PLN_TRY(first_term(t, g, ref));
+  }
   return loosen_lets(t, g);
 }
 
@@ -255,6 +257,7 @@ static pln_status ask_all(pln_typing *t, pln_typed_graph *g, bool last) {
 static pln_status ask_back(pln_typing *t, pln_typed_graph *g) {
   for (pln_ref ref = g->old->n_nodes; ref-- > 0;) {
     const pln_node *n = &g->old->nodes[ref];
+    PLN_TRY(pln_poll_round(t->engine, ref));
     if (n->kind != PLN_CALL || !n->data || g->refused[ref] || !uses_open(g, n))
       continue;
     PLN_TRY(take_refusal(t, g, ref, pln_typing_tell_back(t, g, ref)));
@@ -337,6 +340,7 @@ pln_status pln_typing_result(pln_typing *t, uint32_t index, pln_graph **out) {
   for (pln_ref ref = 0; ref < g->old->n_nodes; ref++) {
     const pln_node *n = &g->old->nodes[ref];
     pln_type type = n->type;
+    PLN_TRY(pln_poll_round(t->engine, ref));
     if (g->open[ref] && n->kind == PLN_GLOBAL_VAR)
       PLN_TRY(global_type(t, g, ref, &type));
     else if (g->open[ref])

@@ -5,12 +5,12 @@
  * Called when types were inferred, and by scripts. Nothing recurses: a case is
  * a list of parts (infer/match_coverage.h). */
 
+#include "base/writer.h"
 #include "ir/graph/describe.h"
 #include "ir/graph/module.h"
 #include "ir/infer/apply.h"
 #include "ir/infer/match_coverage.h"
 #include "ir/relay/print/plan.h"
-#include "base/writer.h"
 
 /* ---------------------------------------------------------------- messages */
 

@@ -261,9 +261,11 @@ static pln_status infer_all(inference *in) {
 pln_status pln_module_infer(const pln_module *module, pln_module **out) {
   inference in = {.engine = module->engine};
   PLN_TRY(pln_module_copy(module, &in.module));
+  pln_work_begin(in.engine);
   pln_status status = set_up(&in, module);
   if (status == PLN_OK)
     status = infer_all(&in);
+  status = pln_work_done(in.engine, status);
   tear_down(&in, module);
   if (status == PLN_OK)
     *out = in.changed ? in.module : pln_module_retain(module);
@@ -292,8 +294,8 @@ static pln_status infer_expression(const pln_graph *graph,
   return status;
 }
 
-pln_status pln_graph_infer(const pln_graph *graph, const pln_module *module,
-                           pln_graph **out) {
+static pln_status infer_checked(const pln_graph *graph,
+                                const pln_module *module, pln_graph **out) {
   pln_graph *typed;
   PLN_TRY(infer_expression(graph, module, &typed));
   pln_status status = pln_graph_check_early_uses(typed);
@@ -304,4 +306,10 @@ pln_status pln_graph_infer(const pln_graph *graph, const pln_module *module,
   else
     pln_graph_release(typed);
   return status;
+}
+
+pln_status pln_graph_infer(const pln_graph *graph, const pln_module *module,
+                           pln_graph **out) {
+  pln_work_begin(graph->engine);
+  return pln_work_done(graph->engine, infer_checked(graph, module, out));
 }

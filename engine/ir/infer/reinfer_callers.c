@@ -8,6 +8,8 @@
  * unless functions that call each other have no types that agree; calls fit
  * what they call, but for those that a file was accepted with. */
 
+#include <stdlib.h>
+
 #include "ir/graph/module.h"
 #include "ir/infer/check_calls.h"
 #include "ir/infer/check_uses.h"
@@ -23,8 +25,11 @@ typedef struct callers {
   uint32_t *first;    /* a function: its first edge + 1 */
   edge *edges;
   uint32_t n_edges, cap_edges;
-  bool *dirty, *next; /* a function: to be typed in this, in the next level */
-  bool *touched;      /* a function: replaced, or typed again */
+  bool *waits;     /* a function: it is in the next level */
+  uint32_t *level; /* functions to be typed in this level */
+  uint32_t *next;  /* in the next one */
+  uint32_t n_next;
+  bool *touched; /* a function: replaced, or typed again */
 } callers;
 
 pln_type pln_signature(const pln_graph *function) {
@@ -74,9 +79,15 @@ static pln_status retype_var(void *ud, pln_rewrite *rw, pln_ref old,
 
 /* --------------------------------------------------------------- who calls */
 
-static void mark_callers(callers *c, uint32_t callee) {
+static void put_next(callers *c, uint32_t function) {
+  if (!c->waits[function])
+    c->next[c->n_next++] = function;
+  c->waits[function] = true;
+}
+
+static void put_callers(callers *c, uint32_t callee) {
   for (uint32_t at = c->first[callee]; at; at = c->edges[at - 1].next)
-    c->next[c->edges[at - 1].caller] = true;
+    put_next(c, c->edges[at - 1].caller);
 }
 
 /* Enters the function's calls; it is to be typed again when it sees another
@@ -91,20 +102,13 @@ static pln_status look_into(callers *c, uint32_t caller) {
     if (callee == PLN_NONE)
       continue;
     if (!sees(c->module, callee, n))
-      c->next[caller] = true;
+      put_next(c, caller);
     PLN_TRY(pln_mem_grow(g->engine, (void **)&c->edges, &c->cap_edges,
                          (size_t)c->n_edges + 1, sizeof *c->edges));
     c->edges[c->n_edges++] = (edge){caller, c->first[callee]};
     c->first[callee] = c->n_edges;
   }
   return PLN_OK;
-}
-
-static bool any(const callers *c, const bool *marks) {
-  for (uint32_t i = 0; i < c->module->count; i++)
-    if (marks[i])
-      return true;
-  return false;
 }
 
 /* Did the function look otherwise to its callers before, or was there none? */
@@ -125,7 +129,7 @@ static pln_status find_callers(callers *c, const pln_module *before) {
     PLN_TRY(look_into(c, i));
     all = all || is_moved(c, before, i);
   }
-  all = all || any(c, c->next);
+  all = all || c->n_next > 0;
   for (uint32_t i = 0; all && i < n; i++)
     if (!c->touched[i])
       PLN_TRY(look_into(c, i));
@@ -144,7 +148,7 @@ static pln_status retype(callers *c, uint32_t i) {
   PLN_TRY(
       pln_blame_function(c->module, i, pln_graph_rewrite(old, &mutator, &f)));
   if (differ(f, old))
-    mark_callers(c, i);
+    put_callers(c, i);
   c->touched[i] = true;
   c->module->own[i].function = f;
   pln_graph_release(old);
@@ -157,15 +161,22 @@ static pln_status check_touched(const pln_module *m, uint32_t i) {
   return pln_graph_check_constructors(f, m);
 }
 
+static int by_index(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* In the order of the module, whatever led to each. */
 static pln_status retype_level(callers *c) {
-  uint32_t n = c->module->count;
-  bool *dirty = c->next;
-  c->next = c->dirty;
-  c->dirty = dirty;
-  memset(c->next, 0, n * sizeof *c->next);
+  uint32_t n = c->n_next, *level = c->next;
+  c->next = c->level;
+  c->level = level;
+  c->n_next = 0;
+  qsort(level, n, sizeof *level, by_index);
   for (uint32_t i = 0; i < n; i++)
-    if (dirty[i])
-      PLN_TRY(retype(c, i));
+    c->waits[level[i]] = false;
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(retype(c, level[i]));
   return PLN_OK;
 }
 
@@ -174,7 +185,7 @@ static pln_status retype_level(callers *c) {
 static pln_status retype_levels(callers *c, const pln_module *before) {
   uint32_t n = c->module->count;
   PLN_TRY(find_callers(c, before));
-  for (uint32_t level = 0; any(c, c->next) && level <= n; level++)
+  for (uint32_t level = 0; c->n_next > 0 && level <= n; level++)
     PLN_TRY(retype_level(c));
   for (uint32_t i = 0; i < n; i++)
     if (c->touched[i])
@@ -188,15 +199,17 @@ pln_status pln_module_retype(pln_module *module, const pln_module *before,
   size_t n = module->count;
   callers c = {.module = module, .touched = replaced};
   c.first = pln_mem_zeroed(e, n * sizeof *c.first);
-  c.dirty = pln_mem_zeroed(e, n * sizeof *c.dirty);
-  c.next = pln_mem_zeroed(e, n * sizeof *c.next);
+  c.waits = pln_mem_zeroed(e, n * sizeof *c.waits);
+  c.level = pln_mem_new(e, n * sizeof *c.level);
+  c.next = pln_mem_new(e, n * sizeof *c.next);
   pln_status status = PLN_OK;
-  if (!c.first || !c.dirty || !c.next)
+  if (!c.first || !c.waits || !c.level || !c.next)
     status = pln_nomem(e);
   else
     status = retype_levels(&c, before);
   pln_mem_free(e, c.first, n * sizeof *c.first);
-  pln_mem_free(e, c.dirty, n * sizeof *c.dirty);
+  pln_mem_free(e, c.waits, n * sizeof *c.waits);
+  pln_mem_free(e, c.level, n * sizeof *c.level);
   pln_mem_free(e, c.next, n * sizeof *c.next);
   pln_mem_free(e, c.edges, c.cap_edges * sizeof *c.edges);
   return status;

@@ -1,4 +1,5 @@
-/* infer/type_args.h: what a call gives for the type parameters of what it calls.
+/* infer/type_args.h: what a call gives for the type parameters of what it
+ * calls.
  *
  * As a rule the arguments tell. What they do not tell may be written: it stands
  * among the call's attributes as "type_args", a list of types, the first ones

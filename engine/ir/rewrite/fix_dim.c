@@ -9,8 +9,8 @@
 #include "ir/graph/describe.h"
 #include "ir/graph/graph.h"
 #include "ir/graph/module.h"
-#include "ir/type/dim.h"
 #include "ir/infer/type_args.h"
+#include "ir/type/dim.h"
 
 #include <stdio.h>
 

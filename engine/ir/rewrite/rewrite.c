@@ -13,8 +13,8 @@
 #include "ir/graph/describe.h"
 
 #include "ir/infer/apply.h"
-#include "ir/provenance/rule_application.h"
 #include "ir/infer/type_args.h"
+#include "ir/provenance/rule_application.h"
 
 /* ---------------------------------------------------------------- accessors */
 

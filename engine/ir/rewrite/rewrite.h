@@ -64,9 +64,9 @@ struct pln_rewrite {
 pln_status pln_rewrite_materialise(pln_rewrite *rw) PLN_CHECKED;
 /* The node that is swept is merged into `kept`, which then comes from both. */
 pln_status pln_rewrite_join(pln_rewrite *rw, pln_ref kept) PLN_CHECKED;
-/* graph/import_origin.c: when the graph's table has many more steps than
- * there are nodes, the graph gets one with what its nodes still need and the
- * newest steps. */
+/* graph/import_origin.c: when the graph's table has many more steps than there
+ * are nodes, the graph gets one with what its nodes still need and the newest
+ * steps. */
 pln_status pln_origins_trim(pln_graph *graph) PLN_CHECKED;
 /* value_numbering.c: whether what the mutator built and answers with is the
  * node that it was given once more; then it is dropped. */

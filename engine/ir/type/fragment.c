@@ -1,5 +1,5 @@
-/* type/fragment.c: pieces of text, one behind the other, found by number
- * or key.
+/* type/fragment.c: pieces of text, one behind the other, found by number or
+ * key.
  *
  * Kept by the printer for types and attributes, of which a module has few that
  * differ. */

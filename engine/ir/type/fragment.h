@@ -1,5 +1,5 @@
-/* type/fragment.h: pieces of text that are made once and written often:
- * types and attributes. */
+/* type/fragment.h: pieces of text that are made once and written often: types
+ * and attributes. */
 
 #ifndef PLN_IR_TYPE_FRAGMENT_H
 #define PLN_IR_TYPE_FRAGMENT_H

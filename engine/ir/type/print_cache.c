@@ -1,5 +1,4 @@
-/* type/print_cache.c: texts of types, each made once, and a bound on long
- * ones.
+/* type/print_cache.c: texts of types, each made once, and a bound on long ones.
  *
  * Used by the printer and by the dump. A text is kept unless it is long; a long
  * one is made again each time, until what was made is much; from then on long

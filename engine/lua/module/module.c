@@ -7,7 +7,7 @@
 #include "lua/binding.h"
 
 pln_module **pln_lua_new_module(lua_State *L) {
-  return pln_lua_big_box(L, PLN_LUA_MODULE, sizeof(pln_module *), 0);
+  return pln_lua_big_box(L, PLN_LUA_MODULE, sizeof(pln_module *), 1);
 }
 
 void pln_lua_push_module(lua_State *L, const pln_module *module) {
@@ -279,6 +279,18 @@ static int push_names(lua_State *L, pln_lua *b, const pln_module *module) {
   return 1;
 }
 
+/* The box keeps the table, which is large where there are many: it is made
+ * once, and not to be changed. */
+static int push_definitions(lua_State *L, pln_lua *b,
+                            const pln_module *module) {
+  if (lua_getiuservalue(L, 1, 1) == LUA_TTABLE)
+    return 1;
+  pln_lua_push_definitions(L, b, module);
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, 1, 1);
+  return 1;
+}
+
 /* mod.functions, .names, .types, .attrs, methods, else the function of that
  * name */
 static int module_index(lua_State *L) {
@@ -293,7 +305,7 @@ static int module_index(lua_State *L) {
   if (!strcmp(key, "names"))
     return push_names(L, b, module);
   if (!strcmp(key, "types"))
-    return pln_lua_push_definitions(L, b, module);
+    return push_definitions(L, b, module);
   if (strcmp(key, "attrs") != 0)
     return push_function(L, b, module, 2);
   pln_lua_push_attrs(L, b, pln_module_attrs(module));

@@ -51,7 +51,7 @@ typedef struct pln_export_frame {
   uint32_t n_outputs;
   uint64_t changes;   /* ex->changes when it began */
   uint32_t n_nodes;   /* written so far ... */
-  uint64_t last_node; /* ... and where the last one stood in the source */
+  uint64_t last_node; /* ... and where the last of them is in the source */
 } pln_export_frame;
 
 /* Where a node with nested graphs begins, to go back when nothing changed. */
@@ -174,7 +174,16 @@ bool pln_export_is_entry(const pln_export *ex, pln_ref node);
 /* Whether a Constant is written as an initializer. */
 bool pln_export_is_initializer(const pln_export *ex, pln_ref node);
 
-/* export_names.c. Names the values of the innermost open graph. */
+/* export_names.c. The nodes of a scope in order, but for those of scopes in it,
+ * which are passed over. */
+typedef struct pln_scope_walk {
+  pln_ref at, end;
+  pln_scope child;
+} pln_scope_walk;
+pln_scope_walk pln_export_walk(const pln_export *ex, pln_scope scope);
+/* False: there is no other. */
+bool pln_export_next(const pln_export *ex, pln_scope_walk *walk, pln_ref *out);
+/* Names the values of the innermost open graph. */
 pln_status pln_export_prepare(pln_export *ex) PLN_CHECKED;
 pln_status pln_export_name_graph(pln_export *ex) PLN_CHECKED;
 /* A new name of this kind, which stands for something that `node` needs. */

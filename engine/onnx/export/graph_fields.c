@@ -410,11 +410,12 @@ static pln_status old_offset(pln_export *ex, pln_ref node, uint64_t *out) {
 }
 
 static pln_status list_constants(pln_export *ex, constants *c) {
-  const pln_scope_row *row = &ex->g->scopes[top(ex)->scope];
+  pln_scope_walk w = pln_export_walk(ex, top(ex)->scope);
+  pln_ref i;
   bool sorted = true;
   *c = (constants){0};
-  for (pln_ref i = row->begin; i < row->end; i++) {
-    if (ex->home[i] != top(ex)->scope || !pln_export_is_entry(ex, i))
+  while (pln_export_next(ex, &w, &i)) {
+    if (!pln_export_is_entry(ex, i))
       continue;
     PLN_TRY(pln_mem_grow(ex->engine, (void **)&c->all, &c->capacity,
                          (size_t)c->count + 1, sizeof *c->all));
@@ -555,18 +556,44 @@ static pln_status put_new_initializers(pln_export *ex, const constants *c,
 /* -------------------------------------------------------- inputs and outputs
  */
 
+/* ONNX asks that the inputs and outputs of a model are of known rank. */
+static void warn_of_rank(const pln_export *ex, const char *what, pln_slice name,
+                         pln_type type) {
+  pln_type_kind kind = pln_type_kind_of(ex->engine, type);
+  bool is_ranked =
+      kind == PLN_TYPE_TENSOR && pln_type_rank(ex->engine, type) >= 0;
+  if (ex->n_frames > 1 || is_ranked || (type && kind != PLN_TYPE_TENSOR))
+    return;
+  pln_diag_warn(ex->engine, NULL,
+                "the %s '%.*s' of the model is of no known rank, which ONNX "
+                "asks for: onnx's checker refuses it",
+                what, (int)(name.size & 0xff), name.data);
+}
+
+static pln_status put_new_value(pln_export *ex, uint32_t tag, pln_slice name,
+                                pln_type type) {
+  warn_of_rank(ex, tag == GRAPH_INPUT ? "input" : "output", name, type);
+  return pln_encode_value_info(ex->rope, ex->engine, tag, name, type);
+}
+
+static pln_status put_retyped(pln_export *ex, uint32_t tag, pln_message old,
+                              pln_slice name, pln_type type) {
+  warn_of_rank(ex, tag == GRAPH_INPUT ? "input" : "output", name, type);
+  return retype(ex, tag, old, type);
+}
+
 static pln_status put_param(pln_export *ex, old_fields *old, pln_ref node) {
   const pln_origin *o = pln_export_origin(ex, node);
   pln_slice name = pln_export_name(ex, node), old_name;
   pln_type type = ex->g->nodes[node].type, old_type;
   if (!o || !o->name)
-    return pln_encode_value_info(ex->rope, ex->engine, GRAPH_INPUT, name, type);
+    return put_new_value(ex, GRAPH_INPUT, name, type);
   pln_message message = pln_origin_message(o);
   PLN_TRY(pln_decode_value_info(&ex->decoder, message, &old_name, &old_type));
   if (!pln_slice_equal(old_name, name))
-    return pln_encode_value_info(ex->rope, ex->engine, GRAPH_INPUT, name, type);
+    return put_new_value(ex, GRAPH_INPUT, name, type);
   if (old_type != type)
-    return retype(ex, GRAPH_INPUT, message, type);
+    return put_retyped(ex, GRAPH_INPUT, message, name, type);
   old->n_kept++;
   return pln_rope_message(ex->rope, GRAPH_INPUT, message);
 }
@@ -674,11 +701,10 @@ static pln_status put_output(pln_export *ex, old_fields *old,
   if (f)
     PLN_TRY(pln_decode_value_info(&ex->decoder, f->inside, &name, &declared));
   if (!f || !pln_slice_equal(name, o->name))
-    return pln_encode_value_info(ex->rope, ex->engine, GRAPH_OUTPUT, o->name,
-                                 type);
+    return put_new_value(ex, GRAPH_OUTPUT, o->name, type);
   if (type == imported_type(ex, index) || !type)
     return keep(ex, old, f);
-  return retype(ex, GRAPH_OUTPUT, f->inside, type);
+  return put_retyped(ex, GRAPH_OUTPUT, f->inside, name, type);
 }
 
 static pln_status put_outputs(pln_export *ex, old_fields *old) {

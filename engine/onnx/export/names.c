@@ -112,17 +112,12 @@ pln_status pln_export_prepare(pln_export *ex) {
 /* ---------------------------------------------------------- nodes of a graph
  */
 
-typedef struct walk {
-  pln_ref at, end;
-  pln_scope child;
-} walk;
-
-static walk walk_scope(const pln_export *ex, pln_scope scope) {
+pln_scope_walk pln_export_walk(const pln_export *ex, pln_scope scope) {
   const pln_scope_row *row = &ex->g->scopes[scope];
-  return (walk){row->begin, row->end, ex->child[scope]};
+  return (pln_scope_walk){row->begin, row->end, ex->child[scope]};
 }
 
-static bool walk_next(const pln_export *ex, walk *w, pln_ref *out) {
+bool pln_export_next(const pln_export *ex, pln_scope_walk *w, pln_ref *out) {
   while (w->child != PLN_NONE && ex->g->scopes[w->child].begin == w->at) {
     w->at = ex->g->scopes[w->child].end;
     w->child = ex->sibling[w->child];
@@ -523,7 +518,8 @@ static pln_status name_params(pln_export *ex, const pln_export_frame *f) {
 pln_status pln_export_name_graph(pln_export *ex) {
   pln_export_frame *f = &ex->frames[ex->n_frames - 1];
   pln_ref node;
-  for (walk w = walk_scope(ex, f->scope); walk_next(ex, &w, &node);)
+  for (pln_scope_walk w = pln_export_walk(ex, f->scope);
+       pln_export_next(ex, &w, &node);)
     ex->home[node] = f->scope;
   PLN_TRY(name_params(ex, f));
   PLN_TRY(list_outputs(ex, f));
@@ -531,9 +527,11 @@ pln_status pln_export_name_graph(pln_export *ex) {
   PLN_TRY(claim_outputs(ex, f, false));
   PLN_TRY(reserve_outputs(ex, f));
   uint32_t fixed = ex->used.count;
-  for (walk w = walk_scope(ex, f->scope); walk_next(ex, &w, &node);)
+  for (pln_scope_walk w = pln_export_walk(ex, f->scope);
+       pln_export_next(ex, &w, &node);)
     PLN_TRY(name_node(ex, node, fixed));
-  for (walk w = walk_scope(ex, f->scope); walk_next(ex, &w, &node);)
+  for (pln_scope_walk w = pln_export_walk(ex, f->scope);
+       pln_export_next(ex, &w, &node);)
     PLN_TRY(name_rest(ex, node));
   return PLN_OK;
 }

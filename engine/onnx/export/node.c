@@ -794,8 +794,8 @@ static pln_status is_unchanged(pln_export *ex, const node_plan *p, bool *out) {
   return PLN_OK;
 }
 
-/* A node that follows the one before it as in the file has a name of its own
- * as there. One that was in another graph, or is the second of a slice, may
+/* A node that follows all before it as in the file has a name of its own as
+ * there. One that was in another graph, or is the second of a slice, may
  * have that of another node. */
 static pln_status settle_name(pln_export *ex, node_plan *p) {
   const pln_export_frame *f = &ex->frames[ex->n_frames - 1];
@@ -812,7 +812,8 @@ static void note_node(pln_export *ex, const node_plan *p, bool unchanged) {
   uint64_t offset = p->slice.data ? pln_message_offset(p->slice) : 0;
   bool in_order = p->own && offset > f->last_node;
   f->n_nodes++;
-  f->last_node = offset;
+  if (offset > f->last_node)
+    f->last_node = offset;
   ex->changes += !unchanged || !in_order;
 }
 

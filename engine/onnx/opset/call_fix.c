@@ -252,6 +252,17 @@ static pln_status fix_dropout(pln_call_form *f) {
   return !implied && mask ? pln_call_form_without(f, "mask") : PLN_OK;
 }
 
+/* ONNX has a vector of one element. */
+static pln_status fix_top_k(pln_call_form *f) {
+  int64_t k;
+  if (pln_type_rank(f->engine, argument_type(f, 1)) != 0)
+    return PLN_OK;
+  if (read_argument(f, 1, 1, &k) == 1)
+    return set_ints(f, 1, 1, &k);
+  pln_call_form_refuse(f, "'k' is a scalar, which must be constant");
+  return PLN_OK;
+}
+
 /* A single scale has no axis. */
 static pln_status fix_quantize(pln_call_form *f) {
   if (pln_call_form_knows(f, "axis") ||
@@ -279,6 +290,7 @@ pln_status pln_call_form_fix(pln_call_form *f) {
   case PLN_OP_PAD: return fix_pad(f);
   case PLN_OP_RESIZE: return fix_resize(f);
   case PLN_OP_DROPOUT: return fix_dropout(f);
+  case PLN_OP_TOP_K: return fix_top_k(f);
   case PLN_OP_QUANTIZE_LINEAR:
   case PLN_OP_DEQUANTIZE_LINEAR: return fix_quantize(f);
   default: return PLN_OK;

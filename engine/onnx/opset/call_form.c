@@ -591,6 +591,28 @@ static pln_status say_default(pln_call_form *f, const pln_attr *implied) {
   return PLN_OK;
 }
 
+/* What the version wants said, though the core takes it for granted. */
+static pln_status say_required(pln_call_form *f) {
+  const char *at = f->form.schema ? f->form.schema->attributes : "";
+  pln_slice name;
+  bool required;
+  while (f->valid && pln_onnx_attribute_next(&at, &name, &required)) {
+    char text[64];
+    pln_attr a;
+    if (!required || name.size >= sizeof text)
+      continue;
+    memcpy(text, name.data, name.size);
+    text[name.size] = 0;
+    if (pln_attrs_find(f->engine, f->attrs, text))
+      continue;
+    if (pln_call_form_attr(f, text, &a))
+      PLN_TRY(pln_call_form_with(f, text, a));
+    else
+      pln_call_form_refuse(f, "it needs the attribute '%s'", text);
+  }
+  return PLN_OK;
+}
+
 static pln_status check_attributes(pln_call_form *f) {
   uint32_t n = pln_attrs_count(f->engine, f->form.implied);
   for (uint32_t i = 0; i < n && f->valid; i++)
@@ -640,6 +662,50 @@ static bool is_body(const pln_call_form *f, uint32_t i) {
          f->graph->nodes[f->args[i]].kind == PLN_FUNCTION;
 }
 
+/* Shapes, axes and indices of other integers than the version takes: they are
+ * cast to int64, where the results do not follow them. */
+static bool is_cast(const pln_call_form *f, const pln_onnx_parameter *p,
+                    uint32_t i) {
+  uint32_t traits = pln_op_row(f->engine, f->op)->traits;
+  pln_type type = argument_type(f, i);
+  bool integers =
+      i < PLN_INTEGER_OPERANDS && traits / PLN_TRAIT_INTEGERS >> i & 1;
+  bool follows = p->letter && strchr(f->form.schema->outputs, p->letter);
+  return integers && !follows && f->args[i] != PLN_NONE &&
+         pln_type_kind_of(f->engine, type) == PLN_TYPE_TENSOR &&
+         pln_dtype_is_integer(pln_type_dtype(f->engine, type)) &&
+         !pln_onnx_takes(f->engine, p->types, type) &&
+         pln_onnx_takes_dtype(p->types, PLN_INT64);
+}
+
+static pln_status cast_to_int64(pln_call_form *f, uint32_t i) {
+  enum { MOST_INTS = 64 };
+  int64_t ints[MOST_INTS];
+  const pln_tensor *t = pln_call_form_constant(f, i);
+  pln_tensor *cast;
+  uint32_t n;
+  if (!t || !pln_call_form_values(f, i, MOST_INTS, ints, &n)) {
+    f->casts |= 1u << i;
+    f->changed = true;
+    return PLN_OK;
+  }
+  PLN_TRY(pln_tensor_from(f->engine, PLN_INT64, pln_tensor_rank(t),
+                          pln_tensor_dims(t), ints, n * sizeof *ints, &cast));
+  pln_call_form_set(f, i, cast);
+  return PLN_OK;
+}
+
+static pln_status cast_integers(pln_call_form *f) {
+  const char *at = f->form.schema->inputs;
+  pln_onnx_parameter p;
+  for (uint32_t i = 0; i < f->n_args && i < PLN_CALL_FEW; i++)
+    if (!pln_onnx_parameter_next(&at, &p))
+      break;
+    else if (is_cast(f, &p, i))
+      PLN_TRY(cast_to_int64(f, i));
+  return PLN_OK;
+}
+
 static void check_inputs(pln_call_form *f, letters *same) {
   const char *at = f->form.schema->inputs;
   pln_onnx_parameter p;
@@ -651,9 +717,9 @@ static void check_inputs(pln_call_form *f, letters *same) {
     if (!pln_onnx_parameter_next(&at, &p)) {
       if (given)
         pln_call_form_refuse(f, "it has no input %u", i + 1);
-    } else if (given) {
+    } else if (given && !(i < PLN_CALL_FEW && f->casts >> i & 1)) {
       check_type(f, &p, argument_type(f, i), same, "input", i);
-    } else if (!p.option) {
+    } else if (!given && !p.option) {
       pln_call_form_refuse(f, "it needs input %u", i + 1);
     }
   }
@@ -692,6 +758,7 @@ static pln_status make(pln_call_form *f) {
     PLN_TRY(fill_inputs(f));
     trim_inputs(f);
   }
+  PLN_TRY(say_required(f));
   if (f->attrs || f->form.implied) {
     PLN_TRY(check_axes(f));
     PLN_TRY(check_spelling(f));
@@ -699,6 +766,7 @@ static pln_status make(pln_call_form *f) {
   }
   if (!f->form.schema || !f->valid)
     return PLN_OK;
+  PLN_TRY(cast_integers(f));
   check_inputs(f, &same);
   check_outputs(f, &same);
   return PLN_OK;
@@ -725,9 +793,40 @@ pln_status pln_call_form_make(pln_engine *engine, const pln_graph *graph,
   return form->row && !*form->row->domain ? make(out) : PLN_OK;
 }
 
+bool pln_call_form_admits(pln_engine *engine, const pln_graph *graph,
+                          pln_ref call, const pln_op_form *form) {
+  const pln_node *n = &graph->nodes[call];
+  const char *at = form->schema ? form->schema->inputs : "";
+  letters same = {{0}};
+  pln_onnx_parameter p;
+  pln_call_form f = {.engine = engine,
+                     .graph = graph,
+                     .n_args = n->count,
+                     .args = pln_operands(graph, n),
+                     .valid = true};
+  for (uint32_t i = 0; i < n->count && f.valid; i++) {
+    if (is_body(&f, i))
+      continue;
+    if (!pln_onnx_parameter_next(&at, &p))
+      break;
+    if (pln_call_form_given(&f, i))
+      check_type(&f, &p, argument_type(&f, i), &same, "input", i);
+  }
+  return f.valid;
+}
+
 void pln_call_form_free(pln_call_form *form) {
   for (uint32_t i = 0; i < PLN_CALL_FEW; i++)
     pln_tensor_release(form->made[i]);
+}
+
+static pln_status build_cast(const pln_call_form *f, pln_builder *b,
+                             pln_ref *arg) {
+  pln_attr to = {.kind = PLN_ATTR_INT, .v.i = PLN_INT64};
+  pln_attrs attrs;
+  PLN_TRY(pln_symbol_intern(f->engine, pln_text("to"), &to.name));
+  PLN_TRY(pln_attrs_make(f->engine, 1, &to, &attrs));
+  return pln_build_call(b, PLN_OP_CAST, attrs, 0, 1, arg, arg);
 }
 
 /* The operands, which appending to the builder does not move. */
@@ -735,6 +834,8 @@ static pln_status build_args(const pln_call_form *f, pln_builder *b,
                              pln_ref *args) {
   memcpy(args, f->args, f->n_args * sizeof *args);
   for (uint32_t i = 0; i < f->n_args; i++) {
+    if (i < PLN_CALL_FEW && f->casts >> i & 1)
+      PLN_TRY(build_cast(f, b, &args[i]));
     if (args[i] != PLN_NONE)
       continue;
     if (f->made[i])

@@ -35,6 +35,7 @@ typedef struct pln_call_form {
   const pln_ref *args; /* PLN_NONE: made[i], or Absent when that is NULL */
   pln_ref few[PLN_CALL_FEW]; /* `args`, once they are changed */
   pln_tensor *made[PLN_CALL_FEW];
+  uint32_t casts; /* a bit an argument: it is cast to int64 */
   bool changed;
   bool valid;
   char why[160]; /* why not: "'axes' must be constant" */
@@ -50,6 +51,10 @@ void pln_call_form_free(pln_call_form *form);
 /* Builds the call as the form says; it is valid. */
 pln_status pln_call_form_build(pln_call_form *form, pln_builder *b,
                                pln_ref *out) PLN_CHECKED;
+
+/* Whether the version takes operands of those types. */
+bool pln_call_form_admits(pln_engine *engine, const pln_graph *graph,
+                          pln_ref call, const pln_op_form *form);
 
 /* For call_fix.c. */
 /* The value that an attribute has: as given, else by default; false when it has

@@ -12,7 +12,6 @@
 #include "ir/graph/module.h"
 #include "ir/provenance/origin.h"
 #include "onnx/import/decode.h"
-#include "onnx/node.h"
 
 /* ------------------------------------------------------------------- calls */
 
@@ -143,6 +142,106 @@ static bool is_of_file(const pln_graph *g, pln_ref node) {
   return true;
 }
 
+/* The dtypes of few operands as a number; 0: they are more. */
+static uint64_t dtypes_of(const pln_graph *g, const pln_node *n) {
+  enum { MOST = 7, BITS = 8 };
+  uint64_t all = n->count + 1;
+  if (n->count > MOST)
+    return 0;
+  for (uint32_t i = 0; i < n->count; i++)
+    all = all << BITS |
+          pln_type_dtype(g->engine, g->nodes[pln_operands(g, n)[i]].type);
+  return all;
+}
+
+/* The version takes what the operands are now. */
+static pln_status is_admitted(pln_opset_conversion *c, const pln_graph *g,
+                              pln_ref call, bool *out) {
+  const pln_node *n = &g->nodes[call];
+  const pln_op_form *form;
+  uint64_t dtypes = dtypes_of(g, n);
+  *out = true;
+  if (dtypes && c->admitted[n->data] == dtypes)
+    return PLN_OK;
+  PLN_TRY(form_of(c, n->data, &form));
+  *out = pln_call_form_admits(c->engine, g, call, form);
+  if (*out)
+    c->admitted[n->data] = dtypes;
+  return PLN_OK;
+}
+
+/* What the file calls a value; no data when it has none. */
+static pln_status file_name(pln_opset_conversion *c, const pln_graph *g,
+                            pln_ref value, pln_slice *out) {
+  const pln_node *n = &g->nodes[value];
+  uint32_t index = n->kind == PLN_TUPLE_GET_ITEM ? n->data : 0;
+  if (n->kind == PLN_TUPLE_GET_ITEM)
+    value = pln_operand(g, value, 0);
+  const pln_origin *o = pln_onnx_origin(g, value);
+  pln_node_lists lists = {0};
+  pln_onnx_node node;
+  *out = (pln_slice){NULL, 0};
+  if (n->kind == PLN_VAR) /* parameters of functions are names alone */
+    *out = pln_symbol_text(c->engine, n->attrs);
+  if (o && o->name)
+    *out = pln_symbol_text(c->engine, o->name);
+  if (!pln_origin_is_node(o))
+    return PLN_OK;
+  pln_status status =
+      pln_node_scan(c->engine, &lists, pln_origin_message(o), &node);
+  if (status == PLN_OK && index < node.n_outputs)
+    *out = lists.outputs[index];
+  pln_node_lists_free(c->engine, &lists);
+  return status;
+}
+
+/* The operand is the value that the file has there, of the same dtype. */
+static pln_status is_of_input(pln_opset_conversion *c, const pln_graph *g,
+                              pln_ref operand, pln_slice input, bool *out) {
+  const pln_origin *o = pln_onnx_origin(g, operand);
+  pln_type type = g->nodes[operand].type;
+  pln_slice name = {"", 0};
+  if (g->nodes[operand].kind != PLN_ABSENT)
+    PLN_TRY(file_name(c, g, operand, &name));
+  bool same =
+      !o || !o->type ||
+      pln_type_dtype(c->engine, o->type) == pln_type_dtype(c->engine, type);
+  *out = same && name.data && pln_slice_equal(name, input);
+  return PLN_OK;
+}
+
+/* The operands are what the file has there. */
+static pln_status has_file_inputs(pln_opset_conversion *c, const pln_graph *g,
+                                  pln_ref call, bool *out) {
+  const pln_node *n = &g->nodes[call];
+  pln_onnx_node node;
+  uint32_t input = 0;
+  PLN_TRY(pln_node_scan(c->engine, &c->lists,
+                        pln_origin_message(pln_onnx_origin(g, call)), &node));
+  *out = true;
+  for (uint32_t i = 0; i < n->count && *out; i++) {
+    pln_ref operand = pln_operands(g, n)[i];
+    if (g->nodes[operand].kind == PLN_FUNCTION)
+      continue;
+    if (input == node.n_inputs)
+      *out = g->nodes[operand].kind == PLN_ABSENT;
+    else
+      PLN_TRY(is_of_input(c, g, operand, c->lists.inputs[input++], out));
+  }
+  return PLN_OK;
+}
+
+/* The call stays as the file has it: a version that does not take its operands
+ * is then the file's own. */
+static pln_status stays(pln_opset_conversion *c, const pln_graph *g,
+                        pln_ref call, bool *out) {
+  *out = is_of_file(g, call);
+  if (!*out)
+    return PLN_OK;
+  PLN_TRY(is_admitted(c, g, call, out));
+  return *out ? PLN_OK : has_file_inputs(c, g, call, out);
+}
+
 /* An operator of ai.onnx that nobody here knows has one version at both opsets,
  * or nobody knows what it means. */
 static pln_status check_opaque(const pln_opset_conversion *c, pln_op op) {
@@ -173,9 +272,11 @@ static pln_status visit_call(pln_opset_conversion *c, pln_ref old,
     return c->all ? check_opaque(c, op) : PLN_OK;
   if (pln_op_is_relay_form(g, *node) || !pln_op_form_type(op))
     return PLN_OK; /* export tells that it cannot be said in ONNX */
-  if (!c->all && is_of_file(g, *node))
-    return PLN_OK;
   pln_ref call = *node;
+  if (!c->all)
+    PLN_TRY(stays(c, g, call, &done));
+  if (!c->all && done)
+    return PLN_OK;
   PLN_TRY(pln_convert_call(c, call, c->used[old], 0, node, &done, why));
   return done ? PLN_OK : refuse(c, call, c->used[old], why);
 }
@@ -261,14 +362,17 @@ static pln_status convert_graph(pln_opset_conversion *c, const pln_graph *graph,
 /* ------------------------------------------------------------------ modules */
 
 static pln_status start(pln_opset_conversion *c, int64_t opset) {
-  if (c->opset != opset && c->n_forms)
+  if (c->opset != opset && c->n_forms) {
     memset(c->known, 0, c->n_forms);
+    memset(c->admitted, 0, c->n_forms * sizeof *c->admitted);
+  }
   c->opset = opset;
   if (c->n_forms)
     return PLN_OK;
   c->forms = pln_mem_new(c->engine, PLN_N_OPS * sizeof *c->forms);
   c->known = pln_mem_zeroed(c->engine, PLN_N_OPS);
-  if (!c->forms || !c->known)
+  c->admitted = pln_mem_zeroed(c->engine, PLN_N_OPS * sizeof *c->admitted);
+  if (!c->forms || !c->known || !c->admitted)
     return pln_nomem(c->engine);
   c->n_forms = PLN_N_OPS;
   return PLN_OK;
@@ -277,6 +381,8 @@ static pln_status start(pln_opset_conversion *c, int64_t opset) {
 static void finish(pln_opset_conversion *c) {
   pln_mem_free(c->engine, c->forms, PLN_N_OPS * sizeof *c->forms);
   pln_mem_free(c->engine, c->known, PLN_N_OPS);
+  pln_mem_free(c->engine, c->admitted, PLN_N_OPS * sizeof *c->admitted);
+  pln_node_lists_free(c->engine, &c->lists);
 }
 
 static bool is_onnx_function(const pln_graph *g) {

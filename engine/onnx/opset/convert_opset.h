@@ -4,6 +4,7 @@
 #ifndef PLN_ONNX_OPSET_CONVERT_OPSET_H
 #define PLN_ONNX_OPSET_CONVERT_OPSET_H
 
+#include "onnx/node.h"
 #include "onnx/opset/call_form.h"
 #include "onnx/opset/model_opset.h"
 
@@ -14,10 +15,12 @@ typedef struct pln_opset_conversion {
   bool all;      /* look at every call, not only at what files do not have */
   pln_op_form *forms; /* an operator */
   uint8_t *known;     /* an operator: its form was looked up */
+  uint64_t *admitted; /* an operator: dtypes of operands that the form takes */
   uint32_t n_forms;
   pln_rewrite *rw;
   const uint32_t *used; /* a node of the old graph: see n_used in call_form.h */
   pln_file_opsets source;
+  pln_node_lists lists;      /* of a node as its file has it */
   const pln_graph *at_graph; /* the place of diagnostics */
   pln_ref at;
   pln_symbol function;

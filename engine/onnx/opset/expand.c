@@ -170,6 +170,19 @@ static bool has_bool_mask(const expansion *x) {
          pln_type_dtype(x->engine, operand_type(x, 3)) == PLN_BOOL;
 }
 
+/* How many elements operand 1, a vector, has; 0: nobody knows, or none. */
+static int64_t length_of_second(const expansion *x) {
+  pln_type type = operand_type(x, 1);
+  pln_dim n = pln_type_rank(x->engine, type) == 1
+                  ? pln_type_dims(x->engine, type)[0]
+                  : PLN_DIM_UNKNOWN;
+  return PLN_DIM_IS_CONST(n) && n > 0 && n <= PLN_MAX_RANK ? n : 0;
+}
+
+static bool is_sized(const expansion *x) {
+  return length_of_second(x) != 0;
+}
+
 static const struct {
   const char *name;
   bool (*holds)(const expansion *x);
@@ -188,6 +201,7 @@ static const struct {
     {"#two", is_two},
     {"#asymmetric", is_asymmetric},
     {"#enlarges", enlarges},
+    {"#sized", is_sized},
 };
 
 static bool attribute_is(const expansion *x, pln_slice word, const char *is) {
@@ -279,23 +293,42 @@ static pln_status scalar(expansion *x, double value, pln_ref like,
                           : PLN_OK;
 }
 
+static pln_status int_vector(expansion *x, int64_t n, const int64_t *values,
+                             pln_ref *out) {
+  pln_tensor *tensor;
+  PLN_TRY(pln_tensor_from(x->engine, PLN_INT64, 1, &n, values,
+                          (size_t)n * sizeof *values, &tensor));
+  return constant(x, tensor, out);
+}
+
+/* @column: the shape of a column that has as many axes as operand 1 has
+ * elements. */
+static pln_status column(expansion *x, pln_ref *out) {
+  int64_t values[PLN_MAX_RANK], n = length_of_second(x);
+  for (int64_t i = 0; i < n; i++)
+    values[i] = i ? 1 : -1;
+  return int_vector(x, n, values, out);
+}
+
+static pln_status depth(expansion *x, pln_ref *out) {
+  int64_t n = length_of_second(x);
+  return int_vector(x, 1, &n, out);
+}
+
 /* "[1,$attribute]" */
 static pln_status vector(expansion *x, pln_slice word, pln_ref *out) {
-  int64_t values[MOST_WORDS], dims[1] = {0};
-  pln_tensor *tensor;
+  int64_t values[MOST_WORDS], n = 0;
   const char *at = word.data + 1, *end = word.data + word.size - 1;
-  while (at < end && dims[0] < MOST_WORDS) {
+  while (at < end && n < MOST_WORDS) {
     size_t size = strcspn(at, ",]");
     pln_attr a = {.v.i = strtoll(at, NULL, 10)};
     if (*at == '$' &&
         (!attribute(x, (pln_slice){at, size}, &a) || a.kind != PLN_ATTR_INT))
       x->works = false;
-    values[dims[0]++] = a.v.i;
+    values[n++] = a.v.i;
     at += size + 1;
   }
-  PLN_TRY(pln_tensor_from(x->engine, PLN_INT64, 1, dims, values,
-                          (size_t)dims[0] * sizeof *values, &tensor));
-  return constant(x, tensor, out);
+  return int_vector(x, n, values, out);
 }
 
 static pln_status empty(expansion *x, pln_ref *out) {
@@ -488,9 +521,14 @@ static pln_status read_argument(expansion *x, const step *s, pln_slice word,
     return PLN_OK;
   if (*word.data == '[')
     return vector(x, word, out);
+  if (pln_slice_is(word, "@scale"))
+    return score_scale(x, like, out);
+  if (pln_slice_is(word, "@column"))
+    return column(x, out);
+  if (pln_slice_is(word, "@depth"))
+    return depth(x, out);
   if (*word.data == '@')
-    return pln_slice_is(word, "@scale") ? score_scale(x, like, out)
-                                        : empty(x, out);
+    return empty(x, out);
   if (*word.data == '$')
     return attribute_value(x, word, like, out);
   if (is_number(word))
@@ -662,6 +700,46 @@ static pln_status try_rows(expansion *x, pln_ref *out, bool *done) {
   return PLN_OK;
 }
 
+/* ---------------------------------------------------------------- bfloat16 */
+
+static pln_dtype dtype_of(const expansion *x, pln_ref node) {
+  return pln_type_dtype(x->engine, x->b->graph->nodes[node].type);
+}
+
+/* The operands, those of bfloat16 as float32; *any tells whether there are. */
+static pln_status widen_operands(expansion *x, pln_ref *args, bool *any) {
+  *any = false;
+  for (uint32_t i = 0; i < x->call.n_args && x->works; i++) {
+    args[i] = x->call.args[i];
+    if (dtype_of(x, args[i]) != PLN_BFLOAT16)
+      continue;
+    PLN_TRY(cast(x, args[i], PLN_FLOAT32, &args[i]));
+    *any = true;
+  }
+  return PLN_OK;
+}
+
+/* A call of bfloat16 by way of float32, as kernels compute it: it is rounded
+ * once, at the end. */
+static pln_status cast_around(expansion *x, pln_ref *out, bool *done) {
+  pln_ref args[MOST_WORDS], wide;
+  bool any;
+  x->works = !x->call.n_results &&
+             pln_type_dtype(x->engine, x->call.type) == PLN_BFLOAT16;
+  if (!x->works)
+    return PLN_OK;
+  PLN_TRY(widen_operands(x, args, &any));
+  if (!any || !x->works)
+    return PLN_OK;
+  PLN_TRY(
+      convert_new(x, x->call.op, x->call.attrs, x->call.n_args, args, &wide));
+  if (!x->works || dtype_of(x, wide) != PLN_FLOAT32)
+    return PLN_OK;
+  PLN_TRY(cast(x, wide, PLN_BFLOAT16, out));
+  *done = x->works;
+  return PLN_OK;
+}
+
 /* The operands are copied: building moves what the graph has. Rows read values
  * of attributes, which nobody knows of references. */
 pln_status pln_expand_call(pln_opset_conversion *c, pln_ref call,
@@ -691,5 +769,6 @@ pln_status pln_expand_call(pln_opset_conversion *c, pln_ref call,
   if (!x.b)
     return PLN_ERR_NOMEM;
   x.call.graph = x.b->graph;
-  return try_rows(&x, out, done);
+  PLN_TRY(try_rows(&x, out, done));
+  return *done ? PLN_OK : cast_around(&x, out, done);
 }

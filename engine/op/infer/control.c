@@ -2,6 +2,8 @@
  * sequence_map. Called through ops.def. The function is the last operand; its
  * type tells what one round makes. */
 
+#include "ir/graph/describe.h"
+#include "ir/infer/apply.h"
 #include "op/infer/infer.h"
 
 /* What one round of the nested function gives: a type for each of its results.
@@ -29,6 +31,51 @@ static pln_type part_of(const pln_infer *call, const round *r, uint32_t i) {
   return pln_type_kind_of(call->engine, r->result) == PLN_TYPE_TUPLE
              ? pln_type_part(call->engine, r->result, i)
              : r->result;
+}
+
+/* What the nested function takes as its parameter `i`; 0 when not known. */
+static pln_type param_of(const pln_infer *call, uint32_t i) {
+  const pln_engine *e = call->engine;
+  pln_type f = pln_arg_type(call, call->n_args - 1);
+  if (pln_type_kind_of(e, f) != PLN_TYPE_FUNC ||
+      i + 1 >= pln_type_n_parts(e, f))
+    return 0;
+  return pln_type_part(e, f, i);
+}
+
+static pln_status refuse_round(const pln_infer *call, uint32_t arg,
+                               pln_type param, pln_type type) {
+  pln_description takes, got;
+  return pln_arg_error(call, arg, "each round takes %s, got %s",
+                       pln_describe_type(call->engine, param, &takes),
+                       pln_describe_type(call->engine, type, &got));
+}
+
+/* Operand `arg` enters a round as `type`, of which the function's parameter `i`
+ * says the same. */
+static pln_status enters(const pln_infer *call, uint32_t arg, uint32_t i,
+                         pln_type type) {
+  pln_type param = param_of(call, i), both;
+  bool fits = true;
+  if (type && param && type != param)
+    PLN_TRY(pln_type_unify(call->engine, param, type, &both, &fits));
+  return fits ? PLN_OK : refuse_round(call, arg, param, type);
+}
+
+/* The same where extents may change from round to round, and what is no tensor
+ * may be one that is wrapped. */
+static pln_status enters_loosely(const pln_infer *call, uint32_t arg,
+                                 uint32_t i) {
+  const pln_engine *e = call->engine;
+  pln_type type = pln_arg_type(call, arg), param = param_of(call, i);
+  if (pln_type_kind_of(e, type) != PLN_TYPE_TENSOR ||
+      pln_type_kind_of(e, param) != PLN_TYPE_TENSOR)
+    return PLN_OK;
+  pln_dtype a = pln_type_dtype(e, type), b = pln_type_dtype(e, param);
+  int32_t m = pln_type_rank(e, type), n = pln_type_rank(e, param);
+  if ((a == b || !a || !b) && (m == n || m < 0 || n < 0))
+    return PLN_OK;
+  return refuse_round(call, arg, param, type);
 }
 
 /* An optional that goes in may be there from the first round on. */
@@ -72,6 +119,12 @@ static pln_status stacked(pln_infer *call, uint32_t i, pln_type each,
 pln_status pln_infer_loop(pln_infer *call) {
   round r = round_of(call);
   uint32_t n = call->n_args < 3 ? 0 : call->n_args - 3;
+  pln_dtype condition = pln_arg_dtype(call, 1);
+  if (condition && condition != PLN_BOOL)
+    return pln_arg_error(call, 1, "expected bool, got %s",
+                         pln_dtype_name(condition));
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(enters_loosely(call, i + 2, i + 2));
   if (r.n == 0)
     return PLN_OK;
   for (uint32_t i = 0; i < n; i++)
@@ -114,12 +167,42 @@ static pln_status count_carried(const pln_infer *call, uint32_t inputs,
   return PLN_OK;
 }
 
+/* Of what is scanned a round takes what is left without the axis. */
+static pln_status row_type(const pln_infer *call, uint32_t arg, int64_t axis,
+                           pln_type *out) {
+  int32_t at;
+  pln_shape all, row = {.rank = 0};
+  pln_arg_shape(call, arg, &all);
+  *out = 0;
+  if (all.rank < 1)
+    return PLN_OK;
+  PLN_TRY(pln_call_axis(call, axis, all.rank, &at));
+  for (int32_t i = 0; i < all.rank; i++)
+    if (i != at)
+      row.dims[row.rank++] = all.dims[i];
+  return pln_type_tensor(call->engine, pln_arg_dtype(call, arg), row.rank,
+                         row.dims, out);
+}
+
+static pln_status enter_scan(const pln_infer *call, uint32_t n,
+                             uint32_t inputs) {
+  pln_type type;
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(enters(call, i, i, pln_arg_type(call, i)));
+  for (uint32_t i = n; i < inputs; i++) {
+    PLN_TRY(row_type(call, i, axis_at(call, "scan_input_axes", i - n), &type));
+    PLN_TRY(enters(call, i, i, type));
+  }
+  return PLN_OK;
+}
+
 /* Operands: carried values, scanned values, body. */
 pln_status pln_infer_scan(pln_infer *call) {
   round r = round_of(call);
   uint32_t inputs = call->n_args - 1, n;
   pln_dim extent;
   PLN_TRY(count_carried(call, inputs, &n));
+  PLN_TRY(enter_scan(call, n, inputs));
   if (r.n == 0)
     return PLN_OK;
   PLN_TRY(scan_length(call, n, inputs, &extent));

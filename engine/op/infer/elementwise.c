@@ -78,6 +78,21 @@ pln_status pln_infer_compare(pln_infer *call) {
   return value_of_order(call);
 }
 
+/* ONNX's logic is of booleans, and TVM lowers no other. */
+pln_status pln_infer_logic(pln_infer *call) {
+  pln_shape shape;
+  for (uint32_t i = 0; i < call->n_args; i++) {
+    pln_dtype dtype = pln_arg_dtype(call, i);
+    if (dtype && dtype != PLN_BOOL)
+      return pln_arg_error(call, i, "expected bool, got %s",
+                           pln_dtype_name(dtype));
+  }
+  if (call->n_args == 1)
+    return pln_infer_unary(call);
+  PLN_TRY(broadcast_of_two(call, &shape));
+  return pln_result_tensor(call, 0, PLN_BOOL, &shape);
+}
+
 /* -------------------------------------------------------------- one operand */
 
 pln_status pln_infer_unary(pln_infer *call) {

@@ -266,6 +266,20 @@ pln_status pln_args_one_dtype(const pln_infer *call, uint32_t first,
   return PLN_OK;
 }
 
+pln_status pln_args_channels(const pln_infer *call, uint32_t first,
+                             uint32_t end, int64_t axis) {
+  int32_t rank = pln_arg_rank(call, 0), at = 0;
+  if (rank < 1)
+    return PLN_OK;
+  PLN_TRY(pln_call_axis(call, axis, rank, &at));
+  for (uint32_t i = first; i < end; i++) {
+    pln_dim channels = pln_arg_dims(call, 0)[at];
+    if (pln_arg_rank(call, i) == 1 && PLN_DIM_IS_CONST(channels))
+      PLN_TRY(pln_infer_same_dim(call, i, &channels, pln_arg_dims(call, i)[0]));
+  }
+  return PLN_OK;
+}
+
 pln_status pln_call_axis(const pln_infer *call, int64_t axis, int32_t rank,
                          int32_t *out) {
   if (axis < -(int64_t)rank || axis >= rank)

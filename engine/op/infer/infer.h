@@ -89,6 +89,10 @@ pln_status pln_arg_expect_rank_within(const pln_infer *call, uint32_t i,
  * or PLN_DTYPE_NONE when none is known. */
 pln_status pln_args_one_dtype(const pln_infer *call, uint32_t first,
                               uint32_t end, pln_dtype *out) PLN_CHECKED;
+/* Vectors among the operands [first, end) must be as long as an axis of operand
+ * 0, where both are known. */
+pln_status pln_args_channels(const pln_infer *call, uint32_t first,
+                             uint32_t end, int64_t axis) PLN_CHECKED;
 /* `axis` within [-rank, rank) as an index from 0; rank must be known. */
 pln_status pln_call_axis(const pln_infer *call, int64_t axis, int32_t rank,
                          int32_t *out) PLN_CHECKED;

@@ -114,6 +114,8 @@ static void run(pln_steps *s, pln_kernel_call *call, pln_tensor **results) {
   s->status = pln_attrs_make(call->engine, s->n_attrs, s->attrs, &call->attrs);
   if (s->status == PLN_OK)
     s->status = row->kernel(call);
+  if (s->status == PLN_OK)
+    s->status = pln_poll(call->engine);
   for (uint32_t i = s->status == PLN_OK; i < call->n_results; i++)
     pln_tensor_release(results[i]);
 }

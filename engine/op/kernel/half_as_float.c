@@ -9,19 +9,35 @@
 /* Operators that come here have no more arguments. */
 enum { ARGS = 8 };
 
+/* Elements converted between two looks whether to stop. */
+enum { PART = 1 << 16 };
+
 pln_status pln_tensor_widened(const pln_tensor *half, pln_tensor **out) {
+  const uint16_t *from = half->data;
   PLN_TRY(
       pln_tensor_unset(half->engine, PLN_FLOAT32, half->rank, half->dims, out));
-  pln_widen((pln_dtype)half->dtype, half->data, pln_tensor_writable(*out),
-            half->count);
+  float *to = pln_tensor_writable(*out);
+  for (size_t at = 0; at < half->count; at += PART) {
+    size_t n = half->count - at < PART ? half->count - at : PART;
+    pln_widen((pln_dtype)half->dtype, from + at, to + at, n);
+    if (pln_is_stopped(half->engine))
+      break;
+  }
   return PLN_OK;
 }
 
 pln_status pln_tensor_narrowed(const pln_tensor *single, pln_dtype dtype,
                                pln_tensor **out) {
+  const float *from = single->data;
   PLN_TRY(
       pln_tensor_unset(single->engine, dtype, single->rank, single->dims, out));
-  pln_narrow(dtype, single->data, pln_tensor_writable(*out), single->count);
+  uint16_t *to = pln_tensor_writable(*out);
+  for (size_t at = 0; at < single->count; at += PART) {
+    size_t n = single->count - at < PART ? single->count - at : PART;
+    pln_narrow(dtype, from + at, to + at, n);
+    if (pln_is_stopped(single->engine))
+      break;
+  }
   return PLN_OK;
 }
 

@@ -40,8 +40,13 @@ pln_list pln_kernel_list(const pln_kernel_call *call, uint32_t arg,
 
 pln_status pln_kernel_result(pln_kernel_call *call, uint32_t i, pln_dtype dtype,
                              uint32_t rank, const int64_t *dims, void **data) {
-  PLN_TRY(pln_tensor_new(call->engine, dtype, rank, dims, &call->results[i]));
-  *data = pln_tensor_writable(call->results[i]);
+  enum { PART = 1 << 20 };
+  PLN_TRY(pln_kernel_unset(call, i, dtype, rank, dims, data));
+  size_t bytes = call->results[i]->bytes;
+  for (size_t at = 0; at < bytes; at += PART) {
+    memset((char *)*data + at, 0, bytes - at < PART ? bytes - at : PART);
+    PLN_TRY(pln_poll(call->engine));
+  }
   return PLN_OK;
 }
 

@@ -31,7 +31,8 @@ bool pln_kernel_string_is(const pln_kernel_call *call, const char *name,
 pln_list pln_kernel_list(const pln_kernel_call *call, uint32_t arg,
                          const char *attr);
 
-/* Makes result `i`, zeroed, and gives its elements. */
+/* Makes result `i`, zeroed, and gives its elements. Fails when the engine is
+ * asked to stop. */
 pln_status pln_kernel_result(pln_kernel_call *call, uint32_t i, pln_dtype dtype,
                              uint32_t rank, const int64_t *dims,
                              void **data) PLN_CHECKED;

@@ -4,6 +4,11 @@
 
 #include "op/kernel/strided.h"
 
+/* Elements between two looks whether to stop. */
+enum { PART = 1 << 18 };
+/* Planes of so few short rows are no more than a part. */
+enum { SMALL_ROWS = 64 };
+
 void pln_dense_steps(uint32_t rank, const int64_t *dims, int64_t *steps) {
   int64_t step = 1;
   for (uint32_t i = rank; i-- > 0;) {
@@ -24,13 +29,23 @@ typedef struct wide {
   uint64_t half[2];
 } wide;
 
-void pln_fill(void *target, size_t count, const void *element, size_t size) {
+static void fill(void *target, size_t count, const void *element, size_t size) {
   switch (size) {
   case 1: FILL(uint8_t); break;
   case 2: FILL(uint16_t); break;
   case 4: FILL(uint32_t); break;
   case 8: FILL(uint64_t); break;
   default: FILL(wide); break;
+  }
+}
+
+void pln_fill(const pln_engine *engine, void *target, size_t count,
+              const void *element, size_t size) {
+  for (size_t at = 0; at < count; at += PART) {
+    fill((char *)target + at * size, count - at < PART ? count - at : PART,
+         element, size);
+    if (pln_is_stopped(engine))
+      return;
   }
 }
 
@@ -148,13 +163,16 @@ static turn_fn find_turn(size_t size) {
   }
 }
 
-static void turn_plane(unsigned char *to, const unsigned char *from,
-                       const plane *p, size_t size) {
+static void turn_plane(const pln_engine *engine, unsigned char *to,
+                       const unsigned char *from, const plane *p, size_t size) {
   wide tile[TILE * TILE];
   turn_fn turn = find_turn(size);
   int64_t bytes = (int64_t)size;
+  size_t done = 0;
   for (int64_t r = 0; r < p->rows; r += TILE)
     for (int64_t c = 0; c < p->columns; c += TILE) {
+      if (pln_is_stopped_after(engine, &done, TILE * TILE))
+        return;
       int64_t h = least(TILE, p->rows - r), w = least(TILE, p->columns - c);
       const unsigned char *at = from + (r + c * p->from_column) * bytes;
       for (int64_t k = 0; k < w; k++, at += p->from_column * bytes)
@@ -171,8 +189,9 @@ static void turn_plane(unsigned char *to, const unsigned char *from,
  */
 enum { SMALL = 8, STRETCH = 1024 };
 
-static void weave_plane(unsigned char *to, const unsigned char *from,
-                        const plane *p, size_t size) {
+static void weave_plane(const pln_engine *engine, unsigned char *to,
+                        const unsigned char *from, const plane *p,
+                        size_t size) {
   int64_t bytes = (int64_t)size;
   bool few_rows = p->rows < p->columns;
   int64_t length = few_rows ? p->columns : p->rows;
@@ -181,28 +200,55 @@ static void weave_plane(unsigned char *to, const unsigned char *from,
   int64_t to_line = few_rows ? p->to_row : p->to_column;
   int64_t from_line = few_rows ? p->from_row : p->from_column;
   int64_t lines = few_rows ? p->rows : p->columns;
-  for (int64_t at = 0; at < length; at += STRETCH)
+  size_t done = 0;
+  for (int64_t at = 0; at < length; at += STRETCH) {
+    if (pln_is_stopped_after(engine, &done, (size_t)lines * STRETCH))
+      return;
     for (int64_t k = 0; k < lines; k++)
       copy_run(to + (at * to_step + k * to_line) * bytes, to_step,
                from + (at * from_step + k * from_line) * bytes, from_step,
                least(STRETCH, length - at), size);
+  }
 }
 
-static void copy_plane(unsigned char *to, const unsigned char *from,
-                       const plane *p, size_t size) {
-  bool across = p->from_column != 0 && p->from_column != 1;
-  if (across && p->from_row == 1 && p->to_column == 1) {
-    bool small = p->rows < SMALL || p->columns < SMALL;
-    (small ? weave_plane : turn_plane)(to, from, p, size);
-    return;
-  }
+/* n columns of `rows` rows, from where `to` and `from` point to. */
+static void copy_part(unsigned char *to, const unsigned char *from,
+                      const plane *p, int64_t rows, int64_t n, size_t size) {
   int64_t to_row = p->to_row * (int64_t)size;
   int64_t from_row = p->from_row * (int64_t)size;
-  for (int64_t r = 0; r < p->rows; r++, to += to_row, from += from_row)
+  for (int64_t r = 0; r < rows; r++, to += to_row, from += from_row)
     if (p->from_column == 0 && p->to_column == 1)
-      pln_fill(to, (size_t)p->columns, from, size);
+      fill(to, (size_t)n, from, size);
     else
-      copy_run(to, p->to_column, from, p->from_column, p->columns, size);
+      copy_run(to, p->to_column, from, p->from_column, n, size);
+}
+
+/* Part by part: rows may be long, or many. */
+static void copy_rows(const pln_engine *engine, unsigned char *to,
+                      const unsigned char *from, const plane *p, size_t size) {
+  if (p->rows < SMALL_ROWS && p->columns < PART / SMALL_ROWS) {
+    copy_part(to, from, p, p->rows, p->columns, size);
+    return;
+  }
+  int64_t bytes = (int64_t)size, high = 1 + PART / (p->columns + 1);
+  for (int64_t c = 0; c < p->columns; c += PART)
+    for (int64_t r = 0; r < p->rows; r += high) {
+      copy_part(to + (r * p->to_row + c * p->to_column) * bytes,
+                from + (r * p->from_row + c * p->from_column) * bytes, p,
+                least(high, p->rows - r), least(PART, p->columns - c), size);
+      if (pln_is_stopped(engine))
+        return;
+    }
+}
+
+static void copy_plane(const pln_engine *engine, unsigned char *to,
+                       const unsigned char *from, const plane *p, size_t size) {
+  bool across = p->from_column != 0 && p->from_column != 1;
+  bool small = p->rows < SMALL || p->columns < SMALL;
+  if (!across || p->from_row != 1 || p->to_column != 1)
+    copy_rows(engine, to, from, p, size);
+  else
+    (small ? weave_plane : turn_plane)(engine, to, from, p, size);
 }
 
 /* -------------------------------------------------------------------- views */
@@ -275,8 +321,8 @@ static bool advance(const pln_strided *v, int64_t *at, int64_t *to,
   return false;
 }
 
-void pln_strided_copy(void *target, const void *source, size_t size,
-                      pln_strided *view) {
+void pln_strided_copy(const pln_engine *engine, void *target,
+                      const void *source, size_t size, pln_strided *view) {
   if (!merge_axes(view))
     return;
   if (view->rank == 0) {
@@ -286,10 +332,12 @@ void pln_strided_copy(void *target, const void *source, size_t size,
   plane p = take_plane(view);
   int64_t at[PLN_STRIDED_RANK] = {0};
   int64_t to = 0, from = 0;
+  size_t done = 0, elements = (size_t)(p.rows * p.columns);
   do
-    copy_plane((unsigned char *)target + to * (int64_t)size,
+    copy_plane(engine, (unsigned char *)target + to * (int64_t)size,
                (const unsigned char *)source + from * (int64_t)size, &p, size);
-  while (advance(view, at, &to, &from));
+  while (!pln_is_stopped_after(engine, &done, elements) &&
+         advance(view, at, &to, &from));
 }
 
 /* ------------------------------------------------------------ moved results */
@@ -340,6 +388,6 @@ pln_status pln_moved_view(pln_kernel_call *call, uint32_t index,
   memcpy(view->dims, dims, rank * sizeof *dims);
   pln_dense_steps(rank, dims, view->to);
   if (moved.count)
-    pln_strided_copy(moved.data, source, moved.size, view);
+    pln_strided_copy(call->engine, moved.data, source, moved.size, view);
   return pln_moved_end(&moved, PLN_OK);
 }

@@ -18,11 +18,13 @@ typedef struct pln_strided {
   int64_t from[PLN_STRIDED_RANK];
 } pln_strided;
 
-/* Copies all elements of `size` bytes (1, 2, 4, 8 or 16). `view` is used up. */
-void pln_strided_copy(void *target, const void *source, size_t size,
-                      pln_strided *view);
-/* `count` times the same element. */
-void pln_fill(void *target, size_t count, const void *element, size_t size);
+/* Copies all elements of `size` bytes (1, 2, 4, 8 or 16), unless the engine is
+ * asked to stop. `view` is used up. */
+void pln_strided_copy(const pln_engine *engine, void *target,
+                      const void *source, size_t size, pln_strided *view);
+/* `count` times the same element, unless the engine is asked to stop. */
+void pln_fill(const pln_engine *engine, void *target, size_t count,
+              const void *element, size_t size);
 /* The steps of a dense tensor. */
 void pln_dense_steps(uint32_t rank, const int64_t *dims, int64_t *steps);
 

@@ -243,6 +243,6 @@ pln_status pln_kernel_layout_transform(pln_kernel_call *call) {
     return pln_moved_end(
         &moved, pln_kernel_refuse(call, "the layouts do not fit the operand"));
   if (moved.count)
-    pln_strided_copy(moved.data, x->data, moved.size, &view);
+    pln_strided_copy(call->engine, moved.data, x->data, moved.size, &view);
   return pln_moved_end(&moved, PLN_OK);
 }

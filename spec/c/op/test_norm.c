@@ -52,7 +52,7 @@ static void batches(void) {
       {"nn.batch_norm",
        "",
        {"float32 1x3: 1 2 3", ONES2, ZEROS2, ZEROS2, ONES2},
-       "refused: 'nn.batch_norm': operand 1 has 2 elements for 3 channels",
+       "ill-typed: 'nn.batch_norm', operand 1: expected extent 3, got 2",
        0},
       {"nn.batch_norm",
        "",

@@ -6,8 +6,8 @@
 
 #include "ir/graph/graph.h"
 #include "ir/relay/metadata/references.h"
-#include "ir/type/fragment.h"
 #include "ir/tensor/literal.h"
+#include "ir/type/fragment.h"
 
 /* What all functions of one text share. */
 typedef struct pln_naming {

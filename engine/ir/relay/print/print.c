@@ -9,8 +9,8 @@
 
 #include "ir/graph/module.h"
 #include "ir/relay/print/plan.h"
-#include "ir/type/print_cache.h"
 #include "ir/tir/tir.h"
+#include "ir/type/print_cache.h"
 
 /* Deeper lines are not indented further: nesting may be of any depth, and the
  * text must not grow with its square. */

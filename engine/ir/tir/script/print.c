@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-#include "ir/graph/module.h"
 #include "base/writer.h"
+#include "ir/graph/module.h"
 
 /* ------------------------------------------------------------------- tables */
 

@@ -160,8 +160,8 @@ static void copy_rows(const attention *a, const heads *from, const heads *to,
       .from = {(int64_t)from->batch, (int64_t)from->head, (int64_t)from->row,
                1}};
   if (a->batch && from->count && from->rows && from->width)
-    pln_strided_copy((char *)to->data + at * to->row * a->size, from->data,
-                     a->size, &view);
+    pln_strided_copy(a->call->engine, (char *)to->data + at * to->row * a->size,
+                     from->data, a->size, &view);
 }
 
 static heads dense_heads(const void *data, size_t count, size_t rows,
@@ -389,10 +389,14 @@ static void run_block(const attention *a, const pln_gemm *gemm, block *s) {
                    .b_col = a->k.row,
                    .c = s->scores,
                    .c_row = s->n};
+  size_t done = 0;
   if (s->n)
     pln_gemm_run(gemm, &p);
-  for (size_t i = 0; i < s->rows; i++)
+  for (size_t i = 0; i < s->rows; i++) {
+    if (pln_is_stopped_after(a->call->engine, &done, 4 * s->n))
+      return;
     weigh_row(a, s, i);
+  }
   pln_gemm_run(gemm, &(pln_product){
                          .m = s->rows,
                          .n = a->v.width,
@@ -421,6 +425,8 @@ static void run_head(const attention *a, const pln_gemm *gemm, block *s) {
   bool all = a->call->n_results > 3;
   for (s->first = 0; s->first < a->q.rows; s->first += rows) {
     size_t left = a->q.rows - s->first;
+    if (pln_is_stopped(a->call->engine))
+      return;
     s->rows = left < rows ? left : rows;
     s->n = all ? a->keys : span_of(a, s->b, s->first + s->rows - 1).high;
     run_block(a, gemm, s);

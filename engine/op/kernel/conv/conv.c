@@ -59,8 +59,11 @@ static pln_status run_pointwise(pln_engine *engine, pln_dtype dtype,
                                 const conv *all) {
   const pln_conv_plan *p = all->plan;
   pln_gemm gemm;
+  size_t done = 0, work = p->out * p->out_plane * p->in;
   PLN_TRY(pln_gemm_begin(engine, dtype, p->out_plane, p->in, &gemm));
   for (size_t i = 0; i < p->batch * p->groups; i++) {
+    if (pln_is_stopped_after(engine, &done, work))
+      break;
     conv c = part_of(all, i / p->groups, i % p->groups);
     pln_product s = {.m = p->out,
                      .n = p->out_plane,
@@ -189,7 +192,7 @@ static void run_part(banded *b) {
   for (b->z = 0; b->z < (size_t)axis[DEPTH].out; b->z++)
     for (b->y = 0; b->y < high; b->y += b->band.rows)
       for (b->x = 0; b->x < wide; b->x += b->band.cols) {
-        if (pln_stop_reason(b->engine) != PLN_GO_ON)
+        if (pln_is_stopped(b->engine))
           return; /* evaluation ends before anyone reads the rest */
         b->rows = least(b->band.rows, high - b->y);
         b->cols = least(b->band.cols, wide - b->x);
@@ -260,11 +263,14 @@ static void gather(const conv *c, size_t k, size_t depth, size_t at, size_t n,
     }
 }
 
-static void run_gathered_part(const conv *c, const size_t *steps, char *data) {
+static void run_gathered_part(const pln_engine *engine, const conv *c,
+                              const size_t *steps, char *data) {
   const pln_conv_plan *p = c->plan;
-  size_t depth = p->in * p->taps, width = c->tiles->width;
+  size_t depth = p->in * p->taps, width = c->tiles->width, done = 0;
   for (size_t at = 0; at < p->out_plane; at += width)
     for (size_t k = 0; k < depth; k += GATHERED) {
+      if (pln_is_stopped_after(engine, &done, width * GATHERED))
+        return;
       size_t n = least(width, p->out_plane - at);
       pln_tile tile = {.k = least(GATHERED, depth - k),
                        .a = c->w + k * c->size,
@@ -292,7 +298,7 @@ static pln_status run_gathered(pln_engine *engine, const conv *all) {
     steps[i] = i * all->tiles->width;
   for (size_t i = 0; i < p->batch * p->groups; i++) {
     conv c = part_of(all, i / p->groups, i % p->groups);
-    run_gathered_part(&c, steps, data);
+    run_gathered_part(engine, &c, steps, data);
   }
   pln_mem_free(engine, data, bytes);
   return PLN_OK;

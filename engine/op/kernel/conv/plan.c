@@ -7,7 +7,7 @@
 
 #include "op/kernel/conv/plan.h"
 
-#include "op/kernel/elementwise/elementwise.h"
+#include "op/kernel/half_as_float.h"
 
 /* Bound of an extent, a stride, a pad. */
 enum { LARGE = 1 << 30 };
@@ -220,15 +220,10 @@ static bool is_half(pln_dtype dtype) {
   return dtype == PLN_FLOAT16 || dtype == PLN_BFLOAT16;
 }
 
-static pln_status widen(pln_engine *engine, const pln_tensor *in,
-                        pln_tensor **out) {
-  if (!is_half((pln_dtype)in->dtype)) {
-    *out = pln_tensor_retain(in);
-    return PLN_OK;
-  }
-  PLN_TRY(pln_tensor_unset(engine, PLN_FLOAT32, in->rank, in->dims, out));
-  pln_widen((pln_dtype)in->dtype, in->data, pln_tensor_writable(*out),
-            in->count);
+static pln_status widen(const pln_tensor *in, pln_tensor **out) {
+  if (is_half((pln_dtype)in->dtype))
+    return pln_tensor_widened(in, out);
+  *out = pln_tensor_retain(in);
   return PLN_OK;
 }
 
@@ -247,11 +242,7 @@ static pln_status hand_over(pln_kernel_call *call, pln_tensor *wide) {
     call->results[0] = wide;
     return PLN_OK;
   }
-  pln_status status = pln_tensor_unset(call->engine, dtype, wide->rank,
-                                       wide->dims, &call->results[0]);
-  if (status == PLN_OK)
-    pln_narrow(dtype, wide->data, pln_tensor_writable(call->results[0]),
-               wide->count);
+  pln_status status = pln_tensor_narrowed(wide, dtype, &call->results[0]);
   pln_tensor_release(wide);
   return status;
 }
@@ -268,7 +259,7 @@ pln_status pln_conv_compute(pln_kernel_call *call, const pln_conv_plan *plan,
     return pln_kernel_no_dtype(call, dtype);
   for (uint32_t i = 0; i < 3 && status == PLN_OK; i++)
     if (pln_kernel_arg(call, i))
-      status = widen(call->engine, call->args[i], &args[i]);
+      status = widen(call->args[i], &args[i]);
   result_dims(call, plan, dims);
   if (status == PLN_OK)
     status =

@@ -79,7 +79,8 @@ static pln_status refuse(const pln_kernel_call *call, pln_converted why,
 
 static pln_status cast_to(pln_kernel_call *call, pln_dtype to) {
   const pln_tensor *x = call->args[0];
-  pln_conversion c = {.from = (pln_dtype)x->dtype,
+  pln_conversion c = {.engine = call->engine,
+                      .from = (pln_dtype)x->dtype,
                       .to = to,
                       .folding = call->folding,
                       .saturate = pln_kernel_int(call, "saturate", 1) != 0,

@@ -357,8 +357,11 @@ pln_converted pln_convert(const pln_conversion *c, const void *from, size_t n,
                           void *to) {
   size_t in = BLOCK * pln_dtype_bits(c->from) / 8;
   size_t out = BLOCK * pln_dtype_bits(c->to) / 8;
+  size_t looked = 0;
   for (size_t i = 0; i < n; i += BLOCK) {
     size_t part = n - i < BLOCK ? n - i : BLOCK;
+    if (c->engine && pln_is_stopped_after(c->engine, &looked, part))
+      return PLN_CONVERTED;
     pln_converted done = convert_block(c, (const char *)from + i / BLOCK * in,
                                        part, (char *)to + i / BLOCK * out);
     if (done != PLN_CONVERTED)

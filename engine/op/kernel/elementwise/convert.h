@@ -8,6 +8,7 @@
 #include "op/kernel/kernel.h"
 
 typedef struct pln_conversion {
+  const pln_engine *engine; /* leaves the rest out when that stops; or NULL */
   pln_dtype from, to;
   bool folding;            /* refuse NaN and what is outside of an integer's
                               range */

@@ -98,7 +98,10 @@ static bool run_half(const pairing *p, char *out, const char *a, const char *b,
   float x[CHUNK], y[CHUNK], z[CHUNK];
   bool good = true;
   bool one_a = p->run == PLN_RUN_A_ONE, one_b = p->run == PLN_RUN_B_ONE;
+  size_t done = 0;
   for (size_t at = 0; at < n && good; at += CHUNK) {
+    if (pln_is_stopped_after(p->engine, &done, CHUNK))
+      return true;
     size_t k = n - at < CHUNK ? n - at : CHUNK;
     pln_widen(p->half, a + (one_a ? 0 : at * p->size), x, one_a ? 1 : k);
     pln_widen(p->half, b + (one_b ? 0 : at * p->size), y, one_b ? 1 : k);
@@ -119,7 +122,7 @@ static bool run_inner(const pairing *p, char *out, const char *a,
     return run_half(p, out, a, b, p->inner) || p->goes_on;
   for (size_t at = 0; at < p->inner; at += PIECE) {
     size_t n = p->inner - at < PIECE ? p->inner - at : PIECE;
-    if (pln_stop_reason(p->engine) != PLN_GO_ON)
+    if (pln_is_stopped(p->engine))
       return true;
     if (!p->loop(out + at * p->out_size, a + at * step_a, b + at * step_b, n,
                  p->run) &&
@@ -133,9 +136,12 @@ static bool run_pairing(const pairing *p, char *out, const char *a,
                         const char *b) {
   int64_t at[PLN_MAX_RANK];
   memset(at, 0, p->rank * sizeof *at);
+  size_t done = 0;
   for (;;) {
     if (!run_inner(p, out, a, b))
       return false;
+    if (pln_is_stopped_after(p->engine, &done, p->inner))
+      return true;
     out += p->inner * p->out_size;
     uint32_t k = p->rank;
     while (k > 0) {
@@ -300,14 +306,18 @@ pln_status pln_pair_run(pln_kernel_call *call, const pln_pair_loops *loops) {
 
 /* -------------------------------------------------------------- one operand */
 
-static bool run_half_unary(pln_unary_loop loop, pln_dtype dtype, bool predicate,
-                           char *out, const char *in, size_t n,
+static bool run_half_unary(const pln_engine *engine, pln_unary_loop loop,
+                           bool predicate, char *out, const pln_tensor *in,
                            const pln_params *params) {
   float x[CHUNK], z[CHUNK];
   bool good = true;
+  pln_dtype dtype = (pln_dtype)in->dtype;
+  size_t n = in->count, done = 0;
   for (size_t at = 0; at < n && good; at += CHUNK) {
     size_t k = n - at < CHUNK ? n - at : CHUNK;
-    pln_widen(dtype, in + 2 * at, x, k);
+    if (pln_is_stopped_after(engine, &done, k))
+      return true;
+    pln_widen(dtype, (const char *)in->data + 2 * at, x, k);
     good = loop(predicate ? (void *)(out + at) : (void *)z, x, k, params);
     if (!predicate)
       pln_narrow(dtype, z, out + 2 * at, k);
@@ -323,7 +333,7 @@ static bool run_unary(const pln_engine *engine, pln_unary_loop loop, char *out,
   const char *data = in->data;
   for (size_t at = 0; at < in->count; at += PIECE) {
     size_t n = in->count - at < PIECE ? in->count - at : PIECE;
-    if (pln_stop_reason(engine) != PLN_GO_ON)
+    if (pln_is_stopped(engine))
       return true;
     if (!loop(out + at * out_size, data + at * size, n, params))
       return false;
@@ -349,8 +359,8 @@ pln_status pln_unary_run(pln_kernel_call *call, const pln_unary_loops *loops,
                            in->rank, in->dims, &data));
   params = params ? params : &none;
   if (half)
-    good = run_half_unary(loop, dtype, loops->predicate, data, in->data,
-                          in->count, params);
+    good =
+        run_half_unary(call->engine, loop, loops->predicate, data, in, params);
   else
     good =
         run_unary(call->engine, loop, data,

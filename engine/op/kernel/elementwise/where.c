@@ -116,6 +116,7 @@ static void join_axes(choice *c) {
 
 /* A run of n elements. */
 typedef struct run {
+  const pln_engine *engine;
   const uint8_t *cond;
   const void *yes, *no;
   bool yes_moves, no_moves; /* else one element for all */
@@ -160,21 +161,21 @@ CHOOSE(64, uint64_t)
 CHOOSE(128, wide)
 
 /* One condition for a run: all of it comes from one operand. */
-static void take_run(const void *from, bool moves, size_t n, size_t size,
+static void take_run(const run *r, const void *from, bool moves, size_t size,
                      char *to) {
   if (moves)
-    memcpy(to, from, n * size);
+    memcpy(to, from, r->n * size);
   else
-    pln_fill(to, n, from, size);
+    pln_fill(r->engine, to, r->n, from, size);
 }
 
 static void choose_run(const run *r, bool cond_moves, size_t size, char *to) {
   if (!cond_moves && *r->cond) {
-    take_run(r->yes, r->yes_moves, r->n, size, to);
+    take_run(r, r->yes, r->yes_moves, size, to);
     return;
   }
   if (!cond_moves) {
-    take_run(r->no, r->no_moves, r->n, size, to);
+    take_run(r, r->no, r->no_moves, size, to);
     return;
   }
   switch (size) {
@@ -186,6 +187,22 @@ static void choose_run(const run *r, bool cond_moves, size_t size, char *to) {
   }
 }
 
+/* A run may be long: part by part. */
+static void choose_parts(const run *all, bool cond_moves, size_t size,
+                         char *to) {
+  enum { PART = 1 << 18 };
+  run r = *all;
+  for (size_t at = 0; at < all->n; at += PART) {
+    r.n = all->n - at < PART ? all->n - at : PART;
+    r.cond = all->cond + (cond_moves ? at : 0);
+    r.yes = (const char *)all->yes + (r.yes_moves ? at * size : 0);
+    r.no = (const char *)all->no + (r.no_moves ? at * size : 0);
+    choose_run(&r, cond_moves, size, to + at * size);
+    if (at && pln_is_stopped(r.engine))
+      return;
+  }
+}
+
 /* The innermost axis is a run, the others are counted through. */
 static void choose(const pln_kernel_call *call, choice *c, size_t size,
                    char *to) {
@@ -193,14 +210,18 @@ static void choose(const pln_kernel_call *call, choice *c, size_t size,
   const char *yes = call->args[1]->data, *no = call->args[2]->data;
   int64_t place[PLN_MAX_RANK] = {0}, at[3] = {0, 0, 0};
   uint32_t last = c->rank ? c->rank - 1 : 0;
-  run r = {.n = c->rank ? (size_t)c->dims[last] : 1,
+  size_t done = 0;
+  run r = {.engine = call->engine,
+           .n = c->rank ? (size_t)c->dims[last] : 1,
            .yes_moves = c->rank && c->steps[1][last],
            .no_moves = c->rank && c->steps[2][last]};
   for (uint32_t i = last;; to += r.n * size) {
     r.cond = cond + at[0];
     r.yes = yes + at[1] * (int64_t)size;
     r.no = no + at[2] * (int64_t)size;
-    choose_run(&r, c->rank && c->steps[0][last], size, to);
+    choose_parts(&r, c->rank && c->steps[0][last], size, to);
+    if (pln_is_stopped_after(call->engine, &done, r.n))
+      return;
     for (i = last; i-- > 0; place[i] = 0) {
       bool more = ++place[i] < c->dims[i];
       for (int k = 0; k < 3; k++)

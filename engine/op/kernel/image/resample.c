@@ -216,16 +216,19 @@ static size_t source_row(uint32_t outer, const pln_sampled_axis *axes,
 }
 
 /* A row that comes from the same one as the row before is copied from that. */
-void pln_resample_nearest(uint32_t rank, const pln_sampled_axis *axes,
-                          size_t size, const void *in, void *out) {
+void pln_resample_nearest(const pln_engine *engine, uint32_t rank,
+                          const pln_sampled_axis *axes, size_t size,
+                          const void *in, void *out) {
   uint32_t outer = rank - 1;
   const pln_sampled_axis *last = &axes[outer];
-  size_t rows = 1, step = (size_t)last->out * size, before = SIZE_MAX;
+  size_t rows = 1, step = (size_t)last->out * size, before = SIZE_MAX, done = 0;
   int64_t at[PLN_MAX_RANK] = {0};
   char *to = out;
   for (uint32_t i = 0; i < outer; i++)
     rows *= (size_t)axes[i].out;
   for (size_t r = 0; r < rows; r++, to += step) {
+    if (pln_is_stopped_after(engine, &done, (size_t)last->out))
+      return;
     size_t row = source_row(outer, axes, at);
     if (row == before)
       memcpy(to, to - step, step);
@@ -245,71 +248,75 @@ void pln_resample_nearest(uint32_t rank, const pln_sampled_axis *axes,
 
 /* An axis with `inner` neighbours side by side, or, when there is one, alone.
  */
-#define SUMS(T)                                                               \
-  PLN_WIDE static void pair_##T(T *restrict to, const T *x, const T *y, T a,  \
-                                T b, size_t n) {                              \
-    for (size_t i = 0; i < n; i++)                                            \
-      to[i] = a * x[i] + b * y[i];                                            \
-  }                                                                           \
-  PLN_WIDE static void four_##T(T *restrict to, const T *const *x,            \
-                                const float *w, size_t n) {                   \
-    const T *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];                   \
-    const T a = (T)w[0], b = (T)w[1], c = (T)w[2], d = (T)w[3];               \
-    for (size_t i = 0; i < n; i++)                                            \
-      to[i] = a * x0[i] + b * x1[i] + c * x2[i] + d * x3[i];                  \
-  }                                                                           \
-  PLN_WIDE static void add_##T(T *restrict to, const T *x, T a, size_t n) {   \
-    for (size_t i = 0; i < n; i++)                                            \
-      to[i] += a * x[i];                                                      \
-  }                                                                           \
-  static void side_by_side_##T(const pln_sampled_axis *a, size_t inner,       \
-                               const T *x, T *to) {                           \
-    for (int64_t o = 0; o < a->out; o++, to += inner) {                       \
-      const int32_t *at = a->at + (size_t)o * a->n;                           \
-      const float *w = a->weight + (size_t)o * a->n;                          \
-      const T *rows[4];                                                       \
-      for (uint32_t k = 0; k < a->n && k < 4; k++)                            \
-        rows[k] = x + (size_t)at[k] * inner;                                  \
-      if (a->n == 2) {                                                        \
-        pair_##T(to, rows[0], rows[1], (T)w[0], (T)w[1], inner);              \
-        continue;                                                             \
-      }                                                                       \
-      four_##T(to, rows, w, inner);                                           \
-      for (uint32_t k = 4; k < a->n; k++)                                     \
-        if (w[k] != 0)                                                        \
-          add_##T(to, x + (size_t)at[k] * inner, (T)w[k], inner);             \
-    }                                                                         \
-  }                                                                           \
-  PLN_WIDE static void alone_##T(const pln_sampled_axis *a,                   \
-                                 const T *restrict x, T *restrict to) {       \
-    const int32_t *at = a->at;                                                \
-    const float *w = a->weight;                                               \
-    const size_t n = a->n, out = (size_t)a->out;                              \
-    if (n == 2) {                                                             \
-      for (size_t o = 0; o < out; o++)                                        \
-        to[o] =                                                               \
-            (T)w[2 * o] * x[at[2 * o]] + (T)w[2 * o + 1] * x[at[2 * o + 1]];  \
-      return;                                                                 \
-    }                                                                         \
-    for (size_t o = 0; o < out; o++, at += n, w += n) {                       \
-      T sum = 0;                                                              \
-      for (size_t k = 0; k < n; k++)                                          \
-        sum += (T)w[k] * x[at[k]];                                            \
-      to[o] = sum;                                                            \
-    }                                                                         \
-  }                                                                           \
-  static void axis_##T(const pln_sampled_axis *a, size_t outer, size_t inner, \
-                       const void *in, void *out) {                           \
-    const T *x = in;                                                          \
-    T *to = out;                                                              \
-    for (size_t i = 0; i < outer; i++) {                                      \
-      if (inner == 1)                                                         \
-        alone_##T(a, x, to);                                                  \
-      else                                                                    \
-        side_by_side_##T(a, inner, x, to);                                    \
-      x += (size_t)a->in * inner;                                             \
-      to += (size_t)a->out * inner;                                           \
-    }                                                                         \
+#define SUMS(T)                                                              \
+  PLN_WIDE static void pair_##T(T *restrict to, const T *x, const T *y, T a, \
+                                T b, size_t n) {                             \
+    for (size_t i = 0; i < n; i++)                                           \
+      to[i] = a * x[i] + b * y[i];                                           \
+  }                                                                          \
+  PLN_WIDE static void four_##T(T *restrict to, const T *const *x,           \
+                                const float *w, size_t n) {                  \
+    const T *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];                  \
+    const T a = (T)w[0], b = (T)w[1], c = (T)w[2], d = (T)w[3];              \
+    for (size_t i = 0; i < n; i++)                                           \
+      to[i] = a * x0[i] + b * x1[i] + c * x2[i] + d * x3[i];                 \
+  }                                                                          \
+  PLN_WIDE static void add_##T(T *restrict to, const T *x, T a, size_t n) {  \
+    for (size_t i = 0; i < n; i++)                                           \
+      to[i] += a * x[i];                                                     \
+  }                                                                          \
+  static void side_by_side_##T(const pln_sampled_axis *a, size_t inner,      \
+                               const T *x, T *to) {                          \
+    for (int64_t o = 0; o < a->out; o++, to += inner) {                      \
+      const int32_t *at = a->at + (size_t)o * a->n;                          \
+      const float *w = a->weight + (size_t)o * a->n;                         \
+      const T *rows[4];                                                      \
+      for (uint32_t k = 0; k < a->n && k < 4; k++)                           \
+        rows[k] = x + (size_t)at[k] * inner;                                 \
+      if (a->n == 2) {                                                       \
+        pair_##T(to, rows[0], rows[1], (T)w[0], (T)w[1], inner);             \
+        continue;                                                            \
+      }                                                                      \
+      four_##T(to, rows, w, inner);                                          \
+      for (uint32_t k = 4; k < a->n; k++)                                    \
+        if (w[k] != 0)                                                       \
+          add_##T(to, x + (size_t)at[k] * inner, (T)w[k], inner);            \
+    }                                                                        \
+  }                                                                          \
+  PLN_WIDE static void alone_##T(const pln_sampled_axis *a,                  \
+                                 const T *restrict x, T *restrict to) {      \
+    const int32_t *at = a->at;                                               \
+    const float *w = a->weight;                                              \
+    const size_t n = a->n, out = (size_t)a->out;                             \
+    if (n == 2) {                                                            \
+      for (size_t o = 0; o < out; o++)                                       \
+        to[o] =                                                              \
+            (T)w[2 * o] * x[at[2 * o]] + (T)w[2 * o + 1] * x[at[2 * o + 1]]; \
+      return;                                                                \
+    }                                                                        \
+    for (size_t o = 0; o < out; o++, at += n, w += n) {                      \
+      T sum = 0;                                                             \
+      for (size_t k = 0; k < n; k++)                                         \
+        sum += (T)w[k] * x[at[k]];                                           \
+      to[o] = sum;                                                           \
+    }                                                                        \
+  }                                                                          \
+  static void axis_##T(const pln_engine *engine, const pln_sampled_axis *a,  \
+                       size_t outer, size_t inner, const void *in,           \
+                       void *out) {                                          \
+    const T *x = in;                                                         \
+    T *to = out;                                                             \
+    size_t done = 0, n = (size_t)a->out * inner;                             \
+    for (size_t i = 0; i < outer; i++) {                                     \
+      if (pln_is_stopped_after(engine, &done, n))                            \
+        return;                                                              \
+      if (inner == 1)                                                        \
+        alone_##T(a, x, to);                                                 \
+      else                                                                   \
+        side_by_side_##T(a, inner, x, to);                                   \
+      x += (size_t)a->in * inner;                                            \
+      to += (size_t)a->out * inner;                                          \
+    }                                                                        \
   }
 SUMS(float)
 SUMS(double)
@@ -347,9 +354,9 @@ static void order_steps(uint32_t rank, const pln_sampled_axis *axes, steps *s) {
 
 /* One slab through all steps; the last one writes to `out`, those before to the
  * halves of `store` in turn. */
-static void sum_slab(uint32_t rank, const pln_sampled_axis *axes,
-                     const steps *s, size_t size, const void *in, void *out,
-                     char *store, size_t half) {
+static void sum_slab(const pln_engine *engine, uint32_t rank,
+                     const pln_sampled_axis *axes, const steps *s, size_t size,
+                     const void *in, void *out, char *store, size_t half) {
   bool done[PLN_MAX_RANK] = {false};
   for (uint32_t k = 0; k < s->n; k++) {
     uint32_t axis = s->axis[k];
@@ -359,7 +366,8 @@ static void sum_slab(uint32_t rank, const pln_sampled_axis *axes,
         *(i < axis ? &outer : &inner) *=
             (size_t)(done[i] ? axes[i].out : axes[i].in);
     void *to = k + 1 == s->n ? out : store + (k & 1) * half;
-    (size == 4 ? axis_float : axis_double)(&axes[axis], outer, inner, in, to);
+    (size == 4 ? axis_float : axis_double)(engine, &axes[axis], outer, inner,
+                                           in, to);
     done[axis] = true;
     in = to;
   }
@@ -382,8 +390,11 @@ pln_status pln_resample_sums(pln_engine *engine, uint32_t rank,
   char *store = pln_mem_new(engine, room);
   if (!store)
     return pln_nomem(engine);
-  for (size_t i = 0; i < slabs; i++)
-    sum_slab(rank, axes, &s, size, (const char *)in + i * s.slab_in * size,
+  size_t looked = 0;
+  for (size_t i = 0;
+       i < slabs && !pln_is_stopped_after(engine, &looked, s.slab_out); i++)
+    sum_slab(engine, rank, axes, &s, size,
+             (const char *)in + i * s.slab_in * size,
              (char *)out + i * s.slab_out * size, store, half);
   pln_mem_free(engine, store, room);
   return PLN_OK;

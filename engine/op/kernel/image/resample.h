@@ -64,8 +64,9 @@ void pln_sampled_axis_free(pln_engine *engine, pln_sampled_axis *axis);
 
 /* Each axis of x, from `in` to `out` (both dense): by nearest elements of any
  * `size`; and by weighted sums of float32 (size 4) or float64 elements. */
-void pln_resample_nearest(uint32_t rank, const pln_sampled_axis *axes,
-                          size_t size, const void *in, void *out);
+void pln_resample_nearest(const pln_engine *engine, uint32_t rank,
+                          const pln_sampled_axis *axes, size_t size,
+                          const void *in, void *out);
 pln_status pln_resample_sums(pln_engine *engine, uint32_t rank,
                              const pln_sampled_axis *axes, size_t size,
                              const void *in, void *out) PLN_CHECKED;

@@ -400,7 +400,7 @@ static void put_element(pln_dtype dtype, double value, bool rounds, void *to) {
 
 /* The operand as float32 or float64; halves and bytes fit the former. */
 static pln_status as_floats(const pln_tensor *x, pln_tensor **out) {
-  pln_conversion c = {.from = (pln_dtype)x->dtype};
+  pln_conversion c = {.engine = x->engine, .from = (pln_dtype)x->dtype};
   bool bytes = pln_dtype_bits(c.from) <= 16;
   c.to = bytes ? PLN_FLOAT32 : PLN_FLOAT64;
   *out = NULL;
@@ -481,7 +481,7 @@ static pln_status move_nearest(pln_kernel_call *call, const resizing *r) {
   extents_of(r, dims);
   PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)x->dtype, x->rank, dims,
                            &call->results[0]));
-  pln_resample_nearest(x->rank, r->axes, size, x->data,
+  pln_resample_nearest(call->engine, x->rank, r->axes, size, x->data,
                        pln_tensor_writable(call->results[0]));
   return PLN_OK;
 }

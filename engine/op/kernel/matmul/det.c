@@ -37,8 +37,11 @@ static void swap_rows(double *x, double *y, size_t n) {
 }
 
 /* Clears column `k` below the diagonal. */
-static void eliminate(double *a, size_t n, size_t k) {
+static void eliminate(const pln_engine *engine, double *a, size_t n, size_t k) {
+  size_t done = 0;
   for (size_t i = k + 1; i < n; i++) {
+    if (pln_is_stopped_after(engine, &done, n - k))
+      return;
     double factor = a[i * n + k] / a[k * n + k];
     for (size_t j = k + 1; j < n; j++)
       a[i * n + j] -= factor * a[k * n + j];
@@ -46,9 +49,12 @@ static void eliminate(double *a, size_t n, size_t k) {
 }
 
 /* `a` is used up. */
-static double determinant(double *a, size_t n) {
+static double determinant(const pln_engine *engine, double *a, size_t n) {
   double product = 1;
+  size_t done = 0;
   for (size_t k = 0; k < n; k++) {
+    if (pln_is_stopped_after(engine, &done, n * n))
+      return 0;
     size_t pivot = pivot_row(a, n, k);
     if (a[pivot * n + k] == 0)
       return 0;
@@ -57,7 +63,7 @@ static double determinant(double *a, size_t n) {
       product = -product;
     }
     product *= a[k * n + k];
-    eliminate(a, n, k);
+    eliminate(engine, a, n, k);
   }
   return product;
 }
@@ -79,7 +85,8 @@ static pln_status compute_det(pln_kernel_call *call) {
   for (size_t i = 0; i < call->results[0]->count; i++) {
     for (size_t k = 0; k < cells; k++)
       matrix[k] = pln_number_at(x, i * cells + k);
-    pln_number_put(call->results[0], i, determinant(matrix, cells ? n : 0));
+    pln_number_put(call->results[0], i,
+                   determinant(call->engine, matrix, cells ? n : 0));
   }
   pln_mem_free(call->engine, matrix, cells * sizeof *matrix);
   return PLN_OK;

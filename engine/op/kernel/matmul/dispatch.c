@@ -6,27 +6,30 @@
 
 #include "op/kernel/matmul/dispatch.h"
 
-#define MULTIPLY(T, F)                                         \
-  static void multiply_##T(const pln_product *p) {             \
-    const T *a = p->a, *b = p->b;                              \
-    T *c = p->c;                                               \
-    for (size_t i = 0; i < p->m; i++) {                        \
-      T *restrict to = c + i * p->c_row;                       \
-      memset(to, 0, p->n * sizeof *to);                        \
-      for (size_t k = 0; k < p->k; k++) {                      \
-        const T x = a[i * p->a_row + k * p->a_col];            \
-        const T *row = b + k * p->b_row;                       \
-        for (size_t j = 0; j < p->n; j++)                      \
-          to[j] = (T)((F)to[j] + (F)x * (F)row[j * p->b_col]); \
-      }                                                        \
-    }                                                          \
+#define MULTIPLY(T, F)                                                       \
+  static void multiply_##T(const pln_engine *engine, const pln_product *p) { \
+    const T *a = p->a, *b = p->b;                                            \
+    T *c = p->c;                                                             \
+    size_t done = 0;                                                         \
+    for (size_t i = 0; i < p->m; i++) {                                      \
+      T *restrict to = c + i * p->c_row;                                     \
+      memset(to, 0, p->n * sizeof *to);                                      \
+      for (size_t k = 0; k < p->k; k++) {                                    \
+        if (pln_is_stopped_after(engine, &done, p->n))                       \
+          return;                                                            \
+        const T x = a[i * p->a_row + k * p->a_col];                          \
+        const T *row = b + k * p->b_row;                                     \
+        for (size_t j = 0; j < p->n; j++)                                    \
+          to[j] = (T)((F)to[j] + (F)x * (F)row[j * p->b_col]);               \
+      }                                                                      \
+    }                                                                        \
   }
 MULTIPLY(uint8_t, uint32_t)
 MULTIPLY(uint16_t, uint32_t)
 MULTIPLY(uint32_t, uint32_t)
 MULTIPLY(uint64_t, uint64_t)
 
-typedef void (*plain_fn)(const pln_product *product);
+typedef void (*plain_fn)(const pln_engine *engine, const pln_product *product);
 
 static plain_fn plain_for(pln_dtype dtype) {
   switch (dtype) {
@@ -52,7 +55,7 @@ bool pln_is_multiplied(pln_dtype dtype) {
 
 pln_status pln_multiplier_begin(const pln_kernel_call *call, pln_dtype dtype,
                                 size_t n, size_t k, pln_multiplier *out) {
-  *out = (pln_multiplier){.plain = plain_for(dtype)};
+  *out = (pln_multiplier){.plain = plain_for(dtype), .engine = call->engine};
   if (is_float(dtype))
     return pln_gemm_begin(call->engine, dtype, n, k, &out->gemm);
   return out->plain ? PLN_OK : pln_kernel_no_dtype(call, dtype);
@@ -60,7 +63,7 @@ pln_status pln_multiplier_begin(const pln_kernel_call *call, pln_dtype dtype,
 
 void pln_multiplier_run(const pln_multiplier *by, const pln_product *product) {
   if (by->plain)
-    by->plain(product);
+    by->plain(by->engine, product);
   else
     pln_gemm_run(&by->gemm, product);
 }

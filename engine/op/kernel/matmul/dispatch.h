@@ -8,7 +8,9 @@
 
 typedef struct pln_multiplier {
   pln_gemm gemm;
-  void (*plain)(const pln_product *product); /* of integers */
+  /* Of integers. */
+  void (*plain)(const pln_engine *engine, const pln_product *product);
+  const pln_engine *engine;
 } pln_multiplier;
 
 /* Integers of 8 to 64 bits, float32, float64. */

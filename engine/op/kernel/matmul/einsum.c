@@ -229,7 +229,7 @@ static void copy_view(const einsum *e, const view *from, const view *to) {
       s.from[s.rank] = from->step[l];
       s.to[s.rank++] = to->step[l];
     }
-  pln_strided_copy(to->own, from->data, e->size, &s);
+  pln_strided_copy(e->call->engine, to->own, from->data, e->size, &s);
 }
 
 /* ------------------------------------------------------------------- groups */

@@ -261,7 +261,7 @@ void pln_gemm_run(const pln_gemm *gemm, const pln_product *product) {
       part.c = (char *)all->c + (i * all->c_row + j) * size;
       if (all->bias)
         part.bias = element(all->bias, i, size);
-      if (pln_stop_reason(gemm->engine) != PLN_GO_ON)
+      if (pln_is_stopped(gemm->engine))
         return;
       run_one(gemm, &part);
     }

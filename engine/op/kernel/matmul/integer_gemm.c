@@ -141,8 +141,9 @@ static void run_tiles(const blocks *s, size_t i, size_t high) {
     }
 }
 
-static void run_blocks(blocks *s) {
+static void run_blocks(const pln_engine *engine, blocks *s) {
   const pln_integer_product *p = s->p;
+  size_t done = 0;
   for (s->j = 0; s->j < p->n; s->j += WIDE) {
     s->wide = least(WIDE, p->n - s->j);
     for (s->k = 0; s->k < p->k; s->k += DEPTH) {
@@ -151,6 +152,8 @@ static void run_blocks(blocks *s) {
       pack_b(s);
       for (size_t i = 0; i < p->m; i += HIGH) {
         size_t high = least(HIGH, p->m - i);
+        if (pln_is_stopped_after(engine, &done, high * s->wide))
+          return;
         pack_a(s, i, high);
         run_tiles(s, i, high);
       }
@@ -176,7 +179,7 @@ pln_status pln_integer_multiply_with(pln_engine *engine,
     return pln_nomem(engine);
   blocks s = {
       .p = p, .tiles = tiles, .a = memory, .b = memory + rows * 2 * pairs};
-  run_blocks(&s);
+  run_blocks(engine, &s);
   pln_mem_free(engine, memory, bytes);
   return PLN_OK;
 }
@@ -237,7 +240,7 @@ pln_status pln_integer_multiply(pln_engine *engine,
     return PLN_OK;
   memset(p->c, 0, p->m * p->n * sizeof *p->c);
   for (size_t j = 0; j < p->n; j += NEAR)
-    for (size_t k = 0; k < p->k; k += DEPTH)
+    for (size_t k = 0; k < p->k && !pln_is_stopped(engine); k += DEPTH)
       for (size_t i = 0; i < p->m; i++)
         add_piece(p, i, k, least(DEPTH, p->k - k), j);
   return PLN_OK;

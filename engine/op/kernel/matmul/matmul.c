@@ -65,7 +65,10 @@ static void run_batches(const batches *s, const pln_multiplier *by,
                         pln_product p, size_t size, size_t count) {
   int64_t at[PLN_MAX_RANK] = {0};
   const char *a = p.a, *b = p.b;
+  size_t done = 0;
   for (size_t i = 0; i < count; i++) {
+    if (pln_is_stopped_after(by->engine, &done, p.m * p.n * p.k))
+      return;
     p.a = a;
     p.b = b;
     pln_multiplier_run(by, &p);

@@ -149,20 +149,23 @@ static pln_status read_order(const pln_kernel_call *call, const pln_tensor *x,
   return PLN_OK;
 }
 
-static void move(const order *o, bool back, size_t size, const void *in,
-                 void *out) {
+static void move(const pln_engine *engine, const order *o, bool back,
+                 size_t size, const void *in, void *out) {
   pln_strided view = {.rank = o->rank};
   memcpy(view.dims, o->dims, o->rank * sizeof *o->dims);
   pln_dense_steps(o->rank, o->dims, back ? view.from : view.to);
   memcpy(back ? view.to : view.from, o->steps, o->rank * sizeof *o->steps);
-  pln_strided_copy(out, in, size, &view);
+  pln_strided_copy(engine, out, in, size, &view);
 }
 
-static void centre_rows(const order *o, size_t size, const char *in,
-                        char *out) {
-  size_t step = o->n * size;
-  for (size_t r = 0; r < o->rows; r++, in += step, out += step)
+static void centre_rows(const pln_engine *engine, const order *o, size_t size,
+                        const char *in, char *out) {
+  size_t step = o->n * size, done = 0;
+  for (size_t r = 0; r < o->rows; r++, in += step, out += step) {
+    if (pln_is_stopped_after(engine, &done, o->n))
+      return;
     (size == 4 ? centre_float : centre_double)(in, out, o->n);
+  }
 }
 
 static pln_status mean_variance(pln_kernel_call *call) {
@@ -178,15 +181,15 @@ static pln_status mean_variance(pln_kernel_call *call) {
   if (x->count == 0)
     return PLN_OK;
   if (!o.moved) {
-    centre_rows(&o, size, x->data, out);
+    centre_rows(call->engine, &o, size, x->data, out);
     return PLN_OK;
   }
   void *rows = pln_mem_new(call->engine, x->bytes);
   if (!rows)
     return pln_nomem(call->engine);
-  move(&o, false, size, x->data, rows);
-  centre_rows(&o, size, rows, rows);
-  move(&o, true, size, rows, out);
+  move(call->engine, &o, false, size, x->data, rows);
+  centre_rows(call->engine, &o, size, rows, rows);
+  move(call->engine, &o, true, size, rows, out);
   pln_mem_free(call->engine, rows, x->bytes);
   return PLN_OK;
 }

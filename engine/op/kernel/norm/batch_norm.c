@@ -15,11 +15,14 @@
  * opset 9 saved ones. */
 pln_status pln_infer_batch_norm(pln_infer *call) {
   PLN_TRY(pln_arg_expect_rank_within(call, 0, 1, INT32_MAX));
+  int64_t axis = pln_call_int(call, "axis", 1);
   for (uint32_t i = 1; i < 5; i++)
     if (pln_call_int(call, "spatial", 1))
       PLN_TRY(pln_arg_expect_rank(call, i, 1));
-  if (pln_call_int(call, "spatial", 1) && pln_arg_rank(call, 0) >= 2)
-    PLN_TRY(pln_tell_channels(call, 1, 5, pln_call_int(call, "axis", 1)));
+  if (pln_call_int(call, "spatial", 1) && pln_arg_rank(call, 0) >= 2) {
+    PLN_TRY(pln_args_channels(call, 1, 5, axis));
+    PLN_TRY(pln_tell_channels(call, 1, 5, axis));
+  }
   pln_result_like(call, 0, 0);
   for (uint32_t i = 1; i < pln_call_n_results(call); i++)
     pln_result_like(call, i, 3);

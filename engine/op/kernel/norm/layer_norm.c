@@ -31,9 +31,13 @@ pln_status pln_infer_layer_norm(pln_infer *call) {
   return pln_result_tensor(call, 2, dtype, &s);
 }
 
-/* nn.instance_norm, nn.group_norm: scale and bias are of the channels. */
+/* nn.instance_norm, nn.group_norm: scale and bias are of the channels, before
+ * opset 21 those of the latter of its groups. */
 pln_status pln_infer_channel_norm(pln_infer *call) {
-  PLN_TRY(pln_tell_channels(call, 1, 3, pln_call_int(call, "axis", 1)));
+  int64_t axis = pln_call_int(call, "axis", 1);
+  if (call->op == PLN_OP_INSTANCE_NORMALIZATION)
+    PLN_TRY(pln_args_channels(call, 1, 3, axis));
+  PLN_TRY(pln_tell_channels(call, 1, 3, axis));
   pln_result_like(call, 0, 0);
   return PLN_OK;
 }
@@ -154,7 +158,7 @@ static pln_status spread_over(const pln_kernel_call *call, const pln_tensor *t,
   memcpy(view.dims, x->dims, x->rank * sizeof *x->dims);
   pln_dense_steps(x->rank, x->dims, view.to);
   if (x->count)
-    pln_strided_copy(pln_tensor_writable(out->tensor), t->data,
+    pln_strided_copy(call->engine, pln_tensor_writable(out->tensor), t->data,
                      pln_element_size((pln_dtype)x->dtype), &view);
   out->step = pln_dims_product(x->dims, axis, x->rank);
   return PLN_OK;
@@ -209,7 +213,9 @@ static pln_status normalise_rows(pln_kernel_call *call, const layer *l) {
     PLN_TRY(keep_measures(call, l));
   const char *in = x->data;
   char *out = pln_tensor_writable(call->results[0]);
+  size_t done = 0;
   for (size_t r = 0; r < rows; r++, in += n * size, out += n * size) {
+    PLN_TRY(pln_poll_after(call->engine, &done, n));
     measures m =
         (l->rooted ? l->loops->rooted : l->loops->centred)(in, n, l->epsilon);
     l->loops->scale(out, in, n, m, spread_at(&l->scale, r, size),
@@ -303,9 +309,12 @@ static pln_status run_groups(pln_kernel_call *call, const groups *g) {
   PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)x->dtype, x->rank, x->dims,
                            &call->results[0]));
   char *out = pln_tensor_writable(call->results[0]);
+  size_t done = 0, n = g->channels * g->inner;
   for (size_t i = 0; i < g->batch; i++)
-    for (size_t k = 0; k < g->count; k++, in += step, out += step)
+    for (size_t k = 0; k < g->count; k++, in += step, out += step) {
+      PLN_TRY(pln_poll_after(call->engine, &done, n));
       normalise_group(g, loops, k, in, out);
+    }
   return PLN_OK;
 }
 

@@ -50,9 +50,12 @@ static void respond(const response *r, const pln_tensor *x, size_t batch,
   size_t size = pln_element_size((pln_dtype)x->dtype);
   size_t step = pln_dims_product(x->dims, 2, x->rank);
   int64_t channels = x->dims[1];
+  size_t done = 0, taps = (size_t)(r->below + r->above) + 4;
   for (int64_t c = 0; c < channels; c++)
     for (size_t at = 0; at < step; at += BLOCK) {
       size_t n = step - at < BLOCK ? step - at : BLOCK;
+      if (pln_is_stopped_after(x->engine, &done, n * taps))
+        return;
       size_t from = ((batch * (size_t)channels + (size_t)c) * step + at) * size;
       int64_t below = r->below < c ? r->below : c;
       int64_t above = r->above < channels - 1 - c ? r->above : channels - 1 - c;

@@ -139,14 +139,17 @@ static void finish_sums(const loops *l, block *b, size_t n, bool logarithm) {
 }
 
 /* Rows of n elements that lie one after the other. */
-static void run_rows(const loops *l, bool logarithm, const char *in, char *out,
-                     size_t n, size_t rows) {
+static void run_rows(const pln_engine *engine, const loops *l, bool logarithm,
+                     const char *in, char *out, size_t n, size_t rows) {
   const pln_gather_loops *best = pln_gather_find(PLN_GATHER_GREATEST, l->dtype);
   const pln_gather_loops *add = pln_gather_find(PLN_GATHER_SUM, l->dtype);
   size_t size = n * pln_element_size(l->dtype), most = ELEMENTS / n;
   size_t part = most < 1 ? 1 : most < BLOCK ? most : BLOCK;
+  size_t done = 0;
   block b;
   for (size_t at = 0; at < rows; at += part) {
+    if (pln_is_stopped_after(engine, &done, part * n))
+      return;
     size_t k = rows - at < part ? rows - at : part;
     const char *x = in + at * size;
     char *to = out + at * size;
@@ -161,35 +164,44 @@ static void run_rows(const loops *l, bool logarithm, const char *in, char *out,
 }
 
 /* `m` columns of n elements, `inner` elements from one to the next. */
-static void run_columns(const loops *l, bool logarithm, const char *in,
-                        char *out, size_t n, size_t inner, size_t m) {
+static void run_columns(const pln_engine *engine, const loops *l,
+                        bool logarithm, const char *in, char *out, size_t n,
+                        size_t inner, size_t m) {
   const pln_gather_loops *best = pln_gather_find(PLN_GATHER_GREATEST, l->dtype);
   const pln_gather_loops *add = pln_gather_find(PLN_GATHER_SUM, l->dtype);
-  size_t step = inner * pln_element_size(l->dtype);
+  size_t step = inner * pln_element_size(l->dtype), done = 0;
   block b;
   start(best, b.top, m);
   start(add, b.sum, m);
   best->rows(in, m, n, inner, b.top);
-  for (size_t i = 0; i < n; i++)
+  for (size_t i = 0; i < n; i++) {
+    if (pln_is_stopped_after(engine, &done, m))
+      return;
     l->raise_row(&b, in + i * step, out + i * step, m);
+  }
   add->rows(out, m, n, inner, b.sum);
   finish_sums(l, &b, m, logarithm);
-  for (size_t i = 0; i < n; i++)
+  for (size_t i = 0; i < n; i++) {
+    if (pln_is_stopped_after(engine, &done, m))
+      return;
     (logarithm ? l->lower_row : l->scale_row)(&b, in + i * step, out + i * step,
                                               m);
+  }
 }
 
-static void run_all(const loops *l, bool logarithm, const layout *r,
-                    const char *in, char *out) {
+static void run_all(const pln_engine *engine, const loops *l, bool logarithm,
+                    const layout *r, const char *in, char *out) {
   size_t size = pln_element_size(l->dtype);
   if (r->inner == 1) {
-    run_rows(l, logarithm, in, out, r->n, r->outer);
+    run_rows(engine, l, logarithm, in, out, r->n, r->outer);
     return;
   }
   for (size_t o = 0; o < r->outer; o++)
     for (size_t i = 0; i < r->inner; i += BLOCK) {
       size_t base = (o * r->n * r->inner + i) * size;
-      run_columns(l, logarithm, in + base, out + base, r->n, r->inner,
+      if (pln_is_stopped(engine))
+        return;
+      run_columns(engine, l, logarithm, in + base, out + base, r->n, r->inner,
                   r->inner - i < BLOCK ? r->inner - i : BLOCK);
     }
 }
@@ -211,8 +223,8 @@ static pln_status run_softmax(pln_kernel_call *call, bool logarithm) {
   PLN_TRY(begin(call, &r, &out));
   const pln_tensor *x = call->args[0];
   if (x->count)
-    run_all(x->dtype == PLN_FLOAT32 ? &singles : &doubles, logarithm, &r,
-            x->data, out);
+    run_all(call->engine, x->dtype == PLN_FLOAT32 ? &singles : &doubles,
+            logarithm, &r, x->data, out);
   return PLN_OK;
 }
 
@@ -231,8 +243,11 @@ static pln_status hardmax(pln_kernel_call *call) {
   const pln_tensor *x = call->args[0];
   size_t size = pln_element_size((pln_dtype)x->dtype);
   row_fn fn = x->dtype == PLN_FLOAT32 ? hardmax_float : hardmax_double;
+  size_t done = 0;
   for (size_t i = 0; i < r.outer * r.inner && x->count; i++) {
     size_t base = (i / r.inner * r.n * r.inner + i % r.inner) * size;
+    if (pln_is_stopped_after(call->engine, &done, r.n))
+      break;
     fn((const char *)x->data + base, (char *)data + base, r.n, r.inner);
   }
   return PLN_OK;

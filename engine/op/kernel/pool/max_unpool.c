@@ -93,7 +93,7 @@ static pln_status enlarge(pln_kernel_call *call, const int64_t *dims,
   pln_dense_steps(small->rank, dims, view.to);
   pln_dense_steps(small->rank, small->dims, view.from);
   if (status == PLN_OK && small->count)
-    pln_strided_copy(out, small->data, size, &view);
+    pln_strided_copy(call->engine, out, small->data, size, &view);
   pln_tensor_release(small);
   return status;
 }

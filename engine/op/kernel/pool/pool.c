@@ -181,6 +181,7 @@ static void no_finish(void *out, size_t n, double outer, const void *counts,
 /* ---------------------------------------------------------------- the walk */
 
 typedef struct pool {
+  const pln_engine *engine;
   const loops *loops;
   size_t size;    /* of an element */
   double p;       /* of a norm */
@@ -299,9 +300,12 @@ static void pool_planes(const pool *p, size_t planes, const char *in,
   for (size_t i = 0; i < planes; i += group) {
     size_t n = planes - i < group ? planes - i : group, at = 0;
     int64_t position[PLN_MAX_RANK] = {0};
+    size_t done = 0, row = (size_t)p->axis[p->outer].in;
     taps t;
     do {
       find_taps(p, position, &t);
+      if (pln_is_stopped_after(p->engine, &done, n * row * (size_t)t.count))
+        return;
       for (size_t k = i; k < i + n; k++)
         pool_row(p, in + k * from, position, &t, out + k * to + at);
       at += step;
@@ -328,6 +332,7 @@ static void count_last(pool *p) {
 static pln_status plan(const pln_kernel_call *call, const pln_tensor *x,
                        pool *p, int64_t *dims) {
   PLN_TRY(pln_slide_read(call, x, p->axis));
+  p->engine = call->engine;
   p->outer = x->rank - 3;
   p->size = pln_element_size((pln_dtype)x->dtype);
   memcpy(dims, x->dims, 2 * sizeof *dims);

@@ -256,8 +256,10 @@ static pln_status scale_all(pln_kernel_call *call, const scaling *s) {
                         .saturate = pln_kernel_int(call, "saturate", 1) != 0};
   float from[BLOCK], to[BLOCK];
   place at = {0};
+  size_t done = 0;
   for (size_t i = 0; i < x->count; i += BLOCK) {
     size_t n = x->count - i < BLOCK ? x->count - i : BLOCK;
+    PLN_TRY(pln_poll_after(call->engine, &done, n));
     char *end = (char *)pln_tensor_writable(y) + i * pln_dtype_bits(out.to) / 8;
     const float *in = as_floats(dtype, element(x->data, dtype, i), n, from);
     if (!in)

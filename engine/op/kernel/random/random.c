@@ -109,9 +109,10 @@ static pln_status fill(pln_kernel_call *call, draw_fn draw, const law *by,
     if (dims[i] < 0)
       return pln_kernel_refuse(call, "shape has %lld", (long long)dims[i]);
   PLN_TRY(pln_kernel_unset(call, 0, dtype, rank, dims, &data));
-  size_t count = call->results[0]->count;
+  size_t count = call->results[0]->count, done = 0;
   for (size_t at = 0; at < count; at += BLOCK) {
     size_t n = count - at < BLOCK ? count - at : BLOCK;
+    PLN_TRY(pln_poll_after(call->engine, &done, 8 * n));
     draw(by, at, n, block);
     PLN_TRY(store(call, block, dtype, at, n, data));
   }
@@ -186,8 +187,10 @@ pln_status pln_kernel_bernoulli(pln_kernel_call *call) {
   if (!pln_convertible(dtype) || pln_element_size(dtype) == 0)
     return pln_kernel_no_dtype(call, dtype);
   PLN_TRY(pln_kernel_unset(call, 0, dtype, x->rank, x->dims, &data));
+  size_t done = 0;
   for (size_t at = 0; at < x->count; at += BLOCK) {
     size_t n = x->count - at < BLOCK ? x->count - at : BLOCK;
+    PLN_TRY(pln_poll_after(call->engine, &done, 8 * n));
     PLN_TRY(read_chances(call, x, at, n, chance));
     draw_events(&by, at, n, block);
     PLN_TRY(store(call, block, dtype, at, n, data));
@@ -236,8 +239,10 @@ static pln_status draw_row(const pln_kernel_call *call, const pln_tensor *x,
   if (pln_convert(&c, from, classes, sums) != PLN_CONVERTED ||
       !sum_weights(sums, classes))
     return pln_kernel_refuse(call, "row %zu gives no class a probability", r);
+  size_t done = 0;
   for (size_t i = 0; i < samples; i++) {
     size_t at = r * samples + i;
+    PLN_TRY(pln_poll_after(call->engine, &done, 16));
     double x01 = pln_draw_unit(draws, at);
     size_t chosen = class_of(sums, classes, x01 * sums[classes - 1]);
     if (out->dtype == PLN_INT32)
@@ -268,8 +273,12 @@ pln_status pln_kernel_multinomial(pln_kernel_call *call) {
   if (!sums && bytes)
     return pln_nomem(call->engine);
   pln_status status = PLN_OK;
-  for (size_t r = 0; r < (size_t)dims[0] && samples && status == PLN_OK; r++)
-    status = draw_row(call, x, r, sums, draws);
+  size_t done = 0;
+  for (size_t r = 0; r < (size_t)dims[0] && samples && status == PLN_OK; r++) {
+    status = pln_poll_after(call->engine, &done, 4 * classes);
+    if (status == PLN_OK)
+      status = draw_row(call, x, r, sums, draws);
+  }
   pln_mem_free(call->engine, sums, bytes);
   return status;
 }

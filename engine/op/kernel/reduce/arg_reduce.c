@@ -130,6 +130,7 @@ static const order orders[PLN_N_DTYPES][2] = {PLN_INT_TYPES(ROW)
 /* ------------------------------------------------------------------ walking */
 
 typedef struct job {
+  const pln_engine *engine;
   order order;
   bool last;
   size_t size; /* of an element */
@@ -144,7 +145,10 @@ static void choose_rows(const job *j, int64_t offset, size_t n, int64_t *out) {
   const char *row = j->data + offset * (int64_t)j->size;
   memcpy(best, row, n * j->size);
   memset(out, 0, n * sizeof *out);
+  size_t done = 0;
   for (int64_t i = 1; i < j->n; i++) {
+    if (pln_is_stopped_after(j->engine, &done, n))
+      return;
     row += j->step * (int64_t)j->size;
     j->order.row(row, n, i, j->last, best, out);
   }
@@ -154,11 +158,14 @@ static void choose_all(const job *j, const pln_reduction *r, int64_t *out) {
   pln_nest kept = r->kept;
   size_t width, step;
   int64_t at[PLN_MAX_RANK] = {0}, base = 0;
+  size_t done = 0;
   pln_nest_pop(&kept, &width, &step);
   for (size_t i = 0; i < kept.count; i++) {
     for (size_t c = 0; c < width; c += BLOCK) {
       size_t n = width - c < BLOCK ? width - c : BLOCK;
       int64_t offset = base + (int64_t)(c * step);
+      if (pln_is_stopped_after(j->engine, &done, n * (size_t)j->n))
+        return;
       if (j->step == 1)
         j->order.run(j->data + offset * (int64_t)j->size, (size_t)j->n, n, step,
                      j->last, out);
@@ -197,8 +204,11 @@ static pln_status as_int32(pln_kernel_call *call) {
   call->results[0] = NULL;
   pln_status status =
       pln_kernel_unset(call, 0, PLN_INT32, wide->rank, wide->dims, &out);
+  size_t done = 0;
   for (size_t i = 0; i < wide->count && status == PLN_OK; i++)
-    if (from[i] > INT32_MAX)
+    if (pln_is_stopped_after(call->engine, &done, 1))
+      break;
+    else if (from[i] > INT32_MAX)
       status = pln_kernel_undefined(call);
     else
       ((int32_t *)out)[i] = (int32_t)from[i];
@@ -221,7 +231,8 @@ static pln_status arg_reduce(pln_kernel_call *call, bool greatest) {
   if (r.reduced.rank > 1)
     return pln_kernel_refuse(call, "the axes do not lie side by side");
   PLN_TRY(pln_kernel_unset(call, 0, PLN_INT64, r.rank, r.dims, &out));
-  job j = {.order = orders[x->dtype][greatest],
+  job j = {.engine = call->engine,
+           .order = orders[x->dtype][greatest],
            .last = pln_kernel_int(call, "select_last_index", 0) != 0,
            .size = pln_element_size((pln_dtype)x->dtype),
            .n = (int64_t)r.reduced.count,

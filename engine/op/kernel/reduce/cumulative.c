@@ -22,6 +22,7 @@ pln_status pln_infer_running(pln_infer *call) {
 
 /* Rows along the axis, `n` of `inner` elements to each of `outer`. */
 typedef struct rows {
+  const pln_engine *engine;
   size_t outer, n, inner;
   bool reverse, exclusive;
 } rows;
@@ -34,16 +35,21 @@ typedef struct rows {
       out[i] = a[i] op b[i];                                       \
   }
 
-/* Rows of one element: what came before stays in a register. */
-#define IN_LINE(name, T, op, none)                                     \
-  static void line_##name##_##T(const rows *r, const T *from, T *to) { \
-    T all = none;                                                      \
-    for (size_t k = 0; k < r->n; k++) {                                \
-      size_t i = r->reverse ? r->n - 1 - k : k;                        \
-      T next = k ? all op from[i] : from[i];                           \
-      to[i] = r->exclusive ? all : next;                               \
-      all = next;                                                      \
-    }                                                                  \
+/* Rows of one element: what came before stays in a register, but between parts
+ * of a long line. */
+enum { PART = 1 << 18 };
+#define IN_LINE(name, T, op, none)                                       \
+  static void line_##name##_##T(const rows *r, const T *from, T *to) {   \
+    T all = none;                                                        \
+    for (size_t k = 0; k < r->n && !(k && pln_is_stopped(r->engine));) { \
+      size_t end = r->n - k < PART ? r->n : k + PART;                    \
+      for (; k < end; k++) {                                             \
+        size_t i = r->reverse ? r->n - 1 - k : k;                        \
+        T next = k ? all op from[i] : from[i];                           \
+        to[i] = r->exclusive ? all : next;                               \
+        all = next;                                                      \
+      }                                                                  \
+    }                                                                    \
   }
 
 /* Each row is the one before it, combined with the operand's; with `exclusive`
@@ -52,10 +58,17 @@ typedef struct rows {
   COMBINE(name, T, op)                                                   \
   IN_LINE(name, T, op, none)                                             \
   static void run_##name##_##T(const rows *r, const T *from, T *to) {    \
-    for (size_t o = 0; o < r->outer && r->inner == 1; o++)               \
+    size_t done = 0;                                                     \
+    for (size_t o = 0; o < r->outer && r->inner == 1; o++) {             \
+      if (pln_is_stopped_after(r->engine, &done, r->n))                  \
+        return;                                                          \
       line_##name##_##T(r, from + o * r->n, to + o * r->n);              \
+    }                                                                    \
     for (size_t o = 0; o < r->outer && r->inner != 1; o++)               \
       for (size_t k = 0; k < r->n; k++) {                                \
+        if (k % 16 == 0 &&                                               \
+            pln_is_stopped_after(r->engine, &done, 16 * r->inner))       \
+          return;                                                        \
         size_t row = o * r->n + (r->reverse ? r->n - 1 - k : k);         \
         size_t last = r->reverse ? row + 1 : row - 1;                    \
         const T *x = from + (r->exclusive && k ? last : row) * r->inner; \
@@ -94,7 +107,8 @@ static pln_status read_rows(const pln_kernel_call *call, rows *out) {
   if (!flat)
     PLN_TRY(read_axis(call, x->rank, &axis));
   *out =
-      (rows){.outer = flat ? 1 : pln_dims_product(x->dims, 0, axis),
+      (rows){.engine = call->engine,
+             .outer = flat ? 1 : pln_dims_product(x->dims, 0, axis),
              .n = flat ? x->count : (size_t)x->dims[axis],
              .inner = flat ? 1 : pln_dims_product(x->dims, axis + 1, x->rank),
              .reverse = pln_kernel_int(call, "reverse", 0) != 0,

@@ -45,10 +45,12 @@ typedef struct measure {
   enum { PLAIN, MEAN, ROOT, LOGARITHM } finish;
 } measure;
 
-/* Results, and elements converted, at a time. */
-enum { BLOCK = 512 };
+/* Results, and elements converted, at a time; elements between two looks
+ * whether to stop, a multiple of what the loops take at once. */
+enum { BLOCK = 512, PART = 1 << 18 };
 
 typedef struct job {
+  const pln_engine *engine;
   const measure *measure;
   const pln_gather_loops *loops;
   pln_conversion conversion; /* from the operand's dtype to that of the loops */
@@ -90,7 +92,8 @@ static job make_job(const measure *m, const pln_tensor *x, size_t count) {
   pln_gathered start = loops->start;
   if (is_extreme(m) && !is_float(dtype))
     start.bits = end_of(dtype, m->gather == PLN_GATHER_GREATEST);
-  return (job){.measure = m,
+  return (job){.engine = x->engine,
+               .measure = m,
                .loops = loops,
                .start = start,
                .conversion = {.from = dtype, .to = fed},
@@ -113,25 +116,32 @@ static const void *feed(const job *j, int64_t offset, size_t n, void *block) {
 static void gather_rows(const job *j, int64_t offset, size_t n, size_t rows,
                         size_t step, pln_gathered *all) {
   uint64_t block[BLOCK];
-  if (j->conversion.from == j->conversion.to) {
-    j->loops->rows(feed(j, offset, n, NULL), n, rows, step, all);
-    return;
+  bool same = j->conversion.from == j->conversion.to;
+  size_t most = same ? PART / BLOCK : 1, done = 0;
+  for (size_t r = 0; r < rows; r += most) {
+    size_t part = rows - r < most ? rows - r : most;
+    if (pln_is_stopped_after(j->engine, &done, n * part))
+      return;
+    j->loops->rows(feed(j, offset + (int64_t)(r * step), n, block), n, part,
+                   step, all);
   }
-  for (size_t r = 0; r < rows; r++, offset += (int64_t)step)
-    j->loops->rows(feed(j, offset, n, block), n, 1, 0, all);
 }
 
 /* A result of each row of n elements. */
 static void gather_runs(const job *j, int64_t offset, size_t n, size_t rows,
                         size_t step, pln_gathered *all) {
   uint64_t block[BLOCK];
-  if (j->conversion.from == j->conversion.to) {
+  bool same = j->conversion.from == j->conversion.to;
+  size_t most = same ? PART : BLOCK, done = 0;
+  if (same && n * rows <= PART) {
     j->loops->runs(feed(j, offset, n, NULL), n, rows, step, all);
     return;
   }
   for (size_t r = 0; r < rows; r++, offset += (int64_t)step)
-    for (size_t at = 0; at < n; at += BLOCK) {
-      size_t part = n - at < BLOCK ? n - at : BLOCK;
+    for (size_t at = 0; at < n; at += most) {
+      size_t part = n - at < most ? n - at : most;
+      if (pln_is_stopped_after(j->engine, &done, part))
+        return;
       j->loops->runs(feed(j, offset + (int64_t)at, part, block), part, 1, 0,
                      all + r);
     }
@@ -203,9 +213,12 @@ static void gather_block(const job *j, const inside *in, int64_t offset,
                          size_t n, size_t step, char *to) {
   pln_gathered all[BLOCK];
   int64_t at[PLN_MAX_RANK] = {0};
+  size_t done = 0;
   for (size_t i = 0; i < n; i++)
     all[i] = j->start;
   for (size_t i = 0; i < in->outer.count; i++) {
+    if (pln_is_stopped_after(j->engine, &done, n * in->n))
+      return;
     if (in->runs)
       gather_runs(j, offset, in->n, n, step, all);
     else
@@ -226,6 +239,8 @@ static void gather_all(const job *j, const pln_reduction *r, char *to) {
   for (size_t i = 0; i < kept.count; i++) {
     for (size_t c = 0; c < width; c += BLOCK) {
       size_t n = width - c < BLOCK ? width - c : BLOCK;
+      if (pln_is_stopped(j->engine))
+        return;
       gather_block(j, &in, base + (int64_t)(c * step), n, step, to);
       to += n * j->size;
     }
@@ -354,20 +369,24 @@ static double load_float(pln_dtype dtype, const void *data, int64_t at) {
 }
 
 /* The greatest is taken out first, so that nothing overflows. */
-static double log_sum_exp(pln_dtype dtype, const pln_nest *reduced,
-                          const void *data, int64_t base) {
+static double log_sum_exp(const pln_tensor *x, const pln_nest *reduced,
+                          int64_t base) {
+  pln_dtype dtype = (pln_dtype)x->dtype;
   int64_t at[PLN_MAX_RANK] = {0}, offset = base;
   double top = -INFINITY, all = 0;
+  size_t done = 0;
   for (size_t i = 0; i < reduced->count; i++) {
-    double x = load_float(dtype, data, offset);
-    top = top >= x || top != top ? top : x;
+    double y = load_float(dtype, x->data, offset);
+    top = top >= y || top != top ? top : y;
     offset = pln_nest_advance(reduced, at, offset);
   }
   if (isinf(top) || top != top)
     return top;
   for (size_t i = 0; i < reduced->count; i++) {
-    all += exp(load_float(dtype, data, offset) - top);
+    all += exp(load_float(dtype, x->data, offset) - top);
     offset = pln_nest_advance(reduced, at, offset);
+    if (pln_is_stopped_after(x->engine, &done, 4))
+      return all;
   }
   return top + log(all);
 }
@@ -394,8 +413,11 @@ pln_status pln_kernel_logsumexp(pln_kernel_call *call) {
   if (!is_float(dtype))
     return pln_kernel_no_dtype(call, dtype);
   PLN_TRY(pln_kernel_unset(call, 0, dtype, r.rank, r.dims, &out));
+  size_t done = 0;
   for (size_t i = 0; i < r.kept.count; i++) {
-    store_float(dtype, out, i, log_sum_exp(dtype, &r.reduced, x->data, base));
+    if (pln_is_stopped_after(call->engine, &done, 4 * r.reduced.count + 8))
+      return PLN_OK;
+    store_float(dtype, out, i, log_sum_exp(x, &r.reduced, base));
     base = pln_nest_advance(&r.kept, at, base);
   }
   return PLN_OK;

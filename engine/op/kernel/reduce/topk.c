@@ -10,6 +10,8 @@ pln_status pln_infer_topk(pln_infer *call) {
   pln_shape shape;
   int32_t axis;
   pln_arg_shape(call, 0, &shape);
+  if (k.given && k.sized && k.count != 1)
+    return pln_call_error(call, "k is one number, got %u", k.count);
   if (shape.rank >= 0) {
     PLN_TRY(
         pln_call_axis(call, pln_call_int(call, "axis", -1), shape.rank, &axis));
@@ -68,8 +70,8 @@ typedef struct item {
   int64_t index;
 } item;
 
-/* Keys at a time. */
-enum { BLOCK = 256 };
+/* Keys at a time; as how many elements the way through a heap counts. */
+enum { BLOCK = 256, SIFTED = 64 };
 
 /* Of n elements, `step` apart. False when one is a NaN. */
 typedef bool (*keys_fn)(const void *x, size_t step, size_t n, uint64_t *keys);
@@ -142,8 +144,11 @@ static void sift(item *heap, size_t n, size_t at) {
   }
 }
 
-static void sort_heap(item *heap, size_t n) {
+static void sort_heap(const pln_engine *engine, item *heap, size_t n) {
+  size_t done = 0;
   while (n > 1) {
+    if (pln_is_stopped_after(engine, &done, SIFTED))
+      return;
     item swap = heap[0];
     heap[0] = heap[--n];
     heap[n] = swap;
@@ -152,12 +157,17 @@ static void sort_heap(item *heap, size_t n) {
 }
 
 /* Takes `it` up, which comes after all before it: equals stay in order. */
-static void offer(item *heap, size_t *n, size_t k, item it) {
+static void offer(const pln_engine *engine, item *heap, size_t *n, size_t k,
+                  item it) {
+  size_t done = 0;
   if (*n < k) {
     heap[(*n)++] = it;
     if (*n == k)
-      for (size_t at = k; at-- > 0;)
+      for (size_t at = k; at-- > 0;) {
+        if (pln_is_stopped_after(engine, &done, SIFTED))
+          return;
         sift(heap, k, at);
+      }
   } else if (it.key < heap[0].key) {
     heap[0] = it;
     sift(heap, k, 0);
@@ -166,10 +176,11 @@ static void offer(item *heap, size_t *n, size_t k, item it) {
 
 /* The first `k` > 0 in order of one lane, which begins at element `first`;
  * false when it has a NaN. */
-static bool select_lane(const pln_tensor *x, const lanes *l, size_t first,
-                        bool largest, item *heap, size_t k) {
+static bool select_lane(const pln_engine *engine, const pln_tensor *x,
+                        const lanes *l, size_t first, bool largest, item *heap,
+                        size_t k) {
   uint64_t keys[BLOCK], flip = largest ? UINT64_MAX : 0;
-  size_t found = 0, size = pln_element_size((pln_dtype)x->dtype);
+  size_t found = 0, done = 0, size = pln_element_size((pln_dtype)x->dtype);
   keys_fn make_keys = find_keys((pln_dtype)x->dtype);
   bool ordered = true;
   for (size_t i = 0; i < l->n; i += BLOCK) {
@@ -178,9 +189,12 @@ static bool select_lane(const pln_tensor *x, const lanes *l, size_t first,
     ordered &= make_keys(from, l->inner, n, keys);
     for (size_t j = 0; j < n; j++)
       if (found < k || (keys[j] ^ flip) < heap[0].key)
-        offer(heap, &found, k, (item){keys[j] ^ flip, (int64_t)(i + j)});
+        offer(engine, heap, &found, k,
+              (item){keys[j] ^ flip, (int64_t)(i + j)});
+    if (pln_is_stopped_after(engine, &done, SIFTED * BLOCK))
+      break;
   }
-  sort_heap(heap, k);
+  sort_heap(engine, heap, k);
   return ordered;
 }
 
@@ -199,7 +213,9 @@ static pln_status select_all(pln_kernel_call *call, const lanes *l,
   for (size_t lane = 0; lane < l->outer * l->inner; lane++) {
     size_t o = lane / l->inner, i = lane % l->inner;
     size_t first = o * l->n * l->inner + i;
-    if (!select_lane(x, l, first, s->largest, heap, k) && call->folding)
+    bool ordered = select_lane(call->engine, x, l, first, s->largest, heap, k);
+    PLN_TRY(pln_poll(call->engine)); /* before the heap is read */
+    if (!ordered && call->folding)
       return pln_kernel_undefined(call);
     for (size_t r = 0; r < k; r++) {
       size_t to = (o * k + r) * l->inner + i;

@@ -453,6 +453,8 @@ static void run_steps(pln_recurrence *run, bool backwards, const char *bias) {
     size_t n = l->steps - done < block ? l->steps - done : block;
     begin_block(run, backwards ? l->steps - done - n : done, n, bias);
     for (size_t i = 0; i < n; i++) {
+      if (pln_is_stopped(l->call->engine))
+        return;
       run->step = run->block + (backwards ? n - 1 - i : i);
       l->cell->step(run);
       write_step(run);

@@ -128,46 +128,53 @@ pln_status pln_infer_arange(pln_infer *call) {
 /* ------------------------------------------------------------------- kernel */
 
 /* Halves are multiplied and added as floats, and rounded once. */
-static void write_floats(pln_dtype dtype, void *data, int64_t n, double start,
-                         double delta) {
+static void write_floats(pln_dtype dtype, void *data, int64_t first,
+                         int64_t end, double start, double delta) {
   float from = (float)start, step = (float)delta;
   double *twice = data;
   float *single = data;
   uint16_t *half = data;
   switch ((int)dtype) {
   case PLN_FLOAT64:
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = first; i < end; i++)
       twice[i] = start + (double)i * delta;
     break;
   case PLN_FLOAT32:
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = first; i < end; i++)
       single[i] = from + (float)i * step;
     break;
   case PLN_FLOAT16:
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = first; i < end; i++)
       half[i] = pln_float_to_half(from + (float)i * step);
     break;
   default:
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = first; i < end; i++)
       half[i] = pln_float_to_bfloat(from + (float)i * step);
   }
 }
 
 /* Integers wrap. */
-static void write_integers(size_t size, void *data, uint64_t n, uint64_t start,
-                           uint64_t delta) {
+static void write_integers(size_t size, void *data, uint64_t first,
+                           uint64_t end, uint64_t start, uint64_t delta) {
   uint64_t *whole = data;
   uint32_t *word = data;
   uint16_t *half = data;
-  for (uint64_t i = 0, at = start; i < n && size == sizeof *whole;
-       i++, at += delta)
+  for (uint64_t i = first, at = start + first * delta;
+       i < end && size == sizeof *whole; i++, at += delta)
     whole[i] = at;
-  for (uint64_t i = 0, at = start; i < n && size == sizeof *word;
-       i++, at += delta)
+  for (uint64_t i = first, at = start + first * delta;
+       i < end && size == sizeof *word; i++, at += delta)
     word[i] = (uint32_t)at;
-  for (uint64_t i = 0, at = start; i < n && size == sizeof *half;
-       i++, at += delta)
+  for (uint64_t i = first, at = start + first * delta;
+       i < end && size == sizeof *half; i++, at += delta)
     half[i] = (uint16_t)at;
+}
+
+/* Elements written between two looks whether to stop. */
+enum { PART = 1 << 18 };
+
+static int64_t part_end(int64_t at, int64_t n) {
+  return n - at < PART ? n : at + PART;
 }
 
 static pln_status count_up(pln_kernel_call *call, double start, double limit,
@@ -178,7 +185,8 @@ static pln_status count_up(pln_kernel_call *call, double start, double limit,
   if (!float_length(start, limit, delta, &n))
     return pln_kernel_refuse(call, "the number of elements is not defined");
   PLN_TRY(pln_kernel_unset(call, 0, dtype, 1, &n, &data));
-  write_floats(dtype, data, n, start, delta);
+  for (int64_t at = 0; at < n && !pln_is_stopped(call->engine); at += PART)
+    write_floats(dtype, data, at, part_end(at, n), start, delta);
   return PLN_OK;
 }
 
@@ -195,7 +203,9 @@ static pln_status count_whole(pln_kernel_call *call, const int64_t *v) {
     return pln_kernel_refuse(call, "the result is too large");
   int64_t dim = (int64_t)n;
   PLN_TRY(pln_kernel_unset(call, 0, dtype, 1, &dim, &data));
-  write_integers(size, data, n, (uint64_t)v[0], (uint64_t)v[2]);
+  for (int64_t at = 0; at < dim && !pln_is_stopped(call->engine); at += PART)
+    write_integers(size, data, (uint64_t)at, (uint64_t)part_end(at, dim),
+                   (uint64_t)v[0], (uint64_t)v[2]);
   return PLN_OK;
 }
 

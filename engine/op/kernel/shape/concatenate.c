@@ -104,11 +104,15 @@ pln_status pln_kernel_concatenate(pln_kernel_call *call) {
   size_t inner = pln_dims_product(dims, axis + 1, first->rank) * moved.size;
   size_t row = (size_t)dims[axis] * inner;
   char *to = moved.data;
+  size_t done = 0;
   for (uint32_t i = 0; i < call->n_args && moved.count; i++) {
     const char *from = call->args[i]->data;
     size_t run = (size_t)call->args[i]->dims[axis] * inner;
-    for (size_t r = 0; r < rows && run; r++)
+    for (size_t r = 0; r < rows && run; r++) {
       memcpy(to + r * row, from + r * run, run);
+      if (pln_is_stopped_after(call->engine, &done, 1 + run / 8))
+        break;
+    }
     to += run;
   }
   return pln_moved_end(&moved, PLN_OK);
@@ -366,7 +370,7 @@ pln_status pln_kernel_tile(pln_kernel_call *call) {
   PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)x->dtype, x->rank, dims, &moved));
   pln_dense_steps(view.rank, view.dims, view.to);
   if (moved.count)
-    pln_strided_copy(moved.data, x->data, moved.size, &view);
+    pln_strided_copy(call->engine, moved.data, x->data, moved.size, &view);
   return pln_moved_end(&moved, PLN_OK);
 }
 

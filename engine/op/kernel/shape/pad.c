@@ -75,6 +75,8 @@ pln_status pln_infer_mirror_pad(pln_infer *call) {
 pln_status pln_infer_pad(pln_infer *call) {
   if (pln_call_has(call, "pad_width"))
     return pln_infer_mirror_pad(call);
+  PLN_TRY(pln_infer_expect_integers(call, 1));
+  PLN_TRY(pln_infer_expect_integers(call, 3));
   pln_list pads = pln_arg_list(call, 1, "pads");
   pln_list axes = pln_arg_list(call, 3, NULL);
   pln_shape shape;
@@ -192,10 +194,11 @@ static pln_status pad_constant(pln_kernel_call *call, const border *b,
   int64_t to, from;
   PLN_TRY(
       pln_moved_begin(call, 0, (pln_dtype)x->dtype, x->rank, b->dims, &moved));
-  pln_fill(moved.data, moved.count, element ? element : zero, moved.size);
+  pln_fill(call->engine, moved.data, moved.count, element ? element : zero,
+           moved.size);
   int64_t size = (int64_t)moved.size;
   if (moved.count && x->count && inner_view(x, b, &view, &to, &from))
-    pln_strided_copy((char *)moved.data + to * size,
+    pln_strided_copy(call->engine, (char *)moved.data + to * size,
                      (const char *)x->data + from * size, moved.size, &view);
   return pln_moved_end(&moved, PLN_OK);
 }
@@ -434,8 +437,9 @@ pln_status pln_kernel_trilu(pln_kernel_call *call) {
   PLN_TRY(
       pln_kernel_result(call, 0, (pln_dtype)x->dtype, x->rank, x->dims, &data));
   int64_t rows = x->dims[x->rank - 2], columns = x->dims[x->rank - 1];
-  size_t all = x->count ? x->count / (size_t)columns : 0;
+  size_t all = x->count ? x->count / (size_t)columns : 0, done = 0;
   for (size_t r = 0; r < all; r++) {
+    PLN_TRY(pln_poll_after(call->engine, &done, (size_t)columns));
     int64_t from, to;
     kept_columns(upper, (int64_t)(r % (size_t)rows), k, columns, &from, &to);
     size_t at = (r * (size_t)columns + (size_t)from) * size;

@@ -149,9 +149,11 @@ static pln_status scatter_all(pln_kernel_call *call, const pln_moved *moved,
   const pln_tensor *x = call->args[0], *indices = call->args[1];
   const pln_tensor *updates = call->args[2];
   int64_t steps[PLN_MAX_RANK], place[PLN_MAX_RANK] = {0}, base = 0;
+  size_t done = 0;
   pln_dense_steps(x->rank, x->dims, steps);
   for (size_t n = 0; n < indices->count; n++) {
     int64_t at;
+    PLN_TRY(pln_poll_after(call->engine, &done, 4));
     if (!pln_index_at(indices, n, x->dims[axis], &at))
       return pln_kernel_index_outside(call, indices, n, x->dims[axis]);
     size_t to = (size_t)(base + at * steps[axis]) * moved->size;
@@ -209,8 +211,10 @@ static pln_status scatter_slices(pln_kernel_call *call, const pln_moved *moved,
   size_t slice = pln_dims_product(x->dims, k, x->rank);
   size_t n = pln_dims_product(indices->dims, 0, indices->rank - 1);
   const char *from = call->args[2]->data;
+  size_t done = 0;
   for (size_t r = 0; r < n; r++, from += slice * moved->size) {
     size_t at = 0;
+    PLN_TRY(pln_poll_after(call->engine, &done, k + slice));
     for (uint32_t i = 0; i < k; i++) {
       int64_t index;
       if (!pln_index_at(indices, r * k + i, x->dims[i], &index))

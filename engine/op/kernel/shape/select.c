@@ -34,30 +34,36 @@ static void tell(const pln_tensor *x, size_t at, size_t n, uint8_t *set) {
     set[i] = from[i] != 0;
 }
 
-static size_t count_set(const pln_tensor *x) {
+static pln_status count_set(const pln_kernel_call *call, const pln_tensor *x,
+                            int64_t *count) {
   uint8_t set[BLOCK];
-  size_t count = 0;
+  size_t done = 0;
+  *count = 0;
   for (size_t at = 0; at < x->count; at += BLOCK) {
     size_t n = x->count - at < BLOCK ? x->count - at : BLOCK;
     uint32_t in_block = 0;
+    PLN_TRY(pln_poll_after(call->engine, &done, n));
     tell(x, at, n, set);
     for (size_t i = 0; i < n; i++)
       in_block += set[i];
-    count += in_block;
+    *count += in_block;
   }
-  return count;
+  return PLN_OK;
 }
 
 /* Row by row: the places in the last axis, then those of the row. `to` has
  * `count` places for each axis. */
-static void list_set(const pln_tensor *x, size_t count, int64_t *to) {
+static pln_status list_set(const pln_kernel_call *call, const pln_tensor *x,
+                           size_t count, int64_t *to) {
   int64_t row[PLN_MAX_RANK] = {0}, places[BLOCK + 1];
   uint32_t last = x->rank ? x->rank - 1 : 0;
   size_t width = x->rank ? (size_t)x->dims[last] : 1;
   uint8_t set[BLOCK];
+  size_t done = 0;
   for (size_t base = 0; base < x->count; base += width) {
     for (size_t at = 0; at < width; at += BLOCK) {
       size_t n = width - at < BLOCK ? width - at : BLOCK, found = 0;
+      PLN_TRY(pln_poll_after(call->engine, &done, 4 * n));
       tell(x, base + at, n, set);
       for (size_t i = 0; i < n; i++) {
         places[found] = (int64_t)(at + i);
@@ -74,6 +80,7 @@ static void list_set(const pln_tensor *x, size_t count, int64_t *to) {
       if (++row[k] < x->dims[k])
         break;
   }
+  return PLN_OK;
 }
 
 pln_status pln_kernel_nonzero(pln_kernel_call *call) {
@@ -84,10 +91,9 @@ pln_status pln_kernel_nonzero(pln_kernel_call *call) {
   if (x->rank > PLN_MAX_RANK || !pln_convertible(dtype) ||
       pln_is_small_float(dtype) || !pln_element_size(dtype))
     return pln_kernel_no_dtype(call, dtype);
-  dims[1] = (int64_t)count_set(x);
+  PLN_TRY(count_set(call, x, &dims[1]));
   PLN_TRY(pln_kernel_unset(call, 0, PLN_INT64, 2, dims, &data));
-  list_set(x, (size_t)dims[1], data);
-  return PLN_OK;
+  return list_set(call, x, (size_t)dims[1], data);
 }
 
 /* ----------------------------------------------------------------- compress */
@@ -129,9 +135,12 @@ pln_status pln_kernel_compress(pln_kernel_call *call) {
   PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)x->dtype, rank, dims, &moved));
   size_t run = pln_dims_product(dims, axis + 1, rank) * moved.size;
   char *to = moved.data;
+  size_t done = 0;
   for (size_t r = 0; r < rows && moved.count; r++)
     for (int64_t i = 0; i < n; i++)
-      if (keep[i]) {
+      if (pln_is_stopped_after(call->engine, &done, 4)) {
+        return pln_moved_end(&moved, pln_stopped(call->engine));
+      } else if (keep[i]) {
         memcpy(to,
                (const char *)x->data + (r * (size_t)extent + (size_t)i) * run,
                run);
@@ -193,9 +202,11 @@ static pln_status light(pln_kernel_call *call, const pln_moved *moved,
   const pln_tensor *x = call->args[0];
   const char *off = call->args[2]->data;
   const char *on = relay ? call->args[1]->data : off + moved->size;
-  pln_fill(moved->data, moved->count, off, moved->size);
+  pln_fill(call->engine, moved->data, moved->count, off, moved->size);
+  size_t done = 0;
   for (size_t i = 0; i < x->count; i++) {
     int64_t at;
+    PLN_TRY(pln_poll_after(call->engine, &done, 4));
     if (!whole_at(x, i, &at))
       return pln_kernel_undefined(call);
     at += at < 0 && !relay ? depth : 0;

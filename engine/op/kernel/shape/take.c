@@ -124,10 +124,12 @@ static pln_status take_runs(pln_kernel_call *call, const pln_moved *moved,
       : pln_kernel_string_is(call, "mode", "strict", "wrap") ? TAKE_WRAP
                                                              : TAKE_STRICT;
   char *to = moved->data;
+  size_t done = 0;
   for (size_t r = 0; r < rows; r++) {
     const char *row = (const char *)x->data + r * (size_t)extent * run;
     for (size_t i = 0; i < indices->count; i++, to += run) {
       int64_t at;
+      PLN_TRY(pln_poll_after(call->engine, &done, 1 + run / 8));
       if (!take_at(indices, i, extent, mode, &at))
         return pln_kernel_index_outside(call, indices, i, extent);
       memcpy(to, row + (size_t)at * run, run);
@@ -231,11 +233,13 @@ static pln_status gather_all(pln_kernel_call *call, const pln_moved *moved,
   uint32_t last = x->rank - 1;
   size_t row = (size_t)indices->dims[last];
   char *to = moved->data;
+  size_t done = 0;
   pln_dense_steps(x->rank, x->dims, steps);
   for (size_t i = 0; i < indices->count; i += row) {
     for (size_t k = 0; k < row; k += BLOCK) {
       size_t n = row - k < BLOCK ? row - k : BLOCK;
       int64_t step = axis == last ? 0 : 1;
+      PLN_TRY(pln_poll_after(call->engine, &done, n));
       if (!pln_indices_at(indices, i + k, n, x->dims[axis], block))
         return pln_kernel_index_outside(call, indices, i + k, x->dims[axis]);
       pick(to, (const char *)x->data + (base + (int64_t)k * step) * size, block,
@@ -342,9 +346,10 @@ static pln_status find_slice(const pln_kernel_call *call, const vectors *v,
 static pln_status gather_slices(pln_kernel_call *call, const pln_moved *moved,
                                 const pln_tensor *x, const vectors *v) {
   char *to = moved->data;
-  size_t run = v->slice * moved->size;
+  size_t run = v->slice * moved->size, done = 0;
   for (size_t n = 0; n < v->batches * v->per_batch; n++, to += run) {
     size_t at = 0;
+    PLN_TRY(pln_poll_after(call->engine, &done, v->k + run / 8));
     PLN_TRY(find_slice(call, v, n, &at));
     at += n / v->per_batch * v->stride;
     memcpy(to, (const char *)x->data + at * moved->size, run);

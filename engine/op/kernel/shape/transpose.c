@@ -55,7 +55,7 @@ static pln_status permuted(pln_kernel_call *call, const pln_tensor *x,
   pln_dense_steps(rank, dims, view.to);
   PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)x->dtype, out_rank, out_dims,
                           &moved));
-  pln_strided_copy(moved.data, x->data, moved.size, &view);
+  pln_strided_copy(call->engine, moved.data, x->data, moved.size, &view);
   return pln_moved_end(&moved, PLN_OK);
 }
 

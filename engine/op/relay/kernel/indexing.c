@@ -205,7 +205,8 @@ static pln_status make_dense(pln_kernel_call *call, const sparse *x) {
   PLN_TRY(pln_kernel_result(call, 0, (pln_dtype)x->values->dtype, x->rank,
                             x->dims, &data));
   if (x->others)
-    pln_fill(data, call->results[0]->count, x->others->data, size);
+    pln_fill(call->engine, data, call->results[0]->count, x->others->data,
+             size);
   if (scatter(x, count, data))
     return PLN_OK;
   pln_tensor_release(call->results[0]);
@@ -394,8 +395,8 @@ pln_status pln_kernel_strided_set(pln_kernel_call *call) {
   if (x->count)
     memcpy(data, x->data, x->count * size);
   if (v->count)
-    pln_strided_copy((char *)data + (size_t)offset * size, v->data, size,
-                     &view);
+    pln_strided_copy(call->engine, (char *)data + (size_t)offset * size,
+                     v->data, size, &view);
   return PLN_OK;
 }
 
@@ -494,12 +495,12 @@ static pln_status spread(pln_kernel_call *call, const pln_list *strides,
       return pln_kernel_refuse(call, "the strides do not fit the operand");
   }
   PLN_TRY(pln_kernel_unset(call, 0, (pln_dtype)x->dtype, x->rank, dims, &data));
-  pln_fill(data, call->results[0]->count, value->data, size);
+  pln_fill(call->engine, data, call->results[0]->count, value->data, size);
   pln_dense_steps(x->rank, x->dims, view.from);
   pln_dense_steps(x->rank, dims, view.to);
   for (uint32_t i = 0; i < x->rank; i++)
     view.to[i] = x->dims[i] > 1 ? view.to[i] * strides->ints[i] : 0;
-  pln_strided_copy(data, x->data, size, &view);
+  pln_strided_copy(call->engine, data, x->data, size, &view);
   return PLN_OK;
 }
 

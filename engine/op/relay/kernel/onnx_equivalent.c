@@ -142,8 +142,11 @@ pln_status pln_kernel_batch_matmul(pln_kernel_call *call) {
   int64_t dims[3] = {batch, x->dims[a ? 2 : 1], y->dims[b ? 1 : 2]};
   PLN_TRY(pln_kernel_result(call, 0, (pln_dtype)x->dtype, 3, dims, &data));
   pln_status status = PLN_OK;
-  for (int64_t k = 0; k < batch && status == PLN_OK; k++)
+  for (int64_t k = 0; k < batch && status == PLN_OK; k++) {
     status = multiply_one(call, (size_t)k, a, b, data);
+    if (status == PLN_OK)
+      status = pln_poll(call->engine);
+  }
   return status;
 }
 

@@ -58,7 +58,7 @@ pln_status pln_kernel_repeat(pln_kernel_call *call) {
   PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)x->dtype, x->rank, dims, &moved));
   repeat_view(x, axis, n, &view);
   if (moved.count)
-    pln_strided_copy(moved.data, x->data, moved.size, &view);
+    pln_strided_copy(call->engine, moved.data, x->data, moved.size, &view);
   return pln_moved_end(&moved, PLN_OK);
 }
 
