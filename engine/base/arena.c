@@ -21,7 +21,7 @@ void pln_arena_init(pln_arena *arena, pln_engine *engine) {
 }
 
 /* The next aligned block in the chunk, or NULL. */
-static void *take(chunk *c, size_t size) {
+static void *alloc_from_chunk(chunk *c, size_t size) {
   size_t skew = (size_t)((uintptr_t)((char *)c + c->used) % ALIGN);
   size_t gap = skew ? ALIGN - skew : 0;
   if (size > c->size - c->used || gap > c->size - c->used - size)
@@ -56,7 +56,7 @@ static void *new_block(pln_arena *arena, size_t size) {
     c->next = head;
     arena->chunks = c;
   }
-  return take(c, size);
+  return alloc_from_chunk(c, size);
 }
 
 void *pln_arena_new(pln_arena *arena, size_t size) {
@@ -64,7 +64,7 @@ void *pln_arena_new(pln_arena *arena, size_t size) {
     size = 1; /* still a block of its own */
   if (size > PTRDIFF_MAX / 2)
     return NULL;
-  void *block = arena->chunks ? take(arena->chunks, size) : NULL;
+  void *block = arena->chunks ? alloc_from_chunk(arena->chunks, size) : NULL;
   return block ? block : new_block(arena, size);
 }
 

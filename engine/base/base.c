@@ -68,7 +68,7 @@ pln_engine *pln_base_new(pln_alloc_fn alloc, void *ud) {
 /* A host's allocator need not bear two threads at once. */
 static void *locked_alloc(void *ud, void *block, size_t old_size,
                           size_t new_size) {
-  pln_family *family = ud;
+  pln_worker_group *family = ud;
   const pln_memory *memory = &family->parent->memory;
   pthread_mutex_lock(&family->lock);
   void *moved = memory->fn(memory->ud, block, old_size, new_size);
@@ -76,7 +76,7 @@ static void *locked_alloc(void *ud, void *block, size_t old_size,
   return moved;
 }
 
-void pln_family_begin(pln_family *family, pln_engine *parent) {
+void pln_worker_group_begin(pln_worker_group *family, pln_engine *parent) {
   family->parent = parent;
   family->locks = parent->memory.fn != libc_alloc;
   if (family->locks)
@@ -84,12 +84,12 @@ void pln_family_begin(pln_family *family, pln_engine *parent) {
   atomic_init(&family->used, parent->memory.used);
 }
 
-void pln_family_end(pln_family *family) {
+void pln_worker_group_end(pln_worker_group *family) {
   if (family->locks)
     pthread_mutex_destroy(&family->lock);
 }
 
-static pln_memory memory_of_child(pln_family *family) {
+static pln_memory memory_of_child(pln_worker_group *family) {
   const pln_memory *m = &family->parent->memory;
   return (pln_memory){.fn = family->locks ? locked_alloc : m->fn,
                       .ud = family->locks ? (void *)family : m->ud,
@@ -108,7 +108,7 @@ static void inherit(pln_engine *child, pln_engine *parent) {
   child->random_seed = parent->random_seed;
 }
 
-pln_engine *pln_base_child(pln_family *family) {
+pln_engine *pln_base_child(pln_worker_group *family) {
   pln_memory memory = memory_of_child(family);
   pln_engine *child = memory.fn(memory.ud, NULL, 0, sizeof *child);
   if (!child)
@@ -119,7 +119,7 @@ pln_engine *pln_base_child(pln_family *family) {
     atomic_fetch_add(&family->used, sizeof *child);
   inherit(child, family->parent);
   if (pln_diags_new(child) == PLN_OK &&
-      pln_interner_over(child, family->parent->symbols, &child->symbols) ==
+      pln_interner_child(child, family->parent->symbols, &child->symbols) ==
           PLN_OK)
     return child;
   pln_base_free(child);

@@ -36,13 +36,15 @@ typedef struct pln_memory {
   void *ud;
   size_t used; /* with what is kept */
   size_t peak;
-  uint64_t calls;            /* of the allocator for more memory */
-  uint64_t asked;            /* bytes that these were for, all together */
-  size_t limit;              /* no more may be used; 0: no limit */
-  size_t outside;            /* what the host took under it; pln_mem_outside */
-  struct pln_family *family; /* of a child: with whom it shares; else NULL */
-  bool limited;              /* an allocation failed of it */
-  uint32_t keepers;          /* pln_mem_keep's without their pln_mem_let_go */
+  uint64_t calls; /* of the allocator for more memory */
+  uint64_t asked; /* bytes that these were for, all together */
+  size_t limit;   /* no more may be used; 0: no limit */
+  size_t outside; /* what the host took under it; pln_mem_count_host */
+  struct pln_worker_group
+      *family;  /* of a child: with whom it shares; else NULL */
+  bool limited; /* an allocation failed of it */
+  uint32_t
+      reuse_depth; /* pln_mem_reuse_begin's without their pln_mem_reuse_end */
   uint32_t n_kept;
   struct {
     void *block;
@@ -57,37 +59,39 @@ void *pln_mem_zeroed(pln_engine *engine, size_t size);
 void *pln_mem_resize(pln_engine *engine, void *block, size_t old_size,
                      size_t new_size);
 void pln_mem_free(pln_engine *engine, void *block, size_t size);
-/* From here to pln_mem_let_go freed blocks of 64 KiB and more are kept for the
- * next that ask for about as much, as far as that does not raise the peak: what
- * computes step by step is spared most of what the system asks for fresh pages.
- * May be nested. */
-void pln_mem_keep(pln_engine *engine);
-void pln_mem_let_go(pln_engine *engine);
+/* From here to pln_mem_reuse_end freed blocks of 64 KiB and more are kept for
+ * the next that ask for about as much, as far as that does not raise the peak:
+ * what computes step by step is spared most of what the system asks for fresh
+ * pages. May be nested. */
+void pln_mem_reuse_begin(pln_engine *engine);
+void pln_mem_reuse_end(pln_engine *engine);
 /* From here on the account of a block of a child's is its parent's. */
-void pln_mem_adopt(pln_engine *parent, pln_engine *child, size_t size);
+void pln_mem_move_account(pln_engine *parent, pln_engine *child, size_t size);
 /* So many calls, and so many bytes at most, were children's. */
-void pln_mem_join(pln_engine *parent, uint64_t calls, size_t held);
+void pln_mem_merge_account(pln_engine *parent, uint64_t calls, size_t bytes);
 /* Whether the limit allows the host `more` bytes, beside what the engine has;
  * an allocation of the host's that it does not allow is to fail. */
 bool pln_mem_allows(pln_engine *engine, size_t more);
 /* From here on the host has so many bytes more; size_t's wrap when it has less.
  * They count for the limit. */
-void pln_mem_outside(pln_engine *engine, size_t more);
+void pln_mem_count_host(pln_engine *engine, size_t more);
 /* Reports "out of memory" without allocating; returns PLN_ERR_NOMEM. */
 pln_status pln_nomem(pln_engine *engine);
 
 /* Makes room for `need` items of `item` bytes in *items, which lacks it, at
  * least doubling *capacity (counted in items). */
-pln_status pln_mem_widen(pln_engine *engine, void **items, uint32_t *capacity,
-                         size_t need, size_t item) PLN_CHECKED;
+pln_status pln_mem_grow_array(pln_engine *engine, void **items,
+                              uint32_t *capacity, size_t need,
+                              size_t item) PLN_CHECKED;
 /* Room for `need` items, which mostly is there: asked for each that is added.
  */
 PLN_CHECKED static inline pln_status pln_mem_grow(pln_engine *engine,
                                                   void **items,
                                                   uint32_t *capacity,
                                                   size_t need, size_t item) {
-  return need <= *capacity ? PLN_OK
-                           : pln_mem_widen(engine, items, capacity, need, item);
+  return need <= *capacity
+             ? PLN_OK
+             : pln_mem_grow_array(engine, items, capacity, need, item);
 }
 
 /* Blocks that are freed together: each is 16-byte aligned, none moves. */
@@ -118,10 +122,10 @@ const void *pln_interned(const pln_interner *interner, uint32_t id,
 uint32_t pln_interner_count(const pln_interner *interner);
 /* A table for a child engine over one of its parent's, whose records keep their
  * ids; the parent's is read only, and must not change while the child lives. */
-pln_status pln_interner_over(pln_engine *engine, const pln_interner *base,
-                             pln_interner **out) PLN_CHECKED;
+pln_status pln_interner_child(pln_engine *engine, const pln_interner *base,
+                              pln_interner **out) PLN_CHECKED;
 /* How many records the parent's table has; 0: there is no parent. */
-uint32_t pln_interner_below(const pln_interner *interner);
+uint32_t pln_interner_inherited(const pln_interner *interner);
 
 /* A table from symbols (or any id) to 32-bit numbers; used for registries and
  * name scopes. 0 is never stored and means "absent". */
@@ -220,18 +224,20 @@ struct pln_engine {
   /* Of a child engine: the one whose tables it reads. That one is frozen while
    * it has children. NULL: no child. */
   pln_engine *parent;
-  struct pln_lent *lent; /* of a child: what it borrows (ir/worker/borrow.c) */
+  struct pln_borrowed
+      *borrow_state; /* of a child: what it borrows (ir/worker/borrow.c) */
   /* Its children at work, for handlers of signals: `thread`, 0 for none, is the
    * system's number. */
   struct {
     atomic_int thread;
     _Atomic(pln_engine *) child;
-  } kin[PLN_MOST_THREADS];
+  } worker_threads[PLN_MOST_THREADS];
   atomic_int stop; /* written by signal handlers and other threads */
   void (*on_stop)(void *ud);
   void *stop_ud;
-  uint32_t works; /* pln_work_begin's without their pln_work_end */
-  timer_t timer;  /* of the thread that runs a pass with a time limit */
+  uint32_t stoppable_depth; /* pln_stoppable_begin's without their
+                               pln_stoppable_end */
+  timer_t timer; /* of the thread that runs a pass with a time limit */
   bool has_timer;
   double seconds;         /* the time limit of the pass at work */
   uint64_t rewrites;      /* nodes that rewriting has replaced in this pass */
@@ -267,8 +273,8 @@ struct pln_engine {
 
 /* interrupt.c: around what can be stopped, nested or not; a stop that the user
  * asked for ends with the outermost. */
-void pln_work_begin(pln_engine *engine);
-void pln_work_end(pln_engine *engine);
+void pln_stoppable_begin(pln_engine *engine);
+void pln_stoppable_end(pln_engine *engine);
 /* The same behind work that may be over before it polls: a stop that has not
  * ended it is left for what comes next. Gives `status` back. */
 pln_status pln_work_done(pln_engine *engine, pln_status status) PLN_CHECKED;
@@ -285,16 +291,16 @@ static inline int pln_stop_reason(const pln_engine *engine) {
 static inline pln_status pln_poll(pln_engine *engine) {
   return pln_stop_reason(engine) == PLN_GO_ON ? PLN_OK : pln_stopped(engine);
 }
-/* The same between pln_work_begin and pln_work_end only, behind which a stop
- * that the user asked for is forgotten. */
-static inline pln_status pln_poll_work(pln_engine *engine) {
-  return engine->works ? pln_poll(engine) : PLN_OK;
+/* The same between pln_stoppable_begin and pln_stoppable_end only, behind which
+ * a stop that the user asked for is forgotten. */
+static inline pln_status pln_poll_stoppable(pln_engine *engine) {
+  return engine->stoppable_depth ? pln_poll(engine) : PLN_OK;
 }
 /* The same in loops over nodes, whose rounds are short: asks in one round of
  * PLN_POLL_ROUNDS, and never in the first. */
 enum { PLN_POLL_ROUNDS = 8192 };
 static inline pln_status pln_poll_round(pln_engine *engine, size_t round) {
-  return (round + 1) % PLN_POLL_ROUNDS ? PLN_OK : pln_poll_work(engine);
+  return (round + 1) % PLN_POLL_ROUNDS ? PLN_OK : pln_poll_stoppable(engine);
 }
 /* In loops over elements, which cannot fail: whether they are to leave the rest
  * out. Their caller asks pln_poll before it reads what they have written. */
@@ -320,8 +326,8 @@ static inline pln_status pln_poll_after(pln_engine *engine, size_t *done,
 /* From here to the other, in the thread that works with the child as its
  * parent's number `part`, a stop of the parent calls the child's hook for stops
  * there. */
-void pln_kin_begin(pln_engine *child, uint32_t part);
-void pln_kin_end(pln_engine *child, uint32_t part);
+void pln_worker_stop_begin(pln_engine *child, uint32_t part);
+void pln_worker_stop_end(pln_engine *child, uint32_t part);
 /* A real-time signal of ours: the host's alarms are left alone. */
 #define PLN_TIMER_SIGNAL (SIGRTMIN + 7)
 /* Asks for a stop after so many seconds; 0 takes that back. PLN_ERR_IO when
@@ -334,17 +340,17 @@ void pln_base_free(pln_engine *engine);
 
 /* What the children of one engine share. Made before the first of them, freed
  * after the last. */
-typedef struct pln_family {
+typedef struct pln_worker_group {
   pln_engine *parent;
   pthread_mutex_t lock; /* around the allocator, when it is the host's */
   bool locks;
   atomic_size_t used; /* by parent and children; kept when there is a limit */
-} pln_family;
-void pln_family_begin(pln_family *family, pln_engine *parent);
-void pln_family_end(pln_family *family);
+} pln_worker_group;
+void pln_worker_group_begin(pln_worker_group *family, pln_engine *parent);
+void pln_worker_group_end(pln_worker_group *family);
 /* Base's part of a child: an account, diagnostics and symbols of its own over
  * the parent's. NULL when memory is out; reports nothing. */
-pln_engine *pln_base_child(pln_family *family);
+pln_engine *pln_base_child(pln_worker_group *family);
 
 /* ----------------------------------------------------------------- buffers */
 

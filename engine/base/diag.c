@@ -11,11 +11,11 @@
 
 enum { ROWS = PLN_MOST_DIAGS, SLOTS = ROWS + 2 };
 
-typedef struct stored {
+typedef struct stored_diag {
   pln_diag diag;
   size_t block; /* bytes of this block */
   char text[];  /* message, source and line, each terminated */
-} stored;
+} stored_diag;
 
 struct pln_diags {
   size_t count;
@@ -52,7 +52,7 @@ void pln_diags_free(pln_engine *engine) {
 static void free_row(pln_engine *engine, const pln_diag *diag) {
   if (is_constant(diag))
     return;
-  stored *s = (stored *)diag;
+  stored_diag *s = (stored_diag *)diag;
   pln_mem_free(engine, s, s->block);
 }
 
@@ -73,7 +73,7 @@ size_t pln_diag_count(const pln_engine *engine) {
   return engine->diags->count;
 }
 
-const pln_diag *pln_diag_get(const pln_engine *engine, size_t index) {
+const pln_diag *pln_diag_at(const pln_engine *engine, size_t index) {
   return index < engine->diags->count ? engine->diags->rows[index] : NULL;
 }
 
@@ -89,7 +89,7 @@ static void demote(const pln_diag **row) {
   if (is_constant(*row))
     *row = &nomem_warning;
   else
-    ((stored *)*row)->diag.severity = PLN_WARNING;
+    ((stored_diag *)*row)->diag.severity = PLN_WARNING;
 }
 
 bool pln_diag_ran_out(const pln_engine *engine, size_t mark) {
@@ -110,7 +110,7 @@ void pln_diag_demote(pln_engine *engine, size_t mark) {
 
 /* Takes the row: keeps it, or when all places are used drops it or, an error,
  * puts it in the last place. */
-static void keep(pln_engine *engine, const pln_diag *diag) {
+static void store_diag(pln_engine *engine, const pln_diag *diag) {
   struct pln_diags *d = engine->diags;
   if (d->count == ROWS)
     d->rows[d->count++] = &dropped;
@@ -129,14 +129,14 @@ void pln_diag_adopt(pln_engine *parent, pln_engine *child, size_t begin,
   for (size_t i = begin; i < end && i < d->count; i++) {
     const pln_diag *row = d->rows[i];
     if (!is_constant(row))
-      pln_mem_adopt(parent, child, ((const stored *)row)->block);
-    keep(parent, row);
+      pln_mem_move_account(parent, child, ((const stored_diag *)row)->block);
+    store_diag(parent, row);
     d->rows[i] = &dropped;
   }
 }
 
 pln_status pln_nomem(pln_engine *engine) {
-  keep(engine, &nomem_error);
+  store_diag(engine, &nomem_error);
   return PLN_ERR_NOMEM;
 }
 
@@ -164,11 +164,11 @@ static size_t write_place(const pln_place *place, char *text, size_t size) {
 
 /* A row with room for a message of `length` bytes at its text; NULL when
  * memory is out. */
-static stored *new_row(pln_engine *engine, const pln_span *span,
-                       size_t length) {
-  size_t size = sizeof(stored) + length + 1 + text_size(span->source) +
+static stored_diag *new_row(pln_engine *engine, const pln_span *span,
+                            size_t length) {
+  size_t size = sizeof(stored_diag) + length + 1 + text_size(span->source) +
                 text_size(span->line);
-  stored *s = pln_mem_new(engine, size);
+  stored_diag *s = pln_mem_new(engine, size);
   if (!s)
     return NULL;
   char *at = s->text + length + 1;
@@ -179,8 +179,9 @@ static stored *new_row(pln_engine *engine, const pln_span *span,
   return s;
 }
 
-static void report(pln_engine *engine, pln_severity severity, pln_status code,
-                   const pln_span *span, const char *format, va_list list) {
+static void report_diag(pln_engine *engine, pln_severity severity,
+                        pln_status code, const pln_span *span,
+                        const char *format, va_list list) {
   static const pln_span nowhere = {0};
   const pln_place place =
       severity == PLN_NOTE ? (pln_place){NULL, NULL} : engine->diags->place;
@@ -189,7 +190,7 @@ static void report(pln_engine *engine, pln_severity severity, pln_status code,
   int length = vsnprintf(NULL, 0, format, list);
   size_t text = length < 0 ? 0 : (size_t)length;
   size_t prefix = write_place(&place, NULL, 0);
-  stored *s = new_row(engine, span ? span : &nowhere, prefix + text);
+  stored_diag *s = new_row(engine, span ? span : &nowhere, prefix + text);
   if (s) {
     s->diag.severity = severity;
     s->diag.code = code;
@@ -197,9 +198,9 @@ static void report(pln_engine *engine, pln_severity severity, pln_status code,
     s->text[prefix] = 0;
     if (text)
       vsnprintf(s->text + prefix, text + 1, format, again);
-    keep(engine, &s->diag);
+    store_diag(engine, &s->diag);
   } else if (severity == PLN_ERROR) {
-    keep(engine, &nomem_error);
+    store_diag(engine, &nomem_error);
   }
   va_end(again);
 }
@@ -216,7 +217,7 @@ void pln_diag_extend(pln_engine *engine, const char *first,
     return;
   size_t length = strlen(row->message);
   size_t all = length + strlen(first) + strlen(second);
-  stored *s = new_row(engine, &row->span, all);
+  stored_diag *s = new_row(engine, &row->span, all);
   if (!s)
     return;
   s->diag.severity = row->severity;
@@ -231,7 +232,7 @@ pln_status pln_diag_error(pln_engine *engine, pln_status code,
                           const pln_span *span, const char *format, ...) {
   va_list list;
   va_start(list, format);
-  report(engine, PLN_ERROR, code, span, format, list);
+  report_diag(engine, PLN_ERROR, code, span, format, list);
   va_end(list);
   return code;
 }
@@ -240,7 +241,7 @@ void pln_diag_warn(pln_engine *engine, const pln_span *span, const char *format,
                    ...) {
   va_list list;
   va_start(list, format);
-  report(engine, PLN_WARNING, PLN_OK, span, format, list);
+  report_diag(engine, PLN_WARNING, PLN_OK, span, format, list);
   va_end(list);
 }
 
@@ -248,15 +249,15 @@ void pln_diag_note(pln_engine *engine, const pln_span *span, const char *format,
                    ...) {
   va_list list;
   va_start(list, format);
-  report(engine, PLN_NOTE, PLN_OK, span, format, list);
+  report_diag(engine, PLN_NOTE, PLN_OK, span, format, list);
   va_end(list);
 }
 
 /* A row that says the same with a place; NULL when memory is out. */
-static stored *placed_row(pln_engine *engine, const pln_diag *diag,
-                          const pln_span *span) {
+static stored_diag *placed_row(pln_engine *engine, const pln_diag *diag,
+                               const pln_span *span) {
   size_t length = strlen(diag->message);
-  stored *s = new_row(engine, span, length);
+  stored_diag *s = new_row(engine, span, length);
   if (!s)
     return NULL;
   memcpy(s->text, diag->message, length + 1);
@@ -270,7 +271,7 @@ pln_status pln_diag_move(pln_engine *engine, size_t index,
   const pln_diag **row = &engine->diags->rows[index];
   if (is_constant(*row))
     return PLN_OK;
-  stored *s = placed_row(engine, *row, span);
+  stored_diag *s = placed_row(engine, *row, span);
   if (!s)
     return pln_nomem(engine);
   free_row(engine, *row);

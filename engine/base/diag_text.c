@@ -17,30 +17,30 @@ typedef struct sink {
   size_t length;
 } sink;
 
-static void put(sink *s, const char *bytes, size_t n) {
+static void write_diag_bytes(sink *s, const char *bytes, size_t n) {
   for (size_t i = 0; i < n && s->length + i + 1 < s->size; i++)
     s->text[s->length + i] = bytes[i];
   s->length += n;
 }
 
 static void put_text(sink *s, const char *text) {
-  put(s, text, strlen(text));
+  write_diag_bytes(s, text, strlen(text));
 }
 
-static void put_number(sink *s, uint32_t n) {
+static void write_diag_number(sink *s, uint32_t n) {
   char digits[16];
   int length = snprintf(digits, sizeof digits, ":%lu", (unsigned long)n);
-  put(s, digits, (size_t)length);
+  write_diag_bytes(s, digits, (size_t)length);
 }
 
-static void put_place(sink *s, const pln_span *span) {
+static void write_diag_span(sink *s, const pln_span *span) {
   if (!span->source)
     return;
   put_text(s, span->source);
   if (span->row)
-    put_number(s, span->row);
+    write_diag_number(s, span->row);
   if (span->row && span->column)
-    put_number(s, span->column);
+    write_diag_number(s, span->column);
   put_text(s, ": ");
 }
 
@@ -53,7 +53,7 @@ static bool inside_char(char c) {
   return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-static window cut(const char *line, size_t length, size_t column) {
+static window visible_window(const char *line, size_t length, size_t column) {
   enum { WIDTH = 160, AHEAD = 60 };
   window w = {0, length};
   if (length <= WIDTH)
@@ -77,11 +77,11 @@ static void put_carets(sink *s, const char *line, window w, size_t column,
     put_text(s, "...");
   for (size_t i = w.from; i < column; i++)
     if (i >= w.to || !inside_char(line[i]))
-      put(s, i < w.to && line[i] == '\t' ? "\t" : " ", 1);
-  put(s, "^", 1);
+      write_diag_bytes(s, i < w.to && line[i] == '\t' ? "\t" : " ", 1);
+  write_diag_bytes(s, "^", 1);
   for (size_t i = column + 1; i < end && i < w.to; i++)
     if (!inside_char(line[i]))
-      put(s, "~", 1);
+      write_diag_bytes(s, "~", 1);
 }
 
 static void put_line(sink *s, const pln_span *span) {
@@ -89,9 +89,9 @@ static void put_line(sink *s, const pln_span *span) {
   size_t column = span->column ? span->column - 1 : 0;
   if (column > length)
     column = length;
-  window w = cut(span->line, length, column);
+  window w = visible_window(span->line, length, column);
   put_text(s, w.from > 0 ? "\n    ..." : "\n    ");
-  put(s, span->line + w.from, w.to - w.from);
+  write_diag_bytes(s, span->line + w.from, w.to - w.from);
   if (w.to < length)
     put_text(s, "...");
   if (span->column)
@@ -110,7 +110,7 @@ static const char *severity_text(pln_severity severity) {
 
 size_t pln_diag_format(const pln_diag *diag, char *text, size_t size) {
   sink s = {text, size, 0};
-  put_place(&s, &diag->span);
+  write_diag_span(&s, &diag->span);
   put_text(&s, severity_text(diag->severity));
   put_text(&s, diag->message);
   if (diag->span.line)

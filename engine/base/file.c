@@ -178,8 +178,8 @@ void pln_file_adopt(pln_engine *parent, pln_engine *child, pln_file *file) {
   if (file->mapped)
     unlink_mapping(file);
   else
-    pln_mem_adopt(parent, child, (size_t)file->size);
-  pln_mem_adopt(parent, child, whole_size(file));
+    pln_mem_move_account(parent, child, (size_t)file->size);
+  pln_mem_move_account(parent, child, whole_size(file));
   file->engine = parent;
   if (file->mapped)
     link_in_chain(file);
@@ -225,7 +225,7 @@ static bool has_parent_part(pln_slice name) {
   return false;
 }
 
-static pln_status check_name(pln_engine *engine, pln_slice name) {
+static pln_status check_confined_name(pln_engine *engine, pln_slice name) {
   if (name.size == 0)
     return outside(engine, name, "has no name");
   if (memchr(name.data, 0, name.size))
@@ -246,7 +246,7 @@ static bool lies_in(const char *path, const char *directory) {
 
 pln_status pln_file_map_confined(pln_engine *engine, const char *directory,
                                  pln_slice name, pln_file **out) {
-  PLN_TRY(check_name(engine, name));
+  PLN_TRY(check_confined_name(engine, name));
   char root[PATH_MAX], path[PATH_MAX], target[PATH_MAX];
   const char *folder = *directory ? directory : ".";
   size_t length = strlen(folder);

@@ -1,6 +1,8 @@
 /* half.c: float16 and bfloat16; see half.h. For kernels and for printing. */
 
-#include "ir/tensor/tensor.h"
+#include "base/half.h"
+
+#include <string.h>
 
 static uint32_t float_bits(float value) {
   uint32_t bits;

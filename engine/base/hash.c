@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-static uint64_t load(const unsigned char *p, size_t n) {
+static uint64_t load_hash_word(const unsigned char *p, size_t n) {
   uint64_t word = 0;
   memcpy(&word, p, n);
   return word;
@@ -15,9 +15,9 @@ uint64_t pln_hash_bytes(const void *bytes, size_t size, uint64_t seed) {
   uint64_t hash = pln_hash_mix(seed, size);
   size_t left = size;
   for (; left >= 8; left -= 8, p += 8)
-    hash = pln_hash_mix(hash, load(p, 8));
+    hash = pln_hash_mix(hash, load_hash_word(p, 8));
   if (left)
-    hash = pln_hash_mix(hash, load(p, left));
+    hash = pln_hash_mix(hash, load_hash_word(p, left));
   hash *= 0xc4ceb9fe1a85ec53u;
   return hash ^ (hash >> 29);
 }

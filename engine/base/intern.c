@@ -43,8 +43,8 @@ pln_status pln_interner_new(pln_engine *engine, pln_interner **out) {
   return PLN_OK;
 }
 
-pln_status pln_interner_over(pln_engine *engine, const pln_interner *base,
-                             pln_interner **out) {
+pln_status pln_interner_child(pln_engine *engine, const pln_interner *base,
+                              pln_interner **out) {
   PLN_TRY(pln_interner_new(engine, out));
   (*out)->base = base;
   (*out)->below = pln_interner_count(base);
@@ -75,8 +75,8 @@ static record *find_own(const pln_interner *interner, const void *bytes,
 }
 
 /* The seed of a child is its parent's, so that one hash serves both tables. */
-static record *find(const pln_interner *interner, const void *bytes,
-                    size_t size, unsigned hash) {
+static record *find_interned(const pln_interner *interner, const void *bytes,
+                             size_t size, unsigned hash) {
   record *found = NULL;
   if (interner->base)
     found = find_own(interner->base, bytes, size, hash);
@@ -102,8 +102,8 @@ static pln_status new_record(pln_interner *interner, const void *bytes,
   return PLN_OK;
 }
 
-static pln_status add(pln_interner *interner, const void *bytes, size_t size,
-                      unsigned hash) {
+static pln_status add_interned(pln_interner *interner, const void *bytes,
+                               size_t size, unsigned hash) {
   record *r = NULL;
   bool oom = false;
   PLN_TRY(new_record(interner, bytes, size, &r));
@@ -121,9 +121,9 @@ pln_status pln_intern(pln_interner *interner, const void *bytes, size_t size,
     return pln_diag_error(interner->engine, PLN_ERR_LIMIT, NULL,
                           "a name of %zu bytes is longer than 4 GB", size);
   unsigned hash = hash_of(interner, bytes, size);
-  record *r = find(interner, bytes, size, hash);
+  record *r = find_interned(interner, bytes, size, hash);
   if (!r)
-    PLN_TRY(add(interner, bytes, size, hash));
+    PLN_TRY(add_interned(interner, bytes, size, hash));
   if (added)
     *added = !r;
   *id = r ? (uint32_t)r->id : interner->below + interner->count;
@@ -134,7 +134,8 @@ uint32_t pln_intern_find(const pln_interner *interner, const void *bytes,
                          size_t size) {
   if (size >= UINT32_MAX)
     return 0;
-  record *r = find(interner, bytes, size, hash_of(interner, bytes, size));
+  record *r =
+      find_interned(interner, bytes, size, hash_of(interner, bytes, size));
   return r ? (uint32_t)r->id : 0;
 }
 
@@ -152,6 +153,6 @@ uint32_t pln_interner_count(const pln_interner *interner) {
   return interner->below + interner->count;
 }
 
-uint32_t pln_interner_below(const pln_interner *interner) {
+uint32_t pln_interner_inherited(const pln_interner *interner) {
   return interner->below;
 }

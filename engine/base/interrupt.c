@@ -21,39 +21,39 @@ static int this_thread(void) {
 /* Asks each thread that works on a child to look there itself: its hook may
  * touch only what is its thread's. One that has ended meanwhile is passed over.
  */
-static void tell_kin(pln_engine *engine) {
+static void signal_worker_threads(pln_engine *engine) {
   siginfo_t info = {.si_signo = PLN_TIMER_SIGNAL, .si_code = SI_QUEUE};
   info.si_pid = getpid();
   info.si_value.sival_ptr = engine;
   for (uint32_t i = 0; i < PLN_MOST_THREADS; i++) {
-    int thread = atomic_load(&engine->kin[i].thread);
+    int thread = atomic_load(&engine->worker_threads[i].thread);
     if (thread)
       syscall(SYS_rt_tgsigqueueinfo, info.si_pid, thread, PLN_TIMER_SIGNAL,
               &info);
   }
 }
 
-static void ask(pln_engine *engine, int why) {
+static void request_stop(pln_engine *engine, int why) {
   int none = PLN_GO_ON;
   atomic_compare_exchange_strong(&engine->stop, &none, why);
   if (engine->on_stop)
     engine->on_stop(engine->stop_ud);
-  tell_kin(engine);
+  signal_worker_threads(engine);
 }
 
 /* In a thread that works on a child of the engine. */
-static void told_by(pln_engine *engine) {
+static void on_worker_signal(pln_engine *engine) {
   int thread = this_thread();
   for (uint32_t i = 0; i < PLN_MOST_THREADS; i++) {
-    pln_engine *child = atomic_load(&engine->kin[i].child);
-    if (child && atomic_load(&engine->kin[i].thread) == thread &&
+    pln_engine *child = atomic_load(&engine->worker_threads[i].child);
+    if (child && atomic_load(&engine->worker_threads[i].thread) == thread &&
         child->on_stop)
       child->on_stop(child->stop_ud);
   }
 }
 
 void pln_engine_interrupt(pln_engine *engine) {
-  ask(engine, PLN_STOP_ASKED);
+  request_stop(engine, PLN_STOP_ASKED);
 }
 
 bool pln_engine_interrupted(const pln_engine *engine) {
@@ -75,21 +75,21 @@ pln_status pln_stopped(pln_engine *engine) {
   return pln_diag_error(engine, PLN_ERR_INTERRUPTED, NULL, "interrupted");
 }
 
-void pln_work_begin(pln_engine *engine) {
-  engine->works++;
+void pln_stoppable_begin(pln_engine *engine) {
+  engine->stoppable_depth++;
 }
 
-void pln_work_end(pln_engine *engine) {
+void pln_stoppable_end(pln_engine *engine) {
   int asked = PLN_STOP_ASKED;
-  if (--engine->works == 0)
+  if (--engine->stoppable_depth == 0)
     atomic_compare_exchange_strong(&engine->stop, &asked, PLN_GO_ON);
 }
 
 pln_status pln_work_done(pln_engine *engine, pln_status status) {
   if (status == PLN_ERR_INTERRUPTED)
-    pln_work_end(engine);
+    pln_stoppable_end(engine);
   else
-    engine->works--;
+    engine->stoppable_depth--;
   return status;
 }
 
@@ -100,9 +100,9 @@ static void expired(int signal, siginfo_t *info, void *context) {
   (void)context;
   int before = errno;
   if (info->si_code == SI_TIMER)
-    ask(info->si_value.sival_ptr, PLN_STOP_TIME);
+    request_stop(info->si_value.sival_ptr, PLN_STOP_TIME);
   else if (info->si_code == SI_QUEUE && info->si_pid == getpid())
-    told_by(info->si_value.sival_ptr);
+    on_worker_signal(info->si_value.sival_ptr);
   errno = before;
 }
 
@@ -119,17 +119,17 @@ static bool catch_signal(void) {
 }
 
 /* Without a handler the engine's polls alone stop the child. */
-void pln_kin_begin(pln_engine *child, uint32_t part) {
+void pln_worker_stop_begin(pln_engine *child, uint32_t part) {
   pln_engine *parent = child->parent;
   if (!catch_signal())
     return;
-  atomic_store(&parent->kin[part].child, child);
-  atomic_store(&parent->kin[part].thread, this_thread());
+  atomic_store(&parent->worker_threads[part].child, child);
+  atomic_store(&parent->worker_threads[part].thread, this_thread());
 }
 
-void pln_kin_end(pln_engine *child, uint32_t part) {
-  atomic_store(&child->parent->kin[part].thread, 0);
-  atomic_store(&child->parent->kin[part].child, NULL);
+void pln_worker_stop_end(pln_engine *child, uint32_t part) {
+  atomic_store(&child->parent->worker_threads[part].thread, 0);
+  atomic_store(&child->parent->worker_threads[part].child, NULL);
 }
 
 static pln_status make_timer(pln_engine *engine) {

@@ -18,7 +18,7 @@ enum { MOST_KEPT = PLN_MOST_KEPT };
 
 /* What is taken from the allocator: large sizes in eight steps from one power
  * of two to the next. */
-static size_t taken(size_t size) {
+static size_t allocation_size(size_t size) {
   if (size < LARGE)
     return size;
   size_t unit = LARGE / 8;
@@ -55,7 +55,7 @@ static void give_back_oldest(pln_memory *m) {
 }
 
 /* The youngest block of that size, which is likely to lie in the caches. */
-static void *find_kept(pln_memory *m, size_t size) {
+static void *find_reusable(pln_memory *m, size_t size) {
   for (uint32_t i = m->n_kept; i-- > 0;)
     if (m->kept[i].size == size) {
       void *block = m->kept[i].block;
@@ -65,8 +65,8 @@ static void *find_kept(pln_memory *m, size_t size) {
   return NULL;
 }
 
-static bool keep(pln_memory *m, void *block, size_t size) {
-  if (!m->keepers || size < LARGE || MOST_KEPT == 0)
+static bool keep_freed_block(pln_memory *m, void *block, size_t size) {
+  if (!m->reuse_depth || size < LARGE || MOST_KEPT == 0)
     return false;
   if (m->n_kept == MOST_KEPT)
     give_back_oldest(m);
@@ -75,14 +75,14 @@ static bool keep(pln_memory *m, void *block, size_t size) {
   return true;
 }
 
-void pln_mem_keep(pln_engine *engine) {
-  engine->memory.keepers++;
+void pln_mem_reuse_begin(pln_engine *engine) {
+  engine->memory.reuse_depth++;
 }
 
-void pln_mem_let_go(pln_engine *engine) {
+void pln_mem_reuse_end(pln_engine *engine) {
   pln_memory *m = &engine->memory;
-  m->keepers--;
-  while (!m->keepers && m->n_kept)
+  m->reuse_depth--;
+  while (!m->reuse_depth && m->n_kept)
     give_back_oldest(m);
 }
 
@@ -120,7 +120,7 @@ bool pln_mem_allows(pln_engine *engine, size_t more) {
   return allowed(&engine->memory, more);
 }
 
-void pln_mem_outside(pln_engine *engine, size_t more) {
+void pln_mem_count_host(pln_engine *engine, size_t more) {
   engine->memory.outside += more;
 }
 
@@ -145,8 +145,8 @@ void *pln_mem_new(pln_engine *engine, size_t size) {
   pln_memory *m = &engine->memory;
   if (size == 0 || size > PTRDIFF_MAX / 2)
     return NULL;
-  size = taken(size);
-  void *block = size < LARGE ? NULL : find_kept(m, size);
+  size = allocation_size(size);
+  void *block = size < LARGE ? NULL : find_reusable(m, size);
   return block ? block : fresh(m, size);
 }
 
@@ -168,8 +168,8 @@ void *pln_mem_resize(pln_engine *engine, void *block, size_t old_size,
     return pln_mem_new(engine, new_size);
   if (new_size > PTRDIFF_MAX / 2)
     return NULL;
-  old_size = taken(old_size);
-  new_size = taken(new_size);
+  old_size = allocation_size(old_size);
+  new_size = allocation_size(new_size);
   if (new_size > old_size && !allowed(m, new_size - old_size))
     return NULL;
   void *moved = m->fn(m->ud, block, old_size, new_size);
@@ -180,13 +180,13 @@ void *pln_mem_resize(pln_engine *engine, void *block, size_t old_size,
 
 void pln_mem_free(pln_engine *engine, void *block, size_t size) {
   pln_memory *m = &engine->memory;
-  size = taken(size);
-  if (block && !keep(m, block, size))
+  size = allocation_size(size);
+  if (block && !keep_freed_block(m, block, size))
     give_back(m, block, size);
 }
 
-pln_status pln_mem_widen(pln_engine *engine, void **items, uint32_t *capacity,
-                         size_t need, size_t item) {
+pln_status pln_mem_grow_array(pln_engine *engine, void **items,
+                              uint32_t *capacity, size_t need, size_t item) {
   if (need > UINT32_MAX)
     return pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
                           "a table has at most %lu rows, not %zu",
@@ -206,19 +206,19 @@ pln_status pln_mem_widen(pln_engine *engine, void **items, uint32_t *capacity,
   return PLN_OK;
 }
 
-void pln_mem_adopt(pln_engine *parent, pln_engine *child, size_t size) {
-  size = taken(size);
+void pln_mem_move_account(pln_engine *parent, pln_engine *child, size_t size) {
+  size = allocation_size(size);
   child->memory.used -= size;
   parent->memory.used += size;
   if (parent->memory.used > parent->memory.peak)
     parent->memory.peak = parent->memory.used;
 }
 
-void pln_mem_join(pln_engine *parent, uint64_t calls, size_t held) {
+void pln_mem_merge_account(pln_engine *parent, uint64_t calls, size_t bytes) {
   pln_memory *m = &parent->memory;
   m->calls += calls;
-  if (m->used + held > m->peak)
-    m->peak = m->used + held;
+  if (m->used + bytes > m->peak)
+    m->peak = m->used + bytes;
 }
 
 size_t pln_engine_memory(const pln_engine *engine, size_t *peak) {

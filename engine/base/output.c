@@ -26,7 +26,7 @@
 enum { BUFFER = 256 * 1024, COPY_AT_LEAST = 64 * 1024, MOST_NAMES = 16 };
 
 /* So much is written before it is asked whether to stop. */
-#define MOST_PIECE ((size_t)8 << 20)
+#define MAX_WRITE ((size_t)8 << 20)
 
 struct pln_output {
   pln_engine *engine;
@@ -50,7 +50,7 @@ static pln_status io_error(pln_engine *engine, const char *path,
                         reason);
 }
 
-static pln_status fail(pln_output *o, const char *reason) {
+static pln_status fail_output(pln_output *o, const char *reason) {
   o->failed = true;
   return io_error(o->engine, o->target, reason);
 }
@@ -112,10 +112,10 @@ static bool is_link_of(int fd, const char *path) {
 }
 
 /* There is room for it: create has looked. */
-static void name_attempt(pln_output *o, int attempt) {
+static void temporary_name(pln_output *o, int try_name) {
   size_t n = strlen(o->target);
   memcpy(o->path, o->target, n);
-  snprintf(o->path + n, sizeof o->path - n, ".perilune-tmp-%d", attempt);
+  snprintf(o->path + n, sizeof o->path - n, ".perilune-tmp-%d", try_name);
 }
 
 /* Removes the file o->path when nobody writes it any more. */
@@ -133,18 +133,18 @@ static void remove_stale(const pln_output *o) {
 /* What runs that were killed have left. */
 static void remove_all_stale(pln_output *o) {
   for (int i = 0; i < MOST_NAMES; i++) {
-    name_attempt(o, i);
+    temporary_name(o, i);
     if (access(o->path, F_OK) == 0)
       remove_stale(o);
   }
 }
 
 /* Makes a file called o->path with what the attempt gives: 0, or -1. */
-static int make_name(pln_output *o, int (*attempt)(pln_output *, mode_t),
+static int make_name(pln_output *o, int (*try_name)(pln_output *, mode_t),
                      mode_t mode) {
   for (int i = 0; i < MOST_NAMES; i++) {
-    name_attempt(o, i);
-    if (attempt(o, mode) == 0) {
+    temporary_name(o, i);
+    if (try_name(o, mode) == 0) {
       o->named = true;
       return 0;
     }
@@ -287,22 +287,23 @@ pln_status pln_output_open(pln_engine *engine, const char *path,
 
 /* A stop that was asked for is a failed write. */
 static pln_status heed_stop(pln_output *o) {
-  pln_status status = pln_poll_work(o->engine);
+  pln_status status = pln_poll_stoppable(o->engine);
   o->failed |= status != PLN_OK;
   return status;
 }
 
-static pln_status put(pln_output *o, const void *data, size_t size) {
+static pln_status write_unbuffered(pln_output *o, const void *data,
+                                   size_t size) {
   const char *at = data;
   while (size) {
-    size_t piece = size < MOST_PIECE ? size : MOST_PIECE;
+    size_t piece = size < MAX_WRITE ? size : MAX_WRITE;
     PLN_TRY(heed_stop(o));
     ssize_t n = o->stream ? write(o->fd, at, piece)
                           : pwrite(o->fd, at, piece, (off_t)o->written);
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0)
-      return fail(o, strerror(n < 0 ? errno : EIO));
+      return fail_output(o, strerror(n < 0 ? errno : EIO));
     at += n;
     size -= (size_t)n;
     o->written += (uint64_t)n;
@@ -313,7 +314,7 @@ static pln_status put(pln_output *o, const void *data, size_t size) {
 static pln_status flush(pln_output *o) {
   size_t pending = o->pending;
   o->pending = 0;
-  return put(o, o->buffer, pending);
+  return write_unbuffered(o, o->buffer, pending);
 }
 
 /* A stream has no holes; the buffer is empty. */
@@ -321,16 +322,17 @@ static pln_status put_zeros(pln_output *o, uint64_t position) {
   memset(o->buffer, 0, BUFFER);
   while (o->written < position) {
     uint64_t left = position - o->written;
-    PLN_TRY(put(o, o->buffer, left < BUFFER ? (size_t)left : BUFFER));
+    PLN_TRY(
+        write_unbuffered(o, o->buffer, left < BUFFER ? (size_t)left : BUFFER));
   }
   return PLN_OK;
 }
 
 static pln_status check_room(pln_output *o, uint64_t size) {
   if (o->failed)
-    return fail(o, "an earlier write failed");
+    return fail_output(o, "an earlier write failed");
   if (size > (uint64_t)INT64_MAX - pln_output_position(o))
-    return fail(o, strerror(EFBIG));
+    return fail_output(o, strerror(EFBIG));
   return PLN_OK;
 }
 
@@ -339,7 +341,7 @@ pln_status pln_output_write(pln_output *o, const void *data, size_t size) {
   if (size > BUFFER - o->pending)
     PLN_TRY(flush(o));
   if (size >= BUFFER)
-    return put(o, data, size);
+    return write_unbuffered(o, data, size);
   if (size)
     memcpy(o->buffer + o->pending, data, size);
   o->pending += size;
@@ -412,7 +414,7 @@ static uint64_t copy_in_kernel(pln_output *o, uint64_t from, uint64_t end) {
   while (from < end) {
     off_t in = (off_t)from, to = (off_t)o->written;
     uint64_t left = end - from;
-    size_t piece = left < MOST_PIECE ? (size_t)left : MOST_PIECE;
+    size_t piece = left < MAX_WRITE ? (size_t)left : MAX_WRITE;
     if (pln_stop_reason(o->engine) != PLN_GO_ON)
       break;
     ssize_t n = copy_file_range(o->source_fd, &in, o->fd, &to, piece, 0);
@@ -431,7 +433,7 @@ static uint64_t copy_in_kernel(pln_output *o, uint64_t from, uint64_t end) {
 
 static pln_status copy_data(pln_output *o, uint64_t from, uint64_t end) {
   from = copy_in_kernel(o, from, end);
-  return put(o, o->source->data + from, (size_t)(end - from));
+  return write_unbuffered(o, o->source->data + from, (size_t)(end - from));
 }
 
 /* Data is copied piece by piece, holes are stepped over. */
@@ -476,7 +478,7 @@ pln_status pln_output_finish(pln_output *o) {
   /* A hole at the end has left no byte behind it. */
   if (!o->stream && (ftruncate(o->fd, (off_t)o->written) != 0 ||
                      (fsync(o->fd) != 0 && errno != EINVAL)))
-    return fail(o, strerror(errno));
+    return fail_output(o, strerror(errno));
   o->finished = true;
   return PLN_OK;
 }
@@ -499,7 +501,7 @@ static int put_in_place(pln_output *o) {
 pln_status pln_output_commit(pln_output *o) {
   pln_status status = pln_output_finish(o);
   if (status == PLN_OK && !o->stream && put_in_place(o) != 0)
-    status = fail(o, strerror(errno));
+    status = fail_output(o, strerror(errno));
   free_output(o);
   return status;
 }

@@ -11,7 +11,7 @@ static int lower(char c) {
   return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
-static uint32_t least(uint32_t a, uint32_t b) {
+static uint32_t min_u32(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
@@ -27,9 +27,9 @@ static uint32_t distance(const char *a, size_t n, const char *b, size_t m) {
     for (size_t j = 1; j <= m; j++) {
       bool same = lower(a[i - 1]) == lower(b[j - 1]);
       uint32_t cost = !same ? 256 : a[i - 1] != b[j - 1];
-      now[j] = least(last[j - 1] + cost, least(last[j], now[j - 1]) + 256);
+      now[j] = min_u32(last[j - 1] + cost, min_u32(last[j], now[j - 1]) + 256);
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        now[j] = least(now[j], before[j - 2] + 256);
+        now[j] = min_u32(now[j], before[j - 2] + 256);
     }
     uint32_t *free_row = before;
     before = last;

@@ -6,7 +6,7 @@
 
 #include "base/writer.h"
 
-#include "ir/tensor/tensor.h"
+#include "base/half.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ void pln_writer_init(pln_writer *w, pln_engine *engine, size_t limit,
   w->write = write;
   w->ud = ud;
   w->limit = limit ? limit : SIZE_MAX;
-  w->cut = false;
+  w->truncated = false;
   w->status = PLN_OK;
   w->constants = PLN_CONSTANTS_COMPLETE;
   w->meta = NULL;
@@ -27,21 +27,21 @@ void pln_writer_init(pln_writer *w, pln_engine *engine, size_t limit,
   w->size = 0;
 }
 
-static void hand_over(pln_writer *w, const char *data, size_t size) {
-  if (w->cut || w->status != PLN_OK)
+static void flush_to_writer(pln_writer *w, const char *data, size_t size) {
+  if (w->truncated || w->status != PLN_OK)
     return;
   size_t seen = size < w->limit ? size : w->limit;
-  w->cut = size > w->limit;
+  w->truncated = size > w->limit;
   if (w->limit != SIZE_MAX)
     w->limit -= seen;
   if (seen > 0)
     w->status = w->write(w->ud, data, seen);
-  if (w->cut && w->status == PLN_OK)
+  if (w->truncated && w->status == PLN_OK)
     w->status = w->write(w->ud, "...", 3);
 }
 
 static void flush(pln_writer *w) {
-  hand_over(w, w->data, w->size);
+  flush_to_writer(w, w->data, w->size);
   w->size = 0;
 }
 
@@ -54,11 +54,11 @@ pln_status pln_writer_end(pln_writer *w) {
 void pln_put(pln_writer *w, const char *data, size_t size) {
   if (size > sizeof w->data - w->size) {
     if (w->status == PLN_OK)
-      w->status = pln_poll_work(w->engine);
+      w->status = pln_poll_stoppable(w->engine);
     flush(w);
   }
   if (size > sizeof w->data) {
-    hand_over(w, data, size);
+    flush_to_writer(w, data, size);
   } else if (size > 0) {
     memcpy(w->data + w->size, data, size);
     w->size += size;

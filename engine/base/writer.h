@@ -11,10 +11,10 @@ typedef struct pln_writer {
   pln_engine *engine;
   pln_write_fn write;
   void *ud;
-  size_t limit; /* bytes that may still be written; SIZE_MAX: any number */
-  bool cut;     /* the limit was reached */
+  size_t limit;   /* bytes that may still be written; SIZE_MAX: any number */
+  bool truncated; /* the limit was reached */
   pln_status status;
-  struct pln_meta *meta; /* what goes to the metadata, or NULL */
+  struct pln_metadata *meta; /* what goes to the metadata, or NULL */
   bool
       schema_kinds; /* the kind of the attribute at hand is known by its name */
   bool met;         /* such a thing was written */
@@ -31,7 +31,7 @@ void pln_writer_init(pln_writer *w, pln_engine *engine, size_t limit,
 pln_status pln_writer_end(pln_writer *w) PLN_CHECKED;
 /* True when nothing more will be seen. */
 static inline bool pln_writer_done(const pln_writer *w) {
-  return w->cut || w->status != PLN_OK || w->size > w->limit;
+  return w->truncated || w->status != PLN_OK || w->size > w->limit;
 }
 
 void pln_put(pln_writer *w, const char *data, size_t size);

@@ -106,7 +106,7 @@ typedef struct progress {
 
 static const char progress_key = 0;
 
-static void tell(void *ud, uint32_t node, uint32_t n_nodes) {
+static void report_cli_progress(void *ud, uint32_t node, uint32_t n_nodes) {
   progress *p = ud;
   double now = seconds_now();
   if (now - p->started < 1 || now - p->shown < 0.1)
@@ -124,7 +124,7 @@ static int host_show_progress(lua_State *L) {
   *p = (progress){.started = seconds_now()};
   snprintf(p->label, sizeof p->label, "%s", label);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &progress_key);
-  pln_eval_on_progress(pln_lua_engine(L), tell, p);
+  pln_eval_on_progress(pln_lua_engine(L), report_cli_progress, p);
   return 0;
 }
 

@@ -25,7 +25,7 @@ int luaopen_perilune_core(lua_State *L);
 /* package.searchers' protocol: a loader and where it comes from. */
 static int find_script(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
-  const pln_script *s = pln_scripts;
+  const pln_embedded_script *s = pln_scripts;
   while (s->name && strcmp(s->name, name) != 0)
     s++;
   if (!s->name) {
@@ -65,7 +65,7 @@ static int trace(lua_State *L) {
 }
 
 /* (argc, argv) -> exit status */
-static int start(lua_State *L) {
+static int start_cli(lua_State *L) {
   int argc = (int)lua_tointeger(L, 1);
   char **argv = lua_touserdata(L, 2);
   luaL_checkversion(L);
@@ -115,7 +115,7 @@ int main(int argc, char **argv) {
   atexit(check_output);
   pln_cli_catch_pipes();
   lua_pushcfunction(L, trace);
-  lua_pushcfunction(L, start);
+  lua_pushcfunction(L, start_cli);
   lua_pushinteger(L, argc);
   lua_pushlightuserdata(L, argv);
   int status = 1;

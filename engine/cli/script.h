@@ -6,13 +6,13 @@
 
 #include <stddef.h>
 
-typedef struct pln_script {
+typedef struct pln_embedded_script {
   const char *name; /* of the module: "perilune.cli.opt" */
   const unsigned char *code;
   size_t size;
-} pln_script;
+} pln_embedded_script;
 
 /* The last row has no name. */
-extern const pln_script pln_scripts[];
+extern const pln_embedded_script pln_scripts[];
 
 #endif

@@ -8,18 +8,18 @@
 
 #include "ir/tensor/tensor.h"
 
-typedef struct checking {
+typedef struct argument_check {
   pln_engine *engine;
   const pln_graph *graph;
   pln_idmap *rows; /* of `extents` from 1, by extent as in types; or NULL */
   int64_t *extents;
   uint32_t n_extents, cap_extents;
   uint32_t index; /* of the argument */
-} checking;
+} argument_check;
 
 /* --------------------------------------------------------------- messages */
 
-static pln_ref param_at(const checking *c) {
+static pln_ref param_at(const argument_check *c) {
   const pln_node *root = &c->graph->nodes[c->graph->root];
   return c->graph->scopes[root->data].begin + c->index;
 }
@@ -32,32 +32,34 @@ static pln_status say_tensor(pln_buffer *text, const pln_tensor *t) {
   return pln_buffer_printf(text, "), %s]", pln_dtype_name((pln_dtype)t->dtype));
 }
 
-static pln_status say_datum(pln_buffer *text, const pln_datum *datum) {
-  if (datum->kind == PLN_DATUM_TENSOR)
-    return say_tensor(text, datum->of.tensor);
-  if (datum->kind == PLN_DATUM_ABSENT)
+static pln_status write_value_kind(pln_buffer *text,
+                                   const pln_runtime_value *value) {
+  if (value->kind == PLN_RUNTIME_TENSOR)
+    return say_tensor(text, value->of.tensor);
+  if (value->kind == PLN_RUNTIME_ABSENT)
     return pln_buffer_text(text, "nothing");
-  PLN_TRY(pln_buffer_printf(text, "a sequence of %u", pln_datum_count(datum)));
-  if (pln_datum_count(datum) == 0)
+  PLN_TRY(pln_buffer_printf(text, "a sequence of %u",
+                            pln_runtime_value_count(value)));
+  if (pln_runtime_value_count(value) == 0)
     return PLN_OK;
-  if (pln_datum_item(datum, 0)->kind != PLN_DATUM_TENSOR)
+  if (pln_runtime_value_at(value, 0)->kind != PLN_RUNTIME_TENSOR)
     return pln_buffer_text(text, " sequences");
   PLN_TRY(pln_buffer_text(text, ", the first a "));
-  return say_tensor(text, pln_datum_item(datum, 0)->of.tensor);
+  return say_tensor(text, pln_runtime_value_at(value, 0)->of.tensor);
 }
 
-static pln_status say_mismatch(const checking *c, pln_type type,
-                               const pln_datum *arg, pln_buffer *text) {
+static pln_status say_mismatch(const argument_check *c, pln_type type,
+                               const pln_runtime_value *arg, pln_buffer *text) {
   pln_symbol name = c->graph->nodes[param_at(c)].attrs;
   PLN_TRY(pln_buffer_printf(text, "argument %u '%s': expected ", c->index + 1,
                             pln_symbol_text(c->engine, name).data));
   PLN_TRY(pln_print_type(c->engine, type, pln_buffer_write, text));
   PLN_TRY(pln_buffer_text(text, ", got "));
-  return say_datum(text, arg);
+  return write_value_kind(text, arg);
 }
 
-static pln_status mismatch(const checking *c, pln_type type,
-                           const pln_datum *arg) {
+static pln_status mismatch(const argument_check *c, pln_type type,
+                           const pln_runtime_value *arg) {
   pln_buffer text;
   pln_buffer_init(&text, c->engine);
   pln_status status = say_mismatch(c, type, arg, &text);
@@ -72,7 +74,7 @@ static pln_status mismatch(const checking *c, pln_type type,
 
 /* *known is the number that `dim` stands for so far; it becomes `extent` when
  * it had none. */
-static pln_status bind_extent(checking *c, pln_dim dim, int64_t extent,
+static pln_status bind_extent(argument_check *c, pln_dim dim, int64_t extent,
                               int64_t *known) {
   if (!c->rows)
     PLN_TRY(pln_idmap_new(c->engine, &c->rows));
@@ -87,7 +89,7 @@ static pln_status bind_extent(checking *c, pln_dim dim, int64_t extent,
   return pln_idmap_set(c->rows, (uint64_t)dim, c->n_extents);
 }
 
-static pln_status check_extent(checking *c, pln_dim dim, int64_t extent,
+static pln_status check_extent(argument_check *c, pln_dim dim, int64_t extent,
                                bool *good) {
   int64_t known = extent;
   if (PLN_DIM_IS_CONST(dim))
@@ -100,7 +102,8 @@ static pln_status check_extent(checking *c, pln_dim dim, int64_t extent,
 
 /* The type with its named extents replaced by what they stand for, so that a
  * message shows what was expected. */
-static pln_status known_type(const checking *c, pln_type type, pln_type *out) {
+static pln_status known_type(const argument_check *c, pln_type type,
+                             pln_type *out) {
   int32_t rank = pln_type_rank(c->engine, type);
   const pln_dim *dims = pln_type_dims(c->engine, type);
   pln_dim known[64];
@@ -117,8 +120,8 @@ static pln_status known_type(const checking *c, pln_type type, pln_type *out) {
 
 /* ------------------------------------------------------------------- types */
 
-static pln_status check_tensor(checking *c, pln_type type,
-                               const pln_datum *arg) {
+static pln_status check_tensor(argument_check *c, pln_type type,
+                               const pln_runtime_value *arg) {
   const pln_tensor *t = arg->of.tensor;
   pln_dtype dtype = pln_type_dtype(c->engine, type);
   int32_t rank = pln_type_rank(c->engine, type);
@@ -135,47 +138,48 @@ static pln_status check_tensor(checking *c, pln_type type,
 }
 
 /* Elements of a sequence may differ in shape where its type says nothing. */
-static pln_status check_datum(checking *c, pln_type type,
-                              const pln_datum *arg) {
-  pln_type_kind kind = pln_type_kind_of(c->engine, type);
-  if (kind == PLN_TYPE_OPTIONAL && arg->kind == PLN_DATUM_ABSENT)
+static pln_status check_argument_value(argument_check *c, pln_type type,
+                                       const pln_runtime_value *arg) {
+  pln_type_kind kind = pln_type_get_kind(c->engine, type);
+  if (kind == PLN_TYPE_OPTIONAL && arg->kind == PLN_RUNTIME_ABSENT)
     return PLN_OK;
   if (kind == PLN_TYPE_OPTIONAL)
-    return check_datum(c, pln_type_part(c->engine, type, 0), arg);
-  if (kind == PLN_TYPE_TENSOR && arg->kind == PLN_DATUM_TENSOR)
+    return check_argument_value(c, pln_type_part_at(c->engine, type, 0), arg);
+  if (kind == PLN_TYPE_TENSOR && arg->kind == PLN_RUNTIME_TENSOR)
     return check_tensor(c, type, arg);
   if (kind == PLN_TYPE_TENSOR)
-    return arg->kind == PLN_DATUM_ABSENT ? PLN_OK : mismatch(c, type, arg);
+    return arg->kind == PLN_RUNTIME_ABSENT ? PLN_OK : mismatch(c, type, arg);
   if (kind != PLN_TYPE_SEQUENCE)
     return PLN_OK;
-  if (arg->kind != PLN_DATUM_SEQUENCE)
+  if (arg->kind != PLN_RUNTIME_SEQUENCE)
     return mismatch(c, type, arg);
-  for (uint32_t i = 0; i < pln_datum_count(arg); i++) {
-    const pln_datum *item = pln_datum_item(arg, i);
-    if (item->kind == PLN_DATUM_TENSOR)
-      PLN_TRY(check_tensor(c, pln_type_part(c->engine, type, 0), item));
+  for (uint32_t i = 0; i < pln_runtime_value_count(arg); i++) {
+    const pln_runtime_value *item = pln_runtime_value_at(arg, i);
+    if (item->kind == PLN_RUNTIME_TENSOR)
+      PLN_TRY(check_tensor(c, pln_type_part_at(c->engine, type, 0), item));
   }
   return PLN_OK;
 }
 
-static pln_status check_all(checking *c, uint32_t n, const pln_datum *args) {
+static pln_status check_all(argument_check *c, uint32_t n,
+                            const pln_runtime_value *args) {
   for (c->index = 0; c->index < n; c->index++) {
     pln_type type = c->graph->nodes[param_at(c)].type;
     if (type)
-      PLN_TRY(check_datum(c, type, &args[c->index]));
+      PLN_TRY(check_argument_value(c, type, &args[c->index]));
   }
   return PLN_OK;
 }
 
 pln_status pln_check_arguments(const pln_graph *function, uint32_t n,
-                               const pln_datum *args) {
+                               const pln_runtime_value *args) {
   const pln_node *root = &function->nodes[function->root];
   uint32_t params =
       root->kind == PLN_FUNCTION ? function->scopes[root->data].n_params : 0;
   if (n != params)
     return pln_diag_error(function->engine, PLN_ERR_ARGUMENT, NULL,
                           "expected %u arguments, got %u", params, n);
-  checking c = {.engine = function->engine, .graph = function};
+  argument_check c = {.engine = function->engine, .graph = function};
   pln_status status = check_all(&c, n, args);
   pln_idmap_free(c.rows);
   pln_mem_free(c.engine, c.extents, c.cap_extents * sizeof *c.extents);

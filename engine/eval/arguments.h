@@ -9,6 +9,6 @@
 /* PLN_ERR_ARGUMENT for another number of arguments; PLN_ERR_TYPE names the
  * parameter, what was expected and what it got. */
 pln_status pln_check_arguments(const pln_graph *function, uint32_t n,
-                               const pln_datum *args) PLN_CHECKED;
+                               const pln_runtime_value *args) PLN_CHECKED;
 
 #endif

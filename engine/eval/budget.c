@@ -89,7 +89,7 @@ size_t pln_budget_bytes(const pln_graph *graph, pln_ref node) {
     return type_bytes(engine, n->type);
   size_t sum = 0;
   for (uint32_t i = 0; i < pln_type_n_parts(engine, n->type); i++) {
-    size_t bytes = type_bytes(engine, pln_type_part(engine, n->type, i));
+    size_t bytes = type_bytes(engine, pln_type_part_at(engine, n->type, i));
     if (bytes > SIZE_MAX - sum)
       return SIZE_MAX;
     sum += bytes;

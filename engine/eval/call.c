@@ -41,9 +41,10 @@ static bool moves_splat(const pln_node *n, uint32_t count,
 /* The type of what the call makes of these tensors; 0 when inference does not
  * tell, or refuses. What the node's own type says may be wrong: a file declares
  * what it likes. */
-static pln_status type_moved(const pln_graph *g, const pln_node *n,
-                             uint32_t count, const pln_tensor *const *args,
-                             pln_type *out) {
+static pln_status infer_result_type(const pln_graph *g, const pln_node *n,
+                                    uint32_t count,
+                                    const pln_tensor *const *args,
+                                    pln_type *out) {
   pln_engine *e = g->engine;
   pln_type types[FEW_ARGS];
   pln_infer call = {.engine = e,
@@ -78,7 +79,7 @@ static pln_status move_splat(const pln_graph *g, const pln_node *n,
                              pln_tensor **out) {
   pln_type type;
   const void *data;
-  PLN_TRY(type_moved(g, n, count, args, &type));
+  PLN_TRY(infer_result_type(g, n, count, args, &type));
   if (!constant_dims(g->engine, type))
     return PLN_OK;
   PLN_TRY(pln_tensor_data(args[0], &data));
@@ -135,8 +136,8 @@ static pln_status single(const pln_tensor *x, pln_tensor **out) {
     ones[i] = 1;
   const void *data;
   PLN_TRY(pln_tensor_data(x, &data));
-  return pln_tensor_from(x->engine, (pln_dtype)x->dtype, x->rank, ones, data,
-                         pln_splat_bytes((pln_dtype)x->dtype), out);
+  return pln_tensor_from_bytes(x->engine, (pln_dtype)x->dtype, x->rank, ones,
+                               data, pln_splat_bytes((pln_dtype)x->dtype), out);
 }
 
 /* ------------------------------------------------------------------ kernels */
@@ -168,7 +169,7 @@ static pln_status check_present(const pln_graph *g, const pln_node *n,
 }
 
 /* A call on its arguments. */
-typedef struct work {
+typedef struct prepared_call {
   const pln_graph *graph;
   const pln_node *node;
   pln_attrs attrs; /* the node's, with no reference left */
@@ -176,11 +177,12 @@ typedef struct work {
   const pln_tensor *const *args;
   pln_tensor **results;
   bool folding; /* by a pass, and not in a run */
-} work;
+} prepared_call;
 
 /* A kernel that is to stop leaves the rest out, and nobody sees what it made.
  */
-static pln_status run_kernel(const work *w, const pln_tensor *const *args) {
+static pln_status run_kernel(const prepared_call *w,
+                             const pln_tensor *const *args) {
   pln_kernel_call call = {.engine = w->graph->engine,
                           .op = w->node->data,
                           .attrs = w->attrs,
@@ -203,7 +205,7 @@ static pln_status run_kernel(const work *w, const pln_tensor *const *args) {
 typedef pln_status (*prepare_fn)(const pln_tensor *tensor, pln_tensor **out);
 
 /* Runs the kernel on what `prepare` makes of each argument. */
-static pln_status run_prepared(const work *w, prepare_fn prepare) {
+static pln_status run_prepared(const prepared_call *w, prepare_fn prepare) {
   pln_engine *e = w->graph->engine;
   pln_tensor *few[FEW_ARGS] = {NULL}, **ready = few;
   size_t size = w->count * sizeof *ready;
@@ -228,7 +230,7 @@ static bool aligned(const pln_tensor *t) {
   return ((uintptr_t)t->data & (unit - 1)) == 0;
 }
 
-static bool is_float(const pln_tensor *t) {
+static bool is_float32_or_64(const pln_tensor *t) {
   return t->dtype == PLN_FLOAT32 || t->dtype == PLN_FLOAT64;
 }
 
@@ -238,20 +240,21 @@ static pln_status dense(const pln_tensor *tensor, pln_tensor **out) {
   PLN_TRY(pln_tensor_data(tensor, &data));
   if (tensor->splat || aligned(tensor))
     return pln_tensor_dense(tensor, out);
-  return pln_tensor_from(tensor->engine, (pln_dtype)tensor->dtype, tensor->rank,
-                         tensor->dims, data, tensor->bytes, out);
+  return pln_tensor_from_bytes(tensor->engine, (pln_dtype)tensor->dtype,
+                               tensor->rank, tensor->dims, data, tensor->bytes,
+                               out);
 }
 
 /* The same for a kernel of PLN_TRAIT_LOOSE: floats stay where they are. */
 static pln_status loose(const pln_tensor *tensor, pln_tensor **out) {
-  if (is_float(tensor) && !tensor->splat && !tensor->external) {
+  if (is_float32_or_64(tensor) && !tensor->splat && !tensor->external) {
     *out = pln_tensor_retain(tensor);
     return PLN_OK;
   }
   return dense(tensor, out);
 }
 
-static pln_status map_splats(const work *w) {
+static pln_status map_splats(const prepared_call *w) {
   uint32_t rank;
   int64_t dims[SPLAT_RANK];
   if (!broadcast_dims(w->count, w->args, &rank, dims))
@@ -268,13 +271,14 @@ static pln_status map_splats(const work *w) {
 static bool ready_as_they_are(bool is_loose, uint32_t n,
                               const pln_tensor *const *args) {
   for (uint32_t i = 0; i < n; i++)
-    if (args[i] && (args[i]->splat || args[i]->external ||
-                    (!aligned(args[i]) && !(is_loose && is_float(args[i])))))
+    if (args[i] &&
+        (args[i]->splat || args[i]->external ||
+         (!aligned(args[i]) && !(is_loose && is_float32_or_64(args[i])))))
       return false;
   return true;
 }
 
-static pln_status compute(const work *w) {
+static pln_status run_prepared_kernel(const prepared_call *w) {
   const pln_graph *g = w->graph;
   const pln_op_info *row = pln_op_row(g->engine, w->node->data);
   if (!row->kernel)
@@ -299,8 +303,9 @@ static pln_status compute(const work *w) {
 pln_status pln_compute_as(const pln_graph *graph, pln_ref node, pln_attrs attrs,
                           uint32_t n, const pln_tensor *const *args,
                           pln_tensor **results) {
-  work w = {graph, &graph->nodes[node], attrs, n, args, results, false};
-  return compute(&w);
+  prepared_call w = {graph, &graph->nodes[node], attrs, n, args, results,
+                     false};
+  return run_prepared_kernel(&w);
 }
 
 pln_status pln_compute(const pln_graph *graph, pln_ref node, uint32_t n,
@@ -363,14 +368,14 @@ bool pln_tensor_fits(const pln_engine *e, const pln_tensor *t, pln_type type) {
   return true;
 }
 
-static bool all_fit(const pln_graph *g, const pln_node *n,
-                    pln_tensor *const *results) {
+static bool all_have_type(const pln_graph *g, const pln_node *n,
+                          pln_tensor *const *results) {
   if (!n->results)
     return pln_tensor_fits(g->engine, results[0], n->type);
   uint32_t parts = pln_type_n_parts(g->engine, n->type);
   for (uint32_t i = 0; i < n->results && i < parts; i++)
     if (!pln_tensor_fits(g->engine, results[i],
-                         pln_type_part(g->engine, n->type, i)))
+                         pln_type_part_at(g->engine, n->type, i)))
       return false;
   return true;
 }
@@ -395,8 +400,8 @@ static pln_status check_types(const pln_graph *g, const pln_node *n) {
   return status == PLN_ERR_TYPE ? PLN_ERR_UNSUPPORTED : status;
 }
 
-static pln_status fold(const pln_graph *g, pln_ref node,
-                       const pln_tensor **args, pln_tensor **results) {
+static pln_status fold_call(const pln_graph *g, pln_ref node,
+                            const pln_tensor **args, pln_tensor **results) {
   const pln_node *n = &g->nodes[node];
   size_t mark = pln_diag_count(g->engine);
   uint32_t count;
@@ -408,8 +413,9 @@ static pln_status fold(const pln_graph *g, pln_ref node,
   memset(results, 0, n_results(n) * sizeof *results);
   pln_status status = check_types(g, n);
   if (status == PLN_OK)
-    status = compute(&(work){g, n, n->attrs, count, args, results, true});
-  if (status == PLN_OK && !all_fit(g, n, results)) {
+    status = run_prepared_kernel(
+        &(prepared_call){g, n, n->attrs, count, args, results, true});
+  if (status == PLN_OK && !all_have_type(g, n, results)) {
     release_all(n_results(n), results);
     status = PLN_ERR_UNSUPPORTED;
   }
@@ -425,7 +431,7 @@ pln_status pln_eval_call(const pln_graph *graph, pln_ref node,
   const pln_tensor *few[FEW_ARGS], **args = few;
   if (n > FEW_ARGS && !(args = pln_mem_new(graph->engine, n * sizeof *args)))
     return pln_nomem(graph->engine);
-  pln_status status = fold(graph, node, args, results);
+  pln_status status = fold_call(graph, node, args, results);
   if (args != few)
     pln_mem_free(graph->engine, args, n * sizeof *args);
   return status;

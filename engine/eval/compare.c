@@ -19,7 +19,7 @@ static bool is_complex(pln_dtype dtype) {
   return dtype == PLN_COMPLEX64 || dtype == PLN_COMPLEX128;
 }
 
-static bool is_float(pln_dtype dtype) {
+static bool is_inexact_dtype(pln_dtype dtype) {
   return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || dtype == PLN_FLOAT16 ||
          dtype == PLN_BFLOAT16 || is_complex(dtype) ||
          pln_is_small_float(dtype);
@@ -61,8 +61,8 @@ static double small_number(pln_dtype dtype, const uint8_t *data, size_t i) {
   } while (0)
 
 /* Numbers `from`, `from` + 1, ...; a complex element is two. */
-static void load(pln_dtype dtype, const uint8_t *data, size_t from, size_t n,
-                 double *out) {
+static void load_compared_elements(pln_dtype dtype, const uint8_t *data,
+                                   size_t from, size_t n, double *out) {
   switch (dtype) {
   case PLN_COMPLEX64:
   case PLN_FLOAT32: LOAD(float, x);
@@ -86,29 +86,30 @@ static void load(pln_dtype dtype, const uint8_t *data, size_t from, size_t n,
 
 /* --------------------------------------------------------------- comparing */
 
-typedef struct comparing {
+typedef struct tensor_comparison {
   pln_dtype dtype;
   const uint8_t *a, *b;
   bool a_splat, b_splat;
   double relative, absolute;
   pln_difference *out;
-} comparing;
+} tensor_comparison;
 
-static void load_side(const comparing *c, bool expected, size_t from, size_t n,
-                      double *out) {
+static void load_side(const tensor_comparison *c, bool expected, size_t from,
+                      size_t n, double *out) {
   const uint8_t *data = expected ? c->b : c->a;
   if (!(expected ? c->b_splat : c->a_splat)) {
-    load(c->dtype, data, from, n, out);
+    load_compared_elements(c->dtype, data, from, n, out);
     return;
   }
   size_t period = is_complex(c->dtype) ? 2 : 1;
-  load(c->dtype, data, 0, period, out); /* blocks begin with an element */
+  load_compared_elements(c->dtype, data, 0, period,
+                         out); /* blocks begin with an element */
   for (size_t i = period; i < n; i++)
     out[i] = out[i - period];
 }
 
 /* NaN agrees with NaN, an infinity with itself. */
-static bool agrees(const comparing *c, double a, double b) {
+static bool agrees(const tensor_comparison *c, double a, double b) {
   double d = fabs(a - b);
   return a == b || (d <= c->absolute + c->relative * fabs(b) && d < INFINITY) ||
          (isnan(a) && isnan(b));
@@ -120,8 +121,8 @@ static void found(pln_difference *out, size_t index) {
 }
 
 /* Most blocks agree: one look without branches tells. */
-static bool block_agrees(const comparing *c, const double *a, const double *b,
-                         size_t n) {
+static bool block_agrees(const tensor_comparison *c, const double *a,
+                         const double *b, size_t n) {
   unsigned bad = 0;
   double largest = c->out->largest;
   for (size_t i = 0; i < n; i++) {
@@ -135,8 +136,8 @@ static bool block_agrees(const comparing *c, const double *a, const double *b,
   return !bad;
 }
 
-static void compare_block(const comparing *c, const double *a, const double *b,
-                          size_t from, size_t n) {
+static void compare_block(const tensor_comparison *c, const double *a,
+                          const double *b, size_t from, size_t n) {
   size_t width = is_complex(c->dtype) ? 2 : 1;
   if (block_agrees(c, a, b, n))
     return;
@@ -151,7 +152,7 @@ static void compare_block(const comparing *c, const double *a, const double *b,
   }
 }
 
-static void compare_numbers(const comparing *c, size_t count) {
+static void compare_numbers(const tensor_comparison *c, size_t count) {
   double a[BLOCK], b[BLOCK];
   for (size_t from = 0; from < count; from += BLOCK) {
     size_t n = count - from < BLOCK ? count - from : BLOCK;
@@ -173,7 +174,7 @@ static double distance(pln_dtype dtype, uint64_t a, uint64_t b) {
   return (double)(less ? b - a : a - b);
 }
 
-static void compare_words(const comparing *c, size_t count) {
+static void compare_words(const tensor_comparison *c, size_t count) {
   for (size_t i = 0; i < count; i++) {
     uint64_t a = word(c->a, c->a_splat ? 0 : i);
     uint64_t b = word(c->b, c->b_splat ? 0 : i);
@@ -185,7 +186,7 @@ static void compare_words(const comparing *c, size_t count) {
   }
 }
 
-static void compare_strings(const comparing *c, size_t count) {
+static void compare_strings(const tensor_comparison *c, size_t count) {
   const pln_slice *a = (const void *)c->a, *b = (const void *)c->b;
   for (size_t i = 0; i < count; i++)
     if (!pln_slice_equal(a[c->a_splat ? 0 : i], b[c->b_splat ? 0 : i]))
@@ -193,7 +194,7 @@ static void compare_strings(const comparing *c, size_t count) {
 }
 
 /* The largest finite magnitude of the expected elements, at least 1. */
-static double magnitude(const comparing *c, size_t count) {
+static double magnitude(const tensor_comparison *c, size_t count) {
   double b[BLOCK], largest = 1;
   for (size_t from = 0; from < count; from += BLOCK) {
     size_t n = count - from < BLOCK ? count - from : BLOCK;
@@ -205,11 +206,11 @@ static double magnitude(const comparing *c, size_t count) {
   return largest;
 }
 
-static void compare_elements(comparing *c, const pln_tolerance *tolerance,
-                             size_t count) {
+static void compare_elements(tensor_comparison *c,
+                             const pln_tolerance *tolerance, size_t count) {
   if (is_complex(c->dtype))
     count *= 2;
-  if (is_float(c->dtype) && tolerance) {
+  if (is_inexact_dtype(c->dtype) && tolerance) {
     c->relative = tolerance->relative;
     c->absolute = tolerance->absolute;
     if (tolerance->scaled)
@@ -242,12 +243,12 @@ pln_status pln_tensor_compare(const pln_tensor *tensor,
     return PLN_OK;
   PLN_TRY(pln_tensor_data(tensor, &a));
   PLN_TRY(pln_tensor_data(expected, &b));
-  comparing c = {.dtype = (pln_dtype)tensor->dtype,
-                 .a = a,
-                 .b = b,
-                 .a_splat = tensor->splat,
-                 .b_splat = expected->splat,
-                 .out = out};
+  tensor_comparison c = {.dtype = (pln_dtype)tensor->dtype,
+                         .a = a,
+                         .b = b,
+                         .a_splat = tensor->splat,
+                         .b_splat = expected->splat,
+                         .out = out};
   compare_elements(&c, tolerance, tensor->count);
   if (out->n_differ)
     out->kind = PLN_DIFFERENT_ELEMENTS;
@@ -285,7 +286,7 @@ static int complex_text(pln_dtype dtype, const uint8_t *data, size_t i,
                         char *text, size_t size) {
   double parts[2];
   char re[40], im[40];
-  load(dtype, data, 2 * i, 2, parts);
+  load_compared_elements(dtype, data, 2 * i, 2, parts);
   number_text(dtype, parts[0], re, sizeof re);
   number_text(dtype, parts[1], im, sizeof im);
   return snprintf(text, size, "(%s, %s)", re, im);
@@ -307,9 +308,9 @@ static int element_text(pln_dtype dtype, const uint8_t *data, size_t i,
     return snprintf(text, size, "%llu", (unsigned long long)word(data, i));
   if (is_complex(dtype))
     return complex_text(dtype, data, i, text, size);
-  load(dtype, data, i, 1, &x);
-  return is_float(dtype) ? number_text(dtype, x, text, size)
-                         : snprintf(text, size, "%lld", (long long)x);
+  load_compared_elements(dtype, data, i, 1, &x);
+  return is_inexact_dtype(dtype) ? number_text(dtype, x, text, size)
+                                 : snprintf(text, size, "%lld", (long long)x);
 }
 
 pln_status pln_tensor_element_text(const pln_tensor *tensor, size_t index,

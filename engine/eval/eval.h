@@ -1,5 +1,5 @@
 /* eval.h: computing: a whole function on tensors (perilune.h declares
- * pln_eval_function), or one call for constant folding; and the budget that
+ * pln_eval_tensors), or one call for constant folding; and the budget that
  * every pass which makes constants asks. */
 
 #ifndef PLN_EVAL_EVAL_H

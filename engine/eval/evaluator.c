@@ -1,4 +1,4 @@
-/* evaluator.c: runs a function on data: pln_eval_data.
+/* evaluator.c: runs a function on data: pln_eval_run.
  *
  * A run walks scopes in array order with a stack of its own, so depth is no
  * matter. A scope is entered from its owner only, and of an If only the taken
@@ -23,7 +23,7 @@
 enum { MAX_FRAMES = 10000000 };
 
 typedef struct slot {
-  pln_datum held;
+  pln_runtime_value retained;
   uint32_t left; /* uses to come; PLN_PLAN_PINNED: kept to the end */
 } slot;
 
@@ -50,11 +50,12 @@ typedef struct frame {
   pln_scope scope;
   pln_scope child; /* the next nested scope to pass over */
   pln_ref at;
-  bool calls;       /* the frame ends its activation */
-  pln_box *args;    /* apply the result to these, or NULL */
-  pln_datum *to;    /* where the result goes */
-  pln_cycle *cycle; /* the frame is no scope but the rounds of a loop */
-  pln_datum body;   /* what a round calls */
+  bool calls;            /* the frame ends its activation */
+  pln_ref_cell *args;    /* apply the result to these, or NULL */
+  pln_runtime_value *to; /* where the result goes */
+  pln_loop_state
+      *loop_state;        /* the frame is no scope but the rounds of a loop */
+  pln_runtime_value body; /* what a round calls */
 } frame;
 
 typedef struct run {
@@ -68,10 +69,10 @@ typedef struct run {
   uint32_t n_frames, cap_frames;
   uint32_t n_calls; /* frames that are calls */
   uint64_t n_steps;
-  pln_datum result;
-  pln_datum *cells; /* all that were made: one may hold itself */
+  pln_runtime_value result;
+  pln_runtime_value *cells; /* all that were made: one may hold itself */
   uint32_t n_cells, cap_cells;
-  pln_fit fit;
+  pln_pattern_matcher matcher;
   const pln_tensor **args; /* of the call being computed */
   uint32_t cap_args;
   pln_tensor **results;
@@ -128,7 +129,7 @@ static pln_status activate(run *r, const pln_plan *plan, pln_scope scope,
 
 static void deactivate(run *r, activation *act) {
   for (uint32_t i = 0; i < act->n_slots; i++)
-    pln_datum_release(r->engine, &act->slots[i].held);
+    pln_runtime_value_release(r->engine, &act->slots[i].retained);
   if (act->previous)
     act->previous->next = act->next;
   else
@@ -162,7 +163,7 @@ static pln_status check_calls(const run *r) {
                         (unsigned)most);
 }
 
-static pln_status push(run *r, const frame *f) {
+static pln_status push_eval_frame(run *r, const frame *f) {
   r->n_calls += f->calls;
   PLN_TRY(check_calls(r));
   if (r->n_frames >= MAX_FRAMES)
@@ -176,18 +177,18 @@ static pln_status push(run *r, const frame *f) {
 }
 
 /* Enters a scope of the frame's own activation on behalf of `node`. */
-static pln_status enter(run *r, activation *act, pln_scope scope,
-                        pln_ref node) {
+static pln_status enter_scope(run *r, activation *act, pln_scope scope,
+                              pln_ref node) {
   frame f = {.act = act,
              .scope = scope,
              .child = act->plan->first_child[scope],
              .at = act->plan->graph->scopes[scope].begin,
-             .to = &slot_of(act, node)->held};
-  return push(r, &f);
+             .to = &slot_of(act, node)->retained};
+  return push_eval_frame(r, &f);
 }
 
-static pln_status bind_params(run *r, activation *act, pln_scope scope,
-                              const pln_box *args) {
+static pln_status bind_call_params(run *r, activation *act, pln_scope scope,
+                                   const pln_ref_cell *args) {
   const pln_scope_row *row = &act->plan->graph->scopes[scope];
   if (args->count != row->n_params)
     return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
@@ -195,15 +196,16 @@ static pln_status bind_params(run *r, activation *act, pln_scope scope,
                           "arguments",
                           row->n_params, args->count);
   for (uint32_t i = 0; i < args->count; i++)
-    slot_of(act, row->begin + i)->held = pln_datum_copy(args->items[i]);
+    slot_of(act, row->begin + i)->retained =
+        pln_runtime_value_copy(args->items[i]);
   return PLN_OK;
 }
 
 /* Calls the Function `function` of the plan's graph; takes `args`. A closure's
  * attribute references are those of the function that made it. */
 static pln_status call_function(run *r, const pln_plan *plan, pln_ref function,
-                                activation *env, pln_attrs given, pln_box *args,
-                                pln_datum *to) {
+                                activation *env, pln_attrs given,
+                                pln_ref_cell *args, pln_runtime_value *to) {
   const pln_graph *g = plan->graph;
   pln_scope scope = g->nodes[function].data;
   const pln_scope_row *row = &g->scopes[scope];
@@ -216,9 +218,9 @@ static pln_status call_function(run *r, const pln_plan *plan, pln_ref function,
   if (status == PLN_OK && !env)
     f.act->given = given;
   if (status == PLN_OK)
-    status = bind_params(r, f.act, scope, args);
-  pln_box_release(r->engine, args);
-  return status == PLN_OK ? push(r, &f) : status;
+    status = bind_call_params(r, f.act, scope, args);
+  pln_ref_cell_release(r->engine, args);
+  return status == PLN_OK ? push_eval_frame(r, &f) : status;
 }
 
 /* The graph is nothing but its Function: it needs no activation of its own. */
@@ -231,7 +233,7 @@ static bool is_bare(const pln_graph *g) {
 /* Evaluates a graph's root and applies it to `args` (NULL: does not); takes
  * them. */
 static pln_status call_graph(run *r, const pln_plan *plan, pln_attrs given,
-                             pln_box *args, pln_datum *to) {
+                             pln_ref_cell *args, pln_runtime_value *to) {
   const pln_graph *g = plan->graph;
   if (args && is_bare(g))
     return call_function(r, plan, g->root, NULL, given, args, to);
@@ -244,15 +246,15 @@ static pln_status call_graph(run *r, const pln_plan *plan, pln_attrs given,
   if (status == PLN_OK)
     f.act->given = given;
   if (status == PLN_OK)
-    status = push(r, &f);
+    status = push_eval_frame(r, &f);
   if (status == PLN_OK || !args)
     return status;
-  pln_box_release(r->engine, args);
+  pln_ref_cell_release(r->engine, args);
   return status;
 }
 
 static pln_status call_global(run *r, pln_symbol name, pln_attrs given,
-                              pln_box *args, pln_datum *to) {
+                              pln_ref_cell *args, pln_runtime_value *to) {
   uint32_t i = r->module ? pln_module_find(r->module, name) : PLN_NONE;
   pln_status status = PLN_OK;
   if (i == PLN_NONE)
@@ -260,38 +262,40 @@ static pln_status call_global(run *r, pln_symbol name, pln_attrs given,
                             "function '@%s' is not at hand",
                             pln_symbol_text(r->engine, name).data);
   else if (!r->plans[i])
-    status = pln_plan_new(pln_module_function(r->module, i), &r->plans[i]);
+    status = pln_plan_new(pln_module_function_at(r->module, i), &r->plans[i]);
   if (status == PLN_OK)
     status = pln_function_given(r->plans[i]->graph, &given);
   if (status == PLN_OK)
     return call_graph(r, r->plans[i], given, args, to);
-  pln_box_release(r->engine, args);
+  pln_ref_cell_release(r->engine, args);
   return status;
 }
 
 /* Applies a value; takes `args`. given: the attributes of the call. */
-static pln_status apply(run *r, const pln_datum *callee, pln_attrs given,
-                        pln_box *args, pln_datum *to) {
-  if (callee->kind == PLN_DATUM_CLOSURE)
+static pln_status apply(run *r, const pln_runtime_value *callee,
+                        pln_attrs given, pln_ref_cell *args,
+                        pln_runtime_value *to) {
+  if (callee->kind == PLN_RUNTIME_CLOSURE)
     return call_function(r, callee->of.env->plan, callee->number,
                          callee->of.env, 0, args, to);
-  if (callee->kind == PLN_DATUM_GLOBAL)
+  if (callee->kind == PLN_RUNTIME_GLOBAL)
     return call_global(r, callee->number, given, args, to);
-  if (callee->kind == PLN_DATUM_MAKER) {
-    *to = (pln_datum){
-        .kind = PLN_DATUM_MADE, .number = callee->number, .of.box = args};
+  if (callee->kind == PLN_RUNTIME_CONSTRUCTOR) {
+    *to = (pln_runtime_value){.kind = PLN_RUNTIME_ADT_VALUE,
+                              .number = callee->number,
+                              .of.cell = args};
     return PLN_OK;
   }
-  pln_box_release(r->engine, args);
+  pln_ref_cell_release(r->engine, args);
   return unsupported(r, "a call of what is no function");
 }
 
 /* ---------------------------------------------------------------- operands */
 
 static pln_status read_operand(run *r, activation *act, pln_ref node,
-                               pln_datum *out) {
-  *out = slot_of(act, node)->held;
-  if (out->kind != PLN_DATUM_NONE)
+                               pln_runtime_value *out) {
+  *out = slot_of(act, node)->retained;
+  if (out->kind != PLN_RUNTIME_NONE)
     return PLN_OK;
   const pln_graph *g = act->plan->graph;
   bool named = g->nodes[node].kind == PLN_VAR && g->nodes[node].attrs;
@@ -301,24 +305,25 @@ static pln_status read_operand(run *r, activation *act, pln_ref node,
 }
 
 /* Operands [first, end) as data of a new box. */
-static pln_status box_operands(run *r, activation *act, const pln_node *n,
-                               uint32_t first, uint32_t end, pln_box **out) {
+static pln_status operands_in_cell(run *r, activation *act, const pln_node *n,
+                                   uint32_t first, uint32_t end,
+                                   pln_ref_cell **out) {
   const pln_ref *args = pln_operands(act->plan->graph, n);
-  PLN_TRY(pln_box_new(r->engine, end - first, out));
+  PLN_TRY(pln_ref_cell_new(r->engine, end - first, out));
   for (uint32_t i = first; i < end; i++) {
-    pln_datum held;
-    pln_status status = read_operand(r, act, args[i], &held);
+    pln_runtime_value retained;
+    pln_status status = read_operand(r, act, args[i], &retained);
     if (status != PLN_OK) {
-      pln_box_release(r->engine, *out);
+      pln_ref_cell_release(r->engine, *out);
       return status;
     }
-    (*out)->items[i - first] = pln_datum_copy(held);
+    (*out)->items[i - first] = pln_runtime_value_copy(retained);
   }
   return PLN_OK;
 }
 
 /* Lets go what `node` used for the last time. */
-static void let_go(run *r, activation *act, pln_ref node) {
+static void release_last_uses(run *r, activation *act, pln_ref node) {
   const pln_graph *g = act->plan->graph;
   const pln_node *n = &g->nodes[node];
   const pln_ref *args = pln_operands(g, n);
@@ -327,7 +332,7 @@ static void let_go(run *r, activation *act, pln_ref node) {
       continue;
     slot *s = &act->slots[act->plan->slot[args[i]]];
     if (s->left != PLN_PLAN_PINNED && s->left > 0 && --s->left == 0)
-      pln_datum_release(r->engine, &s->held);
+      pln_runtime_value_release(r->engine, &s->retained);
   }
 }
 
@@ -338,72 +343,75 @@ static void let_go(run *r, activation *act, pln_ref node) {
 static pln_status gather_tensors(run *r, activation *act, const pln_node *n,
                                  uint32_t *count) {
   const pln_ref *args = pln_operands(act->plan->graph, n);
-  pln_datum only = {.kind = PLN_DATUM_NONE};
+  pln_runtime_value only = {.kind = PLN_RUNTIME_NONE};
   if (n->count == 1)
     PLN_TRY(read_operand(r, act, args[0], &only));
-  bool tuple = only.kind == PLN_DATUM_TUPLE;
-  *count = tuple ? only.of.box->count : n->count;
+  bool tuple = only.kind == PLN_RUNTIME_TUPLE;
+  *count = tuple ? only.of.cell->count : n->count;
   PLN_TRY(pln_mem_grow(r->engine, (void **)&r->args, &r->cap_args, *count,
                        sizeof *r->args));
   for (uint32_t i = 0; i < *count; i++) {
-    pln_datum held;
+    pln_runtime_value retained;
     if (tuple)
-      held = only.of.box->items[i];
+      retained = only.of.cell->items[i];
     else
-      PLN_TRY(read_operand(r, act, args[i], &held));
-    if (held.kind != PLN_DATUM_TENSOR && held.kind != PLN_DATUM_ABSENT)
+      PLN_TRY(read_operand(r, act, args[i], &retained));
+    if (retained.kind != PLN_RUNTIME_TENSOR &&
+        retained.kind != PLN_RUNTIME_ABSENT)
       return pln_diag_error(
           r->engine, PLN_ERR_UNSUPPORTED, NULL,
           "operator '%s' cannot be evaluated on what is no tensor",
           pln_op_row(r->engine, n->data)->name);
-    r->args[i] = held.kind == PLN_DATUM_TENSOR ? held.of.tensor : NULL;
+    r->args[i] =
+        retained.kind == PLN_RUNTIME_TENSOR ? retained.of.tensor : NULL;
   }
   return PLN_OK;
 }
 
-static pln_status hold_results(run *r, uint32_t k, pln_datum *out) {
+static pln_status hold_results(run *r, uint32_t k, pln_runtime_value *out) {
   if (k == 0) {
-    *out = pln_datum_take(r->results[0]);
+    *out = pln_runtime_value_of_tensor(r->results[0]);
     return PLN_OK;
   }
-  pln_box *box;
-  pln_status status = pln_box_new(r->engine, k, &box);
+  pln_ref_cell *cell;
+  pln_status status = pln_ref_cell_new(r->engine, k, &cell);
   for (uint32_t i = 0; i < k; i++)
     if (status == PLN_OK)
-      box->items[i] = pln_datum_take(r->results[i]);
+      cell->items[i] = pln_runtime_value_of_tensor(r->results[i]);
     else
       pln_tensor_release(r->results[i]);
   if (status == PLN_OK)
-    *out = (pln_datum){.kind = PLN_DATUM_TUPLE, .of.box = box};
+    *out = (pln_runtime_value){.kind = PLN_RUNTIME_TUPLE, .of.cell = cell};
   return status;
 }
 
 /* *first becomes the first field of a tuple, which has no other data. */
-static pln_status wrap(run *r, uint32_t n, pln_datum *first) {
-  pln_box *box;
-  pln_status status = pln_box_new(r->engine, n, &box);
+static pln_status wrap(run *r, uint32_t n, pln_runtime_value *first) {
+  pln_ref_cell *cell;
+  pln_status status = pln_ref_cell_new(r->engine, n, &cell);
   if (status != PLN_OK) {
-    pln_datum_release(r->engine, first);
+    pln_runtime_value_release(r->engine, first);
     return status;
   }
   for (uint32_t i = 1; i < n; i++)
-    box->items[i].kind = PLN_DATUM_ABSENT;
-  box->items[0] = *first;
-  *first = (pln_datum){.kind = PLN_DATUM_TUPLE, .of.box = box};
+    cell->items[i].kind = PLN_RUNTIME_ABSENT;
+  cell->items[0] = *first;
+  *first = (pln_runtime_value){.kind = PLN_RUNTIME_TUPLE, .of.cell = cell};
   return PLN_OK;
 }
 
 /* Operands that no other node is to see are handed over: a kernel may make its
  * result of what nothing else holds. */
-static void hand_over(activation *act, const pln_node *n, pln_box *box) {
+static void move_last_uses(activation *act, const pln_node *n,
+                           pln_ref_cell *cell) {
   const pln_ref *args = pln_operands(act->plan->graph, n);
   for (uint32_t i = 0; i < n->count; i++) {
     if (!encloses(act, args[i]))
       continue;
     slot *s = &act->slots[act->plan->slot[args[i]]];
-    if (s->left == 1 && s->held.kind == PLN_DATUM_SEQUENCE) {
-      box->items[i].of.box->refs--;
-      s->held.kind = PLN_DATUM_NONE;
+    if (s->left == 1 && s->retained.kind == PLN_RUNTIME_SEQUENCE) {
+      cell->items[i].of.cell->refs--;
+      s->retained.kind = PLN_RUNTIME_NONE;
     }
   }
 }
@@ -416,27 +424,27 @@ static pln_status attrs_of(const run *r, const activation *act,
 
 /* An operator on sequences and optionals. */
 static pln_status call_on_data(run *r, activation *act, pln_ref node,
-                               pln_datum *out) {
+                               pln_runtime_value *out) {
   const pln_graph *g = act->plan->graph;
   const pln_node *n = &g->nodes[node];
-  pln_box *box;
+  pln_ref_cell *cell;
   pln_attrs attrs;
   PLN_TRY(attrs_of(r, act, n, &attrs));
-  PLN_TRY(box_operands(r, act, n, 0, n->count, &box));
-  hand_over(act, n, box);
+  PLN_TRY(operands_in_cell(r, act, n, 0, n->count, &cell));
+  move_last_uses(act, n, cell);
   pln_kernel_call call = {.engine = r->engine,
                           .op = n->data,
                           .attrs = attrs,
                           .n_args = n->count,
-                          .data = box->items,
+                          .data = cell->items,
                           .made = out};
   pln_status status = pln_op_row(r->engine, n->data)->kernel(&call);
-  pln_box_release(r->engine, box);
+  pln_ref_cell_release(r->engine, cell);
   return status == PLN_OK && n->results ? wrap(r, n->results, out) : status;
 }
 
 static pln_status call_operator(run *r, activation *act, pln_ref node,
-                                pln_datum *out) {
+                                pln_runtime_value *out) {
   const pln_node *n = &act->plan->graph->nodes[node];
   const pln_op_info *row = pln_op_row(r->engine, n->data);
   uint32_t k = n->results ? n->results : 1;
@@ -461,39 +469,39 @@ static pln_status call_operator(run *r, activation *act, pln_ref node,
 
 /* The rounds of loop, scan or sequence_map: a frame that calls the last operand
  * again and again. */
-static pln_status start_rounds(run *r, activation *act, pln_ref node) {
+static pln_status start_iterations(run *r, activation *act, pln_ref node) {
   const pln_graph *g = act->plan->graph;
   const pln_node *n = &g->nodes[node];
-  frame f = {.act = act, .to = &slot_of(act, node)->held};
-  pln_box *box;
+  frame f = {.act = act, .to = &slot_of(act, node)->retained};
+  pln_ref_cell *cell;
   if (n->count == 0)
     return unsupported(r, "a loop without a body");
   pln_attrs attrs;
   PLN_TRY(attrs_of(r, act, n, &attrs));
   PLN_TRY(read_operand(r, act, pln_operands(g, n)[n->count - 1], &f.body));
-  PLN_TRY(box_operands(r, act, n, 0, n->count - 1, &box));
-  PLN_TRY(pln_cycle_new(g, node, attrs, box, &f.cycle));
-  f.body = pln_datum_copy(f.body);
-  pln_status status = push(r, &f);
+  PLN_TRY(operands_in_cell(r, act, n, 0, n->count - 1, &cell));
+  PLN_TRY(pln_loop_state_new(g, node, attrs, cell, &f.loop_state));
+  f.body = pln_runtime_value_copy(f.body);
+  pln_status status = push_eval_frame(r, &f);
   if (status == PLN_OK)
     return status;
-  pln_datum_release(r->engine, &f.body);
-  pln_cycle_free(f.cycle);
+  pln_runtime_value_release(r->engine, &f.body);
+  pln_loop_state_free(f.loop_state);
   return status;
 }
 
 /* One more round, or the end of the innermost frame. */
-static pln_status go_round(run *r) {
+static pln_status run_next_iteration(run *r) {
   frame *f = &r->frames[r->n_frames - 1];
-  pln_box *args;
-  PLN_TRY(pln_cycle_next(f->cycle, &args));
+  pln_ref_cell *args;
+  PLN_TRY(pln_loop_state_next(f->loop_state, &args));
   if (args)
-    return apply(r, &f->body, 0, args, pln_cycle_given(f->cycle));
-  pln_datum all;
-  PLN_TRY(pln_cycle_finish(f->cycle, &all));
+    return apply(r, &f->body, 0, args, pln_loop_state_result(f->loop_state));
+  pln_runtime_value all;
+  PLN_TRY(pln_loop_state_finish(f->loop_state, &all));
   *f->to = all;
-  pln_cycle_free(f->cycle);
-  pln_datum_release(r->engine, &f->body);
+  pln_loop_state_free(f->loop_state);
+  pln_runtime_value_release(r->engine, &f->body);
   r->n_frames--;
   return PLN_OK;
 }
@@ -501,31 +509,32 @@ static pln_status go_round(run *r) {
 /* ------------------------------------------------------------- other kinds */
 
 static pln_status get_item(run *r, activation *act, const pln_node *n,
-                           pln_datum *out) {
-  pln_datum tuple;
+                           pln_runtime_value *out) {
+  pln_runtime_value tuple;
   PLN_TRY(read_operand(r, act, pln_operands(act->plan->graph, n)[0], &tuple));
-  if (tuple.kind != PLN_DATUM_TUPLE || n->data >= tuple.of.box->count)
+  if (tuple.kind != PLN_RUNTIME_TUPLE || n->data >= tuple.of.cell->count)
     return unsupported(r, "a field of what is no tuple");
-  *out = pln_datum_copy(tuple.of.box->items[n->data]);
+  *out = pln_runtime_value_copy(tuple.of.cell->items[n->data]);
   return PLN_OK;
 }
 
 static pln_status enter_branch(run *r, activation *act, pln_ref node) {
   const pln_graph *g = act->plan->graph;
   const pln_node *n = &g->nodes[node];
-  pln_datum cond;
+  pln_runtime_value cond;
   const void *data;
   PLN_TRY(read_operand(r, act, pln_operands(g, n)[0], &cond));
-  if (cond.kind != PLN_DATUM_TENSOR || cond.of.tensor->count != 1 ||
+  if (cond.kind != PLN_RUNTIME_TENSOR || cond.of.tensor->count != 1 ||
       cond.of.tensor->dtype != PLN_BOOL)
     return unsupported(r, "an If whose condition is no boolean");
   PLN_TRY(pln_tensor_data(cond.of.tensor, &data));
   bool holds = *(const uint8_t *)data != 0;
-  return enter(r, act, holds ? n->data : g->scopes[n->data].next, node);
+  return enter_scope(r, act, holds ? n->data : g->scopes[n->data].next, node);
 }
 
-static pln_status no_arm_fits(const run *r, const pln_datum *value) {
-  if (value->kind != PLN_DATUM_MADE)
+static pln_status report_no_matching_arm(const run *r,
+                                         const pln_runtime_value *value) {
+  if (value->kind != PLN_RUNTIME_ADT_VALUE)
     return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
                           "no arm of the Match fits");
   return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
@@ -535,66 +544,67 @@ static pln_status no_arm_fits(const run *r, const pln_datum *value) {
 
 /* Variables that the arm does not use are bound to nothing. */
 static void bind_arm(run *r, activation *act) {
-  for (uint32_t i = 0; i < r->fit.n_bound; i++) {
-    slot *var = slot_of(act, r->fit.bound[i].node);
-    pln_datum_release(r->engine, &var->held);
+  for (uint32_t i = 0; i < r->matcher.n_bound; i++) {
+    slot *var = slot_of(act, r->matcher.bound[i].node);
+    pln_runtime_value_release(r->engine, &var->retained);
     if (var->left)
-      var->held = pln_datum_copy(*r->fit.bound[i].value);
+      var->retained = pln_runtime_value_copy(*r->matcher.bound[i].value);
   }
 }
 
 static pln_status enter_arm(run *r, activation *act, pln_ref node) {
   const pln_graph *g = act->plan->graph;
-  pln_datum value;
+  pln_runtime_value value;
   pln_scope arm = PLN_NONE;
   if (!pln_owns(&g->nodes[node]))
     return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
                           "no arm of the Match fits: it has none");
   PLN_TRY(read_operand(r, act, pln_operand(g, node, 0), &value));
-  PLN_TRY(pln_fit_arm(&r->fit, g, node, &value, &arm));
+  PLN_TRY(pln_pattern_match_arm(&r->matcher, g, node, &value, &arm));
   if (arm == PLN_NONE)
-    return no_arm_fits(r, &value);
+    return report_no_matching_arm(r, &value);
   bind_arm(r, act);
-  return enter(r, act, arm, node);
+  return enter_scope(r, act, arm, node);
 }
 
 static pln_status make_cell(run *r, activation *act, const pln_node *n,
-                            pln_datum *out) {
+                            pln_runtime_value *out) {
   PLN_TRY(pln_mem_grow(r->engine, (void **)&r->cells, &r->cap_cells,
                        r->n_cells + 1u, sizeof *r->cells));
-  pln_box *box;
-  PLN_TRY(box_operands(r, act, n, 0, n->count, &box));
-  *out = (pln_datum){.kind = PLN_DATUM_CELL, .of.box = box};
-  r->cells[r->n_cells++] = pln_datum_copy(*out);
+  pln_ref_cell *cell;
+  PLN_TRY(operands_in_cell(r, act, n, 0, n->count, &cell));
+  *out = (pln_runtime_value){.kind = PLN_RUNTIME_REF_CELL, .of.cell = cell};
+  r->cells[r->n_cells++] = pln_runtime_value_copy(*out);
   return PLN_OK;
 }
 
 static pln_status use_cell(run *r, activation *act, const pln_node *n,
-                           pln_datum *out) {
+                           pln_runtime_value *out) {
   const pln_ref *args = pln_operands(act->plan->graph, n);
-  pln_datum cell, value;
+  pln_runtime_value cell, value;
   PLN_TRY(read_operand(r, act, args[0], &cell));
-  if (cell.kind != PLN_DATUM_CELL)
+  if (cell.kind != PLN_RUNTIME_REF_CELL)
     return unsupported(r, "a reference that is none");
-  pln_datum *item = &cell.of.box->items[0];
+  pln_runtime_value *item = &cell.of.cell->items[0];
   if (n->kind == PLN_REF_READ) {
-    *out = pln_datum_copy(*item);
+    *out = pln_runtime_value_copy(*item);
     return PLN_OK;
   }
   PLN_TRY(read_operand(r, act, args[1], &value));
-  value = pln_datum_copy(value);
-  pln_datum_release(r->engine, item);
+  value = pln_runtime_value_copy(value);
+  pln_runtime_value_release(r->engine, item);
   *item = value;
-  *out = (pln_datum){.kind = PLN_DATUM_TUPLE};
-  return pln_box_new(r->engine, 0, &out->of.box);
+  *out = (pln_runtime_value){.kind = PLN_RUNTIME_TUPLE};
+  return pln_ref_cell_new(r->engine, 0, &out->of.cell);
 }
 
 /* A variable's type may fit the type of its value, N and 2, but not what is
  * computed. */
 static pln_status check_binding(const run *r, const pln_graph *g,
-                                const pln_ref *args, const pln_datum *value) {
+                                const pln_ref *args,
+                                const pln_runtime_value *value) {
   pln_type type = g->nodes[args[0]].type;
-  if (type == g->nodes[args[1]].type || value->kind != PLN_DATUM_TENSOR ||
+  if (type == g->nodes[args[1]].type || value->kind != PLN_RUNTIME_TENSOR ||
       pln_tensor_fits(r->engine, value->of.tensor, type))
     return PLN_OK;
   pln_description is;
@@ -608,41 +618,41 @@ static pln_status check_binding(const run *r, const pln_graph *g,
 
 static pln_status bind_let(run *r, activation *act, const pln_node *n) {
   const pln_ref *args = pln_operands(act->plan->graph, n);
-  pln_datum value;
+  pln_runtime_value value;
   PLN_TRY(read_operand(r, act, args[1], &value));
   PLN_TRY(check_binding(r, act->plan->graph, args, &value));
   slot *var = slot_of(act, args[0]);
-  pln_datum_release(r->engine, &var->held);
-  var->held = pln_datum_copy(value);
+  pln_runtime_value_release(r->engine, &var->retained);
+  var->retained = pln_runtime_value_copy(value);
   return PLN_OK;
 }
 
 static pln_status make_tuple(run *r, activation *act, const pln_node *n,
-                             pln_datum *out) {
-  pln_box *box;
-  PLN_TRY(box_operands(r, act, n, 0, n->count, &box));
-  *out = (pln_datum){.kind = PLN_DATUM_TUPLE, .of.box = box};
+                             pln_runtime_value *out) {
+  pln_ref_cell *cell;
+  PLN_TRY(operands_in_cell(r, act, n, 0, n->count, &cell));
+  *out = (pln_runtime_value){.kind = PLN_RUNTIME_TUPLE, .of.cell = cell};
   return PLN_OK;
 }
 
 /* Also of what is no tensor. */
 static pln_status copy_operand(run *r, activation *act, const pln_node *n,
-                               pln_datum *out) {
-  pln_datum datum;
-  PLN_TRY(read_operand(r, act, pln_operands(act->plan->graph, n)[0], &datum));
-  *out = pln_datum_copy(datum);
+                               pln_runtime_value *out) {
+  pln_runtime_value value;
+  PLN_TRY(read_operand(r, act, pln_operands(act->plan->graph, n)[0], &value));
+  *out = pln_runtime_value_copy(value);
   return PLN_OK;
 }
 
 static pln_status call_value(run *r, activation *act, pln_ref node) {
   const pln_node *n = &act->plan->graph->nodes[node];
-  pln_datum callee;
-  pln_box *args;
+  pln_runtime_value callee;
+  pln_ref_cell *args;
   pln_attrs attrs;
   PLN_TRY(attrs_of(r, act, n, &attrs));
   PLN_TRY(read_operand(r, act, pln_operands(act->plan->graph, n)[0], &callee));
-  PLN_TRY(box_operands(r, act, n, 1, n->count, &args));
-  return apply(r, &callee, attrs, args, &slot_of(act, node)->held);
+  PLN_TRY(operands_in_cell(r, act, n, 1, n->count, &args));
+  return apply(r, &callee, attrs, args, &slot_of(act, node)->retained);
 }
 
 /* A file may call an operator with any number of operands: whatever computes it
@@ -660,30 +670,32 @@ static pln_status check_arity(run *r, const pln_node *n) {
 }
 
 static pln_status call_operation(run *r, activation *act, pln_ref node,
-                                 pln_datum *out) {
+                                 pln_runtime_value *out) {
   const pln_node *n = &act->plan->graph->nodes[node];
   PLN_TRY(check_arity(r, n));
   if (n->data == PLN_OP_IDENTITY && n->results == 0)
     return copy_operand(r, act, n, out);
-  return pln_cycle_is(n->data) ? start_rounds(r, act, node)
-                               : call_operator(r, act, node, out);
+  return pln_is_loop_op(n->data) ? start_iterations(r, act, node)
+                                 : call_operator(r, act, node, out);
 }
 
 /* Computes one node: gives its value, or pushes the frame that will. */
-static pln_status step(run *r, activation *act, pln_ref node, pln_datum *out) {
+static pln_status eval_node(run *r, activation *act, pln_ref node,
+                            pln_runtime_value *out) {
   const pln_graph *g = act->plan->graph;
   const pln_node *n = &g->nodes[node];
   switch ((pln_kind)n->kind) {
   case PLN_VAR: return PLN_OK;
   case PLN_CONSTANT:
-    *out = pln_datum_take(pln_tensor_retain(g->tensors[n->data]));
+    *out = pln_runtime_value_of_tensor(pln_tensor_retain(g->tensors[n->data]));
     return PLN_OK;
-  case PLN_ABSENT: out->kind = PLN_DATUM_ABSENT; return PLN_OK;
+  case PLN_ABSENT: out->kind = PLN_RUNTIME_ABSENT; return PLN_OK;
   case PLN_GLOBAL_VAR:
-    *out = (pln_datum){.kind = PLN_DATUM_GLOBAL, .number = n->data};
+    *out = (pln_runtime_value){.kind = PLN_RUNTIME_GLOBAL, .number = n->data};
     return PLN_OK;
   case PLN_CONSTRUCTOR:
-    *out = (pln_datum){.kind = PLN_DATUM_MAKER, .number = n->data};
+    *out =
+        (pln_runtime_value){.kind = PLN_RUNTIME_CONSTRUCTOR, .number = n->data};
     return PLN_OK;
   case PLN_TUPLE: return make_tuple(r, act, n, out);
   case PLN_REF_CREATE: return make_cell(r, act, n, out);
@@ -693,11 +705,11 @@ static pln_status step(run *r, activation *act, pln_ref node, pln_datum *out) {
                    : call_value(r, act, node);
   case PLN_FUNCTION:
     act->captured |= act->plan->escapes[node] != 0;
-    *out =
-        (pln_datum){.kind = PLN_DATUM_CLOSURE, .number = node, .of.env = act};
+    *out = (pln_runtime_value){
+        .kind = PLN_RUNTIME_CLOSURE, .number = node, .of.env = act};
     return PLN_OK;
   case PLN_LET: return bind_let(r, act, n);
-  case PLN_LET_BLOCK: return enter(r, act, n->data, node);
+  case PLN_LET_BLOCK: return enter_scope(r, act, n->data, node);
   case PLN_IF: return enter_branch(r, act, node);
   case PLN_MATCH: return enter_arm(r, act, node);
   case PLN_REF_READ:
@@ -716,7 +728,7 @@ static pln_status step(run *r, activation *act, pln_ref node, pln_datum *out) {
 /* --------------------------------------------------------------------- run */
 
 /* The next node of the frame's own scope that is needed, or its end. */
-static pln_ref advance(frame *f) {
+static pln_ref advance_eval_frame(frame *f) {
   const pln_plan *p = f->act->plan;
   const pln_scope_row *rows = p->graph->scopes;
   pln_ref end = rows[f->scope].end;
@@ -738,17 +750,17 @@ static pln_ref scope_result(const frame *f) {
 }
 
 /* Ends the innermost frame and hands its result over. */
-static pln_status leave(run *r) {
+static pln_status leave_scope(run *r) {
   frame f = r->frames[--r->n_frames];
-  pln_datum value;
+  pln_runtime_value value;
   r->n_calls -= f.calls;
   pln_status status = read_operand(r, f.act, scope_result(&f), &value);
   if (status == PLN_OK && f.args)
     return apply(r, &value, f.act->given, f.args, f.to);
   if (f.args)
-    pln_box_release(r->engine, f.args);
+    pln_ref_cell_release(r->engine, f.args);
   PLN_TRY(status);
-  *f.to = pln_datum_copy(value);
+  *f.to = pln_runtime_value_copy(value);
   if (f.calls && !f.act->captured)
     deactivate(r, f.act);
   return PLN_OK;
@@ -770,13 +782,13 @@ static pln_status run_frames(run *r) {
     frame *f = &r->frames[r->n_frames - 1];
     activation *act = f->act;
     PLN_TRY(check_limits(r));
-    if (f->cycle) {
-      PLN_TRY(go_round(r));
+    if (f->loop_state) {
+      PLN_TRY(run_next_iteration(r));
       continue;
     }
-    pln_ref node = advance(f);
+    pln_ref node = advance_eval_frame(f);
     if (node >= act->plan->graph->scopes[f->scope].end) {
-      PLN_TRY(leave(r));
+      PLN_TRY(leave_scope(r));
       continue;
     }
     f->at++;
@@ -784,28 +796,28 @@ static pln_status run_frames(run *r) {
     r->node = node;
     if (r->engine->progress)
       r->engine->progress(r->engine->progress_ud, node, r->graph->n_nodes);
-    pln_datum held = {.kind = PLN_DATUM_NONE};
-    PLN_TRY(step(r, act, node, &held));
-    if (held.kind != PLN_DATUM_NONE)
-      slot_of(act, node)->held = held;
-    let_go(r, act, node);
+    pln_runtime_value retained = {.kind = PLN_RUNTIME_NONE};
+    PLN_TRY(eval_node(r, act, node, &retained));
+    if (retained.kind != PLN_RUNTIME_NONE)
+      slot_of(act, node)->retained = retained;
+    release_last_uses(r, act, node);
   }
   return PLN_OK;
 }
 
 static void end_run(run *r) {
   pln_engine *e = r->engine;
-  pln_datum_release(e, &r->result);
+  pln_runtime_value_release(e, &r->result);
   for (uint32_t i = 0; i < r->n_frames; i++) {
     if (r->frames[i].args)
-      pln_box_release(e, r->frames[i].args);
-    if (r->frames[i].cycle)
-      pln_cycle_free(r->frames[i].cycle);
-    pln_datum_release(e, &r->frames[i].body);
+      pln_ref_cell_release(e, r->frames[i].args);
+    if (r->frames[i].loop_state)
+      pln_loop_state_free(r->frames[i].loop_state);
+    pln_runtime_value_release(e, &r->frames[i].body);
   }
   for (uint32_t i = 0; i < r->n_cells; i++) {
-    pln_datum_release(e, &r->cells[i].of.box->items[0]);
-    pln_datum_release(e, &r->cells[i]);
+    pln_runtime_value_release(e, &r->cells[i].of.cell->items[0]);
+    pln_runtime_value_release(e, &r->cells[i]);
   }
   while (r->live)
     deactivate(r, r->live);
@@ -815,7 +827,7 @@ static void end_run(run *r) {
   pln_plan_free(r->root);
   pln_mem_free(e, r->frames, r->cap_frames * sizeof *r->frames);
   pln_mem_free(e, r->cells, r->cap_cells * sizeof *r->cells);
-  pln_fit_end(&r->fit);
+  pln_pattern_matcher_end(&r->matcher);
   pln_mem_free(e, r->args, r->cap_args * sizeof *r->args);
   pln_mem_free(e, r->results, r->cap_results * sizeof *r->results);
 }
@@ -823,38 +835,39 @@ static void end_run(run *r) {
 /* ------------------------------------------------------ arguments, results */
 
 /* "node 'a' (Conv)": what the node at work came from, for messages. */
-static size_t tell_node(void *ud, char *text, size_t size) {
+static size_t describe_running_node(void *ud, char *text, size_t size) {
   const run *r = ud;
   const pln_graph *g = r->graph;
   if (!g || !g->origins || r->node >= g->n_nodes)
     return 0;
-  return pln_origins_tell(g->origins, g->origin[r->node], text, size);
+  return pln_origins_describe(g->origins, g->origin[r->node], text, size);
 }
 
-static pln_status box_args(pln_engine *engine, uint32_t n,
-                           const pln_datum *args, pln_box **out) {
-  PLN_TRY(pln_box_new(engine, n, out));
+static pln_status args_in_cell(pln_engine *engine, uint32_t n,
+                               const pln_runtime_value *args,
+                               pln_ref_cell **out) {
+  PLN_TRY(pln_ref_cell_new(engine, n, out));
   for (uint32_t i = 0; i < n; i++)
-    (*out)->items[i] = pln_datum_copy(args[i]);
+    (*out)->items[i] = pln_runtime_value_copy(args[i]);
   return PLN_OK;
 }
 
 /* Field `i` of n results; what is no tuple is its own only field. */
-static const pln_datum *result_field(const pln_datum *all, uint32_t n,
-                                     uint32_t i) {
-  if (all->kind == PLN_DATUM_TUPLE)
-    return all->of.box->count == n ? &all->of.box->items[i] : NULL;
+static const pln_runtime_value *result_field(const pln_runtime_value *all,
+                                             uint32_t n, uint32_t i) {
+  if (all->kind == PLN_RUNTIME_TUPLE)
+    return all->of.cell->count == n ? &all->of.cell->items[i] : NULL;
   return n == 1 ? all : NULL;
 }
 
 /* What a caller can hold: no closure, no cell. */
-static bool leaves_run(const pln_datum *datum) {
-  return datum->kind < PLN_N_DATUM_KINDS;
+static bool leaves_run(const pln_runtime_value *value) {
+  return value->kind < PLN_N_RUNTIME_VALUE_KINDS;
 }
 
-static pln_status give_results(run *r, uint32_t n, pln_datum *results) {
+static pln_status give_results(run *r, uint32_t n, pln_runtime_value *results) {
   for (uint32_t i = 0; i < n; i++) {
-    const pln_datum *field = result_field(&r->result, n, i);
+    const pln_runtime_value *field = result_field(&r->result, n, i);
     if (!field)
       return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
                             "the function has not %u results", n);
@@ -863,25 +876,25 @@ static pln_status give_results(run *r, uint32_t n, pln_datum *results) {
           r, "a result that is a function, a reference or of a data type");
   }
   for (uint32_t i = 0; i < n; i++)
-    results[i] = pln_datum_copy(*result_field(&r->result, n, i));
+    results[i] = pln_runtime_value_copy(*result_field(&r->result, n, i));
   return PLN_OK;
 }
 
-static pln_status start(run *r, const pln_graph *g, uint32_t n,
-                        const pln_datum *args) {
-  pln_box *box = NULL;
+static pln_status start_run(run *r, const pln_graph *g, uint32_t n,
+                            const pln_runtime_value *args) {
+  pln_ref_cell *cell = NULL;
   r->n_plans = r->module ? r->module->count : 0;
   r->plans = pln_mem_zeroed(r->engine, r->n_plans * sizeof *r->plans);
   if (!r->plans && r->n_plans)
     return pln_nomem(r->engine);
   PLN_TRY(pln_plan_new(g, &r->root));
   if (g->nodes[g->root].kind == PLN_FUNCTION)
-    PLN_TRY(box_args(r->engine, n, args, &box));
+    PLN_TRY(args_in_cell(r->engine, n, args, &cell));
   pln_attrs given = 0;
   pln_status status = pln_function_given(r->root->graph, &given);
   if (status == PLN_OK)
-    return call_graph(r, r->root, given, box, &r->result);
-  pln_box_release(r->engine, box);
+    return call_graph(r, r->root, given, cell, &r->result);
+  pln_ref_cell_release(r->engine, cell);
   return status;
 }
 
@@ -892,18 +905,18 @@ void pln_eval_on_progress(pln_engine *engine,
   engine->progress_ud = ud;
 }
 
-pln_status pln_eval_data(const pln_module *module, const pln_graph *function,
-                         uint32_t n_args, const pln_datum *args,
-                         uint32_t n_results, pln_datum *results) {
+pln_status pln_eval_run(const pln_module *module, const pln_graph *function,
+                        uint32_t n_args, const pln_runtime_value *args,
+                        uint32_t n_results, pln_runtime_value *results) {
   pln_engine *e = function->engine;
-  run r = {.engine = e, .module = module, .fit = {.engine = e}};
+  run r = {.engine = e, .module = module, .matcher = {.engine = e}};
   PLN_TRY(pln_check_arguments(function, n_args, args));
-  pln_mem_keep(r.engine);
-  pln_work_begin(r.engine);
+  pln_mem_reuse_begin(r.engine);
+  pln_stoppable_begin(r.engine);
   r.engine->random_calls = 0;
-  pln_place outer =
-      pln_diag_place(r.engine, (pln_place){.fn = tell_node, .ud = &r});
-  pln_status status = start(&r, function, n_args, args);
+  pln_place outer = pln_diag_place(
+      r.engine, (pln_place){.fn = describe_running_node, .ud = &r});
+  pln_status status = start_run(&r, function, n_args, args);
   if (status == PLN_OK)
     status = run_frames(&r);
   r.graph = NULL;
@@ -911,7 +924,7 @@ pln_status pln_eval_data(const pln_module *module, const pln_graph *function,
     status = give_results(&r, n_results, results);
   pln_diag_place(r.engine, outer);
   end_run(&r);
-  pln_work_end(r.engine);
-  pln_mem_let_go(r.engine);
+  pln_stoppable_end(r.engine);
+  pln_mem_reuse_end(r.engine);
   return status;
 }

@@ -12,32 +12,32 @@
 
 /* Floats stay so small that sums and products of a few do not overflow: whether
  * they do is up to the order in which a correct rewrite computes them. */
-typedef struct palette {
+typedef struct value_choices {
   double low, high;          /* of the floats in between */
   int64_t least, most;       /* of the integers, the least of signed ones */
   uint32_t n_floats, n_ints; /* of what is strewn in */
   double floats[8];
   int64_t ints[4]; /* INT64_MIN and INT64_MAX stand for the dtype's own */
-} palette;
+} value_choices;
 
-static const palette palettes[PLN_N_SAMPLE_KINDS] = {
-    [PLN_SAMPLE_ORDINARY] = {.low = -2,
-                             .high = 2,
-                             .least = -2, /* these are indices of 2, too */
-                             .most = 1,
-                             .n_floats = 6,
-                             .n_ints = 1,
-                             .floats = {0.0, -0.0, 1, -1, 0.5, 4},
-                             .ints = {0}},
-    [PLN_SAMPLE_SMALL] = {.low = -1,
-                          .high = 1,
-                          .least = 0,
-                          .most = 1,
-                          .n_floats = 2,
-                          .n_ints = 1,
-                          .floats = {0.0, 1},
-                          .ints = {0}},
-    [PLN_SAMPLE_SPECIAL] = {
+static const value_choices palettes[PLN_N_SAMPLE_KINDS] = {
+    [PLN_GENERATE_ORDINARY] = {.low = -2,
+                               .high = 2,
+                               .least = -2, /* these are indices of 2, too */
+                               .most = 1,
+                               .n_floats = 6,
+                               .n_ints = 1,
+                               .floats = {0.0, -0.0, 1, -1, 0.5, 4},
+                               .ints = {0}},
+    [PLN_GENERATE_SMALL] = {.low = -1,
+                            .high = 1,
+                            .least = 0,
+                            .most = 1,
+                            .n_floats = 2,
+                            .n_ints = 1,
+                            .floats = {0.0, 1},
+                            .ints = {0}},
+    [PLN_GENERATE_SPECIAL] = {
         .low = -10,
         .high = 10,
         .least = -8,
@@ -47,14 +47,14 @@ static const palette palettes[PLN_N_SAMPLE_KINDS] = {
         .floats = {NAN, INFINITY, -INFINITY, 0.0, -0.0, 1e9, -1e9, 1e-40},
         .ints = {0, -1, INT64_MIN, INT64_MAX}}};
 
-typedef struct sampling {
-  const palette *colours;
+typedef struct input_generation {
+  const value_choices *colours;
   pln_dtype dtype;
   uint8_t *data;
   uint64_t seed;
-} sampling;
+} input_generation;
 
-static uint64_t bits_at(const sampling *s, size_t i) {
+static uint64_t bits_at(const input_generation *s, size_t i) {
   return pln_hash_mix(pln_hash_mix(s->seed, (uint64_t)s->dtype), i);
 }
 
@@ -100,7 +100,7 @@ static bool is_complex(pln_dtype dtype) {
   return dtype == PLN_COMPLEX64 || dtype == PLN_COMPLEX128;
 }
 
-static bool is_float(pln_dtype dtype) {
+static bool is_any_float(pln_dtype dtype) {
   return dtype == PLN_FLOAT16 || dtype == PLN_BFLOAT16 ||
          dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || is_complex(dtype) ||
          pln_is_small_float(dtype);
@@ -108,7 +108,7 @@ static bool is_float(pln_dtype dtype) {
 
 /* ----------------------------------------------------------------- drawing */
 
-static double draw_float(const palette *p, uint64_t bits) {
+static double random_float(const value_choices *p, uint64_t bits) {
   uint64_t rest = bits >> 11;
   if ((bits & 7) == 0)
     return p->floats[rest % p->n_floats];
@@ -131,7 +131,8 @@ static uint64_t own_limit(pln_dtype dtype, int64_t v) {
   return (uint64_t)v;
 }
 
-static uint64_t draw_int(const palette *p, pln_dtype dtype, uint64_t bits) {
+static uint64_t random_int(const value_choices *p, pln_dtype dtype,
+                           uint64_t bits) {
   uint64_t rest = bits >> 11;
   if (dtype == PLN_BOOL)
     return rest & 1;
@@ -141,7 +142,7 @@ static uint64_t draw_int(const palette *p, pln_dtype dtype, uint64_t bits) {
   return (uint64_t)least + rest % (uint64_t)(p->most - least + 1);
 }
 
-static void fill_floats(const sampling *s, size_t count) {
+static void fill_floats(const input_generation *s, size_t count) {
   uint32_t bits = pln_dtype_bits(s->dtype);
   if (is_complex(s->dtype)) {
     count *= 2;
@@ -149,17 +150,18 @@ static void fill_floats(const sampling *s, size_t count) {
   }
   for (size_t i = 0; i < count; i++)
     store_bits(bits, s->data, i,
-               float_bits(s->dtype, draw_float(s->colours, bits_at(s, i))));
+               float_bits(s->dtype, random_float(s->colours, bits_at(s, i))));
 }
 
-static void fill_ints(const sampling *s, size_t count) {
+static void fill_ints(const input_generation *s, size_t count) {
   uint32_t bits = pln_dtype_bits(s->dtype);
   for (size_t i = 0; i < count; i++)
-    store_bits(bits, s->data, i, draw_int(s->colours, s->dtype, bits_at(s, i)));
+    store_bits(bits, s->data, i,
+               random_int(s->colours, s->dtype, bits_at(s, i)));
 }
 
-static pln_status sample_strings(pln_engine *engine, uint32_t rank,
-                                 const int64_t *dims, sampling *s,
+static pln_status random_strings(pln_engine *engine, uint32_t rank,
+                                 const int64_t *dims, input_generation *s,
                                  pln_tensor **out) {
   static const char *const words[] = {"", "a", "b", "A", "a b", "12", "-1.5"};
   size_t count, bytes;
@@ -170,24 +172,26 @@ static pln_status sample_strings(pln_engine *engine, uint32_t rank,
     return pln_nomem(engine);
   for (size_t i = 0; i < count; i++)
     strings[i] = pln_text(words[(bits_at(s, i) >> 11) % PLN_COUNT(words)]);
-  pln_status status = pln_tensor_from(engine, PLN_STRING, rank, dims, strings,
-                                      count * sizeof *strings, out);
+  pln_status status = pln_tensor_from_bytes(
+      engine, PLN_STRING, rank, dims, strings, count * sizeof *strings, out);
   pln_mem_free(engine, strings, count * sizeof *strings);
   return status;
 }
 
-pln_status pln_tensor_sample(pln_engine *engine, pln_dtype dtype, uint32_t rank,
-                             const int64_t *dims, pln_sample_kind kind,
-                             uint64_t seed, pln_tensor **out) {
+pln_status pln_tensor_generate(pln_engine *engine, pln_dtype dtype,
+                               uint32_t rank, const int64_t *dims,
+                               pln_generator_kind kind, uint64_t seed,
+                               pln_tensor **out) {
   if ((unsigned)kind >= PLN_N_SAMPLE_KINDS)
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                           "there is no such kind of sample");
-  sampling s = {.colours = &palettes[kind], .dtype = dtype, .seed = seed};
+  input_generation s = {
+      .colours = &palettes[kind], .dtype = dtype, .seed = seed};
   if (dtype == PLN_STRING)
-    return sample_strings(engine, rank, dims, &s, out);
+    return random_strings(engine, rank, dims, &s, out);
   PLN_TRY(pln_tensor_new(engine, dtype, rank, dims, out));
   s.data = pln_tensor_writable(*out);
-  if (is_float(dtype))
+  if (is_any_float(dtype))
     fill_floats(&s, (*out)->count);
   else
     fill_ints(&s, (*out)->count);

@@ -6,44 +6,49 @@
 
 #include "eval/pattern_match.h"
 
-static pln_status meet(pln_fit *f, pln_ref pattern, const pln_datum *value) {
+static pln_status push_match_item(pln_pattern_matcher *f, pln_ref pattern,
+                                  const pln_runtime_value *value) {
   PLN_TRY(pln_mem_grow(f->engine, (void **)&f->todo, &f->cap_todo,
                        (size_t)f->n_todo + 1, sizeof *f->todo));
-  f->todo[f->n_todo++] = (pln_meeting){pattern, value};
+  f->todo[f->n_todo++] = (pln_pattern_binding){pattern, value};
   return PLN_OK;
 }
 
-static pln_status bind(pln_fit *f, pln_ref var, const pln_datum *value) {
+static pln_status bind_pattern_var(pln_pattern_matcher *f, pln_ref var,
+                                   const pln_runtime_value *value) {
   PLN_TRY(pln_mem_grow(f->engine, (void **)&f->bound, &f->cap_bound,
                        (size_t)f->n_bound + 1, sizeof *f->bound));
-  f->bound[f->n_bound++] = (pln_meeting){var, value};
+  f->bound[f->n_bound++] = (pln_pattern_binding){var, value};
   return PLN_OK;
 }
 
 /* The pattern's fields are to meet the value's. */
-static pln_status open_fields(pln_fit *f, const pln_graph *g, pln_ref pattern,
-                              const pln_datum *value, bool *fits) {
+static pln_status open_fields(pln_pattern_matcher *f, const pln_graph *g,
+                              pln_ref pattern, const pln_runtime_value *value,
+                              bool *fits) {
   const pln_node *n = &g->nodes[pattern];
   if (n->kind == PLN_PATTERN_CONSTRUCTOR)
-    *fits = value->kind == PLN_DATUM_MADE && value->number == n->data;
+    *fits = value->kind == PLN_RUNTIME_ADT_VALUE && value->number == n->data;
   else
-    *fits = value->kind == PLN_DATUM_TUPLE;
-  *fits = *fits && pln_datum_count(value) == n->count;
+    *fits = value->kind == PLN_RUNTIME_TUPLE;
+  *fits = *fits && pln_runtime_value_count(value) == n->count;
   for (uint32_t i = n->count; *fits && i-- > 0;)
-    PLN_TRY(meet(f, pln_operand(g, pattern, i), pln_datum_item(value, i)));
+    PLN_TRY(push_match_item(f, pln_operand(g, pattern, i),
+                            pln_runtime_value_at(value, i)));
   return PLN_OK;
 }
 
-static pln_status fit_pattern(pln_fit *f, const pln_graph *g, pln_ref pattern,
-                              const pln_datum *value, bool *fits) {
+static pln_status match_pattern(pln_pattern_matcher *f, const pln_graph *g,
+                                pln_ref pattern, const pln_runtime_value *value,
+                                bool *fits) {
   f->n_bound = f->n_todo = 0;
   *fits = true;
-  PLN_TRY(meet(f, pattern, value));
+  PLN_TRY(push_match_item(f, pattern, value));
   while (*fits && f->n_todo > 0) {
-    pln_meeting next = f->todo[--f->n_todo];
+    pln_pattern_binding next = f->todo[--f->n_todo];
     pln_kind kind = (pln_kind)g->nodes[next.node].kind;
     if (kind == PLN_PATTERN_VAR)
-      PLN_TRY(bind(f, pln_operand(g, next.node, 0), next.value));
+      PLN_TRY(bind_pattern_var(f, pln_operand(g, next.node, 0), next.value));
     else if (kind != PLN_PATTERN_WILDCARD)
       PLN_TRY(open_fields(f, g, next.node, next.value, fits));
   }
@@ -58,13 +63,15 @@ static pln_ref pattern_of(const pln_graph *g, pln_scope arm) {
   return pln_operand(g, at, 0);
 }
 
-pln_status pln_fit_arm(pln_fit *fit, const pln_graph *graph, pln_ref match,
-                       const pln_datum *value, pln_scope *out) {
+pln_status pln_pattern_match_arm(pln_pattern_matcher *fit,
+                                 const pln_graph *graph, pln_ref match,
+                                 const pln_runtime_value *value,
+                                 pln_scope *out) {
   bool fits = false;
   pln_scope arm = graph->nodes[match].data;
   while (arm != PLN_NONE && !fits) {
     *out = arm;
-    PLN_TRY(fit_pattern(fit, graph, pattern_of(graph, arm), value, &fits));
+    PLN_TRY(match_pattern(fit, graph, pattern_of(graph, arm), value, &fits));
     arm = graph->scopes[arm].next;
   }
   if (!fits)
@@ -72,7 +79,7 @@ pln_status pln_fit_arm(pln_fit *fit, const pln_graph *graph, pln_ref match,
   return PLN_OK;
 }
 
-void pln_fit_end(pln_fit *fit) {
+void pln_pattern_matcher_end(pln_pattern_matcher *fit) {
   pln_engine *e = fit->engine;
   pln_mem_free(e, fit->bound, fit->cap_bound * sizeof *fit->bound);
   pln_mem_free(e, fit->todo, fit->cap_todo * sizeof *fit->todo);

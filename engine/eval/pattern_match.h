@@ -8,24 +8,27 @@
 
 /* A variable or a pattern, and the value it meets: a part of the matched one,
  * borrowed. */
-typedef struct pln_meeting {
+typedef struct pln_pattern_binding {
   pln_ref node;
-  const pln_datum *value;
-} pln_meeting;
+  const pln_runtime_value *value;
+} pln_pattern_binding;
 
 /* What it takes, kept from one match to the next; zeroed at first. */
-typedef struct pln_fit {
+typedef struct pln_pattern_matcher {
   pln_engine *engine;
-  pln_meeting *bound; /* what the variables of the last pattern stand for */
+  pln_pattern_binding
+      *bound; /* what the variables of the last pattern stand for */
   uint32_t n_bound, cap_bound;
-  pln_meeting *todo;
+  pln_pattern_binding *todo;
   uint32_t n_todo, cap_todo;
-} pln_fit;
+} pln_pattern_matcher;
 
 /* The first scope of `match`, which owns some, whose pattern `value` fits;
  * PLN_NONE when none does. */
-pln_status pln_fit_arm(pln_fit *fit, const pln_graph *graph, pln_ref match,
-                       const pln_datum *value, pln_scope *out) PLN_CHECKED;
-void pln_fit_end(pln_fit *fit);
+pln_status pln_pattern_match_arm(pln_pattern_matcher *fit,
+                                 const pln_graph *graph, pln_ref match,
+                                 const pln_runtime_value *value,
+                                 pln_scope *out) PLN_CHECKED;
+void pln_pattern_matcher_end(pln_pattern_matcher *fit);
 
 #endif

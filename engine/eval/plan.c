@@ -34,7 +34,7 @@ static pln_scope descend(const pln_plan *p, pln_scope *cursor, pln_scope scope,
   return scope;
 }
 
-static void find_homes(pln_plan *p, pln_scope *cursor) {
+static void find_node_scopes(pln_plan *p, pln_scope *cursor) {
   const pln_graph *g = p->graph;
   pln_scope scope = 0;
   memcpy(cursor, p->first_child, g->n_scopes * sizeof *cursor);
@@ -42,7 +42,7 @@ static void find_homes(pln_plan *p, pln_scope *cursor) {
     while (scope != 0 && g->scopes[scope].end <= i)
       scope = g->scopes[scope].parent;
     scope = descend(p, cursor, scope, i);
-    p->home[i] = scope;
+    p->node_scope[i] = scope;
   }
 }
 
@@ -56,12 +56,12 @@ static void pin(pln_plan *p, pln_ref node) {
   p->uses[node] = PLN_PLAN_PINNED;
 }
 
-static void use(pln_plan *p, pln_ref node, pln_ref user) {
+static void count_needed_use(pln_plan *p, pln_ref node, pln_ref user) {
   const pln_node *by = &p->graph->nodes[user];
   p->needed[node] = 1;
   if (by->kind != PLN_CALL || by->data == 0)
     p->escapes[node] = 1;
-  if (p->home[node] != p->home[user])
+  if (p->node_scope[node] != p->node_scope[user])
     p->uses[node] = PLN_PLAN_PINNED;
   else if (p->uses[node] != PLN_PLAN_PINNED)
     p->uses[node]++;
@@ -78,7 +78,8 @@ static bool is_needed(const pln_plan *p, pln_ref i, const uint8_t *entered) {
     return true;
   if (n->kind == PLN_LET && p->needed[p->graph->operands[n->first]])
     return true;
-  return (n->flags & PLN_NODE_EFFECT) != PLN_EFFECT_NONE && entered[p->home[i]];
+  return (n->flags & PLN_NODE_EFFECT) != PLN_EFFECT_NONE &&
+         entered[p->node_scope[i]];
 }
 
 /* A Let uses its value for the Var; it is no use of the Var. */
@@ -86,7 +87,7 @@ static void need_operands(pln_plan *p, pln_ref i) {
   const pln_node *n = &p->graph->nodes[i];
   const pln_ref *args = pln_operands(p->graph, n);
   for (uint32_t k = n->kind == PLN_LET ? 1 : 0; k < n->count; k++)
-    use(p, args[k], i);
+    count_needed_use(p, args[k], i);
 }
 
 static void find_needs(pln_plan *p, uint8_t *entered) {
@@ -124,24 +125,25 @@ static void number_slots(pln_plan *p, pln_scope *body) {
   uint32_t all = 0;
   find_bodies(g, body);
   for (pln_ref i = 0; i < g->n_nodes; i++)
-    p->slot[i] = p->n_slots[body[p->home[i]]]++;
+    p->slot[i] = p->n_slots[body[p->node_scope[i]]]++;
   for (pln_scope s = 0; s < g->n_scopes; s++) {
     p->first_slot[s] = all;
     all += p->n_slots[s];
   }
   for (pln_ref i = 0; i < g->n_nodes; i++)
-    p->slot_uses[p->first_slot[body[p->home[i]]] + p->slot[i]] = p->uses[i];
+    p->slot_uses[p->first_slot[body[p->node_scope[i]]] + p->slot[i]] =
+        p->uses[i];
 }
 
 /* -------------------------------------------------------------- life cycle */
 
-static bool allocate(pln_plan *p) {
+static bool alloc_plan_tables(pln_plan *p) {
   pln_engine *e = p->graph->engine;
   size_t nodes = p->graph->n_nodes, scopes = p->graph->n_scopes;
   p->uses = pln_mem_zeroed(e, nodes * sizeof *p->uses);
   p->needed = pln_mem_zeroed(e, nodes);
   p->escapes = pln_mem_zeroed(e, nodes);
-  p->home = pln_mem_new(e, nodes * sizeof *p->home);
+  p->node_scope = pln_mem_new(e, nodes * sizeof *p->node_scope);
   p->slot = pln_mem_new(e, nodes * sizeof *p->slot);
   p->slot_uses = pln_mem_new(e, nodes * sizeof *p->slot_uses);
   p->first_slot = pln_mem_new(e, scopes * sizeof *p->first_slot);
@@ -150,21 +152,21 @@ static bool allocate(pln_plan *p) {
   p->next_child = pln_mem_new(e, scopes * sizeof *p->next_child);
   if (!p->first_slot || !p->n_slots || !p->first_child || !p->next_child)
     return false;
-  return (p->uses && p->needed && p->escapes && p->home && p->slot &&
+  return (p->uses && p->needed && p->escapes && p->node_scope && p->slot &&
           p->slot_uses) ||
          nodes == 0;
 }
 
-static pln_status fill(pln_plan *p) {
+static pln_status build_eval_plan(pln_plan *p) {
   pln_engine *e = p->graph->engine;
   size_t size = p->graph->n_scopes * sizeof(pln_scope);
-  if (!allocate(p))
+  if (!alloc_plan_tables(p))
     return pln_nomem(e);
   pln_scope *scratch = pln_mem_new(e, size);
   if (!scratch)
     return pln_nomem(e);
   link_scopes(p);
-  find_homes(p, scratch);
+  find_node_scopes(p, scratch);
   find_needs(p, (uint8_t *)scratch);
   number_slots(p, scratch);
   pln_mem_free(e, scratch, size);
@@ -176,7 +178,7 @@ pln_status pln_plan_new(const pln_graph *graph, pln_plan **out) {
   if (!p)
     return pln_nomem(graph->engine);
   p->graph = graph;
-  pln_status status = fill(p);
+  pln_status status = build_eval_plan(p);
   if (status != PLN_OK)
     pln_plan_free(p);
   else
@@ -192,7 +194,7 @@ void pln_plan_free(pln_plan *plan) {
   pln_mem_free(e, plan->uses, nodes * sizeof *plan->uses);
   pln_mem_free(e, plan->needed, nodes);
   pln_mem_free(e, plan->escapes, nodes);
-  pln_mem_free(e, plan->home, nodes * sizeof *plan->home);
+  pln_mem_free(e, plan->node_scope, nodes * sizeof *plan->node_scope);
   pln_mem_free(e, plan->slot, nodes * sizeof *plan->slot);
   pln_mem_free(e, plan->slot_uses, nodes * sizeof *plan->slot_uses);
   pln_mem_free(e, plan->first_slot, scopes * sizeof *plan->first_slot);

@@ -13,7 +13,7 @@ typedef struct pln_plan {
   uint32_t *uses;   /* a node: by needed nodes of its own scope, or PINNED */
   uint8_t *needed;  /* a node */
   uint8_t *escapes; /* a Function: others than an operator hold its closure */
-  pln_scope *home;  /* a node: its innermost scope */
+  pln_scope *node_scope; /* a node: its innermost scope */
   /* A call of a function has slots for the nodes of its body but for those of
    * functions in it, which have their own. */
   uint32_t *slot;         /* a node: its slot */

@@ -134,9 +134,9 @@ const pln_op_info *pln_op_row(const pln_engine *engine, pln_op op) {
   return &table->rows[op - 1];
 }
 
-pln_status pln_join_ops(pln_join *j) {
+pln_status pln_merge_ops(pln_merge *j) {
   const struct pln_op_table *table = j->child->ops;
-  PLN_TRY(pln_join_map_begin(j, &j->ops, table->n_rows, table->n_opaque));
+  PLN_TRY(pln_merge_map_begin(j, &j->ops, table->n_rows, table->n_opaque));
   for (; j->ops.n < table->n_opaque; j->ops.n++)
     PLN_TRY(pln_op_opaque(j->parent, pln_text(table->opaque[j->ops.n]->name),
                           &j->ops.to[j->ops.n]));

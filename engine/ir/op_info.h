@@ -119,7 +119,7 @@ pln_status pln_relay_expect(pln_engine *engine, pln_op op,
                             pln_attrs core) PLN_CHECKED;
 /* The attribute is Relay's alone: the core has it under another name, or not.
  * Who says it means Relay's operator. */
-bool pln_relay_says(const pln_engine *engine, pln_op op, pln_slice name);
+bool pln_relay_only_attr(const pln_engine *engine, pln_op op, pln_slice name);
 /* PLN_ERR_NAME: the operator has no such attribute; a name like it. */
 pln_status pln_attr_unknown(pln_engine *engine, pln_op op, pln_slice name);
 /* What the attribute takes, for messages: "a list of integers". Static. */
@@ -135,8 +135,8 @@ pln_status pln_relay_write(pln_engine *engine, pln_op op, pln_attrs core,
 /* Attributes of a call of `op`, told so that two are the same, written or left
  * to their defaults, when Relay's structs are: what pln_relay_write tells, or
  * the core's own where there is no row. */
-pln_status pln_relay_told(pln_engine *engine, pln_op op, pln_attrs core,
-                          pln_attrs *told) PLN_CHECKED;
+pln_status pln_relay_normal_attrs(pln_engine *engine, pln_op op, pln_attrs core,
+                                  pln_attrs *normal) PLN_CHECKED;
 
 /* Adds rows 1 .. n, once. The rows must live as long as the engine. */
 pln_status pln_ops_install(pln_engine *engine, const pln_op_info *rows,

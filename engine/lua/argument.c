@@ -127,11 +127,11 @@ void pln_lua_check_any(lua_State *L, int arg) {
     pln_lua_bad_argument(L, arg, "value expected");
 }
 
-void *pln_lua_check_box(lua_State *L, int arg, const char *class) {
-  void *box = luaL_testudata(L, arg, class);
-  if (!box)
+void *pln_lua_check_userdata(lua_State *L, int arg, const char *class) {
+  void *slot = luaL_testudata(L, arg, class);
+  if (!slot)
     pln_lua_bad_type(L, arg, class);
-  return box;
+  return slot;
 }
 
 int pln_lua_check_option(lua_State *L, int arg, const char *otherwise,

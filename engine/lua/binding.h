@@ -52,8 +52,8 @@ typedef struct pln_lua {
   lua_Alloc alloc; /* the host's, while Lua's memory is counted */
   void *alloc_ud;
   lua_State *holder; /* runs a script for its passes: none is applied */
-  struct pln_lua_home
-      *home; /* in another thread: what it is for (pass/pass_clone.c) */
+  struct pln_lua_worker_state
+      *worker_state; /* in another thread: what it is for (pass/pass_clone.c) */
 } pln_lua;
 
 /* Tables kept in the registry under the addresses of these bytes. */
@@ -78,26 +78,27 @@ pln_symbol pln_lua_check_symbol(lua_State *L, pln_lua *b, int arg);
 /* Seconds of a clock that only goes forward. */
 double pln_lua_clock(void);
 /* The state of the running function; raises once the engine is gone. */
-pln_lua *pln_lua_here(lua_State *L);
+pln_lua *pln_lua_state_of(lua_State *L);
 /* Pushes one of the tables above.  [-0, +1] */
 void pln_lua_table(lua_State *L, const char *key);
 /* Keeps the value on top under `pointer` in the table `key`.  [-1, +0] */
-void pln_lua_keep(lua_State *L, const char *key, const void *pointer);
+void pln_lua_registry_set(lua_State *L, const char *key, const void *pointer);
 /* Forgets it; cannot raise. */
 void pln_lua_forget(lua_State *L, const char *key, const void *pointer);
 /* Pushes what is kept, or nil.  [-0, +1] */
-int pln_lua_kept(lua_State *L, const char *key, const void *pointer);
+int pln_lua_registry_get(lua_State *L, const char *key, const void *pointer);
 
 /* Makes the metatable `name`: `methods` in a table that `index` (NULL: plain)
  * gets as upvalue 2, the metatable itself as upvalue 3.  [-0, +0] */
 void pln_lua_class(lua_State *L, const char *name, const luaL_Reg *methods,
                    const luaL_Reg *meta, lua_CFunction index);
 /* A userdata of a class with `uservalues`, zeroed.  [-0, +1] */
-void *pln_lua_box(lua_State *L, const char *name, size_t size, int uservalues);
+void *pln_lua_userdata(lua_State *L, const char *name, size_t size,
+                       int uservalues);
 /* The same for what holds much engine memory: collects garbage when there is
  * a lot of it. */
-void *pln_lua_big_box(lua_State *L, const char *name, size_t size,
-                      int uservalues);
+void *pln_lua_large_userdata(lua_State *L, const char *name, size_t size,
+                             int uservalues);
 /* Replaces the new box on top, which owns `pointer`, by the earlier box of the
  * same pointer if there is one.  [-1, +1] */
 void pln_lua_unique(lua_State *L, const void *pointer);
@@ -173,7 +174,7 @@ lua_Integer pln_lua_check_integer(lua_State *L, int arg);
 lua_Integer pln_lua_opt_integer(lua_State *L, int arg, lua_Integer otherwise);
 void pln_lua_check_lua_type(lua_State *L, int arg, int type);
 void pln_lua_check_any(lua_State *L, int arg);
-void *pln_lua_check_box(lua_State *L, int arg, const char *class);
+void *pln_lua_check_userdata(lua_State *L, int arg, const char *class);
 int pln_lua_check_option(lua_State *L, int arg, const char *otherwise,
                          const char *const names[]);
 
@@ -192,7 +193,7 @@ void pln_lua_known_keys(lua_State *L, int arg, const char *what,
 #define luaL_optinteger pln_lua_opt_integer
 #define luaL_checktype pln_lua_check_lua_type
 #define luaL_checkany pln_lua_check_any
-#define luaL_checkudata pln_lua_check_box
+#define luaL_checkudata pln_lua_check_userdata
 #define luaL_checkoption pln_lua_check_option
 
 /* -------------------------------------------------------------------- text */
@@ -234,9 +235,9 @@ typedef struct pln_lua_node {
 
 /* The builder of a box that is no sealed graph. Asking a rewrite for it says
  * that something will change: not to be called before it is so. */
-pln_builder *pln_lua_builder(lua_State *L, pln_lua *b, pln_lua_graph *box);
+pln_builder *pln_lua_builder(lua_State *L, pln_lua *b, pln_lua_graph *slot);
 /* Raises when the graph has gone. */
-const pln_graph *pln_lua_graph_of(lua_State *L, const pln_lua_graph *box);
+const pln_graph *pln_lua_graph_of(lua_State *L, const pln_lua_graph *slot);
 /* Pushes a new empty box; the box of a sealed graph, retained; where
  * constructors append; where free constructors append.  [-0, +1] */
 pln_lua_graph *pln_lua_new_graph(lua_State *L, pln_lua *b,
@@ -254,7 +255,7 @@ void pln_lua_new_weak(lua_State *L);
 /* Whether a function of the binding runs below the running one. */
 bool pln_lua_is_nested(lua_State *L);
 /* Ends a builder's box: its handles are stale from here on. Cannot raise. */
-void pln_lua_end_graph(pln_lua_graph *box);
+void pln_lua_end_graph(pln_lua_graph *slot);
 /* The handle of a node of the graph box at `graph`.  [-0, +1] */
 void pln_lua_push_node(lua_State *L, int graph, pln_ref ref);
 /* The root of a sealed graph.  [-0, +1] */
@@ -268,8 +269,8 @@ bool pln_lua_is_function(lua_State *L, const pln_lua_node *node);
 pln_lua_graph *pln_lua_push_rooted(lua_State *L, pln_lua *b, int node);
 /* Pushes the box of the sealed graph in which the node is *ref: its own, or a
  * copy.  [-0, +1] */
-pln_lua_graph *pln_lua_push_walked(lua_State *L, pln_lua *b, int node,
-                                   pln_ref *ref);
+pln_lua_graph *pln_lua_push_sealed_graph_of(lua_State *L, pln_lua *b, int node,
+                                            pln_ref *ref);
 /* "TensorType", "TypeVar", ...: the keys of visitors and mutators. */
 const char *pln_lua_type_kind(pln_type_kind kind);
 /* The node of `to` that a value stands for: a handle (imported if foreign), a
@@ -320,20 +321,21 @@ pln_tensor *pln_lua_to_tensor(lua_State *L, pln_lua *b, int arg,
                               pln_dtype dtype);
 
 /* Data that the box releases when it is collected, at the latest. */
-typedef struct pln_lua_data {
+typedef struct pln_lua_runtime_values {
   pln_engine *engine;
   uint32_t count;
-  pln_datum items[];
-} pln_lua_data;
+  pln_runtime_value items[];
+} pln_lua_runtime_values;
 /* A box of `n` data that are not computed.  [-0, +1] */
-pln_lua_data *pln_lua_push_data(lua_State *L, pln_lua *b, uint32_t n);
-void pln_lua_release_data(pln_lua_data *box);
+pln_lua_runtime_values *pln_lua_push_runtime_values(lua_State *L, pln_lua *b,
+                                                    uint32_t n);
+void pln_lua_release_runtime_values(pln_lua_runtime_values *slot);
 /* The value at `arg`, of which `type` (0: any) tells whether it is a
  * sequence.  [-0, +0] */
-void pln_lua_read_datum(lua_State *L, pln_lua *b, int arg, pln_type type,
-                        pln_datum *out);
+void pln_lua_read_runtime_value(lua_State *L, pln_lua *b, int arg,
+                                pln_type type, pln_runtime_value *out);
 /* A Tensor, a table of them, or nil.  [-0, +1] */
-void pln_lua_push_datum(lua_State *L, const pln_datum *datum);
+void pln_lua_push_runtime_value(lua_State *L, const pln_runtime_value *value);
 
 pln_module **pln_lua_new_module(lua_State *L);
 void pln_lua_push_module(lua_State *L, const pln_module *module);
@@ -341,7 +343,7 @@ pln_module *pln_lua_check_module(lua_State *L, int arg);
 pln_module *pln_lua_test_module(lua_State *L, int arg);
 /* The same as check, kept alive by a box: a finaliser may close that at `arg`
  * while the module is read.  [-0, +1] */
-pln_module *pln_lua_hold_module(lua_State *L, int arg);
+pln_module *pln_lua_pin_module(lua_State *L, int arg);
 /* module/functions.c: mod.functions, a view; what pairs returns for a module or
  * a view at 1.  [-0, +1]  [-0, +2] */
 int pln_lua_push_functions(lua_State *L, const pln_module *module);
@@ -398,13 +400,14 @@ void pln_lua_release_callback(void *ud);
 /* ------------------------------------------------------------------- parts */
 
 /* pass/pass_clone.c: passes of files, made again in states of other threads. */
-extern const pln_pass_mover pln_lua_mover;
+extern const pln_pass_cloner pln_lua_pass_cloner;
 /* What such a state is for, whose engine it borrows; NULL in any other. */
-struct pln_lua_home *pln_lua_home_of(lua_State *L);
-pln_engine *pln_lua_home_engine(const struct pln_lua_home *home);
+struct pln_lua_worker_state *pln_lua_worker_state_of(lua_State *L);
+pln_engine *
+pln_lua_worker_engine(const struct pln_lua_worker_state *worker_state);
 /* Notes there that a pass was made; NULL: the registered one of that name. */
-void pln_lua_made(lua_State *L, pln_lua *b, const pln_pass *pass,
-                  const char *name);
+void pln_lua_record_loaded_pass(lua_State *L, pln_lua *b, const pln_pass *pass,
+                                const char *name);
 
 /* Each makes its classes and adds its functions to the table on top. */
 /* The engine of the state, for hosts that handle signals; NULL: none yet. */
@@ -415,8 +418,8 @@ pln_lua *pln_lua_state(lua_State *L);
 void pln_lua_on_stop(lua_State *L, void (*f)(void *ud), void *ud);
 void pln_lua_open_interrupt(lua_State *L, pln_lua *b);
 /* Ends the script that the holder runs, whatever it catches; raises. */
-int pln_lua_end_held(lua_State *L, pln_lua *b);
-void pln_lua_open_hold(lua_State *L);
+int pln_lua_stop_script(lua_State *L, pln_lua *b);
+void pln_lua_open_script_stop(lua_State *L);
 /* For a thread that goes on in the body of a pass: a stop that was asked for
  * before is raised there. */
 void pln_lua_stop_again(const pln_lua *b, lua_State *L);
@@ -439,26 +442,27 @@ void pln_lua_open_mutator(lua_State *L);
 /* node:history() -> changes, newest first, then the source (graph/history.c) */
 int pln_lua_node_history(lua_State *L);
 /* What the builder gets next was built by the script's line that runs. */
-void pln_lua_take_line(lua_State *L, pln_lua *b, struct pln_builder *builder);
+void pln_lua_set_source_line(lua_State *L, pln_lua *b,
+                             struct pln_builder *builder);
 void pln_lua_open_dominators(lua_State *L);
-void pln_lua_open_cut(lua_State *L);
-void pln_lua_open_walk(lua_State *L);
+void pln_lua_open_shrink(lua_State *L);
+void pln_lua_open_visitor(lua_State *L);
 void pln_lua_open_infer(lua_State *L);
 void pln_lua_open_type_build(lua_State *L);
 void pln_lua_open_vars(lua_State *L);
 void pln_lua_open_compare(lua_State *L);
 void pln_lua_open_mismatch(lua_State *L);
 void pln_lua_open_well_formed(lua_State *L);
-void pln_lua_open_datum(lua_State *L);
+void pln_lua_open_runtime_value(lua_State *L);
 void pln_lua_open_npy(lua_State *L);
 void pln_lua_open_eval(lua_State *L);
 void pln_lua_open_onnx(lua_State *L);
 void pln_lua_open_relay(lua_State *L);
 void pln_lua_open_count(lua_State *L);
 void pln_lua_open_blas(lua_State *L);
-void pln_lua_open_noise(lua_State *L);
+void pln_lua_open_random(lua_State *L);
 void pln_lua_open_tir(lua_State *L);
-void pln_lua_open_loop_node(lua_State *L);
+void pln_lua_open_tir_node(lua_State *L);
 void pln_lua_open_text(lua_State *L);
 /* Adds functions, with the state as upvalue, to the table on top. */
 void pln_lua_functions(lua_State *L, const luaL_Reg *functions);

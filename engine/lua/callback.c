@@ -6,10 +6,10 @@
 
 #include "lua/binding.h"
 
-typedef struct callbacks_box {
+typedef struct callbacks_userdata {
   uint32_t n;
   pln_lua_callback *slots[];
-} callbacks_box;
+} callbacks_userdata;
 
 void pln_lua_release_callback(void *ud) {
   pln_lua_callback *callback = ud;
@@ -19,22 +19,23 @@ void pln_lua_release_callback(void *ud) {
 }
 
 static int callbacks_gc(lua_State *L) {
-  callbacks_box *box = lua_touserdata(L, 1);
-  for (uint32_t i = 0; i < box->n; i++)
-    if (box->slots[i]) {
-      box->slots[i]->state->L = L;
-      if (box->slots[i]->state->engine)
-        pln_lua_release_callback(box->slots[i]);
-      box->slots[i] = NULL;
+  callbacks_userdata *slot = lua_touserdata(L, 1);
+  for (uint32_t i = 0; i < slot->n; i++)
+    if (slot->slots[i]) {
+      slot->slots[i]->state->L = L;
+      if (slot->slots[i]->state->engine)
+        pln_lua_release_callback(slot->slots[i]);
+      slot->slots[i] = NULL;
     }
   return 0;
 }
 
 pln_lua_callback **pln_lua_new_callbacks(lua_State *L, uint32_t n) {
-  callbacks_box *box = pln_lua_box(
-      L, "perilune.Callbacks", sizeof *box + n * sizeof(pln_lua_callback *), 0);
-  box->n = n;
-  return box->slots;
+  callbacks_userdata *slot =
+      pln_lua_userdata(L, "perilune.Callbacks",
+                       sizeof *slot + n * sizeof(pln_lua_callback *), 0);
+  slot->n = n;
+  return slot->slots;
 }
 
 void pln_lua_set_callback(lua_State *L, pln_lua *b, pln_lua_callback **slot) {
@@ -42,7 +43,7 @@ void pln_lua_set_callback(lua_State *L, pln_lua *b, pln_lua_callback **slot) {
   if (!*slot)
     pln_lua_raise(L, b, pln_nomem(b->engine));
   (*slot)->state = b;
-  pln_lua_keep(L, &pln_lua_key.callbacks, *slot);
+  pln_lua_registry_set(L, &pln_lua_key.callbacks, *slot);
 }
 
 static const luaL_Reg none[] = {{NULL, NULL}};

@@ -23,7 +23,7 @@ enum { COLLECT_FROM = 64 << 20 };
 
 /* ------------------------------------------------------------------- state */
 
-pln_lua *pln_lua_here(lua_State *L) {
+pln_lua *pln_lua_state_of(lua_State *L) {
   pln_lua *b = lua_touserdata(L, lua_upvalueindex(1));
   if (!b->engine)
     luaL_error(L, "perilune is closed: the Lua state is being closed");
@@ -35,7 +35,7 @@ static int state_gc(lua_State *L) {
   pln_lua *b = lua_touserdata(L, 1);
   pln_engine *engine = b->engine;
   b->L = L;
-  if (engine && !b->home)
+  if (engine && !b->worker_state)
     pln_engine_free(engine);
   b->engine = NULL;
   return 0;
@@ -76,13 +76,13 @@ static void new_state(lua_State *L) {
   lua_pushliteral(L, "perilune.Engine");
   lua_setfield(L, -2, "__metatable");
   lua_setmetatable(L, -2);
-  b->home = pln_lua_home_of(L);
-  b->engine =
-      b->home ? pln_lua_home_engine(b->home) : pln_engine_new(alloc, ud);
+  b->worker_state = pln_lua_worker_state_of(L);
+  b->engine = b->worker_state ? pln_lua_worker_engine(b->worker_state)
+                              : pln_engine_new(alloc, ud);
   if (!b->engine)
     luaL_error(L, "out of memory");
   pln_lua_open_interrupt(L, b);
-  pln_print_to(b->engine, print_error, b);
+  pln_engine_set_output(b->engine, print_error, b);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &state_key);
 }
 
@@ -92,7 +92,7 @@ void pln_lua_table(lua_State *L, const char *key) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, key);
 }
 
-void pln_lua_keep(lua_State *L, const char *key, const void *pointer) {
+void pln_lua_registry_set(lua_State *L, const char *key, const void *pointer) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, key);
   lua_insert(L, -2);
   lua_rawsetp(L, -2, pointer);
@@ -102,7 +102,7 @@ void pln_lua_keep(lua_State *L, const char *key, const void *pointer) {
 void pln_lua_forget(lua_State *L, const char *key, const void *pointer) {
   if (!lua_checkstack(L, 2))
     return; /* it stays until the state is closed */
-  if (pln_lua_kept(L, key, pointer) != LUA_TNIL) {
+  if (pln_lua_registry_get(L, key, pointer) != LUA_TNIL) {
     lua_rawgetp(L, LUA_REGISTRYINDEX, key);
     lua_pushnil(L);
     lua_rawsetp(L, -2, pointer); /* the key is there: nothing is allocated */
@@ -111,7 +111,7 @@ void pln_lua_forget(lua_State *L, const char *key, const void *pointer) {
   lua_pop(L, 1);
 }
 
-int pln_lua_kept(lua_State *L, const char *key, const void *pointer) {
+int pln_lua_registry_get(lua_State *L, const char *key, const void *pointer) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, key);
   int type = lua_rawgetp(L, -1, pointer);
   lua_remove(L, -2);
@@ -212,17 +212,18 @@ void pln_lua_class(lua_State *L, const char *name, const luaL_Reg *methods,
   lua_pop(L, 1);
 }
 
-void *pln_lua_box(lua_State *L, const char *name, size_t size, int uservalues) {
-  void *box = lua_newuserdatauv(L, size, uservalues);
-  memset(box, 0, size);
+void *pln_lua_userdata(lua_State *L, const char *name, size_t size,
+                       int uservalues) {
+  void *slot = lua_newuserdatauv(L, size, uservalues);
+  memset(slot, 0, size);
   luaL_setmetatable(L, name);
-  return box;
+  return slot;
 }
 
 /* Lua's collector sees boxes of a few bytes, not what they hold on to: it is
  * run when the engine's memory has doubled since the last time. */
-void *pln_lua_big_box(lua_State *L, const char *name, size_t size,
-                      int uservalues) {
+void *pln_lua_large_userdata(lua_State *L, const char *name, size_t size,
+                             int uservalues) {
   push_state(L);
   pln_lua *b = lua_touserdata(L, -1);
   lua_pop(L, 1);
@@ -231,14 +232,14 @@ void *pln_lua_big_box(lua_State *L, const char *name, size_t size,
     size_t used = 2 * pln_engine_memory(b->engine, NULL);
     b->collect_at = used > COLLECT_FROM ? used : COLLECT_FROM;
   }
-  return pln_lua_box(L, name, size, uservalues);
+  return pln_lua_userdata(L, name, size, uservalues);
 }
 
 void pln_lua_unique(lua_State *L, const void *pointer) {
-  if (pln_lua_kept(L, &pln_lua_key.unique, pointer) == LUA_TNIL) {
+  if (pln_lua_registry_get(L, &pln_lua_key.unique, pointer) == LUA_TNIL) {
     lua_pop(L, 1);
     lua_pushvalue(L, -1);
-    pln_lua_keep(L, &pln_lua_key.unique, pointer);
+    pln_lua_registry_set(L, &pln_lua_key.unique, pointer);
   } else {
     lua_remove(L, -2);
   }
@@ -290,7 +291,7 @@ static int core_clock(lua_State *L) {
 /* memory() -> bytes the engine holds now, the most it ever held, and how often
  * it has asked for memory, for how many bytes all together */
 static int core_memory(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   size_t peak;
   lua_pushinteger(L, (lua_Integer)pln_engine_memory(b->engine, &peak));
   lua_pushinteger(L, (lua_Integer)peak);
@@ -301,18 +302,18 @@ static int core_memory(lua_State *L) {
 
 /* lua_seconds() -> what passes written in Lua have taken */
 static int core_lua_seconds(lua_State *L) {
-  lua_pushnumber(L, pln_lua_here(L)->seconds);
+  lua_pushnumber(L, pln_lua_state_of(L)->seconds);
   return 1;
 }
 
 /* interrupted() -> whether somebody asked to stop since the last pass or
  * evaluation; the request is taken. For scripts that work long. */
 static int core_interrupted(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   bool asked = pln_engine_interrupted(b->engine);
   if (asked) {
-    pln_work_begin(b->engine);
-    pln_work_end(b->engine);
+    pln_stoppable_begin(b->engine);
+    pln_stoppable_end(b->engine);
   }
   lua_pushboolean(L, asked);
   return 1;
@@ -365,7 +366,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_node(L);
   pln_lua_open_build(L);
   pln_lua_open_dominators(L);
-  pln_lua_open_cut(L);
+  pln_lua_open_shrink(L);
   pln_lua_open_infer(L);
   pln_lua_open_type_build(L);
   pln_lua_open_builder(L);
@@ -377,25 +378,25 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_functions(L);
   pln_lua_open_callback(L);
   pln_lua_open_pass(L);
-  pln_lua_open_hold(L);
+  pln_lua_open_script_stop(L);
   pln_lua_open_registry(L);
   pln_lua_open_context(L);
   pln_lua_open_mutator(L);
-  pln_lua_open_walk(L);
+  pln_lua_open_visitor(L);
   pln_lua_open_vars(L);
   pln_lua_open_compare(L);
   pln_lua_open_mismatch(L);
   pln_lua_open_well_formed(L);
-  pln_lua_open_datum(L);
+  pln_lua_open_runtime_value(L);
   pln_lua_open_npy(L);
   pln_lua_open_eval(L);
   pln_lua_open_onnx(L);
   pln_lua_open_relay(L);
   pln_lua_open_count(L);
   pln_lua_open_blas(L);
-  pln_lua_open_noise(L);
+  pln_lua_open_random(L);
   pln_lua_open_tir(L);
-  pln_lua_open_loop_node(L);
+  pln_lua_open_tir_node(L);
   pln_lua_open_coroutine(L);
   lua_pushstring(L, pln_version());
   lua_setfield(L, -2, "_VERSION");

@@ -181,9 +181,9 @@ int pln_lua_caller(lua_State *L, lua_Debug *ar) {
 static void add_notes(lua_State *L, const pln_engine *engine, size_t index) {
   if (lua_getfield(L, -1, "notes") == LUA_TTABLE)
     for (size_t i = index; i < pln_diag_count(engine); i++) {
-      if (pln_diag_get(engine, i)->severity != PLN_NOTE)
+      if (pln_diag_at(engine, i)->severity != PLN_NOTE)
         break;
-      push_diag(L, pln_diag_get(engine, i));
+      push_diag(L, pln_diag_at(engine, i));
       lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
     }
   lua_pop(L, 1);
@@ -193,7 +193,7 @@ static void add_notes(lua_State *L, const pln_engine *engine, size_t index) {
  * one that has no place of its own gets the script's line.  [-0, +1] */
 static void push_reported(lua_State *L, const pln_engine *engine,
                           size_t index) {
-  pln_diag diag = *pln_diag_get(engine, index);
+  pln_diag diag = *pln_diag_at(engine, index);
   lua_Debug ar;
   if (!diag.span.source && pln_lua_caller(L, &ar)) {
     diag.span.source = ar.short_src;
@@ -205,7 +205,7 @@ static void push_reported(lua_State *L, const pln_engine *engine,
 
 static size_t last_error(const pln_engine *engine) {
   size_t i = pln_diag_count(engine);
-  while (i > 0 && pln_diag_get(engine, i - 1)->severity != PLN_ERROR)
+  while (i > 0 && pln_diag_at(engine, i - 1)->severity != PLN_ERROR)
     i--;
   return i;
 }
@@ -218,7 +218,7 @@ typedef struct failure {
 } failure;
 
 /* [error parked by a callback] -> [it], with the notes of the engine. */
-static void take_parked(lua_State *L, pln_lua *b) {
+static void pop_parked_error(lua_State *L, pln_lua *b) {
   lua_pushboolean(L, false);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
   if (pln_lua_is_diag(L, -1))
@@ -232,7 +232,7 @@ static int push_failure(lua_State *L) {
   if (f->status == PLN_ERR_CALLBACK) {
     lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
     if (lua_toboolean(L, -1)) {
-      take_parked(L, b);
+      pop_parked_error(L, b);
       return 1;
     }
   }
@@ -267,7 +267,8 @@ static bool is_caught(lua_State *L, const pln_lua *b) {
   lua_Debug ar;
   bool main = lua_pushthread(L);
   lua_pop(L, 1);
-  if (!main || b->depth > 0 || b->home || b->holder || !b->pcall || !b->xpcall)
+  if (!main || b->depth > 0 || b->worker_state || b->holder || !b->pcall ||
+      !b->xpcall)
     return true;
   for (int level = 0; lua_getstack(L, level, &ar); level++)
     if (is_function(L, &ar, b->pcall) || is_function(L, &ar, b->xpcall))
@@ -309,14 +310,14 @@ static int push_first(lua_State *L) {
   const pln_engine *e = f->state->engine;
   size_t first = f->mark;
   while (first < pln_diag_count(e) &&
-         pln_diag_get(e, first)->severity != PLN_ERROR)
+         pln_diag_at(e, first)->severity != PLN_ERROR)
     first++;
   if (first == pln_diag_count(e))
     return push_failure(L);
-  push_diag(L, pln_diag_get(e, first));
+  push_diag(L, pln_diag_at(e, first));
   lua_getfield(L, -1, "notes");
   for (size_t i = first + 1; i < pln_diag_count(e); i++) {
-    push_diag(L, pln_diag_get(e, i));
+    push_diag(L, pln_diag_at(e, i));
     lua_rawseti(L, -2, (lua_Integer)(i - first));
   }
   lua_pop(L, 1);
@@ -477,7 +478,7 @@ static int on_error(lua_State *L) {
 
 /* Tells the engine what the error object is about, should nobody raise it.
  * (error object, state) -> nothing */
-static int tell(lua_State *L) {
+static int report_error_object(lua_State *L) {
   const pln_lua *b = lua_touserdata(L, 2);
   const char *message = NULL;
   if (pln_lua_is_diag(L, 1)) {
@@ -493,14 +494,14 @@ static int tell(lua_State *L) {
 /* [error] -> []: parks the error object and tells the engine about it. Cannot
  * raise. */
 static pln_status park(pln_lua *b, lua_State *L, int status) {
-  pln_status told = PLN_ERR_CALLBACK;
+  pln_status reported = PLN_ERR_CALLBACK;
   if (!lua_toboolean(L, -1)) { /* error(nil), error(false) */
     lua_pop(L, 1);
     lua_pushboolean(L, true);
   }
   bool quiet = b->quiet;
   b->quiet = true;
-  lua_pushcfunction(L, tell);
+  lua_pushcfunction(L, report_error_object);
   lua_pushvalue(L, -2);
   lua_pushlightuserdata(L, b);
   if (lua_pcall(L, 2, 0, 0) != LUA_OK) {
@@ -509,9 +510,9 @@ static pln_status park(pln_lua *b, lua_State *L, int status) {
   }
   b->quiet = quiet;
   if (status == LUA_ERRMEM)
-    told = pln_nomem(b->engine);
+    reported = pln_nomem(b->engine);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &pln_lua_key.parked);
-  return told;
+  return reported;
 }
 
 /* A finaliser that runs before the error is parked is inside of the callback,
@@ -566,14 +567,14 @@ static int push_diags(lua_State *L) {
   size_t n = pln_diag_count(e);
   lua_createtable(L, (int)n, 0);
   for (size_t i = 0; i < n; i++) {
-    push_diag(L, pln_diag_get(e, i));
+    push_diag(L, pln_diag_at(e, i));
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   return 1;
 }
 
 int pln_lua_diags(lua_State *L) {
-  pln_lua_without_finalizers(L, push_diags, pln_lua_here(L)->engine, 1);
+  pln_lua_without_finalizers(L, push_diags, pln_lua_state_of(L)->engine, 1);
   return 1;
 }
 
@@ -588,7 +589,7 @@ static int text_gc(lua_State *L) {
 }
 
 pln_buffer *pln_lua_text(lua_State *L, pln_lua *b) {
-  pln_buffer *text = pln_lua_box(L, "perilune.Text", sizeof *text, 0);
+  pln_buffer *text = pln_lua_userdata(L, "perilune.Text", sizeof *text, 0);
   pln_buffer_init(text, b->engine);
   return text;
 }

@@ -8,7 +8,7 @@
 
 typedef struct counting {
   pln_engine *engine;
-  pln_onnx_counts *counts;
+  pln_onnx_model_stats *counts;
   pln_idmap *operators; /* name -> row + 1 */
   pln_idmap *files;
   pln_message *graphs; /* yet to be walked */
@@ -25,7 +25,7 @@ static pln_status push_graph(counting *c, pln_message graph) {
 /* ----------------------------------------------------------------- tensors */
 
 static pln_status add_file(counting *c, pln_slice name) {
-  pln_onnx_counts *n = c->counts;
+  pln_onnx_model_stats *n = c->counts;
   pln_symbol symbol;
   PLN_TRY(pln_symbol_intern(c->engine, name, &symbol));
   if (pln_idmap_get(c->files, symbol))
@@ -91,7 +91,7 @@ static pln_status operator_name(counting *c, pln_slice domain, pln_slice type,
 }
 
 static pln_status add_operator(counting *c, pln_symbol name) {
-  pln_onnx_counts *n = c->counts;
+  pln_onnx_model_stats *n = c->counts;
   uint32_t row = pln_idmap_get(c->operators, name);
   if (row == 0) {
     PLN_TRY(pln_mem_grow(c->engine, (void **)&n->operators, &n->cap_operators,
@@ -151,8 +151,8 @@ static pln_status count_model(counting *c, pln_message model) {
 }
 
 static pln_status count_file(pln_engine *engine, pln_file *file,
-                             pln_onnx_counts *out) {
-  pln_onnx_counts counts = {0};
+                             pln_onnx_model_stats *out) {
+  pln_onnx_model_stats counts = {0};
   counting c = {.engine = engine, .counts = &counts};
   pln_message model = {file, pln_file_data(file), (size_t)pln_file_size(file)};
   pln_status status = pln_idmap_new(engine, &c.operators);
@@ -166,12 +166,12 @@ static pln_status count_file(pln_engine *engine, pln_file *file,
   if (status == PLN_OK)
     *out = counts;
   else
-    pln_onnx_counts_free(engine, &counts);
+    pln_onnx_model_stats_free(engine, &counts);
   return status;
 }
 
-pln_status pln_onnx_count(pln_engine *engine, const char *path,
-                          pln_onnx_counts *out) {
+pln_status pln_onnx_stats(pln_engine *engine, const char *path,
+                          pln_onnx_model_stats *out) {
   pln_file *file;
   PLN_TRY(pln_file_map(engine, path, &file));
   pln_status status = count_file(engine, file, out);
@@ -179,8 +179,8 @@ pln_status pln_onnx_count(pln_engine *engine, const char *path,
   return status;
 }
 
-pln_status pln_onnx_count_bytes(pln_engine *engine, pln_slice bytes,
-                                pln_onnx_counts *out) {
+pln_status pln_onnx_stats_bytes(pln_engine *engine, pln_slice bytes,
+                                pln_onnx_model_stats *out) {
   pln_file *file;
   PLN_TRY(pln_file_copy(engine, bytes, "(memory)", &file));
   pln_status status = count_file(engine, file, out);
@@ -188,10 +188,11 @@ pln_status pln_onnx_count_bytes(pln_engine *engine, pln_slice bytes,
   return status;
 }
 
-void pln_onnx_counts_free(pln_engine *engine, pln_onnx_counts *counts) {
+void pln_onnx_model_stats_free(pln_engine *engine,
+                               pln_onnx_model_stats *counts) {
   pln_mem_free(engine, counts->operators,
                counts->cap_operators * sizeof *counts->operators);
   pln_mem_free(engine, counts->files,
                counts->cap_files * sizeof *counts->files);
-  *counts = (pln_onnx_counts){0};
+  *counts = (pln_onnx_model_stats){0};
 }

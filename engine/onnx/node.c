@@ -107,7 +107,7 @@ pln_message pln_origin_message(const pln_origin *origin) {
                        (size_t)origin->length};
 }
 
-pln_slice_names pln_onnx_names(const pln_origin *origin) {
+pln_slice_names pln_onnx_output_names(const pln_origin *origin) {
   pln_wire w = pln_wire_open(
       (pln_message){.file = origin->file,
                     .data = pln_file_data(origin->file) + origin->offset,

@@ -32,7 +32,7 @@ bool pln_origin_is_node(const pln_origin *origin);
 pln_message pln_origin_message(const pln_origin *origin);
 
 /* Of the origin of a node, a pln_names_fn. */
-pln_slice_names pln_onnx_names(const pln_origin *origin);
+pln_slice_names pln_onnx_output_names(const pln_origin *origin);
 
 /* "domain::name" or "domain::name:overload". */
 pln_status pln_onnx_function_name(pln_engine *engine, pln_slice domain,

@@ -23,7 +23,7 @@ int64_t pln_onnx_opset(const pln_engine *engine, pln_attrs opsets,
   if (domain.size == 0)
     domain = pln_text("ai.onnx");
   for (uint32_t i = 0; i < pln_attrs_count(engine, opsets); i++) {
-    const pln_attr *a = pln_attrs_get(engine, opsets, i);
+    const pln_attr *a = pln_attrs_at(engine, opsets, i);
     if (a->kind == PLN_ATTR_INT &&
         pln_slice_equal(pln_symbol_text(engine, a->name), domain))
       return a->v.i;
@@ -39,7 +39,8 @@ static int by_bytes(pln_slice a, const char *row) {
 }
 
 /* The order of the table: the domains, and in each of them the types. */
-static int compare(pln_slice domain, pln_slice type, const pln_onnx_op *row) {
+static int compare_onnx_op(pln_slice domain, pln_slice type,
+                           const pln_onnx_op *row) {
   if (pln_slice_is(domain, "ai.onnx"))
     domain.size = 0;
   int order = by_bytes(domain, row->domain);
@@ -52,13 +53,13 @@ const pln_onnx_op *pln_onnx_op_find(pln_slice domain, pln_slice type,
   size_t low = 0, high = PLN_COUNT(rows);
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (compare(domain, type, &rows[middle]) > 0)
+    if (compare_onnx_op(domain, type, &rows[middle]) > 0)
       low = middle + 1;
     else
       high = middle;
   }
   for (; low < PLN_COUNT(rows) && rows[low].from <= version &&
-         compare(domain, type, &rows[low]) == 0;
+         compare_onnx_op(domain, type, &rows[low]) == 0;
        low++)
     best = &rows[low];
   return best;
@@ -139,27 +140,28 @@ pln_status pln_onnx_constant(pln_engine *engine, pln_attrs attrs,
   *out = NULL;
   if (pln_attrs_count(engine, attrs) != 1)
     return PLN_OK;
-  const pln_attr *a = pln_attrs_get(engine, attrs, 0);
+  const pln_attr *a = pln_attrs_at(engine, attrs, 0);
   pln_slice name = pln_symbol_text(engine, a->name);
   int64_t count = a->count;
   float f = a->kind == PLN_ATTR_FLOAT ? (float)a->v.f : 0;
   if (a->kind == PLN_ATTR_TENSOR && pln_slice_is(name, "value"))
     *out = pln_tensor_retain(a->v.tensor);
   else if (a->kind == PLN_ATTR_INT && pln_slice_is(name, "value_int"))
-    return pln_tensor_from(engine, PLN_INT64, 0, NULL, &a->v.i, sizeof a->v.i,
-                           out);
+    return pln_tensor_from_bytes(engine, PLN_INT64, 0, NULL, &a->v.i,
+                                 sizeof a->v.i, out);
   else if (a->kind == PLN_ATTR_INTS && pln_slice_is(name, "value_ints"))
-    return pln_tensor_from(engine, PLN_INT64, 1, &count, a->v.ints,
-                           a->count * sizeof *a->v.ints, out);
+    return pln_tensor_from_bytes(engine, PLN_INT64, 1, &count, a->v.ints,
+                                 a->count * sizeof *a->v.ints, out);
   else if (a->kind == PLN_ATTR_FLOAT && pln_slice_is(name, "value_float"))
-    return pln_tensor_from(engine, PLN_FLOAT32, 0, NULL, &f, sizeof f, out);
+    return pln_tensor_from_bytes(engine, PLN_FLOAT32, 0, NULL, &f, sizeof f,
+                                 out);
   else if (a->kind == PLN_ATTR_FLOATS && pln_slice_is(name, "value_floats"))
     return float_list(engine, a, out);
   else if (a->kind == PLN_ATTR_STRING && pln_slice_is(name, "value_string"))
-    return pln_tensor_from(engine, PLN_STRING, 0, NULL, &a->v.s, sizeof a->v.s,
-                           out);
+    return pln_tensor_from_bytes(engine, PLN_STRING, 0, NULL, &a->v.s,
+                                 sizeof a->v.s, out);
   else if (a->kind == PLN_ATTR_STRINGS && pln_slice_is(name, "value_strings"))
-    return pln_tensor_from(engine, PLN_STRING, 1, &count, a->v.strings,
-                           a->count * sizeof *a->v.strings, out);
+    return pln_tensor_from_bytes(engine, PLN_STRING, 1, &count, a->v.strings,
+                                 a->count * sizeof *a->v.strings, out);
   return PLN_OK;
 }

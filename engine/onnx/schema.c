@@ -28,7 +28,7 @@ static const pln_onnx_schema schemas[] = {
 #include "onnx/schemas.def"
 };
 
-static int compare(pln_slice type, const char *row) {
+static int compare_schema_row(pln_slice type, const char *row) {
   size_t size = strlen(row), least = size < type.size ? size : type.size;
   int order = memcmp(type.data, row, least);
   return order ? order : (type.size > size) - (type.size < size);
@@ -39,7 +39,7 @@ static size_t first_row(pln_slice type) {
   size_t low = 0, high = PLN_COUNT(schemas);
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (compare(type, schemas[middle].type) > 0)
+    if (compare_schema_row(type, schemas[middle].type) > 0)
       low = middle + 1;
     else
       high = middle;
@@ -114,13 +114,14 @@ bool pln_onnx_takes_dtype(uint32_t types, pln_dtype dtype) {
   return has(type_sets[types].tensors, dtype);
 }
 
-bool pln_onnx_takes(const pln_engine *engine, uint32_t types, pln_type type) {
+bool pln_onnx_schema_accepts(const pln_engine *engine, uint32_t types,
+                             pln_type type) {
   const type_set *set = &type_sets[types];
   pln_type part;
-  switch (pln_type_kind_of(engine, type)) {
+  switch (pln_type_get_kind(engine, type)) {
   case PLN_TYPE_TENSOR: return has(set->tensors, pln_type_dtype(engine, type));
   case PLN_TYPE_SEQUENCE:
-    part = pln_type_part(engine, type, 0);
+    part = pln_type_part_at(engine, type, 0);
     return set->sequences && has(set->sequences, pln_type_dtype(engine, part));
   case PLN_TYPE_OPTIONAL: return set->optionals;
   default: return true;

@@ -39,7 +39,8 @@ typedef struct pln_onnx_parameter {
  * given again and again when it stands for any number. */
 bool pln_onnx_parameter_next(const char **at, pln_onnx_parameter *out);
 /* Whether a value of that type can be one of these; what is not known can. */
-bool pln_onnx_takes(const pln_engine *engine, uint32_t types, pln_type type);
+bool pln_onnx_schema_accepts(const pln_engine *engine, uint32_t types,
+                             pln_type type);
 /* Whether tensors of that dtype can be. */
 bool pln_onnx_takes_dtype(uint32_t types, pln_dtype dtype);
 

@@ -6,27 +6,27 @@
 
 #include "onnx/scoped_names.h"
 
-void pln_names_init(pln_names *names, pln_engine *engine) {
-  *names = (pln_names){.engine = engine};
+void pln_scoped_names_init(pln_scoped_names *names, pln_engine *engine) {
+  *names = (pln_scoped_names){.engine = engine};
 }
 
-void pln_names_free(pln_names *names) {
+void pln_scoped_names_free(pln_scoped_names *names) {
   if (!names->engine) /* never begun */
     return;
   pln_mem_free(names->engine, names->heads,
                names->n_heads * sizeof *names->heads);
   pln_mem_free(names->engine, names->rows,
                names->capacity * sizeof *names->rows);
-  pln_names_init(names, names->engine);
+  pln_scoped_names_init(names, names->engine);
 }
 
-static void chain(pln_names *names, uint32_t row) {
+static void chain(pln_scoped_names *names, uint32_t row) {
   uint32_t *head = &names->heads[names->rows[row].hash & (names->n_heads - 1)];
   names->rows[row].next = *head;
   *head = row;
 }
 
-static pln_status widen(pln_names *names) {
+static pln_status grow_names_table(pln_scoped_names *names) {
   uint32_t n = names->n_heads ? names->n_heads * 2 : 64;
   uint32_t *heads = pln_mem_new(names->engine, n * sizeof *heads);
   if (!heads || n > UINT32_MAX / 2) {
@@ -43,23 +43,24 @@ static pln_status widen(pln_names *names) {
   return PLN_OK;
 }
 
-static uint32_t hash_of(const pln_names *names, pln_slice name) {
+static uint32_t hash_of(const pln_scoped_names *names, pln_slice name) {
   return (uint32_t)pln_hash_bytes(name.data, name.size, names->engine->seed);
 }
 
-pln_status pln_names_add(pln_names *names, pln_slice name, uint32_t value) {
+pln_status pln_scoped_names_add(pln_scoped_names *names, pln_slice name,
+                                uint32_t value) {
   if (names->count * (size_t)2 >= names->n_heads)
-    PLN_TRY(widen(names));
+    PLN_TRY(grow_names_table(names));
   PLN_TRY(pln_mem_grow(names->engine, (void **)&names->rows, &names->capacity,
                        (size_t)names->count + 1, sizeof *names->rows));
-  names->rows[names->count] = (pln_name_row){
+  names->rows[names->count] = (pln_scoped_name){
       .name = name, .hash = hash_of(names, name), .value = value};
   chain(names, names->count++);
   return PLN_OK;
 }
 
 /* Most operands were named just before: that saves a far look at a bucket. */
-static uint32_t find_recent(const pln_names *names, pln_slice name,
+static uint32_t find_recent(const pln_scoped_names *names, pln_slice name,
                             uint32_t hash, uint32_t floor) {
   enum { RECENT = 4 };
   uint32_t i = names->count;
@@ -70,8 +71,8 @@ static uint32_t find_recent(const pln_names *names, pln_slice name,
   return PLN_NONE;
 }
 
-uint32_t pln_names_find(const pln_names *names, pln_slice name,
-                        uint32_t floor) {
+uint32_t pln_scoped_names_find(const pln_scoped_names *names, pln_slice name,
+                               uint32_t floor) {
   if (names->count <= floor)
     return PLN_NONE;
   uint32_t hash = hash_of(names, name);
@@ -80,7 +81,7 @@ uint32_t pln_names_find(const pln_names *names, pln_slice name,
     return i;
   i = names->heads[hash & (names->n_heads - 1)];
   while (i != PLN_NONE && i >= floor) {
-    const pln_name_row *row = &names->rows[i];
+    const pln_scoped_name *row = &names->rows[i];
     if (row->hash == hash && pln_slice_equal(row->name, name))
       return i;
     i = row->next;
@@ -88,9 +89,9 @@ uint32_t pln_names_find(const pln_names *names, pln_slice name,
   return PLN_NONE;
 }
 
-void pln_names_cut(pln_names *names, uint32_t count) {
+void pln_scoped_names_truncate(pln_scoped_names *names, uint32_t count) {
   while (names->count > count) {
-    const pln_name_row *row = &names->rows[--names->count];
+    const pln_scoped_name *row = &names->rows[--names->count];
     names->heads[row->hash & (names->n_heads - 1)] = row->next;
   }
 }

@@ -6,29 +6,30 @@
 
 #include "base/base.h"
 
-typedef struct pln_name_row {
+typedef struct pln_scoped_name {
   pln_slice name;
   uint32_t hash;
   uint32_t next; /* older row of the same bucket, or PLN_NONE */
   uint32_t value;
-} pln_name_row;
+} pln_scoped_name;
 
-typedef struct pln_names {
+typedef struct pln_scoped_names {
   pln_engine *engine;
   uint32_t *heads; /* of n_heads buckets: the newest row, or PLN_NONE */
   uint32_t n_heads;
   uint32_t count, capacity;
-  pln_name_row *rows; /* oldest first */
-} pln_names;
+  pln_scoped_name *rows; /* oldest first */
+} pln_scoped_names;
 
-void pln_names_init(pln_names *names, pln_engine *engine);
-void pln_names_free(pln_names *names);
+void pln_scoped_names_init(pln_scoped_names *names, pln_engine *engine);
+void pln_scoped_names_free(pln_scoped_names *names);
 /* Hides an older entry of that name. */
-pln_status pln_names_add(pln_names *names, pln_slice name,
-                         uint32_t value) PLN_CHECKED;
+pln_status pln_scoped_names_add(pln_scoped_names *names, pln_slice name,
+                                uint32_t value) PLN_CHECKED;
 /* The newest row of that name from row `floor` on, or PLN_NONE. */
-uint32_t pln_names_find(const pln_names *names, pln_slice name, uint32_t floor);
+uint32_t pln_scoped_names_find(const pln_scoped_names *names, pln_slice name,
+                               uint32_t floor);
 /* Takes back all rows from `count` on. */
-void pln_names_cut(pln_names *names, uint32_t count);
+void pln_scoped_names_truncate(pln_scoped_names *names, uint32_t count);
 
 #endif

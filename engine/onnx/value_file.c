@@ -12,26 +12,27 @@
 #include "onnx/export/encode.h"
 #include "onnx/import/decode.h"
 
-typedef struct reading {
+typedef struct value_reader {
   pln_decoder decoder;
   const char *path;
   pln_slice name; /* of the outermost message that has one */
-  pln_datum *items;
+  pln_runtime_value *items;
   uint32_t n_items, cap_items; /* of the sequence being read */
-} reading;
+} value_reader;
 
-static size_t tell_place(void *ud, char *text, size_t size) {
-  const reading *r = ud;
+static size_t describe_value_file_place(void *ud, char *text, size_t size) {
+  const value_reader *r = ud;
   int length = snprintf(text, size, "%s", r->path);
   return length < 0 ? 0 : (size_t)length;
 }
 
-static pln_status unsupported(const reading *r, const char *what) {
+static pln_status unsupported(const value_reader *r, const char *what) {
   return pln_diag_error(r->decoder.engine, PLN_ERR_UNSUPPORTED, NULL,
                         "%s cannot be read", what);
 }
 
-static pln_status read_tensor(reading *r, pln_message message, pln_datum *out) {
+static pln_status read_value_tensor(value_reader *r, pln_message message,
+                                    pln_runtime_value *out) {
   pln_slice name;
   pln_tensor *tensor;
   PLN_TRY(pln_decode_tensor(&r->decoder, message, &name, &tensor));
@@ -39,22 +40,22 @@ static pln_status read_tensor(reading *r, pln_message message, pln_datum *out) {
     return unsupported(r, "elements of a dtype that is not known");
   if (!r->name.size)
     r->name = name;
-  *out = pln_datum_take(tensor);
+  *out = pln_runtime_value_of_tensor(tensor);
   return PLN_OK;
 }
 
 /* --------------------------------------------------------------- sequences */
 
-static pln_status add_item(reading *r, pln_message message) {
+static pln_status add_item(value_reader *r, pln_message message) {
   PLN_TRY(pln_mem_grow(r->decoder.engine, (void **)&r->items, &r->cap_items,
                        (size_t)r->n_items + 1, sizeof *r->items));
-  pln_datum item;
-  PLN_TRY(read_tensor(r, message, &item));
+  pln_runtime_value item;
+  PLN_TRY(read_value_tensor(r, message, &item));
   r->items[r->n_items++] = item;
   return PLN_OK;
 }
 
-static pln_status read_items(reading *r, pln_message message) {
+static pln_status read_items(value_reader *r, pln_message message) {
   pln_wire w = pln_wire_open(message);
   pln_field f;
   while (pln_wire_next(&w, &f))
@@ -76,23 +77,24 @@ static pln_status read_items(reading *r, pln_message message) {
   return pln_wire_done(&w, r->decoder.engine, "SequenceProto");
 }
 
-static void free_items(reading *r) {
+static void free_items(value_reader *r) {
   pln_engine *engine = r->decoder.engine;
   for (uint32_t i = 0; i < r->n_items; i++)
-    pln_datum_release(engine, &r->items[i]);
+    pln_runtime_value_release(engine, &r->items[i]);
   pln_mem_free(engine, r->items, r->cap_items * sizeof *r->items);
 }
 
-static pln_status read_sequence(reading *r, pln_message message,
-                                pln_datum *out) {
+static pln_status read_sequence(value_reader *r, pln_message message,
+                                pln_runtime_value *out) {
   PLN_TRY(read_items(r, message));
-  return pln_datum_sequence(r->decoder.engine, r->n_items, r->items, out);
+  return pln_runtime_value_sequence(r->decoder.engine, r->n_items, r->items,
+                                    out);
 }
 
 /* --------------------------------------------------------------- optionals */
 
-static pln_status read_optional(reading *r, pln_message message,
-                                pln_datum *out) {
+static pln_status read_optional(value_reader *r, pln_message message,
+                                pln_runtime_value *out) {
   pln_wire w = pln_wire_open(message);
   pln_field f, value = {0};
   pln_slice name = {"", 0};
@@ -107,47 +109,48 @@ static pln_status read_optional(reading *r, pln_message message,
   PLN_TRY(pln_wire_done(&w, r->decoder.engine, "OptionalProto"));
   r->name = name;
   if (value.tag == OPTIONAL_TENSOR)
-    return read_tensor(r, pln_wire_message(&w, &value), out);
+    return read_value_tensor(r, pln_wire_message(&w, &value), out);
   if (value.tag == OPTIONAL_SEQUENCE)
     return read_sequence(r, pln_wire_message(&w, &value), out);
-  *out = pln_datum_tensor(NULL);
+  *out = pln_runtime_value_tensor(NULL);
   return PLN_OK;
 }
 
 /* ------------------------------------------------------------------- files */
 
-static pln_status read_as(reading *r, pln_file *file, pln_type type,
-                          pln_datum *out) {
+static pln_status read_as(value_reader *r, pln_file *file, pln_type type,
+                          pln_runtime_value *out) {
   pln_message whole = {file, pln_file_data(file), (size_t)pln_file_size(file)};
-  switch (pln_type_kind_of(r->decoder.engine, type)) {
+  switch (pln_type_get_kind(r->decoder.engine, type)) {
   case PLN_TYPE_INCOMPLETE:
-  case PLN_TYPE_TENSOR: return read_tensor(r, whole, out);
+  case PLN_TYPE_TENSOR: return read_value_tensor(r, whole, out);
   case PLN_TYPE_SEQUENCE: return read_sequence(r, whole, out);
   case PLN_TYPE_OPTIONAL: return read_optional(r, whole, out);
   default: return unsupported(r, "a value of this kind of type");
   }
 }
 
-static pln_status read_file(reading *r, pln_file *file, pln_type type,
-                            pln_datum *out, pln_symbol *name) {
+static pln_status read_file(value_reader *r, pln_file *file, pln_type type,
+                            pln_runtime_value *out, pln_symbol *name) {
   pln_engine *engine = r->decoder.engine;
-  pln_place before =
-      pln_diag_place(engine, (pln_place){.fn = tell_place, .ud = r});
+  pln_place before = pln_diag_place(
+      engine, (pln_place){.fn = describe_value_file_place, .ud = r});
   pln_status status = read_as(r, file, type, out);
   if (status == PLN_OK && name) {
     status = pln_symbol_intern(engine, r->name, name);
     if (status != PLN_OK)
-      pln_datum_release(engine, out);
+      pln_runtime_value_release(engine, out);
   }
   pln_diag_place(engine, before);
   free_items(r);
   return status;
 }
 
-pln_status pln_onnx_load_datum(pln_engine *engine, const char *path,
-                               pln_type type, pln_datum *out,
+pln_status pln_onnx_load_value(pln_engine *engine, const char *path,
+                               pln_type type, pln_runtime_value *out,
                                pln_symbol *name) {
-  reading r = {.decoder = {.engine = engine}, .path = path, .name = {"", 0}};
+  value_reader r = {
+      .decoder = {.engine = engine}, .path = path, .name = {"", 0}};
   pln_file *file;
   PLN_TRY(pln_onnx_directory(engine, path, &r.decoder.directory));
   PLN_TRY(pln_file_map(engine, path, &file));
@@ -166,7 +169,7 @@ static pln_status put_strings(pln_rope *rope, const pln_tensor *t,
   return PLN_OK;
 }
 
-static pln_status put_elements(pln_rope *rope, const pln_tensor *t) {
+static pln_status write_tensor_elements(pln_rope *rope, const pln_tensor *t) {
   const void *data;
   PLN_TRY(pln_tensor_data(t, &data));
   if (t->dtype == PLN_STRING)
@@ -182,33 +185,33 @@ static pln_status put_elements(pln_rope *rope, const pln_tensor *t) {
 }
 
 /* The fields of a TensorProto. */
-static pln_status put_tensor(pln_rope *rope, pln_slice name,
-                             const pln_tensor *t) {
+static pln_status write_tensor_proto(pln_rope *rope, pln_slice name,
+                                     const pln_tensor *t) {
   for (uint32_t i = 0; i < t->rank; i++)
     PLN_TRY(pln_rope_int(rope, TENSOR_DIMS, (uint64_t)t->dims[i]));
   PLN_TRY(pln_rope_int(rope, TENSOR_DATA_TYPE, t->dtype));
   if (name.size)
     PLN_TRY(pln_rope_bytes(rope, TENSOR_NAME, name));
-  return put_elements(rope, t);
+  return write_tensor_elements(rope, t);
 }
 
 static pln_status put_item(pln_rope *rope, uint32_t tag,
                            const pln_tensor *tensor) {
-  pln_nest nest;
+  pln_open_message nest;
   PLN_TRY(pln_rope_begin(rope, tag, &nest));
-  PLN_TRY(put_tensor(rope, (pln_slice){"", 0}, tensor));
+  PLN_TRY(write_tensor_proto(rope, (pln_slice){"", 0}, tensor));
   return pln_rope_end(rope, nest);
 }
 
 /* The fields of a SequenceProto. */
 static pln_status put_sequence(pln_rope *rope, pln_slice name,
-                               const pln_datum *datum) {
+                               const pln_runtime_value *value) {
   if (name.size)
     PLN_TRY(pln_rope_bytes(rope, SEQUENCE_NAME, name));
   PLN_TRY(pln_rope_int(rope, SEQUENCE_KIND, ELEMENT_TENSOR));
-  for (uint32_t i = 0; i < pln_datum_count(datum); i++) {
-    const pln_datum *item = pln_datum_item(datum, i);
-    if (item->kind != PLN_DATUM_TENSOR)
+  for (uint32_t i = 0; i < pln_runtime_value_count(value); i++) {
+    const pln_runtime_value *item = pln_runtime_value_at(value, i);
+    if (item->kind != PLN_RUNTIME_TENSOR)
       return pln_diag_error(rope->engine, PLN_ERR_UNSUPPORTED, NULL,
                             "a sequence of sequences cannot be written");
     PLN_TRY(put_item(rope, SEQUENCE_TENSORS, item->of.tensor));
@@ -218,32 +221,32 @@ static pln_status put_sequence(pln_rope *rope, pln_slice name,
 
 /* The fields of an OptionalProto. */
 static pln_status put_optional(pln_rope *rope, pln_slice name,
-                               const pln_datum *datum) {
-  bool sequence = datum->kind == PLN_DATUM_SEQUENCE;
-  uint32_t kind = sequence                          ? ELEMENT_SEQUENCE
-                  : datum->kind == PLN_DATUM_TENSOR ? ELEMENT_TENSOR
-                                                    : 0;
+                               const pln_runtime_value *value) {
+  bool sequence = value->kind == PLN_RUNTIME_SEQUENCE;
+  uint32_t kind = sequence                            ? ELEMENT_SEQUENCE
+                  : value->kind == PLN_RUNTIME_TENSOR ? ELEMENT_TENSOR
+                                                      : 0;
   if (name.size)
     PLN_TRY(pln_rope_bytes(rope, OPTIONAL_NAME, name));
   PLN_TRY(pln_rope_int(rope, OPTIONAL_KIND, kind));
   if (kind == ELEMENT_TENSOR)
-    return put_item(rope, OPTIONAL_TENSOR, datum->of.tensor);
+    return put_item(rope, OPTIONAL_TENSOR, value->of.tensor);
   if (!sequence)
     return PLN_OK;
-  pln_nest nest;
+  pln_open_message nest;
   PLN_TRY(pln_rope_begin(rope, OPTIONAL_SEQUENCE, &nest));
-  PLN_TRY(put_sequence(rope, (pln_slice){"", 0}, datum));
+  PLN_TRY(put_sequence(rope, (pln_slice){"", 0}, value));
   return pln_rope_end(rope, nest);
 }
 
-static pln_status put_datum(pln_rope *rope, const pln_datum *datum,
-                            pln_type type, pln_slice name) {
-  if (pln_type_kind_of(rope->engine, type) == PLN_TYPE_OPTIONAL)
-    return put_optional(rope, name, datum);
-  if (datum->kind == PLN_DATUM_TENSOR)
-    return put_tensor(rope, name, datum->of.tensor);
-  if (datum->kind == PLN_DATUM_SEQUENCE)
-    return put_sequence(rope, name, datum);
+static pln_status write_value(pln_rope *rope, const pln_runtime_value *value,
+                              pln_type type, pln_slice name) {
+  if (pln_type_get_kind(rope->engine, type) == PLN_TYPE_OPTIONAL)
+    return put_optional(rope, name, value);
+  if (value->kind == PLN_RUNTIME_TENSOR)
+    return write_tensor_proto(rope, name, value->of.tensor);
+  if (value->kind == PLN_RUNTIME_SEQUENCE)
+    return put_sequence(rope, name, value);
   return pln_diag_error(rope->engine, PLN_ERR_ARGUMENT, NULL,
                         "what is left out has no file, but as an optional");
 }
@@ -258,12 +261,12 @@ static pln_status stream(pln_rope *rope, const char *path) {
   return status;
 }
 
-pln_status pln_onnx_save_datum(pln_engine *engine, const pln_datum *datum,
-                               pln_type type, pln_slice name,
-                               const char *path) {
+pln_status pln_onnx_save_value(pln_engine *engine,
+                               const pln_runtime_value *value, pln_type type,
+                               pln_slice name, const char *path) {
   pln_rope rope;
   pln_rope_init(&rope, engine);
-  pln_status status = put_datum(&rope, datum, type, name);
+  pln_status status = write_value(&rope, value, type, name);
   if (status == PLN_OK)
     status = stream(&rope, path);
   pln_rope_free(&rope);

@@ -43,8 +43,9 @@ typedef struct pln_kernel_call {
   const pln_tensor *const *args;
   uint32_t n_results; /* at least 1 */
   pln_tensor **results;
-  pln_datum *data; /* of operators on data (PLN_TRAIT_DATA), which have no */
-  pln_datum
+  pln_runtime_value
+      *data; /* of operators on data (PLN_TRAIT_DATA), which have no */
+  pln_runtime_value
       *made;    /* args and results but these, and one result; may be taken */
   bool folding; /* what only one kind of machine defines is refused */
 } pln_kernel_call;

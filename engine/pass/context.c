@@ -8,7 +8,7 @@
 
 /* ------------------------------------------------------------------- making */
 
-static pln_status begin(pln_engine *engine, pln_context **out) {
+static pln_status begin_new_context(pln_engine *engine, pln_context **out) {
   pln_context *c = pln_mem_zeroed(engine, sizeof *c);
   if (!c)
     return pln_nomem(engine);
@@ -19,7 +19,8 @@ static pln_status begin(pln_engine *engine, pln_context **out) {
 }
 
 /* Gives the context, or drops what could not be filled. */
-static pln_status finish(pln_status status, pln_context *c, pln_context **out) {
+static pln_status finish_new_context(pln_status status, pln_context *c,
+                                     pln_context **out) {
   if (status == PLN_OK)
     *out = c;
   else
@@ -27,8 +28,8 @@ static pln_status finish(pln_status status, pln_context *c, pln_context **out) {
   return status;
 }
 
-static pln_status fill(pln_engine *engine, pln_context *c,
-                       const pln_context_spec *spec) {
+static pln_status fill_context_spec(pln_engine *engine, pln_context *c,
+                                    const pln_context_spec *spec) {
   c->opt_level = spec->opt_level;
   PLN_TRY(pln_selection_make(engine, "required: ", spec->n_required,
                              spec->required, &c->required));
@@ -48,8 +49,8 @@ static pln_status fill(pln_engine *engine, pln_context *c,
 static pln_status new_context(pln_engine *engine, const pln_context_spec *spec,
                               pln_context **out) {
   pln_context *c = NULL;
-  PLN_TRY(begin(engine, &c));
-  return finish(fill(engine, c, spec), c, out);
+  PLN_TRY(begin_new_context(engine, &c));
+  return finish_new_context(fill_context_spec(engine, c, spec), c, out);
 }
 
 pln_status pln_context_new(pln_engine *engine, const pln_context_spec *spec,
@@ -87,8 +88,8 @@ static pln_status fill_child(pln_engine *child, const pln_context *from,
 pln_status pln_context_child(pln_engine *child, const pln_context *from,
                              pln_context **out) {
   pln_context *c = NULL;
-  PLN_TRY(begin(child, &c));
-  return finish(fill_child(child, from, c), c, out);
+  PLN_TRY(begin_new_context(child, &c));
+  return finish_new_context(fill_child(child, from, c), c, out);
 }
 
 pln_context *pln_context_retain(const pln_context *context) {
@@ -128,7 +129,7 @@ uint32_t pln_context_n_required(const pln_context *context) {
   return context->required.n;
 }
 
-const char *pln_context_required(const pln_context *c, uint32_t i) {
+const char *pln_context_required_at(const pln_context *c, uint32_t i) {
   return text_at(c, &c->required, i);
 }
 
@@ -136,7 +137,7 @@ uint32_t pln_context_n_disabled(const pln_context *context) {
   return context->disabled.n;
 }
 
-const char *pln_context_disabled(const pln_context *c, uint32_t i) {
+const char *pln_context_disabled_at(const pln_context *c, uint32_t i) {
   return text_at(c, &c->disabled, i);
 }
 
@@ -144,7 +145,7 @@ uint32_t pln_context_n_only(const pln_context *context) {
   return context->only.n;
 }
 
-const char *pln_context_only(const pln_context *c, uint32_t i) {
+const char *pln_context_only_at(const pln_context *c, uint32_t i) {
   return text_at(c, &c->only, i);
 }
 
@@ -152,7 +153,8 @@ uint32_t pln_context_n_instruments(const pln_context *context) {
   return context->instruments ? context->instruments->n : 0;
 }
 
-const pln_instrument *pln_context_instrument(const pln_context *c, uint32_t i) {
+const pln_instrument *pln_context_instrument_at(const pln_context *c,
+                                                uint32_t i) {
   return i < pln_context_n_instruments(c) ? &c->instruments->items[i] : NULL;
 }
 

@@ -19,22 +19,22 @@ static pln_status too_deep(pln_engine *engine, const pln_pass *pass,
 }
 
 static pln_status run_form(pln_execution *x, const pln_pass *pass,
-                           pln_subject *s) {
-  switch ((pln_pass_form)pass->def->form) {
-  case PLN_FORM_FIXPOINT: return pln_run_fixpoint(x, pass, s);
-  case PLN_FORM_TRY: return pln_run_attempt(x, pass, s);
-  case PLN_FORM_FUNCTIONS: return pln_run_group(x, pass, s);
-  case PLN_FORM_LEAF:
-  case PLN_FORM_SEQUENTIAL:
-  case PLN_FORM_IF_CHANGED: break;
+                           pln_pass_target *s) {
+  switch ((pln_combinator)pass->def->form) {
+  case PLN_COMBINATOR_FIXPOINT: return pln_run_fixpoint(x, pass, s);
+  case PLN_COMBINATOR_TRY: return pln_run_try(x, pass, s);
+  case PLN_COMBINATOR_PER_FUNCTION: return pln_run_per_function(x, pass, s);
+  case PLN_COMBINATOR_NONE:
+  case PLN_COMBINATOR_SEQUENTIAL:
+  case PLN_COMBINATOR_IF_CHANGED: break;
   }
   return pln_run_elements(x, pass, 0, pass->def->n_elements, s);
 }
 
 static pln_status run_body(pln_execution *x, const pln_pass *pass,
-                           pln_subject *s) {
+                           pln_pass_target *s) {
   if (!pln_pass_is_sequential(pass))
-    return pln_run_leaf(x, pass, s);
+    return pln_run_primitive(x, pass, s);
   if (x->depth >= MAX_NESTING)
     return too_deep(x->engine, pass, MAX_NESTING);
   x->depth++;
@@ -45,18 +45,18 @@ static pln_status run_body(pln_execution *x, const pln_pass *pass,
 
 /* Hooks see the module; of a group, with the function as it is now. */
 static pln_status run_after(pln_execution *x, const pln_pass *pass,
-                            const pln_subject *s) {
+                            const pln_pass_target *s) {
   pln_module *module;
-  PLN_TRY(pln_subject_module(s, &module));
+  PLN_TRY(pln_pass_target_module(s, &module));
   pln_status status = pln_hooks_after(x->context, module, pass);
   pln_module_release(module);
   return status;
 }
 
 static pln_status run_before(pln_execution *x, const pln_pass *pass,
-                             const pln_subject *s, bool *run) {
+                             const pln_pass_target *s, bool *run) {
   pln_module *module;
-  PLN_TRY(pln_subject_module(s, &module));
+  PLN_TRY(pln_pass_target_module(s, &module));
   pln_status status = pln_hooks_should_run(x->context, module, pass, run);
   if (status == PLN_OK && *run)
     status = pln_hooks_before(x->context, module, pass);
@@ -70,7 +70,8 @@ static bool is_past(const pln_execution *x, const pln_pass *pass) {
          !pln_run_allowed(x->engine->applications);
 }
 
-pln_status pln_execute(pln_execution *x, const pln_pass *pass, pln_subject *s) {
+pln_status pln_execute(pln_execution *x, const pln_pass *pass,
+                       pln_pass_target *s) {
   bool run;
   if (is_past(x, pass))
     return PLN_OK;
@@ -90,11 +91,11 @@ static void begin_outermost(pln_engine *engine) {
 }
 
 /* What went well, but not as the passes say. */
-static void tell(pln_engine *engine) {
+static void report_notes(pln_engine *engine) {
   if (engine->passes->running > 1 || engine->parent)
     return;
-  pln_report_tell(engine);
-  pln_rules_tell(engine);
+  pln_report_note_copies(engine);
+  pln_rules_report(engine);
 }
 
 pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
@@ -112,32 +113,32 @@ pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
     return too_deep(engine, pass, MAX_RUNNING);
   if (!r->running++)
     begin_outermost(engine);
-  pln_work_begin(engine);
+  pln_stoppable_begin(engine);
   pln_execution x = {.engine = engine,
                      .context = pln_context_retain(pln_context_current(engine)),
                      .depth = r->running - 1};
-  pln_subject s = {.module = pln_module_retain(module)};
+  pln_pass_target s = {.module = pln_module_retain(module)};
   pln_pass_retain(pass); /* a body may drop the last handle */
-  pln_subject before = pln_subject_copy(&s);
+  pln_pass_target before = pln_pass_target_copy(&s);
   pln_status status = pln_execute(&x, pass, &s);
   if (status == PLN_OK)
     *out = pln_module_retain(s.module);
   else
-    pln_position_failed(&x, pass, &before);
+    pln_position_note_failure(&x, pass, &before);
   if (status == PLN_ERR_NOMEM)
     pln_cache_clear(engine); /* it is what there is to give back */
   else if (status == PLN_OK)
-    tell(engine);
+    report_notes(engine);
   pln_pass_release(pass);
-  pln_subject_drop(&before);
-  pln_subject_drop(&s);
+  pln_pass_target_release(&before);
+  pln_pass_target_release(&s);
   pln_context_release(x.context);
   pln_mem_free(engine, x.fresh, x.cap_fresh * sizeof *x.fresh);
   pln_idmap_free(x.counts);
-  pln_work_end(engine);
+  pln_stoppable_end(engine);
   if (!--r->running) {
-    pln_crew_free(r->crew);
-    r->crew = NULL;
+    pln_thread_pool_free(r->thread_pool);
+    r->thread_pool = NULL;
   }
   return status;
 }

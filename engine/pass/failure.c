@@ -31,7 +31,7 @@ pln_status pln_failure_install(pln_engine *engine) {
   return PLN_OK;
 }
 
-const pln_failure *pln_failure_get(const pln_engine *engine) {
+const pln_failure *pln_failure_last(const pln_engine *engine) {
   const pln_failure *failure = &engine->passes->failure;
   return failure->pass ? failure : NULL;
 }
@@ -45,15 +45,15 @@ void pln_failure_clear(pln_engine *engine) {
 }
 
 /* A lack of memory leaves nothing to be written, and the failure as it is. */
-void pln_failure_keep(const pln_execution *x, const pln_pass *pass,
-                      const pln_subject *before) {
+void pln_failure_record(const pln_execution *x, const pln_pass *pass,
+                        const pln_pass_target *before) {
   pln_attrs config = x->context->config;
   size_t mark = pln_diag_count(x->engine);
   pln_module *module;
   if (!config || !pln_attrs_string(x->engine, config, "reproducer", "").size)
     return;
   pln_failure_clear(x->engine);
-  if (pln_subject_module(before, &module) != PLN_OK) {
+  if (pln_pass_target_module(before, &module) != PLN_OK) {
     pln_diag_drop(x->engine, mark);
     return;
   }

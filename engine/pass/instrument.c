@@ -24,8 +24,8 @@ static pln_status copy_name(pln_engine *engine, pln_instrument *item) {
   return PLN_OK;
 }
 
-static pln_status fill(pln_engine *engine, pln_instruments *list,
-                       const pln_instrument *items) {
+static pln_status copy_instruments(pln_engine *engine, pln_instruments *list,
+                                   const pln_instrument *items) {
   for (uint32_t i = 0; i < list->n; i++) {
     list->items[i] = items[i];
     PLN_TRY(copy_name(engine, &list->items[i]));
@@ -40,7 +40,7 @@ pln_status pln_instruments_new(pln_engine *engine, uint32_t n,
   pln_status status = PLN_OK;
   if (list) {
     *list = (pln_instruments){1, n};
-    status = fill(engine, list, items);
+    status = copy_instruments(engine, list, items);
   } else {
     status = pln_nomem(engine);
   }
@@ -66,15 +66,16 @@ static pln_instruments *hold(const pln_context *context) {
   return context->instruments;
 }
 
-static void clear(pln_context *context) {
+static void clear_context_instruments(pln_context *context) {
   pln_instruments *list = context->instruments;
   context->instruments = NULL;
   pln_instruments_release(context->engine, list);
 }
 
 /* Adds to a failure whose hook it was, when `pass` came by if there is one. */
-static void blame(pln_engine *engine, const pln_instrument *item,
-                  const char *hook, const pln_pass *pass, pln_status status) {
+static void note_failing_hook(pln_engine *engine, const pln_instrument *item,
+                              const char *hook, const pln_pass *pass,
+                              pln_status status) {
   if (status != PLN_OK && pass)
     pln_diag_note(engine, NULL, "in hook '%s' of instrument '%s', pass '%s'",
                   hook, item->name, pln_pass_name(pass));
@@ -104,10 +105,10 @@ pln_status pln_hooks_enter(pln_context *context) {
     if (!item->enter)
       continue;
     status = item->enter(item->ud, context);
-    blame(context->engine, item, "enter", NULL, status);
+    note_failing_hook(context->engine, item, "enter", NULL, status);
     if (status != PLN_OK) {
       roll_back(context, list, i);
-      clear(context);
+      clear_context_instruments(context);
     }
   }
   pln_instruments_release(context->engine, list);
@@ -122,9 +123,9 @@ pln_status pln_hooks_exit(pln_context *context) {
     if (!item->exit)
       continue;
     status = item->exit(item->ud, context);
-    blame(context->engine, item, "exit", NULL, status);
+    note_failing_hook(context->engine, item, "exit", NULL, status);
     if (status != PLN_OK)
-      clear(context);
+      clear_context_instruments(context);
   }
   pln_instruments_release(context->engine, list);
   return status;
@@ -144,7 +145,7 @@ pln_status pln_hooks_should_run(pln_context *context, const pln_module *module,
     const pln_instrument *item = &list->items[i];
     if (item->should_run)
       status = item->should_run(item->ud, module, pass, &yes);
-    blame(context->engine, item, "should_run", pass, status);
+    note_failing_hook(context->engine, item, "should_run", pass, status);
     *run &= yes;
   }
   pln_instruments_release(context->engine, list);
@@ -163,7 +164,8 @@ static pln_status around(pln_context *context, const pln_module *module,
       status = item->after(item->ud, module, pass);
     else if (!after && item->before)
       status = item->before(item->ud, module, pass);
-    blame(context->engine, item, after ? "after" : "before", pass, status);
+    note_failing_hook(context->engine, item, after ? "after" : "before", pass,
+                      status);
   }
   pln_instruments_release(context->engine, list);
   return status;

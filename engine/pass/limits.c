@@ -146,7 +146,7 @@ pln_status pln_guard_begin(pln_engine *e, const pln_limits *limits,
 }
 
 /* Says the last word: what was reported since `mark` came of the limit. */
-static pln_status told(pln_engine *e, size_t mark, pln_status status) {
+static pln_status report_limit(pln_engine *e, size_t mark, pln_status status) {
   size_t limit = e->memory.limit;
   if (e->memory.limited &&
       (status == PLN_ERR_NOMEM || status == PLN_ERR_CALLBACK)) {
@@ -167,7 +167,7 @@ pln_status pln_guard_end(pln_engine *e, const pln_guard *outer, size_t mark,
   e->most_calls = outer->most_calls;
   if (!outer->on)
     return status;
-  status = told(e, mark, status);
+  status = report_limit(e, mark, status);
   e->memory.limit = outer->memory;
   e->memory.outside += outer->outside;
   e->memory.limited = false;
@@ -178,7 +178,7 @@ pln_status pln_guard_end(pln_engine *e, const pln_guard *outer, size_t mark,
   return status;
 }
 
-pln_status pln_guard_here(pln_engine *e, pln_guard *outer) {
+pln_status pln_guard_begin_current(pln_engine *e, pln_guard *outer) {
   return pln_guard_begin(e, &pln_context_current(e)->limits, outer);
 }
 

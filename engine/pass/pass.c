@@ -98,7 +98,7 @@ static pln_status new_def(pln_engine *engine, const pln_pass_spec *spec,
   def->traceable = spec->traceable;
   def->parallel = spec->parallel && spec->kind != PLN_PASS_MODULE;
   def->light = spec->light;
-  def->mover = spec->mover;
+  def->cloner = spec->cloner;
   def->cacheable = spec->cacheable;
   pln_status status = fill_def(engine, def, spec);
   if (status != PLN_OK) {
@@ -196,7 +196,7 @@ pln_status pln_sequential_new(pln_engine *engine, const char *name,
     return pln_nomem(engine);
   def->refs = 1;
   def->kind = PLN_PASS_SEQUENTIAL;
-  def->form = PLN_FORM_SEQUENTIAL;
+  def->form = PLN_COMBINATOR_SEQUENTIAL;
   def->n_body = n;
   def->opt_level = opt_level;
   def->depth = 1;
@@ -210,12 +210,13 @@ pln_status pln_sequential_new(pln_engine *engine, const char *name,
 
 /* -------------------------------------------------------------- other forms */
 
-static const char *const form_names[] = {[PLN_FORM_LEAF] = "",
-                                         [PLN_FORM_SEQUENTIAL] = "sequential",
-                                         [PLN_FORM_FIXPOINT] = "fixpoint",
-                                         [PLN_FORM_TRY] = "try",
-                                         [PLN_FORM_IF_CHANGED] = "if changed",
-                                         [PLN_FORM_FUNCTIONS] = "functions"};
+static const char *const form_names[] = {
+    [PLN_COMBINATOR_NONE] = "",
+    [PLN_COMBINATOR_SEQUENTIAL] = "sequential",
+    [PLN_COMBINATOR_FIXPOINT] = "fixpoint",
+    [PLN_COMBINATOR_TRY] = "try",
+    [PLN_COMBINATOR_IF_CHANGED] = "if changed",
+    [PLN_COMBINATOR_PER_FUNCTION] = "functions"};
 
 /* Elements nest no deeper than PLN_PASS_MAX_DEPTH; a form of functions is
  * checked when it is made, so one look at each element is enough. */
@@ -230,17 +231,18 @@ static const pln_pass *module_pass_in(const pln_pass *pass) {
   return NULL;
 }
 
-static pln_status check_form(pln_engine *engine, pln_pass_form form,
-                             uint32_t rounds, uint32_t n,
+static pln_status check_form(pln_engine *engine, pln_combinator form,
+                             uint32_t iterations, uint32_t n,
                              pln_pass *const *passes) {
-  if (form == PLN_FORM_LEAF || form > PLN_FORM_FUNCTIONS)
+  if (form == PLN_COMBINATOR_NONE || form > PLN_COMBINATOR_PER_FUNCTION)
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                           "no pass made of passes has form %d", (int)form);
-  if (form == PLN_FORM_FIXPOINT && (rounds < 1 || rounds > PLN_FIXPOINT_MOST))
+  if (form == PLN_COMBINATOR_FIXPOINT &&
+      (iterations < 1 || iterations > PLN_FIXPOINT_MOST))
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                           "'fixpoint' takes a count from 1 to %d",
                           PLN_FIXPOINT_MOST);
-  for (uint32_t i = 0; form == PLN_FORM_FUNCTIONS && i < n; i++) {
+  for (uint32_t i = 0; form == PLN_COMBINATOR_PER_FUNCTION && i < n; i++) {
     const pln_pass *found = module_pass_in(passes[i]);
     if (found)
       return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
@@ -251,15 +253,16 @@ static pln_status check_form(pln_engine *engine, pln_pass_form form,
   return PLN_OK;
 }
 
-pln_status pln_form_new(pln_engine *engine, pln_pass_form form, uint32_t rounds,
-                        uint32_t n_otherwise, uint32_t n,
-                        pln_pass *const *passes, pln_pass **out) {
-  PLN_TRY(check_form(engine, form, rounds, n, passes));
+pln_status pln_combinator_new(pln_engine *engine, pln_combinator form,
+                              uint32_t iterations, uint32_t n_otherwise,
+                              uint32_t n, pln_pass *const *passes,
+                              pln_pass **out) {
+  PLN_TRY(check_form(engine, form, iterations, n, passes));
   PLN_TRY(
       pln_sequential_new(engine, form_names[form], 0, 0, NULL, n, passes, out));
   pln_pass_def *def = (*out)->def;
   def->form = form;
-  def->rounds = form == PLN_FORM_FIXPOINT ? rounds : 0;
+  def->iterations = form == PLN_COMBINATOR_FIXPOINT ? iterations : 0;
   def->n_body = n - (n_otherwise < n ? n_otherwise : n);
   return PLN_OK;
 }
@@ -287,19 +290,19 @@ const char *pln_pass_doc(const pln_pass *pass) {
   return pass->def->doc;
 }
 
-pln_pass_kind pln_pass_kind_of(const pln_pass *pass) {
+pln_pass_kind pln_pass_get_kind(const pln_pass *pass) {
   return (pln_pass_kind)pass->def->kind;
 }
 
-pln_pass_form pln_pass_form_of(const pln_pass *pass) {
-  return (pln_pass_form)pass->def->form;
+pln_combinator pln_pass_get_combinator(const pln_pass *pass) {
+  return (pln_combinator)pass->def->form;
 }
 
-uint32_t pln_pass_rounds(const pln_pass *pass) {
-  return pass->def->rounds;
+uint32_t pln_pass_max_iterations(const pln_pass *pass) {
+  return pass->def->iterations;
 }
 
-uint32_t pln_pass_n_body(const pln_pass *pass) {
+uint32_t pln_pass_n_try(const pln_pass *pass) {
   return pass->def->n_body;
 }
 
@@ -327,7 +330,7 @@ uint32_t pln_pass_n_required(const pln_pass *pass) {
   return pass->def->n_required;
 }
 
-const char *pln_pass_required(const pln_pass *pass, uint32_t index) {
+const char *pln_pass_required_at(const pln_pass *pass, uint32_t index) {
   if (index >= pass->def->n_required)
     return NULL;
   return pln_symbol_text(pass->engine, pass->def->required[index]).data;
@@ -337,11 +340,11 @@ pln_attrs pln_pass_options(const pln_pass *pass) {
   return pass->options;
 }
 
-uint32_t pln_pass_n_option_rows(const pln_pass *pass) {
+uint32_t pln_pass_n_options(const pln_pass *pass) {
   return pass->def->n_options;
 }
 
-const pln_option *pln_pass_option_row(const pln_pass *pass, uint32_t index) {
+const pln_option *pln_pass_option_at(const pln_pass *pass, uint32_t index) {
   return index < pass->def->n_options ? &pass->def->options[index] : NULL;
 }
 
@@ -349,6 +352,6 @@ uint32_t pln_pass_n_elements(const pln_pass *pass) {
   return pass->def->n_elements;
 }
 
-pln_pass *pln_pass_element(const pln_pass *pass, uint32_t index) {
+pln_pass *pln_pass_element_at(const pln_pass *pass, uint32_t index) {
   return index < pass->def->n_elements ? pass->def->elements[index] : NULL;
 }

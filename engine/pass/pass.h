@@ -14,15 +14,15 @@
 typedef struct pln_pass_def {
   atomic_uint refs; /* children's threads count too */
   uint32_t kind;    /* pln_pass_kind */
-  uint32_t form;    /* pln_pass_form */
+  uint32_t form;    /* pln_combinator */
   int opt_level;
   bool traceable, cacheable;
   bool parallel; /* a group: all of its elements are */
   bool light;    /* likewise */
-  const pln_pass_mover *mover;
+  const pln_pass_cloner *cloner;
   pln_symbol identity; /* text that stands for what it does, or 0 */
   uint32_t depth;      /* SEQUENTIAL: 1 + that of its deepest element; else 0 */
-  uint32_t rounds;     /* FIXPOINT: at most */
+  uint32_t iterations; /* FIXPOINT: at most */
   uint32_t n_body;     /* TRY: so many elements, then those of `else` */
   uint32_t n_required, n_options, n_elements;
   const char *doc;
@@ -34,7 +34,8 @@ typedef struct pln_pass_def {
   pln_status (*run)(pln_pass_run *run);
   void *ud;
   void (*release)(void *ud);
-  struct kept_row *kept; /* its results in the cache (cache/cache.c), or NULL */
+  struct cache_entry
+      *kept; /* its results in the cache (cache/cache.c), or NULL */
 } pln_pass_def;
 
 struct pln_pass {
@@ -80,15 +81,16 @@ struct pln_registry {
   pln_option *keys;         /* of configs */
   pln_attrs key_defaults;   /* key = default; of keys that are gone too */
   pln_context_stack *main_stack;
-  pln_context_stack *stack; /* the one in use */
-  uint32_t running;         /* pln_pass_apply in pln_pass_apply */
-  struct pln_crew *crew;    /* threads that help; NULL: none yet */
+  pln_context_stack *stack;            /* the one in use */
+  uint32_t running;                    /* pln_pass_apply in pln_pass_apply */
+  struct pln_thread_pool *thread_pool; /* threads that help; NULL: none yet */
   /* Of a child: why passes may not be applied by what runs there, or NULL. */
   const char *closed;
-  uint32_t n_inherited;    /* of a child: config keys of its parent */
-  struct pln_moves *moves; /* of a child: passes made again there, or NULL */
-  pln_failure failure;     /* retained; pass NULL: none */
-  pln_write_fn print;      /* pln_print_to's; NULL: none */
+  uint32_t n_inherited; /* of a child: config keys of its parent */
+  struct pln_pass_clones
+      *pass_clones;    /* of a child: passes made again there, or NULL */
+  pln_failure failure; /* retained; pass NULL: none */
+  pln_write_fn print;  /* pln_engine_set_output's; NULL: none */
   void *print_ud;
   uint32_t n_rows, cap_rows;
   pln_report_row *rows;
@@ -243,7 +245,8 @@ pln_status pln_guard_begin(pln_engine *engine, const pln_limits *limits,
                            pln_guard *outer) PLN_CHECKED;
 /* The same with the limits of the current context, for those who run functions
  * outside of passes. */
-pln_status pln_guard_here(pln_engine *engine, pln_guard *outer) PLN_CHECKED;
+pln_status pln_guard_begin_current(pln_engine *engine,
+                                   pln_guard *outer) PLN_CHECKED;
 /* The status of the pass: a limit that it ran into is told as such. */
 pln_status pln_guard_end(pln_engine *engine, const pln_guard *outer,
                          size_t mark, pln_status status) PLN_CHECKED;
@@ -325,16 +328,16 @@ struct pln_pass_run {
   const pln_graph *function; /* as it is now; NULL: a module pass */
   pln_graph *new_function;   /* what the body has set, owned */
   pln_module *new_module;
-  bool group;    /* `function` is by itself, see pln_subject */
-  bool remove;   /* what the body has asked for */
-  bool *removed; /* one a function of the module; NULL: none is removed */
+  bool per_function; /* `function` is by itself, see pln_pass_target */
+  bool remove;       /* what the body has asked for */
+  bool *removed;     /* one a function of the module; NULL: none is removed */
   uint32_t n_counters, cap_counters;
   pln_counter *counters;
 };
 
 /* run.c: what another run has counted of the function at hand. */
-pln_status pln_run_recount(pln_pass_run *run, const char *key,
-                           int64_t n) PLN_CHECKED;
+pln_status pln_run_add_count(pln_pass_run *run, const char *key,
+                             int64_t n) PLN_CHECKED;
 /* The counters as attributes; frees what a run holds. */
 pln_status pln_run_counts(const pln_pass_run *run, pln_attrs *out) PLN_CHECKED;
 void pln_run_free(pln_pass_run *run);
@@ -348,7 +351,7 @@ typedef struct pln_position {
   const pln_pass *list;     /* NULL: `required` is at work */
   const pln_pass *required; /* by the element of `outer` */
   uint32_t index;           /* of the element */
-  uint32_t round;           /* of a fixpoint, from 1; else 0 */
+  uint32_t iteration;       /* of a fixpoint, from 1; else 0 */
 } pln_position;
 
 /* One outermost or nested pln_pass_apply. */
@@ -356,15 +359,15 @@ typedef struct pln_execution {
   pln_engine *engine;
   pln_context *context; /* retained */
   const pln_position *position;
-  uint32_t round;    /* of the fixpoint whose list comes next */
-  bool told;         /* where it failed */
-  uint32_t depth;    /* of sequentials, and of required passes in them */
-  uint32_t runs;     /* of passes, begun before the group at work */
-  uint64_t version;  /* of the module: counts changes */
-  pln_idmap *counts; /* name -> how often it was come to; NULL: nobody asks */
+  uint32_t iteration; /* of the fixpoint whose list comes next */
+  bool failure_noted; /* where it failed */
+  uint32_t depth;     /* of sequentials, and of required passes in them */
+  uint32_t runs;      /* of passes, begun before the group at work */
+  uint64_t version;   /* of the module: counts changes */
+  pln_idmap *counts;  /* name -> how often it was come to; NULL: nobody asks */
   /* Required passes that have run: by name, and the version they left. */
   uint32_t n_fresh, cap_fresh;
-  struct pln_fresh {
+  struct pln_satisfied_requirement {
     pln_symbol name;
     uint64_t version;
   } * fresh;
@@ -373,52 +376,53 @@ typedef struct pln_execution {
 /* What passes work on: a module or, in a group, one function of it. A pass
  * that changes something replaces what the subject holds; after a failure it
  * holds what was reached, and the caller drops it. */
-typedef struct pln_subject {
+typedef struct pln_pass_target {
   pln_module *module;  /* owned */
   pln_graph *function; /* owned; NULL: the module as a whole */
   uint32_t index;      /* of the function in the module */
-} pln_subject;
+} pln_pass_target;
 
 /* subject.c. Another reference to both; gives them up. */
-pln_subject pln_subject_copy(const pln_subject *s);
-void pln_subject_drop(pln_subject *s);
-bool pln_subject_same(const pln_subject *a, const pln_subject *b);
+pln_pass_target pln_pass_target_copy(const pln_pass_target *s);
+void pln_pass_target_release(pln_pass_target *s);
+bool pln_pass_target_same(const pln_pass_target *a, const pln_pass_target *b);
 /* Takes the new module, or function. */
-void pln_subject_set_module(pln_subject *s, pln_module *module);
-void pln_subject_set_function(pln_subject *s, pln_graph *function);
+void pln_pass_target_set_module(pln_pass_target *s, pln_module *module);
+void pln_pass_target_set_function(pln_pass_target *s, pln_graph *function);
 /* The module with the function in it, retained. */
-pln_status pln_subject_module(const pln_subject *s,
-                              pln_module **out) PLN_CHECKED;
+pln_status pln_pass_target_module(const pln_pass_target *s,
+                                  pln_module **out) PLN_CHECKED;
 
 /* execute.c: hooks, then the body. */
 pln_status pln_execute(pln_execution *x, const pln_pass *pass,
-                       pln_subject *s) PLN_CHECKED;
+                       pln_pass_target *s) PLN_CHECKED;
 /* parallel/pass_clone.c: passes that were made again for a child, and the home
  * of each mover; those of the parent, as the child has them. */
-typedef struct pln_moved {
+typedef struct pln_pass_clone {
   const pln_pass *pass; /* the parent's */
   void *packed;         /* its mover's */
-} pln_moved;
-typedef struct pln_moves {
+} pln_pass_clone;
+typedef struct pln_pass_clones {
   uint32_t n, capacity;
   pln_pass **own; /* as `list` */
-  const pln_moved *list;
-  const pln_pass_mover *mover;
-  void *home;
-} pln_moves;
+  const pln_pass_clone *list;
+  const pln_pass_cloner *cloner;
+  void *worker_state;
+} pln_pass_clones;
 /* The leaf pass itself, or what stands for it in a child. */
-const pln_pass *pln_pass_here(const pln_engine *engine, const pln_pass *pass);
+const pln_pass *pln_pass_clone_of(const pln_engine *engine,
+                                  const pln_pass *pass);
 /* Makes them, and gives them up; `closed` is why none may be applied then. */
-pln_status pln_moves_open(pln_engine *child, uint32_t n,
-                          const pln_moved *list) PLN_CHECKED;
-void pln_moves_close(pln_engine *child);
+pln_status pln_pass_clones_make(pln_engine *child, uint32_t n,
+                                const pln_pass_clone *list) PLN_CHECKED;
+void pln_pass_clones_release(pln_engine *child);
 /* primitive.c: one module or function pass; the result is verified. */
-pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
-                        pln_subject *s) PLN_CHECKED;
+pln_status pln_run_primitive(pln_execution *x, const pln_pass *pass,
+                             pln_pass_target *s) PLN_CHECKED;
 /* A Relay function that no attribute keeps from passes. */
-bool pln_pass_takes(const pln_graph *function);
+bool pln_pass_applies(const pln_graph *function);
 /* Whether a function or prim_func pass is for this function. */
-bool pln_leaf_takes(const pln_pass *pass, const pln_graph *function);
+bool pln_primitive_applies(const pln_pass *pass, const pln_graph *function);
 /* Puts the functions that are not NULL into a copy of the module. Where a
  * signature changed callers are typed again; PLN_ERR_TYPE when one does not fit
  * any more. */
@@ -429,27 +433,27 @@ pln_status pln_module_replace(const pln_module *module,
  * enables. */
 pln_status pln_run_elements(pln_execution *x, const pln_pass *pass,
                             uint32_t begin, uint32_t end,
-                            pln_subject *s) PLN_CHECKED;
+                            pln_pass_target *s) PLN_CHECKED;
 /* pipeline/fixpoint.c, pipeline/try.c, pipeline/per_function.c: the other
  * forms. */
 pln_status pln_run_fixpoint(pln_execution *x, const pln_pass *pass,
-                            pln_subject *s) PLN_CHECKED;
-pln_status pln_run_attempt(pln_execution *x, const pln_pass *pass,
-                           pln_subject *s) PLN_CHECKED;
-pln_status pln_run_group(pln_execution *x, const pln_pass *pass,
-                         pln_subject *s) PLN_CHECKED;
+                            pln_pass_target *s) PLN_CHECKED;
+pln_status pln_run_try(pln_execution *x, const pln_pass *pass,
+                       pln_pass_target *s) PLN_CHECKED;
+pln_status pln_run_per_function(pln_execution *x, const pln_pass *pass,
+                                pln_pass_target *s) PLN_CHECKED;
 /* pipeline/require.c: what an element requires. */
 pln_status pln_run_required(pln_execution *x, const pln_pass *pass,
-                            pln_subject *s) PLN_CHECKED;
+                            pln_pass_target *s) PLN_CHECKED;
 /* pipeline/position.c: to be called on each way out of a failure: the first
  * call notes where the run is, and keeps what `pass` was given. */
-void pln_position_failed(pln_execution *x, const pln_pass *pass,
-                         const pln_subject *before);
+void pln_position_note_failure(pln_execution *x, const pln_pass *pass,
+                               const pln_pass_target *before);
 /* failure.c: registers its config keys; keeps what `pass` was given when the
  * context wants a reproducer. */
 pln_status pln_failure_install(pln_engine *engine) PLN_CHECKED;
-void pln_failure_keep(const pln_execution *x, const pln_pass *pass,
-                      const pln_subject *before);
+void pln_failure_record(const pln_execution *x, const pln_pass *pass,
+                        const pln_pass_target *before);
 /* pipeline/print.c: prints a pipeline; [*begin, *end) is the element that the
  * `n` indices lead to, or as much of the way as the text has. */
 pln_status pln_pipeline_print_at(const pln_pass *pass, const uint32_t *path,
@@ -460,6 +464,6 @@ pln_status pln_report_add(pln_engine *engine,
                           const pln_report_row *row) PLN_CHECKED;
 void pln_report_clear(pln_engine *engine);
 /* Notes about passes that gave equal copies, one a pass. */
-void pln_report_tell(pln_engine *engine);
+void pln_report_note_copies(pln_engine *engine);
 
 #endif

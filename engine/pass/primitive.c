@@ -47,14 +47,14 @@ static bool is_passed_over(const pln_graph *g) {
          pln_attrs_find(g->engine, attrs, "Compiler") != NULL;
 }
 
-bool pln_pass_takes(const pln_graph *g) {
+bool pln_pass_applies(const pln_graph *g) {
   return !is_loop_level(g) && !is_passed_over(g);
 }
 
-bool pln_leaf_takes(const pln_pass *pass, const pln_graph *g) {
+bool pln_primitive_applies(const pln_pass *pass, const pln_graph *g) {
   if (pass->def->kind == PLN_PASS_PRIM_FUNC)
     return is_loop_level(g);
-  return pln_pass_takes(g);
+  return pln_pass_applies(g);
 }
 
 /* --------------------------------------------------------------- judgement */
@@ -97,8 +97,8 @@ static pln_status verify_function(const pln_pass_run *run,
 }
 
 /* Gives the old function in place of an equal copy. */
-static pln_status judge(pln_pass_run *run, const pln_graph *old,
-                        pln_graph **result) {
+static pln_status check_function_result(pln_pass_run *run, const pln_graph *old,
+                                        pln_graph **result) {
   bool equal = false;
   if (*result == old)
     return verifies(run, false) ? verify_function(run, old) : PLN_OK;
@@ -118,14 +118,15 @@ static bool same_modules(const pln_module *a, const pln_module *b) {
   if (a->count != b->count)
     return false;
   for (uint32_t i = 0; i < a->count; i++)
-    if (pln_module_name(a, i) != pln_module_name(b, i) ||
-        (pln_module_function(a, i) != pln_module_function(b, i) &&
-         !same_extent(pln_module_function(a, i), pln_module_function(b, i))))
+    if (pln_module_name_at(a, i) != pln_module_name_at(b, i) ||
+        (pln_module_function_at(a, i) != pln_module_function_at(b, i) &&
+         !same_extent(pln_module_function_at(a, i),
+                      pln_module_function_at(b, i))))
       return false;
   return true;
 }
 
-static pln_status judge_module(pln_pass_run *run, pln_module **result) {
+static pln_status check_module_result(pln_pass_run *run, pln_module **result) {
   bool equal = false;
   if (*result == run->module)
     return verifies(run, false) ? pln_module_verify(*result) : PLN_OK;
@@ -153,15 +154,15 @@ static pln_status run_module(pln_pass_run *run, pln_module **out) {
     return foreign(run, "module");
   if (!run->new_module)
     run->new_module = pln_module_retain(run->module);
-  PLN_TRY(judge_module(run, &run->new_module));
+  PLN_TRY(check_module_result(run, &run->new_module));
   *out = run->new_module;
   run->new_module = NULL;
   return PLN_OK;
 }
 
 /* What another thread made of the function, when that went well. */
-static pln_status take(pln_pass_run *run, const pln_graph *old, bool *taken,
-                       pln_graph **out) {
+static pln_status take_parallel_result(pln_pass_run *run, const pln_graph *old,
+                                       bool *taken, pln_graph **out) {
   *out = NULL;
   PLN_TRY(pln_parallel_take(run->parallel, run->index, run, out, taken));
   if (*taken && !*out)
@@ -172,7 +173,7 @@ static pln_status take(pln_pass_run *run, const pln_graph *old, bool *taken,
 static pln_status run_function(pln_pass_run *run, const pln_graph *old,
                                pln_graph **out) {
   bool taken;
-  PLN_TRY(take(run, old, &taken, out));
+  PLN_TRY(take_parallel_result(run, old, &taken, out));
   if (taken)
     return PLN_OK;
   PLN_TRY(pln_poll(run->engine));
@@ -186,22 +187,22 @@ static pln_status run_function(pln_pass_run *run, const pln_graph *old,
     return foreign(run, "function");
   if (!run->new_function)
     run->new_function = pln_graph_retain(old);
-  PLN_TRY(judge(run, old, &run->new_function));
+  PLN_TRY(check_function_result(run, old, &run->new_function));
   *out = run->new_function;
   run->new_function = NULL;
   return PLN_OK;
 }
 
-static pln_status run_either(pln_pass_run *run, const pln_subject *in,
-                             pln_subject *out) {
-  *out = (pln_subject){0};
+static pln_status run_either(pln_pass_run *run, const pln_pass_target *in,
+                             pln_pass_target *out) {
+  *out = (pln_pass_target){0};
   return in->function ? run_function(run, in->function, &out->function)
                       : run_module(run, &out->module);
 }
 
 /* Gives what was kept, else runs the body and keeps what it gives. */
-static pln_status run_or_find(pln_pass_run *run, const pln_subject *in,
-                              pln_subject *out) {
+static pln_status run_or_find(pln_pass_run *run, const pln_pass_target *in,
+                              pln_pass_target *out) {
   bool found;
   pln_cache_mark mark;
   if (!pln_cache_works(run))
@@ -213,12 +214,12 @@ static pln_status run_or_find(pln_pass_run *run, const pln_subject *in,
   PLN_TRY(run_either(run, in, out));
   pln_status status = pln_cache_keep(run, &mark, in, out);
   if (status != PLN_OK)
-    pln_subject_drop(out);
+    pln_pass_target_release(out);
   return status;
 }
 
 static pln_status module_pass(pln_pass_run *run, pln_module **out) {
-  pln_subject result, in = {.module = (pln_module *)(uintptr_t)run->module};
+  pln_pass_target result, in = {.module = (pln_module *)(uintptr_t)run->module};
   PLN_TRY(run_or_find(run, &in, &result));
   *out = result.module;
   return PLN_OK;
@@ -227,13 +228,13 @@ static pln_status module_pass(pln_pass_run *run, pln_module **out) {
 /* The new graph of function `index`, or NULL when it is unchanged. */
 static pln_status one_function(pln_pass_run *run, uint32_t index,
                                const pln_graph *old, pln_graph **out) {
-  pln_subject result, in = {.function = (pln_graph *)(uintptr_t)old};
+  pln_pass_target result, in = {.function = (pln_graph *)(uintptr_t)old};
   pln_rule_run *at = &run->engine->applications->at;
   run->index = index;
   run->function = old;
   at->before = at->asked;
   *out = NULL;
-  if (!pln_leaf_takes(run->pass, old))
+  if (!pln_primitive_applies(run->pass, old))
     return PLN_OK;
   PLN_TRY(run_or_find(run, &in, &result));
   if (result.function != old)
@@ -253,7 +254,7 @@ static pln_status retype_callers(const pln_module *module,
     return pln_nomem(copy->engine);
   for (uint32_t i = 0; i < copy->count; i++)
     replaced[i] = results[i] != NULL;
-  pln_status status = pln_module_retype(copy, module, replaced);
+  pln_status status = pln_module_reinfer_callers(copy, module, replaced);
   for (uint32_t i = 0; i < copy->count && status == PLN_OK; i++)
     if (replaced[i] && !results[i])
       status = pln_module_verify_function(copy, i);
@@ -268,11 +269,11 @@ static pln_status put_results(const pln_module *module,
   for (uint32_t i = 0; i < module->count; i++) {
     if (!results[i])
       continue;
-    const pln_graph *old = pln_module_function(module, i), *new = results[i];
-    concerns |=
-        pln_signature(old) != pln_signature(new) ||
-        pln_latent(&old->nodes[old->root]) < pln_latent(&new->nodes[new->root]);
-    PLN_TRY(pln_module_set(copy, pln_module_name(module, i), new));
+    const pln_graph *old = pln_module_function_at(module, i), *new = results[i];
+    concerns |= pln_signature(old) != pln_signature(new) ||
+                pln_node_call_effect(&old->nodes[old->root]) <
+                    pln_node_call_effect(&new->nodes[new->root]);
+    PLN_TRY(pln_module_set(copy, pln_module_name_at(module, i), new));
   }
   if (concerns)
     PLN_TRY(retype_callers(module, results, copy));
@@ -306,12 +307,13 @@ static pln_status leave_contexts(const pln_context_stack *stack, uint32_t n,
 }
 
 /* One function in a child engine; its counters are handed back. */
-static pln_status shared_function(const pln_work *work, pln_share *share) {
+static pln_status shared_function(const pln_parallel_job *work,
+                                  pln_work_item *share) {
   pln_pass_run run = {.engine = share->engine,
-                      .pass = pln_pass_here(share->engine, work->pass),
+                      .pass = pln_pass_clone_of(share->engine, work->pass),
                       .context = share->context,
                       .module = share->module};
-  const pln_graph *old = pln_module_function(share->module, share->index);
+  const pln_graph *old = pln_module_function_at(share->module, share->index);
   pln_diag_place(share->engine, (pln_place){write_place, &run});
   pln_status status = one_function(&run, share->index, old, &share->result);
   status = leave_contexts(share->engine->passes->stack, 0, status);
@@ -330,7 +332,7 @@ static pln_status shared_function(const pln_work *work, pln_share *share) {
 static pln_status each_function(pln_pass_run *run, pln_graph **results,
                                 bool *changed) {
   for (uint32_t i = 0; i < run->module->count; i++) {
-    const pln_graph *old = pln_module_function(run->module, i);
+    const pln_graph *old = pln_module_function_at(run->module, i);
     PLN_TRY(one_function(run, i, old, &results[i]));
     *changed |= results[i] != NULL;
   }
@@ -353,12 +355,12 @@ static pln_status drop_removed(const pln_pass_run *run, pln_module **module) {
 /* Has other threads look at what was not looked at before. */
 static pln_status ahead(pln_pass_run *run) {
   uint32_t n = run->module->count;
-  pln_work work = {.engine = run->engine,
-                   .context = run->context,
-                   .module = run->module,
-                   .pass = run->pass,
-                   .takes = pln_leaf_takes,
-                   .run = shared_function};
+  pln_parallel_job work = {.engine = run->engine,
+                           .context = run->context,
+                           .module = run->module,
+                           .pass = run->pass,
+                           .takes = pln_primitive_applies,
+                           .run = shared_function};
   if (!run->pass->def->parallel)
     return PLN_OK;
   if (!pln_cache_works(run) || run->context->limits.threads == 1)
@@ -368,7 +370,8 @@ static pln_status ahead(pln_pass_run *run) {
     return pln_nomem(run->engine);
   for (uint32_t i = 0; i < n; i++)
     done[i] = pln_cache_may_have(
-        run, &(pln_subject){.function = pln_module_function(run->module, i)});
+        run,
+        &(pln_pass_target){.function = pln_module_function_at(run->module, i)});
   work.done = done;
   pln_status status = pln_parallel_run(&work, &run->parallel);
   pln_mem_free(run->engine, done, n * sizeof *done);
@@ -412,12 +415,13 @@ static pln_status function_pass(pln_pass_run *run, pln_module **out) {
 static uint32_t count_nodes(const pln_module *module) {
   uint64_t n = 0;
   for (uint32_t i = 0; i < module->count; i++)
-    n += pln_module_function(module, i)->n_nodes;
+    n += pln_module_function_at(module, i)->n_nodes;
   return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
-static pln_status report(const pln_execution *x, const pln_pass_run *run,
-                         double begin, bool changed, uint32_t nodes) {
+static pln_status report_primitive_run(const pln_execution *x,
+                                       const pln_pass_run *run, double begin,
+                                       bool changed, uint32_t nodes) {
   pln_report_row row = {.pass = pln_pass_name(run->pass),
                         .changed = changed,
                         .depth = x->depth,
@@ -431,12 +435,12 @@ static pln_status report(const pln_execution *x, const pln_pass_run *run,
   return pln_report_add(run->engine, &row);
 }
 
-static uint32_t subject_nodes(const pln_subject *s) {
+static uint32_t target_nodes(const pln_pass_target *s) {
   return s->function ? s->function->n_nodes : count_nodes(s->module);
 }
 
 /* Runs the body; the subject is replaced when it changed something. */
-static pln_status run_body(pln_pass_run *run, pln_subject *s) {
+static pln_status run_body(pln_pass_run *run, pln_pass_target *s) {
   pln_module *module = NULL;
   pln_graph *function = NULL;
   pln_pass_kind kind = (pln_pass_kind)run->pass->def->kind;
@@ -448,18 +452,18 @@ static pln_status run_body(pln_pass_run *run, pln_subject *s) {
   if (s->function) {
     PLN_TRY(one_function(run, s->index, s->function, &function));
     if (function)
-      pln_subject_set_function(s, function);
+      pln_pass_target_set_function(s, function);
     return PLN_OK;
   }
   PLN_TRY(kind == PLN_PASS_MODULE ? module_pass(run, &module)
                                   : function_pass(run, &module));
-  pln_subject_set_module(s, module);
+  pln_pass_target_set_module(s, module);
   return PLN_OK;
 }
 
 /* The body within the limits of the context. */
-static pln_status run_guarded(pln_pass_run *run, const pln_subject *before,
-                              pln_subject *s) {
+static pln_status run_guarded(pln_pass_run *run, const pln_pass_target *before,
+                              pln_pass_target *s) {
   const pln_limits *limits = &run->context->limits;
   size_t mark = pln_diag_count(run->engine);
   pln_guard outer;
@@ -470,18 +474,18 @@ static pln_status run_guarded(pln_pass_run *run, const pln_subject *before,
   if (!limits->nodes && limits->growth <= 0)
     return PLN_OK;
   run->function = s->function; /* whom messages are about */
-  return pln_limits_check(run->engine, limits, subject_nodes(before),
-                          subject_nodes(s));
+  return pln_limits_check(run->engine, limits, target_nodes(before),
+                          target_nodes(s));
 }
 
-pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
-                        pln_subject *s) {
-  pln_subject before = pln_subject_copy(s);
+pln_status pln_run_primitive(pln_execution *x, const pln_pass *pass,
+                             pln_pass_target *s) {
+  pln_pass_target before = pln_pass_target_copy(s);
   pln_pass_run run = {.engine = x->engine,
-                      .pass = pln_pass_here(x->engine, pass),
+                      .pass = pln_pass_clone_of(x->engine, pass),
                       .context = x->context,
                       .module = before.module,
-                      .group = before.function != NULL};
+                      .per_function = before.function != NULL};
   double begin = seconds_now();
   pln_rule_run outer;
   pln_rule_run_begin(x->engine, pass->name, &outer);
@@ -492,12 +496,12 @@ pln_status pln_run_leaf(pln_execution *x, const pln_pass *pass,
   pln_status status = run_guarded(&run, &before, s);
   status = leave_contexts(stack, entered, status);
   pln_diag_place(x->engine, place);
-  bool changed = !pln_subject_same(&before, s);
+  bool changed = !pln_pass_target_same(&before, s);
   x->version += changed;
   if (status == PLN_OK)
-    status = report(x, &run, begin, changed, subject_nodes(s));
+    status = report_primitive_run(x, &run, begin, changed, target_nodes(s));
   pln_rule_run_end(x->engine, &outer);
   pln_run_free(&run);
-  pln_subject_drop(&before);
+  pln_pass_target_release(&before);
   return status;
 }

@@ -102,7 +102,7 @@ void pln_passes_free(pln_engine *engine) {
   struct pln_registry *r = engine->passes;
   if (!r)
     return;
-  pln_crew_free(r->crew);
+  pln_thread_pool_free(r->thread_pool);
   pln_cache_free(engine);
   pln_context_stack_free(r->main_stack);
   pln_failure_clear(engine);
@@ -121,17 +121,18 @@ void pln_passes_free(pln_engine *engine) {
   engine->passes = NULL;
 }
 
-static pln_registered *find(const pln_engine *engine, pln_symbol name) {
+static pln_registered *find_registered_pass(const pln_engine *engine,
+                                            pln_symbol name) {
   uint32_t at = pln_idmap_get(engine->passes->by_name, name);
   return at ? &engine->passes->passes[at - 1] : NULL;
 }
 
 const pln_pass *pln_pass_lookup(const pln_engine *engine, pln_symbol name) {
-  const pln_registered *row = find(engine, name);
+  const pln_registered *row = find_registered_pass(engine, name);
   return row ? row->pass : NULL;
 }
 
-const pln_pass *pln_pass_registered(const pln_engine *engine, uint32_t index) {
+const pln_pass *pln_pass_registry_at(const pln_engine *engine, uint32_t index) {
   const struct pln_registry *r = engine->passes;
   return index < r->n_passes ? r->passes[index].pass : NULL;
 }
@@ -154,8 +155,9 @@ pln_status pln_pass_unknown(pln_engine *engine, const pln_span *span,
 
 /* -------------------------------------------------------------- registering */
 
-static pln_status add(pln_engine *engine, pln_pass *pass, bool built_in) {
-  pln_registered *row = find(engine, pass->name);
+static pln_status add_registered_pass(pln_engine *engine, pln_pass *pass,
+                                      bool built_in) {
+  pln_registered *row = find_registered_pass(engine, pass->name);
   if (!row)
     return append(engine->passes, pass, built_in);
   if (row->built_in)
@@ -171,7 +173,7 @@ static pln_status add(pln_engine *engine, pln_pass *pass, bool built_in) {
 /* Takes `pass`. */
 static pln_status add_or_release(pln_engine *engine, pln_pass *pass,
                                  bool built_in) {
-  pln_status status = add(engine, pass, built_in);
+  pln_status status = add_registered_pass(engine, pass, built_in);
   if (status != PLN_OK)
     pln_pass_release(pass);
   return status;
@@ -219,7 +221,7 @@ pln_status pln_pass_unregister(pln_engine *engine, const char *name) {
   struct pln_registry *r = engine->passes;
   pln_symbol symbol;
   PLN_TRY(pln_symbol_intern(engine, pln_text(name), &symbol));
-  pln_registered *row = find(engine, symbol);
+  pln_registered *row = find_registered_pass(engine, symbol);
   if (!row)
     return pln_pass_unknown(engine, NULL, "", name);
   if (row->built_in)

@@ -17,7 +17,7 @@ static bool has_equal(const pln_engine *e, const pln_report_row *row) {
   return pln_attrs_find(e, row->counts, PLN_EQUAL_COPY) != NULL;
 }
 
-static bool told_before(const pln_engine *e, uint32_t index) {
+static bool noted_before(const pln_engine *e, uint32_t index) {
   const pln_report_row *rows = e->passes->rows;
   for (uint32_t i = 0; i < index; i++)
     if (rows[i].pass == rows[index].pass && has_equal(e, &rows[i]))
@@ -25,7 +25,7 @@ static bool told_before(const pln_engine *e, uint32_t index) {
   return false;
 }
 
-static void tell(pln_engine *e, const pln_report_row *row) {
+static void note_equal_copy(pln_engine *e, const pln_report_row *row) {
   if (row->equal)
     pln_diag_note(e, NULL,
                   "pass '%s', function @%s: it gives an equal copy; the "
@@ -38,11 +38,11 @@ static void tell(pln_engine *e, const pln_report_row *row) {
                   row->pass);
 }
 
-void pln_report_tell(pln_engine *engine) {
+void pln_report_note_copies(pln_engine *engine) {
   const struct pln_registry *r = engine->passes;
   for (uint32_t i = 0; i < r->n_rows; i++)
-    if (has_equal(engine, &r->rows[i]) && !told_before(engine, i))
-      tell(engine, &r->rows[i]);
+    if (has_equal(engine, &r->rows[i]) && !noted_before(engine, i))
+      note_equal_copy(engine, &r->rows[i]);
 }
 
 void pln_report_clear(pln_engine *engine) {
@@ -53,7 +53,7 @@ uint32_t pln_report_count(const pln_engine *engine) {
   return engine->passes->n_rows;
 }
 
-const pln_report_row *pln_report_get(const pln_engine *engine, uint32_t index) {
+const pln_report_row *pln_report_at(const pln_engine *engine, uint32_t index) {
   const struct pln_registry *r = engine->passes;
   return index < r->n_rows ? &r->rows[index] : NULL;
 }

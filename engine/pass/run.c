@@ -26,7 +26,7 @@ const pln_module *pln_run_module(const pln_pass_run *run) {
 pln_symbol pln_run_name(const pln_pass_run *run) {
   return run->pass->def->kind == PLN_PASS_MODULE
              ? 0
-             : pln_module_name(run->module, run->index);
+             : pln_module_name_at(run->module, run->index);
 }
 
 const pln_graph *pln_run_function(const pln_pass_run *run) {
@@ -109,7 +109,7 @@ pln_status pln_run_remove_function(pln_pass_run *run) {
     return pln_diag_error(run->engine, PLN_ERR_ARGUMENT, NULL,
                           "only a pass over loop-level functions removes "
                           "functions");
-  if (run->group)
+  if (run->per_function)
     return pln_diag_error(run->engine, PLN_ERR_ARGUMENT, NULL,
                           "functions{...} keeps all functions");
   run->remove = true;
@@ -158,7 +158,7 @@ pln_status pln_run_count(pln_pass_run *run, const char *key, int64_t n) {
   return PLN_OK;
 }
 
-pln_status pln_run_recount(pln_pass_run *run, const char *key, int64_t n) {
+pln_status pln_run_add_count(pln_pass_run *run, const char *key, int64_t n) {
   if (!run->equal && !strcmp(key, PLN_EQUAL_COPY))
     run->equal = pln_run_name(run);
   return pln_run_count(run, key, n);

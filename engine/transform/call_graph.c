@@ -22,7 +22,7 @@ typedef struct search {
 
 /* Counts the edges of function `i`, or lists them when there is room. */
 static uint32_t list_edges(search *s, uint32_t i, uint32_t *to) {
-  const pln_graph *g = pln_module_function(s->module, i);
+  const pln_graph *g = pln_module_function_at(s->module, i);
   uint32_t n = 0;
   for (pln_ref ref = 0; ref < g->n_nodes && s->member[i]; ref++) {
     if (g->nodes[ref].kind != PLN_GLOBAL_VAR)
@@ -37,7 +37,7 @@ static uint32_t list_edges(search *s, uint32_t i, uint32_t *to) {
   return n;
 }
 
-static bool allocate(search *s, pln_engine *e) {
+static bool alloc_search_tables(search *s, pln_engine *e) {
   size_t k = (s->n + (size_t)1) * sizeof(uint32_t);
   s->first = pln_mem_zeroed(e, k);
   s->at = pln_mem_zeroed(e, k);
@@ -57,7 +57,7 @@ static bool allocate(search *s, pln_engine *e) {
   return s->to != NULL;
 }
 
-static void dispose(search *s, pln_engine *e) {
+static void free_cycle_search(search *s, pln_engine *e) {
   size_t k = (s->n + (size_t)1) * sizeof(uint32_t);
   if (s->to)
     pln_mem_free(e, s->to, (s->first[s->n] + (size_t)1) * sizeof *s->to);
@@ -72,7 +72,7 @@ static void dispose(search *s, pln_engine *e) {
 
 /* ------------------------------------------------------------------- search */
 
-static void enter(search *s, uint32_t i) {
+static void enter_called_function(search *s, uint32_t i) {
   s->number[i] = s->low[i] = ++s->found;
   s->at[i] = s->first[i];
   s->is_open[i] = 1;
@@ -96,7 +96,7 @@ static void close_component(search *s, uint32_t i) {
   } while (member != i);
 }
 
-static void leave(search *s, uint32_t i) {
+static void leave_called_function(search *s, uint32_t i) {
   s->n_path--;
   if (s->low[i] == s->number[i])
     close_component(s, i);
@@ -104,35 +104,35 @@ static void leave(search *s, uint32_t i) {
     lower(s, s->path[s->n_path - 1], s->low[i]);
 }
 
-static void step(search *s) {
+static void search_next_callee(search *s) {
   uint32_t i = s->path[s->n_path - 1];
   if (s->at[i] == s->first[i + 1]) {
-    leave(s, i);
+    leave_called_function(s, i);
     return;
   }
   uint32_t to = s->to[s->at[i]++];
   s->cyclic[i] |= to == i;
   if (!s->number[to])
-    enter(s, to);
+    enter_called_function(s, to);
   else if (s->is_open[to])
     lower(s, i, s->number[to]);
 }
 
-pln_status pln_call_cycles(const pln_module *module, const uint8_t *member,
-                           uint8_t *cyclic) {
+pln_status pln_recursive_functions(const pln_module *module,
+                                   const uint8_t *member, uint8_t *cyclic) {
   pln_engine *e = pln_module_engine(module);
   search s = {.module = module,
               .member = member,
               .cyclic = cyclic,
               .n = pln_module_count(module)};
-  bool room = allocate(&s, e);
+  bool room = alloc_search_tables(&s, e);
   memset(cyclic, 0, s.n);
   for (uint32_t i = 0; i < s.n && room; i++) {
     if (!s.number[i])
-      enter(&s, i);
+      enter_called_function(&s, i);
     while (s.n_path > 0)
-      step(&s);
+      search_next_callee(&s);
   }
-  dispose(&s, e);
+  free_cycle_search(&s, e);
   return room ? PLN_OK : pln_nomem(e);
 }

@@ -7,7 +7,8 @@
 
 /* cyclic[i] of each function of the module: it refers to itself, directly or
  * through others; only functions with member[i] count. */
-pln_status pln_call_cycles(const pln_module *module, const uint8_t *member,
-                           uint8_t *cyclic) PLN_CHECKED;
+pln_status pln_recursive_functions(const pln_module *module,
+                                   const uint8_t *member,
+                                   uint8_t *cyclic) PLN_CHECKED;
 
 #endif

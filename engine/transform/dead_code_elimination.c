@@ -21,19 +21,19 @@ enum { FOR_EFFECTS = 2 };
 
 /* The tables are there when the graph has a let at all; sealing finds the rest
  * of what is dead. */
-typedef struct sweep {
+typedef struct dce_rewrite {
   const pln_graph *graph;
-  bool kept;       /* nodes have keep marks */
-  uint8_t *live;   /* a node */
-  pln_scope *home; /* a node: its innermost scope */
-  uint32_t *lets;  /* a scope: lets of its own that stay */
-  bool again;      /* a let has lost the effects that it stayed for */
+  bool kept;             /* nodes have keep marks */
+  uint8_t *live;         /* a node */
+  pln_scope *node_scope; /* a node: its innermost scope */
+  uint32_t *lets;        /* a scope: lets of its own that stay */
+  bool again;            /* a let has lost the effects that it stayed for */
   int64_t removed;
-} sweep;
+} dce_rewrite;
 
 /* ----------------------------------------------------------------- liveness */
 
-static void look(sweep *s, bool *lets) {
+static void count_live_uses(dce_rewrite *s, bool *lets) {
   const pln_graph *g = s->graph;
   *lets = false;
   for (pln_ref i = 0; i < g->n_nodes; i++) {
@@ -42,14 +42,14 @@ static void look(sweep *s, bool *lets) {
   }
 }
 
-static bool in_dead_scope(const sweep *s, pln_ref i) {
-  pln_ref owner = s->graph->scopes[s->home[i]].owner;
+static bool in_dead_scope(const dce_rewrite *s, pln_ref i) {
+  pln_ref owner = s->graph->scopes[s->node_scope[i]].owner;
   return owner != PLN_NONE && !s->live[owner];
 }
 
 /* What is evaluated whether it is used or not; a let is as its value, and
  * stays when its variable is used. */
-static bool is_needed(const sweep *s, pln_ref i) {
+static bool is_needed(const dce_rewrite *s, pln_ref i) {
   const pln_graph *g = s->graph;
   const pln_node *n = &g->nodes[i];
   if (s->live[i])
@@ -63,13 +63,13 @@ static bool is_needed(const sweep *s, pln_ref i) {
 }
 
 /* Nothing uses what stays. */
-static bool is_for_effects(const sweep *s, pln_ref i) {
+static bool is_for_effects(const dce_rewrite *s, pln_ref i) {
   const pln_graph *g = s->graph;
   return !s->live[i] &&
          (g->nodes[i].kind != PLN_LET || !s->live[pln_operand(g, i, 0)]);
 }
 
-static void mark(sweep *s, const pln_node *n) {
+static void mark(dce_rewrite *s, const pln_node *n) {
   const pln_graph *g = s->graph;
   for (uint32_t k = 0; k < n->count; k++)
     s->live[g->operands[n->first + k]] = 1;
@@ -79,7 +79,7 @@ static void mark(sweep *s, const pln_node *n) {
 }
 
 /* What is not needed goes; of a let, when it may. */
-static pln_status let_stays(const sweep *s, pln_ref i, bool *out) {
+static pln_status let_stays(const dce_rewrite *s, pln_ref i, bool *out) {
   const pln_graph *g = s->graph;
   bool allowed;
   *out = is_needed(s, i);
@@ -92,7 +92,7 @@ static pln_status let_stays(const sweep *s, pln_ref i, bool *out) {
 
 /* Users come after what they use, owners after their scopes, and the uses of a
  * variable after its let: one step back over the array finds all. */
-static pln_status find_live(sweep *s) {
+static pln_status find_live(dce_rewrite *s) {
   const pln_graph *g = s->graph;
   s->live[g->root] = 1;
   for (pln_ref i = g->n_nodes; i-- > 0;) {
@@ -103,7 +103,7 @@ static pln_status find_live(sweep *s) {
     if (!stays)
       continue;
     s->live[i] = is_for_effects(s, i) ? FOR_EFFECTS : 1;
-    s->lets[s->home[i]] += g->nodes[i].kind == PLN_LET;
+    s->lets[s->node_scope[i]] += g->nodes[i].kind == PLN_LET;
     mark(s, &g->nodes[i]);
   }
   return PLN_OK;
@@ -111,9 +111,9 @@ static pln_status find_live(sweep *s) {
 
 /* ------------------------------------------------------------------ rewrite */
 
-static pln_status enter(void *ud, pln_rewrite *rw, pln_scope old,
-                        pln_scope_action *action) {
-  const sweep *s = ud;
+static pln_status enter_live_scope(void *ud, pln_rewrite *rw, pln_scope old,
+                                   pln_scope_action *action) {
+  const dce_rewrite *s = ud;
   pln_ref owner = s->graph->scopes[old].owner;
   (void)rw;
   if (s->lets && s->graph->nodes[owner].kind == PLN_LET_BLOCK && !s->lets[old])
@@ -136,7 +136,7 @@ static pln_status drop_mark(pln_rewrite *rw, pln_ref node) {
 
 /* `old` stayed for effects that the new node, or a let's value, has no more:
  * they were in a block that is dissolved, or in what went. */
-static bool loses_effects(const sweep *s, pln_rewrite *rw, pln_ref old,
+static bool loses_effects(const dce_rewrite *s, pln_rewrite *rw, pln_ref old,
                           pln_ref node) {
   if (!s->live || s->live[old] != FOR_EFFECTS)
     return false;
@@ -148,8 +148,9 @@ static bool loses_effects(const sweep *s, pln_rewrite *rw, pln_ref old,
 
 /* A let that goes leaves its value, which goes too when nothing else uses it.
  */
-static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
-  sweep *s = ud;
+static pln_status eliminate_dead_node(void *ud, pln_rewrite *rw, pln_ref old,
+                                      pln_ref *node) {
+  dce_rewrite *s = ud;
   if (s->graph->nodes[old].flags & PLN_NODE_KEEP)
     return drop_mark(rw, *node);
   s->again |= loses_effects(s, rw, old, *node);
@@ -161,9 +162,10 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   return PLN_OK;
 }
 
-static pln_status eliminate(sweep *s, pln_pass_run *run) {
+static pln_status eliminate(dce_rewrite *s, pln_pass_run *run) {
   pln_graph *out;
-  pln_mutator m = {.ud = s, .visit = visit, .enter = enter};
+  pln_mutator m = {
+      .ud = s, .visit = eliminate_dead_node, .enter = enter_live_scope};
   if (!s->live && !s->kept)
     m.visit = NULL;
   PLN_TRY(pln_graph_rewrite(s->graph, &m, &out));
@@ -173,16 +175,16 @@ static pln_status eliminate(sweep *s, pln_pass_run *run) {
 }
 
 /* With the tables that lets need. */
-static pln_status eliminate_lets(sweep *s, pln_pass_run *run) {
+static pln_status eliminate_lets(dce_rewrite *s, pln_pass_run *run) {
   const pln_graph *g = s->graph;
   pln_engine *e = g->engine;
   size_t n = g->n_nodes, k = g->n_scopes;
   pln_status status = PLN_ERR_NOMEM;
   s->live = pln_mem_zeroed(e, n * sizeof *s->live);
-  s->home = pln_mem_zeroed(e, n * sizeof *s->home);
+  s->node_scope = pln_mem_zeroed(e, n * sizeof *s->node_scope);
   s->lets = pln_mem_zeroed(e, k * sizeof *s->lets);
-  if (s->live && s->home && s->lets) {
-    pln_graph_homes(g, s->home);
+  if (s->live && s->node_scope && s->lets) {
+    pln_graph_node_scopes(g, s->node_scope);
     status = find_live(s);
     if (status == PLN_OK)
       status = eliminate(s, run);
@@ -190,22 +192,22 @@ static pln_status eliminate_lets(sweep *s, pln_pass_run *run) {
     pln_nomem(e);
   }
   pln_mem_free(e, s->live, n * sizeof *s->live);
-  pln_mem_free(e, s->home, n * sizeof *s->home);
+  pln_mem_free(e, s->node_scope, n * sizeof *s->node_scope);
   pln_mem_free(e, s->lets, k * sizeof *s->lets);
   s->live = NULL;
   s->lets = NULL;
   return status;
 }
 
-static pln_status sweep_once(sweep *s, pln_pass_run *run) {
+static pln_status sweep_once(dce_rewrite *s, pln_pass_run *run) {
   bool lets;
   s->kept = s->again = false;
-  look(s, &lets);
+  count_live_uses(s, &lets);
   return lets ? eliminate_lets(s, run) : eliminate(s, run);
 }
 
 pln_status pln_pass_dead_code_elimination(pln_pass_run *run) {
-  sweep s = {.graph = pln_run_function(run)};
+  dce_rewrite s = {.graph = pln_run_function(run)};
   PLN_TRY(pln_rule_tried(pln_run_engine(run), "drop", 0, 0));
   PLN_TRY(sweep_once(&s, run));
   for (uint32_t n = 1; s.again && n < MOST_SWEEPS; n++) {

@@ -7,8 +7,8 @@ static pln_status form_all(pln_pass_run *run, pln_form_fn form,
                            pln_graph **results, bool *changed) {
   const pln_module *module = run->module;
   for (uint32_t i = 0; i < module->count; i++) {
-    const pln_graph *old = pln_module_function(module, i);
-    if (pln_pass_takes(old))
+    const pln_graph *old = pln_module_function_at(module, i);
+    if (pln_pass_applies(old))
       PLN_TRY(form(run, old, &results[i]));
     if (results[i] == old) {
       pln_graph_release(results[i]);

@@ -5,8 +5,8 @@
 #include "transform/transform.h"
 
 /* What both types say of the node; *more when it is more than its own says. */
-static pln_status meet(pln_rewrite *rw, pln_ref node, pln_type *type,
-                       bool *more) {
+static pln_status meet_node_type(pln_rewrite *rw, pln_ref node, pln_type *type,
+                                 bool *more) {
   const pln_graph *g = pln_rewrite_graph(rw);
   const pln_node *n = &g->nodes[node];
   bool conflict;
@@ -27,7 +27,7 @@ static pln_status with_field(const pln_graph *g, pln_ref tuple, uint32_t field,
   if (!parts)
     return pln_nomem(g->engine);
   for (uint32_t i = 0; i < n; i++)
-    parts[i] = i == field ? type : pln_type_part(g->engine, old, i);
+    parts[i] = i == field ? type : pln_type_part_at(g->engine, old, i);
   pln_status status =
       pln_type_make(g->engine, PLN_TYPE_TUPLE, 0, n, parts, out);
   pln_mem_free(g->engine, parts, n * sizeof *parts);
@@ -37,7 +37,7 @@ static pln_status with_field(const pln_graph *g, pln_ref tuple, uint32_t field,
 /* Of a field its tuple knows as much: text is read so. */
 pln_status pln_keep_type(pln_rewrite *rw, pln_ref node, pln_type type) {
   bool more;
-  PLN_TRY(meet(rw, node, &type, &more));
+  PLN_TRY(meet_node_type(rw, node, &type, &more));
   while (more) {
     pln_builder *b = pln_rewrite_builder(rw);
     if (!b)
@@ -48,11 +48,11 @@ pln_status pln_keep_type(pln_rewrite *rw, pln_ref node, pln_type type) {
     if (n->kind != PLN_TUPLE_GET_ITEM)
       return PLN_OK;
     node = g->operands[n->first];
-    if (pln_type_kind_of(g->engine, g->nodes[node].type) != PLN_TYPE_TUPLE ||
+    if (pln_type_get_kind(g->engine, g->nodes[node].type) != PLN_TYPE_TUPLE ||
         n->data >= pln_type_n_parts(g->engine, g->nodes[node].type))
       return PLN_OK;
     PLN_TRY(with_field(g, node, n->data, type, &type));
-    PLN_TRY(meet(rw, node, &type, &more));
+    PLN_TRY(meet_node_type(rw, node, &type, &more));
   }
   return PLN_OK;
 }
@@ -62,7 +62,7 @@ pln_status pln_keep_type(pln_rewrite *rw, pln_ref node, pln_type type) {
 pln_status pln_keep_rank(pln_rewrite *rw, pln_ref node, pln_type type) {
   const pln_graph *g = pln_rewrite_graph(rw);
   pln_type own = g->nodes[node].type;
-  if (pln_type_kind_of(g->engine, own) == PLN_TYPE_TENSOR &&
+  if (pln_type_get_kind(g->engine, own) == PLN_TYPE_TENSOR &&
       pln_type_rank(g->engine, own) >= 0 && pln_type_dtype(g->engine, own))
     return PLN_OK;
   return pln_keep_type(rw, node, type);

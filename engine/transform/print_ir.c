@@ -1,7 +1,8 @@
 /* print_ir.c: the module as text, in the midst of a pipeline.
  *
  * Run by the executor, on a module, which comes back as it is. Where the text
- * goes is the host's to say (pln_print_to): nothing is written without.
+ * goes is the host's to say (pln_engine_set_output): nothing is written
+ * without.
  *
  *     PrintIR(header):
  *     #[version = "0.0.5"]
@@ -11,18 +12,18 @@
 
 #include "transform/transform.h"
 
-void pln_print_to(pln_engine *engine, pln_write_fn write, void *ud) {
+void pln_engine_set_output(pln_engine *engine, pln_write_fn write, void *ud) {
   engine->passes->print = write;
   engine->passes->print_ud = ud;
 }
 
-static pln_status put(const struct pln_registry *r, const char *data,
-                      size_t size) {
+static pln_status write_printed_ir(const struct pln_registry *r,
+                                   const char *data, size_t size) {
   return size > 0 ? r->print(r->print_ud, data, size) : PLN_OK;
 }
 
 static pln_status put_text(const struct pln_registry *r, const char *text) {
-  return put(r, text, strlen(text));
+  return write_printed_ir(r, text, strlen(text));
 }
 
 pln_status pln_pass_print_ir(pln_pass_run *run) {
@@ -36,7 +37,7 @@ pln_status pln_pass_print_ir(pln_pass_run *run) {
     return pln_diag_error(e, PLN_ERR_ARGUMENT, NULL,
                           "there is nowhere to print: see pln_print_to");
   PLN_TRY(put_text(r, "PrintIR("));
-  PLN_TRY(put(r, header.data, header.size));
+  PLN_TRY(write_printed_ir(r, header.data, header.size));
   PLN_TRY(put_text(r, "):\n"));
   PLN_TRY(pln_print_module(module, &options, r->print, r->print_ud));
   return put_text(r, "\n");

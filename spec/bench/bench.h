@@ -21,7 +21,7 @@ static inline void must(pln_engine *e, pln_status status) {
     return;
   char text[1000] = "";
   for (size_t i = 0; i < pln_diag_count(e); i++)
-    pln_diag_format(pln_diag_get(e, i), text, sizeof text);
+    pln_diag_format(pln_diag_at(e, i), text, sizeof text);
   fprintf(stderr, "bench: %s: %s\n", pln_status_text(status), text);
   exit(1);
 }

@@ -60,11 +60,11 @@ static pln_status leave(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
 
 static pln_status share(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   (void)ud, (void)old;
-  return pln_rewrite_share(rw, *node, node);
+  return pln_rewrite_number_value(rw, *node, node);
 }
 
 static double rewrite(pln_engine *e, pln_module *module, const pln_mutator *m) {
-  pln_graph *graph = pln_module_function(module, 0), *out;
+  pln_graph *graph = pln_module_function_at(module, 0), *out;
   double start = now();
   must(e, pln_graph_rewrite(graph, m, &out));
   double seconds = now() - start;
@@ -81,7 +81,7 @@ static pln_status count(void *ud, const pln_graph *graph, pln_ref node) {
 }
 
 static double walk(pln_engine *e, pln_module *module) {
-  pln_graph *graph = pln_module_function(module, 0);
+  pln_graph *graph = pln_module_function_at(module, 0);
   uint32_t n = 0;
   double start = now();
   must(e, pln_walk_post_order(graph, pln_graph_root(graph), count, &n));

@@ -52,7 +52,7 @@ static double shortest(pln_engine *e, const pln_module *mod,
   for (bool first = true; first || now() < end; first = false) {
     pln_tensor *out;
     double start = now();
-    must(e, pln_eval_function(mod, graph, n, inputs, 1, &out));
+    must(e, pln_eval_tensors(mod, graph, n, inputs, 1, &out));
     double took = (now() - start) * 1e3;
     best = took < best ? took : best;
     if (first)
@@ -81,10 +81,10 @@ int main(int argc, char **argv) {
   if (!e || argc != 6)
     return 2;
   must(e, pln_blas_find(e, pln_text(argv[5]), &blas));
-  must(e, pln_blas_choose(e, blas));
+  must(e, pln_blas_set_choice(e, blas));
   must(e, pln_onnx_load(e, argv[1], &mod));
   must(e, pln_symbol_intern(e, pln_text("main"), &name));
-  const pln_graph *g = pln_module_function(mod, pln_module_find(mod, name));
+  const pln_graph *g = pln_module_function_at(mod, pln_module_find(mod, name));
   pln_scope body = pln_node_scope(g, pln_graph_root(g), 0);
   FILE *from = must_open(argv[2], "rb");
   uint32_t n = 0;

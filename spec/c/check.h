@@ -93,7 +93,7 @@ static inline bool check_status(pln_status got, pln_status wanted,
 static inline void print_diags(const pln_engine *engine) {
   char text[1024];
   for (size_t i = 0; i < pln_diag_count(engine); i++) {
-    pln_diag_format(pln_diag_get(engine, i), text, sizeof text);
+    pln_diag_format(pln_diag_at(engine, i), text, sizeof text);
     printf("# %s\n", text);
   }
 }

@@ -32,7 +32,7 @@ static inline pln_ref add(pln_ref x, pln_ref y) {
 
 static inline pln_ref let(pln_ref v, pln_ref value, pln_ref body) {
   pln_ref ref = PLN_NONE;
-  CHECK_OK(pln_build_free_let(b, v, value, body, &ref));
+  CHECK_OK(pln_build_floating_let(b, v, value, body, &ref));
   return ref;
 }
 

@@ -41,7 +41,7 @@ static inline pln_tensor *one_tensor(pln_engine *e, pln_dtype dtype,
   size_t size = pln_dtype_bits(dtype) / 8;
   for (uint32_t i = 0; i < rank; i++)
     size *= (size_t)dims[i];
-  CHECK_OK(pln_tensor_from(e, dtype, rank, dims, data, size, &t));
+  CHECK_OK(pln_tensor_from_bytes(e, dtype, rank, dims, data, size, &t));
   return t;
 }
 

@@ -97,7 +97,7 @@ typedef pln_status (*oom_work)(pln_engine *engine, void *ud);
 
 static inline bool oom_has_error(const pln_engine *engine) {
   for (size_t i = 0; i < pln_diag_count(engine); i++)
-    if (pln_diag_get(engine, i)->severity == PLN_ERROR)
+    if (pln_diag_at(engine, i)->severity == PLN_ERROR)
       return true;
   return false;
 }

@@ -116,8 +116,8 @@ static pln_ref read_constant(const char *s) {
     }
     s += strcspn(s, " ");
   }
-  CHECK_OK(pln_tensor_from(engine, dtype, (uint32_t)rank, dims, data,
-                           (n * bits + 7) / 8, &t));
+  CHECK_OK(pln_tensor_from_bytes(engine, dtype, (uint32_t)rank, dims, data,
+                                 (n * bits + 7) / 8, &t));
   CHECK_OK(pln_build_constant(builder, t, &node));
   pln_tensor_release(t);
   return node;
@@ -294,7 +294,7 @@ static pln_status build(const row *r, pln_ref *node) {
 /* "refused: 'nn.max_pool': strides has 0" */
 static void put_diag(char *got, const char *what) {
   size_t n = pln_diag_count(engine);
-  const char *text = n ? pln_diag_get(engine, n - 1)->message : "";
+  const char *text = n ? pln_diag_at(engine, n - 1)->message : "";
   snprintf(got, ROW_TEXT, "%s: %s", what, text);
 }
 

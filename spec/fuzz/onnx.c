@@ -70,7 +70,7 @@ static void replay_seed(const replay_plan *plan) {
   pln_module *module = NULL;
   pln_slice bytes = {rope.bytes.data, rope.bytes.size};
   if (pln_onnx_parse(engine, bytes, NULL, &module) != PLN_OK) {
-    fprintf(stderr, "%s\n", pln_diag_get(engine, 0)->message);
+    fprintf(stderr, "%s\n", pln_diag_at(engine, 0)->message);
     fail("the seed model cannot be read");
   }
   pln_module_release(module);

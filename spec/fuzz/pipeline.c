@@ -25,7 +25,7 @@ static const char seed_text[] =
 static void fail(const char *what, const pln_engine *engine) {
   fprintf(stderr, "fuzz_pipeline: %s\n", what);
   for (size_t i = 0; engine && i < pln_diag_count(engine); i++)
-    fprintf(stderr, "  %s\n", pln_diag_get(engine, i)->message);
+    fprintf(stderr, "  %s\n", pln_diag_at(engine, i)->message);
   abort();
 }
 
@@ -100,7 +100,7 @@ static void try_pipeline(pln_engine *engine, const pln_pass *pass) {
 static void check_diag(const pln_engine *engine) {
   if (pln_diag_count(engine) != 1)
     fail("reading failed without one diagnostic", engine);
-  if (!pln_diag_get(engine, 0)->span.line)
+  if (!pln_diag_at(engine, 0)->span.line)
     fail("the diagnostic points nowhere", engine);
 }
 

@@ -13,7 +13,7 @@
 static void fail(const char *what, const pln_engine *engine) {
   fprintf(stderr, "fuzz_relay: %s\n", what);
   for (size_t i = 0; engine && i < pln_diag_count(engine); i++)
-    fprintf(stderr, "  %s\n", pln_diag_get(engine, i)->message);
+    fprintf(stderr, "  %s\n", pln_diag_at(engine, i)->message);
   abort();
 }
 

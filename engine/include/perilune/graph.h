@@ -111,11 +111,11 @@ PLN_API const char *pln_kind_name(pln_kind kind); /* "TupleGetItem": static */
 /* A place in a source text. Rows and columns count from 1, columns in bytes;
  * the end is one past the last character; 0: not known, as of nodes that TVM
  * took from another framework, where the source is a node's name there. */
-typedef struct pln_text_place {
+typedef struct pln_source_span {
   pln_symbol source;
   uint32_t row, column;
   uint32_t end_row, end_column;
-} pln_text_place;
+} pln_source_span;
 
 /* A sealed graph: an expression (pln_graph_root) with all it needs, usually a
  * Function. Never changes; reference counted.
@@ -160,7 +160,7 @@ PLN_API pln_symbol pln_node_symbol(const pln_graph *graph, pln_ref node);
 /* Where the node stands in the text that it was read from, if it was. False
  * when nothing is known. `printed` (may be NULL): it is shown in text. */
 PLN_API bool pln_node_place(const pln_graph *graph, pln_ref node,
-                            pln_text_place *out, bool *printed);
+                            pln_source_span *out, bool *printed);
 /* What made a node, newest first: passes and their rules, at the end where it
  * came from. pln_node_history gives the first row, pln_history_next reads the
  * row `at` and gives the one after it; 0: no more, or nothing is known. */
@@ -173,12 +173,12 @@ typedef struct pln_history_row {
   uint32_t run;         /* of the pass, in the outermost application */
   uint32_t application; /* in that run, of those asked for of its function; 0:
                            not counted */
-  uint32_t from; /* what it was made from, for pln_history_tell; 0: not */
+  uint32_t from; /* what it was made from, for pln_history_describe; 0: not */
   uint32_t also; /*   known; the second: what was merged in, or else */
   /* A source; what is not known is 0. */
   pln_symbol name;
-  pln_text_place place; /* in a text */
-  pln_symbol script;    /* a Lua file, and the line that built it */
+  pln_source_span place; /* in a text */
+  pln_symbol script;     /* a Lua file, and the line that built it */
   uint32_t line;
   const char *file; /* borrowed, as the next two: of a node of an ONNX model */
   pln_slice node;   /*   its name, or first output, and its operator */
@@ -188,8 +188,8 @@ PLN_API uint32_t pln_node_history(const pln_graph *graph, pln_ref node);
 PLN_API uint32_t pln_history_next(const pln_graph *graph, uint32_t at,
                                   pln_history_row *out);
 /* The source behind a row, as snprintf does: "node 'a' (Conv), model.onnx". */
-PLN_API size_t pln_history_tell(const pln_graph *graph, uint32_t at, char *text,
-                                size_t size);
+PLN_API size_t pln_history_describe(const pln_graph *graph, uint32_t at,
+                                    char *text, size_t size);
 /* Scopes owned: Function, LetBlock and For 1, If 2, Match one an arm. */
 PLN_API uint32_t pln_node_n_scopes(const pln_graph *graph, pln_ref node);
 PLN_API pln_scope pln_node_scope(const pln_graph *graph, pln_ref node,
@@ -307,8 +307,9 @@ PLN_API pln_status pln_build_clause(pln_builder *b, pln_ref pattern,
 PLN_API pln_status pln_build_tuple(pln_builder *b, uint32_t n,
                                    const pln_ref *fields,
                                    pln_ref *out) PLN_CHECKED;
-PLN_API pln_status pln_build_get(pln_builder *b, pln_ref tuple, uint32_t index,
-                                 pln_ref *out) PLN_CHECKED;
+PLN_API pln_status pln_build_tuple_get_item(pln_builder *b, pln_ref tuple,
+                                            uint32_t index,
+                                            pln_ref *out) PLN_CHECKED;
 /* A call of an operator; n_results as in pln_node_n_results. */
 PLN_API pln_status pln_build_call(pln_builder *b, pln_op op, pln_attrs attrs,
                                   uint32_t n_results, uint32_t n,
@@ -378,24 +379,25 @@ PLN_API pln_status pln_build_bind(pln_builder *b, uint32_t n,
                                   const pln_ref *params, pln_ref body,
                                   pln_attrs attrs, pln_type ret,
                                   pln_ref *out) PLN_CHECKED;
-PLN_API pln_status pln_build_free_if(pln_builder *b, pln_ref cond,
-                                     pln_ref then_value, pln_ref else_value,
-                                     pln_ref *out) PLN_CHECKED;
-PLN_API pln_status pln_build_free_let(pln_builder *b, pln_ref var,
-                                      pln_ref value, pln_ref body,
-                                      pln_ref *out) PLN_CHECKED;
+PLN_API pln_status pln_build_floating_if(pln_builder *b, pln_ref cond,
+                                         pln_ref then_value, pln_ref else_value,
+                                         pln_ref *out) PLN_CHECKED;
+PLN_API pln_status pln_build_floating_let(pln_builder *b, pln_ref var,
+                                          pln_ref value, pln_ref body,
+                                          pln_ref *out) PLN_CHECKED;
 
 /* `body`, in whose scope `value`, which it need not use, is an extra root
- * (pln_build_keep). */
-PLN_API pln_status pln_build_free_keep(pln_builder *b, pln_ref value,
-                                       pln_ref body, pln_ref *out) PLN_CHECKED;
+ * (pln_build_extra_root). */
+PLN_API pln_status pln_build_floating_extra_root(pln_builder *b, pln_ref value,
+                                                 pln_ref body,
+                                                 pln_ref *out) PLN_CHECKED;
 
 /* Each arm: a pattern, whose PatternVars name its variables, and a body. */
-PLN_API pln_status pln_build_free_match(pln_builder *b, pln_ref data,
-                                        bool complete, uint32_t n,
-                                        const pln_ref *patterns,
-                                        const pln_ref *bodies,
-                                        pln_ref *out) PLN_CHECKED;
+PLN_API pln_status pln_build_floating_match(pln_builder *b, pln_ref data,
+                                            bool complete, uint32_t n,
+                                            const pln_ref *patterns,
+                                            const pln_ref *bodies,
+                                            pln_ref *out) PLN_CHECKED;
 
 /* Copies `node` of another graph, with all that it needs, into the builder.
  * Memoised; Vars that are bound outside of it become free, with their
@@ -408,14 +410,14 @@ PLN_API pln_status pln_build_attr_order(pln_builder *b, pln_ref node,
                                         uint32_t n,
                                         const pln_symbol *names) PLN_CHECKED;
 /* Keeps a node that nothing uses until DeadCodeElimination. */
-PLN_API void pln_build_keep(pln_builder *b, pln_ref node);
+PLN_API void pln_build_extra_root(pln_builder *b, pln_ref node);
 /* Names a node: a hint for printing, and for export its ONNX value names. */
 PLN_API pln_status pln_build_name(pln_builder *b, pln_ref node,
                                   pln_symbol name) PLN_CHECKED;
 /* Tells where a node stands in its source. A `printed` place is written behind
  * the node's type, as `span=source:row:column`. */
 PLN_API pln_status pln_build_span(pln_builder *b, pln_ref node,
-                                  const pln_text_place *place,
+                                  const pln_source_span *place,
                                   bool printed) PLN_CHECKED;
 
 /* A sealed graph of `root`. Scoped use: the builder is spent. Free use: the
@@ -466,7 +468,7 @@ PLN_API pln_status pln_walker_next(pln_walker *walker, pln_walk_event *event,
 PLN_API void pln_walker_skip(pln_walker *walker);
 /* After DONE: goes on at another node, without what was visited; false when
  * that node was. */
-PLN_API bool pln_walker_again(pln_walker *walker, pln_ref node);
+PLN_API bool pln_walker_revisit(pln_walker *walker, pln_ref node);
 
 /* Visits of types: each distinct type once, after all parts of it; those of a
  * function type are its parameters, result, type parameters, constraints. */
@@ -488,11 +490,11 @@ PLN_API pln_status pln_type_walker_next(pln_type_walker *walker, pln_type *type,
 /* Types rebuilt part by part, each distinct one once. `old` with the images of
  * its parts is *type: leave it, or set it to what stands for `old`. A mutator
  * that failed is only good to be freed. */
-typedef pln_status (*pln_type_image)(void *ud, pln_engine *engine, pln_type old,
-                                     pln_type *type);
+typedef pln_status (*pln_type_rewrite_fn)(void *ud, pln_engine *engine,
+                                          pln_type old, pln_type *type);
 typedef struct pln_type_mutator pln_type_mutator;
 PLN_API pln_status pln_type_mutator_new(pln_engine *engine,
-                                        pln_type_image image, void *ud,
+                                        pln_type_rewrite_fn image, void *ud,
                                         pln_type_mutator **out) PLN_CHECKED;
 PLN_API void pln_type_mutator_free(pln_type_mutator *mutator);
 PLN_API pln_status pln_type_mutate(pln_type_mutator *mutator, pln_type type,
@@ -534,23 +536,24 @@ PLN_API pln_status pln_graph_bind(const pln_graph *graph, uint32_t n,
 
 /* *out is a copy in which all variables that the graph defines are other ones:
  * parameters, lets, patterns, what loops, blocks and buffers define. */
-PLN_API pln_status pln_graph_renew_defs(const pln_graph *graph,
-                                        pln_graph **out) PLN_CHECKED;
+PLN_API pln_status pln_graph_alpha_rename(const pln_graph *graph,
+                                          pln_graph **out) PLN_CHECKED;
 
 /* What becomes of a node of a graph that is made smaller, where something else
  * will do in its place. */
-typedef enum pln_cut {
-  PLN_CUT_KEEP,
-  PLN_CUT_FREE,   /* a new free variable of its type */
-  PLN_CUT_ZERO,   /* a constant of zeros; for tensors of known shape */
-  PLN_CUT_VALUE,  /* of a Let: it goes, its variable is the value */
-  PLN_CUT_OPERAND /* + k: its operand k; for an If the branch k, taken */
-} pln_cut;
+typedef enum pln_shrink_action {
+  PLN_SHRINK_KEEP,
+  PLN_SHRINK_FREE_VAR,  /* a new free variable of its type */
+  PLN_SHRINK_TO_ZERO,   /* a constant of zeros; for tensors of known shape */
+  PLN_SHRINK_LET_VALUE, /* of a Let: it goes, its variable is the value */
+  PLN_SHRINK_TO_OPERAND /* + k: its operand k; for an If the branch k, taken */
+} pln_shrink_action;
 /* `cuts` has an entry a node. *out is a graph without what nothing needs any
  * more. PLN_ERR_ARGUMENT where a cut does not fit its node; whether other nodes
  * bear the types that they see now is for pln_graph_verify to tell. */
-PLN_API pln_status pln_graph_cut(const pln_graph *graph, const uint32_t *cuts,
-                                 pln_graph **out) PLN_CHECKED;
+PLN_API pln_status pln_graph_shrink(const pln_graph *graph,
+                                    const uint32_t *cuts,
+                                    pln_graph **out) PLN_CHECKED;
 /* ---------------------------------------------------------- the loop level */
 
 /* TIR's PrimExprs and statements, in the same graphs. A PrimExpr is evaluated
@@ -660,9 +663,9 @@ typedef struct pln_body {
   const pln_ref *params; /* Vars */
   pln_ref stmt;
 } pln_body;
-PLN_API pln_status pln_build_free_stmt(pln_builder *b, const pln_prim *spec,
-                                       uint32_t k, const pln_body *bodies,
-                                       pln_ref *out) PLN_CHECKED;
+PLN_API pln_status pln_build_floating_stmt(pln_builder *b, const pln_prim *spec,
+                                           uint32_t k, const pln_body *bodies,
+                                           pln_ref *out) PLN_CHECKED;
 PLN_API pln_status pln_build_seq(pln_builder *b, uint32_t n,
                                  const pln_ref *stmts,
                                  pln_ref *out) PLN_CHECKED;
@@ -699,7 +702,7 @@ typedef struct pln_mutator {
   /* Called once for each distinct part of the types of variables, global
    * variables, constructors and of type parameters; what depends on them is
    * typed anew. */
-  pln_type_image type;
+  pln_type_rewrite_fn type;
   /* A node whose operands have other types now is typed again, and
    * PLN_ERR_TYPE where inference refuses it. Of files: then it is a warning,
    * and the node's type is not known. */
@@ -727,10 +730,10 @@ PLN_API pln_ref pln_rewrite_image(const pln_rewrite *rw, pln_ref old);
 PLN_API void pln_rewrite_bind(pln_rewrite *rw, pln_ref old, pln_ref node);
 /* An equal earlier node that the current scope sees, or `node` itself, which
  * is then entered in the hash-cons table of its scope. */
-PLN_API pln_status pln_rewrite_share(pln_rewrite *rw, pln_ref node,
-                                     pln_ref *out) PLN_CHECKED;
+PLN_API pln_status pln_rewrite_number_value(pln_rewrite *rw, pln_ref node,
+                                            pln_ref *out) PLN_CHECKED;
 /* Clears the keep marks: what nothing uses goes when the result is sealed. */
-PLN_API void pln_rewrite_drop_kept(pln_rewrite *rw);
+PLN_API void pln_rewrite_drop_extra_roots(pln_rewrite *rw);
 
 /* ----------------------------------------------------------------- module */
 
@@ -747,10 +750,10 @@ PLN_API pln_module *pln_module_retain(const pln_module *module);
 PLN_API void pln_module_release(pln_module *module);
 PLN_API pln_engine *pln_module_engine(const pln_module *module);
 PLN_API uint32_t pln_module_count(const pln_module *module);
-PLN_API pln_symbol pln_module_name(const pln_module *module, uint32_t index);
+PLN_API pln_symbol pln_module_name_at(const pln_module *module, uint32_t index);
 /* Borrowed. The graph's root is the Function. */
-PLN_API pln_graph *pln_module_function(const pln_module *module,
-                                       uint32_t index);
+PLN_API pln_graph *pln_module_function_at(const pln_module *module,
+                                          uint32_t index);
 /* PLN_NONE when there is no function of that name. */
 PLN_API uint32_t pln_module_find(const pln_module *module, pln_symbol name);
 PLN_API pln_attrs pln_module_attrs(const pln_module *module);
@@ -762,16 +765,18 @@ PLN_API pln_status pln_module_with(const pln_module *module, pln_symbol name,
                                    const pln_graph *function,
                                    pln_module **out) PLN_CHECKED;
 /* Several at once, such as a function and those that call it. */
-PLN_API pln_status pln_module_with_all(const pln_module *module, uint32_t n,
-                                       const pln_symbol *names,
-                                       const pln_graph *const *functions,
-                                       pln_module **out) PLN_CHECKED;
+PLN_API pln_status pln_module_with_functions(const pln_module *module,
+                                             uint32_t n,
+                                             const pln_symbol *names,
+                                             const pln_graph *const *functions,
+                                             pln_module **out) PLN_CHECKED;
 PLN_API pln_status pln_module_without(const pln_module *module, pln_symbol name,
                                       pln_module **out) PLN_CHECKED;
 /* Several at once: a copy shares the functions, but has a row for each. */
-PLN_API pln_status pln_module_without_all(const pln_module *module, uint32_t n,
-                                          const pln_symbol *names,
-                                          pln_module **out) PLN_CHECKED;
+PLN_API pln_status pln_module_without_functions(const pln_module *module,
+                                                uint32_t n,
+                                                const pln_symbol *names,
+                                                pln_module **out) PLN_CHECKED;
 PLN_API pln_status pln_module_with_attrs(const pln_module *module,
                                          pln_attrs attrs,
                                          pln_module **out) PLN_CHECKED;
@@ -798,19 +803,19 @@ typedef struct pln_constructor {
   const pln_type *inputs;
 } pln_constructor;
 
-typedef struct pln_type_data {
+typedef struct pln_type_def {
   pln_symbol name;
   bool is_extern;
   uint32_t n_vars;
   const pln_type *vars;
   uint32_t n_constructors;
   const pln_constructor *constructors;
-} pln_type_data;
+} pln_type_def;
 
 /* Definitions are 0 to n_types - 1 in order of insertion; borrowed. */
 PLN_API uint32_t pln_module_n_types(const pln_module *module);
-PLN_API const pln_type_data *pln_module_type(const pln_module *module,
-                                             uint32_t index);
+PLN_API const pln_type_def *pln_module_type_def_at(const pln_module *module,
+                                                   uint32_t index);
 /* PLN_NONE when there is none of that name. The definition that has a
  * constructor of that name, and which of its constructors it is. */
 PLN_API uint32_t pln_module_find_type(const pln_module *module,
@@ -819,7 +824,7 @@ PLN_API uint32_t pln_module_find_constructor(const pln_module *module,
                                              pln_symbol name, uint32_t *index);
 /* A changed copy with a definition added or replaced; `data` is copied. */
 PLN_API pln_status pln_module_with_type(const pln_module *module,
-                                        const pln_type_data *data,
+                                        const pln_type_def *data,
                                         pln_module **out) PLN_CHECKED;
 /* The function type of a constructor: `fn [A](A, List[A]) -> List[A]`. */
 PLN_API pln_status pln_module_constructor_type(const pln_module *module,
@@ -840,7 +845,7 @@ PLN_API pln_status pln_graph_infer(const pln_graph *graph,
                                    pln_graph **out) PLN_CHECKED;
 /* What typing a function for other types of its parameters came to. */
 #define PLN_TRIAL_MOST ((int64_t)1 << 24)
-typedef struct pln_type_trial {
+typedef struct pln_signature_result {
   pln_ref failed;     /* the first node that does not fit, or PLN_NONE */
   pln_ref empty;      /* the first that is empty where no parameter is, and
                        * that need not be; or PLN_NONE */
@@ -852,25 +857,27 @@ typedef struct pln_type_trial {
   uint32_t n_numbers;
   int64_t numbers[48];
   char message[256]; /* why it failed */
-} pln_type_trial;
+} pln_signature_result;
 /* Types a function as if its n parameters had these types; nothing is made or
  * computed, and the function stays as it is. Nodes that are ill-typed as they
  * stand are passed over. params: of n, which of them the node that failed, else
  * the empty one, depends on. `module` may be NULL. PLN_ERR_ARGUMENT when the
  * graph is no function of n parameters. */
-PLN_API pln_status pln_graph_try_types(const pln_graph *function,
-                                       const pln_module *module, uint32_t n,
-                                       const pln_type *types,
-                                       pln_type_trial *out,
-                                       bool *params) PLN_CHECKED;
+PLN_API pln_status pln_graph_infer_signature(const pln_graph *function,
+                                             const pln_module *module,
+                                             uint32_t n, const pln_type *types,
+                                             pln_signature_result *out,
+                                             bool *params) PLN_CHECKED;
 /* A PatternTuple of the cases that no arm of a graph's Match covers: none when
  * it is complete. Each value that is not matched fits one of them; they say no
  * more than the arms ask. `module` (may be NULL) has the data types.
  * PLN_ERR_TYPE for a constructor that it does not define, PLN_ERR_LIMIT when
  * there are too many cases to look at. */
-PLN_API pln_status pln_build_unmatched(pln_builder *b, const pln_graph *graph,
-                                       pln_ref match, const pln_module *module,
-                                       pln_ref *out) PLN_CHECKED;
+PLN_API pln_status pln_build_uncovered_cases(pln_builder *b,
+                                             const pln_graph *graph,
+                                             pln_ref match,
+                                             const pln_module *module,
+                                             pln_ref *out) PLN_CHECKED;
 /* The kind of a type, PLN_ERR_TYPE when one of its parts is of another kind
  * than its place wants. `module` (may be NULL) knows the definitions. */
 PLN_API pln_status pln_type_check_kind(pln_engine *engine,
@@ -959,7 +966,7 @@ PLN_API pln_status pln_parse_expr(pln_engine *engine, pln_slice text,
                                   pln_graph **out) PLN_CHECKED;
 
 /* What a text may refer to beside what stands in it. */
-typedef struct pln_text_given {
+typedef struct pln_parse_options {
   /* Its functions and data types have their names in the text; a module that is
    * read has them as well, and defines none of them again. NULL: nothing. */
   const pln_module *module;
@@ -971,15 +978,15 @@ typedef struct pln_text_given {
    * the type key that each is numbered under. */
   uint32_t n_objects;
   const pln_slice *objects;
-} pln_text_given;
+} pln_parse_options;
 /* The same with what is given; NULL: nothing. */
 PLN_API pln_status pln_parse_module_with(pln_engine *engine, pln_slice text,
                                          const char *source,
-                                         const pln_text_given *given,
+                                         const pln_parse_options *given,
                                          pln_module **out) PLN_CHECKED;
 PLN_API pln_status pln_parse_expr_with(pln_engine *engine, pln_slice text,
                                        const char *source,
-                                       const pln_text_given *given,
+                                       const pln_parse_options *given,
                                        pln_graph **out) PLN_CHECKED;
 
 /* Reads one type, as pln_print_type writes it. `vars` are the type variables

@@ -17,18 +17,19 @@ typedef enum pln_pass_kind {
   PLN_PASS_FUNCTION,  /* each Relay function by itself; functions with attribute
                          SkipOptimization, Extern or Compiler are passed over */
   PLN_PASS_PRIM_FUNC, /* each loop-level function; may remove it */
-  PLN_PASS_SEQUENTIAL /* passes made of passes, see pln_pass_form */
+  PLN_PASS_SEQUENTIAL /* passes made of passes, see pln_combinator */
 } pln_pass_kind;
 
 /* How a pass is made of others. */
-typedef enum pln_pass_form {
-  PLN_FORM_LEAF,       /* it is not: it has a body */
-  PLN_FORM_SEQUENTIAL, /* one after the other */
-  PLN_FORM_FIXPOINT,   /* again and again until nothing changes */
-  PLN_FORM_TRY,        /* a failure undoes them; then come those of `else` */
-  PLN_FORM_IF_CHANGED, /* only when the element before it changed something */
-  PLN_FORM_FUNCTIONS   /* each function through all of them by itself */
-} pln_pass_form;
+typedef enum pln_combinator {
+  PLN_COMBINATOR_NONE,       /* it is not: it has a body */
+  PLN_COMBINATOR_SEQUENTIAL, /* one after the other */
+  PLN_COMBINATOR_FIXPOINT,   /* again and again until nothing changes */
+  PLN_COMBINATOR_TRY, /* a failure undoes them; then come those of `else` */
+  PLN_COMBINATOR_IF_CHANGED,  /* only when the element before it changed
+                                 something */
+  PLN_COMBINATOR_PER_FUNCTION /* each function through all of them by itself */
+} pln_combinator;
 
 /* A pass object: immutable, reference counted. */
 typedef struct pln_pass pln_pass;
@@ -59,7 +60,7 @@ typedef struct pln_option {
 
 /* How a parallel pass is made again in another thread, when its body belongs to
  * one thread (a script's, say). */
-typedef struct pln_pass_mover {
+typedef struct pln_pass_cloner {
   /* On the caller's thread, before the others begin: what they need to know.
    * NULL: the pass stays with the caller's thread. */
   pln_status (*pack)(const pln_pass *pass, void **out);
@@ -67,10 +68,10 @@ typedef struct pln_pass_mover {
   /* In another thread, before it works: the same pass in its engine. *home is
    * NULL at first, then what was made for passes before; it is closed when the
    * thread has done its work. */
-  pln_status (*open)(pln_engine *engine, const void *packed, void **home,
-                     pln_pass **out);
-  void (*close)(void *home);
-} pln_pass_mover;
+  pln_status (*open)(pln_engine *engine, const void *packed,
+                     void **worker_state, pln_pass **out);
+  void (*close)(void *worker_state);
+} pln_pass_cloner;
 
 typedef struct pln_pass_spec {
   const char *name;
@@ -92,13 +93,13 @@ typedef struct pln_pass_spec {
    * longer: alone it stays with the caller's thread, with others of a
    * FUNCTIONS form it goes where they go. */
   bool light;
-  const pln_pass_mover *mover; /* NULL: `run` is called in any thread */
+  const pln_pass_cloner *cloner; /* NULL: `run` is called in any thread */
   pln_status (*run)(pln_pass_run *run);
   void *ud;
   void (*release)(void *ud); /* when the last reference goes; may be NULL */
   /* The result depends on nothing but the function (or module), the options and
    * what `identity` stands for: it may be kept and given again, see
-   * pln_cache_get_stats. Passes of equal name and `identity`, a text, do the
+   * pln_cache_stats_read. Passes of equal name and `identity`, a text, do the
    * same; NULL: only passes made of this specification do. */
   bool cacheable;
   const char *identity;
@@ -123,8 +124,8 @@ PLN_API pln_status pln_pass_unregister(pln_engine *engine,
 PLN_API pln_status pln_pass_make(pln_engine *engine, const char *name,
                                  pln_attrs options, pln_pass **out) PLN_CHECKED;
 /* The registry in order of registration; NULL past the end. */
-PLN_API const pln_pass *pln_pass_registered(const pln_engine *engine,
-                                            uint32_t index);
+PLN_API const pln_pass *pln_pass_registry_at(const pln_engine *engine,
+                                             uint32_t index);
 PLN_API pln_status pln_sequential_new(pln_engine *engine, const char *name,
                                       int opt_level, uint32_t n_required,
                                       const char *const *required, uint32_t n,
@@ -134,39 +135,39 @@ PLN_API pln_status pln_sequential_new(pln_engine *engine, const char *name,
  * most a FIXPOINT runs; the last `n_otherwise` of the `n` passes are a TRY's
  * `else`, 0 for other forms. FUNCTIONS takes passes over functions, and forms
  * of such. */
-PLN_API pln_status pln_form_new(pln_engine *engine, pln_pass_form form,
-                                uint32_t rounds, uint32_t n_otherwise,
-                                uint32_t n, pln_pass *const *passes,
-                                pln_pass **out) PLN_CHECKED;
-PLN_API pln_pass_form pln_pass_form_of(const pln_pass *pass);
+PLN_API pln_status pln_combinator_new(pln_engine *engine, pln_combinator form,
+                                      uint32_t rounds, uint32_t n_otherwise,
+                                      uint32_t n, pln_pass *const *passes,
+                                      pln_pass **out) PLN_CHECKED;
+PLN_API pln_combinator pln_pass_get_combinator(const pln_pass *pass);
 /* FIXPOINT: its most rounds. */
-PLN_API uint32_t pln_pass_rounds(const pln_pass *pass);
+PLN_API uint32_t pln_pass_max_iterations(const pln_pass *pass);
 /* TRY: how many of its elements come before `else`; else all. */
-PLN_API uint32_t pln_pass_n_body(const pln_pass *pass);
+PLN_API uint32_t pln_pass_n_try(const pln_pass *pass);
 PLN_API pln_pass *pln_pass_retain(const pln_pass *pass);
 PLN_API void pln_pass_release(pln_pass *pass);
 PLN_API const char *pln_pass_name(const pln_pass *pass);
 PLN_API const char *pln_pass_doc(const pln_pass *pass);
 PLN_API const char *pln_pass_source(const pln_pass *pass); /* or NULL */
 PLN_API bool pln_pass_cacheable(const pln_pass *pass);
-PLN_API pln_pass_kind pln_pass_kind_of(const pln_pass *pass);
+PLN_API pln_pass_kind pln_pass_get_kind(const pln_pass *pass);
 PLN_API int pln_pass_opt_level(const pln_pass *pass);
 PLN_API bool pln_pass_traceable(const pln_pass *pass);
 /* It may run in several threads; of a pass made of passes: all of them may. */
 PLN_API bool pln_pass_parallel(const pln_pass *pass);
 PLN_API uint32_t pln_pass_n_required(const pln_pass *pass);
-PLN_API const char *pln_pass_required(const pln_pass *pass, uint32_t index);
+PLN_API const char *pln_pass_required_at(const pln_pass *pass, uint32_t index);
 PLN_API pln_attrs pln_pass_options(const pln_pass *pass);
-PLN_API uint32_t pln_pass_n_option_rows(const pln_pass *pass);
-PLN_API const pln_option *pln_pass_option_row(const pln_pass *pass,
-                                              uint32_t index);
+PLN_API uint32_t pln_pass_n_options(const pln_pass *pass);
+PLN_API const pln_option *pln_pass_option_at(const pln_pass *pass,
+                                             uint32_t index);
 /* The default of a row of a pass or of the config; it lives as long as the
  * engine. */
 PLN_API pln_status pln_option_default(pln_engine *engine, const pln_option *row,
                                       pln_attr *out) PLN_CHECKED;
 /* Elements of a sequential. */
 PLN_API uint32_t pln_pass_n_elements(const pln_pass *pass);
-PLN_API pln_pass *pln_pass_element(const pln_pass *pass, uint32_t index);
+PLN_API pln_pass *pln_pass_element_at(const pln_pass *pass, uint32_t index);
 
 /* Runs the pass in the current context. *out is `module` itself, retained,
  * when nothing changed. On failure nothing has happened. */
@@ -176,7 +177,8 @@ PLN_API pln_status pln_pass_apply(pln_pass *pass, const pln_module *module,
 /* Takes what PrintIR prints, in pieces; a failure of `write` is one of the
  * pass. NULL, as at first: PrintIR fails, for the library writes nowhere by
  * itself. In Lua it is the standard error. */
-PLN_API void pln_print_to(pln_engine *engine, pln_write_fn write, void *ud);
+PLN_API void pln_engine_set_output(pln_engine *engine, pln_write_fn write,
+                                   void *ud);
 
 /* What the newest pln_pass_apply failed in, when the config of its context has
  * the key `reproducer`: the pass, what it was given, the context. Borrowed
@@ -187,7 +189,7 @@ typedef struct pln_failure {
   pln_context *context;
 } pln_failure;
 /* NULL: there is none. */
-PLN_API const pln_failure *pln_failure_get(const pln_engine *engine);
+PLN_API const pln_failure *pln_failure_last(const pln_engine *engine);
 PLN_API void pln_failure_clear(pln_engine *engine);
 
 /* Inside a pass body. */
@@ -243,8 +245,8 @@ typedef struct pln_rule_row {
 } pln_rule_row;
 PLN_API uint32_t pln_rule_count(const pln_engine *engine);
 /* NULL past the end. Valid until the next pass is applied. */
-PLN_API const pln_rule_row *pln_rule_get(const pln_engine *engine,
-                                         uint32_t index);
+PLN_API const pln_rule_row *pln_rule_at(const pln_engine *engine,
+                                        uint32_t index);
 /* Until the outermost application ends, every try of a rule is counted and
  * timed. For hooks and bodies. */
 PLN_API void pln_rule_watch(pln_engine *engine);
@@ -257,8 +259,9 @@ PLN_API pln_status pln_config_register(pln_engine *engine,
 /* PLN_ERR_NAME when unknown or built in. */
 PLN_API pln_status pln_config_unregister(pln_engine *engine,
                                          const char *name) PLN_CHECKED;
-PLN_API const pln_option *pln_config_row(const pln_engine *engine,
-                                         uint32_t index); /* NULL at the end */
+PLN_API const pln_option *
+pln_config_key_at(const pln_engine *engine,
+                  uint32_t index); /* NULL at the end */
 
 /* Hooks around contexts and passes; each may be NULL. A hook that fails stops
  * what it was called from; the table in pass/README.md tells how. */
@@ -302,17 +305,18 @@ PLN_API int pln_context_opt_level(const pln_context *context);
 PLN_API pln_attrs pln_context_config(const pln_context *context);
 /* The value of a config key or "key.field": as given, else its default.
  * PLN_ERR_NAME when there is no such key. */
-PLN_API pln_status pln_context_get(const pln_context *context, const char *key,
-                                   pln_attr *out) PLN_CHECKED;
+PLN_API pln_status pln_context_config_value(const pln_context *context,
+                                            const char *key,
+                                            pln_attr *out) PLN_CHECKED;
 PLN_API uint32_t pln_context_n_required(const pln_context *context);
-PLN_API const char *pln_context_required(const pln_context *c, uint32_t i);
+PLN_API const char *pln_context_required_at(const pln_context *c, uint32_t i);
 PLN_API uint32_t pln_context_n_disabled(const pln_context *context);
-PLN_API const char *pln_context_disabled(const pln_context *c, uint32_t i);
+PLN_API const char *pln_context_disabled_at(const pln_context *c, uint32_t i);
 PLN_API uint32_t pln_context_n_only(const pln_context *context);
-PLN_API const char *pln_context_only(const pln_context *c, uint32_t i);
+PLN_API const char *pln_context_only_at(const pln_context *c, uint32_t i);
 PLN_API uint32_t pln_context_n_instruments(const pln_context *context);
-PLN_API const pln_instrument *pln_context_instrument(const pln_context *c,
-                                                     uint32_t i);
+PLN_API const pln_instrument *pln_context_instrument_at(const pln_context *c,
+                                                        uint32_t i);
 /* The innermost entered context of this stack, else the engine's default. */
 PLN_API pln_context *pln_context_current(const pln_engine *engine);
 PLN_API pln_status pln_context_enter(pln_context *context) PLN_CHECKED;
@@ -345,8 +349,8 @@ typedef struct pln_report_row {
   const char *equal;
 } pln_report_row;
 PLN_API uint32_t pln_report_count(const pln_engine *engine);
-PLN_API const pln_report_row *pln_report_get(const pln_engine *engine,
-                                             uint32_t index);
+PLN_API const pln_report_row *pln_report_at(const pln_engine *engine,
+                                            uint32_t index);
 
 /* Results of passes that were kept under the config key `cache`, to be given
  * again for the same function, or one that differs from it in the numbers of
@@ -358,7 +362,7 @@ typedef struct pln_cache_stats {
   uint64_t results;               /* that are held, */
   uint64_t bytes;                 /* with so much of graphs and tensors */
 } pln_cache_stats;
-PLN_API pln_cache_stats pln_cache_get_stats(const pln_engine *engine);
+PLN_API pln_cache_stats pln_cache_stats_read(const pln_engine *engine);
 PLN_API void pln_cache_clear(pln_engine *engine);
 
 /* Whether a graph is in basic block normal form, as ToBasicBlockNormalForm

@@ -13,41 +13,43 @@ extern "C" {
 /* -------------------------------------------------------------- evaluator */
 
 /* A datum is what evaluation takes and gives: a tensor, a sequence of data, or
- * nothing. An ONNX optional is what it has, or PLN_DATUM_ABSENT. */
-typedef enum pln_datum_kind {
-  PLN_DATUM_NONE = 0, /* not computed; what a zeroed datum is */
-  PLN_DATUM_ABSENT,
-  PLN_DATUM_TENSOR,
-  PLN_DATUM_SEQUENCE,
-  PLN_DATUM_TUPLE,
-  PLN_N_DATUM_KINDS
-} pln_datum_kind;
+ * nothing. An ONNX optional is what it has, or PLN_RUNTIME_ABSENT. */
+typedef enum pln_runtime_value_kind {
+  PLN_RUNTIME_NONE = 0, /* not computed; what a zeroed datum is */
+  PLN_RUNTIME_ABSENT,
+  PLN_RUNTIME_TENSOR,
+  PLN_RUNTIME_SEQUENCE,
+  PLN_RUNTIME_TUPLE,
+  PLN_N_RUNTIME_VALUE_KINDS
+} pln_runtime_value_kind;
 
-/* By value; a copy without pln_datum_copy is borrowed. */
-typedef struct pln_datum {
-  uint32_t kind;   /* pln_datum_kind */
+/* By value; a copy without pln_runtime_value_copy is borrowed. */
+typedef struct pln_runtime_value {
+  uint32_t kind;   /* pln_runtime_value_kind */
   uint32_t number; /* internal */
   union {
-    pln_tensor *tensor; /* PLN_DATUM_TENSOR */
-    struct pln_box *box;
+    pln_tensor *tensor; /* PLN_RUNTIME_TENSOR */
+    struct pln_ref_cell *cell;
     struct pln_activation *env;
   } of;
-} pln_datum;
+} pln_runtime_value;
 
-/* A new reference to the tensor; NULL gives PLN_DATUM_ABSENT. */
-PLN_API pln_datum pln_datum_tensor(const pln_tensor *tensor);
+/* A new reference to the tensor; NULL gives PLN_RUNTIME_ABSENT. */
+PLN_API pln_runtime_value pln_runtime_value_tensor(const pln_tensor *tensor);
 /* A sequence of `n` data, which are copied. */
-PLN_API pln_status pln_datum_sequence(pln_engine *engine, uint32_t n,
-                                      const pln_datum *items,
-                                      pln_datum *out) PLN_CHECKED;
+PLN_API pln_status pln_runtime_value_sequence(
+    pln_engine *engine, uint32_t n, const pln_runtime_value *items,
+    pln_runtime_value *out) PLN_CHECKED;
 /* How many data a sequence or tuple has (0 for others), and one of them,
  * borrowed. */
-PLN_API uint32_t pln_datum_count(const pln_datum *datum);
-PLN_API const pln_datum *pln_datum_item(const pln_datum *datum, uint32_t i);
+PLN_API uint32_t pln_runtime_value_count(const pln_runtime_value *value);
+PLN_API const pln_runtime_value *
+pln_runtime_value_at(const pln_runtime_value *value, uint32_t i);
 /* Another reference to the same. */
-PLN_API pln_datum pln_datum_copy(pln_datum datum);
+PLN_API pln_runtime_value pln_runtime_value_copy(pln_runtime_value value);
 /* Gives up a reference and clears *datum. Nesting of any depth. */
-PLN_API void pln_datum_release(pln_engine *engine, pln_datum *datum);
+PLN_API void pln_runtime_value_release(pln_engine *engine,
+                                       pln_runtime_value *value);
 
 /* Computes a function on arguments, or (n_args 0) an expression whose free
  * nodes are all constant. GlobalVars are looked up in `module`, which may be
@@ -56,16 +58,17 @@ PLN_API void pln_datum_release(pln_engine *engine, pln_datum *datum);
  * parameter's type, a symbolic extent standing for one number in all of them;
  * PLN_ERR_UNSUPPORTED names the operator that has no kernel, or whose result is
  * not defined; PLN_ERR_LIMIT when calls are nested more than 100,000 deep. */
-PLN_API pln_status pln_eval_data(const pln_module *module,
-                                 const pln_graph *function, uint32_t n_args,
-                                 const pln_datum *args, uint32_t n_results,
-                                 pln_datum *results) PLN_CHECKED;
+PLN_API pln_status pln_eval_run(const pln_module *module,
+                                const pln_graph *function, uint32_t n_args,
+                                const pln_runtime_value *args,
+                                uint32_t n_results,
+                                pln_runtime_value *results) PLN_CHECKED;
 /* The same for tensors; NULL is left out. */
-PLN_API pln_status pln_eval_function(const pln_module *module,
-                                     const pln_graph *function, uint32_t n_args,
-                                     const pln_tensor *const *args,
-                                     uint32_t n_results,
-                                     pln_tensor **results) PLN_CHECKED;
+PLN_API pln_status pln_eval_tensors(const pln_module *module,
+                                    const pln_graph *function, uint32_t n_args,
+                                    const pln_tensor *const *args,
+                                    uint32_t n_results,
+                                    pln_tensor **results) PLN_CHECKED;
 
 /* `f` is called before each node that an evaluation computes, for those who
  * show how far it is: the node's number in its function of `n_nodes`. It must
@@ -79,8 +82,8 @@ PLN_API void pln_eval_on_progress(pln_engine *engine,
  * many random operators the run has computed before, and from the place of an
  * element: a run repeated gives the same, on one machine. Those with a seed of
  * their own follow from that one alone. A new engine begins with 0. */
-PLN_API void pln_seed(pln_engine *engine, uint64_t seed);
-PLN_API uint64_t pln_seed_of(const pln_engine *engine);
+PLN_API void pln_engine_set_seed(pln_engine *engine, uint64_t seed);
+PLN_API uint64_t pln_engine_seed(const pln_engine *engine);
 
 /* What large products of matrices are computed with: our own product, or
  * OpenBLAS (libopenblas.so.0, opened at run time at the first such product).
@@ -94,9 +97,9 @@ typedef enum pln_blas_choice {
 } pln_blas_choice;
 /* PLN_ERR_UNSUPPORTED when OpenBLAS is chosen and cannot be opened; then the
  * former choice holds. A new engine has PLN_BLAS_AUTO. */
-PLN_API pln_status pln_blas_choose(pln_engine *engine,
-                                   pln_blas_choice choice) PLN_CHECKED;
-PLN_API pln_blas_choice pln_blas_chosen(const pln_engine *engine);
+PLN_API pln_status pln_blas_set_choice(pln_engine *engine,
+                                       pln_blas_choice choice) PLN_CHECKED;
+PLN_API pln_blas_choice pln_blas_get_choice(const pln_engine *engine);
 /* Whether OpenBLAS was opened. */
 PLN_API bool pln_blas_is_open(const pln_engine *engine);
 /* "auto", "own", "openblas", and back: PLN_ERR_NAME for any other name. */
@@ -143,20 +146,20 @@ PLN_API pln_status pln_tensor_element_text(const pln_tensor *tensor,
 
 /* Made-up arguments for comparing two functions. One in eight elements is drawn
  * from few that find mistakes, the others evenly from a range. */
-typedef enum pln_sample_kind {
-  PLN_SAMPLE_ORDINARY = 0, /* floats from -2 to 2, 4, -0; integers -2 to 1 */
-  PLN_SAMPLE_SMALL,        /* floats from -1 to 1, integers 0 and 1: indices */
-  PLN_SAMPLE_SPECIAL,      /* NaN, infinities, 1e9, 1e-40 among floats from -10
-                              to 10, the ends of the dtype among integers from
-                              -8 to 7 */
+typedef enum pln_generator_kind {
+  PLN_GENERATE_ORDINARY = 0, /* floats from -2 to 2, 4, -0; integers -2 to 1 */
+  PLN_GENERATE_SMALL,   /* floats from -1 to 1, integers 0 and 1: indices */
+  PLN_GENERATE_SPECIAL, /* NaN, infinities, 1e9, 1e-40 among floats from -10
+                         to 10, the ends of the dtype among integers from
+                         -8 to 7 */
   PLN_N_SAMPLE_KINDS
-} pln_sample_kind;
+} pln_generator_kind;
 
 /* Of any dtype; of one seed the same on every machine. */
-PLN_API pln_status pln_tensor_sample(pln_engine *engine, pln_dtype dtype,
-                                     uint32_t rank, const int64_t *dims,
-                                     pln_sample_kind kind, uint64_t seed,
-                                     pln_tensor **out) PLN_CHECKED;
+PLN_API pln_status pln_tensor_generate(pln_engine *engine, pln_dtype dtype,
+                                       uint32_t rank, const int64_t *dims,
+                                       pln_generator_kind kind, uint64_t seed,
+                                       pln_tensor **out) PLN_CHECKED;
 
 /* Files .npy of NumPy (numpy.lib.format, versions 1.0 to 3.0; written: 1.0), in
  * row-major or column-major order, little- or big-endian: floats of 16 bits and
@@ -237,22 +240,23 @@ PLN_API pln_status pln_onnx_write(const pln_module *module,
  * a TensorProto when `type` is a tensor type or 0, a SequenceProto when it is a
  * sequence, an OptionalProto when it is an optional. The value may have another
  * type in detail. *name (may be NULL) is what the file calls it. */
-PLN_API pln_status pln_onnx_load_datum(pln_engine *engine, const char *path,
-                                       pln_type type, pln_datum *out,
+PLN_API pln_status pln_onnx_load_value(pln_engine *engine, const char *path,
+                                       pln_type type, pln_runtime_value *out,
                                        pln_symbol *name) PLN_CHECKED;
 
 /* Writes such a file, beside `path` and renamed: an OptionalProto when `type`
  * is an optional, else as what the datum is. `name` may be empty. */
-PLN_API pln_status pln_onnx_save_datum(pln_engine *engine,
-                                       const pln_datum *datum, pln_type type,
-                                       pln_slice name,
+PLN_API pln_status pln_onnx_save_value(pln_engine *engine,
+                                       const pln_runtime_value *value,
+                                       pln_type type, pln_slice name,
                                        const char *path) PLN_CHECKED;
 
 /* The value that an input of the model has when nothing is given: an
  * initializer of that name in the file that the module was read from. *out is
  * NULL when there is none. */
-PLN_API pln_status pln_onnx_default(const pln_module *module, pln_slice input,
-                                    pln_tensor **out) PLN_CHECKED;
+PLN_API pln_status pln_onnx_input_default(const pln_module *module,
+                                          pln_slice input,
+                                          pln_tensor **out) PLN_CHECKED;
 
 /* What a model file holds: its nodes with those of subgraphs (local functions
  * are not counted), how many of them are no Constant and no ConstantOfShape,
@@ -263,22 +267,23 @@ typedef struct pln_onnx_operator {
   uint64_t count;
 } pln_onnx_operator;
 
-typedef struct pln_onnx_counts {
+typedef struct pln_onnx_model_stats {
   uint64_t nodes;
   uint64_t compute_nodes;
   uint32_t n_operators, cap_operators;
   uint32_t n_files, cap_files;
   pln_onnx_operator *operators;
   pln_symbol *files;
-} pln_onnx_counts;
+} pln_onnx_model_stats;
 
 /* Walks the file once and reads no weights. */
-PLN_API pln_status pln_onnx_count(pln_engine *engine, const char *path,
-                                  pln_onnx_counts *out) PLN_CHECKED;
+PLN_API pln_status pln_onnx_stats(pln_engine *engine, const char *path,
+                                  pln_onnx_model_stats *out) PLN_CHECKED;
 /* The same of the bytes of a model. */
-PLN_API pln_status pln_onnx_count_bytes(pln_engine *engine, pln_slice bytes,
-                                        pln_onnx_counts *out) PLN_CHECKED;
-PLN_API void pln_onnx_counts_free(pln_engine *engine, pln_onnx_counts *counts);
+PLN_API pln_status pln_onnx_stats_bytes(pln_engine *engine, pln_slice bytes,
+                                        pln_onnx_model_stats *out) PLN_CHECKED;
+PLN_API void pln_onnx_model_stats_free(pln_engine *engine,
+                                       pln_onnx_model_stats *counts);
 
 #ifdef __cplusplus
 }

@@ -123,7 +123,7 @@ typedef struct pln_diag {
 /* The diagnostics reported since the last clear, oldest first. A failed
  * function leaves at least one of severity PLN_ERROR (out of memory too). */
 PLN_API size_t pln_diag_count(const pln_engine *engine);
-PLN_API const pln_diag *pln_diag_get(const pln_engine *engine, size_t index);
+PLN_API const pln_diag *pln_diag_at(const pln_engine *engine, size_t index);
 PLN_API void pln_diag_clear(pln_engine *engine);
 
 /* Reports one; the texts are copied. Returns `code`, so that
@@ -206,10 +206,10 @@ PLN_API pln_status pln_tensor_new(pln_engine *engine, pln_dtype dtype,
                                   pln_tensor **out) PLN_CHECKED;
 /* The same, filled from `size` bytes (strings: an array of pln_slice, whose
  * text is copied). PLN_ERR_ARGUMENT when `size` is not what dims ask for. */
-PLN_API pln_status pln_tensor_from(pln_engine *engine, pln_dtype dtype,
-                                   uint32_t rank, const int64_t *dims,
-                                   const void *data, size_t size,
-                                   pln_tensor **out) PLN_CHECKED;
+PLN_API pln_status pln_tensor_from_bytes(pln_engine *engine, pln_dtype dtype,
+                                         uint32_t rank, const int64_t *dims,
+                                         const void *data, size_t size,
+                                         pln_tensor **out) PLN_CHECKED;
 /* All elements equal `*element`: one stored element, of packed dtypes a byte
  * with the element in its low bits, of strings a pln_slice. */
 PLN_API pln_status pln_tensor_splat(pln_engine *engine, pln_dtype dtype,
@@ -220,24 +220,24 @@ PLN_API pln_status pln_tensor_splat(pln_engine *engine, pln_dtype dtype,
  * `high`, of integers both included; NORMAL: bell-shaped of that mean and
  * standard deviation, nowhere more than 3.5 deviations off, integers rounded.
  * Integers are kept within their dtype. */
-typedef enum pln_noise_kind {
-  PLN_NOISE_UNIFORM = 0,
-  PLN_NOISE_NORMAL
-} pln_noise_kind;
+typedef enum pln_random_kind {
+  PLN_RANDOM_UNIFORM = 0,
+  PLN_RANDOM_NORMAL
+} pln_random_kind;
 
-typedef struct pln_noise {
-  pln_noise_kind kind;
+typedef struct pln_random_spec {
+  pln_random_kind kind;
   double low, high;       /* UNIFORM */
   double mean, deviation; /* NORMAL */
   uint64_t seed;
-} pln_noise;
+} pln_random_spec;
 
 /* Random elements: of one seed the same on every machine. Integers, bool and
  * floats of 16 bits and more (else PLN_ERR_UNSUPPORTED). PLN_ERR_ARGUMENT when
  * the noise has no such numbers. */
 PLN_API pln_status pln_tensor_random(pln_engine *engine, pln_dtype dtype,
                                      uint32_t rank, const int64_t *dims,
-                                     const pln_noise *noise,
+                                     const pln_random_spec *spec,
                                      pln_tensor **out) PLN_CHECKED;
 PLN_API pln_tensor *pln_tensor_retain(const pln_tensor *tensor);
 PLN_API void pln_tensor_release(pln_tensor *tensor);
@@ -359,7 +359,7 @@ PLN_API pln_status pln_type_global_var(pln_engine *engine, pln_symbol name,
                                        pln_type_var_kind kind,
                                        pln_type *out) PLN_CHECKED;
 /* A function type with type parameters (type variables) and constraints
- * (relations). pln_type_n_parts and pln_type_part tell of parameters and the
+ * (relations). pln_type_n_parts and pln_type_part_at tell of parameters and the
  * result only. PLN_ERR_LIMIT beyond 65,535 type parameters. */
 PLN_API pln_status pln_type_func(pln_engine *engine, uint32_t n_params,
                                  const pln_type *params, pln_type ret,
@@ -380,15 +380,16 @@ PLN_API pln_status pln_type_hole(pln_engine *engine, pln_type *out) PLN_CHECKED;
 /* A loop-level scalar or vector; PLN_DTYPE_NONE is a handle. */
 PLN_API pln_status pln_type_prim(pln_engine *engine, pln_dtype dtype,
                                  uint32_t lanes, pln_type *out) PLN_CHECKED;
-PLN_API pln_type_kind pln_type_kind_of(const pln_engine *engine, pln_type type);
+PLN_API pln_type_kind pln_type_get_kind(const pln_engine *engine,
+                                        pln_type type);
 PLN_API pln_dtype pln_type_dtype(const pln_engine *engine, pln_type type);
 /* -1 when unknown or when the type is no tensor. */
 PLN_API int32_t pln_type_rank(const pln_engine *engine, pln_type type);
 /* rank dims; valid until the engine goes. */
 PLN_API const pln_dim *pln_type_dims(const pln_engine *engine, pln_type type);
 PLN_API uint32_t pln_type_n_parts(const pln_engine *engine, pln_type type);
-PLN_API pln_type pln_type_part(const pln_engine *engine, pln_type type,
-                               uint32_t index);
+PLN_API pln_type pln_type_part_at(const pln_engine *engine, pln_type type,
+                                  uint32_t index);
 PLN_API pln_symbol pln_type_symbol(const pln_engine *engine, pln_type type);
 /* FUNC: its type parameters and constraints. */
 PLN_API uint32_t pln_type_n_vars(const pln_engine *engine, pln_type type);
@@ -396,14 +397,14 @@ PLN_API pln_type pln_type_var_at(const pln_engine *engine, pln_type type,
                                  uint32_t index);
 PLN_API uint32_t pln_type_n_constraints(const pln_engine *engine,
                                         pln_type type);
-PLN_API pln_type pln_type_constraint(const pln_engine *engine, pln_type type,
-                                     uint32_t index);
+PLN_API pln_type pln_type_constraint_at(const pln_engine *engine, pln_type type,
+                                        uint32_t index);
 /* VAR, HOLE: the identity; RELATION: its inputs; PRIM: its lanes; TENSOR: its
  * lanes when there are several, else 0. */
 PLN_API uint32_t pln_type_number(const pln_engine *engine, pln_type type);
 /* VAR, GLOBAL_VAR */
-PLN_API pln_type_var_kind pln_type_var_kind_of(const pln_engine *engine,
-                                               pln_type type);
+PLN_API pln_type_var_kind pln_type_var_get_kind(const pln_engine *engine,
+                                                pln_type type);
 /* RELATION: its attributes. */
 PLN_API pln_attrs pln_type_attrs(const pln_engine *engine, pln_type type);
 /* Equal as Relay has it: bound type variables may have other names; with
@@ -502,8 +503,8 @@ PLN_API pln_status pln_attrs_resolve(pln_engine *engine, pln_attrs attrs,
 PLN_API uint64_t pln_attrs_hash(const pln_engine *engine, pln_attrs attrs);
 PLN_API uint32_t pln_attrs_count(const pln_engine *engine, pln_attrs attrs);
 /* Entries in order of their names' bytes; a list's in its own. */
-PLN_API const pln_attr *pln_attrs_get(const pln_engine *engine, pln_attrs attrs,
-                                      uint32_t index);
+PLN_API const pln_attr *pln_attrs_at(const pln_engine *engine, pln_attrs attrs,
+                                     uint32_t index);
 /* NULL when there is none. */
 PLN_API const pln_attr *pln_attrs_find(const pln_engine *engine,
                                        pln_attrs attrs, const char *name);

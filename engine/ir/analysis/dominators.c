@@ -121,7 +121,7 @@ static void sweep(pln_dominators *d, const pln_graph *g) {
   pln_dominators_escape(d, g->root);
   for (pln_ref ref = g->n_nodes; ref-- > 0;) {
     const pln_node *n = &g->nodes[ref];
-    if (pln_is_anchored(n))
+    if (pln_is_effect_ordered(n))
       pln_dominators_escape(d, ref);
     pln_dominators_close(d, ref);
     for (uint32_t i = 0; i < n->count; i++)

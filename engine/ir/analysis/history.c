@@ -83,8 +83,9 @@ uint32_t pln_history_next(const pln_graph *graph, uint32_t at,
 }
 
 /* "model.relay:3:14", "build.lua:7", "model.onnx"; empty when not known. */
-static void tell_place(const pln_graph *g, const pln_history_row *row,
-                       char *text, size_t size) {
+static void describe_history_place(const pln_graph *g,
+                                   const pln_history_row *row, char *text,
+                                   size_t size) {
   const pln_engine *e = g->engine;
   if (row->place.source && !row->place.row)
     snprintf(text, size, "%.200s", pln_symbol_text(e, row->place.source).data);
@@ -99,17 +100,17 @@ static void tell_place(const pln_graph *g, const pln_history_row *row,
     snprintf(text, size, "%.200s", row->file ? row->file : "");
 }
 
-size_t pln_history_tell(const pln_graph *graph, uint32_t at, char *text,
-                        size_t size) {
+size_t pln_history_describe(const pln_graph *graph, uint32_t at, char *text,
+                            size_t size) {
   char what[512] = "", where[256];
   pln_history_row row = {0};
   uint32_t source = at;
   if (!at)
     return (size_t)snprintf(text, size, "%s", "");
-  pln_origins_tell(graph->origins, at, what, sizeof what);
+  pln_origins_describe(graph->origins, at, what, sizeof what);
   while ((source = pln_origins_source(graph->origins, source)) != 0)
     source = read_rows(graph, source, &row);
-  tell_place(graph, &row, where, sizeof where);
+  describe_history_place(graph, &row, where, sizeof where);
   int n =
       snprintf(text, size, "%s%s%s", what, *what && *where ? ", " : "", where);
   return n < 0 ? 0 : (size_t)n;

@@ -23,12 +23,13 @@ typedef struct var_list {
   uint32_t n, capacity;
 } var_list;
 
-static void dispose(var_list *l) {
+static void free_var_list(var_list *l) {
   pln_idmap_free(l->index);
   pln_mem_free(l->engine, l->items, l->capacity * sizeof *l->items);
 }
 
-static pln_status add(var_list *l, uint64_t id, uint32_t value, bool bound) {
+static pln_status append_var_entry(var_list *l, uint64_t id, uint32_t value,
+                                   bool bound) {
   uint32_t at = pln_idmap_get(l->index, id);
   if (at) {
     l->items[at - 1].bound = l->items[at - 1].bound || bound;
@@ -49,7 +50,7 @@ static bool wanted(const found *item, pln_var_set which) {
 
 static pln_status add_var(var_list *l, const pln_graph *g, pln_ref var,
                           bool bound) {
-  return add(l, g->nodes[var].data, var, bound);
+  return append_var_entry(l, g->nodes[var].data, var, bound);
 }
 
 static pln_status add_params(var_list *l, const pln_graph *g,
@@ -75,11 +76,12 @@ static pln_status collect(void *ud, const pln_graph *g, pln_ref node,
     return add_var(ud, g, g->operands[n->first], true);
   if (pln_owns(n) && n->kind != PLN_MATCH)
     PLN_TRY(add_params(ud, g, n));
-  return pln_loop_binders(g, node, bind_var, ud);
+  return pln_tir_bound_vars(g, node, bind_var, ud);
 }
 
-static pln_status tell_vars(const var_list *l, const pln_graph *g,
-                            pln_var_set which, pln_visit_fn fn, void *ud) {
+static pln_status visit_listed_vars(const var_list *l, const pln_graph *g,
+                                    pln_var_set which, pln_visit_fn fn,
+                                    void *ud) {
   for (uint32_t i = 0; i < l->n; i++)
     if (wanted(&l->items[i], which))
       PLN_TRY(fn(ud, g, l->items[i].value));
@@ -94,8 +96,8 @@ pln_status pln_graph_vars(const pln_graph *graph, pln_ref node,
   if (status == PLN_OK)
     status = pln_walk(graph, node, &visitor);
   if (status == PLN_OK)
-    status = tell_vars(&l, graph, which, fn, ud);
-  dispose(&l);
+    status = visit_listed_vars(&l, graph, which, fn, ud);
+  free_var_list(&l);
   return status;
 }
 
@@ -120,17 +122,17 @@ static pln_status push_type(type_collector *c, pln_type type) {
  * constraints last. */
 static pln_status collect_parts(type_collector *c, pln_type type) {
   const pln_engine *e = c->list.engine;
-  bool func = pln_type_kind_of(e, type) == PLN_TYPE_FUNC;
+  bool func = pln_type_get_kind(e, type) == PLN_TYPE_FUNC;
   for (uint32_t i = 0; i < pln_type_n_vars(e, type); i++) {
     pln_type var = pln_type_var_at(e, type, i);
-    PLN_TRY(add(&c->list, var, var, true));
+    PLN_TRY(append_var_entry(&c->list, var, var, true));
   }
-  if (pln_type_kind_of(e, type) == PLN_TYPE_VAR)
-    PLN_TRY(add(&c->list, type, type, false));
+  if (pln_type_get_kind(e, type) == PLN_TYPE_VAR)
+    PLN_TRY(append_var_entry(&c->list, type, type, false));
   for (uint32_t i = func ? pln_type_n_constraints(e, type) : 0; i-- > 0;)
-    PLN_TRY(push_type(c, pln_type_constraint(e, type, i)));
+    PLN_TRY(push_type(c, pln_type_constraint_at(e, type, i)));
   for (uint32_t i = pln_type_n_parts(e, type); i-- > 0;)
-    PLN_TRY(push_type(c, pln_type_part(e, type, i)));
+    PLN_TRY(push_type(c, pln_type_part_at(e, type, i)));
   return PLN_OK;
 }
 
@@ -153,8 +155,8 @@ static pln_status collect_signature(type_collector *c, const pln_graph *g,
   const pln_engine *e = g->engine;
   const pln_scope_row *row = &g->scopes[function->data];
   for (uint32_t i = 0; i < pln_type_n_parts(e, row->type_params); i++) {
-    pln_type var = pln_type_part(e, row->type_params, i);
-    PLN_TRY(add(&c->list, var, var, true));
+    pln_type var = pln_type_part_at(e, row->type_params, i);
+    PLN_TRY(append_var_entry(&c->list, var, var, true));
   }
   for (uint32_t i = 0; i < row->n_params; i++)
     PLN_TRY(collect_type(c, g->nodes[row->begin + i].type));
@@ -188,8 +190,8 @@ static pln_status leave_types(void *ud, const pln_graph *g, pln_ref node) {
   return n->kind == PLN_FUNCTION ? collect_type(ud, n->type) : PLN_OK;
 }
 
-static pln_status tell_types(const var_list *l, pln_var_set which,
-                             pln_type_fn fn, void *ud) {
+static pln_status visit_type_vars(const var_list *l, pln_var_set which,
+                                  pln_type_fn fn, void *ud) {
   for (uint32_t i = 0; i < l->n; i++)
     if (wanted(&l->items[i], which))
       PLN_TRY(fn(ud, l->engine, l->items[i].value));
@@ -205,7 +207,7 @@ static pln_status collector_new(type_collector *c, pln_engine *engine) {
 static void collector_free(type_collector *c) {
   pln_idmap_free(c->seen);
   pln_mem_free(c->list.engine, c->stack, c->capacity * sizeof *c->stack);
-  dispose(&c->list);
+  free_var_list(&c->list);
 }
 
 pln_status pln_graph_type_vars(const pln_graph *graph, pln_ref node,
@@ -216,7 +218,7 @@ pln_status pln_graph_type_vars(const pln_graph *graph, pln_ref node,
   if (status == PLN_OK)
     status = pln_walk(graph, node, &visitor);
   if (status == PLN_OK)
-    status = tell_types(&c.list, which, fn, ud);
+    status = visit_type_vars(&c.list, which, fn, ud);
   collector_free(&c);
   return status;
 }
@@ -228,7 +230,7 @@ pln_status pln_type_vars(pln_engine *engine, pln_type type, pln_var_set which,
   if (status == PLN_OK)
     status = collect_type(&c, type);
   if (status == PLN_OK)
-    status = tell_types(&c.list, which, fn, ud);
+    status = visit_type_vars(&c.list, which, fn, ud);
   collector_free(&c);
   return status;
 }

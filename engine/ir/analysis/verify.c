@@ -15,12 +15,12 @@ enum { BY_SCOPE = 1, BY_LET, BY_PATTERN };
 /* What is no Var: its operands are not what it was typed from. */
 enum { STALE = 4 };
 
-typedef struct checker {
+typedef struct verifier {
   const pln_graph *g;
-  pln_scope *home; /* a node: its scope */
-  uint8_t *bound;  /* a Var: BY_SCOPE, BY_LET, BY_PATTERN, or 0; else STALE */
-  pln_scope here;  /* the innermost scope around the current node */
-  pln_scope next;  /* the first row that is not open yet */
+  pln_scope *node_scope; /* a node: its scope */
+  uint8_t *bound; /* a Var: BY_SCOPE, BY_LET, BY_PATTERN, or 0; else STALE */
+  pln_scope here; /* the innermost scope around the current node */
+  pln_scope next; /* the first row that is not open yet */
   pln_ref at;
   pln_ref owned; /* behind the last node that owns scopes */
   bool loops;    /* there are nodes of the loop level */
@@ -29,9 +29,9 @@ typedef struct checker {
   bool stale;    /* there are nodes that are to be typed again */
   bool closed;   /* it is a function of a module: no variable is free */
   uint32_t free; /* Vars that nothing binds so far */
-} checker;
+} verifier;
 
-static pln_status broken(const checker *c, const char *rule) {
+static pln_status broken(const verifier *c, const char *rule) {
   const pln_node *n = c->at < c->g->n_nodes ? &c->g->nodes[c->at] : NULL;
   pln_status status = pln_diag_error(
       c->g->engine, PLN_ERR_INVALID, NULL, "invalid IR at node %u (%s): %s",
@@ -41,11 +41,11 @@ static pln_status broken(const checker *c, const char *rule) {
 }
 
 /* A scope that encloses the current node is one that does not end before. */
-static bool visible(const checker *c, pln_ref node) {
-  return node < c->at && c->g->scopes[c->home[node]].end > c->at;
+static bool visible(const verifier *c, pln_ref node) {
+  return node < c->at && c->g->scopes[c->node_scope[node]].end > c->at;
 }
 
-static pln_status check_row(checker *c, pln_scope s) {
+static pln_status check_row(verifier *c, pln_scope s) {
   const pln_graph *g = c->g;
   const pln_scope_row *row = &g->scopes[s];
   if (row->begin > row->end || row->end > g->n_nodes)
@@ -65,7 +65,7 @@ static pln_status check_row(checker *c, pln_scope s) {
 }
 
 /* Closes and opens scopes so that `here` is that of the current node. */
-static pln_status move_to(checker *c, pln_ref at) {
+static pln_status move_to(verifier *c, pln_ref at) {
   const pln_graph *g = c->g;
   c->at = at;
   while (c->next < g->n_scopes && g->scopes[c->next].begin == at) {
@@ -83,7 +83,7 @@ static pln_status move_to(checker *c, pln_ref at) {
   return PLN_OK;
 }
 
-static pln_status out_of_sight(const checker *c, pln_ref operand) {
+static pln_status out_of_sight(const verifier *c, pln_ref operand) {
   const pln_graph *g = c->g;
   pln_engine *e = g->engine;
   if (operand >= g->n_nodes || g->nodes[operand].kind != PLN_VAR)
@@ -108,13 +108,13 @@ static bool is_pattern(uint8_t kind) {
   return pln_kinds[kind].kind_class == PLN_CLASS_PATTERN && kind != PLN_CLAUSE;
 }
 
-static bool fits(uint8_t user, uint8_t operand) {
+static bool operand_kind_allowed(uint8_t user, uint8_t operand) {
   if (user == PLN_PATTERN_VAR)
     return operand == PLN_VAR;
   return takes_patterns(user) == is_pattern(operand) && operand != PLN_CLAUSE;
 }
 
-static pln_status check_operands(const checker *c, const pln_node *n) {
+static pln_status check_operands(const verifier *c, const pln_node *n) {
   const pln_graph *g = c->g;
   if (n->first > g->n_operands || n->count > g->n_operands - n->first)
     return broken(c, "operands are out of range");
@@ -125,7 +125,7 @@ static pln_status check_operands(const checker *c, const pln_node *n) {
     pln_ref operand = g->operands[n->first + i];
     if (!visible(c, operand))
       return out_of_sight(c, operand);
-    if (!fits(n->kind, g->nodes[operand].kind))
+    if (!operand_kind_allowed(n->kind, g->nodes[operand].kind))
       return broken(c, "patterns stand in patterns and Clauses only");
   }
   return PLN_OK;
@@ -135,7 +135,7 @@ static pln_status check_operands(const checker *c, const pln_node *n) {
 
 /* The nodes of the pattern between an arm's parameters and its Clause bind each
  * parameter once. */
-static pln_status check_pattern(const checker *c, pln_scope arm,
+static pln_status check_pattern(const verifier *c, pln_scope arm,
                                 pln_ref *clause) {
   const pln_graph *g = c->g;
   const pln_scope_row *row = &g->scopes[arm];
@@ -159,7 +159,7 @@ static pln_status check_pattern(const checker *c, pln_scope arm,
   return PLN_OK;
 }
 
-static pln_status check_arm(const checker *c, pln_scope arm) {
+static pln_status check_arm(const verifier *c, pln_scope arm) {
   const pln_graph *g = c->g;
   pln_ref clause = PLN_NONE;
   PLN_TRY(check_pattern(c, arm, &clause));
@@ -173,14 +173,14 @@ static pln_status check_arm(const checker *c, pln_scope arm) {
   return PLN_OK;
 }
 
-static pln_status check_arms(const checker *c, const pln_node *n) {
+static pln_status check_arms(const verifier *c, const pln_node *n) {
   for (pln_scope s = n->data; s != PLN_NONE; s = c->g->scopes[s].next)
     PLN_TRY(check_arm(c, s));
   return PLN_OK;
 }
 
 /* A Clause stands in an arm, but for one that is looked at by itself. */
-static pln_status check_clause(const checker *c) {
+static pln_status check_clause(const verifier *c) {
   const pln_graph *g = c->g;
   pln_ref owner = g->scopes[c->here].owner;
   bool in_arm = owner != PLN_NONE && g->nodes[owner].kind == PLN_MATCH;
@@ -192,7 +192,7 @@ static pln_status check_clause(const checker *c) {
 /* ----------------------------------------------------------------- payloads */
 
 /* k adjacent intervals, the last of which ends at the owner. */
-static pln_status check_scopes(checker *c, const pln_node *n) {
+static pln_status check_scopes(verifier *c, const pln_node *n) {
   const pln_graph *g = c->g;
   uint32_t k = 0;
   pln_scope s = n->data;
@@ -209,8 +209,8 @@ static pln_status check_scopes(checker *c, const pln_node *n) {
     if (g->scopes[s].end != end || g->scopes[s].parent != c->here)
       return broken(c, "an owner follows its scopes");
     pln_ref result = g->scopes[s].result;
-    if (result >= c->at ||
-        (g->scopes[c->home[result]].end <= c->at && c->home[result] != s))
+    if (result >= c->at || (g->scopes[c->node_scope[result]].end <= c->at &&
+                            c->node_scope[result] != s))
       return broken(c, "a scope's result is visible in it");
     if (pln_kinds[g->nodes[result].kind].kind_class == PLN_CLASS_PATTERN)
       return broken(c, "patterns stand in patterns and Clauses only");
@@ -222,7 +222,7 @@ static pln_status check_scopes(checker *c, const pln_node *n) {
   return n->kind == PLN_MATCH ? check_arms(c, n) : PLN_OK;
 }
 
-static pln_status check_payload(checker *c, const pln_node *n) {
+static pln_status check_payload(verifier *c, const pln_node *n) {
   const pln_graph *g = c->g;
   switch (pln_kinds[n->kind].payload) {
   case PLN_PAYLOAD_NONE:
@@ -251,7 +251,7 @@ static pln_status check_payload(checker *c, const pln_node *n) {
   return PLN_OK;
 }
 
-static pln_status check_binding(checker *c, const pln_node *n) {
+static pln_status check_binding(verifier *c, const pln_node *n) {
   const pln_graph *g = c->g;
   if (n->kind == PLN_VAR) {
     const pln_scope_row *row = &g->scopes[c->here];
@@ -269,7 +269,8 @@ static pln_status check_binding(checker *c, const pln_node *n) {
   if (n->kind != PLN_LET)
     return PLN_OK;
   pln_ref var = g->operands[n->first];
-  if (g->nodes[var].kind != PLN_VAR || c->home[var] != c->here || c->bound[var])
+  if (g->nodes[var].kind != PLN_VAR || c->node_scope[var] != c->here ||
+      c->bound[var])
     return broken(c, "a Let binds a Var of its scope, once");
   c->early = c->early || var < c->owned;
   c->bound[var] = BY_LET;
@@ -278,7 +279,7 @@ static pln_status check_binding(checker *c, const pln_node *n) {
 }
 
 /* Of the loop level tir/well_formed.c tells. */
-static pln_status check_closed(checker *c) {
+static pln_status check_closed(verifier *c) {
   const pln_graph *g = c->g;
   if (!c->closed || !c->free || c->loops)
     return PLN_OK;
@@ -293,27 +294,27 @@ static pln_status check_closed(checker *c) {
 }
 
 /* Only those, so that what holds costs a comparison a node. */
-static pln_status check_stale(const checker *c) {
+static pln_status check_stale(const verifier *c) {
   for (pln_ref at = 0; at < c->g->n_nodes; at++)
     if (c->bound[at] == STALE)
       PLN_TRY(pln_graph_check_type(c->g, at));
   return PLN_OK;
 }
 
-static pln_status check_range(checker *c, pln_ref at, pln_ref end) {
+static pln_status check_range(verifier *c, pln_ref at, pln_ref end) {
   const pln_graph *g = c->g;
   for (; at < end; at++) {
     PLN_TRY(move_to(c, at));
-    c->home[at] = c->here;
+    c->node_scope[at] = c->here;
     const pln_node *n = &g->nodes[at];
     if (n->kind >= PLN_N_KINDS)
       return broken(c, "there is no such kind");
     PLN_TRY(check_operands(c, n));
     PLN_TRY(check_payload(c, n));
     PLN_TRY(check_binding(c, n));
-    c->loops = c->loops || pln_is_prim(n) || pln_is_loop_level(n);
+    c->loops = c->loops || pln_is_prim(n) || pln_is_tir(n);
     c->calls = c->calls || (n->kind == PLN_CALL && !n->data);
-    if (!pln_typed_from_holds(g, at)) {
+    if (!pln_type_digest_matches(g, at)) {
       c->bound[at] = STALE;
       c->stale = true;
     }
@@ -322,17 +323,17 @@ static pln_status check_range(checker *c, pln_ref at, pln_ref end) {
 }
 
 /* Range by range, so that a poll costs the nodes nothing. */
-static pln_status check_nodes(checker *c) {
+static pln_status check_nodes(verifier *c) {
   const pln_graph *g = c->g;
   for (pln_ref at = 0, end; at < g->n_nodes; at = end) {
     end = g->n_nodes - at > PLN_POLL_ROUNDS ? at + PLN_POLL_ROUNDS : g->n_nodes;
     PLN_TRY(check_range(c, at, end));
     if (end < g->n_nodes)
-      PLN_TRY(pln_poll_work(g->engine));
+      PLN_TRY(pln_poll_stoppable(g->engine));
   }
   if (c->next != g->n_scopes)
     return broken(c, "a scope lies outside of the graph");
-  if (g->root >= g->n_nodes || c->home[g->root] != 0)
+  if (g->root >= g->n_nodes || c->node_scope[g->root] != 0)
     return broken(c, "the root is a node of scope 0");
   PLN_TRY(check_closed(c));
   if (c->calls)
@@ -341,19 +342,19 @@ static pln_status check_nodes(checker *c) {
     PLN_TRY(pln_graph_check_early_uses(g));
   if (c->stale)
     PLN_TRY(check_stale(c));
-  return c->loops ? pln_verify_loop(g) : PLN_OK;
+  return c->loops ? pln_verify_tir(g) : PLN_OK;
 }
 
 static pln_status verify(const pln_graph *graph, bool closed) {
   pln_engine *e = graph->engine;
-  checker c = {.g = graph, .here = PLN_NONE, .closed = closed};
-  size_t size = ((size_t)graph->n_nodes + 1) * sizeof *c.home;
-  c.home = pln_mem_new(e, size);
+  verifier c = {.g = graph, .here = PLN_NONE, .closed = closed};
+  size_t size = ((size_t)graph->n_nodes + 1) * sizeof *c.node_scope;
+  c.node_scope = pln_mem_new(e, size);
   c.bound = pln_mem_zeroed(e, (size_t)graph->n_nodes + 1);
-  pln_work_begin(e);
-  pln_status status =
-      pln_work_done(e, c.home && c.bound ? check_nodes(&c) : pln_nomem(e));
-  pln_mem_free(e, c.home, size);
+  pln_stoppable_begin(e);
+  pln_status status = pln_work_done(e, c.node_scope && c.bound ? check_nodes(&c)
+                                                               : pln_nomem(e));
+  pln_mem_free(e, c.node_scope, size);
   pln_mem_free(e, c.bound, (size_t)graph->n_nodes + 1);
   return status;
 }

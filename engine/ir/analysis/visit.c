@@ -19,25 +19,26 @@ typedef struct frame {
 #define LEAVING 0xffffffffu
 
 /* A scope under way: its own nodes from `at` on, then its result. */
-typedef struct body {
+typedef struct walked_body {
   pln_scope scope;
   pln_ref at;
   pln_scope inner; /* rows before it begin before `at` */
-} body;
+} walked_body;
 
 struct pln_walker {
   const pln_graph *g;
   uint8_t *seen; /* a node */
   frame *stack;
   uint32_t top, capacity;
-  body *bodies;
+  walked_body *bodies;
   uint32_t n_bodies, cap_bodies;
   pln_ref first; /* where to begin; PLN_NONE once begun */
 };
 
 /* ---------------------------------------------------------------- lifetime */
 
-static pln_status start(pln_walker *w, const pln_graph *g, pln_ref node) {
+static pln_status start_node_walk(pln_walker *w, const pln_graph *g,
+                                  pln_ref node) {
   if (!g->sealed || node >= g->n_nodes)
     return pln_diag_error(g->engine, PLN_ERR_ARGUMENT, NULL,
                           "a walk begins at a node of a sealed graph");
@@ -56,7 +57,7 @@ static void stop(pln_walker *w) {
 pln_status pln_walker_new(const pln_graph *graph, pln_ref node,
                           pln_walker **out) {
   pln_walker w;
-  PLN_TRY(start(&w, graph, node));
+  PLN_TRY(start_node_walk(&w, graph, node));
   *out = pln_mem_new(graph->engine, sizeof **out);
   if (!*out) {
     stop(&w);
@@ -77,7 +78,7 @@ void pln_walker_free(pln_walker *w) {
   pln_graph_release((pln_graph *)(uintptr_t)g);
 }
 
-bool pln_walker_again(pln_walker *w, pln_ref node) {
+bool pln_walker_revisit(pln_walker *w, pln_ref node) {
   if (w->top > 0 || w->first != PLN_NONE || node >= w->g->n_nodes ||
       w->seen[node])
     return false;
@@ -109,7 +110,7 @@ static uint32_t row_behind(const pln_graph *g, uint32_t inner, pln_ref at) {
 
 /* The next node of the scope itself that is evaluated whether it is used or
  * not; PLN_NONE: only the result is left. */
-static pln_ref next_own(const pln_graph *g, body *f) {
+static pln_ref next_own(const pln_graph *g, walked_body *f) {
   pln_ref end = g->scopes[f->scope].end;
   while (f->at < end) {
     f->inner = row_behind(g, f->inner, f->at);
@@ -125,7 +126,7 @@ static pln_ref next_own(const pln_graph *g, body *f) {
 }
 
 /* The innermost scope around a node. */
-static pln_scope scope_of(const pln_graph *g, pln_ref node) {
+static pln_scope walked_scope_of(const pln_graph *g, pln_ref node) {
   pln_scope s = row_behind(g, 0, node + 1) - 1;
   while (g->scopes[s].end <= node)
     s = g->scopes[s].parent;
@@ -134,7 +135,7 @@ static pln_scope scope_of(const pln_graph *g, pln_ref node) {
 
 /* ------------------------------------------------------------------- steps */
 
-static inline pln_status push(pln_walker *w, pln_ref ref) {
+static inline pln_status push_walked_node(pln_walker *w, pln_ref ref) {
   if (w->top == w->capacity)
     PLN_TRY(pln_mem_grow(w->g->engine, (void **)&w->stack, &w->capacity,
                          (size_t)w->top + 1, sizeof *w->stack));
@@ -142,39 +143,39 @@ static inline pln_status push(pln_walker *w, pln_ref ref) {
   return PLN_OK;
 }
 
-static inline pln_status enter(pln_walker *w, pln_ref node) {
+static inline pln_status enter_walked_owner(pln_walker *w, pln_ref node) {
   w->seen[node] = 1;
-  return push(w, node);
+  return push_walked_node(w, node);
 }
 
 static pln_status push_body(pln_walker *w, pln_scope scope, pln_ref at) {
   PLN_TRY(pln_mem_grow(w->g->engine, (void **)&w->bodies, &w->cap_bodies,
                        (size_t)w->n_bodies + 1, sizeof *w->bodies));
-  w->bodies[w->n_bodies++] = (body){scope, at, scope + 1};
+  w->bodies[w->n_bodies++] = (walked_body){scope, at, scope + 1};
   return PLN_OK;
 }
 
 /* A Let brings the rest of its scope along; the root stands for all that the
  * graph computes, lets before it included. */
-static pln_status begin(pln_walker *w, pln_ref *node) {
+static pln_status begin_walk_root(pln_walker *w, pln_ref *node) {
   const pln_graph *g = w->g;
   *node = w->first;
   w->first = PLN_NONE;
   if (*node == g->root) {
     *node = PLN_NONE;
     PLN_TRY(push_body(w, 0, 0));
-    return push(w, PLN_NONE);
+    return push_walked_node(w, PLN_NONE);
   }
   if (g->nodes[*node].kind == PLN_LET)
-    PLN_TRY(push_body(w, scope_of(g, *node), *node + 1));
-  return enter(w, *node);
+    PLN_TRY(push_body(w, walked_scope_of(g, *node), *node + 1));
+  return enter_walked_owner(w, *node);
 }
 
 /* Enters the next node of the body on top that was not seen. The frame of a
  * body goes when its result is entered; it also makes room for a Let, which
  * takes the rest of the body over. */
 static pln_status step_body(pln_walker *w, pln_ref *node) {
-  body *b = &w->bodies[w->n_bodies - 1];
+  walked_body *b = &w->bodies[w->n_bodies - 1];
   *node = next_own(w->g, b);
   if (*node == PLN_NONE) {
     *node = w->g->scopes[b->scope].result;
@@ -187,23 +188,23 @@ static pln_status step_body(pln_walker *w, pln_ref *node) {
   }
   if (w->g->nodes[*node].kind == PLN_LET)
     w->top--;
-  return enter(w, *node);
+  return enter_walked_owner(w, *node);
 }
 
 static pln_status step_scopes(pln_walker *w, frame *f) {
   pln_scope s = f->at & ~SCOPE, next = w->g->scopes[s].next;
   f->at = next == PLN_NONE ? LEAVING : next | SCOPE;
   PLN_TRY(push_body(w, s, w->g->scopes[s].begin));
-  return push(w, PLN_NONE);
+  return push_walked_node(w, PLN_NONE);
 }
 
 /* All operands of the node are done: what comes then. */
 static pln_status after_operands(pln_walker *w, frame *f, const pln_node *n) {
   f->at = pln_owns(n) ? n->data | SCOPE : LEAVING;
-  return n->kind == PLN_LET ? push(w, PLN_NONE) : PLN_OK;
+  return n->kind == PLN_LET ? push_walked_node(w, PLN_NONE) : PLN_OK;
 }
 
-static inline bool is_plain(const pln_node *n) {
+static inline bool is_scopeless_node(const pln_node *n) {
   return n->kind != PLN_LET && !pln_owns(n);
 }
 
@@ -215,7 +216,7 @@ static inline bool next_operand(const pln_walker *w, frame *f,
   while (f->at < n->count) {
     *node = operands[f->at++];
     if (!w->seen[*node]) {
-      f->at = f->at == n->count && is_plain(n) ? LEAVING : f->at;
+      f->at = f->at == n->count && is_scopeless_node(n) ? LEAVING : f->at;
       return true;
     }
   }
@@ -224,7 +225,8 @@ static inline bool next_operand(const pln_walker *w, frame *f,
 
 /* Goes on with the frame on top, of which there is more to do than leaving it;
  * *node is PLN_NONE when nothing is entered. */
-static inline pln_status advance(pln_walker *w, frame *f, pln_ref *node) {
+static inline pln_status advance_walk_frame(pln_walker *w, frame *f,
+                                            pln_ref *node) {
   *node = PLN_NONE;
   if (f->ref == PLN_NONE)
     return step_body(w, node);
@@ -235,16 +237,16 @@ static inline pln_status advance(pln_walker *w, frame *f, pln_ref *node) {
   if (!next_operand(w, f, n, &operand))
     return after_operands(w, f, n);
   *node = operand;
-  return enter(w, operand);
+  return enter_walked_owner(w, operand);
 }
 
 /* On to the next event; with `quiet` to the next node that is left. */
-static inline pln_status step(pln_walker *w, bool quiet, pln_walk_event *event,
-                              pln_ref *node) {
+static inline pln_status walk_next_event(pln_walker *w, bool quiet,
+                                         pln_walk_event *event, pln_ref *node) {
   *node = PLN_NONE;
   *event = PLN_WALK_ENTER;
   if (w->first != PLN_NONE)
-    PLN_TRY(begin(w, node));
+    PLN_TRY(begin_walk_root(w, node));
   while ((quiet || *node == PLN_NONE) && w->top > 0) {
     frame *f = &w->stack[w->top - 1];
     if (f->at == LEAVING) {
@@ -253,7 +255,7 @@ static inline pln_status step(pln_walker *w, bool quiet, pln_walk_event *event,
       w->top--;
       return PLN_OK;
     }
-    PLN_TRY(advance(w, f, node));
+    PLN_TRY(advance_walk_frame(w, f, node));
   }
   if (quiet || *node == PLN_NONE)
     *event = PLN_WALK_DONE;
@@ -262,7 +264,7 @@ static inline pln_status step(pln_walker *w, bool quiet, pln_walk_event *event,
 
 pln_status pln_walker_next(pln_walker *w, pln_walk_event *event,
                            pln_ref *node) {
-  return step(w, false, event, node);
+  return walk_next_event(w, false, event, node);
 }
 
 /* ------------------------------------------------------------- whole walks */
@@ -280,7 +282,7 @@ static pln_status leave_all(pln_walker *w, pln_visit_fn fn, void *ud) {
   pln_walk_event event;
   pln_ref node;
   for (;;) {
-    PLN_TRY(step(w, true, &event, &node));
+    PLN_TRY(walk_next_event(w, true, &event, &node));
     if (event == PLN_WALK_DONE)
       return PLN_OK;
     PLN_TRY(fn(ud, w->g, node));
@@ -290,7 +292,7 @@ static pln_status leave_all(pln_walker *w, pln_visit_fn fn, void *ud) {
 pln_status pln_walk_post_order(const pln_graph *graph, pln_ref node,
                                pln_visit_fn fn, void *ud) {
   pln_walker w;
-  PLN_TRY(start(&w, graph, node));
+  PLN_TRY(start_node_walk(&w, graph, node));
   pln_status status = leave_all(&w, fn, ud);
   stop(&w);
   return status;
@@ -300,7 +302,7 @@ static pln_status visit_all(pln_walker *w, const pln_visitor *visitor) {
   pln_walk_event event;
   pln_ref node;
   for (;;) {
-    PLN_TRY(step(w, false, &event, &node));
+    PLN_TRY(walk_next_event(w, false, &event, &node));
     if (event == PLN_WALK_DONE)
       return PLN_OK;
     bool skip = false;
@@ -316,7 +318,7 @@ static pln_status visit_all(pln_walker *w, const pln_visitor *visitor) {
 pln_status pln_walk(const pln_graph *graph, pln_ref node,
                     const pln_visitor *visitor) {
   pln_walker w;
-  PLN_TRY(start(&w, graph, node));
+  PLN_TRY(start_node_walk(&w, graph, node));
   pln_status status = visit_all(&w, visitor);
   stop(&w);
   return status;

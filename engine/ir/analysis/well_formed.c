@@ -13,70 +13,72 @@
 /* What is known of an identity; 0: it was not met. */
 enum { FREE = 1, IN_SCOPE, ENDED };
 
-typedef struct checker {
+typedef struct well_formed_check {
   pln_engine *engine;
   pln_idmap *state;
-} checker;
+} well_formed_check;
 
 /* "The variable x is ..., this is not valid IR: in Let(...)". */
-static pln_status refuse(const checker *c, const pln_graph *g, pln_ref var,
-                         const char *what, pln_ref node) {
+static pln_status refuse_var_use(const well_formed_check *c, const pln_graph *g,
+                                 pln_ref var, const char *what, pln_ref node) {
   pln_status status = pln_diag_error(
       c->engine, PLN_ERR_INVALID, NULL,
       "the variable %s is %s, this is not valid IR",
       pln_symbol_text(c->engine, g->nodes[var].attrs).data, what);
-  pln_blame_node(g, node);
+  pln_annotate_node(g, node);
   return status;
 }
 
-static pln_status bind(checker *c, const pln_graph *g, pln_ref var,
-                       pln_ref node) {
+static pln_status bind_checked_var(well_formed_check *c, const pln_graph *g,
+                                   pln_ref var, pln_ref node) {
   uint32_t id = g->nodes[var].data, known = pln_idmap_get(c->state, id);
   if (known == FREE)
-    return refuse(c, g, var, "bound after it appeared free", node);
+    return refuse_var_use(c, g, var, "bound after it appeared free", node);
   if (known)
-    return refuse(c, g, var, "bound more than once", node);
+    return refuse_var_use(c, g, var, "bound more than once", node);
   return pln_idmap_set(c->state, id, IN_SCOPE);
 }
 
-static pln_status end(checker *c, const pln_graph *g, pln_ref var) {
+static pln_status end(well_formed_check *c, const pln_graph *g, pln_ref var) {
   return pln_idmap_set(c->state, g->nodes[var].data, ENDED);
 }
 
-static pln_status use(checker *c, const pln_graph *g, pln_ref var) {
+static pln_status check_var_use(well_formed_check *c, const pln_graph *g,
+                                pln_ref var) {
   uint32_t id = g->nodes[var].data, known = pln_idmap_get(c->state, id);
   if (known == ENDED)
-    return refuse(c, g, var, "used after its scope ended", var);
+    return refuse_var_use(c, g, var, "used after its scope ended", var);
   return known ? PLN_OK : pln_idmap_set(c->state, id, FREE);
 }
 
 /* Each parameter of the owner's scopes. */
-static pln_status each_param(checker *c, const pln_graph *g, pln_ref owner,
-                             bool begins) {
+static pln_status each_param(well_formed_check *c, const pln_graph *g,
+                             pln_ref owner, bool begins) {
   for (pln_scope s = g->nodes[owner].data; s != PLN_NONE;
        s = g->scopes[s].next) {
     const pln_scope_row *row = &g->scopes[s];
     for (uint32_t i = 0; i < row->n_params; i++)
-      PLN_TRY(begins ? bind(c, g, row->begin + i, owner)
+      PLN_TRY(begins ? bind_checked_var(c, g, row->begin + i, owner)
                      : end(c, g, row->begin + i));
   }
   return PLN_OK;
 }
 
-static pln_status enter(void *ud, const pln_graph *g, pln_ref node,
-                        bool *skip) {
-  checker *c = ud;
+static pln_status enter_checked_node(void *ud, const pln_graph *g, pln_ref node,
+                                     bool *skip) {
+  well_formed_check *c = ud;
   const pln_node *n = &g->nodes[node];
   *skip = false;
   if (n->kind == PLN_VAR)
-    return use(c, g, node);
+    return check_var_use(c, g, node);
   if (n->kind == PLN_LET)
-    return bind(c, g, g->operands[n->first], node);
+    return bind_checked_var(c, g, g->operands[n->first], node);
   return pln_owns(n) ? each_param(c, g, node, true) : PLN_OK;
 }
 
-static pln_status leave(void *ud, const pln_graph *g, pln_ref node) {
-  checker *c = ud;
+static pln_status leave_checked_node(void *ud, const pln_graph *g,
+                                     pln_ref node) {
+  well_formed_check *c = ud;
   const pln_node *n = &g->nodes[node];
   if (n->kind == PLN_LET)
     return end(c, g, g->operands[n->first]);
@@ -84,21 +86,22 @@ static pln_status leave(void *ud, const pln_graph *g, pln_ref node) {
 }
 
 pln_status pln_graph_well_formed(const pln_graph *graph) {
-  checker c = {.engine = graph->engine};
-  pln_visitor visitor = {.ud = &c, .enter = enter, .leave = leave};
+  well_formed_check c = {.engine = graph->engine};
+  pln_visitor visitor = {
+      .ud = &c, .enter = enter_checked_node, .leave = leave_checked_node};
   PLN_TRY(pln_graph_verify(graph));
-  PLN_TRY(pln_loop_well_formed(graph));
+  PLN_TRY(pln_tir_well_formed(graph));
   PLN_TRY(pln_idmap_new(graph->engine, &c.state));
   pln_status status = pln_walk(graph, graph->root, &visitor);
   pln_idmap_free(c.state);
   if (status != PLN_OK || pln_node_kind(graph, graph->root) != PLN_PRIM_FUNC)
     return status;
-  return pln_loop_scoping(graph);
+  return pln_tir_check_var_scopes(graph);
 }
 
 pln_status pln_module_well_formed(const pln_module *module) {
   PLN_TRY(pln_module_verify(module));
   for (uint32_t i = 0; i < module->count; i++)
-    PLN_TRY(pln_graph_well_formed(pln_module_function(module, i)));
+    PLN_TRY(pln_graph_well_formed(pln_module_function_at(module, i)));
   return PLN_OK;
 }

@@ -26,10 +26,11 @@ typedef struct attr_set {
 struct pln_attr_sets {
   const struct pln_attr_sets *base; /* of a child: its parent's table */
   uint32_t below;                   /* keys of base */
-  uint32_t n_lent; /* tensors of base, the first of `tensors` */
-  pln_idmap *lent; /* dictionary of base that holds tensors -> own set + 1 */
-  attr_set *lent_sets; /* the same dictionaries with borrowed tensors */
-  uint32_t n_lent_sets, cap_lent_sets;
+  uint32_t n_borrowed; /* tensors of base, the first of `tensors` */
+  pln_idmap
+      *borrow_state; /* dictionary of base that holds tensors -> own set + 1 */
+  attr_set *borrowed_sets; /* the same dictionaries with borrowed tensors */
+  uint32_t n_borrowed_sets, cap_borrowed_sets;
   pln_interner *keys;
   pln_arena arena; /* entries, names, lists of slices and tensors */
   attr_set *sets;  /* a key: its dictionary, at id - below - 1 */
@@ -73,8 +74,9 @@ void pln_attrs_free(pln_engine *engine) {
     return;
   for (uint32_t i = 0; i < t->n_tensors; i++)
     pln_tensor_release(t->tensors[i]);
-  pln_idmap_free(t->lent);
-  pln_mem_free(engine, t->lent_sets, t->cap_lent_sets * sizeof *t->lent_sets);
+  pln_idmap_free(t->borrow_state);
+  pln_mem_free(engine, t->borrowed_sets,
+               t->cap_borrowed_sets * sizeof *t->borrowed_sets);
   pln_mem_free(engine, t->tensors, t->cap_tensors * sizeof *t->tensors);
   pln_mem_free(engine, t->next, t->cap_next * sizeof *t->next);
   pln_mem_free(engine, t->sets, t->cap_sets * sizeof *t->sets);
@@ -95,8 +97,8 @@ static uint32_t newest_of(const struct pln_attr_sets *t, uint64_t hash) {
 }
 
 static uint32_t next_of(const struct pln_attr_sets *t, uint32_t number) {
-  return number <= t->n_lent ? t->base->next[number - 1]
-                             : t->next[number - t->n_lent - 1];
+  return number <= t->n_borrowed ? t->base->next[number - 1]
+                                 : t->next[number - t->n_borrowed - 1];
 }
 
 /* The number of the first tensor equal to this one, which is retained when
@@ -115,11 +117,11 @@ static pln_status tensor_number(pln_engine *engine, pln_tensor *tensor,
   if (need > t->cap_tensors)
     PLN_TRY(pln_mem_grow(engine, (void **)&t->tensors, &t->cap_tensors, need,
                          sizeof *t->tensors));
-  if (need - t->n_lent > t->cap_next)
+  if (need - t->n_borrowed > t->cap_next)
     PLN_TRY(pln_mem_grow(engine, (void **)&t->next, &t->cap_next,
-                         need - t->n_lent, sizeof *t->next));
+                         need - t->n_borrowed, sizeof *t->next));
   PLN_TRY(pln_idmap_set(t->by_hash, hash, (uint32_t)need));
-  t->next[t->n_tensors - t->n_lent] = newest;
+  t->next[t->n_tensors - t->n_borrowed] = newest;
   t->tensors[t->n_tensors++] = pln_tensor_retain(tensor);
   *out = (uint32_t)need;
   return PLN_OK;
@@ -217,31 +219,31 @@ static pln_status add_entry(pln_buffer *key, const pln_attr *a) {
 /* ----------------------------------------------------------------- reading
  * a new key back into entries */
 
-static void *take(const char **at, size_t size) {
+static void *read_key_bytes(const char **at, size_t size) {
   void *here = (void *)(uintptr_t)*at;
   *at += (size + 7) & ~(size_t)7;
   return here;
 }
 
-static uint64_t take_word(const char **at) {
+static uint64_t read_key_word(const char **at) {
   uint64_t word;
   memcpy(&word, *at, sizeof word);
   *at += sizeof word;
   return word;
 }
 
-static pln_slice take_text(const char **at, uint64_t size) {
-  return (pln_slice){take(at, (size_t)size), (size_t)size};
+static pln_slice read_key_text(const char **at, uint64_t size) {
+  return (pln_slice){read_key_bytes(at, (size_t)size), (size_t)size};
 }
 
-static bool read_strings(struct pln_attr_sets *t, const char **at,
-                         pln_attr *out) {
+static bool read_key_strings(struct pln_attr_sets *t, const char **at,
+                             pln_attr *out) {
   pln_slice *list = pln_arena_new(&t->arena, (out->count + 1u) * sizeof *list);
   if (!list)
     return false;
   for (uint32_t i = 0; i < out->count; i++) {
-    uint64_t size = take_word(at);
-    list[i] = take_text(at, size);
+    uint64_t size = read_key_word(at);
+    list[i] = read_key_text(at, size);
   }
   out->v.strings = list;
   return true;
@@ -254,26 +256,29 @@ static bool read_tensors(struct pln_attr_sets *t, const char **at,
   if (!list)
     return false;
   for (uint32_t i = 0; i < out->count; i++)
-    list[i] = t->tensors[take_word(at) - 1];
+    list[i] = t->tensors[read_key_word(at) - 1];
   out->v.tensors = list;
   return true;
 }
 
-static bool read_list(struct pln_attr_sets *t, const char **at, pln_attr *out) {
+static bool read_key_list(struct pln_attr_sets *t, const char **at,
+                          pln_attr *out) {
   switch ((pln_attr_kind)out->kind) {
-  case PLN_ATTR_STRINGS: return read_strings(t, at, out);
+  case PLN_ATTR_STRINGS: return read_key_strings(t, at, out);
   case PLN_ATTR_TENSORS: return read_tensors(t, at, out);
   case PLN_ATTR_TYPES:
-    out->v.types = take(at, out->count * sizeof(pln_type));
+    out->v.types = read_key_bytes(at, out->count * sizeof(pln_type));
     return true;
-  default: out->v.ints = take(at, out->count * sizeof(int64_t)); return true;
+  default:
+    out->v.ints = read_key_bytes(at, out->count * sizeof(int64_t));
+    return true;
   }
 }
 
 /* Reads what add_entry wrote; false when memory is out. */
-static bool read_entry(struct pln_attr_sets *t, const char **at,
-                       pln_attr *out) {
-  const key_entry *header = take(at, sizeof *header);
+static bool read_key_entry(struct pln_attr_sets *t, const char **at,
+                           pln_attr *out) {
+  const key_entry *header = read_key_bytes(at, sizeof *header);
   *out = (pln_attr){.name = header->name,
                     .kind = header->kind,
                     .onnx_type = header->onnx_type};
@@ -281,23 +286,26 @@ static bool read_entry(struct pln_attr_sets *t, const char **at,
   case PLN_ATTR_NONE: return true;
   case PLN_ATTR_INT:
   case PLN_ATTR_BOOL:
-  case PLN_ATTR_GRAPH: out->v.i = (int64_t)take_word(at); return true;
-  case PLN_ATTR_FLOAT: memcpy(&out->v.f, take(at, 8), 8); return true;
-  case PLN_ATTR_REF: out->v.symbol = (pln_symbol)take_word(at); return true;
-  case PLN_ATTR_TYPE: out->v.type = (pln_type)take_word(at); return true;
+  case PLN_ATTR_GRAPH: out->v.i = (int64_t)read_key_word(at); return true;
+  case PLN_ATTR_FLOAT: memcpy(&out->v.f, read_key_bytes(at, 8), 8); return true;
+  case PLN_ATTR_REF: out->v.symbol = (pln_symbol)read_key_word(at); return true;
+  case PLN_ATTR_TYPE: out->v.type = (pln_type)read_key_word(at); return true;
   case PLN_ATTR_LIST:
-  case PLN_ATTR_DICT: out->v.dict = (pln_attrs)take_word(at); return true;
+  case PLN_ATTR_DICT: out->v.dict = (pln_attrs)read_key_word(at); return true;
   case PLN_ATTR_STRING:
   case PLN_ATTR_OBJECT:
-  case PLN_ATTR_BYTES: out->v.s = take_text(at, header->count); return true;
+  case PLN_ATTR_BYTES: out->v.s = read_key_text(at, header->count); return true;
   case PLN_ATTR_TENSOR:
-    out->v.tensor = t->tensors[take_word(at) - 1];
+    out->v.tensor = t->tensors[read_key_word(at) - 1];
     return true;
-  default: out->count = (uint32_t)header->count; return read_list(t, at, out);
+  default:
+    out->count = (uint32_t)header->count;
+    return read_key_list(t, at, out);
   }
 }
 
-static pln_slice name_of(const pln_engine *engine, const pln_attr *entry) {
+static pln_slice attr_entry_name(const pln_engine *engine,
+                                 const pln_attr *entry) {
   return entry->name ? pln_symbol_text(engine, entry->name) : pln_text("");
 }
 
@@ -305,7 +313,7 @@ static pln_status read_key(pln_engine *engine, pln_attrs id, attr_set *out) {
   struct pln_attr_sets *t = engine->attrs;
   size_t size;
   const char *at = pln_interned(t->keys, id, &size);
-  uint64_t first = take_word(&at);
+  uint64_t first = read_key_word(&at);
   out->sorted = !(first & LIST_MARK);
   out->count = (uint32_t)first;
   out->refs = false;
@@ -315,9 +323,9 @@ static pln_status read_key(pln_engine *engine, pln_attrs id, attr_set *out) {
   if (!out->entries || !out->names)
     return pln_nomem(engine);
   for (uint32_t i = 0; i < out->count; i++) {
-    if (!read_entry(t, &at, &out->entries[i]))
+    if (!read_key_entry(t, &at, &out->entries[i]))
       return pln_nomem(engine);
-    out->names[i] = name_of(engine, &out->entries[i]);
+    out->names[i] = attr_entry_name(engine, &out->entries[i]);
     out->refs |= out->entries[i].kind == PLN_ATTR_REF;
   }
   out->hash = pln_attr_entries_hash(engine, out->count, out->entries);
@@ -462,8 +470,10 @@ static const attr_set *set_of(const pln_engine *engine, pln_attrs attrs) {
     return &empty;
   if (attrs > t->below)
     return &t->sets[attrs - t->below - 1];
-  uint32_t lent = t->n_lent_sets ? pln_idmap_get(t->lent, attrs) : 0;
-  return lent ? &t->lent_sets[lent - 1] : &t->base->sets[attrs - 1];
+  uint32_t borrow_state =
+      t->n_borrowed_sets ? pln_idmap_get(t->borrow_state, attrs) : 0;
+  return borrow_state ? &t->borrowed_sets[borrow_state - 1]
+                      : &t->base->sets[attrs - 1];
 }
 
 uint32_t pln_attrs_count(const pln_engine *engine, pln_attrs attrs) {
@@ -478,8 +488,8 @@ bool pln_attrs_has_refs(const pln_engine *engine, pln_attrs attrs) {
   return set_of(engine, attrs)->refs;
 }
 
-const pln_attr *pln_attrs_get(const pln_engine *engine, pln_attrs attrs,
-                              uint32_t index) {
+const pln_attr *pln_attrs_at(const pln_engine *engine, pln_attrs attrs,
+                             uint32_t index) {
   return &set_of(engine, attrs)->entries[index];
 }
 
@@ -542,25 +552,25 @@ static bool holds_tensors(const attr_set *set) {
 
 /* A child must not touch its parent's tensors, so it reads the dictionaries
  * that hold such again, with borrowed ones. */
-static pln_status lend_set(pln_engine *child, pln_attrs id) {
+static pln_status borrow_set(pln_engine *child, pln_attrs id) {
   struct pln_attr_sets *t = child->attrs;
-  PLN_TRY(pln_mem_grow(child, (void **)&t->lent_sets, &t->cap_lent_sets,
-                       t->n_lent_sets + 1u, sizeof *t->lent_sets));
-  PLN_TRY(read_key(child, id, &t->lent_sets[t->n_lent_sets]));
-  return pln_idmap_set(t->lent, id, ++t->n_lent_sets);
+  PLN_TRY(pln_mem_grow(child, (void **)&t->borrowed_sets, &t->cap_borrowed_sets,
+                       t->n_borrowed_sets + 1u, sizeof *t->borrowed_sets));
+  PLN_TRY(read_key(child, id, &t->borrowed_sets[t->n_borrowed_sets]));
+  return pln_idmap_set(t->borrow_state, id, ++t->n_borrowed_sets);
 }
 
-static pln_status lend_tensors(pln_engine *child) {
+static pln_status borrow_set_tensors(pln_engine *child) {
   struct pln_attr_sets *t = child->attrs;
   const struct pln_attr_sets *base = t->base;
   PLN_TRY(pln_mem_grow(child, (void **)&t->tensors, &t->cap_tensors,
                        base->n_tensors, sizeof *t->tensors));
-  for (; t->n_tensors < base->n_tensors; t->n_tensors++, t->n_lent++)
-    PLN_TRY(pln_lend_tensor(child, base->tensors[t->n_tensors],
-                            &t->tensors[t->n_tensors]));
+  for (; t->n_tensors < base->n_tensors; t->n_tensors++, t->n_borrowed++)
+    PLN_TRY(pln_borrow_tensor(child, base->tensors[t->n_tensors],
+                              &t->tensors[t->n_tensors]));
   for (pln_attrs id = 1; id <= base->n_sets; id++)
     if (holds_tensors(&base->sets[id - 1]))
-      PLN_TRY(lend_set(child, id));
+      PLN_TRY(borrow_set(child, id));
   return PLN_OK;
 }
 
@@ -574,13 +584,13 @@ pln_status pln_attrs_child(pln_engine *child) {
   if (t->base->n_sets < t->below) /* a hole that memory left */
     return pln_nomem(child);
   pln_arena_init(&t->arena, child);
-  PLN_TRY(pln_interner_over(child, t->base->keys, &t->keys));
+  PLN_TRY(pln_interner_child(child, t->base->keys, &t->keys));
   PLN_TRY(pln_idmap_new(child, &t->by_hash));
-  PLN_TRY(pln_idmap_new(child, &t->lent));
-  return t->base->n_tensors ? lend_tensors(child) : PLN_OK;
+  PLN_TRY(pln_idmap_new(child, &t->borrow_state));
+  return t->base->n_tensors ? borrow_set_tensors(child) : PLN_OK;
 }
 
-uint32_t pln_attrs_below(const pln_engine *engine) {
+uint32_t pln_attrs_inherited(const pln_engine *engine) {
   return engine->attrs->below;
 }
 
@@ -589,7 +599,7 @@ uint32_t pln_attrs_total(const pln_engine *engine) {
 }
 
 /* Dictionaries in a dictionary are older; types may not be there yet. */
-static bool has_types(const pln_join *j, const attr_set *set) {
+static bool has_types(const pln_merge *j, const attr_set *set) {
   uint32_t known = j->types.below + j->types.n;
   for (uint32_t i = 0; i < set->count; i++) {
     const pln_attr *a = &set->entries[i];
@@ -602,36 +612,38 @@ static bool has_types(const pln_join *j, const attr_set *set) {
   return true;
 }
 
-static bool move_types(const pln_join *j, pln_arena *arena, pln_attr *a) {
+static bool move_types(const pln_merge *j, pln_arena *arena, pln_attr *a) {
   pln_type *types = pln_arena_new(arena, (a->count + 1u) * sizeof *types);
   if (!types)
     return false;
   for (uint32_t i = 0; i < a->count; i++)
-    types[i] = pln_joined(&j->types, a->v.types[i]);
+    types[i] = pln_merged_id(&j->types, a->v.types[i]);
   a->v.types = types;
   return true;
 }
 
-static bool move_tensors(const pln_join *j, pln_arena *arena, pln_attr *a) {
+static bool move_tensors(const pln_merge *j, pln_arena *arena, pln_attr *a) {
   pln_tensor **tensors = pln_arena_new(arena, (a->count + 1u) * sizeof a);
   if (!tensors)
     return false;
   for (uint32_t i = 0; i < a->count; i++)
-    tensors[i] = pln_join_tensor(j, a->v.tensors[i]);
+    tensors[i] = pln_merge_tensor(j, a->v.tensors[i]);
   a->v.tensors = tensors;
   return true;
 }
 
 /* The entry with the parent's ids; false when memory is out. Ints, floats and
  * texts are copied when they are interned. */
-static bool move_entry(const pln_join *j, pln_arena *arena, pln_attr *a) {
-  a->name = pln_joined(&j->symbols, a->name);
+static bool move_entry(const pln_merge *j, pln_arena *arena, pln_attr *a) {
+  a->name = pln_merged_id(&j->symbols, a->name);
   switch ((pln_attr_kind)a->kind) {
-  case PLN_ATTR_REF: a->v.symbol = pln_joined(&j->symbols, a->v.symbol); break;
-  case PLN_ATTR_TYPE: a->v.type = pln_joined(&j->types, a->v.type); break;
+  case PLN_ATTR_REF:
+    a->v.symbol = pln_merged_id(&j->symbols, a->v.symbol);
+    break;
+  case PLN_ATTR_TYPE: a->v.type = pln_merged_id(&j->types, a->v.type); break;
   case PLN_ATTR_LIST:
-  case PLN_ATTR_DICT: a->v.dict = pln_joined(&j->attrs, a->v.dict); break;
-  case PLN_ATTR_TENSOR: a->v.tensor = pln_join_tensor(j, a->v.tensor); break;
+  case PLN_ATTR_DICT: a->v.dict = pln_merged_id(&j->attrs, a->v.dict); break;
+  case PLN_ATTR_TENSOR: a->v.tensor = pln_merge_tensor(j, a->v.tensor); break;
   case PLN_ATTR_TENSORS: return move_tensors(j, arena, a);
   case PLN_ATTR_TYPES: return move_types(j, arena, a);
   default: break;
@@ -639,7 +651,7 @@ static bool move_entry(const pln_join *j, pln_arena *arena, pln_attr *a) {
   return true;
 }
 
-static pln_status move_set(pln_join *j, pln_arena *arena, const attr_set *set,
+static pln_status move_set(pln_merge *j, pln_arena *arena, const attr_set *set,
                            pln_attrs *out) {
   pln_attr *entries = pln_arena_new(arena, (set->count + 1u) * sizeof *entries);
   if (!entries)
@@ -653,7 +665,7 @@ static pln_status move_set(pln_join *j, pln_arena *arena, const attr_set *set,
                      : pln_attrs_list(j->parent, set->count, entries, out);
 }
 
-pln_status pln_join_attrs(pln_join *j, bool *ready) {
+pln_status pln_merge_attrs(pln_merge *j, bool *ready) {
   const attr_set *set = &j->child->attrs->sets[j->attrs.n];
   *ready = has_types(j, set);
   if (!*ready)

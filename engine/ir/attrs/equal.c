@@ -82,7 +82,7 @@ typedef struct pending {
   pln_idmap *seen; /* pairs that were pushed */
 } pending;
 
-static pln_status push(pending *p, pln_attrs a, pln_attrs b) {
+static pln_status push_attrs_pair(pending *p, pln_attrs a, pln_attrs b) {
   uint64_t key = (uint64_t)a << 32 | b;
   if (!p->seen)
     PLN_TRY(pln_idmap_new(p->engine, &p->seen));
@@ -104,7 +104,7 @@ static pln_status compare_attrs(pending *p, const pln_attr *x,
                                 const pln_attr *y, bool *same) {
   *same = x->name == y->name && x->kind == y->kind && same_value(x, y);
   return *same && is_nested(x) && x->v.dict != y->v.dict
-             ? push(p, x->v.dict, y->v.dict)
+             ? push_attrs_pair(p, x->v.dict, y->v.dict)
              : PLN_OK;
 }
 
@@ -115,11 +115,12 @@ static pln_status compare_sets(pending *p, pln_attrs a, pln_attrs b,
   *same = n == pln_attrs_count(e, b);
   for (uint32_t i = 0; *same && i < n; i++)
     PLN_TRY(
-        compare_attrs(p, pln_attrs_get(e, a, i), pln_attrs_get(e, b, i), same));
+        compare_attrs(p, pln_attrs_at(e, a, i), pln_attrs_at(e, b, i), same));
   return PLN_OK;
 }
 
-static pln_status finish(pending *p, pln_status status, bool *same) {
+static pln_status end_attrs_comparison(pending *p, pln_status status,
+                                       bool *same) {
   while (status == PLN_OK && *same && p->top > 0) {
     p->top -= 2;
     status = compare_sets(p, p->pairs[p->top], p->pairs[p->top + 1], same);
@@ -132,7 +133,7 @@ static pln_status finish(pending *p, pln_status status, bool *same) {
 pln_status pln_attr_equal(pln_engine *engine, const pln_attr *a,
                           const pln_attr *b, bool *same) {
   pending p = {.engine = engine};
-  return finish(&p, compare_attrs(&p, a, b, same), same);
+  return end_attrs_comparison(&p, compare_attrs(&p, a, b, same), same);
 }
 
 pln_status pln_attrs_equal(pln_engine *engine, pln_attrs a, pln_attrs b,
@@ -141,5 +142,5 @@ pln_status pln_attrs_equal(pln_engine *engine, pln_attrs a, pln_attrs b,
   if (*same)
     return PLN_OK;
   pending p = {.engine = engine};
-  return finish(&p, compare_sets(&p, a, b, same), same);
+  return end_attrs_comparison(&p, compare_sets(&p, a, b, same), same);
 }

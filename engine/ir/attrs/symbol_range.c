@@ -22,13 +22,13 @@ static bool is_small(const pln_attr *a) {
 static bool has_small(const pln_engine *engine, pln_attrs attrs) {
   uint32_t n = pln_attrs_count(engine, attrs);
   for (uint32_t i = 0; i < n; i++) {
-    const pln_attr *a = pln_attrs_get(engine, attrs, i);
+    const pln_attr *a = pln_attrs_at(engine, attrs, i);
     if (is_small(a))
       return true;
     uint32_t inner =
         a->kind == PLN_ATTR_LIST ? pln_attrs_count(engine, a->v.dict) : 0;
     for (uint32_t k = 0; k < inner; k++)
-      if (is_small(pln_attrs_get(engine, a->v.dict, k)))
+      if (is_small(pln_attrs_at(engine, a->v.dict, k)))
         return true;
   }
   return false;
@@ -57,7 +57,7 @@ static pln_status limit_all(pln_engine *engine, pln_arena *arena,
   if (!all)
     return pln_nomem(engine);
   for (uint32_t i = 0; i < n; i++) {
-    all[i] = *pln_attrs_get(engine, attrs, i);
+    all[i] = *pln_attrs_at(engine, attrs, i);
     PLN_TRY(limit(engine, arena, &all[i]));
   }
   *out = all;

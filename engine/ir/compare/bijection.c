@@ -3,10 +3,10 @@
 
 #include "ir/compare/equal.h"
 
-void pln_pairing_free(pln_pairing *p) {
+void pln_bijection_free(pln_bijection *p) {
   pln_idmap_free(p->to);
   pln_idmap_free(p->from);
-  *p = (pln_pairing){0};
+  *p = (pln_bijection){0};
 }
 
 /* What a map holds for those whose partner was taken back. */
@@ -17,13 +17,13 @@ static uint32_t look_up(const pln_idmap *map, uint32_t key) {
   return partner == NOBODY ? 0 : partner;
 }
 
-bool pln_pairing_fits(const pln_pairing *p, uint32_t x, uint32_t y) {
+bool pln_bijection_allows(const pln_bijection *p, uint32_t x, uint32_t y) {
   uint32_t of_x = look_up(p->to, x), of_y = look_up(p->from, y);
   return (of_x == 0 && of_y == 0) || (of_x == y && of_y == x);
 }
 
-pln_status pln_pairing_add(pln_engine *engine, pln_pairing *p, uint32_t x,
-                           uint32_t y) {
+pln_status pln_bijection_add(pln_engine *engine, pln_bijection *p, uint32_t x,
+                             uint32_t y) {
   if (!p->to)
     PLN_TRY(pln_idmap_new(engine, &p->to));
   if (!p->from)
@@ -32,11 +32,11 @@ pln_status pln_pairing_add(pln_engine *engine, pln_pairing *p, uint32_t x,
   return pln_idmap_set(p->from, y, x);
 }
 
-pln_pair_of pln_pairing_get(const pln_pairing *p, uint32_t x, uint32_t y) {
+pln_pair_of pln_bijection_get(const pln_bijection *p, uint32_t x, uint32_t y) {
   return (pln_pair_of){x, y, look_up(p->to, x), look_up(p->from, y)};
 }
 
-pln_status pln_pairing_restore(pln_pairing *p, const pln_pair_of *had) {
+pln_status pln_bijection_restore(pln_bijection *p, const pln_pair_of *had) {
   PLN_TRY(pln_idmap_set(p->to, had->x, had->of_x ? had->of_x : NOBODY));
   return pln_idmap_set(p->from, had->y, had->of_y ? had->of_y : NOBODY);
 }

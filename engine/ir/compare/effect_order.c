@@ -15,7 +15,7 @@ static bool is_value(const pln_node *n) {
 }
 
 /* Marks operands and what scopes give. */
-static pln_status find_uses(pln_statements *s) {
+static pln_status find_uses(pln_effect_order *s) {
   const pln_graph *g = s->graph;
   s->used = pln_mem_zeroed(g->engine, (size_t)g->n_nodes + 1);
   if (!s->used)
@@ -28,29 +28,29 @@ static pln_status find_uses(pln_statements *s) {
   return PLN_OK;
 }
 
-void pln_statements_free(pln_statements *s) {
+void pln_effect_order_free(pln_effect_order *s) {
   if (s->used)
     pln_mem_free(s->graph->engine, s->used, (size_t)s->graph->n_nodes + 1);
   s->used = NULL;
 }
 
-pln_status pln_statement_before(pln_statements *s, pln_scope scope, pln_ref at,
-                                pln_ref *out) {
+pln_status pln_effect_order_before(pln_effect_order *s, pln_scope scope,
+                                   pln_ref at, pln_ref *out) {
   const pln_graph *g = s->graph;
-  while ((at = pln_anchor_before(g, scope, at)) != PLN_NONE) {
+  while ((at = pln_prev_effect_ordered(g, scope, at)) != PLN_NONE) {
     if (!is_value(&g->nodes[at]))
       break;
     if (!s->used)
       PLN_TRY(find_uses(s));
     if (!s->used[at])
       break;
-    at = pln_anchor_begin(g, at);
+    at = pln_skip_effect_ordered(g, at);
   }
   *out = at;
   return PLN_OK;
 }
 
-bool pln_is_used_effect(const pln_statements *s, pln_ref ref) {
+bool pln_is_used_effect(const pln_effect_order *s, pln_ref ref) {
   const pln_node *n = &s->graph->nodes[ref];
-  return pln_is_anchored(n) && is_value(n) && s->used && s->used[ref];
+  return pln_is_effect_ordered(n) && is_value(n) && s->used && s->used[ref];
 }

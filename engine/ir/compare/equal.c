@@ -10,14 +10,14 @@
 #include "ir/compare/equal.h"
 #include "ir/tir/tir.h"
 
-static pln_status push(pln_comparison *c, pln_pair pair) {
+static pln_status push_compared_pair(pln_comparison *c, pln_pair pair) {
   PLN_TRY(pln_mem_grow(c->engine, (void **)&c->stack, &c->cap_stack,
                        (size_t)c->top + 1, sizeof *c->stack));
   c->stack[c->top++] = pair;
   return PLN_OK;
 }
 
-static pln_status differ(pln_comparison *c, pln_mismatch_kind why) {
+static pln_status record_mismatch(pln_comparison *c, pln_mismatch_kind why) {
   c->equal = false;
   c->why = why;
   return PLN_OK;
@@ -44,20 +44,21 @@ static pln_pair inside(const pln_comparison *c, pln_ref x, pln_ref y,
                     .index = index};
 }
 
-static pln_status bind(pln_comparison *c, pln_pair pair) {
+static pln_status bind_compared_vars(pln_comparison *c, pln_pair pair) {
   const pln_node *m = &c->a->nodes[pair.x], *n = &c->b->nodes[pair.y];
   bool same = false;
   PLN_TRY(pln_type_match_run(c->types, m->type, n->type, &same));
   if (same && partners(c, pair.x, pair.y))
     return PLN_OK;
   c->at = pair;
-  return differ(c, same ? PLN_MISMATCH_SHARING : PLN_MISMATCH_TYPE);
+  return record_mismatch(c, same ? PLN_MISMATCH_SHARING : PLN_MISMATCH_TYPE);
 }
 
-static pln_status bind_params(pln_comparison *c, const pln_scope_row *s,
-                              const pln_scope_row *t, uint32_t scope) {
+static pln_status bind_compared_params(pln_comparison *c,
+                                       const pln_scope_row *s,
+                                       const pln_scope_row *t, uint32_t scope) {
   for (uint32_t i = 0; c->equal && i < s->n_params; i++)
-    PLN_TRY(bind(
+    PLN_TRY(bind_compared_vars(
         c, inside(c, s->begin + i, t->begin + i, PLN_EDGE_PARAM, scope, i)));
   return PLN_OK;
 }
@@ -73,7 +74,7 @@ static pln_status bind_let(pln_comparison *c, pln_pair let) {
                   .edge = PLN_EDGE_OPERAND};
   if (c->via)
     c->via[let.x] = let;
-  return bind(c, var);
+  return bind_compared_vars(c, var);
 }
 
 uint32_t pln_n_defined(const pln_node *n) {
@@ -118,18 +119,18 @@ static pln_status push_statements(pln_comparison *c, pln_scope s, pln_scope t,
                                   uint32_t scope) {
   pln_ref i = c->a->scopes[s].end, k = c->b->scopes[t].end;
   for (;;) {
-    PLN_TRY(pln_statement_before(&c->in_a, s, i, &i));
-    PLN_TRY(pln_statement_before(&c->in_b, t, k, &k));
+    PLN_TRY(pln_effect_order_before(&c->in_a, s, i, &i));
+    PLN_TRY(pln_effect_order_before(&c->in_b, t, k, &k));
     if (i == PLN_NONE || k == PLN_NONE)
-      return i == k ? PLN_OK : differ(c, PLN_MISMATCH_STATEMENTS);
+      return i == k ? PLN_OK : record_mismatch(c, PLN_MISMATCH_STATEMENTS);
     pln_pair pair = inside(c, i, k, PLN_EDGE_STATEMENT, scope, 0);
     PLN_TRY(bind_let(c, pair));
     bind_stmt(c, i, k);
     if (!c->equal)
       return PLN_OK;
-    PLN_TRY(push(c, pair));
-    i = pln_anchor_begin(c->a, i);
-    k = pln_anchor_begin(c->b, k);
+    PLN_TRY(push_compared_pair(c, pair));
+    i = pln_skip_effect_ordered(c->a, i);
+    k = pln_skip_effect_ordered(c->b, k);
   }
 }
 
@@ -139,14 +140,15 @@ static pln_status compare_scopes(pln_comparison *c, pln_scope s, pln_scope t,
   bool same = false;
   c->in_scope = scope;
   if (x->n_params != y->n_params)
-    return differ(c, PLN_MISMATCH_PARAMS);
+    return record_mismatch(c, PLN_MISMATCH_PARAMS);
   PLN_TRY(pln_attrs_equal(c->engine, x->attrs, y->attrs, &same));
   if (!same)
-    return differ(c, PLN_MISMATCH_SCOPE_ATTRS);
-  PLN_TRY(bind_params(c, x, y, scope));
+    return record_mismatch(c, PLN_MISMATCH_SCOPE_ATTRS);
+  PLN_TRY(bind_compared_params(c, x, y, scope));
   if (!c->equal)
     return PLN_OK;
-  PLN_TRY(push(c, inside(c, x->result, y->result, PLN_EDGE_RESULT, scope, 0)));
+  PLN_TRY(push_compared_pair(
+      c, inside(c, x->result, y->result, PLN_EDGE_RESULT, scope, 0)));
   return push_statements(c, s, t, scope);
 }
 
@@ -175,7 +177,7 @@ static pln_status push_scopes(pln_comparison *c, pln_scope s, pln_scope t) {
     t = c->b->scopes[t].next;
   }
   turn_runs(c, first);
-  return s == t ? PLN_OK : differ(c, PLN_MISMATCH_SCOPES);
+  return s == t ? PLN_OK : record_mismatch(c, PLN_MISMATCH_SCOPES);
 }
 
 /* ---------------------------------------------------------------- functions */
@@ -185,9 +187,9 @@ static pln_status bind_type_params(pln_comparison *c, pln_type x, pln_type y) {
   uint32_t n = pln_type_n_parts(e, x);
   bool same = n == pln_type_n_parts(e, y);
   for (uint32_t i = 0; same && i < n; i++)
-    PLN_TRY(pln_type_match_bind(c->types, pln_type_part(e, x, i),
-                                pln_type_part(e, y, i), &same));
-  return same ? PLN_OK : differ(c, PLN_MISMATCH_TYPE_PARAMS);
+    PLN_TRY(pln_type_match_bind(c->types, pln_type_part_at(e, x, i),
+                                pln_type_part_at(e, y, i), &same));
+  return same ? PLN_OK : record_mismatch(c, PLN_MISMATCH_TYPE_PARAMS);
 }
 
 /* Parameters are compared as Vars; that bodies differ is found before. */
@@ -195,15 +197,15 @@ static pln_status compare_result_types(pln_comparison *c) {
   const pln_engine *e = c->engine;
   pln_type x = c->a->nodes[c->at.x].type, y = c->b->nodes[c->at.y].type;
   bool same = true;
-  if (pln_type_kind_of(e, x) == PLN_TYPE_FUNC &&
-      pln_type_kind_of(e, y) == PLN_TYPE_FUNC) {
-    x = pln_type_part(e, x, pln_type_n_parts(e, x) - 1);
-    y = pln_type_part(e, y, pln_type_n_parts(e, y) - 1);
+  if (pln_type_get_kind(e, x) == PLN_TYPE_FUNC &&
+      pln_type_get_kind(e, y) == PLN_TYPE_FUNC) {
+    x = pln_type_part_at(e, x, pln_type_n_parts(e, x) - 1);
+    y = pln_type_part_at(e, y, pln_type_n_parts(e, y) - 1);
     PLN_TRY(pln_type_match_run(c->types, x, y, &same));
   }
   if (c->via)
     c->at = c->via[c->at.x];
-  return same ? PLN_OK : differ(c, PLN_MISMATCH_TYPE);
+  return same ? PLN_OK : record_mismatch(c, PLN_MISMATCH_TYPE);
 }
 
 static pln_status compare_owners(pln_comparison *c, const pln_node *m,
@@ -213,7 +215,7 @@ static pln_status compare_owners(pln_comparison *c, const pln_node *m,
     ret.edge = PLN_EDGE_RET;
     PLN_TRY(bind_type_params(c, c->a->scopes[m->data].type_params,
                              c->b->scopes[n->data].type_params));
-    PLN_TRY(push(c, ret));
+    PLN_TRY(push_compared_pair(c, ret));
   }
   return c->equal ? push_scopes(c, m->data, n->data) : PLN_OK;
 }
@@ -232,14 +234,14 @@ static pln_status compare_vars(pln_comparison *c, const pln_node *m,
                                const pln_node *n) {
   bool same = false;
   if (!free_partners(c, m, n) || (!c->map_free && m->data != n->data) ||
-      !pln_pairing_fits(&c->free, m->data, n->data))
-    return differ(c, PLN_MISMATCH_PAYLOAD);
+      !pln_bijection_allows(&c->free, m->data, n->data))
+    return record_mismatch(c, PLN_MISMATCH_PAYLOAD);
   PLN_TRY(pln_type_match_run(c->types, m->type, n->type, &same));
   if (!same)
-    return differ(c, PLN_MISMATCH_TYPE);
+    return record_mismatch(c, PLN_MISMATCH_TYPE);
   c->to[c->at.x] = c->at.y;
   c->from[c->at.y] = c->at.x;
-  return c->map_free ? pln_pairing_add(c->engine, &c->free, m->data, n->data)
+  return c->map_free ? pln_bijection_add(c->engine, &c->free, m->data, n->data)
                      : PLN_OK;
 }
 
@@ -281,8 +283,8 @@ static pln_status compare_attrs(pln_comparison *c, const pln_node *m,
   pln_attrs x, y;
   if (m->attrs == n->attrs)
     return PLN_OK;
-  PLN_TRY(pln_relay_told(c->engine, op, m->attrs, &x));
-  PLN_TRY(pln_relay_told(c->engine, op, n->attrs, &y));
+  PLN_TRY(pln_relay_normal_attrs(c->engine, op, m->attrs, &x));
+  PLN_TRY(pln_relay_normal_attrs(c->engine, op, n->attrs, &y));
   return pln_attrs_equal(c->engine, x, y, same);
 }
 
@@ -290,20 +292,20 @@ static pln_status compare_heads(pln_comparison *c, const pln_node *m,
                                 const pln_node *n) {
   bool same = true;
   if (m->kind != n->kind)
-    return differ(c, PLN_MISMATCH_KIND);
+    return record_mismatch(c, PLN_MISMATCH_KIND);
   if (!same_payload(c, m, n))
-    return differ(c, PLN_MISMATCH_PAYLOAD);
+    return record_mismatch(c, PLN_MISMATCH_PAYLOAD);
   if (m->count != n->count)
-    return differ(c, PLN_MISMATCH_OPERANDS);
+    return record_mismatch(c, PLN_MISMATCH_OPERANDS);
   if (m->results != n->results)
-    return differ(c, PLN_MISMATCH_RESULTS);
+    return record_mismatch(c, PLN_MISMATCH_RESULTS);
   if (pln_kinds[m->kind].has_attrs)
     PLN_TRY(compare_attrs(c, m, n, &same));
   if (!same)
-    return differ(c, PLN_MISMATCH_ATTRS);
+    return record_mismatch(c, PLN_MISMATCH_ATTRS);
   if (m->kind == PLN_CONSTRUCTOR)
     PLN_TRY(compare_constructors(c, m->type, n->type, &same));
-  return same ? PLN_OK : differ(c, PLN_MISMATCH_TYPE);
+  return same ? PLN_OK : record_mismatch(c, PLN_MISMATCH_TYPE);
 }
 
 /* A node that Relay does not tell from its repetition is compared again with
@@ -335,12 +337,12 @@ static pln_status compare_below(pln_comparison *c, const pln_node *m,
   for (uint32_t i = m->count; i-- > 0;) {
     pln_ref x = c->a->operands[m->first + i], y = c->b->operands[n->first + i];
     if (c->to[x] != y || c->from[y] != x)
-      PLN_TRY(push(c, inside(c, x, y, PLN_EDGE_OPERAND, 0, i)));
+      PLN_TRY(push_compared_pair(c, inside(c, x, y, PLN_EDGE_OPERAND, 0, i)));
   }
   return PLN_OK;
 }
 
-static pln_status compare(pln_comparison *c) {
+static pln_status compare_pending_pairs(pln_comparison *c) {
   pln_ref x = c->at.x, y = c->at.y;
   const pln_node *m = &c->a->nodes[x], *n = &c->b->nodes[y];
   bool shared = pln_kinds[m->kind].shared, met = false;
@@ -352,10 +354,10 @@ static pln_status compare(pln_comparison *c) {
   if (m->kind == PLN_VAR)
     return compare_vars(c, m, n);
   if (pln_is_prim(m) && m->type != n->type)
-    return differ(c, PLN_MISMATCH_TYPE);
+    return record_mismatch(c, PLN_MISMATCH_TYPE);
   bind_defined(c, x, y);
   if (shared && !partners(c, x, y))
-    return differ(c, PLN_MISMATCH_SHARING);
+    return record_mismatch(c, PLN_MISMATCH_SHARING);
   if (!shared)
     PLN_TRY(met_before(c, x, y, &met));
   return met ? PLN_OK : compare_below(c, m, n);
@@ -390,11 +392,11 @@ pln_status pln_comparison_begin(pln_comparison *c, const pln_graph *a,
   return c->to && c->from && (c->via || !trace) ? PLN_OK : pln_nomem(e);
 }
 
-static pln_status has_statements(pln_statements *s, pln_ref node, bool *out) {
+static pln_status has_statements(pln_effect_order *s, pln_ref node, bool *out) {
   const pln_graph *g = s->graph;
   pln_ref last = PLN_NONE;
   if (node == g->root)
-    PLN_TRY(pln_statement_before(s, 0, g->scopes[0].end, &last));
+    PLN_TRY(pln_effect_order_before(s, 0, g->scopes[0].end, &last));
   *out = last != PLN_NONE;
   return PLN_OK;
 }
@@ -402,20 +404,20 @@ static pln_status has_statements(pln_statements *s, pln_ref node, bool *out) {
 /* With a root go the statements of the whole graph: its lets. */
 static pln_status begin_roots(pln_comparison *c, pln_ref x, pln_ref y) {
   c->at = (pln_pair){.x = x, .y = y, .from = PLN_NONE};
-  PLN_TRY(push(c, c->at));
+  PLN_TRY(push_compared_pair(c, c->at));
   c->in_scope = PLN_NONE;
   bool first, second;
   PLN_TRY(has_statements(&c->in_a, x, &first));
   PLN_TRY(has_statements(&c->in_b, y, &second));
   if (first != second)
-    return differ(c, PLN_MISMATCH_STATEMENTS);
+    return record_mismatch(c, PLN_MISMATCH_STATEMENTS);
   return first ? push_statements(c, 0, 0, PLN_NONE) : PLN_OK;
 }
 
 /* Values with effects stand in the same order, as far as both have any. */
 static void compare_order(pln_comparison *c, pln_scope s) {
   pln_ref last = PLN_NONE, at = c->a->scopes[s].end;
-  while (c->equal && (at = pln_anchor_before(c->a, s, at)) != PLN_NONE) {
+  while (c->equal && (at = pln_prev_effect_ordered(c->a, s, at)) != PLN_NONE) {
     pln_ref y = pln_is_used_effect(&c->in_a, at) ? c->to[at] : PLN_NONE;
     if (y != PLN_NONE && pln_is_used_effect(&c->in_b, y)) {
       c->equal = y < last;
@@ -423,7 +425,7 @@ static void compare_order(pln_comparison *c, pln_scope s) {
       c->why = PLN_MISMATCH_ORDER;
       last = y;
     }
-    at = pln_anchor_begin(c->a, at);
+    at = pln_skip_effect_ordered(c->a, at);
   }
 }
 
@@ -432,7 +434,8 @@ static pln_status compare_all(pln_comparison *c, pln_ref x, pln_ref y) {
   for (size_t round = 0; c->equal && c->top > 0; round++) {
     c->at = c->stack[--c->top];
     PLN_TRY(pln_poll_round(c->engine, round));
-    PLN_TRY(c->at.edge == PLN_EDGE_RET ? compare_result_types(c) : compare(c));
+    PLN_TRY(c->at.edge == PLN_EDGE_RET ? compare_result_types(c)
+                                       : compare_pending_pairs(c));
   }
   for (pln_scope s = 0;
        c->equal && c->in_a.used && c->in_b.used && s < c->a->n_scopes; s++)
@@ -441,7 +444,7 @@ static pln_status compare_all(pln_comparison *c, pln_ref x, pln_ref y) {
 }
 
 pln_status pln_comparison_run(pln_comparison *c, pln_ref x, pln_ref y) {
-  pln_work_begin(c->engine);
+  pln_stoppable_begin(c->engine);
   return pln_work_done(c->engine, compare_all(c, x, y));
 }
 
@@ -452,9 +455,9 @@ void pln_comparison_end(pln_comparison *c) {
   pln_mem_free(e, c->from, b * sizeof *c->from);
   if (c->via)
     pln_mem_free(e, c->via, a * sizeof *c->via);
-  pln_statements_free(&c->in_a);
-  pln_statements_free(&c->in_b);
-  pln_pairing_free(&c->free);
+  pln_effect_order_free(&c->in_a);
+  pln_effect_order_free(&c->in_b);
+  pln_bijection_free(&c->free);
   pln_idmap_free(c->again);
   pln_mem_free(e, c->stack, c->cap_stack * sizeof *c->stack);
 }

@@ -7,25 +7,26 @@
 
 /* Numbers of one side that correspond to numbers of the other, two ways: type
  * variables, or free variables. The tables are made when first needed. */
-typedef struct pln_pairing {
+typedef struct pln_bijection {
   pln_idmap *to, *from;
-} pln_pairing;
+} pln_bijection;
 
-void pln_pairing_free(pln_pairing *pairing);
+void pln_bijection_free(pln_bijection *pairing);
 /* Whether x and y correspond by now, or neither corresponds to another. */
-bool pln_pairing_fits(const pln_pairing *pairing, uint32_t x, uint32_t y);
-pln_status pln_pairing_add(pln_engine *engine, pln_pairing *pairing, uint32_t x,
-                           uint32_t y) PLN_CHECKED;
+bool pln_bijection_allows(const pln_bijection *pairing, uint32_t x, uint32_t y);
+pln_status pln_bijection_add(pln_engine *engine, pln_bijection *pairing,
+                             uint32_t x, uint32_t y) PLN_CHECKED;
 
-/* Two numbers and the partner that each has, or 0; pln_pairing_restore gives
- * them back after pln_pairing_add. */
+/* Two numbers and the partner that each has, or 0; pln_bijection_restore gives
+ * them back after pln_bijection_add. */
 typedef struct pln_pair_of {
   uint32_t x, y, of_x, of_y;
 } pln_pair_of;
 
-pln_pair_of pln_pairing_get(const pln_pairing *pairing, uint32_t x, uint32_t y);
-pln_status pln_pairing_restore(pln_pairing *pairing,
-                               const pln_pair_of *had) PLN_CHECKED;
+pln_pair_of pln_bijection_get(const pln_bijection *pairing, uint32_t x,
+                              uint32_t y);
+pln_status pln_bijection_restore(pln_bijection *pairing,
+                                 const pln_pair_of *had) PLN_CHECKED;
 
 /* A generic function type being compared: what holds again behind it. */
 typedef struct pln_type_scope {
@@ -36,11 +37,11 @@ typedef struct pln_type_scope {
 /* A comparison of types; goes on from graph to graph of two modules. */
 typedef struct pln_type_match {
   pln_engine *engine;
-  bool map_free;    /* free type variables may correspond */
-  bool contents;    /* constants are what they hold, large ones too */
-  pln_pairing vars; /* type variables */
-  pln_idmap *seen;  /* pairs of types that were compared, with these pairings */
-  pln_type *stack;  /* pairs still to be compared; two END: a scope's end */
+  bool map_free;      /* free type variables may correspond */
+  bool contents;      /* constants are what they hold, large ones too */
+  pln_bijection vars; /* type variables */
+  pln_idmap *seen; /* pairs of types that were compared, with these pairings */
+  pln_type *stack; /* pairs still to be compared; two END: a scope's end */
   uint32_t top, cap_stack;
   pln_type_scope *scopes; /* of the types that are being compared */
   uint32_t n_scopes, cap_scopes;
@@ -80,19 +81,20 @@ uint64_t pln_tensor_content_hash(const pln_tensor *tensor);
 uint32_t pln_n_defined(const pln_node *n);
 
 /* The statements of a graph's scopes; statement.c. Starts as { graph }. */
-typedef struct pln_statements {
+typedef struct pln_effect_order {
   const pln_graph *graph;
   uint8_t *used; /* a node: something uses its value; made when first needed */
-} pln_statements;
+} pln_effect_order;
 
-void pln_statements_free(pln_statements *statements);
+void pln_effect_order_free(pln_effect_order *statements);
 /* The statement of `scope` before `at`, or PLN_NONE; begin with the scope's end
- * and go on at pln_anchor_begin. */
-pln_status pln_statement_before(pln_statements *statements, pln_scope scope,
-                                pln_ref at, pln_ref *out) PLN_CHECKED;
+ * and go on at pln_skip_effect_ordered. */
+pln_status pln_effect_order_before(pln_effect_order *statements,
+                                   pln_scope scope, pln_ref at,
+                                   pln_ref *out) PLN_CHECKED;
 /* Whether an anchored node has been passed over as it is met where it is used.
  */
-bool pln_is_used_effect(const pln_statements *statements, pln_ref ref);
+bool pln_is_used_effect(const pln_effect_order *statements, pln_ref ref);
 
 /* A hash of a whole graph in which sharing counts for every kind of node,
  * constants among them, and so do types and how many nodes nothing uses: two
@@ -138,14 +140,14 @@ typedef enum pln_mismatch_kind {
 typedef struct pln_comparison {
   pln_engine *engine;
   const pln_graph *a, *b;
-  pln_statements in_a, in_b;
+  pln_effect_order in_a, in_b;
   bool map_free;
   pln_type_match *types;
-  pln_ref *to;      /* a node of a: its partner in b, or PLN_NONE */
-  pln_ref *from;    /* a node of b: its partner in a */
-  pln_pairing free; /* identities of free Vars */
-  pln_idmap *again; /* pairs of nodes without partner that were compared */
-  pln_pair *stack;  /* pairs still to be compared, the next one last */
+  pln_ref *to;        /* a node of a: its partner in b, or PLN_NONE */
+  pln_ref *from;      /* a node of b: its partner in a */
+  pln_bijection free; /* identities of free Vars */
+  pln_idmap *again;   /* pairs of nodes without partner that were compared */
+  pln_pair *stack;    /* pairs still to be compared, the next one last */
   uint32_t top, cap_stack;
   pln_pair *via; /* a node of a: how it was reached; NULL: not asked for */
   bool equal;
@@ -164,19 +166,19 @@ void pln_comparison_end(pln_comparison *c);
 
 /* The anchored node of scope `s` before `at`, or PLN_NONE; nodes of nested
  * scopes are passed over. Begin with the scope's end. */
-static inline pln_ref pln_anchor_before(const pln_graph *g, pln_scope s,
-                                        pln_ref at) {
+static inline pln_ref pln_prev_effect_ordered(const pln_graph *g, pln_scope s,
+                                              pln_ref at) {
   while (at > g->scopes[s].begin) {
     pln_ref ref = at - 1;
     const pln_node *n = &g->nodes[ref];
-    if (pln_is_anchored(n))
+    if (pln_is_effect_ordered(n))
       return ref;
     at = pln_owns(n) ? g->scopes[n->data].begin : ref;
   }
   return PLN_NONE;
 }
 /* Where the search goes on behind an anchored node. */
-static inline pln_ref pln_anchor_begin(const pln_graph *g, pln_ref ref) {
+static inline pln_ref pln_skip_effect_ordered(const pln_graph *g, pln_ref ref) {
   const pln_node *n = &g->nodes[ref];
   return pln_owns(n) ? g->scopes[n->data].begin : ref;
 }

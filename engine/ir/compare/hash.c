@@ -21,7 +21,7 @@ typedef struct cache {
 typedef struct hasher {
   pln_engine *engine;
   const pln_graph *g;
-  pln_statements statements;
+  pln_effect_order statements;
   bool map_free;
   bool whole;       /* sharing and type of every node count */
   uint64_t *hash;   /* a node: its hash; 0: not met, 1: entered */
@@ -56,12 +56,12 @@ static uint64_t hash_op(hasher *s, pln_op op) {
 }
 
 /* Of a call, as equality compares them. */
-static pln_attrs told_attrs(hasher *s, const pln_node *n) {
-  pln_attrs told = n->attrs;
+static pln_attrs normal_attrs(hasher *s, const pln_node *n) {
+  pln_attrs normal = n->attrs;
   if (n->kind != PLN_CALL || s->status != PLN_OK)
-    return told;
-  s->status = pln_relay_told(s->engine, n->data, n->attrs, &told);
-  return told;
+    return normal;
+  s->status = pln_relay_normal_attrs(s->engine, n->data, n->attrs, &normal);
+  return normal;
 }
 
 /* -------------------------------------------------------------------- nodes */
@@ -87,10 +87,10 @@ static uint64_t hash_payload(hasher *s, const pln_node *n) {
 
 /* What a function gives; of what it takes its parameters tell. */
 static uint64_t hash_result_type(const pln_engine *e, pln_type type) {
-  if (pln_type_kind_of(e, type) != PLN_TYPE_FUNC)
+  if (pln_type_get_kind(e, type) != PLN_TYPE_FUNC)
     return 0;
-  return pln_type_hash(e,
-                       pln_type_part(e, type, pln_type_n_parts(e, type) - 1));
+  return pln_type_hash(
+      e, pln_type_part_at(e, type, pln_type_n_parts(e, type) - 1));
 }
 
 static uint64_t hash_node(hasher *s, const pln_node *n) {
@@ -99,7 +99,7 @@ static uint64_t hash_node(hasher *s, const pln_node *n) {
   h = pln_hash_mix(h, hash_payload(s, n));
   h = pln_hash_mix(h, n->count);
   if (pln_kinds[n->kind].has_attrs)
-    h = pln_hash_mix(h, pln_attrs_hash(s->engine, told_attrs(s, n)));
+    h = pln_hash_mix(h, pln_attrs_hash(s->engine, normal_attrs(s, n)));
   if (pln_is_prim(n)) /* of the loop level a dtype is part of the node */
     h = pln_hash_mix(h, pln_type_hash(s->engine, n->type));
   for (uint32_t i = 0; i < n->count; i++)
@@ -113,7 +113,7 @@ static uint64_t hash_node(hasher *s, const pln_node *n) {
   return h;
 }
 
-static void meet(hasher *s, uint64_t hash) {
+static void mix_hash(hasher *s, uint64_t hash) {
   s->running = pln_hash_mix(s->running, hash);
 }
 
@@ -135,7 +135,7 @@ static pln_status find_defined(hasher *s) {
 /* A Var that nothing bound. */
 static pln_status hash_free(hasher *s, pln_ref ref) {
   const pln_node *n = &s->g->nodes[ref];
-  pln_type_kind kind = pln_type_kind_of(s->engine, n->type);
+  pln_type_kind kind = pln_type_get_kind(s->engine, n->type);
   bool prim = kind == PLN_TYPE_PRIM || kind == PLN_TYPE_POINTER;
   if (prim && !s->defined)
     PLN_TRY(find_defined(s));
@@ -153,34 +153,34 @@ static pln_status hash_free(hasher *s, pln_ref ref) {
   if (!number) {
     number = ++s->n_met;
     PLN_TRY(pln_idmap_set(s->free, n->data, number));
-    meet(s, pln_type_hash(s->engine, n->type));
+    mix_hash(s, pln_type_hash(s->engine, n->type));
   }
   s->hash[ref] = pln_hash_mix(FREE, number) | 2;
   return PLN_OK;
 }
 
-static void leave(hasher *s, pln_ref ref) {
+static void end_node_hash(hasher *s, pln_ref ref) {
   const pln_node *n = &s->g->nodes[ref];
   bool shared = pln_kinds[n->kind].shared || s->whole;
   uint64_t hash = hash_node(s, n);
   if (s->whole)
     hash = pln_hash_mix(hash, pln_type_hash(s->engine, n->type));
   if (shared || pln_is_stmt(n) || n->kind == PLN_CLAUSE)
-    meet(s, hash);
+    mix_hash(s, hash);
   s->hash[ref] = (shared ? pln_hash_mix(SHARED, ++s->n_met) : hash) | 2;
 }
 
 /* ------------------------------------------------------------------- scopes */
 
-static pln_status push(hasher *s, pln_ref entry) {
+static pln_status push_hashed_node(hasher *s, pln_ref entry) {
   PLN_TRY(pln_mem_grow(s->engine, (void **)&s->stack, &s->cap_stack,
                        (size_t)s->top + 1, sizeof *s->stack));
   s->stack[s->top++] = entry;
   return PLN_OK;
 }
 
-static void bind(hasher *s, pln_ref var) {
-  meet(s, pln_type_hash(s->engine, s->g->nodes[var].type));
+static void bind_hashed_var(hasher *s, pln_ref var) {
+  mix_hash(s, pln_type_hash(s->engine, s->g->nodes[var].type));
   s->hash[var] = pln_hash_mix(BOUND, ++s->n_bound) | 2;
 }
 
@@ -190,21 +190,21 @@ static pln_status enter_scope(hasher *s, pln_scope scope) {
   const pln_scope_row *row = &g->scopes[scope];
   uint32_t statements = 0;
   for (uint32_t i = 0; i < row->n_params; i++)
-    bind(s, row->begin + i);
-  PLN_TRY(push(s, row->result));
-  for (pln_ref at = row->end;; at = pln_anchor_begin(g, at)) {
-    PLN_TRY(pln_statement_before(&s->statements, scope, at, &at));
+    bind_hashed_var(s, row->begin + i);
+  PLN_TRY(push_hashed_node(s, row->result));
+  for (pln_ref at = row->end;; at = pln_skip_effect_ordered(g, at)) {
+    PLN_TRY(pln_effect_order_before(&s->statements, scope, at, &at));
     if (at == PLN_NONE)
       break;
     const pln_node *n = &g->nodes[at];
     if (n->kind == PLN_LET)
-      bind(s, g->operands[n->first]);
-    PLN_TRY(push(s, at));
+      bind_hashed_var(s, g->operands[n->first]);
+    PLN_TRY(push_hashed_node(s, at));
     statements++;
   }
-  meet(s, pln_hash_mix(row->n_params, statements));
-  meet(s, pln_type_hash(s->engine, row->type_params));
-  meet(s, pln_attrs_hash(s->engine, row->attrs));
+  mix_hash(s, pln_hash_mix(row->n_params, statements));
+  mix_hash(s, pln_type_hash(s->engine, row->type_params));
+  mix_hash(s, pln_attrs_hash(s->engine, row->attrs));
   return PLN_OK;
 }
 
@@ -212,7 +212,7 @@ static pln_status enter_scope(hasher *s, pln_scope scope) {
 
 #define LEAVE 0x80000000u
 
-static pln_status enter(hasher *s, pln_ref ref) {
+static pln_status begin_node_hash(hasher *s, pln_ref ref) {
   const pln_graph *g = s->g;
   const pln_node *n = &g->nodes[ref];
   if (s->hash[ref])
@@ -220,40 +220,41 @@ static pln_status enter(hasher *s, pln_ref ref) {
   if (n->kind == PLN_VAR)
     return hash_free(s, ref);
   s->hash[ref] = 1;
-  PLN_TRY(push(s, ref | LEAVE));
+  PLN_TRY(push_hashed_node(s, ref | LEAVE));
   if (pln_owns(n))
     for (pln_scope c = n->data; c != PLN_NONE; c = g->scopes[c].next)
       PLN_TRY(enter_scope(s, c));
   for (uint32_t i = n->count; i-- > 0;)
     if (!s->hash[g->operands[n->first + i]])
-      PLN_TRY(push(s, g->operands[n->first + i]));
+      PLN_TRY(push_hashed_node(s, g->operands[n->first + i]));
   return PLN_OK;
 }
 
-static pln_status walk(hasher *s, pln_ref root) {
+static pln_status hash_from_root(hasher *s, pln_ref root) {
   if (root == s->g->root) /* with it go the lets of the whole graph */
     PLN_TRY(enter_scope(s, 0));
   else
-    PLN_TRY(push(s, root));
+    PLN_TRY(push_hashed_node(s, root));
   for (size_t round = 0; s->top > 0; round++) {
     pln_ref entry = s->stack[--s->top];
     PLN_TRY(pln_poll_round(s->engine, round));
     if (entry & LEAVE)
-      leave(s, entry & ~LEAVE);
+      end_node_hash(s, entry & ~LEAVE);
     else
-      PLN_TRY(enter(s, entry));
+      PLN_TRY(begin_node_hash(s, entry));
   }
   return PLN_OK;
 }
 
-static pln_status run(hasher *s, pln_ref node, uint64_t *out) {
+static pln_status hash_nodes(hasher *s, pln_ref node, uint64_t *out) {
   const pln_graph *g = s->g;
   pln_engine *e = s->engine = g->engine;
   size_t size = ((size_t)g->n_nodes + 1) * sizeof *s->hash;
   s->statements.graph = g;
   s->hash = pln_mem_zeroed(e, size);
-  pln_work_begin(e);
-  pln_status status = pln_work_done(e, s->hash ? walk(s, node) : pln_nomem(e));
+  pln_stoppable_begin(e);
+  pln_status status =
+      pln_work_done(e, s->hash ? hash_from_root(s, node) : pln_nomem(e));
   if (status == PLN_OK)
     status = s->status;
   if (status == PLN_OK)
@@ -262,7 +263,7 @@ static pln_status run(hasher *s, pln_ref node, uint64_t *out) {
   pln_idmap_free(s->free);
   if (s->defined)
     pln_mem_free(e, s->defined, (size_t)g->n_nodes + 1);
-  pln_statements_free(&s->statements);
+  pln_effect_order_free(&s->statements);
   pln_mem_free(e, s->stack, s->cap_stack * sizeof *s->stack);
   return status;
 }
@@ -270,12 +271,12 @@ static pln_status run(hasher *s, pln_ref node, uint64_t *out) {
 pln_status pln_graph_hash(const pln_graph *graph, pln_ref node,
                           bool map_free_vars, uint64_t *out) {
   hasher s = {.g = graph, .map_free = map_free_vars};
-  return run(&s, node, out);
+  return hash_nodes(&s, node, out);
 }
 
 pln_status pln_graph_whole_hash(const pln_graph *graph, uint64_t *out) {
   hasher s = {.g = graph, .whole = true};
-  PLN_TRY(run(&s, graph->root, out));
+  PLN_TRY(hash_nodes(&s, graph->root, out));
   *out = pln_hash_mix(*out, (uint64_t)graph->n_nodes << 32 | graph->n_scopes);
   return PLN_OK;
 }

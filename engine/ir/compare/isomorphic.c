@@ -21,7 +21,7 @@ static uint64_t hash_node(uint64_t h, const pln_node *n) {
   return pln_hash_mix(h, (uint64_t)n->first << 32 | n->count);
 }
 
-uint64_t pln_twin_hash(const pln_graph *g) {
+uint64_t pln_isomorphism_hash(const pln_graph *g) {
   uint64_t h = pln_hash_mix(g->root, g->n_scopes);
   for (uint32_t i = 0; i < g->n_nodes; i++)
     h = hash_node(h, &g->nodes[i]);
@@ -32,11 +32,12 @@ uint64_t pln_twin_hash(const pln_graph *g) {
 
 /* ----------------------------------------------------------------- matching */
 
-static pln_status same_var(pln_twins *t, uint32_t x, uint32_t y, bool *same) {
-  *same = pln_pairing_fits(&t->vars, x, y);
+static pln_status same_var(pln_isomorphism *t, uint32_t x, uint32_t y,
+                           bool *same) {
+  *same = pln_bijection_allows(&t->vars, x, y);
   if (!*same)
     return PLN_OK;
-  return pln_pairing_add(t->a->engine, &t->vars, x, y);
+  return pln_bijection_add(t->a->engine, &t->vars, x, y);
 }
 
 static bool is_step(uint32_t origin) {
@@ -60,20 +61,20 @@ static bool same_step(const pln_origins *a, uint32_t x, const pln_origins *b,
          c->run == d->run;
 }
 
-static pln_status push(pln_twins *t, uint32_t origin) {
+static pln_status push_origin_pair(pln_isomorphism *t, uint32_t origin) {
   PLN_TRY(pln_mem_grow(t->a->engine, (void **)&t->stack, &t->cap_stack,
                        (size_t)t->n_stack + 1, sizeof *t->stack));
   t->stack[t->n_stack++] = origin;
   return PLN_OK;
 }
 
-static pln_status push_both(pln_twins *t, uint32_t x, uint32_t y) {
-  PLN_TRY(push(t, x));
-  return push(t, y);
+static pln_status push_both(pln_isomorphism *t, uint32_t x, uint32_t y) {
+  PLN_TRY(push_origin_pair(t, x));
+  return push_origin_pair(t, y);
 }
 
 /* What two origins were made from is still to be compared. */
-static pln_status push_parents(pln_twins *t, uint32_t x, uint32_t y) {
+static pln_status push_parents(pln_isomorphism *t, uint32_t x, uint32_t y) {
   const pln_origins *a = t->a->origins, *b = t->b->origins;
   if (!is_step(x))
     return push_both(t, pln_origins_row(a, x)->parent,
@@ -84,7 +85,7 @@ static pln_status push_parents(pln_twins *t, uint32_t x, uint32_t y) {
   return push_both(t, s->parent, u->parent);
 }
 
-static pln_status same_origin(pln_twins *t, uint32_t x, uint32_t y,
+static pln_status same_origin(pln_isomorphism *t, uint32_t x, uint32_t y,
                               bool *same) {
   const pln_origins *a = t->a->origins, *b = t->b->origins;
   uint32_t known = x ? pln_idmap_get(t->rows, x) : 0;
@@ -100,7 +101,8 @@ static pln_status same_origin(pln_twins *t, uint32_t x, uint32_t y,
 }
 
 /* Origins, and those that they were made from. */
-static pln_status same_rows(pln_twins *t, uint32_t x, uint32_t y, bool *same) {
+static pln_status same_rows(pln_isomorphism *t, uint32_t x, uint32_t y,
+                            bool *same) {
   t->n_stack = 0;
   PLN_TRY(push_both(t, x, y));
   while (*same && t->n_stack > 0) {
@@ -111,7 +113,7 @@ static pln_status same_rows(pln_twins *t, uint32_t x, uint32_t y, bool *same) {
   return PLN_OK;
 }
 
-static pln_status same_nodes(pln_twins *t, bool *same) {
+static pln_status same_nodes(pln_isomorphism *t, bool *same) {
   const pln_graph *a = t->a, *b = t->b;
   for (uint32_t i = 0; *same && i < a->n_nodes; i++) {
     pln_node x = a->nodes[i], y = b->nodes[i];
@@ -126,7 +128,7 @@ static pln_status same_nodes(pln_twins *t, bool *same) {
   return PLN_OK;
 }
 
-static pln_status same_scopes(pln_twins *t, bool *same) {
+static pln_status same_scopes(pln_isomorphism *t, bool *same) {
   for (uint32_t i = 0; *same && i < t->a->n_scopes; i++) {
     pln_scope_row x = t->a->scopes[i], y = t->b->scopes[i];
     if (t->a->origins)
@@ -144,7 +146,7 @@ static bool same_tensor(const pln_tensor *x, const pln_tensor *y) {
                     pln_tensor_equal(x, y));
 }
 
-static pln_status same_tensors(pln_twins *t, bool *same) {
+static pln_status same_tensors(pln_isomorphism *t, bool *same) {
   for (uint32_t i = 0; *same && i < t->a->n_tensors; i++) {
     const pln_tensor *x = t->a->tensors[i];
     *same = same_tensor(x, t->b->tensors[i]);
@@ -170,9 +172,9 @@ static bool same_arrays(const pln_graph *a, const pln_graph *b) {
          same_bytes(a->values, b->values, a->n_nodes * sizeof *a->values);
 }
 
-pln_status pln_twins_match(pln_twins *t, const pln_graph *a, const pln_graph *b,
-                           bool *same) {
-  *t = (pln_twins){.a = a, .b = b};
+pln_status pln_isomorphism_match(pln_isomorphism *t, const pln_graph *a,
+                                 const pln_graph *b, bool *same) {
+  *t = (pln_isomorphism){.a = a, .b = b};
   *same = same_arrays(a, b);
   if (!*same)
     return PLN_OK;
@@ -183,17 +185,17 @@ pln_status pln_twins_match(pln_twins *t, const pln_graph *a, const pln_graph *b,
   return same_nodes(t, same);
 }
 
-void pln_twins_end(pln_twins *t) {
-  pln_pairing_free(&t->vars);
+void pln_isomorphism_end(pln_isomorphism *t) {
+  pln_bijection_free(&t->vars);
   pln_idmap_free(t->rows);
   pln_idmap_free(t->tensors);
   pln_mem_free(t->a->engine, t->stack, t->cap_stack * sizeof *t->stack);
-  *t = (pln_twins){.a = t->a, .b = t->b};
+  *t = (pln_isomorphism){.a = t->a, .b = t->b};
 }
 
 /* ----------------------------------------------------------------- carrying */
 
-static pln_status carry_vars(pln_twins *t, pln_graph *g) {
+static pln_status remap_vars(pln_isomorphism *t, pln_graph *g) {
   pln_engine *e = g->engine;
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     pln_node *n = &g->nodes[i];
@@ -211,7 +213,7 @@ static pln_status carry_vars(pln_twins *t, pln_graph *g) {
   return PLN_OK;
 }
 
-static void carry_tensors(pln_twins *t, pln_graph *g) {
+static void remap_tensors(pln_isomorphism *t, pln_graph *g) {
   for (uint32_t i = 0; i < g->n_tensors; i++) {
     uint32_t at = pln_idmap_get(t->tensors, (uintptr_t)g->tensors[i]);
     if (!at)
@@ -224,7 +226,7 @@ static void carry_tensors(pln_twins *t, pln_graph *g) {
 
 /* The first of what an origin of a was made from that b has nothing for, or
  * 0. */
-static uint32_t missing_parent(const pln_twins *t, uint32_t origin) {
+static uint32_t missing_parent(const pln_isomorphism *t, uint32_t origin) {
   const pln_origins *a = t->a->origins;
   bool step = is_step(origin);
   uint32_t parent = step ? pln_origins_step_at(a, origin)->parent
@@ -235,13 +237,14 @@ static uint32_t missing_parent(const pln_twins *t, uint32_t origin) {
   return other && !pln_idmap_get(t->rows, other) ? other : 0;
 }
 
-static uint32_t image_of(const pln_twins *t, uint32_t origin) {
+static uint32_t image_of(const pln_isomorphism *t, uint32_t origin) {
   return origin ? pln_idmap_get(t->rows, origin) : 0;
 }
 
 /* Adds to b's origins what tells the same, all it was made from being there.
  * *placed when it tells a place that is a's. */
-static pln_status copy_origin(pln_twins *t, uint32_t origin, bool *placed) {
+static pln_status copy_origin(pln_isomorphism *t, uint32_t origin,
+                              bool *placed) {
   const pln_origins *a = t->a->origins;
   uint32_t image;
   if (is_step(origin)) {
@@ -262,15 +265,16 @@ static pln_status copy_origin(pln_twins *t, uint32_t origin, bool *placed) {
 }
 
 /* Makes *origin, of a's, the one of b's that tells the same. */
-static pln_status carry_row(pln_twins *t, uint32_t *origin, bool *placed) {
+static pln_status remap_origin(pln_isomorphism *t, uint32_t *origin,
+                               bool *placed) {
   t->n_stack = 0;
   if (*origin && !pln_idmap_get(t->rows, *origin))
-    PLN_TRY(push(t, *origin));
+    PLN_TRY(push_origin_pair(t, *origin));
   while (t->n_stack > 0 && !*placed) {
     uint32_t top = t->stack[t->n_stack - 1];
     uint32_t before = missing_parent(t, top);
     if (before) {
-      PLN_TRY(push(t, before));
+      PLN_TRY(push_origin_pair(t, before));
       continue;
     }
     t->n_stack--;
@@ -281,33 +285,34 @@ static pln_status carry_row(pln_twins *t, uint32_t *origin, bool *placed) {
   return PLN_OK;
 }
 
-static pln_status carry_origins(pln_twins *t, pln_graph *g, bool *placed) {
+static pln_status remap_origins(pln_isomorphism *t, pln_graph *g,
+                                bool *placed) {
   if (!g->origins)
     return PLN_OK;
   *placed = g->origins != t->a->origins;
   for (uint32_t i = 0; i < g->n_nodes && !*placed; i++)
-    PLN_TRY(carry_row(t, &g->origin[i], placed));
+    PLN_TRY(remap_origin(t, &g->origin[i], placed));
   for (uint32_t i = 0; i < g->n_scopes && !*placed; i++)
-    PLN_TRY(carry_row(t, &g->scopes[i].origin, placed));
+    PLN_TRY(remap_origin(t, &g->scopes[i].origin, placed));
   pln_origins *former = g->origins;
   g->origins = pln_origins_retain(t->b->origins);
   pln_origins_release(former);
   return PLN_OK;
 }
 
-static pln_status carry(pln_twins *t, pln_graph *g, bool *placed) {
-  PLN_TRY(carry_origins(t, g, placed));
-  carry_tensors(t, g);
-  return carry_vars(t, g);
+static pln_status remap_graph(pln_isomorphism *t, pln_graph *g, bool *placed) {
+  PLN_TRY(remap_origins(t, g, placed));
+  remap_tensors(t, g);
+  return remap_vars(t, g);
 }
 
-pln_status pln_twins_carry(pln_twins *t, const pln_graph *made,
-                           pln_graph **out) {
+pln_status pln_isomorphism_remap(pln_isomorphism *t, const pln_graph *made,
+                                 pln_graph **out) {
   bool placed = false;
   pln_graph *copy;
   *out = NULL;
   PLN_TRY(pln_graph_copy(made, &copy));
-  pln_status status = carry(t, copy, &placed);
+  pln_status status = remap_graph(t, copy, &placed);
   if (status == PLN_OK && !placed)
     *out = copy;
   else

@@ -12,17 +12,17 @@
 #include "ir/graph/module.h"
 
 /* Steps that are told of a long way: the last ones. */
-enum { STEPS = 24 };
+enum { PATH_STEPS = 24 };
 
-typedef struct teller {
+typedef struct mismatch_text {
   const pln_comparison *c;
   pln_mismatch *out;
   size_t size; /* of what was written */
-} teller;
+} mismatch_text;
 
 /* A pln_write_fn; what has no room is left out. */
 static pln_status put_bytes(void *ud, const char *data, size_t size) {
-  teller *t = ud;
+  mismatch_text *t = ud;
   size_t room = sizeof t->out->text - 1 - t->size;
   size_t n = size < room ? size : room;
   memcpy(t->out->text + t->size, data, n);
@@ -31,26 +31,26 @@ static pln_status put_bytes(void *ud, const char *data, size_t size) {
   return PLN_OK;
 }
 
-static void put(teller *t, const char *text) {
+static void write_mismatch_text(mismatch_text *t, const char *text) {
   pln_status status = put_bytes(t, text, strlen(text));
   (void)status; /* it cannot fail */
 }
 
-static void put_slice(teller *t, pln_slice text) {
+static void put_slice(mismatch_text *t, pln_slice text) {
   pln_status status = put_bytes(t, text.data, text.size);
   (void)status;
 }
 
-static void put_int(teller *t, int64_t value) {
+static void put_int(mismatch_text *t, int64_t value) {
   char text[32];
   snprintf(text, sizeof text, "%lld", (long long)value);
-  put(t, text);
+  write_mismatch_text(t, text);
 }
 
-static void put_index(teller *t, uint32_t index) {
-  put(t, "[");
+static void put_index(mismatch_text *t, uint32_t index) {
+  write_mismatch_text(t, "[");
   put_int(t, index);
-  put(t, "]");
+  write_mismatch_text(t, "]");
 }
 
 /* ----------------------------------------------------------------- the path */
@@ -66,17 +66,17 @@ static pln_slice field(const pln_node *n, uint32_t index) {
 }
 
 /* A Call of what is no operator has its callee as operand 0. */
-static void put_operand(teller *t, const pln_node *n, uint32_t i) {
+static void put_operand(mismatch_text *t, const pln_node *n, uint32_t i) {
   bool callee = pln_has_callee(n);
   uint32_t word = 0;
   if (callee && i == 0) {
-    put(t, ".callee");
+    write_mismatch_text(t, ".callee");
     return;
   }
   pln_slice name = field(n, 0);
   while (word < i && name.size && name.data[name.size - 1] != '*')
     name = field(n, ++word);
-  put(t, ".");
+  write_mismatch_text(t, ".");
   if (!name.size || name.data[name.size - 1] != '*') {
     put_slice(t, name.size ? name : pln_text("operand"));
     return;
@@ -86,15 +86,15 @@ static void put_operand(teller *t, const pln_node *n, uint32_t i) {
   put_index(t, i - word - callee);
 }
 
-static void put_scope(teller *t, const pln_node *n, uint32_t scope) {
+static void put_scope(mismatch_text *t, const pln_node *n, uint32_t scope) {
   int32_t operands = pln_kinds[n->kind].operands;
   pln_slice name = field(n, (uint32_t)(operands > 0 ? operands : 0) + scope);
-  put(t, ".");
+  write_mismatch_text(t, ".");
   if (name.size && pln_kinds[n->kind].scopes > 0) {
     put_slice(t, name);
     return;
   }
-  put(t, "clauses");
+  write_mismatch_text(t, "clauses");
   put_index(t, scope);
 }
 
@@ -102,22 +102,22 @@ static void put_scope(teller *t, const pln_node *n, uint32_t scope) {
 static pln_status statement_number(const pln_comparison *c, pln_ref owner,
                                    uint32_t scope, pln_ref ref, uint32_t *out) {
   const pln_graph *g = c->a;
-  pln_statements statements = c->in_a;
+  pln_effect_order statements = c->in_a;
   pln_scope s = scope == PLN_NONE ? 0 : pln_node_scope(g, owner, scope);
-  pln_ref at = pln_anchor_begin(g, ref);
+  pln_ref at = pln_skip_effect_ordered(g, ref);
   pln_status status;
   for (*out = 0;; ++*out) {
-    status = pln_statement_before(&statements, s, at, &at);
+    status = pln_effect_order_before(&statements, s, at, &at);
     if (status != PLN_OK || at == PLN_NONE)
       break;
-    at = pln_anchor_begin(g, at);
+    at = pln_skip_effect_ordered(g, at);
   }
   if (!c->in_a.used)
-    pln_statements_free(&statements);
+    pln_effect_order_free(&statements);
   return status;
 }
 
-static pln_status put_statement(teller *t, const pln_pair *step) {
+static pln_status put_statement(mismatch_text *t, const pln_pair *step) {
   const pln_graph *g = t->c->a;
   uint32_t number;
   if (step->scope == PLN_NONE && step->x == g->root)
@@ -127,12 +127,12 @@ static pln_status put_statement(teller *t, const pln_pair *step) {
   if (g->nodes[step->x].kind == PLN_CLAUSE)
     return PLN_OK;
   PLN_TRY(statement_number(t->c, step->from, step->scope, step->x, &number));
-  put(t, ".statements");
+  write_mismatch_text(t, ".statements");
   put_index(t, number);
   return PLN_OK;
 }
 
-static pln_status put_step(teller *t, const pln_pair *step) {
+static pln_status put_step(mismatch_text *t, const pln_pair *step) {
   const pln_node *n = NULL;
   if (step->edge != PLN_EDGE_ROOT && step->scope != PLN_NONE)
     n = &t->c->a->nodes[step->from];
@@ -143,31 +143,31 @@ static pln_status put_step(teller *t, const pln_pair *step) {
   case PLN_EDGE_PARAM:
     if (n->kind != PLN_FUNCTION)
       put_scope(t, n, step->scope);
-    put(t, ".params");
+    write_mismatch_text(t, ".params");
     put_index(t, step->index);
     break;
   case PLN_EDGE_STATEMENT: return put_statement(t, step);
   case PLN_EDGE_RESULT:
     put_scope(t, n, step->scope);
-    put(t, n->kind == PLN_MATCH ? ".rhs" : "");
+    write_mismatch_text(t, n->kind == PLN_MATCH ? ".rhs" : "");
     break;
   }
   return PLN_OK;
 }
 
-static pln_status put_path(teller *t) {
+static pln_status put_path(mismatch_text *t) {
   const pln_comparison *c = t->c;
-  pln_pair steps[STEPS];
+  pln_pair steps[PATH_STEPS];
   uint32_t n = 0;
   const pln_pair *step = &c->at;
   bool begun = false; /* the first step is known */
-  while (n < STEPS && !begun) {
+  while (n < PATH_STEPS && !begun) {
     steps[n++] = *step;
     begun = step->edge == PLN_EDGE_ROOT || step->scope == PLN_NONE;
     step = begun ? step : &c->via[step->from];
   }
   if (!begun)
-    put(t, "...");
+    write_mismatch_text(t, "...");
   while (n-- > 0)
     PLN_TRY(put_step(t, &steps[n]));
   return PLN_OK;
@@ -176,36 +176,37 @@ static pln_status put_path(teller *t) {
 /* --------------------------------------------------------- what is different
  */
 
-static void put_two(teller *t, pln_slice a, pln_slice b) {
-  put(t, ": ");
+static void put_two(mismatch_text *t, pln_slice a, pln_slice b) {
+  write_mismatch_text(t, ": ");
   put_slice(t, a);
-  put(t, " versus ");
+  write_mismatch_text(t, " versus ");
   put_slice(t, b);
 }
 
-static void put_counts(teller *t, const char *what, uint32_t a, uint32_t b) {
-  put(t, ": ");
+static void put_counts(mismatch_text *t, const char *what, uint32_t a,
+                       uint32_t b) {
+  write_mismatch_text(t, ": ");
   put_int(t, a);
-  put(t, " versus ");
+  write_mismatch_text(t, " versus ");
   put_int(t, b);
-  put(t, " ");
-  put(t, what);
+  write_mismatch_text(t, " ");
+  write_mismatch_text(t, what);
 }
 
-static pln_status put_types(teller *t, pln_type a, pln_type b) {
+static pln_status put_types(mismatch_text *t, pln_type a, pln_type b) {
   const pln_engine *e = t->c->engine;
-  put(t, ".type: ");
+  write_mismatch_text(t, ".type: ");
   PLN_TRY(pln_print_type(e, a, put_bytes, t));
-  put(t, " versus ");
+  write_mismatch_text(t, " versus ");
   return pln_print_type(e, b, put_bytes, t);
 }
 
 /* The value alone: what is printed of a dictionary of one entry, behind its
  * name. */
-static pln_status put_value(teller *t, const pln_attr *a) {
+static pln_status write_mismatch_value(mismatch_text *t, const pln_attr *a) {
   pln_engine *e = t->c->engine;
   if (!a) {
-    put(t, "none");
+    write_mismatch_text(t, "none");
     return PLN_OK;
   }
   pln_attrs one;
@@ -221,29 +222,30 @@ static pln_status put_value(teller *t, const pln_attr *a) {
   return status;
 }
 
-static pln_status put_entry(teller *t, pln_symbol name, const pln_attr *a,
-                            const pln_attr *b) {
-  put(t, ".attrs.");
+static pln_status put_entry(mismatch_text *t, pln_symbol name,
+                            const pln_attr *a, const pln_attr *b) {
+  write_mismatch_text(t, ".attrs.");
   put_slice(t, pln_symbol_text(t->c->engine, name));
-  put(t, ": ");
-  PLN_TRY(put_value(t, a));
-  put(t, " versus ");
-  return put_value(t, b);
+  write_mismatch_text(t, ": ");
+  PLN_TRY(write_mismatch_value(t, a));
+  write_mismatch_text(t, " versus ");
+  return write_mismatch_value(t, b);
 }
 
 static const pln_attr *entry(const pln_engine *e, pln_attrs attrs,
                              pln_symbol name) {
   for (uint32_t i = 0; i < pln_attrs_count(e, attrs); i++)
-    if (pln_attrs_get(e, attrs, i)->name == name)
-      return pln_attrs_get(e, attrs, i);
+    if (pln_attrs_at(e, attrs, i)->name == name)
+      return pln_attrs_at(e, attrs, i);
   return NULL;
 }
 
 /* The first entry that differs; then one that only b has. */
-static pln_status put_attrs(teller *t, pln_attrs a, pln_attrs b) {
+static pln_status write_mismatch_attrs(mismatch_text *t, pln_attrs a,
+                                       pln_attrs b) {
   pln_engine *e = t->c->engine;
   for (uint32_t i = 0; i < pln_attrs_count(e, a); i++) {
-    const pln_attr *x = pln_attrs_get(e, a, i), *y = entry(e, b, x->name);
+    const pln_attr *x = pln_attrs_at(e, a, i), *y = entry(e, b, x->name);
     bool same = false;
     if (y)
       PLN_TRY(pln_attr_equal(e, x, y, &same));
@@ -251,25 +253,25 @@ static pln_status put_attrs(teller *t, pln_attrs a, pln_attrs b) {
       return put_entry(t, x->name, x, y);
   }
   for (uint32_t i = 0; i < pln_attrs_count(e, b); i++) {
-    const pln_attr *y = pln_attrs_get(e, b, i);
+    const pln_attr *y = pln_attrs_at(e, b, i);
     if (!entry(e, a, y->name))
       return put_entry(t, y->name, NULL, y);
   }
-  put(t, ".attrs differ");
+  write_mismatch_text(t, ".attrs differ");
   return PLN_OK;
 }
 
 /* Of a call, as equality compares them. */
-static pln_status put_told_attrs(teller *t, const pln_node *m,
-                                 const pln_node *n) {
+static pln_status write_normal_attrs(mismatch_text *t, const pln_node *m,
+                                     const pln_node *n) {
   pln_op op = m->kind == PLN_CALL ? m->data : 0;
   pln_attrs x, y;
-  PLN_TRY(pln_relay_told(t->c->engine, op, m->attrs, &x));
-  PLN_TRY(pln_relay_told(t->c->engine, op, n->attrs, &y));
-  return put_attrs(t, x, y);
+  PLN_TRY(pln_relay_normal_attrs(t->c->engine, op, m->attrs, &x));
+  PLN_TRY(pln_relay_normal_attrs(t->c->engine, op, n->attrs, &y));
+  return write_mismatch_attrs(t, x, y);
 }
 
-static pln_status put_tensors(teller *t, const pln_tensor *a,
+static pln_status put_tensors(mismatch_text *t, const pln_tensor *a,
                               const pln_tensor *b) {
   if (a->dtype == b->dtype && a->rank == b->rank &&
       (a->rank == 0 || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims))) {
@@ -278,7 +280,7 @@ static pln_status put_tensors(teller *t, const pln_tensor *a,
       PLN_TRY(pln_tensor_element_text(a, 0, x, sizeof x));
       PLN_TRY(pln_tensor_element_text(b, 0, y, sizeof y));
     }
-    put(t, ".data");
+    write_mismatch_text(t, ".data");
     put_two(t, pln_text(x), pln_text(y));
     return PLN_OK;
   }
@@ -294,30 +296,31 @@ static pln_slice op_text(const pln_engine *e, pln_op op) {
   return op ? pln_op_name(e, op) : pln_text("no operator");
 }
 
-static void put_float(teller *t, double value) {
+static void put_float(mismatch_text *t, double value) {
   char text[40];
   snprintf(text, sizeof text, "%.9g", value);
-  put(t, text);
+  write_mismatch_text(t, text);
 }
 
 /* The numbers of two immediates. */
-static void put_numbers(teller *t, const pln_node *m) {
+static void put_numbers(mismatch_text *t, const pln_node *m) {
   const pln_comparison *c = t->c;
   pln_ref x = c->at.x, y = c->at.y;
   bool whole = m->kind == PLN_INT_IMM;
-  put(t, ".value: ");
+  write_mismatch_text(t, ".value: ");
   if (whole)
     put_int(t, pln_node_int(c->a, x));
   else
     put_float(t, pln_node_float(c->a, x));
-  put(t, " versus ");
+  write_mismatch_text(t, " versus ");
   if (whole)
     put_int(t, pln_node_int(c->b, y));
   else
     put_float(t, pln_node_float(c->b, y));
 }
 
-static pln_status put_payload(teller *t, const pln_node *m, const pln_node *n) {
+static pln_status put_payload(mismatch_text *t, const pln_node *m,
+                              const pln_node *n) {
   const pln_comparison *c = t->c;
   const pln_engine *e = c->engine;
   switch (pln_kinds[m->kind].payload) {
@@ -326,28 +329,28 @@ static pln_status put_payload(teller *t, const pln_node *m, const pln_node *n) {
   case PLN_PAYLOAD_SCOPE: break;
   case PLN_PAYLOAD_BITS: put_numbers(t, m); break;
   case PLN_PAYLOAD_BUILTIN:
-    put(t, ".builtin");
+    write_mismatch_text(t, ".builtin");
     put_two(t, pln_text(pln_builtin_name(m->data)),
             pln_text(pln_builtin_name(n->data)));
     break;
   case PLN_PAYLOAD_VAR:
     put_two(t, pln_symbol_text(e, m->attrs), pln_symbol_text(e, n->attrs));
-    put(t, ", which do not correspond");
+    write_mismatch_text(t, ", which do not correspond");
     break;
   case PLN_PAYLOAD_TENSOR:
     return put_tensors(t, c->a->tensors[m->data], c->b->tensors[n->data]);
   case PLN_PAYLOAD_OP:
-    put(t, ".op");
+    write_mismatch_text(t, ".op");
     put_two(t, op_text(e, m->data), op_text(e, n->data));
     break;
   case PLN_PAYLOAD_SYMBOL:
-    put(t, ".name");
+    write_mismatch_text(t, ".name");
     put_two(t, pln_symbol_text(e, m->data), pln_symbol_text(e, n->data));
     break;
   case PLN_PAYLOAD_INDEX:
-    put(t, ".index: ");
+    write_mismatch_text(t, ".index: ");
     put_int(t, m->data);
-    put(t, " versus ");
+    write_mismatch_text(t, " versus ");
     put_int(t, n->data);
     break;
   }
@@ -355,46 +358,48 @@ static pln_status put_payload(teller *t, const pln_node *m, const pln_node *n) {
 }
 
 /* Of a Function that is the result's type: parameters are Vars. */
-static pln_status put_node_types(teller *t, const pln_node *m,
+static pln_status put_node_types(mismatch_text *t, const pln_node *m,
                                  const pln_node *n) {
   const pln_engine *e = t->c->engine;
   pln_type x = m->type, y = n->type;
   if (m->kind == PLN_FUNCTION || m->kind == PLN_PRIM_FUNC) {
-    put(t, ".ret");
-    x = pln_type_part(e, x, pln_type_n_parts(e, x) - 1);
-    y = pln_type_part(e, y, pln_type_n_parts(e, y) - 1);
+    write_mismatch_text(t, ".ret");
+    x = pln_type_part_at(e, x, pln_type_n_parts(e, x) - 1);
+    y = pln_type_part_at(e, y, pln_type_n_parts(e, y) - 1);
   }
   return put_types(t, x, y);
 }
 
-static pln_scope scope_of(const pln_graph *g, const pln_node *n, uint32_t i) {
+static pln_scope mismatched_scope_of(const pln_graph *g, const pln_node *n,
+                                     uint32_t i) {
   pln_scope s = n->data;
   while (i-- > 0)
     s = g->scopes[s].next;
   return s;
 }
 
-static pln_status put_scopes(teller *t, const pln_node *m, const pln_node *n) {
+static pln_status put_scopes(mismatch_text *t, const pln_node *m,
+                             const pln_node *n) {
   const pln_comparison *c = t->c;
   uint32_t at = c->in_scope;
   if (at == PLN_NONE) {
-    put(t, ": other lets or calls with effects");
+    write_mismatch_text(t, ": other lets or calls with effects");
     return PLN_OK;
   }
-  const pln_scope_row *x = &c->a->scopes[scope_of(c->a, m, at)];
-  const pln_scope_row *y = &c->b->scopes[scope_of(c->b, n, at)];
+  const pln_scope_row *x = &c->a->scopes[mismatched_scope_of(c->a, m, at)];
+  const pln_scope_row *y = &c->b->scopes[mismatched_scope_of(c->b, n, at)];
   if (m->kind != PLN_FUNCTION || c->why == PLN_MISMATCH_STATEMENTS)
     put_scope(t, m, at);
   if (c->why == PLN_MISMATCH_PARAMS)
     put_counts(t, "parameters", x->n_params, y->n_params);
   else if (c->why == PLN_MISMATCH_STATEMENTS)
-    put(t, ": other lets or calls with effects");
+    write_mismatch_text(t, ": other lets or calls with effects");
   else
-    return put_attrs(t, x->attrs, y->attrs);
+    return write_mismatch_attrs(t, x->attrs, y->attrs);
   return PLN_OK;
 }
 
-static pln_status put_difference(teller *t) {
+static pln_status put_difference(mismatch_text *t) {
   const pln_comparison *c = t->c;
   const pln_node *m = &c->a->nodes[c->at.x], *n = &c->b->nodes[c->at.y];
   switch (c->why) {
@@ -409,17 +414,23 @@ static pln_status put_difference(teller *t) {
     put_counts(t, "results", m->results, n->results);
     break;
   case PLN_MISMATCH_PAYLOAD: return put_payload(t, m, n);
-  case PLN_MISMATCH_ATTRS: return put_told_attrs(t, m, n);
+  case PLN_MISMATCH_ATTRS: return write_normal_attrs(t, m, n);
   case PLN_MISMATCH_SHARING:
-    put(t, ": one node on one side, two on the other");
+    write_mismatch_text(t, ": one node on one side, two on the other");
     break;
   case PLN_MISMATCH_TYPE: return put_node_types(t, m, n);
   case PLN_MISMATCH_PARAMS:
   case PLN_MISMATCH_STATEMENTS:
   case PLN_MISMATCH_SCOPE_ATTRS: return put_scopes(t, m, n);
-  case PLN_MISMATCH_ORDER: put(t, ": effects in another order"); break;
-  case PLN_MISMATCH_SCOPES: put(t, ": other numbers of scopes"); break;
-  case PLN_MISMATCH_TYPE_PARAMS: put(t, ": other type parameters"); break;
+  case PLN_MISMATCH_ORDER:
+    write_mismatch_text(t, ": effects in another order");
+    break;
+  case PLN_MISMATCH_SCOPES:
+    write_mismatch_text(t, ": other numbers of scopes");
+    break;
+  case PLN_MISMATCH_TYPE_PARAMS:
+    write_mismatch_text(t, ": other type parameters");
+    break;
   }
   return PLN_OK;
 }
@@ -427,15 +438,15 @@ static pln_status put_difference(teller *t) {
 /* ------------------------------------------------------------------- driver */
 
 /* `prefix` names the root: "@main", or "" for an expression. */
-static pln_status tell(pln_comparison *c, const char *prefix,
-                       pln_mismatch *out) {
-  teller t = {.c = c, .out = out};
+static pln_status fill_mismatch(pln_comparison *c, const char *prefix,
+                                pln_mismatch *out) {
+  mismatch_text t = {.c = c, .out = out};
   out->equal = c->equal;
   if (c->equal)
     return PLN_OK;
   out->a = c->at.x;
   out->b = c->at.y;
-  put(&t, prefix);
+  write_mismatch_text(&t, prefix);
   PLN_TRY(put_path(&t));
   PLN_TRY(put_difference(&t));
   /* Of an expression the path begins with its first step. */
@@ -454,7 +465,7 @@ static pln_status trace(const pln_graph *f, pln_ref x, const pln_graph *g,
   if (status == PLN_OK)
     status = pln_comparison_run(&c, x, y);
   if (status == PLN_OK)
-    status = tell(&c, prefix, out);
+    status = fill_mismatch(&c, prefix, out);
   pln_comparison_end(&c);
   return status;
 }
@@ -470,42 +481,47 @@ pln_status pln_graph_mismatch(const pln_graph *a, pln_ref node_a,
 }
 
 /* Differences that lie in no function. */
-static pln_status tell_module(const pln_module *a, const pln_module *b,
-                              const pln_module_difference *d,
-                              pln_mismatch *out) {
+static pln_status write_mismatched_module(const pln_module *a,
+                                          const pln_module *b,
+                                          const pln_module_difference *d,
+                                          pln_mismatch *out) {
   pln_comparison c = {.engine = a->engine};
-  teller t = {.c = &c, .out = out};
+  mismatch_text t = {.c = &c, .out = out};
   switch (d->what) {
   case PLN_MODULES_EQUAL: out->equal = true; break;
-  case PLN_MODULES_ENGINE: put(&t, "modules of two engines"); break;
+  case PLN_MODULES_ENGINE:
+    write_mismatch_text(&t, "modules of two engines");
+    break;
   case PLN_MODULES_MISSING:
-    put(&t, "only the ");
-    put(&t, d->a == PLN_NONE ? "second" : "first");
-    put(&t, " module has @");
+    write_mismatch_text(&t, "only the ");
+    write_mismatch_text(&t, d->a == PLN_NONE ? "second" : "first");
+    write_mismatch_text(&t, " module has @");
     put_slice(&t, pln_symbol_text(a->engine, d->name));
     break;
   case PLN_MODULES_TYPES:
-    put(&t, "types");
+    write_mismatch_text(&t, "types");
     put_counts(&t, "definitions", pln_module_n_types(a), pln_module_n_types(b));
     break;
   case PLN_MODULES_ATTRS:
-    put(&t, "module");
-    return put_attrs(&t, pln_module_attrs(a), pln_module_attrs(b));
+    write_mismatch_text(&t, "module");
+    return write_mismatch_attrs(&t, pln_module_attrs(a), pln_module_attrs(b));
   case PLN_MODULES_TYPE:
-    put(&t, "type ");
+    write_mismatch_text(&t, "type ");
     put_slice(&t, pln_symbol_text(a->engine, d->name));
-    put(&t, ": other definitions");
+    write_mismatch_text(&t, ": other definitions");
     break;
   case PLN_MODULES_FUNCTION: break;
   }
   return PLN_OK;
 }
 
-static pln_status tell_function(const pln_module *a, const pln_module *b,
-                                const pln_module_difference *d,
-                                pln_type_match *types, pln_mismatch *out) {
-  const pln_graph *f = pln_module_function(a, d->a),
-                  *g = pln_module_function(b, d->b);
+static pln_status write_mismatched_function(const pln_module *a,
+                                            const pln_module *b,
+                                            const pln_module_difference *d,
+                                            pln_type_match *types,
+                                            pln_mismatch *out) {
+  const pln_graph *f = pln_module_function_at(a, d->a),
+                  *g = pln_module_function_at(b, d->b);
   char name[128];
   snprintf(name, sizeof name, "@%s", pln_symbol_text(a->engine, d->name).data);
   out->function_a = d->a;
@@ -515,8 +531,9 @@ static pln_status tell_function(const pln_module *a, const pln_module *b,
   return trace(f, f->root, g, g->root, types, name, out);
 }
 
-static pln_status differ(const pln_module *a, const pln_module *b,
-                         pln_type_match types, pln_mismatch *out) {
+static pln_status find_module_mismatch(const pln_module *a, const pln_module *b,
+                                       pln_type_match types,
+                                       pln_mismatch *out) {
   pln_module_difference d;
   *out = (pln_mismatch){.a = PLN_NONE,
                         .b = PLN_NONE,
@@ -524,16 +541,16 @@ static pln_status differ(const pln_module *a, const pln_module *b,
                         .function_b = PLN_NONE};
   pln_status status = pln_module_compare(a, b, &types, &d);
   if (status == PLN_OK && d.what == PLN_MODULES_FUNCTION)
-    status = tell_function(a, b, &d, &types, out);
+    status = write_mismatched_function(a, b, &d, &types, out);
   else if (status == PLN_OK)
-    status = tell_module(a, b, &d, out);
+    status = write_mismatched_module(a, b, &d, out);
   pln_type_match_free(&types);
   return status;
 }
 
 pln_status pln_module_mismatch(const pln_module *a, const pln_module *b,
                                bool map_free_vars, pln_mismatch *out) {
-  return differ(
+  return find_module_mismatch(
       a, b, (pln_type_match){.engine = a->engine, .map_free = map_free_vars},
       out);
 }
@@ -541,9 +558,9 @@ pln_status pln_module_mismatch(const pln_module *a, const pln_module *b,
 pln_status pln_module_mismatch_contents(const pln_module *a,
                                         const pln_module *b, bool map_free_vars,
                                         pln_mismatch *out) {
-  return differ(a, b,
-                (pln_type_match){.engine = a->engine,
-                                 .map_free = map_free_vars,
-                                 .contents = true},
-                out);
+  return find_module_mismatch(a, b,
+                              (pln_type_match){.engine = a->engine,
+                                               .map_free = map_free_vars,
+                                               .contents = true},
+                              out);
 }

@@ -18,8 +18,8 @@ static pln_status equal_fields(pln_type_match *m, const pln_constructor *x,
   return PLN_OK;
 }
 
-static pln_status equal_definition(pln_type_match *m, const pln_type_data *x,
-                                   const pln_type_data *y, bool *same) {
+static pln_status equal_definition(pln_type_match *m, const pln_type_def *x,
+                                   const pln_type_def *y, bool *same) {
   *same = x->is_extern == y->is_extern && x->n_vars == y->n_vars &&
           x->n_constructors == y->n_constructors;
   for (uint32_t i = 0; *same && i < x->n_vars; i++)
@@ -34,11 +34,11 @@ static pln_status equal_types(pln_type_match *m, const pln_module *a,
   uint32_t n = pln_module_n_types(a);
   bool same = true;
   for (uint32_t i = 0; same && i < n; i++) {
-    const pln_type_data *x = pln_module_type(a, i);
+    const pln_type_def *x = pln_module_type_def_at(a, i);
     uint32_t k = pln_module_find_type(b, x->name);
     same = k != PLN_NONE;
     if (same)
-      PLN_TRY(equal_definition(m, x, pln_module_type(b, k), &same));
+      PLN_TRY(equal_definition(m, x, pln_module_type_def_at(b, k), &same));
     if (!same)
       *d = (pln_module_difference){.what = PLN_MODULES_TYPE, .name = x->name};
   }
@@ -66,15 +66,15 @@ static pln_status equal_functions(pln_type_match *m, const pln_module *a,
                                   pln_module_difference *d) {
   bool same = true;
   for (uint32_t i = 0; same && i < a->count; i++) {
-    uint32_t k = pln_module_find(b, pln_module_name(a, i));
+    uint32_t k = pln_module_find(b, pln_module_name_at(a, i));
     same = k != PLN_NONE;
-    PLN_TRY(pln_poll_work(a->engine));
+    PLN_TRY(pln_poll_stoppable(a->engine));
     if (same)
-      PLN_TRY(equal_function(m, pln_module_function(a, i),
-                             pln_module_function(b, k), &same));
+      PLN_TRY(equal_function(m, pln_module_function_at(a, i),
+                             pln_module_function_at(b, k), &same));
     if (!same)
       *d = (pln_module_difference){.what = PLN_MODULES_FUNCTION,
-                                   .name = pln_module_name(a, i),
+                                   .name = pln_module_name_at(a, i),
                                    .a = i,
                                    .b = k};
   }
@@ -85,13 +85,13 @@ static pln_status equal_functions(pln_type_match *m, const pln_module *a,
 static pln_status equal_names(const pln_module *a, const pln_module *b,
                               pln_module_difference *d) {
   for (uint32_t i = 0; i < a->count; i++)
-    if (pln_module_find(b, pln_module_name(a, i)) == PLN_NONE)
-      *d = (pln_module_difference){PLN_MODULES_MISSING, pln_module_name(a, i),
-                                   i, PLN_NONE};
+    if (pln_module_find(b, pln_module_name_at(a, i)) == PLN_NONE)
+      *d = (pln_module_difference){PLN_MODULES_MISSING,
+                                   pln_module_name_at(a, i), i, PLN_NONE};
   for (uint32_t i = 0; !d->what && i < b->count; i++)
-    if (pln_module_find(a, pln_module_name(b, i)) == PLN_NONE)
-      *d = (pln_module_difference){PLN_MODULES_MISSING, pln_module_name(b, i),
-                                   PLN_NONE, i};
+    if (pln_module_find(a, pln_module_name_at(b, i)) == PLN_NONE)
+      *d = (pln_module_difference){PLN_MODULES_MISSING,
+                                   pln_module_name_at(b, i), PLN_NONE, i};
   return PLN_OK;
 }
 
@@ -128,7 +128,7 @@ static pln_status compare(const pln_module *a, const pln_module *b,
 
 pln_status pln_module_compare(const pln_module *a, const pln_module *b,
                               pln_type_match *m, pln_module_difference *out) {
-  pln_work_begin(a->engine);
+  pln_stoppable_begin(a->engine);
   return pln_work_done(a->engine, compare(a, b, m, out));
 }
 
@@ -150,7 +150,7 @@ static uint64_t hash_name(const pln_module *m, pln_symbol name) {
   return pln_hash_bytes(text.data, text.size, 0);
 }
 
-static uint64_t hash_definition(const pln_module *m, const pln_type_data *t) {
+static uint64_t hash_definition(const pln_module *m, const pln_type_def *t) {
   uint64_t h = pln_hash_mix(hash_name(m, t->name), t->n_vars);
   for (uint32_t i = 0; i < t->n_constructors; i++) {
     h = pln_hash_mix(h, hash_name(m, t->constructors[i].name));
@@ -164,19 +164,19 @@ static uint64_t hash_definition(const pln_module *m, const pln_type_data *t) {
 static pln_status hash_module(const pln_module *module, uint64_t *out) {
   uint64_t sum = module->count;
   for (uint32_t i = 0; i < module->count; i++) {
-    const pln_graph *f = pln_module_function(module, i);
+    const pln_graph *f = pln_module_function_at(module, i);
     uint64_t hash;
-    PLN_TRY(pln_poll_work(module->engine));
+    PLN_TRY(pln_poll_stoppable(module->engine));
     PLN_TRY(pln_graph_hash(f, f->root, true, &hash));
-    sum += pln_hash_mix(hash, hash_name(module, pln_module_name(module, i)));
+    sum += pln_hash_mix(hash, hash_name(module, pln_module_name_at(module, i)));
   }
   for (uint32_t i = 0; i < pln_module_n_types(module); i++)
-    sum += hash_definition(module, pln_module_type(module, i));
+    sum += hash_definition(module, pln_module_type_def_at(module, i));
   *out = sum;
   return PLN_OK;
 }
 
 pln_status pln_module_hash(const pln_module *module, uint64_t *out) {
-  pln_work_begin(module->engine);
+  pln_stoppable_begin(module->engine);
   return pln_work_done(module->engine, hash_module(module, out));
 }

@@ -9,7 +9,7 @@
 #include "ir/type/type.h"
 
 void pln_type_match_free(pln_type_match *m) {
-  pln_pairing_free(&m->vars);
+  pln_bijection_free(&m->vars);
   while (m->n_scopes > 0)
     pln_idmap_free(m->scopes[--m->n_scopes].seen);
   pln_idmap_free(m->seen);
@@ -22,31 +22,31 @@ void pln_type_match_free(pln_type_match *m) {
 #define END UINT32_MAX
 
 static bool same_kind(const pln_engine *e, pln_type x, pln_type y) {
-  return pln_type_kind_of(e, x) == PLN_TYPE_VAR &&
-         pln_type_kind_of(e, y) == PLN_TYPE_VAR &&
-         pln_type_var_kind_of(e, x) == pln_type_var_kind_of(e, y);
+  return pln_type_get_kind(e, x) == PLN_TYPE_VAR &&
+         pln_type_get_kind(e, y) == PLN_TYPE_VAR &&
+         pln_type_var_get_kind(e, x) == pln_type_var_get_kind(e, y);
 }
 
 pln_status pln_type_match_bind(pln_type_match *m, pln_type x, pln_type y,
                                bool *same) {
   *same = same_kind(m->engine, x, y);
-  if (*same && !pln_pairing_fits(&m->vars, x, y)) {
+  if (*same && !pln_bijection_allows(&m->vars, x, y)) {
     pln_idmap_free(m->seen); /* what was compared with another partner */
     m->seen = NULL;
   }
-  return *same ? pln_pairing_add(m->engine, &m->vars, x, y) : PLN_OK;
+  return *same ? pln_bijection_add(m->engine, &m->vars, x, y) : PLN_OK;
 }
 
 /* A variable whose partner is known needs no permission to be free. */
 static pln_status match_use(pln_type_match *m, pln_type x, pln_type y,
                             bool *same) {
   bool known = m->vars.to && pln_idmap_get(m->vars.to, x) == y;
-  *same = same_kind(m->engine, x, y) && pln_pairing_fits(&m->vars, x, y) &&
+  *same = same_kind(m->engine, x, y) && pln_bijection_allows(&m->vars, x, y) &&
           (known || x == y || m->map_free);
-  return *same ? pln_pairing_add(m->engine, &m->vars, x, y) : PLN_OK;
+  return *same ? pln_bijection_add(m->engine, &m->vars, x, y) : PLN_OK;
 }
 
-static pln_status push(pln_type_match *m, pln_type x, pln_type y) {
+static pln_status push_type_pair(pln_type_match *m, pln_type x, pln_type y) {
   PLN_TRY(pln_mem_grow(m->engine, (void **)&m->stack, &m->cap_stack,
                        (size_t)m->top + 2, sizeof *m->stack));
   m->stack[m->top++] = x;
@@ -60,18 +60,18 @@ static pln_status rebind(pln_type_match *m, pln_type x, pln_type y,
   *same = same_kind(m->engine, x, y);
   PLN_TRY(pln_mem_grow(m->engine, (void **)&m->rebound, &m->cap_rebound,
                        (size_t)m->n_rebound + 1, sizeof *m->rebound));
-  m->rebound[m->n_rebound++] = pln_pairing_get(&m->vars, x, y);
-  return pln_pairing_add(m->engine, &m->vars, x, y);
+  m->rebound[m->n_rebound++] = pln_bijection_get(&m->vars, x, y);
+  return pln_bijection_add(m->engine, &m->vars, x, y);
 }
 
 /* Variables that a function type binds are its own: behind it each has the
  * partner that it had before, and what was compared with other ones counts. */
-static pln_status open_scope(pln_type_match *m, pln_type x, pln_type y,
-                             bool *same) {
+static pln_status open_type_scope(pln_type_match *m, pln_type x, pln_type y,
+                                  bool *same) {
   const pln_engine *e = m->engine;
   PLN_TRY(pln_mem_grow(m->engine, (void **)&m->scopes, &m->cap_scopes,
                        (size_t)m->n_scopes + 1, sizeof *m->scopes));
-  PLN_TRY(push(m, END, END));
+  PLN_TRY(push_type_pair(m, END, END));
   m->scopes[m->n_scopes++] = (pln_type_scope){m->seen, m->n_rebound};
   m->seen = NULL;
   for (uint32_t i = 0; *same && i < pln_type_n_vars(e, x); i++)
@@ -85,7 +85,7 @@ static pln_status close_scope(pln_type_match *m) {
   pln_idmap_free(m->seen);
   m->seen = scope->seen;
   while (m->n_rebound > scope->n_rebound)
-    PLN_TRY(pln_pairing_restore(&m->vars, &m->rebound[--m->n_rebound]));
+    PLN_TRY(pln_bijection_restore(&m->vars, &m->rebound[--m->n_rebound]));
   return PLN_OK;
 }
 
@@ -96,10 +96,10 @@ static pln_status match_func(pln_type_match *m, pln_type x, pln_type y,
   *same = pln_type_n_vars(e, x) == pln_type_n_vars(e, y) &&
           n == pln_type_n_constraints(e, y);
   if (*same && pln_type_n_vars(e, x) > 0)
-    PLN_TRY(open_scope(m, x, y, same));
+    PLN_TRY(open_type_scope(m, x, y, same));
   for (uint32_t i = 0; *same && i < n; i++)
-    PLN_TRY(
-        push(m, pln_type_constraint(e, x, i), pln_type_constraint(e, y, i)));
+    PLN_TRY(push_type_pair(m, pln_type_constraint_at(e, x, i),
+                           pln_type_constraint_at(e, y, i)));
   return PLN_OK;
 }
 
@@ -107,7 +107,7 @@ static pln_status match_func(pln_type_match *m, pln_type x, pln_type y,
 static pln_status match_head(pln_type_match *m, pln_type x, pln_type y,
                              bool *same) {
   const pln_engine *e = m->engine;
-  pln_type_kind kind = pln_type_kind_of(e, x);
+  pln_type_kind kind = pln_type_get_kind(e, x);
   *same = pln_type_n_parts(e, x) == pln_type_n_parts(e, y) &&
           pln_type_symbol(e, x) == pln_type_symbol(e, y);
   if (!*same)
@@ -138,8 +138,8 @@ static bool is_leaf(pln_type_kind kind) {
 static pln_status match_pair(pln_type_match *m, pln_type x, pln_type y,
                              bool *same) {
   const pln_engine *e = m->engine;
-  pln_type_kind kind = pln_type_kind_of(e, x);
-  *same = kind == pln_type_kind_of(e, y);
+  pln_type_kind kind = pln_type_get_kind(e, x);
+  *same = kind == pln_type_get_kind(e, y);
   if (!*same)
     return PLN_OK;
   if (kind == PLN_TYPE_VAR)
@@ -154,7 +154,8 @@ static pln_status match_pair(pln_type_match *m, pln_type x, pln_type y,
     return PLN_OK;
   PLN_TRY(match_head(m, x, y, same));
   for (uint32_t i = pln_type_n_parts(e, x); *same && i-- > 0;)
-    PLN_TRY(push(m, pln_type_part(e, x, i), pln_type_part(e, y, i)));
+    PLN_TRY(push_type_pair(m, pln_type_part_at(e, x, i),
+                           pln_type_part_at(e, y, i)));
   return PLN_OK;
 }
 
@@ -166,7 +167,7 @@ pln_status pln_type_match_run(pln_type_match *m, pln_type x, pln_type y,
       (!m->vars.to || !(pln_type_flags(m->engine, x) & PLN_TYPE_HAS_VAR)))
     return PLN_OK;
   m->top = 0;
-  PLN_TRY(push(m, x, y));
+  PLN_TRY(push_type_pair(m, x, y));
   while ((*same || m->n_scopes > 0) && m->top > 0) {
     m->top -= 2;
     if (m->stack[m->top] == END)

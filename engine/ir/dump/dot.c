@@ -15,7 +15,7 @@
 /* Longer attributes and types are cut off in labels. */
 enum { MAX_LABEL = 80 };
 
-typedef struct picture {
+typedef struct dot_writer {
   pln_engine *engine;
   pln_writer w;
   pln_buffer text; /* a part of a label, before it is escaped */
@@ -23,37 +23,37 @@ typedef struct picture {
   uint32_t number; /* of the function; stands in names of nodes */
   pln_slice name;  /* of the function, empty for an expression */
   uint32_t depth;  /* of clusters */
-} picture;
+} dot_writer;
 
-static void put(picture *p, const char *text) {
+static void write_dot(dot_writer *p, const char *text) {
   pln_put_text(&p->w, text);
 }
 
-static void fail(picture *p, pln_status status) {
+static void fail_dot(dot_writer *p, pln_status status) {
   if (p->w.status == PLN_OK)
     p->w.status = status;
 }
 
 /* Inside of quotes. */
-static void put_escaped(picture *p, pln_slice text) {
+static void put_escaped(dot_writer *p, pln_slice text) {
   size_t from = 0;
   for (size_t i = 0; i < text.size; i++) {
     char c = text.data[i];
     if (c != '"' && c != '\\' && c != '\n')
       continue;
     pln_put(&p->w, text.data + from, i - from);
-    put(p, c == '\n' ? "\\n" : c == '"' ? "\\\"" : "\\\\");
+    write_dot(p, c == '\n' ? "\\n" : c == '"' ? "\\\"" : "\\\\");
     from = i + 1;
   }
   pln_put(&p->w, text.data + from, text.size - from);
 }
 
-static void indent(picture *p) {
+static void indent(dot_writer *p) {
   for (uint32_t i = 0; i < p->depth && i < 32; i++)
-    put(p, "  ");
+    write_dot(p, "  ");
 }
 
-static void put_id(picture *p, pln_ref node) {
+static void put_id(dot_writer *p, pln_ref node) {
   char text[32];
   int size = snprintf(text, sizeof text, "f%u_n%u", (unsigned)p->number,
                       (unsigned)node);
@@ -63,23 +63,23 @@ static void put_id(picture *p, pln_ref node) {
 /* ------------------------------------------------------------------ labels */
 
 /* Writes a part of a label into p->text, to be put there. */
-static void begin_part(picture *p, pln_writer *w) {
+static void begin_part(dot_writer *p, pln_writer *w) {
   p->text.size = 0;
   pln_writer_init(w, p->engine, MAX_LABEL, pln_buffer_write, &p->text);
 }
 
-static void end_part(picture *p, pln_writer *w, const char *before) {
-  fail(p, pln_writer_end(w));
+static void end_part(dot_writer *p, pln_writer *w, const char *before) {
+  fail_dot(p, pln_writer_end(w));
   if (p->text.size == 0)
     return;
-  put(p, before);
+  write_dot(p, before);
   put_escaped(p, (pln_slice){p->text.data, p->text.size});
 }
 
-static void put_literal(picture *p, const pln_tensor *tensor) {
+static void put_literal(dot_writer *p, const pln_tensor *tensor) {
   pln_writer w;
   if (!pln_literal(tensor)) {
-    put(p, "constant");
+    write_dot(p, "constant");
     return;
   }
   begin_part(p, &w);
@@ -88,18 +88,20 @@ static void put_literal(picture *p, const pln_tensor *tensor) {
 }
 
 /* The first line: what the node is. */
-static void put_title(picture *p, pln_ref node) {
+static void put_title(dot_writer *p, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   pln_slice name = pln_symbol_text(p->engine, pln_node_symbol(p->graph, node));
   switch (pln_kinds[n->kind].payload) {
-  case PLN_PAYLOAD_VAR: put(p, "%"); break;
+  case PLN_PAYLOAD_VAR: write_dot(p, "%"); break;
   case PLN_PAYLOAD_TENSOR: put_literal(p, p->graph->tensors[n->data]); return;
-  case PLN_PAYLOAD_SYMBOL: put(p, n->kind == PLN_GLOBAL_VAR ? "@" : ""); break;
+  case PLN_PAYLOAD_SYMBOL:
+    write_dot(p, n->kind == PLN_GLOBAL_VAR ? "@" : "");
+    break;
   case PLN_PAYLOAD_OP:
     name = n->data ? pln_op_name(p->engine, n->data) : pln_text("call");
     break;
   case PLN_PAYLOAD_INDEX:
-    put(p, ".");
+    write_dot(p, ".");
     pln_put_int(&p->w, n->data);
     return;
   default: name = pln_text(pln_kind_name((pln_kind)n->kind)); break;
@@ -107,7 +109,7 @@ static void put_title(picture *p, pln_ref node) {
   put_escaped(p, name);
 }
 
-static void put_attrs(picture *p, const pln_node *n) {
+static void write_dot_attrs(dot_writer *p, const pln_node *n) {
   pln_writer w;
   if (!pln_kinds[n->kind].has_attrs || n->attrs == 0)
     return;
@@ -119,7 +121,7 @@ static void put_attrs(picture *p, const pln_node *n) {
   end_part(p, &w, "\\n");
 }
 
-static void put_type(picture *p, pln_type type) {
+static void write_dot_type(dot_writer *p, pln_type type) {
   pln_writer w;
   if (type == 0)
     return;
@@ -138,23 +140,23 @@ static const char *look_of(const pln_node *n) {
   return n->flags & PLN_NODE_EFFECT ? ", fillcolor=\"#f8d8d8\"" : "";
 }
 
-static void put_node(picture *p, pln_ref node) {
+static void write_dot_node(dot_writer *p, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   bool function = node == p->graph->root && p->name.size > 0;
   indent(p);
   put_id(p, node);
-  put(p, " [label=\"");
+  write_dot(p, " [label=\"");
   if (function) {
-    put(p, "@");
+    write_dot(p, "@");
     put_escaped(p, p->name);
   } else {
     put_title(p, node);
   }
-  put_attrs(p, n);
-  put_type(p, n->type);
-  put(p, "\"");
-  put(p, look_of(n));
-  put(p, "];\n");
+  write_dot_attrs(p, n);
+  write_dot_type(p, n->type);
+  write_dot(p, "\"");
+  write_dot(p, look_of(n));
+  write_dot(p, "];\n");
 }
 
 /* ------------------------------------------------------------------ arrows */
@@ -185,23 +187,23 @@ static pln_slice scope_name(const pln_graph *g, pln_scope scope) {
   return field_name(kind, index);
 }
 
-static void put_arrow(picture *p, pln_ref from, pln_ref to, pln_slice label,
+static void put_arrow(dot_writer *p, pln_ref from, pln_ref to, pln_slice label,
                       const char *style) {
-  put(p, "  ");
+  write_dot(p, "  ");
   put_id(p, from);
-  put(p, " -> ");
+  write_dot(p, " -> ");
   put_id(p, to);
-  put(p, style);
+  write_dot(p, style);
   if (label.size > 0) {
-    put(p, " [label=\"");
+    write_dot(p, " [label=\"");
     put_escaped(p, label);
-    put(p, "\"]");
+    write_dot(p, "\"]");
   }
-  put(p, ";\n");
+  write_dot(p, ";\n");
 }
 
 /* Operands that have names are labelled with them, if there are several. */
-static void put_operands(picture *p, pln_ref node) {
+static void put_operands(dot_writer *p, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   bool named = n->count > 1 && pln_kinds[n->kind].operands > 0;
   for (uint32_t i = 0; i < n->count && !pln_writer_done(&p->w); i++)
@@ -209,7 +211,7 @@ static void put_operands(picture *p, pln_ref node) {
               named ? field_name((pln_kind)n->kind, i) : pln_text(""), "");
 }
 
-static void put_arrows(picture *p) {
+static void put_arrows(dot_writer *p) {
   const pln_graph *g = p->graph;
   for (pln_ref i = 0; i < g->n_nodes && !pln_writer_done(&p->w); i++)
     put_operands(p, i);
@@ -222,38 +224,38 @@ static void put_arrows(picture *p) {
 /* ---------------------------------------------------------------- clusters */
 
 /* The graph's own scope is a cluster when it is a function of a module. */
-static bool has_cluster(const picture *p, pln_scope scope) {
+static bool has_cluster(const dot_writer *p, pln_scope scope) {
   return scope != 0 || p->name.size > 0;
 }
 
-static void open_cluster(picture *p, pln_scope scope) {
+static void open_cluster(dot_writer *p, pln_scope scope) {
   char id[48];
   if (!has_cluster(p, scope))
     return;
   snprintf(id, sizeof id, "subgraph cluster_f%u_s%u {\n", (unsigned)p->number,
            (unsigned)scope);
   indent(p);
-  put(p, id);
+  write_dot(p, id);
   p->depth++;
   indent(p);
-  put(p, "label=\"");
+  write_dot(p, "label=\"");
   if (scope == 0) {
-    put(p, "@");
+    write_dot(p, "@");
     put_escaped(p, p->name);
   } else {
     put_escaped(p, scope_name(p->graph, scope));
   }
-  put(p, "\";\n");
+  write_dot(p, "\";\n");
 }
 
-static void close_cluster(picture *p) {
+static void close_cluster(dot_writer *p) {
   p->depth--;
   indent(p);
-  put(p, "}\n");
+  write_dot(p, "}\n");
 }
 
 /* Closes the scopes that end at node `at`, from `scope` outwards. */
-static pln_scope close_clusters(picture *p, pln_scope scope, pln_ref at) {
+static pln_scope close_clusters(dot_writer *p, pln_scope scope, pln_ref at) {
   const pln_graph *g = p->graph;
   while (scope != 0 && g->scopes[scope].end <= at) {
     close_cluster(p);
@@ -263,7 +265,7 @@ static pln_scope close_clusters(picture *p, pln_scope scope, pln_ref at) {
 }
 
 /* Nodes in their clusters; scopes without nodes have none. */
-static void put_nodes(picture *p) {
+static void put_nodes(dot_writer *p) {
   const pln_graph *g = p->graph;
   pln_scope scope = 0, next = 1;
   open_cluster(p, 0);
@@ -274,34 +276,34 @@ static void put_nodes(picture *p) {
         open_cluster(p, next);
         scope = next;
       }
-    put_node(p, i);
+    write_dot_node(p, i);
   }
   close_clusters(p, scope, g->n_nodes);
   if (has_cluster(p, 0))
     close_cluster(p);
 }
 
-static void put_graph(picture *p, const pln_graph *graph) {
+static void put_graph(dot_writer *p, const pln_graph *graph) {
   p->graph = graph;
   put_nodes(p);
   put_arrows(p);
   p->number++;
 }
 
-static void start(picture *p, pln_engine *engine, pln_write_fn write,
-                  void *ud) {
-  *p = (picture){.engine = engine, .depth = 1};
+static void start_dot(dot_writer *p, pln_engine *engine, pln_write_fn write,
+                      void *ud) {
+  *p = (dot_writer){.engine = engine, .depth = 1};
   pln_writer_init(&p->w, engine, 0, write, ud);
   pln_buffer_init(&p->text, engine);
-  put(p, "digraph perilune {\n"
-         "  graph [fontname=\"Helvetica\", fontsize=11];\n"
-         "  node [shape=box, style=\"rounded,filled\", fillcolor=white,\n"
-         "    fontname=\"Helvetica\", fontsize=10, height=0.2];\n"
-         "  edge [fontname=\"Helvetica\", fontsize=9, arrowsize=0.6];\n");
+  write_dot(p, "digraph perilune {\n"
+               "  graph [fontname=\"Helvetica\", fontsize=11];\n"
+               "  node [shape=box, style=\"rounded,filled\", fillcolor=white,\n"
+               "    fontname=\"Helvetica\", fontsize=10, height=0.2];\n"
+               "  edge [fontname=\"Helvetica\", fontsize=9, arrowsize=0.6];\n");
 }
 
-static pln_status finish(picture *p) {
-  put(p, "}\n");
+static pln_status end_dot(dot_writer *p) {
+  write_dot(p, "}\n");
   pln_buffer_free(&p->text);
   return pln_writer_end(&p->w);
 }
@@ -314,19 +316,19 @@ static pln_status check_sealed(const pln_graph *graph) {
 
 pln_status pln_dot_module(const pln_module *module, pln_write_fn write,
                           void *ud) {
-  picture p;
-  start(&p, module->engine, write, ud);
+  dot_writer p;
+  start_dot(&p, module->engine, write, ud);
   for (uint32_t i = 0; i < module->count && !pln_writer_done(&p.w); i++) {
-    p.name = pln_symbol_text(module->engine, pln_module_name(module, i));
-    put_graph(&p, pln_module_function(module, i));
+    p.name = pln_symbol_text(module->engine, pln_module_name_at(module, i));
+    put_graph(&p, pln_module_function_at(module, i));
   }
-  return finish(&p);
+  return end_dot(&p);
 }
 
 pln_status pln_dot_graph(const pln_graph *graph, pln_write_fn write, void *ud) {
-  picture p;
+  dot_writer p;
   PLN_TRY(check_sealed(graph));
-  start(&p, graph->engine, write, ud);
+  start_dot(&p, graph->engine, write, ud);
   put_graph(&p, graph);
-  return finish(&p);
+  return end_dot(&p);
 }

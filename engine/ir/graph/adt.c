@@ -7,24 +7,24 @@
 #include "ir/graph/module.h"
 
 /* Which constructor of which definition. */
-typedef struct maker {
+typedef struct constructor_row {
   uint32_t row, index;
-} maker;
+} constructor_row;
 
 typedef struct pln_definitions {
   pln_engine *engine;
   atomic_uint refs; /* children's threads count too */
   uint32_t count, capacity;
-  pln_type_data *rows; /* with arrays of their own */
-  maker *makers;       /* of all rows, in order */
+  pln_type_def *rows;      /* with arrays of their own */
+  constructor_row *makers; /* of all rows, in order */
   uint32_t n_makers, cap_makers;
-  pln_idmap *types;    /* symbol -> row + 1 */
-  pln_idmap *maker_of; /* symbol of a constructor -> its maker + 1 */
+  pln_idmap *types;               /* symbol -> row + 1 */
+  pln_idmap *constructor_by_name; /* symbol of a constructor -> its maker + 1 */
 } pln_definitions;
 
 /* ---------------------------------------------------------------- lifetime */
 
-static void free_row(pln_engine *e, pln_type_data *row) {
+static void free_row(pln_engine *e, pln_type_def *row) {
   pln_constructor *c = (pln_constructor *)(uintptr_t)row->constructors;
   for (uint32_t i = 0; c && i < row->n_constructors; i++)
     pln_mem_free(e, (void *)(uintptr_t)c[i].inputs,
@@ -48,16 +48,17 @@ void pln_definitions_release(pln_definitions *d) {
   pln_mem_free(e, d->rows, d->capacity * sizeof *d->rows);
   pln_mem_free(e, d->makers, d->cap_makers * sizeof *d->makers);
   pln_idmap_free(d->types);
-  pln_idmap_free(d->maker_of);
+  pln_idmap_free(d->constructor_by_name);
   pln_mem_free(e, d, sizeof *d);
 }
 
 uint64_t pln_definitions_bytes(const pln_definitions *d) {
   uint64_t size = sizeof *d + d->capacity * sizeof *d->rows +
                   d->cap_makers * sizeof *d->makers +
-                  pln_idmap_bytes(d->types) + pln_idmap_bytes(d->maker_of);
+                  pln_idmap_bytes(d->types) +
+                  pln_idmap_bytes(d->constructor_by_name);
   for (uint32_t i = 0; i < d->count; i++) {
-    const pln_type_data *row = &d->rows[i];
+    const pln_type_def *row = &d->rows[i];
     size += row->n_vars * sizeof *row->vars +
             row->n_constructors * sizeof *row->constructors;
     for (uint32_t k = 0; k < row->n_constructors; k++)
@@ -66,7 +67,7 @@ uint64_t pln_definitions_bytes(const pln_definitions *d) {
   return size;
 }
 
-static pln_status start(pln_engine *engine, pln_definitions **out) {
+static pln_status new_definitions(pln_engine *engine, pln_definitions **out) {
   pln_definitions *d = pln_mem_zeroed(engine, sizeof *d);
   if (!d)
     return pln_nomem(engine);
@@ -74,7 +75,7 @@ static pln_status start(pln_engine *engine, pln_definitions **out) {
   d->refs = 1;
   pln_status status = pln_idmap_new(engine, &d->types);
   if (status == PLN_OK)
-    status = pln_idmap_new(engine, &d->maker_of);
+    status = pln_idmap_new(engine, &d->constructor_by_name);
   if (status != PLN_OK)
     pln_definitions_release(d);
   else
@@ -96,8 +97,8 @@ static pln_status copy_types(pln_engine *e, uint32_t n, const pln_type *from,
 }
 
 /* The row counts only what is copied, so that it can be freed half made. */
-static pln_status copy_constructors(pln_engine *e, const pln_type_data *from,
-                                    pln_type_data *row) {
+static pln_status copy_constructors(pln_engine *e, const pln_type_def *from,
+                                    pln_type_def *row) {
   uint32_t n = from->n_constructors;
   pln_constructor *all = n > 0 ? pln_mem_zeroed(e, n * sizeof *all) : NULL;
   if (n > 0 && !all)
@@ -113,18 +114,19 @@ static pln_status copy_constructors(pln_engine *e, const pln_type_data *from,
   return PLN_OK;
 }
 
-static pln_status copy_row(pln_engine *e, const pln_type_data *from,
-                           pln_type_data *row) {
-  *row = (pln_type_data){.name = from->name, .is_extern = from->is_extern};
+static pln_status copy_row(pln_engine *e, const pln_type_def *from,
+                           pln_type_def *row) {
+  *row = (pln_type_def){.name = from->name, .is_extern = from->is_extern};
   PLN_TRY(copy_types(e, from->n_vars, from->vars, &row->vars));
   row->n_vars = from->n_vars;
   return copy_constructors(e, from, row);
 }
 
-static pln_status name_maker(pln_definitions *d, uint32_t row, uint32_t index) {
+static pln_status add_constructor_name(pln_definitions *d, uint32_t row,
+                                       uint32_t index) {
   pln_engine *e = d->engine;
   pln_symbol name = d->rows[row].constructors[index].name;
-  uint32_t other = pln_idmap_get(d->maker_of, name);
+  uint32_t other = pln_idmap_get(d->constructor_by_name, name);
   if (other)
     return pln_diag_error(
         e, PLN_ERR_TYPE, NULL,
@@ -133,18 +135,18 @@ static pln_status name_maker(pln_definitions *d, uint32_t row, uint32_t index) {
         pln_symbol_text(e, d->rows[d->makers[other - 1].row].name).data);
   PLN_TRY(pln_mem_grow(e, (void **)&d->makers, &d->cap_makers,
                        (size_t)d->n_makers + 1, sizeof *d->makers));
-  d->makers[d->n_makers++] = (maker){row, index};
-  return pln_idmap_set(d->maker_of, name, d->n_makers);
+  d->makers[d->n_makers++] = (constructor_row){row, index};
+  return pln_idmap_set(d->constructor_by_name, name, d->n_makers);
 }
 
 static pln_status name_row(pln_definitions *d, uint32_t index) {
   PLN_TRY(pln_idmap_set(d->types, d->rows[index].name, index + 1));
   for (uint32_t i = 0; i < d->rows[index].n_constructors; i++)
-    PLN_TRY(name_maker(d, index, i));
+    PLN_TRY(add_constructor_name(d, index, i));
   return PLN_OK;
 }
 
-static pln_status add_row(pln_definitions *d, const pln_type_data *data) {
+static pln_status add_row(pln_definitions *d, const pln_type_def *data) {
   PLN_TRY(pln_mem_grow(d->engine, (void **)&d->rows, &d->capacity,
                        (size_t)d->count + 1, sizeof *d->rows));
   uint32_t index = d->count++;
@@ -152,8 +154,9 @@ static pln_status add_row(pln_definitions *d, const pln_type_data *data) {
   return name_row(d, index);
 }
 
-static pln_status fill(pln_definitions *d, const pln_definitions *old,
-                       const pln_type_data *data) {
+static pln_status copy_definitions(pln_definitions *d,
+                                   const pln_definitions *old,
+                                   const pln_type_def *data) {
   bool placed = false;
   for (uint32_t i = 0; old && i < old->count; i++) {
     bool here = old->rows[i].name == data->name;
@@ -164,10 +167,10 @@ static pln_status fill(pln_definitions *d, const pln_definitions *old,
 }
 
 pln_status pln_module_with_type(const pln_module *module,
-                                const pln_type_data *data, pln_module **out) {
+                                const pln_type_def *data, pln_module **out) {
   pln_definitions *d = NULL;
-  PLN_TRY(start(module->engine, &d));
-  pln_status status = fill(d, module->types, data);
+  PLN_TRY(new_definitions(module->engine, &d));
+  pln_status status = copy_definitions(d, module->types, data);
   if (status == PLN_OK)
     status = pln_module_copy(module, out);
   if (status != PLN_OK) {
@@ -180,10 +183,10 @@ pln_status pln_module_with_type(const pln_module *module,
 }
 
 /* Definitions that another module has as well are copied first. */
-static pln_status set_in_copy(pln_module *module, const pln_type_data *data) {
+static pln_status set_in_copy(pln_module *module, const pln_type_def *data) {
   pln_definitions *d = NULL;
-  PLN_TRY(start(module->engine, &d));
-  pln_status status = fill(d, module->types, data);
+  PLN_TRY(new_definitions(module->engine, &d));
+  pln_status status = copy_definitions(d, module->types, data);
   if (status != PLN_OK) {
     pln_definitions_release(d);
     return status;
@@ -193,9 +196,9 @@ static pln_status set_in_copy(pln_module *module, const pln_type_data *data) {
   return PLN_OK;
 }
 
-pln_status pln_module_set_type(pln_module *module, const pln_type_data *data) {
+pln_status pln_module_set_type(pln_module *module, const pln_type_def *data) {
   if (!module->types)
-    PLN_TRY(start(module->engine, &module->types));
+    PLN_TRY(new_definitions(module->engine, &module->types));
   return module->types->refs > 1 ? set_in_copy(module, data)
                                  : add_row(module->types, data);
 }
@@ -206,7 +209,8 @@ uint32_t pln_module_n_types(const pln_module *module) {
   return module->types ? module->types->count : 0;
 }
 
-const pln_type_data *pln_module_type(const pln_module *module, uint32_t index) {
+const pln_type_def *pln_module_type_def_at(const pln_module *module,
+                                           uint32_t index) {
   return &module->types->rows[index];
 }
 
@@ -218,8 +222,9 @@ uint32_t pln_module_find_type(const pln_module *module, pln_symbol name) {
 
 uint32_t pln_module_find_constructor(const pln_module *module, pln_symbol name,
                                      uint32_t *index) {
-  uint32_t found =
-      module->types ? pln_idmap_get(module->types->maker_of, name) : 0;
+  uint32_t found = module->types
+                       ? pln_idmap_get(module->types->constructor_by_name, name)
+                       : 0;
   if (!found)
     return PLN_NONE;
   *index = module->types->makers[found - 1].index;
@@ -229,7 +234,7 @@ uint32_t pln_module_find_constructor(const pln_module *module, pln_symbol name,
 pln_status pln_module_constructor_type(const pln_module *module, uint32_t type,
                                        uint32_t index, pln_type *out) {
   pln_engine *e = module->engine;
-  const pln_type_data *row = &module->types->rows[type];
+  const pln_type_def *row = &module->types->rows[type];
   const pln_constructor *c = &row->constructors[index];
   pln_type made;
   PLN_TRY(pln_type_make(e, PLN_TYPE_CALL, row->name, row->n_vars, row->vars,

@@ -10,7 +10,7 @@ static uint32_t resolve_entries(const pln_engine *engine, pln_attrs attrs,
                                 pln_attrs given, pln_attr *entries) {
   uint32_t n = 0, count = pln_attrs_count(engine, attrs);
   for (uint32_t i = 0; i < count; i++) {
-    const pln_attr *entry = pln_attrs_get(engine, attrs, i), *a = entry;
+    const pln_attr *entry = pln_attrs_at(engine, attrs, i), *a = entry;
     if (entry->kind == PLN_ATTR_REF)
       a = pln_attrs_find(engine, given,
                          pln_symbol_text(engine, entry->v.symbol).data);
@@ -48,7 +48,7 @@ pln_status pln_function_given(const pln_graph *function, pln_attrs *given) {
     return PLN_OK;
   uint32_t n = pln_attrs_count(e, defaults->v.dict);
   for (uint32_t i = 0; i < n; i++) {
-    const pln_attr *a = pln_attrs_get(e, defaults->v.dict, i);
+    const pln_attr *a = pln_attrs_at(e, defaults->v.dict, i);
     if (!pln_attrs_find(e, *given, pln_symbol_text(e, a->name).data))
       PLN_TRY(pln_attrs_with(e, *given, a, given));
   }

@@ -12,7 +12,7 @@
 
 /* ---------------------------------------------------------------- lifetime */
 
-static pln_status start(pln_builder *b) {
+static pln_status init_builder(pln_builder *b) {
   PLN_TRY(pln_graph_new(b->engine, &b->graph));
   PLN_TRY(pln_mem_grow(b->engine, (void **)&b->open, &b->cap_open, 1,
                        sizeof *b->open));
@@ -28,7 +28,7 @@ pln_status pln_builder_new(pln_engine *engine, pln_builder **out) {
     return pln_nomem(engine);
   b->engine = engine;
   b->in = PLN_NONE;
-  pln_status status = start(b);
+  pln_status status = init_builder(b);
   if (status != PLN_OK) {
     pln_builder_free(b);
     return status;
@@ -42,11 +42,11 @@ void pln_builder_free(pln_builder *b) {
     return;
   pln_engine *e = b->engine;
   pln_import_free(b);
-  pln_builder_forget_taken(b);
+  pln_builder_forget_imported_origins(b);
   pln_idmap_free(b->vars);
   pln_idmap_free(b->early);
   pln_graph_release(b->graph);
-  pln_mem_free(e, b->home, b->cap_home * sizeof *b->home);
+  pln_mem_free(e, b->node_scope, b->cap_node_scope * sizeof *b->node_scope);
   pln_mem_free(e, b->effects, b->cap_effects);
   pln_mem_free(e, b->open, b->cap_open * sizeof *b->open);
   pln_mem_free(e, b->marks, b->cap_marks * sizeof *b->marks);
@@ -103,8 +103,8 @@ pln_status pln_builder_reserve(pln_builder *b, size_t nodes, size_t operands,
                        sizeof *g->origin));
   PLN_TRY(pln_mem_grow(e, (void **)&g->typed_from, &g->cap_typed_from, nodes,
                        sizeof *g->typed_from));
-  PLN_TRY(
-      pln_mem_grow(e, (void **)&b->home, &b->cap_home, nodes, sizeof *b->home));
+  PLN_TRY(pln_mem_grow(e, (void **)&b->node_scope, &b->cap_node_scope, nodes,
+                       sizeof *b->node_scope));
   PLN_TRY(pln_mem_grow(e, (void **)&g->operands, &g->cap_operands, operands + 1,
                        sizeof *g->operands));
   PLN_TRY(pln_mem_grow(e, (void **)&g->scopes, &g->cap_scopes, scopes,
@@ -112,7 +112,7 @@ pln_status pln_builder_reserve(pln_builder *b, size_t nodes, size_t operands,
   return pln_mem_grow(e, (void **)&b->effects, &b->cap_effects, scopes, 1);
 }
 
-pln_scope pln_builder_here(const pln_builder *b) {
+pln_scope pln_builder_current_scope(const pln_builder *b) {
   if (b->in != PLN_NONE)
     return b->in;
   return b->scoped ? b->open[b->n_open - 1] : PLN_NONE;
@@ -129,8 +129,8 @@ static pln_status check_operands(pln_builder *b, uint32_t n,
 
 /* What uses a Var that has no type yet is typed without it: a let that comes
  * later leaves the Var to InferType, which asks what uses it again. */
-static pln_status note_uses(pln_builder *b, uint32_t n,
-                            const pln_ref *operands) {
+static pln_status mark_untyped_uses(pln_builder *b, uint32_t n,
+                                    const pln_ref *operands) {
   for (uint32_t i = 0; i < n; i++) {
     const pln_node *used = &b->graph->nodes[operands[i]];
     if (used->kind != PLN_VAR || used->type)
@@ -146,7 +146,7 @@ pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
                               const pln_ref *operands, pln_ref *out) {
   pln_graph *g = b->graph;
   PLN_TRY(check_operands(b, n, operands));
-  PLN_TRY(note_uses(b, n, operands));
+  PLN_TRY(mark_untyped_uses(b, n, operands));
   /* The operands may be a run of this very graph, which may move. */
   uintptr_t base = (uintptr_t)g->operands, at = (uintptr_t)operands;
   bool inside = n && at >= base && at < base + g->n_operands * sizeof(pln_ref);
@@ -163,7 +163,7 @@ pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
   g->values[ref] = 0;
   g->typed_from[ref] = PLN_TYPED_NEVER;
   g->origin[ref] = b->origin;
-  b->home[ref] = pln_builder_here(b);
+  b->node_scope[ref] = pln_builder_current_scope(b);
   *out = ref;
   return PLN_OK;
 }
@@ -212,7 +212,7 @@ static pln_status check_var(pln_builder *b, pln_ref var) {
       pln_node_kind(b->graph, var) < PLN_N_KINDS
           ? pln_kind_name(pln_node_kind(b->graph, var))
           : "?");
-  pln_blame_node(b->graph, var);
+  pln_annotate_node(b->graph, var);
   return status;
 }
 
@@ -257,7 +257,7 @@ pln_status pln_builder_find_var(pln_builder *b, uint32_t var, pln_ref *out) {
   bool usable = ref < g->n_nodes && g->nodes[ref].kind == PLN_VAR &&
                 g->nodes[ref].data == var &&
                 !(g->nodes[ref].flags & PLN_NODE_DROPPED) &&
-                g->scopes[b->home[ref]].end == PLN_NONE;
+                g->scopes[b->node_scope[ref]].end == PLN_NONE;
   *out = usable ? ref : PLN_NONE;
   return PLN_OK;
 }
@@ -310,16 +310,16 @@ pln_status pln_build_absent(pln_builder *b, pln_ref *out) {
 pln_status pln_build_global_var(pln_builder *b, pln_symbol name, pln_type type,
                                 pln_ref *out) {
   pln_node node = {.kind = PLN_GLOBAL_VAR, .data = name, .type = type};
-  pln_effect latent = PLN_EFFECT_UNKNOWN;
+  pln_effect call_effect = PLN_EFFECT_UNKNOWN;
   uint32_t i = b->module ? pln_module_find(b->module, name) : PLN_NONE;
   if (i != PLN_NONE) {
-    const pln_graph *f = pln_module_function(b->module, i);
+    const pln_graph *f = pln_module_function_at(b->module, i);
     const pln_node *root = &f->nodes[f->root];
-    latent = pln_latent(root);
+    call_effect = pln_node_call_effect(root);
     if (!type)
       node.type = root->type;
   }
-  node.flags = (uint8_t)(latent << PLN_NODE_LATENT_SHIFT);
+  node.flags = (uint8_t)(call_effect << PLN_NODE_CALL_EFFECT_SHIFT);
   return pln_builder_append(b, &node, 0, NULL, out);
 }
 
@@ -366,7 +366,7 @@ static pln_status check_patterns(pln_builder *b, uint32_t n,
     pln_status status = pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
                                        "a pattern is expected, not a %s",
                                        pln_kind_name((pln_kind)kind));
-    pln_blame_node(b->graph, patterns[i]);
+    pln_annotate_node(b->graph, patterns[i]);
     return status;
   }
   return PLN_OK;
@@ -401,8 +401,8 @@ pln_status pln_build_tuple(pln_builder *b, uint32_t n, const pln_ref *fields,
   return pln_builder_add(b, &node, n, fields, out);
 }
 
-pln_status pln_build_get(pln_builder *b, pln_ref tuple, uint32_t index,
-                         pln_ref *out) {
+pln_status pln_build_tuple_get_item(pln_builder *b, pln_ref tuple,
+                                    uint32_t index, pln_ref *out) {
   pln_node node = {.kind = PLN_TUPLE_GET_ITEM, .data = index};
   return pln_builder_add(b, &node, 1, &tuple, out);
 }
@@ -626,7 +626,7 @@ static pln_status check_arm(pln_builder *b, pln_scope arm) {
   const pln_graph *g = b->graph;
   if (arm < g->n_scopes)
     for (pln_ref ref = g->scopes[arm].begin; ref < g->scopes[arm].end; ref++)
-      if (g->nodes[ref].kind == PLN_CLAUSE && b->home[ref] == arm)
+      if (g->nodes[ref].kind == PLN_CLAUSE && b->node_scope[ref] == arm)
         return PLN_OK;
   return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
                         "scope %u is no arm: it has no Clause", arm);
@@ -646,7 +646,7 @@ pln_status pln_build_generic(pln_builder *b, pln_ref function, uint32_t n,
   PLN_TRY(check_operands(b, 1, &function));
   pln_node *node = &b->graph->nodes[function];
   for (uint32_t i = 0; i < n; i++)
-    if (pln_type_kind_of(b->engine, vars[i]) != PLN_TYPE_VAR)
+    if (pln_type_get_kind(b->engine, vars[i]) != PLN_TYPE_VAR)
       return pln_diag_error(b->engine, PLN_ERR_ARGUMENT, NULL,
                             "type parameter %u is no type variable", i + 1);
   if (node->kind != PLN_FUNCTION)
@@ -657,7 +657,7 @@ pln_status pln_build_generic(pln_builder *b, pln_ref function, uint32_t n,
   if (n > 0)
     PLN_TRY(pln_type_make(b->engine, PLN_TYPE_TUPLE, 0, n, vars, params));
   PLN_TRY(pln_type_generic(b->engine, node->type, *params, &node->type));
-  pln_typed_from_note(b->graph, function);
+  pln_type_digest_record(b->graph, function);
   return PLN_OK;
 }
 
@@ -701,7 +701,7 @@ static pln_status check_free(pln_builder *b) {
 /* A scope that layout.c will fill: all that is known is its result. */
 static pln_status free_scope(pln_builder *b, pln_ref result, pln_scope *out) {
   PLN_TRY(check_operands(b, 1, &result));
-  PLN_TRY(note_uses(b, 1, &result));
+  PLN_TRY(mark_untyped_uses(b, 1, &result));
   PLN_TRY(pln_builder_add_scope(b, PLN_NONE, out));
   pln_scope_row *row = &b->graph->scopes[*out];
   row->begin = row->end = PLN_NONE;
@@ -723,8 +723,9 @@ pln_status pln_build_bind(pln_builder *b, uint32_t n, const pln_ref *params,
   return add_owner(b, &node, n, params, 1, &scope, out);
 }
 
-pln_status pln_build_free_if(pln_builder *b, pln_ref cond, pln_ref then_value,
-                             pln_ref else_value, pln_ref *out) {
+pln_status pln_build_floating_if(pln_builder *b, pln_ref cond,
+                                 pln_ref then_value, pln_ref else_value,
+                                 pln_ref *out) {
   PLN_TRY(check_free(b));
   pln_scope branches[2];
   PLN_TRY(free_scope(b, then_value, &branches[0]));
@@ -734,8 +735,8 @@ pln_status pln_build_free_if(pln_builder *b, pln_ref cond, pln_ref then_value,
 }
 
 /* The Let lies in its block's scope, where layout.c finds it by its home. */
-pln_status pln_build_free_let(pln_builder *b, pln_ref var, pln_ref value,
-                              pln_ref body, pln_ref *out) {
+pln_status pln_build_floating_let(pln_builder *b, pln_ref var, pln_ref value,
+                                  pln_ref body, pln_ref *out) {
   PLN_TRY(check_free(b));
   PLN_TRY(check_var(b, var));
   PLN_TRY(check_operands(b, 1, &value));
@@ -745,7 +746,7 @@ pln_status pln_build_free_let(pln_builder *b, pln_ref var, pln_ref value,
   pln_node let = {.kind = PLN_LET};
   pln_ref ref;
   PLN_TRY(pln_builder_add(b, &let, 2, (pln_ref[]){var, value}, &ref));
-  b->home[ref] = scope;
+  b->node_scope[ref] = scope;
   b->graph->scopes[scope].begin = ref;
   b->graph->scopes[scope].end = ref + 1;
   pln_node block = {.kind = PLN_LET_BLOCK};
@@ -760,21 +761,21 @@ bool pln_can_be_kept(pln_kind kind) {
 }
 
 /* Like a Let, the node lies in its block's scope. */
-pln_status pln_build_free_keep(pln_builder *b, pln_ref value, pln_ref body,
-                               pln_ref *out) {
+pln_status pln_build_floating_extra_root(pln_builder *b, pln_ref value,
+                                         pln_ref body, pln_ref *out) {
   PLN_TRY(check_free(b));
   PLN_TRY(check_operands(b, 1, &value));
   pln_kind kind = (pln_kind)b->graph->nodes[value].kind;
   if (!pln_can_be_kept(kind))
     return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL, "a %s is never kept",
                           pln_kind_name(kind));
-  if (b->home[value] != PLN_NONE)
+  if (b->node_scope[value] != PLN_NONE)
     return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
                           "this %s is kept already", pln_kind_name(kind));
   pln_scope scope;
   PLN_TRY(free_scope(b, body, &scope));
-  pln_build_keep(b, value);
-  b->home[value] = scope;
+  pln_build_extra_root(b, value);
+  b->node_scope[value] = scope;
   b->graph->scopes[scope].begin = value;
   b->graph->scopes[scope].end = value + 1;
   pln_node block = {.kind = PLN_LET_BLOCK};
@@ -788,15 +789,15 @@ static pln_status free_arm(pln_builder *b, pln_ref pattern, pln_ref body,
   pln_ref clause;
   PLN_TRY(free_scope(b, body, out));
   PLN_TRY(pln_build_clause(b, pattern, &clause));
-  b->home[clause] = *out;
+  b->node_scope[clause] = *out;
   b->graph->scopes[*out].begin = clause;
   b->graph->scopes[*out].end = clause + 1;
   return PLN_OK;
 }
 
-pln_status pln_build_free_match(pln_builder *b, pln_ref data, bool complete,
-                                uint32_t n, const pln_ref *patterns,
-                                const pln_ref *bodies, pln_ref *out) {
+pln_status pln_build_floating_match(pln_builder *b, pln_ref data, bool complete,
+                                    uint32_t n, const pln_ref *patterns,
+                                    const pln_ref *bodies, pln_ref *out) {
   PLN_TRY(check_free(b));
   pln_scope few[16], *arms = few;
   size_t size = n * sizeof *arms;
@@ -814,7 +815,7 @@ pln_status pln_build_free_match(pln_builder *b, pln_ref data, bool complete,
 
 /* ------------------------------------------------------------- annotations */
 
-void pln_build_keep(pln_builder *b, pln_ref node) {
+void pln_build_extra_root(pln_builder *b, pln_ref node) {
   b->graph->nodes[node].flags |= PLN_NODE_KEEP;
 }
 
@@ -828,7 +829,7 @@ pln_status pln_build_name(pln_builder *b, pln_ref node, pln_symbol name) {
 }
 
 pln_status pln_build_span(pln_builder *b, pln_ref node,
-                          const pln_text_place *place, bool printed) {
+                          const pln_source_span *place, bool printed) {
   PLN_TRY(check_operands(b, 1, &node));
   pln_origins *origins = pln_builder_origins(b);
   if (!origins)
@@ -886,7 +887,7 @@ static pln_status set_declared(pln_builder *b, pln_ref node, pln_type type) {
   origins->declares = true;
   *old = type;
   if (b->graph->typed_from[node] >= PLN_TYPED_FIRST)
-    pln_typed_from_note(b->graph, node);
+    pln_type_digest_record(b->graph, node);
   return PLN_OK;
 }
 
@@ -907,7 +908,7 @@ static pln_status with_part(pln_engine *e, pln_type tuple, uint32_t index,
   if (!parts)
     return pln_nomem(e);
   for (uint32_t i = 0; i < k; i++)
-    parts[i] = i == index ? part : pln_type_part(e, tuple, i);
+    parts[i] = i == index ? part : pln_type_part_at(e, tuple, i);
   pln_status status = pln_type_make(e, PLN_TYPE_TUPLE, 0, k, parts, out);
   pln_mem_free(e, parts, k * sizeof *parts);
   return status;
@@ -921,7 +922,7 @@ pln_status pln_builder_declare_result(pln_builder *b, pln_ref node,
   if (index >= pln_type_n_parts(e, type) ||
       b->graph->typed_from[node] == PLN_TYPED_REFUSED)
     return PLN_OK;
-  part = pln_type_part(e, type, index);
+  part = pln_type_part_at(e, type, index);
   PLN_TRY(pln_type_meet(e, part, declared, &met, &clash));
   if (clash)
     return conflict(b, declared, part);
@@ -932,7 +933,7 @@ pln_status pln_builder_declare_result(pln_builder *b, pln_ref node,
 pln_status pln_builder_seal(pln_builder *builder, pln_ref root,
                             pln_graph **out) {
   PLN_TRY(check_operands(builder, 1, &root));
-  pln_work_begin(builder->engine);
+  pln_stoppable_begin(builder->engine);
   pln_status status = builder->scoped ? pln_layout_scoped(builder, root, out)
                                       : pln_layout_free(builder, root, out);
   return pln_work_done(builder->engine, status);

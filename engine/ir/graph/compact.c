@@ -7,7 +7,7 @@
 
 #include "ir/graph/compact.h"
 
-static pln_status push(pln_compaction *c, pln_ref ref) {
+static pln_status push_reachable_node(pln_compaction *c, pln_ref ref) {
   if (c->map[ref] != PLN_NONE)
     return PLN_OK;
   c->map[ref] = 0;
@@ -22,17 +22,17 @@ static pln_status push(pln_compaction *c, pln_ref ref) {
 static pln_status push_needs(pln_compaction *c, pln_ref ref) {
   const pln_graph *g = c->b->graph;
   const pln_node *n = &g->nodes[ref];
-  pln_scope home = c->b->home[ref];
+  pln_scope node_scope = c->b->node_scope[ref];
   for (uint32_t i = 0; i < n->count; i++)
-    PLN_TRY(push(c, g->operands[n->first + i]));
-  if (home != PLN_NONE && g->scopes[home].owner != PLN_NONE)
-    PLN_TRY(push(c, g->scopes[home].owner));
+    PLN_TRY(push_reachable_node(c, g->operands[n->first + i]));
+  if (node_scope != PLN_NONE && g->scopes[node_scope].owner != PLN_NONE)
+    PLN_TRY(push_reachable_node(c, g->scopes[node_scope].owner));
   for (pln_scope s = pln_owns(n) ? n->data : PLN_NONE; s != PLN_NONE;
        s = g->scopes[s].next) {
     const pln_scope_row *row = &g->scopes[s];
-    PLN_TRY(push(c, row->result));
+    PLN_TRY(push_reachable_node(c, row->result));
     for (pln_ref in = row->begin; row->begin != PLN_NONE && in < row->end; in++)
-      PLN_TRY(push(c, in));
+      PLN_TRY(push_reachable_node(c, in));
   }
   return PLN_OK;
 }
@@ -76,7 +76,7 @@ static pln_status move_tables(pln_compaction *c) {
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     if (c->map[ref] == PLN_NONE || g->nodes[ref].kind != PLN_VAR)
       continue;
-    if (b->vars && b->home[ref] == PLN_NONE)
+    if (b->vars && b->node_scope[ref] == PLN_NONE)
       PLN_TRY(move_var(c, ref));
     if (b->early && pln_idmap_get(b->early, ref))
       PLN_TRY(pln_idmap_set(c->early, c->map[ref], 1));
@@ -95,7 +95,7 @@ pln_status pln_compaction_begin(pln_compaction *c, pln_builder *b, uint32_t n,
     return pln_nomem(b->engine);
   memset(c->map, 0xff, ((size_t)g->n_nodes + 1) * sizeof *c->map);
   for (uint32_t i = 0; i < n; i++)
-    PLN_TRY(push(c, roots[i]));
+    PLN_TRY(push_reachable_node(c, roots[i]));
   while (c->top > 0)
     PLN_TRY(push_needs(c, c->stack[--c->top]));
   number_nodes(c);
@@ -154,7 +154,7 @@ static void move_nodes(const pln_compaction *c) {
     g->values[to] = g->values[ref];
     g->origin[to] = g->origin[ref];
     g->typed_from[to] = g->typed_from[ref];
-    c->b->home[to] = scope_image(c, c->b->home[ref]);
+    c->b->node_scope[to] = scope_image(c, c->b->node_scope[ref]);
   }
   g->n_operands = n_operands;
 }

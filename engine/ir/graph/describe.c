@@ -46,7 +46,7 @@ static void put_operand(pln_writer *w, const pln_graph *g, pln_ref ref) {
   }
 }
 
-static void put_node(pln_writer *w, const pln_graph *g, pln_ref ref) {
+static void describe_node_text(pln_writer *w, const pln_graph *g, pln_ref ref) {
   const pln_node *n = &g->nodes[ref];
   uint32_t first = n->kind == PLN_CALL && !n->data;
   put_short(w, g, first ? &g->nodes[g->operands[n->first]] : n);
@@ -65,7 +65,8 @@ typedef struct target {
   size_t size, used;
 } target;
 
-static pln_status take(void *ud, const char *data, size_t size) {
+static pln_status capture_described_text(void *ud, const char *data,
+                                         size_t size) {
   target *t = ud;
   if (size > t->size - 1 - t->used)
     size = t->size - 1 - t->used;
@@ -74,7 +75,7 @@ static pln_status take(void *ud, const char *data, size_t size) {
   return PLN_OK;
 }
 
-static void finish(pln_writer *w, target *t) {
+static void end_description(pln_writer *w, target *t) {
   pln_status status = pln_writer_end(w);
   t->text[status == PLN_OK ? t->used : 0] = 0;
 }
@@ -83,9 +84,10 @@ const char *pln_describe_node(const pln_graph *graph, pln_ref node,
                               pln_description *out) {
   pln_writer w;
   target t = {out->text, sizeof out->text, 0};
-  pln_writer_init(&w, graph->engine, sizeof out->text - 8, take, &t);
-  put_node(&w, graph, node);
-  finish(&w, &t);
+  pln_writer_init(&w, graph->engine, sizeof out->text - 8,
+                  capture_described_text, &t);
+  describe_node_text(&w, graph, node);
+  end_description(&w, &t);
   return out->text;
 }
 
@@ -93,13 +95,13 @@ const char *pln_describe_type(pln_engine *engine, pln_type type,
                               pln_description *out) {
   pln_writer w;
   target t = {out->text, sizeof out->text, 0};
-  pln_writer_init(&w, engine, sizeof out->text - 8, take, &t);
+  pln_writer_init(&w, engine, sizeof out->text - 8, capture_described_text, &t);
   pln_put_type(&w, type);
-  finish(&w, &t);
+  end_description(&w, &t);
   return out->text;
 }
 
-void pln_blame_node(const pln_graph *graph, pln_ref node) {
+void pln_annotate_node(const pln_graph *graph, pln_ref node) {
   pln_description line;
   pln_diag_extend(graph->engine, ": in ",
                   pln_describe_node(graph, node, &line));
@@ -107,7 +109,7 @@ void pln_blame_node(const pln_graph *graph, pln_ref node) {
 
 static pln_status locate(const pln_graph *g, pln_ref node) {
   pln_engine *e = g->engine;
-  pln_text_place place;
+  pln_source_span place;
   size_t n = pln_diag_count(e);
   if (n == 0 || !pln_node_place(g, node, &place, NULL) || !place.row)
     return PLN_OK;
@@ -119,9 +121,9 @@ static pln_status locate(const pln_graph *g, pln_ref node) {
   return pln_diag_locate(e, n - 1, &span);
 }
 
-pln_status pln_blame_node_of(const pln_graph *graph, pln_ref node,
-                             pln_symbol function) {
-  pln_blame_node(graph, node);
+pln_status pln_annotate_node_of(const pln_graph *graph, pln_ref node,
+                                pln_symbol function) {
+  pln_annotate_node(graph, node);
   if (function)
     pln_diag_extend(graph->engine, " of @",
                     pln_symbol_text(graph->engine, function).data);

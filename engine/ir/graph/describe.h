@@ -20,10 +20,10 @@ const char *pln_describe_type(pln_engine *engine, pln_type type,
 void pln_note_node(const pln_graph *graph, pln_ref node);
 
 /* Adds the node to the error that was just reported. */
-void pln_blame_node(const pln_graph *graph, pln_ref node);
+void pln_annotate_node(const pln_graph *graph, pln_ref node);
 /* Adds the node of a function (0: of an expression) to the error that was just
  * reported, and where it stands in the text that it was read from. */
-pln_status pln_blame_node_of(const pln_graph *graph, pln_ref node,
-                             pln_symbol function) PLN_CHECKED;
+pln_status pln_annotate_node_of(const pln_graph *graph, pln_ref node,
+                                pln_symbol function) PLN_CHECKED;
 
 #endif

@@ -39,7 +39,7 @@ void pln_graph_release(pln_graph *graph) {
     pln_tensor_release(graph->tensors[i]);
   pln_origins_release(graph->origins);
   pln_mem_free(e, graph->tensors, graph->cap_tensors * sizeof *graph->tensors);
-  if (!graph->home)
+  if (!graph->parent_graph)
     free_arrays(e, graph);
   pln_mem_free(e, graph, sizeof *graph);
 }
@@ -139,7 +139,7 @@ pln_symbol pln_node_symbol(const pln_graph *graph, pln_ref node) {
                                                                       : 0;
 }
 
-bool pln_node_place(const pln_graph *graph, pln_ref node, pln_text_place *out,
+bool pln_node_place(const pln_graph *graph, pln_ref node, pln_source_span *out,
                     bool *printed) {
   uint32_t row = graph->origins
                      ? pln_origins_place(graph->origins, graph->origin[node])
@@ -209,8 +209,8 @@ void pln_graph_bind_effect(pln_graph *g, const pln_node *let) {
   const pln_node *value = &g->nodes[g->operands[let->first + 1]];
   uint8_t bound = 0;
   if (value->kind == PLN_FUNCTION)
-    bound = PLN_NODE_BOUND | (value->flags & PLN_NODE_LATENT);
-  var->flags &= (uint8_t) ~(PLN_NODE_BOUND | PLN_NODE_LATENT);
+    bound = PLN_NODE_BOUND | (value->flags & PLN_NODE_CALL_EFFECT);
+  var->flags &= (uint8_t) ~(PLN_NODE_BOUND | PLN_NODE_CALL_EFFECT);
   var->flags |= bound;
 }
 
@@ -219,12 +219,12 @@ void pln_graph_call_effect(const pln_graph *g, pln_node *call) {
     return;
   const pln_node *callee = &g->nodes[g->operands[call->first]];
   if (callee->kind == PLN_FUNCTION || callee->flags & PLN_NODE_BOUND)
-    call->flags =
-        (uint8_t)((call->flags & ~PLN_NODE_EFFECT) | pln_latent(callee));
+    call->flags = (uint8_t)((call->flags & ~PLN_NODE_EFFECT) |
+                            pln_node_call_effect(callee));
 }
 
 /* Rows stand in order of begin: they are walked along with the array. */
-void pln_graph_homes(const pln_graph *graph, pln_scope *home) {
+void pln_graph_node_scopes(const pln_graph *graph, pln_scope *node_scope) {
   const pln_scope_row *rows = graph->scopes;
   pln_scope next = 0, here = 0;
   for (pln_ref ref = 0; ref < graph->n_nodes; ref++) {
@@ -232,7 +232,7 @@ void pln_graph_homes(const pln_graph *graph, pln_scope *home) {
       here = next++;
     while (rows[here].end <= ref)
       here = rows[here].parent;
-    home[ref] = here;
+    node_scope[ref] = here;
   }
 }
 

@@ -17,14 +17,14 @@
 
 /* Flags of a node. */
 enum {
-  PLN_NODE_EFFECT = 3,       /* mask: pln_effect of evaluating it */
-  PLN_NODE_LATENT_SHIFT = 2, /* pln_effect of calling the closure it is */
-  PLN_NODE_LATENT = 3 << 2,  /* mask of the same */
-  PLN_NODE_KEEP = 1 << 4,    /* an extra root */
-  PLN_NODE_DROPPED = 1 << 5, /* builder only: replaced, never laid out */
-  PLN_NODE_PARAM = 1 << 6,   /* a Var that its scope binds as parameter */
-  PLN_NODE_BOUND = 1 << 7    /* a Var that a let binds to a Function: it has its
-                                latent effect */
+  PLN_NODE_EFFECT = 3,            /* mask: pln_effect of evaluating it */
+  PLN_NODE_CALL_EFFECT_SHIFT = 2, /* pln_effect of calling the closure it is */
+  PLN_NODE_CALL_EFFECT = 3 << 2,  /* mask of the same */
+  PLN_NODE_KEEP = 1 << 4,         /* an extra root */
+  PLN_NODE_DROPPED = 1 << 5,      /* builder only: replaced, never laid out */
+  PLN_NODE_PARAM = 1 << 6,        /* a Var that its scope binds as parameter */
+  PLN_NODE_BOUND = 1 << 7 /* a Var that a let binds to a Function: it has its
+                             latent effect */
 };
 
 typedef struct pln_node {
@@ -58,7 +58,7 @@ typedef struct pln_scope_row {
 
 struct pln_graph {
   pln_engine *engine;
-  const pln_graph *home; /* of a child's view: whose arrays these are */
+  const pln_graph *parent_graph; /* of a child's view: whose arrays these are */
   uint32_t refs;
   uint32_t n_nodes, cap_nodes;
   uint32_t n_operands, cap_operands;
@@ -130,12 +130,13 @@ static inline bool pln_has_callee(const pln_node *n) {
   return n->kind == PLN_CALL && !n->data && n->count > 0;
 }
 /* The effect of calling the closure that the node is. */
-static inline pln_effect pln_latent(const pln_node *n) {
-  return (pln_effect)((n->flags & PLN_NODE_LATENT) >> PLN_NODE_LATENT_SHIFT);
+static inline pln_effect pln_node_call_effect(const pln_node *n) {
+  return (pln_effect)((n->flags & PLN_NODE_CALL_EFFECT) >>
+                      PLN_NODE_CALL_EFFECT_SHIFT);
 }
 /* Evaluated whether it is used or not, in its place. A PrimExpr never is: it is
  * evaluated where its statement uses it. */
-static inline bool pln_is_anchored(const pln_node *n) {
+static inline bool pln_is_effect_ordered(const pln_node *n) {
   pln_kind_class kind_class = pln_kinds[n->kind].kind_class;
   if (kind_class == PLN_CLASS_PRIM || kind_class == PLN_CLASS_STMT)
     return kind_class == PLN_CLASS_STMT;
@@ -152,7 +153,7 @@ void pln_graph_call_effect(const pln_graph *graph, pln_node *call);
 /* The effect of a call of an operator. */
 pln_effect pln_op_effect(const pln_graph *graph, const pln_node *call);
 /* The innermost scope of each node of a sealed graph. */
-void pln_graph_homes(const pln_graph *graph, pln_scope *home);
+void pln_graph_node_scopes(const pln_graph *graph, pln_scope *node_scope);
 static inline pln_effect pln_flags_effect(uint8_t flags) {
   return (pln_effect)(flags & PLN_NODE_EFFECT);
 }
@@ -167,7 +168,7 @@ enum {
                         operands, of its scopes' results and parameters */
 };
 /* typed_from.c. The node's type is what inference says of it as it stands. */
-void pln_typed_from_note(pln_graph *graph, pln_ref node);
+void pln_type_digest_record(pln_graph *graph, pln_ref node);
 /* What inference says of the type and value of a node, which is not changed but
  * for *n: `n` is a copy of one of the builder's graph. */
 pln_status pln_infer_type(const pln_builder *b, pln_node *n,
@@ -204,9 +205,9 @@ pln_status pln_type_join(pln_engine *engine, pln_type a, pln_type b,
  * passes): each node has a home, and its sequence number is its index. */
 struct pln_builder {
   pln_engine *engine;
-  pln_graph *graph; /* nodes in order of appending; not sealed */
-  pln_scope *home;  /* a node: the scope it belongs to; PLN_NONE floats */
-  uint32_t cap_home;
+  pln_graph *graph;      /* nodes in order of appending; not sealed */
+  pln_scope *node_scope; /* a node: the scope it belongs to; PLN_NONE floats */
+  uint32_t cap_node_scope;
   uint8_t *effects; /* a scope: the strongest effect inside */
   uint32_t cap_effects;
   pln_scope *open; /* innermost last; scope 0 is always open */
@@ -254,7 +255,7 @@ pln_ref pln_builder_free_var(const pln_builder *builder, uint32_t var,
 pln_status pln_builder_find_var(pln_builder *b, uint32_t var,
                                 pln_ref *out) PLN_CHECKED;
 /* The scope where the next node goes; PLN_NONE while building freely. */
-pln_scope pln_builder_here(const pln_builder *b);
+pln_scope pln_builder_current_scope(const pln_builder *b);
 /* Adds a tensor to the graph; retains it. */
 pln_status pln_graph_add_tensor(pln_graph *graph, const pln_tensor *tensor,
                                 uint32_t *out) PLN_CHECKED;
@@ -271,11 +272,12 @@ pln_status pln_layout_free(pln_builder *b, pln_ref root,
                            pln_graph **out) PLN_CHECKED;
 /* graph/import_origin.c: the origin of a node of another graph, in the
  * builder's own table. The copies are remembered until they are forgotten. */
-pln_status pln_builder_take_origin(pln_builder *b, const pln_graph *from,
-                                   pln_ref ref, uint32_t *out) PLN_CHECKED;
-pln_status pln_builder_take(pln_builder *b, pln_origins *from, uint32_t origin,
-                            uint32_t *out) PLN_CHECKED;
-void pln_builder_forget_taken(pln_builder *b);
+pln_status pln_builder_import_origin(pln_builder *b, const pln_graph *from,
+                                     pln_ref ref, uint32_t *out) PLN_CHECKED;
+pln_status pln_builder_import_origin_row(pln_builder *b, pln_origins *from,
+                                         uint32_t origin,
+                                         uint32_t *out) PLN_CHECKED;
+void pln_builder_forget_imported_origins(pln_builder *b);
 /* Frees the builder's memos. */
 void pln_import_free(pln_builder *b);
 /* From here on `image` is the copy of that node of another graph. */

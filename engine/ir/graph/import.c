@@ -87,7 +87,7 @@ void pln_import_compact(pln_builder *b, const pln_ref *map) {
  */
 
 /* A builder's graph grows: its memo follows. */
-static pln_status widen(pln_builder *b, memo *m) {
+static pln_status grow_import_memo(pln_builder *b, memo *m) {
   uint32_t n = m->graph->n_nodes;
   if (m->map && n <= m->size)
     return PLN_OK;
@@ -152,13 +152,13 @@ static pln_status find_memo(pln_builder *b, const pln_graph *graph,
     row = b->imports->count;
   }
   *out = &b->imports->rows[row - 1];
-  return widen(b, *out);
+  return grow_import_memo(b, *out);
 }
 
 /* ------------------------------------------------------------ what is needed
  */
 
-static pln_status push(pln_builder *b, pln_ref entry) {
+static pln_status push_imported_node(pln_builder *b, pln_ref entry) {
   pln_import_memo *all = b->imports;
   PLN_TRY(pln_mem_grow(b->engine, (void **)&all->stack, &all->cap_stack,
                        (size_t)all->top + 1, sizeof *all->stack));
@@ -171,12 +171,12 @@ static bool at_hand(const pln_builder *b, const memo *m, pln_ref ref) {
   pln_ref copy = m->map[ref];
   if (copy == PLN_NONE)
     return false;
-  pln_scope home = b->home[copy];
-  return home == PLN_NONE || b->graph->scopes[home].end == PLN_NONE;
+  pln_scope node_scope = b->node_scope[copy];
+  return node_scope == PLN_NONE || b->graph->scopes[node_scope].end == PLN_NONE;
 }
 
 static pln_status push_if_new(pln_builder *b, const memo *m, pln_ref ref) {
-  return at_hand(b, m, ref) ? PLN_OK : push(b, ref);
+  return at_hand(b, m, ref) ? PLN_OK : push_imported_node(b, ref);
 }
 
 /* What the nodes in [first, owner) use from outside of them. */
@@ -246,13 +246,13 @@ static pln_status copy_plain(pln_builder *b, memo *m, pln_ref ref) {
   pln_ref known = buffer ? pln_buffer_find(b, &n, operands) : PLN_NONE;
   uint32_t outer = b->origin;
   if (status == PLN_OK)
-    status = pln_builder_take_origin(b, g, ref, &b->origin);
+    status = pln_builder_import_origin(b, g, ref, &b->origin);
   if (known != PLN_NONE)
     m->map[ref] = known;
   else if (status == PLN_OK)
     status = pln_builder_append(b, &n, n.count, operands, &m->map[ref]);
   if (status == PLN_OK && buffer && known == PLN_NONE)
-    status = pln_buffer_note(b, m->map[ref]);
+    status = pln_buffer_remember(b, m->map[ref]);
   b->origin = outer;
   if (status == PLN_OK) {
     b->graph->values[m->map[ref]] = g->values[ref];
@@ -265,7 +265,7 @@ static pln_status copy_plain(pln_builder *b, memo *m, pln_ref ref) {
 
 /* An interval of a sealed graph, from the first scope of an owner to the owner
  * itself, becomes scopes with homes, in the same order. */
-typedef struct copying {
+typedef struct node_copy {
   pln_builder *b;
   memo *m;
   pln_scope first; /* the first row inside */
@@ -273,12 +273,12 @@ typedef struct copying {
   pln_scope *row;  /* a row inside, from `first`: its copy */
   pln_ref begin;   /* the first node inside */
   uint8_t *vars;   /* a node inside, from `begin`: BOUND, SHARED */
-} copying;
+} node_copy;
 
 /* Of a Var inside: a let binds it; it is free, and its image is known. */
 enum { BOUND = 1, SHARED = 2 };
 
-static pln_status share_var(copying *c, pln_ref ref) {
+static pln_status reuse_var(node_copy *c, pln_ref ref) {
   bool known = at_hand(c->b, c->m, ref);
   if (!known)
     PLN_TRY(known_var(c->b, &c->m->graph->nodes[ref], &c->m->map[ref], &known));
@@ -288,7 +288,7 @@ static pln_status share_var(copying *c, pln_ref ref) {
 }
 
 /* Free Vars inside that the builder has are not copied. */
-static pln_status share_vars(copying *c, pln_ref end) {
+static pln_status reuse_free_vars(node_copy *c, pln_ref end) {
   const pln_graph *g = c->m->graph;
   for (pln_ref ref = c->begin; ref < end; ref++)
     if (g->nodes[ref].kind == PLN_LET)
@@ -296,13 +296,13 @@ static pln_status share_vars(copying *c, pln_ref end) {
   for (pln_ref ref = c->begin; ref < end; ref++)
     if (g->nodes[ref].kind == PLN_VAR &&
         !(g->nodes[ref].flags & PLN_NODE_PARAM) && !c->vars[ref - c->begin])
-      PLN_TRY(share_var(c, ref));
+      PLN_TRY(reuse_var(c, ref));
   return PLN_OK;
 }
 
-static pln_status copy_rows(copying *c, pln_ref owner) {
+static pln_status copy_rows(node_copy *c, pln_ref owner) {
   const pln_graph *g = c->m->graph;
-  pln_scope outer = pln_builder_here(c->b);
+  pln_scope outer = pln_builder_current_scope(c->b);
   for (uint32_t i = 0; i < c->n; i++) {
     const pln_scope_row *old = &g->scopes[c->first + i];
     bool nested = old->owner != owner && old->parent >= c->first;
@@ -316,7 +316,7 @@ static pln_status copy_rows(copying *c, pln_ref owner) {
   return PLN_OK;
 }
 
-static void finish_rows(copying *c, pln_ref shift) {
+static void finish_rows(node_copy *c, pln_ref shift) {
   const pln_graph *g = c->m->graph;
   for (uint32_t i = 0; i < c->n; i++) {
     const pln_scope_row *old = &g->scopes[c->first + i];
@@ -330,7 +330,7 @@ static void finish_rows(copying *c, pln_ref shift) {
 }
 
 /* A node with the scopes that were made for it. */
-static pln_status copy_inner_owner(copying *c, pln_ref ref) {
+static pln_status copy_inner_owner(node_copy *c, pln_ref ref) {
   const pln_graph *g = c->m->graph;
   pln_node n = g->nodes[ref];
   pln_ref few[16] = {0}, *operands = few;
@@ -347,7 +347,7 @@ static pln_status copy_inner_owner(copying *c, pln_ref ref) {
   return status;
 }
 
-static pln_status copy_inside(copying *c, pln_ref ref, pln_scope home) {
+static pln_status copy_inside(node_copy *c, pln_ref ref, pln_scope node_scope) {
   const pln_graph *g = c->m->graph;
   pln_builder *b = c->b;
   const pln_node *n = &g->nodes[ref];
@@ -363,17 +363,17 @@ static pln_status copy_inside(copying *c, pln_ref ref, pln_scope home) {
   b->graph->nodes[*image].flags = n->flags;
   b->graph->values[*image] = g->values[ref];
   b->graph->typed_from[*image] = g->typed_from[ref];
-  if (home != PLN_NONE)
-    b->home[*image] = c->row[home - c->first];
+  if (node_scope != PLN_NONE)
+    b->node_scope[*image] = c->row[node_scope - c->first];
   return PLN_OK;
 }
 
 /* The nodes from c->begin up to `end`, of which the last may be the owner of
  * all rows that lie in no other. */
-static pln_status copy_interval(copying *c, pln_ref end, pln_ref owner) {
+static pln_status copy_interval(node_copy *c, pln_ref end, pln_ref owner) {
   const pln_graph *g = c->m->graph;
   pln_scope next = c->first, here = PLN_NONE, last = c->first + c->n;
-  PLN_TRY(share_vars(c, end));
+  PLN_TRY(reuse_free_vars(c, end));
   PLN_TRY(copy_rows(c, owner));
   pln_ref shift = c->b->graph->n_nodes - c->begin;
   for (pln_ref ref = c->begin; ref < end; ref++) {
@@ -397,14 +397,14 @@ static uint32_t rows_inside(const pln_graph *g, pln_scope first,
   return n;
 }
 
-static pln_status copying_begin(copying *c, pln_ref end) {
+static pln_status copying_begin(node_copy *c, pln_ref end) {
   pln_engine *e = c->b->engine;
   c->row = pln_mem_new(e, c->n * sizeof *c->row);
   c->vars = pln_mem_zeroed(e, (size_t)end - c->begin);
   return c->row && c->vars ? PLN_OK : pln_nomem(e);
 }
 
-static void copying_end(const copying *c, pln_ref end) {
+static void copying_end(const node_copy *c, pln_ref end) {
   pln_engine *e = c->b->engine;
   pln_mem_free(e, c->row, c->n * sizeof *c->row);
   pln_mem_free(e, c->vars, (size_t)end - c->begin);
@@ -418,7 +418,7 @@ static pln_status copy_owner(pln_builder *b, memo *m, pln_ref ref) {
                           "in another graph",
                           pln_kind_name((pln_kind)g->nodes[ref].kind));
   pln_scope first = g->nodes[ref].data;
-  copying c = {.b = b, .m = m, .first = first};
+  node_copy c = {.b = b, .m = m, .first = first};
   c.n = rows_inside(g, first, ref);
   c.begin = g->scopes[first].begin;
   pln_status status = copying_begin(&c, ref + 1);
@@ -464,8 +464,8 @@ static void floating_end(floating *f) {
   pln_mem_free(e, f->tail, f->n_scopes * sizeof *f->tail);
 }
 
-static void list_stmt(floating *f, pln_ref ref, pln_scope home) {
-  pln_scope s = home - f->first;
+static void list_stmt(floating *f, pln_ref ref, pln_scope node_scope) {
+  pln_scope s = node_scope - f->first;
   if (f->head[s] == PLN_NONE)
     f->head[s] = ref;
   else
@@ -513,7 +513,7 @@ static pln_status float_owner(floating *f, pln_ref ref) {
                    .n = n.count,
                    .operands = operands};
   pln_status status =
-      pln_build_free_stmt(f->b, &spec, k, bodies, &f->m->map[ref]);
+      pln_build_floating_stmt(f->b, &spec, k, bodies, &f->m->map[ref]);
   if (operands != few)
     pln_mem_free(f->b->engine, operands, size);
   return status;
@@ -553,7 +553,7 @@ static pln_status float_loop(pln_builder *b, memo *m, pln_ref ref) {
  * for in another graph. Scope 0 becomes the block's. */
 static pln_status copy_block(pln_builder *b, memo *m, pln_ref *out) {
   const pln_graph *g = m->graph;
-  copying c = {.b = b, .m = m, .n = g->n_scopes};
+  node_copy c = {.b = b, .m = m, .n = g->n_scopes};
   pln_status status = copying_begin(&c, g->n_nodes);
   if (status == PLN_OK)
     status = copy_interval(&c, g->n_nodes, PLN_NONE);
@@ -595,9 +595,10 @@ static pln_status import_whole(pln_builder *b, memo *m, bool *done,
   *done = m->lets;
   if (!m->lets)
     return PLN_OK;
-  pln_scope home = m->block == PLN_NONE ? PLN_NONE : b->home[m->block];
+  pln_scope node_scope =
+      m->block == PLN_NONE ? PLN_NONE : b->node_scope[m->block];
   if (m->block == PLN_NONE ||
-      (home != PLN_NONE && b->graph->scopes[home].end != PLN_NONE))
+      (node_scope != PLN_NONE && b->graph->scopes[node_scope].end != PLN_NONE))
     PLN_TRY(copy_block(b, m, &m->block));
   *out = m->block;
   return PLN_OK;
@@ -605,17 +606,17 @@ static pln_status import_whole(pln_builder *b, memo *m, bool *done,
 
 #define LEAVE 0x80000000u
 
-static pln_status step(pln_builder *b, memo *m, pln_ref entry) {
+static pln_status import_next_node(pln_builder *b, memo *m, pln_ref entry) {
   const pln_graph *g = m->graph;
   pln_ref ref = entry & ~LEAVE;
   if (at_hand(b, m, ref))
     return PLN_OK;
   if (!(entry & LEAVE)) {
-    PLN_TRY(push(b, ref | LEAVE));
+    PLN_TRY(push_imported_node(b, ref | LEAVE));
     return push_captured(b, m, first_inside(g, ref), ref);
   }
   const pln_node *n = &g->nodes[ref];
-  if (g->sealed && !b->scoped && pln_is_loop_level(n) && pln_owns(n))
+  if (g->sealed && !b->scoped && pln_is_tir(n) && pln_owns(n))
     return float_loop(b, m, ref);
   return pln_owns(n) ? copy_owner(b, m, ref) : copy_plain(b, m, ref);
 }
@@ -645,9 +646,9 @@ pln_status pln_build_import(pln_builder *b, const pln_graph *graph,
     PLN_TRY(import_whole(b, m, &done, out));
   if (done)
     return PLN_OK;
-  PLN_TRY(push(b, node));
+  PLN_TRY(push_imported_node(b, node));
   while (b->imports->top > 0)
-    PLN_TRY(step(b, m, b->imports->stack[--b->imports->top]));
+    PLN_TRY(import_next_node(b, m, b->imports->stack[--b->imports->top]));
   *out = m->map[node];
   return PLN_OK;
 }

@@ -7,28 +7,28 @@
 
 #include "ir/rewrite/rewrite.h"
 
-typedef struct taking {
+typedef struct origin_import {
   pln_origins *to;
   const pln_origins *from;
   uint32_t first; /* older steps are left out */
   pln_idmap *map; /* origin there -> origin here */
   uint32_t n, cap;
   uint32_t *waiting; /* what others are made from is on top */
-} taking;
+} origin_import;
 
-static bool is_left_out(const taking *t, uint32_t origin) {
+static bool is_left_out(const origin_import *t, uint32_t origin) {
   return origin & PLN_ORIGIN_STEP && (origin & ~PLN_ORIGIN_STEP) < t->first;
 }
 
 /* The first that is not left out of those whose name and place it has. */
-static uint32_t named(const taking *t, uint32_t origin) {
+static uint32_t named(const origin_import *t, uint32_t origin) {
   while (is_left_out(t, origin))
     origin = pln_origins_step_at(t->from, origin)->parent;
   return origin;
 }
 
 /* The first that is not left out of those that it was made from. */
-static uint32_t source(const taking *t, uint32_t origin) {
+static uint32_t source(const origin_import *t, uint32_t origin) {
   while (is_left_out(t, origin)) {
     const pln_origin_step *step = pln_origins_step_at(t->from, origin);
     origin = step->parent ? step->parent : step->other;
@@ -36,7 +36,8 @@ static uint32_t source(const taking *t, uint32_t origin) {
   return origin;
 }
 
-static uint32_t made_from(const taking *t, uint32_t origin, int k) {
+static uint32_t origins_made_from(const origin_import *t, uint32_t origin,
+                                  int k) {
   if (!(origin & PLN_ORIGIN_STEP))
     return k == 0 ? named(t, pln_origins_row(t->from, origin)->parent) : 0;
   const pln_origin_step *step = pln_origins_step_at(t->from, origin);
@@ -46,8 +47,9 @@ static uint32_t made_from(const taking *t, uint32_t origin, int k) {
   return source(t, parent || step->other ? step->other : step->parent);
 }
 
-static pln_status copy(taking *t, uint32_t origin, uint32_t *out) {
-  uint32_t parent = pln_idmap_get(t->map, made_from(t, origin, 0));
+static pln_status copy_origin_step(origin_import *t, uint32_t origin,
+                                   uint32_t *out) {
+  uint32_t parent = pln_idmap_get(t->map, origins_made_from(t, origin, 0));
   if (!(origin & PLN_ORIGIN_STEP)) {
     pln_origin row = *pln_origins_row(t->from, origin);
     row.parent = parent;
@@ -56,11 +58,11 @@ static pln_status copy(taking *t, uint32_t origin, uint32_t *out) {
   pln_origin_step step = *pln_origins_step_at(t->from, origin);
   pln_change change = *pln_origins_change(t->from, &step);
   step.parent = parent;
-  step.other = pln_idmap_get(t->map, made_from(t, origin, 1));
+  step.other = pln_idmap_get(t->map, origins_made_from(t, origin, 1));
   return pln_origins_add_step(t->to, &change, step, out);
 }
 
-static pln_status wait_for(taking *t, uint32_t origin) {
+static pln_status wait_for(origin_import *t, uint32_t origin) {
   PLN_TRY(pln_mem_grow(t->to->engine, (void **)&t->waiting, &t->cap,
                        (size_t)t->n + 1, sizeof *t->waiting));
   t->waiting[t->n++] = origin;
@@ -68,24 +70,25 @@ static pln_status wait_for(taking *t, uint32_t origin) {
 }
 
 /* One that is made from nothing, or from what is here already. */
-static pln_status settle(taking *t) {
+static pln_status import_ready_origin(origin_import *t) {
   uint32_t origin = t->waiting[t->n - 1], out;
   for (int k = 0; k < 2; k++) {
-    uint32_t before = made_from(t, origin, k);
+    uint32_t before = origins_made_from(t, origin, k);
     if (before && !pln_idmap_get(t->map, before))
       return wait_for(t, before);
   }
   t->n--;
   if (pln_idmap_get(t->map, origin))
     return PLN_OK;
-  PLN_TRY(copy(t, origin, &out));
+  PLN_TRY(copy_origin_step(t, origin, &out));
   return pln_idmap_set(t->map, origin, out);
 }
 
-static pln_status take(taking *t, uint32_t origin, uint32_t *out) {
+static pln_status import_origin(origin_import *t, uint32_t origin,
+                                uint32_t *out) {
   pln_status status = wait_for(t, origin);
   while (status == PLN_OK && t->n)
-    status = settle(t);
+    status = import_ready_origin(t);
   pln_mem_free(t->to->engine, t->waiting, t->cap * sizeof *t->waiting);
   t->waiting = NULL;
   t->n = t->cap = 0;
@@ -94,7 +97,7 @@ static pln_status take(taking *t, uint32_t origin, uint32_t *out) {
   return status;
 }
 
-void pln_builder_forget_taken(pln_builder *b) {
+void pln_builder_forget_imported_origins(pln_builder *b) {
   pln_origins_release(b->taken.from);
   if (b->taken.map)
     pln_idmap_free(b->taken.map);
@@ -105,14 +108,14 @@ void pln_builder_forget_taken(pln_builder *b) {
 static pln_status look_at(pln_builder *b, pln_origins *from) {
   if (b->taken.from == from)
     return PLN_OK;
-  pln_builder_forget_taken(b);
+  pln_builder_forget_imported_origins(b);
   PLN_TRY(pln_idmap_new(b->engine, &b->taken.map));
   b->taken.from = pln_origins_retain(from);
   return PLN_OK;
 }
 
-pln_status pln_builder_take(pln_builder *b, pln_origins *from, uint32_t origin,
-                            uint32_t *out) {
+pln_status pln_builder_import_origin_row(pln_builder *b, pln_origins *from,
+                                         uint32_t origin, uint32_t *out) {
   *out = 0;
   if (!from || (!origin && !from->declares && !from->misfits))
     return PLN_OK;
@@ -132,13 +135,14 @@ pln_status pln_builder_take(pln_builder *b, pln_origins *from, uint32_t origin,
     return PLN_OK;
   if (!to->names)
     to->names = from->names;
-  taking t = {.to = to, .from = from, .map = b->taken.map};
-  return take(&t, origin, out);
+  origin_import t = {.to = to, .from = from, .map = b->taken.map};
+  return import_origin(&t, origin, out);
 }
 
-pln_status pln_builder_take_origin(pln_builder *b, const pln_graph *from,
-                                   pln_ref ref, uint32_t *out) {
-  return pln_builder_take(b, from->origins, from->origin[ref], out);
+pln_status pln_builder_import_origin(pln_builder *b, const pln_graph *from,
+                                     pln_ref ref, uint32_t *out) {
+  return pln_builder_import_origin_row(b, from->origins, from->origin[ref],
+                                       out);
 }
 
 /* ----------------------------------------------------------------- trimming
@@ -146,9 +150,9 @@ pln_status pln_builder_take_origin(pln_builder *b, const pln_graph *from,
 
 /* A step is made of a million nodes as of one: more than so many for a node,
  * and those beyond the half are left out. */
-enum { STEPS_A_NODE = 16, MOST_STEPS = 1 << 16 };
+enum { STEPS_PER_NODE = 16, MAX_STEPS = 1 << 16 };
 
-static pln_status trim_one(taking *t, uint32_t *origin) {
+static pln_status trim_one(origin_import *t, uint32_t *origin) {
   uint32_t old = *origin, wanted = named(t, old);
   *origin = 0;
   if (!wanted && old) /* nothing has its name; its source is told by a step */
@@ -157,7 +161,7 @@ static pln_status trim_one(taking *t, uint32_t *origin) {
     return PLN_OK;
   uint32_t at = pln_idmap_get(t->map, wanted);
   if (!at)
-    PLN_TRY(take(t, wanted, &at));
+    PLN_TRY(import_origin(t, wanted, &at));
   *origin = at;
   if (named(t, old))
     return PLN_OK;
@@ -167,7 +171,7 @@ static pln_status trim_one(taking *t, uint32_t *origin) {
                               origin);
 }
 
-static pln_status trim_all(taking *t, pln_graph *g) {
+static pln_status trim_all(origin_import *t, pln_graph *g) {
   PLN_TRY(pln_idmap_new(g->engine, &t->map));
   t->to->names = t->from->names;
   t->to->declares = t->from->declares;
@@ -181,11 +185,11 @@ static pln_status trim_all(taking *t, pln_graph *g) {
 
 pln_status pln_origins_trim(pln_graph *g) {
   pln_origins *from = g->origins, *to;
-  uint64_t most = (uint64_t)STEPS_A_NODE * g->n_nodes + MOST_STEPS;
+  uint64_t most = (uint64_t)STEPS_PER_NODE * g->n_nodes + MAX_STEPS;
   if (!from || from->base || from->engine != g->engine || from->n_steps <= most)
     return PLN_OK;
   PLN_TRY(pln_origins_new(g->engine, &to));
-  taking t = {.to = to, .from = from};
+  origin_import t = {.to = to, .from = from};
   t.first = from->n_steps - (uint32_t)(most / 2);
   pln_status status = trim_all(&t, g);
   if (t.map)

@@ -23,8 +23,8 @@ pln_status pln_layout_begin(pln_layout *l, const pln_graph *from,
   l->order = pln_mem_zeroed(e, tables_size(l));
   if (!l->order)
     return pln_nomem(e);
-  l->home = l->order + n;
-  l->at = l->home + n;
+  l->node_scope = l->order + n;
+  l->at = l->node_scope + n;
   l->result = l->at + n;
   l->size = l->result + k;
   l->begin = l->size + k;
@@ -41,7 +41,7 @@ void pln_layout_end(pln_layout *l) {
 /* ------------------------------------------------------------------ placing */
 
 /* Scopes come before their owner in the sequence, so one pass sums them up. */
-static void measure(pln_layout *l) {
+static void measure_scopes(pln_layout *l) {
   const pln_graph *g = l->from;
   for (uint32_t i = 0; i < l->n; i++) {
     const pln_node *n = &g->nodes[l->order[i]];
@@ -49,7 +49,7 @@ static void measure(pln_layout *l) {
     if (pln_owns(n))
       for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
         size += l->size[s];
-    l->size[l->home[l->order[i]]] += size;
+    l->size[l->node_scope[l->order[i]]] += size;
   }
 }
 
@@ -76,7 +76,7 @@ static void place_nodes(pln_layout *l) {
   for (uint32_t i = l->n; i-- > 0;) {
     pln_ref ref = l->order[i];
     const pln_node *n = &g->nodes[ref];
-    pln_scope s = l->home[ref];
+    pln_scope s = l->node_scope[ref];
     l->at[ref] = --l->cursor[s];
     if (pln_owns(n))
       l->cursor[s] = place_scopes(l, n, l->cursor[s]);
@@ -103,7 +103,7 @@ static pln_status number_rows(pln_layout *l) {
 pln_status pln_layout_place(pln_layout *l) {
   memset(l->at, 0xff, l->nodes * sizeof *l->at);
   memset(l->row, 0xff, l->scopes * sizeof *l->row);
-  measure(l);
+  measure_scopes(l);
   place_nodes(l);
   return number_rows(l);
 }
@@ -195,7 +195,7 @@ static void emit_scopes(const pln_layout *l, pln_graph *g) {
     pln_ref ref = l->order[i];
     if (!pln_owns(&from->nodes[ref]))
       continue;
-    pln_scope parent = l->row[l->home[ref]];
+    pln_scope parent = l->row[l->node_scope[ref]];
     for (pln_scope s = from->nodes[ref].data; s != PLN_NONE;
          s = from->scopes[s].next)
       emit_scope(l, s, l->at[ref], parent, g);
@@ -209,8 +209,8 @@ static void set_effect(pln_graph *g, pln_node *n, const uint8_t *inside) {
     if (inside[s] > effect)
       effect = inside[s];
   if (n->kind == PLN_FUNCTION || n->kind == PLN_PRIM_FUNC)
-    n->flags = (uint8_t)((n->flags & ~PLN_NODE_LATENT) |
-                         (effect << PLN_NODE_LATENT_SHIFT));
+    n->flags = (uint8_t)((n->flags & ~PLN_NODE_CALL_EFFECT) |
+                         (effect << PLN_NODE_CALL_EFFECT_SHIFT));
   else if (pln_kinds[n->kind].kind_class != PLN_CLASS_STMT)
     n->flags = (uint8_t)((n->flags & ~PLN_NODE_EFFECT) | effect);
 }
@@ -236,15 +236,15 @@ static pln_status summarise_effects(const pln_layout *l, pln_graph *g) {
       set_call_effect(g, n);
     else if (n->kind == PLN_LET)
       pln_graph_bind_effect(g, n);
-    uint8_t *home = &inside[l->row[l->home[l->order[i]]]];
-    if ((n->flags & PLN_NODE_EFFECT) > *home)
-      *home = n->flags & PLN_NODE_EFFECT;
+    uint8_t *node_scope = &inside[l->row[l->node_scope[l->order[i]]]];
+    if ((n->flags & PLN_NODE_EFFECT) > *node_scope)
+      *node_scope = n->flags & PLN_NODE_EFFECT;
   }
   pln_mem_free(l->engine, inside, g->n_scopes);
   return PLN_OK;
 }
 
-static pln_status fill(const pln_layout *l, pln_graph *g) {
+static pln_status fill_sealed_graph(const pln_layout *l, pln_graph *g) {
   size_t operands = 0;
   for (uint32_t i = 0; i < l->n; i++)
     operands += operands_kept(&l->from->nodes[l->order[i]]);
@@ -262,7 +262,7 @@ static pln_status fill(const pln_layout *l, pln_graph *g) {
 pln_status pln_layout_emit(const pln_layout *l, pln_graph **out) {
   pln_graph *g;
   PLN_TRY(pln_graph_new(l->engine, &g));
-  pln_status status = fill(l, g);
+  pln_status status = fill_sealed_graph(l, g);
   if (status != PLN_OK) {
     pln_graph_release(g);
     return status;
@@ -300,10 +300,10 @@ static pln_status mark_live(const pln_builder *b, pln_layout *l,
   for (pln_ref ref = g->n_nodes; ref-- > 0;) {
     const pln_node *n = &g->nodes[ref];
     PLN_TRY(pln_poll_round(l->engine, ref));
-    if (!l->at[ref] && !(scopes[b->home[ref]] && pln_is_scheduled(n) &&
+    if (!l->at[ref] && !(scopes[b->node_scope[ref]] && pln_is_scheduled(n) &&
                          !(n->flags & PLN_NODE_DROPPED)))
       continue;
-    if (!scopes[b->home[ref]])
+    if (!scopes[b->node_scope[ref]])
       return out_of_scope(b, ref);
     l->at[ref] = 1;
     for (uint32_t i = 0; i < n->count; i++)
@@ -319,8 +319,8 @@ static pln_status mark_live(const pln_builder *b, pln_layout *l,
 }
 
 /* Of the nodes that are laid out: operands, and results of live scopes. */
-static void count_uses(const pln_layout *l, const uint8_t *scopes,
-                       uint32_t *uses) {
+static void count_layout_uses(const pln_layout *l, const uint8_t *scopes,
+                              uint32_t *uses) {
   const pln_graph *g = l->from;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
     for (uint32_t i = 0; l->at[ref] && i < g->nodes[ref].count; i++)
@@ -334,7 +334,7 @@ static void count_uses(const pln_layout *l, const uint8_t *scopes,
 static bool is_tail_block(const pln_builder *b, pln_scope s) {
   const pln_graph *g = b->graph;
   const pln_node *n = &g->nodes[g->scopes[s].result];
-  return n->kind == PLN_LET_BLOCK && b->home[g->scopes[s].result] == s &&
+  return n->kind == PLN_LET_BLOCK && b->node_scope[g->scopes[s].result] == s &&
          !(n->flags & PLN_NODE_KEEP) && n->data > s &&
          !g->scopes[n->data].attrs;
 }
@@ -357,7 +357,7 @@ static void dissolve_tails(const pln_builder *b, pln_layout *l,
     l->at[result] = 0;
   }
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
-    l->home[ref] = into[l->home[ref]];
+    l->node_scope[ref] = into[l->node_scope[ref]];
 }
 
 static pln_status find_tails(const pln_builder *b, pln_layout *l,
@@ -373,7 +373,7 @@ static pln_status find_tails(const pln_builder *b, pln_layout *l,
   uint32_t *uses = pln_mem_zeroed(l->engine, uses_size);
   pln_scope *into = pln_mem_zeroed(l->engine, into_size);
   if (uses && into) {
-    count_uses(l, scopes, uses);
+    count_layout_uses(l, scopes, uses);
     dissolve_tails(b, l, scopes, uses, into);
   }
   pln_status status = uses && into ? PLN_OK : pln_nomem(l->engine);
@@ -388,7 +388,7 @@ static pln_status list_live(const pln_builder *b, pln_layout *l) {
   if (!scopes)
     return pln_nomem(l->engine);
   pln_status status = mark_live(b, l, scopes);
-  memcpy(l->home, b->home, g->n_nodes * sizeof *l->home);
+  memcpy(l->node_scope, b->node_scope, g->n_nodes * sizeof *l->node_scope);
   for (pln_scope s = 0; s < g->n_scopes; s++)
     l->result[s] = g->scopes[s].result;
   l->result[0] = l->root;

@@ -8,7 +8,7 @@
 
 /* Laid out although nothing may use it. */
 static inline bool pln_is_scheduled(const pln_node *n) {
-  return pln_is_anchored(n) || (n->flags & PLN_NODE_PARAM);
+  return pln_is_effect_ordered(n) || (n->flags & PLN_NODE_PARAM);
 }
 
 typedef struct pln_layout {
@@ -17,7 +17,7 @@ typedef struct pln_layout {
   size_t nodes, scopes;  /* lengths of the tables below */
   uint32_t n;            /* nodes to lay out, */
   pln_ref *order;        /*   in sequence: operands and scopes first */
-  pln_scope *home;       /* a node of `from`: its scope */
+  pln_scope *node_scope; /* a node of `from`: its scope */
   pln_ref *at;           /* a node of `from`: its place, or PLN_NONE */
   pln_ref *result;       /* a scope of `from`: its result */
   pln_ref root;
@@ -48,20 +48,22 @@ pln_status pln_layout_verified(pln_status status, pln_graph *graph,
 /* The part of a builder's graph that a root needs, as a graph of its own
  * (layout_reachable.c): in order of evaluation, the root last. Its tensors and
  * origins are the builder's. */
-typedef struct pln_reach {
+typedef struct pln_reachable_copy {
   pln_builder *builder;
-  pln_graph part;  /* `begin` of a scope: the parameters of a free arm */
-  pln_scope *home; /* a node: the scope that it was copied into, or PLN_NONE */
+  pln_graph part; /* `begin` of a scope: the parameters of a free arm */
+  pln_scope
+      *node_scope; /* a node: the scope that it was copied into, or PLN_NONE */
   pln_ref *order;  /* a node: the builder's */
   pln_scope *scopes; /* a scope: the builder's */
   pln_ref *stack;    /* of the walk */
   pln_ref arm;       /* the first node of the last free arm */
-  uint32_t top, cap_home, cap_order, cap_scopes, cap_stack;
-} pln_reach;
+  uint32_t top, cap_node_scope, cap_order, cap_scopes, cap_stack;
+} pln_reachable_copy;
 
-/* pln_reach_end frees what it holds, also after a failure. */
-pln_status pln_reach_begin(pln_reach *reach, pln_builder *builder,
-                           pln_ref root) PLN_CHECKED;
-void pln_reach_end(pln_reach *reach);
+/* pln_reachable_copy_end frees what it holds, also after a failure. */
+pln_status pln_reachable_copy_begin(pln_reachable_copy *reach,
+                                    pln_builder *builder,
+                                    pln_ref root) PLN_CHECKED;
+void pln_reachable_copy_end(pln_reachable_copy *reach);
 
 #endif

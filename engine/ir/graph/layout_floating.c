@@ -14,26 +14,27 @@
 
 enum { TAIL = 1, BOUND = 2, LET_BOUND = 4 };
 
-typedef struct placer {
-  const pln_graph *g;    /* what is needed, in order of evaluation */
-  const pln_scope *home; /* a node of it: where it was copied to, or PLN_NONE */
+typedef struct floating_layout {
+  const pln_graph *g; /* what is needed, in order of evaluation */
+  const pln_scope
+      *node_scope; /* a node of it: where it was copied to, or PLN_NONE */
   pln_layout *l;
   uint8_t *state;   /* a node */
   uint32_t *uses;   /* a node: how often it is needed */
   pln_scope *alias; /* a scope: the one it was dissolved into, or itself */
   pln_scope_tree scopes;
-} placer;
+} floating_layout;
 
 /* ------------------------------------------------------------------- tables */
 
 /* What the tables of nodes and of scopes are together, in bytes. */
-static size_t tables_size(const placer *p) {
+static size_t tables_size(const floating_layout *p) {
   size_t n = p->g->n_nodes + (size_t)1, k = p->g->n_scopes + (size_t)1;
   return n * sizeof *p->uses + k * sizeof *p->alias + n * sizeof *p->state;
 }
 
 /* One block holds them all, those of single bytes last. */
-static pln_status prepare(placer *p) {
+static pln_status prepare_placer(floating_layout *p) {
   pln_engine *e = p->l->engine;
   size_t n = p->g->n_nodes + (size_t)1, k = p->g->n_scopes + (size_t)1;
   p->uses = pln_mem_zeroed(e, tables_size(p));
@@ -41,13 +42,13 @@ static pln_status prepare(placer *p) {
     return pln_nomem(e);
   p->alias = p->uses + n;
   p->state = (uint8_t *)(p->alias + k);
-  memset(p->l->home, 0xff, n * sizeof *p->l->home);
+  memset(p->l->node_scope, 0xff, n * sizeof *p->l->node_scope);
   for (pln_scope s = 0; s < k; s++)
     p->alias[s] = s;
   return pln_scope_tree_begin(&p->scopes, e, p->g->n_scopes);
 }
 
-static void dispose(placer *p) {
+static void free_placer(floating_layout *p) {
   pln_mem_free(p->l->engine, p->uses, tables_size(p));
   pln_scope_tree_end(&p->scopes);
 }
@@ -55,12 +56,12 @@ static void dispose(placer *p) {
 /* ------------------------------------------------------------ what is needed
  */
 
-static void count_uses(placer *p) {
+static void count_floating_uses(floating_layout *p) {
   const pln_graph *g = p->g;
   p->uses[p->l->root] = 1;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     const pln_node *n = &g->nodes[ref];
-    p->uses[ref] += p->home[ref] != PLN_NONE && pln_is_scheduled(n);
+    p->uses[ref] += p->node_scope[ref] != PLN_NONE && pln_is_scheduled(n);
     for (uint32_t i = 0; i < n->count; i++)
       p->uses[g->operands[n->first + i]]++;
     if (!pln_owns(n))
@@ -74,41 +75,43 @@ static void count_uses(placer *p) {
  */
 
 /* `ref` is used from `scope`. */
-static void want(placer *p, pln_ref ref, pln_scope scope) {
-  pln_scope *home = &p->l->home[ref];
+static void want(floating_layout *p, pln_ref ref, pln_scope scope) {
+  pln_scope *node_scope = &p->l->node_scope[ref];
   if (p->state[ref] & BOUND)
     return;
-  if (p->home[ref] != PLN_NONE)
-    *home = p->alias[p->home[ref]];
+  if (p->node_scope[ref] != PLN_NONE)
+    *node_scope = p->alias[p->node_scope[ref]];
   else
-    *home = *home == PLN_NONE ? scope
-                              : pln_scope_tree_common(&p->scopes, *home, scope);
+    *node_scope = *node_scope == PLN_NONE
+                      ? scope
+                      : pln_scope_tree_lca(&p->scopes, *node_scope, scope);
 }
 
 /* `ref` binds `var`, or uses it. */
-static pln_status refuse(const placer *p, pln_ref var, const char *what,
-                         pln_ref ref) {
+static pln_status refuse_unbound_var(const floating_layout *p, pln_ref var,
+                                     const char *what, pln_ref ref) {
   pln_engine *e = p->l->engine;
   pln_status status =
       pln_diag_error(e, PLN_ERR_TYPE, NULL, "the variable '%s' is %s",
                      pln_symbol_text(e, p->g->nodes[var].attrs).data, what);
-  pln_blame_node(p->g, ref);
+  pln_annotate_node(p->g, ref);
   return status;
 }
 
 static const char twice[] = "bound more than once";
 
-static pln_status bind_param(placer *p, pln_ref param, pln_scope scope,
+static pln_status bind_param(floating_layout *p, pln_ref param, pln_scope scope,
                              pln_ref owner) {
   if (p->state[param] & (BOUND | LET_BOUND))
-    return refuse(p, param, twice, owner);
+    return refuse_unbound_var(p, param, twice, owner);
   p->state[param] |= BOUND;
-  p->l->home[param] = scope;
+  p->l->node_scope[param] = scope;
   return PLN_OK;
 }
 
 /* The operands of a free Function, or the variables of a free arm. */
-static pln_status bind_params(placer *p, pln_ref owner, pln_scope scope) {
+static pln_status bind_placed_params(floating_layout *p, pln_ref owner,
+                                     pln_scope scope) {
   const pln_scope_row *row = &p->g->scopes[scope];
   const pln_node *n = &p->g->nodes[owner];
   if (n->kind == PLN_FUNCTION)
@@ -120,17 +123,17 @@ static pln_status bind_params(placer *p, pln_ref owner, pln_scope scope) {
   return PLN_OK;
 }
 
-static pln_status bind_let(placer *p, pln_ref let) {
+static pln_status bind_let(floating_layout *p, pln_ref let) {
   pln_ref var = p->g->operands[p->g->nodes[let].first];
   if (p->state[var] & (BOUND | LET_BOUND))
-    return refuse(p, var, twice, let);
+    return refuse_unbound_var(p, var, twice, let);
   p->state[var] |= LET_BOUND;
   return PLN_OK;
 }
 
 /* A block of lets that is the result of its scope lies in that scope, unless it
  * is evaluated before, where it is kept. */
-static void want_result(placer *p, pln_scope inner, pln_scope scope) {
+static void want_result(floating_layout *p, pln_scope inner, pln_scope scope) {
   pln_ref result = p->g->scopes[inner].result;
   want(p, result, scope);
   p->l->result[scope] = result;
@@ -140,43 +143,44 @@ static void want_result(placer *p, pln_scope inner, pln_scope scope) {
     p->state[result] |= TAIL;
 }
 
-static pln_status place_owner(placer *p, pln_ref ref, pln_scope home) {
+static pln_status place_owner(floating_layout *p, pln_ref ref,
+                              pln_scope node_scope) {
   const pln_node *n = &p->g->nodes[ref];
-  if (pln_is_loop_level(n))
+  if (pln_is_tir(n))
     return pln_diag_error(p->l->engine, PLN_ERR_TYPE, NULL,
                           "a %s is no value of an expression",
                           pln_kinds[n->kind].name);
   if (p->state[ref] & TAIL) {
-    p->alias[n->data] = home;
-    want_result(p, n->data, home);
+    p->alias[n->data] = node_scope;
+    want_result(p, n->data, node_scope);
     return PLN_OK;
   }
   for (pln_scope s = n->data; s != PLN_NONE; s = p->g->scopes[s].next) {
-    PLN_TRY(bind_params(p, ref, s));
-    pln_scope_tree_hang(&p->scopes, s, home);
+    PLN_TRY(bind_placed_params(p, ref, s));
+    pln_scope_tree_add_child(&p->scopes, s, node_scope);
     want_result(p, s, s);
   }
   return PLN_OK;
 }
 
-static pln_status place_nodes(placer *p) {
+static pln_status place_nodes(floating_layout *p) {
   const pln_graph *g = p->g;
   pln_ref root = p->l->root;
-  p->l->home[root] = 0;
+  p->l->node_scope[root] = 0;
   p->l->result[0] = root;
   for (pln_ref ref = root + 1; ref-- > 0;) {
     const pln_node *n = &g->nodes[ref];
-    pln_scope home = p->l->home[ref];
+    pln_scope node_scope = p->l->node_scope[ref];
     PLN_TRY(pln_poll_round(p->l->engine, ref));
-    if (p->home[ref] != PLN_NONE && !(p->state[ref] & BOUND))
-      home = p->l->home[ref] = p->alias[p->home[ref]];
+    if (p->node_scope[ref] != PLN_NONE && !(p->state[ref] & BOUND))
+      node_scope = p->l->node_scope[ref] = p->alias[p->node_scope[ref]];
     bool binds = n->kind == PLN_FUNCTION;
     if (n->kind == PLN_LET)
       PLN_TRY(bind_let(p, ref));
     for (uint32_t i = 0; i < n->count && !binds; i++)
-      want(p, g->operands[n->first + i], home);
+      want(p, g->operands[n->first + i], node_scope);
     if (pln_owns(n))
-      PLN_TRY(place_owner(p, ref, home));
+      PLN_TRY(place_owner(p, ref, node_scope));
   }
   return PLN_OK;
 }
@@ -185,7 +189,7 @@ static pln_status place_nodes(placer *p) {
  */
 
 /* All uses of a let's variable lie in the scope of the let. */
-static pln_status list_nodes(placer *p) {
+static pln_status list_nodes(floating_layout *p) {
   const pln_graph *g = p->g;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     const pln_node *n = &g->nodes[ref];
@@ -193,28 +197,29 @@ static pln_status list_nodes(placer *p) {
       continue;
     p->l->order[p->l->n++] = ref;
     pln_ref var = n->kind == PLN_LET ? g->operands[n->first] : ref;
-    if (n->kind == PLN_LET && p->l->home[var] != p->l->home[ref])
-      return refuse(p, var, "used outside of the let that binds it", ref);
+    if (n->kind == PLN_LET && p->l->node_scope[var] != p->l->node_scope[ref])
+      return refuse_unbound_var(p, var, "used outside of the let that binds it",
+                                ref);
   }
   return PLN_OK;
 }
 
-static pln_status arrange(placer *p) {
-  PLN_TRY(prepare(p));
-  count_uses(p);
+static pln_status arrange(floating_layout *p) {
+  PLN_TRY(prepare_placer(p));
+  count_floating_uses(p);
   PLN_TRY(place_nodes(p));
   PLN_TRY(list_nodes(p));
   p->l->root = p->l->result[0];
   return pln_layout_place(p->l);
 }
 
-static pln_status lay_out(const pln_reach *r, pln_graph **out) {
+static pln_status lay_out(const pln_reachable_copy *r, pln_graph **out) {
   pln_layout l;
-  placer p = {.g = &r->part, .home = r->home, .l = &l};
+  floating_layout p = {.g = &r->part, .node_scope = r->node_scope, .l = &l};
   pln_status status = pln_layout_begin(&l, p.g, p.g->root);
   if (status == PLN_OK)
     status = arrange(&p);
-  dispose(&p);
+  free_placer(&p);
   if (status == PLN_OK)
     status = pln_layout_emit(&l, out);
   pln_layout_end(&l);
@@ -223,13 +228,13 @@ static pln_status lay_out(const pln_reach *r, pln_graph **out) {
 
 pln_status pln_layout_free(pln_builder *b, pln_ref root, pln_graph **out) {
   const pln_node *n = &b->graph->nodes[root];
-  if (pln_is_prim(n) || pln_is_loop_level(n))
-    return pln_layout_loop(b, root, out);
-  pln_reach r;
+  if (pln_is_prim(n) || pln_is_tir(n))
+    return pln_layout_tir(b, root, out);
+  pln_reachable_copy r;
   pln_graph *g = NULL;
-  pln_status status = pln_reach_begin(&r, b, root);
+  pln_status status = pln_reachable_copy_begin(&r, b, root);
   if (status == PLN_OK)
     status = lay_out(&r, &g);
-  pln_reach_end(&r);
+  pln_reachable_copy_end(&r);
   return pln_layout_verified(status, g, out);
 }

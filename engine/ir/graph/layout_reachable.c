@@ -15,15 +15,15 @@
 #define SEEN (UINT32_MAX - 1) /* a pattern whose variables are listed */
 
 /* A table of numbers, zero where it has not been written. */
-static pln_status widen(pln_engine *e, uint32_t **table, uint32_t *cap,
-                        uint32_t need) {
+static pln_status grow_reach_table(pln_engine *e, uint32_t **table,
+                                   uint32_t *cap, uint32_t need) {
   uint32_t old = *cap;
   PLN_TRY(pln_mem_grow(e, (void **)table, cap, need, sizeof **table));
   memset(*table + old, 0, (size_t)(*cap - old) * sizeof **table);
   return PLN_OK;
 }
 
-static pln_status push(pln_reach *r, pln_ref entry) {
+static pln_status push_reached_node(pln_reachable_copy *r, pln_ref entry) {
   PLN_TRY(pln_mem_grow(r->part.engine, (void **)&r->stack, &r->cap_stack,
                        (size_t)r->top + 1, sizeof *r->stack));
   r->stack[r->top++] = entry;
@@ -31,13 +31,13 @@ static pln_status push(pln_reach *r, pln_ref entry) {
 }
 
 /* The scope's number in the part; PLN_NONE when it was not reached. */
-static pln_scope numbered(const pln_reach *r, pln_scope s) {
+static pln_scope numbered(const pln_reachable_copy *r, pln_scope s) {
   return s == PLN_NONE ? PLN_NONE : r->builder->scope_marks[s] - 1;
 }
 
 /* ----------------------------------------------------------------- the copy */
 
-static pln_status make_room(pln_reach *r, size_t operands) {
+static pln_status make_room(pln_reachable_copy *r, size_t operands) {
   pln_graph *g = &r->part;
   pln_engine *e = g->engine;
   size_t n = (size_t)g->n_nodes + 1;
@@ -51,28 +51,29 @@ static pln_status make_room(pln_reach *r, size_t operands) {
                        sizeof *g->typed_from));
   PLN_TRY(pln_mem_grow(e, (void **)&g->operands, &g->cap_operands,
                        g->n_operands + operands + 1, sizeof *g->operands));
-  PLN_TRY(pln_mem_grow(e, (void **)&r->home, &r->cap_home, n, sizeof *r->home));
+  PLN_TRY(pln_mem_grow(e, (void **)&r->node_scope, &r->cap_node_scope, n,
+                       sizeof *r->node_scope));
   return pln_mem_grow(e, (void **)&r->order, &r->cap_order, n,
                       sizeof *r->order);
 }
 
 /* What a free block keeps is an operand in it, if anywhere: the block comes
  * first. */
-static pln_status check_kept(const pln_reach *r, pln_ref ref) {
+static pln_status check_kept(const pln_reachable_copy *r, pln_ref ref) {
   const pln_graph *g = r->builder->graph;
-  pln_scope home = r->builder->home[ref];
-  if (!(g->nodes[ref].flags & PLN_NODE_KEEP) || home == PLN_NONE ||
-      numbered(r, home) != PLN_NONE || g->scopes[home].begin != ref)
+  pln_scope node_scope = r->builder->node_scope[ref];
+  if (!(g->nodes[ref].flags & PLN_NODE_KEEP) || node_scope == PLN_NONE ||
+      numbered(r, node_scope) != PLN_NONE || g->scopes[node_scope].begin != ref)
     return PLN_OK;
   pln_status status =
       pln_diag_error(g->engine, PLN_ERR_TYPE, NULL,
                      "what a block keeps is used outside of the block");
-  pln_blame_node(g, ref);
+  pln_annotate_node(g, ref);
   return status;
 }
 
 /* What the node needs has its number by now. */
-static pln_status copy_node(pln_reach *r, pln_ref ref) {
+static pln_status copy_node(pln_reachable_copy *r, pln_ref ref) {
   const pln_graph *from = r->builder->graph;
   pln_graph *g = &r->part;
   pln_node n = from->nodes[ref];
@@ -88,14 +89,14 @@ static pln_status copy_node(pln_reach *r, pln_ref ref) {
   g->values[g->n_nodes] = from->values[ref];
   g->origin[g->n_nodes] = from->origin[ref];
   g->typed_from[g->n_nodes] = from->typed_from[ref];
-  r->home[g->n_nodes] = numbered(r, r->builder->home[ref]);
+  r->node_scope[g->n_nodes] = numbered(r, r->builder->node_scope[ref]);
   r->order[g->n_nodes] = ref;
   r->builder->marks[ref] = ++g->n_nodes;
   return PLN_OK;
 }
 
 /* Where the row's parameters are is told by the Clause of a free arm. */
-static pln_status number_scope(pln_reach *r, pln_scope s) {
+static pln_status number_scope(pln_reachable_copy *r, pln_scope s) {
   pln_graph *g = &r->part;
   pln_engine *e = g->engine;
   size_t n = (size_t)g->n_scopes + 1;
@@ -111,7 +112,7 @@ static pln_status number_scope(pln_reach *r, pln_scope s) {
 }
 
 /* Once the owner's scopes were walked. */
-static void finish_scopes(pln_reach *r, const pln_node *n) {
+static void finish_scopes(pln_reachable_copy *r, const pln_node *n) {
   const pln_graph *from = r->builder->graph;
   for (pln_scope s = n->data; s != PLN_NONE; s = from->scopes[s].next) {
     pln_scope_row *row = &r->part.scopes[numbered(r, s)];
@@ -132,20 +133,20 @@ static pln_ref skip_nested(const pln_graph *g, pln_ref ref) {
 }
 
 /* Pushed in reverse: what is pushed last is evaluated first. */
-static pln_status push_scope(pln_reach *r, pln_scope s) {
+static pln_status push_scope(pln_reachable_copy *r, pln_scope s) {
   const pln_graph *g = r->builder->graph;
   const pln_scope_row *row = &g->scopes[s];
-  PLN_TRY(push(r, row->result));
+  PLN_TRY(push_reached_node(r, row->result));
   for (pln_ref ref = row->end; ref > row->begin;) {
     ref--;
-    if (r->builder->home[ref] == s && pln_is_scheduled(&g->nodes[ref]))
-      PLN_TRY(push(r, ref));
+    if (r->builder->node_scope[ref] == s && pln_is_scheduled(&g->nodes[ref]))
+      PLN_TRY(push_reached_node(r, ref));
     ref = skip_nested(g, ref);
   }
   return PLN_OK;
 }
 
-static pln_status push_scopes(pln_reach *r, const pln_node *n) {
+static pln_status push_scopes(pln_reachable_copy *r, const pln_node *n) {
   const pln_graph *g = r->builder->graph;
   uint32_t first = r->part.n_scopes;
   for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
@@ -156,13 +157,13 @@ static pln_status push_scopes(pln_reach *r, const pln_node *n) {
 }
 
 /* The arguments of a Call come before a callee that is computed. */
-static pln_status push_operands(pln_reach *r, const pln_node *n) {
+static pln_status push_operands(pln_reachable_copy *r, const pln_node *n) {
   const pln_ref *operands = pln_operands(r->builder->graph, n);
   uint32_t callee = pln_has_callee(n);
   if (callee)
-    PLN_TRY(push(r, operands[0]));
+    PLN_TRY(push_reached_node(r, operands[0]));
   for (uint32_t i = n->count; i-- > callee;)
-    PLN_TRY(push(r, operands[i]));
+    PLN_TRY(push_reached_node(r, operands[i]));
   return PLN_OK;
 }
 
@@ -171,7 +172,7 @@ static bool is_pattern(const pln_node *n) {
 }
 
 /* Patterns copied for an earlier arm are visited again. */
-static bool is_done(const pln_reach *r, pln_ref ref) {
+static bool is_done(const pln_reachable_copy *r, pln_ref ref) {
   uint32_t mark = r->builder->marks[ref];
   if (mark == 0 || mark == SEEN)
     return false;
@@ -181,7 +182,7 @@ static bool is_done(const pln_reach *r, pln_ref ref) {
 
 /* ----------------------------------------------------------------- patterns */
 
-static pln_status bind(pln_reach *r, pln_ref var) {
+static pln_status bind_reached_var(pln_reachable_copy *r, pln_ref var) {
   const pln_graph *g = r->builder->graph;
   if (!r->builder->marks[var])
     return copy_node(r, var);
@@ -191,12 +192,12 @@ static pln_status bind(pln_reach *r, pln_ref var) {
                         pln_symbol_text(g->engine, g->nodes[var].attrs).data);
 }
 
-static pln_status list_vars(pln_reach *r, pln_ref pattern) {
+static pln_status list_vars(pln_reachable_copy *r, pln_ref pattern) {
   const pln_graph *g = r->builder->graph;
   const pln_node *n = &g->nodes[pattern];
   uint32_t *mark = &r->builder->marks[pattern];
   if (n->kind == PLN_PATTERN_VAR)
-    return bind(r, g->operands[n->first]);
+    return bind_reached_var(r, g->operands[n->first]);
   if (!is_pattern(n) || *mark == SEEN || *mark == ENTERED)
     return PLN_OK;
   *mark = SEEN;
@@ -204,9 +205,9 @@ static pln_status list_vars(pln_reach *r, pln_ref pattern) {
 }
 
 /* The variables of a free arm become its parameters: they come first. */
-static pln_status enter_arm(pln_reach *r, pln_ref clause) {
+static pln_status enter_arm(pln_reachable_copy *r, pln_ref clause) {
   const pln_graph *g = r->builder->graph;
-  pln_scope s = r->builder->home[clause];
+  pln_scope s = r->builder->node_scope[clause];
   pln_ref begin = r->part.n_nodes;
   uint32_t base = r->top;
   if (s == PLN_NONE || g->scopes[s].end - g->scopes[s].begin != 1)
@@ -225,12 +226,12 @@ static pln_status enter_arm(pln_reach *r, pln_ref clause) {
 
 /* ----------------------------------------------------------------- the walk */
 
-static pln_status enter(pln_reach *r, pln_ref ref) {
+static pln_status enter_reached_owner(pln_reachable_copy *r, pln_ref ref) {
   const pln_node *n = &r->builder->graph->nodes[ref];
   if (is_done(r, ref))
     return PLN_OK;
   r->builder->marks[ref] = ENTERED;
-  PLN_TRY(push(r, ref | LEAVE));
+  PLN_TRY(push_reached_node(r, ref | LEAVE));
   if (pln_owns(n))
     PLN_TRY(push_scopes(r, n));
   if (n->kind == PLN_CLAUSE)
@@ -238,7 +239,7 @@ static pln_status enter(pln_reach *r, pln_ref ref) {
   return push_operands(r, n);
 }
 
-static pln_status leave(pln_reach *r, pln_ref ref) {
+static pln_status leave_reached_owner(pln_reachable_copy *r, pln_ref ref) {
   const pln_node *n = &r->builder->graph->nodes[ref];
   PLN_TRY(copy_node(r, ref));
   if (pln_owns(n))
@@ -246,13 +247,14 @@ static pln_status leave(pln_reach *r, pln_ref ref) {
   return PLN_OK;
 }
 
-static pln_status walk(pln_reach *r, pln_ref root) {
+static pln_status walk_reachable(pln_reachable_copy *r, pln_ref root) {
   PLN_TRY(number_scope(r, 0));
-  PLN_TRY(push(r, root));
+  PLN_TRY(push_reached_node(r, root));
   for (size_t round = 0; r->top > 0; round++) {
     pln_ref entry = r->stack[--r->top];
     PLN_TRY(pln_poll_round(r->part.engine, round));
-    PLN_TRY(entry & LEAVE ? leave(r, entry & ~LEAVE) : enter(r, entry));
+    PLN_TRY(entry & LEAVE ? leave_reached_owner(r, entry & ~LEAVE)
+                          : enter_reached_owner(r, entry));
   }
   r->part.root = r->part.n_nodes - 1;
   return PLN_OK;
@@ -269,7 +271,7 @@ static void drop_marks(pln_builder *b) {
   b->cap_marks = b->cap_scope_marks = 0;
 }
 
-static void clear_marks(pln_reach *r) {
+static void clear_marks(pln_reachable_copy *r) {
   pln_builder *b = r->builder;
   for (pln_ref at = 0; at < r->part.n_nodes; at++)
     b->marks[r->order[at]] = 0;
@@ -277,19 +279,21 @@ static void clear_marks(pln_reach *r) {
     b->scope_marks[r->scopes[at]] = 0;
 }
 
-pln_status pln_reach_begin(pln_reach *r, pln_builder *b, pln_ref root) {
+pln_status pln_reachable_copy_begin(pln_reachable_copy *r, pln_builder *b,
+                                    pln_ref root) {
   const pln_graph *g = b->graph;
-  *r = (pln_reach){.builder = b};
+  *r = (pln_reachable_copy){.builder = b};
   r->part.engine = b->engine;
   r->part.tensors = g->tensors; /* borrowed, as are the origins */
   r->part.n_tensors = g->n_tensors;
   r->part.origins = g->origins;
-  pln_status status = widen(b->engine, &b->marks, &b->cap_marks, g->n_nodes);
+  pln_status status =
+      grow_reach_table(b->engine, &b->marks, &b->cap_marks, g->n_nodes);
   if (status == PLN_OK)
-    status =
-        widen(b->engine, &b->scope_marks, &b->cap_scope_marks, g->n_scopes);
+    status = grow_reach_table(b->engine, &b->scope_marks, &b->cap_scope_marks,
+                              g->n_scopes);
   if (status == PLN_OK)
-    status = walk(r, root);
+    status = walk_reachable(r, root);
   if (status == PLN_OK)
     clear_marks(r);
   else
@@ -297,7 +301,7 @@ pln_status pln_reach_begin(pln_reach *r, pln_builder *b, pln_ref root) {
   return status;
 }
 
-void pln_reach_end(pln_reach *r) {
+void pln_reachable_copy_end(pln_reachable_copy *r) {
   pln_graph *g = &r->part;
   pln_engine *e = g->engine;
   pln_mem_free(e, g->nodes, g->cap_nodes * sizeof *g->nodes);
@@ -306,7 +310,7 @@ void pln_reach_end(pln_reach *r) {
   pln_mem_free(e, g->typed_from, g->cap_typed_from * sizeof *g->typed_from);
   pln_mem_free(e, g->operands, g->cap_operands * sizeof *g->operands);
   pln_mem_free(e, g->scopes, g->cap_scopes * sizeof *g->scopes);
-  pln_mem_free(e, r->home, r->cap_home * sizeof *r->home);
+  pln_mem_free(e, r->node_scope, r->cap_node_scope * sizeof *r->node_scope);
   pln_mem_free(e, r->order, r->cap_order * sizeof *r->order);
   pln_mem_free(e, r->scopes, r->cap_scopes * sizeof *r->scopes);
   pln_mem_free(e, r->stack, r->cap_stack * sizeof *r->stack);

@@ -58,11 +58,11 @@ uint32_t pln_module_count(const pln_module *module) {
   return module->count;
 }
 
-pln_symbol pln_module_name(const pln_module *module, uint32_t index) {
+pln_symbol pln_module_name_at(const pln_module *module, uint32_t index) {
   return module->base ? module->base->own[index].name : module->own[index].name;
 }
 
-pln_graph *pln_module_function(const pln_module *module, uint32_t index) {
+pln_graph *pln_module_function_at(const pln_module *module, uint32_t index) {
   if (!module->base)
     return module->own[index].function;
   return index == module->index ? module->function
@@ -123,7 +123,7 @@ pln_status pln_module_set(pln_module *m, pln_symbol name,
   return PLN_OK;
 }
 
-static void share(const pln_module *from, pln_module *to) {
+static void share_tables(const pln_module *from, pln_module *to) {
   to->attrs = from->attrs;
   to->types = pln_definitions_retain(from->types);
   to->tir_vars = from->tir_vars;
@@ -134,7 +134,7 @@ pln_status pln_module_overlay(const pln_module *module, uint32_t index,
                               const pln_graph *function, pln_module **out) {
   const pln_module *base = module->base ? module->base : module;
   if (module->base && module->index != index)
-    return pln_module_with(module, pln_module_name(module, index), function,
+    return pln_module_with(module, pln_module_name_at(module, index), function,
                            out);
   pln_module *m = pln_mem_zeroed(module->engine, sizeof *m);
   if (!m)
@@ -146,7 +146,7 @@ pln_status pln_module_overlay(const pln_module *module, uint32_t index,
                     .base = pln_module_retain(base),
                     .index = index,
                     .function = pln_graph_retain(function)};
-  share(module, m);
+  share_tables(module, m);
   *out = m;
   return PLN_OK;
 }
@@ -154,11 +154,11 @@ pln_status pln_module_overlay(const pln_module *module, uint32_t index,
 /* All rows but those marked in `dropped` (NULL: none). */
 static pln_status copy_rows(const pln_module *from, const bool *dropped,
                             pln_module *to) {
-  share(from, to);
+  share_tables(from, to);
   for (uint32_t i = 0; i < from->count; i++)
     if (!(dropped && dropped[i]))
-      PLN_TRY(pln_module_set(to, pln_module_name(from, i),
-                             pln_module_function(from, i)));
+      PLN_TRY(pln_module_set(to, pln_module_name_at(from, i),
+                             pln_module_function_at(from, i)));
   return PLN_OK;
 }
 
@@ -179,8 +179,9 @@ pln_status pln_module_copy(const pln_module *module, pln_module **out) {
   return pln_module_drop(module, NULL, out);
 }
 
-pln_status pln_module_without_all(const pln_module *module, uint32_t n,
-                                  const pln_symbol *names, pln_module **out) {
+pln_status pln_module_without_functions(const pln_module *module, uint32_t n,
+                                        const pln_symbol *names,
+                                        pln_module **out) {
   size_t size = (module->count + (size_t)1) * sizeof(bool);
   bool any = false, *dropped = pln_mem_zeroed(module->engine, size);
   if (!dropped)
@@ -201,7 +202,7 @@ pln_status pln_module_without_all(const pln_module *module, uint32_t n,
 
 pln_status pln_module_without(const pln_module *module, pln_symbol name,
                               pln_module **out) {
-  return pln_module_without_all(module, 1, &name, out);
+  return pln_module_without_functions(module, 1, &name, out);
 }
 
 pln_status pln_module_with_attrs(const pln_module *module, pln_attrs attrs,
@@ -219,7 +220,7 @@ static bool has_all(const pln_module *m, uint32_t n, const pln_symbol *names,
                     const pln_graph *const *functions) {
   for (uint32_t k = 0; k < n; k++) {
     uint32_t i = pln_module_find(m, names[k]);
-    if (i == PLN_NONE || pln_module_function(m, i) != functions[k])
+    if (i == PLN_NONE || pln_module_function_at(m, i) != functions[k])
       return false;
   }
   return true;
@@ -236,15 +237,15 @@ static pln_status put_all(pln_module *m, const pln_module *before, uint32_t n,
   uint32_t count = m->count;
   for (uint32_t k = 0; k < n; k++)
     replaced[pln_module_find(m, names[k])] = true;
-  pln_status status = pln_module_retype(m, before, replaced);
+  pln_status status = pln_module_reinfer_callers(m, before, replaced);
   pln_mem_free(m->engine, replaced, count * sizeof *replaced);
   return status;
 }
 
-pln_status pln_module_with_all(const pln_module *module, uint32_t n,
-                               const pln_symbol *names,
-                               const pln_graph *const *functions,
-                               pln_module **out) {
+pln_status pln_module_with_functions(const pln_module *module, uint32_t n,
+                                     const pln_symbol *names,
+                                     const pln_graph *const *functions,
+                                     pln_module **out) {
   if (has_all(module, n, names, functions)) {
     *out = pln_module_retain(module);
     return PLN_OK;
@@ -262,7 +263,7 @@ pln_status pln_module_with_all(const pln_module *module, uint32_t n,
 
 pln_status pln_module_with(const pln_module *module, pln_symbol name,
                            const pln_graph *function, pln_module **out) {
-  return pln_module_with_all(module, 1, &name, &function, out);
+  return pln_module_with_functions(module, 1, &name, &function, out);
 }
 
 /* ------------------------------------------------------------------- checks */
@@ -285,10 +286,10 @@ static pln_status check_global(const pln_module *m, const pln_graph *g,
   uint32_t i = pln_module_find(m, n->data);
   if (i == PLN_NONE)
     return wrong_global(m, g, ref, "the module has no function ", "");
-  const pln_graph *f = pln_module_function(m, i);
+  const pln_graph *f = pln_module_function_at(m, i);
   if (n->type && n->type != pln_signature(f))
     return wrong_global(m, g, ref, "", " has another type in the module");
-  if (pln_latent(n) < pln_latent(&f->nodes[f->root]))
+  if (pln_node_call_effect(n) < pln_node_call_effect(&f->nodes[f->root]))
     return wrong_global(m, g, ref, "", " has effects that its caller has not");
   return PLN_OK;
 }
@@ -302,7 +303,7 @@ pln_status pln_module_check_names(const pln_module *m, const pln_graph *g) {
 }
 
 pln_status pln_module_check_globals(const pln_module *m, uint32_t index) {
-  const pln_graph *g = pln_module_function(m, index);
+  const pln_graph *g = pln_module_function_at(m, index);
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
     if (g->nodes[ref].kind == PLN_GLOBAL_VAR)
       PLN_TRY(check_global(m, g, ref));
@@ -310,21 +311,21 @@ pln_status pln_module_check_globals(const pln_module *m, uint32_t index) {
 }
 
 pln_status pln_module_verify_function(const pln_module *m, uint32_t index) {
-  const pln_graph *f = pln_module_function(m, index);
-  PLN_TRY(pln_blame_function(m, index, pln_graph_verify_closed(f)));
+  const pln_graph *f = pln_module_function_at(m, index);
+  PLN_TRY(pln_annotate_function(m, index, pln_graph_verify_closed(f)));
   PLN_TRY(pln_module_check_globals(m, index));
-  return pln_blame_function(m, index, pln_graph_check_constructors(f, m));
+  return pln_annotate_function(m, index, pln_graph_check_constructors(f, m));
 }
 
 static pln_status verify_all(const pln_module *module) {
   for (uint32_t i = 0; i < module->count; i++) {
-    PLN_TRY(pln_poll_work(module->engine));
+    PLN_TRY(pln_poll_stoppable(module->engine));
     PLN_TRY(pln_module_verify_function(module, i));
   }
   return PLN_OK;
 }
 
 pln_status pln_module_verify(const pln_module *module) {
-  pln_work_begin(module->engine);
+  pln_stoppable_begin(module->engine);
   return pln_work_done(module->engine, verify_all(module));
 }

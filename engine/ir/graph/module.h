@@ -11,8 +11,8 @@ typedef struct pln_module_row {
 } pln_module_row;
 
 /* A module has rows of its own, or is another one but for one function: what a
- * hook sees of a pass over one of many functions. pln_module_name and
- * pln_module_function know both. */
+ * hook sees of a pass over one of many functions. pln_module_name_at and
+ * pln_module_function_at know both. */
 
 struct pln_module {
   pln_engine *engine;
@@ -67,7 +67,7 @@ pln_status pln_module_check_globals(const pln_module *module,
 
 /* Adds a definition of a new name to a module that nobody else has seen. */
 pln_status pln_module_set_type(pln_module *module,
-                               const pln_type_data *data) PLN_CHECKED;
+                               const pln_type_def *data) PLN_CHECKED;
 
 /* type/retype.c. The type of a function's root. */
 pln_type pln_signature(const pln_graph *function);
@@ -75,8 +75,9 @@ pln_type pln_signature(const pln_graph *function);
  * what it was `before`, as far as these change. `replaced` marks the functions
  * that are new, and in the end those that were typed again as well.
  * PLN_ERR_TYPE when a caller does not fit any more. */
-pln_status pln_module_retype(pln_module *module, const pln_module *before,
-                             bool *replaced) PLN_CHECKED;
+pln_status pln_module_reinfer_callers(pln_module *module,
+                                      const pln_module *before,
+                                      bool *replaced) PLN_CHECKED;
 
 /* graph/adt.c: the definitions of a module, counted like a module. */
 struct pln_definitions *

@@ -32,7 +32,8 @@ void pln_scope_tree_end(pln_scope_tree *tree) {
 
 /* Jump pointers as Myers lays them (An applicative random-access stack, 1983):
  * a path to the root is climbed in logarithmic time. */
-void pln_scope_tree_hang(pln_scope_tree *t, pln_scope s, pln_scope parent) {
+void pln_scope_tree_add_child(pln_scope_tree *t, pln_scope s,
+                              pln_scope parent) {
   pln_scope j = t->jump[parent];
   t->parent[s] = parent;
   t->depth[s] = t->depth[parent] + 1;
@@ -41,8 +42,8 @@ void pln_scope_tree_hang(pln_scope_tree *t, pln_scope s, pln_scope parent) {
   t->jump[s] = even ? t->jump[j] : parent;
 }
 
-pln_scope pln_scope_tree_common(const pln_scope_tree *t, pln_scope a,
-                                pln_scope b) {
+pln_scope pln_scope_tree_lca(const pln_scope_tree *t, pln_scope a,
+                             pln_scope b) {
   while (t->depth[a] > t->depth[b])
     a = t->depth[t->jump[a]] >= t->depth[b] ? t->jump[a] : t->parent[a];
   while (t->depth[b] > t->depth[a])

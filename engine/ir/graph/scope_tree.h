@@ -19,10 +19,10 @@ pln_status pln_scope_tree_begin(pln_scope_tree *tree, pln_engine *engine,
                                 uint32_t n) PLN_CHECKED;
 void pln_scope_tree_end(pln_scope_tree *tree);
 /* `parent` hangs in its place already. */
-void pln_scope_tree_hang(pln_scope_tree *tree, pln_scope scope,
-                         pln_scope parent);
+void pln_scope_tree_add_child(pln_scope_tree *tree, pln_scope scope,
+                              pln_scope parent);
 /* The innermost scope that encloses both. */
-pln_scope pln_scope_tree_common(const pln_scope_tree *tree, pln_scope a,
-                                pln_scope b);
+pln_scope pln_scope_tree_lca(const pln_scope_tree *tree, pln_scope a,
+                             pln_scope b);
 
 #endif

@@ -10,9 +10,10 @@
 #include "ir/infer/relation.h"
 #include "ir/infer/type_args.h"
 
-pln_type pln_less_generic(const pln_engine *engine, pln_type a, pln_type b) {
-  bool functions = pln_type_kind_of(engine, a) == PLN_TYPE_FUNC &&
-                   pln_type_kind_of(engine, b) == PLN_TYPE_FUNC;
+pln_type pln_most_specific_type(const pln_engine *engine, pln_type a,
+                                pln_type b) {
+  bool functions = pln_type_get_kind(engine, a) == PLN_TYPE_FUNC &&
+                   pln_type_get_kind(engine, b) == PLN_TYPE_FUNC;
   bool more =
       functions && pln_type_n_vars(engine, a) > pln_type_n_vars(engine, b);
   return more ? b : a;
@@ -33,13 +34,13 @@ pln_status pln_type_unify(pln_engine *engine, pln_type a, pln_type b,
   if (status == PLN_OK)
     status = pln_unify(&u, open_a, open_b, fits);
   if (status == PLN_OK && *fits)
-    status = pln_unifier_resolve(&u, pln_unifier_both(&u), out, NULL);
+    status = pln_unifier_resolve(&u, pln_unifier_common_type(&u), out, NULL);
   pln_unifier_free(&u);
   return status;
 }
 
 pln_status pln_check_condition(pln_engine *engine, pln_type type) {
-  pln_type_kind kind = pln_type_kind_of(engine, type);
+  pln_type_kind kind = pln_type_get_kind(engine, type);
   pln_dtype dtype = pln_type_dtype(engine, type);
   pln_description got;
   if (!type || kind == PLN_TYPE_HOLE ||
@@ -59,7 +60,8 @@ typedef struct application {
   pln_unifier u;
 } application;
 
-static pln_status refuse(const application *a, uint32_t i, pln_type wanted) {
+static pln_status refuse_argument_type(const application *a, uint32_t i,
+                                       pln_type wanted) {
   pln_description param, arg;
   pln_ref operand = a->graph->operands[a->call->first + 1 + i];
   return pln_diag_error(
@@ -78,7 +80,7 @@ static pln_status check_args(application *a, pln_type function, bool unified) {
   for (uint32_t i = 0; i + 1 < a->call->count; i++) {
     pln_ref operand = a->graph->operands[a->call->first + 1 + i];
     pln_type arg = a->graph->nodes[operand].type;
-    pln_type param = pln_type_part(a->engine, function, i);
+    pln_type param = pln_type_part_at(a->engine, function, i);
     bool fits = arg == param || !arg;
     if (!fits && unified) {
       PLN_TRY(pln_unifier_open(&a->u, arg, &arg));
@@ -89,7 +91,7 @@ static pln_status check_args(application *a, pln_type function, bool unified) {
     if (!fits && unified) /* what the arguments before have told */
       PLN_TRY(pln_unifier_resolve(&a->u, param, &param, NULL));
     if (!fits)
-      return refuse(a, i, param);
+      return refuse_argument_type(a, i, param);
   }
   return PLN_OK;
 }
@@ -109,7 +111,7 @@ static pln_status apply_generic(application *a, pln_type function,
   uint32_t n = pln_type_n_parts(a->engine, function);
   if (status == PLN_OK)
     status = pln_unifier_resolve(
-        &a->u, pln_type_part(a->engine, function, n - 1), ret, NULL);
+        &a->u, pln_type_part_at(a->engine, function, n - 1), ret, NULL);
   pln_unifier_free(&a->u);
   return status;
 }
@@ -121,9 +123,9 @@ pln_status pln_infer_apply(pln_engine *engine, const pln_graph *graph,
   bool absent = callee->kind == PLN_ABSENT;
   *ret = 0;
   if (!absent &&
-      (!function || pln_type_kind_of(engine, function) == PLN_TYPE_HOLE))
+      (!function || pln_type_get_kind(engine, function) == PLN_TYPE_HOLE))
     return PLN_OK;
-  if (absent || pln_type_kind_of(engine, function) != PLN_TYPE_FUNC)
+  if (absent || pln_type_get_kind(engine, function) != PLN_TYPE_FUNC)
     return pln_diag_error(engine, PLN_ERR_TYPE, NULL,
                           "what is called is no function");
   uint32_t n = pln_type_n_parts(engine, function);
@@ -134,7 +136,7 @@ pln_status pln_infer_apply(pln_engine *engine, const pln_graph *graph,
   if (pln_type_n_vars(engine, function) > 0 || a.written ||
       pln_type_n_constraints(engine, function) > 0)
     return apply_generic(&a, function, ret);
-  *ret = pln_type_part(engine, function, n - 1);
+  *ret = pln_type_part_at(engine, function, n - 1);
   return check_args(&a, function, false);
 }
 
@@ -155,14 +157,14 @@ static pln_status unify_fields(pln_unifier *u, const pln_graph *graph,
     pln_type field = graph->nodes[graph->operands[pattern->first + i]].type;
     bool fits;
     PLN_TRY(pln_unifier_open(u, field, &field));
-    PLN_TRY(pln_unify(u, pln_type_part(e, function, i), field, &fits));
+    PLN_TRY(pln_unify(u, pln_type_part_at(e, function, i), field, &fits));
     if (!fits)
       return pln_diag_error(e, PLN_ERR_TYPE, NULL,
                             "field %u of the pattern has another type than the "
                             "constructor's",
                             i + 1);
   }
-  return pln_unifier_resolve(u, pln_type_part(e, function, n), type, NULL);
+  return pln_unifier_resolve(u, pln_type_part_at(e, function, n), type, NULL);
 }
 
 pln_status pln_infer_pattern(pln_engine *engine, const pln_module *module,

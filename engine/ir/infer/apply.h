@@ -13,7 +13,8 @@ pln_status pln_type_unify(pln_engine *engine, pln_type a, pln_type b,
                           pln_type *out, bool *fits) PLN_CHECKED;
 /* Which of two types that are unified is what both are: that of a generic
  * function and of one that is less so is the latter's; else `a`. */
-pln_type pln_less_generic(const pln_engine *engine, pln_type a, pln_type b);
+pln_type pln_most_specific_type(const pln_engine *engine, pln_type a,
+                                pln_type b);
 /* PLN_ERR_TYPE for what is no condition of an If. What is not known may be. */
 pln_status pln_check_condition(pln_engine *engine, pln_type type) PLN_CHECKED;
 /* The type of a call of an operator, n->type, and what is known of its value;

@@ -21,20 +21,20 @@ static bool fits_plainly(const checker *c, const pln_node *n,
                          pln_type function) {
   const pln_engine *e = c->g->engine;
   const pln_ref *operands = pln_operands(c->g, n);
-  if (pln_type_kind_of(e, function) != PLN_TYPE_FUNC ||
+  if (pln_type_get_kind(e, function) != PLN_TYPE_FUNC ||
       pln_type_n_vars(e, function) > 0 ||
       pln_type_n_constraints(e, function) > 0 ||
       pln_type_n_parts(e, function) != n->count)
     return false;
   for (uint32_t i = 1; i < n->count; i++)
-    if (c->g->nodes[operands[i]].type != pln_type_part(e, function, i - 1))
+    if (c->g->nodes[operands[i]].type != pln_type_part_at(e, function, i - 1))
       return false;
-  return n->type == pln_type_part(e, function, n->count - 1);
+  return n->type == pln_type_part_at(e, function, n->count - 1);
 }
 
 /* The function type that the call itself tells: arguments and result. */
-static pln_status told_signature(const checker *c, const pln_node *n,
-                                 pln_type *out) {
+static pln_status signature_from_call(const checker *c, const pln_node *n,
+                                      pln_type *out) {
   pln_engine *e = c->g->engine;
   const pln_ref *operands = pln_operands(c->g, n);
   pln_type few[16], *types = few;
@@ -64,29 +64,30 @@ static pln_status ask_inference(const checker *c, const pln_node *n) {
       pln_describe_type(e, ret, &wanted), pln_describe_type(e, n->type, &got));
 }
 
-static pln_status ask_and_blame(const checker *c, pln_ref call) {
+static pln_status infer_and_annotate(const checker *c, pln_ref call) {
   pln_status status = ask_inference(c, &c->g->nodes[call]);
   if (status == PLN_ERR_TYPE)
-    pln_blame_node(c->g, call);
+    pln_annotate_node(c->g, call);
   return status;
 }
 
 static pln_status check_call(checker *c, pln_ref call) {
   pln_engine *e = c->g->engine;
   const pln_node *n = &c->g->nodes[call];
-  pln_type function = c->g->nodes[pln_operands(c->g, n)[0]].type, told;
+  pln_type function = c->g->nodes[pln_operands(c->g, n)[0]].type,
+           call_signature;
   bool absent = c->g->nodes[pln_operands(c->g, n)[0]].kind == PLN_ABSENT;
   if (!absent && (!function || fits_plainly(c, n, function)))
     return PLN_OK;
   if (pln_written_type_args(e, n->attrs))
-    return ask_and_blame(c, call);
-  PLN_TRY(told_signature(c, n, &told));
+    return infer_and_annotate(c, call);
+  PLN_TRY(signature_from_call(c, n, &call_signature));
   if (!c->fitting)
     PLN_TRY(pln_idmap_new(e, &c->fitting));
-  uint64_t pair = (uint64_t)function << 32 | told;
+  uint64_t pair = (uint64_t)function << 32 | call_signature;
   if (pln_idmap_get(c->fitting, pair))
     return PLN_OK;
-  PLN_TRY(ask_and_blame(c, call));
+  PLN_TRY(infer_and_annotate(c, call));
   return pln_idmap_set(c->fitting, pair, 1);
 }
 
@@ -114,18 +115,19 @@ pln_status pln_graph_accept_calls(pln_graph *graph) {
   return PLN_OK;
 }
 
-pln_status pln_blame_function(const pln_module *module, uint32_t index,
-                              pln_status status) {
+pln_status pln_annotate_function(const pln_module *module, uint32_t index,
+                                 pln_status status) {
   if (status == PLN_ERR_TYPE)
     pln_diag_extend(
         module->engine, " of @",
-        pln_symbol_text(module->engine, pln_module_name(module, index)).data);
+        pln_symbol_text(module->engine, pln_module_name_at(module, index))
+            .data);
   return status;
 }
 
 pln_status pln_module_check_calls(const pln_module *module) {
   for (uint32_t i = 0; i < module->count; i++)
-    PLN_TRY(pln_blame_function(
-        module, i, pln_graph_check_calls(pln_module_function(module, i))));
+    PLN_TRY(pln_annotate_function(
+        module, i, pln_graph_check_calls(pln_module_function_at(module, i))));
   return PLN_OK;
 }

@@ -17,7 +17,7 @@ pln_status pln_graph_accept_calls(pln_graph *graph) PLN_CHECKED;
 /* Checks each function of a module; the message names it. */
 pln_status pln_module_check_calls(const pln_module *module) PLN_CHECKED;
 /* Names the function in the newest error; gives the status back. */
-pln_status pln_blame_function(const pln_module *module, uint32_t index,
-                              pln_status status);
+pln_status pln_annotate_function(const pln_module *module, uint32_t index,
+                                 pln_status status);
 
 #endif

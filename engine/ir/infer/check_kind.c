@@ -13,17 +13,17 @@
 #include "ir/type/type.h"
 
 /* A part of a type; `inner`: the generic function type around it, or 0. */
-typedef struct place {
+typedef struct kind_check_item {
   pln_type type, inner;
-} place;
+} kind_check_item;
 
 /* A scope whose type variables are bound. */
-typedef struct binder {
+typedef struct type_binder {
   pln_scope scope;
   pln_ref end;
-} binder;
+} type_binder;
 
-typedef struct checker {
+typedef struct kind_checker {
   pln_engine *engine;
   const pln_module *module; /* NULL: names are not looked up */
   pln_idmap *kinds;         /* a type: its kind + 1, BEGUN, or 0 */
@@ -34,15 +34,15 @@ typedef struct checker {
   pln_idmap
       *in_scope;     /* a type variable: by how many open scopes it is bound */
   pln_idmap *placed; /* a type, and what binds innermost around it: 1 */
-  binder *binders;   /* that are open */
-  place *places;     /* types to be looked at */
-  uint32_t n_binders, cap_binders, n_places, cap_places;
-} checker;
+  type_binder *binders;         /* that are open */
+  kind_check_item *check_items; /* types to be looked at */
+  uint32_t n_binders, cap_binders, n_check_items, cap_check_items;
+} kind_checker;
 
 #define BEGUN UINT32_MAX
 
 /* Errors of a function, and functions with errors, that are told. */
-enum { MOST_WRONG = 4 };
+enum { MAX_REPORTED = 4 };
 
 static const char *const kind_names[] = {
     [PLN_TKIND_TYPE] = "Type",
@@ -59,7 +59,7 @@ const char *pln_type_var_kind_name(pln_type_var_kind kind) {
   return name ? name : "?";
 }
 
-static pln_status begin(checker *c, const pln_module *module) {
+static pln_status begin_kind_check(kind_checker *c, const pln_module *module) {
   c->module = module;
   PLN_TRY(pln_idmap_new(c->engine, &c->kinds));
   PLN_TRY(pln_idmap_new(c->engine, &c->bound));
@@ -67,13 +67,14 @@ static pln_status begin(checker *c, const pln_module *module) {
   return pln_idmap_new(c->engine, &c->placed);
 }
 
-static void end(checker *c) {
+static void end(kind_checker *c) {
   pln_idmap_free(c->kinds);
   pln_idmap_free(c->bound);
   pln_idmap_free(c->in_scope);
   pln_idmap_free(c->placed);
   pln_mem_free(c->engine, c->binders, c->cap_binders * sizeof *c->binders);
-  pln_mem_free(c->engine, c->places, c->cap_places * sizeof *c->places);
+  pln_mem_free(c->engine, c->check_items,
+               c->cap_check_items * sizeof *c->check_items);
   pln_mem_free(c->engine, c->stack, c->cap_stack * sizeof *c->stack);
   pln_mem_free(c->engine, c->used, c->cap_used * sizeof *c->used);
 }
@@ -81,45 +82,45 @@ static void end(checker *c) {
 /* ------------------------------------------------------------------- kinds */
 
 /* The kind of a type whose parts were checked; the evident ones are Types. */
-static pln_type_var_kind kind_of(const checker *c, pln_type type) {
+static pln_type_var_kind kind_of_type(const kind_checker *c, pln_type type) {
   uint32_t known = pln_idmap_get(c->kinds, type);
   return known && known != BEGUN ? (pln_type_var_kind)(known - 1)
                                  : PLN_TKIND_TYPE;
 }
 
-static pln_status want(const checker *c, pln_type whole, pln_type part,
+static pln_status want(const kind_checker *c, pln_type whole, pln_type part,
                        pln_type_var_kind kind, const char *what) {
-  if (kind_of(c, part) == kind)
+  if (kind_of_type(c, part) == kind)
     return PLN_OK;
   pln_description inner, outer;
   return pln_diag_error(c->engine, PLN_ERR_TYPE, NULL,
                         "%s must be of kind %s, but %s is of kind %s, in %s",
                         what, pln_type_var_kind_name(kind),
                         pln_describe_type(c->engine, part, &inner),
-                        pln_type_var_kind_name(kind_of(c, part)),
+                        pln_type_var_kind_name(kind_of_type(c, part)),
                         pln_describe_type(c->engine, whole, &outer));
 }
 
-static pln_status want_parts(const checker *c, pln_type type,
+static pln_status want_parts(const kind_checker *c, pln_type type,
                              const char *what) {
   uint32_t n = pln_type_n_parts(c->engine, type);
   for (uint32_t i = 0; i < n; i++)
-    PLN_TRY(
-        want(c, type, pln_type_part(c->engine, type, i), PLN_TKIND_TYPE, what));
+    PLN_TRY(want(c, type, pln_type_part_at(c->engine, type, i), PLN_TKIND_TYPE,
+                 what));
   return PLN_OK;
 }
 
-static pln_status check_function(checker *c, pln_type type) {
+static pln_status check_function(kind_checker *c, pln_type type) {
   const pln_engine *e = c->engine;
   PLN_TRY(want_parts(c, type, "a function's parameter or result"));
   for (uint32_t i = 0; i < pln_type_n_constraints(e, type); i++)
-    PLN_TRY(want(c, type, pln_type_constraint(e, type, i), PLN_TKIND_CONSTRAINT,
-                 "a function's constraint"));
+    PLN_TRY(want(c, type, pln_type_constraint_at(e, type, i),
+                 PLN_TKIND_CONSTRAINT, "a function's constraint"));
   return PLN_OK;
 }
 
 /* A data type applied to its arguments. */
-static pln_status check_call(const checker *c, pln_type type) {
+static pln_status check_call(const kind_checker *c, pln_type type) {
   pln_engine *e = c->engine;
   PLN_TRY(want_parts(c, type, "a data type's argument"));
   if (!c->module)
@@ -130,7 +131,7 @@ static pln_status check_call(const checker *c, pln_type type) {
     return pln_diag_error(e, PLN_ERR_TYPE, NULL,
                           "the module defines no type '%s'",
                           pln_symbol_text(e, name).data);
-  uint32_t wanted = pln_module_type(c->module, i)->n_vars;
+  uint32_t wanted = pln_module_type_def_at(c->module, i)->n_vars;
   if (pln_type_n_parts(e, type) == wanted)
     return PLN_OK;
   return pln_diag_error(e, PLN_ERR_TYPE, NULL,
@@ -140,17 +141,17 @@ static pln_status check_call(const checker *c, pln_type type) {
 }
 
 /* Of a type whose parts have their kinds. */
-static pln_status find_kind(checker *c, pln_type type,
+static pln_status find_kind(kind_checker *c, pln_type type,
                             pln_type_var_kind *kind) {
   *kind = PLN_TKIND_TYPE;
-  switch (pln_type_kind_of(c->engine, type)) {
+  switch (pln_type_get_kind(c->engine, type)) {
   case PLN_TYPE_TUPLE: return want_parts(c, type, "a tuple's field");
   case PLN_TYPE_FUNC: return check_function(c, type);
   case PLN_TYPE_CALL: return check_call(c, type);
   case PLN_TYPE_REF: return want_parts(c, type, "a reference's content");
   case PLN_TYPE_VAR:
   case PLN_TYPE_GLOBAL_VAR:
-    *kind = pln_type_var_kind_of(c->engine, type);
+    *kind = pln_type_var_get_kind(c->engine, type);
     return PLN_OK;
   case PLN_TYPE_RELATION:
     *kind = PLN_TKIND_CONSTRAINT;
@@ -172,7 +173,7 @@ static pln_status find_kind(checker *c, pln_type type,
 
 /* -------------------------------------------------------------------- walk */
 
-static pln_status push(checker *c, pln_type type) {
+static pln_status push_checked_type(kind_checker *c, pln_type type) {
   if (!(pln_type_flags(c->engine, type) & PLN_TYPE_HAS_NAME) ||
       pln_idmap_get(c->kinds, type))
     return PLN_OK;
@@ -182,35 +183,35 @@ static pln_status push(checker *c, pln_type type) {
   return PLN_OK;
 }
 
-static pln_status note_vars(checker *c, pln_type type) {
-  if (pln_type_kind_of(c->engine, type) == PLN_TYPE_VAR) {
+static pln_status note_vars(kind_checker *c, pln_type type) {
+  if (pln_type_get_kind(c->engine, type) == PLN_TYPE_VAR) {
     PLN_TRY(pln_mem_grow(c->engine, (void **)&c->used, &c->cap_used,
                          (size_t)c->n_used + 1, sizeof *c->used));
     c->used[c->n_used++] = type;
   }
   for (uint32_t i = 0; i < pln_type_n_vars(c->engine, type); i++)
-    if (pln_type_kind_of(c->engine, type) == PLN_TYPE_FUNC)
+    if (pln_type_get_kind(c->engine, type) == PLN_TYPE_FUNC)
       PLN_TRY(pln_idmap_set(c->bound, pln_type_var_at(c->engine, type, i), 1));
   return PLN_OK;
 }
 
-static pln_status enter(checker *c, pln_type type) {
+static pln_status enter_checked_type(kind_checker *c, pln_type type) {
   uint32_t n;
   const pln_type *parts = pln_type_all_parts(c->engine, type, &n);
   PLN_TRY(pln_idmap_set(c->kinds, type, BEGUN));
   PLN_TRY(note_vars(c, type));
   for (uint32_t i = 0; i < n; i++)
-    PLN_TRY(push(c, parts[i]));
+    PLN_TRY(push_checked_type(c, parts[i]));
   return PLN_OK;
 }
 
-static pln_status check_type(checker *c, pln_type type) {
-  PLN_TRY(push(c, type));
+static pln_status check_type(kind_checker *c, pln_type type) {
+  PLN_TRY(push_checked_type(c, type));
   while (c->n_stack > 0) {
     pln_type top = c->stack[c->n_stack - 1];
     uint32_t known = pln_idmap_get(c->kinds, top);
     if (!known) {
-      PLN_TRY(enter(c, top));
+      PLN_TRY(enter_checked_type(c, top));
       continue;
     }
     c->n_stack--;
@@ -225,26 +226,28 @@ static pln_status check_type(checker *c, pln_type type) {
 
 pln_status pln_type_check_kind(pln_engine *engine, const pln_module *module,
                                pln_type type, pln_type_var_kind *out) {
-  checker c = {.engine = engine};
-  pln_status status = begin(&c, module);
+  kind_checker c = {.engine = engine};
+  pln_status status = begin_kind_check(&c, module);
   if (status == PLN_OK)
     status = check_type(&c, type);
   if (status == PLN_OK)
-    *out = kind_of(&c, type);
+    *out = kind_of_type(&c, type);
   end(&c);
   return status;
 }
 
 /* ------------------------------------------------------------------ modules */
 
-static pln_status bind(checker *c, uint32_t n, const pln_type *vars) {
+static pln_status bind_type_vars(kind_checker *c, uint32_t n,
+                                 const pln_type *vars) {
   for (uint32_t i = 0; i < n; i++)
     PLN_TRY(pln_idmap_set(c->bound, vars[i], 1));
   return PLN_OK;
 }
 
 /* Every variable that was met is bound; starts anew for the next owner. */
-static pln_status check_bound(checker *c, const char *owner, pln_symbol name) {
+static pln_status check_bound(kind_checker *c, const char *owner,
+                              pln_symbol name) {
   for (uint32_t i = 0; i < c->n_used; i++)
     if (!pln_idmap_get(c->bound, c->used[i]))
       return pln_diag_error(
@@ -256,16 +259,17 @@ static pln_status check_bound(checker *c, const char *owner, pln_symbol name) {
   return PLN_OK;
 }
 
-static pln_status check_fields(checker *c, const pln_constructor *maker) {
-  for (uint32_t i = 0; i < maker->n_inputs; i++) {
-    PLN_TRY(check_type(c, maker->inputs[i]));
-    PLN_TRY(want(c, maker->inputs[i], maker->inputs[i], PLN_TKIND_TYPE,
-                 "a constructor's field"));
+static pln_status check_fields(kind_checker *c,
+                               const pln_constructor *constructor) {
+  for (uint32_t i = 0; i < constructor->n_inputs; i++) {
+    PLN_TRY(check_type(c, constructor->inputs[i]));
+    PLN_TRY(want(c, constructor->inputs[i], constructor->inputs[i],
+                 PLN_TKIND_TYPE, "a constructor's field"));
   }
   return PLN_OK;
 }
 
-static pln_status check_parts(checker *c, const pln_type_data *data) {
+static pln_status check_parts(kind_checker *c, const pln_type_def *data) {
   for (uint32_t i = 0; i < data->n_vars; i++) {
     PLN_TRY(check_type(c, data->vars[i]));
     PLN_TRY(want(c, data->vars[i], data->vars[i], PLN_TKIND_TYPE,
@@ -276,8 +280,8 @@ static pln_status check_parts(checker *c, const pln_type_data *data) {
   return PLN_OK;
 }
 
-static pln_status check_definition(checker *c, const pln_type_data *data) {
-  PLN_TRY(bind(c, data->n_vars, data->vars));
+static pln_status check_definition(kind_checker *c, const pln_type_def *data) {
+  PLN_TRY(bind_type_vars(c, data->n_vars, data->vars));
   pln_status status = check_parts(c, data);
   if (status == PLN_ERR_TYPE)
     pln_diag_extend(c->engine, ": in type ",
@@ -289,7 +293,7 @@ static pln_status check_definition(checker *c, const pln_type_data *data) {
 /* ------------------------------------------------------------------ scopes */
 
 /* Type variables of a scope are bound by one scope more, or less. */
-static pln_status count_vars(checker *c, pln_type vars, bool open) {
+static pln_status count_vars(kind_checker *c, pln_type vars, bool open) {
   uint32_t n;
   const pln_type *all = pln_type_all_parts(c->engine, vars, &n);
   for (uint32_t i = 0; i < n; i++) {
@@ -301,7 +305,7 @@ static pln_status count_vars(checker *c, pln_type vars, bool open) {
 
 /* Opens and closes scopes that bind type variables, so that those around the
  * node are open; *next: the first scope that does not begin before it. */
-static pln_status move_to(checker *c, const pln_graph *g, pln_ref ref,
+static pln_status move_to(kind_checker *c, const pln_graph *g, pln_ref ref,
                           pln_scope *next) {
   while (c->n_binders > 0 && c->binders[c->n_binders - 1].end <= ref) {
     pln_scope scope = c->binders[--c->n_binders].scope;
@@ -313,13 +317,13 @@ static pln_status move_to(checker *c, const pln_graph *g, pln_ref ref,
       continue;
     PLN_TRY(pln_mem_grow(c->engine, (void **)&c->binders, &c->cap_binders,
                          (size_t)c->n_binders + 1, sizeof *c->binders));
-    c->binders[c->n_binders++] = (binder){*next, row->end};
+    c->binders[c->n_binders++] = (type_binder){*next, row->end};
     PLN_TRY(count_vars(c, row->type_params, true));
   }
   return PLN_OK;
 }
 
-static bool binds(const checker *c, pln_type function, pln_type var) {
+static bool binds(const kind_checker *c, pln_type function, pln_type var) {
   for (uint32_t i = 0; i < pln_type_n_vars(c->engine, function); i++)
     if (pln_type_var_at(c->engine, function, i) == var)
       return true;
@@ -327,7 +331,7 @@ static bool binds(const checker *c, pln_type function, pln_type var) {
 }
 
 /* A type is looked at once for what binds innermost around it. */
-static pln_status push_place(checker *c, pln_type type, pln_type inner) {
+static pln_status push_place(kind_checker *c, pln_type type, pln_type inner) {
   uint32_t around = inner ? inner : 0x80000000u | c->n_binders;
   if (!inner && c->n_binders > 0)
     around = 0x80000000u | (c->binders[c->n_binders - 1].scope + 1);
@@ -336,18 +340,18 @@ static pln_status push_place(checker *c, pln_type type, pln_type inner) {
       pln_idmap_get(c->placed, key))
     return PLN_OK;
   PLN_TRY(pln_idmap_set(c->placed, key, 1));
-  PLN_TRY(pln_mem_grow(c->engine, (void **)&c->places, &c->cap_places,
-                       (size_t)c->n_places + 1, sizeof *c->places));
-  c->places[c->n_places++] = (place){type, inner};
+  PLN_TRY(pln_mem_grow(c->engine, (void **)&c->check_items, &c->cap_check_items,
+                       (size_t)c->n_check_items + 1, sizeof *c->check_items));
+  c->check_items[c->n_check_items++] = (kind_check_item){type, inner};
   return PLN_OK;
 }
 
 /* Variables that some function binds are used inside of it. What is generic
  * inside of what is generic is taken as it is. */
-static pln_status check_place(checker *c, const place *p) {
+static pln_status check_place(kind_checker *c, const kind_check_item *p) {
   pln_engine *e = c->engine;
   uint32_t n;
-  if (pln_type_kind_of(e, p->type) == PLN_TYPE_VAR) {
+  if (pln_type_get_kind(e, p->type) == PLN_TYPE_VAR) {
     if (!pln_idmap_get(c->bound, p->type) ||
         pln_idmap_get(c->in_scope, p->type) || binds(c, p->inner, p->type))
       return PLN_OK;
@@ -356,7 +360,7 @@ static pln_status check_place(checker *c, const place *p) {
         "the type variable '%s' is used outside of the function that binds it",
         pln_symbol_text(e, pln_type_symbol(e, p->type)).data);
   }
-  bool generic = pln_type_kind_of(e, p->type) == PLN_TYPE_FUNC &&
+  bool generic = pln_type_get_kind(e, p->type) == PLN_TYPE_FUNC &&
                  pln_type_n_vars(e, p->type) > 0;
   if (generic && p->inner)
     return PLN_OK;
@@ -366,48 +370,49 @@ static pln_status check_place(checker *c, const place *p) {
   return PLN_OK;
 }
 
-static pln_status check_places(checker *c, pln_type type) {
-  c->n_places = 0;
+static pln_status check_pending_items(kind_checker *c, pln_type type) {
+  c->n_check_items = 0;
   PLN_TRY(push_place(c, type, 0));
-  while (c->n_places > 0) {
-    place p = c->places[--c->n_places];
+  while (c->n_check_items > 0) {
+    kind_check_item p = c->check_items[--c->n_check_items];
     PLN_TRY(check_place(c, &p));
   }
   return PLN_OK;
 }
 
-static pln_status check_node(checker *c, pln_symbol name, const pln_graph *g,
-                             pln_ref ref) {
+static pln_status check_node(kind_checker *c, pln_symbol name,
+                             const pln_graph *g, pln_ref ref) {
   pln_type type = g->nodes[ref].type;
   c->n_stack = 0;
   pln_status status = check_type(c, type);
   if (status == PLN_OK)
     status = want(c, type, type, PLN_TKIND_TYPE, "a value's type");
   if (status == PLN_OK)
-    status = check_places(c, type);
+    status = check_pending_items(c, type);
   if (status == PLN_ERR_TYPE)
-    PLN_TRY(pln_blame_node_of(g, ref, name));
+    PLN_TRY(pln_annotate_node_of(g, ref, name));
   return status;
 }
 
-static pln_status bind_all(checker *c, const pln_graph *g) {
+static pln_status bind_all(kind_checker *c, const pln_graph *g) {
   for (pln_scope s = 0; s < g->n_scopes; s++) {
     pln_type vars = g->scopes[s].type_params;
     uint32_t n = 0;
     if (vars)
-      PLN_TRY(bind(c, pln_type_n_parts(c->engine, vars),
-                   pln_type_all_parts(c->engine, vars, &n)));
+      PLN_TRY(bind_type_vars(c, pln_type_n_parts(c->engine, vars),
+                             pln_type_all_parts(c->engine, vars, &n)));
   }
   return PLN_OK;
 }
 
 /* Some errors of a function are told, a type's once: it is not looked at
  * again. */
-static pln_status check_graph(checker *c, pln_symbol name, const pln_graph *g) {
+static pln_status check_graph(kind_checker *c, pln_symbol name,
+                              const pln_graph *g) {
   pln_scope next = 0;
   uint32_t wrong = 0;
   PLN_TRY(bind_all(c, g));
-  for (pln_ref ref = 0; ref < g->n_nodes && wrong < MOST_WRONG; ref++) {
+  for (pln_ref ref = 0; ref < g->n_nodes && wrong < MAX_REPORTED; ref++) {
     PLN_TRY(move_to(c, g, ref, &next));
     if (!(pln_type_flags(c->engine, g->nodes[ref].type) & PLN_TYPE_HAS_NAME))
       continue;
@@ -428,14 +433,14 @@ static bool has_names(const pln_graph *g) {
 
 /* Each with variables of its own: a checker each. */
 /* A definition; NULL: function `i`. */
-static pln_status check_one(const pln_module *m, const pln_type_data *data,
+static pln_status check_one(const pln_module *m, const pln_type_def *data,
                             uint32_t i) {
-  checker c = {.engine = m->engine};
-  pln_status status = begin(&c, m);
+  kind_checker c = {.engine = m->engine};
+  pln_status status = begin_kind_check(&c, m);
   if (status == PLN_OK)
     status = data ? check_definition(&c, data)
-                  : check_graph(&c, pln_module_name(m, i),
-                                pln_module_function(m, i));
+                  : check_graph(&c, pln_module_name_at(m, i),
+                                pln_module_function_at(m, i));
   end(&c);
   return status;
 }
@@ -444,9 +449,9 @@ static pln_status check_one(const pln_module *m, const pln_type_data *data,
 pln_status pln_module_check_kinds(const pln_module *module) {
   uint32_t wrong = 0;
   for (uint32_t i = 0; i < pln_module_n_types(module); i++)
-    PLN_TRY(check_one(module, pln_module_type(module, i), 0));
-  for (uint32_t i = 0; i < module->count && wrong < MOST_WRONG; i++) {
-    if (!has_names(pln_module_function(module, i)))
+    PLN_TRY(check_one(module, pln_module_type_def_at(module, i), 0));
+  for (uint32_t i = 0; i < module->count && wrong < MAX_REPORTED; i++) {
+    if (!has_names(pln_module_function_at(module, i)))
       continue;
     pln_status status = check_one(module, NULL, i);
     if (status != PLN_OK && status != PLN_ERR_TYPE)

@@ -14,16 +14,17 @@
 /* A node: its variable was used, before its let; the rules are asked of it. */
 enum { USED = 1, EARLY = 2, ASKED = 4 };
 
-static pln_status ask(const pln_graph *g, const pln_module *module,
-                      const uint8_t *marks) {
-  pln_typing t;
-  pln_typing_init(&t, g->engine, module);
+static pln_status infer_marked_nodes(const pln_graph *g,
+                                     const pln_module *module,
+                                     const uint8_t *marks) {
+  pln_inferencer t;
+  pln_inferencer_init(&t, g->engine, module);
   t.most_refused = 1;
-  pln_status status = pln_typing_add(&t, 0, g);
+  pln_status status = pln_inferencer_add(&t, 0, g);
   for (pln_ref ref = 0; ref < g->n_nodes && status == PLN_OK; ref++)
     if (marks[ref] & ASKED)
-      status = pln_typing_ask(&t, 0, ref);
-  pln_typing_free(&t);
+      status = pln_inferencer_check_node(&t, 0, ref);
+  pln_inferencer_free(&t);
   return status;
 }
 
@@ -102,7 +103,7 @@ pln_status pln_graph_check_early_uses(const pln_graph *graph) {
   pln_status status = PLN_OK;
   if (find_early(graph, marks)) {
     ask_users(graph, marks);
-    status = ask(graph, NULL, marks);
+    status = infer_marked_nodes(graph, NULL, marks);
   }
   pln_mem_free(graph->engine, marks, graph->n_nodes);
   return status;
@@ -110,8 +111,9 @@ pln_status pln_graph_check_early_uses(const pln_graph *graph) {
 
 pln_status pln_module_check_early_uses(const pln_module *module) {
   for (uint32_t i = 0; i < module->count; i++)
-    PLN_TRY(pln_blame_function(
-        module, i, pln_graph_check_early_uses(pln_module_function(module, i))));
+    PLN_TRY(pln_annotate_function(
+        module, i,
+        pln_graph_check_early_uses(pln_module_function_at(module, i))));
   return PLN_OK;
 }
 
@@ -132,13 +134,14 @@ static pln_status check_untyped(const pln_graph *g, const pln_module *module) {
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
     if (concerns_constructors(g, &g->nodes[ref]))
       marks[ref] = ASKED;
-  pln_status status = ask(g, module, marks);
+  pln_status status = infer_marked_nodes(g, module, marks);
   pln_mem_free(g->engine, marks, g->n_nodes);
   return status;
 }
 
-static pln_status check_name(const pln_graph *g, const pln_module *module,
-                             pln_ref ref) {
+static pln_status check_constructor_name(const pln_graph *g,
+                                         const pln_module *module,
+                                         pln_ref ref) {
   uint32_t index;
   pln_symbol name = g->nodes[ref].data;
   if (pln_module_find_constructor(module, name, &index) != PLN_NONE)
@@ -146,7 +149,7 @@ static pln_status check_name(const pln_graph *g, const pln_module *module,
   pln_diag_error(g->engine, PLN_ERR_TYPE, NULL,
                  "the module defines no constructor '%s'",
                  pln_symbol_text(g->engine, name).data);
-  PLN_TRY(pln_blame_node_of(g, ref, 0));
+  PLN_TRY(pln_annotate_node_of(g, ref, 0));
   return PLN_ERR_TYPE;
 }
 
@@ -157,7 +160,7 @@ pln_status pln_graph_check_constructors(const pln_graph *graph,
     const pln_node *n = &graph->nodes[ref];
     if (n->kind != PLN_CONSTRUCTOR && n->kind != PLN_PATTERN_CONSTRUCTOR)
       continue;
-    PLN_TRY(check_name(graph, module, ref));
+    PLN_TRY(check_constructor_name(graph, module, ref));
     untyped = untyped || !n->type;
   }
   return untyped ? check_untyped(graph, module) : PLN_OK;

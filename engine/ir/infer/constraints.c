@@ -16,8 +16,8 @@
 
 /* A rule at work. */
 typedef struct rule {
-  pln_typing *t;
-  pln_typed_graph *g;
+  pln_inferencer *t;
+  pln_inferencer_graph *g;
   pln_ref ref;
   const pln_node *n;
 } rule;
@@ -26,16 +26,16 @@ static pln_type term(const rule *r, pln_ref ref) {
   return r->g->terms[ref];
 }
 
-static pln_ref operand(const rule *r, uint32_t i) {
+static pln_ref nth_operand_term(const rule *r, uint32_t i) {
   return r->g->old->operands[r->n->first + i];
 }
 
 static pln_type operand_term(const rule *r, uint32_t i) {
-  return term(r, operand(r, i));
+  return term(r, nth_operand_term(r, i));
 }
 
-static pln_type_kind kind_of(const rule *r, pln_type type) {
-  return pln_type_kind_of(r->t->engine, type);
+static pln_type_kind resolved_type_kind(const rule *r, pln_type type) {
+  return pln_type_get_kind(r->t->engine, type);
 }
 
 static pln_type known(const rule *r, pln_type type) {
@@ -47,8 +47,8 @@ static pln_status wait_for(const rule *r, pln_type hole) {
 }
 
 /* What a file holds was accepted once, with a warning. */
-static pln_status differ(const rule *r, const char *what, pln_type wanted,
-                         pln_type got) {
+static pln_status report_type_difference(const rule *r, const char *what,
+                                         pln_type wanted, pln_type got) {
   pln_engine *e = r->t->engine;
   if (r->t->lenient)
     return PLN_OK;
@@ -64,15 +64,15 @@ static pln_status equate(const rule *r, const char *what, pln_type wanted,
                          pln_type got) {
   bool fits;
   PLN_TRY(pln_unify(&r->t->u, wanted, got, &fits));
-  return fits ? PLN_OK : differ(r, what, wanted, got);
+  return fits ? PLN_OK : report_type_difference(r, what, wanted, got);
 }
 
 static pln_status is_of(const rule *r, pln_type type) {
   return equate(r, "types do not match", term(r, r->ref), type);
 }
 
-static pln_status make(const rule *r, pln_type_kind kind, uint32_t n,
-                       const pln_type *parts, pln_type *out) {
+static pln_status make_type_term(const rule *r, pln_type_kind kind, uint32_t n,
+                                 const pln_type *parts, pln_type *out) {
   return pln_type_make(r->t->engine, kind, 0, n, parts, out);
 }
 
@@ -99,7 +99,8 @@ static void free_terms(const rule *r, pln_type *terms, const pln_type *few,
 static pln_status tuple_rule(const rule *r) {
   pln_type few[16], *fields, type;
   PLN_TRY(operand_terms(r, 0, few, PLN_COUNT(few), &fields));
-  pln_status status = make(r, PLN_TYPE_TUPLE, r->n->count, fields, &type);
+  pln_status status =
+      make_type_term(r, PLN_TYPE_TUPLE, r->n->count, fields, &type);
   free_terms(r, fields, few, 0);
   return status == PLN_OK ? is_of(r, type) : status;
 }
@@ -107,11 +108,11 @@ static pln_status tuple_rule(const rule *r) {
 static pln_status get_rule(const rule *r) {
   pln_engine *e = r->t->engine;
   pln_type tuple = known(r, operand_term(r, 0));
-  if (kind_of(r, tuple) == PLN_TYPE_HOLE)
+  if (resolved_type_kind(r, tuple) == PLN_TYPE_HOLE)
     return wait_for(r, tuple);
   if (!tuple)
     return PLN_OK;
-  if (kind_of(r, tuple) != PLN_TYPE_TUPLE)
+  if (resolved_type_kind(r, tuple) != PLN_TYPE_TUPLE)
     return pln_diag_error(e, PLN_ERR_TYPE, NULL,
                           "field %u is taken from what is no tuple",
                           r->n->data);
@@ -119,12 +120,13 @@ static pln_status get_rule(const rule *r) {
   if (r->n->data >= n)
     return pln_diag_error(e, PLN_ERR_TYPE, NULL, "field %u of a tuple of %u",
                           r->n->data, n);
-  return is_of(r, pln_type_part(e, tuple, r->n->data));
+  return is_of(r, pln_type_part_at(e, tuple, r->n->data));
 }
 
 /* ------------------------------------------------------------------- calls */
 
-static pln_status settle(const rule *r, pln_ref ref, pln_type *unknown) {
+static pln_status settle_unknown_result(const rule *r, pln_ref ref,
+                                        pln_type *unknown) {
   pln_type hole;
   if (!r->g->open[ref])
     return PLN_OK;
@@ -141,26 +143,27 @@ static pln_status settle(const rule *r, pln_ref ref, pln_type *unknown) {
 static pln_status settle_operands(const rule *r, pln_type *unknown) {
   *unknown = 0;
   for (uint32_t i = 0; i < r->n->count; i++) {
-    const pln_node *arg = &r->g->old->nodes[operand(r, i)];
-    PLN_TRY(settle(r, operand(r, i), unknown));
+    const pln_node *arg = &r->g->old->nodes[nth_operand_term(r, i)];
+    PLN_TRY(settle_unknown_result(r, nth_operand_term(r, i), unknown));
     for (uint32_t k = 0; arg->kind == PLN_TUPLE && k < arg->count; k++)
-      PLN_TRY(settle(r, r->g->old->operands[arg->first + k], unknown));
+      PLN_TRY(settle_unknown_result(r, r->g->old->operands[arg->first + k],
+                                    unknown));
   }
   return PLN_OK;
 }
 
 /* A guess is worth something when dtype and rank are certain. */
 static bool tells_rank(const pln_engine *e, pln_type type) {
-  return pln_type_kind_of(e, type) != PLN_TYPE_TENSOR ||
+  return pln_type_get_kind(e, type) != PLN_TYPE_TENSOR ||
          (pln_type_dtype(e, type) && pln_type_rank(e, type) >= 0);
 }
 
-static pln_status told_operands(const rule *r, const pln_type *told) {
+static pln_status infer_operands_back(const rule *r, const pln_type *inferred) {
   for (uint32_t i = 0; i < r->n->count; i++) {
     pln_type type;
-    if (!told[i] || !r->g->open[operand(r, i)])
+    if (!inferred[i] || !r->g->open[nth_operand_term(r, i)])
       continue;
-    PLN_TRY(pln_unifier_open(&r->t->u, told[i], &type));
+    PLN_TRY(pln_unifier_open(&r->t->u, inferred[i], &type));
     PLN_TRY(equate(r, "types do not match", type, operand_term(r, i)));
   }
   return PLN_OK;
@@ -177,10 +180,10 @@ static pln_status known_result(const rule *r, pln_type *out) {
 
 /* What is refused in a file was told when it was read; nothing is known of the
  * result. */
-static pln_status infer_operator(const rule *r, pln_node *n, pln_type *told,
+static pln_status infer_operator(const rule *r, pln_node *n, pln_type *inferred,
                                  pln_value *value) {
   size_t mark = pln_diag_count(r->t->engine);
-  pln_status status = pln_infer_op_call(r->g->graph, n, told, value);
+  pln_status status = pln_infer_op_call(r->g->graph, n, inferred, value);
   if (status == PLN_OK || status == PLN_ERR_NOMEM || !r->t->lenient)
     return status;
   if (pln_diag_ran_out(r->t->engine, mark))
@@ -196,27 +199,27 @@ static pln_status infer_operator(const rule *r, pln_node *n, pln_type *told,
  * result. */
 static pln_status ask_operator(const rule *r) {
   pln_engine *e = r->t->engine;
-  pln_type few[16] = {0}, *told = few;
+  pln_type few[16] = {0}, *inferred = few;
   pln_node n = r->g->graph->nodes[r->ref];
   pln_value value;
   PLN_TRY(known_result(r, &n.type));
-  size_t size = r->n->count * sizeof *told;
-  if (size > sizeof few && !(told = pln_mem_zeroed(e, size)))
+  size_t size = r->n->count * sizeof *inferred;
+  if (size > sizeof few && !(inferred = pln_mem_zeroed(e, size)))
     return pln_nomem(e);
-  pln_status status = infer_operator(r, &n, told, &value);
+  pln_status status = infer_operator(r, &n, inferred, &value);
   if (status == PLN_OK)
-    status = told_operands(r, told);
-  if (told != few)
-    pln_mem_free(e, told, size);
+    status = infer_operands_back(r, inferred);
+  if (inferred != few)
+    pln_mem_free(e, inferred, size);
   return status;
 }
 
 /* Something is known of the result or of one operand, and nothing of another.
  */
-static bool may_be_told(const rule *r) {
+static bool has_inferable_operand(const rule *r) {
   bool some = !r->g->open[r->ref], none = false;
   for (uint32_t i = 0; i < r->n->count; i++) {
-    pln_type type = r->g->graph->nodes[operand(r, i)].type;
+    pln_type type = r->g->graph->nodes[nth_operand_term(r, i)].type;
     some |= type != 0;
     none |= type == 0;
   }
@@ -224,8 +227,8 @@ static bool may_be_told(const rule *r) {
 }
 
 /* Only operands that wait for something are told anything. */
-pln_status pln_typing_tell_back(pln_typing *t, pln_typed_graph *g,
-                                pln_ref ref) {
+pln_status pln_inferencer_infer_operands(pln_inferencer *t,
+                                         pln_inferencer_graph *g, pln_ref ref) {
   rule r = {t, g, ref, &g->old->nodes[ref]};
   pln_type unknown, type;
   PLN_TRY(known_result(&r, &type));
@@ -239,7 +242,7 @@ static pln_status operator_rule(const rule *r, bool last) {
   pln_type unknown, type;
   pln_value value = 0;
   PLN_TRY(settle_operands(r, &unknown));
-  if (unknown && may_be_told(r)) {
+  if (unknown && has_inferable_operand(r)) {
     PLN_TRY(ask_operator(r));
     PLN_TRY(settle_operands(r, &unknown));
   }
@@ -276,10 +279,10 @@ static pln_status settle_parts(const rule *r, pln_type *function) {
   pln_status status = PLN_OK;
   for (uint32_t i = 0; i < n && status == PLN_OK; i++) {
     pln_type unknown = 0;
-    status = pln_unifier_resolve(&r->t->u, pln_type_part(e, *function, i),
+    status = pln_unifier_resolve(&r->t->u, pln_type_part_at(e, *function, i),
                                  &parts[i], &unknown);
     if (unknown)
-      parts[i] = pln_type_part(e, *function, i);
+      parts[i] = pln_type_part_at(e, *function, i);
   }
   if (status == PLN_OK)
     status = pln_type_with_parts(e, *function, parts, function);
@@ -292,9 +295,9 @@ static pln_status settle_parts(const rule *r, pln_type *function) {
 static pln_status apply_known(const rule *r, pln_type function) {
   pln_engine *e = r->t->engine;
   uint32_t n = pln_type_n_parts(e, function) - 1;
-  pln_type result = known(r, pln_type_part(e, function, n));
-  bool wait =
-      pln_type_n_vars(e, function) > 0 && kind_of(r, result) == PLN_TYPE_HOLE;
+  pln_type result = known(r, pln_type_part_at(e, function, n));
+  bool wait = pln_type_n_vars(e, function) > 0 &&
+              resolved_type_kind(r, result) == PLN_TYPE_HOLE;
   if (n + 1 != r->n->count)
     return pln_diag_error(e, PLN_ERR_TYPE, NULL,
                           "the function takes %u argument%s, got %u", n,
@@ -306,16 +309,16 @@ static pln_status apply_known(const rule *r, pln_type function) {
   for (uint32_t i = 0; i < n; i++) {
     char what[40];
     bool fits;
-    pln_type param = pln_type_part(e, function, i);
+    pln_type param = pln_type_part_at(e, function, i);
     PLN_TRY(pln_unify(&r->t->u, param, operand_term(r, i + 1), &fits));
     if (fits)
       continue;
     snprintf(what, sizeof what, "argument %u", i + 1);
-    PLN_TRY(differ(r, what, param, operand_term(r, i + 1)));
+    PLN_TRY(report_type_difference(r, what, param, operand_term(r, i + 1)));
   }
   if (wait)
     return wait_for(r, result);
-  PLN_TRY(is_of(r, pln_type_part(e, function, n)));
+  PLN_TRY(is_of(r, pln_type_part_at(e, function, n)));
   return obey_relations(r, function);
 }
 
@@ -332,9 +335,9 @@ static pln_status apply_unknown(const rule *r, pln_type hole) {
 
 static pln_status apply_rule(const rule *r) {
   pln_type function = known(r, operand_term(r, 0));
-  if (kind_of(r, function) == PLN_TYPE_FUNC)
+  if (resolved_type_kind(r, function) == PLN_TYPE_FUNC)
     return apply_known(r, function);
-  if (kind_of(r, function) == PLN_TYPE_HOLE)
+  if (resolved_type_kind(r, function) == PLN_TYPE_HOLE)
     return apply_unknown(r, function);
   return pln_diag_error(r->t->engine, PLN_ERR_TYPE, NULL,
                         "what is called is no function");
@@ -350,7 +353,7 @@ static pln_status call_operator(const rule *r, pln_builder *b,
     return pln_nomem(e);
   pln_status status = PLN_OK;
   for (uint32_t i = 0; i < n && status == PLN_OK; i++)
-    status = pln_build_var(b, 0, pln_type_part(e, function, i), 0, &args[i]);
+    status = pln_build_var(b, 0, pln_type_part_at(e, function, i), 0, &args[i]);
   if (status == PLN_OK)
     status = pln_build_call(b, r->n->data, 0, 0, n, args, &call);
   if (status == PLN_OK)
@@ -362,13 +365,13 @@ static pln_status call_operator(const rule *r, pln_builder *b,
 static pln_status op_rule(const rule *r) {
   pln_engine *e = r->t->engine;
   pln_type function = known(r, term(r, r->ref)), closed, unknown, ret = 0;
-  if (kind_of(r, function) == PLN_TYPE_HOLE)
+  if (resolved_type_kind(r, function) == PLN_TYPE_HOLE)
     return wait_for(r, function);
-  if (kind_of(r, function) != PLN_TYPE_FUNC)
+  if (resolved_type_kind(r, function) != PLN_TYPE_FUNC)
     return pln_diag_error(e, PLN_ERR_TYPE, NULL, "an operator is a function");
   uint32_t n = pln_type_n_parts(e, function) - 1;
   for (uint32_t i = 0; i < n; i++) {
-    pln_type param = pln_type_part(e, function, i);
+    pln_type param = pln_type_part_at(e, function, i);
     PLN_TRY(pln_unifier_resolve(&r->t->u, param, &closed, &unknown));
     if (unknown)
       return wait_for(r, unknown);
@@ -380,7 +383,7 @@ static pln_status op_rule(const rule *r) {
   pln_builder_free(b);
   PLN_TRY(status);
   PLN_TRY(pln_unifier_open(&r->t->u, ret, &ret));
-  return equate(r, "the result", pln_type_part(e, function, n), ret);
+  return equate(r, "the result", pln_type_part_at(e, function, n), ret);
 }
 
 /* ------------------------------------------------------ functions, globals */
@@ -390,13 +393,13 @@ static pln_status function_rule(const rule *r) {
   pln_type function = term(r, r->ref);
   pln_ref result = r->g->old->scopes[r->n->data].result;
   uint32_t n = pln_type_n_parts(e, function);
-  return equate(r, "the function's result", pln_type_part(e, function, n - 1),
-                term(r, result));
+  return equate(r, "the function's result",
+                pln_type_part_at(e, function, n - 1), term(r, result));
 }
 
 /* The function's term, when it is typed along; else what the module knows. */
 static pln_type signature(const rule *r) {
-  const pln_typing *t = r->t;
+  const pln_inferencer *t = r->t;
   uint32_t i = PLN_NONE;
   if (t->module)
     i = pln_module_find(t->module, r->n->data);
@@ -405,7 +408,7 @@ static pln_type signature(const rule *r) {
   uint32_t along = t->along ? t->along[i] : 0;
   if (along)
     return t->graphs[along - 1].terms[t->graphs[along - 1].old->root];
-  const pln_graph *f = pln_module_function(t->module, i);
+  const pln_graph *f = pln_module_function_at(t->module, i);
   return f->nodes[f->root].type;
 }
 
@@ -442,7 +445,7 @@ static pln_status join_known(const rule *r, pln_type a, pln_type b) {
   pln_type both;
   PLN_TRY(pln_type_join(r->t->engine, a, b, &both, &conflict));
   if (conflict)
-    return differ(r, "the branches of an If", a, b);
+    return report_type_difference(r, "the branches of an If", a, b);
   return is_of(r, both);
 }
 
@@ -452,7 +455,7 @@ static pln_status if_rule(const rule *r) {
   const pln_scope_row *first = &g->scopes[r->n->data];
   pln_type a = term(r, first->result), b, cond = known(r, operand_term(r, 0));
   b = term(r, g->scopes[first->next].result);
-  if (kind_of(r, cond) == PLN_TYPE_HOLE) {
+  if (resolved_type_kind(r, cond) == PLN_TYPE_HOLE) {
     pln_type boolean;
     PLN_TRY(pln_type_tensor(e, PLN_BOOL, 0, NULL, &boolean));
     PLN_TRY(equate(r, "the condition", boolean, cond));
@@ -466,7 +469,7 @@ static pln_status if_rule(const rule *r) {
   a = term(r, first->result);
   b = term(r, g->scopes[first->next].result);
   PLN_TRY(equate(r, "the branches of an If", a, b));
-  return is_of(r, pln_less_generic(e, known(r, a), known(r, b)));
+  return is_of(r, pln_most_specific_type(e, known(r, a), known(r, b)));
 }
 
 static pln_status match_rule(const rule *r) {
@@ -478,8 +481,8 @@ static pln_status match_rule(const rule *r) {
 }
 
 /* The data of a Match comes before its arms. */
-pln_ref pln_clause_data(const pln_typed_graph *g, pln_ref clause) {
-  pln_ref owner = g->old->scopes[g->home[clause]].owner;
+pln_ref pln_clause_data(const pln_inferencer_graph *g, pln_ref clause) {
+  pln_ref owner = g->old->scopes[g->node_scope[clause]].owner;
   if (owner == PLN_NONE || g->old->nodes[owner].kind != PLN_MATCH)
     return PLN_NONE;
   return pln_operand(g->old, owner, 0);
@@ -506,9 +509,9 @@ static pln_status pattern_rule(const rule *r) {
                           n == 1 ? "" : "s", r->n->count);
   PLN_TRY(pln_unifier_instantiate(&r->t->u, type, &type));
   for (uint32_t i = 0; i < n; i++)
-    PLN_TRY(equate(r, "a field of the pattern", pln_type_part(e, type, i),
+    PLN_TRY(equate(r, "a field of the pattern", pln_type_part_at(e, type, i),
                    operand_term(r, i)));
-  return is_of(r, pln_type_part(e, type, n));
+  return is_of(r, pln_type_part_at(e, type, n));
 }
 
 /* -------------------------------------------------------------- references */
@@ -519,18 +522,18 @@ static pln_status ref_rule(const rule *r) {
     content = operand_term(r, 0);
   else
     content = r->n->kind == PLN_REF_READ ? term(r, r->ref) : operand_term(r, 1);
-  PLN_TRY(make(r, PLN_TYPE_REF, 1, &content, &cell));
+  PLN_TRY(make_type_term(r, PLN_TYPE_REF, 1, &content, &cell));
   if (r->n->kind == PLN_REF_CREATE)
     return is_of(r, cell);
   PLN_TRY(equate(r, "the reference", cell, operand_term(r, 0)));
   if (r->n->kind == PLN_REF_READ)
     return PLN_OK;
-  PLN_TRY(make(r, PLN_TYPE_TUPLE, 0, NULL, &content));
+  PLN_TRY(make_type_term(r, PLN_TYPE_TUPLE, 0, NULL, &content));
   return is_of(r, content);
 }
 
-pln_status pln_typing_rule(pln_typing *t, pln_typed_graph *g, pln_ref ref,
-                           bool last) {
+pln_status pln_constraint_rule(pln_inferencer *t, pln_inferencer_graph *g,
+                               pln_ref ref, bool last) {
   rule r = {t, g, ref, &g->old->nodes[ref]};
   PLN_TRY(pln_poll(t->engine));
   switch ((pln_kind)r.n->kind) {

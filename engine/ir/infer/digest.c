@@ -13,21 +13,22 @@
 #include "ir/graph/describe.h"
 #include "ir/infer/apply.h"
 
-uint64_t pln_typed_scopes(const pln_graph *g, const pln_node *n, uint64_t h) {
+uint64_t pln_type_digest_scopes(const pln_graph *g, const pln_node *n,
+                                uint64_t h) {
   for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next) {
     const pln_scope_row *row = &g->scopes[s];
     uint32_t params = n->kind == PLN_FUNCTION && !n->count ? row->n_params : 0;
     if (row->result != PLN_NONE)
-      h = pln_typed_word(h, g->nodes[row->result].type);
-    h = pln_typed_word(h, row->type_params);
+      h = pln_type_digest_mix(h, g->nodes[row->result].type);
+    h = pln_type_digest_mix(h, row->type_params);
     for (uint32_t i = 0; i < params; i++)
-      h = pln_typed_word(h, (uint64_t)g->nodes[row->begin + i].type << 32);
+      h = pln_type_digest_mix(h, (uint64_t)g->nodes[row->begin + i].type << 32);
   }
   return h;
 }
 
-void pln_typed_from_note(pln_graph *graph, pln_ref node) {
-  graph->typed_from[node] = pln_typed_digest(graph, &graph->nodes[node]);
+void pln_type_digest_record(pln_graph *graph, pln_ref node) {
+  graph->typed_from[node] = pln_type_digest(graph, &graph->nodes[node]);
 }
 
 /* ------------------------------------------------------------------- asking
@@ -42,7 +43,7 @@ static pln_status contradicts(const pln_graph *g, pln_type inferred,
                         pln_describe_type(g->engine, own, &b));
 }
 
-static pln_status ask(const pln_graph *g, pln_ref node) {
+static pln_status infer_again(const pln_graph *g, pln_ref node) {
   const pln_node *n = &g->nodes[node];
   pln_node again = *n;
   pln_value value = 0;
@@ -52,8 +53,8 @@ static pln_status ask(const pln_graph *g, pln_ref node) {
   pln_builder b = {
       .engine = g->engine, .graph = (pln_graph *)(uintptr_t)g, .in = PLN_NONE};
   if (n->kind == PLN_FUNCTION && n->type)
-    again.type = pln_type_part(g->engine, n->type,
-                               pln_type_n_parts(g->engine, n->type) - 1);
+    again.type = pln_type_part_at(g->engine, n->type,
+                                  pln_type_n_parts(g->engine, n->type) - 1);
   if (n->kind == PLN_MATCH && pln_owns(n))
     PLN_TRY(pln_check_patterns(g, n));
   PLN_TRY(pln_infer_type(&b, &again, &value));
@@ -62,9 +63,9 @@ static pln_status ask(const pln_graph *g, pln_ref node) {
 }
 
 pln_status pln_graph_check_type(const pln_graph *graph, pln_ref node) {
-  pln_status status = ask(graph, node);
+  pln_status status = infer_again(graph, node);
   if (status == PLN_ERR_TYPE) {
-    pln_blame_node(graph, node);
+    pln_annotate_node(graph, node);
     pln_note_node(graph, node);
   }
   return status;

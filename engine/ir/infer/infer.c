@@ -17,8 +17,8 @@ enum { FEW_RESULTS = 16 };
 
 /* -------------------------------------------------------------------- join */
 
-static pln_status join_tensors(pln_engine *e, pln_type a, pln_type b,
-                               pln_type *out, bool *conflict) {
+static pln_status join_tensor_types(pln_engine *e, pln_type a, pln_type b,
+                                    pln_type *out, bool *conflict) {
   pln_dtype da = pln_type_dtype(e, a), db = pln_type_dtype(e, b);
   bool alike = pln_type_number(e, a) == pln_type_number(e, b);
   if ((da != db && da && db) || !alike) {
@@ -47,14 +47,14 @@ static pln_status join_tensors(pln_engine *e, pln_type a, pln_type b,
 
 /* Tuples are joined field by field; fields that are no tensors are unified, so
  * that nothing recurses. */
-static pln_status join_field(pln_engine *e, pln_type a, pln_type b,
-                             pln_type *out, bool *conflict) {
+static pln_status join_field_types(pln_engine *e, pln_type a, pln_type b,
+                                   pln_type *out, bool *conflict) {
   *out = a == b ? a : 0;
   if (a == b || !a || !b)
     return PLN_OK;
-  if (pln_type_kind_of(e, a) == PLN_TYPE_TENSOR &&
-      pln_type_kind_of(e, b) == PLN_TYPE_TENSOR)
-    return join_tensors(e, a, b, out, conflict);
+  if (pln_type_get_kind(e, a) == PLN_TYPE_TENSOR &&
+      pln_type_get_kind(e, b) == PLN_TYPE_TENSOR)
+    return join_tensor_types(e, a, b, out, conflict);
   bool fits;
   PLN_TRY(pln_type_unify(e, a, b, out, &fits));
   if (!fits)
@@ -63,8 +63,8 @@ static pln_status join_field(pln_engine *e, pln_type a, pln_type b,
   return PLN_OK;
 }
 
-static pln_status join_tuples(pln_engine *e, pln_type a, pln_type b,
-                              pln_type *out, bool *conflict) {
+static pln_status join_tuple_types(pln_engine *e, pln_type a, pln_type b,
+                                   pln_type *out, bool *conflict) {
   uint32_t n = pln_type_n_parts(e, a);
   if (n != pln_type_n_parts(e, b)) {
     *conflict = true;
@@ -75,8 +75,8 @@ static pln_status join_tuples(pln_engine *e, pln_type a, pln_type b,
     return pln_nomem(e);
   pln_status status = PLN_OK;
   for (uint32_t i = 0; i < n && status == PLN_OK; i++)
-    status = join_field(e, pln_type_part(e, a, i), pln_type_part(e, b, i),
-                        &parts[i], conflict);
+    status = join_field_types(e, pln_type_part_at(e, a, i),
+                              pln_type_part_at(e, b, i), &parts[i], conflict);
   if (status == PLN_OK)
     status = pln_type_make(e, PLN_TYPE_TUPLE, 0, n, parts, out);
   pln_mem_free(e, parts, n * sizeof *parts);
@@ -87,10 +87,10 @@ pln_status pln_type_join(pln_engine *engine, pln_type a, pln_type b,
                          pln_type *out, bool *conflict) {
   *conflict = false;
   *out = 0;
-  if (pln_type_kind_of(engine, a) == PLN_TYPE_TUPLE &&
-      pln_type_kind_of(engine, b) == PLN_TYPE_TUPLE && a != b)
-    return join_tuples(engine, a, b, out, conflict);
-  return join_field(engine, a, b, out, conflict);
+  if (pln_type_get_kind(engine, a) == PLN_TYPE_TUPLE &&
+      pln_type_get_kind(engine, b) == PLN_TYPE_TUPLE && a != b)
+    return join_tuple_types(engine, a, b, out, conflict);
+  return join_field_types(engine, a, b, out, conflict);
 }
 
 /* ------------------------------------------------------------------- calls */
@@ -108,7 +108,7 @@ static pln_status check_arity(const pln_infer *call, const pln_op_info *row) {
 
 /* What no operator computes with: it has no elements. */
 static bool has_no_elements(const pln_engine *e, pln_type type) {
-  pln_type_kind kind = pln_type_kind_of(e, type);
+  pln_type_kind kind = pln_type_get_kind(e, type);
   return kind == PLN_TYPE_TUPLE || kind == PLN_TYPE_FUNC ||
          kind == PLN_TYPE_REF || kind == PLN_TYPE_CALL;
 }
@@ -122,18 +122,18 @@ static pln_status refuse_operand(const pln_infer *call, const char *name,
 }
 
 static bool is_container(const pln_engine *e, pln_type type) {
-  pln_type_kind kind = pln_type_kind_of(e, type);
+  pln_type_kind kind = pln_type_get_kind(e, type);
   return kind == PLN_TYPE_SEQUENCE || kind == PLN_TYPE_OPTIONAL ||
          kind == PLN_TYPE_MAP;
 }
 
 /* Whether all fields of a type that is a tuple have elements. */
 static bool is_tuple_of_tensors(const pln_engine *e, pln_type type) {
-  if (pln_type_kind_of(e, type) != PLN_TYPE_TUPLE)
+  if (pln_type_get_kind(e, type) != PLN_TYPE_TUPLE)
     return false;
   for (uint32_t i = 0; i < pln_type_n_parts(e, type); i++)
-    if (has_no_elements(e, pln_type_part(e, type, i)) ||
-        is_container(e, pln_type_part(e, type, i)))
+    if (has_no_elements(e, pln_type_part_at(e, type, i)) ||
+        is_container(e, pln_type_part_at(e, type, i)))
       return false;
   return true;
 }
@@ -224,9 +224,9 @@ static pln_effect closures_effect(const pln_graph *g, const pln_node *n) {
   pln_effect effect = PLN_EFFECT_NONE;
   for (uint32_t i = 0; i < n->count; i++) {
     const pln_node *arg = &g->nodes[g->operands[n->first + i]];
-    pln_effect latent = pln_latent(arg);
-    if (arg->kind == PLN_FUNCTION && latent > effect)
-      effect = latent;
+    pln_effect call_effect = pln_node_call_effect(arg);
+    if (arg->kind == PLN_FUNCTION && call_effect > effect)
+      effect = call_effect;
   }
   return effect;
 }
@@ -273,7 +273,7 @@ static pln_effect apply_effect(const pln_graph *g, const pln_node *n) {
   const pln_node *callee = &g->nodes[g->operands[n->first]];
   if (callee->kind == PLN_FUNCTION || callee->kind == PLN_GLOBAL_VAR ||
       callee->flags & PLN_NODE_BOUND)
-    return pln_latent(callee);
+    return pln_node_call_effect(callee);
   return callee->kind == PLN_CONSTRUCTOR ? PLN_EFFECT_NONE : PLN_EFFECT_UNKNOWN;
 }
 
@@ -325,14 +325,14 @@ static pln_status infer_get(const pln_builder *b, pln_node *n) {
   n->type = 0;
   if (!tuple)
     return PLN_OK;
-  if (pln_type_kind_of(b->engine, tuple) != PLN_TYPE_TUPLE)
+  if (pln_type_get_kind(b->engine, tuple) != PLN_TYPE_TUPLE)
     return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
                           "field %u is taken from what is no tuple", n->data);
   uint32_t fields = pln_type_n_parts(b->engine, tuple);
   if (n->data >= fields)
     return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
                           "field %u of a tuple of %u fields", n->data, fields);
-  n->type = pln_type_part(b->engine, tuple, n->data);
+  n->type = pln_type_part_at(b->engine, tuple, n->data);
   return PLN_OK;
 }
 
@@ -470,8 +470,8 @@ static pln_status check_written(const pln_builder *b, const pln_node *n,
   pln_type value = g->nodes[g->operands[n->first + 1]].type, both;
   bool fits = true;
   if (ref)
-    PLN_TRY(pln_type_unify(b->engine, pln_type_part(b->engine, ref, 0), value,
-                           &both, &fits));
+    PLN_TRY(pln_type_unify(b->engine, pln_type_part_at(b->engine, ref, 0),
+                           value, &both, &fits));
   if (fits)
     return PLN_OK;
   return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
@@ -482,7 +482,7 @@ static pln_status infer_ref(const pln_builder *b, pln_node *n) {
   pln_type type = b->graph->nodes[b->graph->operands[n->first]].type;
   if (n->kind == PLN_REF_CREATE)
     return pln_type_make(b->engine, PLN_TYPE_REF, 0, 1, &type, &n->type);
-  if (type && pln_type_kind_of(b->engine, type) != PLN_TYPE_REF)
+  if (type && pln_type_get_kind(b->engine, type) != PLN_TYPE_REF)
     return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
                           "%s of what is no reference",
                           pln_kind_name((pln_kind)n->kind));
@@ -490,7 +490,7 @@ static pln_status infer_ref(const pln_builder *b, pln_node *n) {
     PLN_TRY(check_written(b, n, type));
     return pln_type_make(b->engine, PLN_TYPE_TUPLE, 0, 0, NULL, &n->type);
   }
-  n->type = type ? pln_type_part(b->engine, type, 0) : 0;
+  n->type = type ? pln_type_part_at(b->engine, type, 0) : 0;
   return PLN_OK;
 }
 
@@ -514,8 +514,8 @@ static void infer_effect(const pln_builder *b, pln_node *n) {
     return;
   case PLN_LET: pln_graph_bind_effect(b->graph, n); return;
   case PLN_FUNCTION:
-    n->flags = (uint8_t)((n->flags & ~PLN_NODE_LATENT) |
-                         (scopes_effect(b, n) << PLN_NODE_LATENT_SHIFT));
+    n->flags = (uint8_t)((n->flags & ~PLN_NODE_CALL_EFFECT) |
+                         (scopes_effect(b, n) << PLN_NODE_CALL_EFFECT_SHIFT));
     return;
   case PLN_LET_BLOCK:
   case PLN_IF:
@@ -558,7 +558,7 @@ static pln_status infer_kind(pln_builder *b, pln_node *n, pln_value *value) {
   pln_kind_class kind_class = pln_kinds[n->kind].kind_class;
   if (kind_class == PLN_CLASS_PRIM || kind_class == PLN_CLASS_STMT ||
       n->kind == PLN_PRIM_FUNC)
-    return pln_infer_loop_level(b, n);
+    return pln_infer_tir(b, n);
   infer_effect(b, n);
   return pln_infer_type(b, n, value);
 }
@@ -594,17 +594,17 @@ pln_status pln_builder_infer(pln_builder *b, pln_ref node) {
     status = forget_type(b, &n, &value);
   }
   if (status == PLN_ERR_TYPE)
-    pln_blame_node(b->graph, node);
+    pln_annotate_node(b->graph, node);
   if (status != PLN_OK)
     return status;
   b->graph->nodes[node] = n;
   b->graph->values[node] = value;
-  pln_typed_from_note(b->graph, node);
+  pln_type_digest_record(b->graph, node);
   if (refused)
     b->graph->typed_from[node] = PLN_TYPED_REFUSED;
-  pln_scope home = b->home[node];
+  pln_scope node_scope = b->node_scope[node];
   uint8_t effect = n.flags & PLN_NODE_EFFECT;
-  if (home != PLN_NONE && effect > b->effects[home])
-    b->effects[home] = effect;
+  if (node_scope != PLN_NONE && effect > b->effects[node_scope])
+    b->effects[node_scope] = effect;
   return PLN_OK;
 }

@@ -15,24 +15,24 @@
 
 /* ---------------------------------------------------------------- lifetime */
 
-void pln_typing_init(pln_typing *t, pln_engine *engine,
-                     const pln_module *module) {
-  *t = (pln_typing){.engine = engine, .module = module};
+void pln_inferencer_init(pln_inferencer *t, pln_engine *engine,
+                         const pln_module *module) {
+  *t = (pln_inferencer){.engine = engine, .module = module};
   t->lenient = module && pln_module_was_onnx(module);
   t->most_refused = PLN_MOST_REFUSED;
   pln_unifier_init(&t->u, engine);
 }
 
-static void free_graph(pln_engine *e, pln_typed_graph *g) {
+static void free_graph(pln_engine *e, pln_inferencer_graph *g) {
   size_t n = g->old->n_nodes;
   pln_mem_free(e, g->terms, n * sizeof *g->terms);
   pln_mem_free(e, g->open, n * sizeof *g->open);
   pln_mem_free(e, g->refused, n * sizeof *g->refused);
-  pln_mem_free(e, g->home, n * sizeof *g->home);
+  pln_mem_free(e, g->node_scope, n * sizeof *g->node_scope);
   pln_graph_release(g->graph);
 }
 
-void pln_typing_free(pln_typing *t) {
+void pln_inferencer_free(pln_inferencer *t) {
   for (uint32_t i = 0; i < t->n_graphs; i++)
     free_graph(t->engine, &t->graphs[i]);
   pln_mem_free(t->engine, t->graphs, t->cap_graphs * sizeof *t->graphs);
@@ -64,7 +64,7 @@ static bool is_loose(const pln_engine *e, pln_type type) {
   return pln_type_flags(e, type) & PLN_TYPE_HAS_OPEN_TENSOR;
 }
 
-static bool uses_open(const pln_typed_graph *g, const pln_node *n) {
+static bool uses_open(const pln_inferencer_graph *g, const pln_node *n) {
   const pln_graph *old = g->old;
   for (uint32_t i = 0; i < n->count; i++)
     if (g->open[old->operands[n->first + i]])
@@ -78,19 +78,19 @@ static bool uses_open(const pln_typed_graph *g, const pln_node *n) {
 }
 
 /* More may be known of a function than when it was mentioned. */
-static bool is_outdated(const pln_typing *t, const pln_node *n) {
+static bool is_outdated(const pln_inferencer *t, const pln_node *n) {
   if (n->kind != PLN_GLOBAL_VAR || !t->module || !is_loose(t->engine, n->type))
     return false;
   uint32_t i = pln_module_find(t->module, n->data);
   if (i == PLN_NONE)
     return false;
-  const pln_graph *f = pln_module_function(t->module, i);
+  const pln_graph *f = pln_module_function_at(t->module, i);
   return (t->along && t->along[i]) || f->nodes[f->root].type != n->type;
 }
 
 /* Open is what is incomplete, and what says little because it was inferred from
  * that; a let passes it on to its variable. */
-static void find_open(const pln_typing *t, pln_typed_graph *g) {
+static void find_open(const pln_inferencer *t, pln_inferencer_graph *g) {
   const pln_engine *e = t->engine;
   for (pln_ref ref = 0; ref < g->old->n_nodes; ref++) {
     const pln_node *n = &g->old->nodes[ref];
@@ -109,14 +109,14 @@ static void find_open(const pln_typing *t, pln_typed_graph *g) {
 
 /* Parameters stand before their function. A result that was not declared is
  * that of the body. */
-static pln_status function_term(pln_typing *t, pln_typed_graph *g,
+static pln_status function_term(pln_inferencer *t, pln_inferencer_graph *g,
                                 pln_ref ref) {
   pln_engine *e = t->engine;
   const pln_node *n = &g->old->nodes[ref];
   const pln_scope_row *row = &g->old->scopes[n->data];
   pln_type ret = 0;
-  if (pln_type_kind_of(e, n->type) == PLN_TYPE_FUNC)
-    ret = pln_type_part(e, n->type, pln_type_n_parts(e, n->type) - 1);
+  if (pln_type_get_kind(e, n->type) == PLN_TYPE_FUNC)
+    ret = pln_type_part_at(e, n->type, pln_type_n_parts(e, n->type) - 1);
   if (g->open[row->result] && ret == g->old->nodes[row->result].type)
     ret = 0;
   PLN_TRY(pln_unifier_open(&t->u, ret, &ret));
@@ -127,7 +127,8 @@ static pln_status function_term(pln_typing *t, pln_typed_graph *g,
   return pln_type_generic(e, g->terms[ref], row->type_params, &g->terms[ref]);
 }
 
-static pln_status first_term(pln_typing *t, pln_typed_graph *g, pln_ref ref) {
+static pln_status first_term(pln_inferencer *t, pln_inferencer_graph *g,
+                             pln_ref ref) {
   const pln_node *n = &g->old->nodes[ref];
   g->terms[ref] = n->type;
   if (!g->open[ref] && n->kind != PLN_OP)
@@ -141,7 +142,7 @@ static pln_status first_term(pln_typing *t, pln_typed_graph *g, pln_ref ref) {
 
 /* The type of a variable that a let was given says no more than its value does;
  * what was inferred of that without knowing its operands is found anew. */
-static pln_status loosen_lets(pln_typing *t, pln_typed_graph *g) {
+static pln_status relax_lets(pln_inferencer *t, pln_inferencer_graph *g) {
   for (pln_ref ref = 0; ref < g->old->n_nodes; ref++) {
     if (g->old->nodes[ref].kind != PLN_LET)
       continue;
@@ -149,47 +150,47 @@ static pln_status loosen_lets(pln_typing *t, pln_typed_graph *g) {
     pln_type type = g->old->nodes[lr[0]].type;
     if (g->open[lr[0]] && g->open[lr[1]] && is_loose(t->engine, type) &&
         type == g->old->nodes[lr[1]].type)
-      PLN_TRY(pln_unifier_loosen(&t->u, type, &g->terms[lr[0]]));
+      PLN_TRY(pln_unifier_resolve_relaxed(&t->u, type, &g->terms[lr[0]]));
   }
   return PLN_OK;
 }
 
-static pln_status fill(pln_typing *t, pln_typed_graph *g) {
+static pln_status alloc_node_terms(pln_inferencer *t, pln_inferencer_graph *g) {
   size_t n = g->old->n_nodes;
   g->terms = pln_mem_zeroed(t->engine, n * sizeof *g->terms);
-  g->home = pln_mem_new(t->engine, n * sizeof *g->home);
+  g->node_scope = pln_mem_new(t->engine, n * sizeof *g->node_scope);
   g->open = pln_mem_zeroed(t->engine, n * sizeof *g->open);
   g->refused = pln_mem_zeroed(t->engine, n * sizeof *g->refused);
-  if (!g->terms || !g->home || !g->open || !g->refused)
+  if (!g->terms || !g->node_scope || !g->open || !g->refused)
     return pln_nomem(t->engine);
   find_open(t, g);
-  pln_graph_homes(g->old, g->home);
+  pln_graph_node_scopes(g->old, g->node_scope);
   PLN_TRY(pln_graph_copy(g->old, &g->graph));
   for (pln_ref ref = 0; ref < n; ref++) {
     PLN_TRY(pln_poll_round(t->engine, ref));
     PLN_TRY(first_term(t, g, ref));
   }
-  return loosen_lets(t, g);
+  return relax_lets(t, g);
 }
 
-pln_status pln_typing_add(pln_typing *t, pln_symbol name,
-                          const pln_graph *graph) {
+pln_status pln_inferencer_add(pln_inferencer *t, pln_symbol name,
+                              const pln_graph *graph) {
   if (graph->n_nodes > UINT32_MAX / 2 - t->n_ids)
     return pln_diag_error(t->engine, PLN_ERR_LIMIT, NULL,
                           "functions that call each other have more than 2^31 "
                           "nodes");
   PLN_TRY(pln_mem_grow(t->engine, (void **)&t->graphs, &t->cap_graphs,
                        (size_t)t->n_graphs + 1, sizeof *t->graphs));
-  pln_typed_graph *g = &t->graphs[t->n_graphs++];
-  *g = (pln_typed_graph){.name = name, .old = graph, .base = t->n_ids};
+  pln_inferencer_graph *g = &t->graphs[t->n_graphs++];
+  *g = (pln_inferencer_graph){.name = name, .old = graph, .base = t->n_ids};
   t->n_ids += graph->n_nodes;
-  return fill(t, g);
+  return alloc_node_terms(t, g);
 }
 
 /* ----------------------------------------------------------------- solving */
 
 /* The graph whose node waits under `id`. */
-static pln_typed_graph *graph_of(pln_typing *t, uint32_t id) {
+static pln_inferencer_graph *graph_of(pln_inferencer *t, uint32_t id) {
   uint32_t low = 0, high = t->n_graphs;
   while (high - low > 1) {
     uint32_t middle = low + (high - low) / 2;
@@ -203,49 +204,51 @@ static pln_typed_graph *graph_of(pln_typing *t, uint32_t id) {
 
 /* Contradictions are told up to a number; what one has left open is of any
  * type, so that it is told once. */
-static pln_status take_refusal(pln_typing *t, pln_typed_graph *g, pln_ref ref,
-                               pln_status status) {
+static pln_status record_refusal(pln_inferencer *t, pln_inferencer_graph *g,
+                                 pln_ref ref, pln_status status) {
   if (status != PLN_ERR_TYPE)
     return status;
   const pln_node *n = &g->old->nodes[ref];
   pln_ref at = n->kind == PLN_CLAUSE ? pln_operand(g->old, ref, 0) : ref;
-  PLN_TRY(pln_blame_node_of(g->graph, at, g->name));
+  PLN_TRY(pln_annotate_node_of(g->graph, at, g->name));
   g->refused[ref] = true;
   return ++t->n_refused < t->most_refused ? PLN_OK : status;
 }
 
-static pln_status apply_rule(pln_typing *t, pln_typed_graph *g, pln_ref ref,
-                             bool last) {
+static pln_status apply_rule(pln_inferencer *t, pln_inferencer_graph *g,
+                             pln_ref ref, bool last) {
   if (g->refused[ref])
     return PLN_OK;
-  return take_refusal(t, g, ref, pln_typing_rule(t, g, ref, last));
+  return record_refusal(t, g, ref, pln_constraint_rule(t, g, ref, last));
 }
 
-static pln_status drain(pln_typing *t) {
+static pln_status drain(pln_inferencer *t) {
   uint32_t id;
-  while (pln_unifier_ready(&t->u, &id)) {
-    pln_typed_graph *g = graph_of(t, id);
+  while (pln_unifier_next_ready(&t->u, &id)) {
+    pln_inferencer_graph *g = graph_of(t, id);
     PLN_TRY(apply_rule(t, g, id - g->base, false));
   }
   return PLN_OK;
 }
 
-pln_status pln_typing_ask(pln_typing *t, uint32_t index, pln_ref ref) {
+pln_status pln_inferencer_check_node(pln_inferencer *t, uint32_t index,
+                                     pln_ref ref) {
   PLN_TRY(apply_rule(t, &t->graphs[index], ref, false));
   return drain(t);
 }
 
 /* A rule has something to say when its node or an operand is open. */
-static bool has_to_tell(const pln_typed_graph *g, pln_ref ref) {
+static bool rule_applies(const pln_inferencer_graph *g, pln_ref ref) {
   const pln_node *n = &g->old->nodes[ref];
   pln_ref data = n->kind == PLN_CLAUSE ? pln_clause_data(g, ref) : PLN_NONE;
   return g->open[ref] || n->kind == PLN_OP || uses_open(g, n) ||
          (data != PLN_NONE && g->open[data]);
 }
 
-static pln_status ask_all(pln_typing *t, pln_typed_graph *g, bool last) {
+static pln_status ask_all(pln_inferencer *t, pln_inferencer_graph *g,
+                          bool last) {
   for (pln_ref ref = 0; ref < g->old->n_nodes; ref++) {
-    if (!has_to_tell(g, ref))
+    if (!rule_applies(g, ref))
       continue;
     PLN_TRY(apply_rule(t, g, ref, last));
     PLN_TRY(drain(t));
@@ -254,26 +257,27 @@ static pln_status ask_all(pln_typing *t, pln_typed_graph *g, bool last) {
 }
 
 /* Results that were found, users first, tell what they are made of. */
-static pln_status ask_back(pln_typing *t, pln_typed_graph *g) {
+static pln_status ask_back(pln_inferencer *t, pln_inferencer_graph *g) {
   for (pln_ref ref = g->old->n_nodes; ref-- > 0;) {
     const pln_node *n = &g->old->nodes[ref];
     PLN_TRY(pln_poll_round(t->engine, ref));
     if (n->kind != PLN_CALL || !n->data || g->refused[ref] || !uses_open(g, n))
       continue;
-    PLN_TRY(take_refusal(t, g, ref, pln_typing_tell_back(t, g, ref)));
+    PLN_TRY(
+        record_refusal(t, g, ref, pln_inferencer_infer_operands(t, g, ref)));
     PLN_TRY(drain(t));
   }
   return PLN_OK;
 }
 
 /* The last round only concerns those that have not told all they know. */
-static pln_status ask_again(pln_typing *t, pln_typed_graph *g) {
+static pln_status ask_again(pln_inferencer *t, pln_inferencer_graph *g) {
   for (pln_ref ref = 0; ref < g->old->n_nodes; ref++) {
     const pln_node *n = &g->old->nodes[ref];
     if (n->kind != PLN_CALL || !n->data || !g->open[ref])
       continue;
     pln_type found = pln_unifier_find(&t->u, g->terms[ref]);
-    if (pln_type_kind_of(t->engine, found) != PLN_TYPE_HOLE)
+    if (pln_type_get_kind(t->engine, found) != PLN_TYPE_HOLE)
       continue;
     PLN_TRY(apply_rule(t, g, ref, true));
     PLN_TRY(drain(t));
@@ -281,26 +285,26 @@ static pln_status ask_again(pln_typing *t, pln_typed_graph *g) {
   return PLN_OK;
 }
 
-pln_status pln_typing_solve(pln_typing *t) {
+pln_status pln_inferencer_solve(pln_inferencer *t) {
   for (uint32_t i = 0; i < t->n_graphs; i++)
     PLN_TRY(ask_all(t, &t->graphs[i], false));
   for (uint32_t i = t->n_graphs; i-- > 0;)
     PLN_TRY(ask_back(t, &t->graphs[i]));
   for (uint32_t i = 0; i < t->n_graphs; i++)
     PLN_TRY(ask_again(t, &t->graphs[i]));
-  pln_unifier_settle(&t->u);
+  pln_unifier_freeze(&t->u);
   return t->n_refused > 0 ? PLN_ERR_TYPE : PLN_OK;
 }
 
 /* ----------------------------------------------------------------- results */
 
 /* What was known stays known. */
-static pln_status found_type(pln_typing *t, pln_typed_graph *g, pln_ref ref,
-                             pln_type *out) {
+static pln_status found_type(pln_inferencer *t, pln_inferencer_graph *g,
+                             pln_ref ref, pln_type *out) {
   const pln_node *n = &g->old->nodes[ref];
   pln_status status = pln_unifier_resolve(&t->u, g->terms[ref], out, NULL);
   if (status == PLN_ERR_TYPE)
-    PLN_TRY(pln_blame_node_of(g->graph, ref, g->name));
+    PLN_TRY(pln_annotate_node_of(g->graph, ref, g->name));
   PLN_TRY(status);
   if (!n->type || !is_loose(t->engine, n->type))
     return PLN_OK;
@@ -309,21 +313,21 @@ static pln_status found_type(pln_typing *t, pln_typed_graph *g, pln_ref ref,
 }
 
 /* A GlobalVar is of its function's type, whatever its calls have told. */
-static pln_status global_type(pln_typing *t, pln_typed_graph *g, pln_ref ref,
-                              pln_type *out) {
+static pln_status global_type(pln_inferencer *t, pln_inferencer_graph *g,
+                              pln_ref ref, pln_type *out) {
   uint32_t i = PLN_NONE;
   if (t->module)
     i = pln_module_find(t->module, g->old->nodes[ref].data);
   if (i == PLN_NONE)
     return found_type(t, g, ref, out);
   if (t->along && t->along[i]) {
-    pln_typed_graph *callee = &t->graphs[t->along[i] - 1];
+    pln_inferencer_graph *callee = &t->graphs[t->along[i] - 1];
     *out = callee->old->nodes[callee->old->root].type;
     if (!callee->open[callee->old->root])
       return PLN_OK;
     return found_type(t, callee, callee->old->root, out);
   }
-  const pln_graph *f = pln_module_function(t->module, i);
+  const pln_graph *f = pln_module_function_at(t->module, i);
   *out = f->nodes[f->root].type;
   return PLN_OK;
 }
@@ -331,12 +335,13 @@ static pln_status global_type(pln_typing *t, pln_typed_graph *g, pln_ref ref,
 /* The rules have found types that agree. */
 static void note(pln_graph *g, pln_ref ref) {
   if (g->typed_from[ref] != PLN_TYPED_REFUSED)
-    pln_typed_from_note(g, ref);
+    pln_type_digest_record(g, ref);
 }
 
-pln_status pln_typing_result(pln_typing *t, uint32_t index, pln_graph **out) {
-  pln_typed_graph *g = &t->graphs[index];
-  bool changed = false, held;
+pln_status pln_inferencer_result(pln_inferencer *t, uint32_t index,
+                                 pln_graph **out) {
+  pln_inferencer_graph *g = &t->graphs[index];
+  bool changed = false, matches;
   for (pln_ref ref = 0; ref < g->old->n_nodes; ref++) {
     const pln_node *n = &g->old->nodes[ref];
     pln_type type = n->type;
@@ -347,10 +352,10 @@ pln_status pln_typing_result(pln_typing *t, uint32_t index, pln_graph **out) {
       PLN_TRY(found_type(t, g, ref, &type));
     g->graph->nodes[ref].type = type;
     if (g->open[ref] && pln_has_callee(n))
-      PLN_TRY(pln_settle_type_args(g->graph, ref));
+      PLN_TRY(pln_drop_redundant_type_args(g->graph, ref));
     changed = changed || type != n->type;
-    held = pln_typed_from_holds(g->old, ref);
-    if (g->open[ref] || held)
+    matches = pln_type_digest_matches(g->old, ref);
+    if (g->open[ref] || matches)
       note(g->graph, ref);
   }
   *out = pln_graph_retain(changed ? g->graph : g->old);

@@ -14,20 +14,21 @@
 
 /* ---------------------------------------------------------------- messages */
 
-enum { MOST_TOLD = 8, MOST_TEXT = 400 };
+enum { MAX_REPORTED_CASES = 8, MAX_CASE_TEXT = 400 };
 
 /* The cases of a message, as Relay has them. */
-typedef struct telling {
+typedef struct case_text {
   pln_writer w;
-  char text[MOST_TEXT + 8];
+  char text[MAX_CASE_TEXT + 8];
   size_t used;
   uint32_t n_cases;
   uint32_t *left; /* of each pattern that is open: the parts to come */
   uint32_t n_left, cap_left;
-} telling;
+} case_text;
 
-static pln_status take(void *ud, const char *data, size_t size) {
-  telling *t = ud;
+static pln_status capture_pattern_text(void *ud, const char *data,
+                                       size_t size) {
+  case_text *t = ud;
   size_t room = sizeof t->text - 1 - t->used;
   size = size < room ? size : room;
   memcpy(t->text + t->used, data, size);
@@ -36,7 +37,7 @@ static pln_status take(void *ud, const char *data, size_t size) {
   return PLN_OK;
 }
 
-static pln_status put_part(telling *t, const pln_case_part *part) {
+static pln_status put_part(case_text *t, const pln_case_part *part) {
   if (part->kind == PLN_CASE_ANY)
     pln_put_text(&t->w, "_");
   if (part->kind == PLN_CASE_CONSTRUCTOR)
@@ -58,8 +59,8 @@ static pln_status put_part(telling *t, const pln_case_part *part) {
 
 static pln_status put_case(void *ud, uint32_t n, const pln_case_part *parts,
                            bool *enough) {
-  telling *t = ud;
-  *enough = t->n_cases == MOST_TOLD || pln_writer_done(&t->w);
+  case_text *t = ud;
+  *enough = t->n_cases == MAX_REPORTED_CASES || pln_writer_done(&t->w);
   if (*enough) {
     pln_put_text(&t->w, ", ...");
     return PLN_OK;
@@ -77,9 +78,9 @@ static pln_status put_case(void *ud, uint32_t n, const pln_case_part *parts,
 
 static pln_status check_match(const pln_graph *g, pln_ref match,
                               const pln_module *module, pln_symbol function) {
-  telling t = {.used = 0};
-  pln_writer_init(&t.w, g->engine, MOST_TEXT, take, &t);
-  pln_status status = pln_each_unmatched(g, match, module, put_case, &t);
+  case_text t = {.used = 0};
+  pln_writer_init(&t.w, g->engine, MAX_CASE_TEXT, capture_pattern_text, &t);
+  pln_status status = pln_match_each_uncovered(g, match, module, put_case, &t);
   pln_status written = pln_writer_end(&t.w);
   pln_mem_free(g->engine, t.left, t.cap_left * sizeof *t.left);
   if (status == PLN_OK)
@@ -90,7 +91,7 @@ static pln_status check_match(const pln_graph *g, pln_ref match,
                             "leave out cases",
                             t.text);
   if (status == PLN_ERR_TYPE || status == PLN_ERR_LIMIT)
-    PLN_TRY(pln_blame_node_of(g, match, function));
+    PLN_TRY(pln_annotate_node_of(g, match, function));
   return status;
 }
 
@@ -109,7 +110,7 @@ static pln_status check_pattern(const pln_graph *g, pln_type data,
   pln_status status = pln_diag_error(
       e, PLN_ERR_TYPE, NULL, "the pattern: expected %s, got %s",
       pln_describe_type(e, data, &wanted), pln_describe_type(e, type, &got));
-  PLN_TRY(pln_blame_node_of(g, pattern, function));
+  PLN_TRY(pln_annotate_node_of(g, pattern, function));
   return status;
 }
 
@@ -169,8 +170,8 @@ pln_status pln_graph_check_matches(const pln_graph *graph,
 pln_status pln_module_check_matches(const pln_module *module) {
   pln_status found = PLN_OK;
   for (uint32_t i = 0; i < module->count; i++) {
-    pln_status status = check_graph(pln_module_function(module, i), module,
-                                    pln_module_name(module, i));
+    pln_status status = check_graph(pln_module_function_at(module, i), module,
+                                    pln_module_name_at(module, i));
     if (status != PLN_OK && status != PLN_ERR_TYPE)
       return status;
     if (status != PLN_OK)
@@ -182,15 +183,15 @@ pln_status pln_module_check_matches(const pln_module *module) {
 /* ---------------------------------------------------------------- patterns */
 
 /* Cases being built: `done` holds patterns that are no part yet. */
-typedef struct building {
+typedef struct case_builder {
   pln_builder *b;
   pln_ref *done, *cases;
   uint32_t n_done, cap_done, n_cases, cap_cases;
-} building;
+} case_builder;
 
 /* Parts come last first: those inside of a part are on top, its first one
  * uppermost. */
-static pln_status build_part(building *m, const pln_case_part *part,
+static pln_status build_part(case_builder *m, const pln_case_part *part,
                              pln_ref *out) {
   pln_ref *parts = m->done ? m->done + (m->n_done - part->n_parts) : NULL;
   for (uint32_t i = 0; i < part->n_parts / 2; i++) {
@@ -209,7 +210,7 @@ static pln_status build_part(building *m, const pln_case_part *part,
 
 static pln_status build_case(void *ud, uint32_t n, const pln_case_part *parts,
                              bool *enough) {
-  building *m = ud;
+  case_builder *m = ud;
   pln_engine *e = m->b->engine;
   *enough = false;
   for (uint32_t i = n; i-- > 0;) {
@@ -225,17 +226,17 @@ static pln_status build_case(void *ud, uint32_t n, const pln_case_part *parts,
   return PLN_OK;
 }
 
-pln_status pln_build_unmatched(pln_builder *b, const pln_graph *graph,
-                               pln_ref match, const pln_module *module,
-                               pln_ref *out) {
-  building m = {.b = b};
+pln_status pln_build_uncovered_cases(pln_builder *b, const pln_graph *graph,
+                                     pln_ref match, const pln_module *module,
+                                     pln_ref *out) {
+  case_builder m = {.b = b};
   pln_status status = PLN_OK;
   if (graph->nodes[match].kind != PLN_MATCH)
     status = pln_diag_error(b->engine, PLN_ERR_INVALID, NULL,
                             "cases are told of a Match, got a %s",
                             pln_kind_name((pln_kind)graph->nodes[match].kind));
   if (status == PLN_OK)
-    status = pln_each_unmatched(graph, match, module, build_case, &m);
+    status = pln_match_each_uncovered(graph, match, module, build_case, &m);
   if (status == PLN_OK)
     status = pln_build_pattern_tuple(b, m.n_cases, m.cases, out);
   pln_mem_free(b->engine, m.done, m.cap_done * sizeof *m.done);

@@ -20,14 +20,14 @@
 enum { MOST_WORK = 1 << 24 };
 
 /* What an arm wants at a place; a list, outer and left places first. */
-typedef struct want {
+typedef struct constructor_choice_work {
   uint32_t place;
   pln_ref pattern; /* of a constructor or a tuple */
   uint32_t next;   /* index + 1 of the next want; 0: none */
-} want;
+} constructor_choice_work;
 
 /* What stands at a place; fields are places as well. */
-typedef struct choice {
+typedef struct constructor_choice {
   uint32_t place;
   uint32_t data;        /* the data type; PLN_NONE: a tuple */
   uint32_t constructor; /* PLN_NONE: any that no arm names */
@@ -35,13 +35,13 @@ typedef struct choice {
   uint32_t first_named, n_named;  /* the constructors that arms do name */
   uint32_t first_other, n_others; /* the rest; filled when a case is told */
   uint32_t other;                 /* the one at hand */
-} choice;
+} constructor_choice;
 
 typedef struct task {
-  uint32_t depth;                      /* choices before its own */
-  choice choice;                       /* place PLN_NONE: none */
-  uint32_t first_row, n_rows;          /* arms: the first want + 1, or 0 */
-  uint32_t n_wants, n_places, n_named; /* in use when it was made */
+  uint32_t depth;                        /* choices before its own */
+  constructor_choice constructor_choice; /* place PLN_NONE: none */
+  uint32_t first_row, n_rows;            /* arms: the first want + 1, or 0 */
+  uint32_t n_wants, n_places, n_named;   /* in use when it was made */
 } task;
 
 typedef struct array {
@@ -49,11 +49,11 @@ typedef struct array {
   uint32_t n, capacity;
 } array;
 
-typedef struct search {
+typedef struct coverage_search {
   pln_engine *engine;
   const pln_graph *graph;
   const pln_module *module;
-  pln_case_fn tell;
+  pln_case_fn report_case;
   void *ud;
   bool enough;
   uint64_t work, most_work;
@@ -62,12 +62,13 @@ typedef struct search {
    * want nothing there are those of constructor `n_constructors`. */
   array first, last, next, at;
   array others, chosen, parts, todo; /* of the case that is told */
-} search;
+} coverage_search;
 
 /* ------------------------------------------------------------------ arrays */
 
 /* Room for `n` items in all; new room is zeroed. */
-static pln_status reserve(search *s, array *a, uint64_t n, size_t item) {
+static pln_status reserve(coverage_search *s, array *a, uint64_t n,
+                          size_t item) {
   uint32_t had = a->capacity;
   PLN_TRY(pln_mem_grow(s->engine, &a->items, &a->capacity, (size_t)n, item));
   if (a->capacity > had)
@@ -75,7 +76,8 @@ static pln_status reserve(search *s, array *a, uint64_t n, size_t item) {
   return PLN_OK;
 }
 
-static pln_status push(search *s, array *a, uint32_t item) {
+static pln_status push_search_item(coverage_search *s, array *a,
+                                   uint32_t item) {
   PLN_TRY(reserve(s, a, (uint64_t)a->n + 1, sizeof item));
   ((uint32_t *)a->items)[a->n++] = item;
   return PLN_OK;
@@ -85,22 +87,22 @@ static uint32_t *words(const array *a) {
   return a->items;
 }
 
-static void drop(search *s, array *a, size_t item) {
+static void free_search_array(coverage_search *s, array *a, size_t item) {
   pln_mem_free(s->engine, a->items, a->capacity * item);
 }
 
-static void tear_down(search *s) {
-  drop(s, &s->tasks, sizeof(task));
-  drop(s, &s->path, sizeof(choice));
-  drop(s, &s->wants, sizeof(want));
-  drop(s, &s->parts, sizeof(pln_case_part));
+static void tear_down(coverage_search *s) {
+  free_search_array(s, &s->tasks, sizeof(task));
+  free_search_array(s, &s->path, sizeof(constructor_choice));
+  free_search_array(s, &s->wants, sizeof(constructor_choice_work));
+  free_search_array(s, &s->parts, sizeof(pln_case_part));
   array *of_words[] = {&s->rows, &s->named,  &s->first,  &s->last, &s->next,
                        &s->at,   &s->others, &s->chosen, &s->todo};
   for (size_t i = 0; i < PLN_COUNT(of_words); i++)
-    drop(s, of_words[i], sizeof(uint32_t));
+    free_search_array(s, of_words[i], sizeof(uint32_t));
 }
 
-static pln_status charge(search *s, uint64_t work) {
+static pln_status charge(coverage_search *s, uint64_t work) {
   s->work += work;
   if (s->work <= s->most_work)
     return PLN_OK;
@@ -110,12 +112,13 @@ static pln_status charge(search *s, uint64_t work) {
                         (unsigned)MOST_WORK);
 }
 
-static want *want_at(const search *s, uint32_t number) {
-  return (want *)s->wants.items + (number - 1);
+static constructor_choice_work *want_at(const coverage_search *s,
+                                        uint32_t number) {
+  return (constructor_choice_work *)s->wants.items + (number - 1);
 }
 
-static choice *step_at(const search *s, uint32_t depth) {
-  return (choice *)s->path.items + depth;
+static constructor_choice *step_at(const coverage_search *s, uint32_t depth) {
+  return (constructor_choice *)s->path.items + depth;
 }
 
 /* ---------------------------------------------------------------- patterns */
@@ -126,11 +129,13 @@ static bool wants_something(const pln_node *pattern) {
 }
 
 /* Appends a want behind *last (0: it is the list's first, *first). */
-static pln_status add_want(search *s, uint32_t place, pln_ref pattern,
+static pln_status add_want(coverage_search *s, uint32_t place, pln_ref pattern,
                            uint32_t *first, uint32_t *last) {
-  PLN_TRY(reserve(s, &s->wants, (uint64_t)s->wants.n + 1, sizeof(want)));
+  PLN_TRY(reserve(s, &s->wants, (uint64_t)s->wants.n + 1,
+                  sizeof(constructor_choice_work)));
   uint32_t number = ++s->wants.n;
-  *want_at(s, number) = (want){.place = place, .pattern = pattern};
+  *want_at(s, number) =
+      (constructor_choice_work){.place = place, .pattern = pattern};
   if (*last)
     want_at(s, *last)->next = number;
   else
@@ -139,14 +144,16 @@ static pln_status add_want(search *s, uint32_t place, pln_ref pattern,
   return PLN_OK;
 }
 
-static pln_status refuse_constructor(const search *s, pln_symbol name) {
+static pln_status refuse_constructor(const coverage_search *s,
+                                     pln_symbol name) {
   return pln_diag_error(s->engine, PLN_ERR_TYPE, NULL,
                         "the module defines no constructor '%s'",
                         pln_symbol_text(s->engine, name).data);
 }
 
-static pln_status find_constructor(const search *s, const pln_node *pattern,
-                                   uint32_t *data, uint32_t *index) {
+static pln_status find_constructor(const coverage_search *s,
+                                   const pln_node *pattern, uint32_t *data,
+                                   uint32_t *index) {
   *data = PLN_NONE;
   *index = 0;
   if (pattern->kind == PLN_PATTERN_TUPLE)
@@ -155,7 +162,8 @@ static pln_status find_constructor(const search *s, const pln_node *pattern,
     *data = pln_module_find_constructor(s->module, pattern->data, index);
   if (*data == PLN_NONE)
     return refuse_constructor(s, pattern->data);
-  uint32_t n = pln_module_type(s->module, *data)->constructors[*index].n_inputs;
+  uint32_t n =
+      pln_module_type_def_at(s->module, *data)->constructors[*index].n_inputs;
   if (n == pattern->count)
     return PLN_OK;
   return pln_diag_error(s->engine, PLN_ERR_TYPE, NULL,
@@ -167,13 +175,14 @@ static pln_status find_constructor(const search *s, const pln_node *pattern,
 /* ------------------------------------------------------------------- split */
 
 /* A split at a place, by the constructors of a data type or by a tuple. */
-typedef struct split {
+typedef struct constructor_split {
   uint32_t place, data;
   uint32_t n_constructors, n_fields; /* fields: of the tuple */
   uint32_t first_named, n_named;
-} split;
+} constructor_split;
 
-static void join_rows(search *s, uint32_t constructor, uint32_t row) {
+static void merge_choice_rows(coverage_search *s, uint32_t constructor,
+                              uint32_t row) {
   uint32_t *first = words(&s->first), *last = words(&s->last);
   words(&s->next)[row] = 0;
   if (last[constructor])
@@ -184,7 +193,7 @@ static void join_rows(search *s, uint32_t constructor, uint32_t row) {
 }
 
 /* Among the arm's wants: the one at the place, or 0. */
-static pln_status find_want(search *s, uint32_t row, uint32_t place,
+static pln_status find_want(coverage_search *s, uint32_t row, uint32_t place,
                             uint32_t *out) {
   uint32_t number = row;
   while (number && want_at(s, number)->place != place) {
@@ -197,12 +206,13 @@ static pln_status find_want(search *s, uint32_t row, uint32_t place,
 
 /* Row i of the task: which constructor it wants. One of another type never
  * fits, and is in no list. */
-static pln_status sort_row(search *s, split *by, const task *t, uint32_t i) {
+static pln_status sort_row(coverage_search *s, constructor_split *by,
+                           const task *t, uint32_t i) {
   uint32_t number, data, index;
   PLN_TRY(find_want(s, words(&s->rows)[t->first_row + i], by->place, &number));
   words(&s->at)[i] = number;
   if (!number) {
-    join_rows(s, by->n_constructors, i);
+    merge_choice_rows(s, by->n_constructors, i);
     return PLN_OK;
   }
   const pln_node *pattern = &s->graph->nodes[want_at(s, number)->pattern];
@@ -210,14 +220,15 @@ static pln_status sort_row(search *s, split *by, const task *t, uint32_t i) {
   if (data != by->data || (data == PLN_NONE && pattern->count != by->n_fields))
     return PLN_OK;
   if (!words(&s->first)[index]) {
-    PLN_TRY(push(s, &s->named, index));
+    PLN_TRY(push_search_item(s, &s->named, index));
     by->n_named++;
   }
-  join_rows(s, index, i);
+  merge_choice_rows(s, index, i);
   return PLN_OK;
 }
 
-static pln_status sort_rows(search *s, split *by, const task *t) {
+static pln_status sort_rows(coverage_search *s, constructor_split *by,
+                            const task *t) {
   uint64_t n = (uint64_t)by->n_constructors + 1;
   PLN_TRY(reserve(s, &s->first, n, sizeof(uint32_t)));
   PLN_TRY(reserve(s, &s->last, n, sizeof(uint32_t)));
@@ -230,11 +241,11 @@ static pln_status sort_rows(search *s, split *by, const task *t) {
 
 /* The arm's wants with those of the fields in place of the one at the place:
  * what stands before it is copied, what stands behind it shared. */
-static pln_status open_row(search *s, uint32_t row, uint32_t number,
+static pln_status open_row(coverage_search *s, uint32_t row, uint32_t number,
                            uint32_t first_field, uint32_t *out) {
   uint32_t first = 0, last = 0;
   for (uint32_t i = row; i != number; i = want_at(s, i)->next) {
-    want before = *want_at(s, i);
+    constructor_choice_work before = *want_at(s, i);
     PLN_TRY(add_want(s, before.place, before.pattern, &first, &last));
   }
   const pln_node *pattern = &s->graph->nodes[want_at(s, number)->pattern];
@@ -252,8 +263,9 @@ static pln_status open_row(search *s, uint32_t row, uint32_t number,
 
 /* The rows of one constructor (PLN_NONE: of none) and those that want nothing
  * there, in order, up to the first that fits all. */
-static pln_status merge_rows(search *s, const split *by, const task *t,
-                             uint32_t constructor, uint32_t first_field) {
+static pln_status merge_rows(coverage_search *s, const constructor_split *by,
+                             const task *t, uint32_t constructor,
+                             uint32_t first_field) {
   const uint32_t *next = words(&s->next), *at = words(&s->at);
   uint32_t a = words(&s->first)[by->n_constructors], b = 0;
   if (constructor != PLN_NONE)
@@ -265,28 +277,29 @@ static pln_status merge_rows(search *s, const split *by, const task *t,
     if (here)
       PLN_TRY(open_row(s, row, at[i], first_field, &row));
     *(here ? &b : &a) = next[i];
-    PLN_TRY(push(s, &s->rows, row));
+    PLN_TRY(push_search_item(s, &s->rows, row));
     PLN_TRY(charge(s, 1));
   }
   return PLN_OK;
 }
 
-static pln_status push_task(search *s, const split *by, const task *t,
-                            uint32_t constructor) {
-  choice c = {.place = by->place,
-              .data = by->data,
-              .constructor = constructor,
-              .n_fields = by->n_fields,
-              .first_field = t->n_places,
-              .first_named = by->first_named,
-              .n_named = by->n_named};
+static pln_status push_task(coverage_search *s, const constructor_split *by,
+                            const task *t, uint32_t constructor) {
+  constructor_choice c = {.place = by->place,
+                          .data = by->data,
+                          .constructor = constructor,
+                          .n_fields = by->n_fields,
+                          .first_field = t->n_places,
+                          .first_named = by->first_named,
+                          .n_named = by->n_named};
   if (by->data != PLN_NONE)
-    c.n_fields = constructor == PLN_NONE ? 0
-                                         : pln_module_type(s->module, by->data)
-                                               ->constructors[constructor]
-                                               .n_inputs;
-  task child = {.depth = t->depth + (t->choice.place != PLN_NONE),
-                .choice = c,
+    c.n_fields = constructor == PLN_NONE
+                     ? 0
+                     : pln_module_type_def_at(s->module, by->data)
+                           ->constructors[constructor]
+                           .n_inputs;
+  task child = {.depth = t->depth + (t->constructor_choice.place != PLN_NONE),
+                .constructor_choice = c,
                 .first_row = s->rows.n,
                 .n_places = t->n_places + c.n_fields};
   PLN_TRY(merge_rows(s, by, t, constructor, c.first_field));
@@ -298,7 +311,8 @@ static pln_status push_task(search *s, const split *by, const task *t,
   return charge(s, (uint64_t)c.n_fields + 1);
 }
 
-static pln_status push_tasks(search *s, const split *by, const task *t) {
+static pln_status push_tasks(coverage_search *s, const constructor_split *by,
+                             const task *t) {
   if (by->n_named < by->n_constructors)
     PLN_TRY(push_task(s, by, t, PLN_NONE));
   for (uint32_t i = by->n_named; i-- > 0;)
@@ -307,7 +321,7 @@ static pln_status push_tasks(search *s, const split *by, const task *t) {
 }
 
 /* The lists of the split at hand are empty for the next one. */
-static void clear_lists(search *s, const split *by) {
+static void clear_lists(coverage_search *s, const constructor_split *by) {
   for (uint32_t i = 0; i <= by->n_named; i++) {
     uint32_t constructor = i < by->n_named
                                ? words(&s->named)[by->first_named + i]
@@ -317,17 +331,18 @@ static void clear_lists(search *s, const split *by) {
 }
 
 /* Splits the values by what the first arm wants first. */
-static pln_status split_task(search *s, const task *t) {
-  const want *w = want_at(s, words(&s->rows)[t->first_row]);
+static pln_status split_task(coverage_search *s, const task *t) {
+  const constructor_choice_work *w = want_at(s, words(&s->rows)[t->first_row]);
   const pln_node *pattern = &s->graph->nodes[w->pattern];
-  split by = {.place = w->place,
-              .n_constructors = 1,
-              .n_fields = pattern->count,
-              .first_named = s->named.n};
+  constructor_split by = {.place = w->place,
+                          .n_constructors = 1,
+                          .n_fields = pattern->count,
+                          .first_named = s->named.n};
   uint32_t index;
   PLN_TRY(find_constructor(s, pattern, &by.data, &index));
   if (by.data != PLN_NONE)
-    by.n_constructors = pln_module_type(s->module, by.data)->n_constructors;
+    by.n_constructors =
+        pln_module_type_def_at(s->module, by.data)->n_constructors;
   PLN_TRY(sort_rows(s, &by, t));
   PLN_TRY(push_tasks(s, &by, t));
   clear_lists(s, &by);
@@ -336,16 +351,17 @@ static pln_status split_task(search *s, const task *t) {
 
 /* ------------------------------------------------------------------- cases */
 
-static const pln_constructor *constructor_of(const search *s, const choice *c) {
+static const pln_constructor *constructor_of(const coverage_search *s,
+                                             const constructor_choice *c) {
   uint32_t index = c->constructor;
   if (index == PLN_NONE)
     index = words(&s->others)[c->first_other + c->other];
-  return &pln_module_type(s->module, c->data)->constructors[index];
+  return &pln_module_type_def_at(s->module, c->data)->constructors[index];
 }
 
 /* Lists the constructors that no arm names. */
-static pln_status list_others(search *s, choice *c) {
-  uint32_t n = pln_module_type(s->module, c->data)->n_constructors;
+static pln_status list_others(coverage_search *s, constructor_choice *c) {
+  uint32_t n = pln_module_type_def_at(s->module, c->data)->n_constructors;
   uint32_t *first = words(&s->first);
   const uint32_t *named = words(&s->named) + c->first_named;
   for (uint32_t i = 0; i < c->n_named; i++)
@@ -354,7 +370,7 @@ static pln_status list_others(search *s, choice *c) {
   c->first_other = s->others.n;
   for (uint32_t i = 0; i < n && status == PLN_OK; i++)
     if (!first[i])
-      status = push(s, &s->others, i);
+      status = push_search_item(s, &s->others, i);
   for (uint32_t i = 0; i < c->n_named; i++)
     first[named[i]] = 0;
   c->n_others = s->others.n - c->first_other;
@@ -362,44 +378,46 @@ static pln_status list_others(search *s, choice *c) {
   return status;
 }
 
-static pln_status add_part(search *s, pln_case_part part) {
+static pln_status add_part(coverage_search *s, pln_case_part part) {
   PLN_TRY(reserve(s, &s->parts, (uint64_t)s->parts.n + 1, sizeof part));
   ((pln_case_part *)s->parts.items)[s->parts.n++] = part;
   return PLN_OK;
 }
 
 /* The part at a place (PLN_NONE: anything); its fields are to be done next. */
-static pln_status spell_place(search *s, uint32_t place) {
+static pln_status spell_place(coverage_search *s, uint32_t place) {
   uint32_t chosen = place == PLN_NONE ? 0 : words(&s->chosen)[place];
   if (!chosen)
     return add_part(s, (pln_case_part){.kind = PLN_CASE_ANY});
-  const choice *c = step_at(s, chosen - 1);
+  const constructor_choice *c = step_at(s, chosen - 1);
   pln_case_part part = {.kind = PLN_CASE_TUPLE, .n_parts = c->n_fields};
   if (c->data != PLN_NONE) {
-    const pln_constructor *maker = constructor_of(s, c);
-    part = (pln_case_part){PLN_CASE_CONSTRUCTOR, maker->name, maker->n_inputs};
+    const pln_constructor *constructor = constructor_of(s, c);
+    part = (pln_case_part){PLN_CASE_CONSTRUCTOR, constructor->name,
+                           constructor->n_inputs};
   }
   for (uint32_t i = part.n_parts; i-- > 0;)
-    PLN_TRY(push(s, &s->todo,
-                 c->constructor == PLN_NONE ? PLN_NONE : c->first_field + i));
+    PLN_TRY(push_search_item(s, &s->todo,
+                             c->constructor == PLN_NONE ? PLN_NONE
+                                                        : c->first_field + i));
   PLN_TRY(add_part(s, part));
   return charge(s, (uint64_t)part.n_parts + 1);
 }
 
-static pln_status tell_case(search *s) {
+static pln_status report_uncovered_case(coverage_search *s) {
   s->parts.n = s->todo.n = 0;
-  PLN_TRY(push(s, &s->todo, 0));
+  PLN_TRY(push_search_item(s, &s->todo, 0));
   while (s->todo.n > 0)
     PLN_TRY(spell_place(s, words(&s->todo)[--s->todo.n]));
   PLN_TRY(charge(s, 1));
-  return s->tell(s->ud, s->parts.n, s->parts.items, &s->enough);
+  return s->report_case(s->ud, s->parts.n, s->parts.items, &s->enough);
 }
 
 /* The next combination of constructors that no arm names; false: that was the
  * last. */
-static bool next_others(const search *s) {
+static bool next_others(const coverage_search *s) {
   for (uint32_t i = s->path.n; i-- > 0;) {
-    choice *c = step_at(s, i);
+    constructor_choice *c = step_at(s, i);
     if (c->constructor != PLN_NONE)
       continue;
     if (++c->other < c->n_others)
@@ -409,7 +427,8 @@ static bool next_others(const search *s) {
   return false;
 }
 
-static pln_status tell_cases(search *s, uint32_t n_places) {
+static pln_status report_uncovered_cases(coverage_search *s,
+                                         uint32_t n_places) {
   s->others.n = 0;
   PLN_TRY(reserve(s, &s->chosen, n_places, sizeof(uint32_t)));
   PLN_TRY(charge(s, s->path.n));
@@ -420,7 +439,7 @@ static pln_status tell_cases(search *s, uint32_t n_places) {
     words(&s->chosen)[step_at(s, i)->place] = i + 1;
   pln_status status = PLN_OK;
   do
-    status = tell_case(s);
+    status = report_uncovered_case(s);
   while (status == PLN_OK && !s->enough && next_others(s));
   for (uint32_t i = 0; i < s->path.n; i++)
     words(&s->chosen)[step_at(s, i)->place] = 0;
@@ -429,30 +448,31 @@ static pln_status tell_cases(search *s, uint32_t n_places) {
 
 /* ------------------------------------------------------------------ search */
 
-static pln_status enter_path(search *s, const task *t) {
+static pln_status enter_path(coverage_search *s, const task *t) {
   s->path.n = t->depth;
-  if (t->choice.place == PLN_NONE)
+  if (t->constructor_choice.place == PLN_NONE)
     return PLN_OK;
-  PLN_TRY(reserve(s, &s->path, (uint64_t)t->depth + 1, sizeof(choice)));
-  *step_at(s, s->path.n++) = t->choice;
+  PLN_TRY(
+      reserve(s, &s->path, (uint64_t)t->depth + 1, sizeof(constructor_choice)));
+  *step_at(s, s->path.n++) = t->constructor_choice;
   return PLN_OK;
 }
 
-static pln_status do_task(search *s) {
+static pln_status do_coverage_task(coverage_search *s) {
   task t = ((task *)s->tasks.items)[--s->tasks.n];
   PLN_TRY(enter_path(s, &t));
   s->rows.n = t.first_row + t.n_rows;
   s->wants.n = t.n_wants;
   s->named.n = t.n_named;
   if (t.n_rows == 0)
-    return tell_cases(s, t.n_places);
+    return report_uncovered_cases(s, t.n_places);
   if (words(&s->rows)[t.first_row])
     return split_task(s, &t);
   return PLN_OK;
 }
 
 /* All values, and all arms up to the first that fits any value. */
-static pln_status begin(search *s, pln_ref match) {
+static pln_status begin_coverage_search(coverage_search *s, pln_ref match) {
   const pln_graph *g = s->graph;
   const pln_node *n = &g->nodes[match];
   pln_scope scope = pln_owns(n) ? n->data : PLN_NONE;
@@ -463,9 +483,9 @@ static pln_status begin(search *s, pln_ref match) {
     any = pattern == PLN_NONE || !wants_something(&g->nodes[pattern]);
     if (!any)
       PLN_TRY(add_want(s, 0, pattern, &first, &last));
-    PLN_TRY(push(s, &s->rows, first));
+    PLN_TRY(push_search_item(s, &s->rows, first));
   }
-  task all = {.choice = {.place = PLN_NONE},
+  task all = {.constructor_choice = {.place = PLN_NONE},
               .n_rows = s->rows.n,
               .n_wants = s->wants.n,
               .n_places = 1};
@@ -474,19 +494,20 @@ static pln_status begin(search *s, pln_ref match) {
   return reserve(s, &s->first, 1, sizeof(uint32_t));
 }
 
-pln_status pln_each_unmatched(const pln_graph *graph, pln_ref match,
-                              const pln_module *module, pln_case_fn tell,
-                              void *ud) {
+pln_status pln_match_each_uncovered(const pln_graph *graph, pln_ref match,
+                                    const pln_module *module,
+                                    pln_case_fn report_case, void *ud) {
   uint64_t most = MOST_WORK + 16 * (uint64_t)graph->n_nodes;
-  search s = {.engine = graph->engine,
-              .graph = graph,
-              .module = module,
-              .tell = tell,
-              .ud = ud,
-              .most_work = most < UINT32_MAX / 2 ? most : UINT32_MAX / 2};
-  pln_status status = begin(&s, match);
+  coverage_search s = {.engine = graph->engine,
+                       .graph = graph,
+                       .module = module,
+                       .report_case = report_case,
+                       .ud = ud,
+                       .most_work =
+                           most < UINT32_MAX / 2 ? most : UINT32_MAX / 2};
+  pln_status status = begin_coverage_search(&s, match);
   while (status == PLN_OK && s.tasks.n > 0 && !s.enough)
-    status = do_task(&s);
+    status = do_coverage_task(&s);
   tear_down(&s);
   return status;
 }

@@ -28,9 +28,9 @@ typedef pln_status (*pln_case_fn)(void *ud, uint32_t n,
  * has the data types. PLN_ERR_TYPE for a constructor that it does not define,
  * or with another number of fields; PLN_ERR_LIMIT when the search takes too
  * long. */
-pln_status pln_each_unmatched(const pln_graph *graph, pln_ref match,
-                              const pln_module *module, pln_case_fn tell,
-                              void *ud) PLN_CHECKED;
+pln_status pln_match_each_uncovered(const pln_graph *graph, pln_ref match,
+                                    const pln_module *module, pln_case_fn tell,
+                                    void *ud) PLN_CHECKED;
 
 /* infer/match_check.c: the patterns of each Match are of its data's type, and
  * those of one that is said to be complete cover every case; PLN_ERR_TYPE with

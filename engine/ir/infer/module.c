@@ -19,7 +19,7 @@ typedef struct visited {
   pln_ref at; /* the next node to look at */
 } visited;
 
-typedef struct inference {
+typedef struct module_inference {
   pln_engine *engine;
   pln_module *module; /* a copy, filled as types are found */
   bool *open;         /* a function: something in it is not known */
@@ -31,9 +31,9 @@ typedef struct inference {
   uint32_t n_visited, n_members, n_path;
   bool changed;
   uint32_t n_refused; /* contradictions that were told */
-} inference;
+} module_inference;
 
-static pln_status set_up(inference *in, const pln_module *module) {
+static pln_status set_up(module_inference *in, const pln_module *module) {
   size_t n = (size_t)module->count + 1;
   in->open = pln_mem_zeroed(in->engine, n * sizeof *in->open);
   in->number = pln_mem_zeroed(in->engine, n * sizeof *in->number);
@@ -47,7 +47,7 @@ static pln_status set_up(inference *in, const pln_module *module) {
   return PLN_OK;
 }
 
-static void tear_down(inference *in, const pln_module *module) {
+static void tear_down(module_inference *in, const pln_module *module) {
   size_t n = (size_t)module->count + 1;
   pln_mem_free(in->engine, in->open, n * sizeof *in->open);
   pln_mem_free(in->engine, in->number, n * sizeof *in->number);
@@ -59,44 +59,46 @@ static void tear_down(inference *in, const pln_module *module) {
 
 /* ------------------------------------------------------------------ groups */
 
-static pln_status store(inference *in, pln_typing *t, uint32_t i,
-                        uint32_t function) {
+static pln_status store_inferred_function(module_inference *in,
+                                          pln_inferencer *t, uint32_t i,
+                                          uint32_t function) {
   pln_graph *typed;
-  PLN_TRY(pln_typing_result(t, i, &typed));
+  PLN_TRY(pln_inferencer_result(t, i, &typed));
   pln_status status = PLN_OK;
-  if (typed != pln_module_function(in->module, function)) {
+  if (typed != pln_module_function_at(in->module, function)) {
     in->changed = true;
-    status = pln_module_set(in->module, pln_module_name(in->module, function),
-                            typed);
+    status = pln_module_set(in->module,
+                            pln_module_name_at(in->module, function), typed);
   }
   pln_graph_release(typed);
   return status;
 }
 
-static pln_status type_members(inference *in, pln_typing *t, uint32_t n,
-                               const uint32_t *functions) {
+static pln_status type_members(module_inference *in, pln_inferencer *t,
+                               uint32_t n, const uint32_t *functions) {
   t->along = in->along;
   for (uint32_t i = 0; i < n; i++)
     in->along[functions[i]] = i + 1;
   for (uint32_t i = 0; i < n; i++) {
-    PLN_TRY(pln_typing_add(t, pln_module_name(in->module, functions[i]),
-                           pln_module_function(in->module, functions[i])));
+    PLN_TRY(
+        pln_inferencer_add(t, pln_module_name_at(in->module, functions[i]),
+                           pln_module_function_at(in->module, functions[i])));
   }
-  PLN_TRY(pln_typing_solve(t));
+  PLN_TRY(pln_inferencer_solve(t));
   for (uint32_t i = 0; i < n; i++)
-    PLN_TRY(store(in, t, i, functions[i]));
+    PLN_TRY(store_inferred_function(in, t, i, functions[i]));
   return PLN_OK;
 }
 
 /* A group with contradictions stays as it is, and others are typed, so that
  * theirs are told as well. */
-static pln_status type_group(inference *in, uint32_t n,
+static pln_status type_group(module_inference *in, uint32_t n,
                              const uint32_t *functions) {
-  pln_typing t;
-  pln_typing_init(&t, in->engine, in->module);
+  pln_inferencer t;
+  pln_inferencer_init(&t, in->engine, in->module);
   t.most_refused = PLN_MOST_REFUSED - in->n_refused;
   pln_status status = type_members(in, &t, n, functions);
-  pln_typing_free(&t);
+  pln_inferencer_free(&t);
   for (uint32_t i = 0; i < n; i++)
     in->along[functions[i]] = 0;
   if (status != PLN_ERR_TYPE)
@@ -107,15 +109,15 @@ static pln_status type_group(inference *in, uint32_t n,
 
 /* ------------------------------------------------------------------- order */
 
-static void visit(inference *in, uint32_t function) {
+static void infer_callees_first(module_inference *in, uint32_t function) {
   in->number[function] = in->low[function] = ++in->n_visited;
   in->members[in->n_members++] = function;
   in->path[in->n_path++] = (visited){.function = function};
 }
 
 /* The next open function that the one on top of the path calls, or PLN_NONE. */
-static uint32_t next_callee(inference *in, visited *top) {
-  const pln_graph *g = pln_module_function(in->module, top->function);
+static uint32_t next_callee(module_inference *in, visited *top) {
+  const pln_graph *g = pln_module_function_at(in->module, top->function);
   while (top->at < g->n_nodes) {
     const pln_node *n = &g->nodes[top->at++];
     if (n->kind != PLN_GLOBAL_VAR)
@@ -129,7 +131,7 @@ static uint32_t next_callee(inference *in, visited *top) {
 
 /* All that the function calls was visited. One that reaches nothing older is
  * the first of its group, which lies behind it among the members. */
-static pln_status leave(inference *in) {
+static pln_status leave_inferred_function(module_inference *in) {
   uint32_t function = in->path[--in->n_path].function;
   if (in->n_path > 0) {
     uint32_t caller = in->path[in->n_path - 1].function;
@@ -150,15 +152,15 @@ static pln_status leave(inference *in) {
 }
 
 /* Tarjan's search (1972), with a stack of its own. */
-static pln_status search(inference *in, uint32_t function) {
-  visit(in, function);
+static pln_status search(module_inference *in, uint32_t function) {
+  infer_callees_first(in, function);
   while (in->n_path > 0) {
     visited *top = &in->path[in->n_path - 1];
     uint32_t callee = next_callee(in, top);
     if (callee == PLN_NONE)
-      PLN_TRY(leave(in));
+      PLN_TRY(leave_inferred_function(in));
     else if (!in->number[callee])
-      visit(in, callee);
+      infer_callees_first(in, callee);
     else if (in->number[callee] < in->low[top->function])
       in->low[top->function] = in->number[callee];
   }
@@ -169,19 +171,20 @@ static pln_status search(inference *in, uint32_t function) {
 
 /* A call that may tell more when its callee is typed: its caller, and the next
  * call of the same callee + 1. */
-typedef struct loose_call {
+typedef struct untyped_call {
   uint32_t caller, next;
-} loose_call;
+} untyped_call;
 
-typedef struct loose_calls {
-  loose_call *rows;
+typedef struct untyped_calls {
+  untyped_call *rows;
   uint32_t *first; /* a callee: its first call + 1 */
   uint32_t n, capacity;
-} loose_calls;
+} untyped_calls;
 
 /* Of function `i`, when it is closed: GlobalVars of which not all is known. */
-static pln_status list_loose(inference *in, uint32_t i, loose_calls *calls) {
-  const pln_graph *g = pln_module_function(in->module, i);
+static pln_status list_loose(module_inference *in, uint32_t i,
+                             untyped_calls *calls) {
+  const pln_graph *g = pln_module_function_at(in->module, i);
   for (pln_ref ref = 0; ref < g->n_nodes && !in->open[i]; ref++) {
     const pln_node *n = &g->nodes[ref];
     if (n->kind != PLN_GLOBAL_VAR ||
@@ -192,7 +195,7 @@ static pln_status list_loose(inference *in, uint32_t i, loose_calls *calls) {
       continue;
     PLN_TRY(pln_mem_grow(in->engine, (void **)&calls->rows, &calls->capacity,
                          (size_t)calls->n + 1, sizeof *calls->rows));
-    calls->rows[calls->n] = (loose_call){i, calls->first[callee]};
+    calls->rows[calls->n] = (untyped_call){i, calls->first[callee]};
     calls->first[callee] = ++calls->n;
   }
   return PLN_OK;
@@ -200,7 +203,7 @@ static pln_status list_loose(inference *in, uint32_t i, loose_calls *calls) {
 
 /* Who calls an open function, and knows little of it, is open; `members` is
  * not in use yet. */
-static void open_callers(inference *in, const loose_calls *calls) {
+static void open_callers(module_inference *in, const untyped_calls *calls) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < in->module->count; i++)
     if (in->open[i])
@@ -217,9 +220,9 @@ static void open_callers(inference *in, const loose_calls *calls) {
   }
 }
 
-static pln_status open_loose(inference *in) {
+static pln_status open_loose(module_inference *in) {
   size_t count = (size_t)in->module->count + 1;
-  loose_calls calls = {.n = 0};
+  untyped_calls calls = {.n = 0};
   calls.first = pln_mem_zeroed(in->engine, count * sizeof *calls.first);
   if (!calls.first)
     return pln_nomem(in->engine);
@@ -239,10 +242,10 @@ static pln_status check_known(const pln_module *module) {
   return pln_module_check_early_uses(module);
 }
 
-static pln_status infer_all(inference *in) {
+static pln_status infer_all(module_inference *in) {
   bool any = false;
   for (uint32_t i = 0; i < in->module->count; i++) {
-    in->open[i] = pln_graph_is_open(pln_module_function(in->module, i));
+    in->open[i] = pln_graph_is_open(pln_module_function_at(in->module, i));
     any = any || in->open[i];
   }
   if (any)
@@ -259,9 +262,9 @@ static pln_status infer_all(inference *in) {
 }
 
 pln_status pln_module_infer(const pln_module *module, pln_module **out) {
-  inference in = {.engine = module->engine};
+  module_inference in = {.engine = module->engine};
   PLN_TRY(pln_module_copy(module, &in.module));
-  pln_work_begin(in.engine);
+  pln_stoppable_begin(in.engine);
   pln_status status = set_up(&in, module);
   if (status == PLN_OK)
     status = infer_all(&in);
@@ -274,11 +277,11 @@ pln_status pln_module_infer(const pln_module *module, pln_module **out) {
   return status;
 }
 
-static pln_status infer_open(pln_typing *t, const pln_graph *graph,
+static pln_status infer_open(pln_inferencer *t, const pln_graph *graph,
                              pln_graph **out) {
-  PLN_TRY(pln_typing_add(t, 0, graph));
-  PLN_TRY(pln_typing_solve(t));
-  return pln_typing_result(t, 0, out);
+  PLN_TRY(pln_inferencer_add(t, 0, graph));
+  PLN_TRY(pln_inferencer_solve(t));
+  return pln_inferencer_result(t, 0, out);
 }
 
 static pln_status infer_expression(const pln_graph *graph,
@@ -287,10 +290,10 @@ static pln_status infer_expression(const pln_graph *graph,
     *out = pln_graph_retain(graph);
     return PLN_OK;
   }
-  pln_typing t;
-  pln_typing_init(&t, graph->engine, module);
+  pln_inferencer t;
+  pln_inferencer_init(&t, graph->engine, module);
   pln_status status = infer_open(&t, graph, out);
-  pln_typing_free(&t);
+  pln_inferencer_free(&t);
   return status;
 }
 
@@ -310,6 +313,6 @@ static pln_status infer_checked(const pln_graph *graph,
 
 pln_status pln_graph_infer(const pln_graph *graph, const pln_module *module,
                            pln_graph **out) {
-  pln_work_begin(graph->engine);
+  pln_stoppable_begin(graph->engine);
   return pln_work_done(graph->engine, infer_checked(graph, module, out));
 }

@@ -1,8 +1,8 @@
 /* infer/reinfer_callers.c: functions whose callees have other signatures, or
  * other effects, now are typed again.
  *
- * Called by pln_module_with_all, and when a module was read or functions of it
- * were changed. A caller's own signature may change in turn, and then its
+ * Called by pln_module_with_functions, and when a module was read or functions
+ * of it were changed. A caller's own signature may change in turn, and then its
  * callers follow, level by level; other functions are not looked into. What
  * holds: after it, each GlobalVar has its function's type and latent effect,
  * unless functions that call each other have no types that agree; calls fit
@@ -20,7 +20,7 @@ typedef struct edge {
   uint32_t next; /* of the same callee: an edge + 1; 0: the last */
 } edge;
 
-typedef struct callers {
+typedef struct caller_graph {
   pln_module *module; /* being changed */
   uint32_t *first;    /* a function: its first edge + 1 */
   edge *edges;
@@ -30,14 +30,14 @@ typedef struct callers {
   uint32_t *next;  /* in the next one */
   uint32_t n_next;
   bool *touched; /* a function: replaced, or typed again */
-} callers;
+} caller_graph;
 
 pln_type pln_signature(const pln_graph *function) {
   return function->nodes[function->root].type;
 }
 
 static const pln_node *root_of(const pln_module *m, uint32_t i) {
-  const pln_graph *f = pln_module_function(m, i);
+  const pln_graph *f = pln_module_function_at(m, i);
   return &f->nodes[f->root];
 }
 
@@ -46,13 +46,14 @@ static const pln_node *root_of(const pln_module *m, uint32_t i) {
 static bool sees(const pln_module *m, uint32_t i, const pln_node *global) {
   const pln_node *root = root_of(m, i);
   return (!global->type || root->type == global->type) &&
-         pln_latent(root) == pln_latent(global);
+         pln_node_call_effect(root) == pln_node_call_effect(global);
 }
 
 /* Do those who call the function see something else in the other one? */
-static bool differ(const pln_graph *f, const pln_graph *g) {
+static bool signatures_differ(const pln_graph *f, const pln_graph *g) {
   const pln_node *x = &f->nodes[f->root], *y = &g->nodes[g->root];
-  return x->type != y->type || pln_latent(x) != pln_latent(y);
+  return x->type != y->type ||
+         pln_node_call_effect(x) != pln_node_call_effect(y);
 }
 
 static pln_status retype_var(void *ud, pln_rewrite *rw, pln_ref old,
@@ -79,21 +80,21 @@ static pln_status retype_var(void *ud, pln_rewrite *rw, pln_ref old,
 
 /* --------------------------------------------------------------- who calls */
 
-static void put_next(callers *c, uint32_t function) {
+static void put_next(caller_graph *c, uint32_t function) {
   if (!c->waits[function])
     c->next[c->n_next++] = function;
   c->waits[function] = true;
 }
 
-static void put_callers(callers *c, uint32_t callee) {
+static void put_callers(caller_graph *c, uint32_t callee) {
   for (uint32_t at = c->first[callee]; at; at = c->edges[at - 1].next)
     put_next(c, c->edges[at - 1].caller);
 }
 
 /* Enters the function's calls; it is to be typed again when it sees another
  * type than its callee has. */
-static pln_status look_into(callers *c, uint32_t caller) {
-  const pln_graph *g = pln_module_function(c->module, caller);
+static pln_status look_into(caller_graph *c, uint32_t caller) {
+  const pln_graph *g = pln_module_function_at(c->module, caller);
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     const pln_node *n = &g->nodes[ref];
     if (n->kind != PLN_GLOBAL_VAR)
@@ -112,22 +113,24 @@ static pln_status look_into(callers *c, uint32_t caller) {
 }
 
 /* Did the function look otherwise to its callers before, or was there none? */
-static bool is_moved(const callers *c, const pln_module *before, uint32_t i) {
-  uint32_t old = pln_module_find(before, pln_module_name(c->module, i));
-  return old == PLN_NONE || differ(pln_module_function(before, old),
-                                   pln_module_function(c->module, i));
+static bool signature_changed(const caller_graph *c, const pln_module *before,
+                              uint32_t i) {
+  uint32_t old = pln_module_find(before, pln_module_name_at(c->module, i));
+  return old == PLN_NONE ||
+         signatures_differ(pln_module_function_at(before, old),
+                           pln_module_function_at(c->module, i));
 }
 
 /* Functions that were not replaced matter when there is one that they have not
  * seen. */
-static pln_status find_callers(callers *c, const pln_module *before) {
+static pln_status find_callers(caller_graph *c, const pln_module *before) {
   uint32_t n = c->module->count;
   bool all = false;
   for (uint32_t i = 0; i < n; i++) {
     if (!c->touched[i])
       continue;
     PLN_TRY(look_into(c, i));
-    all = all || is_moved(c, before, i);
+    all = all || signature_changed(c, before, i);
   }
   all = all || c->n_next > 0;
   for (uint32_t i = 0; all && i < n; i++)
@@ -139,15 +142,15 @@ static pln_status find_callers(callers *c, const pln_module *before) {
 /* ------------------------------------------------------------------- levels */
 
 /* What a file declares was accepted once, whatever is inferred. */
-static pln_status retype(callers *c, uint32_t i) {
+static pln_status reinfer_function(caller_graph *c, uint32_t i) {
   pln_mutator mutator = {.ud = c->module,
                          .visit = retype_var,
                          .lenient = pln_module_was_onnx(c->module),
                          .retypes_results = true};
-  pln_graph *old = pln_module_function(c->module, i), *f;
-  PLN_TRY(
-      pln_blame_function(c->module, i, pln_graph_rewrite(old, &mutator, &f)));
-  if (differ(f, old))
+  pln_graph *old = pln_module_function_at(c->module, i), *f;
+  PLN_TRY(pln_annotate_function(c->module, i,
+                                pln_graph_rewrite(old, &mutator, &f)));
+  if (signatures_differ(f, old))
     put_callers(c, i);
   c->touched[i] = true;
   c->module->own[i].function = f;
@@ -156,7 +159,7 @@ static pln_status retype(callers *c, uint32_t i) {
 }
 
 static pln_status check_touched(const pln_module *m, uint32_t i) {
-  const pln_graph *f = pln_module_function(m, i);
+  const pln_graph *f = pln_module_function_at(m, i);
   PLN_TRY(pln_graph_check_calls(f));
   return pln_graph_check_constructors(f, m);
 }
@@ -167,7 +170,7 @@ static int by_index(const void *a, const void *b) {
 }
 
 /* In the order of the module, whatever led to each. */
-static pln_status retype_level(callers *c) {
+static pln_status retype_level(caller_graph *c) {
   uint32_t n = c->n_next, *level = c->next;
   c->next = c->level;
   c->level = level;
@@ -176,28 +179,29 @@ static pln_status retype_level(callers *c) {
   for (uint32_t i = 0; i < n; i++)
     c->waits[level[i]] = false;
   for (uint32_t i = 0; i < n; i++)
-    PLN_TRY(retype(c, level[i]));
+    PLN_TRY(reinfer_function(c, level[i]));
   return PLN_OK;
 }
 
 /* There are at most as many levels as functions, and one more for those that
  * call themselves. */
-static pln_status retype_levels(callers *c, const pln_module *before) {
+static pln_status retype_levels(caller_graph *c, const pln_module *before) {
   uint32_t n = c->module->count;
   PLN_TRY(find_callers(c, before));
   for (uint32_t level = 0; c->n_next > 0 && level <= n; level++)
     PLN_TRY(retype_level(c));
   for (uint32_t i = 0; i < n; i++)
     if (c->touched[i])
-      PLN_TRY(pln_blame_function(c->module, i, check_touched(c->module, i)));
+      PLN_TRY(pln_annotate_function(c->module, i, check_touched(c->module, i)));
   return PLN_OK;
 }
 
-pln_status pln_module_retype(pln_module *module, const pln_module *before,
-                             bool *replaced) {
+pln_status pln_module_reinfer_callers(pln_module *module,
+                                      const pln_module *before,
+                                      bool *replaced) {
   pln_engine *e = module->engine;
   size_t n = module->count;
-  callers c = {.module = module, .touched = replaced};
+  caller_graph c = {.module = module, .touched = replaced};
   c.first = pln_mem_zeroed(e, n * sizeof *c.first);
   c.waits = pln_mem_zeroed(e, n * sizeof *c.waits);
   c.level = pln_mem_new(e, n * sizeof *c.level);

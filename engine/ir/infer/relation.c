@@ -23,13 +23,13 @@ static pln_status unknown_name(pln_engine *e, const char *name) {
                         "there is no relation of types '%s'%s", name, hint);
 }
 
-static const char *name_of(const pln_engine *e, pln_type relation) {
+static const char *relation_name_of(const pln_engine *e, pln_type relation) {
   return pln_symbol_text(e, pln_type_symbol(e, relation)).data;
 }
 
 static pln_status find_row(pln_engine *e, pln_type relation,
                            const pln_relation_row **out) {
-  const char *name = name_of(e, relation);
+  const char *name = relation_name_of(e, relation);
   for (uint32_t i = 0; i < e->n_relations; i++)
     if (strcmp(e->relations[i].name, name) == 0) {
       *out = &e->relations[i];
@@ -44,7 +44,7 @@ static pln_status find_row(pln_engine *e, pln_type relation,
 static pln_status build_inputs(pln_builder *b, pln_unifier *u,
                                pln_type relation, uint32_t n, pln_ref *args) {
   for (uint32_t i = 0; i < n; i++) {
-    pln_type type = pln_type_part(u->engine, relation, i);
+    pln_type type = pln_type_part_at(u->engine, relation, i);
     PLN_TRY(pln_unifier_resolve(u, type, &type, NULL));
     PLN_TRY(pln_build_var(b, 0, type, 0, &args[i]));
   }
@@ -91,7 +91,7 @@ static pln_status infer_outputs(pln_unifier *u, pln_type relation, pln_op op,
 static pln_status equate(pln_unifier *u, pln_type relation, uint32_t i,
                          pln_type type) {
   pln_engine *e = u->engine;
-  pln_type part = pln_type_part(e, relation, i);
+  pln_type part = pln_type_part_at(e, relation, i);
   pln_description wanted, got;
   bool fits;
   PLN_TRY(pln_unifier_open(u, type, &type));
@@ -109,7 +109,7 @@ static pln_status equate(pln_unifier *u, pln_type relation, uint32_t i,
 static pln_status solve_equal(pln_unifier *u, pln_type relation) {
   uint32_t n = pln_type_n_parts(u->engine, relation);
   for (uint32_t i = 1; i < n; i++)
-    PLN_TRY(equate(u, relation, i, pln_type_part(u->engine, relation, 0)));
+    PLN_TRY(equate(u, relation, i, pln_type_part_at(u->engine, relation, 0)));
   return PLN_OK;
 }
 
@@ -123,12 +123,12 @@ static pln_status solve(pln_unifier *u, pln_type relation, const char *name) {
   PLN_TRY(infer_outputs(u, relation, op, &result));
   if (n == first + 1)
     return equate(u, relation, first, result);
-  if (n > first && (pln_type_kind_of(e, result) != PLN_TYPE_TUPLE ||
+  if (n > first && (pln_type_get_kind(e, result) != PLN_TYPE_TUPLE ||
                     pln_type_n_parts(e, result) != n - first))
     return pln_diag_error(e, PLN_ERR_TYPE, NULL, "there are not %u results",
                           n - first);
   for (uint32_t i = first; i < n; i++)
-    PLN_TRY(equate(u, relation, i, pln_type_part(e, result, i - first)));
+    PLN_TRY(equate(u, relation, i, pln_type_part_at(e, result, i - first)));
   return PLN_OK;
 }
 
@@ -138,7 +138,7 @@ static pln_status find_unknown(pln_unifier *u, pln_type relation,
   uint32_t n = pln_type_number(u->engine, relation);
   *unknown = 0;
   for (uint32_t i = 0; i < n && !*unknown; i++) {
-    pln_type type = pln_type_part(u->engine, relation, i);
+    pln_type type = pln_type_part_at(u->engine, relation, i);
     PLN_TRY(pln_unifier_resolve(u, type, &type, unknown));
   }
   return PLN_OK;
@@ -163,19 +163,20 @@ static pln_status solve_named(pln_unifier *u, pln_type relation,
 
 /* Constraints one after the other; *told: one was solved. */
 static pln_status one_round(pln_unifier *u, pln_type function, bool *solved,
-                            bool *told, pln_type *unknown) {
+                            bool *given, pln_type *unknown) {
   uint32_t n = pln_type_n_constraints(u->engine, function);
-  *told = false;
+  *given = false;
   *unknown = 0;
   for (uint32_t i = 0; i < n; i++) {
-    pln_type relation = pln_type_constraint(u->engine, function, i), hole;
-    if (solved[i] || pln_type_kind_of(u->engine, relation) != PLN_TYPE_RELATION)
+    pln_type relation = pln_type_constraint_at(u->engine, function, i), hole;
+    if (solved[i] ||
+        pln_type_get_kind(u->engine, relation) != PLN_TYPE_RELATION)
       continue;
     PLN_TRY(solve_named(u, relation, &hole));
     if (hole && !*unknown)
       *unknown = hole;
     if (!hole)
-      solved[i] = *told = true;
+      solved[i] = *given = true;
   }
   return PLN_OK;
 }
@@ -187,7 +188,7 @@ enum { MOST_ROUNDS = 64 };
 pln_status pln_relations_solve(pln_unifier *u, pln_type function,
                                pln_type *unknown) {
   uint32_t n = pln_type_n_constraints(u->engine, function);
-  bool told = true;
+  bool given = true;
   *unknown = 0;
   if (n == 0)
     return PLN_OK;
@@ -195,9 +196,9 @@ pln_status pln_relations_solve(pln_unifier *u, pln_type function,
   if (!solved)
     return pln_nomem(u->engine);
   pln_status status = PLN_OK;
-  for (int i = 0; i < MOST_ROUNDS && told && status == PLN_OK; i++) {
-    status = one_round(u, function, solved, &told, unknown);
-    told = told && *unknown;
+  for (int i = 0; i < MOST_ROUNDS && given && status == PLN_OK; i++) {
+    status = one_round(u, function, solved, &given, unknown);
+    given = given && *unknown;
   }
   pln_mem_free(u->engine, solved, n * sizeof *solved);
   return status;

@@ -12,19 +12,19 @@
 
 #include <stdio.h>
 
-typedef struct trial {
+typedef struct signature_trial {
   const pln_graph *graph; /* the function */
   pln_graph *copy;        /* typed again */
   pln_builder builder;
   bool full; /* no parameter is empty */
-  pln_type_trial *out;
-} trial;
+  pln_signature_result *out;
+} signature_trial;
 
 /* ------------------------------------------------------------------ emptiness
  */
 
 static bool is_empty(const pln_engine *e, pln_type type) {
-  if (pln_type_kind_of(e, type) != PLN_TYPE_TENSOR)
+  if (pln_type_get_kind(e, type) != PLN_TYPE_TENSOR)
     return false;
   int32_t rank = pln_type_rank(e, type);
   const pln_dim *dims = pln_type_dims(e, type);
@@ -34,7 +34,7 @@ static bool is_empty(const pln_engine *e, pln_type type) {
   return false;
 }
 
-static void note_empty(trial *t, pln_ref node) {
+static void note_empty(signature_trial *t, pln_ref node) {
   const pln_engine *e = t->graph->engine;
   if (t->full && t->out->empty == PLN_NONE &&
       is_empty(e, t->copy->nodes[node].type) &&
@@ -43,17 +43,17 @@ static void note_empty(trial *t, pln_ref node) {
 }
 
 /* Whether every result is empty. */
-static bool results_empty(const trial *t) {
+static bool results_empty(const signature_trial *t) {
   const pln_engine *e = t->graph->engine;
   const pln_node *root = &t->copy->nodes[t->copy->root];
   if (root->kind != PLN_FUNCTION)
     return false;
   pln_type type = t->copy->nodes[t->copy->scopes[root->data].result].type;
-  if (pln_type_kind_of(e, type) != PLN_TYPE_TUPLE)
+  if (pln_type_get_kind(e, type) != PLN_TYPE_TUPLE)
     return is_empty(e, type);
   uint32_t n = pln_type_n_parts(e, type);
   for (uint32_t i = 0; i < n; i++)
-    if (!is_empty(e, pln_type_part(e, type, i)))
+    if (!is_empty(e, pln_type_part_at(e, type, i)))
       return false;
   return n > 0;
 }
@@ -68,7 +68,7 @@ static bool ends_trial(pln_status status) {
 }
 
 /* Whether the node is as ill-typed in the function as it stands. */
-static pln_status fails_anyway(trial *t, pln_ref node, bool *out) {
+static pln_status fails_anyway(signature_trial *t, pln_ref node, bool *out) {
   pln_engine *e = t->graph->engine;
   pln_node n = t->graph->nodes[node];
   pln_value value = 0;
@@ -86,7 +86,7 @@ static pln_status fails_anyway(trial *t, pln_ref node, bool *out) {
   return PLN_OK;
 }
 
-static void add_number(pln_type_trial *out, int64_t number) {
+static void add_number(pln_signature_result *out, int64_t number) {
   if (number < 1 || number > PLN_TRIAL_MOST ||
       out->n_numbers == PLN_COUNT(out->numbers))
     return;
@@ -96,13 +96,14 @@ static void add_number(pln_type_trial *out, int64_t number) {
   out->numbers[out->n_numbers++] = number;
 }
 
-static void add_numbers(pln_type_trial *out, uint32_t n, const pln_dim *dims) {
+static void add_numbers(pln_signature_result *out, uint32_t n,
+                        const pln_dim *dims) {
   for (uint32_t i = 0; i < n; i++)
     if (PLN_DIM_IS_CONST(dims[i]))
       add_number(out, dims[i]);
 }
 
-static void add_attr(pln_type_trial *out, const pln_attr *attr) {
+static void add_attr(pln_signature_result *out, const pln_attr *attr) {
   if (attr->kind == PLN_ATTR_INT)
     add_number(out, attr->v.i);
   for (uint32_t i = 0; attr->kind == PLN_ATTR_INTS && i < attr->count; i++)
@@ -111,7 +112,7 @@ static void add_attr(pln_type_trial *out, const pln_attr *attr) {
 
 /* The numbers that the node works with, from which sizes that fit may follow:
  * those of its operands, first of what does not depend on parameters. */
-static void gather_numbers(trial *t, pln_ref node) {
+static void gather_numbers(signature_trial *t, pln_ref node) {
   pln_engine *e = t->graph->engine;
   const pln_node *n = &t->copy->nodes[node];
   const pln_ref *args = pln_operands(t->copy, n);
@@ -129,19 +130,19 @@ static void gather_numbers(trial *t, pln_ref node) {
                   pln_value_elements(e, value));
     }
   for (uint32_t i = 0; i < pln_attrs_count(e, n->attrs); i++)
-    add_attr(t->out, pln_attrs_get(e, n->attrs, i));
+    add_attr(t->out, pln_attrs_at(e, n->attrs, i));
 }
 
 /* Parameters that the node depends on. What lies in a nested scope may depend
  * on all of them. */
-static pln_status find_params(trial *t, pln_ref node, uint32_t n,
+static pln_status find_params(signature_trial *t, pln_ref node, uint32_t n,
                               bool *params) {
   const pln_graph *g = t->graph;
   const pln_scope_row *row = &g->scopes[g->nodes[g->root].data];
   uint8_t *needed = pln_mem_zeroed(g->engine, g->n_nodes);
   if (!needed)
     return pln_nomem(g->engine);
-  bool nested = t->builder.home[node] != g->nodes[g->root].data;
+  bool nested = t->builder.node_scope[node] != g->nodes[g->root].data;
   needed[node] = 1;
   for (pln_ref i = node + 1; i-- > row->begin + n;) {
     if (!needed[i])
@@ -160,15 +161,15 @@ static pln_status find_params(trial *t, pln_ref node, uint32_t n,
 /* ---------------------------------------------------------------------- typing
  */
 
-static void keep_message(trial *t, size_t mark) {
+static void keep_message(signature_trial *t, size_t mark) {
   const pln_engine *e = t->graph->engine;
-  const char *text = mark < pln_diag_count(e) ? pln_diag_get(e, mark)->message
+  const char *text = mark < pln_diag_count(e) ? pln_diag_at(e, mark)->message
                                               : "it does not fit";
   snprintf(t->out->message, sizeof t->out->message, "%s", text);
 }
 
 /* Types one node. t->out->failed is set when it does not fit. */
-static pln_status type_node(trial *t, pln_ref node) {
+static pln_status type_node(signature_trial *t, pln_ref node) {
   pln_engine *e = t->graph->engine;
   pln_node *n = &t->copy->nodes[node];
   pln_type old = n->type;
@@ -198,8 +199,8 @@ static pln_status type_node(trial *t, pln_ref node) {
   return PLN_OK;
 }
 
-static pln_status type_nodes(trial *t, uint32_t n, const pln_type *types,
-                             bool *params) {
+static pln_status type_nodes(signature_trial *t, uint32_t n,
+                             const pln_type *types, bool *params) {
   const pln_graph *g = t->graph;
   const pln_scope_row *row = &g->scopes[g->nodes[g->root].data];
   t->full = true;
@@ -225,37 +226,37 @@ static pln_status type_nodes(trial *t, uint32_t n, const pln_type *types,
   return find_params(t, t->out->empty, n, params);
 }
 
-static pln_status try_on_copy(trial *t, uint32_t n, const pln_type *types,
-                              bool *params) {
+static pln_status try_on_copy(signature_trial *t, uint32_t n,
+                              const pln_type *types, bool *params) {
   pln_engine *e = t->graph->engine;
   size_t nodes = t->graph->n_nodes, scopes = t->graph->n_scopes;
-  pln_scope *home = pln_mem_new(e, nodes * sizeof *home);
+  pln_scope *node_scope = pln_mem_new(e, nodes * sizeof *node_scope);
   uint8_t *effects = pln_mem_zeroed(e, scopes);
-  t->builder.home = home;
+  t->builder.node_scope = node_scope;
   t->builder.effects = effects;
-  pln_status status = home && effects ? PLN_OK : pln_nomem(e);
+  pln_status status = node_scope && effects ? PLN_OK : pln_nomem(e);
   if (status == PLN_OK) {
-    pln_graph_homes(t->copy, home);
+    pln_graph_node_scopes(t->copy, node_scope);
     status = type_nodes(t, n, types, params);
   }
-  pln_mem_free(e, home, home ? nodes * sizeof *home : 0);
+  pln_mem_free(e, node_scope, node_scope ? nodes * sizeof *node_scope : 0);
   pln_mem_free(e, effects, effects ? scopes : 0);
   return status;
 }
 
-pln_status pln_graph_try_types(const pln_graph *function,
-                               const pln_module *module, uint32_t n,
-                               const pln_type *types, pln_type_trial *out,
-                               bool *params) {
+pln_status pln_graph_infer_signature(const pln_graph *function,
+                                     const pln_module *module, uint32_t n,
+                                     const pln_type *types,
+                                     pln_signature_result *out, bool *params) {
   pln_engine *e = function->engine;
   const pln_node *root = &function->nodes[function->root];
-  *out = (pln_type_trial){.failed = PLN_NONE, .empty = PLN_NONE};
+  *out = (pln_signature_result){.failed = PLN_NONE, .empty = PLN_NONE};
   if (root->kind != PLN_FUNCTION || function->scopes[root->data].n_params != n)
     return pln_diag_error(e, PLN_ERR_ARGUMENT, NULL,
                           "a function of %u parameters is expected", n);
   for (uint32_t i = 0; i < n; i++)
     params[i] = false;
-  trial t = {.graph = function, .out = out};
+  signature_trial t = {.graph = function, .out = out};
   PLN_TRY(pln_graph_copy(function, &t.copy));
   t.builder = (pln_builder){.engine = e,
                             .graph = t.copy,

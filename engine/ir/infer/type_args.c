@@ -20,8 +20,8 @@ static pln_status refuse_count(pln_engine *e, uint32_t wanted, uint32_t got) {
 static pln_status open_args(pln_unifier *u, uint32_t n, const pln_attr *written,
                             pln_type *args) {
   for (uint32_t i = 0; i < n; i++) {
-    bool told = written && i < written->count;
-    PLN_TRY(pln_unifier_open(u, told ? written->v.types[i] : 0, &args[i]));
+    bool given = written && i < written->count;
+    PLN_TRY(pln_unifier_open(u, given ? written->v.types[i] : 0, &args[i]));
   }
   return PLN_OK;
 }
@@ -77,7 +77,7 @@ static pln_status unify(search *s, pln_type function, uint32_t i,
                         pln_type type) {
   bool fits;
   PLN_TRY(pln_unifier_open(&s->u, type, &type));
-  return pln_unify(&s->u, pln_type_part(s->g->engine, function, i), type,
+  return pln_unify(&s->u, pln_type_part_at(s->g->engine, function, i), type,
                    &fits);
 }
 
@@ -113,7 +113,7 @@ static pln_status find_args(search *s, pln_type function, pln_type *out) {
 }
 
 static bool is_generic(const pln_engine *e, pln_type type) {
-  return pln_type_kind_of(e, type) == PLN_TYPE_FUNC &&
+  return pln_type_get_kind(e, type) == PLN_TYPE_FUNC &&
          pln_type_n_vars(e, type) > 0;
 }
 
@@ -139,7 +139,7 @@ pln_status pln_call_type_args(const pln_graph *graph, pln_ref call,
 
 /* ------------------------------------------------------------------ written */
 
-pln_status pln_settle_type_args(pln_graph *graph, pln_ref call) {
+pln_status pln_drop_redundant_type_args(pln_graph *graph, pln_ref call) {
   pln_engine *e = graph->engine;
   pln_node *n = &graph->nodes[call];
   const pln_attr *written = pln_written_type_args(e, n->attrs);
@@ -149,7 +149,7 @@ pln_status pln_settle_type_args(pln_graph *graph, pln_ref call) {
     return PLN_OK;
   PLN_TRY(find_args(&s, function, &found));
   for (uint32_t i = 0; i < written->count; i++)
-    if (written->v.types[i] != pln_type_part(e, found, i))
+    if (written->v.types[i] != pln_type_part_at(e, found, i))
       return PLN_OK;
   return pln_attrs_without(e, n->attrs, "type_args", &n->attrs);
 }
@@ -168,7 +168,7 @@ pln_status pln_build_apply_at(pln_builder *b, pln_ref callee, uint32_t n_types,
   if (n_types > 0)
     PLN_TRY(write_args(b->engine, attrs, n_types, types, &attrs));
   PLN_TRY(pln_build_apply(b, callee, attrs, n_results, n, args, out));
-  return pln_settle_type_args(b->graph, *out);
+  return pln_drop_redundant_type_args(b->graph, *out);
 }
 
 pln_status pln_mutate_type_args(pln_type_mutator *types, pln_engine *engine,

@@ -21,7 +21,8 @@ pln_status pln_instantiate(pln_unifier *u, pln_type function,
                            const pln_attr *written, pln_type *args,
                            pln_type *out) PLN_CHECKED;
 /* What is written goes when the arguments tell the same. */
-pln_status pln_settle_type_args(pln_graph *graph, pln_ref call) PLN_CHECKED;
+pln_status pln_drop_redundant_type_args(pln_graph *graph,
+                                        pln_ref call) PLN_CHECKED;
 /* The attributes with the images of what is written. */
 pln_status pln_mutate_type_args(pln_type_mutator *types, pln_engine *engine,
                                 pln_attrs attrs, pln_attrs *out) PLN_CHECKED;

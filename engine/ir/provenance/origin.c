@@ -24,8 +24,8 @@ pln_status pln_origins_new(pln_engine *engine, pln_origins **out) {
   return PLN_OK;
 }
 
-pln_status pln_origins_over(pln_engine *child, pln_origins *base,
-                            pln_origins **out) {
+pln_status pln_origins_child(pln_engine *child, pln_origins *base,
+                             pln_origins **out) {
   pln_origins *origins = pln_mem_zeroed(child, sizeof *origins);
   if (!origins)
     return pln_nomem(child);
@@ -178,8 +178,9 @@ bool pln_origins_is_node(const pln_origins *origins, const pln_origin *row) {
 }
 
 /* "node 'a' (Conv)" */
-static size_t tell_node(const pln_origins *origins, const pln_origin *row,
-                        char *text, size_t size) {
+static size_t describe_source_node(const pln_origins *origins,
+                                   const pln_origin *row, char *text,
+                                   size_t size) {
   pln_slice_names names = origins->names(row);
   bool named = names.name.size != 0;
   pln_slice name = named ? names.name : names.output;
@@ -190,8 +191,8 @@ static size_t tell_node(const pln_origins *origins, const pln_origin *row,
   return n < 0 ? 0 : (size_t)n;
 }
 
-size_t pln_origins_tell(const pln_origins *origins, uint32_t row, char *text,
-                        size_t size) {
+size_t pln_origins_describe(const pln_origins *origins, uint32_t row,
+                            char *text, size_t size) {
   while ((row = pln_origins_source(origins, row)) != 0) {
     const pln_origin *o = pln_origins_row(origins, row);
     if (o->name) {
@@ -200,7 +201,7 @@ size_t pln_origins_tell(const pln_origins *origins, uint32_t row, char *text,
       return n < 0 ? 0 : (size_t)n;
     }
     if (pln_origins_is_node(origins, o))
-      return tell_node(origins, o, text, size);
+      return describe_source_node(origins, o, text, size);
     row = o->parent;
   }
   return 0;

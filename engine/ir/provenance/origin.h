@@ -21,9 +21,9 @@ typedef struct pln_origin {
   pln_type type;   /* of the node, when all of its function was read */
   pln_op op;       /* what the slice was imported as, to tell changes */
   pln_attrs attrs;
-  pln_text_place place; /* in a text that was read; row 0: none */
-  bool place_printed;   /* shown by the printer */
-  bool whole;           /* the slice is a graph, no node of one */
+  pln_source_span place; /* in a text that was read; row 0: none */
+  bool place_printed;    /* shown by the printer */
+  bool whole;            /* the slice is a graph, no node of one */
   /* In which order a Function's attributes stood: a list of entries that have
    * nothing but names; 0: by name. */
   pln_attrs attr_order;
@@ -57,14 +57,14 @@ typedef struct pln_origins {
   /* Of a child's table: the parent's, whose rows come first, and how many. */
   struct pln_origins *base;
   uint32_t below;
-  uint32_t joined;          /* the first own row, once it is the parent's */
+  uint32_t merged;          /* the first own row, once it is the parent's */
   uint32_t count, capacity; /* row 0 is "nothing is known" */
   pln_origin *rows;         /* from `below` on */
   uint32_t steps_below, n_steps, cap_steps; /* likewise */
   pln_origin_step *steps;
   uint32_t changes_below, n_changes, cap_changes;
   pln_change *changes;
-  uint32_t joined_steps;
+  uint32_t merged_steps;
   pln_idmap *by_line; /* script and line -> row; made when first needed */
   uint32_t n_files, cap_files;
   pln_file **files;   /* retained */
@@ -76,8 +76,8 @@ typedef struct pln_origins {
 
 pln_status pln_origins_new(pln_engine *engine, pln_origins **out) PLN_CHECKED;
 /* A child's table over its parent's. */
-pln_status pln_origins_over(pln_engine *child, pln_origins *base,
-                            pln_origins **out) PLN_CHECKED;
+pln_status pln_origins_child(pln_engine *child, pln_origins *base,
+                             pln_origins **out) PLN_CHECKED;
 static inline const pln_origin *pln_origins_row(const pln_origins *origins,
                                                 uint32_t row) {
   return row < origins->below ? &origins->base->rows[row]
@@ -131,7 +131,7 @@ pln_attrs pln_origins_attr_order(const pln_origins *origins, uint32_t row);
 bool pln_origins_is_node(const pln_origins *origins, const pln_origin *row);
 /* What row `row`, or what it was made from, is to its source, for messages and
  * as snprintf does; 0 when nothing is known. */
-size_t pln_origins_tell(const pln_origins *origins, uint32_t row, char *text,
-                        size_t size);
+size_t pln_origins_describe(const pln_origins *origins, uint32_t row,
+                            char *text, size_t size);
 
 #endif

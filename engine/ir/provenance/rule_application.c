@@ -37,7 +37,7 @@ void pln_applications_reset(pln_engine *engine, const pln_rule_limits *limits) {
   a->runs = 0;
   a->watched = false;
   a->n_rules = 0;
-  a->again = a->again_told = 0;
+  a->again = a->unchanged_reported = 0;
   memset(a->hot, 0, sizeof a->hot);
 }
 
@@ -126,8 +126,8 @@ pln_status pln_rule_apply(pln_engine *engine, const char *rule, pln_ref node,
 }
 
 /* The note comes at the end: functions may be looked at in several threads. */
-pln_status pln_rule_again(pln_engine *engine, const char *rule,
-                          pln_symbol function) {
+pln_status pln_rule_unchanged(pln_engine *engine, const char *rule,
+                              pln_symbol function) {
   pln_applications *a = engine->applications;
   pln_rule *r;
   if (!a->at.number)
@@ -141,7 +141,7 @@ pln_status pln_rule_again(pln_engine *engine, const char *rule,
   return PLN_OK;
 }
 
-static void tell_again(pln_engine *engine, pln_rule *r) {
+static void note_unchanged_answers(pln_engine *engine, pln_rule *r) {
   const char *function =
       r->function ? pln_symbol_text(engine, r->function).data : "";
   pln_diag_note(engine, NULL,
@@ -149,15 +149,15 @@ static void tell_again(pln_engine *engine, pln_rule *r) {
                 "was given; the node stays as it was",
                 r->row.pass, r->function ? ", function @" : "", function,
                 r->row.rule);
-  r->told = true;
+  r->reported = true;
 }
 
-void pln_rules_tell(pln_engine *engine) {
+void pln_rules_report(pln_engine *engine) {
   pln_applications *a = engine->applications;
-  for (uint32_t i = 0; i < a->n_rules && a->again > a->again_told; i++)
-    if (a->rules[i].again && !a->rules[i].told)
-      tell_again(engine, &a->rules[i]);
-  a->again_told = a->again;
+  for (uint32_t i = 0; i < a->n_rules && a->again > a->unchanged_reported; i++)
+    if (a->rules[i].again && !a->rules[i].reported)
+      note_unchanged_answers(engine, &a->rules[i]);
+  a->unchanged_reported = a->again;
 }
 
 /* ----------------------------------------------------------------- children */
@@ -172,10 +172,10 @@ pln_status pln_applications_child(pln_engine *child) {
   return PLN_OK;
 }
 
-void pln_tally_end(pln_engine *child, pln_tally *out) {
+void pln_rule_counts_take(pln_engine *child, pln_rule_counts *out) {
   pln_applications *a = child->applications;
-  *out = (pln_tally){a->runs,    a->at.asked,  a->again,
-                     a->n_rules, a->cap_rules, a->rules};
+  *out = (pln_rule_counts){a->runs,    a->at.asked,  a->again,
+                           a->n_rules, a->cap_rules, a->rules};
   a->again = 0;
   a->runs = a->n_rules = a->cap_rules = 0;
   a->at.asked = 0;
@@ -183,15 +183,15 @@ void pln_tally_end(pln_engine *child, pln_tally *out) {
   memset(a->hot, 0, sizeof a->hot);
 }
 
-void pln_tally_free(pln_engine *child, pln_tally *tally) {
+void pln_rule_counts_free(pln_engine *child, pln_rule_counts *tally) {
   pln_mem_free(child, tally->rules, tally->capacity * sizeof *tally->rules);
 }
 
-static pln_status take_rule(pln_applications *a, const pln_join *join,
-                            const pln_rule *from) {
+static pln_status add_rule_counts(pln_applications *a, const pln_merge *join,
+                                  const pln_rule *from) {
   pln_rule *r;
-  a->at.pass = pln_joined(&join->symbols, from->pass);
-  pln_symbol rule = pln_joined(&join->symbols, from->rule);
+  a->at.pass = pln_merged_id(&join->symbols, from->pass);
+  pln_symbol rule = pln_merged_id(&join->symbols, from->rule);
   PLN_TRY(find_rule(a, pln_symbol_text(a->engine, rule).data, &r));
   r->row.tried += from->row.tried;
   r->row.applied += from->row.applied;
@@ -200,17 +200,18 @@ static pln_status take_rule(pln_applications *a, const pln_join *join,
   if (from->row.applied)
     r->row.last = from->row.last;
   if (from->again && !r->again)
-    r->function = pln_joined(&join->symbols, from->function);
+    r->function = pln_merged_id(&join->symbols, from->function);
   r->again = r->again || from->again;
   return PLN_OK;
 }
 
-pln_status pln_tally_take(const pln_join *join, const pln_tally *tally) {
+pln_status pln_rule_counts_add(const pln_merge *join,
+                               const pln_rule_counts *tally) {
   pln_applications *a = join->parent->applications;
   pln_symbol pass = a->at.pass;
   pln_status status = PLN_OK;
   for (uint32_t i = 0; i < tally->n && status == PLN_OK; i++)
-    status = take_rule(a, join, &tally->rules[i]);
+    status = add_rule_counts(a, join, &tally->rules[i]);
   a->at.pass = pass;
   a->at.asked += tally->asked;
   a->runs += tally->runs;
@@ -260,7 +261,7 @@ uint32_t pln_rule_count(const pln_engine *engine) {
 }
 
 /* What was asked for was tried, whether anybody watched or not. */
-const pln_rule_row *pln_rule_get(const pln_engine *engine, uint32_t index) {
+const pln_rule_row *pln_rule_at(const pln_engine *engine, uint32_t index) {
   pln_applications *a = engine->applications;
   if (index >= a->n_rules)
     return NULL;

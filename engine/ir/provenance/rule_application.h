@@ -14,9 +14,9 @@ enum { PLN_HOT_RULES = 64 };
 typedef struct pln_rule {
   pln_rule_row row;
   pln_symbol pass, rule;
-  const char *key;     /* the text that it was last asked by */
-  bool again, told;    /* it answered with what it was given; a note says so */
-  pln_symbol function; /* where it did first, or 0 */
+  const char *key;      /* the text that it was last asked by */
+  bool again, reported; /* it answered with what it was given; a note says so */
+  pln_symbol function;  /* where it did first, or 0 */
 } pln_rule;
 
 /* A pass at work; passes that run passes nest. */
@@ -43,11 +43,11 @@ typedef struct pln_applications {
   uint32_t shift;  /* of the numbers of runs in histories; see
                       pass/pipeline/per_function.c */
   pln_rule_limits limits;
-  uint32_t runs;              /* begun since the outermost application did */
-  uint64_t left;              /* applications, when there is a limit */
-  bool watched;               /* tries are counted and timed */
-  uint32_t tries, weight;     /* since the run began; that a time stands for */
-  uint64_t again, again_told; /* answers that were no applications */
+  uint32_t runs;          /* begun since the outermost application did */
+  uint64_t left;          /* applications, when there is a limit */
+  bool watched;           /* tries are counted and timed */
+  uint32_t tries, weight; /* since the run began; that a time stands for */
+  uint64_t again, unchanged_reported; /* answers that were no applications */
   uint32_t n_rules, cap_rules;
   pln_rule *rules;
   uint32_t hot[PLN_HOT_RULES]; /* by pass and text: index + 1 */
@@ -58,19 +58,20 @@ void pln_applications_free(pln_engine *engine);
 /* A child's: in the run that its parent is at, and watched as that is. Nothing
  * is limited there. */
 pln_status pln_applications_child(pln_engine *child) PLN_CHECKED;
-/* What a child counted since the last of these calls; freed by pln_tally_free.
- * `pln_tally_take` adds it to the parent's counts. */
-typedef struct pln_tally {
+/* What a child counted since the last of these calls; freed by
+ * pln_rule_counts_free. `pln_rule_counts_add` adds it to the parent's counts.
+ */
+typedef struct pln_rule_counts {
   uint32_t runs; /* of passes that passes ran */
   uint64_t asked, again;
   uint32_t n, capacity;
   pln_rule *rules;
-} pln_tally;
-void pln_tally_end(pln_engine *child, pln_tally *out);
-void pln_tally_free(pln_engine *child, pln_tally *tally);
-struct pln_join;
-pln_status pln_tally_take(const struct pln_join *join,
-                          const pln_tally *tally) PLN_CHECKED;
+} pln_rule_counts;
+void pln_rule_counts_take(pln_engine *child, pln_rule_counts *out);
+void pln_rule_counts_free(pln_engine *child, pln_rule_counts *tally);
+struct pln_merge;
+pln_status pln_rule_counts_add(const struct pln_merge *join,
+                               const pln_rule_counts *tally) PLN_CHECKED;
 /* Whether applications or runs are limited: then their order matters. */
 static inline bool pln_rules_limited(const pln_applications *a) {
   return a->limits.passes >= 0 || a->limits.applications >= 0;
@@ -87,11 +88,11 @@ void pln_rule_run_begin(pln_engine *engine, pln_symbol pass,
 void pln_rule_run_end(pln_engine *engine, const pln_rule_run *outer);
 /* The rule gave an equal copy of the node it was given, which stands: no
  * application. `function`: whose node, 0: no function's. */
-pln_status pln_rule_again(pln_engine *engine, const char *rule,
-                          pln_symbol function) PLN_CHECKED;
+pln_status pln_rule_unchanged(pln_engine *engine, const char *rule,
+                              pln_symbol function) PLN_CHECKED;
 /* At the end of the outermost application: notes about those rules, one a pass
  * and rule. */
-void pln_rules_tell(pln_engine *engine);
+void pln_rules_report(pln_engine *engine);
 static inline bool pln_rules_watched(const pln_engine *engine) {
   return engine->applications->watched;
 }

@@ -129,9 +129,9 @@ const pln_relay_row *pln_relay_of(const pln_engine *engine, pln_op op) {
 
 uint32_t pln_relay_n_results(const pln_engine *engine, const pln_relay_row *row,
                              pln_attrs relay, pln_attrs core) {
-  int64_t told = pln_attrs_int(engine, relay, "n_results", -1);
-  if (told >= 0 && told <= UINT16_MAX)
-    return (uint32_t)told;
+  int64_t normal = pln_attrs_int(engine, relay, "n_results", -1);
+  if (normal >= 0 && normal <= UINT16_MAX)
+    return (uint32_t)normal;
   if (row->results >= 0)
     return (uint32_t)row->results;
   return row->count ? row->count(engine, core) : 0;
@@ -146,7 +146,8 @@ typedef struct schema_word {
   pln_slice relay, core, kind, value;
 } schema_word;
 
-static pln_slice cut(const char **at, const char *end, const char *stops) {
+static pln_slice split_schema_word(const char **at, const char *end,
+                                   const char *stops) {
   size_t size = strcspn(*at, stops);
   if (size > (size_t)(end - *at))
     size = (size_t)(end - *at);
@@ -155,7 +156,7 @@ static pln_slice cut(const char **at, const char *end, const char *stops) {
   return part;
 }
 
-static bool skip(const char **at, const char *end, char wanted) {
+static bool skip_schema_char(const char **at, const char *end, char wanted) {
   bool yes = *at < end && **at == wanted;
   *at += yes;
   return yes;
@@ -168,19 +169,19 @@ static bool next_word(const char **schema, schema_word *w) {
   *schema = end;
   if (at == end)
     return false;
-  *w = (schema_word){.own = skip(&at, end, '+')};
-  w->relay = w->core = cut(&at, end, ">:");
-  if (skip(&at, end, '>'))
-    w->core = cut(&at, end, ":");
-  skip(&at, end, ':');
-  w->kind = cut(&at, end, "=?");
-  w->quiet = skip(&at, end, '?');
-  w->defaulted = skip(&at, end, '=');
+  *w = (schema_word){.own = skip_schema_char(&at, end, '+')};
+  w->relay = w->core = split_schema_word(&at, end, ">:");
+  if (skip_schema_char(&at, end, '>'))
+    w->core = split_schema_word(&at, end, ":");
+  skip_schema_char(&at, end, ':');
+  w->kind = split_schema_word(&at, end, "=?");
+  w->quiet = skip_schema_char(&at, end, '?');
+  w->defaulted = skip_schema_char(&at, end, '=');
   w->value = (pln_slice){at, (size_t)(end - at)};
   return true;
 }
 
-static field_kind kind_of(pln_slice word) {
+static field_kind schema_field_kind(pln_slice word) {
   static const struct {
     const char *word;
     field_kind kind;
@@ -206,14 +207,15 @@ static bool is_boxed(pln_slice word) {
 
 /* None is a value of lists, objects, and numbers that TVM keeps in objects. */
 static bool may_be_none(pln_slice word) {
-  field_kind kind = kind_of(word);
+  field_kind kind = schema_field_kind(word);
   return is_boxed(word) || kind == FIELD_ANY || kind == FIELD_INTS ||
          kind == FIELD_FLOATS || pln_slice_is(word, "extent") ||
          pln_slice_is(word, "scalar");
 }
 
 /* "1,1" */
-static bool read_ints(pln_arena *arena, const char *text, pln_attr *out) {
+static bool read_schema_ints(pln_arena *arena, const char *text,
+                             pln_attr *out) {
   int64_t *list = pln_arena_new(arena, (strlen(text) + 1) * sizeof *list);
   char *end;
   if (!list)
@@ -269,7 +271,7 @@ static bool read_default(pln_arena *arena, field_kind kind, pln_slice value,
   case FIELD_ANY:
   case FIELD_INTS:
     out->kind = PLN_ATTR_INTS;
-    return read_ints(arena, empty ? "" : text, out);
+    return read_schema_ints(arena, empty ? "" : text, out);
   }
   return true;
 }
@@ -280,7 +282,7 @@ static bool read_core_word(pln_arena *arena, const char *schema, pln_slice name,
   schema_word w;
   while (next_word(&schema, &w))
     if (pln_slice_equal(w.relay, name)) {
-      f->stored = (uint8_t)kind_of(w.kind);
+      f->stored = (uint8_t)schema_field_kind(w.kind);
       f->in_core.given = w.defaulted;
       return !w.defaulted ||
              read_default(arena, f->stored, w.value, &f->in_core.value);
@@ -288,8 +290,9 @@ static bool read_core_word(pln_arena *arena, const char *schema, pln_slice name,
   return true;
 }
 
-static pln_status read_field(pln_engine *engine, const schema_word *w,
-                             const char *core, bool shared, relay_field *f) {
+static pln_status read_schema_field(pln_engine *engine, const schema_word *w,
+                                    const char *core, bool shared,
+                                    relay_field *f) {
   pln_arena *arena = &engine->relay->arena;
   PLN_TRY(pln_symbol_intern(engine, w->relay, &f->relay));
   PLN_TRY(pln_symbol_intern(engine, w->core, &f->core));
@@ -297,7 +300,7 @@ static pln_status read_field(pln_engine *engine, const schema_word *w,
   f->boxed = is_boxed(w->kind);
   f->quiet = w->quiet;
   f->null = may_be_none(w->kind);
-  f->kind = f->stored = (uint8_t)kind_of(w->kind);
+  f->kind = f->stored = (uint8_t)schema_field_kind(w->kind);
   f->in_relay.given = w->defaulted;
   if (w->defaulted &&
       !read_default(arena, f->kind, w->value, &f->in_relay.value))
@@ -328,7 +331,7 @@ static pln_status read_schema(pln_engine *engine, const pln_relay_row *row,
   s->fields = fields;
   s->count = 0;
   for (at = row->attrs; next_word(&at, &w); s->count++)
-    PLN_TRY(read_field(engine, &w, core, s->shared, &fields[s->count]));
+    PLN_TRY(read_schema_field(engine, &w, core, s->shared, &fields[s->count]));
   s->read = true;
   return PLN_OK;
 }
@@ -432,7 +435,7 @@ const char *pln_attr_wanted(const pln_engine *engine, pln_op op,
   for (size_t i = 0; i < PLN_COUNT(others); i++)
     if (pln_slice_is(w.kind, others[i].word))
       return others[i].wanted;
-  return wanted[kind_of(w.kind)];
+  return wanted[schema_field_kind(w.kind)];
 }
 
 /* The number of a dtype that the core holds by number. */
@@ -448,7 +451,7 @@ static pln_status dtype_to_int(pln_engine *engine, pln_attr *a) {
 }
 
 /* Whether text may give such a value for the field. */
-static bool fits(const relay_field *f, const pln_attr *a) {
+static bool attr_has_field_kind(const relay_field *f, const pln_attr *a) {
   bool list = a->kind == PLN_ATTR_INTS;
   switch ((field_kind)f->kind) {
   case FIELD_INT: return a->kind == PLN_ATTR_INT || list;
@@ -476,7 +479,7 @@ static pln_status to_core(pln_engine *engine, pln_arena *arena,
   if (a->kind == PLN_ATTR_OBJECT || a->kind == PLN_ATTR_LIST ||
       a->kind == PLN_ATTR_REF)
     return PLN_OK;
-  if (!fits(f, a))
+  if (!attr_has_field_kind(f, a))
     return wrong_kind(engine, f);
   if (f->kind == FIELD_DTYPE && a->v.s.size == 0) {
     a->kind = PLN_ATTR_NONE;
@@ -526,18 +529,18 @@ static bool to_relay(const relay_field *f, int64_t *one, pln_attr *a) {
 /* ----------------------------------------------------------------- reading */
 
 /* A dictionary in the making. The arena lives as long as it. */
-typedef struct draft {
+typedef struct schema_draft {
   pln_engine *engine;
   const relay_schema *schema;
   pln_arena arena;
   uint32_t count;
   pln_attr *entries;
   int64_t *ones; /* as entries: room for lists of one */
-} draft;
+} schema_draft;
 
-static pln_status draft_begin(draft *d, pln_engine *engine,
+static pln_status draft_begin(schema_draft *d, pln_engine *engine,
                               const relay_schema *schema, uint32_t most) {
-  *d = (draft){.engine = engine, .schema = schema};
+  *d = (schema_draft){.engine = engine, .schema = schema};
   pln_arena_init(&d->arena, engine);
   d->entries = pln_arena_new(&d->arena, (most + 1u) * sizeof *d->entries);
   d->ones = pln_arena_new(&d->arena, (most + 1u) * sizeof *d->ones);
@@ -545,7 +548,8 @@ static pln_status draft_begin(draft *d, pln_engine *engine,
 }
 
 /* Adds the value under the core's name, unless the core has it anyway. */
-static pln_status add_core(draft *d, const relay_field *f, pln_attr value) {
+static pln_status add_core(schema_draft *d, const relay_field *f,
+                           pln_attr value) {
   pln_attr *entry = &d->entries[d->count];
   *entry = value;
   entry->name = f->core;
@@ -606,7 +610,7 @@ pln_status pln_attr_unknown(pln_engine *engine, pln_op op, pln_slice name) {
 }
 
 /* An attribute that text gives. */
-static pln_status read_given(draft *d, const pln_attr *given) {
+static pln_status read_given(schema_draft *d, const pln_attr *given) {
   const relay_field *f = field_named(d->schema, given->name);
   if (f)
     return add_core(d, f, *given);
@@ -628,7 +632,7 @@ static const pln_attr *entry_of(const pln_engine *engine, pln_attrs attrs,
                                 pln_symbol name) {
   uint32_t n = pln_attrs_count(engine, attrs);
   for (uint32_t i = 0; i < n; i++) {
-    const pln_attr *a = pln_attrs_get(engine, attrs, i);
+    const pln_attr *a = pln_attrs_at(engine, attrs, i);
     if (a->name == name)
       return a;
   }
@@ -649,11 +653,11 @@ static pln_status missing(pln_engine *engine, const relay_schema *s,
                         pln_symbol_text(engine, f->relay).data);
 }
 
-static pln_status read_all(draft *d, pln_attrs relay, pln_attrs *core) {
+static pln_status read_all(schema_draft *d, pln_attrs relay, pln_attrs *core) {
   uint32_t n = pln_attrs_count(d->engine, relay);
   uint64_t seen[MAX_NAMES / 64 + 1] = {0};
   for (uint32_t i = 0; i < n; i++) {
-    const pln_attr *given = pln_attrs_get(d->engine, relay, i);
+    const pln_attr *given = pln_attrs_at(d->engine, relay, i);
     const relay_field *f = field_named(d->schema, given->name);
     size_t at = f ? (size_t)(f - d->schema->fields) : MAX_NAMES;
     seen[at / 64] |= UINT64_C(1) << at % 64;
@@ -674,7 +678,7 @@ static pln_status read_all(draft *d, pln_attrs relay, pln_attrs *core) {
 pln_status pln_relay_read(pln_engine *engine, const pln_relay_row *row,
                           pln_attrs relay, pln_attrs *core) {
   const relay_schema *s;
-  draft d;
+  schema_draft d;
   PLN_TRY(schema_of(engine, row, &s));
   uint32_t most = pln_attrs_count(engine, relay) + s->count;
   pln_status status = draft_begin(&d, engine, s, most);
@@ -696,7 +700,7 @@ pln_status pln_relay_expect(pln_engine *engine, pln_op op, pln_attrs core) {
   return PLN_OK;
 }
 
-bool pln_relay_says(const pln_engine *engine, pln_op op, pln_slice name) {
+bool pln_relay_only_attr(const pln_engine *engine, pln_op op, pln_slice name) {
   const pln_relay_row *row = pln_relay_of(engine, op);
   const char *at = row ? row->attrs : "";
   schema_word w;
@@ -712,7 +716,8 @@ bool pln_relay_says(const pln_engine *engine, pln_op op, pln_slice name) {
 
 /* What text says of a field; false when it says something Relay has no word
  * for. */
-static bool write_field(draft *d, const relay_field *f, const pln_attr *entry) {
+static bool write_field(schema_draft *d, const relay_field *f,
+                        const pln_attr *entry) {
   pln_attr *a = &d->entries[d->count];
   *a = entry              ? *entry
        : f->in_core.given ? f->in_core.value
@@ -729,7 +734,7 @@ static bool write_field(draft *d, const relay_field *f, const pln_attr *entry) {
   return plain && !f->own;
 }
 
-static pln_status write_all(draft *d, pln_attrs core, pln_attrs *relay,
+static pln_status write_all(schema_draft *d, pln_attrs core, pln_attrs *relay,
                             bool *expressible) {
   const relay_schema *s = d->schema;
   *expressible = true;
@@ -739,7 +744,7 @@ static pln_status write_all(draft *d, pln_attrs core, pln_attrs *relay,
   }
   uint32_t n = pln_attrs_count(d->engine, core);
   for (uint32_t i = 0; i < n; i++) {
-    const pln_attr *a = pln_attrs_get(d->engine, core, i);
+    const pln_attr *a = pln_attrs_at(d->engine, core, i);
     bool said = false;
     for (uint32_t k = 0; k < s->count && !said; k++)
       said = s->fields[k].core == a->name;
@@ -751,7 +756,7 @@ static pln_status write_all(draft *d, pln_attrs core, pln_attrs *relay,
 }
 
 /* Every field of the struct that cannot be null has a value. */
-static bool fills_struct(const draft *d, pln_attrs core) {
+static bool fills_struct(const schema_draft *d, pln_attrs core) {
   if (pln_attrs_has_refs(d->engine, core)) /* TVM has no such values */
     return false;
   for (uint32_t i = 0; i < d->schema->count; i++) {
@@ -766,7 +771,8 @@ static bool fills_struct(const draft *d, pln_attrs core) {
 }
 
 /* All fields of the struct, as the metadata section has it. */
-static pln_status write_struct(draft *d, pln_attrs core, pln_attrs *relay) {
+static pln_status write_struct(schema_draft *d, pln_attrs core,
+                               pln_attrs *relay) {
   const relay_schema *s = d->schema;
   d->count = 0;
   for (uint32_t i = 0; i < s->count; i++) {
@@ -794,7 +800,7 @@ static pln_status write_new(pln_engine *engine, const pln_relay_row *row,
                             pln_attrs core, pln_attrs *relay,
                             bool *expressible) {
   const relay_schema *s;
-  draft d;
+  schema_draft d;
   PLN_TRY(schema_of(engine, row, &s));
   uint32_t most = pln_attrs_count(engine, core) + s->count;
   pln_status status = draft_begin(&d, engine, s, most);
@@ -826,11 +832,11 @@ pln_status pln_relay_write(pln_engine *engine, pln_op op, pln_attrs core,
   return PLN_OK;
 }
 
-pln_status pln_relay_told(pln_engine *engine, pln_op op, pln_attrs core,
-                          pln_attrs *told) {
+pln_status pln_relay_normal_attrs(pln_engine *engine, pln_op op, pln_attrs core,
+                                  pln_attrs *normal) {
   bool expressible;
-  *told = core;
+  *normal = core;
   return op && pln_relay_of(engine, op)
-             ? pln_relay_write(engine, op, core, told, &expressible)
+             ? pln_relay_write(engine, op, core, normal, &expressible)
              : PLN_OK;
 }

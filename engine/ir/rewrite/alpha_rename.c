@@ -8,19 +8,19 @@
 #include "ir/compare/equal.h"
 #include "ir/tir/tir.h"
 
-typedef struct renewing {
+typedef struct renamer {
   pln_engine *engine;
   pln_idmap *images; /* an identity that is defined: its image */
-} renewing;
+} renamer;
 
-static pln_status define(renewing *r, const pln_graph *g, pln_ref var) {
+static pln_status define(renamer *r, const pln_graph *g, pln_ref var) {
   const pln_node *n = &g->nodes[var];
   if (n->kind != PLN_VAR || pln_idmap_get(r->images, n->data))
     return PLN_OK;
   return pln_idmap_set(r->images, n->data, ++r->engine->n_vars);
 }
 
-static pln_status find_defs(renewing *r, const pln_graph *g) {
+static pln_status find_defs(renamer *r, const pln_graph *g) {
   for (pln_ref i = 0; i < g->n_nodes; i++) {
     const pln_node *n = &g->nodes[i];
     bool binds = n->kind == PLN_LET || n->kind == PLN_PATTERN_VAR;
@@ -33,7 +33,7 @@ static pln_status find_defs(renewing *r, const pln_graph *g) {
   return PLN_OK;
 }
 
-static void rename(const renewing *r, pln_graph *g) {
+static void rename(const renamer *r, pln_graph *g) {
   for (pln_ref i = 0; i < g->n_nodes; i++) {
     pln_node *n = &g->nodes[i];
     uint32_t image = n->kind == PLN_VAR ? pln_idmap_get(r->images, n->data) : 0;
@@ -41,8 +41,8 @@ static void rename(const renewing *r, pln_graph *g) {
   }
 }
 
-pln_status pln_graph_renew_defs(const pln_graph *graph, pln_graph **out) {
-  renewing r = {.engine = graph->engine};
+pln_status pln_graph_alpha_rename(const pln_graph *graph, pln_graph **out) {
+  renamer r = {.engine = graph->engine};
   pln_graph *copy = NULL;
   PLN_TRY(pln_idmap_new(r.engine, &r.images));
   pln_status status = find_defs(&r, graph);

@@ -15,7 +15,7 @@ enum { OPEN, PARAM, BY_FUNCTION, BY_LET, BY_PATTERN };
 /* A flag of a row of `needs`: no parameter. */
 #define STAYS_FREE PLN_NODE_KEEP
 
-typedef struct binder {
+typedef struct binding_rewrite {
   pln_engine *engine;
   const pln_graph *old;
   uint32_t n;
@@ -31,15 +31,16 @@ typedef struct binder {
   pln_idmap *shared;  /* identity -> its one node in the new graph + 1 */
   pln_scope scope;    /* of the root Function, or 0 */
   bool params;        /* some are bound */
-} binder;
+} binding_rewrite;
 
-static uint32_t binding_of(const binder *b, const pln_node *var) {
+static uint32_t binding_of(const binding_rewrite *b, const pln_node *var) {
   return pln_idmap_get(b->index, var->data);
 }
 
 /* ------------------------------------------------------- what may be bound */
 
-static pln_status check_bound(const binder *b, pln_ref var, uint8_t how) {
+static pln_status check_bound(const binding_rewrite *b, pln_ref var,
+                              uint8_t how) {
   static const char *const by[] = {NULL, NULL, "a function inside", "a let",
                                    "a pattern"};
   const pln_node *n = &b->old->nodes[var];
@@ -51,7 +52,7 @@ static pln_status check_bound(const binder *b, pln_ref var, uint8_t how) {
                         pln_symbol_text(b->engine, n->attrs).data, by[how]);
 }
 
-static pln_status check_params(const binder *b, pln_scope s) {
+static pln_status check_params(const binding_rewrite *b, pln_scope s) {
   const pln_scope_row *row = &b->old->scopes[s];
   const pln_node *owner = &b->old->nodes[row->owner];
   uint8_t how = s == b->scope              ? PARAM
@@ -62,7 +63,7 @@ static pln_status check_params(const binder *b, pln_scope s) {
   return PLN_OK;
 }
 
-static pln_status check_all(const binder *b) {
+static pln_status check_all(const binding_rewrite *b) {
   const pln_graph *g = b->old;
   for (pln_scope s = 1; s < g->n_scopes; s++)
     PLN_TRY(check_params(b, s));
@@ -75,7 +76,7 @@ static pln_status check_all(const binder *b) {
 /* -------------------------------------------------------- what values need */
 
 static pln_status add_need(void *ud, const pln_graph *g, pln_ref var) {
-  binder *b = ud;
+  binding_rewrite *b = ud;
   const pln_node *n = &g->nodes[var];
   if (pln_idmap_get(b->need_at, n->data))
     return PLN_OK;
@@ -87,7 +88,7 @@ static pln_status add_need(void *ud, const pln_graph *g, pln_ref var) {
   return PLN_OK;
 }
 
-static pln_status use(binder *b, pln_ref ref) {
+static pln_status mark_used_binding(binding_rewrite *b, pln_ref ref) {
   const pln_node *n = &b->old->nodes[ref];
   uint32_t k = n->kind == PLN_VAR ? binding_of(b, n) : 0;
   if (!k || b->used[k - 1])
@@ -97,21 +98,21 @@ static pln_status use(binder *b, pln_ref ref) {
   return pln_graph_vars(value->graph, value->node, PLN_VARS_FREE, add_need, b);
 }
 
-static pln_status find_uses(binder *b) {
+static pln_status find_uses(binding_rewrite *b) {
   const pln_graph *g = b->old;
   for (pln_ref i = 0; i < g->n_nodes; i++) {
     const pln_node *n = &g->nodes[i];
     for (uint32_t k = 0; k < n->count; k++)
-      PLN_TRY(use(b, g->operands[n->first + k]));
+      PLN_TRY(mark_used_binding(b, g->operands[n->first + k]));
     if (pln_owns(n))
       for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
-        PLN_TRY(use(b, g->scopes[s].result));
+        PLN_TRY(mark_used_binding(b, g->scopes[s].result));
   }
-  return use(b, g->root);
+  return mark_used_binding(b, g->root);
 }
 
 /* A variable that is free in the old graph stays so. */
-static void note_free(binder *b) {
+static void note_free(binding_rewrite *b) {
   const pln_graph *g = b->old;
   for (pln_ref i = 0; i < g->n_nodes; i++) {
     const pln_node *n = &g->nodes[i];
@@ -127,8 +128,8 @@ static void note_free(binder *b) {
 
 /* The one node of a variable that some value needs: in the outermost scope, as
  * it is asked for from anywhere. */
-static pln_status share_var(binder *b, pln_builder *to, const pln_node *var,
-                            pln_ref *out) {
+static pln_status import_bound_var(binding_rewrite *b, pln_builder *to,
+                                   const pln_node *var, pln_ref *out) {
   uint32_t known = pln_idmap_get(b->shared, var->data);
   if (known) {
     *out = known - 1;
@@ -144,23 +145,23 @@ static pln_status share_var(binder *b, pln_builder *to, const pln_node *var,
   return pln_idmap_set(b->shared, var->data, *out + 1);
 }
 
-typedef struct seeding {
-  binder *b;
+typedef struct value_import {
+  binding_rewrite *b;
   pln_builder *to;
-} seeding;
+} value_import;
 
 /* A free variable of a value is the one of the new graph. */
 static pln_status seed(void *ud, const pln_graph *g, pln_ref var) {
-  const seeding *s = ud;
+  const value_import *s = ud;
   pln_ref image;
-  PLN_TRY(share_var(s->b, s->to, &g->nodes[var], &image));
+  PLN_TRY(import_bound_var(s->b, s->to, &g->nodes[var], &image));
   return pln_import_seed(s->to, g, var, image);
 }
 
-static pln_status value_of(binder *b, pln_builder *to, uint32_t k,
+static pln_status value_of(binding_rewrite *b, pln_builder *to, uint32_t k,
                            pln_ref *out) {
   const pln_binding *value = &b->bindings[k];
-  seeding s = {b, to};
+  value_import s = {b, to};
   if (b->image[k] == PLN_NONE) {
     PLN_TRY(pln_graph_vars(value->graph, value->node, PLN_VARS_FREE, seed, &s));
     PLN_TRY(pln_build_in(to, b->scope));
@@ -178,7 +179,7 @@ static pln_status value_of(binder *b, pln_builder *to, uint32_t k,
 
 /* Puts a variable into slot `at` of the parameter list, which grows when need
  * be: nothing but parameters was appended to the scope so far. */
-static pln_status put_param(binder *b, pln_builder *to, uint32_t at,
+static pln_status put_param(binding_rewrite *b, pln_builder *to, uint32_t at,
                             const pln_node *var) {
   pln_ref begin = to->graph->scopes[b->scope].begin, slot = begin + at;
   pln_node n = *var;
@@ -192,7 +193,7 @@ static pln_status put_param(binder *b, pln_builder *to, uint32_t at,
 }
 
 /* Parameters that are not bound, then what the values of the others need. */
-static pln_status put_params(binder *b, pln_builder *to, uint32_t *n) {
+static pln_status put_params(binding_rewrite *b, pln_builder *to, uint32_t *n) {
   const pln_scope_row *row = &b->old->scopes[b->scope];
   for (uint32_t i = 0; i < row->n_params; i++) {
     const pln_node *var = &b->old->nodes[row->begin + i];
@@ -206,7 +207,8 @@ static pln_status put_params(binder *b, pln_builder *to, uint32_t *n) {
   return PLN_OK;
 }
 
-static pln_status map_params(binder *b, pln_rewrite *rw, pln_builder *to) {
+static pln_status map_params(binding_rewrite *b, pln_rewrite *rw,
+                             pln_builder *to) {
   const pln_scope_row *row = &b->old->scopes[b->scope];
   for (uint32_t i = 0; i < row->n_params; i++) {
     pln_ref old = row->begin + i, image;
@@ -222,7 +224,8 @@ static pln_status map_params(binder *b, pln_rewrite *rw, pln_builder *to) {
 }
 
 /* All parameters were swept. */
-static pln_status bind_params(binder *b, pln_rewrite *rw, pln_ref *node) {
+static pln_status bind_free_params(binding_rewrite *b, pln_rewrite *rw,
+                                   pln_ref *node) {
   pln_builder *to = pln_rewrite_builder(rw);
   if (!to)
     return PLN_ERR_NOMEM;
@@ -240,7 +243,7 @@ static pln_status bind_params(binder *b, pln_rewrite *rw, pln_ref *node) {
 
 /* ------------------------------------------------------------------- sweep */
 
-static pln_status visit_var(binder *b, pln_rewrite *rw, pln_ref old,
+static pln_status visit_var(binding_rewrite *b, pln_rewrite *rw, pln_ref old,
                             pln_ref *node) {
   const pln_node *n = &b->old->nodes[old];
   uint32_t k = binding_of(b, n);
@@ -252,15 +255,16 @@ static pln_status visit_var(binder *b, pln_rewrite *rw, pln_ref old,
   pln_builder *to = pln_rewrite_builder(rw);
   if (!to)
     return PLN_ERR_NOMEM;
-  return k ? value_of(b, to, k - 1, node) : share_var(b, to, n, node);
+  return k ? value_of(b, to, k - 1, node) : import_bound_var(b, to, n, node);
 }
 
-static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
-  binder *b = ud;
+static pln_status bind_node(void *ud, pln_rewrite *rw, pln_ref old,
+                            pln_ref *node) {
+  binding_rewrite *b = ud;
   const pln_node *n = &b->old->nodes[old];
   const pln_scope_row *row = &b->old->scopes[b->scope];
   if (b->params && old + 1 == row->begin + row->n_params)
-    return bind_params(b, rw, node);
+    return bind_free_params(b, rw, node);
   if (n->kind == PLN_VAR)
     return visit_var(b, rw, old, node);
   if (!b->params || old != b->old->root)
@@ -272,7 +276,7 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
 
 /* ------------------------------------------------------------------ driver */
 
-static pln_status make_tables(binder *b) {
+static pln_status make_tables(binding_rewrite *b) {
   pln_engine *e = b->engine;
   b->image = pln_mem_new(e, ((size_t)b->n + 1) * sizeof *b->image);
   b->used = pln_mem_zeroed(e, (size_t)b->n + 1);
@@ -285,7 +289,7 @@ static pln_status make_tables(binder *b) {
   return pln_idmap_new(e, &b->shared);
 }
 
-static void free_tables(binder *b) {
+static void free_tables(binding_rewrite *b) {
   pln_engine *e = b->engine;
   pln_mem_free(e, b->image, ((size_t)b->n + 1) * sizeof *b->image);
   pln_mem_free(e, b->used, (size_t)b->n + 1);
@@ -297,7 +301,7 @@ static void free_tables(binder *b) {
 }
 
 /* Of two values for one variable the later one counts. */
-static pln_status prepare(binder *b) {
+static pln_status prepare_binder(binding_rewrite *b) {
   const pln_node *root = &b->old->nodes[b->old->root];
   PLN_TRY(make_tables(b));
   for (uint32_t i = 0; i < b->n; i++)
@@ -314,10 +318,10 @@ static pln_status prepare(binder *b) {
 
 pln_status pln_graph_bind(const pln_graph *graph, uint32_t n,
                           const pln_binding *bindings, pln_graph **out) {
-  binder b = {
+  binding_rewrite b = {
       .engine = graph->engine, .old = graph, .n = n, .bindings = bindings};
-  pln_mutator mutator = {.ud = &b, .visit = visit};
-  pln_status status = prepare(&b);
+  pln_mutator mutator = {.ud = &b, .visit = bind_node};
+  pln_status status = prepare_binder(&b);
   if (status == PLN_OK)
     status = pln_graph_rewrite(graph, &mutator, out);
   free_tables(&b);

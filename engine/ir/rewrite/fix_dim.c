@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-typedef struct fixing {
+typedef struct dim_binding_run {
   pln_engine *engine;
   pln_symbol name;
   pln_dim value;
@@ -27,13 +27,13 @@ typedef struct fixing {
   const pln_graph *graph;
   pln_ref param;
   pln_type type;
-} fixing;
+} dim_binding_run;
 
-/* The number in a tensor type's dims: a pln_type_image. */
+/* The number in a tensor type's dims: a pln_type_rewrite_fn. */
 static pln_status fix_type(void *ud, pln_engine *e, pln_type old,
                            pln_type *type) {
-  fixing *f = ud;
-  if (pln_type_kind_of(e, old) != PLN_TYPE_TENSOR || pln_type_rank(e, old) < 1)
+  dim_binding_run *f = ud;
+  if (pln_type_get_kind(e, old) != PLN_TYPE_TENSOR || pln_type_rank(e, old) < 1)
     return PLN_OK;
   int32_t rank = pln_type_rank(e, old);
   const pln_dim *dims = pln_type_dims(e, old);
@@ -47,7 +47,7 @@ static pln_status fix_type(void *ud, pln_engine *e, pln_type old,
 /* ------------------------------------------------------------------- graph */
 
 /* Another identity, as whoever holds the old Var knows it by its old type. */
-static pln_status fix_var(fixing *f, pln_node *var) {
+static pln_status fix_var(dim_binding_run *f, pln_node *var) {
   uint32_t image = pln_idmap_get(f->vars, var->data);
   if (image == 0) {
     image = ++f->engine->n_vars;
@@ -59,19 +59,19 @@ static pln_status fix_var(fixing *f, pln_node *var) {
 
 /* The result that a Function of type `type` declares, with what its body says
  * now. */
-static pln_status result_again(const fixing *f, const pln_graph *h, pln_node *n,
-                               pln_type type) {
+static pln_status result_again(const dim_binding_run *f, const pln_graph *h,
+                               pln_node *n, pln_type type) {
   pln_ref result = h->scopes[n->data].result;
   bool conflict;
   n->type =
-      pln_type_part(f->engine, type, pln_type_n_parts(f->engine, type) - 1);
+      pln_type_part_at(f->engine, type, pln_type_n_parts(f->engine, type) - 1);
   return pln_type_meet(f->engine, n->type, h->nodes[result].type, &n->type,
                        &conflict);
 }
 
 /* Leaves are what they are; the rest follows from them and from what was
  * declared. */
-static pln_status infer_again(fixing *f, pln_builder *b, pln_ref node,
+static pln_status infer_again(dim_binding_run *f, pln_builder *b, pln_ref node,
                               bool is_param) {
   pln_node *n = &b->graph->nodes[node];
   pln_type old = f->type;
@@ -94,36 +94,37 @@ static pln_status infer_again(fixing *f, pln_builder *b, pln_ref node,
   n = &b->graph->nodes[node];
   PLN_TRY(pln_type_meet(f->engine, old, n->type, &n->type, &conflict));
   if (b->graph->typed_from[node] != PLN_TYPED_REFUSED)
-    pln_typed_from_note(b->graph, node);
+    pln_type_digest_record(b->graph, node);
   return PLN_OK;
 }
 
-static pln_status fix_nodes(fixing *f, pln_graph *h, pln_ref param,
-                            pln_scope *home, uint8_t *effects) {
+static pln_status fix_nodes(dim_binding_run *f, pln_graph *h, pln_ref param,
+                            pln_scope *node_scope, uint8_t *effects) {
   pln_builder b = {.engine = f->engine,
                    .graph = h,
-                   .home = home,
+                   .node_scope = node_scope,
                    .effects = effects,
                    .in = PLN_NONE,
                    .scoped = true,
                    .lenient = true};
-  pln_graph_homes(h, home);
+  pln_graph_node_scopes(h, node_scope);
   for (pln_ref n = 0; n < h->n_nodes; n++)
     PLN_TRY(infer_again(f, &b, n, n == param));
   return PLN_OK;
 }
 
-static pln_status fix_graph(fixing *f, const pln_graph *g, pln_graph **out) {
+static pln_status fix_graph(dim_binding_run *f, const pln_graph *g,
+                            pln_graph **out) {
   pln_engine *e = f->engine;
   pln_graph *h;
   PLN_TRY(pln_graph_copy(g, &h));
-  pln_scope *home = pln_mem_new(e, g->n_nodes * sizeof *home);
+  pln_scope *node_scope = pln_mem_new(e, g->n_nodes * sizeof *node_scope);
   uint8_t *effects = pln_mem_zeroed(e, g->n_scopes);
-  pln_status status = home && effects ? PLN_OK : pln_nomem(e);
+  pln_status status = node_scope && effects ? PLN_OK : pln_nomem(e);
   if (status == PLN_OK)
-    status =
-        fix_nodes(f, h, g == f->graph ? f->param : PLN_NONE, home, effects);
-  pln_mem_free(e, home, home ? g->n_nodes * sizeof *home : 0);
+    status = fix_nodes(f, h, g == f->graph ? f->param : PLN_NONE, node_scope,
+                       effects);
+  pln_mem_free(e, node_scope, node_scope ? g->n_nodes * sizeof *node_scope : 0);
   pln_mem_free(e, effects, effects ? g->n_scopes : 0);
   if (status == PLN_OK)
     *out = h;
@@ -150,8 +151,9 @@ static void add_name(dim_names *all, const char *name) {
 }
 
 static void add_dims(dim_names *all, const pln_engine *e, pln_type type) {
-  int32_t rank =
-      pln_type_kind_of(e, type) == PLN_TYPE_TENSOR ? pln_type_rank(e, type) : 0;
+  int32_t rank = pln_type_get_kind(e, type) == PLN_TYPE_TENSOR
+                     ? pln_type_rank(e, type)
+                     : 0;
   for (int32_t i = 0; i < rank; i++) {
     pln_dim dim = pln_type_dims(e, type)[i];
     pln_symbol name = PLN_DIM_IS_CONST(dim) ? 0 : pln_dim_name(e, dim);
@@ -163,12 +165,12 @@ static void add_dims(dim_names *all, const pln_engine *e, pln_type type) {
 /* The named dims of the parameters of all functions. */
 static void find_names(const pln_module *module, dim_names *all) {
   for (uint32_t i = 0; i < pln_module_count(module); i++) {
-    const pln_graph *g = pln_module_function(module, i);
+    const pln_graph *g = pln_module_function_at(module, i);
     pln_type type = g->nodes[g->root].type;
-    bool typed = pln_type_kind_of(g->engine, type) == PLN_TYPE_FUNC;
+    bool typed = pln_type_get_kind(g->engine, type) == PLN_TYPE_FUNC;
     uint32_t parts = typed ? pln_type_n_parts(g->engine, type) : 1;
     for (uint32_t k = 0; k + 1 < parts; k++)
-      add_dims(all, g->engine, pln_type_part(g->engine, type, k));
+      add_dims(all, g->engine, pln_type_part_at(g->engine, type, k));
   }
 }
 
@@ -192,12 +194,12 @@ static pln_status unknown_dim(const pln_module *module, pln_slice name) {
 
 /* ------------------------------------------------------------------ module */
 
-static pln_status fix_functions(fixing *f, pln_module *copy) {
+static pln_status fix_functions(dim_binding_run *f, pln_module *copy) {
   for (uint32_t i = 0; i < copy->count; i++) {
     pln_graph *function;
-    PLN_TRY(fix_graph(f, pln_module_function(copy, i), &function));
+    PLN_TRY(fix_graph(f, pln_module_function_at(copy, i), &function));
     pln_status status =
-        pln_module_set(copy, pln_module_name(copy, i), function);
+        pln_module_set(copy, pln_module_name_at(copy, i), function);
     pln_graph_release(function);
     PLN_TRY(status);
   }
@@ -205,7 +207,7 @@ static pln_status fix_functions(fixing *f, pln_module *copy) {
 }
 
 /* Fixes a symbol, or the type of a parameter. */
-static pln_status fix_all(fixing *f, const pln_module *module,
+static pln_status fix_all(dim_binding_run *f, const pln_module *module,
                           pln_module **out) {
   PLN_TRY(pln_type_mutator_new(f->engine, fix_type, f, &f->types));
   PLN_TRY(pln_idmap_new(f->engine, &f->vars));
@@ -218,7 +220,7 @@ static pln_status fix_all(fixing *f, const pln_module *module,
   return status;
 }
 
-static pln_status fix_module(fixing *f, const pln_module *module,
+static pln_status fix_module(dim_binding_run *f, const pln_module *module,
                              pln_module **out) {
   pln_status status = fix_all(f, module, out);
   pln_type_mutator_free(f->types);
@@ -234,7 +236,7 @@ pln_status pln_module_fix_dim(const pln_module *module, pln_slice name,
   if (value < 0 || !PLN_DIM_IS_CONST(value))
     return pln_diag_error(e, PLN_ERR_ARGUMENT, NULL,
                           "a dim is 0 or more, not %lld", (long long)value);
-  fixing f = {.engine = e, .value = value};
+  dim_binding_run f = {.engine = e, .value = value};
   PLN_TRY(pln_symbol_intern(e, name, &f.name));
   PLN_TRY(fix_module(&f, module, &fixed));
   if (!f.changed) {
@@ -254,7 +256,8 @@ static pln_status find_param(const pln_module *module, pln_slice name,
   pln_symbol main_name;
   PLN_TRY(pln_symbol_intern(e, pln_text("main"), &main_name));
   uint32_t at = pln_module_find(module, main_name);
-  const pln_graph *g = at == PLN_NONE ? NULL : pln_module_function(module, at);
+  const pln_graph *g =
+      at == PLN_NONE ? NULL : pln_module_function_at(module, at);
   if (!g || g->nodes[g->root].kind != PLN_FUNCTION)
     return pln_diag_error(e, PLN_ERR_NAME, NULL,
                           "the module has no function 'main'");
@@ -271,36 +274,38 @@ static pln_status find_param(const pln_module *module, pln_slice name,
 }
 
 /* What a parameter is to be. */
-typedef struct shaping {
+typedef struct shape_binding_run {
   pln_engine *engine;
   pln_slice name;
   uint32_t rank;
   const int64_t *dims; /* -1: as it is */
-} shaping;
+} shape_binding_run;
 
-static pln_status refuse(const shaping *s, pln_type type, const char *why) {
+static pln_status refuse_fixed_shape(const shape_binding_run *s, pln_type type,
+                                     const char *why) {
   pln_description got;
   return pln_diag_error(s->engine, PLN_ERR_TYPE, NULL, "input '%.*s' is %s: %s",
                         (int)s->name.size, s->name.data,
                         pln_describe_type(s->engine, type, &got), why);
 }
 
-static pln_status refuse_size(const shaping *s, pln_type type, uint32_t axis) {
+static pln_status refuse_size(const shape_binding_run *s, pln_type type,
+                              uint32_t axis) {
   char why[96];
   snprintf(why, sizeof why, "dimension %u cannot be %lld", (unsigned)axis,
            (long long)s->dims[axis]);
-  return refuse(s, type, why);
+  return refuse_fixed_shape(s, type, why);
 }
 
-static pln_status check_rank(const shaping *s, pln_type type) {
+static pln_status check_rank(const shape_binding_run *s, pln_type type) {
   char why[96];
-  if (pln_type_kind_of(s->engine, type) != PLN_TYPE_TENSOR)
-    return refuse(s, type, "it has no shape");
+  if (pln_type_get_kind(s->engine, type) != PLN_TYPE_TENSOR)
+    return refuse_fixed_shape(s, type, "it has no shape");
   int32_t rank = pln_type_rank(s->engine, type);
   if (rank >= 0 && rank != (int32_t)s->rank) {
     snprintf(why, sizeof why, "it has %d dimensions, not %u", (int)rank,
              (unsigned)s->rank);
-    return refuse(s, type, why);
+    return refuse_fixed_shape(s, type, why);
   }
   for (uint32_t i = 0; i < s->rank; i++)
     if (s->dims[i] < -1 || (s->dims[i] == -1 && rank < 0) ||
@@ -325,8 +330,8 @@ static void solve(const pln_engine *e, pln_dim dim, int64_t size,
   *name = pln_dim_name(e, pln_dim_of_id(sum.terms[0].factors[0]));
 }
 
-static pln_status find_symbol(const shaping *s, pln_type type, pln_symbol *name,
-                              int64_t *value) {
+static pln_status find_symbol(const shape_binding_run *s, pln_type type,
+                              pln_symbol *name, int64_t *value) {
   *name = 0;
   if (pln_type_rank(s->engine, type) < 0)
     return PLN_OK;
@@ -343,12 +348,12 @@ static pln_status find_symbol(const shaping *s, pln_type type, pln_symbol *name,
 }
 
 /* Gives the parameter its type, symbols having been replaced. */
-static pln_status set_type(const shaping *s, const pln_module *module,
+static pln_status set_type(const shape_binding_run *s, const pln_module *module,
                            const pln_graph *graph, pln_ref param,
                            pln_module **out) {
   pln_engine *e = s->engine;
   pln_type old = graph->nodes[param].type;
-  fixing f = {.engine = e, .graph = graph, .param = param};
+  dim_binding_run f = {.engine = e, .graph = graph, .param = param};
   pln_dim *dims = pln_mem_new(e, s->rank * sizeof *dims);
   if (!dims && s->rank)
     return pln_nomem(e);
@@ -363,7 +368,7 @@ static pln_status set_type(const shaping *s, const pln_module *module,
 }
 
 /* Replaces symbols one by one, then what is left. *at is owned. */
-static pln_status shape_param(const shaping *s, pln_module **at) {
+static pln_status shape_param(const shape_binding_run *s, pln_module **at) {
   const pln_graph *graph = NULL;
   pln_ref param = PLN_NONE;
   pln_symbol symbol = 0;
@@ -387,7 +392,7 @@ static pln_status shape_param(const shaping *s, pln_module **at) {
 pln_status pln_module_fix_shape(const pln_module *module, pln_slice name,
                                 uint32_t rank, const int64_t *dims,
                                 pln_module **out) {
-  shaping s = {module->engine, name, rank, dims};
+  shape_binding_run s = {module->engine, name, rank, dims};
   pln_module *at;
   PLN_TRY(pln_module_copy(module, &at));
   pln_status status = shape_param(&s, &at);

@@ -45,7 +45,7 @@ void pln_rewrite_bind(pln_rewrite *rw, pln_ref old, pln_ref node) {
     rw->map[old] = node;
 }
 
-void pln_rewrite_drop_kept(pln_rewrite *rw) {
+void pln_rewrite_drop_extra_roots(pln_rewrite *rw) {
   rw->drop_kept = true;
 }
 
@@ -98,7 +98,7 @@ static pln_status copy_nodes(pln_rewrite *rw) {
   memcpy(g->typed_from, old->typed_from, n * sizeof *g->typed_from);
   if (operands)
     memcpy(g->operands, old->operands, operands * sizeof *g->operands);
-  memcpy(b->home, rw->home, n * sizeof *b->home);
+  memcpy(b->node_scope, rw->node_scope, n * sizeof *b->node_scope);
   g->n_nodes = n;
   g->n_operands = operands;
   for (uint32_t i = 0; i < old->n_tensors; i++) {
@@ -108,8 +108,8 @@ static pln_status copy_nodes(pln_rewrite *rw) {
   for (uint32_t i = 0; i < n; i++) {
     rw->map[i] = i;
     uint8_t effect = g->nodes[i].flags & PLN_NODE_EFFECT;
-    if (effect > b->effects[b->home[i]])
-      b->effects[b->home[i]] = effect;
+    if (effect > b->effects[b->node_scope[i]])
+      b->effects[b->node_scope[i]] = effect;
   }
   return PLN_OK;
 }
@@ -186,7 +186,7 @@ static pln_status stamp_answer(pln_rewrite *rw, pln_ref first, pln_ref node) {
   return pln_origins_step(origins, step->parent, old, origin);
 }
 
-pln_status pln_rewrite_join(pln_rewrite *rw, pln_ref kept) {
+pln_status pln_rewrite_merge_origin(pln_rewrite *rw, pln_ref kept) {
   PLN_TRY(pln_rewrite_materialise(rw));
   pln_origins *origins = pln_builder_origins(rw->b);
   uint32_t *origin = &rw->b->graph->origin[kept];
@@ -216,14 +216,15 @@ static pln_status push_open(pln_rewrite *rw, pln_scope old, pln_scope image,
                             bool dissolved) {
   PLN_TRY(pln_mem_grow(rw->engine, (void **)&rw->open, &rw->cap_open,
                        (size_t)rw->n_open + 1, sizeof *rw->open));
-  rw->open[rw->n_open++] = (pln_swept_scope){.old = old,
-                                             .image = image,
-                                             .shares = rw->shares.count,
-                                             .dissolved = dissolved};
+  rw->open[rw->n_open++] =
+      (pln_swept_scope){.old = old,
+                        .image = image,
+                        .value_numbers = rw->value_numbers.count,
+                        .dissolved = dissolved};
   return PLN_OK;
 }
 
-static pln_status open_scope(pln_rewrite *rw, pln_scope old) {
+static pln_status open_rewritten_scope(pln_rewrite *rw, pln_scope old) {
   if (!rw->b) {
     rw->scopes[old] = old;
     return push_open(rw, old, old, false);
@@ -248,7 +249,8 @@ static pln_status end_scope(pln_rewrite *rw, const pln_swept_scope *s,
   return pln_build_end(rw->b, s->image, result, rw->old->scopes[s->old].attrs);
 }
 
-static pln_status leave(pln_rewrite *rw, pln_scope old, pln_ref *result) {
+static pln_status leave_rewritten_scope(pln_rewrite *rw, pln_scope old,
+                                        pln_ref *result) {
   rw->built = rw->b ? rw->b->graph->n_nodes : rw->swept;
   PLN_TRY(rw->mutator->leave(rw->mutator->ud, rw, old, result));
   return stamp(rw);
@@ -258,11 +260,11 @@ static pln_status close_scope(pln_rewrite *rw) {
   pln_swept_scope s = rw->open[rw->n_open - 1];
   pln_ref result = pln_rewrite_image(rw, rw->old->scopes[s.old].result);
   if (rw->mutator->leave && s.old && !s.dissolved)
-    PLN_TRY(leave(rw, s.old, &result));
+    PLN_TRY(leave_rewritten_scope(rw, s.old, &result));
   rw->n_open--;
   if (s.dissolved)
     return PLN_OK;
-  pln_shares_cut(&rw->shares, s.shares);
+  pln_value_numbers_truncate(&rw->value_numbers, s.value_numbers);
   return rw->b ? end_scope(rw, &s, result) : PLN_OK;
 }
 
@@ -272,7 +274,7 @@ static pln_status close_scope(pln_rewrite *rw) {
 static pln_status same_type(const pln_rewrite *rw, pln_type a, pln_type b,
                             bool *same) {
   *same = a == b;
-  if (*same || pln_type_kind_of(rw->engine, a) != PLN_TYPE_FUNC ||
+  if (*same || pln_type_get_kind(rw->engine, a) != PLN_TYPE_FUNC ||
       pln_type_n_vars(rw->engine, a) == 0)
     return PLN_OK;
   return pln_type_equal(rw->engine, a, b, false, same);
@@ -319,8 +321,8 @@ static pln_status compare_types(const pln_rewrite *rw, pln_ref old,
 }
 
 /* Notes it when an operand says something else than the old one did. */
-static pln_status compare(const pln_rewrite *rw, pln_ref old, pln_ref image,
-                          difference *d) {
+static pln_status compare_rewritten_node(const pln_rewrite *rw, pln_ref old,
+                                         pln_ref image, difference *d) {
   const pln_graph *g = rw->b->graph, *o = rw->old;
   uint8_t kind = g->nodes[image].kind, before = o->nodes[old].kind;
   PLN_TRY(compare_types(rw, old, image, d));
@@ -330,7 +332,8 @@ static pln_status compare(const pln_rewrite *rw, pln_ref old, pln_ref image,
         d->loses_value ||
         !pln_value_refines(rw->engine, g->values[image], o->values[old]);
   }
-  if (pln_latent(&g->nodes[image]) != pln_latent(&o->nodes[old]))
+  if (pln_node_call_effect(&g->nodes[image]) !=
+      pln_node_call_effect(&o->nodes[old]))
     d->any = true;
   if (before == PLN_VAR && (kind == PLN_FUNCTION || kind == PLN_GLOBAL_VAR))
     d->any = true; /* what calls of it do is known */
@@ -348,7 +351,7 @@ static pln_status map_operands(pln_rewrite *rw, const pln_node *n,
       return pln_diag_error(rw->engine, PLN_ERR_ARGUMENT, NULL,
                             "a node that was dropped is still used by node %u",
                             rw->at);
-    PLN_TRY(compare(rw, old, images[i], d));
+    PLN_TRY(compare_rewritten_node(rw, old, images[i], d));
   }
   return PLN_OK;
 }
@@ -367,7 +370,7 @@ static pln_status merge_type(pln_rewrite *rw, pln_ref node, bool value) {
     g->nodes[node].type = met;
   if (value && !g->values[node])
     g->values[node] = rw->old->values[rw->at];
-  pln_typed_from_note(g, node);
+  pln_type_digest_record(g, node);
   return PLN_OK;
 }
 
@@ -393,7 +396,7 @@ static void note_replaced(const pln_rewrite *rw) {
 static void explain(pln_rewrite *rw, const difference *d) {
   pln_engine *e = rw->engine;
   pln_description before, now;
-  rw->told = true;
+  rw->error_located = true;
   if (rw->mutator->retypes_results) /* nothing was replaced */
     return;
   if (d->old != PLN_NONE)
@@ -431,7 +434,7 @@ static pln_status retype_function(pln_rewrite *rw, pln_ref node) {
   if (!old)
     return infer_again(rw, node, false);
   rw->b->graph->nodes[node].type =
-      pln_type_part(e, old, pln_type_n_parts(e, old) - 1);
+      pln_type_part_at(e, old, pln_type_n_parts(e, old) - 1);
   PLN_TRY(infer_again(rw, node, false));
   rw->b->graph->nodes[node].type = 0;
   PLN_TRY(infer_again(rw, node, false));
@@ -444,11 +447,12 @@ static pln_status check_patterns(pln_rewrite *rw, pln_ref node) {
                           ? pln_check_patterns(g, &g->nodes[node])
                           : PLN_OK;
   if (status == PLN_ERR_TYPE)
-    pln_blame_node(g, node);
+    pln_annotate_node(g, node);
   return status;
 }
 
-static pln_status retype(pln_rewrite *rw, pln_ref node, const difference *d) {
+static pln_status infer_rewritten_node(pln_rewrite *rw, pln_ref node,
+                                       const difference *d) {
   pln_graph *g = rw->b->graph;
   bool relied = g->nodes[node].kind == PLN_FUNCTION && !d->params &&
                 !rw->mutator->retypes_results;
@@ -516,7 +520,7 @@ static pln_status compare_scopes(const pln_rewrite *rw, const pln_node *n,
   const pln_graph *old = rw->old;
   for (pln_scope s = n->data; s != PLN_NONE; s = old->scopes[s].next) {
     const pln_scope_row *row = &rw->b->graph->scopes[rw->scopes[s]];
-    PLN_TRY(compare(rw, old->scopes[s].result, row->result, d));
+    PLN_TRY(compare_rewritten_node(rw, old->scopes[s].result, row->result, d));
     PLN_TRY(compare_params(rw, &old->scopes[s], row, d));
   }
   return PLN_OK;
@@ -524,7 +528,7 @@ static pln_status compare_scopes(const pln_rewrite *rw, const pln_node *n,
 
 static void note_effect(pln_rewrite *rw, pln_ref node) {
   uint8_t effect = rw->b->graph->nodes[node].flags & PLN_NODE_EFFECT;
-  uint8_t *inside = &rw->b->effects[rw->b->home[node]];
+  uint8_t *inside = &rw->b->effects[rw->b->node_scope[node]];
   if (effect > *inside)
     *inside = effect;
 }
@@ -548,7 +552,7 @@ static pln_status rebuild(pln_rewrite *rw, const pln_node *n,
   if (pln_owns(n))
     adopt_scopes(rw, n, *out);
   if (d->any)
-    return retype(rw, *out, d);
+    return infer_rewritten_node(rw, *out, d);
   rw->b->graph->typed_from[*out] = rw->old->typed_from[rw->at];
   pln_graph_call_effect(rw->b->graph, &rw->b->graph->nodes[*out]);
   note_effect(rw, *out);
@@ -582,7 +586,7 @@ static pln_status adopt_param(pln_rewrite *rw, pln_ref copy, pln_ref var) {
   to->data = from->data;
   to->attrs = from->attrs;
   to->type = from->type;
-  rw->adopted[rw->n_adopted++] = (struct pln_adopted){var, copy};
+  rw->adopted[rw->n_adopted++] = (struct pln_rewrite_new_param){var, copy};
   rw->map[rw->at] = copy;
   return PLN_OK;
 }
@@ -614,7 +618,8 @@ static pln_status use_adopted(pln_rewrite *rw, pln_ref *root) {
 /* The mutator answered with another node: the copy, if there is one, goes. A
  * parameter stays in its list, whatever stands for it, unless that is another
  * variable. */
-static pln_status replace(pln_rewrite *rw, pln_ref copy, pln_ref node) {
+static pln_status replace_copied_node(pln_rewrite *rw, pln_ref copy,
+                                      pln_ref node) {
   PLN_TRY(pln_rewrite_materialise(rw));
   const pln_node *nodes = rw->b->graph->nodes;
   if (rw->old->nodes[rw->at].flags & PLN_NODE_PARAM && copy != node &&
@@ -659,7 +664,8 @@ static pln_status map_type_params(pln_rewrite *rw, pln_ref copy) {
   PLN_TRY(pln_rewrite_materialise(rw));
   rw->b->graph->scopes[rw->scopes[scope]].type_params = image;
   rw->b->graph->nodes[copy].type = 0;
-  return retype(rw, copy, &(difference){.params = true, .old = PLN_NONE});
+  return infer_rewritten_node(rw, copy,
+                              &(difference){.params = true, .old = PLN_NONE});
 }
 
 static pln_status map_type_args(pln_rewrite *rw, pln_ref copy) {
@@ -669,7 +675,8 @@ static pln_status map_type_args(pln_rewrite *rw, pln_ref copy) {
     return PLN_OK;
   PLN_TRY(pln_rewrite_materialise(rw));
   rw->b->graph->nodes[copy].attrs = image;
-  return retype(rw, copy, &(difference){.loses = true, .old = PLN_NONE});
+  return infer_rewritten_node(rw, copy,
+                              &(difference){.loses = true, .old = PLN_NONE});
 }
 
 static pln_status map_types(pln_rewrite *rw, pln_ref copy) {
@@ -698,7 +705,7 @@ static pln_status note_contradiction(pln_rewrite *rw, pln_ref candidate,
   return PLN_OK;
 }
 
-static pln_status visit(pln_rewrite *rw) {
+static pln_status rewrite_current_node(pln_rewrite *rw) {
   pln_ref candidate = rw->at, copy = rw->at;
   PLN_TRY(pln_poll(rw->engine));
   if (rw->b) {
@@ -706,7 +713,7 @@ static pln_status visit(pln_rewrite *rw) {
     PLN_TRY(copy_node(rw, &candidate));
     copy = candidate == copy ? copy : PLN_NONE;
   } else {
-    rw->home[rw->at] = here(rw);
+    rw->node_scope[rw->at] = here(rw);
     rw->swept = rw->at + 1;
   }
   if (rw->types && copy != PLN_NONE)
@@ -716,14 +723,15 @@ static pln_status visit(pln_rewrite *rw) {
   if (rw->mutator->visit)
     PLN_TRY(rw->mutator->visit(rw->mutator->ud, rw, rw->at, &node));
   if (node == candidate)
-    return rw->b ? replace(rw, copy, node) : PLN_OK;
+    return rw->b ? replace_copied_node(rw, copy, node) : PLN_OK;
   PLN_TRY(count_rewrite(rw->engine));
   PLN_TRY(note_contradiction(rw, candidate, node));
   PLN_TRY(stamp_answer(rw, first, node));
-  return replace(rw, copy, node);
+  return replace_copied_node(rw, copy, node);
 }
 
-static pln_status ask(pln_rewrite *rw, pln_scope s, pln_scope_action *action) {
+static pln_status call_mutator_enter(pln_rewrite *rw, pln_scope s,
+                                     pln_scope_action *action) {
   *action = PLN_SCOPE_KEEP;
   if (!rw->mutator->enter)
     return PLN_OK;
@@ -744,9 +752,9 @@ static pln_status open_rows(pln_rewrite *rw, pln_scope *next) {
     pln_scope s = (*next)++;
     PLN_TRY(close_until(rw, old->scopes[s].parent));
     pln_scope_action action;
-    PLN_TRY(ask(rw, s, &action));
+    PLN_TRY(call_mutator_enter(rw, s, &action));
     if (action == PLN_SCOPE_KEEP) {
-      PLN_TRY(open_scope(rw, s));
+      PLN_TRY(open_rewritten_scope(rw, s));
       continue;
     }
     PLN_TRY(pln_rewrite_materialise(rw));
@@ -771,9 +779,9 @@ static pln_status sweep(pln_rewrite *rw) {
     PLN_TRY(open_rows(rw, &next));
     while (old->scopes[rw->open[rw->n_open - 1].old].end <= rw->at)
       PLN_TRY(close_scope(rw));
-    pln_status status = visit(rw);
+    pln_status status = rewrite_current_node(rw);
     if (status != PLN_OK) {
-      if (!rw->told)
+      if (!rw->error_located)
         pln_note_node(old, rw->at);
       return status;
     }
@@ -793,7 +801,7 @@ static void clear_kept(pln_graph *g) {
     g->nodes[i].flags &= (uint8_t)~PLN_NODE_KEEP;
 }
 
-static pln_status finish(pln_rewrite *rw, pln_graph **out) {
+static pln_status seal_rewritten_graph(pln_rewrite *rw, pln_graph **out) {
   if (!rw->b && rw->drop_kept && has_kept(rw->old))
     PLN_TRY(pln_rewrite_materialise(rw));
   if (!rw->b) {
@@ -822,11 +830,11 @@ pln_status pln_graph_rewrite(const pln_graph *graph, const pln_mutator *mutator,
                     .old = graph,
                     .mutator = mutator,
                     .contradicted = {.old = PLN_NONE}};
-  size_t homes = ((size_t)graph->n_nodes + 1) * sizeof *rw.home;
+  size_t node_scopes = ((size_t)graph->n_nodes + 1) * sizeof *rw.node_scope;
   size_t scopes = ((size_t)graph->n_scopes + 1) * sizeof *rw.scopes;
-  rw.home = pln_mem_new(e, homes);
+  rw.node_scope = pln_mem_new(e, node_scopes);
   rw.scopes = pln_mem_new(e, scopes);
-  pln_status status = rw.home && rw.scopes ? PLN_OK : pln_nomem(e);
+  pln_status status = rw.node_scope && rw.scopes ? PLN_OK : pln_nomem(e);
   if (status == PLN_OK && mutator->type)
     status = pln_type_mutator_new(e, mutator->type, mutator->ud, &rw.types);
   if (status == PLN_OK) {
@@ -834,14 +842,14 @@ pln_status pln_graph_rewrite(const pln_graph *graph, const pln_mutator *mutator,
     status = sweep(&rw);
   }
   if (status == PLN_OK)
-    status = finish(&rw, out);
+    status = seal_rewritten_graph(&rw, out);
   pln_builder_free(rw.b);
   pln_type_mutator_free(rw.types);
-  pln_mem_free(e, rw.map, homes);
-  pln_mem_free(e, rw.home, homes);
+  pln_mem_free(e, rw.map, node_scopes);
+  pln_mem_free(e, rw.node_scope, node_scopes);
   pln_mem_free(e, rw.scopes, scopes);
   pln_mem_free(e, rw.open, rw.cap_open * sizeof *rw.open);
   pln_mem_free(e, rw.adopted, rw.cap_adopted * sizeof *rw.adopted);
-  pln_shares_free(e, &rw.shares);
+  pln_value_numbers_free(e, &rw.value_numbers);
   return status;
 }

@@ -8,22 +8,22 @@
 
 /* Hash-cons table: open addressing, entries removed in reverse order when
  * their scope closes. */
-typedef struct pln_share_slot {
+typedef struct pln_value_number_slot {
   uint32_t hash;
   pln_ref node; /* + 1; 0: empty */
-} pln_share_slot;
+} pln_value_number_slot;
 
-typedef struct pln_shares {
-  pln_share_slot *slots;
+typedef struct pln_value_numbers {
+  pln_value_number_slot *slots;
   uint32_t mask; /* capacity - 1; 0: nothing allocated */
   uint32_t *log; /* slots in order of entry */
   uint32_t count, cap_log;
-} pln_shares;
+} pln_value_numbers;
 
 typedef struct pln_swept_scope {
   pln_scope old;
   pln_scope image; /* in the builder; of a dissolved one the enclosing one */
-  uint32_t shares; /* entries of the table when it was opened */
+  uint32_t value_numbers; /* entries of the table when it was opened */
   bool dissolved;
 } pln_swept_scope;
 
@@ -36,7 +36,7 @@ struct pln_rewrite {
   pln_builder *b;
   pln_ref *map;          /* old node -> new; made with the builder */
   pln_scope *scopes;     /* old scope -> new, PLN_NONE when left out */
-  pln_scope *home;       /* while clean: the scope of each swept node */
+  pln_scope *node_scope; /* while clean: the scope of each swept node */
   pln_ref at;            /* the old node being swept */
   pln_ref built;         /* nodes of the new graph that have their origin */
   pln_ref swept;         /* nodes that stand in the new graph while clean */
@@ -49,30 +49,32 @@ struct pln_rewrite {
     pln_ref old, image;
     pln_symbol rule;
   } contradicted;
-  bool told; /* the newest error names its node */
+  bool error_located; /* the newest error names its node */
   /* Variables that became parameters: the Var that a mutator gave, and the
    * parameter that it is now. */
-  struct pln_adopted {
+  struct pln_rewrite_new_param {
     pln_ref var, param;
   } * adopted;
   uint32_t n_adopted, cap_adopted;
   pln_type_mutator *types; /* NULL: types stay */
-  pln_shares shares;
+  pln_value_numbers value_numbers;
 };
 
 /* Copies what was swept so far into a builder. */
 pln_status pln_rewrite_materialise(pln_rewrite *rw) PLN_CHECKED;
 /* The node that is swept is merged into `kept`, which then comes from both. */
-pln_status pln_rewrite_join(pln_rewrite *rw, pln_ref kept) PLN_CHECKED;
+pln_status pln_rewrite_merge_origin(pln_rewrite *rw, pln_ref kept) PLN_CHECKED;
 /* graph/import_origin.c: when the graph's table has many more steps than there
  * are nodes, the graph gets one with what its nodes still need and the newest
  * steps. */
 pln_status pln_origins_trim(pln_graph *graph) PLN_CHECKED;
 /* value_numbering.c: whether what the mutator built and answers with is the
  * node that it was given once more; then it is dropped. */
-bool pln_rewrite_again(pln_rewrite *rw, pln_ref node, pln_ref answer);
+bool pln_rewrite_is_same_node(pln_rewrite *rw, pln_ref node, pln_ref answer);
 /* Removes the entries made since the table held `count`. */
-void pln_shares_cut(pln_shares *shares, uint32_t count);
-void pln_shares_free(pln_engine *engine, pln_shares *shares);
+void pln_value_numbers_truncate(pln_value_numbers *value_numbers,
+                                uint32_t count);
+void pln_value_numbers_free(pln_engine *engine,
+                            pln_value_numbers *value_numbers);
 
 #endif

@@ -7,15 +7,15 @@
 
 #include "ir/graph/graph.h"
 
-typedef struct cutter {
+typedef struct shrinker {
   pln_engine *engine;
   const pln_graph *old;
-  const uint32_t *cuts;
-  pln_scope *home;
+  const uint32_t *shrink_actions;
+  pln_scope *node_scope;
   uint8_t *has_lets; /* a scope: some of its lets stay */
-} cutter;
+} shrinker;
 
-static pln_status misfit(const cutter *c, pln_ref ref, const char *what) {
+static pln_status misfit(const shrinker *c, pln_ref ref, const char *what) {
   return pln_diag_error(c->engine, PLN_ERR_ARGUMENT, NULL,
                         "node %u, a %s, cannot be cut to %s", (unsigned)ref,
                         pln_kind_name((pln_kind)c->old->nodes[ref].kind), what);
@@ -24,7 +24,7 @@ static pln_status misfit(const cutter *c, pln_ref ref, const char *what) {
 /* ------------------------------------------------------------ what stands in
  */
 
-static pln_status free_var(const cutter *c, pln_builder *to, pln_ref old,
+static pln_status free_var(const shrinker *c, pln_builder *to, pln_ref old,
                            pln_ref *node) {
   const pln_node *n = &c->old->nodes[old];
   pln_symbol name;
@@ -34,23 +34,23 @@ static pln_status free_var(const cutter *c, pln_builder *to, pln_ref old,
   return pln_build_var(to, name, n->type, 0, node);
 }
 
-static bool is_known(const pln_engine *e, pln_type type) {
+static bool has_known_dims(const pln_engine *e, pln_type type) {
   int32_t rank = pln_type_rank(e, type);
   const pln_dim *dims = pln_type_dims(e, type);
   for (int32_t i = 0; i < rank; i++)
     if (dims[i] < 0)
       return false;
-  return pln_type_kind_of(e, type) == PLN_TYPE_TENSOR && rank >= 0 &&
+  return pln_type_get_kind(e, type) == PLN_TYPE_TENSOR && rank >= 0 &&
          pln_type_number(e, type) == 0;
 }
 
-static pln_status zeros(const cutter *c, pln_builder *to, pln_ref old,
+static pln_status zeros(const shrinker *c, pln_builder *to, pln_ref old,
                         pln_ref *node) {
   static const unsigned char zero[16];
   pln_type type = c->old->nodes[old].type;
   pln_dtype dtype = pln_type_dtype(c->engine, type);
   pln_tensor *tensor;
-  if (!is_known(c->engine, type) || !dtype || dtype == PLN_STRING)
+  if (!has_known_dims(c->engine, type) || !dtype || dtype == PLN_STRING)
     return misfit(c, old, "zeros");
   PLN_TRY(pln_tensor_splat(c->engine, dtype,
                            (uint32_t)pln_type_rank(c->engine, type),
@@ -60,7 +60,7 @@ static pln_status zeros(const cutter *c, pln_builder *to, pln_ref old,
   return status;
 }
 
-static pln_status let_value(const cutter *c, pln_rewrite *rw, pln_ref old,
+static pln_status let_value(const shrinker *c, pln_rewrite *rw, pln_ref old,
                             pln_ref *node) {
   if (c->old->nodes[old].kind != PLN_LET)
     return misfit(c, old, "a value");
@@ -69,10 +69,10 @@ static pln_status let_value(const cutter *c, pln_rewrite *rw, pln_ref old,
   return PLN_OK;
 }
 
-static pln_status operand(const cutter *c, pln_rewrite *rw, pln_ref old,
-                          pln_ref *node) {
+static pln_status replace_with_operand(const shrinker *c, pln_rewrite *rw,
+                                       pln_ref old, pln_ref *node) {
   const pln_node *n = &c->old->nodes[old];
-  uint32_t k = c->cuts[old] - PLN_CUT_OPERAND;
+  uint32_t k = c->shrink_actions[old] - PLN_SHRINK_TO_OPERAND;
   if (n->kind == PLN_IF && k < 2)
     return PLN_OK; /* `enter` has dissolved the branch */
   if (pln_owns(n) || k >= n->count ||
@@ -84,34 +84,35 @@ static pln_status operand(const cutter *c, pln_rewrite *rw, pln_ref old,
 
 /* ------------------------------------------------------------------- sweep */
 
-static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
-  const cutter *c = ud;
-  if (c->cuts[old] == PLN_CUT_KEEP)
+static pln_status shrink_node(void *ud, pln_rewrite *rw, pln_ref old,
+                              pln_ref *node) {
+  const shrinker *c = ud;
+  if (c->shrink_actions[old] == PLN_SHRINK_KEEP)
     return PLN_OK;
   pln_builder *to = pln_rewrite_builder(rw);
   if (!to)
     return PLN_ERR_NOMEM;
-  switch (c->cuts[old]) {
-  case PLN_CUT_FREE: return free_var(c, to, old, node);
-  case PLN_CUT_ZERO: return zeros(c, to, old, node);
-  case PLN_CUT_VALUE: return let_value(c, rw, old, node);
-  default: return operand(c, rw, old, node);
+  switch (c->shrink_actions[old]) {
+  case PLN_SHRINK_FREE_VAR: return free_var(c, to, old, node);
+  case PLN_SHRINK_TO_ZERO: return zeros(c, to, old, node);
+  case PLN_SHRINK_LET_VALUE: return let_value(c, rw, old, node);
+  default: return replace_with_operand(c, rw, old, node);
   }
 }
 
 /* The branch of an If that is taken goes to the enclosing scope; so does what
  * is left of a block whose lets are all gone. */
-static pln_status enter(void *ud, pln_rewrite *rw, pln_scope old,
-                        pln_scope_action *action) {
-  const cutter *c = ud;
+static pln_status enter_shrunk_scope(void *ud, pln_rewrite *rw, pln_scope old,
+                                     pln_scope_action *action) {
+  const shrinker *c = ud;
   pln_ref owner = c->old->scopes[old].owner;
   const pln_node *n = &c->old->nodes[owner];
-  uint32_t cut = c->cuts[owner];
+  uint32_t shrink = c->shrink_actions[owner];
   (void)rw;
-  if (n->kind == PLN_IF && cut >= PLN_CUT_OPERAND &&
-      cut - PLN_CUT_OPERAND < 2) {
+  if (n->kind == PLN_IF && shrink >= PLN_SHRINK_TO_OPERAND &&
+      shrink - PLN_SHRINK_TO_OPERAND < 2) {
     bool second = old != n->data;
-    bool taken = second == (cut - PLN_CUT_OPERAND == 1);
+    bool taken = second == (shrink - PLN_SHRINK_TO_OPERAND == 1);
     *action = taken ? PLN_SCOPE_DISSOLVE : PLN_SCOPE_SKIP;
   } else if (n->kind == PLN_LET_BLOCK && !c->has_lets[old]) {
     *action = PLN_SCOPE_DISSOLVE;
@@ -119,27 +120,30 @@ static pln_status enter(void *ud, pln_rewrite *rw, pln_scope old,
   return PLN_OK;
 }
 
-static pln_status look(cutter *c) {
+static pln_status prepare_shrinker(shrinker *c) {
   const pln_graph *g = c->old;
-  c->home = pln_mem_new(c->engine, g->n_nodes * sizeof *c->home);
+  c->node_scope = pln_mem_new(c->engine, g->n_nodes * sizeof *c->node_scope);
   c->has_lets = pln_mem_zeroed(c->engine, g->n_scopes);
-  if (!c->home || !c->has_lets)
+  if (!c->node_scope || !c->has_lets)
     return pln_nomem(c->engine);
-  pln_graph_homes(g, c->home);
+  pln_graph_node_scopes(g, c->node_scope);
   for (pln_ref i = 0; i < g->n_nodes; i++)
-    if (g->nodes[i].kind == PLN_LET && c->cuts[i] != PLN_CUT_VALUE)
-      c->has_lets[c->home[i]] = 1;
+    if (g->nodes[i].kind == PLN_LET &&
+        c->shrink_actions[i] != PLN_SHRINK_LET_VALUE)
+      c->has_lets[c->node_scope[i]] = 1;
   return PLN_OK;
 }
 
-pln_status pln_graph_cut(const pln_graph *graph, const uint32_t *cuts,
-                         pln_graph **out) {
-  cutter c = {.engine = graph->engine, .old = graph, .cuts = cuts};
-  pln_mutator mutator = {.ud = &c, .visit = visit, .enter = enter};
-  pln_status status = look(&c);
+pln_status pln_graph_shrink(const pln_graph *graph,
+                            const uint32_t *shrink_actions, pln_graph **out) {
+  shrinker c = {
+      .engine = graph->engine, .old = graph, .shrink_actions = shrink_actions};
+  pln_mutator mutator = {
+      .ud = &c, .visit = shrink_node, .enter = enter_shrunk_scope};
+  pln_status status = prepare_shrinker(&c);
   if (status == PLN_OK)
     status = pln_graph_rewrite(graph, &mutator, out);
-  pln_mem_free(c.engine, c.home, graph->n_nodes * sizeof *c.home);
+  pln_mem_free(c.engine, c.node_scope, graph->n_nodes * sizeof *c.node_scope);
   pln_mem_free(c.engine, c.has_lets, graph->n_scopes);
   return status;
 }

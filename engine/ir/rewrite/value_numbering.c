@@ -52,12 +52,12 @@ static bool sharable(const pln_node *n) {
 /* Nothing that was built stays for its effect. */
 static bool built_only(const pln_rewrite *rw, const pln_graph *g) {
   for (pln_ref i = rw->built; i < g->n_nodes; i++)
-    if (pln_is_anchored(&g->nodes[i]) || pln_owns(&g->nodes[i]))
+    if (pln_is_effect_ordered(&g->nodes[i]) || pln_owns(&g->nodes[i]))
       return false;
   return true;
 }
 
-bool pln_rewrite_again(pln_rewrite *rw, pln_ref node, pln_ref answer) {
+bool pln_rewrite_is_same_node(pln_rewrite *rw, pln_ref node, pln_ref answer) {
   if (!rw->b || answer == node || answer < rw->built)
     return false;
   pln_graph *g = rw->b->graph;
@@ -70,48 +70,50 @@ bool pln_rewrite_again(pln_rewrite *rw, pln_ref node, pln_ref answer) {
   return true;
 }
 
-static void insert(pln_shares *s, uint32_t hash, pln_ref node, uint32_t log) {
+static void insert_value_number(pln_value_numbers *s, uint32_t hash,
+                                pln_ref node, uint32_t log) {
   uint32_t i = hash & s->mask;
   while (s->slots[i].node)
     i = (i + 1) & s->mask;
-  s->slots[i] = (pln_share_slot){.hash = hash, .node = node + 1};
+  s->slots[i] = (pln_value_number_slot){.hash = hash, .node = node + 1};
   s->log[log] = i;
 }
 
 /* Entries go over in the order they were made, so that they can still be
  * removed in reverse. */
-static pln_status grow(pln_engine *e, pln_shares *s) {
+static pln_status grow(pln_engine *e, pln_value_numbers *s) {
   uint32_t capacity = s->mask ? (s->mask + 1) * 2 : 1024;
-  pln_share_slot *old = s->slots;
+  pln_value_number_slot *old = s->slots;
   size_t old_size = s->mask ? (s->mask + (size_t)1) * sizeof *old : 0;
-  pln_share_slot *slots = pln_mem_zeroed(e, capacity * sizeof *slots);
+  pln_value_number_slot *slots = pln_mem_zeroed(e, capacity * sizeof *slots);
   if (!slots)
     return pln_nomem(e);
   s->slots = slots;
   s->mask = capacity - 1;
   for (uint32_t i = 0; i < s->count; i++) {
-    pln_share_slot slot = old[s->log[i]];
-    insert(s, slot.hash, slot.node - 1, i);
+    pln_value_number_slot slot = old[s->log[i]];
+    insert_value_number(s, slot.hash, slot.node - 1, i);
   }
   pln_mem_free(e, old, old_size);
   return PLN_OK;
 }
 
-void pln_shares_cut(pln_shares *s, uint32_t count) {
+void pln_value_numbers_truncate(pln_value_numbers *s, uint32_t count) {
   while (s->count > count)
-    s->slots[s->log[--s->count]] = (pln_share_slot){0};
+    s->slots[s->log[--s->count]] = (pln_value_number_slot){0};
 }
 
-void pln_shares_free(pln_engine *e, pln_shares *s) {
+void pln_value_numbers_free(pln_engine *e, pln_value_numbers *s) {
   if (s->mask)
     pln_mem_free(e, s->slots, (s->mask + (size_t)1) * sizeof *s->slots);
   pln_mem_free(e, s->log, s->cap_log * sizeof *s->log);
 }
 
-pln_status pln_rewrite_share(pln_rewrite *rw, pln_ref node, pln_ref *out) {
+pln_status pln_rewrite_number_value(pln_rewrite *rw, pln_ref node,
+                                    pln_ref *out) {
   const pln_graph *g = pln_rewrite_graph(rw);
   const pln_node *n = &g->nodes[node];
-  pln_shares *s = &rw->shares;
+  pln_value_numbers *s = &rw->value_numbers;
   *out = node;
   if (!sharable(n))
     return PLN_OK;
@@ -128,7 +130,7 @@ pln_status pln_rewrite_share(pln_rewrite *rw, pln_ref node, pln_ref *out) {
     PLN_TRY(grow(rw->engine, s));
   PLN_TRY(pln_mem_grow(rw->engine, (void **)&s->log, &s->cap_log,
                        (size_t)s->count + 1, sizeof *s->log));
-  insert(s, hash, node, s->count);
+  insert_value_number(s, hash, node, s->count);
   s->count++;
   return PLN_OK;
 }

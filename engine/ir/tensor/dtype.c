@@ -13,12 +13,12 @@ static const dtype_row rows[PLN_N_DTYPES] = {[PLN_DTYPE_NONE] = {"?", 0},
 #undef PLN_ROW
 };
 
-static bool is_known(pln_dtype dtype) {
+static bool is_known_dtype(pln_dtype dtype) {
   return dtype > PLN_DTYPE_NONE && dtype < PLN_N_DTYPES;
 }
 
 const char *pln_dtype_name(pln_dtype dtype) {
-  return rows[is_known(dtype) ? dtype : PLN_DTYPE_NONE].name;
+  return rows[is_known_dtype(dtype) ? dtype : PLN_DTYPE_NONE].name;
 }
 
 pln_dtype pln_dtype_find(pln_slice name) {
@@ -30,7 +30,7 @@ pln_dtype pln_dtype_find(pln_slice name) {
 }
 
 uint32_t pln_dtype_bits(pln_dtype dtype) {
-  return rows[is_known(dtype) ? dtype : PLN_DTYPE_NONE].bits;
+  return rows[is_known_dtype(dtype) ? dtype : PLN_DTYPE_NONE].bits;
 }
 
 /* TVM's vectors of truth values are those of integers of one bit; a number

@@ -26,7 +26,7 @@ static const struct npy_kind {
  */
 
 /* The header is a Python dictionary of three entries, in any order. */
-typedef struct reading {
+typedef struct npy_reader {
   pln_engine *engine;
   pln_file *file;
   const char *at, *end; /* what is left of the header */
@@ -36,19 +36,19 @@ typedef struct reading {
   bool has_dtype, has_order, has_shape;
   uint32_t rank;
   int64_t dims[MOST_DIMS];
-} reading;
+} npy_reader;
 
-static pln_status fail(const reading *r, const char *what) {
+static pln_status fail_npy(const npy_reader *r, const char *what) {
   return pln_diag_error(r->engine, PLN_ERR_FORMAT, NULL, "%s: %s",
                         pln_file_path(r->file), what);
 }
 
-static void skip_space(reading *r) {
+static void skip_space(npy_reader *r) {
   while (r->at < r->end && (*r->at == ' ' || *r->at == '\n' || *r->at == '\t'))
     r->at++;
 }
 
-static bool take(reading *r, char c) {
+static bool accept_npy_char(npy_reader *r, char c) {
   skip_space(r);
   if (r->at == r->end || *r->at != c)
     return false;
@@ -56,7 +56,7 @@ static bool take(reading *r, char c) {
   return true;
 }
 
-static bool take_word(reading *r, const char *word) {
+static bool read_npy_word(npy_reader *r, const char *word) {
   size_t n = strlen(word);
   skip_space(r);
   if ((size_t)(r->end - r->at) < n || memcmp(r->at, word, n) != 0)
@@ -65,8 +65,10 @@ static bool take_word(reading *r, const char *word) {
   return true;
 }
 
-static bool take_string(reading *r, pln_slice *out) {
-  char quote = take(r, '\'') ? '\'' : take(r, '"') ? '"' : 0;
+static bool read_npy_string(npy_reader *r, pln_slice *out) {
+  char quote = accept_npy_char(r, '\'')  ? '\''
+               : accept_npy_char(r, '"') ? '"'
+                                         : 0;
   const char *from = r->at;
   const char *to = quote ? memchr(from, quote, (size_t)(r->end - from)) : NULL;
   if (!to)
@@ -76,7 +78,7 @@ static bool take_string(reading *r, pln_slice *out) {
   return true;
 }
 
-static bool take_number(reading *r, int64_t *out) {
+static bool read_npy_number(npy_reader *r, int64_t *out) {
   int64_t value = 0;
   int digits = 0;
   skip_space(r);
@@ -91,10 +93,10 @@ static bool take_number(reading *r, int64_t *out) {
   return digits > 0;
 }
 
-static pln_status read_kind(reading *r) {
+static pln_status read_kind(npy_reader *r) {
   pln_slice text;
-  if (!take_string(r, &text) || text.size == 0)
-    return fail(r, "its header has no element type that a tensor can have");
+  if (!read_npy_string(r, &text) || text.size == 0)
+    return fail_npy(r, "its header has no element type that a tensor can have");
   pln_slice name = {text.data + 1, text.size - 1};
   for (size_t i = 0; i < PLN_COUNT(kinds); i++)
     if (pln_slice_is(name, kinds[i].name))
@@ -109,68 +111,69 @@ static pln_status read_kind(reading *r) {
   return PLN_OK;
 }
 
-static pln_status read_order(reading *r) {
-  r->fortran = take_word(r, "True");
-  r->has_order = r->fortran || take_word(r, "False");
-  return r->has_order ? PLN_OK : fail(r, "its header is malformed");
+static pln_status read_order(npy_reader *r) {
+  r->fortran = read_npy_word(r, "True");
+  r->has_order = r->fortran || read_npy_word(r, "False");
+  return r->has_order ? PLN_OK : fail_npy(r, "its header is malformed");
 }
 
-static pln_status read_shape(reading *r) {
-  bool more = take(r, '(');
+static pln_status read_shape(npy_reader *r) {
+  bool more = accept_npy_char(r, '(');
   if (!more)
-    return fail(r, "its header is malformed");
-  while (more && !take(r, ')')) {
+    return fail_npy(r, "its header is malformed");
+  while (more && !accept_npy_char(r, ')')) {
     if (r->rank == MOST_DIMS)
-      return fail(r, "it has more than 64 dims");
-    if (!take_number(r, &r->dims[r->rank++]))
-      return fail(r, "its shape is malformed");
-    more = take(r, ',');
-    if (!more && !take(r, ')'))
-      return fail(r, "its shape is malformed");
+      return fail_npy(r, "it has more than 64 dims");
+    if (!read_npy_number(r, &r->dims[r->rank++]))
+      return fail_npy(r, "its shape is malformed");
+    more = accept_npy_char(r, ',');
+    if (!more && !accept_npy_char(r, ')'))
+      return fail_npy(r, "its shape is malformed");
   }
   r->has_shape = true;
   return PLN_OK;
 }
 
-static pln_status read_entry(reading *r) {
+static pln_status read_npy_header_entry(npy_reader *r) {
   pln_slice key;
-  if (!take_string(r, &key) || !take(r, ':'))
-    return fail(r, "its header is malformed");
+  if (!read_npy_string(r, &key) || !accept_npy_char(r, ':'))
+    return fail_npy(r, "its header is malformed");
   if (pln_slice_is(key, "descr") && !r->has_dtype)
     return read_kind(r);
   if (pln_slice_is(key, "fortran_order") && !r->has_order)
     return read_order(r);
   if (pln_slice_is(key, "shape") && !r->has_shape)
     return read_shape(r);
-  return fail(r, "its header is malformed");
+  return fail_npy(r, "its header is malformed");
 }
 
-static pln_status read_header(reading *r) {
-  if (!take(r, '{'))
-    return fail(r, "its header is malformed");
-  while (!take(r, '}')) {
-    PLN_TRY(read_entry(r));
-    take(r, ',');
+static pln_status read_header(npy_reader *r) {
+  if (!accept_npy_char(r, '{'))
+    return fail_npy(r, "its header is malformed");
+  while (!accept_npy_char(r, '}')) {
+    PLN_TRY(read_npy_header_entry(r));
+    accept_npy_char(r, ',');
   }
   if (r->has_dtype && r->has_order && r->has_shape)
     return PLN_OK;
-  return fail(r, "its header lacks the element type, the order or the shape");
+  return fail_npy(r,
+                  "its header lacks the element type, the order or the shape");
 }
 
 /* Finds the header and where the elements begin. */
-static pln_status find_header(reading *r) {
+static pln_status find_header(npy_reader *r) {
   const uint8_t *bytes = pln_file_data(r->file);
   uint64_t size = pln_file_size(r->file);
   if (size < MAGIC + 4 || memcmp(bytes, "\x93NUMPY", 6) != 0)
-    return fail(r, "is no .npy file");
+    return fail_npy(r, "is no .npy file");
   if (bytes[6] < 1 || bytes[6] > 3)
-    return fail(r, "its version of the .npy format is not known");
+    return fail_npy(r, "its version of the .npy format is not known");
   uint64_t width = bytes[6] == 1 ? 2 : 4, length = 0;
   for (uint64_t i = width; i-- > 0;)
     length = length << 8 | bytes[MAGIC + i];
   r->elements = MAGIC + width + length;
   if (r->elements > size)
-    return fail(r, "its header is cut off");
+    return fail_npy(r, "its header is cut off");
   r->at = (const char *)bytes + MAGIC + width;
   r->end = r->at + length;
   return PLN_OK;
@@ -189,7 +192,7 @@ static void copy_swapped(uint8_t *to, const uint8_t *from, size_t size,
 
 /* Walks the array row by row; `strides` say where its elements are, in
  * elements. */
-static void copy_elements(const reading *r, const int64_t *strides,
+static void copy_elements(const npy_reader *r, const int64_t *strides,
                           size_t count, uint8_t *to) {
   size_t size = pln_dtype_bits(r->dtype) / 8;
   bool complex = r->dtype == PLN_COMPLEX64 || r->dtype == PLN_COMPLEX128;
@@ -212,7 +215,7 @@ static void copy_elements(const reading *r, const int64_t *strides,
   }
 }
 
-static pln_status copy(const reading *r, pln_tensor **out) {
+static pln_status copy_npy_array(const npy_reader *r, pln_tensor **out) {
   int64_t strides[MOST_DIMS], stride = 1;
   PLN_TRY(pln_tensor_unset(r->engine, r->dtype, r->rank, r->dims, out));
   if ((*out)->count == 0)
@@ -234,11 +237,11 @@ static bool is_clean_bool(const uint8_t *bytes, uint64_t n) {
   return true;
 }
 
-static pln_status read_elements(const reading *r, pln_tensor **out) {
+static pln_status read_elements(const npy_reader *r, pln_tensor **out) {
   size_t count, bytes;
   uint64_t there = pln_file_size(r->file) - r->elements;
   if (pln_tensor_size(r->dtype, r->rank, r->dims, &count, &bytes) != PLN_OK)
-    return fail(r, "its shape overflows");
+    return fail_npy(r, "its shape overflows");
   if (bytes != there)
     return pln_diag_error(r->engine, PLN_ERR_FORMAT, NULL,
                           "%s: it holds %" PRIu64
@@ -246,16 +249,16 @@ static pln_status read_elements(const reading *r, pln_tensor **out) {
                           pln_file_path(r->file), there, bytes);
   if (r->dtype == PLN_BOOL &&
       !is_clean_bool(pln_file_data(r->file) + r->elements, there))
-    return fail(r, "a bool is neither 0 nor 1");
+    return fail_npy(r, "a bool is neither 0 nor 1");
   if (r->swapped || (r->fortran && r->rank > 1))
-    return copy(r, out);
+    return copy_npy_array(r, out);
   return pln_tensor_view(r->engine, r->dtype, r->rank, r->dims, r->file,
                          bytes ? r->elements : 0, bytes, out);
 }
 
 static pln_status read_file(pln_engine *engine, pln_file *file,
                             pln_tensor **out) {
-  reading r = {.engine = engine, .file = file};
+  npy_reader r = {.engine = engine, .file = file};
   PLN_TRY(find_header(&r));
   PLN_TRY(read_header(&r));
   return read_elements(&r, out);
@@ -281,7 +284,7 @@ pln_status pln_npy_parse(pln_engine *engine, pln_slice bytes, const char *name,
 
 /* ----------------------------------------------------------------- writing */
 
-static const char *kind_of(pln_dtype dtype) {
+static const char *npy_kind_of_dtype(pln_dtype dtype) {
   for (size_t i = 0; i < PLN_COUNT(kinds); i++)
     if (kinds[i].dtype == dtype)
       return kinds[i].name;
@@ -322,8 +325,8 @@ static pln_status put_header(const pln_tensor *t, const char *kind,
   return status;
 }
 
-static pln_status put_elements(const pln_tensor *tensor, pln_write_fn write,
-                               void *ud) {
+static pln_status write_npy_elements(const pln_tensor *tensor,
+                                     pln_write_fn write, void *ud) {
   pln_tensor *dense;
   const void *data;
   PLN_TRY(pln_tensor_dense(tensor, &dense));
@@ -336,7 +339,7 @@ static pln_status put_elements(const pln_tensor *tensor, pln_write_fn write,
 
 pln_status pln_npy_write(const pln_tensor *tensor, pln_write_fn write,
                          void *ud) {
-  const char *kind = kind_of((pln_dtype)tensor->dtype);
+  const char *kind = npy_kind_of_dtype((pln_dtype)tensor->dtype);
   if (!kind || tensor->rank > MOST_DIMS)
     return pln_diag_error(tensor->engine, PLN_ERR_UNSUPPORTED, NULL,
                           "NumPy has no array of dtype %s and rank %u",
@@ -348,17 +351,17 @@ pln_status pln_npy_write(const pln_tensor *tensor, pln_write_fn write,
   if (status == PLN_OK)
     status = write(ud, head.data, head.size);
   pln_buffer_free(&head);
-  return status == PLN_OK ? put_elements(tensor, write, ud) : status;
+  return status == PLN_OK ? write_npy_elements(tensor, write, ud) : status;
 }
 
-static pln_status put(void *output, const char *data, size_t size) {
+static pln_status write_npy_bytes(void *output, const char *data, size_t size) {
   return pln_output_write(output, data, size);
 }
 
 pln_status pln_npy_save(const pln_tensor *tensor, const char *path) {
   pln_output *output;
   PLN_TRY(pln_output_open(tensor->engine, path, &output));
-  pln_status status = pln_npy_write(tensor, put, output);
+  pln_status status = pln_npy_write(tensor, write_npy_bytes, output);
   if (status == PLN_OK)
     return pln_output_commit(output);
   pln_output_abort(output);

@@ -20,8 +20,8 @@ static uint64_t mix(uint64_t z) {
   return z ^ z >> 31;
 }
 
-static uint64_t key_of(const pln_noise *noise) {
-  return mix(noise->seed + 0x9e3779b97f4a7c15u);
+static uint64_t random_key_of(const pln_random_spec *spec) {
+  return mix(spec->seed + 0x9e3779b97f4a7c15u);
 }
 
 static uint64_t bits_at(uint64_t key, uint64_t index) {
@@ -30,36 +30,36 @@ static uint64_t bits_at(uint64_t key, uint64_t index) {
 
 /* ------------------------------------------------------------------ drawing */
 
-static void draw_uniform(const pln_noise *noise, uint64_t first, size_t n,
-                         double *out) {
-  uint64_t key = key_of(noise);
-  double low = noise->low, width = noise->high - low;
+static void random_uniform(const pln_random_spec *spec, uint64_t first,
+                           size_t n, double *out) {
+  uint64_t key = random_key_of(spec);
+  double low = spec->low, width = spec->high - low;
   for (size_t i = 0; i < n; i++)
     out[i] = low +
              (double)(int64_t)(bits_at(key, first + i) >> 11) * 0x1p-53 * width;
 }
 
-static void draw_bell(const pln_noise *noise, uint64_t first, size_t n,
-                      double *out) {
+static void random_normal(const pln_random_spec *spec, uint64_t first, size_t n,
+                          double *out) {
   /* The sum of four of [0, 65536) has this mean and variance. */
   const double middle = 2 * 65535.0;
-  uint64_t key = key_of(noise);
-  double scale = noise->deviation / sqrt((65536.0 * 65536.0 - 1) / 3);
+  uint64_t key = random_key_of(spec);
+  double scale = spec->deviation / sqrt((65536.0 * 65536.0 - 1) / 3);
   for (size_t i = 0; i < n; i++) {
     uint64_t bits = bits_at(key, first + i);
     uint64_t pairs =
         (bits & 0x0000ffff0000ffffu) + (bits >> 16 & 0x0000ffff0000ffffu);
     int64_t sum = (int64_t)((pairs & 0xffffffffu) + (pairs >> 32));
-    out[i] = noise->mean + ((double)sum - middle) * scale;
+    out[i] = spec->mean + ((double)sum - middle) * scale;
   }
 }
 
-static void draw(const pln_noise *noise, uint64_t first, size_t n,
-                 double *out) {
-  if (noise->kind == PLN_NOISE_UNIFORM)
-    draw_uniform(noise, first, n, out);
+static void random_element(const pln_random_spec *spec, uint64_t first,
+                           size_t n, double *out) {
+  if (spec->kind == PLN_RANDOM_UNIFORM)
+    random_uniform(spec, first, n, out);
   else
-    draw_bell(noise, first, n, out);
+    random_normal(spec, first, n, out);
 }
 
 /* ----------------------------------------------------------------- integers */
@@ -88,7 +88,7 @@ static range range_of(pln_dtype dtype) {
   }
 }
 
-static bool is_integer(pln_dtype dtype) {
+static bool has_integer_range(pln_dtype dtype) {
   range r = range_of(dtype);
   return r.low <= r.high;
 }
@@ -100,25 +100,25 @@ static int64_t clip(double x, range r) {
 }
 
 /* The integers that a uniform noise takes: none when low > high. */
-static range uniform_range(const pln_noise *noise, pln_dtype dtype) {
+static range uniform_range(const pln_random_spec *spec, pln_dtype dtype) {
   range all = range_of(dtype);
-  double low = ceil(noise->low), high = floor(noise->high);
+  double low = ceil(spec->low), high = floor(spec->high);
   if (low > high || low > (double)all.high || high < (double)all.low)
     return (range){1, 0};
   return (range){clip(low, all), clip(high, all)};
 }
 
-static void draw_integers(const pln_noise *noise, pln_dtype dtype,
-                          uint64_t first, size_t n, int64_t *out) {
-  if (noise->kind == PLN_NOISE_NORMAL) {
+static void random_integers(const pln_random_spec *spec, pln_dtype dtype,
+                            uint64_t first, size_t n, int64_t *out) {
+  if (spec->kind == PLN_RANDOM_NORMAL) {
     double drawn[BLOCK];
-    draw_bell(noise, first, n, drawn);
+    random_normal(spec, first, n, drawn);
     for (size_t i = 0; i < n; i++)
       out[i] = clip(rint(drawn[i]), range_of(dtype));
     return;
   }
-  uint64_t key = key_of(noise);
-  range r = uniform_range(noise, dtype);
+  uint64_t key = random_key_of(spec);
+  range r = uniform_range(spec, dtype);
   uint64_t width =
       (uint64_t)r.high - (uint64_t)r.low + 1; /* 0: all there are */
   for (size_t i = 0; i < n; i++) {
@@ -172,19 +172,19 @@ static void store_floats(const double *in, pln_dtype dtype, size_t first,
   }
 }
 
-void pln_noise_fill(const pln_noise *noise, pln_dtype dtype, uint64_t first,
-                    size_t count, void *out) {
+void pln_random_fill(const pln_random_spec *spec, pln_dtype dtype,
+                     uint64_t first, size_t count, void *out) {
   union {
     double floats[BLOCK];
     int64_t integers[BLOCK];
   } block;
   for (size_t at = 0; at < count; at += BLOCK) {
     size_t n = count - at < BLOCK ? count - at : BLOCK;
-    if (is_integer(dtype)) {
-      draw_integers(noise, dtype, first + at, n, block.integers);
+    if (has_integer_range(dtype)) {
+      random_integers(spec, dtype, first + at, n, block.integers);
       store_integers(block.integers, dtype, at, n, out);
     } else {
-      draw(noise, first + at, n, block.floats);
+      random_element(spec, first + at, n, block.floats);
       store_floats(block.floats, dtype, at, n, out);
     }
   }
@@ -197,15 +197,15 @@ static bool is_float(pln_dtype dtype) {
          dtype == PLN_BFLOAT16;
 }
 
-static pln_status check_uniform(pln_engine *engine, const pln_noise *noise,
+static pln_status check_uniform(pln_engine *engine, const pln_random_spec *spec,
                                 pln_dtype dtype) {
-  double low = noise->low, high = noise->high;
+  double low = spec->low, high = spec->high;
   if (!isfinite(high - low) || low > high)
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                           "no numbers lie from %g to %g", low, high);
   range r = {0, 0};
-  if (is_integer(dtype))
-    r = uniform_range(noise, dtype);
+  if (has_integer_range(dtype))
+    r = uniform_range(spec, dtype);
   if (r.low > r.high)
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                           "no %s lies from %g to %g", pln_dtype_name(dtype),
@@ -213,29 +213,29 @@ static pln_status check_uniform(pln_engine *engine, const pln_noise *noise,
   return PLN_OK;
 }
 
-pln_status pln_noise_check(pln_engine *engine, const pln_noise *noise,
-                           pln_dtype dtype) {
-  if (!is_float(dtype) && !is_integer(dtype))
+pln_status pln_random_check(pln_engine *engine, const pln_random_spec *spec,
+                            pln_dtype dtype) {
+  if (!is_float(dtype) && !has_integer_range(dtype))
     return pln_diag_error(engine, PLN_ERR_UNSUPPORTED, NULL,
                           "no random elements of dtype %s",
                           pln_dtype_name(dtype));
-  if (noise->kind == PLN_NOISE_UNIFORM)
-    return check_uniform(engine, noise, dtype);
-  if (!isfinite(noise->mean) || !isfinite(noise->deviation) ||
-      noise->deviation < 0)
+  if (spec->kind == PLN_RANDOM_UNIFORM)
+    return check_uniform(engine, spec, dtype);
+  if (!isfinite(spec->mean) || !isfinite(spec->deviation) ||
+      spec->deviation < 0)
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
-                          "no noise has mean %g and deviation %g", noise->mean,
-                          noise->deviation);
+                          "no noise has mean %g and deviation %g", spec->mean,
+                          spec->deviation);
   return PLN_OK;
 }
 
 pln_status pln_tensor_random(pln_engine *engine, pln_dtype dtype, uint32_t rank,
-                             const int64_t *dims, const pln_noise *noise,
+                             const int64_t *dims, const pln_random_spec *spec,
                              pln_tensor **out) {
   pln_tensor *t;
-  PLN_TRY(pln_noise_check(engine, noise, dtype));
+  PLN_TRY(pln_random_check(engine, spec, dtype));
   PLN_TRY(pln_tensor_unset(engine, dtype, rank, dims, &t));
-  pln_noise_fill(noise, dtype, 0, t->count, (void *)t->data);
+  pln_random_fill(spec, dtype, 0, t->count, (void *)t->data);
   *out = t;
   return PLN_OK;
 }

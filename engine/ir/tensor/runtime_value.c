@@ -5,96 +5,101 @@
 #include "ir/tensor/runtime_value.h"
 
 static size_t box_size(uint32_t capacity) {
-  return sizeof(pln_box) + capacity * sizeof(pln_datum);
+  return sizeof(pln_ref_cell) + capacity * sizeof(pln_runtime_value);
 }
 
-pln_status pln_box_new(pln_engine *engine, uint32_t count, pln_box **out) {
-  pln_box *box = pln_mem_zeroed(engine, box_size(count));
-  if (!box)
+pln_status pln_ref_cell_new(pln_engine *engine, uint32_t count,
+                            pln_ref_cell **out) {
+  pln_ref_cell *cell = pln_mem_zeroed(engine, box_size(count));
+  if (!cell)
     return pln_nomem(engine);
-  box->refs = 1;
-  box->count = box->capacity = count;
-  *out = box;
+  cell->refs = 1;
+  cell->count = cell->capacity = count;
+  *out = cell;
   return PLN_OK;
 }
 
-pln_status pln_box_room(pln_engine *engine, pln_box **box) {
-  uint32_t count = (*box)->count, capacity = (*box)->capacity;
+pln_status pln_ref_cell_reserve(pln_engine *engine, pln_ref_cell **cell) {
+  uint32_t count = (*cell)->count, capacity = (*cell)->capacity;
   if (count < capacity)
     return PLN_OK;
   if (capacity > UINT32_MAX / 2 - 8)
     return pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
                           "a sequence has at most %u elements", UINT32_MAX / 2);
   uint32_t wanted = 2 * capacity + 8;
-  pln_box *moved =
-      pln_mem_resize(engine, *box, box_size(capacity), box_size(wanted));
+  pln_ref_cell *moved =
+      pln_mem_resize(engine, *cell, box_size(capacity), box_size(wanted));
   if (!moved)
     return pln_nomem(engine);
   moved->capacity = wanted;
-  *box = moved;
+  *cell = moved;
   return PLN_OK;
 }
 
-static bool is_boxed(const pln_datum *datum) {
-  return datum->kind == PLN_DATUM_TUPLE || datum->kind == PLN_DATUM_SEQUENCE ||
-         datum->kind == PLN_DATUM_CELL || datum->kind == PLN_DATUM_MADE;
+static bool is_boxed(const pln_runtime_value *value) {
+  return value->kind == PLN_RUNTIME_TUPLE ||
+         value->kind == PLN_RUNTIME_SEQUENCE ||
+         value->kind == PLN_RUNTIME_REF_CELL ||
+         value->kind == PLN_RUNTIME_ADT_VALUE;
 }
 
-pln_datum pln_datum_copy(pln_datum datum) {
-  if (datum.kind == PLN_DATUM_TENSOR)
-    pln_tensor_retain(datum.of.tensor);
-  else if (is_boxed(&datum))
-    datum.of.box->refs++;
-  return datum;
+pln_runtime_value pln_runtime_value_copy(pln_runtime_value value) {
+  if (value.kind == PLN_RUNTIME_TENSOR)
+    pln_tensor_retain(value.of.tensor);
+  else if (is_boxed(&value))
+    value.of.cell->refs++;
+  return value;
 }
 
-/* Releases what needs no other box, and lists the box that dies. */
-static void drop(pln_datum *datum, pln_box **dying) {
-  pln_datum old = *datum;
-  *datum = (pln_datum){.kind = PLN_DATUM_NONE};
-  if (old.kind == PLN_DATUM_TENSOR)
+/* Releases what needs no other cell, and lists the cell that dies. */
+static void drop_runtime_value(pln_runtime_value *value, pln_ref_cell **dying) {
+  pln_runtime_value old = *value;
+  *value = (pln_runtime_value){.kind = PLN_RUNTIME_NONE};
+  if (old.kind == PLN_RUNTIME_TENSOR)
     pln_tensor_release(old.of.tensor);
-  if (!is_boxed(&old) || --old.of.box->refs > 0)
+  if (!is_boxed(&old) || --old.of.cell->refs > 0)
     return;
-  old.of.box->next = *dying;
-  *dying = old.of.box;
+  old.of.cell->next = *dying;
+  *dying = old.of.cell;
 }
 
-void pln_datum_release(pln_engine *engine, pln_datum *datum) {
-  pln_box *dying = NULL;
-  drop(datum, &dying);
+void pln_runtime_value_release(pln_engine *engine, pln_runtime_value *value) {
+  pln_ref_cell *dying = NULL;
+  drop_runtime_value(value, &dying);
   while (dying) {
-    pln_box *box = dying;
-    dying = box->next;
-    for (uint32_t i = 0; i < box->count; i++)
-      drop(&box->items[i], &dying);
-    pln_mem_free(engine, box, box_size(box->capacity));
+    pln_ref_cell *cell = dying;
+    dying = cell->next;
+    for (uint32_t i = 0; i < cell->count; i++)
+      drop_runtime_value(&cell->items[i], &dying);
+    pln_mem_free(engine, cell, box_size(cell->capacity));
   }
 }
 
-void pln_box_release(pln_engine *engine, pln_box *box) {
-  pln_datum datum = {.kind = PLN_DATUM_TUPLE, .of.box = box};
-  pln_datum_release(engine, &datum);
+void pln_ref_cell_release(pln_engine *engine, pln_ref_cell *cell) {
+  pln_runtime_value value = {.kind = PLN_RUNTIME_TUPLE, .of.cell = cell};
+  pln_runtime_value_release(engine, &value);
 }
 
-pln_datum pln_datum_tensor(const pln_tensor *tensor) {
-  return pln_datum_take(tensor ? pln_tensor_retain(tensor) : NULL);
+pln_runtime_value pln_runtime_value_tensor(const pln_tensor *tensor) {
+  return pln_runtime_value_of_tensor(tensor ? pln_tensor_retain(tensor) : NULL);
 }
 
-pln_status pln_datum_sequence(pln_engine *engine, uint32_t n,
-                              const pln_datum *items, pln_datum *out) {
-  pln_box *box = NULL;
-  PLN_TRY(pln_box_new(engine, n, &box));
+pln_status pln_runtime_value_sequence(pln_engine *engine, uint32_t n,
+                                      const pln_runtime_value *items,
+                                      pln_runtime_value *out) {
+  pln_ref_cell *cell = NULL;
+  PLN_TRY(pln_ref_cell_new(engine, n, &cell));
   for (uint32_t i = 0; i < n; i++)
-    box->items[i] = pln_datum_copy(items[i]);
-  *out = (pln_datum){.kind = PLN_DATUM_SEQUENCE, .of.box = box};
+    cell->items[i] = pln_runtime_value_copy(items[i]);
+  *out = (pln_runtime_value){.kind = PLN_RUNTIME_SEQUENCE, .of.cell = cell};
   return PLN_OK;
 }
 
-uint32_t pln_datum_count(const pln_datum *datum) {
-  return is_boxed(datum) ? datum->of.box->count : 0;
+uint32_t pln_runtime_value_count(const pln_runtime_value *value) {
+  return is_boxed(value) ? value->of.cell->count : 0;
 }
 
-const pln_datum *pln_datum_item(const pln_datum *datum, uint32_t i) {
-  return &datum->of.box->items[i];
+const pln_runtime_value *pln_runtime_value_at(const pln_runtime_value *value,
+                                              uint32_t i) {
+  return &value->of.cell->items[i];
 }

@@ -180,9 +180,10 @@ static pln_status copy_bytes(pln_tensor *t, const void *data) {
   return PLN_OK;
 }
 
-pln_status pln_tensor_from(pln_engine *engine, pln_dtype dtype, uint32_t rank,
-                           const int64_t *dims, const void *data, size_t size,
-                           pln_tensor **out) {
+pln_status pln_tensor_from_bytes(pln_engine *engine, pln_dtype dtype,
+                                 uint32_t rank, const int64_t *dims,
+                                 const void *data, size_t size,
+                                 pln_tensor **out) {
   pln_tensor *t = NULL;
   PLN_TRY(new_tensor(engine, dtype, rank, dims, &t));
   pln_status status = size == t->bytes
@@ -356,7 +357,8 @@ pln_tensor *pln_tensor_retain(const pln_tensor *tensor) {
 }
 
 void pln_tensor_release(pln_tensor *t) {
-  if (!t || --t->refs || t->home) /* what is lent goes with the child */
+  if (!t || --t->refs ||
+      t->parent_tensor) /* what is lent goes with the child */
     return;
   if (t->owned)
     pln_mem_free(t->engine, (char *)t->data - t->offset, t->block);
@@ -404,7 +406,7 @@ uint8_t pln_splat_last_byte(const pln_tensor *t) {
 
 /* Writes a splat's element over the bytes of the tensor, doubling what is
  * there. Bits behind the last packed element are 0. */
-static void spread(const pln_tensor *t, char *to) {
+static void write_splat_elements(const pln_tensor *t, char *to) {
   size_t done = splat_bytes(t), size = t->bytes;
   if (size == 0)
     return;
@@ -435,7 +437,7 @@ static pln_status write_out(const pln_tensor *t, pln_tensor *to) {
   if (t->dtype == PLN_STRING)
     return spread_string(t, to);
   PLN_TRY(new_block(to, t->bytes));
-  spread(t, (char *)to->data);
+  write_splat_elements(t, (char *)to->data);
   return PLN_OK;
 }
 
@@ -523,7 +525,7 @@ bool pln_tensor_by_content(const pln_tensor *t) {
 static const char *content(const pln_tensor *t, char *room) {
   if (!t->splat)
     return t->data;
-  spread(t, room);
+  write_splat_elements(t, room);
   return room;
 }
 
@@ -568,7 +570,7 @@ static bool same_slice(const pln_tensor *a, const pln_tensor *b) {
          !strcmp(pln_file_path(a->file), pln_file_path(b->file));
 }
 
-static bool holds(const pln_tensor *t, const pln_tensor *splat) {
+static bool splat_contains(const pln_tensor *t, const pln_tensor *splat) {
   size_t size = splat_bytes(splat), last = t->bytes - size;
   bool is_full = !is_packed((pln_dtype)t->dtype);
   const char *data = t->data;
@@ -595,7 +597,7 @@ bool pln_tensor_same(const pln_tensor *a, const pln_tensor *b) {
     return false;
   }
   if (a->splat || b->splat)
-    return a->splat ? !b->splat && holds(b, a) : holds(a, b);
+    return a->splat ? !b->splat && splat_contains(b, a) : splat_contains(a, b);
   return !memcmp(a->data, b->data, a->bytes);
 }
 
@@ -604,10 +606,10 @@ bool pln_tensor_equal(const pln_tensor *a, const pln_tensor *b) {
     return true;
   if (!same_shape(a, b))
     return false;
-  bool held = pln_tensor_by_content(a);
-  if (held != pln_tensor_by_content(b))
+  bool by_content = pln_tensor_by_content(a);
+  if (by_content != pln_tensor_by_content(b))
     return false;
-  return held ? equal_content(a, b) : equal_place(a, b);
+  return by_content ? equal_content(a, b) : equal_place(a, b);
 }
 
 static uint64_t hash_string(pln_slice s, uint64_t hash) {

@@ -33,9 +33,10 @@ struct pln_tensor {
   pln_file *file; /* pinned by a view, or NULL */
   /* Whose block it is that data points into, or NULL; borrows from nobody. */
   struct pln_tensor *lender;
-  const struct pln_tensor *home; /* of a child's view: the parent's tensor */
-  uint64_t offset; /* of a view in its file; of an owned one in its block */
-  size_t block;    /* bytes allocated at data, when owned */
+  const struct pln_tensor
+      *parent_tensor; /* of a child's view: the parent's tensor */
+  uint64_t offset;    /* of a view in its file; of an owned one in its block */
+  size_t block;       /* bytes allocated at data, when owned */
   pln_external where;
   int64_t dims[]; /* rank of them */
 };

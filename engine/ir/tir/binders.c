@@ -8,42 +8,42 @@
 
 #include "ir/tir/tir.h"
 
-static pln_status tell(const pln_graph *g, pln_ref ref, pln_visit_fn fn,
-                       void *ud) {
+static pln_status visit_bound_var(const pln_graph *g, pln_ref ref,
+                                  pln_visit_fn fn, void *ud) {
   return g->nodes[ref].kind == PLN_VAR ? fn(ud, g, ref) : PLN_OK;
 }
 
-static pln_status tell_operands(const pln_graph *g, const pln_node *n,
-                                uint32_t first, uint32_t end, pln_visit_fn fn,
-                                void *ud) {
+static pln_status visit_operand_vars(const pln_graph *g, const pln_node *n,
+                                     uint32_t first, uint32_t end,
+                                     pln_visit_fn fn, void *ud) {
   for (uint32_t i = first; i < end; i++)
-    PLN_TRY(tell(g, g->operands[n->first + i], fn, ud));
+    PLN_TRY(visit_bound_var(g, g->operands[n->first + i], fn, ud));
   return PLN_OK;
 }
 
 /* The variable of an IterVar; of another node none. */
-static pln_status tell_iter(const pln_graph *g, pln_ref ref, pln_visit_fn fn,
-                            void *ud) {
+static pln_status visit_iter_var(const pln_graph *g, pln_ref ref,
+                                 pln_visit_fn fn, void *ud) {
   const pln_node *n = &g->nodes[ref];
   return n->kind == PLN_ITER_VAR && n->count > 0
-             ? tell(g, g->operands[n->first], fn, ud)
+             ? visit_bound_var(g, g->operands[n->first], fn, ud)
              : PLN_OK;
 }
 
-static pln_status tell_axes(const pln_graph *g, const pln_node *n,
-                            pln_visit_fn fn, void *ud) {
+static pln_status visit_axes(const pln_graph *g, const pln_node *n,
+                             pln_visit_fn fn, void *ud) {
   for (uint32_t i = 2; i < n->count; i++)
-    PLN_TRY(tell_iter(g, g->operands[n->first + i], fn, ud));
+    PLN_TRY(visit_iter_var(g, g->operands[n->first + i], fn, ud));
   return PLN_OK;
 }
 
 /* What a buffer is made of, or its memory only. */
-static pln_status tell_buffer(const pln_graph *g, pln_ref ref, bool all,
-                              pln_visit_fn fn, void *ud) {
+static pln_status visit_buffer_vars(const pln_graph *g, pln_ref ref, bool all,
+                                    pln_visit_fn fn, void *ud) {
   const pln_node *n = &g->nodes[ref];
   if (n->kind != PLN_BUFFER)
     return PLN_OK;
-  return tell_operands(g, n, 0, all ? n->count : n->count > 0, fn, ud);
+  return visit_operand_vars(g, n, 0, all ? n->count : n->count > 0, fn, ud);
 }
 
 bool pln_binds_thread(const pln_graph *g, const pln_node *n) {
@@ -53,22 +53,22 @@ bool pln_binds_thread(const pln_graph *g, const pln_node *n) {
          g->nodes[g->operands[n->first]].kind == PLN_ITER_VAR;
 }
 
-pln_status pln_loop_binders(const pln_graph *g, pln_ref node, pln_visit_fn fn,
-                            void *ud) {
+pln_status pln_tir_bound_vars(const pln_graph *g, pln_ref node, pln_visit_fn fn,
+                              void *ud) {
   const pln_node *n = &g->nodes[node];
   const pln_ref *o = g->operands + n->first;
   switch ((pln_kind)n->kind) {
-  case PLN_PRIM_LET: return tell(g, o[0], fn, ud);
+  case PLN_PRIM_LET: return visit_bound_var(g, o[0], fn, ud);
   case PLN_COMM_REDUCER:
-    return tell_operands(g, n, 0, n->count / 4 * 2, fn, ud);
-  case PLN_REDUCE: return tell_axes(g, n, fn, ud);
-  case PLN_FOR: return n->count > 2 ? tell_iter(g, o[2], fn, ud) : PLN_OK;
+    return visit_operand_vars(g, n, 0, n->count / 4 * 2, fn, ud);
+  case PLN_REDUCE: return visit_axes(g, n, fn, ud);
+  case PLN_FOR: return n->count > 2 ? visit_iter_var(g, o[2], fn, ud) : PLN_OK;
   case PLN_ATTR_STMT:
-    return pln_binds_thread(g, n) ? tell_iter(g, o[0], fn, ud) : PLN_OK;
-  case PLN_BUFFER_BIND: return tell_buffer(g, o[1], true, fn, ud);
-  case PLN_MATCH_BUFFER: return tell_buffer(g, o[0], true, fn, ud);
+    return pln_binds_thread(g, n) ? visit_iter_var(g, o[0], fn, ud) : PLN_OK;
+  case PLN_BUFFER_BIND: return visit_buffer_vars(g, o[1], true, fn, ud);
+  case PLN_MATCH_BUFFER: return visit_buffer_vars(g, o[0], true, fn, ud);
   case PLN_ALLOC_BUFFER:
-  case PLN_BUFFER_REALIZE: return tell_buffer(g, o[0], false, fn, ud);
+  case PLN_BUFFER_REALIZE: return visit_buffer_vars(g, o[0], false, fn, ud);
   default: return PLN_OK;
   }
 }

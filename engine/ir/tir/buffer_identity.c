@@ -65,7 +65,7 @@ pln_ref pln_buffer_find(const pln_builder *b, const pln_node *n,
   return at > 0 ? at - 1 : PLN_NONE;
 }
 
-pln_status pln_buffer_note(pln_builder *b, pln_ref buffer) {
+pln_status pln_buffer_remember(pln_builder *b, pln_ref buffer) {
   const pln_graph *g = b->graph;
   pln_ref data = g->operands[g->nodes[buffer].first];
   if (!b->vars)

@@ -25,7 +25,7 @@ static pln_status append_bits(pln_builder *b, pln_kind kind, pln_type type,
                    .data = (uint32_t)bits,
                    .attrs = (uint32_t)(bits >> 32),
                    .type = type};
-  if (pln_type_kind_of(b->engine, type) != PLN_TYPE_PRIM)
+  if (pln_type_get_kind(b->engine, type) != PLN_TYPE_PRIM)
     return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
                           "%s: its type is a loop-level scalar",
                           pln_kind_name(kind));
@@ -85,7 +85,8 @@ pln_status pln_build_size_var(pln_builder *b, pln_symbol name, pln_type type,
 
 /* ------------------------------------------------------------------- shapes */
 
-static pln_status refuse(pln_builder *b, pln_kind kind, const char *why) {
+static pln_status refuse_tir_node(pln_builder *b, pln_kind kind,
+                                  const char *why) {
   return pln_diag_error(
       b->engine, PLN_ERR_ARGUMENT, NULL, "%s: %s",
       (unsigned)kind < PLN_N_KINDS ? pln_kind_name(kind) : "node", why);
@@ -94,7 +95,7 @@ static pln_status refuse(pln_builder *b, pln_kind kind, const char *why) {
 /* PrimExprs are made of PrimExprs, Vars and GlobalVars; statements too. */
 static pln_status check_operand(pln_builder *b, pln_kind kind, pln_ref ref) {
   if (ref >= b->graph->n_nodes)
-    return refuse(b, kind, "an operand is no node of this builder");
+    return refuse_tir_node(b, kind, "an operand is no node of this builder");
   const pln_node *n = &b->graph->nodes[ref];
   if (pln_is_prim(n) || n->kind == PLN_VAR || n->kind == PLN_GLOBAL_VAR ||
       n->kind == PLN_CONSTANT)
@@ -108,10 +109,10 @@ static pln_status check_spec(pln_builder *b, const pln_prim *spec) {
   if ((unsigned)spec->kind >= PLN_N_KINDS ||
       pln_kinds[spec->kind].kind_class == PLN_CLASS_EXPR ||
       pln_kinds[spec->kind].kind_class == PLN_CLASS_PATTERN)
-    return refuse(b, spec->kind, "no kind of the loop level");
+    return refuse_tir_node(b, spec->kind, "no kind of the loop level");
   int32_t fixed = pln_kinds[spec->kind].operands;
   if (fixed >= 0 && spec->n != (uint32_t)fixed)
-    return refuse(b, spec->kind, "wrong number of operands");
+    return refuse_tir_node(b, spec->kind, "wrong number of operands");
   for (uint32_t i = 0; i < spec->n; i++)
     PLN_TRY(check_operand(b, spec->kind, spec->operands[i]));
   return PLN_OK;
@@ -129,10 +130,10 @@ pln_status pln_build_prim(pln_builder *b, const pln_prim *spec, pln_ref *out) {
   PLN_TRY(check_spec(b, spec));
   if (pln_kinds[spec->kind].payload == PLN_PAYLOAD_SCOPE ||
       pln_kinds[spec->kind].payload == PLN_PAYLOAD_BITS)
-    return refuse(b, spec->kind, "it has a constructor of its own");
+    return refuse_tir_node(b, spec->kind, "it has a constructor of its own");
   pln_node node = node_of(spec);
   PLN_TRY(pln_builder_add(b, &node, spec->n, spec->operands, out));
-  return spec->kind == PLN_BUFFER && !b->scoped ? pln_buffer_note(b, *out)
+  return spec->kind == PLN_BUFFER && !b->scoped ? pln_buffer_remember(b, *out)
                                                 : PLN_OK;
 }
 
@@ -148,7 +149,7 @@ pln_status pln_build_buffer(pln_builder *b, const pln_buffer_spec *spec,
   uint32_t n = 2 + spec->rank + spec->n_strides;
   pln_ref few[16], *all = few;
   if (spec->rank > 1024 || spec->n_strides > 1024)
-    return refuse(b, PLN_BUFFER, "it has too many dimensions");
+    return refuse_tir_node(b, PLN_BUFFER, "it has too many dimensions");
   if (n > PLN_COUNT(few) && !(all = pln_mem_new(b->engine, n * sizeof *all)))
     return pln_nomem(b->engine);
   all[0] = spec->data;
@@ -180,7 +181,7 @@ static pln_status check_owner(pln_builder *b, const pln_prim *spec,
   int32_t scopes = pln_kinds[spec->kind].scopes;
   if (pln_kinds[spec->kind].payload != PLN_PAYLOAD_SCOPE || k == 0 ||
       (scopes >= 0 ? k != (uint32_t)scopes : k > 2))
-    return refuse(b, spec->kind, "wrong number of bodies");
+    return refuse_tir_node(b, spec->kind, "wrong number of bodies");
   return PLN_OK;
 }
 
@@ -191,9 +192,10 @@ static pln_status check_scopes(pln_builder *b, const pln_prim *spec, uint32_t k,
     if (scopes[i] == 0 || scopes[i] >= g->n_scopes ||
         g->scopes[scopes[i]].result == PLN_NONE ||
         g->scopes[scopes[i]].owner != PLN_NONE)
-      return refuse(b, spec->kind, "a scope is not ended, or owned already");
+      return refuse_tir_node(b, spec->kind,
+                             "a scope is not ended, or owned already");
     if (!pln_is_stmt(&g->nodes[g->scopes[scopes[i]].result]))
-      return refuse(b, spec->kind, "a body ends with a statement");
+      return refuse_tir_node(b, spec->kind, "a body ends with a statement");
   }
   return PLN_OK;
 }
@@ -233,10 +235,10 @@ static pln_status check_body(pln_builder *b, pln_kind kind,
   for (uint32_t i = 0; i < body->n_params; i++)
     if (body->params[i] >= b->graph->n_nodes ||
         b->graph->nodes[body->params[i]].kind != PLN_VAR)
-      return refuse(b, kind, "a parameter is a Var");
+      return refuse_tir_node(b, kind, "a parameter is a Var");
   if (body->stmt >= b->graph->n_nodes ||
       !pln_is_stmt(&b->graph->nodes[body->stmt]))
-    return refuse(b, kind, "its body is a statement");
+    return refuse_tir_node(b, kind, "its body is a statement");
   return PLN_OK;
 }
 
@@ -268,18 +270,19 @@ static pln_status free_owner(pln_builder *b, const pln_prim *spec, uint32_t k,
   return append_owner(b, spec, total, all, k, scopes, out);
 }
 
-pln_status pln_build_free_stmt(pln_builder *b, const pln_prim *spec, uint32_t k,
-                               const pln_body *bodies, pln_ref *out) {
+pln_status pln_build_floating_stmt(pln_builder *b, const pln_prim *spec,
+                                   uint32_t k, const pln_body *bodies,
+                                   pln_ref *out) {
   if (b->scoped)
-    return refuse(b, spec->kind,
-                  "free statements need a builder without "
-                  "scopes");
+    return refuse_tir_node(b, spec->kind,
+                           "free statements need a builder without "
+                           "scopes");
   PLN_TRY(check_owner(b, spec, k));
   size_t total = spec->n;
   for (uint32_t i = 0; i < k; i++)
     total += bodies[i].n_params;
   if (total > INT32_MAX)
-    return refuse(b, spec->kind, "it has too many parameters");
+    return refuse_tir_node(b, spec->kind, "it has too many parameters");
   pln_ref few[16], *all = few;
   if (total > PLN_COUNT(few) &&
       !(all = pln_mem_new(b->engine, total * sizeof *all)))
@@ -295,8 +298,9 @@ pln_status pln_build_seq(pln_builder *b, uint32_t n, const pln_ref *stmts,
   pln_prim spec = {.kind = PLN_SEQ_STMT};
   pln_scope scope;
   if (b->scoped || n == 0)
-    return refuse(b, PLN_SEQ_STMT,
-                  b->scoped ? "a scope's order is its own" : "it is empty");
+    return refuse_tir_node(b, PLN_SEQ_STMT,
+                           b->scoped ? "a scope's order is its own"
+                                     : "it is empty");
   uint8_t effect = PLN_EFFECT_NONE;
   for (uint32_t i = 0; i < n; i++) {
     PLN_TRY(check_body(b, PLN_SEQ_STMT, &(pln_body){.stmt = stmts[i]}));

@@ -39,7 +39,7 @@ static bool folds_kind(const pln_engine *e, pln_kind kind, pln_type type) {
 }
 
 /* -1: no comparison. */
-static int compare(pln_kind kind, bool less, bool equal, bool greater) {
+static int fold_comparison(pln_kind kind, bool less, bool equal, bool greater) {
   switch (kind) {
   case PLN_PRIM_EQ: return equal;
   case PLN_PRIM_NE: return !equal;
@@ -108,7 +108,7 @@ static constant fold_ints(const pln_engine *e, const pln_graph *g,
   int64_t m = pln_node_int(g, x), n = pln_node_int(g, y);
   pln_dtype dtype = pln_type_dtype(e, g->nodes[x].type);
   uint64_t value;
-  int truth = compare(kind, m<n, m == n, m> n);
+  int truth = fold_comparison(kind, m<n, m == n, m> n);
   if (truth >= 0)
     return of_truth(truth);
   if (!int_value(kind, m, n, &value))
@@ -158,7 +158,7 @@ static constant fold_floats(const pln_engine *e, const pln_graph *g,
   double m = pln_node_float(g, x), n = pln_node_float(g, y);
   pln_dtype dtype = pln_type_dtype(e, g->nodes[x].type);
   constant out = {.known = true};
-  int truth = compare(kind, m<n, m == n, m> n);
+  int truth = fold_comparison(kind, m<n, m == n, m> n);
   if (truth >= 0)
     return of_truth(truth);
   if (kind == PLN_PRIM_MIN)
@@ -174,7 +174,7 @@ static constant fold_floats(const pln_engine *e, const pln_graph *g,
 
 static bool is_scalar(const pln_engine *e, const pln_graph *g, pln_ref ref) {
   pln_type type = g->nodes[ref].type;
-  return pln_type_kind_of(e, type) == PLN_TYPE_PRIM &&
+  return pln_type_get_kind(e, type) == PLN_TYPE_PRIM &&
          pln_type_number(e, type) == 1;
 }
 
@@ -225,7 +225,7 @@ static constant fold_constants(const pln_engine *e, const pln_graph *g,
 }
 
 /* x % 1 */
-static bool leaves_nothing(const pln_graph *g, pln_kind kind, pln_ref y) {
+static bool remainder_is_zero(const pln_graph *g, pln_kind kind, pln_ref y) {
   return (kind == PLN_PRIM_MOD || kind == PLN_PRIM_FLOORMOD) && equals(g, y, 1);
 }
 
@@ -252,18 +252,18 @@ static pln_status folded(pln_builder *b, pln_kind kind, pln_ref x, pln_ref y,
   if (c.known)
     return build_constant(b, type, c, g->nodes[x].kind == PLN_FLOAT_IMM, out);
   *out = unit(g, kind, x, y);
-  if (*out == PLN_NONE && leaves_nothing(g, kind, y))
+  if (*out == PLN_NONE && remainder_is_zero(g, kind, y))
     return pln_build_int_imm(b, type, 0, out);
   return PLN_OK;
 }
 
-bool pln_would_fold(const pln_engine *engine, const pln_graph *g, pln_kind kind,
-                    pln_ref x, pln_ref y) {
+bool pln_would_simplify(const pln_engine *engine, const pln_graph *g,
+                        pln_kind kind, pln_ref x, pln_ref y) {
   if (!may_fold(engine, g, kind, x, y))
     return false;
   return (divides(kind) && equals(g, y, 0)) ||
          fold_constants(engine, g, kind, x, y).known ||
-         unit(g, kind, x, y) != PLN_NONE || leaves_nothing(g, kind, y);
+         unit(g, kind, x, y) != PLN_NONE || remainder_is_zero(g, kind, y);
 }
 
 pln_status pln_build_folded(pln_builder *b, pln_kind kind, pln_ref x, pln_ref y,

@@ -17,14 +17,14 @@ static const pln_node *operand_node(const pln_graph *g, const pln_node *n,
   return &g->nodes[g->operands[n->first + i]];
 }
 
-static const char *name_of(const pln_node *n) {
+static const char *tir_node_name(const pln_node *n) {
   return pln_kinds[n->kind].name;
 }
 
 static pln_status ill_typed(pln_builder *b, const pln_node *n,
                             const char *rule) {
-  return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL, "%s: %s", name_of(n),
-                        rule);
+  return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL, "%s: %s",
+                        tir_node_name(n), rule);
 }
 
 static pln_dtype dtype_of(pln_builder *b, pln_type type) {
@@ -32,13 +32,13 @@ static pln_dtype dtype_of(pln_builder *b, pln_type type) {
 }
 
 static uint32_t lanes_of(pln_builder *b, pln_type type) {
-  return pln_type_kind_of(b->engine, type) == PLN_TYPE_PRIM
+  return pln_type_get_kind(b->engine, type) == PLN_TYPE_PRIM
              ? pln_type_number(b->engine, type)
              : 1;
 }
 
 static bool is_value(pln_builder *b, pln_type type) {
-  pln_type_kind kind = pln_type_kind_of(b->engine, type);
+  pln_type_kind kind = pln_type_get_kind(b->engine, type);
   return kind == PLN_TYPE_PRIM || kind == PLN_TYPE_POINTER;
 }
 
@@ -48,11 +48,11 @@ static pln_status arithmetic(pln_builder *b, pln_node *n, bool compares) {
   pln_type x = operand_type(b->graph, n, 0), y = operand_type(b->graph, n, 1);
   if (!is_value(b, x) || !is_value(b, y))
     return ill_typed(b, n, "its operands are scalars or vectors");
-  if (x != y && pln_type_kind_of(b->engine, x) == PLN_TYPE_PRIM)
+  if (x != y && pln_type_get_kind(b->engine, x) == PLN_TYPE_PRIM)
     return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
                           "%s: its operands are of one dtype, not %sx%u and "
                           "%sx%u",
-                          name_of(n), pln_dtype_name(dtype_of(b, x)),
+                          tir_node_name(n), pln_dtype_name(dtype_of(b, x)),
                           lanes_of(b, x), pln_dtype_name(dtype_of(b, y)),
                           lanes_of(b, y));
   n->type = x;
@@ -88,7 +88,7 @@ static pln_status select_one(pln_builder *b, pln_node *n) {
 static pln_status vector(pln_builder *b, pln_node *n) {
   pln_type base = operand_type(b->graph, n, 0);
   if (n->data < 1 || n->data > UINT16_MAX || lanes_of(b, base) != 1 ||
-      pln_type_kind_of(b->engine, base) != PLN_TYPE_PRIM)
+      pln_type_get_kind(b->engine, base) != PLN_TYPE_PRIM)
     return ill_typed(b, n, "a vector has 1 to 65,535 lanes, each a scalar");
   if (n->kind == PLN_RAMP && operand_type(b->graph, n, 1) != base)
     return ill_typed(b, n, "base and stride are of one dtype");
@@ -107,7 +107,7 @@ static pln_status indices(pln_builder *b, const pln_node *n, uint32_t skip,
   if (n->count - skip != buffer->results)
     return pln_diag_error(
         b->engine, PLN_ERR_TYPE, NULL, "%s: %u indices into '%s' of rank %u",
-        name_of(n), n->count - skip,
+        tir_node_name(n), n->count - skip,
         pln_symbol_text(b->engine, buffer->data).data, buffer->results);
   for (uint32_t i = skip; i < n->count; i++) {
     *lanes = lanes_of(b, operand_type(g, n, i));
@@ -117,7 +117,7 @@ static pln_status indices(pln_builder *b, const pln_node *n, uint32_t skip,
   return PLN_OK;
 }
 
-static pln_status load(pln_builder *b, pln_node *n) {
+static pln_status infer_buffer_load(pln_builder *b, pln_node *n) {
   uint32_t lanes;
   if (n->count == 0)
     return ill_typed(b, n, "there is no buffer");
@@ -128,20 +128,21 @@ static pln_status load(pln_builder *b, pln_node *n) {
 }
 
 static bool is_handle(const pln_engine *e, pln_type type) {
-  pln_type_kind kind = pln_type_kind_of(e, type);
+  pln_type_kind kind = pln_type_get_kind(e, type);
   return kind == PLN_TYPE_POINTER ||
          (kind == PLN_TYPE_PRIM && !pln_type_dtype(e, type) &&
           pln_type_number(e, type) == 1);
 }
 
-bool pln_let_fits(const pln_engine *engine, pln_type var, pln_type value) {
+bool pln_let_type_matches(const pln_engine *engine, pln_type var,
+                          pln_type value) {
   return var == value || !var || !value ||
          (is_handle(engine, var) && is_handle(engine, value));
 }
 
 static pln_status check_let(pln_builder *b, const pln_node *n, pln_type var,
                             pln_type value) {
-  if (pln_let_fits(b->engine, var, value))
+  if (pln_let_type_matches(b->engine, var, value))
     return PLN_OK;
   return ill_typed(b, n, "the value is of another dtype than the variable");
 }
@@ -163,7 +164,7 @@ static pln_status shuffle(pln_builder *b, pln_node *n) {
                        &n->type);
 }
 
-static pln_status reduce(pln_builder *b, pln_node *n) {
+static pln_status infer_reduce(pln_builder *b, pln_node *n) {
   if (n->count < 2 || operand_node(b->graph, n, 0)->kind != PLN_COMM_REDUCER)
     return ill_typed(b, n, "its first operand is a CommReducer");
   uint32_t values = operand_node(b->graph, n, 0)->count / 4;
@@ -178,7 +179,7 @@ static pln_status buffer(pln_builder *b, pln_node *n) {
   pln_type data = n->count ? operand_type(b->graph, n, 0) : 0;
   if (n->count < 2u + n->results ||
       operand_node(b->graph, n, 0)->kind != PLN_VAR ||
-      pln_type_kind_of(b->engine, data) != PLN_TYPE_POINTER)
+      pln_type_get_kind(b->engine, data) != PLN_TYPE_POINTER)
     return ill_typed(b, n, "its data is a Var of a pointer type");
   uint32_t strides = n->count - 2u - n->results;
   if (strides != 0 && strides != n->results)
@@ -205,7 +206,7 @@ static pln_status cast(pln_builder *b, pln_node *n) {
   return PLN_OK;
 }
 
-static pln_status call(pln_builder *b, pln_node *n) {
+static pln_status infer_builtin_call(pln_builder *b, pln_node *n) {
   if (n->data > pln_builtin_count())
     return ill_typed(b, n, "there is no such builtin");
   if (!n->data &&
@@ -237,15 +238,15 @@ static pln_status prim_type(pln_builder *b, pln_node *n) {
   case PLN_PRIM_OR:
   case PLN_PRIM_NOT: return logic(b, n);
   case PLN_SELECT: return select_one(b, n);
-  case PLN_BUFFER_LOAD: return load(b, n);
+  case PLN_BUFFER_LOAD: return infer_buffer_load(b, n);
   case PLN_PRODUCER_LOAD:
     return n->count >= 1 ? PLN_OK : ill_typed(b, n, "there is no producer");
   case PLN_RAMP:
   case PLN_BROADCAST: return vector(b, n);
   case PLN_PRIM_LET: return let(b, n);
-  case PLN_PRIM_CALL: return call(b, n);
+  case PLN_PRIM_CALL: return infer_builtin_call(b, n);
   case PLN_SHUFFLE: return shuffle(b, n);
-  case PLN_REDUCE: return reduce(b, n);
+  case PLN_REDUCE: return infer_reduce(b, n);
   case PLN_BUFFER: return buffer(b, n);
   case PLN_BUFFER_REGION: return region(b, n);
   case PLN_COMM_REDUCER:
@@ -270,7 +271,7 @@ static pln_status condition(pln_builder *b, const pln_node *n, uint32_t i) {
   return ill_typed(b, n, "its condition is a bool");
 }
 
-static pln_status store(pln_builder *b, pln_node *n) {
+static pln_status infer_buffer_store(pln_builder *b, pln_node *n) {
   uint32_t lanes;
   if (n->count < 2)
     return ill_typed(b, n, "a buffer and a value are expected");
@@ -299,7 +300,7 @@ static pln_status first_is(pln_builder *b, const pln_node *n, uint32_t i,
   if (i < n->count && operand_node(b->graph, n, i)->kind == kind)
     return PLN_OK;
   return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL, "%s: operand %u is a %s",
-                        name_of(n), i + 1, pln_kind_name(kind));
+                        tir_node_name(n), i + 1, pln_kind_name(kind));
 }
 
 /* The variable of a free one stands behind its value, that of a scoped one is
@@ -318,7 +319,7 @@ static pln_status let_stmt(pln_builder *b, const pln_node *n) {
 
 static pln_status stmt_type(pln_builder *b, pln_node *n) {
   switch ((pln_kind)n->kind) {
-  case PLN_BUFFER_STORE: return store(b, n);
+  case PLN_BUFFER_STORE: return infer_buffer_store(b, n);
   case PLN_BUFFER_REALIZE:
     PLN_TRY(first_is(b, n, 0, PLN_BUFFER));
     return condition(b, n, 1);
@@ -396,9 +397,9 @@ static pln_status infer_prim_func(pln_builder *b, pln_node *n) {
   const pln_scope_row *row = &g->scopes[n->data];
   pln_type ret = n->type, few[16], *params = few;
   size_t size = row->n_params * sizeof *params;
-  n->flags = (uint8_t)((n->flags & ~PLN_NODE_LATENT) |
-                       (b->effects[n->data] << PLN_NODE_LATENT_SHIFT));
-  if (pln_type_kind_of(b->engine, ret) == PLN_TYPE_FUNC)
+  n->flags = (uint8_t)((n->flags & ~PLN_NODE_CALL_EFFECT) |
+                       (b->effects[n->data] << PLN_NODE_CALL_EFFECT_SHIFT));
+  if (pln_type_get_kind(b->engine, ret) == PLN_TYPE_FUNC)
     return PLN_OK;
   if (!ret)
     PLN_TRY(pln_type_make(b->engine, PLN_TYPE_TUPLE, 0, 0, NULL, &ret));
@@ -414,7 +415,7 @@ static pln_status infer_prim_func(pln_builder *b, pln_node *n) {
   return status;
 }
 
-pln_status pln_infer_loop_level(pln_builder *b, pln_node *n) {
+pln_status pln_infer_tir(pln_builder *b, pln_node *n) {
   if (n->kind == PLN_PRIM_FUNC)
     return infer_prim_func(b, n);
   PLN_TRY(pln_is_prim(n) ? prim_type(b, n) : stmt_type(b, n));

@@ -12,7 +12,7 @@
 enum { STMT, BODY, END, OWNER }; /* tasks */
 
 /* Statements that scripts share multiply when they are sealed. */
-enum { MOST_COPIES = 1 << 26 };
+enum { MAX_COPIES = 1 << 26 };
 
 typedef struct task {
   uint32_t what;
@@ -22,13 +22,13 @@ typedef struct task {
 } task;
 
 /* A Buffer whose operands are being written. */
-typedef struct pending {
+typedef struct pending_node {
   pln_ref ref;
   pln_ref first; /* the first new node */
   uint32_t outer;
-} pending;
+} pending_node;
 
-typedef struct raiser {
+typedef struct tir_layout {
   const pln_builder *from;
   const pln_graph *g;
   pln_builder *to;
@@ -42,17 +42,17 @@ typedef struct raiser {
   uint32_t n_tasks, cap_tasks;
   pln_ref *exprs; /* nodes to write; LEAVE: operands are written */
   uint32_t n_exprs, cap_exprs;
-  pln_ref *held; /* operands of owners whose bodies are being written */
-  uint32_t n_held, cap_held;
-  pending *buffers;
+  pln_ref *cached; /* operands of owners whose bodies are being written */
+  uint32_t n_cached, cap_cached;
+  pending_node *buffers;
   uint32_t n_buffers, cap_buffers;
-} raiser;
+} tir_layout;
 
 #define LEAVE 0x80000000u
 
 /* ------------------------------------------------------------- expressions */
 
-static pln_status push_expr(raiser *r, pln_ref entry) {
+static pln_status push_expr(tir_layout *r, pln_ref entry) {
   PLN_TRY(pln_mem_grow(r->to->engine, (void **)&r->exprs, &r->cap_exprs,
                        (size_t)r->n_exprs + 1, sizeof *r->exprs));
   r->exprs[r->n_exprs++] = entry;
@@ -64,18 +64,18 @@ static bool persists(const pln_node *n) {
   return n->kind == PLN_VAR || n->kind == PLN_BUFFER;
 }
 
-static bool at_hand(const raiser *r, pln_ref ref) {
+static bool at_hand(const tir_layout *r, pln_ref ref) {
   pln_ref copy = r->image[ref];
   if (copy == PLN_NONE)
     return false;
   if (!persists(&r->g->nodes[ref]))
     return r->stamp[ref] == r->now;
-  return r->to->graph->scopes[r->to->home[copy]].end == PLN_NONE;
+  return r->to->graph->scopes[r->to->node_scope[copy]].end == PLN_NONE;
 }
 
-static pln_status append(raiser *r, pln_ref ref, pln_node *n,
+static pln_status append(tir_layout *r, pln_ref ref, pln_node *n,
                          const pln_ref *operands, uint32_t count) {
-  n->flags &= PLN_NODE_EFFECT | PLN_NODE_LATENT;
+  n->flags &= PLN_NODE_EFFECT | PLN_NODE_CALL_EFFECT;
   if (n->kind == PLN_CONSTANT)
     PLN_TRY(
         pln_graph_add_tensor(r->to->graph, r->g->tensors[n->data], &n->data));
@@ -86,7 +86,7 @@ static pln_status append(raiser *r, pln_ref ref, pln_node *n,
 }
 
 /* The copy of a node whose first `count` operands are written. */
-static pln_status copy(raiser *r, pln_ref ref, uint32_t count) {
+static pln_status copy_tir_node(tir_layout *r, pln_ref ref, uint32_t count) {
   pln_node n = r->g->nodes[ref];
   pln_ref few[16] = {0}, *operands = few;
   size_t size = count * sizeof *operands;
@@ -100,26 +100,26 @@ static pln_status copy(raiser *r, pln_ref ref, uint32_t count) {
   return status;
 }
 
-static pln_status free_var(raiser *r, pln_ref ref) {
+static pln_status free_var(tir_layout *r, pln_ref ref) {
   pln_scope in = r->to->in;
   r->to->in = r->base;
-  pln_status status = copy(r, ref, 0);
+  pln_status status = copy_tir_node(r, ref, 0);
   r->to->in = in;
   return status;
 }
 
-static pln_status enter_buffer(raiser *r, pln_ref ref) {
+static pln_status enter_buffer(tir_layout *r, pln_ref ref) {
   PLN_TRY(pln_mem_grow(r->to->engine, (void **)&r->buffers, &r->cap_buffers,
                        (size_t)r->n_buffers + 1, sizeof *r->buffers));
-  r->buffers[r->n_buffers++] =
-      (pending){.ref = ref, .first = r->to->graph->n_nodes, .outer = r->now};
+  r->buffers[r->n_buffers++] = (pending_node){
+      .ref = ref, .first = r->to->graph->n_nodes, .outer = r->now};
   r->now = ++r->statements;
   return PLN_OK;
 }
 
 /* The innermost scope of what the new nodes use: scopes that are open enclose
  * each other, and a later row lies inside an earlier one. */
-static pln_scope deepest(const raiser *r, pln_ref first) {
+static pln_scope deepest(const tir_layout *r, pln_ref first) {
   const pln_graph *g = r->to->graph;
   pln_scope deep = r->base;
   for (pln_ref ref = first; ref < g->n_nodes; ref++) {
@@ -127,30 +127,31 @@ static pln_scope deepest(const raiser *r, pln_ref first) {
     for (uint32_t i = 0; i < n->count; i++) {
       pln_ref operand = g->operands[n->first + i];
       if ((operand < first || persists(&g->nodes[operand])) &&
-          r->to->home[operand] > deep)
-        deep = r->to->home[operand];
+          r->to->node_scope[operand] > deep)
+        deep = r->to->node_scope[operand];
     }
   }
   return deep;
 }
 
-static pln_status leave_buffer(raiser *r, pln_ref ref) {
-  pending p = r->buffers[--r->n_buffers];
-  PLN_TRY(copy(r, ref, r->g->nodes[ref].count));
-  pln_scope home = deepest(r, p.first);
+static pln_status leave_buffer(tir_layout *r, pln_ref ref) {
+  pending_node p = r->buffers[--r->n_buffers];
+  PLN_TRY(copy_tir_node(r, ref, r->g->nodes[ref].count));
+  pln_scope node_scope = deepest(r, p.first);
   for (pln_ref i = p.first; i < r->to->graph->n_nodes; i++)
-    if (r->to->graph->nodes[i].kind != PLN_VAR && r->to->home[i] > home)
-      r->to->home[i] = home;
+    if (r->to->graph->nodes[i].kind != PLN_VAR &&
+        r->to->node_scope[i] > node_scope)
+      r->to->node_scope[i] = node_scope;
   r->now = p.outer;
   return PLN_OK;
 }
 
-static pln_status visit_expr(raiser *r, pln_ref entry) {
+static pln_status visit_expr(tir_layout *r, pln_ref entry) {
   pln_ref ref = entry & ~LEAVE;
   const pln_node *n = &r->g->nodes[ref];
   if (entry & LEAVE)
     return n->kind == PLN_BUFFER ? leave_buffer(r, ref)
-                                 : copy(r, ref, n->count);
+                                 : copy_tir_node(r, ref, n->count);
   if (at_hand(r, ref))
     return PLN_OK;
   if (n->kind == PLN_VAR)
@@ -166,7 +167,7 @@ static pln_status visit_expr(raiser *r, pln_ref entry) {
   return PLN_OK;
 }
 
-static pln_status write_expr(raiser *r, pln_ref ref) {
+static pln_status write_expr(tir_layout *r, pln_ref ref) {
   PLN_TRY(push_expr(r, ref));
   while (r->n_exprs > 0)
     PLN_TRY(visit_expr(r, r->exprs[--r->n_exprs]));
@@ -175,14 +176,14 @@ static pln_status write_expr(raiser *r, pln_ref ref) {
 
 /* --------------------------------------------------------------- statements */
 
-static pln_status push_task(raiser *r, task t) {
+static pln_status push_task(tir_layout *r, task t) {
   PLN_TRY(pln_mem_grow(r->to->engine, (void **)&r->tasks, &r->cap_tasks,
                        (size_t)r->n_tasks + 1, sizeof *r->tasks));
   r->tasks[r->n_tasks++] = t;
   return PLN_OK;
 }
 
-static pln_status push_seq(raiser *r, const pln_node *n) {
+static pln_status push_seq(tir_layout *r, const pln_node *n) {
   for (uint32_t i = n->count; i-- > 0;)
     PLN_TRY(push_task(
         r, (task){.what = STMT, .ref = r->g->operands[n->first + i]}));
@@ -190,7 +191,7 @@ static pln_status push_seq(raiser *r, const pln_node *n) {
 }
 
 /* Its bodies, the first on top, then the owner itself. */
-static pln_status push_owner(raiser *r, pln_ref ref, uint32_t own) {
+static pln_status push_owner(tir_layout *r, pln_ref ref, uint32_t own) {
   const pln_graph *g = r->g;
   const pln_node *n = &g->nodes[ref];
   task bodies[2];
@@ -206,31 +207,31 @@ static pln_status push_owner(raiser *r, pln_ref ref, uint32_t own) {
   return PLN_OK;
 }
 
-static pln_status hold(raiser *r, pln_ref ref, uint32_t own) {
+static pln_status hold(tir_layout *r, pln_ref ref, uint32_t own) {
   const pln_graph *g = r->g;
-  PLN_TRY(pln_mem_grow(r->to->engine, (void **)&r->held, &r->cap_held,
-                       (size_t)r->n_held + own, sizeof *r->held));
+  PLN_TRY(pln_mem_grow(r->to->engine, (void **)&r->cached, &r->cap_cached,
+                       (size_t)r->n_cached + own, sizeof *r->cached));
   for (uint32_t i = 0; i < own; i++)
-    r->held[r->n_held++] = r->image[g->operands[g->nodes[ref].first + i]];
+    r->cached[r->n_cached++] = r->image[g->operands[g->nodes[ref].first + i]];
   return PLN_OK;
 }
 
-static pln_status write_stmt(raiser *r, pln_ref ref, bool outermost) {
+static pln_status write_stmt(tir_layout *r, pln_ref ref, bool outermost) {
   const pln_graph *g = r->g;
   const pln_node *n = &g->nodes[ref];
   if (n->kind == PLN_SEQ_STMT && !outermost)
     return push_seq(r, n);
-  if (r->statements > MOST_COPIES && r->statements / 8 > g->n_nodes)
+  if (r->statements > MAX_COPIES && r->statements / 8 > g->n_nodes)
     return pln_diag_error(r->to->engine, PLN_ERR_LIMIT, NULL,
                           "statements that are used many times would become "
                           "more than %d",
-                          (int)MOST_COPIES);
+                          (int)MAX_COPIES);
   r->now = ++r->statements;
   uint32_t own = pln_owns(n) ? pln_own_operands(g, n) : n->count;
   for (uint32_t i = 0; i < own; i++)
     PLN_TRY(write_expr(r, g->operands[n->first + i]));
   if (!pln_owns(n)) {
-    PLN_TRY(copy(r, ref, n->count));
+    PLN_TRY(copy_tir_node(r, ref, n->count));
     r->last = r->image[ref];
     return PLN_OK;
   }
@@ -238,7 +239,7 @@ static pln_status write_stmt(raiser *r, pln_ref ref, bool outermost) {
   return push_owner(r, ref, own);
 }
 
-static pln_status write_param(raiser *r, pln_ref param) {
+static pln_status write_param(tir_layout *r, pln_ref param) {
   const pln_node *n = &r->g->nodes[param];
   if (at_hand(r, param) &&
       (r->to->graph->nodes[r->image[param]].flags & PLN_NODE_PARAM))
@@ -251,7 +252,7 @@ static pln_status write_param(raiser *r, pln_ref param) {
   return PLN_OK;
 }
 
-static pln_status write_body(raiser *r, const task *t) {
+static pln_status write_body(tir_layout *r, const task *t) {
   const pln_graph *g = r->g;
   const pln_node *n = &g->nodes[t->ref];
   const pln_scope_row *row = &g->scopes[t->scope];
@@ -268,16 +269,16 @@ static pln_status write_body(raiser *r, const task *t) {
   return push_task(r, (task){.what = STMT, .ref = row->result});
 }
 
-static pln_status write_owner(raiser *r, pln_ref ref) {
+static pln_status write_owner(tir_layout *r, pln_ref ref) {
   const pln_graph *g = r->g;
   pln_node n = g->nodes[ref];
   uint32_t own = pln_own_operands(g, &n);
   pln_scope first = n.data;
   n.data = r->scopes[first];
-  r->n_held -= own;
+  r->n_cached -= own;
   if (n.kind == PLN_PRIM_FUNC)
     r->base = 0;
-  PLN_TRY(append(r, ref, &n, own ? r->held + r->n_held : NULL, own));
+  PLN_TRY(append(r, ref, &n, own ? r->cached + r->n_cached : NULL, own));
   pln_scope_row *rows = r->to->graph->scopes;
   for (pln_scope s = first; s != PLN_NONE; s = g->scopes[s].next) {
     pln_scope next = g->scopes[s].next;
@@ -288,7 +289,7 @@ static pln_status write_owner(raiser *r, pln_ref ref) {
   return PLN_OK;
 }
 
-static pln_status do_task(raiser *r, const task *t) {
+static pln_status do_layout_task(tir_layout *r, const task *t) {
   switch (t->what) {
   case STMT: return write_stmt(r, t->ref, false);
   case BODY: return write_body(r, t);
@@ -297,22 +298,22 @@ static pln_status do_task(raiser *r, const task *t) {
   }
 }
 
-static pln_status write_root(raiser *r, pln_ref root) {
-  if (!pln_is_loop_level(&r->g->nodes[root])) {
+static pln_status write_root(tir_layout *r, pln_ref root) {
+  if (!pln_is_tir(&r->g->nodes[root])) {
     PLN_TRY(write_expr(r, root));
     return PLN_OK;
   }
   PLN_TRY(write_stmt(r, root, true));
   while (r->n_tasks > 0) {
     task t = r->tasks[--r->n_tasks];
-    PLN_TRY(do_task(r, &t));
+    PLN_TRY(do_layout_task(r, &t));
   }
   return PLN_OK;
 }
 
 /* ------------------------------------------------------------------- driver */
 
-static pln_status begin(raiser *r) {
+static pln_status begin_tir_builder(tir_layout *r) {
   pln_engine *e = r->from->engine;
   size_t nodes = r->g->n_nodes, scopes = r->g->n_scopes;
   r->image = pln_mem_new(e, nodes * sizeof *r->image);
@@ -328,7 +329,7 @@ static pln_status begin(raiser *r) {
   return PLN_OK;
 }
 
-static void finish(raiser *r) {
+static void seal_tir_graph(tir_layout *r) {
   pln_engine *e = r->from->engine;
   pln_builder_free(r->to);
   pln_mem_free(e, r->image, r->g->n_nodes * sizeof *r->image);
@@ -336,19 +337,18 @@ static void finish(raiser *r) {
   pln_mem_free(e, r->scopes, (r->g->n_scopes + (size_t)1) * sizeof *r->scopes);
   pln_mem_free(e, r->tasks, r->cap_tasks * sizeof *r->tasks);
   pln_mem_free(e, r->exprs, r->cap_exprs * sizeof *r->exprs);
-  pln_mem_free(e, r->held, r->cap_held * sizeof *r->held);
+  pln_mem_free(e, r->cached, r->cap_cached * sizeof *r->cached);
   pln_mem_free(e, r->buffers, r->cap_buffers * sizeof *r->buffers);
 }
 
-pln_status pln_layout_loop(const pln_builder *b, pln_ref root,
-                           pln_graph **out) {
-  raiser r = {.from = b, .g = b->graph};
+pln_status pln_layout_tir(const pln_builder *b, pln_ref root, pln_graph **out) {
+  tir_layout r = {.from = b, .g = b->graph};
   pln_graph *g = NULL;
-  pln_status status = begin(&r);
+  pln_status status = begin_tir_builder(&r);
   if (status == PLN_OK)
     status = write_root(&r, root);
   if (status == PLN_OK)
     status = pln_builder_seal(r.to, r.image[root], &g);
-  finish(&r);
+  seal_tir_graph(&r);
   return pln_layout_verified(status, g, out);
 }

@@ -7,12 +7,13 @@
 #include "ir/graph/describe.h"
 #include "ir/tir/tir.h"
 
-static pln_status refuse(const pln_graph *g, pln_ref var, pln_ref node) {
+static pln_status refuse_second_binding(const pln_graph *g, pln_ref var,
+                                        pln_ref node) {
   pln_status status = pln_diag_error(
       g->engine, PLN_ERR_INVALID, NULL,
       "the variable %s is bound more than once, this is no SSA form",
       pln_symbol_text(g->engine, g->nodes[var].attrs).data);
-  pln_blame_node(g, node);
+  pln_annotate_node(g, node);
   return status;
 }
 
@@ -25,7 +26,7 @@ static pln_status note_params(const pln_graph *g, pln_idmap *by) {
     for (uint32_t i = 0; i < row->n_params; i++) {
       uint32_t id = g->nodes[row->begin + i].data;
       if (pln_idmap_get(by, id))
-        return refuse(g, row->begin + i, row->owner);
+        return refuse_second_binding(g, row->begin + i, row->owner);
       PLN_TRY(pln_idmap_set(by, id, row->owner + 1));
     }
   }
@@ -41,10 +42,10 @@ static pln_status note_let(const pln_graph *g, pln_idmap *by, pln_ref let) {
   if (same)
     PLN_TRY(pln_graph_equal(g, pln_node_operands(g, known - 1)[1], g, o[1],
                             false, &same));
-  return same ? PLN_OK : refuse(g, o[0], let);
+  return same ? PLN_OK : refuse_second_binding(g, o[0], let);
 }
 
-pln_status pln_loop_ssa(const pln_graph *g) {
+pln_status pln_tir_verify_ssa(const pln_graph *g) {
   pln_idmap *by; /* an identity: what binds it, + 1 */
   PLN_TRY(pln_idmap_new(g->engine, &by));
   pln_status status = note_params(g, by);

@@ -18,61 +18,61 @@ typedef struct place {
   uint32_t parent, jump, depth;
 } place;
 
-typedef struct scoping {
+typedef struct var_scope_check {
   const pln_graph *g;
-  uint32_t *home;    /* a node: the scope that it lies in */
-  uint32_t *around;  /* a node: the place around all of its uses */
-  uint32_t *inside;  /* a PrimExpr that binds: the place of its variables */
-  place *places;     /* scopes by number, then those of PrimExprs */
-  uint32_t n_places; /* that are known */
-  pln_idmap *bound;  /* an identity: its place + 1, or ANYWHERE */
-  pln_ref at;        /* the binder that is looked at */
-} scoping;
+  uint32_t *node_scope; /* a node: the scope that it lies in */
+  uint32_t *around;     /* a node: the place around all of its uses */
+  uint32_t *inside;     /* a PrimExpr that binds: the place of its variables */
+  place *scopes;        /* scopes by number, then those of PrimExprs */
+  uint32_t n_scopes;    /* that are known */
+  pln_idmap *bound;     /* an identity: its place + 1, or ANYWHERE */
+  pln_ref at;           /* the binder that is looked at */
+} var_scope_check;
 
 enum { ANYWHERE = UINT32_MAX };
 
 /* ------------------------------------------------------------------- places */
 
-static void add_place(scoping *s, uint32_t at, uint32_t parent) {
-  const place *p = &s->places[parent], *up = &s->places[p->jump];
-  bool far = p->depth - up->depth == up->depth - s->places[up->jump].depth;
-  s->places[at] = (place){
+static void add_place(var_scope_check *s, uint32_t at, uint32_t parent) {
+  const place *p = &s->scopes[parent], *up = &s->scopes[p->jump];
+  bool far = p->depth - up->depth == up->depth - s->scopes[up->jump].depth;
+  s->scopes[at] = (place){
       .parent = parent, .jump = far ? up->jump : parent, .depth = p->depth + 1};
 }
 
-static uint32_t climb(const scoping *s, uint32_t at, uint32_t depth) {
-  while (s->places[at].depth > depth) {
-    uint32_t jump = s->places[at].jump;
-    at = s->places[jump].depth >= depth ? jump : s->places[at].parent;
+static uint32_t climb(const var_scope_check *s, uint32_t at, uint32_t depth) {
+  while (s->scopes[at].depth > depth) {
+    uint32_t jump = s->scopes[at].jump;
+    at = s->scopes[jump].depth >= depth ? jump : s->scopes[at].parent;
   }
   return at;
 }
 
-static bool lies_in(const scoping *s, uint32_t at, uint32_t outer) {
-  return climb(s, at, s->places[outer].depth) == outer;
+static bool lies_in(const var_scope_check *s, uint32_t at, uint32_t outer) {
+  return climb(s, at, s->scopes[outer].depth) == outer;
 }
 
 /* The innermost place around both. */
-static uint32_t common(const scoping *s, uint32_t a, uint32_t b) {
-  a = climb(s, a, s->places[b].depth);
-  b = climb(s, b, s->places[a].depth);
+static uint32_t common(const var_scope_check *s, uint32_t a, uint32_t b) {
+  a = climb(s, a, s->scopes[b].depth);
+  b = climb(s, b, s->scopes[a].depth);
   while (a != b) {
-    bool far = s->places[a].jump != s->places[b].jump;
-    a = far ? s->places[a].jump : s->places[a].parent;
-    b = far ? s->places[b].jump : s->places[b].parent;
+    bool far = s->scopes[a].jump != s->scopes[b].jump;
+    a = far ? s->scopes[a].jump : s->scopes[a].parent;
+    b = far ? s->scopes[b].jump : s->scopes[b].parent;
   }
   return a;
 }
 
 /* A row comes after the one that it lies in. */
-static void note_scopes(scoping *s) {
+static void note_scopes(var_scope_check *s) {
   const pln_graph *g = s->g;
   for (pln_scope i = 1; i < g->n_scopes; i++)
     add_place(s, i, g->scopes[i].parent == PLN_NONE ? 0 : g->scopes[i].parent);
-  s->n_places = g->n_scopes;
+  s->n_scopes = g->n_scopes;
 }
 
-static void note_homes(scoping *s) {
+static void find_binding_scopes(var_scope_check *s) {
   const pln_graph *g = s->g;
   pln_scope here = 0, next = 1;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
@@ -80,7 +80,7 @@ static void note_homes(scoping *s) {
       here = next++;
     while (here != 0 && g->scopes[here].end <= ref)
       here = g->scopes[here].parent;
-    s->home[ref] = here;
+    s->node_scope[ref] = here;
   }
 }
 
@@ -103,38 +103,39 @@ static bool defines(const pln_node *n, uint32_t operand) {
 }
 
 /* Where an operand of a node is used. */
-static uint32_t place_of(const scoping *s, pln_ref ref, uint32_t operand) {
+static uint32_t binding_place_of(const var_scope_check *s, pln_ref ref,
+                                 uint32_t operand) {
   const pln_node *n = &s->g->nodes[ref];
   if (!pln_is_prim(n))
-    return s->home[ref];
+    return s->node_scope[ref];
   bool inner =
       n->kind == PLN_PRIM_LET ? operand == 2 : binds_inside(n) && operand > 0;
   return inner ? s->inside[ref] : s->around[ref];
 }
 
-static void note_uses_of(scoping *s, pln_ref ref) {
+static void note_uses_of(var_scope_check *s, pln_ref ref) {
   const pln_graph *g = s->g;
   const pln_node *n = &g->nodes[ref];
   for (uint32_t i = 0; i < n->count; i++) {
     if (defines(n, i))
       continue;
     pln_ref operand = g->operands[n->first + i];
-    uint32_t at = place_of(s, ref, i), *around = &s->around[operand];
+    uint32_t at = binding_place_of(s, ref, i), *around = &s->around[operand];
     *around = *around == PLN_NONE ? at : common(s, *around, at);
   }
 }
 
 /* From users to operands; what nobody uses is used where it lies. */
-static void note_uses(scoping *s) {
+static void collect_var_uses(var_scope_check *s) {
   const pln_graph *g = s->g;
   for (pln_ref ref = g->n_nodes; ref-- > 0;) {
     const pln_node *n = &g->nodes[ref];
     if (!pln_is_prim(n) && !pln_is_stmt(n))
       continue;
     if (s->around[ref] == PLN_NONE)
-      s->around[ref] = s->home[ref];
+      s->around[ref] = s->node_scope[ref];
     if (binds_inside(n)) {
-      s->inside[ref] = s->n_places++;
+      s->inside[ref] = s->n_scopes++;
       add_place(s, s->inside[ref], s->around[ref]);
     }
     note_uses_of(s, ref);
@@ -143,18 +144,18 @@ static void note_uses(scoping *s) {
 
 /* ------------------------------------------------------------------ binders */
 
-static pln_status refuse(const scoping *s, pln_ref var, const char *what,
-                         pln_ref node) {
+static pln_status refuse_var_scope(const var_scope_check *s, pln_ref var,
+                                   const char *what, pln_ref node) {
   const pln_graph *g = s->g;
   pln_status status = pln_diag_error(
       g->engine, PLN_ERR_INVALID, NULL,
       "the variable %s is %s, this is not valid IR",
       pln_symbol_text(g->engine, g->nodes[var].attrs).data, what);
-  pln_blame_node(g, node);
+  pln_annotate_node(g, node);
   return status;
 }
 
-static pln_status bind_in(scoping *s, pln_ref var, uint32_t at) {
+static pln_status bind_in(var_scope_check *s, pln_ref var, uint32_t at) {
   uint32_t id = s->g->nodes[var].data, known = pln_idmap_get(s->bound, id);
   if (!known || (known != ANYWHERE && lies_in(s, known - 1, at)))
     return pln_idmap_set(s->bound, id, at + 1);
@@ -164,32 +165,32 @@ static pln_status bind_in(scoping *s, pln_ref var, uint32_t at) {
 }
 
 /* Where the variables of a binder may be used. */
-static uint32_t place_inside(const scoping *s, pln_ref ref) {
+static uint32_t place_inside(const var_scope_check *s, pln_ref ref) {
   const pln_node *n = &s->g->nodes[ref];
   if (binds_inside(n))
     return s->inside[ref];
-  return pln_owns(n) ? n->data : s->home[ref];
+  return pln_owns(n) ? n->data : s->node_scope[ref];
 }
 
 static pln_status bind_var(void *ud, const pln_graph *g, pln_ref var) {
-  scoping *s = ud;
+  var_scope_check *s = ud;
   if (g->nodes[s->at].kind == PLN_PRIM_LET &&
       pln_idmap_get(s->bound, g->nodes[var].data))
-    return refuse(s, var, "bound more than once", s->at);
+    return refuse_var_scope(s, var, "bound more than once", s->at);
   return bind_in(s, var, place_inside(s, s->at));
 }
 
-static pln_status note_binders(scoping *s) {
+static pln_status note_binders(var_scope_check *s) {
   const pln_graph *g = s->g;
   for (pln_scope i = 0; i < g->n_scopes; i++)
     for (uint32_t k = 0; k < g->scopes[i].n_params; k++)
       PLN_TRY(bind_in(s, g->scopes[i].begin + k, i));
   for (s->at = 0; s->at < g->n_nodes; s->at++)
-    PLN_TRY(pln_loop_binders(g, s->at, bind_var, s));
+    PLN_TRY(pln_tir_bound_vars(g, s->at, bind_var, s));
   return PLN_OK;
 }
 
-static pln_status check_vars(const scoping *s) {
+static pln_status check_vars(const var_scope_check *s) {
   const pln_graph *g = s->g;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     const pln_node *n = &g->nodes[ref];
@@ -197,41 +198,41 @@ static pln_status check_vars(const scoping *s) {
       continue;
     uint32_t known = pln_idmap_get(s->bound, n->data);
     if (!known)
-      return refuse(s, ref, "used, and bound nowhere", ref);
+      return refuse_var_scope(s, ref, "used, and bound nowhere", ref);
     if (known != ANYWHERE && !lies_in(s, s->around[ref], known - 1))
-      return refuse(s, ref, "used outside of what binds it", ref);
+      return refuse_var_scope(s, ref, "used outside of what binds it", ref);
   }
   return PLN_OK;
 }
 
 /* ------------------------------------------------------------------- driver */
 
-static pln_status check(scoping *s) {
+static pln_status check(var_scope_check *s) {
   const pln_graph *g = s->g;
-  if (!s->home || !s->around || !s->inside || !s->places)
+  if (!s->node_scope || !s->around || !s->inside || !s->scopes)
     return pln_nomem(g->engine);
   memset(s->around, 0xff, g->n_nodes * sizeof *s->around);
   note_scopes(s);
-  note_homes(s);
-  note_uses(s);
+  find_binding_scopes(s);
+  collect_var_uses(s);
   PLN_TRY(pln_idmap_new(g->engine, &s->bound));
   PLN_TRY(note_binders(s));
   return check_vars(s);
 }
 
-pln_status pln_loop_scoping(const pln_graph *g) {
+pln_status pln_tir_check_var_scopes(const pln_graph *g) {
   pln_engine *e = g->engine;
   size_t n = g->n_nodes, k = n + g->n_scopes;
-  scoping s = {.g = g,
-               .home = pln_mem_new(e, n * sizeof *s.home),
-               .around = pln_mem_new(e, n * sizeof *s.around),
-               .inside = pln_mem_new(e, n * sizeof *s.inside),
-               .places = pln_mem_zeroed(e, k * sizeof *s.places)};
+  var_scope_check s = {.g = g,
+                       .node_scope = pln_mem_new(e, n * sizeof *s.node_scope),
+                       .around = pln_mem_new(e, n * sizeof *s.around),
+                       .inside = pln_mem_new(e, n * sizeof *s.inside),
+                       .scopes = pln_mem_zeroed(e, k * sizeof *s.scopes)};
   pln_status status = check(&s);
   pln_idmap_free(s.bound);
-  pln_mem_free(e, s.home, n * sizeof *s.home);
+  pln_mem_free(e, s.node_scope, n * sizeof *s.node_scope);
   pln_mem_free(e, s.around, n * sizeof *s.around);
   pln_mem_free(e, s.inside, n * sizeof *s.inside);
-  pln_mem_free(e, s.places, k * sizeof *s.places);
+  pln_mem_free(e, s.scopes, k * sizeof *s.scopes);
   return status;
 }

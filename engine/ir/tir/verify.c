@@ -7,10 +7,10 @@
 #include "ir/graph/describe.h"
 #include "ir/tir/tir.h"
 
-typedef struct claims {
+typedef struct read_claims {
   const pln_graph *g;
   pln_ref *of; /* a PrimExpr: the statement it belongs to, or PLN_NONE */
-} claims;
+} read_claims;
 
 static pln_status broken(const pln_graph *g, pln_ref at, const char *rule) {
   pln_diag_error(g->engine, PLN_ERR_INVALID, NULL,
@@ -20,7 +20,7 @@ static pln_status broken(const pln_graph *g, pln_ref at, const char *rule) {
   return PLN_ERR_INVALID;
 }
 
-static pln_status claim(claims *c, pln_ref user, pln_ref operand,
+static pln_status claim(read_claims *c, pln_ref user, pln_ref operand,
                         pln_ref stmt) {
   const pln_node *n = &c->g->nodes[operand];
   if (!pln_is_prim(n))
@@ -98,14 +98,14 @@ static bool value_fits(const pln_graph *g, const pln_node *n) {
                      ? g->nodes[g->scopes[n->data].begin].type
                      : g->nodes[of[0]].type;
   pln_type value = g->nodes[of[n->kind == PLN_LET_STMT ? 0 : 1]].type;
-  return pln_let_fits(g->engine, var, value);
+  return pln_let_type_matches(g->engine, var, value);
 }
 
-static pln_status check_node(claims *c, pln_ref ref) {
+static pln_status check_node(read_claims *c, pln_ref ref) {
   const pln_graph *g = c->g;
   const pln_node *n = &g->nodes[ref];
   bool prim = pln_is_prim(n);
-  if (!prim && !pln_is_loop_level(n))
+  if (!prim && !pln_is_tir(n))
     return PLN_OK;
   for (uint32_t i = 0; i < n->count; i++)
     PLN_TRY(claim(c, ref, g->operands[n->first + i], prim ? c->of[ref] : ref));
@@ -118,9 +118,9 @@ static pln_status check_node(claims *c, pln_ref ref) {
   return PLN_OK;
 }
 
-pln_status pln_verify_loop(const pln_graph *g) {
+pln_status pln_verify_tir(const pln_graph *g) {
   size_t size = ((size_t)g->n_nodes + 1) * sizeof(pln_ref);
-  claims c = {.g = g, .of = pln_mem_new(g->engine, size)};
+  read_claims c = {.g = g, .of = pln_mem_new(g->engine, size)};
   if (!c.of)
     return pln_nomem(g->engine);
   memset(c.of, 0xff, size);

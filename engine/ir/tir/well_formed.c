@@ -8,14 +8,14 @@
 #include "ir/graph/describe.h"
 #include "ir/tir/tir.h"
 
-typedef struct depths {
+typedef struct loop_depths {
   const pln_graph *g;
   uint32_t *scope; /* blocks with variables around a scope's nodes */
   uint32_t *use;   /* the same of where a PrimExpr or Var is used, at most */
   pln_ref *block;  /* of that use: the innermost such block */
   pln_ref *of;     /* a scope: the innermost such block around it */
-  pln_scope *home; /* a node: the innermost scope around it */
-} depths;
+  pln_scope *node_scope; /* a node: the innermost scope around it */
+} loop_depths;
 
 static bool closes(const pln_graph *g, pln_scope s) {
   pln_ref owner = g->scopes[s].owner;
@@ -23,7 +23,7 @@ static bool closes(const pln_graph *g, pln_scope s) {
          g->nodes[owner].count > 0;
 }
 
-static void note_scopes(depths *d) {
+static void note_scopes(loop_depths *d) {
   const pln_graph *g = d->g;
   for (pln_scope s = 0; s < g->n_scopes; s++) {
     pln_scope parent = g->scopes[s].parent;
@@ -37,7 +37,7 @@ static void note_scopes(depths *d) {
 
 /* Rows stand in order of their begins, outer ones first; each scope is entered
  * once and left once. */
-static void note_homes(depths *d) {
+static void fill_node_scopes(loop_depths *d) {
   const pln_graph *g = d->g;
   pln_scope here = 0, next = 1;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
@@ -45,11 +45,12 @@ static void note_homes(depths *d) {
       here = next;
     while (here > 0 && g->scopes[here].end <= ref)
       here = g->scopes[here].parent;
-    d->home[ref] = here;
+    d->node_scope[ref] = here;
   }
 }
 
-static void note_use(depths *d, pln_ref ref, uint32_t depth, pln_ref block) {
+static void note_use(loop_depths *d, pln_ref ref, uint32_t depth,
+                     pln_ref block) {
   if (depth < d->use[ref])
     return;
   d->use[ref] = depth;
@@ -57,10 +58,10 @@ static void note_use(depths *d, pln_ref ref, uint32_t depth, pln_ref block) {
 }
 
 /* From users to operands; a statement uses at the depth of its scope. */
-static void note_uses(depths *d) {
+static void collect_loop_uses(loop_depths *d) {
   const pln_graph *g = d->g;
   for (pln_ref ref = g->n_nodes; ref-- > 0;) {
-    pln_scope here = d->home[ref];
+    pln_scope here = d->node_scope[ref];
     const pln_node *n = &g->nodes[ref];
     bool prim = pln_is_prim(n);
     if (!prim && !pln_is_stmt(n))
@@ -72,7 +73,7 @@ static void note_uses(depths *d) {
   }
 }
 
-static pln_status refuse(const depths *d, pln_ref var) {
+static pln_status refuse_outer_index(const loop_depths *d, pln_ref var) {
   const pln_graph *g = d->g;
   pln_ref block = d->block[var];
   pln_slice name =
@@ -83,48 +84,48 @@ static pln_status refuse(const depths *d, pln_ref var) {
       "its own variables",
       pln_symbol_text(g->engine, g->nodes[var].attrs).data, (int)name.size,
       name.data);
-  pln_blame_node(g, block);
+  pln_annotate_node(g, block);
   return status;
 }
 
-static pln_status check(const depths *d) {
+static pln_status check(const loop_depths *d) {
   const pln_graph *g = d->g;
   for (pln_scope s = 0; s < g->n_scopes; s++) {
     pln_ref owner = g->scopes[s].owner, var = g->scopes[s].begin;
     if (owner != PLN_NONE && g->nodes[owner].kind == PLN_FOR &&
         g->scopes[s].n_params > 0 && d->use[var] > d->scope[s])
-      return refuse(d, var);
+      return refuse_outer_index(d, var);
   }
   return PLN_OK;
 }
 
-static pln_status check_blocks(depths *d) {
-  if (!d->scope || !d->use || !d->block || !d->of || !d->home)
+static pln_status check_blocks(loop_depths *d) {
+  if (!d->scope || !d->use || !d->block || !d->of || !d->node_scope)
     return pln_nomem(d->g->engine);
   memset(d->use, 0, d->g->n_nodes * sizeof *d->use);
   memset(d->block, 0xff, d->g->n_nodes * sizeof *d->block);
   note_scopes(d);
-  note_homes(d);
-  note_uses(d);
+  fill_node_scopes(d);
+  collect_loop_uses(d);
   return check(d);
 }
 
-pln_status pln_loop_well_formed(const pln_graph *g) {
+pln_status pln_tir_well_formed(const pln_graph *g) {
   pln_engine *e = g->engine;
   size_t n = g->n_nodes, k = g->n_scopes;
   if (n == 0 || k == 0)
     return PLN_OK;
-  depths d = {.g = g,
-              .scope = pln_mem_new(e, k * sizeof *d.scope),
-              .use = pln_mem_new(e, n * sizeof *d.use),
-              .block = pln_mem_new(e, n * sizeof *d.block),
-              .of = pln_mem_new(e, k * sizeof *d.of),
-              .home = pln_mem_new(e, n * sizeof *d.home)};
+  loop_depths d = {.g = g,
+                   .scope = pln_mem_new(e, k * sizeof *d.scope),
+                   .use = pln_mem_new(e, n * sizeof *d.use),
+                   .block = pln_mem_new(e, n * sizeof *d.block),
+                   .of = pln_mem_new(e, k * sizeof *d.of),
+                   .node_scope = pln_mem_new(e, n * sizeof *d.node_scope)};
   pln_status status = check_blocks(&d);
   pln_mem_free(e, d.scope, k * sizeof *d.scope);
   pln_mem_free(e, d.use, n * sizeof *d.use);
   pln_mem_free(e, d.block, n * sizeof *d.block);
   pln_mem_free(e, d.of, k * sizeof *d.of);
-  pln_mem_free(e, d.home, n * sizeof *d.home);
+  pln_mem_free(e, d.node_scope, n * sizeof *d.node_scope);
   return status;
 }

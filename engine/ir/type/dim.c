@@ -33,8 +33,8 @@ pln_status pln_dims_child(pln_engine *child) {
   child->dims = pln_mem_zeroed(child, sizeof *child->dims);
   if (!child->dims)
     return pln_nomem(child);
-  PLN_TRY(pln_interner_over(child, base->exprs, &child->dims->exprs));
-  return pln_interner_over(child, base->values, &child->dims->values);
+  PLN_TRY(pln_interner_child(child, base->exprs, &child->dims->exprs));
+  return pln_interner_child(child, base->values, &child->dims->values);
 }
 
 void pln_dims_free(pln_engine *engine) {
@@ -51,35 +51,35 @@ void pln_dims_free(pln_engine *engine) {
 
 /* ----------------------------------------------------------------- joining */
 
-pln_dim pln_join_dim(const pln_join *j, pln_dim dim) {
+pln_dim pln_merge_dim(const pln_merge *j, pln_dim dim) {
   if (PLN_DIM_IS_CONST(dim) || dim == PLN_DIM_UNKNOWN)
     return dim;
-  return pln_dim_of_id(pln_joined(&j->dims, pln_dim_id(dim)));
+  return pln_dim_of_id(pln_merged_id(&j->dims, pln_dim_id(dim)));
 }
 
 /* An expression with the parent's ids; `record` is a copy of it. Atoms stand in
  * order of their names, so that the order stays. */
-static void move_expr(const pln_join *j, pln_dim_row *row) {
+static void move_expr(const pln_merge *j, pln_dim_row *row) {
   pln_dim_term *terms = (pln_dim_term *)(row + 1);
-  row->symbol = pln_joined(&j->symbols, (pln_symbol)row->symbol);
+  row->symbol = pln_merged_id(&j->symbols, (pln_symbol)row->symbol);
   if (row->kind == PLN_DIM_CALL) {
-    row->a = pln_join_dim(j, row->a);
-    row->b = pln_join_dim(j, row->b);
+    row->a = pln_merge_dim(j, row->a);
+    row->b = pln_merge_dim(j, row->b);
   }
   for (uint32_t i = 0; i < row->n_terms; i++)
     for (uint32_t k = 0; k < terms[i].degree; k++)
-      terms[i].factors[k] = pln_joined(&j->dims, terms[i].factors[k]);
+      terms[i].factors[k] = pln_merged_id(&j->dims, terms[i].factors[k]);
 }
 
-pln_status pln_join_dims(pln_join *j) {
+pln_status pln_merge_dims(pln_merge *j) {
   const pln_interner *exprs = j->child->dims->exprs;
-  uint32_t below = pln_interner_below(exprs);
+  uint32_t below = pln_interner_inherited(exprs);
   uint32_t count = pln_interner_count(exprs) - below;
   struct {
     pln_dim_row row;
     pln_dim_term terms[PLN_DIM_MAX_TERMS];
   } copy;
-  PLN_TRY(pln_join_map_begin(j, &j->dims, below, count));
+  PLN_TRY(pln_merge_map_begin(j, &j->dims, below, count));
   for (; j->dims.n < count; j->dims.n++) {
     size_t size;
     const void *record = pln_interned(exprs, below + j->dims.n + 1, &size);
@@ -370,8 +370,8 @@ static bool absorbs(const pln_engine *engine, pln_dim_op op, pln_dim whole,
   return row && (row->a == part || row->b == part);
 }
 
-static pln_status choose(pln_engine *engine, pln_dim_op op, pln_dim a,
-                         pln_dim b, pln_dim *out) {
+static pln_status choose_dim_minmax(pln_engine *engine, pln_dim_op op,
+                                    pln_dim a, pln_dim b, pln_dim *out) {
   pln_sum difference;
   pln_sum_load(engine, b, &difference);
   pln_sum_add(engine, &difference, -1, a);
@@ -416,7 +416,7 @@ static int64_t divide(pln_dim_op op, int64_t a, int64_t b) {
 }
 
 /* Both are constants. What would be the code of a symbol is not known. */
-static pln_dim fold(pln_dim_op op, int64_t a, int64_t b) {
+static pln_dim fold_integer_dims(pln_dim_op op, int64_t a, int64_t b) {
   int64_t r = 0;
   bool overflow = false;
   switch (op) {
@@ -451,7 +451,7 @@ pln_status pln_dim_binary(pln_engine *engine, pln_dim_op op, pln_dim a,
   if (a == PLN_DIM_UNKNOWN || b == PLN_DIM_UNKNOWN)
     return PLN_OK;
   if (PLN_DIM_IS_CONST(a) && PLN_DIM_IS_CONST(b)) {
-    *out = fold(op, a, b);
+    *out = fold_integer_dims(op, a, b);
     return PLN_OK;
   }
   if (is_far(a) || is_far(b)) {
@@ -471,7 +471,7 @@ pln_status pln_dim_binary(pln_engine *engine, pln_dim_op op, pln_dim a,
       return divide_by_number(engine, op, a, b, out);
     return divide_by_name(engine, op, a, b, out);
   case PLN_DIM_MIN:
-  case PLN_DIM_MAX: return choose(engine, op, a, b, out);
+  case PLN_DIM_MAX: return choose_dim_minmax(engine, op, a, b, out);
   }
   return PLN_OK;
 }
@@ -484,14 +484,15 @@ typedef struct substitution {
   pln_dim value;
 } substitution;
 
-static pln_status replace(const substitution *s, pln_dim dim, pln_dim *out);
+static pln_status substitute_dim(const substitution *s, pln_dim dim,
+                                 pln_dim *out);
 
 static pln_status replace_term(const substitution *s, const pln_dim_term *term,
                                pln_dim *out) {
   pln_dim product = term->coef;
   for (uint32_t i = 0; i < term->degree; i++) {
     pln_dim factor;
-    PLN_TRY(replace(s, pln_dim_of_id(term->factors[i]), &factor));
+    PLN_TRY(substitute_dim(s, pln_dim_of_id(term->factors[i]), &factor));
     PLN_TRY(pln_dim_binary(s->engine, PLN_DIM_MUL, product, factor, &product));
   }
   *out = product;
@@ -513,7 +514,8 @@ static pln_status replace_sum(const substitution *s, const pln_dim_row *row,
 
 /* Recursion is bounded by PLN_DIM_MAX_DEPTH: a call's operands are less deep
  * than the call. The weight of a dim bounds the work. */
-static pln_status replace(const substitution *s, pln_dim dim, pln_dim *out) {
+static pln_status substitute_dim(const substitution *s, pln_dim dim,
+                                 pln_dim *out) {
   *out = dim;
   if (PLN_DIM_IS_CONST(dim) || dim == PLN_DIM_UNKNOWN)
     return PLN_OK;
@@ -527,8 +529,8 @@ static pln_status replace(const substitution *s, pln_dim dim, pln_dim *out) {
   case PLN_DIM_SUM: return replace_sum(s, row, out);
   case PLN_DIM_CALL: break;
   }
-  PLN_TRY(replace(s, row->a, &a));
-  PLN_TRY(replace(s, row->b, &b));
+  PLN_TRY(substitute_dim(s, row->a, &a));
+  PLN_TRY(substitute_dim(s, row->b, &b));
   if (a == row->a && b == row->b)
     return PLN_OK;
   return pln_dim_binary(s->engine, (pln_dim_op)row->op, a, b, out);
@@ -538,7 +540,7 @@ pln_status pln_dim_substitute(pln_engine *engine, pln_dim dim, pln_symbol name,
                               pln_dim value, pln_dim *out) {
   substitution s = {engine, name, value};
   pln_dim result;
-  PLN_TRY(replace(&s, dim, &result));
+  PLN_TRY(substitute_dim(&s, dim, &result));
   *out = result;
   return PLN_OK;
 }

@@ -168,8 +168,8 @@ void pln_sum_load(const pln_engine *engine, pln_dim dim, pln_sum *out) {
 }
 
 /* Where a product stands or would stand among the terms. */
-static uint32_t place_of(const pln_engine *engine, const pln_sum *sum,
-                         const pln_dim_term *term, bool *there) {
+static uint32_t find_term_place(const pln_engine *engine, const pln_sum *sum,
+                                const pln_dim_term *term, bool *there) {
   uint32_t low = 0, high = sum->n;
   *there = false;
   while (low < high) {
@@ -212,7 +212,7 @@ static void add_term(const pln_engine *engine, pln_sum *sum, int64_t factor,
     sum->unknown = true;
   if (sum->unknown || scaled.coef == 0)
     return;
-  uint32_t at = place_of(engine, sum, term, &there);
+  uint32_t at = find_term_place(engine, sum, term, &there);
   if (!there) {
     insert_term(sum, at, &scaled);
     return;
@@ -410,8 +410,8 @@ static bool too_large(const pln_sum *sum) {
   return large;
 }
 
-static void measure(const pln_engine *engine, const pln_sum *sum,
-                    pln_dim_row *row) {
+static void measure_sum_weight(const pln_engine *engine, const pln_sum *sum,
+                               pln_dim_row *row) {
   for (uint32_t i = 0; i < sum->n; i++) {
     row->weight++;
     for (uint32_t j = 0; j < sum->terms[i].degree; j++) {
@@ -443,7 +443,7 @@ pln_status pln_sum_intern(pln_engine *engine, const pln_sum *sum,
                              .n_terms = (uint8_t)sum->n,
                              .range = pln_sum_range(engine, sum),
                              .a = sum->constant};
-  measure(engine, sum, &record.row);
+  measure_sum_weight(engine, sum, &record.row);
   if (record.row.weight > PLN_DIM_MAX_WEIGHT)
     return PLN_OK;
   size_t size = sum->n * sizeof record.terms[0];

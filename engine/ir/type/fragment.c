@@ -6,36 +6,39 @@
 
 #include "ir/type/fragment.h"
 
-pln_status pln_pieces_init(pln_pieces *pieces, pln_engine *engine) {
-  *pieces = (pln_pieces){.engine = engine};
-  pln_buffer_init(&pieces->text, engine);
-  return pln_idmap_new(engine, &pieces->index);
+pln_status pln_fragments_init(pln_fragments *fragments, pln_engine *engine) {
+  *fragments = (pln_fragments){.engine = engine};
+  pln_buffer_init(&fragments->text, engine);
+  return pln_idmap_new(engine, &fragments->index);
 }
 
-void pln_pieces_free(pln_pieces *pieces) {
-  if (!pieces->engine)
+void pln_fragments_free(pln_fragments *fragments) {
+  if (!fragments->engine)
     return;
-  if (pieces->index)
-    pln_idmap_free(pieces->index);
-  pln_mem_free(pieces->engine, pieces->rows,
-               pieces->capacity * sizeof *pieces->rows);
-  pln_buffer_free(&pieces->text);
+  if (fragments->index)
+    pln_idmap_free(fragments->index);
+  pln_mem_free(fragments->engine, fragments->rows,
+               fragments->capacity * sizeof *fragments->rows);
+  pln_buffer_free(&fragments->text);
 }
 
-pln_status pln_pieces_add(pln_pieces *pieces, size_t from, uint32_t *out) {
-  if (pieces->count == pieces->capacity)
-    PLN_TRY(pln_mem_grow(pieces->engine, (void **)&pieces->rows,
-                         &pieces->capacity, pieces->count + 1u,
-                         sizeof *pieces->rows));
-  pieces->rows[pieces->count] = (pln_piece){from, pieces->text.size - from};
-  *out = pieces->count++;
+pln_status pln_fragments_add(pln_fragments *fragments, size_t from,
+                             uint32_t *out) {
+  if (fragments->count == fragments->capacity)
+    PLN_TRY(pln_mem_grow(fragments->engine, (void **)&fragments->rows,
+                         &fragments->capacity, fragments->count + 1u,
+                         sizeof *fragments->rows));
+  fragments->rows[fragments->count] =
+      (pln_fragment){from, fragments->text.size - from};
+  *out = fragments->count++;
   return PLN_OK;
 }
 
-uint32_t pln_pieces_find(const pln_pieces *pieces, uint64_t key) {
-  return pln_idmap_get(pieces->index, key) - 1; /* 0 - 1 is PLN_NONE */
+uint32_t pln_fragments_find(const pln_fragments *fragments, uint64_t key) {
+  return pln_idmap_get(fragments->index, key) - 1; /* 0 - 1 is PLN_NONE */
 }
 
-pln_status pln_pieces_keep(pln_pieces *pieces, uint64_t key, uint32_t piece) {
-  return pln_idmap_set(pieces->index, key, piece + 1);
+pln_status pln_fragments_store(pln_fragments *fragments, uint64_t key,
+                               uint32_t fragment) {
+  return pln_idmap_set(fragments->index, key, fragment + 1);
 }

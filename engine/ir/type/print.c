@@ -9,7 +9,7 @@
 
 /* -------------------------------------------------------------------- dims */
 
-static void put_dim(pln_writer *w, pln_dim dim);
+static void write_dim_text(pln_writer *w, pln_dim dim);
 
 static void put_call(pln_writer *w, const pln_dim_row *row) {
   static const char *const names[] = {
@@ -19,9 +19,9 @@ static void put_call(pln_writer *w, const pln_dim_row *row) {
       [PLN_DIM_MIN] = "min",           [PLN_DIM_MAX] = "max"};
   pln_put_text(w, names[row->op]);
   pln_put_text(w, "(");
-  put_dim(w, row->a);
+  write_dim_text(w, row->a);
   pln_put_text(w, ", ");
-  put_dim(w, row->b);
+  write_dim_text(w, row->b);
   pln_put_text(w, ")");
 }
 
@@ -49,7 +49,7 @@ static void put_term(pln_writer *w, const pln_dim_term *term, bool first) {
 }
 
 /* Recursion is bounded by PLN_DIM_MAX_DEPTH, the length by the weight. */
-static void put_dim(pln_writer *w, pln_dim dim) {
+static void write_dim_text(pln_writer *w, pln_dim dim) {
   if (PLN_DIM_IS_CONST(dim)) {
     pln_put_int(w, dim);
     return;
@@ -75,7 +75,7 @@ void pln_put_dim(pln_writer *w, pln_dim dim) {
   }
   if (pln_put_meta_dim(w, dim))
     return;
-  put_dim(w, dim);
+  write_dim_text(w, dim);
   if (PLN_DIM_IS_CONST(dim) && (dim > INT32_MAX || dim < INT32_MIN))
     pln_put_text(w, "i64");
 }
@@ -102,7 +102,7 @@ static void put_dtype(pln_writer *w, pln_type type) {
   pln_put_int(w, lanes);
 }
 
-static void put_tensor(pln_writer *w, pln_type type) {
+static void write_tensor_type(pln_writer *w, pln_type type) {
   const pln_engine *e = w->engine;
   int32_t rank = pln_type_rank(e, type);
   pln_dtype dtype = pln_type_dtype(e, type);
@@ -181,9 +181,9 @@ static void open_function(pln_writer *w, pln_type type) {
 /* What stands in front of the parts. */
 static void open_type(pln_writer *w, pln_type type) {
   pln_slice name = pln_symbol_text(w->engine, pln_type_symbol(w->engine, type));
-  switch (pln_type_kind_of(w->engine, type)) {
+  switch (pln_type_get_kind(w->engine, type)) {
   case PLN_TYPE_INCOMPLETE: pln_put_text(w, "_"); break;
-  case PLN_TYPE_TENSOR: put_tensor(w, type); break;
+  case PLN_TYPE_TENSOR: write_tensor_type(w, type); break;
   case PLN_TYPE_TUPLE: pln_put_text(w, "("); break;
   case PLN_TYPE_FUNC: open_function(w, type); break;
   case PLN_TYPE_REF: pln_put_text(w, "ref("); break;
@@ -213,8 +213,8 @@ static void open_type(pln_writer *w, pln_type type) {
 }
 
 /* What stands in front of part `index`. */
-static void separate(pln_writer *w, pln_type type, uint32_t index) {
-  bool result = pln_type_kind_of(w->engine, type) == PLN_TYPE_FUNC &&
+static void write_type_separator(pln_writer *w, pln_type type, uint32_t index) {
+  bool result = pln_type_get_kind(w->engine, type) == PLN_TYPE_FUNC &&
                 index + 1 == pln_type_n_parts(w->engine, type);
   if (result)
     pln_put_text(w, ") -> ");
@@ -224,7 +224,7 @@ static void separate(pln_writer *w, pln_type type, uint32_t index) {
 
 static void close_type(pln_writer *w, pln_type type) {
   uint32_t n = pln_type_n_parts(w->engine, type);
-  switch (pln_type_kind_of(w->engine, type)) {
+  switch (pln_type_get_kind(w->engine, type)) {
   case PLN_TYPE_TUPLE: pln_put_text(w, n == 1 ? ",)" : ")"); break;
   case PLN_TYPE_CALL: pln_put_text(w, "]"); break;
   case PLN_TYPE_REF:
@@ -262,8 +262,8 @@ void pln_put_type(pln_writer *w, pln_type type) {
       s.count--;
       continue;
     }
-    separate(w, whole, i);
-    if (!push_type(w, &s, pln_type_part(w->engine, whole, i)))
+    write_type_separator(w, whole, i);
+    if (!push_type(w, &s, pln_type_part_at(w->engine, whole, i)))
       break;
   }
   if (s.capacity)

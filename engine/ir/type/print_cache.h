@@ -10,21 +10,21 @@
 
 #include "ir/type/fragment.h"
 
-typedef struct pln_type_texts {
+typedef struct pln_type_cache {
   pln_engine *engine;
-  pln_pieces pieces;
+  pln_fragments fragments;
   pln_buffer long_text;            /* one that is not kept */
   size_t long_bytes;               /* given out, of long texts */
   const struct pln_naming *naming; /* as in pln_writer */
-  struct pln_meta *meta;
-} pln_type_texts;
+  struct pln_metadata *meta;
+} pln_type_cache;
 
-pln_status pln_type_texts_init(pln_type_texts *texts,
+pln_status pln_type_cache_init(pln_type_cache *texts,
                                pln_engine *engine) PLN_CHECKED;
-void pln_type_texts_free(pln_type_texts *texts);
+void pln_type_cache_free(pln_type_cache *texts);
 /* The text of a type until the next call. When it `may_lack`, *out may be
  * empty. */
-pln_status pln_type_text(pln_type_texts *texts, pln_type type, bool may_lack,
-                         pln_slice *out) PLN_CHECKED;
+pln_status pln_type_cache_get(pln_type_cache *texts, pln_type type,
+                              bool may_lack, pln_slice *out) PLN_CHECKED;
 
 #endif

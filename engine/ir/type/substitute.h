@@ -10,14 +10,14 @@
 typedef pln_status (*pln_type_image_fn)(void *ud, pln_type type, pln_type *out,
                                         bool *again);
 
-typedef struct pln_type_frame {
+typedef struct pln_substitution_frame {
   pln_type type;   /* whose image is sought */
   pln_type walked; /* `type`, or what stands for it */
   uint32_t done, first;
-} pln_type_frame;
+} pln_substitution_frame;
 
-/* Images are kept from one call of pln_type_map_apply to the next. */
-typedef struct pln_type_map {
+/* Images are kept from one call of pln_type_substitution_apply to the next. */
+typedef struct pln_type_substitution {
   pln_engine *engine;
   uint8_t flags; /* a type without any of these PLN_TYPE_HAS_* is its own
                     image */
@@ -27,20 +27,21 @@ typedef struct pln_type_map {
   void *ud;
   bool afresh;       /* each occurrence of a part is mapped by itself */
   pln_idmap *images; /* type -> image + 1; made when first needed */
-  pln_type_frame *frames;
+  pln_substitution_frame *frames;
   pln_type *parts; /* images of the open frames' finished parts */
   uint32_t n_frames, cap_frames, n_parts, cap_parts;
-} pln_type_map;
+} pln_type_substitution;
 
 /* PLN_ERR_TYPE when a type would contain itself. */
-pln_status pln_type_map_apply(pln_type_map *map, pln_type type,
-                              pln_type *out) PLN_CHECKED;
+pln_status pln_type_substitution_apply(pln_type_substitution *map,
+                                       pln_type type,
+                                       pln_type *out) PLN_CHECKED;
 /* From here on `image` stands for `type`. */
-pln_status pln_type_map_preset(pln_type_map *map, pln_type type,
-                               pln_type image) PLN_CHECKED;
+pln_status pln_type_substitution_bind(pln_type_substitution *map, pln_type type,
+                                      pln_type image) PLN_CHECKED;
 /* Forgets the images, or frees all. */
-void pln_type_map_forget(pln_type_map *map);
-void pln_type_map_free(pln_type_map *map);
+void pln_type_substitution_reset(pln_type_substitution *map);
+void pln_type_substitution_free(pln_type_substitution *map);
 
 /* `type` with types[i] in place of the type variable vars[i]. */
 pln_status pln_type_substitute(pln_engine *engine, pln_type type, uint32_t n,

@@ -16,7 +16,8 @@ typedef struct value_row {
   uint32_t count;
 } value_row;
 
-static const value_row *row_of(const pln_engine *engine, pln_value value) {
+static const value_row *value_row_of(const pln_engine *engine,
+                                     pln_value value) {
   static const value_row nothing = {0, 0};
   if (!value)
     return &nothing;
@@ -47,7 +48,8 @@ pln_status pln_value_make(pln_engine *engine, uint32_t rank, uint32_t count,
 bool pln_value_refines(const pln_engine *engine, pln_value now, pln_value old) {
   if (now == old || !old)
     return true;
-  const value_row *x = row_of(engine, now), *y = row_of(engine, old);
+  const value_row *x = value_row_of(engine, now),
+                  *y = value_row_of(engine, old);
   if (!now || x->rank != y->rank || x->count != y->count)
     return false;
   const pln_dim *a = (const pln_dim *)(x + 1), *b = (const pln_dim *)(y + 1);
@@ -57,17 +59,17 @@ bool pln_value_refines(const pln_engine *engine, pln_value now, pln_value old) {
   return true;
 }
 
-pln_status pln_join_values(pln_join *j) {
+pln_status pln_merge_values(pln_merge *j) {
   const pln_interner *values = j->child->dims->values;
-  uint32_t below = pln_interner_below(values);
+  uint32_t below = pln_interner_inherited(values);
   uint32_t count = pln_interner_count(values) - below;
-  PLN_TRY(pln_join_map_begin(j, &j->values, below, count));
+  PLN_TRY(pln_merge_map_begin(j, &j->values, below, count));
   for (; j->values.n < count; j->values.n++) {
-    const value_row *row = row_of(j->child, below + j->values.n + 1);
+    const value_row *row = value_row_of(j->child, below + j->values.n + 1);
     const pln_dim *elements = (const pln_dim *)(row + 1);
     pln_dim moved[MAX_ELEMENTS];
     for (uint32_t i = 0; i < row->count; i++)
-      moved[i] = pln_join_dim(j, elements[i]);
+      moved[i] = pln_merge_dim(j, elements[i]);
     PLN_TRY(pln_value_make(j->parent, row->rank, row->count, moved,
                            &j->values.to[j->values.n]));
   }
@@ -75,13 +77,13 @@ pln_status pln_join_values(pln_join *j) {
 }
 
 uint32_t pln_value_rank(const pln_engine *engine, pln_value value) {
-  return row_of(engine, value)->rank;
+  return value_row_of(engine, value)->rank;
 }
 
 uint32_t pln_value_count(const pln_engine *engine, pln_value value) {
-  return row_of(engine, value)->count;
+  return value_row_of(engine, value)->count;
 }
 
 const pln_dim *pln_value_elements(const pln_engine *engine, pln_value value) {
-  return (const pln_dim *)(row_of(engine, value) + 1);
+  return (const pln_dim *)(value_row_of(engine, value) + 1);
 }

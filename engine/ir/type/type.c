@@ -46,7 +46,7 @@ static const type_row incomplete = {.kind = PLN_TYPE_INCOMPLETE,
 /* A unifier's own holes are numbered from here, those of users below. */
 #define OWN_HOLES 0x80000000u
 
-static const type_row *row_of(const pln_engine *engine, pln_type type) {
+static const type_row *type_row_of(const pln_engine *engine, pln_type type) {
   return type ? pln_interned(engine->types->rows, type, NULL) : &incomplete;
 }
 
@@ -71,8 +71,8 @@ pln_status pln_types_child(pln_engine *child) {
   child->types = pln_mem_zeroed(child, sizeof *child->types);
   if (!child->types)
     return pln_nomem(child);
-  return pln_interner_over(child, child->parent->types->rows,
-                           &child->types->rows);
+  return pln_interner_child(child, child->parent->types->rows,
+                            &child->types->rows);
 }
 
 void pln_types_free(pln_engine *engine) {
@@ -134,7 +134,7 @@ static uint64_t hash_tail(const pln_engine *engine, const type_row *row,
   for (size_t i = 0; i < size / sizeof *parts; i++)
     h = row->kind == PLN_TYPE_RELATION && i == (size_t)row->count
             ? pln_hash_mix(h, pln_attrs_hash(engine, parts[i]))
-            : pln_hash_mix(h, row_of(engine, parts[i])->hash);
+            : pln_hash_mix(h, type_row_of(engine, parts[i])->hash);
   return h;
 }
 
@@ -153,7 +153,7 @@ static uint32_t hash_row(const pln_engine *engine, const type_row *row,
 }
 
 uint64_t pln_type_hash(const pln_engine *engine, pln_type type) {
-  return row_of(engine, type)->hash;
+  return type_row_of(engine, type)->hash;
 }
 
 /* Interns a header and what follows it. */
@@ -230,7 +230,7 @@ static pln_status add_flags(pln_engine *engine, uint32_t n,
     if (parts[i] > known)
       return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                             "part %u of a type is no type", (unsigned)i + 1);
-    *flags |= row_of(engine, parts[i])->flags;
+    *flags |= type_row_of(engine, parts[i])->flags;
   }
   return PLN_OK;
 }
@@ -273,8 +273,9 @@ static const struct {
     [PLN_TYPE_POINTER] = {1, 1, true},
 };
 
-static bool parts_fit(pln_engine *engine, pln_type_kind kind, pln_symbol symbol,
-                      uint32_t n, const pln_type *parts) {
+static bool parts_have_kinds(pln_engine *engine, pln_type_kind kind,
+                             pln_symbol symbol, uint32_t n,
+                             const pln_type *parts) {
   if (kind == PLN_TYPE_TENSOR || (uint32_t)kind >= PLN_N_TYPE_KINDS)
     return false;
   if (n > INT32_MAX || (int64_t)n < shape_of[kind].least ||
@@ -295,7 +296,7 @@ pln_status pln_type_make(pln_engine *engine, pln_type_kind kind,
     *out = 0;
     return PLN_OK;
   }
-  if (!parts_fit(engine, kind, symbol, n_parts, parts))
+  if (!parts_have_kinds(engine, kind, symbol, n_parts, parts))
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                           "no type of kind %d has these %u parts", (int)kind,
                           (unsigned)n_parts);
@@ -344,7 +345,7 @@ static uint32_t n_extras(const type_row *row) {
 
 pln_status pln_type_with_parts(pln_engine *engine, pln_type type,
                                const pln_type *parts, pln_type *out) {
-  const type_row *row = row_of(engine, type);
+  const type_row *row = type_row_of(engine, type);
   uint32_t n = row->kind == PLN_TYPE_TENSOR ? 0 : (uint32_t)row->count;
   if (n == 0) {
     *out = type;
@@ -356,7 +357,7 @@ pln_status pln_type_with_parts(pln_engine *engine, pln_type type,
 
 pln_status pln_type_rebuild(pln_engine *engine, pln_type type,
                             const pln_type *parts, pln_type *out) {
-  const type_row *row = row_of(engine, type);
+  const type_row *row = type_row_of(engine, type);
   if (row->kind != PLN_TYPE_FUNC)
     return pln_type_with_parts(engine, type, parts, out);
   return intern_parts(engine, *row, (uint32_t)row->count, parts, n_extras(row),
@@ -365,15 +366,15 @@ pln_status pln_type_rebuild(pln_engine *engine, pln_type type,
 
 pln_status pln_type_generic(pln_engine *engine, pln_type func, pln_type vars,
                             pln_type *out) {
-  if (pln_type_kind_of(engine, func) != PLN_TYPE_FUNC)
+  if (pln_type_get_kind(engine, func) != PLN_TYPE_FUNC)
     return PLN_OK;
   uint32_t n = pln_type_n_parts(engine, func), k = 0;
   const pln_type *parts = NULL;
   if (vars) {
     k = pln_type_n_parts(engine, vars);
-    parts = parts_of(row_of(engine, vars));
+    parts = parts_of(type_row_of(engine, vars));
   }
-  const type_row *row = row_of(engine, func);
+  const type_row *row = type_row_of(engine, func);
   const pln_type *own = parts_of(row);
   return pln_type_func(engine, n - 1, own, own[n - 1], k, parts, row->number,
                        own + n + row->n_vars, out);
@@ -442,46 +443,46 @@ pln_status pln_type_prim(pln_engine *engine, pln_dtype dtype, uint32_t lanes,
 
 /* ----------------------------------------------------------------- joining */
 
-uint32_t pln_types_below(const pln_engine *engine) {
-  return pln_interner_below(engine->types->rows);
+uint32_t pln_types_inherited(const pln_engine *engine) {
+  return pln_interner_inherited(engine->types->rows);
 }
 
 uint32_t pln_types_total(const pln_engine *engine) {
   return pln_interner_count(engine->types->rows);
 }
 
-static void move_header(const pln_join *j, type_row *row) {
+static void move_header(const pln_merge *j, type_row *row) {
   bool counted = row->kind == PLN_TYPE_VAR ||
                  (row->kind == PLN_TYPE_HOLE && row->number < OWN_HOLES);
-  row->symbol = pln_joined(&j->symbols, row->symbol);
+  row->symbol = pln_merged_id(&j->symbols, row->symbol);
   if (counted)
-    row->number = pln_shifted(j->type_vars, row->number);
+    row->number = pln_merged_number(j->type_vars, row->number);
 }
 
 /* What follows the header; of a RELATION the attributes come last. */
-static void move_tail(const pln_join *j, type_row *row) {
+static void move_tail(const pln_merge *j, type_row *row) {
   if (row->kind == PLN_TYPE_TENSOR) {
     pln_dim *dims = (pln_dim *)(row + 1);
     for (int32_t i = 0; i < row->count; i++)
-      dims[i] = pln_join_dim(j, dims[i]);
+      dims[i] = pln_merge_dim(j, dims[i]);
     return;
   }
   pln_type *parts = (pln_type *)(row + 1);
   uint32_t n = (uint32_t)row->count, all = n + n_extras(row);
   for (uint32_t i = 0; i < all; i++)
     if (row->kind == PLN_TYPE_RELATION && i == n)
-      parts[i] = pln_joined(&j->attrs, parts[i]);
+      parts[i] = pln_merged_id(&j->attrs, parts[i]);
     else
-      parts[i] = pln_joined(&j->types, parts[i]);
+      parts[i] = pln_merged_id(&j->types, parts[i]);
 }
 
 /* Parts are older than the whole; a RELATION's attributes may not be there. */
-static bool has_parts(const pln_join *j, const type_row *row) {
+static bool has_parts(const pln_merge *j, const type_row *row) {
   return row->kind != PLN_TYPE_RELATION ||
          parts_of(row)[row->count] <= j->attrs.below + j->attrs.n;
 }
 
-pln_status pln_join_type(pln_join *j, bool *ready) {
+pln_status pln_merge_type(pln_merge *j, bool *ready) {
   size_t size;
   const pln_interner *rows = j->child->types->rows;
   const type_row *row =
@@ -504,80 +505,80 @@ pln_status pln_join_type(pln_join *j, bool *ready) {
 
 /* ----------------------------------------------------------------- reading */
 
-pln_type_kind pln_type_kind_of(const pln_engine *engine, pln_type type) {
-  return (pln_type_kind)row_of(engine, type)->kind;
+pln_type_kind pln_type_get_kind(const pln_engine *engine, pln_type type) {
+  return (pln_type_kind)type_row_of(engine, type)->kind;
 }
 
 pln_dtype pln_type_dtype(const pln_engine *engine, pln_type type) {
-  return (pln_dtype)row_of(engine, type)->dtype;
+  return (pln_dtype)type_row_of(engine, type)->dtype;
 }
 
 int32_t pln_type_rank(const pln_engine *engine, pln_type type) {
-  const type_row *row = row_of(engine, type);
+  const type_row *row = type_row_of(engine, type);
   return row->kind == PLN_TYPE_TENSOR ? row->count : -1;
 }
 
 const pln_dim *pln_type_dims(const pln_engine *engine, pln_type type) {
-  const type_row *row = row_of(engine, type);
+  const type_row *row = type_row_of(engine, type);
   return row->kind == PLN_TYPE_TENSOR ? (const pln_dim *)(row + 1) : NULL;
 }
 
 uint32_t pln_type_n_parts(const pln_engine *engine, pln_type type) {
-  const type_row *row = row_of(engine, type);
+  const type_row *row = type_row_of(engine, type);
   return row->kind == PLN_TYPE_TENSOR ? 0 : (uint32_t)row->count;
 }
 
-pln_type pln_type_part(const pln_engine *engine, pln_type type,
-                       uint32_t index) {
-  return parts_of(row_of(engine, type))[index];
+pln_type pln_type_part_at(const pln_engine *engine, pln_type type,
+                          uint32_t index) {
+  return parts_of(type_row_of(engine, type))[index];
 }
 
 pln_symbol pln_type_symbol(const pln_engine *engine, pln_type type) {
-  return row_of(engine, type)->symbol;
+  return type_row_of(engine, type)->symbol;
 }
 
 uint32_t pln_type_n_vars(const pln_engine *engine, pln_type type) {
-  return row_of(engine, type)->n_vars;
+  return type_row_of(engine, type)->n_vars;
 }
 
 pln_type pln_type_var_at(const pln_engine *engine, pln_type type,
                          uint32_t index) {
-  const type_row *row = row_of(engine, type);
+  const type_row *row = type_row_of(engine, type);
   return parts_of(row)[(uint32_t)row->count + index];
 }
 
 uint32_t pln_type_n_constraints(const pln_engine *engine, pln_type type) {
-  const type_row *row = row_of(engine, type);
+  const type_row *row = type_row_of(engine, type);
   return row->kind == PLN_TYPE_FUNC ? row->number : 0;
 }
 
-pln_type pln_type_constraint(const pln_engine *engine, pln_type type,
-                             uint32_t index) {
-  const type_row *row = row_of(engine, type);
+pln_type pln_type_constraint_at(const pln_engine *engine, pln_type type,
+                                uint32_t index) {
+  const type_row *row = type_row_of(engine, type);
   return parts_of(row)[(uint32_t)row->count + row->n_vars + index];
 }
 
 /* The record is copied first: interning may move what it lies in. */
 pln_status pln_type_with_lanes(pln_engine *engine, pln_type tensor,
                                uint32_t lanes, pln_type *out) {
-  type_row row = *row_of(engine, tensor);
+  type_row row = *type_row_of(engine, tensor);
   size_t size = row.count > 0 ? (size_t)row.count * sizeof(pln_dim) : 0;
   pln_dim dims[MAX_RANK];
   if (row.kind != PLN_TYPE_TENSOR)
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                           "only the elements of tensors have lanes");
-  memcpy(dims, row_of(engine, tensor) + 1, size);
+  memcpy(dims, type_row_of(engine, tensor) + 1, size);
   row.number = lanes > 1 ? lanes : 0;
   return intern_row(engine, row, dims, size, out);
 }
 
 uint32_t pln_type_number(const pln_engine *engine, pln_type type) {
-  return row_of(engine, type)->number;
+  return type_row_of(engine, type)->number;
 }
 
-pln_type_var_kind pln_type_var_kind_of(const pln_engine *engine,
-                                       pln_type type) {
-  const type_row *row = row_of(engine, type);
+pln_type_var_kind pln_type_var_get_kind(const pln_engine *engine,
+                                        pln_type type) {
+  const type_row *row = type_row_of(engine, type);
   if (row->kind != PLN_TYPE_GLOBAL_VAR)
     return (pln_type_var_kind)row->dtype;
   return row->number ? (pln_type_var_kind)(row->number - 1)
@@ -585,12 +586,12 @@ pln_type_var_kind pln_type_var_kind_of(const pln_engine *engine,
 }
 
 pln_attrs pln_type_attrs(const pln_engine *engine, pln_type type) {
-  const type_row *row = row_of(engine, type);
+  const type_row *row = type_row_of(engine, type);
   return row->kind == PLN_TYPE_RELATION ? parts_of(row)[row->count] : 0;
 }
 
 uint8_t pln_type_flags(const pln_engine *engine, pln_type type) {
-  return (uint8_t)row_of(engine, type)->flags;
+  return (uint8_t)type_row_of(engine, type)->flags;
 }
 
 bool pln_type_is_own_hole(const pln_engine *engine, pln_type type) {
@@ -598,14 +599,14 @@ bool pln_type_is_own_hole(const pln_engine *engine, pln_type type) {
 }
 
 uint32_t pln_type_own_number(const pln_engine *engine, pln_type type) {
-  const type_row *row = row_of(engine, type);
+  const type_row *row = type_row_of(engine, type);
   bool own = row->kind == PLN_TYPE_HOLE && row->number >= OWN_HOLES;
   return own ? row->number - OWN_HOLES : PLN_NONE;
 }
 
 const pln_type *pln_type_all_parts(const pln_engine *engine, pln_type type,
                                    uint32_t *n) {
-  const type_row *row = row_of(engine, type);
+  const type_row *row = type_row_of(engine, type);
   *n = row->kind == PLN_TYPE_TENSOR ? 0 : (uint32_t)row->count;
   if (row->kind == PLN_TYPE_FUNC)
     *n += n_extras(row);
@@ -615,20 +616,20 @@ const pln_type *pln_type_all_parts(const pln_engine *engine, pln_type type,
 /* ----------------------------------------------------------------- meeting */
 
 /* A pair of composite types being met, part by part. */
-typedef struct meet_frame {
+typedef struct type_meet_frame {
   pln_type a, b;
   uint32_t done;  /* parts that were met */
   uint32_t first; /* where their results begin in meeting.parts */
-} meet_frame;
+} type_meet_frame;
 
-typedef struct meeting {
+typedef struct type_meet {
   pln_engine *engine;
-  meet_frame *frames;
+  type_meet_frame *frames;
   pln_type *parts; /* results of the open frames' finished parts */
   uint32_t n_frames, cap_frames, n_parts, cap_parts;
   pln_idmap *pairs; /* composite pairs that were met -> result + 1 */
   bool conflict;
-} meeting;
+} type_meet;
 
 static uint64_t pair_key(pln_type a, pln_type b) {
   return (uint64_t)a << 32 | b;
@@ -643,9 +644,9 @@ static bool meet_dim(pln_dim a, pln_dim b, pln_dim *out) {
   return !PLN_DIM_IS_CONST(a) || !PLN_DIM_IS_CONST(b) || a == b;
 }
 
-static pln_status meet_tensors(meeting *m, pln_type a, pln_type b,
+static pln_status meet_tensors(type_meet *m, pln_type a, pln_type b,
                                pln_type *out) {
-  const type_row *x = row_of(m->engine, a), *y = row_of(m->engine, b);
+  const type_row *x = type_row_of(m->engine, a), *y = type_row_of(m->engine, b);
   m->conflict |= x->dtype && y->dtype && x->dtype != y->dtype;
   m->conflict |= x->count >= 0 && y->count >= 0 && x->count != y->count;
   m->conflict |= x->number != y->number;
@@ -667,15 +668,16 @@ static pln_status meet_tensors(meeting *m, pln_type a, pln_type b,
   return lanes ? pln_type_with_lanes(m->engine, *out, lanes, out) : PLN_OK;
 }
 
-static pln_status push_pair(meeting *m, pln_type a, pln_type b) {
+static pln_status push_pair(type_meet *m, pln_type a, pln_type b) {
   if (m->n_frames == m->cap_frames)
     PLN_TRY(pln_mem_grow(m->engine, (void **)&m->frames, &m->cap_frames,
                          m->n_frames + 1u, sizeof *m->frames));
-  m->frames[m->n_frames++] = (meet_frame){.a = a, .b = b, .first = m->n_parts};
+  m->frames[m->n_frames++] =
+      (type_meet_frame){.a = a, .b = b, .first = m->n_parts};
   return PLN_OK;
 }
 
-static pln_status push_part(meeting *m, pln_type type) {
+static pln_status push_meet_part(type_meet *m, pln_type type) {
   if (m->n_parts == m->cap_parts)
     PLN_TRY(pln_mem_grow(m->engine, (void **)&m->parts, &m->cap_parts,
                          m->n_parts + 1u, sizeof *m->parts));
@@ -684,22 +686,22 @@ static pln_status push_part(meeting *m, pln_type type) {
 }
 
 /* A pair that occurs again is not met again: types share their parts. */
-static pln_status meet_composites(meeting *m, pln_type a, pln_type b) {
+static pln_status meet_composites(type_meet *m, pln_type a, pln_type b) {
   uint32_t known = m->pairs ? pln_idmap_get(m->pairs, pair_key(a, b)) : 0;
-  return known ? push_part(m, known - 1) : push_pair(m, a, b);
+  return known ? push_meet_part(m, known - 1) : push_pair(m, a, b);
 }
 
 /* Meets a pair at once, or opens a frame for it. */
-static pln_status meet_pair(meeting *m, pln_type a, pln_type b) {
+static pln_status meet_pair(type_meet *m, pln_type a, pln_type b) {
   if (a == b || !b)
-    return push_part(m, a);
+    return push_meet_part(m, a);
   if (!a)
-    return push_part(m, b);
-  const type_row *x = row_of(m->engine, a), *y = row_of(m->engine, b);
+    return push_meet_part(m, b);
+  const type_row *x = type_row_of(m->engine, a), *y = type_row_of(m->engine, b);
   if (x->kind == PLN_TYPE_TENSOR && y->kind == PLN_TYPE_TENSOR) {
     pln_type met = a;
     PLN_TRY(meet_tensors(m, a, b, &met));
-    return push_part(m, met);
+    return push_meet_part(m, met);
   }
   bool alike = x->kind == y->kind && x->count == y->count &&
                x->symbol == y->symbol && x->number == y->number &&
@@ -710,9 +712,9 @@ static pln_status meet_pair(meeting *m, pln_type a, pln_type b) {
   return PLN_OK;
 }
 
-static pln_status close_frame(meeting *m) {
-  meet_frame frame = m->frames[--m->n_frames];
-  const type_row *x = row_of(m->engine, frame.a);
+static pln_status close_frame(type_meet *m) {
+  type_meet_frame frame = m->frames[--m->n_frames];
+  const type_row *x = type_row_of(m->engine, frame.a);
   pln_type met;
   PLN_TRY(pln_type_make(m->engine, (pln_type_kind)x->kind, x->symbol,
                         (uint32_t)x->count, m->parts + frame.first, &met));
@@ -720,20 +722,20 @@ static pln_status close_frame(meeting *m) {
   if (!m->pairs)
     PLN_TRY(pln_idmap_new(m->engine, &m->pairs));
   PLN_TRY(pln_idmap_set(m->pairs, pair_key(frame.a, frame.b), met + 1));
-  return push_part(m, met);
+  return push_meet_part(m, met);
 }
 
-static pln_status meet_all(meeting *m, pln_type a, pln_type b) {
+static pln_status meet_all(type_meet *m, pln_type a, pln_type b) {
   PLN_TRY(meet_pair(m, a, b));
   while (m->n_frames > 0 && !m->conflict) {
-    meet_frame *top = &m->frames[m->n_frames - 1];
-    const type_row *x = row_of(m->engine, top->a);
+    type_meet_frame *top = &m->frames[m->n_frames - 1];
+    const type_row *x = type_row_of(m->engine, top->a);
     if (top->done == (uint32_t)x->count) {
       PLN_TRY(close_frame(m));
       continue;
     }
     uint32_t i = top->done++;
-    pln_type other = pln_type_part(m->engine, top->b, i);
+    pln_type other = pln_type_part_at(m->engine, top->b, i);
     PLN_TRY(meet_pair(m, parts_of(x)[i], other));
   }
   return PLN_OK;
@@ -747,7 +749,7 @@ pln_status pln_type_meet_again(pln_engine *engine, pln_type a, pln_type b,
     *conflict = false;
     return PLN_OK;
   }
-  meeting m = {.engine = engine, .pairs = *pairs};
+  type_meet m = {.engine = engine, .pairs = *pairs};
   pln_status status = meet_all(&m, a, b);
   if (status == PLN_OK) {
     *out = m.conflict ? a : m.parts[0];

@@ -18,11 +18,11 @@ static void resolve_leave(void *ud, pln_type type, pln_type image);
 
 void pln_unifier_init(pln_unifier *u, pln_engine *engine) {
   *u = (pln_unifier){.engine = engine};
-  u->resolving = (pln_type_map){.engine = engine,
-                                .flags = PLN_TYPE_HAS_HOLE,
-                                .image = resolve_image,
-                                .leave = resolve_leave,
-                                .ud = u};
+  u->resolving = (pln_type_substitution){.engine = engine,
+                                         .flags = PLN_TYPE_HAS_HOLE,
+                                         .image = resolve_image,
+                                         .leave = resolve_leave,
+                                         .ud = u};
 }
 
 void pln_unifier_free(pln_unifier *u) {
@@ -33,7 +33,7 @@ void pln_unifier_free(pln_unifier *u) {
   pln_mem_free(e, u->frames, u->cap_frames * sizeof *u->frames);
   pln_mem_free(e, u->parts, u->cap_parts * sizeof *u->parts);
   pln_mem_free(e, u->next, u->cap_next * sizeof *u->next);
-  pln_type_map_free(&u->resolving);
+  pln_type_substitution_free(&u->resolving);
   *u = (pln_unifier){.engine = e};
 }
 
@@ -55,7 +55,7 @@ pln_status pln_unifier_hole(pln_unifier *u, pln_type *out) {
 
 /* The row of a hole of one's own has its number; users' holes are looked up.
  * PLN_NONE: it was not met. */
-static uint32_t row_of(const pln_unifier *u, pln_type hole) {
+static uint32_t hole_row_of(const pln_unifier *u, pln_type hole) {
   uint32_t own = pln_type_own_number(u->engine, hole);
   if (own < u->n_holes && u->holes[own].type == hole)
     return own;
@@ -79,12 +79,12 @@ static uint32_t root_of(pln_unifier *u, uint32_t row) {
 }
 
 static bool is_hole(const pln_unifier *u, pln_type type) {
-  return pln_type_kind_of(u->engine, type) == PLN_TYPE_HOLE;
+  return pln_type_get_kind(u->engine, type) == PLN_TYPE_HOLE;
 }
 
 /* The root of a hole; a user's hole gets its row when it is first met. */
 static pln_status find_root(pln_unifier *u, pln_type hole, uint32_t *root) {
-  uint32_t row = row_of(u, hole);
+  uint32_t row = hole_row_of(u, hole);
   if (row == PLN_NONE)
     return add_users_hole(u, hole, root);
   *root = root_of(u, row);
@@ -92,7 +92,7 @@ static pln_status find_root(pln_unifier *u, pln_type hole, uint32_t *root) {
 }
 
 pln_type pln_unifier_find(pln_unifier *u, pln_type type) {
-  uint32_t row = is_hole(u, type) ? row_of(u, type) : PLN_NONE;
+  uint32_t row = is_hole(u, type) ? hole_row_of(u, type) : PLN_NONE;
   if (row == PLN_NONE)
     return type;
   const pln_hole_row *root = &u->holes[root_of(u, row)];
@@ -132,7 +132,7 @@ pln_status pln_unifier_wait(pln_unifier *u, pln_type hole, uint32_t id) {
   return PLN_OK;
 }
 
-bool pln_unifier_ready(pln_unifier *u, uint32_t *id) {
+bool pln_unifier_next_ready(pln_unifier *u, uint32_t *id) {
   if (!u->first_ready)
     return false;
   *id = u->first_ready - 1;
@@ -194,15 +194,15 @@ static pln_status unify_tensors(pln_unifier *u, pln_type a, pln_type b,
 
 /* ------------------------------------------------------------------- pairs */
 
-static pln_status push_part(pln_unifier *u, pln_type type) {
+static pln_status push_unified_part(pln_unifier *u, pln_type type) {
   PLN_TRY(pln_mem_grow(u->engine, (void **)&u->parts, &u->cap_parts,
                        (size_t)u->n_parts + 1, sizeof *u->parts));
   u->parts[u->n_parts++] = type;
   return PLN_OK;
 }
 
-static pln_status push_frame(pln_unifier *u, pln_type a, pln_type b,
-                             uint32_t hole) {
+static pln_status push_unify_frame(pln_unifier *u, pln_type a, pln_type b,
+                                   uint32_t hole) {
   PLN_TRY(pln_mem_grow(u->engine, (void **)&u->frames, &u->cap_frames,
                        (size_t)u->n_frames + 1, sizeof *u->frames));
   u->frames[u->n_frames++] = (pln_unify_frame){.a = a,
@@ -214,7 +214,7 @@ static pln_status push_frame(pln_unifier *u, pln_type a, pln_type b,
   return PLN_OK;
 }
 
-static pln_status refuse(pln_unifier *u, pln_type a, pln_type b) {
+static pln_status refuse_unification(pln_unifier *u, pln_type a, pln_type b) {
   u->conflict = true;
   u->conflict_a = a;
   u->conflict_b = b;
@@ -225,7 +225,7 @@ static pln_status refuse(pln_unifier *u, pln_type a, pln_type b) {
  * a frame is opened for what they are. */
 static pln_status unify_holes(pln_unifier *u, uint32_t a, uint32_t b) {
   if (a == b)
-    return push_part(u, u->holes[a].type);
+    return push_unified_part(u, u->holes[a].type);
   /* Users' holes stay visible in what is resolved. */
   bool keep_a = !pln_type_is_own_hole(u->engine, u->holes[a].type);
   uint32_t from = keep_a ? b : a, to = keep_a ? a : b;
@@ -234,29 +234,29 @@ static pln_status unify_holes(pln_unifier *u, uint32_t a, uint32_t b) {
   move_waiting(u, &u->holes[from], &u->holes[to].first_waiting,
                &u->holes[to].last_waiting);
   if (p && q) {
-    PLN_TRY(push_frame(u, p, q, to));
+    PLN_TRY(push_unify_frame(u, p, q, to));
     u->frames[u->n_frames - 1].from = from;
     return PLN_OK;
   }
   if (p || q)
     set_term(u, to, p ? p : q);
-  return push_part(u, u->holes[to].type);
+  return push_unified_part(u, u->holes[to].type);
 }
 
 static pln_status unify_hole(pln_unifier *u, pln_type hole, pln_type type) {
   uint32_t root;
   PLN_TRY(find_root(u, hole, &root));
   if (!type)
-    return push_part(u, u->holes[root].type);
+    return push_unified_part(u, u->holes[root].type);
   if (is_hole(u, type)) {
     uint32_t other;
     PLN_TRY(find_root(u, type, &other));
     return unify_holes(u, root, other);
   }
   if (u->holes[root].term)
-    return push_frame(u, u->holes[root].term, type, root);
+    return push_unify_frame(u, u->holes[root].term, type, root);
   set_term(u, root, type);
-  return push_part(u, u->holes[root].type);
+  return push_unified_part(u, u->holes[root].type);
 }
 
 static uint64_t pair_key(pln_type a, pln_type b) {
@@ -290,9 +290,9 @@ static pln_status rename_vars(pln_unifier *u, pln_type b, pln_type *a) {
   return status;
 }
 
-static bool alike(const pln_engine *e, pln_type a, pln_type b) {
-  pln_type_kind kind = pln_type_kind_of(e, a);
-  if (kind != pln_type_kind_of(e, b) ||
+static bool types_unify_trivially(const pln_engine *e, pln_type a, pln_type b) {
+  pln_type_kind kind = pln_type_get_kind(e, a);
+  if (kind != pln_type_get_kind(e, b) ||
       pln_type_n_parts(e, a) != pln_type_n_parts(e, b) ||
       pln_type_symbol(e, a) != pln_type_symbol(e, b) ||
       pln_type_n_constraints(e, a) != pln_type_n_constraints(e, b))
@@ -324,8 +324,8 @@ static bool alike(const pln_engine *e, pln_type a, pln_type b) {
 
 /* Opens a frame for two composite types, or answers from the table. */
 static pln_status unify_composite(pln_unifier *u, pln_type a, pln_type b) {
-  if (!alike(u->engine, a, b))
-    return refuse(u, a, b);
+  if (!types_unify_trivially(u->engine, a, b))
+    return refuse_unification(u, a, b);
   if (pln_type_n_vars(u->engine, a) < pln_type_n_vars(u->engine, b)) {
     pln_type swap = a;
     a = b;
@@ -335,28 +335,28 @@ static pln_status unify_composite(pln_unifier *u, pln_type a, pln_type b) {
     PLN_TRY(pln_idmap_new(u->engine, &u->pairs));
   uint32_t known = pln_idmap_get(u->pairs, pair_key(a, b));
   if (known)
-    return push_part(u, known == BEGUN ? a : known - 1);
+    return push_unified_part(u, known == BEGUN ? a : known - 1);
   PLN_TRY(pln_idmap_set(u->pairs, pair_key(a, b), BEGUN));
-  PLN_TRY(push_frame(u, a, b, PLN_NONE));
+  PLN_TRY(push_unify_frame(u, a, b, PLN_NONE));
   return rename_vars(u, b, &u->frames[u->n_frames - 1].as);
 }
 
 static pln_status unify_pair(pln_unifier *u, pln_type a, pln_type b) {
   pln_engine *e = u->engine;
   if (a == b || !b)
-    return push_part(u, a);
+    return push_unified_part(u, a);
   if (!a)
-    return push_part(u, b);
+    return push_unified_part(u, b);
   if (is_hole(u, a))
     return unify_hole(u, a, b);
   if (is_hole(u, b))
     return unify_hole(u, b, a);
-  if (pln_type_kind_of(e, a) != PLN_TYPE_TENSOR ||
-      pln_type_kind_of(e, b) != PLN_TYPE_TENSOR)
+  if (pln_type_get_kind(e, a) != PLN_TYPE_TENSOR ||
+      pln_type_get_kind(e, b) != PLN_TYPE_TENSOR)
     return unify_composite(u, a, b);
   pln_type both;
   PLN_TRY(unify_tensors(u, a, b, &both));
-  return u->conflict ? refuse(u, a, b) : push_part(u, both);
+  return u->conflict ? refuse_unification(u, a, b) : push_unified_part(u, both);
 }
 
 /* Parts that are unified: all but type parameters. */
@@ -366,15 +366,15 @@ static uint32_t n_pairs(const pln_engine *e, pln_type type) {
 
 static pln_type pair_part(const pln_engine *e, pln_type type, uint32_t i) {
   uint32_t n = pln_type_n_parts(e, type);
-  return i < n ? pln_type_part(e, type, i)
-               : pln_type_constraint(e, type, i - n);
+  return i < n ? pln_type_part_at(e, type, i)
+               : pln_type_constraint_at(e, type, i - n);
 }
 
 static pln_status make_both(pln_unifier *u, const pln_unify_frame *frame,
                             pln_type *out) {
   pln_engine *e = u->engine;
   const pln_type *parts = u->parts + frame->first;
-  if (pln_type_kind_of(e, frame->a) != PLN_TYPE_FUNC)
+  if (pln_type_get_kind(e, frame->a) != PLN_TYPE_FUNC)
     return pln_type_rebuild(e, frame->a, parts, out);
   uint32_t n = pln_type_n_parts(e, frame->b), n_all;
   const pln_type *all = pln_type_all_parts(e, frame->b, &n_all);
@@ -390,15 +390,15 @@ static pln_status close_frame(pln_unifier *u) {
     uint32_t root = root_of(u, frame.hole);
     u->n_parts = frame.first;
     set_term(u, root, both);
-    return push_part(u, u->holes[root].type);
+    return push_unified_part(u, u->holes[root].type);
   }
   PLN_TRY(make_both(u, &frame, &both));
   u->n_parts = frame.first;
   PLN_TRY(pln_idmap_set(u->pairs, pair_key(frame.a, frame.b), both + 1));
-  return push_part(u, both);
+  return push_unified_part(u, both);
 }
 
-static pln_status step(pln_unifier *u) {
+static pln_status unify_next_frame(pln_unifier *u) {
   const pln_engine *e = u->engine;
   pln_unify_frame *top = &u->frames[u->n_frames - 1];
   bool of_hole = top->hole != PLN_NONE;
@@ -429,12 +429,12 @@ pln_status pln_unify(pln_unifier *u, pln_type a, pln_type b, bool *fits) {
   u->conflict = false;
   PLN_TRY(unify_pair(u, a, b));
   while (u->n_frames > 0 && !u->conflict)
-    PLN_TRY(step(u));
+    PLN_TRY(unify_next_frame(u));
   *fits = !u->conflict;
   return give_up(u);
 }
 
-pln_type pln_unifier_both(const pln_unifier *u) {
+pln_type pln_unifier_common_type(const pln_unifier *u) {
   return u->parts[0];
 }
 
@@ -459,21 +459,22 @@ static pln_status resolve_image(void *ud, pln_type type, pln_type *out,
 /* What is known for good is not resolved again. */
 static void resolve_leave(void *ud, pln_type type, pln_type image) {
   pln_unifier *u = ud;
-  uint32_t row = is_hole(u, type) ? row_of(u, type) : PLN_NONE;
+  uint32_t row = is_hole(u, type) ? hole_row_of(u, type) : PLN_NONE;
   if (row != PLN_NONE &&
       !(pln_type_flags(u->engine, image) & PLN_TYPE_HAS_HOLE))
     u->holes[root_of(u, row)].term = image;
 }
 
-void pln_unifier_settle(pln_unifier *u) {
-  pln_type_map_forget(&u->resolving); /* what was said when less was known */
+void pln_unifier_freeze(pln_unifier *u) {
+  pln_type_substitution_reset(
+      &u->resolving); /* what was said when less was known */
   u->settled = true;
 }
 
 static pln_status resolve_parts(pln_unifier *u, pln_type type, pln_type *out) {
   if (!u->settled)
-    pln_type_map_forget(&u->resolving);
-  return pln_type_map_apply(&u->resolving, type, out);
+    pln_type_substitution_reset(&u->resolving);
+  return pln_type_substitution_apply(&u->resolving, type, out);
 }
 
 pln_status pln_unifier_resolve(pln_unifier *u, pln_type type, pln_type *out,
@@ -498,21 +499,21 @@ pln_status pln_unifier_resolve(pln_unifier *u, pln_type type, pln_type *out,
 /* Beyond so many incomplete parts of one type the rest stays incomplete. */
 enum { MOST_OPENED = 4096 };
 
-typedef struct opening {
+typedef struct hole_opening {
   pln_unifier *u;
-  pln_type_map map;
+  pln_type_substitution map;
   uint32_t count;
   bool loosen;
-} opening;
+} hole_opening;
 
 static pln_status open_image(void *ud, pln_type type, pln_type *out,
                              bool *again) {
-  opening *o = ud;
+  hole_opening *o = ud;
   pln_engine *e = o->u->engine;
   (void)again;
   if (++o->count > MOST_OPENED)
     o->map.flags = 0;
-  bool loose = o->loosen && pln_type_kind_of(e, type) == PLN_TYPE_TENSOR &&
+  bool loose = o->loosen && pln_type_get_kind(e, type) == PLN_TYPE_TENSOR &&
                pln_type_flags(e, type) & PLN_TYPE_HAS_OPEN_TENSOR;
   return type && !loose ? PLN_OK : pln_unifier_hole(o->u, out);
 }
@@ -522,19 +523,19 @@ static pln_status open_parts(pln_unifier *u, pln_type type, bool loosen,
   uint8_t flags = PLN_TYPE_HAS_HOLE;
   if (loosen)
     flags |= PLN_TYPE_HAS_OPEN_TENSOR;
-  opening o = {.u = u, .loosen = loosen};
-  o.map = (pln_type_map){.engine = u->engine,
-                         .flags = flags,
-                         .image = open_image,
-                         .ud = &o,
-                         .afresh = true};
+  hole_opening o = {.u = u, .loosen = loosen};
+  o.map = (pln_type_substitution){.engine = u->engine,
+                                  .flags = flags,
+                                  .image = open_image,
+                                  .ud = &o,
+                                  .afresh = true};
   *out = type;
   if (!type)
     return pln_unifier_hole(u, out);
   if (!(pln_type_flags(u->engine, type) & flags))
     return PLN_OK;
-  pln_status status = pln_type_map_apply(&o.map, type, out);
-  pln_type_map_free(&o.map);
+  pln_status status = pln_type_substitution_apply(&o.map, type, out);
+  pln_type_substitution_free(&o.map);
   return status;
 }
 
@@ -542,7 +543,8 @@ pln_status pln_unifier_open(pln_unifier *u, pln_type type, pln_type *out) {
   return open_parts(u, type, false, out);
 }
 
-pln_status pln_unifier_loosen(pln_unifier *u, pln_type type, pln_type *out) {
+pln_status pln_unifier_resolve_relaxed(pln_unifier *u, pln_type type,
+                                       pln_type *out) {
   return open_parts(u, type, true, out);
 }
 

@@ -41,7 +41,7 @@ typedef struct pln_unifier {
   uint32_t *next;                  /* a waiting id: the one behind it, plus 1 */
   uint32_t cap_next;
   uint32_t first_ready, last_ready; /* ids plus 1 */
-  pln_type_map resolving;
+  pln_type_substitution resolving;
   pln_type unknown; /* the first hole met while resolving that is open */
 } pln_unifier;
 
@@ -53,8 +53,8 @@ pln_status pln_unifier_hole(pln_unifier *u, pln_type *out) PLN_CHECKED;
 pln_status pln_unifier_open(pln_unifier *u, pln_type type,
                             pln_type *out) PLN_CHECKED;
 /* The same, and a hole in place of each tensor of which something is open. */
-pln_status pln_unifier_loosen(pln_unifier *u, pln_type type,
-                              pln_type *out) PLN_CHECKED;
+pln_status pln_unifier_resolve_relaxed(pln_unifier *u, pln_type type,
+                                       pln_type *out) PLN_CHECKED;
 /* The function type without its type parameters: a new hole for each. */
 pln_status pln_unifier_instantiate(pln_unifier *u, pln_type function,
                                    pln_type *out) PLN_CHECKED;
@@ -67,18 +67,18 @@ pln_status pln_unify(pln_unifier *u, pln_type a, pln_type b,
                      bool *fits) PLN_CHECKED;
 /* What both types of the last pln_unify are, when it fits: of generic functions
  * the less general one. */
-pln_type pln_unifier_both(const pln_unifier *u);
+pln_type pln_unifier_common_type(const pln_unifier *u);
 /* The type without holes: those nobody knows are incomplete, those made by
  * users themselves. PLN_ERR_TYPE when the type contains itself. *unknown (may
  * be NULL): a hole in it that is open, or 0. */
 pln_status pln_unifier_resolve(pln_unifier *u, pln_type type, pln_type *out,
                                pln_type *unknown) PLN_CHECKED;
 /* Nothing will be unified any more: resolving takes linear time in all. */
-void pln_unifier_settle(pln_unifier *u);
-/* `id` waits for the open hole; pln_unifier_ready gives it back when something
- * is known of that. An id waits for one hole at a time. */
+void pln_unifier_freeze(pln_unifier *u);
+/* `id` waits for the open hole; pln_unifier_next_ready gives it back when
+ * something is known of that. An id waits for one hole at a time. */
 pln_status pln_unifier_wait(pln_unifier *u, pln_type hole,
                             uint32_t id) PLN_CHECKED;
-bool pln_unifier_ready(pln_unifier *u, uint32_t *id);
+bool pln_unifier_next_ready(pln_unifier *u, uint32_t *id);
 
 #endif

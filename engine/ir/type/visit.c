@@ -21,7 +21,7 @@ struct pln_type_walker {
 
 /* ------------------------------------------------------------------- walks */
 
-static pln_status start(pln_type_walker *w, pln_engine *engine) {
+static pln_status start_type_walk(pln_type_walker *w, pln_engine *engine) {
   *w = (pln_type_walker){.engine = engine};
   return pln_idmap_new(engine, &w->seen);
 }
@@ -35,7 +35,7 @@ pln_status pln_type_walker_new(pln_engine *engine, pln_type_walker **out) {
   pln_type_walker *w = pln_mem_new(engine, sizeof *w);
   if (!w)
     return pln_nomem(engine);
-  pln_status status = start(w, engine);
+  pln_status status = start_type_walk(w, engine);
   if (status == PLN_OK)
     *out = w;
   else
@@ -92,7 +92,7 @@ static pln_status visit_all(pln_type_walker *w, pln_type_fn fn, void *ud) {
 pln_status pln_type_post_order(pln_engine *engine, pln_type type,
                                pln_type_fn fn, void *ud) {
   pln_type_walker w;
-  PLN_TRY(start(&w, engine));
+  PLN_TRY(start_type_walk(&w, engine));
   pln_status status = pln_type_walker_add(&w, type);
   if (status == PLN_OK)
     status = visit_all(&w, fn, ud);
@@ -105,18 +105,18 @@ pln_status pln_type_post_order(pln_engine *engine, pln_type type,
 struct pln_type_mutator {
   pln_type_walker walker;
   pln_idmap *images; /* type + 1 -> image + 1 */
-  pln_type_image image;
+  pln_type_rewrite_fn image;
   void *ud;
 };
 
-pln_status pln_type_mutator_new(pln_engine *engine, pln_type_image image,
+pln_status pln_type_mutator_new(pln_engine *engine, pln_type_rewrite_fn image,
                                 void *ud, pln_type_mutator **out) {
   pln_type_mutator *m = pln_mem_zeroed(engine, sizeof *m);
   if (!m)
     return pln_nomem(engine);
   m->image = image;
   m->ud = ud;
-  pln_status status = start(&m->walker, engine);
+  pln_status status = start_type_walk(&m->walker, engine);
   if (status == PLN_OK)
     status = pln_idmap_new(engine, &m->images);
   if (status == PLN_OK)

@@ -10,27 +10,28 @@
 
 /* All tensors that were lent, and one table of origins for each of the
  * parent's. */
-typedef struct pln_lent {
-  pln_lent_counts counts;
+typedef struct pln_borrowed {
+  pln_parent_counts counts;
   pln_arena tensors;
   uint32_t n_externals, cap_externals;
   pln_tensor **externals; /* those that may have opened a file */
   pln_idmap *origins_at;  /* address -> place + 1 */
   uint32_t n_origins, cap_origins;
   pln_origins **origins; /* retained */
-} pln_lent;
+} pln_borrowed;
 
-pln_status pln_lent_new(pln_engine *child) {
-  child->lent = pln_mem_zeroed(child, sizeof *child->lent);
-  if (!child->lent)
+pln_status pln_borrowed_new(pln_engine *child) {
+  child->borrow_state = pln_mem_zeroed(child, sizeof *child->borrow_state);
+  if (!child->borrow_state)
     return pln_nomem(child);
-  child->lent->counts = (pln_lent_counts){child->n_vars, child->n_type_vars};
-  pln_arena_init(&child->lent->tensors, child);
-  return pln_idmap_new(child, &child->lent->origins_at);
+  child->borrow_state->counts =
+      (pln_parent_counts){child->n_vars, child->n_type_vars};
+  pln_arena_init(&child->borrow_state->tensors, child);
+  return pln_idmap_new(child, &child->borrow_state->origins_at);
 }
 
-void pln_lent_free(pln_engine *child) {
-  pln_lent *l = child->lent;
+void pln_borrowed_free(pln_engine *child) {
+  pln_borrowed *l = child->borrow_state;
   if (!l)
     return;
   for (uint32_t i = 0; i < l->n_externals; i++)
@@ -43,23 +44,24 @@ void pln_lent_free(pln_engine *child) {
   pln_mem_free(child, l->origins, l->cap_origins * sizeof *l->origins);
   pln_idmap_free(l->origins_at);
   pln_mem_free(child, l, sizeof *l);
-  child->lent = NULL;
+  child->borrow_state = NULL;
 }
 
-const pln_lent_counts *pln_lent_counts_of(const pln_engine *child) {
-  return &child->lent->counts;
+const pln_parent_counts *pln_parent_counts_of(const pln_engine *child) {
+  return &child->borrow_state->counts;
 }
 
-pln_status pln_lent_join_origins(pln_join *join) {
-  const pln_lent *l = join->child->lent;
+pln_status pln_borrowed_merge_origins(pln_merge *join) {
+  const pln_borrowed *l = join->child->borrow_state;
   for (uint32_t i = 0; i < l->n_origins; i++)
-    PLN_TRY(pln_join_origins(join, l->origins[i]));
+    PLN_TRY(pln_merge_origins(join, l->origins[i]));
   return PLN_OK;
 }
 
 /* ----------------------------------------------------------------- tensors */
 
-static pln_status note_external(pln_lent *l, pln_engine *child, pln_tensor *t) {
+static pln_status note_external(pln_borrowed *l, pln_engine *child,
+                                pln_tensor *t) {
   PLN_TRY(pln_mem_grow(child, (void **)&l->externals, &l->cap_externals,
                        (size_t)l->n_externals + 1, sizeof *l->externals));
   l->externals[l->n_externals++] = t;
@@ -67,10 +69,10 @@ static pln_status note_external(pln_lent *l, pln_engine *child, pln_tensor *t) {
 }
 
 /* Freed with all others; the file is the parent's tensor's. */
-pln_status pln_lend_tensor(pln_engine *child, const pln_tensor *tensor,
-                           pln_tensor **out) {
+pln_status pln_borrow_tensor(pln_engine *child, const pln_tensor *tensor,
+                             pln_tensor **out) {
   size_t size = sizeof *tensor + tensor->rank * sizeof *tensor->dims;
-  pln_tensor *t = pln_arena_new(&child->lent->tensors, size);
+  pln_tensor *t = pln_arena_new(&child->borrow_state->tensors, size);
   if (!t)
     return pln_nomem(child);
   memcpy(t, tensor, size);
@@ -78,21 +80,21 @@ pln_status pln_lend_tensor(pln_engine *child, const pln_tensor *tensor,
   t->refs = 1;
   t->owned = false;
   t->lender = NULL;
-  t->home = tensor;
+  t->parent_tensor = tensor;
   *out = t;
-  return t->external ? note_external(child->lent, child, t) : PLN_OK;
+  return t->external ? note_external(child->borrow_state, child, t) : PLN_OK;
 }
 
 /* ------------------------------------------------------------------ graphs */
 
-static pln_status lend_origins(pln_engine *child, pln_origins *base,
-                               pln_origins **out) {
-  pln_lent *l = child->lent;
+static pln_status borrow_origins(pln_engine *child, pln_origins *base,
+                                 pln_origins **out) {
+  pln_borrowed *l = child->borrow_state;
   uint32_t at = pln_idmap_get(l->origins_at, (uint64_t)(uintptr_t)base);
   if (!at) {
     PLN_TRY(pln_mem_grow(child, (void **)&l->origins, &l->cap_origins,
                          (size_t)l->n_origins + 1, sizeof *l->origins));
-    PLN_TRY(pln_origins_over(child, base, &l->origins[l->n_origins]));
+    PLN_TRY(pln_origins_child(child, base, &l->origins[l->n_origins]));
     at = ++l->n_origins;
     PLN_TRY(pln_idmap_set(l->origins_at, (uint64_t)(uintptr_t)base, at));
   }
@@ -100,8 +102,8 @@ static pln_status lend_origins(pln_engine *child, pln_origins *base,
   return PLN_OK;
 }
 
-pln_status pln_lend_tensors(pln_engine *child, pln_graph *to) {
-  const pln_graph *from = to->home;
+pln_status pln_borrow_tensors(pln_engine *child, pln_graph *to) {
+  const pln_graph *from = to->parent_graph;
   if (from->n_tensors == to->n_tensors)
     return PLN_OK;
   to->tensors = pln_mem_new(child, from->n_tensors * sizeof *to->tensors);
@@ -109,17 +111,17 @@ pln_status pln_lend_tensors(pln_engine *child, pln_graph *to) {
     return pln_nomem(child);
   to->cap_tensors = from->n_tensors;
   for (; to->n_tensors < from->n_tensors; to->n_tensors++)
-    PLN_TRY(pln_lend_tensor(child, from->tensors[to->n_tensors],
-                            &to->tensors[to->n_tensors]));
+    PLN_TRY(pln_borrow_tensor(child, from->tensors[to->n_tensors],
+                              &to->tensors[to->n_tensors]));
   return PLN_OK;
 }
 
 /* The arrays stay the parent's. */
-pln_status pln_lend_graph(pln_engine *child, const pln_graph *graph,
-                          pln_graph **out) {
+pln_status pln_borrow_graph(pln_engine *child, const pln_graph *graph,
+                            pln_graph **out) {
   pln_graph *g = NULL;
   PLN_TRY(pln_graph_new(child, &g));
-  g->home = graph;
+  g->parent_graph = graph;
   g->nodes = graph->nodes;
   g->operands = graph->operands;
   g->scopes = graph->scopes;
@@ -133,7 +135,7 @@ pln_status pln_lend_graph(pln_engine *child, const pln_graph *graph,
   g->sealed = graph->sealed;
   pln_status status = PLN_OK;
   if (graph->origins)
-    status = lend_origins(child, graph->origins, &g->origins);
+    status = borrow_origins(child, graph->origins, &g->origins);
   if (status == PLN_OK)
     *out = g;
   else
@@ -143,27 +145,29 @@ pln_status pln_lend_graph(pln_engine *child, const pln_graph *graph,
 
 /* ----------------------------------------------------------------- modules */
 
-static pln_status lend_functions(pln_engine *child, const pln_module *from,
-                                 pln_module *to) {
+static pln_status borrow_functions(pln_engine *child, const pln_module *from,
+                                   pln_module *to) {
   for (uint32_t i = 0; i < from->count; i++) {
     pln_graph *function = NULL;
-    PLN_TRY(pln_lend_graph(child, pln_module_function(from, i), &function));
-    pln_status status = pln_module_set(to, pln_module_name(from, i), function);
+    PLN_TRY(
+        pln_borrow_graph(child, pln_module_function_at(from, i), &function));
+    pln_status status =
+        pln_module_set(to, pln_module_name_at(from, i), function);
     pln_graph_release(function);
     PLN_TRY(status);
   }
   return PLN_OK;
 }
 
-pln_status pln_lend_module(pln_engine *child, const pln_module *module,
-                           pln_module **out) {
+pln_status pln_borrow_module(pln_engine *child, const pln_module *module,
+                             pln_module **out) {
   pln_module *m = NULL;
   PLN_TRY(pln_module_new(child, &m));
   m->attrs = module->attrs;
   m->types = pln_definitions_retain(module->types);
   m->tir_vars = module->tir_vars;
   pln_module_set_source(m, module->source, module->directory);
-  pln_status status = lend_functions(child, module, m);
+  pln_status status = borrow_functions(child, module, m);
   if (status == PLN_OK)
     *out = m;
   else

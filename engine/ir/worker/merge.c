@@ -12,18 +12,18 @@
 
 /* -------------------------------------------------------------------- maps */
 
-pln_status pln_join_map_begin(pln_join *j, pln_join_map *map, uint32_t below,
-                              uint32_t count) {
-  *map = (pln_join_map){.below = below};
+pln_status pln_merge_map_begin(pln_merge *j, pln_merge_map *map, uint32_t below,
+                               uint32_t count) {
+  *map = (pln_merge_map){.below = below};
   return pln_mem_grow(j->parent, (void **)&map->to, &map->capacity, count,
                       sizeof *map->to);
 }
 
-static pln_status join_symbols(pln_join *j) {
+static pln_status merge_symbols(pln_merge *j) {
   const pln_interner *symbols = j->child->symbols;
-  uint32_t below = pln_interner_below(symbols);
+  uint32_t below = pln_interner_inherited(symbols);
   uint32_t count = pln_interner_count(symbols) - below;
-  PLN_TRY(pln_join_map_begin(j, &j->symbols, below, count));
+  PLN_TRY(pln_merge_map_begin(j, &j->symbols, below, count));
   for (; j->symbols.n < count; j->symbols.n++) {
     size_t size;
     const void *text = pln_interned(symbols, below + j->symbols.n + 1, &size);
@@ -35,15 +35,15 @@ static pln_status join_symbols(pln_join *j) {
 
 /* Types name attributes, and attributes types: each goes on as far as what it
  * names is there. The oldest of those that are left is always ready. */
-static pln_status join_types_and_attrs(pln_join *j) {
+static pln_status merge_types_and_attrs(pln_merge *j) {
   uint32_t n_types = pln_types_total(j->child) - j->types.below;
   uint32_t n_attrs = pln_attrs_total(j->child) - j->attrs.below;
   while (j->types.n < n_types || j->attrs.n < n_attrs) {
     uint32_t types = j->types.n, attrs = j->attrs.n;
     for (bool ready = true; ready && j->types.n < n_types;)
-      PLN_TRY(pln_join_type(j, &ready));
+      PLN_TRY(pln_merge_type(j, &ready));
     for (bool ready = true; ready && j->attrs.n < n_attrs;)
-      PLN_TRY(pln_join_attrs(j, &ready));
+      PLN_TRY(pln_merge_attrs(j, &ready));
     if (j->types.n == types && j->attrs.n == attrs)
       return pln_diag_error(j->parent, PLN_ERR_INVALID, NULL,
                             "a type and its attributes name each other");
@@ -53,9 +53,9 @@ static pln_status join_types_and_attrs(pln_join *j) {
 
 /* Numbers that were counted up on both sides. */
 static pln_status shift(pln_engine *parent, uint32_t *number, uint32_t below,
-                        uint32_t now, pln_join_shift *out) {
+                        uint32_t now, pln_merge_offset *out) {
   uint32_t made = now - below;
-  *out = (pln_join_shift){below, *number - below};
+  *out = (pln_merge_offset){below, *number - below};
   if (made > UINT32_MAX - *number)
     return pln_diag_error(parent, PLN_ERR_LIMIT, NULL,
                           "an engine has at most 4,294,967,295 variables");
@@ -63,35 +63,35 @@ static pln_status shift(pln_engine *parent, uint32_t *number, uint32_t below,
   return PLN_OK;
 }
 
-static pln_status join_tables(pln_join *j) {
+static pln_status merge_tables(pln_merge *j) {
   pln_engine *e = j->child;
-  PLN_TRY(join_symbols(j));
-  PLN_TRY(pln_join_ops(j));
-  PLN_TRY(pln_join_dims(j));
-  PLN_TRY(pln_join_values(j));
-  uint32_t types = pln_types_below(e), attrs = pln_attrs_below(e);
-  PLN_TRY(pln_join_map_begin(j, &j->types, types, pln_types_total(e) - types));
-  PLN_TRY(pln_join_map_begin(j, &j->attrs, attrs, pln_attrs_total(e) - attrs));
-  return join_types_and_attrs(j);
+  PLN_TRY(merge_symbols(j));
+  PLN_TRY(pln_merge_ops(j));
+  PLN_TRY(pln_merge_dims(j));
+  PLN_TRY(pln_merge_values(j));
+  uint32_t types = pln_types_inherited(e), attrs = pln_attrs_inherited(e);
+  PLN_TRY(pln_merge_map_begin(j, &j->types, types, pln_types_total(e) - types));
+  PLN_TRY(pln_merge_map_begin(j, &j->attrs, attrs, pln_attrs_total(e) - attrs));
+  return merge_types_and_attrs(j);
 }
 
-pln_status pln_join_begin(pln_join *j, pln_engine *child) {
-  *j = (pln_join){.child = child, .parent = child->parent};
-  const pln_lent_counts *at = pln_lent_counts_of(child);
+pln_status pln_merge_begin(pln_merge *j, pln_engine *child) {
+  *j = (pln_merge){.child = child, .parent = child->parent};
+  const pln_parent_counts *at = pln_parent_counts_of(child);
   PLN_TRY(
       shift(j->parent, &j->parent->n_vars, at->vars, child->n_vars, &j->vars));
   PLN_TRY(shift(j->parent, &j->parent->n_type_vars, at->type_vars,
                 child->n_type_vars, &j->type_vars));
   j->parent->n_inferences += child->n_inferences;
-  PLN_TRY(join_tables(j));
-  return pln_lent_join_origins(j);
+  PLN_TRY(merge_tables(j));
+  return pln_borrowed_merge_origins(j);
 }
 
-static void free_map(pln_join *j, pln_join_map *map) {
+static void free_map(pln_merge *j, pln_merge_map *map) {
   pln_mem_free(j->parent, map->to, map->capacity * sizeof *map->to);
 }
 
-void pln_join_end(pln_join *j) {
+void pln_merge_end(pln_merge *j) {
   if (!j->parent) /* it never began */
     return;
   free_map(j, &j->symbols);
@@ -105,74 +105,75 @@ void pln_join_end(pln_join *j) {
 /* ----------------------------------------------------------------- origins */
 
 /* The number of an origin in the table that its own rows and steps went to. */
-static uint32_t moved(const pln_origins *o, uint32_t origin) {
+static uint32_t shifted_step(const pln_origins *o, uint32_t origin) {
   bool step = origin & PLN_ORIGIN_STEP;
   if (!o->base ||
       (origin & ~PLN_ORIGIN_STEP) < (step ? o->steps_below : o->below))
     return origin;
   return origin +
-         (step ? o->joined_steps - o->steps_below : o->joined - o->below);
+         (step ? o->merged_steps - o->steps_below : o->merged - o->below);
 }
 
-static pln_change moved_change(const pln_join *j, const pln_change *from) {
-  return (pln_change){pln_joined(&j->symbols, from->pass),
-                      pln_joined(&j->symbols, from->rule), from->run};
+static pln_change merged_change(const pln_merge *j, const pln_change *from) {
+  return (pln_change){pln_merged_id(&j->symbols, from->pass),
+                      pln_merged_id(&j->symbols, from->rule), from->run};
 }
 
-static pln_origin moved_origin(const pln_join *j, const pln_origins *o,
-                               const pln_origin *from) {
+static pln_origin merged_origin(const pln_merge *j, const pln_origins *o,
+                                const pln_origin *from) {
   pln_origin row = *from;
-  row.name = pln_joined(&j->symbols, row.name);
-  row.script = pln_joined(&j->symbols, row.script);
-  row.place.source = pln_joined(&j->symbols, row.place.source);
-  row.op = pln_joined(&j->ops, row.op);
-  row.attrs = pln_joined(&j->attrs, row.attrs);
-  row.attr_order = pln_joined(&j->attrs, row.attr_order);
-  row.parent = moved(o, row.parent);
+  row.name = pln_merged_id(&j->symbols, row.name);
+  row.script = pln_merged_id(&j->symbols, row.script);
+  row.place.source = pln_merged_id(&j->symbols, row.place.source);
+  row.op = pln_merged_id(&j->ops, row.op);
+  row.attrs = pln_merged_id(&j->attrs, row.attrs);
+  row.attr_order = pln_merged_id(&j->attrs, row.attr_order);
+  row.parent = shifted_step(o, row.parent);
   pln_file_adopt(j->parent, j->child, row.file);
   return row;
 }
 
 /* Equal steps do not become one: their numbers shift all alike. */
-static pln_status join_steps(const pln_join *j, pln_origins *o) {
+static pln_status merge_steps(const pln_merge *j, pln_origins *o) {
   for (uint32_t i = o->steps_below; i < o->n_steps; i++) {
     pln_origin_step step = o->steps[i - o->steps_below];
-    pln_change change = moved_change(j, pln_origins_change(o, &step));
-    step.parent = moved(o, step.parent);
-    step.other = moved(o, step.other);
+    pln_change change = merged_change(j, pln_origins_change(o, &step));
+    step.parent = shifted_step(o, step.parent);
+    step.other = shifted_step(o, step.other);
     PLN_TRY(pln_origins_move_step(o->base, &change, step));
   }
   return PLN_OK;
 }
 
-pln_status pln_join_origins(pln_join *j, pln_origins *o) {
-  o->joined = o->base->count;
-  o->joined_steps = o->base->n_steps;
+pln_status pln_merge_origins(pln_merge *j, pln_origins *o) {
+  o->merged = o->base->count;
+  o->merged_steps = o->base->n_steps;
   o->base->declares |= o->declares;
   o->base->lenient |= o->lenient;
   o->base->misfits |= o->misfits;
   for (uint32_t i = o->below; i < o->count; i++) {
     uint32_t at;
-    pln_origin row = moved_origin(j, o, &o->rows[i - o->below]);
+    pln_origin row = merged_origin(j, o, &o->rows[i - o->below]);
     PLN_TRY(pln_origins_add(o->base, &row, &at));
   }
-  return join_steps(j, o);
+  return merge_steps(j, o);
 }
 
 /* A table that the child began by itself. */
-static void adopt_origins(const pln_join *j, pln_origins *o) {
+static void adopt_origins(const pln_merge *j, pln_origins *o) {
   for (uint32_t i = 0; i < o->count; i++)
-    o->rows[i] = moved_origin(j, o, &o->rows[i]);
+    o->rows[i] = merged_origin(j, o, &o->rows[i]);
   for (uint32_t i = 0; i < o->n_changes; i++)
-    o->changes[i] = moved_change(j, &o->changes[i]);
+    o->changes[i] = merged_change(j, &o->changes[i]);
   if (o->by_line)
     pln_idmap_free(o->by_line);
   o->by_line = NULL;
-  pln_mem_adopt(j->parent, j->child, o->cap_steps * sizeof *o->steps);
-  pln_mem_adopt(j->parent, j->child, o->cap_changes * sizeof *o->changes);
-  pln_mem_adopt(j->parent, j->child, o->cap_files * sizeof *o->files);
-  pln_mem_adopt(j->parent, j->child, o->capacity * sizeof *o->rows);
-  pln_mem_adopt(j->parent, j->child, sizeof *o);
+  pln_mem_move_account(j->parent, j->child, o->cap_steps * sizeof *o->steps);
+  pln_mem_move_account(j->parent, j->child,
+                       o->cap_changes * sizeof *o->changes);
+  pln_mem_move_account(j->parent, j->child, o->cap_files * sizeof *o->files);
+  pln_mem_move_account(j->parent, j->child, o->capacity * sizeof *o->rows);
+  pln_mem_move_account(j->parent, j->child, sizeof *o);
   o->engine = j->parent;
 }
 
@@ -180,14 +181,14 @@ static void adopt_origins(const pln_join *j, pln_origins *o) {
 static void rebase_origins(pln_graph *g) {
   pln_origins *o = g->origins;
   for (pln_ref i = 0; i < g->n_nodes; i++)
-    g->origin[i] = moved(o, g->origin[i]);
+    g->origin[i] = shifted_step(o, g->origin[i]);
   for (pln_scope s = 0; s < g->n_scopes; s++)
-    g->scopes[s].origin = moved(o, g->scopes[s].origin);
+    g->scopes[s].origin = shifted_step(o, g->scopes[s].origin);
   g->origins = pln_origins_retain(o->base);
   pln_origins_release(o);
 }
 
-static void join_origins(const pln_join *j, pln_graph *g) {
+static void join_origins(const pln_merge *j, pln_graph *g) {
   if (g->origins && g->origins->base)
     rebase_origins(g);
   else if (g->origins && g->origins->engine == j->child)
@@ -196,75 +197,77 @@ static void join_origins(const pln_join *j, pln_graph *g) {
 
 /* ----------------------------------------------------------------- tensors */
 
-static void adopt_tensor(const pln_join *j, pln_tensor *t) {
+static void adopt_tensor(const pln_merge *j, pln_tensor *t) {
   if (t->owned)
-    pln_mem_adopt(j->parent, j->child, t->block);
-  pln_mem_adopt(j->parent, j->child, sizeof *t + t->rank * sizeof *t->dims);
+    pln_mem_move_account(j->parent, j->child, t->block);
+  pln_mem_move_account(j->parent, j->child,
+                       sizeof *t + t->rank * sizeof *t->dims);
   pln_file_adopt(j->parent, j->child, t->file);
-  t->where.directory = pln_joined(&j->symbols, t->where.directory);
-  t->where.location = pln_joined(&j->symbols, t->where.location);
+  t->where.directory = pln_merged_id(&j->symbols, t->where.directory);
+  t->where.location = pln_merged_id(&j->symbols, t->where.location);
   t->engine = j->parent;
 }
 
 /* Whom a view of the child's view borrows from, in the parent. */
-static void join_lender(const pln_join *j, pln_tensor *t) {
+static void end_borrowing(const pln_merge *j, pln_tensor *t) {
   pln_tensor *lender = t->lender;
   if (!lender || lender->engine != j->child)
     return;
-  if (!lender->home) {
+  if (!lender->parent_tensor) {
     adopt_tensor(j, lender);
     return;
   }
-  const pln_tensor *home = lender->home;
-  t->lender = pln_tensor_retain(home->lender ? home->lender : home);
+  const pln_tensor *parent_tensor = lender->parent_tensor;
+  t->lender = pln_tensor_retain(parent_tensor->lender ? parent_tensor->lender
+                                                      : parent_tensor);
   pln_tensor_release(lender);
 }
 
-pln_tensor *pln_join_tensor(const pln_join *j, pln_tensor *t) {
+pln_tensor *pln_merge_tensor(const pln_merge *j, pln_tensor *t) {
   if (t->engine != j->child)
     return t;
-  if (t->home)
-    return (pln_tensor *)(uintptr_t)t->home;
+  if (t->parent_tensor)
+    return (pln_tensor *)(uintptr_t)t->parent_tensor;
   adopt_tensor(j, t);
-  join_lender(j, t);
+  end_borrowing(j, t);
   return t;
 }
 
-static void join_tensors(const pln_join *j, pln_graph *g) {
+static void merge_tensors(const pln_merge *j, pln_graph *g) {
   for (uint32_t i = 0; i < g->n_tensors; i++) {
     pln_tensor *t = g->tensors[i];
-    pln_tensor *joined = pln_join_tensor(j, t);
-    if (joined == t)
+    pln_tensor *merged = pln_merge_tensor(j, t);
+    if (merged == t)
       continue;
-    g->tensors[i] = pln_tensor_retain(joined);
+    g->tensors[i] = pln_tensor_retain(merged);
     pln_tensor_release(t);
   }
 }
 
 /* ------------------------------------------------------------------ graphs */
 
-static void join_node(const pln_join *j, pln_node *n) {
+static void merge_node(const pln_merge *j, pln_node *n) {
   const pln_kind_info *kind = &pln_kinds[n->kind];
-  n->type = pln_joined(&j->types, n->type);
+  n->type = pln_merged_id(&j->types, n->type);
   if (kind->payload == PLN_PAYLOAD_VAR) {
-    n->data = pln_shifted(j->vars, n->data);
-    n->attrs = pln_joined(&j->symbols, n->attrs);
+    n->data = pln_merged_number(j->vars, n->data);
+    n->attrs = pln_merged_id(&j->symbols, n->attrs);
   } else if (kind->payload == PLN_PAYLOAD_SYMBOL ||
              kind->payload == PLN_PAYLOAD_HINT) {
-    n->data = pln_joined(&j->symbols, n->data);
+    n->data = pln_merged_id(&j->symbols, n->data);
   } else if (kind->payload == PLN_PAYLOAD_OP) {
-    n->data = pln_joined(&j->ops, n->data);
+    n->data = pln_merged_id(&j->ops, n->data);
   }
   if (kind->has_attrs)
-    n->attrs = pln_joined(&j->attrs, n->attrs);
+    n->attrs = pln_merged_id(&j->attrs, n->attrs);
 }
 
-static void join_scope(const pln_join *j, pln_scope_row *s) {
-  s->attrs = pln_joined(&j->attrs, s->attrs);
-  s->type_params = pln_joined(&j->types, s->type_params);
+static void merge_scope(const pln_merge *j, pln_scope_row *s) {
+  s->attrs = pln_merged_id(&j->attrs, s->attrs);
+  s->type_params = pln_merged_id(&j->types, s->type_params);
 }
 
-static void adopt_arrays(const pln_join *j, const pln_graph *g) {
+static void adopt_arrays(const pln_merge *j, const pln_graph *g) {
   const size_t sizes[] = {
       g->cap_nodes * sizeof *g->nodes,
       g->cap_operands * sizeof *g->operands,
@@ -276,41 +279,41 @@ static void adopt_arrays(const pln_join *j, const pln_graph *g) {
       sizeof *g,
   };
   for (size_t i = 0; i < PLN_COUNT(sizes); i++)
-    pln_mem_adopt(j->parent, j->child, sizes[i]);
+    pln_mem_move_account(j->parent, j->child, sizes[i]);
 }
 
 /* Digests are made of the numbers of types, which are others in the parent:
  * those that hold are made again. */
 static void forget_stale(pln_graph *g) {
   for (pln_ref i = 0; i < g->n_nodes; i++)
-    if (!pln_typed_from_holds(g, i))
+    if (!pln_type_digest_matches(g, i))
       g->typed_from[i] = PLN_TYPED_NEVER;
 }
 
 static void note_again(pln_graph *g) {
   for (pln_ref i = 0; i < g->n_nodes; i++)
     if (g->typed_from[i] >= PLN_TYPED_FIRST)
-      pln_typed_from_note(g, i);
+      pln_type_digest_record(g, i);
 }
 
-pln_graph *pln_join_graph(const pln_join *j, pln_graph *g) {
-  if (g->home) {
-    pln_graph *home = pln_graph_retain(g->home);
+pln_graph *pln_merge_graph(const pln_merge *j, pln_graph *g) {
+  if (g->parent_graph) {
+    pln_graph *parent_graph = pln_graph_retain(g->parent_graph);
     pln_graph_release(g);
-    return home;
+    return parent_graph;
   }
   if (g->engine != j->child) /* it was brought home before */
     return g;
   forget_stale(g);
   for (pln_ref i = 0; i < g->n_nodes; i++) {
-    join_node(j, &g->nodes[i]);
-    g->values[i] = pln_joined(&j->values, g->values[i]);
+    merge_node(j, &g->nodes[i]);
+    g->values[i] = pln_merged_id(&j->values, g->values[i]);
   }
   for (pln_scope s = 0; s < g->n_scopes; s++)
-    join_scope(j, &g->scopes[s]);
+    merge_scope(j, &g->scopes[s]);
   note_again(g);
   join_origins(j, g);
-  join_tensors(j, g);
+  merge_tensors(j, g);
   adopt_arrays(j, g);
   g->engine = j->parent;
   return g;

@@ -18,7 +18,7 @@ void pln_lua_push_attrs(lua_State *L, pln_lua *b, pln_attrs attrs) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.interned);
   if (lua_rawgeti(L, -1, 2 * (lua_Integer)attrs + 1) == LUA_TNIL) {
     lua_pop(L, 1);
-    *(pln_attrs *)pln_lua_box(L, PLN_LUA_ATTRS, sizeof attrs, 0) = attrs;
+    *(pln_attrs *)pln_lua_userdata(L, PLN_LUA_ATTRS, sizeof attrs, 0) = attrs;
     lua_pushvalue(L, -1);
     lua_rawseti(L, -3, 2 * (lua_Integer)attrs + 1);
   }
@@ -87,7 +87,7 @@ static void push_list(lua_State *L, pln_lua *b, pln_attrs list, int depth) {
   lua_createtable(L, (int)n, 0);
   luaL_checkstack(L, 8, "lists nest too deep");
   for (uint32_t i = 0; i < n; i++) {
-    const pln_attr *item = pln_attrs_get(b->engine, list, i);
+    const pln_attr *item = pln_attrs_at(b->engine, list, i);
     if (item->kind != PLN_ATTR_LIST)
       pln_lua_push_attr(L, b, item);
     else if (depth < MAX_DEPTH)
@@ -98,14 +98,14 @@ static void push_list(lua_State *L, pln_lua *b, pln_attrs list, int depth) {
   }
 }
 
-static pln_attrs check_box(lua_State *L, int arg) {
+static pln_attrs check_userdata(lua_State *L, int arg) {
   return *(pln_attrs *)luaL_checkudata(L, arg, PLN_LUA_ATTRS);
 }
 
 /* attrs[name] -> value or nil; attrs[i] -> the name of entry i */
 static int attrs_index(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  pln_attrs attrs = check_box(L, 1);
+  pln_lua *b = pln_lua_state_of(L);
+  pln_attrs attrs = check_userdata(L, 1);
   const pln_attr *attr = NULL;
   if (lua_type(L, 2) == LUA_TSTRING)
     attr = pln_attrs_find(b->engine, attrs, lua_tostring(L, 2));
@@ -116,21 +116,21 @@ static int attrs_index(lua_State *L) {
 }
 
 static int attrs_len(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  lua_pushinteger(L, pln_attrs_count(b->engine, check_box(L, 1)));
+  pln_lua *b = pln_lua_state_of(L);
+  lua_pushinteger(L, pln_attrs_count(b->engine, check_userdata(L, 1)));
   return 1;
 }
 
 /* The iterator of pairs: upvalue 2 is the index of the next entry. */
 static int next_attr(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  pln_attrs attrs = check_box(L, 1);
+  pln_lua *b = pln_lua_state_of(L);
+  pln_attrs attrs = check_userdata(L, 1);
   lua_Integer i = lua_tointeger(L, lua_upvalueindex(2));
   if (i >= pln_attrs_count(b->engine, attrs))
     return 0;
   lua_pushinteger(L, i + 1);
   lua_replace(L, lua_upvalueindex(2));
-  const pln_attr *attr = pln_attrs_get(b->engine, attrs, (uint32_t)i);
+  const pln_attr *attr = pln_attrs_at(b->engine, attrs, (uint32_t)i);
   pln_slice name = pln_symbol_text(b->engine, attr->name);
   lua_pushlstring(L, name.data, name.size);
   pln_lua_push_attr(L, b, attr);
@@ -138,7 +138,7 @@ static int next_attr(lua_State *L) {
 }
 
 static int attrs_pairs(lua_State *L) {
-  check_box(L, 1);
+  check_userdata(L, 1);
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_pushinteger(L, 0);
   lua_pushcclosure(L, next_attr, 2);
@@ -147,8 +147,8 @@ static int attrs_pairs(lua_State *L) {
 }
 
 static int attrs_tostring(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  pln_attrs attrs = check_box(L, 1);
+  pln_lua *b = pln_lua_state_of(L);
+  pln_attrs attrs = check_userdata(L, 1);
   pln_buffer *text = pln_lua_text(L, b);
   pln_lua_must(L, b, pln_print_attrs(b->engine, attrs, pln_buffer_write, text));
   pln_lua_text_done(L);
@@ -193,7 +193,7 @@ static pln_attr_kind schema_kind(const char *schema, const char *name) {
 /* -------------------------------------------------------------- from Lua */
 
 /* The kind of one value, by its Lua type. */
-static pln_attr_kind kind_of(lua_State *L, int index) {
+static pln_attr_kind attr_kind_of_value(lua_State *L, int index) {
   switch (lua_type(L, index)) {
   case LUA_TBOOLEAN: return PLN_ATTR_BOOL;
   case LUA_TNUMBER:
@@ -229,7 +229,7 @@ static pln_attr_kind kind_of_list(lua_State *L, int index) {
   pln_attr_kind kind = PLN_ATTR_INT;
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, index, i);
-    pln_attr_kind next = kind_of(L, -1);
+    pln_attr_kind next = attr_kind_of_value(L, -1);
     lua_pop(L, 1);
     if (i == 1 || (kind == PLN_ATTR_INT && next == PLN_ATTR_FLOAT))
       kind = next;
@@ -281,7 +281,8 @@ static pln_tensor *to_tensor(lua_State *L, int index) {
 }
 
 /* Strings and tensors stay alive through the table they are read from. */
-static void read_list(lua_State *L, pln_lua *b, int index, pln_attr *attr) {
+static void read_lua_attr_list(lua_State *L, pln_lua *b, int index,
+                               pln_attr *attr) {
   luaL_checktype(L, index, LUA_TTABLE);
   lua_Integer n = (lua_Integer)lua_rawlen(L, index);
   if (n > INT32_MAX / 16)
@@ -309,8 +310,8 @@ static pln_attrs read_dict(lua_State *L, pln_lua *b, int arg, pln_op op,
 
 static pln_attrs read_items(lua_State *L, pln_lua *b, int index, int depth);
 
-static void read_value(lua_State *L, pln_lua *b, int index, int depth,
-                       pln_attr *attr) {
+static void read_lua_attr_value(lua_State *L, pln_lua *b, int index, int depth,
+                                pln_attr *attr) {
   switch ((pln_attr_kind)attr->kind) {
   case PLN_ATTR_BOOL: attr->v.i = lua_toboolean(L, index); return;
   case PLN_ATTR_LIST: attr->v.dict = read_items(L, b, index, depth + 1); return;
@@ -328,7 +329,7 @@ static void read_value(lua_State *L, pln_lua *b, int index, int depth,
   case PLN_ATTR_STRINGS:
   case PLN_ATTR_TENSORS:
   case PLN_ATTR_TYPES:
-  case PLN_ATTR_GRAPHS: read_list(L, b, index, attr); return;
+  case PLN_ATTR_GRAPHS: read_lua_attr_list(L, b, index, attr); return;
   case PLN_ATTR_NONE:
   case PLN_ATTR_REF:
   case PLN_ATTR_BYTES:
@@ -356,7 +357,7 @@ static void round_floats(pln_attr *attr) {
 /* What kind the value at `index` is stored as when only itself tells. */
 static pln_attr_kind kind_of_value(lua_State *L, int index) {
   if (!lua_istable(L, index))
-    return kind_of(L, index);
+    return attr_kind_of_value(L, index);
   return is_dict(L, index) ? PLN_ATTR_DICT : kind_of_list(L, index);
 }
 
@@ -377,7 +378,7 @@ static pln_attrs read_items(lua_State *L, pln_lua *b, int index, int depth) {
     lua_rawgeti(L, index, i + 1);
     int value = lua_gettop(L);
     items[i] = (pln_attr){.kind = (uint8_t)kind_of_value(L, value)};
-    read_value(L, b, value, depth, &items[i]);
+    read_lua_attr_value(L, b, value, depth, &items[i]);
     while (lua_gettop(L) > anchors)
       luaL_ref(L, anchors);
   }
@@ -387,7 +388,7 @@ static pln_attrs read_items(lua_State *L, pln_lua *b, int index, int depth) {
 
 /* The value at `index` may be read as one of that kind; what a list holds is
  * another question. */
-static bool fits(lua_State *L, int index, pln_attr_kind kind) {
+static bool value_has_attr_kind(lua_State *L, int index, pln_attr_kind kind) {
   int type = lua_type(L, index);
   switch (kind) {
   case PLN_ATTR_INT:
@@ -421,7 +422,7 @@ static bool elements_fit(lua_State *L, int index, pln_attr_kind kind) {
   bool all = true;
   for (lua_Integer i = 1; i <= n && all; i++) {
     lua_rawgeti(L, index, i);
-    all = fits(L, -1, one);
+    all = value_has_attr_kind(L, -1, one);
     lua_pop(L, 1);
   }
   return all;
@@ -445,15 +446,15 @@ static pln_attr_kind own_kind(lua_State *L, pln_lua *b, pln_op op,
   if (!kind)
     pln_lua_must(L, b, pln_attr_unknown(b->engine, op, name));
   make_list(L, index, kind);
-  if (!fits(L, index, kind) || !elements_fit(L, index, kind))
+  if (!value_has_attr_kind(L, index, kind) || !elements_fit(L, index, kind))
     pln_lua_error(L, PLN_ERR_TYPE, "attribute '%s' takes %s", name.data,
                   pln_attr_wanted(b->engine, op, name));
   return kind;
 }
 
 /* The entry of the key at -2 and the value at -1, which stay. */
-static void read_entry(lua_State *L, pln_lua *b, pln_op op, int depth,
-                       pln_attr *attr) {
+static void read_lua_attr_entry(lua_State *L, pln_lua *b, pln_op op, int depth,
+                                pln_attr *attr) {
   int value = lua_gettop(L);
   if (lua_type(L, value - 1) != LUA_TSTRING)
     luaL_error(L, "names of attributes are strings, got a %s",
@@ -464,7 +465,7 @@ static void read_entry(lua_State *L, pln_lua *b, pln_op op, int depth,
     kind = kind_of_value(L, value);
   *attr = (pln_attr){.kind = (uint8_t)kind};
   pln_lua_must(L, b, pln_symbol_intern(b->engine, name, &attr->name));
-  read_value(L, b, value, depth, attr);
+  read_lua_attr_value(L, b, value, depth, attr);
   if (op)
     round_floats(attr);
 }
@@ -485,7 +486,7 @@ static pln_attrs read_dict(lua_State *L, pln_lua *b, int arg, pln_op op,
   if (lua_isnoneornil(L, arg))
     return 0;
   if (lua_isuserdata(L, arg))
-    return check_box(L, arg);
+    return check_userdata(L, arg);
   luaL_checktype(L, arg, LUA_TTABLE);
   uint32_t n = (uint32_t)count_entries(L, arg), i = 0;
   if (n > 10000)
@@ -496,7 +497,7 @@ static pln_attrs read_dict(lua_State *L, pln_lua *b, int arg, pln_op op,
   int anchors = lua_gettop(L);
   for (lua_pushnil(L); lua_next(L, arg) && i < n; i++) {
     int top = lua_gettop(L);
-    read_entry(L, b, op, depth, &entries[i]);
+    read_lua_attr_entry(L, b, op, depth, &entries[i]);
     for (int kept = lua_gettop(L); kept > top; kept--)
       luaL_ref(L, anchors);
     lua_pop(L, 1);
@@ -515,7 +516,7 @@ static bool says_relay(lua_State *L, pln_lua *b, int arg, pln_op op) {
   bool relay = false;
   for (lua_pushnil(L); lua_istable(L, arg) && lua_next(L, arg); lua_pop(L, 1))
     relay |= lua_type(L, -2) == LUA_TSTRING &&
-             pln_relay_says(b->engine, op, to_slice(L, -2));
+             pln_relay_only_attr(b->engine, op, to_slice(L, -2));
   return relay;
 }
 
@@ -536,7 +537,7 @@ pln_attrs pln_lua_check_op_attrs(lua_State *L, pln_lua *b, int arg, pln_op op,
 
 /* attrs(table) -> Attrs */
 static int core_attrs(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_push_attrs(L, b, pln_lua_check_attrs(L, b, 1));
   return 1;
 }

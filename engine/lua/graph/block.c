@@ -62,14 +62,14 @@ static pln_scope sealed_scope_of(const pln_graph *g, pln_ref node) {
   return low;
 }
 
-static bool has_lets(pln_lua_graph *box) {
-  if (box->lets == 0) {
-    box->lets = 1;
-    for (pln_ref i = 0; i < pln_graph_size(box->graph); i++)
-      if (pln_node_kind(box->graph, i) == PLN_LET)
-        box->lets = 2;
+static bool has_lets(pln_lua_graph *slot) {
+  if (slot->lets == 0) {
+    slot->lets = 1;
+    for (pln_ref i = 0; i < pln_graph_size(slot->graph); i++)
+      if (pln_node_kind(slot->graph, i) == PLN_LET)
+        slot->lets = 2;
   }
-  return box->lets == 2;
+  return slot->lets == 2;
 }
 
 /* ----------------------------------------------------- while it is rewritten
@@ -89,7 +89,7 @@ static pln_ref next_built_let(const pln_builder *b, pln_scope scope,
   const pln_graph *g = b->graph;
   pln_ref end = g->scopes[scope].end;
   for (pln_ref i = from ? from : g->scopes[scope].begin; i < end; i++)
-    if (g->nodes[i].kind == PLN_LET && b->home[i] == scope &&
+    if (g->nodes[i].kind == PLN_LET && b->node_scope[i] == scope &&
         !(g->nodes[i].flags & PLN_NODE_DROPPED))
       return i;
   return PLN_NONE;
@@ -107,47 +107,47 @@ static pln_ref next_rewritten(const pln_rewrite *rw, const pln_graph *g,
 /* -------------------------------------------------------------------- blocks
  */
 
-pln_scope pln_lua_scope_of(const pln_lua_graph *box, const pln_graph *g,
+pln_scope pln_lua_scope_of(const pln_lua_graph *slot, const pln_graph *g,
                            pln_ref node) {
   if (g->sealed)
     return sealed_scope_of(g, node);
-  return (box->rewrite ? box->rewrite->b : box->builder)->home[node];
+  return (slot->rewrite ? slot->rewrite->b : slot->builder)->node_scope[node];
 }
 
-bool pln_lua_block_ended(const pln_lua_graph *box, const pln_graph *g,
+bool pln_lua_block_ended(const pln_lua_graph *slot, const pln_graph *g,
                          pln_scope scope) {
   return scope < pln_graph_n_scopes(g) &&
          pln_scope_result(g, scope) != PLN_NONE &&
-         !(box->rewrite && is_open(box->rewrite, scope));
+         !(slot->rewrite && is_open(slot->rewrite, scope));
 }
 
-static pln_ref first_let(pln_lua_graph *box, const pln_graph *g,
+static pln_ref first_let(pln_lua_graph *slot, const pln_graph *g,
                          pln_scope scope, pln_ref from) {
-  if (box->kind == PLN_LUA_SEALED)
-    return has_lets(box) ? next_let(g, scope, from) : PLN_NONE;
-  if (box->rewrite)
-    return next_rewritten(box->rewrite, g, scope, from);
+  if (slot->kind == PLN_LUA_SEALED)
+    return has_lets(slot) ? next_let(g, scope, from) : PLN_NONE;
+  if (slot->rewrite)
+    return next_rewritten(slot->rewrite, g, scope, from);
   /* Floating: a block's one Let, or none. */
   pln_ref let = from == 0 ? pln_scope_begin(g, scope) : PLN_NONE;
   return let < pln_graph_size(g) && pln_node_kind(g, let) == PLN_LET ? let
                                                                      : PLN_NONE;
 }
 
-pln_ref pln_lua_block_value(pln_lua_graph *box, const pln_graph *g,
+pln_ref pln_lua_block_value(pln_lua_graph *slot, const pln_graph *g,
                             pln_scope scope, pln_ref from) {
-  pln_ref let = first_let(box, g, scope, from);
+  pln_ref let = first_let(slot, g, scope, from);
   return let == PLN_NONE ? pln_scope_result(g, scope) : let;
 }
 
-uint32_t pln_lua_let_chain(pln_lua_graph *box, const pln_graph *g, pln_ref let,
+uint32_t pln_lua_let_chain(pln_lua_graph *slot, const pln_graph *g, pln_ref let,
                            pln_ref *out) {
-  pln_scope scope = pln_lua_scope_of(box, g, let);
+  pln_scope scope = pln_lua_scope_of(slot, g, let);
   uint32_t n = 0;
   while (let != PLN_NONE) {
     if (out)
       out[n] = let;
     n++;
-    let = first_let(box, g, scope, let + 1);
+    let = first_let(slot, g, scope, let + 1);
   }
   if (out)
     out[n] = pln_scope_result(g, scope);

@@ -16,27 +16,27 @@
 #define BUILDER "perilune.Builder"
 
 /* User value 1: the graph's box. */
-typedef struct builder_box {
+typedef struct builder_userdata {
   pln_lua_graph *graph;
-} builder_box;
+} builder_userdata;
 
 /* builder() -> Builder */
 static int core_builder(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  builder_box *box = pln_lua_box(L, BUILDER, sizeof *box, 1);
+  pln_lua *b = pln_lua_state_of(L);
+  builder_userdata *slot = pln_lua_userdata(L, BUILDER, sizeof *slot, 1);
   pln_lua_graph *graph = pln_lua_new_graph(L, b, PLN_LUA_SCOPED);
   lua_setiuservalue(L, -2, 1);
-  box->graph = graph;
+  slot->graph = graph;
   return 1;
 }
 
 /* The graph of the Builder at 1, which is not spent. */
 static pln_lua_graph *check_builder(lua_State *L) {
-  builder_box *box = luaL_checkudata(L, 1, BUILDER);
-  luaL_argcheck(L, box->graph && box->graph->builder, 1,
+  builder_userdata *slot = luaL_checkudata(L, 1, BUILDER);
+  luaL_argcheck(L, slot->graph && slot->graph->builder, 1,
                 "the builder is spent: it has been sealed");
-  pln_lua_take_line(L, box->graph->state, box->graph->builder);
-  return box->graph;
+  pln_lua_set_source_line(L, slot->graph->state, slot->graph->builder);
+  return slot->graph;
 }
 
 /* The builder of that graph, for what was read from arguments behind
@@ -48,7 +48,7 @@ static pln_builder *still_open(lua_State *L, const pln_lua_graph *graph) {
 }
 
 /* Replaces the stack by the handle of a node of the Builder at 1. */
-static int push(lua_State *L, pln_ref ref) {
+static int push_built_node(lua_State *L, pln_ref ref) {
   lua_getiuservalue(L, 1, 1);
   pln_lua_push_node(L, -1, ref);
   return 1;
@@ -64,7 +64,7 @@ static pln_scope check_scope(lua_State *L, int arg) {
 
 /* b:open() -> the number of a new scope inside the innermost open one */
 static int builder_open(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_scope scope;
   pln_lua_must(L, b, pln_build_open(check_builder(L)->builder, &scope));
   lua_pushinteger(L, scope);
@@ -73,19 +73,19 @@ static int builder_open(lua_State *L) {
 
 /* b:param(name [, type]) -> a parameter of the innermost open scope */
 static int builder_param(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
   pln_ref ref;
   pln_symbol name = pln_lua_check_symbol(L, b, 2);
   pln_type type = lua_isnoneornil(L, 3) ? 0 : pln_lua_check_type(L, b, 3);
   pln_lua_must(L, b,
                pln_build_param(still_open(L, graph), name, type, 0, &ref));
-  return push(L, ref);
+  return push_built_node(L, ref);
 }
 
 /* b:finish(scope, result [, attrs]): closes the innermost scope */
 static int builder_finish(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
   pln_scope scope = check_scope(L, 2);
   lua_settop(L, 4);
@@ -97,7 +97,7 @@ static int builder_finish(lua_State *L) {
 
 /* b:at(scope): the next nodes go there; nil: to the innermost again */
 static int builder_at(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
   pln_scope scope = lua_isnoneornil(L, 2) ? PLN_NONE : check_scope(L, 2);
   pln_lua_must(L, b, pln_build_in(still_open(L, graph), scope));
@@ -108,7 +108,7 @@ static int builder_at(lua_State *L) {
 
 /* b:func(scope [, ret_type [, attrs]]) -> Function of an ended scope */
 static int builder_func(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
   pln_scope scope = check_scope(L, 2);
   pln_ref ref;
@@ -117,12 +117,12 @@ static int builder_func(lua_State *L) {
   pln_attrs attrs = pln_lua_check_attrs(L, b, 4);
   pln_lua_must(
       L, b, pln_build_function(still_open(L, graph), scope, attrs, ret, &ref));
-  return push(L, ref);
+  return push_built_node(L, ref);
 }
 
 /* b:if_(cond, then_scope, else_scope [, attrs [, n_results]]) -> If */
 static int builder_if(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
   pln_scope yes = check_scope(L, 3), no = check_scope(L, 4);
   lua_Integer results = luaL_optinteger(L, 6, 0);
@@ -134,34 +134,34 @@ static int builder_if(lua_State *L) {
   pln_lua_must(L, b,
                pln_build_if(still_open(L, graph), cond, yes, no, attrs,
                             (uint32_t)results, &ref));
-  return push(L, ref);
+  return push_built_node(L, ref);
 }
 
 /* b:let_block(scope) -> LetBlock */
 static int builder_let_block(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
   pln_ref ref;
   pln_lua_must(
       L, b, pln_build_let_block(still_open(L, graph), check_scope(L, 2), &ref));
-  return push(L, ref);
+  return push_built_node(L, ref);
 }
 
 /* b:let(var, value) -> Let in the innermost open scope */
 static int builder_let(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
   pln_ref ref;
   luaL_checkany(L, 3);
   pln_ref var = pln_lua_operand(L, b, graph, 2, PLN_DTYPE_NONE);
   pln_ref value = pln_lua_operand(L, b, graph, 3, pln_lua_dtype_of(L, 2, 2));
   pln_lua_must(L, b, pln_build_let(still_open(L, graph), var, value, &ref));
-  return push(L, ref);
+  return push_built_node(L, ref);
 }
 
 /* b:loop(min, extent, scope) -> For, at the loop level */
 static int builder_loop(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
   pln_scope scope = check_scope(L, 4);
   pln_ref ref;
@@ -169,35 +169,35 @@ static int builder_loop(lua_State *L) {
   pln_ref extent = pln_lua_operand(L, b, graph, 3, PLN_DTYPE_NONE);
   pln_lua_must(L, b,
                pln_build_for(still_open(L, graph), min, extent, scope, &ref));
-  return push(L, ref);
+  return push_built_node(L, ref);
 }
 
 /* -------------------------------------------------------------- annotations */
 
 /* b:var(name [, type]) -> Var that a let of this builder will bind */
 static int builder_var(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
   pln_ref ref;
   pln_symbol name = pln_lua_check_symbol(L, b, 2);
   pln_type type = lua_isnoneornil(L, 3) ? 0 : pln_lua_check_type(L, b, 3);
   pln_lua_must(L, b, pln_build_var(still_open(L, graph), name, type, 0, &ref));
-  return push(L, ref);
+  return push_built_node(L, ref);
 }
 
 /* b:keep(node): stays though nothing uses it, until DeadCodeElimination */
 static int builder_keep(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
   luaL_checkany(L, 2);
   pln_ref node = pln_lua_operand(L, b, graph, 2, PLN_DTYPE_NONE);
-  pln_build_keep(still_open(L, graph), node);
+  pln_build_extra_root(still_open(L, graph), node);
   return 0;
 }
 
 /* b:name(node, name): a hint for printing and export */
 static int builder_name(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
   pln_symbol name;
   pln_slice text;
@@ -220,11 +220,11 @@ static void check_callable(lua_State *L, int arg) {
 
 /* b:run(f, ...) -> what f gives; constructors inside append to the builder */
 static int builder_run(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L), *target = b->target;
   check_callable(L, 2);
   lua_getiuservalue(L, 1, 1);
-  pln_lua_keep(L, &pln_lua_key.anchors, graph);
+  pln_lua_registry_set(L, &pln_lua_key.anchors, graph);
   b->target = graph;
   int status = lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, 0);
   b->target = target;
@@ -234,7 +234,7 @@ static int builder_run(lua_State *L) {
 
 /* b:seal(root) -> the node in a sealed graph; the builder is spent */
 static int builder_seal(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_graph *graph = check_builder(L);
   luaL_checkany(L, 2);
   luaL_argcheck(L, b->target != graph, 1, "the builder is running");

@@ -17,15 +17,15 @@ static pln_lua_graph *push_grown(lua_State *L, pln_lua *b) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.floating);
   lua_rawgeti(L, -1, 1);
   lua_remove(L, -2);
-  pln_lua_graph *box = lua_touserdata(L, -1);
-  if (!box || !box->builder)
+  pln_lua_graph *slot = lua_touserdata(L, -1);
+  if (!slot || !slot->builder)
     return NULL;
-  const pln_graph *g = box->builder->graph;
-  if (g->n_nodes < FEWEST || g->n_nodes < box->compact_at || g->refs > 1)
+  const pln_graph *g = slot->builder->graph;
+  if (g->n_nodes < FEWEST || g->n_nodes < slot->compact_at || g->refs > 1)
     return NULL;
   bool main = lua_pushthread(L);
   lua_pop(L, 1);
-  return main && !b->rewriting && !pln_lua_is_nested(L) ? box : NULL;
+  return main && !b->rewriting && !pln_lua_is_nested(L) ? slot : NULL;
 }
 
 /* The nodes of the handles in the table at `handles`, in new memory.
@@ -42,7 +42,7 @@ static pln_ref *push_roots(lua_State *L, int handles, uint32_t *n) {
 }
 
 /* The table at `from` by new numbers.  [-0, +1] */
-static void push_moved(lua_State *L, int from, const pln_ref *map) {
+static void push_renumbered(lua_State *L, int from, const pln_ref *map) {
   pln_lua_new_weak(L);
   int to = lua_gettop(L);
   for (lua_pushnil(L); lua_next(L, from); lua_pop(L, 1)) {
@@ -63,9 +63,9 @@ static void renumber(lua_State *L, int handles, const pln_ref *map) {
 
 /* compact(box, compaction): from its last step on nothing can fail. */
 static int compact(lua_State *L) {
-  pln_lua_graph *box = lua_touserdata(L, 1);
+  pln_lua_graph *slot = lua_touserdata(L, 1);
   pln_compaction *c = lua_touserdata(L, 2);
-  uint32_t n, n_tensors = box->builder->graph->n_tensors;
+  uint32_t n, n_tensors = slot->builder->graph->n_tensors;
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   lua_getiuservalue(L, 1, 1);
   lua_getiuservalue(L, 1, 2);
@@ -74,9 +74,10 @@ static int compact(lua_State *L) {
   uint32_t *tensors =
       lua_newuserdatauv(L, ((size_t)n_tensors + 1) * sizeof *tensors, 0);
   memset(tensors, 0, ((size_t)n_tensors + 1) * sizeof *tensors);
-  pln_lua_must(L, box->state, pln_compaction_begin(c, box->builder, n, roots));
-  push_moved(L, handles, c->map);
-  push_moved(L, sealed, c->map);
+  pln_lua_must(L, slot->state,
+               pln_compaction_begin(c, slot->builder, n, roots));
+  push_renumbered(L, handles, c->map);
+  push_renumbered(L, sealed, c->map);
   pln_compaction_apply(c, tensors);
   renumber(L, handles, c->map);
   lua_setiuservalue(L, 1, 2);
@@ -100,15 +101,15 @@ static int compact_undisturbed(lua_State *L, pln_compaction *c) {
 void pln_lua_compact(lua_State *L, pln_lua *b) {
   if (b->depth > 0 || b->target || !lua_checkstack(L, LUA_MINSTACK))
     return;
-  pln_lua_graph *box = push_grown(L, b);
-  if (box) {
+  pln_lua_graph *slot = push_grown(L, b);
+  if (slot) {
     lua_gc(L, LUA_GCCOLLECT);
     pln_compaction c = {0};
     if (compact_undisturbed(L, &c) != LUA_OK)
       lua_pop(L, 1); /* without memory it stays as large as it is */
     if (c.b)
       pln_compaction_end(&c);
-    box->compact_at = 2 * box->builder->graph->n_nodes;
+    slot->compact_at = 2 * slot->builder->graph->n_nodes;
   }
   lua_pop(L, 1);
 }

@@ -13,7 +13,7 @@
 
 /* Operands from the stack slots first .. last, in scratch memory.
  * [-0, +1] */
-static pln_ref *operands(const pln_making *m, int first, int last) {
+static pln_ref *operands(const pln_lua_construction *m, int first, int last) {
   pln_dtype dtype = pln_lua_dtype_of(m->L, first, last);
   size_t n = last >= first ? (size_t)(last - first + 1) : 0;
   pln_ref *refs = lua_newuserdatauv(m->L, (n + 1) * sizeof *refs, 0);
@@ -71,7 +71,7 @@ static pln_attrs take_attrs(lua_State *L, pln_lua *b, pln_op op,
 }
 
 /* Replaces lists of operands among the arguments by their elements. */
-static void spread(lua_State *L, int first) {
+static void expand_argument_table(lua_State *L, int first) {
   for (int i = first; i <= lua_gettop(L); i++) {
     if (!is_operand_list(L, i))
       continue;
@@ -93,7 +93,7 @@ static void spread(lua_State *L, int first) {
 
 /* op(args... [, attrs]) -> the call's node */
 static int op_call(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_op op = pln_lua_check_op(L, b, 1);
   pln_attrs attrs = 0;
   uint32_t n_results = 0;
@@ -102,84 +102,92 @@ static int op_call(lua_State *L) {
   pln_lua_must(L, b, pln_relay_expect(b->engine, op, attrs));
   while (lua_gettop(L) > 1 && lua_isnil(L, -1))
     lua_pop(L, 1);
-  spread(L, 2);
+  expand_argument_table(L, 2);
   int last = lua_gettop(L);
   luaL_checkstack(L, 16, NULL);
-  pln_making m = pln_lua_make(L, b);
+  pln_lua_construction m = pln_lua_begin_construction(L, b);
   pln_ref *args = operands(&m, 2, last);
-  return pln_lua_give(&m, pln_build_call(pln_lua_into(&m), op, attrs, n_results,
-                                         (uint32_t)(last - 1), args, &m.ref));
+  return pln_lua_finish_construction(
+      &m, pln_build_call(pln_lua_construction_builder(&m), op, attrs, n_results,
+                         (uint32_t)(last - 1), args, &m.ref));
 }
 
 /* ------------------------------------------------------------------ leaves */
 
 /* var(name [, type]) -> Var of a new identity */
 static int core_var(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_symbol name = pln_lua_check_symbol(L, b, 1);
   pln_type type = lua_isnoneornil(L, 2) ? 0 : pln_lua_check_type(L, b, 2);
-  pln_making m = pln_lua_make_free(L, b);
-  return pln_lua_give(&m,
-                      pln_build_var(pln_lua_into(&m), name, type, 0, &m.ref));
+  pln_lua_construction m = pln_lua_begin_floating_construction(L, b);
+  return pln_lua_finish_construction(
+      &m,
+      pln_build_var(pln_lua_construction_builder(&m), name, type, 0, &m.ref));
 }
 
 /* constant(value [, dtype]) -> Constant of a tensor, number or table */
 static int core_constant(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   luaL_checkany(L, 1);
   pln_dtype dtype = pln_lua_check_dtype(L, 2, PLN_DTYPE_NONE);
-  pln_making m = pln_lua_make(L, b);
+  pln_lua_construction m = pln_lua_begin_construction(L, b);
   pln_tensor *tensor = pln_lua_to_tensor(L, b, 1, dtype);
-  return pln_lua_give(&m, pln_build_constant(pln_lua_into(&m), tensor, &m.ref));
+  return pln_lua_finish_construction(
+      &m, pln_build_constant(pln_lua_construction_builder(&m), tensor, &m.ref));
 }
 
 /* absent() -> the operand that ONNX leaves out */
 static int core_absent(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  pln_making m = pln_lua_make(L, b);
-  return pln_lua_give(&m, pln_build_absent(pln_lua_into(&m), &m.ref));
+  pln_lua *b = pln_lua_state_of(L);
+  pln_lua_construction m = pln_lua_begin_construction(L, b);
+  return pln_lua_finish_construction(
+      &m, pln_build_absent(pln_lua_construction_builder(&m), &m.ref));
 }
 
 /* global_var(name [, type]) -> GlobalVar */
 static int core_global_var(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_symbol name = pln_lua_check_symbol(L, b, 1);
   pln_type type = lua_isnoneornil(L, 2) ? 0 : pln_lua_check_type(L, b, 2);
-  pln_making m = pln_lua_make(L, b);
-  return pln_lua_give(
-      &m, pln_build_global_var(pln_lua_into(&m), name, type, &m.ref));
+  pln_lua_construction m = pln_lua_begin_construction(L, b);
+  return pln_lua_finish_construction(
+      &m, pln_build_global_var(pln_lua_construction_builder(&m), name, type,
+                               &m.ref));
 }
 
 /* op_value(op) -> Op as a node, to be passed to functions */
 static int core_op_value(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_op op = pln_lua_check_op(L, b, 1);
-  pln_making m = pln_lua_make(L, b);
-  return pln_lua_give(&m, pln_build_op(pln_lua_into(&m), op, &m.ref));
+  pln_lua_construction m = pln_lua_begin_construction(L, b);
+  return pln_lua_finish_construction(
+      &m, pln_build_op(pln_lua_construction_builder(&m), op, &m.ref));
 }
 
 /* ------------------------------------------------------------- expressions */
 
 /* tuple(list) -> Tuple */
 static int core_tuple(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   uint32_t n;
   lua_settop(L, 1);
-  pln_making m = pln_lua_make(L, b);
+  pln_lua_construction m = pln_lua_begin_construction(L, b);
   pln_ref *fields = pln_lua_parts(&m, 1, &n);
-  return pln_lua_give(&m, pln_build_tuple(pln_lua_into(&m), n, fields, &m.ref));
+  return pln_lua_finish_construction(
+      &m, pln_build_tuple(pln_lua_construction_builder(&m), n, fields, &m.ref));
 }
 
 /* get(tuple, index) -> TupleGetItem; the index counts from 0, as in Relay */
 static int core_get(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   lua_Integer index = luaL_checkinteger(L, 2);
   luaL_argcheck(L, index >= 0 && index <= UINT16_MAX, 2, "index out of range");
   lua_settop(L, 2);
-  pln_making m = pln_lua_make(L, b);
+  pln_lua_construction m = pln_lua_begin_construction(L, b);
   pln_ref tuple = pln_lua_part(&m, 1, PLN_DTYPE_NONE);
-  return pln_lua_give(
-      &m, pln_build_get(pln_lua_into(&m), tuple, (uint32_t)index, &m.ref));
+  return pln_lua_finish_construction(
+      &m, pln_build_tuple_get_item(pln_lua_construction_builder(&m), tuple,
+                                   (uint32_t)index, &m.ref));
 }
 
 /* Types from the list at `arg` (nil: none), in scratch memory.  [-0, +1] */
@@ -199,7 +207,7 @@ static pln_type *list_types(lua_State *L, pln_lua *b, int arg, uint32_t *n) {
 /* apply(callee, args [, attrs [, n_results [, type_args]]]) -> Call of an
  * expression */
 static int core_apply(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   uint32_t n, n_types;
   lua_Integer results = luaL_optinteger(L, 4, 0);
   luaL_argcheck(L, results >= 0 && results <= UINT16_MAX, 4, "out of range");
@@ -208,12 +216,12 @@ static int core_apply(lua_State *L) {
   lua_replace(L, 5);
   pln_attrs attrs = pln_lua_check_attrs(L, b, 3);
   lua_settop(L, 5);
-  pln_making m = pln_lua_make(L, b);
+  pln_lua_construction m = pln_lua_begin_construction(L, b);
   pln_ref callee = pln_lua_part(&m, 1, PLN_DTYPE_NONE);
   pln_ref *args = pln_lua_parts(&m, 2, &n);
-  return pln_lua_give(&m, pln_build_apply_at(pln_lua_into(&m), callee, n_types,
-                                             types, attrs, (uint32_t)results, n,
-                                             args, &m.ref));
+  return pln_lua_finish_construction(
+      &m, pln_build_apply_at(pln_lua_construction_builder(&m), callee, n_types,
+                             types, attrs, (uint32_t)results, n, args, &m.ref));
 }
 
 typedef pln_status (*build_1)(pln_builder *b, pln_ref x, pln_ref *out);
@@ -221,23 +229,25 @@ typedef pln_status (*build_2)(pln_builder *b, pln_ref x, pln_ref y,
                               pln_ref *out);
 
 static int build_unary(lua_State *L, build_1 build) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   luaL_checkany(L, 1);
   lua_settop(L, 1);
-  pln_making m = pln_lua_make(L, b);
+  pln_lua_construction m = pln_lua_begin_construction(L, b);
   pln_ref x = pln_lua_part(&m, 1, PLN_DTYPE_NONE);
-  return pln_lua_give(&m, build(pln_lua_into(&m), x, &m.ref));
+  return pln_lua_finish_construction(
+      &m, build(pln_lua_construction_builder(&m), x, &m.ref));
 }
 
 static int build_binary(lua_State *L, build_2 build) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   luaL_checkany(L, 2);
   lua_settop(L, 2);
   pln_dtype dtype = pln_lua_dtype_of(L, 1, 2);
-  pln_making m = pln_lua_make(L, b);
+  pln_lua_construction m = pln_lua_begin_construction(L, b);
   pln_ref x = pln_lua_part(&m, 1, dtype);
   pln_ref y = pln_lua_part(&m, 2, dtype);
-  return pln_lua_give(&m, build(pln_lua_into(&m), x, y, &m.ref));
+  return pln_lua_finish_construction(
+      &m, build(pln_lua_construction_builder(&m), x, y, &m.ref));
 }
 
 /* ref_create(value), ref_read(ref), ref_write(ref, value) */
@@ -257,7 +267,7 @@ static int core_ref_write(lua_State *L) {
 
 /* func(params, body [, ret_type [, attrs [, type_params]]]) -> Function */
 static int core_func(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   uint32_t n, n_vars;
   luaL_checkany(L, 2);
   lua_settop(L, 5);
@@ -266,60 +276,64 @@ static int core_func(lua_State *L) {
   lua_replace(L, 5);
   pln_attrs attrs = pln_lua_check_attrs(L, b, 4);
   lua_settop(L, 5);
-  pln_making m = pln_lua_make_free(L, b);
+  pln_lua_construction m = pln_lua_begin_floating_construction(L, b);
   pln_ref *params = pln_lua_parts(&m, 1, &n);
   pln_ref body = pln_lua_part(&m, 2, PLN_DTYPE_NONE);
-  pln_builder *into = pln_lua_into(&m);
+  pln_builder *into = pln_lua_construction_builder(&m);
   pln_lua_must(L, b, pln_build_bind(into, n, params, body, attrs, ret, &m.ref));
-  return pln_lua_give(
+  return pln_lua_finish_construction(
       &m, n_vars == 0 ? PLN_OK : pln_build_generic(into, m.ref, n_vars, vars));
 }
 
 /* if_(cond, then_value, else_value) -> If */
 static int core_if(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   luaL_checkany(L, 3);
   lua_settop(L, 3);
   pln_dtype dtype = pln_lua_dtype_of(L, 2, 3);
-  pln_making m = pln_lua_make_free(L, b);
+  pln_lua_construction m = pln_lua_begin_floating_construction(L, b);
   pln_ref cond = pln_lua_part(&m, 1, PLN_BOOL);
   pln_ref yes = pln_lua_part(&m, 2, dtype);
   pln_ref no = pln_lua_part(&m, 3, dtype);
-  return pln_lua_give(
-      &m, pln_build_free_if(pln_lua_into(&m), cond, yes, no, &m.ref));
+  return pln_lua_finish_construction(
+      &m, pln_build_floating_if(pln_lua_construction_builder(&m), cond, yes, no,
+                                &m.ref));
 }
 
 /* let(var, value, body) -> an expression: the block of that Let */
 static int core_let(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   luaL_checkany(L, 3);
   lua_settop(L, 3);
-  pln_making m = pln_lua_make_free(L, b);
+  pln_lua_construction m = pln_lua_begin_floating_construction(L, b);
   pln_ref var = pln_lua_part(&m, 1, PLN_DTYPE_NONE);
   pln_dtype dtype = pln_lua_dtype_of(L, 1, 1);
   pln_ref value = pln_lua_part(&m, 2, dtype);
   pln_ref body = pln_lua_part(&m, 3, PLN_DTYPE_NONE);
-  return pln_lua_give(
-      &m, pln_build_free_let(pln_lua_into(&m), var, value, body, &m.ref));
+  return pln_lua_finish_construction(
+      &m, pln_build_floating_let(pln_lua_construction_builder(&m), var, value,
+                                 body, &m.ref));
 }
 
 /* ---------------------------------------------------------------- patterns */
 
 /* constructor(name [, type]) -> Constructor */
 static int core_constructor(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_symbol name = pln_lua_check_symbol(L, b, 1);
   pln_type type = lua_isnoneornil(L, 2) ? 0 : pln_lua_check_type(L, b, 2);
-  pln_making m = pln_lua_make(L, b);
-  return pln_lua_give(
-      &m, pln_build_constructor(pln_lua_into(&m), name, type, &m.ref));
+  pln_lua_construction m = pln_lua_begin_construction(L, b);
+  return pln_lua_finish_construction(
+      &m, pln_build_constructor(pln_lua_construction_builder(&m), name, type,
+                                &m.ref));
 }
 
 /* pattern_wildcard() -> PatternWildcard */
 static int core_pattern_wildcard(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  pln_making m = pln_lua_make(L, b);
-  return pln_lua_give(&m, pln_build_pattern_wildcard(pln_lua_into(&m), &m.ref));
+  pln_lua *b = pln_lua_state_of(L);
+  pln_lua_construction m = pln_lua_begin_construction(L, b);
+  return pln_lua_finish_construction(
+      &m, pln_build_pattern_wildcard(pln_lua_construction_builder(&m), &m.ref));
 }
 
 /* pattern_var(var) -> PatternVar */
@@ -329,40 +343,43 @@ static int core_pattern_var(lua_State *L) {
 
 /* pattern_constructor(name, patterns) -> PatternConstructor */
 static int core_pattern_constructor(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   uint32_t n;
   pln_symbol name = pln_lua_check_symbol(L, b, 1);
   lua_settop(L, 2);
-  pln_making m = pln_lua_make(L, b);
+  pln_lua_construction m = pln_lua_begin_construction(L, b);
   pln_ref *patterns = pln_lua_parts(&m, 2, &n);
-  return pln_lua_give(&m, pln_build_pattern_constructor(pln_lua_into(&m), name,
-                                                        n, patterns, &m.ref));
+  return pln_lua_finish_construction(
+      &m, pln_build_pattern_constructor(pln_lua_construction_builder(&m), name,
+                                        n, patterns, &m.ref));
 }
 
 /* pattern_tuple(patterns) -> PatternTuple */
 static int core_pattern_tuple(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   uint32_t n;
   lua_settop(L, 1);
-  pln_making m = pln_lua_make(L, b);
+  pln_lua_construction m = pln_lua_begin_construction(L, b);
   pln_ref *patterns = pln_lua_parts(&m, 1, &n);
-  return pln_lua_give(
-      &m, pln_build_pattern_tuple(pln_lua_into(&m), n, patterns, &m.ref));
+  return pln_lua_finish_construction(
+      &m, pln_build_pattern_tuple(pln_lua_construction_builder(&m), n, patterns,
+                                  &m.ref));
 }
 
 /* match(data, patterns, bodies, complete) -> Match */
 static int core_match(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   uint32_t n, n_bodies;
   lua_settop(L, 4);
   bool complete = lua_toboolean(L, 4);
-  pln_making m = pln_lua_make_free(L, b);
+  pln_lua_construction m = pln_lua_begin_floating_construction(L, b);
   pln_ref data = pln_lua_part(&m, 1, PLN_DTYPE_NONE);
   pln_ref *patterns = pln_lua_parts(&m, 2, &n);
   pln_ref *bodies = pln_lua_parts(&m, 3, &n_bodies);
   luaL_argcheck(L, n == n_bodies, 3, "one body a pattern expected");
-  return pln_lua_give(&m, pln_build_free_match(pln_lua_into(&m), data, complete,
-                                               n, patterns, bodies, &m.ref));
+  return pln_lua_finish_construction(
+      &m, pln_build_floating_match(pln_lua_construction_builder(&m), data,
+                                   complete, n, patterns, bodies, &m.ref));
 }
 
 static const luaL_Reg functions[] = {

@@ -6,9 +6,9 @@
 /* dominators(node) -> { [node] = its dominator } of the graph it roots; nodes
  * that nothing dominates are left out */
 static int dominators(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const pln_graph *g = pln_lua_push_rooted(L, b, 1)->graph;
-  int box = lua_gettop(L);
+  int slot = lua_gettop(L);
   uint32_t n = pln_graph_size(g);
   pln_ref *tree = lua_newuserdatauv(L, n * sizeof *tree, 0);
   pln_lua_must(L, b, pln_graph_dominators(g, tree));
@@ -16,8 +16,8 @@ static int dominators(lua_State *L) {
   for (pln_ref i = 0; i < n; i++) {
     if (tree[i] == PLN_NONE)
       continue;
-    pln_lua_push_node(L, box, i);
-    pln_lua_push_node(L, box, tree[i]);
+    pln_lua_push_node(L, slot, i);
+    pln_lua_push_node(L, slot, tree[i]);
     lua_rawset(L, -3);
   }
   return 1;
@@ -25,15 +25,15 @@ static int dominators(lua_State *L) {
 
 /* basic_blocks(node) -> true, or false and a node that several blocks need */
 static int basic_blocks(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_ref node;
   const pln_graph *g = pln_lua_push_rooted(L, b, 1)->graph;
-  int box = lua_gettop(L);
+  int slot = lua_gettop(L);
   pln_lua_must(L, b, pln_graph_basic_blocks(g, &node));
   lua_pushboolean(L, node == PLN_NONE);
   if (node == PLN_NONE)
     return 1;
-  pln_lua_push_node(L, box, node);
+  pln_lua_push_node(L, slot, node);
   return 2;
 }
 

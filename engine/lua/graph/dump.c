@@ -10,7 +10,7 @@ typedef pln_status (*module_writer)(const pln_module *module,
                                     pln_write_fn write, void *ud);
 
 static int write_node(lua_State *L, graph_writer print) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_check_node(L, 1);
   const pln_graph *graph = pln_lua_push_rooted(L, b, 1)->graph;
   pln_buffer *text = pln_lua_text(L, b);
@@ -20,7 +20,7 @@ static int write_node(lua_State *L, graph_writer print) {
 }
 
 static int write_module(lua_State *L, module_writer print) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_buffer *text = pln_lua_text(L, b);
   const pln_module *module = pln_lua_check_module(L, 1);
   pln_lua_must(L, b, print(module, pln_buffer_write, text));

@@ -11,14 +11,14 @@
 /* ------------------------------------------------------------------- boxes */
 
 static int graph_gc(lua_State *L) {
-  pln_lua_graph *box = lua_touserdata(L, 1);
-  if (!box->state || !box->state->engine)
+  pln_lua_graph *slot = lua_touserdata(L, 1);
+  if (!slot->state || !slot->state->engine)
     return 0;
-  box->state->L = L;
-  pln_lua_end_graph(box);
-  if (box->graph)
-    pln_graph_release(box->graph);
-  box->graph = NULL;
+  slot->state->L = L;
+  pln_lua_end_graph(slot);
+  if (slot->graph)
+    pln_graph_release(slot->graph);
+  slot->graph = NULL;
   return 0;
 }
 
@@ -32,8 +32,9 @@ void pln_lua_new_weak(lua_State *L) {
 
 pln_lua_graph *pln_lua_new_graph(lua_State *L, pln_lua *b,
                                  pln_lua_graph_kind kind) {
-  pln_lua_graph *box = pln_lua_big_box(L, PLN_LUA_GRAPH, sizeof *box, 2);
-  *box = (pln_lua_graph){.state = b, .kind = kind};
+  pln_lua_graph *slot =
+      pln_lua_large_userdata(L, PLN_LUA_GRAPH, sizeof *slot, 2);
+  *slot = (pln_lua_graph){.state = b, .kind = kind};
   pln_lua_new_weak(L);
   lua_setiuservalue(L, -2, 1);
   if (kind == PLN_LUA_FLOATING || kind == PLN_LUA_PASSING) {
@@ -41,23 +42,23 @@ pln_lua_graph *pln_lua_new_graph(lua_State *L, pln_lua *b,
     lua_setiuservalue(L, -2, 2);
   }
   if (kind != PLN_LUA_SEALED && kind != PLN_LUA_REWRITING)
-    pln_lua_must(L, b, pln_builder_new(b->engine, &box->builder));
-  return box;
+    pln_lua_must(L, b, pln_builder_new(b->engine, &slot->builder));
+  return slot;
 }
 
-void pln_lua_end_graph(pln_lua_graph *box) {
-  if (box->builder)
-    pln_builder_free(box->builder);
-  box->builder = NULL;
-  box->rewrite = NULL;
+void pln_lua_end_graph(pln_lua_graph *slot) {
+  if (slot->builder)
+    pln_builder_free(slot->builder);
+  slot->builder = NULL;
+  slot->rewrite = NULL;
 }
 
-pln_builder *pln_lua_builder(lua_State *L, pln_lua *b, pln_lua_graph *box) {
-  pln_builder *builder = box->builder;
+pln_builder *pln_lua_builder(lua_State *L, pln_lua *b, pln_lua_graph *slot) {
+  pln_builder *builder = slot->builder;
   if (builder)
-    pln_lua_take_line(L, b, builder);
-  else if (box->rewrite)
-    builder = pln_rewrite_builder(box->rewrite);
+    pln_lua_set_source_line(L, b, builder);
+  else if (slot->rewrite)
+    builder = pln_rewrite_builder(slot->rewrite);
   if (!builder)
     pln_lua_raise(L, b, pln_nomem(b->engine));
   return builder;
@@ -65,13 +66,13 @@ pln_builder *pln_lua_builder(lua_State *L, pln_lua *b, pln_lua_graph *box) {
 
 pln_lua_graph *pln_lua_push_graph(lua_State *L, pln_lua *b,
                                   const pln_graph *graph) {
-  if (pln_lua_kept(L, &pln_lua_key.unique, graph) != LUA_TNIL)
+  if (pln_lua_registry_get(L, &pln_lua_key.unique, graph) != LUA_TNIL)
     return lua_touserdata(L, -1);
   lua_pop(L, 1);
-  pln_lua_graph *box = pln_lua_new_graph(L, b, PLN_LUA_SEALED);
-  box->graph = pln_graph_retain(graph);
+  pln_lua_graph *slot = pln_lua_new_graph(L, b, PLN_LUA_SEALED);
+  slot->graph = pln_graph_retain(graph);
   pln_lua_unique(L, graph);
-  return box;
+  return slot;
 }
 
 static pln_lua_graph *push_floating(lua_State *L, pln_lua *b) {
@@ -89,27 +90,27 @@ static pln_lua_graph *push_floating(lua_State *L, pln_lua *b) {
 pln_lua_graph *pln_lua_push_target(lua_State *L, pln_lua *b) {
   if (!b->target)
     return push_floating(L, b);
-  pln_lua_kept(L, &pln_lua_key.anchors, b->target);
+  pln_lua_registry_get(L, &pln_lua_key.anchors, b->target);
   return b->target;
 }
 
 pln_lua_graph *pln_lua_push_free(lua_State *L, pln_lua *b) {
   if (!b->free)
     return push_floating(L, b);
-  pln_lua_kept(L, &pln_lua_key.anchors, b->free);
+  pln_lua_registry_get(L, &pln_lua_key.anchors, b->free);
   return b->free;
 }
 
 /* ----------------------------------------------------------------- handles */
 
-const pln_graph *pln_lua_graph_of(lua_State *L, const pln_lua_graph *box) {
-  if (box->builder)
-    return pln_builder_graph(box->builder);
-  if (box->graph)
-    return box->graph;
-  if (box->rewrite)
-    return pln_rewrite_graph(box->rewrite);
-  switch (box->kind) {
+const pln_graph *pln_lua_graph_of(lua_State *L, const pln_lua_graph *slot) {
+  if (slot->builder)
+    return pln_builder_graph(slot->builder);
+  if (slot->graph)
+    return slot->graph;
+  if (slot->rewrite)
+    return pln_rewrite_graph(slot->rewrite);
+  switch (slot->kind) {
   case PLN_LUA_PASSING:
     pln_lua_error(L, PLN_ERR_ARGUMENT,
                   "stale node: the pass that made it has ended");
@@ -186,34 +187,34 @@ static pln_status seal_copy(pln_engine *engine, const pln_graph *from,
 }
 
 static pln_status seal(const pln_lua_node *node, pln_graph **out) {
-  pln_lua_graph *box = node->graph;
-  if (box->kind == PLN_LUA_FLOATING || box->kind == PLN_LUA_PASSING)
-    return pln_builder_seal(box->builder, node->ref, out);
-  const pln_graph *graph = box->builder   ? pln_builder_graph(box->builder)
-                           : box->rewrite ? pln_rewrite_graph(box->rewrite)
-                                          : box->graph;
-  return seal_copy(box->state->engine, graph, node->ref, out);
+  pln_lua_graph *slot = node->graph;
+  if (slot->kind == PLN_LUA_FLOATING || slot->kind == PLN_LUA_PASSING)
+    return pln_builder_seal(slot->builder, node->ref, out);
+  const pln_graph *graph = slot->builder   ? pln_builder_graph(slot->builder)
+                           : slot->rewrite ? pln_rewrite_graph(slot->rewrite)
+                                           : slot->graph;
+  return seal_copy(slot->state->engine, graph, node->ref, out);
 }
 
 /* Seals `node` into the empty box on top.  [-0, +0] */
 static void seal_into(lua_State *L, pln_lua *b, const pln_lua_node *node) {
-  pln_lua_graph *box = lua_touserdata(L, -1);
+  pln_lua_graph *slot = lua_touserdata(L, -1);
   pln_lua_node block = *node;
   if (pln_lua_is_let(L, node)) {
     block.graph = pln_lua_push_free(L, b);
     block.ref = pln_lua_let_expr(L, b, block.graph, node);
     lua_pop(L, 1);
   }
-  pln_lua_must(L, b, seal(&block, &box->graph));
-  pln_lua_unique(L, box->graph);
+  pln_lua_must(L, b, seal(&block, &slot->graph));
+  pln_lua_unique(L, slot->graph);
 }
 
 pln_lua_graph *pln_lua_push_rooted(lua_State *L, pln_lua *b, int arg) {
   pln_lua_node *node = pln_lua_check_node(L, arg);
-  pln_lua_graph *box = node->graph;
+  pln_lua_graph *slot = node->graph;
   lua_getiuservalue(L, arg, 1);
-  if (box->kind == PLN_LUA_SEALED && pln_graph_root(box->graph) == node->ref)
-    return box;
+  if (slot->kind == PLN_LUA_SEALED && pln_graph_root(slot->graph) == node->ref)
+    return slot;
   if (lua_getiuservalue(L, -1, 2) != LUA_TTABLE) {
     lua_pop(L, 2);
     pln_lua_new_graph(L, b, PLN_LUA_SEALED);

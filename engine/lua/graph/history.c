@@ -35,7 +35,7 @@ static void set_slice(lua_State *L, const char *key, pln_slice text) {
 /* The source of `at` to the end of the list on top.  [-0, +0] */
 static void add_from(lua_State *L, const pln_graph *g, uint32_t at) {
   char text[MOST_TEXT];
-  if (!at || !pln_history_tell(g, at, text, sizeof text))
+  if (!at || !pln_history_describe(g, at, text, sizeof text))
     return;
   lua_pushstring(L, text);
   lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
@@ -60,7 +60,7 @@ static void push_source(lua_State *L, const pln_graph *g,
   const pln_engine *e = pln_graph_engine(g);
   char text[MOST_TEXT];
   lua_createtable(L, 0, 6);
-  pln_history_tell(g, row->at, text, sizeof text);
+  pln_history_describe(g, row->at, text, sizeof text);
   lua_pushstring(L, text);
   lua_setfield(L, -2, "source");
   set_symbol(L, e, "name", row->name);
@@ -101,7 +101,7 @@ int pln_lua_node_history(lua_State *L) {
 /* ------------------------------------------------------------------- writing
  */
 
-void pln_lua_take_line(lua_State *L, pln_lua *b, pln_builder *builder) {
+void pln_lua_set_source_line(lua_State *L, pln_lua *b, pln_builder *builder) {
   lua_Debug ar;
   pln_symbol script;
   uint32_t row;

@@ -17,7 +17,7 @@ static int push_mismatch(lua_State *L, const pln_mismatch *m) {
 /* node_mismatch(a, b, map_free_vars) -> nil when they are equal; else where and
  * how they differ, and the two nodes that do */
 static int node_mismatch(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_mismatch m;
   bool map = lua_toboolean(L, 3);
   pln_graph *x = pln_lua_push_rooted(L, b, 1)->graph;
@@ -31,7 +31,7 @@ static int node_mismatch(lua_State *L) {
 /* module_mismatch(a, b, map_free_vars [, contents]), likewise; `contents`: of
  * large constants, too */
 static int module_mismatch(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_mismatch m;
   pln_module *x = pln_lua_check_module(L, 1), *y = pln_lua_check_module(L, 2);
   bool map = lua_toboolean(L, 3);
@@ -41,8 +41,8 @@ static int module_mismatch(lua_State *L) {
   if (m.equal)
     return 0;
   if (m.a != PLN_NONE) {
-    pln_lua_push_graph(L, b, pln_module_function(x, m.function_a));
-    pln_lua_push_graph(L, b, pln_module_function(y, m.function_b));
+    pln_lua_push_graph(L, b, pln_module_function_at(x, m.function_a));
+    pln_lua_push_graph(L, b, pln_module_function_at(y, m.function_b));
   }
   return push_mismatch(L, &m);
 }
@@ -50,7 +50,7 @@ static int module_mismatch(lua_State *L) {
 /* type_equal(a, b, map_free_vars) -> boolean: but for the names of bound type
  * variables */
 static int type_equal(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   bool equal;
   pln_type x = pln_lua_check_type(L, b, 1), y = pln_lua_check_type(L, b, 2);
   pln_lua_must(L, b,
@@ -61,10 +61,11 @@ static int type_equal(lua_State *L) {
 
 /* type_hash(type, map_free_vars) -> integer. A free variable is itself only. */
 static int type_hash(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_type type = pln_lua_check_type(L, b, 1);
   uint64_t hash = pln_type_hash(b->engine, type);
-  if (pln_type_kind_of(b->engine, type) == PLN_TYPE_VAR && !lua_toboolean(L, 2))
+  if (pln_type_get_kind(b->engine, type) == PLN_TYPE_VAR &&
+      !lua_toboolean(L, 2))
     hash ^= (uint64_t)type << 32;
   lua_pushinteger(L, (lua_Integer)hash);
   return 1;

@@ -43,14 +43,14 @@ pln_lua_graph *pln_lua_image(lua_State *L, pln_lua *b, const pln_lua_node *node,
 
 /* The visited node with its rewritten operands.  [-0, +1] */
 static void push_image(lua_State *L, const rewriting *r) {
-  pln_lua_kept(L, &pln_lua_key.anchors, r->new);
+  pln_lua_registry_get(L, &pln_lua_key.anchors, r->new);
   pln_lua_push_node(L, -1, *r->image);
   lua_remove(L, -2);
 }
 
 /* rebuild() -> the visited node with its rewritten operands */
 static int rebuild(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   rewriting *r = b->rewriting;
   if (!r || !r->image)
     return luaL_error(L, "rebuild is called while a node is visited");
@@ -108,7 +108,7 @@ static pln_ref answered(lua_State *L, rewriting *r, int function) {
 /* Calls the function for the visited node and takes its answer. */
 static int visit_body(lua_State *L) {
   rewriting *r = lua_touserdata(L, 1);
-  pln_lua_kept(L, &pln_lua_key.anchors, r);
+  pln_lua_registry_get(L, &pln_lua_key.anchors, r);
   lua_rawgeti(L, -1, 0);
   lua_rawgeti(L, -2, (int)pln_node_kind(r->old->graph, r->at) + 1);
   int function = lua_gettop(L);
@@ -145,7 +145,8 @@ static pln_symbol function_of(const pln_lua *b) {
   return b->run ? pln_run_name(b->run) : 0;
 }
 
-static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+static pln_status mutate_node(void *ud, pln_rewrite *rw, pln_ref old,
+                              pln_ref *node) {
   rewriting *r = ud;
   pln_engine *e = r->state->engine;
   pln_kind kind = pln_node_kind(r->old->graph, old);
@@ -160,8 +161,8 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   PLN_TRY(call_visit(r, rw, old, &image));
   if (pln_rules_watched(e))
     PLN_TRY(pln_rule_tried(e, rule, 1, began));
-  if (pln_rewrite_again(rw, *node, image))
-    return pln_rule_again(e, rule, function_of(r->state));
+  if (pln_rewrite_is_same_node(rw, *node, image))
+    return pln_rule_unchanged(e, rule, function_of(r->state));
   if (image != *node)
     PLN_TRY(pln_rewrite_apply(rw, rule, &allowed));
   if (allowed)
@@ -171,7 +172,7 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
 
 static const char *type_rule(const rewriting *r, const pln_engine *engine,
                              pln_type type) {
-  return r->name ? r->name : pln_lua_type_kind(pln_type_kind_of(engine, type));
+  return r->name ? r->name : pln_lua_type_kind(pln_type_get_kind(engine, type));
 }
 
 /* Calls the function for a type, whose parts are rewritten, and takes its
@@ -179,8 +180,8 @@ static const char *type_rule(const rewriting *r, const pln_engine *engine,
 static int type_body(lua_State *L) {
   rewriting *r = lua_touserdata(L, 1);
   pln_lua *b = r->state;
-  pln_lua_kept(L, &pln_lua_key.anchors, r);
-  lua_rawgeti(L, -1, -(lua_Integer)pln_type_kind_of(b->engine, *r->type) - 1);
+  pln_lua_registry_get(L, &pln_lua_key.anchors, r);
+  lua_rawgeti(L, -1, -(lua_Integer)pln_type_get_kind(b->engine, *r->type) - 1);
   int function = lua_gettop(L);
   lua_pushvalue(L, -1);
   pln_lua_push_type(L, b, *r->type);
@@ -198,7 +199,7 @@ static pln_status visit_type(void *ud, pln_engine *engine, pln_type old,
                              pln_type *type) {
   rewriting *r = ud;
   (void)old;
-  if (!r->wanted_types[pln_type_kind_of(engine, *type)])
+  if (!r->wanted_types[pln_type_get_kind(engine, *type)])
     return PLN_OK;
   pln_type image = *type;
   r->type = &image;
@@ -249,10 +250,10 @@ static void push_functions(lua_State *L, int arg, rewriting *r) {
 
 /* Runs the rewrite; the box at the top gets the result. Nothing here raises
  * between the first and the last change of the state. */
-static pln_status run(lua_State *L, pln_lua *b, rewriting *r, bool types,
-                      pln_graph **out) {
+static pln_status run_mutator(lua_State *L, pln_lua *b, rewriting *r,
+                              bool types, pln_graph **out) {
   pln_mutator mutator = {.ud = r,
-                         .visit = visit,
+                         .visit = mutate_node,
                          .type = types ? visit_type : NULL,
                          .renames_params = true};
   pln_lua_graph *target = b->target;
@@ -269,7 +270,7 @@ static pln_status run(lua_State *L, pln_lua *b, rewriting *r, bool types,
  * changed. `functions` maps names of kinds to functions, which are given the
  * node as it was and rebuild, or, with `post`, the rebuilt node. */
 static int core_mutate(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   luaL_checktype(L, 1, LUA_TTABLE);
   rewriting r = {
       .state = b, .outer = b->rewriting, .post = lua_toboolean(L, 3)};
@@ -284,9 +285,9 @@ static int core_mutate(lua_State *L) {
   lua_pushvalue(L, 3);
   lua_rawseti(L, -2, 0);
   lua_pushvalue(L, 4);
-  pln_lua_keep(L, &pln_lua_key.anchors, r.new);
-  pln_lua_keep(L, &pln_lua_key.anchors, &r);
-  pln_lua_must(L, b, run(L, b, &r, types, &out->graph));
+  pln_lua_registry_set(L, &pln_lua_key.anchors, r.new);
+  pln_lua_registry_set(L, &pln_lua_key.anchors, &r);
+  pln_lua_must(L, b, run_mutator(L, b, &r, types, &out->graph));
   if (out->graph == r.old->graph) {
     lua_pushvalue(L, 2);
     return 1;
@@ -299,14 +300,14 @@ static int core_mutate(lua_State *L) {
 /* image(node) -> what stands for a node of the graph that is being rewritten;
  * any other node as it is */
 static int core_image(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const pln_lua_node *node = pln_lua_check_node(L, 1);
   pln_ref ref;
   lua_settop(L, 1);
   pln_lua_graph *image = pln_lua_image(L, b, node, &ref);
   if (!image)
     return 1;
-  pln_lua_kept(L, &pln_lua_key.anchors, image);
+  pln_lua_registry_get(L, &pln_lua_key.anchors, image);
   pln_lua_push_node(L, -1, ref);
   return 1;
 }
@@ -314,21 +315,22 @@ static int core_image(lua_State *L) {
 /* let_here(var, value) -> a Let for the rest of the block that is being
  * rewritten */
 static int core_let_here(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   rewriting *r = b->rewriting;
   if (!r || !r->image || pln_node_kind(r->old->graph, r->at) != PLN_LET)
     return luaL_error(L, "the rest of this Let's block is not known yet");
   lua_settop(L, 2);
-  pln_making m = pln_lua_make(L, b);
+  pln_lua_construction m = pln_lua_begin_construction(L, b);
   pln_ref var = pln_lua_part(&m, 1, PLN_DTYPE_NONE);
   pln_ref value = pln_lua_part(&m, 2, pln_lua_dtype_of(L, 1, 1));
-  return pln_lua_give(&m, pln_build_let(pln_lua_into(&m), var, value, &m.ref));
+  return pln_lua_finish_construction(
+      &m, pln_build_let(pln_lua_construction_builder(&m), var, value, &m.ref));
 }
 
 /* apply_rule(name, node) -> whether a rule may change a node, which counts as
  * one of its applications */
 static int core_apply_rule(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_symbol name;
   bool allowed;
   pln_slice text = {luaL_checkstring(L, 1), lua_rawlen(L, 1)};

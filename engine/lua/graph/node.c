@@ -143,19 +143,19 @@ static int push_known(lua_State *L, pln_lua *b, pln_value value) {
 static int push_ret_type(lua_State *L, pln_lua *b, const pln_graph *g,
                          pln_ref ref) {
   pln_type type = pln_node_type(g, ref);
-  if (pln_type_kind_of(b->engine, type) != PLN_TYPE_FUNC)
+  if (pln_type_get_kind(b->engine, type) != PLN_TYPE_FUNC)
     return 0;
   uint32_t n = pln_type_n_parts(b->engine, type);
-  pln_lua_push_type(L, b, pln_type_part(b->engine, type, n - 1));
+  pln_lua_push_type(L, b, pln_type_part_at(b->engine, type, n - 1));
   return 1;
 }
 
 /* The fields of a tuple type as a list; 0: an empty one. */
-static int push_types(lua_State *L, pln_lua *b, pln_type tuple) {
+static int push_tuple_types(lua_State *L, pln_lua *b, pln_type tuple) {
   uint32_t n = tuple ? pln_type_n_parts(b->engine, tuple) : 0;
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0; i < n; i++) {
-    pln_lua_push_type(L, b, pln_type_part(b->engine, tuple, i));
+    pln_lua_push_type(L, b, pln_type_part_at(b->engine, tuple, i));
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   return 1;
@@ -167,7 +167,7 @@ static int push_type_params(lua_State *L, pln_lua *b, const pln_graph *g,
   if (pln_node_kind(g, ref) != PLN_FUNCTION)
     return 0;
   pln_scope scope = pln_node_scope(g, ref, 0);
-  return push_types(L, b, pln_scope_type_params(g, scope));
+  return push_tuple_types(L, b, pln_scope_type_params(g, scope));
 }
 
 /* Of a Call; those that nothing tells are incomplete types. */
@@ -177,7 +177,7 @@ static int push_type_args(lua_State *L, pln_lua *b, const pln_graph *g,
   if (pln_node_kind(g, ref) != PLN_CALL)
     return 0;
   pln_lua_must(L, b, pln_call_type_args(g, ref, &args));
-  return push_types(L, b, args);
+  return push_tuple_types(L, b, args);
 }
 
 /* The Clause of an arm: behind its parameters and its pattern. */
@@ -219,13 +219,13 @@ static int push_complete(lua_State *L, pln_lua *b, const pln_graph *g,
 /* What an arm evaluates to. */
 static int push_rhs(lua_State *L, const pln_lua_node *node, const pln_graph *g,
                     int graph) {
-  pln_lua_graph *box = node->graph;
+  pln_lua_graph *slot = node->graph;
   if (pln_node_kind(g, node->ref) != PLN_CLAUSE)
     return 0;
-  pln_scope arm = pln_lua_scope_of(box, g, node->ref);
-  if (!pln_lua_block_ended(box, g, arm))
+  pln_scope arm = pln_lua_scope_of(slot, g, node->ref);
+  if (!pln_lua_block_ended(slot, g, arm))
     return 0;
-  pln_lua_push_node(L, graph, pln_lua_block_value(box, g, arm, node->ref + 1));
+  pln_lua_push_node(L, graph, pln_lua_block_value(slot, g, arm, node->ref + 1));
   return 1;
 }
 
@@ -242,7 +242,7 @@ static pln_lua_node seen_as(const pln_lua_node *node, const pln_graph *g) {
   return seen;
 }
 
-static pln_kind kind_of(const pln_lua_node *node, const pln_graph *g) {
+static pln_kind node_kind_of(const pln_lua_node *node, const pln_graph *g) {
   return pln_node_kind(g, seen_as(node, g).ref);
 }
 
@@ -261,7 +261,7 @@ static int push_common(lua_State *L, pln_lua *b, pln_lua_node *node,
   switch (field) {
   case FIELD_KIND:
     lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.kinds);
-    lua_rawgeti(L, -1, (int)kind_of(node, g) + 1);
+    lua_rawgeti(L, -1, (int)node_kind_of(node, g) + 1);
     return 1;
   case FIELD_TYPE: pln_lua_push_type(L, b, type_of(node, g)); return 1;
   case FIELD_OP:
@@ -334,11 +334,11 @@ static int push_own(lua_State *L, pln_lua_node *node, const pln_graph *g,
 /* The body of a Let: the next Let of its scope, else the scope's result. */
 static int push_let_body(lua_State *L, pln_lua_node *node, const pln_graph *g,
                          int graph) {
-  pln_lua_graph *box = node->graph;
-  pln_scope scope = pln_lua_scope_of(box, g, node->ref);
-  if (!pln_lua_block_ended(box, g, scope))
+  pln_lua_graph *slot = node->graph;
+  pln_scope scope = pln_lua_scope_of(slot, g, node->ref);
+  if (!pln_lua_block_ended(slot, g, scope))
     return 0;
-  pln_ref body = pln_lua_block_value(box, g, scope, node->ref + 1);
+  pln_ref body = pln_lua_block_value(slot, g, scope, node->ref + 1);
   pln_lua_push_node(L, graph, body);
   return 1;
 }
@@ -348,7 +348,7 @@ static int push_field(lua_State *L, pln_lua_node *here, const pln_graph *g,
                       int graph) {
   pln_lua_node seen = seen_as(here, g), *node = &seen;
   pln_kind kind = pln_node_kind(g, node->ref);
-  int loop = pln_lua_loop_field(L, node, g, graph);
+  int loop = pln_lua_tir_field(L, node, g, graph);
   if (loop)
     return loop;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.kinds);
@@ -370,7 +370,7 @@ static lua_Integer n_operands(const pln_graph *g, pln_ref ref) {
 
 /* node[key]: a field, a method, or operand number key */
 static int node_index(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_node *node = lua_touserdata(L, 1);
   if (!node || !lua_getmetatable(L, 1) ||
       !lua_rawequal(L, -1, lua_upvalueindex(3)))
@@ -421,8 +421,8 @@ static int node_eq(lua_State *L) {
   return 1;
 }
 
-static int push_text(lua_State *L, const pln_print_options *options) {
-  pln_lua *b = pln_lua_here(L);
+static int push_node_text(lua_State *L, const pln_print_options *options) {
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_node *node = pln_lua_check_node(L, 1);
   const pln_graph *g = node->graph->graph;
   pln_ref ref = node->ref;
@@ -439,13 +439,13 @@ static int push_text(lua_State *L, const pln_print_options *options) {
 /* tostring(node): its program alone */
 static int node_tostring(lua_State *L) {
   pln_print_options options = {.no_metadata = true};
-  return push_text(L, &options);
+  return push_node_text(L, &options);
 }
 
 /* node:text([options]) -> its program and the constants that it refers to */
 static int node_text(lua_State *L) {
   pln_print_options options = pln_lua_text_options(L, 2);
-  return push_text(L, &options);
+  return push_node_text(L, &options);
 }
 
 /* ----------------------------------------------------------------- methods */
@@ -466,7 +466,7 @@ static int next_node(lua_State *L) {
 /* fn:nodes() -> iterator over the nodes inside an owner of scopes, in order of
  * evaluation, parameters first */
 static int node_nodes(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_node *node = pln_lua_check_node(L, 1);
   const pln_graph *g = node->graph->graph;
   pln_ref ref = node->ref;
@@ -490,17 +490,17 @@ static int node_nodes(lua_State *L) {
 /* seal(node) -> the same node in a sealed graph of its own: what a module, a
  * pass and the printer see of a floating expression */
 static int node_seal(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  pln_lua_graph *box = pln_lua_push_rooted(L, b, 1);
-  pln_lua_push_node(L, -1, pln_graph_root(box->graph));
+  pln_lua *b = pln_lua_state_of(L);
+  pln_lua_graph *slot = pln_lua_push_rooted(L, b, 1);
+  pln_lua_push_node(L, -1, pln_graph_root(slot->graph));
   return 1;
 }
 
 /* verify(node): raises when the graph of a sealed node breaks a rule */
 static int node_verify(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  pln_lua_graph *box = pln_lua_push_rooted(L, b, 1);
-  pln_status status = pln_graph_verify(box->graph);
+  pln_lua *b = pln_lua_state_of(L);
+  pln_lua_graph *slot = pln_lua_push_rooted(L, b, 1);
+  pln_status status = pln_graph_verify(slot->graph);
   if (status != PLN_OK)
     return pln_lua_fail(L, b, status);
   lua_pushboolean(L, true);
@@ -509,7 +509,7 @@ static int node_verify(lua_State *L) {
 
 /* node_equal(a, b, map_free_vars) -> boolean */
 static int node_equal(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   bool equal, map = lua_toboolean(L, 3);
   pln_graph *x = pln_lua_push_rooted(L, b, 1)->graph;
   pln_graph *y = pln_lua_push_rooted(L, b, 2)->graph;
@@ -522,7 +522,7 @@ static int node_equal(lua_State *L) {
 
 /* node_hash(node, map_free_vars) -> integer */
 static int node_hash(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   uint64_t hash;
   bool map = lua_toboolean(L, 2);
   pln_graph *x = pln_lua_push_rooted(L, b, 1)->graph;

@@ -4,16 +4,17 @@
 #include "ir/op_info.h"
 #include "lua/binding.h"
 
-typedef struct op_box {
+typedef struct op_userdata {
   pln_op op;
-} op_box;
+} op_userdata;
 
 void pln_lua_push_op(lua_State *L, pln_lua *b, pln_op op) {
   (void)b;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.ops);
   if (lua_rawgeti(L, -1, op) == LUA_TNIL) {
     lua_pop(L, 1);
-    ((op_box *)pln_lua_box(L, PLN_LUA_OP, sizeof(op_box), 0))->op = op;
+    ((op_userdata *)pln_lua_userdata(L, PLN_LUA_OP, sizeof(op_userdata), 0))
+        ->op = op;
     lua_pushvalue(L, -1);
     lua_rawseti(L, -3, op);
   }
@@ -22,7 +23,7 @@ void pln_lua_push_op(lua_State *L, pln_lua *b, pln_op op) {
 
 pln_op pln_lua_check_op(lua_State *L, pln_lua *b, int arg) {
   if (lua_type(L, arg) != LUA_TSTRING)
-    return ((op_box *)luaL_checkudata(L, arg, PLN_LUA_OP))->op;
+    return ((op_userdata *)luaL_checkudata(L, arg, PLN_LUA_OP))->op;
   pln_slice name;
   name.data = lua_tolstring(L, arg, &name.size);
   pln_op op = pln_op_find(b->engine, name);
@@ -68,8 +69,8 @@ static int push_count(lua_State *L, int32_t n) {
  * .relay (Relay's schema, nil when Relay has no such operator), .traits,
  * .has_kernel */
 static int op_index(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  pln_op op = ((op_box *)luaL_checkudata(L, 1, PLN_LUA_OP))->op;
+  pln_lua *b = pln_lua_state_of(L);
+  pln_op op = ((op_userdata *)luaL_checkudata(L, 1, PLN_LUA_OP))->op;
   const char *key = luaL_checkstring(L, 2);
   const pln_op_info *row = pln_op_row(b->engine, op);
   if (!strcmp(key, "name")) {
@@ -100,16 +101,16 @@ static int op_index(lua_State *L) {
 }
 
 static int op_tostring(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  op_box *box = luaL_checkudata(L, 1, PLN_LUA_OP);
-  pln_slice name = pln_op_name(b->engine, box->op);
+  pln_lua *b = pln_lua_state_of(L);
+  op_userdata *slot = luaL_checkudata(L, 1, PLN_LUA_OP);
+  pln_slice name = pln_op_name(b->engine, slot->op);
   lua_pushlstring(L, name.data, name.size);
   return 1;
 }
 
 /* op(name) -> Op or nil */
 static int core_op(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_slice name;
   name.data = luaL_checklstring(L, 1, &name.size);
   pln_op op = pln_op_find(b->engine, name);
@@ -122,7 +123,7 @@ static int core_op(lua_State *L) {
 /* opaque_op(name) -> the Op of an operator that nobody here knows, whose name
  * is domain::Type, as import makes it */
 static int core_opaque_op(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_op op;
   pln_slice name;
   name.data = luaL_checklstring(L, 1, &name.size);
@@ -133,7 +134,7 @@ static int core_opaque_op(lua_State *L) {
 
 /* ops() -> the names of all operators, in the registry's order */
 static int core_ops(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   uint32_t n = pln_op_count(b->engine);
   lua_createtable(L, (int)n, 0);
   for (pln_op op = 1; op <= n; op++) {

@@ -60,7 +60,7 @@ pln_ref pln_lua_let_expr(lua_State *L, pln_lua *b, pln_lua_graph *to,
     const pln_ref *operands = pln_node_operands(g, lets[i]);
     pln_lua_must(L, b, pln_build_import(builder, g, operands[0], &var));
     pln_lua_must(L, b, pln_build_import(builder, g, operands[1], &value));
-    pln_lua_must(L, b, pln_build_free_let(builder, var, value, out, &out));
+    pln_lua_must(L, b, pln_build_floating_let(builder, var, value, out, &out));
   }
   if (free != to) {
     pln_lua_push_node(L, -2, out);
@@ -74,7 +74,7 @@ pln_ref pln_lua_let_expr(lua_State *L, pln_lua *b, pln_lua_graph *to,
 /* The image of a node of a graph that is being rewritten, in another graph. */
 static pln_ref import_image(lua_State *L, pln_lua *b, pln_lua_graph *to,
                             pln_lua_graph *image, pln_ref ref) {
-  pln_lua_kept(L, &pln_lua_key.anchors, image);
+  pln_lua_registry_get(L, &pln_lua_key.anchors, image);
   pln_lua_push_node(L, -1, ref);
   ref = import(L, b, to, lua_gettop(L), lua_touserdata(L, -1));
   lua_pop(L, 2);
@@ -125,27 +125,28 @@ pln_dtype pln_lua_dtype_of(lua_State *L, int first, int last) {
 
 /* ------------------------------------------------------------------- making */
 
-pln_making pln_lua_make(lua_State *L, pln_lua *b) {
+pln_lua_construction pln_lua_begin_construction(lua_State *L, pln_lua *b) {
   pln_lua_compact(L, b);
   pln_lua_graph *to = pln_lua_push_target(L, b);
-  return (pln_making){.L = L, .b = b, .to = to, .at = lua_gettop(L)};
+  return (pln_lua_construction){.L = L, .b = b, .to = to, .at = lua_gettop(L)};
 }
 
-pln_making pln_lua_make_free(lua_State *L, pln_lua *b) {
+pln_lua_construction pln_lua_begin_floating_construction(lua_State *L,
+                                                         pln_lua *b) {
   pln_lua_compact(L, b);
   pln_lua_graph *to = pln_lua_push_free(L, b);
-  return (pln_making){.L = L, .b = b, .to = to, .at = lua_gettop(L)};
+  return (pln_lua_construction){.L = L, .b = b, .to = to, .at = lua_gettop(L)};
 }
 
-pln_builder *pln_lua_into(const pln_making *m) {
+pln_builder *pln_lua_construction_builder(const pln_lua_construction *m) {
   return pln_lua_builder(m->L, m->b, m->to);
 }
 
-pln_ref pln_lua_part(const pln_making *m, int arg, pln_dtype dtype) {
+pln_ref pln_lua_part(const pln_lua_construction *m, int arg, pln_dtype dtype) {
   return pln_lua_operand(m->L, m->b, m->to, arg, dtype);
 }
 
-pln_ref *pln_lua_parts(const pln_making *m, int arg, uint32_t *n) {
+pln_ref *pln_lua_parts(const pln_lua_construction *m, int arg, uint32_t *n) {
   lua_State *L = m->L;
   luaL_checktype(L, arg, LUA_TTABLE);
   size_t count = lua_rawlen(L, arg);
@@ -160,7 +161,8 @@ pln_ref *pln_lua_parts(const pln_making *m, int arg, uint32_t *n) {
   return refs;
 }
 
-int pln_lua_give(const pln_making *m, pln_status status) {
+int pln_lua_finish_construction(const pln_lua_construction *m,
+                                pln_status status) {
   pln_lua_must(m->L, m->b, status);
   pln_lua_push_node(m->L, m->at, m->ref);
   return 1;

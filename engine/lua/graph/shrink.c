@@ -3,9 +3,10 @@
 #include "lua/binding.h"
 
 /* What the table says of the node whose handle is below the value on top. */
-static uint32_t check_cut(lua_State *L) {
+static uint32_t check_shrink_action(lua_State *L) {
   static const char *const names[] = {"free", "zero", "value", NULL};
-  static const uint32_t cuts[] = {PLN_CUT_FREE, PLN_CUT_ZERO, PLN_CUT_VALUE};
+  static const uint32_t cuts[] = {PLN_SHRINK_FREE_VAR, PLN_SHRINK_TO_ZERO,
+                                  PLN_SHRINK_LET_VALUE};
   if (lua_type(L, -1) == LUA_TSTRING)
     return cuts[luaL_checkoption(L, -1, NULL, names)];
   int ok;
@@ -13,36 +14,36 @@ static uint32_t check_cut(lua_State *L) {
   if (!ok || k < 1 || k > INT32_MAX)
     luaL_error(L, "cut: 'free', 'zero', 'value' or the number of an operand "
                   "expected");
-  return PLN_CUT_OPERAND + (uint32_t)(k - 1);
+  return PLN_SHRINK_TO_OPERAND + (uint32_t)(k - 1);
 }
 
 /* Fills `cuts` from the table at `arg`, whose keys are nodes of the graph. */
-static void read_cuts(lua_State *L, int arg, const pln_lua_graph *box,
-                      uint32_t *cuts) {
-  uint32_t n = pln_graph_size(box->graph);
+static void read_shrink_actions(lua_State *L, int arg,
+                                const pln_lua_graph *slot, uint32_t *cuts) {
+  uint32_t n = pln_graph_size(slot->graph);
   memset(cuts, 0, n * sizeof *cuts);
   for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) {
     const pln_lua_node *node = pln_lua_test_node(L, -2);
-    if (!node || node->graph != box || node->ref >= n)
+    if (!node || node->graph != slot || node->ref >= n)
       luaL_error(L, "cut: the keys are nodes of the function");
-    cuts[node->ref] = check_cut(L);
+    cuts[node->ref] = check_shrink_action(L);
   }
 }
 
 /* cut(fn, { [node] = "free" | "zero" | "value" | k }) -> the function with a
  * new free variable, zeros, the value of a let, operand k or branch k of an If
  * in place of nodes */
-static int core_cut(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+static int core_shrink(lua_State *L) {
+  pln_lua *b = pln_lua_state_of(L);
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
-  const pln_lua_graph *box = pln_lua_push_rooted(L, b, 1);
-  size_t n = pln_graph_size(box->graph);
+  const pln_lua_graph *slot = pln_lua_push_rooted(L, b, 1);
+  size_t n = pln_graph_size(slot->graph);
   uint32_t *cuts = lua_newuserdatauv(L, (n + 1) * sizeof *cuts, 0);
-  read_cuts(L, 2, box, cuts);
+  read_shrink_actions(L, 2, slot, cuts);
   pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED);
-  pln_lua_must(L, b, pln_graph_cut(box->graph, cuts, &out->graph));
-  if (out->graph == box->graph) {
+  pln_lua_must(L, b, pln_graph_shrink(slot->graph, cuts, &out->graph));
+  if (out->graph == slot->graph) {
     lua_pushvalue(L, 1);
     return 1;
   }
@@ -51,7 +52,7 @@ static int core_cut(lua_State *L) {
   return 1;
 }
 
-void pln_lua_open_cut(lua_State *L) {
-  static const luaL_Reg functions[] = {{"cut", core_cut}, {NULL, NULL}};
+void pln_lua_open_shrink(lua_State *L) {
+  static const luaL_Reg functions[] = {{"cut", core_shrink}, {NULL, NULL}};
   pln_lua_functions(L, functions);
 }

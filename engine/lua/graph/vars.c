@@ -7,13 +7,13 @@
 static const char *const sets[] = {"all", "bound", "free", NULL};
 
 /* Numbers that a callback of the engine collects: it cannot raise. */
-typedef struct numbers {
+typedef struct number_list {
   pln_engine *engine;
   uint32_t *items;
   uint32_t n, capacity;
-} numbers;
+} number_list;
 
-static pln_status add(numbers *list, uint32_t item) {
+static pln_status add_number(number_list *list, uint32_t item) {
   PLN_TRY(pln_mem_grow(list->engine, (void **)&list->items, &list->capacity,
                        (size_t)list->n + 1, sizeof *list->items));
   list->items[list->n++] = item;
@@ -22,18 +22,18 @@ static pln_status add(numbers *list, uint32_t item) {
 
 static pln_status add_node(void *ud, const pln_graph *g, pln_ref node) {
   (void)g;
-  return add(ud, node);
+  return add_number(ud, node);
 }
 
 static pln_status add_type(void *ud, pln_engine *e, pln_type type) {
   (void)e;
-  return add(ud, type);
+  return add_number(ud, type);
 }
 
 #define NUMBERS "perilune.Numbers"
 
 static int numbers_gc(lua_State *L) {
-  numbers *list = lua_touserdata(L, 1);
+  number_list *list = lua_touserdata(L, 1);
   const pln_lua *b = lua_touserdata(L, lua_upvalueindex(1));
   if (b->engine)
     pln_mem_free(b->engine, list->items, list->capacity * sizeof(uint32_t));
@@ -41,8 +41,8 @@ static int numbers_gc(lua_State *L) {
   return 0;
 }
 
-static numbers *push_numbers(lua_State *L, pln_lua *b) {
-  numbers *list = pln_lua_box(L, NUMBERS, sizeof *list, 0);
+static number_list *push_numbers(lua_State *L, pln_lua *b) {
+  number_list *list = pln_lua_userdata(L, NUMBERS, sizeof *list, 0);
   list->engine = b->engine;
   return list;
 }
@@ -53,8 +53,8 @@ static numbers *push_numbers(lua_State *L, pln_lua *b) {
  * the expression floats.  [-0, +1] */
 static void push_var(lua_State *L, const pln_lua_node *node, int arg, int graph,
                      pln_ref var) {
-  const pln_lua_graph *box = node->graph, *walked = lua_touserdata(L, graph);
-  const pln_builder *builder = box->builder;
+  const pln_lua_graph *slot = node->graph, *walked = lua_touserdata(L, graph);
+  const pln_builder *builder = slot->builder;
   const pln_graph *g = walked->graph;
   pln_ref known = builder ? pln_builder_free_var(builder, pln_node_var(g, var),
                                                  pln_node_type(g, var))
@@ -70,14 +70,14 @@ static void push_var(lua_State *L, const pln_lua_node *node, int arg, int graph,
 
 /* vars(node, "all" | "bound" | "free") -> list of Vars */
 static int core_vars(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const pln_lua_node *node = pln_lua_check_node(L, 1);
   pln_var_set which = (pln_var_set)luaL_checkoption(L, 2, NULL, sets);
   pln_ref ref;
   lua_settop(L, 2);
-  const pln_lua_graph *graph = pln_lua_push_walked(L, b, 1, &ref);
+  const pln_lua_graph *graph = pln_lua_push_sealed_graph_of(L, b, 1, &ref);
   int at = lua_gettop(L);
-  numbers *list = push_numbers(L, b);
+  number_list *list = push_numbers(L, b);
   pln_lua_must(L, b, pln_graph_vars(graph->graph, ref, which, add_node, list));
   lua_createtable(L, (int)list->n, 0);
   for (uint32_t i = 0; i < list->n; i++) {
@@ -89,13 +89,13 @@ static int core_vars(lua_State *L) {
 
 /* type_vars(node | Type, "all" | "bound" | "free") -> list of Types */
 static int core_type_vars(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_var_set which = (pln_var_set)luaL_checkoption(L, 2, NULL, sets);
   lua_settop(L, 2);
-  numbers *list = push_numbers(L, b);
+  number_list *list = push_numbers(L, b);
   pln_ref ref;
   if (luaL_testudata(L, 1, PLN_LUA_NODE)) {
-    const pln_graph *g = pln_lua_push_walked(L, b, 1, &ref)->graph;
+    const pln_graph *g = pln_lua_push_sealed_graph_of(L, b, 1, &ref)->graph;
     pln_lua_must(L, b, pln_graph_type_vars(g, ref, which, add_type, list));
   } else {
     pln_type type = pln_lua_check_type(L, b, 1);
@@ -112,7 +112,7 @@ static int core_type_vars(lua_State *L) {
 /* ------------------------------------------------------------------ binding */
 
 /* Stack slots of bind. */
-enum { SUBJECT = 1, VARS, VALUES, BOXES };
+enum { PROGRAM_ARG = 1, VARS, VALUES, BOXES };
 
 /* The variable at the top and the value below it; the box of the value is
  * anchored.  [-2, +0] */
@@ -128,9 +128,9 @@ static pln_binding take_binding(lua_State *L, pln_lua *b, lua_Integer i) {
   pln_lua_graph *to = pln_lua_push_free(L, b);
   pln_ref ref = pln_lua_operand(L, b, to, value, dtype);
   pln_lua_push_node(L, -1, ref);
-  const pln_lua_graph *box = pln_lua_push_rooted(L, b, lua_gettop(L));
-  out.graph = box->graph;
-  out.node = pln_graph_root(box->graph);
+  const pln_lua_graph *slot = pln_lua_push_rooted(L, b, lua_gettop(L));
+  out.graph = slot->graph;
+  out.node = pln_graph_root(slot->graph);
   lua_rawseti(L, BOXES, i);
   lua_settop(L, value - 1);
   return out;
@@ -139,8 +139,8 @@ static pln_binding take_binding(lua_State *L, pln_lua *b, lua_Integer i) {
 /* bind(node, vars, values) -> the node with the values in place of the Vars,
  * or itself */
 static int core_bind(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  pln_lua_check_node(L, SUBJECT);
+  pln_lua *b = pln_lua_state_of(L);
+  pln_lua_check_node(L, PROGRAM_ARG);
   luaL_checktype(L, VARS, LUA_TTABLE);
   luaL_checktype(L, VALUES, LUA_TTABLE);
   lua_settop(L, VALUES);
@@ -153,11 +153,11 @@ static int core_bind(lua_State *L) {
     lua_rawgeti(L, VARS, (lua_Integer)i + 1);
     bindings[i] = take_binding(L, b, (lua_Integer)i + 1);
   }
-  const pln_graph *old = pln_lua_push_rooted(L, b, SUBJECT)->graph;
+  const pln_graph *old = pln_lua_push_rooted(L, b, PROGRAM_ARG)->graph;
   pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED);
   pln_lua_must(L, b, pln_graph_bind(old, n, bindings, &out->graph));
   if (out->graph == old) {
-    lua_pushvalue(L, SUBJECT);
+    lua_pushvalue(L, PROGRAM_ARG);
     return 1;
   }
   pln_lua_unique(L, out->graph);
@@ -167,11 +167,11 @@ static int core_bind(lua_State *L) {
 
 /* renew_defs(node) -> the node with other variables where it defines some */
 static int core_renew_defs(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   lua_settop(L, 1);
   const pln_graph *old = pln_lua_push_rooted(L, b, 1)->graph;
   pln_lua_graph *out = pln_lua_new_graph(L, b, PLN_LUA_SEALED);
-  pln_lua_must(L, b, pln_graph_renew_defs(old, &out->graph));
+  pln_lua_must(L, b, pln_graph_alpha_rename(old, &out->graph));
   pln_lua_unique(L, out->graph);
   pln_lua_push_node(L, -1, pln_graph_root(out->graph));
   return 1;

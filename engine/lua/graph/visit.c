@@ -10,11 +10,11 @@
 
 /* User value 1: the box of the graph that is walked. A walker of types has
  * none. */
-typedef struct walker_box {
+typedef struct walker_userdata {
   pln_lua *state;
   pln_walker *walker;
   pln_type_walker *types;
-} walker_box;
+} walker_userdata;
 
 const char *pln_lua_type_kind(pln_type_kind kind) {
   static const char *const names[PLN_N_TYPE_KINDS] = {
@@ -37,38 +37,38 @@ static int core_type_kinds(lua_State *L) {
 }
 
 static int walker_gc(lua_State *L) {
-  walker_box *box = lua_touserdata(L, 1);
-  if (box->state && box->state->engine) {
-    pln_walker_free(box->walker);
-    pln_type_walker_free(box->types);
+  walker_userdata *slot = lua_touserdata(L, 1);
+  if (slot->state && slot->state->engine) {
+    pln_walker_free(slot->walker);
+    pln_type_walker_free(slot->types);
   }
-  box->walker = NULL;
-  box->types = NULL;
+  slot->walker = NULL;
+  slot->types = NULL;
   return 0;
 }
 
-pln_lua_graph *pln_lua_push_walked(lua_State *L, pln_lua *b, int arg,
-                                   pln_ref *ref) {
+pln_lua_graph *pln_lua_push_sealed_graph_of(lua_State *L, pln_lua *b, int arg,
+                                            pln_ref *ref) {
   pln_lua_node *node = pln_lua_check_node(L, arg);
   if (node->graph->kind == PLN_LUA_SEALED) {
     lua_getiuservalue(L, arg, 1);
     *ref = node->ref;
     return node->graph;
   }
-  pln_lua_graph *box = pln_lua_push_rooted(L, b, arg);
-  *ref = pln_graph_root(box->graph);
-  return box;
+  pln_lua_graph *slot = pln_lua_push_rooted(L, b, arg);
+  *ref = pln_graph_root(slot->graph);
+  return slot;
 }
 
 /* A walker from `ref` of the graph box on top.  [-0, +1] */
 static pln_walker *push_walker(lua_State *L, pln_lua *b,
                                const pln_lua_graph *graph, pln_ref ref) {
-  walker_box *box = pln_lua_box(L, WALKER, sizeof *box, 1);
-  box->state = b;
+  walker_userdata *slot = pln_lua_userdata(L, WALKER, sizeof *slot, 1);
+  slot->state = b;
   lua_pushvalue(L, -2);
   lua_setiuservalue(L, -2, 1);
-  pln_lua_must(L, b, pln_walker_new(graph->graph, ref, &box->walker));
-  return box->walker;
+  pln_lua_must(L, b, pln_walker_new(graph->graph, ref, &slot->walker));
+  return slot->walker;
 }
 
 static pln_walk_event next(lua_State *L, pln_lua *b, pln_walker *w,
@@ -82,12 +82,12 @@ static pln_walk_event next(lua_State *L, pln_lua *b, pln_walker *w,
 
 /* Upvalues: 2 the walker, 3 the graph's box. */
 static int next_left(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  const walker_box *box = lua_touserdata(L, lua_upvalueindex(2));
+  pln_lua *b = pln_lua_state_of(L);
+  const walker_userdata *slot = lua_touserdata(L, lua_upvalueindex(2));
   pln_walk_event event;
   pln_ref node;
   do {
-    event = next(L, b, box->walker, &node);
+    event = next(L, b, slot->walker, &node);
   } while (event == PLN_WALK_ENTER);
   if (event == PLN_WALK_DONE)
     return 0;
@@ -97,10 +97,10 @@ static int next_left(lua_State *L) {
 
 /* post_order(node) -> iterator over what the node is made of, itself last */
 static int core_post_order(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_ref ref;
   lua_settop(L, 1);
-  const pln_lua_graph *graph = pln_lua_push_walked(L, b, 1, &ref);
+  const pln_lua_graph *graph = pln_lua_push_sealed_graph_of(L, b, 1, &ref);
   int at = lua_gettop(L);
   push_walker(L, b, graph, ref);
   lua_pushvalue(L, lua_upvalueindex(1));
@@ -121,7 +121,7 @@ enum {
   WALKERS, /* by graph box: what was visited of each */
   VISIT,   /* the function that puts a node on the list */
   GRAPH,   /* of the walk under way */
-  WALKER_BOX,
+  WALKER_USERDATA,
   TYPES, /* the walker of types, when there is ON_TYPE */
   TOP = TYPES
 };
@@ -151,13 +151,13 @@ static bool call_for(lua_State *L, int functions, const pln_graph *g,
 }
 
 static void walk_type(lua_State *L, pln_lua *b, pln_type type) {
-  pln_type_walker *w = ((walker_box *)lua_touserdata(L, TYPES))->types;
+  pln_type_walker *w = ((walker_userdata *)lua_touserdata(L, TYPES))->types;
   bool done = false;
   pln_lua_must(L, b, pln_type_walker_add(w, type));
   while (!done) {
     pln_lua_must(L, b, pln_type_walker_next(w, &type, &done));
     lua_Integer i =
-        done ? 0 : (lua_Integer)pln_type_kind_of(b->engine, type) + 1;
+        done ? 0 : (lua_Integer)pln_type_get_kind(b->engine, type) + 1;
     if (lua_rawgeti(L, ON_TYPE, i) != LUA_TNIL) {
       pln_lua_push_type(L, b, type);
       lua_call(L, 1, 0);
@@ -181,7 +181,8 @@ static void walk_types(lua_State *L, pln_lua *b, const pln_graph *g,
     walk_type(L, b, written->v.types[i]);
 }
 
-static void walk(lua_State *L, pln_lua *b, const pln_graph *g, pln_walker *w) {
+static void walk_with_functions(lua_State *L, pln_lua *b, const pln_graph *g,
+                                pln_walker *w) {
   pln_ref node;
   pln_walk_event event;
   bool types = !lua_isnil(L, TYPES);
@@ -201,7 +202,7 @@ static void walk(lua_State *L, pln_lua *b, const pln_graph *g, pln_walker *w) {
 static void walk_node(lua_State *L, pln_lua *b) {
   pln_ref ref;
   int arg = lua_gettop(L);
-  const pln_lua_graph *graph = pln_lua_push_walked(L, b, arg, &ref);
+  const pln_lua_graph *graph = pln_lua_push_sealed_graph_of(L, b, arg, &ref);
   lua_copy(L, -1, GRAPH);
   lua_pushvalue(L, -1);
   if (lua_rawget(L, WALKERS) == LUA_TNIL) {
@@ -211,30 +212,30 @@ static void walk_node(lua_State *L, pln_lua *b) {
     lua_pushvalue(L, -2);
     lua_rawset(L, WALKERS);
   } else {
-    const walker_box *box = lua_touserdata(L, -1);
-    if (!pln_walker_again(box->walker, ref)) {
+    const walker_userdata *slot = lua_touserdata(L, -1);
+    if (!pln_walker_revisit(slot->walker, ref)) {
       lua_settop(L, TOP);
       return;
     }
   }
-  lua_copy(L, -1, WALKER_BOX);
-  const walker_box *box = lua_touserdata(L, -1);
+  lua_copy(L, -1, WALKER_USERDATA);
+  const walker_userdata *slot = lua_touserdata(L, -1);
   lua_settop(L, TOP);
-  walk(L, b, graph->graph, box->walker);
+  walk_with_functions(L, b, graph->graph, slot->walker);
 }
 
 /* The walker of types, in its slot.  [-0, +0] */
-static void push_types(lua_State *L, pln_lua *b) {
-  walker_box *box = pln_lua_box(L, WALKER, sizeof *box, 0);
-  box->state = b;
-  pln_lua_must(L, b, pln_type_walker_new(b->engine, &box->types));
+static void push_visited_types(lua_State *L, pln_lua *b) {
+  walker_userdata *slot = pln_lua_userdata(L, WALKER, sizeof *slot, 0);
+  slot->state = b;
+  pln_lua_must(L, b, pln_type_walker_new(b->engine, &slot->types));
   lua_replace(L, TYPES);
 }
 
 /* visit(nodes, enter, leave [, types]): walks the nodes, and those that are put
  * on the list meanwhile; each node and type once. */
 static int core_visit(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   for (int i = LIST; i <= ON_LEAVE; i++)
     luaL_checktype(L, i, LUA_TTABLE);
   lua_settop(L, ON_TYPE);
@@ -246,7 +247,7 @@ static int core_visit(lua_State *L) {
   lua_pushcclosure(L, visit_later, 2);
   lua_settop(L, TOP);
   if (!lua_isnil(L, ON_TYPE))
-    push_types(L, b);
+    push_visited_types(L, b);
   for (lua_Integer i = 1; lua_rawgeti(L, LIST, i) != LUA_TNIL; i++)
     walk_node(L, b);
   return 0;
@@ -259,7 +260,7 @@ static const luaL_Reg functions[] = {{"post_order", core_post_order},
                                      {"type_kinds", core_type_kinds},
                                      {NULL, NULL}};
 
-void pln_lua_open_walk(lua_State *L) {
+void pln_lua_open_visitor(lua_State *L) {
   pln_lua_class(L, WALKER, none, meta, NULL);
   pln_lua_functions(L, functions);
 }

@@ -5,7 +5,7 @@
 
 /* well_formed_node(node) -> true, or nil and a diagnostic */
 static int well_formed_node(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_status status =
       pln_graph_well_formed(pln_lua_push_rooted(L, b, 1)->graph);
   if (status != PLN_OK)
@@ -16,7 +16,7 @@ static int well_formed_node(lua_State *L) {
 
 /* well_formed_module(module), likewise */
 static int well_formed_module(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_status status = pln_module_well_formed(pln_lua_check_module(L, 1));
   if (status != PLN_OK)
     return pln_lua_fail(L, b, status);
@@ -26,8 +26,8 @@ static int well_formed_module(lua_State *L) {
 
 /* loop_ssa(node) -> true, or nil and a diagnostic */
 static int loop_ssa(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  pln_status status = pln_loop_ssa(pln_lua_push_rooted(L, b, 1)->graph);
+  pln_lua *b = pln_lua_state_of(L);
+  pln_status status = pln_tir_verify_ssa(pln_lua_push_rooted(L, b, 1)->graph);
   if (status != PLN_OK)
     return pln_lua_fail(L, b, status);
   lua_pushboolean(L, true);

@@ -9,35 +9,35 @@
 #define FUNCTIONS "perilune.Functions"
 
 int pln_lua_push_functions(lua_State *L, const pln_module *module) {
-  pln_module **box = pln_lua_box(L, FUNCTIONS, sizeof *box, 0);
-  *box = pln_module_retain(module);
+  pln_module **slot = pln_lua_userdata(L, FUNCTIONS, sizeof *slot, 0);
+  *slot = pln_module_retain(module);
   return 1;
 }
 
 static const pln_module *check_view(lua_State *L) {
-  pln_module **box = luaL_checkudata(L, 1, FUNCTIONS);
-  luaL_argcheck(L, *box, 1, "the functions are gone");
-  return *box;
+  pln_module **slot = luaL_checkudata(L, 1, FUNCTIONS);
+  luaL_argcheck(L, *slot, 1, "the functions are gone");
+  return *slot;
 }
 
 static int functions_gc(lua_State *L) {
-  pln_module **box = luaL_checkudata(L, 1, FUNCTIONS);
-  pln_module *module = *box;
-  *box = NULL;
+  pln_module **slot = luaL_checkudata(L, 1, FUNCTIONS);
+  pln_module *module = *slot;
+  *slot = NULL;
   if (module)
     pln_module_release(module);
   return 0;
 }
 
 static int functions_index(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const pln_module *module = check_view(L);
   if (lua_type(L, 2) != LUA_TSTRING)
     return 0;
   uint32_t i = pln_module_find(module, pln_lua_check_symbol(L, b, 2));
   if (i == PLN_NONE)
     return 0;
-  pln_lua_push_root(L, b, pln_module_function(module, i));
+  pln_lua_push_root(L, b, pln_module_function_at(module, i));
   return 1;
 }
 
@@ -49,16 +49,16 @@ static int functions_len(lua_State *L) {
 /* Name and function `i`.  [-0, +2] */
 static int push_row(lua_State *L, pln_lua *b, const pln_module *module,
                     uint32_t i) {
-  pln_slice name = pln_symbol_text(b->engine, pln_module_name(module, i));
+  pln_slice name = pln_symbol_text(b->engine, pln_module_name_at(module, i));
   lua_pushlstring(L, name.data, name.size);
-  pln_lua_push_root(L, b, pln_module_function(module, i));
+  pln_lua_push_root(L, b, pln_module_function_at(module, i));
   return 2;
 }
 
 /* The iterator of pairs, of modules and views; upvalue 2 is the index of the
  * next function, upvalue 3 a view. */
 static int next_function(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const pln_module *module =
       *(pln_module **)lua_touserdata(L, lua_upvalueindex(3));
   lua_Integer i = lua_tointeger(L, lua_upvalueindex(2));
@@ -83,15 +83,15 @@ static int functions_pairs(lua_State *L) {
 }
 
 void pln_lua_check_functions(lua_State *L, int arg) {
-  pln_lua *b = pln_lua_here(L);
-  pln_module **box = luaL_testudata(L, arg, FUNCTIONS);
-  if (!box || !*box) {
+  pln_lua *b = pln_lua_state_of(L);
+  pln_module **slot = luaL_testudata(L, arg, FUNCTIONS);
+  if (!slot || !*slot) {
     luaL_checktype(L, arg, LUA_TTABLE);
     return;
   }
-  lua_createtable(L, 0, (int)pln_module_count(*box));
-  for (uint32_t i = 0; i < pln_module_count(*box); i++) {
-    push_row(L, b, *box, i);
+  lua_createtable(L, 0, (int)pln_module_count(*slot));
+  for (uint32_t i = 0; i < pln_module_count(*slot); i++) {
+    push_row(L, b, *slot, i);
     lua_rawset(L, -3);
   }
   lua_replace(L, arg);

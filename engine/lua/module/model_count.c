@@ -2,14 +2,14 @@
 
 #include "lua/binding.h"
 
-typedef struct counts_box {
+typedef struct counts_userdata {
   pln_engine *engine;
-  pln_onnx_counts counts;
-} counts_box;
+  pln_onnx_model_stats counts;
+} counts_userdata;
 
 static int counts_gc(lua_State *L) {
-  counts_box *box = lua_touserdata(L, 1);
-  pln_onnx_counts_free(box->engine, &box->counts);
+  counts_userdata *slot = lua_touserdata(L, 1);
+  pln_onnx_model_stats_free(slot->engine, &slot->counts);
   return 0;
 }
 
@@ -26,16 +26,17 @@ static void set_count(lua_State *L, const char *key, uint64_t n) {
 /* onnx_count(path) or onnx_count(nil, bytes) -> { nodes, compute_nodes,
  * operators = { name = count }, files = { name, ... } }, or nil, diag */
 static int core_onnx_count(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const char *path = luaL_optstring(L, 1, NULL);
   pln_slice bytes = {0};
   if (!path)
     bytes.data = luaL_checklstring(L, 2, &bytes.size);
-  counts_box *box = pln_lua_box(L, "perilune.Counts", sizeof *box, 0);
-  box->engine = b->engine;
-  pln_onnx_counts *n = &box->counts;
-  pln_status status = path ? pln_onnx_count(b->engine, path, n)
-                           : pln_onnx_count_bytes(b->engine, bytes, n);
+  counts_userdata *slot =
+      pln_lua_userdata(L, "perilune.Counts", sizeof *slot, 0);
+  slot->engine = b->engine;
+  pln_onnx_model_stats *n = &slot->counts;
+  pln_status status = path ? pln_onnx_stats(b->engine, path, n)
+                           : pln_onnx_stats_bytes(b->engine, bytes, n);
   if (status != PLN_OK)
     return pln_lua_fail(L, b, status);
   lua_createtable(L, 0, 4);
@@ -54,7 +55,7 @@ static int core_onnx_count(lua_State *L) {
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   lua_setfield(L, -2, "files");
-  pln_onnx_counts_free(b->engine, n);
+  pln_onnx_model_stats_free(b->engine, n);
   return 1;
 }
 

@@ -7,41 +7,41 @@
 #include "lua/binding.h"
 
 pln_module **pln_lua_new_module(lua_State *L) {
-  return pln_lua_big_box(L, PLN_LUA_MODULE, sizeof(pln_module *), 1);
+  return pln_lua_large_userdata(L, PLN_LUA_MODULE, sizeof(pln_module *), 1);
 }
 
 void pln_lua_push_module(lua_State *L, const pln_module *module) {
-  pln_module **box = pln_lua_new_module(L);
-  *box = pln_module_retain(module);
+  pln_module **slot = pln_lua_new_module(L);
+  *slot = pln_module_retain(module);
 }
 
 pln_module *pln_lua_test_module(lua_State *L, int arg) {
-  pln_module **box = luaL_testudata(L, arg, PLN_LUA_MODULE);
-  return box ? *box : NULL;
+  pln_module **slot = luaL_testudata(L, arg, PLN_LUA_MODULE);
+  return slot ? *slot : NULL;
 }
 
 pln_module *pln_lua_check_module(lua_State *L, int arg) {
-  pln_module **box = luaL_checkudata(L, arg, PLN_LUA_MODULE);
-  if (!*box)
+  pln_module **slot = luaL_checkudata(L, arg, PLN_LUA_MODULE);
+  if (!*slot)
     luaL_argerror(L, arg, "the module has been closed");
-  return *box;
+  return *slot;
 }
 
-pln_module *pln_lua_hold_module(lua_State *L, int arg) {
-  pln_module **box = pln_lua_new_module(L);
-  return *box = pln_module_retain(pln_lua_check_module(L, arg));
+pln_module *pln_lua_pin_module(lua_State *L, int arg) {
+  pln_module **slot = pln_lua_new_module(L);
+  return *slot = pln_module_retain(pln_lua_check_module(L, arg));
 }
 
 static int module_gc(lua_State *L) {
-  pln_module **box = luaL_checkudata(L, 1, PLN_LUA_MODULE);
-  pln_module *module = *box;
-  *box = NULL;
+  pln_module **slot = luaL_checkudata(L, 1, PLN_LUA_MODULE);
+  pln_module *module = *slot;
+  *slot = NULL;
   if (module)
     pln_module_release(module);
   return 0;
 }
 
-static pln_symbol check_name(lua_State *L, pln_lua *b, int arg) {
+static pln_symbol check_function_name(lua_State *L, pln_lua *b, int arg) {
   pln_symbol symbol;
   pln_slice text;
   if (lua_type(L, arg) != LUA_TSTRING)
@@ -56,19 +56,20 @@ static pln_symbol check_name(lua_State *L, pln_lua *b, int arg) {
 
 /* Functions that a module is to have; the boxes of their graphs stand in a
  * table. */
-typedef struct additions {
+typedef struct module_changes {
   size_t all; /* as many names; n of them were read */
   uint32_t n;
   const char **texts;
   pln_symbol *names;
   const pln_graph **functions;
-} additions;
+} module_changes;
 
 /* Reads the function at -1, for the name at -2; its graph's box goes into the
  * table at `boxes`.  [-0, +0] */
-static void read_function(lua_State *L, pln_lua *b, int boxes, additions *a) {
+static void read_function(lua_State *L, pln_lua *b, int boxes,
+                          module_changes *a) {
   int function = lua_gettop(L);
-  a->names[a->n] = check_name(L, b, function - 1);
+  a->names[a->n] = check_function_name(L, b, function - 1);
   pln_lua_node *node = pln_lua_test_node(L, function);
   if (!node || !pln_lua_is_function(L, node))
     luaL_error(L, "function '%s': a Function expected, got %s",
@@ -83,11 +84,11 @@ static int by_name(const void *x, const void *y) {
 
 /* The names in the table at `arg`, in order, in new memory on the stack.
  * [-0, +1] */
-static additions push_additions(lua_State *L, int arg) {
+static module_changes push_additions(lua_State *L, int arg) {
   size_t n = 0, i = 0;
   for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1))
     n++;
-  additions a = {.all = n};
+  module_changes a = {.all = n};
   char *room = lua_newuserdatauv(
       L, (n + 1) * (sizeof *a.texts + sizeof *a.functions + sizeof *a.names),
       0);
@@ -107,50 +108,51 @@ static additions push_additions(lua_State *L, int arg) {
  * module in the box on top: all at once, so that a function and its callers
  * change together. */
 static void add_functions(lua_State *L, pln_lua *b, int arg) {
-  int box = lua_gettop(L);
-  additions a = push_additions(L, arg);
+  int slot = lua_gettop(L);
+  module_changes a = push_additions(L, arg);
   lua_newtable(L);
   for (size_t i = 0; i < a.all; i++) {
     lua_pushstring(L, a.texts[i]);
     lua_getfield(L, arg, a.texts[i]);
-    read_function(L, b, box + 2, &a);
+    read_function(L, b, slot + 2, &a);
     lua_pop(L, 2);
   }
   pln_module **new = pln_lua_new_module(L);
-  pln_module **old = lua_touserdata(L, box);
-  pln_lua_must(L, b, pln_module_with_all(*old, a.n, a.names, a.functions, new));
+  pln_module **old = lua_touserdata(L, slot);
+  pln_lua_must(L, b,
+               pln_module_with_functions(*old, a.n, a.names, a.functions, new));
   pln_module *before = *old;
   *old = *new;
   *new = NULL;
   pln_module_release(before);
-  lua_settop(L, box);
+  lua_settop(L, slot);
 }
 
 /* module([functions [, attrs]]) -> Module of { name = Function } */
 static int core_module(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   if (!lua_isnoneornil(L, 1))
     pln_lua_check_functions(L, 1);
   lua_settop(L, 2);
-  pln_module **box = pln_lua_new_module(L);
-  pln_lua_must(L, b, pln_module_new(b->engine, box));
+  pln_module **slot = pln_lua_new_module(L);
+  pln_lua_must(L, b, pln_module_new(b->engine, slot));
   if (lua_istable(L, 1))
     add_functions(L, b, 1);
   if (!lua_isnil(L, 2)) {
     pln_attrs attrs = pln_lua_check_attrs(L, b, 2);
     pln_module **out = pln_lua_new_module(L);
-    pln_lua_must(L, b, pln_module_with_attrs(*box, attrs, out));
+    pln_lua_must(L, b, pln_module_with_attrs(*slot, attrs, out));
   }
   return 1;
 }
 
 /* mod:with { name = Function, ... } -> changed copy */
 static int module_with(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_check_module(L, 1);
   pln_lua_check_functions(L, 2);
   lua_settop(L, 2);
-  pln_lua_hold_module(L, 1);
+  pln_lua_pin_module(L, 1);
   add_functions(L, b, 2);
   if (*(pln_module **)lua_touserdata(L, 3) == pln_lua_test_module(L, 1))
     lua_pushvalue(L, 1);
@@ -166,7 +168,7 @@ static pln_symbol *push_names_of(lua_State *L, pln_lua *b, int arg,
   pln_symbol *names = lua_newuserdatauv(L, (count + 1) * sizeof *names, 0);
   for (uint32_t i = 0; i < *n; i++) {
     lua_rawgeti(L, arg, (lua_Integer)i + 1);
-    names[i] = check_name(L, b, lua_gettop(L));
+    names[i] = check_function_name(L, b, lua_gettop(L));
     lua_pop(L, 1);
   }
   return names;
@@ -174,7 +176,7 @@ static pln_symbol *push_names_of(lua_State *L, pln_lua *b, int arg,
 
 /* mod:without(name), mod:without { name, ... } -> changed copy */
 static int module_without(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_symbol one, *names = &one;
   uint32_t n = 1;
   pln_lua_check_module(L, 1);
@@ -182,10 +184,10 @@ static int module_without(lua_State *L) {
   if (lua_istable(L, 2))
     names = push_names_of(L, b, 2, &n);
   else
-    one = check_name(L, b, 2);
+    one = check_function_name(L, b, 2);
   pln_module **out = pln_lua_new_module(L);
   const pln_module *module = pln_lua_check_module(L, 1);
-  pln_lua_must(L, b, pln_module_without_all(module, n, names, out));
+  pln_lua_must(L, b, pln_module_without_functions(module, n, names, out));
   if (*out == module)
     lua_pushvalue(L, 1);
   return 1;
@@ -193,7 +195,7 @@ static int module_without(lua_State *L) {
 
 /* mod:with_attrs(table) -> changed copy with these attributes */
 static int module_with_attrs(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_check_module(L, 1);
   pln_attrs attrs = pln_lua_check_attrs(L, b, 2);
   pln_module **out = pln_lua_new_module(L);
@@ -205,7 +207,7 @@ static int module_with_attrs(lua_State *L) {
 /* mod:fix_dim(name, size) -> copy with a number for a symbolic dim, or nil and
  * a diagnostic */
 static int module_fix_dim(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_slice name;
   pln_lua_check_module(L, 1);
   name.data = luaL_checklstring(L, 2, &name.size);
@@ -237,7 +239,7 @@ static uint32_t check_shape(lua_State *L, int arg, int64_t *dims) {
 /* mod:fix_shape(input, dims) -> copy in which the input of main has these dims,
  * or nil and a diagnostic */
 static int module_fix_shape(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_module *module = pln_lua_check_module(L, 1);
   int64_t dims[PLN_LUA_MAX_RANK];
   pln_slice name;
@@ -252,16 +254,16 @@ static int module_fix_shape(lua_State *L) {
 
 static int push_function(lua_State *L, pln_lua *b, const pln_module *module,
                          int key) {
-  pln_symbol name = check_name(L, b, key);
+  pln_symbol name = check_function_name(L, b, key);
   uint32_t i = pln_module_find(module, name);
   if (i == PLN_NONE)
     return 0;
-  pln_lua_push_root(L, b, pln_module_function(module, i));
+  pln_lua_push_root(L, b, pln_module_function_at(module, i));
   return 1;
 }
 
 static int module_pairs(lua_State *L) {
-  return pln_lua_pairs_of_functions(L, pln_lua_hold_module(L, 1));
+  return pln_lua_pairs_of_functions(L, pln_lua_pin_module(L, 1));
 }
 
 static int module_len(lua_State *L) {
@@ -272,7 +274,7 @@ static int module_len(lua_State *L) {
 static int push_names(lua_State *L, pln_lua *b, const pln_module *module) {
   lua_createtable(L, (int)pln_module_count(module), 0);
   for (uint32_t i = 0; i < pln_module_count(module); i++) {
-    pln_slice name = pln_symbol_text(b->engine, pln_module_name(module, i));
+    pln_slice name = pln_symbol_text(b->engine, pln_module_name_at(module, i));
     lua_pushlstring(L, name.data, name.size);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
@@ -294,12 +296,12 @@ static int push_definitions(lua_State *L, pln_lua *b,
 /* mod.functions, .names, .types, .attrs, methods, else the function of that
  * name */
 static int module_index(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const char *key = luaL_checkstring(L, 2);
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL)
     return 1;
-  const pln_module *module = pln_lua_hold_module(L, 1);
+  const pln_module *module = pln_lua_pin_module(L, 1);
   if (!strcmp(key, "functions"))
     return pln_lua_push_functions(L, module);
   if (!strcmp(key, "names"))
@@ -319,8 +321,8 @@ static int module_eq(lua_State *L) {
 }
 
 /* The text of the module at 1. */
-static int push_text(lua_State *L, const pln_print_options *options) {
-  pln_lua *b = pln_lua_here(L);
+static int push_module_text(lua_State *L, const pln_print_options *options) {
+  pln_lua *b = pln_lua_state_of(L);
   pln_buffer *text = pln_lua_text(L, b);
   pln_lua_must(L, b,
                pln_print_module(pln_lua_check_module(L, 1), options,
@@ -331,10 +333,10 @@ static int push_text(lua_State *L, const pln_print_options *options) {
 
 /* tostring(mod): for people, without the elements of large constants */
 static int module_tostring(lua_State *L) {
-  pln_module **box = luaL_checkudata(L, 1, PLN_LUA_MODULE);
+  pln_module **slot = luaL_checkudata(L, 1, PLN_LUA_MODULE);
   pln_print_options options = {.constants = PLN_CONSTANTS_BRIEF};
-  if (*box)
-    return push_text(L, &options);
+  if (*slot)
+    return push_module_text(L, &options);
   lua_pushliteral(L, "Module (closed)");
   return 1;
 }
@@ -343,14 +345,14 @@ static int module_tostring(lua_State *L) {
 static int module_text(lua_State *L) {
   pln_lua_check_module(L, 1);
   pln_print_options options = pln_lua_text_options(L, 2);
-  return push_text(L, &options);
+  return push_module_text(L, &options);
 }
 
 /* --------------------------------------------------------------- functions */
 
 /* module_equal(a, b), module_hash(a), verify_module(a) */
 static int core_module_equal(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_module *x = pln_lua_check_module(L, 1), *y = pln_lua_check_module(L, 2);
   bool equal;
   pln_lua_must(L, b, pln_module_equal(x, y, &equal));
@@ -359,7 +361,7 @@ static int core_module_equal(lua_State *L) {
 }
 
 static int core_module_hash(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   uint64_t hash;
   pln_lua_must(L, b, pln_module_hash(pln_lua_check_module(L, 1), &hash));
   lua_pushinteger(L, (lua_Integer)hash);
@@ -367,7 +369,7 @@ static int core_module_hash(lua_State *L) {
 }
 
 static int core_verify_module(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_status status = pln_module_verify(pln_lua_check_module(L, 1));
   if (status != PLN_OK)
     return pln_lua_fail(L, b, status);
@@ -377,11 +379,11 @@ static int core_verify_module(lua_State *L) {
 
 /* module_nodes(mod) -> the nodes of all functions, nested ones included */
 static int core_module_nodes(lua_State *L) {
-  pln_lua_here(L);
+  pln_lua_state_of(L);
   pln_module *module = pln_lua_check_module(L, 1);
   lua_Integer n = 0;
   for (uint32_t i = 0; i < pln_module_count(module); i++)
-    n += pln_graph_size(pln_module_function(module, i));
+    n += pln_graph_size(pln_module_function_at(module, i));
   lua_pushinteger(L, n);
   return 1;
 }

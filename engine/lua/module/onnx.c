@@ -9,37 +9,37 @@ static int result(lua_State *L, pln_lua *b, pln_status status) {
   return status == PLN_OK ? 1 : pln_lua_fail(L, b, status);
 }
 
-static void clear(pln_lua *b) {
+static void clear_onnx_result(pln_lua *b) {
   if (b->depth == 0)
     pln_diag_clear(b->engine);
 }
 
 /* onnx_load(path) -> Module, or nil and a diagnostic */
 static int onnx_load(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const char *path = luaL_checkstring(L, 1);
   int tries = 0;
   pln_status status;
-  pln_module **box = pln_lua_new_module(L);
-  clear(b);
+  pln_module **slot = pln_lua_new_module(L);
+  clear_onnx_result(b);
   do
-    status = pln_onnx_load(b->engine, path, box);
+    status = pln_onnx_load(b->engine, path, slot);
   while (pln_lua_retry(L, b, status, &tries));
   return result(L, b, status);
 }
 
 /* onnx_parse(bytes [, directory]) -> Module, or nil and a diagnostic */
 static int onnx_parse(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_slice bytes;
   bytes.data = luaL_checklstring(L, 1, &bytes.size);
   const char *directory = luaL_optstring(L, 2, NULL);
   int tries = 0;
   pln_status status;
-  pln_module **box = pln_lua_new_module(L);
-  clear(b);
+  pln_module **slot = pln_lua_new_module(L);
+  clear_onnx_result(b);
   do
-    status = pln_onnx_parse(b->engine, bytes, directory, box);
+    status = pln_onnx_parse(b->engine, bytes, directory, slot);
   while (pln_lua_retry(L, b, status, &tries));
   return result(L, b, status);
 }
@@ -83,13 +83,13 @@ static pln_onnx_save_options save_options(lua_State *L, int arg) {
 /* onnx_save(mod, path [, { external_data, external_threshold, embed_data,
  * opset, value_info }]) -> true, or nil and a diagnostic */
 static int onnx_save(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const char *path = luaL_checkstring(L, 2);
   pln_onnx_save_options options = save_options(L, 3);
   int tries = 0;
   pln_status status;
   pln_lua_check_module(L, 1);
-  clear(b);
+  clear_onnx_result(b);
   do
     status = pln_onnx_save(pln_lua_check_module(L, 1), path, &options);
   while (pln_lua_retry(L, b, status, &tries));
@@ -100,11 +100,11 @@ static int onnx_save(lua_State *L) {
 /* onnx_tostring(mod [, { opset, value_info }]) -> the model's bytes, or nil and
  * a diagnostic */
 static int onnx_tostring(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_onnx_save_options options = save_options(L, 2);
   pln_buffer *text = pln_lua_text(L, b);
   const pln_module *module = pln_lua_check_module(L, 1);
-  clear(b);
+  clear_onnx_result(b);
   pln_status status = pln_onnx_write(module, &options, pln_buffer_write, text);
   if (status != PLN_OK)
     return pln_lua_fail(L, b, status);
@@ -115,22 +115,22 @@ static int onnx_tostring(lua_State *L) {
 /* onnx_load_value(path [, type]) -> value, nil, name; or nil and a diagnostic.
  * What an optional leaves out is nil too. */
 static int onnx_load_value(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const char *path = luaL_checkstring(L, 1);
   pln_type type = lua_isnoneornil(L, 2) ? 0 : pln_lua_check_type(L, b, 2);
   pln_symbol name;
   int tries = 0;
   pln_status status;
-  pln_lua_data *data = pln_lua_push_data(L, b, 1);
-  clear(b);
+  pln_lua_runtime_values *data = pln_lua_push_runtime_values(L, b, 1);
+  clear_onnx_result(b);
   do
-    status = pln_onnx_load_datum(b->engine, path, type, data->items, &name);
+    status = pln_onnx_load_value(b->engine, path, type, data->items, &name);
   while (pln_lua_retry(L, b, status, &tries));
   if (status != PLN_OK)
     return pln_lua_fail(L, b, status);
   pln_slice text = pln_symbol_text(b->engine, name);
-  pln_lua_push_datum(L, data->items);
-  pln_lua_release_data(data);
+  pln_lua_push_runtime_value(L, data->items);
+  pln_lua_release_runtime_values(data);
   lua_pushnil(L);
   lua_pushlstring(L, text.data, text.size);
   return 3;
@@ -139,21 +139,21 @@ static int onnx_load_value(lua_State *L) {
 /* onnx_save_value(value, path [, type [, name]]) -> true, or nil and a
  * diagnostic */
 static int onnx_save_value(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const char *path = luaL_checkstring(L, 2);
   pln_type type = lua_isnoneornil(L, 3) ? 0 : pln_lua_check_type(L, b, 3);
   pln_slice name = {"", 0};
   if (!lua_isnoneornil(L, 4))
     name.data = luaL_checklstring(L, 4, &name.size);
-  pln_type part = pln_type_kind_of(b->engine, type) == PLN_TYPE_OPTIONAL
-                      ? pln_type_part(b->engine, type, 0)
+  pln_type part = pln_type_get_kind(b->engine, type) == PLN_TYPE_OPTIONAL
+                      ? pln_type_part_at(b->engine, type, 0)
                       : type;
-  pln_lua_data *data = pln_lua_push_data(L, b, 1);
-  pln_lua_read_datum(L, b, 1, part, data->items);
-  clear(b);
+  pln_lua_runtime_values *data = pln_lua_push_runtime_values(L, b, 1);
+  pln_lua_read_runtime_value(L, b, 1, part, data->items);
+  clear_onnx_result(b);
   pln_status status =
-      pln_onnx_save_datum(b->engine, data->items, type, name, path);
-  pln_lua_release_data(data);
+      pln_onnx_save_value(b->engine, data->items, type, name, path);
+  pln_lua_release_runtime_values(data);
   lua_pushboolean(L, true);
   return result(L, b, status);
 }
@@ -161,22 +161,22 @@ static int onnx_save_value(lua_State *L) {
 /* onnx_default(mod, input) -> Tensor; nil when there is none; nil and a
  * diagnostic */
 static int onnx_default(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_slice input;
   pln_lua_check_module(L, 1);
   input.data = luaL_checklstring(L, 2, &input.size);
-  pln_tensor **box = pln_lua_new_tensor(L);
+  pln_tensor **slot = pln_lua_new_tensor(L);
   const pln_module *module = pln_lua_check_module(L, 1);
-  clear(b);
-  pln_status status = pln_onnx_default(module, input, box);
-  if (status == PLN_OK && !*box)
+  clear_onnx_result(b);
+  pln_status status = pln_onnx_input_default(module, input, slot);
+  if (status == PLN_OK && !*slot)
     lua_pushnil(L);
   return result(L, b, status);
 }
 
 /* onnx_operators() -> { { domain, type, since, name of the core's }, ... } */
 static int onnx_operators(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const pln_onnx_op *row;
   lua_newtable(L);
   for (size_t i = 0; (row = pln_onnx_op_row(i)) != NULL; i++) {

@@ -8,7 +8,7 @@
 #include "ir/relay/metadata/object.h"
 #include "lua/binding.h"
 
-static size_t begin(pln_lua *b) {
+static size_t begin_relay_diags(pln_lua *b) {
   if (b->depth == 0)
     pln_diag_clear(b->engine);
   return pln_diag_count(b->engine);
@@ -19,7 +19,7 @@ static size_t begin(pln_lua *b) {
 /* What a text is called, and what it may refer to beside itself. */
 typedef struct given_values {
   const char *name;
-  pln_text_given given;
+  pln_parse_options given;
 } given_values;
 
 /* An entry of init_meta on top of the stack: the data of a Constant, else the
@@ -233,63 +233,63 @@ pln_print_options pln_lua_text_options(lua_State *L, int arg) {
 
 /* parse(text [, name or options]) -> Module, or nil and a diagnostic */
 static int text_parse(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_slice text;
   given_values in;
   text.data = luaL_checklstring(L, 1, &text.size);
   read_given(L, b, 2, &in);
   int tries = 0;
   pln_status status;
-  pln_module **box = pln_lua_new_module(L);
-  size_t mark = begin(b);
+  pln_module **slot = pln_lua_new_module(L);
+  size_t mark = begin_relay_diags(b);
   do
-    status = pln_parse_module_with(b->engine, text, in.name, &in.given, box);
+    status = pln_parse_module_with(b->engine, text, in.name, &in.given, slot);
   while (pln_lua_retry(L, b, status, &tries));
   return status == PLN_OK ? 1 : pln_lua_fail_first(L, b, mark, status);
 }
 
 /* parse_expr(text [, name or options]) -> Node, or nil and a diagnostic */
 static int text_parse_expr(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_slice text;
   given_values in;
   text.data = luaL_checklstring(L, 1, &text.size);
   read_given(L, b, 2, &in);
   int tries = 0;
   pln_status status;
-  pln_lua_graph *box = pln_lua_new_graph(L, b, PLN_LUA_SEALED);
-  size_t mark = begin(b);
+  pln_lua_graph *slot = pln_lua_new_graph(L, b, PLN_LUA_SEALED);
+  size_t mark = begin_relay_diags(b);
   do
     status =
-        pln_parse_expr_with(b->engine, text, in.name, &in.given, &box->graph);
+        pln_parse_expr_with(b->engine, text, in.name, &in.given, &slot->graph);
   while (pln_lua_retry(L, b, status, &tries));
   if (status != PLN_OK)
     return pln_lua_fail_first(L, b, mark, status);
-  pln_lua_push_node(L, lua_gettop(L), pln_graph_root(box->graph));
+  pln_lua_push_node(L, lua_gettop(L), pln_graph_root(slot->graph));
   return 1;
 }
 
 /* load(path) -> Module, or nil and a diagnostic */
 static int text_load(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const char *path = luaL_checkstring(L, 1);
   int tries = 0;
   pln_status status;
-  pln_module **box = pln_lua_new_module(L);
-  size_t mark = begin(b);
+  pln_module **slot = pln_lua_new_module(L);
+  size_t mark = begin_relay_diags(b);
   do
-    status = pln_parse_file(b->engine, path, box);
+    status = pln_parse_file(b->engine, path, slot);
   while (pln_lua_retry(L, b, status, &tries));
   return status == PLN_OK ? 1 : pln_lua_fail_first(L, b, mark, status);
 }
 
 /* save(mod, path) -> true, or nil and a diagnostic */
 static int text_save(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const char *path = luaL_checkstring(L, 2);
   int tries = 0;
   pln_status status;
-  size_t mark = begin(b);
+  size_t mark = begin_relay_diags(b);
   do
     status = pln_print_file(pln_lua_check_module(L, 1), path);
   while (pln_lua_retry(L, b, status, &tries));

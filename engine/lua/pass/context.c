@@ -9,16 +9,16 @@
 
 /* ------------------------------------------------------------------- stacks */
 
-typedef struct stack_box {
+typedef struct stack_userdata {
   pln_lua *state;
   pln_context_stack *stack;
-} stack_box;
+} stack_userdata;
 
 static int stack_gc(lua_State *L) {
-  stack_box *box = lua_touserdata(L, 1);
-  pln_lua *b = box->state;
-  pln_context_stack *stack = box->stack;
-  box->stack = NULL;
+  stack_userdata *slot = lua_touserdata(L, 1);
+  pln_lua *b = slot->state;
+  pln_context_stack *stack = slot->stack;
+  slot->stack = NULL;
   if (!stack || !b || !b->engine)
     return 0;
   b->L = L;
@@ -36,15 +36,16 @@ void pln_lua_use_stack(lua_State *L, pln_lua *b) {
     if (lua_rawget(L, -2) == LUA_TNIL) {
       lua_pop(L, 1);
       lua_pushvalue(L, -2);
-      stack_box *box = pln_lua_box(L, "perilune.Stack", sizeof *box, 0);
-      box->state = b;
+      stack_userdata *slot =
+          pln_lua_userdata(L, "perilune.Stack", sizeof *slot, 0);
+      slot->state = b;
       pln_context_stack_use(b->engine, b->stack = NULL);
-      pln_lua_must(L, b, pln_context_stack_new(b->engine, &box->stack));
+      pln_lua_must(L, b, pln_context_stack_new(b->engine, &slot->stack));
       lua_pushvalue(L, -1);
       lua_insert(L, -3);
       lua_rawset(L, -4);
     }
-    stack = ((stack_box *)lua_touserdata(L, -1))->stack;
+    stack = ((stack_userdata *)lua_touserdata(L, -1))->stack;
     lua_pop(L, 2);
   }
   lua_pop(L, 1);
@@ -55,33 +56,33 @@ void pln_lua_use_stack(lua_State *L, pln_lua *b) {
 /* -------------------------------------------------------------------- boxes */
 
 static pln_context **new_context(lua_State *L) {
-  return pln_lua_box(L, PLN_LUA_CONTEXT, sizeof(pln_context *), 0);
+  return pln_lua_userdata(L, PLN_LUA_CONTEXT, sizeof(pln_context *), 0);
 }
 
 void pln_lua_push_context(lua_State *L, const pln_context *context) {
-  pln_context **box = new_context(L);
-  *box = pln_context_retain(context);
+  pln_context **slot = new_context(L);
+  *slot = pln_context_retain(context);
 }
 
 pln_context *pln_lua_check_context(lua_State *L, int arg) {
-  pln_context **box = luaL_checkudata(L, arg, PLN_LUA_CONTEXT);
-  if (!*box)
+  pln_context **slot = luaL_checkudata(L, arg, PLN_LUA_CONTEXT);
+  if (!*slot)
     pln_lua_error(L, PLN_ERR_ARGUMENT, "the context has been closed");
-  return *box;
+  return *slot;
 }
 
 /* The context at `arg`, kept alive by a box of its own: a finaliser may close
  * that one while its fields are read.  [-0, +1] */
 static const pln_context *hold_context(lua_State *L, int arg) {
-  pln_context **box = new_context(L);
-  return *box = pln_context_retain(pln_lua_check_context(L, arg));
+  pln_context **slot = new_context(L);
+  return *slot = pln_context_retain(pln_lua_check_context(L, arg));
 }
 
 static int context_gc(lua_State *L) {
   pln_lua *b = lua_touserdata(L, lua_upvalueindex(1));
-  pln_context **box = luaL_checkudata(L, 1, PLN_LUA_CONTEXT);
-  pln_context *context = *box;
-  *box = NULL;
+  pln_context **slot = luaL_checkudata(L, 1, PLN_LUA_CONTEXT);
+  pln_context *context = *slot;
+  *slot = NULL;
   b->L = L;
   if (context && b->engine)
     pln_context_release(context);
@@ -103,7 +104,7 @@ typedef struct hook_call {
 static int hook_body(lua_State *L) {
   hook_call *call = lua_touserdata(L, 1);
   int n = 1;
-  pln_lua_kept(L, &pln_lua_key.callbacks, call->callback);
+  pln_lua_registry_get(L, &pln_lua_key.callbacks, call->callback);
   lua_getfield(L, -1, call->hook);
   if (call->context) {
     pln_lua_push_context(L, call->context);
@@ -212,7 +213,7 @@ static pln_instrument *read_instruments(lua_State *L, pln_lua *b, int arg,
 }
 
 /* After the engine has taken them. */
-static void taken(pln_lua_callback **slots, uint32_t n) {
+static void already_entered(pln_lua_callback **slots, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
     slots[i] = NULL;
 }
@@ -222,7 +223,7 @@ static void taken(pln_lua_callback **slots, uint32_t n) {
 /* context { opt_level, required, disabled, only, instruments, config } ->
  * Context */
 static int core_context(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_context_spec spec = {0};
   pln_lua_callback **slots;
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -238,25 +239,25 @@ static int core_context(lua_State *L) {
   spec.config = pln_lua_check_attrs(L, b, -1);
   lua_getfield(L, 1, "instruments");
   spec.instruments = read_instruments(L, b, -1, &spec.n_instruments, &slots);
-  pln_context **box = new_context(L);
-  pln_status status = pln_context_new(b->engine, &spec, box);
-  taken(slots, spec.n_instruments);
+  pln_context **slot = new_context(L);
+  pln_status status = pln_context_new(b->engine, &spec, slot);
+  already_entered(slots, spec.n_instruments);
   pln_lua_must(L, b, status);
   return 1;
 }
 
 /* current() -> the innermost context entered, else the default one */
 static int core_current(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  pln_context **box = new_context(L);
+  pln_lua *b = pln_lua_state_of(L);
+  pln_context **slot = new_context(L);
   pln_lua_use_stack(L, b);
-  *box = pln_context_retain(pln_context_current(b->engine));
+  *slot = pln_context_retain(pln_context_current(b->engine));
   return 1;
 }
 
 /* ctx:enter() -> ctx, which leaves at the end of a <close> scope */
 static int context_enter(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_use_stack(L, b);
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   pln_lua_must(L, b, pln_context_enter(pln_lua_check_context(L, 1)));
@@ -266,7 +267,7 @@ static int context_enter(lua_State *L) {
 
 /* ctx:exit() */
 static int context_exit(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_use_stack(L, b);
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   pln_lua_must(L, b, pln_context_exit(pln_lua_check_context(L, 1)));
@@ -286,17 +287,17 @@ static int context_end(lua_State *L) {
 
 /* The end of a <close> scope: leaves, unless exit was called before. */
 static int context_close(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  pln_context **box = luaL_checkudata(L, 1, PLN_LUA_CONTEXT);
+  pln_lua *b = pln_lua_state_of(L);
+  pln_context **slot = luaL_checkudata(L, 1, PLN_LUA_CONTEXT);
   pln_lua_use_stack(L, b);
-  if (*box && pln_context_current(b->engine) == *box)
+  if (*slot && pln_context_current(b->engine) == *slot)
     return context_exit(L);
   return 0;
 }
 
 /* ctx:override_instruments(list) */
 static int context_override(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_callback **slots;
   uint32_t n;
   pln_lua_use_stack(L, b);
@@ -304,7 +305,7 @@ static int context_override(lua_State *L) {
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   pln_context *context = pln_lua_check_context(L, 1);
   pln_status status = pln_context_override_instruments(context, n, list);
-  taken(slots, n);
+  already_entered(slots, n);
   pln_lua_must(L, b, status);
   return 0;
 }
@@ -317,7 +318,7 @@ static pln_pass_run *check_run(lua_State *L, pln_lua *b, const char *what) {
 
 /* ctx:note(key, n): adds to a count that the report shows beside the pass */
 static int context_note(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_pass_run *run = check_run(L, b, "note");
   const char *key = luaL_checkstring(L, 2);
   pln_lua_must(L, b, pln_run_count(run, key, luaL_optinteger(L, 3, 1)));
@@ -327,7 +328,7 @@ static int context_note(lua_State *L) {
 /* ctx:rule(name [, node]) -> whether a rule may be applied: before its answer
  * is used */
 static int context_rule(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_symbol name;
   bool allowed;
   check_run(L, b, "rule");
@@ -346,7 +347,7 @@ static int context_rule(lua_State *L) {
 /* ctx:option(name) -> the value that the running pass was given, else what the
  * config says, else its default */
 static int context_option(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_attr value;
   pln_pass_run *run = check_run(L, b, "option");
   const char *name = luaL_checkstring(L, 2);
@@ -360,11 +361,11 @@ static int context_option(lua_State *L) {
 /* ctx:get(key) -> what the config says of a key or "key.field", else its
  * default */
 static int context_get(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_attr value;
   const pln_context *context = pln_lua_check_context(L, 1);
   const char *key = luaL_checkstring(L, 2);
-  pln_lua_must(L, b, pln_context_get(context, key, &value));
+  pln_lua_must(L, b, pln_context_config_value(context, key, &value));
   pln_lua_push_attr(L, b, &value);
   return 1;
 }
@@ -385,17 +386,17 @@ static void push_instruments(lua_State *L, const pln_context *context) {
   lua_Integer n = 0;
   lua_newtable(L);
   for (uint32_t i = 0; i < pln_context_n_instruments(context); i++) {
-    const pln_instrument *each = pln_context_instrument(context, i);
+    const pln_instrument *each = pln_context_instrument_at(context, i);
     if (each->release != pln_lua_release_callback)
       continue;
-    pln_lua_kept(L, &pln_lua_key.callbacks, each->ud);
+    pln_lua_registry_get(L, &pln_lua_key.callbacks, each->ud);
     lua_rawseti(L, -2, ++n);
   }
 }
 
 /* ctx.opt_level, .required, .disabled, .only, .instruments, .config */
 static int context_index(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const char *key = luaL_checkstring(L, 2);
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL)
@@ -405,12 +406,12 @@ static int context_index(lua_State *L) {
     lua_pushinteger(L, pln_context_opt_level(context));
   else if (!strcmp(key, "required"))
     push_names(L, context, pln_context_n_required(context),
-               pln_context_required);
+               pln_context_required_at);
   else if (!strcmp(key, "disabled"))
     push_names(L, context, pln_context_n_disabled(context),
-               pln_context_disabled);
+               pln_context_disabled_at);
   else if (!strcmp(key, "only"))
-    push_names(L, context, pln_context_n_only(context), pln_context_only);
+    push_names(L, context, pln_context_n_only(context), pln_context_only_at);
   else if (!strcmp(key, "config"))
     pln_lua_push_attrs(L, b, pln_context_config(context));
   else if (!strcmp(key, "instruments"))
@@ -438,18 +439,18 @@ write_names(pln_buffer *text, const pln_context *context, const char *field,
 }
 
 static const char *instrument_name(const pln_context *context, uint32_t i) {
-  return pln_context_instrument(context, i)->name;
+  return pln_context_instrument_at(context, i)->name;
 }
 
 static pln_status write_context(pln_buffer *text, const pln_context *c) {
   PLN_TRY(pln_buffer_printf(text, "context { opt_level = %d",
                             pln_context_opt_level(c)));
   PLN_TRY(write_names(text, c, "required", pln_context_n_required(c),
-                      pln_context_required));
+                      pln_context_required_at));
   PLN_TRY(write_names(text, c, "disabled", pln_context_n_disabled(c),
-                      pln_context_disabled));
+                      pln_context_disabled_at));
   PLN_TRY(
-      write_names(text, c, "only", pln_context_n_only(c), pln_context_only));
+      write_names(text, c, "only", pln_context_n_only(c), pln_context_only_at));
   PLN_TRY(write_names(text, c, "instruments", pln_context_n_instruments(c),
                       instrument_name));
   if (pln_context_config(c)) {
@@ -462,7 +463,7 @@ static pln_status write_context(pln_buffer *text, const pln_context *c) {
 
 /* What it was made of, but for what is empty. */
 static int context_tostring(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_buffer *text = pln_lua_text(L, b);
   const pln_context *context = pln_lua_check_context(L, 1);
   pln_lua_must(L, b, write_context(text, context));

@@ -61,7 +61,7 @@ static int go_on(lua_State *L, pln_lua *b, lua_State *co, int n) {
 
 /* resume(co, ...) -> true, ... | false, error */
 static int co_resume(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   lua_State *co = check_thread(L, 1);
   int n = go_on(L, b, co, lua_gettop(L) - 1);
   lua_pushboolean(L, n >= 0);
@@ -80,7 +80,7 @@ static int end(lua_State *L, pln_lua *b, lua_State *co) {
 
 /* What wrap gives: resumes, and raises. */
 static int co_wrapped(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   lua_State *co = lua_tothread(L, lua_upvalueindex(2));
   int n = go_on(L, b, co, lua_gettop(L));
   if (n >= 0)
@@ -121,7 +121,7 @@ static const char *busy(lua_State *L, lua_State *co) {
 
 /* close(co) -> true | false, error */
 static int co_close(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   lua_State *co = check_thread(L, 1);
   const char *state = busy(L, co);
   if (state)

@@ -38,7 +38,7 @@ void pln_lua_stop_again(const pln_lua *b, lua_State *L) {
 
 /* Called by a signal handler: nothing here but what lua_sethook allows. The
  * thread that called in last may be dead by now; that of the body is not. */
-static void ask(void *ud) {
+static void request_lua_stop(void *ud) {
   const pln_lua *b = ud;
   if (b->depth > 0)
     set_hook(b->body);
@@ -74,32 +74,32 @@ pln_engine *pln_lua_engine(lua_State *L) {
 /* ---------------------------------------------- scripts run for their passes
  */
 
-static int refuse(lua_State *L) {
+static int refuse_stopped_coroutine(lua_State *L) {
   return pln_lua_error(L, PLN_ERR_INTERRUPTED,
                        "passes are made here, and not applied");
 }
 
 /* Raises at each instruction, for as long as the script is held. */
-static void end_held(lua_State *L, lua_Debug *ar) {
+static void stop_held_script(lua_State *L, lua_Debug *ar) {
   (void)ar;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
   const pln_lua *b = lua_touserdata(L, -1);
   lua_pop(L, 1);
   if (b && b->holder)
-    refuse(L);
+    refuse_stopped_coroutine(L);
   else
     lua_sethook(L, NULL, 0, 0);
 }
 
-int pln_lua_end_held(lua_State *L, pln_lua *b) {
-  lua_sethook(b->holder, end_held, LUA_MASKCOUNT, 1);
-  lua_sethook(L, end_held, LUA_MASKCOUNT, 1);
-  return refuse(L);
+int pln_lua_stop_script(lua_State *L, pln_lua *b) {
+  lua_sethook(b->holder, stop_held_script, LUA_MASKCOUNT, 1);
+  lua_sethook(L, stop_held_script, LUA_MASKCOUNT, 1);
+  return refuse_stopped_coroutine(L);
 }
 
 /* hold(f, ...) -> what pcall gives: applying a pass ends f */
 static int core_hold(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   if (b->holder)
     return pln_lua_error(L, PLN_ERR_ARGUMENT,
                          "a script that is run for its passes replays nothing");
@@ -107,7 +107,7 @@ static int core_hold(lua_State *L) {
   b->holder = L;
   int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
   b->holder = NULL;
-  if (lua_gethook(L) == end_held)
+  if (lua_gethook(L) == stop_held_script)
     lua_sethook(L, NULL, 0, 0);
   lua_pushboolean(L, status == LUA_OK);
   lua_insert(L, 1);
@@ -116,12 +116,12 @@ static int core_hold(lua_State *L) {
 
 static const luaL_Reg functions[] = {{"hold", core_hold}, {NULL, NULL}};
 
-void pln_lua_open_hold(lua_State *L) {
+void pln_lua_open_script_stop(lua_State *L) {
   pln_lua_functions(L, functions);
 }
 
 void pln_lua_open_interrupt(lua_State *L, pln_lua *b) {
   lua_pushlightuserdata(L, b);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &state_key);
-  pln_engine_on_interrupt(b->engine, ask, b);
+  pln_engine_on_interrupt(b->engine, request_lua_stop, b);
 }

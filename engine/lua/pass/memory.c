@@ -14,7 +14,7 @@ static void *counted(void *ud, void *block, size_t old_size, size_t new_size) {
     return NULL;
   void *moved = b->alloc(b->alloc_ud, block, old_size, new_size);
   if (moved || new_size == 0)
-    pln_mem_outside(b->engine, new_size - before);
+    pln_mem_count_host(b->engine, new_size - before);
   return moved;
 }
 

@@ -72,7 +72,7 @@ void pln_lua_push_option(lua_State *L, pln_lua *b, const pln_option *row) {
 
 /* Puts the text of the value on top there, one that reads back as the same
  * number.  [-0, +1] */
-static void push_text(lua_State *L) {
+static void push_option_text(lua_State *L) {
   char number[40];
   if (lua_type(L, -1) == LUA_TNUMBER && !lua_isinteger(L, -1)) {
     double value = lua_tonumber(L, -1);
@@ -105,7 +105,7 @@ static pln_attr_kind list_kind(lua_State *L, int list, const char *name) {
 
 /* "[1,2]" or "[\"a\"]" of the list on top, in its place; the list's kind. */
 static pln_attr_kind list_text(lua_State *L, const char *name) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   int list = lua_gettop(L);
   lua_Integer n = (lua_Integer)lua_rawlen(L, list);
   pln_attr_kind kind = list_kind(L, list, name);
@@ -114,7 +114,7 @@ static pln_attr_kind list_text(lua_State *L, const char *name) {
   for (lua_Integer i = 1; i <= n; i++) {
     pln_slice item;
     lua_rawgeti(L, list, i);
-    push_text(L);
+    push_option_text(L);
     item.data = lua_tolstring(L, -1, &item.size);
     if (i > 1)
       pln_lua_must(L, b, pln_buffer_text(text, ","));
@@ -151,7 +151,7 @@ static void read_type(lua_State *L, int row, pln_option *option) {
 
 /* The text of the value on top stays alive in the row.  [-1, +0] */
 static const char *keep_text(lua_State *L, int row) {
-  push_text(L);
+  push_option_text(L);
   const char *text = lua_tostring(L, -1);
   luaL_ref(L, row);
   lua_pop(L, 1);
@@ -177,8 +177,8 @@ static void read_default(lua_State *L, int row, pln_option *option) {
   read_type(L, row, option);
 }
 
-static const char *bound(lua_State *L, int row, const char *name,
-                         const char *option) {
+static const char *read_option_bound(lua_State *L, int row, const char *name,
+                                     const char *option) {
   int type = lua_getfield(L, row, name);
   if (type == LUA_TNUMBER)
     return keep_text(L, row);
@@ -221,8 +221,8 @@ static void read_row(lua_State *L, pln_option *option) {
   lua_settop(L, row);
   if (option->kind != PLN_ATTR_DICT)
     read_default(L, row, option);
-  option->least = bound(L, row, "least", name);
-  option->most = bound(L, row, "most", name);
+  option->least = read_option_bound(L, row, "least", name);
+  option->most = read_option_bound(L, row, "most", name);
   lua_settop(L, row);
 }
 

@@ -9,26 +9,26 @@
 /* -------------------------------------------------------------------- boxes */
 
 static pln_pass **new_pass(lua_State *L) {
-  return pln_lua_box(L, PLN_LUA_PASS, sizeof(pln_pass *), 0);
+  return pln_lua_userdata(L, PLN_LUA_PASS, sizeof(pln_pass *), 0);
 }
 
 void pln_lua_push_pass(lua_State *L, const pln_pass *pass) {
-  pln_pass **box = new_pass(L);
-  *box = pln_pass_retain(pass);
+  pln_pass **slot = new_pass(L);
+  *slot = pln_pass_retain(pass);
 }
 
 pln_pass *pln_lua_check_pass(lua_State *L, int arg) {
-  pln_pass **box = luaL_checkudata(L, arg, PLN_LUA_PASS);
-  if (!*box)
+  pln_pass **slot = luaL_checkudata(L, arg, PLN_LUA_PASS);
+  if (!*slot)
     pln_lua_error(L, PLN_ERR_ARGUMENT, "the pass has been closed");
-  return *box;
+  return *slot;
 }
 
 static int pass_gc(lua_State *L) {
   pln_lua *b = lua_touserdata(L, lua_upvalueindex(1));
-  pln_pass **box = luaL_checkudata(L, 1, PLN_LUA_PASS);
-  pln_pass *pass = *box;
-  *box = NULL;
+  pln_pass **slot = luaL_checkudata(L, 1, PLN_LUA_PASS);
+  pln_pass *pass = *slot;
+  *slot = NULL;
   b->L = L;
   if (pass && b->engine)
     pln_pass_release(pass);
@@ -38,8 +38,8 @@ static int pass_gc(lua_State *L) {
 /* The pass at `arg`, kept alive by a box of its own: a finaliser may close that
  * one while its fields are read.  [-0, +1] */
 static const pln_pass *hold_pass(lua_State *L, int arg) {
-  pln_pass **box = new_pass(L);
-  return *box = pln_pass_retain(pln_lua_check_pass(L, arg));
+  pln_pass **slot = new_pass(L);
+  return *slot = pln_pass_retain(pln_lua_check_pass(L, arg));
 }
 
 /* ----------------------------------------------------------- running a body */
@@ -52,7 +52,7 @@ typedef struct body_call {
 } body_call;
 
 static bool is_module_pass(const pln_pass_run *run) {
-  return pln_pass_kind_of(pln_run_pass(run)) == PLN_PASS_MODULE;
+  return pln_pass_get_kind(pln_run_pass(run)) == PLN_PASS_MODULE;
 }
 
 /* Raises that the body's answer is no good; names the function's place. */
@@ -61,7 +61,7 @@ static void bad_answer(lua_State *L, const char *wanted, const void *callback) {
   const char *got = luaL_typename(L, -1);
   if (luaL_getmetafield(L, -1, "__name") == LUA_TSTRING)
     got = lua_tostring(L, -1);
-  pln_lua_kept(L, &pln_lua_key.callbacks, callback);
+  pln_lua_registry_get(L, &pln_lua_key.callbacks, callback);
   if (lua_isfunction(L, -1) && lua_getinfo(L, ">S", &ar))
     luaL_error(L, "%s:%d: %s or nil expected as the pass's result, got %s",
                ar.short_src, ar.linedefined, wanted, got);
@@ -70,9 +70,9 @@ static void bad_answer(lua_State *L, const char *wanted, const void *callback) {
 
 /* The body's answer is on top: nil, or the changed function or module. nil of a
  * pass over loop-level functions removes the function. */
-static void take_answer(lua_State *L, body_call *call) {
+static void read_body_result(lua_State *L, body_call *call) {
   pln_lua *b = call->state;
-  pln_pass_kind kind = pln_pass_kind_of(pln_run_pass(call->run));
+  pln_pass_kind kind = pln_pass_get_kind(pln_run_pass(call->run));
   if (lua_isnil(L, -1) && kind == PLN_PASS_PRIM_FUNC)
     pln_lua_must(L, b, pln_run_remove_function(call->run));
   if (lua_isnil(L, -1))
@@ -98,9 +98,9 @@ static int body(lua_State *L) {
   body_call *call = lua_touserdata(L, 1);
   pln_lua *b = call->state;
   pln_lua_graph *graph = pln_lua_new_graph(L, b, PLN_LUA_PASSING);
-  pln_lua_keep(L, &pln_lua_key.anchors, graph);
+  pln_lua_registry_set(L, &pln_lua_key.anchors, graph);
   call->graph = b->target = b->free = graph;
-  pln_lua_kept(L, &pln_lua_key.callbacks, call->callback);
+  pln_lua_registry_get(L, &pln_lua_key.callbacks, call->callback);
   int n = 2;
   if (!is_module_pass(call->run)) {
     pln_lua_push_root(L, b, pln_run_function(call->run));
@@ -109,7 +109,7 @@ static int body(lua_State *L) {
   pln_lua_push_module(L, pln_run_module(call->run));
   pln_lua_push_context(L, pln_context_current(b->engine));
   lua_call(L, n, 1);
-  take_answer(L, call);
+  read_body_result(L, call);
   return 0;
 }
 
@@ -129,10 +129,10 @@ static void push_place(lua_State *L, const body_call *call) {
  * tells that already. */
 static void add_note(lua_State *L) {
   lua_getfield(L, -2, "message");
-  bool told = lua_isstring(L, -1) &&
-              strstr(lua_tostring(L, -1), lua_tostring(L, -2)) != NULL;
+  bool reported = lua_isstring(L, -1) &&
+                  strstr(lua_tostring(L, -1), lua_tostring(L, -2)) != NULL;
   lua_pop(L, 1);
-  if (told) {
+  if (reported) {
     lua_pop(L, 1);
     return;
   }
@@ -153,7 +153,7 @@ static void add_note(lua_State *L) {
 }
 
 /* The message of the Diag at `diag` with the line it came from.  [-0, +1] */
-static void push_text(lua_State *L, int diag, const char *message) {
+static void push_message_text(lua_State *L, int diag, const char *message) {
   if (lua_getfield(L, diag, "span") != LUA_TTABLE) {
     lua_pushfstring(L, "error: %s", message);
     return;
@@ -184,7 +184,7 @@ static int name_pass(lua_State *L) {
   lua_pushfstring(L, "%s: %s", lua_tostring(L, 3), lua_tostring(L, 4));
   lua_pushvalue(L, -1);
   lua_setfield(L, 2, "message");
-  push_text(L, 2, lua_tostring(L, 5));
+  push_message_text(L, 2, lua_tostring(L, 5));
   lua_setfield(L, 2, "text");
   return 0;
 }
@@ -304,7 +304,7 @@ static pln_lua_callback **read_spec(lua_State *L, pln_lua *b, int arg,
       .identity = pln_lua_string_field(L, arg, "identity", NULL),
       .run = run_body,
       .release = pln_lua_release_callback,
-      .mover = &pln_lua_mover,
+      .cloner = &pln_lua_pass_cloner,
   };
   if (!spec->name)
     pln_lua_error(L, PLN_ERR_TYPE, "a pass has a name");
@@ -337,28 +337,28 @@ static pln_lua_callback **read_spec(lua_State *L, pln_lua *b, int arg,
 /* pass { name, kind, opt_level, required, traceable, parallel, doc, options,
  * run } -> Pass that is not registered */
 static int core_pass(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_pass_spec spec;
   lua_settop(L, 1);
-  pln_lua_callback **slot = read_spec(L, b, 1, &spec);
-  pln_pass **box = new_pass(L);
-  pln_status status = pln_pass_new(b->engine, &spec, box);
-  *slot = NULL;
+  pln_lua_callback **callback = read_spec(L, b, 1, &spec);
+  pln_pass **slot = new_pass(L);
+  pln_status status = pln_pass_new(b->engine, &spec, slot);
+  *callback = NULL;
   pln_lua_must(L, b, status);
-  pln_lua_made(L, b, *box, NULL);
+  pln_lua_record_loaded_pass(L, b, *slot, NULL);
   return 1;
 }
 
 /* register(spec): under its name, in place of an earlier one */
 static int core_register(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_pass_spec spec;
   lua_settop(L, 1);
   pln_lua_callback **slot = read_spec(L, b, 1, &spec);
   pln_status status = pln_pass_register(b->engine, &spec);
   *slot = NULL;
   pln_lua_must(L, b, status);
-  pln_lua_made(L, b, NULL, spec.name);
+  pln_lua_record_loaded_pass(L, b, NULL, spec.name);
   return 0;
 }
 
@@ -377,42 +377,46 @@ static pln_pass **check_passes(lua_State *L, int arg, uint32_t *n) {
   return passes;
 }
 
-static const char *const form_names[] = {[PLN_FORM_LEAF] = "leaf",
-                                         [PLN_FORM_SEQUENTIAL] = "sequential",
-                                         [PLN_FORM_FIXPOINT] = "fixpoint",
-                                         [PLN_FORM_TRY] = "try",
-                                         [PLN_FORM_IF_CHANGED] = "if_changed",
-                                         [PLN_FORM_FUNCTIONS] = "functions",
-                                         NULL};
+static const char *const form_names[] = {
+    [PLN_COMBINATOR_NONE] = "leaf",
+    [PLN_COMBINATOR_SEQUENTIAL] = "sequential",
+    [PLN_COMBINATOR_FIXPOINT] = "fixpoint",
+    [PLN_COMBINATOR_TRY] = "try",
+    [PLN_COMBINATOR_IF_CHANGED] = "if_changed",
+    [PLN_COMBINATOR_PER_FUNCTION] = "functions",
+    NULL};
 
 /* form(name, rounds, n_otherwise, passes) -> Pass */
 static int core_form(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  pln_pass_form form = (pln_pass_form)luaL_checkoption(L, 1, NULL, form_names);
-  lua_Integer rounds = luaL_checkinteger(L, 2);
+  pln_lua *b = pln_lua_state_of(L);
+  pln_combinator form =
+      (pln_combinator)luaL_checkoption(L, 1, NULL, form_names);
+  lua_Integer iterations = luaL_checkinteger(L, 2);
   uint32_t otherwise = (uint32_t)luaL_checkinteger(L, 3), n;
-  pln_pass **box = new_pass(L);
+  pln_pass **slot = new_pass(L);
   pln_pass **passes = check_passes(L, 4, &n);
   lua_insert(L, -2);
-  uint32_t most = rounds < 0 || rounds > UINT32_MAX ? 0 : (uint32_t)rounds;
-  pln_lua_must(L, b,
-               pln_form_new(b->engine, form, most, otherwise, n, passes, box));
+  uint32_t most =
+      iterations < 0 || iterations > UINT32_MAX ? 0 : (uint32_t)iterations;
+  pln_lua_must(
+      L, b,
+      pln_combinator_new(b->engine, form, most, otherwise, n, passes, slot));
   return 1;
 }
 
 /* sequential(name, opt_level, required, passes) -> Pass */
 static int core_sequential(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const char *name = luaL_checkstring(L, 1);
   int opt_level = (int)luaL_checkinteger(L, 2);
   uint32_t n_required, n;
   const char **required = pln_lua_check_names(L, 3, &n_required);
-  pln_pass **box = new_pass(L);
+  pln_pass **slot = new_pass(L);
   pln_pass **passes = check_passes(L, 4, &n);
   lua_insert(L, -2);
   pln_lua_must(L, b,
                pln_sequential_new(b->engine, name, opt_level, n_required,
-                                  required, n, passes, box));
+                                  required, n, passes, slot));
   return 1;
 }
 
@@ -441,7 +445,7 @@ static pln_status apply_in(lua_State *L, pln_module **out) {
 /* -> the pass, module and context of the failure, which is cleared */
 static int take_failure(lua_State *L) {
   pln_engine *engine = lua_touserdata(L, 1);
-  const pln_failure *failure = pln_failure_get(engine);
+  const pln_failure *failure = pln_failure_last(engine);
   pln_lua_push_pass(L, failure->pass);
   pln_lua_push_module(L, failure->module);
   pln_lua_push_context(L, failure->context);
@@ -451,8 +455,8 @@ static int take_failure(lua_State *L) {
 
 /* Tells the library's function of what failed: function(error, pass, module,
  * context, pipeline, input). What it raises is its own affair. */
-static void tell_failure(lua_State *L, pln_lua *b) {
-  if (!pln_failure_get(b->engine))
+static void call_on_failure(lua_State *L, pln_lua *b) {
+  if (!pln_failure_last(b->engine))
     return;
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.failed) == LUA_TFUNCTION) {
     lua_pushvalue(L, -2);
@@ -468,7 +472,7 @@ static void tell_failure(lua_State *L, pln_lua *b) {
 static int fail_call(lua_State *L, pln_lua *b, pln_status status) {
   pln_lua_push_failure(L, b, status);
   if (b->depth == 0 && status != PLN_ERR_INTERRUPTED)
-    tell_failure(L, b);
+    call_on_failure(L, b);
   return pln_lua_raise_top(L);
 }
 
@@ -482,7 +486,7 @@ static int core_on_failure(lua_State *L) {
 
 /* pass(mod [, ctx]) -> Module: `mod` itself when nothing changed */
 static int pass_call(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   int tries = 0;
   pln_status status;
   pln_lua_check_pass(L, 1);
@@ -494,7 +498,7 @@ static int pass_call(lua_State *L) {
   pln_module **out = pln_lua_new_module(L);
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   if (b->holder)
-    return pln_lua_end_held(L, b);
+    return pln_lua_stop_script(L, b);
   if (b->depth == 0) {
     pln_diag_clear(b->engine);
     pln_failure_clear(b->engine);
@@ -515,7 +519,7 @@ static void push_required(lua_State *L, const pln_pass *pass) {
   uint32_t n = pln_pass_n_required(pass);
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0; i < n; i++) {
-    lua_pushstring(L, pln_pass_required(pass, i));
+    lua_pushstring(L, pln_pass_required_at(pass, i));
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
 }
@@ -532,15 +536,15 @@ void pln_lua_push_info(lua_State *L, const pln_pass *pass) {
   lua_setfield(L, -2, "traceable");
   lua_pushboolean(L, pln_pass_parallel(pass));
   lua_setfield(L, -2, "parallel");
-  lua_pushstring(L, form_names[pln_pass_form_of(pass)]);
+  lua_pushstring(L, form_names[pln_pass_get_combinator(pass)]);
   lua_setfield(L, -2, "form");
 }
 
 static void push_option_rows(lua_State *L, pln_lua *b, const pln_pass *pass) {
-  uint32_t n = pln_pass_n_option_rows(pass);
+  uint32_t n = pln_pass_n_options(pass);
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0; i < n; i++) {
-    pln_lua_push_option(L, b, pln_pass_option_row(pass, i));
+    pln_lua_push_option(L, b, pln_pass_option_at(pass, i));
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
 }
@@ -549,7 +553,7 @@ static void push_elements(lua_State *L, const pln_pass *pass, uint32_t begin,
                           uint32_t end) {
   lua_createtable(L, (int)(end - begin), 0);
   for (uint32_t i = begin; i < end; i++) {
-    pln_lua_push_pass(L, pln_pass_element(pass, i));
+    pln_lua_push_pass(L, pln_pass_element_at(pass, i));
     lua_rawseti(L, -2, (lua_Integer)(i - begin) + 1);
   }
 }
@@ -563,15 +567,15 @@ static const char *const pass_fields[] = {
  * fixpoint); false for another key. */
 static bool push_form_field(lua_State *L, const pln_pass *pass,
                             const char *key) {
-  pln_pass_form form = pln_pass_form_of(pass);
+  pln_combinator form = pln_pass_get_combinator(pass);
   if (!strcmp(key, "form"))
     lua_pushstring(L, form_names[form]);
   else if (!strcmp(key, "passes"))
-    push_elements(L, pass, 0, pln_pass_n_body(pass));
-  else if (!strcmp(key, "otherwise") && form == PLN_FORM_TRY)
-    push_elements(L, pass, pln_pass_n_body(pass), pln_pass_n_elements(pass));
-  else if (!strcmp(key, "rounds") && form == PLN_FORM_FIXPOINT)
-    lua_pushinteger(L, pln_pass_rounds(pass));
+    push_elements(L, pass, 0, pln_pass_n_try(pass));
+  else if (!strcmp(key, "otherwise") && form == PLN_COMBINATOR_TRY)
+    push_elements(L, pass, pln_pass_n_try(pass), pln_pass_n_elements(pass));
+  else if (!strcmp(key, "rounds") && form == PLN_COMBINATOR_FIXPOINT)
+    lua_pushinteger(L, pln_pass_max_iterations(pass));
   else
     return false;
   return true;
@@ -581,7 +585,7 @@ static bool push_form_field(lua_State *L, const pln_pass *pass,
  * it is none.  [-0, +1] */
 static void push_instance(lua_State *L, const pln_pass *pass) {
   if (pass->def->run == run_body)
-    pln_lua_kept(L, &pln_lua_key.callbacks, pass->def->ud);
+    pln_lua_registry_get(L, &pln_lua_key.callbacks, pass->def->ud);
   else
     lua_pushnil(L);
   if (!lua_istable(L, -1)) {
@@ -622,7 +626,7 @@ static int pass_newindex(lua_State *L) {
 static int pass_index(lua_State *L) {
   static const char *const kinds[] = {"module", "function", "prim_func",
                                       "sequential"};
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const char *key = luaL_checkstring(L, 2);
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL)
@@ -633,7 +637,7 @@ static int pass_index(lua_State *L) {
   else if (!strcmp(key, "name"))
     lua_pushstring(L, pln_pass_name(pass));
   else if (!strcmp(key, "kind"))
-    lua_pushstring(L, kinds[pln_pass_kind_of(pass)]);
+    lua_pushstring(L, kinds[pln_pass_get_kind(pass)]);
   else if (!strcmp(key, "opt_level"))
     lua_pushinteger(L, pln_pass_opt_level(pass));
   else if (!strcmp(key, "cacheable"))
@@ -662,7 +666,7 @@ static int pass_eq(lua_State *L) {
 
 /* The pipeline's text, which pl.pipeline reads back. */
 static int pass_tostring(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_buffer *text = pln_lua_text(L, b);
   pln_lua_must(
       L, b,

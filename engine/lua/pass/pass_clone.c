@@ -1,10 +1,10 @@
 /* pass_clone.c: parallel passes whose bodies are functions of a file, made
  * again in a Lua state of their own for each thread that runs them.
  *
- * Called by the executor, through pln_lua_mover. What always holds: nothing of
- * the script's own state is touched from another thread; there its file is
- * loaded again, over the thread's engine, and the pass is the one whose body
- * stands on the same line. Upvalues are those of that loading. */
+ * Called by the executor, through pln_lua_pass_cloner. What always holds:
+ * nothing of the script's own state is touched from another thread; there its
+ * file is loaded again, over the thread's engine, and the pass is the one whose
+ * body stands on the same line. Upvalues are those of that loading. */
 
 #include "lua/binding.h"
 
@@ -17,39 +17,39 @@ int luaopen_perilune_core(lua_State *L);
 enum { MOST_SEARCHERS = 8 };
 
 /* What other threads need to know; texts are symbols of the engine. */
-typedef struct packed {
+typedef struct packed_function {
   pln_engine *engine;
   const char *name, *file;
   int line;
   const char *path, *cpath; /* of package */
   uint32_t n_searchers;     /* the host's own, such as the command's */
   lua_CFunction searchers[MOST_SEARCHERS];
-} packed;
+} packed_function;
 
 /* A state in another thread, and the passes that were made there. */
-typedef struct pln_lua_home {
+typedef struct pln_lua_worker_state {
   pln_engine *engine;
   lua_State *L;
   uint32_t n, capacity;
   pln_pass **made; /* retained */
-} pln_lua_home;
+} pln_lua_worker_state;
 
-static const char home_key, files_key;
+static const char worker_state_key, files_key;
 
-pln_lua_home *pln_lua_home_of(lua_State *L) {
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &home_key);
-  pln_lua_home *home = lua_touserdata(L, -1);
+pln_lua_worker_state *pln_lua_worker_state_of(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &worker_state_key);
+  pln_lua_worker_state *worker_state = lua_touserdata(L, -1);
   lua_pop(L, 1);
-  return home;
+  return worker_state;
 }
 
-pln_engine *pln_lua_home_engine(const pln_lua_home *home) {
-  return home->engine;
+pln_engine *pln_lua_worker_engine(const pln_lua_worker_state *worker_state) {
+  return worker_state->engine;
 }
 
-void pln_lua_made(lua_State *L, pln_lua *b, const pln_pass *pass,
-                  const char *name) {
-  pln_lua_home *h = b->home;
+void pln_lua_record_loaded_pass(lua_State *L, pln_lua *b, const pln_pass *pass,
+                                const char *name) {
+  pln_lua_worker_state *h = b->worker_state;
   pln_symbol symbol;
   if (!h)
     return;
@@ -65,11 +65,11 @@ void pln_lua_made(lua_State *L, pln_lua *b, const pln_pass *pass,
 
 /* ------------------------------------------------------------------ packing */
 
-typedef struct packing {
+typedef struct packing_run {
   pln_lua *state;
   const pln_pass *pass;
-  packed *out;
-} packing;
+  packed_function *out;
+} packing_run;
 
 static const char *symbol_of(lua_State *L, pln_lua *b, const char *text) {
   pln_symbol symbol;
@@ -78,7 +78,7 @@ static const char *symbol_of(lua_State *L, pln_lua *b, const char *text) {
 }
 
 /* Where the function on top is defined; false when in no file.  [-1, +0] */
-static bool place_of(lua_State *L, lua_Debug *ar) {
+static bool function_line_of(lua_State *L, lua_Debug *ar) {
   if (!lua_isfunction(L, -1)) {
     lua_pop(L, 1);
     return false;
@@ -88,7 +88,7 @@ static bool place_of(lua_State *L, lua_Debug *ar) {
 }
 
 /* Searchers that need nothing of the state they are in. */
-static void pack_searchers(lua_State *L, packed *out) {
+static void pack_searchers(lua_State *L, packed_function *out) {
   if (lua_getfield(L, -1, "searchers") != LUA_TTABLE)
     return;
   lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
@@ -101,11 +101,11 @@ static void pack_searchers(lua_State *L, packed *out) {
 }
 
 static int pack_body(lua_State *L) {
-  const packing *p = lua_touserdata(L, 1);
+  const packing_run *p = lua_touserdata(L, 1);
   pln_lua *b = p->state;
   lua_Debug ar;
-  pln_lua_kept(L, &pln_lua_key.callbacks, p->pass->def->ud);
-  if (!place_of(L, &ar))
+  pln_lua_registry_get(L, &pln_lua_key.callbacks, p->pass->def->ud);
+  if (!function_line_of(L, &ar))
     return 0;
   p->out->name = pln_pass_name(p->pass);
   p->out->line = ar.linedefined;
@@ -121,23 +121,23 @@ static int pack_body(lua_State *L) {
   return 0;
 }
 
-static void drop(void *ud) {
-  packed *p = ud;
+static void drop_packed_pass(void *ud) {
+  packed_function *p = ud;
   pln_mem_free(p->engine, p, sizeof *p);
 }
 
-static pln_status pack(const pln_pass *pass, void **out) {
+static pln_status pack_pass_function(const pln_pass *pass, void **out) {
   const pln_lua_callback *callback = pass->def->ud;
   pln_lua *b = callback->state;
-  packed *p = pln_mem_zeroed(b->engine, sizeof *p);
+  packed_function *p = pln_mem_zeroed(b->engine, sizeof *p);
   if (!p)
     return pln_nomem(b->engine);
   p->engine = b->engine;
-  packing call = {b, pass, p};
+  packing_run call = {b, pass, p};
   pln_status status = pln_lua_protect(b, pack_body, &call);
   *out = p;
   if (status != PLN_OK || !p->path) {
-    drop(p);
+    drop_packed_pass(p);
     *out = NULL;
   }
   return status;
@@ -145,11 +145,11 @@ static pln_status pack(const pln_pass *pass, void **out) {
 
 /* ------------------------------------------------------------ in the thread */
 
-typedef struct opening {
-  pln_lua_home *home;
-  const packed *from;
+typedef struct worker_open {
+  pln_lua_worker_state *worker_state;
+  const packed_function *from;
   const pln_pass *found;
-} opening;
+} worker_open;
 
 static void set_path(lua_State *L, const char *name, const char *value) {
   lua_pushstring(L, value);
@@ -157,7 +157,7 @@ static void set_path(lua_State *L, const char *name, const char *value) {
 }
 
 /* [package]: behind that of package.preload, as in the script's state. */
-static void add_searchers(lua_State *L, const packed *from) {
+static void add_searchers(lua_State *L, const packed_function *from) {
   lua_getfield(L, -1, "searchers");
   lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
   lua_Integer more = from->n_searchers;
@@ -173,11 +173,11 @@ static void add_searchers(lua_State *L, const packed *from) {
 }
 
 static int set_up(lua_State *L) {
-  const opening *o = lua_touserdata(L, 1);
+  const worker_open *o = lua_touserdata(L, 1);
   luaL_checkversion(L);
   luaL_openlibs(L);
-  lua_pushlightuserdata(L, o->home);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &home_key);
+  lua_pushlightuserdata(L, o->worker_state);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &worker_state_key);
   lua_newtable(L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &files_key);
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
@@ -202,21 +202,22 @@ static void load_file(lua_State *L, const char *file) {
   }
 }
 
-static bool is_at(lua_State *L, const pln_pass *pass, const packed *from) {
+static bool is_at(lua_State *L, const pln_pass *pass,
+                  const packed_function *from) {
   lua_Debug ar;
-  pln_lua_kept(L, &pln_lua_key.callbacks, pass->def->ud);
-  return place_of(L, &ar) && ar.linedefined == from->line &&
+  pln_lua_registry_get(L, &pln_lua_key.callbacks, pass->def->ud);
+  return function_line_of(L, &ar) && ar.linedefined == from->line &&
          !strcmp(ar.source + 1, from->file);
 }
 
 /* Of several on one line that of the same name. */
-static int load(lua_State *L) {
-  opening *o = lua_touserdata(L, 1);
-  const packed *from = o->from;
+static int load_script_in_worker(lua_State *L) {
+  worker_open *o = lua_touserdata(L, 1);
+  const packed_function *from = o->from;
   uint32_t n = 0, n_named = 0;
   load_file(L, from->file);
-  for (uint32_t i = 0; i < o->home->n; i++) {
-    const pln_pass *pass = o->home->made[i];
+  for (uint32_t i = 0; i < o->worker_state->n; i++) {
+    const pln_pass *pass = o->worker_state->made[i];
     if (!is_at(L, pass, from))
       continue;
     bool named = !strcmp(pln_pass_name(pass), from->name);
@@ -242,25 +243,26 @@ static int as_text(lua_State *L) {
 }
 
 /* Calls `body` with the opening; what it raises is told. */
-static pln_status call(opening *o, lua_CFunction body) {
-  lua_State *L = o->home->L;
+static pln_status call_in_worker(worker_open *o, lua_CFunction body) {
+  lua_State *L = o->worker_state->L;
   lua_pushcfunction(L, as_text);
   lua_pushcfunction(L, body);
   lua_pushlightuserdata(L, o);
   int status = lua_pcall(L, 1, 0, -3);
-  pln_status told = PLN_OK;
+  pln_status reported = PLN_OK;
   if (status == LUA_ERRMEM)
-    told = pln_nomem(o->home->engine);
+    reported = pln_nomem(o->worker_state->engine);
   else if (status != LUA_OK)
-    told = pln_diag_error(o->home->engine, PLN_ERR_ARGUMENT, NULL,
-                          "pass '%s' cannot be made for another thread: %s",
-                          o->from->name, lua_tostring(L, -1));
+    reported = pln_diag_error(o->worker_state->engine, PLN_ERR_ARGUMENT, NULL,
+                              "pass '%s' cannot be made for another thread: %s",
+                              o->from->name, lua_tostring(L, -1));
   lua_settop(L, 0);
-  return told;
+  return reported;
 }
 
-static pln_status new_home(pln_engine *engine, const packed *from, void **out) {
-  pln_lua_home *h = pln_mem_zeroed(engine, sizeof *h);
+static pln_status new_worker_state(pln_engine *engine,
+                                   const packed_function *from, void **out) {
+  pln_lua_worker_state *h = pln_mem_zeroed(engine, sizeof *h);
   if (!h)
     return pln_nomem(engine);
   *out = h;
@@ -268,23 +270,23 @@ static pln_status new_home(pln_engine *engine, const packed *from, void **out) {
   h->L = luaL_newstate();
   if (!h->L)
     return pln_nomem(engine);
-  opening o = {h, from, NULL};
-  return call(&o, set_up);
+  worker_open o = {h, from, NULL};
+  return call_in_worker(&o, set_up);
 }
 
-static pln_status open(pln_engine *engine, const void *ud, void **home,
+static pln_status open(pln_engine *engine, const void *ud, void **worker_state,
                        pln_pass **out) {
-  if (!*home)
-    PLN_TRY(new_home(engine, ud, home));
-  opening o = {*home, ud, NULL};
-  PLN_TRY(call(&o, load));
+  if (!*worker_state)
+    PLN_TRY(new_worker_state(engine, ud, worker_state));
+  worker_open o = {*worker_state, ud, NULL};
+  PLN_TRY(call_in_worker(&o, load_script_in_worker));
   *out = pln_pass_retain(o.found);
   return PLN_OK;
 }
 
 /* Passes go before the state that has their bodies. */
-static void close(void *home) {
-  pln_lua_home *h = home;
+static void close(void *worker_state) {
+  pln_lua_worker_state *h = worker_state;
   for (uint32_t i = 0; i < h->n; i++)
     pln_pass_release(h->made[i]);
   if (h->L)
@@ -293,4 +295,5 @@ static void close(void *home) {
   pln_mem_free(h->engine, h, sizeof *h);
 }
 
-const pln_pass_mover pln_lua_mover = {pack, drop, open, close};
+const pln_pass_cloner pln_lua_pass_cloner = {pack_pass_function,
+                                             drop_packed_pass, open, close};

@@ -6,23 +6,23 @@
 
 /* An empty Pass box, made by pushing a copy of nothing.  [-0, +1] */
 static pln_pass **new_pass(lua_State *L) {
-  return pln_lua_box(L, PLN_LUA_PASS, sizeof(pln_pass *), 0);
+  return pln_lua_userdata(L, PLN_LUA_PASS, sizeof(pln_pass *), 0);
 }
 
 /* make(name [, options]) -> Pass of a registered kind */
 static int core_make(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const char *name = luaL_checkstring(L, 1);
   lua_settop(L, 2);
   pln_attrs options = pln_lua_check_attrs(L, b, 2);
-  pln_pass **box = new_pass(L);
-  pln_lua_must(L, b, pln_pass_make(b->engine, name, options, box));
+  pln_pass **slot = new_pass(L);
+  pln_lua_must(L, b, pln_pass_make(b->engine, name, options, slot));
   return 1;
 }
 
 /* register_object(name, pass): a sequential, say */
 static int core_register_object(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const char *name = luaL_checkstring(L, 1);
   pln_pass *pass = pln_lua_check_pass(L, 2);
   pln_lua_must(L, b, pln_pass_register_object(b->engine, name, pass));
@@ -30,14 +30,14 @@ static int core_register_object(lua_State *L) {
 }
 
 static int core_unregister(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_must(L, b, pln_pass_unregister(b->engine, luaL_checkstring(L, 1)));
   return 0;
 }
 
 static const pln_pass *find_pass(const pln_engine *engine, const char *name) {
   const pln_pass *pass;
-  for (uint32_t i = 0; (pass = pln_pass_registered(engine, i)); i++)
+  for (uint32_t i = 0; (pass = pln_pass_registry_at(engine, i)); i++)
     if (!strcmp(pln_pass_name(pass), name))
       return pass;
   return NULL;
@@ -46,29 +46,29 @@ static const pln_pass *find_pass(const pln_engine *engine, const char *name) {
 /* registered(i | name) -> the i-th registered pass, from 1, or that of a name;
  * nil when there is none */
 static int core_registered(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const pln_pass *pass = NULL;
-  pln_pass **box = new_pass(L);
+  pln_pass **slot = new_pass(L);
   if (lua_type(L, 1) == LUA_TSTRING) {
     pass = find_pass(b->engine, lua_tostring(L, 1));
   } else {
     lua_Integer i = luaL_checkinteger(L, 1);
     if (i >= 1 && i <= UINT32_MAX)
-      pass = pln_pass_registered(b->engine, (uint32_t)(i - 1));
+      pass = pln_pass_registry_at(b->engine, (uint32_t)(i - 1));
   }
   if (!pass)
     return 0;
-  *box = pln_pass_retain(pass);
+  *slot = pln_pass_retain(pass);
   return 1;
 }
 
 /* pipeline(text) -> Pass; raises when the text is wrong */
 static int core_pipeline(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_slice text;
   text.data = luaL_checklstring(L, 1, &text.size);
-  pln_pass **box = new_pass(L);
-  pln_lua_must(L, b, pln_pipeline_parse(b->engine, text, box));
+  pln_pass **slot = new_pass(L);
+  pln_lua_must(L, b, pln_pipeline_parse(b->engine, text, slot));
   return 1;
 }
 
@@ -77,7 +77,7 @@ static int core_pipeline(lua_State *L) {
 
 /* config_register(row): under row.name, in place of a script's earlier one */
 static int core_config_register(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   uint32_t n;
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);
@@ -90,7 +90,7 @@ static int core_config_register(lua_State *L) {
 }
 
 static int core_config_unregister(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const char *name = luaL_checkstring(L, 1);
   pln_lua_must(L, b, pln_config_unregister(b->engine, name));
   return 0;
@@ -99,7 +99,7 @@ static int core_config_unregister(lua_State *L) {
 /* config_parse(key, text) -> Attrs { key = value }, or nil when there is no
  * such key and no such pass */
 static int core_config_parse(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_slice text;
   pln_attrs out;
   const char *key = luaL_checkstring(L, 1);
@@ -114,7 +114,7 @@ static int core_config_parse(lua_State *L) {
 /* options_check(whom, rows, options) -> Attrs: the options with the defaults of
  * the others; a text instead of a table is read first */
 static int core_options_check(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   uint32_t n;
   pln_attrs given, all;
   pln_slice text = {NULL, 0};
@@ -140,7 +140,7 @@ static int core_options_check(lua_State *L) {
 
 /* option_rows(rows) -> the same rows as config_rows gives them, each checked */
 static int core_option_rows(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   uint32_t n;
   lua_settop(L, 1);
   const pln_option *rows = pln_lua_check_options(L, 1, &n);
@@ -156,7 +156,7 @@ static int push_config_rows(lua_State *L) {
   pln_lua *b = lua_touserdata(L, 1);
   const pln_option *row;
   lua_newtable(L);
-  for (uint32_t i = 0; (row = pln_config_row(b->engine, i)); i++) {
+  for (uint32_t i = 0; (row = pln_config_key_at(b->engine, i)); i++) {
     pln_lua_push_option(L, b, row);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
@@ -165,7 +165,7 @@ static int push_config_rows(lua_State *L) {
 
 /* config_rows() -> { { name, type, default, doc }, ... } */
 static int core_config_rows(lua_State *L) {
-  pln_lua_without_finalizers(L, push_config_rows, pln_lua_here(L), 1);
+  pln_lua_without_finalizers(L, push_config_rows, pln_lua_state_of(L), 1);
   return 1;
 }
 
@@ -174,7 +174,7 @@ static int push_report(lua_State *L) {
   uint32_t n = pln_report_count(b->engine);
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0; i < n; i++) {
-    const pln_report_row *row = pln_report_get(b->engine, i);
+    const pln_report_row *row = pln_report_at(b->engine, i);
     lua_createtable(L, 0, 6);
     lua_pushstring(L, row->pass);
     lua_setfield(L, -2, "name");
@@ -200,7 +200,7 @@ static int push_report(lua_State *L) {
 /* report() -> { { name, changed, depth, seconds, nodes, counts, run,
  * applications }, ... }: what the last outermost call of a pass did */
 static int core_report(lua_State *L) {
-  pln_lua_without_finalizers(L, push_report, pln_lua_here(L), 1);
+  pln_lua_without_finalizers(L, push_report, pln_lua_state_of(L), 1);
   return 1;
 }
 
@@ -209,7 +209,7 @@ static int push_rule_report(lua_State *L) {
   uint32_t n = pln_rule_count(b->engine);
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0; i < n; i++) {
-    const pln_rule_row *row = pln_rule_get(b->engine, i);
+    const pln_rule_row *row = pln_rule_at(b->engine, i);
     lua_createtable(L, 0, 7);
     lua_pushstring(L, row->pass);
     lua_setfield(L, -2, "pass");
@@ -236,14 +236,14 @@ static int push_rule_report(lua_State *L) {
 /* rule_report() -> { { pass, rule, tried, applied, refused, seconds, last },
  * ... }: what rules did in it; seconds when they were watched */
 static int core_rule_report(lua_State *L) {
-  pln_lua_without_finalizers(L, push_rule_report, pln_lua_here(L), 1);
+  pln_lua_without_finalizers(L, push_rule_report, pln_lua_state_of(L), 1);
   return 1;
 }
 
 /* rule_watch(): rules are timed and every try is counted until the outermost
  * call ends */
 static int core_rule_watch(lua_State *L) {
-  pln_rule_watch(pln_lua_here(L)->engine);
+  pln_rule_watch(pln_lua_state_of(L)->engine);
   return 0;
 }
 
@@ -254,8 +254,8 @@ static void set_number(lua_State *L, const char *field, uint64_t n) {
 
 /* cache_stats() -> { hits, misses, dropped, results, bytes } */
 static int core_cache_stats(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  pln_cache_stats stats = pln_cache_get_stats(b->engine);
+  pln_lua *b = pln_lua_state_of(L);
+  pln_cache_stats stats = pln_cache_stats_read(b->engine);
   lua_createtable(L, 0, 5);
   set_number(L, "hits", stats.hits);
   set_number(L, "misses", stats.misses);
@@ -267,7 +267,7 @@ static int core_cache_stats(lua_State *L) {
 
 /* cache_clear(): forgets all results */
 static int core_cache_clear(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_cache_clear(b->engine);
   return 0;
 }

@@ -6,20 +6,20 @@
 
 #include "lua/binding.h"
 
-static void choose(lua_State *L, pln_lua *b, pln_slice name) {
+static void choose_blas_by_name(lua_State *L, pln_lua *b, pln_slice name) {
   pln_blas_choice choice;
   pln_lua_must(L, b, pln_blas_find(b->engine, name, &choice));
-  pln_lua_must(L, b, pln_blas_choose(b->engine, choice));
+  pln_lua_must(L, b, pln_blas_set_choice(b->engine, choice));
 }
 
 /* blas([choice]) -> what is chosen, whether OpenBLAS was opened */
 static int core_blas(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   size_t size;
   const char *name = luaL_optlstring(L, 1, NULL, &size);
   if (name)
-    choose(L, b, (pln_slice){name, size});
-  lua_pushstring(L, pln_blas_name(pln_blas_chosen(b->engine)));
+    choose_blas_by_name(L, b, (pln_slice){name, size});
+  lua_pushstring(L, pln_blas_name(pln_blas_get_choice(b->engine)));
   lua_pushboolean(L, pln_blas_is_open(b->engine));
   return 2;
 }

@@ -28,7 +28,7 @@ static void set_element(lua_State *L, pln_lua *b, const char *field,
  */
 static int tensor_compare(lua_State *L) {
   static const char *const kinds[] = {"none", "dtype", "shape", "elements"};
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_tensor *tensor = pln_lua_check_tensor(L, 1);
   pln_tensor *expected = pln_lua_check_tensor(L, 2);
   pln_tolerance tolerance = {luaL_optnumber(L, 3, 0), luaL_optnumber(L, 4, 0),
@@ -55,7 +55,7 @@ static int tensor_compare(lua_State *L) {
 /* element_text(tensor, i) -> element `i`, from 1 in row-major order, as text */
 static int element_text(lua_State *L) {
   char text[128];
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_tensor *tensor = pln_lua_check_tensor(L, 1);
   lua_Integer at = luaL_checkinteger(L, 2);
   luaL_argcheck(L, at >= 1, 2, "elements are counted from 1");
@@ -68,23 +68,24 @@ static int element_text(lua_State *L) {
 /* tensor_sample(dtype, dims, kind, seed) -> Tensor */
 static int tensor_sample(lua_State *L) {
   static const char *const kinds[] = {"ordinary", "small", "special", NULL};
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   int64_t dims[PLN_LUA_MAX_RANK];
   pln_dtype dtype = pln_lua_check_dtype(L, 1, PLN_FLOAT32);
   uint32_t rank = pln_lua_check_dims(L, 2, dims);
   int kind = luaL_checkoption(L, 3, "ordinary", kinds);
   lua_Integer seed = luaL_optinteger(L, 4, 0);
-  pln_tensor **box = pln_lua_new_tensor(L);
+  pln_tensor **slot = pln_lua_new_tensor(L);
   pln_lua_must(L, b,
-               pln_tensor_sample(b->engine, dtype, rank, dims,
-                                 (pln_sample_kind)kind, (uint64_t)seed, box));
+               pln_tensor_generate(b->engine, dtype, rank, dims,
+                                   (pln_generator_kind)kind, (uint64_t)seed,
+                                   slot));
   return 1;
 }
 
 /* type_symbols(type) -> { name or false, ... } a dim of a tensor type, nil when
  * its rank is not known: which dims are bare symbols */
 static int type_symbols(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_type type = pln_lua_check_type(L, b, 1);
   int32_t rank = pln_type_rank(b->engine, type);
   if (rank < 0)
@@ -126,7 +127,7 @@ static pln_dim substitute(lua_State *L, pln_lua *b, int arg, pln_dim dim) {
 /* type_sizes(type, { name = size }) -> the shape of a tensor type, as .shape
  * has it, with sizes for symbols; nil when its rank is not known */
 static int type_sizes(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_type type = pln_lua_check_type(L, b, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
   int32_t rank = pln_type_rank(b->engine, type);

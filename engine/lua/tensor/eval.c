@@ -10,12 +10,12 @@
 static pln_type param_type(const pln_engine *engine, const pln_graph *g,
                            uint32_t i) {
   pln_type type = pln_node_type(g, pln_graph_root(g));
-  if (pln_type_kind_of(engine, type) != PLN_TYPE_FUNC ||
+  if (pln_type_get_kind(engine, type) != PLN_TYPE_FUNC ||
       i + 1 >= pln_type_n_parts(engine, type))
     return 0;
-  type = pln_type_part(engine, type, i);
-  if (pln_type_kind_of(engine, type) == PLN_TYPE_OPTIONAL)
-    type = pln_type_part(engine, type, 0);
+  type = pln_type_part_at(engine, type, i);
+  if (pln_type_get_kind(engine, type) == PLN_TYPE_OPTIONAL)
+    type = pln_type_part_at(engine, type, 0);
   return type;
 }
 
@@ -25,9 +25,9 @@ static pln_type param_type(const pln_engine *engine, const pln_graph *g,
  * else one. */
 static uint32_t count_results(const pln_engine *engine, const pln_graph *g) {
   pln_type type = pln_node_type(g, pln_graph_root(g));
-  if (pln_type_kind_of(engine, type) == PLN_TYPE_FUNC)
-    type = pln_type_part(engine, type, pln_type_n_parts(engine, type) - 1);
-  if (pln_type_kind_of(engine, type) != PLN_TYPE_TUPLE)
+  if (pln_type_get_kind(engine, type) == PLN_TYPE_FUNC)
+    type = pln_type_part_at(engine, type, pln_type_n_parts(engine, type) - 1);
+  if (pln_type_get_kind(engine, type) != PLN_TYPE_TUPLE)
     return 1;
   return pln_type_n_parts(engine, type);
 }
@@ -46,18 +46,19 @@ static const pln_graph *push_callee(lua_State *L, pln_lua *b, int arg,
   uint32_t i = pln_module_find(module, main_name);
   if (i == PLN_NONE)
     luaL_argerror(L, arg, "the module has no function 'main'");
-  return pln_lua_push_graph(L, b, pln_module_function(module, i))->graph;
+  return pln_lua_push_graph(L, b, pln_module_function_at(module, i))->graph;
 }
 
 /* Runs a function within the limits of the current context. */
 static pln_status eval_limited(const pln_module *module, const pln_graph *graph,
-                               pln_lua_data *args, pln_lua_data *results) {
+                               pln_lua_runtime_values *args,
+                               pln_lua_runtime_values *results) {
   pln_engine *e = graph->engine;
   size_t mark = pln_diag_count(e);
   pln_guard outer;
-  PLN_TRY(pln_guard_here(e, &outer));
-  pln_status status = pln_eval_data(module, graph, args->count, args->items,
-                                    results->count, results->items);
+  PLN_TRY(pln_guard_begin_current(e, &outer));
+  pln_status status = pln_eval_run(module, graph, args->count, args->items,
+                                   results->count, results->items);
   return pln_guard_end(e, &outer, mark, status);
 }
 
@@ -67,23 +68,23 @@ static int eval(lua_State *L, pln_lua *b, int arg) {
   int n = lua_gettop(L) - arg;
   bool is_module = luaL_testudata(L, arg, PLN_LUA_MODULE) != NULL;
   luaL_checkstack(L, 16, NULL);
-  const pln_module *module = is_module ? pln_lua_hold_module(L, arg)
-                             : arg > 1 ? pln_lua_hold_module(L, arg - 1)
+  const pln_module *module = is_module ? pln_lua_pin_module(L, arg)
+                             : arg > 1 ? pln_lua_pin_module(L, arg - 1)
                                        : NULL;
   const pln_graph *graph = push_callee(L, b, arg, is_module ? module : NULL);
-  pln_lua_data *args = pln_lua_push_data(L, b, (uint32_t)n);
+  pln_lua_runtime_values *args = pln_lua_push_runtime_values(L, b, (uint32_t)n);
   for (int i = 0; i < n; i++)
-    pln_lua_read_datum(L, b, arg + 1 + i,
-                       param_type(b->engine, graph, (uint32_t)i),
-                       &args->items[i]);
+    pln_lua_read_runtime_value(L, b, arg + 1 + i,
+                               param_type(b->engine, graph, (uint32_t)i),
+                               &args->items[i]);
   uint32_t count = count_results(b->engine, graph);
-  pln_lua_data *results = pln_lua_push_data(L, b, count);
+  pln_lua_runtime_values *results = pln_lua_push_runtime_values(L, b, count);
   pln_lua_must(L, b, eval_limited(module, graph, args, results));
   luaL_checkstack(L, (int)count + 16, "too many results");
   for (uint32_t i = 0; i < count; i++)
-    pln_lua_push_datum(L, &results->items[i]);
-  pln_lua_release_data(args); /* before the collector finds them */
-  pln_lua_release_data(results);
+    pln_lua_push_runtime_value(L, &results->items[i]);
+  pln_lua_release_runtime_values(args); /* before the collector finds them */
+  pln_lua_release_runtime_values(results);
   return (int)count;
 }
 
@@ -91,38 +92,38 @@ static int eval(lua_State *L, pln_lua *b, int arg) {
  * an expression without free variables. An argument is a tensor, a number, a
  * nested table, a table of tensors for a sequence, or nil. */
 static int core_eval(lua_State *L) {
-  return eval(L, pln_lua_here(L), 1);
+  return eval(L, pln_lua_state_of(L), 1);
 }
 
 /* eval_in(mod, fn, args...): GlobalVars are looked up in `mod` */
 static int core_eval_in(lua_State *L) {
   pln_lua_check_module(L, 1);
-  return eval(L, pln_lua_here(L), 2);
+  return eval(L, pln_lua_state_of(L), 2);
 }
 
 /* seed([n]) -> the seed of random operators */
 static int core_seed(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   if (!lua_isnoneornil(L, 1))
-    pln_seed(b->engine, (uint64_t)luaL_checkinteger(L, 1));
-  lua_pushinteger(L, (lua_Integer)pln_seed_of(b->engine));
+    pln_engine_set_seed(b->engine, (uint64_t)luaL_checkinteger(L, 1));
+  lua_pushinteger(L, (lua_Integer)pln_engine_seed(b->engine));
   return 1;
 }
 
 /* limited(f, ...) -> what f gives, within the limits of the current context:
  * its time and memory are those of all that f does */
 static int core_limited(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_engine *e = b->engine;
   pln_guard outer;
   luaL_checktype(L, 1, LUA_TFUNCTION);
-  pln_lua_must(L, b, pln_guard_here(e, &outer));
+  pln_lua_must(L, b, pln_guard_begin_current(e, &outer));
   size_t mark = pln_diag_count(e);
   int failed = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
   pln_status status = failed ? PLN_ERR_CALLBACK : PLN_OK;
-  pln_status told = pln_guard_end(e, &outer, mark, status);
-  if (told != status)
-    pln_lua_must(L, b, told);
+  pln_status reported = pln_guard_end(e, &outer, mark, status);
+  if (reported != status)
+    pln_lua_must(L, b, reported);
   return failed ? lua_error(L) : lua_gettop(L);
 }
 

@@ -4,7 +4,7 @@
 #include "ir/tensor/random.h"
 #include "lua/binding.h"
 
-enum { MAX_PIECE = 1 << 24 };
+enum { MAX_CHUNK = 1 << 24 };
 
 /* The number in a field; false when there is none.  [-0, +0] */
 static bool number_field(lua_State *L, int arg, const char *name, double *out) {
@@ -30,62 +30,62 @@ static uint64_t seed_field(lua_State *L, int arg) {
 
 /* { low, high, seed } or { mean, deviation, seed }; without any of the four
  * numbers mean 0 and deviation 1. */
-static void check_noise(lua_State *L, int arg, pln_noise *noise) {
-  *noise = (pln_noise){PLN_NOISE_NORMAL, 0, 1, 0, 1, 0};
+static void check_random_spec(lua_State *L, int arg, pln_random_spec *spec) {
+  *spec = (pln_random_spec){PLN_RANDOM_NORMAL, 0, 1, 0, 1, 0};
   if (lua_isnoneornil(L, arg))
     return;
   static const char *const names[] = {"low",       "high", "mean",
                                       "deviation", "seed", "count"};
   luaL_checktype(L, arg, LUA_TTABLE);
   pln_lua_known_keys(L, arg, "random", names, PLN_COUNT(names));
-  bool low = number_field(L, arg, "low", &noise->low);
-  bool high = number_field(L, arg, "high", &noise->high);
-  bool mean = number_field(L, arg, "mean", &noise->mean);
-  bool deviation = number_field(L, arg, "deviation", &noise->deviation);
+  bool low = number_field(L, arg, "low", &spec->low);
+  bool high = number_field(L, arg, "high", &spec->high);
+  bool mean = number_field(L, arg, "mean", &spec->mean);
+  bool deviation = number_field(L, arg, "deviation", &spec->deviation);
   luaL_argcheck(L, !(low || high) || !(mean || deviation), arg,
                 "either low and high, or mean and deviation");
   if (low || high)
-    noise->kind = PLN_NOISE_UNIFORM;
-  noise->seed = seed_field(L, arg);
+    spec->kind = PLN_RANDOM_UNIFORM;
+  spec->seed = seed_field(L, arg);
 }
 
 /* random(dims, dtype, options) -> Tensor */
 static int core_random(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   int64_t dims[PLN_LUA_MAX_RANK];
-  pln_noise noise;
+  pln_random_spec spec;
   pln_dtype dtype;
   uint32_t rank = pln_lua_check_dims_dtype(L, 1, PLN_FLOAT32, dims, &dtype);
-  check_noise(L, 3, &noise);
-  pln_tensor **box = pln_lua_new_tensor(L);
+  check_random_spec(L, 3, &spec);
+  pln_tensor **slot = pln_lua_new_tensor(L);
   pln_lua_must(L, b,
-               pln_tensor_random(b->engine, dtype, rank, dims, &noise, box));
+               pln_tensor_random(b->engine, dtype, rank, dims, &spec, slot));
   return 1;
 }
 
 /* noise(first, count, noise) -> bytes of the float32 elements `first` (from 0)
  * and on of an endless random tensor */
-static int core_noise(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
-  pln_noise noise;
+static int core_random_tensor(lua_State *L) {
+  pln_lua *b = pln_lua_state_of(L);
+  pln_random_spec spec;
   lua_Integer first = luaL_checkinteger(L, 1);
   lua_Integer count = luaL_checkinteger(L, 2);
   luaL_argcheck(L, first >= 0, 1, "an index from 0");
-  luaL_argcheck(L, count >= 0 && count <= MAX_PIECE, 2,
+  luaL_argcheck(L, count >= 0 && count <= MAX_CHUNK, 2,
                 "at most 16777216 elements at a time");
-  check_noise(L, 3, &noise);
-  pln_lua_must(L, b, pln_noise_check(b->engine, &noise, PLN_FLOAT32));
+  check_random_spec(L, 3, &spec);
+  pln_lua_must(L, b, pln_random_check(b->engine, &spec, PLN_FLOAT32));
   luaL_Buffer buffer;
   size_t bytes = (size_t)count * sizeof(float);
   void *out = luaL_buffinitsize(L, &buffer, bytes);
-  pln_noise_fill(&noise, PLN_FLOAT32, (uint64_t)first, (size_t)count, out);
+  pln_random_fill(&spec, PLN_FLOAT32, (uint64_t)first, (size_t)count, out);
   luaL_pushresultsize(&buffer, bytes);
   return 1;
 }
 
 static const luaL_Reg functions[] = {
-    {"random", core_random}, {"noise", core_noise}, {NULL, NULL}};
+    {"random", core_random}, {"noise", core_random_tensor}, {NULL, NULL}};
 
-void pln_lua_open_noise(lua_State *L) {
+void pln_lua_open_random(lua_State *L) {
   pln_lua_functions(L, functions);
 }

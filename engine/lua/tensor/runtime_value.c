@@ -8,29 +8,30 @@
 
 #define DATA "perilune.Data"
 
-void pln_lua_release_data(pln_lua_data *box) {
-  for (uint32_t i = 0; i < box->count; i++)
-    pln_datum_release(box->engine, &box->items[i]);
-  box->count = 0;
+void pln_lua_release_runtime_values(pln_lua_runtime_values *slot) {
+  for (uint32_t i = 0; i < slot->count; i++)
+    pln_runtime_value_release(slot->engine, &slot->items[i]);
+  slot->count = 0;
 }
 
 static int data_gc(lua_State *L) {
-  pln_lua_release_data(lua_touserdata(L, 1));
+  pln_lua_release_runtime_values(lua_touserdata(L, 1));
   return 0;
 }
 
-pln_lua_data *pln_lua_push_data(lua_State *L, pln_lua *b, uint32_t n) {
-  pln_lua_data *box =
-      pln_lua_box(L, DATA, sizeof *box + n * sizeof *box->items, 0);
-  box->engine = b->engine;
-  box->count = n;
-  return box;
+pln_lua_runtime_values *pln_lua_push_runtime_values(lua_State *L, pln_lua *b,
+                                                    uint32_t n) {
+  pln_lua_runtime_values *slot =
+      pln_lua_userdata(L, DATA, sizeof *slot + n * sizeof *slot->items, 0);
+  slot->engine = b->engine;
+  slot->count = n;
+  return slot;
 }
 
 /* A table whose first element is a Tensor is a sequence whatever the type
  * says. */
 static bool is_sequence(lua_State *L, pln_lua *b, int arg, pln_type type) {
-  if (pln_type_kind_of(b->engine, type) == PLN_TYPE_SEQUENCE)
+  if (pln_type_get_kind(b->engine, type) == PLN_TYPE_SEQUENCE)
     return true;
   if (!lua_istable(L, arg))
     return false;
@@ -41,64 +42,65 @@ static bool is_sequence(lua_State *L, pln_lua *b, int arg, pln_type type) {
 }
 
 /* The value at `arg` as a tensor.  [-0, +0] */
-static void read_tensor(lua_State *L, pln_lua *b, int arg, pln_type type,
-                        pln_datum *out) {
+static void read_lua_tensor(lua_State *L, pln_lua *b, int arg, pln_type type,
+                            pln_runtime_value *out) {
   int top = lua_gettop(L);
   pln_dtype dtype = pln_type_dtype(b->engine, type);
-  *out = pln_datum_tensor(pln_lua_to_tensor(L, b, arg, dtype));
+  *out = pln_runtime_value_tensor(pln_lua_to_tensor(L, b, arg, dtype));
   lua_settop(L, top);
 }
 
 /* A sequence of tensors.  [-0, +0] */
 static void read_sequence(lua_State *L, pln_lua *b, int arg, pln_type type,
-                          pln_datum *out) {
+                          pln_runtime_value *out) {
   luaL_checktype(L, arg, LUA_TTABLE);
-  bool typed = pln_type_kind_of(b->engine, type) == PLN_TYPE_SEQUENCE;
-  pln_type element = typed ? pln_type_part(b->engine, type, 0) : 0;
+  bool typed = pln_type_get_kind(b->engine, type) == PLN_TYPE_SEQUENCE;
+  pln_type element = typed ? pln_type_part_at(b->engine, type, 0) : 0;
   uint32_t n = (uint32_t)lua_rawlen(L, arg);
-  pln_lua_data *items = pln_lua_push_data(L, b, n);
+  pln_lua_runtime_values *items = pln_lua_push_runtime_values(L, b, n);
   for (uint32_t i = 0; i < n; i++) {
     lua_rawgeti(L, arg, (lua_Integer)i + 1);
-    read_tensor(L, b, lua_gettop(L), element, &items->items[i]);
+    read_lua_tensor(L, b, lua_gettop(L), element, &items->items[i]);
     lua_pop(L, 1);
   }
-  pln_lua_must(L, b, pln_datum_sequence(b->engine, n, items->items, out));
-  pln_lua_release_data(items);
+  pln_lua_must(L, b,
+               pln_runtime_value_sequence(b->engine, n, items->items, out));
+  pln_lua_release_runtime_values(items);
   lua_pop(L, 1);
 }
 
-void pln_lua_read_datum(lua_State *L, pln_lua *b, int arg, pln_type type,
-                        pln_datum *out) {
+void pln_lua_read_runtime_value(lua_State *L, pln_lua *b, int arg,
+                                pln_type type, pln_runtime_value *out) {
   if (lua_isnil(L, arg))
-    *out = pln_datum_tensor(NULL);
+    *out = pln_runtime_value_tensor(NULL);
   else if (is_sequence(L, b, arg, type))
     read_sequence(L, b, arg, type, out);
   else
-    read_tensor(L, b, arg, type, out);
+    read_lua_tensor(L, b, arg, type, out);
 }
 
-void pln_lua_push_datum(lua_State *L, const pln_datum *datum) {
-  uint32_t n = pln_datum_count(datum);
+void pln_lua_push_runtime_value(lua_State *L, const pln_runtime_value *value) {
+  uint32_t n = pln_runtime_value_count(value);
   luaL_checkstack(L, 8, "data too deep");
-  if (datum->kind == PLN_DATUM_TENSOR) {
-    pln_lua_push_tensor(L, datum->of.tensor);
+  if (value->kind == PLN_RUNTIME_TENSOR) {
+    pln_lua_push_tensor(L, value->of.tensor);
     return;
   }
-  if (datum->kind != PLN_DATUM_SEQUENCE && datum->kind != PLN_DATUM_TUPLE) {
+  if (value->kind != PLN_RUNTIME_SEQUENCE && value->kind != PLN_RUNTIME_TUPLE) {
     lua_pushnil(L);
     return;
   }
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0; i < n; i++) {
-    const pln_datum *item = pln_datum_item(datum, i);
-    if (item->kind != PLN_DATUM_TENSOR)
+    const pln_runtime_value *item = pln_runtime_value_at(value, i);
+    if (item->kind != PLN_RUNTIME_TENSOR)
       luaL_error(L, "a sequence of sequences has no form in Lua");
     pln_lua_push_tensor(L, item->of.tensor);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
 }
 
-void pln_lua_open_datum(lua_State *L) {
+void pln_lua_open_runtime_value(lua_State *L) {
   static const luaL_Reg none[] = {{NULL, NULL}};
   static const luaL_Reg meta[] = {{"__gc", data_gc}, {NULL, NULL}};
   pln_lua_class(L, DATA, none, meta, NULL);

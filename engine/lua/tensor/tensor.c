@@ -10,30 +10,30 @@
 /* -------------------------------------------------------------------- boxes */
 
 pln_tensor **pln_lua_new_tensor(lua_State *L) {
-  return pln_lua_big_box(L, PLN_LUA_TENSOR, sizeof(pln_tensor *), 0);
+  return pln_lua_large_userdata(L, PLN_LUA_TENSOR, sizeof(pln_tensor *), 0);
 }
 
 void pln_lua_push_tensor(lua_State *L, const pln_tensor *tensor) {
-  pln_tensor **box = pln_lua_new_tensor(L);
-  *box = pln_tensor_retain(tensor);
+  pln_tensor **slot = pln_lua_new_tensor(L);
+  *slot = pln_tensor_retain(tensor);
 }
 
 pln_tensor *pln_lua_test_tensor(lua_State *L, int arg) {
-  pln_tensor **box = luaL_testudata(L, arg, PLN_LUA_TENSOR);
-  return box ? *box : NULL;
+  pln_tensor **slot = luaL_testudata(L, arg, PLN_LUA_TENSOR);
+  return slot ? *slot : NULL;
 }
 
 pln_tensor *pln_lua_check_tensor(lua_State *L, int arg) {
-  pln_tensor **box = luaL_checkudata(L, arg, PLN_LUA_TENSOR);
-  if (!*box)
+  pln_tensor **slot = luaL_checkudata(L, arg, PLN_LUA_TENSOR);
+  if (!*slot)
     luaL_argerror(L, arg, "the tensor has been closed");
-  return *box;
+  return *slot;
 }
 
 static int tensor_gc(lua_State *L) {
-  pln_tensor **box = luaL_checkudata(L, 1, PLN_LUA_TENSOR);
-  pln_tensor *tensor = *box;
-  *box = NULL;
+  pln_tensor **slot = luaL_checkudata(L, 1, PLN_LUA_TENSOR);
+  pln_tensor *tensor = *slot;
+  *slot = NULL;
   if (tensor)
     pln_tensor_release(tensor);
   return 0;
@@ -115,7 +115,8 @@ static element_class class_of(pln_dtype dtype) {
   }
 }
 
-static void store(lua_State *L, pln_dtype dtype, void *data, size_t i) {
+static void store_lua_element(lua_State *L, pln_dtype dtype, void *data,
+                              size_t i) {
   switch (class_of(dtype)) {
   case ELEMENT_BOOL:
     if (!lua_isboolean(L, -1))
@@ -228,21 +229,21 @@ static pln_dtype leaf_dtype(lua_State *L, int index) {
   }
 }
 
-typedef struct filling {
+typedef struct table_fill {
   pln_dtype dtype;
   uint32_t rank;
   int64_t dims[PLN_LUA_MAX_RANK];
   void *data;  /* NULL: only look whether an integer table holds a float */
   size_t next; /* element */
   bool floats; /* a float was seen */
-} filling;
+} table_fill;
 
 /* One row of leaves: the table on top. */
-static void fill_row(lua_State *L, filling *f) {
+static void fill_row(lua_State *L, table_fill *f) {
   for (int64_t i = 1; i <= f->dims[f->rank - 1]; i++) {
     lua_rawgeti(L, -1, i);
     if (f->data)
-      store(L, f->dtype, f->data, f->next++);
+      store_lua_element(L, f->dtype, f->data, f->next++);
     else if (lua_type(L, -1) == LUA_TNUMBER && !lua_isinteger(L, -1))
       f->floats = true;
     lua_pop(L, 1);
@@ -250,7 +251,7 @@ static void fill_row(lua_State *L, filling *f) {
 }
 
 /* Walks the table at `arg`: level k of the stack holds the table of dim k. */
-static void walk(lua_State *L, int arg, filling *f) {
+static void walk_nested_table(lua_State *L, int arg, table_fill *f) {
   int64_t index[PLN_LUA_MAX_RANK] = {0};
   uint32_t level = 0;
   luaL_checkstack(L, PLN_LUA_MAX_RANK + 4, NULL);
@@ -274,31 +275,32 @@ static void walk(lua_State *L, int arg, filling *f) {
 }
 
 /* A tensor of the dims in `f`, filled from the table.  [-0, +1] */
-static pln_tensor *from_table(lua_State *L, pln_lua *b, int arg, filling *f) {
-  pln_tensor **box = pln_lua_new_tensor(L);
+static pln_tensor *from_table(lua_State *L, pln_lua *b, int arg,
+                              table_fill *f) {
+  pln_tensor **slot = pln_lua_new_tensor(L);
   if (f->dtype == PLN_STRING) {
     size_t n = 1;
     for (uint32_t i = 0; i < f->rank; i++)
       n *= (size_t)f->dims[i];
     f->data = lua_newuserdatauv(L, n * sizeof(pln_slice) + 1, 0);
-    walk(L, arg, f);
+    walk_nested_table(L, arg, f);
     pln_lua_must(L, b,
-                 pln_tensor_from(b->engine, f->dtype, f->rank, f->dims, f->data,
-                                 n * sizeof(pln_slice), box));
+                 pln_tensor_from_bytes(b->engine, f->dtype, f->rank, f->dims,
+                                       f->data, n * sizeof(pln_slice), slot));
     lua_pop(L, 1);
-    return *box;
+    return *slot;
   }
   pln_lua_must(L, b,
-               pln_tensor_new(b->engine, f->dtype, f->rank, f->dims, box));
-  f->data = pln_tensor_writable(*box);
-  if (pln_tensor_count(*box) > 0)
-    walk(L, arg, f);
-  return *box;
+               pln_tensor_new(b->engine, f->dtype, f->rank, f->dims, slot));
+  f->data = pln_tensor_writable(*slot);
+  if (pln_tensor_count(*slot) > 0)
+    walk_nested_table(L, arg, f);
+  return *slot;
 }
 
 static pln_tensor *table_to_tensor(lua_State *L, pln_lua *b, int arg,
                                    pln_dtype dtype) {
-  filling f = {.dtype = dtype};
+  table_fill f = {.dtype = dtype};
   f.rank = table_dims(L, arg, f.dims);
   size_t count, bytes;
   if (pln_tensor_size(PLN_STRING, f.rank, f.dims, &count, &bytes) != PLN_OK)
@@ -306,7 +308,7 @@ static pln_tensor *table_to_tensor(lua_State *L, pln_lua *b, int arg,
   if (dtype == PLN_DTYPE_NONE) {
     f.dtype = leaf_dtype(L, -1);
     if (f.dtype == PLN_INT64 && count > 0)
-      walk(L, arg, &f);
+      walk_nested_table(L, arg, &f);
     if (f.floats)
       f.dtype = PLN_FLOAT32;
   }
@@ -318,19 +320,19 @@ static pln_tensor *scalar_to_tensor(lua_State *L, pln_lua *b, int arg,
                                     pln_dtype dtype) {
   pln_dtype own = dtype == PLN_DTYPE_NONE ? leaf_dtype(L, arg) : dtype;
   pln_slice text;
-  pln_tensor **box = pln_lua_new_tensor(L);
+  pln_tensor **slot = pln_lua_new_tensor(L);
   if (own == PLN_STRING) {
     text.data = luaL_checklstring(L, arg, &text.size);
-    pln_lua_must(
-        L, b,
-        pln_tensor_from(b->engine, own, 0, NULL, &text, sizeof text, box));
-    return *box;
+    pln_lua_must(L, b,
+                 pln_tensor_from_bytes(b->engine, own, 0, NULL, &text,
+                                       sizeof text, slot));
+    return *slot;
   }
-  pln_lua_must(L, b, pln_tensor_new(b->engine, own, 0, NULL, box));
+  pln_lua_must(L, b, pln_tensor_new(b->engine, own, 0, NULL, slot));
   lua_pushvalue(L, arg);
-  store(L, own, pln_tensor_writable(*box), 0);
+  store_lua_element(L, own, pln_tensor_writable(*slot), 0);
   lua_pop(L, 1);
-  return *box;
+  return *slot;
 }
 
 pln_tensor *pln_lua_to_tensor(lua_State *L, pln_lua *b, int arg,
@@ -349,7 +351,7 @@ pln_tensor *pln_lua_to_tensor(lua_State *L, pln_lua *b, int arg,
 
 /* tensor(value [, dtype]) -> Tensor */
 static int core_tensor(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   luaL_checkany(L, 1);
   pln_lua_to_tensor(L, b, 1, pln_lua_check_dtype(L, 2, PLN_DTYPE_NONE));
   return 1;
@@ -378,16 +380,17 @@ uint32_t pln_lua_check_dims_dtype(lua_State *L, int arg, pln_dtype fallback,
 
 /* tensor_bytes(bytes, dims, dtype) -> Tensor of little-endian elements */
 static int core_tensor_bytes(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   size_t size;
   int64_t dims[PLN_LUA_MAX_RANK];
   const char *bytes = luaL_checklstring(L, 1, &size);
   pln_dtype dtype;
   uint32_t rank = pln_lua_check_dims_dtype(L, 2, PLN_UINT8, dims, &dtype);
   luaL_argcheck(L, dtype != PLN_STRING, 2, "strings are given as a table");
-  pln_tensor **box = pln_lua_new_tensor(L);
-  pln_lua_must(L, b,
-               pln_tensor_from(b->engine, dtype, rank, dims, bytes, size, box));
+  pln_tensor **slot = pln_lua_new_tensor(L);
+  pln_lua_must(
+      L, b,
+      pln_tensor_from_bytes(b->engine, dtype, rank, dims, bytes, size, slot));
   return 1;
 }
 
@@ -403,20 +406,20 @@ static void check_bytes(lua_State *L, int arg, pln_dtype dtype, void *out) {
 
 /* tensor_splat(element, dims, dtype) -> Tensor whose elements are all equal */
 static int core_tensor_splat(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   int64_t dims[PLN_LUA_MAX_RANK];
   uint64_t element[2] = {0};
   pln_dtype dtype;
   uint32_t rank = pln_lua_check_dims_dtype(L, 2, PLN_FLOAT32, dims, &dtype);
-  pln_tensor **box = pln_lua_new_tensor(L);
+  pln_tensor **slot = pln_lua_new_tensor(L);
   lua_pushvalue(L, 1);
   if (class_of(dtype) == ELEMENT_BYTES)
     check_bytes(L, 1, dtype, element);
   else
-    store(L, dtype, element, 0);
+    store_lua_element(L, dtype, element, 0);
   lua_pop(L, 1);
   pln_lua_must(L, b,
-               pln_tensor_splat(b->engine, dtype, rank, dims, element, box));
+               pln_tensor_splat(b->engine, dtype, rank, dims, element, slot));
   return 1;
 }
 
@@ -425,15 +428,15 @@ static int core_tensor_splat(lua_State *L) {
 /* The tensor at `arg` written out, on top of the stack.  [-0, +1] */
 static const pln_tensor *push_dense(lua_State *L, pln_lua *b, int arg,
                                     const void **data) {
-  pln_tensor **box = pln_lua_new_tensor(L);
-  pln_lua_must(L, b, pln_tensor_dense(pln_lua_check_tensor(L, arg), box));
-  pln_lua_must(L, b, pln_tensor_data(*box, data));
-  return *box;
+  pln_tensor **slot = pln_lua_new_tensor(L);
+  pln_lua_must(L, b, pln_tensor_dense(pln_lua_check_tensor(L, arg), slot));
+  pln_lua_must(L, b, pln_tensor_data(*slot, data));
+  return *slot;
 }
 
 /* tensor:to_table() -> nested tables, or the value of a scalar */
 static int tensor_to_table(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const void *data;
   const pln_tensor *tensor = push_dense(L, b, 1, &data);
   pln_dtype dtype = pln_tensor_dtype(tensor);
@@ -466,7 +469,7 @@ static int tensor_to_table(lua_State *L) {
 
 /* tensor:to_bytes() -> little-endian elements, row by row */
 static int tensor_to_bytes(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const void *data;
   luaL_argcheck(L, pln_tensor_dtype(pln_lua_check_tensor(L, 1)) != PLN_STRING,
                 1, "a tensor of strings has no bytes; use to_table");
@@ -477,7 +480,7 @@ static int tensor_to_bytes(lua_State *L) {
 
 /* tensor:get(i, j, ...) -> one element; indices from 1 */
 static int tensor_get(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_tensor *tensor = pln_lua_check_tensor(L, 1);
   const int64_t *dims = pln_tensor_dims(tensor);
   uint32_t rank = pln_tensor_rank(tensor);
@@ -499,7 +502,7 @@ static int tensor_get(lua_State *L) {
 
 /* tensor:equal(other) -> the same dtype, dims and bytes, whatever the size */
 static int tensor_equal(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const pln_tensor *x = pln_lua_check_tensor(L, 1);
   const pln_tensor *y = pln_lua_check_tensor(L, 2);
   uint32_t rank = pln_tensor_rank(x);
@@ -568,16 +571,16 @@ static int tensor_tostring(lua_State *L) {
     lua_pushliteral(L, "Tensor (closed)");
     return 1;
   }
-  pln_tensor **box = pln_lua_new_tensor(L);
-  *box = pln_tensor_retain(pln_lua_check_tensor(L, 1));
+  pln_tensor **slot = pln_lua_new_tensor(L);
+  *slot = pln_tensor_retain(pln_lua_check_tensor(L, 1));
   luaL_buffinit(L, &text);
   luaL_addstring(&text, "Tensor[(");
-  for (uint32_t i = 0; i < pln_tensor_rank(*box); i++) {
+  for (uint32_t i = 0; i < pln_tensor_rank(*slot); i++) {
     lua_pushfstring(L, i ? ", %I" : "%I",
-                    (LUAI_UACINT)pln_tensor_dims(*box)[i]);
+                    (LUAI_UACINT)pln_tensor_dims(*slot)[i]);
     luaL_addvalue(&text);
   }
-  lua_pushfstring(L, "), %s]", pln_dtype_name(pln_tensor_dtype(*box)));
+  lua_pushfstring(L, "), %s]", pln_dtype_name(pln_tensor_dtype(*slot)));
   luaL_addvalue(&text);
   luaL_pushresult(&text);
   return 1;

@@ -12,7 +12,7 @@
 
 /* prim_type(dtype or "handle" [, lanes]) -> Type */
 static int core_prim_type(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_type type;
   pln_dtype dtype = PLN_DTYPE_NONE;
   lua_Integer lanes = luaL_optinteger(L, 2, 1);
@@ -26,7 +26,7 @@ static int core_prim_type(lua_State *L) {
 
 /* pointer_type(element, scope) -> Type */
 static int core_pointer_type(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_type type, element = pln_lua_check_type(L, b, 1);
   pln_symbol scope = pln_lua_check_symbol(L, b, 2);
   pln_lua_must(
@@ -40,39 +40,43 @@ static int core_pointer_type(lua_State *L) {
 
 /* int_imm(type, integer), float_imm(type, number), string_imm(text) */
 static int core_int_imm(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_type type = pln_lua_check_type(L, b, 1);
   int64_t value = luaL_checkinteger(L, 2);
-  pln_making m = pln_lua_make_free(L, b);
-  return pln_lua_give(&m,
-                      pln_build_int_imm(pln_lua_into(&m), type, value, &m.ref));
+  pln_lua_construction m = pln_lua_begin_floating_construction(L, b);
+  return pln_lua_finish_construction(
+      &m,
+      pln_build_int_imm(pln_lua_construction_builder(&m), type, value, &m.ref));
 }
 
 static int core_float_imm(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_type type = pln_lua_check_type(L, b, 1);
   double value = luaL_checknumber(L, 2);
-  pln_making m = pln_lua_make_free(L, b);
-  return pln_lua_give(
-      &m, pln_build_float_imm(pln_lua_into(&m), type, value, &m.ref));
+  pln_lua_construction m = pln_lua_begin_floating_construction(L, b);
+  return pln_lua_finish_construction(
+      &m, pln_build_float_imm(pln_lua_construction_builder(&m), type, value,
+                              &m.ref));
 }
 
 static int core_string_imm(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_symbol value = pln_lua_check_symbol(L, b, 1);
-  pln_making m = pln_lua_make_free(L, b);
-  return pln_lua_give(&m,
-                      pln_build_string_imm(pln_lua_into(&m), value, &m.ref));
+  pln_lua_construction m = pln_lua_begin_floating_construction(L, b);
+  return pln_lua_finish_construction(
+      &m,
+      pln_build_string_imm(pln_lua_construction_builder(&m), value, &m.ref));
 }
 
 /* size_var(name, type) -> Var that is no less than 0 */
 static int core_size_var(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_symbol name = pln_lua_check_symbol(L, b, 1);
   pln_type type = pln_lua_check_type(L, b, 2);
-  pln_making m = pln_lua_make_free(L, b);
-  return pln_lua_give(
-      &m, pln_build_size_var(pln_lua_into(&m), name, type, 0, &m.ref));
+  pln_lua_construction m = pln_lua_begin_floating_construction(L, b);
+  return pln_lua_finish_construction(
+      &m, pln_build_size_var(pln_lua_construction_builder(&m), name, type, 0,
+                             &m.ref));
 }
 
 /* ---------------------------------------------------------------- operators */
@@ -93,7 +97,7 @@ static uint32_t check_data(lua_State *L, pln_lua *b, int arg) {
 
 /* loop_node(kind, operands [, data [, count [, type [, attrs]]]]) -> node */
 static int core_loop_node(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   lua_settop(L, 6);
   lua_Integer count = luaL_optinteger(L, 4, 0);
   luaL_argcheck(L, count >= 0 && count <= UINT16_MAX, 4, "out of range");
@@ -103,29 +107,31 @@ static int core_loop_node(lua_State *L) {
   spec.type = lua_isnil(L, 5) ? 0 : pln_lua_check_type(L, b, 5);
   spec.attrs = pln_lua_check_attrs(L, b, 6);
   lua_settop(L, 6);
-  pln_making m = pln_lua_make_free(L, b);
+  pln_lua_construction m = pln_lua_begin_floating_construction(L, b);
   spec.operands = pln_lua_parts(&m, 2, &spec.n);
-  return pln_lua_give(&m, pln_build_prim(pln_lua_into(&m), &spec, &m.ref));
+  return pln_lua_finish_construction(
+      &m, pln_build_prim(pln_lua_construction_builder(&m), &spec, &m.ref));
 }
 
 /* folded(kind, a, b) -> a node of that kind, or what it comes to */
 static int core_folded(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_kind kind = check_kind(L, 1);
   pln_lua_check_node(L, 2);
   pln_lua_check_node(L, 3);
   lua_settop(L, 3);
-  pln_making m = pln_lua_make_free(L, b);
+  pln_lua_construction m = pln_lua_begin_floating_construction(L, b);
   pln_ref x = pln_lua_part(&m, 2, PLN_DTYPE_NONE);
   pln_ref y = pln_lua_part(&m, 3, PLN_DTYPE_NONE);
-  return pln_lua_give(&m,
-                      pln_build_folded(pln_lua_into(&m), kind, x, y, &m.ref));
+  return pln_lua_finish_construction(
+      &m,
+      pln_build_folded(pln_lua_construction_builder(&m), kind, x, y, &m.ref));
 }
 
 /* loop_stmt(kind, operands, type, attrs, params, body [, params, body])
  * -> a statement or PrimFunc with bodies */
 static int core_loop_stmt(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_body bodies[2];
   lua_settop(L, 8);
   uint32_t k = lua_isnil(L, 8) ? 1 : 2;
@@ -133,25 +139,27 @@ static int core_loop_stmt(lua_State *L) {
   spec.type = lua_isnil(L, 3) ? 0 : pln_lua_check_type(L, b, 3);
   spec.attrs = pln_lua_check_attrs(L, b, 4);
   lua_settop(L, 8);
-  pln_making m = pln_lua_make_free(L, b);
+  pln_lua_construction m = pln_lua_begin_floating_construction(L, b);
   spec.operands = pln_lua_parts(&m, 2, &spec.n);
   for (uint32_t i = 0; i < k; i++) {
     bodies[i].params = pln_lua_parts(&m, 5 + 2 * (int)i, &bodies[i].n_params);
     pln_lua_check_node(L, 6 + 2 * (int)i);
     bodies[i].stmt = pln_lua_part(&m, 6 + 2 * (int)i, PLN_DTYPE_NONE);
   }
-  return pln_lua_give(
-      &m, pln_build_free_stmt(pln_lua_into(&m), &spec, k, bodies, &m.ref));
+  return pln_lua_finish_construction(
+      &m, pln_build_floating_stmt(pln_lua_construction_builder(&m), &spec, k,
+                                  bodies, &m.ref));
 }
 
 /* seq(list) -> SeqStmt */
 static int core_seq(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   uint32_t n;
   lua_settop(L, 1);
-  pln_making m = pln_lua_make_free(L, b);
+  pln_lua_construction m = pln_lua_begin_floating_construction(L, b);
   pln_ref *stmts = pln_lua_parts(&m, 1, &n);
-  return pln_lua_give(&m, pln_build_seq(pln_lua_into(&m), n, stmts, &m.ref));
+  return pln_lua_finish_construction(
+      &m, pln_build_seq(pln_lua_construction_builder(&m), n, stmts, &m.ref));
 }
 
 /* builtin(name) -> its number, or nil; builtins() -> names */

@@ -39,7 +39,7 @@ static int push_value(const field_of *f) {
 /* "int32", "float32x4", "handle"; nil for what is no scalar or vector. */
 static int push_dtype(const field_of *f) {
   pln_engine *e = f->b->engine;
-  pln_type_kind kind = pln_type_kind_of(e, f->n->type);
+  pln_type_kind kind = pln_type_get_kind(e, f->n->type);
   if (kind != PLN_TYPE_PRIM && kind != PLN_TYPE_POINTER)
     return 0;
   pln_dtype dtype = pln_type_dtype(e, f->n->type);
@@ -92,7 +92,7 @@ static int push_reduce(const field_of *f, const char *key) {
 }
 
 /* Fields that share the end of a node's operands. */
-static int push_part(const field_of *f, const char *key) {
+static int push_tir_part(const field_of *f, const char *key) {
   const pln_node *n = f->n;
   uint32_t rank = n->results;
   if (n->kind == PLN_BUFFER && !strcmp(key, "shape"))
@@ -227,13 +227,13 @@ static int push_scope_field(const field_of *f, const char *key) {
   return 0;
 }
 
-int pln_lua_loop_field(lua_State *L, pln_lua_node *node, const pln_graph *g,
-                       int graph) {
+int pln_lua_tir_field(lua_State *L, pln_lua_node *node, const pln_graph *g,
+                      int graph) {
   const pln_node *n = &g->nodes[node->ref];
   if (lua_type(L, 2) != LUA_TSTRING)
     return 0;
   const char *key = lua_tostring(L, 2);
-  field_of f = {L, pln_lua_here(L), node, g, n, graph};
+  field_of f = {L, pln_lua_state_of(L), node, g, n, graph};
   if (!strcmp(key, "dtype"))
     return push_dtype(&f);
   if (!strcmp(key, "value") && pln_is_prim(n))
@@ -251,9 +251,9 @@ int pln_lua_loop_field(lua_State *L, pln_lua_node *node, const pln_graph *g,
     lua_pushstring(L, pln_builtin_name(n->data));
     return 1;
   }
-  if (!pln_is_prim(n) && !pln_is_loop_level(n))
+  if (!pln_is_prim(n) && !pln_is_tir(n))
     return 0;
-  int found = push_part(&f, key);
+  int found = push_tir_part(&f, key);
   if (!found)
     found = push_bound(&f, key);
   return found ? found : push_scope_field(&f, key);
@@ -264,7 +264,7 @@ int pln_lua_loop_field(lua_State *L, pln_lua_node *node, const pln_graph *g,
 /* loop_parts(node) -> its operands, then the statements of its scopes, as one
  * list, and how many there are of each: n, operands, first */
 static int core_loop_parts(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_node *node = pln_lua_check_node(L, 1);
   const pln_graph *g = pln_lua_graph_of(L, node->graph);
   luaL_argcheck(L, g->sealed, 1, "a sealed node expected");
@@ -292,8 +292,8 @@ static int core_loop_parts(lua_State *L) {
 }
 
 /* Parts [first, first + n) of the list at 2 as nodes of `to`. */
-static void take_parts(lua_State *L, pln_lua *b, pln_lua_graph *to,
-                       pln_ref *out, uint32_t first, uint32_t n) {
+static void read_tir_parts(lua_State *L, pln_lua *b, pln_lua_graph *to,
+                           pln_ref *out, uint32_t first, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     lua_rawgeti(L, 2, (lua_Integer)first + i + 1);
     pln_lua_check_node(L, -1);
@@ -333,8 +333,8 @@ static uint32_t rebuilt_bodies(lua_State *L, pln_lua *b, pln_builder *builder,
   return k;
 }
 
-static pln_status rebuild_leaf(pln_builder *builder, const pln_node *n,
-                               const pln_ref *operands, pln_ref *out) {
+static pln_status rebuild_without_parts(pln_builder *builder, const pln_node *n,
+                                        const pln_ref *operands, pln_ref *out) {
   bool typed = n->kind == PLN_PRIM_CAST || n->kind == PLN_PRIM_CALL ||
                n->kind == PLN_BUFFER;
   pln_prim spec = {.kind = (pln_kind)n->kind,
@@ -351,7 +351,7 @@ static pln_status rebuild_leaf(pln_builder *builder, const pln_node *n,
  * other parts, listed as loop_parts gives them: so many operands (as before),
  * then statements, of which `first` are of its first scope */
 static int core_loop_rebuild(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_ref ref;
   pln_body bodies[2];
   lua_settop(L, 5);
@@ -373,10 +373,10 @@ static int core_loop_rebuild(lua_State *L) {
   pln_lua_graph *to = pln_lua_push_free(L, b);
   pln_builder *builder = pln_lua_builder(L, b, to);
   pln_ref *parts = lua_newuserdatauv(L, ((size_t)total + 1) * sizeof *parts, 0);
-  take_parts(L, b, to, parts, 0, (uint32_t)total);
+  read_tir_parts(L, b, to, parts, 0, (uint32_t)total);
   uint32_t counts[2] = {(uint32_t)first, (uint32_t)(total - count - first)};
   if (!pln_owns(&n)) {
-    pln_lua_must(L, b, rebuild_leaf(builder, &n, parts, &ref));
+    pln_lua_must(L, b, rebuild_without_parts(builder, &n, parts, &ref));
   } else if (n.kind == PLN_SEQ_STMT) {
     pln_lua_must(L, b, pln_build_seq(builder, (uint32_t)total, parts, &ref));
   } else {
@@ -387,7 +387,8 @@ static int core_loop_rebuild(lua_State *L) {
                      .attrs = pln_kinds[n.kind].has_attrs ? n.attrs : 0,
                      .n = n.count,
                      .operands = parts};
-    pln_lua_must(L, b, pln_build_free_stmt(builder, &spec, k, bodies, &ref));
+    pln_lua_must(L, b,
+                 pln_build_floating_stmt(builder, &spec, k, bodies, &ref));
   }
   pln_lua_push_node(L, 6, ref);
   return 1;
@@ -397,6 +398,6 @@ static const luaL_Reg functions[] = {{"loop_parts", core_loop_parts},
                                      {"loop_rebuild", core_loop_rebuild},
                                      {NULL, NULL}};
 
-void pln_lua_open_loop_node(lua_State *L) {
+void pln_lua_open_tir_node(lua_State *L) {
   pln_lua_functions(L, functions);
 }

@@ -2,7 +2,7 @@
 
 #include "lua/binding.h"
 
-static pln_symbol check_name(lua_State *L, pln_lua *b, int table) {
+static pln_symbol check_type_name(lua_State *L, pln_lua *b, int table) {
   pln_slice text;
   pln_symbol symbol = 0;
   if (lua_getfield(L, table, "name") != LUA_TSTRING)
@@ -46,7 +46,7 @@ static pln_type *check_vars(lua_State *L, pln_lua *b, int table,
                    pln_type_var(b->engine, name, PLN_TKIND_TYPE, &vars[i]));
     } else {
       vars[i] = pln_lua_check_type(L, b, lua_gettop(L));
-      if (pln_type_kind_of(b->engine, vars[i]) != PLN_TYPE_VAR)
+      if (pln_type_get_kind(b->engine, vars[i]) != PLN_TYPE_VAR)
         luaL_error(L, "'vars' has type variables, or their names");
     }
     lua_pop(L, 1);
@@ -59,11 +59,11 @@ static pln_type *check_vars(lua_State *L, pln_lua *b, int table,
 /* One constructor, a table on top: { name =, inputs = { types } }; texts may
  * use the definition's variables. Its inputs stay on the stack.  [-1, +1] */
 static void check_constructor(lua_State *L, pln_lua *b,
-                              const pln_type_data *data, pln_constructor *out) {
+                              const pln_type_def *data, pln_constructor *out) {
   int table = lua_gettop(L);
   if (!lua_istable(L, table))
     luaL_error(L, "a constructor is { name = ..., inputs = { ... } }");
-  out->name = check_name(L, b, table);
+  out->name = check_type_name(L, b, table);
   out->n_inputs = check_list(L, table, "inputs");
   int list = lua_gettop(L);
   pln_type *inputs =
@@ -87,11 +87,11 @@ static void check_constructor(lua_State *L, pln_lua *b,
 
 /* mod:with_type { name =, vars =, constructors =, extern = } -> changed copy */
 int pln_lua_module_with_type(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_check_module(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
-  pln_type_data data = {.name = check_name(L, b, 2)};
+  pln_type_def data = {.name = check_type_name(L, b, 2)};
   data.vars = check_vars(L, b, 2, &data.n_vars);
   lua_getfield(L, 2, "extern");
   data.is_extern = lua_toboolean(L, -1);
@@ -118,8 +118,8 @@ static void push_symbol(lua_State *L, pln_lua *b, pln_symbol symbol) {
   lua_pushlstring(L, text.data, text.size);
 }
 
-static void push_types(lua_State *L, pln_lua *b, uint32_t n,
-                       const pln_type *types) {
+static void push_adt_types(lua_State *L, pln_lua *b, uint32_t n,
+                           const pln_type *types) {
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0; i < n; i++) {
     pln_lua_push_type(L, b, types[i]);
@@ -130,12 +130,13 @@ static void push_types(lua_State *L, pln_lua *b, uint32_t n,
 /* { name =, inputs = { types }, type = its function type } */
 static void push_constructor(lua_State *L, pln_lua *b, const pln_module *module,
                              uint32_t of, uint32_t index) {
-  const pln_constructor *c = &pln_module_type(module, of)->constructors[index];
+  const pln_constructor *c =
+      &pln_module_type_def_at(module, of)->constructors[index];
   pln_type type;
   lua_createtable(L, 0, 3);
   push_symbol(L, b, c->name);
   lua_setfield(L, -2, "name");
-  push_types(L, b, c->n_inputs, c->inputs);
+  push_adt_types(L, b, c->n_inputs, c->inputs);
   lua_setfield(L, -2, "inputs");
   pln_lua_must(L, b, pln_module_constructor_type(module, of, index, &type));
   pln_lua_push_type(L, b, type);
@@ -145,11 +146,11 @@ static void push_constructor(lua_State *L, pln_lua *b, const pln_module *module,
 /* { name =, vars = { types }, extern =, constructors = { ... } } */
 static void push_definition(lua_State *L, pln_lua *b, const pln_module *module,
                             uint32_t index) {
-  const pln_type_data *data = pln_module_type(module, index);
+  const pln_type_def *data = pln_module_type_def_at(module, index);
   lua_createtable(L, 0, 4);
   push_symbol(L, b, data->name);
   lua_setfield(L, -2, "name");
-  push_types(L, b, data->n_vars, data->vars);
+  push_adt_types(L, b, data->n_vars, data->vars);
   lua_setfield(L, -2, "vars");
   lua_pushboolean(L, data->is_extern);
   lua_setfield(L, -2, "extern");
@@ -170,7 +171,7 @@ int pln_lua_push_definitions(lua_State *L, pln_lua *b,
     push_definition(L, b, module, i);
     lua_pushvalue(L, -1);
     lua_rawseti(L, -3, (lua_Integer)i + 1);
-    push_symbol(L, b, pln_module_type(module, i)->name);
+    push_symbol(L, b, pln_module_type_def_at(module, i)->name);
     lua_insert(L, -2);
     lua_rawset(L, -3);
   }

@@ -26,7 +26,8 @@ static pln_type *check_types(lua_State *L, pln_lua *b, int arg, uint32_t *n) {
   return types;
 }
 
-static int push(lua_State *L, pln_lua *b, pln_status status, pln_type type) {
+static int push_built_type(lua_State *L, pln_lua *b, pln_status status,
+                           pln_type type) {
   pln_lua_must(L, b, status);
   pln_lua_push_type(L, b, type);
   return 1;
@@ -34,7 +35,7 @@ static int push(lua_State *L, pln_lua *b, pln_status status, pln_type type) {
 
 /* type_make(kind, name, parts) -> Type: kinds that are made of these alone */
 static int core_type_make(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   static const char *const names[] = {"tuple",    "ref", "call",   "sequence",
                                       "optional", "map", "sparse", "opaque",
                                       "pointer",  NULL};
@@ -48,7 +49,7 @@ static int core_type_make(lua_State *L) {
   uint32_t n;
   pln_type *parts = check_types(L, b, 3, &n);
   pln_status status = pln_type_make(b->engine, kind, name, n, parts, &type);
-  return push(L, b, status, type);
+  return push_built_type(L, b, status, type);
 }
 
 /* The kind at argument 2. */
@@ -66,11 +67,11 @@ typedef pln_status (*make_named)(pln_engine *engine, pln_symbol name,
                                  pln_type_var_kind kind, pln_type *out);
 
 static int named(lua_State *L, make_named make, const char *unless_said) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_symbol name = pln_lua_check_symbol(L, b, 1);
   pln_type type = 0;
   pln_status status = make(b->engine, name, check_kind(L, unless_said), &type);
-  return push(L, b, status, type);
+  return push_built_type(L, b, status, type);
 }
 
 /* type_var(name [, kind]) -> Type: a new variable */
@@ -85,7 +86,7 @@ static int core_type_global_var(lua_State *L) {
 
 /* type_func(params, ret [, type_params [, constraints]]) -> Type */
 static int core_type_func(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   uint32_t n, n_vars, n_constraints;
   pln_type type = 0;
   lua_settop(L, 4);
@@ -94,19 +95,19 @@ static int core_type_func(lua_State *L) {
   pln_type *vars = check_types(L, b, 3, &n_vars);
   pln_type *constraints = check_types(L, b, 4, &n_constraints);
   for (uint32_t i = 0; i < n_vars; i++)
-    if (pln_type_kind_of(b->engine, vars[i]) != PLN_TYPE_VAR)
+    if (pln_type_get_kind(b->engine, vars[i]) != PLN_TYPE_VAR)
       luaL_argerror(L, 3, "a type parameter is a type variable");
   for (uint32_t i = 0; i < n_constraints; i++)
-    if (pln_type_kind_of(b->engine, constraints[i]) == PLN_TYPE_TENSOR)
+    if (pln_type_get_kind(b->engine, constraints[i]) == PLN_TYPE_TENSOR)
       luaL_argerror(L, 4, "a constraint is no tensor");
   pln_status status = pln_type_func(b->engine, n, params, ret, n_vars, vars,
                                     n_constraints, constraints, &type);
-  return push(L, b, status, type);
+  return push_built_type(L, b, status, type);
 }
 
 /* type_relation(name, args [, n_inputs [, attrs]]) -> Type */
 static int core_type_relation(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   uint32_t n;
   pln_type type = 0;
   luaL_checkstring(L, 1);
@@ -119,32 +120,32 @@ static int core_type_relation(lua_State *L) {
   pln_attrs attrs = pln_lua_check_attrs(L, b, 4);
   pln_status status = pln_type_relation(b->engine, name, n, args,
                                         (uint32_t)inputs, attrs, &type);
-  return push(L, b, status, type);
+  return push_built_type(L, b, status, type);
 }
 
 /* type_hole() -> Type: incomplete, and equal to no other */
 static int core_type_hole(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_type type = 0;
   pln_status status = pln_type_hole(b->engine, &type);
-  return push(L, b, status, type);
+  return push_built_type(L, b, status, type);
 }
 
 /* type_prim(dtype | nil [, lanes]) -> Type; nil: a handle */
 static int core_type_prim(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_type type = 0;
   pln_dtype dtype = pln_lua_check_dtype(L, 1, PLN_DTYPE_NONE);
   lua_Integer lanes = luaL_optinteger(L, 2, 1);
   luaL_argcheck(L, lanes > 0 && lanes <= UINT16_MAX, 2, "lanes are 1 to 65535");
   pln_status status = pln_type_prim(b->engine, dtype, (uint32_t)lanes, &type);
-  return push(L, b, status, type);
+  return push_built_type(L, b, status, type);
 }
 
 /* type_parts(type) -> a list of all parts, a function's type parameters and
  * constraints too */
 static int core_type_parts(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   uint32_t n;
   const pln_type *parts =
       pln_type_all_parts(b->engine, pln_lua_check_type(L, b, 1), &n);
@@ -158,7 +159,7 @@ static int core_type_parts(lua_State *L) {
 
 /* type_rebuild(type, parts) -> the same kind of type with all other parts */
 static int core_type_rebuild(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_type type = pln_lua_check_type(L, b, 1), out = 0;
   uint32_t n, wanted;
   pln_type *parts = check_types(L, b, 2, &n);
@@ -166,16 +167,16 @@ static int core_type_rebuild(lua_State *L) {
   luaL_argcheck(L, n == wanted, 2, "another number of parts");
   uint32_t first = pln_type_n_parts(b->engine, type);
   for (uint32_t i = 0; i < pln_type_n_vars(b->engine, type); i++)
-    luaL_argcheck(L,
-                  pln_type_kind_of(b->engine, parts[first + i]) == PLN_TYPE_VAR,
-                  2, "a type parameter is a type variable");
+    luaL_argcheck(
+        L, pln_type_get_kind(b->engine, parts[first + i]) == PLN_TYPE_VAR, 2,
+        "a type parameter is a type variable");
   pln_status status = pln_type_rebuild(b->engine, type, parts, &out);
-  return push(L, b, status, out);
+  return push_built_type(L, b, status, out);
 }
 
 /* type_substitute(type, vars, types) -> Type */
 static int core_type_substitute(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_type type = pln_lua_check_type(L, b, 1), out = 0;
   uint32_t n, m;
   lua_settop(L, 3);
@@ -184,12 +185,12 @@ static int core_type_substitute(lua_State *L) {
   luaL_argcheck(L, n == m, 3, "a type for each variable");
   pln_status status =
       pln_type_substitute(b->engine, type, n, vars, types, &out);
-  return push(L, b, status, out);
+  return push_built_type(L, b, status, out);
 }
 
 /* type_unify(a, b) -> the type that both must be, or nil */
 static int core_type_unify(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_type x = pln_lua_check_type(L, b, 1), y = pln_lua_check_type(L, b, 2);
   bool fits;
   pln_type both = 0;

@@ -10,7 +10,7 @@ static const pln_module *optional_module(lua_State *L, int arg) {
 /* infer_type(node [, module]) -> the typed node, or nil and a diagnostic. The
  * same node when all of its types are known. */
 static int core_infer_type(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_check_node(L, 1);
   optional_module(L, 2);
   lua_settop(L, 2);
@@ -32,7 +32,7 @@ static int core_infer_type(lua_State *L) {
 
 /* infer_module(module) -> the typed module, or nil and a diagnostic */
 static int core_infer_module(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_module **out = pln_lua_new_module(L);
   const pln_module *module = pln_lua_check_module(L, 1);
   size_t mark = pln_diag_count(b->engine);
@@ -66,8 +66,8 @@ static void set_integer(lua_State *L, const char *field, lua_Integer value) {
 
 /* { failed, empty, typed, results_empty, message, numbers, params }  [-0, +1]
  */
-static void push_trial(lua_State *L, const pln_type_trial *trial, uint32_t n,
-                       const bool *params) {
+static void push_trial(lua_State *L, const pln_signature_result *trial,
+                       uint32_t n, const bool *params) {
   lua_createtable(L, 0, 7);
   if (trial->failed != PLN_NONE) {
     set_integer(L, "failed", trial->failed);
@@ -94,18 +94,19 @@ static void push_trial(lua_State *L, const pln_type_trial *trial, uint32_t n,
 }
 
 /* try_types(fn, types [, module]) -> what typing fn for parameters of these
- * types comes to, see pln_graph_try_types */
+ * types comes to, see pln_graph_infer_signature */
 static int core_try_types(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   const pln_module *module = optional_module(L, 3);
   lua_settop(L, 3);
   pln_lua_graph *from = pln_lua_push_rooted(L, b, 1);
   uint32_t n;
-  pln_type_trial trial;
+  pln_signature_result trial;
   pln_type *types = check_types(L, b, 2, &n);
   bool *params = lua_newuserdatauv(L, n + 1u, 0);
   pln_lua_must(
-      L, b, pln_graph_try_types(from->graph, module, n, types, &trial, params));
+      L, b,
+      pln_graph_infer_signature(from->graph, module, n, types, &trial, params));
   push_trial(L, &trial, n, params);
   return 1;
 }
@@ -113,7 +114,7 @@ static int core_try_types(lua_State *L) {
 /* check_kind(type [, module]) -> "Type", "Constraint", ..., or nil and a
  * diagnostic */
 static int core_check_kind(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_type type = pln_lua_check_type(L, b, 1);
   pln_type_var_kind kind;
   pln_status status =
@@ -127,7 +128,7 @@ static int core_check_kind(lua_State *L) {
 /* unmatched_cases(match [, module]) -> a PatternTuple of the cases, or nil and
  * a diagnostic */
 static int core_unmatched_cases(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_ref ref;
   pln_lua_check_node(L, 1);
   optional_module(L, 2);
@@ -136,8 +137,8 @@ static int core_unmatched_cases(lua_State *L) {
   pln_lua_graph *to = pln_lua_push_target(L, b);
   const pln_module *module = optional_module(L, 2);
   pln_status status =
-      pln_build_unmatched(pln_lua_builder(L, b, to), from->graph,
-                          pln_graph_root(from->graph), module, &ref);
+      pln_build_uncovered_cases(pln_lua_builder(L, b, to), from->graph,
+                                pln_graph_root(from->graph), module, &ref);
   if (status != PLN_OK)
     return pln_lua_fail(L, b, status);
   pln_lua_push_node(L, -1, ref);

@@ -14,7 +14,7 @@ void pln_lua_push_type(lua_State *L, pln_lua *b, pln_type type) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &pln_lua_key.interned);
   if (lua_rawgeti(L, -1, 2 * (lua_Integer)type) == LUA_TNIL) {
     lua_pop(L, 1);
-    *(pln_type *)pln_lua_box(L, PLN_LUA_TYPE, sizeof type, 0) = type;
+    *(pln_type *)pln_lua_userdata(L, PLN_LUA_TYPE, sizeof type, 0) = type;
     lua_pushvalue(L, -1);
     lua_rawseti(L, -3, 2 * (lua_Integer)type);
   }
@@ -86,7 +86,7 @@ static int push_symbol(lua_State *L, pln_lua *b, pln_type type) {
 }
 
 static int push_dtype(lua_State *L, pln_lua *b, pln_type type) {
-  pln_type_kind kind = pln_type_kind_of(b->engine, type);
+  pln_type_kind kind = pln_type_get_kind(b->engine, type);
   if (kind != PLN_TYPE_TENSOR && kind != PLN_TYPE_PRIM)
     return 0;
   pln_dtype dtype = pln_type_dtype(b->engine, type);
@@ -96,8 +96,9 @@ static int push_dtype(lua_State *L, pln_lua *b, pln_type type) {
   return 1;
 }
 
-static int push_types(lua_State *L, pln_lua *b, pln_type type, uint32_t n,
-                      pln_type (*get)(const pln_engine *, pln_type, uint32_t)) {
+static int push_type_list(lua_State *L, pln_lua *b, pln_type type, uint32_t n,
+                          pln_type (*get)(const pln_engine *, pln_type,
+                                          uint32_t)) {
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0; i < n; i++) {
     pln_lua_push_type(L, b, get(b->engine, type, i));
@@ -113,15 +114,16 @@ static int push_of_function(lua_State *L, pln_lua *b, pln_type type,
   const pln_engine *e = b->engine;
   uint32_t n = pln_type_n_parts(e, type) - 1;
   if (!strcmp(key, "params"))
-    return push_types(L, b, type, n, pln_type_part);
+    return push_type_list(L, b, type, n, pln_type_part_at);
   if (!strcmp(key, "type_params"))
-    return push_types(L, b, type, pln_type_n_vars(e, type), pln_type_var_at);
+    return push_type_list(L, b, type, pln_type_n_vars(e, type),
+                          pln_type_var_at);
   if (!strcmp(key, "constraints"))
-    return push_types(L, b, type, pln_type_n_constraints(e, type),
-                      pln_type_constraint);
+    return push_type_list(L, b, type, pln_type_n_constraints(e, type),
+                          pln_type_constraint_at);
   if (strcmp(key, "ret_type") != 0)
     return 0;
-  pln_lua_push_type(L, b, pln_type_part(e, type, n));
+  pln_lua_push_type(L, b, pln_type_part_at(e, type, n));
   return 1;
 }
 
@@ -131,17 +133,17 @@ static int push_of_function(lua_State *L, pln_lua *b, pln_type type,
 static int push_of_kind(lua_State *L, pln_lua *b, pln_type type,
                         const char *key) {
   const pln_engine *e = b->engine;
-  pln_type_kind kind = pln_type_kind_of(e, type);
+  pln_type_kind kind = pln_type_get_kind(e, type);
   bool one = kind == PLN_TYPE_REF || kind == PLN_TYPE_POINTER ||
              kind == PLN_TYPE_SEQUENCE || kind == PLN_TYPE_OPTIONAL ||
              kind == PLN_TYPE_SPARSE;
   if (kind == PLN_TYPE_FUNC)
     return push_of_function(L, b, type, key);
   if (one && !strcmp(key, "element"))
-    pln_lua_push_type(L, b, pln_type_part(e, type, 0));
+    pln_lua_push_type(L, b, pln_type_part_at(e, type, 0));
   else if ((kind == PLN_TYPE_VAR || kind == PLN_TYPE_GLOBAL_VAR) &&
            !strcmp(key, "var_kind"))
-    lua_pushstring(L, pln_type_var_kind_name(pln_type_var_kind_of(e, type)));
+    lua_pushstring(L, pln_type_var_kind_name(pln_type_var_get_kind(e, type)));
   else if (kind == PLN_TYPE_PRIM && !strcmp(key, "lanes"))
     lua_pushinteger(L, pln_type_number(e, type));
   else if (kind == PLN_TYPE_TENSOR && !strcmp(key, "lanes"))
@@ -158,12 +160,12 @@ static int push_of_kind(lua_State *L, pln_lua *b, pln_type type,
 /* type.kind, .dtype, .rank, .shape (dims: an integer, "?", "N+1"), .parts,
  * .name, and what its kind has */
 static int type_index(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_type type = *(pln_type *)luaL_checkudata(L, 1, PLN_LUA_TYPE);
   const char *key = luaL_checkstring(L, 2);
   int32_t rank = pln_type_rank(b->engine, type);
   if (!strcmp(key, "kind")) {
-    lua_pushstring(L, kind_names[pln_type_kind_of(b->engine, type)]);
+    lua_pushstring(L, kind_names[pln_type_get_kind(b->engine, type)]);
     return 1;
   }
   if (!strcmp(key, "dtype"))
@@ -175,8 +177,8 @@ static int type_index(lua_State *L) {
     return 1;
   }
   if (!strcmp(key, "parts"))
-    return push_types(L, b, type, pln_type_n_parts(b->engine, type),
-                      pln_type_part);
+    return push_type_list(L, b, type, pln_type_n_parts(b->engine, type),
+                          pln_type_part_at);
   if (!strcmp(key, "name"))
     return push_symbol(L, b, type);
   if (push_of_kind(L, b, type, key))
@@ -187,7 +189,7 @@ static int type_index(lua_State *L) {
 }
 
 static int type_tostring(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_type type = *(pln_type *)luaL_checkudata(L, 1, PLN_LUA_TYPE);
   pln_buffer *text = pln_lua_text(L, b);
   pln_lua_must(L, b, pln_print_type(b->engine, type, pln_buffer_write, text));
@@ -197,14 +199,14 @@ static int type_tostring(lua_State *L) {
 
 /* type(text | Type) -> Type */
 static int core_type(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_lua_push_type(L, b, pln_lua_check_type(L, b, 1));
   return 1;
 }
 
 /* type_meet(a, b) -> Type that says what both say, or nil on contradiction */
 static int core_type_meet(lua_State *L) {
-  pln_lua *b = pln_lua_here(L);
+  pln_lua *b = pln_lua_state_of(L);
   pln_type x = pln_lua_check_type(L, b, 1), y = pln_lua_check_type(L, b, 2);
   bool conflict;
   pln_lua_must(L, b, pln_type_meet(b->engine, x, y, &x, &conflict));

@@ -38,7 +38,7 @@ static pln_status put_param(pln_rope *rope, pln_engine *engine, pln_dim dim) {
   return status;
 }
 
-static pln_status put_dim(pln_rope *rope, pln_engine *engine, pln_dim dim) {
+static pln_status encode_dim(pln_rope *rope, pln_engine *engine, pln_dim dim) {
   size_t at;
   PLN_TRY(pln_rope_open(rope, SHAPE_DIM, &at));
   if (dim != PLN_DIM_UNKNOWN && PLN_DIM_IS_CONST(dim))
@@ -48,8 +48,9 @@ static pln_status put_dim(pln_rope *rope, pln_engine *engine, pln_dim dim) {
   return pln_rope_close(rope, at);
 }
 
-static pln_status put_tensor(pln_rope *rope, pln_engine *engine,
-                             open_messages *o, uint32_t tag, pln_type type) {
+static pln_status encode_tensor_type(pln_rope *rope, pln_engine *engine,
+                                     open_messages *o, uint32_t tag,
+                                     pln_type type) {
   size_t at;
   int32_t rank = pln_type_rank(engine, type);
   const pln_dim *dims = pln_type_dims(engine, type);
@@ -59,7 +60,7 @@ static pln_status put_tensor(pln_rope *rope, pln_engine *engine,
     return PLN_OK;
   PLN_TRY(pln_rope_open(rope, TYPE_SHAPE, &at));
   for (int32_t i = 0; i < rank; i++)
-    PLN_TRY(put_dim(rope, engine, dims[i]));
+    PLN_TRY(encode_dim(rope, engine, dims[i]));
   return pln_rope_close(rope, at);
 }
 
@@ -84,7 +85,7 @@ static pln_status put_opaque(pln_rope *rope, pln_engine *engine,
  * there is nothing around it. */
 static pln_status put_wrapper(pln_rope *rope, pln_engine *engine,
                               open_messages *o, pln_type *type, bool *more) {
-  pln_type_kind kind = pln_type_kind_of(engine, *type);
+  pln_type_kind kind = pln_type_get_kind(engine, *type);
   bool map = kind == PLN_TYPE_MAP;
   *more = map || kind == PLN_TYPE_SEQUENCE || kind == PLN_TYPE_OPTIONAL;
   if (!*more)
@@ -92,24 +93,25 @@ static pln_status put_wrapper(pln_rope *rope, pln_engine *engine,
   uint32_t tag = kind == PLN_TYPE_SEQUENCE ? TYPE_SEQUENCE : TYPE_OPTIONAL;
   PLN_TRY(open_one(rope, o, map ? (uint32_t)TYPE_MAP : tag));
   if (map) {
-    pln_type key = pln_type_part(engine, *type, 0);
+    pln_type key = pln_type_part_at(engine, *type, 0);
     PLN_TRY(pln_rope_int(rope, TYPE_ELEM, pln_type_dtype(engine, key)));
   }
-  *type = pln_type_part(engine, *type, map);
+  *type = pln_type_part_at(engine, *type, map);
   if (!*type)
     return PLN_OK;
   return open_one(rope, o, map ? TYPE_MAP_VALUE : TYPE_PART);
 }
 
-static pln_status put_type(pln_rope *rope, pln_engine *engine, open_messages *o,
-                           pln_type type) {
+static pln_status encode_type_message(pln_rope *rope, pln_engine *engine,
+                                      open_messages *o, pln_type type) {
   for (bool more = true; more;)
     PLN_TRY(put_wrapper(rope, engine, o, &type, &more));
-  switch (pln_type_kind_of(engine, type)) {
-  case PLN_TYPE_TENSOR: return put_tensor(rope, engine, o, TYPE_TENSOR, type);
+  switch (pln_type_get_kind(engine, type)) {
+  case PLN_TYPE_TENSOR:
+    return encode_tensor_type(rope, engine, o, TYPE_TENSOR, type);
   case PLN_TYPE_SPARSE:
-    return put_tensor(rope, engine, o, TYPE_SPARSE,
-                      pln_type_part(engine, type, 0));
+    return encode_tensor_type(rope, engine, o, TYPE_SPARSE,
+                              pln_type_part_at(engine, type, 0));
   case PLN_TYPE_OPAQUE: return put_opaque(rope, engine, o, type);
   case PLN_TYPE_GLOBAL_VAR:
   case PLN_TYPE_RELATION:
@@ -133,13 +135,13 @@ static pln_status put_type(pln_rope *rope, pln_engine *engine, open_messages *o,
 pln_status pln_encode_type(pln_rope *rope, pln_engine *engine, uint32_t tag,
                            pln_type type) {
   open_messages o = {.count = 0};
-  bool is_tensor = pln_type_kind_of(engine, type) == PLN_TYPE_TENSOR;
+  bool is_tensor = pln_type_get_kind(engine, type) == PLN_TYPE_TENSOR;
   /* A TypeProto without an element type is refused by readers; none is read as
    * not known. */
   if (!type || (is_tensor && pln_type_dtype(engine, type) == PLN_DTYPE_NONE))
     return PLN_OK;
   PLN_TRY(open_one(rope, &o, tag));
-  PLN_TRY(put_type(rope, engine, &o, type));
+  PLN_TRY(encode_type_message(rope, engine, &o, type));
   return close_all(rope, &o);
 }
 
@@ -155,7 +157,7 @@ pln_status pln_encode_value_info(pln_rope *rope, pln_engine *engine,
 pln_status pln_encode_opsets(pln_rope *rope, pln_engine *engine, uint32_t tag,
                              pln_attrs opsets) {
   for (uint32_t i = 0; i < pln_attrs_count(engine, opsets); i++) {
-    const pln_attr *a = pln_attrs_get(engine, opsets, i);
+    const pln_attr *a = pln_attrs_at(engine, opsets, i);
     pln_slice domain = pln_symbol_text(engine, a->name);
     size_t at;
     PLN_TRY(pln_rope_open(rope, tag, &at));

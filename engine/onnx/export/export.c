@@ -88,7 +88,7 @@ static pln_status put_opsets(pln_export *ex, const model_fields *old) {
 }
 
 /* A field of the file; the IR version may have changed. */
-static pln_status put_field(pln_export *ex, const model_field *f) {
+static pln_status write_model_field(pln_export *ex, const model_field *f) {
   pln_wire w = pln_wire_open(f->field);
   pln_field field;
   if (f->tag == MODEL_IR_VERSION && pln_wire_next(&w, &field) &&
@@ -105,7 +105,7 @@ static pln_status copy_range(pln_export *ex, const model_fields *old,
     uint32_t number = f->tag >> 3;
     if (number >= from && number < to && f->tag != MODEL_GRAPH &&
         f->tag != MODEL_OPSET_IMPORT && f->tag != MODEL_FUNCTIONS)
-      PLN_TRY(put_field(ex, f));
+      PLN_TRY(write_model_field(ex, f));
   }
   return PLN_OK;
 }
@@ -115,25 +115,25 @@ static pln_status put_main(pln_export *ex, pln_symbol main_name) {
   if (i == PLN_NONE)
     return pln_diag_error(ex->engine, PLN_ERR_ARGUMENT, NULL,
                           "the module has no function @main to export");
-  return pln_export_function(ex, main_name, pln_module_function(ex->module, i),
-                             MODEL_GRAPH);
+  return pln_export_function(
+      ex, main_name, pln_module_function_at(ex->module, i), MODEL_GRAPH);
 }
 
 /* A function of the module and where it stood in the file. */
-typedef struct placed_function {
+typedef struct ordered_function {
   uint64_t offset; /* UINT64_MAX: it is new */
   uint32_t index;
-} placed_function;
+} ordered_function;
 
 static int by_place(const void *a, const void *b) {
-  const placed_function *x = a, *y = b;
+  const ordered_function *x = a, *y = b;
   if (x->offset != y->offset)
     return x->offset < y->offset ? -1 : 1;
   return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static uint64_t place_of(const pln_module *m, uint32_t index) {
-  const pln_graph *g = pln_module_function(m, index);
+static uint64_t export_order_of(const pln_module *m, uint32_t index) {
+  const pln_graph *g = pln_module_function_at(m, index);
   const pln_node *root = &g->nodes[g->root];
   if (root->kind != PLN_FUNCTION || !g->origins)
     return UINT64_MAX;
@@ -145,18 +145,18 @@ static uint64_t place_of(const pln_module *m, uint32_t index) {
 /* In the order of the file; new ones follow. */
 static pln_status put_functions(pln_export *ex, pln_symbol main_name) {
   uint32_t n = pln_module_count(ex->module);
-  placed_function *all = pln_mem_new(ex->engine, n * sizeof *all);
+  ordered_function *all = pln_mem_new(ex->engine, n * sizeof *all);
   if (!all)
     return pln_nomem(ex->engine);
   for (uint32_t i = 0; i < n; i++)
-    all[i] = (placed_function){place_of(ex->module, i), i};
+    all[i] = (ordered_function){export_order_of(ex->module, i), i};
   qsort(all, n, sizeof *all, by_place);
   pln_status status = PLN_OK;
   for (uint32_t i = 0; i < n && status == PLN_OK; i++) {
-    pln_symbol name = pln_module_name(ex->module, all[i].index);
+    pln_symbol name = pln_module_name_at(ex->module, all[i].index);
     if (name != main_name)
       status = pln_export_function(
-          ex, name, pln_module_function(ex->module, all[i].index),
+          ex, name, pln_module_function_at(ex->module, all[i].index),
           MODEL_FUNCTIONS);
   }
   pln_mem_free(ex->engine, all, n * sizeof *all);
@@ -186,8 +186,8 @@ static pln_status put_model(pln_export *ex, const model_fields *old) {
 static pln_status make_conforming(pln_export *ex) {
   model_fields old = {0};
   ex->decoder = (pln_decoder){ex->engine, ex->module->directory};
-  pln_names_init(&ex->used, ex->engine);
-  pln_names_init(&ex->node_names, ex->engine);
+  pln_scoped_names_init(&ex->used, ex->engine);
+  pln_scoped_names_init(&ex->node_names, ex->engine);
   pln_arena_init(&ex->names_arena, ex->engine);
   pln_status status = read_model(ex, &old);
   if (status == PLN_OK)
@@ -202,14 +202,14 @@ static pln_status make_model(pln_export *ex) {
     PLN_TRY(
         pln_onnx_convert_opset(ex->module, ex->wanted_opset, &ex->conforming));
   else
-    PLN_TRY(pln_model_conform(ex->module, &ex->conforming));
+    PLN_TRY(pln_model_convert_for_export(ex->module, &ex->conforming));
   ex->module = ex->conforming;
   return make_conforming(ex);
 }
 
 /* -------------------------------------------------------------------- files */
 
-typedef struct saving {
+typedef struct save_run {
   pln_engine *engine;
   const pln_module *module;
   const char *path;
@@ -220,7 +220,7 @@ typedef struct saving {
   int64_t opset; /* 0: the model's own */
   pln_value_info value_info;
   bool embeds;
-} saving;
+} save_run;
 
 static const char *base_of(const char *path) {
   const char *slash = strrchr(path, '/');
@@ -232,14 +232,15 @@ static pln_status stream(pln_engine *engine, const char *path, pln_rope *rope) {
   PLN_TRY(pln_output_open(engine, path, &out));
   pln_status status = pln_rope_output(rope, out);
   if (status == PLN_OK)
-    return pln_commit_alone(path, out);
+    return pln_commit_model(path, out);
   pln_output_abort(out);
   return status;
 }
 
-/* A pln_interim_model's: the model is made again, as its data are elsewhere. */
+/* A pln_interim_model_writer's: the model is made again, as its data are
+ * elsewhere. */
 static pln_status write_interim(void *ud, const char *name, pln_output *out) {
-  const saving *s = ud;
+  const save_run *s = ud;
   pln_rope rope;
   pln_data_file data = {.name = name, .threshold = s->threshold};
   pln_rope_init(&rope, s->engine);
@@ -259,7 +260,7 @@ static pln_status write_interim(void *ud, const char *name, pln_output *out) {
 }
 
 /* Both files are complete before either is seen. */
-static pln_status stream_both(const saving *s, pln_rope *model,
+static pln_status stream_both(const save_run *s, pln_rope *model,
                               pln_rope *data) {
   pln_output *first, *second;
   PLN_TRY(pln_output_open(s->engine, s->data_path, &first));
@@ -275,12 +276,12 @@ static pln_status stream_both(const saving *s, pln_rope *model,
     pln_output_abort(second);
     return status;
   }
-  pln_interim_model interim = {write_interim, (void *)s};
-  return pln_commit_pair(s->engine, s->path, first, second, &interim);
+  pln_interim_model_writer interim = {write_interim, (void *)s};
+  return pln_commit_model_and_data(s->engine, s->path, first, second, &interim);
 }
 
 /* One attempt; *again asks for another one with external data. */
-static pln_status attempt(const saving *s, bool external, bool *again) {
+static pln_status try_write(const save_run *s, bool external, bool *again) {
   pln_rope rope;
   pln_data_file data = {.name = base_of(s->data_path),
                         .threshold = s->threshold};
@@ -305,7 +306,7 @@ static pln_status attempt(const saving *s, bool external, bool *again) {
   return status;
 }
 
-static pln_status name_files(saving *s) {
+static pln_status name_files(save_run *s) {
   s->room = strlen(s->path) + sizeof ".data";
   s->folder = pln_mem_new(s->engine, s->room);
   s->data_path = pln_mem_new(s->engine, s->room);
@@ -323,23 +324,24 @@ static pln_status name_files(saving *s) {
 
 pln_status pln_onnx_save(const pln_module *module, const char *path,
                          const pln_onnx_save_options *options) {
-  saving s = {.engine = pln_module_engine(module),
-              .module = module,
-              .path = path,
-              .opset = options ? options->opset : 0,
-              .threshold = options && options->external_threshold
-                               ? options->external_threshold
-                               : THRESHOLD,
-              .value_info = options ? options->value_info : PLN_VALUE_INFO_AUTO,
-              .embeds = options && options->embed_data};
+  save_run s = {.engine = pln_module_engine(module),
+                .module = module,
+                .path = path,
+                .opset = options ? options->opset : 0,
+                .threshold = options && options->external_threshold
+                                 ? options->external_threshold
+                                 : THRESHOLD,
+                .value_info =
+                    options ? options->value_info : PLN_VALUE_INFO_AUTO,
+                .embeds = options && options->embed_data};
   bool again = false;
   pln_status status = name_files(&s);
-  pln_work_begin(s.engine);
+  pln_stoppable_begin(s.engine);
   if (status == PLN_OK)
-    status = attempt(&s, options && options->external_data, &again);
+    status = try_write(&s, options && options->external_data, &again);
   if (status == PLN_OK && again)
-    status = attempt(&s, true, &again);
-  pln_work_end(s.engine);
+    status = try_write(&s, true, &again);
+  pln_stoppable_end(s.engine);
   pln_mem_free(s.engine, s.folder, s.room);
   pln_mem_free(s.engine, s.data_path, s.room);
   return status;
@@ -359,7 +361,7 @@ pln_status pln_onnx_write(const pln_module *module,
     ex.value_info = options->value_info;
     ex.wanted_opset = options->opset;
   }
-  pln_work_begin(engine);
+  pln_stoppable_begin(engine);
   pln_status status = make_model(&ex);
   if (status == PLN_OK && ex.embeds && rope.size > MOST_BYTES)
     status = pln_diag_error(engine, PLN_ERR_LIMIT, NULL,
@@ -367,7 +369,7 @@ pln_status pln_onnx_write(const pln_module *module,
                             "a file beside it");
   if (status == PLN_OK)
     status = pln_rope_write(&rope, write, ud);
-  pln_work_end(engine);
+  pln_stoppable_end(engine);
   pln_export_free(&ex);
   pln_rope_free(&rope);
   return status;

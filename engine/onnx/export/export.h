@@ -77,10 +77,10 @@ typedef struct pln_data_file {
 
 /* Whether an operator has another version here than in the file, which differs
  * in more than types; `schema` is the one here then. */
-typedef struct pln_restatement {
+typedef struct pln_opset_restated_call {
   bool known, restated;
   const pln_onnx_schema *schema;
-} pln_restatement;
+} pln_opset_restated_call;
 
 /* A domain that nodes use, and the least version that has them all. */
 typedef struct pln_domain_use {
@@ -116,27 +116,28 @@ typedef struct pln_export {
   pln_file_opsets source;
   int64_t source_opset; /* that its nodes had in their file; 0: in none */
   bool restated;        /* both differ: versions of operators may */
-  pln_restatement *restatements; /* of each operator; made when first needed */
-  pln_domain_use *domains;       /* of nodes that are not the file's own */
+  pln_opset_restated_call
+      *restatements;       /* of each operator; made when first needed */
+  pln_domain_use *domains; /* of nodes that are not the file's own */
   uint32_t n_domains, cap_domains;
   pln_symbol function;
   uint32_t *slots;  /* a node: where its name is, or PLN_NONE */
   pln_slice *names; /* a slot; no data: not named yet */
   uint32_t n_slots;
-  size_t names_room;          /* slots in `names` */
-  pln_names node_names;       /* names of nodes -> the node that has it ... */
-  bool node_names_known;      /* ... once one had to be looked for */
-  uint8_t *uses;              /* a node: whether anything uses it */
-  pln_scope *home;            /* a node of an open graph: its scope */
-  pln_scope *child, *sibling; /* a scope's first inner scope, and next one */
-  pln_names used;             /* names of the open graphs -> node */
-  pln_ref at;                 /* the place of diagnostics, or PLN_NONE */
-  uint64_t budget;            /* of looks for captures */
-  uint64_t changes;           /* differences from the files seen so far */
+  size_t names_room;           /* slots in `names` */
+  pln_scoped_names node_names; /* names of nodes -> the node that has it ... */
+  bool node_names_known;       /* ... once one had to be looked for */
+  uint8_t *uses;               /* a node: whether anything uses it */
+  pln_scope *node_scope;       /* a node of an open graph: its scope */
+  pln_scope *child, *sibling;  /* a scope's first inner scope, and next one */
+  pln_scoped_names used;       /* names of the open graphs -> node */
+  pln_ref at;                  /* the place of diagnostics, or PLN_NONE */
+  uint64_t budget;             /* of looks for captures */
+  uint64_t changes;            /* differences from the files seen so far */
 
   pln_task *tasks;
   uint32_t n_tasks, cap_tasks;
-  pln_nest *nests;
+  pln_open_message *nests;
   uint32_t n_nests, cap_nests;
   pln_node_start *starts;
   uint32_t n_starts, cap_starts;
@@ -233,7 +234,8 @@ pln_status pln_export_tensor(pln_export *ex, uint32_t tag, pln_slice name,
                              const pln_tensor *tensor,
                              pln_message source) PLN_CHECKED;
 /* Whether the tensor must be written anew because its data moves. */
-pln_status pln_export_moves(pln_export *ex, const pln_tensor *tensor,
-                            bool *out) PLN_CHECKED;
+pln_status pln_export_must_rewrite_data(pln_export *ex,
+                                        const pln_tensor *tensor,
+                                        bool *out) PLN_CHECKED;
 
 #endif

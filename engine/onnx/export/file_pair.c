@@ -26,7 +26,7 @@ static bool name_interim(const char *out, int i, char *path, size_t size) {
   return n > 0 && (size_t)n < size;
 }
 
-bool pln_is_interim(pln_slice location) {
+bool pln_is_interim_name(pln_slice location) {
   static const char middle[] = ".perilune-", end[] = ".data";
   size_t tail = sizeof middle - 1 + 1 + sizeof end - 1;
   if (location.size <= tail)
@@ -58,7 +58,7 @@ static void remove_interims(const char *out, const char *target,
 /* The model with the data where `interim` says, which is put there. */
 static pln_status put_interim(pln_engine *engine, pln_output *data,
                               const char *path, const char *interim,
-                              const pln_interim_model *model) {
+                              const pln_interim_model_writer *model) {
   pln_output *out;
   const char *slash = strrchr(interim, '/');
   if (!pln_output_link(data, interim))
@@ -74,7 +74,8 @@ static pln_status put_interim(pln_engine *engine, pln_output *data,
 
 /* In the folder's turn; takes both outputs. */
 static pln_status commit(pln_engine *engine, const char *out, pln_output *data,
-                         pln_output *model, const pln_interim_model *interim) {
+                         pln_output *model,
+                         const pln_interim_model_writer *interim) {
   char path[PLN_PATH_ROOM], target[PLN_PATH_ROOM];
   struct stat ours;
   pln_status status = PLN_OK;
@@ -102,9 +103,9 @@ static pln_status commit(pln_engine *engine, const char *out, pln_output *data,
   return status;
 }
 
-pln_status pln_commit_pair(pln_engine *engine, const char *path,
-                           pln_output *data, pln_output *model,
-                           const pln_interim_model *interim) {
+pln_status pln_commit_model_and_data(pln_engine *engine, const char *path,
+                                     pln_output *data, pln_output *model,
+                                     const pln_interim_model_writer *interim) {
   pln_status status = pln_output_finish(data);
   if (status == PLN_OK)
     status = pln_output_finish(model);
@@ -127,7 +128,7 @@ static bool has_interims(const char *out) {
   return false;
 }
 
-pln_status pln_commit_alone(const char *path, pln_output *model) {
+pln_status pln_commit_model(const char *path, pln_output *model) {
   char target[PLN_PATH_ROOM];
   struct stat ours;
   pln_status status = pln_output_finish(model);

@@ -11,19 +11,20 @@
 enum { PLN_PATH_ROOM = PATH_MAX };
 
 /* Writes the model with its data in the file `data` of its folder. */
-typedef struct pln_interim_model {
+typedef struct pln_interim_model_writer {
   pln_status (*write)(void *ud, const char *data, pln_output *out);
   void *ud;
-} pln_interim_model;
+} pln_interim_model_writer;
 
 /* Commits the data and the model of `path`, or aborts both. A reader finds the
  * old model with its old data, or the new one with its own. */
-pln_status pln_commit_pair(pln_engine *engine, const char *path,
-                           pln_output *data, pln_output *model,
-                           const pln_interim_model *interim) PLN_CHECKED;
+pln_status
+pln_commit_model_and_data(pln_engine *engine, const char *path,
+                          pln_output *data, pln_output *model,
+                          const pln_interim_model_writer *interim) PLN_CHECKED;
 /* Commits the model of `path`, which has no data of its own, or aborts it. */
-pln_status pln_commit_alone(const char *path, pln_output *model) PLN_CHECKED;
+pln_status pln_commit_model(const char *path, pln_output *model) PLN_CHECKED;
 /* Whether data lie in a file that the next save of their model removes. */
-bool pln_is_interim(pln_slice location);
+bool pln_is_interim_name(pln_slice location);
 
 #endif

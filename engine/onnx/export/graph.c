@@ -73,7 +73,7 @@ static pln_status open_graph(pln_export *ex, pln_scope scope, uint32_t tag) {
 static pln_status close_graph(pln_export *ex) {
   const pln_export_frame f = ex->frames[ex->n_frames - 1];
   PLN_TRY(pln_export_tail(ex));
-  pln_names_cut(&ex->used, f.mark);
+  pln_scoped_names_truncate(&ex->used, f.mark);
   ex->n_outputs = f.outputs;
   ex->n_frames--;
   return PLN_OK;
@@ -120,7 +120,7 @@ static pln_status unsupported(pln_export *ex, pln_kind kind) {
                         "a %s has no form in ONNX", pln_kind_name(kind));
 }
 
-static pln_status put_node(pln_export *ex, pln_ref node) {
+static pln_status push_node_task(pln_export *ex, pln_ref node) {
   const pln_node *n = &ex->g->nodes[node];
   ex->at = node;
   switch ((pln_kind)n->kind) {
@@ -165,12 +165,12 @@ static pln_status put_nodes(pln_export *ex, pln_task task) {
       return put_identities(ex);
     pln_ref node = task.at++;
     if (g->nodes[node].kind != PLN_IF && g->nodes[node].kind != PLN_CALL) {
-      PLN_TRY(put_node(ex, node));
+      PLN_TRY(push_node_task(ex, node));
       continue;
     }
     uint32_t before = ex->n_tasks;
     PLN_TRY(pln_export_push(ex, task));
-    PLN_TRY(put_node(ex, node));
+    PLN_TRY(push_node_task(ex, node));
     if (ex->n_tasks > before + 1)
       return PLN_OK;
     ex->n_tasks = before;
@@ -202,7 +202,7 @@ static pln_status run_tasks(pln_export *ex, uint32_t tag, pln_scope body) {
   PLN_TRY(pln_export_prepare(ex));
   PLN_TRY(open_graph(ex, body, tag));
   while (ex->n_tasks) {
-    PLN_TRY(pln_poll_work(ex->engine));
+    PLN_TRY(pln_poll_stoppable(ex->engine));
     pln_task task = ex->tasks[--ex->n_tasks];
     PLN_TRY(run_task(ex, &task));
   }
@@ -211,7 +211,7 @@ static pln_status run_tasks(pln_export *ex, uint32_t tag, pln_scope body) {
 
 /* -------------------------------------------------------------- diagnostics */
 
-static size_t tell_place(void *ud, char *text, size_t size) {
+static size_t describe_exported_place(void *ud, char *text, size_t size) {
   const pln_export *ex = ud;
   pln_slice f = pln_symbol_text(ex->engine, ex->function);
   int n;
@@ -230,18 +230,18 @@ static void free_function(pln_export *ex) {
   pln_engine *e = ex->engine;
   const pln_graph *g = ex->g;
   pln_mem_free(e, ex->slots, g->n_nodes * sizeof *ex->slots);
-  pln_mem_free(e, ex->home, g->n_nodes * sizeof *ex->home);
+  pln_mem_free(e, ex->node_scope, g->n_nodes * sizeof *ex->node_scope);
   pln_mem_free(e, ex->uses, g->n_nodes);
   pln_mem_free(e, ex->child, g->n_scopes * sizeof *ex->child);
   pln_mem_free(e, ex->sibling, g->n_scopes * sizeof *ex->sibling);
   pln_mem_free(e, ex->names, ex->names_room * sizeof *ex->names);
-  ex->slots = ex->home = NULL;
+  ex->slots = ex->node_scope = NULL;
   ex->uses = NULL;
   ex->child = ex->sibling = NULL;
   ex->names = NULL;
   ex->names_room = 0;
-  pln_names_cut(&ex->used, 0);
-  pln_names_cut(&ex->node_names, 0);
+  pln_scoped_names_truncate(&ex->used, 0);
+  pln_scoped_names_truncate(&ex->node_names, 0);
   ex->node_names_known = false;
   ex->n_tasks = ex->n_nests = ex->n_frames = ex->n_outputs = 0;
   ex->n_starts = 0;
@@ -261,8 +261,8 @@ pln_status pln_export_function(pln_export *ex, pln_symbol name,
       ex->source_opset != ex->opset || pln_model_is_mixed(ex->module);
   ex->at = PLN_NONE;
   ex->budget = (uint64_t)graph->n_nodes * LOOKS_A_NODE + LOOKS;
-  pln_place before =
-      pln_diag_place(ex->engine, (pln_place){.fn = tell_place, .ud = ex});
+  pln_place before = pln_diag_place(
+      ex->engine, (pln_place){.fn = describe_exported_place, .ud = ex});
   pln_status status;
   if (graph->nodes[graph->root].kind != PLN_FUNCTION)
     status = unsupported(ex, (pln_kind)graph->nodes[graph->root].kind);
@@ -276,8 +276,8 @@ pln_status pln_export_function(pln_export *ex, pln_symbol name,
 void pln_export_free(pln_export *ex) {
   pln_engine *e = ex->engine;
   pln_module_release(ex->conforming);
-  pln_names_free(&ex->used);
-  pln_names_free(&ex->node_names);
+  pln_scoped_names_free(&ex->used);
+  pln_scoped_names_free(&ex->node_names);
   pln_arena_free(&ex->names_arena);
   pln_idmap_free(ex->file_rows);
   for (uint32_t i = 0; i < ex->n_files; i++)

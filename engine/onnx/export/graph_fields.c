@@ -19,13 +19,13 @@ typedef struct old_field {
 typedef struct old_fields {
   old_field *all; /* but nodes; by number, then as they stood */
   uint32_t count, capacity;
-  uint32_t n_nodes; /* of the old message */
-  uint32_t n_kept;  /* fields that are written as they were */
-  pln_names known;  /* names that the old graph defined, when asked for */
+  uint32_t n_nodes;       /* of the old message */
+  uint32_t n_kept;        /* fields that are written as they were */
+  pln_scoped_names known; /* names that the old graph defined, when asked for */
   bool asked;
 } old_fields;
 
-static const pln_export_frame *top(const pln_export *ex) {
+static const pln_export_frame *top_fields_frame(const pln_export *ex) {
   return &ex->frames[ex->n_frames - 1];
 }
 
@@ -38,13 +38,13 @@ static int by_number(const void *a, const void *b) {
 }
 
 static pln_status read_old(pln_export *ex, old_fields *old) {
-  const pln_export_frame *f = top(ex);
+  const pln_export_frame *f = top_fields_frame(ex);
   uint32_t node = f->is_function ? FUNCTION_NODE : GRAPH_NODE;
   pln_wire w = pln_wire_open(f->source);
   pln_field field;
   bool sorted = true;
   *old = (old_fields){0};
-  pln_names_init(&old->known, ex->engine);
+  pln_scoped_names_init(&old->known, ex->engine);
   while (pln_wire_next(&w, &field)) {
     old->n_nodes += field.tag == node;
     if (field.tag == node)
@@ -68,10 +68,11 @@ static pln_status read_old(pln_export *ex, old_fields *old) {
 
 static void free_old(pln_export *ex, old_fields *old) {
   pln_mem_free(ex->engine, old->all, old->capacity * sizeof *old->all);
-  pln_names_free(&old->known);
+  pln_scoped_names_free(&old->known);
 }
 
-static pln_status keep(pln_export *ex, old_fields *old, const old_field *f) {
+static pln_status copy_old_field(pln_export *ex, old_fields *old,
+                                 const old_field *f) {
   old->n_kept++;
   return pln_rope_fields(ex->rope, f->field);
 }
@@ -79,13 +80,13 @@ static pln_status keep(pln_export *ex, old_fields *old, const old_field *f) {
 /* ------------------------------------------------------------------- values */
 
 static uint32_t live_row(const pln_export *ex, pln_slice name) {
-  return pln_names_find(&ex->used, name, top(ex)->mark);
+  return pln_scoped_names_find(&ex->used, name, top_fields_frame(ex)->mark);
 }
 
 /* The part of `type`, which is one of the node's, that has the name of the row;
  * 0 when the row's name is none of the node's results. */
 static pln_type part_named(const pln_export *ex, uint32_t row, pln_type type) {
-  const pln_name_row *r = &ex->used.rows[row];
+  const pln_scoped_name *r = &ex->used.rows[row];
   const pln_node *n = &ex->g->nodes[r->value];
   const pln_slice *names = &ex->names[ex->slots[r->value]];
   bool tuple = (n->kind == PLN_CALL || n->kind == PLN_IF) && n->results;
@@ -94,7 +95,7 @@ static pln_type part_named(const pln_export *ex, uint32_t row, pln_type type) {
   for (uint32_t i = 0; i < n->results; i++)
     if (pln_slice_equal(names[i], r->name))
       return i < pln_type_n_parts(ex->engine, type)
-                 ? pln_type_part(ex->engine, type, i)
+                 ? pln_type_part_at(ex->engine, type, i)
                  : 0;
   return 0;
 }
@@ -114,12 +115,12 @@ static pln_type type_read(const pln_export *ex, uint32_t row) {
   if (n->kind != PLN_TUPLE_GET_ITEM)
     return part_named(ex, row, o->type);
   return n->data < pln_type_n_parts(ex->engine, o->type)
-             ? pln_type_part(ex->engine, o->type, n->data)
+             ? pln_type_part_at(ex->engine, o->type, n->data)
              : 0;
 }
 
 static pln_status note_outputs(pln_export *ex, old_fields *old) {
-  const pln_export_frame *f = top(ex);
+  const pln_export_frame *f = top_fields_frame(ex);
   uint32_t tag = f->is_function ? FUNCTION_NODE : GRAPH_NODE;
   pln_wire w = pln_wire_open(f->source);
   pln_field field;
@@ -130,7 +131,7 @@ static pln_status note_outputs(pln_export *ex, old_fields *old) {
     PLN_TRY(pln_node_scan(ex->engine, &ex->lists, pln_wire_message(&w, &field),
                           &node));
     for (uint32_t i = 0; i < node.n_outputs; i++)
-      PLN_TRY(pln_names_add(&old->known, ex->lists.outputs[i], 0));
+      PLN_TRY(pln_scoped_names_add(&old->known, ex->lists.outputs[i], 0));
   }
   return PLN_OK;
 }
@@ -144,7 +145,7 @@ static pln_status was_known(pln_export *ex, old_fields *old, pln_slice name,
     PLN_TRY(note_outputs(ex, old));
     for (uint32_t i = 0; i < old->count; i++) {
       pln_slice text = {"", 0};
-      if (top(ex)->is_function)
+      if (top_fields_frame(ex)->is_function)
         continue;
       if (old->all[i].tag == GRAPH_INITIALIZER)
         PLN_TRY(pln_decode_string(d, old->all[i].inside, "TensorProto",
@@ -153,19 +154,19 @@ static pln_status was_known(pln_export *ex, old_fields *old, pln_slice name,
         PLN_TRY(pln_decode_string(d, old->all[i].inside, "ValueInfoProto",
                                   VALUE_NAME, &text));
       if (text.size)
-        PLN_TRY(pln_names_add(&old->known, text, 0));
+        PLN_TRY(pln_scoped_names_add(&old->known, text, 0));
     }
   }
-  *out = pln_names_find(&old->known, name, 0) != PLN_NONE;
+  *out = pln_scoped_names_find(&old->known, name, 0) != PLN_NONE;
   return PLN_OK;
 }
 
 /* ------------------------------------------------------------- value infos */
 
 /* A ValueInfoProto of the file with another type. */
-static pln_status retype(pln_export *ex, uint32_t tag, pln_message old,
-                         pln_type type) {
-  pln_nest nest;
+static pln_status write_changed_value_info(pln_export *ex, uint32_t tag,
+                                           pln_message old, pln_type type) {
+  pln_open_message nest;
   bool put = false;
   pln_wire w = pln_wire_open(old);
   pln_field f;
@@ -183,12 +184,12 @@ static pln_status retype(pln_export *ex, uint32_t tag, pln_message old,
 }
 
 /* Whether a TypeProto can say it: nothing in it is open but dims. */
-static bool is_known(const pln_engine *e, pln_type type) {
-  pln_type_kind kind = pln_type_kind_of(e, type);
+static bool is_exportable_type(const pln_engine *e, pln_type type) {
+  pln_type_kind kind = pln_type_get_kind(e, type);
   while (kind == PLN_TYPE_SEQUENCE || kind == PLN_TYPE_OPTIONAL ||
          kind == PLN_TYPE_MAP) {
-    type = pln_type_part(e, type, kind == PLN_TYPE_MAP);
-    kind = pln_type_kind_of(e, type);
+    type = pln_type_part_at(e, type, kind == PLN_TYPE_MAP);
+    kind = pln_type_get_kind(e, type);
   }
   return kind == PLN_TYPE_TENSOR && pln_type_dtype(e, type) != PLN_DTYPE_NONE;
 }
@@ -203,7 +204,8 @@ static pln_status is_true(pln_export *ex, pln_type declared, pln_type type,
   if (*out || type != read)
     return PLN_OK;
   PLN_TRY(pln_type_meet(ex->engine, declared, type, &met, &clash));
-  *out = (!clash && met == type) || ex->changes == top(ex)->changes;
+  *out =
+      (!clash && met == type) || ex->changes == top_fields_frame(ex)->changes;
   return PLN_OK;
 }
 
@@ -218,14 +220,15 @@ static pln_status put_value_info(pln_export *ex, old_fields *old,
   uint32_t row = live_row(ex, name);
   if (row == PLN_NONE) {
     PLN_TRY(was_known(ex, old, name, &gone));
-    return gone ? PLN_OK : keep(ex, old, f);
+    return gone ? PLN_OK : copy_old_field(ex, old, f);
   }
   type = type_of(ex, row);
   PLN_TRY(is_true(ex, declared, type, type_read(ex, row), &kept));
   if (kept && (!exactly || declared == type))
-    return keep(ex, old, f);
-  return is_known(ex->engine, type) ? retype(ex, f->tag, f->inside, type)
-                                    : PLN_OK;
+    return copy_old_field(ex, old, f);
+  return is_exportable_type(ex->engine, type)
+             ? write_changed_value_info(ex, f->tag, f->inside, type)
+             : PLN_OK;
 }
 
 /* Whether what was written of the graph so far is not as in the file. Fields of
@@ -233,12 +236,13 @@ static pln_status put_value_info(pln_export *ex, old_fields *old,
 static bool has_changed(const pln_export *ex, const old_fields *old,
                         uint32_t tag) {
   uint32_t before = 0;
-  if (top(ex)->is_function)
-    return ex->changes != top(ex)->changes || old->n_nodes != top(ex)->n_nodes;
+  if (top_fields_frame(ex)->is_function)
+    return ex->changes != top_fields_frame(ex)->changes ||
+           old->n_nodes != top_fields_frame(ex)->n_nodes;
   while (before < old->count && old->all[before].tag < tag)
     before++;
-  return ex->changes != top(ex)->changes || old->n_nodes != top(ex)->n_nodes ||
-         old->n_kept < before;
+  return ex->changes != top_fields_frame(ex)->changes ||
+         old->n_nodes != top_fields_frame(ex)->n_nodes || old->n_kept < before;
 }
 
 /* Whether values that no entry tells of get one. */
@@ -247,7 +251,8 @@ static bool wants_entries(const pln_export *ex, const old_fields *old,
   enum { IR_WITH_FUNCTION_INFO = 10 };
   bool any = false;
   if (ex->value_info == PLN_VALUE_INFO_NONE ||
-      (top(ex)->is_function && ex->ir_version < IR_WITH_FUNCTION_INFO))
+      (top_fields_frame(ex)->is_function &&
+       ex->ir_version < IR_WITH_FUNCTION_INFO))
     return false;
   for (uint32_t i = 0; i < old->count && !any; i++)
     any = old->all[i].tag == tag;
@@ -256,10 +261,11 @@ static bool wants_entries(const pln_export *ex, const old_fields *old,
 
 /* Names that need no entry: of outputs, and those that have one. */
 static pln_status list_described(pln_export *ex, const old_fields *old,
-                                 uint32_t tag, pln_names *described) {
-  const pln_export_frame *f = top(ex);
+                                 uint32_t tag, pln_scoped_names *described) {
+  const pln_export_frame *f = top_fields_frame(ex);
   for (uint32_t i = 0; i < f->n_outputs; i++)
-    PLN_TRY(pln_names_add(described, ex->outputs[f->outputs + i].name, 0));
+    PLN_TRY(
+        pln_scoped_names_add(described, ex->outputs[f->outputs + i].name, 0));
   for (uint32_t i = 0; i < old->count; i++) {
     pln_slice name;
     pln_type type;
@@ -267,20 +273,20 @@ static pln_status list_described(pln_export *ex, const old_fields *old,
       continue;
     PLN_TRY(
         pln_decode_value_info(&ex->decoder, old->all[i].inside, &name, &type));
-    PLN_TRY(pln_names_add(described, name, 0));
+    PLN_TRY(pln_scoped_names_add(described, name, 0));
   }
   return PLN_OK;
 }
 
 static pln_status put_new_entry(pln_export *ex, uint32_t tag, uint32_t row,
-                                const pln_names *described) {
-  pln_name_row r = ex->used.rows[row];
+                                const pln_scoped_names *described) {
+  pln_scoped_name r = ex->used.rows[row];
   if (ex->g->nodes[r.value].kind == PLN_VAR ||
       pln_export_is_entry(ex, r.value) ||
-      pln_names_find(described, r.name, 0) != PLN_NONE)
+      pln_scoped_names_find(described, r.name, 0) != PLN_NONE)
     return PLN_OK;
   pln_type type = type_of(ex, row);
-  if (!is_known(ex->engine, type))
+  if (!is_exportable_type(ex->engine, type))
     return PLN_OK;
   ex->changes++;
   return pln_encode_value_info(ex->rope, ex->engine, tag, r.name, type);
@@ -288,20 +294,21 @@ static pln_status put_new_entry(pln_export *ex, uint32_t tag, uint32_t row,
 
 /* Entries of value_info, those of the file first. */
 static pln_status put_value_infos(pln_export *ex, old_fields *old) {
-  uint32_t tag = top(ex)->is_function ? FUNCTION_VALUE_INFO : GRAPH_VALUE_INFO;
+  uint32_t tag = top_fields_frame(ex)->is_function ? FUNCTION_VALUE_INFO
+                                                   : GRAPH_VALUE_INFO;
   bool wanted = wants_entries(ex, old, tag, has_changed(ex, old, tag));
   for (uint32_t i = 0; i < old->count; i++)
     if (old->all[i].tag == tag)
       PLN_TRY(put_value_info(ex, old, &old->all[i], wanted));
   if (!wanted)
     return PLN_OK;
-  pln_names described;
-  pln_names_init(&described, ex->engine);
+  pln_scoped_names described;
+  pln_scoped_names_init(&described, ex->engine);
   pln_status status = list_described(ex, old, tag, &described);
-  for (uint32_t row = top(ex)->mark; row < ex->used.count && status == PLN_OK;
-       row++)
+  for (uint32_t row = top_fields_frame(ex)->mark;
+       row < ex->used.count && status == PLN_OK; row++)
     status = put_new_entry(ex, tag, row, &described);
-  pln_names_free(&described);
+  pln_scoped_names_free(&described);
   return status;
 }
 
@@ -313,7 +320,7 @@ static pln_status put_annotation(pln_export *ex, old_fields *old,
                             ANNOTATION_TENSOR, &name));
   if (live_row(ex, name) == PLN_NONE)
     PLN_TRY(was_known(ex, old, name, &gone));
-  return gone ? PLN_OK : keep(ex, old, f);
+  return gone ? PLN_OK : copy_old_field(ex, old, f);
 }
 
 /* ------------------------------------------------------------- initializers */
@@ -410,7 +417,7 @@ static pln_status old_offset(pln_export *ex, pln_ref node, uint64_t *out) {
 }
 
 static pln_status list_constants(pln_export *ex, constants *c) {
-  pln_scope_walk w = pln_export_walk(ex, top(ex)->scope);
+  pln_scope_walk w = pln_export_walk(ex, top_fields_frame(ex)->scope);
   pln_ref i;
   bool sorted = true;
   *c = (constants){0};
@@ -442,26 +449,26 @@ static pln_status put_default(pln_export *ex, old_fields *old,
   PLN_TRY(pln_decode_tensor(&ex->decoder, f->inside, &name, &tensor));
   pln_status status = PLN_OK;
   if (tensor)
-    status = pln_export_moves(ex, tensor, &moves);
+    status = pln_export_must_rewrite_data(ex, tensor, &moves);
   row = live_row(ex, name);
   if (row == PLN_NONE || ex->g->nodes[ex->used.rows[row].value].kind != PLN_VAR)
     moves = false;
   else if (status == PLN_OK && !moves)
-    status = keep(ex, old, f);
+    status = copy_old_field(ex, old, f);
   if (status == PLN_OK && moves)
     status = pln_export_tensor(ex, f->tag, name, tensor, f->inside);
   pln_tensor_release(tensor);
   return status;
 }
 
-static pln_status put_kept(pln_export *ex, old_fields *old, const old_field *f,
-                           pln_ref node) {
+static pln_status write_kept_entry(pln_export *ex, old_fields *old,
+                                   const old_field *f, pln_ref node) {
   bool moves = false;
   const pln_tensor *tensor = pln_node_tensor(ex->g, node);
   if (tensor)
-    PLN_TRY(pln_export_moves(ex, tensor, &moves));
+    PLN_TRY(pln_export_must_rewrite_data(ex, tensor, &moves));
   if (!moves)
-    return keep(ex, old, f);
+    return copy_old_field(ex, old, f);
   return pln_export_tensor(ex, f->tag, pln_export_name(ex, node), tensor,
                            f->inside);
 }
@@ -478,7 +485,7 @@ static pln_status put_old_initializers(pln_export *ex, old_fields *old,
     while (k < c->n_old && c->all[k].offset < offset)
       k++;
     if (k < c->n_old && c->all[k].offset == offset)
-      PLN_TRY(put_kept(ex, old, f, c->all[k].node));
+      PLN_TRY(write_kept_entry(ex, old, f, c->all[k].node));
     else if (tag == GRAPH_INITIALIZER)
       PLN_TRY(put_default(ex, old, f));
   }
@@ -490,7 +497,7 @@ static pln_status put_renamed(pln_export *ex, uint32_t tag, pln_message tensor,
                               pln_slice name) {
   pln_wire w = pln_wire_open(tensor);
   pln_field f;
-  pln_nest nest;
+  pln_open_message nest;
   PLN_TRY(pln_rope_begin(ex->rope, tag, &nest));
   PLN_TRY(pln_rope_bytes(ex->rope, TENSOR_NAME, name));
   while (pln_wire_next(&w, &f))
@@ -506,7 +513,7 @@ static pln_status put_renamed_sparse(pln_export *ex, pln_message sparse,
                                      pln_slice name) {
   pln_wire w = pln_wire_open(sparse);
   pln_field f;
-  pln_nest nest;
+  pln_open_message nest;
   PLN_TRY(pln_rope_begin(ex->rope, GRAPH_SPARSE_INITIALIZER, &nest));
   while (pln_wire_next(&w, &f))
     if (f.tag == SPARSE_VALUES)
@@ -520,7 +527,8 @@ static pln_status put_renamed_sparse(pln_export *ex, pln_message sparse,
 
 /* An initializer of a kind that is not known here, in another graph than the
  * file has it in, or with another name. */
-static pln_status put_moved_entry(pln_export *ex, pln_ref node, uint32_t tag) {
+static pln_status write_relocated_entry(pln_export *ex, pln_ref node,
+                                        uint32_t tag) {
   pln_message message = pln_origin_message(pln_export_origin(ex, node));
   pln_slice name = pln_export_name(ex, node);
   if (entry_tag(ex, node) != tag)
@@ -546,7 +554,7 @@ static pln_status put_new_initializers(pln_export *ex, const constants *c,
     pln_ref node = c->all[i].node;
     ex->at = node;
     if (!pln_node_tensor(ex->g, node))
-      PLN_TRY(put_moved_entry(ex, node, tag));
+      PLN_TRY(write_relocated_entry(ex, node, tag));
     else if (tag == GRAPH_INITIALIZER)
       PLN_TRY(put_new_tensor(ex, node));
   }
@@ -559,7 +567,7 @@ static pln_status put_new_initializers(pln_export *ex, const constants *c,
 /* ONNX asks that the inputs and outputs of a model are of known rank. */
 static void warn_of_rank(const pln_export *ex, const char *what, pln_slice name,
                          pln_type type) {
-  pln_type_kind kind = pln_type_kind_of(ex->engine, type);
+  pln_type_kind kind = pln_type_get_kind(ex->engine, type);
   bool is_ranked =
       kind == PLN_TYPE_TENSOR && pln_type_rank(ex->engine, type) >= 0;
   if (ex->n_frames > 1 || is_ranked || (type && kind != PLN_TYPE_TENSOR))
@@ -579,7 +587,7 @@ static pln_status put_new_value(pln_export *ex, uint32_t tag, pln_slice name,
 static pln_status put_retyped(pln_export *ex, uint32_t tag, pln_message old,
                               pln_slice name, pln_type type) {
   warn_of_rank(ex, tag == GRAPH_INPUT ? "input" : "output", name, type);
-  return retype(ex, tag, old, type);
+  return write_changed_value_info(ex, tag, old, type);
 }
 
 static pln_status put_param(pln_export *ex, old_fields *old, pln_ref node) {
@@ -606,14 +614,14 @@ static bool is_constant_input(const pln_export *ex, pln_slice name) {
 }
 
 static pln_status was_initializer(pln_export *ex, old_fields *old,
-                                  pln_names *names) {
+                                  pln_scoped_names *names) {
   for (uint32_t i = 0; i < old->count; i++) {
     pln_slice name;
     if (old->all[i].tag != GRAPH_INITIALIZER)
       continue;
     PLN_TRY(pln_decode_string(&ex->decoder, old->all[i].inside, "TensorProto",
                               TENSOR_NAME, &name));
-    PLN_TRY(pln_names_add(names, name, 0));
+    PLN_TRY(pln_scoped_names_add(names, name, 0));
   }
   return PLN_OK;
 }
@@ -627,20 +635,21 @@ static pln_status put_constant_input(pln_export *ex, old_fields *old,
   bool conflict;
   PLN_TRY(pln_decode_value_info(&ex->decoder, f->inside, &name, &old_type));
   PLN_TRY(pln_type_meet(ex->engine, old_type, type, &met, &conflict));
-  return conflict ? retype(ex, GRAPH_INPUT, f->inside, type) : keep(ex, old, f);
+  return conflict ? write_changed_value_info(ex, GRAPH_INPUT, f->inside, type)
+                  : copy_old_field(ex, old, f);
 }
 
 /* inits: their values become 1 with their inputs. */
 static pln_status put_old_inputs(pln_export *ex, old_fields *old,
-                                 pln_names *inits, uint32_t *next) {
-  const pln_scope_row *row = &ex->g->scopes[top(ex)->scope];
+                                 pln_scoped_names *inits, uint32_t *next) {
+  const pln_scope_row *row = &ex->g->scopes[top_fields_frame(ex)->scope];
   for (uint32_t i = 0; i < old->count; i++) {
     pln_slice name;
     if (old->all[i].tag != GRAPH_INPUT)
       continue;
     PLN_TRY(pln_decode_string(&ex->decoder, old->all[i].inside,
                               "ValueInfoProto", VALUE_NAME, &name));
-    uint32_t init = pln_names_find(inits, name, 0);
+    uint32_t init = pln_scoped_names_find(inits, name, 0);
     bool was = init != PLN_NONE;
     if (was && is_constant_input(ex, name)) {
       inits->rows[init].value = 1;
@@ -653,11 +662,11 @@ static pln_status put_old_inputs(pln_export *ex, old_fields *old,
 }
 
 /* Constants that have no input yet, where each must have one. */
-static pln_status put_new_inputs(pln_export *ex, const pln_names *inits,
+static pln_status put_new_inputs(pln_export *ex, const pln_scoped_names *inits,
                                  const constants *c) {
   for (uint32_t i = c->n_old; ex->constant_inputs && i < c->count; i++) {
     pln_slice name = pln_export_name(ex, c->all[i].node);
-    uint32_t init = pln_names_find(inits, name, 0);
+    uint32_t init = pln_scoped_names_find(inits, name, 0);
     if (init == PLN_NONE || !inits->rows[init].value)
       PLN_TRY(pln_encode_value_info(ex->rope, ex->engine, GRAPH_INPUT, name,
                                     ex->g->nodes[c->all[i].node].type));
@@ -667,10 +676,10 @@ static pln_status put_new_inputs(pln_export *ex, const pln_names *inits,
 
 static pln_status put_inputs(pln_export *ex, old_fields *old,
                              const constants *c) {
-  const pln_scope_row *row = &ex->g->scopes[top(ex)->scope];
+  const pln_scope_row *row = &ex->g->scopes[top_fields_frame(ex)->scope];
   uint32_t next = 0;
-  pln_names inits;
-  pln_names_init(&inits, ex->engine);
+  pln_scoped_names inits;
+  pln_scoped_names_init(&inits, ex->engine);
   pln_status status = was_initializer(ex, old, &inits);
   if (status == PLN_OK)
     status = put_old_inputs(ex, old, &inits, &next);
@@ -678,14 +687,14 @@ static pln_status put_inputs(pln_export *ex, old_fields *old,
     status = put_param(ex, old, row->begin + next++);
   if (status == PLN_OK)
     status = put_new_inputs(ex, &inits, c);
-  pln_names_free(&inits);
+  pln_scoped_names_free(&inits);
   return status;
 }
 
 /* The type an output had when the graph was imported; 0 when not known. */
 static pln_type imported_type(const pln_export *ex, uint32_t index) {
   const pln_graph *g = ex->g;
-  uint32_t row = g->scopes[top(ex)->scope].origin;
+  uint32_t row = g->scopes[top_fields_frame(ex)->scope].origin;
   if (!row || !g->origins)
     return 0;
   const pln_attr *a = pln_attrs_find(
@@ -695,7 +704,8 @@ static pln_type imported_type(const pln_export *ex, uint32_t index) {
 
 static pln_status put_output(pln_export *ex, old_fields *old,
                              const old_field *f, uint32_t index) {
-  const pln_export_output *o = &ex->outputs[top(ex)->outputs + index];
+  const pln_export_output *o =
+      &ex->outputs[top_fields_frame(ex)->outputs + index];
   pln_type type = ex->g->nodes[o->node].type, declared;
   pln_slice name = {"", 0};
   if (f)
@@ -703,12 +713,12 @@ static pln_status put_output(pln_export *ex, old_fields *old,
   if (!f || !pln_slice_equal(name, o->name))
     return put_new_value(ex, GRAPH_OUTPUT, o->name, type);
   if (type == imported_type(ex, index) || !type)
-    return keep(ex, old, f);
+    return copy_old_field(ex, old, f);
   return put_retyped(ex, GRAPH_OUTPUT, f->inside, name, type);
 }
 
 static pln_status put_outputs(pln_export *ex, old_fields *old) {
-  uint32_t next = 0, n = top(ex)->n_outputs;
+  uint32_t next = 0, n = top_fields_frame(ex)->n_outputs;
   for (uint32_t i = 0; i < old->count && next < n; i++)
     if (old->all[i].tag == GRAPH_OUTPUT)
       PLN_TRY(put_output(ex, old, &old->all[i], next++));
@@ -718,7 +728,7 @@ static pln_status put_outputs(pln_export *ex, old_fields *old) {
 }
 
 static pln_status put_function_inputs(pln_export *ex) {
-  const pln_scope_row *row = &ex->g->scopes[top(ex)->scope];
+  const pln_scope_row *row = &ex->g->scopes[top_fields_frame(ex)->scope];
   for (uint32_t i = 0; i < row->n_params; i++)
     PLN_TRY(pln_rope_bytes(ex->rope, FUNCTION_INPUT,
                            pln_export_name(ex, row->begin + i)));
@@ -726,7 +736,7 @@ static pln_status put_function_inputs(pln_export *ex) {
 }
 
 static pln_status put_function_outputs(pln_export *ex) {
-  const pln_export_frame *f = top(ex);
+  const pln_export_frame *f = top_fields_frame(ex);
   for (uint32_t i = 0; i < f->n_outputs; i++)
     PLN_TRY(pln_rope_bytes(ex->rope, FUNCTION_OUTPUT,
                            ex->outputs[f->outputs + i].name));
@@ -737,14 +747,14 @@ static pln_status put_function_outputs(pln_export *ex) {
 
 static pln_status put_old_field(pln_export *ex, old_fields *old,
                                 const old_field *f) {
-  if (!top(ex)->is_function && f->tag == GRAPH_QUANTIZATION)
+  if (!top_fields_frame(ex)->is_function && f->tag == GRAPH_QUANTIZATION)
     return put_annotation(ex, old, f);
-  return keep(ex, old, f);
+  return copy_old_field(ex, old, f);
 }
 
 /* Lists that are made here, not copied field by field. */
 static bool is_made(const pln_export *ex, uint32_t tag) {
-  if (top(ex)->is_function)
+  if (top_fields_frame(ex)->is_function)
     return tag == FUNCTION_INPUT || tag == FUNCTION_OUTPUT ||
            tag == FUNCTION_OPSET_IMPORT || tag == FUNCTION_VALUE_INFO;
   return tag == GRAPH_INITIALIZER || tag == GRAPH_VALUE_INFO ||
@@ -765,8 +775,8 @@ static pln_status copy_range(pln_export *ex, old_fields *old, uint32_t from,
 }
 
 static pln_status new_name(pln_export *ex) {
-  pln_attrs attrs = ex->g->scopes[top(ex)->scope].attrs;
-  if (top(ex)->source.data)
+  pln_attrs attrs = ex->g->scopes[top_fields_frame(ex)->scope].attrs;
+  if (top_fields_frame(ex)->source.data)
     return PLN_OK;
   pln_slice name = pln_attrs_string(ex->engine, attrs, "name",
                                     ex->n_frames == 1 ? "main" : "graph");
@@ -809,7 +819,8 @@ static pln_status new_function(pln_export *ex) {
 /* The attributes of a function that no file has, by name, ... */
 static pln_status new_attribute_names(pln_export *ex) {
   const pln_attr *a = pln_attrs_find(
-      ex->engine, ex->g->scopes[top(ex)->scope].attrs, PLN_ATTRIBUTES_ATTR);
+      ex->engine, ex->g->scopes[top_fields_frame(ex)->scope].attrs,
+      PLN_ATTRIBUTES_ATTR);
   uint32_t n = a && a->kind == PLN_ATTR_STRINGS ? a->count : 0;
   for (uint32_t i = 0; i < n; i++)
     PLN_TRY(pln_rope_bytes(ex->rope, FUNCTION_ATTRIBUTE, a->v.strings[i]));
@@ -818,15 +829,15 @@ static pln_status new_attribute_names(pln_export *ex) {
 
 /* ... and those that a call may leave out. */
 static pln_status new_attribute_defaults(pln_export *ex) {
-  const pln_attr *a =
-      pln_attrs_find(ex->engine, ex->g->scopes[top(ex)->scope].attrs,
-                     PLN_ATTRIBUTE_DEFAULTS_ATTR);
+  const pln_attr *a = pln_attrs_find(
+      ex->engine, ex->g->scopes[top_fields_frame(ex)->scope].attrs,
+      PLN_ATTRIBUTE_DEFAULTS_ATTR);
   uint32_t n = a && a->kind == PLN_ATTR_DICT
                    ? pln_attrs_count(ex->engine, a->v.dict)
                    : 0;
   for (uint32_t i = 0; i < n; i++)
     PLN_TRY(pln_export_attribute(ex, FUNCTION_ATTRIBUTE_PROTO,
-                                 pln_attrs_get(ex->engine, a->v.dict, i)));
+                                 pln_attrs_at(ex->engine, a->v.dict, i)));
   return PLN_OK;
 }
 
@@ -842,12 +853,12 @@ static pln_status with_old(pln_export *ex,
 
 static pln_status function_head(pln_export *ex, old_fields *old) {
   enum { INPUT = 4, NODE = 7 };
-  if (!top(ex)->source.data)
+  if (!top_fields_frame(ex)->source.data)
     PLN_TRY(new_function(ex));
   PLN_TRY(copy_range(ex, old, 1, INPUT));
   PLN_TRY(put_function_inputs(ex));
   PLN_TRY(put_function_outputs(ex));
-  if (!top(ex)->source.data)
+  if (!top_fields_frame(ex)->source.data)
     return new_attribute_names(ex);
   return copy_range(ex, old, INPUT, NODE);
 }
@@ -857,7 +868,7 @@ static pln_status function_head(pln_export *ex, old_fields *old) {
 static pln_status put_function_opsets(pln_export *ex, old_fields *old) {
   pln_attrs before = 0, now;
   pln_attr core = {.kind = PLN_ATTR_INT, .v.i = ex->opset};
-  pln_message source = top(ex)->source;
+  pln_message source = top_fields_frame(ex)->source;
   PLN_TRY(pln_symbol_intern(ex->engine, pln_text("ai.onnx"), &core.name));
   if (source.data)
     PLN_TRY(pln_decode_opsets(&ex->decoder, source, FUNCTION_OPSET_IMPORT,
@@ -871,7 +882,7 @@ static pln_status put_function_opsets(pln_export *ex, old_fields *old) {
     return pln_encode_opsets(ex->rope, ex->engine, FUNCTION_OPSET_IMPORT, now);
   for (uint32_t i = 0; i < old->count; i++)
     if (old->all[i].tag == FUNCTION_OPSET_IMPORT)
-      PLN_TRY(keep(ex, old, &old->all[i]));
+      PLN_TRY(copy_old_field(ex, old, &old->all[i]));
   return PLN_OK;
 }
 
@@ -879,7 +890,7 @@ static pln_status function_tail(pln_export *ex, old_fields *old) {
   enum { NODE = 7, OPSETS = 9, VALUE_INFO = 12 };
   PLN_TRY(copy_range(ex, old, NODE, OPSETS));
   PLN_TRY(put_function_opsets(ex, old));
-  if (!top(ex)->source.data)
+  if (!top_fields_frame(ex)->source.data)
     PLN_TRY(new_attribute_defaults(ex));
   PLN_TRY(copy_range(ex, old, OPSETS, VALUE_INFO));
   PLN_TRY(put_value_infos(ex, old));
@@ -888,17 +899,18 @@ static pln_status function_tail(pln_export *ex, old_fields *old) {
 
 static pln_status any_tail(pln_export *ex, old_fields *old) {
   constants c = {0};
-  if (top(ex)->is_function)
+  if (top_fields_frame(ex)->is_function)
     return function_tail(ex, old);
   pln_status status = graph_tail(ex, old, &c);
   ex->changes += old->n_kept != old->count || c.n_old != c.count ||
-                 old->n_nodes != top(ex)->n_nodes;
+                 old->n_nodes != top_fields_frame(ex)->n_nodes;
   pln_mem_free(ex->engine, c.all, c.capacity * sizeof *c.all);
   return status;
 }
 
 pln_status pln_export_head(pln_export *ex) {
-  return top(ex)->is_function ? with_old(ex, function_head) : PLN_OK;
+  return top_fields_frame(ex)->is_function ? with_old(ex, function_head)
+                                           : PLN_OK;
 }
 
 pln_status pln_export_tail(pln_export *ex) {

@@ -94,16 +94,16 @@ pln_status pln_export_prepare(pln_export *ex) {
     return pln_diag_error(e, PLN_ERR_LIMIT, NULL, "too many values to name");
   ex->n_slots = 0;
   ex->slots = pln_mem_new(e, g->n_nodes * sizeof *ex->slots);
-  ex->home = pln_mem_new(e, g->n_nodes * sizeof *ex->home);
+  ex->node_scope = pln_mem_new(e, g->n_nodes * sizeof *ex->node_scope);
   ex->uses = pln_mem_zeroed(e, g->n_nodes);
   ex->child = pln_mem_new(e, g->n_scopes * sizeof *ex->child);
   ex->sibling = pln_mem_new(e, g->n_scopes * sizeof *ex->sibling);
   ex->names = pln_mem_zeroed(e, results * sizeof *ex->names);
   ex->names_room = ex->names ? results : 0;
-  if (!ex->slots || !ex->home || !ex->uses || !ex->child || !ex->sibling ||
-      (results && !ex->names))
+  if (!ex->slots || !ex->node_scope || !ex->uses || !ex->child ||
+      !ex->sibling || (results && !ex->names))
     return pln_nomem(e);
-  memset(ex->home, 0xff, g->n_nodes * sizeof *ex->home);
+  memset(ex->node_scope, 0xff, g->n_nodes * sizeof *ex->node_scope);
   give_slots(ex);
   link_scopes(ex);
   return PLN_OK;
@@ -130,7 +130,7 @@ bool pln_export_next(const pln_export *ex, pln_scope_walk *w, pln_ref *out) {
 
 /* ------------------------------------------------------------------- claims */
 
-static const pln_export_frame *top(const pln_export *ex) {
+static const pln_export_frame *top_names_frame(const pln_export *ex) {
   return &ex->frames[ex->n_frames - 1];
 }
 
@@ -138,7 +138,7 @@ static const pln_export_frame *top(const pln_export *ex) {
  * has this name. The looks are counted: past the budget the answer is yes. */
 static bool captured(pln_export *ex, pln_slice name) {
   const pln_graph *g = ex->g;
-  const pln_scope_row *row = &g->scopes[top(ex)->scope];
+  const pln_scope_row *row = &g->scopes[top_names_frame(ex)->scope];
   uint64_t cost = row->end - row->begin + (uint64_t)g->n_scopes;
   if (ex->budget < cost)
     return true;
@@ -150,7 +150,7 @@ static bool captured(pln_export *ex, pln_slice name) {
       if (outside && pln_slice_equal(pln_export_name(ex, used), name))
         return true;
     }
-  for (pln_scope s = top(ex)->scope;
+  for (pln_scope s = top_names_frame(ex)->scope;
        s < g->n_scopes && g->scopes[s].begin <= row->end; s++)
     if (g->scopes[s].result < row->begin &&
         pln_slice_equal(pln_export_name(ex, g->scopes[s].result), name))
@@ -176,7 +176,8 @@ static const pln_export_frame *frame_of(const pln_export *ex, uint32_t row) {
 static bool shadows_in_file(const pln_export *ex, uint32_t row, pln_ref node) {
   const pln_origin *inner = pln_export_origin(ex, node);
   const pln_origin *outer = pln_export_origin(ex, ex->used.rows[row].value);
-  const pln_message *in = &top(ex)->source, *out = &frame_of(ex, row)->source;
+  const pln_message *in = &top_names_frame(ex)->source,
+                    *out = &frame_of(ex, row)->source;
   if (!pln_export_is_own(ex, inner) || !outer || outer->file != out->file ||
       outer->graph != pln_message_offset(*out))
     return false;
@@ -185,9 +186,9 @@ static bool shadows_in_file(const pln_export *ex, uint32_t row, pln_ref node) {
       in->file == out->file && begin > from && begin < from + out->size;
   bool was_before =
       !pln_origin_is_node(outer) || outer->offset + outer->length <= begin;
-  bool is_before =
-      !pln_origin_is_node(outer) ||
-      ex->used.rows[row].value < ex->g->scopes[top(ex)->scope].begin;
+  bool is_before = !pln_origin_is_node(outer) ||
+                   ex->used.rows[row].value <
+                       ex->g->scopes[top_names_frame(ex)->scope].begin;
   return nested && was_before == is_before;
 }
 
@@ -196,8 +197,8 @@ static bool shadows_in_file(const pln_export *ex, uint32_t row, pln_ref node) {
  * it, or PLN_NONE. */
 static bool is_free(pln_export *ex, pln_slice name, pln_ref node,
                     uint32_t *mine) {
-  uint32_t row = pln_names_find(&ex->used, name, 0);
-  *mine = row != PLN_NONE && row >= top(ex)->mark ? row : PLN_NONE;
+  uint32_t row = pln_scoped_names_find(&ex->used, name, 0);
+  *mine = row != PLN_NONE && row >= top_names_frame(ex)->mark ? row : PLN_NONE;
   if (*mine != PLN_NONE)
     return false;
   if (row == PLN_NONE)
@@ -209,13 +210,13 @@ static bool is_free(pln_export *ex, pln_slice name, pln_ref node,
 static pln_status claim(pln_export *ex, uint32_t slot, pln_slice name,
                         pln_ref node) {
   ex->names[slot] = name;
-  return pln_names_add(&ex->used, name, node);
+  return pln_scoped_names_add(&ex->used, name, node);
 }
 
 /* A value that an earlier node of the same origin has the name of takes it
  * over: it is the later of those that a pass made of one node. */
-static void take_over(pln_export *ex, uint32_t row, uint32_t slot,
-                      pln_ref node) {
+static void move_name_to_later(pln_export *ex, uint32_t row, uint32_t slot,
+                               pln_ref node) {
   pln_ref before = ex->used.rows[row].value;
   const pln_origin *a = pln_export_origin(ex, before);
   if (!a || a != pln_export_origin(ex, node))
@@ -240,7 +241,7 @@ static pln_status claim_natural(pln_export *ex, uint32_t slot, pln_slice name,
   if (is_free(ex, name, node, &mine))
     return claim(ex, slot, name, node);
   if (mine != PLN_NONE && mine >= fixed)
-    take_over(ex, mine, slot, node);
+    move_name_to_later(ex, mine, slot, node);
   return PLN_OK;
 }
 
@@ -351,7 +352,7 @@ static pln_status make_name(pln_export *ex, pln_slice base, pln_slice *out) {
 pln_status pln_export_new_name(pln_export *ex, pln_slice base, pln_ref node,
                                pln_slice *out) {
   PLN_TRY(make_name(ex, base, out));
-  return pln_names_add(&ex->used, *out, node);
+  return pln_scoped_names_add(&ex->used, *out, node);
 }
 
 /* Results that nobody uses may be ones that ONNX wants named: all get a name
@@ -437,7 +438,7 @@ static pln_status list_outputs(pln_export *ex, pln_export_frame *f) {
 static bool nameable(const pln_export *ex, const pln_export_frame *f,
                      pln_ref node) {
   pln_kind kind = pln_node_kind(ex->g, node);
-  if (ex->home[node] != f->scope)
+  if (ex->node_scope[node] != f->scope)
     return false;
   if (kind == PLN_CONSTANT)
     return !pln_export_is_initializer(ex, node);
@@ -462,7 +463,7 @@ static pln_status claim_outputs(pln_export *ex, const pln_export_frame *f,
     pln_export_output *o = &ex->outputs[f->outputs + i];
     uint32_t slot = ex->slots[o->node], mine;
     pln_slice natural;
-    if (ex->names[slot].data || ex->home[o->node] != f->scope)
+    if (ex->names[slot].data || ex->node_scope[o->node] != f->scope)
       continue;
     PLN_TRY(natural_name(ex, o->node, &natural));
     bool same = o->name.size && pln_slice_equal(natural, o->name);
@@ -493,7 +494,7 @@ static pln_status reserve_outputs(pln_export *ex, const pln_export_frame *f) {
     if (!free)
       PLN_TRY(
           make_name(ex, o->name.size ? o->name : pln_text("output"), &o->name));
-    PLN_TRY(pln_names_add(&ex->used, o->name, o->node));
+    PLN_TRY(pln_scoped_names_add(&ex->used, o->name, o->node));
   }
   return PLN_OK;
 }
@@ -520,7 +521,7 @@ pln_status pln_export_name_graph(pln_export *ex) {
   pln_ref node;
   for (pln_scope_walk w = pln_export_walk(ex, f->scope);
        pln_export_next(ex, &w, &node);)
-    ex->home[node] = f->scope;
+    ex->node_scope[node] = f->scope;
   PLN_TRY(name_params(ex, f));
   PLN_TRY(list_outputs(ex, f));
   PLN_TRY(claim_outputs(ex, f, true));

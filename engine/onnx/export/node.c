@@ -138,7 +138,7 @@ static uint32_t onnx_type(const pln_attr *a) {
   return 0;
 }
 
-static pln_status put_value(pln_export *ex, const pln_attr *a) {
+static pln_status write_attribute_value(pln_export *ex, const pln_attr *a) {
   pln_engine *e = ex->engine;
   pln_rope *r = ex->rope;
   switch ((pln_attr_kind)a->kind) {
@@ -186,13 +186,13 @@ static bool has_tensors(const pln_attr *a) {
 static pln_status put_fields(pln_export *ex, const pln_attr *a) {
   PLN_TRY(pln_rope_bytes(ex->rope, ATTRIBUTE_NAME,
                          pln_symbol_text(ex->engine, a->name)));
-  PLN_TRY(put_value(ex, a));
+  PLN_TRY(write_attribute_value(ex, a));
   return pln_rope_int(ex->rope, ATTRIBUTE_TYPE, onnx_type(a));
 }
 
 pln_status pln_export_attribute(pln_export *ex, uint32_t tag,
                                 const pln_attr *a) {
-  pln_nest nest;
+  pln_open_message nest;
   size_t at;
   if (a->kind == PLN_ATTR_BYTES)
     return pln_rope_bytes(ex->rope, tag, a->v.s);
@@ -210,13 +210,14 @@ static pln_status put_attribute(pln_export *ex, const pln_attr *a) {
   return pln_export_attribute(ex, NODE_ATTRIBUTE, a);
 }
 
-static pln_status moves_data(pln_export *ex, const pln_attr *a, bool *out) {
+static pln_status must_rewrite_data(pln_export *ex, const pln_attr *a,
+                                    bool *out) {
   *out = false;
   if (a->kind == PLN_ATTR_TENSOR)
-    return pln_export_moves(ex, a->v.tensor, out);
+    return pln_export_must_rewrite_data(ex, a->v.tensor, out);
   for (uint32_t i = 0; a->kind == PLN_ATTR_TENSORS && i < a->count && !*out;
        i++)
-    PLN_TRY(pln_export_moves(ex, a->v.tensors[i], out));
+    PLN_TRY(pln_export_must_rewrite_data(ex, a->v.tensors[i], out));
   return PLN_OK;
 }
 
@@ -227,9 +228,9 @@ static pln_status look_for_tensors(pln_export *ex, pln_attrs attrs, bool *moves,
   *moves = *tensors = false;
   uint32_t n = pln_attrs_count(ex->engine, attrs);
   for (uint32_t i = 0; i < n && !*moves; i++) {
-    const pln_attr *a = pln_attrs_get(ex->engine, attrs, i);
+    const pln_attr *a = pln_attrs_at(ex->engine, attrs, i);
     *tensors |= has_tensors(a);
-    PLN_TRY(moves_data(ex, a, moves));
+    PLN_TRY(must_rewrite_data(ex, a, moves));
   }
   return PLN_OK;
 }
@@ -308,22 +309,22 @@ static int64_t opset_of(const pln_export *ex, pln_slice domain) {
 }
 
 /* The row that an operator without a slice is written as. */
-static pln_status form_of(const pln_export *ex, pln_op op,
-                          const pln_onnx_op **out) {
-  pln_op_form form;
-  PLN_TRY(pln_op_form_find(ex->engine, op, ex->opset, &form));
+static pln_status exported_op_of(const pln_export *ex, pln_op op,
+                                 const pln_onnx_op **out) {
+  pln_opset_op form;
+  PLN_TRY(pln_opset_op_find(ex->engine, op, ex->opset, &form));
   *out = form.row;
   return PLN_OK;
 }
 
-static pln_restatement compare_versions(const pln_export *ex,
-                                        const pln_onnx_node *s) {
+static pln_opset_restated_call compare_versions(const pln_export *ex,
+                                                const pln_onnx_node *s) {
   const pln_onnx_schema *now = pln_onnx_schema_find(s->type, ex->opset);
   const pln_onnx_schema *then = pln_onnx_schema_find(s->type, ex->source_opset);
   bool differs = pln_onnx_op_find(s->domain, s->type, ex->opset) !=
                      pln_onnx_op_find(s->domain, s->type, ex->source_opset) ||
                  (now && then && strcmp(now->attributes, then->attributes));
-  return (pln_restatement){
+  return (pln_opset_restated_call){
       .known = true, .restated = differs, .schema = differs ? now : NULL};
 }
 
@@ -368,8 +369,8 @@ static pln_status find_source(pln_export *ex, node_plan *p) {
 
 static bool takes_tuple(const pln_export *ex, const pln_node *n) {
   return n->count == 1 &&
-         pln_type_kind_of(ex->engine,
-                          ex->g->nodes[pln_operands(ex->g, n)[0]].type) ==
+         pln_type_get_kind(ex->engine,
+                           ex->g->nodes[pln_operands(ex->g, n)[0]].type) ==
              PLN_TYPE_TUPLE;
 }
 
@@ -403,7 +404,7 @@ static pln_status find_form(const pln_export *ex, node_plan *p) {
   if (p->node->kind != PLN_CALL || !p->node->data)
     return PLN_OK;
   if (!p->slice.data)
-    return form_of(ex, p->node->data, &p->row);
+    return exported_op_of(ex, p->node->data, &p->row);
   p->row = pln_onnx_op_find(s->domain, s->type, opset_of(ex, s->domain));
   return PLN_OK;
 }
@@ -412,7 +413,8 @@ static pln_status find_form(const pln_export *ex, node_plan *p) {
 
 /* A piece of the node's message: now, or as a task when graphs stand between.
  */
-static pln_status put_piece(pln_export *ex, const node_plan *p, pln_task task) {
+static pln_status write_part(pln_export *ex, const node_plan *p,
+                             pln_task task) {
   if (p->later)
     return pln_export_push(ex, task);
   return pln_export_piece(ex, &task);
@@ -420,7 +422,7 @@ static pln_status put_piece(pln_export *ex, const node_plan *p, pln_task task) {
 
 pln_status pln_export_piece(pln_export *ex, const pln_task *task) {
   if (task->kind == PLN_TASK_ATTR)
-    return put_attribute(ex, pln_attrs_get(ex->engine, task->tag, task->at));
+    return put_attribute(ex, pln_attrs_at(ex->engine, task->tag, task->at));
   if (task->fields.size < SMALL_PIECE)
     return pln_rope_raw(ex->rope, task->fields.data, task->fields.size);
   return pln_rope_fields(ex->rope, task->fields);
@@ -429,12 +431,12 @@ pln_status pln_export_piece(pln_export *ex, const pln_task *task) {
 static pln_status copy_fields(pln_export *ex, const node_plan *p,
                               const pln_wire *w, const pln_field *f) {
   pln_message fields = {w->file, f->start, (size_t)(f->next - f->start)};
-  return put_piece(ex, p, (pln_task){.kind = PLN_TASK_COPY, .fields = fields});
+  return write_part(ex, p, (pln_task){.kind = PLN_TASK_COPY, .fields = fields});
 }
 
 static pln_status new_attribute(pln_export *ex, const node_plan *p,
                                 uint32_t index) {
-  return put_piece(
+  return write_part(
       ex, p, (pln_task){.kind = PLN_TASK_ATTR, .tag = p->now, .at = index});
 }
 
@@ -541,7 +543,7 @@ static const pln_attr *entry_of(const pln_export *ex, pln_attrs attrs,
                                 pln_slice name, uint32_t *index) {
   uint32_t n = pln_attrs_count(ex->engine, attrs);
   for (uint32_t i = 0; i < n; i++) {
-    const pln_attr *a = pln_attrs_get(ex->engine, attrs, i);
+    const pln_attr *a = pln_attrs_at(ex->engine, attrs, i);
     *index = i;
     if (pln_slice_equal(pln_symbol_text(ex->engine, a->name), name))
       return a;
@@ -575,7 +577,7 @@ static pln_status old_attribute(pln_export *ex, const node_plan *p,
   if (is_graph(a))
     return old_graphs(ex, p->node, message, a, PLN_NONE);
   PLN_TRY(has_entry(ex, p->old, a, &same));
-  PLN_TRY(moves_data(ex, a, &moves));
+  PLN_TRY(must_rewrite_data(ex, a, &moves));
   return same && !moves ? copy_fields(ex, p, w, f)
                         : new_attribute(ex, p, index);
 }
@@ -612,7 +614,7 @@ static pln_status new_attributes(pln_export *ex, const node_plan *p) {
   if (p->row)
     PLN_TRY(pln_onnx_implied(ex->engine, p->row, &implied));
   for (uint32_t i = 0; i < n; i++) {
-    const pln_attr *a = pln_attrs_get(ex->engine, p->now, i);
+    const pln_attr *a = pln_attrs_at(ex->engine, p->now, i);
     const char *name = pln_symbol_text(ex->engine, a->name).data;
     bool same;
     if (p->slice.data && in_slice(ex, p, a->name))
@@ -686,7 +688,7 @@ static pln_status put_qualified(pln_export *ex, pln_slice text) {
   return pln_rope_bytes(ex->rope, NODE_OVERLOAD, overload);
 }
 
-static pln_status put_type(pln_export *ex, const node_plan *p) {
+static pln_status write_node_op_type(pln_export *ex, const node_plan *p) {
   const pln_node *n = p->node;
   if (n->kind == PLN_IF)
     return pln_rope_bytes(ex->rope, NODE_OP_TYPE, pln_text("If"));
@@ -703,7 +705,7 @@ static pln_status put_type(pln_export *ex, const node_plan *p) {
 }
 
 /* The value of a Constant that no file has as a node. */
-static pln_status put_constant(pln_export *ex, const pln_tensor *t) {
+static pln_status write_constant_attr(pln_export *ex, const pln_tensor *t) {
   pln_attr value = {.kind = PLN_ATTR_TENSOR,
                     .v.tensor = (pln_tensor *)(uintptr_t)t};
   PLN_TRY(pln_symbol_intern(ex->engine, pln_text("value"), &value.name));
@@ -719,10 +721,10 @@ static pln_status put_body(pln_export *ex, const node_plan *p) {
   if (p->name.data)
     PLN_TRY(pln_rope_bytes(ex->rope, NODE_NAME, p->name));
   if (!p->slice.data)
-    PLN_TRY(put_type(ex, p));
+    PLN_TRY(write_node_op_type(ex, p));
   PLN_TRY(other_fields(ex, p, false));
   if (p->node->kind == PLN_CONSTANT && (!p->slice.data || p->restated))
-    PLN_TRY(put_constant(ex, pln_node_tensor(ex->g, p->ref)));
+    PLN_TRY(write_constant_attr(ex, pln_node_tensor(ex->g, p->ref)));
   else
     PLN_TRY(put_attributes(ex, p));
   return other_fields(ex, p, true);
@@ -763,7 +765,7 @@ pln_status pln_export_end_node(pln_export *ex, const pln_task *task) {
 }
 
 static pln_status put_now(pln_export *ex, const node_plan *p) {
-  pln_nest nest;
+  pln_open_message nest;
   size_t at;
   if (p->small) {
     PLN_TRY(pln_rope_open(ex->rope, node_tag(ex), &at));
@@ -917,7 +919,7 @@ pln_status pln_export_identity(pln_export *ex, pln_ref node, pln_slice from,
                                pln_slice to) {
   enum { OF_SEQUENCES = 14, OF_OPTIONALS = 16 };
   pln_type type = ex->g->nodes[node].type;
-  pln_type_kind kind = pln_type_kind_of(ex->engine, type);
+  pln_type_kind kind = pln_type_get_kind(ex->engine, type);
   ex->changes++;
   PLN_TRY(pln_export_use_domain(ex, pln_text(""), 1));
   if (kind == PLN_TYPE_OPTIONAL && ex->opset < OF_OPTIONALS)
@@ -928,7 +930,7 @@ pln_status pln_export_identity(pln_export *ex, pln_ref node, pln_slice from,
                           OF_OPTIONALS);
   pln_dtype dtype =
       kind == PLN_TYPE_SEQUENCE
-          ? pln_type_dtype(ex->engine, pln_type_part(ex->engine, type, 0))
+          ? pln_type_dtype(ex->engine, pln_type_part_at(ex->engine, type, 0))
           : PLN_DTYPE_NONE;
   if (dtype && ex->opset < OF_SEQUENCES)
     return copy_sequence(ex, node, dtype, from, to);
@@ -937,10 +939,10 @@ pln_status pln_export_identity(pln_export *ex, pln_ref node, pln_slice from,
 
 pln_status pln_export_constant(pln_export *ex, pln_slice name,
                                const pln_tensor *tensor) {
-  pln_nest nest;
+  pln_open_message nest;
   PLN_TRY(pln_rope_begin(ex->rope, node_tag(ex), &nest));
   PLN_TRY(pln_rope_bytes(ex->rope, NODE_OUTPUT, name));
   PLN_TRY(pln_rope_bytes(ex->rope, NODE_OP_TYPE, pln_text("Constant")));
-  PLN_TRY(put_constant(ex, tensor));
+  PLN_TRY(write_constant_attr(ex, tensor));
   return pln_rope_end(ex->rope, nest);
 }

@@ -10,14 +10,14 @@
 #include "onnx/export/export.h"
 
 /* Whether the node stands in the graph in which the file has it. */
-static bool is_in_place(const pln_graph *g, pln_scope home,
+static bool is_in_place(const pln_graph *g, pln_scope node_scope,
                         const pln_origin *o) {
-  uint32_t row = pln_origins_source(g->origins, g->scopes[home].origin);
+  uint32_t row = pln_origins_source(g->origins, g->scopes[node_scope].origin);
   const pln_origin *scope = pln_origins_row(g->origins, row);
   return scope->file == o->file && scope->offset == o->graph;
 }
 
-static pln_status list_names(pln_export *ex, const pln_scope *home) {
+static pln_status list_names(pln_export *ex, const pln_scope *node_scope) {
   const pln_graph *g = ex->g;
   for (pln_ref i = 0; i < g->n_nodes; i++) {
     pln_kind kind = (pln_kind)g->nodes[i].kind;
@@ -25,12 +25,13 @@ static pln_status list_names(pln_export *ex, const pln_scope *home) {
       continue;
     const pln_origin *o = pln_export_origin(ex, i);
     pln_slice name;
-    if (!pln_origin_is_node(o) || !is_in_place(g, home[i], o))
+    if (!pln_origin_is_node(o) || !is_in_place(g, node_scope[i], o))
       continue;
     PLN_TRY(pln_decode_string(&ex->decoder, pln_origin_message(o), "NodeProto",
                               NODE_NAME, &name));
-    if (name.size && pln_names_find(&ex->node_names, name, 0) == PLN_NONE)
-      PLN_TRY(pln_names_add(&ex->node_names, name, i));
+    if (name.size &&
+        pln_scoped_names_find(&ex->node_names, name, 0) == PLN_NONE)
+      PLN_TRY(pln_scoped_names_add(&ex->node_names, name, i));
   }
   return PLN_OK;
 }
@@ -39,12 +40,12 @@ static pln_status list_once(pln_export *ex) {
   if (ex->node_names_known || !ex->g->origins)
     return PLN_OK;
   size_t size = ex->g->n_nodes * sizeof(pln_scope);
-  pln_scope *home = pln_mem_new(ex->engine, size);
-  if (!home)
+  pln_scope *node_scope = pln_mem_new(ex->engine, size);
+  if (!node_scope)
     return pln_nomem(ex->engine);
-  pln_graph_homes(ex->g, home);
-  pln_status status = list_names(ex, home);
-  pln_mem_free(ex->engine, home, size);
+  pln_graph_node_scopes(ex->g, node_scope);
+  pln_status status = list_names(ex, node_scope);
+  pln_mem_free(ex->engine, node_scope, size);
   ex->node_names_known = status == PLN_OK;
   return status;
 }
@@ -58,7 +59,7 @@ static pln_status make_name(pln_export *ex, pln_slice base, pln_slice *out) {
     int digits = snprintf(text + base.size, 24, "_%llu",
                           (unsigned long long)ex->n_made++);
     *out = (pln_slice){text, base.size + (size_t)digits};
-  } while (pln_names_find(&ex->node_names, *out, 0) != PLN_NONE);
+  } while (pln_scoped_names_find(&ex->node_names, *out, 0) != PLN_NONE);
   return PLN_OK;
 }
 
@@ -66,11 +67,11 @@ pln_status pln_export_node_name(pln_export *ex, pln_ref node, pln_slice name,
                                 pln_slice *out) {
   *out = (pln_slice){NULL, 0};
   PLN_TRY(list_once(ex));
-  uint32_t row = pln_names_find(&ex->node_names, name, 0);
+  uint32_t row = pln_scoped_names_find(&ex->node_names, name, 0);
   if (row == PLN_NONE)
-    return pln_names_add(&ex->node_names, name, node);
+    return pln_scoped_names_add(&ex->node_names, name, node);
   if (ex->node_names.rows[row].value == node)
     return PLN_OK;
   PLN_TRY(make_name(ex, name, out));
-  return pln_names_add(&ex->node_names, *out, node);
+  return pln_scoped_names_add(&ex->node_names, *out, node);
 }

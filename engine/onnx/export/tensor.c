@@ -66,7 +66,8 @@ static pln_status external_slice(pln_export *ex, const pln_tensor *t,
 
 /* Data that stays where it is must be there: a model is not written that could
  * not be run. */
-pln_status pln_export_moves(pln_export *ex, const pln_tensor *t, bool *out) {
+pln_status pln_export_must_rewrite_data(pln_export *ex, const pln_tensor *t,
+                                        bool *out) {
   *out = false;
   if (t->dtype == PLN_STRING)
     return PLN_OK;
@@ -83,8 +84,9 @@ pln_status pln_export_moves(pln_export *ex, const pln_tensor *t, bool *out) {
   pln_segment segment;
   PLN_TRY(external_slice(ex, t, &segment));
   pln_slice from = pln_symbol_text(ex->engine, t->where.directory);
-  ex->moved = !same_folder(from.data, ex->directory) ||
-              pln_is_interim(pln_symbol_text(ex->engine, t->where.location));
+  ex->moved =
+      !same_folder(from.data, ex->directory) ||
+      pln_is_interim_name(pln_symbol_text(ex->engine, t->where.location));
   return PLN_OK;
 }
 
@@ -129,7 +131,8 @@ static pln_status put_entry(pln_rope *rope, const char *key,
   return pln_rope_close(rope, at);
 }
 
-static pln_status put_number(pln_rope *rope, const char *key, uint64_t value) {
+static pln_status write_external_number(pln_rope *rope, const char *key,
+                                        uint64_t value) {
   char text[24];
   snprintf(text, sizeof text, "%llu", (unsigned long long)value);
   return put_entry(rope, key, text);
@@ -146,8 +149,8 @@ static pln_status put_external(pln_export *ex, const pln_tensor *t) {
   uint64_t offset = data->size;
   PLN_TRY(pln_encode_elements(data, t, segment));
   PLN_TRY(put_entry(ex->rope, "location", ex->data->name));
-  PLN_TRY(put_number(ex->rope, "offset", offset));
-  PLN_TRY(put_number(ex->rope, "length", t->bytes));
+  PLN_TRY(write_external_number(ex->rope, "offset", offset));
+  PLN_TRY(write_external_number(ex->rope, "length", t->bytes));
   return pln_rope_int(ex->rope, TENSOR_DATA_LOCATION, EXTERNAL);
 }
 
@@ -155,8 +158,8 @@ static pln_status put_external(pln_export *ex, const pln_tensor *t) {
 static pln_status put_reference(pln_export *ex, const pln_tensor *t) {
   pln_slice location = pln_symbol_text(ex->engine, t->where.location);
   PLN_TRY(put_entry(ex->rope, "location", location.data));
-  PLN_TRY(put_number(ex->rope, "offset", t->where.offset));
-  PLN_TRY(put_number(ex->rope, "length", t->bytes));
+  PLN_TRY(write_external_number(ex->rope, "offset", t->where.offset));
+  PLN_TRY(write_external_number(ex->rope, "length", t->bytes));
   return pln_rope_int(ex->rope, TENSOR_DATA_LOCATION, EXTERNAL);
 }
 
@@ -174,7 +177,7 @@ static pln_status put_strings(pln_export *ex, const pln_tensor *t) {
 
 static pln_status put_data(pln_export *ex, const pln_tensor *t) {
   bool moves;
-  PLN_TRY(pln_export_moves(ex, t, &moves));
+  PLN_TRY(pln_export_must_rewrite_data(ex, t, &moves));
   if (moves && ex->data)
     return put_external(ex, t);
   if (is_external(t) && !moves)
@@ -219,7 +222,7 @@ static pln_status put_kept(pln_export *ex, pln_message source) {
 
 pln_status pln_export_tensor(pln_export *ex, uint32_t tag, pln_slice name,
                              const pln_tensor *t, pln_message source) {
-  pln_nest nest;
+  pln_open_message nest;
   PLN_TRY(pln_rope_begin(ex->rope, tag, &nest));
   for (uint32_t i = 0; i < t->rank; i++)
     PLN_TRY(pln_rope_int(ex->rope, TENSOR_DIMS, (uint64_t)t->dims[i]));

@@ -71,8 +71,8 @@ pln_status pln_decode_attr_kind(const pln_decoder *d, pln_message message,
   return PLN_OK;
 }
 
-static pln_status fail(const pln_decoder *d, const attr_fields *a,
-                       const char *what) {
+static pln_status fail_attr_decode(const pln_decoder *d, const attr_fields *a,
+                                   const char *what) {
   return pln_diag_error(d->engine, PLN_ERR_FORMAT, NULL, "attribute '%.*s' %s",
                         (int)(a->name.size < 200 ? a->name.size : 200),
                         a->name.data, what);
@@ -95,7 +95,7 @@ static uint32_t list_tag(uint32_t kind) {
 }
 
 /* An upper bound of the elements of a list: fields and bytes of packed runs. */
-static size_t bound(const attr_fields *a, uint32_t tag) {
+static size_t list_size_bound(const attr_fields *a, uint32_t tag) {
   uint32_t packed = PLN_TAG(tag >> 3, PLN_BYTES);
   pln_wire w = pln_wire_open(a->whole);
   pln_field f;
@@ -115,10 +115,11 @@ static pln_status room(const pln_decoder *d, pln_attr_scratch *scratch,
   return *out ? PLN_OK : pln_nomem(d->engine);
 }
 
-static pln_status read_ints(const pln_decoder *d, const attr_fields *a,
-                            pln_attr_scratch *scratch, pln_attr *out) {
+static pln_status decode_int_list(const pln_decoder *d, const attr_fields *a,
+                                  pln_attr_scratch *scratch, pln_attr *out) {
   void *block;
-  PLN_TRY(room(d, scratch, bound(a, ATTRIBUTE_INTS), sizeof(int64_t), &block));
+  PLN_TRY(room(d, scratch, list_size_bound(a, ATTRIBUTE_INTS), sizeof(int64_t),
+               &block));
   int64_t *ints = block;
   pln_wire w = pln_wire_open(a->whole);
   pln_field f;
@@ -131,7 +132,7 @@ static pln_status read_ints(const pln_decoder *d, const attr_fields *a,
     uint64_t value;
     while (at < end) {
       if (!pln_wire_varint(&at, end, &value))
-        return fail(d, a, "has a list that is cut off");
+        return fail_attr_decode(d, a, "has a list that is cut off");
       ints[out->count++] = (int64_t)value;
     }
   }
@@ -142,7 +143,8 @@ static pln_status read_ints(const pln_decoder *d, const attr_fields *a,
 static pln_status read_floats(const pln_decoder *d, const attr_fields *a,
                               pln_attr_scratch *scratch, pln_attr *out) {
   void *block;
-  PLN_TRY(room(d, scratch, bound(a, ATTRIBUTE_FLOATS), sizeof(double), &block));
+  PLN_TRY(room(d, scratch, list_size_bound(a, ATTRIBUTE_FLOATS), sizeof(double),
+               &block));
   double *floats = block;
   pln_wire w = pln_wire_open(a->whole);
   pln_field f;
@@ -152,7 +154,7 @@ static pln_status read_floats(const pln_decoder *d, const attr_fields *a,
     if (f.tag != ATTRIBUTE_FLOATS_PACKED)
       continue;
     if (f.bytes.size % sizeof(float))
-      return fail(d, a, "has a list that is cut off");
+      return fail_attr_decode(d, a, "has a list that is cut off");
     for (size_t i = 0; i < f.bytes.size; i += sizeof(float)) {
       float value;
       memcpy(&value, f.bytes.data + i, sizeof value);
@@ -163,11 +165,11 @@ static pln_status read_floats(const pln_decoder *d, const attr_fields *a,
   return PLN_OK;
 }
 
-static pln_status read_strings(const pln_decoder *d, const attr_fields *a,
-                               pln_attr_scratch *scratch, pln_attr *out) {
+static pln_status decode_string_list(const pln_decoder *d, const attr_fields *a,
+                                     pln_attr_scratch *scratch, pln_attr *out) {
   void *block;
-  PLN_TRY(
-      room(d, scratch, bound(a, ATTRIBUTE_STRINGS), sizeof(pln_slice), &block));
+  PLN_TRY(room(d, scratch, list_size_bound(a, ATTRIBUTE_STRINGS),
+               sizeof(pln_slice), &block));
   pln_slice *strings = block;
   pln_wire w = pln_wire_open(a->whole);
   pln_field f;
@@ -179,8 +181,9 @@ static pln_status read_strings(const pln_decoder *d, const attr_fields *a,
 }
 
 /* The tensor is owned by the scratch. *out is NULL for dtypes of the future. */
-static pln_status read_tensor(const pln_decoder *d, pln_message message,
-                              pln_attr_scratch *scratch, pln_tensor **out) {
+static pln_status decode_attr_tensor(const pln_decoder *d, pln_message message,
+                                     pln_attr_scratch *scratch,
+                                     pln_tensor **out) {
   pln_slice name;
   PLN_TRY(pln_mem_grow(d->engine, (void **)&scratch->tensors,
                        &scratch->cap_tensors, (size_t)scratch->n_tensors + 1,
@@ -201,7 +204,8 @@ static pln_status read_tensors(const pln_decoder *d, const attr_fields *a,
                                pln_attr_scratch *scratch, pln_attr *out) {
   uint32_t tag = list_tag(a->kind);
   void *block;
-  PLN_TRY(room(d, scratch, bound(a, tag), sizeof(pln_tensor *), &block));
+  PLN_TRY(
+      room(d, scratch, list_size_bound(a, tag), sizeof(pln_tensor *), &block));
   pln_tensor **tensors = block;
   pln_wire w = pln_wire_open(a->whole);
   pln_field f;
@@ -209,7 +213,7 @@ static pln_status read_tensors(const pln_decoder *d, const attr_fields *a,
     if (f.tag != tag)
       continue;
     pln_tensor *tensor;
-    PLN_TRY(read_tensor(d, pln_wire_message(&w, &f), scratch, &tensor));
+    PLN_TRY(decode_attr_tensor(d, pln_wire_message(&w, &f), scratch, &tensor));
     if (!tensor) {
       keep_bytes(a, out);
       return PLN_OK;
@@ -224,7 +228,7 @@ static pln_status read_types(const pln_decoder *d, const attr_fields *a,
                              pln_attr_scratch *scratch, pln_attr *out) {
   uint32_t tag = list_tag(a->kind);
   void *block;
-  PLN_TRY(room(d, scratch, bound(a, tag), sizeof(pln_type), &block));
+  PLN_TRY(room(d, scratch, list_size_bound(a, tag), sizeof(pln_type), &block));
   pln_type *types = block;
   pln_wire w = pln_wire_open(a->whole);
   pln_field f;
@@ -241,7 +245,7 @@ static pln_status read_graphs(const pln_decoder *d, const attr_fields *a,
                               pln_attr *out) {
   void *block;
   uint32_t tag = list_tag(a->kind);
-  PLN_TRY(room(d, scratch, bound(a, tag), sizeof(int64_t), &block));
+  PLN_TRY(room(d, scratch, list_size_bound(a, tag), sizeof(int64_t), &block));
   int64_t *operands = block;
   pln_wire w = pln_wire_open(a->whole);
   pln_field f;
@@ -258,7 +262,8 @@ static pln_status only(const pln_decoder *d, const attr_fields *a,
   if (out->kind == PLN_ATTR_BYTES)
     return PLN_OK;
   if (out->count != 1)
-    return fail(d, a, out->count ? "has more than one value" : "has no value");
+    return fail_attr_decode(
+        d, a, out->count ? "has more than one value" : "has no value");
   out->kind = (uint8_t)kind;
   out->count = 0;
   if (kind == PLN_ATTR_TENSOR)
@@ -279,9 +284,9 @@ static pln_status set_kind(pln_attr *out, pln_attr_kind kind,
   return status;
 }
 
-static pln_status read_value(const pln_decoder *d, const attr_fields *a,
-                             pln_attr_scratch *scratch, uint32_t *graph,
-                             pln_attr *out) {
+static pln_status decode_attr_value(const pln_decoder *d, const attr_fields *a,
+                                    pln_attr_scratch *scratch, uint32_t *graph,
+                                    pln_attr *out) {
   switch (a->kind) {
   case ONNX_FLOAT:
     out->v.f = (double)pln_wire_float(a->f);
@@ -295,9 +300,10 @@ static pln_status read_value(const pln_decoder *d, const attr_fields *a,
   case ONNX_FLOATS:
     return set_kind(out, PLN_ATTR_FLOATS, read_floats(d, a, scratch, out));
   case ONNX_INTS:
-    return set_kind(out, PLN_ATTR_INTS, read_ints(d, a, scratch, out));
+    return set_kind(out, PLN_ATTR_INTS, decode_int_list(d, a, scratch, out));
   case ONNX_STRINGS:
-    return set_kind(out, PLN_ATTR_STRINGS, read_strings(d, a, scratch, out));
+    return set_kind(out, PLN_ATTR_STRINGS,
+                    decode_string_list(d, a, scratch, out));
   case ONNX_TENSOR:
     PLN_TRY(read_tensors(d, a, scratch, out));
     return only(d, a, PLN_ATTR_TENSOR, out);
@@ -325,10 +331,10 @@ pln_status pln_decode_attr(const pln_decoder *d, pln_message message,
   PLN_TRY(scan(d, message, &a));
   *out = (pln_attr){.kind = PLN_ATTR_NONE};
   if (a.name.size == 0)
-    return fail(d, &a, "has no name");
+    return fail_attr_decode(d, &a, "has no name");
   PLN_TRY(pln_symbol_intern(d->engine, a.name, &out->name));
   if (a.ref.size == 0)
-    return read_value(d, &a, scratch, graph, out);
+    return decode_attr_value(d, &a, scratch, graph, out);
   out->kind = PLN_ATTR_REF;
   out->onnx_type = (uint8_t)(a.kind < 256 ? a.kind : 0);
   return pln_symbol_intern(d->engine, a.ref, &out->v.symbol);

@@ -46,8 +46,8 @@ static pln_status scan(const pln_decoder *d, pln_message message,
   return pln_wire_done(&w, d->engine, "TensorProto");
 }
 
-static pln_status fail(const pln_decoder *d, const tensor_fields *t,
-                       const char *what) {
+static pln_status fail_tensor_decode(const pln_decoder *d,
+                                     const tensor_fields *t, const char *what) {
   return pln_diag_error(d->engine, PLN_ERR_FORMAT, NULL, "tensor '%.*s': %s",
                         (int)(t->name.size < 200 ? t->name.size : 200),
                         t->name.data, what);
@@ -108,11 +108,11 @@ static pln_status read_dims(const pln_decoder *d, const tensor_fields *t,
   uint32_t n = 0;
   while (next_number(&all, &value)) {
     if ((int64_t)value < 0)
-      return fail(d, t, "a dimension is negative");
+      return fail_tensor_decode(d, t, "a dimension is negative");
     dims[n++] = (int64_t)value;
   }
   if (all.bad)
-    return fail(d, t, "its dimensions are cut off");
+    return fail_tensor_decode(d, t, "its dimensions are cut off");
   *rank = n;
   return PLN_OK;
 }
@@ -146,19 +146,24 @@ static bool leads_outside(pln_slice path) {
   return false;
 }
 
-static pln_status read_entry(const pln_decoder *d, const tensor_fields *t,
-                             pln_message message, pln_external *where) {
+static pln_status decode_external_entry(const pln_decoder *d,
+                                        const tensor_fields *t,
+                                        pln_message message,
+                                        pln_external *where) {
   pln_slice key, value;
   PLN_TRY(pln_decode_string(d, message, "external_data", ENTRY_KEY, &key));
   PLN_TRY(pln_decode_string(d, message, "external_data", ENTRY_VALUE, &value));
   if (pln_slice_is(key, "offset") && !digits(value, &where->offset))
-    return fail(d, t, "the offset of its external data is no number");
+    return fail_tensor_decode(d, t,
+                              "the offset of its external data is no number");
   if (pln_slice_is(key, "length") && !digits(value, &where->length))
-    return fail(d, t, "the length of its external data is no number");
+    return fail_tensor_decode(d, t,
+                              "the length of its external data is no number");
   if (!pln_slice_is(key, "location"))
     return PLN_OK;
   if (leads_outside(value))
-    return fail(d, t, "its external data lies outside of the model's folder");
+    return fail_tensor_decode(
+        d, t, "its external data lies outside of the model's folder");
   return pln_symbol_intern(d->engine, value, &where->location);
 }
 
@@ -170,30 +175,33 @@ static pln_status read_external(const pln_decoder *d, const tensor_fields *t,
   pln_field f;
   while (pln_wire_next(&w, &f))
     if (f.tag == TENSOR_EXTERNAL_DATA)
-      PLN_TRY(read_entry(d, t, pln_wire_message(&w, &f), &where));
+      PLN_TRY(decode_external_entry(d, t, pln_wire_message(&w, &f), &where));
   if (!where.location)
-    return fail(d, t, "its external data has no location");
+    return fail_tensor_decode(d, t, "its external data has no location");
   if (!d->directory)
-    return fail(d, t,
-                "a model read from memory has no folder for external "
-                "data");
+    return fail_tensor_decode(
+        d, t,
+        "a model read from memory has no folder for external "
+        "data");
   if (where.length != UINT64_MAX && where.length != bytes)
-    return fail(d, t,
-                "the length of its external data is not what its "
-                "dimensions ask for");
+    return fail_tensor_decode(d, t,
+                              "the length of its external data is not what its "
+                              "dimensions ask for");
   return pln_tensor_external(d->engine, (pln_dtype)t->dtype, rank, dims, &where,
                              out);
 }
 
 /* ------------------------------------------------------------- inline data */
 
-static pln_status read_strings(const pln_decoder *d, const tensor_fields *t,
-                               uint32_t rank, const int64_t *dims, size_t count,
-                               pln_tensor **out) {
+static pln_status decode_string_tensor(const pln_decoder *d,
+                                       const tensor_fields *t, uint32_t rank,
+                                       const int64_t *dims, size_t count,
+                                       pln_tensor **out) {
   if (t->n_strings != count)
-    return fail(d, t,
-                "string_data has another number of elements than its "
-                "dimensions ask for");
+    return fail_tensor_decode(
+        d, t,
+        "string_data has another number of elements than its "
+        "dimensions ask for");
   pln_slice *strings = pln_mem_new(d->engine, count * sizeof *strings);
   if (!strings && count)
     return pln_nomem(d->engine);
@@ -203,8 +211,8 @@ static pln_status read_strings(const pln_decoder *d, const tensor_fields *t,
   while (pln_wire_next(&w, &f))
     if (f.tag == TENSOR_STRING_DATA)
       strings[n++] = f.bytes;
-  pln_status status = pln_tensor_from(d->engine, PLN_STRING, rank, dims,
-                                      strings, n * sizeof *strings, out);
+  pln_status status = pln_tensor_from_bytes(d->engine, PLN_STRING, rank, dims,
+                                            strings, n * sizeof *strings, out);
   pln_mem_free(d->engine, strings, count * sizeof *strings);
   return status;
 }
@@ -249,23 +257,27 @@ static bool one_run(const tensor_fields *t, typed_field field, size_t bytes,
   return runs == 1 && out->size == bytes && field.wire != PLN_VARINT;
 }
 
-static pln_status fill(const pln_decoder *d, const tensor_fields *t,
-                       typed_field field, size_t bytes, uint8_t *to) {
+static pln_status fill_tensor_elements(const pln_decoder *d,
+                                       const tensor_fields *t,
+                                       typed_field field, size_t bytes,
+                                       uint8_t *to) {
   numbers all = numbers_of(t->whole, field.number, field.wire);
   uint64_t value;
   size_t at = 0;
   while (next_number(&all, &value)) {
     if (bytes - at < field.width)
-      return fail(d, t, "it has more elements than its dimensions ask for");
+      return fail_tensor_decode(
+          d, t, "it has more elements than its dimensions ask for");
     memcpy(to + at, &value, field.width);
     at += field.width;
   }
   if (all.bad)
-    return fail(d, t, "its elements are cut off");
-  return at == bytes ? PLN_OK
-                     : fail(d, t,
-                            "it has fewer elements than its dimensions "
-                            "ask for");
+    return fail_tensor_decode(d, t, "its elements are cut off");
+  return at == bytes
+             ? PLN_OK
+             : fail_tensor_decode(d, t,
+                                  "it has fewer elements than its dimensions "
+                                  "ask for");
 }
 
 static pln_status view(const pln_decoder *d, const tensor_fields *t,
@@ -288,9 +300,11 @@ static pln_status read_typed(const pln_decoder *d, const tensor_fields *t,
     return view(d, t, rank, dims, run, out);
   /* Look before allocating: dims may be a lie. */
   if (bytes / field.width > t->whole.size)
-    return fail(d, t, "it has fewer elements than its dimensions ask for");
+    return fail_tensor_decode(
+        d, t, "it has fewer elements than its dimensions ask for");
   PLN_TRY(pln_tensor_new(d->engine, (pln_dtype)t->dtype, rank, dims, out));
-  pln_status status = fill(d, t, field, bytes, pln_tensor_writable(*out));
+  pln_status status =
+      fill_tensor_elements(d, t, field, bytes, pln_tensor_writable(*out));
   if (status != PLN_OK) {
     pln_tensor_release(*out);
     *out = NULL;
@@ -305,19 +319,20 @@ static pln_status read_data(const pln_decoder *d, const tensor_fields *t,
   size_t count, bytes;
   if (pln_tensor_size((pln_dtype)t->dtype, rank, dims, &count, &bytes) !=
       PLN_OK)
-    return fail(d, t, "its dimensions overflow");
+    return fail_tensor_decode(d, t, "its dimensions overflow");
   if (t->location == EXTERNAL && t->dtype != PLN_STRING)
     return read_external(d, t, rank, dims, bytes, out);
   if (t->location != 0)
-    return fail(d, t, "its data_location is not known");
+    return fail_tensor_decode(d, t, "its data_location is not known");
   if (t->dtype == PLN_STRING)
-    return read_strings(d, t, rank, dims, count, out);
+    return decode_string_tensor(d, t, rank, dims, count, out);
   if (!t->raw)
     return read_typed(d, t, rank, dims, bytes, out);
   if (t->raw_data.size != bytes)
-    return fail(d, t,
-                "the size of raw_data is not what its dimensions ask "
-                "for");
+    return fail_tensor_decode(
+        d, t,
+        "the size of raw_data is not what its dimensions ask "
+        "for");
   return view(d, t, rank, dims, t->raw_data, out);
 }
 
@@ -343,9 +358,10 @@ pln_status pln_decode_tensor(const pln_decoder *d, pln_message message,
   PLN_TRY(scan(d, message, &t));
   *name = t.name;
   if (t.segment)
-    return fail(d, &t, "segments are not supported by any reader of ONNX");
+    return fail_tensor_decode(
+        d, &t, "segments are not supported by any reader of ONNX");
   if (t.dtype == 0)
-    return fail(d, &t, "it has no data_type");
+    return fail_tensor_decode(d, &t, "it has no data_type");
   if (t.dtype >= PLN_N_DTYPES)
     return PLN_OK;
   return read_fields(d, &t, out);
@@ -371,7 +387,7 @@ pln_status pln_decode_sparse(const pln_decoder *d, pln_message message,
   uint64_t value;
   while (next_number(&all, &value)) {
     if (rank == (int32_t)PLN_COUNT(dims) || (int64_t)value < 0)
-      return fail(d, &t, "its dimensions are out of range");
+      return fail_tensor_decode(d, &t, "its dimensions are out of range");
     dims[rank++] = (int64_t)value;
   }
   pln_dtype dtype =

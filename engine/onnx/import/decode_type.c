@@ -204,7 +204,7 @@ static pln_status unwrap(const pln_decoder *d, const type_step *step,
 /* Elements of a sequence may differ in shape, and do so where the file declares
  * one shape (runtimes look at the dtype only): nothing must rely on it. */
 static pln_status forget_shape(const pln_decoder *d, pln_type *type) {
-  if (pln_type_kind_of(d->engine, *type) != PLN_TYPE_TENSOR)
+  if (pln_type_get_kind(d->engine, *type) != PLN_TYPE_TENSOR)
     return PLN_OK;
   return pln_type_tensor(d->engine, pln_type_dtype(d->engine, *type), -1, NULL,
                          type);
@@ -237,20 +237,20 @@ pln_status pln_decode_value_info(const pln_decoder *d, pln_message message,
   pln_wire w = pln_wire_open(message);
   pln_field f;
   pln_message type = {0};
-  size_t pieces = 0;
+  size_t slices = 0;
   *name = (pln_slice){"", 0};
   *out = 0;
   while (pln_wire_next(&w, &f)) {
     if (f.tag == VALUE_NAME)
       *name = f.bytes;
-    else if (f.tag == VALUE_TYPE && ++pieces)
+    else if (f.tag == VALUE_TYPE && ++slices)
       type = pln_wire_message(&w, &f);
   }
   PLN_TRY(pln_wire_done(&w, d->engine, "ValueInfoProto"));
-  if (pieces == 0)
+  if (slices == 0)
     return PLN_OK;
   pln_file *joined = NULL;
-  if (pieces > 1)
+  if (slices > 1)
     PLN_TRY(pln_wire_merged(d->engine, message, "ValueInfoProto", VALUE_TYPE,
                             &type, &joined, NULL));
   pln_status status = pln_decode_type(d, type, out);

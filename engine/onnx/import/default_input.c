@@ -6,8 +6,8 @@
 #include "ir/graph/module.h"
 #include "onnx/import/decode.h"
 
-static pln_status find(const pln_decoder *d, pln_message graph, pln_slice name,
-                       pln_tensor **out) {
+static pln_status find_initializer(const pln_decoder *d, pln_message graph,
+                                   pln_slice name, pln_tensor **out) {
   pln_wire w = pln_wire_open(graph);
   pln_field f;
   while (pln_wire_next(&w, &f)) {
@@ -22,8 +22,8 @@ static pln_status find(const pln_decoder *d, pln_message graph, pln_slice name,
   return pln_wire_done(&w, d->engine, "GraphProto");
 }
 
-pln_status pln_onnx_default(const pln_module *module, pln_slice input,
-                            pln_tensor **out) {
+pln_status pln_onnx_input_default(const pln_module *module, pln_slice input,
+                                  pln_tensor **out) {
   pln_engine *engine = pln_module_engine(module);
   pln_file *file = module->source, *joined;
   *out = NULL;
@@ -34,7 +34,7 @@ pln_status pln_onnx_default(const pln_module *module, pln_slice input,
   pln_message model = {file, pln_file_data(file), (size_t)pln_file_size(file)};
   PLN_TRY(pln_wire_merged(engine, model, "ModelProto", MODEL_GRAPH, &graph,
                           &joined, NULL));
-  pln_status status = find(&d, graph, input, out);
+  pln_status status = find_initializer(&d, graph, input, out);
   pln_file_release(joined);
   return status;
 }

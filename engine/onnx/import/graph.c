@@ -21,9 +21,9 @@ static pln_status twice(pln_import *in, pln_slice name) {
 
 pln_status pln_import_define(pln_import *in, pln_slice name, pln_ref node) {
   const pln_import_frame *f = &in->frames[in->n_frames - 1];
-  if (pln_names_find(&in->values, name, f->values) != PLN_NONE)
+  if (pln_scoped_names_find(&in->values, name, f->values) != PLN_NONE)
     return twice(in, name);
-  return pln_names_add(&in->values, name, node);
+  return pln_scoped_names_add(&in->values, name, node);
 }
 
 pln_status pln_import_origin(pln_import *in, pln_message message,
@@ -33,7 +33,7 @@ pln_status pln_import_origin(pln_import *in, pln_message message,
     pln_origins *origins = pln_builder_origins(in->builder);
     if (!origins)
       return pln_nomem(in->engine);
-    origins->names = pln_onnx_names;
+    origins->names = pln_onnx_output_names;
     origins->lenient = true;
     pln_origin origin = {
         .name = name,
@@ -51,7 +51,7 @@ pln_status pln_import_origin(pln_import *in, pln_message message,
 
 static bool defined_here(const pln_import *in, pln_slice name) {
   const pln_import_frame *f = &in->frames[in->n_frames - 1];
-  return pln_names_find(&in->values, name, f->values) != PLN_NONE;
+  return pln_scoped_names_find(&in->values, name, f->values) != PLN_NONE;
 }
 
 /* -------------------------------------------------------------- parameters */
@@ -74,7 +74,7 @@ static pln_status add_param(pln_import *in, pln_message message, pln_slice name,
 /* Before IR version 4 every initializer had to be an input too: such inputs
  * are constants. `constants` holds the initializers' names then. */
 static pln_status add_inputs(pln_import *in, pln_message graph,
-                             const pln_names *constants) {
+                             const pln_scoped_names *constants) {
   pln_wire w = pln_wire_open(graph);
   pln_field f;
   while (pln_wire_next(&w, &f)) {
@@ -84,7 +84,7 @@ static pln_status add_inputs(pln_import *in, pln_message graph,
       continue;
     pln_message message = pln_wire_message(&w, &f);
     PLN_TRY(pln_decode_value_info(&in->decoder, message, &name, &type));
-    if (pln_names_find(constants, name, 0) == PLN_NONE)
+    if (pln_scoped_names_find(constants, name, 0) == PLN_NONE)
       PLN_TRY(add_param(in, message, name, type));
   }
   return PLN_OK;
@@ -100,7 +100,7 @@ static pln_status add_function_inputs(pln_import *in, pln_message function) {
 }
 
 static pln_status initializer_names(pln_import *in, pln_message graph,
-                                    pln_names *out) {
+                                    pln_scoped_names *out) {
   pln_wire w = pln_wire_open(graph);
   pln_field f;
   while (pln_wire_next(&w, &f)) {
@@ -109,21 +109,21 @@ static pln_status initializer_names(pln_import *in, pln_message graph,
       continue;
     PLN_TRY(pln_decode_string(&in->decoder, pln_wire_message(&w, &f),
                               "TensorProto", TENSOR_NAME, &name));
-    PLN_TRY(pln_names_add(out, name, 0));
+    PLN_TRY(pln_scoped_names_add(out, name, 0));
   }
   return PLN_OK;
 }
 
 static pln_status add_parameters(pln_import *in, pln_message graph) {
   enum { IR_WITH_DEFAULTS = 4 };
-  pln_names constants;
-  pln_names_init(&constants, in->engine);
+  pln_scoped_names constants;
+  pln_scoped_names_init(&constants, in->engine);
   pln_status status = PLN_OK;
   if (in->ir_version < IR_WITH_DEFAULTS)
     status = initializer_names(in, graph, &constants);
   if (status == PLN_OK)
     status = add_inputs(in, graph, &constants);
-  pln_names_free(&constants);
+  pln_scoped_names_free(&constants);
   return status;
 }
 
@@ -162,7 +162,7 @@ static pln_status add_initializer(pln_import *in, pln_message message) {
   PLN_TRY(pln_decode_tensor(&in->decoder, message, &name, &tensor));
   pln_status status = PLN_OK;
   const pln_import_frame *f = &in->frames[in->n_frames - 1];
-  uint32_t row = pln_names_find(&in->values, name, f->values);
+  uint32_t row = pln_scoped_names_find(&in->values, name, f->values);
   const pln_graph *g = pln_builder_graph(in->builder);
   bool is_default = row != PLN_NONE &&
                     pln_node_kind(g, in->values.rows[row].value) == PLN_VAR;
@@ -213,14 +213,14 @@ static pln_status read_declared(pln_import *in, pln_message graph,
     PLN_TRY(pln_decode_value_info(&in->decoder, pln_wire_message(&w, &f), &name,
                                   &type));
     if (type)
-      PLN_TRY(pln_names_add(&in->declared, name, type));
+      PLN_TRY(pln_scoped_names_add(&in->declared, name, type));
   }
   return pln_wire_done(&w, in->engine,
                        is_function ? "FunctionProto" : "GraphProto");
 }
 
-static pln_status push_frame(pln_import *in, pln_message graph,
-                             bool is_function) {
+static pln_status push_import_frame(pln_import *in, pln_message graph,
+                                    bool is_function) {
   if (in->n_frames == MOST_NESTED)
     return pln_diag_error(in->engine, PLN_ERR_LIMIT, NULL,
                           "graphs are nested more than %d deep", MOST_NESTED);
@@ -235,8 +235,9 @@ static pln_status push_frame(pln_import *in, pln_message graph,
   return PLN_OK;
 }
 
-static pln_status enter(pln_import *in, pln_message graph, bool is_function) {
-  PLN_TRY(push_frame(in, graph, is_function));
+static pln_status enter_imported_graph(pln_import *in, pln_message graph,
+                                       bool is_function) {
+  PLN_TRY(push_import_frame(in, graph, is_function));
   in->at.type.size = 0;
   PLN_TRY(pln_build_open(in->builder, &in->frames[in->n_frames - 1].scope));
   PLN_TRY(read_declared(in, graph, is_function));
@@ -249,22 +250,23 @@ static pln_status enter(pln_import *in, pln_message graph, bool is_function) {
 /* ----------------------------------------------------------------- leaving */
 
 /* Names of the graph's inputs or outputs, and the nodes of the outputs. */
-typedef struct signature {
+typedef struct function_signature {
   pln_slice *names;
   pln_ref *nodes;
   pln_type *types;
   uint32_t count;
   size_t room;
-} signature;
+} function_signature;
 
-static void free_signature(pln_import *in, signature *s) {
+static void free_signature(pln_import *in, function_signature *s) {
   pln_mem_free(in->engine, s->names, s->room * sizeof *s->names);
   pln_mem_free(in->engine, s->nodes, s->room * sizeof *s->nodes);
   pln_mem_free(in->engine, s->types, s->room * sizeof *s->types);
 }
 
-static pln_status make_signature(pln_import *in, size_t room, signature *s) {
-  *s = (signature){.room = room};
+static pln_status make_signature(pln_import *in, size_t room,
+                                 function_signature *s) {
+  *s = (function_signature){.room = room};
   s->names = pln_mem_zeroed(in->engine, room * sizeof *s->names);
   s->nodes = pln_mem_zeroed(in->engine, room * sizeof *s->nodes);
   s->types = pln_mem_zeroed(in->engine, room * sizeof *s->types);
@@ -276,7 +278,7 @@ static pln_status make_signature(pln_import *in, size_t room, signature *s) {
 
 /* Of inputs, names only. */
 static pln_status read_names(pln_import *in, const pln_import_frame *f,
-                             uint32_t tag, signature *s) {
+                             uint32_t tag, function_signature *s) {
   pln_wire w = pln_wire_open(f->graph);
   pln_field field;
   while (pln_wire_next(&w, &field)) {
@@ -292,11 +294,11 @@ static pln_status read_names(pln_import *in, const pln_import_frame *f,
   return PLN_OK;
 }
 
-static pln_status find_outputs(pln_import *in, signature *s) {
+static pln_status find_outputs(pln_import *in, function_signature *s) {
   const pln_graph *g = pln_builder_graph(in->builder);
   for (uint32_t i = 0; i < s->count; i++) {
     pln_slice name = s->names[i];
-    uint32_t row = pln_names_find(&in->values, name, 0);
+    uint32_t row = pln_scoped_names_find(&in->values, name, 0);
     if (row == PLN_NONE)
       return pln_diag_error(in->engine, PLN_ERR_FORMAT, NULL,
                             "the graph output '%.*s' has no producer",
@@ -316,7 +318,8 @@ static pln_status name_entry(pln_import *in, const char *key, pln_attr value,
 
 /* {"name", "input_names", "output_names"} */
 static pln_status scope_attrs(pln_import *in, const pln_import_frame *f,
-                              const signature *inputs, const signature *outputs,
+                              const function_signature *inputs,
+                              const function_signature *outputs,
                               pln_attrs *out) {
   pln_attr entries[3];
   pln_slice name;
@@ -341,7 +344,7 @@ static pln_status scope_attrs(pln_import *in, const pln_import_frame *f,
 /* The scope's origin also remembers the outputs' types, so that export can
  * tell which ones a pass changed. */
 static pln_status scope_origin(pln_import *in, const pln_import_frame *f,
-                               const signature *outputs) {
+                               const function_signature *outputs) {
   pln_attr entry;
   pln_attrs types;
   uint32_t row;
@@ -365,7 +368,8 @@ static pln_status scope_origin(pln_import *in, const pln_import_frame *f,
 }
 
 static pln_status end_scope(pln_import *in, const pln_import_frame *f,
-                            signature *inputs, signature *outputs) {
+                            function_signature *inputs,
+                            function_signature *outputs) {
   pln_attrs attrs;
   pln_ref result;
   in->at.type.size = 0;
@@ -386,9 +390,9 @@ static pln_status end_scope(pln_import *in, const pln_import_frame *f,
   return pln_build_end(in->builder, f->scope, result, attrs);
 }
 
-static pln_status leave(pln_import *in) {
+static pln_status leave_imported_graph(pln_import *in) {
   pln_import_frame f = in->frames[in->n_frames - 1];
-  signature inputs, outputs;
+  function_signature inputs, outputs;
   size_t n_in =
       pln_wire_count(f.graph, f.is_function ? FUNCTION_INPUT : GRAPH_INPUT);
   size_t n_out =
@@ -400,8 +404,8 @@ static pln_status leave(pln_import *in) {
     free_signature(in, &outputs);
   }
   free_signature(in, &inputs);
-  pln_names_cut(&in->values, f.values);
-  pln_names_cut(&in->declared, f.declared);
+  pln_scoped_names_truncate(&in->values, f.values);
+  pln_scoped_names_truncate(&in->declared, f.declared);
   in->n_frames--;
   return status;
 }
@@ -409,12 +413,13 @@ static pln_status leave(pln_import *in) {
 /* -------------------------------------------------------------------- loop */
 
 static pln_status enter_nested(pln_import *in, pln_import_frame *f) {
-  return enter(in, in->nested[f->nested + f->n_done].graph, false);
+  return enter_imported_graph(in, in->nested[f->nested + f->n_done].graph,
+                              false);
 }
 
 static pln_status leave_frame(pln_import *in, pln_scope *scope) {
   *scope = in->frames[in->n_frames - 1].scope;
-  PLN_TRY(leave(in));
+  PLN_TRY(leave_imported_graph(in));
   if (in->n_frames) {
     pln_import_frame *f = &in->frames[in->n_frames - 1];
     in->nested[f->nested + f->n_done++].scope = *scope;
@@ -434,7 +439,7 @@ static pln_status next_node(pln_import *in, bool *more) {
   return pln_import_node(in, pln_wire_message(&f->nodes, &field));
 }
 
-static pln_status step(pln_import *in, pln_scope *scope) {
+static pln_status import_next_graph(pln_import *in, pln_scope *scope) {
   pln_import_frame *f = &in->frames[in->n_frames - 1];
   if (f->waiting && f->n_done < f->n_nested)
     return enter_nested(in, f);
@@ -451,10 +456,10 @@ static pln_status step(pln_import *in, pln_scope *scope) {
 
 pln_status pln_import_graph(pln_import *in, pln_message graph, bool is_function,
                             pln_scope *scope) {
-  PLN_TRY(enter(in, graph, is_function));
+  PLN_TRY(enter_imported_graph(in, graph, is_function));
   while (in->n_frames) {
-    PLN_TRY(pln_poll_work(in->engine));
-    PLN_TRY(step(in, scope));
+    PLN_TRY(pln_poll_stoppable(in->engine));
+    PLN_TRY(import_next_graph(in, scope));
   }
   return PLN_OK;
 }

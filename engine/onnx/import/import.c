@@ -14,7 +14,7 @@
 
 /* ------------------------------------------------------------------- place */
 
-static size_t tell_place(void *ud, char *text, size_t size) {
+static size_t describe_imported_place(void *ud, char *text, size_t size) {
   const pln_import *in = ud;
   const pln_onnx_node *n = &in->at;
   int length;
@@ -51,7 +51,7 @@ static pln_status keep_unused(pln_import *in) {
       continue;
     if (!used[i] &&
         (kind == PLN_CALL || kind == PLN_IF || kind == PLN_CONSTANT))
-      pln_build_keep(in->builder, i);
+      pln_build_extra_root(in->builder, i);
     const pln_ref *operands = pln_node_operands(g, i);
     for (uint32_t k = 0; k < pln_node_n_operands(g, i); k++)
       used[operands[k]] = 1;
@@ -123,14 +123,14 @@ static pln_status list_function(pln_import *in, pln_message message) {
                          .n_outputs = count_outputs(message)};
   PLN_TRY(function_name(in, message, &f.name));
   pln_slice text = pln_symbol_text(in->engine, f.name);
-  if (pln_names_find(&in->by_name, text, 0) != PLN_NONE)
+  if (pln_scoped_names_find(&in->by_name, text, 0) != PLN_NONE)
     return pln_diag_error(in->engine, PLN_ERR_FORMAT, NULL,
                           "the function '%.*s' is defined twice",
                           (int)(text.size & 0xff), text.data);
   PLN_TRY(pln_mem_grow(in->engine, (void **)&in->functions, &in->cap_functions,
                        (size_t)in->n_functions + 1, sizeof *in->functions));
   in->functions[in->n_functions] = f;
-  return pln_names_add(&in->by_name, text, in->n_functions++);
+  return pln_scoped_names_add(&in->by_name, text, in->n_functions++);
 }
 
 static pln_status list_functions(pln_import *in) {
@@ -143,12 +143,12 @@ static pln_status list_functions(pln_import *in) {
 }
 
 /* Where a walk over functions that call functions stands. */
-typedef struct call_walk {
+typedef struct callee_order {
   uint8_t *seen;   /* a function: on the walk, or done */
   uint32_t *stack; /* the functions whose callees come first */
   pln_wire *at;    /* beside it: what is left of their nodes */
   uint32_t depth;
-} call_walk;
+} callee_order;
 
 /* The function that a node calls; PLN_NONE when it calls none. */
 static pln_status callee_of(pln_import *in, pln_message message,
@@ -158,11 +158,12 @@ static pln_status callee_of(pln_import *in, pln_message message,
   PLN_TRY(pln_node_scan(in->engine, &in->lists, message, &node));
   PLN_TRY(pln_onnx_function_name(in->engine, node.domain, node.type,
                                  node.overload, &name));
-  *out = pln_names_find(&in->by_name, pln_symbol_text(in->engine, name), 0);
+  *out =
+      pln_scoped_names_find(&in->by_name, pln_symbol_text(in->engine, name), 0);
   return PLN_OK;
 }
 
-static void enter_function(const pln_import *in, call_walk *w, uint32_t f) {
+static void enter_function(const pln_import *in, callee_order *w, uint32_t f) {
   w->seen[f] = 1;
   w->stack[w->depth] = f;
   w->at[w->depth++] = pln_wire_open(in->functions[f].message);
@@ -180,7 +181,7 @@ static pln_status push_opsets(pln_import *in, pln_symbol function) {
 /* Remembers the function's opsets where the model has others. */
 static pln_status note_opsets(pln_import *in, pln_symbol function) {
   for (uint32_t i = 0; i < pln_attrs_count(in->engine, in->opsets); i++) {
-    const pln_attr *a = pln_attrs_get(in->engine, in->opsets, i);
+    const pln_attr *a = pln_attrs_at(in->engine, in->opsets, i);
     pln_slice domain = pln_symbol_text(in->engine, a->name);
     if (pln_onnx_opset(in->engine, in->model_opsets, domain, a->v.i) != a->v.i)
       return push_opsets(in, function);
@@ -198,7 +199,7 @@ static pln_status import_function(pln_import *in, uint32_t f) {
 
 /* Callees before callers: a call then knows the type and the effect of what it
  * calls. Calls in nested graphs, and cycles, know nothing. */
-static pln_status walk_calls(pln_import *in, call_walk *w) {
+static pln_status walk_calls(pln_import *in, callee_order *w) {
   while (w->depth) {
     pln_wire *at = &w->at[w->depth - 1];
     pln_field f;
@@ -219,9 +220,9 @@ static pln_status add_functions(pln_import *in) {
   uint32_t n = in->n_functions;
   if (n == 0)
     return PLN_OK;
-  call_walk w = {.seen = pln_mem_zeroed(in->engine, n),
-                 .stack = pln_mem_new(in->engine, n * sizeof *w.stack),
-                 .at = pln_mem_new(in->engine, n * sizeof *w.at)};
+  callee_order w = {.seen = pln_mem_zeroed(in->engine, n),
+                    .stack = pln_mem_new(in->engine, n * sizeof *w.stack),
+                    .at = pln_mem_new(in->engine, n * sizeof *w.at)};
   pln_status status = PLN_OK;
   if (!w.seen || !w.stack || !w.at)
     status = pln_nomem(in->engine);
@@ -307,9 +308,9 @@ static pln_status read_model(pln_import *in) {
 static void free_import(pln_import *in) {
   pln_engine *e = in->engine;
   pln_builder_free(in->builder);
-  pln_names_free(&in->values);
-  pln_names_free(&in->declared);
-  pln_names_free(&in->by_name);
+  pln_scoped_names_free(&in->values);
+  pln_scoped_names_free(&in->declared);
+  pln_scoped_names_free(&in->by_name);
   pln_idmap_free(in->mapped);
   pln_mem_free(e, in->mappings, in->cap_mappings * sizeof *in->mappings);
   pln_mem_free(e, in->functions, in->cap_functions * sizeof *in->functions);
@@ -328,11 +329,11 @@ static pln_status import_file(pln_engine *engine, pln_file *file,
       .decoder = {engine, directory},
       .path = pln_file_path(file),
       .model = {file, pln_file_data(file), (size_t)pln_file_size(file)}};
-  pln_names_init(&in.values, engine);
-  pln_names_init(&in.declared, engine);
-  pln_names_init(&in.by_name, engine);
-  pln_place before =
-      pln_diag_place(engine, (pln_place){.fn = tell_place, .ud = &in});
+  pln_scoped_names_init(&in.values, engine);
+  pln_scoped_names_init(&in.declared, engine);
+  pln_scoped_names_init(&in.by_name, engine);
+  pln_place before = pln_diag_place(
+      engine, (pln_place){.fn = describe_imported_place, .ud = &in});
   pln_status status = pln_module_new(engine, &in.module);
   if (status == PLN_OK) {
     pln_module_set_source(in.module, file, directory);
@@ -374,9 +375,9 @@ pln_status pln_onnx_load(pln_engine *engine, const char *path,
   pln_symbol directory;
   PLN_TRY(pln_onnx_directory(engine, path, &directory));
   PLN_TRY(pln_file_map(engine, path, &file));
-  pln_work_begin(engine);
+  pln_stoppable_begin(engine);
   pln_status status = import_model(engine, file, directory, out);
-  pln_work_end(engine);
+  pln_stoppable_end(engine);
   pln_file_release(file);
   return status;
 }
@@ -388,9 +389,9 @@ pln_status pln_onnx_parse(pln_engine *engine, pln_slice bytes,
   if (directory)
     PLN_TRY(pln_symbol_intern(engine, pln_text(directory), &folder));
   PLN_TRY(pln_file_copy(engine, bytes, "(memory)", &file));
-  pln_work_begin(engine);
+  pln_stoppable_begin(engine);
   pln_status status = import_model(engine, file, folder, out);
-  pln_work_end(engine);
+  pln_stoppable_end(engine);
   pln_file_release(file);
   return status;
 }

@@ -65,14 +65,14 @@ typedef struct pln_import {
   /* Functions with opsets that are not the model's. */
   pln_attr *function_opsets;
   uint32_t n_function_opsets, cap_function_opsets;
-  pln_names values;   /* name -> node */
-  pln_names declared; /* name -> declared type */
-  pln_idmap *mapped;  /* (domain, type) -> row of mappings + 1 */
+  pln_scoped_names values;   /* name -> node */
+  pln_scoped_names declared; /* name -> declared type */
+  pln_idmap *mapped;         /* (domain, type) -> row of mappings + 1 */
   pln_mapping *mappings;
   uint32_t n_mappings, cap_mappings;
   pln_onnx_function *functions;
   uint32_t n_functions, cap_functions;
-  pln_names by_name; /* "domain::name" -> row of functions */
+  pln_scoped_names by_name; /* "domain::name" -> row of functions */
   pln_import_frame *frames;
   uint32_t n_frames, cap_frames;
   pln_nested *nested;

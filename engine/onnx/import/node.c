@@ -55,8 +55,8 @@ static pln_status make_mapping(pln_import *in, const pln_onnx_node *node,
   if (in->n_functions) {
     PLN_TRY(pln_onnx_function_name(in->engine, node->domain, node->type,
                                    node->overload, &name));
-    uint32_t row =
-        pln_names_find(&in->by_name, pln_symbol_text(in->engine, name), 0);
+    uint32_t row = pln_scoped_names_find(&in->by_name,
+                                         pln_symbol_text(in->engine, name), 0);
     if (row != PLN_NONE) {
       row = in->by_name.rows[row].value;
       *out = (pln_mapping){.form = PLN_FORM_FUNCTION,
@@ -112,7 +112,7 @@ static uint32_t add_implied(const pln_import *in, pln_attrs implied,
                             pln_attr *entries, uint32_t n) {
   uint32_t given = n, k = pln_attrs_count(in->engine, implied);
   for (uint32_t i = 0; i < k; i++) {
-    const pln_attr *a = pln_attrs_get(in->engine, implied, i);
+    const pln_attr *a = pln_attrs_at(in->engine, implied, i);
     if (!has_entry(entries, given, a->name))
       entries[n++] = *a;
   }
@@ -175,7 +175,7 @@ static pln_status find_inputs(pln_import *in, const pln_onnx_node *node,
       PLN_TRY(pln_build_absent(in->builder, &in->args[at + i]));
       continue;
     }
-    uint32_t row = pln_names_find(&in->values, name, 0);
+    uint32_t row = pln_scoped_names_find(&in->values, name, 0);
     if (row == PLN_NONE)
       return no_producer(in, name);
     in->args[at + i] = in->values.rows[row].value;
@@ -187,7 +187,7 @@ static pln_status find_inputs(pln_import *in, const pln_onnx_node *node,
 
 static pln_type declared_type(const pln_import *in, pln_slice name) {
   const pln_import_frame *f = &in->frames[in->n_frames - 1];
-  uint32_t row = pln_names_find(&in->declared, name, f->declared);
+  uint32_t row = pln_scoped_names_find(&in->declared, name, f->declared);
   return row == PLN_NONE ? 0 : in->declared.rows[row].value;
 }
 
@@ -212,7 +212,7 @@ static pln_status define_many(pln_import *in, const pln_onnx_node *node,
     pln_ref item;
     if (in->lists.outputs[i].size == 0)
       continue;
-    PLN_TRY(pln_build_get(in->builder, call, i, &item));
+    PLN_TRY(pln_build_tuple_get_item(in->builder, call, i, &item));
     PLN_TRY(pln_import_define(in, in->lists.outputs[i], item));
   }
   return PLN_OK;
@@ -252,7 +252,7 @@ static pln_status build_operator(pln_import *in, const pln_mapping *m,
 static pln_status pad_inputs(pln_import *in, pln_ref callee, uint32_t *n) {
   pln_type type = pln_node_type(pln_builder_graph(in->builder), callee);
   uint32_t wanted = pln_type_n_parts(in->engine, type);
-  if (pln_type_kind_of(in->engine, type) != PLN_TYPE_FUNC)
+  if (pln_type_get_kind(in->engine, type) != PLN_TYPE_FUNC)
     return PLN_OK;
   PLN_TRY(pln_mem_grow(in->engine, (void **)&in->args, &in->cap_args, wanted,
                        sizeof *in->args));

@@ -7,7 +7,7 @@
 #include "onnx/opset/call_form.h"
 #include "op/infer/infer.h"
 
-static pln_type argument_type(const pln_call_form *f, uint32_t i) {
+static pln_type argument_type(const pln_opset_call *f, uint32_t i) {
   return i < f->n_args && f->args[i] != PLN_NONE
              ? f->graph->nodes[f->args[i]].type
              : 0;
@@ -15,10 +15,10 @@ static pln_type argument_type(const pln_call_form *f, uint32_t i) {
 
 /* Up to `most` integers that an argument is known to hold; PLN_NONE when nobody
  * knows them. */
-static uint32_t read_argument(const pln_call_form *f, uint32_t i, uint32_t most,
-                              int64_t *out) {
+static uint32_t read_argument(const pln_opset_call *f, uint32_t i,
+                              uint32_t most, int64_t *out) {
   uint32_t n;
-  if (!pln_call_form_values(f, i, most, out, &n))
+  if (!pln_opset_call_values(f, i, most, out, &n))
     return PLN_NONE;
   for (uint32_t k = 0; k < n; k++)
     if (!PLN_DIM_IS_CONST(out[k]))
@@ -26,13 +26,13 @@ static uint32_t read_argument(const pln_call_form *f, uint32_t i, uint32_t most,
   return n;
 }
 
-static pln_status set_ints(pln_call_form *f, uint32_t i, uint32_t n,
+static pln_status set_ints(pln_opset_call *f, uint32_t i, uint32_t n,
                            const int64_t *ints) {
   int64_t dims[1] = {n};
   pln_tensor *tensor;
-  PLN_TRY(pln_tensor_from(f->engine, PLN_INT64, 1, dims, ints, n * sizeof *ints,
-                          &tensor));
-  pln_call_form_set(f, i, tensor);
+  PLN_TRY(pln_tensor_from_bytes(f->engine, PLN_INT64, 1, dims, ints,
+                                n * sizeof *ints, &tensor));
+  pln_opset_call_set(f, i, tensor);
   return PLN_OK;
 }
 
@@ -40,9 +40,9 @@ static pln_status set_ints(pln_call_form *f, uint32_t i, uint32_t n,
 
 /* The extents of parts that num_outputs asks for: all but the last are equal.
  */
-static pln_status spell_parts(pln_call_form *f, uint32_t parts) {
+static pln_status spell_parts(pln_opset_call *f, uint32_t parts) {
   pln_type type = argument_type(f, 0);
-  int64_t axis = pln_call_form_int(f, "axis", 0), sizes[PLN_MAX_RANK];
+  int64_t axis = pln_opset_call_int(f, "axis", 0), sizes[PLN_MAX_RANK];
   int32_t rank = pln_type_rank(f->engine, type);
   axis += axis < 0 ? rank : 0;
   if (rank < 0 || axis < 0 || axis >= rank)
@@ -51,55 +51,56 @@ static pln_status spell_parts(pln_call_form *f, uint32_t parts) {
   if (!PLN_DIM_IS_CONST(extent) || parts > PLN_COUNT(sizes))
     return PLN_OK;
   int64_t size = (extent + parts - 1) / parts;
-  PLN_TRY(pln_call_form_without(f, "num_outputs"));
+  PLN_TRY(pln_opset_call_without_attr(f, "num_outputs"));
   if (extent % parts == 0)
     return PLN_OK;
   for (uint32_t i = 0; i + 1 < parts; i++)
     sizes[i] = size;
   sizes[parts - 1] = extent - size * (parts - 1);
   pln_attr split = {.kind = PLN_ATTR_INTS, .count = parts, .v.ints = sizes};
-  return pln_call_form_with(f, "split", split);
+  return pln_opset_call_with_attr(f, "split", split);
 }
 
 /* Since opset 18 one of both must be said. */
-static pln_status fix_split(pln_call_form *f) {
+static pln_status fix_split(pln_opset_call *f) {
   uint32_t parts = f->n_results ? f->n_results : 1;
-  bool sized =
-      pln_attrs_find(f->engine, f->attrs, "split") || pln_call_form_given(f, 1);
+  bool sized = pln_attrs_find(f->engine, f->attrs, "split") ||
+               pln_opset_call_has_arg(f, 1);
   bool counted = pln_attrs_find(f->engine, f->attrs, "num_outputs") != NULL;
-  bool knows = f->form.schema && pln_call_form_knows(f, "num_outputs");
+  bool knows = f->form.schema && pln_opset_call_knows(f, "num_outputs");
   if (counted && !knows)
     return spell_parts(f, parts);
   if (sized || counted || !knows)
     return PLN_OK;
-  return pln_call_form_with(f, "num_outputs",
-                            (pln_attr){.kind = PLN_ATTR_INT, .v.i = parts});
+  return pln_opset_call_with_attr(
+      f, "num_outputs", (pln_attr){.kind = PLN_ATTR_INT, .v.i = parts});
 }
 
 /* -------------------------------------------------------------- reductions */
 
 /* A reduction over axes that are listed does not ask what an empty list means;
  * an empty one that means all is left out. */
-static pln_status fix_reduction(pln_call_form *f) {
+static pln_status fix_reduction(pln_opset_call *f) {
   const pln_attr *axes = pln_attrs_find(f->engine, f->attrs, "axes");
-  const pln_tensor *t = pln_call_form_constant(f, 1);
-  bool noop = pln_call_form_int(f, "noop_with_empty_axes", 0) != 0;
-  if (pln_call_form_knows(f, "noop_with_empty_axes"))
+  const pln_tensor *t = pln_opset_call_constant(f, 1);
+  bool noop = pln_opset_call_int(f, "noop_with_empty_axes", 0) != 0;
+  if (pln_opset_call_knows(f, "noop_with_empty_axes"))
     return PLN_OK;
   if ((axes && axes->count) || (t && pln_tensor_count(t)))
-    return noop ? pln_call_form_without(f, "noop_with_empty_axes") : PLN_OK;
+    return noop ? pln_opset_call_without_attr(f, "noop_with_empty_axes")
+                : PLN_OK;
   if (noop)
     return PLN_OK;
   if (t)
-    pln_call_form_set(f, 1, NULL);
-  return axes ? pln_call_form_without(f, "axes") : PLN_OK;
+    pln_opset_call_set(f, 1, NULL);
+  return axes ? pln_opset_call_without_attr(f, "axes") : PLN_OK;
 }
 
 /* ----------------------------------------------------------------- shapes */
 
 /* `b` is provably 0 wherever `a` is: it is a multiple of it, or a part of it by
  * a number. */
-static pln_status is_zero_with(const pln_call_form *f, pln_dim a, pln_dim b,
+static pln_status is_zero_with(const pln_opset_call *f, pln_dim a, pln_dim b,
                                bool *out) {
   pln_dim times, back;
   *out = a == b;
@@ -117,15 +118,15 @@ static pln_status is_zero_with(const pln_call_form *f, pln_dim a, pln_dim b,
 
 /* Before opset 14 a 0 keeps an extent. That is the same where no extent is 0,
  * and where one is 0 only when the one that would be kept is. */
-static pln_status fix_reshape(pln_call_form *f) {
+static pln_status fix_reshape(pln_opset_call *f) {
   pln_dim dims[PLN_MAX_RANK];
   pln_type type = argument_type(f, 0);
   int32_t rank = pln_type_rank(f->engine, type);
   uint32_t n;
   bool same = true;
-  if (pln_call_form_knows(f, "allowzero") ||
-      !pln_call_form_int(f, "allowzero", 0) ||
-      !pln_call_form_values(f, 1, PLN_COUNT(dims), dims, &n))
+  if (pln_opset_call_knows(f, "allowzero") ||
+      !pln_opset_call_int(f, "allowzero", 0) ||
+      !pln_opset_call_values(f, 1, PLN_COUNT(dims), dims, &n))
     return PLN_OK;
   for (uint32_t i = 0; i < n && same; i++) {
     if (PLN_DIM_IS_CONST(dims[i]) ? dims[i] != 0
@@ -136,15 +137,15 @@ static pln_status fix_reshape(pln_call_form *f) {
       PLN_TRY(
           is_zero_with(f, dims[i], pln_type_dims(f->engine, type)[i], &same));
   }
-  return same ? pln_call_form_without(f, "allowzero") : PLN_OK;
+  return same ? pln_opset_call_without_attr(f, "allowzero") : PLN_OK;
 }
 
 /* Before opset 18 all axes are padded. */
-static pln_status fix_pad(pln_call_form *f) {
+static pln_status fix_pad(pln_opset_call *f) {
   enum { WITH_AXES = 18 };
   int64_t axes[PLN_MAX_RANK], pads[2 * PLN_MAX_RANK];
   int64_t all[2 * PLN_MAX_RANK] = {0};
-  if (f->opset >= WITH_AXES || !pln_call_form_given(f, 3))
+  if (f->opset >= WITH_AXES || !pln_opset_call_has_arg(f, 3))
     return PLN_OK;
   int32_t rank = pln_type_rank(f->engine, argument_type(f, 0));
   uint32_t n = read_argument(f, 3, PLN_MAX_RANK, axes);
@@ -159,15 +160,15 @@ static pln_status fix_pad(pln_call_form *f) {
     all[rank + axis] = pads[n + i];
   }
   PLN_TRY(set_ints(f, 1, 2 * (uint32_t)rank, all));
-  pln_call_form_set(f, 3, NULL);
+  pln_opset_call_set(f, 3, NULL);
   return PLN_OK;
 }
 
 /* ------------------------------------------------------------------ resize */
 
 /* All scales are constant, and at least (at most) 1. */
-static bool scales_are(const pln_call_form *f, uint32_t i, bool at_least) {
-  const pln_tensor *t = pln_call_form_constant(f, i);
+static bool scales_are(const pln_opset_call *f, uint32_t i, bool at_least) {
+  const pln_tensor *t = pln_opset_call_constant(f, i);
   const void *data;
   if (!t || pln_tensor_dtype(t) != PLN_FLOAT32 ||
       pln_tensor_data(t, &data) != PLN_OK)
@@ -182,55 +183,56 @@ static bool scales_are(const pln_call_form *f, uint32_t i, bool at_least) {
   return true;
 }
 
-static pln_status set_nearest(pln_call_form *f, const char *mode) {
-  return pln_call_form_with(
+static pln_status set_nearest(pln_opset_call *f, const char *mode) {
+  return pln_opset_call_with_attr(
       f, "nearest_mode",
       (pln_attr){.kind = PLN_ATTR_STRING, .v.s = pln_text(mode)});
 }
 
-static bool is_nearest(const pln_call_form *f) {
+static bool is_nearest(const pln_opset_call *f) {
   pln_attr mode;
-  return !pln_call_form_attr(f, "mode", &mode) ||
+  return !pln_opset_call_attr(f, "mode", &mode) ||
          pln_slice_is(mode.v.s, "nearest");
 }
 
-static bool nearest_is(const pln_call_form *f, const char *mode) {
+static bool nearest_is(const pln_opset_call *f, const char *mode) {
   pln_attr a;
-  return pln_call_form_attr(f, "nearest_mode", &a) && pln_slice_is(a.v.s, mode);
+  return pln_opset_call_attr(f, "nearest_mode", &a) &&
+         pln_slice_is(a.v.s, mode);
 }
 
 /* Opset 10 rounds up when it shrinks, else down, and newer ones as they are
  * told. */
-static pln_status move_scales_on(pln_call_form *f) {
+static pln_status move_scales_on(pln_opset_call *f) {
   pln_ref x = f->args[0], scales = f->args[1];
   if (!is_nearest(f))
-    PLN_TRY(pln_call_form_without(f, "nearest_mode"));
+    PLN_TRY(pln_opset_call_without_attr(f, "nearest_mode"));
   else if (scales_are(f, 1, true))
     PLN_TRY(set_nearest(f, "floor"));
   else if (scales_are(f, 1, false))
     PLN_TRY(set_nearest(f, "ceil"));
-  pln_call_form_set(f, 2, NULL);
+  pln_opset_call_set(f, 2, NULL);
   f->few[0] = x;
   f->few[2] = scales;
   f->few[1] = PLN_NONE;
   return PLN_OK;
 }
 
-static pln_status move_scales_back(pln_call_form *f) {
+static pln_status move_scales_back(pln_opset_call *f) {
   pln_ref scales = f->n_args > 2 ? f->args[2] : PLN_NONE;
-  if (pln_call_form_given(f, 3) || scales == PLN_NONE)
+  if (pln_opset_call_has_arg(f, 3) || scales == PLN_NONE)
     return PLN_OK;
   bool floor = nearest_is(f, "floor") && scales_are(f, 2, true);
   bool ceil = nearest_is(f, "ceil") && scales_are(f, 2, false);
   if (is_nearest(f) && !floor && !ceil)
     return PLN_OK;
-  pln_call_form_set(f, 1, NULL);
+  pln_opset_call_set(f, 1, NULL);
   f->few[1] = scales;
   f->n_args = 2;
   return set_nearest(f, "simple");
 }
 
-static pln_status fix_resize(pln_call_form *f) {
+static pln_status fix_resize(pln_opset_call *f) {
   enum { WITH_REGIONS = 11 };
   if (f->opset >= WITH_REGIONS && f->n_args == 2)
     return move_scales_on(f);
@@ -242,38 +244,38 @@ static pln_status fix_resize(pln_call_form *f) {
 /* ------------------------------------------------------------------ others */
 
 /* What the mask says in inference does not matter to whom it is not given. */
-static pln_status fix_dropout(pln_call_form *f) {
+static pln_status fix_dropout(pln_opset_call *f) {
   if (f->n_used > 1)
     return PLN_OK;
   const pln_attr *implied = pln_attrs_find(f->engine, f->form.implied, "mask");
   const pln_attr *mask = pln_attrs_find(f->engine, f->attrs, "mask");
   if (implied && (!mask || mask->v.i != implied->v.i))
-    return pln_call_form_with(f, "mask", *implied);
-  return !implied && mask ? pln_call_form_without(f, "mask") : PLN_OK;
+    return pln_opset_call_with_attr(f, "mask", *implied);
+  return !implied && mask ? pln_opset_call_without_attr(f, "mask") : PLN_OK;
 }
 
 /* ONNX has a vector of one element. */
-static pln_status fix_top_k(pln_call_form *f) {
+static pln_status fix_top_k(pln_opset_call *f) {
   int64_t k;
   if (pln_type_rank(f->engine, argument_type(f, 1)) != 0)
     return PLN_OK;
   if (read_argument(f, 1, 1, &k) == 1)
     return set_ints(f, 1, 1, &k);
-  pln_call_form_refuse(f, "'k' is a scalar, which must be constant");
+  pln_opset_call_refuse(f, "'k' is a scalar, which must be constant");
   return PLN_OK;
 }
 
 /* A single scale has no axis. */
-static pln_status fix_quantize(pln_call_form *f) {
-  if (pln_call_form_knows(f, "axis") ||
+static pln_status fix_quantize(pln_opset_call *f) {
+  if (pln_opset_call_knows(f, "axis") ||
       pln_type_rank(f->engine, argument_type(f, 1)) != 0)
     return PLN_OK;
   return pln_attrs_find(f->engine, f->attrs, "axis")
-             ? pln_call_form_without(f, "axis")
+             ? pln_opset_call_without_attr(f, "axis")
              : PLN_OK;
 }
 
-pln_status pln_call_form_fix(pln_call_form *f) {
+pln_status pln_opset_call_fix(pln_opset_call *f) {
   switch (f->op) {
   case PLN_OP_SPLIT: return fix_split(f);
   case PLN_OP_REDUCE_SUM:

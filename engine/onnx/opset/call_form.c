@@ -15,10 +15,10 @@
 
 /* ------------------------------------------------------------------- rows */
 
-pln_status pln_op_form_find(pln_engine *engine, pln_op op, int64_t opset,
-                            pln_op_form *out) {
+pln_status pln_opset_op_find(pln_engine *engine, pln_op op, int64_t opset,
+                             pln_opset_op *out) {
   const pln_onnx_op *row = NULL;
-  *out = (pln_op_form){0};
+  *out = (pln_opset_op){0};
   while ((row = pln_onnx_op_next(row, op))) {
     if (*row->domain) {
       out->row = row;
@@ -35,7 +35,7 @@ pln_status pln_op_form_find(pln_engine *engine, pln_op op, int64_t opset,
   return PLN_OK;
 }
 
-const char *pln_op_form_type(pln_op op) {
+const char *pln_opset_op_type(pln_op op) {
   const pln_onnx_op *row = pln_onnx_op_next(NULL, op);
   return row ? row->type : NULL;
 }
@@ -43,7 +43,7 @@ const char *pln_op_form_type(pln_op op) {
 /* ---------------------------------------------------------------- defaults */
 
 /* "name:kind=value" of the operator's schema: what stands behind "name:". */
-static const char *schema_entry(const pln_call_form *f, const char *name) {
+static const char *schema_entry(const pln_opset_call *f, const char *name) {
   const pln_op_info *info = pln_op_row(f->engine, f->op);
   size_t size = strlen(name);
   for (const char *at = info->attrs; at && *at;) {
@@ -55,7 +55,7 @@ static const char *schema_entry(const pln_call_form *f, const char *name) {
   return NULL;
 }
 
-static uint32_t read_ints(const char *at, uint32_t most, int64_t *out) {
+static uint32_t read_form_ints(const char *at, uint32_t most, int64_t *out) {
   uint32_t n = 0;
   while (n < most) {
     char *end;
@@ -68,7 +68,7 @@ static uint32_t read_ints(const char *at, uint32_t most, int64_t *out) {
 }
 
 /* The default of an attribute; it has no name. False when there is none. */
-static bool read_default(const pln_call_form *f, const char *name,
+static bool read_default(const pln_opset_call *f, const char *name,
                          pln_attr *out, int64_t *ints, uint32_t most) {
   const char *kind = schema_entry(f, name);
   const char *is = kind ? kind + strcspn(kind, " =") : NULL;
@@ -78,7 +78,7 @@ static bool read_default(const pln_call_form *f, const char *name,
   *out = (pln_attr){.kind = PLN_ATTR_STRING, .v.s = {is, strcspn(is, " ")}};
   if (!strncmp(kind, "ints=", 5)) {
     out->kind = PLN_ATTR_INTS;
-    out->count = read_ints(is, most, ints);
+    out->count = read_form_ints(is, most, ints);
     out->v.ints = ints;
   } else if (!strncmp(kind, "int=", 4)) {
     out->kind = PLN_ATTR_INT;
@@ -90,7 +90,7 @@ static bool read_default(const pln_call_form *f, const char *name,
   return true;
 }
 
-static pln_status has_entry(const pln_call_form *f, pln_attrs attrs,
+static pln_status has_entry(const pln_opset_call *f, pln_attrs attrs,
                             const pln_attr *a, bool *out) {
   pln_attrs with;
   PLN_TRY(pln_attrs_with(f->engine, attrs, a, &with));
@@ -99,7 +99,7 @@ static pln_status has_entry(const pln_call_form *f, pln_attrs attrs,
 }
 
 /* The attribute says what it says by default. */
-static pln_status is_default(const pln_call_form *f, const pln_attr *a,
+static pln_status is_default(const pln_opset_call *f, const pln_attr *a,
                              bool *out) {
   int64_t ints[PLN_CALL_FEW];
   pln_attr fallback;
@@ -115,8 +115,8 @@ static pln_status is_default(const pln_call_form *f, const pln_attr *a,
   return PLN_OK;
 }
 
-bool pln_call_form_attr(const pln_call_form *f, const char *name,
-                        pln_attr *out) {
+bool pln_opset_call_attr(const pln_opset_call *f, const char *name,
+                         pln_attr *out) {
   const pln_attr *a = pln_attrs_find(f->engine, f->attrs, name);
   int64_t ints[PLN_CALL_FEW];
   pln_attrs kept;
@@ -128,20 +128,20 @@ bool pln_call_form_attr(const pln_call_form *f, const char *name,
       pln_symbol_intern(f->engine, pln_text(name), &out->name) != PLN_OK ||
       pln_attrs_make(f->engine, 1, out, &kept) != PLN_OK)
     return false;
-  *out = *pln_attrs_get(f->engine, kept, 0);
+  *out = *pln_attrs_at(f->engine, kept, 0);
   return true;
 }
 
-int64_t pln_call_form_int(const pln_call_form *f, const char *name,
-                          int64_t fallback) {
+int64_t pln_opset_call_int(const pln_opset_call *f, const char *name,
+                           int64_t fallback) {
   pln_attr a;
-  return pln_call_form_attr(f, name, &a) && a.kind == PLN_ATTR_INT ? a.v.i
-                                                                   : fallback;
+  return pln_opset_call_attr(f, name, &a) && a.kind == PLN_ATTR_INT ? a.v.i
+                                                                    : fallback;
 }
 
 /* ------------------------------------------------------------------ changes */
 
-void pln_call_form_refuse(pln_call_form *f, const char *format, ...) {
+void pln_opset_call_refuse(pln_opset_call *f, const char *format, ...) {
   va_list args;
   if (!f->valid)
     return;
@@ -151,24 +151,24 @@ void pln_call_form_refuse(pln_call_form *f, const char *format, ...) {
   f->valid = false;
 }
 
-bool pln_call_form_knows(const pln_call_form *f, const char *attribute) {
+bool pln_opset_call_knows(const pln_opset_call *f, const char *attribute) {
   return !f->form.schema ||
          pln_onnx_schema_has(f->form.schema, pln_text(attribute));
 }
 
-pln_status pln_call_form_with(pln_call_form *f, const char *name,
-                              pln_attr value) {
+pln_status pln_opset_call_with_attr(pln_opset_call *f, const char *name,
+                                    pln_attr value) {
   PLN_TRY(pln_symbol_intern(f->engine, pln_text(name), &value.name));
   f->changed = true;
   return pln_attrs_with(f->engine, f->attrs, &value, &f->attrs);
 }
 
-pln_status pln_call_form_without(pln_call_form *f, const char *name) {
+pln_status pln_opset_call_without_attr(pln_opset_call *f, const char *name) {
   f->changed = true;
   return pln_attrs_without(f->engine, f->attrs, name, &f->attrs);
 }
 
-bool pln_call_form_given(const pln_call_form *f, uint32_t i) {
+bool pln_opset_call_has_arg(const pln_opset_call *f, uint32_t i) {
   if (i >= f->n_args)
     return false;
   if (f->args[i] == PLN_NONE)
@@ -176,9 +176,9 @@ bool pln_call_form_given(const pln_call_form *f, uint32_t i) {
   return f->graph->nodes[f->args[i]].kind != PLN_ABSENT;
 }
 
-const pln_tensor *pln_call_form_constant(const pln_call_form *f, uint32_t i) {
+const pln_tensor *pln_opset_call_constant(const pln_opset_call *f, uint32_t i) {
   const void *data;
-  if (!pln_call_form_given(f, i))
+  if (!pln_opset_call_has_arg(f, i))
     return NULL;
   if (f->args[i] == PLN_NONE)
     return f->made[i];
@@ -192,9 +192,9 @@ const pln_tensor *pln_call_form_constant(const pln_call_form *f, uint32_t i) {
   return NULL;
 }
 
-bool pln_call_form_values(const pln_call_form *f, uint32_t i, uint32_t most,
-                          pln_dim *out, uint32_t *n) {
-  const pln_tensor *t = pln_call_form_constant(f, i);
+bool pln_opset_call_values(const pln_opset_call *f, uint32_t i, uint32_t most,
+                           pln_dim *out, uint32_t *n) {
+  const pln_tensor *t = pln_opset_call_constant(f, i);
   if (t) {
     *n = (uint32_t)pln_tensor_count(t);
     for (size_t k = 0; k < pln_tensor_count(t); k++)
@@ -204,7 +204,7 @@ bool pln_call_form_values(const pln_call_form *f, uint32_t i, uint32_t most,
         return false;
     return true;
   }
-  if (!pln_call_form_given(f, i) || f->args[i] == PLN_NONE)
+  if (!pln_opset_call_has_arg(f, i) || f->args[i] == PLN_NONE)
     return false;
   pln_value value = pln_node_value(f->graph, f->args[i]);
   *n = value ? pln_value_count(f->engine, value) : 0;
@@ -214,7 +214,7 @@ bool pln_call_form_values(const pln_call_form *f, uint32_t i, uint32_t most,
   return true;
 }
 
-void pln_call_form_set(pln_call_form *f, uint32_t i, pln_tensor *constant) {
+void pln_opset_call_set(pln_opset_call *f, uint32_t i, pln_tensor *constant) {
   if (f->args != f->few) {
     memcpy(f->few, f->args, f->n_args * sizeof *f->few);
     f->args = f->few;
@@ -246,21 +246,21 @@ static const form_row forms[] = {
 #include "onnx/opset/forms.def"
 };
 
-static pln_dtype first_dtype(const pln_call_form *f) {
+static pln_dtype first_dtype(const pln_opset_call *f) {
   if (!f->n_args || f->args[0] == PLN_NONE)
     return PLN_DTYPE_NONE;
   return pln_type_dtype(f->engine, f->graph->nodes[f->args[0]].type);
 }
 
 /* Numbers as a tensor of a dtype. */
-static pln_status numbers(pln_call_form *f, pln_dtype dtype, uint32_t rank,
+static pln_status numbers(pln_opset_call *f, pln_dtype dtype, uint32_t rank,
                           uint32_t n, const double *values, pln_tensor **out) {
   int64_t dims[1] = {n};
   pln_conversion c = {.from = PLN_FLOAT64, .to = dtype, .folding = true};
   *out = NULL;
   if (!pln_convertible(dtype) || pln_dtype_bits(dtype) < 8) {
-    pln_call_form_refuse(f, "no constant of %s can be made",
-                         pln_dtype_name(dtype));
+    pln_opset_call_refuse(f, "no constant of %s can be made",
+                          pln_dtype_name(dtype));
     return PLN_OK;
   }
   PLN_TRY(pln_tensor_new(f->engine, dtype, rank, dims, out));
@@ -268,41 +268,43 @@ static pln_status numbers(pln_call_form *f, pln_dtype dtype, uint32_t rank,
     return PLN_OK;
   pln_tensor_release(*out);
   *out = NULL;
-  pln_call_form_refuse(f, "a value of it is none of %s", pln_dtype_name(dtype));
+  pln_opset_call_refuse(f, "a value of it is none of %s",
+                        pln_dtype_name(dtype));
   return PLN_OK;
 }
 
-static pln_status tensor_of(pln_call_form *f, const form_row *row,
+static pln_status tensor_of(pln_opset_call *f, const form_row *row,
                             const pln_attr *a, pln_tensor **out) {
   int64_t dims[1] = {a->count};
   *out = NULL;
   if (row->kind == INTS && a->kind == PLN_ATTR_INTS)
-    return pln_tensor_from(f->engine, PLN_INT64, 1, dims, a->v.ints,
-                           a->count * sizeof *a->v.ints, out);
+    return pln_tensor_from_bytes(f->engine, PLN_INT64, 1, dims, a->v.ints,
+                                 a->count * sizeof *a->v.ints, out);
   dims[0] = 1;
   if (row->kind == INT && a->kind == PLN_ATTR_INT)
-    return pln_tensor_from(f->engine, PLN_INT64, row->rank, dims, &a->v.i,
-                           sizeof a->v.i, out);
+    return pln_tensor_from_bytes(f->engine, PLN_INT64, row->rank, dims, &a->v.i,
+                                 sizeof a->v.i, out);
   if (row->kind == FLOATS && a->kind == PLN_ATTR_FLOATS)
     return numbers(f, PLN_FLOAT32, 1, a->count, a->v.floats, out);
   if (row->kind == FLOAT && a->kind == PLN_ATTR_FLOAT)
     return numbers(f, first_dtype(f), row->rank, 1, &a->v.f, out);
-  pln_call_form_refuse(f, "'%s' is of a kind that no input can be",
-                       row->attribute);
+  pln_opset_call_refuse(f, "'%s' is of a kind that no input can be",
+                        row->attribute);
   return PLN_OK;
 }
 
 /* The attribute that is to be an input: one that is given and says something
  * else than the version implies; or the default, where that says something
  * else. */
-static pln_status attribute_to_move(const pln_call_form *f, const form_row *row,
-                                    pln_attr *value, bool *out) {
+static pln_status attribute_to_move(const pln_opset_call *f,
+                                    const form_row *row, pln_attr *value,
+                                    bool *out) {
   const pln_attr *a = pln_attrs_find(f->engine, f->attrs, row->attribute);
   bool implied = false;
   *out = a != NULL;
   if (!a && pln_attrs_find(f->engine, f->form.implied, row->attribute) &&
-      !pln_call_form_given(f, row->input))
-    *out = pln_call_form_attr(f, row->attribute, value);
+      !pln_opset_call_has_arg(f, row->input))
+    *out = pln_opset_call_attr(f, row->attribute, value);
   if (a)
     *value = *a;
   if (*out)
@@ -311,30 +313,30 @@ static pln_status attribute_to_move(const pln_call_form *f, const form_row *row,
   return PLN_OK;
 }
 
-static pln_status to_input(pln_call_form *f, const form_row *row) {
+static pln_status to_input(pln_opset_call *f, const form_row *row) {
   pln_attr a;
   pln_tensor *tensor;
   bool moves;
   PLN_TRY(attribute_to_move(f, row, &a, &moves));
   if (!moves)
     return PLN_OK;
-  if (pln_call_form_given(f, row->input)) {
-    pln_call_form_refuse(f, "'%s' is given as attribute and as operand",
-                         row->attribute);
+  if (pln_opset_call_has_arg(f, row->input)) {
+    pln_opset_call_refuse(f, "'%s' is given as attribute and as operand",
+                          row->attribute);
     return PLN_OK;
   }
   PLN_TRY(tensor_of(f, row, &a, &tensor));
   if (!tensor)
     return PLN_OK;
-  pln_call_form_set(f, row->input, tensor);
-  return pln_call_form_without(f, row->attribute);
+  pln_opset_call_set(f, row->input, tensor);
+  return pln_opset_call_without_attr(f, row->attribute);
 }
 
 enum { MOST_FLOATS = PLN_MAX_RANK * 2 };
 
 /* The elements of a constant as an attribute; refuses what an attribute cannot
  * hold. */
-static pln_status floats_of(pln_call_form *f, const pln_tensor *t,
+static pln_status floats_of(pln_opset_call *f, const pln_tensor *t,
                             double *values) {
   const void *data;
   double aligned[MOST_FLOATS]; /* a view may begin anywhere in its file */
@@ -346,14 +348,14 @@ static pln_status floats_of(pln_call_form *f, const pln_tensor *t,
     memcpy(aligned, data, size);
   if (!fits ||
       pln_convert(&c, aligned, pln_tensor_count(t), values) != PLN_CONVERTED)
-    pln_call_form_refuse(f, "an operand is no list of numbers");
+    pln_opset_call_refuse(f, "an operand is no list of numbers");
   for (size_t i = 0; f->valid && i < pln_tensor_count(t); i++)
     if (values[i] == values[i] && (double)(float)values[i] != values[i])
-      pln_call_form_refuse(f, "%.17g is no float32", values[i]);
+      pln_opset_call_refuse(f, "%.17g is no float32", values[i]);
   return PLN_OK;
 }
 
-static pln_status set_attribute(pln_call_form *f, const form_row *row,
+static pln_status set_attribute(pln_opset_call *f, const form_row *row,
                                 uint32_t n, const int64_t *ints,
                                 const double *floats) {
   pln_attr a = {.count = n};
@@ -365,30 +367,30 @@ static pln_status set_attribute(pln_call_form *f, const form_row *row,
     break;
   case FLOATS: a.kind = PLN_ATTR_FLOATS, a.v.floats = floats; break;
   }
-  return pln_call_form_with(f, row->attribute, a);
+  return pln_opset_call_with_attr(f, row->attribute, a);
 }
 
-static pln_status ints_to_attribute(pln_call_form *f, const form_row *row) {
+static pln_status ints_to_attribute(pln_opset_call *f, const form_row *row) {
   int64_t ints[PLN_MAX_RANK * 2];
   uint32_t n = 0;
-  bool known = pln_call_form_values(f, row->input, PLN_COUNT(ints), ints, &n);
+  bool known = pln_opset_call_values(f, row->input, PLN_COUNT(ints), ints, &n);
   for (uint32_t i = 0; known && i < n; i++)
     known = PLN_DIM_IS_CONST(ints[i]);
   if (!known || (row->kind == INT && n != 1)) {
-    pln_call_form_refuse(f, "'%s' must be constant there", row->attribute);
+    pln_opset_call_refuse(f, "'%s' must be constant there", row->attribute);
     return PLN_OK;
   }
-  pln_call_form_set(f, row->input, NULL);
+  pln_opset_call_set(f, row->input, NULL);
   return set_attribute(f, row, n, ints, NULL);
 }
 
-static pln_status floats_to_attribute(pln_call_form *f, const form_row *row) {
+static pln_status floats_to_attribute(pln_opset_call *f, const form_row *row) {
   double floats[MOST_FLOATS];
-  const pln_tensor *t = pln_call_form_constant(f, row->input);
+  const pln_tensor *t = pln_opset_call_constant(f, row->input);
   pln_tensor *dense;
   if (!t || pln_tensor_count(t) > PLN_COUNT(floats) ||
       (row->kind == FLOAT && pln_tensor_count(t) != 1)) {
-    pln_call_form_refuse(f, "'%s' must be constant there", row->attribute);
+    pln_opset_call_refuse(f, "'%s' must be constant there", row->attribute);
     return PLN_OK;
   }
   PLN_TRY(pln_tensor_dense(t, &dense));
@@ -397,18 +399,18 @@ static pln_status floats_to_attribute(pln_call_form *f, const form_row *row) {
   pln_tensor_release(dense);
   if (status != PLN_OK || !f->valid)
     return status;
-  pln_call_form_set(f, row->input, NULL);
+  pln_opset_call_set(f, row->input, NULL);
   return set_attribute(f, row, n, NULL, floats);
 }
 
-static pln_status to_attribute(pln_call_form *f, const form_row *row) {
-  if (!pln_call_form_given(f, row->input))
+static pln_status to_attribute(pln_opset_call *f, const form_row *row) {
+  if (!pln_opset_call_has_arg(f, row->input))
     return PLN_OK;
   return row->kind == INT || row->kind == INTS ? ints_to_attribute(f, row)
                                                : floats_to_attribute(f, row);
 }
 
-static pln_status move_forms(pln_call_form *f) {
+static pln_status move_forms(pln_opset_call *f) {
   for (size_t i = 0; i < PLN_COUNT(forms) && f->valid; i++) {
     if (forms[i].op != f->op)
       continue;
@@ -421,7 +423,7 @@ static pln_status move_forms(pln_call_form *f) {
 }
 
 /* Inputs that this version does not have and that say nothing. */
-static void drop_extras(pln_call_form *f) {
+static void drop_extras(pln_opset_call *f) {
   static const struct {
     pln_op op;
     uint32_t input;
@@ -434,24 +436,24 @@ static void drop_extras(pln_call_form *f) {
   for (size_t i = 0; i < PLN_COUNT(extras); i++) {
     if (extras[i].op != f->op || f->opset >= extras[i].since)
       continue;
-    const pln_tensor *t = pln_call_form_constant(f, extras[i].input);
+    const pln_tensor *t = pln_opset_call_constant(f, extras[i].input);
     bool silent = t != NULL;
     int64_t v;
     for (size_t k = 0; silent && k < pln_tensor_count(t); k++)
       silent = pln_tensor_int(t, pln_tensor_is_splat(t) ? 0 : k, &v) &&
                v == extras[i].value;
     if (silent)
-      pln_call_form_set(f, extras[i].input, NULL);
+      pln_opset_call_set(f, extras[i].input, NULL);
   }
 }
 
-static pln_status fill_inputs(pln_call_form *f) {
-  enum filling { ZERO, EMPTY };
+static pln_status fill_inputs(pln_opset_call *f) {
+  enum form_filling { ZERO, EMPTY };
   static const struct {
     pln_op op;
     uint32_t input;
     int32_t until;
-    enum filling value;
+    enum form_filling value;
   } filled[] = {
 #define FILLED(CORE, input, until, VALUE) {PLN_OP_##CORE, input, until, VALUE},
 #include "onnx/opset/forms.def"
@@ -460,7 +462,7 @@ static pln_status fill_inputs(pln_call_form *f) {
   for (size_t i = 0; i < PLN_COUNT(filled); i++) {
     pln_tensor *tensor;
     if (filled[i].op != f->op || f->opset >= filled[i].until ||
-        pln_call_form_given(f, filled[i].input))
+        pln_opset_call_has_arg(f, filled[i].input))
       continue;
     /* Resize of opset 10 has no such inputs. */
     if (f->op == PLN_OP_RESIZE && f->n_args == 2)
@@ -470,7 +472,7 @@ static pln_status fill_inputs(pln_call_form *f) {
     else
       PLN_TRY(numbers(f, PLN_FLOAT32, 1, 0, &zero, &tensor));
     if (tensor)
-      pln_call_form_set(f, filled[i].input, tensor);
+      pln_opset_call_set(f, filled[i].input, tensor);
   }
   return PLN_OK;
 }
@@ -478,7 +480,7 @@ static pln_status fill_inputs(pln_call_form *f) {
 /* --------------------------------------------------------------- attributes */
 
 /* Axes count from the start before opset 11. */
-static pln_status count_from_start(pln_call_form *f, const char *name) {
+static pln_status count_from_start(pln_opset_call *f, const char *name) {
   const pln_attr *a = pln_attrs_find(f->engine, f->attrs, name);
   int64_t few[PLN_MAX_RANK], rank;
   uint32_t n = 1;
@@ -501,17 +503,17 @@ static pln_status count_from_start(pln_call_form *f, const char *name) {
     few[i] += few[i] < 0 ? rank : 0;
   }
   if (negative && rank < 0)
-    pln_call_form_refuse(f, "'%s' counts from the end of an unknown rank",
-                         name);
+    pln_opset_call_refuse(f, "'%s' counts from the end of an unknown rank",
+                          name);
   if (!negative || !f->valid)
     return PLN_OK;
   pln_attr value = {.kind = a->kind, .count = n, .v.ints = few};
   if (a->kind == PLN_ATTR_INT)
     value = (pln_attr){.kind = PLN_ATTR_INT, .v.i = few[0]};
-  return pln_call_form_with(f, name, value);
+  return pln_opset_call_with_attr(f, name, value);
 }
 
-static pln_status check_axes(pln_call_form *f) {
+static pln_status check_axes(pln_opset_call *f) {
   enum { FROM_THE_END = 11 };
   static const struct {
     pln_op op;
@@ -528,7 +530,7 @@ static pln_status check_axes(pln_call_form *f) {
   return PLN_OK;
 }
 
-static pln_status check_spelling(pln_call_form *f) {
+static pln_status check_spelling(pln_opset_call *f) {
   static const struct {
     pln_op op;
     const char *attribute, *value;
@@ -543,24 +545,24 @@ static pln_status check_spelling(pln_call_form *f) {
     pln_attr a;
     if (spelt[i].op != f->op ||
         (f->opset >= spelt[i].since && f->opset < spelt[i].until) ||
-        !pln_call_form_attr(f, spelt[i].attribute, &a) ||
+        !pln_opset_call_attr(f, spelt[i].attribute, &a) ||
         a.kind != PLN_ATTR_STRING || !pln_slice_is(a.v.s, spelt[i].value))
       continue;
     if (!*spelt[i].instead) {
-      pln_call_form_refuse(f, "'%s' is '%s'", spelt[i].attribute,
-                           spelt[i].value);
+      pln_opset_call_refuse(f, "'%s' is '%s'", spelt[i].attribute,
+                            spelt[i].value);
       continue;
     }
     pln_attr value = {.kind = PLN_ATTR_STRING,
                       .v.s = pln_text(spelt[i].instead)};
-    return pln_call_form_with(f, spelt[i].attribute, value);
+    return pln_opset_call_with_attr(f, spelt[i].attribute, value);
   }
   return PLN_OK;
 }
 
 /* An attribute that the version does not have: what it says is what the version
  * means, or the call has no form. */
-static pln_status check_unknown(pln_call_form *f, const pln_attr *a) {
+static pln_status check_unknown(pln_opset_call *f, const pln_attr *a) {
   bool same;
   const char *name = pln_symbol_text(f->engine, a->name).data;
   PLN_TRY(has_entry(f, f->form.implied, a, &same));
@@ -569,30 +571,30 @@ static pln_status check_unknown(pln_call_form *f, const pln_attr *a) {
   if (!pln_attrs_find(f->engine, f->form.implied, name))
     PLN_TRY(is_default(f, a, &same));
   if (same)
-    return pln_call_form_without(f, name);
-  pln_call_form_refuse(f, "'%s' is not known or means something else", name);
+    return pln_opset_call_without_attr(f, name);
+  pln_opset_call_refuse(f, "'%s' is not known or means something else", name);
   return PLN_OK;
 }
 
 /* What the version implies and the call does not say: its default is said. */
-static pln_status say_default(pln_call_form *f, const pln_attr *implied) {
+static pln_status say_default(pln_opset_call *f, const pln_attr *implied) {
   const char *name = pln_symbol_text(f->engine, implied->name).data;
   bool same;
   pln_attr a;
   if (pln_attrs_find(f->engine, f->attrs, name) ||
-      !pln_call_form_attr(f, name, &a))
+      !pln_opset_call_attr(f, name, &a))
     return PLN_OK;
   PLN_TRY(has_entry(f, f->form.implied, &a, &same));
   if (same)
     return PLN_OK;
   if (f->form.schema && pln_onnx_schema_has(f->form.schema, pln_text(name)))
-    return pln_call_form_with(f, name, a);
-  pln_call_form_refuse(f, "'%s' means something else", name);
+    return pln_opset_call_with_attr(f, name, a);
+  pln_opset_call_refuse(f, "'%s' means something else", name);
   return PLN_OK;
 }
 
 /* What the version wants said, though the core takes it for granted. */
-static pln_status say_required(pln_call_form *f) {
+static pln_status say_required(pln_opset_call *f) {
   const char *at = f->form.schema ? f->form.schema->attributes : "";
   pln_slice name;
   bool required;
@@ -605,22 +607,22 @@ static pln_status say_required(pln_call_form *f) {
     text[name.size] = 0;
     if (pln_attrs_find(f->engine, f->attrs, text))
       continue;
-    if (pln_call_form_attr(f, text, &a))
-      PLN_TRY(pln_call_form_with(f, text, a));
+    if (pln_opset_call_attr(f, text, &a))
+      PLN_TRY(pln_opset_call_with_attr(f, text, a));
     else
-      pln_call_form_refuse(f, "it needs the attribute '%s'", text);
+      pln_opset_call_refuse(f, "it needs the attribute '%s'", text);
   }
   return PLN_OK;
 }
 
-static pln_status check_attributes(pln_call_form *f) {
+static pln_status check_attributes(pln_opset_call *f) {
   uint32_t n = pln_attrs_count(f->engine, f->form.implied);
   for (uint32_t i = 0; i < n && f->valid; i++)
-    PLN_TRY(say_default(f, pln_attrs_get(f->engine, f->form.implied, i)));
+    PLN_TRY(say_default(f, pln_attrs_at(f->engine, f->form.implied, i)));
   pln_attrs given = f->attrs;
   n = f->form.schema ? pln_attrs_count(f->engine, given) : 0;
   for (uint32_t i = 0; i < n && f->valid; i++) {
-    const pln_attr *a = pln_attrs_get(f->engine, given, i);
+    const pln_attr *a = pln_attrs_at(f->engine, given, i);
     if (!pln_onnx_schema_has(f->form.schema,
                              pln_symbol_text(f->engine, a->name)))
       PLN_TRY(check_unknown(f, a));
@@ -631,40 +633,41 @@ static pln_status check_attributes(pln_call_form *f) {
 /* --------------------------------------------------------- inputs, outputs */
 
 /* One type a letter, as far as types are known. */
-typedef struct letters {
+typedef struct form_letters {
   pln_type types[26];
-} letters;
+} form_letters;
 
-static void check_type(pln_call_form *f, const pln_onnx_parameter *p,
-                       pln_type type, letters *same, const char *what,
+static void check_type(pln_opset_call *f, const pln_onnx_parameter *p,
+                       pln_type type, form_letters *same, const char *what,
                        uint32_t index) {
-  if (!pln_onnx_takes(f->engine, p->types, type)) {
+  if (!pln_onnx_schema_accepts(f->engine, p->types, type)) {
     pln_dtype dtype = pln_type_dtype(f->engine, type);
-    pln_call_form_refuse(f, "%s %u is %s%s", what, index + 1,
-                         dtype ? pln_dtype_name(dtype) : "of another type",
-                         dtype ? "" : " there");
+    pln_opset_call_refuse(f, "%s %u is %s%s", what, index + 1,
+                          dtype ? pln_dtype_name(dtype) : "of another type",
+                          dtype ? "" : " there");
   }
   pln_dtype dtype = pln_type_dtype(f->engine, type);
   pln_type *first = p->letter ? &same->types[p->letter - 'a'] : NULL;
   if (!first || !dtype)
     return;
   if (*first && pln_type_dtype(f->engine, *first) != dtype)
-    pln_call_form_refuse(f, "%s %u must have another's dtype", what, index + 1);
+    pln_opset_call_refuse(f, "%s %u must have another's dtype", what,
+                          index + 1);
   *first = type;
 }
 
-static pln_type argument_type(const pln_call_form *f, uint32_t i) {
+static pln_type argument_type(const pln_opset_call *f, uint32_t i) {
   return f->args[i] == PLN_NONE ? 0 : f->graph->nodes[f->args[i]].type;
 }
 
-static bool is_body(const pln_call_form *f, uint32_t i) {
+static bool is_body(const pln_opset_call *f, uint32_t i) {
   return f->args[i] != PLN_NONE &&
          f->graph->nodes[f->args[i]].kind == PLN_FUNCTION;
 }
 
 /* Shapes, axes and indices of other integers than the version takes: they are
  * cast to int64, where the results do not follow them. */
-static bool is_cast(const pln_call_form *f, const pln_onnx_parameter *p,
+static bool is_cast(const pln_opset_call *f, const pln_onnx_parameter *p,
                     uint32_t i) {
   uint32_t traits = pln_op_row(f->engine, f->op)->traits;
   pln_type type = argument_type(f, i);
@@ -672,30 +675,31 @@ static bool is_cast(const pln_call_form *f, const pln_onnx_parameter *p,
       i < PLN_INTEGER_OPERANDS && traits / PLN_TRAIT_INTEGERS >> i & 1;
   bool follows = p->letter && strchr(f->form.schema->outputs, p->letter);
   return integers && !follows && f->args[i] != PLN_NONE &&
-         pln_type_kind_of(f->engine, type) == PLN_TYPE_TENSOR &&
+         pln_type_get_kind(f->engine, type) == PLN_TYPE_TENSOR &&
          pln_dtype_is_integer(pln_type_dtype(f->engine, type)) &&
-         !pln_onnx_takes(f->engine, p->types, type) &&
+         !pln_onnx_schema_accepts(f->engine, p->types, type) &&
          pln_onnx_takes_dtype(p->types, PLN_INT64);
 }
 
-static pln_status cast_to_int64(pln_call_form *f, uint32_t i) {
+static pln_status cast_to_int64(pln_opset_call *f, uint32_t i) {
   enum { MOST_INTS = 64 };
   int64_t ints[MOST_INTS];
-  const pln_tensor *t = pln_call_form_constant(f, i);
+  const pln_tensor *t = pln_opset_call_constant(f, i);
   pln_tensor *cast;
   uint32_t n;
-  if (!t || !pln_call_form_values(f, i, MOST_INTS, ints, &n)) {
+  if (!t || !pln_opset_call_values(f, i, MOST_INTS, ints, &n)) {
     f->casts |= 1u << i;
     f->changed = true;
     return PLN_OK;
   }
-  PLN_TRY(pln_tensor_from(f->engine, PLN_INT64, pln_tensor_rank(t),
-                          pln_tensor_dims(t), ints, n * sizeof *ints, &cast));
-  pln_call_form_set(f, i, cast);
+  PLN_TRY(pln_tensor_from_bytes(f->engine, PLN_INT64, pln_tensor_rank(t),
+                                pln_tensor_dims(t), ints, n * sizeof *ints,
+                                &cast));
+  pln_opset_call_set(f, i, cast);
   return PLN_OK;
 }
 
-static pln_status cast_integers(pln_call_form *f) {
+static pln_status cast_integers(pln_opset_call *f) {
   const char *at = f->form.schema->inputs;
   pln_onnx_parameter p;
   for (uint32_t i = 0; i < f->n_args && i < PLN_CALL_FEW; i++)
@@ -706,41 +710,41 @@ static pln_status cast_integers(pln_call_form *f) {
   return PLN_OK;
 }
 
-static void check_inputs(pln_call_form *f, letters *same) {
+static void check_inputs(pln_opset_call *f, form_letters *same) {
   const char *at = f->form.schema->inputs;
   pln_onnx_parameter p;
   uint32_t i = 0;
   for (; i < f->n_args && f->valid; i++) {
     if (is_body(f, i))
       continue;
-    bool given = pln_call_form_given(f, i);
+    bool given = pln_opset_call_has_arg(f, i);
     if (!pln_onnx_parameter_next(&at, &p)) {
       if (given)
-        pln_call_form_refuse(f, "it has no input %u", i + 1);
+        pln_opset_call_refuse(f, "it has no input %u", i + 1);
     } else if (given && !(i < PLN_CALL_FEW && f->casts >> i & 1)) {
       check_type(f, &p, argument_type(f, i), same, "input", i);
     } else if (!given && !p.option) {
-      pln_call_form_refuse(f, "it needs input %u", i + 1);
+      pln_opset_call_refuse(f, "it needs input %u", i + 1);
     }
   }
   if (f->valid && *at && pln_onnx_parameter_next(&at, &p) && !p.option)
-    pln_call_form_refuse(f, "it needs input %u", i + 1);
+    pln_opset_call_refuse(f, "it needs input %u", i + 1);
 }
 
-static void check_outputs(pln_call_form *f, letters *same) {
+static void check_outputs(pln_opset_call *f, form_letters *same) {
   const char *at = f->form.schema->outputs;
   pln_onnx_parameter p;
   for (uint32_t i = 0; i < f->n_used && f->valid; i++) {
     pln_type type =
-        f->n_results ? pln_type_part(f->engine, f->type, i) : f->type;
+        f->n_results ? pln_type_part_at(f->engine, f->type, i) : f->type;
     if (pln_onnx_parameter_next(&at, &p))
       check_type(f, &p, type, same, "output", i);
     else
-      pln_call_form_refuse(f, "it has no output %u", i + 1);
+      pln_opset_call_refuse(f, "it has no output %u", i + 1);
   }
 }
 
-static void trim_inputs(pln_call_form *f) {
+static void trim_inputs(pln_opset_call *f) {
   while (f->args == f->few && f->n_args && f->few[f->n_args - 1] == PLN_NONE &&
          !f->made[f->n_args - 1])
     f->n_args--;
@@ -748,11 +752,11 @@ static void trim_inputs(pln_call_form *f) {
 
 /* ------------------------------------------------------------------- whole */
 
-static pln_status make(pln_call_form *f) {
-  letters same = {{0}};
+static pln_status make_onnx_call(pln_opset_call *f) {
+  form_letters same = {{0}};
   if (f->n_args <= PLN_CALL_FEW) {
     if (!pln_attrs_has_refs(f->engine, f->attrs))
-      PLN_TRY(pln_call_form_fix(f));
+      PLN_TRY(pln_opset_call_fix(f));
     PLN_TRY(move_forms(f));
     drop_extras(f);
     PLN_TRY(fill_inputs(f));
@@ -772,55 +776,55 @@ static pln_status make(pln_call_form *f) {
   return PLN_OK;
 }
 
-pln_status pln_call_form_make(pln_engine *engine, const pln_graph *graph,
-                              pln_ref call, uint32_t n_used, int64_t opset,
-                              const pln_op_form *form, pln_call_form *out) {
+pln_status pln_opset_call_make(pln_engine *engine, const pln_graph *graph,
+                               pln_ref call, uint32_t n_used, int64_t opset,
+                               const pln_opset_op *form, pln_opset_call *out) {
   const pln_node *n = &graph->nodes[call];
-  *out = (pln_call_form){.engine = engine,
-                         .graph = graph,
-                         .opset = opset,
-                         .op = n->data,
-                         .form = *form,
-                         .type = n->type,
-                         .n_results = n->results,
-                         .n_used = n_used,
-                         .attrs = n->attrs,
-                         .n_args = n->count,
-                         .args = pln_operands(graph, n),
-                         .valid = true};
+  *out = (pln_opset_call){.engine = engine,
+                          .graph = graph,
+                          .opset = opset,
+                          .op = n->data,
+                          .form = *form,
+                          .type = n->type,
+                          .n_results = n->results,
+                          .n_used = n_used,
+                          .attrs = n->attrs,
+                          .n_args = n->count,
+                          .args = pln_operands(graph, n),
+                          .valid = true};
   if (!form->row)
     out->valid = false;
-  return form->row && !*form->row->domain ? make(out) : PLN_OK;
+  return form->row && !*form->row->domain ? make_onnx_call(out) : PLN_OK;
 }
 
 bool pln_call_form_admits(pln_engine *engine, const pln_graph *graph,
-                          pln_ref call, const pln_op_form *form) {
+                          pln_ref call, const pln_opset_op *form) {
   const pln_node *n = &graph->nodes[call];
   const char *at = form->schema ? form->schema->inputs : "";
-  letters same = {{0}};
+  form_letters same = {{0}};
   pln_onnx_parameter p;
-  pln_call_form f = {.engine = engine,
-                     .graph = graph,
-                     .n_args = n->count,
-                     .args = pln_operands(graph, n),
-                     .valid = true};
+  pln_opset_call f = {.engine = engine,
+                      .graph = graph,
+                      .n_args = n->count,
+                      .args = pln_operands(graph, n),
+                      .valid = true};
   for (uint32_t i = 0; i < n->count && f.valid; i++) {
     if (is_body(&f, i))
       continue;
     if (!pln_onnx_parameter_next(&at, &p))
       break;
-    if (pln_call_form_given(&f, i))
+    if (pln_opset_call_has_arg(&f, i))
       check_type(&f, &p, argument_type(&f, i), &same, "input", i);
   }
   return f.valid;
 }
 
-void pln_call_form_free(pln_call_form *form) {
+void pln_opset_call_free(pln_opset_call *form) {
   for (uint32_t i = 0; i < PLN_CALL_FEW; i++)
     pln_tensor_release(form->made[i]);
 }
 
-static pln_status build_cast(const pln_call_form *f, pln_builder *b,
+static pln_status build_cast(const pln_opset_call *f, pln_builder *b,
                              pln_ref *arg) {
   pln_attr to = {.kind = PLN_ATTR_INT, .v.i = PLN_INT64};
   pln_attrs attrs;
@@ -830,7 +834,7 @@ static pln_status build_cast(const pln_call_form *f, pln_builder *b,
 }
 
 /* The operands, which appending to the builder does not move. */
-static pln_status build_args(const pln_call_form *f, pln_builder *b,
+static pln_status build_args(const pln_opset_call *f, pln_builder *b,
                              pln_ref *args) {
   memcpy(args, f->args, f->n_args * sizeof *args);
   for (uint32_t i = 0; i < f->n_args; i++) {
@@ -846,7 +850,8 @@ static pln_status build_args(const pln_call_form *f, pln_builder *b,
   return PLN_OK;
 }
 
-pln_status pln_call_form_build(pln_call_form *f, pln_builder *b, pln_ref *out) {
+pln_status pln_opset_call_build(pln_opset_call *f, pln_builder *b,
+                                pln_ref *out) {
   size_t size = (f->n_args + (size_t)1) * sizeof(pln_ref);
   pln_ref *args = pln_mem_new(f->engine, size);
   if (!args)

@@ -15,10 +15,10 @@
 
 /* ------------------------------------------------------------------- calls */
 
-static pln_status form_of(pln_opset_conversion *c, pln_op op,
-                          const pln_op_form **out) {
+static pln_status opset_op_of(pln_opset_conversion *c, pln_op op,
+                              const pln_opset_op **out) {
   if (!c->known[op]) {
-    PLN_TRY(pln_op_form_find(c->engine, op, c->opset, &c->forms[op]));
+    PLN_TRY(pln_opset_op_find(c->engine, op, c->opset, &c->forms[op]));
     c->known[op] = 1;
   }
   *out = &c->forms[op];
@@ -37,23 +37,23 @@ static pln_status keep_type(pln_builder *b, pln_ref node, pln_type type) {
   return pln_builder_declare(b, node, type);
 }
 
-static pln_status build(pln_opset_conversion *c, pln_call_form *f,
+static pln_status build(pln_opset_conversion *c, pln_opset_call *f,
                         pln_ref *out) {
   pln_builder *b = pln_rewrite_builder(c->rw);
   if (!b)
     return PLN_ERR_NOMEM;
   f->graph = b->graph;
   size_t mark = pln_diag_count(c->engine);
-  pln_status status = pln_call_form_build(f, b, out);
+  pln_status status = pln_opset_call_build(f, b, out);
   if (status == PLN_ERR_TYPE) {
     pln_diag_drop(c->engine, mark);
-    pln_call_form_refuse(f, "it would be ill-typed");
+    pln_opset_call_refuse(f, "it would be ill-typed");
     return PLN_OK;
   }
   return status == PLN_OK ? keep_type(b, *out, f->type) : status;
 }
 
-static pln_status expand(pln_opset_conversion *c, const pln_call_form *f,
+static pln_status expand(pln_opset_conversion *c, const pln_opset_call *f,
                          pln_ref call, int depth, pln_ref *out, bool *done) {
   pln_ref made = PLN_NONE;
   PLN_TRY(pln_expand_call(c, call, f->n_used, depth, &made, done));
@@ -66,13 +66,13 @@ static pln_status expand(pln_opset_conversion *c, const pln_call_form *f,
 pln_status pln_convert_call(pln_opset_conversion *c, pln_ref call,
                             uint32_t n_used, int depth, pln_ref *out,
                             bool *done, char *why) {
-  const pln_op_form *form;
-  pln_call_form f;
+  const pln_opset_op *form;
+  pln_opset_call f;
   const pln_graph *g = pln_rewrite_graph(c->rw);
-  PLN_TRY(form_of(c, g->nodes[call].data, &form));
+  PLN_TRY(opset_op_of(c, g->nodes[call].data, &form));
   *out = call;
   pln_status status =
-      pln_call_form_make(c->engine, g, call, n_used, c->opset, form, &f);
+      pln_opset_call_make(c->engine, g, call, n_used, c->opset, form, &f);
   if (status == PLN_OK && f.valid && f.changed)
     status = build(c, &f, out);
   *done = f.valid;
@@ -80,7 +80,7 @@ pln_status pln_convert_call(pln_opset_conversion *c, pln_ref call,
     status = expand(c, &f, call, depth, out, done);
   if (why)
     memcpy(why, f.why, sizeof f.why);
-  pln_call_form_free(&f);
+  pln_opset_call_free(&f);
   return status;
 }
 
@@ -93,21 +93,21 @@ static pln_status opset_needed(const pln_opset_conversion *c, pln_ref call,
   int32_t newest = pln_onnx_newest_opset();
   *out = 0;
   for (int64_t v = c->opset + 1; v <= newest && !*out; v++) {
-    pln_op_form form;
-    pln_call_form f;
-    PLN_TRY(pln_op_form_find(c->engine, g->nodes[call].data, v, &form));
-    PLN_TRY(pln_call_form_make(c->engine, g, call, n_used, v, &form, &f));
+    pln_opset_op form;
+    pln_opset_call f;
+    PLN_TRY(pln_opset_op_find(c->engine, g->nodes[call].data, v, &form));
+    PLN_TRY(pln_opset_call_make(c->engine, g, call, n_used, v, &form, &f));
     *out = f.valid ? v : 0;
-    pln_call_form_free(&f);
+    pln_opset_call_free(&f);
   }
   return PLN_OK;
 }
 
-static pln_status refuse(const pln_opset_conversion *c, pln_ref call,
-                         uint32_t n_used, const char *why) {
+static pln_status refuse_opset_call(const pln_opset_conversion *c, pln_ref call,
+                                    uint32_t n_used, const char *why) {
   const pln_graph *g = pln_rewrite_graph(c->rw);
   pln_op op = g->nodes[call].data;
-  const char *type = pln_op_form_type(op);
+  const char *type = pln_opset_op_type(op);
   int64_t needed;
   PLN_TRY(opset_needed(c, call, n_used, &needed));
   if (!type)
@@ -158,12 +158,12 @@ static uint64_t dtypes_of(const pln_graph *g, const pln_node *n) {
 static pln_status is_admitted(pln_opset_conversion *c, const pln_graph *g,
                               pln_ref call, bool *out) {
   const pln_node *n = &g->nodes[call];
-  const pln_op_form *form;
+  const pln_opset_op *form;
   uint64_t dtypes = dtypes_of(g, n);
   *out = true;
   if (dtypes && c->admitted[n->data] == dtypes)
     return PLN_OK;
-  PLN_TRY(form_of(c, n->data, &form));
+  PLN_TRY(opset_op_of(c, n->data, &form));
   *out = pln_call_form_admits(c->engine, g, call, form);
   if (*out)
     c->admitted[n->data] = dtypes;
@@ -270,7 +270,7 @@ static pln_status visit_call(pln_opset_conversion *c, pln_ref old,
   bool done;
   if (op >= PLN_N_OPS)
     return c->all ? check_opaque(c, op) : PLN_OK;
-  if (pln_op_is_relay_form(g, *node) || !pln_op_form_type(op))
+  if (pln_op_is_relay_form(g, *node) || !pln_opset_op_type(op))
     return PLN_OK; /* export tells that it cannot be said in ONNX */
   pln_ref call = *node;
   if (!c->all)
@@ -278,7 +278,7 @@ static pln_status visit_call(pln_opset_conversion *c, pln_ref old,
   if (!c->all && done)
     return PLN_OK;
   PLN_TRY(pln_convert_call(c, call, c->used[old], 0, node, &done, why));
-  return done ? PLN_OK : refuse(c, call, c->used[old], why);
+  return done ? PLN_OK : refuse_opset_call(c, call, c->used[old], why);
 }
 
 /* An item of a call that became a tuple. */
@@ -294,7 +294,8 @@ static void visit_item(const pln_opset_conversion *c, pln_ref old,
   *node = pln_operands(g, tuple)[i < tuple->count ? i : 0];
 }
 
-static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+static pln_status convert_node_opset(void *ud, pln_rewrite *rw, pln_ref old,
+                                     pln_ref *node) {
   pln_opset_conversion *c = ud;
   const pln_node *n = &pln_rewrite_graph(rw)->nodes[*node];
   c->rw = rw;
@@ -328,21 +329,22 @@ static void count_used(const pln_graph *g, uint32_t *used) {
   }
 }
 
-static size_t tell_place(void *ud, char *text, size_t size) {
+static size_t describe_converted_place(void *ud, char *text, size_t size) {
   const pln_opset_conversion *c = ud;
   const pln_graph *g = c->at_graph;
   pln_slice f = pln_symbol_text(c->engine, c->function);
   char source[160];
   uint32_t row = c->at == PLN_NONE ? 0 : pln_node_history(g, c->at);
-  size_t told = row ? pln_history_tell(g, row, source, sizeof source) : 0;
-  int n = snprintf(text, size, "function '%s'%s%s", f.data, told ? ", " : "",
-                   told ? source : "");
+  size_t n_described =
+      row ? pln_history_describe(g, row, source, sizeof source) : 0;
+  int n = snprintf(text, size, "function '%s'%s%s", f.data,
+                   n_described ? ", " : "", n_described ? source : "");
   return n < 0 ? 0 : (size_t)n;
 }
 
 static pln_status convert_graph(pln_opset_conversion *c, const pln_graph *graph,
                                 pln_graph **out) {
-  pln_mutator mutator = {.ud = c, .visit = visit};
+  pln_mutator mutator = {.ud = c, .visit = convert_node_opset};
   size_t size = graph->n_nodes * sizeof(uint32_t);
   uint32_t *used = pln_mem_new(c->engine, size);
   if (!used)
@@ -351,8 +353,8 @@ static pln_status convert_graph(pln_opset_conversion *c, const pln_graph *graph,
   c->used = used;
   c->at = PLN_NONE;
   c->at_graph = graph;
-  pln_place before =
-      pln_diag_place(c->engine, (pln_place){.fn = tell_place, .ud = c});
+  pln_place before = pln_diag_place(
+      c->engine, (pln_place){.fn = describe_converted_place, .ud = c});
   pln_status status = pln_graph_rewrite(graph, &mutator, out);
   pln_diag_place(c->engine, before);
   pln_mem_free(c->engine, used, size);
@@ -361,7 +363,8 @@ static pln_status convert_graph(pln_opset_conversion *c, const pln_graph *graph,
 
 /* ------------------------------------------------------------------ modules */
 
-static pln_status start(pln_opset_conversion *c, int64_t opset) {
+static pln_status start_opset_conversion(pln_opset_conversion *c,
+                                         int64_t opset) {
   if (c->opset != opset && c->n_forms) {
     memset(c->known, 0, c->n_forms);
     memset(c->admitted, 0, c->n_forms * sizeof *c->admitted);
@@ -378,7 +381,7 @@ static pln_status start(pln_opset_conversion *c, int64_t opset) {
   return PLN_OK;
 }
 
-static void finish(pln_opset_conversion *c) {
+static void free_opset_conversion(pln_opset_conversion *c) {
   pln_mem_free(c->engine, c->forms, PLN_N_OPS * sizeof *c->forms);
   pln_mem_free(c->engine, c->known, PLN_N_OPS);
   pln_mem_free(c->engine, c->admitted, PLN_N_OPS * sizeof *c->admitted);
@@ -393,16 +396,16 @@ static bool is_onnx_function(const pln_graph *g) {
 static pln_status convert_function(pln_opset_conversion *c,
                                    const pln_module *module, uint32_t i,
                                    pln_graph **out) {
-  const pln_graph *graph = pln_module_function(module, i);
+  const pln_graph *graph = pln_module_function_at(module, i);
   int64_t opset;
   *out = NULL;
   if (!is_onnx_function(graph))
     return PLN_OK;
-  c->function = pln_module_name(module, i);
+  c->function = pln_module_name_at(module, i);
   opset = pln_model_opset(module, c->function);
   PLN_TRY(pln_source_opset(&c->source, graph, c->function, &c->from));
   c->all = pln_model_is_mixed(module) || (c->from && c->from != opset);
-  PLN_TRY(start(c, opset));
+  PLN_TRY(start_opset_conversion(c, opset));
   PLN_TRY(convert_graph(c, graph, out));
   if (*out == graph) {
     pln_graph_release(*out);
@@ -419,22 +422,25 @@ static pln_status convert_all(pln_opset_conversion *c, const pln_module *module,
   for (uint32_t i = 0; i < pln_module_count(module); i++) {
     PLN_TRY(convert_function(c, module, i, &graphs[*n]));
     if (graphs[*n])
-      names[(*n)++] = pln_module_name(module, i);
+      names[(*n)++] = pln_module_name_at(module, i);
   }
   return PLN_OK;
 }
 
-static pln_status replace(const pln_module *module, uint32_t n,
-                          const pln_symbol *names, pln_graph *const *graphs,
-                          pln_module **out) {
+static pln_status replace_converted_functions(const pln_module *module,
+                                              uint32_t n,
+                                              const pln_symbol *names,
+                                              pln_graph *const *graphs,
+                                              pln_module **out) {
   if (n)
-    return pln_module_with_all(module, n, names,
-                               (const pln_graph *const *)graphs, out);
+    return pln_module_with_functions(module, n, names,
+                                     (const pln_graph *const *)graphs, out);
   *out = pln_module_retain(module);
   return PLN_OK;
 }
 
-pln_status pln_model_conform(const pln_module *module, pln_module **out) {
+pln_status pln_model_convert_for_export(const pln_module *module,
+                                        pln_module **out) {
   pln_opset_conversion c = {.engine = pln_module_engine(module)};
   uint32_t n = 0;
   size_t count = pln_module_count(module) + (size_t)1;
@@ -444,12 +450,12 @@ pln_status pln_model_conform(const pln_module *module, pln_module **out) {
   if (status == PLN_OK)
     status = convert_all(&c, module, graphs, names, &n);
   if (status == PLN_OK)
-    status = replace(module, n, names, graphs, out);
+    status = replace_converted_functions(module, n, names, graphs, out);
   for (uint32_t i = 0; i < n; i++)
     pln_graph_release(graphs[i]);
   pln_mem_free(c.engine, graphs, count * sizeof *graphs);
   pln_mem_free(c.engine, names, count * sizeof *names);
-  finish(&c);
+  free_opset_conversion(&c);
   return status;
 }
 
@@ -464,7 +470,7 @@ pln_status pln_onnx_convert_opset(const pln_module *module, int64_t opset,
                           "opset %lld is outside of [%d, %d]", (long long)opset,
                           oldest, newest);
   PLN_TRY(pln_model_with_opset(module, opset, &said));
-  pln_status status = pln_model_conform(said, out);
+  pln_status status = pln_model_convert_for_export(said, out);
   pln_module_release(said);
   return status;
 }

@@ -13,9 +13,9 @@ typedef struct pln_opset_conversion {
   int64_t opset; /* of ai.onnx, that is wanted */
   int64_t from;  /* that the nodes had in their file; 0: in none */
   bool all;      /* look at every call, not only at what files do not have */
-  pln_op_form *forms; /* an operator */
-  uint8_t *known;     /* an operator: its form was looked up */
-  uint64_t *admitted; /* an operator: dtypes of operands that the form takes */
+  pln_opset_op *forms; /* an operator */
+  uint8_t *known;      /* an operator: its form was looked up */
+  uint64_t *admitted;  /* an operator: dtypes of operands that the form takes */
   uint32_t n_forms;
   pln_rewrite *rw;
   const uint32_t *used; /* a node of the old graph: see n_used in call_form.h */

@@ -13,30 +13,30 @@
 
 enum { MOST_NAMES = 32, MOST_WORDS = 6, MOST_ATTRS = 6 };
 
-typedef struct row {
+typedef struct expansion_row {
   pln_op op;
   const char *when, *operands, *steps;
-} row;
+} expansion_row;
 
-static const row rows[] = {
+static const expansion_row rows[] = {
 #define EXPAND(CORE, when, operands, steps) \
   {PLN_OP_##CORE, when, operands, steps},
 #include "onnx/opset/expansions.def"
 };
 
-typedef struct named {
+typedef struct named_value {
   pln_slice name;
   pln_ref node; /* PLN_NONE: left out */
-} named;
+} named_value;
 
 typedef struct expansion {
   pln_opset_conversion *c;
   pln_engine *engine;
   pln_builder *b;
-  pln_call_form call; /* what is expanded: its operands and attributes */
+  pln_opset_call call; /* what is expanded: its operands and attributes */
   uint32_t n_used;
   int depth;
-  named names[MOST_NAMES];
+  named_value names[MOST_NAMES];
   uint32_t n_names;
   bool works;
 } expansion;
@@ -61,7 +61,7 @@ static int64_t last_axis(const expansion *x) {
 }
 
 static bool is_last(const expansion *x) {
-  int64_t axis = pln_call_form_int(&x->call, "axis", -1);
+  int64_t axis = pln_opset_call_int(&x->call, "axis", -1);
   return axis == -1 || (last_axis(x) >= 0 && axis == last_axis(x));
 }
 
@@ -79,7 +79,7 @@ static bool has_other_dtype(const expansion *x) {
 /* Scale and bias are those of groups, as before opset 21. */
 static bool is_by_group(const expansion *x) {
   pln_type scale = operand_type(x, 1), data = operand_type(x, 0);
-  int64_t groups = pln_call_form_int(&x->call, "num_groups", 0);
+  int64_t groups = pln_opset_call_int(&x->call, "num_groups", 0);
   return pln_type_rank(x->engine, scale) == 1 &&
          pln_type_dims(x->engine, scale)[0] == groups &&
          !(pln_type_rank(x->engine, data) > 1 &&
@@ -87,15 +87,16 @@ static bool is_by_group(const expansion *x) {
 }
 
 static bool is_sequence(const expansion *x) {
-  return pln_type_kind_of(x->engine, operand_type(x, 0)) == PLN_TYPE_SEQUENCE;
+  return pln_type_get_kind(x->engine, operand_type(x, 0)) == PLN_TYPE_SEQUENCE;
 }
 
 static bool has_no_axes(const expansion *x) {
   pln_attr axes;
-  const pln_tensor *t = pln_call_form_constant(&x->call, 1);
-  if (pln_call_form_attr(&x->call, "axes", &axes))
+  const pln_tensor *t = pln_opset_call_constant(&x->call, 1);
+  if (pln_opset_call_attr(&x->call, "axes", &axes))
     return axes.count == 0;
-  return !pln_call_form_given(&x->call, 1) || (t && pln_tensor_count(t) == 0);
+  return !pln_opset_call_has_arg(&x->call, 1) ||
+         (t && pln_tensor_count(t) == 0);
 }
 
 static bool is_two(const expansion *x) {
@@ -104,7 +105,7 @@ static bool is_two(const expansion *x) {
 
 static bool text_is(const expansion *x, const char *name, const char *value) {
   pln_attr a;
-  return pln_call_form_attr(&x->call, name, &a) && a.kind == PLN_ATTR_STRING &&
+  return pln_opset_call_attr(&x->call, name, &a) && a.kind == PLN_ATTR_STRING &&
          pln_slice_is(a.v.s, value);
 }
 
@@ -118,7 +119,7 @@ static bool is_asymmetric(const expansion *x) {
 /* The scales are constant and at least 1. */
 static bool enlarges(const expansion *x) {
   uint32_t i = is_two(x) ? 1 : 2;
-  const pln_tensor *t = pln_call_form_constant(&x->call, i);
+  const pln_tensor *t = pln_opset_call_constant(&x->call, i);
   const void *data;
   if (!t || pln_tensor_dtype(t) != PLN_FLOAT32 || pln_tensor_count(t) == 0 ||
       pln_tensor_data(t, &data) != PLN_OK)
@@ -145,7 +146,7 @@ static bool has_four_axes(const expansion *x) {
 static int64_t count_heads(const expansion *x, uint32_t i, const char *name) {
   pln_type type = operand_type(x, i);
   if (pln_type_rank(x->engine, type) != 4)
-    return pln_call_form_int(&x->call, name, 0);
+    return pln_opset_call_int(&x->call, name, 0);
   pln_dim heads = pln_type_dims(x->engine, type)[1];
   return PLN_DIM_IS_CONST(heads) ? heads : 0;
 }
@@ -154,15 +155,15 @@ static int64_t count_heads(const expansion *x, uint32_t i, const char *name) {
  * queries, keys, values and a mask. */
 static bool is_alike(const expansion *x) {
   int64_t heads = count_heads(x, 0, "q_num_heads");
-  bool more = pln_call_form_int(&x->call, "left_window_size", -1) != -1 ||
-              pln_call_form_int(&x->call, "right_window_size", -1) != -1;
+  bool more = pln_opset_call_int(&x->call, "left_window_size", -1) != -1 ||
+              pln_opset_call_int(&x->call, "right_window_size", -1) != -1;
   for (uint32_t i = 4; i < x->call.n_args; i++)
-    more |= pln_call_form_given(&x->call, i);
+    more |= pln_opset_call_has_arg(&x->call, i);
   return !more && heads && heads == count_heads(x, 1, "kv_num_heads");
 }
 
 static bool has_no_mask(const expansion *x) {
-  return !pln_call_form_given(&x->call, 3);
+  return !pln_opset_call_has_arg(&x->call, 3);
 }
 
 static bool has_bool_mask(const expansion *x) {
@@ -213,7 +214,7 @@ static bool attribute_is(const expansion *x, pln_slice word, const char *is) {
     return false;
   memcpy(name, word.data, size);
   name[size] = '\0';
-  if (!pln_call_form_attr(&x->call, name, &a))
+  if (!pln_opset_call_attr(&x->call, name, &a))
     return false;
   if (a.kind == PLN_ATTR_STRING)
     return pln_slice_equal(a.v.s, wanted);
@@ -227,23 +228,23 @@ static bool is_given(const expansion *x, pln_slice word) {
   for (uint32_t i = 0; i < pln_attrs_count(x->engine, x->call.attrs); i++)
     if (pln_slice_equal(
             pln_symbol_text(x->engine,
-                            pln_attrs_get(x->engine, x->call.attrs, i)->name),
+                            pln_attrs_at(x->engine, x->call.attrs, i)->name),
             word))
       return true;
   return false;
 }
 
-static bool holds(const expansion *x, const char *when) {
+static bool condition_holds(const expansion *x, const char *when) {
   pln_slice word;
   while (next_word(&when, &word)) {
     const char *is = memchr(word.data, '=', word.size);
-    bool held = !is && *word.data != '#' && is_given(x, word);
+    bool holds = !is && *word.data != '#' && is_given(x, word);
     for (size_t i = 0; i < PLN_COUNT(conditions); i++)
       if (pln_slice_is(word, conditions[i].name))
-        held = conditions[i].holds(x);
+        holds = conditions[i].holds(x);
     if (is)
-      held = attribute_is(x, word, is);
-    if (!held)
+      holds = attribute_is(x, word, is);
+    if (!holds)
       return false;
   }
   return true;
@@ -264,7 +265,7 @@ static bool attribute(const expansion *x, pln_slice word, pln_attr *out) {
     return false;
   memcpy(name, word.data + 1, word.size - 1);
   name[word.size - 1] = '\0';
-  return pln_call_form_attr(&x->call, name, out);
+  return pln_opset_call_attr(&x->call, name, out);
 }
 
 static pln_status convert_new(expansion *x, pln_op op, pln_attrs attrs,
@@ -296,8 +297,8 @@ static pln_status scalar(expansion *x, double value, pln_ref like,
 static pln_status int_vector(expansion *x, int64_t n, const int64_t *values,
                              pln_ref *out) {
   pln_tensor *tensor;
-  PLN_TRY(pln_tensor_from(x->engine, PLN_INT64, 1, &n, values,
-                          (size_t)n * sizeof *values, &tensor));
+  PLN_TRY(pln_tensor_from_bytes(x->engine, PLN_INT64, 1, &n, values,
+                                (size_t)n * sizeof *values, &tensor));
   return constant(x, tensor, out);
 }
 
@@ -334,7 +335,7 @@ static pln_status vector(expansion *x, pln_slice word, pln_ref *out) {
 static pln_status empty(expansion *x, pln_ref *out) {
   int64_t dims[1] = {0};
   pln_tensor *tensor;
-  pln_type part = pln_type_part(x->engine, operand_type(x, 0), 0);
+  pln_type part = pln_type_part_at(x->engine, operand_type(x, 0), 0);
   pln_dtype dtype = pln_type_dtype(x->engine, part);
   if (!dtype) {
     x->works = false;
@@ -351,7 +352,7 @@ static pln_status score_scale(expansion *x, pln_ref like, pln_ref *out) {
   pln_dim size = pln_type_rank(x->engine, type) == 4
                      ? pln_type_dims(x->engine, type)[3]
                      : PLN_DIM_UNKNOWN;
-  if (pln_call_form_attr(&x->call, "scale", &scale) &&
+  if (pln_opset_call_attr(&x->call, "scale", &scale) &&
       scale.kind == PLN_ATTR_FLOAT)
     return scalar(x, scale.v.f, like, out);
   x->works = PLN_DIM_IS_CONST(size) && size > 0;
@@ -371,8 +372,8 @@ static pln_status attribute_value(expansion *x, pln_slice word, pln_ref like,
   int64_t dims[1] = {a.count};
   pln_conversion c = {.from = PLN_FLOAT64, .to = PLN_FLOAT32};
   if (a.kind == PLN_ATTR_INTS) {
-    PLN_TRY(pln_tensor_from(x->engine, PLN_INT64, 1, dims, a.v.ints,
-                            a.count * sizeof *a.v.ints, &tensor));
+    PLN_TRY(pln_tensor_from_bytes(x->engine, PLN_INT64, 1, dims, a.v.ints,
+                                  a.count * sizeof *a.v.ints, &tensor));
     return constant(x, tensor, out);
   }
   if (a.kind != PLN_ATTR_FLOATS) {
@@ -386,18 +387,19 @@ static pln_status attribute_value(expansion *x, pln_slice word, pln_ref like,
   return constant(x, tensor, out);
 }
 
-static named *find(expansion *x, pln_slice name) {
+static named_value *find_named_value(expansion *x, pln_slice name) {
   for (uint32_t i = x->n_names; i-- > 0;)
     if (pln_slice_equal(x->names[i].name, name))
       return &x->names[i];
   return NULL;
 }
 
-static pln_status bind(expansion *x, pln_slice name, pln_ref node) {
+static pln_status bind_expanded_name(expansion *x, pln_slice name,
+                                     pln_ref node) {
   if (x->n_names == MOST_NAMES)
     return pln_diag_error(x->engine, PLN_ERR_INVALID, NULL,
                           "an expansion has more than %d names", MOST_NAMES);
-  x->names[x->n_names++] = (named){name, node};
+  x->names[x->n_names++] = (named_value){name, node};
   return PLN_OK;
 }
 
@@ -405,7 +407,7 @@ static pln_status bind(expansion *x, pln_slice name, pln_ref node) {
 
 static pln_status axis_list(expansion *x, pln_slice kind, pln_attr *out,
                             int64_t *ints) {
-  int64_t axis = pln_call_form_int(&x->call, "axis", -1);
+  int64_t axis = pln_opset_call_int(&x->call, "axis", -1);
   int64_t rank = last_axis(x) + 1;
   uint32_t n = 0;
   *out = (pln_attr){.kind = PLN_ATTR_INTS, .v.ints = ints};
@@ -430,12 +432,12 @@ static pln_status axis_list(expansion *x, pln_slice kind, pln_attr *out,
   return PLN_OK;
 }
 
-static bool is_number(pln_slice word) {
+static bool is_number_word(pln_slice word) {
   return strchr("-0123456789", *word.data) != NULL;
 }
 
 /* "[1,2]" */
-static uint32_t read_list(pln_slice word, int64_t *ints) {
+static uint32_t read_expansion_list(pln_slice word, int64_t *ints) {
   uint32_t n = 0;
   for (const char *at = word.data + 1; n < PLN_MAX_RANK;) {
     ints[n++] = strtoll(at, NULL, 10);
@@ -448,8 +450,9 @@ static uint32_t read_list(pln_slice word, int64_t *ints) {
 
 /* The value of "name=value"; *given is false when an attribute that it refers
  * to has none. */
-static pln_status read_value(expansion *x, pln_slice word, pln_attr *out,
-                             int64_t *ints, bool *given) {
+static pln_status read_expansion_value(expansion *x, pln_slice word,
+                                       pln_attr *out, int64_t *ints,
+                                       bool *given) {
   *given = true;
   if (*word.data == '$') {
     *given = attribute(x, word, out);
@@ -458,9 +461,10 @@ static pln_status read_value(expansion *x, pln_slice word, pln_attr *out,
   if (*word.data == '@')
     return axis_list(x, word, out, ints);
   if (*word.data == '[') {
-    *out = (pln_attr){
-        .kind = PLN_ATTR_INTS, .count = read_list(word, ints), .v.ints = ints};
-  } else if (!is_number(word)) {
+    *out = (pln_attr){.kind = PLN_ATTR_INTS,
+                      .count = read_expansion_list(word, ints),
+                      .v.ints = ints};
+  } else if (!is_number_word(word)) {
     *out = (pln_attr){.kind = PLN_ATTR_STRING, .v.s = word};
   } else if (memchr(word.data, '.', word.size)) {
     *out = (pln_attr){.kind = PLN_ATTR_FLOAT,
@@ -478,8 +482,8 @@ static pln_status add_attribute(expansion *x, pln_slice word, const char *is,
   pln_attr a;
   bool given;
   size_t size = (size_t)(is - word.data);
-  PLN_TRY(read_value(x, (pln_slice){is + 1, word.size - size - 1}, &a, ints,
-                     &given));
+  PLN_TRY(read_expansion_value(x, (pln_slice){is + 1, word.size - size - 1}, &a,
+                               ints, &given));
   if (!given || !x->works)
     return PLN_OK;
   PLN_TRY(pln_symbol_intern(x->engine, (pln_slice){word.data, size}, &a.name));
@@ -488,7 +492,7 @@ static pln_status add_attribute(expansion *x, pln_slice word, const char *is,
 
 /* ------------------------------------------------------------------- steps */
 
-typedef struct step {
+typedef struct expansion_step {
   pln_slice name, op;
   bool optional; /* "op?" */
   bool left_out; /* one of the words */
@@ -496,7 +500,7 @@ typedef struct step {
   pln_ref args[MOST_WORDS];
   uint32_t n_args;
   pln_attrs attrs;
-} step;
+} expansion_step;
 
 /* A new call, in the form that the opset has. */
 static pln_status convert_new(expansion *x, pln_op op, pln_attrs attrs,
@@ -512,9 +516,9 @@ static pln_status convert_new(expansion *x, pln_op op, pln_attrs attrs,
   return pln_convert_call(x->c, *out, 1, x->depth + 1, out, &x->works, NULL);
 }
 
-static pln_status read_argument(expansion *x, const step *s, pln_slice word,
-                                pln_ref like, pln_ref *out) {
-  const named *n;
+static pln_status read_argument(expansion *x, const expansion_step *s,
+                                pln_slice word, pln_ref like, pln_ref *out) {
+  const named_value *n;
   (void)s;
   *out = PLN_NONE;
   if (*word.data == '_')
@@ -531,9 +535,9 @@ static pln_status read_argument(expansion *x, const step *s, pln_slice word,
     return empty(x, out);
   if (*word.data == '$')
     return attribute_value(x, word, like, out);
-  if (is_number(word))
+  if (is_number_word(word))
     return scalar(x, strtod(word.data, NULL), like, out);
-  n = find(x, word);
+  n = find_named_value(x, word);
   if (!n)
     return pln_diag_error(x->engine, PLN_ERR_INVALID, NULL,
                           "an expansion uses '%.*s', which has no value",
@@ -543,9 +547,9 @@ static pln_status read_argument(expansion *x, const step *s, pln_slice word,
 }
 
 /* The first word that is a name with a value, and no condition. */
-static pln_ref first_number(expansion *x, const step *s) {
+static pln_ref first_number(expansion *x, const expansion_step *s) {
   for (uint32_t i = 0; i < s->n_args; i++) {
-    const named *n = find(x, s->words[i]);
+    const named_value *n = find_named_value(x, s->words[i]);
     if (n && n->node != PLN_NONE &&
         pln_type_dtype(x->engine, x->b->graph->nodes[n->node].type) != PLN_BOOL)
       return n->node;
@@ -553,9 +557,9 @@ static pln_ref first_number(expansion *x, const step *s) {
   return PLN_NONE;
 }
 
-static pln_status read_step(expansion *x, const char **at, step *s) {
+static pln_status read_step(expansion *x, const char **at, expansion_step *s) {
   pln_slice word;
-  *s = (step){.n_args = 0};
+  *s = (expansion_step){.n_args = 0};
   next_word(at, &s->name);
   next_word(at, &word); /* "=" */
   next_word(at, &s->op);
@@ -574,7 +578,7 @@ static pln_status read_step(expansion *x, const char **at, step *s) {
   return PLN_OK;
 }
 
-static pln_status read_arguments(expansion *x, step *s) {
+static pln_status read_arguments(expansion *x, expansion_step *s) {
   pln_ref like = first_number(x, s);
   for (uint32_t i = 0; i < s->n_args && x->works; i++) {
     PLN_TRY(read_argument(x, s, s->words[i], like, &s->args[i]));
@@ -597,7 +601,7 @@ static pln_status cast(expansion *x, pln_ref value, pln_dtype dtype,
   return convert_new(x, PLN_OP_CAST, attrs, 1, &value, out);
 }
 
-static pln_status cast_as(expansion *x, step *s, pln_ref *out) {
+static pln_status cast_as(expansion *x, expansion_step *s, pln_ref *out) {
   pln_type type = x->b->graph->nodes[s->args[1]].type;
   pln_dtype dtype = pln_type_dtype(x->engine, type);
   if (dtype)
@@ -605,17 +609,17 @@ static pln_status cast_as(expansion *x, step *s, pln_ref *out) {
   return convert_new(x, PLN_OP_CAST_LIKE, 0, 2, s->args, out);
 }
 
-static pln_status cast_to(expansion *x, const step *s, pln_ref *out) {
-  const named *value = find(x, s->words[0]);
+static pln_status cast_to(expansion *x, const expansion_step *s, pln_ref *out) {
+  const named_value *value = find_named_value(x, s->words[0]);
   char name[64];
   memcpy(name, s->words[1].data, s->words[1].size);
   name[s->words[1].size] = '\0';
-  int64_t dtype = pln_call_form_int(&x->call, name, 0);
+  int64_t dtype = pln_opset_call_int(&x->call, name, 0);
   x->works = dtype > 0 && dtype < PLN_N_DTYPES && value;
   return x->works ? cast(x, value->node, (pln_dtype)dtype, out) : PLN_OK;
 }
 
-static pln_status run_step(expansion *x, step *s, pln_ref *out) {
+static pln_status run_step(expansion *x, expansion_step *s, pln_ref *out) {
   if (pln_slice_is(s->op, "cast_to"))
     return cast_to(x, s, out);
   PLN_TRY(read_arguments(x, s));
@@ -643,12 +647,12 @@ static pln_status bind_operands(expansion *x, const char *operands) {
     const char *is = memchr(word.data, '=', word.size);
     size_t size = is ? (size_t)(is - word.data) : word.size;
     pln_ref node = PLN_NONE;
-    if (pln_call_form_given(&x->call, i))
+    if (pln_opset_call_has_arg(&x->call, i))
       node = x->call.args[i];
     else if (is)
       PLN_TRY(attribute_value(x, (pln_slice){is + 1, word.size - size - 1},
                               PLN_NONE, &node));
-    PLN_TRY(bind(x, (pln_slice){word.data, size}, node));
+    PLN_TRY(bind_expanded_name(x, (pln_slice){word.data, size}, node));
   }
   return PLN_OK;
 }
@@ -659,7 +663,7 @@ static pln_status give_results(expansion *x, const char *at, pln_ref *out) {
   uint32_t n = 0;
   pln_slice word;
   while (next_word(&at, &word)) {
-    const named *value = find(x, word);
+    const named_value *value = find_named_value(x, word);
     if (value && n < MOST_WORDS)
       results[n++] = value->node;
   }
@@ -672,9 +676,9 @@ static pln_status give_results(expansion *x, const char *at, pln_ref *out) {
   return PLN_OK;
 }
 
-static pln_status run_row(expansion *x, const row *r, pln_ref *out) {
+static pln_status run_row(expansion *x, const expansion_row *r, pln_ref *out) {
   const char *at = r->steps;
-  step s;
+  expansion_step s;
   x->works = true;
   x->n_names = 0;
   PLN_TRY(bind_operands(x, r->operands));
@@ -684,7 +688,7 @@ static pln_status run_row(expansion *x, const row *r, pln_ref *out) {
     if (x->works)
       PLN_TRY(run_step(x, &s, &value));
     if (x->works)
-      PLN_TRY(bind(x, s.name, value));
+      PLN_TRY(bind_expanded_name(x, s.name, value));
   }
   return x->works ? give_results(x, at + 7, out) : PLN_OK;
 }
@@ -692,7 +696,7 @@ static pln_status run_row(expansion *x, const row *r, pln_ref *out) {
 static pln_status try_rows(expansion *x, pln_ref *out, bool *done) {
   pln_op op = x->call.op;
   for (size_t i = 0; i < PLN_COUNT(rows) && !*done; i++) {
-    if (rows[i].op != op || !holds(x, rows[i].when))
+    if (rows[i].op != op || !condition_holds(x, rows[i].when))
       continue;
     PLN_TRY(run_row(x, &rows[i], out));
     *done = x->works;

@@ -46,7 +46,7 @@ static const pln_attr *own_opsets(const pln_module *module,
   uint32_t low = 0, high = pln_attrs_count(engine, all->v.dict);
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
-    const pln_attr *own = pln_attrs_get(engine, all->v.dict, middle);
+    const pln_attr *own = pln_attrs_at(engine, all->v.dict, middle);
     int order = by_bytes(name, pln_symbol_text(engine, own->name));
     if (order == 0)
       return own->kind == PLN_ATTR_DICT ? own : NULL;

@@ -35,7 +35,7 @@ pln_status pln_model_with_opset(const pln_module *module, int64_t opset,
 
 /* convert_opset.c: the module with what its opset does not have said otherwise;
  * itself, retained, when there is nothing of the kind. */
-pln_status pln_model_conform(const pln_module *module,
-                             pln_module **out) PLN_CHECKED;
+pln_status pln_model_convert_for_export(const pln_module *module,
+                                        pln_module **out) PLN_CHECKED;
 
 #endif

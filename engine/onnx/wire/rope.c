@@ -125,7 +125,8 @@ pln_status pln_rope_close(pln_rope *rope, size_t at) {
   return PLN_OK;
 }
 
-pln_status pln_rope_begin(pln_rope *rope, uint32_t tag, pln_nest *nest) {
+pln_status pln_rope_begin(pln_rope *rope, uint32_t tag,
+                          pln_open_message *nest) {
   PLN_TRY(pln_rope_varint(rope, tag));
   PLN_TRY(flush(rope));
   nest->segment = rope->n_segments;
@@ -133,7 +134,7 @@ pln_status pln_rope_begin(pln_rope *rope, uint32_t tag, pln_nest *nest) {
   return add_segment(rope, (pln_segment){.kind = PLN_SEGMENT_LENGTH});
 }
 
-pln_status pln_rope_end(pln_rope *rope, pln_nest nest) {
+pln_status pln_rope_end(pln_rope *rope, pln_open_message nest) {
   uint8_t length[10];
   uint64_t size = rope->size - nest.start;
   rope->segments[nest.segment].size = size;

@@ -145,16 +145,16 @@ pln_status pln_wire_merged(pln_engine *engine, pln_message message,
                            pln_file **joined, bool *found) {
   pln_wire w = pln_wire_open(message);
   pln_field f;
-  size_t pieces = 0;
+  size_t slices = 0;
   *out = (pln_message){.file = message.file};
   *joined = NULL;
   while (pln_wire_next(&w, &f))
-    if (f.tag == tag && ++pieces)
+    if (f.tag == tag && ++slices)
       *out = pln_wire_message(&w, &f);
   PLN_TRY(pln_wire_done(&w, engine, name));
   if (found)
-    *found = pieces > 0;
-  if (pieces <= 1)
+    *found = slices > 0;
+  if (slices <= 1)
     return PLN_OK;
   PLN_TRY(join(engine, message, tag, joined));
   *out = (pln_message){*joined, pln_file_data(*joined),

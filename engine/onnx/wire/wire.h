@@ -117,13 +117,13 @@ pln_status pln_rope_segment(pln_rope *rope, pln_segment segment) PLN_CHECKED;
 pln_status pln_rope_open(pln_rope *rope, uint32_t tag, size_t *at) PLN_CHECKED;
 pln_status pln_rope_close(pln_rope *rope, size_t at) PLN_CHECKED;
 /* A message that may hold anything: its length is a segment of its own. */
-typedef struct pln_nest {
+typedef struct pln_open_message {
   uint32_t segment;
   uint64_t start;
-} pln_nest;
+} pln_open_message;
 pln_status pln_rope_begin(pln_rope *rope, uint32_t tag,
-                          pln_nest *nest) PLN_CHECKED;
-pln_status pln_rope_end(pln_rope *rope, pln_nest nest) PLN_CHECKED;
+                          pln_open_message *nest) PLN_CHECKED;
+pln_status pln_rope_end(pln_rope *rope, pln_open_message nest) PLN_CHECKED;
 
 /* To go back to an earlier state in which no nest was open that is now
  * closed. */

@@ -5,8 +5,8 @@
 
 /* Query, key or value as (batch, heads, steps, size), whether it comes so or
  * as (batch, steps, heads * size). */
-static pln_status read_heads(const pln_infer *call, uint32_t arg,
-                             const char *heads, pln_shape *out) {
+static pln_status infer_attention_heads(const pln_infer *call, uint32_t arg,
+                                        const char *heads, pln_shape *out) {
   pln_shape x;
   int64_t n = pln_call_int(call, heads, 0);
   PLN_TRY(pln_arg_expect_rank_within(call, arg, 3, 4));
@@ -40,9 +40,9 @@ static pln_status with_past(const pln_infer *call, uint32_t arg,
 pln_status pln_infer_attention(pln_infer *call) {
   pln_shape q, k, v;
   pln_dtype dtype = pln_arg_dtype(call, 0);
-  PLN_TRY(read_heads(call, 0, "q_num_heads", &q));
-  PLN_TRY(read_heads(call, 1, "kv_num_heads", &k));
-  PLN_TRY(read_heads(call, 2, "kv_num_heads", &v));
+  PLN_TRY(infer_attention_heads(call, 0, "q_num_heads", &q));
+  PLN_TRY(infer_attention_heads(call, 1, "kv_num_heads", &k));
+  PLN_TRY(infer_attention_heads(call, 2, "kv_num_heads", &v));
   PLN_TRY(with_past(call, 4, &k));
   PLN_TRY(with_past(call, 5, &v));
   pln_shape out = {4, {q.dims[0], q.dims[1], q.dims[2], v.dims[3]}};

@@ -8,28 +8,28 @@
 
 /* What one round of the nested function gives: a type for each of its results.
  * n is 0 when it is not known. */
-typedef struct round {
+typedef struct loop_body {
   pln_type result;
   uint32_t n;
-} round;
+} loop_body;
 
-static round round_of(const pln_infer *call) {
+static loop_body loop_body_type(const pln_infer *call) {
   const pln_engine *e = call->engine;
   pln_type f = pln_arg_type(call, call->n_args - 1);
-  round r = {0, 0};
-  if (pln_type_kind_of(e, f) != PLN_TYPE_FUNC)
+  loop_body r = {0, 0};
+  if (pln_type_get_kind(e, f) != PLN_TYPE_FUNC)
     return r;
-  r.result = pln_type_part(e, f, pln_type_n_parts(e, f) - 1);
-  bool many = pln_type_kind_of(e, r.result) == PLN_TYPE_TUPLE;
+  r.result = pln_type_part_at(e, f, pln_type_n_parts(e, f) - 1);
+  bool many = pln_type_get_kind(e, r.result) == PLN_TYPE_TUPLE;
   r.n = many ? pln_type_n_parts(e, r.result) : r.result ? 1 : 0;
   return r;
 }
 
-static pln_type part_of(const pln_infer *call, const round *r, uint32_t i) {
+static pln_type part_of(const pln_infer *call, const loop_body *r, uint32_t i) {
   if (i >= r->n)
     return 0;
-  return pln_type_kind_of(call->engine, r->result) == PLN_TYPE_TUPLE
-             ? pln_type_part(call->engine, r->result, i)
+  return pln_type_get_kind(call->engine, r->result) == PLN_TYPE_TUPLE
+             ? pln_type_part_at(call->engine, r->result, i)
              : r->result;
 }
 
@@ -37,10 +37,10 @@ static pln_type part_of(const pln_infer *call, const round *r, uint32_t i) {
 static pln_type param_of(const pln_infer *call, uint32_t i) {
   const pln_engine *e = call->engine;
   pln_type f = pln_arg_type(call, call->n_args - 1);
-  if (pln_type_kind_of(e, f) != PLN_TYPE_FUNC ||
+  if (pln_type_get_kind(e, f) != PLN_TYPE_FUNC ||
       i + 1 >= pln_type_n_parts(e, f))
     return 0;
-  return pln_type_part(e, f, i);
+  return pln_type_part_at(e, f, i);
 }
 
 static pln_status refuse_round(const pln_infer *call, uint32_t arg,
@@ -68,8 +68,8 @@ static pln_status enters_loosely(const pln_infer *call, uint32_t arg,
                                  uint32_t i) {
   const pln_engine *e = call->engine;
   pln_type type = pln_arg_type(call, arg), param = param_of(call, i);
-  if (pln_type_kind_of(e, type) != PLN_TYPE_TENSOR ||
-      pln_type_kind_of(e, param) != PLN_TYPE_TENSOR)
+  if (pln_type_get_kind(e, type) != PLN_TYPE_TENSOR ||
+      pln_type_get_kind(e, param) != PLN_TYPE_TENSOR)
     return PLN_OK;
   pln_dtype a = pln_type_dtype(e, type), b = pln_type_dtype(e, param);
   int32_t m = pln_type_rank(e, type), n = pln_type_rank(e, param);
@@ -82,9 +82,9 @@ static pln_status enters_loosely(const pln_infer *call, uint32_t arg,
 static pln_type first_type(const pln_infer *call, uint32_t arg, pln_type each) {
   const pln_engine *e = call->engine;
   pln_type type = pln_arg_type(call, arg);
-  bool unwrapped = pln_type_kind_of(e, type) == PLN_TYPE_OPTIONAL && each &&
-                   pln_type_kind_of(e, each) != PLN_TYPE_OPTIONAL;
-  return unwrapped ? pln_type_part(e, type, 0) : type;
+  bool unwrapped = pln_type_get_kind(e, type) == PLN_TYPE_OPTIONAL && each &&
+                   pln_type_get_kind(e, each) != PLN_TYPE_OPTIONAL;
+  return unwrapped ? pln_type_part_at(e, type, 0) : type;
 }
 
 /* A carried value has the type that its first value and every round share. */
@@ -117,7 +117,7 @@ static pln_status stacked(pln_infer *call, uint32_t i, pln_type each,
 /* Operands: trip count, condition, carried values, body. The body gives the
  * condition, carried values, and what is stacked. */
 pln_status pln_infer_loop(pln_infer *call) {
-  round r = round_of(call);
+  loop_body r = loop_body_type(call);
   uint32_t n = call->n_args < 3 ? 0 : call->n_args - 3;
   pln_dtype condition = pln_arg_dtype(call, 1);
   if (condition && condition != PLN_BOOL)
@@ -198,7 +198,7 @@ static pln_status enter_scan(const pln_infer *call, uint32_t n,
 
 /* Operands: carried values, scanned values, body. */
 pln_status pln_infer_scan(pln_infer *call) {
-  round r = round_of(call);
+  loop_body r = loop_body_type(call);
   uint32_t inputs = call->n_args - 1, n;
   pln_dim extent;
   PLN_TRY(count_carried(call, inputs, &n));
@@ -248,7 +248,7 @@ static pln_status behind(pln_infer *call, uint32_t i, pln_type each, int32_t n,
 /* Operands: lengths, carried values, scanned values, body; all but the body
  * have the batch as first axis, what is scanned the sequence as second. */
 pln_status pln_infer_scan_batches(pln_infer *call) {
-  round r = round_of(call);
+  loop_body r = loop_body_type(call);
   uint32_t n;
   pln_dim axes[2];
   PLN_TRY(count_carried(call, call->n_args - 2, &n));
@@ -262,7 +262,7 @@ pln_status pln_infer_scan_batches(pln_infer *call) {
 
 /* Each result of the body becomes a sequence. */
 pln_status pln_infer_sequence_map(pln_infer *call) {
-  round r = round_of(call);
+  loop_body r = loop_body_type(call);
   for (uint32_t i = 0; i < pln_call_n_results(call) && i < r.n; i++) {
     pln_type each = part_of(call, &r, i);
     PLN_TRY(pln_type_make(call->engine, PLN_TYPE_SEQUENCE, 0, 1, &each,

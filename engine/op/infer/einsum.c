@@ -81,7 +81,7 @@ static pln_status meet_terms(einsum *e, pln_slice left) {
   return PLN_OK;
 }
 
-static void put_dim(einsum *e, pln_dim dim, pln_shape *out) {
+static void append_einsum_dim(einsum *e, pln_dim dim, pln_shape *out) {
   if (out->rank < PLN_MAX_RANK)
     out->dims[out->rank++] = dim;
   else
@@ -90,7 +90,7 @@ static void put_dim(einsum *e, pln_dim dim, pln_shape *out) {
 
 static void put_dots(einsum *e, pln_shape *out) {
   for (int32_t i = 0; i < e->dots.rank; i++)
-    put_dim(e, e->dots.dims[i], out);
+    append_einsum_dim(e, e->dots.dims[i], out);
 }
 
 static pln_status put_letter(einsum *e, unsigned char c, pln_shape *out) {
@@ -99,7 +99,7 @@ static pln_status put_letter(einsum *e, unsigned char c, pln_shape *out) {
   if (e->uses[c] == UINT32_MAX)
     return pln_call_error(e->call, "'%c' is in the result twice", c);
   e->uses[c] = UINT32_MAX;
-  put_dim(e, e->letters[c], out);
+  append_einsum_dim(e, e->letters[c], out);
   return PLN_OK;
 }
 
@@ -120,7 +120,7 @@ static void put_implied(einsum *e, pln_shape *out) {
   put_dots(e, out);
   for (int c = 0; c < PLN_DOTS; c++)
     if (e->uses[c] == 1)
-      put_dim(e, e->letters[c], out);
+      append_einsum_dim(e, e->letters[c], out);
 }
 
 static pln_status infer_operands(pln_infer *call) {

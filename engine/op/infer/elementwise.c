@@ -118,7 +118,8 @@ pln_status pln_infer_clip(pln_infer *call) {
 pln_status pln_infer_prelu(pln_infer *call) {
   pln_dtype dtype;
   if (pln_call_has(call, "axis"))
-    PLN_TRY(pln_tell_channels(call, 1, 2, pln_call_int(call, "axis", 1)));
+    PLN_TRY(
+        pln_set_operand_channels(call, 1, 2, pln_call_int(call, "axis", 1)));
   PLN_TRY(pln_args_one_dtype(call, 0, 2, &dtype));
   pln_result_like(call, 0, 0);
   return PLN_OK;

@@ -70,7 +70,7 @@ static pln_status infer_fields(pln_infer *call, pln_infer_fn infer) {
   if (!fields)
     return pln_nomem(e);
   for (uint32_t i = 0; i < n; i++)
-    fields[i] = pln_type_part(e, tuple, i);
+    fields[i] = pln_type_part_at(e, tuple, i);
   inner.fields = fields;
   inner.n_args = n;
   inner.operands = NULL;
@@ -94,14 +94,14 @@ pln_status pln_infer_spread(pln_infer *call, pln_infer_fn infer) {
     call->value = inner.value;
     return status;
   }
-  if (pln_type_kind_of(call->engine, type) == PLN_TYPE_TUPLE)
+  if (pln_type_get_kind(call->engine, type) == PLN_TYPE_TUPLE)
     return infer_fields(call, infer);
   return type == 0 ? PLN_OK : infer(call);
 }
 
 /* ------------------------------------------------------------------- lists */
 
-static bool is_integer(pln_dtype dtype) {
+static bool is_shape_value_dtype(pln_dtype dtype) {
   return dtype == PLN_INT64 || dtype == PLN_INT32 || dtype == PLN_BOOL ||
          dtype == PLN_UINT8 || dtype == PLN_INT8 || dtype == PLN_UINT16 ||
          dtype == PLN_INT16 || dtype == PLN_UINT32;
@@ -121,7 +121,7 @@ static pln_list list_of_type(const pln_infer *call, uint32_t arg) {
 static pln_list list_of_arg(const pln_infer *call, uint32_t arg) {
   const pln_tensor *t = pln_arg_tensor(call, arg);
   if (t && t->rank <= 1 && t->count <= UINT32_MAX &&
-      is_integer((pln_dtype)t->dtype))
+      is_shape_value_dtype((pln_dtype)t->dtype))
     return (pln_list){
         .given = true, .sized = true, .count = (uint32_t)t->count, .tensor = t};
   pln_value value = pln_arg_value(call, arg);
@@ -303,31 +303,31 @@ pln_status pln_result_tensor(pln_infer *call, uint32_t i, pln_dtype dtype,
                          &call->results[i]);
 }
 
-pln_status pln_tell_operand(pln_infer *call, uint32_t i, pln_dtype dtype,
-                            const pln_shape *shape) {
+pln_status pln_set_operand_type(pln_infer *call, uint32_t i, pln_dtype dtype,
+                                const pln_shape *shape) {
   if (!call->operands || i >= call->n_args || pln_arg_type(call, i))
     return PLN_OK;
   return pln_type_tensor(call->engine, dtype, shape->rank, shape->dims,
                          &call->operands[i]);
 }
 
-pln_status pln_tell_vector(pln_infer *call, uint32_t i, pln_dtype dtype,
-                           pln_dim extent) {
+pln_status pln_set_operand_vector(pln_infer *call, uint32_t i, pln_dtype dtype,
+                                  pln_dim extent) {
   pln_shape shape;
   pln_shape_ranked(&shape, 1);
   shape.dims[0] = extent;
-  return pln_tell_operand(call, i, dtype, &shape);
+  return pln_set_operand_type(call, i, dtype, &shape);
 }
 
-pln_status pln_tell_channels(pln_infer *call, uint32_t first, uint32_t end,
-                             int64_t axis) {
+pln_status pln_set_operand_channels(pln_infer *call, uint32_t first,
+                                    uint32_t end, int64_t axis) {
   int32_t rank = pln_arg_rank(call, 0), at = 0;
   if (rank < 1 || !call->operands)
     return PLN_OK;
   PLN_TRY(pln_call_axis(call, axis, rank, &at));
   for (uint32_t i = first; i < end; i++)
-    PLN_TRY(pln_tell_vector(call, i, pln_arg_dtype(call, 0),
-                            pln_arg_dims(call, 0)[at]));
+    PLN_TRY(pln_set_operand_vector(call, i, pln_arg_dtype(call, 0),
+                                   pln_arg_dims(call, 0)[at]));
   return PLN_OK;
 }
 

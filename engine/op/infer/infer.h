@@ -132,15 +132,15 @@ pln_status pln_result_scalar(pln_infer *call, uint32_t i,
                              pln_dtype dtype) PLN_CHECKED;
 /* What the call says of operand `i`, for InferType; passed over when something
  * is known of the operand, or nobody asks. */
-pln_status pln_tell_operand(pln_infer *call, uint32_t i, pln_dtype dtype,
-                            const pln_shape *shape) PLN_CHECKED;
+pln_status pln_set_operand_type(pln_infer *call, uint32_t i, pln_dtype dtype,
+                                const pln_shape *shape) PLN_CHECKED;
 /* The same of a vector of `extent` elements. */
-pln_status pln_tell_vector(pln_infer *call, uint32_t i, pln_dtype dtype,
-                           pln_dim extent) PLN_CHECKED;
+pln_status pln_set_operand_vector(pln_infer *call, uint32_t i, pln_dtype dtype,
+                                  pln_dim extent) PLN_CHECKED;
 /* The same of operands [first, end): vectors as long as an axis of operand 0.
  */
-pln_status pln_tell_channels(pln_infer *call, uint32_t first, uint32_t end,
-                             int64_t axis) PLN_CHECKED;
+pln_status pln_set_operand_channels(pln_infer *call, uint32_t first,
+                                    uint32_t end, int64_t axis) PLN_CHECKED;
 /* Result `i` has the type of operand `arg`. */
 void pln_result_like(pln_infer *call, uint32_t i, uint32_t arg);
 /* Result `i` has the shape of operand `arg` and that dtype. */

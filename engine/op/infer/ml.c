@@ -126,9 +126,9 @@ pln_status pln_infer_feature_vectorizer(pln_infer *call) {
 /* The dtype of the values of a map. */
 static pln_dtype map_values(const pln_infer *call) {
   pln_type type = pln_arg_type(call, 0);
-  if (pln_type_kind_of(call->engine, type) != PLN_TYPE_MAP)
+  if (pln_type_get_kind(call->engine, type) != PLN_TYPE_MAP)
     return PLN_DTYPE_NONE;
-  return pln_type_dtype(call->engine, pln_type_part(call->engine, type, 1));
+  return pln_type_dtype(call->engine, pln_type_part_at(call->engine, type, 1));
 }
 
 pln_status pln_infer_dict_vectorizer(pln_infer *call) {

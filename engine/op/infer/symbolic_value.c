@@ -56,12 +56,12 @@ pln_status pln_infer_set_value(pln_infer *call, uint32_t rank, uint32_t count,
 /* ------------------------------------------------------------- two operands */
 
 /* Operand `i` as elements that broadcast to `count`. */
-typedef struct source {
+typedef struct value_source {
   const pln_dim *elements;
   uint32_t count, rank, step;
-} source;
+} value_source;
 
-static bool open_source(const pln_infer *call, uint32_t i, source *out) {
+static bool open_source(const pln_infer *call, uint32_t i, value_source *out) {
   pln_value value = pln_arg_value(call, i);
   if (!value)
     return false;
@@ -72,7 +72,7 @@ static bool open_source(const pln_infer *call, uint32_t i, source *out) {
   return out->count <= PLN_VALUE_MAX;
 }
 
-static bool open_pair(const pln_infer *call, source *a, source *b,
+static bool open_pair(const pln_infer *call, value_source *a, value_source *b,
                       uint32_t *rank, uint32_t *count) {
   if (!open_source(call, 0, a) || !open_source(call, 1, b))
     return false;
@@ -85,7 +85,7 @@ typedef pln_status (*pair_fn)(const pln_infer *call, int how, pln_dim a,
                               pln_dim b, pln_dim *out);
 
 static pln_status each_pair(pln_infer *call, pair_fn fn, int how) {
-  source a, b;
+  value_source a, b;
   uint32_t rank, count;
   if (!open_pair(call, &a, &b, &rank, &count))
     return PLN_OK;
@@ -96,13 +96,13 @@ static pln_status each_pair(pln_infer *call, pair_fn fn, int how) {
   return pln_infer_set_value(call, rank, count, elements);
 }
 
-static pln_status compute(const pln_infer *call, int op, pln_dim a, pln_dim b,
-                          pln_dim *out) {
+static pln_status compute_dim_op(const pln_infer *call, int op, pln_dim a,
+                                 pln_dim b, pln_dim *out) {
   return pln_dim_binary(call->engine, (pln_dim_op)op, a, b, out);
 }
 
 pln_status pln_infer_value_binary(pln_infer *call, pln_dim_op op) {
-  return each_pair(call, compute, op);
+  return each_pair(call, compute_dim_op, op);
 }
 
 /* With both known not to be negative, all remainders are one. */
@@ -123,22 +123,22 @@ pln_status pln_infer_value_mod(pln_infer *call) {
 /* ------------------------------------------------------------- comparisons */
 
 /* What is known of b - a. */
-typedef struct gap {
+typedef struct dim_gap {
   bool equal, positive, negative, not_negative, not_positive;
-} gap;
+} dim_gap;
 
-static pln_status measure(const pln_infer *call, pln_dim a, pln_dim b,
-                          gap *out) {
+static pln_status measure_dim_gap(const pln_infer *call, pln_dim a, pln_dim b,
+                                  dim_gap *out) {
   pln_dim up, down;
   PLN_TRY(pln_dim_binary(call->engine, PLN_DIM_SUB, b, a, &up));
   PLN_TRY(pln_dim_binary(call->engine, PLN_DIM_SUB, a, b, &down));
   int64_t least = pln_dim_lower_bound(call->engine, up);
   int64_t less = pln_dim_lower_bound(call->engine, down);
-  *out = (gap){.equal = up == 0,
-               .positive = least > 0,
-               .negative = less > 0,
-               .not_negative = least >= 0,
-               .not_positive = less >= 0};
+  *out = (dim_gap){.equal = up == 0,
+                   .positive = least > 0,
+                   .negative = less > 0,
+                   .not_negative = least >= 0,
+                   .not_positive = less >= 0};
   return PLN_OK;
 }
 
@@ -146,10 +146,10 @@ static pln_dim verdict(bool holds, bool fails) {
   return holds ? 1 : fails ? 0 : PLN_DIM_UNKNOWN;
 }
 
-static pln_status compare(const pln_infer *call, int order, pln_dim a,
-                          pln_dim b, pln_dim *out) {
-  gap g;
-  PLN_TRY(measure(call, a, b, &g));
+static pln_status compare_dims(const pln_infer *call, int order, pln_dim a,
+                               pln_dim b, pln_dim *out) {
+  dim_gap g;
+  PLN_TRY(measure_dim_gap(call, a, b, &g));
   switch ((pln_order)order) {
   case PLN_ORDER_EQUAL:
     *out = verdict(g.equal, g.positive || g.negative);
@@ -165,14 +165,14 @@ static pln_status compare(const pln_infer *call, int order, pln_dim a,
 }
 
 pln_status pln_infer_value_compare(pln_infer *call, pln_order order) {
-  return each_pair(call, compare, order);
+  return each_pair(call, compare_dims, order);
 }
 
 /* -------------------------------------------------- other numbers of operands
  */
 
 pln_status pln_infer_value_negative(pln_infer *call) {
-  source a;
+  value_source a;
   if (!open_source(call, 0, &a))
     return PLN_OK;
   pln_dim elements[PLN_VALUE_MAX];
@@ -183,7 +183,7 @@ pln_status pln_infer_value_negative(pln_infer *call) {
 }
 
 static pln_status fold_operand(const pln_infer *call, pln_dim_op op,
-                               const source *a, uint32_t *count,
+                               const value_source *a, uint32_t *count,
                                pln_dim *elements, bool *broadcasts) {
   uint32_t longer = *count == 1 ? a->count : *count;
   *broadcasts = a->count == 1 || a->count == longer;
@@ -199,7 +199,7 @@ static pln_status fold_operand(const pln_infer *call, pln_dim_op op,
 }
 
 pln_status pln_infer_value_variadic(pln_infer *call, pln_dim_op op) {
-  source a;
+  value_source a;
   if (!open_source(call, 0, &a))
     return PLN_OK;
   uint32_t rank = a.rank, count = a.count;
@@ -219,7 +219,7 @@ pln_status pln_infer_value_variadic(pln_infer *call, pln_dim_op op) {
 }
 
 pln_status pln_infer_value_reduce(pln_infer *call, pln_dim_op op) {
-  source a;
+  value_source a;
   if (!open_source(call, 0, &a) || a.count == 0)
     return PLN_OK;
   pln_dim all = a.elements[0];

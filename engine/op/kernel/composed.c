@@ -2,52 +2,53 @@
 
 #include "op/kernel/composed.h"
 
-void pln_steps_begin(pln_steps *s, pln_kernel_call *call) {
+void pln_composition_begin(pln_composition *s, pln_kernel_call *call) {
   s->call = call;
   s->status = PLN_OK;
   s->n_made = s->n_attrs = s->n_ints = 0;
 }
 
-void pln_steps_refuse(pln_steps *s, const char *why) {
+void pln_composition_refuse(pln_composition *s, const char *why) {
   if (s->status == PLN_OK)
     s->status = pln_kernel_refuse(s->call, "%s", why);
 }
 
-const pln_tensor *pln_step_keep(pln_steps *s, pln_tensor *t) {
+const pln_tensor *pln_compose_own(pln_composition *s, pln_tensor *t) {
   if (!t)
     return NULL;
-  if (s->n_made == PLN_STEPS_MADE) {
+  if (s->n_made == PLN_COMPOSITION_TENSORS) {
     pln_tensor_release(t);
-    pln_steps_refuse(s, "there are too many steps");
+    pln_composition_refuse(s, "there are too many steps");
     return NULL;
   }
   s->made[s->n_made++] = t;
   return t;
 }
 
-void pln_steps_give(pln_steps *s, uint32_t i, const pln_tensor *tensor) {
+void pln_composition_set_result(pln_composition *s, uint32_t i,
+                                const pln_tensor *tensor) {
   if (s->status == PLN_OK && tensor && i < s->call->n_results)
     s->call->results[i] = pln_tensor_retain(tensor);
 }
 
-pln_status pln_steps_end(pln_steps *s) {
+pln_status pln_composition_end(pln_composition *s) {
   for (uint32_t i = 0; i < s->n_made; i++)
     pln_tensor_release(s->made[i]);
   s->n_made = 0;
   return s->status;
 }
 
-pln_status pln_steps_last(pln_steps *s, const pln_tensor *last) {
-  pln_steps_give(s, 0, last);
-  return pln_steps_end(s);
+pln_status pln_composition_finish(pln_composition *s, const pln_tensor *last) {
+  pln_composition_set_result(s, 0, last);
+  return pln_composition_end(s);
 }
 
 /* --------------------------------------------------------------- attributes */
 
-static pln_attr *add_attr(pln_steps *s, const char *name, int kind) {
+static pln_attr *add_attr(pln_composition *s, const char *name, int kind) {
   pln_attr *a = &s->attrs[s->n_attrs];
-  if (s->status == PLN_OK && s->n_attrs == PLN_STEP_ATTRS)
-    pln_steps_refuse(s, "a step has too many attributes");
+  if (s->status == PLN_OK && s->n_attrs == PLN_COMPOSITION_ATTRS)
+    pln_composition_refuse(s, "a step has too many attributes");
   if (s->status != PLN_OK)
     return NULL;
   *a = (pln_attr){.kind = (uint8_t)kind};
@@ -56,28 +57,29 @@ static pln_attr *add_attr(pln_steps *s, const char *name, int kind) {
   return s->status == PLN_OK ? a : NULL;
 }
 
-void pln_step_int(pln_steps *s, const char *name, int64_t value) {
+void pln_compose_int(pln_composition *s, const char *name, int64_t value) {
   pln_attr *a = add_attr(s, name, PLN_ATTR_INT);
   if (a)
     a->v.i = value;
 }
 
-void pln_step_float(pln_steps *s, const char *name, double value) {
+void pln_compose_float(pln_composition *s, const char *name, double value) {
   pln_attr *a = add_attr(s, name, PLN_ATTR_FLOAT);
   if (a)
     a->v.f = value;
 }
 
-void pln_step_string(pln_steps *s, const char *name, const char *text) {
+void pln_compose_string(pln_composition *s, const char *name,
+                        const char *text) {
   pln_attr *a = add_attr(s, name, PLN_ATTR_STRING);
   if (a)
     a->v.s = pln_text(text);
 }
 
-void pln_step_ints(pln_steps *s, const char *name, uint32_t n,
-                   const int64_t *ints) {
-  if (n > PLN_STEP_INTS - s->n_ints) {
-    pln_steps_refuse(s, "a step has too many integers");
+void pln_compose_ints(pln_composition *s, const char *name, uint32_t n,
+                      const int64_t *ints) {
+  if (n > PLN_COMPOSITION_INTS - s->n_ints) {
+    pln_composition_refuse(s, "a step has too many integers");
     return;
   }
   pln_attr *a = add_attr(s, name, PLN_ATTR_INTS);
@@ -93,23 +95,24 @@ void pln_step_ints(pln_steps *s, const char *name, uint32_t n,
 /* -------------------------------------------------------------------- calls */
 
 /* A splat becomes dense, as kernels expect. */
-static const pln_tensor *keep_dense(pln_steps *s, pln_tensor *t) {
+static const pln_tensor *keep_dense(pln_composition *s, pln_tensor *t) {
   pln_tensor *dense = NULL;
   s->status = pln_tensor_dense(t, &dense);
   pln_tensor_release(t);
-  return s->status == PLN_OK ? pln_step_keep(s, dense) : NULL;
+  return s->status == PLN_OK ? pln_compose_own(s, dense) : NULL;
 }
 
-static bool all_there(pln_steps *s, uint32_t n, const pln_tensor *const *args,
-                      uint32_t least) {
+static bool all_there(pln_composition *s, uint32_t n,
+                      const pln_tensor *const *args, uint32_t least) {
   for (uint32_t i = 0; i < n && i < least; i++)
     if (!args[i])
-      pln_steps_refuse(s, "an operand is missing");
+      pln_composition_refuse(s, "an operand is missing");
   return s->status == PLN_OK;
 }
 
 /* Results but the first are thrown away. */
-static void run(pln_steps *s, pln_kernel_call *call, pln_tensor **results) {
+static void call_operator_kernel(pln_composition *s, pln_kernel_call *call,
+                                 pln_tensor **results) {
   const pln_op_info *row = pln_op_row(call->engine, call->op);
   s->status = pln_attrs_make(call->engine, s->n_attrs, s->attrs, &call->attrs);
   if (s->status == PLN_OK)
@@ -120,8 +123,9 @@ static void run(pln_steps *s, pln_kernel_call *call, pln_tensor **results) {
     pln_tensor_release(results[i]);
 }
 
-const pln_tensor *pln_step(pln_steps *s, pln_op op, uint32_t n_args,
-                           const pln_tensor *const *args) {
+const pln_tensor *pln_compose_call(pln_composition *s, pln_op op,
+                                   uint32_t n_args,
+                                   const pln_tensor *const *args) {
   const pln_op_info *row = pln_op_row(s->call->engine, op);
   pln_tensor *results[2] = {NULL, NULL};
   pln_kernel_call call = {.engine = s->call->engine,
@@ -132,73 +136,76 @@ const pln_tensor *pln_step(pln_steps *s, pln_op op, uint32_t n_args,
                           .results = results,
                           .folding = s->call->folding};
   if (all_there(s, n_args, args, (uint32_t)row->min_args))
-    run(s, &call, results);
+    call_operator_kernel(s, &call, results);
   s->n_attrs = s->n_ints = 0;
   return s->status == PLN_OK ? keep_dense(s, results[0]) : NULL;
 }
 
-const pln_tensor *pln_step_one(pln_steps *s, pln_op op, const pln_tensor *x) {
-  return pln_step(s, op, 1, &x);
+const pln_tensor *pln_compose_unary(pln_composition *s, pln_op op,
+                                    const pln_tensor *x) {
+  return pln_compose_call(s, op, 1, &x);
 }
 
-const pln_tensor *pln_step_two(pln_steps *s, pln_op op, const pln_tensor *a,
-                               const pln_tensor *b) {
+const pln_tensor *pln_compose_binary(pln_composition *s, pln_op op,
+                                     const pln_tensor *a, const pln_tensor *b) {
   const pln_tensor *args[2] = {a, b};
-  return pln_step(s, op, 2, args);
+  return pln_compose_call(s, op, 2, args);
 }
 
 /* ------------------------------------------------------------------- shapes */
 
-const pln_tensor *pln_step_reshape(pln_steps *s, const pln_tensor *x,
-                                   uint32_t rank, const int64_t *dims) {
+const pln_tensor *pln_compose_reshape(pln_composition *s, const pln_tensor *x,
+                                      uint32_t rank, const int64_t *dims) {
   pln_tensor *out = NULL;
   if (!all_there(s, 1, &x, 1))
     return NULL;
   s->status = pln_tensor_reshaped(x, rank, dims, &out);
-  return s->status == PLN_OK ? pln_step_keep(s, out) : NULL;
+  return s->status == PLN_OK ? pln_compose_own(s, out) : NULL;
 }
 
-const pln_tensor *pln_step_cast(pln_steps *s, const pln_tensor *x,
-                                pln_dtype dtype) {
+const pln_tensor *pln_compose_cast(pln_composition *s, const pln_tensor *x,
+                                   pln_dtype dtype) {
   if (x && x->dtype == dtype)
     return x;
-  pln_step_int(s, "to", dtype);
-  return pln_step_one(s, PLN_OP_CAST, x);
+  pln_compose_int(s, "to", dtype);
+  return pln_compose_unary(s, PLN_OP_CAST, x);
 }
 
 /* The text of an attribute that lives elsewhere. */
-static void add_text(pln_steps *s, const char *name, pln_slice text) {
+static void add_text(pln_composition *s, const char *name, pln_slice text) {
   pln_attr *a = add_attr(s, name, PLN_ATTR_STRING);
   if (a)
     a->v.s = text;
 }
 
-const pln_tensor *pln_step_layout(pln_steps *s, const pln_tensor *x,
-                                  pln_slice from, pln_slice to) {
+const pln_tensor *pln_compose_layout(pln_composition *s, const pln_tensor *x,
+                                     pln_slice from, pln_slice to) {
   if (from.size == to.size && memcmp(from.data, to.data, to.size) == 0)
     return x;
   add_text(s, "src_layout", from);
   add_text(s, "dst_layout", to);
-  return pln_step_one(s, PLN_OP_LAYOUT_TRANSFORM, x);
+  return pln_compose_unary(s, PLN_OP_LAYOUT_TRANSFORM, x);
 }
 
 /* ------------------------------------------------------------------- values */
 
-const pln_tensor *pln_step_number(pln_steps *s, pln_dtype dtype, double value) {
+const pln_tensor *pln_compose_scalar(pln_composition *s, pln_dtype dtype,
+                                     double value) {
   pln_tensor *out = NULL;
   if (s->status == PLN_OK)
-    s->status = pln_tensor_from(s->call->engine, PLN_FLOAT64, 0, NULL, &value,
-                                sizeof value, &out);
-  return s->status == PLN_OK ? pln_step_cast(s, pln_step_keep(s, out), dtype)
-                             : NULL;
+    s->status = pln_tensor_from_bytes(s->call->engine, PLN_FLOAT64, 0, NULL,
+                                      &value, sizeof value, &out);
+  return s->status == PLN_OK
+             ? pln_compose_cast(s, pln_compose_own(s, out), dtype)
+             : NULL;
 }
 
-const pln_tensor *pln_step_vector(pln_steps *s, uint32_t n,
-                                  const int64_t *ints) {
+const pln_tensor *pln_compose_vector(pln_composition *s, uint32_t n,
+                                     const int64_t *ints) {
   int64_t dims[1] = {n};
   pln_tensor *out = NULL;
   if (s->status == PLN_OK)
-    s->status = pln_tensor_from(s->call->engine, PLN_INT64, 1, dims, ints,
-                                n * sizeof *ints, &out);
-  return s->status == PLN_OK ? pln_step_keep(s, out) : NULL;
+    s->status = pln_tensor_from_bytes(s->call->engine, PLN_INT64, 1, dims, ints,
+                                      n * sizeof *ints, &out);
+  return s->status == PLN_OK ? pln_compose_own(s, out) : NULL;
 }

@@ -10,11 +10,11 @@ static inline bool pln_is_float32_or_64(const pln_tensor *t) {
   return t->dtype == PLN_FLOAT32 || t->dtype == PLN_FLOAT64;
 }
 /* Element `i` of a float32 or float64 tensor, and its setting. */
-static inline double pln_number_at(const pln_tensor *t, size_t i) {
+static inline double pln_element_at(const pln_tensor *t, size_t i) {
   return t->dtype == PLN_FLOAT32 ? (double)((const float *)t->data)[i]
                                  : ((const double *)t->data)[i];
 }
-static inline void pln_number_put(pln_tensor *t, size_t i, double value) {
+static inline void pln_element_set(pln_tensor *t, size_t i, double value) {
   void *data = pln_tensor_writable(t);
   if (t->dtype == PLN_FLOAT32)
     ((float *)data)[i] = (float)value;

@@ -12,7 +12,7 @@ enum { ARGS = 8 };
 /* Elements converted between two looks whether to stop. */
 enum { PART = 1 << 16 };
 
-pln_status pln_tensor_widened(const pln_tensor *half, pln_tensor **out) {
+pln_status pln_tensor_to_float32(const pln_tensor *half, pln_tensor **out) {
   const uint16_t *from = half->data;
   PLN_TRY(
       pln_tensor_unset(half->engine, PLN_FLOAT32, half->rank, half->dims, out));
@@ -26,8 +26,8 @@ pln_status pln_tensor_widened(const pln_tensor *half, pln_tensor **out) {
   return PLN_OK;
 }
 
-pln_status pln_tensor_narrowed(const pln_tensor *single, pln_dtype dtype,
-                               pln_tensor **out) {
+pln_status pln_tensor_from_float32(const pln_tensor *single, pln_dtype dtype,
+                                   pln_tensor **out) {
   const float *from = single->data;
   PLN_TRY(
       pln_tensor_unset(single->engine, dtype, single->rank, single->dims, out));
@@ -45,7 +45,7 @@ static pln_status widen_args(const pln_kernel_call *call, pln_tensor **wide) {
   for (uint32_t i = 0; i < call->n_args; i++) {
     const pln_tensor *arg = call->args[i];
     if (arg && pln_is_half((pln_dtype)arg->dtype))
-      PLN_TRY(pln_tensor_widened(arg, &wide[i]));
+      PLN_TRY(pln_tensor_to_float32(arg, &wide[i]));
     else if (arg)
       wide[i] = pln_tensor_retain(arg);
   }
@@ -59,7 +59,7 @@ static pln_status narrow_results(pln_kernel_call *call, const char *like) {
     if (!arg || !pln_is_half((pln_dtype)arg->dtype) || !single ||
         single->dtype != PLN_FLOAT32)
       continue;
-    PLN_TRY(pln_tensor_narrowed(single, (pln_dtype)arg->dtype, &half));
+    PLN_TRY(pln_tensor_from_float32(single, (pln_dtype)arg->dtype, &half));
     pln_tensor_release(single);
     call->results[i] = half;
   }

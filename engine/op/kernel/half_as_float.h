@@ -18,9 +18,9 @@ static inline bool pln_is_half(pln_dtype dtype) {
   return dtype == PLN_FLOAT16 || dtype == PLN_BFLOAT16;
 }
 /* A new tensor of the same elements: a half as float32, and back. */
-pln_status pln_tensor_widened(const pln_tensor *half,
-                              pln_tensor **out) PLN_CHECKED;
-pln_status pln_tensor_narrowed(const pln_tensor *single, pln_dtype dtype,
-                               pln_tensor **out) PLN_CHECKED;
+pln_status pln_tensor_to_float32(const pln_tensor *half,
+                                 pln_tensor **out) PLN_CHECKED;
+pln_status pln_tensor_from_float32(const pln_tensor *single, pln_dtype dtype,
+                                   pln_tensor **out) PLN_CHECKED;
 
 #endif

@@ -10,12 +10,12 @@
 enum { MOST_OPERANDS = 4, MOST_ELEMENTS = 8, MOST_DIMS = 8 };
 
 /* What is written; what does not fit is cut off. */
-typedef struct line {
+typedef struct message_line {
   char text[400];
   size_t size;
-} line;
+} message_line;
 
-static void PLN_PRINTF(2, 3) say(line *to, const char *format, ...) {
+static void PLN_PRINTF(2, 3) say(message_line *to, const char *format, ...) {
   va_list list;
   va_start(list, format);
   int n =
@@ -26,7 +26,7 @@ static void PLN_PRINTF(2, 3) say(line *to, const char *format, ...) {
 }
 
 /* " = 3" or " = [2, -1]", of a few integers. */
-static void say_elements(line *to, const pln_tensor *t) {
+static void say_elements(message_line *to, const pln_tensor *t) {
   int64_t element;
   if (t->count == 0 || t->count > MOST_ELEMENTS || t->rank > 1 ||
       !pln_tensor_int(t, 0, &element))
@@ -37,7 +37,7 @@ static void say_elements(line *to, const pln_tensor *t) {
   say(to, t->rank ? "]" : "");
 }
 
-static void say_operand(line *to, const pln_tensor *t) {
+static void say_operand(message_line *to, const pln_tensor *t) {
   if (!t) {
     say(to, "nothing");
     return;
@@ -51,7 +51,7 @@ static void say_operand(line *to, const pln_tensor *t) {
 }
 
 /* " (given Tensor[(2), float32] and Tensor[(), int64] = 7)". */
-static void say_operands(line *to, const pln_kernel_call *call) {
+static void say_operands(message_line *to, const pln_kernel_call *call) {
   if (call->folding || !call->args || call->n_args == 0)
     return;
   say(to, " (given ");
@@ -63,7 +63,8 @@ static void say_operands(line *to, const pln_kernel_call *call) {
   say(to, "%s", call->n_args > MOST_OPERANDS ? ", ...)" : ")");
 }
 
-static pln_status refuse(const pln_kernel_call *call, line *what) {
+static pln_status report_refused_call(const pln_kernel_call *call,
+                                      message_line *what) {
   say_operands(what, call);
   return pln_diag_error(call->engine, PLN_ERR_UNSUPPORTED, NULL, "'%s': %s",
                         pln_op_row(call->engine, call->op)->name, what->text);
@@ -71,13 +72,13 @@ static pln_status refuse(const pln_kernel_call *call, line *what) {
 
 pln_status pln_kernel_refuse(const pln_kernel_call *call, const char *format,
                              ...) {
-  line what = {.size = 0};
+  message_line what = {.size = 0};
   va_list list;
   va_start(list, format);
   int n = vsnprintf(what.text, sizeof what.text / 2, format, list);
   va_end(list);
   what.size = n < 0 ? 0 : strlen(what.text);
-  return refuse(call, &what);
+  return report_refused_call(call, &what);
 }
 
 /* What operators with whole numbers leave undefined. */

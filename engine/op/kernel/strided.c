@@ -9,7 +9,7 @@ enum { PART = 1 << 18 };
 /* Planes of so few short rows are no more than a part. */
 enum { SMALL_ROWS = 64 };
 
-void pln_dense_steps(uint32_t rank, const int64_t *dims, int64_t *steps) {
+void pln_dense_strides(uint32_t rank, const int64_t *dims, int64_t *steps) {
   int64_t step = 1;
   for (uint32_t i = rank; i-- > 0;) {
     steps[i] = step;
@@ -51,10 +51,10 @@ void pln_fill(const pln_engine *engine, void *target, size_t count,
 
 /* ------------------------------------------------------------------- planes */
 
-typedef struct plane {
+typedef struct strided_plane {
   int64_t rows, columns;
   int64_t to_row, to_column, from_row, from_column; /* steps in elements */
-} plane;
+} strided_plane;
 
 /* A run of `n` elements of one size. */
 #define RUN(type, n, to, to_step, from, from_step)                            \
@@ -82,7 +82,7 @@ static void copy_run(unsigned char *to, int64_t to_step,
   }
 }
 
-static int64_t least(int64_t a, int64_t b) {
+static int64_t min_i64(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
@@ -97,8 +97,8 @@ enum { TILE = 16 };
 
 /* to[r][c] = from[c][r] for h rows of w elements; rows of the tile are TILE
  * elements apart. */
-typedef void (*turn_fn)(void *to, int64_t to_row, const void *tile, int64_t h,
-                        int64_t w);
+typedef void (*transpose_fn)(void *to, int64_t to_row, const void *tile,
+                             int64_t h, int64_t w);
 
 #define TURN(type)                                                        \
   static void turn_##type(void *target, int64_t to_row, const void *tile, \
@@ -115,19 +115,19 @@ TURN(uint32_t)
 TURN(uint64_t)
 TURN(wide)
 
-typedef uint32_t quad __attribute__((vector_size(16)));
+typedef uint32_t four_bytes __attribute__((vector_size(16)));
 
 /* Four by four elements of 4 bytes. */
 static void turn_quads(uint32_t *to, int64_t to_row, const uint32_t *from) {
-  quad a, b, c, d;
+  four_bytes a, b, c, d;
   memcpy(&a, from, sizeof a);
   memcpy(&b, from + TILE, sizeof b);
   memcpy(&c, from + 2 * TILE, sizeof c);
   memcpy(&d, from + 3 * TILE, sizeof d);
-  quad ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-  quad cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-  quad ef = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  quad gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  four_bytes ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  four_bytes cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  four_bytes ef = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  four_bytes gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
   a = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
   b = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
   c = __builtin_shufflevector(ef, gh, 0, 1, 4, 5);
@@ -153,7 +153,7 @@ static void turn_words(void *target, int64_t to_row, const void *tile,
     turn_uint32_t(to + high * to_row, to_row, from + high, h - high, w);
 }
 
-static turn_fn find_turn(size_t size) {
+static transpose_fn find_turn(size_t size) {
   switch (size) {
   case 1: return turn_uint8_t;
   case 2: return turn_uint16_t;
@@ -164,16 +164,17 @@ static turn_fn find_turn(size_t size) {
 }
 
 static void turn_plane(const pln_engine *engine, unsigned char *to,
-                       const unsigned char *from, const plane *p, size_t size) {
+                       const unsigned char *from, const strided_plane *p,
+                       size_t size) {
   wide tile[TILE * TILE];
-  turn_fn turn = find_turn(size);
+  transpose_fn turn = find_turn(size);
   int64_t bytes = (int64_t)size;
   size_t done = 0;
   for (int64_t r = 0; r < p->rows; r += TILE)
     for (int64_t c = 0; c < p->columns; c += TILE) {
       if (pln_is_stopped_after(engine, &done, TILE * TILE))
         return;
-      int64_t h = least(TILE, p->rows - r), w = least(TILE, p->columns - c);
+      int64_t h = min_i64(TILE, p->rows - r), w = min_i64(TILE, p->columns - c);
       const unsigned char *at = from + (r + c * p->from_column) * bytes;
       for (int64_t k = 0; k < w; k++, at += p->from_column * bytes)
         memcpy((char *)tile + k * TILE * bytes, at, (size_t)(h * bytes));
@@ -190,7 +191,7 @@ static void turn_plane(const pln_engine *engine, unsigned char *to,
 enum { SMALL = 8, STRETCH = 1024 };
 
 static void weave_plane(const pln_engine *engine, unsigned char *to,
-                        const unsigned char *from, const plane *p,
+                        const unsigned char *from, const strided_plane *p,
                         size_t size) {
   int64_t bytes = (int64_t)size;
   bool few_rows = p->rows < p->columns;
@@ -207,13 +208,14 @@ static void weave_plane(const pln_engine *engine, unsigned char *to,
     for (int64_t k = 0; k < lines; k++)
       copy_run(to + (at * to_step + k * to_line) * bytes, to_step,
                from + (at * from_step + k * from_line) * bytes, from_step,
-               least(STRETCH, length - at), size);
+               min_i64(STRETCH, length - at), size);
   }
 }
 
 /* n columns of `rows` rows, from where `to` and `from` point to. */
 static void copy_part(unsigned char *to, const unsigned char *from,
-                      const plane *p, int64_t rows, int64_t n, size_t size) {
+                      const strided_plane *p, int64_t rows, int64_t n,
+                      size_t size) {
   int64_t to_row = p->to_row * (int64_t)size;
   int64_t from_row = p->from_row * (int64_t)size;
   for (int64_t r = 0; r < rows; r++, to += to_row, from += from_row)
@@ -225,7 +227,8 @@ static void copy_part(unsigned char *to, const unsigned char *from,
 
 /* Part by part: rows may be long, or many. */
 static void copy_rows(const pln_engine *engine, unsigned char *to,
-                      const unsigned char *from, const plane *p, size_t size) {
+                      const unsigned char *from, const strided_plane *p,
+                      size_t size) {
   if (p->rows < SMALL_ROWS && p->columns < PART / SMALL_ROWS) {
     copy_part(to, from, p, p->rows, p->columns, size);
     return;
@@ -235,14 +238,16 @@ static void copy_rows(const pln_engine *engine, unsigned char *to,
     for (int64_t r = 0; r < p->rows; r += high) {
       copy_part(to + (r * p->to_row + c * p->to_column) * bytes,
                 from + (r * p->from_row + c * p->from_column) * bytes, p,
-                least(high, p->rows - r), least(PART, p->columns - c), size);
+                min_i64(high, p->rows - r), min_i64(PART, p->columns - c),
+                size);
       if (pln_is_stopped(engine))
         return;
     }
 }
 
 static void copy_plane(const pln_engine *engine, unsigned char *to,
-                       const unsigned char *from, const plane *p, size_t size) {
+                       const unsigned char *from, const strided_plane *p,
+                       size_t size) {
   bool across = p->from_column != 0 && p->from_column != 1;
   bool small = p->rows < SMALL || p->columns < SMALL;
   if (!across || p->from_row != 1 || p->to_column != 1)
@@ -275,8 +280,8 @@ static bool merge_axes(pln_strided *v) {
 }
 
 /* Removes axis `i`, giving its extent and steps; extent 1 past the end. */
-static void take_axis(pln_strided *v, uint32_t i, int64_t *n, int64_t *to,
-                      int64_t *from) {
+static void merge_next_axis(pln_strided *v, uint32_t i, int64_t *n, int64_t *to,
+                            int64_t *from) {
   *n = 1;
   *to = *from = 0;
   if (i >= v->rank)
@@ -294,21 +299,21 @@ static void take_axis(pln_strided *v, uint32_t i, int64_t *n, int64_t *to,
 
 /* The columns are the last axis; the rows the axis along which the source runs
  * on, when the columns do not. */
-static plane take_plane(pln_strided *v) {
-  plane p;
-  take_axis(v, v->rank - 1, &p.columns, &p.to_column, &p.from_column);
+static strided_plane copy_strided_plane(pln_strided *v) {
+  strided_plane p;
+  merge_next_axis(v, v->rank - 1, &p.columns, &p.to_column, &p.from_column);
   uint32_t rows = v->rank - 1;
   if (p.from_column != 1)
     for (uint32_t i = 0; i < v->rank; i++)
       if (v->from[i] == 1)
         rows = i;
-  take_axis(v, rows, &p.rows, &p.to_row, &p.from_row);
+  merge_next_axis(v, rows, &p.rows, &p.to_row, &p.from_row);
   return p;
 }
 
 /* Steps to the next position of the outer axes; false past the last. */
-static bool advance(const pln_strided *v, int64_t *at, int64_t *to,
-                    int64_t *from) {
+static bool advance_strided_index(const pln_strided *v, int64_t *at,
+                                  int64_t *to, int64_t *from) {
   for (uint32_t i = v->rank; i-- > 0;) {
     *to += v->to[i];
     *from += v->from[i];
@@ -329,7 +334,7 @@ void pln_strided_copy(const pln_engine *engine, void *target,
     memcpy(target, source, size);
     return;
   }
-  plane p = take_plane(view);
+  strided_plane p = copy_strided_plane(view);
   int64_t at[PLN_STRIDED_RANK] = {0};
   int64_t to = 0, from = 0;
   size_t done = 0, elements = (size_t)(p.rows * p.columns);
@@ -337,21 +342,22 @@ void pln_strided_copy(const pln_engine *engine, void *target,
     copy_plane(engine, (unsigned char *)target + to * (int64_t)size,
                (const unsigned char *)source + from * (int64_t)size, &p, size);
   while (!pln_is_stopped_after(engine, &done, elements) &&
-         advance(view, at, &to, &from));
+         advance_strided_index(view, at, &to, &from));
 }
 
 /* ------------------------------------------------------------ moved results */
 
-pln_status pln_moved_begin(pln_kernel_call *call, uint32_t index,
-                           pln_dtype dtype, uint32_t rank, const int64_t *dims,
-                           pln_moved *out) {
+pln_status pln_strided_result_begin(pln_kernel_call *call, uint32_t index,
+                                    pln_dtype dtype, uint32_t rank,
+                                    const int64_t *dims,
+                                    pln_strided_result *out) {
   size_t bytes;
-  *out = (pln_moved){.call = call,
-                     .index = index,
-                     .dtype = dtype,
-                     .rank = rank,
-                     .dims = dims,
-                     .size = pln_element_size(dtype)};
+  *out = (pln_strided_result){.call = call,
+                              .index = index,
+                              .dtype = dtype,
+                              .rank = rank,
+                              .dims = dims,
+                              .size = pln_element_size(dtype)};
   if (out->size == 0)
     return pln_kernel_no_dtype(call, dtype);
   if (rank > PLN_MAX_RANK)
@@ -364,30 +370,31 @@ pln_status pln_moved_begin(pln_kernel_call *call, uint32_t index,
   return out->data || bytes == 0 ? PLN_OK : pln_nomem(call->engine);
 }
 
-pln_status pln_moved_end(pln_moved *moved, pln_status status) {
+pln_status pln_strided_result_end(pln_strided_result *moved,
+                                  pln_status status) {
   if (moved->dtype != PLN_STRING)
     return status;
   pln_kernel_call *call = moved->call;
   size_t bytes = moved->count * moved->size;
   if (status == PLN_OK)
-    status =
-        pln_tensor_from(call->engine, moved->dtype, moved->rank, moved->dims,
-                        moved->data, bytes, &call->results[moved->index]);
+    status = pln_tensor_from_bytes(call->engine, moved->dtype, moved->rank,
+                                   moved->dims, moved->data, bytes,
+                                   &call->results[moved->index]);
   pln_mem_free(call->engine, moved->data, bytes);
   return status;
 }
 
-pln_status pln_moved_view(pln_kernel_call *call, uint32_t index,
-                          const pln_tensor *tensor, const void *source,
-                          uint32_t rank, const int64_t *dims,
-                          pln_strided *view) {
-  pln_moved moved;
-  PLN_TRY(pln_moved_begin(call, index, (pln_dtype)tensor->dtype, rank, dims,
-                          &moved));
+pln_status pln_strided_result_copy(pln_kernel_call *call, uint32_t index,
+                                   const pln_tensor *tensor, const void *source,
+                                   uint32_t rank, const int64_t *dims,
+                                   pln_strided *view) {
+  pln_strided_result moved;
+  PLN_TRY(pln_strided_result_begin(call, index, (pln_dtype)tensor->dtype, rank,
+                                   dims, &moved));
   view->rank = rank;
   memcpy(view->dims, dims, rank * sizeof *dims);
-  pln_dense_steps(rank, dims, view->to);
+  pln_dense_strides(rank, dims, view->to);
   if (moved.count)
     pln_strided_copy(call->engine, moved.data, source, moved.size, view);
-  return pln_moved_end(&moved, PLN_OK);
+  return pln_strided_result_end(&moved, PLN_OK);
 }

@@ -26,10 +26,10 @@ void pln_strided_copy(const pln_engine *engine, void *target,
 void pln_fill(const pln_engine *engine, void *target, size_t count,
               const void *element, size_t size);
 /* The steps of a dense tensor. */
-void pln_dense_steps(uint32_t rank, const int64_t *dims, int64_t *steps);
+void pln_dense_strides(uint32_t rank, const int64_t *dims, int64_t *steps);
 
 /* A result whose elements are moved from arguments, strings too. */
-typedef struct pln_moved {
+typedef struct pln_strided_result {
   pln_kernel_call *call;
   uint32_t index; /* of the result */
   pln_dtype dtype;
@@ -38,18 +38,21 @@ typedef struct pln_moved {
   size_t size; /* of an element */
   size_t count;
   void *data; /* where elements go; strings as slices of the source's text */
-} pln_moved;
+} pln_strided_result;
 
 /* Refuses dtypes that are packed below a byte and shapes above PLN_MAX_RANK.
- * `dims` must live until pln_moved_end, which is called exactly once. */
-pln_status pln_moved_begin(pln_kernel_call *call, uint32_t index,
-                           pln_dtype dtype, uint32_t rank, const int64_t *dims,
-                           pln_moved *out) PLN_CHECKED;
-pln_status pln_moved_end(pln_moved *moved, pln_status status) PLN_CHECKED;
+ * `dims` must live until pln_strided_result_end, which is called exactly once.
+ */
+pln_status pln_strided_result_begin(pln_kernel_call *call, uint32_t index,
+                                    pln_dtype dtype, uint32_t rank,
+                                    const int64_t *dims,
+                                    pln_strided_result *out) PLN_CHECKED;
+pln_status pln_strided_result_end(pln_strided_result *moved,
+                                  pln_status status) PLN_CHECKED;
 /* Begin, copy from `source` by `view` (its `to` steps are filled in), end. */
-pln_status pln_moved_view(pln_kernel_call *call, uint32_t index,
-                          const pln_tensor *tensor, const void *source,
-                          uint32_t rank, const int64_t *dims,
-                          pln_strided *view) PLN_CHECKED;
+pln_status pln_strided_result_copy(pln_kernel_call *call, uint32_t index,
+                                   const pln_tensor *tensor, const void *source,
+                                   uint32_t rank, const int64_t *dims,
+                                   pln_strided *view) PLN_CHECKED;
 
 #endif

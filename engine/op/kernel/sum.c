@@ -14,7 +14,8 @@ enum { LANES = 16, BLOCK = 1024 };
 #define SQUARE(x, centre) (((x) - (centre)) * ((x) - (centre)))
 
 #define SUM(name, T, f)                                                      \
-  PLN_WIDE static double name##_block_##T(const T *x, size_t n, T centre) {  \
+  PLN_MULTIVERSION static double name##_block_##T(const T *x, size_t n,      \
+                                                  T centre) {                \
     T lane[LANES] = {0};                                                     \
     double all = 0;                                                          \
     size_t whole = n - n % LANES;                                            \

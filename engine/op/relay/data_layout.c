@@ -7,14 +7,14 @@
 
 /* ------------------------------------------------------------------ reading */
 
-static bool has_axis(const pln_layout *l, char letter, int64_t factor) {
+static bool has_axis(const pln_data_layout *l, char letter, int64_t factor) {
   for (int32_t i = 0; i < l->rank; i++)
     if (l->letter[i] == letter && (l->factor[i] != 0) == (factor != 0))
       return true;
   return false;
 }
 
-static bool add_axis(pln_layout *l, char letter, int64_t factor) {
+static bool add_axis(pln_data_layout *l, char letter, int64_t factor) {
   if (l->rank == PLN_LAYOUT_AXES || has_axis(l, letter, factor))
     return false;
   l->letter[l->rank] = letter;
@@ -22,9 +22,9 @@ static bool add_axis(pln_layout *l, char letter, int64_t factor) {
   return true;
 }
 
-bool pln_layout_read(pln_slice text, pln_layout *out) {
+bool pln_data_layout_read(pln_slice text, pln_data_layout *out) {
   int64_t factor = 0;
-  *out = (pln_layout){0};
+  *out = (pln_data_layout){0};
   for (size_t i = 0; i < text.size; i++) {
     char c = text.data[i];
     bool good = false;
@@ -46,11 +46,11 @@ bool pln_layout_read(pln_slice text, pln_layout *out) {
   return factor == 0;
 }
 
-pln_status pln_layout_of(const pln_infer *call, const char *name,
-                         const char *fallback, pln_layout *out) {
+pln_status pln_data_layout_of(const pln_infer *call, const char *name,
+                              const char *fallback, pln_data_layout *out) {
   pln_slice text = pln_attrs_string(call->engine, call->attrs, name, "");
   text = text.size ? text : pln_text(fallback);
-  if (pln_layout_read(text, out))
+  if (pln_data_layout_read(text, out))
     return PLN_OK;
   return pln_call_error(call, "%s '%.*s' is no layout", name,
                         (int)(text.size < 40 ? text.size : 40), text.data);
@@ -58,9 +58,10 @@ pln_status pln_layout_of(const pln_infer *call, const char *name,
 
 /* ------------------------------------------------------------------- shapes */
 
-pln_status pln_layout_extent(const pln_infer *call, const pln_layout *layout,
-                             const pln_dim *dims, char letter, pln_dim *out,
-                             bool *found) {
+pln_status pln_data_layout_extent(const pln_infer *call,
+                                  const pln_data_layout *layout,
+                                  const pln_dim *dims, char letter,
+                                  pln_dim *out, bool *found) {
   *out = 1;
   *found = false;
   for (int32_t i = 0; i < layout->rank; i++)
@@ -74,23 +75,24 @@ pln_status pln_layout_extent(const pln_infer *call, const pln_layout *layout,
 }
 
 /* How many elements the inner part of an axis has. */
-static int64_t inner_part(const pln_layout *layout, char letter) {
+static int64_t inner_part(const pln_data_layout *layout, char letter) {
   for (int32_t i = 0; i < layout->rank; i++)
     if (layout->letter[i] == letter && layout->factor[i])
       return layout->factor[i];
   return 1;
 }
 
-pln_status pln_layout_convert(const pln_infer *call, const pln_layout *from,
-                              const pln_shape *in, const pln_layout *to,
-                              pln_shape *out) {
+pln_status pln_data_layout_convert(const pln_infer *call,
+                                   const pln_data_layout *from,
+                                   const pln_shape *in,
+                                   const pln_data_layout *to, pln_shape *out) {
   bool found;
   pln_shape_ranked(out, to->rank);
   for (int32_t i = 0; i < to->rank; i++) {
     int64_t inner = inner_part(to, to->letter[i]);
     pln_dim extent;
-    PLN_TRY(pln_layout_extent(call, from, in->dims, to->letter[i], &extent,
-                              &found));
+    PLN_TRY(pln_data_layout_extent(call, from, in->dims, to->letter[i], &extent,
+                                   &found));
     if (to->factor[i])
       extent = inner;
     else if (inner > 1 && PLN_DIM_IS_CONST(extent))
@@ -105,10 +107,10 @@ pln_status pln_layout_convert(const pln_infer *call, const pln_layout *from,
 /* --------------------------------------------------------- layout_transform */
 
 pln_status pln_infer_layout_transform(pln_infer *call) {
-  pln_layout from, to;
+  pln_data_layout from, to;
   pln_shape in, out;
-  PLN_TRY(pln_layout_of(call, "src_layout", "", &from));
-  PLN_TRY(pln_layout_of(call, "dst_layout", "", &to));
+  PLN_TRY(pln_data_layout_of(call, "src_layout", "", &from));
+  PLN_TRY(pln_data_layout_of(call, "dst_layout", "", &to));
   PLN_TRY(pln_arg_expect_rank(call, 0, from.rank));
   pln_arg_shape(call, 0, &in);
   for (int32_t i = 0; i < from.rank; i++)
@@ -116,7 +118,7 @@ pln_status pln_infer_layout_transform(pln_infer *call) {
       return pln_call_error(call, "dst_layout has no axis %c", from.letter[i]);
   if (in.rank < 0)
     pln_shape_ranked(&in, from.rank);
-  PLN_TRY(pln_layout_convert(call, &from, &in, &to, &out));
+  PLN_TRY(pln_data_layout_convert(call, &from, &in, &to, &out));
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
@@ -147,13 +149,14 @@ pln_status pln_infer_scheduled_layout(pln_infer *call) {
 
 /* An axis of both layouts cut into pieces that are whole in either: the finest
  * cut, from the outside in. */
-typedef struct piece {
+typedef struct layout_part {
   int64_t extent;
   int64_t from, to; /* steps in elements */
-} piece;
+} layout_part;
 
 /* The place of an axis or its inner part in a layout, or -1. */
-static int32_t place_of(const pln_layout *l, char letter, bool inner) {
+static int32_t layout_axis_index(const pln_data_layout *l, char letter,
+                                 bool inner) {
   for (int32_t i = 0; i < l->rank; i++)
     if (l->letter[i] == letter && (l->factor[i] != 0) == inner)
       return i;
@@ -161,18 +164,20 @@ static int32_t place_of(const pln_layout *l, char letter, bool inner) {
 }
 
 /* The step of the element `at` of an axis, which a cut begins. */
-static int64_t step_of(const pln_layout *l, const int64_t *steps, char letter,
-                       int64_t at) {
+static int64_t step_of(const pln_data_layout *l, const int64_t *steps,
+                       char letter, int64_t at) {
   int64_t inner = inner_part(l, letter);
-  int32_t place = place_of(l, letter, inner > 1 && at < inner);
+  int32_t place = layout_axis_index(l, letter, inner > 1 && at < inner);
   return steps[place] * (at < inner ? at : at / inner);
 }
 
 /* Cuts one axis of `extent` elements into at most three pieces; false when the
  * inner parts do not divide each other. */
-static bool cut_axis(const pln_layout *from, const int64_t *from_steps,
-                     const pln_layout *to, const int64_t *to_steps, char letter,
-                     int64_t extent, pln_strided *view) {
+static bool split_layout_axis(const pln_data_layout *from,
+                              const int64_t *from_steps,
+                              const pln_data_layout *to,
+                              const int64_t *to_steps, char letter,
+                              int64_t extent, pln_strided *view) {
   int64_t a = inner_part(from, letter), b = inner_part(to, letter);
   int64_t cuts[4] = {extent, a > b ? a : b, a > b ? b : a, 1};
   for (int i = 0; i < 3; i++) {
@@ -188,20 +193,20 @@ static bool cut_axis(const pln_layout *from, const int64_t *from_steps,
   return true;
 }
 
-static bool read_layouts(const pln_kernel_call *call, pln_layout *from,
-                         pln_layout *to) {
+static bool read_layouts(const pln_kernel_call *call, pln_data_layout *from,
+                         pln_data_layout *to) {
   const pln_engine *e = call->engine;
-  return pln_layout_read(pln_attrs_string(e, call->attrs, "src_layout", ""),
-                         from) &&
-         pln_layout_read(pln_attrs_string(e, call->attrs, "dst_layout", ""),
-                         to) &&
+  return pln_data_layout_read(
+             pln_attrs_string(e, call->attrs, "src_layout", ""), from) &&
+         pln_data_layout_read(
+             pln_attrs_string(e, call->attrs, "dst_layout", ""), to) &&
          pln_kernel_arg(call, 0)->rank == (uint32_t)from->rank;
 }
 
 /* The dims of the result and how it is walked; false when blocks would have to
  * be filled up. */
-static bool plan_transform(const pln_tensor *x, const pln_layout *from,
-                           const pln_layout *to, int64_t *dims,
+static bool plan_transform(const pln_tensor *x, const pln_data_layout *from,
+                           const pln_data_layout *to, int64_t *dims,
                            pln_strided *view) {
   int64_t from_steps[PLN_LAYOUT_AXES], to_steps[PLN_LAYOUT_AXES];
   int64_t extents[26] = {0};
@@ -218,31 +223,31 @@ static bool plan_transform(const pln_tensor *x, const pln_layout *from,
     if (extent == 0 || extent % inner)
       return false;
   }
-  pln_dense_steps((uint32_t)from->rank, x->dims, from_steps);
-  pln_dense_steps((uint32_t)to->rank, dims, to_steps);
+  pln_dense_strides((uint32_t)from->rank, x->dims, from_steps);
+  pln_dense_strides((uint32_t)to->rank, dims, to_steps);
   for (int32_t i = 0; i < to->rank; i++)
     if (!to->factor[i] &&
-        !cut_axis(from, from_steps, to, to_steps, to->letter[i],
-                  extents[to->letter[i] - 'A'], view))
+        !split_layout_axis(from, from_steps, to, to_steps, to->letter[i],
+                           extents[to->letter[i] - 'A'], view))
       return false;
   return true;
 }
 
 pln_status pln_kernel_layout_transform(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  pln_layout from, to;
+  pln_data_layout from, to;
   int64_t dims[PLN_LAYOUT_AXES];
   pln_strided view = {0};
-  pln_moved moved;
+  pln_strided_result moved;
   if (!read_layouts(call, &from, &to) ||
       !plan_transform(x, &from, &to, dims, &view))
     return pln_kernel_refuse(call, "the layouts do not fit the operand");
-  PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)x->dtype, (uint32_t)to.rank, dims,
-                          &moved));
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype,
+                                   (uint32_t)to.rank, dims, &moved));
   if (moved.count != x->count)
-    return pln_moved_end(
+    return pln_strided_result_end(
         &moved, pln_kernel_refuse(call, "the layouts do not fit the operand"));
   if (moved.count)
     pln_strided_copy(call->engine, moved.data, x->data, moved.size, &view);
-  return pln_moved_end(&moved, PLN_OK);
+  return pln_strided_result_end(&moved, PLN_OK);
 }

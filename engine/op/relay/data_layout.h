@@ -9,28 +9,32 @@
 
 enum { PLN_LAYOUT_AXES = 16 };
 
-typedef struct pln_layout {
+typedef struct pln_data_layout {
   int32_t rank;
   char letter[PLN_LAYOUT_AXES];    /* the axis's capital */
   int64_t factor[PLN_LAYOUT_AXES]; /* of an inner part; 0: the axis itself */
-} pln_layout;
+} pln_data_layout;
 
 /* False when the text is no layout: an axis twice, an inner part without its
  * axis, or too many. */
-bool pln_layout_read(pln_slice text, pln_layout *out);
+bool pln_data_layout_read(pln_slice text, pln_data_layout *out);
 /* The layout in attribute `name`. */
-pln_status pln_layout_of(const pln_infer *call, const char *name,
-                         const char *fallback, pln_layout *out) PLN_CHECKED;
+pln_status pln_data_layout_of(const pln_infer *call, const char *name,
+                              const char *fallback,
+                              pln_data_layout *out) PLN_CHECKED;
 /* The whole extent of axis `letter` in a shape of that layout; *found is false
  * when it has none. */
-pln_status pln_layout_extent(const pln_infer *call, const pln_layout *layout,
-                             const pln_dim *dims, char letter, pln_dim *out,
-                             bool *found) PLN_CHECKED;
+pln_status pln_data_layout_extent(const pln_infer *call,
+                                  const pln_data_layout *layout,
+                                  const pln_dim *dims, char letter,
+                                  pln_dim *out, bool *found) PLN_CHECKED;
 /* The shape in layout `to` whose axes have the extents that `in` tells of them
  * in layout `from`; an axis that `from` has not is of extent 1. */
-pln_status pln_layout_convert(const pln_infer *call, const pln_layout *from,
-                              const pln_shape *in, const pln_layout *to,
-                              pln_shape *out) PLN_CHECKED;
+pln_status pln_data_layout_convert(const pln_infer *call,
+                                   const pln_data_layout *from,
+                                   const pln_shape *in,
+                                   const pln_data_layout *to,
+                                   pln_shape *out) PLN_CHECKED;
 /* relay/infer/pool.c: the axes of space that a pooling operator walks over,
  * "HW"; *data is the layout it takes its operand to have when nothing is said.
  */

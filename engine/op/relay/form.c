@@ -83,7 +83,7 @@ static bool has_codes(const pln_graph *g, const pln_node *n) {
 
 static bool joins_tuple(const pln_graph *g, const pln_node *n) {
   pln_type type = n->count == 1 ? g->nodes[g->operands[n->first]].type : 0;
-  return pln_type_kind_of(g->engine, type) == PLN_TYPE_TUPLE;
+  return pln_type_get_kind(g->engine, type) == PLN_TYPE_TUPLE;
 }
 
 bool pln_op_is_relay_form(const pln_graph *g, pln_ref call) {

@@ -2,7 +2,7 @@
 
 #include "op/relay/reshape_codes.h"
 
-bool pln_codes_within(const pln_list *list) {
+bool pln_reshape_codes_used(const pln_list *list) {
   for (uint32_t i = 0; i < list->count && list->sized; i++) {
     pln_dim code = pln_list_at(list, i);
     if (PLN_DIM_IS_CONST(code) && code < -1)
@@ -31,7 +31,7 @@ static pln_dim extent_at(const reading *r, int32_t i) {
   return r->in[r->reverse ? r->rank - 1 - i : i];
 }
 
-static bool put(reading *r, pln_dim dim) {
+static bool append_result_dim(reading *r, pln_dim dim) {
   if (r->count == PLN_MAX_RANK)
     return false;
   r->dims[r->count++] = dim;
@@ -40,7 +40,7 @@ static bool put(reading *r, pln_dim dim) {
 
 static bool put_rest(reading *r) {
   while (r->at < r->rank)
-    if (!put(r, extent_at(r, r->at++)))
+    if (!append_result_dim(r, extent_at(r, r->at++)))
       return false;
   return true;
 }
@@ -53,7 +53,7 @@ static pln_status put_product(reading *r, bool *fits) {
   PLN_TRY(pln_dim_binary(r->engine, PLN_DIM_MUL, extent_at(r, r->at),
                          extent_at(r, r->at + 1), &product));
   r->at += 2;
-  *fits = put(r, product);
+  *fits = append_result_dim(r, product);
   return PLN_OK;
 }
 
@@ -68,7 +68,8 @@ static pln_status put_halves(reading *r, bool *fits) {
     PLN_TRY(pln_dim_binary(r->engine, PLN_DIM_FLOORDIV, extent, b, &a));
   else if (b == -1)
     PLN_TRY(pln_dim_binary(r->engine, PLN_DIM_FLOORDIV, extent, a, &b));
-  *fits = a != -1 && b != -1 && put(r, a) && put(r, b);
+  *fits =
+      a != -1 && b != -1 && append_result_dim(r, a) && append_result_dim(r, b);
   return PLN_OK;
 }
 
@@ -84,14 +85,14 @@ static pln_status read_code(reading *r, bool *fits) {
     *fits = false;
   else
     *fits = (!PLN_DIM_IS_CONST(code) || code >= -1) &&
-            put(r, code == 0 ? extent_at(r, r->at) : code);
+            append_result_dim(r, code == 0 ? extent_at(r, r->at) : code);
   r->at += code != -2;
   return PLN_OK;
 }
 
-pln_status pln_codes_read(pln_engine *engine, const pln_list *list,
-                          int32_t rank, const pln_dim *in, bool reverse,
-                          pln_dim *dims, uint32_t *count, bool *fits) {
+pln_status pln_reshape_codes_read(pln_engine *engine, const pln_list *list,
+                                  int32_t rank, const pln_dim *in, bool reverse,
+                                  pln_dim *dims, uint32_t *count, bool *fits) {
   reading r = {.engine = engine,
                .list = list,
                .in = in,

@@ -28,27 +28,27 @@ typedef struct pass_key {
 /* A row is found by where its input is and by what that holds. */
 enum { PLACE, CONTENT, N_WAYS };
 
-typedef struct kept_row {
+typedef struct cache_entry {
   pln_hash_link link[N_WAYS];
   pass_key key;
-  pln_subject in, out;
+  pln_pass_target in, out;
   pln_attrs counts;
-  struct kept_row *newer, *older;   /* in the order of use */
-  struct kept_row *next, **of_pass; /* of the same definition, and what points
-                                        here; of passes with a key.def */
-} kept_row;
+  struct cache_entry *newer, *older;   /* in the order of use */
+  struct cache_entry *next, **of_pass; /* of the same definition, and what
+                                        points here; of passes with a key.def */
+} cache_entry;
 
 struct pln_cache {
   pln_engine *engine;
   pln_hash_table table[N_WAYS];
-  kept_row *newest, *oldest;
-  pln_held held;
+  cache_entry *newest, *oldest;
+  pln_memory_account account;
   pln_cache_stats stats;
 };
 
 /* The row that a link is of; NULL: none. */
-static kept_row *row_of(pln_hash_link *link, int way) {
-  return link ? (kept_row *)(void *)(link - way) : NULL;
+static cache_entry *cache_row_of_link(pln_hash_link *link, int way) {
+  return link ? (cache_entry *)(void *)(link - way) : NULL;
 }
 
 /* What is not run is not counted: nobody may limit or watch rules. */
@@ -61,7 +61,7 @@ bool pln_cache_works(const pln_pass_run *run) {
 
 /* --------------------------------------------------------------------- keys */
 
-static pass_key key_of(const pln_pass_run *run) {
+static pass_key cache_key_of_run(const pln_pass_run *run) {
   const pln_pass_def *def = run->pass->def;
   return (pass_key){.name = run->pass->name,
                     .identity = def->identity,
@@ -85,33 +85,34 @@ static uint64_t hash_key(const pass_key *k) {
   return pln_hash_mix(h, (uint64_t)k->kind << 32 | (uint32_t)k->opt_level);
 }
 
-static uint64_t hash_place(uint64_t key, const pln_subject *in) {
+static uint64_t hash_place(uint64_t key, const pln_pass_target *in) {
   key = pln_hash_mix(key, (uintptr_t)in->function);
   return in->function ? key : pln_hash_mix(key, (uintptr_t)in->module);
 }
 
 /* Of a graph that is held it is found once. */
 static uint64_t hash_graph(pln_cache *c, const pln_graph *g) {
-  uint64_t *known = pln_held_note(&c->held, g);
-  uint64_t h = known && *known ? *known : pln_twin_hash(g);
+  uint64_t *known = pln_memory_account_slot(&c->account, g);
+  uint64_t h = known && *known ? *known : pln_isomorphism_hash(g);
   if (known)
     *known = h;
   return h;
 }
 
 /* Of a module: which functions it has; those are not looked into. */
-static uint64_t hash_content(pln_cache *c, uint64_t h, const pln_subject *in) {
+static uint64_t hash_content(pln_cache *c, uint64_t h,
+                             const pln_pass_target *in) {
   const pln_module *m = in->module;
   if (in->function)
     return pln_hash_mix(h, hash_graph(c, in->function));
   for (uint32_t i = 0; i < m->count; i++) {
-    h = pln_hash_mix(h, pln_module_name(m, i));
-    h = pln_hash_mix(h, (uintptr_t)pln_module_function(m, i));
+    h = pln_hash_mix(h, pln_module_name_at(m, i));
+    h = pln_hash_mix(h, (uintptr_t)pln_module_function_at(m, i));
   }
   return pln_hash_mix(h, (uintptr_t)m->types);
 }
 
-static bool same_place(const pln_subject *a, const pln_subject *b) {
+static bool same_place(const pln_pass_target *a, const pln_pass_target *b) {
   return a->function == b->function && (a->function || a->module == b->module);
 }
 
@@ -121,27 +122,27 @@ static bool same_module(const pln_module *a, const pln_module *b) {
       a->directory != b->directory)
     return false;
   for (uint32_t i = 0; i < a->count; i++)
-    if (pln_module_name(a, i) != pln_module_name(b, i) ||
-        pln_module_function(a, i) != pln_module_function(b, i))
+    if (pln_module_name_at(a, i) != pln_module_name_at(b, i) ||
+        pln_module_function_at(a, i) != pln_module_function_at(b, i))
       return false;
   return true;
 }
 
 /* --------------------------------------------------------------------- rows */
 
-static void leave_order(pln_cache *c, kept_row *row) {
+static void leave_order(pln_cache *c, cache_entry *row) {
   *(row->newer ? &row->newer->older : &c->newest) = row->older;
   *(row->older ? &row->older->newer : &c->oldest) = row->newer;
 }
 
-static void become_newest(pln_cache *c, kept_row *row) {
+static void become_newest(pln_cache *c, cache_entry *row) {
   row->newer = NULL;
   row->older = c->newest;
   *(c->newest ? &c->newest->newer : &c->oldest) = row;
   c->newest = row;
 }
 
-static void join_pass(kept_row *row) {
+static void link_entry_to_pass(cache_entry *row) {
   if (!row->key.def)
     return;
   pln_pass_def *def = (pln_pass_def *)(uintptr_t)row->key.def;
@@ -152,7 +153,7 @@ static void join_pass(kept_row *row) {
   def->kept = row;
 }
 
-static void leave_pass(kept_row *row) {
+static void leave_pass(cache_entry *row) {
   if (!row->of_pass)
     return;
   *row->of_pass = row->next;
@@ -160,28 +161,29 @@ static void leave_pass(kept_row *row) {
     row->next->of_pass = row->of_pass;
 }
 
-static void drop_row(pln_cache *c, kept_row *row) {
+static void drop_row(pln_cache *c, cache_entry *row) {
   for (int way = 0; way < N_WAYS; way++)
     pln_hash_remove(&c->table[way], &row->link[way]);
   leave_order(c, row);
   leave_pass(row);
-  pln_held_drop(&c->held, &row->in);
-  pln_held_drop(&c->held, &row->out);
-  pln_subject_drop(&row->in);
-  pln_subject_drop(&row->out);
+  pln_memory_account_remove(&c->account, &row->in);
+  pln_memory_account_remove(&c->account, &row->out);
+  pln_pass_target_release(&row->in);
+  pln_pass_target_release(&row->out);
   pln_mem_free(c->engine, row, sizeof *row);
   c->stats.results--;
 }
 
 /* All of it, also what was begun and could not be counted. */
-static void clear(pln_cache *c) {
+static void clear_cache_rows(pln_cache *c) {
   while (c->oldest)
     drop_row(c, c->oldest);
-  pln_held_free(&c->held);
+  pln_memory_account_free(&c->account);
 }
 
 static uint64_t bytes_of(const pln_cache *c) {
-  return pln_held_bytes(&c->held) + c->stats.results * sizeof(kept_row) +
+  return pln_memory_account_bytes(&c->account) +
+         c->stats.results * sizeof(cache_entry) +
          pln_hash_table_bytes(&c->table[PLACE]) +
          pln_hash_table_bytes(&c->table[CONTENT]);
 }
@@ -204,85 +206,92 @@ void pln_cache_forget(pln_engine *engine, pln_pass_def *def) {
 static pln_status replay(pln_pass_run *run, pln_attrs counts) {
   uint32_t n = pln_attrs_count(run->engine, counts);
   for (uint32_t i = 0; i < n; i++) {
-    const pln_attr *each = pln_attrs_get(run->engine, counts, i);
+    const pln_attr *each = pln_attrs_at(run->engine, counts, i);
     const char *key = pln_symbol_text(run->engine, each->name).data;
-    PLN_TRY(pln_run_recount(run, key, each->v.i));
+    PLN_TRY(pln_run_add_count(run, key, each->v.i));
   }
   return pln_run_count(run, "cached", 1);
 }
 
 /* What the row's result is for a twin of its input. */
-static pln_status carry(const kept_row *row, const pln_subject *in, bool *found,
-                        pln_subject *out) {
-  pln_twins twins;
-  pln_status status =
-      pln_twins_match(&twins, row->in.function, in->function, found);
+static pln_status remap_cached_result(const cache_entry *row,
+                                      const pln_pass_target *in, bool *found,
+                                      pln_pass_target *out) {
+  pln_isomorphism isomorphism;
+  pln_status status = pln_isomorphism_match(&isomorphism, row->in.function,
+                                            in->function, found);
   if (status == PLN_OK && *found) {
     if (row->out.function == row->in.function)
       out->function = pln_graph_retain(in->function);
     else
-      status = pln_twins_carry(&twins, row->out.function, &out->function);
+      status = pln_isomorphism_remap(&isomorphism, row->out.function,
+                                     &out->function);
     *found = out->function != NULL;
   }
-  pln_twins_end(&twins);
+  pln_isomorphism_end(&isomorphism);
   return status;
 }
 
-static pln_status take(const kept_row *row, const pln_subject *in, bool *found,
-                       pln_subject *out) {
-  *out = (pln_subject){0};
+static pln_status use_cached_result(const cache_entry *row,
+                                    const pln_pass_target *in, bool *found,
+                                    pln_pass_target *out) {
+  *out = (pln_pass_target){0};
   if (in->function && !same_place(&row->in, in))
-    return carry(row, in, found, out);
+    return remap_cached_result(row, in, found, out);
   *found = in->function || same_module(row->in.module, in->module);
   if (!*found)
     return PLN_OK;
-  *out = pln_subject_same(&row->in, &row->out) ? pln_subject_copy(in)
-                                               : pln_subject_copy(&row->out);
+  *out = pln_pass_target_same(&row->in, &row->out)
+             ? pln_pass_target_copy(in)
+             : pln_pass_target_copy(&row->out);
   return PLN_OK;
 }
 
 /* The newest row of that hash which has the result, as *row, or NULL. */
-static pln_status look(pln_cache *c, const pass_key *key, int way,
-                       uint64_t hash, const pln_subject *in, kept_row **row,
-                       pln_subject *out) {
+static pln_status lookup_cached_row(pln_cache *c, const pass_key *key, int way,
+                                    uint64_t hash, const pln_pass_target *in,
+                                    cache_entry **row, pln_pass_target *out) {
   bool found = false;
   pln_hash_link *link = pln_hash_first(&c->table[way], hash);
-  for (; (*row = row_of(link, way)) != NULL; link = pln_hash_next(link)) {
+  for (; (*row = cache_row_of_link(link, way)) != NULL;
+       link = pln_hash_next(link)) {
     if (!same_key(&(*row)->key, key) ||
         (way == PLACE && !same_place(&(*row)->in, in)))
       continue;
-    PLN_TRY(take(*row, in, &found, out));
+    PLN_TRY(use_cached_result(*row, in, &found, out));
     if (found)
       return PLN_OK;
   }
   return PLN_OK;
 }
 
-static pln_status insert(pln_cache *c, const kept_row *made,
-                         const uint64_t hash[N_WAYS]) PLN_CHECKED;
+static pln_status insert_cache_row(pln_cache *c, const cache_entry *made,
+                                   const uint64_t hash[N_WAYS]) PLN_CHECKED;
 
 /* A twin is known by its place from now on. */
-static pln_status adopt(pln_cache *c, const kept_row *row,
-                        const uint64_t hash[N_WAYS], const pln_subject *in,
-                        const pln_subject *out) {
-  kept_row twin = *row;
-  twin.in = *in;
-  twin.out = *out;
-  return insert(c, &twin, hash);
+static pln_status adopt(pln_cache *c, const cache_entry *row,
+                        const uint64_t hash[N_WAYS], const pln_pass_target *in,
+                        const pln_pass_target *out) {
+  cache_entry match = *row;
+  match.in = *in;
+  match.out = *out;
+  return insert_cache_row(c, &match, hash);
 }
 
-static pln_status find(pln_cache *c, const pass_key *key, const pln_subject *in,
-                       pln_attrs *counts, bool *found, pln_subject *out) {
-  kept_row *row;
+static pln_status find_cached_result(pln_cache *c, const pass_key *key,
+                                     const pln_pass_target *in,
+                                     pln_attrs *counts, bool *found,
+                                     pln_pass_target *out) {
+  cache_entry *row;
   uint64_t own = hash_key(key), hash[N_WAYS] = {hash_place(own, in), 0};
-  PLN_TRY(look(c, key, PLACE, hash[PLACE], in, &row, out));
+  PLN_TRY(lookup_cached_row(c, key, PLACE, hash[PLACE], in, &row, out));
   bool again = row != NULL;
   if (again) {
     leave_order(c, row);
     become_newest(c, row);
   } else {
     hash[CONTENT] = hash_content(c, own, in);
-    PLN_TRY(look(c, key, CONTENT, hash[CONTENT], in, &row, out));
+    PLN_TRY(lookup_cached_row(c, key, CONTENT, hash[CONTENT], in, &row, out));
   }
   *found = row != NULL;
   if (!row)
@@ -291,9 +300,9 @@ static pln_status find(pln_cache *c, const pass_key *key, const pln_subject *in,
   return again ? PLN_OK : adopt(c, row, hash, in, out);
 }
 
-bool pln_cache_may_have(const pln_pass_run *run, const pln_subject *in) {
+bool pln_cache_may_have(const pln_pass_run *run, const pln_pass_target *in) {
   pln_cache *c = run->engine->passes->cache;
-  pass_key key = key_of(run);
+  pass_key key = cache_key_of_run(run);
   if (!pln_cache_works(run) || !c)
     return false;
   uint64_t hash = hash_key(&key);
@@ -301,21 +310,21 @@ bool pln_cache_may_have(const pln_pass_run *run, const pln_subject *in) {
          pln_hash_first(&c->table[CONTENT], hash_content(c, hash, in));
 }
 
-pln_status pln_cache_find(pln_pass_run *run, const pln_subject *in, bool *found,
-                          pln_subject *out) {
+pln_status pln_cache_find(pln_pass_run *run, const pln_pass_target *in,
+                          bool *found, pln_pass_target *out) {
   pln_cache *c = run->engine->passes->cache;
-  pass_key key = key_of(run);
+  pass_key key = cache_key_of_run(run);
   pln_attrs counts = 0;
   *found = false;
-  *out = (pln_subject){0};
+  *out = (pln_pass_target){0};
   if (!c)
     return PLN_OK;
-  pln_status status = find(c, &key, in, &counts, found, out);
+  pln_status status = find_cached_result(c, &key, in, &counts, found, out);
   if (status == PLN_OK && *found)
     status = replay(run, counts);
   if (status != PLN_OK) {
-    pln_subject_drop(out);
-    clear(c);
+    pln_pass_target_release(out);
+    clear_cache_rows(c);
     return status;
   }
   c->stats.hits += *found;
@@ -357,14 +366,14 @@ static pln_status new_cache(pln_engine *engine) {
   pln_cache *c = pln_mem_zeroed(engine, sizeof *c);
   if (!c)
     return pln_nomem(engine);
-  *c = (pln_cache){.engine = engine, .held = pln_held_new(engine)};
+  *c = (pln_cache){.engine = engine, .account = pln_memory_account_new(engine)};
   for (int way = 0; way < N_WAYS; way++)
     c->table[way].engine = engine;
   engine->passes->cache = c;
   return PLN_OK;
 }
 
-static pln_status link_row(pln_cache *c, kept_row *row,
+static pln_status link_row(pln_cache *c, cache_entry *row,
                            const uint64_t hash[N_WAYS]) {
   PLN_TRY(pln_hash_add(&c->table[PLACE], hash[PLACE], &row->link[PLACE]));
   pln_status status =
@@ -374,64 +383,67 @@ static pln_status link_row(pln_cache *c, kept_row *row,
     return status;
   }
   become_newest(c, row);
-  join_pass(row);
+  link_entry_to_pass(row);
   c->stats.results++;
   return PLN_OK;
 }
 
 /* A copy of the row, with references of its own. */
-static pln_status insert(pln_cache *c, const kept_row *made,
-                         const uint64_t hash[N_WAYS]) {
-  kept_row *row = pln_mem_zeroed(c->engine, sizeof *row);
+static pln_status insert_cache_row(pln_cache *c, const cache_entry *made,
+                                   const uint64_t hash[N_WAYS]) {
+  cache_entry *row = pln_mem_zeroed(c->engine, sizeof *row);
   if (!row)
     return pln_nomem(c->engine);
-  *row = (kept_row){.key = made->key,
-                    .in = pln_subject_copy(&made->in),
-                    .out = pln_subject_copy(&made->out),
-                    .counts = made->counts};
+  *row = (cache_entry){.key = made->key,
+                       .in = pln_pass_target_copy(&made->in),
+                       .out = pln_pass_target_copy(&made->out),
+                       .counts = made->counts};
   pln_status status = link_row(c, row, hash);
   if (status != PLN_OK) {
-    pln_subject_drop(&row->in);
-    pln_subject_drop(&row->out);
+    pln_pass_target_release(&row->in);
+    pln_pass_target_release(&row->out);
     pln_mem_free(c->engine, row, sizeof *row);
     return status;
   }
-  PLN_TRY(pln_held_add(&c->held, &row->in));
-  return pln_held_add(&c->held, &row->out);
+  PLN_TRY(pln_memory_account_add(&c->account, &row->in));
+  return pln_memory_account_add(&c->account, &row->out);
 }
 
-static pln_status keep(pln_pass_run *run, const pln_cache_mark *mark,
-                       const pln_subject *in, const pln_subject *out) {
-  kept_row row = {.key = key_of(run), .in = *in, .out = *out};
+static pln_status cache_pass_result(pln_pass_run *run,
+                                    const pln_cache_mark *mark,
+                                    const pln_pass_target *in,
+                                    const pln_pass_target *out) {
+  cache_entry row = {.key = cache_key_of_run(run), .in = *in, .out = *out};
   uint64_t own = hash_key(&row.key);
   PLN_TRY(new_cache(run->engine));
   pln_cache *c = run->engine->passes->cache;
   uint64_t hash[N_WAYS] = {hash_place(own, in), hash_content(c, own, in)};
   PLN_TRY(counted(run, mark, &row.counts));
   c->stats.misses++;
-  return insert(c, &row, hash);
+  return insert_cache_row(c, &row, hash);
 }
 
 pln_status pln_cache_keep(pln_pass_run *run, const pln_cache_mark *mark,
-                          const pln_subject *in, const pln_subject *out) {
+                          const pln_pass_target *in,
+                          const pln_pass_target *out) {
   if ((in->function && run->removed && run->removed[run->index]) ||
       pln_diag_count(run->engine) != mark->diags ||
       run->engine->applications->again != mark->again ||
       run->n_counters > PLN_COUNT(mark->counters))
     return PLN_OK;
-  pln_status status = keep(run, mark, in, out);
+  pln_status status = cache_pass_result(run, mark, in, out);
   pln_cache *c = run->engine->passes->cache;
   if (status == PLN_OK)
     make_room(c, run->context->limits.cache);
   else if (c)
-    clear(c); /* it is what there is to give back */
+    clear_cache_rows(c); /* it is what there is to give back */
   return status;
 }
 
 /* --------------------------------------------------------------------- users
  */
 
-pln_cache_stats pln_cache_get_stats(const pln_engine *engine) {
+pln_cache_stats pln_cache_stats_read(const pln_engine *engine) {
   const pln_cache *c = engine->passes->cache;
   if (!c)
     return (pln_cache_stats){0};
@@ -442,14 +454,14 @@ pln_cache_stats pln_cache_get_stats(const pln_engine *engine) {
 
 void pln_cache_clear(pln_engine *engine) {
   if (engine->passes->cache)
-    clear(engine->passes->cache);
+    clear_cache_rows(engine->passes->cache);
 }
 
 void pln_cache_free(pln_engine *engine) {
   pln_cache *c = engine->passes->cache;
   if (!c)
     return;
-  clear(c);
+  clear_cache_rows(c);
   engine->passes->cache = NULL;
   pln_mem_free(engine, c, sizeof *c);
 }

@@ -7,25 +7,26 @@
 
 #include "pass/cache/memory_accounting.h"
 
-pln_held pln_held_new(pln_engine *engine) {
-  return (pln_held){.engine = engine, .table = {.engine = engine}};
+pln_memory_account pln_memory_account_new(pln_engine *engine) {
+  return (pln_memory_account){.engine = engine, .table = {.engine = engine}};
 }
 
-static uint64_t hash_of(const pln_held *h, const void *block) {
+static uint64_t hash_of(const pln_memory_account *h, const void *block) {
   return pln_hash_mix(h->engine->seed, (uintptr_t)block);
 }
 
-static pln_held_block *find(const pln_held *h, const void *block) {
+static pln_memory_block *find_memory_block(const pln_memory_account *h,
+                                           const void *block) {
   pln_hash_link *link = pln_hash_first(&h->table, hash_of(h, block));
-  while (link && ((pln_held_block *)(void *)link)->block != block)
+  while (link && ((pln_memory_block *)(void *)link)->block != block)
     link = pln_hash_next(link);
-  return (pln_held_block *)(void *)link;
+  return (pln_memory_block *)(void *)link;
 }
 
 /* *first: nobody held it before. */
-static pln_status add(pln_held *h, const void *block, uint64_t size,
-                      bool *first) {
-  pln_held_block *row = find(h, block);
+static pln_status add_memory_block(pln_memory_account *h, const void *block,
+                                   uint64_t size, bool *first) {
+  pln_memory_block *row = find_memory_block(h, block);
   *first = row == NULL;
   if (row) { /* tables of origins grow */
     row->users++;
@@ -36,7 +37,7 @@ static pln_status add(pln_held *h, const void *block, uint64_t size,
   row = pln_mem_zeroed(h->engine, sizeof *row);
   if (!row)
     return pln_nomem(h->engine);
-  *row = (pln_held_block){.block = block, .users = 1, .size = size};
+  *row = (pln_memory_block){.block = block, .users = 1, .size = size};
   pln_status status = pln_hash_add(&h->table, hash_of(h, block), &row->link);
   if (status != PLN_OK) {
     pln_mem_free(h->engine, row, sizeof *row);
@@ -46,15 +47,15 @@ static pln_status add(pln_held *h, const void *block, uint64_t size,
   return PLN_OK;
 }
 
-static void forget(pln_held *h, pln_held_block *row) {
+static void forget(pln_memory_account *h, pln_memory_block *row) {
   h->bytes -= row->size + sizeof *row;
   pln_hash_remove(&h->table, &row->link);
   pln_mem_free(h->engine, row, sizeof *row);
 }
 
 /* Whether nobody holds it any more. */
-static bool drop(pln_held *h, const void *block) {
-  pln_held_block *row = find(h, block);
+static bool drop_memory_block(pln_memory_account *h, const void *block) {
+  pln_memory_block *row = find_memory_block(h, block);
   if (!row || --row->users > 0)
     return false;
   forget(h, row);
@@ -77,41 +78,44 @@ static uint64_t origins_size(const pln_origins *o) {
 }
 
 /* What is mapped from files is not counted. */
-static pln_status add_tensor(pln_held *h, const pln_tensor *t) {
+static pln_status add_tensor(pln_memory_account *h, const pln_tensor *t) {
   bool first;
   uint64_t own = t->owned ? t->block : 0;
-  PLN_TRY(add(h, t, sizeof *t + t->rank * sizeof *t->dims + own, &first));
+  PLN_TRY(add_memory_block(h, t, sizeof *t + t->rank * sizeof *t->dims + own,
+                           &first));
   const pln_tensor *l = t->lender;
-  return l && first ? add(h, l, sizeof *l + l->block, &first) : PLN_OK;
+  return l && first ? add_memory_block(h, l, sizeof *l + l->block, &first)
+                    : PLN_OK;
 }
 
-static void drop_tensor(pln_held *h, const pln_tensor *t) {
+static void drop_tensor(pln_memory_account *h, const pln_tensor *t) {
   const pln_tensor *lender = t->lender;
-  if (drop(h, t) && lender)
-    (void)drop(h, lender);
+  if (drop_memory_block(h, t) && lender)
+    (void)drop_memory_block(h, lender);
 }
 
-static pln_status add_graph(pln_held *h, const pln_graph *g) {
+static pln_status add_graph(pln_memory_account *h, const pln_graph *g) {
   bool first, known;
-  PLN_TRY(add(h, g, graph_size(g), &first));
+  PLN_TRY(add_memory_block(h, g, graph_size(g), &first));
   if (g->origins) /* they have grown since */
-    PLN_TRY(add(h, g->origins, origins_size(g->origins), &known));
+    PLN_TRY(add_memory_block(h, g->origins, origins_size(g->origins), &known));
   for (uint32_t i = 0; first && i < g->n_tensors; i++)
     PLN_TRY(add_tensor(h, g->tensors[i]));
   return PLN_OK;
 }
 
-static void drop_graph(pln_held *h, const pln_graph *g) {
-  bool last = drop(h, g);
+static void drop_graph(pln_memory_account *h, const pln_graph *g) {
+  bool last = drop_memory_block(h, g);
   if (g->origins)
-    (void)drop(h, g->origins);
+    (void)drop_memory_block(h, g->origins);
   for (uint32_t i = 0; last && i < g->n_tensors; i++)
     drop_tensor(h, g->tensors[i]);
 }
 
-static pln_status add_definitions(pln_held *h, const pln_module *m) {
+static pln_status add_definitions(pln_memory_account *h, const pln_module *m) {
   bool first;
-  return m->types ? add(h, m->types, pln_definitions_bytes(m->types), &first)
+  return m->types ? add_memory_block(h, m->types,
+                                     pln_definitions_bytes(m->types), &first)
                   : PLN_OK;
 }
 
@@ -121,46 +125,49 @@ static uint64_t module_size(const pln_module *m) {
          (m->base ? 0 : pln_idmap_bytes(m->by_name));
 }
 
-static pln_status add_module(pln_held *h, const pln_module *m) {
+static pln_status add_module(pln_memory_account *h, const pln_module *m) {
   bool first;
-  PLN_TRY(add(h, m, module_size(m), &first));
+  PLN_TRY(add_memory_block(h, m, module_size(m), &first));
   if (!first)
     return PLN_OK;
   PLN_TRY(add_definitions(h, m));
   for (uint32_t i = 0; i < m->count; i++)
-    PLN_TRY(add_graph(h, pln_module_function(m, i)));
+    PLN_TRY(add_graph(h, pln_module_function_at(m, i)));
   return PLN_OK;
 }
 
-pln_status pln_held_add(pln_held *h, const pln_subject *s) {
+pln_status pln_memory_account_add(pln_memory_account *h,
+                                  const pln_pass_target *s) {
   return s->function ? add_graph(h, s->function) : add_module(h, s->module);
 }
 
-void pln_held_drop(pln_held *h, const pln_subject *s) {
+void pln_memory_account_remove(pln_memory_account *h,
+                               const pln_pass_target *s) {
   const pln_module *m = s->module;
   if (s->function) {
     drop_graph(h, s->function);
     return;
   }
-  if (!drop(h, m))
+  if (!drop_memory_block(h, m))
     return;
   if (m->types)
-    (void)drop(h, m->types);
+    (void)drop_memory_block(h, m->types);
   for (uint32_t i = 0; i < m->count; i++)
-    drop_graph(h, pln_module_function(m, i));
+    drop_graph(h, pln_module_function_at(m, i));
 }
 
-uint64_t *pln_held_note(pln_held *h, const pln_graph *graph) {
-  pln_held_block *row = find(h, graph);
+uint64_t *pln_memory_account_slot(pln_memory_account *h,
+                                  const pln_graph *graph) {
+  pln_memory_block *row = find_memory_block(h, graph);
   return row ? &row->note : NULL;
 }
 
-uint64_t pln_held_bytes(const pln_held *h) {
+uint64_t pln_memory_account_bytes(const pln_memory_account *h) {
   return h->bytes + pln_hash_table_bytes(&h->table);
 }
 
-void pln_held_free(pln_held *h) {
+void pln_memory_account_free(pln_memory_account *h) {
   for (uint32_t i = 0; i < h->table.n_heads; i++)
     while (h->table.n_heads > i && h->table.heads[i])
-      forget(h, (pln_held_block *)(void *)h->table.heads[i]);
+      forget(h, (pln_memory_block *)(void *)h->table.heads[i]);
 }

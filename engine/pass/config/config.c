@@ -74,7 +74,7 @@ void pln_config_seal(pln_engine *engine) {
   engine->passes->n_built_in_keys = engine->passes->n_keys;
 }
 
-const pln_option *pln_config_row(const pln_engine *engine, uint32_t index) {
+const pln_option *pln_config_key_at(const pln_engine *engine, uint32_t index) {
   const struct pln_registry *r = engine->passes;
   return index < r->n_keys ? &r->keys[index] : NULL;
 }
@@ -169,7 +169,7 @@ pln_status pln_options_check_rows(pln_engine *engine, const pln_option *rows,
   *out = attrs;
   for (uint32_t i = 0; i < count; i++) {
     char place[256];
-    pln_attr entry = *pln_attrs_get(engine, attrs, i);
+    pln_attr entry = *pln_attrs_at(engine, attrs, i);
     pln_slice name = pln_symbol_text(engine, entry.name);
     const pln_option *row = pln_option_find(rows, n, name);
     if (!row)
@@ -196,7 +196,7 @@ pln_status pln_options_over(pln_engine *engine, pln_attrs base,
   uint32_t n = pln_attrs_count(engine, given);
   *options = base;
   for (uint32_t i = 0; i < n; i++)
-    PLN_TRY(pln_attrs_with(engine, *options, pln_attrs_get(engine, given, i),
+    PLN_TRY(pln_attrs_with(engine, *options, pln_attrs_at(engine, given, i),
                            options));
   return PLN_OK;
 }
@@ -269,9 +269,9 @@ static pln_status find_meaning(pln_engine *engine, pln_slice key,
 }
 
 /* A field goes into the table of its key, beside those given before. */
-static pln_status put_field(pln_engine *engine, const pln_option *key,
-                            const pln_option *field, pln_attr entry,
-                            pln_attrs *out) {
+static pln_status set_config_field(pln_engine *engine, const pln_option *key,
+                                   const pln_option *field, pln_attr entry,
+                                   pln_attrs *out) {
   pln_attr dict = {.kind = PLN_ATTR_DICT};
   const pln_attr *former = pln_attrs_find(engine, *out, key->name);
   PLN_TRY(pln_symbol_intern(engine, pln_text(key->name), &dict.name));
@@ -300,7 +300,7 @@ static pln_status check_entry(pln_engine *engine, pln_attr entry,
     snprintf(whom, sizeof whom, "config key '%s'", key.data);
   PLN_TRY(pln_option_check(engine, m.row, whom, &entry));
   if (m.key)
-    return put_field(engine, m.key, m.row, entry, out);
+    return set_config_field(engine, m.key, m.row, entry, out);
   return pln_attrs_with(engine, *out, &entry, out);
 }
 
@@ -310,7 +310,7 @@ pln_status pln_config_check(pln_engine *engine, pln_attrs config,
   uint32_t n = pln_attrs_count(engine, config);
   *out = 0;
   for (uint32_t i = 0; i < n; i++)
-    PLN_TRY(check_entry(engine, *pln_attrs_get(engine, config, i), out));
+    PLN_TRY(check_entry(engine, *pln_attrs_at(engine, config, i), out));
   return PLN_OK;
 }
 
@@ -325,7 +325,7 @@ pln_status pln_config_parse(pln_engine *engine, const char *key, pln_slice text,
     return PLN_OK;
   snprintf(whom, sizeof whom, "config key '%s'", key);
   PLN_TRY(pln_option_parse(engine, m.row, whom, text, &read));
-  pln_attr value = *pln_attrs_get(engine, read, 0);
+  pln_attr value = *pln_attrs_at(engine, read, 0);
   PLN_TRY(pln_symbol_intern(engine, pln_text(key), &value.name));
   PLN_TRY(pln_option_check(engine, m.row, whom, &value));
   return pln_attrs_make(engine, 1, &value, out);
@@ -345,8 +345,8 @@ static const pln_attr *find_in(const pln_engine *e, pln_attrs values,
 }
 
 /* Makes nothing, so that passes in threads may ask. */
-pln_status pln_context_get(const pln_context *context, const char *key,
-                           pln_attr *out) {
+pln_status pln_context_config_value(const pln_context *context, const char *key,
+                                    pln_attr *out) {
   meaning m;
   pln_engine *engine = context->engine;
   PLN_TRY(find_meaning(engine, pln_text(key), &m));

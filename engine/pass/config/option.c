@@ -13,7 +13,7 @@
 
 /* ------------------------------------------------------------------- kinds */
 
-static bool is_number(const pln_option *row) {
+static bool has_numeric_kind(const pln_option *row) {
   return !row->is_bool &&
          (row->kind == PLN_ATTR_INT || row->kind == PLN_ATTR_FLOAT ||
           row->kind == PLN_ATTR_INTS || row->kind == PLN_ATTR_FLOATS);
@@ -50,12 +50,12 @@ void pln_option_describe(const pln_option *row, char *text, size_t size) {
   const char *list = row->kind == PLN_ATTR_STRINGS ? "a list of " : "one of ";
   if (row->choices)
     snprintf(text, size, "%s%s", list, row->choices);
-  else if (is_number(row) && row->least && row->most)
+  else if (has_numeric_kind(row) && row->least && row->most)
     snprintf(text, size, "%s from %s to %s", kind_text(row), row->least,
              row->most);
-  else if (is_number(row) && row->least)
+  else if (has_numeric_kind(row) && row->least)
     snprintf(text, size, "%s from %s on", kind_text(row), row->least);
-  else if (is_number(row) && row->most)
+  else if (has_numeric_kind(row) && row->most)
     snprintf(text, size, "%s up to %s", kind_text(row), row->most);
   else
     snprintf(text, size, "%s", kind_text(row));
@@ -69,7 +69,7 @@ static bool read_bool(pln_slice text, int64_t *out) {
 }
 
 /* The whole of `text` as an integer or a number. */
-static bool read_number(pln_slice text, bool integer, pln_attr *out) {
+static bool read_option_number(pln_slice text, bool integer, pln_attr *out) {
   char copy[64];
   char *end;
   if (text.size == 0 || text.size >= sizeof copy)
@@ -95,7 +95,7 @@ bool pln_option_read(const pln_option *row, pln_slice text, pln_attr *out) {
     return row->kind == PLN_ATTR_INT && read_bool(text, &out->v.i);
   }
   return (row->kind == PLN_ATTR_INT || row->kind == PLN_ATTR_FLOAT) &&
-         read_number(text, row->kind == PLN_ATTR_INT, out);
+         read_option_number(text, row->kind == PLN_ATTR_INT, out);
 }
 
 /* ------------------------------------------------------------------- rows */
@@ -125,8 +125,8 @@ static pln_status copy_texts(pln_engine *engine, const pln_option *row,
 static bool is_bound(const pln_option *row, const char *text) {
   pln_attr value;
   bool integer = row->kind == PLN_ATTR_INT || row->kind == PLN_ATTR_INTS;
-  return !text ||
-         (is_number(row) && read_number(pln_text(text), integer, &value));
+  return !text || (has_numeric_kind(row) &&
+                   read_option_number(pln_text(text), integer, &value));
 }
 
 static bool is_kind(const pln_option *row, bool inner) {
@@ -298,9 +298,9 @@ static pln_status check_int(pln_engine *engine, const pln_option *row,
   char got[32];
   pln_attr least = {.v.i = INT64_MIN}, most = {.v.i = INT64_MAX};
   if (row->least)
-    (void)read_number(pln_text(row->least), true, &least);
+    (void)read_option_number(pln_text(row->least), true, &least);
   if (row->most)
-    (void)read_number(pln_text(row->most), true, &most);
+    (void)read_option_number(pln_text(row->most), true, &most);
   if (value >= least.v.i && value <= most.v.i)
     return PLN_OK;
   snprintf(got, sizeof got, "%lld", (long long)value);
@@ -313,9 +313,9 @@ static pln_status check_float(pln_engine *engine, const pln_option *row,
   char got[32];
   pln_attr least = {.v.f = -INFINITY}, most = {.v.f = INFINITY};
   if (row->least)
-    (void)read_number(pln_text(row->least), false, &least);
+    (void)read_option_number(pln_text(row->least), false, &least);
   if (row->most)
-    (void)read_number(pln_text(row->most), false, &most);
+    (void)read_option_number(pln_text(row->most), false, &most);
   if (value >= least.v.f && value <= most.v.f)
     return PLN_OK;
   snprintf(got, sizeof got, "%g", value);
@@ -340,7 +340,7 @@ static pln_status to_floats(pln_engine *engine, pln_attr *value) {
   pln_status status = pln_attrs_make(engine, 1, value, &kept);
   pln_mem_free(engine, floats, size);
   if (status == PLN_OK)
-    *value = *pln_attrs_get(engine, kept, 0);
+    *value = *pln_attrs_at(engine, kept, 0);
   return status;
 }
 
@@ -407,8 +407,9 @@ static pln_status check_plain(pln_engine *engine, const pln_option *row,
 }
 
 /* Puts a checked field into *all. */
-static pln_status put_field(pln_engine *engine, const pln_option *row,
-                            const char *whom, pln_attr entry, pln_attrs *all) {
+static pln_status set_option_field(pln_engine *engine, const pln_option *row,
+                                   const char *whom, pln_attr entry,
+                                   pln_attrs *all) {
   char place[320];
   pln_slice name = pln_symbol_text(engine, entry.name);
   const pln_option *field = pln_option_find(row->fields, row->n_fields, name);
@@ -429,8 +430,8 @@ pln_status pln_option_check(pln_engine *engine, const pln_option *row,
   uint32_t n = pln_attrs_count(engine, value->v.dict);
   PLN_TRY(pln_option_defaults(engine, row->fields, row->n_fields, &all));
   for (uint32_t i = 0; i < n; i++)
-    PLN_TRY(put_field(engine, row, whom,
-                      *pln_attrs_get(engine, value->v.dict, i), &all));
+    PLN_TRY(set_option_field(engine, row, whom,
+                             *pln_attrs_at(engine, value->v.dict, i), &all));
   value->v.dict = all;
   return PLN_OK;
 }
@@ -444,7 +445,7 @@ static pln_status plain_default(pln_engine *engine, const pln_option *row,
   snprintf(whom, sizeof whom, "the default of option '%s'", row->name);
   PLN_TRY(pln_option_parse(engine, row, whom,
                            pln_text(row->fallback ? row->fallback : ""), out));
-  pln_attr value = *pln_attrs_get(engine, *out, 0);
+  pln_attr value = *pln_attrs_at(engine, *out, 0);
   return check_plain(engine, row, whom, &value);
 }
 
@@ -465,7 +466,7 @@ pln_status pln_option_default(pln_engine *engine, const pln_option *row,
   pln_attr dict = {.kind = PLN_ATTR_DICT};
   if (row->kind != PLN_ATTR_DICT) {
     PLN_TRY(plain_default(engine, row, &value));
-    *out = *pln_attrs_get(engine, value, 0);
+    *out = *pln_attrs_at(engine, value, 0);
     return PLN_OK;
   }
   /* Fields have no fields: this goes one level deep. */

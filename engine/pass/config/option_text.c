@@ -21,12 +21,12 @@ static pln_status bad_value(pln_reader *r, const pln_option *row,
   pln_option_describe(row, wanted, sizeof wanted);
   snprintf(message, sizeof message, "%s expects %s, got '%.60s'", whom, wanted,
            r->word.data);
-  return pln_reader_complain(r, begin, r->at, PLN_ERR_TYPE, message);
+  return pln_reader_error(r, begin, r->at, PLN_ERR_TYPE, message);
 }
 
 /* Interned, so that the value outlives the reader's word: { name = value }. */
-static pln_status keep(pln_engine *engine, const char *name, pln_attr value,
-                       pln_attrs *out) {
+static pln_status store_option_value(pln_engine *engine, const char *name,
+                                     pln_attr value, pln_attrs *out) {
   PLN_TRY(pln_symbol_intern(engine, pln_text(name), &value.name));
   return pln_attrs_make(engine, 1, &value, out);
 }
@@ -66,11 +66,12 @@ static pln_status add_items(pln_reader *r, const pln_option *row,
   do
     PLN_TRY(add_item(r, row, whom, items));
   while (pln_reader_accept(r, ','));
-  return close ? pln_reader_demand(r, close, "',' or ']'") : PLN_OK;
+  return close ? pln_reader_expect(r, close, "',' or ']'") : PLN_OK;
 }
 
-static pln_status read_list(pln_reader *r, const pln_option *row,
-                            const char *whom, char close, pln_attrs *out) {
+static pln_status read_option_list(pln_reader *r, const pln_option *row,
+                                   const char *whom, char close,
+                                   pln_attrs *out) {
   pln_buffer items;
   pln_buffer_init(&items, r->engine);
   pln_status status = add_items(r, row, whom, close, &items);
@@ -80,7 +81,7 @@ static pln_status read_list(pln_reader *r, const pln_option *row,
     size_t size = strings ? sizeof(pln_slice) : sizeof(int64_t);
     list.count = (uint32_t)(items.size / size);
     list.v.ints = (const void *)items.data; /* the same place for every kind */
-    status = keep(r->engine, row->name, list, out);
+    status = store_option_value(r->engine, row->name, list, out);
   }
   pln_buffer_free(&items);
   return status;
@@ -94,15 +95,15 @@ static pln_status read_scalar(pln_reader *r, const pln_option *row,
   pln_slice text = {r->word.data, r->word.size};
   if (!pln_option_read(row, text, &value))
     return bad_value(r, row, whom, begin);
-  return keep(r->engine, row->name, value, out);
+  return store_option_value(r->engine, row->name, value, out);
 }
 
-static pln_status read_value(pln_reader *r, const pln_option *row,
-                             const char *whom, pln_attrs *out) {
+static pln_status read_option_value(pln_reader *r, const pln_option *row,
+                                    const char *whom, pln_attrs *out) {
   if (!is_list(row))
     return read_scalar(r, row, whom, out);
-  PLN_TRY(pln_reader_demand(r, '[', "'[' and a list"));
-  return read_list(r, row, whom, ']', out);
+  PLN_TRY(pln_reader_expect(r, '[', "'[' and a list"));
+  return read_option_list(r, row, whom, ']', out);
 }
 
 /* Where entries are read into: those of an option's fields, or of whoever has
@@ -128,27 +129,29 @@ static pln_status find_row(pln_reader *r, const level *in, size_t *begin,
   if (!*row) {
     (void)!pln_option_unknown(r->engine, in->whom, in->what, in->rows, in->n,
                               text);
-    return pln_reader_say_at(r, mark, *begin, end);
+    return pln_reader_relocate_error(r, mark, *begin, end);
   }
   snprintf(message, sizeof message, "'=' after the %s", in->what);
-  PLN_TRY(pln_reader_demand(r, '=', message));
+  PLN_TRY(pln_reader_expect(r, '=', message));
   if (!pln_attrs_find(r->engine, so_far, text.data))
     return PLN_OK;
   snprintf(message, sizeof message, "the %s is given twice", in->what);
-  return pln_reader_complain(r, *begin, end, PLN_ERR_FORMAT, message);
+  return pln_reader_error(r, *begin, end, PLN_ERR_FORMAT, message);
 }
 
 /* Checks what was read from `begin` on, and adds it. */
-static pln_status take(pln_reader *r, const pln_option *row, const char *whom,
-                       size_t begin, pln_attrs read, pln_attrs *out) {
+static pln_status accept_option_value(pln_reader *r, const pln_option *row,
+                                      const char *whom, size_t begin,
+                                      pln_attrs read, pln_attrs *out) {
   size_t mark = pln_diag_count(r->engine);
-  pln_attr value = *pln_attrs_get(r->engine, read, 0);
+  pln_attr value = *pln_attrs_at(r->engine, read, 0);
   if (pln_option_check(r->engine, row, whom, &value) != PLN_OK)
-    return pln_reader_say_at(r, mark, begin, r->at);
+    return pln_reader_relocate_error(r, mark, begin, r->at);
   return pln_attrs_with(r->engine, *out, &value, out);
 }
 
-static pln_status read_field(pln_reader *r, const level *in, pln_attrs *out) {
+static pln_status read_option_field(pln_reader *r, const level *in,
+                                    pln_attrs *out) {
   char whom[320];
   size_t begin;
   const pln_option *row;
@@ -157,8 +160,8 @@ static pln_status read_field(pln_reader *r, const level *in, pln_attrs *out) {
   snprintf(whom, sizeof whom, "%s, field '%s'", in->whom, row->name);
   pln_reader_skip_space(r);
   begin = r->at;
-  PLN_TRY(read_value(r, row, whom, &read));
-  return take(r, row, whom, begin, read, out);
+  PLN_TRY(read_option_value(r, row, whom, &read));
+  return accept_option_value(r, row, whom, begin, read, out);
 }
 
 static bool at_close(pln_reader *r, char close) {
@@ -174,13 +177,13 @@ static pln_status read_fields(pln_reader *r, const pln_option *row,
   pln_attrs fields = 0;
   if (!at_close(r, close)) {
     do
-      PLN_TRY(read_field(r, &in, &fields));
+      PLN_TRY(read_option_field(r, &in, &fields));
     while (pln_reader_accept(r, ','));
     if (!at_close(r, close))
       return pln_reader_expected(r, "',' or '}' after the field");
   }
   dict.v.dict = fields;
-  return keep(r->engine, row->name, dict, out);
+  return store_option_value(r->engine, row->name, dict, out);
 }
 
 static pln_status read_option(pln_reader *r, const level *in, pln_attrs *out) {
@@ -193,12 +196,12 @@ static pln_status read_option(pln_reader *r, const level *in, pln_attrs *out) {
   pln_reader_skip_space(r);
   begin = r->at;
   if (row->kind == PLN_ATTR_DICT) {
-    PLN_TRY(pln_reader_demand(r, '{', "'{' and fields"));
+    PLN_TRY(pln_reader_expect(r, '{', "'{' and fields"));
     PLN_TRY(read_fields(r, row, whom, '}', &read));
   } else {
-    PLN_TRY(read_value(r, row, whom, &read));
+    PLN_TRY(read_option_value(r, row, whom, &read));
   }
-  return take(r, row, whom, begin, read, out);
+  return accept_option_value(r, row, whom, begin, read, out);
 }
 
 pln_status pln_options_read(pln_reader *r, const pln_option *rows, uint32_t n,
@@ -210,7 +213,7 @@ pln_status pln_options_read(pln_reader *r, const pln_option *rows, uint32_t n,
   do
     PLN_TRY(read_option(r, &in, out));
   while (pln_reader_accept(r, ','));
-  return pln_reader_demand(r, '}', "',' or '}' after the option");
+  return pln_reader_expect(r, '}', "',' or '}' after the option");
 }
 
 pln_status pln_options_parse(pln_engine *engine, const pln_option *rows,
@@ -234,7 +237,7 @@ static pln_status parse_many(pln_reader *r, const pln_option *row,
   if (dict)
     PLN_TRY(read_fields(r, row, whom, open ? '}' : 0, out));
   else
-    PLN_TRY(read_list(r, row, whom, open ? ']' : 0, out));
+    PLN_TRY(read_option_list(r, row, whom, open ? ']' : 0, out));
   pln_reader_skip_space(r);
   return r->at < r->size ? pln_reader_expected(r, "the end") : PLN_OK;
 }
@@ -248,7 +251,7 @@ pln_status pln_option_parse(pln_engine *engine, const pln_option *row,
   if (row->kind == PLN_ATTR_DICT || is_list(row)) {
     status = parse_many(&r, row, whom, out);
   } else if (pln_option_read(row, text, &value)) {
-    status = keep(engine, row->name, value, out);
+    status = store_option_value(engine, row->name, value, out);
   } else {
     char wanted[256];
     pln_option_describe(row, wanted, sizeof wanted);
@@ -268,7 +271,7 @@ typedef struct printer {
   void *ud;
 } printer;
 
-static pln_status put(const printer *p, const char *text) {
+static pln_status write_option_text(const printer *p, const char *text) {
   return p->write(p->ud, text, strlen(text));
 }
 
@@ -281,12 +284,12 @@ static void write_float(double f, char *text, size_t size) {
   }
 }
 
-static pln_status put_list(const printer *p, const pln_attr *value) {
+static pln_status write_option_list(const printer *p, const pln_attr *value) {
   char text[32];
-  PLN_TRY(put(p, "["));
+  PLN_TRY(write_option_text(p, "["));
   for (uint32_t i = 0; i < value->count; i++) {
     if (i)
-      PLN_TRY(put(p, ","));
+      PLN_TRY(write_option_text(p, ","));
     if (value->kind == PLN_ATTR_STRINGS) {
       PLN_TRY(pln_pipeline_quote(value->v.strings[i], p->write, p->ud));
       continue;
@@ -295,9 +298,9 @@ static pln_status put_list(const printer *p, const pln_attr *value) {
       write_float(value->v.floats[i], text, sizeof text);
     else
       snprintf(text, sizeof text, "%lld", (long long)value->v.ints[i]);
-    PLN_TRY(put(p, text));
+    PLN_TRY(write_option_text(p, text));
   }
-  return put(p, "]");
+  return write_option_text(p, "]");
 }
 
 static pln_status put_plain(const printer *p, const pln_attr *value) {
@@ -306,25 +309,26 @@ static pln_status put_plain(const printer *p, const pln_attr *value) {
   case PLN_ATTR_STRING: return pln_pipeline_quote(value->v.s, p->write, p->ud);
   case PLN_ATTR_INTS:
   case PLN_ATTR_FLOATS:
-  case PLN_ATTR_STRINGS: return put_list(p, value);
-  case PLN_ATTR_BOOL: return put(p, value->v.i ? "true" : "false");
+  case PLN_ATTR_STRINGS: return write_option_list(p, value);
+  case PLN_ATTR_BOOL:
+    return write_option_text(p, value->v.i ? "true" : "false");
   case PLN_ATTR_FLOAT: write_float(value->v.f, text, sizeof text); break;
   default: snprintf(text, sizeof text, "%lld", (long long)value->v.i); break;
   }
-  return put(p, text);
+  return write_option_text(p, text);
 }
 
 /* "{a=1,b=2}" of values that are no DICTs; nothing when there are none. */
 static pln_status put_fields(const printer *p, pln_attrs fields) {
   uint32_t n = pln_attrs_count(p->engine, fields);
   for (uint32_t i = 0; i < n; i++) {
-    const pln_attr *value = pln_attrs_get(p->engine, fields, i);
-    PLN_TRY(put(p, i ? "," : "{"));
+    const pln_attr *value = pln_attrs_at(p->engine, fields, i);
+    PLN_TRY(write_option_text(p, i ? "," : "{"));
     PLN_TRY(pln_pipeline_put_name(p->engine, value->name, p->write, p->ud));
-    PLN_TRY(put(p, "="));
+    PLN_TRY(write_option_text(p, "="));
     PLN_TRY(put_plain(p, value));
   }
-  return n ? put(p, "}") : put(p, "{}");
+  return n ? write_option_text(p, "}") : write_option_text(p, "{}");
 }
 
 pln_status pln_options_print(pln_engine *engine, pln_attrs options,
@@ -332,12 +336,12 @@ pln_status pln_options_print(pln_engine *engine, pln_attrs options,
   const printer p = {engine, write, ud};
   uint32_t n = pln_attrs_count(engine, options);
   for (uint32_t i = 0; i < n; i++) {
-    const pln_attr *value = pln_attrs_get(engine, options, i);
-    PLN_TRY(put(&p, i ? "," : "{"));
+    const pln_attr *value = pln_attrs_at(engine, options, i);
+    PLN_TRY(write_option_text(&p, i ? "," : "{"));
     PLN_TRY(pln_pipeline_put_name(engine, value->name, write, ud));
-    PLN_TRY(put(&p, "="));
+    PLN_TRY(write_option_text(&p, "="));
     PLN_TRY(value->kind == PLN_ATTR_DICT ? put_fields(&p, value->v.dict)
                                          : put_plain(&p, value));
   }
-  return n ? put(&p, "}") : PLN_OK;
+  return n ? write_option_text(&p, "}") : PLN_OK;
 }

@@ -12,7 +12,7 @@
 #include "pass/parallel/parallel.h"
 
 static pln_status make_parts(pln_engine *child, const pln_context *context) {
-  PLN_TRY(pln_lent_new(child));
+  PLN_TRY(pln_borrowed_new(child));
   PLN_TRY(pln_dims_child(child));
   PLN_TRY(pln_types_child(child));
   PLN_TRY(pln_attrs_child(child));
@@ -23,7 +23,8 @@ static pln_status make_parts(pln_engine *child, const pln_context *context) {
   return pln_passes_child(child, context);
 }
 
-pln_engine *pln_child_new(pln_family *family, const pln_context *context) {
+pln_engine *pln_child_new(pln_worker_group *family,
+                          const pln_context *context) {
   pln_engine *child = pln_base_child(family);
   if (!child || make_parts(child, context) == PLN_OK)
     return child;
@@ -34,14 +35,14 @@ pln_engine *pln_child_new(pln_family *family, const pln_context *context) {
 void pln_child_free(pln_engine *child) {
   if (!child)
     return;
-  pln_moves_close(child);
+  pln_pass_clones_release(child);
   pln_passes_free(child);
   pln_blas_free(child);
   pln_relay_free(child);
   pln_ops_free(child);
   pln_applications_free(child);
   pln_attrs_free(child);
-  pln_lent_free(child);
+  pln_borrowed_free(child);
   pln_types_free(child);
   pln_dims_free(child);
   pln_base_free(child);

@@ -16,36 +16,36 @@
 enum { LEAST_NODES = 4096 };
 
 /* One function. */
-typedef struct task {
+typedef struct function_task {
   uint32_t index;
   uint32_t nodes;
   uint32_t worker;
   bool done; /* and well */
-  pln_share share;
+  pln_work_item item;
   size_t diags, diags_end; /* of the worker's engine */
   uint32_t rows, rows_end;
   uint64_t rewrites;
-  pln_tally rules;
-} task;
+  pln_rule_counts rules;
+} function_task;
 
-typedef struct worker {
+typedef struct function_worker {
   pln_engine *child;
   pln_status status; /* of what comes before its tasks */
   pln_module *module;
-  pln_join join;
-} worker;
+  pln_merge join;
+} function_worker;
 
 struct pln_parallel {
-  pln_work work;
+  pln_parallel_job work;
   pln_engine *engine;
-  pln_family family;
+  pln_worker_group family;
   atomic_uint next;    /* task */
   atomic_bool stopped; /* something went wrong: no more tasks */
   uint32_t n_moved, cap_moved;
-  pln_moved *moved; /* passes that each worker makes for itself */
+  pln_pass_clone *moved; /* passes that each worker makes for itself */
   uint32_t n_tasks, cap_tasks, n_workers;
-  task *tasks; /* largest first */
-  worker *workers;
+  function_task *tasks; /* largest first */
+  function_worker *workers;
   uint32_t *task_of; /* a function: its task + 1, or 0 */
 };
 
@@ -53,28 +53,28 @@ struct pln_parallel {
 
 static uint32_t threads_of(const pln_context *context) {
   uint32_t n = context->limits.threads;
-  return n == 0 ? pln_cores() : n;
+  return n == 0 ? pln_processor_count() : n;
 }
 
-static bool is_task(const pln_work *work, uint32_t index) {
+static bool is_task(const pln_parallel_job *work, uint32_t index) {
   return !(work->done && work->done[index]) &&
-         work->takes(work->pass, pln_module_function(work->module, index));
+         work->takes(work->pass, pln_module_function_at(work->module, index));
 }
 
-static bool is_worth_it(const pln_work *work, uint32_t *n) {
+static bool is_worth_it(const pln_parallel_job *work, uint32_t *n) {
   uint64_t nodes = 0;
   *n = 0;
   for (uint32_t i = 0; i < work->module->count; i++) {
     if (!is_task(work, i))
       continue;
-    nodes += pln_module_function(work->module, i)->n_nodes;
+    nodes += pln_module_function_at(work->module, i)->n_nodes;
     ++*n;
   }
   return *n > 1 && nodes >= LEAST_NODES;
 }
 
 /* Children have no children. */
-static bool may_run(const pln_work *work) {
+static bool may_run(const pln_parallel_job *work) {
   return !work->engine->parent && !work->pass->def->light &&
          work->context->limits.threads != 1 &&
          !pln_rules_limited(work->engine->applications) &&
@@ -84,18 +84,18 @@ static bool may_run(const pln_work *work) {
 /* ------------------------------------------------------------------- making */
 
 static int larger(const void *a, const void *b) {
-  const task *x = a, *y = b;
+  const function_task *x = a, *y = b;
   if (x->nodes != y->nodes)
     return x->nodes > y->nodes ? -1 : 1;
   return x->index < y->index ? -1 : 1;
 }
 
 static void list_tasks(pln_parallel *p) {
-  const pln_work *work = &p->work;
+  const pln_parallel_job *work = &p->work;
   for (uint32_t i = 0; i < work->module->count; i++) {
-    const pln_graph *g = pln_module_function(work->module, i);
+    const pln_graph *g = pln_module_function_at(work->module, i);
     if (is_task(work, i))
-      p->tasks[p->n_tasks++] = (task){.index = i, .nodes = g->n_nodes};
+      p->tasks[p->n_tasks++] = (function_task){.index = i, .nodes = g->n_nodes};
   }
   qsort(p->tasks, p->n_tasks, sizeof *p->tasks, larger);
   for (uint32_t i = 0; i < p->n_tasks; i++)
@@ -103,7 +103,7 @@ static void list_tasks(pln_parallel *p) {
 }
 
 /* So many tasks. */
-static pln_status new_parallel(const pln_work *work, uint32_t n,
+static pln_status new_parallel(const pln_parallel_job *work, uint32_t n,
                                pln_parallel **out) {
   pln_engine *e = work->engine;
   uint32_t threads = threads_of(work->context);
@@ -128,24 +128,25 @@ static pln_status new_parallel(const pln_work *work, uint32_t n,
 
 /* Elements nest no deeper than PLN_PASS_MAX_DEPTH. */
 static uint32_t count_movers(const pln_pass *pass) {
-  uint32_t n = pass->def->mover != NULL;
+  uint32_t n = pass->def->cloner != NULL;
   for (uint32_t i = 0; i < pass->def->n_elements; i++)
     n += count_movers(pass->def->elements[i]);
   return n;
 }
 
 /* False in *stays when one of them cannot be made elsewhere. */
-static pln_status pack(pln_parallel *p, const pln_pass *pass, bool *stays) {
-  const pln_pass_mover *mover = pass->def->mover;
+static pln_status pack_cloneable_passes(pln_parallel *p, const pln_pass *pass,
+                                        bool *stays) {
+  const pln_pass_cloner *cloner = pass->def->cloner;
   for (uint32_t i = 0; i < pass->def->n_elements && !*stays; i++)
-    PLN_TRY(pack(p, pass->def->elements[i], stays));
-  if (!mover || *stays)
+    PLN_TRY(pack_cloneable_passes(p, pass->def->elements[i], stays));
+  if (!cloner || *stays)
     return PLN_OK;
   void *packed = NULL;
-  PLN_TRY(mover->pack(pass, &packed));
+  PLN_TRY(cloner->pack(pass, &packed));
   *stays = packed == NULL;
   if (packed)
-    p->moved[p->n_moved++] = (pln_moved){pass, packed};
+    p->moved[p->n_moved++] = (pln_pass_clone){pass, packed};
   return PLN_OK;
 }
 
@@ -154,28 +155,28 @@ static pln_status pack_all(pln_parallel *p, bool *stays) {
   p->moved = pln_mem_zeroed(p->engine, p->cap_moved * sizeof *p->moved);
   if (p->cap_moved && !p->moved)
     return pln_nomem(p->engine);
-  return pack(p, p->work.pass, stays);
+  return pack_cloneable_passes(p, p->work.pass, stays);
 }
 
 static void drop_packed(pln_parallel *p) {
   for (uint32_t i = 0; i < p->n_moved; i++)
-    p->moved[i].pass->def->mover->drop(p->moved[i].packed);
+    p->moved[i].pass->def->cloner->drop(p->moved[i].packed);
   pln_mem_free(p->engine, p->moved, p->cap_moved * sizeof *p->moved);
 }
 
-static void free_task(const pln_parallel *p, task *t) {
+static void free_task(const pln_parallel *p, function_task *t) {
   pln_engine *child = p->workers[t->worker].child;
   if (!child) /* nobody took it */
     return;
-  pln_graph_release(t->share.result);
-  pln_tally_free(child, &t->rules);
-  if (t->share.counters)
-    pln_mem_free(child, t->share.counters,
-                 t->share.cap_counters * sizeof *t->share.counters);
+  pln_graph_release(t->item.result);
+  pln_rule_counts_free(child, &t->rules);
+  if (t->item.counters)
+    pln_mem_free(child, t->item.counters,
+                 t->item.cap_counters * sizeof *t->item.counters);
 }
 
-static void free_worker(worker *w) {
-  pln_join_end(&w->join);
+static void free_worker(function_worker *w) {
+  pln_merge_end(&w->join);
   pln_module_release(w->module);
   pln_child_free(w->child);
 }
@@ -188,7 +189,7 @@ void pln_parallel_free(pln_parallel *p) {
     free_task(p, &p->tasks[i]);
   for (uint32_t i = 0; p->workers && i < p->n_workers; i++)
     free_worker(&p->workers[i]);
-  pln_family_end(&p->family);
+  pln_worker_group_end(&p->family);
   drop_packed(p);
   uint32_t functions = p->work.module->count;
   pln_mem_free(e, p->tasks, p->cap_tasks * sizeof *p->tasks);
@@ -199,42 +200,46 @@ void pln_parallel_free(pln_parallel *p) {
 
 /* ------------------------------------------------------------------ working */
 
-static void do_task(pln_parallel *p, uint32_t part, task *t) {
-  const worker *w = &p->workers[part];
+static void run_function_task(pln_parallel *p, uint32_t part,
+                              function_task *t) {
+  const function_worker *w = &p->workers[part];
   pln_engine *child = w->child;
   t->worker = part;
-  t->share = (pln_share){.engine = child,
-                         .context = pln_context_current(child),
-                         .module = w->module,
-                         .index = t->index};
+  t->item = (pln_work_item){.engine = child,
+                            .context = pln_context_current(child),
+                            .module = w->module,
+                            .index = t->index};
   t->diags = pln_diag_count(child);
   t->rows = pln_report_count(child);
   child->rewrites = 0;
   pln_status status = pln_poll(child);
   if (status == PLN_OK)
-    status = pln_lend_tensors(child, pln_module_function(w->module, t->index));
+    status =
+        pln_borrow_tensors(child, pln_module_function_at(w->module, t->index));
   if (status == PLN_OK)
-    status = p->work.run(&p->work, &t->share);
+    status = p->work.run(&p->work, &t->item);
   t->diags_end = pln_diag_count(child);
   t->rows_end = pln_report_count(child);
   t->rewrites = child->rewrites;
-  pln_tally_end(child, &t->rules);
+  pln_rule_counts_take(child, &t->rules);
   t->done = status == PLN_OK && t->diags_end < PLN_MOST_DIAGS;
   if (!t->done)
     atomic_store(&p->stopped, true);
 }
 
 /* Bodies of scripts may look at anything. */
-static pln_status lend_all(const pln_parallel *p, const worker *w) {
+static pln_status borrow_all_tensors(const pln_parallel *p,
+                                     const function_worker *w) {
   for (uint32_t i = 0; p->n_moved && i < pln_module_count(w->module); i++)
-    PLN_TRY(pln_lend_tensors(w->child, pln_module_function(w->module, i)));
+    PLN_TRY(pln_borrow_tensors(w->child, pln_module_function_at(w->module, i)));
   return PLN_OK;
 }
 
-static pln_status prepare(const pln_parallel *p, worker *w) {
-  PLN_TRY(pln_lend_module(w->child, p->work.module, &w->module));
-  PLN_TRY(lend_all(p, w));
-  return pln_moves_open(w->child, p->n_moved, p->moved);
+static pln_status prepare_worker_task(const pln_parallel *p,
+                                      function_worker *w) {
+  PLN_TRY(pln_borrow_module(w->child, p->work.module, &w->module));
+  PLN_TRY(borrow_all_tensors(p, w));
+  return pln_pass_clones_make(w->child, p->n_moved, p->moved);
 }
 
 static void do_tasks(pln_parallel *p, uint32_t part) {
@@ -242,26 +247,26 @@ static void do_tasks(pln_parallel *p, uint32_t part) {
     uint32_t i = atomic_fetch_add(&p->next, 1);
     if (i >= p->n_tasks)
       return;
-    do_task(p, part, &p->tasks[i]);
+    run_function_task(p, part, &p->tasks[i]);
   }
 }
 
 /* A worker without memory leaves the tasks to others. */
 static void work_part(void *ud, uint32_t part) {
   pln_parallel *p = ud;
-  worker *w = &p->workers[part];
+  function_worker *w = &p->workers[part];
   w->child = pln_child_new(&p->family, p->work.context);
   if (!w->child)
     return;
-  pln_kin_begin(w->child, part);
-  w->status = prepare(p, w);
+  pln_worker_stop_begin(w->child, part);
+  w->status = prepare_worker_task(p, w);
   if (w->status == PLN_OK)
     do_tasks(p, part);
-  pln_kin_end(w->child, part);
+  pln_worker_stop_end(w->child, part);
 }
 
 /* What a worker could not make is an error of the pass. */
-static pln_status check_worker(pln_parallel *p, worker *w) {
+static pln_status check_worker(pln_parallel *p, function_worker *w) {
   if (w->status == PLN_OK || w->status == PLN_ERR_NOMEM)
     return PLN_OK;
   pln_diag_adopt(p->engine, w->child, 0, pln_diag_count(w->child));
@@ -271,31 +276,32 @@ static pln_status check_worker(pln_parallel *p, worker *w) {
 /* All held the most at the same time, as far as one knows. */
 static void account(const pln_parallel *p) {
   uint64_t calls = 0;
-  size_t held = 0;
+  size_t peak = 0;
   for (uint32_t i = 0; i < p->n_workers; i++) {
     const pln_engine *child = p->workers[i].child;
     calls += child ? child->memory.calls : 0;
-    held += child ? child->memory.peak : 0;
+    peak += child ? child->memory.peak : 0;
   }
-  pln_mem_join(p->engine, calls, held);
+  pln_mem_merge_account(p->engine, calls, peak);
 }
 
 static pln_status work_all(pln_parallel *p) {
-  struct pln_crew *crew;
-  PLN_TRY(pln_crew_get(p->engine, p->n_workers - 1, &crew));
-  uint32_t most = pln_crew_size(crew) + 1;
-  pln_family_begin(&p->family, p->engine);
-  pln_crew_run(crew, p->n_workers < most ? p->n_workers : most, work_part, p);
+  struct pln_thread_pool *thread_pool;
+  PLN_TRY(pln_thread_pool_get(p->engine, p->n_workers - 1, &thread_pool));
+  uint32_t most = pln_thread_pool_size(thread_pool) + 1;
+  pln_worker_group_begin(&p->family, p->engine);
+  pln_thread_pool_run(thread_pool, p->n_workers < most ? p->n_workers : most,
+                      work_part, p);
   account(p);
   for (uint32_t i = 0; i < p->n_workers; i++)
     PLN_TRY(check_worker(p, &p->workers[i]));
   for (uint32_t i = 0; i < p->n_workers; i++)
     if (p->workers[i].child)
-      PLN_TRY(pln_join_begin(&p->workers[i].join, p->workers[i].child));
+      PLN_TRY(pln_merge_begin(&p->workers[i].join, p->workers[i].child));
   return PLN_OK;
 }
 
-pln_status pln_parallel_run(const pln_work *work, pln_parallel **out) {
+pln_status pln_parallel_run(const pln_parallel_job *work, pln_parallel **out) {
   uint32_t n;
   pln_parallel *p = NULL;
   *out = NULL;
@@ -316,12 +322,12 @@ pln_status pln_parallel_run(const pln_work *work, pln_parallel **out) {
 
 /* ------------------------------------------------------------------- taking */
 
-static pln_status take_counters(const pln_join *join, const pln_share *share,
-                                pln_pass_run *run) {
-  for (uint32_t i = 0; run && i < share->n_counters; i++) {
-    pln_symbol key = pln_joined(&join->symbols, share->counters[i].key);
-    PLN_TRY(pln_run_recount(run, pln_symbol_text(run->engine, key).data,
-                            share->counters[i].n));
+static pln_status take_counters(const pln_merge *join,
+                                const pln_work_item *item, pln_pass_run *run) {
+  for (uint32_t i = 0; run && i < item->n_counters; i++) {
+    pln_symbol key = pln_merged_id(&join->symbols, item->counters[i].key);
+    PLN_TRY(pln_run_add_count(run, pln_symbol_text(run->engine, key).data,
+                              item->counters[i].n));
   }
   return PLN_OK;
 }
@@ -336,12 +342,12 @@ static pln_status own_text(pln_engine *engine, const char **text) {
   return PLN_OK;
 }
 
-static pln_status take_rows(const pln_parallel *p, const pln_join *join,
-                            const task *t) {
+static pln_status take_rows(const pln_parallel *p, const pln_merge *join,
+                            const function_task *t) {
   for (uint32_t i = t->rows; i < t->rows_end; i++) {
-    pln_report_row row = *pln_report_get(join->child, i);
+    pln_report_row row = *pln_report_at(join->child, i);
     PLN_TRY(own_text(p->engine, &row.pass));
-    row.counts = pln_joined(&join->attrs, row.counts);
+    row.counts = pln_merged_id(&join->attrs, row.counts);
     PLN_TRY(own_text(p->engine, &row.equal));
     row.run += p->engine->applications->runs;
     PLN_TRY(pln_report_add(p->engine, &row));
@@ -350,30 +356,31 @@ static pln_status take_rows(const pln_parallel *p, const pln_join *join,
 }
 
 /* Whether all functions up to this one stay within the limit. */
-static bool fits(const pln_engine *e, const task *t) {
+static bool within_rewrite_limit(const pln_engine *e, const function_task *t) {
   return !e->most_rewrites || e->rewrites + t->rewrites <= e->most_rewrites;
 }
 
 pln_status pln_parallel_take(pln_parallel *p, uint32_t index, pln_pass_run *run,
                              pln_graph **result, bool *taken) {
-  task *t = p && p->task_of[index] ? &p->tasks[p->task_of[index] - 1] : NULL;
-  *taken = t && t->done && fits(p->engine, t);
+  function_task *t =
+      p && p->task_of[index] ? &p->tasks[p->task_of[index] - 1] : NULL;
+  *taken = t && t->done && within_rewrite_limit(p->engine, t);
   if (!*taken)
     return PLN_OK;
-  const pln_join *join = &p->workers[t->worker].join;
+  const pln_merge *join = &p->workers[t->worker].join;
   p->engine->rewrites += t->rewrites;
   pln_diag_adopt(p->engine, join->child, t->diags, t->diags_end);
   PLN_TRY(take_rows(p, join, t));
-  PLN_TRY(pln_tally_take(join, &t->rules));
-  PLN_TRY(take_counters(join, &t->share, run));
-  if (run && t->share.removed)
+  PLN_TRY(pln_rule_counts_add(join, &t->rules));
+  PLN_TRY(take_counters(join, &t->item, run));
+  if (run && t->item.removed)
     PLN_TRY(pln_run_drop(run, index));
-  if (t->share.result)
-    *result = pln_join_graph(join, t->share.result);
-  t->share.result = NULL;
+  if (t->item.result)
+    *result = pln_merge_graph(join, t->item.result);
+  t->item.result = NULL;
   return PLN_OK;
 }
 
 uint64_t pln_parallel_changes(const pln_parallel *p, uint32_t index) {
-  return p->tasks[p->task_of[index] - 1].share.changes;
+  return p->tasks[p->task_of[index] - 1].item.changes;
 }

@@ -6,8 +6,9 @@
 
 #include "pass/parallel/parallel.h"
 
-const pln_pass *pln_pass_here(const pln_engine *engine, const pln_pass *pass) {
-  const pln_moves *m = engine->passes->moves;
+const pln_pass *pln_pass_clone_of(const pln_engine *engine,
+                                  const pln_pass *pass) {
+  const pln_pass_clones *m = engine->passes->pass_clones;
   for (uint32_t i = 0; m && i < m->n; i++)
     if (m->list[i].pass->def == pass->def &&
         m->list[i].pass->options == pass->options)
@@ -15,12 +16,13 @@ const pln_pass *pln_pass_here(const pln_engine *engine, const pln_pass *pass) {
   return pass;
 }
 
-static pln_status open_all(pln_engine *child, pln_moves *m, uint32_t n) {
+static pln_status open_all(pln_engine *child, pln_pass_clones *m, uint32_t n) {
   for (; m->n < n; m->n++) {
     const pln_pass *pass = m->list[m->n].pass;
     pln_pass *made;
-    m->mover = pass->def->mover;
-    PLN_TRY(m->mover->open(child, m->list[m->n].packed, &m->home, &made));
+    m->cloner = pass->def->cloner;
+    PLN_TRY(
+        m->cloner->open(child, m->list[m->n].packed, &m->worker_state, &made));
     pln_status status =
         pln_pass_of(child, pass->name, made->def, pass->options, &m->own[m->n]);
     pln_pass_release(made);
@@ -29,15 +31,15 @@ static pln_status open_all(pln_engine *child, pln_moves *m, uint32_t n) {
   return PLN_OK;
 }
 
-pln_status pln_moves_open(pln_engine *child, uint32_t n,
-                          const pln_moved *list) {
+pln_status pln_pass_clones_make(pln_engine *child, uint32_t n,
+                                const pln_pass_clone *list) {
   struct pln_registry *r = child->passes;
   if (n == 0)
     return PLN_OK;
-  pln_moves *m = pln_mem_zeroed(child, sizeof *m);
+  pln_pass_clones *m = pln_mem_zeroed(child, sizeof *m);
   if (!m)
     return pln_nomem(child);
-  r->moves = m;
+  r->pass_clones = m;
   m->list = list;
   m->own = pln_mem_zeroed(child, n * sizeof(pln_pass *));
   m->capacity = n;
@@ -53,18 +55,18 @@ pln_status pln_moves_open(pln_engine *child, uint32_t n,
 
 /* A home outlives the passes that were made in it; what it holds on to itself
  * goes while the registry is there. */
-void pln_moves_close(pln_engine *child) {
+void pln_pass_clones_release(pln_engine *child) {
   struct pln_registry *r = child->passes;
-  pln_moves *m = r ? r->moves : NULL;
+  pln_pass_clones *m = r ? r->pass_clones : NULL;
   if (!m)
     return;
   for (uint32_t i = 0; i < m->n; i++)
     pln_pass_release(m->own[i]);
   while (r->n_passes)
     pln_pass_release(r->passes[--r->n_passes].pass);
-  if (m->home)
-    m->mover->close(m->home);
+  if (m->worker_state)
+    m->cloner->close(m->worker_state);
   pln_mem_free(child, m->own, m->capacity * sizeof(pln_pass *));
   pln_mem_free(child, m, sizeof *m);
-  r->moves = NULL;
+  r->pass_clones = NULL;
 }

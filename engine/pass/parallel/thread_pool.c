@@ -11,27 +11,27 @@
 #include <signal.h>
 #include <unistd.h>
 
-typedef struct helper {
-  struct pln_crew *crew;
+typedef struct pool_thread {
+  struct pln_thread_pool *thread_pool;
   pthread_t thread;
   uint32_t part; /* from 1 */
-} helper;
+} pool_thread;
 
-struct pln_crew {
+struct pln_thread_pool {
   pln_engine *engine;
   pthread_mutex_t lock;
   pthread_cond_t begin, end;
-  uint64_t round;    /* counts jobs */
-  uint32_t n_busy;   /* helpers that have not ended their part */
-  uint32_t n_wanted; /* helpers that the job is for */
+  uint64_t generation; /* counts jobs */
+  uint32_t n_busy;     /* helpers that have not ended their part */
+  uint32_t n_wanted;   /* helpers that the job is for */
   bool quit;
   void (*job)(void *ud, uint32_t part);
   void *ud;
   uint32_t n, capacity; /* started; asked for */
-  helper helpers[];
+  pool_thread pool_threads[];
 };
 
-uint32_t pln_cores(void) {
+uint32_t pln_processor_count(void) {
   long n = sysconf(_SC_NPROCESSORS_ONLN);
 #ifdef CPU_COUNT
   cpu_set_t set;
@@ -43,39 +43,39 @@ uint32_t pln_cores(void) {
 
 /* ------------------------------------------------------------------ helpers */
 
-static void work(helper *h) {
-  struct pln_crew *crew = h->crew;
+static void work(pool_thread *h) {
+  struct pln_thread_pool *thread_pool = h->thread_pool;
   uint64_t seen = 0;
-  pthread_mutex_lock(&crew->lock);
+  pthread_mutex_lock(&thread_pool->lock);
   for (;;) {
-    while (!crew->quit && crew->round == seen)
-      pthread_cond_wait(&crew->begin, &crew->lock);
-    if (crew->quit)
+    while (!thread_pool->quit && thread_pool->generation == seen)
+      pthread_cond_wait(&thread_pool->begin, &thread_pool->lock);
+    if (thread_pool->quit)
       break;
-    seen = crew->round;
-    if (h->part > crew->n_wanted)
+    seen = thread_pool->generation;
+    if (h->part > thread_pool->n_wanted)
       continue;
-    pthread_mutex_unlock(&crew->lock);
-    crew->job(crew->ud, h->part);
-    pthread_mutex_lock(&crew->lock);
-    if (--crew->n_busy == 0)
-      pthread_cond_signal(&crew->end);
+    pthread_mutex_unlock(&thread_pool->lock);
+    thread_pool->job(thread_pool->ud, h->part);
+    pthread_mutex_lock(&thread_pool->lock);
+    if (--thread_pool->n_busy == 0)
+      pthread_cond_signal(&thread_pool->end);
   }
-  pthread_mutex_unlock(&crew->lock);
+  pthread_mutex_unlock(&thread_pool->lock);
 }
 
-static void *helper_main(void *ud) {
+static void *pool_thread_main(void *ud) {
   work(ud);
   return NULL;
 }
 
 /* A new thread has the mask of its maker. */
-static bool start(helper *h) {
+static bool start_pool_thread(pool_thread *h) {
   sigset_t all, before;
   sigfillset(&all);
   sigdelset(&all, PLN_TIMER_SIGNAL);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  int failed = pthread_create(&h->thread, NULL, helper_main, h);
+  int failed = pthread_create(&h->thread, NULL, pool_thread_main, h);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return !failed;
 }
@@ -84,73 +84,75 @@ static bool start(helper *h) {
  */
 
 static size_t size_of(uint32_t capacity) {
-  return sizeof(struct pln_crew) + capacity * sizeof(helper);
+  return sizeof(struct pln_thread_pool) + capacity * sizeof(pool_thread);
 }
 
-static pln_status new_crew(pln_engine *engine, uint32_t n,
-                           struct pln_crew **out) {
-  struct pln_crew *crew = pln_mem_zeroed(engine, size_of(n));
-  if (!crew)
+static pln_status new_thread_pool(pln_engine *engine, uint32_t n,
+                                  struct pln_thread_pool **out) {
+  struct pln_thread_pool *thread_pool = pln_mem_zeroed(engine, size_of(n));
+  if (!thread_pool)
     return pln_nomem(engine);
-  crew->engine = engine;
-  crew->capacity = n;
-  pthread_mutex_init(&crew->lock, NULL);
-  pthread_cond_init(&crew->begin, NULL);
-  pthread_cond_init(&crew->end, NULL);
-  for (; crew->n < n; crew->n++) {
-    crew->helpers[crew->n].crew = crew;
-    crew->helpers[crew->n].part = crew->n + 1;
-    if (!start(&crew->helpers[crew->n]))
+  thread_pool->engine = engine;
+  thread_pool->capacity = n;
+  pthread_mutex_init(&thread_pool->lock, NULL);
+  pthread_cond_init(&thread_pool->begin, NULL);
+  pthread_cond_init(&thread_pool->end, NULL);
+  for (; thread_pool->n < n; thread_pool->n++) {
+    thread_pool->pool_threads[thread_pool->n].thread_pool = thread_pool;
+    thread_pool->pool_threads[thread_pool->n].part = thread_pool->n + 1;
+    if (!start_pool_thread(&thread_pool->pool_threads[thread_pool->n]))
       break;
   }
-  *out = crew;
+  *out = thread_pool;
   return PLN_OK;
 }
 
-void pln_crew_free(struct pln_crew *crew) {
-  if (!crew)
+void pln_thread_pool_free(struct pln_thread_pool *thread_pool) {
+  if (!thread_pool)
     return;
-  pthread_mutex_lock(&crew->lock);
-  crew->quit = true;
-  pthread_cond_broadcast(&crew->begin);
-  pthread_mutex_unlock(&crew->lock);
-  for (uint32_t i = 0; i < crew->n; i++)
-    pthread_join(crew->helpers[i].thread, NULL);
-  pthread_cond_destroy(&crew->begin);
-  pthread_cond_destroy(&crew->end);
-  pthread_mutex_destroy(&crew->lock);
-  pln_mem_free(crew->engine, crew, size_of(crew->capacity));
+  pthread_mutex_lock(&thread_pool->lock);
+  thread_pool->quit = true;
+  pthread_cond_broadcast(&thread_pool->begin);
+  pthread_mutex_unlock(&thread_pool->lock);
+  for (uint32_t i = 0; i < thread_pool->n; i++)
+    pthread_join(thread_pool->pool_threads[i].thread, NULL);
+  pthread_cond_destroy(&thread_pool->begin);
+  pthread_cond_destroy(&thread_pool->end);
+  pthread_mutex_destroy(&thread_pool->lock);
+  pln_mem_free(thread_pool->engine, thread_pool,
+               size_of(thread_pool->capacity));
 }
 
-pln_status pln_crew_get(pln_engine *engine, uint32_t n, struct pln_crew **out) {
-  struct pln_crew **crew = &engine->passes->crew;
-  if (*crew && (*crew)->capacity < n) {
-    pln_crew_free(*crew);
-    *crew = NULL;
+pln_status pln_thread_pool_get(pln_engine *engine, uint32_t n,
+                               struct pln_thread_pool **out) {
+  struct pln_thread_pool **thread_pool = &engine->passes->thread_pool;
+  if (*thread_pool && (*thread_pool)->capacity < n) {
+    pln_thread_pool_free(*thread_pool);
+    *thread_pool = NULL;
   }
-  if (!*crew)
-    PLN_TRY(new_crew(engine, n, crew));
-  *out = *crew;
+  if (!*thread_pool)
+    PLN_TRY(new_thread_pool(engine, n, thread_pool));
+  *out = *thread_pool;
   return PLN_OK;
 }
 
-uint32_t pln_crew_size(const struct pln_crew *crew) {
-  return crew->n;
+uint32_t pln_thread_pool_size(const struct pln_thread_pool *thread_pool) {
+  return thread_pool->n;
 }
 
-void pln_crew_run(struct pln_crew *crew, uint32_t parts,
-                  void (*job)(void *ud, uint32_t part), void *ud) {
-  uint32_t helpers = parts - 1;
-  pthread_mutex_lock(&crew->lock);
-  crew->job = job;
-  crew->ud = ud;
-  crew->n_wanted = crew->n_busy = helpers;
-  crew->round++;
-  pthread_cond_broadcast(&crew->begin);
-  pthread_mutex_unlock(&crew->lock);
+void pln_thread_pool_run(struct pln_thread_pool *thread_pool, uint32_t parts,
+                         void (*job)(void *ud, uint32_t part), void *ud) {
+  uint32_t pool_threads = parts - 1;
+  pthread_mutex_lock(&thread_pool->lock);
+  thread_pool->job = job;
+  thread_pool->ud = ud;
+  thread_pool->n_wanted = thread_pool->n_busy = pool_threads;
+  thread_pool->generation++;
+  pthread_cond_broadcast(&thread_pool->begin);
+  pthread_mutex_unlock(&thread_pool->lock);
   job(ud, 0);
-  pthread_mutex_lock(&crew->lock);
-  while (crew->n_busy)
-    pthread_cond_wait(&crew->end, &crew->lock);
-  pthread_mutex_unlock(&crew->lock);
+  pthread_mutex_lock(&thread_pool->lock);
+  while (thread_pool->n_busy)
+    pthread_cond_wait(&thread_pool->end, &thread_pool->lock);
+  pthread_mutex_unlock(&thread_pool->lock);
 }

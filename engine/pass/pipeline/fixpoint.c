@@ -11,24 +11,24 @@
 #include "ir/graph/module.h"
 #include "pass/pass.h"
 
-typedef struct seen_round {
+typedef struct seen_iteration {
   uint64_t hash;   /* of the subject when the round began */
   uint32_t report; /* rows of the report at that time */
-} seen_round;
+} seen_iteration;
 
-typedef struct rounds {
+typedef struct iterations {
   pln_execution *x;
   uint64_t hash;    /* of the subject after the newest round */
   uint64_t *hashes; /* of its functions, in order */
   uint32_t n_hashes, cap_hashes;
-  uint32_t round; /* the newest, from 1 */
+  uint32_t iteration; /* the newest, from 1 */
   uint32_t n, cap;
-  seen_round *seen;
-} rounds;
+  seen_iteration *seen;
+} iterations;
 
 /* ------------------------------------------------------------------- hashes */
 
-static uint64_t hash_definition(uint64_t h, const pln_type_data *t) {
+static uint64_t hash_definition(uint64_t h, const pln_type_def *t) {
   h = pln_hash_mix(h, (uint64_t)t->name << 32 | t->n_vars);
   for (uint32_t i = 0; i < t->n_vars; i++)
     h = pln_hash_mix(h, t->vars[i]);
@@ -43,21 +43,21 @@ static uint64_t hash_definition(uint64_t h, const pln_type_data *t) {
 
 /* What r->hashes has of function `i` when the former module has the very same
  * one, else 0. */
-static uint64_t known_hash(const rounds *r, const pln_module *former,
+static uint64_t known_hash(const iterations *r, const pln_module *former,
                            const pln_module *m, uint32_t i) {
   if (!former || r->n_hashes != former->count)
     return 0;
-  bool in_place =
-      i < former->count && pln_module_name(former, i) == pln_module_name(m, i);
-  uint32_t k = in_place ? i : pln_module_find(former, pln_module_name(m, i));
+  bool in_place = i < former->count &&
+                  pln_module_name_at(former, i) == pln_module_name_at(m, i);
+  uint32_t k = in_place ? i : pln_module_find(former, pln_module_name_at(m, i));
   if (k == PLN_NONE ||
-      pln_module_function(former, k) != pln_module_function(m, i))
+      pln_module_function_at(former, k) != pln_module_function_at(m, i))
     return 0;
   return r->hashes[k];
 }
 
 /* Only functions that the round changed are looked into. */
-static pln_status hash_functions(rounds *r, const pln_module *former,
+static pln_status hash_functions(iterations *r, const pln_module *former,
                                  const pln_module *m) {
   uint64_t *hashes = NULL;
   uint32_t capacity = 0;
@@ -66,7 +66,7 @@ static pln_status hash_functions(rounds *r, const pln_module *former,
   for (uint32_t i = 0; i < m->count && status == PLN_OK; i++) {
     hashes[i] = known_hash(r, former, m, i);
     if (!hashes[i])
-      status = pln_graph_whole_hash(pln_module_function(m, i), &hashes[i]);
+      status = pln_graph_whole_hash(pln_module_function_at(m, i), &hashes[i]);
   }
   pln_mem_free(r->x->engine, r->hashes, r->cap_hashes * sizeof *r->hashes);
   r->hashes = hashes;
@@ -77,17 +77,17 @@ static pln_status hash_functions(rounds *r, const pln_module *former,
 
 /* r->hash becomes that of what the subject holds: what passes may change, how
  * it is shared and typed. `former`: what the hashes are of now, or NULL. */
-static pln_status hash_subject(rounds *r, const pln_subject *former,
-                               const pln_subject *s) {
+static pln_status hash_target(iterations *r, const pln_pass_target *former,
+                              const pln_pass_target *s) {
   const pln_module *m = s->module;
   if (s->function)
     return pln_graph_whole_hash(s->function, &r->hash);
   PLN_TRY(hash_functions(r, former ? former->module : NULL, m));
   uint64_t h = pln_hash_mix(m->count, m->attrs);
   for (uint32_t i = 0; i < m->count; i++)
-    h = pln_hash_mix(pln_hash_mix(h, pln_module_name(m, i)), r->hashes[i]);
+    h = pln_hash_mix(pln_hash_mix(h, pln_module_name_at(m, i)), r->hashes[i]);
   for (uint32_t i = 0; i < pln_module_n_types(m); i++)
-    h = hash_definition(h, pln_module_type(m, i));
+    h = hash_definition(h, pln_module_type_def_at(m, i));
   r->hash = h;
   return PLN_OK;
 }
@@ -95,17 +95,17 @@ static pln_status hash_subject(rounds *r, const pln_subject *former,
 /* ------------------------------------------------------------------- rounds */
 
 /* The round that began with this hash, or PLN_NONE. */
-static uint32_t find(const rounds *r, uint64_t hash) {
+static uint32_t find_seen_iteration(const iterations *r, uint64_t hash) {
   for (uint32_t i = 0; i < r->n; i++)
     if (r->seen[i].hash == hash)
       return i;
   return PLN_NONE;
 }
 
-static pln_status remember(rounds *r, uint64_t hash, uint32_t report) {
+static pln_status remember(iterations *r, uint64_t hash, uint32_t report) {
   PLN_TRY(pln_mem_grow(r->x->engine, (void **)&r->seen, &r->cap,
                        (size_t)r->n + 1, sizeof *r->seen));
-  r->seen[r->n++] = (seen_round){hash, report};
+  r->seen[r->n++] = (seen_iteration){hash, report};
   return PLN_OK;
 }
 
@@ -125,7 +125,7 @@ static void name_passes(const pln_engine *e, uint32_t from, char *names,
   size_t used = 0;
   for (uint32_t i = from; i < pln_report_count(e) && n < PLN_COUNT(named);
        i++) {
-    const pln_report_row *row = pln_report_get(e, i);
+    const pln_report_row *row = pln_report_at(e, i);
     if (!row->changed || is_named(named, n, row->pass))
       continue;
     int more = snprintf(names + used, size - used, "%s%s", used ? ", " : "",
@@ -137,7 +137,7 @@ static void name_passes(const pln_engine *e, uint32_t from, char *names,
   }
 }
 
-static void warn(const rounds *r, uint32_t first) {
+static void warn(const iterations *r, uint32_t first) {
   char names[400] = "";
   name_passes(r->x->engine, r->seen[first].report, names, sizeof names);
   pln_diag_warn(r->x->engine, NULL,
@@ -148,13 +148,14 @@ static void warn(const rounds *r, uint32_t first) {
 
 /* After a round that changed something: *back when what it gives was there
  * before one of the rounds. */
-static pln_status look_back(rounds *r, const pln_subject *before,
-                            uint32_t report, const pln_subject *s, bool *back) {
+static pln_status look_back(iterations *r, const pln_pass_target *before,
+                            uint32_t report, const pln_pass_target *s,
+                            bool *back) {
   if (r->n == 0)
-    PLN_TRY(hash_subject(r, NULL, before));
+    PLN_TRY(hash_target(r, NULL, before));
   PLN_TRY(remember(r, r->hash, report));
-  PLN_TRY(hash_subject(r, before, s));
-  uint32_t first = find(r, r->hash);
+  PLN_TRY(hash_target(r, before, s));
+  uint32_t first = find_seen_iteration(r, r->hash);
   *back = first != PLN_NONE;
   if (*back)
     warn(r, first);
@@ -162,26 +163,27 @@ static pln_status look_back(rounds *r, const pln_subject *before,
 }
 
 /* One round; *done when it changed nothing, or came back to where it was. */
-static pln_status round_once(rounds *r, const pln_pass *pass, pln_subject *s,
-                             bool *done) {
-  pln_subject before = pln_subject_copy(s);
+static pln_status run_iteration(iterations *r, const pln_pass *pass,
+                                pln_pass_target *s, bool *done) {
+  pln_pass_target before = pln_pass_target_copy(s);
   uint32_t report = pln_report_count(r->x->engine);
-  r->x->round = ++r->round;
+  r->x->iteration = ++r->iteration;
   pln_status status = pln_run_elements(r->x, pass, 0, pass->def->n_elements, s);
-  *done = pln_subject_same(&before, s);
+  *done = pln_pass_target_same(&before, s);
   if (status == PLN_OK && !*done)
     status = look_back(r, &before, report, s, done);
-  pln_subject_drop(&before);
+  pln_pass_target_release(&before);
   return status;
 }
 
 pln_status pln_run_fixpoint(pln_execution *x, const pln_pass *pass,
-                            pln_subject *s) {
-  rounds r = {.x = x};
+                            pln_pass_target *s) {
+  iterations r = {.x = x};
   bool done = false;
   pln_status status = PLN_OK;
-  for (uint32_t i = 0; i < pass->def->rounds && !done && status == PLN_OK; i++)
-    status = round_once(&r, pass, s, &done);
+  for (uint32_t i = 0; i < pass->def->iterations && !done && status == PLN_OK;
+       i++)
+    status = run_iteration(&r, pass, s, &done);
   pln_mem_free(x->engine, r.seen, r.cap * sizeof *r.seen);
   pln_mem_free(x->engine, r.hashes, r.cap_hashes * sizeof *r.hashes);
   return status;

@@ -24,8 +24,8 @@
 /* A list that is being read. */
 typedef struct frame {
   char close; /* what ends it; 0: the end of the text */
-  pln_pass_form form;
-  uint32_t rounds;
+  pln_combinator form;
+  uint32_t iterations;
   uint32_t n_body; /* of a `try` whose `else` is being read */
   bool otherwise;
   size_t begin; /* of its first word */
@@ -45,7 +45,7 @@ typedef struct parser {
 
 /* ------------------------------------------------------------------- frames */
 
-static frame *top(parser *p) {
+static frame *top_pipeline_frame(parser *p) {
   return &p->frames[p->n_frames - 1];
 }
 
@@ -53,11 +53,11 @@ static pln_status open(parser *p, char close) {
   PLN_TRY(pln_mem_grow(p->r.engine, (void **)&p->frames, &p->cap_frames,
                        (size_t)p->n_frames + 1, sizeof *p->frames));
   p->frames[p->n_frames++] =
-      (frame){.close = close, .form = PLN_FORM_SEQUENTIAL};
+      (frame){.close = close, .form = PLN_COMBINATOR_SEQUENTIAL};
   return PLN_OK;
 }
 
-static void drop(parser *p) {
+static void drop_top_frame(parser *p) {
   frame *f = &p->frames[--p->n_frames];
   for (uint32_t i = 0; i < f->n_passes; i++)
     pln_pass_release(f->passes[i]);
@@ -66,8 +66,8 @@ static void drop(parser *p) {
 }
 
 /* Takes `pass`. */
-static pln_status add(parser *p, pln_pass *pass) {
-  frame *f = top(p);
+static pln_status add_pipeline_element(parser *p, pln_pass *pass) {
+  frame *f = top_pipeline_frame(p);
   pln_status status =
       pln_mem_grow(p->r.engine, (void **)&f->passes, &f->cap_passes,
                    (size_t)f->n_passes + 1, sizeof *f->passes);
@@ -78,25 +78,26 @@ static pln_status add(parser *p, pln_pass *pass) {
   return status;
 }
 
-static pln_status make(parser *p, const frame *f, pln_pass **out) {
-  if (f->form == PLN_FORM_SEQUENTIAL)
+static pln_status make_parsed_pass(parser *p, const frame *f, pln_pass **out) {
+  if (f->form == PLN_COMBINATOR_SEQUENTIAL)
     return pln_sequential_new(p->r.engine, f->name, f->opt_level, f->n_required,
                               f->required, f->n_passes, f->passes, out);
   uint32_t otherwise = f->otherwise ? f->n_passes - f->n_body : 0;
-  return pln_form_new(p->r.engine, f->form, f->rounds, otherwise, f->n_passes,
-                      f->passes, out);
+  return pln_combinator_new(p->r.engine, f->form, f->iterations, otherwise,
+                            f->n_passes, f->passes, out);
 }
 
 /* The innermost list as a pass; the list is gone. */
 static pln_status close_list(parser *p, pln_pass **out) {
-  const frame *f = top(p);
+  const frame *f = top_pipeline_frame(p);
   size_t mark = pln_diag_count(p->r.engine);
-  pln_status status = make(p, f, out);
-  if (status != PLN_OK && f->form == PLN_FORM_SEQUENTIAL)
-    status = pln_reader_say_at(&p->r, mark, p->r.at - (p->r.at > 0), p->r.at);
+  pln_status status = make_parsed_pass(p, f, out);
+  if (status != PLN_OK && f->form == PLN_COMBINATOR_SEQUENTIAL)
+    status = pln_reader_relocate_error(&p->r, mark, p->r.at - (p->r.at > 0),
+                                       p->r.at);
   else if (status != PLN_OK)
-    status = pln_reader_say_at(&p->r, mark, f->begin, p->r.at);
-  drop(p);
+    status = pln_reader_relocate_error(&p->r, mark, f->begin, p->r.at);
+  drop_top_frame(p);
   return status;
 }
 
@@ -106,7 +107,7 @@ static pln_status unknown_pass(parser *p, size_t begin, pln_symbol name) {
   size_t mark = pln_diag_count(p->r.engine);
   (void)!pln_pass_unknown(p->r.engine, NULL, "",
                           pln_symbol_text(p->r.engine, name).data);
-  return pln_reader_say_at(&p->r, mark, begin, p->r.at);
+  return pln_reader_relocate_error(&p->r, mark, begin, p->r.at);
 }
 
 static pln_status read_pass(parser *p, size_t begin, pln_symbol name) {
@@ -122,7 +123,7 @@ static pln_status read_pass(parser *p, size_t begin, pln_symbol name) {
       pln_options_read(&p->r, def->options, def->n_options, whom, &options));
   PLN_TRY(pln_options_over(p->r.engine, registered->options, &options));
   PLN_TRY(pln_pass_of(p->r.engine, name, registered->def, options, &pass));
-  return add(p, pass);
+  return add_pipeline_element(p, pass);
 }
 
 static pln_status read_opt_level(parser *p) {
@@ -133,16 +134,16 @@ static pln_status read_opt_level(parser *p) {
   pln_slice text = {p->r.word.data, p->r.word.size};
   if (!pln_option_read(&row, text, &value) || value.v.i < INT32_MIN ||
       value.v.i > INT32_MAX)
-    return pln_reader_complain(&p->r, begin, p->r.at, PLN_ERR_TYPE,
-                               "'opt_level' expects an integer");
-  top(p)->opt_level = (int)value.v.i;
+    return pln_reader_error(&p->r, begin, p->r.at, PLN_ERR_TYPE,
+                            "'opt_level' expects an integer");
+  top_pipeline_frame(p)->opt_level = (int)value.v.i;
   return PLN_OK;
 }
 
 static pln_status read_required(parser *p) {
   size_t begin;
   pln_symbol name;
-  frame *f = top(p);
+  frame *f = top_pipeline_frame(p);
   PLN_TRY(pln_reader_name(&p->r, "the name of a pass", &begin, &name));
   PLN_TRY(pln_mem_grow(p->r.engine, (void **)&f->required, &f->cap_required,
                        (size_t)f->n_required + 1, sizeof *f->required));
@@ -151,7 +152,7 @@ static pln_status read_required(parser *p) {
 }
 
 /* One field of a sequential; its name comes first and has no '='. */
-static pln_status read_field(parser *p, bool first) {
+static pln_status read_combinator_field(parser *p, bool first) {
   size_t begin;
   pln_symbol symbol;
   PLN_TRY(pln_reader_name(&p->r, "a name, opt_level= or required=", &begin,
@@ -160,16 +161,15 @@ static pln_status read_field(parser *p, bool first) {
   if (!pln_reader_accept(&p->r, '=')) {
     if (!first)
       return pln_reader_expected(&p->r, "'='");
-    top(p)->name = name.data;
+    top_pipeline_frame(p)->name = name.data;
     return PLN_OK;
   }
   if (pln_slice_is(name, "opt_level"))
     return read_opt_level(p);
   if (pln_slice_is(name, "required"))
     return read_required(p);
-  return pln_reader_complain(
-      &p->r, begin, p->r.at, PLN_ERR_NAME,
-      "a sequential has the fields opt_level and required");
+  return pln_reader_error(&p->r, begin, p->r.at, PLN_ERR_NAME,
+                          "a sequential has the fields opt_level and required");
 }
 
 /* Behind "sequential", at the parenthesis. */
@@ -179,12 +179,12 @@ static pln_status read_header(parser *p) {
   PLN_TRY(open(p, '}'));
   if (!pln_reader_accept(&p->r, ')')) {
     do {
-      PLN_TRY(read_field(p, first));
+      PLN_TRY(read_combinator_field(p, first));
       first = false;
     } while (pln_reader_accept(&p->r, ','));
-    PLN_TRY(pln_reader_demand(&p->r, ')', "',' or ')'"));
+    PLN_TRY(pln_reader_expect(&p->r, ')', "',' or ')'"));
   }
-  return pln_reader_demand(&p->r, '{', "'{' and the passes");
+  return pln_reader_expect(&p->r, '{', "'{' and the passes");
 }
 
 /* Behind "fixpoint". */
@@ -199,26 +199,26 @@ static pln_status read_rounds(parser *p, uint32_t *out) {
   pln_slice text = {p->r.word.data, p->r.word.size};
   if (!pln_option_read(&row, text, &value) || value.v.i < 1 ||
       value.v.i > PLN_FIXPOINT_MOST)
-    return pln_reader_complain(&p->r, begin, p->r.at, PLN_ERR_ARGUMENT,
-                               "'fixpoint' takes a count from 1 to 1000");
+    return pln_reader_error(&p->r, begin, p->r.at, PLN_ERR_ARGUMENT,
+                            "'fixpoint' takes a count from 1 to 1000");
   *out = (uint32_t)value.v.i;
-  return pln_reader_demand(&p->r, ')', "')'");
+  return pln_reader_expect(&p->r, ')', "')'");
 }
 
-static pln_status open_form(parser *p, size_t begin, pln_pass_form form,
-                            uint32_t rounds) {
-  PLN_TRY(pln_reader_demand(&p->r, '{', "'{' and the passes"));
+static pln_status open_form(parser *p, size_t begin, pln_combinator form,
+                            uint32_t iterations) {
+  PLN_TRY(pln_reader_expect(&p->r, '{', "'{' and the passes"));
   PLN_TRY(open(p, '}'));
-  top(p)->form = form;
-  top(p)->rounds = rounds;
-  top(p)->begin = begin;
+  top_pipeline_frame(p)->form = form;
+  top_pipeline_frame(p)->iterations = iterations;
+  top_pipeline_frame(p)->begin = begin;
   return PLN_OK;
 }
 
 static pln_status read_fixpoint(parser *p, size_t begin) {
-  uint32_t rounds;
-  PLN_TRY(read_rounds(p, &rounds));
-  return open_form(p, begin, PLN_FORM_FIXPOINT, rounds);
+  uint32_t iterations;
+  PLN_TRY(read_rounds(p, &iterations));
+  return open_form(p, begin, PLN_COMBINATOR_FIXPOINT, iterations);
 }
 
 /* Behind "if". */
@@ -226,25 +226,24 @@ static pln_status read_condition(parser *p, size_t begin) {
   size_t word;
   PLN_TRY(pln_reader_word(&p->r, "'changed'", &word));
   if (strcmp(p->r.word.data, "changed"))
-    return pln_reader_complain(&p->r, word, p->r.at, PLN_ERR_FORMAT,
-                               "'if' is followed by 'changed'");
-  return open_form(p, begin, PLN_FORM_IF_CHANGED, 0);
+    return pln_reader_error(&p->r, word, p->r.at, PLN_ERR_FORMAT,
+                            "'if' is followed by 'changed'");
+  return open_form(p, begin, PLN_COMBINATOR_IF_CHANGED, 0);
 }
 
 /* What an unquoted word may be but a pass; *done when it was. */
 static pln_status read_word_of_grammar(parser *p, size_t begin, pln_slice word,
                                        bool *done) {
-  bool list = pln_reader_sees(&p->r, '{'),
-       arguments = pln_reader_sees(&p->r, '(');
+  bool list = pln_reader_at(&p->r, '{'), arguments = pln_reader_at(&p->r, '(');
   *done = true;
   if (arguments && pln_slice_is(word, "sequential"))
     return read_header(p);
   if ((list || arguments) && pln_slice_is(word, "fixpoint"))
     return read_fixpoint(p, begin);
   if (list && pln_slice_is(word, "try"))
-    return open_form(p, begin, PLN_FORM_TRY, 0);
+    return open_form(p, begin, PLN_COMBINATOR_TRY, 0);
   if (list && pln_slice_is(word, "functions"))
-    return open_form(p, begin, PLN_FORM_FUNCTIONS, 0);
+    return open_form(p, begin, PLN_COMBINATOR_PER_FUNCTION, 0);
   if (p->r.at < p->r.size && pln_reader_is_word(p->r.text[p->r.at]) &&
       pln_slice_is(word, "if"))
     return read_condition(p, begin);
@@ -258,7 +257,7 @@ static pln_status read_item(parser *p) {
   bool done = false;
   if (pln_reader_accept(&p->r, '('))
     return open(p, ')');
-  bool quoted = pln_reader_sees(&p->r, '"');
+  bool quoted = pln_reader_at(&p->r, '"');
   PLN_TRY(pln_reader_name(&p->r, "a pass", &begin, &name));
   pln_slice word = pln_symbol_text(p->r.engine, name);
   if (!quoted)
@@ -269,25 +268,25 @@ static pln_status read_item(parser *p) {
 /* ------------------------------------------------------------------- lists */
 
 static bool at_close(parser *p) {
-  char close = top(p)->close;
+  char close = top_pipeline_frame(p)->close;
   pln_reader_skip_space(&p->r);
-  return close ? pln_reader_sees(&p->r, close) : p->r.at >= p->r.size;
+  return close ? pln_reader_at(&p->r, close) : p->r.at >= p->r.size;
 }
 
 /* Behind the body of a `try`: goes on with its `else`. */
 static pln_status read_else(parser *p, bool *found) {
-  frame *f = top(p);
+  frame *f = top_pipeline_frame(p);
   pln_reader_skip_space(&p->r);
   *found =
-      f->form == PLN_FORM_TRY && !f->otherwise && p->r.size - p->r.at >= 4 &&
-      !memcmp(p->r.text + p->r.at, "else", 4) &&
+      f->form == PLN_COMBINATOR_TRY && !f->otherwise &&
+      p->r.size - p->r.at >= 4 && !memcmp(p->r.text + p->r.at, "else", 4) &&
       (p->r.size - p->r.at == 4 || !pln_reader_is_word(p->r.text[p->r.at + 4]));
   if (!*found)
     return PLN_OK;
   p->r.at += 4;
   f->otherwise = true;
   f->n_body = f->n_passes;
-  return pln_reader_demand(&p->r, '{', "'{' and the passes");
+  return pln_reader_expect(&p->r, '{', "'{' and the passes");
 }
 
 /* Ends lists as long as one ends here; *done with the whole. */
@@ -296,7 +295,7 @@ static pln_status end_lists(parser *p, bool *done, pln_pass **out) {
   while (at_close(p)) {
     pln_pass *list;
     bool more;
-    p->r.at += top(p)->close != 0;
+    p->r.at += top_pipeline_frame(p)->close != 0;
     PLN_TRY(read_else(p, &more));
     if (more && at_close(p))
       continue;
@@ -304,21 +303,21 @@ static pln_status end_lists(parser *p, bool *done, pln_pass **out) {
       return PLN_OK;
     PLN_TRY(close_list(p, &list));
     if (p->n_frames) {
-      PLN_TRY(add(p, list));
+      PLN_TRY(add_pipeline_element(p, list));
       continue;
     }
     *out = list;
     *done = true;
     return PLN_OK;
   }
-  return pln_reader_demand(&p->r, ',',
-                           top(p)->close == ')'   ? "',' or ')'"
-                           : top(p)->close == '}' ? "',' or '}'"
-                                                  : "','");
+  return pln_reader_expect(&p->r, ',',
+                           top_pipeline_frame(p)->close == ')'   ? "',' or ')'"
+                           : top_pipeline_frame(p)->close == '}' ? "',' or '}'"
+                                                                 : "','");
 }
 
 /* A list that was just opened has no item yet, and may stay empty. */
-static pln_status read_list(parser *p, pln_pass **out) {
+static pln_status read_element_list(parser *p, pln_pass **out) {
   bool done = false;
   PLN_TRY(open(p, 0));
   if (at_close(p))
@@ -356,9 +355,9 @@ pln_status pln_pipeline_parse(pln_engine *engine, pln_slice text,
   parser p = {.frames = NULL};
   pln_pass *pass = NULL;
   pln_reader_init(&p.r, engine, "pipeline", text);
-  pln_status status = read_list(&p, &pass);
+  pln_status status = read_element_list(&p, &pass);
   while (p.n_frames)
-    drop(&p);
+    drop_top_frame(&p);
   pln_mem_free(engine, p.frames, p.cap_frames * sizeof *p.frames);
   pln_reader_free(&p.r);
   if (status != PLN_OK)

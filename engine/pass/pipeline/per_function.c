@@ -12,8 +12,8 @@
 static pln_status one(pln_execution *x, const pln_pass *pass,
                       const pln_module *module, uint32_t index,
                       pln_graph **out) {
-  pln_graph *old = pln_module_function(module, index);
-  pln_subject s = {pln_module_retain(module), pln_graph_retain(old), index};
+  pln_graph *old = pln_module_function_at(module, index);
+  pln_pass_target s = {pln_module_retain(module), pln_graph_retain(old), index};
   pln_applications *a = x->engine->applications;
   uint32_t shift = a->shift;
   a->shift += a->runs - x->runs;
@@ -21,16 +21,16 @@ static pln_status one(pln_execution *x, const pln_pass *pass,
   a->shift = shift;
   if (status == PLN_OK && s.function != old)
     *out = pln_graph_retain(s.function);
-  pln_subject_drop(&s);
+  pln_pass_target_release(&s);
   return status;
 }
 
 /* One function in a child engine. */
-static pln_status shared(const pln_work *work, pln_share *share) {
+static pln_status shared(const pln_parallel_job *work, pln_work_item *share) {
   pln_execution x = {.engine = share->engine,
                      .context = share->context,
                      .position = work->position,
-                     .round = work->round,
+                     .iteration = work->iteration,
                      .depth = work->depth,
                      .runs = work->engine->applications->runs};
   pln_status status =
@@ -55,21 +55,21 @@ static pln_status ahead(const pln_execution *x, const pln_pass *pass,
   if (!pass->def->parallel || x->context->counts || x->context->instruments ||
       x->context->limits.cache)
     return PLN_OK;
-  const pln_work work = {.engine = x->engine,
-                         .context = x->context,
-                         .module = module,
-                         .pass = pass,
-                         .depth = x->depth,
-                         .position = x->position,
-                         .round = x->round,
-                         .takes = takes_any,
-                         .run = shared};
+  const pln_parallel_job work = {.engine = x->engine,
+                                 .context = x->context,
+                                 .module = module,
+                                 .pass = pass,
+                                 .depth = x->depth,
+                                 .position = x->position,
+                                 .iteration = x->iteration,
+                                 .takes = takes_any,
+                                 .run = shared};
   return pln_parallel_run(&work, out);
 }
 
 /* Those that other threads have not done are done here. */
 static pln_status rest(pln_execution *x, const pln_pass *pass,
-                       pln_parallel *parallel, const pln_subject *s,
+                       pln_parallel *parallel, const pln_pass_target *s,
                        pln_graph **results) {
   for (uint32_t i = 0; i < s->module->count; i++) {
     bool taken;
@@ -82,8 +82,8 @@ static pln_status rest(pln_execution *x, const pln_pass *pass,
   return PLN_OK;
 }
 
-static pln_status all(pln_execution *x, const pln_pass *pass, pln_subject *s,
-                      pln_graph **results) {
+static pln_status all(pln_execution *x, const pln_pass *pass,
+                      pln_pass_target *s, pln_graph **results) {
   bool changed = false;
   pln_parallel *parallel;
   PLN_TRY(ahead(x, pass, s->module, &parallel));
@@ -96,12 +96,12 @@ static pln_status all(pln_execution *x, const pln_pass *pass, pln_subject *s,
     return PLN_OK;
   pln_module *module;
   PLN_TRY(pln_module_replace(s->module, results, &module));
-  pln_subject_set_module(s, module);
+  pln_pass_target_set_module(s, module);
   return PLN_OK;
 }
 
-pln_status pln_run_group(pln_execution *x, const pln_pass *pass,
-                         pln_subject *s) {
+pln_status pln_run_per_function(pln_execution *x, const pln_pass *pass,
+                                pln_pass_target *s) {
   uint32_t n = s->module->count, outer = x->runs;
   if (s->function)
     return pln_run_elements(x, pass, 0, pass->def->n_elements, s);

@@ -27,32 +27,32 @@ static uint32_t unwind(const pln_position *at, const pln_position **out) {
 }
 
 /* "pipeline 'deploy'", "fixpoint(4) round 2", "else" */
-static pln_status put_list(pln_buffer *out, const pln_position *p) {
+static pln_status write_list_position(pln_buffer *out, const pln_position *p) {
   const char *name = pln_pass_name(p->list);
   const pln_pass_def *def = p->list->def;
-  switch ((pln_pass_form)def->form) {
-  case PLN_FORM_FIXPOINT:
+  switch ((pln_combinator)def->form) {
+  case PLN_COMBINATOR_FIXPOINT:
     return pln_buffer_printf(out, "fixpoint(%u) round %u",
-                             (unsigned)def->rounds, (unsigned)p->round);
-  case PLN_FORM_TRY:
+                             (unsigned)def->iterations, (unsigned)p->iteration);
+  case PLN_COMBINATOR_TRY:
     return pln_buffer_text(out, p->index < def->n_body ? "try" : "else");
-  case PLN_FORM_IF_CHANGED: return pln_buffer_text(out, "if changed");
-  case PLN_FORM_FUNCTIONS: return pln_buffer_text(out, "functions");
-  case PLN_FORM_LEAF:
-  case PLN_FORM_SEQUENTIAL: break;
+  case PLN_COMBINATOR_IF_CHANGED: return pln_buffer_text(out, "if changed");
+  case PLN_COMBINATOR_PER_FUNCTION: return pln_buffer_text(out, "functions");
+  case PLN_COMBINATOR_NONE:
+  case PLN_COMBINATOR_SEQUENTIAL: break;
   }
   if (!strcmp(name, "sequential"))
     return pln_buffer_text(out, "pipeline");
   return pln_buffer_printf(out, "pipeline '%s'", name);
 }
 
-static pln_status put_place(pln_buffer *out, const pln_position *p) {
+static pln_status write_position(pln_buffer *out, const pln_position *p) {
   const pln_pass_def *def = p->list->def;
-  bool otherwise = def->form == PLN_FORM_TRY && p->index >= def->n_body;
+  bool otherwise = def->form == PLN_COMBINATOR_TRY && p->index >= def->n_body;
   uint32_t first = otherwise ? def->n_body : 0;
-  uint32_t n =
-      def->form == PLN_FORM_TRY && !otherwise ? def->n_body : def->n_elements;
-  PLN_TRY(put_list(out, p));
+  uint32_t n = def->form == PLN_COMBINATOR_TRY && !otherwise ? def->n_body
+                                                             : def->n_elements;
+  PLN_TRY(write_list_position(out, p));
   return pln_buffer_printf(out, ", element %u of %u",
                            (unsigned)(p->index - first + 1),
                            (unsigned)(n - first));
@@ -60,12 +60,13 @@ static pln_status put_place(pln_buffer *out, const pln_position *p) {
 
 /* Forms go by what they are, not by the name that all of them have. */
 static const char *short_name(const pln_pass *pass) {
-  static const char *const names[] = {[PLN_FORM_LEAF] = NULL,
-                                      [PLN_FORM_SEQUENTIAL] = NULL,
-                                      [PLN_FORM_FIXPOINT] = "fixpoint",
-                                      [PLN_FORM_TRY] = "try",
-                                      [PLN_FORM_IF_CHANGED] = "if changed",
-                                      [PLN_FORM_FUNCTIONS] = "functions"};
+  static const char *const names[] = {
+      [PLN_COMBINATOR_NONE] = NULL,
+      [PLN_COMBINATOR_SEQUENTIAL] = NULL,
+      [PLN_COMBINATOR_FIXPOINT] = "fixpoint",
+      [PLN_COMBINATOR_TRY] = "try",
+      [PLN_COMBINATOR_IF_CHANGED] = "if changed",
+      [PLN_COMBINATOR_PER_FUNCTION] = "functions"};
   const char *name = names[pass->def->form];
   return name ? name : pln_pass_name(pass);
 }
@@ -77,7 +78,7 @@ static pln_status put_positions(pln_buffer *out, const pln_position **rows,
     const pln_position *p = rows[i];
     PLN_TRY(pln_buffer_text(out, i == 0 ? "" : p->list ? ", " : ": "));
     if (p->list) {
-      PLN_TRY(put_place(out, p));
+      PLN_TRY(write_position(out, p));
       continue;
     }
     PLN_TRY(pln_buffer_text(
@@ -133,12 +134,12 @@ static void note(pln_engine *engine, const pln_position *at) {
   pln_buffer_free(&text);
 }
 
-void pln_position_failed(pln_execution *x, const pln_pass *pass,
-                         const pln_subject *before) {
+void pln_position_note_failure(pln_execution *x, const pln_pass *pass,
+                               const pln_pass_target *before) {
   /* What a child engine fails in its parent does again, and fails in. */
-  if (x->told || x->engine->parent)
+  if (x->failure_noted || x->engine->parent)
     return;
-  x->told = true;
+  x->failure_noted = true;
   note(x->engine, x->position);
-  pln_failure_keep(x, pass, before);
+  pln_failure_record(x, pass, before);
 }

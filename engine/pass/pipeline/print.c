@@ -17,11 +17,11 @@ typedef struct printer {
   size_t begin, end;
 } printer;
 
-static pln_status put(printer *p, const char *text) {
+static pln_status write_pipeline_text(printer *p, const char *text) {
   return p->write(p->ud, text, strlen(text));
 }
 
-static bool is_plain(char c) {
+static bool is_plain_char(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
          (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
 }
@@ -52,7 +52,7 @@ pln_status pln_pipeline_put_name(pln_engine *engine, pln_symbol name,
   if (is_reserved(text))
     return pln_pipeline_quote(text, write, ud);
   for (size_t i = 0; i < text.size; i++)
-    if (!is_plain(text.data[i]))
+    if (!is_plain_char(text.data[i]))
       return pln_pipeline_quote(text, write, ud);
   return write(ud, text.data, text.size);
 }
@@ -67,7 +67,7 @@ static pln_status put_leaf(printer *p, const pln_pass *pass) {
 }
 
 static bool is_bare(const pln_pass *pass) {
-  return pass->def->form == PLN_FORM_SEQUENTIAL &&
+  return pass->def->form == PLN_COMBINATOR_SEQUENTIAL &&
          !strcmp(pln_pass_name(pass), "sequential") && !pass->def->opt_level &&
          !pass->def->n_required;
 }
@@ -80,30 +80,31 @@ static bool is_list(const pln_pass *pass) {
 
 static pln_status put_form(printer *p, const pln_pass *pass) {
   char text[32] = "try{";
-  if (pass->def->form == PLN_FORM_IF_CHANGED)
-    return put(p, "if changed{");
-  if (pass->def->form == PLN_FORM_FUNCTIONS)
-    return put(p, "functions{");
-  if (pass->def->form == PLN_FORM_FIXPOINT)
-    snprintf(text, sizeof text, "fixpoint(%u){", (unsigned)pass->def->rounds);
-  return put(p, text);
+  if (pass->def->form == PLN_COMBINATOR_IF_CHANGED)
+    return write_pipeline_text(p, "if changed{");
+  if (pass->def->form == PLN_COMBINATOR_PER_FUNCTION)
+    return write_pipeline_text(p, "functions{");
+  if (pass->def->form == PLN_COMBINATOR_FIXPOINT)
+    snprintf(text, sizeof text, "fixpoint(%u){",
+             (unsigned)pass->def->iterations);
+  return write_pipeline_text(p, text);
 }
 
 static pln_status put_header(printer *p, const pln_pass *pass) {
   char level[32];
-  if (pass->def->form != PLN_FORM_SEQUENTIAL)
+  if (pass->def->form != PLN_COMBINATOR_SEQUENTIAL)
     return put_form(p, pass);
-  PLN_TRY(put(p, "sequential("));
+  PLN_TRY(write_pipeline_text(p, "sequential("));
   PLN_TRY(put_name(p, pass->name));
   if (pass->def->opt_level) {
     snprintf(level, sizeof level, ",opt_level=%d", pass->def->opt_level);
-    PLN_TRY(put(p, level));
+    PLN_TRY(write_pipeline_text(p, level));
   }
   for (uint32_t i = 0; i < pass->def->n_required; i++) {
-    PLN_TRY(put(p, ",required="));
+    PLN_TRY(write_pipeline_text(p, ",required="));
     PLN_TRY(put_name(p, pass->def->required[i]));
   }
-  return put(p, "){");
+  return write_pipeline_text(p, "){");
 }
 
 /* A sequential that is being printed, and its next element. */
@@ -124,12 +125,12 @@ static pln_status open_list(printer *p, const pln_pass *pass, bool outermost,
   bool bare = is_bare(pass);
   if (bare && outermost && is_hidden(pass)) {
     *out = (level){pass, 0, "}"};
-    return put(p, "sequential(){");
+    return write_pipeline_text(p, "sequential(){");
   }
   *out = (level){pass, 0, !bare ? "}" : outermost ? "" : ")"};
   if (!bare)
     return put_header(p, pass);
-  return outermost ? PLN_OK : put(p, "(");
+  return outermost ? PLN_OK : write_pipeline_text(p, "(");
 }
 
 /* Is the element that is at hand on the way to the marked one? */
@@ -143,8 +144,9 @@ static bool is_marked(const printer *p, const level *stack, uint32_t n) {
 }
 
 /* Of a list only what comes before its elements; *opened. */
-static pln_status put_element(printer *p, const pln_pass *element, bool marked,
-                              level *inner, bool *opened) {
+static pln_status write_pipeline_element(printer *p, const pln_pass *element,
+                                         bool marked, level *inner,
+                                         bool *opened) {
   if (marked)
     p->begin = p->text->size;
   *opened = is_list(element);
@@ -158,27 +160,27 @@ static pln_status put_element(printer *p, const pln_pass *element, bool marked,
   return PLN_OK;
 }
 
-static pln_status put_list(printer *p, const pln_pass *pass) {
+static pln_status write_element_list(printer *p, const pln_pass *pass) {
   level stack[PLN_PASS_MAX_DEPTH + 1];
   uint32_t n = 1;
   PLN_TRY(open_list(p, pass, true, &stack[0]));
   while (n) {
     level *top = &stack[n - 1];
     if (top->next == top->pass->def->n_elements) {
-      PLN_TRY(put(p, top->close));
+      PLN_TRY(write_pipeline_text(p, top->close));
       n--;
       continue;
     }
     const pln_pass_def *def = top->pass->def;
     const pln_pass *element = def->elements[top->next];
     if (top->next == def->n_body)
-      PLN_TRY(put(p, "}else{"));
+      PLN_TRY(write_pipeline_text(p, "}else{"));
     else if (top->next > 0)
-      PLN_TRY(put(p, ","));
+      PLN_TRY(write_pipeline_text(p, ","));
     bool opened;
     top->next++;
-    PLN_TRY(
-        put_element(p, element, is_marked(p, stack, n), &stack[n], &opened));
+    PLN_TRY(write_pipeline_element(p, element, is_marked(p, stack, n),
+                                   &stack[n], &opened));
     n += opened;
   }
   return PLN_OK;
@@ -186,7 +188,7 @@ static pln_status put_list(printer *p, const pln_pass *pass) {
 
 static pln_status put_whole(printer *p, const pln_pass *pass) {
   if (is_list(pass))
-    return put_list(p, pass);
+    return write_element_list(p, pass);
   return put_leaf(p, pass);
 }
 

@@ -11,8 +11,8 @@
 /* ------------------------------------------------------------------- errors */
 
 /* Reports at [begin, end). */
-pln_status pln_reader_complain(pln_reader *r, size_t begin, size_t end,
-                               pln_status code, const char *message) {
+pln_status pln_reader_error(pln_reader *r, size_t begin, size_t end,
+                            pln_status code, const char *message) {
   size_t start = begin, stop = begin;
   uint32_t row = 1;
   while (start > 0 && r->text[start - 1] != '\n')
@@ -40,14 +40,14 @@ pln_status pln_reader_expected(pln_reader *r, const char *what) {
   else
     snprintf(message, sizeof message, "expected %s, got '%c'", what,
              r->text[r->at]);
-  return pln_reader_complain(r, r->at, r->at + 1, PLN_ERR_FORMAT, message);
+  return pln_reader_error(r, r->at, r->at + 1, PLN_ERR_FORMAT, message);
 }
 
 /* Takes back the error reported since `mark`, and says it again at a place. */
-pln_status pln_reader_say_at(pln_reader *r, size_t mark, size_t begin,
-                             size_t end) {
+pln_status pln_reader_relocate_error(pln_reader *r, size_t mark, size_t begin,
+                                     size_t end) {
   char message[512];
-  const pln_diag *diag = pln_diag_get(r->engine, mark);
+  const pln_diag *diag = pln_diag_at(r->engine, mark);
   if (!diag || diag->code == PLN_ERR_NOMEM)
     return PLN_ERR_NOMEM;
   pln_status code = diag->code;
@@ -55,7 +55,7 @@ pln_status pln_reader_say_at(pln_reader *r, size_t mark, size_t begin,
   pln_diag_drop(r->engine, mark);
   /* The message names the place already. */
   pln_place place = pln_diag_place(r->engine, (pln_place){NULL, NULL});
-  code = pln_reader_complain(r, begin, end, code, message);
+  code = pln_reader_error(r, begin, end, code, message);
   pln_diag_place(r->engine, place);
   return code;
 }
@@ -77,19 +77,19 @@ void pln_reader_skip_space(pln_reader *r) {
     r->at++;
 }
 
-bool pln_reader_sees(pln_reader *r, char c) {
+bool pln_reader_at(pln_reader *r, char c) {
   pln_reader_skip_space(r);
   return r->at < r->size && r->text[r->at] == c;
 }
 
 bool pln_reader_accept(pln_reader *r, char c) {
-  if (!pln_reader_sees(r, c))
+  if (!pln_reader_at(r, c))
     return false;
   r->at++;
   return true;
 }
 
-pln_status pln_reader_demand(pln_reader *r, char c, const char *what) {
+pln_status pln_reader_expect(pln_reader *r, char c, const char *what) {
   return pln_reader_accept(r, c) ? PLN_OK : pln_reader_expected(r, what);
 }
 
@@ -106,8 +106,8 @@ static pln_status read_string(pln_reader *r, size_t begin) {
     PLN_TRY(pln_buffer_add(&r->word, &c, 1));
   }
   if (r->at >= r->size)
-    return pln_reader_complain(r, begin, begin + 1, PLN_ERR_FORMAT,
-                               "the string is not closed");
+    return pln_reader_error(r, begin, begin + 1, PLN_ERR_FORMAT,
+                            "the string is not closed");
   r->at++;
   return PLN_OK;
 }
@@ -136,8 +136,8 @@ pln_status pln_reader_name(pln_reader *r, const char *what, size_t *begin,
                            pln_symbol *out) {
   PLN_TRY(pln_reader_word(r, what, begin));
   if (r->word.size == 0)
-    return pln_reader_complain(r, *begin, r->at, PLN_ERR_FORMAT,
-                               "the name is empty");
+    return pln_reader_error(r, *begin, r->at, PLN_ERR_FORMAT,
+                            "the name is empty");
   pln_slice text = {r->word.data, r->word.size};
   return pln_symbol_intern(r->engine, text, out);
 }

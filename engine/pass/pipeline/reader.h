@@ -20,20 +20,20 @@ void pln_reader_init(pln_reader *r, pln_engine *engine, const char *source,
 void pln_reader_free(pln_reader *r);
 
 /* Reports at [begin, end). */
-pln_status pln_reader_complain(pln_reader *r, size_t begin, size_t end,
-                               pln_status code, const char *message);
+pln_status pln_reader_error(pln_reader *r, size_t begin, size_t end,
+                            pln_status code, const char *message);
 pln_status pln_reader_expected(pln_reader *r, const char *what);
 /* Takes back the error reported since `mark`, and says it again at a place. */
-pln_status pln_reader_say_at(pln_reader *r, size_t mark, size_t begin,
-                             size_t end);
+pln_status pln_reader_relocate_error(pln_reader *r, size_t mark, size_t begin,
+                                     size_t end);
 
 bool pln_reader_is_space(char c);
 bool pln_reader_is_word(char c);
 void pln_reader_skip_space(pln_reader *r);
 /* Whether `c` comes next, behind space; accept takes it. */
-bool pln_reader_sees(pln_reader *r, char c);
+bool pln_reader_at(pln_reader *r, char c);
 bool pln_reader_accept(pln_reader *r, char c);
-pln_status pln_reader_demand(pln_reader *r, char c,
+pln_status pln_reader_expect(pln_reader *r, char c,
                              const char *what) PLN_CHECKED;
 /* A word or string into r->word, terminated; *begin is where it starts. */
 pln_status pln_reader_word(pln_reader *r, const char *what,

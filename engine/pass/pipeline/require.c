@@ -48,7 +48,7 @@ static pln_status check(plan *p, const frame *f, pln_symbol name) {
   return pln_pass_unknown(engine, NULL, before, text);
 }
 
-static pln_status push(plan *p, const pln_pass *pass) {
+static pln_status push_required_pass(plan *p, const pln_pass *pass) {
   PLN_TRY(pln_mem_grow(p->x->engine, (void **)&p->path, &p->cap_path,
                        (size_t)p->n_path + 1, sizeof *p->path));
   PLN_TRY(pln_idmap_set(p->state, pass->name, ON_PATH));
@@ -59,7 +59,8 @@ static pln_status push(plan *p, const pln_pass *pass) {
 /* ------------------------------------------------------------------ freshness
  */
 
-static struct pln_fresh *fresh_row(pln_execution *x, pln_symbol name) {
+static struct pln_satisfied_requirement *fresh_row(pln_execution *x,
+                                                   pln_symbol name) {
   for (uint32_t i = 0; i < x->n_fresh; i++)
     if (x->fresh[i].name == name)
       return &x->fresh[i];
@@ -67,37 +68,38 @@ static struct pln_fresh *fresh_row(pln_execution *x, pln_symbol name) {
 }
 
 static pln_status mark_fresh(pln_execution *x, pln_symbol name) {
-  struct pln_fresh *row = fresh_row(x, name);
+  struct pln_satisfied_requirement *row = fresh_row(x, name);
   if (!row) {
     PLN_TRY(pln_mem_grow(x->engine, (void **)&x->fresh, &x->cap_fresh,
                          (size_t)x->n_fresh + 1, sizeof *x->fresh));
     row = &x->fresh[x->n_fresh++];
   }
-  *row = (struct pln_fresh){name, x->version};
+  *row = (struct pln_satisfied_requirement){name, x->version};
   return PLN_OK;
 }
 
 /* ------------------------------------------------------------------ running */
 
-static pln_status run(plan *p, const pln_pass *pass, pln_subject *s) {
+static pln_status run_required_pass(plan *p, const pln_pass *pass,
+                                    pln_pass_target *s) {
   pln_execution *x = p->x;
-  const struct pln_fresh *row = fresh_row(x, pass->name);
+  const struct pln_satisfied_requirement *row = fresh_row(x, pass->name);
   PLN_TRY(pln_idmap_set(p->state, pass->name, DONE));
   if (row && row->version == x->version)
     return PLN_OK;
   pln_position here = {.outer = x->position, .required = pass};
-  pln_subject before = pln_subject_copy(s);
+  pln_pass_target before = pln_pass_target_copy(s);
   x->position = &here;
   pln_status status = pln_execute(x, pass, s);
   if (status != PLN_OK)
-    pln_position_failed(x, pass, &before);
+    pln_position_note_failure(x, pass, &before);
   x->position = here.outer;
-  pln_subject_drop(&before);
+  pln_pass_target_release(&before);
   return status == PLN_OK ? mark_fresh(x, pass->name) : status;
 }
 
 /* One step along the path: down to a requirement, or up after running one. */
-static pln_status advance(plan *p, pln_subject *s) {
+static pln_status advance_required_pass(plan *p, pln_pass_target *s) {
   frame *top = &p->path[p->n_path - 1];
   const pln_pass_def *def = top->pass->def;
   if (top->next < def->n_required) {
@@ -105,22 +107,22 @@ static pln_status advance(plan *p, pln_subject *s) {
     if (pln_idmap_get(p->state, name) == DONE)
       return PLN_OK;
     PLN_TRY(check(p, top, name));
-    return push(p, pln_pass_lookup(p->x->engine, name));
+    return push_required_pass(p, pln_pass_lookup(p->x->engine, name));
   }
   pln_pass *pass = top->pass;
   p->n_path--;
-  pln_status status = p->n_path ? run(p, pass, s) : PLN_OK;
+  pln_status status = p->n_path ? run_required_pass(p, pass, s) : PLN_OK;
   pln_pass_release(pass);
   return status;
 }
 
 pln_status pln_run_required(pln_execution *x, const pln_pass *pass,
-                            pln_subject *s) {
+                            pln_pass_target *s) {
   plan p = {.x = x};
   PLN_TRY(pln_idmap_new(x->engine, &p.state));
-  pln_status status = push(&p, pass);
+  pln_status status = push_required_pass(&p, pass);
   while (status == PLN_OK && p.n_path)
-    status = advance(&p, s);
+    status = advance_required_pass(&p, s);
   while (p.n_path)
     pln_pass_release(p.path[--p.n_path].pass);
   pln_mem_free(x->engine, p.path, p.cap_path * sizeof *p.path);

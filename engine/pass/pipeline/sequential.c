@@ -4,7 +4,8 @@
 
 #include "pass/pass.h"
 
-static pln_status step(pln_execution *x, const pln_pass *pass, pln_subject *s) {
+static pln_status run_with_required(pln_execution *x, const pln_pass *pass,
+                                    pln_pass_target *s) {
   if (pass->def->n_required)
     PLN_TRY(pln_run_required(x, pass, s));
   return pln_execute(x, pass, s);
@@ -23,34 +24,35 @@ static pln_status occurrence(pln_execution *x, const pln_pass *element,
 }
 
 /* `if changed` looks at what the element before it did. */
-static pln_status take(pln_execution *x, const pln_pass *element, bool changed,
-                       pln_subject *s) {
+static pln_status run_enabled_element(pln_execution *x, const pln_pass *element,
+                                      bool changed, pln_pass_target *s) {
   uint32_t nth;
-  if (element->def->form == PLN_FORM_IF_CHANGED && !changed)
+  if (element->def->form == PLN_COMBINATOR_IF_CHANGED && !changed)
     return PLN_OK;
   PLN_TRY(occurrence(x, element, &nth));
   if (!pln_context_enables(x->context, element, nth))
     return PLN_OK;
-  return step(x, element, s);
+  return run_with_required(x, element, s);
 }
 
 static pln_status one(pln_execution *x, const pln_pass *element, bool *changed,
-                      pln_subject *s) {
-  pln_subject before = pln_subject_copy(s);
-  pln_status status = take(x, element, *changed, s);
+                      pln_pass_target *s) {
+  pln_pass_target before = pln_pass_target_copy(s);
+  pln_status status = run_enabled_element(x, element, *changed, s);
   if (status != PLN_OK)
-    pln_position_failed(x, element, &before);
-  *changed = !pln_subject_same(&before, s);
-  pln_subject_drop(&before);
+    pln_position_note_failure(x, element, &before);
+  *changed = !pln_pass_target_same(&before, s);
+  pln_pass_target_release(&before);
   return status;
 }
 
 pln_status pln_run_elements(pln_execution *x, const pln_pass *pass,
-                            uint32_t begin, uint32_t end, pln_subject *s) {
+                            uint32_t begin, uint32_t end, pln_pass_target *s) {
   bool changed = false;
   pln_status status = PLN_OK;
-  pln_position here = {.outer = x->position, .list = pass, .round = x->round};
-  x->round = 0;
+  pln_position here = {
+      .outer = x->position, .list = pass, .iteration = x->iteration};
+  x->iteration = 0;
   x->position = &here;
   for (uint32_t i = begin; i < end && status == PLN_OK; i++) {
     here.index = i;

@@ -29,16 +29,17 @@ enum { SCALE = 1, BIAS, MEAN, VARIANCE, N_OPERANDS };
 
 /* By channel, and of inference: what counts are the running mean and variance
  * that it is given. */
-static bool is_inference(const pln_site *at) {
+static bool is_inference(const pln_rewrite_context *at) {
   return pln_call_int(&at->call, "training_mode", 0) == 0 &&
          pln_call_int(&at->call, "spatial", 1) == 1;
 }
 
 /* A number for each of the n channels in each. */
-static bool read_operands(const pln_site *at, size_t n, pln_weight *operands) {
+static bool read_operands(const pln_rewrite_context *at, size_t n,
+                          pln_weight *operands) {
   for (uint32_t i = SCALE; i < N_OPERANDS; i++) {
     pln_weight *w = &operands[i];
-    if (!pln_weight_read(at->call.graph, pln_site_arg(at, i), w) ||
+    if (!pln_weight_read(at->call.graph, pln_rule_arg(at, i), w) ||
         w->rank != 1 || w->count != n)
       return false;
   }
@@ -46,8 +47,9 @@ static bool read_operands(const pln_site *at, size_t n, pln_weight *operands) {
 }
 
 /* False when a channel has no finite factor or addend. */
-static bool find_affine(const pln_site *at, const pln_weight *operands,
-                        size_t n, double *factors, double *addends) {
+static bool find_affine(const pln_rewrite_context *at,
+                        const pln_weight *operands, size_t n, double *factors,
+                        double *addends) {
   double epsilon = pln_attrs_float(at->engine, at->call.attrs, "epsilon", 1e-5);
   for (size_t i = 0; i < n; i++) {
     double spread = pln_weight_at(&operands[VARIANCE], i) + epsilon;
@@ -60,13 +62,13 @@ static bool find_affine(const pln_site *at, const pln_weight *operands,
   return true;
 }
 
-static pln_status fold(pln_fold_site *site, pln_ref *out) {
+static pln_status fold_batch_norm_into(pln_fold_candidate *ctx, pln_ref *out) {
   pln_weight operands[N_OPERANDS];
-  pln_site *at = &site->at;
-  if (!is_inference(at) || !pln_fold_feeds(site, 0))
+  pln_rewrite_context *at = &ctx->at;
+  if (!is_inference(at) || !pln_fold_is_product(ctx, 0))
     return PLN_OK;
-  pln_ref product = pln_site_arg(at, 0);
-  size_t n = pln_fold_channels(site, product);
+  pln_ref product = pln_rule_arg(at, 0);
+  size_t n = pln_fold_channels(ctx, product);
   if (!n || !read_operands(at, n, operands))
     return PLN_OK;
   double *factors = pln_mem_new(at->engine, 2 * n * sizeof *factors);
@@ -74,13 +76,14 @@ static pln_status fold(pln_fold_site *site, pln_ref *out) {
     return pln_nomem(at->engine);
   pln_status status = PLN_OK;
   if (find_affine(at, operands, n, factors, factors + n))
-    status = pln_fold_affine(site, product, factors, factors + n,
+    status = pln_fold_affine(ctx, product, factors, factors + n,
                              operands[BIAS].node, out);
   pln_mem_free(at->engine, factors, 2 * n * sizeof *factors);
   return status;
 }
 
 pln_status pln_pass_fold_batch_norm(pln_pass_run *run) {
-  static const pln_fold_row row = {"fold", PLN_OP_BATCH_NORMALIZATION, fold};
+  static const pln_fold_rule_row row = {"fold", PLN_OP_BATCH_NORMALIZATION,
+                                        fold_batch_norm_into};
   return pln_fold_weights(run, 1, &row, "folded");
 }

@@ -27,7 +27,7 @@ typedef struct fold {
   pln_engine *engine;
   pln_budget budget;
   int64_t folded;
-  pln_uses uses;
+  pln_use_counts uses;
   bool watched;
   bool allowed; /* the branch of the If that was entered last may be taken */
 } fold;
@@ -89,9 +89,10 @@ static pln_status build_results(pln_builder *b, uint32_t n_results, uint32_t n,
   return PLN_OK;
 }
 
-static pln_status replace(fold *f, pln_rewrite *rw, uint32_t n_results,
-                          uint32_t n, pln_tensor *const *results,
-                          pln_ref *node) {
+static pln_status replace_with_constants(fold *f, pln_rewrite *rw,
+                                         uint32_t n_results, uint32_t n,
+                                         pln_tensor *const *results,
+                                         pln_ref *node) {
   pln_ref few[FEW_RESULTS], *fields = few;
   size_t size = n * sizeof *fields;
   bool allowed;
@@ -139,7 +140,7 @@ static pln_status evaluate(fold *f, pln_rewrite *rw, pln_ref *node,
   PLN_TRY(status);
   pln_ref call = *node;
   if (!are_too_big(f, g, call, n, results))
-    status = replace(f, rw, n_results, n, results, node);
+    status = replace_with_constants(f, rw, n_results, n, results, node);
   if (status == PLN_OK && *node != call)
     forget_operands(f, rw, call);
   for (uint32_t i = 0; i < n; i++)
@@ -172,7 +173,7 @@ static pln_status fold_call(fold *f, pln_rewrite *rw, pln_ref *node) {
 /* ----------------------------------------------------------- symbolic values
  */
 
-static bool is_known(const pln_engine *e, pln_value value) {
+static bool is_constant_value(const pln_engine *e, pln_value value) {
   const pln_dim *elements = pln_value_elements(e, value);
   for (uint32_t i = 0; i < pln_value_count(e, value); i++)
     if (!PLN_DIM_IS_CONST(elements[i]))
@@ -180,7 +181,8 @@ static bool is_known(const pln_engine *e, pln_value value) {
   return true;
 }
 
-static void store(pln_dtype dtype, int64_t x, void *data, uint32_t i) {
+static void store_integer_element(pln_dtype dtype, int64_t x, void *data,
+                                  uint32_t i) {
   if (dtype == PLN_INT64)
     ((int64_t *)data)[i] = x;
   else if (dtype == PLN_INT32)
@@ -189,7 +191,7 @@ static void store(pln_dtype dtype, int64_t x, void *data, uint32_t i) {
     ((uint8_t *)data)[i] = x != 0;
 }
 
-static bool fits(pln_dtype dtype, int64_t x) {
+static bool integer_in_range(pln_dtype dtype, int64_t x) {
   return dtype == PLN_INT64 ||
          (dtype == PLN_INT32 && x >= INT32_MIN && x <= INT32_MAX) ||
          (dtype == PLN_BOOL && (x == 0 || x == 1));
@@ -207,14 +209,14 @@ static pln_status value_tensor(pln_engine *e, pln_type type, pln_value value,
   if (pln_type_rank(e, type) != (int32_t)rank)
     return PLN_OK;
   for (uint32_t i = 0; i < n; i++)
-    if (!fits(dtype, elements[i]))
+    if (!integer_in_range(dtype, elements[i]))
       return PLN_OK;
   if (dtype != PLN_INT64 && dtype != PLN_INT32 && dtype != PLN_BOOL)
     return PLN_OK;
   PLN_TRY(pln_tensor_new(e, dtype, rank, dims, out));
   void *data = pln_tensor_writable(*out);
   for (uint32_t i = 0; i < n; i++)
-    store(dtype, elements[i], data, i);
+    store_integer_element(dtype, elements[i], data, i);
   return PLN_OK;
 }
 
@@ -225,14 +227,14 @@ static pln_status fold_value(fold *f, pln_rewrite *rw, pln_ref *node,
   const pln_node *n = &g->nodes[*node];
   pln_value value = g->values[*node];
   pln_tensor *tensor;
-  if (!value || n->results || !is_known(f->engine, value) ||
+  if (!value || n->results || !is_constant_value(f->engine, value) ||
       pln_flags_effect(n->flags) != PLN_EFFECT_NONE)
     return PLN_OK;
   PLN_TRY(value_tensor(f->engine, n->type, value, &tensor));
   if (!tensor)
     return PLN_OK;
   *done = true;
-  pln_status status = replace(f, rw, 0, 1, &tensor, node);
+  pln_status status = replace_with_constants(f, rw, 0, 1, &tensor, node);
   pln_tensor_release(tensor);
   return status;
 }
@@ -256,8 +258,8 @@ static bool condition(const pln_rewrite *rw, const pln_node *owner,
   return true;
 }
 
-static pln_status enter(void *ud, pln_rewrite *rw, pln_scope old,
-                        pln_scope_action *action) {
+static pln_status enter_folded_scope(void *ud, pln_rewrite *rw, pln_scope old,
+                                     pln_scope_action *action) {
   fold *f = ud;
   const pln_graph *g = pln_rewrite_old(rw);
   const pln_node *owner = &g->nodes[g->scopes[old].owner];
@@ -303,29 +305,31 @@ static pln_status fold_plain(fold *f, pln_rewrite *rw, pln_ref *node) {
   return f->watched ? pln_rule_tried(f->engine, "fold", 1, began) : PLN_OK;
 }
 
-static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+static pln_status fold_constant_node(void *ud, pln_rewrite *rw, pln_ref old,
+                                     pln_ref *node) {
   fold *f = ud;
   const pln_node *n = &pln_rewrite_graph(rw)->nodes[*node];
   const pln_node *before = &pln_rewrite_old(rw)->nodes[old];
   /* An If that was dissolved stands for a node that was seen before. */
   if (before->kind == PLN_IF) {
     PLN_TRY(pln_keep_rank(rw, *node, before->type));
-    return pln_uses_move(&f->uses, old, *node);
+    return pln_use_counts_replace(&f->uses, old, *node);
   }
   if (n->kind == PLN_CALL && n->data) {
     PLN_TRY(fold_plain(f, rw, node));
   } else if (n->kind == PLN_TUPLE_GET_ITEM) {
     PLN_TRY(fold_field(f, rw, node));
   }
-  return pln_uses_move(&f->uses, old, *node);
+  return pln_use_counts_replace(&f->uses, old, *node);
 }
 
 static pln_status sweep_once(fold *f, const pln_graph *g, pln_graph **out) {
-  pln_mutator m = {.ud = f, .visit = visit, .enter = enter};
+  pln_mutator m = {
+      .ud = f, .visit = fold_constant_node, .enter = enter_folded_scope};
   memset(f->budget.refused, 0, sizeof f->budget.refused);
-  PLN_TRY(pln_uses_begin(&f->uses, g));
+  PLN_TRY(pln_use_counts_begin(&f->uses, g));
   pln_status status = pln_graph_rewrite(g, &m, out);
-  pln_uses_end(&f->uses);
+  pln_use_counts_end(&f->uses);
   return status;
 }
 
@@ -343,7 +347,7 @@ static pln_status sweep(fold *f, pln_graph **graph) {
   return PLN_OK;
 }
 
-static pln_status report(const fold *f, pln_pass_run *run) {
+static pln_status report_folds(const fold *f, pln_pass_run *run) {
   char key[64];
   if (f->folded)
     PLN_TRY(pln_run_count(run, "folded", f->folded));
@@ -364,7 +368,7 @@ pln_status pln_pass_fold_constant(pln_pass_run *run) {
   pln_graph *graph = pln_graph_retain(pln_run_function(run));
   pln_status status = sweep(&f, &graph);
   if (status == PLN_OK)
-    status = report(&f, run);
+    status = report_folds(&f, run);
   if (status == PLN_OK)
     pln_run_set_function(run, graph);
   else

@@ -142,45 +142,45 @@ static bool is_exact(const pln_infer *call, const padding *p, bool own) {
          is_smaller_than_window(call, p);
 }
 
-static pln_status with_padding(const pln_site *site, const padding *p,
+static pln_status with_padding(const pln_rewrite_context *ctx, const padding *p,
                                pln_attrs *out) {
-  pln_engine *e = site->engine;
+  pln_engine *e = ctx->engine;
   pln_attr pads = {
       .kind = PLN_ATTR_INTS, .count = 2 * p->space, .v.ints = p->pads};
   pln_attr all = {.kind = PLN_ATTR_INT, .v.i = 1};
   PLN_TRY(pln_symbol_intern(e, pln_text("pads"), &pads.name));
   PLN_TRY(pln_symbol_intern(e, pln_text("count_include_pad"), &all.name));
-  PLN_TRY(pln_attrs_without(e, site->call.attrs, "auto_pad", out));
+  PLN_TRY(pln_attrs_without(e, ctx->call.attrs, "auto_pad", out));
   PLN_TRY(pln_attrs_with(e, *out, &pads, out));
-  if (site->call.op == PLN_OP_CONV)
+  if (ctx->call.op == PLN_OP_CONV)
     return PLN_OK;
   return pln_attrs_with(e, *out, &all, out);
 }
 
-static pln_status fold(pln_site *site, pln_ref *out) {
-  const pln_graph *g = site->call.graph;
-  pln_ref pad = pln_site_arg(site, 0);
+static pln_status fold_pad_into_window(pln_rewrite_context *ctx, pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  pln_ref pad = pln_rule_arg(ctx, 0);
   pln_ref args[3];
-  uint32_t n = site->call.n_args;
+  uint32_t n = ctx->call.n_args;
   padding p;
   bool own;
   pln_attrs attrs;
   if (n > PLN_COUNT(args) || !read_pad(g, pad, &p) ||
-      !add_own(&site->call, &p, &own) || !is_exact(&site->call, &p, own))
+      !add_own(&ctx->call, &p, &own) || !is_exact(&ctx->call, &p, own))
     return PLN_OK;
-  memcpy(args, site->call.args, n * sizeof *args);
+  memcpy(args, ctx->call.args, n * sizeof *args);
   args[0] = pln_operand(g, pad, 0);
-  PLN_TRY(with_padding(site, &p, &attrs));
-  return pln_site_call(site, site->call.op, attrs, n, args, out);
+  PLN_TRY(with_padding(ctx, &p, &attrs));
+  return pln_rule_replace_call(ctx, ctx->call.op, attrs, n, args, out);
 }
 
 /* -------------------------------------------------------------------- sweep
  */
 
-typedef struct sweep {
+typedef struct fold_padding_rewrite {
   pln_engine *engine;
   int64_t folded;
-} sweep;
+} fold_padding_rewrite;
 
 static bool slides(const pln_engine *e, const pln_graph *g, pln_ref node) {
   return (pln_is_call(g, node, PLN_OP_CONV) ||
@@ -190,15 +190,16 @@ static bool slides(const pln_engine *e, const pln_graph *g, pln_ref node) {
 }
 
 /* One nn.pad may feed another. */
-static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
-  sweep *s = ud;
-  pln_site site = {.engine = s->engine, .rw = rw, .old = old};
+static pln_status fold_padding_node(void *ud, pln_rewrite *rw, pln_ref old,
+                                    pln_ref *node) {
+  fold_padding_rewrite *s = ud;
+  pln_rewrite_context ctx = {.engine = s->engine, .rw = rw, .old = old};
   while (slides(s->engine, pln_rewrite_graph(rw), *node)) {
     pln_ref found = PLN_NONE;
     bool allowed = false;
     double began = pln_rule_clock(s->engine);
-    pln_site_look(&site, *node);
-    PLN_TRY(fold(&site, &found));
+    pln_rule_set_call(&ctx, *node);
+    PLN_TRY(fold_pad_into_window(&ctx, &found));
     PLN_TRY(pln_rule_tried(s->engine, "fold", 1, began));
     if (found != PLN_NONE)
       PLN_TRY(pln_rewrite_apply(rw, "fold", &allowed));
@@ -211,8 +212,8 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
 }
 
 pln_status pln_pass_fold_explicit_padding(pln_pass_run *run) {
-  sweep s = {.engine = pln_run_engine(run)};
-  pln_mutator m = {.ud = &s, .visit = visit};
+  fold_padding_rewrite s = {.engine = pln_run_engine(run)};
+  pln_mutator m = {.ud = &s, .visit = fold_padding_node};
   PLN_TRY(pln_rewrite_function(run, &m));
   return s.folded ? pln_run_count(run, "folded", s.folded) : PLN_OK;
 }

@@ -27,38 +27,38 @@ static bool is_product(const pln_graph *g, pln_ref node) {
   return op == PLN_OP_CONV || op == PLN_OP_CONV_TRANSPOSE || op == PLN_OP_GEMM;
 }
 
-bool pln_fold_is_sole(const pln_fold_site *site, uint32_t i) {
-  const pln_graph *g = site->at.call.graph;
-  const pln_graph *old = pln_rewrite_old(site->at.rw);
-  pln_ref node = pln_site_arg(&site->at, i);
+bool pln_fold_is_only_use(const pln_fold_candidate *ctx, uint32_t i) {
+  const pln_graph *g = ctx->at.call.graph;
+  const pln_graph *old = pln_rewrite_old(ctx->at.rw);
+  pln_ref node = pln_rule_arg(&ctx->at, i);
   const pln_node *n = &g->nodes[node];
-  pln_ref before = pln_operand(old, site->at.old, i);
+  pln_ref before = pln_operand(old, ctx->at.old, i);
   return n->kind == PLN_CALL && n->data && n->results == 0 &&
          pln_call_is_valid(g, node) && !(n->flags & PLN_NODE_KEEP) &&
-         site->uses->now[node] == 1 &&
-         site->home[before] == site->home[site->at.old];
+         ctx->uses->now[node] == 1 &&
+         ctx->node_scope[before] == ctx->node_scope[ctx->at.old];
 }
 
-bool pln_fold_feeds(const pln_fold_site *site, uint32_t i) {
-  const pln_graph *g = site->at.call.graph;
-  pln_ref node = pln_site_arg(&site->at, i);
-  return pln_fold_is_sole(site, i) && g->nodes[node].count >= 2 &&
+bool pln_fold_is_product(const pln_fold_candidate *ctx, uint32_t i) {
+  const pln_graph *g = ctx->at.call.graph;
+  pln_ref node = pln_rule_arg(&ctx->at, i);
+  return pln_fold_is_only_use(ctx, i) && g->nodes[node].count >= 2 &&
          is_product(g, node);
 }
 
-pln_status pln_fold_replace(pln_fold_site *site, pln_ref product,
+pln_status pln_fold_replace(pln_fold_candidate *ctx, pln_ref product,
                             pln_ref *node) {
-  const pln_graph *g = pln_rewrite_graph(site->at.rw);
+  const pln_graph *g = pln_rewrite_graph(ctx->at.rw);
   bool allowed = false;
   if (*node != PLN_NONE)
-    PLN_TRY(pln_rewrite_apply(site->at.rw, site->rule, &allowed));
+    PLN_TRY(pln_rewrite_apply(ctx->at.rw, ctx->rule, &allowed));
   if (!allowed) {
     *node = PLN_NONE;
     return PLN_OK;
   }
-  PLN_TRY(pln_uses_change(site->uses, g, site->at.node, -1));
-  PLN_TRY(pln_uses_change(site->uses, g, product, -1));
-  return pln_uses_change(site->uses, g, *node, 1);
+  PLN_TRY(pln_use_counts_change(ctx->uses, g, ctx->at.node, -1));
+  PLN_TRY(pln_use_counts_change(ctx->uses, g, product, -1));
+  return pln_use_counts_change(ctx->uses, g, *node, 1);
 }
 
 static bool is_convolution(pln_op op) {
@@ -114,9 +114,9 @@ static bool find_channels(const pln_graph *g, pln_ref product,
   return true;
 }
 
-size_t pln_fold_channels(const pln_fold_site *site, pln_ref product) {
+size_t pln_fold_channels(const pln_fold_candidate *ctx, pln_ref product) {
   pln_channels channels;
-  if (!find_channels(pln_rewrite_graph(site->at.rw), product, &channels))
+  if (!find_channels(pln_rewrite_graph(ctx->at.rw), product, &channels))
     return 0;
   size_t n = pln_channels_count(&channels);
   return n <= MAX_CHANNELS ? n : 0;
@@ -165,35 +165,34 @@ static bool fold_bias(const pln_graph *g, pln_ref product, size_t n,
  */
 
 /* What goes with the call and the product, but for the weight. */
-static size_t dying_rest(const pln_fold_site *site, pln_ref product,
+static size_t dying_rest(const pln_fold_candidate *ctx, pln_ref product,
                          size_t weight) {
-  const pln_graph *g = pln_rewrite_graph(site->at.rw);
-  size_t sum = pln_budget_dying(g, site->at.node, site->uses->now) +
-               pln_budget_dying(g, product, site->uses->now);
+  const pln_graph *g = pln_rewrite_graph(ctx->at.rw);
+  size_t sum = pln_budget_dying(g, ctx->at.node, ctx->uses->now) +
+               pln_budget_dying(g, product, ctx->uses->now);
   return sum > weight ? sum - weight : 0;
 }
 
 /* Stored bytes of the weight when only the product uses it. */
-static size_t dying_weight(const pln_fold_site *site, const pln_weight *w) {
-  if (w->filled || site->uses->now[w->node] != 1)
+static size_t dying_weight(const pln_fold_candidate *ctx, const pln_weight *w) {
+  if (w->filled || ctx->uses->now[w->node] != 1)
     return 0;
   return w->splat ? pln_dtype_bits(w->dtype) / 8 : w->bytes;
 }
 
-static bool is_allowed(pln_fold_site *site, pln_ref product,
+static bool is_allowed(pln_fold_candidate *ctx, pln_ref product,
                        const pln_weight *weight, size_t n,
                        const double *factors) {
-  size_t dying = factors ? dying_weight(site, weight) : 0;
+  size_t dying = factors ? dying_weight(ctx, weight) : 0;
   size_t bias = n * (pln_dtype_bits(weight->dtype) / 8);
   size_t bytes = factors ? pln_weight_scaled_bytes(weight, n, factors) : 0;
   if (bytes > PLN_BUDGET_MOST) {
-    pln_budget_refuse(site->budget, PLN_REFUSED_OVER_BUDGET);
+    pln_budget_refuse(ctx->budget, PLN_REFUSED_OVER_BUDGET);
     return false;
   }
-  if (factors && !pln_budget_allows(site->budget, bytes, dying))
+  if (factors && !pln_budget_allows(ctx->budget, bytes, dying))
     return false;
-  return pln_budget_allows(site->budget, bias,
-                           dying_rest(site, product, dying));
+  return pln_budget_allows(ctx->budget, bias, dying_rest(ctx, product, dying));
 }
 
 /* ------------------------------------------------------------------ folding
@@ -211,9 +210,9 @@ static pln_status find_form(const pln_graph *g, pln_ref product, pln_op *op,
   return pln_attrs_without(g->engine, *attrs, "beta", attrs);
 }
 
-static pln_status build_product(pln_fold_site *site, pln_ref product,
+static pln_status build_product(pln_fold_candidate *ctx, pln_ref product,
                                 pln_ref weight, pln_ref bias, pln_ref *out) {
-  pln_builder *b = pln_rewrite_builder(site->at.rw);
+  pln_builder *b = pln_rewrite_builder(ctx->at.rw);
   if (!b)
     return PLN_ERR_NOMEM;
   const pln_graph *g = b->graph;
@@ -222,26 +221,26 @@ static pln_status build_product(pln_fold_site *site, pln_ref product,
   pln_attrs attrs;
   PLN_TRY(find_form(g, product, &op, &attrs));
   pln_builder_origin(b, g->origin[product]);
-  PLN_TRY(pln_site_call(&site->at, op, attrs, 3, args, out));
-  return pln_fold_replace(site, product, out);
+  PLN_TRY(pln_rule_replace_call(&ctx->at, op, attrs, 3, args, out));
+  return pln_fold_replace(ctx, product, out);
 }
 
-static pln_status fold_numbers(pln_fold_site *site, pln_ref product,
+static pln_status fold_numbers(pln_fold_candidate *ctx, pln_ref product,
                                const pln_weight *weight,
                                const pln_channels *channels,
                                const double *factors, const double *numbers,
                                pln_ref like, pln_ref *out) {
   pln_ref scaled = weight->node, bias;
   size_t n = pln_channels_count(channels);
-  if (!is_allowed(site, product, weight, n, factors))
+  if (!is_allowed(ctx, product, weight, n, factors))
     return PLN_OK;
   PLN_TRY(
-      pln_weight_vector(site->at.rw, weight->dtype, n, numbers, like, &bias));
+      pln_weight_vector(ctx->at.rw, weight->dtype, n, numbers, like, &bias));
   if (factors && bias != PLN_NONE)
-    PLN_TRY(pln_weight_scale(site->at.rw, weight, channels, factors, &scaled));
+    PLN_TRY(pln_weight_scale(ctx->at.rw, weight, channels, factors, &scaled));
   if (bias == PLN_NONE || scaled == PLN_NONE)
     return PLN_OK;
-  return build_product(site, product, scaled, bias, out);
+  return build_product(ctx, product, scaled, bias, out);
 }
 
 /* The weight, of which without factors only the dtype matters. */
@@ -256,17 +255,17 @@ static bool read_weight(const pln_graph *g, pln_ref product,
          out->dtype == PLN_FLOAT16 || out->dtype == PLN_BFLOAT16;
 }
 
-pln_status pln_fold_affine(pln_fold_site *site, pln_ref product,
+pln_status pln_fold_affine(pln_fold_candidate *ctx, pln_ref product,
                            const double *factors, const double *addends,
                            pln_ref like, pln_ref *out) {
-  const pln_graph *g = pln_rewrite_graph(site->at.rw);
-  pln_engine *e = site->at.engine;
+  const pln_graph *g = pln_rewrite_graph(ctx->at.rw);
+  pln_engine *e = ctx->at.engine;
   pln_channels channels;
   pln_weight weight;
   if (!find_channels(g, product, &channels) ||
       !read_weight(g, product, factors, &weight) ||
-      pln_type_dtype(e, site->at.type) != weight.dtype ||
-      (factors && !site->halves && pln_dtype_bits(weight.dtype) == 16))
+      pln_type_dtype(e, ctx->at.type) != weight.dtype ||
+      (factors && !ctx->halves && pln_dtype_bits(weight.dtype) == 16))
     return PLN_OK;
   size_t n = pln_channels_count(&channels);
   double *numbers = pln_mem_new(e, n * sizeof *numbers);
@@ -274,7 +273,7 @@ pln_status pln_fold_affine(pln_fold_site *site, pln_ref product,
     return pln_nomem(e);
   pln_status status = PLN_OK;
   if (fold_bias(g, product, n, factors, addends, numbers))
-    status = fold_numbers(site, product, &weight, &channels, factors, numbers,
+    status = fold_numbers(ctx, product, &weight, &channels, factors, numbers,
                           like, out);
   pln_mem_free(e, numbers, n * sizeof *numbers);
   return status;
@@ -283,19 +282,20 @@ pln_status pln_fold_affine(pln_fold_site *site, pln_ref product,
 /* -------------------------------------------------------------------- sweep
  */
 
-typedef struct sweep {
+typedef struct fold_weights_rewrite {
   pln_engine *engine;
   uint32_t n_rows;
-  const pln_fold_row *rows;
+  const pln_fold_rule_row *rows;
   pln_budget budget;
-  pln_uses uses;
-  pln_scope *home;
+  pln_use_counts uses;
+  pln_scope *node_scope;
   int64_t folded;
   bool halves;
-} sweep;
+} fold_weights_rewrite;
 
-static const pln_fold_row *row_of(const sweep *s, const pln_graph *g,
-                                  pln_ref node) {
+static const pln_fold_rule_row *product_row_of(const fold_weights_rewrite *s,
+                                               const pln_graph *g,
+                                               pln_ref node) {
   const pln_node *n = &g->nodes[node];
   for (uint32_t i = 0; i < s->n_rows; i++)
     if (pln_is_call(g, node, s->rows[i].op))
@@ -305,18 +305,19 @@ static const pln_fold_row *row_of(const sweep *s, const pln_graph *g,
   return NULL;
 }
 
-static pln_status fold_call(sweep *s, pln_rewrite *rw, const pln_fold_row *row,
-                            pln_ref old, pln_ref *node) {
-  pln_fold_site site = {.budget = &s->budget,
-                        .uses = &s->uses,
-                        .home = s->home,
-                        .halves = s->halves,
-                        .rule = row->name};
+static pln_status fold_call(fold_weights_rewrite *s, pln_rewrite *rw,
+                            const pln_fold_rule_row *row, pln_ref old,
+                            pln_ref *node) {
+  pln_fold_candidate ctx = {.budget = &s->budget,
+                            .uses = &s->uses,
+                            .node_scope = s->node_scope,
+                            .halves = s->halves,
+                            .rule = row->name};
   pln_ref found = PLN_NONE;
   double began = pln_rule_clock(s->engine);
-  site.at = (pln_site){.engine = s->engine, .rw = rw, .old = old};
-  pln_site_look(&site.at, *node);
-  PLN_TRY(row->rule(&site, &found));
+  ctx.at = (pln_rewrite_context){.engine = s->engine, .rw = rw, .old = old};
+  pln_rule_set_call(&ctx.at, *node);
+  PLN_TRY(row->rule(&ctx, &found));
   if (pln_rules_watched(s->engine))
     PLN_TRY(pln_rule_tried(s->engine, row->name, 1, began));
   if (found == PLN_NONE)
@@ -326,38 +327,41 @@ static pln_status fold_call(sweep *s, pln_rewrite *rw, const pln_fold_row *row,
   return PLN_OK;
 }
 
-static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
-  sweep *s = ud;
-  const pln_fold_row *row = row_of(s, pln_rewrite_graph(rw), *node);
+static pln_status fold_product_node(void *ud, pln_rewrite *rw, pln_ref old,
+                                    pln_ref *node) {
+  fold_weights_rewrite *s = ud;
+  const pln_fold_rule_row *row =
+      product_row_of(s, pln_rewrite_graph(rw), *node);
   if (row)
     PLN_TRY(fold_call(s, rw, row, old, node));
-  return pln_uses_move(&s->uses, old, *node);
+  return pln_use_counts_replace(&s->uses, old, *node);
 }
 
-static pln_status sweep_once(sweep *s, const pln_graph *g, pln_graph **out) {
-  pln_mutator m = {.ud = s, .visit = visit};
-  size_t size = g->n_nodes * sizeof *s->home;
+static pln_status sweep_once(fold_weights_rewrite *s, const pln_graph *g,
+                             pln_graph **out) {
+  pln_mutator m = {.ud = s, .visit = fold_product_node};
+  size_t size = g->n_nodes * sizeof *s->node_scope;
   memset(s->budget.refused, 0, sizeof s->budget.refused);
-  if (!(s->home = pln_mem_new(s->engine, size)))
+  if (!(s->node_scope = pln_mem_new(s->engine, size)))
     return pln_nomem(s->engine);
-  pln_graph_homes(g, s->home);
-  pln_status status = pln_uses_begin(&s->uses, g);
+  pln_graph_node_scopes(g, s->node_scope);
+  pln_status status = pln_use_counts_begin(&s->uses, g);
   if (status == PLN_OK)
     status = pln_graph_rewrite(g, &m, out);
-  pln_uses_end(&s->uses);
-  pln_mem_free(s->engine, s->home, size);
+  pln_use_counts_end(&s->uses);
+  pln_mem_free(s->engine, s->node_scope, size);
   return status;
 }
 
-static bool has_work(const sweep *s, const pln_graph *g) {
+static bool has_work(const fold_weights_rewrite *s, const pln_graph *g) {
   for (pln_ref i = 0; i < g->n_nodes; i++)
-    if (row_of(s, g, i))
+    if (product_row_of(s, g, i))
       return true;
   return false;
 }
 
 /* Folding one may let a weight die with another that was refused. */
-static pln_status sweep_all(sweep *s, pln_graph **graph) {
+static pln_status sweep_all(fold_weights_rewrite *s, pln_graph **graph) {
   for (int round = 0; round < MAX_ROUNDS; round++) {
     pln_graph *next;
     PLN_TRY(sweep_once(s, *graph, &next));
@@ -370,7 +374,8 @@ static pln_status sweep_all(sweep *s, pln_graph **graph) {
   return PLN_OK;
 }
 
-static pln_status report(const sweep *s, pln_pass_run *run, const char *key) {
+static pln_status report_weight_folds(const fold_weights_rewrite *s,
+                                      pln_pass_run *run, const char *key) {
   uint32_t refused = s->budget.refused[PLN_REFUSED_OVER_BUDGET];
   if (s->folded)
     PLN_TRY(pln_run_count(run, key, s->folded));
@@ -378,8 +383,9 @@ static pln_status report(const sweep *s, pln_pass_run *run, const char *key) {
 }
 
 pln_status pln_fold_weights(pln_pass_run *run, uint32_t n_rows,
-                            const pln_fold_row *rows, const char *key) {
-  sweep s = {.engine = pln_run_engine(run), .n_rows = n_rows, .rows = rows};
+                            const pln_fold_rule_row *rows, const char *key) {
+  fold_weights_rewrite s = {
+      .engine = pln_run_engine(run), .n_rows = n_rows, .rows = rows};
   s.budget.all = pln_slice_is(pln_run_string(run, "fold"), "all");
   s.halves = pln_run_int(run, "halves") != 0;
   for (uint32_t i = 0; i < n_rows; i++)
@@ -389,7 +395,7 @@ pln_status pln_fold_weights(pln_pass_run *run, uint32_t n_rows,
   pln_graph *graph = pln_graph_retain(pln_run_function(run));
   pln_status status = sweep_all(&s, &graph);
   if (status == PLN_OK)
-    status = report(&s, run, key);
+    status = report_weight_folds(&s, run, key);
   if (status == PLN_OK)
     pln_run_set_function(run, graph);
   else

@@ -49,36 +49,37 @@ static bool broadcasts(const pln_engine *e, pln_type c, pln_type product) {
   return true;
 }
 
-static pln_status build_gemm(pln_fold_site *site, pln_ref product, pln_ref c,
-                             pln_ref *out) {
-  pln_builder *b = pln_rewrite_builder(site->at.rw);
+static pln_status build_gemm(pln_fold_candidate *ctx, pln_ref product,
+                             pln_ref c, pln_ref *out) {
+  pln_builder *b = pln_rewrite_builder(ctx->at.rw);
   if (!b)
     return PLN_ERR_NOMEM;
   const pln_graph *g = b->graph;
   pln_ref args[3] = {pln_operand(g, product, 0), pln_operand(g, product, 1), c};
   bool plain = g->nodes[product].data == PLN_OP_MAT_MUL;
   pln_attrs attrs = plain ? 0 : g->nodes[product].attrs;
-  PLN_TRY(pln_attrs_without(site->at.engine, attrs, "beta", &attrs));
-  PLN_TRY(pln_site_call(&site->at, PLN_OP_GEMM, attrs, 3, args, out));
-  return pln_fold_replace(site, product, out);
+  PLN_TRY(pln_attrs_without(ctx->at.engine, attrs, "beta", &attrs));
+  PLN_TRY(pln_rule_replace_call(&ctx->at, PLN_OP_GEMM, attrs, 3, args, out));
+  return pln_fold_replace(ctx, product, out);
 }
 
-static pln_status fold(pln_fold_site *site, uint32_t i, pln_ref *out) {
-  const pln_graph *g = site->at.call.graph;
-  pln_ref product = pln_site_arg(&site->at, i);
-  pln_ref c = pln_site_arg(&site->at, 1 - i);
-  if (!pln_fold_is_sole(site, i) || !is_plain_product(g, product) ||
+static pln_status fold_add_into_gemm(pln_fold_candidate *ctx, uint32_t i,
+                                     pln_ref *out) {
+  const pln_graph *g = ctx->at.call.graph;
+  pln_ref product = pln_rule_arg(&ctx->at, i);
+  pln_ref c = pln_rule_arg(&ctx->at, 1 - i);
+  if (!pln_fold_is_only_use(ctx, i) || !is_plain_product(g, product) ||
       !broadcasts(g->engine, g->nodes[c].type, g->nodes[product].type))
     return PLN_OK;
-  return build_gemm(site, product, c, out);
+  return build_gemm(ctx, product, c, out);
 }
 
-static pln_status fold_add(pln_fold_site *site, pln_ref *out) {
-  PLN_TRY(fold(site, 0, out));
-  return *out == PLN_NONE ? fold(site, 1, out) : PLN_OK;
+static pln_status fold_add(pln_fold_candidate *ctx, pln_ref *out) {
+  PLN_TRY(fold_add_into_gemm(ctx, 0, out));
+  return *out == PLN_NONE ? fold_add_into_gemm(ctx, 1, out) : PLN_OK;
 }
 
 pln_status pln_pass_mat_mul_add_to_gemm(pln_pass_run *run) {
-  static const pln_fold_row row = {"fold", PLN_OP_ADD, fold_add};
+  static const pln_fold_rule_row row = {"fold", PLN_OP_ADD, fold_add};
   return pln_fold_weights(run, 1, &row, "folded");
 }

@@ -16,8 +16,8 @@ static void count(const pln_graph *g, uint32_t *uses) {
   uses[g->root]++;
 }
 
-pln_status pln_uses_begin(pln_uses *uses, const pln_graph *old) {
-  *uses = (pln_uses){.engine = old->engine, .graph = old};
+pln_status pln_use_counts_begin(pln_use_counts *uses, const pln_graph *old) {
+  *uses = (pln_use_counts){.engine = old->engine, .graph = old};
   uses->old = pln_mem_zeroed(old->engine, old->n_nodes * sizeof *uses->old);
   if (!uses->old)
     return pln_nomem(old->engine);
@@ -25,7 +25,7 @@ pln_status pln_uses_begin(pln_uses *uses, const pln_graph *old) {
   return PLN_OK;
 }
 
-void pln_uses_end(pln_uses *uses) {
+void pln_use_counts_end(pln_use_counts *uses) {
   if (uses->graph)
     pln_mem_free(uses->engine, uses->old,
                  uses->graph->n_nodes * sizeof *uses->old);
@@ -34,7 +34,7 @@ void pln_uses_end(pln_uses *uses) {
   uses->n = uses->cap = 0;
 }
 
-pln_status pln_uses_cover(pln_uses *uses, pln_ref node) {
+pln_status pln_use_counts_cover(pln_use_counts *uses, pln_ref node) {
   if (node < uses->n)
     return PLN_OK;
   PLN_TRY(pln_mem_grow(uses->engine, (void **)&uses->now, &uses->cap,
@@ -45,18 +45,19 @@ pln_status pln_uses_cover(pln_uses *uses, pln_ref node) {
   return PLN_OK;
 }
 
-pln_status pln_uses_move(pln_uses *uses, pln_ref old, pln_ref node) {
-  PLN_TRY(pln_uses_cover(uses, node));
+pln_status pln_use_counts_replace(pln_use_counts *uses, pln_ref old,
+                                  pln_ref node) {
+  PLN_TRY(pln_use_counts_cover(uses, node));
   uses->now[node] += uses->old[old];
   return PLN_OK;
 }
 
-pln_status pln_uses_change(pln_uses *uses, const pln_graph *graph, pln_ref node,
-                           int by) {
+pln_status pln_use_counts_change(pln_use_counts *uses, const pln_graph *graph,
+                                 pln_ref node, int by) {
   const pln_node *n = &graph->nodes[node];
   for (uint32_t i = 0; i < n->count; i++) {
     pln_ref operand = pln_operand(graph, node, i);
-    PLN_TRY(pln_uses_cover(uses, operand));
+    PLN_TRY(pln_use_counts_cover(uses, operand));
     uses->now[operand] += (uint32_t)by;
   }
   return PLN_OK;

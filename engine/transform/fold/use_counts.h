@@ -7,24 +7,26 @@
 #include "ir/graph/graph.h"
 
 /* Occurrences as operand and as result of a scope. */
-typedef struct pln_uses {
+typedef struct pln_use_counts {
   pln_engine *engine;
   const pln_graph *graph; /* the old one */
   uint32_t *old;          /* a node of the old graph */
   uint32_t n, cap;
   uint32_t *now; /* a node of the new graph; n of them, those above have 0 */
-} pln_uses;
+} pln_use_counts;
 
 /* Counts the old graph's; nothing is known of a new one yet. */
-pln_status pln_uses_begin(pln_uses *uses, const pln_graph *old) PLN_CHECKED;
-void pln_uses_end(pln_uses *uses);
+pln_status pln_use_counts_begin(pln_use_counts *uses,
+                                const pln_graph *old) PLN_CHECKED;
+void pln_use_counts_end(pln_use_counts *uses);
 /* All users of `old` now use `node`. To be told of each node in turn. */
-pln_status pln_uses_move(pln_uses *uses, pln_ref old, pln_ref node) PLN_CHECKED;
+pln_status pln_use_counts_replace(pln_use_counts *uses, pln_ref old,
+                                  pln_ref node) PLN_CHECKED;
 /* `node` of `graph`, the new one, is counted as a user of its operands (by 1),
  * or goes and is no user any more (by -1). */
-pln_status pln_uses_change(pln_uses *uses, const pln_graph *graph, pln_ref node,
-                           int by) PLN_CHECKED;
+pln_status pln_use_counts_change(pln_use_counts *uses, const pln_graph *graph,
+                                 pln_ref node, int by) PLN_CHECKED;
 /* Makes uses->now cover `node`. */
-pln_status pln_uses_cover(pln_uses *uses, pln_ref node) PLN_CHECKED;
+pln_status pln_use_counts_cover(pln_use_counts *uses, pln_ref node) PLN_CHECKED;
 
 #endif

@@ -21,7 +21,7 @@ static size_t element_bytes(pln_dtype dtype) {
   return pln_dtype_bits(dtype) / 8;
 }
 
-static double load(pln_dtype dtype, const char *at) {
+static double load_weight_element(pln_dtype dtype, const char *at) {
   uint16_t half;
   float single;
   double number;
@@ -34,7 +34,7 @@ static double load(pln_dtype dtype, const char *at) {
                                        : pln_bfloat_to_float(half));
 }
 
-static void store(pln_dtype dtype, double number, char *at) {
+static void store_weight_element(pln_dtype dtype, double number, char *at) {
   float single = (float)number;
   uint16_t half = dtype == PLN_FLOAT16 ? pln_float_to_half(single)
                                        : pln_float_to_bfloat(single);
@@ -48,7 +48,7 @@ static void store(pln_dtype dtype, double number, char *at) {
 double pln_weight_at(const pln_weight *weight, size_t i) {
   const char *data = weight->data;
   size_t at = weight->splat ? 0 : i * element_bytes(weight->dtype);
-  return load(weight->dtype, data + at);
+  return load_weight_element(weight->dtype, data + at);
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -70,7 +70,8 @@ static bool read_constant(const pln_tensor *t, pln_weight *out) {
 }
 
 /* Without the attribute the value is a float32 zero. */
-static bool read_value(const pln_engine *e, pln_attrs attrs, pln_weight *out) {
+static bool read_weight_values(const pln_engine *e, pln_attrs attrs,
+                               pln_weight *out) {
   static const float zero = 0;
   const pln_attr *value = pln_attrs_find(e, attrs, "value");
   pln_weight one;
@@ -90,7 +91,7 @@ static bool read_filled(const pln_graph *g, const pln_node *n,
                         pln_weight *out) {
   const pln_engine *e = g->engine;
   int32_t rank = pln_type_rank(e, n->type);
-  if (rank < 0 || !read_value(e, n->attrs, out) ||
+  if (rank < 0 || !read_weight_values(e, n->attrs, out) ||
       pln_type_dtype(e, n->type) != out->dtype)
     return false;
   out->rank = (uint32_t)rank;
@@ -144,9 +145,9 @@ size_t pln_weight_scaled_bytes(const pln_weight *weight, size_t n,
 /* Stores from * factor; false when it overflows. */
 static bool scale_one(pln_dtype dtype, const char *from, double factor,
                       char *to) {
-  double x = load(dtype, from);
-  store(dtype, x * factor, to);
-  return isfinite(load(dtype, to)) || !isfinite(x);
+  double x = load_weight_element(dtype, from);
+  store_weight_element(dtype, x * factor, to);
+  return isfinite(load_weight_element(dtype, to)) || !isfinite(x);
 }
 
 #define SCALE_RUN(T)                                                   \
@@ -220,8 +221,8 @@ static pln_status scale_dense(pln_engine *e, const pln_weight *weight,
 /* ------------------------------------------------------------------- nodes */
 
 /* A Constant with the origin of `like`; takes the tensor, which may be NULL. */
-static pln_status put_constant(pln_rewrite *rw, pln_tensor *tensor,
-                               pln_ref like, pln_ref *out) {
+static pln_status build_weight_constant(pln_rewrite *rw, pln_tensor *tensor,
+                                        pln_ref like, pln_ref *out) {
   *out = PLN_NONE;
   if (!tensor)
     return PLN_OK;
@@ -247,8 +248,8 @@ static pln_status fill_scaled(pln_rewrite *rw, const pln_weight *weight,
   int64_t one[1] = {1};
   pln_attr entry = {.kind = PLN_ATTR_TENSOR};
   PLN_TRY(pln_symbol_intern(e, pln_text("value"), &entry.name));
-  PLN_TRY(pln_tensor_from(e, weight->dtype, 1, one, element,
-                          element_bytes(weight->dtype), &value));
+  PLN_TRY(pln_tensor_from_bytes(e, weight->dtype, 1, one, element,
+                                element_bytes(weight->dtype), &value));
   entry.v.tensor = value;
   pln_status status =
       pln_attrs_with(e, b->graph->nodes[weight->node].attrs, &entry, &attrs);
@@ -270,7 +271,7 @@ static pln_status scale_splat(pln_rewrite *rw, const pln_weight *weight,
     return fill_scaled(rw, weight, element, out);
   PLN_TRY(pln_tensor_splat(pln_rewrite_graph(rw)->engine, weight->dtype,
                            weight->rank, weight->dims, element, &tensor));
-  return put_constant(rw, tensor, weight->node, out);
+  return build_weight_constant(rw, tensor, weight->node, out);
 }
 
 pln_status pln_weight_scale(pln_rewrite *rw, const pln_weight *weight,
@@ -281,7 +282,7 @@ pln_status pln_weight_scale(pln_rewrite *rw, const pln_weight *weight,
     return scale_splat(rw, weight, factors[0], out);
   PLN_TRY(scale_dense(pln_rewrite_graph(rw)->engine, weight, channels, factors,
                       &tensor));
-  return put_constant(rw, tensor, weight->node, out);
+  return build_weight_constant(rw, tensor, weight->node, out);
 }
 
 /* Stores the numbers; false when one overflows. *same: their bits are equal. */
@@ -291,8 +292,8 @@ static bool store_all(pln_dtype dtype, size_t n, const double *numbers,
   *same = true;
   for (size_t i = 0; i < n; i++) {
     char *at = to + i * size;
-    store(dtype, numbers[i], at);
-    if (!isfinite(load(dtype, at)))
+    store_weight_element(dtype, numbers[i], at);
+    if (!isfinite(load_weight_element(dtype, at)))
       return false;
     *same &= !memcmp(at, to, size);
   }
@@ -314,9 +315,9 @@ pln_status pln_weight_vector(pln_rewrite *rw, pln_dtype dtype, size_t n,
     return PLN_OK;
   }
   if (!same || n < 2)
-    return put_constant(rw, tensor, like, out);
+    return build_weight_constant(rw, tensor, like, out);
   pln_status status = pln_tensor_splat(e, dtype, 1, dims, data, &splat);
   pln_tensor_release(tensor);
   PLN_TRY(status);
-  return put_constant(rw, splat, like, out);
+  return build_weight_constant(rw, splat, like, out);
 }

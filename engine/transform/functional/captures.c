@@ -8,31 +8,31 @@
 #include "transform/functional/captures.h"
 #include "transform/functional/let.h"
 
-typedef struct visit {
+typedef struct capture_visit {
   pln_ref node;
   uint32_t operand; /* the next one */
   pln_scope scope;  /* the scope that is being visited, or PLN_NONE */
   pln_ref anchor;   /* its next anchored node, or PLN_NONE: then the result */
-} visit;
+} capture_visit;
 
-typedef struct finder {
+typedef struct capture_search {
   pln_captures *out;
   const pln_graph *g;
   pln_engine *engine;
-  pln_scope *home;
+  pln_scope *node_scope;
   pln_ref *around;       /* a scope: the innermost lifted function around it */
   pln_ref *first, *next; /* anchored nodes: of a scope; behind a node */
   pln_ref *users;        /* a node: its first user */
   uint32_t *tail;        /* a function: its last capture */
   uint8_t *seen;
   pln_idmap *listed; /* function, node */
-  visit *stack;
+  capture_visit *stack;
   uint32_t top, cap_stack;
-} finder;
+} capture_search;
 
 /* ------------------------------------------------------------------- tables */
 
-static pln_status allocate(finder *f) {
+static pln_status alloc_capture_tables(capture_search *f) {
   pln_engine *e = f->engine;
   pln_captures *out = f->out;
   size_t n = f->g->n_nodes, k = f->g->n_scopes;
@@ -40,15 +40,16 @@ static pln_status allocate(finder *f) {
   out->self = pln_mem_new(e, n * sizeof *out->self);
   out->binder = pln_mem_new(e, n * sizeof *out->binder);
   out->head = pln_mem_new(e, n * sizeof *out->head);
-  f->home = pln_mem_new(e, n * sizeof *f->home);
+  f->node_scope = pln_mem_new(e, n * sizeof *f->node_scope);
   f->around = pln_mem_new(e, k * sizeof *f->around);
   f->first = pln_mem_new(e, k * sizeof *f->first);
   f->next = pln_mem_new(e, n * sizeof *f->next);
   f->users = pln_mem_new(e, n * sizeof *f->users);
   f->tail = pln_mem_new(e, n * sizeof *f->tail);
   f->seen = pln_mem_zeroed(e, n);
-  if (!out->lifts || !out->self || !out->binder || !out->head || !f->home ||
-      !f->around || !f->first || !f->next || !f->users || !f->tail || !f->seen)
+  if (!out->lifts || !out->self || !out->binder || !out->head ||
+      !f->node_scope || !f->around || !f->first || !f->next || !f->users ||
+      !f->tail || !f->seen)
     return pln_nomem(e);
   memset(out->self, 0xff, n * sizeof *out->self);
   memset(out->binder, 0xff, n * sizeof *out->binder);
@@ -58,10 +59,10 @@ static pln_status allocate(finder *f) {
   return pln_idmap_new(e, &f->listed);
 }
 
-static void dispose(finder *f) {
+static void free_capture_finder(capture_search *f) {
   pln_engine *e = f->engine;
   size_t n = f->g->n_nodes, k = f->g->n_scopes;
-  pln_mem_free(e, f->home, n * sizeof *f->home);
+  pln_mem_free(e, f->node_scope, n * sizeof *f->node_scope);
   pln_mem_free(e, f->around, k * sizeof *f->around);
   pln_mem_free(e, f->first, k * sizeof *f->first);
   pln_mem_free(e, f->next, n * sizeof *f->next);
@@ -83,21 +84,22 @@ void pln_captures_free(pln_captures *c) {
 
 /* -------------------------------------------------------------- preparation */
 
-static bool is_marked(const finder *f, const pln_node *n, const char *name) {
+static bool is_marked(const capture_search *f, const pln_node *n,
+                      const char *name) {
   const pln_attr *mark =
       n->attrs ? pln_attrs_find(f->engine, n->attrs, name) : NULL;
   return mark && mark->v.i;
 }
 
 /* What the root gives when it makes closures: that was lifted before. */
-static pln_ref closure_made(const finder *f) {
+static pln_ref closure_made(const capture_search *f) {
   const pln_node *root = &f->g->nodes[f->g->root];
   return root->kind == PLN_FUNCTION && is_marked(f, root, "Closure")
              ? f->g->scopes[root->data].result
              : PLN_NONE;
 }
 
-static pln_status choose(finder *f) {
+static pln_status select_listed_functions(capture_search *f) {
   const pln_graph *g = f->g;
   pln_captures *out = f->out;
   uint8_t *bits = pln_mem_zeroed(f->engine, g->n_nodes + (size_t)g->n_scopes);
@@ -105,13 +107,13 @@ static pln_status choose(finder *f) {
     return pln_nomem(f->engine);
   uint8_t *in_sight = bits, *primitive = bits + g->n_nodes;
   pln_ref closure = closure_made(f);
-  pln_let_in_sight(g, in_sight);
-  pln_let_primitive(g, primitive);
+  pln_let_operator_functions(g, in_sight);
+  pln_let_primitive_scopes(g, primitive);
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     const pln_node *n = &g->nodes[ref];
     out->lifts[ref] = n->kind == PLN_FUNCTION && ref != g->root &&
-                      f->home[ref] != 0 && !in_sight[ref] &&
-                      !primitive[f->home[ref]] &&
+                      f->node_scope[ref] != 0 && !in_sight[ref] &&
+                      !primitive[f->node_scope[ref]] &&
                       !is_marked(f, n, "Primitive") && ref != closure;
   }
   pln_mem_free(f->engine, bits, g->n_nodes + (size_t)g->n_scopes);
@@ -119,20 +121,20 @@ static pln_status choose(finder *f) {
 }
 
 /* Lets, arms, and what nothing uses: Relay meets all else through its users. */
-static bool is_visited_in_place(const finder *f, pln_ref ref) {
+static bool is_visited_in_place(const capture_search *f, pln_ref ref) {
   pln_kind kind = (pln_kind)f->g->nodes[ref].kind;
   return kind == PLN_LET || kind == PLN_CLAUSE || f->users[ref] == PLN_NONE;
 }
 
 /* From the last node to the first, so that lists come in order. */
-static void list_anchors(finder *f) {
+static void list_anchors(capture_search *f) {
   const pln_graph *g = f->g;
   for (pln_ref ref = g->n_nodes; ref-- > 0;) {
     const pln_node *n = &g->nodes[ref];
     if (!is_visited_in_place(f, ref))
       continue;
-    f->next[ref] = f->first[f->home[ref]];
-    f->first[f->home[ref]] = ref;
+    f->next[ref] = f->first[f->node_scope[ref]];
+    f->first[f->node_scope[ref]] = ref;
     if (n->kind == PLN_LET && f->out->lifts[pln_operand(g, ref, 1)])
       f->out->self[pln_operand(g, ref, 1)] = pln_operand(g, ref, 0);
   }
@@ -141,7 +143,7 @@ static void list_anchors(finder *f) {
       f->out->binder[f->out->self[ref]] = ref;
 }
 
-static void find_around(finder *f) {
+static void find_around(capture_search *f) {
   const pln_graph *g = f->g;
   f->around[0] = PLN_NONE;
   for (pln_scope s = 1; s < g->n_scopes; s++)
@@ -152,7 +154,8 @@ static void find_around(finder *f) {
 
 /* ----------------------------------------------------------------- captures */
 
-static pln_status add(finder *f, pln_ref function, pln_ref node) {
+static pln_status add_capture(capture_search *f, pln_ref function,
+                              pln_ref node) {
   pln_captures *out = f->out;
   PLN_TRY(pln_mem_grow(f->engine, (void **)&out->list, &out->cap,
                        (size_t)out->n + 1, sizeof *out->list));
@@ -167,7 +170,8 @@ static pln_status add(finder *f, pln_ref function, pln_ref node) {
 
 /* `node` is used in `function`, and in all around it that it lies outside of;
  * once it is listed for one, it is for those around. */
-static pln_status use(finder *f, pln_ref function, pln_ref node) {
+static pln_status note_captured_use(capture_search *f, pln_ref function,
+                                    pln_ref node) {
   const pln_graph *g = f->g;
   while (function != PLN_NONE) {
     pln_scope body = g->nodes[function].data;
@@ -176,15 +180,15 @@ static pln_status use(finder *f, pln_ref function, pln_ref node) {
         pln_idmap_get(f->listed, key))
       return PLN_OK;
     PLN_TRY(pln_idmap_set(f->listed, key, 1));
-    PLN_TRY(add(f, function, node));
-    function = f->around[f->home[function]];
+    PLN_TRY(add_capture(f, function, node));
+    function = f->around[f->node_scope[function]];
   }
   return PLN_OK;
 }
 
 /* --------------------------------------------------------------------- walk */
 
-static pln_status meet(finder *f, pln_ref node) {
+static pln_status push_unseen_node(capture_search *f, pln_ref node) {
   if (f->seen[node])
     return PLN_OK;
   f->seen[node] = 1;
@@ -194,34 +198,34 @@ static pln_status meet(finder *f, pln_ref node) {
   if (pln_owns(&f->g->nodes[node]))
     scope = f->g->nodes[node].data;
   pln_ref anchor = scope == PLN_NONE ? PLN_NONE : f->first[scope];
-  f->stack[f->top++] = (visit){node, 0, scope, anchor};
+  f->stack[f->top++] = (capture_visit){node, 0, scope, anchor};
   return PLN_OK;
 }
 
-static pln_status meet_operand(finder *f, visit *v) {
+static pln_status meet_operand(capture_search *f, capture_visit *v) {
   pln_ref operand = pln_operand(f->g, v->node, v->operand++);
-  PLN_TRY(use(f, f->around[f->home[v->node]], operand));
-  return meet(f, operand);
+  PLN_TRY(note_captured_use(f, f->around[f->node_scope[v->node]], operand));
+  return push_unseen_node(f, operand);
 }
 
-static pln_status meet_inside(finder *f, visit *v) {
+static pln_status meet_inside(capture_search *f, capture_visit *v) {
   pln_scope scope = v->scope;
   if (v->anchor != PLN_NONE) {
     pln_ref anchor = v->anchor;
     v->anchor = f->next[anchor];
-    return meet(f, anchor);
+    return push_unseen_node(f, anchor);
   }
   pln_ref result = f->g->scopes[scope].result;
   v->scope = f->g->scopes[scope].next;
   v->anchor = v->scope == PLN_NONE ? PLN_NONE : f->first[v->scope];
-  PLN_TRY(use(f, f->around[scope], result));
-  return meet(f, result);
+  PLN_TRY(note_captured_use(f, f->around[scope], result));
+  return push_unseen_node(f, result);
 }
 
-static pln_status walk(finder *f) {
-  PLN_TRY(meet(f, f->g->root));
+static pln_status walk_captured_nodes(capture_search *f) {
+  PLN_TRY(push_unseen_node(f, f->g->root));
   while (f->top > 0) {
-    visit *v = &f->stack[f->top - 1];
+    capture_visit *v = &f->stack[f->top - 1];
     if (v->operand < f->g->nodes[v->node].count)
       PLN_TRY(meet_operand(f, v));
     else if (v->scope != PLN_NONE)
@@ -232,20 +236,20 @@ static pln_status walk(finder *f) {
   return PLN_OK;
 }
 
-static pln_status find(finder *f) {
-  PLN_TRY(allocate(f));
-  pln_graph_homes(f->g, f->home);
+static pln_status compute_captures(capture_search *f) {
+  PLN_TRY(alloc_capture_tables(f));
+  pln_graph_node_scopes(f->g, f->node_scope);
   pln_let_first_users(f->g, f->users);
-  PLN_TRY(choose(f));
+  PLN_TRY(select_listed_functions(f));
   list_anchors(f);
   find_around(f);
-  return walk(f);
+  return walk_captured_nodes(f);
 }
 
 pln_status pln_captures_find(const pln_graph *graph, pln_captures *out) {
-  finder f = {.out = out, .g = graph, .engine = graph->engine};
+  capture_search f = {.out = out, .g = graph, .engine = graph->engine};
   *out = (pln_captures){.graph = graph};
-  pln_status status = find(&f);
-  dispose(&f);
+  pln_status status = compute_captures(&f);
+  free_capture_finder(&f);
   return status;
 }

@@ -32,20 +32,21 @@ typedef struct callee {
   pln_ref *params;
 } callee;
 
-static pln_status new_vars(expander *x, callee *c, pln_type_map *map) {
+static pln_status new_vars(expander *x, callee *c, pln_type_substitution *map) {
   for (uint32_t i = 0; i < c->n_vars; i++) {
     pln_type var = pln_type_var_at(x->engine, c->node->type, i);
     PLN_TRY(pln_type_var(x->engine, pln_type_symbol(x->engine, var),
-                         pln_type_var_kind_of(x->engine, var), &c->vars[i]));
-    PLN_TRY(pln_type_map_preset(map, var, c->vars[i]));
+                         pln_type_var_get_kind(x->engine, var), &c->vars[i]));
+    PLN_TRY(pln_type_substitution_bind(map, var, c->vars[i]));
   }
   for (uint32_t i = 0; i <= c->n_params; i++)
-    PLN_TRY(pln_type_map_apply(map, pln_type_part(x->engine, c->node->type, i),
-                               &c->parts[i]));
+    PLN_TRY(pln_type_substitution_apply(
+        map, pln_type_part_at(x->engine, c->node->type, i), &c->parts[i]));
   return PLN_OK;
 }
 
-static pln_status prepare(expander *x, const pln_node *node, callee *c) {
+static pln_status prepare_eta_callee(expander *x, const pln_node *node,
+                                     callee *c) {
   c->node = node;
   c->n_vars = pln_type_n_vars(x->engine, node->type);
   c->n_params = pln_type_n_parts(x->engine, node->type) - 1;
@@ -54,13 +55,13 @@ static pln_status prepare(expander *x, const pln_node *node, callee *c) {
   c->params = pln_mem_new(x->engine, (c->n_params + 1) * sizeof *c->params);
   if (!c->vars || !c->parts || !c->params)
     return pln_nomem(x->engine);
-  pln_type_map map = {.engine = x->engine, .flags = PLN_TYPE_HAS_VAR};
+  pln_type_substitution map = {.engine = x->engine, .flags = PLN_TYPE_HAS_VAR};
   pln_status status = new_vars(x, c, &map);
-  pln_type_map_free(&map);
+  pln_type_substitution_free(&map);
   return status;
 }
 
-static void dispose(expander *x, callee *c) {
+static void free_eta_expander(expander *x, callee *c) {
   pln_mem_free(x->engine, c->vars, (c->n_vars + 1) * sizeof *c->vars);
   pln_mem_free(x->engine, c->parts, (c->n_params + 1) * sizeof *c->parts);
   pln_mem_free(x->engine, c->params, (c->n_params + 1) * sizeof *c->params);
@@ -97,10 +98,10 @@ static pln_status add_function(expander *x, pln_builder *b, callee *c,
 static pln_status expand(expander *x, pln_builder *b, const pln_node *node,
                          pln_attrs attrs, pln_ref *out) {
   callee c = {0};
-  pln_status status = prepare(x, node, &c);
+  pln_status status = prepare_eta_callee(x, node, &c);
   if (status == PLN_OK)
     status = add_function(x, b, &c, attrs, out);
-  dispose(x, &c);
+  free_eta_expander(x, &c);
   return status;
 }
 
@@ -108,7 +109,7 @@ static pln_status expand(expander *x, pln_builder *b, const pln_node *node,
 static bool is_expanded(const expander *x, pln_ref old, pln_attrs *attrs) {
   const pln_node *n = &x->old->nodes[old];
   *attrs = 0;
-  if (pln_type_kind_of(x->engine, n->type) != PLN_TYPE_FUNC)
+  if (pln_type_get_kind(x->engine, n->type) != PLN_TYPE_FUNC)
     return false;
   if (n->kind == PLN_CONSTRUCTOR)
     return x->constructors && x->as_value[old];
@@ -117,12 +118,13 @@ static bool is_expanded(const expander *x, pln_ref old, pln_attrs *attrs) {
   uint32_t i = pln_module_find(x->module, n->data);
   if (i == PLN_NONE)
     return false;
-  const pln_graph *g = pln_module_function(x->module, i);
+  const pln_graph *g = pln_module_function_at(x->module, i);
   *attrs = g->nodes[g->root].attrs;
   return g->nodes[g->root].kind == PLN_FUNCTION;
 }
 
-static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+static pln_status eta_expand_node(void *ud, pln_rewrite *rw, pln_ref old,
+                                  pln_ref *node) {
   expander *x = ud;
   const pln_node *n = &x->old->nodes[old];
   pln_attrs attrs;
@@ -159,7 +161,7 @@ static void look_at_function(expander *x, const pln_scope_row *row) {
   x->expanded[g->operands[call->first]] = 1;
 }
 
-static void look(expander *x) {
+static void mark_value_uses(expander *x) {
   const pln_graph *g = x->old;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     const pln_node *n = &g->nodes[ref];
@@ -181,7 +183,7 @@ static pln_status form(pln_pass_run *run, const pln_graph *function,
                 .old = function,
                 .constructors = pln_run_int(run, "expand_constructor"),
                 .globals = pln_run_int(run, "expand_global_var")};
-  pln_mutator m = {.ud = &x, .visit = visit};
+  pln_mutator m = {.ud = &x, .visit = eta_expand_node};
   size_t n = function->n_nodes;
   x.as_value = pln_mem_zeroed(x.engine, n);
   x.expanded = pln_mem_zeroed(x.engine, n);
@@ -189,7 +191,7 @@ static pln_status form(pln_pass_run *run, const pln_graph *function,
                           ? pln_idmap_new(x.engine, &x.made)
                           : pln_nomem(x.engine);
   if (status == PLN_OK) {
-    look(&x);
+    mark_value_uses(&x);
     status = pln_graph_rewrite(function, &m, out);
   }
   pln_idmap_free(x.made);

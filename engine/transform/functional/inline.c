@@ -23,7 +23,7 @@ typedef struct inliner {
   uint32_t n;
   uint8_t *marked; /* a function of the module: it is inlined */
   uint8_t *cyclic;
-  pln_graft_source *sources; /* a function; made when first needed */
+  pln_clone_source *sources; /* a function; made when first needed */
   uint8_t **valued;          /* a function: its nodes that are used as values */
   pln_graph **bodies;        /* a function: the new one */
   uint8_t *referred;         /* a function: another names it */
@@ -37,7 +37,7 @@ typedef struct inliner {
  */
 
 static int64_t flag(const inliner *in, uint32_t i, const char *name) {
-  const pln_graph *g = pln_module_function(in->module, i);
+  const pln_graph *g = pln_module_function_at(in->module, i);
   const pln_node *root = &g->nodes[g->root];
   if (root->kind != PLN_FUNCTION || !root->attrs)
     return 0;
@@ -46,14 +46,14 @@ static int64_t flag(const inliner *in, uint32_t i, const char *name) {
 }
 
 static bool is_generic(const inliner *in, uint32_t i) {
-  const pln_graph *g = pln_module_function(in->module, i);
+  const pln_graph *g = pln_module_function_at(in->module, i);
   return g->scopes[g->nodes[g->root].data].type_params != 0;
 }
 
 static pln_status mark(inliner *in, bool *any) {
   for (uint32_t i = 0; i < in->n; i++)
     in->marked[i] = flag(in, i, "Inline") && !flag(in, i, "Extern");
-  PLN_TRY(pln_call_cycles(in->module, in->marked, in->cyclic));
+  PLN_TRY(pln_recursive_functions(in->module, in->marked, in->cyclic));
   for (uint32_t i = 0; i < in->n; i++) {
     in->marked[i] &= !in->cyclic[i] && !is_generic(in, i);
     *any |= in->marked[i];
@@ -74,14 +74,15 @@ static uint32_t called(const inliner *in, const pln_graph *g,
   uint32_t i = callee->kind == PLN_GLOBAL_VAR ? named(in, callee) : PLN_NONE;
   if (i == PLN_NONE || flag(in, i, "Compiler"))
     return PLN_NONE;
-  const pln_graph *f = pln_module_function(in->module, i);
+  const pln_graph *f = pln_module_function_at(in->module, i);
   uint32_t n = f->scopes[f->nodes[f->root].data].n_params;
   return n == call->count - 1 ? i : PLN_NONE;
 }
 
 /* ------------------------------------------------------------------- bodies */
 
-static void look(const inliner *in, const pln_graph *g, uint8_t *valued) {
+static void find_value_uses(const inliner *in, const pln_graph *g,
+                            uint8_t *valued) {
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     const pln_node *n = &g->nodes[ref];
     bool call = n->kind == PLN_CALL && !n->data && n->count &&
@@ -95,25 +96,27 @@ static void look(const inliner *in, const pln_graph *g, uint8_t *valued) {
 }
 
 static pln_status need_source(inliner *in, uint32_t i) {
-  const pln_graph *g = pln_module_function(in->module, i);
+  const pln_graph *g = pln_module_function_at(in->module, i);
   if (in->valued[i])
     return PLN_OK;
-  PLN_TRY(pln_graft_source_new(g, &in->sources[i]));
+  PLN_TRY(pln_clone_source_new(g, &in->sources[i]));
   in->valued[i] = pln_mem_zeroed(in->engine, g->n_nodes);
   if (!in->valued[i])
     return pln_nomem(in->engine);
-  look(in, g, in->valued[i]);
+  find_value_uses(in, g, in->valued[i]);
   return PLN_OK;
 }
 
 /* Sources lie in an array: a source tells which function it is of. */
-static pln_status put(void *ud, pln_graft *graft, pln_graft_source *from,
-                      pln_ref node, pln_graft_source **out, pln_ref *function) {
+static pln_status choose_inlined_call(void *ud, pln_clone_run *clone,
+                                      pln_clone_source *from, pln_ref node,
+                                      pln_clone_source **out,
+                                      pln_ref *function) {
   inliner *in = ud;
   const pln_graph *g = from->graph;
   const pln_node *n = &g->nodes[node];
   uint32_t i;
-  (void)graft;
+  (void)clone;
   if (n->kind == PLN_CALL)
     i = called(in, g, n);
   else
@@ -141,7 +144,7 @@ static bool refers(const inliner *in, const pln_graph *g) {
 
 /* --------------------------------------------------------------- which stay */
 
-static void keep(inliner *in, uint32_t i) {
+static void keep_function(inliner *in, uint32_t i) {
   if (!in->gone[i])
     return;
   in->gone[i] = false;
@@ -152,7 +155,7 @@ static void keep(inliner *in, uint32_t i) {
 static void keep_first(inliner *in) {
   memset(in->gone, true, in->n * sizeof *in->gone);
   for (uint32_t i = 0; i < in->n; i++) {
-    const pln_graph *g = pln_module_function(in->module, i);
+    const pln_graph *g = pln_module_function_at(in->module, i);
     for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
       if (g->nodes[ref].kind != PLN_GLOBAL_VAR)
         continue;
@@ -163,7 +166,7 @@ static void keep_first(inliner *in) {
   }
   for (uint32_t i = 0; i < in->n; i++)
     if (!in->marked[i] || !in->referred[i])
-      keep(in, i);
+      keep_function(in, i);
 }
 
 /* An application that was not allowed leaves a name. */
@@ -173,27 +176,27 @@ static void keep_named(inliner *in, const pln_graph *g) {
       continue;
     uint32_t i = named(in, &g->nodes[ref]);
     if (i != PLN_NONE)
-      keep(in, i);
+      keep_function(in, i);
   }
 }
 
-static pln_status fill(inliner *in) {
-  pln_grafter grafter = {.ud = in, .call = put};
+static pln_status inline_functions(inliner *in) {
+  pln_clone_callbacks grafter = {.ud = in, .call = choose_inlined_call};
   keep_first(in);
   for (uint32_t k = 0; k < in->n_list; k++) {
     uint32_t i = in->list[k];
-    if (!refers(in, pln_module_function(in->module, i)))
+    if (!refers(in, pln_module_function_at(in->module, i)))
       continue;
     PLN_TRY(need_source(in, i));
-    PLN_TRY(pln_graft_run(in->engine, &grafter, in->module, &in->sources[i],
-                          &in->bodies[i]));
+    PLN_TRY(pln_clone_graph(in->engine, &grafter, in->module, &in->sources[i],
+                            &in->bodies[i]));
     keep_named(in, in->bodies[i]);
   }
   return PLN_OK;
 }
 
 /* The module with the new bodies, without the functions that do not stay. */
-static pln_status replace(inliner *in, pln_pass_run *run) {
+static pln_status replace_inlined_functions(inliner *in, pln_pass_run *run) {
   pln_module *whole, *module;
   PLN_TRY(pln_module_replace(in->module, in->bodies, &whole));
   pln_status status = pln_module_drop(whole, in->gone, &module);
@@ -205,7 +208,7 @@ static pln_status replace(inliner *in, pln_pass_run *run) {
 
 /* --------------------------------------------------------------------- pass */
 
-static pln_status allocate(inliner *in) {
+static pln_status alloc_inliner_tables(inliner *in) {
   size_t n = in->n + (size_t)1;
   in->marked = pln_mem_zeroed(in->engine, n);
   in->cyclic = pln_mem_zeroed(in->engine, n);
@@ -220,12 +223,12 @@ static pln_status allocate(inliner *in) {
   return done ? PLN_OK : pln_nomem(in->engine);
 }
 
-static void dispose(inliner *in) {
+static void free_inliner(inliner *in) {
   size_t n = in->n + (size_t)1;
   for (uint32_t i = 0; i < in->n; i++) {
-    const pln_graph *g = pln_module_function(in->module, i);
+    const pln_graph *g = pln_module_function_at(in->module, i);
     if (in->sources)
-      pln_graft_source_free(&in->sources[i]);
+      pln_clone_source_free(&in->sources[i]);
     if (in->valued)
       pln_mem_free(in->engine, in->valued[i], g->n_nodes);
     if (in->bodies)
@@ -245,13 +248,13 @@ pln_status pln_pass_inline(pln_pass_run *run) {
   inliner in = {.engine = pln_run_engine(run), .module = run->module};
   bool any = false;
   in.n = pln_module_count(in.module);
-  pln_status status = allocate(&in);
+  pln_status status = alloc_inliner_tables(&in);
   if (status == PLN_OK)
     status = mark(&in, &any);
   if (status == PLN_OK && any)
-    status = fill(&in);
+    status = inline_functions(&in);
   if (status == PLN_OK && in.inlined)
-    status = replace(&in, run);
-  dispose(&in);
+    status = replace_inlined_functions(&in, run);
+  free_inliner(&in);
   return status;
 }

@@ -17,8 +17,8 @@ typedef enum frame_kind { WHOLE, SCOPE, CALL, LITERAL, LIFTED } frame_kind;
  * twice, and so on, know no bound. */
 enum { MOST_NEW_NODES = 1 << 22 };
 
-struct pln_graft_frame {
-  pln_graft_source *from;
+struct pln_clone_frame {
+  pln_clone_source *from;
   pln_ref at, end;
   pln_scope next; /* the next row to be opened */
   frame_kind kind;
@@ -34,17 +34,17 @@ struct pln_graft_frame {
   pln_symbol rule;    /* fresh: the application that put the function there */
   uint32_t application;
 };
-typedef struct pln_graft_frame frame;
+typedef struct pln_clone_frame frame;
 
-struct pln_graft_saved {
+struct pln_clone_saved_image {
   pln_ref node, image;
 };
 
 /* ------------------------------------------------------------------ sources */
 
-pln_status pln_graft_source_new(const pln_graph *g, pln_graft_source *out) {
+pln_status pln_clone_source_new(const pln_graph *g, pln_clone_source *out) {
   size_t n = g->n_nodes, k = g->n_scopes;
-  *out = (pln_graft_source){.graph = g};
+  *out = (pln_clone_source){.graph = g};
   out->map = pln_mem_new(g->engine, n * sizeof *out->map);
   out->scopes = pln_mem_new(g->engine, k * sizeof *out->scopes);
   out->bound = pln_mem_zeroed(g->engine, n);
@@ -58,7 +58,7 @@ pln_status pln_graft_source_new(const pln_graph *g, pln_graft_source *out) {
   return PLN_OK;
 }
 
-void pln_graft_source_free(pln_graft_source *s) {
+void pln_clone_source_free(pln_clone_source *s) {
   const pln_graph *g = s->graph;
   if (!g)
     return;
@@ -70,17 +70,18 @@ void pln_graft_source_free(pln_graft_source *s) {
 
 /* ------------------------------------------------------------------- images */
 
-pln_status pln_graft_stand_in(pln_graft *g, pln_graft_source *from,
-                              pln_ref node, pln_ref image) {
+pln_status pln_clone_set_image(pln_clone_run *g, pln_clone_source *from,
+                               pln_ref node, pln_ref image) {
   PLN_TRY(pln_mem_grow(g->engine, (void **)&g->saved, &g->cap_saved,
                        (size_t)g->n_saved + 1, sizeof *g->saved));
-  g->saved[g->n_saved++] = (struct pln_graft_saved){node, from->map[node]};
+  g->saved[g->n_saved++] =
+      (struct pln_clone_saved_image){node, from->map[node]};
   from->map[node] = image;
   return PLN_OK;
 }
 
-pln_status pln_graft_image(pln_graft *g, pln_graft_source *from, pln_ref node,
-                           pln_ref *out) {
+pln_status pln_clone_image(pln_clone_run *g, pln_clone_source *from,
+                           pln_ref node, pln_ref *out) {
   *out = from->map[node];
   if (*out == PLN_NONE && g->grafter->missing)
     PLN_TRY(g->grafter->missing(g->grafter->ud, g, from, node, out));
@@ -91,7 +92,7 @@ pln_status pln_graft_image(pln_graft *g, pln_graft_source *from, pln_ref node,
 }
 
 /* Tells whether an image says something else than its node did. */
-static bool differs(const pln_graft *g, const pln_graft_source *from,
+static bool differs(const pln_clone_run *g, const pln_clone_source *from,
                     pln_ref node, pln_ref image) {
   const pln_graph *to = g->b->graph, *o = from->graph;
   return to->nodes[image].type != o->nodes[node].type ||
@@ -100,14 +101,14 @@ static bool differs(const pln_graft *g, const pln_graft_source *from,
           o->nodes[node].kind != PLN_CONSTANT);
 }
 
-static pln_status map_operands(pln_graft *g, pln_graft_source *from,
+static pln_status map_operands(pln_clone_run *g, pln_clone_source *from,
                                const pln_node *n, bool *changed) {
   PLN_TRY(pln_mem_grow(g->engine, (void **)&g->operands, &g->cap_operands,
                        n->count, sizeof *g->operands));
   for (uint32_t i = 0; i < n->count; i++) {
     pln_ref node = from->graph->operands[n->first + i];
     pln_ref image;
-    PLN_TRY(pln_graft_image(g, from, node, &image));
+    PLN_TRY(pln_clone_image(g, from, node, &image));
     g->operands[i] = image;
     *changed |= differs(g, from, node, image);
   }
@@ -118,15 +119,16 @@ static pln_status map_operands(pln_graft *g, pln_graft_source *from,
 
 static void note_effect(pln_builder *b, pln_ref node) {
   uint8_t effect = b->graph->nodes[node].flags & PLN_NODE_EFFECT;
-  uint8_t *inside = &b->effects[b->home[node]];
+  uint8_t *inside = &b->effects[b->node_scope[node]];
   if (effect > *inside)
     *inside = effect;
 }
 
 /* What a file was accepted with is no error again; what inference leaves open
  * is taken from the old node: arguments tell all that parameters do. */
-static pln_status retype(pln_graft *g, const pln_graft_source *from,
-                         pln_ref old, pln_ref node) {
+static pln_status infer_cloned_node(pln_clone_run *g,
+                                    const pln_clone_source *from, pln_ref old,
+                                    pln_ref node) {
   pln_builder *b = g->b;
   bool lenient = b->lenient, conflict;
   bool refused = from->graph->typed_from[old] == PLN_TYPED_REFUSED;
@@ -145,12 +147,12 @@ static pln_status retype(pln_graft *g, const pln_graft_source *from,
                         &conflict));
   if (!conflict)
     *type = met;
-  pln_typed_from_note(b->graph, node);
+  pln_type_digest_record(b->graph, node);
   return PLN_OK;
 }
 
 /* The copy comes of the application that put the function there. */
-static pln_status stamp(pln_graft *g, const frame *f) {
+static pln_status stamp(pln_clone_run *g, const frame *f) {
   pln_origins *origins = pln_builder_origins(g->b);
   pln_applications *a = g->engine->applications;
   if (!origins)
@@ -160,18 +162,18 @@ static pln_status stamp(pln_graft *g, const frame *f) {
   return pln_origins_step(origins, g->b->origin, 0, &g->b->origin);
 }
 
-pln_status pln_graft_origin(pln_graft *g, pln_graft_source *from,
-                            pln_ref node) {
+pln_status pln_clone_set_origin(pln_clone_run *g, pln_clone_source *from,
+                                pln_ref node) {
   pln_builder *b = g->b;
   pln_origins *origins = pln_builder_origins(b);
   if (!origins)
     return PLN_ERR_NOMEM;
   uint32_t origin;
-  PLN_TRY(pln_builder_take_origin(b, from->graph, node, &origin));
+  PLN_TRY(pln_builder_import_origin(b, from->graph, node, &origin));
   return pln_origins_step(origins, 0, origin, &b->origin);
 }
 
-static pln_status append(pln_graft *g, pln_graft_source *from, pln_ref old,
+static pln_status append(pln_clone_run *g, pln_clone_source *from, pln_ref old,
                          pln_node node, pln_ref *out) {
   const pln_graph *graph = from->graph;
   const frame *f = &g->frames[g->n_frames - 1];
@@ -184,7 +186,7 @@ static pln_status append(pln_graft *g, pln_graft_source *from, pln_ref old,
     node.data = ++g->engine->n_vars;
   if (f->fresh)
     node.flags &= (uint8_t)~PLN_NODE_KEEP;
-  PLN_TRY(pln_builder_take_origin(b, graph, old, &b->origin));
+  PLN_TRY(pln_builder_import_origin(b, graph, old, &b->origin));
   if (f->fresh)
     PLN_TRY(stamp(g, f));
   PLN_TRY(pln_builder_append(b, &node, node.count, g->operands, out));
@@ -194,7 +196,7 @@ static pln_status append(pln_graft *g, pln_graft_source *from, pln_ref old,
 }
 
 /* In the place of a call its attributes are known. */
-static pln_status resolve(const pln_graft *g, pln_node *n) {
+static pln_status resolve(const pln_clone_run *g, pln_node *n) {
   const frame *f = &g->frames[g->n_frames - 1];
   if (!f->called || n->kind != PLN_CALL)
     return PLN_OK;
@@ -202,15 +204,16 @@ static pln_status resolve(const pln_graft *g, pln_node *n) {
 }
 
 /* Once its scopes are owned, too. */
-static pln_status settle(pln_graft *g, const pln_graft_source *from,
-                         pln_ref old, bool changed, pln_ref node) {
+static pln_status settle_node_type(pln_clone_run *g,
+                                   const pln_clone_source *from, pln_ref old,
+                                   bool changed, pln_ref node) {
   if (changed)
-    return retype(g, from, old, node);
+    return infer_cloned_node(g, from, old, node);
   note_effect(g->b, node);
   return PLN_OK;
 }
 
-pln_status pln_graft_copy(pln_graft *g, pln_graft_source *from, pln_ref old,
+pln_status pln_clone_node(pln_clone_run *g, pln_clone_source *from, pln_ref old,
                           pln_ref *out) {
   const pln_node *n = &from->graph->nodes[old];
   pln_node node = *n;
@@ -219,11 +222,11 @@ pln_status pln_graft_copy(pln_graft *g, pln_graft_source *from, pln_ref old,
   PLN_TRY(resolve(g, &node));
   changed |= node.attrs != n->attrs;
   PLN_TRY(append(g, from, old, node, out));
-  return settle(g, from, old, changed, *out);
+  return settle_node_type(g, from, old, changed, *out);
 }
 
 /* Has a scope's result, or a parameter, another type than before? */
-static bool scopes_differ(const pln_graft *g, const pln_graft_source *from,
+static bool scopes_differ(const pln_clone_run *g, const pln_clone_source *from,
                           const pln_node *n) {
   const pln_graph *o = from->graph;
   for (pln_scope s = n->data; s != PLN_NONE; s = o->scopes[s].next) {
@@ -234,7 +237,7 @@ static bool scopes_differ(const pln_graft *g, const pln_graft_source *from,
   return false;
 }
 
-static void adopt_scopes(pln_graft *g, const pln_graft_source *from,
+static void adopt_scopes(pln_clone_run *g, const pln_clone_source *from,
                          const pln_node *n, pln_ref owner) {
   const pln_graph *o = from->graph;
   for (pln_scope s = n->data; s != PLN_NONE; s = o->scopes[s].next) {
@@ -245,8 +248,8 @@ static void adopt_scopes(pln_graft *g, const pln_graft_source *from,
   }
 }
 
-static pln_status copy_owner(pln_graft *g, pln_graft_source *from, pln_ref old,
-                             pln_ref *out) {
+static pln_status copy_owner(pln_clone_run *g, pln_clone_source *from,
+                             pln_ref old, pln_ref *out) {
   const pln_node *n = &from->graph->nodes[old];
   pln_node node = *n;
   bool changed = false;
@@ -257,19 +260,19 @@ static pln_status copy_owner(pln_graft *g, pln_graft_source *from, pln_ref old,
     node.type = 0;
   PLN_TRY(append(g, from, old, node, out));
   adopt_scopes(g, from, n, *out);
-  return settle(g, from, old, changed, *out);
+  return settle_node_type(g, from, old, changed, *out);
 }
 
 /* ------------------------------------------------------------------- frames */
 
-static pln_status push(pln_graft *g, frame f) {
+static pln_status push_clone_frame(pln_clone_run *g, frame f) {
   PLN_TRY(pln_mem_grow(g->engine, (void **)&g->frames, &g->cap_frames,
                        (size_t)g->n_frames + 1, sizeof *g->frames));
   g->frames[g->n_frames++] = f;
   return PLN_OK;
 }
 
-static pln_status open_scope(pln_graft *g, const frame *f) {
+static pln_status open_cloned_scope(pln_clone_run *g, const frame *f) {
   const pln_scope_row *row = &f->from->graph->scopes[f->next];
   frame inner = {.from = f->from,
                  .at = row->begin,
@@ -286,14 +289,14 @@ static pln_status open_scope(pln_graft *g, const frame *f) {
   pln_scope_row *image = &g->b->graph->scopes[inner.image];
   image->n_params = row->n_params;
   image->type_params = row->type_params;
-  PLN_TRY(pln_builder_take(g->b, f->from->graph->origins, row->origin,
-                           &image->origin));
+  PLN_TRY(pln_builder_import_origin_row(g->b, f->from->graph->origins,
+                                        row->origin, &image->origin));
   f->from->scopes[f->next] = inner.image;
-  return push(g, inner);
+  return push_clone_frame(g, inner);
 }
 
 /* Past the function's scopes and itself: rows stand in order of begin. */
-static void skip(frame *f, pln_ref function) {
+static void skip_function_nodes(frame *f, pln_ref function) {
   const pln_graph *o = f->from->graph;
   pln_scope low = f->next, high = o->n_scopes;
   while (low < high) {
@@ -307,8 +310,9 @@ static void skip(frame *f, pln_ref function) {
   f->at = function + 1;
 }
 
-static pln_status begin_lift(pln_graft *g, const frame *f, pln_ref function) {
-  pln_graft_source *from = f->from;
+static pln_status begin_lift(pln_clone_run *g, const frame *f,
+                             pln_ref function) {
+  pln_clone_source *from = f->from;
   frame lifted = {.from = from,
                   .at = f->at,
                   .end = function + 1,
@@ -320,7 +324,7 @@ static pln_status begin_lift(pln_graft *g, const frame *f, pln_ref function) {
                   .user = function,
                   .outer = g->b,
                   .saved = g->n_saved};
-  PLN_TRY(push(g, lifted));
+  PLN_TRY(push_clone_frame(g, lifted));
   pln_builder *inner;
   PLN_TRY(pln_builder_new(g->engine, &inner));
   g->b = inner;
@@ -332,24 +336,24 @@ static pln_status begin_lift(pln_graft *g, const frame *f, pln_ref function) {
 }
 
 /* A row begins where the frame stands. */
-static pln_status begin_row(pln_graft *g, frame *f) {
+static pln_status begin_row(pln_clone_run *g, frame *f) {
   const pln_graph *o = f->from->graph;
   pln_ref owner = o->scopes[f->next].owner;
   bool asked = f->kind == LIFTED && f->user == owner;
-  pln_graft_action action = PLN_GRAFT_KEEP;
+  pln_clone_action action = PLN_CLONE_KEEP;
   if (o->nodes[owner].kind == PLN_FUNCTION && owner != o->root && !asked &&
       g->grafter->function)
     action = g->grafter->function(g->grafter->ud, f->from, owner);
-  if (action == PLN_GRAFT_KEEP)
-    return open_scope(g, f);
-  if (action == PLN_GRAFT_LIFT)
+  if (action == PLN_CLONE_KEEP)
+    return open_cloned_scope(g, f);
+  if (action == PLN_CLONE_LIFT)
     return begin_lift(g, f, owner);
-  skip(f, owner);
+  skip_function_nodes(f, owner);
   return PLN_OK;
 }
 
-static pln_status begin_call(pln_graft *g, const frame *f, pln_ref call,
-                             pln_graft_source *in, pln_ref function) {
+static pln_status begin_call(pln_clone_run *g, const frame *f, pln_ref call,
+                             pln_clone_source *in, pln_ref function) {
   const pln_graph *callee = in->graph;
   pln_scope body = callee->nodes[function].data;
   const pln_scope_row *row = &callee->scopes[body];
@@ -370,29 +374,30 @@ static pln_status begin_call(pln_graft *g, const frame *f, pln_ref call,
     PLN_TRY(pln_attrs_resolve(g->engine, n->attrs, f->given, &inner.given));
   PLN_TRY(pln_function_given(callee, &inner.given));
   for (uint32_t i = 0; i < row->n_params; i++)
-    PLN_TRY(pln_graft_image(g, f->from,
+    PLN_TRY(pln_clone_image(g, f->from,
                             f->from->graph->operands[n->first + 1 + i],
                             &in->map[row->begin + i]));
-  return push(g, inner);
+  return push_clone_frame(g, inner);
 }
 
 /* A function, written out where its name was. */
-static pln_status begin_literal(pln_graft *g, pln_ref name,
-                                pln_graft_source *in, pln_ref function) {
+static pln_status begin_literal(pln_clone_run *g, pln_ref name,
+                                pln_clone_source *in, pln_ref function) {
   pln_scope body = in->graph->nodes[function].data;
-  return push(g, (frame){.from = in,
-                         .at = in->graph->scopes[body].begin,
-                         .end = function + 1,
-                         .next = body,
-                         .kind = LITERAL,
-                         .fresh = true,
-                         .row = body,
-                         .user = name,
-                         .rule = g->engine->applications->rule,
-                         .application = g->engine->applications->number});
+  return push_clone_frame(
+      g, (frame){.from = in,
+                 .at = in->graph->scopes[body].begin,
+                 .end = function + 1,
+                 .next = body,
+                 .kind = LITERAL,
+                 .fresh = true,
+                 .row = body,
+                 .user = name,
+                 .rule = g->engine->applications->rule,
+                 .application = g->engine->applications->number});
 }
 
-static pln_status check_room(const pln_graft *g) {
+static pln_status check_room(const pln_clone_run *g) {
   if (g->b->graph->n_nodes <= g->most)
     return PLN_OK;
   return pln_diag_error(g->engine, PLN_ERR_LIMIT, NULL,
@@ -400,8 +405,8 @@ static pln_status check_room(const pln_graft *g) {
                         (unsigned)MOST_NEW_NODES);
 }
 
-static pln_status copy_node(pln_graft *g, frame *f) {
-  pln_graft_source *from = f->from, *in = NULL;
+static pln_status copy_node(pln_clone_run *g, frame *f) {
+  pln_clone_source *from = f->from, *in = NULL;
   pln_ref at = f->at++, function = PLN_NONE, image;
   const pln_node *n = &from->graph->nodes[at];
   bool asks = n->kind == PLN_GLOBAL_VAR || (n->kind == PLN_CALL && !n->data);
@@ -412,7 +417,7 @@ static pln_status copy_node(pln_graft *g, frame *f) {
     return n->kind == PLN_CALL ? begin_call(g, f, at, in, function)
                                : begin_literal(g, at, in, function);
   PLN_TRY(pln_owns(n) ? copy_owner(g, from, at, &image)
-                      : pln_graft_copy(g, from, at, &image));
+                      : pln_clone_node(g, from, at, &image));
   from->map[at] = image;
   return PLN_OK;
 }
@@ -420,34 +425,34 @@ static pln_status copy_node(pln_graft *g, frame *f) {
 /* --------------------------------------------------------- ends of the frames
  */
 
-static pln_status end_scope(pln_graft *g, const frame *f) {
+static pln_status end_scope(pln_clone_run *g, const frame *f) {
   const pln_scope_row *row = &f->from->graph->scopes[f->row];
   frame *below = &g->frames[g->n_frames - 1];
   pln_ref result;
-  PLN_TRY(pln_graft_image(g, f->from, row->result, &result));
+  PLN_TRY(pln_clone_image(g, f->from, row->result, &result));
   below->at = f->end;
   below->next = f->next;
   return pln_build_end(g->b, f->image, result, row->attrs);
 }
 
-static pln_status end_call(pln_graft *g, const frame *f) {
+static pln_status end_call(pln_clone_run *g, const frame *f) {
   const frame *below = &g->frames[g->n_frames - 1];
-  return pln_graft_image(g, f->from, f->from->graph->scopes[f->row].result,
+  return pln_clone_image(g, f->from, f->from->graph->scopes[f->row].result,
                          &below->from->map[f->user]);
 }
 
-static void end_literal(pln_graft *g, const frame *f) {
+static void end_literal(pln_clone_run *g, const frame *f) {
   const frame *below = &g->frames[g->n_frames - 1];
   below->from->map[f->user] = f->from->map[f->end - 1];
 }
 
-static pln_status end_lift(pln_graft *g, const frame *f) {
+static pln_status end_lift(pln_clone_run *g, const frame *f) {
   frame *below = &g->frames[g->n_frames - 1];
   pln_builder *inner = g->b;
   pln_ref made = f->from->map[f->user];
   g->b = f->outer;
   while (g->n_saved > f->saved) {
-    struct pln_graft_saved *s = &g->saved[--g->n_saved];
+    struct pln_clone_saved_image *s = &g->saved[--g->n_saved];
     f->from->map[s->node] = s->image;
   }
   pln_status status = g->grafter->lifted(g->grafter->ud, g, f->from, f->user,
@@ -458,7 +463,7 @@ static pln_status end_lift(pln_graft *g, const frame *f) {
   return status;
 }
 
-static pln_status end_frame(pln_graft *g) {
+static pln_status end_frame(pln_clone_run *g) {
   frame f = g->frames[--g->n_frames];
   switch (f.kind) {
   case SCOPE: return end_scope(g, &f);
@@ -470,7 +475,7 @@ static pln_status end_frame(pln_graft *g) {
   return PLN_OK;
 }
 
-static pln_status step(pln_graft *g) {
+static pln_status clone_next_node(pln_clone_run *g) {
   frame *f = &g->frames[g->n_frames - 1];
   const pln_graph *o = f->from->graph;
   bool inside = f->next < o->n_scopes && o->scopes[f->next].begin == f->at &&
@@ -482,24 +487,25 @@ static pln_status step(pln_graft *g) {
 
 /* ---------------------------------------------------------------------- run */
 
-static pln_status run(pln_graft *g, pln_graft_source *from, pln_graph **out) {
+static pln_status run_clone_frames(pln_clone_run *g, pln_clone_source *from,
+                                   pln_graph **out) {
   const pln_graph *o = from->graph;
   PLN_TRY(pln_builder_new(g->engine, &g->b));
   g->b->scoped = true;
   pln_builder_module(g->b, g->module);
   if (o->origins)
     g->b->graph->origins = pln_origins_retain(o->origins);
-  PLN_TRY(push(
+  PLN_TRY(push_clone_frame(
       g, (frame){.from = from, .end = o->n_nodes, .next = 1, .kind = WHOLE}));
   while (g->n_frames > 0)
-    PLN_TRY(step(g));
+    PLN_TRY(clone_next_node(g));
   pln_ref root;
-  PLN_TRY(pln_graft_image(g, from, o->root, &root));
+  PLN_TRY(pln_clone_image(g, from, o->root, &root));
   return pln_builder_seal(g->b, root, out);
 }
 
 /* On failure the builders of functions that are being lifted go, too. */
-static void dispose(pln_graft *g) {
+static void free_clone_run(pln_clone_run *g) {
   while (g->n_frames > 0) {
     frame *f = &g->frames[--g->n_frames];
     if (f->kind != LIFTED)
@@ -514,12 +520,13 @@ static void dispose(pln_graft *g) {
   pln_mem_free(g->engine, g->operands, g->cap_operands * sizeof *g->operands);
 }
 
-pln_status pln_graft_run(pln_engine *engine, const pln_grafter *grafter,
-                         const pln_module *module, pln_graft_source *from,
-                         pln_graph **out) {
-  pln_graft g = {.engine = engine, .grafter = grafter, .module = module};
+pln_status pln_clone_graph(pln_engine *engine,
+                           const pln_clone_callbacks *grafter,
+                           const pln_module *module, pln_clone_source *from,
+                           pln_graph **out) {
+  pln_clone_run g = {.engine = engine, .grafter = grafter, .module = module};
   g.most = from->graph->n_nodes + (uint32_t)MOST_NEW_NODES;
-  pln_status status = run(&g, from, out);
-  dispose(&g);
+  pln_status status = run_clone_frames(&g, from, out);
+  free_clone_run(&g);
   return status;
 }

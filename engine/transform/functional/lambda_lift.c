@@ -60,10 +60,10 @@ static pln_status find_equal(lifter *l, const pln_graph *g, uint64_t hash,
   bool equal = false;
   if (!row)
     return PLN_OK;
-  const pln_graph *other = pln_module_function(l->module, row - 1);
+  const pln_graph *other = pln_module_function_at(l->module, row - 1);
   PLN_TRY(pln_graph_equal(g, g->root, other, other->root, false, &equal));
   if (equal)
-    *name = pln_module_name(l->module, row - 1);
+    *name = pln_module_name_at(l->module, row - 1);
   return PLN_OK;
 }
 
@@ -77,8 +77,9 @@ typedef struct collection {
   uint32_t n, cap_vars, top, cap_stack;
 } collection;
 
-static pln_status put(collection *c, pln_type **list, uint32_t *n,
-                      uint32_t *cap, pln_type type) {
+static pln_status append_unique_type(collection *c, pln_type **list,
+                                     uint32_t *n, uint32_t *cap,
+                                     pln_type type) {
   PLN_TRY(pln_mem_grow(c->engine, (void **)list, cap, (size_t)*n + 1,
                        sizeof **list));
   (*list)[(*n)++] = type;
@@ -93,39 +94,40 @@ static bool is_listed(const collection *c, pln_type var) {
 }
 
 static pln_status collect(collection *c, pln_type type) {
-  PLN_TRY(put(c, &c->stack, &c->top, &c->cap_stack, type));
+  PLN_TRY(append_unique_type(c, &c->stack, &c->top, &c->cap_stack, type));
   while (c->top > 0) {
     type = c->stack[--c->top];
-    if (pln_type_kind_of(c->engine, type) == PLN_TYPE_VAR &&
+    if (pln_type_get_kind(c->engine, type) == PLN_TYPE_VAR &&
         !is_listed(c, type))
-      PLN_TRY(put(c, &c->vars, &c->n, &c->cap_vars, type));
+      PLN_TRY(append_unique_type(c, &c->vars, &c->n, &c->cap_vars, type));
     for (uint32_t i = pln_type_n_parts(c->engine, type); i-- > 0;)
-      PLN_TRY(put(c, &c->stack, &c->top, &c->cap_stack,
-                  pln_type_part(c->engine, type, i)));
+      PLN_TRY(append_unique_type(c, &c->stack, &c->top, &c->cap_stack,
+                                 pln_type_part_at(c->engine, type, i)));
   }
   return PLN_OK;
 }
 
 /* Parameters of the function, what it captures, its result. */
-static pln_status collect_all(lifter *l, const pln_graft_source *from,
+static pln_status collect_all(lifter *l, const pln_clone_source *from,
                               pln_ref function, collection *c) {
   const pln_graph *g = from->graph;
   pln_type type = g->nodes[function].type;
   uint32_t parts = pln_type_n_parts(l->engine, type);
   for (uint32_t i = 0; i + 1 < parts; i++)
-    PLN_TRY(collect(c, pln_type_part(l->engine, type, i)));
+    PLN_TRY(collect(c, pln_type_part_at(l->engine, type, i)));
   for (uint32_t i = l->captures.head[function]; i != PLN_NONE;
        i = l->captures.list[i].next) {
     const pln_node *n = &g->nodes[l->captures.list[i].node];
     if (!is_copied(n))
       PLN_TRY(collect(c, n->type));
   }
-  return parts ? collect(c, pln_type_part(l->engine, type, parts - 1)) : PLN_OK;
+  return parts ? collect(c, pln_type_part_at(l->engine, type, parts - 1))
+               : PLN_OK;
 }
 
 /* Type variables of what is lifted out of a generic function: those that are
  * not its own; *first is where they begin. */
-static pln_status free_type_vars(lifter *l, const pln_graft_source *from,
+static pln_status free_type_vars(lifter *l, const pln_clone_source *from,
                                  pln_ref function, collection *c,
                                  uint32_t *first) {
   const pln_graph *g = from->graph;
@@ -144,7 +146,7 @@ static void release(lifter *l, collection *c) {
   pln_mem_free(l->engine, c->stack, c->cap_stack * sizeof *c->stack);
 }
 
-static pln_status make_generic(lifter *l, const pln_graft_source *from,
+static pln_status make_generic(lifter *l, const pln_clone_source *from,
                                pln_ref function, pln_builder *b, pln_ref made) {
   collection c = {.engine = l->engine};
   uint32_t first;
@@ -158,11 +160,11 @@ static pln_status make_generic(lifter *l, const pln_graft_source *from,
 /* ------------------------------------------------------------------ captures
  */
 
-static pln_graft_action ask(void *ud, const pln_graft_source *from,
-                            pln_ref function) {
+static pln_clone_action
+choose_lift_action(void *ud, const pln_clone_source *from, pln_ref function) {
   const lifter *l = ud;
   (void)from;
-  return l->captures.lifts[function] ? PLN_GRAFT_LIFT : PLN_GRAFT_KEEP;
+  return l->captures.lifts[function] ? PLN_CLONE_LIFT : PLN_CLONE_KEEP;
 }
 
 static bool captures(const lifter *l, const pln_graph *g, pln_ref function) {
@@ -175,9 +177,9 @@ static bool captures(const lifter *l, const pln_graph *g, pln_ref function) {
 
 /* The type that the function will have which makes the closure: of what is
  * captured to that of `function`. */
-static pln_status find_maker_type(lifter *l, const pln_graft_source *from,
-                                  pln_ref function, collection *c,
-                                  pln_type *out) {
+static pln_status find_closure_type(lifter *l, const pln_clone_source *from,
+                                    pln_ref function, collection *c,
+                                    pln_type *out) {
   const pln_graph *g = from->graph;
   uint32_t first;
   PLN_TRY(free_type_vars(l, from, function, c, &first));
@@ -185,24 +187,25 @@ static pln_status find_maker_type(lifter *l, const pln_graft_source *from,
        i = l->captures.list[i].next) {
     const pln_node *n = &g->nodes[l->captures.list[i].node];
     if (!is_copied(n))
-      PLN_TRY(put(c, &c->stack, &c->top, &c->cap_stack, n->type));
+      PLN_TRY(
+          append_unique_type(c, &c->stack, &c->top, &c->cap_stack, n->type));
   }
   return pln_type_func(l->engine, c->top, c->stack, g->nodes[function].type,
                        c->n - first, c->n > first ? c->vars + first : NULL, 0,
                        NULL, out);
 }
 
-static pln_status maker_type(lifter *l, const pln_graft_source *from,
-                             pln_ref function, pln_type *out) {
+static pln_status closure_type(lifter *l, const pln_clone_source *from,
+                               pln_ref function, pln_type *out) {
   collection c = {.engine = l->engine};
-  pln_status status = find_maker_type(l, from, function, &c, out);
+  pln_status status = find_closure_type(l, from, function, &c, out);
   release(l, &c);
   return status;
 }
 
 /* A closure is made of what uses something from around it, be it a type. */
-static pln_status look(lifter *l, const pln_graft_source *from,
-                       pln_ref function) {
+static pln_status find_if_closure(lifter *l, const pln_clone_source *from,
+                                  pln_ref function) {
   collection c = {.engine = l->engine};
   uint32_t first;
   pln_status status = free_type_vars(l, from, function, &c, &first);
@@ -211,52 +214,52 @@ static pln_status look(lifter *l, const pln_graft_source *from,
   return status;
 }
 
-static pln_status add_param(pln_graft *graft, pln_graft_source *from,
+static pln_status add_param(pln_clone_run *clone, pln_clone_source *from,
                             pln_ref node, pln_ref *out) {
   const pln_node *n = &from->graph->nodes[node];
   pln_symbol name = n->kind == PLN_VAR ? n->attrs : 0;
   if (!name)
-    PLN_TRY(pln_symbol_intern(graft->engine, pln_text("x"), &name));
-  PLN_TRY(pln_graft_origin(graft, from, node));
-  return pln_build_param(graft->b, name, n->type, 0, out);
+    PLN_TRY(pln_symbol_intern(clone->engine, pln_text("x"), &name));
+  PLN_TRY(pln_clone_set_origin(clone, from, node));
+  return pln_build_param(clone->b, name, n->type, 0, out);
 }
 
 /* What is copied, and the function itself, are made when they are used. */
-static pln_status lift(void *ud, pln_graft *graft, pln_graft_source *from,
+static pln_status lift(void *ud, pln_clone_run *clone, pln_clone_source *from,
                        pln_ref function) {
   lifter *l = ud;
   const pln_captures *c = &l->captures;
   pln_scope scope;
   PLN_TRY(new_name(l, &l->name[function]));
-  PLN_TRY(look(l, from, function));
+  PLN_TRY(find_if_closure(l, from, function));
   if (l->wraps[function])
-    PLN_TRY(pln_build_open(graft->b, &scope));
+    PLN_TRY(pln_build_open(clone->b, &scope));
   for (uint32_t i = c->head[function]; i != PLN_NONE; i = c->list[i].next) {
     pln_ref node = c->list[i].node, image = PLN_NONE;
     if (!is_copied(&from->graph->nodes[node]))
-      PLN_TRY(add_param(graft, from, node, &image));
-    PLN_TRY(pln_graft_stand_in(graft, from, node, image));
+      PLN_TRY(add_param(clone, from, node, &image));
+    PLN_TRY(pln_clone_set_image(clone, from, node, image));
   }
   if (c->self[function] == PLN_NONE)
     return PLN_OK;
-  return pln_graft_stand_in(graft, from, c->self[function], PLN_NONE);
+  return pln_clone_set_image(clone, from, c->self[function], PLN_NONE);
 }
 
 /* The closure of `function` made by its global function, or that itself. */
-static pln_status refer(lifter *l, pln_graft *graft, pln_graft_source *from,
+static pln_status refer(lifter *l, pln_clone_run *clone, pln_clone_source *from,
                         pln_ref function, pln_type type, pln_ref *out) {
   const pln_captures *c = &l->captures;
-  pln_builder *b = graft->b;
+  pln_builder *b = clone->b;
   pln_ref name;
   uint32_t n = 0, capacity = 0;
   pln_ref *args = NULL;
-  PLN_TRY(pln_graft_origin(graft, from, function));
+  PLN_TRY(pln_clone_set_origin(clone, from, function));
   PLN_TRY(pln_build_global_var(b, l->name[function], type, &name));
   *out = name;
   b->graph->nodes[name].flags = 0; /* making a closure has no effect */
   if (!l->wraps[function]) {
     b->graph->nodes[name].flags =
-        from->graph->nodes[function].flags & PLN_NODE_LATENT;
+        from->graph->nodes[function].flags & PLN_NODE_CALL_EFFECT;
     return PLN_OK;
   }
   pln_status status = PLN_OK;
@@ -267,7 +270,7 @@ static pln_status refer(lifter *l, pln_graft *graft, pln_graft_source *from,
     status = pln_mem_grow(l->engine, (void **)&args, &capacity, n + (size_t)1,
                           sizeof *args);
     if (status == PLN_OK)
-      status = pln_graft_image(graft, from, c->list[i].node, &args[n++]);
+      status = pln_clone_image(clone, from, c->list[i].node, &args[n++]);
   }
   if (status == PLN_OK)
     status = pln_build_apply(b, name, 0, 0, n, args, out);
@@ -279,8 +282,8 @@ static pln_status refer(lifter *l, pln_graft *graft, pln_graft_source *from,
 
 /* A name or a constant that is copied; or the variable of the function that is
  * being lifted, which is that function again. */
-static pln_status missing(void *ud, pln_graft *graft, pln_graft_source *from,
-                          pln_ref node, pln_ref *out) {
+static pln_status missing(void *ud, pln_clone_run *clone,
+                          pln_clone_source *from, pln_ref node, pln_ref *out) {
   lifter *l = ud;
   pln_ref function = l->captures.binder[node];
   bool again = function != PLN_NONE;
@@ -289,12 +292,12 @@ static pln_status missing(void *ud, pln_graft *graft, pln_graft_source *from,
   bool wrapped = again && l->wraps[function];
   pln_type type = again ? from->graph->nodes[function].type : 0;
   if (wrapped)
-    PLN_TRY(maker_type(l, from, function, &type));
-  PLN_TRY(pln_build_in(graft->b, graft->b->open[wrapped ? 2 : 1]));
-  PLN_TRY(again ? refer(l, graft, from, function, type, out)
-                : pln_graft_copy(graft, from, node, out));
+    PLN_TRY(closure_type(l, from, function, &type));
+  PLN_TRY(pln_build_in(clone->b, clone->b->open[wrapped ? 2 : 1]));
+  PLN_TRY(again ? refer(l, clone, from, function, type, out)
+                : pln_clone_node(clone, from, node, out));
   from->map[node] = *out;
-  return pln_build_in(graft->b, PLN_NONE);
+  return pln_build_in(clone->b, PLN_NONE);
 }
 
 /* ------------------------------------------------------------------- lifting
@@ -328,7 +331,7 @@ static pln_status add_function(lifter *l, const pln_graph *g,
   return pln_idmap_set(l->by_hash, hash, pln_module_count(l->module));
 }
 
-static pln_status lifted(void *ud, pln_graft *graft, pln_graft_source *from,
+static pln_status lifted(void *ud, pln_clone_run *clone, pln_clone_source *from,
                          pln_ref function, pln_builder *inner, pln_ref made,
                          pln_ref *out) {
   lifter *l = ud;
@@ -343,28 +346,28 @@ static pln_status lifted(void *ud, pln_graft *graft, pln_graft_source *from,
   pln_status status = add_function(l, g, &l->name[function]);
   pln_graph_release(g);
   PLN_TRY(status);
-  return refer(l, graft, from, function, type, out);
+  return refer(l, clone, from, function, type, out);
 }
 
 /* ---------------------------------------------------------------------- pass
  */
 
-static pln_status graft_function(lifter *l, const pln_graph *old,
-                                 pln_graph **out) {
-  pln_grafter grafter = {.ud = l,
-                         .function = ask,
-                         .lift = lift,
-                         .lifted = lifted,
-                         .missing = missing};
-  pln_graft_source from;
+static pln_status lift_function_body(lifter *l, const pln_graph *old,
+                                     pln_graph **out) {
+  pln_clone_callbacks grafter = {.ud = l,
+                                 .function = choose_lift_action,
+                                 .lift = lift,
+                                 .lifted = lifted,
+                                 .missing = missing};
+  pln_clone_source from;
   l->name = pln_mem_zeroed(l->engine, old->n_nodes * sizeof *l->name);
   l->wraps = pln_mem_zeroed(l->engine, old->n_nodes);
-  pln_status status = pln_graft_source_new(old, &from);
+  pln_status status = pln_clone_source_new(old, &from);
   if (status == PLN_OK && !(l->name && l->wraps))
     status = pln_nomem(l->engine);
   if (status == PLN_OK)
-    status = pln_graft_run(l->engine, &grafter, l->module, &from, out);
-  pln_graft_source_free(&from);
+    status = pln_clone_graph(l->engine, &grafter, l->module, &from, out);
+  pln_clone_source_free(&from);
   pln_mem_free(l->engine, l->name, old->n_nodes * sizeof *l->name);
   pln_mem_free(l->engine, l->wraps, old->n_nodes);
   return status;
@@ -384,7 +387,7 @@ static pln_status lift_from(lifter *l, pln_symbol name, const pln_graph *old) {
   if (status == PLN_OK && has_lifts(&l->captures))
     status = pln_rule_apply(l->engine, "lift", old->root, &lifts);
   if (status == PLN_OK && lifts)
-    status = graft_function(l, old, &changed);
+    status = lift_function_body(l, old, &changed);
   pln_captures_free(&l->captures);
   if (status == PLN_OK && changed)
     status = pln_module_set(l->module, name, changed);
@@ -395,9 +398,9 @@ static pln_status lift_from(lifter *l, pln_symbol name, const pln_graph *old) {
 static pln_status lift_all(lifter *l, const pln_module *module) {
   PLN_TRY(pln_idmap_new(l->engine, &l->by_hash));
   for (uint32_t i = 0; i < pln_module_count(module); i++) {
-    const pln_graph *g = pln_module_function(module, i);
-    if (pln_pass_takes(g) && g->nodes[g->root].kind == PLN_FUNCTION)
-      PLN_TRY(lift_from(l, pln_module_name(module, i), g));
+    const pln_graph *g = pln_module_function_at(module, i);
+    if (pln_pass_applies(g) && g->nodes[g->root].kind == PLN_FUNCTION)
+      PLN_TRY(lift_from(l, pln_module_name_at(module, i), g));
   }
   return PLN_OK;
 }

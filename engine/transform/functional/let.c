@@ -27,7 +27,7 @@ bool pln_let_is_atom(const pln_node *node) {
   }
 }
 
-void pln_let_in_sight(const pln_graph *g, uint8_t *in_sight) {
+void pln_let_operator_functions(const pln_graph *g, uint8_t *in_sight) {
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     const pln_node *n = &g->nodes[ref];
     for (uint32_t i = 0; i < n->count && n->kind == PLN_CALL && n->data; i++) {
@@ -51,7 +51,7 @@ void pln_let_first_users(const pln_graph *g, pln_ref *first) {
     uses(first, g->scopes[s].result, g->scopes[s].owner);
 }
 
-void pln_let_primitive(const pln_graph *g, uint8_t *primitive) {
+void pln_let_primitive_scopes(const pln_graph *g, uint8_t *primitive) {
   primitive[0] = 0;
   for (pln_scope s = 1; s < g->n_scopes; s++) {
     const pln_node *owner = &g->nodes[g->scopes[s].owner];

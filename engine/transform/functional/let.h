@@ -13,9 +13,9 @@ bool pln_let_is_atom(const pln_node *node);
  * PLN_NONE: no one. */
 void pln_let_first_users(const pln_graph *graph, pln_ref *first);
 /* A scope: whether it lies in a function with the attribute Primitive. */
-void pln_let_primitive(const pln_graph *graph, uint8_t *primitive);
+void pln_let_primitive_scopes(const pln_graph *graph, uint8_t *primitive);
 /* A node: whether it is a function that an operator is given, which must see
  * it. Preset to 0. */
-void pln_let_in_sight(const pln_graph *graph, uint8_t *in_sight);
+void pln_let_operator_functions(const pln_graph *graph, uint8_t *in_sight);
 
 #endif

@@ -15,65 +15,67 @@
 #include "transform/functional/let.h"
 #include "transform/transform.h"
 
-typedef struct former {
+typedef struct anf_rewrite {
   pln_engine *engine;
   const pln_graph *old;
-  pln_scope *home;
+  pln_scope *node_scope;
   pln_ref *first;     /* a node: its first user */
   uint32_t *lets;     /* a scope: its own lets */
   uint8_t *primitive; /* a scope */
   uint8_t *in_sight;  /* a node: an operator is given it, a function */
-} former;
+} anf_rewrite;
 
 /* ------------------------------------------------------------------- tables */
 
-static pln_status allocate(former *f) {
+static pln_status alloc_anf_tables(anf_rewrite *f) {
   size_t n = f->old->n_nodes, k = f->old->n_scopes;
-  f->home = pln_mem_new(f->engine, n * sizeof *f->home);
+  f->node_scope = pln_mem_new(f->engine, n * sizeof *f->node_scope);
   f->first = pln_mem_new(f->engine, n * sizeof *f->first);
   f->lets = pln_mem_zeroed(f->engine, k * sizeof *f->lets);
   f->primitive = pln_mem_zeroed(f->engine, k);
   f->in_sight = pln_mem_zeroed(f->engine, n);
-  bool done = f->home && f->first && f->lets && f->primitive && f->in_sight;
+  bool done =
+      f->node_scope && f->first && f->lets && f->primitive && f->in_sight;
   return done ? PLN_OK : pln_nomem(f->engine);
 }
 
-static void dispose(former *f) {
+static void free_anf_state(anf_rewrite *f) {
   size_t n = f->old->n_nodes, k = f->old->n_scopes;
-  pln_mem_free(f->engine, f->home, n * sizeof *f->home);
+  pln_mem_free(f->engine, f->node_scope, n * sizeof *f->node_scope);
   pln_mem_free(f->engine, f->first, n * sizeof *f->first);
   pln_mem_free(f->engine, f->lets, k * sizeof *f->lets);
   pln_mem_free(f->engine, f->primitive, k);
   pln_mem_free(f->engine, f->in_sight, n);
 }
 
-static void look(former *f) {
+static void analyze_anf_scopes(anf_rewrite *f) {
   const pln_graph *g = f->old;
-  pln_graph_homes(g, f->home);
+  pln_graph_node_scopes(g, f->node_scope);
   pln_let_first_users(g, f->first);
-  pln_let_primitive(g, f->primitive);
-  pln_let_in_sight(g, f->in_sight);
+  pln_let_primitive_scopes(g, f->primitive);
+  pln_let_operator_functions(g, f->in_sight);
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
-    f->lets[f->home[ref]] += g->nodes[ref].kind == PLN_LET;
+    f->lets[f->node_scope[ref]] += g->nodes[ref].kind == PLN_LET;
 }
 
 /* ----------------------------------------------------------- what is bound */
 
 /* A let of the same scope is the first to use it: it stays bound by that. */
-static bool has_let(const former *f, pln_ref ref) {
+static bool has_let(const anf_rewrite *f, pln_ref ref) {
   pln_ref user = f->first[ref];
   return user != PLN_NONE && f->old->nodes[user].kind == PLN_LET &&
-         f->home[user] == f->home[ref];
+         f->node_scope[user] == f->node_scope[ref];
 }
 
-static bool is_computed(const former *f, pln_ref ref) {
+static bool is_computed(const anf_rewrite *f, pln_ref ref) {
   const pln_node *n = &f->old->nodes[ref];
   bool matters = f->first[ref] != PLN_NONE || n->flags & PLN_NODE_EFFECT;
-  return f->home[ref] != 0 && matters && !f->primitive[f->home[ref]] &&
-         !f->in_sight[ref] && !pln_let_is_atom(n);
+  return f->node_scope[ref] != 0 && matters &&
+         !f->primitive[f->node_scope[ref]] && !f->in_sight[ref] &&
+         !pln_let_is_atom(n);
 }
 
-static bool is_formed(const former *f) {
+static bool is_formed(const anf_rewrite *f) {
   for (pln_ref ref = 0; ref < f->old->n_nodes; ref++)
     if (is_computed(f, ref) &&
         (!has_let(f, ref) || f->old->nodes[ref].kind == PLN_LET_BLOCK))
@@ -83,9 +85,10 @@ static bool is_formed(const former *f) {
 
 /* -------------------------------------------------------------------- sweep */
 
-static pln_status enter(void *ud, pln_rewrite *rw, pln_scope old,
-                        pln_scope_action *action) {
-  const former *f = ud;
+static pln_status enter_normalized_scope(void *ud, pln_rewrite *rw,
+                                         pln_scope old,
+                                         pln_scope_action *action) {
+  const anf_rewrite *f = ud;
   (void)rw;
   if (f->old->nodes[f->old->scopes[old].owner].kind == PLN_LET_BLOCK &&
       !f->primitive[old])
@@ -93,7 +96,8 @@ static pln_status enter(void *ud, pln_rewrite *rw, pln_scope old,
   return PLN_OK;
 }
 
-static pln_status bind(pln_rewrite *rw, uint32_t times, pln_ref *node) {
+static pln_status bind_normalized_value(pln_rewrite *rw, uint32_t times,
+                                        pln_ref *node) {
   pln_builder *b = pln_rewrite_builder(rw);
   if (!b)
     return PLN_ERR_NOMEM;
@@ -106,46 +110,51 @@ static pln_status bind(pln_rewrite *rw, uint32_t times, pln_ref *node) {
 }
 
 /* From here on the variable stands for the value. */
-static void pass_let(const former *f, pln_rewrite *rw, pln_ref let) {
+static void pass_let(const anf_rewrite *f, pln_rewrite *rw, pln_ref let) {
   pln_ref value = pln_operand(f->old, let, 1);
   if (is_computed(f, value) && f->first[value] == let && has_let(f, value))
     pln_rewrite_bind(rw, value,
                      pln_rewrite_image(rw, pln_operand(f->old, let, 0)));
 }
 
-static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
-  const former *f = ud;
+static pln_status normalize_node(void *ud, pln_rewrite *rw, pln_ref old,
+                                 pln_ref *node) {
+  const anf_rewrite *f = ud;
   const pln_node *n = &f->old->nodes[old];
-  if (n->kind == PLN_LET && !f->primitive[f->home[old]])
+  if (n->kind == PLN_LET && !f->primitive[f->node_scope[old]])
     pass_let(f, rw, old);
   if (!is_computed(f, old))
     return PLN_OK;
   uint32_t times = n->kind == PLN_LET_BLOCK ? f->lets[n->data] : 1;
-  return bind(rw, times && has_let(f, old) ? times - 1 : times, node);
+  return bind_normalized_value(rw, times && has_let(f, old) ? times - 1 : times,
+                               node);
 }
 
 /* The lets of a run, from the last to the first. */
-static pln_status leave(void *ud, pln_rewrite *rw, pln_scope old,
-                        pln_ref *result) {
-  const former *f = ud;
+static pln_status leave_normalized_scope(void *ud, pln_rewrite *rw,
+                                         pln_scope old, pln_ref *result) {
+  const anf_rewrite *f = ud;
   if (f->primitive[old] || !f->lets[old])
     return PLN_OK;
-  return bind(rw, f->lets[old], result);
+  return bind_normalized_value(rw, f->lets[old], result);
 }
 
 static pln_status form(pln_pass_run *run, const pln_graph *function,
                        pln_graph **out) {
-  former f = {.engine = pln_run_engine(run), .old = function};
-  pln_mutator m = {.ud = &f, .visit = visit, .enter = enter, .leave = leave};
+  anf_rewrite f = {.engine = pln_run_engine(run), .old = function};
+  pln_mutator m = {.ud = &f,
+                   .visit = normalize_node,
+                   .enter = enter_normalized_scope,
+                   .leave = leave_normalized_scope};
   bool allowed = false;
-  pln_status status = allocate(&f);
+  pln_status status = alloc_anf_tables(&f);
   if (status == PLN_OK)
-    look(&f);
+    analyze_anf_scopes(&f);
   if (status == PLN_OK && !is_formed(&f))
     status = pln_rule_apply(f.engine, "bind", function->root, &allowed);
   if (status == PLN_OK && allowed)
     status = pln_graph_rewrite(function, &m, out);
-  dispose(&f);
+  free_anf_state(&f);
   return status;
 }
 

@@ -15,19 +15,20 @@
 #include "transform/functional/let.h"
 #include "transform/transform.h"
 
-typedef struct former {
+typedef struct bbnf_rewrite {
   pln_engine *engine;
   const pln_graph *old;
-  pln_scope *home;
+  pln_scope *node_scope;
   pln_ref *first;     /* a node: its first user */
   pln_scope *use;     /* a node: the scope of its first use */
   uint8_t *primitive; /* a scope */
   uint8_t *in_sight;  /* a node: an operator is given it, a function */
-} former;
+} bbnf_rewrite;
 
 /* --------------------------------------------------------------- first uses */
 
-static void use(former *f, pln_ref node, pln_ref user, pln_scope scope) {
+static void raise_to_common_block(bbnf_rewrite *f, pln_ref node, pln_ref user,
+                                  pln_scope scope) {
   if (user >= f->first[node])
     return;
   f->first[node] = user;
@@ -35,36 +36,36 @@ static void use(former *f, pln_ref node, pln_ref user, pln_scope scope) {
 }
 
 /* An owner needs a scope's result in that scope, behind its operands. */
-static void find_first_uses(former *f) {
+static void find_first_uses(bbnf_rewrite *f) {
   const pln_graph *g = f->old;
   memset(f->first, 0xff, g->n_nodes * sizeof *f->first);
-  memcpy(f->use, f->home, g->n_nodes * sizeof *f->use);
+  memcpy(f->use, f->node_scope, g->n_nodes * sizeof *f->use);
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
     for (uint32_t i = 0; i < g->nodes[ref].count; i++)
-      use(f, pln_operand(g, ref, i), ref, f->home[ref]);
+      raise_to_common_block(f, pln_operand(g, ref, i), ref, f->node_scope[ref]);
   for (pln_scope s = 1; s < g->n_scopes; s++)
-    use(f, g->scopes[s].result, g->scopes[s].owner, s);
+    raise_to_common_block(f, g->scopes[s].result, g->scopes[s].owner, s);
 }
 
-static pln_status look(former *f) {
+static pln_status analyze_block_uses(bbnf_rewrite *f) {
   const pln_graph *g = f->old;
-  f->home = pln_mem_new(f->engine, g->n_nodes * sizeof *f->home);
+  f->node_scope = pln_mem_new(f->engine, g->n_nodes * sizeof *f->node_scope);
   f->use = pln_mem_new(f->engine, g->n_nodes * sizeof *f->use);
   f->first = pln_mem_new(f->engine, g->n_nodes * sizeof *f->first);
   f->primitive = pln_mem_zeroed(f->engine, g->n_scopes);
   f->in_sight = pln_mem_zeroed(f->engine, g->n_nodes);
-  if (!f->home || !f->use || !f->first || !f->primitive || !f->in_sight)
+  if (!f->node_scope || !f->use || !f->first || !f->primitive || !f->in_sight)
     return pln_nomem(f->engine);
-  pln_graph_homes(g, f->home);
+  pln_graph_node_scopes(g, f->node_scope);
   find_first_uses(f);
-  pln_let_primitive(g, f->primitive);
-  pln_let_in_sight(g, f->in_sight);
+  pln_let_primitive_scopes(g, f->primitive);
+  pln_let_operator_functions(g, f->in_sight);
   return PLN_OK;
 }
 
-static void dispose(former *f) {
+static void free_bbnf_state(bbnf_rewrite *f) {
   const pln_graph *g = f->old;
-  pln_mem_free(f->engine, f->home, g->n_nodes * sizeof *f->home);
+  pln_mem_free(f->engine, f->node_scope, g->n_nodes * sizeof *f->node_scope);
   pln_mem_free(f->engine, f->use, g->n_nodes * sizeof *f->use);
   pln_mem_free(f->engine, f->first, g->n_nodes * sizeof *f->first);
   pln_mem_free(f->engine, f->primitive, g->n_scopes);
@@ -73,18 +74,19 @@ static void dispose(former *f) {
 
 /* -------------------------------------------------------------------- sweep */
 
-static bool is_shared(const former *f, pln_ref ref) {
-  return f->use[ref] != f->home[ref] && !f->primitive[f->home[ref]] &&
-         !f->in_sight[ref];
+static bool is_shared(const bbnf_rewrite *f, pln_ref ref) {
+  return f->use[ref] != f->node_scope[ref] &&
+         !f->primitive[f->node_scope[ref]] && !f->in_sight[ref];
 }
 
-static bool is_lifted(const former *f, pln_ref ref) {
-  return f->home[ref] != 0 && is_shared(f, ref) &&
+static bool is_lifted(const bbnf_rewrite *f, pln_ref ref) {
+  return f->node_scope[ref] != 0 && is_shared(f, ref) &&
          !pln_let_is_atom(&f->old->nodes[ref]);
 }
 
-static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
-  const former *f = ud;
+static pln_status bind_shared_node(void *ud, pln_rewrite *rw, pln_ref old,
+                                   pln_ref *node) {
+  const bbnf_rewrite *f = ud;
   bool allowed;
   if (!is_lifted(f, old))
     return PLN_OK;
@@ -107,27 +109,27 @@ static void mark_bound(const pln_graph *g, uint8_t *bound) {
 }
 
 /* A free variable is as shared as a value: Relay has it in the first block. */
-static pln_ref first_shared(const former *f, const uint8_t *bound) {
+static pln_ref first_shared(const bbnf_rewrite *f, const uint8_t *bound) {
   const pln_graph *g = f->old;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     const pln_node *n = &g->nodes[ref];
-    bool held = n->kind == PLN_VAR ? bound[ref] : pln_let_is_atom(n);
-    if (!held && is_shared(f, ref))
+    bool is_atom = n->kind == PLN_VAR ? bound[ref] : pln_let_is_atom(n);
+    if (!is_atom && is_shared(f, ref))
       return ref;
   }
   return PLN_NONE;
 }
 
 pln_status pln_graph_basic_blocks(const pln_graph *graph, pln_ref *out) {
-  former f = {.engine = graph->engine, .old = graph};
+  bbnf_rewrite f = {.engine = graph->engine, .old = graph};
   uint8_t *bound = pln_mem_zeroed(graph->engine, graph->n_nodes);
-  pln_status status = bound ? look(&f) : pln_nomem(graph->engine);
+  pln_status status = bound ? analyze_block_uses(&f) : pln_nomem(graph->engine);
   if (status == PLN_OK) {
     mark_bound(graph, bound);
     *out = first_shared(&f, bound);
   }
   pln_mem_free(graph->engine, bound, graph->n_nodes);
-  dispose(&f);
+  free_bbnf_state(&f);
   return status;
 }
 
@@ -135,12 +137,12 @@ pln_status pln_graph_basic_blocks(const pln_graph *graph, pln_ref *out) {
 
 static pln_status form(pln_pass_run *run, const pln_graph *function,
                        pln_graph **out) {
-  former f = {.engine = pln_run_engine(run), .old = function};
-  pln_mutator m = {.ud = &f, .visit = visit};
-  pln_status status = look(&f);
+  bbnf_rewrite f = {.engine = pln_run_engine(run), .old = function};
+  pln_mutator m = {.ud = &f, .visit = bind_shared_node};
+  pln_status status = analyze_block_uses(&f);
   if (status == PLN_OK)
     status = pln_graph_rewrite(function, &m, out);
-  dispose(&f);
+  free_bbnf_state(&f);
   return status;
 }
 

@@ -16,33 +16,33 @@
  * after so many sweeps what is left is left. */
 enum { MOST_SWEEPS = 64 };
 
-typedef struct former {
+typedef struct gnf_rewrite {
   pln_engine *engine;
   const pln_graph *old;
-  pln_scope *home;
+  pln_scope *node_scope;
   pln_ref *first;     /* a node: its first user */
   uint8_t *recursive; /* a scope: one of its own lets is */
   bool any;           /* there are lets that are not */
   bool kept;          /* and such that are */
-} former;
+} gnf_rewrite;
 
-static bool is_recursive(const former *f, pln_ref let) {
+static bool is_recursive(const gnf_rewrite *f, pln_ref let) {
   return f->first[pln_operand(f->old, let, 0)] < let;
 }
 
-static pln_status look(former *f) {
+static pln_status analyze_let_bindings(gnf_rewrite *f) {
   const pln_graph *g = f->old;
-  f->home = pln_mem_new(f->engine, g->n_nodes * sizeof *f->home);
+  f->node_scope = pln_mem_new(f->engine, g->n_nodes * sizeof *f->node_scope);
   f->first = pln_mem_new(f->engine, g->n_nodes * sizeof *f->first);
   f->recursive = pln_mem_zeroed(f->engine, g->n_scopes);
-  if (!f->home || !f->first || !f->recursive)
+  if (!f->node_scope || !f->first || !f->recursive)
     return pln_nomem(f->engine);
-  pln_graph_homes(g, f->home);
+  pln_graph_node_scopes(g, f->node_scope);
   pln_let_first_users(g, f->first);
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     bool let = g->nodes[ref].kind == PLN_LET;
     if (let && is_recursive(f, ref)) {
-      f->recursive[f->home[ref]] = 1;
+      f->recursive[f->node_scope[ref]] = 1;
       f->kept = true;
     }
     f->any |= let && !is_recursive(f, ref);
@@ -50,16 +50,16 @@ static pln_status look(former *f) {
   return PLN_OK;
 }
 
-static void dispose(former *f) {
+static void free_gnf_state(gnf_rewrite *f) {
   const pln_graph *g = f->old;
-  pln_mem_free(f->engine, f->home, g->n_nodes * sizeof *f->home);
+  pln_mem_free(f->engine, f->node_scope, g->n_nodes * sizeof *f->node_scope);
   pln_mem_free(f->engine, f->first, g->n_nodes * sizeof *f->first);
   pln_mem_free(f->engine, f->recursive, g->n_scopes);
 }
 
-static pln_status enter(void *ud, pln_rewrite *rw, pln_scope old,
-                        pln_scope_action *action) {
-  const former *f = ud;
+static pln_status enter_unbound_scope(void *ud, pln_rewrite *rw, pln_scope old,
+                                      pln_scope_action *action) {
+  const gnf_rewrite *f = ud;
   (void)rw;
   if (f->old->nodes[f->old->scopes[old].owner].kind == PLN_LET_BLOCK &&
       !f->recursive[old])
@@ -67,8 +67,9 @@ static pln_status enter(void *ud, pln_rewrite *rw, pln_scope old,
   return PLN_OK;
 }
 
-static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
-  const former *f = ud;
+static pln_status replace_bound_var(void *ud, pln_rewrite *rw, pln_ref old,
+                                    pln_ref *node) {
+  const gnf_rewrite *f = ud;
   if (f->old->nodes[old].kind != PLN_LET || is_recursive(f, old))
     return PLN_OK;
   if (!pln_rewrite_builder(rw))
@@ -81,16 +82,17 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
 
 /* *again: a function that calls itself may do so no more. */
 static pln_status unbind(pln_pass_run *run, const pln_graph *old, bool *again) {
-  former f = {.engine = pln_run_engine(run), .old = old};
-  pln_mutator m = {.ud = &f, .visit = visit, .enter = enter};
+  gnf_rewrite f = {.engine = pln_run_engine(run), .old = old};
+  pln_mutator m = {
+      .ud = &f, .visit = replace_bound_var, .enter = enter_unbound_scope};
   pln_graph *out = NULL;
   bool allowed = false;
-  pln_status status = look(&f);
+  pln_status status = analyze_let_bindings(&f);
   if (status == PLN_OK && f.any)
     status = pln_rule_apply(f.engine, "unbind", old->root, &allowed);
   if (status == PLN_OK && allowed)
     status = pln_graph_rewrite(old, &m, &out);
-  dispose(&f);
+  free_gnf_state(&f);
   if (status == PLN_OK && allowed)
     pln_run_set_function(run, out);
   *again = allowed && f.kept;

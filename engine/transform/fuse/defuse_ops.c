@@ -35,8 +35,8 @@ static bool is_call_of(const pln_graph *g, const pln_node *n) {
          !g->scopes[callee->data].type_params;
 }
 
-static pln_status ask(defuser *d, const pln_graph *g, pln_ref call,
-                      bool *allowed) {
+static pln_status ask_defuse_rule(defuser *d, const pln_graph *g, pln_ref call,
+                                  bool *allowed) {
   const pln_applications *a = g->engine->applications;
   PLN_TRY(pln_rule_apply(g->engine, "defuse", call, allowed));
   if (!*allowed)
@@ -47,12 +47,12 @@ static pln_status ask(defuser *d, const pln_graph *g, pln_ref call,
   return PLN_OK;
 }
 
-static pln_status look(defuser *d, const pln_graph *g) {
+static pln_status find_defused_calls(defuser *d, const pln_graph *g) {
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     const pln_node *n = &g->nodes[ref];
     bool replaced = is_call_of(g, n);
     if (replaced)
-      PLN_TRY(ask(d, g, ref, &replaced));
+      PLN_TRY(ask_defuse_rule(d, g, ref, &replaced));
     for (uint32_t i = replaced; i < n->count; i++)
       d->stays[g->operands[n->first + i]] = 1;
   }
@@ -61,34 +61,36 @@ static pln_status look(defuser *d, const pln_graph *g) {
   return PLN_OK;
 }
 
-static pln_graft_action function(void *ud, const pln_graft_source *from,
+static pln_clone_action function(void *ud, const pln_clone_source *from,
                                  pln_ref node) {
   const defuser *d = ud;
   bool kept = d->stays[node] || from->graph->nodes[node].flags & PLN_NODE_KEEP;
-  return kept ? PLN_GRAFT_KEEP : PLN_GRAFT_SKIP;
+  return kept ? PLN_CLONE_KEEP : PLN_CLONE_SKIP;
 }
 
-static pln_status call(void *ud, pln_graft *graft, pln_graft_source *from,
-                       pln_ref node, pln_graft_source **in, pln_ref *out) {
+static pln_status defuse_call(void *ud, pln_clone_run *clone,
+                              pln_clone_source *from, pln_ref node,
+                              pln_clone_source **in, pln_ref *out) {
   const defuser *d = ud;
   if (!d->replaced[node])
     return PLN_OK;
-  graft->engine->applications->rule = d->rule;
-  graft->engine->applications->number = d->replaced[node];
+  clone->engine->applications->rule = d->rule;
+  clone->engine->applications->number = d->replaced[node];
   *in = from;
   *out = pln_operand(from->graph, node, 0);
   return PLN_OK;
 }
 
 static pln_status defuse(defuser *d, pln_pass_run *run, const pln_graph *old) {
-  pln_grafter grafter = {.ud = d, .call = call, .function = function};
-  pln_graft_source from;
+  pln_clone_callbacks grafter = {
+      .ud = d, .call = defuse_call, .function = function};
+  pln_clone_source from;
   pln_graph *out = NULL;
-  pln_status status = pln_graft_source_new(old, &from);
+  pln_status status = pln_clone_source_new(old, &from);
   if (status == PLN_OK)
-    status =
-        pln_graft_run(pln_run_engine(run), &grafter, run->module, &from, &out);
-  pln_graft_source_free(&from);
+    status = pln_clone_graph(pln_run_engine(run), &grafter, run->module, &from,
+                             &out);
+  pln_clone_source_free(&from);
   PLN_TRY(status);
   pln_run_set_function(run, out);
   return pln_run_count(run, "calls", d->calls);
@@ -102,7 +104,8 @@ static pln_status defuse_once(pln_pass_run *run, const pln_graph *old,
   defuser d = {0};
   d.stays = pln_mem_zeroed(e, n);
   d.replaced = pln_mem_zeroed(e, n * sizeof *d.replaced);
-  pln_status status = d.stays && d.replaced ? look(&d, old) : pln_nomem(e);
+  pln_status status =
+      d.stays && d.replaced ? find_defused_calls(&d, old) : pln_nomem(e);
   *any = d.calls > 0;
   if (status == PLN_OK && *any)
     status = defuse(&d, run, old);

@@ -12,10 +12,10 @@
 
 /* ------------------------------------------------------------------- tables */
 
-static pln_status allocate(pln_fuse_groups *f) {
+static pln_status alloc_group_tables(pln_fuse_groups *f) {
   pln_engine *e = f->engine;
   size_t n = f->graph->n_nodes + (size_t)1;
-  f->home = pln_mem_new(e, n * sizeof *f->home);
+  f->node_scope = pln_mem_new(e, n * sizeof *f->node_scope);
   f->closed = pln_mem_zeroed(e, f->graph->n_scopes);
   f->pattern = pln_mem_new(e, n);
   f->anchored = pln_mem_zeroed(e, n);
@@ -26,8 +26,8 @@ static pln_status allocate(pln_fuse_groups *f) {
       pln_mem_new(e, (f->graph->n_operands + (size_t)1) * sizeof *f->users);
   f->stamp = pln_mem_zeroed(e, n * sizeof *f->stamp);
   f->stack = pln_mem_new(e, n * sizeof *f->stack);
-  if (!f->home || !f->closed || !f->pattern || !f->anchored || !f->group ||
-      !f->size || !f->first || !f->users || !f->stamp || !f->stack)
+  if (!f->node_scope || !f->closed || !f->pattern || !f->anchored ||
+      !f->group || !f->size || !f->first || !f->users || !f->stamp || !f->stack)
     return pln_nomem(e);
   return pln_dominators_begin(&f->tree, e, f->graph->n_nodes);
 }
@@ -35,7 +35,7 @@ static pln_status allocate(pln_fuse_groups *f) {
 void pln_fuse_groups_free(pln_fuse_groups *f) {
   pln_engine *e = f->engine;
   size_t n = f->graph->n_nodes + (size_t)1;
-  pln_mem_free(e, f->home, n * sizeof *f->home);
+  pln_mem_free(e, f->node_scope, n * sizeof *f->node_scope);
   pln_mem_free(e, f->closed, f->graph->n_scopes);
   pln_mem_free(e, f->pattern, n);
   pln_mem_free(e, f->anchored, n);
@@ -67,15 +67,15 @@ static void close_scopes(pln_fuse_groups *f) {
 /* ----------------------------------------------------------------- patterns */
 
 static bool is_tensor(const pln_fuse_groups *f, pln_type type) {
-  return pln_type_kind_of(f->engine, type) == PLN_TYPE_TENSOR;
+  return pln_type_get_kind(f->engine, type) == PLN_TYPE_TENSOR;
 }
 
 static bool is_tuple_of_tensors(const pln_fuse_groups *f, pln_type type) {
   uint32_t n = pln_type_n_parts(f->engine, type);
-  if (pln_type_kind_of(f->engine, type) != PLN_TYPE_TUPLE)
+  if (pln_type_get_kind(f->engine, type) != PLN_TYPE_TUPLE)
     return false;
   for (uint32_t i = 0; i < n; i++)
-    if (!is_tensor(f, pln_type_part(f->engine, type, i)))
+    if (!is_tensor(f, pln_type_part_at(f->engine, type, i)))
       return false;
   return true;
 }
@@ -90,7 +90,7 @@ static bool is_simple(const pln_tensor *t) {
 static pln_fuse_pattern pattern_of(const pln_fuse_groups *f, pln_ref ref) {
   const pln_graph *g = f->graph;
   const pln_node *n = &g->nodes[ref];
-  if (f->closed[f->home[ref]] || pln_is_anchored(n))
+  if (f->closed[f->node_scope[ref]] || pln_is_effect_ordered(n))
     return PLN_FUSE_OPAQUE;
   if (n->kind == PLN_CONSTANT && is_simple(g->tensors[n->data]))
     return PLN_FUSE_ELEMENTWISE;
@@ -122,9 +122,10 @@ static bool same_shape(const pln_fuse_groups *f, pln_type a, pln_type b) {
 static bool edge(const pln_fuse_groups *f, pln_ref user, pln_ref operand,
                  uint8_t *pattern) {
   const pln_node *u = &f->graph->nodes[user], *o = &f->graph->nodes[operand];
-  bool here = f->home[user] == f->home[operand] || o->kind == PLN_CONSTANT;
+  bool here =
+      f->node_scope[user] == f->node_scope[operand] || o->kind == PLN_CONSTANT;
   *pattern = f->pattern[user];
-  if (!here || f->closed[f->home[user]])
+  if (!here || f->closed[f->node_scope[user]])
     return false;
   if (u->kind == PLN_TUPLE) {
     *pattern = PLN_FUSE_INJECTIVE;
@@ -150,7 +151,7 @@ static void find_dominators(pln_fuse_groups *f) {
   pln_dominators_escape(&f->tree, g->root);
   for (pln_ref ref = g->n_nodes; ref-- > 0;) {
     const pln_node *n = &g->nodes[ref];
-    if (pln_is_anchored(n))
+    if (pln_is_effect_ordered(n))
       pln_dominators_escape(&f->tree, ref);
     pln_dominators_close(&f->tree, ref);
     for (uint32_t i = 0; i < n->count; i++) {
@@ -213,9 +214,9 @@ static void merge(pln_fuse_groups *f, pln_ref child, pln_ref into) {
 
 /* What the nodes between a node and its dominator may be, and the dominator
  * itself: bits by pattern. */
-typedef struct limits {
+typedef struct pattern_limits {
   uint32_t between, sink;
-} limits;
+} pattern_limits;
 
 #define BIT(pattern) (1u << (pattern))
 #define UP_TO(pattern) (BIT((pattern) + 1) - 1)
@@ -226,9 +227,10 @@ static bool allows(uint32_t set, uint8_t pattern) {
 
 /* Calls for each node on the ways from `from` to `sink`, both left out, until
  * one is not wanted. The graph between them is closed: all ways meet there. */
-static bool walk(pln_fuse_groups *f, pln_ref from, pln_ref sink,
-                 bool (*wanted)(pln_fuse_groups *f, pln_ref node, void *ud),
-                 void *ud) {
+static bool walk_paths_to_sink(pln_fuse_groups *f, pln_ref from, pln_ref sink,
+                               bool (*wanted)(pln_fuse_groups *f, pln_ref node,
+                                              void *ud),
+                               void *ud) {
   uint32_t top = 0;
   f->walk++;
   f->stamp[sink] = f->stamp[from] = f->walk;
@@ -248,24 +250,24 @@ static bool walk(pln_fuse_groups *f, pln_ref from, pln_ref sink,
   return true;
 }
 
-static bool fits(pln_fuse_groups *f, pln_ref node, void *ud) {
-  const limits *allowed = ud;
+static bool pattern_allowed(pln_fuse_groups *f, pln_ref node, void *ud) {
+  const pattern_limits *allowed = ud;
   return allows(allowed->between, f->pattern[pln_fuse_group_of(f, node)]);
 }
 
 static bool path_fits(pln_fuse_groups *f, pln_ref from, pln_ref sink,
-                      limits allowed) {
+                      pattern_limits allowed) {
   return allows(allowed.sink, f->pattern[pln_fuse_group_of(f, sink)]) &&
-         walk(f, from, sink, fits, &allowed);
+         walk_paths_to_sink(f, from, sink, pattern_allowed, &allowed);
 }
 
-static bool join(pln_fuse_groups *f, pln_ref node, void *ud) {
+static bool merge_into_group(pln_fuse_groups *f, pln_ref node, void *ud) {
   merge(f, node, *(pln_ref *)ud);
   return true;
 }
 
 static void commit(pln_fuse_groups *f, pln_ref from, pln_ref sink) {
-  walk(f, from, sink, join, &sink);
+  walk_paths_to_sink(f, from, sink, merge_into_group, &sink);
   merge(f, from, sink);
 }
 
@@ -277,7 +279,7 @@ static bool counts(pln_fuse_groups *f, pln_ref node, void *ud) {
 
 static bool is_too_deep(pln_fuse_groups *f, pln_ref from, pln_ref sink) {
   uint64_t sum = (uint64_t)f->size[pln_fuse_group_of(f, sink)] + f->size[from];
-  return sum > f->max_depth || !walk(f, from, sink, counts, &sum);
+  return sum > f->max_depth || !walk_paths_to_sink(f, from, sink, counts, &sum);
 }
 
 /* ------------------------------------------------------------------- phases */
@@ -285,8 +287,8 @@ static bool is_too_deep(pln_fuse_groups *f, pln_ref from, pln_ref sink) {
 /* Injective nodes go into tuples that were fused into what follows. */
 static bool fuses_into_tuple(pln_fuse_groups *f, pln_ref node, pln_ref sink) {
   uint8_t root = f->pattern[pln_fuse_group_of(f, sink)];
-  static const limits injective = {UP_TO(PLN_FUSE_INJECTIVE),
-                                   UP_TO(PLN_FUSE_INJECTIVE)};
+  static const pattern_limits injective = {UP_TO(PLN_FUSE_INJECTIVE),
+                                           UP_TO(PLN_FUSE_INJECTIVE)};
   return f->pattern[node] <= PLN_FUSE_INJECTIVE &&
          f->pattern[sink] == PLN_FUSE_TUPLE && root <= PLN_FUSE_INJECTIVE &&
          path_fits(f, node, sink, injective);
@@ -294,22 +296,22 @@ static bool fuses_into_tuple(pln_fuse_groups *f, pln_ref node, pln_ref sink) {
 
 /* A convolution takes along what follows it element by element. */
 static bool fuses_outwards(pln_fuse_groups *f, pln_ref node, pln_ref sink) {
-  static const limits broadcast = {UP_TO(PLN_FUSE_BROADCAST),
-                                   UP_TO(PLN_FUSE_BROADCAST)};
+  static const pattern_limits broadcast = {UP_TO(PLN_FUSE_BROADCAST),
+                                           UP_TO(PLN_FUSE_BROADCAST)};
   return f->tree.weight[node] == PLN_FUSE_ELEMENTWISE &&
          path_fits(f, node, sink, broadcast);
 }
 
 static bool fuses_elements(pln_fuse_groups *f, pln_ref node, pln_ref sink) {
-  static const limits any = {UP_TO(PLN_FUSE_INJECTIVE),
-                             UP_TO(PLN_FUSE_OUT_FUSABLE)};
+  static const pattern_limits any = {UP_TO(PLN_FUSE_INJECTIVE),
+                                     UP_TO(PLN_FUSE_OUT_FUSABLE)};
   return f->tree.weight[node] <= PLN_FUSE_REDUCE &&
          path_fits(f, node, sink, any);
 }
 
 static bool fuses_injective(pln_fuse_groups *f, pln_ref node, pln_ref sink) {
-  static const limits injective = {UP_TO(PLN_FUSE_INJECTIVE),
-                                   UP_TO(PLN_FUSE_INJECTIVE)};
+  static const pattern_limits injective = {UP_TO(PLN_FUSE_INJECTIVE),
+                                           UP_TO(PLN_FUSE_INJECTIVE)};
   return path_fits(f, node, sink, injective);
 }
 
@@ -343,8 +345,8 @@ pln_status pln_fuse_groups_find(pln_fuse_groups *f, const pln_graph *graph,
                                 int64_t level, uint32_t max_depth) {
   *f = (pln_fuse_groups){
       .engine = graph->engine, .graph = graph, .max_depth = max_depth};
-  PLN_TRY(allocate(f));
-  pln_graph_homes(graph, f->home);
+  PLN_TRY(alloc_group_tables(f));
+  pln_graph_node_scopes(graph, f->node_scope);
   close_scopes(f);
   for (pln_ref ref = 0; ref < graph->n_nodes; ref++) {
     f->pattern[ref] = (uint8_t)pattern_of(f, ref);

@@ -10,11 +10,11 @@
 typedef struct pln_fuse_groups {
   pln_engine *engine;
   const pln_graph *graph;
-  uint32_t max_depth; /* nodes in a group */
-  pln_scope *home;    /* a node: its scope */
-  uint8_t *closed;    /* a scope: nothing in it is fused again */
-  uint8_t *pattern;   /* a node: pln_fuse_pattern, of the group it heads */
-  uint8_t *anchored;  /* a node: its group has an OUT_FUSABLE one */
+  uint32_t max_depth;    /* nodes in a group */
+  pln_scope *node_scope; /* a node: its scope */
+  uint8_t *closed;       /* a scope: nothing in it is fused again */
+  uint8_t *pattern;      /* a node: pln_fuse_pattern, of the group it heads */
+  uint8_t *anchored;     /* a node: its group has an OUT_FUSABLE one */
   pln_ref *group;  /* a node: a later one of its group, in the end the last */
   uint32_t *size;  /* a node: how many its group has */
   uint32_t *first; /* a node: where its uses begin */

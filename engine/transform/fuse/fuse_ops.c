@@ -17,13 +17,13 @@
 #include "transform/transform.h"
 
 /* A group that is being outlined; the lists are reused for the next. */
-typedef struct outline {
+typedef struct outlined_function {
   pln_ref root;
   bool reshapes;
   uint32_t n, cap_params, cap_args;
   pln_ref *params; /* in the new function */
   pln_ref *args;   /* old nodes */
-} outline;
+} outlined_function;
 
 typedef struct fuser {
   pln_engine *engine;
@@ -35,7 +35,7 @@ typedef struct fuser {
   pln_ref *next;  /* a node: the next of its group */
   pln_ref *owner; /* a node: the group that last used it */
   pln_ref *local; /* and what it is there: a node, or an argument's place */
-  outline made;
+  outlined_function made;
   uint32_t cap_operands;
   pln_ref *operands;
   pln_attrs primitive, reshape;
@@ -73,7 +73,7 @@ static void pass_stops(fuser *f) {
 static bool heads(fuser *f, pln_ref ref) {
   const pln_graph *g = f->old;
   const pln_node *n = &g->nodes[ref];
-  if (f->groups.closed[f->groups.home[ref]] || !in_group(f, ref, ref) ||
+  if (f->groups.closed[f->groups.node_scope[ref]] || !in_group(f, ref, ref) ||
       n->flags & PLN_NODE_KEEP)
     return false;
   if (n->kind == PLN_TUPLE_GET_ITEM)
@@ -94,7 +94,7 @@ static bool is_inlined(const fuser *f, pln_ref node) {
 }
 
 static pln_status need(fuser *f, pln_ref operand) {
-  outline *o = &f->made;
+  outlined_function *o = &f->made;
   pln_ref node = f->same[operand];
   if (in_group(f, node, o->root) || is_inlined(f, node) ||
       f->owner[node] == o->root)
@@ -109,7 +109,7 @@ static pln_status need(fuser *f, pln_ref operand) {
 
 static pln_status find_inputs(fuser *f) {
   const pln_graph *g = f->old;
-  outline *o = &f->made;
+  outlined_function *o = &f->made;
   o->n = 0;
   o->reshapes = true;
   for (pln_ref m = f->head[o->root]; m != PLN_NONE; m = f->next[m]) {
@@ -127,7 +127,7 @@ static pln_status find_inputs(fuser *f) {
  */
 
 static pln_status add_params(fuser *f, pln_rewrite *rw, pln_builder *b) {
-  outline *o = &f->made;
+  outlined_function *o = &f->made;
   for (uint32_t i = 0; i < o->n; i++) {
     char name[16];
     pln_symbol symbol;
@@ -143,8 +143,8 @@ static pln_status add_params(fuser *f, pln_rewrite *rw, pln_builder *b) {
 
 /* Types, values and attributes are those of the old node: its operands say the
  * same here. */
-static pln_status copy(fuser *f, pln_builder *b, pln_ref old, uint32_t n,
-                       const pln_ref *operands) {
+static pln_status copy_fused_node(fuser *f, pln_builder *b, pln_ref old,
+                                  uint32_t n, const pln_ref *operands) {
   pln_node node = f->old->nodes[old];
   pln_ref ref;
   b->origin = f->old->origin[old];
@@ -152,7 +152,7 @@ static pln_status copy(fuser *f, pln_builder *b, pln_ref old, uint32_t n,
   b->graph->values[ref] = f->old->values[old];
   b->graph->typed_from[ref] = f->old->typed_from[old];
   uint8_t effect = node.flags & PLN_NODE_EFFECT;
-  uint8_t *inside = &b->effects[b->home[ref]];
+  uint8_t *inside = &b->effects[b->node_scope[ref]];
   if (effect > *inside)
     *inside = effect;
   f->owner[old] = f->made.root;
@@ -162,7 +162,7 @@ static pln_status copy(fuser *f, pln_builder *b, pln_ref old, uint32_t n,
 
 static pln_status map_operand(fuser *f, pln_builder *b, pln_ref operand,
                               pln_ref *out) {
-  const outline *o = &f->made;
+  const outlined_function *o = &f->made;
   pln_ref node = f->same[operand];
   if (in_group(f, node, o->root)) {
     *out = f->local[node];
@@ -173,7 +173,7 @@ static pln_status map_operand(fuser *f, pln_builder *b, pln_ref operand,
     return PLN_OK;
   }
   if (f->owner[node] != o->root)
-    PLN_TRY(copy(f, b, node, 0, NULL));
+    PLN_TRY(copy_fused_node(f, b, node, 0, NULL));
   *out = f->local[node];
   return PLN_OK;
 }
@@ -186,14 +186,14 @@ static pln_status copy_members(fuser *f, pln_builder *b) {
                          n->count, sizeof *f->operands));
     for (uint32_t i = 0; i < n->count; i++)
       PLN_TRY(map_operand(f, b, g->operands[n->first + i], &f->operands[i]));
-    PLN_TRY(copy(f, b, m, n->count, f->operands));
+    PLN_TRY(copy_fused_node(f, b, m, n->count, f->operands));
   }
   return PLN_OK;
 }
 
 static pln_status call_function(fuser *f, pln_rewrite *rw, pln_builder *b,
                                 pln_ref function, pln_ref *out) {
-  outline *o = &f->made;
+  outlined_function *o = &f->made;
   for (uint32_t i = 0; i < o->n; i++)
     o->params[i] = pln_rewrite_image(rw, o->args[i]);
   b->origin = f->old->origin[o->root];
@@ -222,11 +222,12 @@ static pln_status outline_group(fuser *f, pln_rewrite *rw, pln_ref root,
   return call_function(f, rw, b, function, out);
 }
 
-static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+static pln_status fuse_node(void *ud, pln_rewrite *rw, pln_ref old,
+                            pln_ref *node) {
   fuser *f = ud;
   bool allowed;
   pln_ref through = f->same[old];
-  if (through != old && !f->groups.closed[f->groups.home[old]]) {
+  if (through != old && !f->groups.closed[f->groups.node_scope[old]]) {
     PLN_TRY(pln_rewrite_apply(rw, "pass_stop", &allowed));
     if (allowed)
       *node = pln_rewrite_image(rw, through);
@@ -245,7 +246,7 @@ static pln_status flag(pln_engine *e, const char *name, pln_attr *out) {
   return pln_symbol_intern(e, pln_text(name), &out->name);
 }
 
-static pln_status prepare(fuser *f) {
+static pln_status prepare_fuser(fuser *f) {
   pln_attr flags[2];
   size_t n = f->old->n_nodes;
   f->same = pln_mem_new(f->engine, n * sizeof *f->same);
@@ -263,7 +264,7 @@ static pln_status prepare(fuser *f) {
   return pln_attrs_make(f->engine, 2, flags, &f->reshape);
 }
 
-static void dispose(fuser *f) {
+static void free_fuser(fuser *f) {
   size_t n = f->old->n_nodes;
   pln_mem_free(f->engine, f->same, n * sizeof *f->same);
   pln_mem_free(f->engine, f->head, n * sizeof *f->head);
@@ -282,18 +283,20 @@ pln_status pln_pass_fuse_ops(pln_pass_run *run) {
   fuser f = {.engine = pln_run_engine(run), .old = pln_run_function(run)};
   int64_t level = pln_run_int(run, "fuse_opt_level");
   pln_attr depth, link;
-  PLN_TRY(pln_context_get(run->context, "relay.FuseOps.max_depth", &depth));
-  PLN_TRY(pln_context_get(run->context, "relay.FuseOps.link_params", &link));
+  PLN_TRY(pln_context_config_value(run->context, "relay.FuseOps.max_depth",
+                                   &depth));
+  PLN_TRY(pln_context_config_value(run->context, "relay.FuseOps.link_params",
+                                   &link));
   f.link_params = link.v.i != 0;
   pln_status status = pln_fuse_groups_find(
       &f.groups, f.old, level < 0 ? run->context->opt_level : level,
       (uint32_t)depth.v.i);
   if (status == PLN_OK)
-    status = prepare(&f);
-  pln_mutator m = {.ud = &f, .visit = visit};
+    status = prepare_fuser(&f);
+  pln_mutator m = {.ud = &f, .visit = fuse_node};
   if (status == PLN_OK)
     status = pln_rewrite_function(run, &m);
-  dispose(&f);
+  free_fuser(&f);
   if (status == PLN_OK && f.functions)
     status = pln_run_count(run, "functions", f.functions);
   return status;

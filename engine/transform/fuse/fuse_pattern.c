@@ -17,7 +17,7 @@ static const row rows[] = {
 #include "transform/fuse/fuse_patterns.def"
 };
 
-static const row *find(const char *name) {
+static const row *find_fuse_pattern(const char *name) {
   size_t low = 0, high = PLN_COUNT(rows);
   while (low < high) {
     size_t middle = low + (high - low) / 2;
@@ -44,7 +44,7 @@ static pln_fuse_pattern from_traits(uint32_t traits) {
 
 pln_fuse_trait pln_fuse_trait_of(const pln_engine *engine, pln_op op) {
   const pln_op_info *info = pln_op_row(engine, op);
-  const row *r = find(info->name);
+  const row *r = find_fuse_pattern(info->name);
   pln_fuse_trait trait = {from_traits(info->traits), false, false, false};
   if (!r)
     return trait;

@@ -32,7 +32,7 @@ static bool read_float(const pln_tensor *t, size_t i, double *out) {
   }
 }
 
-static bool is_number(const pln_tensor *t, size_t i, int wanted) {
+static bool element_equals(const pln_tensor *t, size_t i, int wanted) {
   double f;
   int64_t n;
   if (read_float(t, i, &f))
@@ -41,80 +41,83 @@ static bool is_number(const pln_tensor *t, size_t i, int wanted) {
 }
 
 /* Operand `i` is a constant of which each element is `wanted`. */
-static bool is_all(const pln_site *site, uint32_t i, int wanted) {
-  const pln_tensor *t = pln_arg_tensor(&site->call, i);
+static bool is_all(const pln_rewrite_context *ctx, uint32_t i, int wanted) {
+  const pln_tensor *t = pln_arg_tensor(&ctx->call, i);
   size_t n = t && t->splat ? 1 : t ? t->count : 0;
   if (!t || t->count == 0 || n > MAX_LOOK)
     return false;
   for (size_t k = 0; k < n; k++)
-    if (!is_number(t, k, wanted))
+    if (!element_equals(t, k, wanted))
       return false;
   return true;
 }
 
 /* Broadcasting with operand `i` leaves the shape of operand `x` as it is. */
-static bool keeps_shape(const pln_site *site, uint32_t x, uint32_t i) {
-  const pln_tensor *t = pln_arg_tensor(&site->call, i);
-  int32_t rank = pln_arg_rank(&site->call, x);
+static bool keeps_shape(const pln_rewrite_context *ctx, uint32_t x,
+                        uint32_t i) {
+  const pln_tensor *t = pln_arg_tensor(&ctx->call, i);
+  int32_t rank = pln_arg_rank(&ctx->call, x);
   if (t->count == 1 && (int64_t)t->rank <= rank)
     return true;
   return t->rank == 0 ||
-         pln_same_shape(site->engine, site->type, pln_arg_type(&site->call, x));
+         pln_same_shape(ctx->engine, ctx->type, pln_arg_type(&ctx->call, x));
 }
 
 /* The other operand, when operand `i` is neutral. */
-static bool drop_neutral(const pln_site *site, uint32_t i, int neutral,
-                         pln_ref *out) {
+static bool drop_neutral(const pln_rewrite_context *ctx, uint32_t i,
+                         int neutral, pln_ref *out) {
   uint32_t x = 1 - i;
-  if (site->call.n_args != 2 || !is_all(site, i, neutral) ||
-      !keeps_shape(site, x, i))
+  if (ctx->call.n_args != 2 || !is_all(ctx, i, neutral) ||
+      !keeps_shape(ctx, x, i))
     return false;
-  *out = pln_site_arg(site, x);
+  *out = pln_rule_arg(ctx, x);
   return true;
 }
 
-static pln_status drop_either(const pln_site *site, int neutral, pln_ref *out) {
-  if (!drop_neutral(site, 1, neutral, out))
-    drop_neutral(site, 0, neutral, out);
+static pln_status drop_either(const pln_rewrite_context *ctx, int neutral,
+                              pln_ref *out) {
+  if (!drop_neutral(ctx, 1, neutral, out))
+    drop_neutral(ctx, 0, neutral, out);
   return PLN_OK;
 }
 
-static pln_status drop_second(const pln_site *site, int neutral, pln_ref *out) {
-  drop_neutral(site, 1, neutral, out);
+static pln_status drop_second(const pln_rewrite_context *ctx, int neutral,
+                              pln_ref *out) {
+  drop_neutral(ctx, 1, neutral, out);
   return PLN_OK;
 }
 
-pln_status pln_simplify_add_zero(pln_site *site, pln_ref *out) {
-  return drop_either(site, 0, out);
+pln_status pln_simplify_add_zero(pln_rewrite_context *ctx, pln_ref *out) {
+  return drop_either(ctx, 0, out);
 }
 
-pln_status pln_simplify_subtract_zero(pln_site *site, pln_ref *out) {
-  return drop_second(site, 0, out);
+pln_status pln_simplify_subtract_zero(pln_rewrite_context *ctx, pln_ref *out) {
+  return drop_second(ctx, 0, out);
 }
 
-pln_status pln_simplify_multiply_one(pln_site *site, pln_ref *out) {
-  return drop_either(site, 1, out);
+pln_status pln_simplify_multiply_one(pln_rewrite_context *ctx, pln_ref *out) {
+  return drop_either(ctx, 1, out);
 }
 
-pln_status pln_simplify_divide_one(pln_site *site, pln_ref *out) {
-  return drop_second(site, 1, out);
+pln_status pln_simplify_divide_one(pln_rewrite_context *ctx, pln_ref *out) {
+  return drop_second(ctx, 1, out);
 }
 
-pln_status pln_simplify_power_one(pln_site *site, pln_ref *out) {
-  return drop_second(site, 1, out);
+pln_status pln_simplify_power_one(pln_rewrite_context *ctx, pln_ref *out) {
+  return drop_second(ctx, 1, out);
 }
 
-pln_status pln_simplify_and_true(pln_site *site, pln_ref *out) {
-  return drop_either(site, 1, out);
+pln_status pln_simplify_and_true(pln_rewrite_context *ctx, pln_ref *out) {
+  return drop_either(ctx, 1, out);
 }
 
-pln_status pln_simplify_or_false(pln_site *site, pln_ref *out) {
-  return drop_either(site, 0, out);
+pln_status pln_simplify_or_false(pln_rewrite_context *ctx, pln_ref *out) {
+  return drop_either(ctx, 0, out);
 }
 
 /* The sum, mean, maximum or minimum of one operand; a copy. */
-pln_status pln_simplify_only_operand(pln_site *site, pln_ref *out) {
-  if (site->call.n_args == 1 && site->call.n_results == 0)
-    *out = pln_site_arg(site, 0);
+pln_status pln_simplify_only_operand(pln_rewrite_context *ctx, pln_ref *out) {
+  if (ctx->call.n_args == 1 && ctx->call.n_results == 0)
+    *out = pln_rule_arg(ctx, 0);
   return PLN_OK;
 }

@@ -5,33 +5,36 @@
 
 /* The extent of operand 0 that element `i` of a list of `n` broadcasts with; 1
  * where the operand has no such axis. */
-static pln_dim own_extent(const pln_site *site, uint32_t n, uint32_t i) {
-  int64_t rank = pln_arg_rank(&site->call, 0);
+static pln_dim own_extent(const pln_rewrite_context *ctx, uint32_t n,
+                          uint32_t i) {
+  int64_t rank = pln_arg_rank(&ctx->call, 0);
   int64_t axis = rank - (int64_t)n + i;
-  return axis < 0 ? 1 : pln_arg_dims(&site->call, 0)[axis];
+  return axis < 0 ? 1 : pln_arg_dims(&ctx->call, 0)[axis];
 }
 
 /* broadcast_to(x, [N, 8, S]) => broadcast_to(x, [1, 8, 1]), where x has the
  * extents N and S there: the computation of the shape is needed no more. */
-pln_status pln_simplify_melt_expand(pln_site *site, pln_ref *out) {
-  const pln_graph *g = site->call.graph;
-  pln_list list = pln_arg_list(&site->call, 1, NULL);
+pln_status pln_simplify_fold_broadcast_shape(pln_rewrite_context *ctx,
+                                             pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  pln_list list = pln_arg_list(&ctx->call, 1, NULL);
   int64_t shape[PLN_MAX_RANK];
-  pln_ref args[2] = {pln_site_arg(site, 0)};
-  if (g->nodes[pln_site_arg(site, 1)].kind == PLN_CONSTANT || !list.given ||
+  pln_ref args[2] = {pln_rule_arg(ctx, 0)};
+  if (g->nodes[pln_rule_arg(ctx, 1)].kind == PLN_CONSTANT || !list.given ||
       !list.sized || list.count > PLN_MAX_RANK ||
-      pln_arg_rank(&site->call, 0) < 0)
+      pln_arg_rank(&ctx->call, 0) < 0)
     return PLN_OK;
   for (uint32_t i = 0; i < list.count; i++) {
     pln_dim dim = pln_list_at(&list, i);
     if (dim == PLN_DIM_UNKNOWN)
       return PLN_OK;
-    if (!PLN_DIM_IS_CONST(dim) && dim != own_extent(site, list.count, i))
+    if (!PLN_DIM_IS_CONST(dim) && dim != own_extent(ctx, list.count, i))
       return PLN_OK;
     shape[i] = PLN_DIM_IS_CONST(dim) ? dim : 1;
   }
-  PLN_TRY(pln_site_ints(site, list.count, shape, &args[1]));
-  return pln_site_call(site, PLN_OP_EXPAND, site->call.attrs, 2, args, out);
+  PLN_TRY(pln_rule_int_vector(ctx, list.count, shape, &args[1]));
+  return pln_rule_replace_call(ctx, PLN_OP_EXPAND, ctx->call.attrs, 2, args,
+                               out);
 }
 
 /* Extents, each known or named. Dtypes may differ. */
@@ -47,22 +50,22 @@ static bool same_extents(const pln_engine *e, pln_type a, pln_type b) {
 }
 
 /* An operand other than `i` has the result's shape by itself. */
-static bool spans_without(const pln_site *site, uint32_t i) {
-  for (uint32_t k = 0; k < site->call.n_args; k++)
+static bool spans_without(const pln_rewrite_context *ctx, uint32_t i) {
+  for (uint32_t k = 0; k < ctx->call.n_args; k++)
     if (k != i &&
-        same_extents(site->engine, pln_arg_type(&site->call, k), site->type))
+        same_extents(ctx->engine, pln_arg_type(&ctx->call, k), ctx->type))
       return true;
   return false;
 }
 
 /* add(x, broadcast_to(y, s)) => add(x, y), where x has the result's shape; of
  * every operator that broadcasts. */
-pln_status pln_simplify_drop_expand(pln_site *site, pln_ref *out) {
-  const pln_graph *g = site->call.graph;
-  for (uint32_t i = 0; i < site->call.n_args; i++) {
-    pln_ref arg = pln_site_arg(site, i);
-    if (pln_is_call(g, arg, PLN_OP_EXPAND) && spans_without(site, i))
-      return pln_site_with_arg(site, i, pln_operand(g, arg, 0), out);
+pln_status pln_simplify_drop_broadcast(pln_rewrite_context *ctx, pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  for (uint32_t i = 0; i < ctx->call.n_args; i++) {
+    pln_ref arg = pln_rule_arg(ctx, i);
+    if (pln_is_call(g, arg, PLN_OP_EXPAND) && spans_without(ctx, i))
+      return pln_rule_replace_arg(ctx, i, pln_operand(g, arg, 0), out);
   }
   return PLN_OK;
 }

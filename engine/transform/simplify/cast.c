@@ -3,10 +3,10 @@
 #include "transform/simplify/rule.h"
 
 /* A cast to the dtype that is there. */
-pln_status pln_simplify_same_cast(pln_site *site, pln_ref *out) {
-  pln_dtype dtype = pln_arg_dtype(&site->call, 0);
-  if (dtype && dtype == pln_type_dtype(site->engine, site->type))
-    *out = pln_site_arg(site, 0);
+pln_status pln_simplify_same_cast(pln_rewrite_context *ctx, pln_ref *out) {
+  pln_dtype dtype = pln_arg_dtype(&ctx->call, 0);
+  if (dtype && dtype == pln_type_dtype(ctx->engine, ctx->type))
+    *out = pln_rule_arg(ctx, 0);
   return PLN_OK;
 }
 
@@ -33,7 +33,7 @@ static bool is_signed(pln_dtype dtype) {
 
 /* Every value of `from` is one of `to`: integers in integers, floats in
  * floats. */
-static bool holds(pln_dtype to, pln_dtype from) {
+static bool dtype_contains(pln_dtype to, pln_dtype from) {
   if (from == PLN_FLOAT16 || from == PLN_BFLOAT16)
     return to == PLN_FLOAT32 || to == PLN_FLOAT64;
   if (from == PLN_FLOAT32)
@@ -46,18 +46,18 @@ static bool holds(pln_dtype to, pln_dtype from) {
 }
 
 /* cast(cast(x, wider), any) => cast(x, any) */
-pln_status pln_simplify_merge_cast(pln_site *site, pln_ref *out) {
-  const pln_graph *g = site->call.graph;
-  pln_ref inner = pln_site_arg(site, 0);
+pln_status pln_simplify_merge_cast(pln_rewrite_context *ctx, pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  pln_ref inner = pln_rule_arg(ctx, 0);
   if (!pln_is_call(g, inner, PLN_OP_CAST))
     return PLN_OK;
   pln_ref x = pln_operand(g, inner, 0);
-  pln_dtype from = pln_type_dtype(site->engine, g->nodes[x].type);
-  if (!holds(pln_arg_dtype(&site->call, 0), from))
+  pln_dtype from = pln_type_dtype(ctx->engine, g->nodes[x].type);
+  if (!dtype_contains(pln_arg_dtype(&ctx->call, 0), from))
     return PLN_OK;
-  if (from == pln_type_dtype(site->engine, site->type)) {
+  if (from == pln_type_dtype(ctx->engine, ctx->type)) {
     *out = x;
     return PLN_OK;
   }
-  return pln_site_with_arg(site, 0, x, out);
+  return pln_rule_replace_arg(ctx, 0, x, out);
 }

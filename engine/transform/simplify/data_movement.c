@@ -4,9 +4,10 @@
 #include "transform/simplify/rule.h"
 
 /* The only effect of the operator is to be its first operand. */
-static pln_status is_operand(const pln_site *site, bool yes, pln_ref *out) {
+static pln_status is_operand(const pln_rewrite_context *ctx, bool yes,
+                             pln_ref *out) {
   if (yes)
-    *out = pln_site_arg(site, 0);
+    *out = pln_rule_arg(ctx, 0);
   return PLN_OK;
 }
 
@@ -42,40 +43,41 @@ static bool is_identity(const permutation *p) {
   return true;
 }
 
-pln_status pln_simplify_same_transpose(pln_site *site, pln_ref *out) {
+pln_status pln_simplify_same_transpose(pln_rewrite_context *ctx, pln_ref *out) {
   permutation p;
-  bool known = read_permutation(site->engine, site->call.attrs,
-                                pln_arg_rank(&site->call, 0), &p);
-  return is_operand(site, known && is_identity(&p), out);
+  bool known = read_permutation(ctx->engine, ctx->call.attrs,
+                                pln_arg_rank(&ctx->call, 0), &p);
+  return is_operand(ctx, known && is_identity(&p), out);
 }
 
 /* transpose(transpose(x, p), q) => transpose(x, p after q) */
-pln_status pln_simplify_merge_transpose(pln_site *site, pln_ref *out) {
-  const pln_graph *g = site->call.graph;
-  pln_ref inner = pln_site_arg(site, 0);
+pln_status pln_simplify_merge_transpose(pln_rewrite_context *ctx,
+                                        pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  pln_ref inner = pln_rule_arg(ctx, 0);
   permutation p, q;
   int64_t both[PLN_MAX_RANK];
   if (!pln_is_call(g, inner, PLN_OP_TRANSPOSE))
     return PLN_OK;
   pln_ref x = pln_operand(g, inner, 0);
-  int32_t rank = pln_type_rank(site->engine, g->nodes[x].type);
+  int32_t rank = pln_type_rank(ctx->engine, g->nodes[x].type);
   if (rank < 0)
-    rank = pln_type_rank(site->engine, site->type);
-  if (!read_permutation(site->engine, g->nodes[inner].attrs, rank, &p) ||
-      !read_permutation(site->engine, site->call.attrs, (int32_t)p.n, &q) ||
+    rank = pln_type_rank(ctx->engine, ctx->type);
+  if (!read_permutation(ctx->engine, g->nodes[inner].attrs, rank, &p) ||
+      !read_permutation(ctx->engine, ctx->call.attrs, (int32_t)p.n, &q) ||
       p.n != q.n)
     return PLN_OK;
   for (uint32_t i = 0; i < q.n; i++)
     both[i] = p.axes[q.axes[i]];
-  return pln_site_with_list(site, x, PLN_NONE, "perm", q.n, both, out);
+  return pln_rule_replace_list(ctx, x, PLN_NONE, "perm", q.n, both, out);
 }
 
 /* ---------------------------------------------------- pad, slice, expand, tile
  */
 
-pln_status pln_simplify_no_pad(pln_site *site, pln_ref *out) {
-  pln_list pads = pln_arg_list(&site->call, 1, "pads");
-  return is_operand(site, pln_list_all(&pads, 0), out);
+pln_status pln_simplify_no_pad(pln_rewrite_context *ctx, pln_ref *out) {
+  pln_list pads = pln_arg_list(&ctx->call, 1, "pads");
+  return is_operand(ctx, pln_list_all(&pads, 0), out);
 }
 
 /* Exporters write these for "to the end". */
@@ -94,111 +96,111 @@ static bool is_full(pln_dim extent, pln_dim start, pln_dim end) {
 
 /* The extent of the axis that entry `i` of the call cuts, and whether it is
  * provably what the result has there. */
-static bool axis_is_full(const pln_site *site, const pln_list *axes, uint32_t i,
-                         pln_dim start, pln_dim end) {
-  const pln_engine *e = site->engine;
-  int32_t rank = pln_arg_rank(&site->call, 0);
+static bool axis_is_full(const pln_rewrite_context *ctx, const pln_list *axes,
+                         uint32_t i, pln_dim start, pln_dim end) {
+  const pln_engine *e = ctx->engine;
+  int32_t rank = pln_arg_rank(&ctx->call, 0);
   int64_t axis = axes->given ? pln_list_at(axes, i) : (int64_t)i;
   if (axis < 0 && rank >= 0)
     axis += rank;
   if (axis < 0 || axis >= rank)
     return is_full(PLN_DIM_UNKNOWN, start, end);
-  pln_dim extent = pln_arg_dims(&site->call, 0)[axis];
+  pln_dim extent = pln_arg_dims(&ctx->call, 0)[axis];
   if (is_full(extent, start, end))
     return true;
-  return pln_type_rank(e, site->type) == rank && extent != PLN_DIM_UNKNOWN &&
-         pln_type_dims(e, site->type)[axis] == extent;
+  return pln_type_rank(e, ctx->type) == rank && extent != PLN_DIM_UNKNOWN &&
+         pln_type_dims(e, ctx->type)[axis] == extent;
 }
 
 /* A slice that takes all of each axis, in order. */
-pln_status pln_simplify_full_slice(pln_site *site, pln_ref *out) {
-  pln_list starts = pln_arg_list(&site->call, 1, "starts");
-  pln_list ends = pln_arg_list(&site->call, 2, "ends");
-  pln_list axes = pln_arg_list(&site->call, 3, "axes");
-  pln_list steps = pln_arg_list(&site->call, 4, NULL);
+pln_status pln_simplify_full_slice(pln_rewrite_context *ctx, pln_ref *out) {
+  pln_list starts = pln_arg_list(&ctx->call, 1, "starts");
+  pln_list ends = pln_arg_list(&ctx->call, 2, "ends");
+  pln_list axes = pln_arg_list(&ctx->call, 3, "axes");
+  pln_list steps = pln_arg_list(&ctx->call, 4, NULL);
   if (!starts.given || !starts.sized || !ends.sized ||
       ends.count != starts.count ||
       (axes.given && (!pln_list_known(&axes) || axes.count != starts.count)) ||
       (steps.given && !pln_list_all(&steps, 1)))
     return PLN_OK;
   for (uint32_t i = 0; i < starts.count; i++)
-    if (!axis_is_full(site, &axes, i, pln_list_at(&starts, i),
+    if (!axis_is_full(ctx, &axes, i, pln_list_at(&starts, i),
                       pln_list_at(&ends, i)))
       return PLN_OK;
-  return is_operand(site, true, out);
+  return is_operand(ctx, true, out);
 }
 
 /* Expanding to the shape that is there, or to ones. */
-pln_status pln_simplify_same_expand(pln_site *site, pln_ref *out) {
-  pln_list shape = pln_arg_list(&site->call, 1, NULL);
+pln_status pln_simplify_same_expand(pln_rewrite_context *ctx, pln_ref *out) {
+  pln_list shape = pln_arg_list(&ctx->call, 1, NULL);
   bool ones = pln_list_all(&shape, 1) &&
-              (int64_t)shape.count <= pln_arg_rank(&site->call, 0);
+              (int64_t)shape.count <= pln_arg_rank(&ctx->call, 0);
   bool same =
-      pln_same_shape(site->engine, site->type, pln_arg_type(&site->call, 0));
-  return is_operand(site, ones || same, out);
+      pln_same_shape(ctx->engine, ctx->type, pln_arg_type(&ctx->call, 0));
+  return is_operand(ctx, ones || same, out);
 }
 
-pln_status pln_simplify_no_tile(pln_site *site, pln_ref *out) {
-  pln_list repeats = pln_arg_list(&site->call, 1, NULL);
-  return is_operand(site, pln_list_all(&repeats, 1), out);
+pln_status pln_simplify_no_tile(pln_rewrite_context *ctx, pln_ref *out) {
+  pln_list repeats = pln_arg_list(&ctx->call, 1, NULL);
+  return is_operand(ctx, pln_list_all(&repeats, 1), out);
 }
 
 /* ------------------------------------------------------------ split, concat
  */
 
 /* The one part of a split that has no other is all of it. */
-pln_status pln_simplify_only_part(pln_site *site, pln_ref *out) {
+pln_status pln_simplify_single_split(pln_rewrite_context *ctx, pln_ref *out) {
   return is_operand(
-      site,
-      pln_same_shape(site->engine, site->type, pln_arg_type(&site->call, 0)),
+      ctx, pln_same_shape(ctx->engine, ctx->type, pln_arg_type(&ctx->call, 0)),
       out);
 }
 
 /* The operand has no element: its extent along the axis is 0. */
-static bool is_empty(const pln_site *site, uint32_t i, int64_t axis) {
-  int32_t rank = pln_arg_rank(&site->call, i);
+static bool is_empty(const pln_rewrite_context *ctx, uint32_t i, int64_t axis) {
+  int32_t rank = pln_arg_rank(&ctx->call, i);
   if (axis < 0)
     axis += rank;
-  return axis >= 0 && axis < rank && pln_arg_dims(&site->call, i)[axis] == 0;
+  return axis >= 0 && axis < rank && pln_arg_dims(&ctx->call, i)[axis] == 0;
 }
 
 /* Operands that are left when empty ones go; at least one. */
-static uint32_t full_operands(const pln_site *site, pln_ref *kept) {
-  int64_t axis = pln_call_int(&site->call, "axis", 0);
+static uint32_t full_operands(const pln_rewrite_context *ctx, pln_ref *kept) {
+  int64_t axis = pln_call_int(&ctx->call, "axis", 0);
   uint32_t n = 0;
-  for (uint32_t i = 0; i < site->call.n_args; i++)
-    if (!is_empty(site, i, axis))
-      kept[n++] = pln_site_arg(site, i);
+  for (uint32_t i = 0; i < ctx->call.n_args; i++)
+    if (!is_empty(ctx, i, axis))
+      kept[n++] = pln_rule_arg(ctx, i);
   if (n == 0)
-    kept[n++] = pln_site_arg(site, 0);
+    kept[n++] = pln_rule_arg(ctx, 0);
   return n;
 }
 
-static bool any_empty(const pln_site *site) {
-  int64_t axis = pln_call_int(&site->call, "axis", 0);
-  for (uint32_t i = 0; i < site->call.n_args; i++)
-    if (is_empty(site, i, axis))
+static bool any_empty(const pln_rewrite_context *ctx) {
+  int64_t axis = pln_call_int(&ctx->call, "axis", 0);
+  for (uint32_t i = 0; i < ctx->call.n_args; i++)
+    if (is_empty(ctx, i, axis))
       return true;
   return false;
 }
 
 /* concat(x) => x; concat(x, empty, y) => concat(x, y) */
-pln_status pln_simplify_one_concat(pln_site *site, pln_ref *out) {
-  uint32_t n = site->call.n_args;
+pln_status pln_simplify_single_concat(pln_rewrite_context *ctx, pln_ref *out) {
+  uint32_t n = ctx->call.n_args;
   if (n == 1)
-    return is_operand(site, true, out);
-  if (!any_empty(site))
+    return is_operand(ctx, true, out);
+  if (!any_empty(ctx))
     return PLN_OK;
-  pln_ref *kept = pln_mem_new(site->engine, n * sizeof *kept);
+  pln_ref *kept = pln_mem_new(ctx->engine, n * sizeof *kept);
   if (!kept)
-    return pln_nomem(site->engine);
-  uint32_t k = full_operands(site, kept);
+    return pln_nomem(ctx->engine);
+  uint32_t k = full_operands(ctx, kept);
   pln_status status = PLN_OK;
   if (k == 1)
     *out = kept[0];
   else
-    status = pln_site_call(site, site->call.op, site->call.attrs, k, kept, out);
-  pln_mem_free(site->engine, kept, n * sizeof *kept);
+    status =
+        pln_rule_replace_call(ctx, ctx->call.op, ctx->call.attrs, k, kept, out);
+  pln_mem_free(ctx->engine, kept, n * sizeof *kept);
   return status;
 }
 
@@ -207,16 +209,16 @@ enum { MAX_PARTS = 16 };
 
 /* concat(a, concat(b, c)) => concat(a, b, c), of vectors of integers: shapes
  * that are put together piece by piece. */
-pln_status pln_simplify_merge_concat(pln_site *site, pln_ref *out) {
-  const pln_graph *g = site->call.graph;
+pln_status pln_simplify_merge_concat(pln_rewrite_context *ctx, pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
   pln_ref parts[MAX_PARTS];
   uint32_t n = 0, inner = 0;
-  pln_dtype dtype = pln_type_dtype(site->engine, site->type);
-  if (pln_type_rank(site->engine, site->type) != 1 ||
+  pln_dtype dtype = pln_type_dtype(ctx->engine, ctx->type);
+  if (pln_type_rank(ctx->engine, ctx->type) != 1 ||
       (dtype != PLN_INT64 && dtype != PLN_INT32))
     return PLN_OK;
-  for (uint32_t i = 0; i < site->call.n_args; i++) {
-    pln_ref arg = pln_site_arg(site, i);
+  for (uint32_t i = 0; i < ctx->call.n_args; i++) {
+    pln_ref arg = pln_rule_arg(ctx, i);
     bool joins = pln_is_call(g, arg, PLN_OP_CONCAT);
     uint32_t count = joins ? g->nodes[arg].count : 1;
     if (count > MAX_PARTS - n)
@@ -227,5 +229,6 @@ pln_status pln_simplify_merge_concat(pln_site *site, pln_ref *out) {
   }
   if (!inner)
     return PLN_OK;
-  return pln_site_call(site, site->call.op, site->call.attrs, n, parts, out);
+  return pln_rule_replace_call(ctx, ctx->call.op, ctx->call.attrs, n, parts,
+                               out);
 }

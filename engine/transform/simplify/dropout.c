@@ -10,26 +10,27 @@ static bool is_zero(const pln_tensor *t) {
 }
 
 /* Elements are never dropped: training is not asked for, or with ratio 0. */
-static bool is_inference(const pln_site *site) {
-  if (pln_arg_absent(&site->call, 2))
+static bool is_inference(const pln_rewrite_context *ctx) {
+  if (pln_arg_absent(&ctx->call, 2))
     return true;
-  return is_zero(pln_arg_tensor(&site->call, 2)) ||
-         is_zero(pln_arg_tensor(&site->call, 1));
+  return is_zero(pln_arg_tensor(&ctx->call, 2)) ||
+         is_zero(pln_arg_tensor(&ctx->call, 1));
 }
 
 /* dropout(x) => x; with its mask, only when that is not used. */
-pln_status pln_simplify_inference_dropout(pln_site *site, pln_ref *out) {
-  pln_ref fields[2] = {pln_site_arg(site, 0)};
-  uint32_t n = site->call.n_results;
-  if (!is_inference(site))
+pln_status pln_simplify_inference_dropout(pln_rewrite_context *ctx,
+                                          pln_ref *out) {
+  pln_ref fields[2] = {pln_rule_arg(ctx, 0)};
+  uint32_t n = ctx->call.n_results;
+  if (!is_inference(ctx))
     return PLN_OK;
   if (n == 0) {
     *out = fields[0];
     return PLN_OK;
   }
-  if (n > 2 || site->mask_used[site->old])
+  if (n > 2 || ctx->mask_used[ctx->old])
     return PLN_OK;
-  pln_builder *b = pln_rewrite_builder(site->rw);
+  pln_builder *b = pln_rewrite_builder(ctx->rw);
   if (!b)
     return PLN_ERR_NOMEM;
   if (n == 2)

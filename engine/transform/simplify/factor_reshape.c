@@ -6,9 +6,9 @@
 
 /* Axes [first, first + count) of x are one axis of what groups it: none are an
  * axis of extent 1 that x does not have. */
-typedef struct group {
+typedef struct axis_group {
   uint32_t first, count;
-} group;
+} axis_group;
 
 static bool keeps_order(const pln_graph *g, pln_ref node) {
   return pln_is_call(g, node, PLN_OP_RESHAPE) ||
@@ -19,11 +19,11 @@ static bool keeps_order(const pln_graph *g, pln_ref node) {
 
 /* The axes from `first` on whose product is `wanted`. */
 static pln_status find_group(pln_engine *e, pln_type x, uint32_t first,
-                             pln_dim wanted, group *out, bool *found) {
+                             pln_dim wanted, axis_group *out, bool *found) {
   const pln_dim *dims = pln_type_dims(e, x);
   uint32_t rank = (uint32_t)pln_type_rank(e, x);
   pln_dim product = 1;
-  *out = (group){.first = first};
+  *out = (axis_group){.first = first};
   *found = false;
   for (uint32_t i = first; i < rank && !*found; i++) {
     PLN_TRY(pln_dim_binary(e, PLN_DIM_MUL, product, dims[i], &product));
@@ -38,7 +38,7 @@ static pln_status find_group(pln_engine *e, pln_type x, uint32_t first,
 
 /* *n groups, one for each axis of `grouped`; 0 when x is not simply grouped. */
 static pln_status find_groups(pln_engine *e, pln_type x, pln_type grouped,
-                              group *groups, uint32_t *n) {
+                              axis_group *groups, uint32_t *n) {
   int32_t rank = pln_type_rank(e, grouped);
   uint32_t next = 0;
   *n = 0;
@@ -74,13 +74,15 @@ static bool is_permutation(const pln_attr *perm, uint32_t n) {
 
 /* The permutation of the axes of x as the groups move; its extents must be
  * those of the result. */
-static bool spread(const pln_engine *e, pln_type x, pln_type result, uint32_t n,
-                   const group *groups, const int64_t *perm, int64_t *axes) {
+static bool permute_grouped_axes(const pln_engine *e, pln_type x,
+                                 pln_type result, uint32_t n,
+                                 const axis_group *groups, const int64_t *perm,
+                                 int64_t *axes) {
   uint32_t k = 0;
   if (pln_type_rank(e, result) != pln_type_rank(e, x))
     return false;
   for (uint32_t i = 0; i < n; i++) {
-    const group *g = &groups[perm[i]];
+    const axis_group *g = &groups[perm[i]];
     for (uint32_t j = 0; j < g->count; j++, k++) {
       axes[k] = g->first + j;
       if (pln_type_dims(e, result)[k] != pln_type_dims(e, x)[axes[k]])
@@ -93,11 +95,11 @@ static bool spread(const pln_engine *e, pln_type x, pln_type result, uint32_t n,
 /* reshape(transpose(reshape(x, [N*4, S, 16]), [0, 2, 1]), [N, 4, 16, S])
  *   => transpose(x, [0, 1, 3, 2]), of x: (N, 4, S, 16); and with whatever else
  * leaves the order of elements as it is. */
-pln_status pln_simplify_regroup(pln_site *site, pln_ref *out) {
-  const pln_graph *g = site->call.graph;
-  pln_engine *e = site->engine;
-  pln_ref move = pln_site_arg(site, 0);
-  group groups[PLN_MAX_RANK];
+pln_status pln_simplify_factor_reshape(pln_rewrite_context *ctx, pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  pln_engine *e = ctx->engine;
+  pln_ref move = pln_rule_arg(ctx, 0);
+  axis_group groups[PLN_MAX_RANK];
   int64_t axes[PLN_MAX_RANK];
   uint32_t n;
   if (!pln_is_call(g, move, PLN_OP_TRANSPOSE))
@@ -110,23 +112,24 @@ pln_status pln_simplify_regroup(pln_site *site, pln_ref *out) {
   pln_type type = g->nodes[x].type;
   PLN_TRY(find_groups(e, type, g->nodes[inner].type, groups, &n));
   if (!n || !is_permutation(perm, n) ||
-      !spread(e, type, site->type, n, groups, perm->v.ints, axes))
+      !permute_grouped_axes(e, type, ctx->type, n, groups, perm->v.ints, axes))
     return PLN_OK;
-  return pln_site_transpose(site, x, (uint32_t)pln_type_rank(e, type), axes,
+  return pln_rule_transpose(ctx, x, (uint32_t)pln_type_rank(e, type), axes,
                             out);
 }
 
 /* Extents to take x apart into, and the permutation that moves them. */
-typedef struct parts {
+typedef struct split_parts {
   uint32_t n;
   pln_dim dims[PLN_MAX_RANK];
   int64_t axes[PLN_MAX_RANK];
-} parts;
+} split_parts;
 
 /* groups[j]: axes of the result that are axis j of what was moved, perm[j] of
  * what was there before. */
-static void find_parts(const pln_dim *result, uint32_t n, const group *groups,
-                       const int64_t *perm, parts *out) {
+static void find_parts(const pln_dim *result, uint32_t n,
+                       const axis_group *groups, const int64_t *perm,
+                       split_parts *out) {
   uint32_t first[PLN_MAX_RANK], k = 0;
   out->n = 0;
   for (uint32_t axis = 0; axis < n; axis++)
@@ -145,26 +148,26 @@ static void find_parts(const pln_dim *result, uint32_t n, const group *groups,
 /* reshape(transpose(reshape(x, [17, N*4, 16]), [1, 0, 2]), [N, 4, 17, 16])
  *   => transpose(reshape(x, [17, N, 4, 16]), [1, 2, 0, 3]), unless what was
  * moved is used otherwise too. */
-pln_status pln_simplify_part_first(pln_site *site, pln_ref *out) {
-  const pln_graph *g = site->call.graph;
-  pln_engine *e = site->engine;
-  pln_ref move = pln_site_arg(site, 0), x;
-  group groups[PLN_MAX_RANK];
-  parts p;
+pln_status pln_simplify_sink_reshape(pln_rewrite_context *ctx, pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  pln_engine *e = ctx->engine;
+  pln_ref move = pln_rule_arg(ctx, 0), x;
+  axis_group groups[PLN_MAX_RANK];
+  split_parts p;
   uint32_t n;
   bool sole;
   if (!pln_is_call(g, move, PLN_OP_TRANSPOSE) ||
       !keeps_order(g, pln_operand(g, move, 0)))
     return PLN_OK;
   const pln_attr *perm = pln_attrs_find(e, g->nodes[move].attrs, "perm");
-  PLN_TRY(find_groups(e, site->type, g->nodes[move].type, groups, &n));
+  PLN_TRY(find_groups(e, ctx->type, g->nodes[move].type, groups, &n));
   if (!n || !is_permutation(perm, n))
     return PLN_OK;
-  PLN_TRY(pln_site_is_sole(site, 0, &sole));
+  PLN_TRY(pln_rule_is_only_use(ctx, 0, &sole));
   if (!sole)
     return PLN_OK;
-  find_parts(pln_type_dims(e, site->type), n, groups, perm->v.ints, &p);
+  find_parts(pln_type_dims(e, ctx->type), n, groups, perm->v.ints, &p);
   x = pln_operand(g, pln_operand(g, move, 0), 0);
-  PLN_TRY(pln_site_reshape(site, x, p.n, p.dims, &x));
-  return x == PLN_NONE ? PLN_OK : pln_site_transpose(site, x, p.n, p.axes, out);
+  PLN_TRY(pln_rule_reshape(ctx, x, p.n, p.dims, &x));
+  return x == PLN_NONE ? PLN_OK : pln_rule_transpose(ctx, x, p.n, p.axes, out);
 }

@@ -28,14 +28,15 @@ static bool find_axes(const pln_infer *call, int64_t rank, bool *gone) {
 }
 
 /* The shape at hand is that of the operand with 1 where an axis is gone. */
-static bool puts_axes_back(const pln_site *site, const pln_infer *reduction) {
+static bool puts_axes_back(const pln_rewrite_context *ctx,
+                           const pln_infer *reduction) {
   bool gone[PLN_MAX_RANK] = {false};
   int64_t rank = pln_arg_rank(reduction, 0);
   if (rank < 1 || rank > PLN_MAX_RANK ||
-      pln_type_rank(site->engine, site->type) != rank ||
+      pln_type_rank(ctx->engine, ctx->type) != rank ||
       !find_axes(reduction, rank, gone))
     return false;
-  const pln_dim *dims = pln_type_dims(site->engine, site->type);
+  const pln_dim *dims = pln_type_dims(ctx->engine, ctx->type);
   for (int64_t i = 0; i < rank; i++) {
     pln_dim extent = gone[i] ? 1 : pln_arg_dims(reduction, 0)[i];
     if (dims[i] != extent || extent == PLN_DIM_UNKNOWN)
@@ -46,24 +47,25 @@ static bool puts_axes_back(const pln_site *site, const pln_infer *reduction) {
 
 /* expand_dims(sum(x, [1], keepdims=0), [1]) => sum(x, [1], keepdims=1); of
  * every reduction, and of each way to give the result its axes back. */
-pln_status pln_simplify_keep_axes(pln_site *site, pln_ref *out) {
+pln_status pln_simplify_keep_axes(pln_rewrite_context *ctx, pln_ref *out) {
   pln_ref args[2];
   pln_attrs attrs;
   pln_attr keep = {.kind = PLN_ATTR_INT, .v.i = 1};
   bool sole;
-  if (!is_reduction(site->call.graph, pln_site_arg(site, 0)))
+  if (!is_reduction(ctx->call.graph, pln_rule_arg(ctx, 0)))
     return PLN_OK;
-  pln_infer reduction = pln_site_operand(site, 0);
+  pln_infer reduction = pln_rule_operand(ctx, 0);
   if (pln_call_int(&reduction, "keepdims", 1) != 0 ||
-      reduction.n_args > PLN_COUNT(args) || !puts_axes_back(site, &reduction))
+      reduction.n_args > PLN_COUNT(args) || !puts_axes_back(ctx, &reduction))
     return PLN_OK;
-  PLN_TRY(pln_site_is_sole(site, 0, &sole));
+  PLN_TRY(pln_rule_is_only_use(ctx, 0, &sole));
   if (!sole)
     return PLN_OK;
   memcpy(args, reduction.args, reduction.n_args * sizeof *args);
-  PLN_TRY(pln_symbol_intern(site->engine, pln_text("keepdims"), &keep.name));
-  PLN_TRY(pln_attrs_with(site->engine, reduction.attrs, &keep, &attrs));
-  return pln_site_call(site, reduction.op, attrs, reduction.n_args, args, out);
+  PLN_TRY(pln_symbol_intern(ctx->engine, pln_text("keepdims"), &keep.name));
+  PLN_TRY(pln_attrs_with(ctx->engine, reduction.attrs, &keep, &attrs));
+  return pln_rule_replace_call(ctx, reduction.op, attrs, reduction.n_args, args,
+                               out);
 }
 
 /* What these make of one element is the element. */
@@ -74,16 +76,16 @@ static bool keeps_single(pln_op op) {
 }
 
 /* sum(x, [1], keepdims=1) => x, where x has the extent 1 there. */
-pln_status pln_simplify_reduce_single(pln_site *site, pln_ref *out) {
+pln_status pln_simplify_reduce_single(pln_rewrite_context *ctx, pln_ref *out) {
   bool gone[PLN_MAX_RANK] = {false};
-  int64_t rank = pln_arg_rank(&site->call, 0);
-  if (!keeps_single(site->call.op) || rank < 1 || rank > PLN_MAX_RANK ||
-      pln_call_int(&site->call, "keepdims", 1) == 0 ||
-      !find_axes(&site->call, rank, gone))
+  int64_t rank = pln_arg_rank(&ctx->call, 0);
+  if (!keeps_single(ctx->call.op) || rank < 1 || rank > PLN_MAX_RANK ||
+      pln_call_int(&ctx->call, "keepdims", 1) == 0 ||
+      !find_axes(&ctx->call, rank, gone))
     return PLN_OK;
   for (int64_t i = 0; i < rank; i++)
-    if (gone[i] && pln_arg_dims(&site->call, 0)[i] != 1)
+    if (gone[i] && pln_arg_dims(&ctx->call, 0)[i] != 1)
       return PLN_OK;
-  *out = pln_site_arg(site, 0);
+  *out = pln_rule_arg(ctx, 0);
   return PLN_OK;
 }

@@ -13,20 +13,19 @@ static bool keeps_order(const pln_graph *g, pln_ref node) {
          pln_is_call(g, node, PLN_OP_UNSQUEEZE);
 }
 
-static bool allows_zero(const pln_site *site) {
-  return pln_call_int(&site->call, "allowzero", 0) != 0;
+static bool allows_zero(const pln_rewrite_context *ctx) {
+  return pln_call_int(&ctx->call, "allowzero", 0) != 0;
 }
 
 /* A reshape of as many axes, each told to be what it is: by 0, by its extent,
  * and for one of them by -1. */
-static bool copies_all(const pln_site *site) {
-  pln_list list = pln_arg_list(&site->call, 1, "newshape");
+static bool copies_all(const pln_rewrite_context *ctx) {
+  pln_list list = pln_arg_list(&ctx->call, 1, "newshape");
   uint32_t open = 0;
-  if (site->call.op != PLN_OP_RESHAPE || !list.given ||
-      !pln_list_known(&list) || allows_zero(site) ||
-      (int64_t)list.count != pln_arg_rank(&site->call, 0))
+  if (ctx->call.op != PLN_OP_RESHAPE || !list.given || !pln_list_known(&list) ||
+      allows_zero(ctx) || (int64_t)list.count != pln_arg_rank(&ctx->call, 0))
     return false;
-  const pln_dim *extents = pln_arg_dims(&site->call, 0);
+  const pln_dim *extents = pln_arg_dims(&ctx->call, 0);
   for (uint32_t i = 0; i < list.count; i++) {
     pln_dim dim = pln_list_at(&list, i);
     open += dim == -1;
@@ -37,15 +36,15 @@ static bool copies_all(const pln_site *site) {
 }
 
 /* reshape(...(x)) => x, where x has the shape of the whole. */
-pln_status pln_simplify_same_reshape(pln_site *site, pln_ref *out) {
-  const pln_graph *g = site->call.graph;
-  pln_ref x = pln_site_arg(site, 0);
-  if (copies_all(site)) {
+pln_status pln_simplify_same_reshape(pln_rewrite_context *ctx, pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  pln_ref x = pln_rule_arg(ctx, 0);
+  if (copies_all(ctx)) {
     *out = x;
     return PLN_OK;
   }
   for (int i = 0; i < MAX_LOOK; i++) {
-    if (pln_same_shape_by_count(site->engine, site->type, g->nodes[x].type)) {
+    if (pln_same_shape_by_count(ctx->engine, ctx->type, g->nodes[x].type)) {
       *out = x;
       return PLN_OK;
     }
@@ -69,9 +68,9 @@ typedef struct target {
 } target;
 
 /* Element `i` is `dim`, which may be symbolic. */
-static bool put_dim(const pln_site *site, pln_type x, target *t, uint32_t i,
-                    pln_dim dim) {
-  const pln_engine *e = site->engine;
+static bool place_target_dim(const pln_rewrite_context *ctx, pln_type x,
+                             target *t, uint32_t i, pln_dim dim) {
+  const pln_engine *e = ctx->engine;
   bool same = (int32_t)i < pln_type_rank(e, x) && dim != PLN_DIM_UNKNOWN &&
               pln_type_dims(e, x)[i] == dim;
   if (PLN_DIM_IS_CONST(dim) && dim != 0) {
@@ -94,35 +93,37 @@ static pln_dim copied_dim(const pln_engine *e, pln_type operand, uint32_t i) {
                                                 : PLN_DIM_UNKNOWN;
 }
 
-pln_status pln_site_reshape(pln_site *site, pln_ref x, uint32_t n,
+pln_status pln_rule_reshape(pln_rewrite_context *ctx, pln_ref x, uint32_t n,
                             const pln_dim *dims, pln_ref *out) {
-  pln_type type = site->call.graph->nodes[x].type;
+  pln_type type = ctx->call.graph->nodes[x].type;
   target t = {.n = n};
   pln_ref args[2] = {x};
   *out = PLN_NONE;
   for (uint32_t i = 0; i < n; i++)
-    if (dims[i] == PLN_DIM_UNKNOWN || !put_dim(site, type, &t, i, dims[i]))
+    if (dims[i] == PLN_DIM_UNKNOWN ||
+        !place_target_dim(ctx, type, &t, i, dims[i]))
       return PLN_OK;
   if (t.is_empty && t.n_open)
     return PLN_OK;
-  PLN_TRY(pln_site_ints(site, n, t.dims, &args[1]));
-  return pln_site_build(site, PLN_OP_RESHAPE, 0, 2, args, out);
+  PLN_TRY(pln_rule_int_vector(ctx, n, t.dims, &args[1]));
+  return pln_rule_build(ctx, PLN_OP_RESHAPE, 0, 2, args, out);
 }
 
 /* An element that is -1 is the extent of the result, if that is known. */
-static pln_dim found_dim(const pln_site *site, uint32_t n, uint32_t i) {
-  const pln_engine *e = site->engine;
-  if (pln_type_rank(e, site->type) != (int32_t)n)
+static pln_dim found_dim(const pln_rewrite_context *ctx, uint32_t n,
+                         uint32_t i) {
+  const pln_engine *e = ctx->engine;
+  if (pln_type_rank(e, ctx->type) != (int32_t)n)
     return -1;
-  pln_dim dim = pln_type_dims(e, site->type)[i];
+  pln_dim dim = pln_type_dims(e, ctx->type)[i];
   return dim == PLN_DIM_UNKNOWN || dim == 0 ? -1 : dim;
 }
 
 /* The shape that the call's list asks for, told to a reshape of a tensor of
  * type `x`. `given` is the type of the call's own operand. */
-static bool find_target(const pln_site *site, pln_type given, pln_type x,
-                        const pln_list *list, target *t) {
-  bool literal = allows_zero(site);
+static bool find_target(const pln_rewrite_context *ctx, pln_type given,
+                        pln_type x, const pln_list *list, target *t) {
+  bool literal = allows_zero(ctx);
   *t = (target){.n = list->count};
   if (!list->given || !list->sized || list->count > PLN_MAX_RANK)
     return false;
@@ -131,10 +132,10 @@ static bool find_target(const pln_site *site, pln_type given, pln_type x,
     if (dim == 0 && literal)
       return false;
     if (dim == 0)
-      dim = copied_dim(site->engine, given, i);
+      dim = copied_dim(ctx->engine, given, i);
     else if (dim == -1)
-      dim = found_dim(site, list->count, i);
-    if (!put_dim(site, x, t, i, dim))
+      dim = found_dim(ctx, list->count, i);
+    if (!place_target_dim(ctx, x, t, i, dim))
       return false;
   }
   return !t->is_empty || t->n_open == 0;
@@ -142,20 +143,20 @@ static bool find_target(const pln_site *site, pln_type given, pln_type x,
 
 /* The reshape of `x`. Its zeros are copies, whatever those of the call were:
  * an extent that is 0 in x is 0 either way. */
-static pln_status reshape_to(const pln_site *site, pln_ref x, const target *t,
-                             pln_ref *out) {
-  pln_site plain = *site;
-  PLN_TRY(pln_attrs_without(site->engine, site->call.attrs, "allowzero",
+static pln_status reshape_to(const pln_rewrite_context *ctx, pln_ref x,
+                             const target *t, pln_ref *out) {
+  pln_rewrite_context plain = *ctx;
+  PLN_TRY(pln_attrs_without(ctx->engine, ctx->call.attrs, "allowzero",
                             &plain.call.attrs));
-  return pln_site_with_list(&plain, x, 1, "newshape", t->n, t->dims, out);
+  return pln_rule_replace_list(&plain, x, 1, "newshape", t->n, t->dims, out);
 }
 
 /* reshape(reshape(x, a), b) => reshape(x, b); also of the other operators that
  * keep the order. A 0 in b copies from the inner result, so it is told anew. */
-pln_status pln_simplify_merge_reshape(pln_site *site, pln_ref *out) {
-  const pln_graph *g = site->call.graph;
-  pln_ref inner = pln_site_arg(site, 0);
-  pln_list list = pln_arg_list(&site->call, 1, "newshape");
+pln_status pln_simplify_merge_reshape(pln_rewrite_context *ctx, pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  pln_ref inner = pln_rule_arg(ctx, 0);
+  pln_list list = pln_arg_list(&ctx->call, 1, "newshape");
   target t;
   if (!keeps_order(g, inner) || !pln_list_known(&list))
     return PLN_OK;
@@ -164,27 +165,28 @@ pln_status pln_simplify_merge_reshape(pln_site *site, pln_ref *out) {
   for (uint32_t i = 0; i < list.count; i++)
     has_zero |= pln_list_at(&list, i) == 0;
   if (!has_zero)
-    return pln_site_with_arg(site, 0, x, out);
-  if (!find_target(site, g->nodes[inner].type, g->nodes[x].type, &list, &t))
+    return pln_rule_replace_arg(ctx, 0, x, out);
+  if (!find_target(ctx, g->nodes[inner].type, g->nodes[x].type, &list, &t))
     return PLN_OK;
-  return reshape_to(site, x, &t, out);
+  return reshape_to(ctx, x, &t, out);
 }
 
 /* reshape(x, [N, 12, S*64]) => reshape(x, [0, 12, -1]): the computation of the
  * shape is needed no more. */
-pln_status pln_simplify_melt_reshape(pln_site *site, pln_ref *out) {
-  const pln_graph *g = site->call.graph;
+pln_status pln_simplify_fold_reshape_shape(pln_rewrite_context *ctx,
+                                           pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
   target t;
-  if (pln_arg_absent(&site->call, 1) ||
-      g->nodes[pln_site_arg(site, 1)].kind == PLN_CONSTANT ||
-      !pln_arg_value(&site->call, 1))
+  if (pln_arg_absent(&ctx->call, 1) ||
+      g->nodes[pln_rule_arg(ctx, 1)].kind == PLN_CONSTANT ||
+      !pln_arg_value(&ctx->call, 1))
     return PLN_OK;
-  pln_list list = pln_arg_list(&site->call, 1, NULL);
-  pln_ref x = pln_site_arg(site, 0);
+  pln_list list = pln_arg_list(&ctx->call, 1, NULL);
+  pln_ref x = pln_rule_arg(ctx, 0);
   pln_type type = g->nodes[x].type;
-  if (!find_target(site, type, type, &list, &t))
+  if (!find_target(ctx, type, type, &list, &t))
     return PLN_OK;
-  return reshape_to(site, x, &t, out);
+  return reshape_to(ctx, x, &t, out);
 }
 
 /* --------------------------------------------------------- squeeze, unsqueeze
@@ -197,7 +199,7 @@ typedef struct axes {
   bool in[PLN_MAX_RANK];
 } axes;
 
-static bool read_axes(const pln_infer *call, int32_t rank, axes *out) {
+static bool read_squeezed_axes(const pln_infer *call, int32_t rank, axes *out) {
   int64_t list[PLN_MAX_RANK];
   pln_list given = pln_arg_list(call, 1, "axes");
   *out = (axes){.rank = rank, .n = given.count};
@@ -231,39 +233,40 @@ static void add_around(const axes *inner, const axes *outer, axes *all) {
 }
 
 /* squeeze(squeeze(x, A), B) => squeeze(x, A and B as axes of x) */
-pln_status pln_simplify_merge_squeeze(pln_site *site, pln_ref *out) {
-  const pln_graph *g = site->call.graph;
-  pln_ref node = pln_site_arg(site, 0);
+pln_status pln_simplify_merge_squeeze(pln_rewrite_context *ctx, pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  pln_ref node = pln_rule_arg(ctx, 0);
   axes inner, outer, all;
   int64_t list[PLN_MAX_RANK];
   if (!pln_is_call(g, node, PLN_OP_SQUEEZE))
     return PLN_OK;
-  pln_infer call = pln_site_operand(site, 0);
-  if (!read_axes(&call, pln_arg_rank(&call, 0), &inner) ||
-      !read_axes(&site->call, inner.rank - (int32_t)inner.n, &outer))
+  pln_infer call = pln_rule_operand(ctx, 0);
+  if (!read_squeezed_axes(&call, pln_arg_rank(&call, 0), &inner) ||
+      !read_squeezed_axes(&ctx->call, inner.rank - (int32_t)inner.n, &outer))
     return PLN_OK;
   add_around(&inner, &outer, &all);
-  return pln_site_with_list(site, call.args[0], 1, "axes",
-                            list_axes(&all, list), list, out);
+  return pln_rule_replace_list(ctx, call.args[0], 1, "axes",
+                               list_axes(&all, list), list, out);
 }
 
 /* unsqueeze(unsqueeze(x, A), B) => unsqueeze(x, B and A as axes of the whole)
  */
-pln_status pln_simplify_merge_unsqueeze(pln_site *site, pln_ref *out) {
-  const pln_graph *g = site->call.graph;
-  pln_ref node = pln_site_arg(site, 0);
+pln_status pln_simplify_merge_unsqueeze(pln_rewrite_context *ctx,
+                                        pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  pln_ref node = pln_rule_arg(ctx, 0);
   axes inner, outer, all;
   int64_t list[PLN_MAX_RANK];
   if (!pln_is_call(g, node, PLN_OP_UNSQUEEZE))
     return PLN_OK;
-  pln_infer call = pln_site_operand(site, 0);
-  int32_t rank = pln_type_rank(site->engine, g->nodes[node].type);
-  pln_list given = pln_arg_list(&site->call, 1, "axes");
+  pln_infer call = pln_rule_operand(ctx, 0);
+  int32_t rank = pln_type_rank(ctx->engine, g->nodes[node].type);
+  pln_list given = pln_arg_list(&ctx->call, 1, "axes");
   if (rank < 0 || !given.sized || given.count > PLN_MAX_RANK ||
-      !read_axes(&call, rank, &inner) ||
-      !read_axes(&site->call, rank + (int32_t)given.count, &outer))
+      !read_squeezed_axes(&call, rank, &inner) ||
+      !read_squeezed_axes(&ctx->call, rank + (int32_t)given.count, &outer))
     return PLN_OK;
   add_around(&outer, &inner, &all);
-  return pln_site_with_list(site, call.args[0], 1, "axes",
-                            list_axes(&all, list), list, out);
+  return pln_rule_replace_list(ctx, call.args[0], 1, "axes",
+                               list_axes(&all, list), list, out);
 }

@@ -46,18 +46,18 @@ static bool is_zero(const pln_graph *g, pln_ref node) {
 
 /* lstm(x, w, r, b, lengths, zeros, zeros) => lstm(x, w, r, b, lengths): states
  * begin with zeros when none are given. */
-pln_status pln_simplify_zero_state(pln_site *site, pln_ref *out) {
-  const pln_graph *g = site->call.graph;
+pln_status pln_simplify_zero_state(pln_rewrite_context *ctx, pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
   pln_ref args[MAX_ARGS], absent = PLN_NONE;
-  uint32_t n = site->call.n_args, zeros = 0;
+  uint32_t n = ctx->call.n_args, zeros = 0;
   if (n <= INITIAL_H || n > MAX_ARGS)
     return PLN_OK;
   for (uint32_t i = INITIAL_H; i <= INITIAL_C && i < n; i++)
-    zeros += !pln_arg_absent(&site->call, i) && is_zero(g, site->call.args[i]);
+    zeros += !pln_arg_absent(&ctx->call, i) && is_zero(g, ctx->call.args[i]);
   if (!zeros)
     return PLN_OK;
-  memcpy(args, site->call.args, n * sizeof *args);
-  pln_builder *b = pln_rewrite_builder(site->rw);
+  memcpy(args, ctx->call.args, n * sizeof *args);
+  pln_builder *b = pln_rewrite_builder(ctx->rw);
   if (!b)
     return PLN_ERR_NOMEM;
   PLN_TRY(pln_build_absent(b, &absent));
@@ -66,5 +66,6 @@ pln_status pln_simplify_zero_state(pln_site *site, pln_ref *out) {
       args[i] = absent;
   while (b->graph->nodes[args[n - 1]].kind == PLN_ABSENT)
     n--;
-  return pln_site_call(site, site->call.op, site->call.attrs, n, args, out);
+  return pln_rule_replace_call(ctx, ctx->call.op, ctx->call.attrs, n, args,
+                               out);
 }

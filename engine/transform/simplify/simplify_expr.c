@@ -17,54 +17,55 @@
 
 enum { RULES_PER_OP = 6, MAX_STEPS = 64 };
 
-typedef struct row {
+typedef struct rule_row {
   const char *name; /* in the report */
   pln_simplify_rule rule;
   uint32_t operands; /* it is asked for calls of as many, or more */
-} row;
+} rule_row;
 
 #define RULE(name) RULE_OF(0, name) /* of those that every form has */
 #define RULE_OF(operands, name) \
   { #name, pln_simplify_##name, operands }
-static const row rules[PLN_N_OPS][RULES_PER_OP] = {
+static const rule_row rules[PLN_N_OPS][RULES_PER_OP] = {
     [PLN_OP_IDENTITY] = {RULE(only_operand)},
     [PLN_OP_RESHAPE] = {RULE(same_reshape), RULE(merge_reshape),
-                        RULE(melt_reshape), RULE(regroup), RULE(part_first),
-                        RULE(keep_axes)},
-    [PLN_OP_FLATTEN] = {RULE(same_reshape), RULE(regroup)},
+                        RULE(fold_reshape_shape), RULE(factor_reshape),
+                        RULE(sink_reshape), RULE(keep_axes)},
+    [PLN_OP_FLATTEN] = {RULE(same_reshape), RULE(factor_reshape)},
     [PLN_OP_SQUEEZE] = {RULE(same_reshape), RULE(merge_squeeze), RULE(take_one),
-                        RULE(regroup)},
+                        RULE(factor_reshape)},
     [PLN_OP_UNSQUEEZE] = {RULE(same_reshape), RULE(merge_unsqueeze),
-                          RULE(take_vector), RULE(keep_axes), RULE(regroup)},
+                          RULE(take_vector), RULE(keep_axes),
+                          RULE(factor_reshape)},
     [PLN_OP_TRANSPOSE] = {RULE(same_transpose), RULE(merge_transpose)},
     [PLN_OP_PAD] = {RULE(no_pad)},
     [PLN_OP_SLICE] = {RULE(full_slice)},
-    [PLN_OP_EXPAND] = {RULE(same_expand), RULE_OF(2, melt_expand)},
+    [PLN_OP_EXPAND] = {RULE(same_expand), RULE_OF(2, fold_broadcast_shape)},
     [PLN_OP_TILE] = {RULE(no_tile)},
-    [PLN_OP_CONCAT] = {RULE(one_concat), RULE(merge_concat)},
-    [PLN_OP_SPLIT] = {RULE(only_part)},
-    [PLN_OP_GATHER] = {RULE(take_all), RULE(take_moved)},
+    [PLN_OP_CONCAT] = {RULE(single_concat), RULE(merge_concat)},
+    [PLN_OP_SPLIT] = {RULE(single_split)},
+    [PLN_OP_GATHER] = {RULE(take_all), RULE(take_through_transpose)},
     [PLN_OP_CAST] = {RULE(same_cast), RULE(merge_cast)},
     [PLN_OP_CAST_LIKE] = {RULE(same_cast)},
-    [PLN_OP_ADD] = {RULE(add_zero), RULE(drop_expand)},
-    [PLN_OP_SUB] = {RULE(subtract_zero), RULE(drop_expand)},
-    [PLN_OP_MUL] = {RULE(multiply_one), RULE(drop_expand)},
-    [PLN_OP_DIV] = {RULE(divide_one), RULE(drop_expand)},
-    [PLN_OP_POW] = {RULE(power_one), RULE(drop_expand)},
-    [PLN_OP_AND] = {RULE(and_true), RULE(drop_expand)},
-    [PLN_OP_OR] = {RULE(or_false), RULE(drop_expand)},
+    [PLN_OP_ADD] = {RULE(add_zero), RULE(drop_broadcast)},
+    [PLN_OP_SUB] = {RULE(subtract_zero), RULE(drop_broadcast)},
+    [PLN_OP_MUL] = {RULE(multiply_one), RULE(drop_broadcast)},
+    [PLN_OP_DIV] = {RULE(divide_one), RULE(drop_broadcast)},
+    [PLN_OP_POW] = {RULE(power_one), RULE(drop_broadcast)},
+    [PLN_OP_AND] = {RULE(and_true), RULE(drop_broadcast)},
+    [PLN_OP_OR] = {RULE(or_false), RULE(drop_broadcast)},
     [PLN_OP_SUM] = {RULE(only_operand)},
     [PLN_OP_MEAN] = {RULE(only_operand)},
-    [PLN_OP_MAX] = {RULE(only_operand), RULE(drop_expand)},
-    [PLN_OP_MIN] = {RULE(only_operand), RULE(drop_expand)},
-    [PLN_OP_XOR] = {RULE(drop_expand)},
-    [PLN_OP_MOD] = {RULE(drop_expand)},
-    [PLN_OP_EQUAL] = {RULE(drop_expand)},
-    [PLN_OP_GREATER] = {RULE(drop_expand)},
-    [PLN_OP_GREATER_OR_EQUAL] = {RULE(drop_expand)},
-    [PLN_OP_LESS] = {RULE(drop_expand)},
-    [PLN_OP_LESS_OR_EQUAL] = {RULE(drop_expand)},
-    [PLN_OP_WHERE] = {RULE(drop_expand)},
+    [PLN_OP_MAX] = {RULE(only_operand), RULE(drop_broadcast)},
+    [PLN_OP_MIN] = {RULE(only_operand), RULE(drop_broadcast)},
+    [PLN_OP_XOR] = {RULE(drop_broadcast)},
+    [PLN_OP_MOD] = {RULE(drop_broadcast)},
+    [PLN_OP_EQUAL] = {RULE(drop_broadcast)},
+    [PLN_OP_GREATER] = {RULE(drop_broadcast)},
+    [PLN_OP_GREATER_OR_EQUAL] = {RULE(drop_broadcast)},
+    [PLN_OP_LESS] = {RULE(drop_broadcast)},
+    [PLN_OP_LESS_OR_EQUAL] = {RULE(drop_broadcast)},
+    [PLN_OP_WHERE] = {RULE(drop_broadcast)},
     [PLN_OP_REDUCE_SUM] = {RULE(reduce_single)},
     [PLN_OP_REDUCE_MEAN] = {RULE(reduce_single)},
     [PLN_OP_REDUCE_PROD] = {RULE(reduce_single)},
@@ -76,15 +77,15 @@ static const row rules[PLN_N_OPS][RULES_PER_OP] = {
     [PLN_OP_LSTM] = {RULE(zero_state)},
 };
 
-typedef struct simplify {
+typedef struct simplify_run {
   pln_engine *engine;
-  uint8_t *mask_used; /* a node of the old graph; made for the first dropout */
-  pln_uses uses;      /* likewise, for the first rule that asks */
-  uint32_t fields;    /* of tuples that were replaced */
+  uint8_t *mask_used;  /* a node of the old graph; made for the first dropout */
+  pln_use_counts uses; /* likewise, for the first rule that asks */
+  uint32_t fields;     /* of tuples that were replaced */
   bool watched;
   uint32_t counts[PLN_N_OPS][RULES_PER_OP];
   uint32_t tried[PLN_N_OPS][RULES_PER_OP]; /* when they are watched */
-} simplify;
+} simplify_run;
 
 /* -------------------------------------------------------------- result masks
  */
@@ -103,7 +104,7 @@ static void mark_masks(const pln_graph *g, uint8_t *used) {
       used[g->scopes[s].result] = 1;
 }
 
-static pln_status need_masks(simplify *s, const pln_graph *old) {
+static pln_status need_masks(simplify_run *s, const pln_graph *old) {
   if (s->mask_used)
     return PLN_OK;
   s->mask_used = pln_mem_zeroed(s->engine, old->n_nodes);
@@ -116,12 +117,13 @@ static pln_status need_masks(simplify *s, const pln_graph *old) {
 /* ---------------------------------------------------------------- the driver
  */
 
-static pln_status try_rule(simplify *s, int i, pln_site *site, pln_ref *out) {
-  pln_op op = site->call.op;
+static pln_status try_rule(simplify_run *s, int i, pln_rewrite_context *ctx,
+                           pln_ref *out) {
+  pln_op op = ctx->call.op;
   double began = s->watched ? pln_rule_clock(s->engine) : 0;
   *out = PLN_NONE;
-  PLN_TRY(rules[op][i].rule(site, out));
-  if (*out == site->node)
+  PLN_TRY(rules[op][i].rule(ctx, out));
+  if (*out == ctx->node)
     *out = PLN_NONE;
   if (!s->watched)
     return PLN_OK;
@@ -131,31 +133,32 @@ static pln_status try_rule(simplify *s, int i, pln_site *site, pln_ref *out) {
 }
 
 /* The rule's answer is used when it may be; the call stays when it may not. */
-static pln_status take_answer(simplify *s, pln_site *site, int i, pln_ref found,
-                              pln_ref *out) {
-  pln_op op = site->call.op;
+static pln_status use_rule_answer(simplify_run *s, pln_rewrite_context *ctx,
+                                  int i, pln_ref found, pln_ref *out) {
+  pln_op op = ctx->call.op;
   bool allowed;
-  PLN_TRY(pln_rewrite_apply(site->rw, rules[op][i].name, &allowed));
+  PLN_TRY(pln_rewrite_apply(ctx->rw, rules[op][i].name, &allowed));
   if (!allowed)
     return PLN_OK;
   s->counts[op][i]++;
   *out = found;
-  return pln_keep_rank(site->rw, found, site->type);
+  return pln_keep_rank(ctx->rw, found, ctx->type);
 }
 
 /* The node to use for the call at hand: itself, or what a rule gives. */
-static pln_status apply_rules(simplify *s, pln_site *site, pln_ref *out) {
-  pln_op op = site->call.op;
-  *out = site->node;
+static pln_status apply_rules(simplify_run *s, pln_rewrite_context *ctx,
+                              pln_ref *out) {
+  pln_op op = ctx->call.op;
+  *out = ctx->node;
   for (int i = 0; i < RULES_PER_OP && rules[op][i].rule; i++) {
     pln_ref found;
-    if (site->call.n_args < rules[op][i].operands)
+    if (ctx->call.n_args < rules[op][i].operands)
       continue;
-    PLN_TRY(try_rule(s, i, site, &found));
+    PLN_TRY(try_rule(s, i, ctx, &found));
     if (found != PLN_NONE)
-      return take_answer(s, site, i, found, out);
+      return use_rule_answer(s, ctx, i, found, out);
     /* A rule that built in vain has moved the operands. */
-    pln_site_look(site, site->node);
+    pln_rule_set_call(ctx, ctx->node);
   }
   return PLN_OK;
 }
@@ -174,21 +177,22 @@ static bool has_rules(const pln_graph *g, pln_ref node) {
          pln_op_is_onnx_form(g, node) && pln_call_is_valid(g, node);
 }
 
-static pln_status simplify_call(simplify *s, pln_rewrite *rw, pln_ref old,
+static pln_status simplify_call(simplify_run *s, pln_rewrite *rw, pln_ref old,
                                 pln_ref *node) {
-  pln_site site = {.engine = s->engine, .rw = rw, .old = old, .uses = &s->uses};
+  pln_rewrite_context ctx = {
+      .engine = s->engine, .rw = rw, .old = old, .uses = &s->uses};
   const pln_node *call = &pln_rewrite_graph(rw)->nodes[*node];
   if (call->data == PLN_OP_DROPOUT && call->results > 0)
     PLN_TRY(need_masks(s, pln_rewrite_old(rw)));
-  site.mask_used = s->mask_used;
+  ctx.mask_used = s->mask_used;
   for (int step = 0; step < MAX_STEPS; step++) {
     pln_ref next;
     const pln_node *n = &pln_rewrite_graph(rw)->nodes[*node];
     /* Only the call that was there has more than one result. */
     if (!has_rules(pln_rewrite_graph(rw), *node) || (step > 0 && n->results))
       return PLN_OK;
-    pln_site_look(&site, *node);
-    PLN_TRY(apply_rules(s, &site, &next));
+    pln_rule_set_call(&ctx, *node);
+    PLN_TRY(apply_rules(s, &ctx, &next));
     if (next == *node)
       return PLN_OK;
     *node = next;
@@ -196,7 +200,8 @@ static pln_status simplify_call(simplify *s, pln_rewrite *rw, pln_ref old,
   return PLN_OK;
 }
 
-static pln_status simplify_field(simplify *s, pln_rewrite *rw, pln_ref *node) {
+static pln_status simplify_field(simplify_run *s, pln_rewrite *rw,
+                                 pln_ref *node) {
   const pln_graph *g = pln_rewrite_graph(rw);
   pln_ref tuple = pln_operand(g, *node, 0);
   uint32_t index = g->nodes[*node].data;
@@ -212,7 +217,8 @@ static pln_status simplify_field(simplify *s, pln_rewrite *rw, pln_ref *node) {
   return pln_keep_rank(rw, *node, type);
 }
 
-static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
+static pln_status simplify_node(void *ud, pln_rewrite *rw, pln_ref old,
+                                pln_ref *node) {
   const pln_graph *g = pln_rewrite_graph(rw);
   const pln_node *n = &g->nodes[*node];
   if (has_rules(g, *node))
@@ -221,7 +227,7 @@ static pln_status visit(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
 }
 
 /* Who watches the rules hears of those too that never had anything to do. */
-static pln_status list_rules(const simplify *s) {
+static pln_status list_rules(const simplify_run *s) {
   PLN_TRY(pln_rule_tried(s->engine, "tuple_field", 0, 0));
   for (pln_op op = 0; op < PLN_N_OPS; op++)
     for (int i = 0; i < RULES_PER_OP && rules[op][i].rule; i++)
@@ -229,7 +235,8 @@ static pln_status list_rules(const simplify *s) {
   return PLN_OK;
 }
 
-static pln_status report(const simplify *s, pln_pass_run *run) {
+static pln_status report_simplifications(const simplify_run *s,
+                                         pln_pass_run *run) {
   if (s->watched)
     PLN_TRY(list_rules(s));
   if (s->fields)
@@ -242,13 +249,13 @@ static pln_status report(const simplify *s, pln_pass_run *run) {
 }
 
 pln_status pln_pass_simplify_expr(pln_pass_run *run) {
-  simplify s = {.engine = pln_run_engine(run)};
+  simplify_run s = {.engine = pln_run_engine(run)};
   s.uses.engine = s.engine;
   s.watched = pln_rules_watched(s.engine);
-  pln_mutator m = {.ud = &s, .visit = visit};
+  pln_mutator m = {.ud = &s, .visit = simplify_node};
   const pln_graph *old = pln_run_function(run);
   pln_status status = pln_rewrite_function(run, &m);
   pln_mem_free(s.engine, s.mask_used, old->n_nodes);
-  pln_uses_end(&s.uses);
-  return status == PLN_OK ? report(&s, run) : status;
+  pln_use_counts_end(&s.uses);
+  return status == PLN_OK ? report_simplifications(&s, run) : status;
 }

@@ -15,58 +15,60 @@ static int64_t axis_at(const pln_list *axes, uint32_t i, int64_t rank) {
 }
 
 /* The axis of a take, counted from 0. */
-static int64_t take_axis(const pln_infer *take) {
+static int64_t drop_taken_axis(const pln_infer *take) {
   int64_t axis = pln_call_int(take, "axis", 0);
   int64_t rank = pln_arg_rank(take, 0);
   axis += axis < 0 && rank >= 0 ? rank : 0;
   return axis < rank || rank < 0 ? axis : -1;
 }
 
-static pln_status build_take(pln_site *site, pln_ref x, pln_ref index,
+static pln_status build_take(pln_rewrite_context *ctx, pln_ref x, pln_ref index,
                              int64_t axis, pln_ref *out) {
   pln_attrs attrs;
   pln_attr entry = {.kind = PLN_ATTR_INT, .v.i = axis};
   pln_ref args[2] = {x, index};
-  PLN_TRY(pln_symbol_intern(site->engine, pln_text("axis"), &entry.name));
-  PLN_TRY(pln_attrs_make(site->engine, 1, &entry, &attrs));
-  return pln_site_call(site, PLN_OP_GATHER, attrs, 2, args, out);
+  PLN_TRY(pln_symbol_intern(ctx->engine, pln_text("axis"), &entry.name));
+  PLN_TRY(pln_attrs_make(ctx->engine, 1, &entry, &attrs));
+  return pln_rule_replace_call(ctx, PLN_OP_GATHER, attrs, 2, args, out);
 }
 
 /* expand_dims(take(x, 3, axis=1), [1]) => take(x, [3], axis=1), unless the take
  * is used otherwise too. */
-pln_status pln_simplify_take_vector(pln_site *site, pln_ref *out) {
-  pln_ref node = pln_site_arg(site, 0), index;
-  pln_list axes = pln_arg_list(&site->call, 1, "axes");
+pln_status pln_simplify_take_vector(pln_rewrite_context *ctx, pln_ref *out) {
+  pln_ref node = pln_rule_arg(ctx, 0), index;
+  pln_list axes = pln_arg_list(&ctx->call, 1, "axes");
   bool sole;
   int64_t at;
-  if (!pln_is_call(site->call.graph, node, PLN_OP_GATHER) || axes.count != 1)
+  if (!pln_is_call(ctx->call.graph, node, PLN_OP_GATHER) || axes.count != 1)
     return PLN_OK;
-  pln_infer take = pln_site_operand(site, 0);
+  pln_infer take = pln_rule_operand(ctx, 0);
   const pln_tensor *t = pln_arg_tensor(&take, 1);
   int64_t rank = pln_arg_rank(&take, 0);
   if (!t || t->rank != 0 || !pln_tensor_int(t, 0, &at) || rank < 0 ||
-      take_axis(&take) < 0 || axis_at(&axes, 0, rank) != take_axis(&take))
+      drop_taken_axis(&take) < 0 ||
+      axis_at(&axes, 0, rank) != drop_taken_axis(&take))
     return PLN_OK;
-  PLN_TRY(pln_site_is_sole(site, 0, &sole));
+  PLN_TRY(pln_rule_is_only_use(ctx, 0, &sole));
   if (!sole)
     return PLN_OK;
   pln_ref x = take.args[0];
-  int64_t axis = take_axis(&take);
-  PLN_TRY(pln_site_ints(site, 1, &at, &index));
-  return build_take(site, x, index, axis, out);
+  int64_t axis = drop_taken_axis(&take);
+  PLN_TRY(pln_rule_int_vector(ctx, 1, &at, &index));
+  return build_take(ctx, x, index, axis, out);
 }
 
 /* take(transpose(x, [2, 0, 1]), 3, axis=0) => take(x, 3, axis=2), where the
  * axes that are left stand in order. */
-pln_status pln_simplify_take_moved(pln_site *site, pln_ref *out) {
-  const pln_graph *g = site->call.graph;
-  pln_ref move = pln_site_arg(site, 0);
-  int64_t axis = take_axis(&site->call), last = -1;
+pln_status pln_simplify_take_through_transpose(pln_rewrite_context *ctx,
+                                               pln_ref *out) {
+  const pln_graph *g = ctx->call.graph;
+  pln_ref move = pln_rule_arg(ctx, 0);
+  int64_t axis = drop_taken_axis(&ctx->call), last = -1;
   if (!pln_is_call(g, move, PLN_OP_TRANSPOSE) || axis < 0 ||
-      pln_arg_rank(&site->call, 1) != 0)
+      pln_arg_rank(&ctx->call, 1) != 0)
     return PLN_OK;
   const pln_attr *perm =
-      pln_attrs_find(site->engine, g->nodes[move].attrs, "perm");
+      pln_attrs_find(ctx->engine, g->nodes[move].attrs, "perm");
   if (!perm || perm->kind != PLN_ATTR_INTS || axis >= perm->count)
     return PLN_OK;
   for (uint32_t i = 0; i < perm->count; i++) {
@@ -74,14 +76,14 @@ pln_status pln_simplify_take_moved(pln_site *site, pln_ref *out) {
       return PLN_OK;
     last = i != axis ? perm->v.ints[i] : last;
   }
-  return build_take(site, pln_operand(g, move, 0), pln_site_arg(site, 1),
+  return build_take(ctx, pln_operand(g, move, 0), pln_rule_arg(ctx, 1),
                     perm->v.ints[axis], out);
 }
 
 /* take(x, [0, 1, ..., n - 1]) => x, where x has the extent n there. */
-pln_status pln_simplify_take_all(pln_site *site, pln_ref *out) {
-  const pln_infer *call = &site->call;
-  int64_t axis = take_axis(call), rank = pln_arg_rank(call, 0);
+pln_status pln_simplify_take_all(pln_rewrite_context *ctx, pln_ref *out) {
+  const pln_infer *call = &ctx->call;
+  int64_t axis = drop_taken_axis(call), rank = pln_arg_rank(call, 0);
   pln_list indices = pln_arg_list(call, 1, NULL);
   const pln_tensor *t = pln_arg_tensor(call, 1);
   if (axis < 0 || rank < 0 || !t || t->rank != 1 || !pln_list_known(&indices) ||
@@ -92,7 +94,7 @@ pln_status pln_simplify_take_all(pln_site *site, pln_ref *out) {
     if (at != i && at != (int64_t)i - (int64_t)indices.count)
       return PLN_OK;
   }
-  *out = pln_site_arg(site, 0);
+  *out = pln_rule_arg(ctx, 0);
   return PLN_OK;
 }
 
@@ -118,21 +120,21 @@ static bool is_one_position(const pln_infer *slice, int64_t *axis,
 
 /* squeeze(strided_slice(x, [3], [4], [1]), [1]) => take(x, 3, axis=1), unless
  * the slice is used otherwise too. */
-pln_status pln_simplify_take_one(pln_site *site, pln_ref *out) {
-  pln_ref node = pln_site_arg(site, 0), index;
-  pln_list axes = pln_arg_list(&site->call, 1, "axes");
+pln_status pln_simplify_take_one(pln_rewrite_context *ctx, pln_ref *out) {
+  pln_ref node = pln_rule_arg(ctx, 0), index;
+  pln_list axes = pln_arg_list(&ctx->call, 1, "axes");
   int64_t axis, at;
   bool sole;
-  if (!pln_is_call(site->call.graph, node, PLN_OP_SLICE) || axes.count != 1)
+  if (!pln_is_call(ctx->call.graph, node, PLN_OP_SLICE) || axes.count != 1)
     return PLN_OK;
-  pln_infer slice = pln_site_operand(site, 0);
+  pln_infer slice = pln_rule_operand(ctx, 0);
   if (!is_one_position(&slice, &axis, &at) ||
       axis_at(&axes, 0, pln_arg_rank(&slice, 0)) != axis)
     return PLN_OK;
-  PLN_TRY(pln_site_is_sole(site, 0, &sole));
+  PLN_TRY(pln_rule_is_only_use(ctx, 0, &sole));
   if (!sole)
     return PLN_OK;
   pln_ref x = slice.args[0];
-  PLN_TRY(pln_site_int(site, at, &index));
-  return build_take(site, x, index, axis, out);
+  PLN_TRY(pln_rule_int_constant(ctx, at, &index));
+  return build_take(ctx, x, index, axis, out);
 }

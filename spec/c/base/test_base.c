@@ -267,12 +267,12 @@ static void diagnostics_name_the_place(void) {
   pln_diag_place(e, old);
   pln_diag_warn(e, NULL, "plain");
   CHECK_EQ_INT(pln_diag_count(e), 2);
-  CHECK_STR(pln_diag_get(e, 0)->message, "m.onnx: node 'conv1': 7 is bad");
-  CHECK_STR(pln_diag_get(e, 1)->message, "plain");
-  CHECK_EQ_INT(pln_diag_get(e, 1)->severity, PLN_WARNING);
-  CHECK(!pln_diag_get(e, 2));
+  CHECK_STR(pln_diag_at(e, 0)->message, "m.onnx: node 'conv1': 7 is bad");
+  CHECK_STR(pln_diag_at(e, 1)->message, "plain");
+  CHECK_EQ_INT(pln_diag_at(e, 1)->severity, PLN_WARNING);
+  CHECK(!pln_diag_at(e, 2));
   pln_diag_demote(e, 0);
-  CHECK_EQ_INT(pln_diag_get(e, 0)->severity, PLN_WARNING);
+  CHECK_EQ_INT(pln_diag_at(e, 0)->severity, PLN_WARNING);
   pln_diag_drop(e, 1);
   CHECK_EQ_INT(pln_diag_count(e), 1);
   pln_base_free(e);
@@ -322,7 +322,7 @@ static void keeps_the_newest_error_when_full(void) {
   CHECK(n <= 1002);
   CHECK(!oom_has_error(e));
   CHECK_STATUS(pln_diag_error(e, PLN_ERR_TYPE, NULL, "last"), PLN_ERR_TYPE);
-  CHECK_STR(pln_diag_get(e, pln_diag_count(e) - 1)->message, "last");
+  CHECK_STR(pln_diag_at(e, pln_diag_count(e) - 1)->message, "last");
   CHECK(oom_has_error(e));
   pln_base_free(e);
 }
@@ -426,7 +426,7 @@ static void maps_files(void) {
   CHECK_STATUS(pln_file_map(e, f.path, &x), PLN_ERR_IO);
   CHECK_STATUS(pln_file_map(e, "/dev/null", &x), PLN_ERR_IO);
   CHECK_STATUS(pln_file_map(e, in_folder(&f, 2, "none"), &x), PLN_ERR_IO);
-  CHECK(strstr(pln_diag_get(e, 2)->message, "No such file"));
+  CHECK(strstr(pln_diag_at(e, 2)->message, "No such file"));
   REQUIRE_OK(pln_file_copy(e, pln_text("bytes"), "memory", &x));
   CHECK(!pln_file_is_mapped(x));
   CHECK_STR(pln_file_path(x), "memory");

@@ -68,8 +68,8 @@ static pln_status round_once(pln_engine *e, side *s, pln_context *context,
   PLN_TRY(status);
   pln_module_release(out);
   size_t mark = pln_diag_count(e);
-  s->mistakes += pln_context_get(context, s->level ? "yours" : "mine",
-                                 &value) != PLN_ERR_NAME;
+  s->mistakes += pln_context_config_value(context, s->level ? "yours" : "mine",
+                                          &value) != PLN_ERR_NAME;
   s->mistakes += pln_diag_count(e) != mark + 1;
   pln_diag_clear(e);
   return pln_context_exit(context);

@@ -19,12 +19,12 @@ static oom memory;
 static pln_engine *begin(void) {
   memory = (oom){0};
   pln_engine *e = pln_base_new(oom_alloc, &memory);
-  pln_mem_keep(e);
+  pln_mem_reuse_begin(e);
   return e;
 }
 
 static void end(pln_engine *e) {
-  pln_mem_let_go(e);
+  pln_mem_reuse_end(e);
   CHECK_EQ_INT(pln_engine_memory(e, NULL), memory.bytes);
   pln_base_free(e);
   CHECK_EQ_INT(memory.blocks, 0);
@@ -93,9 +93,9 @@ static void what_is_kept_goes_when_memory_is_out(void) {
 static void the_outermost_lets_go(void) {
   pln_engine *e = begin();
   size_t blocks = memory.blocks;
-  pln_mem_keep(e);
+  pln_mem_reuse_begin(e);
   pln_mem_free(e, pln_mem_new(e, MB), MB);
-  pln_mem_let_go(e);
+  pln_mem_reuse_end(e);
   CHECK_EQ_INT(memory.blocks, blocks + keeps);
   end(e);
 }

@@ -31,7 +31,7 @@ static pln_status print_all(const pln_module *m) {
 
 static pln_status draw_all(const pln_module *m) {
   size_t n = 0;
-  const pln_graph *g = pln_module_function(m, 0);
+  const pln_graph *g = pln_module_function_at(m, 0);
   pln_status status = pln_dot_module(m, drop, &n);
   if (status == PLN_OK)
     status = pln_json_module(m, drop, &n);
@@ -77,16 +77,16 @@ static pln_status try_types(const pln_module *m) {
   enum { MOST = 8 };
   pln_status status = PLN_OK;
   for (uint32_t i = 0; i < pln_module_count(m) && status == PLN_OK; i++) {
-    const pln_graph *g = pln_module_function(m, i);
+    const pln_graph *g = pln_module_function_at(m, i);
     pln_engine *e = pln_module_engine(m);
     pln_type type = pln_node_type(g, pln_graph_root(g)), types[MOST];
     uint32_t n = pln_type_n_parts(e, type) - 1;
-    pln_type_trial trial;
+    pln_signature_result trial;
     bool params[MOST];
     for (uint32_t k = 0; k < n && k < MOST; k++)
-      types[k] = pln_type_part(e, type, k);
+      types[k] = pln_type_part_at(e, type, k);
     if (n <= MOST)
-      status = pln_graph_try_types(g, m, n, types, &trial, params);
+      status = pln_graph_infer_signature(g, m, n, types, &trial, params);
   }
   return status;
 }
@@ -107,10 +107,11 @@ static pln_status change_attrs(const pln_module *m) {
 
 static pln_status change_functions(const pln_module *m) {
   pln_module *without = NULL, *with = NULL;
-  pln_symbol name = pln_module_name(m, 0);
+  pln_symbol name = pln_module_name_at(m, 0);
   pln_status status = pln_module_without(m, name, &without);
   if (status == PLN_OK)
-    status = pln_module_with(without, name, pln_module_function(m, 0), &with);
+    status =
+        pln_module_with(without, name, pln_module_function_at(m, 0), &with);
   pln_module_release(with);
   pln_module_release(without);
   return status;
@@ -124,7 +125,7 @@ static pln_status infer_all(const pln_module *m) {
 }
 
 static pln_status dominate(const pln_module *m) {
-  const pln_graph *g = pln_module_function(m, pln_module_count(m) - 1);
+  const pln_graph *g = pln_module_function_at(m, pln_module_count(m) - 1);
   pln_ref *out = calloc(pln_graph_size(g), sizeof *out);
   pln_status status = out ? pln_graph_dominators(g, out) : PLN_OK;
   free(out);

@@ -447,15 +447,15 @@ static pln_tensor *numbers(const operand *o) {
 
 typedef struct running {
   pln_graph *graph;
-  pln_datum args[MOST_OPERANDS];
+  pln_runtime_value args[MOST_OPERANDS];
   uint32_t n;
 } running;
 
 static pln_status run(void *ud) {
   const running *r = ud;
-  pln_datum result = {.kind = PLN_DATUM_NONE};
-  pln_status status = pln_eval_data(NULL, r->graph, r->n, r->args, 1, &result);
-  pln_datum_release(engine, &result);
+  pln_runtime_value result = {.kind = PLN_RUNTIME_NONE};
+  pln_status status = pln_eval_run(NULL, r->graph, r->n, r->args, 1, &result);
+  pln_runtime_value_release(engine, &result);
   return status;
 }
 
@@ -467,8 +467,8 @@ static void measure_kernel(const kernel_row *row) {
   for (; r.n < MOST_OPERANDS && row->operands[r.n].dtype; r.n++) {
     const operand *o = &row->operands[r.n];
     n += (size_t)put_param(o, (char)('a' + r.n), text + n, sizeof text - n);
-    r.args[r.n] =
-        (pln_datum){.kind = PLN_DATUM_TENSOR, .of.tensor = numbers(o)};
+    r.args[r.n] = (pln_runtime_value){.kind = PLN_RUNTIME_TENSOR,
+                                      .of.tensor = numbers(o)};
   }
   n += (size_t)snprintf(text + n, sizeof text - n, ") { %s }", row->text);
   CHECK_OK(pln_parse_expr(engine, (pln_slice){text, n}, NULL, &r.graph));

@@ -39,8 +39,8 @@ static void order_does_not_matter(void) {
   CHECK_EQ_INT(make(e, 3, y), a);
   CHECK_EQ_INT(make(e, 0, NULL), 0);
   CHECK_EQ_INT(pln_attrs_count(e, a), 3);
-  CHECK_EQ_INT(pln_attrs_get(e, a, 0)->v.i, 2);
-  CHECK_EQ_INT(pln_attrs_get(e, a, 1)->v.i, 3);
+  CHECK_EQ_INT(pln_attrs_at(e, a, 0)->v.i, 2);
+  CHECK_EQ_INT(pln_attrs_at(e, a, 1)->v.i, 3);
   CHECK_EQ_INT(pln_attrs_int(e, a, "b", 7), 1);
   CHECK_EQ_INT(pln_attrs_int(e, a, "c", 7), 7);
   CHECK_EQ_INT(pln_attrs_int(e, 0, "a", 7), 7);
@@ -102,9 +102,9 @@ static void equal_tensors_are_one(void) {
   int64_t dims[] = {2};
   float data[] = {1, 2}, other[] = {1, 3};
   pln_tensor *a, *b, *c;
-  REQUIRE_OK(pln_tensor_from(e, PLN_FLOAT32, 1, dims, data, 8, &a));
-  REQUIRE_OK(pln_tensor_from(e, PLN_FLOAT32, 1, dims, data, 8, &b));
-  REQUIRE_OK(pln_tensor_from(e, PLN_FLOAT32, 1, dims, other, 8, &c));
+  REQUIRE_OK(pln_tensor_from_bytes(e, PLN_FLOAT32, 1, dims, data, 8, &a));
+  REQUIRE_OK(pln_tensor_from_bytes(e, PLN_FLOAT32, 1, dims, data, 8, &b));
+  REQUIRE_OK(pln_tensor_from_bytes(e, PLN_FLOAT32, 1, dims, other, 8, &c));
   pln_attr x = {.name = symbol(e, "t"), .kind = PLN_ATTR_TENSOR};
   x.v.tensor = a;
   pln_attrs first = make(e, 1, &x);

@@ -152,7 +152,7 @@ static pln_type nested(uint32_t depth) {
 
 static pln_status widen(void *ud, pln_engine *e, pln_type old, pln_type *type) {
   (void)ud;
-  if (pln_type_kind_of(e, old) != PLN_TYPE_TENSOR)
+  if (pln_type_get_kind(e, old) != PLN_TYPE_TENSOR)
     return PLN_OK;
   int64_t n = 8;
   return pln_type_tensor(e, PLN_FLOAT32, 1, &n, type);
@@ -170,7 +170,7 @@ static void deep_types_are_walked_and_rebuilt(void) {
   CHECK_OK(pln_type_mutate(m, deep, &image));
   CHECK(image != deep);
   for (int i = 0; i < DEPTH; i++)
-    image = pln_type_part(engine, image, 0);
+    image = pln_type_part_at(engine, image, 0);
   CHECK_EQ_INT(image, vector(8));
   pln_type_mutator_free(m);
   end();
@@ -186,8 +186,8 @@ static void types_of_variables_are_rewritten(void) {
   CHECK_OK(pln_graph_verify(out));
   CHECK_EQ_INT(pln_node_type(out, pln_scope_result(out, 1)), vector(8));
   pln_type type = pln_node_type(out, pln_graph_root(out));
-  CHECK_EQ_INT(pln_type_part(engine, type, 0), vector(8));
-  CHECK_EQ_INT(pln_type_part(engine, type, 2), vector(8));
+  CHECK_EQ_INT(pln_type_part_at(engine, type, 0), vector(8));
+  CHECK_EQ_INT(pln_type_part_at(engine, type, 2), vector(8));
   pln_graph *again = NULL;
   CHECK_OK(pln_graph_rewrite(out, &mutator, &again));
   CHECK(again == out);
@@ -329,7 +329,7 @@ static pln_status bind_all(pln_engine *e, void *ud) {
     status = pln_graph_rewrite(g, &mutator, &out);
   pln_graph *renewed = NULL;
   if (status == PLN_OK)
-    status = pln_graph_renew_defs(g, &renewed);
+    status = pln_graph_alpha_rename(g, &renewed);
   pln_graph_release(renewed);
   uint32_t n = 0;
   if (status == PLN_OK)

@@ -57,12 +57,12 @@ static pln_module *parse(pln_engine *engine, const char *text) {
 /* A child over the engine, with what it may share. */
 typedef struct home {
   pln_engine *engine, *child;
-  pln_family family;
+  pln_worker_group family;
 } home;
 
 static void open_home(home *h) {
   h->engine = pln_engine_new(NULL, NULL);
-  pln_family_begin(&h->family, h->engine);
+  pln_worker_group_begin(&h->family, h->engine);
 }
 
 static void begin_child(home *h) {
@@ -75,7 +75,7 @@ static void end_child(home *h) {
 }
 
 static void close_home(home *h) {
-  pln_family_end(&h->family);
+  pln_worker_group_end(&h->family);
   pln_engine_free(h->engine);
 }
 
@@ -88,10 +88,10 @@ static void lends(void) {
   pln_module *module = parse(h.engine, other), *lent = NULL;
   size_t before = pln_engine_memory(h.engine, NULL);
   begin_child(&h);
-  REQUIRE_OK(pln_lend_module(h.child, module, &lent));
+  REQUIRE_OK(pln_borrow_module(h.child, module, &lent));
   CHECK(pln_module_engine(lent) == h.child);
   for (uint32_t i = 0; i < pln_module_count(lent); i++)
-    CHECK_OK(pln_lend_tensors(h.child, pln_module_function(lent, i)));
+    CHECK_OK(pln_borrow_tensors(h.child, pln_module_function_at(lent, i)));
   print(h.child, lent, &there);
   CHECK_EQ_INT(pln_engine_memory(h.engine, NULL), before);
   print(h.engine, module, &here);
@@ -106,17 +106,17 @@ static void lends(void) {
 
 static void lent_comes_back(void) {
   home h;
-  pln_join join;
+  pln_merge join;
   open_home(&h);
   pln_module *module = parse(h.engine, one);
-  pln_graph *function = pln_module_function(module, 0), *lent = NULL;
+  pln_graph *function = pln_module_function_at(module, 0), *lent = NULL;
   begin_child(&h);
-  REQUIRE_OK(pln_lend_graph(h.child, function, &lent));
-  REQUIRE_OK(pln_join_begin(&join, h.child));
-  lent = pln_join_graph(&join, lent);
+  REQUIRE_OK(pln_borrow_graph(h.child, function, &lent));
+  REQUIRE_OK(pln_merge_begin(&join, h.child));
+  lent = pln_merge_graph(&join, lent);
   CHECK(lent == function);
   pln_graph_release(lent);
-  pln_join_end(&join);
+  pln_merge_end(&join);
   end_child(&h);
   pln_module_release(module);
   close_home(&h);
@@ -141,13 +141,14 @@ static void ids_go_on(void) {
 
 /* ------------------------------------------------------------------ joining */
 
-static void bring_functions(home *h, const pln_join *join, pln_module *made,
+static void bring_functions(home *h, const pln_merge *join, pln_module *made,
                             pln_module **all) {
   for (uint32_t i = 0; i < pln_module_count(made); i++) {
     pln_module *larger = NULL;
-    pln_symbol name = pln_joined(&join->symbols, pln_module_name(made, i));
-    pln_graph *g = pln_graph_retain(pln_module_function(made, i));
-    g = pln_join_graph(join, g);
+    pln_symbol name =
+        pln_merged_id(&join->symbols, pln_module_name_at(made, i));
+    pln_graph *g = pln_graph_retain(pln_module_function_at(made, i));
+    g = pln_merge_graph(join, g);
     CHECK(pln_graph_engine(g) == h->engine);
     CHECK_OK(pln_graph_verify(g));
     CHECK_OK(pln_module_with(*all, name, g, &larger));
@@ -162,7 +163,7 @@ static void bring_functions(home *h, const pln_join *join, pln_module *made,
 static void what_is_made_comes_home(void) {
   home h;
   pln_buffer wanted, got;
-  pln_join joins[2];
+  pln_merge joins[2];
   pln_engine *children[2];
   pln_module *made[2];
   open_home(&h);
@@ -173,11 +174,11 @@ static void what_is_made_comes_home(void) {
     made[i] = parse(h.child, i == 0 ? other : one);
   }
   for (int i = 0; i < 2; i++)
-    REQUIRE_OK(pln_join_begin(&joins[i], children[i]));
+    REQUIRE_OK(pln_merge_begin(&joins[i], children[i]));
   for (int i = 0; i < 2; i++) {
     bring_functions(&h, &joins[i], made[i], &all);
     pln_module_release(made[i]);
-    pln_join_end(&joins[i]);
+    pln_merge_end(&joins[i]);
     h.child = children[i];
     end_child(&h);
   }
@@ -219,8 +220,8 @@ static pln_tensor *new_tensor(pln_engine *e) {
   static const float elements[600] = {1, 2, 3};
   static const int64_t dims[] = {20, 30};
   pln_tensor *t = NULL;
-  CHECK_OK(
-      pln_tensor_from(e, PLN_FLOAT32, 2, dims, elements, sizeof elements, &t));
+  CHECK_OK(pln_tensor_from_bytes(e, PLN_FLOAT32, 2, dims, elements,
+                                 sizeof elements, &t));
   return t;
 }
 
@@ -241,12 +242,12 @@ static pln_graph *constant_in(pln_engine *e, pln_tensor *tensor) {
 /* A view of what the parent has, and of what the child has. */
 static void tensors_change_owners(void) {
   home h;
-  pln_join join;
+  pln_merge join;
   pln_tensor *lent = NULL;
   open_home(&h);
   pln_tensor *tensor = new_tensor(h.engine);
   begin_child(&h);
-  REQUIRE_OK(pln_lend_tensor(h.child, tensor, &lent));
+  REQUIRE_OK(pln_borrow_tensor(h.child, tensor, &lent));
   CHECK(lent != tensor && pln_tensor_equal(lent, tensor));
   CHECK(pln_tensor_hash(lent) == pln_tensor_hash(tensor));
   CHECK(!pln_tensor_writable(lent));
@@ -256,10 +257,10 @@ static void tensors_change_owners(void) {
                          constant_in(h.child, pln_tensor_retain(lent))};
   pln_tensor_release(own);
   pln_tensor_release(lent);
-  REQUIRE_OK(pln_join_begin(&join, h.child));
+  REQUIRE_OK(pln_merge_begin(&join, h.child));
   for (size_t i = 0; i < PLN_COUNT(graphs); i++)
-    graphs[i] = pln_join_graph(&join, graphs[i]);
-  pln_join_end(&join);
+    graphs[i] = pln_merge_graph(&join, graphs[i]);
+  pln_merge_end(&join);
   end_child(&h);
   CHECK(graphs[0]->tensors[0]->lender == tensor);
   CHECK(graphs[1]->tensors[0]->lender->engine == h.engine);
@@ -282,7 +283,7 @@ static pln_status holding(pln_engine *e, pln_tensor *tensor, pln_attrs *out) {
 
 static void dictionaries_hold_lent_tensors(void) {
   home h;
-  pln_join join;
+  pln_merge join;
   pln_attrs known = 0, again = 0, own = 0;
   open_home(&h);
   pln_tensor *tensor = new_tensor(h.engine);
@@ -296,9 +297,9 @@ static void dictionaries_hold_lent_tensors(void) {
   CHECK_OK(holding(h.child, made, &own));
   CHECK(own > known);
   pln_tensor_release(made);
-  REQUIRE_OK(pln_join_begin(&join, h.child));
-  own = pln_joined(&join.attrs, own);
-  pln_join_end(&join);
+  REQUIRE_OK(pln_merge_begin(&join, h.child));
+  own = pln_merged_id(&join.attrs, own);
+  pln_merge_end(&join);
   end_child(&h);
   entry = pln_attrs_find(h.engine, own, "value");
   CHECK(entry->v.tensor->engine == h.engine && entry->v.tensor != tensor);
@@ -319,8 +320,8 @@ static pln_status make_chain(pln_engine *e, uint32_t length, pln_graph **out) {
   pln_scope body;
   PLN_TRY(pln_type_tensor(e, PLN_FLOAT32, 1, &n, &type));
   PLN_TRY(pln_builder_new(e, &b));
-  pln_status status =
-      pln_tensor_from(e, PLN_FLOAT32, 0, NULL, &zero, sizeof zero, &tensor);
+  pln_status status = pln_tensor_from_bytes(e, PLN_FLOAT32, 0, NULL, &zero,
+                                            sizeof zero, &tensor);
   if (status == PLN_OK)
     status = pln_build_open(b, &body);
   if (status == PLN_OK)
@@ -401,7 +402,7 @@ static void threads_change_nothing(void) {
   pln_buffer wanted, got;
   REQUIRE_OK(in_threads(e, 1, module, &alone));
   REQUIRE_OK(in_threads(e, 3, module, &together));
-  CHECK(e->passes->crew == NULL); /* they went home */
+  CHECK(e->passes->thread_pool == NULL); /* they went home */
   print(e, alone, &wanted);
   print(e, together, &got);
   CHECK_STR(got.data, wanted.data);

@@ -241,7 +241,8 @@ static pln_graph *matching(pln_ref data, const char *name, uint32_t n,
   pln_ref cons = constructor(name, 2, (pln_ref[]){pv, wildcard()});
   pln_ref patterns[] = {cons, wildcard(), wildcard()};
   pln_ref bodies[] = {first ? x : data, data, data};
-  CHECK_OK(pln_build_free_match(b, data, complete, n, patterns, bodies, &m));
+  CHECK_OK(
+      pln_build_floating_match(b, data, complete, n, patterns, bodies, &m));
   return seal(m);
 }
 
@@ -394,7 +395,7 @@ static void tensors_outside_hash_as_what_they_hold(void) {
   fputs("abcd", f);
   fclose(f);
   pln_tensor *t = NULL;
-  CHECK_OK(pln_tensor_from(engine, PLN_INT8, 1, &n, "abcd", 4, &t));
+  CHECK_OK(pln_tensor_from_bytes(engine, PLN_INT8, 1, &n, "abcd", 4, &t));
   pln_graph *x = outside(folder), *y = constant(t), *z = outside("/nowhere");
   uint64_t before = hash_of(x), missing = hash_of(z);
   CHECK(before == hash_of(y) && before != missing);
@@ -422,7 +423,7 @@ static void an_identity_is_bound_once(void) {
   pln_graph *g = seal(both);
   CHECK_OK(pln_graph_verify(g));
   CHECK_STATUS(pln_graph_well_formed(g), PLN_ERR_INVALID);
-  CHECK_STR(pln_diag_get(engine, 0)->message,
+  CHECK_STR(pln_diag_at(engine, 0)->message,
             "the variable x is bound more than once, this is not valid IR: in "
             "Function");
   pln_graph_release(g);
@@ -468,11 +469,11 @@ static pln_status sample(pln_engine *e, pln_graph **out) {
   if (status == PLN_OK)
     status = pln_build_pattern_var(to, y, &p);
   if (status == PLN_OK)
-    status = pln_build_free_match(to, x, true, 1, &p, &y, &m);
+    status = pln_build_floating_match(to, x, true, 1, &p, &y, &m);
   if (status == PLN_OK)
     status = pln_build_tuple(to, 2, (pln_ref[]){v, m}, &both);
   if (status == PLN_OK)
-    status = pln_build_free_let(to, v, x, both, &let);
+    status = pln_build_floating_let(to, v, x, both, &let);
   if (status == PLN_OK)
     status = pln_build_bind(to, 0, NULL, let, 0, 0, &f);
   if (status == PLN_OK)
@@ -539,7 +540,7 @@ static pln_status compare_modules(pln_engine *e, void *ud) {
   if (status == PLN_OK)
     status = pln_module_hash(x, &hash);
   if (status == PLN_OK) /* %x is free, which a module may not have */
-    status = pln_graph_well_formed(pln_module_function(x, 0));
+    status = pln_graph_well_formed(pln_module_function_at(x, 0));
   if (status == PLN_OK)
     CHECK(!equal && !m.equal && !strncmp(m.text, "@main.", 6));
   pln_module_release(x);

@@ -80,7 +80,7 @@ static void shared_nodes_go_where_all_uses_see_them(void) {
   pln_ref x = var("x"), c = untyped();
   pln_ref both = unary(PLN_OP_EXP, x), one = unary(PLN_OP_TANH, x);
   pln_ref branch;
-  CHECK_OK(pln_build_free_if(b, c, add(both, one), both, &branch));
+  CHECK_OK(pln_build_floating_if(b, c, add(both, one), both, &branch));
   pln_ref f;
   CHECK_OK(pln_build_bind(b, 2, (pln_ref[]){c, x}, branch, 0, 0, &f));
   pln_graph *g = seal(f);
@@ -101,8 +101,9 @@ static void shared_nodes_go_where_all_uses_see_them(void) {
 static void lets_in_tail_position_share_a_scope(void) {
   begin();
   pln_ref x = var("x"), v = var("v"), w = var("w"), let_w, let_v;
-  CHECK_OK(pln_build_free_let(b, w, add(v, v), unary(PLN_OP_EXP, w), &let_w));
-  CHECK_OK(pln_build_free_let(b, v, unary(PLN_OP_TANH, x), let_w, &let_v));
+  CHECK_OK(
+      pln_build_floating_let(b, w, add(v, v), unary(PLN_OP_EXP, w), &let_w));
+  CHECK_OK(pln_build_floating_let(b, v, unary(PLN_OP_TANH, x), let_w, &let_v));
   pln_graph *g = seal(bind(x, let_v));
   CHECK_EQ_INT(pln_graph_n_scopes(g), 2);
   static const pln_kind kinds[] = {PLN_VAR, PLN_VAR,  PLN_CALL,
@@ -118,7 +119,8 @@ static void lets_in_tail_position_share_a_scope(void) {
 static void a_let_elsewhere_opens_a_scope(void) {
   begin();
   pln_ref x = var("x"), v = var("v"), let;
-  CHECK_OK(pln_build_free_let(b, v, unary(PLN_OP_TANH, x), add(v, x), &let));
+  CHECK_OK(
+      pln_build_floating_let(b, v, unary(PLN_OP_TANH, x), add(v, x), &let));
   pln_graph *g = seal(bind(x, unary(PLN_OP_EXP, let)));
   CHECK_EQ_INT(pln_graph_n_scopes(g), 3);
   CHECK_EQ_INT(kind(g, pln_graph_root(g) - 2), PLN_LET_BLOCK);
@@ -129,9 +131,10 @@ static void a_let_elsewhere_opens_a_scope(void) {
 static void what_is_kept_stays_in_its_block(void) {
   begin();
   pln_ref x = var("x"), kept = unary(PLN_OP_TANH, x), block, again;
-  CHECK_OK(pln_build_free_keep(b, kept, unary(PLN_OP_EXP, x), &block));
-  CHECK_STATUS(pln_build_free_keep(b, kept, x, &again), PLN_ERR_TYPE);
-  CHECK_STATUS(pln_build_free_keep(b, x, x, &again), PLN_ERR_TYPE);
+  CHECK_OK(
+      pln_build_floating_extra_root(b, kept, unary(PLN_OP_EXP, x), &block));
+  CHECK_STATUS(pln_build_floating_extra_root(b, kept, x, &again), PLN_ERR_TYPE);
+  CHECK_STATUS(pln_build_floating_extra_root(b, x, x, &again), PLN_ERR_TYPE);
   pln_graph *g = seal(bind(x, block));
   CHECK_EQ_INT(pln_graph_n_scopes(g), 2);
   CHECK_EQ_INT(pln_node_op(g, 1), PLN_OP_TANH);
@@ -163,10 +166,10 @@ static void a_million_nodes_and_deep_scopes_need_no_stack(void) {
   for (int i = 0; i < 1000000; i++)
     deep = unary(PLN_OP_RELU, deep);
   for (int i = 0; i < 100000; i++)
-    CHECK_OK(pln_build_free_if(b, c, deep, x, &deep));
+    CHECK_OK(pln_build_floating_if(b, c, deep, x, &deep));
   for (int i = 0; i < 100000; i++) {
     pln_ref v = var("v");
-    CHECK_OK(pln_build_free_let(b, v, x, deep, &deep));
+    CHECK_OK(pln_build_floating_let(b, v, x, deep, &deep));
   }
   pln_graph *g = seal(bind(x, bind(c, deep)));
   uint64_t hash;
@@ -197,7 +200,7 @@ static void keeps_extra_roots_and_drops_the_rest(void) {
   CHECK_OK(pln_build_open(b, &body));
   pln_ref x = param(b, "x");
   pln_ref dead = unary(PLN_OP_EXP, x), kept = unary(PLN_OP_TANH, x);
-  pln_build_keep(b, kept);
+  pln_build_extra_root(b, kept);
   CHECK_OK(pln_build_end(b, body, unary(PLN_OP_RELU, x), 0));
   CHECK_OK(pln_build_function(b, body, 0, 0, &f));
   pln_graph *g = seal(f);
@@ -287,7 +290,7 @@ static pln_status tanh_to_exp(void *ud, pln_rewrite *rw, pln_ref old,
 static pln_status share(void *ud, pln_rewrite *rw, pln_ref old, pln_ref *node) {
   (void)ud;
   (void)old;
-  return *node == PLN_NONE ? PLN_OK : pln_rewrite_share(rw, *node, node);
+  return *node == PLN_NONE ? PLN_OK : pln_rewrite_number_value(rw, *node, node);
 }
 
 static pln_status take_then(void *ud, pln_rewrite *rw, pln_scope old,
@@ -305,7 +308,7 @@ static pln_graph *sample(void) {
   pln_ref x = var("x"), c = untyped(), branch, f;
   pln_ref then_value = add(unary(PLN_OP_TANH, x), unary(PLN_OP_TANH, x));
   pln_ref else_value = unary(PLN_OP_TANH, unary(PLN_OP_TANH, x));
-  CHECK_OK(pln_build_free_if(b, c, then_value, else_value, &branch));
+  CHECK_OK(pln_build_floating_if(b, c, then_value, else_value, &branch));
   CHECK_OK(pln_build_bind(b, 2, (pln_ref[]){x, c}, add(branch, x), 0, 0, &f));
   return seal(f);
 }
@@ -472,7 +475,7 @@ static void a_graph_holds_numbers_for_no_foreign_node(void) {
   pln_ref out;
   CHECK_STATUS(pln_build_call(b, PLN_OP_EXP, 0, 0, 1, (pln_ref[]){7}, &out),
                PLN_ERR_ARGUMENT);
-  CHECK_STATUS(pln_build_get(b, var("x"), 0, &out), PLN_ERR_TYPE);
+  CHECK_STATUS(pln_build_tuple_get_item(b, var("x"), 0, &out), PLN_ERR_TYPE);
   end();
 }
 
@@ -493,7 +496,7 @@ static pln_status build_and_rewrite(pln_engine *e, void *ud) {
   if (status == PLN_OK)
     status = pln_build_call(to, PLN_OP_TANH, 0, 0, 1, &x, &y);
   if (status == PLN_OK)
-    status = pln_build_free_if(to, c, y, x, &branch);
+    status = pln_build_floating_if(to, c, y, x, &branch);
   if (status == PLN_OK)
     status = pln_build_bind(to, 2, (pln_ref[]){x, c}, branch, 0, 0, &f);
   if (status == PLN_OK)

@@ -48,7 +48,7 @@ static pln_graph *main_of(const pln_module *module) {
   pln_symbol name = 0;
   pln_engine *e = pln_module_engine(module);
   CHECK_OK(pln_symbol_intern(e, pln_text("main"), &name));
-  return pln_module_function(module, pln_module_find(module, name));
+  return pln_module_function_at(module, pln_module_find(module, name));
 }
 
 static pln_ref find_call(const pln_graph *g, pln_op op) {
@@ -69,7 +69,7 @@ static void tell(const pln_graph *g, pln_ref node, char *text, size_t size) {
     pass = row.pass;
     rule = row.rule;
     if (row.is_source)
-      used += pln_history_tell(g, here, text + used, size - used);
+      used += pln_history_describe(g, here, text + used, size - used);
     else
       used += (size_t)snprintf(text + used, size - used, "%s:%s/",
                                pln_symbol_text(g->engine, pass).data,
@@ -179,11 +179,11 @@ static void applications_are_counted_and_limited(void) {
   bool answers[4];
   ask_within(3, answers);
   CHECK(answers[0] && answers[1] && answers[2] && !answers[3]);
-  CHECK_EQ_INT(pln_report_get(engine, 0)->applications, 4);
-  CHECK_EQ_INT(pln_report_get(engine, 0)->run, 1);
+  CHECK_EQ_INT(pln_report_at(engine, 0)->applications, 4);
+  CHECK_EQ_INT(pln_report_at(engine, 0)->run, 1);
   CHECK_EQ_INT(pln_rule_count(engine), 2);
-  const pln_rule_row *even = pln_rule_get(engine, 0);
-  const pln_rule_row *odd = pln_rule_get(engine, 1);
+  const pln_rule_row *even = pln_rule_at(engine, 0);
+  const pln_rule_row *odd = pln_rule_at(engine, 1);
   CHECK_STR(even->pass, "Ask");
   CHECK_STR(even->rule, "even");
   CHECK_EQ_INT(even->applied, 2);
@@ -191,7 +191,7 @@ static void applications_are_counted_and_limited(void) {
   CHECK_EQ_INT(odd->applied, 1);
   CHECK_EQ_INT(odd->refused, 1);
   CHECK_EQ_INT(odd->tried, 2);
-  CHECK(pln_rule_get(engine, 2) == NULL);
+  CHECK(pln_rule_at(engine, 2) == NULL);
   ask_within(-1, answers);
   CHECK(answers[3]);
   end();
@@ -221,7 +221,7 @@ static pln_status work(pln_engine *e, void *ud) {
       status = pln_build_var(to, name, 0, 0, &own);
     if (status == PLN_OK)
       status = pln_build_name(to, own, name);
-    const pln_graph *g = pln_module_function(module, 0);
+    const pln_graph *g = pln_module_function_at(module, 0);
     if (status == PLN_OK)
       status = pln_build_import(to, g, g->root, &image);
     pln_builder_free(to);

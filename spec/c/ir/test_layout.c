@@ -92,8 +92,8 @@ static pln_ref tuple(pln_ref x, pln_ref y) {
 static pln_status match(pln_ref p, pln_ref body, pln_ref q, pln_ref other,
                         pln_graph **out) {
   pln_ref node = PLN_NONE;
-  CHECK_OK(pln_build_free_match(b, var("data"), true, 2, (pln_ref[]){p, q},
-                                (pln_ref[]){body, other}, &node));
+  CHECK_OK(pln_build_floating_match(b, var("data"), true, 2, (pln_ref[]){p, q},
+                                    (pln_ref[]){body, other}, &node));
   *out = NULL;
   return pln_builder_seal(b, node, out);
 }
@@ -147,7 +147,7 @@ static void a_variable_belongs_to_one_arm(void) {
   pln_graph *g;
   pln_ref x = var("x"), y = var("y");
   CHECK_STATUS(match(bound(x), x, bound(x), x, &g), PLN_ERR_TYPE);
-  CHECK_STR(pln_diag_get(engine, 0)->message,
+  CHECK_STR(pln_diag_at(engine, 0)->message,
             "the variable 'x' is bound more than once, or used outside of the "
             "arm that binds it");
   CHECK_STATUS(match(tuple(bound(x), bound(x)), x, wildcard(), y, &g),
@@ -205,7 +205,7 @@ static pln_status seal_twice(pln_engine *e, void *ud) {
   if (status == PLN_OK)
     status = pln_build_pattern_var(to, x, &p);
   if (status == PLN_OK)
-    status = pln_build_free_match(to, data, false, 1, &p, &x, &m);
+    status = pln_build_floating_match(to, data, false, 1, &p, &x, &m);
   if (status == PLN_OK)
     status = pln_build_bind(to, 1, &data, m, 0, 0, &f);
   for (int i = 0; i < 2 && status == PLN_OK; i++) {

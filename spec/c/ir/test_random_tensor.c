@@ -10,19 +10,19 @@
 #define OOM_ENGINE_FREE pln_base_free
 #include "oom.h"
 
-static pln_noise uniform(double low, double high, uint64_t seed) {
-  return (pln_noise){PLN_NOISE_UNIFORM, low, high, 0, 0, seed};
+static pln_random_spec uniform(double low, double high, uint64_t seed) {
+  return (pln_random_spec){PLN_RANDOM_UNIFORM, low, high, 0, 0, seed};
 }
 
-static pln_noise normal(double mean, double deviation, uint64_t seed) {
-  return (pln_noise){PLN_NOISE_NORMAL, 0, 0, mean, deviation, seed};
+static pln_random_spec normal(double mean, double deviation, uint64_t seed) {
+  return (pln_random_spec){PLN_RANDOM_NORMAL, 0, 0, mean, deviation, seed};
 }
 
 typedef struct moments {
   double mean, deviation, least, most;
 } moments;
 
-static moments moments_of(pln_engine *e, const pln_noise *noise) {
+static moments moments_of(pln_engine *e, const pln_random_spec *noise) {
   const int64_t dims[] = {100000};
   pln_tensor *t;
   const void *data;
@@ -45,7 +45,7 @@ static moments moments_of(pln_engine *e, const pln_noise *noise) {
 static void noise_has_the_moments_asked_for(void) {
   pln_engine *e = pln_base_new(NULL, NULL);
   for (uint64_t seed = 0; seed < 3; seed++) {
-    pln_noise flat = uniform(-1, 3, seed), bell = normal(5, 2, seed);
+    pln_random_spec flat = uniform(-1, 3, seed), bell = normal(5, 2, seed);
     moments m = moments_of(e, &flat);
     CHECK(fabs(m.mean - 1) < 0.02 && fabs(m.deviation - 4 / sqrt(12)) < 0.01);
     CHECK(m.least >= -1 && m.least < -0.99 && m.most <= 3 && m.most > 2.99);
@@ -60,10 +60,10 @@ static void noise_has_the_moments_asked_for(void) {
 static void elements_are_known(void) {
   float x[2];
   uint8_t dice[8];
-  pln_noise flat = uniform(0, 1, 1), six = uniform(1, 6, 1);
-  pln_noise_fill(&flat, PLN_FLOAT32, 0, 2, x);
+  pln_random_spec flat = uniform(0, 1, 1), six = uniform(1, 6, 1);
+  pln_random_fill(&flat, PLN_FLOAT32, 0, 2, x);
   CHECK(x[0] == 0x1.7906acp-2f && x[1] == 0x1.e31adap-1f);
-  pln_noise_fill(&six, PLN_UINT8, 0, 8, dice);
+  pln_random_fill(&six, PLN_UINT8, 0, 8, dice);
   const uint8_t wanted[8] = {3, 1, 5, 6, 6, 3, 6, 2};
   CHECK(memcmp(dice, wanted, 8) == 0);
 }
@@ -71,11 +71,11 @@ static void elements_are_known(void) {
 static void pieces_make_the_same_tensor(void) {
   float whole[3000], pieces[3000];
   for (int kind = 0; kind < 2; kind++) {
-    pln_noise noise = kind ? normal(0, 1, 9) : uniform(-2, 2, 9);
-    pln_noise_fill(&noise, PLN_FLOAT32, 0, 3000, whole);
+    pln_random_spec noise = kind ? normal(0, 1, 9) : uniform(-2, 2, 9);
+    pln_random_fill(&noise, PLN_FLOAT32, 0, 3000, whole);
     for (size_t at = 0, n = 1; at < 3000; at += n, n = n * 3 + 1) {
       n = n < 3000 - at ? n : 3000 - at;
-      pln_noise_fill(&noise, PLN_FLOAT32, at, n, pieces + at);
+      pln_random_fill(&noise, PLN_FLOAT32, at, n, pieces + at);
     }
     CHECK(memcmp(whole, pieces, sizeof whole) == 0);
   }
@@ -83,10 +83,10 @@ static void pieces_make_the_same_tensor(void) {
 
 static void seeds_differ(void) {
   int64_t a[64], b[64];
-  pln_noise one = uniform(-0x1p63, 0x1p63, 1);
-  pln_noise two = uniform(-0x1p63, 0x1p63, 2);
-  pln_noise_fill(&one, PLN_INT64, 0, 64, a);
-  pln_noise_fill(&two, PLN_INT64, 0, 64, b);
+  pln_random_spec one = uniform(-0x1p63, 0x1p63, 1);
+  pln_random_spec two = uniform(-0x1p63, 0x1p63, 2);
+  pln_random_fill(&one, PLN_INT64, 0, 64, a);
+  pln_random_fill(&two, PLN_INT64, 0, 64, b);
   int negative = 0;
   for (int i = 0; i < 64; i++) {
     CHECK(a[i] != b[i]);
@@ -99,7 +99,7 @@ static void seeds_differ(void) {
 static void integers_fill_their_range(pln_engine *e, pln_dtype dtype,
                                       int64_t low, int64_t high) {
   const int64_t dims[] = {1001};
-  pln_noise noise = uniform((double)low, (double)high, 4);
+  pln_random_spec noise = uniform((double)low, (double)high, 4);
   pln_tensor *t;
   CHECK_OK(pln_tensor_random(e, dtype, 1, dims, &noise, &t));
   uint32_t met = 0;
@@ -134,10 +134,10 @@ static void every_integer_dtype_is_filled(void) {
 static void small_floats_are_the_rounded_ones(void) {
   float x[100];
   uint16_t half[100], bfloat[100];
-  pln_noise noise = normal(1, 3, 8);
-  pln_noise_fill(&noise, PLN_FLOAT32, 0, 100, x);
-  pln_noise_fill(&noise, PLN_FLOAT16, 0, 100, half);
-  pln_noise_fill(&noise, PLN_BFLOAT16, 0, 100, bfloat);
+  pln_random_spec noise = normal(1, 3, 8);
+  pln_random_fill(&noise, PLN_FLOAT32, 0, 100, x);
+  pln_random_fill(&noise, PLN_FLOAT16, 0, 100, half);
+  pln_random_fill(&noise, PLN_BFLOAT16, 0, 100, bfloat);
   for (int i = 0; i < 100; i++) {
     CHECK_EQ_INT(half[i], pln_float_to_half(x[i]));
     CHECK_EQ_INT(bfloat[i], pln_float_to_bfloat(x[i]));
@@ -146,8 +146,8 @@ static void small_floats_are_the_rounded_ones(void) {
 
 static void normal_integers_are_kept_in_range(void) {
   int8_t x[1000];
-  pln_noise noise = normal(0, 1e300, 3);
-  pln_noise_fill(&noise, PLN_INT8, 0, 1000, x);
+  pln_random_spec noise = normal(0, 1e300, 3);
+  pln_random_fill(&noise, PLN_INT8, 0, 1000, x);
   bool least = false, most = false;
   for (int i = 0; i < 1000; i++) {
     least |= x[i] == INT8_MIN;
@@ -156,7 +156,7 @@ static void normal_integers_are_kept_in_range(void) {
   CHECK(least && most);
 }
 
-static void refuse(pln_engine *e, pln_dtype dtype, pln_noise noise,
+static void refuse(pln_engine *e, pln_dtype dtype, pln_random_spec noise,
                    pln_status status) {
   const int64_t dims[] = {2};
   pln_tensor *t = NULL;
@@ -185,7 +185,7 @@ static void impossible_noise_is_refused(void) {
 
 static pln_status make(pln_engine *e, void *ud) {
   const int64_t dims[] = {3, 5};
-  pln_noise noise = normal(0, 1, 0);
+  pln_random_spec noise = normal(0, 1, 0);
   pln_tensor *t;
   (void)ud;
   pln_status status = pln_tensor_random(e, PLN_FLOAT32, 2, dims, &noise, &t);

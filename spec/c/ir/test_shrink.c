@@ -1,4 +1,4 @@
-/* test_shrink.c: nodes replaced by less: pln_graph_cut. */
+/* test_shrink.c: nodes replaced by less: pln_graph_shrink. */
 
 #include "captured_output.h"
 #include "graph_fixture.h"
@@ -58,7 +58,7 @@ static pln_graph *cut_one(pln_kind kind, const char *name, uint32_t nth,
   uint32_t cuts[64] = {0};
   cuts[find(g, kind, name, nth)] = cut;
   CHECK(pln_graph_size(g) <= PLN_COUNT(cuts));
-  CHECK_OK(pln_graph_cut(g, cuts, &out));
+  CHECK_OK(pln_graph_shrink(g, cuts, &out));
   CHECK_OK(pln_graph_verify(out));
   pln_graph_release(g);
   return out;
@@ -68,7 +68,7 @@ static void nothing_is_cut(void) {
   begin();
   pln_graph *g = parse(engine, program), *out = NULL;
   uint32_t cuts[64] = {0};
-  CHECK_OK(pln_graph_cut(g, cuts, &out));
+  CHECK_OK(pln_graph_shrink(g, cuts, &out));
   CHECK(out == g);
   pln_graph_release(out);
   pln_graph_release(g);
@@ -77,12 +77,12 @@ static void nothing_is_cut(void) {
 
 static void a_variable_stands_in(void) {
   begin();
-  pln_graph *g = cut_one(PLN_CALL, "exp", 0, PLN_CUT_FREE);
+  pln_graph *g = cut_one(PLN_CALL, "exp", 0, PLN_SHRINK_FREE_VAR);
   CHECK(has(g, "free_var %p: Tensor[(2), float32]"));
   CHECK(has(g, "let %e: Tensor[(2), float32] /* ty=Tensor[(2), float32] */ = "
                "%p;"));
   pln_graph_release(g);
-  g = cut_one(PLN_IF, NULL, 0, PLN_CUT_FREE);
+  g = cut_one(PLN_IF, NULL, 0, PLN_SHRINK_FREE_VAR);
   CHECK(!strstr(print(g).data, "exp") && has(g, "= %p;"));
   pln_graph_release(g);
   end();
@@ -90,7 +90,7 @@ static void a_variable_stands_in(void) {
 
 static void zeros_stand_in(void) {
   begin();
-  pln_graph *g = cut_one(PLN_CALL, "exp", 0, PLN_CUT_ZERO);
+  pln_graph *g = cut_one(PLN_CALL, "exp", 0, PLN_SHRINK_TO_ZERO);
   CHECK(!strstr(print(g).data, "exp") && has(g, "meta[relay.Constant][0]"));
   pln_graph_release(g);
   end();
@@ -98,7 +98,7 @@ static void zeros_stand_in(void) {
 
 static void an_operand_stands_in(void) {
   begin();
-  pln_graph *g = cut_one(PLN_CALL, "multiply", 0, PLN_CUT_OPERAND + 1);
+  pln_graph *g = cut_one(PLN_CALL, "multiply", 0, PLN_SHRINK_TO_OPERAND + 1);
   CHECK(!strstr(print(g).data, "multiply") && has(g, "(%a, %0)"));
   pln_graph_release(g);
   end();
@@ -106,11 +106,11 @@ static void an_operand_stands_in(void) {
 
 static void a_branch_is_taken(void) {
   begin();
-  pln_graph *g = cut_one(PLN_IF, NULL, 0, PLN_CUT_OPERAND);
+  pln_graph *g = cut_one(PLN_IF, NULL, 0, PLN_SHRINK_TO_OPERAND);
   CHECK(!strstr(print(g).data, "if (") && !strstr(print(g).data, "abs"));
   CHECK(has(g, "exp(%a)"));
   pln_graph_release(g);
-  g = cut_one(PLN_IF, NULL, 0, PLN_CUT_OPERAND + 1);
+  g = cut_one(PLN_IF, NULL, 0, PLN_SHRINK_TO_OPERAND + 1);
   CHECK(!strstr(print(g).data, "exp") && has(g, "abs(%x)"));
   pln_graph_release(g);
   end();
@@ -118,10 +118,10 @@ static void a_branch_is_taken(void) {
 
 static void a_let_goes(void) {
   begin();
-  pln_graph *g = cut_one(PLN_LET, NULL, 0, PLN_CUT_VALUE);
+  pln_graph *g = cut_one(PLN_LET, NULL, 0, PLN_SHRINK_LET_VALUE);
   CHECK(!strstr(print(g).data, "let %a") && has(g, "let %b"));
   pln_graph_release(g);
-  g = cut_one(PLN_LET, NULL, 1, PLN_CUT_VALUE);
+  g = cut_one(PLN_LET, NULL, 1, PLN_SHRINK_LET_VALUE);
   CHECK(!strstr(print(g).data, "let %e") && has(g, "exp(%a)"));
   pln_graph_release(g);
   end();
@@ -133,10 +133,10 @@ static void all_cuts_are_made_at_once(void) {
   uint32_t cuts[64] = {0};
   for (pln_ref i = 0; i < pln_graph_size(g); i++)
     if (pln_node_kind(g, i) == PLN_LET)
-      cuts[i] = PLN_CUT_VALUE;
-  cuts[find(g, PLN_IF, NULL, 0)] = PLN_CUT_OPERAND;
-  cuts[find(g, PLN_CALL, "tanh", 0)] = PLN_CUT_OPERAND;
-  CHECK_OK(pln_graph_cut(g, cuts, &out));
+      cuts[i] = PLN_SHRINK_LET_VALUE;
+  cuts[find(g, PLN_IF, NULL, 0)] = PLN_SHRINK_TO_OPERAND;
+  cuts[find(g, PLN_CALL, "tanh", 0)] = PLN_SHRINK_TO_OPERAND;
+  CHECK_OK(pln_graph_shrink(g, cuts, &out));
   CHECK_OK(pln_graph_verify(out));
   CHECK(!strstr(print(out).data, "let ") && has(out, "exp(%x)"));
   pln_graph_release(out);
@@ -149,11 +149,11 @@ static void refuses(pln_kind kind, const char *name, uint32_t cut,
   pln_graph *g = parse(engine, program), *out = NULL;
   uint32_t cuts[64] = {0};
   cuts[find(g, kind, name, 0)] = cut;
-  CHECK_STATUS(pln_graph_cut(g, cuts, &out), PLN_ERR_ARGUMENT);
+  CHECK_STATUS(pln_graph_shrink(g, cuts, &out), PLN_ERR_ARGUMENT);
   size_t last = pln_diag_count(engine); /* behind the error: where it was */
-  while (last > 1 && pln_diag_get(engine, last - 1)->severity != PLN_ERROR)
+  while (last > 1 && pln_diag_at(engine, last - 1)->severity != PLN_ERROR)
     last--;
-  const char *said = pln_diag_get(engine, last - 1)->message;
+  const char *said = pln_diag_at(engine, last - 1)->message;
   if (!CHECK(strstr(said, message)))
     printf("# %s\n", said);
   pln_graph_release(g);
@@ -161,12 +161,15 @@ static void refuses(pln_kind kind, const char *name, uint32_t cut,
 
 static void misfits_are_told(void) {
   begin();
-  refuses(PLN_CALL, "nn.relu", PLN_CUT_ZERO, "a Call, cannot be cut to zeros");
-  refuses(PLN_TUPLE, NULL, PLN_CUT_ZERO, "a Tuple, cannot be cut to zeros");
-  refuses(PLN_CALL, "exp", PLN_CUT_VALUE, "a Call, cannot be cut to a value");
-  refuses(PLN_CALL, "exp", PLN_CUT_OPERAND + 1,
+  refuses(PLN_CALL, "nn.relu", PLN_SHRINK_TO_ZERO,
+          "a Call, cannot be cut to zeros");
+  refuses(PLN_TUPLE, NULL, PLN_SHRINK_TO_ZERO,
+          "a Tuple, cannot be cut to zeros");
+  refuses(PLN_CALL, "exp", PLN_SHRINK_LET_VALUE,
+          "a Call, cannot be cut to a value");
+  refuses(PLN_CALL, "exp", PLN_SHRINK_TO_OPERAND + 1,
           "a Call, cannot be cut to an operand");
-  refuses(PLN_IF, NULL, PLN_CUT_OPERAND + 2,
+  refuses(PLN_IF, NULL, PLN_SHRINK_TO_OPERAND + 2,
           "a If, cannot be cut to an operand");
   refuses(PLN_VAR, NULL, UINT32_MAX, "a Var, cannot be cut to an operand");
   end();
@@ -177,10 +180,10 @@ static pln_status cut_many(pln_engine *e, void *ud) {
   uint32_t cuts[64] = {0};
   (void)ud;
   PLN_TRY(pln_parse_expr(e, pln_text(program), NULL, &g));
-  cuts[find(g, PLN_CALL, "tanh", 0)] = PLN_CUT_ZERO;
-  cuts[find(g, PLN_CALL, "abs", 0)] = PLN_CUT_FREE;
-  cuts[find(g, PLN_LET, NULL, 1)] = PLN_CUT_VALUE;
-  pln_status status = pln_graph_cut(g, cuts, &out);
+  cuts[find(g, PLN_CALL, "tanh", 0)] = PLN_SHRINK_TO_ZERO;
+  cuts[find(g, PLN_CALL, "abs", 0)] = PLN_SHRINK_FREE_VAR;
+  cuts[find(g, PLN_LET, NULL, 1)] = PLN_SHRINK_LET_VALUE;
+  pln_status status = pln_graph_shrink(g, cuts, &out);
   if (status == PLN_OK)
     pln_graph_release(out);
   pln_graph_release(g);

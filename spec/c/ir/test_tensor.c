@@ -76,7 +76,7 @@ static void sizes_are_checked(void) {
   const int64_t huge[] = {INT64_MAX, 2};
   pln_tensor *t;
   CHECK_STATUS(pln_tensor_new(e, PLN_INT8, 2, huge, &t), PLN_ERR_ARGUMENT);
-  CHECK_STATUS(pln_tensor_from(e, PLN_INT8, 0, NULL, "ab", 2, &t),
+  CHECK_STATUS(pln_tensor_from_bytes(e, PLN_INT8, 0, NULL, "ab", 2, &t),
                PLN_ERR_ARGUMENT);
   pln_base_free(e);
 }
@@ -84,7 +84,7 @@ static void sizes_are_checked(void) {
 static pln_tensor *make(pln_engine *e, pln_dtype dtype, int64_t n,
                         const void *data, size_t size) {
   pln_tensor *t = NULL;
-  CHECK_OK(pln_tensor_from(e, dtype, 1, &n, data, size, &t));
+  CHECK_OK(pln_tensor_from_bytes(e, dtype, 1, &n, data, size, &t));
   return t;
 }
 
@@ -317,7 +317,8 @@ static pln_status make_tensors(pln_engine *e, void *ud) {
   pln_tensor *t, *dense;
   PLN_TRY(pln_tensor_new(e, PLN_FLOAT32, 2, two_by_three, &t));
   pln_tensor_release(t);
-  PLN_TRY(pln_tensor_from(e, PLN_STRING, 1, &two, strings, sizeof strings, &t));
+  PLN_TRY(pln_tensor_from_bytes(e, PLN_STRING, 1, &two, strings, sizeof strings,
+                                &t));
   pln_tensor_release(t);
   PLN_TRY(pln_tensor_splat(e, PLN_FLOAT32, 1, &two, &x, &t));
   pln_status status = pln_tensor_dense(t, &dense);

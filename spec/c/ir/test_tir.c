@@ -66,7 +66,7 @@ static pln_status make_loop(pln_builder *to, pln_ref buffer, pln_ref *out) {
   PLN_TRY(pln_build_seq(to, 2, (pln_ref[]){store, store}, &seq));
   PLN_TRY(pln_build_int_imm(to, index, 0, &bounds[0]));
   PLN_TRY(pln_build_int_imm(to, index, 16, &bounds[1]));
-  return pln_build_free_stmt(
+  return pln_build_floating_stmt(
       to, &(pln_prim){.kind = PLN_FOR, .n = 2, .operands = bounds}, 1,
       &(pln_body){.n_params = 1, .params = &i, .stmt = seq}, out);
 }
@@ -84,7 +84,7 @@ static pln_status make_function(pln_builder *to, pln_ref *out) {
                          &bind));
   PLN_TRY(make_loop(to, buffer, &loop));
   PLN_TRY(pln_build_seq(to, 2, (pln_ref[]){bind, loop}, &body));
-  return pln_build_free_stmt(
+  return pln_build_floating_stmt(
       to, &(pln_prim){.kind = PLN_PRIM_FUNC}, 1,
       &(pln_body){.n_params = 1, .params = &param, .stmt = body}, out);
 }
@@ -250,8 +250,8 @@ static void what_does_not_fit_is_refused(void) {
   CHECK_EQ_INT(pln_build_prim(b, &(pln_prim){.kind = PLN_BUFFER}, &out),
                PLN_ERR_TYPE);
   CHECK_EQ_INT(pln_build_seq(b, 0, NULL, &out), PLN_ERR_ARGUMENT);
-  CHECK_EQ_INT(pln_build_free_stmt(b, &(pln_prim){.kind = PLN_PRIM_FUNC}, 1,
-                                   &(pln_body){.stmt = buffer}, &out),
+  CHECK_EQ_INT(pln_build_floating_stmt(b, &(pln_prim){.kind = PLN_PRIM_FUNC}, 1,
+                                       &(pln_body){.stmt = buffer}, &out),
                PLN_ERR_ARGUMENT);
   end();
 }
@@ -282,12 +282,12 @@ static void deep_nests_need_no_stack(void) {
       b, &(pln_prim){.kind = PLN_EVALUATE, .n = 1, .operands = &zero}, &stmt));
   for (int k = 0; k < DEPTH / 2; k++) {
     CHECK_OK(make_var(b, "i", index, &i));
-    CHECK_OK(pln_build_free_stmt(
+    CHECK_OK(pln_build_floating_stmt(
         b,
         &(pln_prim){
             .kind = PLN_FOR, .n = 2, .operands = (pln_ref[]){zero, one}},
         1, &(pln_body){.n_params = 1, .params = &i, .stmt = stmt}, &stmt));
-    CHECK_OK(pln_build_free_stmt(
+    CHECK_OK(pln_build_floating_stmt(
         b, &(pln_prim){.kind = PLN_IF_THEN_ELSE, .n = 1, .operands = &truth}, 1,
         &(pln_body){.stmt = stmt}, &stmt));
   }
@@ -340,8 +340,8 @@ static pln_status define_anew(const pln_graph *g) {
   pln_graph *fresh;
   bool equal = false;
   PLN_TRY(pln_graph_well_formed(g));
-  PLN_TRY(pln_loop_ssa(g));
-  PLN_TRY(pln_graph_renew_defs(g, &fresh));
+  PLN_TRY(pln_tir_verify_ssa(g));
+  PLN_TRY(pln_graph_alpha_rename(g, &fresh));
   pln_status status =
       pln_graph_equal(g, g->root, fresh, fresh->root, false, &equal);
   CHECK(status != PLN_OK || equal);

@@ -106,7 +106,7 @@ static void functions_and_branches_are_gone_into(void) {
   CHECK_OK(pln_type_tensor(engine, PLN_BOOL, 0, NULL, &type));
   CHECK_OK(pln_build_var(b, pln_node_symbol(pln_builder_graph(b), var("q")),
                          type, 0, &c));
-  CHECK_OK(pln_build_free_if(b, c, tanh_of(x), add(x, x), &branch));
+  CHECK_OK(pln_build_floating_if(b, c, tanh_of(x), add(x, x), &branch));
   pln_graph *g = seal(function(2, (pln_ref[]){c, x}, branch));
   CHECK_STR(post_order(&l, g, pln_graph_root(g)), "qxccif");
   l.skipped = PLN_N_KINDS;
@@ -216,7 +216,7 @@ static void deep_nesting_takes_no_stack(void) {
   CHECK_OK(pln_type_tensor(engine, PLN_BOOL, 0, NULL, &type));
   CHECK_OK(pln_build_var(b, 0, type, 0, &c));
   for (int i = 0; i < DEPTH; i++)
-    CHECK_OK(pln_build_free_if(b, c, y, x, &y));
+    CHECK_OK(pln_build_floating_if(b, c, y, x, &y));
   for (int i = 0; i < DEPTH; i++)
     y = function(0, NULL, y);
   for (int i = 0; i < DEPTH; i++) {
@@ -276,7 +276,7 @@ static pln_status walk_chain(pln_engine *e, void *ud) {
   pln_ref node;
   while (status == PLN_OK && event != PLN_WALK_DONE)
     status = pln_walker_next(w, &event, &node);
-  CHECK(status != PLN_OK || !pln_walker_again(w, pln_graph_root(g)));
+  CHECK(status != PLN_OK || !pln_walker_revisit(w, pln_graph_root(g)));
   pln_walker_free(w);
   pln_graph_release(g);
   return status;

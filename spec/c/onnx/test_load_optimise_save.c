@@ -86,13 +86,13 @@ static void makes_it_smaller(void) {
   REQUIRE(e);
   CHECK_OK(whole(e, NULL));
   print_diags(e);
-  pln_onnx_counts before, after;
-  REQUIRE_OK(pln_onnx_count(e, in_path, &before));
-  REQUIRE_OK(pln_onnx_count(e, out_path, &after));
+  pln_onnx_model_stats before, after;
+  REQUIRE_OK(pln_onnx_stats(e, in_path, &before));
+  REQUIRE_OK(pln_onnx_stats(e, out_path, &after));
   CHECK_EQ_INT(before.nodes, 12);
   CHECK(after.nodes <= 9);
-  pln_onnx_counts_free(e, &before);
-  pln_onnx_counts_free(e, &after);
+  pln_onnx_model_stats_free(e, &before);
+  pln_onnx_model_stats_free(e, &after);
   pln_engine_free(e);
 }
 

@@ -51,8 +51,8 @@ static void counts_nodes(void) {
   bytes model = sample();
   write_file(&model, model.size);
   pln_engine *e = pln_base_new(NULL, NULL);
-  pln_onnx_counts n;
-  REQUIRE_OK(pln_onnx_count(e, path, &n));
+  pln_onnx_model_stats n;
+  REQUIRE_OK(pln_onnx_stats(e, path, &n));
   CHECK_EQ_INT(n.nodes, 5);
   CHECK_EQ_INT(n.compute_nodes, 4);
   CHECK_EQ_INT(n.n_operators, 4);
@@ -61,7 +61,7 @@ static void counts_nodes(void) {
   CHECK_STR(pln_symbol_text(e, n.operators[3].name).data, "my::Odd");
   CHECK_EQ_INT(n.n_files, 1);
   CHECK_STR(pln_symbol_text(e, n.files[0]).data, "w.bin");
-  pln_onnx_counts_free(e, &n);
+  pln_onnx_model_stats_free(e, &n);
   pln_base_free(e);
 }
 
@@ -69,11 +69,11 @@ static void refuses_cut_files(void) {
   bytes model = sample();
   pln_engine *e = pln_base_new(NULL, NULL);
   for (size_t size = 0; size < model.size; size++) {
-    pln_onnx_counts n;
+    pln_onnx_model_stats n;
     write_file(&model, size);
-    pln_status status = pln_onnx_count(e, path, &n);
+    pln_status status = pln_onnx_stats(e, path, &n);
     if (status == PLN_OK)
-      pln_onnx_counts_free(e, &n);
+      pln_onnx_model_stats_free(e, &n);
     else
       CHECK_STATUS(status, PLN_ERR_FORMAT);
     pln_diag_clear(e);
@@ -83,9 +83,9 @@ static void refuses_cut_files(void) {
 
 static pln_status count(pln_engine *e, void *ud) {
   (void)ud;
-  pln_onnx_counts n;
-  PLN_TRY(pln_onnx_count(e, path, &n));
-  pln_onnx_counts_free(e, &n);
+  pln_onnx_model_stats n;
+  PLN_TRY(pln_onnx_stats(e, path, &n));
+  pln_onnx_model_stats_free(e, &n);
   return PLN_OK;
 }
 

@@ -177,7 +177,7 @@ static pln_status changed(pln_engine *e, const pln_mutator *mutator,
   PLN_TRY(model(e, before));
   PLN_TRY(pln_onnx_parse(e, bytes_of(before), NULL, &m));
   PLN_TRY(pln_symbol_intern(e, pln_text("main"), &name));
-  const pln_graph *old = pln_module_function(m, pln_module_find(m, name));
+  const pln_graph *old = pln_module_function_at(m, pln_module_find(m, name));
   PLN_TRY(pln_graph_rewrite(old, mutator, &g));
   PLN_TRY(pln_module_with(m, name, g, &n));
   pln_buffer_init(after, e);
@@ -231,7 +231,7 @@ static void expect(const char *what, void (*make)(pln_rope *)) {
   seed_end(&r, graph);
   pln_slice bytes = {r.bytes.data, r.bytes.size};
   CHECK_STATUS(pln_onnx_parse(e, bytes, NULL, &m), PLN_ERR_FORMAT);
-  CHECK_STR(pln_diag_count(e) ? pln_diag_get(e, 0)->message : "", what);
+  CHECK_STR(pln_diag_count(e) ? pln_diag_at(e, 0)->message : "", what);
   pln_rope_free(&r);
   pln_engine_free(e);
 }

@@ -90,7 +90,7 @@ static void malformed_messages_are_told_with_their_offset(void) {
       continue;
     CHECK_STATUS(pln_wire_done(&w, engine, "Test"), PLN_ERR_FORMAT);
     CHECK(pln_diag_count(engine) == 1 &&
-          strstr(pln_diag_get(engine, 0)->message, "Test, byte 0: "));
+          strstr(pln_diag_at(engine, 0)->message, "Test, byte 0: "));
     done();
   }
 }
@@ -114,7 +114,7 @@ static pln_status nested(pln_engine *e, void *ud) {
   static const char data[300] = "data";
   pln_rope r;
   pln_buffer out;
-  pln_nest outer, inner;
+  pln_open_message outer, inner;
   size_t small;
   pln_status s;
   pln_rope_init(&r, e);
@@ -197,22 +197,22 @@ static void repeats_and_aligns(void) {
 
 static void inner_names_hide_outer_ones(void) {
   pln_engine *e = pln_base_new(NULL, NULL);
-  pln_names names;
+  pln_scoped_names names;
   char text[1000][8];
-  pln_names_init(&names, e);
-  CHECK_EQ_INT(pln_names_find(&names, pln_text("x"), 0), PLN_NONE);
+  pln_scoped_names_init(&names, e);
+  CHECK_EQ_INT(pln_scoped_names_find(&names, pln_text("x"), 0), PLN_NONE);
   for (uint32_t i = 0; i < 1000; i++) {
     snprintf(text[i], sizeof text[i], "v%u", i);
-    CHECK_OK(pln_names_add(&names, pln_text(text[i]), i));
+    CHECK_OK(pln_scoped_names_add(&names, pln_text(text[i]), i));
   }
-  CHECK_OK(pln_names_add(&names, pln_text("v7"), 5000));
-  CHECK_EQ_INT(pln_names_find(&names, pln_text("v7"), 0), 1000);
-  CHECK_EQ_INT(pln_names_find(&names, pln_text("v8"), 1000), PLN_NONE);
-  pln_names_cut(&names, 1000);
-  CHECK_EQ_INT(pln_names_find(&names, pln_text("v7"), 0), 7);
-  pln_names_cut(&names, 7);
-  CHECK_EQ_INT(pln_names_find(&names, pln_text("v7"), 0), PLN_NONE);
-  pln_names_free(&names);
+  CHECK_OK(pln_scoped_names_add(&names, pln_text("v7"), 5000));
+  CHECK_EQ_INT(pln_scoped_names_find(&names, pln_text("v7"), 0), 1000);
+  CHECK_EQ_INT(pln_scoped_names_find(&names, pln_text("v8"), 1000), PLN_NONE);
+  pln_scoped_names_truncate(&names, 1000);
+  CHECK_EQ_INT(pln_scoped_names_find(&names, pln_text("v7"), 0), 7);
+  pln_scoped_names_truncate(&names, 7);
+  CHECK_EQ_INT(pln_scoped_names_find(&names, pln_text("v7"), 0), PLN_NONE);
+  pln_scoped_names_free(&names);
   pln_base_free(e);
 }
 

@@ -50,7 +50,7 @@ static pln_status cast(pln_engine *e, const row *r, bool folding,
   int64_t dim = r->count;
   size_t size = (r->count * pln_dtype_bits(r->from) + 7) / 8;
   CHECK_OK(pln_builder_new(e, &b));
-  CHECK_OK(pln_tensor_from(e, r->from, 1, &dim, r->in, size, &in));
+  CHECK_OK(pln_tensor_from_bytes(e, r->from, 1, &dim, r->in, size, &in));
   CHECK_OK(pln_build_constant(b, in, &arg));
   CHECK_OK(pln_build_call(b, pln_op_find(e, pln_text("cast")), make_attrs(e, r),
                           0, 1, &arg, &node));

@@ -35,7 +35,7 @@ static pln_ref constant(pln_dtype dtype, uint32_t rank, const int64_t *dims,
   pln_ref node = PLN_NONE;
   for (uint32_t i = 0; i < rank; i++)
     size *= (size_t)dims[i];
-  CHECK_OK(pln_tensor_from(engine, dtype, rank, dims, data, size, &t));
+  CHECK_OK(pln_tensor_from_bytes(engine, dtype, rank, dims, data, size, &t));
   CHECK_OK(pln_build_constant(builder, t, &node));
   pln_tensor_release(t);
   return node;
@@ -592,7 +592,8 @@ static pln_graph *seal(pln_ref root) {
 static pln_tensor *vector(int64_t x, int64_t y) {
   int64_t two = 2, data[] = {x, y};
   pln_tensor *t = NULL;
-  CHECK_OK(pln_tensor_from(engine, PLN_INT64, 1, &two, data, sizeof data, &t));
+  CHECK_OK(
+      pln_tensor_from_bytes(engine, PLN_INT64, 1, &two, data, sizeof data, &t));
   return t;
 }
 
@@ -601,7 +602,7 @@ static void runs(int line, const pln_module *module, pln_graph *g, int64_t x,
                  int64_t y) {
   pln_tensor *arg = vector(1, 2), *result = NULL;
   const pln_tensor *args[] = {arg};
-  pln_status status = pln_eval_function(module, g, 1, args, 1, &result);
+  pln_status status = pln_eval_tensors(module, g, 1, args, 1, &result);
   if (check_int(status, PLN_OK, __FILE__, line, "status"))
     check_tensor(line, result, DIMS(2), LIST(x, y));
   else
@@ -619,11 +620,11 @@ static void runs_functions(void) {
   RUNS(NULL, seal(function(1, &x, x)), 1, 2);
   pln_ref pair = PLN_NONE, item = PLN_NONE, fields[] = {x, y};
   CHECK_OK(pln_build_tuple(builder, 2, fields, &pair));
-  CHECK_OK(pln_build_get(builder, pair, 1, &item));
+  CHECK_OK(pln_build_tuple_get_item(builder, pair, 1, &item));
   RUNS(NULL, seal(function(1, &x, item)), 11, 22);
   pln_tensor *result = NULL;
   pln_graph *g = seal(CALL("add", 0, INTS(1, 2), INTS(3, 4)));
-  CHECK_OK(pln_eval_function(NULL, g, 0, NULL, 1, &result));
+  CHECK_OK(pln_eval_tensors(NULL, g, 0, NULL, 1, &result));
   check_tensor(__LINE__, result, DIMS(2), LIST(4, 6));
   pln_tensor_release(result);
   pln_graph_release(g);
@@ -638,8 +639,8 @@ static void enters_one_branch(void) {
   pln_ref bad = CALL("divide", 0, x, SCALAR(0));
   for (int64_t least = 0; least < 2; least++) {
     pln_ref cond = CALL("greater", 0, first, SCALAR(least));
-    CHECK_OK(pln_build_free_if(builder, cond, least ? bad : good,
-                               least ? good : bad, &node));
+    CHECK_OK(pln_build_floating_if(builder, cond, least ? bad : good,
+                                   least ? good : bad, &node));
     RUNS(NULL, seal(function(1, &x, node)), 2, 4);
   }
   end();
@@ -653,7 +654,7 @@ static void calls_closures(void) {
   CHECK_OK(pln_build_var(builder, 0, 0, 0, &f));
   CHECK_OK(pln_build_apply(builder, f, 0, 0, 1, &x, &once));
   CHECK_OK(pln_build_apply(builder, f, 0, 0, 1, &once, &twice));
-  CHECK_OK(pln_build_free_let(builder, f, inner, twice, &out));
+  CHECK_OK(pln_build_floating_let(builder, f, inner, twice, &out));
   RUNS(NULL, seal(function(1, &x, out)), 3, 6);
   end();
 }
@@ -668,8 +669,8 @@ static void keeps_cells(void) {
   CHECK_OK(pln_build_var(builder, 0, 0, 0, &w));
   CHECK_OK(pln_build_ref_write(builder, c, CALL("add", 0, x, x), &write));
   CHECK_OK(pln_build_ref_read(builder, c, &read));
-  CHECK_OK(pln_build_free_let(builder, w, write, read, &inner));
-  CHECK_OK(pln_build_free_let(builder, c, cell, inner, &out));
+  CHECK_OK(pln_build_floating_let(builder, w, write, read, &inner));
+  CHECK_OK(pln_build_floating_let(builder, c, cell, inner, &out));
   RUNS(NULL, seal(function(1, &x, out)), 2, 4);
   end();
 }
@@ -691,7 +692,7 @@ static void calls_globals(void) {
   RUNS(module, g, 4, 8);
   pln_tensor *arg = vector(1, 2), *result = NULL;
   const pln_tensor *args[] = {arg};
-  CHECK_STATUS(pln_eval_function(NULL, g, 1, args, 1, &result),
+  CHECK_STATUS(pln_eval_tensors(NULL, g, 1, args, 1, &result),
                PLN_ERR_UNSUPPORTED);
   pln_tensor_release(arg);
   pln_graph_release(g);
@@ -706,15 +707,15 @@ static void skips_what_nobody_needs(void) {
   pln_ref x = int_var(), pair = PLN_NONE, item = PLN_NONE;
   pln_ref fields[] = {x, CALL("image_decoder", 0, x)};
   CHECK_OK(pln_build_tuple(builder, 2, fields, &pair));
-  CHECK_OK(pln_build_get(builder, pair, 0, &item));
+  CHECK_OK(pln_build_tuple_get_item(builder, pair, 0, &item));
   pln_graph *g = seal(function(1, &x, item));
   pln_tensor *arg = vector(1, 2), *result = NULL;
   const pln_tensor *args[] = {arg};
-  CHECK_STATUS(pln_eval_function(NULL, g, 1, args, 1, &result),
+  CHECK_STATUS(pln_eval_tensors(NULL, g, 1, args, 1, &result),
                PLN_ERR_UNSUPPORTED); /* the tuple needs both */
-  CHECK_STR(pln_diag_get(engine, pln_diag_count(engine) - 1)->message,
+  CHECK_STR(pln_diag_at(engine, pln_diag_count(engine) - 1)->message,
             "operator 'image_decoder' cannot be evaluated");
-  CHECK_STATUS(pln_eval_function(NULL, g, 0, NULL, 1, &result),
+  CHECK_STATUS(pln_eval_tensors(NULL, g, 0, NULL, 1, &result),
                PLN_ERR_ARGUMENT);
   pln_tensor_release(arg);
   pln_graph_release(g);
@@ -786,7 +787,7 @@ static void try_args(zoo *z, const pln_graph *g, uint32_t n, uint32_t k) {
   pln_tensor *results[2] = {NULL, NULL};
   for (int i = 0; i < TRIES; i++) {
     draw_args(z, n, args);
-    pln_status status = pln_eval_function(NULL, g, n, args, k, results);
+    pln_status status = pln_eval_tensors(NULL, g, n, args, k, results);
     CHECK(status == PLN_OK || status == PLN_ERR_UNSUPPORTED);
     for (uint32_t r = 0; r < k && status == PLN_OK; r++)
       pln_tensor_release(results[r]);
@@ -832,7 +833,8 @@ static pln_status add_vector(pln_builder *b, pln_engine *e, uint32_t n,
                              pln_ref *out) {
   int64_t dim = n, data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
   pln_tensor *t;
-  PLN_TRY(pln_tensor_from(e, PLN_INT64, 1, &dim, data, n * sizeof *data, &t));
+  PLN_TRY(
+      pln_tensor_from_bytes(e, PLN_INT64, 1, &dim, data, n * sizeof *data, &t));
   pln_status status = pln_build_constant(b, t, out);
   pln_tensor_release(t);
   return status;
@@ -855,7 +857,7 @@ static pln_status run_and_drop(pln_builder *b, pln_ref body) {
   pln_tensor *result = NULL;
   PLN_TRY(pln_build_bind(b, 0, NULL, body, 0, 0, &f));
   PLN_TRY(pln_builder_seal(b, f, &g));
-  pln_status status = pln_eval_function(NULL, g, 0, NULL, 1, &result);
+  pln_status status = pln_eval_tensors(NULL, g, 0, NULL, 1, &result);
   pln_tensor_release(result);
   pln_graph_release(g);
   return status;

@@ -154,8 +154,8 @@ static void seeds(void) {
   t[1] = draw("random_normal", "shape=600,", NULL);
   engine->random_calls = 0;
   t[2] = draw("random_normal", "shape=1200,", NULL);
-  pln_seed(engine, 1);
-  CHECK_EQ_INT(pln_seed_of(engine), 1);
+  pln_engine_set_seed(engine, 1);
+  CHECK_EQ_INT(pln_engine_seed(engine), 1);
   engine->random_calls = 0;
   t[3] = draw("random_normal", "shape=600,", NULL);
   CHECK(memcmp(t[0]->data, t[1]->data, t[0]->bytes));
@@ -164,7 +164,7 @@ static void seeds(void) {
   for (int i = 0; i < 4; i++)
     pln_tensor_release(t[i]);
   t[0] = draw("random_normal", "shape=600, seed=7.", NULL);
-  pln_seed(engine, 0);
+  pln_engine_set_seed(engine, 0);
   t[1] = draw("random_normal", "shape=600, seed=7.", NULL);
   CHECK(!memcmp(t[0]->data, t[1]->data, t[0]->bytes));
   for (int i = 0; i < 2; i++)

@@ -82,7 +82,8 @@ static pln_tensor *compute(const sample *s, const void *data) {
   pln_tensor *in = NULL, *out = NULL;
   size_t size = elements(s) * pln_dtype_bits(s->dtype) / 8;
   CHECK_OK(pln_builder_new(engine, &b));
-  CHECK_OK(pln_tensor_from(engine, s->dtype, AXES, s->dims, data, size, &in));
+  CHECK_OK(
+      pln_tensor_from_bytes(engine, s->dtype, AXES, s->dims, data, size, &in));
   CHECK_OK(pln_build_constant(b, in, &arg));
   CHECK_OK(pln_build_call(b, pln_op_find(engine, pln_text(s->op)),
                           make_attrs(s), 0, 1, &arg, &node));

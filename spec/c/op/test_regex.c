@@ -19,7 +19,8 @@ static pln_status match(pln_engine *e, const char *pattern, const char *text,
   pln_attrs attrs;
   PLN_TRY(pln_symbol_intern(e, pln_text("pattern"), &a.name));
   PLN_TRY(pln_attrs_make(e, 1, &a, &attrs));
-  PLN_TRY(pln_tensor_from(e, PLN_STRING, 0, NULL, &word, sizeof word, &x));
+  PLN_TRY(
+      pln_tensor_from_bytes(e, PLN_STRING, 0, NULL, &word, sizeof word, &x));
   const pln_tensor *args[1] = {x};
   pln_kernel_call call = {.engine = e,
                           .op = pln_op_find(e, pln_text("regex_full_match")),
@@ -63,7 +64,7 @@ static void try_expressions(size_t n, const expression *list) {
     }
     CHECK_STATUS(match(engine, e->pattern, "", 0, &got), PLN_ERR_UNSUPPORTED);
     size_t last = pln_diag_count(engine);
-    check_str(last ? pln_diag_get(engine, last - 1)->message : "", e->yes,
+    check_str(last ? pln_diag_at(engine, last - 1)->message : "", e->yes,
               __FILE__, __LINE__, e->pattern);
   }
   end();

@@ -237,7 +237,8 @@ static pln_status run_texts(pln_engine *e, void *name) {
   static const int64_t dims[1] = {3};
   static const pln_slice words[3] = {{"a b", 3}, {"", 0}, {"C", 1}};
   pln_tensor *x = NULL, *results[2] = {NULL};
-  PLN_TRY(pln_tensor_from(e, PLN_STRING, 1, dims, words, sizeof words, &x));
+  PLN_TRY(
+      pln_tensor_from_bytes(e, PLN_STRING, 1, dims, words, sizeof words, &x));
   const pln_tensor *args[2] = {x, x};
   pln_kernel_call call = {.engine = e,
                           .op = pln_op_find(e, pln_text(name)),

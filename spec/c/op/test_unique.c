@@ -85,8 +85,8 @@ static void strings(void) {
   const char *want[] = {"", "a", "ab", "b"};
   pln_tensor *t, *results[2] = {NULL};
   pln_ref x = PLN_NONE, call = PLN_NONE;
-  CHECK_OK(pln_tensor_from(engine, PLN_STRING, 1, (int64_t[]){5}, words,
-                           sizeof words, &t));
+  CHECK_OK(pln_tensor_from_bytes(engine, PLN_STRING, 1, (int64_t[]){5}, words,
+                                 sizeof words, &t));
   CHECK_OK(pln_build_constant(builder, t, &x));
   CHECK_OK(pln_build_call(builder, pln_op_find(engine, pln_text("unique")), 0,
                           2, 1, &x, &call));
@@ -111,8 +111,8 @@ static void many(void) {
   int64_t *squares = malloc(N * sizeof *squares), seen[M] = {0}, kinds = 0;
   for (int64_t i = 0; i < N; i++)
     kinds += seen[squares[i] = (i * i) % M]++ == 0;
-  CHECK_OK(pln_tensor_from(engine, PLN_INT64, 1, (int64_t[]){N}, squares,
-                           N * sizeof *squares, &t));
+  CHECK_OK(pln_tensor_from_bytes(engine, PLN_INT64, 1, (int64_t[]){N}, squares,
+                                 N * sizeof *squares, &t));
   CHECK_OK(pln_build_constant(builder, t, &x));
   CHECK_OK(pln_build_call(builder, pln_op_find(engine, pln_text("unique")), 0,
                           4, 1, &x, &call));

@@ -70,8 +70,8 @@ static pln_tensor *broadcastable(pln_dtype dtype, unsigned mask, int64_t *steps,
     step *= dims[i];
   }
   size_t size = pln_dtype_bits(dtype) / 8;
-  CHECK_OK(pln_tensor_from(engine, dtype, AXES, dims, data, (size_t)step * size,
-                           &t));
+  CHECK_OK(pln_tensor_from_bytes(engine, dtype, AXES, dims, data,
+                                 (size_t)step * size, &t));
   return t;
 }
 

@@ -80,13 +80,13 @@ static void what_is_kept_is_counted(void) {
   pln_module *m = NULL;
   CHECK_OK(parse(e, &m));
   CHECK_OK(passes(e, m, 1000000));
-  pln_cache_stats stats = pln_cache_get_stats(e);
+  pln_cache_stats stats = pln_cache_stats_read(e);
   CHECK_EQ_INT(stats.misses, 3); /* @a, @c, InferType */
   CHECK_EQ_INT(stats.hits, 4);   /* @b, and all again */
   CHECK_EQ_INT(stats.results, 4);
   CHECK(stats.bytes > 0);
   pln_cache_clear(e);
-  stats = pln_cache_get_stats(e);
+  stats = pln_cache_stats_read(e);
   CHECK_EQ_INT(stats.results, 0);
   CHECK_EQ_INT(stats.bytes, 0);
   CHECK_EQ_INT(stats.hits, 4);
@@ -97,22 +97,22 @@ static void what_is_kept_is_counted(void) {
 static void twins_are_told_from_others(void) {
   pln_engine *e = pln_engine_new(NULL, NULL);
   pln_module *m = NULL;
-  pln_twins twins;
+  pln_isomorphism twins;
   bool same;
   CHECK_OK(parse(e, &m));
-  const pln_graph *a = pln_module_function(m, 0);
-  const pln_graph *b = pln_module_function(m, 1);
-  const pln_graph *c = pln_module_function(m, 2);
-  CHECK(pln_twin_hash(a) == pln_twin_hash(b));
-  CHECK(pln_twin_hash(a) != pln_twin_hash(c));
-  CHECK_OK(pln_twins_match(&twins, a, c, &same));
+  const pln_graph *a = pln_module_function_at(m, 0);
+  const pln_graph *b = pln_module_function_at(m, 1);
+  const pln_graph *c = pln_module_function_at(m, 2);
+  CHECK(pln_isomorphism_hash(a) == pln_isomorphism_hash(b));
+  CHECK(pln_isomorphism_hash(a) != pln_isomorphism_hash(c));
+  CHECK_OK(pln_isomorphism_match(&twins, a, c, &same));
   CHECK(!same);
-  pln_twins_end(&twins);
-  CHECK_OK(pln_twins_match(&twins, a, b, &same));
+  pln_isomorphism_end(&twins);
+  CHECK_OK(pln_isomorphism_match(&twins, a, b, &same));
   CHECK(same);
   pln_graph *carried = NULL;
-  CHECK_OK(pln_twins_carry(&twins, a, &carried));
-  pln_twins_end(&twins);
+  CHECK_OK(pln_isomorphism_remap(&twins, a, &carried));
+  pln_isomorphism_end(&twins);
   REQUIRE(carried);
   CHECK_OK(pln_graph_equal(carried, carried->root, b, b->root, false, &same));
   CHECK(same && carried->origins == b->origins);

@@ -9,7 +9,7 @@ static pln_engine *engine;
 
 static bool says(const char *text) {
   for (size_t i = 0; i < pln_diag_count(engine); i++)
-    if (strstr(pln_diag_get(engine, i)->message, text))
+    if (strstr(pln_diag_at(engine, i)->message, text))
       return true;
   printf("# nothing says '%s'\n", text);
   return false;
@@ -56,13 +56,14 @@ static void keys_may_be_tables(void) {
   engine = pln_engine_new(NULL, NULL);
   CHECK_OK(pln_config_register(engine, &loops));
   REQUIRE_OK(with(engine, "x.loops.step", step, &context));
-  CHECK_OK(pln_context_get(context, "x.loops.step", &value));
+  CHECK_OK(pln_context_config_value(context, "x.loops.step", &value));
   CHECK_EQ_INT(value.v.i, 4);
-  CHECK_OK(pln_context_get(context, "x.loops", &value));
+  CHECK_OK(pln_context_config_value(context, "x.loops", &value));
   CHECK_EQ_INT(value.kind, PLN_ATTR_DICT);
   CHECK_EQ_INT(pln_attrs_int(engine, value.v.dict, "loud", 0), 1);
   CHECK_EQ_INT(pln_attrs_find(engine, value.v.dict, "names")->count, 2);
-  CHECK_STATUS(pln_context_get(context, "x.loop", &value), PLN_ERR_NAME);
+  CHECK_STATUS(pln_context_config_value(context, "x.loop", &value),
+               PLN_ERR_NAME);
   CHECK(says("there is no config key 'x.loop'; did you mean 'x.loops'?"));
   pln_context_release(context);
   step.v.i = 10;
@@ -80,7 +81,7 @@ static void reads(const char *key, const char *text, int64_t wanted) {
   pln_context_spec spec = {.opt_level = 2, .config = out};
   pln_attr value;
   CHECK_OK(pln_context_new(engine, &spec, &context));
-  CHECK_OK(pln_context_get(context, "x.loops.step", &value));
+  CHECK_OK(pln_context_config_value(context, "x.loops.step", &value));
   CHECK_EQ_INT(value.v.i, wanted);
   pln_context_release(context);
 }
@@ -155,14 +156,14 @@ static void keys_of_scripts_come_and_go(void) {
       .name = "x.loops", .kind = PLN_ATTR_STRING, .fallback = ""};
   engine = pln_engine_new(NULL, NULL);
   uint32_t n = 0;
-  while (pln_config_row(engine, n))
+  while (pln_config_key_at(engine, n))
     n++;
   CHECK_OK(pln_config_register(engine, &loops));
   CHECK_OK(pln_config_register(engine, &again));
-  REQUIRE(pln_config_row(engine, n) && !pln_config_row(engine, n + 1));
-  CHECK_EQ_INT(pln_config_row(engine, n)->kind, PLN_ATTR_STRING);
+  REQUIRE(pln_config_key_at(engine, n) && !pln_config_key_at(engine, n + 1));
+  CHECK_EQ_INT(pln_config_key_at(engine, n)->kind, PLN_ATTR_STRING);
   CHECK_OK(pln_config_unregister(engine, "x.loops"));
-  CHECK(!pln_config_row(engine, n));
+  CHECK(!pln_config_key_at(engine, n));
   CHECK_STATUS(pln_config_unregister(engine, "x.loops"), PLN_ERR_NAME);
   CHECK_STATUS(pln_config_unregister(engine, "fold"), PLN_ERR_NAME);
   again.name = "fold";
@@ -180,7 +181,7 @@ static void numbers_make_lists(void) {
   engine = pln_engine_new(NULL, NULL);
   CHECK_OK(pln_config_register(engine, &loops));
   REQUIRE_OK(with(engine, "x.loops.scales", given, &context));
-  CHECK_OK(pln_context_get(context, "x.loops.scales", &value));
+  CHECK_OK(pln_context_config_value(context, "x.loops.scales", &value));
   CHECK_EQ_INT(value.kind, PLN_ATTR_FLOATS);
   CHECK(value.count == 2 && value.v.floats[0] == 3 && value.v.floats[1] == 4);
   pln_context_release(context);
@@ -223,7 +224,8 @@ static pln_status work(pln_engine *e, void *ud) {
   PLN_TRY(pln_config_parse(e, "x.loops", pln_text("names=[a,b]"), &read));
   pln_context_spec wanted = {.opt_level = 2, .config = read};
   PLN_TRY(pln_context_new(e, &wanted, &context));
-  pln_status status = pln_context_get(context, "x.loops.names", &value);
+  pln_status status =
+      pln_context_config_value(context, "x.loops.names", &value);
   pln_context_release(context);
   PLN_TRY(status);
   const int64_t whole[] = {7, 8};

@@ -75,7 +75,7 @@ static void end(pln_module *module) {
 
 static bool says(const char *text) {
   for (size_t i = 0; i < pln_diag_count(engine); i++)
-    if (strstr(pln_diag_get(engine, i)->message, text))
+    if (strstr(pln_diag_at(engine, i)->message, text))
       return true;
   printf("# nothing says '%s'\n", text);
   print_diags(engine);
@@ -278,7 +278,7 @@ static void refused(const char *text, pln_status status, uint32_t column,
   pln_diag_clear(engine);
   CHECK_STATUS(pln_pipeline_parse(engine, pln_text(text), &pass), status);
   CHECK_EQ_INT(pln_diag_count(engine), 1);
-  if (!CHECK_EQ_INT(pln_diag_get(engine, 0)->span.column, column))
+  if (!CHECK_EQ_INT(pln_diag_at(engine, 0)->span.column, column))
     print_diags(engine);
   CHECK(says(message));
 }
@@ -557,7 +557,7 @@ static void equal_copies_change_nothing(void) {
   add("Copy", 0, copy, NULL, NULL);
   CHECK(unchanged("Copy", module));
   REQUIRE(pln_report_count(engine) == 1);
-  const pln_report_row *row = pln_report_get(engine, 0);
+  const pln_report_row *row = pln_report_at(engine, 0);
   CHECK(!row->changed);
   CHECK_EQ_INT(pln_attrs_int(engine, row->counts, "equal copy", 0), 1);
   end(module);
@@ -576,13 +576,12 @@ static void failures_leave_no_trace(void) {
   CHECK_OK(pln_module_verify(module));
   CHECK(!unchanged("Change,(Change,Change)", module));
   REQUIRE(pln_report_count(engine) == 3);
-  CHECK_EQ_INT(pln_report_get(engine, 0)->depth, 1);
-  CHECK_EQ_INT(pln_report_get(engine, 2)->depth, 2);
-  CHECK_EQ_INT(pln_report_get(engine, 1)->nodes, 4);
-  CHECK(pln_report_get(engine, 1)->changed);
+  CHECK_EQ_INT(pln_report_at(engine, 0)->depth, 1);
+  CHECK_EQ_INT(pln_report_at(engine, 2)->depth, 2);
+  CHECK_EQ_INT(pln_report_at(engine, 1)->nodes, 4);
+  CHECK(pln_report_at(engine, 1)->changed);
   CHECK_EQ_INT(
-      pln_attrs_int(engine, pln_report_get(engine, 1)->counts, "changes", 0),
-      2);
+      pln_attrs_int(engine, pln_report_at(engine, 1)->counts, "changes", 0), 2);
   end(module);
 }
 

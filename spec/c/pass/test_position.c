@@ -24,7 +24,8 @@ static pln_status make_pass(pln_engine *e, const char *name,
 static pln_status make_list(pln_engine *e, pln_pass *const *both,
                             pln_pass **out) {
   pln_pass *elements[2] = {both[0], NULL};
-  PLN_TRY(pln_form_new(e, PLN_FORM_FIXPOINT, 3, 0, 2, both, &elements[1]));
+  PLN_TRY(pln_combinator_new(e, PLN_COMBINATOR_FIXPOINT, 3, 0, 2, both,
+                             &elements[1]));
   pln_status status =
       pln_sequential_new(e, "outer", 0, 0, NULL, 2, elements, out);
   pln_pass_release(elements[1]);
@@ -85,8 +86,8 @@ static void a_failure_has_its_place(void) {
   pln_engine *e = pln_engine_new(NULL, NULL);
   CHECK_STATUS(work(e, false), PLN_ERR_ARGUMENT);
   CHECK_EQ_INT(pln_diag_count(e), 2);
-  CHECK_STR(pln_diag_get(e, 0)->message, "pass 'Refuse': no");
-  const pln_diag *note = pln_diag_get(e, 1);
+  CHECK_STR(pln_diag_at(e, 0)->message, "pass 'Refuse': no");
+  const pln_diag *note = pln_diag_at(e, 1);
   CHECK_EQ_INT(note->severity, PLN_NOTE);
   CHECK_STR(note->message,
             "in pipeline 'outer', element 2 of 2, fixpoint(3) round 1, "
@@ -95,7 +96,7 @@ static void a_failure_has_its_place(void) {
             "sequential(outer){Idle,fixpoint(3){Idle,Refuse}}");
   CHECK_EQ_INT(note->span.column, 41);
   CHECK_EQ_INT(note->span.end_column, 47);
-  CHECK(pln_failure_get(e) == NULL);
+  CHECK(pln_failure_last(e) == NULL);
   pln_engine_free(e);
 }
 
@@ -103,14 +104,14 @@ static void a_failure_is_kept_when_it_is_wanted(void) {
   pln_engine *e = pln_engine_new(NULL, NULL);
   pln_pass *nothing;
   CHECK_STATUS(work(e, true), PLN_ERR_ARGUMENT);
-  const pln_failure *failure = pln_failure_get(e);
+  const pln_failure *failure = pln_failure_last(e);
   CHECK(failure != NULL);
   CHECK_STR(pln_pass_name(failure->pass), "Refuse");
   CHECK(pln_module_engine(failure->module) == e);
   CHECK_EQ_INT(pln_context_opt_level(failure->context), 2);
   CHECK_OK(pln_sequential_new(e, "nothing", 0, 0, NULL, 0, NULL, &nothing));
   CHECK_OK(apply(e, nothing));
-  CHECK(pln_failure_get(e) == NULL);
+  CHECK(pln_failure_last(e) == NULL);
   pln_pass_release(nothing);
   CHECK_STATUS(work(e, true), PLN_ERR_ARGUMENT); /* freed with the engine */
   pln_engine_free(e);
@@ -126,7 +127,7 @@ static void check_short(uint64_t at, bool persistent, bool *more) {
   *more = memory.failed;
   CHECK(status == PLN_ERR_ARGUMENT || status == PLN_ERR_NOMEM);
   CHECK(pln_diag_count(e) > 0);
-  CHECK_EQ_INT(pln_diag_get(e, 0)->severity, PLN_ERROR);
+  CHECK_EQ_INT(pln_diag_at(e, 0)->severity, PLN_ERROR);
   pln_engine_free(e);
   CHECK_EQ_INT(memory.blocks, 0);
 }

@@ -43,7 +43,7 @@ static void memory_out(void) {
 static pln_status read_more(pln_engine *engine, const pln_module *base,
                             pln_tensor *const *constants) {
   static const pln_slice device = {"[{\"type_key\": \"VirtualDevice\"}]", 31};
-  pln_text_given given = {base, 1, constants, 1, &device};
+  pln_parse_options given = {base, 1, constants, 1, &device};
   pln_module *module = NULL;
   pln_graph *graph = NULL;
   pln_status status = pln_parse_module_with(
@@ -151,7 +151,7 @@ static pln_status read_bad(pln_engine *engine, void *ud) {
       "bad", &module);
   CHECK(status != PLN_OK);
   for (size_t i = 0; i < pln_diag_count(engine); i++)
-    if (pln_diag_get(engine, i)->code == PLN_ERR_NOMEM)
+    if (pln_diag_at(engine, i)->code == PLN_ERR_NOMEM)
       return PLN_ERR_NOMEM; /* one that could not be told */
   return PLN_OK;
 }
@@ -163,7 +163,7 @@ static void memory_out_in_errors(void) {
 static void places(void) {
   pln_engine *e = pln_engine_new(NULL, NULL);
   pln_graph *graph;
-  pln_text_place place;
+  pln_source_span place;
   bool shown;
   REQUIRE(e);
   REQUIRE(CHECK_OK(pln_parse_expr(

@@ -54,7 +54,7 @@ static pln_ref scalar(bench *t, pln_dtype dtype, const void *value,
                       size_t size) {
   pln_tensor *tensor;
   pln_ref out = 0;
-  CHECK_OK(pln_tensor_from(t->e, dtype, 0, NULL, value, size, &tensor));
+  CHECK_OK(pln_tensor_from_bytes(t->e, dtype, 0, NULL, value, size, &tensor));
   CHECK_OK(pln_build_constant(t->b, tensor, &out));
   pln_tensor_release(tensor);
   return out;
@@ -116,9 +116,10 @@ static void lets_and_ifs(void) {
   pln_ref p = var(&t, "p", t.flag), x = var(&t, "x", t.vec);
   pln_ref v = var(&t, "x", t.vec), w = var(&t, "if.1", t.vec), body, out;
   pln_ref sum = call(&t, "add", 2, (pln_ref[]){v, w});
-  REQUIRE_OK(pln_build_free_let(t.b, w, v, sum, &body));
-  REQUIRE_OK(pln_build_free_let(t.b, v, call(&t, "exp", 1, &x), body, &body));
-  REQUIRE_OK(pln_build_free_if(t.b, p, body, x, &out));
+  REQUIRE_OK(pln_build_floating_let(t.b, w, v, sum, &body));
+  REQUIRE_OK(
+      pln_build_floating_let(t.b, v, call(&t, "exp", 1, &x), body, &body));
+  REQUIRE_OK(pln_build_floating_if(t.b, p, body, x, &out));
   REQUIRE_OK(pln_build_bind(t.b, 2, (pln_ref[]){p, x}, out, 0, 0, &out));
   check_prints(&t, out,
                "fn (%p: bool /* ty=bool */, %x: " VEC TY ") -> " VEC " {\n"
@@ -196,7 +197,7 @@ static void chains_and_nesting_of_any_length(void) {
   for (int i = 0; i < 300000; i++)
     c = call(&t, "exp", 1, &c);
   for (int i = 0; i < 100000 && check_failures == 0; i++)
-    CHECK_OK(pln_build_free_if(t.b, p, d, x, &d));
+    CHECK_OK(pln_build_floating_if(t.b, p, d, x, &d));
   CHECK_OK(pln_print_node(pln_builder_graph(t.b), c, NULL, count_bytes, &size));
   CHECK(size > 300000 * 20);
   size = 0;
@@ -267,7 +268,7 @@ static pln_status build_and_print(pln_builder *b, pln_type type) {
   PLN_TRY(pln_build_var(b, 0, type, 0, &p));
   PLN_TRY(pln_build_var(b, 0, 0, 0, &x));
   PLN_TRY(pln_build_tuple(b, 1, &x, &y));
-  PLN_TRY(pln_build_free_let(b, x, p, y, &y));
+  PLN_TRY(pln_build_floating_let(b, x, p, y, &y));
   PLN_TRY(pln_build_bind(b, 1, &p, y, 0, 0, &f));
   return pln_print_node(pln_builder_graph(b), f, NULL, count_bytes, &size);
 }

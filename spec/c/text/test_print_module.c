@@ -43,7 +43,7 @@ static pln_type scalar(bench *t, pln_dtype dtype) {
   return out;
 }
 
-static void define(bench *t, const pln_type_data *data) {
+static void define(bench *t, const pln_type_def *data) {
   pln_module *next = NULL;
   if (t->status == PLN_OK)
     keep(t, pln_module_with_type(t->m, data, &next));
@@ -59,11 +59,11 @@ static void define_list(bench *t) {
   pln_type fields[] = {a, type_call(t, "List", 1, &a)};
   pln_constructor makers[] = {{sym(t, "Cons"), 2, fields},
                               {sym(t, "Nil"), 0, NULL}};
-  pln_type_data data = {.name = sym(t, "List"),
-                        .n_vars = 1,
-                        .vars = &a,
-                        .n_constructors = 2,
-                        .constructors = makers};
+  pln_type_def data = {.name = sym(t, "List"),
+                       .n_vars = 1,
+                       .vars = &a,
+                       .n_constructors = 2,
+                       .constructors = makers};
   define(t, &data);
 }
 
@@ -90,7 +90,7 @@ static pln_ref var(bench *t, const char *name, pln_type type) {
 static pln_ref number(bench *t, int32_t value) {
   pln_tensor *tensor = NULL;
   pln_ref out = 0;
-  keep(t, pln_tensor_from(t->e, PLN_INT32, 0, NULL, &value, 4, &tensor));
+  keep(t, pln_tensor_from_bytes(t->e, PLN_INT32, 0, NULL, &value, 4, &tensor));
   if (t->status == PLN_OK)
     keep(t, pln_build_constant(t->b, tensor, &out));
   pln_tensor_release(tensor);
@@ -121,7 +121,7 @@ static pln_ref made_by(bench *t, const char *name, uint32_t n,
 
 /* A place in the text that the module is said to come from. */
 static void place(bench *t, pln_ref node, uint32_t row, uint32_t column) {
-  pln_text_place at = {
+  pln_source_span at = {
       .source = sym(t, "from_string"), .row = row, .column = column};
   if (t->status == PLN_OK)
     keep(t, pln_build_span(t->b, node, &at, true));
@@ -157,17 +157,17 @@ static void data_types_stand_first(void) {
   pln_type a = type_var(&t, "A"), b = type_var(&t, "B");
   pln_constructor unit = {sym(&t, "U"), 0, NULL},
                   pair = {sym(&t, "MkPair"), 2, (pln_type[]){a, b}};
-  define(&t, &(pln_type_data){.name = sym(&t, "Unit0"),
-                              .n_constructors = 1,
-                              .constructors = &unit});
-  define(&t, &(pln_type_data){.name = sym(&t, "Pair"),
-                              .n_vars = 2,
-                              .vars = (pln_type[]){a, b},
-                              .n_constructors = 1,
-                              .constructors = &pair});
+  define(&t, &(pln_type_def){.name = sym(&t, "Unit0"),
+                             .n_constructors = 1,
+                             .constructors = &unit});
+  define(&t, &(pln_type_def){.name = sym(&t, "Pair"),
+                             .n_vars = 2,
+                             .vars = (pln_type[]){a, b},
+                             .n_constructors = 1,
+                             .constructors = &pair});
   define_list(&t);
-  define(&t, &(pln_type_data){.name = sym(&t, "Empty")});
-  define(&t, &(pln_type_data){.name = sym(&t, "Far"), .is_extern = true});
+  define(&t, &(pln_type_def){.name = sym(&t, "Empty")});
+  define(&t, &(pln_type_def){.name = sym(&t, "Far"), .is_extern = true});
   check_prints(&t, "#[version = \"0.0.5\"]\n"
                    "type Empty {\n  \n}\n\n"
                    "extern type Far\n\n"
@@ -199,8 +199,8 @@ static void build_len(bench *t) {
   pln_ref patterns[] = {made_by(t, "Cons", 2, fields),
                         made_by(t, "Nil", 0, NULL)};
   if (t->status == PLN_OK)
-    keep(t, pln_build_free_match(t->b, l, false, 2, patterns,
-                                 (pln_ref[]){call, zero}, &match));
+    keep(t, pln_build_floating_match(t->b, l, false, 2, patterns,
+                                     (pln_ref[]){call, zero}, &match));
   if (t->status == PLN_OK)
     keep(t, pln_build_bind(t->b, 1, &l, match, 0, ret, &function));
   if (t->status == PLN_OK)
@@ -244,9 +244,9 @@ static void patterns_nest(void) {
   pln_ref parts[] = {tuple, made_by(&t, "Nil", 0, NULL)};
   pln_ref cons = made_by(&t, "Cons", 2, parts);
   keep(&t, pln_build_pattern_tuple(t.b, 1, &cons, &one));
-  REQUIRE_OK(pln_build_free_match(t.b, x, true, 2,
-                                  (pln_ref[]){one, bound(&t, all)},
-                                  (pln_ref[]){h, all}, &match));
+  REQUIRE_OK(pln_build_floating_match(t.b, x, true, 2,
+                                      (pln_ref[]){one, bound(&t, all)},
+                                      (pln_ref[]){h, all}, &match));
   static captured out;
   out.size = 0;
   CHECK_OK(pln_print_node(pln_builder_graph(t.b), match, NULL, append, &out));

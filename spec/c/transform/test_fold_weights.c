@@ -36,7 +36,8 @@ static pln_status put_numbers(model *m, uint32_t rank, const int64_t *dims,
 static pln_status put_pads(model *m, pln_ref *out) {
   static const int64_t pads[8] = {0, 0, 1, 1, 0, 0, 1, 1}, dims[1] = {8};
   pln_tensor *t;
-  PLN_TRY(pln_tensor_from(m->e, PLN_INT64, 1, dims, pads, sizeof pads, &t));
+  PLN_TRY(
+      pln_tensor_from_bytes(m->e, PLN_INT64, 1, dims, pads, sizeof pads, &t));
   pln_status status = pln_build_constant(m->b, t, out);
   pln_tensor_release(t);
   return status;
@@ -134,7 +135,7 @@ static void folds_all(void) {
   uint32_t n = 0;
   REQUIRE(e);
   REQUIRE_OK(fold(e, &out));
-  const pln_graph *g = pln_module_function(out, 0);
+  const pln_graph *g = pln_module_function_at(out, 0);
   for (pln_ref i = 0; i < pln_graph_size(g); i++)
     n += pln_node_kind(g, i) == PLN_CALL;
   CHECK_EQ_INT(n, 2);

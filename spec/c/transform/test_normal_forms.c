@@ -150,24 +150,24 @@ static const char text[] =
 
 static pln_status run(pln_engine *e, const pln_module *module) {
   pln_tensor *tensors[2] = {NULL};
-  pln_datum args[2], result;
+  pln_runtime_value args[2], result;
   pln_symbol main_name;
   PLN_TRY(pln_symbol_intern(e, pln_text("main"), &main_name));
   pln_status status =
-      pln_tensor_from(e, PLN_BOOL, 0, NULL, "\1", 1, &tensors[0]);
+      pln_tensor_from_bytes(e, PLN_BOOL, 0, NULL, "\1", 1, &tensors[0]);
   if (status == PLN_OK)
-    status =
-        pln_tensor_from(e, PLN_FLOAT32, 0, NULL, "\0\0\0\0", 4, &tensors[1]);
+    status = pln_tensor_from_bytes(e, PLN_FLOAT32, 0, NULL, "\0\0\0\0", 4,
+                                   &tensors[1]);
   for (int i = 0; i < 2; i++)
-    args[i] = pln_datum_tensor(tensors[i]);
+    args[i] = pln_runtime_value_tensor(tensors[i]);
   uint32_t i = pln_module_find(module, main_name);
   if (status == PLN_OK)
-    status = pln_eval_data(module, pln_module_function(module, i), 2, args, 1,
-                           &result);
+    status = pln_eval_run(module, pln_module_function_at(module, i), 2, args, 1,
+                          &result);
   if (status == PLN_OK)
-    pln_datum_release(e, &result);
+    pln_runtime_value_release(e, &result);
   for (int k = 0; k < 2; k++) {
-    pln_datum_release(e, &args[k]);
+    pln_runtime_value_release(e, &args[k]);
     pln_tensor_release(tensors[k]);
   }
   return status;
@@ -195,7 +195,7 @@ static pln_status whole(pln_engine *e, void *ud) {
     return status;
   pln_ref node = PLN_NONE;
   for (uint32_t i = 0; i < pln_module_count(out) && status == PLN_OK; i++)
-    status = pln_graph_basic_blocks(pln_module_function(out, i), &node);
+    status = pln_graph_basic_blocks(pln_module_function_at(out, i), &node);
   if (status == PLN_OK)
     status = run(e, out);
   pln_module_release(out);

@@ -17,7 +17,7 @@ static pln_status print(pln_engine *e, pln_write_fn write, void *ud) {
   pln_status status =
       pln_pipeline_parse(e, pln_text("PrintIR{header=\"here\"}"), &pass);
   if (status == PLN_OK) {
-    pln_print_to(e, write, ud);
+    pln_engine_set_output(e, write, ud);
     status = pln_pass_apply(pass, module, &out);
     pln_pass_release(pass);
     if (status == PLN_OK) {
@@ -31,7 +31,7 @@ static pln_status print(pln_engine *e, pln_write_fn write, void *ud) {
 
 static bool says(const pln_engine *e, const char *text) {
   for (size_t i = 0; i < pln_diag_count(e); i++)
-    if (strstr(pln_diag_get(e, i)->message, text))
+    if (strstr(pln_diag_at(e, i)->message, text))
       return true;
   return false;
 }

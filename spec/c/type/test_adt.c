@@ -23,11 +23,11 @@ static pln_status define_list(pln_engine *e, pln_module **out) {
   PLN_TRY(pln_type_make(e, PLN_TYPE_CALL, list, 1, &var, &rest));
   pln_type fields[] = {var, rest};
   pln_constructor makers[] = {{cons, 2, fields}, {nil, 0, NULL}};
-  pln_type_data data = {.name = list,
-                        .n_vars = 1,
-                        .vars = &var,
-                        .n_constructors = 2,
-                        .constructors = makers};
+  pln_type_def data = {.name = list,
+                       .n_vars = 1,
+                       .vars = &var,
+                       .n_constructors = 2,
+                       .constructors = makers};
   PLN_TRY(pln_module_new(e, &empty));
   pln_status status = pln_module_with_type(empty, &data, out);
   pln_module_release(empty);
@@ -48,7 +48,7 @@ static void knows_its_constructors(void) {
   CHECK_OK(pln_module_constructor_type(m, found, index, &type));
   CHECK_EQ_INT(pln_type_n_parts(e, type), 3);
   CHECK_EQ_INT(pln_type_n_vars(e, type), 1);
-  CHECK_EQ_INT(pln_type_part(e, type, 0), pln_type_var_at(e, type, 0));
+  CHECK_EQ_INT(pln_type_part_at(e, type, 0), pln_type_var_at(e, type, 0));
   pln_module_release(m);
   pln_engine_free(e);
 }
@@ -61,10 +61,10 @@ static void refuses_a_constructor_of_two_types(void) {
   CHECK_OK(symbol(e, "Other", &other));
   CHECK_OK(symbol(e, "Cons", &cons));
   pln_constructor maker = {.name = cons};
-  pln_type_data data = {
+  pln_type_def data = {
       .name = other, .n_constructors = 1, .constructors = &maker};
   CHECK_STATUS(pln_module_with_type(m, &data, &n), PLN_ERR_TYPE);
-  CHECK_STR(pln_diag_get(e, 0)->message,
+  CHECK_STR(pln_diag_at(e, 0)->message,
             "the constructor 'Cons' is defined by 'List' already");
   pln_module_release(m);
   pln_engine_free(e);

@@ -25,14 +25,14 @@ static pln_status parse(pln_engine *e, const char *text, pln_module **out) {
 
 static pln_graph *function(const pln_module *m, const char *as) {
   pln_engine *e = pln_module_engine(m);
-  return pln_module_function(m, pln_module_find(m, name(e, as)));
+  return pln_module_function_at(m, pln_module_find(m, name(e, as)));
 }
 
 /* The newest error. */
 static const char *message(const pln_engine *e) {
   for (size_t i = pln_diag_count(e); i-- > 0;)
-    if (pln_diag_get(e, i)->severity == PLN_ERROR)
-      return pln_diag_get(e, i)->message;
+    if (pln_diag_at(e, i)->severity == PLN_ERROR)
+      return pln_diag_at(e, i)->message;
   return "";
 }
 
@@ -112,10 +112,10 @@ static void the_verifier_checks_what_is_known_of_effects(void) {
                    "def @main(%r: ref(int32)) { @f(%r) }\n",
                    &m));
   pln_node *callee = find(function(m, "main"), PLN_GLOBAL_VAR);
-  CHECK_EQ_INT(pln_latent(callee), PLN_EFFECT_WRITES);
-  callee->flags = PLN_EFFECT_UNKNOWN << PLN_NODE_LATENT_SHIFT;
+  CHECK_EQ_INT(pln_node_call_effect(callee), PLN_EFFECT_WRITES);
+  callee->flags = PLN_EFFECT_UNKNOWN << PLN_NODE_CALL_EFFECT_SHIFT;
   CHECK_OK(pln_module_verify(m));
-  callee->flags = PLN_EFFECT_READS << PLN_NODE_LATENT_SHIFT;
+  callee->flags = PLN_EFFECT_READS << PLN_NODE_CALL_EFFECT_SHIFT;
   CHECK_STATUS(pln_module_verify(m), PLN_ERR_INVALID);
   CHECK_STR(message(e),
             "invalid IR at node 1: '@f' has effects that its caller "
@@ -141,14 +141,14 @@ static void a_function_and_its_caller_change_at_once(void) {
   CHECK_STR(message(e), "argument 2 must be int64, got int32: in "
                         "@f(%a: Tensor[(2), float32], %b: int32) of @main");
   CHECK_STATUS(pln_module_with(m, names[1], both[1], &out), PLN_ERR_TYPE);
-  CHECK_OK(pln_module_with_all(m, 2, names, both, &out));
+  CHECK_OK(pln_module_with_functions(m, 2, names, both, &out));
   CHECK_OK(pln_module_verify(out));
   CHECK(function(out, "main") == both[1]);
   pln_module *same = NULL;
-  CHECK_OK(pln_module_with_all(out, 2, names, both, &same));
+  CHECK_OK(pln_module_with_functions(out, 2, names, both, &same));
   CHECK(same == out);
   pln_module_release(same);
-  CHECK_OK(pln_module_with_all(out, 0, NULL, NULL, &same));
+  CHECK_OK(pln_module_with_functions(out, 0, NULL, NULL, &same));
   CHECK(same == out);
   pln_module_release(same);
   pln_module_release(out);
@@ -173,7 +173,7 @@ static pln_status change(pln_engine *e, const pln_module *m, pln_module **out) {
   PLN_TRY(parse(e, shorter, &w));
   pln_status status = pln_symbol_intern(e, pln_text("a"), &a);
   if (status == PLN_OK)
-    status = pln_module_with(m, a, pln_module_function(w, 0), &changed);
+    status = pln_module_with(m, a, pln_module_function_at(w, 0), &changed);
   if (status == PLN_OK)
     status = pln_module_verify(changed);
   pln_module_release(w);
@@ -202,7 +202,7 @@ static void a_change_reaches_all_callers(void) {
   REQUIRE_OK(change(e, m, &out));
   CHECK(find(function(out, "c"), PLN_CALL)->type == scalar);
   pln_type pair = find(function(out, "main"), PLN_TUPLE)->type;
-  CHECK(pln_type_part(e, pair, 0) == scalar);
+  CHECK(pln_type_part_at(e, pair, 0) == scalar);
   CHECK(function(out, "id") == function(m, "id"));
   pln_module_release(out);
   pln_module_release(m);
@@ -244,8 +244,8 @@ static void type_arguments_are_found_or_written(void) {
     CHECK_OK(call_at(e, n, types, b, &call));
     CHECK_OK(pln_call_type_args(pln_builder_graph(b), call, &args));
     CHECK_EQ_INT(pln_type_n_parts(e, args), 2);
-    CHECK(pln_type_part(e, args, 0) == types[0]);
-    CHECK(pln_type_part(e, args, 1) == (n == 2 ? types[1] : 0));
+    CHECK(pln_type_part_at(e, args, 0) == types[0]);
+    CHECK(pln_type_part_at(e, args, 1) == (n == 2 ? types[1] : 0));
     CHECK((pln_node_attrs(pln_builder_graph(b), call) != 0) == (n == 2));
   }
   CHECK_STATUS(call_at(e, 3, types, b, &call), PLN_ERR_TYPE);

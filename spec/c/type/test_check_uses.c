@@ -68,7 +68,7 @@ static pln_status give_nil(pln_engine *e, void *ud) {
 }
 
 static const char *message(const pln_engine *e) {
-  return pln_diag_get(e, pln_diag_count(e) - 1)->message;
+  return pln_diag_at(e, pln_diag_count(e) - 1)->message;
 }
 
 /* The variable is given the type of its value after that was built. */
@@ -76,7 +76,7 @@ static void an_early_use_is_checked(void) {
   pln_engine *e = pln_engine_new(NULL, NULL);
   pln_module *m = NULL;
   REQUIRE_OK(parse(e, recursive, &m));
-  pln_graph *g = pln_module_function(m, 0);
+  pln_graph *g = pln_module_function_at(m, 0);
   REQUIRE_OK(pln_graph_verify(g));
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
     if (g->nodes[ref].kind == PLN_LET) {

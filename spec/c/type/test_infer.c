@@ -32,11 +32,11 @@ static pln_status define_list(world *w) {
   pln_type fields[] = {w->a, w->list};
   pln_constructor makers[] = {{name(e, "Cons"), 2, fields},
                               {name(e, "Nil"), 0, NULL}};
-  pln_type_data data = {.name = name(e, "List"),
-                        .n_vars = 1,
-                        .vars = &w->a,
-                        .n_constructors = 2,
-                        .constructors = makers};
+  pln_type_def data = {.name = name(e, "List"),
+                       .n_vars = 1,
+                       .vars = &w->a,
+                       .n_constructors = 2,
+                       .constructors = makers};
   PLN_TRY(pln_module_new(e, &empty));
   pln_status status = pln_module_with_type(empty, &data, &w->m);
   pln_module_release(empty);
@@ -77,7 +77,8 @@ static void end(world *w) {
 
 static pln_status int_constant(world *w, int32_t value, pln_ref *out) {
   pln_tensor *t;
-  PLN_TRY(pln_tensor_from(w->e, PLN_INT32, 0, NULL, &value, sizeof value, &t));
+  PLN_TRY(pln_tensor_from_bytes(w->e, PLN_INT32, 0, NULL, &value, sizeof value,
+                                &t));
   pln_status status = pln_build_constant(w->b, t, out);
   pln_tensor_release(t);
   return status;
@@ -200,7 +201,7 @@ static void check_type(const pln_graph *g, pln_ref node, const char *wanted) {
 
 static const pln_graph *function(const pln_module *m, const char *as) {
   uint32_t i = pln_module_find(m, name(pln_module_engine(m), as));
-  return pln_module_function(m, i);
+  return pln_module_function_at(m, i);
 }
 
 static void check_signature(const pln_module *m, const char *as,
@@ -267,7 +268,7 @@ static void refuses_patterns_that_do_not_fit(void) {
   CHECK_STATUS(pln_build_pattern_constructor(w.b, name(w.e, "Cons"), 1,
                                              &pattern, &result),
                PLN_ERR_TYPE);
-  CHECK_STR(pln_diag_get(w.e, 0)->message,
+  CHECK_STR(pln_diag_at(w.e, 0)->message,
             "the constructor 'Cons' has 2 fields, the pattern 1: in "
             "Cons(PatternWildcard)");
   CHECK_OK(pln_build_pattern_constructor(
@@ -278,7 +279,7 @@ static void refuses_patterns_that_do_not_fit(void) {
   CHECK_OK(close_function(&w, "main", f, result, 0, NULL));
   pln_diag_clear(w.e);
   CHECK_STATUS(pln_module_infer(w.m, &typed), PLN_ERR_TYPE);
-  CHECK_STR(pln_diag_get(w.e, 0)->message,
+  CHECK_STR(pln_diag_at(w.e, 0)->message,
             "the pattern: expected int32, got List[_]: in "
             "Cons(PatternWildcard, PatternWildcard) of @main");
   end(&w);

@@ -32,11 +32,11 @@ static pln_ref find_match(const pln_graph *g) {
 }
 
 static pln_status count_cases(pln_engine *e, const pln_module *m, uint32_t *n) {
-  const pln_graph *g = pln_module_function(m, 0);
+  const pln_graph *g = pln_module_function_at(m, 0);
   pln_builder *b;
   pln_ref cases;
   PLN_TRY(pln_builder_new(e, &b));
-  pln_status status = pln_build_unmatched(b, g, find_match(g), m, &cases);
+  pln_status status = pln_build_uncovered_cases(b, g, find_match(g), m, &cases);
   if (status == PLN_OK)
     *n = pln_builder_graph(b)->nodes[cases].count;
   pln_builder_free(b);
@@ -70,7 +70,7 @@ static pln_status refuse(pln_engine *e, void *ud) {
   (void)ud;
   pln_status status = pln_parse_module(e, pln_text(complete), "complete", &m);
   if (CHECK(status != PLN_OK) && status == PLN_ERR_TYPE &&
-      strcmp(pln_diag_get(e, 0)->message, refusal) == 0)
+      strcmp(pln_diag_at(e, 0)->message, refusal) == 0)
     return PLN_OK;
   return PLN_ERR_NOMEM;
 }

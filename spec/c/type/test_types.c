@@ -36,20 +36,20 @@ static void equal_types_are_equal_numbers(void) {
   CHECK_EQ_INT(tensor(e, PLN_FLOAT32, 2, dims), a);
   CHECK(tensor(e, PLN_FLOAT32, 1, dims) != a);
   CHECK(tensor(e, PLN_INT32, 2, dims) != a);
-  CHECK_EQ_INT(pln_type_kind_of(e, a), PLN_TYPE_TENSOR);
+  CHECK_EQ_INT(pln_type_get_kind(e, a), PLN_TYPE_TENSOR);
   CHECK_EQ_INT(pln_type_dtype(e, a), PLN_FLOAT32);
   CHECK_EQ_INT(pln_type_rank(e, a), 2);
   CHECK_EQ_INT(pln_type_dims(e, a)[1], 3);
   pln_type wide = tensor(e, PLN_INT8, 20, dims);
   CHECK_EQ_INT(tensor(e, PLN_INT8, 20, dims), wide);
   CHECK_EQ_INT(pln_type_dims(e, wide)[2], PLN_DIM_UNKNOWN);
-  CHECK_EQ_INT(pln_type_kind_of(e, 0), PLN_TYPE_INCOMPLETE);
+  CHECK_EQ_INT(pln_type_get_kind(e, 0), PLN_TYPE_INCOMPLETE);
   CHECK_EQ_INT(pln_type_rank(e, 0), -1);
   pln_type parts[] = {a, wide, 0};
   pln_type tuple = make(e, PLN_TYPE_TUPLE, NULL, 3, parts);
   CHECK_EQ_INT(make(e, PLN_TYPE_TUPLE, NULL, 3, parts), tuple);
   CHECK_EQ_INT(pln_type_n_parts(e, tuple), 3);
-  CHECK_EQ_INT(pln_type_part(e, tuple, 1), wide);
+  CHECK_EQ_INT(pln_type_part_at(e, tuple, 1), wide);
   pln_engine_free(e);
 }
 

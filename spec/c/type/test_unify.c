@@ -257,14 +257,14 @@ static void who_waits_is_called_once(void) {
   CHECK_OK(pln_unifier_wait(&w.u, b, 3));
   CHECK_OK(pln_unifier_wait(&w.u, b, 9));
   CHECK(unify(&w, a, b));
-  CHECK(!pln_unifier_ready(&w.u, &id));
+  CHECK(!pln_unifier_next_ready(&w.u, &id));
   CHECK(unify(&w, a, tensor2(&w, 1, 1)));
   uint32_t seen = 0;
-  while (pln_unifier_ready(&w.u, &id))
+  while (pln_unifier_next_ready(&w.u, &id))
     seen = seen * 10 + id;
   CHECK(seen == 739 || seen == 397);
   CHECK_OK(pln_unifier_wait(&w.u, a, 5));
-  CHECK(pln_unifier_ready(&w.u, &id) && id == 5);
+  CHECK(pln_unifier_next_ready(&w.u, &id) && id == 5);
   end(&w);
 }
 

@@ -12,19 +12,19 @@ typedef struct reader {
   uint32_t open; /* the innermost open array or object + 1; 0: none */
 } reader;
 
-static bool skip(reader *r) {
+static bool skip_json_space(reader *r) {
   while (r->at < r->end &&
          (*r->at == ' ' || *r->at == '\n' || *r->at == '\r' || *r->at == '\t'))
     r->at++;
   return r->at < r->end;
 }
 
-static pln_status fail(reader *r) {
+static pln_status fail_json_read(reader *r) {
   r->json->error = (size_t)(r->at - r->begin);
   return PLN_ERR_FORMAT;
 }
 
-static pln_status add(reader *r, const pln_json_value *value) {
+static pln_status add_json_value(reader *r, const pln_json_value *value) {
   pln_json *j = r->json;
   PLN_TRY(pln_mem_grow(j->engine, (void **)&j->values, &j->capacity,
                        (size_t)j->count + 1, sizeof *j->values));
@@ -44,10 +44,10 @@ static pln_status read_string(reader *r) {
     r->at += *r->at == '\\' && r->at + 1 < r->end ? 2 : 1;
   }
   if (r->at >= r->end)
-    return fail(r);
+    return fail_json_read(r);
   value.text = (pln_slice){from, (size_t)(r->at - from)};
   r->at++;
-  return add(r, &value);
+  return add_json_value(r, &value);
 }
 
 static bool in_number(char c) {
@@ -55,13 +55,13 @@ static bool in_number(char c) {
          c == 'e' || c == 'E';
 }
 
-static pln_status read_number(reader *r) {
+static pln_status read_json_number(reader *r) {
   pln_json_value value = {.kind = PLN_JSON_NUMBER};
   const char *from = r->at;
   while (r->at < r->end && in_number(*r->at))
     r->at++;
   value.text = (pln_slice){from, (size_t)(r->at - from)};
-  return value.text.size > 0 ? add(r, &value) : fail(r);
+  return value.text.size > 0 ? add_json_value(r, &value) : fail_json_read(r);
 }
 
 static pln_status read_word(reader *r) {
@@ -71,10 +71,10 @@ static pln_status read_word(reader *r) {
     if ((size_t)(r->end - r->at) >= n && !memcmp(r->at, words[i], n)) {
       pln_json_value value = {.kind = i};
       r->at += n;
-      return add(r, &value);
+      return add_json_value(r, &value);
     }
   }
-  return read_number(r);
+  return read_json_number(r);
 }
 
 /* ------------------------------------------------------------------ nesting */
@@ -83,7 +83,7 @@ static pln_status read_word(reader *r) {
 static pln_status open(reader *r, pln_json_kind kind) {
   pln_json_value value = {.kind = (uint8_t)kind};
   r->at++;
-  PLN_TRY(add(r, &value));
+  PLN_TRY(add_json_value(r, &value));
   r->json->values[r->json->count - 1].next = r->open;
   r->open = r->json->count;
   return PLN_OK;
@@ -101,20 +101,20 @@ static char closer(const reader *r) {
 }
 
 static pln_status read_key(reader *r) {
-  if (!skip(r) || *r->at != '"')
-    return fail(r);
+  if (!skip_json_space(r) || *r->at != '"')
+    return fail_json_read(r);
   PLN_TRY(read_string(r));
-  if (!skip(r) || *r->at != ':')
-    return fail(r);
+  if (!skip_json_space(r) || *r->at != ':')
+    return fail_json_read(r);
   r->at++;
   return PLN_OK;
 }
 
 /* In front of an item of the innermost one; closes those that end here. */
-static pln_status separate(reader *r, bool first) {
+static pln_status read_json_separator(reader *r, bool first) {
   while (r->open) {
-    if (!skip(r))
-      return fail(r);
+    if (!skip_json_space(r))
+      return fail_json_read(r);
     pln_json_value *v = &r->json->values[r->open - 1];
     if (*r->at == closer(r)) {
       close(r);
@@ -122,17 +122,17 @@ static pln_status separate(reader *r, bool first) {
       continue;
     }
     if (!first && *r->at++ != ',')
-      return fail(r);
+      return fail_json_read(r);
     v->count++;
     return v->kind == PLN_JSON_OBJECT ? read_key(r) : PLN_OK;
   }
   return PLN_OK;
 }
 
-static pln_status read_value(reader *r) {
+static pln_status read_json_value(reader *r) {
   bool nests = false;
-  if (!skip(r))
-    return fail(r);
+  if (!skip_json_space(r))
+    return fail_json_read(r);
   if (*r->at == '[' || *r->at == '{') {
     nests = true;
     PLN_TRY(open(r, *r->at == '[' ? PLN_JSON_ARRAY : PLN_JSON_OBJECT));
@@ -141,7 +141,7 @@ static pln_status read_value(reader *r) {
   } else {
     PLN_TRY(read_word(r));
   }
-  return separate(r, nests);
+  return read_json_separator(r, nests);
 }
 
 pln_status pln_json_read(pln_json *json, pln_engine *engine, pln_slice text) {
@@ -149,9 +149,9 @@ pln_status pln_json_read(pln_json *json, pln_engine *engine, pln_slice text) {
   reader r = {.json = json, .begin = text.data, .at = text.data};
   r.end = text.size ? text.data + text.size : text.data;
   do
-    PLN_TRY(read_value(&r));
+    PLN_TRY(read_json_value(&r));
   while (r.open);
-  return skip(&r) ? fail(&r) : PLN_OK;
+  return skip_json_space(&r) ? fail_json_read(&r) : PLN_OK;
 }
 
 void pln_json_free(pln_json *json) {

@@ -12,7 +12,7 @@ static void skip_space(pln_slice s, size_t *at) {
     ++*at;
 }
 
-static bool skip(pln_slice s, size_t *at, char wanted) {
+static bool skip_object_char(pln_slice s, size_t *at, char wanted) {
   skip_space(s, at);
   if (*at >= s.size || s.data[*at] != wanted)
     return false;
@@ -21,9 +21,9 @@ static bool skip(pln_slice s, size_t *at, char wanted) {
 }
 
 /* A string with its quotes; empty when there is none. */
-static pln_slice take_string(pln_slice s, size_t *at) {
+static pln_slice read_object_string(pln_slice s, size_t *at) {
   size_t from = *at;
-  if (!skip(s, at, '"'))
+  if (!skip_object_char(s, at, '"'))
     return (pln_slice){NULL, 0};
   from = *at - 1;
   for (; *at < s.size && s.data[*at] != '"'; ++*at)
@@ -34,7 +34,7 @@ static pln_slice take_string(pln_slice s, size_t *at) {
   return (pln_slice){s.data + from, *at - from};
 }
 
-static pln_slice take_number(pln_slice s, size_t *at) {
+static pln_slice read_object_number(pln_slice s, size_t *at) {
   skip_space(s, at);
   size_t from = *at;
   while (*at < s.size && s.data[*at] >= '0' && s.data[*at] <= '9')
@@ -43,13 +43,14 @@ static pln_slice take_number(pln_slice s, size_t *at) {
 }
 
 /* What brackets enclose, without them; they do not nest here. */
-static pln_slice take_list(pln_slice s, size_t *at, char open, char close) {
-  if (!skip(s, at, open))
+static pln_slice read_object_list(pln_slice s, size_t *at, char open,
+                                  char close) {
+  if (!skip_object_char(s, at, open))
     return (pln_slice){NULL, 0};
   size_t from = *at;
   for (; *at < s.size && s.data[*at] != close; ++*at)
     if (s.data[*at] == '"') {
-      if (take_string(s, at).size == 0)
+      if (read_object_string(s, at).size == 0)
         return (pln_slice){NULL, 0};
       --*at;
     }
@@ -64,23 +65,23 @@ static bool is_name(pln_slice quoted, const char *name) {
          !memcmp(quoted.data + 1, name, quoted.size - 2);
 }
 
-static bool take_field(pln_slice s, size_t *at, pln_object_node *out) {
-  pln_slice name = take_string(s, at);
-  if (name.size == 0 || !skip(s, at, ':'))
+static bool read_object_field(pln_slice s, size_t *at, pln_object_node *out) {
+  pln_slice name = read_object_string(s, at);
+  if (name.size == 0 || !skip_object_char(s, at, ':'))
     return false;
   if (is_name(name, "type_key")) {
-    pln_slice key = take_string(s, at);
+    pln_slice key = read_object_string(s, at);
     if (key.size < 2)
       return false;
     out->type_key = (pln_slice){key.data + 1, key.size - 2};
   } else if (is_name(name, "repr_str")) {
-    out->text = take_string(s, at);
+    out->text = read_object_string(s, at);
   } else if (is_name(name, "keys")) {
-    out->keys = take_list(s, at, '[', ']');
+    out->keys = read_object_list(s, at, '[', ']');
   } else if (is_name(name, "data")) {
-    out->data = take_list(s, at, '[', ']');
+    out->data = read_object_list(s, at, '[', ']');
   } else if (is_name(name, "attrs")) {
-    out->attrs = take_list(s, at, '{', '}');
+    out->attrs = read_object_list(s, at, '{', '}');
   } else {
     return false;
   }
@@ -89,12 +90,12 @@ static bool take_field(pln_slice s, size_t *at, pln_object_node *out) {
 
 bool pln_object_next(pln_slice object, size_t *at, pln_object_node *out) {
   *out = (pln_object_node){.type_key = {NULL, 0}};
-  if (*at == 0 && !skip(object, at, '['))
+  if (*at == 0 && !skip_object_char(object, at, '['))
     return false;
-  if (!skip(object, at, '{'))
+  if (!skip_object_char(object, at, '{'))
     return false;
-  while (!skip(object, at, '}'))
-    if (!take_field(object, at, out))
+  while (!skip_object_char(object, at, '}'))
+    if (!read_object_field(object, at, out))
       return false;
   return out->type_key.data != NULL;
 }
@@ -102,14 +103,14 @@ bool pln_object_next(pln_slice object, size_t *at, pln_object_node *out) {
 bool pln_object_entry(pln_slice list, size_t *at, pln_slice *name,
                       pln_slice *value) {
   *name = (pln_slice){NULL, 0};
-  *value = take_string(list, at);
+  *value = read_object_string(list, at);
   if (value->size == 0)
-    *value = take_number(list, at);
-  else if (skip(list, at, ':')) {
+    *value = read_object_number(list, at);
+  else if (skip_object_char(list, at, ':')) {
     *name = *value;
-    *value = take_string(list, at);
+    *value = read_object_string(list, at);
     if (value->size == 0)
-      *value = take_number(list, at);
+      *value = read_object_number(list, at);
   }
   return value->size > 0;
 }

@@ -112,9 +112,9 @@ static bool read_head(const uint8_t *bytes, size_t size, head *h) {
 }
 
 /* Each: its length in 8 bytes, then its bytes. */
-static pln_status read_strings(pln_engine *e, const head *h,
-                               const uint8_t *bytes, size_t size,
-                               pln_tensor **out) {
+static pln_status read_array_strings(pln_engine *e, const head *h,
+                                     const uint8_t *bytes, size_t size,
+                                     pln_tensor **out) {
   if (h->count > size / 8)
     return PLN_ERR_FORMAT;
   pln_slice *strings = pln_mem_zeroed(e, h->count * sizeof *strings);
@@ -135,16 +135,16 @@ static pln_status read_strings(pln_engine *e, const head *h,
     size -= sizeof length + length;
   }
   if (status == PLN_OK)
-    status = pln_tensor_from(e, h->dtype, h->rank, h->dims, strings,
-                             h->count * sizeof *strings, out);
+    status = pln_tensor_from_bytes(e, h->dtype, h->rank, h->dims, strings,
+                                   h->count * sizeof *strings, out);
   pln_mem_free(e, strings, h->count * sizeof *strings);
   return status;
 }
 
 /* The text is decoded behind where the elements go, so that they need not be
  * copied twice: no tensor is larger than its text says. */
-pln_status pln_array_in_base64(pln_engine *e, pln_slice text,
-                               pln_tensor **out) {
+pln_status pln_metadata_read_base64(pln_engine *e, pln_slice text,
+                                    pln_tensor **out) {
   size_t room = text.size / 4 * 3 + 3;
   uint8_t *bytes = pln_mem_new(e, room);
   head h;
@@ -155,10 +155,10 @@ pln_status pln_array_in_base64(pln_engine *e, pln_slice text,
   if (size <= room && read_head(bytes, size, &h)) {
     const uint8_t *elements = bytes + h.size;
     if (h.dtype == PLN_STRING)
-      status = read_strings(e, &h, elements, size - h.size, out);
+      status = read_array_strings(e, &h, elements, size - h.size, out);
     else if (size - h.size == h.bytes)
-      status =
-          pln_tensor_from(e, h.dtype, h.rank, h.dims, elements, h.bytes, out);
+      status = pln_tensor_from_bytes(e, h.dtype, h.rank, h.dims, elements,
+                                     h.bytes, out);
   }
   pln_mem_free(e, bytes, room);
   return status;
@@ -232,12 +232,13 @@ static pln_status read_mapped(pln_engine *e, const head *h,
   return status;
 }
 
-pln_status pln_array_in(pln_engine *engine, const pln_json *json,
-                        const pln_json_value *value, pln_tensor **out) {
+pln_status pln_metadata_read_array(pln_engine *engine, const pln_json *json,
+                                   const pln_json_value *value,
+                                   pln_tensor **out) {
   head h;
   uint64_t offset, length;
   if (value->kind == PLN_JSON_STRING)
-    return pln_array_in_base64(engine, value->text, out);
+    return pln_metadata_read_base64(engine, value->text, out);
   if (value->kind != PLN_JSON_OBJECT || !read_shape(json, value, &h))
     return PLN_ERR_FORMAT;
   const pln_json_value *splat = pln_json_get(json, value, "splat");

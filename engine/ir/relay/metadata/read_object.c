@@ -16,7 +16,7 @@ enum { MOST_BYTES = 1 << 26 };
 /* The nodes of an object; their numbers are their places in `nodes`. */
 typedef struct object {
   pln_parser *p;
-  const pln_meta_in *m;
+  const pln_metadata_reader *m;
   uint32_t *nodes;
   uint32_t count, capacity;
   pln_buffer text;
@@ -24,13 +24,14 @@ typedef struct object {
 
 static pln_slice type_key_of(const object *o, uint32_t node) {
   const pln_json_value *key =
-      pln_json_get(&o->m->json, pln_meta_in_node(o->m, node), "type_key");
+      pln_json_get(&o->m->json, pln_metadata_read_node(o->m, node), "type_key");
   return key ? key->text : (pln_slice){"", 0};
 }
 
 /* ---------------------------------------------------------------- reaching */
 
-static pln_status reach(object *o, const pln_json_value *reference) {
+static pln_status resolve_object_reference(object *o,
+                                           const pln_json_value *reference) {
   uint64_t node;
   if (!pln_json_number(reference, &node) || node == 0 ||
       node >= o->m->n_nodes || o->m->marks[node] == o->m->mark)
@@ -48,7 +49,7 @@ static pln_status reach_list(object *o, const pln_json_value *list) {
   const pln_json_value *values = o->m->json.values;
   uint32_t at = (uint32_t)(list - values) + 1;
   for (uint32_t i = 0; i < list->count; i++) {
-    PLN_TRY(reach(o, &values[at]));
+    PLN_TRY(resolve_object_reference(o, &values[at]));
     at = values[at].next;
   }
   return PLN_OK;
@@ -57,19 +58,19 @@ static pln_status reach_list(object *o, const pln_json_value *list) {
 static pln_status reach_fields(object *o, uint32_t node) {
   const pln_json_value *values = o->m->json.values;
   const pln_json_value *attrs =
-      pln_json_get(&o->m->json, pln_meta_in_node(o->m, node), "attrs");
+      pln_json_get(&o->m->json, pln_metadata_read_node(o->m, node), "attrs");
   if (!attrs || attrs->kind != PLN_JSON_OBJECT)
     return PLN_OK;
   uint32_t at = (uint32_t)(attrs - values) + 1;
   for (uint32_t i = 0; i < attrs->count; i++) {
     if (pln_object_refers(type_key_of(o, node), values[at].text))
-      PLN_TRY(reach(o, &values[at + 1]));
+      PLN_TRY(resolve_object_reference(o, &values[at + 1]));
     at = values[at + 1].next;
   }
   return PLN_OK;
 }
 
-static int compare(const void *a, const void *b) {
+static int compare_object_keys(const void *a, const void *b) {
   const uint32_t *x = a, *y = b;
   return (*x > *y) - (*x < *y);
 }
@@ -81,11 +82,11 @@ static pln_status reach_all(object *o, uint32_t root) {
   o->m->marks[root] = o->m->mark;
   o->nodes[o->count++] = root;
   for (uint32_t i = 0; i < o->count; i++) {
-    const pln_json_value *node = pln_meta_in_node(o->m, o->nodes[i]);
+    const pln_json_value *node = pln_metadata_read_node(o->m, o->nodes[i]);
     PLN_TRY(reach_list(o, pln_json_get(&o->m->json, node, "data")));
     PLN_TRY(reach_fields(o, o->nodes[i]));
   }
-  qsort(o->nodes + 1, o->count - 1, sizeof *o->nodes, compare);
+  qsort(o->nodes + 1, o->count - 1, sizeof *o->nodes, compare_object_keys);
   return PLN_OK;
 }
 
@@ -97,54 +98,56 @@ static uint32_t number_of(const object *o, const pln_json_value *reference) {
       wide >= o->m->n_nodes || wide == o->nodes[0])
     return 0;
   uint32_t node = (uint32_t)wide;
-  const uint32_t *found =
-      bsearch(&node, o->nodes + 1, o->count - 1, sizeof *o->nodes, compare);
+  const uint32_t *found = bsearch(&node, o->nodes + 1, o->count - 1,
+                                  sizeof *o->nodes, compare_object_keys);
   return found ? (uint32_t)(found - o->nodes) : 0;
 }
 
-static pln_status put(object *o, const char *text) {
+static pln_status append_object_text(object *o, const char *text) {
   return pln_buffer_text(&o->text, text);
 }
 
 /* A string as it stands, escapes and all. */
 static pln_status put_string(object *o, pln_slice text) {
-  PLN_TRY(put(o, "\""));
+  PLN_TRY(append_object_text(o, "\""));
   PLN_TRY(pln_buffer_add(&o->text, text.data, text.size));
-  return put(o, "\"");
+  return append_object_text(o, "\"");
 }
 
-static pln_status put_list(object *o, const char *name,
-                           const pln_json_value *list, bool references) {
+static pln_status append_object_list(object *o, const char *name,
+                                     const pln_json_value *list,
+                                     bool references) {
   if (!list || list->kind != PLN_JSON_ARRAY)
     return PLN_OK;
   const pln_json_value *values = o->m->json.values;
   uint32_t at = (uint32_t)(list - values) + 1;
-  PLN_TRY(put(o, name));
+  PLN_TRY(append_object_text(o, name));
   for (uint32_t i = 0; i < list->count; i++) {
-    PLN_TRY(put(o, i > 0 ? ", " : ""));
+    PLN_TRY(append_object_text(o, i > 0 ? ", " : ""));
     PLN_TRY(references
                 ? pln_buffer_printf(&o->text, "%u", number_of(o, &values[at]))
                 : put_string(o, values[at].text));
     at = values[at].next;
   }
-  return put(o, "]");
+  return append_object_text(o, "]");
 }
 
 /* An array of "b64ndarrays" stands in place of its number. */
 static pln_status put_array(object *o, const pln_json_value *reference) {
   uint64_t array;
   if (!pln_json_number(reference, &array) || array >= o->m->n_arrays)
-    return put(o, "\"\"");
-  PLN_TRY(put(o, "\"b64:"));
+    return append_object_text(o, "\"\"");
+  PLN_TRY(append_object_text(o, "\"b64:"));
   pln_slice text = o->m->json.values[o->m->arrays[array]].text;
   PLN_TRY(pln_buffer_add(&o->text, text.data, text.size));
-  return put(o, "\"");
+  return append_object_text(o, "\"");
 }
 
-static pln_status put_field(object *o, pln_slice type_key, pln_slice name,
-                            const pln_json_value *value) {
+static pln_status append_object_field(object *o, pln_slice type_key,
+                                      pln_slice name,
+                                      const pln_json_value *value) {
   PLN_TRY(put_string(o, name));
-  PLN_TRY(put(o, ": "));
+  PLN_TRY(append_object_text(o, ": "));
   if (pln_object_refers(type_key, name))
     return pln_buffer_printf(&o->text, "%u", number_of(o, value));
   if (pln_slice_is(type_key, "relay.Constant") && pln_slice_is(name, "data"))
@@ -152,49 +155,51 @@ static pln_status put_field(object *o, pln_slice type_key, pln_slice name,
   return put_string(o, value->text);
 }
 
-static pln_status put_attrs(object *o, pln_slice type_key,
-                            const pln_json_value *attrs) {
+static pln_status append_object_attrs(object *o, pln_slice type_key,
+                                      const pln_json_value *attrs) {
   if (!attrs || attrs->kind != PLN_JSON_OBJECT)
     return PLN_OK;
   const pln_json_value *values = o->m->json.values;
   uint32_t at = (uint32_t)(attrs - values) + 1;
-  PLN_TRY(put(o, ", \"attrs\": {"));
+  PLN_TRY(append_object_text(o, ", \"attrs\": {"));
   for (uint32_t i = 0; i < attrs->count; i++) {
-    PLN_TRY(put(o, i > 0 ? ", " : ""));
-    PLN_TRY(put_field(o, type_key, values[at].text, &values[at + 1]));
+    PLN_TRY(append_object_text(o, i > 0 ? ", " : ""));
+    PLN_TRY(append_object_field(o, type_key, values[at].text, &values[at + 1]));
     at = values[at + 1].next;
   }
-  return put(o, "}");
+  return append_object_text(o, "}");
 }
 
-static pln_status put_node(object *o, uint32_t node) {
+static pln_status append_object_node(object *o, uint32_t node) {
   const pln_json *j = &o->m->json;
-  const pln_json_value *value = pln_meta_in_node(o->m, node);
+  const pln_json_value *value = pln_metadata_read_node(o->m, node);
   const pln_json_value *text = pln_json_get(j, value, "repr_str");
   pln_slice key = type_key_of(o, node);
-  PLN_TRY(put(o, "{\"type_key\": "));
+  PLN_TRY(append_object_text(o, "{\"type_key\": "));
   PLN_TRY(put_string(o, key));
   if (text) {
-    PLN_TRY(put(o, ", \"repr_str\": "));
+    PLN_TRY(append_object_text(o, ", \"repr_str\": "));
     PLN_TRY(put_string(o, text->text));
   }
-  PLN_TRY(put_list(o, ", \"keys\": [", pln_json_get(j, value, "keys"), false));
-  PLN_TRY(put_list(o, ", \"data\": [", pln_json_get(j, value, "data"), true));
-  PLN_TRY(put_attrs(o, key, pln_json_get(j, value, "attrs")));
-  return put(o, "}");
+  PLN_TRY(append_object_list(o, ", \"keys\": [", pln_json_get(j, value, "keys"),
+                             false));
+  PLN_TRY(append_object_list(o, ", \"data\": [", pln_json_get(j, value, "data"),
+                             true));
+  PLN_TRY(append_object_attrs(o, key, pln_json_get(j, value, "attrs")));
+  return append_object_text(o, "}");
 }
 
 static pln_status put_object(object *o, uint32_t index) {
-  PLN_TRY(put(o, "["));
+  PLN_TRY(append_object_text(o, "["));
   for (uint32_t i = 0; i < o->count; i++) {
-    PLN_TRY(put(o, i > 0 ? ", " : ""));
-    PLN_TRY(put_node(o, o->nodes[i]));
+    PLN_TRY(append_object_text(o, i > 0 ? ", " : ""));
+    PLN_TRY(append_object_node(o, o->nodes[i]));
   }
   return pln_buffer_printf(&o->text, "]#%u", index);
 }
 
 /* Into memory that lasts until the attributes are interned. */
-static pln_status keep(const object *o, pln_slice *out) {
+static pln_status store_object_text(const object *o, pln_slice *out) {
   char *copy = pln_arena_new(&o->p->arena, o->text.size);
   if (!copy)
     return pln_nomem(o->p->engine);
@@ -203,9 +208,10 @@ static pln_status keep(const object *o, pln_slice *out) {
   return PLN_OK;
 }
 
-pln_status pln_object_in(pln_parser *p, const pln_token *key, uint32_t node,
-                         uint32_t index, pln_slice *out) {
-  pln_meta_in *m = p->meta;
+pln_status pln_metadata_read_object(pln_parser *p, const pln_token *key,
+                                    uint32_t node, uint32_t index,
+                                    pln_slice *out) {
+  pln_metadata_reader *m = p->meta;
   object o = {.p = p, .m = m};
   if (m->object_bytes > MOST_BYTES)
     return pln_parse_fail(p, key, "the metadata's objects are too large");
@@ -215,7 +221,7 @@ pln_status pln_object_in(pln_parser *p, const pln_token *key, uint32_t node,
   if (status == PLN_OK)
     status = put_object(&o, index);
   if (status == PLN_OK)
-    status = keep(&o, out);
+    status = store_object_text(&o, out);
   m->object_bytes += o.text.size + o.count;
   pln_buffer_free(&o.text);
   pln_mem_free(p->engine, o.nodes, o.capacity * sizeof *o.nodes);

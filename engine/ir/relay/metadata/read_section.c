@@ -16,26 +16,29 @@ enum { MOST_KEYS = 1000 };
 
 /* ----------------------------------------------------------------- section */
 
-const pln_json_value *pln_meta_in_node(const pln_meta_in *m, uint32_t node) {
+const pln_json_value *pln_metadata_read_node(const pln_metadata_reader *m,
+                                             uint32_t node) {
   return node < m->n_nodes ? &m->json.values[m->nodes[node]] : NULL;
 }
 
-const pln_json_value *pln_meta_in_field(const pln_meta_in *m, uint32_t node,
-                                        const char *name) {
+const pln_json_value *pln_metadata_read_field(const pln_metadata_reader *m,
+                                              uint32_t node, const char *name) {
   const pln_json_value *attrs =
-      pln_json_get(&m->json, pln_meta_in_node(m, node), "attrs");
+      pln_json_get(&m->json, pln_metadata_read_node(m, node), "attrs");
   return pln_json_get(&m->json, attrs, name);
 }
 
-bool pln_meta_in_is(const pln_meta_in *m, uint32_t node, const char *key) {
+bool pln_metadata_reader_is(const pln_metadata_reader *m, uint32_t node,
+                            const char *key) {
   const pln_json_value *v =
-      pln_json_get(&m->json, pln_meta_in_node(m, node), "type_key");
+      pln_json_get(&m->json, pln_metadata_read_node(m, node), "type_key");
   return v && pln_slice_is(v->text, key);
 }
 
 /* The values of an array, as a list that can be indexed. */
-static pln_status list_values(pln_meta_in *m, const pln_json_value *array,
-                              uint32_t **out, uint32_t *n) {
+static pln_status list_values(pln_metadata_reader *m,
+                              const pln_json_value *array, uint32_t **out,
+                              uint32_t *n) {
   *n = array && array->kind == PLN_JSON_ARRAY ? array->count : 0;
   *out = pln_mem_new(m->engine, *n * sizeof **out);
   if (*n > 0 && !*out) {
@@ -51,7 +54,8 @@ static pln_status list_values(pln_meta_in *m, const pln_json_value *array,
 }
 
 /* Room for what the nodes stand for, and the constants that are given. */
-static pln_status make_tables(pln_meta_in *m, const pln_text_given *given) {
+static pln_status make_tables(pln_metadata_reader *m,
+                              const pln_parse_options *given) {
   if (given->n_constants > UINT32_MAX / 2 - m->n_nodes ||
       given->n_objects > UINT32_MAX / 2)
     return pln_nomem(m->engine);
@@ -67,7 +71,8 @@ static pln_status make_tables(pln_meta_in *m, const pln_text_given *given) {
   return PLN_OK;
 }
 
-static pln_status open_section(pln_meta_in *m, const pln_text_given *given) {
+static pln_status open_section(pln_metadata_reader *m,
+                               const pln_parse_options *given) {
   const pln_json *j = &m->json;
   const pln_json_value *whole = j->values;
   uint64_t root = 0;
@@ -79,10 +84,10 @@ static pln_status open_section(pln_meta_in *m, const pln_text_given *given) {
   if (!pln_json_number(pln_json_get(j, whole, "root"), &root) ||
       root >= m->n_nodes)
     return PLN_ERR_FORMAT;
-  const pln_json_value *map = pln_meta_in_node(m, (uint32_t)root);
+  const pln_json_value *map = pln_metadata_read_node(m, (uint32_t)root);
   const pln_json_value *keys = pln_json_get(j, map, "keys");
   const pln_json_value *data = pln_json_get(j, map, "data");
-  if (!pln_meta_in_is(m, (uint32_t)root, "Map") || !keys || !data ||
+  if (!pln_metadata_reader_is(m, (uint32_t)root, "Map") || !keys || !data ||
       keys->count > MOST_KEYS || keys->kind != PLN_JSON_ARRAY ||
       data->kind != PLN_JSON_ARRAY)
     return PLN_ERR_FORMAT;
@@ -113,7 +118,7 @@ static pln_status bad_section(pln_parser *p, pln_slice section, size_t at) {
 /* Brief text (PLN_CONSTANTS_BRIEF) is no program: its first tensor without
  * elements is the one error of the reading. */
 static pln_status find_omitted(pln_parser *p, pln_slice section) {
-  const pln_meta_in *m = p->meta;
+  const pln_metadata_reader *m = p->meta;
   for (uint32_t i = 0; i < m->n_arrays; i++) {
     const pln_json_value *v = &m->json.values[m->arrays[i]];
     const pln_json_value *dtype = pln_json_get(&m->json, v, "dtype");
@@ -131,8 +136,8 @@ static pln_status find_omitted(pln_parser *p, pln_slice section) {
   return PLN_OK;
 }
 
-pln_status pln_meta_in_read(pln_parser *p, pln_slice section) {
-  pln_meta_in *m = pln_mem_zeroed(p->engine, sizeof *m);
+pln_status pln_metadata_reader_parse(pln_parser *p, pln_slice section) {
+  pln_metadata_reader *m = pln_mem_zeroed(p->engine, sizeof *m);
   if (!m)
     return pln_nomem(p->engine);
   m->engine = p->engine;
@@ -146,8 +151,8 @@ pln_status pln_meta_in_read(pln_parser *p, pln_slice section) {
   return status == PLN_OK ? find_omitted(p, section) : status;
 }
 
-void pln_meta_in_free(pln_parser *p) {
-  pln_meta_in *m = p->meta;
+void pln_metadata_reader_free(pln_parser *p) {
+  pln_metadata_reader *m = p->meta;
   pln_engine *e = p->engine;
   if (!m)
     return;
@@ -166,8 +171,8 @@ void pln_meta_in_free(pln_parser *p) {
 /* -------------------------------------------------------------- references */
 
 /* The node of entry `index`, of a list of nodes; PLN_NONE. */
-static uint32_t entry_of(const pln_meta_in *m, const pln_json_value *list,
-                         uint32_t index) {
+static uint32_t entry_of(const pln_metadata_reader *m,
+                         const pln_json_value *list, uint32_t index) {
   uint64_t node;
   if (!list || list->kind != PLN_JSON_ARRAY || index >= list->count)
     return PLN_NONE;
@@ -181,8 +186,8 @@ static uint32_t entry_of(const pln_meta_in *m, const pln_json_value *list,
 
 /* The node that meta[key][index] names in the section; PLN_NONE. *known: the
  * key is there; *count: of its entries. */
-static uint32_t find_entry(const pln_meta_in *m, pln_slice key, uint32_t index,
-                           bool *known, uint32_t *count) {
+static uint32_t find_entry(const pln_metadata_reader *m, pln_slice key,
+                           uint32_t index, bool *known, uint32_t *count) {
   const pln_json_value *v = m->json.values;
   uint32_t name = m->keys + 1, data = m->entries + 1;
   uint64_t array;
@@ -197,8 +202,8 @@ static uint32_t find_entry(const pln_meta_in *m, pln_slice key, uint32_t index,
     *known = true;
     if (!pln_json_number(&v[data], &array) || array >= m->n_nodes)
       return PLN_NONE;
-    const pln_json_value *list =
-        pln_json_get(&m->json, pln_meta_in_node(m, (uint32_t)array), "data");
+    const pln_json_value *list = pln_json_get(
+        &m->json, pln_metadata_read_node(m, (uint32_t)array), "data");
     *count = list ? list->count : 0;
     return entry_of(m, list, index);
   }
@@ -208,7 +213,7 @@ static uint32_t find_entry(const pln_meta_in *m, pln_slice key, uint32_t index,
 /* The given object of that key; PLN_NONE. */
 static uint32_t find_object(const pln_parser *p, pln_slice key,
                             uint32_t index) {
-  const pln_text_given *given = p->given;
+  const pln_parse_options *given = p->given;
   for (uint32_t i = 0; i < given->n_objects; i++) {
     pln_object_node node;
     size_t at = 0;
@@ -221,9 +226,9 @@ static uint32_t find_object(const pln_parser *p, pln_slice key,
 
 /* The same with what is given: constants are numbered behind the nodes of the
  * section, objects behind those. */
-static uint32_t find(const pln_parser *p, pln_slice key, uint32_t index,
-                     bool *known) {
-  const pln_meta_in *m = p->meta;
+static uint32_t find_metadata_entry(const pln_parser *p, pln_slice key,
+                                    uint32_t index, bool *known) {
+  const pln_metadata_reader *m = p->meta;
   uint32_t count, node = find_entry(m, key, index, known, &count);
   uint32_t given = m->n_constants - m->n_nodes;
   if (node != PLN_NONE || index < count)
@@ -238,21 +243,21 @@ static uint32_t find(const pln_parser *p, pln_slice key, uint32_t index,
 }
 
 /* Of the section, or given. */
-static bool is_constant(const pln_meta_in *m, uint32_t node) {
-  return node < m->n_nodes ? pln_meta_in_is(m, node, "relay.Constant")
+static bool is_constant(const pln_metadata_reader *m, uint32_t node) {
+  return node < m->n_nodes ? pln_metadata_reader_is(m, node, "relay.Constant")
                            : node < m->n_constants;
 }
 
 /* meta[key][index]; the token of the key, the index, the node. */
-static pln_status read_entry(pln_parser *p, pln_token *key, uint32_t *entry,
-                             uint32_t *node) {
+static pln_status read_metadata_entry(pln_parser *p, pln_token *key,
+                                      uint32_t *entry, uint32_t *node) {
   uint32_t index;
   bool known = false;
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_expect(p, PLN_T_LBRACKET));
   *key = p->token;
   if (key->kind != PLN_T_NAME)
-    return pln_parse_wanted(p, "a type key");
+    return pln_parse_report_expected(p, "a type key");
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_expect(p, PLN_T_RBRACKET));
   PLN_TRY(pln_parse_expect(p, PLN_T_LBRACKET));
@@ -260,7 +265,7 @@ static pln_status read_entry(pln_parser *p, pln_token *key, uint32_t *entry,
   PLN_TRY(pln_parse_expect(p, PLN_T_RBRACKET));
   *entry = index;
   int size = key->text.size > 80 ? 80 : (int)key->text.size;
-  *node = p->meta ? find(p, key->text, index, &known) : PLN_NONE;
+  *node = p->meta ? find_metadata_entry(p, key->text, index, &known) : PLN_NONE;
   if (*node != PLN_NONE)
     return PLN_OK;
   return known ? pln_parse_report(p, key, PLN_ERR_NAME,
@@ -274,7 +279,7 @@ static pln_status read_entry(pln_parser *p, pln_token *key, uint32_t *entry,
 static pln_status read_reference(pln_parser *p, pln_token *key,
                                  uint32_t *node) {
   uint32_t index;
-  return read_entry(p, key, &index, node);
+  return read_metadata_entry(p, key, &index, node);
 }
 
 static pln_status bad_entry(pln_parser *p, const pln_token *key,
@@ -288,18 +293,18 @@ static pln_status bad_entry(pln_parser *p, const pln_token *key,
 /* NULL, and a report, when the node holds no array. */
 static pln_status constant_of(pln_parser *p, const pln_token *key,
                               uint32_t node, pln_tensor **out) {
-  pln_meta_in *m = p->meta;
+  pln_metadata_reader *m = p->meta;
   uint64_t array;
   pln_status status = PLN_ERR_FORMAT;
   *out = node < m->n_constants ? m->constants[node] : NULL;
   if (*out)
     return PLN_OK;
-  if (pln_meta_in_is(m, node, "relay.Constant") &&
-      pln_json_number(pln_meta_in_field(m, node, "data"), &array) &&
+  if (pln_metadata_reader_is(m, node, "relay.Constant") &&
+      pln_json_number(pln_metadata_read_field(m, node, "data"), &array) &&
       array < m->n_arrays)
-    status =
-        pln_array_in(p->engine, &m->json, &m->json.values[m->arrays[array]],
-                     &m->constants[node]);
+    status = pln_metadata_read_array(p->engine, &m->json,
+                                     &m->json.values[m->arrays[array]],
+                                     &m->constants[node]);
   if (status == PLN_ERR_FORMAT || status == PLN_ERR_ARGUMENT)
     return bad_entry(p, key, "constant");
   *out = m->constants[node];
@@ -307,8 +312,8 @@ static pln_status constant_of(pln_parser *p, const pln_token *key,
 }
 
 /* Zero stands for what cannot be read. */
-pln_status pln_meta_in_constant(pln_parser *p, pln_tensor **out,
-                                uint32_t *number) {
+pln_status pln_metadata_read_constant(pln_parser *p, pln_tensor **out,
+                                      uint32_t *number) {
   pln_token key;
   pln_tensor *tensor = NULL;
   PLN_TRY(read_reference(p, &key, number));
@@ -320,14 +325,16 @@ pln_status pln_meta_in_constant(pln_parser *p, pln_tensor **out,
   return PLN_OK;
 }
 
-pln_status pln_meta_in_module(const pln_parser *p, pln_buffer *out,
-                              bool *found) {
-  const pln_meta_in *m = p->meta;
+pln_status pln_metadata_read_module(const pln_parser *p, pln_buffer *out,
+                                    bool *found) {
+  const pln_metadata_reader *m = p->meta;
   bool known;
-  uint32_t node = m ? find(p, pln_text(PLN_META_MODULE), 0, &known) : PLN_NONE;
+  uint32_t node =
+      m ? find_metadata_entry(p, pln_text(PLN_META_MODULE), 0, &known)
+        : PLN_NONE;
   const pln_json_value *text =
-      node != PLN_NONE && pln_meta_in_is(m, node, "runtime.String")
-          ? pln_json_get(&m->json, pln_meta_in_node(m, node), "repr_str")
+      node != PLN_NONE && pln_metadata_reader_is(m, node, "runtime.String")
+          ? pln_json_get(&m->json, pln_metadata_read_node(m, node), "repr_str")
           : NULL;
   *found = text != NULL;
   return text ? pln_json_text(text, out) : PLN_OK;
@@ -343,12 +350,13 @@ static pln_status text_of(pln_parser *p, const pln_json_value *value,
   return PLN_OK;
 }
 
-const pln_json_value *pln_meta_in_string(const pln_meta_in *m,
-                                         const pln_json_value *reference) {
+const pln_json_value *
+pln_metadata_read_string(const pln_metadata_reader *m,
+                         const pln_json_value *reference) {
   uint64_t node;
   if (!pln_json_number(reference, &node) || node >= m->n_nodes)
     return NULL;
-  return pln_json_get(&m->json, pln_meta_in_node(m, (uint32_t)node),
+  return pln_json_get(&m->json, pln_metadata_read_node(m, (uint32_t)node),
                       "repr_str");
 }
 
@@ -375,10 +383,10 @@ static pln_status unused_name(pln_parser *p, const pln_json_value *name,
  * two dims. */
 static pln_status dim_of_var(pln_parser *p, const pln_token *key, uint32_t node,
                              pln_dim *out) {
-  pln_meta_in *m = p->meta;
+  pln_metadata_reader *m = p->meta;
   const pln_json_value *name =
-      pln_meta_in_string(m, pln_meta_in_field(m, node, "name"));
-  const pln_json_value *dtype = pln_meta_in_field(m, node, "dtype");
+      pln_metadata_read_string(m, pln_metadata_read_field(m, node, "name"));
+  const pln_json_value *dtype = pln_metadata_read_field(m, node, "dtype");
   pln_attr entry = {.kind = PLN_ATTR_STRING};
   if (!name || !dtype)
     return bad_entry(p, key, "tir.Var");
@@ -394,13 +402,13 @@ static pln_status dim_of_var(pln_parser *p, const pln_token *key, uint32_t node,
   return PLN_OK;
 }
 
-pln_status pln_meta_in_dim(pln_parser *p, pln_dim *out) {
+pln_status pln_metadata_read_dim(pln_parser *p, pln_dim *out) {
   pln_token key;
   uint32_t node = PLN_NONE;
   uint64_t value;
   *out = PLN_DIM_UNKNOWN;
   PLN_TRY(read_reference(p, &key, &node));
-  if (node == PLN_NONE || pln_meta_in_is(p->meta, node, "tir.Any"))
+  if (node == PLN_NONE || pln_metadata_reader_is(p->meta, node, "tir.Any"))
     return PLN_OK;
   if (node >= p->meta->n_nodes)
     return bad_entry(p, &key, "dim");
@@ -408,11 +416,12 @@ pln_status pln_meta_in_dim(pln_parser *p, pln_dim *out) {
   if (*out)
     return PLN_OK;
   *out = PLN_DIM_UNKNOWN;
-  if (pln_meta_in_is(p->meta, node, "tir.Var") ||
-      pln_meta_in_is(p->meta, node, "tir.SizeVar"))
+  if (pln_metadata_reader_is(p->meta, node, "tir.Var") ||
+      pln_metadata_reader_is(p->meta, node, "tir.SizeVar"))
     return dim_of_var(p, &key, node, out);
-  if (!pln_meta_in_is(p->meta, node, "IntImm") ||
-      !pln_json_number(pln_meta_in_field(p->meta, node, "value"), &value) ||
+  if (!pln_metadata_reader_is(p->meta, node, "IntImm") ||
+      !pln_json_number(pln_metadata_read_field(p->meta, node, "value"),
+                       &value) ||
       value > INT64_MAX)
     return bad_entry(p, &key, "dim");
   *out = (int64_t)value;
@@ -421,11 +430,11 @@ pln_status pln_meta_in_dim(pln_parser *p, pln_dim *out) {
 
 /* -------------------------------------------------------------- attributes */
 
-pln_status pln_meta_in_attr(pln_parser *p, pln_attr *out) {
+pln_status pln_metadata_read_attr(pln_parser *p, pln_attr *out) {
   pln_token key;
   uint32_t index, node = PLN_NONE;
   pln_tensor *tensor = NULL;
-  PLN_TRY(read_entry(p, &key, &index, &node));
+  PLN_TRY(read_metadata_entry(p, &key, &index, &node));
   if (node == PLN_NONE)
     return PLN_OK;
   if (node >= p->meta->n_constants) {
@@ -435,11 +444,11 @@ pln_status pln_meta_in_attr(pln_parser *p, pln_attr *out) {
   }
   if (!is_constant(p->meta, node)) {
     const pln_json_value *type_key = pln_json_get(
-        &p->meta->json, pln_meta_in_node(p->meta, node), "type_key");
+        &p->meta->json, pln_metadata_read_node(p->meta, node), "type_key");
     if (!type_key || !pln_slice_equal(type_key->text, key.text))
       return bad_entry(p, &key, "object of that type");
     out->kind = PLN_ATTR_OBJECT;
-    return pln_object_in(p, &key, node, index, &out->v.s);
+    return pln_metadata_read_object(p, &key, node, index, &out->v.s);
   }
   PLN_TRY(constant_of(p, &key, node, &tensor));
   out->kind = tensor ? PLN_ATTR_TENSOR : PLN_ATTR_NONE;
@@ -447,7 +456,7 @@ pln_status pln_meta_in_attr(pln_parser *p, pln_attr *out) {
   return PLN_OK;
 }
 
-pln_status pln_meta_in_attrs(pln_parser *p, pln_op op, pln_attrs *out) {
+pln_status pln_metadata_read_attrs(pln_parser *p, pln_op op, pln_attrs *out) {
   const pln_relay_row *row = pln_relay_of(p->engine, op);
   pln_token key;
   uint32_t node = PLN_NONE;
@@ -455,8 +464,8 @@ pln_status pln_meta_in_attrs(pln_parser *p, pln_op op, pln_attrs *out) {
   PLN_TRY(read_reference(p, &key, &node));
   if (node == PLN_NONE)
     return PLN_OK;
-  if (!row || !pln_meta_in_is(p->meta, node, row->type_key))
+  if (!row || !pln_metadata_reader_is(p->meta, node, row->type_key))
     return pln_parse_report(p, &key, PLN_ERR_TYPE,
                             "the callee has no such attributes");
-  return pln_struct_in(p, &key, node, row->attrs, out);
+  return pln_metadata_read_struct(p, &key, node, row->attrs, out);
 }

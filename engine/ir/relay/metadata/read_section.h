@@ -7,7 +7,7 @@
 #include "ir/relay/metadata/json.h"
 #include "ir/relay/parse/parse.h"
 
-typedef struct pln_meta_in {
+typedef struct pln_metadata_reader {
   pln_engine *engine;
   pln_json json;
   uint32_t *nodes; /* of the table: values */
@@ -22,54 +22,59 @@ typedef struct pln_meta_in {
   uint32_t *marks;     /* a node: when an object was made that has it, */
   uint32_t mark;       /*   counted so */
   size_t object_bytes; /* of all objects' texts */
-} pln_meta_in;
+} pln_metadata_reader;
 
 /* A node of the table; NULL when there is none. */
-const pln_json_value *pln_meta_in_node(const pln_meta_in *m, uint32_t node);
+const pln_json_value *pln_metadata_read_node(const pln_metadata_reader *m,
+                                             uint32_t node);
 /* One of its "attrs"; NULL when there is none. */
-const pln_json_value *pln_meta_in_field(const pln_meta_in *m, uint32_t node,
-                                        const char *name);
-bool pln_meta_in_is(const pln_meta_in *m, uint32_t node, const char *type_key);
+const pln_json_value *pln_metadata_read_field(const pln_metadata_reader *m,
+                                              uint32_t node, const char *name);
+bool pln_metadata_reader_is(const pln_metadata_reader *m, uint32_t node,
+                            const char *type_key);
 /* The text of the String node that `reference` refers to; NULL: none. */
-const pln_json_value *pln_meta_in_string(const pln_meta_in *m,
-                                         const pln_json_value *reference);
+const pln_json_value *pln_metadata_read_string(const pln_metadata_reader *m,
+                                               const pln_json_value *reference);
 
 /* Reads the section behind #[metadata]; p->meta is what references are looked
  * up in from then on. */
-pln_status pln_meta_in_read(pln_parser *p, pln_slice section) PLN_CHECKED;
-void pln_meta_in_free(pln_parser *p);
+pln_status pln_metadata_reader_parse(pln_parser *p,
+                                     pln_slice section) PLN_CHECKED;
+void pln_metadata_reader_free(pln_parser *p);
 
 /* The text of the entry PLN_META_MODULE, added to `out`; *found false when
  * there is none. */
-pln_status pln_meta_in_module(const pln_parser *p, pln_buffer *out,
-                              bool *found) PLN_CHECKED;
+pln_status pln_metadata_read_module(const pln_parser *p, pln_buffer *out,
+                                    bool *found) PLN_CHECKED;
 
 /* Each of these reads a reference, which begins at hand.
  * A constant: the caller releases it; *number tells which it is. */
-pln_status pln_meta_in_constant(pln_parser *p, pln_tensor **out,
-                                uint32_t *number) PLN_CHECKED;
+pln_status pln_metadata_read_constant(pln_parser *p, pln_tensor **out,
+                                      uint32_t *number) PLN_CHECKED;
 /* The value of an attribute: a tensor, or an object of TVM. */
-pln_status pln_meta_in_attr(pln_parser *p, pln_attr *out) PLN_CHECKED;
+pln_status pln_metadata_read_attr(pln_parser *p, pln_attr *out) PLN_CHECKED;
 /* All attributes of a call of `op` (0: of no operator). */
-pln_status pln_meta_in_attrs(pln_parser *p, pln_op op,
-                             pln_attrs *out) PLN_CHECKED;
+pln_status pln_metadata_read_attrs(pln_parser *p, pln_op op,
+                                   pln_attrs *out) PLN_CHECKED;
 /* An integer, or a tir.Var: a symbolic dim. */
-pln_status pln_meta_in_dim(pln_parser *p, pln_dim *out) PLN_CHECKED;
+pln_status pln_metadata_read_dim(pln_parser *p, pln_dim *out) PLN_CHECKED;
 
 /* relay/metadata/read_object.c: the text (relay/metadata/object.h) of an object
  * of TVM, in memory of the parser's arena. */
-pln_status pln_object_in(pln_parser *p, const pln_token *key, uint32_t node,
-                         uint32_t index, pln_slice *out) PLN_CHECKED;
+pln_status pln_metadata_read_object(pln_parser *p, const pln_token *key,
+                                    uint32_t node, uint32_t index,
+                                    pln_slice *out) PLN_CHECKED;
 
 /* relay/metadata/read_struct.c: the attributes that a node holds, a struct of
  * TVM's with fields as `schema` (pln_relay_row.attrs) has them. */
-pln_status pln_struct_in(pln_parser *p, const pln_token *key, uint32_t node,
-                         const char *schema, pln_attrs *out) PLN_CHECKED;
+pln_status pln_metadata_read_struct(pln_parser *p, const pln_token *key,
+                                    uint32_t node, const char *schema,
+                                    pln_attrs *out) PLN_CHECKED;
 
 /* relay/metadata/read_array.c: one of the section's arrays. PLN_ERR_FORMAT
  * without a diagnostic when it is none. */
-pln_status pln_array_in(pln_engine *engine, const pln_json *json,
-                        const pln_json_value *value,
-                        pln_tensor **out) PLN_CHECKED;
+pln_status pln_metadata_read_array(pln_engine *engine, const pln_json *json,
+                                   const pln_json_value *value,
+                                   pln_tensor **out) PLN_CHECKED;
 
 #endif

@@ -30,14 +30,14 @@ static bool next_field(const char **schema, pln_slice *name, pln_slice *kind) {
   return word > 0;
 }
 
-static const pln_json_value *field_of(const pln_meta_in *m, uint32_t node,
-                                      pln_slice name) {
+static const pln_json_value *field_of(const pln_metadata_reader *m,
+                                      uint32_t node, pln_slice name) {
   char text[64];
   if (name.size >= sizeof text)
     return NULL;
   memcpy(text, name.data, name.size);
   text[name.size] = '\0';
-  return pln_meta_in_field(m, node, text);
+  return pln_metadata_read_field(m, node, text);
 }
 
 /* A number's text, terminated. */
@@ -49,13 +49,13 @@ static const char *digits(pln_slice text, char *out, size_t size) {
 }
 
 /* An Array of IntImm. */
-static bool read_ints(pln_parser *p, uint32_t node, pln_attr *out) {
-  const pln_meta_in *m = p->meta;
+static bool read_struct_ints(pln_parser *p, uint32_t node, pln_attr *out) {
+  const pln_metadata_reader *m = p->meta;
   const pln_json_value *list =
-      pln_json_get(&m->json, pln_meta_in_node(m, node), "data");
+      pln_json_get(&m->json, pln_metadata_read_node(m, node), "data");
   char text[32];
   uint64_t item;
-  if (!pln_meta_in_is(m, node, "Array") ||
+  if (!pln_metadata_reader_is(m, node, "Array") ||
       (list && (list->kind != PLN_JSON_ARRAY || list->count > MOST_ITEMS)))
     return false;
   uint32_t n = list ? list->count : 0;
@@ -64,7 +64,8 @@ static bool read_ints(pln_parser *p, uint32_t node, pln_attr *out) {
   for (uint32_t i = 0; ints && i < n; i++) {
     if (!pln_json_number(&m->json.values[at], &item))
       return false;
-    const pln_json_value *value = pln_meta_in_field(m, (uint32_t)item, "value");
+    const pln_json_value *value =
+        pln_metadata_read_field(m, (uint32_t)item, "value");
     if (!value)
       return false;
     ints[i] = strtoll(digits(value->text, text, sizeof text), NULL, 10);
@@ -83,16 +84,16 @@ static pln_status read_node(pln_parser *p, const pln_token *key,
   if (!pln_json_number(reference, &node) || node >= p->meta->n_nodes)
     return pln_parse_report(p, key, PLN_ERR_FORMAT,
                             "an attribute refers to no node of the metadata");
-  const pln_json_value *text = pln_meta_in_string(p->meta, reference);
+  const pln_json_value *text = pln_metadata_read_string(p->meta, reference);
   const pln_json_value *value =
-      pln_meta_in_field(p->meta, (uint32_t)node, "value");
+      pln_metadata_read_field(p->meta, (uint32_t)node, "value");
   char number[32];
-  if (value && pln_meta_in_is(p->meta, (uint32_t)node, "IntImm")) {
+  if (value && pln_metadata_reader_is(p->meta, (uint32_t)node, "IntImm")) {
     out->kind = PLN_ATTR_INT;
     out->v.i = strtoll(digits(value->text, number, sizeof number), NULL, 10);
     return PLN_OK;
   }
-  if (node == 0 || read_ints(p, (uint32_t)node, out))
+  if (node == 0 || read_struct_ints(p, (uint32_t)node, out))
     return PLN_OK;
   if (text) {
     out->kind = PLN_ATTR_STRING;
@@ -100,18 +101,19 @@ static pln_status read_node(pln_parser *p, const pln_token *key,
     return PLN_OK;
   }
   out->kind = PLN_ATTR_OBJECT;
-  return pln_object_in(p, key, (uint32_t)node, 0, &out->v.s);
+  return pln_metadata_read_object(p, key, (uint32_t)node, 0, &out->v.s);
 }
 
 /* Some strings of TVM's structs stand in the node, others are nodes. */
-static pln_slice string_of(const pln_meta_in *m, const pln_json_value *value) {
-  const pln_json_value *text = pln_meta_in_string(m, value);
+static pln_slice string_of(const pln_metadata_reader *m,
+                           const pln_json_value *value) {
+  const pln_json_value *text = pln_metadata_read_string(m, value);
   return text ? text->text : value->text;
 }
 
-static pln_status read_field(pln_parser *p, const pln_token *key,
-                             pln_slice kind, const pln_json_value *value,
-                             pln_attr *out) {
+static pln_status read_struct_field(pln_parser *p, const pln_token *key,
+                                    pln_slice kind, const pln_json_value *value,
+                                    pln_attr *out) {
   char text[64];
   digits(value->text, text, sizeof text);
   if (pln_slice_is(kind, "int") || pln_slice_is(kind, "bool")) {
@@ -141,14 +143,15 @@ static pln_status read_fields(pln_parser *p, const pln_token *key,
       continue;
     *row = (pln_attr){.kind = PLN_ATTR_NONE};
     PLN_TRY(pln_symbol_intern(p->engine, name, &row->name));
-    PLN_TRY(read_field(p, key, kind, value, row));
+    PLN_TRY(read_struct_field(p, key, kind, value, row));
     all->count++;
   }
   return PLN_OK;
 }
 
-pln_status pln_struct_in(pln_parser *p, const pln_token *key, uint32_t node,
-                         const char *schema, pln_attrs *out) {
+pln_status pln_metadata_read_struct(pln_parser *p, const pln_token *key,
+                                    uint32_t node, const char *schema,
+                                    pln_attrs *out) {
   entries all = {.count = 0};
   PLN_TRY(read_fields(p, key, node, schema, &all));
   return pln_attrs_make(p->engine, all.count, all.rows, out);

@@ -9,13 +9,13 @@
 
 #include "ir/relay/metadata/object.h"
 
-pln_status pln_meta_init(pln_meta *meta, pln_engine *engine) {
-  *meta = (pln_meta){.engine = engine};
+pln_status pln_metadata_init(pln_metadata *meta, pln_engine *engine) {
+  *meta = (pln_metadata){.engine = engine};
   PLN_TRY(pln_interner_new(engine, &meta->objects));
   return pln_idmap_new(engine, &meta->dim_number);
 }
 
-void pln_meta_free(pln_meta *meta) {
+void pln_metadata_free(pln_metadata *meta) {
   if (!meta->engine)
     return;
   if (meta->objects)
@@ -30,7 +30,8 @@ void pln_meta_free(pln_meta *meta) {
 }
 
 /* Keys are few: one a type. */
-static pln_status find_key(pln_meta *meta, pln_slice name, pln_meta_key **out) {
+static pln_status find_key(pln_metadata *meta, pln_slice name,
+                           pln_metadata_key **out) {
   for (uint32_t i = 0; i < meta->n_keys; i++)
     if (pln_slice_equal(meta->keys[i].name, name)) {
       *out = &meta->keys[i];
@@ -40,13 +41,13 @@ static pln_status find_key(pln_meta *meta, pln_slice name, pln_meta_key **out) {
     PLN_TRY(pln_mem_grow(meta->engine, (void **)&meta->keys, &meta->cap_keys,
                          meta->n_keys + 1u, sizeof *meta->keys));
   *out = &meta->keys[meta->n_keys++];
-  **out = (pln_meta_key){.name = name, .first = PLN_NONE, .last = PLN_NONE};
+  **out = (pln_metadata_key){.name = name, .first = PLN_NONE, .last = PLN_NONE};
   return PLN_OK;
 }
 
-static pln_status add_entry(pln_meta *meta, pln_slice name,
-                            const pln_meta_entry *entry, uint32_t *number) {
-  pln_meta_key *key;
+static pln_status add_entry(pln_metadata *meta, pln_slice name,
+                            const pln_metadata_entry *entry, uint32_t *number) {
+  pln_metadata_key *key;
   PLN_TRY(find_key(meta, name, &key));
   if (meta->count == meta->capacity)
     PLN_TRY(pln_mem_grow(meta->engine, (void **)&meta->entries, &meta->capacity,
@@ -65,18 +66,18 @@ static pln_status add_entry(pln_meta *meta, pln_slice name,
 
 static const char constant_key[] = "relay.Constant";
 
-pln_status pln_meta_add(pln_meta *meta, const pln_tensor *tensor,
-                        uint32_t *number) {
-  pln_meta_entry entry = {.kind = PLN_META_CONSTANT, .of.tensor = tensor};
+pln_status pln_metadata_add(pln_metadata *meta, const pln_tensor *tensor,
+                            uint32_t *number) {
+  pln_metadata_entry entry = {.kind = PLN_META_CONSTANT, .of.tensor = tensor};
   return add_entry(meta, pln_text(constant_key), &entry, number);
 }
 
 /* Of one text there is one entry; its number is kept by the text's id. */
-static pln_status add_object(pln_meta *meta, pln_slice key, pln_slice object,
-                             uint32_t *number) {
+static pln_status add_object(pln_metadata *meta, pln_slice key,
+                             pln_slice object, uint32_t *number) {
   bool added;
   uint32_t id;
-  pln_meta_entry entry = {.kind = PLN_META_OBJECT, .of.object = object};
+  pln_metadata_entry entry = {.kind = PLN_META_OBJECT, .of.object = object};
   PLN_TRY(pln_intern(meta->objects, object.data, object.size, &id, &added));
   if (added) {
     PLN_TRY(pln_mem_grow(meta->engine, (void **)&meta->object_numbers,
@@ -88,8 +89,8 @@ static pln_status add_object(pln_meta *meta, pln_slice key, pln_slice object,
   return PLN_OK;
 }
 
-pln_status pln_meta_add_module(pln_meta *meta, pln_slice text) {
-  pln_meta_entry entry = {.kind = PLN_META_TEXT, .of.object = text};
+pln_status pln_metadata_add_module(pln_metadata *meta, pln_slice text) {
+  pln_metadata_entry entry = {.kind = PLN_META_TEXT, .of.object = text};
   uint32_t number;
   return add_entry(meta, pln_text(PLN_META_MODULE), &entry, &number);
 }
@@ -114,7 +115,7 @@ static void put_reference(pln_writer *w, pln_slice key, pln_status status,
 }
 
 void pln_put_meta_tensor(pln_writer *w, const pln_tensor *tensor) {
-  pln_meta_entry entry = {.kind = PLN_META_TENSOR, .of.tensor = tensor};
+  pln_metadata_entry entry = {.kind = PLN_META_TENSOR, .of.tensor = tensor};
   pln_status status = PLN_OK;
   uint32_t number = PLN_NONE;
   pln_slice key = pln_text(constant_key);
@@ -143,7 +144,7 @@ void pln_put_meta_object(pln_writer *w, pln_slice object) {
 }
 
 void pln_put_meta_attrs(pln_writer *w, const char *type_key, pln_attrs attrs) {
-  pln_meta_entry entry = {.kind = PLN_META_ATTRS, .of.attrs = attrs};
+  pln_metadata_entry entry = {.kind = PLN_META_ATTRS, .of.attrs = attrs};
   pln_status status = PLN_OK;
   uint32_t number = PLN_NONE;
   if (w->meta)
@@ -151,9 +152,9 @@ void pln_put_meta_attrs(pln_writer *w, const char *type_key, pln_attrs attrs) {
   put_reference(w, pln_text(type_key), status, number);
 }
 
-static pln_status number_dim(pln_meta *meta, pln_symbol name, pln_slice dtype,
-                             uint32_t *number) {
-  pln_meta_entry entry = {
+static pln_status number_dim(pln_metadata *meta, pln_symbol name,
+                             pln_slice dtype, uint32_t *number) {
+  pln_metadata_entry entry = {
       .kind = PLN_META_DIM, .of.dim.name = name, .of.dim.dtype = dtype};
   uint32_t known = pln_idmap_get(meta->dim_number, name);
   *number = known - 1;

@@ -7,17 +7,17 @@
 #include "base/writer.h"
 #include "ir/tensor/tensor.h"
 
-typedef enum pln_meta_kind {
+typedef enum pln_metadata_kind {
   PLN_META_CONSTANT, /* a Constant, with its type */
   PLN_META_TENSOR,   /* one in an attribute, which TVM does not type */
   PLN_META_OBJECT,   /* relay/metadata/object.h */
   PLN_META_ATTRS,    /* a struct of a call's attributes */
   PLN_META_DIM,      /* a symbolic dim that TVM has as a tir.Var */
   PLN_META_TEXT      /* a string */
-} pln_meta_kind;
+} pln_metadata_kind;
 
-typedef struct pln_meta_entry {
-  uint8_t kind;  /* pln_meta_kind */
+typedef struct pln_metadata_entry {
+  uint8_t kind;  /* pln_metadata_kind */
   uint32_t next; /* of the same type key, or PLN_NONE */
   uint32_t root; /* in writing the section: its node */
   union {
@@ -29,19 +29,19 @@ typedef struct pln_meta_entry {
       pln_slice dtype;
     } dim;
   } of;
-} pln_meta_entry;
+} pln_metadata_entry;
 
-typedef struct pln_meta_key {
+typedef struct pln_metadata_key {
   pln_slice name;              /* "relay.Constant" */
   uint32_t first, last, count; /* entries */
   uint32_t row;                /* in writing the section: the list of them */
-} pln_meta_key;
+} pln_metadata_key;
 
-typedef struct pln_meta {
+typedef struct pln_metadata {
   pln_engine *engine;
-  pln_meta_key *keys; /* in order of first use */
+  pln_metadata_key *keys; /* in order of first use */
   uint32_t n_keys, cap_keys;
-  pln_meta_entry *entries; /* likewise */
+  pln_metadata_entry *entries; /* likewise */
   uint32_t count, capacity;
   pln_interner *objects; /* those met */
   uint32_t *object_numbers;
@@ -49,13 +49,14 @@ typedef struct pln_meta {
   bool by_digest;        /* references to tensors show what identifies them */
   pln_attrs tir_vars;    /* name of a dim -> dtype of its tir.Var */
   pln_idmap *dim_number; /* symbol of a dim -> its number + 1 */
-} pln_meta;
+} pln_metadata;
 
-pln_status pln_meta_init(pln_meta *meta, pln_engine *engine) PLN_CHECKED;
-void pln_meta_free(pln_meta *meta);
+pln_status pln_metadata_init(pln_metadata *meta,
+                             pln_engine *engine) PLN_CHECKED;
+void pln_metadata_free(pln_metadata *meta);
 /* The next number, for a Constant. */
-pln_status pln_meta_add(pln_meta *meta, const pln_tensor *tensor,
-                        uint32_t *number) PLN_CHECKED;
+pln_status pln_metadata_add(pln_metadata *meta, const pln_tensor *tensor,
+                            uint32_t *number) PLN_CHECKED;
 
 /* Write a reference, in attributes. A tensor and a call's struct are new ones
  * each time; objects of equal text are one. Without a metadata section the
@@ -71,12 +72,13 @@ bool pln_put_meta_dim(pln_writer *w, pln_dim dim);
  * `name=value, ...`. TVM reads it over. */
 #define PLN_META_MODULE "IRModule"
 /* Enters the text, borrowed until the section is written. */
-pln_status pln_meta_add_module(pln_meta *meta, pln_slice text) PLN_CHECKED;
+pln_status pln_metadata_add_module(pln_metadata *meta,
+                                   pln_slice text) PLN_CHECKED;
 
 /* The section; nothing when there are no entries. Tensors over 1 MiB that lie
  * in files stand there by name, large splats as one element
  * (relay/metadata/write_array.c). */
-void pln_put_meta(pln_writer *w, pln_meta *meta);
+void pln_write_metadata_section(pln_writer *w, pln_metadata *meta);
 
 /* relay/metadata/write_array.c: one of the section's arrays, as TVM's NDArray
  * in base64, or
@@ -90,8 +92,8 @@ void pln_put_meta(pln_writer *w, pln_meta *meta);
 void pln_put_array(pln_writer *w, const pln_tensor *tensor);
 /* relay/metadata/read_array.c: the tensor of TVM's NDArray in base64.
  * PLN_ERR_FORMAT without a diagnostic when it is none. */
-pln_status pln_array_in_base64(pln_engine *engine, pln_slice text,
-                               pln_tensor **out) PLN_CHECKED;
+pln_status pln_metadata_read_base64(pln_engine *engine, pln_slice text,
+                                    pln_tensor **out) PLN_CHECKED;
 /* A reference that shows what tells the constant from others in place of its
  * number: a hash, or the place in a file that is not to be read for a hash. */
 void pln_put_constant_digest(pln_writer *w, const pln_tensor *tensor);

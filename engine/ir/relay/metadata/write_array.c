@@ -97,7 +97,7 @@ static void put_repeated(base64 *b, const pln_tensor *t) {
     put_bytes(b, &last, 1);
 }
 
-static void put_elements(base64 *b, const pln_tensor *tensor) {
+static void write_base64_elements(base64 *b, const pln_tensor *tensor) {
   const void *data;
   size_t bytes = pln_tensor_bytes(tensor);
   if (bytes == 0)
@@ -129,7 +129,7 @@ static void put_ndarray(pln_writer *w, const pln_tensor *tensor) {
   put_bytes(&b, type, sizeof type);
   put_bytes(&b, pln_tensor_dims(tensor), rank * sizeof(int64_t));
   put_bytes(&b, &bytes, sizeof bytes);
-  put_elements(&b, tensor);
+  write_base64_elements(&b, tensor);
   if (b.n_rest > 0)
     put_letters(&b);
   pln_put_text(w, "\"");
@@ -149,8 +149,8 @@ static void put_head(pln_writer *w, const pln_tensor *tensor) {
 }
 
 /* What is behind "file": or "location":, to the end. */
-static void put_place(pln_writer *w, pln_slice path, uint64_t offset,
-                      const pln_tensor *tensor) {
+static void write_array_place(pln_writer *w, pln_slice path, uint64_t offset,
+                              const pln_tensor *tensor) {
   pln_put_json(w, path);
   pln_put_text(w, ", \"offset\": ");
   pln_put_int(w, (int64_t)offset);
@@ -167,7 +167,7 @@ static void put_slice(pln_writer *w, const pln_tensor *tensor, pln_slice folder,
     pln_put_json(w, folder);
     pln_put_text(w, ", \"location\": ");
   }
-  put_place(w, path, offset, tensor);
+  write_array_place(w, path, offset, tensor);
 }
 
 static void put_splat(pln_writer *w, const pln_tensor *tensor) {
@@ -226,7 +226,8 @@ static void put_hash(pln_writer *w, const pln_tensor *tensor) {
 
 /* The base name of the file whose slice the tensor is, when its elements are
  * not to be read for a digest; else empty. */
-static pln_slice place_of(const pln_writer *w, const pln_tensor *tensor) {
+static pln_slice mapped_file_name(const pln_writer *w,
+                                  const pln_tensor *tensor) {
   pln_slice name = {NULL, 0};
   if (tensor->where.location)
     name = pln_symbol_text(w->engine, tensor->where.location);
@@ -245,7 +246,7 @@ static int64_t offset_of(const pln_tensor *tensor) {
 }
 
 void pln_put_constant_digest(pln_writer *w, const pln_tensor *tensor) {
-  pln_slice name = place_of(w, tensor);
+  pln_slice name = mapped_file_name(w, tensor);
   pln_put_text(w, "meta[relay.Constant][");
   if (name.size > 0) {
     pln_put_quoted(w, name);
@@ -260,11 +261,11 @@ void pln_put_constant_digest(pln_writer *w, const pln_tensor *tensor) {
 }
 
 static void put_omitted(pln_writer *w, const pln_tensor *tensor) {
-  pln_slice name = place_of(w, tensor);
+  pln_slice name = mapped_file_name(w, tensor);
   put_head(w, tensor);
   if (name.size > 0) {
     pln_put_text(w, "\"" PLN_META_OMITTED "\": true, \"file\": ");
-    put_place(w, name, (uint64_t)offset_of(tensor), tensor);
+    write_array_place(w, name, (uint64_t)offset_of(tensor), tensor);
   } else {
     pln_put_text(w, "\"" PLN_META_OMITTED "\": \"");
     put_hash(w, tensor);

@@ -12,72 +12,76 @@
 
 #include <stdio.h>
 
-typedef struct section {
-  pln_meta *meta;
+typedef struct section_writer {
+  pln_metadata *meta;
   pln_writer *w;
   uint32_t device;  /* the number of the shared device; 0: not met yet */
   uint32_t row;     /* the number of the next node */
   uint32_t n_array; /* the next of "b64ndarrays" */
   uint32_t *map;    /* an object's nodes: their numbers */
   uint32_t cap_map;
-} section;
+} section_writer;
 
 /* ------------------------------------------------------------------ pieces */
 
-static void put(section *s, const char *text) {
+static void write_metadata_text(section_writer *s, const char *text) {
   pln_put_text(s->w, text);
 }
 
 /* Begins a node; its fields follow. */
-static void open_node(section *s, pln_slice type_key) {
-  put(s, ", \n    {\n      \"type_key\": \"");
+static void open_node(section_writer *s, pln_slice type_key) {
+  write_metadata_text(s, ", \n    {\n      \"type_key\": \"");
   pln_put(s->w, type_key.data, type_key.size);
-  put(s, "\"");
+  write_metadata_text(s, "\"");
 }
 
-static void close_node(section *s) {
-  put(s, "\n    }");
+static void close_node(section_writer *s) {
+  write_metadata_text(s, "\n    }");
 }
 
 /* Fields of "attrs"; TVM writes a single one in its line. */
-static void open_attrs(section *s, uint32_t n) {
-  put(s, n > 1 ? ", \n      \"attrs\": {\n" : ", \n      \"attrs\": {");
+static void open_attrs(section_writer *s, uint32_t n) {
+  write_metadata_text(s, n > 1 ? ", \n      \"attrs\": {\n"
+                               : ", \n      \"attrs\": {");
 }
 
-static void put_field(section *s, bool first, const char *name) {
-  put(s, first ? "        \"" : ", \n        \"");
-  put(s, name);
-  put(s, "\": \"");
+static void write_metadata_field(section_writer *s, bool first,
+                                 const char *name) {
+  write_metadata_text(s, first ? "        \"" : ", \n        \"");
+  write_metadata_text(s, name);
+  write_metadata_text(s, "\": \"");
 }
 
-static void put_number(section *s, bool first, const char *name,
-                       int64_t value) {
-  put_field(s, first, name);
+static void write_metadata_number(section_writer *s, bool first,
+                                  const char *name, int64_t value) {
+  write_metadata_field(s, first, name);
   pln_put_int(s->w, value);
-  put(s, "\"");
+  write_metadata_text(s, "\"");
 }
 
-static void put_word(section *s, bool first, const char *name, pln_slice word) {
-  put_field(s, first, name);
+static void put_word(section_writer *s, bool first, const char *name,
+                     pln_slice word) {
+  write_metadata_field(s, first, name);
   pln_put(s->w, word.data, word.size);
-  put(s, "\"");
+  write_metadata_text(s, "\"");
 }
 
 /* The numbers from `from` on, or those of a key's entries. */
-static void put_data(section *s, uint32_t n, uint32_t from, uint32_t entry) {
-  const pln_meta_entry *entries = s->meta->entries;
+static void put_data(section_writer *s, uint32_t n, uint32_t from,
+                     uint32_t entry) {
+  const pln_metadata_entry *entries = s->meta->entries;
   bool wide = n > 10;
-  put(s, ", \n      \"data\": [");
+  write_metadata_text(s, ", \n      \"data\": [");
   for (uint32_t i = 0; i < n && !pln_writer_done(s->w); i++) {
-    put(s, i > 0 ? ", " : "");
-    put(s, wide ? "\n        " : "");
+    write_metadata_text(s, i > 0 ? ", " : "");
+    write_metadata_text(s, wide ? "\n        " : "");
     pln_put_int(s->w, entry == PLN_NONE ? from + i : entries[entry].root);
     entry = entry == PLN_NONE ? entry : entries[entry].next;
   }
-  put(s, wide ? "\n      ]" : "]");
+  write_metadata_text(s, wide ? "\n      ]" : "]");
 }
 
-static void put_list_node(section *s, uint32_t n, uint32_t from,
+static void put_list_node(section_writer *s, uint32_t n, uint32_t from,
                           uint32_t entry) {
   open_node(s, pln_text("Array"));
   if (n > 0)
@@ -85,40 +89,40 @@ static void put_list_node(section *s, uint32_t n, uint32_t from,
   close_node(s);
 }
 
-static void put_string_node(section *s, pln_slice text) {
+static void put_string_node(section_writer *s, pln_slice text) {
   open_node(s, pln_text("runtime.String"));
   if (text.size > 0) {
-    put(s, ", \n      \"repr_str\": ");
+    write_metadata_text(s, ", \n      \"repr_str\": ");
     pln_put_json(s->w, text);
   }
   close_node(s);
 }
 
-static void put_int_node(section *s, int64_t value) {
+static void put_int_node(section_writer *s, int64_t value) {
   bool wide = value > INT32_MAX || value < INT32_MIN;
   open_node(s, pln_text("IntImm"));
   open_attrs(s, 3);
   put_word(s, true, "dtype", pln_text(wide ? "int64" : "int32"));
-  put_number(s, false, "span", 0);
-  put_number(s, false, "value", value);
-  put(s, "\n      }");
+  write_metadata_number(s, false, "span", 0);
+  write_metadata_number(s, false, "value", value);
+  write_metadata_text(s, "\n      }");
   close_node(s);
 }
 
-static void put_real(section *s, double value) {
+static void put_real(section_writer *s, double value) {
   char text[32];
   int size = snprintf(text, sizeof text, "%.16g", value);
   pln_put(s->w, text, size > 0 ? (size_t)size : 0);
 }
 
-static void put_float_node(section *s, double value) {
+static void put_float_node(section_writer *s, double value) {
   open_node(s, pln_text("FloatImm"));
   open_attrs(s, 3);
   put_word(s, true, "dtype", pln_text("float32"));
-  put_number(s, false, "span", 0);
-  put_field(s, false, "value");
+  write_metadata_number(s, false, "span", 0);
+  write_metadata_field(s, false, "value");
   put_real(s, value);
-  put(s, "\"\n      }");
+  write_metadata_text(s, "\"\n      }");
   close_node(s);
 }
 
@@ -126,44 +130,45 @@ static void put_float_node(section *s, double value) {
 
 /* The number that the device has when the next node may be it, and whether it
  * is that one. */
-static uint32_t share_device(section *s, uint32_t next, bool *own) {
+static uint32_t reuse_device_row(section_writer *s, uint32_t next, bool *own) {
   if (s->device == 0)
     s->device = next;
   *own = s->device == next;
   return s->device;
 }
 
-static void put_device(section *s) {
+static void put_device(section_writer *s) {
   open_node(s, pln_text("VirtualDevice"));
   open_attrs(s, 4);
-  put_number(s, true, "device_type_int", -1);
-  put_number(s, false, "memory_scope", s->device + 1);
-  put_number(s, false, "target", 0);
-  put_number(s, false, "virtual_device_id", -1);
-  put(s, "\n      }");
+  write_metadata_number(s, true, "device_type_int", -1);
+  write_metadata_number(s, false, "memory_scope", s->device + 1);
+  write_metadata_number(s, false, "target", 0);
+  write_metadata_number(s, false, "virtual_device_id", -1);
+  write_metadata_text(s, "\n      }");
   close_node(s);
   put_string_node(s, (pln_slice){NULL, 0});
 }
 
-static void put_type_nodes(section *s, const pln_tensor *tensor,
+static void put_type_nodes(section_writer *s, const pln_tensor *tensor,
                            uint32_t number) {
   uint32_t rank = pln_tensor_rank(tensor);
   open_node(s, pln_text("relay.TensorType"));
   open_attrs(s, 3);
   put_word(s, true, "dtype",
            pln_text(pln_dtype_name(pln_tensor_dtype(tensor))));
-  put_number(s, false, "shape", number + 1);
-  put_number(s, false, "span", 0);
-  put(s, "\n      }");
+  write_metadata_number(s, false, "shape", number + 1);
+  write_metadata_number(s, false, "span", 0);
+  write_metadata_text(s, "\n      }");
   close_node(s);
   put_list_node(s, rank, number + 2, PLN_NONE);
   for (uint32_t i = 0; i < rank; i++)
     put_int_node(s, pln_tensor_dims(tensor)[i]);
 }
 
-static void put_constant(section *s, const pln_meta_entry *e, bool write) {
+static void write_metadata_constant(section_writer *s,
+                                    const pln_metadata_entry *e, bool write) {
   bool own, typed = e->kind == PLN_META_CONSTANT;
-  uint32_t device = share_device(s, s->row + 1, &own);
+  uint32_t device = reuse_device_row(s, s->row + 1, &own);
   uint32_t type = s->row + (own ? 3 : 1);
   uint32_t rank = pln_tensor_rank(e->of.tensor);
   s->row = typed ? type + 2 + rank : type;
@@ -171,11 +176,11 @@ static void put_constant(section *s, const pln_meta_entry *e, bool write) {
     return;
   open_node(s, pln_text("relay.Constant"));
   open_attrs(s, 4);
-  put_number(s, true, "_checked_type_", typed ? type : 0);
-  put_number(s, false, "data", s->n_array++);
-  put_number(s, false, "span", 0);
-  put_number(s, false, "virtual_device_", device);
-  put(s, "\n      }");
+  write_metadata_number(s, true, "_checked_type_", typed ? type : 0);
+  write_metadata_number(s, false, "data", s->n_array++);
+  write_metadata_number(s, false, "span", 0);
+  write_metadata_number(s, false, "virtual_device_", device);
+  write_metadata_text(s, "\n      }");
   close_node(s);
   if (own)
     put_device(s);
@@ -183,7 +188,8 @@ static void put_constant(section *s, const pln_meta_entry *e, bool write) {
     put_type_nodes(s, e->of.tensor, type);
 }
 
-static void put_dim(section *s, const pln_meta_entry *e, bool write) {
+static void write_metadata_dim(section_writer *s, const pln_metadata_entry *e,
+                               bool write) {
   uint32_t number = s->row;
   s->row += 3;
   if (!write)
@@ -191,17 +197,17 @@ static void put_dim(section *s, const pln_meta_entry *e, bool write) {
   open_node(s, pln_text("tir.Var"));
   open_attrs(s, 4);
   put_word(s, true, "dtype", e->of.dim.dtype);
-  put_number(s, false, "name", number + 1);
-  put_number(s, false, "span", 0);
-  put_number(s, false, "type_annotation", number + 2);
-  put(s, "\n      }");
+  write_metadata_number(s, false, "name", number + 1);
+  write_metadata_number(s, false, "span", 0);
+  write_metadata_number(s, false, "type_annotation", number + 2);
+  write_metadata_text(s, "\n      }");
   close_node(s);
   put_string_node(s, pln_symbol_text(s->w->engine, e->of.dim.name));
   open_node(s, pln_text("PrimType"));
   open_attrs(s, 1);
-  put(s, "\"dtype\": \"");
+  write_metadata_text(s, "\"dtype\": \"");
   pln_put(s->w, e->of.dim.dtype.data, e->of.dim.dtype.size);
-  put(s, "\"}");
+  write_metadata_text(s, "\"}");
   close_node(s);
 }
 
@@ -217,7 +223,8 @@ static uint32_t nodes_of(const pln_attr *a) {
 }
 
 /* A value in its quotes; `number` is that of its list. */
-static void put_value(section *s, const pln_attr *a, uint32_t number) {
+static void write_metadata_value(section_writer *s, const pln_attr *a,
+                                 uint32_t number) {
   switch ((pln_attr_kind)a->kind) {
   case PLN_ATTR_INTS:
   case PLN_ATTR_LIST:
@@ -225,7 +232,7 @@ static void put_value(section *s, const pln_attr *a, uint32_t number) {
   case PLN_ATTR_INT: pln_put_int(s->w, a->v.i); break;
   case PLN_ATTR_FLOAT: put_real(s, a->v.f); break;
   case PLN_ATTR_STRING: pln_put(s->w, a->v.s.data, a->v.s.size); break;
-  default: put(s, "0"); break; /* null */
+  default: write_metadata_text(s, "0"); break; /* null */
   }
 }
 
@@ -234,7 +241,7 @@ static const pln_attr *next_by_name(const pln_engine *e, pln_attrs list,
                                     const pln_attr *last) {
   const pln_attr *best = NULL;
   for (uint32_t i = 0; i < pln_attrs_count(e, list); i++) {
-    const pln_attr *a = pln_attrs_get(e, list, i);
+    const pln_attr *a = pln_attrs_at(e, list, i);
     const char *name = pln_symbol_text(e, a->name).data;
     bool behind =
         !last || strcmp(name, pln_symbol_text(e, last->name).data) > 0;
@@ -249,7 +256,7 @@ static const pln_attr *next_by_name(const pln_engine *e, pln_attrs list,
 static uint32_t number_of(const pln_engine *e, pln_attrs list,
                           const pln_attr *a, uint32_t number) {
   for (uint32_t i = 0; i < pln_attrs_count(e, list); i++) {
-    const pln_attr *other = pln_attrs_get(e, list, i);
+    const pln_attr *other = pln_attrs_at(e, list, i);
     if (other == a)
       break;
     number += nodes_of(other);
@@ -257,11 +264,12 @@ static uint32_t number_of(const pln_engine *e, pln_attrs list,
   return number + 1;
 }
 
-static void put_elements(section *s, const pln_attr *a, uint32_t number) {
+static void write_metadata_elements(section_writer *s, const pln_attr *a,
+                                    uint32_t number) {
   if (nodes_of(a) == 0)
     return;
   if (a->kind == PLN_ATTR_LIST) {
-    const pln_attr *object = pln_attrs_get(s->w->engine, a->v.dict, 0);
+    const pln_attr *object = pln_attrs_at(s->w->engine, a->v.dict, 0);
     if (object->kind == PLN_ATTR_STRING)
       put_string_node(s, object->v.s);
     else
@@ -276,13 +284,13 @@ static void put_elements(section *s, const pln_attr *a, uint32_t number) {
       put_float_node(s, a->v.floats[i]);
 }
 
-static void put_struct(section *s, const pln_meta_entry *e, pln_slice key,
-                       bool write) {
+static void put_struct(section_writer *s, const pln_metadata_entry *e,
+                       pln_slice key, bool write) {
   const pln_engine *engine = s->w->engine;
   pln_attrs list = e->of.attrs;
   uint32_t n = pln_attrs_count(engine, list), number = s->row++;
   for (uint32_t i = 0; i < n; i++)
-    s->row += nodes_of(pln_attrs_get(engine, list, i));
+    s->row += nodes_of(pln_attrs_at(engine, list, i));
   if (!write)
     return;
   open_node(s, key);
@@ -290,18 +298,20 @@ static void put_struct(section *s, const pln_meta_entry *e, pln_slice key,
     open_attrs(s, n);
   const pln_attr *a = NULL;
   for (uint32_t i = 0; i < n && (a = next_by_name(engine, list, a)); i++) {
-    put(s, n == 1 ? "\"" : i > 0 ? ", \n        \"" : "        \"");
-    put(s, pln_symbol_text(engine, a->name).data);
-    put(s, "\": \"");
-    put_value(s, a, number_of(engine, list, a, number));
-    put(s, "\"");
+    write_metadata_text(s, n == 1  ? "\""
+                           : i > 0 ? ", \n        \""
+                                   : "        \"");
+    write_metadata_text(s, pln_symbol_text(engine, a->name).data);
+    write_metadata_text(s, "\": \"");
+    write_metadata_value(s, a, number_of(engine, list, a, number));
+    write_metadata_text(s, "\"");
   }
   if (n > 0)
-    put(s, n == 1 ? "}" : "\n      }");
+    write_metadata_text(s, n == 1 ? "}" : "\n      }");
   close_node(s);
   for (uint32_t i = 0; i < n; i++) {
-    a = pln_attrs_get(engine, list, i);
-    put_elements(s, a, number_of(engine, list, a, number));
+    a = pln_attrs_at(engine, list, i);
+    write_metadata_elements(s, a, number_of(engine, list, a, number));
   }
 }
 
@@ -332,7 +342,7 @@ static bool is_shared(pln_slice object, size_t at, const pln_object_node *node,
          pln_slice_is(next.type_key, "runtime.String") && next.text.size <= 2;
 }
 
-static pln_status map_node(section *s, uint32_t index, uint32_t number) {
+static pln_status map_node(section_writer *s, uint32_t index, uint32_t number) {
   if (index >= s->cap_map)
     PLN_TRY(pln_mem_grow(s->w->engine, (void **)&s->map, &s->cap_map,
                          index + 1u, sizeof *s->map));
@@ -342,7 +352,7 @@ static pln_status map_node(section *s, uint32_t index, uint32_t number) {
 
 /* Numbers an object's nodes from s->row on; those of the shared device are left
  * out where it stands elsewhere. */
-static pln_status number_object(section *s, pln_slice object) {
+static pln_status number_object(section_writer *s, pln_slice object) {
   size_t at = 0;
   pln_object_node node;
   for (uint32_t i = 0; pln_object_next(object, &at, &node); i++) {
@@ -350,7 +360,7 @@ static pln_status number_object(section *s, pln_slice object) {
     uint32_t number = s->row;
     bool shared = is_shared(object, at, &node, i);
     if (shared)
-      number = share_device(s, s->row, &own);
+      number = reuse_device_row(s, s->row, &own);
     PLN_TRY(map_node(s, i, number));
     s->row += own;
     if (!shared)
@@ -365,22 +375,22 @@ static pln_status number_object(section *s, pln_slice object) {
 
 /* A string as it is, a reference as the number of its node here, an array as
  * its number among the arrays. */
-static void put_object_value(section *s, pln_slice value, uint32_t n,
+static void put_object_value(section_writer *s, pln_slice value, uint32_t n,
                              bool quoted) {
   bool string = value.data[0] == '"';
   if (string && value.size > 5 && !memcmp(value.data, "\"b64:", 5)) {
-    put(s, "\"");
+    write_metadata_text(s, "\"");
     pln_put_int(s->w, s->n_array++);
-    put(s, "\"");
+    write_metadata_text(s, "\"");
   } else if (string) {
     pln_put(s->w, value.data, value.size);
   } else {
     uint64_t index = 0;
     for (size_t i = 0; i < value.size && index <= n; i++)
       index = 10 * index + (uint64_t)(value.data[i] - '0');
-    put(s, quoted ? "\"" : "");
+    write_metadata_text(s, quoted ? "\"" : "");
     pln_put_int(s->w, index > 0 && index < n ? s->map[index] : 0);
-    put(s, quoted ? "\"" : "");
+    write_metadata_text(s, quoted ? "\"" : "");
   }
 }
 
@@ -394,8 +404,8 @@ static uint32_t count_entries(pln_slice list) {
 }
 
 /* "keys", "data" or "attrs" of an object's node. */
-static void put_object_list(section *s, const char *field, pln_slice list,
-                            uint32_t n_nodes) {
+static void put_object_list(section_writer *s, const char *field,
+                            pln_slice list, uint32_t n_nodes) {
   uint32_t n = count_entries(list);
   bool attrs = field[0] == 'a';
   bool wide = attrs ? n > 1 : n > 10 || field[0] == 'k';
@@ -403,27 +413,27 @@ static void put_object_list(section *s, const char *field, pln_slice list,
   pln_slice name, value;
   if (n == 0)
     return;
-  put(s, ", \n      \"");
-  put(s, field);
-  put(s, attrs ? "\": {" : "\": [");
+  write_metadata_text(s, ", \n      \"");
+  write_metadata_text(s, field);
+  write_metadata_text(s, attrs ? "\": {" : "\": [");
   for (uint32_t i = 0; pln_object_entry(list, &at, &name, &value); i++) {
-    put(s, i > 0 ? ", " : "");
-    put(s, wide ? "\n        " : "");
+    write_metadata_text(s, i > 0 ? ", " : "");
+    write_metadata_text(s, wide ? "\n        " : "");
     if (attrs) {
       pln_put(s->w, name.data, name.size);
-      put(s, ": ");
+      write_metadata_text(s, ": ");
     }
     put_object_value(s, value, n_nodes, attrs);
   }
-  put(s, wide ? "\n      " : "");
-  put(s, attrs ? "}" : "]");
+  write_metadata_text(s, wide ? "\n      " : "");
+  write_metadata_text(s, attrs ? "}" : "]");
 }
 
-static void put_object_node(section *s, const pln_object_node *node,
+static void put_object_node(section_writer *s, const pln_object_node *node,
                             uint32_t n_nodes) {
   open_node(s, node->type_key);
   if (node->text.size > 2) {
-    put(s, ", \n      \"repr_str\": ");
+    write_metadata_text(s, ", \n      \"repr_str\": ");
     pln_put(s->w, node->text.data, node->text.size);
   }
   put_object_list(s, "keys", node->keys, n_nodes);
@@ -441,7 +451,8 @@ static uint32_t count_nodes(pln_slice object) {
   return n;
 }
 
-static pln_status put_object(section *s, const pln_meta_entry *e, bool write) {
+static pln_status put_object(section_writer *s, const pln_metadata_entry *e,
+                             bool write) {
   pln_slice object = e->of.object;
   uint32_t from = s->row, n = count_nodes(object);
   size_t at = 0;
@@ -456,13 +467,13 @@ static pln_status put_object(section *s, const pln_meta_entry *e, bool write) {
 /* ----------------------------------------------------------------- section */
 
 /* Goes over an entry: its nodes are counted, or written. */
-static pln_status do_entry(section *s, pln_meta_entry *e, pln_slice key,
-                           bool write) {
+static pln_status do_entry(section_writer *s, pln_metadata_entry *e,
+                           pln_slice key, bool write) {
   e->root = s->row;
-  switch ((pln_meta_kind)e->kind) {
+  switch ((pln_metadata_kind)e->kind) {
   case PLN_META_CONSTANT:
-  case PLN_META_TENSOR: put_constant(s, e, write); break;
-  case PLN_META_DIM: put_dim(s, e, write); break;
+  case PLN_META_TENSOR: write_metadata_constant(s, e, write); break;
+  case PLN_META_DIM: write_metadata_dim(s, e, write); break;
   case PLN_META_ATTRS: put_struct(s, e, key, write); break;
   case PLN_META_TEXT:
     s->row++;
@@ -478,11 +489,11 @@ static pln_status do_entry(section *s, pln_meta_entry *e, pln_slice key,
 }
 
 /* The keys stand newest first, as the table that TVM keeps them in has them. */
-static pln_status do_entries(section *s, bool write) {
-  pln_meta *meta = s->meta;
+static pln_status do_entries(section_writer *s, bool write) {
+  pln_metadata *meta = s->meta;
   s->row = 2;
   for (uint32_t k = meta->n_keys; k-- > 0;) {
-    pln_meta_key *key = &meta->keys[k];
+    pln_metadata_key *key = &meta->keys[k];
     key->row = s->row++;
     if (write)
       put_list_node(s, key->count, 0, key->first);
@@ -492,39 +503,41 @@ static pln_status do_entries(section *s, bool write) {
   return PLN_OK;
 }
 
-static void put_map(section *s) {
-  const pln_meta *meta = s->meta;
-  put(s, "#[metadata]\n{\n  \"root\": 1, \n  \"nodes\": [\n"
+static void put_map(section_writer *s) {
+  const pln_metadata *meta = s->meta;
+  write_metadata_text(
+      s, "#[metadata]\n{\n  \"root\": 1, \n  \"nodes\": [\n"
          "    {\n      \"type_key\": \"\"\n    }, \n"
          "    {\n      \"type_key\": \"Map\", \n      \"keys\": [\n        \"");
   for (uint32_t k = meta->n_keys; k-- > 0;) {
     pln_put(s->w, meta->keys[k].name.data, meta->keys[k].name.size);
-    put(s, k > 0 ? "\", \n        \"" : "\"\n      ], \n      \"data\": [");
+    write_metadata_text(s, k > 0 ? "\", \n        \""
+                                 : "\"\n      ], \n      \"data\": [");
   }
   for (uint32_t k = meta->n_keys; k-- > 0;) {
     pln_put_int(s->w, meta->keys[k].row);
-    put(s, k > 0 ? ", " : "]\n    }");
+    write_metadata_text(s, k > 0 ? ", " : "]\n    }");
   }
 }
 
 /* An array of an object, in base64; brief text has those of large tensors as it
  * has other constants. */
-static void put_object_array(section *s, pln_slice base64) {
+static void put_object_array(section_writer *s, pln_slice base64) {
   pln_tensor *tensor = NULL;
   if (s->w->constants == PLN_CONSTANTS_BRIEF &&
-      pln_array_in_base64(s->meta->engine, base64, &tensor) == PLN_OK &&
+      pln_metadata_read_base64(s->meta->engine, base64, &tensor) == PLN_OK &&
       pln_tensor_count(tensor) > PLN_BRIEF_ELEMENTS) {
     pln_put_array(s->w, tensor);
   } else {
-    put(s, "\"");
+    write_metadata_text(s, "\"");
     pln_put(s->w, base64.data, base64.size);
-    put(s, "\"");
+    write_metadata_text(s, "\"");
   }
   pln_tensor_release(tensor);
 }
 
 /* The arrays of an object, in the order of its nodes. */
-static void put_object_arrays(section *s, pln_slice object) {
+static void put_object_arrays(section_writer *s, pln_slice object) {
   size_t at = 0;
   pln_object_node node;
   while (pln_object_next(object, &at, &node)) {
@@ -533,36 +546,36 @@ static void put_object_arrays(section *s, pln_slice object) {
     while (pln_object_entry(node.attrs, &in, &name, &value)) {
       if (value.size <= 6 || memcmp(value.data, "\"b64:", 5) != 0)
         continue;
-      put(s, s->n_array++ > 0 ? ", \n    " : "\n    ");
+      write_metadata_text(s, s->n_array++ > 0 ? ", \n    " : "\n    ");
       put_object_array(s, (pln_slice){value.data + 5, value.size - 6});
     }
   }
 }
 
-static void put_arrays(section *s) {
-  const pln_meta *meta = s->meta;
+static void put_arrays(section_writer *s) {
+  const pln_metadata *meta = s->meta;
   s->n_array = 0;
-  put(s, "\n  ], \n  \"b64ndarrays\": [");
+  write_metadata_text(s, "\n  ], \n  \"b64ndarrays\": [");
   for (uint32_t k = meta->n_keys; k-- > 0;)
     for (uint32_t i = meta->keys[k].first; i != PLN_NONE && !s->w->status;
          i = meta->entries[i].next) {
-      const pln_meta_entry *e = &meta->entries[i];
+      const pln_metadata_entry *e = &meta->entries[i];
       if (e->kind == PLN_META_OBJECT)
         put_object_arrays(s, e->of.object);
       if (e->kind != PLN_META_CONSTANT && e->kind != PLN_META_TENSOR)
         continue;
-      put(s, s->n_array++ > 0 ? ", \n    " : "\n    ");
+      write_metadata_text(s, s->n_array++ > 0 ? ", \n    " : "\n    ");
       pln_put_array(s->w, e->of.tensor);
     }
-  put(s, s->n_array > 0 ? "\n  ]" : "]");
-  put(s, ", \n  \"attrs\": {\"tvm_version\": \"0.14.0\"}\n}");
+  write_metadata_text(s, s->n_array > 0 ? "\n  ]" : "]");
+  write_metadata_text(s, ", \n  \"attrs\": {\"tvm_version\": \"0.14.0\"}\n}");
 }
 
-void pln_put_meta(pln_writer *w, pln_meta *meta) {
-  section s = {.meta = meta, .w = w};
+void pln_write_metadata_section(pln_writer *w, pln_metadata *meta) {
+  section_writer s = {.meta = meta, .w = w};
   if (meta->count == 0 || pln_writer_done(w))
     return;
-  put(&s, "\n");
+  write_metadata_text(&s, "\n");
   pln_status status = do_entries(&s, false);
   if (status == PLN_OK) {
     put_map(&s);

@@ -17,10 +17,10 @@ static pln_status make_constant(pln_parser *p, const pln_token *token,
   size_t mark = pln_diag_count(p->engine);
   pln_status status = pln_build_constant(p->b, tensor, &node);
   pln_tensor_release(tensor);
-  return pln_parse_made(p, token, mark, status, node);
+  return pln_parse_finish_node(p, token, mark, status, node);
 }
 
-static pln_status read_number(pln_parser *p) {
+static pln_status parse_number_atom(pln_parser *p) {
   pln_token token = p->token;
   pln_parsed_number number;
   pln_tensor *tensor;
@@ -34,7 +34,8 @@ static pln_status read_bool(pln_parser *p) {
   pln_tensor *tensor;
   uint8_t value = token.kind == PLN_T_TRUE;
   PLN_TRY(pln_parse_next(p));
-  PLN_TRY(pln_tensor_from(p->engine, PLN_BOOL, 0, NULL, &value, 1, &tensor));
+  PLN_TRY(
+      pln_tensor_from_bytes(p->engine, PLN_BOOL, 0, NULL, &value, 1, &tensor));
   return make_constant(p, &token, tensor);
 }
 
@@ -43,14 +44,14 @@ static pln_status read_meta(pln_parser *p) {
   pln_token token = p->token;
   pln_tensor *tensor;
   uint32_t number;
-  PLN_TRY(pln_meta_in_constant(p, &tensor, &number));
+  PLN_TRY(pln_metadata_read_constant(p, &tensor, &number));
   uint32_t known = pln_parse_numbered(p, PLN_NUMBERED_CONSTANT, number);
   if (!known) {
     PLN_TRY(make_constant(p, &token, tensor));
     return pln_parse_number_is(p, PLN_NUMBERED_CONSTANT, number, p->value);
   }
   pln_tensor_release(tensor);
-  return pln_parse_made(p, &token, 0, PLN_OK, known - 1);
+  return pln_parse_finish_node(p, &token, 0, PLN_OK, known - 1);
 }
 
 /* ------------------------------------------------------------------- names */
@@ -73,7 +74,7 @@ static pln_status read_local(pln_parser *p) {
   if (!pln_parse_lookup(p, PLN_SPACE_LOCAL, name, &node)) {
     uint32_t n = pln_parse_visible(p, PLN_SPACE_LOCAL, MOST_NAMES, names);
     PLN_TRY(pln_parse_unknown(p, &p->token, "variable", n, names));
-    PLN_TRY(pln_parse_nothing(p, &node));
+    PLN_TRY(pln_parse_error_value(p, &node));
   }
   return old_value(p, node);
 }
@@ -98,7 +99,7 @@ static pln_status read_temp(pln_parser *p) {
   PLN_TRY(pln_parse_report(p, &p->token, PLN_ERR_NAME,
                            "the graph variable '%%%u' is not bound before this",
                            number));
-  PLN_TRY(pln_parse_nothing(p, &node));
+  PLN_TRY(pln_parse_error_value(p, &node));
   return old_value(p, node);
 }
 
@@ -133,7 +134,7 @@ static uint32_t constructor_names(const pln_parser *p, uint32_t most,
                                   const char **names) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < pln_module_n_types(p->module); i++) {
-    const pln_type_data *row = pln_module_type(p->module, i);
+    const pln_type_def *row = pln_module_type_def_at(p->module, i);
     for (uint32_t j = 0; j < row->n_constructors && n < most; j++)
       names[n++] = pln_symbol_text(p->engine, row->constructors[j].name).data;
   }
@@ -179,7 +180,7 @@ static pln_status unknown_operator(pln_parser *p, const pln_token *token) {
     PLN_TRY(report_operator(p, token));
   if (p->token.kind != PLN_T_LPAREN)
     p->doubtful = p->token.whole.data;
-  PLN_TRY(pln_parse_nothing(p, &p->value));
+  PLN_TRY(pln_parse_error_value(p, &p->value));
   p->mode = PLN_HAVE_ATOM;
   p->fresh = false;
   return PLN_OK;
@@ -193,7 +194,7 @@ static pln_status make_constructor(pln_parser *p, const pln_token *token,
   pln_status status = pln_build_constructor(p->b, name, 0, &node);
   if (status == PLN_OK && is_value && p->token.kind != PLN_T_LPAREN)
     status = pln_build_apply(p->b, node, 0, 0, 0, NULL, &node);
-  return pln_parse_made(p, token, mark, status, node);
+  return pln_parse_finish_node(p, token, mark, status, node);
 }
 
 /* A callee waits for its arguments; elsewhere an operator is a value. */
@@ -206,7 +207,7 @@ static pln_status make_operator(pln_parser *p, const pln_token *token,
     return pln_parse_arguments(p);
   }
   PLN_TRY(pln_build_op(p->b, op, &node));
-  return pln_parse_made(p, token, 0, PLN_OK, node);
+  return pln_parse_finish_node(p, token, 0, PLN_OK, node);
 }
 
 /* "domain::Type": operators that nobody here knows. */
@@ -217,7 +218,7 @@ static bool is_foreign(pln_slice name) {
   return false;
 }
 
-static pln_status read_name(pln_parser *p) {
+static pln_status parse_name_atom(pln_parser *p) {
   pln_token token = p->token;
   pln_slice text;
   pln_symbol name;
@@ -229,7 +230,7 @@ static pln_status read_name(pln_parser *p) {
   PLN_TRY(pln_parse_next(p));
   uint32_t type = pln_module_find_constructor(p->module, name, &index);
   if (type != PLN_NONE) {
-    const pln_type_data *row = pln_module_type(p->module, type);
+    const pln_type_def *row = pln_module_type_def_at(p->module, type);
     return make_constructor(p, &token, name,
                             row->constructors[index].n_inputs == 0);
   }
@@ -241,7 +242,7 @@ static pln_status read_name(pln_parser *p) {
     return unknown_operator(p, &token);
   pln_ref node = 0;
   PLN_TRY(pln_build_absent(p->b, &node));
-  return pln_parse_made(p, &token, 0, PLN_OK, node);
+  return pln_parse_finish_node(p, &token, 0, PLN_OK, node);
 }
 
 /* ---------------------------------------------------------------- brackets */
@@ -256,7 +257,7 @@ static pln_status read_parens(pln_parser *p) {
   }
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_build_tuple(p->b, 0, NULL, &node));
-  return pln_parse_made(p, &token, 0, PLN_OK, node);
+  return pln_parse_finish_node(p, &token, 0, PLN_OK, node);
 }
 
 static pln_status read_block(pln_parser *p) {
@@ -271,13 +272,13 @@ static pln_status read_cell(pln_parser *p) {
   p->frames[p->n_frames - 1].sign = p->token.kind;
   PLN_TRY(pln_parse_next(p));
   if (p->token.kind != PLN_T_LPAREN)
-    return pln_parse_wanted(p, "'('");
+    return pln_parse_report_expected(p, "'('");
   return pln_parse_arguments(p);
 }
 
 pln_status pln_parse_atom(pln_parser *p) {
   if (pln_parse_at_number(p))
-    return read_number(p);
+    return parse_number_atom(p);
   switch (p->token.kind) {
   case PLN_T_LOCAL: return read_local(p);
   case PLN_T_TEMP: return read_temp(p);
@@ -297,8 +298,8 @@ pln_status pln_parse_atom(pln_parser *p) {
   case PLN_T_NAME:
     if (pln_parse_is(p, "meta") && pln_parse_peek(p) == PLN_T_LBRACKET)
       return read_meta(p);
-    return read_name(p);
-  case PLN_T_STRING: return read_name(p);
-  default: return pln_parse_wanted(p, "an expression");
+    return parse_name_atom(p);
+  case PLN_T_STRING: return parse_name_atom(p);
+  default: return pln_parse_report_expected(p, "an expression");
   }
 }

@@ -31,8 +31,8 @@ static pln_status push_item(pln_parser *p, const pln_attr *item) {
   return PLN_OK;
 }
 
-static pln_status push_frame(pln_parser *p, pln_token_kind closer,
-                             pln_symbol name) {
+static pln_status push_attr_frame(pln_parser *p, pln_token_kind closer,
+                                  pln_symbol name) {
   PLN_TRY(pln_mem_grow(p->engine, (void **)&p->attr_frames, &p->cap_attr_frames,
                        (size_t)p->n_attr_frames + 1, sizeof *p->attr_frames));
   p->attr_frames[p->n_attr_frames++] =
@@ -55,10 +55,10 @@ bool pln_parse_at_attr(const pln_parser *p) {
   return next == PLN_T_ASSIGN || (name && next == PLN_T_COLON);
 }
 
-static pln_status read_name(pln_parser *p, pln_symbol *out) {
+static pln_status parse_attr_name(pln_parser *p, pln_symbol *out) {
   pln_token token = p->token;
   if (!pln_parse_at_attr(p))
-    return pln_parse_wanted(p, "name=value");
+    return pln_parse_report_expected(p, "name=value");
   if (token.kind >= PLN_T_DEF)
     token.text = token.whole;
   PLN_TRY(pln_parse_symbol(p, &token, out));
@@ -92,7 +92,7 @@ static const pln_token *find_twice(const pln_parser *p) {
 
 /* ------------------------------------------------------------------ values */
 
-static pln_status read_number(pln_parser *p, pln_attr *out) {
+static pln_status parse_attr_number(pln_parser *p, pln_attr *out) {
   pln_parsed_number number;
   PLN_TRY(pln_parse_number(p, &number));
   if (number.is_float) {
@@ -147,12 +147,12 @@ static pln_status read_ref_type(pln_parser *p, pln_attr *out) {
 }
 
 /* ref_attr("name", 2), bytes("...") */
-static pln_status read_call(pln_parser *p, pln_attr *out) {
+static pln_status parse_call_attr(pln_parser *p, pln_attr *out) {
   bool ref = pln_parse_is(p, "ref_attr");
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_expect(p, PLN_T_LPAREN));
   if (p->token.kind != PLN_T_STRING)
-    return pln_parse_wanted(p, "a string");
+    return pln_parse_report_expected(p, "a string");
   out->kind = ref ? PLN_ATTR_REF : PLN_ATTR_BYTES;
   if (ref)
     PLN_TRY(pln_parse_symbol(p, &p->token, &out->v.symbol));
@@ -174,28 +174,34 @@ static pln_status read_word(pln_parser *p, pln_attr *out) {
   if (pln_parse_is(p, "None") || pln_parse_is(p, "nullptr"))
     return pln_parse_next(p);
   if (pln_parse_is(p, "meta") && next == PLN_T_LBRACKET)
-    return pln_meta_in_attr(p, out);
+    return pln_metadata_read_attr(p, out);
   if (next == PLN_T_LPAREN &&
       (pln_parse_is(p, "ref_attr") || pln_parse_is(p, "bytes")))
-    return read_call(p, out);
+    return parse_call_attr(p, out);
   if (next == PLN_T_LPAREN && pln_parse_is(p, "function"))
     return read_function(p, out);
   if (pln_parse_at_type(p))
     return read_type(p, out);
-  return pln_parse_wanted(p, "the value of an attribute");
+  return pln_parse_report_expected(p, "the value of an attribute");
 }
 
 /* A whole value, or the beginning of one that nests: *open. */
-static pln_status begin(pln_parser *p, pln_symbol name, pln_attr *out,
-                        bool *open) {
+static pln_status begin_attr_value(pln_parser *p, pln_symbol name,
+                                   pln_attr *out, bool *open) {
   *out = (pln_attr){.name = name};
   *open = false;
   if (pln_parse_at_number(p))
-    return read_number(p, out);
+    return parse_attr_number(p, out);
   switch (p->token.kind) {
-  case PLN_T_LBRACKET: *open = true; return push_frame(p, PLN_T_RBRACKET, name);
-  case PLN_T_LPAREN: *open = true; return push_frame(p, PLN_T_RPAREN, name);
-  case PLN_T_LBRACE: *open = true; return push_frame(p, PLN_T_RBRACE, name);
+  case PLN_T_LBRACKET:
+    *open = true;
+    return push_attr_frame(p, PLN_T_RBRACKET, name);
+  case PLN_T_LPAREN:
+    *open = true;
+    return push_attr_frame(p, PLN_T_RPAREN, name);
+  case PLN_T_LBRACE:
+    *open = true;
+    return push_attr_frame(p, PLN_T_RBRACE, name);
   case PLN_T_TRUE:
   case PLN_T_FALSE:
     out->kind = PLN_ATTR_BOOL;
@@ -226,8 +232,8 @@ static pln_attr_kind list_kind(const pln_attr *items, uint32_t n) {
   }
 }
 
-static void fill(pln_attr_kind kind, const pln_attr *items, uint32_t n,
-                 void *array) {
+static void fill_attr_array(pln_attr_kind kind, const pln_attr *items,
+                            uint32_t n, void *array) {
   for (uint32_t i = 0; i < n; i++)
     switch (kind) {
     case PLN_ATTR_FLOATS: ((double *)array)[i] = items[i].v.f; break;
@@ -247,7 +253,7 @@ static pln_status make_list(pln_parser *p, const pln_attr *items, uint32_t n,
   void *array = pln_arena_new(&p->arena, (n + 1) * sizeof(pln_slice));
   if (!array)
     return pln_nomem(p->engine);
-  fill(kind, items, n, array);
+  fill_attr_array(kind, items, n, array);
   out->count = n;
   out->v.ints = array;
   return PLN_OK;
@@ -267,7 +273,7 @@ static pln_status make_dict(pln_parser *p, const pln_token *token,
 }
 
 /* Behind the closing bracket of the newest frame. */
-static pln_status finish(pln_parser *p, pln_attr *out) {
+static pln_status finish_attr_value(pln_parser *p, pln_attr *out) {
   pln_attr_frame f = p->attr_frames[--p->n_attr_frames];
   const pln_attr *items = p->items + f.first;
   uint32_t n = p->n_items - f.first;
@@ -287,8 +293,8 @@ static pln_status finish(pln_parser *p, pln_attr *out) {
 }
 
 /* In front of the next item of the newest frame, or behind its last. */
-static pln_status separate(pln_parser *p, bool first, pln_attr *out,
-                           bool *open) {
+static pln_status parse_attr_separator(pln_parser *p, bool first, pln_attr *out,
+                                       bool *open) {
   pln_attr_frame *f = &p->attr_frames[p->n_attr_frames - 1];
   bool comma = first;
   if (!first)
@@ -296,28 +302,30 @@ static pln_status separate(pln_parser *p, bool first, pln_attr *out,
   f->comma = f->comma || (comma && !first);
   *open = p->token.kind != f->closer;
   if (*open)
-    return comma ? PLN_OK : pln_parse_wanted(p, "',' or the end of the list");
+    return comma ? PLN_OK
+                 : pln_parse_report_expected(p, "',' or the end of the list");
   PLN_TRY(pln_parse_next(p));
-  return finish(p, out);
+  return finish_attr_value(p, out);
 }
 
 /* Reads the value of `name`. */
-static pln_status read_value(pln_parser *p, pln_symbol name, pln_attr *out) {
+static pln_status parse_attr_value(pln_parser *p, pln_symbol name,
+                                   pln_attr *out) {
   uint32_t floor = p->n_attr_frames;
   for (;;) {
     bool open;
-    PLN_TRY(begin(p, name, out, &open));
+    PLN_TRY(begin_attr_value(p, name, out, &open));
     if (open)
-      PLN_TRY(separate(p, true, out, &open));
+      PLN_TRY(parse_attr_separator(p, true, out, &open));
     while (!open) {
       if (p->n_attr_frames == floor)
         return PLN_OK;
       PLN_TRY(push_item(p, out));
-      PLN_TRY(separate(p, false, out, &open));
+      PLN_TRY(parse_attr_separator(p, false, out, &open));
     }
     name = 0;
     if (p->attr_frames[p->n_attr_frames - 1].closer == PLN_T_RBRACE)
-      PLN_TRY(read_name(p, &name));
+      PLN_TRY(parse_attr_name(p, &name));
   }
 }
 
@@ -329,9 +337,9 @@ static pln_status read_entries(pln_parser *p) {
     pln_symbol name;
     pln_attr value;
     pln_token token = p->token;
-    PLN_TRY(read_name(p, &name));
+    PLN_TRY(parse_attr_name(p, &name));
     PLN_TRY(note_name(p, name, &token));
-    PLN_TRY(read_value(p, name, &value));
+    PLN_TRY(parse_attr_value(p, name, &value));
     PLN_TRY(push_item(p, &value));
     PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &more));
   }
@@ -343,7 +351,7 @@ static pln_status list_names(pln_parser *p, pln_attr *items, uint32_t n,
                              pln_attrs dict, pln_attrs *out) {
   bool by_name = true;
   for (uint32_t i = 0; i < n; i++) {
-    by_name &= items[i].name == pln_attrs_get(p->engine, dict, i)->name;
+    by_name &= items[i].name == pln_attrs_at(p->engine, dict, i)->name;
     items[i] = (pln_attr){.name = items[i].name};
   }
   *out = 0;
@@ -392,8 +400,8 @@ static pln_slice schema_kind(const char *schema, pln_slice name) {
 
 /* A value as the schema wants it, where text has no way to tell: integers in
  * place of floats, empty lists, the number of an operand. */
-static pln_status fit(pln_parser *p, pln_slice kind, const pln_attr *value,
-                      pln_attr *out) {
+static pln_status convert_attr(pln_parser *p, pln_slice kind,
+                               const pln_attr *value, pln_attr *out) {
   *out = *value;
   if (value->kind == PLN_ATTR_BOOL)
     out->kind = PLN_ATTR_INT;
@@ -422,13 +430,14 @@ static pln_status fit(pln_parser *p, pln_slice kind, const pln_attr *value,
   return PLN_OK;
 }
 
-pln_status pln_parse_fit(pln_parser *p, const char *schema, pln_attrs *attrs) {
+pln_status pln_parse_convert_attrs(pln_parser *p, const char *schema,
+                                   pln_attrs *attrs) {
   pln_attrs given = *attrs;
   for (uint32_t i = 0; i < pln_attrs_count(p->engine, given); i++) {
-    const pln_attr *value = pln_attrs_get(p->engine, given, i);
+    const pln_attr *value = pln_attrs_at(p->engine, given, i);
     pln_slice name = pln_symbol_text(p->engine, value->name);
     pln_attr fitted;
-    PLN_TRY(fit(p, schema_kind(schema, name), value, &fitted));
+    PLN_TRY(convert_attr(p, schema_kind(schema, name), value, &fitted));
     if (fitted.kind != value->kind)
       PLN_TRY(pln_attrs_with(p->engine, *attrs, &fitted, attrs));
   }
@@ -444,8 +453,8 @@ static bool is_refused(pln_parser *p, const pln_relay_row *row,
   pln_status status = pln_attrs_make(e, 1, attr, &alone);
   if (status == PLN_OK)
     status = pln_relay_read(e, row, alone, &core);
-  const pln_diag *first = pln_diag_get(e, mark);
-  const pln_diag *again = pln_diag_get(e, mark + 1);
+  const pln_diag *first = pln_diag_at(e, mark);
+  const pln_diag *again = pln_diag_at(e, mark + 1);
   bool same =
       status != PLN_OK && again && !strcmp(first->message, again->message);
   pln_diag_drop(e, mark + 1);
@@ -478,7 +487,7 @@ pln_status pln_parse_op_attrs(pln_parser *p, const pln_token *token, pln_op op,
   *out = given;
   *good = true;
   if (!row)
-    return pln_parse_fit(p, info->attrs, out);
+    return pln_parse_convert_attrs(p, info->attrs, out);
   pln_status status = pln_relay_read(p->engine, row, given, out);
   if (status == PLN_OK)
     return PLN_OK;

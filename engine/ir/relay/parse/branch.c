@@ -7,7 +7,7 @@
 #include "ir/relay/parse/parse.h"
 #include "ir/relay/print/plan.h"
 
-static pln_parse_frame *top(pln_parser *p) {
+static pln_parse_frame *top_branch_frame(pln_parser *p) {
   return &p->frames[p->n_frames - 1];
 }
 
@@ -54,7 +54,7 @@ pln_status pln_parse_open_function(pln_parser *p, const pln_parsed_head *head,
                                    uint32_t mark, uint32_t types,
                                    bool definition) {
   PLN_TRY(pln_parse_open(p, PLN_FRAME_FUNCTION, &head->token));
-  pln_parse_frame *f = top(p);
+  pln_parse_frame *f = top_branch_frame(p);
   f->flag = definition;
   f->mark = mark;
   f->types = types;
@@ -92,11 +92,11 @@ static void set_scope_attrs(pln_parser *p, pln_ref owner,
 }
 
 pln_status pln_parse_function_part(pln_parser *p) {
-  pln_parse_frame f = *top(p);
+  pln_parse_frame f = *top_branch_frame(p);
   pln_ref node = 0;
   size_t mark = pln_diag_count(p->engine);
   if (p->token.kind != PLN_T_RBRACE)
-    return pln_parse_wanted(p, "';' or '}'");
+    return pln_parse_report_expected(p, "';' or '}'");
   /* Behind a definition stands what is no part of its function. */
   PLN_TRY(pln_parse_next(p));
   pln_status status =
@@ -109,7 +109,7 @@ pln_status pln_parse_function_part(pln_parser *p) {
   if (status == PLN_OK)
     set_scope_attrs(p, node, f.scopes);
   pln_parse_close(p);
-  PLN_TRY(pln_parse_made(p, &f.token, mark, status, node));
+  PLN_TRY(pln_parse_finish_node(p, &f.token, mark, status, node));
   if (f.flag)
     p->mode = PLN_HAVE_VALUE;
   return PLN_OK;
@@ -126,7 +126,7 @@ pln_status pln_parse_if(pln_parser *p) {
 
 /* , name=value) behind the condition */
 static pln_status end_condition(pln_parser *p) {
-  pln_parse_frame *f = top(p);
+  pln_parse_frame *f = top_branch_frame(p);
   bool more;
   PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &more));
   if (more)
@@ -140,7 +140,7 @@ static pln_status end_condition(pln_parser *p) {
 
 /* n_results=3: both branches are tuples of so many fields. */
 static pln_status set_results(pln_parser *p, pln_node *n, uint32_t results) {
-  bool tuple = pln_type_kind_of(p->engine, n->type) == PLN_TYPE_TUPLE;
+  bool tuple = pln_type_get_kind(p->engine, n->type) == PLN_TYPE_TUPLE;
   if (n->type && results > 0 &&
       (!tuple || pln_type_n_parts(p->engine, n->type) != results))
     return pln_diag_error(p->engine, PLN_ERR_TYPE, NULL,
@@ -155,24 +155,24 @@ static pln_status make_if(pln_parser *p, const pln_parse_frame *f,
   pln_attrs attrs = f->attrs;
   uint32_t results;
   PLN_TRY(pln_parse_results(p, &attrs, &results));
-  PLN_TRY(pln_build_free_if(p->b, v[0], v[1], v[2], out));
+  PLN_TRY(pln_build_floating_if(p->b, v[0], v[1], v[2], out));
   p->b->graph->nodes[*out].attrs = attrs;
   set_scope_attrs(p, *out, f->scopes);
   return set_results(p, &p->b->graph->nodes[*out], results);
 }
 
 static pln_status finish_if(pln_parser *p) {
-  pln_parse_frame f = *top(p);
+  pln_parse_frame f = *top_branch_frame(p);
   pln_ref node = 0;
   size_t mark = pln_diag_count(p->engine);
   pln_status status = make_if(p, &f, &node);
   pln_parse_close(p);
-  return pln_parse_made(p, &f.token, mark, status, node);
+  return pln_parse_finish_node(p, &f.token, mark, status, node);
 }
 
 /* Values tell how far it is: none, the condition, the then-branch as well. */
 pln_status pln_parse_if_part(pln_parser *p) {
-  uint32_t n = p->n_values - top(p)->first;
+  uint32_t n = p->n_values - top_branch_frame(p)->first;
   PLN_TRY(pln_parse_push(p, p->value));
   PLN_TRY(n == 0 ? end_condition(p) : pln_parse_expect(p, PLN_T_RBRACE));
   if (n == 2)
@@ -191,7 +191,7 @@ pln_status pln_parse_match(pln_parser *p) {
   PLN_TRY(pln_parse_open(p, PLN_FRAME_MATCH, &p->token));
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_accept(p, PLN_T_QUERY, &partial));
-  top(p)->flag = !partial;
+  top_branch_frame(p)->flag = !partial;
   p->mode = PLN_WANT_OPERAND;
   return PLN_OK;
 }
@@ -199,7 +199,7 @@ pln_status pln_parse_match(pln_parser *p) {
 /* Values are the data, then patterns and bodies by turns; pln_build wants them
  * apart. */
 static pln_status finish_match(pln_parser *p) {
-  pln_parse_frame f = *top(p);
+  pln_parse_frame f = *top_branch_frame(p);
   const pln_ref *v = p->values + f.first;
   uint32_t n = (p->n_values - f.first) / 2;
   pln_ref node = 0;
@@ -213,10 +213,10 @@ static pln_status finish_match(pln_parser *p) {
     arms[n + i] = v[2 + 2 * i];
   }
   pln_status status =
-      pln_build_free_match(p->b, v[0], f.flag, n, arms, arms + n, &node);
+      pln_build_floating_match(p->b, v[0], f.flag, n, arms, arms + n, &node);
   pln_mem_free(p->engine, arms, size);
   pln_parse_close(p);
-  return pln_parse_made(p, &f.token, mark, status, node);
+  return pln_parse_finish_node(p, &f.token, mark, status, node);
 }
 
 /* `pattern => body`, or the end. */
@@ -229,12 +229,12 @@ static pln_status next_arm(pln_parser *p) {
   PLN_TRY(pln_parse_pattern(p, &pattern));
   PLN_TRY(pln_parse_push(p, pattern));
   PLN_TRY(pln_parse_expect(p, PLN_T_DARROW));
-  PLN_TRY(pln_parse_accept(p, PLN_T_LBRACE, &top(p)->braces));
+  PLN_TRY(pln_parse_accept(p, PLN_T_LBRACE, &top_branch_frame(p)->braces));
   return pln_parse_open_sequence(p);
 }
 
 pln_status pln_parse_match_part(pln_parser *p) {
-  pln_parse_frame f = *top(p);
+  pln_parse_frame f = *top_branch_frame(p);
   bool comma, data = p->n_values == f.first;
   PLN_TRY(pln_parse_push(p, p->value));
   pln_parse_unbind(p, f.mark);
@@ -246,6 +246,6 @@ pln_status pln_parse_match_part(pln_parser *p) {
     PLN_TRY(pln_parse_expect(p, PLN_T_RBRACE));
   PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &comma));
   if (!comma && p->token.kind != PLN_T_RBRACE)
-    return pln_parse_wanted(p, "',' or '}'");
+    return pln_parse_report_expected(p, "',' or '}'");
   return next_arm(p);
 }

@@ -15,19 +15,19 @@ pln_status pln_parse_push(pln_parser *p, pln_ref value) {
   return PLN_OK;
 }
 
-pln_status pln_parse_nothing(pln_parser *p, pln_ref *out) {
+pln_status pln_parse_error_value(pln_parser *p, pln_ref *out) {
   return pln_build_var(p->b, 0, 0, 0, out);
 }
 
-pln_status pln_parse_made(pln_parser *p, const pln_token *token, size_t mark,
-                          pln_status status, pln_ref ref) {
+pln_status pln_parse_finish_node(pln_parser *p, const pln_token *token,
+                                 size_t mark, pln_status status, pln_ref ref) {
   p->mode = PLN_HAVE_ATOM;
   p->fresh = status == PLN_OK;
   p->value = ref;
   if (status == PLN_OK)
     return pln_parse_place(p, ref, token);
   PLN_TRY(pln_parse_located(p, token, mark, status));
-  return pln_parse_nothing(p, &p->value);
+  return pln_parse_error_value(p, &p->value);
 }
 
 /* ------------------------------------------------------------------ places */
@@ -35,17 +35,18 @@ pln_status pln_parse_made(pln_parser *p, const pln_token *token, size_t mark,
 pln_status pln_parse_place(pln_parser *p, pln_ref node,
                            const pln_token *token) {
   const pln_lexer *x = &p->lexer;
-  pln_text_place place = {.source = p->source_symbol,
-                          .row = token->row,
-                          .column = token->column,
-                          .end_row = x->row};
+  pln_source_span place = {.source = p->source_symbol,
+                           .row = token->row,
+                           .column = token->column,
+                           .end_row = x->row};
   size_t column = (size_t)(x->at - x->line) + 1;
   place.end_column = column > UINT32_MAX ? UINT32_MAX : (uint32_t)column;
   return pln_build_span(p->b, node, &place, false);
 }
 
-pln_status pln_parse_note(pln_parser *p, pln_ref node, const pln_note *note) {
-  pln_text_place place = {.row = note->row, .column = note->column};
+pln_status pln_parse_record_place(pln_parser *p, pln_ref node,
+                                  const pln_note *note) {
+  pln_source_span place = {.row = note->row, .column = note->column};
   if (!note->source.data)
     return PLN_OK;
   PLN_TRY(pln_symbol_intern(p->engine, note->source, &place.source));
@@ -59,8 +60,8 @@ static bool is_foreign_call(const pln_parser *p, pln_ref node) {
 }
 
 /* A comment may hold anything: what is no type says nothing. */
-pln_status pln_parse_told_type(pln_parser *p, pln_ref node,
-                               const pln_note *note) {
+pln_status pln_parse_annotated_type(pln_parser *p, pln_ref node,
+                                    const pln_note *note) {
   if (note->type.size == 0 || !is_foreign_call(p, node))
     return PLN_OK;
   pln_lexer lexer = p->lexer;
@@ -88,11 +89,11 @@ pln_status pln_parse_told_type(pln_parser *p, pln_ref node,
 }
 
 static pln_status contradicts(pln_parser *p, const pln_token *token,
-                              pln_type told, pln_type inferred) {
+                              pln_type annotated, pln_type inferred) {
   pln_description a, b;
   return pln_parse_report(p, token, PLN_ERR_TYPE,
                           "declared as %s, but inferred as %s",
-                          pln_describe_type(p->engine, told, &a),
+                          pln_describe_type(p->engine, annotated, &a),
                           pln_describe_type(p->engine, inferred, &b));
 }
 
@@ -119,7 +120,7 @@ pln_status pln_parse_var(pln_parser *p, pln_symbol name, pln_type type,
                          pln_ref *out) {
   PLN_TRY(pln_build_var(p->b, name, type, 0, out));
   PLN_TRY(pln_parse_place(p, *out, token));
-  return pln_parse_note(p, *out, note);
+  return pln_parse_record_place(p, *out, note);
 }
 
 pln_status pln_parse_binder(pln_parser *p, pln_symbol *name, pln_ref *var) {
@@ -138,17 +139,17 @@ pln_status pln_parse_binder(pln_parser *p, pln_symbol *name, pln_ref *var) {
 
 /* ----------------------------------------------------------------- numbers */
 
-static uint64_t key_of(const pln_parser *p, pln_numbered kind,
-                       uint32_t number) {
+static uint64_t numbered_key(const pln_parser *p, pln_numbered kind,
+                             uint32_t number) {
   return (uint64_t)kind << 60 | (uint64_t)p->function << 32 | number;
 }
 
 uint32_t pln_parse_numbered(const pln_parser *p, pln_numbered kind,
                             uint32_t number) {
-  return pln_idmap_get(p->numbered, key_of(p, kind, number));
+  return pln_idmap_get(p->numbered, numbered_key(p, kind, number));
 }
 
 pln_status pln_parse_number_is(pln_parser *p, pln_numbered kind,
                                uint32_t number, pln_ref node) {
-  return pln_idmap_set(p->numbered, key_of(p, kind, number), node + 1);
+  return pln_idmap_set(p->numbered, numbered_key(p, kind, number), node + 1);
 }

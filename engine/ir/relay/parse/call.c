@@ -25,8 +25,8 @@ bool pln_parse_at_meta_attrs(const pln_parser *p) {
  * n_results=3. It is no attribute of the node. */
 pln_status pln_parse_results(pln_parser *p, pln_attrs *attrs,
                              uint32_t *results) {
-  int64_t told = pln_attrs_int(p->engine, *attrs, "n_results", 0);
-  *results = told > 0 && told <= UINT16_MAX ? (uint32_t)told : 0;
+  int64_t annotated = pln_attrs_int(p->engine, *attrs, "n_results", 0);
+  *results = annotated > 0 && annotated <= UINT16_MAX ? (uint32_t)annotated : 0;
   return *results ? pln_attrs_without(p->engine, *attrs, "n_results", attrs)
                   : PLN_OK;
 }
@@ -41,7 +41,7 @@ static pln_status make_call(pln_parser *p, const pln_parse_frame *f,
     PLN_TRY(pln_parse_results(p, &given, &results));
   PLN_TRY(pln_parse_op_attrs(p, &f->token, f->data, given, &attrs, &good));
   if (!good)
-    return pln_parse_nothing(p, out);
+    return pln_parse_error_value(p, out);
   if (row)
     results = pln_relay_n_results(p->engine, row, given, attrs);
   return pln_build_call(p->b, f->data, attrs, results, p->n_values - f->first,
@@ -65,8 +65,8 @@ static pln_status make_cell(pln_parser *p, const pln_parse_frame *f,
   }
 }
 
-static pln_status make(pln_parser *p, const pln_parse_frame *f, pln_attrs attrs,
-                       pln_ref *out) {
+static pln_status build_parsed_call(pln_parser *p, const pln_parse_frame *f,
+                                    pln_attrs attrs, pln_ref *out) {
   const pln_ref *v = p->values + f->first;
   if (f->kind == PLN_FRAME_CALL)
     return make_call(p, f, attrs, out);
@@ -81,18 +81,18 @@ pln_status pln_parse_finish_call(pln_parser *p) {
   pln_attrs attrs = 0, order = 0;
   pln_ref node = 0;
   if (pln_parse_at_meta_attrs(p))
-    PLN_TRY(
-        pln_meta_in_attrs(p, f.kind == PLN_FRAME_CALL ? f.data : 0, &attrs));
+    PLN_TRY(pln_metadata_read_attrs(p, f.kind == PLN_FRAME_CALL ? f.data : 0,
+                                    &attrs));
   else
     PLN_TRY(pln_parse_ordered_attrs(p, &attrs, &order));
   if (p->token.kind != PLN_T_RPAREN)
-    return pln_parse_wanted(
+    return pln_parse_report_expected(
         p, attrs && !pln_parse_at_attr(p) ? "name=value or ')'" : "',' or ')'");
   PLN_TRY(pln_parse_next(p));
   size_t mark = pln_diag_count(p->engine);
-  pln_status status = make(p, &f, attrs, &node);
+  pln_status status = build_parsed_call(p, &f, attrs, &node);
   if (status == PLN_OK && order && f.kind == PLN_FRAME_APPLY)
     status = pln_builder_attr_order(p->b, node, order);
   pln_parse_close(p);
-  return pln_parse_made(p, &f.token, mark, status, node);
+  return pln_parse_finish_node(p, &f.token, mark, status, node);
 }

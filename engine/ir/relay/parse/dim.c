@@ -12,7 +12,7 @@ enum { MOST = 128 };
 
 /* What waits: brackets (a call, before its comma and behind it), and operators,
  * of which the lower ones bind less. */
-typedef enum sign_kind {
+typedef enum dim_operator_kind {
   OPEN,
   CALL,
   CALL_SECOND,
@@ -23,20 +23,20 @@ typedef enum sign_kind {
   FLOOR,
   MODULO,
   NEGATE
-} sign_kind;
+} dim_operator_kind;
 
-typedef struct sign {
+typedef struct dim_operator {
   uint8_t kind; /* sign_kind */
   uint8_t op;   /* of a call: pln_dim_op */
-} sign;
+} dim_operator;
 
-typedef struct yard {
+typedef struct dim_parser {
   pln_parser *p;
   pln_dim dims[MOST];
   uint32_t n_dims;
-  sign signs[MOST];
+  dim_operator signs[MOST];
   uint32_t n_signs;
-} yard;
+} dim_parser;
 
 static const struct {
   const char *name;
@@ -46,30 +46,31 @@ static const struct {
                  {"truncdiv", PLN_DIM_TRUNCDIV}, {"floormod", PLN_DIM_FLOORMOD},
                  {"min", PLN_DIM_MIN},           {"max", PLN_DIM_MAX}};
 
-static pln_status push_sign(yard *y, sign_kind kind, pln_dim_op op) {
+static pln_status push_sign(dim_parser *y, dim_operator_kind kind,
+                            pln_dim_op op) {
   if (y->n_signs == MOST)
     return pln_parse_fail(y->p, &y->p->token, "this dim is too deep");
-  y->signs[y->n_signs++] = (sign){(uint8_t)kind, (uint8_t)op};
+  y->signs[y->n_signs++] = (dim_operator){(uint8_t)kind, (uint8_t)op};
   return PLN_OK;
 }
 
-static pln_status push_dim(yard *y, pln_dim dim) {
+static pln_status push_dim(dim_parser *y, pln_dim dim) {
   if (y->n_dims == MOST)
     return pln_parse_fail(y->p, &y->p->token, "this dim is too long");
   y->dims[y->n_dims++] = dim;
   return PLN_OK;
 }
 
-static pln_status apply(yard *y, pln_dim_op op) {
+static pln_status apply(dim_parser *y, pln_dim_op op) {
   pln_dim b = y->dims[--y->n_dims];
   pln_dim *a = &y->dims[y->n_dims - 1];
   return pln_dim_binary(y->p->engine, op, *a, b, a);
 }
 
 /* Applies the newest operator, which is no bracket. */
-static pln_status reduce(yard *y) {
+static pln_status apply_dim_operator(dim_parser *y) {
   pln_dim *top = &y->dims[y->n_dims - 1];
-  switch ((sign_kind)y->signs[--y->n_signs].kind) {
+  switch ((dim_operator_kind)y->signs[--y->n_signs].kind) {
   case ADD: return apply(y, PLN_DIM_ADD);
   case SUB: return apply(y, PLN_DIM_SUB);
   case MUL: return apply(y, PLN_DIM_MUL);
@@ -85,22 +86,22 @@ static pln_status reduce(yard *y) {
 }
 
 /* Applies those that bind at least as `kind` does. */
-static pln_status reduce_to(yard *y, sign_kind kind) {
+static pln_status reduce_to(dim_parser *y, dim_operator_kind kind) {
   while (y->n_signs > 0 && y->signs[y->n_signs - 1].kind >= ADD &&
          y->signs[y->n_signs - 1].kind >= kind)
-    PLN_TRY(reduce(y));
+    PLN_TRY(apply_dim_operator(y));
   return PLN_OK;
 }
 
 /* ---------------------------------------------------------------- operands */
 
 /* A name: a symbol, or a function when a '(' follows it; *open tells. */
-static pln_status read_name(yard *y, bool *open) {
+static pln_status parse_dim_name(dim_parser *y, bool *open) {
   pln_parser *p = y->p;
   pln_slice name;
   pln_dim dim;
   if (pln_parse_is(p, "meta") && pln_parse_peek(p) == PLN_T_LBRACKET) {
-    PLN_TRY(pln_meta_in_dim(p, &dim));
+    PLN_TRY(pln_metadata_read_dim(p, &dim));
     return push_dim(y, dim);
   }
   *open = p->token.kind == PLN_T_NAME && pln_parse_peek(p) == PLN_T_LPAREN;
@@ -119,7 +120,7 @@ static pln_status read_name(yard *y, bool *open) {
 }
 
 /* An operand, or an opening bracket in front of one: *open. */
-static pln_status read_operand(yard *y, bool *open) {
+static pln_status read_operand(dim_parser *y, bool *open) {
   pln_parser *p = y->p;
   pln_parsed_number number;
   *open = true;
@@ -137,9 +138,9 @@ static pln_status read_operand(yard *y, bool *open) {
     return pln_parse_next(p);
   }
   if (p->token.kind == PLN_T_NAME || p->token.kind == PLN_T_STRING)
-    return read_name(y, open);
+    return parse_dim_name(y, open);
   if (p->token.kind != PLN_T_NUMBER)
-    return pln_parse_wanted(p, "a dim");
+    return pln_parse_report_expected(p, "a dim");
   pln_token token = p->token;
   PLN_TRY(pln_parse_number(p, &number));
   if (number.is_float)
@@ -151,7 +152,7 @@ static pln_status read_operand(yard *y, bool *open) {
 
 /* --------------------------------------------------------------- operators */
 
-static sign_kind infix(pln_token_kind kind) {
+static dim_operator_kind infix(pln_token_kind kind) {
   return kind == PLN_T_PLUS      ? ADD
          : kind == PLN_T_MINUS   ? SUB
          : kind == PLN_T_STAR    ? MUL
@@ -162,7 +163,7 @@ static sign_kind infix(pln_token_kind kind) {
 }
 
 /* The newest bracket that waits, or NULL. */
-static sign *bracket(yard *y) {
+static dim_operator *bracket(dim_parser *y) {
   for (uint32_t i = y->n_signs; i-- > 0;)
     if (y->signs[i].kind < ADD)
       return &y->signs[i];
@@ -170,22 +171,22 @@ static sign *bracket(yard *y) {
 }
 
 /* At the ')' of the newest bracket. */
-static pln_status close(yard *y) {
+static pln_status close(dim_parser *y) {
   PLN_TRY(reduce_to(y, ADD));
-  sign last = y->signs[--y->n_signs];
+  dim_operator last = y->signs[--y->n_signs];
   if (last.kind == CALL_SECOND)
     PLN_TRY(apply(y, (pln_dim_op)last.op));
   return pln_parse_next(y->p);
 }
 
 /* Behind an operand; *more tells that another follows. */
-static pln_status read_operators(yard *y, bool *more) {
+static pln_status read_operators(dim_parser *y, bool *more) {
   pln_parser *p = y->p;
-  sign *open;
+  dim_operator *open;
   while ((open = bracket(y)) && open->kind != CALL &&
          p->token.kind == PLN_T_RPAREN)
     PLN_TRY(close(y));
-  sign_kind kind = infix((pln_token_kind)p->token.kind);
+  dim_operator_kind kind = infix((pln_token_kind)p->token.kind);
   *more = true;
   if (kind != OPEN) {
     PLN_TRY(reduce_to(y, kind < MUL ? ADD : MUL));
@@ -199,12 +200,12 @@ static pln_status read_operators(yard *y, bool *more) {
   }
   *more = false;
   if (open)
-    return pln_parse_wanted(p, open->kind == CALL ? "','" : "')'");
+    return pln_parse_report_expected(p, open->kind == CALL ? "','" : "')'");
   return reduce_to(y, ADD);
 }
 
 pln_status pln_parse_dim(pln_parser *p, pln_dim *out) {
-  yard y; /* its stacks are written before they are read */
+  dim_parser y; /* its stacks are written before they are read */
   bool more = true;
   y.p = p;
   y.n_dims = y.n_signs = 0;

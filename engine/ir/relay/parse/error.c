@@ -53,8 +53,9 @@ static pln_status count_error(pln_parser *p) {
                         "reading ends after %d errors", MOST);
 }
 
-static pln_status report(pln_parser *p, const pln_token *token, pln_status code,
-                         const char *format, va_list args) {
+static pln_status report_parse_error(pln_parser *p, const pln_token *token,
+                                     pln_status code, const char *format,
+                                     va_list args) {
   char line[LONGEST_LINE], message[512];
   pln_span span = span_of(p, token, line);
   vsnprintf(message, sizeof message, format, args);
@@ -66,7 +67,7 @@ pln_status pln_parse_report(pln_parser *p, const pln_token *token,
                             pln_status code, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  pln_status status = report(p, token, code, format, args);
+  pln_status status = report_parse_error(p, token, code, format, args);
   va_end(args);
   return status;
 }
@@ -75,7 +76,8 @@ pln_status pln_parse_fail(pln_parser *p, const pln_token *token,
                           const char *format, ...) {
   va_list args;
   va_start(args, format);
-  pln_status status = report(p, token, PLN_ERR_FORMAT, format, args);
+  pln_status status =
+      report_parse_error(p, token, PLN_ERR_FORMAT, format, args);
   va_end(args);
   return status == PLN_OK ? PLN_ERR_FORMAT : status;
 }
@@ -90,7 +92,7 @@ static const char *quote(const pln_token *token, char *text, size_t size) {
   return text;
 }
 
-pln_status pln_parse_wanted(pln_parser *p, const char *what) {
+pln_status pln_parse_report_expected(pln_parser *p, const char *what) {
   char text[64];
   if (p->doubtful == p->token.whole.data && p->n_errors > 0)
     return PLN_ERR_FORMAT;
@@ -103,7 +105,7 @@ pln_status pln_parse_unsigiled(pln_parser *p, const char *what, char sigil) {
   int size = p->token.text.size > 40 ? 40 : (int)p->token.text.size;
   if (p->token.kind != PLN_T_NAME && p->token.kind != PLN_T_GLOBAL &&
       p->token.kind != PLN_T_LOCAL)
-    return pln_parse_wanted(p, what);
+    return pln_parse_report_expected(p, what);
   return pln_parse_report(p, &p->token, PLN_ERR_FORMAT,
                           "expected %s, got %s; did you mean '%c%.*s'?", what,
                           quote(&p->token, text, sizeof text), sigil, size,
@@ -141,7 +143,7 @@ static const char *find_place(const pln_parser *p, uint32_t row,
 
 pln_status pln_parse_quote(pln_parser *p, size_t mark) {
   for (size_t i = mark; i < pln_diag_count(p->engine); i++) {
-    const pln_span *where = &pln_diag_get(p->engine, i)->span;
+    const pln_span *where = &pln_diag_at(p->engine, i)->span;
     if (!where->source || where->line || strcmp(where->source, p->source) != 0)
       continue;
     pln_token token = {.row = where->row, .column = where->column};
@@ -191,7 +193,7 @@ pln_status pln_parse_accept(pln_parser *p, pln_token_kind kind,
 pln_status pln_parse_expect(pln_parser *p, pln_token_kind kind) {
   if (p->token.kind == kind)
     return pln_parse_next(p);
-  return pln_parse_wanted(p, pln_token_name(kind));
+  return pln_parse_report_expected(p, pln_token_name(kind));
 }
 
 static bool begins_statement(const pln_parser *p) {

@@ -9,7 +9,7 @@
 #include "ir/infer/apply.h"
 #include "ir/relay/parse/parse.h"
 
-static pln_parse_frame *top(pln_parser *p) {
+static pln_parse_frame *top_expr_frame(pln_parser *p) {
   return &p->frames[p->n_frames - 1];
 }
 
@@ -46,7 +46,7 @@ void pln_parse_close(pln_parser *p) {
 /* A variable whose declaration cannot be read is known nevertheless. */
 static pln_status bind_to_anything(pln_parser *p, pln_symbol name) {
   pln_ref var;
-  PLN_TRY(pln_parse_nothing(p, &var));
+  PLN_TRY(pln_parse_error_value(p, &var));
   return pln_parse_bind(p, PLN_SPACE_LOCAL, name, var);
 }
 
@@ -60,11 +60,12 @@ static pln_status read_let(pln_parser *p) {
     PLN_TRY(bind_to_anything(p, name));
   PLN_TRY(status);
   PLN_TRY(pln_parse_open(p, PLN_FRAME_LET, &token));
-  top(p)->data = var;
-  top(p)->name = name;
+  top_expr_frame(p)->data = var;
+  top_expr_frame(p)->name = name;
   PLN_TRY(pln_parse_expect(p, PLN_T_ASSIGN));
-  top(p)->flag = p->token.kind == PLN_T_FN; /* it may call itself */
-  return top(p)->flag ? pln_parse_bind(p, PLN_SPACE_LOCAL, name, var) : PLN_OK;
+  top_expr_frame(p)->flag = p->token.kind == PLN_T_FN; /* it may call itself */
+  return top_expr_frame(p)->flag ? pln_parse_bind(p, PLN_SPACE_LOCAL, name, var)
+                                 : PLN_OK;
 }
 
 /* free_var %x: T; */
@@ -89,8 +90,8 @@ static pln_status read_binding(pln_parser *p) {
   if (typed)
     PLN_TRY(pln_parse_type(p, &type));
   PLN_TRY(pln_parse_open(p, PLN_FRAME_BIND, &token));
-  top(p)->data = number;
-  top(p)->ret = type;
+  top_expr_frame(p)->data = number;
+  top_expr_frame(p)->ret = type;
   return pln_parse_expect(p, PLN_T_ASSIGN);
 }
 
@@ -115,7 +116,7 @@ static pln_status read_kept(pln_parser *p) {
   if (!at_binding(p))
     return pln_parse_open(p, PLN_FRAME_KEEP, &p->token);
   PLN_TRY(read_binding(p));
-  top(p)->flag = true;
+  top_expr_frame(p)->flag = true;
   return PLN_OK;
 }
 
@@ -150,7 +151,7 @@ static pln_status read_item(pln_parser *p) {
 static pln_status add_statement(pln_parser *p, pln_ref var, pln_ref value) {
   PLN_TRY(pln_parse_push(p, var));
   PLN_TRY(pln_parse_push(p, value));
-  top(p)->n++;
+  top_expr_frame(p)->n++;
   p->mode = PLN_WANT_ITEM;
   return pln_parse_semicolon(p);
 }
@@ -171,7 +172,7 @@ static pln_status check_let(pln_parser *p, const pln_token *token, pln_ref var,
       "this variable is declared to be %s, but its value is %s",
       pln_describe_type(p->engine, declared, &first),
       pln_describe_type(p->engine, given, &second)));
-  return pln_parse_nothing(p, value);
+  return pln_parse_error_value(p, value);
 }
 
 static pln_status add_let(pln_parser *p, const pln_token *token, pln_ref var,
@@ -188,7 +189,7 @@ static pln_status add_kept(pln_parser *p, const pln_token *token) {
   const pln_node *n = &p->b->graph->nodes[p->value];
   bool again = n->flags & PLN_NODE_KEEP;
   if (pln_can_be_kept((pln_kind)n->kind) && !again) {
-    pln_build_keep(p->b, p->value);
+    pln_build_extra_root(p->b, p->value);
     return add_statement(p, PLN_NONE, p->value);
   }
   PLN_TRY(pln_parse_report(p, token, PLN_ERR_TYPE, "a %s is %s",
@@ -199,20 +200,20 @@ static pln_status add_kept(pln_parser *p, const pln_token *token) {
 }
 
 static pln_status keep_part(pln_parser *p) {
-  pln_token token = top(p)->token;
+  pln_token token = top_expr_frame(p)->token;
   pln_parse_close(p);
   return add_kept(p, &token);
 }
 
 static pln_status let_part(pln_parser *p) {
-  pln_parse_frame f = *top(p);
+  pln_parse_frame f = *top_expr_frame(p);
   pln_parse_close(p);
   PLN_TRY(pln_parse_bind(p, PLN_SPACE_LOCAL, f.name, f.data));
   return add_let(p, &f.token, f.data, p->value);
 }
 
 static pln_status bind_part(pln_parser *p) {
-  pln_parse_frame f = *top(p);
+  pln_parse_frame f = *top_expr_frame(p);
   pln_parse_close(p);
   p->mode = PLN_WANT_ITEM;
   if (f.ret)
@@ -227,17 +228,17 @@ static pln_status bind_part(pln_parser *p) {
 static pln_status sequence_part(pln_parser *p) {
   pln_ref var, value = p->value;
   if (p->token.kind == PLN_T_SEMICOLON) {
-    PLN_TRY(pln_parse_nothing(p, &var));
+    PLN_TRY(pln_parse_error_value(p, &var));
     return add_let(p, &p->token, var, value);
   }
-  const pln_parse_frame *f = top(p);
+  const pln_parse_frame *f = top_expr_frame(p);
   for (uint32_t i = f->n; i-- > 0;) {
     const pln_ref *let = p->values + f->first + 2 * i;
     size_t mark = pln_diag_count(p->engine);
     pln_status status =
         let[0] == PLN_NONE
-            ? pln_build_free_keep(p->b, let[1], value, &value)
-            : pln_build_free_let(p->b, let[0], let[1], value, &value);
+            ? pln_build_floating_extra_root(p->b, let[1], value, &value)
+            : pln_build_floating_let(p->b, let[0], let[1], value, &value);
     PLN_TRY(pln_parse_located(p, &f->token, mark, status));
   }
   pln_parse_close(p);
@@ -261,7 +262,7 @@ static pln_status call_part(pln_parser *p) {
   PLN_TRY(pln_parse_push(p, p->value));
   PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &comma));
   if (!comma && p->token.kind != PLN_T_RPAREN)
-    return pln_parse_wanted(p, "',' or ')'");
+    return pln_parse_report_expected(p, "',' or ')'");
   p->mode = PLN_WANT_OPERAND;
   return !comma || p->token.kind == PLN_T_RPAREN || pln_parse_at_attr(p) ||
                  pln_parse_at_meta_attrs(p)
@@ -283,8 +284,8 @@ static pln_status project(pln_parser *p) {
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_count(p, UINT32_MAX, &index));
   size_t mark = pln_diag_count(p->engine);
-  pln_status status = pln_build_get(p->b, p->value, index, &node);
-  return pln_parse_made(p, &token, mark, status, node);
+  pln_status status = pln_build_tuple_get_item(p->b, p->value, index, &node);
+  return pln_parse_finish_node(p, &token, mark, status, node);
 }
 
 /* --------------------------------------------------------- infix operators */
@@ -310,13 +311,13 @@ static uint32_t sign_at(const pln_parser *p) {
 }
 
 static pln_status binary_part(pln_parser *p) {
-  pln_parse_frame f = *top(p);
+  pln_parse_frame f = *top_expr_frame(p);
   pln_ref args[2] = {p->values[f.first], p->value}, node = 0;
   pln_op op = pln_op_find(p->engine, pln_text(signs[f.sign].op));
   size_t mark = pln_diag_count(p->engine);
   pln_status status = pln_build_call(p->b, op, 0, 0, 2, args, &node);
   pln_parse_close(p);
-  PLN_TRY(pln_parse_made(p, &f.token, mark, status, node));
+  PLN_TRY(pln_parse_finish_node(p, &f.token, mark, status, node));
   p->fresh = false;
   return PLN_OK;
 }
@@ -327,17 +328,17 @@ static pln_status end_atom(pln_parser *p) {
   uint32_t sign = sign_at(p);
   uint8_t binds = sign < PLN_COUNT(signs) ? signs[sign].binds : 0;
   if (p->fresh) {
-    PLN_TRY(pln_parse_note(p, p->value, &p->note));
-    PLN_TRY(pln_parse_told_type(p, p->value, &p->note));
+    PLN_TRY(pln_parse_record_place(p, p->value, &p->note));
+    PLN_TRY(pln_parse_annotated_type(p, p->value, &p->note));
   }
-  while (p->n_frames > 0 && top(p)->kind == PLN_FRAME_BINARY &&
-         signs[top(p)->sign].binds >= binds)
+  while (p->n_frames > 0 && top_expr_frame(p)->kind == PLN_FRAME_BINARY &&
+         signs[top_expr_frame(p)->sign].binds >= binds)
     PLN_TRY(binary_part(p));
   p->mode = PLN_HAVE_VALUE;
   if (binds == 0)
     return PLN_OK;
   PLN_TRY(pln_parse_open(p, PLN_FRAME_BINARY, &p->token));
-  top(p)->sign = (uint8_t)sign;
+  top_expr_frame(p)->sign = (uint8_t)sign;
   PLN_TRY(pln_parse_push(p, p->value));
   return pln_parse_next(p);
 }
@@ -354,7 +355,7 @@ static pln_status after_atom(pln_parser *p) {
 
 /* (e), (e,), (e, e) */
 static pln_status paren_part(pln_parser *p) {
-  pln_parse_frame *f = top(p);
+  pln_parse_frame *f = top_expr_frame(p);
   pln_token token = f->token;
   bool comma;
   pln_ref node = 0;
@@ -364,13 +365,13 @@ static pln_status paren_part(pln_parser *p) {
   if (comma && p->token.kind != PLN_T_RPAREN)
     return pln_parse_open_sequence(p);
   if (p->token.kind != PLN_T_RPAREN)
-    return pln_parse_wanted(p, "',' or ')'");
+    return pln_parse_report_expected(p, "',' or ')'");
   PLN_TRY(pln_parse_next(p));
   if (f->flag) {
     PLN_TRY(pln_build_tuple(p->b, p->n_values - f->first, p->values + f->first,
                             &node));
     pln_parse_close(p);
-    return pln_parse_made(p, &token, 0, PLN_OK, node);
+    return pln_parse_finish_node(p, &token, 0, PLN_OK, node);
   }
   pln_parse_close(p);
   p->fresh = false;
@@ -389,7 +390,7 @@ static pln_status block_part(pln_parser *p) {
 /* ----------------------------------------------------------------- machine */
 
 static pln_status part(pln_parser *p) {
-  switch ((pln_frame_kind)top(p)->kind) {
+  switch ((pln_frame_kind)top_expr_frame(p)->kind) {
   case PLN_FRAME_SEQUENCE: return sequence_part(p);
   case PLN_FRAME_LET: return let_part(p);
   case PLN_FRAME_BIND: return bind_part(p);
@@ -407,7 +408,7 @@ static pln_status part(pln_parser *p) {
   return PLN_OK;
 }
 
-static pln_status step(pln_parser *p) {
+static pln_status parse_expr_step(pln_parser *p) {
   switch (p->mode) {
   case PLN_WANT_ITEM: return read_item(p);
   case PLN_WANT_OPERAND: return pln_parse_atom(p);
@@ -476,7 +477,7 @@ static pln_status bind_anything(pln_parser *p, const pln_parse_frame *f) {
     return pln_parse_bind(p, PLN_SPACE_LOCAL, f->name, f->data);
   if (f->kind != PLN_FRAME_BIND)
     return PLN_OK;
-  PLN_TRY(pln_parse_nothing(p, &node));
+  PLN_TRY(pln_parse_error_value(p, &node));
   return pln_parse_number_is(p, PLN_NUMBERED_TEMP, f->data, node);
 }
 
@@ -490,23 +491,23 @@ static pln_status recover(pln_parser *p) {
   }
   pln_parse_frame item = {.kind = PLN_FRAME_SEQUENCE};
   while (p->n_frames > block + 1) {
-    item = *top(p);
+    item = *top_expr_frame(p);
     pln_parse_close(p);
   }
-  p->n_values = top(p)->first + 2 * top(p)->n;
+  p->n_values = top_expr_frame(p)->first + 2 * top_expr_frame(p)->n;
   PLN_TRY(bind_anything(p, &item));
   if (p->token.kind == PLN_T_SEMICOLON) {
     p->mode = PLN_WANT_ITEM;
     return pln_parse_next(p);
   }
   p->mode = PLN_HAVE_VALUE;
-  return pln_parse_nothing(p, &p->value);
+  return pln_parse_error_value(p, &p->value);
 }
 
 pln_status pln_parse_run(pln_parser *p, pln_ref *out) {
   while (p->n_frames > 0) {
-    PLN_TRY(pln_poll_work(p->engine));
-    pln_status status = step(p);
+    PLN_TRY(pln_poll_stoppable(p->engine));
+    pln_status status = parse_expr_step(p);
     if (pln_parse_bad_text(p, status))
       status = recover(p);
     PLN_TRY(status);

@@ -61,8 +61,8 @@ pln_status pln_parse_head(pln_parser *p, pln_parsed_head *out) {
   PLN_TRY(pln_parse_scope_attrs(p, PLN_SCOPE_PREFIX, p->n_params, p->params,
                                 &out->attrs, &out->scope));
   if (p->token.kind != PLN_T_RPAREN)
-    return pln_parse_wanted(p, more && !out->attrs ? "a parameter or ')'"
-                                                   : "',' or ')'");
+    return pln_parse_report_expected(
+        p, more && !out->attrs ? "a parameter or ')'" : "',' or ')'");
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_accept(p, PLN_T_ARROW, &typed));
   return typed ? pln_parse_type(p, &out->ret) : PLN_OK;

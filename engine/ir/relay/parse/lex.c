@@ -132,7 +132,7 @@ static void skip_line(pln_lexer *x) {
 
 /* Skips blanks and comments. False where a byte or a comment is none; what is
  * bad then is a token of its own. */
-static bool skip(pln_lexer *x) {
+static bool skip_space_and_comments(pln_lexer *x) {
   for (;;) {
     const char *at = x->at, *end = x->end;
     while (at < end && is(*at, SPACE))
@@ -159,8 +159,8 @@ static bool skip(pln_lexer *x) {
 /* ------------------------------------------------------------------ tokens */
 
 /* Ends the token at `end`. */
-static void finish(pln_lexer *x, pln_token *t, pln_token_kind kind,
-                   const char *end) {
+static void finish_token(pln_lexer *x, pln_token *t, pln_token_kind kind,
+                         const char *end) {
   t->kind = (uint8_t)kind;
   t->whole.size = (size_t)(end - x->at);
   x->at = end;
@@ -169,7 +169,7 @@ static void finish(pln_lexer *x, pln_token *t, pln_token_kind kind,
 static void bad(pln_lexer *x, pln_token *t, const char *problem,
                 const char *end) {
   t->problem = problem;
-  finish(x, t, PLN_T_BAD, end);
+  finish_token(x, t, PLN_T_BAD, end);
 }
 
 /* Where letters, digits and slashes end. */
@@ -207,7 +207,7 @@ static const char *end_of_line(const pln_lexer *x) {
 static void lex_string(pln_lexer *x, pln_token *t) {
   const char *end = quoted(x, t, x->at);
   if (end)
-    finish(x, t, PLN_T_STRING, end);
+    finish_token(x, t, PLN_T_STRING, end);
   else
     bad(x, t, "this string does not end on its line", end_of_line(x));
 }
@@ -219,7 +219,7 @@ static void lex_sigil(pln_lexer *x, pln_token *t) {
   if (peek(x, 1) == '"') {
     end = quoted(x, t, from);
     if (end)
-      finish(x, t, kind, end);
+      finish_token(x, t, kind, end);
     else
       bad(x, t, "this name does not end on its line", end_of_line(x));
     return;
@@ -234,7 +234,7 @@ static void lex_sigil(pln_lexer *x, pln_token *t) {
   if (word == from)
     bad(x, t, "a name follows this", word);
   else
-    finish(x, t, kind, word);
+    finish_token(x, t, kind, word);
 }
 
 static const char *end_of_digits(const pln_lexer *x, const char *at) {
@@ -264,7 +264,7 @@ static void lex_number(pln_lexer *x, pln_token *t) {
   while (word < x->end && is(*word, LETTER | DIGIT))
     word++;
   t->suffix = (pln_slice){end, (size_t)(word - end)};
-  finish(x, t, PLN_T_NUMBER, word);
+  finish_token(x, t, PLN_T_NUMBER, word);
 }
 
 typedef struct keyword {
@@ -296,7 +296,7 @@ static const uint8_t keywords_of[256] = {
     ['i'] = 8, ['l'] = 9, ['m'] = 10, ['r'] = 11, ['t'] = 14,
 };
 
-static pln_token_kind kind_of(pln_slice word) {
+static pln_token_kind keyword_token_kind(pln_slice word) {
   char first = word.data[0];
   size_t i = keywords_of[(unsigned char)first];
   if (i == 0 || word.size < 2 || word.size > 9)
@@ -323,7 +323,7 @@ static void lex_name(pln_lexer *x, pln_token *t) {
     end = end_of_word(x, end + joint);
   }
   t->text = (pln_slice){x->at, (size_t)(end - x->at)};
-  finish(x, t, kind_of(t->text), end);
+  finish_token(x, t, keyword_token_kind(t->text), end);
 }
 
 /* What is printed behind Relay's functions of those of the loop level. */
@@ -338,7 +338,7 @@ static void lex_pragma(pln_lexer *x, pln_token *t) {
     return;
   }
   if (starts(x, "#[metadata]")) {
-    finish(x, t, PLN_T_METADATA, x->at + strlen("#[metadata]"));
+    finish_token(x, t, PLN_T_METADATA, x->at + strlen("#[metadata]"));
     return;
   }
   in.at += starts(x, "#[version") ? strlen("#[version") : 0;
@@ -347,7 +347,7 @@ static void lex_pragma(pln_lexer *x, pln_token *t) {
   const char *end =
       in.at > x->at && peek(&in, 0) == '"' ? quoted(&in, t, in.at) : NULL;
   if (end && end < x->end && *end == ']')
-    finish(x, t, PLN_T_VERSION, end + 1);
+    finish_token(x, t, PLN_T_VERSION, end + 1);
   else
     bad(x, t, "expected #[version = \"0.0.5\"] or #[metadata]", end_of_line(x));
 }
@@ -414,9 +414,9 @@ static void lex_sign(pln_lexer *x, pln_token *t) {
   pln_token_kind two = floor ? PLN_T_FLOOR : double_sign(*x->at, peek(x, 1));
   pln_token_kind one = sign(*x->at);
   if (two != PLN_T_BAD)
-    finish(x, t, two, x->at + 2);
+    finish_token(x, t, two, x->at + 2);
   else if (one != PLN_T_BAD)
-    finish(x, t, one, x->at + 1);
+    finish_token(x, t, one, x->at + 1);
   else if (*x->at == '\r')
     bad(x, t, "a carriage return must be followed by a line feed", x->at + 1);
   else if (*x->at == '\'')
@@ -428,7 +428,7 @@ static void lex_sign(pln_lexer *x, pln_token *t) {
 void pln_lex_next(pln_lexer *x, pln_token *t) {
   x->note.source.data = NULL;
   x->note.type.size = 0;
-  bool good = skip(x);
+  bool good = skip_space_and_comments(x);
   *t = (pln_token){.row = x->row, .whole = {x->at, 0}};
   size_t column = (size_t)(x->at - x->line) + 1;
   t->column = column > UINT32_MAX ? UINT32_MAX : (uint32_t)column;

@@ -61,13 +61,13 @@ pln_status pln_parse_symbol(pln_parser *p, const pln_token *token,
 
 /* ---------------------------------------------------------------- bindings */
 
-static uint64_t key_of(pln_name_space space, pln_symbol name) {
+static uint64_t parsed_name_key(pln_name_space space, pln_symbol name) {
   return (uint64_t)space << 32 | name;
 }
 
 pln_status pln_parse_bind(pln_parser *p, pln_name_space space, pln_symbol name,
                           uint32_t value) {
-  uint64_t key = key_of(space, name);
+  uint64_t key = parsed_name_key(space, name);
   PLN_TRY(pln_mem_grow(p->engine, (void **)&p->bindings, &p->cap_bindings,
                        (size_t)p->n_bindings + 1, sizeof *p->bindings));
   uint32_t former = pln_idmap_get(p->names, key);
@@ -78,7 +78,7 @@ pln_status pln_parse_bind(pln_parser *p, pln_name_space space, pln_symbol name,
 
 bool pln_parse_lookup(const pln_parser *p, pln_name_space space,
                       pln_symbol name, uint32_t *value) {
-  uint32_t found = pln_idmap_get(p->names, key_of(space, name));
+  uint32_t found = pln_idmap_get(p->names, parsed_name_key(space, name));
   if (found)
     *value = p->bindings[found - 1].value;
   return found != 0;

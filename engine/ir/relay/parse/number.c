@@ -129,7 +129,7 @@ static pln_status read_float(pln_parser *p, bool negative,
   return PLN_OK;
 }
 
-static bool is_float(const pln_token *t) {
+static bool is_float_token(const pln_token *t) {
   for (size_t i = 0; i < t->text.size; i++)
     if (t->text.data[i] < '0' || t->text.data[i] > '9')
       return true;
@@ -153,8 +153,8 @@ pln_status pln_parse_number(pln_parser *p, pln_parsed_number *out) {
   if (special(&p->token) != PLN_DTYPE_NONE)
     read_special(p, negative, out);
   else if (p->token.kind != PLN_T_NUMBER)
-    return pln_parse_wanted(p, "a number");
-  else if (is_float(&p->token))
+    return pln_parse_report_expected(p, "a number");
+  else if (is_float_token(&p->token))
     PLN_TRY(read_float(p, negative, out));
   else
     PLN_TRY(read_integer(p, negative, out));
@@ -163,10 +163,10 @@ pln_status pln_parse_number(pln_parser *p, pln_parsed_number *out) {
 
 pln_status pln_parse_count(pln_parser *p, uint32_t most, uint32_t *out) {
   int64_t value;
-  if (p->token.kind != PLN_T_NUMBER || is_float(&p->token) ||
+  if (p->token.kind != PLN_T_NUMBER || is_float_token(&p->token) ||
       p->token.suffix.size || !read_digits(p->token.text, false, &value) ||
       value > most)
-    return pln_parse_wanted(p, "a number without sign and suffix");
+    return pln_parse_report_expected(p, "a number without sign and suffix");
   *out = (uint32_t)value;
   return pln_parse_next(p);
 }
@@ -222,5 +222,6 @@ pln_status pln_parse_scalar(pln_parser *p, const pln_token *token,
     size = store_float(number, bytes);
   else
     memcpy(bytes, &number->i, sizeof bytes); /* little-endian, as tensors are */
-  return pln_tensor_from(p->engine, number->dtype, 0, NULL, bytes, size, out);
+  return pln_tensor_from_bytes(p->engine, number->dtype, 0, NULL, bytes, size,
+                               out);
 }

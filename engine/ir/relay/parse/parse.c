@@ -21,18 +21,18 @@ typedef struct definition {
   uint32_t first_var; /* its type parameters, in reading.vars */
 } definition;
 
-typedef struct reading {
+typedef struct module_reader {
   pln_parser p;
   pln_module *module;
   definition *rows;
   uint32_t count, capacity;
   pln_type *vars;
   uint32_t n_vars, cap_vars;
-} reading;
+} module_reader;
 
 /* ---------------------------------------------------------------- lifetime */
 
-static const pln_text_given nothing;
+static const pln_parse_options nothing;
 
 /* Stacks are never NULL: empty runs of them have an address. */
 static pln_status reserve_stacks(pln_parser *p) {
@@ -46,8 +46,9 @@ static pln_status reserve_stacks(pln_parser *p) {
                       sizeof *p->values);
 }
 
-static pln_status start(pln_parser *p, pln_engine *engine, pln_slice text,
-                        const char *source, bool type_alone) {
+static pln_status start_parser(pln_parser *p, pln_engine *engine,
+                               pln_slice text, const char *source,
+                               bool type_alone) {
   *p = (pln_parser){.engine = engine,
                     .text = text,
                     .source = source ? source : "text",
@@ -66,10 +67,10 @@ static pln_status start(pln_parser *p, pln_engine *engine, pln_slice text,
   return pln_parse_next(p);
 }
 
-static void finish(pln_parser *p) {
+static void free_parser(pln_parser *p) {
   pln_engine *e = p->engine;
   pln_builder_free(p->b);
-  pln_meta_in_free(p);
+  pln_metadata_reader_free(p);
   pln_idmap_free(p->names);
   pln_idmap_free(p->numbered);
   pln_idmap_free(p->signatures);
@@ -112,7 +113,7 @@ static pln_status read_version(pln_parser *p, bool needed) {
 
 /* ------------------------------------------------------------- definitions */
 
-static pln_status add_definition(reading *r, definition_kind kind) {
+static pln_status add_definition(module_reader *r, definition_kind kind) {
   pln_parser *p = &r->p;
   PLN_TRY(pln_mem_grow(p->engine, (void **)&r->rows, &r->capacity,
                        (size_t)r->count + 1, sizeof *r->rows));
@@ -124,7 +125,7 @@ static pln_status add_definition(reading *r, definition_kind kind) {
 }
 
 /* The same name twice is an error at the second. */
-static pln_status claim(reading *r, pln_idmap *names, const char *what,
+static pln_status claim(module_reader *r, pln_idmap *names, const char *what,
                         bool given) {
   pln_parser *p = &r->p;
   definition *d = &r->rows[r->count - 1];
@@ -154,22 +155,22 @@ static pln_status know_type(pln_parser *p, pln_symbol name) {
 }
 
 /* The module to be read begins as the given one. */
-static pln_status take_given(reading *r) {
+static pln_status begin_with_given_module(module_reader *r) {
   pln_parser *p = &r->p;
   const pln_module *given = p->given->module;
   if (!given)
     return pln_module_new(p->engine, &r->module);
   PLN_TRY(pln_module_copy(given, &r->module));
   for (uint32_t i = 0; i < given->count; i++)
-    PLN_TRY(know_function(p, pln_module_name(given, i),
-                          pln_signature(pln_module_function(given, i))));
+    PLN_TRY(know_function(p, pln_module_name_at(given, i),
+                          pln_signature(pln_module_function_at(given, i))));
   for (uint32_t i = 0; i < pln_module_n_types(given); i++)
-    PLN_TRY(know_type(p, pln_module_type(given, i)->name));
+    PLN_TRY(know_type(p, pln_module_type_def_at(given, i)->name));
   p->tir_vars = given->tir_vars;
   return PLN_OK;
 }
 
-static pln_status note_function(reading *r) {
+static pln_status note_function(module_reader *r) {
   pln_parser *p = &r->p;
   if (p->token.kind != PLN_T_GLOBAL)
     PLN_TRY(pln_parse_unsigiled(p, "a global name", '@'));
@@ -183,10 +184,10 @@ static pln_status note_function(reading *r) {
   return given ? PLN_OK : know_function(p, name, 0);
 }
 
-static pln_status note_type(reading *r, bool is_extern) {
+static pln_status note_type(module_reader *r, bool is_extern) {
   pln_parser *p = &r->p;
   if (p->token.kind != PLN_T_NAME && p->token.kind != PLN_T_STRING)
-    return pln_parse_wanted(p, "the name of a type");
+    return pln_parse_report_expected(p, "the name of a type");
   PLN_TRY(add_definition(r, is_extern ? EXTERN_TYPE : TYPE));
   pln_symbol name = r->rows[r->count - 1].name;
   bool given = pln_module_find_type(r->module, name) != PLN_NONE;
@@ -224,7 +225,7 @@ static void skip_definition(pln_parser *p) {
   }
 }
 
-static pln_status note_definition(reading *r) {
+static pln_status note_definition(module_reader *r) {
   pln_parser *p = &r->p;
   bool is_extern;
   if (p->token.kind == PLN_T_DEF) {
@@ -238,7 +239,7 @@ static pln_status note_definition(reading *r) {
   }
   PLN_TRY(pln_parse_accept(p, PLN_T_EXTERN, &is_extern));
   if (p->token.kind != PLN_T_TYPE)
-    return pln_parse_wanted(p, "'def', 'type' or 'extern type'");
+    return pln_parse_report_expected(p, "'def', 'type' or 'extern type'");
   PLN_TRY(pln_parse_next(p));
   return note_type(r, is_extern);
 }
@@ -250,14 +251,14 @@ static pln_status read_metadata(pln_parser *p) {
       "\"data\": []}]}";
   pln_slice section = {p->lexer.at, (size_t)(p->lexer.end - p->lexer.at)};
   if (p->token.kind == PLN_T_METADATA)
-    return pln_meta_in_read(p, section);
+    return pln_metadata_reader_parse(p, section);
   return p->given->n_constants > 0 || p->given->n_objects > 0
-             ? pln_meta_in_read(p, pln_text(none))
+             ? pln_metadata_reader_parse(p, pln_text(none))
              : PLN_OK;
 }
 
 /* Finds all definitions, and reads the metadata behind them. */
-static pln_status survey(reading *r) {
+static pln_status survey(module_reader *r) {
   pln_parser *p = &r->p;
   while (p->token.kind != PLN_T_END && p->token.kind != PLN_T_METADATA) {
     pln_status status = note_definition(r);
@@ -276,7 +277,7 @@ static pln_status read_constructor(pln_parser *p, pln_constructor *out) {
   bool open, more = true;
   pln_type type;
   if (p->token.kind != PLN_T_NAME && p->token.kind != PLN_T_STRING)
-    return pln_parse_wanted(p, "the name of a constructor");
+    return pln_parse_report_expected(p, "the name of a constructor");
   PLN_TRY(pln_parse_symbol(p, &p->token, &out->name));
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_accept(p, PLN_T_LPAREN, &open));
@@ -287,7 +288,7 @@ static pln_status read_constructor(pln_parser *p, pln_constructor *out) {
   }
   out->n_inputs = p->n_types - first;
   if (open && p->token.kind != PLN_T_RPAREN)
-    return pln_parse_wanted(p, "',' or ')'");
+    return pln_parse_report_expected(p, "',' or ')'");
   return open ? pln_parse_next(p) : PLN_OK;
 }
 
@@ -305,13 +306,14 @@ static pln_status read_constructors(pln_parser *p, constructors *all) {
     all->count++;
     PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &more));
   }
-  return p->token.kind == PLN_T_RBRACE ? pln_parse_next(p)
-                                       : pln_parse_wanted(p, "',' or '}'");
+  return p->token.kind == PLN_T_RBRACE
+             ? pln_parse_next(p)
+             : pln_parse_report_expected(p, "',' or '}'");
 }
 
 /* p->types holds the variables, then the fields of all constructors. */
-static pln_status add_type(reading *r, const definition *d, constructors *all,
-                           uint32_t first, uint32_t n_vars) {
+static pln_status add_type(module_reader *r, const definition *d,
+                           constructors *all, uint32_t first, uint32_t n_vars) {
   pln_parser *p = &r->p;
   const pln_type *at = p->types + first + n_vars;
   size_t mark = pln_diag_count(p->engine);
@@ -319,18 +321,18 @@ static pln_status add_type(reading *r, const definition *d, constructors *all,
     all->rows[i].inputs = at;
     at += all->rows[i].n_inputs;
   }
-  pln_type_data data = {.name = d->name,
-                        .is_extern = d->kind == EXTERN_TYPE,
-                        .n_vars = n_vars,
-                        .vars = p->types + first,
-                        .n_constructors = all->count,
-                        .constructors = all->rows};
+  pln_type_def data = {.name = d->name,
+                       .is_extern = d->kind == EXTERN_TYPE,
+                       .n_vars = n_vars,
+                       .vars = p->types + first,
+                       .n_constructors = all->count,
+                       .constructors = all->rows};
   return pln_parse_located(p, &d->token, mark,
                            pln_module_set_type(r->module, &data));
 }
 
 /* [A, B] { ... } */
-static pln_status read_type_body(reading *r, const definition *d,
+static pln_status read_type_body(module_reader *r, const definition *d,
                                  constructors *all) {
   pln_parser *p = &r->p;
   uint32_t first = p->n_types, n_vars;
@@ -344,11 +346,11 @@ static pln_status read_type_body(reading *r, const definition *d,
   if (open)
     PLN_TRY(read_constructors(p, all));
   if (!begins_definition(p))
-    return pln_parse_wanted(p, "a definition");
+    return pln_parse_report_expected(p, "a definition");
   return add_type(r, d, all, first, n_vars);
 }
 
-static pln_status read_type_definition(reading *r, const definition *d) {
+static pln_status read_type_definition(module_reader *r, const definition *d) {
   pln_parser *p = &r->p;
   constructors all = {0};
   uint32_t types = p->n_types, mark = p->n_bindings;
@@ -362,7 +364,7 @@ static pln_status read_type_definition(reading *r, const definition *d) {
 /* --------------------------------------------------------------- functions */
 
 /* Type parameters are the same when the head is read again for the body. */
-static pln_status keep_vars(reading *r, definition *d, uint32_t n,
+static pln_status keep_vars(module_reader *r, definition *d, uint32_t n,
                             const pln_type *vars) {
   d->first_var = r->n_vars;
   PLN_TRY(pln_mem_grow(r->p.engine, (void **)&r->vars, &r->cap_vars,
@@ -384,7 +386,7 @@ static pln_status whole_signature(pln_parser *p, const pln_parsed_head *head,
   return whole ? pln_parse_signature(p, head, out) : PLN_OK;
 }
 
-static pln_status read_signature(reading *r, definition *d) {
+static pln_status read_signature(module_reader *r, definition *d) {
   pln_parser *p = &r->p;
   pln_parsed_head head;
   pln_type type = 0;
@@ -404,7 +406,8 @@ static pln_status read_signature(reading *r, definition *d) {
   return pln_parse_bad_text(p, status) ? PLN_OK : status;
 }
 
-static pln_status read_body(reading *r, const definition *d, pln_ref *out) {
+static pln_status read_body(module_reader *r, const definition *d,
+                            pln_ref *out) {
   pln_parser *p = &r->p;
   pln_parsed_head head;
   uint32_t mark = p->n_bindings, types = p->n_types;
@@ -414,7 +417,8 @@ static pln_status read_body(reading *r, const definition *d, pln_ref *out) {
   head.token = d->token;
   PLN_TRY(pln_parse_open_function(p, &head, mark, types, true));
   PLN_TRY(pln_parse_run(p, out));
-  return begins_definition(p) ? PLN_OK : pln_parse_wanted(p, "a definition");
+  return begins_definition(p) ? PLN_OK
+                              : pln_parse_report_expected(p, "a definition");
 }
 
 static pln_status new_builder(pln_parser *p) {
@@ -440,7 +444,7 @@ static pln_status seal(pln_parser *p, const pln_token *token, pln_ref root,
   return pln_parse_located(p, token, mark, status);
 }
 
-static pln_status read_function(reading *r, const definition *d) {
+static pln_status read_function(module_reader *r, const definition *d) {
   pln_parser *p = &r->p;
   pln_graph *graph = NULL;
   pln_ref root;
@@ -460,8 +464,8 @@ static pln_status read_function(reading *r, const definition *d) {
 
 /* ----------------------------------------------------------------- modules */
 
-static pln_status read_definitions(reading *r, definition_kind kind,
-                                   pln_status (*read)(reading *,
+static pln_status read_definitions(module_reader *r, definition_kind kind,
+                                   pln_status (*read)(module_reader *,
                                                       definition *)) {
   for (uint32_t i = 0; i < r->count; i++) {
     definition *d = &r->rows[i];
@@ -472,11 +476,11 @@ static pln_status read_definitions(reading *r, definition_kind kind,
   return PLN_OK;
 }
 
-static pln_status type_step(reading *r, definition *d) {
+static pln_status type_step(module_reader *r, definition *d) {
   return read_type_definition(r, d);
 }
 
-static pln_status body_step(reading *r, definition *d) {
+static pln_status body_step(module_reader *r, definition *d) {
   return read_function(r, d);
 }
 
@@ -490,19 +494,20 @@ static pln_status read_attrs_text(pln_parser *p, pln_slice text,
   pln_lex_begin(&p->lexer, text);
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_attrs(p, out));
-  return p->token.kind == PLN_T_END ? PLN_OK
-                                    : pln_parse_wanted(p, "name=value");
+  return p->token.kind == PLN_T_END
+             ? PLN_OK
+             : pln_parse_report_expected(p, "name=value");
 }
 
 /* The module's own attributes, which stand in the metadata. */
-static pln_status read_module_attrs(reading *r) {
+static pln_status read_module_attrs(module_reader *r) {
   pln_parser *p = &r->p;
   const pln_slice whole = p->text;
   const char *source = p->source;
   pln_buffer text;
   bool found;
   pln_buffer_init(&text, p->engine);
-  pln_status status = pln_meta_in_module(p, &text, &found);
+  pln_status status = pln_metadata_read_module(p, &text, &found);
   if (status == PLN_OK && found) {
     p->text = (pln_slice){text.data, text.size};
     p->source = "attributes of the module";
@@ -517,20 +522,20 @@ static pln_status read_module_attrs(reading *r) {
 }
 
 /* Functions that come later have effects that their callers did not know of. */
-static pln_status renew_effects(pln_module *m) {
+static pln_status update_effects(pln_module *m) {
   bool *all = pln_mem_new(m->engine, m->count);
   if (!all)
     return m->count ? pln_nomem(m->engine) : PLN_OK;
   uint32_t count = m->count;
   memset(all, 1, count);
-  pln_status status = pln_module_retype(m, m, all);
+  pln_status status = pln_module_reinfer_callers(m, m, all);
   pln_mem_free(m->engine, all, count);
   return status;
 }
 
 /* What could not be typed where it stands, because it is recursive or because
  * its use decides, is typed when all is there. */
-static pln_status infer(reading *r) {
+static pln_status infer(module_reader *r) {
   pln_module *typed;
   PLN_TRY(failed(&r->p));
   size_t mark = pln_diag_count(r->p.engine);
@@ -541,14 +546,14 @@ static pln_status infer(reading *r) {
   pln_module_release(r->module);
   r->module = typed;
   for (uint32_t i = 0; pln_module_was_onnx(typed) && i < typed->count; i++)
-    PLN_TRY(pln_graph_accept_calls(pln_module_function(typed, i)));
-  return renew_effects(typed);
+    PLN_TRY(pln_graph_accept_calls(pln_module_function_at(typed, i)));
+  return update_effects(typed);
 }
 
-static pln_status read_module(reading *r) {
+static pln_status read_module(module_reader *r) {
   pln_parser *p = &r->p;
   p->in_module = true;
-  PLN_TRY(take_given(r));
+  PLN_TRY(begin_with_given_module(r));
   p->module = r->module;
   PLN_TRY(read_version(p, true));
   PLN_TRY(survey(r));
@@ -562,18 +567,18 @@ static pln_status read_module(reading *r) {
 
 pln_status pln_parse_module_with(pln_engine *engine, pln_slice text,
                                  const char *source_name,
-                                 const pln_text_given *given,
+                                 const pln_parse_options *given,
                                  pln_module **out) {
-  reading r = {.count = 0};
-  pln_status status = start(&r.p, engine, text, source_name, false);
+  module_reader r = {.count = 0};
+  pln_status status = start_parser(&r.p, engine, text, source_name, false);
   r.p.given = given ? given : &nothing;
-  pln_work_begin(engine);
+  pln_stoppable_begin(engine);
   if (status == PLN_OK)
     status = read_module(&r);
-  pln_work_end(engine);
+  pln_stoppable_end(engine);
   pln_mem_free(engine, r.rows, r.capacity * sizeof *r.rows);
   pln_mem_free(engine, r.vars, r.cap_vars * sizeof *r.vars);
-  finish(&r.p);
+  free_parser(&r.p);
   if (status == PLN_OK)
     *out = r.module;
   else
@@ -595,7 +600,7 @@ static pln_status read_type_alone(pln_parser *p, uint32_t n_vars,
                            pln_type_symbol(p->engine, vars[i]), vars[i]));
   PLN_TRY(pln_parse_type(p, out));
   if (p->token.kind != PLN_T_END)
-    return pln_parse_wanted(p, "the end");
+    return pln_parse_report_expected(p, "the end");
   return failed(p);
 }
 
@@ -604,10 +609,10 @@ pln_status pln_parse_type_text(pln_engine *engine, pln_slice text,
                                pln_type *out) {
   pln_parser p;
   pln_type type = 0;
-  pln_status status = start(&p, engine, text, "type", true);
+  pln_status status = start_parser(&p, engine, text, "type", true);
   if (status == PLN_OK)
     status = read_type_alone(&p, n_vars, vars, &type);
-  finish(&p);
+  free_parser(&p);
   if (status == PLN_OK)
     *out = type;
   return status;
@@ -627,10 +632,10 @@ static pln_status find_metadata(pln_parser *p) {
   return PLN_OK;
 }
 
-static pln_status read_expr(reading *r, pln_graph **out) {
+static pln_status read_expr(module_reader *r, pln_graph **out) {
   pln_parser *p = &r->p;
   pln_ref root;
-  PLN_TRY(take_given(r));
+  PLN_TRY(begin_with_given_module(r));
   p->module = r->module;
   p->in_module = p->given->module != NULL;
   PLN_TRY(read_version(p, false));
@@ -640,23 +645,24 @@ static pln_status read_expr(reading *r, pln_graph **out) {
   PLN_TRY(pln_parse_open_sequence(p));
   PLN_TRY(pln_parse_run(p, &root));
   if (p->token.kind != PLN_T_END && p->token.kind != PLN_T_METADATA)
-    return pln_parse_wanted(p, "the end");
+    return pln_parse_report_expected(p, "the end");
   PLN_TRY(seal(p, &token, root, out));
   return failed(p);
 }
 
 pln_status pln_parse_expr_with(pln_engine *engine, pln_slice text,
                                const char *source_name,
-                               const pln_text_given *given, pln_graph **out) {
-  reading r = {.count = 0};
+                               const pln_parse_options *given,
+                               pln_graph **out) {
+  module_reader r = {.count = 0};
   pln_graph *graph = NULL;
-  pln_status status = start(&r.p, engine, text, source_name, false);
+  pln_status status = start_parser(&r.p, engine, text, source_name, false);
   r.p.given = given ? given : &nothing;
-  pln_work_begin(engine);
+  pln_stoppable_begin(engine);
   if (status == PLN_OK)
     status = read_expr(&r, &graph);
-  pln_work_end(engine);
-  finish(&r.p);
+  pln_stoppable_end(engine);
+  free_parser(&r.p);
   pln_module_release(r.module);
   if (status == PLN_OK)
     *out = graph;

@@ -120,10 +120,10 @@ typedef struct pln_parser {
   pln_idmap *type_names; /* a definition's symbol -> 1 */
   pln_symbol *defined_types; /* the same, in order */
   uint32_t n_defined_types, cap_defined_types;
-  pln_arena arena;          /* lists in attributes, of the call at hand */
-  pln_buffer word;          /* a name with its escapes resolved */
-  struct pln_meta_in *meta; /* NULL: none */
-  const pln_text_given *given;
+  pln_arena arena; /* lists in attributes, of the call at hand */
+  pln_buffer word; /* a name with its escapes resolved */
+  struct pln_metadata_reader *meta; /* NULL: none */
+  const pln_parse_options *given;
   pln_attrs tir_vars;  /* of the metadata: name of a dim -> dtype */
   bool in_module;      /* all globals are known */
   bool type_alone;     /* a type, of names that nobody has told */
@@ -135,7 +135,7 @@ typedef struct pln_parser {
   pln_type *types;
   uint32_t n_types, cap_types;
   const pln_type *given_vars; /* what the next type parameters are; NULL: new */
-  struct pln_type_frame *type_frames;
+  struct pln_parsed_type_frame *type_frames;
   uint32_t n_type_frames, cap_type_frames;
   pln_attr *items;
   uint32_t n_items, cap_items;
@@ -166,7 +166,8 @@ pln_status pln_parse_accept(pln_parser *p, pln_token_kind kind,
 /* The same; it must be, else PLN_ERR_FORMAT "expected X, got Y". */
 pln_status pln_parse_expect(pln_parser *p, pln_token_kind kind) PLN_CHECKED;
 /* Reports what was wanted in place of the token at hand: PLN_ERR_FORMAT. */
-pln_status pln_parse_wanted(pln_parser *p, const char *what) PLN_CHECKED;
+pln_status pln_parse_report_expected(pln_parser *p,
+                                     const char *what) PLN_CHECKED;
 /* The same of a name that lacks its sigil, '%' or '@', or has the other one:
  * PLN_OK, for it can be read as meant. */
 pln_status pln_parse_unsigiled(pln_parser *p, const char *what,
@@ -273,8 +274,8 @@ pln_status pln_parse_op_attrs(pln_parser *p, const pln_token *token, pln_op op,
                               bool *good) PLN_CHECKED;
 /* The attributes with values as the schema wants them, where text cannot tell:
  * integers in place of floats, empty lists. */
-pln_status pln_parse_fit(pln_parser *p, const char *schema,
-                         pln_attrs *attrs) PLN_CHECKED;
+pln_status pln_parse_convert_attrs(pln_parser *p, const char *schema,
+                                   pln_attrs *attrs) PLN_CHECKED;
 void pln_parse_free_attrs(pln_parser *p);
 /* scope.c: takes those out of *attrs whose names begin with `prefix`, and
  * gives them without it: a scope's own. The names of inputs are those of `n`
@@ -298,20 +299,21 @@ pln_status pln_parse_pattern(pln_parser *p, pln_ref *out) PLN_CHECKED;
 /* The value is `ref`, made of the text at `token`, when `status` is PLN_OK;
  * else what went wrong is told there, and the value is a variable that stands
  * for anything. `mark`: diagnostics before. */
-pln_status pln_parse_made(pln_parser *p, const pln_token *token, size_t mark,
-                          pln_status status, pln_ref ref) PLN_CHECKED;
+pln_status pln_parse_finish_node(pln_parser *p, const pln_token *token,
+                                 size_t mark, pln_status status,
+                                 pln_ref ref) PLN_CHECKED;
 /* A variable that stands for what could not be read. */
-pln_status pln_parse_nothing(pln_parser *p, pln_ref *out) PLN_CHECKED;
+pln_status pln_parse_error_value(pln_parser *p, pln_ref *out) PLN_CHECKED;
 /* Gives a node the place of a token. */
 pln_status pln_parse_place(pln_parser *p, pln_ref node,
                            const pln_token *token) PLN_CHECKED;
 /* The place that a comment told, which is printed again. */
-pln_status pln_parse_note(pln_parser *p, pln_ref node,
-                          const pln_note *note) PLN_CHECKED;
+pln_status pln_parse_record_place(pln_parser *p, pln_ref node,
+                                  const pln_note *note) PLN_CHECKED;
 /* A call of an operator that nobody here knows has the type that a comment
  * told; all else is typed by inference. */
-pln_status pln_parse_told_type(pln_parser *p, pln_ref node,
-                               const pln_note *note) PLN_CHECKED;
+pln_status pln_parse_annotated_type(pln_parser *p, pln_ref node,
+                                    const pln_note *note) PLN_CHECKED;
 /* The text tells the type of `node`: more of it than was inferred, maybe, but
  * nothing else; reported at `token` otherwise. */
 pln_status pln_parse_declare(pln_parser *p, const pln_token *token,

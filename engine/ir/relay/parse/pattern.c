@@ -16,8 +16,9 @@ static pln_status read_var(pln_parser *p, pln_ref *out) {
 
 /* Appends a pattern that begins at `token`, whose parts are the values from
  * `first`; `_` where it is ill-typed. */
-static pln_status make(pln_parser *p, pln_symbol constructor, uint32_t first,
-                       const pln_token *token, pln_ref *out) {
+static pln_status build_parsed_pattern(pln_parser *p, pln_symbol constructor,
+                                       uint32_t first, const pln_token *token,
+                                       pln_ref *out) {
   uint32_t n = p->n_values - first;
   const pln_ref *parts = p->values + first;
   size_t mark = pln_diag_count(p->engine);
@@ -32,8 +33,8 @@ static pln_status make(pln_parser *p, pln_symbol constructor, uint32_t first,
   return pln_build_pattern_wildcard(p->b, out);
 }
 
-static pln_status push_frame(pln_parser *p, pln_symbol constructor,
-                             const pln_token *token) {
+static pln_status push_pattern_frame(pln_parser *p, pln_symbol constructor,
+                                     const pln_token *token) {
   PLN_TRY(pln_parse_open(p, PLN_FRAME_PAREN, token));
   p->frames[p->n_frames - 1].name = constructor;
   return pln_parse_next(p);
@@ -49,11 +50,11 @@ static pln_status read_constructor(pln_parser *p, pln_ref *out, bool *open) {
   *open = p->token.kind == PLN_T_LPAREN;
   if (pln_module_find_constructor(p->module, name, &index) == PLN_NONE)
     PLN_TRY(pln_parse_unknown_constructor(p, &token, !*open));
-  return *open ? push_frame(p, name, &token)
-               : make(p, name, p->n_values, &token, out);
+  return *open ? push_pattern_frame(p, name, &token)
+               : build_parsed_pattern(p, name, p->n_values, &token, out);
 }
 
-static pln_status begin(pln_parser *p, pln_ref *out, bool *open) {
+static pln_status begin_pattern(pln_parser *p, pln_ref *out, bool *open) {
   *open = false;
   if (p->token.kind == PLN_T_LOCAL)
     return read_var(p, out);
@@ -63,24 +64,24 @@ static pln_status begin(pln_parser *p, pln_ref *out, bool *open) {
   }
   *open = true;
   if (p->token.kind == PLN_T_LPAREN)
-    return push_frame(p, 0, &p->token);
+    return push_pattern_frame(p, 0, &p->token);
   if (p->token.kind == PLN_T_NAME || p->token.kind == PLN_T_STRING)
     return read_constructor(p, out, open);
-  return pln_parse_wanted(p, "a pattern");
+  return pln_parse_report_expected(p, "a pattern");
 }
 
 /* Behind a part, or in front of the first; *open: a part follows. */
-static pln_status separate(pln_parser *p, bool first, pln_ref *out,
-                           bool *open) {
+static pln_status parse_pattern_separator(pln_parser *p, bool first,
+                                          pln_ref *out, bool *open) {
   const pln_parse_frame *f = &p->frames[p->n_frames - 1];
   bool comma = first;
   if (!first)
     PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &comma));
   *open = p->token.kind != PLN_T_RPAREN;
   if (*open)
-    return comma ? PLN_OK : pln_parse_wanted(p, "',' or ')'");
+    return comma ? PLN_OK : pln_parse_report_expected(p, "',' or ')'");
   PLN_TRY(pln_parse_next(p));
-  PLN_TRY(make(p, f->name, f->first, &f->token, out));
+  PLN_TRY(build_parsed_pattern(p, f->name, f->first, &f->token, out));
   p->n_frames--;
   return PLN_OK;
 }
@@ -89,14 +90,14 @@ pln_status pln_parse_pattern(pln_parser *p, pln_ref *out) {
   uint32_t floor = p->n_frames;
   for (;;) {
     bool open;
-    PLN_TRY(begin(p, out, &open));
+    PLN_TRY(begin_pattern(p, out, &open));
     if (open)
-      PLN_TRY(separate(p, true, out, &open));
+      PLN_TRY(parse_pattern_separator(p, true, out, &open));
     while (!open) {
       if (p->n_frames == floor)
         return PLN_OK;
       PLN_TRY(pln_parse_push(p, *out));
-      PLN_TRY(separate(p, false, out, &open));
+      PLN_TRY(parse_pattern_separator(p, false, out, &open));
     }
   }
 }

@@ -15,12 +15,13 @@ static bool begins(pln_slice name, pln_slice prefix) {
 }
 
 /* The entries of both lists: those of the scope from the end of `entries`. */
-static pln_status share_out(pln_parser *p, pln_slice prefix, pln_attrs given,
-                            pln_attr *entries, uint32_t *n_own) {
+static pln_status split_scope_attrs(pln_parser *p, pln_slice prefix,
+                                    pln_attrs given, pln_attr *entries,
+                                    uint32_t *n_own) {
   uint32_t n = pln_attrs_count(p->engine, given), at = n;
   *n_own = 0;
   for (uint32_t i = 0; i < n; i++) {
-    pln_attr entry = *pln_attrs_get(p->engine, given, i);
+    pln_attr entry = *pln_attrs_at(p->engine, given, i);
     pln_slice name = pln_symbol_text(p->engine, entry.name);
     if (!begins(name, prefix)) {
       entries[(*n_own)++] = entry;
@@ -41,7 +42,7 @@ static pln_status split(pln_parser *p, pln_slice prefix, pln_attrs *attrs,
   pln_attr *entries = pln_mem_new(e, n * sizeof *entries);
   if (!entries)
     return n > 0 ? pln_nomem(e) : PLN_OK;
-  pln_status status = share_out(p, prefix, *attrs, entries, &n_own);
+  pln_status status = split_scope_attrs(p, prefix, *attrs, entries, &n_own);
   if (status == PLN_OK && n_own < n) {
     status = pln_attrs_make(e, n_own, entries, attrs);
     if (status == PLN_OK)
@@ -77,7 +78,7 @@ pln_status pln_parse_scope_attrs(pln_parser *p, const char *prefix, uint32_t n,
   PLN_TRY(split(p, pln_text(prefix), attrs, out));
   if (!*out)
     return PLN_OK;
-  PLN_TRY(pln_parse_fit(p, schema, out));
+  PLN_TRY(pln_parse_convert_attrs(p, schema, out));
   const pln_attr *names = pln_attrs_find(e, *out, PLN_INPUT_NAMES_ATTR);
   if (!names)
     return add_input_names(p, n, params, out);

@@ -6,7 +6,7 @@
 #include "ir/relay/parse/parse.h"
 
 /* A type that is open. */
-typedef struct pln_type_frame {
+typedef struct pln_parsed_type_frame {
   pln_type_kind kind;
   bool result;     /* FUNC: what is read is the result */
   uint8_t closer;  /* pln_token_kind */
@@ -14,7 +14,7 @@ typedef struct pln_type_frame {
   uint32_t n_vars; /* FUNC: type parameters, which stand before them */
   uint32_t mark;   /* FUNC: bindings outside of it */
   pln_symbol symbol;
-} pln_type_frame;
+} pln_parsed_type_frame;
 
 pln_status pln_parse_push_type(pln_parser *p, pln_type type) {
   PLN_TRY(pln_mem_grow(p->engine, (void **)&p->types, &p->cap_types,
@@ -50,7 +50,7 @@ static pln_status read_dtype(pln_parser *p, pln_dtype *out, uint32_t *lanes) {
   if (unknown)
     return PLN_OK;
   if (p->token.kind != PLN_T_NAME)
-    return pln_parse_wanted(p, "a dtype");
+    return pln_parse_report_expected(p, "a dtype");
   *out = pln_dtype_find_vector(p->token.text, lanes);
   if (*out == PLN_DTYPE_NONE)
     PLN_TRY(unknown_dtype(p));
@@ -69,7 +69,7 @@ static pln_status read_dims(pln_parser *p, pln_dim *dims, int32_t *rank) {
   bool more = true;
   *rank = 0;
   if (p->token.kind != PLN_T_LPAREN)
-    return pln_parse_wanted(p, "'(', as in " EXAMPLE);
+    return pln_parse_report_expected(p, "'(', as in " EXAMPLE);
   PLN_TRY(pln_parse_next(p));
   while (more && p->token.kind != PLN_T_RPAREN) {
     if (*rank == MAX_RANK)
@@ -86,20 +86,20 @@ static pln_status read_dims(pln_parser *p, pln_dim *dims, int32_t *rank) {
 }
 
 /* At the '[' behind `Tensor`. */
-static pln_status read_tensor(pln_parser *p, pln_type *out) {
+static pln_status parse_tensor_type(pln_parser *p, pln_type *out) {
   pln_dim dims[MAX_RANK];
   int32_t rank = -1;
   pln_dtype dtype;
   uint32_t lanes;
   bool any;
   if (p->token.kind != PLN_T_LBRACKET)
-    return pln_parse_wanted(p, "'[', as in " EXAMPLE);
+    return pln_parse_report_expected(p, "'[', as in " EXAMPLE);
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_accept(p, PLN_T_STAR, &any));
   if (!any)
     PLN_TRY(read_dims(p, dims, &rank));
   if (p->token.kind != PLN_T_COMMA)
-    return pln_parse_wanted(p, "',' and a dtype, as in " EXAMPLE);
+    return pln_parse_report_expected(p, "',' and a dtype, as in " EXAMPLE);
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(read_dtype(p, &dtype, &lanes));
   PLN_TRY(pln_parse_expect(p, PLN_T_RBRACKET));
@@ -136,16 +136,17 @@ static pln_status unknown_type(pln_parser *p) {
   return pln_parse_unknown(p, &p->token, "type", n, names);
 }
 
-static pln_status push_frame(pln_parser *p, pln_type_kind kind,
-                             pln_token_kind closer, pln_symbol symbol) {
+static pln_status push_parsed_type_frame(pln_parser *p, pln_type_kind kind,
+                                         pln_token_kind closer,
+                                         pln_symbol symbol) {
   PLN_TRY(pln_mem_grow(p->engine, (void **)&p->type_frames, &p->cap_type_frames,
                        (size_t)p->n_type_frames + 1, sizeof *p->type_frames));
   p->type_frames[p->n_type_frames++] =
-      (pln_type_frame){.kind = kind,
-                       .closer = (uint8_t)closer,
-                       .first = p->n_types,
-                       .mark = p->n_bindings,
-                       .symbol = symbol};
+      (pln_parsed_type_frame){.kind = kind,
+                              .closer = (uint8_t)closer,
+                              .first = p->n_types,
+                              .mark = p->n_bindings,
+                              .symbol = symbol};
   return PLN_OK;
 }
 
@@ -158,7 +159,7 @@ static pln_status read_untold(pln_parser *p, pln_symbol name, pln_type *out,
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_accept(p, PLN_T_LBRACKET, open));
   if (*open)
-    return push_frame(p, PLN_TYPE_CALL, PLN_T_RBRACKET, name);
+    return push_parsed_type_frame(p, PLN_TYPE_CALL, PLN_T_RBRACKET, name);
   if (first >= 'A' && first <= 'Z')
     return pln_type_make(p->engine, PLN_TYPE_CALL, name, 0, NULL, out);
   return pln_parse_fail(p, &token, "expected a type, such as " EXAMPLE);
@@ -176,14 +177,15 @@ static pln_status read_named(pln_parser *p, pln_type *out, bool *open) {
   PLN_TRY(pln_parse_symbol(p, &p->token, &name));
   if (pln_parse_lookup(p, PLN_SPACE_TYPE, name, out))
     return pln_parse_next(p);
-  bool told = pln_idmap_get(p->type_names, name) != 0;
-  if (!told && dtype == PLN_DTYPE_NONE && !p->type_alone)
+  bool annotated = pln_idmap_get(p->type_names, name) != 0;
+  if (!annotated && dtype == PLN_DTYPE_NONE && !p->type_alone)
     PLN_TRY(unknown_type(p)); /* it may have arguments nevertheless */
-  if (told || (dtype == PLN_DTYPE_NONE && !p->type_alone)) {
+  if (annotated || (dtype == PLN_DTYPE_NONE && !p->type_alone)) {
     PLN_TRY(pln_parse_next(p));
     PLN_TRY(pln_parse_accept(p, PLN_T_LBRACKET, open));
-    return *open ? push_frame(p, PLN_TYPE_CALL, PLN_T_RBRACKET, name)
-                 : pln_type_make(p->engine, PLN_TYPE_CALL, name, 0, NULL, out);
+    return *open
+               ? push_parsed_type_frame(p, PLN_TYPE_CALL, PLN_T_RBRACKET, name)
+               : pln_type_make(p->engine, PLN_TYPE_CALL, name, 0, NULL, out);
   }
   if (dtype == PLN_DTYPE_NONE)
     return read_untold(p, name, out, open);
@@ -197,7 +199,7 @@ static pln_status read_opaque(pln_parser *p, pln_type *out) {
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_expect(p, PLN_T_LPAREN));
   if (p->token.kind != PLN_T_STRING)
-    return pln_parse_wanted(p, "a string");
+    return pln_parse_report_expected(p, "a string");
   PLN_TRY(pln_parse_symbol(p, &p->token, &name));
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_expect(p, PLN_T_RPAREN));
@@ -212,7 +214,7 @@ static pln_status open_function(pln_parser *p) {
   PLN_TRY(pln_parse_next(p));
   PLN_TRY(pln_parse_generics(p, &n));
   PLN_TRY(pln_parse_expect(p, PLN_T_LPAREN));
-  PLN_TRY(push_frame(p, PLN_TYPE_FUNC, PLN_T_RPAREN, 0));
+  PLN_TRY(push_parsed_type_frame(p, PLN_TYPE_FUNC, PLN_T_RPAREN, 0));
   p->type_frames[p->n_type_frames - 1].n_vars = n;
   p->type_frames[p->n_type_frames - 1].mark = mark;
   return PLN_OK;
@@ -221,7 +223,7 @@ static pln_status open_function(pln_parser *p) {
 static pln_status read_word(pln_parser *p, pln_type *out, bool *open) {
   if (pln_parse_is(p, "Tensor")) {
     PLN_TRY(pln_parse_next(p));
-    return read_tensor(p, out);
+    return parse_tensor_type(p, out);
   }
   if (pln_parse_is(p, "_"))
     return pln_parse_next(p);
@@ -230,7 +232,7 @@ static pln_status read_word(pln_parser *p, pln_type *out, bool *open) {
     *open = true;
     PLN_TRY(pln_parse_next(p));
     PLN_TRY(pln_parse_next(p));
-    return push_frame(p, kind, PLN_T_RPAREN, 0);
+    return push_parsed_type_frame(p, kind, PLN_T_RPAREN, 0);
   }
   if (pln_parse_is(p, "opaque") && pln_parse_peek(p) == PLN_T_LPAREN)
     return read_opaque(p, out);
@@ -238,7 +240,7 @@ static pln_status read_word(pln_parser *p, pln_type *out, bool *open) {
 }
 
 /* A whole type, or the beginning of one with parts: *open. */
-static pln_status begin(pln_parser *p, pln_type *out, bool *open) {
+static pln_status begin_type(pln_parser *p, pln_type *out, bool *open) {
   *out = 0;
   *open = false;
   switch (p->token.kind) {
@@ -247,20 +249,21 @@ static pln_status begin(pln_parser *p, pln_type *out, bool *open) {
   case PLN_T_LPAREN:
     *open = true;
     PLN_TRY(pln_parse_next(p));
-    return push_frame(p, PLN_TYPE_TUPLE, PLN_T_RPAREN, 0);
+    return push_parsed_type_frame(p, PLN_TYPE_TUPLE, PLN_T_RPAREN, 0);
   case PLN_T_REF:
     *open = true;
     PLN_TRY(pln_parse_next(p));
     PLN_TRY(pln_parse_expect(p, PLN_T_LPAREN));
-    return push_frame(p, PLN_TYPE_REF, PLN_T_RPAREN, 0);
+    return push_parsed_type_frame(p, PLN_TYPE_REF, PLN_T_RPAREN, 0);
   case PLN_T_FN: *open = true; return open_function(p);
   case PLN_T_QUERY: return pln_parse_next(p);
-  default: return pln_parse_wanted(p, "a type");
+  default: return pln_parse_report_expected(p, "a type");
   }
 }
 
-static pln_status finish(pln_parser *p, const pln_token *token, pln_type *out) {
-  pln_type_frame f = p->type_frames[--p->n_type_frames];
+static pln_status finish_type(pln_parser *p, const pln_token *token,
+                              pln_type *out) {
+  pln_parsed_type_frame f = p->type_frames[--p->n_type_frames];
   const pln_type *parts = p->types + f.first;
   uint32_t n = p->n_types - f.first;
   size_t mark = pln_diag_count(p->engine);
@@ -276,20 +279,21 @@ static pln_status finish(pln_parser *p, const pln_token *token, pln_type *out) {
 }
 
 /* Between parts, or in front of the first; *open: a part follows. */
-static pln_status separate(pln_parser *p, bool first, pln_type *out,
-                           bool *open) {
-  pln_type_frame *f = &p->type_frames[p->n_type_frames - 1];
+static pln_status parse_type_separator(pln_parser *p, bool first, pln_type *out,
+                                       bool *open) {
+  pln_parsed_type_frame *f = &p->type_frames[p->n_type_frames - 1];
   pln_token token = p->token;
   bool comma = first;
   *open = true;
   if (f->result) {
     *open = false;
-    return finish(p, &token, out);
+    return finish_type(p, &token, out);
   }
   if (!first)
     PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &comma));
   if (p->token.kind != f->closer)
-    return comma ? PLN_OK : pln_parse_wanted(p, "',' or the end of the list");
+    return comma ? PLN_OK
+                 : pln_parse_report_expected(p, "',' or the end of the list");
   token = p->token;
   PLN_TRY(pln_parse_next(p));
   if (f->kind == PLN_TYPE_FUNC) {
@@ -297,21 +301,21 @@ static pln_status separate(pln_parser *p, bool first, pln_type *out,
     return pln_parse_expect(p, PLN_T_ARROW);
   }
   *open = false;
-  return finish(p, &token, out);
+  return finish_type(p, &token, out);
 }
 
 static pln_status read_type(pln_parser *p, uint32_t floor, pln_type *out) {
   for (;;) {
     bool open;
     uint32_t depth = p->n_type_frames;
-    PLN_TRY(begin(p, out, &open));
+    PLN_TRY(begin_type(p, out, &open));
     if (open && p->n_type_frames > depth)
-      PLN_TRY(separate(p, true, out, &open));
+      PLN_TRY(parse_type_separator(p, true, out, &open));
     while (!open) {
       if (p->n_type_frames == floor)
         return PLN_OK;
       PLN_TRY(pln_parse_push_type(p, *out));
-      PLN_TRY(separate(p, false, out, &open));
+      PLN_TRY(parse_type_separator(p, false, out, &open));
     }
   }
 }
@@ -350,7 +354,7 @@ pln_status pln_parse_generics(pln_parser *p, uint32_t *n) {
     return PLN_OK;
   while (more && p->token.kind != PLN_T_RBRACKET) {
     if (p->token.kind != PLN_T_NAME && p->token.kind != PLN_T_STRING)
-      return pln_parse_wanted(p, "the name of a type variable");
+      return pln_parse_report_expected(p, "the name of a type variable");
     PLN_TRY(pln_parse_symbol(p, &p->token, &name));
     if (given)
       var = given[*n];
@@ -362,8 +366,9 @@ pln_status pln_parse_generics(pln_parser *p, uint32_t *n) {
     PLN_TRY(pln_parse_next(p));
     PLN_TRY(pln_parse_accept(p, PLN_T_COMMA, &more));
   }
-  return p->token.kind == PLN_T_RBRACKET ? pln_parse_next(p)
-                                         : pln_parse_wanted(p, "',' or ']'");
+  return p->token.kind == PLN_T_RBRACKET
+             ? pln_parse_next(p)
+             : pln_parse_report_expected(p, "',' or ']'");
 }
 
 bool pln_parse_at_type(const pln_parser *p) {

@@ -23,7 +23,7 @@ static void put_function(pln_writer *w, int64_t operand) {
   pln_put_text(w, w->schema_kinds ? "" : ")");
 }
 
-static void put_element(pln_writer *w, const pln_attr *a, uint32_t i) {
+static void write_attr_element(pln_writer *w, const pln_attr *a, uint32_t i) {
   switch ((pln_attr_kind)a->kind) {
   case PLN_ATTR_FLOATS: put_double(w, a->v.floats[i]); break;
   case PLN_ATTR_STRINGS: pln_put_quoted(w, a->v.strings[i]); break;
@@ -34,11 +34,11 @@ static void put_element(pln_writer *w, const pln_attr *a, uint32_t i) {
   }
 }
 
-static void put_list(pln_writer *w, const pln_attr *a) {
+static void write_attr_list(pln_writer *w, const pln_attr *a) {
   pln_put_text(w, "[");
   for (uint32_t i = 0; i < a->count && !pln_writer_done(w); i++) {
     pln_put_text(w, i > 0 ? ", " : "");
-    put_element(w, a, i);
+    write_attr_element(w, a, i);
   }
   pln_put_text(w, "]");
 }
@@ -65,7 +65,7 @@ static void put_ref(pln_writer *w, const pln_attr *a) {
 
 static void put_items(pln_writer *w, pln_attrs list, int depth);
 
-static void put_value(pln_writer *w, const pln_attr *a, int depth) {
+static void write_attr_value(pln_writer *w, const pln_attr *a, int depth) {
   switch ((pln_attr_kind)a->kind) {
   case PLN_ATTR_BOOL: pln_put_text(w, a->v.i ? "True" : "False"); break;
   case PLN_ATTR_OBJECT: pln_put_meta_object(w, a->v.s); break;
@@ -93,7 +93,7 @@ static void put_value(pln_writer *w, const pln_attr *a, int depth) {
   case PLN_ATTR_STRINGS:
   case PLN_ATTR_TENSORS:
   case PLN_ATTR_TYPES:
-  case PLN_ATTR_GRAPHS: put_list(w, a); break;
+  case PLN_ATTR_GRAPHS: write_attr_list(w, a); break;
   case PLN_N_ATTR_KINDS: break;
   }
 }
@@ -122,7 +122,7 @@ static void put_attr_name(pln_writer *w, pln_slice name) {
 
 static void put_attr(pln_writer *w, const pln_attr *a, int depth) {
   put_attr_name(w, pln_symbol_text(w->engine, a->name));
-  put_value(w, a, depth);
+  write_attr_value(w, a, depth);
 }
 
 void pln_put_prefixed_attr(pln_writer *w, const char *prefix,
@@ -138,7 +138,7 @@ void pln_put_prefixed_attr(pln_writer *w, const char *prefix,
   else
     w->status = w->status ? w->status : status;
   pln_buffer_free(&name);
-  put_value(w, attr, 0);
+  write_attr_value(w, attr, 0);
 }
 
 void pln_put_attr(pln_writer *w, const pln_attr *attr) {
@@ -153,7 +153,7 @@ static void put_entries(pln_writer *w, pln_attrs attrs, int depth) {
   }
   for (uint32_t i = 0; i < n && !pln_writer_done(w); i++) {
     pln_put_text(w, i > 0 ? ", " : "");
-    put_attr(w, pln_attrs_get(w->engine, attrs, i), depth);
+    put_attr(w, pln_attrs_at(w->engine, attrs, i), depth);
   }
 }
 
@@ -165,7 +165,7 @@ static void put_items(pln_writer *w, pln_attrs list, int depth) {
   }
   for (uint32_t i = 0; i < n && !pln_writer_done(w); i++) {
     pln_put_text(w, i > 0 ? ", " : "");
-    put_value(w, pln_attrs_get(w->engine, list, i), depth);
+    write_attr_value(w, pln_attrs_at(w->engine, list, i), depth);
   }
 }
 
@@ -187,8 +187,8 @@ static bool is_in_schema(const char *schema, pln_slice wanted) {
   return false;
 }
 
-static const pln_attr *find(const pln_engine *engine, pln_attrs attrs,
-                            pln_slice name) {
+static const pln_attr *find_attr(const pln_engine *engine, pln_attrs attrs,
+                                 pln_slice name) {
   char text[64];
   if (name.size >= sizeof text)
     return NULL;
@@ -204,7 +204,7 @@ void pln_put_attrs(pln_writer *w, pln_attrs attrs, const char *schema,
   if (n == 0)
     return;
   for (pln_slice name = next_name(&at); name.size > 0; name = next_name(&at)) {
-    const pln_attr *a = find(w->engine, attrs, name);
+    const pln_attr *a = find_attr(w->engine, attrs, name);
     if (!a)
       continue;
     pln_put_text(w, before);
@@ -214,7 +214,7 @@ void pln_put_attrs(pln_writer *w, pln_attrs attrs, const char *schema,
     before = ", ";
   }
   for (uint32_t i = 0; i < n && !pln_writer_done(w); i++) {
-    const pln_attr *a = pln_attrs_get(w->engine, attrs, i);
+    const pln_attr *a = pln_attrs_at(w->engine, attrs, i);
     if (schema && is_in_schema(schema, pln_symbol_text(w->engine, a->name)))
       continue;
     pln_put_text(w, before);
@@ -251,7 +251,7 @@ static void put_relay(pln_writer *w, pln_op op, uint32_t results,
   }
   for (uint32_t i = 0; i < n && !pln_writer_done(w); i++) {
     pln_put_text(w, i > 0 ? ", " : before);
-    put_attr(w, pln_attrs_get(w->engine, relay, i), 0);
+    put_attr(w, pln_attrs_at(w->engine, relay, i), 0);
   }
   if (pln_relay_n_results(w->engine, row, 0, core) != results)
     pln_put_results(w, results, n > 0 ? ", " : before);

@@ -9,10 +9,10 @@
 
 static bool field_again(const pln_graph *g, pln_node *n) {
   pln_type tuple = g->nodes[g->operands[n->first]].type;
-  if (pln_type_kind_of(g->engine, tuple) != PLN_TYPE_TUPLE ||
+  if (pln_type_get_kind(g->engine, tuple) != PLN_TYPE_TUPLE ||
       n->data >= pln_type_n_parts(g->engine, tuple))
     return false;
-  n->type = pln_type_part(g->engine, tuple, n->data);
+  n->type = pln_type_part_at(g->engine, tuple, n->data);
   return true;
 }
 
@@ -45,8 +45,8 @@ static pln_status infer_again(const pln_graph *g, pln_node *n, bool *can) {
   return PLN_OK;
 }
 
-pln_status pln_text_is_declared(const pln_graph *graph, pln_ref node,
-                                bool *out) {
+pln_status pln_text_needs_type(const pln_graph *graph, pln_ref node,
+                               bool *out) {
   pln_engine *e = graph->engine;
   pln_node again = graph->nodes[node];
   pln_type type = again.type;

@@ -17,8 +17,8 @@ enum { MARKED = 1, VISITED = 2, PRINTED = 4, OUTER = 8 };
 
 pln_status pln_naming_init(pln_naming *naming, pln_engine *engine) {
   *naming = (pln_naming){.engine = engine};
-  PLN_TRY(pln_meta_init(&naming->meta, engine));
-  PLN_TRY(pln_pieces_init(&naming->attrs, engine));
+  PLN_TRY(pln_metadata_init(&naming->meta, engine));
+  PLN_TRY(pln_fragments_init(&naming->attrs, engine));
   PLN_TRY(pln_idmap_new(engine, &naming->bound_types));
   PLN_TRY(pln_idmap_new(engine, &naming->type_names));
   return pln_interner_new(engine, &naming->names);
@@ -33,8 +33,8 @@ void pln_naming_free(pln_naming *naming) {
     pln_idmap_free(naming->bound_types);
   if (naming->type_names)
     pln_idmap_free(naming->type_names);
-  pln_pieces_free(&naming->attrs);
-  pln_meta_free(&naming->meta);
+  pln_fragments_free(&naming->attrs);
+  pln_metadata_free(&naming->meta);
   pln_mem_free(naming->engine, naming->suffixes,
                naming->cap_suffixes * sizeof *naming->suffixes);
 }
@@ -77,7 +77,7 @@ typedef enum task_kind {
   TASK_EMIT,   /* give a visited node its line */
   TASK_EMIT_INLINE,
   TASK_VISIT, /* operands first */
-  TASK_LEAF,  /* print the operands */
+  TASK_ATOM,  /* print the operands */
   TASK_ATTRS, /* write the attributes */
   TASK_DONE,
   TASK_SCOPE,     /* plan a scope */
@@ -107,7 +107,7 @@ static pln_engine *engine_of(const planner *p) {
   return p->plan->naming->engine;
 }
 
-static pln_status push(planner *p, task_kind kind, uint32_t id) {
+static pln_status push_print_task(planner *p, task_kind kind, uint32_t id) {
   if (p->n_tasks == p->cap_tasks)
     PLN_TRY(pln_mem_grow(engine_of(p), (void **)&p->tasks, &p->cap_tasks,
                          p->n_tasks + 1u, sizeof *p->tasks));
@@ -119,14 +119,14 @@ static pln_status push(planner *p, task_kind kind, uint32_t id) {
 static pln_status push_all(planner *p, task_kind kind, uint32_t n,
                            const pln_ref *refs) {
   while (n-- > 0)
-    PLN_TRY(push(p, kind, refs[n]));
+    PLN_TRY(push_print_task(p, kind, refs[n]));
   return PLN_OK;
 }
 
 /* -------------------------------------------------------------- statements */
 
 /* How often each node is used, by whatever is in the graph. */
-static void count_uses(const pln_graph *g, pln_text_node *nodes) {
+static void count_printed_uses(const pln_graph *g, pln_text_node *nodes) {
   for (pln_ref i = 0; i < g->n_nodes; i++)
     for (uint32_t j = 0; j < g->nodes[i].count; j++)
       nodes[pln_operand(g, i, j)].uses++;
@@ -189,7 +189,7 @@ static bool is_statement(const pln_graph *g, const pln_text_node *nodes,
     return false;
   if (n->kind == PLN_LET || nodes[i].kept)
     return true;
-  if (!g->sealed || pln_is_leaf(n->kind) || i == g->root)
+  if (!g->sealed || pln_is_atomic_expr(n->kind) || i == g->root)
     return false;
   return (pln_flags_effect(n->flags) != PLN_EFFECT_NONE &&
           nodes[i].state & OUTER);
@@ -198,9 +198,9 @@ static bool is_statement(const pln_graph *g, const pln_text_node *nodes,
 /* Chains each scope's statements, in order. */
 static pln_status find_statements(pln_text_plan *plan) {
   const pln_graph *g = plan->graph;
-  count_uses(g, plan->nodes);
+  count_printed_uses(g, plan->nodes);
   find_outer(plan);
-  PLN_TRY(pln_text_find_kept(plan));
+  PLN_TRY(pln_text_find_kept_nodes(plan));
   for (pln_ref i = 0; i < g->n_nodes; i++) {
     pln_text_scope *row = &plan->scopes[plan->nodes[i].next];
     if (!is_statement(g, plan->nodes, i))
@@ -222,33 +222,33 @@ static pln_status find_statements(pln_text_plan *plan) {
 
 /* ------------------------------------------------------------- what is used */
 
-static pln_status use(planner *p, pln_ref node) {
+static pln_status count_text_use(planner *p, pln_ref node) {
   pln_text_node *n = &p->plan->nodes[node];
   n->uses++;
-  if (n->state & MARKED || pln_is_leaf(p->graph->nodes[node].kind))
+  if (n->state & MARKED || pln_is_atomic_expr(p->graph->nodes[node].kind))
     return PLN_OK;
   n->state |= MARKED;
-  return push(p, TASK_VISIT, node);
+  return push_print_task(p, TASK_VISIT, node);
 }
 
 static pln_status use_scope(planner *p, pln_scope scope) {
   const pln_text_plan *plan = p->plan;
   for (pln_ref s = plan->scopes[scope].statement; s != PLN_NONE;
        s = plan->statements[s]) {
-    PLN_TRY(use(p, s));
+    PLN_TRY(count_text_use(p, s));
     p->plan->nodes[s].uses--;
   }
-  return use(p, p->graph->scopes[scope].result);
+  return count_text_use(p, p->graph->scopes[scope].result);
 }
 
 /* Counts the uses by all that `root` needs. */
 static pln_status mark(planner *p, pln_ref root) {
   const pln_graph *g = p->graph;
-  PLN_TRY(use(p, root));
+  PLN_TRY(count_text_use(p, root));
   while (p->n_tasks > 0) {
     pln_ref node = p->tasks[--p->n_tasks].id;
     for (uint32_t i = 0; i < g->nodes[node].count; i++)
-      PLN_TRY(use(p, pln_operand(g, node, i)));
+      PLN_TRY(count_text_use(p, pln_operand(g, node, i)));
     if (pln_kinds[g->nodes[node].kind].payload != PLN_PAYLOAD_SCOPE)
       continue;
     for (pln_scope s = g->nodes[node].data; s != PLN_NONE;
@@ -268,7 +268,7 @@ static void write_function_attr(pln_writer *w, const pln_attr *a,
 }
 
 /* Whether the attribute stands among the others: devices do not. */
-static bool is_plain(const pln_engine *e, const pln_attr *a) {
+static bool is_plain_attr(const pln_engine *e, const pln_attr *a) {
   pln_slice name = pln_symbol_text(e, a->name);
   return !pln_slice_is(name, PLN_DEVICE_ATTR) &&
          !pln_slice_is(name, PLN_PARAM_DEVICES_ATTR);
@@ -276,7 +276,7 @@ static bool is_plain(const pln_engine *e, const pln_attr *a) {
 
 static bool is_listed(const pln_engine *e, pln_attrs order, pln_symbol name) {
   for (uint32_t i = 0; i < pln_attrs_count(e, order); i++)
-    if (pln_attrs_get(e, order, i)->name == name)
+    if (pln_attrs_at(e, order, i)->name == name)
       return true;
   return false;
 }
@@ -287,12 +287,12 @@ static uint32_t write_in_order(pln_writer *w, pln_attrs attrs, pln_attrs order,
   const pln_engine *e = w->engine;
   uint32_t n = 0;
   for (uint32_t i = 0; i < pln_attrs_count(e, order); i++) {
-    pln_symbol name = pln_attrs_get(e, order, i)->name;
+    pln_symbol name = pln_attrs_at(e, order, i)->name;
     const pln_attr *a = pln_attrs_find(e, attrs, pln_symbol_text(e, name).data);
     if (!a)
       continue;
     n++;
-    if (is_plain(e, a))
+    if (is_plain_attr(e, a))
       write_function_attr(w, a, before);
   }
   return n;
@@ -305,8 +305,8 @@ static void write_function_attrs(pln_writer *w, pln_attrs attrs,
   uint32_t n = pln_attrs_count(e, attrs);
   bool all = write_in_order(w, attrs, order, before) == n;
   for (uint32_t i = 0; i < n && !all; i++) {
-    const pln_attr *a = pln_attrs_get(e, attrs, i);
-    if (is_plain(e, a) && !is_listed(e, order, a->name))
+    const pln_attr *a = pln_attrs_at(e, attrs, i);
+    if (is_plain_attr(e, a) && !is_listed(e, order, a->name))
       write_function_attr(w, a, before);
   }
   const pln_attr *device = pln_attrs_find(e, attrs, PLN_DEVICE_ATTR);
@@ -324,13 +324,13 @@ static void write_call_attrs(pln_writer *w, pln_attrs attrs, pln_attrs order) {
     return;
   }
   for (uint32_t i = 0; i < pln_attrs_count(e, attrs); i++)
-    if (pln_attrs_get(e, attrs, i) != key)
-      write_function_attr(w, pln_attrs_get(e, attrs, i), &before);
+    if (pln_attrs_at(e, attrs, i) != key)
+      write_function_attr(w, pln_attrs_at(e, attrs, i), &before);
   if (key)
     write_function_attr(w, key, &before);
 }
 
-static pln_slice name_of(const planner *p, pln_ref var) {
+static pln_slice plan_var_name(const planner *p, pln_ref var) {
   size_t size;
   const char *name =
       pln_interned(p->plan->naming->names, p->plan->nodes[var].number, &size);
@@ -344,7 +344,7 @@ static bool names_params(const planner *p, pln_scope scope, const pln_attr *a) {
   bool same = a->kind == PLN_ATTR_STRINGS && a->count == row->n_params;
   for (uint32_t i = 0; same && i < a->count; i++) {
     pln_ref param = pln_param(g, scope, row->owner, i);
-    same = pln_slice_equal(a->v.strings[i], name_of(p, param));
+    same = pln_slice_equal(a->v.strings[i], plan_var_name(p, param));
   }
   return same;
 }
@@ -363,7 +363,7 @@ static void write_scope_attrs(const planner *p, pln_writer *w, pln_scope scope,
     *before = ", ";
   }
   for (uint32_t i = 0; i < n; i++) {
-    const pln_attr *a = pln_attrs_get(e, attrs, i);
+    const pln_attr *a = pln_attrs_at(e, attrs, i);
     pln_slice name = pln_symbol_text(e, a->name);
     if (pln_slice_is(name, PLN_INPUT_NAMES_ATTR) && names_params(p, scope, a))
       continue;
@@ -433,24 +433,25 @@ static pln_attrs attrs_order(const pln_graph *g, pln_ref node) {
  * to the metadata: then TVM counts each time. */
 static pln_status do_attrs(planner *p, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
-  pln_pieces *pieces = &p->plan->naming->attrs;
+  pln_fragments *fragments = &p->plan->naming->attrs;
   pln_attrs order = attrs_order(p->graph, node);
   bool own = has_scope_attrs(p->graph, n) ||
              (n->kind == PLN_IF && (n->attrs || n->results));
   uint64_t key = order || own ? 0 : attrs_key(n);
-  uint32_t *piece = &p->plan->nodes[node].attrs;
-  *piece = key ? pln_pieces_find(pieces, key) : PLN_NONE;
-  if (*piece != PLN_NONE || (n->attrs == 0 && n->data == 0 && !own))
+  uint32_t *fragment = &p->plan->nodes[node].attrs;
+  *fragment = key ? pln_fragments_find(fragments, key) : PLN_NONE;
+  if (*fragment != PLN_NONE || (n->attrs == 0 && n->data == 0 && !own))
     return PLN_OK;
   pln_writer w;
-  size_t from = pieces->text.size;
-  pln_writer_init(&w, engine_of(p), 0, pln_buffer_write, &pieces->text);
+  size_t from = fragments->text.size;
+  pln_writer_init(&w, engine_of(p), 0, pln_buffer_write, &fragments->text);
   w.meta = &p->plan->naming->meta;
   w.naming = p->plan->naming;
   write_attrs(p, &w, n, order);
   PLN_TRY(pln_writer_end(&w));
-  PLN_TRY(pln_pieces_add(pieces, from, piece));
-  return key && !w.met ? pln_pieces_keep(pieces, key, *piece) : PLN_OK;
+  PLN_TRY(pln_fragments_add(fragments, from, fragment));
+  return key && !w.met ? pln_fragments_store(fragments, key, *fragment)
+                       : PLN_OK;
 }
 
 const pln_attr *pln_param_device(const pln_graph *g, pln_ref function,
@@ -460,7 +461,7 @@ const pln_attr *pln_param_device(const pln_graph *g, pln_ref function,
   if (!a || a->kind != PLN_ATTR_LIST ||
       param >= pln_attrs_count(g->engine, a->v.dict))
     return NULL;
-  a = pln_attrs_get(g->engine, a->v.dict, param);
+  a = pln_attrs_at(g->engine, a->v.dict, param);
   return a->kind == PLN_ATTR_OBJECT ? a : NULL;
 }
 
@@ -517,7 +518,7 @@ static pln_status do_pattern(planner *p, pln_ref pattern) {
   return push_all(p, TASK_PATTERN, n->count, pln_operands(p->graph, n));
 }
 
-static pln_status drop(void *ud, const char *data, size_t size) {
+static pln_status discard_text(void *ud, const char *data, size_t size) {
   (void)ud, (void)data, (void)size;
   return PLN_OK;
 }
@@ -525,7 +526,7 @@ static pln_status drop(void *ud, const char *data, size_t size) {
 /* Enters the devices of parameters in the metadata, in their order. */
 static pln_status number_devices(planner *p, pln_ref function, uint32_t n) {
   pln_writer w;
-  pln_writer_init(&w, engine_of(p), 0, drop, NULL);
+  pln_writer_init(&w, engine_of(p), 0, discard_text, NULL);
   w.meta = &p->plan->naming->meta;
   for (uint32_t i = 0; i < n; i++) {
     const pln_attr *device = pln_param_device(p->graph, function, i);
@@ -540,7 +541,8 @@ static pln_status name_params(planner *p, pln_scope scope) {
   bool fresh;
   if (is_arm(p->graph, scope)) {
     pln_ref pattern = pln_arm_pattern(p->graph, scope);
-    return pattern == PLN_NONE ? PLN_OK : push(p, TASK_PATTERN, pattern);
+    return pattern == PLN_NONE ? PLN_OK
+                               : push_print_task(p, TASK_PATTERN, pattern);
   }
   for (uint32_t i = 0; i < row->n_params; i++)
     PLN_TRY(name_var(p, pln_param(p->graph, scope, row->owner, i), &fresh));
@@ -590,15 +592,15 @@ static pln_status bind_types(planner *p, pln_scope scope) {
   if (vars == 0)
     return PLN_OK;
   for (uint32_t i = 0; i < pln_type_n_parts(engine_of(p), vars); i++)
-    PLN_TRY(name_type_var(p, pln_type_part(engine_of(p), vars, i)));
-  return push(p, TASK_UNBIND, vars);
+    PLN_TRY(name_type_var(p, pln_type_part_at(engine_of(p), vars, i)));
+  return push_print_task(p, TASK_UNBIND, vars);
 }
 
 static pln_status unbind_types(planner *p, pln_type vars) {
   const pln_naming *naming = p->plan->naming;
   for (uint32_t i = 0; i < pln_type_n_parts(engine_of(p), vars); i++) {
-    uint32_t id =
-        pln_idmap_get(naming->type_names, pln_type_part(engine_of(p), vars, i));
+    uint32_t id = pln_idmap_get(naming->type_names,
+                                pln_type_part_at(engine_of(p), vars, i));
     PLN_TRY(pln_idmap_set(naming->bound_types, id,
                           pln_idmap_get(naming->bound_types, id) - 1));
   }
@@ -617,11 +619,11 @@ static void add_line(planner *p, pln_ref node, pln_scope to) {
 }
 
 /* From now on a node, and all that its scopes hold, stands in scope `to`. */
-static void settle(planner *p, pln_ref node, pln_scope to) {
+static void settle_text_scope(planner *p, pln_ref node, pln_scope to) {
   const pln_graph *g = p->graph;
   const pln_node *n = &g->nodes[node];
   p->plan->nodes[node].state |= PRINTED;
-  p->plan->nodes[node].home = to;
+  p->plan->nodes[node].node_scope = to;
   if (pln_kinds[n->kind].payload != PLN_PAYLOAD_SCOPE)
     return;
   for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
@@ -629,7 +631,7 @@ static void settle(planner *p, pln_ref node, pln_scope to) {
 }
 
 static void give_line(planner *p, pln_ref node, pln_scope to) {
-  settle(p, node, to);
+  settle_text_scope(p, node, to);
   p->plan->nodes[node].number = p->plan->naming->n_temps++;
   add_line(p, node, to);
 }
@@ -654,19 +656,19 @@ static pln_scope outermost(pln_text_scope *scopes, pln_scope scope) {
 static void put_above(planner *p, pln_ref node) {
   const pln_graph *g = p->graph;
   pln_text_plan *plan = p->plan;
-  pln_scope scope = plan->nodes[node].home;
+  pln_scope scope = plan->nodes[node].node_scope;
   while (scope != p->scope && scope != PLN_NONE) {
     scope = outermost(plan->scopes, scope);
     pln_ref owner = scope < g->n_scopes ? g->scopes[scope].owner : PLN_NONE;
     if (owner == PLN_NONE || !(plan->nodes[owner].state & VISITED))
       return;
-    scope = plan->nodes[owner].home;
+    scope = plan->nodes[owner].node_scope;
     give_line(p, owner, scope);
   }
 }
 
 /* A variable that is met before it was bound is free. */
-static pln_status print_leaf(planner *p, pln_ref node) {
+static pln_status print_atom(planner *p, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   pln_text_node *text = &p->plan->nodes[node];
   bool fresh;
@@ -678,27 +680,27 @@ static pln_status print_leaf(planner *p, pln_ref node) {
   if (n->kind == PLN_CONSTANT)
     return pln_literal(p->graph->tensors[n->data])
                ? PLN_OK
-               : pln_meta_add(&p->plan->naming->meta,
-                              p->graph->tensors[n->data], &text->number);
+               : pln_metadata_add(&p->plan->naming->meta,
+                                  p->graph->tensors[n->data], &text->number);
   if (n->kind != PLN_VAR)
     return PLN_OK;
   PLN_TRY(name_var(p, node, &fresh));
   if (!fresh)
     return PLN_OK;
-  settle(p, node, p->scope);
+  settle_text_scope(p, node, p->scope);
   add_line(p, node, p->scope);
   return PLN_OK;
 }
 
 static pln_status do_print(planner *p, pln_ref node, task_kind emit) {
-  if (pln_is_leaf(p->graph->nodes[node].kind))
-    return print_leaf(p, node);
+  if (pln_is_atomic_expr(p->graph->nodes[node].kind))
+    return print_atom(p, node);
   if (p->plan->nodes[node].state & PRINTED) {
     put_above(p, node);
     return PLN_OK;
   }
-  PLN_TRY(push(p, emit, node));
-  return push(p, TASK_VISIT, node);
+  PLN_TRY(push_print_task(p, emit, node));
+  return push_print_task(p, TASK_VISIT, node);
 }
 
 static void do_emit(planner *p, pln_ref node, bool may_inline) {
@@ -706,7 +708,7 @@ static void do_emit(planner *p, pln_ref node, bool may_inline) {
   if (text->state & PRINTED)
     return;
   if (may_inline && text->uses <= 1)
-    settle(p, node, p->scope);
+    settle_text_scope(p, node, p->scope);
   else
     give_line(p, node, p->scope);
 }
@@ -716,7 +718,7 @@ static pln_status do_visit(planner *p, pln_ref node) {
   if (p->plan->nodes[node].state & VISITED)
     return PLN_OK;
   switch ((pln_kind)n->kind) {
-  case PLN_CONSTANT: return print_leaf(p, node);
+  case PLN_CONSTANT: return print_atom(p, node);
   case PLN_VAR:
   case PLN_ABSENT:
   case PLN_GLOBAL_VAR:
@@ -725,7 +727,7 @@ static pln_status do_visit(planner *p, pln_ref node) {
   case PLN_TUPLE:
   case PLN_TUPLE_GET_ITEM:
   case PLN_CALL:
-    PLN_TRY(push(p, TASK_LEAF, node));
+    PLN_TRY(push_print_task(p, TASK_ATOM, node));
     return push_all(p, TASK_VISIT, n->count, pln_operands(p->graph, n));
   case PLN_FUNCTION:
   case PLN_LET:
@@ -734,12 +736,12 @@ static pln_status do_visit(planner *p, pln_ref node) {
   case PLN_MATCH:
   case PLN_REF_CREATE:
   case PLN_REF_READ:
-  case PLN_REF_WRITE: return push(p, TASK_LEAF, node);
+  case PLN_REF_WRITE: return push_print_task(p, TASK_ATOM, node);
   case PLN_PATTERN_WILDCARD:
   case PLN_PATTERN_VAR:
   case PLN_PATTERN_CONSTRUCTOR:
   case PLN_PATTERN_TUPLE:
-  case PLN_CLAUSE: return push(p, TASK_PATTERN, node);
+  case PLN_CLAUSE: return push_print_task(p, TASK_PATTERN, node);
   default: break;
   }
   return PLN_OK;
@@ -751,7 +753,7 @@ static pln_status print_parts(planner *p, const pln_node *n) {
   uint32_t begin = p->n_tasks;
   if (pln_kinds[n->kind].payload == PLN_PAYLOAD_SCOPE)
     for (pln_scope s = n->data; s != PLN_NONE; s = g->scopes[s].next)
-      PLN_TRY(push(p, TASK_SCOPE, s));
+      PLN_TRY(push_print_task(p, TASK_SCOPE, s));
   for (uint32_t i = begin, j = p->n_tasks; i + 1 < j; i++) {
     task last = p->tasks[--j];
     p->tasks[j] = p->tasks[i];
@@ -762,24 +764,24 @@ static pln_status print_parts(planner *p, const pln_node *n) {
   return push_all(p, TASK_PRINT, n->count, pln_operands(g, n));
 }
 
-static pln_status do_leaf(planner *p, pln_ref node) {
+static pln_status plan_atom(planner *p, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   const pln_ref *args = pln_operands(p->graph, n);
   uint32_t count = n->count;
   if (p->plan->nodes[node].state & VISITED)
     return PLN_OK;
-  p->plan->nodes[node].home = p->scope;
-  PLN_TRY(push(p, TASK_DONE, node));
+  p->plan->nodes[node].node_scope = p->scope;
+  PLN_TRY(push_print_task(p, TASK_DONE, node));
   if (n->kind == PLN_IF)
-    PLN_TRY(push(p, TASK_ATTRS, node));
+    PLN_TRY(push_print_task(p, TASK_ATTRS, node));
   if (n->kind != PLN_CALL)
     return print_parts(p, n);
   if (n->data == 0 && count > 0) {
-    PLN_TRY(push(p, TASK_PRINT, args[0]));
+    PLN_TRY(push_print_task(p, TASK_PRINT, args[0]));
     args++;
     count--;
   }
-  PLN_TRY(push(p, TASK_ATTRS, node));
+  PLN_TRY(push_print_task(p, TASK_ATTRS, node));
   return push_all(p, TASK_PRINT, count, args);
 }
 
@@ -787,12 +789,12 @@ static pln_status do_leaf(planner *p, pln_ref node) {
 
 static pln_status push_body(planner *p, pln_scope scope) {
   pln_ref first = p->plan->scopes[scope].statement;
-  PLN_TRY(push(p, TASK_RESULT, scope));
-  return first == PLN_NONE ? PLN_OK : push(p, TASK_STATEMENT, first);
+  PLN_TRY(push_print_task(p, TASK_RESULT, scope));
+  return first == PLN_NONE ? PLN_OK : push_print_task(p, TASK_STATEMENT, first);
 }
 
 static pln_status do_scope(planner *p, pln_scope scope) {
-  PLN_TRY(push(p, TASK_LEAVE, p->scope));
+  PLN_TRY(push_print_task(p, TASK_LEAVE, p->scope));
   p->scope = scope;
   PLN_TRY(bind_types(p, scope));
   PLN_TRY(push_body(p, scope));
@@ -802,22 +804,22 @@ static pln_status do_scope(planner *p, pln_scope scope) {
 /* The node stands where it is used, unless it has to tell its type on a line.
  */
 static pln_status push_inline(planner *p, pln_ref node) {
-  return push(p, p->plan->nodes[node].declared ? TASK_PRINT : TASK_INLINE,
-              node);
+  return push_print_task(
+      p, p->plan->nodes[node].declared ? TASK_PRINT : TASK_INLINE, node);
 }
 
 static pln_status do_statement(planner *p, pln_ref node) {
   pln_ref next = p->plan->statements[node];
   bool fresh;
   if (next != PLN_NONE)
-    PLN_TRY(push(p, TASK_STATEMENT, next));
+    PLN_TRY(push_print_task(p, TASK_STATEMENT, next));
   if (p->graph->nodes[node].kind == PLN_CONSTANT)
-    PLN_TRY(push(p, TASK_LINE, node));
+    PLN_TRY(push_print_task(p, TASK_LINE, node));
   if (p->graph->nodes[node].kind != PLN_LET)
-    return push(p, TASK_PRINT, node);
+    return push_print_task(p, TASK_PRINT, node);
   pln_ref var = pln_operand(p->graph, node, 0);
   PLN_TRY(name_var(p, var, &fresh));
-  PLN_TRY(push(p, TASK_LINE, node));
+  PLN_TRY(push_print_task(p, TASK_LINE, node));
   return push_inline(p, pln_operand(p->graph, node, 1));
 }
 
@@ -835,14 +837,14 @@ static pln_status do_result(planner *p, pln_scope scope) {
   return push_inline(p, result);
 }
 
-static pln_status do_task(planner *p, task t) {
+static pln_status do_plan_task(planner *p, task t) {
   switch ((task_kind)t.kind) {
   case TASK_PRINT: return do_print(p, t.id, TASK_EMIT);
   case TASK_INLINE: return do_print(p, t.id, TASK_EMIT_INLINE);
   case TASK_EMIT: do_emit(p, t.id, false); return PLN_OK;
   case TASK_EMIT_INLINE: do_emit(p, t.id, true); return PLN_OK;
   case TASK_VISIT: return do_visit(p, t.id);
-  case TASK_LEAF: return do_leaf(p, t.id);
+  case TASK_ATOM: return plan_atom(p, t.id);
   case TASK_ATTRS: return do_attrs(p, t.id);
   case TASK_DONE: p->plan->nodes[t.id].state |= VISITED; return PLN_OK;
   case TASK_SCOPE: return do_scope(p, t.id);
@@ -858,7 +860,7 @@ static pln_status do_task(planner *p, task t) {
 
 /* ------------------------------------------------------------------ making */
 
-static pln_status start(pln_text_plan *plan, pln_engine *engine) {
+static pln_status start_text_plan(pln_text_plan *plan, pln_engine *engine) {
   uint32_t n = plan->graph->n_nodes, scopes = plan->graph->n_scopes + 1;
   plan->nodes = pln_mem_zeroed(engine, n * sizeof *plan->nodes);
   plan->statements = pln_mem_new(engine, n * sizeof *plan->statements);
@@ -867,7 +869,7 @@ static pln_status start(pln_text_plan *plan, pln_engine *engine) {
     return pln_nomem(engine);
   for (uint32_t i = 0; i < n; i++) {
     plan->nodes[i].number = plan->nodes[i].next = PLN_NONE;
-    plan->nodes[i].attrs = plan->nodes[i].home = PLN_NONE;
+    plan->nodes[i].attrs = plan->nodes[i].node_scope = PLN_NONE;
     plan->statements[i] = PLN_NONE;
   }
   for (uint32_t i = 0; i < scopes; i++)
@@ -881,22 +883,22 @@ static pln_status find_declared(pln_text_plan *plan) {
   if (!g->origins || !g->origins->declares)
     return PLN_OK;
   for (pln_ref i = 0; i < g->n_nodes; i++)
-    PLN_TRY(pln_text_is_declared(g, i, &plan->nodes[i].declared));
+    PLN_TRY(pln_text_needs_type(g, i, &plan->nodes[i].declared));
   return PLN_OK;
 }
 
-static pln_status run(planner *p, pln_ref root, bool definition) {
+static pln_status run_plan_tasks(planner *p, pln_ref root, bool definition) {
   pln_text_plan *plan = p->plan;
   PLN_TRY(mark(p, root));
   plan->scopes[p->scope].result = root;
   if (definition)
-    PLN_TRY(push(p, TASK_SCOPE, p->graph->nodes[root].data));
+    PLN_TRY(push_print_task(p, TASK_SCOPE, p->graph->nodes[root].data));
   else if (p->graph->nodes[root].kind == PLN_LET_BLOCK)
     PLN_TRY(push_body(p, p->graph->nodes[root].data));
   else
     PLN_TRY(push_inline(p, root));
   while (p->n_tasks > 0)
-    PLN_TRY(do_task(p, p->tasks[--p->n_tasks]));
+    PLN_TRY(do_plan_task(p, p->tasks[--p->n_tasks]));
   return PLN_OK;
 }
 
@@ -904,12 +906,12 @@ pln_status pln_text_plan_make(pln_text_plan *plan, pln_naming *naming,
                               const pln_graph *graph, pln_ref root,
                               bool definition) {
   *plan = (pln_text_plan){.graph = graph, .naming = naming};
-  PLN_TRY(start(plan, naming->engine));
+  PLN_TRY(start_text_plan(plan, naming->engine));
   PLN_TRY(find_declared(plan));
   PLN_TRY(find_statements(plan));
   planner p = {.plan = plan, .graph = graph, .scope = graph->n_scopes};
   pln_buffer_init(&p.hint, naming->engine);
-  pln_status status = run(&p, root, definition);
+  pln_status status = run_plan_tasks(&p, root, definition);
   pln_buffer_free(&p.hint);
   pln_mem_free(naming->engine, p.tasks, p.cap_tasks * sizeof *p.tasks);
   return status;

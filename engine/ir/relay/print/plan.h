@@ -16,8 +16,8 @@ typedef struct pln_naming {
   uint32_t *suffixes;  /* a name: the last number that was put behind it */
   uint32_t n_suffixes, cap_suffixes;
   uint32_t n_temps; /* %0, %1, ... */
-  pln_meta meta;
-  pln_pieces attrs;       /* texts of attributes */
+  pln_metadata meta;
+  pln_fragments attrs;    /* texts of attributes */
   pln_idmap *type_names;  /* a type variable that was bound -> its name */
   pln_idmap *bound_types; /* a name -> how often it is bound around here */
 } pln_naming;
@@ -31,10 +31,11 @@ typedef struct pln_text_node {
   uint32_t number; /* a graph variable's; a Constant's in the metadata; a Var's
                       name; PLN_NONE: stands where it is used */
   pln_ref next;    /* the next line of the same scope */
-  pln_scope home;  /* in planning: where it stands, or where it was visited */
-  uint32_t attrs;  /* the piece that its attributes are; PLN_NONE: none */
-  bool kept;       /* nothing uses it: the text says that it stays */
-  bool declared;   /* its type is told, for it cannot be inferred */
+  pln_scope
+      node_scope; /* in planning: where it stands, or where it was visited */
+  uint32_t attrs; /* the piece that its attributes are; PLN_NONE: none */
+  bool kept;      /* nothing uses it: the text says that it stays */
+  bool declared;  /* its type is told, for it cannot be inferred */
   uint8_t state;
 } pln_text_node;
 
@@ -76,11 +77,11 @@ void pln_text_plan_free(pln_text_plan *plan);
 #define PLN_INPUT_NAMES_ATTR "input_names"
 /* declared_types.c: whether reading the text would not find the type that the
  * node has. */
-pln_status pln_text_is_declared(const pln_graph *graph, pln_ref node,
-                                bool *out) PLN_CHECKED;
+pln_status pln_text_needs_type(const pln_graph *graph, pln_ref node,
+                               bool *out) PLN_CHECKED;
 /* kept_nodes.c: which nodes stay where they stand because the text says so.
  * `uses` of the nodes are counted, `next` is their scope. */
-pln_status pln_text_find_kept(pln_text_plan *plan) PLN_CHECKED;
+pln_status pln_text_find_kept_nodes(pln_text_plan *plan) PLN_CHECKED;
 /* The device of a parameter, or NULL. */
 const pln_attr *pln_param_device(const pln_graph *graph, pln_ref function,
                                  uint32_t param);
@@ -90,7 +91,7 @@ pln_ref pln_arm_pattern(const pln_graph *graph, pln_scope arm);
 pln_slice pln_type_var_name(const pln_naming *naming, pln_type var);
 
 /* Kinds that have no line of their own: they stand wherever they are used. */
-static inline bool pln_is_leaf(uint8_t kind) {
+static inline bool pln_is_atomic_expr(uint8_t kind) {
   return kind <= PLN_CONSTRUCTOR;
 }
 /* Parameters: of a freely built Function its operands, else the first nodes of

@@ -44,27 +44,27 @@ typedef struct printer {
   part *parts;
   uint32_t n_parts, cap_parts;
   uint32_t extra; /* levels of indentation beyond one a frame */
-  pln_type_texts types;
+  pln_type_cache types;
 } printer;
 
-static void put(printer *p, const char *text) {
+static void write_relay_text(printer *p, const char *text) {
   pln_put_text(&p->w, text);
 }
 
-static void fail(printer *p, pln_status status) {
+static void fail_relay_text(printer *p, pln_status status) {
   if (p->w.status == PLN_OK)
     p->w.status = status;
 }
 
 /* ------------------------------------------------------------------- types */
 
-static void put_type(printer *p, pln_type type) {
+static void write_type_annotation(printer *p, pln_type type) {
   pln_slice text;
-  pln_status status = pln_type_text(&p->types, type, false, &text);
+  pln_status status = pln_type_cache_get(&p->types, type, false, &text);
   if (status == PLN_OK)
     pln_put(&p->w, text.data, text.size);
   else
-    fail(p, status);
+    fail_relay_text(p, status);
 }
 
 /* The text of a type that need not be there; empty when there is none, or when
@@ -72,17 +72,17 @@ static void put_type(printer *p, pln_type type) {
 static pln_slice spare_type(printer *p, pln_type type) {
   pln_slice text = {NULL, 0};
   if (type)
-    fail(p, pln_type_text(&p->types, type, true, &text));
+    fail_relay_text(p, pln_type_cache_get(&p->types, type, true, &text));
   return text;
 }
 
-static void put_place(printer *p, const pln_text_place *place) {
+static void write_span_comment(printer *p, const pln_source_span *place) {
   pln_slice source = pln_symbol_text(p->engine, place->source);
-  put(p, " span=");
+  write_relay_text(p, " span=");
   pln_put(&p->w, source.data, source.size);
-  put(p, ":");
+  write_relay_text(p, ":");
   pln_put_int(&p->w, place->row);
-  put(p, ":");
+  write_relay_text(p, ":");
   pln_put_int(&p->w, place->column);
 }
 
@@ -90,21 +90,21 @@ static void put_place(printer *p, const pln_text_place *place) {
  * with one. */
 static void put_comment(printer *p, pln_ref node) {
   pln_type type = p->graph->nodes[node].type;
-  pln_text_place place;
+  pln_source_span place;
   bool placed = false;
   if (!pln_node_place(p->graph, node, &place, &placed))
     placed = false;
   pln_slice text = spare_type(p, type);
   if (text.size == 0 && !placed)
     return;
-  put(p, " /*");
+  write_relay_text(p, " /*");
   if (text.size > 0) {
-    put(p, " ty=");
+    write_relay_text(p, " ty=");
     pln_put(&p->w, text.data, text.size);
   }
   if (placed)
-    put_place(p, &place);
-  put(p, " */");
+    write_span_comment(p, &place);
+  write_relay_text(p, " */");
 }
 
 /* ------------------------------------------------------------ expressions */
@@ -121,27 +121,27 @@ static void put_binder(printer *p, pln_ref node, const pln_attr *device) {
   pln_type type = p->graph->nodes[node].type;
   put_var(p, node);
   if (device) {
-    put(p, " {virtual_device=");
+    write_relay_text(p, " {virtual_device=");
     pln_put_meta_object(&p->w, device->v.s);
-    put(p, "}");
+    write_relay_text(p, "}");
   }
   if (type) {
-    put(p, ": ");
-    put_type(p, type);
+    write_relay_text(p, ": ");
+    write_type_annotation(p, type);
   }
   put_comment(p, node);
 }
 
-static void put_constant(printer *p, pln_ref node) {
+static void write_constant_reference(printer *p, pln_ref node) {
   const pln_tensor *tensor = pln_node_tensor(p->graph, node);
   if (pln_literal(tensor)) {
     pln_put_literal(&p->w, tensor);
   } else if (p->naming.meta.by_digest) {
     pln_put_constant_digest(&p->w, tensor);
   } else {
-    put(p, "meta[relay.Constant][");
+    write_relay_text(p, "meta[relay.Constant][");
     pln_put_int(&p->w, p->plan.nodes[node].number);
-    put(p, "]");
+    write_relay_text(p, "]");
   }
   put_comment(p, node);
 }
@@ -163,32 +163,32 @@ static void put_ref(printer *p, pln_ref node) {
   pln_slice name = pln_symbol_text(p->engine, pln_node_symbol(p->graph, node));
   switch ((pln_kind)n->kind) {
   case PLN_VAR: put_var(p, node); return;
-  case PLN_CONSTANT: put_constant(p, node); return;
-  case PLN_ABSENT: put(p, "absent"); return;
+  case PLN_CONSTANT: write_constant_reference(p, node); return;
+  case PLN_ABSENT: write_relay_text(p, "absent"); return;
   case PLN_GLOBAL_VAR: pln_put_name(&p->w, "@", name); return;
   case PLN_OP: put_op(p, n->data); return;
   case PLN_CONSTRUCTOR: pln_put_name(&p->w, "", name); return;
   default: break;
   }
-  put(p, "%");
+  write_relay_text(p, "%");
   pln_put_int(&p->w, p->plan.nodes[node].number);
 }
 
 static void put_refs(printer *p, uint32_t n, const pln_ref *refs) {
   for (uint32_t i = 0; i < n && !pln_writer_done(&p->w); i++) {
     if (i > 0)
-      put(p, ", ");
+      write_relay_text(p, ", ");
     put_ref(p, refs[i]);
   }
 }
 
 /* What the plan has written of a node's attributes. */
-static void put_attrs(printer *p, pln_ref node, bool behind) {
-  uint32_t piece = p->plan.nodes[node].attrs;
+static void write_relay_attrs(printer *p, pln_ref node, bool behind) {
+  uint32_t fragment = p->plan.nodes[node].attrs;
   pln_slice text = {NULL, 0};
-  if (piece != PLN_NONE)
-    text = pln_pieces_text(&p->naming.attrs, piece);
-  put(p, behind && text.size > 0 ? ", " : "");
+  if (fragment != PLN_NONE)
+    text = pln_fragments_text(&p->naming.attrs, fragment);
+  write_relay_text(p, behind && text.size > 0 ? ", " : "");
   pln_put(&p->w, text.data, text.size);
 }
 
@@ -206,74 +206,75 @@ static void put_call(printer *p, pln_ref node) {
     if (bare && count == 0)
       return;
   }
-  put(p, "(");
+  write_relay_text(p, "(");
   put_refs(p, count, args);
-  put_attrs(p, node, count > 0);
-  put(p, ")");
+  write_relay_attrs(p, node, count > 0);
+  write_relay_text(p, ")");
 }
 
 /* [A, B] */
 static void put_type_params(printer *p, pln_type vars) {
   uint32_t n = vars ? pln_type_n_parts(p->engine, vars) : 0;
   for (uint32_t i = 0; i < n && !pln_writer_done(&p->w); i++) {
-    put(p, i > 0 ? ", " : "[");
-    pln_put_type_var(&p->w, pln_type_part(p->engine, vars, i));
+    write_relay_text(p, i > 0 ? ", " : "[");
+    pln_put_type_var(&p->w, pln_type_part_at(p->engine, vars, i));
   }
-  put(p, n > 0 ? "]" : "");
+  write_relay_text(p, n > 0 ? "]" : "");
 }
 
 static void put_function(printer *p, const char *name, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   uint32_t n_params = p->graph->scopes[n->data].n_params;
-  put(p, name);
+  write_relay_text(p, name);
   put_type_params(p, p->graph->scopes[n->data].type_params);
-  put(p, "(");
+  write_relay_text(p, "(");
   for (uint32_t i = 0; i < n_params && !pln_writer_done(&p->w); i++) {
     if (i > 0)
-      put(p, ", ");
+      write_relay_text(p, ", ");
     put_binder(p, pln_param(p->graph, n->data, node, i),
                pln_param_device(p->graph, node, i));
   }
-  put_attrs(p, node, n_params > 0);
-  put(p, ") ");
+  write_relay_attrs(p, node, n_params > 0);
+  write_relay_text(p, ") ");
   uint32_t parts = pln_type_n_parts(p->engine, n->type);
-  pln_type ret = pln_type_kind_of(p->engine, n->type) == PLN_TYPE_FUNC
-                     ? pln_type_part(p->engine, n->type, parts - 1)
+  pln_type ret = pln_type_get_kind(p->engine, n->type) == PLN_TYPE_FUNC
+                     ? pln_type_part_at(p->engine, n->type, parts - 1)
                      : 0;
   pln_slice text = spare_type(p, ret);
   if (text.size > 0) {
-    put(p, "-> ");
+    write_relay_text(p, "-> ");
     pln_put(&p->w, text.data, text.size);
-    put(p, " ");
+    write_relay_text(p, " ");
   }
-  put(p, "{\n");
+  write_relay_text(p, "{\n");
 }
 
 static void put_named(printer *p, const char *name, const pln_node *n) {
-  put(p, name);
-  put(p, "(");
+  write_relay_text(p, name);
+  write_relay_text(p, "(");
   put_refs(p, n->count, pln_operands(p->graph, n));
-  put(p, ")");
+  write_relay_text(p, ")");
 }
 
 static void put_tuple(printer *p, const pln_node *n) {
-  put(p, "(");
+  write_relay_text(p, "(");
   put_refs(p, n->count, pln_operands(p->graph, n));
-  put(p, n->count == 1 ? ",)" : ")");
+  write_relay_text(p, n->count == 1 ? ",)" : ")");
 }
 
 static void put_projection(printer *p, const pln_node *n) {
   put_ref(p, pln_operands(p->graph, n)[0]);
-  put(p, ".");
+  write_relay_text(p, ".");
   pln_put_int(&p->w, n->data);
 }
 
 /* ------------------------------------------------------------------ frames */
 
-static void push_frame(printer *p, pln_ref owner, pln_scope scope) {
+static void push_scope_frame(printer *p, pln_ref owner, pln_scope scope) {
   if (p->n_frames == p->cap_frames)
-    fail(p, pln_mem_grow(p->engine, (void **)&p->frames, &p->cap_frames,
-                         p->n_frames + 1u, sizeof *p->frames));
+    fail_relay_text(p,
+                    pln_mem_grow(p->engine, (void **)&p->frames, &p->cap_frames,
+                                 p->n_frames + 1u, sizeof *p->frames));
   if (p->w.status == PLN_OK)
     p->frames[p->n_frames++] = (frame){.owner = owner,
                                        .scope = scope,
@@ -296,26 +297,27 @@ static void open_pattern(printer *p, pln_ref pattern) {
   case PLN_PATTERN_VAR:
     put_binder(p, pln_operand(p->graph, pattern, 0), NULL);
     break;
-  case PLN_PATTERN_TUPLE: put(p, "("); break;
+  case PLN_PATTERN_TUPLE: write_relay_text(p, "("); break;
   case PLN_PATTERN_CONSTRUCTOR:
     pln_put_name(&p->w, "", pln_symbol_text(p->engine, n->data));
-    put(p, n->count > 0 ? "(" : "");
+    write_relay_text(p, n->count > 0 ? "(" : "");
     break;
-  default: put(p, "_"); break;
+  default: write_relay_text(p, "_"); break;
   }
 }
 
 static void close_pattern(printer *p, const pln_node *n) {
   if (n->kind == PLN_PATTERN_TUPLE)
-    put(p, ")"); /* (%x) is a tuple of one, as in TVM's text */
+    write_relay_text(p, ")"); /* (%x) is a tuple of one, as in TVM's text */
   else if (n->kind == PLN_PATTERN_CONSTRUCTOR)
-    put(p, n->count > 0 ? ")" : "");
+    write_relay_text(p, n->count > 0 ? ")" : "");
 }
 
-static void push_part(printer *p, pln_ref pattern) {
+static void push_pattern_part(printer *p, pln_ref pattern) {
   if (p->n_parts == p->cap_parts)
-    fail(p, pln_mem_grow(p->engine, (void **)&p->parts, &p->cap_parts,
-                         p->n_parts + 1u, sizeof *p->parts));
+    fail_relay_text(p,
+                    pln_mem_grow(p->engine, (void **)&p->parts, &p->cap_parts,
+                                 p->n_parts + 1u, sizeof *p->parts));
   if (p->w.status == PLN_OK)
     p->parts[p->n_parts++] = (part){pattern, 0};
   open_pattern(p, pattern);
@@ -331,12 +333,12 @@ static void step_pattern(printer *p) {
     p->n_parts--;
     return;
   }
-  put(p, i > 0 ? ", " : "");
-  push_part(p, pln_operand(p->graph, top->pattern, i));
+  write_relay_text(p, i > 0 ? ", " : "");
+  push_pattern_part(p, pln_operand(p->graph, top->pattern, i));
 }
 
 static void put_pattern(printer *p, pln_ref pattern) {
-  push_part(p, pattern);
+  push_pattern_part(p, pattern);
   while (p->n_parts > 0 && !pln_writer_done(&p->w))
     step_pattern(p);
   p->n_parts = 0;
@@ -345,10 +347,10 @@ static void put_pattern(printer *p, pln_ref pattern) {
 static void put_arm(printer *p, pln_scope scope) {
   pln_ref pattern = pln_arm_pattern(p->graph, scope);
   if (pattern == PLN_NONE)
-    put(p, "_");
+    write_relay_text(p, "_");
   else
     put_pattern(p, pattern);
-  put(p, " => {\n");
+  write_relay_text(p, " => {\n");
 }
 
 /* What stands in front of an owner's first scope. */
@@ -356,28 +358,28 @@ static void open_owner(printer *p, pln_ref node) {
   const pln_node *n = &p->graph->nodes[node];
   switch ((pln_kind)n->kind) {
   case PLN_FUNCTION: put_function(p, "fn ", node); break;
-  case PLN_LET_BLOCK: put(p, "(\n"); break;
+  case PLN_LET_BLOCK: write_relay_text(p, "(\n"); break;
   case PLN_IF:
-    put(p, "if (");
+    write_relay_text(p, "if (");
     put_refs(p, n->count, pln_operands(p->graph, n));
-    put_attrs(p, node, true);
-    put(p, ") {\n");
+    write_relay_attrs(p, node, true);
+    write_relay_text(p, ") {\n");
     break;
   case PLN_MATCH:
     put_named(p,
               pln_attrs_int(p->engine, n->attrs, "complete", 1) ? "match "
                                                                 : "match? ",
               n);
-    put(p, " {\n");
+    write_relay_text(p, " {\n");
     break;
   default: break;
   }
   if (!pln_owns(n)) {
     indent(p);
-    put(p, "}");
+    write_relay_text(p, "}");
     return;
   }
-  push_frame(p, node, n->data);
+  push_scope_frame(p, node, n->data);
   if (n->kind == PLN_MATCH && p->w.status == PLN_OK) {
     indent(p);
     put_arm(p, n->data);
@@ -411,8 +413,8 @@ static void spell(printer *p, pln_ref node) {
 }
 
 /* The same, or the graph variable that stands for it. */
-static void begin(printer *p, pln_ref node) {
-  if (pln_is_leaf(p->graph->nodes[node].kind) ||
+static void begin_expr_print(printer *p, pln_ref node) {
+  if (pln_is_atomic_expr(p->graph->nodes[node].kind) ||
       p->plan.nodes[node].number != PLN_NONE)
     put_ref(p, node);
   else
@@ -421,27 +423,27 @@ static void begin(printer *p, pln_ref node) {
 
 static void begin_line(printer *p, pln_ref node) {
   indent(p);
-  put(p, p->plan.nodes[node].kept ? "keep " : "");
+  write_relay_text(p, p->plan.nodes[node].kept ? "keep " : "");
   switch ((pln_kind)p->graph->nodes[node].kind) {
-  case PLN_CONSTANT: put_constant(p, node); return;
+  case PLN_CONSTANT: write_constant_reference(p, node); return;
   case PLN_VAR:
-    put(p, "free_var ");
+    write_relay_text(p, "free_var ");
     put_binder(p, node, NULL);
     return;
   case PLN_LET:
-    put(p, "let ");
+    write_relay_text(p, "let ");
     put_binder(p, pln_operand(p->graph, node, 0), NULL);
-    put(p, " = ");
-    begin(p, pln_operand(p->graph, node, 1));
+    write_relay_text(p, " = ");
+    begin_expr_print(p, pln_operand(p->graph, node, 1));
     return;
   default: break;
   }
   put_ref(p, node);
   if (p->plan.nodes[node].declared) {
-    put(p, ": ");
-    put_type(p, p->graph->nodes[node].type);
+    write_relay_text(p, ": ");
+    write_type_annotation(p, p->graph->nodes[node].type);
   }
-  put(p, " = ");
+  write_relay_text(p, " = ");
   spell(p, node);
 }
 
@@ -452,12 +454,12 @@ static void next_scope(printer *p, pln_ref owner, pln_scope scope) {
   p->n_frames--;
   indent(p);
   if (!match) {
-    put(p, "} else {\n");
-    push_frame(p, owner, scope);
+    write_relay_text(p, "} else {\n");
+    push_scope_frame(p, owner, scope);
     return;
   }
-  put(p, "  },\n");
-  push_frame(p, owner, scope);
+  write_relay_text(p, "  },\n");
+  push_scope_frame(p, owner, scope);
   indent(p);
   put_arm(p, scope);
   p->extra++;
@@ -470,12 +472,12 @@ static void close_owner(printer *p, const frame *f) {
   p->n_frames--;
   indent(p);
   if (match) {
-    put(p, "  },\n");
+    write_relay_text(p, "  },\n");
     indent(p);
   }
-  put(p, n->kind == PLN_LET_BLOCK ? ")" : "}");
+  write_relay_text(p, n->kind == PLN_LET_BLOCK ? ")" : "}");
   if (f->definition)
-    put(p, "\n");
+    write_relay_text(p, "\n");
   else if (n->kind == PLN_FUNCTION)
     put_comment(p, f->owner);
 }
@@ -486,7 +488,7 @@ static void close_scope(printer *p) {
     p->n_frames--;
     return;
   }
-  put(p, "\n");
+  write_relay_text(p, "\n");
   pln_scope next = p->graph->scopes[f.scope].next;
   if (next != PLN_NONE)
     next_scope(p, f.owner, next);
@@ -494,10 +496,10 @@ static void close_scope(printer *p) {
     close_owner(p, &f);
 }
 
-static void step(printer *p) {
+static void print_next_node(printer *p) {
   frame *f = &p->frames[p->n_frames - 1];
   if (f->open != PLN_NONE)
-    put(p, ";\n");
+    write_relay_text(p, ";\n");
   f->open = f->line;
   if (f->line != PLN_NONE) {
     f->line = p->plan.nodes[f->open].next;
@@ -506,28 +508,28 @@ static void step(printer *p) {
     f->done = true;
     pln_ref result = p->plan.scopes[f->scope].result;
     indent(p);
-    begin(p, result);
+    begin_expr_print(p, result);
   } else {
     close_scope(p);
   }
 }
 
-static void run(printer *p) {
+static void print_pending_nodes(printer *p) {
   while (p->n_frames > 0 && !pln_writer_done(&p->w))
-    step(p);
+    print_next_node(p);
   p->n_frames = 0;
 }
 
 /* ------------------------------------------------------------------- texts */
 
-static pln_status start(printer *p, pln_engine *engine,
-                        const pln_print_options *options, pln_write_fn write,
-                        void *ud) {
+static pln_status start_relay_text(printer *p, pln_engine *engine,
+                                   const pln_print_options *options,
+                                   pln_write_fn write, void *ud) {
   static const pln_print_options complete;
   *p = (printer){.engine = engine, .options = options ? options : &complete};
   pln_writer_init(&p->w, engine, p->options->limit, write, ud);
   p->w.constants = (pln_print_constants)p->options->constants;
-  PLN_TRY(pln_type_texts_init(&p->types, engine));
+  PLN_TRY(pln_type_cache_init(&p->types, engine));
   PLN_TRY(pln_naming_init(&p->naming, engine));
   p->naming.meta.by_digest = p->options->hash_references;
   p->w.meta = p->types.meta = &p->naming.meta;
@@ -535,10 +537,10 @@ static pln_status start(printer *p, pln_engine *engine,
   return PLN_OK;
 }
 
-static void finish(printer *p) {
+static void end_relay_text(printer *p) {
   pln_mem_free(p->engine, p->frames, p->cap_frames * sizeof *p->frames);
   pln_mem_free(p->engine, p->parts, p->cap_parts * sizeof *p->parts);
-  pln_type_texts_free(&p->types);
+  pln_type_cache_free(&p->types);
   pln_naming_free(&p->naming);
 }
 
@@ -546,17 +548,18 @@ static void finish(printer *p) {
 static void put_graph(printer *p, const pln_graph *graph, pln_ref root,
                       bool definition) {
   p->graph = graph;
-  fail(p, pln_text_plan_make(&p->plan, &p->naming, graph, root, definition));
+  fail_relay_text(
+      p, pln_text_plan_make(&p->plan, &p->naming, graph, root, definition));
   if (p->w.status == PLN_OK && definition) {
     put_function(p, "", root);
-    push_frame(p, root, graph->nodes[root].data);
+    push_scope_frame(p, root, graph->nodes[root].data);
     if (p->n_frames > 0)
       p->frames[0].definition = true;
   } else if (p->w.status == PLN_OK) {
     p->extra = UINT32_MAX; /* the text's own scope is not indented */
-    push_frame(p, PLN_NONE, graph->n_scopes);
+    push_scope_frame(p, PLN_NONE, graph->n_scopes);
   }
-  run(p);
+  print_pending_nodes(p);
   pln_text_plan_free(&p->plan);
 }
 
@@ -577,41 +580,41 @@ static int compare_definitions(const void *a, const void *b) {
 static void put_constructor(printer *p, const pln_constructor *c) {
   pln_put_name(&p->w, "", pln_symbol_text(p->engine, c->name));
   for (uint32_t i = 0; i < c->n_inputs; i++) {
-    put(p, i > 0 ? ", " : "(");
-    put_type(p, c->inputs[i]);
+    write_relay_text(p, i > 0 ? ", " : "(");
+    write_type_annotation(p, c->inputs[i]);
   }
-  put(p, c->n_inputs > 0 ? "),\n" : ",\n");
+  write_relay_text(p, c->n_inputs > 0 ? "),\n" : ",\n");
 }
 
-static void put_type_data(printer *p, const pln_type_data *data) {
-  put(p, data->is_extern ? "extern type " : "type ");
+static void put_type_data(printer *p, const pln_type_def *data) {
+  write_relay_text(p, data->is_extern ? "extern type " : "type ");
   pln_put_name(&p->w, "", pln_symbol_text(p->engine, data->name));
   for (uint32_t i = 0; i < data->n_vars; i++) {
-    put(p, i > 0 ? ", " : "[");
-    put_type(p, data->vars[i]);
+    write_relay_text(p, i > 0 ? ", " : "[");
+    write_type_annotation(p, data->vars[i]);
   }
-  put(p, data->n_vars > 0 ? "]" : "");
+  write_relay_text(p, data->n_vars > 0 ? "]" : "");
   if (data->is_extern) {
-    put(p, "\n");
+    write_relay_text(p, "\n");
     return;
   }
-  put(p, data->n_constructors > 0 ? " {\n" : " {\n  \n");
+  write_relay_text(p, data->n_constructors > 0 ? " {\n" : " {\n  \n");
   for (uint32_t i = 0; i < data->n_constructors; i++) {
-    put(p, "  ");
+    write_relay_text(p, "  ");
     put_constructor(p, &data->constructors[i]);
   }
-  put(p, "}\n");
+  write_relay_text(p, "}\n");
 }
 
 static void put_types(printer *p, const pln_module *module, definition *rows) {
   uint32_t n = pln_module_n_types(module);
   for (uint32_t i = 0; i < n; i++)
     rows[i] = (definition){
-        pln_symbol_text(p->engine, pln_module_type(module, i)->name), i};
+        pln_symbol_text(p->engine, pln_module_type_def_at(module, i)->name), i};
   qsort(rows, n, sizeof *rows, compare_definitions);
   for (uint32_t i = 0; i < n && !pln_writer_done(&p->w); i++) {
-    put(p, i > 0 ? "\n" : "");
-    put_type_data(p, pln_module_type(module, rows[i].index));
+    write_relay_text(p, i > 0 ? "\n" : "");
+    put_type_data(p, pln_module_type_def_at(module, rows[i].index));
   }
 }
 
@@ -619,14 +622,14 @@ static void put_functions(printer *p, const pln_module *module,
                           definition *rows) {
   bool first = pln_module_n_types(module) == 0;
   for (uint32_t i = 0; i < module->count; i++)
-    rows[i] =
-        (definition){pln_symbol_text(p->engine, pln_module_name(module, i)), i};
+    rows[i] = (definition){
+        pln_symbol_text(p->engine, pln_module_name_at(module, i)), i};
   qsort(rows, module->count, sizeof *rows, compare_definitions);
   for (uint32_t i = 0; i < module->count && !pln_writer_done(&p->w); i++) {
-    const pln_graph *graph = pln_module_function(module, rows[i].index);
+    const pln_graph *graph = pln_module_function_at(module, rows[i].index);
     if (graph->nodes[graph->root].kind == PLN_PRIM_FUNC)
       continue;
-    put(p, first ? "def " : "\ndef ");
+    write_relay_text(p, first ? "def " : "\ndef ");
     first = false;
     pln_put_name(&p->w, "@", rows[i].name);
     put_graph(p, graph, graph->root, true);
@@ -655,14 +658,14 @@ static void put_metadata(printer *p, const pln_module *module) {
   pln_put_attrs(&w, module->attrs, NULL, "");
   pln_status status = pln_writer_end(&w);
   if (status == PLN_OK && text.size > 0)
-    status =
-        pln_meta_add_module(&p->naming.meta, (pln_slice){text.data, text.size});
+    status = pln_metadata_add_module(&p->naming.meta,
+                                     (pln_slice){text.data, text.size});
   if (status != PLN_OK)
-    fail(p, status);
+    fail_relay_text(p, status);
   else if (!p->options->no_metadata)
-    pln_put_meta(&p->w, &p->naming.meta);
+    pln_write_metadata_section(&p->w, &p->naming.meta);
   else if (p->naming.meta.count > 0)
-    put(p, "\n/* the metadata section is left out */\n");
+    write_relay_text(p, "\n/* the metadata section is left out */\n");
   pln_buffer_free(&text);
 }
 
@@ -671,12 +674,12 @@ static void put_module(printer *p, const pln_module *module) {
   size_t size = (types > functions ? types : functions) * sizeof(definition);
   definition *rows = pln_mem_new(p->engine, size);
   p->naming.meta.tir_vars = module->tir_vars;
-  put(p, "#[version = \"0.0.5\"]\n");
+  write_relay_text(p, "#[version = \"0.0.5\"]\n");
   if (rows) {
     put_types(p, module, rows);
     put_functions(p, module, rows);
   } else if (size > 0) {
-    fail(p, pln_nomem(p->engine));
+    fail_relay_text(p, pln_nomem(p->engine));
   }
   pln_mem_free(p->engine, rows, size);
   put_metadata(p, module);
@@ -685,7 +688,7 @@ static void put_module(printer *p, const pln_module *module) {
 static uint32_t count_prim_funcs(const pln_module *module) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < module->count; i++) {
-    const pln_graph *g = pln_module_function(module, i);
+    const pln_graph *g = pln_module_function_at(module, i);
     n += g->nodes[g->root].kind == PLN_PRIM_FUNC;
   }
   return n;
@@ -700,13 +703,13 @@ pln_status pln_print_module(const pln_module *module,
   uint32_t prim = count_prim_funcs(module);
   if (prim > 0 && prim == module->count && !pln_module_n_types(module))
     return pln_print_script_module(module, limit, write, ud);
-  pln_status status = start(&p, module->engine, options, write, ud);
+  pln_status status = start_relay_text(&p, module->engine, options, write, ud);
   if (status == PLN_OK) {
     put_module(&p, module);
-    put(&p, prim > 0 ? "\n" : "");
+    write_relay_text(&p, prim > 0 ? "\n" : "");
     status = pln_writer_end(&p.w);
   }
-  finish(&p);
+  end_relay_text(&p);
   if (status == PLN_OK && prim > 0)
     status = pln_print_script_module(module, limit, write, ud);
   return status;
@@ -715,10 +718,9 @@ pln_status pln_print_module(const pln_module *module,
 /* A node of the loop level: Vars are when their type is. */
 static bool is_script(const pln_graph *g, pln_ref node) {
   const pln_node *n = &g->nodes[node];
-  pln_type_kind type = pln_type_kind_of(g->engine, n->type);
+  pln_type_kind type = pln_type_get_kind(g->engine, n->type);
   bool value = type == PLN_TYPE_PRIM || type == PLN_TYPE_POINTER;
-  return pln_is_prim(n) || pln_is_loop_level(n) ||
-         (n->kind == PLN_VAR && value);
+  return pln_is_prim(n) || pln_is_tir(n) || (n->kind == PLN_VAR && value);
 }
 
 pln_status pln_print_node(const pln_graph *graph, pln_ref node,
@@ -732,13 +734,13 @@ pln_status pln_print_node(const pln_graph *graph, pln_ref node,
   if (is_script(graph, node))
     return pln_print_script(graph, node, options && options->declared,
                             options ? options->limit : 0, write, ud);
-  pln_status status = start(&p, graph->engine, options, write, ud);
+  pln_status status = start_relay_text(&p, graph->engine, options, write, ud);
   if (status == PLN_OK) {
     put_graph(&p, graph, node, false);
     if (!p.options->no_metadata)
-      pln_put_meta(&p.w, &p.naming.meta);
+      pln_write_metadata_section(&p.w, &p.naming.meta);
     status = pln_writer_end(&p.w);
   }
-  finish(&p);
+  end_relay_text(&p);
   return status;
 }

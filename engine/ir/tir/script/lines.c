@@ -9,12 +9,12 @@
 /* A tree that is shared within may be longer as a text than memory is. */
 enum { MOST_TEXT = 1 << 30 };
 
-void pln_script_fail(pln_script *s, pln_status status) {
+void pln_script_fail(pln_script_printer *s, pln_status status) {
   if (s->status == PLN_OK)
     s->status = status;
 }
 
-void pln_script_put_slice(pln_script *s, pln_slice text) {
+void pln_script_write_slice(pln_script_printer *s, pln_slice text) {
   if (s->status != PLN_OK)
     return;
   if (s->text.size + text.size > MOST_TEXT)
@@ -24,45 +24,45 @@ void pln_script_put_slice(pln_script *s, pln_slice text) {
     s->status = pln_buffer_add(&s->text, text.data, text.size);
 }
 
-void pln_script_put(pln_script *s, const char *text) {
-  pln_script_put_slice(s, pln_text(text));
+void pln_script_write(pln_script_printer *s, const char *text) {
+  pln_script_write_slice(s, pln_text(text));
 }
 
-void pln_script_put_int(pln_script *s, int64_t value) {
+void pln_script_write_int(pln_script_printer *s, int64_t value) {
   if (s->status == PLN_OK)
     s->status = pln_buffer_printf(&s->text, "%lld", (long long)value);
 }
 
-static void put_escaped(pln_script *s, unsigned char c) {
+static void put_escaped(pln_script_printer *s, unsigned char c) {
   static const char *const digits = "0123456789abcdef";
   char hex[] = {'\\', 'x', digits[c >> 4], digits[c & 15], 0};
   switch (c) {
-  case '\n': pln_script_put(s, "\\n"); break;
-  case '\t': pln_script_put(s, "\\t"); break;
-  case '\r': pln_script_put(s, "\\r"); break;
-  case '"': pln_script_put(s, "\\\""); break;
-  case '\\': pln_script_put(s, "\\\\"); break;
-  default: pln_script_put(s, hex); break;
+  case '\n': pln_script_write(s, "\\n"); break;
+  case '\t': pln_script_write(s, "\\t"); break;
+  case '\r': pln_script_write(s, "\\r"); break;
+  case '"': pln_script_write(s, "\\\""); break;
+  case '\\': pln_script_write(s, "\\\\"); break;
+  default: pln_script_write(s, hex); break;
   }
 }
 
-void pln_script_put_quoted(pln_script *s, pln_slice text) {
+void pln_script_write_quoted(pln_script_printer *s, pln_slice text) {
   size_t from = 0;
-  pln_script_put(s, "\"");
+  pln_script_write(s, "\"");
   for (size_t i = 0; i < text.size; i++) {
     unsigned char c = (unsigned char)text.data[i];
     if (c >= 32 && c != '"' && c != '\\' && c != 127)
       continue;
-    pln_script_put_slice(s, (pln_slice){text.data + from, i - from});
+    pln_script_write_slice(s, (pln_slice){text.data + from, i - from});
     put_escaped(s, c);
     from = i + 1;
   }
-  pln_script_put_slice(s, (pln_slice){text.data + from, text.size - from});
-  pln_script_put(s, "\"");
+  pln_script_write_slice(s, (pln_slice){text.data + from, text.size - from});
+  pln_script_write(s, "\"");
 }
 
-uint32_t pln_script_line_insert(pln_script *s, size_t offset, uint32_t indent,
-                                uint32_t after) {
+uint32_t pln_script_line_insert(pln_script_printer *s, size_t offset,
+                                uint32_t indent, uint32_t after) {
   if (s->status == PLN_OK)
     s->status = pln_mem_grow(s->engine, (void **)&s->lines, &s->cap_lines,
                              (size_t)s->n_lines + 1, sizeof *s->lines);
@@ -82,6 +82,7 @@ uint32_t pln_script_line_insert(pln_script *s, size_t offset, uint32_t indent,
   return line;
 }
 
-uint32_t pln_script_line_end(pln_script *s, size_t offset, uint32_t indent) {
+uint32_t pln_script_line_end(pln_script_printer *s, size_t offset,
+                             uint32_t indent) {
   return pln_script_line_insert(s, offset, indent, s->last);
 }

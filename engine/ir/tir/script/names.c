@@ -8,20 +8,21 @@
 
 #include "ir/tir/script/script.h"
 
-static uint64_t key_of(const pln_script *s, pln_ref ref) {
+static uint64_t script_name_key(const pln_script_printer *s, pln_ref ref) {
   const pln_node *n = &s->g->nodes[ref];
   return n->kind == PLN_VAR ? UINT64_C(1) << 40 | n->data
                             : UINT64_C(1) << 41 | ref;
 }
 
-const pln_script_name *pln_script_find(const pln_script *s, pln_ref ref) {
-  uint32_t row = pln_idmap_get(s->defined, key_of(s, ref));
+const pln_script_name *pln_script_find(const pln_script_printer *s,
+                                       pln_ref ref) {
+  uint32_t row = pln_idmap_get(s->defined, script_name_key(s, ref));
   return row && s->names[row - 1].live ? &s->names[row - 1] : NULL;
 }
 
 /* -------------------------------------------------------------------- words */
 
-static pln_status word_of(pln_script *s, pln_slice text, uint32_t base,
+static pln_status word_of(pln_script_printer *s, pln_slice text, uint32_t base,
                           uint32_t number, uint32_t *out) {
   pln_symbol symbol;
   PLN_TRY(pln_symbol_intern(s->engine, text, &symbol));
@@ -34,10 +35,10 @@ static pln_status word_of(pln_script *s, pln_slice text, uint32_t base,
                        (size_t)s->n_words + 1, sizeof *s->words));
   *out = s->n_words;
   s->words[s->n_words++] =
-      (pln_script_word){.symbol = symbol,
-                        .base = base == PLN_NONE ? *out : base,
-                        .number = number,
-                        .low = 1};
+      (pln_script_identifier){.symbol = symbol,
+                              .base = base == PLN_NONE ? *out : base,
+                              .number = number,
+                              .low = 1};
   return pln_idmap_set(s->taken, symbol, *out + 1);
 }
 
@@ -56,7 +57,8 @@ static size_t sanitize(pln_slice name, char *out) {
 }
 
 /* The first of name, name_1, name_2, ... that is free. */
-static pln_status new_word(pln_script *s, pln_slice name, uint32_t *out) {
+static pln_status new_word(pln_script_printer *s, pln_slice name,
+                           uint32_t *out) {
   char text[MOST_LETTERS + 16];
   size_t n = sanitize(name, text);
   uint32_t base, word;
@@ -72,8 +74,8 @@ static pln_status new_word(pln_script *s, pln_slice name, uint32_t *out) {
   return PLN_OK;
 }
 
-static void free_word(pln_script *s, uint32_t word) {
-  pln_script_word *w = &s->words[word];
+static void free_word(pln_script_printer *s, uint32_t word) {
+  pln_script_identifier *w = &s->words[word];
   w->used = false;
   if (w->number && w->number < s->words[w->base].low)
     s->words[w->base].low = w->number;
@@ -81,18 +83,18 @@ static void free_word(pln_script *s, uint32_t word) {
 
 /* -------------------------------------------------------------------- names */
 
-static pln_status add(pln_script *s, pln_ref ref, pln_script_name row,
-                      uint32_t frame) {
+static pln_status add_script_name(pln_script_printer *s, pln_ref ref,
+                                  pln_script_name row, uint32_t frame) {
   PLN_TRY(pln_mem_grow(s->engine, (void **)&s->names, &s->cap_names,
                        (size_t)s->n_names + 1, sizeof *s->names));
   row.live = true;
   row.next = s->frames[frame].names;
   s->names[s->n_names++] = row;
   s->frames[frame].names = s->n_names;
-  return pln_idmap_set(s->defined, key_of(s, ref), s->n_names);
+  return pln_idmap_set(s->defined, script_name_key(s, ref), s->n_names);
 }
 
-static pln_slice hint_of(const pln_script *s, pln_ref ref) {
+static pln_slice hint_of(const pln_script_printer *s, pln_ref ref) {
   const pln_node *n = &s->g->nodes[ref];
   pln_symbol symbol = n->kind == PLN_VAR ? n->attrs : n->data;
   pln_slice text = symbol ? pln_symbol_text(s->engine, symbol) : pln_text("");
@@ -101,23 +103,23 @@ static pln_slice hint_of(const pln_script *s, pln_ref ref) {
   return pln_text(n->kind == PLN_VAR ? "v" : "buffer");
 }
 
-void pln_script_define(pln_script *s, pln_ref ref, uint32_t frame) {
+void pln_script_define(pln_script_printer *s, pln_ref ref, uint32_t frame) {
   uint32_t word;
   if (s->status == PLN_OK)
     s->status = new_word(s, hint_of(s, ref), &word);
   if (s->status == PLN_OK)
-    s->status = add(s, ref, (pln_script_name){.word = word}, frame);
+    s->status = add_script_name(s, ref, (pln_script_name){.word = word}, frame);
 }
 
-void pln_script_define_field(pln_script *s, pln_ref var, pln_ref buffer,
+void pln_script_define_field(pln_script_printer *s, pln_ref var, pln_ref buffer,
                              uint32_t field, uint32_t index, uint32_t frame) {
   pln_script_name row = {
       .word = PLN_NONE, .buffer = buffer, .field = field, .index = index};
   if (s->status == PLN_OK)
-    s->status = add(s, var, row, frame);
+    s->status = add_script_name(s, var, row, frame);
 }
 
-void pln_script_end_names(pln_script *s, uint32_t frame) {
+void pln_script_end_names(pln_script_printer *s, uint32_t frame) {
   uint32_t row = s->frames[frame].names;
   for (; row; row = s->names[row - 1].next) {
     s->names[row - 1].live = false;
@@ -127,7 +129,7 @@ void pln_script_end_names(pln_script *s, uint32_t frame) {
   s->frames[frame].names = 0;
 }
 
-uint32_t pln_script_frame_of(const pln_script *s, pln_ref ref) {
+uint32_t pln_script_frame_of(const pln_script_printer *s, pln_ref ref) {
   uint32_t i = s->n_frames - 1;
   while (i > 0 &&
          (s->low[ref] < s->frames[i].begin || s->high[ref] >= s->frames[i].end))

@@ -15,7 +15,7 @@
 
 /* ------------------------------------------------------------------- tables */
 
-static void *table(pln_script *s, size_t n, size_t item, int fill) {
+static void *table(pln_script_printer *s, size_t n, size_t item, int fill) {
   void *block = pln_mem_new(s->engine, n * item);
   if (!block)
     pln_script_fail(s, pln_nomem(s->engine));
@@ -24,7 +24,8 @@ static void *table(pln_script *s, size_t n, size_t item, int fill) {
   return block;
 }
 
-static void use(pln_script *s, pln_ref ref, pln_ref low, pln_ref high) {
+static void extend_use_range(pln_script_printer *s, pln_ref ref, pln_ref low,
+                             pln_ref high) {
   if (s->low[ref] == PLN_NONE || low < s->low[ref])
     s->low[ref] = low;
   if (s->high[ref] == PLN_NONE || high > s->high[ref])
@@ -32,7 +33,8 @@ static void use(pln_script *s, pln_ref ref, pln_ref low, pln_ref high) {
 }
 
 /* The statements that use each node, through PrimExprs and buffers. */
-static void note_uses(pln_script *s, pln_ref begin, pln_ref root) {
+static void collect_script_uses(pln_script_printer *s, pln_ref begin,
+                                pln_ref root) {
   const pln_graph *g = s->g;
   for (pln_ref ref = root + 1; ref-- > 0;) {
     const pln_node *n = &g->nodes[ref];
@@ -42,11 +44,11 @@ static void note_uses(pln_script *s, pln_ref begin, pln_ref root) {
     pln_ref low = prim && s->low[ref] != PLN_NONE ? s->low[ref] : ref;
     pln_ref high = prim && s->low[ref] != PLN_NONE ? s->high[ref] : ref;
     for (uint32_t i = 0; i < n->count; i++)
-      use(s, g->operands[n->first + i], low, high);
+      extend_use_range(s, g->operands[n->first + i], low, high);
   }
 }
 
-static void note_stmts(pln_script *s) {
+static void note_stmts(pln_script_printer *s) {
   const pln_graph *g = s->g;
   pln_scope row = 0, here = 0;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
@@ -67,7 +69,8 @@ static void note_stmts(pln_script *s) {
       s->binder[g->scopes[i].begin + k] = i;
 }
 
-static void begin_graph(pln_script *s, const pln_graph *g, pln_ref root) {
+static void begin_graph(pln_script_printer *s, const pln_graph *g,
+                        pln_ref root) {
   s->g = g;
   s->nodes = g->n_nodes + (size_t)1;
   s->scopes = g->n_scopes + (size_t)1;
@@ -82,13 +85,13 @@ static void begin_graph(pln_script *s, const pln_graph *g, pln_ref root) {
     return;
   const pln_node *n = &g->nodes[root];
   note_stmts(s);
-  note_uses(s, pln_owns(n) ? g->scopes[n->data].begin : root, root);
+  collect_script_uses(s, pln_owns(n) ? g->scopes[n->data].begin : root, root);
   s->status = pln_idmap_new(s->engine, &s->defined);
   if (s->status == PLN_OK)
     s->status = pln_idmap_new(s->engine, &s->taken);
 }
 
-static void end_graph(pln_script *s) {
+static void end_graph(pln_script_printer *s) {
   pln_engine *e = s->engine;
   pln_mem_free(e, s->low, s->nodes * sizeof *s->low);
   pln_mem_free(e, s->high, s->nodes * sizeof *s->high);
@@ -100,29 +103,29 @@ static void end_graph(pln_script *s) {
   pln_idmap_free(s->defined);
   pln_idmap_free(s->taken);
   s->defined = s->taken = NULL;
-  s->n_frames = s->n_names = s->n_words = s->n_pieces = s->n_stack = 0;
+  s->n_frames = s->n_names = s->n_words = s->n_fragments = s->n_stack = 0;
 }
 
-static void end_script(pln_script *s) {
+static void end_script(pln_script_printer *s) {
   pln_engine *e = s->engine;
   pln_mem_free(e, s->lines, s->cap_lines * sizeof *s->lines);
   pln_mem_free(e, s->frames, s->cap_frames * sizeof *s->frames);
   pln_mem_free(e, s->names, s->cap_names * sizeof *s->names);
   pln_mem_free(e, s->words, s->cap_words * sizeof *s->words);
-  pln_mem_free(e, s->pieces, s->cap_pieces * sizeof *s->pieces);
+  pln_mem_free(e, s->fragments, s->cap_fragments * sizeof *s->fragments);
   pln_mem_free(e, s->stack, s->cap_stack * sizeof *s->stack);
   pln_idmap_free(s->tensors);
   pln_buffer_free(&s->text);
 }
 
 /* Line 0 is empty and never written: what is inserted stands behind a line. */
-static void begin_script(pln_script *s, pln_engine *engine) {
-  *s = (pln_script){.engine = engine, .module = "", .last = PLN_NONE};
+static void begin_script(pln_script_printer *s, pln_engine *engine) {
+  *s = (pln_script_printer){.engine = engine, .module = "", .last = PLN_NONE};
   pln_buffer_init(&s->text, engine);
   s->last = pln_script_line_insert(s, 0, 0, PLN_NONE);
 }
 
-void pln_script_visit(pln_script *s, pln_ref ref) {
+void pln_script_visit(pln_script_printer *s, pln_ref ref) {
   if (s->status == PLN_OK)
     s->status = pln_mem_grow(s->engine, (void **)&s->stack, &s->cap_stack,
                              (size_t)s->n_stack + 1, sizeof *s->stack);
@@ -133,7 +136,7 @@ void pln_script_visit(pln_script *s, pln_ref ref) {
 /* --------------------------------------------------------------- statements */
 
 /* Statements of the frames down to `bottom`. */
-static void run(pln_script *s, uint32_t bottom) {
+static void print_script_frames(pln_script_printer *s, uint32_t bottom) {
   while (s->n_frames > bottom && s->status == PLN_OK) {
     pln_script_frame *f = &s->frames[s->n_frames - 1];
     pln_ref ref = f->next;
@@ -152,9 +155,9 @@ static void run(pln_script *s, uint32_t bottom) {
   }
 }
 
-static void line(pln_script *s, const char *text, uint32_t indent) {
+static void line(pln_script_printer *s, const char *text, uint32_t indent) {
   size_t offset = s->text.size;
-  pln_script_put(s, text);
+  pln_script_write(s, text);
   pln_script_line_end(s, offset, indent);
 }
 
@@ -169,7 +172,7 @@ typedef struct function {
   pln_ref body;     /* the first statement behind the buffer map */
 } function;
 
-static void map_buffers(pln_script *s, function *f) {
+static void map_buffers(pln_script_printer *s, function *f) {
   const pln_graph *g = s->g;
   f->body = s->head[g->nodes[f->ref].data];
   while (f->body != PLN_NONE && g->nodes[f->body].kind == PLN_BUFFER_BIND) {
@@ -181,7 +184,7 @@ static void map_buffers(pln_script *s, function *f) {
 }
 
 /* Buffers over one pointer are told apart by match_buffer. */
-static void choose_inlined(pln_script *s, function *f) {
+static void choose_inlined(pln_script_printer *s, function *f) {
   pln_idmap *counts;
   if (s->status == PLN_OK)
     s->status = pln_idmap_new(s->engine, &counts);
@@ -204,47 +207,49 @@ static void choose_inlined(pln_script *s, function *f) {
   pln_idmap_free(counts);
 }
 
-static void put_params(pln_script *s, const function *f) {
+static void put_params(pln_script_printer *s, const function *f) {
   for (uint32_t i = 0; i < f->row->n_params; i++) {
     pln_ref param = f->row->begin + i;
-    pln_script_put(s, i > 0 ? ", " : "");
+    pln_script_write(s, i > 0 ? ", " : "");
     if (f->inlined[i]) {
       pln_script_annotation(s, f->buffers[i], s->n_frames - 1);
       continue;
     }
     pln_script_define(s, param, s->n_frames - 1);
     pln_script_expr(s, param);
-    pln_script_put(s, ": ");
+    pln_script_write(s, ": ");
     pln_script_type(s, s->g->nodes[param].type);
   }
 }
 
-static void put_result(pln_script *s, const function *f) {
+static void put_result(pln_script_printer *s, const function *f) {
   pln_type type = s->g->nodes[f->ref].type;
   uint32_t n = pln_type_n_parts(s->engine, type);
-  pln_type ret = n ? pln_type_part(s->engine, type, n - 1) : 0;
-  if (!ret || pln_type_kind_of(s->engine, ret) == PLN_TYPE_TUPLE)
+  pln_type ret = n ? pln_type_part_at(s->engine, type, n - 1) : 0;
+  if (!ret || pln_type_get_kind(s->engine, ret) == PLN_TYPE_TUPLE)
     return;
-  pln_script_put(s, " -> ");
+  pln_script_write(s, " -> ");
   pln_script_type(s, ret);
 }
 
-static void put_head(pln_script *s, const function *f, uint32_t indent) {
+static void put_head(pln_script_printer *s, const function *f,
+                     uint32_t indent) {
   pln_attrs attrs = s->g->nodes[f->ref].attrs;
   bool named = pln_attrs_find(s->engine, attrs, "global_symbol") != NULL;
   line(s, named ? "@T.prim_func" : "@T.prim_func(private=True)", indent);
   size_t offset = s->text.size;
-  pln_script_put(s, "def ");
-  pln_script_put_slice(s, f->name);
-  pln_script_put(s, "(");
+  pln_script_write(s, "def ");
+  pln_script_write_slice(s, f->name);
+  pln_script_write(s, "(");
   put_params(s, f);
-  pln_script_put(s, ")");
+  pln_script_write(s, ")");
   put_result(s, f);
-  pln_script_put(s, ":");
+  pln_script_write(s, ":");
   pln_script_line_end(s, offset, indent);
 }
 
-static void put_attrs(pln_script *s, const function *f, uint32_t indent) {
+static void write_script_attrs(pln_script_printer *s, const function *f,
+                               uint32_t indent) {
   pln_attrs attrs = s->g->nodes[f->ref].attrs;
   pln_slice symbol = pln_attrs_string(s->engine, attrs, "global_symbol", "");
   bool hidden = symbol.size == f->name.size && symbol.size > 0 &&
@@ -252,13 +257,14 @@ static void put_attrs(pln_script *s, const function *f, uint32_t indent) {
   if (pln_attrs_count(s->engine, attrs) <= (uint32_t)hidden)
     return;
   size_t offset = s->text.size;
-  pln_script_put(s, "T.func_attr(");
+  pln_script_write(s, "T.func_attr(");
   pln_script_attrs(s, attrs, hidden ? "global_symbol" : NULL);
-  pln_script_put(s, ")");
+  pln_script_write(s, ")");
   pln_script_line_end(s, offset, indent);
 }
 
-static void put_matches(pln_script *s, const function *f, uint32_t indent) {
+static void put_matches(pln_script_printer *s, const function *f,
+                        uint32_t indent) {
   for (uint32_t i = 0; i < f->row->n_params; i++)
     if (f->buffers[i] != PLN_NONE && !f->inlined[i])
       pln_script_buffer(s,
@@ -273,7 +279,8 @@ static void put_matches(pln_script *s, const function *f, uint32_t indent) {
 
 /* What a root block holds behind what it says of itself, when that is nothing
  * but buffers; PLN_NONE when it is no root block that goes without saying. */
-static pln_ref root_body(const pln_script *s, pln_ref realize, pln_ref *block) {
+static pln_ref root_body(const pln_script_printer *s, pln_ref realize,
+                         pln_ref *block) {
   const pln_graph *g = s->g;
   const pln_node *n = realize == PLN_NONE ? NULL : &g->nodes[realize];
   if (!n || n->kind != PLN_BLOCK_REALIZE || s->next[realize] != PLN_NONE ||
@@ -294,7 +301,7 @@ static pln_ref root_body(const pln_script *s, pln_ref realize, pln_ref *block) {
   return at;
 }
 
-static bool holds_block(const pln_script *s, pln_ref block) {
+static bool holds_block(const pln_script_printer *s, pln_ref block) {
   const pln_graph *g = s->g;
   for (pln_ref ref = g->scopes[g->nodes[block].data].begin; ref < block; ref++)
     if (g->nodes[ref].kind == PLN_BLOCK_REALIZE)
@@ -303,7 +310,7 @@ static bool holds_block(const pln_script *s, pln_ref block) {
 }
 
 /* A root block that only allocates, or only holds blocks. */
-static pln_ref implicit_root(const pln_script *s, pln_ref body,
+static pln_ref implicit_root(const pln_script_printer *s, pln_ref body,
                              pln_ref *block) {
   const pln_graph *g = s->g;
   pln_ref at = root_body(s, body, block), first = at;
@@ -320,7 +327,8 @@ static pln_ref implicit_root(const pln_script *s, pln_ref body,
   return inner != PLN_NONE && g->nodes[inner].count ? first : PLN_NONE;
 }
 
-static void put_body(pln_script *s, const function *f, uint32_t indent) {
+static void put_body(pln_script_printer *s, const function *f,
+                     uint32_t indent) {
   pln_ref block = PLN_NONE, first = implicit_root(s, f->body, &block);
   pln_script_frame frame = s->frames[s->n_frames - 1];
   frame.names = 0;
@@ -331,19 +339,19 @@ static void put_body(pln_script *s, const function *f, uint32_t indent) {
     frame.next = first;
   }
   frame.mark = s->last;
-  pln_script_push(s, &frame);
-  run(s, s->n_frames - 1);
+  pln_script_push_frame(s, &frame);
+  print_script_frames(s, s->n_frames - 1);
 }
 
-static void put_function(pln_script *s, function *f, uint32_t indent) {
-  pln_script_push(s, &(pln_script_frame){.next = PLN_NONE,
-                                         .begin = 0,
-                                         .end = PLN_NONE,
-                                         .other = PLN_NONE,
-                                         .owner = PLN_NONE,
-                                         .only = PLN_NONE,
-                                         .indent = indent + 1,
-                                         .mark = s->last});
+static void put_function(pln_script_printer *s, function *f, uint32_t indent) {
+  pln_script_push_frame(s, &(pln_script_frame){.next = PLN_NONE,
+                                               .begin = 0,
+                                               .end = PLN_NONE,
+                                               .other = PLN_NONE,
+                                               .owner = PLN_NONE,
+                                               .only = PLN_NONE,
+                                               .indent = indent + 1,
+                                               .mark = s->last});
   if (s->status != PLN_OK)
     return;
   map_buffers(s, f);
@@ -351,15 +359,15 @@ static void put_function(pln_script *s, function *f, uint32_t indent) {
   if (s->status != PLN_OK)
     return;
   put_head(s, f, indent);
-  put_attrs(s, f, indent + 1);
+  write_script_attrs(s, f, indent + 1);
   s->frames[0].mark = s->last;
   put_matches(s, f, indent + 1);
   put_body(s, f, indent + 1);
 }
 
 /* `name` empty: as its global_symbol says, or main. */
-static void print_function(pln_script *s, const pln_graph *g, pln_ref ref,
-                           pln_slice name, uint32_t indent) {
+static void print_function(pln_script_printer *s, const pln_graph *g,
+                           pln_ref ref, pln_slice name, uint32_t indent) {
   begin_graph(s, g, ref);
   function f = {.ref = ref, .row = &g->scopes[g->nodes[ref].data]};
   size_t n = f.row->n_params + (size_t)1;
@@ -376,7 +384,7 @@ static void print_function(pln_script *s, const pln_graph *g, pln_ref ref,
 }
 
 /* Takes back what was declared. */
-static void drop_lines(pln_script *s) {
+static void drop_lines(pln_script_printer *s) {
   if (s->status != PLN_OK)
     return;
   s->lines[0].next = PLN_NONE;
@@ -385,20 +393,20 @@ static void drop_lines(pln_script *s) {
 
 /* A statement or PrimExpr by itself; `declared`: what a PrimExpr uses stands
  * before it. */
-static void print_part(pln_script *s, const pln_graph *g, pln_ref ref,
+static void print_part(pln_script_printer *s, const pln_graph *g, pln_ref ref,
                        bool declared) {
   begin_graph(s, g, ref);
-  pln_script_push(s, &(pln_script_frame){.next = PLN_NONE,
-                                         .begin = 0,
-                                         .end = PLN_NONE,
-                                         .other = PLN_NONE,
-                                         .owner = PLN_NONE,
-                                         .only = PLN_NONE,
-                                         .mark = s->last});
+  pln_script_push_frame(s, &(pln_script_frame){.next = PLN_NONE,
+                                               .begin = 0,
+                                               .end = PLN_NONE,
+                                               .other = PLN_NONE,
+                                               .owner = PLN_NONE,
+                                               .only = PLN_NONE,
+                                               .mark = s->last});
   if (s->status == PLN_OK && pln_is_stmt(&g->nodes[ref])) {
     s->next[ref] = PLN_NONE;
     s->frames[0].next = ref;
-    run(s, 0);
+    print_script_frames(s, 0);
   } else if (s->status == PLN_OK) {
     s->walks++;
     pln_script_declare(s, ref);
@@ -418,7 +426,7 @@ static void put_indent(pln_writer *w, uint32_t indent) {
     pln_put(w, "    ", 4);
 }
 
-static void write_lines(const pln_script *s, pln_writer *w) {
+static void write_lines(const pln_script_printer *s, pln_writer *w) {
   bool first = true;
   for (uint32_t i = s->lines[0].next; i != PLN_NONE && !pln_writer_done(w);
        i = s->lines[i].next) {
@@ -431,8 +439,8 @@ static void write_lines(const pln_script *s, pln_writer *w) {
   }
 }
 
-static pln_status finish(pln_script *s, size_t limit, pln_write_fn write,
-                         void *ud) {
+static pln_status write_script_lines(pln_script_printer *s, size_t limit,
+                                     pln_write_fn write, void *ud) {
   pln_writer w;
   if (s->n_tensors > 0) {
     line(s, "", 0);
@@ -453,7 +461,7 @@ static pln_status finish(pln_script *s, size_t limit, pln_write_fn write,
 
 pln_status pln_print_script(const pln_graph *graph, pln_ref node, bool declared,
                             size_t limit, pln_write_fn write, void *ud) {
-  pln_script s;
+  pln_script_printer s;
   begin_script(&s, graph->engine);
   if (graph->nodes[node].kind == PLN_PRIM_FUNC) {
     line(&s, "# from tvm.script import tir as T", 0);
@@ -462,7 +470,7 @@ pln_status pln_print_script(const pln_graph *graph, pln_ref node, bool declared,
   } else {
     print_part(&s, graph, node, declared);
   }
-  return finish(&s, limit, write, ud);
+  return write_script_lines(&s, limit, write, ud);
 }
 
 /* Functions stand in order of their names, main behind all others. */
@@ -481,17 +489,17 @@ static int by_name(const void *a, const void *b) {
   return order ? order : (x.size > y.size) - (x.size < y.size);
 }
 
-static void print_functions(pln_script *s, const pln_module *module) {
+static void print_functions(pln_script_printer *s, const pln_module *module) {
   size_t size = module->count * sizeof(named);
   named *sorted = pln_mem_new(s->engine, size);
   uint32_t n = 0;
   if (!sorted && size)
     pln_script_fail(s, pln_nomem(s->engine));
   for (uint32_t i = 0; i < module->count && s->status == PLN_OK; i++) {
-    const pln_graph *g = pln_module_function(module, i);
+    const pln_graph *g = pln_module_function_at(module, i);
     if (g->nodes[g->root].kind == PLN_PRIM_FUNC)
       sorted[n++] =
-          (named){pln_symbol_text(s->engine, pln_module_name(module, i)), g};
+          (named){pln_symbol_text(s->engine, pln_module_name_at(module, i)), g};
   }
   if (n > 0)
     qsort(sorted, n, sizeof *sorted, by_name);
@@ -504,19 +512,19 @@ static void print_functions(pln_script *s, const pln_module *module) {
   pln_mem_free(s->engine, sorted, size);
 }
 
-static void put_module_attrs(pln_script *s, pln_attrs attrs) {
+static void put_module_attrs(pln_script_printer *s, pln_attrs attrs) {
   size_t offset = s->text.size;
   if (!attrs)
     return;
-  pln_script_put(s, "I.module_attrs(");
+  pln_script_write(s, "I.module_attrs(");
   pln_script_attrs(s, attrs, NULL);
-  pln_script_put(s, ")");
+  pln_script_write(s, ")");
   pln_script_line_end(s, offset, 1);
 }
 
 pln_status pln_print_script_module(const pln_module *module, size_t limit,
                                    pln_write_fn write, void *ud) {
-  pln_script s;
+  pln_script_printer s;
   begin_script(&s, module->engine);
   s.module = "Module.";
   line(&s, "# from tvm.script import ir as I", 0);
@@ -526,5 +534,5 @@ pln_status pln_print_script_module(const pln_module *module, size_t limit,
   line(&s, "class Module:", 0);
   put_module_attrs(&s, module->attrs);
   print_functions(&s, module);
-  return finish(&s, limit, write, ud);
+  return write_script_lines(&s, limit, write, ud);
 }

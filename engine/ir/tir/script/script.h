@@ -29,13 +29,13 @@ typedef struct pln_script_name {
 } pln_script_name;
 
 /* An identifier that was given out. */
-typedef struct pln_script_word {
+typedef struct pln_script_identifier {
   pln_symbol symbol;
   uint32_t base; /* row of the word without its number */
   uint32_t number;
   uint32_t low; /* numbers below it are in use */
   bool used;
-} pln_script_word;
+} pln_script_identifier;
 
 enum { PLN_SCRIPT_DATA, PLN_SCRIPT_STRIDE, PLN_SCRIPT_OFFSET };
 
@@ -52,15 +52,15 @@ typedef struct pln_script_frame {
 } pln_script_frame;
 
 /* A piece of an expression that waits to be written. */
-typedef struct pln_script_piece {
+typedef struct pln_script_fragment {
   const char *text;
   int64_t number;
   uint32_t ref;  /* a node; the type of a number or dtype; attributes */
   uint8_t what;  /* of tir/script/expr.c */
   uint8_t least; /* precedence below which a node is put in parentheses */
-} pln_script_piece;
+} pln_script_fragment;
 
-typedef struct pln_script {
+typedef struct pln_script_printer {
   pln_engine *engine;
   const pln_graph *g;
   const char *module; /* calls of GlobalVars stand behind "Module." */
@@ -73,11 +73,11 @@ typedef struct pln_script {
   pln_script_name *names;
   uint32_t n_names, cap_names;
   pln_idmap *defined; /* a Var or Buffer: its row of names + 1 */
-  pln_script_word *words;
+  pln_script_identifier *words;
   uint32_t n_words, cap_words;
   pln_idmap *taken; /* a symbol: its row of words + 1 */
-  pln_script_piece *pieces;
-  uint32_t n_pieces, cap_pieces;
+  pln_script_fragment *fragments;
+  uint32_t n_fragments, cap_fragments;
   pln_ref *stack; /* of walks */
   uint32_t n_stack, cap_stack;
   pln_ref *low, *high;         /* a node: the statements that use it */
@@ -88,36 +88,38 @@ typedef struct pln_script {
   uint32_t walks;
   pln_idmap *tensors; /* what is told as metadata: a tensor's place + 1 */
   uint32_t n_tensors;
-} pln_script;
+} pln_script_printer;
 
 /* --------------------------------------------------- lines
  * (tir/script/lines.c) */
 
-void pln_script_fail(pln_script *s, pln_status status);
-void pln_script_put(pln_script *s, const char *text);
-void pln_script_put_slice(pln_script *s, pln_slice text);
-void pln_script_put_int(pln_script *s, int64_t value);
+void pln_script_fail(pln_script_printer *s, pln_status status);
+void pln_script_write(pln_script_printer *s, const char *text);
+void pln_script_write_slice(pln_script_printer *s, pln_slice text);
+void pln_script_write_int(pln_script_printer *s, int64_t value);
 /* "text" with what Python escapes. */
-void pln_script_put_quoted(pln_script *s, pln_slice text);
+void pln_script_write_quoted(pln_script_printer *s, pln_slice text);
 /* Ends the line that was put since `offset`: at the end of the list, or behind
  * the line `after`; returns its number. */
-uint32_t pln_script_line_end(pln_script *s, size_t offset, uint32_t indent);
-uint32_t pln_script_line_insert(pln_script *s, size_t offset, uint32_t indent,
-                                uint32_t after);
+uint32_t pln_script_line_end(pln_script_printer *s, size_t offset,
+                             uint32_t indent);
+uint32_t pln_script_line_insert(pln_script_printer *s, size_t offset,
+                                uint32_t indent, uint32_t after);
 
 /* --------------------------------------------------- names
  * (tir/script/names.c) */
 
 /* NULL when nothing is defined under that Var or Buffer. */
-const pln_script_name *pln_script_find(const pln_script *s, pln_ref ref);
+const pln_script_name *pln_script_find(const pln_script_printer *s,
+                                       pln_ref ref);
 /* Gives a Var or Buffer a name that no other in sight has, or the field of a
  * buffer; it ends with that frame. */
-void pln_script_define(pln_script *s, pln_ref ref, uint32_t frame);
-void pln_script_define_field(pln_script *s, pln_ref var, pln_ref buffer,
+void pln_script_define(pln_script_printer *s, pln_ref ref, uint32_t frame);
+void pln_script_define_field(pln_script_printer *s, pln_ref var, pln_ref buffer,
                              uint32_t field, uint32_t index, uint32_t frame);
-void pln_script_end_names(pln_script *s, uint32_t frame);
+void pln_script_end_names(pln_script_printer *s, uint32_t frame);
 /* The frame that holds all uses of the node. */
-uint32_t pln_script_frame_of(const pln_script *s, pln_ref ref);
+uint32_t pln_script_frame_of(const pln_script_printer *s, pln_ref ref);
 
 /* ---------------------------------------------- expressions
  * (tir/script/expr.c) */
@@ -135,23 +137,23 @@ enum {
 };
 
 /* Writes an expression whose names are defined. */
-void pln_script_expr(pln_script *s, pln_ref ref);
+void pln_script_expr(pln_script_printer *s, pln_ref ref);
 /* "a[i, j]"; `full`: a range of one is written as a range. */
-void pln_script_indices(pln_script *s, pln_ref buffer, const pln_ref *indices,
-                        uint32_t n, bool full);
+void pln_script_indices(pln_script_printer *s, pln_ref buffer,
+                        const pln_ref *indices, uint32_t n, bool full);
 /* "float32x4" in quotes; "void" of the empty tuple. */
-void pln_script_dtype(pln_script *s, pln_type type);
+void pln_script_dtype(pln_script_printer *s, pln_type type);
 /* The same of a dtype that is given by its name. */
-void pln_script_dtype_text(pln_script *s, pln_slice text);
+void pln_script_dtype_text(pln_script_printer *s, pln_slice text);
 /* What makes a variable of that type: T.int32, T.handle("float32"). */
-void pln_script_type(pln_script *s, pln_type type);
+void pln_script_type(pln_script_printer *s, pln_type type);
 /* %.17g; what is no finite number in quotes. */
-void pln_script_number(pln_script *s, double value);
+void pln_script_number(pln_script_printer *s, double value);
 /* An entry of the metadata, which is left out of the text. */
-void pln_script_tensor(pln_script *s, const pln_tensor *tensor);
-void pln_script_attrs(pln_script *s, pln_attrs attrs, const char *but);
+void pln_script_tensor(pln_script_printer *s, const pln_tensor *tensor);
+void pln_script_attrs(pln_script_printer *s, pln_attrs attrs, const char *but);
 /* min + extent, as TVM would compute it. */
-void pln_script_sum(pln_script *s, pln_ref min, pln_ref extent);
+void pln_script_sum(pln_script_printer *s, pln_ref min, pln_ref extent);
 
 /* --------------------------------------------------- buffers
  * (tir/script/buffer.c)
@@ -160,7 +162,7 @@ void pln_script_sum(pln_script *s, pln_ref min, pln_ref extent);
 enum { PLN_DEFINES_NOTHING, PLN_DEFINES_DATA, PLN_DEFINES_ALL };
 
 /* Declares what the expressions of a statement use and nothing defines. */
-void pln_script_declare(pln_script *s, pln_ref ref);
+void pln_script_declare(pln_script_printer *s, pln_ref ref);
 /* "name = T.<method>(<first>, ...)", or "with ... as name:". The name and what
  * is defined along with it end with that frame; `first` may be PLN_NONE. */
 enum { PLN_SCRIPT_INSERTED, PLN_SCRIPT_APPENDED, PLN_SCRIPT_WITH };
@@ -172,21 +174,23 @@ typedef struct pln_script_declaration {
   int place;       /* before the frame's statement, or behind all lines */
   uint32_t indent; /* of an appended line */
 } pln_script_declaration;
-void pln_script_buffer(pln_script *s, const pln_script_declaration *d);
+void pln_script_buffer(pln_script_printer *s, const pln_script_declaration *d);
 /* The shape and dtype, as of a parameter in that frame. */
-void pln_script_annotation(pln_script *s, pln_ref buffer, uint32_t frame);
+void pln_script_annotation(pln_script_printer *s, pln_ref buffer,
+                           uint32_t frame);
 /* Nothing but shape and dtype is to be said of it. */
-bool pln_script_is_plain(const pln_script *s, pln_ref buffer);
+bool pln_script_is_plain(const pln_script_printer *s, pln_ref buffer);
 
 /* ------------------------------------------------ statements
  * (tir/script/stmt.c)
  */
 
-void pln_script_push(pln_script *s, const pln_script_frame *frame);
+void pln_script_push_frame(pln_script_printer *s,
+                           const pln_script_frame *frame);
 /* One statement; `concise`: it is the last of its frame. */
-void pln_script_stmt(pln_script *s, pln_ref ref, bool concise);
-void pln_script_else(pln_script *s, pln_ref owner, pln_scope other);
+void pln_script_stmt(pln_script_printer *s, pln_ref ref, bool concise);
+void pln_script_else(pln_script_printer *s, pln_ref owner, pln_scope other);
 /* Puts a node on the stack of walks. */
-void pln_script_visit(pln_script *s, pln_ref ref);
+void pln_script_visit(pln_script_printer *s, pln_ref ref);
 
 #endif

@@ -50,8 +50,8 @@ typedef struct attention {
 
 /* ------------------------------------------------------------------ reading */
 
-static pln_status read_heads(const attention *a, uint32_t arg, const char *attr,
-                             heads *out) {
+static pln_status read_attention_heads(const attention *a, uint32_t arg,
+                                       const char *attr, heads *out) {
   const pln_tensor *t = pln_kernel_arg(a->call, arg);
   int64_t n = pln_kernel_int(a->call, attr, 0);
   if (t->dtype != a->dtype)
@@ -86,9 +86,9 @@ static pln_status read_all_heads(attention *a) {
   if (q->rank != 3 && q->rank != 4)
     return pln_kernel_refuse(a->call, "rank %u is neither 3 nor 4", q->rank);
   a->batch = (size_t)q->dims[0];
-  PLN_TRY(read_heads(a, 0, "q_num_heads", &a->q));
-  PLN_TRY(read_heads(a, 1, "kv_num_heads", &a->k));
-  PLN_TRY(read_heads(a, 2, "kv_num_heads", &a->v));
+  PLN_TRY(read_attention_heads(a, 0, "q_num_heads", &a->q));
+  PLN_TRY(read_attention_heads(a, 1, "kv_num_heads", &a->k));
+  PLN_TRY(read_attention_heads(a, 2, "kv_num_heads", &a->v));
   if (a->q.width != a->k.width || a->k.count != a->v.count ||
       a->k.rows != a->v.rows || a->k.count == 0 || a->q.count % a->k.count)
     return pln_kernel_refuse(a->call,
@@ -335,7 +335,7 @@ static void show(const attention *a, int64_t stage, const block *s, size_t i,
 static bool mask_row(const attention *a, const block *s, size_t i, span seen,
                      char *row) {
   size_t n = seen.high - seen.low;
-  pln_score_close(a->dtype, row, s->n, seen.low, seen.high);
+  pln_score_mask_outside(a->dtype, row, s->n, seen.low, seen.high);
   if (!a->mask || n == 0)
     return n > 0;
   size_t size = pln_element_size((pln_dtype)a->mask->dtype);
@@ -453,7 +453,7 @@ static pln_status run_heads(const attention *a) {
   return status;
 }
 
-static pln_status run(attention *a) {
+static pln_status attend_heads(attention *a) {
   PLN_TRY(join_past(a));
   PLN_TRY(read_lengths(a));
   PLN_TRY(read_mask(a));
@@ -472,7 +472,7 @@ static pln_status attend(pln_kernel_call *call) {
     return pln_kernel_no_dtype(call, a.dtype);
   PLN_TRY(read_all_heads(&a));
   PLN_TRY(read_numbers(&a));
-  pln_status status = run(&a);
+  pln_status status = attend_heads(&a);
   pln_tensor_release(a.joined[0]);
   pln_tensor_release(a.joined[1]);
   pln_tensor_release(a.wide_mask);

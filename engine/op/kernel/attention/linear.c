@@ -63,41 +63,41 @@ typedef struct token {
 } token;
 
 /* `change` has m elements. */
-#define STEP(T, exponential)                                                \
-  PLN_WIDE static void add_row_##T(T *restrict to, const T *from, T factor, \
-                                   size_t m) {                              \
-    for (size_t j = 0; j < m; j++)                                          \
-      to[j] += factor * from[j];                                            \
-  }                                                                         \
-  static void decay_##T(const token *t, T *state) {                         \
-    const T *decay = t->decay;                                              \
-    for (size_t i = 0; i < t->n; i++) {                                     \
-      const T factor = exponential(decay[t->decays ? i : 0]);               \
-      for (size_t j = 0; j < t->m; j++)                                     \
-        state[i * t->m + j] *= factor;                                      \
-    }                                                                       \
-  }                                                                         \
-  static void write_##T(const token *t, void *state, void *change) {        \
-    T *s = state, *u = change;                                              \
-    const T *k = t->k, *v = t->v;                                           \
-    if (t->decay)                                                           \
-      decay_##T(t, s);                                                      \
-    for (size_t j = 0; j < t->m; j++)                                       \
-      u[j] = v[j];                                                          \
-    for (size_t i = 0; t->beta && i < t->n; i++)                            \
-      add_row_##T(u, s + i * t->m, -k[i], t->m);                            \
-    for (size_t j = 0; t->beta && j < t->m; j++)                            \
-      u[j] *= *(const T *)t->beta;                                          \
-    for (size_t i = 0; i < t->n; i++)                                       \
-      add_row_##T(s + i * t->m, u, k[i], t->m);                             \
-  }                                                                         \
-  static void read_##T(const token *t, const void *state, void *out) {      \
-    T *to = out;                                                            \
-    const T *s = state, *q = t->q;                                          \
-    for (size_t j = 0; j < t->m; j++)                                       \
-      to[j] = 0;                                                            \
-    for (size_t i = 0; i < t->n; i++)                                       \
-      add_row_##T(to, s + i * t->m, (T)t->scale * q[i], t->m);              \
+#define STEP(T, exponential)                                              \
+  PLN_MULTIVERSION static void add_row_##T(T *restrict to, const T *from, \
+                                           T factor, size_t m) {          \
+    for (size_t j = 0; j < m; j++)                                        \
+      to[j] += factor * from[j];                                          \
+  }                                                                       \
+  static void decay_##T(const token *t, T *state) {                       \
+    const T *decay = t->decay;                                            \
+    for (size_t i = 0; i < t->n; i++) {                                   \
+      const T factor = exponential(decay[t->decays ? i : 0]);             \
+      for (size_t j = 0; j < t->m; j++)                                   \
+        state[i * t->m + j] *= factor;                                    \
+    }                                                                     \
+  }                                                                       \
+  static void write_##T(const token *t, void *state, void *change) {      \
+    T *s = state, *u = change;                                            \
+    const T *k = t->k, *v = t->v;                                         \
+    if (t->decay)                                                         \
+      decay_##T(t, s);                                                    \
+    for (size_t j = 0; j < t->m; j++)                                     \
+      u[j] = v[j];                                                        \
+    for (size_t i = 0; t->beta && i < t->n; i++)                          \
+      add_row_##T(u, s + i * t->m, -k[i], t->m);                          \
+    for (size_t j = 0; t->beta && j < t->m; j++)                          \
+      u[j] *= *(const T *)t->beta;                                        \
+    for (size_t i = 0; i < t->n; i++)                                     \
+      add_row_##T(s + i * t->m, u, k[i], t->m);                           \
+  }                                                                       \
+  static void read_##T(const token *t, const void *state, void *out) {    \
+    T *to = out;                                                          \
+    const T *s = state, *q = t->q;                                        \
+    for (size_t j = 0; j < t->m; j++)                                     \
+      to[j] = 0;                                                          \
+    for (size_t i = 0; i < t->n; i++)                                     \
+      add_row_##T(to, s + i * t->m, (T)t->scale * q[i], t->m);            \
   }
 STEP(float, expf)
 STEP(double, exp)
@@ -121,7 +121,7 @@ static bool has_columns(const linear *l, const pln_tensor *t, size_t columns) {
          (size_t)t->dims[2] == columns;
 }
 
-static pln_status read_heads(linear *l) {
+static pln_status read_linear_heads(linear *l) {
   int64_t queries = pln_kernel_int(l->call, "q_num_heads", 0);
   int64_t shared = pln_kernel_int(l->call, "kv_num_heads", 0);
   if (l->q->rank != 3 || l->v->rank != 3 || queries < 1 || shared < 1 ||
@@ -176,7 +176,7 @@ static pln_status read_linear(pln_kernel_call *call, linear *l) {
   l->size = pln_element_size(l->dtype);
   if (l->dtype != PLN_FLOAT32 && l->dtype != PLN_FLOAT64)
     return pln_kernel_no_dtype(call, l->dtype);
-  PLN_TRY(read_heads(l));
+  PLN_TRY(read_linear_heads(l));
   PLN_TRY(read_rule(l));
   const pln_tensor *p = l->past;
   if (p && (p->dtype != l->dtype || p->rank != 4 ||

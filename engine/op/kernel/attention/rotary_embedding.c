@@ -7,30 +7,30 @@
 #include "op/kernel/multiversion.h"
 
 /* The first 2 n elements of a head; pairs are n apart, or neighbours. */
-#define TURN(T)                                                               \
-  PLN_WIDE static void halves_##T(void *out, const void *in, const void *cos, \
-                                  const void *sin, size_t n) {                \
-    T *restrict y = out;                                                      \
-    const T *x = in, *c = cos, *s = sin;                                      \
-    for (size_t i = 0; i < n; i++) {                                          \
-      y[i] = c[i] * x[i] - s[i] * x[n + i];                                   \
-      y[n + i] = s[i] * x[i] + c[i] * x[n + i];                               \
-    }                                                                         \
-  }                                                                           \
-  PLN_WIDE static void pairs_##T(void *out, const void *in, const void *cos,  \
-                                 const void *sin, size_t n) {                 \
-    T *restrict y = out;                                                      \
-    const T *x = in, *c = cos, *s = sin;                                      \
-    for (size_t i = 0; i < n; i++) {                                          \
-      y[2 * i] = c[i] * x[2 * i] - s[i] * x[2 * i + 1];                       \
-      y[2 * i + 1] = s[i] * x[2 * i] + c[i] * x[2 * i + 1];                   \
-    }                                                                         \
+#define TURN(T)                                                                \
+  PLN_MULTIVERSION static void halves_##T(                                     \
+      void *out, const void *in, const void *cos, const void *sin, size_t n) { \
+    T *restrict y = out;                                                       \
+    const T *x = in, *c = cos, *s = sin;                                       \
+    for (size_t i = 0; i < n; i++) {                                           \
+      y[i] = c[i] * x[i] - s[i] * x[n + i];                                    \
+      y[n + i] = s[i] * x[i] + c[i] * x[n + i];                                \
+    }                                                                          \
+  }                                                                            \
+  PLN_MULTIVERSION static void pairs_##T(                                      \
+      void *out, const void *in, const void *cos, const void *sin, size_t n) { \
+    T *restrict y = out;                                                       \
+    const T *x = in, *c = cos, *s = sin;                                       \
+    for (size_t i = 0; i < n; i++) {                                           \
+      y[2 * i] = c[i] * x[2 * i] - s[i] * x[2 * i + 1];                        \
+      y[2 * i + 1] = s[i] * x[2 * i] + c[i] * x[2 * i + 1];                    \
+    }                                                                          \
   }
 TURN(float)
 TURN(double)
 
-typedef void (*turn_fn)(void *out, const void *in, const void *cos,
-                        const void *sin, size_t n);
+typedef void (*rotate_fn)(void *out, const void *in, const void *cos,
+                          const void *sin, size_t n);
 
 typedef struct rotary {
   const pln_kernel_call *call;
@@ -39,10 +39,10 @@ typedef struct rotary {
   size_t batch, heads, steps, width;
   size_t head, row; /* elements to the next head, to the next step */
   size_t pairs;     /* that are turned */
-  turn_fn turn;
+  rotate_fn turn;
 } rotary;
 
-static pln_status read_heads(rotary *r) {
+static pln_status read_rotary_heads(rotary *r) {
   const pln_tensor *x = r->x;
   int64_t n = pln_kernel_int(r->call, "num_heads", 0);
   if (x->rank != 3 && x->rank != 4)
@@ -88,7 +88,7 @@ static pln_status check_table(const rotary *r, const pln_tensor *t,
   return pln_kernel_refuse(r->call, "operand %u does not fit the others", arg);
 }
 
-static pln_status read_call(const pln_kernel_call *call, rotary *r) {
+static pln_status read_rotary_call(const pln_kernel_call *call, rotary *r) {
   bool pairs = pln_kernel_int(call, "interleaved", 0) != 0;
   *r = (rotary){.call = call,
                 .x = pln_kernel_arg(call, 0),
@@ -103,7 +103,7 @@ static pln_status read_call(const pln_kernel_call *call, rotary *r) {
     r->turn = pairs ? pairs_double : halves_double;
   else
     return pln_kernel_no_dtype(call, dtype);
-  PLN_TRY(read_heads(r));
+  PLN_TRY(read_rotary_heads(r));
   PLN_TRY(read_pairs(r));
   PLN_TRY(check_table(r, r->cos, 1));
   PLN_TRY(check_table(r, r->sin, 2));
@@ -144,7 +144,7 @@ static pln_status embed(pln_kernel_call *call) {
   rotary r;
   void *out;
   size_t row;
-  PLN_TRY(read_call(call, &r));
+  PLN_TRY(read_rotary_call(call, &r));
   PLN_TRY(pln_kernel_unset(call, 0, (pln_dtype)r.x->dtype, r.x->rank, r.x->dims,
                            &out));
   if (r.x->count == 0)

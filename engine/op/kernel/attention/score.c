@@ -17,60 +17,61 @@
 #define TANH_float(x) pln_tanh_float(x)
 #define TANH_double(x) tanh(x)
 
-#define SCORES(T)                                                         \
-  PLN_WIDE static void scale_##T(T *x, size_t n, T factor) {              \
-    for (size_t i = 0; i < n; i++)                                        \
-      x[i] *= factor;                                                     \
-  }                                                                       \
-  PLN_WIDE static void cap_##T(T *x, size_t n, T cap) {                   \
-    for (size_t i = 0; i < n; i++)                                        \
-      x[i] = cap * TANH_##T(x[i] / cap);                                  \
-  }                                                                       \
-  PLN_WIDE static bool choose_##T(T *restrict x, size_t n,                \
-                                  const uint8_t *mask) {                  \
-    uint8_t open = 0;                                                     \
-    for (size_t i = 0; i < n; i++) {                                      \
-      open |= mask[i];                                                    \
-      x[i] = mask[i] ? x[i] : -(T)INFINITY;                               \
-    }                                                                     \
-    return open != 0;                                                     \
-  }                                                                       \
-  PLN_WIDE static bool bias_##T(T *restrict x, size_t n, const T *mask) { \
-    int open = 0;                                                         \
-    for (size_t i = 0; i < n; i++) {                                      \
-      int closed = mask[i] == -(T)INFINITY;                               \
-      open |= !closed;                                                    \
-      x[i] = closed ? -(T)INFINITY : x[i] + mask[i];                      \
-    }                                                                     \
-    return open != 0;                                                     \
-  }                                                                       \
-  static void fill_##T(T *x, size_t begin, size_t end, T value) {         \
-    for (size_t i = begin; i < end; i++)                                  \
-      x[i] = value;                                                       \
-  }                                                                       \
-  PLN_WIDE static T top_##T(const T *x, size_t n) {                       \
-    enum { LANES = 16 };                                                  \
-    T tops[LANES], top = -(T)INFINITY;                                    \
-    fill_##T(tops, 0, LANES, top);                                        \
-    size_t i = 0;                                                         \
-    for (; i + LANES <= n; i += LANES)                                    \
-      for (size_t k = 0; k < LANES; k++)                                  \
-        tops[k] = x[i + k] > tops[k] ? x[i + k] : tops[k];                \
-    for (; i < n; i++)                                                    \
-      top = x[i] > top ? x[i] : top;                                      \
-    for (size_t k = 0; k < LANES; k++)                                    \
-      top = tops[k] > top ? tops[k] : top;                                \
-    return top;                                                           \
-  }                                                                       \
-  PLN_WIDE static void raise_##T(T *x, size_t n, T top) {                 \
-    for (size_t i = 0; i < n; i++)                                        \
-      x[i] = EXP_##T(x[i] - top);                                         \
-  }                                                                       \
-  static void softmax_##T(T *x, size_t n) {                               \
-    T top = top_##T(x, n);                                                \
-    raise_##T(x, n, top > -(T)INFINITY ? top : 0);                        \
-    double sum = pln_sum_##T(x, n);                                       \
-    scale_##T(x, n, sum == 0 ? 1 : (T)(1 / sum));                         \
+#define SCORES(T)                                                    \
+  PLN_MULTIVERSION static void scale_##T(T *x, size_t n, T factor) { \
+    for (size_t i = 0; i < n; i++)                                   \
+      x[i] *= factor;                                                \
+  }                                                                  \
+  PLN_MULTIVERSION static void cap_##T(T *x, size_t n, T cap) {      \
+    for (size_t i = 0; i < n; i++)                                   \
+      x[i] = cap * TANH_##T(x[i] / cap);                             \
+  }                                                                  \
+  PLN_MULTIVERSION static bool choose_##T(T *restrict x, size_t n,   \
+                                          const uint8_t *mask) {     \
+    uint8_t open = 0;                                                \
+    for (size_t i = 0; i < n; i++) {                                 \
+      open |= mask[i];                                               \
+      x[i] = mask[i] ? x[i] : -(T)INFINITY;                          \
+    }                                                                \
+    return open != 0;                                                \
+  }                                                                  \
+  PLN_MULTIVERSION static bool bias_##T(T *restrict x, size_t n,     \
+                                        const T *mask) {             \
+    int open = 0;                                                    \
+    for (size_t i = 0; i < n; i++) {                                 \
+      int closed = mask[i] == -(T)INFINITY;                          \
+      open |= !closed;                                               \
+      x[i] = closed ? -(T)INFINITY : x[i] + mask[i];                 \
+    }                                                                \
+    return open != 0;                                                \
+  }                                                                  \
+  static void fill_##T(T *x, size_t begin, size_t end, T value) {    \
+    for (size_t i = begin; i < end; i++)                             \
+      x[i] = value;                                                  \
+  }                                                                  \
+  PLN_MULTIVERSION static T top_##T(const T *x, size_t n) {          \
+    enum { LANES = 16 };                                             \
+    T tops[LANES], top = -(T)INFINITY;                               \
+    fill_##T(tops, 0, LANES, top);                                   \
+    size_t i = 0;                                                    \
+    for (; i + LANES <= n; i += LANES)                               \
+      for (size_t k = 0; k < LANES; k++)                             \
+        tops[k] = x[i + k] > tops[k] ? x[i + k] : tops[k];           \
+    for (; i < n; i++)                                               \
+      top = x[i] > top ? x[i] : top;                                 \
+    for (size_t k = 0; k < LANES; k++)                               \
+      top = tops[k] > top ? tops[k] : top;                           \
+    return top;                                                      \
+  }                                                                  \
+  PLN_MULTIVERSION static void raise_##T(T *x, size_t n, T top) {    \
+    for (size_t i = 0; i < n; i++)                                   \
+      x[i] = EXP_##T(x[i] - top);                                    \
+  }                                                                  \
+  static void softmax_##T(T *x, size_t n) {                          \
+    T top = top_##T(x, n);                                           \
+    raise_##T(x, n, top > -(T)INFINITY ? top : 0);                   \
+    double sum = pln_sum_##T(x, n);                                  \
+    scale_##T(x, n, sum == 0 ? 1 : (T)(1 / sum));                    \
   }
 SCORES(float)
 SCORES(double)
@@ -109,8 +110,8 @@ static void fill_outside(pln_dtype dtype, void *x, size_t n, size_t low,
   }
 }
 
-void pln_score_close(pln_dtype dtype, void *x, size_t n, size_t low,
-                     size_t high) {
+void pln_score_mask_outside(pln_dtype dtype, void *x, size_t n, size_t low,
+                            size_t high) {
   fill_outside(dtype, x, n, low, high, -INFINITY);
 }
 

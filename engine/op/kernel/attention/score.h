@@ -16,8 +16,8 @@ void pln_score_cap(pln_dtype dtype, void *x, size_t n, double cap);
 bool pln_score_mask(pln_dtype dtype, void *x, size_t n, const void *mask,
                     pln_dtype mask_dtype);
 /* Those outside of [low, high) become -inf, or 0. */
-void pln_score_close(pln_dtype dtype, void *x, size_t n, size_t low,
-                     size_t high);
+void pln_score_mask_outside(pln_dtype dtype, void *x, size_t n, size_t low,
+                            size_t high);
 void pln_score_clear(pln_dtype dtype, void *x, size_t n, size_t low,
                      size_t high);
 /* x becomes exp(x) by the sum of all; all 0 when every one is -inf. */

@@ -21,20 +21,20 @@ typedef struct causal {
   char *line; /* of one channel: window - 1 elements, then length */
 } causal;
 
-#define SLIDE(T)                                                           \
-  PLN_WIDE static void add_tap_##T(T *restrict to, const T *restrict from, \
-                                   T weight, size_t n) {                   \
-    for (size_t i = 0; i < n; i++)                                         \
-      to[i] += weight * from[i];                                           \
-  }                                                                        \
-  static void slide_##T(const causal *c, const T *w, T bias, T *to) {      \
-    const T *line = (const T *)(const void *)c->line;                      \
-    for (size_t i = 0; i < c->length; i++)                                 \
-      to[i] = bias;                                                        \
-    for (size_t k = 0; k < c->window; k++)                                 \
-      add_tap_##T(to, line + k, w[k], c->length);                          \
-    for (size_t i = 0; c->silu && i < c->length; i++)                      \
-      to[i] = to[i] / (1 + (T)exp(-(double)to[i]));                        \
+#define SLIDE(T)                                                      \
+  PLN_MULTIVERSION static void add_tap_##T(                           \
+      T *restrict to, const T *restrict from, T weight, size_t n) {   \
+    for (size_t i = 0; i < n; i++)                                    \
+      to[i] += weight * from[i];                                      \
+  }                                                                   \
+  static void slide_##T(const causal *c, const T *w, T bias, T *to) { \
+    const T *line = (const T *)(const void *)c->line;                 \
+    for (size_t i = 0; i < c->length; i++)                            \
+      to[i] = bias;                                                   \
+    for (size_t k = 0; k < c->window; k++)                            \
+      add_tap_##T(to, line + k, w[k], c->length);                     \
+    for (size_t i = 0; c->silu && i < c->length; i++)                 \
+      to[i] = to[i] / (1 + (T)exp(-(double)to[i]));                   \
   }
 SLIDE(float)
 SLIDE(double)
@@ -53,7 +53,7 @@ static void lay_out(const causal *c, size_t row) {
 static void run_row(const causal *c, size_t row, char *out, char *state) {
   size_t before = (c->window - 1) * c->size, channel = row % c->channels;
   lay_out(c, row);
-  double bias = c->bias ? pln_number_at(c->bias, channel) : 0;
+  double bias = c->bias ? pln_element_at(c->bias, channel) : 0;
   const void *w = (const char *)c->w->data + channel * c->window * c->size;
   void *to = out + row * c->length * c->size;
   if (c->size == sizeof(float))
@@ -70,7 +70,7 @@ static bool has_dims(const causal *c, const pln_tensor *t, uint32_t rank,
          !memcmp(t->dims, dims, rank * sizeof *dims);
 }
 
-static pln_status read_call(pln_kernel_call *call, causal *c) {
+static pln_status read_causal_call(pln_kernel_call *call, causal *c) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *w = pln_kernel_arg(call, 1);
   *c = (causal){.call = call,
                 .x = x,
@@ -98,9 +98,9 @@ static pln_status read_call(pln_kernel_call *call, causal *c) {
   return PLN_OK;
 }
 
-static pln_status convolve(pln_kernel_call *call) {
+static pln_status convolve_causal(pln_kernel_call *call) {
   causal c;
-  PLN_TRY(read_call(call, &c));
+  PLN_TRY(read_causal_call(call, &c));
   pln_dtype dtype = (pln_dtype)c.x->dtype;
   const int64_t dims[3] = {c.x->dims[0], c.x->dims[1], c.w->dims[2] - 1};
   pln_tensor **results = call->results;
@@ -123,5 +123,5 @@ static pln_status convolve(pln_kernel_call *call) {
 }
 
 pln_status pln_kernel_causal_conv(pln_kernel_call *call) {
-  return pln_kernel_through_float(call, "00", convolve);
+  return pln_kernel_through_float(call, "00", convolve_causal);
 }

@@ -8,7 +8,7 @@
 /* How blocks lie in the image: all of space. */
 typedef struct blocks {
   uint32_t space;
-  pln_slide axis[PLN_MAX_RANK];
+  pln_sliding_window axis[PLN_MAX_RANK];
   size_t image, block, count; /* elements of image, of block; blocks */
 } blocks;
 
@@ -19,15 +19,15 @@ static int64_t item(const pln_kernel_call *call, const char *name, uint32_t i,
 }
 
 static pln_status read_axis(const pln_kernel_call *call, uint32_t space,
-                            uint32_t i, pln_slide *a) {
+                            uint32_t i, pln_sliding_window *a) {
   pln_list image = pln_kernel_list(call, 1, NULL);
   pln_list block = pln_kernel_list(call, 2, NULL);
-  *a = (pln_slide){.in = pln_list_at(&image, i),
-                   .window = pln_list_at(&block, i),
-                   .stride = item(call, "strides", i, 1),
-                   .dilation = item(call, "dilations", i, 1),
-                   .before = item(call, "pads", i, 0),
-                   .after = item(call, "pads", space + i, 0)};
+  *a = (pln_sliding_window){.in = pln_list_at(&image, i),
+                            .window = pln_list_at(&block, i),
+                            .stride = item(call, "strides", i, 1),
+                            .dilation = item(call, "dilations", i, 1),
+                            .before = item(call, "pads", i, 0),
+                            .after = item(call, "pads", space + i, 0)};
   const struct {
     int64_t value, least;
   } all[] = {{a->in, 0},     {a->before, 0}, {a->after, 0},
@@ -54,7 +54,7 @@ static pln_status read_blocks(const pln_kernel_call *call, blocks *b) {
       image.count > PLN_MAX_RANK - 2 || x->rank != 3)
     return pln_kernel_refuse(call, "the blocks do not fit the image");
   for (uint32_t i = 0; i < b->space; i++) {
-    pln_slide *a = &b->axis[i];
+    pln_sliding_window *a = &b->axis[i];
     PLN_TRY(read_axis(call, b->space, i, a));
     if (__builtin_mul_overflow(b->block, (size_t)a->window, &b->block) ||
         __builtin_mul_overflow(b->image, (size_t)a->in, &b->image) ||
@@ -84,7 +84,7 @@ static bool find_place(const blocks *b, const int64_t *tap, const int64_t *at,
                        size_t *place) {
   *place = 0;
   for (uint32_t i = 0; i < b->space; i++) {
-    const pln_slide *a = &b->axis[i];
+    const pln_sliding_window *a = &b->axis[i];
     int64_t x = at[i] * a->stride + tap[i] * a->dilation - a->before;
     if (x < 0 || x >= a->in)
       return false;
@@ -102,8 +102,9 @@ static void add_channel(const blocks *b, const pln_tensor *x, size_t from,
     for (size_t k = 0; k < b->count; k++, from++) {
       size_t place;
       if (find_place(b, tap, at, &place))
-        pln_number_put(out, to + place,
-                       pln_number_at(out, to + place) + pln_number_at(x, from));
+        pln_element_set(out, to + place,
+                        pln_element_at(out, to + place) +
+                            pln_element_at(x, from));
       next(at, b, false);
     }
     next(tap, b, true);

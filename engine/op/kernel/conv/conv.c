@@ -27,7 +27,7 @@ typedef struct conv {
   char *y;
 } conv;
 
-static size_t least(size_t a, size_t b) {
+static size_t min_size(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
@@ -86,7 +86,7 @@ static pln_status run_pointwise(pln_engine *engine, pln_dtype dtype,
 /* -------------------------------------------------------------------- bands */
 
 /* A band while it is multiplied. */
-typedef struct banded {
+typedef struct banded_conv {
   pln_engine *engine;
   conv c;
   pln_conv_band band;
@@ -98,23 +98,23 @@ typedef struct banded {
   size_t z, y, x;    /* of the first output */
   size_t rows, cols; /* of outputs */
   size_t channel, channels;
-} banded;
+} banded_conv;
 
 /* Where an output of the band lies in its plane. */
-static size_t output_at(const banded *b, size_t row, size_t col) {
+static size_t output_at(const banded_conv *b, size_t row, size_t col) {
   const pln_conv_axis *axis = b->c.plan->axis;
   return (b->z * (size_t)axis[ROW].out + b->y + row) * (size_t)axis[COL].out +
          b->x + col;
 }
 
 /* The outputs among columns [first, first + n) of the band's matrix. */
-static uint32_t parts_of(const banded *b, size_t first, size_t n,
+static uint32_t parts_of(const banded_conv *b, size_t first, size_t n,
                          pln_tile_part *out) {
   uint32_t count = 0;
   size_t row = first / b->band.pitch, col = first % b->band.pitch;
   for (size_t at = 0; at < n; row++, col = 0) {
     if (col < b->cols)
-      out[count++] = (pln_tile_part){at, least(n - at, b->cols - col),
+      out[count++] = (pln_tile_part){at, min_size(n - at, b->cols - col),
                                      output_at(b, row, col)};
     at += b->band.pitch - col;
   }
@@ -123,8 +123,8 @@ static uint32_t parts_of(const banded *b, size_t first, size_t n,
 
 /* Columns [first, first + n), at most a tile's width, for m outputs from
  * channel `i` on. */
-static void multiply_piece(const banded *b, size_t i, size_t m, size_t first,
-                           size_t n) {
+static void multiply_block(const banded_conv *b, size_t i, size_t m,
+                           size_t first, size_t n) {
   const conv *c = &b->c;
   const pln_conv_plan *p = c->plan;
   pln_tile_part parts[PLN_TILE_MOST / PLN_TILE_MOST_ROWS];
@@ -148,25 +148,25 @@ static void multiply_piece(const banded *b, size_t i, size_t m, size_t first,
 }
 
 /* Columns [first, first + n) in tiles of about the same width. */
-static void multiply_line(const banded *b, size_t i, size_t m, size_t first,
-                          size_t n) {
+static void multiply_line(const banded_conv *b, size_t i, size_t m,
+                          size_t first, size_t n) {
   size_t lanes = b->c.tiles->lanes, width = b->c.tiles->width;
   size_t tiles = (n + width - 1) / width;
   size_t vectors = (n + lanes - 1) / lanes;
   size_t step = (vectors + tiles - 1) / tiles * lanes;
   for (size_t at = 0; at < n; at += step)
-    multiply_piece(b, i, m, first + at, least(step, n - at));
+    multiply_block(b, i, m, first + at, min_size(step, n - at));
 }
 
 /* All outputs of the band, as many channels at a time as stay near. */
-static void multiply_band(const banded *b) {
+static void multiply_band(const banded_conv *b) {
   const pln_conv_plan *p = b->c.plan;
   size_t bytes = b->channels * p->taps * b->c.size;
   size_t high = NEAR / bytes / PLN_TILE_MOST_ROWS * PLN_TILE_MOST_ROWS;
   if (high == 0)
     high = PLN_TILE_MOST_ROWS;
   for (size_t i = 0; i < p->out; i += high) {
-    size_t m = least(high, p->out - i);
+    size_t m = min_size(high, p->out - i);
     if (b->by_rows)
       for (size_t r = 0; r < b->rows; r++)
         multiply_line(b, i, m, r * b->band.pitch, b->cols);
@@ -176,17 +176,17 @@ static void multiply_band(const banded *b) {
 }
 
 /* All channels of the outputs that the band covers. */
-static void run_band(banded *b) {
+static void run_band(banded_conv *b) {
   const pln_conv_plan *p = b->c.plan;
   for (b->channel = 0; b->channel < p->in; b->channel += b->channels) {
-    b->channels = least(b->band.channels, p->in - b->channel);
+    b->channels = min_size(b->band.channels, p->in - b->channel);
     pln_conv_band_fill(&b->band, b->c.x + b->channel * p->in_plane * b->c.size,
                        b->channels, b->z, b->y, b->x, b->data);
     multiply_band(b);
   }
 }
 
-static void run_part(banded *b) {
+static void run_part(banded_conv *b) {
   const pln_conv_axis *axis = b->c.plan->axis;
   size_t high = (size_t)axis[ROW].out, wide = (size_t)axis[COL].out;
   for (b->z = 0; b->z < (size_t)axis[DEPTH].out; b->z++)
@@ -194,8 +194,8 @@ static void run_part(banded *b) {
       for (b->x = 0; b->x < wide; b->x += b->band.cols) {
         if (pln_is_stopped(b->engine))
           return; /* evaluation ends before anyone reads the rest */
-        b->rows = least(b->band.rows, high - b->y);
-        b->cols = least(b->band.cols, wide - b->x);
+        b->rows = min_size(b->band.rows, high - b->y);
+        b->cols = min_size(b->band.cols, wide - b->x);
         run_band(b);
       }
 }
@@ -211,9 +211,9 @@ static pln_status run_banded(pln_engine *engine, const conv *all,
                              const pln_conv_band *band) {
   const pln_conv_plan *p = all->plan;
   size_t table = band->channels * p->taps * sizeof(size_t);
-  banded b = {.engine = engine,
-              .band = *band,
-              .by_rows = better_by_rows(band, all->tiles)};
+  banded_conv b = {.engine = engine,
+                   .band = *band,
+                   .by_rows = better_by_rows(band, all->tiles)};
   b.bytes = table + band->elements * band->size;
   b.memory = pln_mem_new(engine, b.bytes);
   if (!b.memory)
@@ -251,8 +251,8 @@ static const char *element_at(const conv *c, size_t k, size_t at) {
 }
 
 /* Rows [k, k + depth) and columns [at, at + n) of the matrix. */
-static void gather(const conv *c, size_t k, size_t depth, size_t at, size_t n,
-                   char *out) {
+static void gather_columns(const conv *c, size_t k, size_t depth, size_t at,
+                           size_t n, char *out) {
   for (size_t i = k; i < k + depth; i++)
     for (size_t j = at; j < at + c->tiles->width; j++, out += c->size) {
       const char *from = j < at + n ? element_at(c, i, j) : NULL;
@@ -271,8 +271,8 @@ static void run_gathered_part(const pln_engine *engine, const conv *c,
     for (size_t k = 0; k < depth; k += GATHERED) {
       if (pln_is_stopped_after(engine, &done, width * GATHERED))
         return;
-      size_t n = least(width, p->out_plane - at);
-      pln_tile tile = {.k = least(GATHERED, depth - k),
+      size_t n = min_size(width, p->out_plane - at);
+      pln_tile tile = {.k = min_size(GATHERED, depth - k),
                        .a = c->w + k * c->size,
                        .a_row = depth,
                        .a_col = 1,
@@ -282,7 +282,7 @@ static void run_gathered_part(const pln_engine *engine, const conv *c,
                        .c_row = p->out_plane,
                        .bias = c->bias,
                        .add = k > 0};
-      gather(c, k, tile.k, at, n, data);
+      gather_columns(c, k, tile.k, at, n, data);
       pln_tiles_run(c->tiles, &tile, p->out, n);
     }
 }

@@ -44,7 +44,7 @@ typedef struct deform {
   char *y;
 } deform;
 
-static size_t least(size_t a, size_t b) {
+static size_t min_size(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
@@ -93,9 +93,9 @@ static void place_tap(deform *d, size_t offset_group, size_t tap) {
     double y = grid_at(&p->axis[ROW], at / wide, tap / window);
     double x = grid_at(&p->axis[COL], at % wide, tap % window);
     double factor =
-        d->mask ? pln_number_at(d->mask, plane * p->out_plane + at) : 1;
-    set_corners(d, y + pln_number_at(d->offset, dy),
-                x + pln_number_at(d->offset, dx), factor, &d->corner[i]);
+        d->mask ? pln_element_at(d->mask, plane * p->out_plane + at) : 1;
+    set_corners(d, y + pln_element_at(d->offset, dy),
+                x + pln_element_at(d->offset, dx), factor, &d->corner[i]);
   }
 }
 
@@ -142,7 +142,7 @@ static void fill_matrix(deform *d, size_t channel, size_t channels) {
   const pln_conv_plan *p = &d->plan;
   for (size_t done = 0; done < channels;) {
     size_t at = d->group * p->in + channel + done;
-    size_t n = least(d->shared - at % d->shared, channels - done);
+    size_t n = min_size(d->shared - at % d->shared, channels - done);
     gather_rows(d, channel + done, n,
                 d->matrix + done * p->taps * d->outputs * d->size);
     done += n;
@@ -152,7 +152,7 @@ static void fill_matrix(deform *d, size_t channel, size_t channels) {
 /* ------------------------------------------------------------------ product */
 
 /* All channels of the outputs at hand. */
-static void multiply(deform *d, const pln_gemm *gemm) {
+static void multiply_columns(deform *d, const pln_gemm *gemm) {
   const pln_conv_plan *p = &d->plan;
   size_t filter = d->group * p->out;
   size_t plane = d->image * p->groups * p->out + filter;
@@ -170,7 +170,7 @@ static void multiply(deform *d, const pln_gemm *gemm) {
     s.bias = (const char *)d->bias->data + filter * d->size;
   size_t channel = 0;
   do {
-    size_t n = least(d->channels, p->in - channel);
+    size_t n = min_size(d->channels, p->in - channel);
     fill_matrix(d, channel, n);
     s.k = n * p->taps;
     s.a = w + channel * p->taps * d->size;
@@ -180,13 +180,13 @@ static void multiply(deform *d, const pln_gemm *gemm) {
   } while (channel < p->in);
 }
 
-static pln_status run(deform *d) {
+static pln_status convolve_deformed(deform *d) {
   const pln_conv_plan *p = &d->plan;
   pln_engine *engine = d->call->engine;
   pln_gemm gemm;
-  d->outputs = least(OUTPUTS, p->out_plane);
+  d->outputs = min_size(OUTPUTS, p->out_plane);
   d->channels = BLOCK / p->taps / d->outputs;
-  d->channels = least(p->in, d->channels ? d->channels : 1);
+  d->channels = min_size(p->in, d->channels ? d->channels : 1);
   size_t rows = d->channels * p->taps;
   size_t bytes = rows * d->outputs * d->size;
   PLN_TRY(
@@ -197,8 +197,8 @@ static pln_status run(deform *d) {
       for (d->first = 0; d->first < p->out_plane; d->first += d->n) {
         d->image = i / p->groups;
         d->group = i % p->groups;
-        d->n = least(d->outputs, p->out_plane - d->first);
-        multiply(d, &gemm);
+        d->n = min_size(d->outputs, p->out_plane - d->first);
+        multiply_columns(d, &gemm);
       }
   pln_gemm_end(&gemm);
   if (!d->matrix)
@@ -210,14 +210,15 @@ static pln_status run(deform *d) {
 /* ------------------------------------------------------------------ reading */
 
 /* `t` has the dtype of the image and dims (batch, channels, outputs). */
-static bool fits(const deform *d, const pln_tensor *t, size_t channels) {
+static bool operand_shape_matches(const deform *d, const pln_tensor *t,
+                                  size_t channels) {
   const pln_conv_plan *p = &d->plan;
   return t->dtype == d->x->dtype && t->rank == 4 &&
          (size_t)t->dims[0] == p->batch && (size_t)t->dims[1] == channels &&
          t->dims[2] == p->axis[ROW].out && t->dims[3] == p->axis[COL].out;
 }
 
-static pln_status read_call(const pln_kernel_call *call, deform *d) {
+static pln_status read_deform_call(const pln_kernel_call *call, deform *d) {
   const pln_tensor *args[3] = {pln_kernel_arg(call, 0), pln_kernel_arg(call, 1),
                                pln_kernel_arg(call, 3)};
   pln_kernel_call plain = *call; /* (x, w, bias) */
@@ -242,24 +243,24 @@ static pln_status read_call(const pln_kernel_call *call, deform *d) {
   size_t planes = (size_t)groups * d->plan.taps;
   d->shared = channels / (size_t)groups;
   d->size = pln_element_size((pln_dtype)d->x->dtype);
-  if (!d->offset || !fits(d, d->offset, 2 * planes) ||
-      (d->mask && !fits(d, d->mask, planes)))
+  if (!d->offset || !operand_shape_matches(d, d->offset, 2 * planes) ||
+      (d->mask && !operand_shape_matches(d, d->mask, planes)))
     return pln_kernel_refuse(call, "offsets or mask do not fit the outputs");
   return PLN_OK;
 }
 
-static pln_status convolve(pln_kernel_call *call) {
+static pln_status convolve_deformable(pln_kernel_call *call) {
   deform d = {.call = call};
-  PLN_TRY(read_call(call, &d));
+  PLN_TRY(read_deform_call(call, &d));
   const pln_conv_plan *p = &d.plan;
   const int64_t dims[4] = {d.x->dims[0], (int64_t)(p->groups * p->out),
                            p->axis[ROW].out, p->axis[COL].out};
   PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)d.x->dtype, 4, dims,
                            &call->results[0]));
   d.y = pln_tensor_writable(call->results[0]);
-  return call->results[0]->count ? run(&d) : PLN_OK;
+  return call->results[0]->count ? convolve_deformed(&d) : PLN_OK;
 }
 
 pln_status pln_kernel_deform_conv(pln_kernel_call *call) {
-  return pln_kernel_through_float(call, "0", convolve);
+  return pln_kernel_through_float(call, "0", convolve_deformable);
 }

@@ -107,8 +107,8 @@ void pln_conv_band_offsets(const pln_conv_band *band, size_t *out) {
 /* ------------------------------------------------------------------ filling */
 
 /* Copies n elements that lie `step` apart. */
-static void gather(char *to, const char *from, size_t n, size_t step,
-                   size_t size) {
+static void gather_strided_elements(char *to, const char *from, size_t n,
+                                    size_t step, size_t size) {
   if (step == 1) {
     memcpy(to, from, n * size);
   } else if (size == 4) {
@@ -143,8 +143,8 @@ static void fill_plane(const pln_conv_band *b, const char *image, int64_t y,
     int64_t line = y + (int64_t)(above + i) * row->stride;
     int64_t first = line * col->in + x + (int64_t)before * col->stride;
     memset(out, 0, before * size);
-    gather(out + before * size, image + (size_t)first * size, inside,
-           (size_t)col->stride, size);
+    gather_strided_elements(out + before * size, image + (size_t)first * size,
+                            inside, (size_t)col->stride, size);
     memset(out + (before + inside) * size, 0, pitch - (before + inside) * size);
   }
   memset(out, 0, (rows - above - high) * pitch);

@@ -55,11 +55,11 @@ static bool pads_are(const pln_kernel_call *call, const char *mode) {
 }
 
 /* What of a pad shared by both ends comes first. */
-static int64_t first_share(const pln_kernel_call *call, int64_t total) {
+static int64_t leading_pad(const pln_kernel_call *call, int64_t total) {
   return pads_are(call, "SAME_LOWER") ? total - total / 2 : total / 2;
 }
 
-static int64_t reach(const pln_conv_axis *axis) {
+static int64_t dilated_kernel_extent(const pln_conv_axis *axis) {
   return (axis->window - 1) * axis->dilation + 1;
 }
 
@@ -69,13 +69,14 @@ static pln_status slide(const pln_kernel_call *call, uint32_t i, int64_t end,
                         pln_conv_axis *axis) {
   if (pads_are(call, "SAME_UPPER") || pads_are(call, "SAME_LOWER")) {
     axis->out = (axis->in + axis->stride - 1) / axis->stride;
-    int64_t total = (axis->out - 1) * axis->stride + reach(axis) - axis->in;
-    axis->begin = first_share(call, total > 0 ? total : 0);
+    int64_t total =
+        (axis->out - 1) * axis->stride + dilated_kernel_extent(axis) - axis->in;
+    axis->begin = leading_pad(call, total > 0 ? total : 0);
     return PLN_OK;
   }
   if (!pads_are(call, "NOTSET"))
     axis->begin = end = 0;
-  int64_t room = axis->in + axis->begin + end - reach(axis);
+  int64_t room = axis->in + axis->begin + end - dilated_kernel_extent(axis);
   if (room < 0 && axis->in > 0)
     return pln_kernel_refuse(call, "axis %u: the window is larger than %lld",
                              i + 2, (long long)axis->in);
@@ -92,7 +93,7 @@ static pln_status unslide(const pln_kernel_call *call, uint32_t space,
   PLN_TRY(read_at(call, "output_padding", space, i, 0, &extra));
   PLN_TRY(read_at(call, "output_shape", space, i, 0, &wanted));
   int64_t full = axis->in ? (axis->in - 1) * axis->stride : 0;
-  full += reach(axis) + extra;
+  full += dilated_kernel_extent(axis) + extra;
   bool same = pads_are(call, "SAME_UPPER") || pads_are(call, "SAME_LOWER");
   if (same && wanted < 0)
     wanted = axis->in * axis->stride;
@@ -115,9 +116,9 @@ static pln_status unslide(const pln_kernel_call *call, uint32_t space,
 
 /* ------------------------------------------------------------------ reading */
 
-static pln_status read_axes(const pln_kernel_call *call, bool transposed,
-                            const pln_tensor *x, const pln_tensor *w,
-                            pln_conv_plan *p) {
+static pln_status read_conv_axes(const pln_kernel_call *call, bool transposed,
+                                 const pln_tensor *x, const pln_tensor *w,
+                                 pln_conv_plan *p) {
   for (uint32_t i = 0; i < PLN_CONV_AXES; i++)
     p->axis[i] = (pln_conv_axis){
         .in = 1, .out = 1, .window = 1, .stride = 1, .dilation = 1};
@@ -188,7 +189,7 @@ static pln_status read_plan(const pln_kernel_call *call, bool transposed,
     return pln_kernel_refuse(call, "operands do not fit each other");
   if (x->rank > 2 + PLN_CONV_AXES)
     return pln_kernel_refuse(call, "more than %d axes of space", PLN_CONV_AXES);
-  PLN_TRY(read_axes(call, transposed, x, w, p));
+  PLN_TRY(read_conv_axes(call, transposed, x, w, p));
   PLN_TRY(read_channels(call, transposed, x, w, p));
   p->taps = product_of(p, offsetof(pln_conv_axis, window));
   p->in_plane = product_of(p, offsetof(pln_conv_axis, in));
@@ -220,9 +221,9 @@ static bool is_half(pln_dtype dtype) {
   return dtype == PLN_FLOAT16 || dtype == PLN_BFLOAT16;
 }
 
-static pln_status widen(const pln_tensor *in, pln_tensor **out) {
+static pln_status widen_half_operand(const pln_tensor *in, pln_tensor **out) {
   if (is_half((pln_dtype)in->dtype))
-    return pln_tensor_widened(in, out);
+    return pln_tensor_to_float32(in, out);
   *out = pln_tensor_retain(in);
   return PLN_OK;
 }
@@ -236,13 +237,14 @@ static void result_dims(const pln_kernel_call *call, const pln_conv_plan *p,
 }
 
 /* `wide` becomes result 0 in the dtype of the operands; taken in any case. */
-static pln_status hand_over(pln_kernel_call *call, pln_tensor *wide) {
+static pln_status return_widened_result(pln_kernel_call *call,
+                                        pln_tensor *wide) {
   pln_dtype dtype = (pln_dtype)call->args[0]->dtype;
   if (!is_half(dtype)) {
     call->results[0] = wide;
     return PLN_OK;
   }
-  pln_status status = pln_tensor_narrowed(wide, dtype, &call->results[0]);
+  pln_status status = pln_tensor_from_float32(wide, dtype, &call->results[0]);
   pln_tensor_release(wide);
   return status;
 }
@@ -259,7 +261,7 @@ pln_status pln_conv_compute(pln_kernel_call *call, const pln_conv_plan *plan,
     return pln_kernel_no_dtype(call, dtype);
   for (uint32_t i = 0; i < 3 && status == PLN_OK; i++)
     if (pln_kernel_arg(call, i))
-      status = widen(call->args[i], &args[i]);
+      status = widen_half_operand(call->args[i], &args[i]);
   result_dims(call, plan, dims);
   if (status == PLN_OK)
     status =
@@ -269,7 +271,7 @@ pln_status pln_conv_compute(pln_kernel_call *call, const pln_conv_plan *plan,
   for (uint32_t i = 0; i < 3; i++)
     pln_tensor_release(args[i]);
   if (status == PLN_OK)
-    return hand_over(call, wide);
+    return return_widened_result(call, wide);
   pln_tensor_release(wide);
   return status;
 }

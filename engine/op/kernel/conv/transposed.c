@@ -17,7 +17,7 @@ enum { DEPTH, ROW, COL };
 /* Elements of a product that is summed up at a time; positions of it. */
 enum { BLOCK = 1 << 16, POSITIONS = 2048 };
 
-static size_t least(size_t a, size_t b) {
+static size_t min_size(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
@@ -33,13 +33,14 @@ SUM_STRIDED(float)
 SUM_STRIDED(double)
 
 /* Two rows whose elements alternate. */
-#define SUM_PAIRS(T)                                                         \
-  PLN_WIDE static void sum_pairs_##T(T *restrict to, const T *restrict even, \
-                                     const T *restrict odd, size_t n) {      \
-    for (size_t i = 0; i < n; i++) {                                         \
-      to[2 * i] += even[i];                                                  \
-      to[2 * i + 1] += odd[i];                                               \
-    }                                                                        \
+#define SUM_PAIRS(T)                                                 \
+  PLN_MULTIVERSION static void sum_pairs_##T(                        \
+      T *restrict to, const T *restrict even, const T *restrict odd, \
+      size_t n) {                                                    \
+    for (size_t i = 0; i < n; i++) {                                 \
+      to[2 * i] += even[i];                                          \
+      to[2 * i + 1] += odd[i];                                       \
+    }                                                                \
   }
 SUM_PAIRS(float)
 SUM_PAIRS(double)
@@ -80,7 +81,7 @@ static void sum_line(const line *l, size_t begin, size_t end) {
  * the channel. */
 static void sum_lines(const line *l, const line *next) {
   size_t begin = l->begin > next->begin ? l->begin : next->begin;
-  size_t end = least(l->end, next->end);
+  size_t end = min_size(l->end, next->end);
   if (begin >= end) {
     sum_line(l, l->begin, l->end);
     sum_line(next, next->begin, next->end);
@@ -134,7 +135,7 @@ static void sum_taps(const pln_conv_plan *p, size_t size, size_t tap,
   place_tap(p, tap, origin);
   for (size_t done = 0; done < n;) {
     size_t here = first + done, x = here % wide;
-    size_t count = least(wide - x, n - done);
+    size_t count = min_size(wide - x, n - done);
     at[COL] = (int64_t)x;
     at[ROW] = (int64_t)(here / wide % high);
     at[DEPTH] = (int64_t)(here / wide / high);
@@ -226,8 +227,8 @@ static void run_blocks(const unconv *u) {
     for (size_t c = 0; c < p->out; c += u->channels)
       for (size_t at = 0; at < p->in_plane; at += u->positions)
         run_block(u, i / p->groups, i % p->groups, c,
-                  least(u->channels, p->out - c), at,
-                  least(u->positions, p->in_plane - at));
+                  min_size(u->channels, p->out - c), at,
+                  min_size(u->positions, p->in_plane - at));
 }
 
 static pln_status run_unconv(pln_engine *engine, const pln_conv_plan *plan,
@@ -243,8 +244,9 @@ static pln_status run_unconv(pln_engine *engine, const pln_conv_plan *plan,
     begin_outputs(&u);
     return PLN_OK;
   }
-  u.positions = least(plan->in_plane, least(POSITIONS, BLOCK / plan->taps + 1));
-  u.channels = least(plan->out, BLOCK / (plan->taps * u.positions) + 1);
+  u.positions =
+      min_size(plan->in_plane, min_size(POSITIONS, BLOCK / plan->taps + 1));
+  u.channels = min_size(plan->out, BLOCK / (plan->taps * u.positions) + 1);
   size_t bytes = u.channels * plan->taps * u.positions * u.size;
   PLN_TRY(pln_gemm_begin(engine, dtype, u.positions, plan->in, &u.gemm));
   u.block = pln_mem_new(engine, bytes);

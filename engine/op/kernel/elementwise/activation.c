@@ -270,7 +270,7 @@ static bool read_limit(const pln_kernel_call *call, uint32_t i, double *limit) {
     return true;
   if (t->rank || t->dtype != call->args[0]->dtype || !pln_is_float32_or_64(t))
     return false;
-  double given = pln_number_at(t, 0);
+  double given = pln_element_at(t, 0);
   *limit = given == given ? given : *limit;
   return true;
 }

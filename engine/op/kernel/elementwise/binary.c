@@ -298,8 +298,9 @@ static pln_status fold_in(pln_kernel_call *call, const pln_pair_loops *loops,
   return PLN_OK;
 }
 
-static pln_status fold(pln_kernel_call *call, const pln_pair_loops *loops,
-                       pln_tensor **out) {
+static pln_status combine_operands(pln_kernel_call *call,
+                                   const pln_pair_loops *loops,
+                                   pln_tensor **out) {
   const pln_tensor *first = pln_kernel_arg(call, 0);
   if (!first)
     return pln_kernel_refuse(call, "an operand is missing");
@@ -316,15 +317,15 @@ static pln_status fold(pln_kernel_call *call, const pln_pair_loops *loops,
 }
 
 pln_status pln_kernel_maximum(pln_kernel_call *call) {
-  return fold(call, &maxs, &call->results[0]);
+  return combine_operands(call, &maxs, &call->results[0]);
 }
 
 pln_status pln_kernel_minimum(pln_kernel_call *call) {
-  return fold(call, &mins, &call->results[0]);
+  return combine_operands(call, &mins, &call->results[0]);
 }
 
 pln_status pln_kernel_add_n(pln_kernel_call *call) {
-  return fold(call, &adds, &call->results[0]);
+  return combine_operands(call, &adds, &call->results[0]);
 }
 
 /* A scalar of a float dtype; false for other dtypes. */
@@ -343,7 +344,7 @@ static bool write_float(pln_dtype dtype, double value, void *out) {
 
 pln_status pln_kernel_mean_n(pln_kernel_call *call) {
   pln_tensor *sum = NULL, *count;
-  PLN_TRY(fold(call, &adds, &sum));
+  PLN_TRY(combine_operands(call, &adds, &sum));
   pln_dtype dtype = (pln_dtype)sum->dtype;
   pln_status status = pln_tensor_new(call->engine, dtype, 0, NULL, &count);
   if (status == PLN_OK) {
@@ -412,12 +413,13 @@ static bool is_float(const pln_tensor *t) {
 /* Integers to the power of floats: those of doubles, cut towards zero. */
 static pln_status power_of_integers(pln_kernel_call *call, const pln_tensor *a,
                                     const pln_tensor *b) {
-  pln_steps s;
-  pln_steps_begin(&s, call);
+  pln_composition s;
+  pln_composition_begin(&s, call);
   const pln_tensor *power =
-      pln_step_two(&s, PLN_OP_POW, pln_step_cast(&s, a, PLN_FLOAT64),
-                   pln_step_cast(&s, b, PLN_FLOAT64));
-  return pln_steps_last(&s, pln_step_cast(&s, power, (pln_dtype)a->dtype));
+      pln_compose_binary(&s, PLN_OP_POW, pln_compose_cast(&s, a, PLN_FLOAT64),
+                         pln_compose_cast(&s, b, PLN_FLOAT64));
+  return pln_composition_finish(
+      &s, pln_compose_cast(&s, power, (pln_dtype)a->dtype));
 }
 
 pln_status pln_kernel_power(pln_kernel_call *call) {

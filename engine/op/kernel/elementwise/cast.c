@@ -67,8 +67,8 @@ static pln_e8m0_round read_rounding(const pln_kernel_call *call) {
   return PLN_E8M0_UP;
 }
 
-static pln_status refuse(const pln_kernel_call *call, pln_converted why,
-                         pln_dtype to) {
+static pln_status refuse_cast(const pln_kernel_call *call, pln_converted why,
+                              pln_dtype to) {
   const char *name = pln_dtype_name(to);
   if (why == PLN_CONVERT_NAN)
     return pln_kernel_refuse(call, "NaN is no %s", name);
@@ -94,7 +94,7 @@ static pln_status cast_to(pln_kernel_call *call, pln_dtype to) {
     return pln_kernel_no_dtype(call, pln_convertible(to) ? c.from : to);
   PLN_TRY(pln_kernel_unset(call, 0, to, x->rank, x->dims, &data));
   pln_converted done = pln_convert(&c, x->data, x->count, data);
-  return done == PLN_CONVERTED ? PLN_OK : refuse(call, done, to);
+  return done == PLN_CONVERTED ? PLN_OK : refuse_cast(call, done, to);
 }
 
 pln_status pln_kernel_cast(pln_kernel_call *call) {
@@ -115,6 +115,6 @@ pln_status pln_kernel_bit_cast(pln_kernel_call *call) {
       x->dtype == PLN_STRING ||
       pln_dtype_bits((pln_dtype)to) != pln_dtype_bits((pln_dtype)x->dtype))
     return pln_kernel_refuse(call, "the dtypes differ in size");
-  return pln_tensor_from(call->engine, (pln_dtype)to, x->rank, x->dims, x->data,
-                         x->bytes, call->results);
+  return pln_tensor_from_bytes(call->engine, (pln_dtype)to, x->rank, x->dims,
+                               x->data, x->bytes, call->results);
 }

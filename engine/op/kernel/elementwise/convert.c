@@ -18,9 +18,9 @@
 enum { BLOCK = 512 };
 
 /* float, double, int32_t, and 64-bit integers whose sign is the dtype's. */
-typedef enum form { NONE, SINGLE, TWICE, SHORT, LONG } form;
+typedef enum element_form { NONE, SINGLE, TWICE, SHORT, LONG } element_form;
 
-static form form_of(pln_dtype dtype) {
+static element_form dtype_form_of(pln_dtype dtype) {
   switch ((int)dtype) {
   case PLN_FLOAT32:
   case PLN_FLOAT16:
@@ -55,15 +55,15 @@ static bool is_signed(pln_dtype dtype) {
 }
 
 bool pln_convertible(pln_dtype dtype) {
-  return form_of(dtype) != NONE;
+  return dtype_form_of(dtype) != NONE;
 }
 
-typedef union block {
+typedef union converted_block {
   float single[BLOCK];
   double twice[BLOCK];
   int32_t narrow[BLOCK];
   uint64_t whole[BLOCK];
-} block;
+} converted_block;
 
 /* ------------------------------------------------------------ below a byte */
 
@@ -99,14 +99,15 @@ static void widen_small(pln_dtype dtype, const void *from, size_t n,
 /* ------------------------------------------------------- dtypes to a form */
 
 /* A loop from elements of one type to another. */
-#define TURN(name, S, T, expr)                                        \
-  PLN_WIDEST static void name(const void *from, size_t n, void *to) { \
-    const S *restrict in = from;                                      \
-    T *restrict out = to;                                             \
-    for (size_t i = 0; i < n; i++) {                                  \
-      const S x = in[i];                                              \
-      out[i] = (T)(expr);                                             \
-    }                                                                 \
+#define TURN(name, S, T, expr)                                         \
+  PLN_MULTIVERSION_AVX512 static void name(const void *from, size_t n, \
+                                           void *to) {                 \
+    const S *restrict in = from;                                       \
+    T *restrict out = to;                                              \
+    for (size_t i = 0; i < n; i++) {                                   \
+      const S x = in[i];                                               \
+      out[i] = (T)(expr);                                              \
+    }                                                                  \
   }
 TURN(load_bool, uint8_t, int32_t, x != 0)
 TURN(load_int8, int8_t, int32_t, x)
@@ -126,7 +127,7 @@ static void load(pln_dtype dtype, const void *from, size_t n, void *to) {
   case PLN_UINT16: load_uint16(from, n, to); return;
   case PLN_UINT32: load_uint32(from, n, to); return;
   }
-  if (form_of(dtype) == TWICE)
+  if (dtype_form_of(dtype) == TWICE)
     widen_small(dtype, from, n, to);
   else
     unpack(dtype, from, n, to);
@@ -136,38 +137,41 @@ static void load(pln_dtype dtype, const void *from, size_t n, void *to) {
 
 /* What a conversion of floats met; NaN is told apart, the rest is checked
  * beforehand by those who refuse it. */
-#define CUT_SHORT(name, S)                                            \
-  PLN_WIDEST static bool name(const void *from, size_t n, void *to) { \
-    const S *restrict in = from;                                      \
-    int32_t *restrict out = to;                                       \
-    uint32_t nan = 0;                                                 \
-    for (size_t i = 0; i < n; i++) {                                  \
-      const S x = in[i];                                              \
-      const bool fits = x > (S)-0x1.00000002p31 && x < (S)0x1p31;     \
-      const int32_t y = (int32_t)(fits ? x : 0);                      \
-      nan |= x != x;                                                  \
-      out[i] = fits ? y : INT32_MIN;                                  \
-    }                                                                 \
-    return !nan;                                                      \
+#define CUT_SHORT(name, S)                                             \
+  PLN_MULTIVERSION_AVX512 static bool name(const void *from, size_t n, \
+                                           void *to) {                 \
+    const S *restrict in = from;                                       \
+    int32_t *restrict out = to;                                        \
+    uint32_t nan = 0;                                                  \
+    for (size_t i = 0; i < n; i++) {                                   \
+      const S x = in[i];                                               \
+      const bool fits = x > (S)-0x1.00000002p31 && x < (S)0x1p31;      \
+      const int32_t y = (int32_t)(fits ? x : 0);                       \
+      nan |= x != x;                                                   \
+      out[i] = fits ? y : INT32_MIN;                                   \
+    }                                                                  \
+    return !nan;                                                       \
   }
 /* Into signed bits of 64. */
-#define CUT_LONG(name, S)                                             \
-  PLN_WIDEST static bool name(const void *from, size_t n, void *to) { \
-    const S *restrict in = from;                                      \
-    int64_t *restrict out = to;                                       \
-    uint32_t nan = 0;                                                 \
-    for (size_t i = 0; i < n; i++) {                                  \
-      const S x = in[i];                                              \
-      const bool fits = x >= (S)-0x1p63 && x < (S)0x1p63;             \
-      const int64_t y = (int64_t)(fits ? x : 0);                      \
-      nan |= x != x;                                                  \
-      out[i] = fits ? y : INT64_MIN;                                  \
-    }                                                                 \
-    return !nan;                                                      \
+#define CUT_LONG(name, S)                                              \
+  PLN_MULTIVERSION_AVX512 static bool name(const void *from, size_t n, \
+                                           void *to) {                 \
+    const S *restrict in = from;                                       \
+    int64_t *restrict out = to;                                        \
+    uint32_t nan = 0;                                                  \
+    for (size_t i = 0; i < n; i++) {                                   \
+      const S x = in[i];                                               \
+      const bool fits = x >= (S)-0x1p63 && x < (S)0x1p63;              \
+      const int64_t y = (int64_t)(fits ? x : 0);                       \
+      nan |= x != x;                                                   \
+      out[i] = fits ? y : INT64_MIN;                                   \
+    }                                                                  \
+    return !nan;                                                       \
   }
 /* The same for uint64: what is 2^63 and more is moved down and back. */
 #define CUT_UNSIGNED(name, S)                                             \
-  PLN_WIDEST static bool name(const void *from, size_t n, void *to) {     \
+  PLN_MULTIVERSION_AVX512 static bool name(const void *from, size_t n,    \
+                                           void *to) {                    \
     const S *restrict in = from;                                          \
     uint64_t *restrict out = to;                                          \
     uint32_t nan = 0;                                                     \
@@ -198,11 +202,12 @@ TURN(unsigned_to_single, uint64_t, float, x)
 TURN(unsigned_to_twice, uint64_t, double, x)
 TURN(long_to_short, uint64_t, int32_t, (uint32_t)x)
 
-typedef void (*turn_fn)(const void *from, size_t n, void *to);
-typedef bool (*cut_fn)(const void *from, size_t n, void *to);
+typedef void (*convert_run_fn)(const void *from, size_t n, void *to);
+typedef bool (*truncate_fn)(const void *from, size_t n, void *to);
 
 /* The loop that cannot fail from one form to another that is not the same. */
-static turn_fn find_turn(form from, form to, bool has_sign) {
+static convert_run_fn find_turn(element_form from, element_form to,
+                                bool has_sign) {
   if (from == SINGLE)
     return single_to_twice;
   if (from == TWICE)
@@ -218,10 +223,10 @@ static turn_fn find_turn(form from, form to, bool has_sign) {
   return has_sign ? long_to_twice : unsigned_to_twice;
 }
 
-static cut_fn find_cut(form from, pln_dtype to) {
+static truncate_fn find_truncate(element_form from, pln_dtype to) {
   if (to == PLN_UINT64)
     return from == SINGLE ? single_to_unsigned : twice_to_unsigned;
-  if (form_of(to) == SHORT)
+  if (dtype_form_of(to) == SHORT)
     return from == SINGLE ? single_to_short : twice_to_short;
   return from == SINGLE ? single_to_long : twice_to_long;
 }
@@ -240,7 +245,8 @@ static void bounds(pln_dtype dtype, double *low, double *high) {
 }
 
 /* All elements, cut, are integers of that dtype, or NaN. */
-static bool within(form from, const void *data, size_t n, pln_dtype to) {
+static bool within(element_form from, const void *data, size_t n,
+                   pln_dtype to) {
   double low, high;
   bounds(to, &low, &high);
   for (size_t i = 0; i < n; i++) {
@@ -262,7 +268,7 @@ TURN(test_twice, double, uint8_t, x != 0)
 TURN(test_short, int32_t, uint8_t, x != 0)
 TURN(test_long, uint64_t, uint8_t, x != 0)
 
-static void test(form from, const void *data, size_t n, void *to) {
+static void test(element_form from, const void *data, size_t n, void *to) {
   if (from == SINGLE)
     test_single(data, n, to);
   else if (from == TWICE)
@@ -273,7 +279,8 @@ static void test(form from, const void *data, size_t n, void *to) {
     test_long(data, n, to);
 }
 
-static void pack(pln_dtype dtype, const uint64_t *from, size_t n, void *to) {
+static void pack_subbyte_elements(pln_dtype dtype, const uint64_t *from,
+                                  size_t n, void *to) {
   for (size_t i = 0; i < n; i++)
     pack_at(to, i, pln_dtype_bits(dtype), (uint8_t)from[i]);
 }
@@ -291,8 +298,8 @@ static pln_converted narrow_small(const pln_conversion *c, const double *from,
   return PLN_CONVERTED;
 }
 
-static pln_converted store(const pln_conversion *c, const void *from, size_t n,
-                           void *to) {
+static pln_converted store_converted(const pln_conversion *c, const void *from,
+                                     size_t n, void *to) {
   switch ((int)c->to) {
   case PLN_FLOAT16:
   case PLN_BFLOAT16: pln_narrow(c->to, from, to, n); break;
@@ -302,9 +309,9 @@ static pln_converted store(const pln_conversion *c, const void *from, size_t n,
   case PLN_UINT16: store_word(from, n, to); break;
   case PLN_UINT32: store_half_long(from, n, to); break;
   default:
-    if (form_of(c->to) == TWICE)
+    if (dtype_form_of(c->to) == TWICE)
       return narrow_small(c, from, n, to);
-    pack(c->to, from, n, to);
+    pack_subbyte_elements(c->to, from, n, to);
   }
   return PLN_CONVERTED;
 }
@@ -314,7 +321,7 @@ static pln_converted store(const pln_conversion *c, const void *from, size_t n,
 /* From the source's form to the target's, which is another. */
 static pln_converted turn(const pln_conversion *c, const void *from, size_t n,
                           void *to) {
-  form a = form_of(c->from), b = form_of(c->to);
+  element_form a = dtype_form_of(c->from), b = dtype_form_of(c->to);
   bool cuts = (a == SINGLE || a == TWICE) && (b == SHORT || b == LONG);
   if (!cuts) {
     find_turn(a, b, is_signed(c->from))(from, n, to);
@@ -322,14 +329,14 @@ static pln_converted turn(const pln_conversion *c, const void *from, size_t n,
   }
   if (c->folding && !within(a, from, n, c->to))
     return PLN_CONVERT_OUTSIDE;
-  bool is_nan = !find_cut(a, c->to)(from, n, to);
+  bool is_nan = !find_truncate(a, c->to)(from, n, to);
   return is_nan && c->folding ? PLN_CONVERT_NAN : PLN_CONVERTED;
 }
 
 static pln_converted convert_block(const pln_conversion *c, const void *from,
                                    size_t n, void *to) {
-  block first, second;
-  form a = form_of(c->from), b = form_of(c->to);
+  converted_block first, second;
+  element_form a = dtype_form_of(c->from), b = dtype_form_of(c->to);
   bool direct = is_form(c->to);
   if (!is_form(c->from)) {
     void *loaded = direct && a == b ? to : &first;
@@ -347,7 +354,7 @@ static pln_converted convert_block(const pln_conversion *c, const void *from,
     from = &second;
   }
   if (!direct)
-    return store(c, from, n, to);
+    return store_converted(c, from, n, to);
   if (from != to)
     memcpy(to, from, n * pln_element_size(c->to));
   return PLN_CONVERTED;

@@ -43,11 +43,11 @@ static inline uint16_t float_to_bfloat(float x) {
                                                      : rounded);
 }
 
-#define CONVERT(name, S, T, f)                                       \
-  PLN_WIDEST static void name(const S *restrict in, T *restrict out, \
-                              size_t n) {                            \
-    for (size_t i = 0; i < n; i++)                                   \
-      out[i] = f(in[i]);                                             \
+#define CONVERT(name, S, T, f)                                          \
+  PLN_MULTIVERSION_AVX512 static void name(const S *restrict in,        \
+                                           T *restrict out, size_t n) { \
+    for (size_t i = 0; i < n; i++)                                      \
+      out[i] = f(in[i]);                                                \
   }
 CONVERT(widen_half, uint16_t, float, half_to_float)
 CONVERT(narrow_half, float, uint16_t, float_to_half)
@@ -70,7 +70,7 @@ void pln_narrow(pln_dtype dtype, const float *in, void *out, size_t n) {
 }
 
 /* So many elements are computed before it is asked whether to stop. */
-enum { PIECE = 1 << 20 };
+enum { WORK_BLOCK = 1 << 20 };
 
 static bool is_half(pln_dtype dtype) {
   return dtype == PLN_FLOAT16 || dtype == PLN_BFLOAT16;
@@ -79,7 +79,7 @@ static bool is_half(pln_dtype dtype) {
 /* ------------------------------------------------------------- two operands */
 
 /* A call that runs: the loop, and how the operands lie. */
-typedef struct pairing {
+typedef struct broadcast_pair {
   const pln_engine *engine;
   pln_pair_loop loop;
   pln_dtype half; /* converted around the loop, or none */
@@ -91,10 +91,10 @@ typedef struct pairing {
   pln_run run;
   int64_t dims[PLN_MAX_RANK];
   size_t step_a[PLN_MAX_RANK], step_b[PLN_MAX_RANK]; /* in bytes */
-} pairing;
+} broadcast_pair;
 
-static bool run_half(const pairing *p, char *out, const char *a, const char *b,
-                     size_t n) {
+static bool run_half(const broadcast_pair *p, char *out, const char *a,
+                     const char *b, size_t n) {
   float x[CHUNK], y[CHUNK], z[CHUNK];
   bool good = true;
   bool one_a = p->run == PLN_RUN_A_ONE, one_b = p->run == PLN_RUN_B_ONE;
@@ -114,14 +114,14 @@ static bool run_half(const pairing *p, char *out, const char *a, const char *b,
 }
 
 /* A run, piece by piece: a stop that is asked for leaves the rest out. */
-static bool run_inner(const pairing *p, char *out, const char *a,
+static bool run_inner(const broadcast_pair *p, char *out, const char *a,
                       const char *b) {
   size_t step_a = p->run == PLN_RUN_A_ONE ? 0 : p->size;
   size_t step_b = p->run == PLN_RUN_B_ONE ? 0 : p->size;
   if (p->half)
     return run_half(p, out, a, b, p->inner) || p->goes_on;
-  for (size_t at = 0; at < p->inner; at += PIECE) {
-    size_t n = p->inner - at < PIECE ? p->inner - at : PIECE;
+  for (size_t at = 0; at < p->inner; at += WORK_BLOCK) {
+    size_t n = p->inner - at < WORK_BLOCK ? p->inner - at : WORK_BLOCK;
     if (pln_is_stopped(p->engine))
       return true;
     if (!p->loop(out + at * p->out_size, a + at * step_a, b + at * step_b, n,
@@ -132,7 +132,7 @@ static bool run_inner(const pairing *p, char *out, const char *a,
   return true;
 }
 
-static bool run_pairing(const pairing *p, char *out, const char *a,
+static bool run_pairing(const broadcast_pair *p, char *out, const char *a,
                         const char *b) {
   int64_t at[PLN_MAX_RANK];
   memset(at, 0, p->rank * sizeof *at);
@@ -162,19 +162,20 @@ static bool run_pairing(const pairing *p, char *out, const char *a,
 }
 
 /* An operand, with axes of one element put after its own. */
-typedef struct side {
+typedef struct pair_side {
   const pln_tensor *tensor;
-  uint32_t trail; /* how many */
-} side;
+  uint32_t trailing; /* how many */
+} pair_side;
 
-static int64_t dim_from_end(side s, uint32_t i) {
-  uint32_t own = i - s.trail;
-  return i >= s.trail && own < s.tensor->rank
+static int64_t dim_from_end(pair_side s, uint32_t i) {
+  uint32_t own = i - s.trailing;
+  return i >= s.trailing && own < s.tensor->rank
              ? s.tensor->dims[s.tensor->rank - 1 - own]
              : 1;
 }
 
-static bool broadcast_dims(side a, side b, uint32_t rank, int64_t *dims) {
+static bool broadcast_dims(pair_side a, pair_side b, uint32_t rank,
+                           int64_t *dims) {
   for (uint32_t i = 0; i < rank; i++) {
     int64_t x = dim_from_end(a, i), y = dim_from_end(b, i);
     if (x != y && x != 1 && y != 1)
@@ -186,7 +187,7 @@ static bool broadcast_dims(side a, side b, uint32_t rank, int64_t *dims) {
 
 /* Walks the axes from the last: the first ones that lie alike make the run,
  * the others, again joined where they lie alike, the axes around it. */
-static void plan(pairing *p, side a, side b, uint32_t rank,
+static void plan(broadcast_pair *p, pair_side a, pair_side b, uint32_t rank,
                  const int64_t *dims) {
   size_t pace_a = p->size, pace_b = p->size;
   int last = -1;
@@ -224,7 +225,7 @@ static void plan(pairing *p, side a, side b, uint32_t rank,
 
 static pln_status choose_loop(const pln_kernel_call *call,
                               const pln_pair_loops *loops, pln_dtype dtype,
-                              pairing *p) {
+                              broadcast_pair *p) {
   p->engine = call->engine;
   p->loop = loops->of[dtype];
   p->half = PLN_DTYPE_NONE;
@@ -239,12 +240,14 @@ static pln_status choose_loop(const pln_kernel_call *call,
   return p->loop ? PLN_OK : pln_kernel_no_dtype(call, dtype);
 }
 
-static pln_status compute(pln_kernel_call *call, const pln_pair_loops *loops,
-                          side a, side b, pln_tensor **out) {
-  pairing p;
+static pln_status compute_broadcast_pair(pln_kernel_call *call,
+                                         const pln_pair_loops *loops,
+                                         pair_side a, pair_side b,
+                                         pln_tensor **out) {
+  broadcast_pair p;
   int64_t dims[PLN_MAX_RANK];
   pln_dtype dtype = (pln_dtype)a.tensor->dtype;
-  uint32_t rank_b = b.tensor->rank + b.trail;
+  uint32_t rank_b = b.tensor->rank + b.trailing;
   uint32_t rank = a.tensor->rank > rank_b ? a.tensor->rank : rank_b;
   if (dtype != b.tensor->dtype || rank > PLN_MAX_RANK ||
       !broadcast_dims(a, b, rank, dims))
@@ -266,7 +269,8 @@ static pln_status compute(pln_kernel_call *call, const pln_pair_loops *loops,
 pln_status pln_pair_compute(pln_kernel_call *call, const pln_pair_loops *loops,
                             const pln_tensor *a, const pln_tensor *b,
                             pln_tensor **out) {
-  return compute(call, loops, (side){a, 0}, (side){b, 0}, out);
+  return compute_broadcast_pair(call, loops, (pair_side){a, 0},
+                                (pair_side){b, 0}, out);
 }
 
 /* Whether b's extents are those of a from `axis` on, or 1. */
@@ -291,8 +295,9 @@ static pln_status run_along(pln_kernel_call *call, const pln_pair_loops *loops,
     axis = last;
   if (!lies_along(a, b, axis))
     return pln_kernel_refuse(call, "operand 1 does not lie along `axis`");
-  side along = {b, (uint32_t)(last - axis)};
-  return compute(call, loops, (side){a, 0}, along, &call->results[0]);
+  pair_side along = {b, (uint32_t)(last - axis)};
+  return compute_broadcast_pair(call, loops, (pair_side){a, 0}, along,
+                                &call->results[0]);
 }
 
 pln_status pln_pair_run(pln_kernel_call *call, const pln_pair_loops *loops) {
@@ -331,8 +336,8 @@ static bool run_unary(const pln_engine *engine, pln_unary_loop loop, char *out,
                       const pln_params *params) {
   size_t size = pln_element_size((pln_dtype)in->dtype);
   const char *data = in->data;
-  for (size_t at = 0; at < in->count; at += PIECE) {
-    size_t n = in->count - at < PIECE ? in->count - at : PIECE;
+  for (size_t at = 0; at < in->count; at += WORK_BLOCK) {
+    size_t n = in->count - at < WORK_BLOCK ? in->count - at : WORK_BLOCK;
     if (pln_is_stopped(engine))
       return true;
     if (!loop(out + at * out_size, data + at * size, n, params))

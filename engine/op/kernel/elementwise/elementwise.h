@@ -95,16 +95,16 @@ void pln_narrow(pln_dtype dtype, const float *in, void *out, size_t n);
     return good;                                                            \
   }
 
-#define PLN_UNARY_LOOP(name, D, T, R, f)                                 \
-  PLN_WIDEST static bool name##_##D(void *out, const void *in, size_t n, \
-                                    const pln_params *params) {          \
-    R *restrict to = out;                                                \
-    const T *x = in;                                                     \
-    const T p = (T)params->p, q = (T)params->q;                          \
-    (void)p, (void)q;                                                    \
-    for (size_t i = 0; i < n; i++)                                       \
-      to[i] = (R)f(T, x[i]);                                             \
-    return true;                                                         \
+#define PLN_UNARY_LOOP(name, D, T, R, f)                               \
+  PLN_MULTIVERSION_AVX512 static bool name##_##D(                      \
+      void *out, const void *in, size_t n, const pln_params *params) { \
+    R *restrict to = out;                                              \
+    const T *x = in;                                                   \
+    const T p = (T)params->p, q = (T)params->q;                        \
+    (void)p, (void)q;                                                  \
+    for (size_t i = 0; i < n; i++)                                     \
+      to[i] = (R)f(T, x[i]);                                           \
+    return true;                                                       \
   }
 
 #endif

@@ -25,7 +25,7 @@ static const format formats[] = {
     {PLN_FLOAT4_E2M1FN, 4, 1, 1, 0, 0, 6, false},
 };
 
-static const format *find(pln_dtype dtype) {
+static const format *find_float_format(pln_dtype dtype) {
   for (size_t i = 0; i < PLN_COUNT(formats); i++)
     if (formats[i].dtype == dtype)
       return &formats[i];
@@ -33,7 +33,7 @@ static const format *find(pln_dtype dtype) {
 }
 
 bool pln_is_small_float(pln_dtype dtype) {
-  return dtype == PLN_FLOAT8_E8M0FNU || find(dtype) != NULL;
+  return dtype == PLN_FLOAT8_E8M0FNU || find_float_format(dtype) != NULL;
 }
 
 static bool is_nan(const format *f, uint8_t bits, uint8_t magnitude) {
@@ -87,7 +87,7 @@ bool pln_double_to_e8m0(double value, pln_e8m0_round how, bool saturate,
 double pln_small_to_double(pln_dtype dtype, uint8_t bits) {
   if (dtype == PLN_FLOAT8_E8M0FNU)
     return e8m0_to_double(bits);
-  const format *f = find(dtype);
+  const format *f = find_float_format(dtype);
   uint8_t sign = (uint8_t)(1 << (f->bits - 1));
   uint8_t magnitude = bits & (uint8_t)(sign - 1);
   int exponent = magnitude >> f->mantissa;
@@ -131,7 +131,7 @@ static uint8_t beyond(const format *f, uint8_t sign, bool saturate) {
 }
 
 uint8_t pln_double_to_small(pln_dtype dtype, double value, bool saturate) {
-  const format *f = find(dtype);
+  const format *f = find_float_format(dtype);
   uint8_t top = (uint8_t)(1 << (f->bits - 1));
   uint8_t sign = signbit(value) ? top : 0;
   double size = fabs(value);

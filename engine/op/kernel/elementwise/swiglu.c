@@ -22,9 +22,10 @@ pln_status pln_infer_swiglu(pln_infer *call) {
   return pln_result_tensor(call, 0, dtype, &a);
 }
 
-PLN_WIDE static void gate_singles(const float *restrict a,
-                                  const float *restrict b, float *restrict out,
-                                  size_t n, double alpha) {
+PLN_MULTIVERSION static void gate_singles(const float *restrict a,
+                                          const float *restrict b,
+                                          float *restrict out, size_t n,
+                                          double alpha) {
   for (size_t i = 0; i < n; i++)
     out[i] = pln_silu_float(a[i], alpha) * b[i];
 }

@@ -138,27 +138,27 @@ C_FUNCTION(atanh, atanh)
   UNARY_KERNEL(name, FLOATS(name))
 
 /* Of numbers beyond PLN_TURNS_MAX, infinity and NaN by C's function. */
-#define PERIODIC_LOOP(name)                                              \
-  PLN_WIDEST static void name##_near(float *restrict to, const float *x, \
-                                     size_t n) {                         \
-    for (size_t i = 0; i < n; i++)                                       \
-      to[i] = pln_##name##_float(x[i]);                                  \
-  }                                                                      \
-  static bool name##_FLOAT32(void *out, const void *in, size_t n,        \
-                             const pln_params *params) {                 \
-    float near[PERIODIC_BLOCK], *to = out;                               \
-    const float *x = in;                                                 \
-    (void)params;                                                        \
-    for (size_t at = 0; at < n; at += PERIODIC_BLOCK) {                  \
-      size_t k = n - at < PERIODIC_BLOCK ? n - at : PERIODIC_BLOCK;      \
-      name##_near(near, x + at, k);                                      \
-      bool good = all_near(x + at, k);                                   \
-      for (size_t i = 0; i < k && !good; i++)                            \
-        if (!(pln_size(x[at + i]) <= PLN_TURNS_MAX))                     \
-          near[i] = name##f(x[at + i]);                                  \
-      memcpy(to + at, near, k * sizeof *near);                           \
-    }                                                                    \
-    return true;                                                         \
+#define PERIODIC_LOOP(name)                                                   \
+  PLN_MULTIVERSION_AVX512 static void name##_near(float *restrict to,         \
+                                                  const float *x, size_t n) { \
+    for (size_t i = 0; i < n; i++)                                            \
+      to[i] = pln_##name##_float(x[i]);                                       \
+  }                                                                           \
+  static bool name##_FLOAT32(void *out, const void *in, size_t n,             \
+                             const pln_params *params) {                      \
+    float near[PERIODIC_BLOCK], *to = out;                                    \
+    const float *x = in;                                                      \
+    (void)params;                                                             \
+    for (size_t at = 0; at < n; at += PERIODIC_BLOCK) {                       \
+      size_t k = n - at < PERIODIC_BLOCK ? n - at : PERIODIC_BLOCK;           \
+      name##_near(near, x + at, k);                                           \
+      bool good = all_near(x + at, k);                                        \
+      for (size_t i = 0; i < k && !good; i++)                                 \
+        if (!(pln_size(x[at + i]) <= PLN_TURNS_MAX))                          \
+          near[i] = name##f(x[at + i]);                                       \
+      memcpy(to + at, near, k * sizeof *near);                                \
+    }                                                                         \
+    return true;                                                              \
   }
 #define PERIODIC_KERNEL(name)                              \
   PERIODIC_LOOP(name)                                      \
@@ -166,7 +166,7 @@ C_FUNCTION(atanh, atanh)
   UNARY_KERNEL(name, FLOATS(name))
 
 enum { PERIODIC_BLOCK = 512 };
-PLN_WIDE static bool all_near(const float *x, size_t n) {
+PLN_MULTIVERSION static bool all_near(const float *x, size_t n) {
   uint32_t far = 0;
   for (size_t i = 0; i < n; i++)
     far |= !(pln_size(x[i]) <= PLN_TURNS_MAX);

@@ -53,13 +53,13 @@ pln_status pln_infer_where(pln_infer *call) {
 /* ------------------------------------------------------------------- kernel */
 
 /* Steps of each operand along the axes of the result. */
-typedef struct choice {
+typedef struct where_plan {
   uint32_t rank;
   int64_t dims[PLN_MAX_RANK];
   int64_t steps[3][PLN_MAX_RANK];
-} choice;
+} where_plan;
 
-static bool widen(choice *c, const pln_tensor *t) {
+static bool widen_condition(where_plan *c, const pln_tensor *t) {
   for (uint32_t i = 0; i < t->rank; i++) {
     int64_t *dim = &c->dims[c->rank - t->rank + i];
     if (*dim != 1 && t->dims[i] != 1 && *dim != t->dims[i])
@@ -70,15 +70,16 @@ static bool widen(choice *c, const pln_tensor *t) {
   return true;
 }
 
-static void lay_steps(const choice *c, const pln_tensor *t, int64_t *steps) {
+static void set_strides(const where_plan *c, const pln_tensor *t,
+                        int64_t *steps) {
   int64_t own[PLN_MAX_RANK];
   uint32_t shift = c->rank - t->rank;
-  pln_dense_steps(t->rank, t->dims, own);
+  pln_dense_strides(t->rank, t->dims, own);
   for (uint32_t i = 0; i < c->rank; i++)
     steps[i] = i < shift || t->dims[i - shift] == 1 ? 0 : own[i - shift];
 }
 
-static bool plan_choice(const pln_kernel_call *call, choice *c) {
+static bool plan_choice(const pln_kernel_call *call, where_plan *c) {
   c->rank = 0;
   for (uint32_t i = 0; i < 3; i++)
     if (call->args[i]->rank > c->rank)
@@ -88,16 +89,16 @@ static bool plan_choice(const pln_kernel_call *call, choice *c) {
   for (uint32_t i = 0; i < c->rank; i++)
     c->dims[i] = 1;
   for (uint32_t i = 0; i < 3; i++)
-    if (!widen(c, call->args[i]))
+    if (!widen_condition(c, call->args[i]))
       return false;
   for (uint32_t i = 0; i < 3; i++)
-    lay_steps(c, call->args[i], c->steps[i]);
+    set_strides(c, call->args[i], c->steps[i]);
   return true;
 }
 
 /* Joins axes that all three operands walk as one, and drops those of one
  * element. */
-static void join_axes(choice *c) {
+static void join_axes(where_plan *c) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < c->rank; i++) {
     bool joins = n > 0;
@@ -115,41 +116,41 @@ static void join_axes(choice *c) {
 }
 
 /* A run of n elements. */
-typedef struct run {
+typedef struct where_run {
   const pln_engine *engine;
   const uint8_t *cond;
   const void *yes, *no;
   bool yes_moves, no_moves; /* else one element for all */
   size_t n;
-} run;
+} where_run;
 
-#define CHOOSE(name, T)                                         \
-  PLN_WIDE static void choose_##name(const run *r, void *out) { \
-    T *restrict to = out;                                       \
-    const uint8_t *cond = r->cond;                              \
-    const T *yes = r->yes, *no = r->no;                         \
-    if (r->yes_moves && r->no_moves) {                          \
-      for (size_t i = 0; i < r->n; i++) {                       \
-        const T x = yes[i], y = no[i];                          \
-        to[i] = cond[i] ? x : y;                                \
-      }                                                         \
-    } else if (r->yes_moves) {                                  \
-      const T y = *no;                                          \
-      for (size_t i = 0; i < r->n; i++) {                       \
-        const T x = yes[i];                                     \
-        to[i] = cond[i] ? x : y;                                \
-      }                                                         \
-    } else if (r->no_moves) {                                   \
-      const T x = *yes;                                         \
-      for (size_t i = 0; i < r->n; i++) {                       \
-        const T y = no[i];                                      \
-        to[i] = cond[i] ? x : y;                                \
-      }                                                         \
-    } else {                                                    \
-      const T x = *yes, y = *no;                                \
-      for (size_t i = 0; i < r->n; i++)                         \
-        to[i] = cond[i] ? x : y;                                \
-    }                                                           \
+#define CHOOSE(name, T)                                                       \
+  PLN_MULTIVERSION static void choose_##name(const where_run *r, void *out) { \
+    T *restrict to = out;                                                     \
+    const uint8_t *cond = r->cond;                                            \
+    const T *yes = r->yes, *no = r->no;                                       \
+    if (r->yes_moves && r->no_moves) {                                        \
+      for (size_t i = 0; i < r->n; i++) {                                     \
+        const T x = yes[i], y = no[i];                                        \
+        to[i] = cond[i] ? x : y;                                              \
+      }                                                                       \
+    } else if (r->yes_moves) {                                                \
+      const T y = *no;                                                        \
+      for (size_t i = 0; i < r->n; i++) {                                     \
+        const T x = yes[i];                                                   \
+        to[i] = cond[i] ? x : y;                                              \
+      }                                                                       \
+    } else if (r->no_moves) {                                                 \
+      const T x = *yes;                                                       \
+      for (size_t i = 0; i < r->n; i++) {                                     \
+        const T y = no[i];                                                    \
+        to[i] = cond[i] ? x : y;                                              \
+      }                                                                       \
+    } else {                                                                  \
+      const T x = *yes, y = *no;                                              \
+      for (size_t i = 0; i < r->n; i++)                                       \
+        to[i] = cond[i] ? x : y;                                              \
+    }                                                                         \
   }
 typedef struct wide {
   uint64_t half[2];
@@ -161,21 +162,22 @@ CHOOSE(64, uint64_t)
 CHOOSE(128, wide)
 
 /* One condition for a run: all of it comes from one operand. */
-static void take_run(const run *r, const void *from, bool moves, size_t size,
-                     char *to) {
+static void select_run(const where_run *r, const void *from, bool moves,
+                       size_t size, char *to) {
   if (moves)
     memcpy(to, from, r->n * size);
   else
     pln_fill(r->engine, to, r->n, from, size);
 }
 
-static void choose_run(const run *r, bool cond_moves, size_t size, char *to) {
+static void choose_run(const where_run *r, bool cond_moves, size_t size,
+                       char *to) {
   if (!cond_moves && *r->cond) {
-    take_run(r, r->yes, r->yes_moves, size, to);
+    select_run(r, r->yes, r->yes_moves, size, to);
     return;
   }
   if (!cond_moves) {
-    take_run(r, r->no, r->no_moves, size, to);
+    select_run(r, r->no, r->no_moves, size, to);
     return;
   }
   switch (size) {
@@ -188,10 +190,10 @@ static void choose_run(const run *r, bool cond_moves, size_t size, char *to) {
 }
 
 /* A run may be long: part by part. */
-static void choose_parts(const run *all, bool cond_moves, size_t size,
+static void choose_parts(const where_run *all, bool cond_moves, size_t size,
                          char *to) {
   enum { PART = 1 << 18 };
-  run r = *all;
+  where_run r = *all;
   for (size_t at = 0; at < all->n; at += PART) {
     r.n = all->n - at < PART ? all->n - at : PART;
     r.cond = all->cond + (cond_moves ? at : 0);
@@ -204,17 +206,17 @@ static void choose_parts(const run *all, bool cond_moves, size_t size,
 }
 
 /* The innermost axis is a run, the others are counted through. */
-static void choose(const pln_kernel_call *call, choice *c, size_t size,
-                   char *to) {
+static void choose_elements(const pln_kernel_call *call, where_plan *c,
+                            size_t size, char *to) {
   const uint8_t *cond = call->args[0]->data;
   const char *yes = call->args[1]->data, *no = call->args[2]->data;
   int64_t place[PLN_MAX_RANK] = {0}, at[3] = {0, 0, 0};
   uint32_t last = c->rank ? c->rank - 1 : 0;
   size_t done = 0;
-  run r = {.engine = call->engine,
-           .n = c->rank ? (size_t)c->dims[last] : 1,
-           .yes_moves = c->rank && c->steps[1][last],
-           .no_moves = c->rank && c->steps[2][last]};
+  where_run r = {.engine = call->engine,
+                 .n = c->rank ? (size_t)c->dims[last] : 1,
+                 .yes_moves = c->rank && c->steps[1][last],
+                 .no_moves = c->rank && c->steps[2][last]};
   for (uint32_t i = last;; to += r.n * size) {
     r.cond = cond + at[0];
     r.yes = yes + at[1] * (int64_t)size;
@@ -236,17 +238,17 @@ static void choose(const pln_kernel_call *call, choice *c, size_t size,
 
 pln_status pln_kernel_where(pln_kernel_call *call) {
   const pln_tensor *yes = call->args[1];
-  choice c;
-  pln_moved moved;
+  where_plan c;
+  pln_strided_result moved;
   if (call->args[0]->dtype != PLN_BOOL || yes->dtype != call->args[2]->dtype ||
       !plan_choice(call, &c))
     return pln_kernel_refuse(call, "the operands do not fit each other");
-  PLN_TRY(
-      pln_moved_begin(call, 0, (pln_dtype)yes->dtype, c.rank, c.dims, &moved));
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)yes->dtype, c.rank,
+                                   c.dims, &moved));
   if (moved.count) {
-    choice joined = c;
+    where_plan joined = c;
     join_axes(&joined);
-    choose(call, &joined, moved.size, moved.data);
+    choose_elements(call, &joined, moved.size, moved.data);
   }
-  return pln_moved_end(&moved, PLN_OK);
+  return pln_strided_result_end(&moved, PLN_OK);
 }

@@ -37,11 +37,11 @@ static void map_points(const pln_tensor *theta, uint32_t space,
   for (size_t i = 0; i < (size_t)theta->dims[0] * points; i++) {
     size_t row = i / points * space * (space + 1);
     for (uint32_t k = 0; k < space; k++, row += space + 1) {
-      double sum = pln_number_at(theta, row + space);
+      double sum = pln_element_at(theta, row + space);
       for (uint32_t m = 0; m < space; m++)
-        sum += pln_number_at(theta, row + m) *
+        sum += pln_element_at(theta, row + m) *
                place(at[space - 1 - m], extents[space - 1 - m], align);
-      pln_number_put(out, o++, sum);
+      pln_element_set(out, o++, sum);
     }
     for (uint32_t k = space; k-- > 0;) {
       if (++at[k] < extents[k])

@@ -67,7 +67,7 @@ static double reflect(double x, double least, double most) {
   return x;
 }
 
-static double bound(const sampler *s, double x, int64_t extent) {
+static double clip_grid_position(const sampler *s, double x, int64_t extent) {
   double last = (double)extent - 1;
   double edge = s->align_corners ? 0 : 0.5;
   if (s->padding == BORDER)
@@ -83,7 +83,7 @@ static int64_t element(const sampler *s, double at, int64_t extent) {
     return (int64_t)at;
   if (s->padding == ZEROS)
     return -1;
-  at = bound(s, at, extent);
+  at = clip_grid_position(s, at, extent);
   return at > 0 ? at < (double)extent ? (int64_t)at : extent - 1 : 0;
 }
 
@@ -109,7 +109,8 @@ static void find_axis(const sampler *s, double where, int64_t extent,
   if (s->mode == NEAREST)
     x = nearbyint(x);
   if (s->mode != CUBIC || s->padding != BORDER)
-    x = bound(s, x, extent); /* as ONNX Runtime, which spares this case */
+    x = clip_grid_position(
+        s, x, extent); /* as ONNX Runtime, which spares this case */
   double first = floor(x) - (s->mode == CUBIC ? 1 : 0);
   t->n = taps_of(s);
   for (uint32_t k = 0; k < t->n; k++) {
@@ -135,8 +136,8 @@ typedef struct block {
 
 /* The choices along one axis more: each of `n` becomes one for each tap. From
  * the last on, so that none is overwritten before its turn. */
-static uint32_t choose(uint32_t n, const axis_taps *one, int64_t extent,
-                       size_t *at, double *weight) {
+static uint32_t choose_sample_taps(uint32_t n, const axis_taps *one,
+                                   int64_t extent, size_t *at, double *weight) {
   for (uint32_t k = n; k-- > 0;) {
     size_t before = at[k];
     double of_before = weight[k];
@@ -161,9 +162,9 @@ static void find_taps(const sampler *s, const pln_tensor *grid, size_t point,
   weight[0] = 1;
   for (uint32_t k = 0; k < s->space; k++) {
     axis_taps one;
-    find_axis(s, pln_number_at(grid, point * s->space + s->space - 1 - k),
+    find_axis(s, pln_element_at(grid, point * s->space + s->space - 1 - k),
               s->in[k], &one);
-    n = choose(n, &one, s->in[k], at, weight);
+    n = choose_sample_taps(n, &one, s->in[k], at, weight);
   }
   for (uint32_t k = 0; k < n; k++) {
     b->at[place + inside] = at[k];

@@ -56,7 +56,7 @@ typedef struct candidate {
 } candidate;
 
 /* Falling scores, rising indices. */
-static int compare(const void *a, const void *b) {
+static int compare_candidates(const void *a, const void *b) {
   const candidate *x = a, *y = b;
   if (x->score != y->score)
     return x->score > y->score ? -1 : 1;
@@ -81,7 +81,7 @@ static size_t gather_candidates(search *s, const float *scores) {
   for (int64_t i = 0; i < s->boxes; i++)
     if (scores[i] == scores[i] && (!s->limited || scores[i] > s->score))
       s->candidates[n++] = (candidate){scores[i], i};
-  qsort(s->candidates, n, sizeof *s->candidates, compare);
+  qsort(s->candidates, n, sizeof *s->candidates, compare_candidates);
   return n;
 }
 

@@ -80,7 +80,8 @@ static float stretch(const pln_sampling *how, const pln_sampled_axis *a) {
   return how->antialias && a->scale < 1 ? a->scale : 1;
 }
 
-static float reach(const pln_sampling *how, const pln_sampled_axis *a) {
+static float sampling_support(const pln_sampling *how,
+                              const pln_sampled_axis *a) {
   float side = how->mode == PLN_RESAMPLE_CUBIC ? 2 : 1;
   return side / stretch(how, a);
 }
@@ -91,14 +92,14 @@ static uint32_t taps_of(const pln_sampling *how, const pln_sampled_axis *a) {
   float most = fminf(4 * (float)a->in + 2, 0x1p30f);
   return how->mode == PLN_RESAMPLE_NEAREST
              ? 1
-             : 2 * (uint32_t)fminf(ceilf(reach(how, a)), most);
+             : 2 * (uint32_t)fminf(ceilf(sampling_support(how, a)), most);
 }
 
 /* The weights of one position; they sum to 1. */
 static void weigh(const pln_sampling *how, const pln_sampled_axis *a, float x,
                   int32_t *at, float *weight) {
   float shrink = stretch(how, a), sum = 0;
-  float first = floorf(x) + 1 - ceilf(reach(how, a));
+  float first = floorf(x) + 1 - ceilf(sampling_support(how, a));
   for (uint32_t k = 0; k < a->n; k++) {
     float place = first + (float)k;
     bool outside = place < 0 || place > (float)(a->in - 1);
@@ -165,20 +166,20 @@ void pln_sampled_axis_free(pln_engine *engine, pln_sampled_axis *axis) {
 
 /* ------------------------------------------------------------------ nearest */
 
-#define TAKE(T)                                                       \
-  PLN_WIDE static void twice_##T(T *restrict to, const T *restrict x, \
-                                 size_t n) {                          \
-    for (size_t i = 0; i < n; i++)                                    \
-      to[2 * i] = to[2 * i + 1] = x[i];                               \
-  }                                                                   \
-  static void take_##T(T *restrict to, const T *restrict x,           \
-                       const pln_sampled_axis *a) {                   \
-    const int32_t *at = a->at;                                        \
-    if (a->repeat == 2)                                               \
-      twice_##T(to, x, (size_t)a->in);                                \
-    else                                                              \
-      for (size_t i = 0; i < (size_t)a->out; i++)                     \
-        to[i] = x[at[i]];                                             \
+#define TAKE(T)                                                               \
+  PLN_MULTIVERSION static void twice_##T(T *restrict to, const T *restrict x, \
+                                         size_t n) {                          \
+    for (size_t i = 0; i < n; i++)                                            \
+      to[2 * i] = to[2 * i + 1] = x[i];                                       \
+  }                                                                           \
+  static void take_##T(T *restrict to, const T *restrict x,                   \
+                       const pln_sampled_axis *a) {                           \
+    const int32_t *at = a->at;                                                \
+    if (a->repeat == 2)                                                       \
+      twice_##T(to, x, (size_t)a->in);                                        \
+    else                                                                      \
+      for (size_t i = 0; i < (size_t)a->out; i++)                             \
+        to[i] = x[at[i]];                                                     \
   }
 TAKE(uint8_t)
 TAKE(uint16_t)
@@ -249,19 +250,20 @@ void pln_resample_nearest(const pln_engine *engine, uint32_t rank,
 /* An axis with `inner` neighbours side by side, or, when there is one, alone.
  */
 #define SUMS(T)                                                              \
-  PLN_WIDE static void pair_##T(T *restrict to, const T *x, const T *y, T a, \
-                                T b, size_t n) {                             \
+  PLN_MULTIVERSION static void pair_##T(T *restrict to, const T *x,          \
+                                        const T *y, T a, T b, size_t n) {    \
     for (size_t i = 0; i < n; i++)                                           \
       to[i] = a * x[i] + b * y[i];                                           \
   }                                                                          \
-  PLN_WIDE static void four_##T(T *restrict to, const T *const *x,           \
-                                const float *w, size_t n) {                  \
+  PLN_MULTIVERSION static void four_##T(T *restrict to, const T *const *x,   \
+                                        const float *w, size_t n) {          \
     const T *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];                  \
     const T a = (T)w[0], b = (T)w[1], c = (T)w[2], d = (T)w[3];              \
     for (size_t i = 0; i < n; i++)                                           \
       to[i] = a * x0[i] + b * x1[i] + c * x2[i] + d * x3[i];                 \
   }                                                                          \
-  PLN_WIDE static void add_##T(T *restrict to, const T *x, T a, size_t n) {  \
+  PLN_MULTIVERSION static void add_##T(T *restrict to, const T *x, T a,      \
+                                       size_t n) {                           \
     for (size_t i = 0; i < n; i++)                                           \
       to[i] += a * x[i];                                                     \
   }                                                                          \
@@ -283,8 +285,8 @@ void pln_resample_nearest(const pln_engine *engine, uint32_t rank,
           add_##T(to, x + (size_t)at[k] * inner, (T)w[k], inner);            \
     }                                                                        \
   }                                                                          \
-  PLN_WIDE static void alone_##T(const pln_sampled_axis *a,                  \
-                                 const T *restrict x, T *restrict to) {      \
+  PLN_MULTIVERSION static void alone_##T(                                    \
+      const pln_sampled_axis *a, const T *restrict x, T *restrict to) {      \
     const int32_t *at = a->at;                                               \
     const float *w = a->weight;                                              \
     const size_t n = a->n, out = (size_t)a->out;                             \

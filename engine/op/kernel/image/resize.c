@@ -370,7 +370,8 @@ static pln_status read_upsampling(const pln_kernel_call *call, resizing *r) {
 
 /* `value` as the bits of one element; what lies outside of an integer's range
  * becomes its end, what is between two is cut or rounded. */
-static void put_element(pln_dtype dtype, double value, bool rounds, void *to) {
+static void store_resized_element(pln_dtype dtype, double value, bool rounds,
+                                  void *to) {
   float single = (float)value;
   uint32_t bits = pln_dtype_bits(dtype);
   if (dtype == PLN_FLOAT64) {
@@ -415,7 +416,8 @@ static pln_status as_floats(const pln_tensor *x, pln_tensor **out) {
 
 /* Sums within the range of integers of 8 or 16 bits, rounded away from zero
  * where they lie between two, when that is asked for. NaN becomes 0. */
-PLN_WIDE static void settle(pln_dtype dtype, bool rounds, float *x, size_t n) {
+PLN_MULTIVERSION static void
+round_and_clip_elements(pln_dtype dtype, bool rounds, float *x, size_t n) {
   bool has_sign = dtype == PLN_INT8 || dtype == PLN_INT16;
   float range = (float)(1 << pln_dtype_bits(dtype));
   const float low = has_sign ? -range / 2 : 0, high = low + range - 1;
@@ -433,13 +435,13 @@ static void narrow_sums(pln_dtype dtype, bool rounds, float *sums, size_t n,
                         void *out) {
   pln_conversion c = {.from = PLN_FLOAT32, .to = dtype};
   if (!pln_is_half(dtype))
-    settle(dtype, rounds, sums, n);
+    round_and_clip_elements(dtype, rounds, sums, n);
   pln_convert(&c, sums, n, out);
 }
 
 /* Result 0 from sums in float32 or float64, which are taken. */
-static pln_status take_sums(pln_kernel_call *call, const resizing *r,
-                            pln_tensor *sums) {
+static pln_status convert_sums_to_result(pln_kernel_call *call,
+                                         const resizing *r, pln_tensor *sums) {
   pln_dtype dtype = (pln_dtype)r->x->dtype;
   size_t size = pln_element_size(dtype);
   if (sums->dtype == dtype) {
@@ -454,15 +456,15 @@ static pln_status take_sums(pln_kernel_call *call, const resizing *r,
                 out);
   else
     for (size_t i = 0; out && i < sums->count; i++)
-      put_element(dtype, ((const double *)sums->data)[i], r->how.antialias,
-                  out + i * size);
+      store_resized_element(dtype, ((const double *)sums->data)[i],
+                            r->how.antialias, out + i * size);
   pln_tensor_release(sums);
   return status;
 }
 
 /* ------------------------------------------------------------------ kernels */
 
-static bool is_number(pln_dtype dtype) {
+static bool is_resizable_dtype(pln_dtype dtype) {
   return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64 || pln_is_half(dtype) ||
          (pln_dtype_bits(dtype) >= 8 && dtype >= PLN_UINT8 &&
           dtype <= PLN_INT64) ||
@@ -499,7 +501,7 @@ static pln_status sum_weighted(pln_kernel_call *call, const resizing *r) {
                                pln_tensor_writable(sums));
   pln_tensor_release(x);
   if (status == PLN_OK)
-    return take_sums(call, r, sums);
+    return convert_sums_to_result(call, r, sums);
   pln_tensor_release(sums);
   return status;
 }
@@ -509,7 +511,8 @@ static void extrapolate(const resizing *r, pln_tensor *out) {
   size_t size = pln_element_size((pln_dtype)out->dtype);
   uint64_t element[2];
   char *data = pln_tensor_writable(out);
-  put_element((pln_dtype)out->dtype, r->extrapolation, false, element);
+  store_resized_element((pln_dtype)out->dtype, r->extrapolation, false,
+                        element);
   for (uint32_t axis = 0; axis < out->rank; axis++) {
     const pln_sampled_axis *a = &r->axes[axis];
     size_t inner = pln_dims_product(out->dims, axis + 1, out->rank);
@@ -534,7 +537,8 @@ static pln_status check_dtype(const pln_kernel_call *call, const resizing *r) {
   size_t size = pln_element_size(dtype);
   bool moves = r->how.mode == PLN_RESAMPLE_NEAREST &&
                r->how.coordinates != PLN_TF_CROP_AND_RESIZE;
-  if (dtype == PLN_STRING || size == 0 || (!moves && !is_number(dtype)))
+  if (dtype == PLN_STRING || size == 0 ||
+      (!moves && !is_resizable_dtype(dtype)))
     return pln_kernel_no_dtype(call, dtype);
   return PLN_OK;
 }

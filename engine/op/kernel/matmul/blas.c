@@ -34,8 +34,8 @@ typedef void (*threads_fn)(int threads);
 
 struct pln_blas {
   pln_blas_choice choice;
-  bool tried; /* to open it */
-  bool lent;  /* by the parent, which closes it */
+  bool tried;        /* to open it */
+  bool borrow_state; /* by the parent, which closes it */
   void *library;
   float_fn single;
   double_fn twice; /* of double precision */
@@ -49,7 +49,7 @@ pln_status pln_blas_new(pln_engine *engine) {
 pln_status pln_blas_child(pln_engine *child) {
   PLN_TRY(pln_blas_new(child));
   *child->blas = *child->parent->blas;
-  child->blas->lent = child->blas->library != NULL;
+  child->blas->borrow_state = child->blas->library != NULL;
   return PLN_OK;
 }
 
@@ -60,7 +60,7 @@ pln_status pln_blas_child(pln_engine *child) {
 static const char file_name[] = "libopenblas.so.0";
 
 /* A function's address comes as an object's. */
-static bool find(void *library, const char *name, void *function) {
+static bool find_blas_symbol(void *library, const char *name, void *function) {
   void *address = dlsym(library, name);
   memcpy(function, &address, sizeof address);
   return address != NULL;
@@ -85,13 +85,14 @@ static void open_library(struct pln_blas *blas) {
   blas->library = dlopen(file_name, RTLD_LAZY | RTLD_LOCAL);
   if (!blas->library)
     return;
-  if (!find(blas->library, "cblas_sgemm", &blas->single) ||
-      !find(blas->library, "cblas_dgemm", &blas->twice)) {
+  if (!find_blas_symbol(blas->library, "cblas_sgemm", &blas->single) ||
+      !find_blas_symbol(blas->library, "cblas_dgemm", &blas->twice)) {
     dlclose(blas->library);
     blas->library = NULL;
     return;
   }
-  if (!loaded && find(blas->library, "openblas_set_num_threads", &set_threads))
+  if (!loaded &&
+      find_blas_symbol(blas->library, "openblas_set_num_threads", &set_threads))
     set_threads(1);
 }
 
@@ -121,7 +122,7 @@ static bool is_open(struct pln_blas *blas) {
 void pln_blas_free(pln_engine *engine) {
   if (!engine->blas)
     return;
-  if (!engine->blas->lent)
+  if (!engine->blas->borrow_state)
     close_library(engine->blas);
   pln_mem_free(engine, engine->blas, sizeof *engine->blas);
   engine->blas = NULL;
@@ -151,7 +152,7 @@ pln_status pln_blas_find(pln_engine *engine, pln_slice name,
                         (int)(name.size < 64 ? name.size : 64), name.data);
 }
 
-pln_status pln_blas_choose(pln_engine *engine, pln_blas_choice choice) {
+pln_status pln_blas_set_choice(pln_engine *engine, pln_blas_choice choice) {
   if ((size_t)choice >= PLN_COUNT(names))
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL, "no such BLAS");
   if (choice == PLN_BLAS_OPENBLAS && !is_open(engine->blas))
@@ -161,7 +162,7 @@ pln_status pln_blas_choose(pln_engine *engine, pln_blas_choice choice) {
   return PLN_OK;
 }
 
-pln_blas_choice pln_blas_chosen(const pln_engine *engine) {
+pln_blas_choice pln_blas_get_choice(const pln_engine *engine) {
   return engine->blas->choice;
 }
 

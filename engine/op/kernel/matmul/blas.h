@@ -1,6 +1,6 @@
 /* blas.h: OpenBLAS, when the machine has it: opened at run time, at the first
  * product that is large enough, and never linked. perilune.h declares how it is
- * chosen (pln_blas_choose). */
+ * chosen (pln_blas_set_choice). */
 
 #ifndef PLN_OP_KERNEL_MATMUL_BLAS_H
 #define PLN_OP_KERNEL_MATMUL_BLAS_H

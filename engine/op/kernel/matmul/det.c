@@ -84,9 +84,9 @@ static pln_status compute_det(pln_kernel_call *call) {
     return pln_nomem(call->engine);
   for (size_t i = 0; i < call->results[0]->count; i++) {
     for (size_t k = 0; k < cells; k++)
-      matrix[k] = pln_number_at(x, i * cells + k);
-    pln_number_put(call->results[0], i,
-                   determinant(call->engine, matrix, cells ? n : 0));
+      matrix[k] = pln_element_at(x, i * cells + k);
+    pln_element_set(call->results[0], i,
+                    determinant(call->engine, matrix, cells ? n : 0));
   }
   pln_mem_free(call->engine, matrix, cells * sizeof *matrix);
   return PLN_OK;

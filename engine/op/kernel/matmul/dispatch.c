@@ -45,30 +45,33 @@ static plain_fn plain_for(pln_dtype dtype) {
   }
 }
 
-static bool is_float(pln_dtype dtype) {
+static bool has_float_tiles(pln_dtype dtype) {
   return dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64;
 }
 
-bool pln_is_multiplied(pln_dtype dtype) {
-  return is_float(dtype) || plain_for(dtype);
+bool pln_matmul_supports(pln_dtype dtype) {
+  return has_float_tiles(dtype) || plain_for(dtype);
 }
 
-pln_status pln_multiplier_begin(const pln_kernel_call *call, pln_dtype dtype,
-                                size_t n, size_t k, pln_multiplier *out) {
-  *out = (pln_multiplier){.plain = plain_for(dtype), .engine = call->engine};
-  if (is_float(dtype))
+pln_status pln_matmul_dispatch_begin(const pln_kernel_call *call,
+                                     pln_dtype dtype, size_t n, size_t k,
+                                     pln_matmul_dispatch *out) {
+  *out =
+      (pln_matmul_dispatch){.plain = plain_for(dtype), .engine = call->engine};
+  if (has_float_tiles(dtype))
     return pln_gemm_begin(call->engine, dtype, n, k, &out->gemm);
   return out->plain ? PLN_OK : pln_kernel_no_dtype(call, dtype);
 }
 
-void pln_multiplier_run(const pln_multiplier *by, const pln_product *product) {
+void pln_matmul_dispatch_run(const pln_matmul_dispatch *by,
+                             const pln_product *product) {
   if (by->plain)
     by->plain(by->engine, product);
   else
     pln_gemm_run(&by->gemm, product);
 }
 
-void pln_multiplier_end(pln_multiplier *by) {
+void pln_matmul_dispatch_end(pln_matmul_dispatch *by) {
   if (!by->plain)
     pln_gemm_end(&by->gemm);
 }
@@ -81,8 +84,9 @@ void pln_multiplier_end(pln_multiplier *by) {
       to[i * c_step] = (T)((F)x[i * a_step] * (F)y[i * b_step]); \
   } while (0)
 
-void pln_multiply_pairs(pln_dtype dtype, size_t n, const void *a, size_t a_step,
-                        const void *b, size_t b_step, void *c, size_t c_step) {
+void pln_multiply_elementwise(pln_dtype dtype, size_t n, const void *a,
+                              size_t a_step, const void *b, size_t b_step,
+                              void *c, size_t c_step) {
   switch (pln_dtype_bits(dtype)) {
   case 8: PAIRS(uint8_t, uint8_t, uint32_t); break;
   case 16: PAIRS(uint16_t, uint16_t, uint32_t); break;

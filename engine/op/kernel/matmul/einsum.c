@@ -22,13 +22,13 @@
 enum { AHEAD = 16 };
 
 /* Elements by label. */
-typedef struct view {
+typedef struct einsum_view {
   pln_tensor *tensor; /* owned, or NULL */
   const char *data;
   char *own; /* the same, of elements that may be written */
   bool has[PLN_LABELS];
   int64_t step[PLN_LABELS];
-} view;
+} einsum_view;
 
 typedef struct einsum {
   pln_kernel_call *call;
@@ -41,7 +41,7 @@ typedef struct einsum {
   uint32_t named[PLN_LABELS]; /* on the left side, each time */
   uint32_t uses[PLN_LABELS];  /* operands not taken that name it, the result */
   pln_tensor *out;
-  view result; /* where its elements lie */
+  einsum_view result; /* where its elements lie */
   uint32_t rank;
   unsigned char labels[PLN_MAX_RANK]; /* of the result */
   uint32_t place[PLN_LABELS];         /* in labels; more when not there */
@@ -49,10 +49,10 @@ typedef struct einsum {
 } einsum;
 
 /* Labels in order. */
-typedef struct group {
+typedef struct axis_group {
   uint32_t n;
   unsigned char labels[PLN_LABELS];
-} group;
+} axis_group;
 
 /* ------------------------------------------------------------------ reading */
 
@@ -71,7 +71,7 @@ static bool labels_of(const einsum *e, uint32_t i, unsigned char *labels) {
 }
 
 /* The extents of operand `i` meet those of others; 1 gives way. */
-static bool meet(einsum *e, uint32_t i) {
+static bool meet_label_extents(einsum *e, uint32_t i) {
   unsigned char labels[PLN_MAX_RANK];
   bool seen[PLN_LABELS] = {false};
   if (!labels_of(e, i, labels))
@@ -99,7 +99,7 @@ static pln_status read_left(einsum *e, pln_slice left) {
   if (n != e->left)
     return misfit(e);
   for (uint32_t i = 0; i < n; i++)
-    if (!meet(e, i))
+    if (!meet_label_extents(e, i))
       return misfit(e);
   return PLN_OK;
 }
@@ -166,14 +166,14 @@ static pln_status read_equation(einsum *e) {
 
 /* -------------------------------------------------------------------- views */
 
-static void drop(view *v) {
+static void free_einsum_view(einsum_view *v) {
   pln_tensor_release(v->tensor);
   v->tensor = NULL;
 }
 
 /* Labels with more than one element get the steps of a dense tensor. */
 static void set_steps(const einsum *e, uint32_t n, const unsigned char *labels,
-                      view *v) {
+                      einsum_view *v) {
   int64_t step = 1;
   for (uint32_t i = n; i-- > 0;) {
     v->has[labels[i]] = e->extent[labels[i]] > 1;
@@ -183,11 +183,12 @@ static void set_steps(const einsum *e, uint32_t n, const unsigned char *labels,
 }
 
 /* A new tensor with those labels. */
-static pln_status new_view(const einsum *e, const group *g, view *v) {
+static pln_status new_view(const einsum *e, const axis_group *g,
+                           einsum_view *v) {
   int64_t dims[PLN_LABELS];
   for (uint32_t i = 0; i < g->n; i++)
     dims[i] = e->extent[g->labels[i]];
-  *v = (view){0};
+  *v = (einsum_view){0};
   PLN_TRY(pln_tensor_unset(e->call->engine, e->dtype, g->n, dims, &v->tensor));
   v->data = v->own = pln_tensor_writable(v->tensor);
   set_steps(e, g->n, g->labels, v);
@@ -195,16 +196,16 @@ static pln_status new_view(const einsum *e, const group *g, view *v) {
 }
 
 /* Operand `i`; a label that it names twice steps along the diagonal. */
-static pln_status take(einsum *e, uint32_t i, view *v) {
+static pln_status read_einsum_operand(einsum *e, uint32_t i, einsum_view *v) {
   const pln_tensor *t = e->call->args[i];
   unsigned char labels[PLN_MAX_RANK];
   bool seen[PLN_LABELS] = {false};
   int64_t step = 1;
-  *v = (view){.data = t->data};
+  *v = (einsum_view){.data = t->data};
   if (!labels_of(e, i, labels))
     return misfit(e);
   if (pln_is_half((pln_dtype)t->dtype)) {
-    PLN_TRY(pln_tensor_widened(t, &v->tensor));
+    PLN_TRY(pln_tensor_to_float32(t, &v->tensor));
     v->data = v->tensor->data;
   }
   for (uint32_t k = t->rank; k-- > 0; step *= t->dims[k]) {
@@ -221,7 +222,8 @@ static pln_status take(einsum *e, uint32_t i, view *v) {
   return PLN_OK;
 }
 
-static void copy_view(const einsum *e, const view *from, const view *to) {
+static void copy_view(const einsum *e, const einsum_view *from,
+                      const einsum_view *to) {
   pln_strided s = {.rank = 0};
   for (uint32_t l = 0; l < PLN_LABELS; l++)
     if (to->has[l]) {
@@ -234,12 +236,12 @@ static void copy_view(const einsum *e, const view *from, const view *to) {
 
 /* ------------------------------------------------------------------- groups */
 
-static void put_group(const group *from, group *to) {
+static void put_group(const axis_group *from, axis_group *to) {
   memcpy(to->labels + to->n, from->labels, from->n);
   to->n += from->n;
 }
 
-static void put_label(const einsum *e, group *g, unsigned char label) {
+static void put_label(const einsum *e, axis_group *g, unsigned char label) {
   uint32_t i = g->n++;
   for (; i > 0 && e->place[g->labels[i - 1]] > e->place[label]; i--)
     g->labels[i] = g->labels[i - 1];
@@ -248,7 +250,7 @@ static void put_label(const einsum *e, group *g, unsigned char label) {
 
 /* The group is one axis of the view: its step and extent. Of one element it is
  * an axis of any step; it gets 1. */
-static bool is_axis(const einsum *e, const view *v, const group *g,
+static bool is_axis(const einsum *e, const einsum_view *v, const axis_group *g,
                     size_t *step, size_t *extent) {
   *step = *extent = 1;
   for (uint32_t i = 0; i < g->n; i++) {
@@ -262,12 +264,12 @@ static bool is_axis(const einsum *e, const view *v, const group *g,
 }
 
 /* An operand as matrices of these rows and columns, copied where it must be. */
-static pln_status as_matrix(const einsum *e, view *v, const group *batch,
-                            const group *rows, const group *cols,
-                            size_t steps[2]) {
+static pln_status as_matrix(const einsum *e, einsum_view *v,
+                            const axis_group *batch, const axis_group *rows,
+                            const axis_group *cols, size_t steps[2]) {
   size_t extent;
-  view copy;
-  group all = {0};
+  einsum_view copy;
+  axis_group all = {0};
   if (is_axis(e, v, rows, &steps[0], &extent) &&
       is_axis(e, v, cols, &steps[1], &extent) &&
       (steps[0] == 1 || steps[1] == 1))
@@ -277,7 +279,7 @@ static pln_status as_matrix(const einsum *e, view *v, const group *batch,
   put_group(cols, &all);
   PLN_TRY(new_view(e, &all, &copy));
   copy_view(e, v, &copy);
-  drop(v);
+  free_einsum_view(v);
   *v = copy;
   is_axis(e, v, rows, &steps[0], &extent);
   is_axis(e, v, cols, &steps[1], &extent);
@@ -288,10 +290,10 @@ static pln_status as_matrix(const einsum *e, view *v, const group *batch,
 
 typedef struct contraction {
   const einsum *e;
-  view a, b, c;
-  group batch, rows, cols, sums;
+  einsum_view a, b, c;
+  axis_group batch, rows, cols, sums;
   pln_product product;
-  pln_multiplier by;
+  pln_matmul_dispatch by;
 } contraction;
 
 /* The labels of a and b; those that `a` alone has become rows. */
@@ -309,8 +311,8 @@ static void sort_labels(contraction *s) {
 
 /* Rows and columns change places, so that the result runs on along columns. */
 static void turn(contraction *s) {
-  const group rows = s->rows;
-  const view a = s->a;
+  const axis_group rows = s->rows;
+  const einsum_view a = s->a;
   s->rows = s->cols;
   s->cols = rows;
   s->a = s->b;
@@ -326,9 +328,9 @@ static bool ends_in_rows(const contraction *s) {
 
 /* The place of the result: `whole` when it is the last one and can be written
  * there, else a new tensor. */
-static pln_status place_result(contraction *s, const view *whole) {
+static pln_status place_result(contraction *s, const einsum_view *whole) {
   pln_product *p = &s->product;
-  group all = {0};
+  axis_group all = {0};
   size_t step;
   if (whole) {
     s->c = *whole;
@@ -348,13 +350,13 @@ static pln_status place_result(contraction *s, const view *whole) {
 /* Products of one element each: the last label of the batch in one go. */
 static void run_pairs(const contraction *s, const pln_product *p,
                       unsigned char label) {
-  pln_multiply_pairs(s->e->dtype, (size_t)s->e->extent[label], p->a,
-                     (size_t)s->a.step[label], p->b, (size_t)s->b.step[label],
-                     p->c, (size_t)s->c.step[label]);
+  pln_multiply_elementwise(
+      s->e->dtype, (size_t)s->e->extent[label], p->a, (size_t)s->a.step[label],
+      p->b, (size_t)s->b.step[label], p->c, (size_t)s->c.step[label]);
 }
 
 static void run_batch(const contraction *s) {
-  const group *g = &s->batch;
+  const axis_group *g = &s->batch;
   int64_t size = (int64_t)s->e->size, at[PLN_LABELS] = {0};
   pln_product p = s->product;
   bool pairs = g->n > 0 && p.m == 1 && p.n == 1 && p.k == 1;
@@ -363,7 +365,7 @@ static void run_batch(const contraction *s) {
     if (pairs)
       run_pairs(s, &p, g->labels[outer]);
     else
-      pln_multiplier_run(&s->by, &p);
+      pln_matmul_dispatch_run(&s->by, &p);
     for (i = outer; i-- > 0;) {
       unsigned char l = g->labels[i];
       bool more = ++at[l] < s->e->extent[l];
@@ -378,7 +380,7 @@ static void run_batch(const contraction *s) {
   } while (i != UINT32_MAX);
 }
 
-static pln_status multiply(contraction *s) {
+static pln_status multiply_contraction(contraction *s) {
   pln_product *p = &s->product;
   size_t a[2], b[2];
   PLN_TRY(as_matrix(s->e, &s->a, &s->batch, &s->rows, &s->sums, a));
@@ -391,30 +393,32 @@ static pln_status multiply(contraction *s) {
   p->b_row = b[0];
   p->b_col = b[1];
   p->c = s->c.own;
-  PLN_TRY(pln_multiplier_begin(s->e->call, s->e->dtype, p->n, p->k, &s->by));
+  PLN_TRY(
+      pln_matmul_dispatch_begin(s->e->call, s->e->dtype, p->n, p->k, &s->by));
   run_batch(s);
-  pln_multiplier_end(&s->by);
+  pln_matmul_dispatch_end(&s->by);
   return PLN_OK;
 }
 
 /* *a becomes the contraction of both, which are taken; with `last` it may be
  * the result itself. */
-static pln_status contract(einsum *e, view *a, view *b, bool last) {
+static pln_status contract(einsum *e, einsum_view *a, einsum_view *b,
+                           bool last) {
   contraction s = {.e = e, .a = *a, .b = *b};
-  *a = *b = (view){0};
+  *a = *b = (einsum_view){0};
   sort_labels(&s);
   if (ends_in_rows(&s))
     turn(&s);
   pln_status status = place_result(&s, last ? &e->result : NULL);
   if (status == PLN_OK)
-    status = multiply(&s);
-  drop(&s.a);
-  drop(&s.b);
+    status = multiply_contraction(&s);
+  free_einsum_view(&s.a);
+  free_einsum_view(&s.b);
   e->stored = status == PLN_OK && s.c.own == e->result.own;
   if (status == PLN_OK)
     *a = s.c;
   else
-    drop(&s.c);
+    free_einsum_view(&s.c);
   return status;
 }
 
@@ -441,16 +445,18 @@ static void set_ones(pln_dtype dtype, size_t n, void *data) {
   }
 }
 
-static pln_status new_ones(const einsum *e, const group *g, view *v) {
+static pln_status new_ones(const einsum *e, const axis_group *g,
+                           einsum_view *v) {
   PLN_TRY(new_view(e, g, v));
   set_ones(e->dtype, v->tensor->count, v->own);
   return PLN_OK;
 }
 
 /* Sums *v over labels that neither it is contracted with nor anyone later. */
-static pln_status sum_over(einsum *e, view *v, const view *other, bool last) {
-  group g = {0};
-  view ones;
+static pln_status sum_over(einsum *e, einsum_view *v, const einsum_view *other,
+                           bool last) {
+  axis_group g = {0};
+  einsum_view ones;
   for (uint32_t l = 0; l < PLN_LABELS; l++)
     if (v->has[l] && !e->uses[l] && !(other && other->has[l]))
       g.labels[g.n++] = (unsigned char)l;
@@ -460,7 +466,8 @@ static pln_status sum_over(einsum *e, view *v, const view *other, bool last) {
   return contract(e, v, &ones, last);
 }
 
-static bool shares(const einsum *e, uint32_t i, const view *v) {
+static bool operands_share_label(const einsum *e, uint32_t i,
+                                 const einsum_view *v) {
   unsigned char labels[PLN_MAX_RANK];
   if (!labels_of(e, i, labels))
     return false;
@@ -471,31 +478,32 @@ static bool shares(const einsum *e, uint32_t i, const view *v) {
 }
 
 /* The operand to go on with; *first is the first that is not taken. */
-static uint32_t choose(const einsum *e, const view *v, uint32_t *first) {
+static uint32_t choose_group_axes(const einsum *e, const einsum_view *v,
+                                  uint32_t *first) {
   while (e->taken[*first])
     ++*first;
   for (uint32_t i = *first; i < *first + AHEAD && i < e->call->n_args; i++)
-    if (!e->taken[i] && shares(e, i, v))
+    if (!e->taken[i] && operands_share_label(e, i, v))
       return i;
   return *first;
 }
 
-static pln_status contract_next(einsum *e, view *v, uint32_t *first) {
-  view next;
-  PLN_TRY(take(e, choose(e, v, first), &next));
+static pln_status contract_next(einsum *e, einsum_view *v, uint32_t *first) {
+  einsum_view next;
+  PLN_TRY(read_einsum_operand(e, choose_group_axes(e, v, first), &next));
   pln_status status = sum_over(e, &next, v, false);
   if (status == PLN_OK)
     status = sum_over(e, v, &next, false);
   if (status == PLN_OK)
     return contract(e, v, &next, e->left == 0);
-  drop(&next);
+  free_einsum_view(&next);
   return status;
 }
 
 static pln_status contract_all(einsum *e) {
-  view v;
+  einsum_view v;
   uint32_t first = 0;
-  PLN_TRY(take(e, 0, &v));
+  PLN_TRY(read_einsum_operand(e, 0, &v));
   pln_status status = PLN_OK;
   if (e->left == 0)
     status = sum_over(e, &v, NULL, true);
@@ -503,7 +511,7 @@ static pln_status contract_all(einsum *e) {
     status = contract_next(e, &v, &first);
   if (status == PLN_OK && !e->stored)
     copy_view(e, &v, &e->result);
-  drop(&v);
+  free_einsum_view(&v);
   return status;
 }
 
@@ -514,7 +522,7 @@ static bool has_empty_axis(const einsum *e) {
   return false;
 }
 
-static pln_status compute(einsum *e) {
+static pln_status compute_einsum(einsum *e) {
   int64_t dims[PLN_MAX_RANK];
   PLN_TRY(read_equation(e));
   for (uint32_t i = 0; i < e->rank; i++)
@@ -529,7 +537,7 @@ static pln_status compute(einsum *e) {
 }
 
 /* Result 0 in the dtype of the operands; takes the result. */
-static pln_status hand_over(einsum *e, pln_status status) {
+static pln_status return_einsum_result(einsum *e, pln_status status) {
   pln_kernel_call *call = e->call;
   pln_dtype dtype = (pln_dtype)call->args[0]->dtype;
   if (status == PLN_OK && dtype == e->dtype) {
@@ -537,7 +545,7 @@ static pln_status hand_over(einsum *e, pln_status status) {
     return PLN_OK;
   }
   if (status == PLN_OK)
-    status = pln_tensor_narrowed(e->out, dtype, &call->results[0]);
+    status = pln_tensor_from_float32(e->out, dtype, &call->results[0]);
   pln_tensor_release(e->out);
   return status;
 }
@@ -550,14 +558,14 @@ pln_status pln_kernel_einsum(pln_kernel_call *call) {
   einsum e = {.call = call, .dtype = (pln_dtype)x->dtype, .left = (uint32_t)n};
   if (pln_is_half(e.dtype))
     e.dtype = PLN_FLOAT32;
-  if (!pln_is_multiplied(e.dtype))
+  if (!pln_matmul_supports(e.dtype))
     return pln_kernel_no_dtype(call, e.dtype);
   e.size = pln_element_size(e.dtype);
   e.terms = pln_mem_zeroed(call->engine, bytes);
   if (!e.terms)
     return pln_nomem(call->engine);
   e.taken = (bool *)(e.terms + n);
-  pln_status status = hand_over(&e, compute(&e));
+  pln_status status = return_einsum_result(&e, compute_einsum(&e));
   pln_mem_free(call->engine, e.terms, bytes);
   return status;
 }

@@ -22,7 +22,7 @@ enum { FEW_ROWS = 4 };
  * along k that do. */
 enum { NEAR = 1024, ALONG = 2048 };
 
-static size_t least(size_t a, size_t b) {
+static size_t min_size(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
@@ -34,8 +34,8 @@ static size_t round_up(size_t n, size_t unit) {
 
 pln_status pln_gemm_begin_with(pln_engine *engine, const pln_tiles *tiles,
                                size_t n, size_t k, pln_gemm *out) {
-  size_t depth = least(k, DEPTH);
-  size_t wide = round_up(least(n, WIDE), tiles->width);
+  size_t depth = min_size(k, DEPTH);
+  size_t wide = round_up(min_size(n, WIDE), tiles->width);
   size_t steps = round_up(depth * sizeof(size_t), 64);
   *out = (pln_gemm){.engine = engine, .tiles = tiles};
   out->bytes = 64 + steps + depth * wide * tiles->size;
@@ -77,7 +77,7 @@ static void pack_block(const pln_gemm *g, const pln_product *s,
   const char *from = element(s->b, b->p * s->b_row + b->j * s->b_col, t->size);
   char *to = g->block;
   for (size_t j = 0; j < b->n; j += t->width) {
-    size_t n = least(t->width, b->n - j);
+    size_t n = min_size(t->width, b->n - j);
     if (s->b_col == 1)
       t->pack(to, from, s->b_row, b->k, n);
     else
@@ -103,7 +103,7 @@ static void multiply_block(const pln_gemm *g, const pln_product *s,
   for (size_t j = 0; j < b->n; j += t->width) {
     tile.b = g->block + j * b->k * size;
     tile.c = (char *)s->c + (i * s->c_row + b->j + j) * size;
-    pln_tiles_run(t, &tile, m, least(t->width, b->n - j));
+    pln_tiles_run(t, &tile, m, min_size(t->width, b->n - j));
   }
 }
 
@@ -111,12 +111,12 @@ static void multiply_blocks(const pln_gemm *g, const pln_product *s) {
   size_t wide = WIDE / g->tiles->width * g->tiles->width;
   block b;
   for (b.j = 0; b.j < s->n; b.j += wide) {
-    b.n = least(wide, s->n - b.j);
+    b.n = min_size(wide, s->n - b.j);
     for (b.p = 0; b.p < s->k; b.p += DEPTH) {
-      b.k = least(DEPTH, s->k - b.p);
+      b.k = min_size(DEPTH, s->k - b.p);
       pack_block(g, s, &b);
       for (size_t i = 0; i < s->m; i += HIGH)
-        multiply_block(g, s, &b, i, least(HIGH, s->m - i));
+        multiply_block(g, s, &b, i, min_size(HIGH, s->m - i));
     }
   }
 }
@@ -143,7 +143,7 @@ static void multiply_rows(const pln_tiles *t, const pln_product *s) {
       tile.a = element(s->a, i * s->a_row, t->size);
       tile.b = element(s->b, j, t->size);
       tile.c = (char *)s->c + (i * s->c_row + j) * t->size;
-      t->rows_sum[height](&tile, least(NEAR, s->n - j), s->b_row);
+      t->rows_sum[height](&tile, min_size(NEAR, s->n - j), s->b_row);
       i += (size_t)1 << height;
     }
 }
@@ -159,7 +159,7 @@ static void multiply_columns(const pln_tiles *t, const pln_product *s) {
                 .c_row = s->c_row,
                 .c_step = 1};
   for (size_t p = 0; p < s->k; p += ALONG) {
-    d.k = least(ALONG, s->k - p);
+    d.k = min_size(ALONG, s->k - p);
     d.a = element(s->a, p, t->size);
     d.b = element(s->b, p, t->size);
     t->dots(&d);
@@ -229,14 +229,14 @@ static void run_one(const pln_gemm *gemm, const pln_product *product) {
 enum { LEAST_ROWS = 256, MOST_COLUMNS = 2048 };
 
 /* Rows of c that are computed together: what b is laid out for pays. */
-static size_t rows_of_piece(const pln_product *s, size_t columns) {
+static size_t rows_of_block(const pln_product *s, size_t columns) {
   size_t rows = (size_t)(2 * MOST_WORK / ((uint64_t)columns * s->k));
   return rows < LEAST_ROWS ? LEAST_ROWS : rows;
 }
 
 /* How much of `left` is next: what remains behind it is no small rest. */
-static size_t next_piece(size_t left, size_t piece) {
-  return left < 2 * piece ? left : piece;
+static size_t next_block(size_t left, size_t part) {
+  return left < 2 * part ? left : part;
 }
 
 /* A stop that is asked for leaves the rest out: evaluation looks before anyone
@@ -250,10 +250,10 @@ void pln_gemm_run(const pln_gemm *gemm, const pln_product *product) {
     return;
   }
   for (size_t j = 0; j < all->n; j += columns) {
-    columns = next_piece(all->n - j, MOST_COLUMNS);
+    columns = next_block(all->n - j, MOST_COLUMNS);
     for (size_t i = 0; i < all->m; i += rows) {
       pln_product part = *all;
-      rows = next_piece(all->m - i, rows_of_piece(all, columns));
+      rows = next_block(all->m - i, rows_of_block(all, columns));
       part.m = rows;
       part.n = columns;
       part.a = element(all->a, i * all->a_row, size);

@@ -20,26 +20,26 @@ enum { TILE_ROWS = 8, TILE_WIDTH = 48 };
 /* Up to so many rows of a, b is read in place; columns at a time. */
 enum { FEW_ROWS = 4, NEAR = 2048 };
 
-static size_t least(size_t a, size_t b) {
+static size_t min_size(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
 /* ------------------------------------------------------------------ copying */
 
-#define WIDEN(T)                                                        \
-  PLN_WIDE static void widen_##T(const T *from, int16_t zero, size_t n, \
-                                 int16_t *to) {                         \
-    for (size_t i = 0; i < n; i++)                                      \
-      to[i] = (int16_t)(from[i] - zero);                                \
+#define WIDEN(T)                                                      \
+  PLN_MULTIVERSION static void widen_##T(const T *from, int16_t zero, \
+                                         size_t n, int16_t *to) {     \
+    for (size_t i = 0; i < n; i++)                                    \
+      to[i] = (int16_t)(from[i] - zero);                              \
   }
 WIDEN(int8_t)
 WIDEN(uint8_t)
 
 /* Two rows become one, less the zero points of the columns. */
 #define ZIP(T)                                                            \
-  PLN_WIDE static void zip_##T(const T *first, const T *second,           \
-                               const int16_t *zero, size_t n,             \
-                               int16_t *restrict to) {                    \
+  PLN_MULTIVERSION static void zip_##T(const T *first, const T *second,   \
+                                       const int16_t *zero, size_t n,     \
+                                       int16_t *restrict to) {            \
     for (size_t j = 0; j < n; j++) {                                      \
       to[2 * j] = (int16_t)(first[j] - zero[j]);                          \
       to[2 * j + 1] = (int16_t)(second[j] - zero[j]);                     \
@@ -101,7 +101,7 @@ static void pack_b(const blocks *s) {
   size_t width = s->tiles->width;
   int16_t zero[TILE_WIDTH], *to = s->b;
   for (size_t j = 0; j < s->wide; j += width) {
-    size_t n = least(width, s->wide - j);
+    size_t n = min_size(width, s->wide - j);
     for (size_t i = 0; i < n; i++)
       zero[i] = s->p->b_zero[(s->j + j + i) * s->p->b_zero_step];
     if (n < width)
@@ -133,7 +133,8 @@ static void run_tiles(const blocks *s, size_t i, size_t high) {
       const int16_t *a = s->a + r * 2 * s->pairs;
       const int16_t *b = s->b + j * 2 * s->pairs;
       uint32_t *c = (uint32_t *)s->p->c + (i + r) * s->p->n + s->j + j;
-      size_t m = least(t->rows, high - r), n = least(t->width, s->wide - j);
+      size_t m = min_size(t->rows, high - r),
+             n = min_size(t->width, s->wide - j);
       if (m == t->rows && n == t->width)
         t->tile(a, 2 * s->pairs, b, s->pairs, c, s->p->n, s->k > 0);
       else
@@ -145,13 +146,13 @@ static void run_blocks(const pln_engine *engine, blocks *s) {
   const pln_integer_product *p = s->p;
   size_t done = 0;
   for (s->j = 0; s->j < p->n; s->j += WIDE) {
-    s->wide = least(WIDE, p->n - s->j);
+    s->wide = min_size(WIDE, p->n - s->j);
     for (s->k = 0; s->k < p->k; s->k += DEPTH) {
-      s->depth = least(DEPTH, p->k - s->k);
+      s->depth = min_size(DEPTH, p->k - s->k);
       s->pairs = (s->depth + 1) / 2;
       pack_b(s);
       for (size_t i = 0; i < p->m; i += HIGH) {
-        size_t high = least(HIGH, p->m - i);
+        size_t high = min_size(HIGH, p->m - i);
         if (pln_is_stopped_after(engine, &done, high * s->wide))
           return;
         pack_a(s, i, high);
@@ -164,9 +165,9 @@ static void run_blocks(const pln_engine *engine, blocks *s) {
 pln_status pln_integer_multiply_with(pln_engine *engine,
                                      const pln_integer_tiles *tiles,
                                      const pln_integer_product *p) {
-  size_t pairs = (least(p->k, DEPTH) + 1) / 2;
-  size_t rows = least(p->m, HIGH) + TILE_ROWS;
-  size_t columns = least(p->n, WIDE) + TILE_WIDTH;
+  size_t pairs = (min_size(p->k, DEPTH) + 1) / 2;
+  size_t rows = min_size(p->m, HIGH) + TILE_ROWS;
+  size_t columns = min_size(p->n, WIDE) + TILE_WIDTH;
   size_t bytes = (rows + columns) * 2 * pairs * sizeof(int16_t);
   if (p->m == 0 || p->n == 0)
     return PLN_OK;
@@ -188,15 +189,16 @@ pln_status pln_integer_multiply_with(pln_engine *engine,
 
 /* c[j] += the sum of four rows of b, each times an element of a. */
 #define ADD_ROWS(T)                                                           \
-  PLN_WIDE static void add_rows_##T(const T *b, size_t row, const int32_t *a, \
-                                    size_t n, uint32_t *restrict c) {         \
+  PLN_MULTIVERSION static void add_rows_##T(const T *b, size_t row,           \
+                                            const int32_t *a, size_t n,       \
+                                            uint32_t *restrict c) {           \
     const T *b1 = b + row, *b2 = b1 + row, *b3 = b2 + row;                    \
     for (size_t j = 0; j < n; j++)                                            \
       c[j] += (uint32_t)(a[0] * b[j] + a[1] * b1[j] + a[2] * b2[j] +          \
                          a[3] * b3[j]);                                       \
   }                                                                           \
-  PLN_WIDE static void add_row_##T(const T *b, int32_t a, size_t n,           \
-                                   uint32_t *restrict c) {                    \
+  PLN_MULTIVERSION static void add_row_##T(const T *b, int32_t a, size_t n,   \
+                                           uint32_t *restrict c) {            \
     for (size_t j = 0; j < n; j++)                                            \
       c[j] += (uint32_t)(a * b[j]);                                           \
   }                                                                           \
@@ -215,7 +217,7 @@ ADD_ROWS(uint8_t)
 static void add_piece(const pln_integer_product *p, size_t i, size_t k,
                       size_t n, size_t j) {
   int32_t a[DEPTH];
-  size_t wide = least(NEAR, p->n - j), at = i * p->k + k;
+  size_t wide = min_size(NEAR, p->n - j), at = i * p->k + k;
   int32_t zero = p->a_zero[i * p->a_zero_step];
   uint32_t *c = (uint32_t *)p->c + i * p->n + j, sum = 0;
   for (size_t q = 0; q < n; q++) {
@@ -242,6 +244,6 @@ pln_status pln_integer_multiply(pln_engine *engine,
   for (size_t j = 0; j < p->n; j += NEAR)
     for (size_t k = 0; k < p->k && !pln_is_stopped(engine); k += DEPTH)
       for (size_t i = 0; i < p->m; i++)
-        add_piece(p, i, k, least(DEPTH, p->k - k), j);
+        add_piece(p, i, k, min_size(DEPTH, p->k - k), j);
   return PLN_OK;
 }

@@ -11,7 +11,7 @@
 /* A half tensor as floats, or the tensor itself, retained. */
 static pln_status widened(const pln_tensor *in, pln_tensor **out) {
   if (pln_is_half((pln_dtype)in->dtype))
-    return pln_tensor_widened(in, out);
+    return pln_tensor_to_float32(in, out);
   *out = pln_tensor_retain(in);
   return PLN_OK;
 }
@@ -23,7 +23,7 @@ static pln_status narrowed(pln_kernel_call *call, pln_tensor *in,
     call->results[0] = in;
     return PLN_OK;
   }
-  pln_status status = pln_tensor_narrowed(in, dtype, &call->results[0]);
+  pln_status status = pln_tensor_from_float32(in, dtype, &call->results[0]);
   pln_tensor_release(in);
   return status;
 }
@@ -61,7 +61,7 @@ static bool plan_batches(const pln_tensor *a, const pln_tensor *b,
 }
 
 /* Steps through the batches; `size` is that of an element. */
-static void run_batches(const batches *s, const pln_multiplier *by,
+static void run_batches(const batches *s, const pln_matmul_dispatch *by,
                         pln_product p, size_t size, size_t count) {
   int64_t at[PLN_MAX_RANK] = {0};
   const char *a = p.a, *b = p.b;
@@ -71,7 +71,7 @@ static void run_batches(const batches *s, const pln_multiplier *by,
       return;
     p.a = a;
     p.b = b;
-    pln_multiplier_run(by, &p);
+    pln_matmul_dispatch_run(by, &p);
     p.c = (char *)p.c + p.m * p.n * size;
     for (uint32_t k = s->rank; k-- > 0;) {
       a += s->a[k] * size;
@@ -117,7 +117,7 @@ static pln_status multiply_tensors(pln_kernel_call *call, const pln_tensor *a,
                                    const pln_tensor *b, pln_tensor **out) {
   pln_product p = {0};
   batches s;
-  pln_multiplier by;
+  pln_matmul_dispatch by;
   int64_t dims[PLN_MAX_RANK + 2];
   pln_dtype dtype = (pln_dtype)a->dtype;
   if (a->dtype != b->dtype || a->rank > PLN_MAX_RANK ||
@@ -130,7 +130,7 @@ static pln_status multiply_tensors(pln_kernel_call *call, const pln_tensor *a,
     dims[rank++] = (int64_t)p.m;
   if (b->rank > 1)
     dims[rank++] = (int64_t)p.n;
-  PLN_TRY(pln_multiplier_begin(call, dtype, p.n, p.k, &by));
+  PLN_TRY(pln_matmul_dispatch_begin(call, dtype, p.n, p.k, &by));
   pln_status status = pln_tensor_unset(call->engine, dtype, rank, dims, out);
   if (status == PLN_OK && (*out)->count) {
     size_t count = join_batches(b, &s, &p);
@@ -139,7 +139,7 @@ static pln_status multiply_tensors(pln_kernel_call *call, const pln_tensor *a,
     p.c = pln_tensor_writable(*out);
     run_batches(&s, &by, p, pln_element_size(dtype), count);
   }
-  pln_multiplier_end(&by);
+  pln_matmul_dispatch_end(&by);
   return status;
 }
 
@@ -246,7 +246,7 @@ static pln_status gemm(pln_kernel_call *call, const pln_tensor *a,
                        const pln_tensor *b, const pln_tensor *c,
                        pln_tensor **out) {
   pln_product p = {0};
-  pln_multiplier by;
+  pln_matmul_dispatch by;
   size_t row = 0, col = 0;
   pln_dtype dtype = (pln_dtype)a->dtype;
   double alpha = pln_kernel_float(call, "alpha", 1);
@@ -256,15 +256,15 @@ static pln_status gemm(pln_kernel_call *call, const pln_tensor *a,
        (c->rank > 2 || !c_step(c, 0, p.n, &col) || !c_step(c, 1, p.m, &row))))
     return pln_kernel_refuse(call, "operands do not fit each other");
   int64_t dims[2] = {(int64_t)p.m, (int64_t)p.n};
-  PLN_TRY(pln_multiplier_begin(call, dtype, p.n, p.k, &by));
+  PLN_TRY(pln_matmul_dispatch_begin(call, dtype, p.n, p.k, &by));
   pln_status status = pln_tensor_unset(call->engine, dtype, 2, dims, out);
   if (status == PLN_OK && (*out)->count) {
     p.c = pln_tensor_writable(*out);
-    pln_multiplier_run(&by, &p);
+    pln_matmul_dispatch_run(&by, &p);
     if (c || alpha != 1)
       finisher(dtype)(p.c, c ? c->data : NULL, p.m, p.n, row, col, alpha, beta);
   }
-  pln_multiplier_end(&by);
+  pln_matmul_dispatch_end(&by);
   return status;
 }
 

@@ -114,14 +114,14 @@ static uint32_t height_of(const pln_tiles *set, size_t m) {
 }
 
 /* How a tile is computed that is not what c gets: aside. */
-typedef struct aside {
+typedef struct packed_side {
   const pln_tiles *set;
   uint32_t n_parts;
   const pln_tile_part *parts;
-} aside;
+} packed_side;
 
 /* Copies the parts of `rows` rows from c to the tile, or from the tile to c. */
-static void copy_parts(const aside *s, bool to_c, char *c, size_t c_row,
+static void copy_parts(const packed_side *s, bool to_c, char *c, size_t c_row,
                        char *tile, size_t tile_row, size_t rows) {
   size_t size = s->set->size;
   for (size_t i = 0; i < rows; i++)
@@ -133,8 +133,8 @@ static void copy_parts(const aside *s, bool to_c, char *c, size_t c_row,
     }
 }
 
-static void run_aside(const aside *s, const pln_tile *tile, uint32_t height,
-                      uint32_t vectors) {
+static void run_aside(const packed_side *s, const pln_tile *tile,
+                      uint32_t height, uint32_t vectors) {
   double data[PLN_TILE_MOST] __attribute__((aligned(64)));
   size_t row = (size_t)vectors * s->set->lanes, rows = (size_t)1 << height;
   pln_tile t = *tile;
@@ -151,7 +151,7 @@ static void run_aside(const aside *s, const pln_tile *tile, uint32_t height,
 void pln_tiles_run_parts(const pln_tiles *set, const pln_tile *tile, size_t m,
                          size_t n, uint32_t n_parts,
                          const pln_tile_part *parts) {
-  aside s = {set, n_parts, parts};
+  packed_side s = {set, n_parts, parts};
   uint32_t vectors = (uint32_t)((n + set->lanes - 1) / set->lanes);
   bool whole = n_parts == 1 && parts[0].at == 0 && parts[0].to == 0 &&
                parts[0].count == (size_t)vectors * set->lanes;

@@ -15,8 +15,8 @@ enum { BLOCK = 256 };
 /* n elements `step` apart, for `width` neighbours at a time. A norm of 0 leaves
  * zeros. */
 #define DIVIDE(T, absolute, root)                                            \
-  PLN_WIDE static void add_powers_##T(T *restrict sum, const T *x,           \
-                                      size_t width, bool squares) {          \
+  PLN_MULTIVERSION static void add_powers_##T(T *restrict sum, const T *x,   \
+                                              size_t width, bool squares) {  \
     if (squares)                                                             \
       for (size_t i = 0; i < width; i++)                                     \
         sum[i] += x[i] * x[i];                                               \
@@ -24,8 +24,8 @@ enum { BLOCK = 256 };
       for (size_t i = 0; i < width; i++)                                     \
         sum[i] += absolute(x[i]);                                            \
   }                                                                          \
-  PLN_WIDE static void divide_##T(T *restrict to, const T *x, const T *norm, \
-                                  size_t width) {                            \
+  PLN_MULTIVERSION static void divide_##T(T *restrict to, const T *x,        \
+                                          const T *norm, size_t width) {     \
     for (size_t i = 0; i < width; i++)                                       \
       to[i] = norm[i] != 0 ? x[i] / norm[i] : 0;                             \
   }                                                                          \
@@ -40,8 +40,8 @@ enum { BLOCK = 256 };
     for (size_t i = 0; i < n; i++)                                           \
       divide_##T(to + i * step, x + i * step, norm, width);                  \
   }                                                                          \
-  PLN_WIDE static void row_##T(const void *in, void *out, size_t n,          \
-                               bool squares) {                               \
+  PLN_MULTIVERSION static void row_##T(const void *in, void *out, size_t n,  \
+                                       bool squares) {                       \
     const T *x = in;                                                         \
     T *to = out;                                                             \
     double norm =                                                            \
@@ -97,7 +97,8 @@ pln_status pln_kernel_lp_normalization(pln_kernel_call *call) {
 /* ---------------------------------------------- mean_variance_normalization */
 
 #define CENTRE(T)                                                        \
-  PLN_WIDE static void centre_##T(const void *in, void *out, size_t n) { \
+  PLN_MULTIVERSION static void centre_##T(const void *in, void *out,     \
+                                          size_t n) {                    \
     const T *x = in;                                                     \
     T *to = out;                                                         \
     double average = pln_sum_##T(x, n) / (double)n;                      \
@@ -136,7 +137,7 @@ static pln_status read_order(const pln_kernel_call *call, const pln_tensor *x,
     reduced[axis] = true;
   }
   *o = (order){.rows = 1, .n = 1};
-  pln_dense_steps(x->rank, x->dims, steps);
+  pln_dense_strides(x->rank, x->dims, steps);
   for (uint32_t pass = 0; pass < 2; pass++)
     for (uint32_t i = 0; i < x->rank; i++) {
       if (reduced[i] != (pass == 1))
@@ -153,7 +154,7 @@ static void move(const pln_engine *engine, const order *o, bool back,
                  size_t size, const void *in, void *out) {
   pln_strided view = {.rank = o->rank};
   memcpy(view.dims, o->dims, o->rank * sizeof *o->dims);
-  pln_dense_steps(o->rank, o->dims, back ? view.from : view.to);
+  pln_dense_strides(o->rank, o->dims, back ? view.from : view.to);
   memcpy(back ? view.to : view.from, o->steps, o->rank * sizeof *o->steps);
   pln_strided_copy(engine, out, in, size, &view);
 }

@@ -21,7 +21,7 @@ pln_status pln_infer_batch_norm(pln_infer *call) {
       PLN_TRY(pln_arg_expect_rank(call, i, 1));
   if (pln_call_int(call, "spatial", 1) && pln_arg_rank(call, 0) >= 2) {
     PLN_TRY(pln_args_channels(call, 1, 5, axis));
-    PLN_TRY(pln_tell_channels(call, 1, 5, axis));
+    PLN_TRY(pln_set_operand_channels(call, 1, 5, axis));
   }
   pln_result_like(call, 0, 0);
   for (uint32_t i = 1; i < pln_call_n_results(call); i++)
@@ -31,35 +31,35 @@ pln_status pln_infer_batch_norm(pln_infer *call) {
 
 /* ------------------------------------------------------------------- loops */
 
-#define APPLY(T)                                                          \
-  PLN_WIDE static void plane_##T(T *restrict to, const T *restrict x,     \
-                                 size_t n, T a, T b) {                    \
-    for (size_t i = 0; i < n; i++)                                        \
-      to[i] = x[i] * a + b;                                               \
-  }                                                                       \
-  PLN_WIDE static void columns_##T(T *restrict to, const T *restrict x,   \
-                                   size_t n, const T *restrict a,         \
-                                   const T *restrict b) {                 \
-    for (size_t i = 0; i < n; i++)                                        \
-      to[i] = x[i] * a[i] + b[i];                                         \
-  }                                                                       \
-  static void apply_##T(size_t batch, size_t channels, size_t inner,      \
-                        const void *in, const double *a, const double *b, \
-                        void *out, void *store) {                         \
-    const T *x = in;                                                      \
-    T *to = out, *small_a = store, *small_b = small_a + channels;         \
-    for (size_t c = 0; c < channels; c++) {                               \
-      small_a[c] = (T)a[c];                                               \
-      small_b[c] = (T)b[c];                                               \
-    }                                                                     \
-    for (size_t i = 0; i < batch; i++, x += channels * inner)             \
-      if (inner == 1) {                                                   \
-        columns_##T(to, x, channels, small_a, small_b);                   \
-        to += channels;                                                   \
-      } else {                                                            \
-        for (size_t c = 0; c < channels; c++, to += inner)                \
-          plane_##T(to, x + c * inner, inner, small_a[c], small_b[c]);    \
-      }                                                                   \
+#define APPLY(T)                                                              \
+  PLN_MULTIVERSION static void plane_##T(T *restrict to, const T *restrict x, \
+                                         size_t n, T a, T b) {                \
+    for (size_t i = 0; i < n; i++)                                            \
+      to[i] = x[i] * a + b;                                                   \
+  }                                                                           \
+  PLN_MULTIVERSION static void columns_##T(                                   \
+      T *restrict to, const T *restrict x, size_t n, const T *restrict a,     \
+      const T *restrict b) {                                                  \
+    for (size_t i = 0; i < n; i++)                                            \
+      to[i] = x[i] * a[i] + b[i];                                             \
+  }                                                                           \
+  static void apply_##T(size_t batch, size_t channels, size_t inner,          \
+                        const void *in, const double *a, const double *b,     \
+                        void *out, void *store) {                             \
+    const T *x = in;                                                          \
+    T *to = out, *small_a = store, *small_b = small_a + channels;             \
+    for (size_t c = 0; c < channels; c++) {                                   \
+      small_a[c] = (T)a[c];                                                   \
+      small_b[c] = (T)b[c];                                                   \
+    }                                                                         \
+    for (size_t i = 0; i < batch; i++, x += channels * inner)                 \
+      if (inner == 1) {                                                       \
+        columns_##T(to, x, channels, small_a, small_b);                       \
+        to += channels;                                                       \
+      } else {                                                                \
+        for (size_t c = 0; c < channels; c++, to += inner)                    \
+          plane_##T(to, x + c * inner, inner, small_a[c], small_b[c]);        \
+      }                                                                       \
   }
 APPLY(float)
 APPLY(double)
@@ -116,7 +116,7 @@ static double square_run(const pln_tensor *x, size_t at, size_t n,
 }
 
 /* The mean and the variance of this batch, channel by channel. */
-static void measure(batches *b) {
+static void measure_batch_moments(batches *b) {
   size_t step = b->channels * b->inner;
   double n = (double)b->batch * (double)b->inner;
   for (size_t c = 0; c < b->channels; c++) {
@@ -139,15 +139,15 @@ static pln_status put_running(pln_kernel_call *call, uint32_t i, double keep,
   PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)before->dtype, before->rank,
                            before->dims, &call->results[i]));
   for (size_t c = 0; c < before->count; c++)
-    pln_number_put(call->results[i], c,
-                   keep * pln_number_at(before, c) + (1 - keep) * now[c]);
+    pln_element_set(call->results[i], c,
+                    keep * pln_element_at(before, c) + (1 - keep) * now[c]);
   return PLN_OK;
 }
 
 /* Running mean and variance; before opset 14 also those of this batch. */
 static pln_status train(pln_kernel_call *call, batches *b) {
   double momentum = pln_kernel_float(call, "momentum", 0.9);
-  measure(b);
+  measure_batch_moments(b);
   PLN_TRY(put_running(call, 1, momentum, b->mean, b->now_mean));
   PLN_TRY(put_running(call, 2, momentum, b->variance, b->now_variance));
   PLN_TRY(put_running(call, 3, 0, b->mean, b->now_mean));
@@ -166,14 +166,14 @@ static pln_status normalise(pln_kernel_call *call, batches *b) {
   for (uint32_t i = 1; relay && i < call->n_results && i < 3; i++)
     pln_kernel_same(call, i, call->args[i + 2]);
   for (size_t c = 0; c < b->channels; c++) {
-    double mean = trains ? b->now_mean[c] : pln_number_at(b->mean, c);
+    double mean = trains ? b->now_mean[c] : pln_element_at(b->mean, c);
     double variance =
-        trains ? b->now_variance[c] : pln_number_at(b->variance, c);
-    double scale = scales ? pln_number_at(b->scale, c) : 1;
+        trains ? b->now_variance[c] : pln_element_at(b->variance, c);
+    double scale = scales ? pln_element_at(b->scale, c) : 1;
     double factor = scale / sqrt(variance + epsilon);
     b->now_mean[c] = factor;
     b->now_variance[c] =
-        (centers ? pln_number_at(b->bias, c) : 0) - mean * factor;
+        (centers ? pln_element_at(b->bias, c) : 0) - mean * factor;
   }
   PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)b->x->dtype, b->x->rank,
                            b->x->dims, &call->results[0]));

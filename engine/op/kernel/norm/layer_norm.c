@@ -20,7 +20,8 @@ pln_status pln_infer_layer_norm(pln_infer *call) {
       stash == PLN_BFLOAT16 ? PLN_BFLOAT16 : (pln_dtype)PLN_FLOAT32;
   pln_arg_shape(call, 0, &s);
   if (pln_call_int(call, "one_axis", 0))
-    PLN_TRY(pln_tell_channels(call, 1, 3, pln_call_int(call, "axis", -1)));
+    PLN_TRY(
+        pln_set_operand_channels(call, 1, 3, pln_call_int(call, "axis", -1)));
   pln_result_like(call, 0, 0);
   if (s.rank > 0) {
     PLN_TRY(pln_call_axis(call, pln_call_int(call, "axis", -1), s.rank, &axis));
@@ -37,7 +38,7 @@ pln_status pln_infer_channel_norm(pln_infer *call) {
   int64_t axis = pln_call_int(call, "axis", 1);
   if (call->op == PLN_OP_INSTANCE_NORMALIZATION)
     PLN_TRY(pln_args_channels(call, 1, 3, axis));
-  PLN_TRY(pln_tell_channels(call, 1, 3, axis));
+  PLN_TRY(pln_set_operand_channels(call, 1, 3, axis));
   pln_result_like(call, 0, 0);
   return PLN_OK;
 }
@@ -45,51 +46,52 @@ pln_status pln_infer_channel_norm(pln_infer *call) {
 /* ------------------------------------------------------------------- loops */
 
 /* A row's mean, and what its deviations are multiplied with. */
-typedef struct measures {
+typedef struct row_moments {
   double mean, factor;
-} measures;
+} row_moments;
 
 /* scale and bias an element each; bias may be NULL. */
-#define ROWS(T, root)                                                      \
-  static measures centred_##T(const void *row, size_t n, double epsilon) { \
-    double mean = pln_sum_##T(row, n) / (double)n;                         \
-    double squares = pln_sum_square_##T(row, n, (T)mean) / (double)n;      \
-    return (measures){mean, 1 / sqrt(squares + epsilon)};                  \
-  }                                                                        \
-  static measures rooted_##T(const void *row, size_t n, double epsilon) {  \
-    double squares = pln_sum_square_##T(row, n, 0) / (double)n;            \
-    return (measures){0, 1 / sqrt(squares + epsilon)};                     \
-  }                                                                        \
-  PLN_WIDE static void scale_##T(void *out, const void *row, size_t n,     \
-                                 measures m, const void *scale,            \
-                                 const void *bias) {                       \
-    T *restrict to = out;                                                  \
-    const T *x = row, *a = scale, *b = bias;                               \
-    const T mean = (T)m.mean, factor = (T)m.factor;                        \
-    if (b)                                                                 \
-      for (size_t i = 0; i < n; i++)                                       \
-        to[i] = (x[i] - mean) * factor * a[i] + b[i];                      \
-    else                                                                   \
-      for (size_t i = 0; i < n; i++)                                       \
-        to[i] = (x[i] - mean) * factor * a[i];                             \
-  }                                                                        \
-  PLN_WIDE static void shift_##T(void *out, const void *row, size_t n,     \
-                                 measures m, double bias) {                \
-    T *restrict to = out;                                                  \
-    const T *x = row;                                                      \
-    const T mean = (T)m.mean, factor = (T)m.factor, b = (T)bias;           \
-    for (size_t i = 0; i < n; i++)                                         \
-      to[i] = (x[i] - mean) * factor + b;                                  \
+#define ROWS(T, root)                                                          \
+  static row_moments centred_##T(const void *row, size_t n, double epsilon) {  \
+    double mean = pln_sum_##T(row, n) / (double)n;                             \
+    double squares = pln_sum_square_##T(row, n, (T)mean) / (double)n;          \
+    return (row_moments){mean, 1 / sqrt(squares + epsilon)};                   \
+  }                                                                            \
+  static row_moments rooted_##T(const void *row, size_t n, double epsilon) {   \
+    double squares = pln_sum_square_##T(row, n, 0) / (double)n;                \
+    return (row_moments){0, 1 / sqrt(squares + epsilon)};                      \
+  }                                                                            \
+  PLN_MULTIVERSION static void scale_##T(void *out, const void *row, size_t n, \
+                                         row_moments m, const void *scale,     \
+                                         const void *bias) {                   \
+    T *restrict to = out;                                                      \
+    const T *x = row, *a = scale, *b = bias;                                   \
+    const T mean = (T)m.mean, factor = (T)m.factor;                            \
+    if (b)                                                                     \
+      for (size_t i = 0; i < n; i++)                                           \
+        to[i] = (x[i] - mean) * factor * a[i] + b[i];                          \
+    else                                                                       \
+      for (size_t i = 0; i < n; i++)                                           \
+        to[i] = (x[i] - mean) * factor * a[i];                                 \
+  }                                                                            \
+  PLN_MULTIVERSION static void shift_##T(void *out, const void *row, size_t n, \
+                                         row_moments m, double bias) {         \
+    T *restrict to = out;                                                      \
+    const T *x = row;                                                          \
+    const T mean = (T)m.mean, factor = (T)m.factor, b = (T)bias;               \
+    for (size_t i = 0; i < n; i++)                                             \
+      to[i] = (x[i] - mean) * factor + b;                                      \
   }
 ROWS(float, sqrtf)
 ROWS(double, sqrt)
 
 typedef struct row_loops {
-  measures (*centred)(const void *row, size_t n, double epsilon);
-  measures (*rooted)(const void *row, size_t n, double epsilon);
-  void (*scale)(void *out, const void *row, size_t n, measures m,
+  row_moments (*centred)(const void *row, size_t n, double epsilon);
+  row_moments (*rooted)(const void *row, size_t n, double epsilon);
+  void (*scale)(void *out, const void *row, size_t n, row_moments m,
                 const void *scale, const void *bias);
-  void (*shift)(void *out, const void *row, size_t n, measures m, double bias);
+  void (*shift)(void *out, const void *row, size_t n, row_moments m,
+                double bias);
 } row_loops;
 
 static const row_loops *find_loops(const pln_tensor *x) {
@@ -106,10 +108,10 @@ static const row_loops *find_loops(const pln_tensor *x) {
  */
 
 /* An operand that broadcasts to x: `step` elements further for each row. */
-typedef struct spread {
+typedef struct scale_layout {
   pln_tensor *tensor;
   size_t step;
-} spread;
+} scale_layout;
 
 /* The steps in which `t` is walked along x's axes. */
 static bool spread_steps(const pln_tensor *t, const pln_tensor *x,
@@ -118,7 +120,7 @@ static bool spread_steps(const pln_tensor *t, const pln_tensor *x,
   if (t->rank > x->rank)
     return false;
   uint32_t more = x->rank - t->rank;
-  pln_dense_steps(t->rank, t->dims, own);
+  pln_dense_strides(t->rank, t->dims, own);
   for (uint32_t i = 0; i < x->rank; i++) {
     bool repeats = i < more || t->dims[i - more] == 1;
     if (!repeats && t->dims[i - more] != x->dims[i])
@@ -139,9 +141,10 @@ static bool is_row(const pln_tensor *t, const pln_tensor *x, uint32_t axis) {
 }
 
 static pln_status spread_over(const pln_kernel_call *call, const pln_tensor *t,
-                              const pln_tensor *x, uint32_t axis, spread *out) {
+                              const pln_tensor *x, uint32_t axis,
+                              scale_layout *out) {
   pln_strided view = {.rank = x->rank};
-  *out = (spread){NULL, 0};
+  *out = (scale_layout){NULL, 0};
   if (!t)
     return PLN_OK;
   if (t->dtype != x->dtype)
@@ -156,7 +159,7 @@ static pln_status spread_over(const pln_kernel_call *call, const pln_tensor *t,
   PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)x->dtype, x->rank, x->dims,
                            &out->tensor));
   memcpy(view.dims, x->dims, x->rank * sizeof *x->dims);
-  pln_dense_steps(x->rank, x->dims, view.to);
+  pln_dense_strides(x->rank, x->dims, view.to);
   if (x->count)
     pln_strided_copy(call->engine, pln_tensor_writable(out->tensor), t->data,
                      pln_element_size((pln_dtype)x->dtype), &view);
@@ -170,7 +173,7 @@ typedef struct layer {
   uint32_t axis;
   bool rooted;
   double epsilon;
-  spread scale, bias;
+  scale_layout scale, bias;
 } layer;
 
 static pln_status read_layer(const pln_kernel_call *call, layer *l) {
@@ -186,7 +189,7 @@ static pln_status read_layer(const pln_kernel_call *call, layer *l) {
   return PLN_OK;
 }
 
-static const char *spread_at(const spread *s, size_t row, size_t size) {
+static const char *spread_at(const scale_layout *s, size_t row, size_t size) {
   const char *data = s->tensor ? s->tensor->data : NULL;
   return data ? data + row * s->step * size : NULL;
 }
@@ -216,14 +219,14 @@ static pln_status normalise_rows(pln_kernel_call *call, const layer *l) {
   size_t done = 0;
   for (size_t r = 0; r < rows; r++, in += n * size, out += n * size) {
     PLN_TRY(pln_poll_after(call->engine, &done, n));
-    measures m =
+    row_moments m =
         (l->rooted ? l->loops->rooted : l->loops->centred)(in, n, l->epsilon);
     l->loops->scale(out, in, n, m, spread_at(&l->scale, r, size),
                     spread_at(&l->bias, r, size));
     if (!l->rooted && call->n_results > 1)
-      pln_number_put(call->results[1], r, m.mean);
+      pln_element_set(call->results[1], r, m.mean);
     if (!l->rooted && call->n_results > 2)
-      pln_number_put(call->results[2], r, m.factor);
+      pln_element_set(call->results[2], r, m.factor);
   }
   return PLN_OK;
 }
@@ -268,7 +271,7 @@ pln_status pln_kernel_layer_norm(pln_kernel_call *call) {
     return PLN_OK;
   for (uint32_t i = 1; i < call->n_results && i < 3; i++) {
     pln_tensor *single = call->results[i], *half;
-    PLN_TRY(pln_tensor_narrowed(single, PLN_BFLOAT16, &half));
+    PLN_TRY(pln_tensor_from_float32(single, PLN_BFLOAT16, &half));
     pln_tensor_release(single);
     call->results[i] = half;
   }
@@ -291,11 +294,11 @@ typedef struct groups {
 static void normalise_group(const groups *g, const row_loops *loops,
                             size_t group, const char *in, char *out) {
   size_t size = pln_element_size((pln_dtype)g->x->dtype);
-  measures m = loops->centred(in, g->channels * g->inner, g->epsilon);
+  row_moments m = loops->centred(in, g->channels * g->inner, g->epsilon);
   for (size_t c = 0; c < g->channels; c++) {
     size_t at = g->by_group ? group : group * g->channels + c;
-    measures scaled = {m.mean, m.factor * pln_number_at(g->scale, at)};
-    loops->shift(out, in, g->inner, scaled, pln_number_at(g->bias, at));
+    row_moments scaled = {m.mean, m.factor * pln_element_at(g->scale, at)};
+    loops->shift(out, in, g->inner, scaled, pln_element_at(g->bias, at));
     in += g->inner * size;
     out += g->inner * size;
   }
@@ -363,19 +366,19 @@ static pln_status group_norm(pln_kernel_call *call) {
 }
 
 /* Channels are axis 1, and nothing is left out, as ONNX has it. */
-static bool is_plain(const pln_kernel_call *call) {
+static bool is_untouched_norm(const pln_kernel_call *call) {
   return pln_kernel_int(call, "axis", 1) == 1 &&
          pln_kernel_int(call, "center", 1) && pln_kernel_int(call, "scale", 1);
 }
 
 pln_status pln_kernel_instance_norm(pln_kernel_call *call) {
-  if (!is_plain(call))
+  if (!is_untouched_norm(call))
     return pln_kernel_refuse(call, "the form of the call is not computed");
   return pln_kernel_through_float(call, "0", instance_norm);
 }
 
 pln_status pln_kernel_group_norm(pln_kernel_call *call) {
-  if (!is_plain(call))
+  if (!is_untouched_norm(call))
     return pln_kernel_refuse(call, "the form of the call is not computed");
   return pln_kernel_through_float(call, "0", group_norm);
 }

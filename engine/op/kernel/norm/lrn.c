@@ -10,26 +10,26 @@
 
 enum { BLOCK = 512 };
 
-typedef struct response {
+typedef struct lrn_plan {
   double factor, bias, beta; /* factor: alpha / size */
   int64_t below, above;      /* neighbours on both sides */
-} response;
+} lrn_plan;
 
 /* `n` elements of channel c; `step` elements to the next channel. */
 #define LRN(T, root, power)                                                   \
-  PLN_WIDE static void add_squares_##T(T *restrict sum, const T *x,           \
-                                       size_t n) {                            \
+  PLN_MULTIVERSION static void add_squares_##T(T *restrict sum, const T *x,   \
+                                               size_t n) {                    \
     for (size_t i = 0; i < n; i++)                                            \
       sum[i] += x[i] * x[i];                                                  \
   }                                                                           \
-  PLN_WIDE static void divide_##T(T *restrict to, const T *x, const T *sum,   \
-                                  size_t n, T factor, T bias) {               \
+  PLN_MULTIVERSION static void divide_##T(                                    \
+      T *restrict to, const T *x, const T *sum, size_t n, T factor, T bias) { \
     for (size_t i = 0; i < n; i++) {                                          \
       T once = root(bias + factor * sum[i]);                                  \
       to[i] = x[i] / (once * root(once));                                     \
     }                                                                         \
   }                                                                           \
-  static void block_##T(const response *r, const void *in, size_t n,          \
+  static void block_##T(const lrn_plan *r, const void *in, size_t n,          \
                         int64_t below, int64_t above, size_t step,            \
                         void *out) {                                          \
     const T *x = in;                                                          \
@@ -45,7 +45,7 @@ typedef struct response {
 LRN(float, sqrtf, powf)
 LRN(double, sqrt, pow)
 
-static void respond(const response *r, const pln_tensor *x, size_t batch,
+static void respond(const lrn_plan *r, const pln_tensor *x, size_t batch,
                     char *out) {
   size_t size = pln_element_size((pln_dtype)x->dtype);
   size_t step = pln_dims_product(x->dims, 2, x->rank);
@@ -73,7 +73,7 @@ static pln_status lrn(pln_kernel_call *call) {
     return pln_kernel_refuse(call, "rank %u has no channels", x->rank);
   if (size < 1)
     return pln_kernel_refuse(call, "size is %lld", (long long)size);
-  response r = {.factor =
+  lrn_plan r = {.factor =
                     pln_kernel_float(call, "alpha", 0.0001) / (double)size,
                 .bias = pln_kernel_float(call, "bias", 1),
                 .beta = pln_kernel_float(call, "beta", 0.75),

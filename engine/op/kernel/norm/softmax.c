@@ -21,7 +21,7 @@ enum { BLOCK = 128, ELEMENTS = 4096 };
 /* Of each row or column: its greatest element; the sum of the exponentials, of
  * which its inverse or logarithm is made. */
 typedef struct block {
-  pln_gathered top[BLOCK], sum[BLOCK];
+  pln_reduce_accumulator top[BLOCK], sum[BLOCK];
 } block;
 
 /* `runs`: over rows of n elements; `row`: over an element of each of m columns.
@@ -46,26 +46,26 @@ typedef struct loops {
 #define EXP_float(x) pln_exp_float(x)
 #define EXP_double(x) exp(x)
 
-#define LOOP(name, T, f)                                                     \
-  PLN_WIDEST static void name##_runs_##T(const block *b, const void *in,     \
-                                         void *out, size_t n, size_t rows) { \
-    const T *restrict x = in;                                                \
-    T *restrict to = out;                                                    \
-    for (size_t r = 0; r < rows; r++, x += n, to += n) {                     \
-      const double top = b->top[r].number, sum = b->sum[r].number;           \
-      (void)x, (void)top, (void)sum;                                         \
-      for (size_t i = 0; i < n; i++)                                         \
-        to[i] = (T)f(T, x[i], top, sum, to[i]);                              \
-    }                                                                        \
-  }                                                                          \
-  PLN_WIDEST static void name##_row_##T(const block *b, const void *in,      \
-                                        void *out, size_t m) {               \
-    const T *restrict x = in;                                                \
-    T *restrict to = out;                                                    \
-    const double *top = &b->top->number, *sum = &b->sum->number;             \
-    (void)x, (void)top, (void)sum;                                           \
-    for (size_t i = 0; i < m; i++)                                           \
-      to[i] = (T)f(T, x[i], top[i], sum[i], to[i]);                          \
+#define LOOP(name, T, f)                                                  \
+  PLN_MULTIVERSION_AVX512 static void name##_runs_##T(                    \
+      const block *b, const void *in, void *out, size_t n, size_t rows) { \
+    const T *restrict x = in;                                             \
+    T *restrict to = out;                                                 \
+    for (size_t r = 0; r < rows; r++, x += n, to += n) {                  \
+      const double top = b->top[r].number, sum = b->sum[r].number;        \
+      (void)x, (void)top, (void)sum;                                      \
+      for (size_t i = 0; i < n; i++)                                      \
+        to[i] = (T)f(T, x[i], top, sum, to[i]);                           \
+    }                                                                     \
+  }                                                                       \
+  PLN_MULTIVERSION_AVX512 static void name##_row_##T(                     \
+      const block *b, const void *in, void *out, size_t m) {              \
+    const T *restrict x = in;                                             \
+    T *restrict to = out;                                                 \
+    const double *top = &b->top->number, *sum = &b->sum->number;          \
+    (void)x, (void)top, (void)sum;                                        \
+    for (size_t i = 0; i < m; i++)                                        \
+      to[i] = (T)f(T, x[i], top[i], sum[i], to[i]);                       \
   }
 #define LOOPS(T)         \
   LOOP(raise, T, RAISED) \
@@ -121,7 +121,8 @@ static bool find_rows(const pln_kernel_call *call, const pln_tensor *x,
   return true;
 }
 
-static void start(const pln_gather_loops *gather, pln_gathered *all, size_t n) {
+static void start_row_partials(const pln_reduce_loops *gather,
+                               pln_reduce_accumulator *all, size_t n) {
   for (size_t i = 0; i < n; i++)
     all[i] = gather->start;
 }
@@ -141,8 +142,8 @@ static void finish_sums(const loops *l, block *b, size_t n, bool logarithm) {
 /* Rows of n elements that lie one after the other. */
 static void run_rows(const pln_engine *engine, const loops *l, bool logarithm,
                      const char *in, char *out, size_t n, size_t rows) {
-  const pln_gather_loops *best = pln_gather_find(PLN_GATHER_GREATEST, l->dtype);
-  const pln_gather_loops *add = pln_gather_find(PLN_GATHER_SUM, l->dtype);
+  const pln_reduce_loops *best = pln_reduce_find(PLN_REDUCE_GREATEST, l->dtype);
+  const pln_reduce_loops *add = pln_reduce_find(PLN_REDUCE_SUM, l->dtype);
   size_t size = n * pln_element_size(l->dtype), most = ELEMENTS / n;
   size_t part = most < 1 ? 1 : most < BLOCK ? most : BLOCK;
   size_t done = 0;
@@ -153,8 +154,8 @@ static void run_rows(const pln_engine *engine, const loops *l, bool logarithm,
     size_t k = rows - at < part ? rows - at : part;
     const char *x = in + at * size;
     char *to = out + at * size;
-    start(best, b.top, k);
-    start(add, b.sum, k);
+    start_row_partials(best, b.top, k);
+    start_row_partials(add, b.sum, k);
     best->runs(x, n, k, n, b.top);
     l->raise_runs(&b, x, to, n, k);
     add->runs(to, n, k, n, b.sum);
@@ -167,12 +168,12 @@ static void run_rows(const pln_engine *engine, const loops *l, bool logarithm,
 static void run_columns(const pln_engine *engine, const loops *l,
                         bool logarithm, const char *in, char *out, size_t n,
                         size_t inner, size_t m) {
-  const pln_gather_loops *best = pln_gather_find(PLN_GATHER_GREATEST, l->dtype);
-  const pln_gather_loops *add = pln_gather_find(PLN_GATHER_SUM, l->dtype);
+  const pln_reduce_loops *best = pln_reduce_find(PLN_REDUCE_GREATEST, l->dtype);
+  const pln_reduce_loops *add = pln_reduce_find(PLN_REDUCE_SUM, l->dtype);
   size_t step = inner * pln_element_size(l->dtype), done = 0;
   block b;
-  start(best, b.top, m);
-  start(add, b.sum, m);
+  start_row_partials(best, b.top, m);
+  start_row_partials(add, b.sum, m);
   best->rows(in, m, n, inner, b.top);
   for (size_t i = 0; i < n; i++) {
     if (pln_is_stopped_after(engine, &done, m))
@@ -208,7 +209,7 @@ static void run_all(const pln_engine *engine, const loops *l, bool logarithm,
 
 /* ------------------------------------------------------------------ kernels */
 
-static pln_status begin(pln_kernel_call *call, layout *r, void **out) {
+static pln_status begin_softmax(pln_kernel_call *call, layout *r, void **out) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   if (!x || !find_rows(call, x, r))
     return pln_kernel_refuse(call, "the axis does not fit the operand");
@@ -220,7 +221,7 @@ static pln_status begin(pln_kernel_call *call, layout *r, void **out) {
 static pln_status run_softmax(pln_kernel_call *call, bool logarithm) {
   layout r;
   void *out;
-  PLN_TRY(begin(call, &r, &out));
+  PLN_TRY(begin_softmax(call, &r, &out));
   const pln_tensor *x = call->args[0];
   if (x->count)
     run_all(call->engine, x->dtype == PLN_FLOAT32 ? &singles : &doubles,
@@ -239,7 +240,7 @@ static pln_status log_softmax(pln_kernel_call *call) {
 static pln_status hardmax(pln_kernel_call *call) {
   layout r;
   void *data;
-  PLN_TRY(begin(call, &r, &data));
+  PLN_TRY(begin_softmax(call, &r, &data));
   const pln_tensor *x = call->args[0];
   size_t size = pln_element_size((pln_dtype)x->dtype);
   row_fn fn = x->dtype == PLN_FLOAT32 ? hardmax_float : hardmax_double;

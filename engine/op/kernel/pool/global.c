@@ -27,8 +27,8 @@ enum { LANES = 32 }; /* of fewer no loop is left to vectorise */
     *(T *)out = (T)(pln_sum_##T(in, n) / (double)n);                           \
   }                                                                            \
   /* The last lanes overlap those before: what counts twice is no greater. */  \
-  PLN_WIDE static void max_##T(const void *in, size_t n, double p,             \
-                               void *out) {                                    \
+  PLN_MULTIVERSION static void max_##T(const void *in, size_t n, double p,     \
+                                       void *out) {                            \
     const T *x = in;                                                           \
     T lane[LANES], top = (T)-INFINITY;                                         \
     (void)p;                                                                   \

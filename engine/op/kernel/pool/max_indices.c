@@ -37,7 +37,7 @@ static best_fn find_best(pln_dtype dtype) {
 typedef struct window {
   uint32_t space;
   bool column_major;
-  pln_slide axis[PLN_MAX_RANK];
+  pln_sliding_window axis[PLN_MAX_RANK];
   size_t n;
   size_t *at, *index;
 } window;
@@ -56,9 +56,9 @@ static void list_window(window *w, const int64_t *position) {
   int64_t place[PLN_MAX_RANK], begin[PLN_MAX_RANK], end[PLN_MAX_RANK];
   w->n = 0;
   for (uint32_t i = 0; i < w->space; i++) {
-    const pln_slide *a = &w->axis[i];
+    const pln_sliding_window *a = &w->axis[i];
     int64_t first, last, start = position[i] * a->stride - a->before;
-    pln_slide_taps(a, position[i], false, &first, &last);
+    pln_sliding_window_taps(a, position[i], false, &first, &last);
     if (first == last)
       return;
     place[i] = begin[i] = start + first * a->dilation;
@@ -109,7 +109,7 @@ static void write_indices(window *w, const pln_tensor *x, best_fn best,
 static size_t most_elements(const window *w) {
   size_t n = 1;
   for (uint32_t i = 0; i < w->space; i++) {
-    const pln_slide *a = &w->axis[i];
+    const pln_sliding_window *a = &w->axis[i];
     n *= (size_t)(a->window < a->in ? a->window : a->in);
   }
   return n ? n : 1;
@@ -120,7 +120,7 @@ pln_status pln_pool_indices(pln_kernel_call *call) {
   window w = {.space = x->rank - 2,
               .column_major = pln_kernel_int(call, "storage_order", 0) != 0};
   void *out;
-  PLN_TRY(pln_slide_read(call, x, w.axis));
+  PLN_TRY(pln_sliding_window_read(call, x, w.axis));
   PLN_TRY(pln_kernel_result(call, 1, PLN_INT64, x->rank, call->results[0]->dims,
                             &out));
   if (call->results[1]->count == 0)

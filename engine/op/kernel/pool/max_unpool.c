@@ -90,8 +90,8 @@ static pln_status enlarge(pln_kernel_call *call, const int64_t *dims,
   pln_status status = pln_kernel_result(call, 0, (pln_dtype)small->dtype,
                                         small->rank, dims, &out);
   memcpy(view.dims, small->dims, small->rank * sizeof *dims);
-  pln_dense_steps(small->rank, dims, view.to);
-  pln_dense_steps(small->rank, small->dims, view.from);
+  pln_dense_strides(small->rank, dims, view.to);
+  pln_dense_strides(small->rank, small->dims, view.from);
   if (status == PLN_OK && small->count)
     pln_strided_copy(call->engine, out, small->data, size, &view);
   pln_tensor_release(small);

@@ -51,7 +51,8 @@ typedef struct loops {
   /* Gathers AT_ONCE more into it. */
   void (*more)(void *row, const void *const *in, size_t n, double p);
   /* Gathers `window` elements, `dilation` apart, every `stride` elements. */
-  void (*along)(void *out, const void *row, size_t n, const pln_slide *axis);
+  void (*along)(void *out, const void *row, size_t n,
+                const pln_sliding_window *axis);
   /* Ends n results: `outer` taps along the other axes, counts[i], of the
    * dtype, along the row. */
   void (*finish)(void *out, size_t n, double outer, const void *counts,
@@ -86,7 +87,7 @@ typedef struct loops {
         to[i] = f(to[i], x[i * stride + k * step]);                       \
   }                                                                       \
   wide static void name##_along_##T(void *out, const void *row, size_t n, \
-                                    const pln_slide *axis) {              \
+                                    const pln_sliding_window *axis) {     \
     size_t stride = (size_t)axis->stride, step = (size_t)axis->dilation;  \
     if (known && stride == 1)                                             \
       name##_taps_##T(out, row, n, 1, step, (size_t)axis->window);        \
@@ -127,45 +128,45 @@ typedef struct loops {
   CLEAR(max, T, least)                         \
   GATHER(max, T, ITSELF, GREATER, least, wide) \
   ALONG(max, T, GREATER, wide, known)
-MAX_LOOPS(float, -INFINITY, PLN_WIDE, true)
-MAX_LOOPS(double, -INFINITY, PLN_WIDE, true)
-MAX_LOOPS(int8_t, INT8_MIN, PLN_WIDE, true)
+MAX_LOOPS(float, -INFINITY, PLN_MULTIVERSION, true)
+MAX_LOOPS(double, -INFINITY, PLN_MULTIVERSION, true)
+MAX_LOOPS(int8_t, INT8_MIN, PLN_MULTIVERSION, true)
 MAX_LOOPS(int16_t, INT16_MIN, PLAIN, false)
 MAX_LOOPS(int32_t, INT32_MIN, PLAIN, false)
 MAX_LOOPS(int64_t, INT64_MIN, PLAIN, false)
-MAX_LOOPS(uint8_t, 0, PLN_WIDE, true)
+MAX_LOOPS(uint8_t, 0, PLN_MULTIVERSION, true)
 MAX_LOOPS(uint16_t, 0, PLAIN, false)
 MAX_LOOPS(uint32_t, 0, PLAIN, false)
 MAX_LOOPS(uint64_t, 0, PLAIN, false)
 
-#define SUM_LOOPS(T, absolute, root, power_of)                            \
-  CLEAR(sum, T, 0)                                                        \
-  GATHER(sum, T, ITSELF, SUM_OF, 0, PLN_WIDE)                             \
-  GATHER(abs, T, absolute, SUM_OF, 0, PLN_WIDE)                           \
-  GATHER(square, T, SQUARE, SUM_OF, 0, PLN_WIDE)                          \
-  GATHER(power, T, power_of, SUM_OF, 0, PLAIN)                            \
-  ALONG(sum, T, SUM_OF, PLN_WIDE, true)                                   \
-  PLN_WIDE static void mean_finish_##T(void *out, size_t n, double outer, \
-                                       const void *counts, double p) {    \
-    T *restrict to = out;                                                 \
-    const T *count = counts, all = (T)outer;                              \
-    (void)p;                                                              \
-    for (size_t i = 0; i < n; i++)                                        \
-      to[i] /= all * count[i];                                            \
-  }                                                                       \
-  PLN_WIDE static void root_finish_##T(void *out, size_t n, double outer, \
-                                       const void *counts, double p) {    \
-    T *to = out;                                                          \
-    (void)outer, (void)counts, (void)p;                                   \
-    for (size_t i = 0; i < n; i++)                                        \
-      to[i] = root(to[i]);                                                \
-  }                                                                       \
-  static void power_finish_##T(void *out, size_t n, double outer,         \
-                               const void *counts, double p) {            \
-    T *to = out;                                                          \
-    (void)outer, (void)counts;                                            \
-    for (size_t i = 0; i < n; i++)                                        \
-      to[i] = (T)pow((double)to[i], 1 / p);                               \
+#define SUM_LOOPS(T, absolute, root, power_of)                           \
+  CLEAR(sum, T, 0)                                                       \
+  GATHER(sum, T, ITSELF, SUM_OF, 0, PLN_MULTIVERSION)                    \
+  GATHER(abs, T, absolute, SUM_OF, 0, PLN_MULTIVERSION)                  \
+  GATHER(square, T, SQUARE, SUM_OF, 0, PLN_MULTIVERSION)                 \
+  GATHER(power, T, power_of, SUM_OF, 0, PLAIN)                           \
+  ALONG(sum, T, SUM_OF, PLN_MULTIVERSION, true)                          \
+  PLN_MULTIVERSION static void mean_finish_##T(                          \
+      void *out, size_t n, double outer, const void *counts, double p) { \
+    T *restrict to = out;                                                \
+    const T *count = counts, all = (T)outer;                             \
+    (void)p;                                                             \
+    for (size_t i = 0; i < n; i++)                                       \
+      to[i] /= all * count[i];                                           \
+  }                                                                      \
+  PLN_MULTIVERSION static void root_finish_##T(                          \
+      void *out, size_t n, double outer, const void *counts, double p) { \
+    T *to = out;                                                         \
+    (void)outer, (void)counts, (void)p;                                  \
+    for (size_t i = 0; i < n; i++)                                       \
+      to[i] = root(to[i]);                                               \
+  }                                                                      \
+  static void power_finish_##T(void *out, size_t n, double outer,        \
+                               const void *counts, double p) {           \
+    T *to = out;                                                         \
+    (void)outer, (void)counts;                                           \
+    for (size_t i = 0; i < n; i++)                                       \
+      to[i] = (T)pow((double)to[i], 1 / p);                              \
   }
 #define SQUARE(x) ((x) * (x))
 #define POWER_float(x) powf(fabsf(x), (float)p)
@@ -187,7 +188,7 @@ typedef struct pool {
   double p;       /* of a norm */
   bool padded;    /* padding counts as elements of 0 */
   uint32_t outer; /* axes of space but the last */
-  pln_slide axis[PLN_MAX_RANK];
+  pln_sliding_window axis[PLN_MAX_RANK];
   size_t in_plane, out_plane; /* elements */
   int64_t pad, cut; /* elements before the last axis, and of it passed over */
   char *row;        /* with the padding of the last axis */
@@ -209,8 +210,9 @@ static void find_taps(const pool *p, const int64_t *position, taps *t) {
   t->count = 1;
   for (uint32_t i = 0; i < p->outer; i++) {
     int64_t first, end;
-    pln_slide_taps(&p->axis[i], position[i], false, &t->first[i], &t->end[i]);
-    pln_slide_taps(&p->axis[i], position[i], p->padded, &first, &end);
+    pln_sliding_window_taps(&p->axis[i], position[i], false, &t->first[i],
+                            &t->end[i]);
+    pln_sliding_window_taps(&p->axis[i], position[i], p->padded, &first, &end);
     t->some &= t->first[i] < t->end[i];
     t->count *= (double)(end - first);
     t->at[i] = t->first[i];
@@ -224,7 +226,7 @@ static size_t row_offset(const pool *p, const int64_t *position,
                          const taps *t) {
   size_t at = 0;
   for (uint32_t i = 0; i < p->outer; i++) {
-    const pln_slide *a = &p->axis[i];
+    const pln_sliding_window *a = &p->axis[i];
     at *= (size_t)a->in;
     at +=
         (size_t)(position[i] * a->stride + t->at[i] * a->dilation - a->before);
@@ -260,7 +262,7 @@ typedef struct gathering {
   const void *rows[AT_FIRST];
 } gathering;
 
-static void gather(gathering *g) {
+static void combine_gathered_rows(gathering *g) {
   const loops *l = g->pool->loops;
   uint32_t most = g->begun ? AT_ONCE : AT_FIRST;
   while (g->count < most)
@@ -273,7 +275,7 @@ static void gather(gathering *g) {
 /* One row of results, of the taps `t`, from one plane. */
 static void pool_row(const pool *p, const char *plane, const int64_t *position,
                      taps *t, char *out) {
-  const pln_slide *last = &p->axis[p->outer];
+  const pln_sliding_window *last = &p->axis[p->outer];
   size_t n = (size_t)last->out;
   gathering g = {.pool = p,
                  .to = p->row + (size_t)p->pad * p->size,
@@ -282,10 +284,10 @@ static void pool_row(const pool *p, const char *plane, const int64_t *position,
     do {
       g.rows[g.count++] = plane + row_offset(p, position, t) * p->size;
       if (g.count == (g.begun ? AT_ONCE : AT_FIRST))
-        gather(&g);
+        combine_gathered_rows(&g);
     } while (next_tap(p, t));
   if (g.count || !g.begun)
-    gather(&g);
+    combine_gathered_rows(&g);
   p->loops->along(out, p->row, n, last);
   p->loops->finish(out, n, t->count, p->counts, p->p);
 }
@@ -316,10 +318,10 @@ static void pool_planes(const pool *p, size_t planes, const char *in,
 /* ------------------------------------------------------------------- calls */
 
 static void count_last(pool *p) {
-  const pln_slide *last = &p->axis[p->outer];
+  const pln_sliding_window *last = &p->axis[p->outer];
   for (int64_t i = 0; i < last->out; i++) {
     int64_t first, end;
-    pln_slide_taps(last, i, p->padded, &first, &end);
+    pln_sliding_window_taps(last, i, p->padded, &first, &end);
     double count = end > first ? (double)(end - first) : 1;
     if (p->size == sizeof(float))
       ((float *)p->counts)[i] = (float)count;
@@ -331,7 +333,7 @@ static void count_last(pool *p) {
 /* Reads the windows and the extents of the result. */
 static pln_status plan(const pln_kernel_call *call, const pln_tensor *x,
                        pool *p, int64_t *dims) {
-  PLN_TRY(pln_slide_read(call, x, p->axis));
+  PLN_TRY(pln_sliding_window_read(call, x, p->axis));
   p->engine = call->engine;
   p->outer = x->rank - 3;
   p->size = pln_element_size((pln_dtype)x->dtype);
@@ -344,14 +346,14 @@ static pln_status plan(const pln_kernel_call *call, const pln_tensor *x,
 }
 
 /* Allocates the row and the counts, walks, releases them. */
-static pln_status walk(const pln_kernel_call *call, const pln_tensor *x,
-                       pool *p, void *out) {
-  const pln_slide *last = &p->axis[p->outer];
+static pln_status run_pool_loop(const pln_kernel_call *call,
+                                const pln_tensor *x, pool *p, void *out) {
+  const pln_sliding_window *last = &p->axis[p->outer];
   p->pad = last->before > 0 ? last->before : 0;
   p->cut = last->before < 0 ? -last->before : 0;
   int64_t reach = (last->out - 1) * last->stride + last->reach;
-  int64_t held = p->pad + last->in;
-  p->n_row = (size_t)(reach > held ? reach : held);
+  int64_t covered = p->pad + last->in;
+  p->n_row = (size_t)(reach > covered ? reach : covered);
   size_t row = p->n_row * p->size, counts = (size_t)last->out * p->size;
   char *store = pln_mem_new(call->engine, 2 * row + counts);
   if (!store)
@@ -377,7 +379,7 @@ static pln_status run_pool(pln_kernel_call *call, pool *p) {
                            &call->results[0]));
   if (call->results[0]->count == 0)
     return PLN_OK;
-  return walk(call, x, p, pln_tensor_writable(call->results[0]));
+  return run_pool_loop(call, x, p, pln_tensor_writable(call->results[0]));
 }
 
 #define MEAN_OF(T) \

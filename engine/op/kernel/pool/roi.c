@@ -59,22 +59,22 @@ pln_status pln_infer_max_roi_pool(pln_infer *call) {
 /* ---------------------------------------------------------------- roi_align */
 
 /* Where one sample lies along one axis: between two elements. */
-typedef struct sample {
+typedef struct roi_sample {
   size_t low, high;
   double high_part;
   bool outside; /* counts as 0 */
-} sample;
+} roi_sample;
 
 /* How a region is sampled along one axis. */
-typedef struct line {
+typedef struct roi_line {
   int64_t extent, bins, grid; /* grid: samples a bin */
   double begin, size;
-  sample *samples; /* bins * grid */
+  roi_sample *samples; /* bins * grid */
   size_t room;
-} line;
+} roi_line;
 
 typedef struct alignment {
-  line y, x;
+  roi_line y, x;
   bool greatest, half_pixel;
   int64_t ratio;
   double scale;
@@ -83,11 +83,11 @@ typedef struct alignment {
 /* More samples than this a bin are refused. */
 static const double most_samples = 1 << 12;
 
-static void sample_line(line *l) {
+static void sample_roi_line(roi_line *l) {
   double step = l->size / (double)l->bins / (double)l->grid;
   for (int64_t i = 0; i < l->bins * l->grid; i++) {
     double at = l->begin + ((double)i + 0.5) * step;
-    sample *s = &l->samples[i];
+    roi_sample *s = &l->samples[i];
     s->outside = !(at >= -1 && at <= (double)l->extent) || l->extent == 0;
     if (s->outside)
       continue;
@@ -101,7 +101,7 @@ static void sample_line(line *l) {
 }
 
 static pln_status place_line(const pln_kernel_call *call, const alignment *a,
-                             double begin, double end, line *l) {
+                             double begin, double end, roi_line *l) {
   double offset = a->half_pixel ? 0.5 : 0;
   l->begin = begin * a->scale - offset;
   l->size = end * a->scale - offset - l->begin;
@@ -122,49 +122,49 @@ static pln_status place_line(const pln_kernel_call *call, const alignment *a,
       return pln_nomem(call->engine);
     l->room = room;
   }
-  sample_line(l);
+  sample_roi_line(l);
   return PLN_OK;
 }
 
 /* The four neighbours' parts, summed; or the greatest of them, as ONNX defines
  * mode=max. */
-#define ALIGN(T)                                                            \
-  static double at_##T(const alignment *a, const T *plane, const sample *y, \
-                       const sample *x) {                                   \
-    if (y->outside || x->outside)                                           \
-      return 0;                                                             \
-    const T *low = plane + y->low * (size_t)a->x.extent;                    \
-    const T *high = plane + y->high * (size_t)a->x.extent;                  \
-    double ly = y->high_part, hy = 1 - ly, lx = x->high_part, hx = 1 - lx;  \
-    double v[4] = {                                                         \
-        hy * hx * (double)low[x->low], hy * lx * (double)low[x->high],      \
-        ly * hx * (double)high[x->low], ly * lx * (double)high[x->high]};   \
-    if (a->greatest)                                                        \
-      return fmax(fmax(v[0], v[1]), fmax(v[2], v[3]));                      \
-    return v[0] + v[1] + v[2] + v[3];                                       \
-  }                                                                         \
-  static T bin_##T(const alignment *a, const T *plane, int64_t by,          \
-                   int64_t bx) {                                            \
-    const sample *y = a->y.samples + by * a->y.grid;                        \
-    const sample *x = a->x.samples + bx * a->x.grid;                        \
-    double all = 0, count = (double)(a->y.grid * a->x.grid);                \
-    for (int64_t i = 0; i < a->y.grid; i++)                                 \
-      for (int64_t k = 0; k < a->x.grid; k++) {                             \
-        double v = at_##T(a, plane, &y[i], &x[k]);                          \
-        all = !a->greatest ? all + v : i + k == 0 ? v : fmax(all, v);       \
-      }                                                                     \
-    return (T)(a->greatest || count == 0 ? all : all / count);              \
-  }                                                                         \
-  static void region_##T(const alignment *a, const void *image,             \
-                         size_t channels, void *out) {                      \
-    const T *plane = image;                                                 \
-    T *to = out;                                                            \
-    for (size_t c = 0; c < channels; c++) {                                 \
-      for (int64_t i = 0; i < a->y.bins; i++)                               \
-        for (int64_t k = 0; k < a->x.bins; k++)                             \
-          *to++ = bin_##T(a, plane, i, k);                                  \
-      plane += a->y.extent * a->x.extent;                                   \
-    }                                                                       \
+#define ALIGN(T)                                                           \
+  static double at_##T(const alignment *a, const T *plane,                 \
+                       const roi_sample *y, const roi_sample *x) {         \
+    if (y->outside || x->outside)                                          \
+      return 0;                                                            \
+    const T *low = plane + y->low * (size_t)a->x.extent;                   \
+    const T *high = plane + y->high * (size_t)a->x.extent;                 \
+    double ly = y->high_part, hy = 1 - ly, lx = x->high_part, hx = 1 - lx; \
+    double v[4] = {                                                        \
+        hy * hx * (double)low[x->low], hy * lx * (double)low[x->high],     \
+        ly * hx * (double)high[x->low], ly * lx * (double)high[x->high]};  \
+    if (a->greatest)                                                       \
+      return fmax(fmax(v[0], v[1]), fmax(v[2], v[3]));                     \
+    return v[0] + v[1] + v[2] + v[3];                                      \
+  }                                                                        \
+  static T bin_##T(const alignment *a, const T *plane, int64_t by,         \
+                   int64_t bx) {                                           \
+    const roi_sample *y = a->y.samples + by * a->y.grid;                   \
+    const roi_sample *x = a->x.samples + bx * a->x.grid;                   \
+    double all = 0, count = (double)(a->y.grid * a->x.grid);               \
+    for (int64_t i = 0; i < a->y.grid; i++)                                \
+      for (int64_t k = 0; k < a->x.grid; k++) {                            \
+        double v = at_##T(a, plane, &y[i], &x[k]);                         \
+        all = !a->greatest ? all + v : i + k == 0 ? v : fmax(all, v);      \
+      }                                                                    \
+    return (T)(a->greatest || count == 0 ? all : all / count);             \
+  }                                                                        \
+  static void region_##T(const alignment *a, const void *image,            \
+                         size_t channels, void *out) {                     \
+    const T *plane = image;                                                \
+    T *to = out;                                                           \
+    for (size_t c = 0; c < channels; c++) {                                \
+      for (int64_t i = 0; i < a->y.bins; i++)                              \
+        for (int64_t k = 0; k < a->x.bins; k++)                            \
+          *to++ = bin_##T(a, plane, i, k);                                 \
+      plane += a->y.extent * a->x.extent;                                  \
+    }                                                                      \
   }
 ALIGN(float)
 ALIGN(double)
@@ -182,10 +182,10 @@ static pln_status align_regions(pln_kernel_call *call, alignment *a,
     if (!pln_tensor_int(pln_kernel_arg(call, 2), r, &image) || image < 0 ||
         image >= x->dims[0])
       return pln_kernel_refuse(call, "region %zu is of no image", r);
-    PLN_TRY(place_line(call, a, pln_number_at(rois, 4 * r),
-                       pln_number_at(rois, 4 * r + 2), &a->x));
-    PLN_TRY(place_line(call, a, pln_number_at(rois, 4 * r + 1),
-                       pln_number_at(rois, 4 * r + 3), &a->y));
+    PLN_TRY(place_line(call, a, pln_element_at(rois, 4 * r),
+                       pln_element_at(rois, 4 * r + 2), &a->x));
+    PLN_TRY(place_line(call, a, pln_element_at(rois, 4 * r + 1),
+                       pln_element_at(rois, 4 * r + 3), &a->y));
     (size == 4 ? region_float : region_double)(
         a, (const char *)x->data + (size_t)image * in, channels, out);
   }
@@ -244,12 +244,12 @@ pln_status pln_kernel_roi_align(pln_kernel_call *call) {
 /* ----------------------------------------------------------------- roi_pool */
 
 /* A region along one axis, in elements. */
-typedef struct span {
+typedef struct roi_span {
   int64_t extent, bins;
   double begin, bin;
-} span;
+} roi_span;
 
-static bool place_span(double begin, double end, span *s) {
+static bool place_span(double begin, double end, roi_span *s) {
   begin = round(begin);
   end = round(end);
   if (!(fabs(begin) < 1e9 && fabs(end) < 1e9))
@@ -259,7 +259,7 @@ static bool place_span(double begin, double end, span *s) {
   return true;
 }
 
-static void bin_of(const span *s, int64_t i, int64_t *begin, int64_t *end) {
+static void bin_of(const roi_span *s, int64_t i, int64_t *begin, int64_t *end) {
   double from = floor((double)i * s->bin) + s->begin;
   double to = ceil((double)(i + 1) * s->bin) + s->begin;
   double last = (double)s->extent;
@@ -268,22 +268,22 @@ static void bin_of(const span *s, int64_t i, int64_t *begin, int64_t *end) {
 }
 
 /* The greatest element; 0 of an empty bin. */
-static double greatest_of(const pln_tensor *x, size_t plane, const span *y,
-                          const span *w, int64_t i, int64_t k) {
+static double greatest_of(const pln_tensor *x, size_t plane, const roi_span *y,
+                          const roi_span *w, int64_t i, int64_t k) {
   int64_t y0, y1, x0, x1;
   double top = -INFINITY;
   bin_of(y, i, &y0, &y1);
   bin_of(w, k, &x0, &x1);
   for (int64_t r = y0; r < y1; r++)
     for (int64_t c = x0; c < x1; c++) {
-      double v = pln_number_at(x, plane + (size_t)(r * w->extent + c));
+      double v = pln_element_at(x, plane + (size_t)(r * w->extent + c));
       top = v > top ? v : top;
     }
   return y0 >= y1 || x0 >= x1 ? 0 : top;
 }
 
-static void pool_region(const pln_tensor *x, size_t image, const span *y,
-                        const span *w, pln_tensor *out, size_t at) {
+static void pool_region(const pln_tensor *x, size_t image, const roi_span *y,
+                        const roi_span *w, pln_tensor *out, size_t at) {
   void *data = pln_tensor_writable(out);
   for (int64_t c = 0; c < x->dims[1]; c++) {
     size_t plane = (image * (size_t)x->dims[1] + (size_t)c) *
@@ -308,19 +308,19 @@ static pln_status roi_pool(pln_kernel_call *call) {
   if (pooled.count != 2 || pooled.ints[0] < 1 || pooled.ints[1] < 1 ||
       pooled.ints[0] > INT32_MAX || pooled.ints[1] > INT32_MAX)
     return pln_kernel_refuse(call, "pooled_shape is not valid");
-  span y = {.extent = x->dims[2], .bins = pooled.ints[0]};
-  span w = {.extent = x->dims[3], .bins = pooled.ints[1]};
+  roi_span y = {.extent = x->dims[2], .bins = pooled.ints[0]};
+  roi_span w = {.extent = x->dims[3], .bins = pooled.ints[1]};
   int64_t dims[4] = {rois->dims[0], x->dims[1], y.bins, w.bins};
   PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)x->dtype, 4, dims,
                            &call->results[0]));
   size_t step = pln_dims_product(dims, 1, 4);
   for (size_t r = 0; r < (size_t)rois->dims[0]; r++) {
-    double image = pln_number_at(rois, 5 * r);
+    double image = pln_element_at(rois, 5 * r);
     if (!(image >= 0 && image < (double)x->dims[0]) ||
-        !place_span(pln_number_at(rois, 5 * r + 1) * scale,
-                    pln_number_at(rois, 5 * r + 3) * scale, &w) ||
-        !place_span(pln_number_at(rois, 5 * r + 2) * scale,
-                    pln_number_at(rois, 5 * r + 4) * scale, &y))
+        !place_span(pln_element_at(rois, 5 * r + 1) * scale,
+                    pln_element_at(rois, 5 * r + 3) * scale, &w) ||
+        !place_span(pln_element_at(rois, 5 * r + 2) * scale,
+                    pln_element_at(rois, 5 * r + 4) * scale, &y))
       return pln_kernel_refuse(call, "region %zu is not valid", r);
     pool_region(x, (size_t)image, &y, &w, call->results[0], r * step);
   }

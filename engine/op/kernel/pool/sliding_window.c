@@ -1,8 +1,9 @@
 /* sliding_window.c: how a window slides, in numbers. Called by the kernels of
  * pooling.
  *
- * What holds: all numbers of a pln_slide are below 2^31, so that sums and
- * products of two of them are defined; padding is smaller than the window. */
+ * What holds: all numbers of a pln_sliding_window are below 2^31, so that sums
+ * and products of two of them are defined; padding is smaller than the window.
+ */
 
 #include "op/kernel/pool/sliding_window.h"
 
@@ -31,7 +32,7 @@ static bool auto_pad_is(const pln_kernel_call *call, const char *text) {
 }
 
 /* Negative where strides pass over elements, as in ONNX Runtime. */
-static void pad_to_same(const pln_kernel_call *call, pln_slide *a) {
+static void pad_to_same(const pln_kernel_call *call, pln_sliding_window *a) {
   a->out = (a->in + a->stride - 1) / a->stride;
   int64_t pad = (a->out - 1) * a->stride + a->reach - a->in;
   a->before = auto_pad_is(call, "SAME_LOWER") ? (pad + 1) / 2 : pad / 2;
@@ -40,7 +41,8 @@ static void pad_to_same(const pln_kernel_call *call, pln_slide *a) {
 
 /* With ceil_mode the last window may hang over the end, but begins before the
  * padding there. */
-static pln_status count_positions(const pln_kernel_call *call, pln_slide *a) {
+static pln_status count_positions(const pln_kernel_call *call,
+                                  pln_sliding_window *a) {
   int64_t room = a->in + a->before + a->after - a->reach;
   if (a->before >= a->reach || a->after >= a->reach)
     return pln_kernel_refuse(
@@ -64,7 +66,7 @@ static pln_status count_positions(const pln_kernel_call *call, pln_slide *a) {
 }
 
 static pln_status read_axis(const pln_kernel_call *call, uint32_t space,
-                            uint32_t i, pln_slide *a) {
+                            uint32_t i, pln_sliding_window *a) {
   a->window = 0;
   a->stride = a->dilation = 1;
   a->before = a->after = 0;
@@ -83,15 +85,16 @@ static pln_status read_axis(const pln_kernel_call *call, uint32_t space,
   return PLN_OK;
 }
 
-pln_status pln_slide_read(const pln_kernel_call *call, const pln_tensor *x,
-                          pln_slide *axes) {
+pln_status pln_sliding_window_read(const pln_kernel_call *call,
+                                   const pln_tensor *x,
+                                   pln_sliding_window *axes) {
   uint32_t space = x->rank - 2;
   bool same =
       auto_pad_is(call, "SAME_UPPER") || auto_pad_is(call, "SAME_LOWER");
   if (x->rank < 3 || x->rank > PLN_MAX_RANK)
     return pln_kernel_refuse(call, "rank %u has no axes of space", x->rank);
   for (uint32_t i = 0; i < space; i++) {
-    pln_slide *a = &axes[i];
+    pln_sliding_window *a = &axes[i];
     a->in = x->dims[i + 2];
     PLN_TRY(read_axis(call, space, i, a));
     if (same)
@@ -110,8 +113,8 @@ static int64_t steps_to(int64_t first, int64_t step, int64_t bound) {
   return first >= bound ? 0 : (bound - first + step - 1) / step;
 }
 
-void pln_slide_taps(const pln_slide *a, int64_t position, bool padded,
-                    int64_t *first, int64_t *end) {
+void pln_sliding_window_taps(const pln_sliding_window *a, int64_t position,
+                             bool padded, int64_t *first, int64_t *end) {
   int64_t start = position * a->stride - a->before;
   int64_t low = padded ? -a->before : 0;
   int64_t high = padded ? a->in + a->after : a->in;

@@ -31,12 +31,14 @@ static bool is_small(const pln_tensor *t) {
          pln_element_size((pln_dtype)t->dtype) == 1;
 }
 
-PLN_WIDE static void widen_signed(const int8_t *from, float *to, size_t n) {
+PLN_MULTIVERSION static void widen_signed(const int8_t *from, float *to,
+                                          size_t n) {
   for (size_t i = 0; i < n; i++)
     to[i] = from[i];
 }
 
-PLN_WIDE static void widen_unsigned(const uint8_t *from, float *to, size_t n) {
+PLN_MULTIVERSION static void widen_unsigned(const uint8_t *from, float *to,
+                                            size_t n) {
   for (size_t i = 0; i < n; i++)
     to[i] = from[i];
 }
@@ -52,7 +54,7 @@ static pln_status as_floats(const pln_kernel_call *call, const pln_tensor *t,
                             pln_tensor **out) {
   pln_dtype dtype = (pln_dtype)t->dtype;
   if (pln_is_half(dtype))
-    return pln_tensor_widened(t, out);
+    return pln_tensor_to_float32(t, out);
   if (!is_byte(t) && !is_small(t) && dtype != PLN_FLOAT32)
     return pln_kernel_no_dtype(call, dtype);
   PLN_TRY(pln_tensor_unset(call->engine, PLN_FLOAT32, t->rank, t->dims, out));
@@ -71,20 +73,20 @@ static pln_status as_floats(const pln_kernel_call *call, const pln_tensor *t,
 /* --------------------------------------------------------------- parameters */
 
 /* A scale or a zero point, repeated over a tensor. */
-typedef struct spread {
+typedef struct spread_operand {
   pln_tensor *tensor; /* of floats; NULL: there is none */
   const float *data;
   size_t step[PLN_MAX_RANK]; /* by axis of the tensor it is repeated over */
-} spread;
+} spread_operand;
 
-static void drop(spread *s) {
+static void free_spread(spread_operand *s) {
   pln_tensor_release(s->tensor);
   s->tensor = NULL;
 }
 
 /* Extents from the last on are those of the tensor, or 1. */
 static bool spread_axes(const pln_tensor *t, uint32_t rank, const int64_t *dims,
-                        spread *s) {
+                        spread_operand *s) {
   size_t step = 1;
   for (uint32_t i = 0; i < t->rank; i++) {
     int64_t dim = t->dims[t->rank - 1 - i];
@@ -101,10 +103,10 @@ static bool spread_axes(const pln_tensor *t, uint32_t rank, const int64_t *dims,
  * `axis`, or a tensor that broadcasts. */
 static pln_status read_spread(const pln_kernel_call *call, uint32_t i,
                               uint32_t axis, uint32_t rank, const int64_t *dims,
-                              spread *out) {
+                              spread_operand *out) {
   const pln_tensor *t = pln_kernel_arg(call, i);
   bool fits = true;
-  *out = (spread){0};
+  *out = (spread_operand){0};
   if (!t)
     return PLN_OK;
   if (t->count == 1)
@@ -137,7 +139,7 @@ static rows rows_of(uint32_t rank, const int64_t *dims) {
   return r;
 }
 
-static const float *at_row(const rows *r, const spread *s) {
+static const float *at_row(const rows *r, const spread_operand *s) {
   size_t offset = 0;
   for (uint32_t i = 0; i < r->rank; i++)
     offset += (size_t)r->at[i] * s->step[i];
@@ -152,7 +154,8 @@ static void next_row(rows *r) {
 
 /* ----------------------------------------------------------------- operands */
 
-PLN_WIDE static void shift(float *x, size_t n, const float *zero, size_t step) {
+PLN_MULTIVERSION static void shift(float *x, size_t n, const float *zero,
+                                   size_t step) {
   if (step == 0)
     for (size_t i = 0; i < n; i++)
       x[i] -= *zero;
@@ -166,7 +169,7 @@ static pln_status centred(const pln_kernel_call *call, uint32_t i,
                           uint32_t zero, uint32_t axis, pln_tensor **out) {
   const pln_tensor *t = pln_kernel_arg(call, i),
                    *z = pln_kernel_arg(call, zero);
-  spread s;
+  spread_operand s;
   if (!t || t->rank > PLN_MAX_RANK || !(is_byte(t) || is_small(t)) ||
       (z && z->dtype != t->dtype))
     return pln_kernel_refuse(call, "operand %u is not quantised", i);
@@ -179,11 +182,11 @@ static pln_status centred(const pln_kernel_call *call, uint32_t i,
     for (size_t k = 0; k < r.count; k++, x += r.length, next_row(&r))
       shift(x, r.length, at_row(&r, &s), step);
   }
-  drop(&s);
+  free_spread(&s);
   return status;
 }
 
-PLN_WIDE static float greatest(const float *x, size_t n) {
+PLN_MULTIVERSION static float greatest(const float *x, size_t n) {
   float most = 0;
   for (size_t i = 0; i < n; i++)
     most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
@@ -216,11 +219,11 @@ static pln_status doubled(pln_tensor **t) {
 }
 
 /* The two operands that are multiplied, and their product. */
-typedef struct exact {
+typedef struct exact_product {
   pln_tensor *a, *b, *sum;
-} exact;
+} exact_product;
 
-static void drop_operands(exact *e) {
+static void drop_operands(exact_product *e) {
   pln_tensor_release(e->a);
   pln_tensor_release(e->b);
   e->a = e->b = NULL;
@@ -238,8 +241,8 @@ static pln_status make_exact(pln_tensor **heavy, pln_tensor **light,
 }
 
 /* Runs a kernel for floats on a and b. */
-static pln_status run(const pln_kernel_call *call, pln_kernel_fn kernel,
-                      exact *e) {
+static pln_status run_exact_product(const pln_kernel_call *call,
+                                    pln_kernel_fn kernel, exact_product *e) {
   const pln_tensor *args[2] = {e->a, e->b};
   pln_kernel_call floats = *call;
   floats.n_args = 2;
@@ -416,10 +419,11 @@ static pln_status convolve_points(const pln_kernel_call *call, uint32_t w,
 
 /* Argument 0 times argument `b`; their zero points are arguments a_zero and
  * b_zero. */
-static pln_status multiply(const pln_kernel_call *call, uint32_t b,
-                           uint32_t a_zero, uint32_t b_zero, exact *e) {
+static pln_status multiply_exact(const pln_kernel_call *call, uint32_t b,
+                                 uint32_t a_zero, uint32_t b_zero,
+                                 exact_product *e) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *y = pln_kernel_arg(call, b);
-  *e = (exact){0};
+  *e = (exact_product){0};
   if (!x || !y || x->rank == 0 || y->rank == 0)
     return pln_kernel_refuse(call, "operands do not fit each other");
   if (are_matrices(x, y, pln_kernel_arg(call, a_zero),
@@ -433,16 +437,17 @@ static pln_status multiply(const pln_kernel_call *call, uint32_t b,
   if (status == PLN_OK && is_byte(x) && is_byte(y))
     status = make_exact(&e->a, &e->b, (size_t)x->dims[x->rank - 1]);
   if (status == PLN_OK)
-    status = run(call, pln_kernel_matmul, e);
+    status = run_exact_product(call, pln_kernel_matmul, e);
   drop_operands(e);
   return status;
 }
 
-static pln_status convolve(const pln_kernel_call *call, uint32_t w,
-                           uint32_t x_zero, uint32_t w_zero, exact *e) {
+static pln_status convolve_quantized(const pln_kernel_call *call, uint32_t w,
+                                     uint32_t x_zero, uint32_t w_zero,
+                                     exact_product *e) {
   const pln_tensor *weights = pln_kernel_arg(call, w),
                    *zero = pln_kernel_arg(call, x_zero);
-  *e = (exact){0};
+  *e = (exact_product){0};
   if (!pln_kernel_arg(call, 0) || !weights || weights->rank == 0 ||
       !is_byte(weights) || (zero && zero->count != 1))
     return pln_kernel_refuse(call, "operands do not fit each other");
@@ -456,7 +461,7 @@ static pln_status convolve(const pln_kernel_call *call, uint32_t w,
     status = make_exact(&e->b, &e->a,
                         pln_dims_product(weights->dims, 1, weights->rank));
   if (status == PLN_OK)
-    status = run(call, pln_kernel_conv, e);
+    status = run_exact_product(call, pln_kernel_conv, e);
   drop_operands(e);
   return status;
 }
@@ -464,7 +469,8 @@ static pln_status convolve(const pln_kernel_call *call, uint32_t w,
 /* ----------------------------------------------------------------- integers */
 
 /* Elements of an exact sum as int32. */
-PLN_WIDE static void to_integers(const float *x, int32_t *to, size_t n) {
+PLN_MULTIVERSION static void to_integers(const float *x, int32_t *to,
+                                         size_t n) {
   for (size_t i = 0; i < n; i++)
     to[i] = (int32_t)x[i];
 }
@@ -484,7 +490,7 @@ static void read_sums(const pln_tensor *sum, size_t first, size_t n,
     wrap_integers((const double *)sum->data + first, to, n);
 }
 
-static pln_status give_integers(pln_kernel_call *call, exact *e) {
+static pln_status give_integers(pln_kernel_call *call, exact_product *e) {
   void *data;
   if (e->sum->dtype == PLN_INT32) {
     call->results[0] = e->sum;
@@ -504,18 +510,18 @@ static bool are_bytes(const pln_kernel_call *call) {
 }
 
 pln_status pln_kernel_matmul_integer(pln_kernel_call *call) {
-  exact e;
+  exact_product e;
   if (!are_bytes(call))
     return pln_kernel_refuse(call, "operands are not bytes");
-  PLN_TRY(multiply(call, 1, 2, 3, &e));
+  PLN_TRY(multiply_exact(call, 1, 2, 3, &e));
   return give_integers(call, &e);
 }
 
 pln_status pln_kernel_conv_integer(pln_kernel_call *call) {
-  exact e;
+  exact_product e;
   if (!are_bytes(call))
     return pln_kernel_refuse(call, "operands are not bytes");
-  PLN_TRY(convolve(call, 1, 2, 3, &e));
+  PLN_TRY(convolve_quantized(call, 1, 2, 3, &e));
   return give_integers(call, &e);
 }
 
@@ -525,9 +531,9 @@ pln_status pln_kernel_conv_integer(pln_kernel_call *call) {
  * what is added first. */
 typedef struct quantizer {
   pln_kernel_call *call;
-  const exact *e;
+  const exact_product *e;
   pln_dtype dtype;
-  spread a, b, y, zero;
+  spread_operand a, b, y, zero;
   const int32_t *bias; /* by element of axis 1, or NULL */
 } quantizer;
 
@@ -535,9 +541,10 @@ typedef struct quantizer {
 enum { RUN = 256 };
 
 /* Sums to bytes; false when one times its scale is no number. */
-PLN_WIDE static bool round_run(const int32_t *sum, const float *scale,
-                               const float *zero, bool is_signed, size_t n,
-                               uint8_t *to) {
+PLN_MULTIVERSION static bool round_products(const int32_t *sum,
+                                            const float *scale,
+                                            const float *zero, bool is_signed,
+                                            size_t n, uint8_t *to) {
   const float least = is_signed ? -128 : 0, most = is_signed ? 127 : 255;
   bool defined = true;
   for (size_t i = 0; i < n; i++) {
@@ -581,7 +588,7 @@ static bool quantize_run(const quantizer *q, const rows *r, size_t start,
   read_sums(q->e->sum, start + first, n, sum);
   for (size_t i = 0; q->bias && i < n; i++)
     sum[i] = (int32_t)((uint32_t)sum[i] + (uint32_t)q->bias[r->at[1]]);
-  return round_run(sum, scale, zero, q->dtype == PLN_INT8, n, to);
+  return round_products(sum, scale, zero, q->dtype == PLN_INT8, n, to);
 }
 
 static pln_status quantize(const quantizer *q) {
@@ -602,7 +609,8 @@ static pln_status quantize(const quantizer *q) {
 
 /* Reads scales, along axes of the result, and quantises; takes the sum. */
 static pln_status give_quantized(pln_kernel_call *call, uint32_t a_axis,
-                                 uint32_t b_axis, uint32_t y_axis, exact *e) {
+                                 uint32_t b_axis, uint32_t y_axis,
+                                 exact_product *e) {
   const pln_tensor *zero = pln_kernel_arg(call, 7), *sum = e->sum,
                    *bias = pln_kernel_arg(call, 8);
   quantizer q = {.call = call, .e = e, .dtype = (pln_dtype)zero->dtype};
@@ -617,10 +625,10 @@ static pln_status give_quantized(pln_kernel_call *call, uint32_t a_axis,
     status = read_spread(call, 7, y_axis, sum->rank, sum->dims, &q.zero);
   if (status == PLN_OK)
     status = quantize(&q);
-  drop(&q.a);
-  drop(&q.b);
-  drop(&q.y);
-  drop(&q.zero);
+  free_spread(&q.a);
+  free_spread(&q.b);
+  free_spread(&q.y);
+  free_spread(&q.zero);
   pln_tensor_release(e->sum);
   return status;
 }
@@ -642,9 +650,9 @@ static pln_status check_quantized(const pln_kernel_call *call) {
 }
 
 pln_status pln_kernel_qlinear_matmul(pln_kernel_call *call) {
-  exact e;
+  exact_product e;
   PLN_TRY(check_quantized(call));
-  PLN_TRY(multiply(call, 3, 2, 5, &e));
+  PLN_TRY(multiply_exact(call, 3, 2, 5, &e));
   bool left = call->args[0]->rank > 1, right = call->args[3]->rank > 1;
   uint32_t rank = e.sum->rank;
   uint32_t row = left ? rank - 1 - right : PLN_MAX_RANK;
@@ -661,9 +669,9 @@ static pln_status check_bias(const pln_kernel_call *call) {
 }
 
 pln_status pln_kernel_qlinear_conv(pln_kernel_call *call) {
-  exact e;
+  exact_product e;
   PLN_TRY(check_quantized(call));
   PLN_TRY(check_bias(call));
-  PLN_TRY(convolve(call, 3, 2, 5, &e));
+  PLN_TRY(convolve_quantized(call, 3, 2, 5, &e));
   return give_quantized(call, PLN_MAX_RANK, 1, PLN_MAX_RANK, &e);
 }

@@ -50,19 +50,19 @@ typedef bool (*scale_fn)(const float *in, void *out, size_t n,
 
 /* Two functions that make results, of type T, of x, its scale s and its zero
  * point z. */
-#define LOOP(name, T, at, ...)                                              \
-  PLN_WIDEST static bool name(const float *restrict in, void *restrict out, \
-                              size_t n, const float *restrict scale,        \
-                              const float *restrict zero, float low,        \
-                              float high) {                                 \
-    T *restrict to = out;                                                   \
-    uint32_t nan = 0;                                                       \
-    (void)low, (void)high;                                                  \
-    for (size_t i = 0; i < n; i++) {                                        \
-      const float x = in[i], s = scale[at], z = zero[at];                   \
-      __VA_ARGS__                                                           \
-    }                                                                       \
-    return !nan;                                                            \
+#define LOOP(name, T, at, ...)                                            \
+  PLN_MULTIVERSION_AVX512 static bool name(                               \
+      const float *restrict in, void *restrict out, size_t n,             \
+      const float *restrict scale, const float *restrict zero, float low, \
+      float high) {                                                       \
+    T *restrict to = out;                                                 \
+    uint32_t nan = 0;                                                     \
+    (void)low, (void)high;                                                \
+    for (size_t i = 0; i < n; i++) {                                      \
+      const float x = in[i], s = scale[at], z = zero[at];                 \
+      __VA_ARGS__                                                         \
+    }                                                                     \
+    return !nan;                                                          \
   }
 #define LOOPS(name, T, ...)           \
   LOOP(name##_one, T, 0, __VA_ARGS__) \
@@ -200,15 +200,15 @@ static bool scale_run(const scaling *s, place *at, const float *in, void *out,
   bool defined = true;
   while (n > 0) {
     size_t run = at->step + 1 == s->steps ? s->last : s->run;
-    size_t piece = run - at->done < n ? run - at->done : n;
+    size_t part = run - at->done < n ? run - at->done : n;
     const float *scale = s->numbers + at->outer * s->outer +
                          at->step / s->share * s->step +
                          (s->each ? at->done : 0);
-    defined &= s->fn(in, out, piece, scale, scale + s->count, s->low, s->high);
-    in += piece;
-    out = (char *)out + piece * size;
-    n -= piece;
-    at->done += piece;
+    defined &= s->fn(in, out, part, scale, scale + s->count, s->low, s->high);
+    in += part;
+    out = (char *)out + part * size;
+    n -= part;
+    at->done += part;
     if (at->done < run)
       continue;
     at->done = 0;
@@ -227,8 +227,9 @@ static const void *element(const void *data, pln_dtype dtype, size_t i) {
   return (const char *)data + i * pln_dtype_bits(dtype) / 8;
 }
 
-PLN_WIDE static void from_bytes(const uint8_t *restrict in, float *restrict out,
-                                size_t n, uint8_t sign) {
+PLN_MULTIVERSION static void from_bytes(const uint8_t *restrict in,
+                                        float *restrict out, size_t n,
+                                        uint8_t sign) {
   for (size_t i = 0; i < n; i++)
     out[i] = (float)((in[i] ^ sign) - sign);
 }
@@ -381,8 +382,8 @@ pln_status pln_kernel_dequantize_linear(pln_kernel_call *call) {
 /* ------------------------------------------------------------------ dynamic */
 
 /* The least and the greatest of n elements and 0. */
-PLN_WIDE static void find_range(const float *in, size_t n, float *low,
-                                float *high) {
+PLN_MULTIVERSION static void find_range(const float *in, size_t n, float *low,
+                                        float *high) {
   enum { LANES = 64 }; /* fewer are not left as a loop */
   float least[LANES] = {0}, most[LANES] = {0};
   size_t whole = n - n % LANES;

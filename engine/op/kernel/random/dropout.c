@@ -61,16 +61,16 @@ static pln_status keep_all(pln_kernel_call *call) {
   return PLN_OK;
 }
 
-#define DROP(T)                                                          \
-  static void drop_##T(pln_draws draws, double ratio, const T *x, T *to, \
-                       uint8_t *mask, size_t n) {                        \
-    const T scale = (T)(1 / (1 - ratio));                                \
-    for (size_t i = 0; i < n; i++) {                                     \
-      bool kept = pln_draw_unit(draws, i) >= ratio;                      \
-      to[i] = kept ? x[i] * scale : 0;                                   \
-      if (mask)                                                          \
-        mask[i] = kept;                                                  \
-    }                                                                    \
+#define DROP(T)                                                      \
+  static void drop_##T(pln_rng rng, double ratio, const T *x, T *to, \
+                       uint8_t *mask, size_t n) {                    \
+    const T scale = (T)(1 / (1 - ratio));                            \
+    for (size_t i = 0; i < n; i++) {                                 \
+      bool kept = pln_rng_unit(rng, i) >= ratio;                     \
+      to[i] = kept ? x[i] * scale : 0;                               \
+      if (mask)                                                      \
+        mask[i] = kept;                                              \
+    }                                                                \
   }
 DROP(float)
 DROP(double)
@@ -88,11 +88,11 @@ static pln_status drop(pln_kernel_call *call) {
       pln_kernel_unset(call, 0, (pln_dtype)x->dtype, x->rank, x->dims, &out));
   if (call->n_results > 1)
     PLN_TRY(pln_kernel_unset(call, 1, PLN_BOOL, x->rank, x->dims, &mask));
-  pln_draws draws = pln_draws_begin(call);
+  pln_rng rng = pln_rng_begin(call);
   if (x->dtype == PLN_FLOAT32)
-    drop_float(draws, ratio, x->data, out, mask, x->count);
+    drop_float(rng, ratio, x->data, out, mask, x->count);
   else
-    drop_double(draws, ratio, x->data, out, mask, x->count);
+    drop_double(rng, ratio, x->data, out, mask, x->count);
   return PLN_OK;
 }
 

@@ -49,25 +49,27 @@ enum { BLOCK = 512 }; /* values drawn before they are stored; even */
 
 /* How values are drawn: `n` of them, from the index `first` on, which is a
  * multiple of BLOCK. */
-typedef struct law {
-  pln_draws draws;
+typedef struct distribution {
+  pln_rng rng;
   double a, b;          /* low and width, or mean and scale */
   const double *chance; /* BLOCK of them, for laws that follow another tensor */
-} law;
-typedef void (*draw_fn)(const law *by, uint64_t first, size_t n, double *out);
+} distribution;
+typedef void (*random_fill_fn)(const distribution *by, uint64_t first, size_t n,
+                               double *out);
 
-static void draw_uniform(const law *by, uint64_t first, size_t n, double *out) {
+static void fill_uniform(const distribution *by, uint64_t first, size_t n,
+                         double *out) {
   for (size_t i = 0; i < n; i++)
-    out[i] = by->a + by->b * pln_draw_unit(by->draws, first + i);
+    out[i] = by->a + by->b * pln_rng_unit(by->rng, first + i);
 }
 
 /* Two at a time, as G. Box and M. Muller have it ("A note on the generation of
  * random normal deviates", 1958). */
-static void draw_normal(const law *by, uint64_t first, size_t n, double *out) {
+static void fill_normal(const distribution *by, uint64_t first, size_t n,
+                        double *out) {
   for (size_t i = 0; i < n; i += 2) {
-    double u = 1 - pln_draw_unit(by->draws, first + i);
-    double turn =
-        6.28318530717958647692 * pln_draw_unit(by->draws, first + i + 1);
+    double u = 1 - pln_rng_unit(by->rng, first + i);
+    double turn = 6.28318530717958647692 * pln_rng_unit(by->rng, first + i + 1);
     double radius = sqrt(-2 * log(u));
     out[i] = by->a + by->b * (radius * cos(turn));
     if (i + 1 < n)
@@ -75,13 +77,15 @@ static void draw_normal(const law *by, uint64_t first, size_t n, double *out) {
   }
 }
 
-static void draw_events(const law *by, uint64_t first, size_t n, double *out) {
+static void fill_events(const distribution *by, uint64_t first, size_t n,
+                        double *out) {
   for (size_t i = 0; i < n; i++)
-    out[i] = pln_draw_unit(by->draws, first + i) < by->chance[i];
+    out[i] = pln_rng_unit(by->rng, first + i) < by->chance[i];
 }
 
-static pln_status store(const pln_kernel_call *call, const double *from,
-                        pln_dtype dtype, size_t first, size_t n, void *data) {
+static pln_status store_random_elements(const pln_kernel_call *call,
+                                        const double *from, pln_dtype dtype,
+                                        size_t first, size_t n, void *data) {
   pln_conversion c = {.from = PLN_FLOAT64, .to = dtype};
   size_t size = pln_element_size(dtype);
   if (pln_convert(&c, from, n, (char *)data + first * size) == PLN_CONVERTED)
@@ -99,8 +103,10 @@ static pln_dtype result_dtype(const pln_kernel_call *call, pln_dtype fallback) {
   return dtype > 0 && dtype < PLN_N_DTYPES ? (pln_dtype)dtype : fallback;
 }
 
-static pln_status fill(pln_kernel_call *call, draw_fn draw, const law *by,
-                       pln_dtype dtype, uint32_t rank, const int64_t *dims) {
+static pln_status fill_random_tensor(pln_kernel_call *call,
+                                     random_fill_fn fill_random,
+                                     const distribution *by, pln_dtype dtype,
+                                     uint32_t rank, const int64_t *dims) {
   double block[BLOCK];
   void *data;
   if (!is_float(dtype))
@@ -113,53 +119,57 @@ static pln_status fill(pln_kernel_call *call, draw_fn draw, const law *by,
   for (size_t at = 0; at < count; at += BLOCK) {
     size_t n = count - at < BLOCK ? count - at : BLOCK;
     PLN_TRY(pln_poll_after(call->engine, &done, 8 * n));
-    draw(by, at, n, block);
-    PLN_TRY(store(call, block, dtype, at, n, data));
+    fill_random(by, at, n, block);
+    PLN_TRY(store_random_elements(call, block, dtype, at, n, data));
   }
   return PLN_OK;
 }
 
 /* ------------------------------------------------------------------ kernels */
 
-static law uniform_law(const pln_kernel_call *call) {
+static distribution uniform_law(const pln_kernel_call *call) {
   double low = pln_kernel_float(call, "low", 0);
   double high = pln_kernel_float(call, "high", 1);
-  return (law){pln_draws_begin(call), low, high - low, NULL};
+  return (distribution){pln_rng_begin(call), low, high - low, NULL};
 }
 
-static law normal_law(const pln_kernel_call *call) {
-  return (law){pln_draws_begin(call), pln_kernel_float(call, "mean", 0),
-               pln_kernel_float(call, "scale", 1), NULL};
+static distribution normal_law(const pln_kernel_call *call) {
+  return (distribution){pln_rng_begin(call), pln_kernel_float(call, "mean", 0),
+                        pln_kernel_float(call, "scale", 1), NULL};
 }
 
-static pln_status fill_shape(pln_kernel_call *call, draw_fn draw, law by) {
+static pln_status fill_shape(pln_kernel_call *call, random_fill_fn fill_random,
+                             distribution by) {
   pln_list shape = pln_kernel_list(call, PLN_NONE, "shape");
   if (!shape.given)
     return pln_kernel_refuse(call, "there is no shape");
-  return fill(call, draw, &by, result_dtype(call, PLN_FLOAT32), shape.count,
-              shape.ints);
+  return fill_random_tensor(call, fill_random, &by,
+                            result_dtype(call, PLN_FLOAT32), shape.count,
+                            shape.ints);
 }
 
-static pln_status fill_like(pln_kernel_call *call, draw_fn draw, law by) {
+static pln_status fill_like(pln_kernel_call *call, random_fill_fn fill_random,
+                            distribution by) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  return fill(call, draw, &by, result_dtype(call, (pln_dtype)x->dtype), x->rank,
-              x->dims);
+  return fill_random_tensor(call, fill_random, &by,
+                            result_dtype(call, (pln_dtype)x->dtype), x->rank,
+                            x->dims);
 }
 
 pln_status pln_kernel_random_uniform(pln_kernel_call *call) {
-  return fill_shape(call, draw_uniform, uniform_law(call));
+  return fill_shape(call, fill_uniform, uniform_law(call));
 }
 
 pln_status pln_kernel_random_normal(pln_kernel_call *call) {
-  return fill_shape(call, draw_normal, normal_law(call));
+  return fill_shape(call, fill_normal, normal_law(call));
 }
 
 pln_status pln_kernel_random_uniform_like(pln_kernel_call *call) {
-  return fill_like(call, draw_uniform, uniform_law(call));
+  return fill_like(call, fill_uniform, uniform_law(call));
 }
 
 pln_status pln_kernel_random_normal_like(pln_kernel_call *call) {
-  return fill_like(call, draw_normal, normal_law(call));
+  return fill_like(call, fill_normal, normal_law(call));
 }
 
 /* Chances as doubles, n of them from `first` on. */
@@ -180,7 +190,7 @@ pln_status pln_kernel_bernoulli(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   pln_dtype dtype = result_dtype(call, (pln_dtype)x->dtype);
   double chance[BLOCK], block[BLOCK];
-  law by = {.draws = pln_draws_begin(call), .chance = chance};
+  distribution by = {.rng = pln_rng_begin(call), .chance = chance};
   void *data;
   if (!is_float((pln_dtype)x->dtype))
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
@@ -192,8 +202,8 @@ pln_status pln_kernel_bernoulli(pln_kernel_call *call) {
     size_t n = x->count - at < BLOCK ? x->count - at : BLOCK;
     PLN_TRY(pln_poll_after(call->engine, &done, 8 * n));
     PLN_TRY(read_chances(call, x, at, n, chance));
-    draw_events(&by, at, n, block);
-    PLN_TRY(store(call, block, dtype, at, n, data));
+    fill_events(&by, at, n, block);
+    PLN_TRY(store_random_elements(call, block, dtype, at, n, data));
   }
   return PLN_OK;
 }
@@ -229,8 +239,9 @@ static size_t class_of(const double *sums, size_t n, double x) {
   return low;
 }
 
-static pln_status draw_row(const pln_kernel_call *call, const pln_tensor *x,
-                           size_t r, double *sums, pln_draws draws) {
+static pln_status fill_random_row(const pln_kernel_call *call,
+                                  const pln_tensor *x, size_t r, double *sums,
+                                  pln_rng rng) {
   pln_tensor *out = call->results[0];
   size_t classes = (size_t)x->dims[1], samples = (size_t)out->dims[1];
   pln_conversion c = {.from = (pln_dtype)x->dtype, .to = PLN_FLOAT64};
@@ -243,7 +254,7 @@ static pln_status draw_row(const pln_kernel_call *call, const pln_tensor *x,
   for (size_t i = 0; i < samples; i++) {
     size_t at = r * samples + i;
     PLN_TRY(pln_poll_after(call->engine, &done, 16));
-    double x01 = pln_draw_unit(draws, at);
+    double x01 = pln_rng_unit(rng, at);
     size_t chosen = class_of(sums, classes, x01 * sums[classes - 1]);
     if (out->dtype == PLN_INT32)
       ((int32_t *)pln_tensor_writable(out))[at] = (int32_t)chosen;
@@ -257,7 +268,7 @@ pln_status pln_kernel_multinomial(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   pln_dtype dtype = result_dtype(call, PLN_INT32);
   int64_t samples = pln_kernel_int(call, "sample_size", 1);
-  pln_draws draws = pln_draws_begin(call);
+  pln_rng rng = pln_rng_begin(call);
   void *data;
   if (!is_float((pln_dtype)x->dtype))
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
@@ -277,7 +288,7 @@ pln_status pln_kernel_multinomial(pln_kernel_call *call) {
   for (size_t r = 0; r < (size_t)dims[0] && samples && status == PLN_OK; r++) {
     status = pln_poll_after(call->engine, &done, 4 * classes);
     if (status == PLN_OK)
-      status = draw_row(call, x, r, sums, draws);
+      status = fill_random_row(call, x, r, sums, rng);
   }
   pln_mem_free(call->engine, sums, bytes);
   return status;

@@ -9,23 +9,23 @@
 
 #include "op/kernel/random/rng.h"
 
-void pln_seed(pln_engine *engine, uint64_t seed) {
+void pln_engine_set_seed(pln_engine *engine, uint64_t seed) {
   engine->random_seed = seed;
 }
 
-uint64_t pln_seed_of(const pln_engine *engine) {
+uint64_t pln_engine_seed(const pln_engine *engine) {
   return engine->random_seed;
 }
 
-pln_draws pln_draws_begin(const pln_kernel_call *call) {
+pln_rng pln_rng_begin(const pln_kernel_call *call) {
   const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "seed");
-  pln_draws root = {pln_draw_mix(call->engine->random_seed)};
+  pln_rng root = {pln_rng_mix(call->engine->random_seed)};
   uint64_t bits;
   if (a && a->kind == PLN_ATTR_FLOAT)
     memcpy(&bits, &a->v.f, sizeof bits);
   else if (a && a->kind == PLN_ATTR_INT)
     bits = (uint64_t)a->v.i;
   else
-    return (pln_draws){pln_draw_bits(root, call->engine->random_calls++)};
-  return (pln_draws){pln_draw_mix(bits + 0x9e3779b97f4a7c15u)};
+    return (pln_rng){pln_rng_bits(root, call->engine->random_calls++)};
+  return (pln_rng){pln_rng_mix(bits + 0x9e3779b97f4a7c15u)};
 }

@@ -34,8 +34,8 @@ typedef struct order {
 #define BEST_FLOAT(name, D, T, OVER, gather)                          \
   static void best_##name##_##D(const T *x, size_t n, size_t rows,    \
                                 size_t step, T *best) {               \
-    const pln_gather_loops *loops = pln_gather_find(gather, PLN_##D); \
-    pln_gathered all[BLOCK];                                          \
+    const pln_reduce_loops *loops = pln_reduce_find(gather, PLN_##D); \
+    pln_reduce_accumulator all[BLOCK];                                \
     for (size_t r = 0; r < rows; r++)                                 \
       all[r] = loops->start;                                          \
     loops->runs(x, n, rows, step, all);                               \
@@ -110,15 +110,15 @@ typedef struct order {
   }
 #define PLAIN /* not compiled for wider machines */
 #define INT_LOOPS(D, T)                           \
-  BEST_INT(more, D, T, MORE, PLN_GATHER_GREATEST) \
-  BEST_INT(less, D, T, LESS, PLN_GATHER_SMALLEST) \
+  BEST_INT(more, D, T, MORE, PLN_REDUCE_GREATEST) \
+  BEST_INT(less, D, T, LESS, PLN_REDUCE_SMALLEST) \
   LOOPS(PLAIN, more, D, T, MORE)                  \
   LOOPS(PLAIN, less, D, T, LESS)
 #define FLOAT_LOOPS(D, T)                           \
-  BEST_FLOAT(more, D, T, MORE, PLN_GATHER_GREATEST) \
-  BEST_FLOAT(less, D, T, LESS, PLN_GATHER_SMALLEST) \
-  LOOPS(PLN_WIDEST, more, D, T, MORE)               \
-  LOOPS(PLN_WIDEST, less, D, T, LESS)
+  BEST_FLOAT(more, D, T, MORE, PLN_REDUCE_GREATEST) \
+  BEST_FLOAT(less, D, T, LESS, PLN_REDUCE_SMALLEST) \
+  LOOPS(PLN_MULTIVERSION_AVX512, more, D, T, MORE)  \
+  LOOPS(PLN_MULTIVERSION_AVX512, less, D, T, LESS)
 PLN_INT_TYPES(INT_LOOPS)
 PLN_FLOAT_TYPES(FLOAT_LOOPS)
 
@@ -155,11 +155,11 @@ static void choose_rows(const job *j, int64_t offset, size_t n, int64_t *out) {
 }
 
 static void choose_all(const job *j, const pln_reduction *r, int64_t *out) {
-  pln_nest kept = r->kept;
+  pln_loop_nest kept = r->kept;
   size_t width, step;
   int64_t at[PLN_MAX_RANK] = {0}, base = 0;
   size_t done = 0;
-  pln_nest_pop(&kept, &width, &step);
+  pln_loop_nest_pop(&kept, &width, &step);
   for (size_t i = 0; i < kept.count; i++) {
     for (size_t c = 0; c < width; c += BLOCK) {
       size_t n = width - c < BLOCK ? width - c : BLOCK;
@@ -173,15 +173,15 @@ static void choose_all(const job *j, const pln_reduction *r, int64_t *out) {
         choose_rows(j, offset, n, out);
       out += n;
     }
-    base = pln_nest_advance(&kept, at, base);
+    base = pln_loop_nest_advance(&kept, at, base);
   }
 }
 
 /* ------------------------------------------------------------------ kernels */
 
 /* The axes: one, all, or those of a list; false when they do not fit. */
-static bool read_axes(const pln_kernel_call *call, const pln_tensor *x,
-                      bool *axes) {
+static bool read_arg_reduce_axis(const pln_kernel_call *call,
+                                 const pln_tensor *x, bool *axes) {
   const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "axis");
   pln_list list = pln_kernel_list(call, PLN_NONE, "axis");
   uint32_t axis = 0;
@@ -221,7 +221,7 @@ static pln_status arg_reduce(pln_kernel_call *call, bool greatest) {
   bool axes[PLN_MAX_RANK];
   void *out;
   pln_reduction r;
-  if (!x || x->rank > PLN_MAX_RANK || !read_axes(call, x, axes))
+  if (!x || x->rank > PLN_MAX_RANK || !read_arg_reduce_axis(call, x, axes))
     return pln_kernel_refuse(call, "the axis does not fit the operand");
   if (!orders[x->dtype][greatest].run)
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);

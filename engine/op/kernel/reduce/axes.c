@@ -2,7 +2,8 @@
 
 #include "op/kernel/reduce/axes.h"
 
-int64_t pln_nest_advance(const pln_nest *nest, int64_t *at, int64_t offset) {
+int64_t pln_loop_nest_advance(const pln_loop_nest *nest, int64_t *at,
+                              int64_t offset) {
   for (uint32_t k = nest->rank; k-- > 0;) {
     offset += nest->steps[k];
     if (++at[k] < nest->dims[k])
@@ -18,7 +19,7 @@ static int64_t times(int64_t a, int64_t b) {
   return (int64_t)((uint64_t)a * (uint64_t)b);
 }
 
-static void add_axis(pln_nest *n, int64_t dim, int64_t step, bool joins) {
+static void add_axis(pln_loop_nest *n, int64_t dim, int64_t step, bool joins) {
   n->count *= (size_t)dim;
   if (joins) { /* the axis before goes on where this one ends */
     n->dims[n->rank - 1] = times(n->dims[n->rank - 1], dim);
@@ -32,12 +33,12 @@ static void add_axis(pln_nest *n, int64_t dim, int64_t step, bool joins) {
 void pln_reduction_plan(const pln_tensor *x, const bool *axes, bool keep,
                         pln_reduction *out) {
   int64_t step = 1, steps[PLN_MAX_RANK];
-  const pln_nest *last = NULL;
+  const pln_loop_nest *last = NULL;
   *out = (pln_reduction){.kept.count = 1, .reduced.count = 1};
   for (uint32_t i = x->rank; i-- > 0; step = times(step, x->dims[i]))
     steps[i] = step;
   for (uint32_t i = 0; i < x->rank; i++) {
-    pln_nest *nest = axes[i] ? &out->reduced : &out->kept;
+    pln_loop_nest *nest = axes[i] ? &out->reduced : &out->kept;
     if (!axes[i] || keep)
       out->dims[out->rank++] = axes[i] ? 1 : x->dims[i];
     if (x->dims[i] == 1)
@@ -47,7 +48,7 @@ void pln_reduction_plan(const pln_tensor *x, const bool *axes, bool keep,
   }
 }
 
-void pln_nest_pop(pln_nest *nest, size_t *dim, size_t *step) {
+void pln_loop_nest_pop(pln_loop_nest *nest, size_t *dim, size_t *step) {
   *dim = 1;
   *step = 1;
   if (nest->rank == 0)

@@ -8,15 +8,15 @@
 
 /* Axes, outermost first; steps in elements. Axes that run on are one, and those
  * of one element are left out. */
-typedef struct pln_nest {
+typedef struct pln_loop_nest {
   uint32_t rank;
   size_t count; /* the product of dims */
   int64_t dims[PLN_MAX_RANK];
   int64_t steps[PLN_MAX_RANK];
-} pln_nest;
+} pln_loop_nest;
 
 typedef struct pln_reduction {
-  pln_nest kept, reduced;
+  pln_loop_nest kept, reduced;
   uint32_t rank; /* of the result */
   int64_t dims[PLN_MAX_RANK];
 } pln_reduction;
@@ -25,9 +25,10 @@ typedef struct pln_reduction {
 void pln_reduction_plan(const pln_tensor *x, const bool *axes, bool keep,
                         pln_reduction *out);
 /* The next offset, odometer-wise; `at` is 0 at first. */
-int64_t pln_nest_advance(const pln_nest *nest, int64_t *at, int64_t offset);
+int64_t pln_loop_nest_advance(const pln_loop_nest *nest, int64_t *at,
+                              int64_t offset);
 /* Takes the innermost axis off, which is given; one of one element when there
  * is none. */
-void pln_nest_pop(pln_nest *nest, size_t *dim, size_t *step);
+void pln_loop_nest_pop(pln_loop_nest *nest, size_t *dim, size_t *step);
 
 #endif

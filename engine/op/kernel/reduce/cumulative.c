@@ -119,7 +119,7 @@ static pln_status read_rows(const pln_kernel_call *call, rows *out) {
 #define RUN(T, product) \
   (product ? run_product_##T : run_sum_##T)(&r, x->data, data)
 
-static pln_status run(pln_kernel_call *call) {
+static pln_status accumulate_along_axis(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   bool product = call->op == PLN_OP_CUM_PROD;
   rows r = {0};
@@ -147,5 +147,5 @@ static pln_status run(pln_kernel_call *call) {
 }
 
 pln_status pln_kernel_running(pln_kernel_call *call) {
-  return pln_kernel_through_float(call, "0", run);
+  return pln_kernel_through_float(call, "0", accumulate_along_axis);
 }

@@ -34,10 +34,10 @@ typedef int64_t masks8 __attribute__((vector_size(64)));
 #define ONE_GREATEST(a, x) (((a) >= (x)) | ((a) != (a)) ? (a) : (x))
 #define ONE_SMALLEST(a, x) (((a) <= (x)) | ((a) != (a)) ? (a) : (x))
 /* What two parts are joined with. */
-#define JOIN_SUM(a, b) ((a) + (b))
-#define JOIN_ABS(a, b) ((a) + (b))
-#define JOIN_SQUARE(a, b) ((a) + (b))
-#define JOIN_PRODUCT(a, b) ((a) * (b))
+#define MERGE_SUM(a, b) ((a) + (b))
+#define MERGE_ABS(a, b) ((a) + (b))
+#define MERGE_SQUARE(a, b) ((a) + (b))
+#define MERGE_PRODUCT(a, b) ((a) * (b))
 
 #define TURNED(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
 
@@ -107,42 +107,43 @@ enum { STRIP = 64, MOST_STRIPS = 8 };
 #define STRIPS4_NONE
 #define STRIPS8_NONE
 
-#define RUNS4(NAME, T, start, STRIPS)                                          \
-  PLN_WIDE static void runs_##NAME##_##T(                                      \
-      const void *in, size_t n, size_t rows, size_t step, pln_gathered *out) { \
-    const T *x = in;                                                           \
-    for (size_t r = 0; r < rows; r++, x += step) {                             \
-      double all = out[r].number;                                              \
-      lanes4 a = (lanes4){0} + (start), b = a, c = a, d = a;                   \
-      lanes4 e = a, f = a, g = a, h = a;                                       \
-      size_t i = 0;                                                            \
-      STRIPS4_##STRIPS for (; i + 32 <= n; i += 32) {                          \
-        TAKE4(NAME, T, x + i, a, b, c, d);                                     \
-        TAKE4(NAME, T, x + i + 16, e, f, g, h);                                \
-      }                                                                        \
-      if (i + 16 <= n) {                                                       \
-        TAKE4(NAME, T, x + i, a, b, c, d);                                     \
-        i += 16;                                                               \
-      }                                                                        \
-      if (i) {                                                                 \
-        a = JOIN_##NAME(JOIN_##NAME(a, c), JOIN_##NAME(e, g));                 \
-        b = JOIN_##NAME(JOIN_##NAME(b, d), JOIN_##NAME(f, h));                 \
-        a = JOIN_##NAME(a, b);                                                 \
-        a = JOIN_##NAME(a, TURNED(a, 2, 3, 0, 1));                             \
-        a = JOIN_##NAME(a, TURNED(a, 1, 0, 3, 2));                             \
-        all = JOIN_##NAME(all, a[0]);                                          \
-      }                                                                        \
-      for (; i < n; i++)                                                       \
-        all = ONE_##NAME(all, (double)x[i]);                                   \
-      out[r].number = all;                                                     \
-    }                                                                          \
+#define RUNS4(NAME, T, start, STRIPS)                             \
+  PLN_MULTIVERSION static void runs_##NAME##_##T(                 \
+      const void *in, size_t n, size_t rows, size_t step,         \
+      pln_reduce_accumulator *out) {                              \
+    const T *x = in;                                              \
+    for (size_t r = 0; r < rows; r++, x += step) {                \
+      double all = out[r].number;                                 \
+      lanes4 a = (lanes4){0} + (start), b = a, c = a, d = a;      \
+      lanes4 e = a, f = a, g = a, h = a;                          \
+      size_t i = 0;                                               \
+      STRIPS4_##STRIPS for (; i + 32 <= n; i += 32) {             \
+        TAKE4(NAME, T, x + i, a, b, c, d);                        \
+        TAKE4(NAME, T, x + i + 16, e, f, g, h);                   \
+      }                                                           \
+      if (i + 16 <= n) {                                          \
+        TAKE4(NAME, T, x + i, a, b, c, d);                        \
+        i += 16;                                                  \
+      }                                                           \
+      if (i) {                                                    \
+        a = MERGE_##NAME(MERGE_##NAME(a, c), MERGE_##NAME(e, g)); \
+        b = MERGE_##NAME(MERGE_##NAME(b, d), MERGE_##NAME(f, h)); \
+        a = MERGE_##NAME(a, b);                                   \
+        a = MERGE_##NAME(a, TURNED(a, 2, 3, 0, 1));               \
+        a = MERGE_##NAME(a, TURNED(a, 1, 0, 3, 2));               \
+        all = MERGE_##NAME(all, a[0]);                            \
+      }                                                           \
+      for (; i < n; i++)                                          \
+        all = ONE_##NAME(all, (double)x[i]);                      \
+      out[r].number = all;                                        \
+    }                                                             \
   }
 
 #if defined __x86_64__ && defined __GNUC__
 #define RUNS8(NAME, T, start, STRIPS)                                        \
   __attribute__((target("avx512f,avx512vl,avx512dq"))) static void           \
       runs8_##NAME##_##T(const void *in, size_t n, size_t rows, size_t step, \
-                         pln_gathered *out) {                                \
+                         pln_reduce_accumulator *out) {                      \
     const T *x = in;                                                         \
     for (size_t r = 0; r < rows; r++, x += step) {                           \
       double all = out[r].number;                                            \
@@ -157,11 +158,11 @@ enum { STRIP = 64, MOST_STRIPS = 8 };
         i += 16;                                                             \
       }                                                                      \
       if (i) {                                                               \
-        a = JOIN_##NAME(JOIN_##NAME(a, b), JOIN_##NAME(c, d));               \
-        a = JOIN_##NAME(a, TURNED(a, 4, 5, 6, 7, 0, 1, 2, 3));               \
-        a = JOIN_##NAME(a, TURNED(a, 2, 3, 0, 1, 6, 7, 4, 5));               \
-        a = JOIN_##NAME(a, TURNED(a, 1, 0, 3, 2, 5, 4, 7, 6));               \
-        all = JOIN_##NAME(all, a[0]);                                        \
+        a = MERGE_##NAME(MERGE_##NAME(a, b), MERGE_##NAME(c, d));            \
+        a = MERGE_##NAME(a, TURNED(a, 4, 5, 6, 7, 0, 1, 2, 3));              \
+        a = MERGE_##NAME(a, TURNED(a, 2, 3, 0, 1, 6, 7, 4, 5));              \
+        a = MERGE_##NAME(a, TURNED(a, 1, 0, 3, 2, 5, 4, 7, 6));              \
+        all = MERGE_##NAME(all, a[0]);                                       \
       }                                                                      \
       for (; i < n; i++)                                                     \
         all = ONE_##NAME(all, (double)x[i]);                                 \
@@ -178,22 +179,23 @@ static bool has_512(void) {
 #endif
 
 /* Four rows at a time, so that what is gathered is seldom stored. */
-#define ROWS_LOOP(NAME, T)                                                     \
-  PLN_WIDEST static void rows_##NAME##_##T(                                    \
-      const void *in, size_t n, size_t rows, size_t step, pln_gathered *out) { \
-    const T *restrict x = in;                                                  \
-    double *restrict all = &out->number;                                       \
-    size_t r = 0;                                                              \
-    for (; r + 4 <= rows; r += 4, x += 4 * step)                               \
-      for (size_t i = 0; i < n; i++) {                                         \
-        double a = ONE_##NAME(all[i], (double)x[i]);                           \
-        a = ONE_##NAME(a, (double)x[i + step]);                                \
-        a = ONE_##NAME(a, (double)x[i + 2 * step]);                            \
-        all[i] = ONE_##NAME(a, (double)x[i + 3 * step]);                       \
-      }                                                                        \
-    for (; r < rows; r++, x += step)                                           \
-      for (size_t i = 0; i < n; i++)                                           \
-        all[i] = ONE_##NAME(all[i], (double)x[i]);                             \
+#define ROWS_LOOP(NAME, T)                                \
+  PLN_MULTIVERSION_AVX512 static void rows_##NAME##_##T(  \
+      const void *in, size_t n, size_t rows, size_t step, \
+      pln_reduce_accumulator *out) {                      \
+    const T *restrict x = in;                             \
+    double *restrict all = &out->number;                  \
+    size_t r = 0;                                         \
+    for (; r + 4 <= rows; r += 4, x += 4 * step)          \
+      for (size_t i = 0; i < n; i++) {                    \
+        double a = ONE_##NAME(all[i], (double)x[i]);      \
+        a = ONE_##NAME(a, (double)x[i + step]);           \
+        a = ONE_##NAME(a, (double)x[i + 2 * step]);       \
+        all[i] = ONE_##NAME(a, (double)x[i + 3 * step]);  \
+      }                                                   \
+    for (; r < rows; r++, x += step)                      \
+      for (size_t i = 0; i < n; i++)                      \
+        all[i] = ONE_##NAME(all[i], (double)x[i]);        \
   }
 #define SUM_LOOPS(NAME, T, start, STRIPS) \
   RUNS4(NAME, T, start, STRIPS)           \
@@ -213,43 +215,45 @@ typedef int64_t bits_double;
 #define FIRST_SMALLEST(T) MOST_##T
 #define BETTER_GREATEST(a, b) ((a) > (b) ? (a) : (b))
 #define BETTER_SMALLEST(a, b) ((a) < (b) ? (a) : (b))
-#define EXTREME_LOOPS(NAME, T, infinite)                                       \
-  PLN_WIDEST static void runs_##NAME##_##T(                                    \
-      const void *in, size_t n, size_t rows, size_t step, pln_gathered *out) { \
-    const T *x = in;                                                           \
-    for (size_t r = 0; r < rows; r++, x += step) {                             \
-      bits_##T best = FIRST_##NAME(T), nan = 0;                                \
-      T found;                                                                 \
-      for (size_t i = 0; i < n; i++) {                                         \
-        bits_##T bits;                                                         \
-        memcpy(&bits, &x[i], sizeof bits);                                     \
-        nan |= (bits & MOST_##T) > (infinite);                                 \
-        best = BETTER_##NAME(best, KEY(T, bits));                              \
-      }                                                                        \
-      best = KEY(T, best);                                                     \
-      memcpy(&found, &best, sizeof found);                                     \
-      if (n)                                                                   \
-        out[r].number =                                                        \
-            ONE_##NAME(out[r].number, nan ? (double)NAN : (double)found);      \
-    }                                                                          \
-  }                                                                            \
-  PLN_WIDEST static void rows_##NAME##_##T(                                    \
-      const void *in, size_t n, size_t rows, size_t step, pln_gathered *out) { \
-    const T *restrict x = in;                                                  \
-    double *restrict all = &out->number;                                       \
-    for (size_t r = 0; r < rows; r++, x += step)                               \
-      for (size_t i = 0; i < n; i++)                                           \
-        all[i] = ONE_##NAME(all[i], (double)x[i]);                             \
+#define EXTREME_LOOPS(NAME, T, infinite)                                  \
+  PLN_MULTIVERSION_AVX512 static void runs_##NAME##_##T(                  \
+      const void *in, size_t n, size_t rows, size_t step,                 \
+      pln_reduce_accumulator *out) {                                      \
+    const T *x = in;                                                      \
+    for (size_t r = 0; r < rows; r++, x += step) {                        \
+      bits_##T best = FIRST_##NAME(T), nan = 0;                           \
+      T found;                                                            \
+      for (size_t i = 0; i < n; i++) {                                    \
+        bits_##T bits;                                                    \
+        memcpy(&bits, &x[i], sizeof bits);                                \
+        nan |= (bits & MOST_##T) > (infinite);                            \
+        best = BETTER_##NAME(best, KEY(T, bits));                         \
+      }                                                                   \
+      best = KEY(T, best);                                                \
+      memcpy(&found, &best, sizeof found);                                \
+      if (n)                                                              \
+        out[r].number =                                                   \
+            ONE_##NAME(out[r].number, nan ? (double)NAN : (double)found); \
+    }                                                                     \
+  }                                                                       \
+  PLN_MULTIVERSION_AVX512 static void rows_##NAME##_##T(                  \
+      const void *in, size_t n, size_t rows, size_t step,                 \
+      pln_reduce_accumulator *out) {                                      \
+    const T *restrict x = in;                                             \
+    double *restrict all = &out->number;                                  \
+    for (size_t r = 0; r < rows; r++, x += step)                          \
+      for (size_t i = 0; i < n; i++)                                      \
+        all[i] = ONE_##NAME(all[i], (double)x[i]);                        \
   }
-#define FLOAT_GATHERS(T, infinite, STRIPS) \
-  SUM_LOOPS(SUM, T, 0, STRIPS)             \
-  SUM_LOOPS(ABS, T, 0, NONE)               \
-  SUM_LOOPS(SQUARE, T, 0, NONE)            \
-  SUM_LOOPS(PRODUCT, T, 1, NONE)           \
-  EXTREME_LOOPS(GREATEST, T, infinite)     \
+#define FLOAT_REDUCTIONS(T, infinite, STRIPS) \
+  SUM_LOOPS(SUM, T, 0, STRIPS)                \
+  SUM_LOOPS(ABS, T, 0, NONE)                  \
+  SUM_LOOPS(SQUARE, T, 0, NONE)               \
+  SUM_LOOPS(PRODUCT, T, 1, NONE)              \
+  EXTREME_LOOPS(GREATEST, T, infinite)        \
   EXTREME_LOOPS(SMALLEST, T, infinite)
-FLOAT_GATHERS(float, 0x7f800000, FLOAT)
-FLOAT_GATHERS(double, 0x7ff0000000000000, NONE)
+FLOAT_REDUCTIONS(float, 0x7f800000, FLOAT)
+FLOAT_REDUCTIONS(double, 0x7ff0000000000000, NONE)
 
 /* ----------------------------------------------------------------- integers */
 
@@ -260,39 +264,39 @@ FLOAT_GATHERS(double, 0x7ff0000000000000, NONE)
 #define INT_GREATEST(T, a, x) ((T)(a) >= (x) ? (a) : (uint64_t)(x))
 #define INT_SMALLEST(T, a, x) ((T)(a) <= (x) ? (a) : (uint64_t)(x))
 
-#define INT_LOOPS(NAME, T)                                             \
-  static void runs_##NAME##_##T(const void *in, size_t n, size_t rows, \
-                                size_t step, pln_gathered *out) {      \
-    const T *x = in;                                                   \
-    for (size_t r = 0; r < rows; r++, x += step) {                     \
-      uint64_t all = out[r].bits;                                      \
-      for (size_t i = 0; i < n; i++)                                   \
-        all = INT_##NAME(T, all, x[i]);                                \
-      out[r].bits = all;                                               \
-    }                                                                  \
-  }                                                                    \
-  static void rows_##NAME##_##T(const void *in, size_t n, size_t rows, \
-                                size_t step, pln_gathered *out) {      \
-    const T *restrict x = in;                                          \
-    uint64_t *restrict all = &out->bits;                               \
-    for (size_t r = 0; r < rows; r++, x += step)                       \
-      for (size_t i = 0; i < n; i++)                                   \
-        all[i] = INT_##NAME(T, all[i], x[i]);                          \
+#define INT_LOOPS(NAME, T)                                                  \
+  static void runs_##NAME##_##T(const void *in, size_t n, size_t rows,      \
+                                size_t step, pln_reduce_accumulator *out) { \
+    const T *x = in;                                                        \
+    for (size_t r = 0; r < rows; r++, x += step) {                          \
+      uint64_t all = out[r].bits;                                           \
+      for (size_t i = 0; i < n; i++)                                        \
+        all = INT_##NAME(T, all, x[i]);                                     \
+      out[r].bits = all;                                                    \
+    }                                                                       \
+  }                                                                         \
+  static void rows_##NAME##_##T(const void *in, size_t n, size_t rows,      \
+                                size_t step, pln_reduce_accumulator *out) { \
+    const T *restrict x = in;                                               \
+    uint64_t *restrict all = &out->bits;                                    \
+    for (size_t r = 0; r < rows; r++, x += step)                            \
+      for (size_t i = 0; i < n; i++)                                        \
+        all[i] = INT_##NAME(T, all[i], x[i]);                               \
   }
-#define INT_GATHERS(T)   \
-  INT_LOOPS(SUM, T)      \
-  INT_LOOPS(ABS, T)      \
-  INT_LOOPS(SQUARE, T)   \
-  INT_LOOPS(PRODUCT, T)  \
-  INT_LOOPS(GREATEST, T) \
+#define INT_REDUCTIONS(T) \
+  INT_LOOPS(SUM, T)       \
+  INT_LOOPS(ABS, T)       \
+  INT_LOOPS(SQUARE, T)    \
+  INT_LOOPS(PRODUCT, T)   \
+  INT_LOOPS(GREATEST, T)  \
   INT_LOOPS(SMALLEST, T)
-INT_GATHERS(int64_t)
-INT_GATHERS(uint64_t)
+INT_REDUCTIONS(int64_t)
+INT_REDUCTIONS(uint64_t)
 
 /* ------------------------------------------------------------------- tables */
 
 #define ROW(runs, NAME, T, member, start_of) \
-  [PLN_GATHER_##                             \
+  [PLN_REDUCE_##                             \
       NAME] = {runs##_##NAME##_##T, rows_##NAME##_##T, {.member = (start_of)}}
 #define ROWS(runs, T, member, least, greatest)                             \
   {                                                                        \
@@ -301,14 +305,15 @@ INT_GATHERS(uint64_t)
         ROW(runs, GREATEST, T, member, least),                             \
         ROW(runs, SMALLEST, T, member, greatest)                           \
   }
-typedef pln_gather_loops table[PLN_N_GATHERS];
+typedef pln_reduce_loops table[PLN_N_REDUCE_KINDS];
 static const table floats = ROWS(runs, float, number, -INFINITY, INFINITY);
 static const table doubles = ROWS(runs, double, number, -INFINITY, INFINITY);
 static const table signeds =
     ROWS(runs, int64_t, bits, (uint64_t)INT64_MIN, INT64_MAX);
 static const table unsigneds = ROWS(runs, uint64_t, bits, 0, UINT64_MAX);
 
-static const pln_gather_loops *find(pln_gather gather, pln_dtype dtype) {
+static const pln_reduce_loops *find_reduce_row(pln_reduce_kind gather,
+                                               pln_dtype dtype) {
   if (dtype == PLN_FLOAT32)
     return &floats[gather];
   if (dtype == PLN_FLOAT64)
@@ -324,14 +329,16 @@ static const pln_gather_loops *find(pln_gather gather, pln_dtype dtype) {
 static const table floats8 = ROWS(runs8, float, number, -INFINITY, INFINITY);
 static const table doubles8 = ROWS(runs8, double, number, -INFINITY, INFINITY);
 
-const pln_gather_loops *pln_gather_find(pln_gather gather, pln_dtype dtype) {
+const pln_reduce_loops *pln_reduce_find(pln_reduce_kind gather,
+                                        pln_dtype dtype) {
   bool floating = dtype == PLN_FLOAT32 || dtype == PLN_FLOAT64;
   if (floating && has_512())
     return dtype == PLN_FLOAT32 ? &floats8[gather] : &doubles8[gather];
-  return find(gather, dtype);
+  return find_reduce_row(gather, dtype);
 }
 #else
-const pln_gather_loops *pln_gather_find(pln_gather gather, pln_dtype dtype) {
-  return find(gather, dtype);
+const pln_reduce_loops *pln_reduce_find(pln_reduce_kind gather,
+                                        pln_dtype dtype) {
+  return find_reduce_row(gather, dtype);
 }
 #endif

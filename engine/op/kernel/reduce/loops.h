@@ -10,34 +10,35 @@
 
 #include "op/kernel/kernel.h"
 
-typedef enum pln_gather {
-  PLN_GATHER_SUM,
-  PLN_GATHER_ABS,
-  PLN_GATHER_SQUARE,
-  PLN_GATHER_PRODUCT,
-  PLN_GATHER_GREATEST,
-  PLN_GATHER_SMALLEST,
-  PLN_N_GATHERS
-} pln_gather;
+typedef enum pln_reduce_kind {
+  PLN_REDUCE_SUM,
+  PLN_REDUCE_ABS,
+  PLN_REDUCE_SQUARE,
+  PLN_REDUCE_PRODUCT,
+  PLN_REDUCE_GREATEST,
+  PLN_REDUCE_SMALLEST,
+  PLN_N_REDUCE_KINDS
+} pln_reduce_kind;
 
 /* What is gathered so far. */
-typedef union pln_gathered {
+typedef union pln_reduce_accumulator {
   double number;
   uint64_t bits;
-} pln_gathered;
+} pln_reduce_accumulator;
 
 /* `rows` rows of n elements that lie side by side, `step` elements from one row
  * to the next. */
-typedef void (*pln_gather_loop)(const void *x, size_t n, size_t rows,
-                                size_t step, pln_gathered *all);
+typedef void (*pln_reduce_loop)(const void *x, size_t n, size_t rows,
+                                size_t step, pln_reduce_accumulator *all);
 
-typedef struct pln_gather_loops {
-  pln_gather_loop runs; /* a row into one place */
-  pln_gather_loop rows; /* the elements of a row each into its own place */
-  pln_gathered start;
-} pln_gather_loops;
+typedef struct pln_reduce_loops {
+  pln_reduce_loop runs; /* a row into one place */
+  pln_reduce_loop rows; /* the elements of a row each into its own place */
+  pln_reduce_accumulator start;
+} pln_reduce_loops;
 
 /* `dtype` is one of the four. */
-const pln_gather_loops *pln_gather_find(pln_gather gather, pln_dtype dtype);
+const pln_reduce_loops *pln_reduce_find(pln_reduce_kind gather,
+                                        pln_dtype dtype);
 
 #endif

@@ -47,14 +47,14 @@ pln_status pln_infer_softmax_cross_entropy(pln_infer *call) {
 /* ------------------------------------------------------------------- labels */
 
 /* Scores as outer x classes x inner. */
-typedef struct problem {
+typedef struct loss_call {
   const pln_tensor *labels, *weights; /* no weights: each is 1 */
   size_t outer, classes, inner;
   bool ignores;
   int64_t ignored;
-} problem;
+} loss_call;
 
-static pln_status read_problem(const pln_kernel_call *call, problem *out) {
+static pln_status read_problem(const pln_kernel_call *call, loss_call *out) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *t = pln_kernel_arg(call, 1);
   const pln_tensor *w = pln_kernel_arg(call, 2);
   if (!pln_is_float32_or_64(x))
@@ -64,14 +64,14 @@ static pln_status read_problem(const pln_kernel_call *call, problem *out) {
     fits = t->dims[i] == x->dims[i ? i + 1 : 0];
   if (!fits)
     return pln_kernel_refuse(call, "the labels do not fit the scores");
-  *out = (problem){.labels = t,
-                   .weights = w,
-                   .outer = (size_t)x->dims[0],
-                   .classes = (size_t)x->dims[1],
-                   .inner = pln_dims_product(x->dims, 2, x->rank),
-                   .ignores = pln_attrs_find(call->engine, call->attrs,
-                                             "ignore_index") != NULL,
-                   .ignored = pln_kernel_int(call, "ignore_index", 0)};
+  *out = (loss_call){.labels = t,
+                     .weights = w,
+                     .outer = (size_t)x->dims[0],
+                     .classes = (size_t)x->dims[1],
+                     .inner = pln_dims_product(x->dims, 2, x->rank),
+                     .ignores = pln_attrs_find(call->engine, call->attrs,
+                                               "ignore_index") != NULL,
+                     .ignored = pln_kernel_int(call, "ignore_index", 0)};
   if (w &&
       (!pln_is_float32_or_64(w) || w->rank != 1 || w->count != out->classes))
     return pln_kernel_refuse(call,
@@ -82,7 +82,7 @@ static pln_status read_problem(const pln_kernel_call *call, problem *out) {
 }
 
 /* The class of label `i`; `classes` when it is ignored. */
-static pln_status class_at(const pln_kernel_call *call, const problem *p,
+static pln_status class_at(const pln_kernel_call *call, const loss_call *p,
                            size_t i, size_t *out) {
   int64_t label;
   if (!pln_tensor_int(p->labels, i, &label))
@@ -101,45 +101,45 @@ static pln_status class_at(const pln_kernel_call *call, const problem *p,
 
 /* The weighted losses, summed, and the weights; each is put into `each` when
  * that is given. */
-typedef struct total {
+typedef struct loss_total {
   double loss, weight;
   pln_tensor *each;
-} total;
+} loss_total;
 
 /* One label; `logs` are the logarithms of likelihoods. */
-static void add_loss(const problem *p, const pln_tensor *logs, size_t i,
-                     size_t class, total *sum) {
+static void add_loss(const loss_call *p, const pln_tensor *logs, size_t i,
+                     size_t class, loss_total *sum) {
   double weight = 0, loss = 0;
   size_t row = i / p->inner, column = i % p->inner;
   if (class < p->classes) {
-    weight = p->weights ? pln_number_at(p->weights, class) : 1;
+    weight = p->weights ? pln_element_at(p->weights, class) : 1;
     loss = -weight *
-           pln_number_at(logs, (row * p->classes + class) * p->inner + column);
+           pln_element_at(logs, (row * p->classes + class) * p->inner + column);
   }
   sum->loss += loss;
   sum->weight += weight;
   if (sum->each)
-    pln_number_put(sum->each, i, loss);
+    pln_element_set(sum->each, i, loss);
 }
 
 static pln_status put_total(pln_kernel_call *call, pln_dtype dtype,
-                            const total *sum) {
+                            const loss_total *sum) {
   bool mean = pln_kernel_string_is(call, "reduction", "mean", "mean");
   void *data;
   if (!mean && !pln_kernel_string_is(call, "reduction", "mean", "sum"))
     return pln_kernel_refuse(call, "reduction is none of mean, sum and none");
   PLN_TRY(pln_kernel_result(call, 0, dtype, 0, NULL, &data));
-  pln_number_put(call->results[0], 0,
-                 mean ? sum->loss / sum->weight : sum->loss);
+  pln_element_set(call->results[0], 0,
+                  mean ? sum->loss / sum->weight : sum->loss);
   return PLN_OK;
 }
 
 /* Result 0 from logarithms of likelihoods. */
-static pln_status reduce_losses(pln_kernel_call *call, const problem *p,
+static pln_status reduce_losses(pln_kernel_call *call, const loss_call *p,
                                 const pln_tensor *logs) {
   bool none = pln_kernel_string_is(call, "reduction", "mean", "none");
   const pln_tensor *labels = p->labels;
-  total sum = {0};
+  loss_total sum = {0};
   void *data;
   if (none) {
     PLN_TRY(pln_kernel_result(call, 0, (pln_dtype)logs->dtype, labels->rank,
@@ -155,7 +155,7 @@ static pln_status reduce_losses(pln_kernel_call *call, const problem *p,
 }
 
 static pln_status nll_loss(pln_kernel_call *call) {
-  problem p;
+  loss_call p;
   PLN_TRY(read_problem(call, &p));
   return reduce_losses(call, &p, pln_kernel_arg(call, 0));
 }
@@ -180,7 +180,7 @@ pln_status pln_kernel_nll_loss(pln_kernel_call *call) {
     for (size_t c = 0; c < n; c++)                                            \
       out[c * step] = (T)((double)(x[c * step] - top) - sum);                 \
   }                                                                           \
-  static void log_rows_##T(const problem *p, const void *in, void *out) {     \
+  static void log_rows_##T(const loss_call *p, const void *in, void *out) {   \
     for (size_t o = 0; o < p->outer; o++)                                     \
       for (size_t i = 0; i < p->inner; i++) {                                 \
         size_t at = o * p->classes * p->inner + i;                            \
@@ -192,7 +192,7 @@ LOG_SOFTMAX(double, exp)
 
 static pln_status cross_entropy(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  problem p;
+  loss_call p;
   pln_tensor *logs;
   PLN_TRY(read_problem(call, &p));
   PLN_TRY(pln_tensor_unset(call->engine, (pln_dtype)x->dtype, x->rank, x->dims,

@@ -20,8 +20,8 @@
 #include "op/kernel/reduce/loops.h"
 
 /* False when the axes are not valid. */
-static bool read_axes(const pln_kernel_call *call, const pln_tensor *x,
-                      bool *axes) {
+static bool read_reduce_axes(const pln_kernel_call *call, const pln_tensor *x,
+                             bool *axes) {
   pln_list list = pln_kernel_list(call, 1, "axes");
   memset(axes, list.count == 0, PLN_MAX_RANK);
   for (uint32_t i = 0; i < list.count; i++) {
@@ -41,7 +41,7 @@ static bool read_axes(const pln_kernel_call *call, const pln_tensor *x,
 
 /* What is gathered, and how it ends. */
 typedef struct measure {
-  pln_gather gather;
+  pln_reduce_kind gather;
   enum { PLAIN, MEAN, ROOT, LOGARITHM } finish;
 } measure;
 
@@ -52,12 +52,12 @@ enum { BLOCK = 512, PART = 1 << 18 };
 typedef struct job {
   const pln_engine *engine;
   const measure *measure;
-  const pln_gather_loops *loops;
+  const pln_reduce_loops *loops;
   pln_conversion conversion; /* from the operand's dtype to that of the loops */
   size_t size;               /* of an element */
   size_t count;              /* of elements a result is made of */
   const char *data;
-  pln_gathered start;
+  pln_reduce_accumulator start;
 } job;
 
 static bool is_float(pln_dtype dtype) {
@@ -80,7 +80,7 @@ static uint64_t end_of(pln_dtype dtype, bool least) {
 }
 
 static bool is_extreme(const measure *m) {
-  return m->gather == PLN_GATHER_GREATEST || m->gather == PLN_GATHER_SMALLEST;
+  return m->gather == PLN_REDUCE_GREATEST || m->gather == PLN_REDUCE_SMALLEST;
 }
 
 static job make_job(const measure *m, const pln_tensor *x, size_t count) {
@@ -88,10 +88,10 @@ static job make_job(const measure *m, const pln_tensor *x, size_t count) {
   pln_dtype fed = pln_is_half(dtype)                       ? PLN_FLOAT32
                   : is_float(dtype) || dtype == PLN_UINT64 ? dtype
                                                            : PLN_INT64;
-  const pln_gather_loops *loops = pln_gather_find(m->gather, fed);
-  pln_gathered start = loops->start;
+  const pln_reduce_loops *loops = pln_reduce_find(m->gather, fed);
+  pln_reduce_accumulator start = loops->start;
   if (is_extreme(m) && !is_float(dtype))
-    start.bits = end_of(dtype, m->gather == PLN_GATHER_GREATEST);
+    start.bits = end_of(dtype, m->gather == PLN_REDUCE_GREATEST);
   return (job){.engine = x->engine,
                .measure = m,
                .loops = loops,
@@ -114,7 +114,7 @@ static const void *feed(const job *j, int64_t offset, size_t n, void *block) {
 
 /* n results side by side, each of one element of every row. */
 static void gather_rows(const job *j, int64_t offset, size_t n, size_t rows,
-                        size_t step, pln_gathered *all) {
+                        size_t step, pln_reduce_accumulator *all) {
   uint64_t block[BLOCK];
   bool same = j->conversion.from == j->conversion.to;
   size_t most = same ? PART / BLOCK : 1, done = 0;
@@ -129,7 +129,7 @@ static void gather_rows(const job *j, int64_t offset, size_t n, size_t rows,
 
 /* A result of each row of n elements. */
 static void gather_runs(const job *j, int64_t offset, size_t n, size_t rows,
-                        size_t step, pln_gathered *all) {
+                        size_t step, pln_reduce_accumulator *all) {
   uint64_t block[BLOCK];
   bool same = j->conversion.from == j->conversion.to;
   size_t most = same ? PART : BLOCK, done = 0;
@@ -150,7 +150,7 @@ static void gather_runs(const job *j, int64_t offset, size_t n, size_t rows,
 /* ------------------------------------------------------------------ finishing
  */
 
-static void finish_floats(const job *j, pln_gathered *all, size_t n) {
+static void finish_floats(const job *j, pln_reduce_accumulator *all, size_t n) {
   double count = (double)j->count;
   switch (j->measure->finish) {
   case PLAIN: break;
@@ -183,7 +183,8 @@ static void mean_of_ints(const job *j, void *data, size_t n) {
 }
 
 /* A block of results. */
-static void store(const job *j, pln_gathered *all, size_t n, void *data) {
+static void store_reduced(const job *j, pln_reduce_accumulator *all, size_t n,
+                          void *data) {
   pln_dtype dtype = j->conversion.from;
   pln_conversion out = {.from = PLN_FLOAT64, .to = dtype};
   if (is_float(dtype)) {
@@ -202,7 +203,7 @@ static void store(const job *j, pln_gathered *all, size_t n, void *data) {
 
 /* The innermost reduced axis, and those around it. */
 typedef struct inside {
-  pln_nest outer;
+  pln_loop_nest outer;
   size_t n, step;
   bool runs; /* of elements side by side; else the results are */
 } inside;
@@ -211,7 +212,7 @@ typedef struct inside {
  * `offset` on. */
 static void gather_block(const job *j, const inside *in, int64_t offset,
                          size_t n, size_t step, char *to) {
-  pln_gathered all[BLOCK];
+  pln_reduce_accumulator all[BLOCK];
   int64_t at[PLN_MAX_RANK] = {0};
   size_t done = 0;
   for (size_t i = 0; i < n; i++)
@@ -223,18 +224,18 @@ static void gather_block(const job *j, const inside *in, int64_t offset,
       gather_runs(j, offset, in->n, n, step, all);
     else
       gather_rows(j, offset, n, in->n, in->step, all);
-    offset = pln_nest_advance(&in->outer, at, offset);
+    offset = pln_loop_nest_advance(&in->outer, at, offset);
   }
-  store(j, all, n, to);
+  store_reduced(j, all, n, to);
 }
 
 static void gather_all(const job *j, const pln_reduction *r, char *to) {
-  pln_nest kept = r->kept;
+  pln_loop_nest kept = r->kept;
   inside in = {.outer = r->reduced};
   size_t width, step;
   int64_t at[PLN_MAX_RANK] = {0}, base = 0;
-  pln_nest_pop(&kept, &width, &step);
-  pln_nest_pop(&in.outer, &in.n, &in.step);
+  pln_loop_nest_pop(&kept, &width, &step);
+  pln_loop_nest_pop(&in.outer, &in.n, &in.step);
   in.runs = r->reduced.rank && in.step == 1;
   for (size_t i = 0; i < kept.count; i++) {
     for (size_t c = 0; c < width; c += BLOCK) {
@@ -244,7 +245,7 @@ static void gather_all(const job *j, const pln_reduction *r, char *to) {
       gather_block(j, &in, base + (int64_t)(c * step), n, step, to);
       to += n * j->size;
     }
-    base = pln_nest_advance(&kept, at, base);
+    base = pln_loop_nest_advance(&kept, at, base);
   }
 }
 
@@ -257,16 +258,16 @@ static bool is_noop(const pln_kernel_call *call) {
 
 /* Of one element it is the element. */
 static bool keeps_single(const measure *m) {
-  return m->gather != PLN_GATHER_ABS && m->gather != PLN_GATHER_SQUARE &&
+  return m->gather != PLN_REDUCE_ABS && m->gather != PLN_REDUCE_SQUARE &&
          (m->finish == PLAIN || m->finish == MEAN);
 }
 
 /* The axes to reduce. Where ONNX says that none are, each element is reduced by
  * itself: a norm or a logarithm is still computed. */
-static pln_status begin(pln_kernel_call *call, pln_reduction *r) {
+static pln_status begin_reduction(pln_kernel_call *call, pln_reduction *r) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   bool axes[PLN_MAX_RANK];
-  if (!x || x->rank > PLN_MAX_RANK || !read_axes(call, x, axes))
+  if (!x || x->rank > PLN_MAX_RANK || !read_reduce_axes(call, x, axes))
     return pln_kernel_refuse(call, "axes do not fit the operand");
   pln_dtype dtype = (pln_dtype)x->dtype;
   if (!is_float(dtype) && !is_plain_int(dtype) && dtype != PLN_BOOL)
@@ -308,15 +309,15 @@ static pln_status reduce_as_double(pln_kernel_call *call,
 }
 
 /* An integer operand that `reduce_as_double` is for. */
-static bool is_integer(const pln_kernel_call *call) {
+static bool operand_is_integer(const pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   return x && is_plain_int((pln_dtype)x->dtype);
 }
 
-static pln_status reduce(pln_kernel_call *call, measure m) {
+static pln_status reduce_tensor(pln_kernel_call *call, measure m) {
   pln_reduction r;
   void *out;
-  PLN_TRY(begin(call, &r));
+  PLN_TRY(begin_reduction(call, &r));
   const pln_tensor *x = call->args[0];
   pln_dtype dtype = (pln_dtype)x->dtype;
   bool is_empty = r.reduced.count == 0 && r.kept.count;
@@ -334,28 +335,28 @@ static pln_status reduce(pln_kernel_call *call, measure m) {
   return PLN_OK;
 }
 
-#define REDUCE_KERNEL(name, gathered, finished)         \
-  pln_status pln_kernel_##name(pln_kernel_call *call) { \
-    return reduce(call, (measure){gathered, finished}); \
+#define REDUCE_KERNEL(name, gathered, finished)                \
+  pln_status pln_kernel_##name(pln_kernel_call *call) {        \
+    return reduce_tensor(call, (measure){gathered, finished}); \
   }
-REDUCE_KERNEL(sum, PLN_GATHER_SUM, PLAIN)
-REDUCE_KERNEL(mean, PLN_GATHER_SUM, MEAN)
-REDUCE_KERNEL(max, PLN_GATHER_GREATEST, PLAIN)
-REDUCE_KERNEL(min, PLN_GATHER_SMALLEST, PLAIN)
-REDUCE_KERNEL(prod, PLN_GATHER_PRODUCT, PLAIN)
-REDUCE_KERNEL(reduce_l1, PLN_GATHER_ABS, PLAIN)
-REDUCE_KERNEL(reduce_sum_square, PLN_GATHER_SQUARE, PLAIN)
+REDUCE_KERNEL(sum, PLN_REDUCE_SUM, PLAIN)
+REDUCE_KERNEL(mean, PLN_REDUCE_SUM, MEAN)
+REDUCE_KERNEL(max, PLN_REDUCE_GREATEST, PLAIN)
+REDUCE_KERNEL(min, PLN_REDUCE_SMALLEST, PLAIN)
+REDUCE_KERNEL(prod, PLN_REDUCE_PRODUCT, PLAIN)
+REDUCE_KERNEL(reduce_l1, PLN_REDUCE_ABS, PLAIN)
+REDUCE_KERNEL(reduce_sum_square, PLN_REDUCE_SQUARE, PLAIN)
 
 pln_status pln_kernel_reduce_l2(pln_kernel_call *call) {
-  if (is_integer(call))
+  if (operand_is_integer(call))
     return reduce_as_double(call, pln_kernel_reduce_l2);
-  return reduce(call, (measure){PLN_GATHER_SQUARE, ROOT});
+  return reduce_tensor(call, (measure){PLN_REDUCE_SQUARE, ROOT});
 }
 
 pln_status pln_kernel_reduce_log_sum(pln_kernel_call *call) {
-  if (is_integer(call))
+  if (operand_is_integer(call))
     return reduce_as_double(call, pln_kernel_reduce_log_sum);
-  return reduce(call, (measure){PLN_GATHER_SUM, LOGARITHM});
+  return reduce_tensor(call, (measure){PLN_REDUCE_SUM, LOGARITHM});
 }
 
 static double load_float(pln_dtype dtype, const void *data, int64_t at) {
@@ -369,7 +370,7 @@ static double load_float(pln_dtype dtype, const void *data, int64_t at) {
 }
 
 /* The greatest is taken out first, so that nothing overflows. */
-static double log_sum_exp(const pln_tensor *x, const pln_nest *reduced,
+static double log_sum_exp(const pln_tensor *x, const pln_loop_nest *reduced,
                           int64_t base) {
   pln_dtype dtype = (pln_dtype)x->dtype;
   int64_t at[PLN_MAX_RANK] = {0}, offset = base;
@@ -378,13 +379,13 @@ static double log_sum_exp(const pln_tensor *x, const pln_nest *reduced,
   for (size_t i = 0; i < reduced->count; i++) {
     double y = load_float(dtype, x->data, offset);
     top = top >= y || top != top ? top : y;
-    offset = pln_nest_advance(reduced, at, offset);
+    offset = pln_loop_nest_advance(reduced, at, offset);
   }
   if (isinf(top) || top != top)
     return top;
   for (size_t i = 0; i < reduced->count; i++) {
     all += exp(load_float(dtype, x->data, offset) - top);
-    offset = pln_nest_advance(reduced, at, offset);
+    offset = pln_loop_nest_advance(reduced, at, offset);
     if (pln_is_stopped_after(x->engine, &done, 4))
       return all;
   }
@@ -405,9 +406,9 @@ pln_status pln_kernel_logsumexp(pln_kernel_call *call) {
   pln_reduction r;
   void *out;
   int64_t at[PLN_MAX_RANK] = {0}, base = 0;
-  if (is_integer(call))
+  if (operand_is_integer(call))
     return reduce_as_double(call, pln_kernel_logsumexp);
-  PLN_TRY(begin(call, &r));
+  PLN_TRY(begin_reduction(call, &r));
   const pln_tensor *x = call->args[0];
   pln_dtype dtype = (pln_dtype)x->dtype;
   if (!is_float(dtype))
@@ -418,7 +419,7 @@ pln_status pln_kernel_logsumexp(pln_kernel_call *call) {
     if (pln_is_stopped_after(call->engine, &done, 4 * r.reduced.count + 8))
       return PLN_OK;
     store_float(dtype, out, i, log_sum_exp(x, &r.reduced, base));
-    base = pln_nest_advance(&r.kept, at, base);
+    base = pln_loop_nest_advance(&r.kept, at, base);
   }
   return PLN_OK;
 }

@@ -26,9 +26,9 @@ pln_status pln_infer_topk(pln_infer *call) {
                             (long long)shape.dims[axis]);
     shape.dims[axis] = n;
   }
-  const pln_attr *told = pln_attrs_find(call->engine, call->attrs, "dtype");
+  const pln_attr *given = pln_attrs_find(call->engine, call->attrs, "dtype");
   pln_dtype dtype = PLN_INT64;
-  if (told) /* in Relay int32 where nothing is said */
+  if (given) /* in Relay int32 where nothing is said */
     dtype = pln_call_dtype(call, "dtype", PLN_INT32);
   if (pln_call_string_is(call, "ret_type", "both", "indices"))
     return pln_result_tensor(call, 0, dtype, &shape);
@@ -273,12 +273,12 @@ static pln_dtype index_dtype(const pln_kernel_call *call, pln_dtype other) {
   return dtype ? dtype : a ? PLN_INT32 : other;
 }
 
-static pln_status give(pln_kernel_call *call, uint32_t i, pln_tensor *indices,
-                       pln_dtype dtype) {
-  pln_steps s;
-  pln_steps_begin(&s, call);
-  pln_steps_give(&s, i, pln_step_cast(&s, indices, dtype));
-  return pln_steps_end(&s);
+static pln_status set_indices_result(pln_kernel_call *call, uint32_t i,
+                                     pln_tensor *indices, pln_dtype dtype) {
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  pln_composition_set_result(&s, i, pln_compose_cast(&s, indices, dtype));
+  return pln_composition_end(&s);
 }
 
 /* Values, indices, or both. */
@@ -286,9 +286,10 @@ static pln_status give_asked(pln_kernel_call *call, pln_tensor *values,
                              pln_tensor *indices) {
   pln_dtype dtype = index_dtype(call, PLN_INT64);
   if (pln_kernel_string_is(call, "ret_type", "both", "indices"))
-    return give(call, 0, indices, dtype);
+    return set_indices_result(call, 0, indices, dtype);
   call->results[0] = pln_tensor_retain(values);
-  return call->n_results > 1 ? give(call, 1, indices, dtype) : PLN_OK;
+  return call->n_results > 1 ? set_indices_result(call, 1, indices, dtype)
+                             : PLN_OK;
 }
 
 /* Relay's form: k below 1 stands for all. */
@@ -335,7 +336,7 @@ pln_status pln_kernel_sort(pln_kernel_call *call) {
   PLN_TRY(select_both(call, &s, &values, &indices));
   pln_status status = PLN_OK;
   if (call->op == PLN_OP_ARGSORT)
-    status = give(call, 0, indices, index_dtype(call, PLN_INT32));
+    status = set_indices_result(call, 0, indices, index_dtype(call, PLN_INT32));
   else
     call->results[0] = pln_tensor_retain(values);
   pln_tensor_release(values);

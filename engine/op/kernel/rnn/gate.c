@@ -46,12 +46,12 @@ static double softplus(double x) {
 #define SOFTPLUS(T, x) SOFTPLUS_##T(x)
 #define CLIP(T, x) ((x) < -a ? -a : (x) > a ? a : (x))
 
-#define LOOP(name, T, f)                                            \
-  PLN_WIDE static void name##_##T(void *data, size_t n, T a, T b) { \
-    T *x = data;                                                    \
-    (void)a, (void)b;                                               \
-    for (size_t i = 0; i < n; i++)                                  \
-      x[i] = f(T, x[i]);                                            \
+#define LOOP(name, T, f)                                                    \
+  PLN_MULTIVERSION static void name##_##T(void *data, size_t n, T a, T b) { \
+    T *x = data;                                                            \
+    (void)a, (void)b;                                                       \
+    for (size_t i = 0; i < n; i++)                                          \
+      x[i] = f(T, x[i]);                                                    \
   }
 #define LOOPS(name, f) LOOP(name, float, f) LOOP(name, double, f)
 LOOPS(affine, AFFINE)
@@ -108,19 +108,21 @@ void pln_gate_run(const pln_gate *gate, pln_dtype dtype, void *x, size_t n) {
 /* ------------------------------------------------------------------ reading */
 
 /* A list of floats that is used up. */
-typedef struct supply {
+typedef struct gate_parameters {
   const double *floats;
   uint32_t count, used;
-} supply;
+} gate_parameters;
 
-static supply read_supply(const pln_kernel_call *call, const char *name) {
+static gate_parameters read_supply(const pln_kernel_call *call,
+                                   const char *name) {
   const pln_attr *a = pln_attrs_find(call->engine, call->attrs, name);
   if (!a || a->kind != PLN_ATTR_FLOATS)
-    return (supply){NULL, 0, 0};
-  return (supply){a->v.floats, a->count, 0};
+    return (gate_parameters){NULL, 0, 0};
+  return (gate_parameters){a->v.floats, a->count, 0};
 }
 
-static double take(supply *from, bool wanted, double fallback) {
+static double next_gate_parameter(gate_parameters *from, bool wanted,
+                                  double fallback) {
   return wanted && from->used < from->count ? from->floats[from->used++]
                                             : fallback;
 }
@@ -143,13 +145,15 @@ static const pln_gate_kind *find_kind(pln_slice name) {
 }
 
 static pln_status read_gate(const pln_kernel_call *call, pln_slice name,
-                            supply *alphas, supply *betas, pln_gate *out) {
+                            gate_parameters *alphas, gate_parameters *betas,
+                            pln_gate *out) {
   const pln_gate_kind *kind = find_kind(name);
   if (!kind)
     return pln_kernel_refuse(call, "activation '%.*s' is not known",
                              name.size < 40 ? (int)name.size : 40, name.data);
-  *out = (pln_gate){kind, take(alphas, kind->has_alpha, kind->alpha),
-                    take(betas, kind->has_beta, kind->beta), INFINITY};
+  *out = (pln_gate){
+      kind, next_gate_parameter(alphas, kind->has_alpha, kind->alpha),
+      next_gate_parameter(betas, kind->has_beta, kind->beta), INFINITY};
   if ((kind->has_alpha && isnan(out->alpha)) ||
       (kind->has_beta && isnan(out->beta)))
     return pln_kernel_refuse(
@@ -162,8 +166,8 @@ pln_status pln_gates_read(const pln_kernel_call *call, uint32_t n, uint32_t per,
                           const char *const *fallback, pln_gate *out) {
   const pln_attr *names =
       pln_attrs_find(call->engine, call->attrs, "activations");
-  supply alphas = read_supply(call, "activation_alpha");
-  supply betas = read_supply(call, "activation_beta");
+  gate_parameters alphas = read_supply(call, "activation_alpha");
+  gate_parameters betas = read_supply(call, "activation_beta");
   bool given = names && names->kind == PLN_ATTR_STRINGS && names->count > 0;
   if (given && names->count != n)
     return pln_kernel_refuse(call, "%u activations, not %u", names->count, n);

@@ -11,20 +11,20 @@
 #include "op/kernel/multiversion.h"
 #include "op/kernel/rnn/recurrent.h"
 
-#define CELLS(T)                                                               \
-  PLN_WIDE static void reset_##T(void *to, const void *reset, const void *old, \
-                                 size_t n) {                                   \
-    T *restrict x = to;                                                        \
-    const T *r = reset, *h = old;                                              \
-    for (size_t j = 0; j < n; j++)                                             \
-      x[j] = r[j] * h[j];                                                      \
-  }                                                                            \
-  PLN_WIDE static void blend_##T(void *hidden, const void *update,             \
-                                 const void *candidate, size_t n) {            \
-    T *restrict h = hidden;                                                    \
-    const T *z = update, *x = candidate;                                       \
-    for (size_t j = 0; j < n; j++)                                             \
-      h[j] = (1 - z[j]) * x[j] + z[j] * h[j];                                  \
+#define CELLS(T)                                                            \
+  PLN_MULTIVERSION static void reset_##T(void *to, const void *reset,       \
+                                         const void *old, size_t n) {       \
+    T *restrict x = to;                                                     \
+    const T *r = reset, *h = old;                                           \
+    for (size_t j = 0; j < n; j++)                                          \
+      x[j] = r[j] * h[j];                                                   \
+  }                                                                         \
+  PLN_MULTIVERSION static void blend_##T(void *hidden, const void *update,  \
+                                         const void *candidate, size_t n) { \
+    T *restrict h = hidden;                                                 \
+    const T *z = update, *x = candidate;                                    \
+    for (size_t j = 0; j < n; j++)                                          \
+      h[j] = (1 - z[j]) * x[j] + z[j] * h[j];                               \
   }
 CELLS(float)
 CELLS(double)
@@ -49,7 +49,7 @@ static void reset(const pln_recurrence *run, size_t sequence) {
       run->state[0] + sequence * bytes, n);
 }
 
-static void step(pln_recurrence *run) {
+static void gru_cell_step(pln_recurrence *run) {
   const pln_recurrent *l = run->layer;
   pln_recurrent_add(run, run->state[0], 0);
   for (size_t b = 0; b < l->batch; b++)
@@ -94,7 +94,7 @@ static pln_status gru(pln_kernel_call *call) {
                                  .functions = 2,
                                  .fallback = {"Sigmoid", "Tanh"},
                                  .bound = 3,
-                                 .step = step};
+                                 .step = gru_cell_step};
   static const pln_cell linear_first = {.gates = 3,
                                         .split = 2,
                                         .functions = 2,

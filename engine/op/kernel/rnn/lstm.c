@@ -9,27 +9,28 @@
 #include "op/kernel/multiversion.h"
 #include "op/kernel/rnn/recurrent.h"
 
-#define CELLS(T)                                                              \
-  PLN_WIDE static void remember_##T(void *cell, const void *forget,           \
-                                    const void *input, const void *candidate, \
-                                    size_t n) {                               \
-    T *restrict c = cell;                                                     \
-    const T *f = forget, *i = input, *g = candidate;                          \
-    for (size_t j = 0; j < n; j++)                                            \
-      c[j] = f[j] * c[j] + i[j] * g[j];                                       \
-  }                                                                           \
-  PLN_WIDE static void multiply_##T(void *hidden, const void *output,         \
-                                    size_t n) {                               \
-    T *restrict h = hidden;                                                   \
-    const T *o = output;                                                      \
-    for (size_t j = 0; j < n; j++)                                            \
-      h[j] *= o[j];                                                           \
-  }                                                                           \
-  PLN_WIDE static void rest_##T(void *forget, const void *input, size_t n) {  \
-    T *restrict f = forget;                                                   \
-    const T *i = input;                                                       \
-    for (size_t j = 0; j < n; j++)                                            \
-      f[j] = 1 - i[j];                                                        \
+#define CELLS(T)                                                               \
+  PLN_MULTIVERSION static void remember_##T(void *cell, const void *forget,    \
+                                            const void *input,                 \
+                                            const void *candidate, size_t n) { \
+    T *restrict c = cell;                                                      \
+    const T *f = forget, *i = input, *g = candidate;                           \
+    for (size_t j = 0; j < n; j++)                                             \
+      c[j] = f[j] * c[j] + i[j] * g[j];                                        \
+  }                                                                            \
+  PLN_MULTIVERSION static void multiply_##T(void *hidden, const void *output,  \
+                                            size_t n) {                        \
+    T *restrict h = hidden;                                                    \
+    const T *o = output;                                                       \
+    for (size_t j = 0; j < n; j++)                                             \
+      h[j] *= o[j];                                                            \
+  }                                                                            \
+  PLN_MULTIVERSION static void rest_##T(void *forget, const void *input,       \
+                                        size_t n) {                            \
+    T *restrict f = forget;                                                    \
+    const T *i = input;                                                        \
+    for (size_t j = 0; j < n; j++)                                             \
+      f[j] = 1 - i[j];                                                         \
   }
 CELLS(float)
 CELLS(double)
@@ -49,8 +50,8 @@ static const cell_loops *find_loops(pln_dtype dtype) {
 }
 
 /* Adds peephole `which` of the cell to a gate. */
-static void look(const pln_recurrence *run, size_t which, void *gate,
-                 const void *cell) {
+static void apply_peephole(const pln_recurrence *run, size_t which, void *gate,
+                           const void *cell) {
   const pln_recurrent *l = run->layer;
   if (run->peepholes)
     pln_recurrent_scaled(l->dtype, gate,
@@ -65,8 +66,8 @@ static void step_sequence(const pln_recurrence *run, const cell_loops *loops,
   char *i = pln_recurrent_row(run, sequence), *o = i + bytes, *f = o + bytes;
   char *g = f + bytes, *h = run->state[0] + sequence * bytes;
   char *c = run->state[1] + sequence * bytes;
-  look(run, 0, i, c);
-  look(run, 2, f, c);
+  apply_peephole(run, 0, i, c);
+  apply_peephole(run, 2, f, c);
   pln_gate_run(&run->functions[0], l->dtype, i, n);
   if (coupled)
     loops->rest(f, i, n);
@@ -74,14 +75,14 @@ static void step_sequence(const pln_recurrence *run, const cell_loops *loops,
     pln_gate_run(&run->functions[0], l->dtype, f, n);
   pln_gate_run(&run->functions[1], l->dtype, g, n);
   loops->remember(c, f, i, g, n);
-  look(run, 1, o, c);
+  apply_peephole(run, 1, o, c);
   pln_gate_run(&run->functions[0], l->dtype, o, n);
   memcpy(h, c, bytes);
   pln_gate_run(&run->functions[2], l->dtype, h, n);
   loops->multiply(h, o, n);
 }
 
-static void step(pln_recurrence *run) {
+static void lstm_cell_step(pln_recurrence *run) {
   const pln_recurrent *l = run->layer;
   bool coupled = pln_kernel_int(l->call, "input_forget", 0) != 0;
   pln_recurrent_add(run, run->state[0], 0);
@@ -97,7 +98,7 @@ static pln_status lstm(pln_kernel_call *call) {
                                 .fallback = {"Sigmoid", "Tanh", "Tanh"},
                                 .cells = true,
                                 .bound = 4,
-                                .step = step};
+                                .step = lstm_cell_step};
   return pln_recurrent_run(call, &cell);
 }
 

@@ -220,7 +220,7 @@ static size_t round_up(size_t n, size_t unit) {
 }
 
 /* c += left * weights, for m rows of left and the gates of a group. */
-typedef struct share {
+typedef struct gate_share {
   const pln_weights *by;
   uint32_t group;
   size_t m;
@@ -228,9 +228,9 @@ typedef struct share {
   size_t left_row;
   char *c;
   size_t c_row;
-} share;
+} gate_share;
 
-static void multiply_panels(const pln_recurrence *run, const share *s,
+static void multiply_panels(const pln_recurrence *run, const gate_share *s,
                             size_t n) {
   const pln_recurrent *l = run->layer;
   const pln_tiles *tiles = run->gemm.tiles;
@@ -253,7 +253,7 @@ static void multiply_panels(const pln_recurrence *run, const share *s,
   }
 }
 
-static void multiply(const pln_recurrence *run, const share *s) {
+static void multiply_gates(const pln_recurrence *run, const gate_share *s) {
   const pln_recurrent *l = run->layer;
   size_t at, n = group_of(l, s->group, &at), k = s->by->k;
   if (s->by->panels) {
@@ -277,8 +277,8 @@ static void multiply(const pln_recurrence *run, const share *s) {
 void pln_recurrent_multiply(const pln_recurrence *run, const char *left,
                             uint32_t group, char *to, size_t to_row) {
   const pln_recurrent *l = run->layer;
-  share s = {&run->r, group, l->batch, left, l->hidden, to, to_row};
-  multiply(run, &s);
+  gate_share s = {&run->r, group, l->batch, left, l->hidden, to, to_row};
+  multiply_gates(run, &s);
 }
 
 void pln_recurrent_add(const pln_recurrence *run, const char *left,
@@ -297,17 +297,17 @@ static void add_inputs(const pln_recurrence *run, size_t m, size_t x_at,
   const char *x = (const char *)l->x->data + x_at * l->inputs * l->size;
   for (uint32_t group = 0; group < 2; group++) {
     size_t at, n = group_of(l, group, &at);
-    share s = {&run->w, group, m, x, x_row, to + at * l->size, l->width};
+    gate_share s = {&run->w, group, m, x, x_row, to + at * l->size, l->width};
     if (n > 0)
-      multiply(run, &s);
+      multiply_gates(run, &s);
   }
 }
 
-#define SCALED(T)                                                         \
-  PLN_WIDE static void scaled_##T(T *restrict to, const T *a, const T *b, \
-                                  size_t n) {                             \
-    for (size_t j = 0; j < n; j++)                                        \
-      to[j] += a[j] * b[j];                                               \
+#define SCALED(T)                                                     \
+  PLN_MULTIVERSION static void scaled_##T(T *restrict to, const T *a, \
+                                          const T *b, size_t n) {     \
+    for (size_t j = 0; j < n; j++)                                    \
+      to[j] += a[j] * b[j];                                           \
   }
 SCALED(float)
 SCALED(double)
@@ -407,7 +407,7 @@ static void begin_block(pln_recurrence *run, size_t first, size_t n,
                  run->rows + t * l->batch * bytes);
 }
 
-static void pack(const pln_recurrence *run, const pln_weights *w) {
+static void pack_gate_weights(const pln_recurrence *run, const pln_weights *w) {
   const pln_recurrent *l = run->layer;
   const pln_tiles *tiles = run->gemm.tiles;
   char *to = w->panels;
@@ -430,8 +430,8 @@ static void begin_weights(pln_recurrence *run, pln_tensor **scratch) {
   run->w.panels = pln_tensor_writable(scratch[PANELS]);
   run->r.panels = pln_tensor_writable(scratch[R_PANELS]);
   run->panel_rows = scratch[PANEL_ROWS]->data;
-  pack(run, &run->w);
-  pack(run, &run->r);
+  pack_gate_weights(run, &run->w);
+  pack_gate_weights(run, &run->r);
 }
 
 static void begin_states(pln_recurrence *run) {

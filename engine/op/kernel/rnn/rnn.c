@@ -25,7 +25,7 @@ static void read_layer(const pln_infer *call, bool batch_first, layer *l) {
 
 /* Weights of the input and of the state, and biases of both, in one block a
  * gate. */
-static pln_status tell_weights(pln_infer *call, const layer *l) {
+static pln_status set_rnn_weight_types(pln_infer *call, const layer *l) {
   int64_t gates = call->op == PLN_OP_LSTM ? 4 : call->op == PLN_OP_GRU ? 3 : 1;
   pln_dtype dtype = pln_arg_dtype(call, 0);
   pln_shape w = {3, {l->directions}}, r = w, b = {2, {l->directions}};
@@ -36,9 +36,9 @@ static pln_status tell_weights(pln_infer *call, const layer *l) {
   w.dims[2] = pln_arg_dims(call, 0)[2];
   r.dims[1] = w.dims[1];
   r.dims[2] = l->hidden;
-  PLN_TRY(pln_tell_operand(call, 1, dtype, &w));
-  PLN_TRY(pln_tell_operand(call, 2, dtype, &r));
-  return pln_tell_operand(call, 3, dtype, &b);
+  PLN_TRY(pln_set_operand_type(call, 1, dtype, &w));
+  PLN_TRY(pln_set_operand_type(call, 2, dtype, &r));
+  return pln_set_operand_type(call, 3, dtype, &b);
 }
 
 /* Results: the states of all steps, the last ones, and of LSTM the cells. */
@@ -50,7 +50,7 @@ pln_status pln_infer_rnn(pln_infer *call) {
     PLN_TRY(pln_arg_expect_rank(call, i, 3));
   PLN_TRY(pln_args_one_dtype(call, 0, 4, &dtype));
   read_layer(call, batch_first, &l);
-  PLN_TRY(tell_weights(call, &l));
+  PLN_TRY(set_rnn_weight_types(call, &l));
   pln_shape all = {4, {l.time, l.directions, l.batch, l.hidden}};
   pln_shape last = {3, {l.directions, l.batch, l.hidden}};
   if (batch_first) {
@@ -62,7 +62,7 @@ pln_status pln_infer_rnn(pln_infer *call) {
   return pln_result_tensor(call, 2, dtype, &last);
 }
 
-static void step(pln_recurrence *run) {
+static void rnn_cell_step(pln_recurrence *run) {
   const pln_recurrent *l = run->layer;
   size_t bytes = l->hidden * l->size;
   pln_recurrent_add(run, run->state[0], 0);
@@ -81,7 +81,7 @@ static pln_status rnn(pln_kernel_call *call) {
                                 .functions = 1,
                                 .fallback = {"Tanh"},
                                 .bound = 1,
-                                .step = step};
+                                .step = rnn_cell_step};
   return pln_recurrent_run(call, &cell);
 }
 

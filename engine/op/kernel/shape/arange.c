@@ -13,17 +13,17 @@ static const pln_tensor *constant_at(const pln_infer *call, uint32_t i) {
   static const char *const names[] = {"start", "stop", "step"};
   const pln_tensor *arg = pln_arg_tensor(call, i);
   const pln_attr *a = pln_attrs_find(call->engine, call->attrs, names[i]);
-  bool told = a && a->kind == PLN_ATTR_TENSOR && !a->v.tensor->external;
-  return arg || !told ? arg : a->v.tensor;
+  bool given = a && a->kind == PLN_ATTR_TENSOR && !a->v.tensor->external;
+  return arg || !given ? arg : a->v.tensor;
 }
 
 /* The only element of a value, or PLN_DIM_UNKNOWN. */
 static pln_dim number(const pln_infer *call, uint32_t i) {
   pln_value value = pln_arg_value(call, i);
-  const pln_tensor *told = constant_at(call, i);
+  const pln_tensor *given = constant_at(call, i);
   int64_t whole;
-  if (!value && told && told->count == 1 && pln_tensor_int(told, 0, &whole) &&
-      PLN_DIM_IS_CONST(whole))
+  if (!value && given && given->count == 1 &&
+      pln_tensor_int(given, 0, &whole) && PLN_DIM_IS_CONST(whole))
     return whole;
   if (!value || pln_value_count(call->engine, value) != 1)
     return PLN_DIM_UNKNOWN;
@@ -118,9 +118,9 @@ pln_status pln_infer_arange(pln_infer *call) {
   else
     PLN_TRY(length(call, number(call, 0), number(call, 1), number(call, 2),
                    &shape.dims[0]));
-  pln_dtype told = pln_call_dtype(call, "dtype", dtype);
-  PLN_TRY(pln_result_tensor(call, 0, told, &shape));
-  if (told != dtype)
+  pln_dtype given = pln_call_dtype(call, "dtype", dtype);
+  PLN_TRY(pln_result_tensor(call, 0, given, &shape));
+  if (given != dtype)
     return PLN_OK;
   return list_numbers(call, shape.dims[0]);
 }
@@ -212,9 +212,9 @@ static pln_status count_whole(pln_kernel_call *call, const int64_t *v) {
 pln_status pln_kernel_arange(pln_kernel_call *call) {
   double f[3];
   int64_t v[3];
-  pln_slice told = pln_attrs_string(call->engine, call->attrs, "dtype", "");
-  if (told.size && (!call->args[0] ||
-                    pln_dtype_find(told) != (pln_dtype)call->args[0]->dtype))
+  pln_slice given = pln_attrs_string(call->engine, call->attrs, "dtype", "");
+  if (given.size && (!call->args[0] ||
+                     pln_dtype_find(given) != (pln_dtype)call->args[0]->dtype))
     return pln_kernel_refuse(call, "numbers of another dtype");
   for (uint32_t i = 0; i < 3; i++)
     if (call->args[i]->count != 1 ||

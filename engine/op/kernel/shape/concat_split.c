@@ -14,9 +14,9 @@ static pln_kernel_call into(const pln_kernel_call *call, pln_tensor **out) {
   return own;
 }
 
-pln_status pln_piece(const pln_kernel_call *call, const pln_tensor *x,
-                     uint32_t axis, int64_t begin, int64_t end, bool drop,
-                     pln_tensor **out) {
+pln_status pln_split_part(const pln_kernel_call *call, const pln_tensor *x,
+                          uint32_t axis, int64_t begin, int64_t end, bool drop,
+                          pln_tensor **out) {
   pln_kernel_call own = into(call, out);
   pln_strided view;
   pln_tensor *dense;
@@ -26,7 +26,7 @@ pln_status pln_piece(const pln_kernel_call *call, const pln_tensor *x,
                              (long long)begin, (long long)end,
                              (long long)x->dims[axis]);
   PLN_TRY(pln_tensor_dense(x, &dense));
-  pln_dense_steps(x->rank, x->dims, view.from);
+  pln_dense_strides(x->rank, x->dims, view.from);
   size_t offset = (size_t)begin * (size_t)view.from[axis] *
                   pln_element_size((pln_dtype)x->dtype);
   memcpy(dims, x->dims, x->rank * sizeof *dims);
@@ -38,17 +38,17 @@ pln_status pln_piece(const pln_kernel_call *call, const pln_tensor *x,
     memmove(view.from + axis, view.from + axis + 1,
             (rank - axis) * sizeof *view.from);
   }
-  pln_status status = pln_moved_view(
+  pln_status status = pln_strided_result_copy(
       &own, 0, dense, (const char *)dense->data + offset, rank, dims, &view);
   pln_tensor_release(dense);
   return status;
 }
 
 /* Copies piece `i` to where it begins along the axis, counted in elements. */
-static pln_status place(const pln_tensor *piece, pln_moved *moved, size_t rows,
-                        size_t row, size_t inner, size_t at) {
+static pln_status place(const pln_tensor *part, pln_strided_result *moved,
+                        size_t rows, size_t row, size_t inner, size_t at) {
   pln_tensor *dense;
-  PLN_TRY(pln_tensor_dense(piece, &dense));
+  PLN_TRY(pln_tensor_dense(part, &dense));
   const char *from = dense->data;
   char *to = (char *)moved->data + at * moved->size;
   size_t run = inner * moved->size;
@@ -58,12 +58,13 @@ static pln_status place(const pln_tensor *piece, pln_moved *moved, size_t rows,
   return PLN_OK;
 }
 
-static const pln_tensor *tensor_at(const pln_datum *pieces, uint32_t i) {
-  return pieces[i].kind == PLN_DATUM_TENSOR ? pieces[i].of.tensor : NULL;
+static const pln_tensor *tensor_at(const pln_runtime_value *parts, uint32_t i) {
+  return parts[i].kind == PLN_RUNTIME_TENSOR ? parts[i].of.tensor : NULL;
 }
 
 /* Same dtype and, but for `axis` (PLN_NONE: none), the same dims. */
-static bool alike(const pln_tensor *a, const pln_tensor *b, uint32_t axis) {
+static bool parts_join_along_axis(const pln_tensor *a, const pln_tensor *b,
+                                  uint32_t axis) {
   if (!b || a->dtype != b->dtype || a->rank != b->rank)
     return false;
   for (uint32_t i = 0; i < a->rank; i++)
@@ -72,62 +73,62 @@ static bool alike(const pln_tensor *a, const pln_tensor *b, uint32_t axis) {
   return true;
 }
 
-pln_status pln_pieces_join(const pln_kernel_call *call, uint32_t n,
-                           const pln_datum *pieces, int64_t axis,
-                           pln_tensor **out) {
+pln_status pln_concat_parts(const pln_kernel_call *call, uint32_t n,
+                            const pln_runtime_value *parts, int64_t axis,
+                            pln_tensor **out) {
   pln_kernel_call own = into(call, out);
-  const pln_tensor *first = tensor_at(pieces, 0);
+  const pln_tensor *first = tensor_at(parts, 0);
   int64_t dims[PLN_MAX_RANK];
   uint32_t k;
-  pln_moved moved;
+  pln_strided_result moved;
   if (!first || first->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(axis, first->rank, &k))
     return pln_kernel_refuse(call, "axis %lld does not fit the elements",
                              (long long)axis);
   memcpy(dims, first->dims, first->rank * sizeof *dims);
   for (uint32_t i = 1; i < n; i++)
-    if (!alike(first, tensor_at(pieces, i), k) ||
-        __builtin_add_overflow(dims[k], pieces[i].of.tensor->dims[k], &dims[k]))
+    if (!parts_join_along_axis(first, tensor_at(parts, i), k) ||
+        __builtin_add_overflow(dims[k], parts[i].of.tensor->dims[k], &dims[k]))
       return pln_kernel_refuse(call, "elements do not fit each other");
-  PLN_TRY(pln_moved_begin(&own, 0, (pln_dtype)first->dtype, first->rank, dims,
-                          &moved));
+  PLN_TRY(pln_strided_result_begin(&own, 0, (pln_dtype)first->dtype,
+                                   first->rank, dims, &moved));
   size_t rows = pln_dims_product(dims, 0, k), at = 0;
   size_t inner = pln_dims_product(dims, k + 1, first->rank);
   pln_status status = PLN_OK;
   for (uint32_t i = 0; i < n && moved.count && status == PLN_OK; i++) {
-    const pln_tensor *piece = pieces[i].of.tensor;
-    size_t run = (size_t)piece->dims[k] * inner;
-    status = place(piece, &moved, rows, (size_t)dims[k] * inner, run, at);
+    const pln_tensor *part = parts[i].of.tensor;
+    size_t run = (size_t)part->dims[k] * inner;
+    status = place(part, &moved, rows, (size_t)dims[k] * inner, run, at);
     at += run;
   }
-  return pln_moved_end(&moved, status);
+  return pln_strided_result_end(&moved, status);
 }
 
-pln_status pln_pieces_stack(const pln_kernel_call *call, uint32_t n,
-                            const pln_datum *pieces, int64_t axis,
-                            bool backwards, pln_tensor **out) {
+pln_status pln_stack_parts(const pln_kernel_call *call, uint32_t n,
+                           const pln_runtime_value *parts, int64_t axis,
+                           bool backwards, pln_tensor **out) {
   pln_kernel_call own = into(call, out);
-  const pln_tensor *first = tensor_at(pieces, 0);
+  const pln_tensor *first = tensor_at(parts, 0);
   int64_t dims[PLN_MAX_RANK];
   uint32_t k;
-  pln_moved moved;
+  pln_strided_result moved;
   if (!first || first->rank >= PLN_MAX_RANK ||
       !pln_kernel_axis(axis, first->rank + 1, &k))
     return pln_kernel_refuse(call, "axis %lld does not fit the elements",
                              (long long)axis);
   for (uint32_t i = 1; i < n; i++)
-    if (!alike(first, tensor_at(pieces, i), PLN_NONE))
+    if (!parts_join_along_axis(first, tensor_at(parts, i), PLN_NONE))
       return pln_kernel_refuse(call, "elements differ in shape or dtype");
   memcpy(dims, first->dims, k * sizeof *dims);
   dims[k] = n;
   memcpy(dims + k + 1, first->dims + k, (first->rank - k) * sizeof *dims);
-  PLN_TRY(pln_moved_begin(&own, 0, (pln_dtype)first->dtype, first->rank + 1,
-                          dims, &moved));
+  PLN_TRY(pln_strided_result_begin(&own, 0, (pln_dtype)first->dtype,
+                                   first->rank + 1, dims, &moved));
   size_t rows = pln_dims_product(dims, 0, k);
   size_t inner = pln_dims_product(dims, k + 1, first->rank + 1);
   pln_status status = PLN_OK;
   for (uint32_t i = 0; i < n && moved.count && status == PLN_OK; i++)
-    status = place(pieces[backwards ? n - 1 - i : i].of.tensor, &moved, rows,
+    status = place(parts[backwards ? n - 1 - i : i].of.tensor, &moved, rows,
                    n * inner, inner, i * inner);
-  return pln_moved_end(&moved, status);
+  return pln_strided_result_end(&moved, status);
 }

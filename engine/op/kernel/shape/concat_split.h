@@ -11,22 +11,22 @@
 
 /* Elements [begin, end) along the axis; with `drop`, which asks for one
  * element, without that axis. */
-pln_status pln_piece(const pln_kernel_call *call, const pln_tensor *x,
-                     uint32_t axis, int64_t begin, int64_t end, bool drop,
-                     pln_tensor **out) PLN_CHECKED;
-static inline pln_status pln_piece_at(const pln_kernel_call *call,
-                                      const pln_tensor *x, uint32_t axis,
-                                      int64_t index, pln_tensor **out) {
-  return pln_piece(call, x, axis, index, index + 1, true, out);
+pln_status pln_split_part(const pln_kernel_call *call, const pln_tensor *x,
+                          uint32_t axis, int64_t begin, int64_t end, bool drop,
+                          pln_tensor **out) PLN_CHECKED;
+static inline pln_status pln_split_part_at(const pln_kernel_call *call,
+                                           const pln_tensor *x, uint32_t axis,
+                                           int64_t index, pln_tensor **out) {
+  return pln_split_part(call, x, axis, index, index + 1, true, out);
 }
 /* n > 0 tensors joined along an axis they have. */
-pln_status pln_pieces_join(const pln_kernel_call *call, uint32_t n,
-                           const pln_datum *pieces, int64_t axis,
-                           pln_tensor **out) PLN_CHECKED;
+pln_status pln_concat_parts(const pln_kernel_call *call, uint32_t n,
+                            const pln_runtime_value *parts, int64_t axis,
+                            pln_tensor **out) PLN_CHECKED;
 /* n > 0 tensors of one shape along a new axis, which is one of the result's;
  * `backwards`: the last one first. */
-pln_status pln_pieces_stack(const pln_kernel_call *call, uint32_t n,
-                            const pln_datum *pieces, int64_t axis,
-                            bool backwards, pln_tensor **out) PLN_CHECKED;
+pln_status pln_stack_parts(const pln_kernel_call *call, uint32_t n,
+                           const pln_runtime_value *parts, int64_t axis,
+                           bool backwards, pln_tensor **out) PLN_CHECKED;
 
 #endif

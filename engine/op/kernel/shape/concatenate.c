@@ -93,13 +93,13 @@ pln_status pln_kernel_concatenate(pln_kernel_call *call) {
   const pln_tensor *first = pln_kernel_arg(call, 0);
   int64_t dims[PLN_MAX_RANK];
   uint32_t axis;
-  pln_moved moved;
+  pln_strided_result moved;
   if (!first || first->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), first->rank, &axis) ||
       !joined_dims(call, axis, dims))
     return pln_kernel_refuse(call, "operands do not fit each other");
-  PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)first->dtype, first->rank, dims,
-                          &moved));
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)first->dtype,
+                                   first->rank, dims, &moved));
   size_t rows = pln_dims_product(dims, 0, axis);
   size_t inner = pln_dims_product(dims, axis + 1, first->rank) * moved.size;
   size_t row = (size_t)dims[axis] * inner;
@@ -115,7 +115,7 @@ pln_status pln_kernel_concatenate(pln_kernel_call *call) {
     }
     to += run;
   }
-  return pln_moved_end(&moved, PLN_OK);
+  return pln_strided_result_end(&moved, PLN_OK);
 }
 
 /* -------------------------------------------------------------------- stack */
@@ -262,13 +262,13 @@ static pln_status split_part(pln_kernel_call *call, uint32_t i, uint32_t axis,
   int64_t dims[PLN_MAX_RANK];
   pln_strided view = {.rank = x->rank};
   memcpy(dims, x->dims, x->rank * sizeof *dims);
-  pln_dense_steps(x->rank, x->dims, view.from);
+  pln_dense_strides(x->rank, x->dims, view.from);
   dims[axis] = extent;
   const char *from = (const char *)x->data;
   if (x->count)
     from += begin * view.from[axis] *
             (int64_t)pln_element_size((pln_dtype)x->dtype);
-  return pln_moved_view(call, i, x, from, x->rank, dims, &view);
+  return pln_strided_result_copy(call, i, x, from, x->rank, dims, &view);
 }
 
 pln_status pln_kernel_split(pln_kernel_call *call) {
@@ -354,10 +354,10 @@ pln_status pln_kernel_tile(pln_kernel_call *call) {
   pln_list list = pln_kernel_list(call, 1, "reps");
   int64_t dims[PLN_MAX_RANK], steps[PLN_MAX_RANK];
   pln_strided view = {.rank = 2 * x->rank};
-  pln_moved moved;
+  pln_strided_result moved;
   if (x->rank > PLN_MAX_RANK || list.count != x->rank)
     return pln_kernel_refuse(call, "the repeats do not fit the operand");
-  pln_dense_steps(x->rank, x->dims, steps);
+  pln_dense_strides(x->rank, x->dims, steps);
   for (uint32_t i = 0; i < x->rank; i++) {
     view.dims[2 * i] = pln_list_at(&list, i);
     view.dims[2 * i + 1] = x->dims[i];
@@ -367,11 +367,12 @@ pln_status pln_kernel_tile(pln_kernel_call *call) {
         __builtin_mul_overflow(view.dims[2 * i], x->dims[i], &dims[i]))
       return pln_kernel_refuse(call, "a repeat is out of range");
   }
-  PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)x->dtype, x->rank, dims, &moved));
-  pln_dense_steps(view.rank, view.dims, view.to);
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, x->rank, dims,
+                                   &moved));
+  pln_dense_strides(view.rank, view.dims, view.to);
   if (moved.count)
     pln_strided_copy(call->engine, moved.data, x->data, moved.size, &view);
-  return pln_moved_end(&moved, PLN_OK);
+  return pln_strided_result_end(&moved, PLN_OK);
 }
 
 /* -------------------------------------------------------------- broadcast_to
@@ -416,7 +417,7 @@ pln_status pln_infer_broadcast_to(pln_infer *call) {
 static bool broadcast_view(const pln_tensor *x, const pln_list *list,
                            uint32_t rank, int64_t *dims, int64_t *from) {
   int64_t steps[PLN_MAX_RANK];
-  pln_dense_steps(x->rank, x->dims, steps);
+  pln_dense_strides(x->rank, x->dims, steps);
   for (uint32_t i = 0; i < rank; i++) {
     uint32_t back = rank - i;
     int64_t own = back <= x->rank ? x->dims[x->rank - back] : 1;
@@ -440,5 +441,5 @@ pln_status pln_kernel_broadcast_to(pln_kernel_call *call) {
     return pln_kernel_refuse(call, "the shape is missing");
   if (rank > PLN_MAX_RANK || !broadcast_view(x, &list, rank, dims, view.from))
     return pln_kernel_refuse(call, "the shape does not fit the operand");
-  return pln_moved_view(call, 0, x, x->data, rank, dims, &view);
+  return pln_strided_result_copy(call, 0, x, x->data, rank, dims, &view);
 }

@@ -39,7 +39,7 @@ static uint32_t read_widths(const pln_engine *engine, const pln_attr *a,
   if (n > PLN_MAX_RANK)
     return 0;
   for (uint32_t i = 0; i < n; i++) {
-    const pln_attr *pair = pln_attrs_get(engine, a->v.dict, i);
+    const pln_attr *pair = pln_attrs_at(engine, a->v.dict, i);
     if (pair->kind != PLN_ATTR_INTS || pair->count != 2)
       return 0;
     pads[i] = pair->v.ints[0];
@@ -172,8 +172,8 @@ static bool inner_view(const pln_tensor *x, const border *b, pln_strided *view,
                        int64_t *to, int64_t *from) {
   *to = *from = 0;
   view->rank = x->rank;
-  pln_dense_steps(x->rank, b->dims, view->to);
-  pln_dense_steps(x->rank, x->dims, view->from);
+  pln_dense_strides(x->rank, b->dims, view->to);
+  pln_dense_strides(x->rank, x->dims, view->from);
   for (uint32_t i = 0; i < x->rank; i++) {
     int64_t cut = most(0, -b->before[i]);
     view->dims[i] = x->dims[i] - cut - most(0, -b->after[i]);
@@ -190,17 +190,17 @@ static pln_status pad_constant(pln_kernel_call *call, const border *b,
   const pln_tensor *x = pln_kernel_arg(call, 0);
   static const char zero[16];
   pln_strided view;
-  pln_moved moved;
+  pln_strided_result moved;
   int64_t to, from;
-  PLN_TRY(
-      pln_moved_begin(call, 0, (pln_dtype)x->dtype, x->rank, b->dims, &moved));
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, x->rank,
+                                   b->dims, &moved));
   pln_fill(call->engine, moved.data, moved.count, element ? element : zero,
            moved.size);
   int64_t size = (int64_t)moved.size;
   if (moved.count && x->count && inner_view(x, b, &view, &to, &from))
     pln_strided_copy(call->engine, (char *)moved.data + to * size,
                      (const char *)x->data + from * size, moved.size, &view);
-  return pln_moved_end(&moved, PLN_OK);
+  return pln_strided_result_end(&moved, PLN_OK);
 }
 
 /* SYMMETRIC repeats the outermost element, REFLECT does not. */
@@ -227,8 +227,8 @@ static int64_t inside(edge how, int64_t at, int64_t extent) {
       memcpy(to + k * (int64_t)sizeof(type),                      \
              row + map[k] * (int64_t)sizeof(type), sizeof(type)); \
   } while (0)
-static void take(char *to, const char *row, const int64_t *map, int64_t n,
-                 size_t size) {
+static void copy_mapped_row(char *to, const char *row, const int64_t *map,
+                            int64_t n, size_t size) {
   switch (size) {
   case 4: TAKE(uint32_t); break;
   case 8: TAKE(uint64_t); break;
@@ -266,12 +266,12 @@ static void pad_mapped(const pln_tensor *x, const border *b, size_t size,
     const char *row = x->data;
     for (uint32_t i = 0; i < last; i++)
       row += (size_t)map[i][at[i]] * size;
-    take(to, row, map[last], begin, size);
+    copy_mapped_row(to, row, map[last], begin, size);
     if (end > begin)
       memcpy(to + (size_t)begin * size, row + (size_t)map[last][begin] * size,
              (size_t)(end - begin) * size);
-    take(to + (size_t)end * size, row, map[last] + end, b->dims[last] - end,
-         size);
+    copy_mapped_row(to + (size_t)end * size, row, map[last] + end,
+                    b->dims[last] - end, size);
     for (uint32_t i = last; i-- > 0;) {
       if (++at[i] < b->dims[i])
         break;
@@ -283,7 +283,7 @@ static void pad_mapped(const pln_tensor *x, const border *b, size_t size,
 static void make_maps(const pln_tensor *x, const border *b, edge how,
                       int64_t *maps) {
   int64_t steps[PLN_MAX_RANK];
-  pln_dense_steps(x->rank, x->dims, steps);
+  pln_dense_strides(x->rank, x->dims, steps);
   for (uint32_t i = 0; i < x->rank; i++)
     for (int64_t k = 0; k < b->dims[i]; k++)
       *maps++ = inside(how, k - b->before[i], x->dims[i]) * steps[i];
@@ -291,27 +291,27 @@ static void make_maps(const pln_tensor *x, const border *b, edge how,
 
 static pln_status pad_around(pln_kernel_call *call, const border *b, edge how) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  pln_moved moved;
+  pln_strided_result moved;
   size_t n = 0;
-  PLN_TRY(
-      pln_moved_begin(call, 0, (pln_dtype)x->dtype, x->rank, b->dims, &moved));
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, x->rank,
+                                   b->dims, &moved));
   if (moved.count == 0)
-    return pln_moved_end(&moved, PLN_OK);
+    return pln_strided_result_end(&moved, PLN_OK);
   if (x->count == 0)
-    return pln_moved_end(&moved,
-                         pln_kernel_refuse(call, "there is nothing to repeat"));
+    return pln_strided_result_end(
+        &moved, pln_kernel_refuse(call, "there is nothing to repeat"));
   for (uint32_t i = 0; i < x->rank; i++)
     n += (size_t)b->dims[i];
   int64_t *maps = pln_mem_new(call->engine, n * sizeof *maps);
   if (!maps && n)
-    return pln_moved_end(&moved, pln_nomem(call->engine));
+    return pln_strided_result_end(&moved, pln_nomem(call->engine));
   make_maps(x, b, how, maps);
   if (x->rank == 0)
     memcpy(moved.data, x->data, moved.size);
   else
     pad_mapped(x, b, moved.size, maps, moved.data);
   pln_mem_free(call->engine, maps, n * sizeof *maps);
-  return pln_moved_end(&moved, PLN_OK);
+  return pln_strided_result_end(&moved, PLN_OK);
 }
 
 /* The value given as an attribute is a float of the operand's dtype. */
@@ -459,16 +459,16 @@ pln_status pln_kernel_reverse_sequence(pln_kernel_call *call) {
   if (x->rank < 2 || batch_axis + time_axis != 1 || batch_axis < 0 ||
       time_axis < 0 || n->rank != 1 || n->dims[0] != x->dims[batch_axis])
     return pln_kernel_refuse(call, "the lengths do not fit the operand");
-  pln_moved moved;
-  PLN_TRY(
-      pln_moved_begin(call, 0, (pln_dtype)x->dtype, x->rank, x->dims, &moved));
+  pln_strided_result moved;
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, x->rank,
+                                   x->dims, &moved));
   size_t inner = pln_dims_product(x->dims, 2, x->rank) * moved.size;
   size_t steps[2] = {(size_t)x->dims[1] * inner, inner};
   for (int64_t b = 0; b < x->dims[batch_axis] && x->count; b++) {
     int64_t length;
     if (!pln_tensor_int(n, (size_t)b, &length) || length < 0 ||
         length > x->dims[time_axis])
-      return pln_moved_end(&moved, pln_kernel_undefined(call));
+      return pln_strided_result_end(&moved, pln_kernel_undefined(call));
     for (int64_t t = 0; t < x->dims[time_axis]; t++) {
       int64_t source = t < length ? length - 1 - t : t;
       size_t base = (size_t)b * steps[batch_axis];
@@ -477,5 +477,5 @@ pln_status pln_kernel_reverse_sequence(pln_kernel_call *call) {
              inner);
     }
   }
-  return pln_moved_end(&moved, PLN_OK);
+  return pln_strided_result_end(&moved, PLN_OK);
 }

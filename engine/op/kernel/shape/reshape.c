@@ -181,8 +181,8 @@ static pln_status reshape_by_codes(pln_infer *call, const pln_list *codes,
   pln_arg_shape(call, 0, &in);
   pln_shape_unknown(&out);
   if (in.rank >= 0)
-    PLN_TRY(pln_codes_read(call->engine, codes, in.rank, in.dims, reverse, dims,
-                           &list.count, &fits));
+    PLN_TRY(pln_reshape_codes_read(call->engine, codes, in.rank, in.dims,
+                                   reverse, dims, &list.count, &fits));
   if (!fits)
     return pln_call_error(call, "the new shape does not fit rank %d", in.rank);
   if (in.rank >= 0) {
@@ -203,7 +203,7 @@ pln_status pln_infer_reshape(pln_infer *call) {
   pln_list list = pln_arg_list(call, 1, "newshape");
   bool allowzero = pln_call_int(call, "allowzero", 0) != 0;
   pln_shape in, out;
-  if (list.given && pln_codes_within(&list))
+  if (list.given && pln_reshape_codes_used(&list))
     return reshape_by_codes(call, &list, false);
   pln_arg_shape(call, 0, &in);
   pln_shape_ranked(&out, list.given && list.sized ? (int64_t)list.count : -1);
@@ -248,8 +248,8 @@ static pln_status reshaped_by_codes(pln_kernel_call *call,
   bool fits;
   if (!codes->given || x->rank > PLN_MAX_RANK)
     return pln_kernel_refuse(call, "the shape does not fit the operand");
-  PLN_TRY(pln_codes_read(call->engine, codes, (int32_t)x->rank, x->dims,
-                         reverse, asked, &list.count, &fits));
+  PLN_TRY(pln_reshape_codes_read(call->engine, codes, (int32_t)x->rank, x->dims,
+                                 reverse, asked, &list.count, &fits));
   if (!fits || !concrete_newshape(x, &list, true, dims))
     return pln_kernel_refuse(call, "the shape does not fit the operand");
   return reshaped(call, list.count, dims);
@@ -265,7 +265,7 @@ pln_status pln_kernel_reshape(pln_kernel_call *call) {
   pln_list list = pln_kernel_list(call, 1, "newshape");
   int64_t dims[PLN_MAX_RANK];
   bool allowzero = pln_kernel_int(call, "allowzero", 0) != 0;
-  if (pln_codes_within(&list))
+  if (pln_reshape_codes_used(&list))
     return reshaped_by_codes(call, &list, false);
   if (!list.given || list.count > PLN_MAX_RANK ||
       !concrete_newshape(x, &list, allowzero, dims))

@@ -144,13 +144,14 @@ static bool lies_within(const pln_tensor *indices, const pln_tensor *x,
   return true;
 }
 
-static pln_status scatter_all(pln_kernel_call *call, const pln_moved *moved,
-                              uint32_t axis, how h) {
+static pln_status scatter_all(pln_kernel_call *call,
+                              const pln_strided_result *moved, uint32_t axis,
+                              how h) {
   const pln_tensor *x = call->args[0], *indices = call->args[1];
   const pln_tensor *updates = call->args[2];
   int64_t steps[PLN_MAX_RANK], place[PLN_MAX_RANK] = {0}, base = 0;
   size_t done = 0;
-  pln_dense_steps(x->rank, x->dims, steps);
+  pln_dense_strides(x->rank, x->dims, steps);
   for (size_t n = 0; n < indices->count; n++) {
     int64_t at;
     PLN_TRY(pln_poll_after(call->engine, &done, 4));
@@ -177,17 +178,17 @@ pln_status pln_kernel_scatter_elements(pln_kernel_call *call) {
   const pln_tensor *updates = call->args[2];
   how h = read_how(call);
   uint32_t axis;
-  pln_moved moved;
+  pln_strided_result moved;
   if (h == UNKNOWN || x->rank != indices->rank || x->rank > PLN_MAX_RANK ||
       !same_dims(indices, updates) || x->dtype != updates->dtype ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis) ||
       !lies_within(indices, x, axis))
     return pln_kernel_refuse(call, "the updates do not fit the operand");
-  PLN_TRY(
-      pln_moved_begin(call, 0, (pln_dtype)x->dtype, x->rank, x->dims, &moved));
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, x->rank,
+                                   x->dims, &moved));
   if (moved.count)
     memcpy(moved.data, x->data, moved.count * moved.size);
-  return pln_moved_end(&moved, scatter_all(call, &moved, axis, h));
+  return pln_strided_result_end(&moved, scatter_all(call, &moved, axis, h));
 }
 
 /* --------------------------------------------------------------- scatter_nd */
@@ -205,8 +206,9 @@ static bool updates_fit(const pln_tensor *x, const pln_tensor *indices,
   return true;
 }
 
-static pln_status scatter_slices(pln_kernel_call *call, const pln_moved *moved,
-                                 uint32_t k, how h) {
+static pln_status scatter_slices(pln_kernel_call *call,
+                                 const pln_strided_result *moved, uint32_t k,
+                                 how h) {
   const pln_tensor *x = call->args[0], *indices = call->args[1];
   size_t slice = pln_dims_product(x->dims, k, x->rank);
   size_t n = pln_dims_product(indices->dims, 0, indices->rank - 1);
@@ -233,14 +235,15 @@ pln_status pln_kernel_scatter_nd(pln_kernel_call *call) {
     return pln_kernel_refuse(call, "Relay's form is not computed");
   const pln_tensor *x = call->args[0], *indices = call->args[1];
   how h = read_how(call);
-  pln_moved moved;
+  pln_strided_result moved;
   int64_t k = indices->rank ? indices->dims[indices->rank - 1] : -1;
   if (h == UNKNOWN || k < 0 || k > (int64_t)x->rank ||
       !updates_fit(x, indices, call->args[2], (uint32_t)k))
     return pln_kernel_refuse(call, "the updates do not fit the operand");
-  PLN_TRY(
-      pln_moved_begin(call, 0, (pln_dtype)x->dtype, x->rank, x->dims, &moved));
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, x->rank,
+                                   x->dims, &moved));
   if (moved.count)
     memcpy(moved.data, x->data, moved.count * moved.size);
-  return pln_moved_end(&moved, scatter_slices(call, &moved, (uint32_t)k, h));
+  return pln_strided_result_end(&moved,
+                                scatter_slices(call, &moved, (uint32_t)k, h));
 }

@@ -22,7 +22,8 @@ pln_status pln_infer_nonzero(pln_infer *call) {
 enum { BLOCK = 512 };
 
 /* Whether each of n elements, at most a block, is something else than 0. */
-static void tell(const pln_tensor *x, size_t at, size_t n, uint8_t *set) {
+static void mark_nonzero(const pln_tensor *x, size_t at, size_t n,
+                         uint8_t *set) {
   pln_conversion c = {.from = (pln_dtype)x->dtype, .to = PLN_BOOL};
   const char *from =
       (const char *)x->data + at * pln_element_size((pln_dtype)x->dtype);
@@ -43,7 +44,7 @@ static pln_status count_set(const pln_kernel_call *call, const pln_tensor *x,
     size_t n = x->count - at < BLOCK ? x->count - at : BLOCK;
     uint32_t in_block = 0;
     PLN_TRY(pln_poll_after(call->engine, &done, n));
-    tell(x, at, n, set);
+    mark_nonzero(x, at, n, set);
     for (size_t i = 0; i < n; i++)
       in_block += set[i];
     *count += in_block;
@@ -64,7 +65,7 @@ static pln_status list_set(const pln_kernel_call *call, const pln_tensor *x,
     for (size_t at = 0; at < width; at += BLOCK) {
       size_t n = width - at < BLOCK ? width - at : BLOCK, found = 0;
       PLN_TRY(pln_poll_after(call->engine, &done, 4 * n));
-      tell(x, base + at, n, set);
+      mark_nonzero(x, base + at, n, set);
       for (size_t i = 0; i < n; i++) {
         places[found] = (int64_t)(at + i);
         found += set[i];
@@ -119,7 +120,7 @@ pln_status pln_kernel_compress(pln_kernel_call *call) {
   int64_t dims[PLN_MAX_RANK], kept = 0, flat = (int64_t)x->count;
   bool has_axis = pln_attrs_find(call->engine, call->attrs, "axis") != NULL;
   uint32_t axis = 0, rank = has_axis ? x->rank : 1;
-  pln_moved moved;
+  pln_strided_result moved;
   if (rank > PLN_MAX_RANK || cond->dtype != PLN_BOOL || cond->rank != 1 ||
       (has_axis &&
        !pln_kernel_axis(pln_kernel_int(call, "axis", 0), rank, &axis)))
@@ -132,21 +133,22 @@ pln_status pln_kernel_compress(pln_kernel_call *call) {
     kept += keep[i] != 0;
   size_t rows = pln_dims_product(dims, 0, axis);
   dims[axis] = kept;
-  PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)x->dtype, rank, dims, &moved));
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, rank, dims,
+                                   &moved));
   size_t run = pln_dims_product(dims, axis + 1, rank) * moved.size;
   char *to = moved.data;
   size_t done = 0;
   for (size_t r = 0; r < rows && moved.count; r++)
     for (int64_t i = 0; i < n; i++)
       if (pln_is_stopped_after(call->engine, &done, 4)) {
-        return pln_moved_end(&moved, pln_stopped(call->engine));
+        return pln_strided_result_end(&moved, pln_stopped(call->engine));
       } else if (keep[i]) {
         memcpy(to,
                (const char *)x->data + (r * (size_t)extent + (size_t)i) * run,
                run);
         to += run;
       }
-  return pln_moved_end(&moved, PLN_OK);
+  return pln_strided_result_end(&moved, PLN_OK);
 }
 
 /* ------------------------------------------------------------------ one_hot */
@@ -197,7 +199,7 @@ static bool whole_at(const pln_tensor *t, size_t i, int64_t *out) {
   return true;
 }
 
-static pln_status light(pln_kernel_call *call, const pln_moved *moved,
+static pln_status light(pln_kernel_call *call, const pln_strided_result *moved,
                         size_t inner, int64_t depth, bool relay) {
   const pln_tensor *x = call->args[0];
   const char *off = call->args[2]->data;
@@ -237,17 +239,17 @@ pln_status pln_kernel_one_hot(pln_kernel_call *call) {
   bool relay = pln_attrs_find(call->engine, call->attrs, "depth") != NULL;
   int64_t dims[PLN_MAX_RANK], depth;
   uint32_t axis;
-  pln_moved moved;
+  pln_strided_result moved;
   if (!read_depth(call, relay, &depth) || x->rank + 1 > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", -1), x->rank + 1, &axis))
     return pln_kernel_refuse(call, "the depth or the axis is out of range");
   for (uint32_t i = 0, k = 0; i < x->rank + 1; i++)
     dims[i] = i == axis ? depth : x->dims[k++];
-  PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)values->dtype, x->rank + 1, dims,
-                          &moved));
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)values->dtype,
+                                   x->rank + 1, dims, &moved));
   size_t inner = pln_dims_product(x->dims, axis, x->rank);
   pln_status status = PLN_OK;
   if (moved.count)
     status = light(call, &moved, inner, depth, relay);
-  return pln_moved_end(&moved, status);
+  return pln_strided_result_end(&moved, status);
 }

@@ -15,9 +15,9 @@ static pln_status element_of(const pln_infer *call, uint32_t i,
   *out = 0;
   if (!type)
     return PLN_OK;
-  if (pln_type_kind_of(call->engine, type) != kind)
+  if (pln_type_get_kind(call->engine, type) != kind)
     return pln_arg_error(call, i, "expected %s", what);
-  *out = pln_type_part(call->engine, type, 0);
+  *out = pln_type_part_at(call->engine, type, 0);
   return PLN_OK;
 }
 
@@ -25,7 +25,8 @@ static pln_status sequence_element(const pln_infer *call, pln_type *out) {
   return element_of(call, 0, PLN_TYPE_SEQUENCE, "a sequence", out);
 }
 
-static pln_status make(pln_infer *call, pln_type_kind kind, pln_type element) {
+static pln_status set_sequence_result(pln_infer *call, pln_type_kind kind,
+                                      pln_type element) {
   return pln_type_make(call->engine, kind, 0, 1, &element, call->results);
 }
 
@@ -49,7 +50,7 @@ pln_status pln_infer_sequence_construct(pln_infer *call) {
     PLN_TRY(pln_type_join(call->engine, all, pln_arg_type(call, i), &all,
                           &conflict));
   }
-  return make(call, PLN_TYPE_SEQUENCE, all);
+  return set_sequence_result(call, PLN_TYPE_SEQUENCE, all);
 }
 
 pln_status pln_infer_sequence_empty(pln_infer *call) {
@@ -58,7 +59,7 @@ pln_status pln_infer_sequence_empty(pln_infer *call) {
   if (dtype <= 0 || dtype >= PLN_N_DTYPES)
     return pln_call_error(call, "dtype %lld is unknown", (long long)dtype);
   PLN_TRY(pln_type_tensor(call->engine, (pln_dtype)dtype, -1, NULL, &element));
-  return make(call, PLN_TYPE_SEQUENCE, element);
+  return set_sequence_result(call, PLN_TYPE_SEQUENCE, element);
 }
 
 /* An empty sequence says nothing of the shapes to come, so its elements are
@@ -68,11 +69,11 @@ pln_status pln_infer_sequence_insert(pln_infer *call) {
   bool conflict = false;
   PLN_TRY(sequence_element(call, &element));
   if (!element || !added)
-    return make(call, PLN_TYPE_SEQUENCE, 0);
+    return set_sequence_result(call, PLN_TYPE_SEQUENCE, 0);
   PLN_TRY(pln_type_join(call->engine, element, added, &element, &conflict));
   if (conflict)
     return pln_arg_error(call, 1, "it has another dtype than the sequence");
-  return make(call, PLN_TYPE_SEQUENCE, element);
+  return set_sequence_result(call, PLN_TYPE_SEQUENCE, element);
 }
 
 /* Parts along an axis: of equal extents when that is one number. */
@@ -94,7 +95,7 @@ pln_status pln_infer_split_to_sequence(pln_infer *call) {
   }
   PLN_TRY(pln_type_tensor(call->engine, pln_arg_dtype(call, 0), shape.rank,
                           shape.dims, &element));
-  return make(call, PLN_TYPE_SEQUENCE, element);
+  return set_sequence_result(call, PLN_TYPE_SEQUENCE, element);
 }
 
 pln_status pln_infer_concat_from_sequence(pln_infer *call) {
@@ -123,17 +124,18 @@ pln_status pln_infer_concat_from_sequence(pln_infer *call) {
 pln_status pln_infer_optional(pln_infer *call) {
   const pln_attr *type = pln_attrs_find(call->engine, call->attrs, "type");
   if (!pln_arg_absent(call, 0))
-    return make(call, PLN_TYPE_OPTIONAL, pln_arg_type(call, 0));
+    return set_sequence_result(call, PLN_TYPE_OPTIONAL, pln_arg_type(call, 0));
   if (type && type->kind == PLN_ATTR_TYPE)
-    return make(call, PLN_TYPE_OPTIONAL, type->v.type);
+    return set_sequence_result(call, PLN_TYPE_OPTIONAL, type->v.type);
   return pln_call_error(call, "neither a value nor a type is given");
 }
 
 /* Since opset 18 a tensor or sequence is taken as an optional that has it. */
 pln_status pln_infer_optional_get_element(pln_infer *call) {
   pln_type type = pln_arg_type(call, 0);
-  bool is_optional = pln_type_kind_of(call->engine, type) == PLN_TYPE_OPTIONAL;
-  call->results[0] = is_optional ? pln_type_part(call->engine, type, 0) : type;
+  bool is_optional = pln_type_get_kind(call->engine, type) == PLN_TYPE_OPTIONAL;
+  call->results[0] =
+      is_optional ? pln_type_part_at(call->engine, type, 0) : type;
   return PLN_OK;
 }
 
@@ -144,28 +146,29 @@ pln_status pln_infer_optional_has_element(pln_infer *call) {
 /* ------------------------------------------------------------------ kernels */
 
 /* Operand `i`; NULL when it is left out. */
-static const pln_datum *datum_at(const pln_kernel_call *call, uint32_t i) {
-  if (i >= call->n_args || call->data[i].kind == PLN_DATUM_ABSENT)
+static const pln_runtime_value *operand_at(const pln_kernel_call *call,
+                                           uint32_t i) {
+  if (i >= call->n_args || call->data[i].kind == PLN_RUNTIME_ABSENT)
     return NULL;
   return &call->data[i];
 }
 
 static pln_status sequence_at(const pln_kernel_call *call, uint32_t i,
-                              const pln_datum **out) {
-  *out = datum_at(call, i);
-  if (*out && (*out)->kind == PLN_DATUM_SEQUENCE)
+                              const pln_runtime_value **out) {
+  *out = operand_at(call, i);
+  if (*out && (*out)->kind == PLN_RUNTIME_SEQUENCE)
     return PLN_OK;
   return pln_kernel_refuse(call, "operand %u is no sequence", i);
 }
 
 static pln_status tensor_at(const pln_kernel_call *call, uint32_t i,
                             const pln_tensor **out) {
-  const pln_datum *datum = datum_at(call, i);
+  const pln_runtime_value *value = operand_at(call, i);
   *out = NULL;
-  if (!datum || datum->kind != PLN_DATUM_TENSOR)
+  if (!value || value->kind != PLN_RUNTIME_TENSOR)
     return pln_kernel_refuse(call, "operand %u is no tensor", i);
   const void *data;
-  *out = datum->of.tensor;
+  *out = value->of.tensor;
   return pln_tensor_data(*out, &data); /* opens what lies in other files */
 }
 
@@ -175,7 +178,7 @@ static pln_status position_at(const pln_kernel_call *call, uint32_t i,
                               uint32_t count, int64_t fallback, uint32_t *out) {
   const pln_tensor *t;
   int64_t at = fallback;
-  if (datum_at(call, i)) {
+  if (operand_at(call, i)) {
     PLN_TRY(tensor_at(call, i, &t));
     if (t->count != 1 || !pln_tensor_int(t, 0, &at))
       return pln_kernel_refuse(call, "a position is one integer");
@@ -188,55 +191,57 @@ static pln_status position_at(const pln_kernel_call *call, uint32_t i,
 }
 
 pln_status pln_kernel_sequence_at(pln_kernel_call *call) {
-  const pln_datum *all;
+  const pln_runtime_value *all;
   uint32_t at;
   PLN_TRY(sequence_at(call, 0, &all));
-  PLN_TRY(position_at(call, 1, pln_datum_count(all), 0, &at));
-  *call->made = pln_datum_copy(*pln_datum_item(all, at));
+  PLN_TRY(position_at(call, 1, pln_runtime_value_count(all), 0, &at));
+  *call->made = pln_runtime_value_copy(*pln_runtime_value_at(all, at));
   return PLN_OK;
 }
 
 pln_status pln_kernel_sequence_construct(pln_kernel_call *call) {
   for (uint32_t i = 0; i < call->n_args; i++)
-    if (!datum_at(call, i))
+    if (!operand_at(call, i))
       return pln_kernel_refuse(call, "operand %u is missing", i);
-  return pln_datum_sequence(call->engine, call->n_args, call->data, call->made);
+  return pln_runtime_value_sequence(call->engine, call->n_args, call->data,
+                                    call->made);
 }
 
 pln_status pln_kernel_sequence_empty(pln_kernel_call *call) {
-  return pln_datum_sequence(call->engine, 0, NULL, call->made);
+  return pln_runtime_value_sequence(call->engine, 0, NULL, call->made);
 }
 
 /* The elements of operand 0 in a box that nothing else refers to, with room for
  * one more. */
-static pln_status own_elements(pln_kernel_call *call, pln_box **out) {
-  pln_datum *all = &call->data[0];
-  uint32_t n = all->of.box->count;
-  if (all->of.box->refs == 1) {
-    PLN_TRY(pln_box_room(call->engine, &all->of.box));
-    *out = all->of.box;
-    all->kind = PLN_DATUM_NONE;
+static pln_status own_elements(pln_kernel_call *call, pln_ref_cell **out) {
+  pln_runtime_value *all = &call->data[0];
+  uint32_t n = all->of.cell->count;
+  if (all->of.cell->refs == 1) {
+    PLN_TRY(pln_ref_cell_reserve(call->engine, &all->of.cell));
+    *out = all->of.cell;
+    all->kind = PLN_RUNTIME_NONE;
     return PLN_OK;
   }
-  PLN_TRY(pln_box_new(call->engine, n + 1, out));
+  PLN_TRY(pln_ref_cell_new(call->engine, n + 1, out));
   (*out)->count = n;
   for (uint32_t i = 0; i < n; i++)
-    (*out)->items[i] = pln_datum_copy(*pln_datum_item(all, i));
+    (*out)->items[i] = pln_runtime_value_copy(*pln_runtime_value_at(all, i));
   return PLN_OK;
 }
 
 pln_status pln_kernel_sequence_erase(pln_kernel_call *call) {
-  const pln_datum *all;
+  const pln_runtime_value *all;
   uint32_t at;
-  pln_box *box;
+  pln_ref_cell *box;
   PLN_TRY(sequence_at(call, 0, &all));
-  PLN_TRY(position_at(call, 1, pln_datum_count(all), -1, &at));
+  PLN_TRY(position_at(call, 1, pln_runtime_value_count(all), -1, &at));
   PLN_TRY(own_elements(call, &box));
-  pln_datum_release(call->engine, &box->items[at]);
+  pln_runtime_value_release(call->engine, &box->items[at]);
   box->count--;
   memmove(&box->items[at], &box->items[at + 1],
           (box->count - at) * sizeof *box->items);
-  *call->made = (pln_datum){.kind = PLN_DATUM_SEQUENCE, .of.box = box};
+  *call->made =
+      (pln_runtime_value){.kind = PLN_RUNTIME_SEQUENCE, .of.cell = box};
   return PLN_OK;
 }
 
@@ -246,7 +251,7 @@ static pln_status insert_position(const pln_kernel_call *call, uint32_t n,
   const pln_tensor *position;
   int64_t asked = n;
   *at = n;
-  if (!datum_at(call, 2))
+  if (!operand_at(call, 2))
     return PLN_OK;
   PLN_TRY(tensor_at(call, 2, &position));
   if (position->count != 1 || !pln_tensor_int(position, 0, &asked) ||
@@ -257,53 +262,55 @@ static pln_status insert_position(const pln_kernel_call *call, uint32_t n,
 }
 
 pln_status pln_kernel_sequence_insert(pln_kernel_call *call) {
-  const pln_datum *all, *added = datum_at(call, 1);
-  pln_box *box;
+  const pln_runtime_value *all, *added = operand_at(call, 1);
+  pln_ref_cell *box;
   uint32_t at;
   PLN_TRY(sequence_at(call, 0, &all));
   if (!added)
     return pln_kernel_refuse(call, "there is nothing to insert");
-  PLN_TRY(insert_position(call, pln_datum_count(all), &at));
+  PLN_TRY(insert_position(call, pln_runtime_value_count(all), &at));
   PLN_TRY(own_elements(call, &box));
   memmove(&box->items[at + 1], &box->items[at],
           (box->count - at) * sizeof *box->items);
-  box->items[at] = pln_datum_copy(*added);
+  box->items[at] = pln_runtime_value_copy(*added);
   box->count++;
-  *call->made = (pln_datum){.kind = PLN_DATUM_SEQUENCE, .of.box = box};
+  *call->made =
+      (pln_runtime_value){.kind = PLN_RUNTIME_SEQUENCE, .of.cell = box};
   return PLN_OK;
 }
 
 static pln_status make_scalar(const pln_kernel_call *call, pln_dtype dtype,
                               int64_t value) {
   pln_tensor *t;
-  PLN_TRY(pln_tensor_from(call->engine, dtype, 0, NULL, &value,
-                          pln_element_size(dtype), &t));
-  *call->made = pln_datum_take(t);
+  PLN_TRY(pln_tensor_from_bytes(call->engine, dtype, 0, NULL, &value,
+                                pln_element_size(dtype), &t));
+  *call->made = pln_runtime_value_of_tensor(t);
   return PLN_OK;
 }
 
 pln_status pln_kernel_sequence_length(pln_kernel_call *call) {
-  const pln_datum *all;
+  const pln_runtime_value *all;
   PLN_TRY(sequence_at(call, 0, &all));
-  return make_scalar(call, PLN_INT64, pln_datum_count(all));
+  return make_scalar(call, PLN_INT64, pln_runtime_value_count(all));
 }
 
 /* How a tensor is cut: parts of `each` elements, or of those that `parts`
  * lists. */
-typedef struct cut {
+typedef struct sequence_split {
   const pln_tensor *x, *parts;
   uint32_t axis;
   int64_t each, count;
   bool drop; /* the axis, of parts of one element */
-} cut;
+} sequence_split;
 
-static pln_status read_cut(const pln_kernel_call *call, cut *c) {
-  *c = (cut){.each = 1};
+static pln_status read_sequence_split(const pln_kernel_call *call,
+                                      sequence_split *c) {
+  *c = (sequence_split){.each = 1};
   PLN_TRY(tensor_at(call, 0, &c->x));
   if (!pln_kernel_axis(pln_kernel_int(call, "axis", 0), c->x->rank, &c->axis))
     return pln_kernel_refuse(call, "the operand has not that axis");
   int64_t extent = c->x->dims[c->axis];
-  if (!datum_at(call, 1)) {
+  if (!operand_at(call, 1)) {
     c->drop = pln_kernel_int(call, "keepdims", 1) == 0;
     c->count = extent;
     return PLN_OK;
@@ -320,18 +327,19 @@ static pln_status read_cut(const pln_kernel_call *call, cut *c) {
   return PLN_OK;
 }
 
-static pln_status cut_pieces(const pln_kernel_call *call, const cut *c,
-                             pln_box *box) {
+static pln_status split_into_tensors(const pln_kernel_call *call,
+                                     const sequence_split *c,
+                                     pln_ref_cell *box) {
   int64_t at = 0, extent = c->x->dims[c->axis];
   for (int64_t i = 0; i < c->count; i++) {
     int64_t n = extent - at < c->each ? extent - at : c->each;
-    pln_tensor *piece;
+    pln_tensor *part;
     if (c->parts &&
         (!pln_tensor_int(c->parts, (size_t)i, &n) || n < 0 || n > extent - at))
       return pln_kernel_refuse(call, "the parts do not add up to %lld",
                                (long long)extent);
-    PLN_TRY(pln_piece(call, c->x, c->axis, at, at + n, c->drop, &piece));
-    box->items[i] = pln_datum_take(piece);
+    PLN_TRY(pln_split_part(call, c->x, c->axis, at, at + n, c->drop, &part));
+    box->items[i] = pln_runtime_value_of_tensor(part);
     at += n;
   }
   if (at != extent)
@@ -341,50 +349,51 @@ static pln_status cut_pieces(const pln_kernel_call *call, const cut *c,
 }
 
 pln_status pln_kernel_split_to_sequence(pln_kernel_call *call) {
-  cut c;
-  pln_box *box;
-  PLN_TRY(read_cut(call, &c));
+  sequence_split c;
+  pln_ref_cell *box;
+  PLN_TRY(read_sequence_split(call, &c));
   if (c.count >= UINT32_MAX)
     return pln_kernel_refuse(call, "more than %u parts", UINT32_MAX - 1);
-  PLN_TRY(pln_box_new(call->engine, (uint32_t)c.count, &box));
-  pln_status status = cut_pieces(call, &c, box);
+  PLN_TRY(pln_ref_cell_new(call->engine, (uint32_t)c.count, &box));
+  pln_status status = split_into_tensors(call, &c, box);
   if (status == PLN_OK)
-    *call->made = (pln_datum){.kind = PLN_DATUM_SEQUENCE, .of.box = box};
+    *call->made =
+        (pln_runtime_value){.kind = PLN_RUNTIME_SEQUENCE, .of.cell = box};
   else
-    pln_box_release(call->engine, box);
+    pln_ref_cell_release(call->engine, box);
   return status;
 }
 
 pln_status pln_kernel_concat_from_sequence(pln_kernel_call *call) {
-  const pln_datum *all;
+  const pln_runtime_value *all;
   pln_tensor *joined;
   int64_t axis = pln_kernel_int(call, "axis", 0);
   PLN_TRY(sequence_at(call, 0, &all));
-  uint32_t n = pln_datum_count(all);
+  uint32_t n = pln_runtime_value_count(all);
   if (n == 0)
     return pln_kernel_refuse(call, "the sequence is empty");
   if (pln_kernel_int(call, "new_axis", 0))
     PLN_TRY(
-        pln_pieces_stack(call, n, all->of.box->items, axis, false, &joined));
+        pln_stack_parts(call, n, all->of.cell->items, axis, false, &joined));
   else
-    PLN_TRY(pln_pieces_join(call, n, all->of.box->items, axis, &joined));
-  *call->made = pln_datum_take(joined);
+    PLN_TRY(pln_concat_parts(call, n, all->of.cell->items, axis, &joined));
+  *call->made = pln_runtime_value_of_tensor(joined);
   return PLN_OK;
 }
 
 pln_status pln_kernel_optional(pln_kernel_call *call) {
-  *call->made =
-      pln_datum_copy(call->n_args ? call->data[0] : pln_datum_take(NULL));
+  *call->made = pln_runtime_value_copy(
+      call->n_args ? call->data[0] : pln_runtime_value_of_tensor(NULL));
   return PLN_OK;
 }
 
 pln_status pln_kernel_optional_get_element(pln_kernel_call *call) {
-  if (!datum_at(call, 0))
+  if (!operand_at(call, 0))
     return pln_kernel_refuse(call, "the optional is empty");
-  *call->made = pln_datum_copy(call->data[0]);
+  *call->made = pln_runtime_value_copy(call->data[0]);
   return PLN_OK;
 }
 
 pln_status pln_kernel_optional_has_element(pln_kernel_call *call) {
-  return make_scalar(call, PLN_BOOL, datum_at(call, 0) != NULL);
+  return make_scalar(call, PLN_BOOL, operand_at(call, 0) != NULL);
 }

@@ -5,7 +5,7 @@
 
 /* ----------------------------------------------------------------- shape_of */
 
-static int64_t clamp(int64_t at, int64_t rank) {
+static int64_t clamp_rank_index(int64_t at, int64_t rank) {
   if (at < 0)
     at += rank;
   return at < 0 ? 0 : at > rank ? rank : at;
@@ -28,8 +28,8 @@ pln_status pln_infer_shape_of(pln_infer *call) {
   pln_shape shape = {.rank = 1, .dims = {PLN_DIM_UNKNOWN}};
   if (rank < 0)
     return pln_result_tensor(call, 0, dtype, &shape);
-  int64_t begin = clamp(pln_call_int(call, "start", 0), rank);
-  int64_t end = clamp(pln_call_int(call, "end", rank), rank);
+  int64_t begin = clamp_rank_index(pln_call_int(call, "start", 0), rank);
+  int64_t end = clamp_rank_index(pln_call_int(call, "end", rank), rank);
   shape.dims[0] = end > begin ? end - begin : 0;
   PLN_TRY(pln_result_tensor(call, 0, dtype, &shape));
   if (shape.dims[0] == 0)
@@ -68,8 +68,8 @@ pln_status pln_kernel_ndarray_size(pln_kernel_call *call) {
 
 pln_status pln_kernel_shape_of(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  int64_t begin = clamp(pln_kernel_int(call, "start", 0), x->rank);
-  int64_t end = clamp(pln_kernel_int(call, "end", x->rank), x->rank);
+  int64_t begin = clamp_rank_index(pln_kernel_int(call, "start", 0), x->rank);
+  int64_t end = clamp_rank_index(pln_kernel_int(call, "end", x->rank), x->rank);
   int64_t n = end > begin ? end - begin : 0;
   pln_dtype dtype = shape_dtype(call->engine, call->attrs, PLN_INT64);
   return give_ints(call, dtype, 1, n, x->dims + (n ? begin : 0));
@@ -182,9 +182,9 @@ pln_status pln_kernel_constant(pln_kernel_call *call) {
   if (l.rank)
     from = l.dtype == PLN_INT64 ? (const void *)l.attr->v.ints
                                 : (const void *)l.attr->v.strings;
-  return pln_tensor_from(call->engine, l.dtype, l.rank, &l.count, from,
-                         (size_t)l.count * pln_element_size(l.dtype),
-                         call->results);
+  return pln_tensor_from_bytes(call->engine, l.dtype, l.rank, &l.count, from,
+                               (size_t)l.count * pln_element_size(l.dtype),
+                               call->results);
 }
 
 /* --------------------------------------------------------- constant_of_shape

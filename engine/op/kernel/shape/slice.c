@@ -12,7 +12,8 @@ typedef struct range {
   int64_t begin, count; /* set by resolve */
 } range;
 
-static int64_t clamp(int64_t at, int64_t extent, int64_t low, int64_t high) {
+static int64_t clamp_slice_bound(int64_t at, int64_t extent, int64_t low,
+                                 int64_t high) {
   if (at < 0)
     at = at < -extent ? low : at + extent;
   return at < low ? low : at > high ? high : at;
@@ -21,8 +22,8 @@ static int64_t clamp(int64_t at, int64_t extent, int64_t low, int64_t high) {
 static void resolve(range *r, int64_t extent) {
   bool up = r->step > 0;
   int64_t low = up ? 0 : -1, high = up ? extent : extent - 1;
-  int64_t end = clamp(r->end, extent, low, high);
-  r->begin = clamp(r->start, extent, up ? 0 : low, high);
+  int64_t end = clamp_slice_bound(r->end, extent, low, high);
+  r->begin = clamp_slice_bound(r->start, extent, up ? 0 : low, high);
   if (!up && r->begin < 0)
     r->begin = 0;
   int64_t span = up ? end - r->begin : r->begin - end;
@@ -39,8 +40,8 @@ typedef struct request {
 
 /* min(at, extent) for what is not negative, max(0, extent + at) for what is;
  * PLN_DIM_UNKNOWN when the sign is not known. */
-static pln_status bound(const pln_infer *call, pln_dim at, pln_dim extent,
-                        pln_dim *out) {
+static pln_status clamp_slice_dim(const pln_infer *call, pln_dim at,
+                                  pln_dim extent, pln_dim *out) {
   int64_t low = pln_dim_lower_bound(call->engine, at);
   if (at != PLN_DIM_UNKNOWN && low >= 0) {
     if (PLN_DIM_IS_CONST(at) && at >= INT32_MAX) {
@@ -71,8 +72,8 @@ static pln_status symbolic_extent(const pln_infer *call, pln_dim start,
     *dim = extent;
   if (step < 0)
     return PLN_OK;
-  PLN_TRY(bound(call, start, extent, &from));
-  PLN_TRY(bound(call, end, extent, &to));
+  PLN_TRY(clamp_slice_dim(call, start, extent, &from));
+  PLN_TRY(clamp_slice_dim(call, end, extent, &to));
   PLN_TRY(pln_infer_dim(call, PLN_DIM_SUB, to, from, &extent));
   if (from != 0) /* a bound itself is never negative */
     PLN_TRY(pln_infer_dim(call, PLN_DIM_MAX, 0, extent, &extent));
@@ -217,7 +218,7 @@ static bool slice_view(const pln_tensor *x, const request *q, int64_t *dims,
   int64_t steps[PLN_MAX_RANK];
   bool seen[PLN_MAX_RANK] = {false};
   memcpy(dims, x->dims, x->rank * sizeof *dims);
-  pln_dense_steps(x->rank, x->dims, steps);
+  pln_dense_strides(x->rank, x->dims, steps);
   memcpy(view->from, steps, x->rank * sizeof *steps);
   *first = 0;
   for (uint32_t i = 0; i < q->starts.count; i++) {
@@ -258,5 +259,5 @@ pln_status pln_kernel_strided_slice(pln_kernel_call *call) {
   const char *from = x->data;
   if (x->count && pln_dims_product(dims, 0, x->rank))
     from += first * (int64_t)pln_element_size((pln_dtype)x->dtype);
-  return pln_moved_view(call, 0, x, from, x->rank, dims, &view);
+  return pln_strided_result_copy(call, 0, x, from, x->rank, dims, &view);
 }

@@ -115,7 +115,8 @@ static bool take_at(const pln_tensor *indices, size_t i, int64_t extent,
 }
 
 /* Copies run `at` of `runs` in each row, for each index. */
-static pln_status take_runs(pln_kernel_call *call, const pln_moved *moved,
+static pln_status take_runs(pln_kernel_call *call,
+                            const pln_strided_result *moved,
                             const pln_tensor *indices, size_t rows,
                             int64_t extent, size_t run) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
@@ -142,13 +143,13 @@ static pln_status take_runs(pln_kernel_call *call, const pln_moved *moved,
 static pln_status take_flat(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   const pln_tensor *indices = pln_kernel_arg(call, 1);
-  pln_moved moved;
-  PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)x->dtype, indices->rank,
-                          indices->dims, &moved));
+  pln_strided_result moved;
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, indices->rank,
+                                   indices->dims, &moved));
   pln_status status = PLN_OK;
   if (moved.count)
     status = take_runs(call, &moved, indices, 1, (int64_t)x->count, moved.size);
-  return pln_moved_end(&moved, status);
+  return pln_strided_result_end(&moved, status);
 }
 
 pln_status pln_kernel_take(pln_kernel_call *call) {
@@ -161,7 +162,7 @@ pln_status pln_kernel_take(pln_kernel_call *call) {
     return take_flat(call);
   int64_t dims[2 * PLN_MAX_RANK];
   uint32_t axis, rank = 0;
-  pln_moved moved;
+  pln_strided_result moved;
   if (x->rank + indices->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis))
     return pln_kernel_refuse(call, "the axis does not fit the operand");
@@ -171,14 +172,15 @@ pln_status pln_kernel_take(pln_kernel_call *call) {
     dims[rank++] = indices->dims[i];
   for (uint32_t i = axis + 1; i < x->rank; i++)
     dims[rank++] = x->dims[i];
-  PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)x->dtype, rank, dims, &moved));
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, rank, dims,
+                                   &moved));
   pln_status status = PLN_OK;
   if (moved.count)
     status =
         take_runs(call, &moved, indices, pln_dims_product(x->dims, 0, axis),
                   x->dims[axis],
                   pln_dims_product(x->dims, axis + 1, x->rank) * moved.size);
-  return pln_moved_end(&moved, status);
+  return pln_strided_result_end(&moved, status);
 }
 
 /* ------------------------------------------------------------------- gather */
@@ -225,7 +227,8 @@ static void pick(char *to, const char *from, const int64_t *at, int64_t scale,
 }
 
 /* Row by row of the indices. */
-static pln_status gather_all(pln_kernel_call *call, const pln_moved *moved,
+static pln_status gather_all(pln_kernel_call *call,
+                             const pln_strided_result *moved,
                              const pln_tensor *x, const pln_tensor *indices,
                              uint32_t axis) {
   int64_t steps[PLN_MAX_RANK], place[PLN_MAX_RANK] = {0}, base = 0;
@@ -234,7 +237,7 @@ static pln_status gather_all(pln_kernel_call *call, const pln_moved *moved,
   size_t row = (size_t)indices->dims[last];
   char *to = moved->data;
   size_t done = 0;
-  pln_dense_steps(x->rank, x->dims, steps);
+  pln_dense_strides(x->rank, x->dims, steps);
   for (size_t i = 0; i < indices->count; i += row) {
     for (size_t k = 0; k < row; k += BLOCK) {
       size_t n = row - k < BLOCK ? row - k : BLOCK;
@@ -262,14 +265,15 @@ pln_status pln_kernel_gather(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   const pln_tensor *indices = pln_kernel_arg(call, 1);
   uint32_t axis;
-  pln_moved moved;
+  pln_strided_result moved;
   if (x->rank != indices->rank || x->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis) ||
       !lies_within(indices, x, axis))
     return pln_kernel_refuse(call, "the indices do not fit the operand");
-  PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)x->dtype, indices->rank,
-                          indices->dims, &moved));
-  return pln_moved_end(&moved, gather_all(call, &moved, x, indices, axis));
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, indices->rank,
+                                   indices->dims, &moved));
+  return pln_strided_result_end(&moved,
+                                gather_all(call, &moved, x, indices, axis));
 }
 
 /* ---------------------------------------------------------------- gather_nd */
@@ -343,7 +347,8 @@ static pln_status find_slice(const pln_kernel_call *call, const vectors *v,
   return PLN_OK;
 }
 
-static pln_status gather_slices(pln_kernel_call *call, const pln_moved *moved,
+static pln_status gather_slices(pln_kernel_call *call,
+                                const pln_strided_result *moved,
                                 const pln_tensor *x, const vectors *v) {
   char *to = moved->data;
   size_t run = v->slice * moved->size, done = 0;
@@ -365,7 +370,7 @@ pln_status pln_kernel_gather_nd(pln_kernel_call *call) {
   int64_t dims[PLN_MAX_RANK];
   uint32_t rank = 0;
   vectors v;
-  pln_moved moved;
+  pln_strided_result moved;
   if (!plan_vectors(x, indices, pln_kernel_int(call, "batch_dims", 0), &v) ||
       x->rank + indices->rank > PLN_MAX_RANK)
     return pln_kernel_refuse(call, "the indices do not fit the operand");
@@ -373,9 +378,10 @@ pln_status pln_kernel_gather_nd(pln_kernel_call *call) {
     dims[rank++] = indices->dims[i];
   for (uint32_t i = v.batch + v.k; i < x->rank; i++)
     dims[rank++] = x->dims[i];
-  PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)x->dtype, rank, dims, &moved));
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, rank, dims,
+                                   &moved));
   pln_status status = PLN_OK;
   if (moved.count)
     status = gather_slices(call, &moved, x, &v);
-  return pln_moved_end(&moved, status);
+  return pln_strided_result_end(&moved, status);
 }

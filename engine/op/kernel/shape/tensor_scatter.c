@@ -69,13 +69,14 @@ static pln_status write_update(const pln_kernel_call *call, const cache *c,
 
 pln_status pln_kernel_tensor_scatter(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  pln_moved moved;
+  pln_strided_result moved;
   cache c = {0};
   PLN_TRY(read_cache(call, &c));
-  PLN_TRY(
-      pln_moved_begin(call, 0, (pln_dtype)x->dtype, x->rank, x->dims, &moved));
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, x->rank,
+                                   x->dims, &moved));
   if (moved.count == 0)
-    return pln_moved_end(&moved, PLN_OK);
+    return pln_strided_result_end(&moved, PLN_OK);
   memcpy(moved.data, x->data, x->bytes);
-  return pln_moved_end(&moved, write_update(call, &c, moved.size, moved.data));
+  return pln_strided_result_end(&moved,
+                                write_update(call, &c, moved.size, moved.data));
 }

@@ -46,17 +46,17 @@ static pln_status permuted(pln_kernel_call *call, const pln_tensor *x,
                            const int64_t *out_dims) {
   pln_strided view = {.rank = rank};
   int64_t steps[PLN_STRIDED_RANK], dims[PLN_STRIDED_RANK];
-  pln_moved moved;
-  pln_dense_steps(rank, in_dims, steps);
+  pln_strided_result moved;
+  pln_dense_strides(rank, in_dims, steps);
   for (uint32_t i = 0; i < rank; i++) {
     dims[i] = view.dims[i] = in_dims[perm[i]];
     view.from[i] = steps[perm[i]];
   }
-  pln_dense_steps(rank, dims, view.to);
-  PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)x->dtype, out_rank, out_dims,
-                          &moved));
+  pln_dense_strides(rank, dims, view.to);
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, out_rank,
+                                   out_dims, &moved));
   pln_strided_copy(call->engine, moved.data, x->data, moved.size, &view);
-  return pln_moved_end(&moved, PLN_OK);
+  return pln_strided_result_end(&moved, PLN_OK);
 }
 
 pln_status pln_kernel_transpose(pln_kernel_call *call) {

@@ -45,7 +45,7 @@ static void merge(compare_fn compare, const void *rows, const size_t *from,
       to[i] = from[b++];
 }
 
-static size_t least(size_t a, size_t b) {
+static size_t min_size(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
@@ -57,8 +57,8 @@ static size_t *sort_rows(compare_fn compare, const void *rows, size_t n,
     order[i] = i;
   for (size_t run = 1; run < n; run *= 2) {
     for (size_t at = 0; at < n; at += 2 * run)
-      merge(compare, rows, order, at, least(at + run, n),
-            least(at + 2 * run, n), spare);
+      merge(compare, rows, order, at, min_size(at + run, n),
+            min_size(at + 2 * run, n), spare);
     size_t *swap = order;
     order = spare;
     spare = swap;
@@ -71,7 +71,7 @@ static size_t *sort_rows(compare_fn compare, const void *rows, size_t n,
 static int compare_strings(const void *strings, size_t a, size_t b) {
   const pln_slice *x = (const pln_slice *)strings + a;
   const pln_slice *y = (const pln_slice *)strings + b;
-  size_t n = least(x->size, y->size);
+  size_t n = min_size(x->size, y->size);
   int first = n ? memcmp(x->data, y->data, n) : 0;
   return first ? first : (x->size > y->size) - (x->size < y->size);
 }
@@ -198,15 +198,16 @@ static pln_status put_slices(pln_kernel_call *call, const slices *s,
                              const groups *g, uint32_t rank, int64_t *dims,
                              uint32_t axis) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  pln_moved moved;
+  pln_strided_result moved;
   dims[axis] = (int64_t)g->count;
-  PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)x->dtype, rank, dims, &moved));
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, rank, dims,
+                                   &moved));
   size_t run = s->inner * moved.size;
   char *to = moved.data;
   for (size_t o = 0; o < s->outer && moved.count; o++)
     for (size_t i = 0; i < g->count; i++, to += run)
       memcpy(to, (const char *)x->data + (o * s->n + g->first[i]) * run, run);
-  return pln_moved_end(&moved, PLN_OK);
+  return pln_strided_result_end(&moved, PLN_OK);
 }
 
 /* Results 1 to 3: where each group begins, each slice's group, how many. */

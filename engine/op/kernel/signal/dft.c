@@ -24,25 +24,25 @@ static pln_status read_scalar(const pln_kernel_call *call, uint32_t arg,
 
 /* A line of complex numbers, `step` of them apart, with `parts` parts each:
  * 1 or 2. */
-typedef struct line {
+typedef struct dft_line {
   const pln_tensor *of;
   size_t first, count, step, parts;
-} line;
+} dft_line;
 
-static pln_complex number_at(const line *l, size_t i) {
+static pln_complex number_at(const dft_line *l, size_t i) {
   size_t at = (l->first + i * l->step) * l->parts;
-  return (pln_complex){pln_number_at(l->of, at),
-                       l->parts > 1 ? pln_number_at(l->of, at + 1) : 0};
+  return (pln_complex){pln_element_at(l->of, at),
+                       l->parts > 1 ? pln_element_at(l->of, at + 1) : 0};
 }
 
 /* Cut, or filled up with zeros, to n numbers. */
-static void read_line(const line *l, size_t n, pln_complex *x) {
+static void read_line(const dft_line *l, size_t n, pln_complex *x) {
   for (size_t i = 0; i < n; i++)
     x[i] = i < l->count ? number_at(l, i) : (pln_complex){0, 0};
 }
 
 /* The first half of a spectrum whose other half mirrors it. */
-static void read_half(const line *l, size_t n, pln_complex *x) {
+static void read_half(const dft_line *l, size_t n, pln_complex *x) {
   read_line(l, n / 2 + 1, x);
   x[0].im = 0;
   if (n % 2 == 0)
@@ -52,12 +52,13 @@ static void read_half(const line *l, size_t n, pln_complex *x) {
 }
 
 /* The first l->count numbers. */
-static void write_line(const line *l, pln_tensor *to, const pln_complex *x) {
+static void write_line(const dft_line *l, pln_tensor *to,
+                       const pln_complex *x) {
   for (size_t i = 0; i < l->count; i++) {
     size_t at = (l->first + i * l->step) * l->parts;
-    pln_number_put(to, at, x[i].re);
+    pln_element_set(to, at, x[i].re);
     if (l->parts > 1)
-      pln_number_put(to, at + 1, x[i].im);
+      pln_element_set(to, at + 1, x[i].im);
   }
 }
 
@@ -130,9 +131,9 @@ static void transform_lines(const transform *t, pln_tensor *out,
   const pln_tensor *x = t->x;
   size_t outer = pln_dims_product(x->dims, 0, t->axis);
   size_t inner = pln_dims_product(x->dims, t->axis + 1, x->rank - 1);
-  line from = {x, 0, (size_t)x->dims[t->axis], inner, t->parts};
-  line to = {out, 0, (size_t)out->dims[t->axis], inner,
-             (size_t)out->dims[x->rank - 1]};
+  dft_line from = {x, 0, (size_t)x->dims[t->axis], inner, t->parts};
+  dft_line to = {out, 0, (size_t)out->dims[t->axis], inner,
+                 (size_t)out->dims[x->rank - 1]};
   for (size_t o = 0; o < outer; o++)
     for (size_t i = 0; i < inner; i++) {
       from.first = o * from.count * inner + i;
@@ -204,12 +205,12 @@ static void transform_frame(const frames *f, size_t b, size_t i,
                             const pln_fft *fft, pln_complex *work,
                             pln_tensor *out) {
   size_t frame = b * (size_t)f->count + i, bins = (size_t)out->dims[2];
-  line from = {f->x, b * (size_t)f->x->dims[1] + i * (size_t)f->step, fft->n, 1,
-               f->parts};
-  line to = {out, frame * bins, bins, 1, 2};
+  dft_line from = {f->x, b * (size_t)f->x->dims[1] + i * (size_t)f->step,
+                   fft->n, 1, f->parts};
+  dft_line to = {out, frame * bins, bins, 1, 2};
   read_line(&from, fft->n, work);
   for (size_t k = 0; f->window && k < fft->n; k++) {
-    double weight = pln_number_at(f->window, k);
+    double weight = pln_element_at(f->window, k);
     work[k] = (pln_complex){work[k].re * weight, work[k].im * weight};
   }
   pln_fft_run(fft, work, false);

@@ -10,7 +10,8 @@
 static const double PI = 3.14159265358979323846;
 
 /* Result 0 is of `rank` axes and of the dtype that the call asks for. */
-static pln_status give(pln_kernel_call *call, const pln_tensor *numbers) {
+static pln_status set_window_result(pln_kernel_call *call,
+                                    const pln_tensor *numbers) {
   int64_t dtype = pln_kernel_int(call, "output_datatype", PLN_FLOAT32);
   void *data;
   if (dtype <= 0 || dtype >= PLN_N_DTYPES || !pln_convertible((pln_dtype)dtype))
@@ -23,7 +24,7 @@ static pln_status give(pln_kernel_call *call, const pln_tensor *numbers) {
 }
 
 static pln_status give_and_release(pln_kernel_call *call, pln_tensor *numbers) {
-  pln_status status = give(call, numbers);
+  pln_status status = set_window_result(call, numbers);
   pln_tensor_release(numbers);
   return status;
 }

@@ -3,8 +3,9 @@
 
 #include "op/kernel/string/builder.h"
 
-pln_status pln_texts_begin(pln_engine *engine, size_t room, pln_texts *out) {
-  *out = (pln_texts){.room = room};
+pln_status pln_string_builder_begin(pln_engine *engine, size_t room,
+                                    pln_string_builder *out) {
+  *out = (pln_string_builder){.room = room};
   pln_buffer_init(&out->buffer, engine);
   if (room > SIZE_MAX / sizeof *out->slices)
     return pln_nomem(engine);
@@ -12,28 +13,30 @@ pln_status pln_texts_begin(pln_engine *engine, size_t room, pln_texts *out) {
   return out->slices || !room ? PLN_OK : pln_nomem(engine);
 }
 
-pln_status pln_texts_add(pln_texts *texts, const char *data, size_t size) {
+pln_status pln_string_builder_add(pln_string_builder *texts, const char *data,
+                                  size_t size) {
   return size ? pln_buffer_add(&texts->buffer, data, size) : PLN_OK;
 }
 
-void pln_texts_next(pln_texts *texts) {
+void pln_string_builder_next(pln_string_builder *texts) {
   texts->slices[texts->ended++].size = texts->buffer.size - texts->begin;
   texts->begin = texts->buffer.size;
 }
 
-pln_status pln_texts_result(pln_texts *texts, pln_kernel_call *call,
-                            uint32_t rank, const int64_t *dims) {
+pln_status pln_string_builder_result(pln_string_builder *texts,
+                                     pln_kernel_call *call, uint32_t rank,
+                                     const int64_t *dims) {
   const char *text = texts->buffer.data ? texts->buffer.data : "";
   for (size_t i = 0; i < texts->ended; i++) {
     texts->slices[i].data = text;
     text += texts->slices[i].size;
   }
-  return pln_tensor_from(call->engine, PLN_STRING, rank, dims, texts->slices,
-                         texts->ended * sizeof *texts->slices,
-                         &call->results[0]);
+  return pln_tensor_from_bytes(
+      call->engine, PLN_STRING, rank, dims, texts->slices,
+      texts->ended * sizeof *texts->slices, &call->results[0]);
 }
 
-void pln_texts_end(pln_texts *texts) {
+void pln_string_builder_end(pln_string_builder *texts) {
   pln_mem_free(texts->buffer.engine, texts->slices,
                texts->room * sizeof *texts->slices);
   pln_buffer_free(&texts->buffer);

@@ -56,13 +56,14 @@ static int order_grams(const void *x, const void *y) {
 }
 
 /* n items of a row from `first` on, `gap` apart. */
-typedef struct sample {
+typedef struct ngram_window {
   const pln_tensor *x;
   size_t first, gap;
   uint32_t n;
-} sample;
+} ngram_window;
 
-static int order_sample(const pool *p, const sample *s, const gram *g) {
+static int compare_window_to_gram(const pool *p, const ngram_window *s,
+                                  const gram *g) {
   int order = (s->n > g->n) - (s->n < g->n);
   for (uint32_t i = 0; i < s->n && order == 0; i++) {
     size_t at = s->first + i * s->gap;
@@ -77,11 +78,11 @@ static int order_sample(const pool *p, const sample *s, const gram *g) {
 }
 
 /* NULL when the pool has no such n-gram. */
-static const gram *find_gram(const pool *p, const sample *s) {
+static const gram *find_gram(const pool *p, const ngram_window *s) {
   uint32_t low = 0, high = p->count;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
-    int order = order_sample(p, s, &p->grams[middle]);
+    int order = compare_window_to_gram(p, s, &p->grams[middle]);
     if (order == 0)
       return &p->grams[middle];
     if (order < 0)
@@ -161,7 +162,7 @@ static pln_status read_numbers(pool *p) {
 }
 
 /* Cuts the items into n-grams: those of length n begin at counts[n - 1]. */
-static pln_status cut_pool(pool *p) {
+static pln_status split_pool(pool *p) {
   const pln_attr *counts = find_list(p->call, "ngram_counts", PLN_ATTR_INTS);
   uint32_t index = 0, lengths = counts ? counts->count : 0;
   int64_t begin = lengths ? counts->v.ints[0] : 0;
@@ -199,7 +200,7 @@ static void count_row(const pool *p, const pln_tensor *x, size_t first,
         continue;
       size_t span = (n - 1) * gap;
       for (size_t i = 0; i + span < items; i++) {
-        sample s = {x, first + i, gap, (uint32_t)n};
+        ngram_window s = {x, first + i, gap, (uint32_t)n};
         const gram *g = find_gram(p, &s);
         if (g)
           found[g->index]++;
@@ -236,7 +237,7 @@ static pln_status count_rows(pln_kernel_call *call, const pool *p,
 
 /* Lengths and gaps that no row and no n-gram of the pool can have are left
  * out. */
-static void bound(pool *p, const pln_tensor *x) {
+static void limit_ngram_lengths(pool *p, const pln_tensor *x) {
   int64_t items = x->dims[x->rank - 1];
   p->most = p->most < (int64_t)p->items ? p->most : (int64_t)p->items;
   p->most = p->most < items ? p->most : items;
@@ -248,8 +249,8 @@ static void bound(pool *p, const pln_tensor *x) {
 static pln_status vectorize(pln_kernel_call *call, pool *p) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   size_t bytes = p->count * sizeof(double);
-  PLN_TRY(cut_pool(p));
-  bound(p, x);
+  PLN_TRY(split_pool(p));
+  limit_ngram_lengths(p, x);
   double *found = pln_mem_new(call->engine, bytes);
   if (!found)
     return pln_nomem(call->engine);

@@ -31,17 +31,17 @@ static uint32_t changed(const normalizer *n, uint32_t c, change how) {
                                  : towupper_l((wint_t)c, n->locale));
 }
 
-static pln_status add_changed(const normalizer *n, pln_texts *texts,
+static pln_status add_changed(const normalizer *n, pln_string_builder *texts,
                               pln_slice s) {
   if (n->change == KEEP)
-    return pln_texts_add(texts, s.data, s.size);
+    return pln_string_builder_add(texts, s.data, s.size);
   while (s.size) {
     char bytes[4];
     size_t size;
     int32_t c = pln_utf8_decode(s, &size);
     if (c < 0)
       return pln_kernel_refuse(n->call, "a string is no UTF-8");
-    PLN_TRY(pln_texts_add(
+    PLN_TRY(pln_string_builder_add(
         texts, bytes,
         pln_utf8_encode(changed(n, (uint32_t)c, n->change), bytes)));
     s = (pln_slice){s.data + size, s.size - size};
@@ -53,7 +53,8 @@ static pln_status add_changed(const normalizer *n, pln_texts *texts,
  */
 
 /* Equal but for capitals; what is no UTF-8 is compared as it is. */
-static bool alike(const normalizer *n, pln_slice a, pln_slice b) {
+static bool words_equal_normalized(const normalizer *n, pln_slice a,
+                                   pln_slice b) {
   while (a.size && b.size) {
     size_t i, k;
     int32_t x = pln_utf8_decode(a, &i), y = pln_utf8_decode(b, &k);
@@ -70,7 +71,7 @@ static bool alike(const normalizer *n, pln_slice a, pln_slice b) {
 static bool is_stop_word(const normalizer *n, pln_slice s) {
   for (uint32_t i = 0; n->stop && i < n->stop->count; i++)
     if (n->exact ? pln_slice_equal(s, n->stop->v.strings[i])
-                 : alike(n, s, n->stop->v.strings[i]))
+                 : words_equal_normalized(n, s, n->stop->v.strings[i]))
       return true;
   return false;
 }
@@ -111,32 +112,33 @@ static pln_status read_normalizer(pln_kernel_call *call, normalizer *n) {
   return PLN_OK;
 }
 
-static pln_status normalize(const normalizer *n, pln_texts *texts) {
+static pln_status normalize(const normalizer *n, pln_string_builder *texts) {
   const pln_slice *x = n->x->data;
   for (size_t i = 0; i < n->x->count; i++) {
     if (is_stop_word(n, x[i]))
       continue;
     PLN_TRY(add_changed(n, texts, x[i]));
-    pln_texts_next(texts);
+    pln_string_builder_next(texts);
   }
   if (texts->ended == 0) /* nothing left is one empty string */
-    pln_texts_next(texts);
+    pln_string_builder_next(texts);
   int64_t dims[2] = {1, (int64_t)texts->ended};
-  return pln_texts_result(texts, n->call, n->x->rank,
-                          n->x->rank == 1 ? dims + 1 : dims);
+  return pln_string_builder_result(texts, n->call, n->x->rank,
+                                   n->x->rank == 1 ? dims + 1 : dims);
 }
 
 pln_status pln_kernel_string_normalizer(pln_kernel_call *call) {
   normalizer n;
-  pln_texts texts;
+  pln_string_builder texts;
   PLN_TRY(read_normalizer(call, &n));
   n.locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
   if (!n.locale)
     return pln_kernel_refuse(call, "the C library has no locale C.UTF-8");
-  pln_status status = pln_texts_begin(call->engine, n.x->count, &texts);
+  pln_status status =
+      pln_string_builder_begin(call->engine, n.x->count, &texts);
   if (status == PLN_OK) {
     status = normalize(&n, &texts);
-    pln_texts_end(&texts);
+    pln_string_builder_end(&texts);
   }
   freelocale(n.locale);
   return status;

@@ -7,8 +7,8 @@
 /* ------------------------------------------------------------ string_concat */
 
 /* Steps of an operand along the axes of the result; 0 repeats. */
-static bool read_steps(const pln_tensor *t, uint32_t rank, int64_t *dims,
-                       int64_t *steps) {
+static bool read_pair_strides(const pln_tensor *t, uint32_t rank, int64_t *dims,
+                              int64_t *steps) {
   int64_t step = 1;
   for (uint32_t i = 0; i < rank; i++) {
     uint32_t at = rank - 1 - i;
@@ -23,14 +23,14 @@ static bool read_steps(const pln_tensor *t, uint32_t rank, int64_t *dims,
   return true;
 }
 
-typedef struct pair {
+typedef struct string_pair {
   const pln_tensor *a, *b;
   uint32_t rank;
   int64_t dims[PLN_MAX_RANK];
   int64_t a_steps[PLN_MAX_RANK], b_steps[PLN_MAX_RANK];
-} pair;
+} string_pair;
 
-static bool read_pair(const pln_kernel_call *call, pair *p) {
+static bool read_pair(const pln_kernel_call *call, string_pair *p) {
   int64_t unused[PLN_MAX_RANK];
   p->a = pln_kernel_arg(call, 0);
   p->b = pln_kernel_arg(call, 1);
@@ -41,18 +41,18 @@ static bool read_pair(const pln_kernel_call *call, pair *p) {
     return false;
   for (uint32_t i = 0; i < p->rank; i++)
     p->dims[i] = 1;
-  return read_steps(p->a, p->rank, p->dims, unused) &&
-         read_steps(p->b, p->rank, p->dims, p->b_steps) &&
-         read_steps(p->a, p->rank, p->dims, p->a_steps);
+  return read_pair_strides(p->a, p->rank, p->dims, unused) &&
+         read_pair_strides(p->b, p->rank, p->dims, p->b_steps) &&
+         read_pair_strides(p->a, p->rank, p->dims, p->a_steps);
 }
 
-static pln_status join_all(const pair *p, pln_texts *texts) {
+static pln_status join_all(const string_pair *p, pln_string_builder *texts) {
   const pln_slice *a = p->a->data, *b = p->b->data;
   int64_t at[PLN_MAX_RANK] = {0};
   for (size_t i = 0; i < texts->room; i++) {
-    PLN_TRY(pln_texts_add(texts, a->data, a->size));
-    PLN_TRY(pln_texts_add(texts, b->data, b->size));
-    pln_texts_next(texts);
+    PLN_TRY(pln_string_builder_add(texts, a->data, a->size));
+    PLN_TRY(pln_string_builder_add(texts, b->data, b->size));
+    pln_string_builder_next(texts);
     for (uint32_t k = p->rank; k-- > 0;) {
       a += p->a_steps[k];
       b += p->b_steps[k];
@@ -67,19 +67,19 @@ static pln_status join_all(const pair *p, pln_texts *texts) {
 }
 
 pln_status pln_kernel_string_concat(pln_kernel_call *call) {
-  pair p;
-  pln_texts texts;
+  string_pair p;
+  pln_string_builder texts;
   size_t count, bytes;
   if (!read_pair(call, &p))
     return pln_kernel_refuse(call,
                              "operands are no strings that fit each other");
   if (pln_tensor_size(PLN_STRING, p.rank, p.dims, &count, &bytes) != PLN_OK)
     return pln_kernel_refuse(call, "the result is too large");
-  PLN_TRY(pln_texts_begin(call->engine, count, &texts));
+  PLN_TRY(pln_string_builder_begin(call->engine, count, &texts));
   pln_status status = join_all(&p, &texts);
   if (status == PLN_OK)
-    status = pln_texts_result(&texts, call, p.rank, p.dims);
-  pln_texts_end(&texts);
+    status = pln_string_builder_result(&texts, call, p.rank, p.dims);
+  pln_string_builder_end(&texts);
   return status;
 }
 
@@ -90,13 +90,13 @@ static bool is_space(char c) {
 }
 
 /* What is left of a string while it is cut. */
-typedef struct rest {
+typedef struct unsplit_text {
   pln_slice text, delimiter; /* no delimiter: runs of white space */
   int64_t cuts;              /* still allowed; below 0: any number */
   bool over;
-} rest;
+} unsplit_text;
 
-static void skip(rest *r, size_t n) {
+static void drop_prefix(unsplit_text *r, size_t n) {
   r->text.data += n;
   r->text.size -= n;
 }
@@ -111,9 +111,9 @@ static pln_slice trimmed(pln_slice s) {
   return s;
 }
 
-static rest begin_rest(const pln_slice *text, pln_slice delimiter,
-                       int64_t cuts) {
-  rest r = {*text, delimiter, cuts, false};
+static unsplit_text begin_rest(const pln_slice *text, pln_slice delimiter,
+                               int64_t cuts) {
+  unsplit_text r = {*text, delimiter, cuts, false};
   if (delimiter.size)
     return r;
   r.text = trimmed(r.text);
@@ -122,7 +122,7 @@ static rest begin_rest(const pln_slice *text, pln_slice delimiter,
 }
 
 /* Where the part that comes next ends. */
-static size_t part_end(const rest *r) {
+static size_t part_end(const unsplit_text *r) {
   size_t at = 0, n = r->delimiter.size;
   if (n == 0)
     while (at < r->text.size && !is_space(r->text.data[at]))
@@ -136,7 +136,7 @@ static size_t part_end(const rest *r) {
 }
 
 /* False when there is no part any more. */
-static bool next_part(rest *r, pln_slice *part) {
+static bool next_part(unsplit_text *r, pln_slice *part) {
   if (r->over)
     return false;
   size_t end = r->cuts == 0 ? r->text.size : part_end(r);
@@ -144,7 +144,7 @@ static bool next_part(rest *r, pln_slice *part) {
   r->over = end == r->text.size;
   if (r->over)
     return true;
-  skip(r, end + r->delimiter.size);
+  drop_prefix(r, end + r->delimiter.size);
   if (r->delimiter.size == 0)
     r->text = trimmed(r->text);
   r->cuts -= r->cuts > 0;
@@ -167,7 +167,7 @@ static pln_status count_parts(pln_kernel_call *call, const split *s,
   int64_t *to = pln_tensor_writable(counts);
   *most = 0;
   for (size_t i = 0; i < s->x->count; i++) {
-    rest r =
+    unsplit_text r =
         begin_rest((const pln_slice *)s->x->data + i, s->delimiter, s->cuts);
     for (to[i] = 0; next_part(&r, &part);)
       to[i]++;
@@ -184,7 +184,7 @@ static void write_parts(const split *s, size_t most, pln_slice *to) {
   if (most == 0)
     return;
   for (size_t i = 0; i < s->x->count; i++, to += most) {
-    rest r =
+    unsplit_text r =
         begin_rest((const pln_slice *)s->x->data + i, s->delimiter, s->cuts);
     for (size_t k = 0; k < most; k++)
       if (!next_part(&r, &to[k]))
@@ -206,8 +206,9 @@ static pln_status give_parts(pln_kernel_call *call, const split *s,
   if (!parts && bytes)
     return pln_nomem(call->engine);
   write_parts(s, (size_t)most, parts);
-  pln_status status = pln_tensor_from(call->engine, PLN_STRING, s->x->rank + 1,
-                                      dims, parts, bytes, &call->results[0]);
+  pln_status status =
+      pln_tensor_from_bytes(call->engine, PLN_STRING, s->x->rank + 1, dims,
+                            parts, bytes, &call->results[0]);
   pln_mem_free(call->engine, parts, bytes);
   return status;
 }

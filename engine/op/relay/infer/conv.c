@@ -19,7 +19,7 @@ static const conv_form forms[] = {
 /* A kernel that is added, one for each channel. */
 static const conv_form dilation = {"HW", "NCHW", "IHW"};
 
-static const conv_form *form_of(pln_op op) {
+static const conv_form *conv_form_of(pln_op op) {
   switch (op) {
   case PLN_OP_CONV_1D:
   case PLN_OP_CONV_1D_TRANSPOSE: return &forms[0];
@@ -35,7 +35,7 @@ static const conv_form *form_of(pln_op op) {
 typedef struct conv_call {
   const conv_form *form;
   uint32_t n; /* axes of space */
-  pln_layout data, kernel, out;
+  pln_data_layout data, kernel, out;
   pln_shape x, w;
 } conv_call;
 
@@ -60,17 +60,18 @@ static pln_status expect_window(const pln_infer *call, const conv_call *c) {
   return PLN_OK;
 }
 
-static pln_status read_call(const pln_infer *call, conv_call *c) {
+static pln_status read_conv_call(const pln_infer *call, conv_call *c) {
   bool hidden = hides_weight(call);
   pln_slice text =
       pln_attrs_string(call->engine, call->attrs, "data_layout", "");
-  c->form = form_of(call->op);
+  c->form = conv_form_of(call->op);
   c->n = (uint32_t)strlen(c->form->space);
-  PLN_TRY(pln_layout_of(call, "data_layout", c->form->data, &c->data));
-  PLN_TRY(pln_layout_of(call, "kernel_layout", c->form->kernel, &c->kernel));
+  PLN_TRY(pln_data_layout_of(call, "data_layout", c->form->data, &c->data));
+  PLN_TRY(
+      pln_data_layout_of(call, "kernel_layout", c->form->kernel, &c->kernel));
   if (call->op == PLN_OP_CONV_2D_BACKWARD_WEIGHT || text.size == 0 ||
       !pln_call_string_is(call, "out_layout", "", ""))
-    PLN_TRY(pln_layout_of(call, "out_layout", c->form->data, &c->out));
+    PLN_TRY(pln_data_layout_of(call, "out_layout", c->form->data, &c->out));
   else
     c->out = c->data;
   PLN_TRY(pln_arg_expect_rank(call, 0, c->data.rank));
@@ -99,8 +100,8 @@ static pln_status window_extent(const pln_infer *call, const conv_call *c,
     *out = 3; /* what the attribute is taken to be */
     return PLN_OK;
   }
-  return pln_layout_extent(call, &c->kernel, c->w.dims, c->form->space[i], out,
-                           &found);
+  return pln_data_layout_extent(call, &c->kernel, c->w.dims, c->form->space[i],
+                                out, &found);
 }
 
 /* (extent - 1) * dilation + 1 */
@@ -162,8 +163,8 @@ static pln_status out_channels(const pln_infer *call, const conv_call *c,
   bool swapped = transposed && c->kernel.rank > 1 && c->kernel.letter[0] == 'O';
   if (c->form == &dilation)
     swapped = true;
-  PLN_TRY(pln_layout_extent(call, &c->kernel, c->w.dims, swapped ? 'I' : 'O',
-                            out, &found));
+  PLN_TRY(pln_data_layout_extent(call, &c->kernel, c->w.dims,
+                                 swapped ? 'I' : 'O', out, &found));
   return transposed ? pln_infer_dim(call, PLN_DIM_MUL, *out,
                                     pln_call_int(call, "groups", 1), out)
                     : PLN_OK;
@@ -175,12 +176,12 @@ static pln_status plain_result(const pln_infer *call, const conv_call *c,
   bool found;
   pln_dim extent;
   pln_shape_ranked(out, (int64_t)c->n + 2);
-  PLN_TRY(
-      pln_layout_extent(call, &c->data, c->x.dims, 'N', &out->dims[0], &found));
+  PLN_TRY(pln_data_layout_extent(call, &c->data, c->x.dims, 'N', &out->dims[0],
+                                 &found));
   PLN_TRY(out_channels(call, c, transposed, &out->dims[1]));
   for (uint32_t i = 0; i < c->n; i++) {
-    PLN_TRY(pln_layout_extent(call, &c->data, c->x.dims, c->form->space[i],
-                              &extent, &found));
+    PLN_TRY(pln_data_layout_extent(call, &c->data, c->x.dims, c->form->space[i],
+                                   &extent, &found));
     if (!found)
       return pln_call_error(call, "data_layout has no axis %c",
                             c->form->space[i]);
@@ -198,18 +199,18 @@ static pln_status weight_channels(const pln_infer *call, const conv_call *c,
   int64_t groups = pln_call_int(call, "groups", 1);
   bool found;
   out[transposed] = pln_call_int(call, "channels", -1);
-  PLN_TRY(pln_layout_extent(call, &c->data, c->x.dims, 'C', &out[!transposed],
-                            &found));
+  PLN_TRY(pln_data_layout_extent(call, &c->data, c->x.dims, 'C',
+                                 &out[!transposed], &found));
   return pln_infer_dim(call, PLN_DIM_FLOORDIV, out[1], groups, &out[1]);
 }
 
 /* Only what all attributes tell, in the weight's layout. */
-static pln_status tell_weight(pln_infer *call, const conv_call *c,
-                              bool transposed) {
+static pln_status set_conv_weight_type(pln_infer *call, const conv_call *c,
+                                       bool transposed) {
   uint32_t n;
   const int64_t *window = pln_call_ints(call, "kernel_size", &n);
   char order[] = "OIDHW";
-  pln_layout plain;
+  pln_data_layout plain;
   pln_shape shape, w;
   if (!window || n != c->n || pln_call_int(call, "channels", -1) < 0 ||
       pln_call_int(call, "groups", 1) < 1 || !call->operands)
@@ -221,9 +222,9 @@ static pln_status tell_weight(pln_infer *call, const conv_call *c,
   memcpy(order, c->form->kernel, n + 3);
   if (transposed && c->kernel.rank > 0 && c->kernel.letter[0] != 'O')
     memcpy(order, "IO", 2);
-  (void)pln_layout_read(pln_text(order), &plain);
-  PLN_TRY(pln_layout_convert(call, &plain, &shape, &c->kernel, &w));
-  return pln_tell_operand(call, 1, pln_arg_dtype(call, 0), &w);
+  (void)pln_data_layout_read(pln_text(order), &plain);
+  PLN_TRY(pln_data_layout_convert(call, &plain, &shape, &c->kernel, &w));
+  return pln_set_operand_type(call, 1, pln_arg_dtype(call, 0), &w);
 }
 
 /* Weights that were transformed, or packed, are told by nobody. */
@@ -241,11 +242,11 @@ static pln_status check_channels(const pln_infer *call, const conv_call *c,
   bool swapped = transposed && c->kernel.rank > 1 && c->kernel.letter[0] == 'O';
   bool found;
   pln_dim x, w;
-  PLN_TRY(pln_layout_extent(call, &c->data, c->x.dims, 'C', &x, &found));
+  PLN_TRY(pln_data_layout_extent(call, &c->data, c->x.dims, 'C', &x, &found));
   if (!found || !PLN_DIM_IS_CONST(x))
     return PLN_OK;
-  PLN_TRY(pln_layout_extent(call, &c->kernel, c->w.dims, swapped ? 'O' : 'I',
-                            &w, &found));
+  PLN_TRY(pln_data_layout_extent(call, &c->kernel, c->w.dims,
+                                 swapped ? 'O' : 'I', &w, &found));
   if (!found || !PLN_DIM_IS_CONST(w) || groups < 1)
     return PLN_OK;
   if (!transposed && (x % groups != 0 || x / groups != w))
@@ -262,16 +263,16 @@ static pln_status check_channels(const pln_infer *call, const conv_call *c,
 static pln_status infer_form(pln_infer *call, bool transposed,
                              pln_dtype fallback) {
   conv_call c;
-  pln_layout plain;
+  pln_data_layout plain;
   pln_shape result, out;
-  PLN_TRY(read_call(call, &c));
+  PLN_TRY(read_conv_call(call, &c));
   if (has_plain_weight(call->op))
-    PLN_TRY(tell_weight(call, &c, transposed));
+    PLN_TRY(set_conv_weight_type(call, &c, transposed));
   if (has_plain_weight(call->op))
     PLN_TRY(check_channels(call, &c, transposed));
   PLN_TRY(plain_result(call, &c, transposed, &result));
-  (void)pln_layout_read(pln_text(c.form->data), &plain);
-  PLN_TRY(pln_layout_convert(call, &plain, &result, &c.out, &out));
+  (void)pln_data_layout_read(pln_text(c.form->data), &plain);
+  PLN_TRY(pln_data_layout_convert(call, &plain, &result, &c.out, &out));
   return pln_result_tensor(call, 0, pln_call_dtype(call, "out_dtype", fallback),
                            &out);
 }
@@ -352,32 +353,32 @@ pln_status pln_infer_correlation(pln_infer *call) {
 
 /* (gradient, data): the weight's gradient, of the window that is given. */
 pln_status pln_infer_conv_2d_backward_weight(pln_infer *call) {
-  static const pln_layout plain = {4, "OIHW", {0}};
-  pln_layout data, gradient, out_layout;
+  static const pln_data_layout plain = {4, "OIHW", {0}};
+  pln_data_layout data, gradient, out_layout;
   pln_shape g, x, weight, out;
   uint32_t n;
   const int64_t *window = pln_call_ints(call, "kernel_size", &n);
   int64_t groups = pln_call_int(call, "groups", 1);
   bool found;
-  PLN_TRY(pln_layout_of(call, "kernel_layout", "NCHW", &gradient));
-  PLN_TRY(pln_layout_of(call, "data_layout", "NCHW", &data));
-  PLN_TRY(pln_layout_of(call, "out_layout", "OIHW", &out_layout));
+  PLN_TRY(pln_data_layout_of(call, "kernel_layout", "NCHW", &gradient));
+  PLN_TRY(pln_data_layout_of(call, "data_layout", "NCHW", &data));
+  PLN_TRY(pln_data_layout_of(call, "out_layout", "OIHW", &out_layout));
   PLN_TRY(pln_arg_expect_rank(call, 0, gradient.rank));
   PLN_TRY(pln_arg_expect_rank(call, 1, data.rank));
   pln_arg_shape(call, 0, &g);
   pln_arg_shape(call, 1, &x);
   pln_shape_ranked(&weight, 4);
   if (g.rank >= 0)
-    PLN_TRY(pln_layout_extent(call, &gradient, g.dims, 'C', &weight.dims[0],
-                              &found));
+    PLN_TRY(pln_data_layout_extent(call, &gradient, g.dims, 'C',
+                                   &weight.dims[0], &found));
   if (x.rank >= 0)
-    PLN_TRY(
-        pln_layout_extent(call, &data, x.dims, 'C', &weight.dims[1], &found));
+    PLN_TRY(pln_data_layout_extent(call, &data, x.dims, 'C', &weight.dims[1],
+                                   &found));
   PLN_TRY(pln_infer_dim(call, PLN_DIM_FLOORDIV, weight.dims[1],
                         groups > 0 ? groups : 1, &weight.dims[1]));
   for (uint32_t i = 0; window && n == 2 && i < 2; i++)
     weight.dims[2 + i] = window[i];
-  PLN_TRY(pln_layout_convert(call, &plain, &weight, &out_layout, &out));
+  PLN_TRY(pln_data_layout_convert(call, &plain, &weight, &out_layout, &out));
   return pln_result_tensor(
       call, 0, pln_call_dtype(call, "out_dtype", pln_arg_dtype(call, 0)), &out);
 }

@@ -5,7 +5,7 @@
 #include "op/relay/data_layout.h"
 
 /* Sums of quantised operands are wider than these. */
-static pln_status give(pln_infer *call, const pln_shape *shape) {
+static pln_status set_dense_result(pln_infer *call, const pln_shape *shape) {
   pln_dtype dtype = pln_arg_dtype(call, 0);
   if (call->op == PLN_OP_QNN_BATCH_MATMUL || call->op == PLN_OP_QNN_DENSE_PACK)
     dtype = PLN_INT32;
@@ -14,13 +14,13 @@ static pln_status give(pln_infer *call, const pln_shape *shape) {
 }
 
 /* The weight has a row for each of `units`; `turned`: a column. */
-static pln_status tell_weight(pln_infer *call, int64_t units, pln_dim in,
-                              bool turned) {
+static pln_status set_dense_weight_type(pln_infer *call, int64_t units,
+                                        pln_dim in, bool turned) {
   pln_shape w;
   pln_shape_ranked(&w, 2);
   w.dims[turned] = units;
   w.dims[!turned] = in;
-  return units >= 0 ? pln_tell_operand(call, 1, pln_arg_dtype(call, 0), &w)
+  return units >= 0 ? pln_set_operand_type(call, 1, pln_arg_dtype(call, 0), &w)
                     : PLN_OK;
 }
 
@@ -33,9 +33,9 @@ pln_status pln_infer_dense(pln_infer *call) {
   pln_arg_shape(call, 0, &x);
   pln_arg_shape(call, 1, &w);
   if (x.rank < 0)
-    return give(call, &x);
+    return set_dense_result(call, &x);
   pln_dim *last = &x.dims[x.rank - 1];
-  PLN_TRY(tell_weight(call, units, *last, false));
+  PLN_TRY(set_dense_weight_type(call, units, *last, false));
   if (w.rank == 2) {
     PLN_TRY(pln_infer_same_dim(call, 1, last, w.dims[1]));
     *last = w.dims[0];
@@ -44,15 +44,15 @@ pln_status pln_infer_dense(pln_infer *call) {
   }
   if (units >= 0)
     PLN_TRY(pln_infer_same_dim(call, 1, last, units));
-  return give(call, &x);
+  return set_dense_result(call, &x);
 }
 
 /* A weight of layout NC, or with blocks of N that the last axis walks. */
 pln_status pln_infer_dense_pack(pln_infer *call) {
-  pln_layout layout;
+  pln_data_layout layout;
   pln_shape x, w, out;
   bool found;
-  PLN_TRY(pln_layout_of(call, "weight_layout", "NC", &layout));
+  PLN_TRY(pln_data_layout_of(call, "weight_layout", "NC", &layout));
   PLN_TRY(pln_arg_expect_rank(call, 0, 2));
   PLN_TRY(pln_arg_expect_rank(call, 1, layout.rank));
   pln_arg_shape(call, 0, &x);
@@ -61,9 +61,9 @@ pln_status pln_infer_dense_pack(pln_infer *call) {
   if (x.rank == 2)
     out.dims[0] = x.dims[0];
   if (w.rank >= 0)
-    PLN_TRY(
-        pln_layout_extent(call, &layout, w.dims, 'N', &out.dims[1], &found));
-  return give(call, &out);
+    PLN_TRY(pln_data_layout_extent(call, &layout, w.dims, 'N', &out.dims[1],
+                                   &found));
+  return set_dense_result(call, &out);
 }
 
 /* (..., in) by packed bits: (..., units). */
@@ -76,7 +76,7 @@ pln_status pln_infer_bitserial_dense(pln_infer *call) {
   pln_arg_shape(call, 0, &x);
   if (x.rank > 0)
     x.dims[x.rank - 1] = units;
-  return give(call, &x);
+  return set_dense_result(call, &x);
 }
 
 /* Of two axes: the one that is multiplied away, and the one that stays. */
@@ -97,14 +97,14 @@ pln_status pln_infer_batch_matmul(pln_infer *call) {
   pln_arg_shape(call, 1, &y);
   pln_shape_ranked(&out, 3);
   if (x.rank < 0 || y.rank < 0)
-    return give(call, &out);
+    return set_dense_result(call, &out);
   matrix_axes(&x, pln_call_int(call, "transpose_a", 0) != 0, &k, &out.dims[1],
               true);
   matrix_axes(&y, pln_call_int(call, "transpose_b", 0) != 0, &inner,
               &out.dims[2], false);
   PLN_TRY(pln_infer_same_dim(call, 1, &k, inner));
   PLN_TRY(pln_infer_broadcast_dim(call, 1, x.dims[0], y.dims[0], &out.dims[0]));
-  return give(call, &out);
+  return set_dense_result(call, &out);
 }
 
 /* Of (..., m, k) and a matrix, each perhaps transposed. */
@@ -116,18 +116,19 @@ pln_status pln_infer_matmul_transposed(pln_infer *call) {
   pln_arg_shape(call, 0, &x);
   pln_arg_shape(call, 1, &y);
   if (x.rank < 0)
-    return give(call, &x);
+    return set_dense_result(call, &x);
   matrix_axes(&x, pln_call_int(call, "transpose_a", 0) != 0, &k, &m, true);
   n = pln_call_int(call, "units", PLN_DIM_UNKNOWN);
   bool turned = pln_call_int(call, "transpose_b", 0) != 0;
-  PLN_TRY(tell_weight(call, pln_call_int(call, "units", -1), k, !turned));
+  PLN_TRY(
+      set_dense_weight_type(call, pln_call_int(call, "units", -1), k, !turned));
   if (y.rank == 2) {
     matrix_axes(&y, turned, &inner, &n, false);
     PLN_TRY(pln_infer_same_dim(call, 1, &k, inner));
   }
   x.dims[x.rank - 2] = m;
   x.dims[x.rank - 1] = n;
-  return give(call, &x);
+  return set_dense_result(call, &x);
 }
 
 pln_status pln_infer_bias_add(pln_infer *call) {
@@ -136,7 +137,7 @@ pln_status pln_infer_bias_add(pln_infer *call) {
   if (rank >= 0) {
     PLN_TRY(pln_call_axis(call, pln_call_int(call, "axis", 1), rank, &axis));
     pln_dim extent = pln_arg_dims(call, 0)[axis];
-    PLN_TRY(pln_tell_vector(call, 1, pln_arg_dtype(call, 0), extent));
+    PLN_TRY(pln_set_operand_vector(call, 1, pln_arg_dtype(call, 0), extent));
     if (pln_arg_rank(call, 1) == 1)
       PLN_TRY(pln_infer_same_dim(call, 1, &extent, pln_arg_dims(call, 1)[0]));
   }

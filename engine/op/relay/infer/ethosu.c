@@ -148,7 +148,7 @@ static pln_status convolved(pln_infer *call, bool grows, pln_dtype dtype) {
   scales.dims[0] = pln_call_int(call, "ofm_channels", PLN_DIM_UNKNOWN);
   if (w.rank == 4)
     PLN_TRY(pln_infer_same_dim(call, 1, &w.dims[0], scales.dims[0]));
-  PLN_TRY(pln_tell_operand(call, 2, PLN_UINT8, &scales));
+  PLN_TRY(pln_set_operand_type(call, 2, PLN_UINT8, &scales));
   for (uint32_t i = 0; i < 2; i++)
     PLN_TRY(slid(call, "kernel_shape", i, &image[1 + i]));
   return give_image(call, image, "ofm_channels", dtype);

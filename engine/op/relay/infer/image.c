@@ -12,11 +12,11 @@ pln_status pln_infer_resize_to(pln_infer *call) {
   int form = call->op == PLN_OP_RESIZE_1D   ? 0
              : call->op == PLN_OP_RESIZE_3D ? 2
                                             : 1;
-  pln_layout layout;
+  pln_data_layout layout;
   pln_shape shape;
   uint32_t n;
   const int64_t *size = pln_call_ints(call, "size", &n);
-  PLN_TRY(pln_layout_of(call, "layout", plain[form], &layout));
+  PLN_TRY(pln_data_layout_of(call, "layout", plain[form], &layout));
   PLN_TRY(pln_arg_expect_rank(call, 0, layout.rank));
   pln_arg_shape(call, 0, &shape);
   for (int32_t i = 0; shape.rank >= 0 && i < layout.rank; i++) {
@@ -35,11 +35,11 @@ pln_status pln_infer_resize_to(pln_infer *call) {
 
 /* (images, boxes, image of each box): a crop of that size for each box. */
 pln_status pln_infer_crop_and_resize(pln_infer *call) {
-  pln_layout layout;
+  pln_data_layout layout;
   pln_shape shape;
   uint32_t n;
   const int64_t *size = pln_call_ints(call, "crop_size", &n);
-  PLN_TRY(pln_layout_of(call, "layout", "NCHW", &layout));
+  PLN_TRY(pln_data_layout_of(call, "layout", "NCHW", &layout));
   PLN_TRY(pln_arg_expect_rank(call, 0, layout.rank));
   PLN_TRY(pln_arg_expect_rank(call, 1, 2));
   if (!size || n != 2)
@@ -101,9 +101,9 @@ pln_status pln_infer_upsampling(pln_infer *call) {
   static const char *const names[] = {"scale_d", "scale_h", "scale_w"};
   static const char axes[] = "DHW";
   bool deep = call->op == PLN_OP_UPSAMPLING_3D;
-  pln_layout layout;
+  pln_data_layout layout;
   pln_shape shape;
-  PLN_TRY(pln_layout_of(call, "layout", deep ? "NCDHW" : "NCHW", &layout));
+  PLN_TRY(pln_data_layout_of(call, "layout", deep ? "NCDHW" : "NCHW", &layout));
   PLN_TRY(pln_arg_expect_rank(call, 0, layout.rank));
   pln_arg_shape(call, 0, &shape);
   for (int32_t i = 0; i < shape.rank; i++) {

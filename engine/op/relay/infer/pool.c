@@ -25,18 +25,18 @@ const char *pln_pool_space(pln_op op, const char **data) {
 typedef struct pool_call {
   const char *space;
   uint32_t n;
-  pln_layout layout, out_layout;
+  pln_data_layout layout, out_layout;
   pln_shape x;
 } pool_call;
 
-static pln_status read_call(const pln_infer *call, pool_call *c) {
+static pln_status read_pool_call(const pln_infer *call, pool_call *c) {
   const char *data;
   c->space = pln_pool_space(call->op, &data);
   c->n = (uint32_t)strlen(c->space);
-  PLN_TRY(pln_layout_of(call, "layout", data, &c->layout));
+  PLN_TRY(pln_data_layout_of(call, "layout", data, &c->layout));
   c->out_layout = c->layout;
   if (!pln_call_string_is(call, "out_layout", "", ""))
-    PLN_TRY(pln_layout_of(call, "out_layout", data, &c->out_layout));
+    PLN_TRY(pln_data_layout_of(call, "out_layout", data, &c->out_layout));
   PLN_TRY(pln_arg_expect_rank(call, 0, c->layout.rank));
   pln_arg_shape(call, 0, &c->x);
   if (c->x.rank < 0)
@@ -73,36 +73,37 @@ static pln_status slid(const pln_infer *call, uint32_t axes, uint32_t i,
   return PLN_OK;
 }
 
-static pln_status give(pln_infer *call, const pool_call *c) {
+static pln_status set_pool_result(pln_infer *call, const pool_call *c) {
   pln_shape out;
-  PLN_TRY(pln_layout_convert(call, &c->layout, &c->x, &c->out_layout, &out));
+  PLN_TRY(
+      pln_data_layout_convert(call, &c->layout, &c->x, &c->out_layout, &out));
   return pln_result_tensor(call, 0, pln_arg_dtype(call, 0), &out);
 }
 
 pln_status pln_infer_pool_2d(pln_infer *call) {
   pool_call c;
-  PLN_TRY(read_call(call, &c));
+  PLN_TRY(read_pool_call(call, &c));
   for (uint32_t i = 0; i < c.n; i++) {
     int32_t axis = axis_of(&c, c.space[i]);
     if (axis < 0)
       return pln_call_error(call, "layout has no axis %c", c.space[i]);
     PLN_TRY(slid(call, c.n, i, &c.x.dims[axis]));
   }
-  return give(call, &c);
+  return set_pool_result(call, &c);
 }
 
 /* Global: to one element an axis. Adaptive: to output_size, of which one is
  * for all axes; the operand's extents where none is given. */
 static pln_status pool_to_size(pln_infer *call, bool global) {
   pool_call c;
-  PLN_TRY(read_call(call, &c));
+  PLN_TRY(read_pool_call(call, &c));
   for (uint32_t i = 0; i < c.n; i++) {
     int32_t axis = axis_of(&c, c.space[i]);
     if (axis >= 0)
       c.x.dims[axis] =
           global ? 1 : pln_window_int(call, "output_size", i, c.x.dims[axis]);
   }
-  return give(call, &c);
+  return set_pool_result(call, &c);
 }
 
 pln_status pln_infer_global_pool_2d(pln_infer *call) {

@@ -9,10 +9,10 @@
 pln_status pln_infer_call_lowered(pln_infer *call) {
   pln_engine *e = call->engine;
   pln_type type = pln_arg_type(call, 0);
-  if (type && pln_type_kind_of(e, type) != PLN_TYPE_FUNC)
+  if (type && pln_type_get_kind(e, type) != PLN_TYPE_FUNC)
     return pln_arg_error(call, 0, "expected a function");
   if (type)
-    call->results[0] = pln_type_part(e, type, pln_type_n_parts(e, type) - 1);
+    call->results[0] = pln_type_part_at(e, type, pln_type_n_parts(e, type) - 1);
   return PLN_OK;
 }
 
@@ -89,7 +89,7 @@ pln_status pln_infer_ndarray_shape(pln_infer *call) {
 /* A key is ten words; it is told of operand 0. */
 static pln_status next_key(pln_infer *call, uint32_t result) {
   pln_shape key = {.rank = 1, .dims = {10}};
-  PLN_TRY(pln_tell_operand(call, 0, PLN_UINT64, &key));
+  PLN_TRY(pln_set_operand_type(call, 0, PLN_UINT64, &key));
   return pln_result_tensor(call, result, PLN_UINT64, &key);
 }
 
@@ -112,7 +112,7 @@ pln_status pln_infer_drawn(pln_infer *call) {
                           pln_dtype_name(dtype));
   PLN_TRY(next_key(call, 0));
   for (uint32_t i = 1; i < 3; i++)
-    PLN_TRY(pln_tell_operand(call, i, dtype, &scalar));
+    PLN_TRY(pln_set_operand_type(call, i, dtype, &scalar));
   return of_list(call, 1, "out_shape", dtype);
 }
 

@@ -28,33 +28,38 @@ static pln_dtype sum_dtype(const pln_kernel_call *call, pln_dtype other) {
 
 /* The weight of a transposed convolution: the operand's channels first. They
  * are O where the layout begins with it, else I. */
-static const pln_tensor *turned_weight(pln_steps *s, const pln_tensor *w,
+static const pln_tensor *turned_weight(pln_composition *s, const pln_tensor *w,
                                        uint32_t n) {
   pln_slice layout = pln_attrs_string(s->call->engine, s->call->attrs,
                                       "kernel_layout", plain_turned[n]);
   bool swapped = layout.size && layout.data[0] == 'O';
-  return pln_step_layout(s, w, layout.size ? layout : pln_text(plain_turned[n]),
-                         pln_text(swapped ? plain_kernel[n] : plain_turned[n]));
+  return pln_compose_layout(
+      s, w, layout.size ? layout : pln_text(plain_turned[n]),
+      pln_text(swapped ? plain_kernel[n] : plain_turned[n]));
 }
 
-static const pln_tensor *convolve(pln_steps *s, const pln_tensor *x,
-                                  const pln_tensor *w, bool transposed) {
+static const pln_tensor *convolve_plain_layout(pln_composition *s,
+                                               const pln_tensor *x,
+                                               const pln_tensor *w,
+                                               bool transposed) {
   uint32_t n = space_of(s->call->op);
   int64_t more[PLN_WINDOW_AXES];
-  x = pln_step_to_plain(s, x, "data_layout", plain_data[n]);
-  w = transposed ? turned_weight(s, w, n)
-                 : pln_step_to_plain(s, w, "kernel_layout", plain_kernel[n]);
+  x = pln_compose_to_plain_layout(s, x, "data_layout", plain_data[n]);
+  w = transposed
+          ? turned_weight(s, w, n)
+          : pln_compose_to_plain_layout(s, w, "kernel_layout", plain_kernel[n]);
   if (!x || !w || x->rank != n + 2 || w->rank != n + 2) {
-    pln_steps_refuse(s, "the form of the call is not computed");
+    pln_composition_refuse(s, "the form of the call is not computed");
     return NULL;
   }
-  pln_step_window(s, n, NULL);
-  pln_step_int(s, "group", pln_kernel_int(s->call, "groups", 1));
+  pln_compose_window(s, n, NULL);
+  pln_compose_int(s, "group", pln_kernel_int(s->call, "groups", 1));
   if (transposed && pln_relay_ints(s->call, "output_padding", n, 0, more))
-    pln_step_ints(s, "output_padding", n, more);
-  const pln_tensor *y =
-      pln_step_two(s, transposed ? PLN_OP_CONV_TRANSPOSE : PLN_OP_CONV, x, w);
-  return pln_step_from_plain(s, y, "out_layout", "data_layout", plain_data[n]);
+    pln_compose_ints(s, "output_padding", n, more);
+  const pln_tensor *y = pln_compose_binary(
+      s, transposed ? PLN_OP_CONV_TRANSPOSE : PLN_OP_CONV, x, w);
+  return pln_compose_from_plain_layout(s, y, "out_layout", "data_layout",
+                                       plain_data[n]);
 }
 
 static bool is_float(pln_dtype dtype) {
@@ -69,26 +74,29 @@ static bool is_short(const pln_tensor *x) {
 
 /* Integers, whose sums wrap around: doubles hold those of short ones exactly.
  */
-static const pln_tensor *convolve_exactly(pln_steps *s, const pln_tensor *x,
+static const pln_tensor *convolve_exactly(pln_composition *s,
+                                          const pln_tensor *x,
                                           const pln_tensor *w, bool transposed,
                                           pln_dtype dtype) {
-  const pln_tensor *y = convolve(s, pln_step_cast(s, x, PLN_FLOAT64),
-                                 pln_step_cast(s, w, PLN_FLOAT64), transposed);
-  return pln_step_cast(s, pln_step_cast(s, y, PLN_INT64), dtype);
+  const pln_tensor *y =
+      convolve_plain_layout(s, pln_compose_cast(s, x, PLN_FLOAT64),
+                            pln_compose_cast(s, w, PLN_FLOAT64), transposed);
+  return pln_compose_cast(s, pln_compose_cast(s, y, PLN_INT64), dtype);
 }
 
 static pln_status convolve_plain(pln_kernel_call *call, bool transposed) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *w = pln_kernel_arg(call, 1);
   pln_dtype dtype = sum_dtype(call, (pln_dtype)x->dtype);
-  pln_steps s;
-  pln_steps_begin(&s, call);
+  pln_composition s;
+  pln_composition_begin(&s, call);
   if (is_float(dtype))
-    return pln_steps_last(&s,
-                          convolve(&s, pln_step_cast(&s, x, dtype),
-                                   pln_step_cast(&s, w, dtype), transposed));
+    return pln_composition_finish(
+        &s, convolve_plain_layout(&s, pln_compose_cast(&s, x, dtype),
+                                  pln_compose_cast(&s, w, dtype), transposed));
   if (!is_short(x) || !is_short(w))
-    pln_steps_refuse(&s, "integers of 8 and 16 bits only are convolved");
-  return pln_steps_last(&s, convolve_exactly(&s, x, w, transposed, dtype));
+    pln_composition_refuse(&s, "integers of 8 and 16 bits only are convolved");
+  return pln_composition_finish(&s,
+                                convolve_exactly(&s, x, w, transposed, dtype));
 }
 
 pln_status pln_kernel_conv_2d(pln_kernel_call *call) {
@@ -101,51 +109,54 @@ pln_status pln_kernel_conv_2d_transpose(pln_kernel_call *call) {
 
 /* (data, offsets, weight) */
 pln_status pln_kernel_deformable_conv_2d(pln_kernel_call *call) {
-  pln_steps s;
-  pln_steps_begin(&s, call);
-  const pln_tensor *args[3] = {pln_step_to_plain(&s, pln_kernel_arg(call, 0),
-                                                 "data_layout", plain_data[2]),
-                               pln_step_to_plain(&s, pln_kernel_arg(call, 2),
-                                                 "kernel_layout",
-                                                 plain_kernel[2]),
-                               pln_step_to_plain(&s, pln_kernel_arg(call, 1),
-                                                 "data_layout", plain_data[2])};
-  pln_step_window(&s, 2, NULL);
-  pln_step_int(&s, "group", pln_kernel_int(call, "groups", 1));
-  pln_step_int(&s, "offset_group",
-               pln_kernel_int(call, "deformable_groups", 1));
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  const pln_tensor *args[3] = {
+      pln_compose_to_plain_layout(&s, pln_kernel_arg(call, 0), "data_layout",
+                                  plain_data[2]),
+      pln_compose_to_plain_layout(&s, pln_kernel_arg(call, 2), "kernel_layout",
+                                  plain_kernel[2]),
+      pln_compose_to_plain_layout(&s, pln_kernel_arg(call, 1), "data_layout",
+                                  plain_data[2])};
+  pln_compose_window(&s, 2, NULL);
+  pln_compose_int(&s, "group", pln_kernel_int(call, "groups", 1));
+  pln_compose_int(&s, "offset_group",
+                  pln_kernel_int(call, "deformable_groups", 1));
   for (uint32_t i = 0; i < 3; i++)
     if (args[i] && args[i]->rank != 4)
-      pln_steps_refuse(&s, "the form of the call is not computed");
-  const pln_tensor *y = pln_step(&s, PLN_OP_DEFORM_CONV, 3, args);
-  return pln_steps_last(&s, pln_step_from_plain(&s, y, "out_layout",
-                                                "data_layout", plain_data[2]));
+      pln_composition_refuse(&s, "the form of the call is not computed");
+  const pln_tensor *y = pln_compose_call(&s, PLN_OP_DEFORM_CONV, 3, args);
+  return pln_composition_finish(
+      &s, pln_compose_from_plain_layout(&s, y, "out_layout", "data_layout",
+                                        plain_data[2]));
 }
 
 /* ---------------------------------------------------------------- quantised */
 
 /* Integers less their zero point, which is one for all. */
-static const pln_tensor *centred(pln_steps *s, uint32_t arg, uint32_t zero) {
+static const pln_tensor *centred(pln_composition *s, uint32_t arg,
+                                 uint32_t zero) {
   const pln_tensor *x = pln_kernel_arg(s->call, arg);
   const pln_tensor *z = pln_kernel_arg(s->call, zero);
   if (z->count != 1)
-    pln_steps_refuse(s, "a zero point for each channel is not computed");
-  return pln_step_two(
-      s, PLN_OP_SUB, pln_step_cast(s, x, PLN_INT32),
-      pln_step_reshape(s, pln_step_cast(s, z, PLN_INT32), 0, NULL));
+    pln_composition_refuse(s, "a zero point for each channel is not computed");
+  return pln_compose_binary(
+      s, PLN_OP_SUB, pln_compose_cast(s, x, PLN_INT32),
+      pln_compose_reshape(s, pln_compose_cast(s, z, PLN_INT32), 0, NULL));
 }
 
 /* (x, weight, their zero points, their scales): sums of products in int32, of
  * the product of both scales. Pads are zero points. */
 static pln_status convolve_quantised(pln_kernel_call *call, bool transposed) {
-  pln_steps s;
+  pln_composition s;
   if (sum_dtype(call, PLN_INT32) != PLN_INT32)
     return pln_kernel_refuse(call, "sums are computed in int32 only");
-  pln_steps_begin(&s, call);
+  pln_composition_begin(&s, call);
   if (!is_short(pln_kernel_arg(call, 0)) || !is_short(pln_kernel_arg(call, 1)))
-    pln_steps_refuse(&s, "integers of 8 and 16 bits only are convolved");
+    pln_composition_refuse(&s, "integers of 8 and 16 bits only are convolved");
   const pln_tensor *x = centred(&s, 0, 2), *w = centred(&s, 1, 3);
-  return pln_steps_last(&s, convolve_exactly(&s, x, w, transposed, PLN_INT32));
+  return pln_composition_finish(
+      &s, convolve_exactly(&s, x, w, transposed, PLN_INT32));
 }
 
 pln_status pln_kernel_qnn_conv_2d(pln_kernel_call *call) {
@@ -159,25 +170,25 @@ pln_status pln_kernel_qnn_conv_2d_transpose(pln_kernel_call *call) {
 /* ---------------------------------------------------------------- gradients */
 
 /* Axes 0 and 1 exchanged. */
-static const pln_tensor *exchange(pln_steps *s, const pln_tensor *x) {
+static const pln_tensor *exchange(pln_composition *s, const pln_tensor *x) {
   static const int64_t perm[] = {1, 0, 2, 3};
-  pln_step_ints(s, "perm", 4, perm);
-  return pln_step_one(s, PLN_OP_TRANSPOSE, x);
+  pln_compose_ints(s, "perm", 4, perm);
+  return pln_compose_unary(s, PLN_OP_TRANSPOSE, x);
 }
 
 /* The first elements along the axes of space, as many as the window has. */
-static const pln_tensor *cut_window(pln_steps *s, const pln_tensor *x) {
+static const pln_tensor *crop_window(pln_composition *s, const pln_tensor *x) {
   static const int64_t starts[] = {0, 0}, axes[] = {2, 3};
   int64_t window[PLN_WINDOW_AXES];
   if (!pln_kernel_list(s->call, PLN_NONE, "kernel_size").given ||
       !pln_relay_ints(s->call, "kernel_size", 2, 1, window))
-    pln_steps_refuse(s, "kernel_size is missing");
+    pln_composition_refuse(s, "kernel_size is missing");
   if (s->status != PLN_OK)
     return NULL;
-  const pln_tensor *args[4] = {x, pln_step_vector(s, 2, starts),
-                               pln_step_vector(s, 2, window),
-                               pln_step_vector(s, 2, axes)};
-  return pln_step(s, PLN_OP_SLICE, 4, args);
+  const pln_tensor *args[4] = {x, pln_compose_vector(s, 2, starts),
+                               pln_compose_vector(s, 2, window),
+                               pln_compose_vector(s, 2, axes)};
+  return pln_compose_call(s, PLN_OP_SLICE, 4, args);
 }
 
 /* (gradient, data): the data convolved with the gradient, where batches are
@@ -185,24 +196,25 @@ static const pln_tensor *cut_window(pln_steps *s, const pln_tensor *x) {
 pln_status pln_kernel_conv_2d_backward_weight(pln_kernel_call *call) {
   int64_t strides[PLN_WINDOW_AXES], dilations[PLN_WINDOW_AXES];
   int64_t pads[2 * PLN_WINDOW_AXES];
-  pln_steps s;
+  pln_composition s;
   if (pln_kernel_int(call, "groups", 1) != 1 ||
       !pln_relay_ints(call, "strides", 2, 1, strides) ||
       !pln_relay_ints(call, "dilation", 2, 1, dilations) ||
       !pln_relay_pads(call, 2, pads))
     return pln_kernel_refuse(call, "the form of the call is not computed");
-  pln_steps_begin(&s, call);
-  const pln_tensor *g = pln_step_to_plain(&s, pln_kernel_arg(call, 0),
-                                          "kernel_layout", plain_data[2]);
-  const pln_tensor *x = pln_step_to_plain(&s, pln_kernel_arg(call, 1),
-                                          "data_layout", plain_data[2]);
+  pln_composition_begin(&s, call);
+  const pln_tensor *g = pln_compose_to_plain_layout(
+      &s, pln_kernel_arg(call, 0), "kernel_layout", plain_data[2]);
+  const pln_tensor *x = pln_compose_to_plain_layout(
+      &s, pln_kernel_arg(call, 1), "data_layout", plain_data[2]);
   x = exchange(&s, x);
   g = exchange(&s, g);
-  pln_step_ints(&s, "strides", 2, dilations);
-  pln_step_ints(&s, "dilations", 2, strides);
-  pln_step_ints(&s, "pads", 4, pads);
+  pln_compose_ints(&s, "strides", 2, dilations);
+  pln_compose_ints(&s, "dilations", 2, strides);
+  pln_compose_ints(&s, "pads", 4, pads);
   const pln_tensor *w =
-      cut_window(&s, exchange(&s, pln_step_two(&s, PLN_OP_CONV, x, g)));
-  return pln_steps_last(
-      &s, pln_step_from_plain(&s, w, "out_layout", NULL, plain_kernel[2]));
+      crop_window(&s, exchange(&s, pln_compose_binary(&s, PLN_OP_CONV, x, g)));
+  return pln_composition_finish(
+      &s, pln_compose_from_plain_layout(&s, w, "out_layout", NULL,
+                                        plain_kernel[2]));
 }

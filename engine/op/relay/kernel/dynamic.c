@@ -55,19 +55,20 @@ pln_status pln_infer_dyn_sparse_to_dense(pln_infer *call) {
 /* ------------------------------------------------------------------ kernels */
 
 /* Operand `i` as int64. */
-static const pln_tensor *whole(pln_steps *s, uint32_t i) {
-  return pln_step_cast(s, pln_kernel_arg(s->call, i), PLN_INT64);
+static const pln_tensor *whole(pln_composition *s, uint32_t i) {
+  return pln_compose_cast(s, pln_kernel_arg(s->call, i), PLN_INT64);
 }
 
 /* (x, begin, end, strides) */
 pln_status pln_kernel_dyn_strided_slice(pln_kernel_call *call) {
-  pln_steps s;
+  pln_composition s;
   if (!pln_kernel_string_is(call, "slice_mode", "end", "end"))
     return pln_kernel_refuse(call, "slice_mode is not computed");
-  pln_steps_begin(&s, call);
+  pln_composition_begin(&s, call);
   const pln_tensor *args[5] = {pln_kernel_arg(call, 0), whole(&s, 1),
                                whole(&s, 2), NULL, whole(&s, 3)};
-  return pln_steps_last(&s, pln_step(&s, PLN_OP_SLICE, 5, args));
+  return pln_composition_finish(&s,
+                                pln_compose_call(&s, PLN_OP_SLICE, 5, args));
 }
 
 /* (x, reps): the shorter of shape and repetitions is as if of ones in front. */
@@ -75,7 +76,7 @@ pln_status pln_kernel_dyn_tile(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   size_t n = pln_kernel_arg(call, 1)->count;
   int64_t ones[PLN_MAX_RANK], dims[PLN_MAX_RANK];
-  pln_steps s;
+  pln_composition s;
   if (n > PLN_MAX_RANK || x->rank > PLN_MAX_RANK)
     return pln_kernel_refuse(call, "there are too many repetitions");
   uint32_t rank = n > x->rank ? (uint32_t)n : x->rank;
@@ -83,21 +84,22 @@ pln_status pln_kernel_dyn_tile(pln_kernel_call *call) {
     ones[i] = 1;
     dims[i] = i < rank - x->rank ? 1 : x->dims[i - (rank - x->rank)];
   }
-  pln_steps_begin(&s, call);
-  const pln_tensor *reps[2] = {pln_step_vector(&s, rank - (uint32_t)n, ones),
+  pln_composition_begin(&s, call);
+  const pln_tensor *reps[2] = {pln_compose_vector(&s, rank - (uint32_t)n, ones),
                                whole(&s, 1)};
-  return pln_steps_last(&s, pln_step_two(&s, PLN_OP_TILE,
-                                         pln_step_reshape(&s, x, rank, dims),
-                                         pln_step(&s, PLN_OP_CONCAT, 2, reps)));
+  return pln_composition_finish(
+      &s, pln_compose_binary(&s, PLN_OP_TILE,
+                             pln_compose_reshape(&s, x, rank, dims),
+                             pln_compose_call(&s, PLN_OP_CONCAT, 2, reps)));
 }
 
 /* (x, axes) */
 pln_status pln_kernel_dyn_squeeze(pln_kernel_call *call) {
-  pln_steps s;
-  pln_steps_begin(&s, call);
-  return pln_steps_last(
-      &s,
-      pln_step_two(&s, PLN_OP_SQUEEZE, pln_kernel_arg(call, 0), whole(&s, 1)));
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  return pln_composition_finish(&s, pln_compose_binary(&s, PLN_OP_SQUEEZE,
+                                                       pln_kernel_arg(call, 0),
+                                                       whole(&s, 1)));
 }
 
 /* (x, axis), a place among the axes of the result */
@@ -105,7 +107,7 @@ pln_status pln_kernel_dyn_expand_dims(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *a = pln_kernel_arg(call, 1);
   int64_t n = pln_kernel_int(call, "num_newaxis", 1), at;
   int64_t dims[PLN_MAX_RANK];
-  pln_steps s;
+  pln_composition s;
   if (n < 0 || n > PLN_MAX_RANK - (int64_t)x->rank || a->count != 1 ||
       !pln_tensor_int(a, 0, &at))
     return pln_kernel_refuse(call, "the axis is not valid");
@@ -114,9 +116,9 @@ pln_status pln_kernel_dyn_expand_dims(pln_kernel_call *call) {
     return pln_kernel_refuse(call, "the axis is not valid");
   for (uint32_t i = 0, k = 0; i < x->rank + (uint32_t)n; i++)
     dims[i] = i >= at && i < at + n ? 1 : x->dims[k++];
-  pln_steps_begin(&s, call);
-  return pln_steps_last(&s,
-                        pln_step_reshape(&s, x, x->rank + (uint32_t)n, dims));
+  pln_composition_begin(&s, call);
+  return pln_composition_finish(
+      &s, pln_compose_reshape(&s, x, x->rank + (uint32_t)n, dims));
 }
 
 /* (indices, on, off, depth) */
@@ -125,13 +127,14 @@ pln_status pln_kernel_dyn_one_hot(pln_kernel_call *call) {
                                pln_kernel_arg(call, 2)};
   const pln_tensor *d = pln_kernel_arg(call, 3);
   int64_t depth;
-  pln_steps s;
+  pln_composition s;
   if (d->count != 1 || !pln_tensor_int(d, 0, &depth))
     return pln_kernel_refuse(call, "the depth is not valid");
-  pln_steps_begin(&s, call);
-  pln_step_int(&s, "depth", depth);
-  pln_step_int(&s, "axis", pln_kernel_int(call, "axis", -1));
-  return pln_steps_last(&s, pln_step(&s, PLN_OP_ONE_HOT, 3, args));
+  pln_composition_begin(&s, call);
+  pln_compose_int(&s, "depth", depth);
+  pln_compose_int(&s, "axis", pln_kernel_int(call, "axis", -1));
+  return pln_composition_finish(&s,
+                                pln_compose_call(&s, PLN_OP_ONE_HOT, 3, args));
 }
 
 /* (x, widths, value): a pair of widths an axis. */
@@ -141,27 +144,28 @@ pln_status pln_kernel_dyn_pad(pln_kernel_call *call) {
       pln_attrs_string(call->engine, call->attrs, "pad_mode", "constant");
   bool known = pln_slice_is(mode, "constant") || pln_slice_is(mode, "edge") ||
                pln_slice_is(mode, "reflect");
-  pln_steps s;
+  pln_composition s;
   if (widths->rank != 2 || widths->dims[1] != 2 || !known)
     return pln_kernel_refuse(call, "the widths or the mode are not valid");
   int64_t flat[] = {2 * widths->dims[0]};
-  pln_steps_begin(&s, call);
-  const pln_tensor *turned = pln_step_one(&s, PLN_OP_TRANSPOSE, whole(&s, 1));
+  pln_composition_begin(&s, call);
+  const pln_tensor *turned =
+      pln_compose_unary(&s, PLN_OP_TRANSPOSE, whole(&s, 1));
   const pln_tensor *args[3] = {pln_kernel_arg(call, 0),
-                               pln_step_reshape(&s, turned, 1, flat),
+                               pln_compose_reshape(&s, turned, 1, flat),
                                pln_kernel_arg(call, 2)};
-  pln_step_string(&s, "mode",
-                  pln_slice_is(mode, "constant") ? "constant"
-                  : pln_slice_is(mode, "edge")   ? "edge"
-                                                 : "reflect");
-  return pln_steps_last(&s, pln_step(&s, PLN_OP_PAD, 3, args));
+  pln_compose_string(&s, "mode",
+                     pln_slice_is(mode, "constant") ? "constant"
+                     : pln_slice_is(mode, "edge")   ? "edge"
+                                                    : "reflect");
+  return pln_composition_finish(&s, pln_compose_call(&s, PLN_OP_PAD, 3, args));
 }
 
 /* vm.reshape_tensor: (x, shape) */
 pln_status pln_kernel_reshape_tensor(pln_kernel_call *call) {
-  pln_steps s;
-  pln_steps_begin(&s, call);
-  return pln_steps_last(
-      &s,
-      pln_step_two(&s, PLN_OP_RESHAPE, pln_kernel_arg(call, 0), whole(&s, 1)));
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  return pln_composition_finish(&s, pln_compose_binary(&s, PLN_OP_RESHAPE,
+                                                       pln_kernel_arg(call, 0),
+                                                       whole(&s, 1)));
 }

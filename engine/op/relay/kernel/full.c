@@ -98,8 +98,9 @@ pln_status pln_kernel_filled(pln_kernel_call *call) {
                call->op == PLN_OP_ONES || call->op == PLN_OP_DYN_ONES);
 }
 
-static pln_status fill(pln_kernel_call *call, const pln_tensor *value,
-                       uint32_t rank, const int64_t *dims) {
+static pln_status make_full_tensor(pln_kernel_call *call,
+                                   const pln_tensor *value, uint32_t rank,
+                                   const int64_t *dims) {
   if (value->count != 1)
     return pln_kernel_refuse(call, "the value is no scalar");
   return pln_tensor_splat(call->engine, (pln_dtype)value->dtype, rank, dims,
@@ -114,7 +115,7 @@ pln_status pln_kernel_full(pln_kernel_call *call) {
     return pln_kernel_refuse(call, "there is no such shape");
   if (asked_dtype(call, (pln_dtype)value->dtype) != (pln_dtype)value->dtype)
     return pln_kernel_refuse(call, "a value of another dtype");
-  return fill(call, value, rank, dims);
+  return make_full_tensor(call, value, rank, dims);
 }
 
 pln_status pln_kernel_full_like(pln_kernel_call *call) {
@@ -122,5 +123,5 @@ pln_status pln_kernel_full_like(pln_kernel_call *call) {
                    *value = pln_kernel_arg(call, 1);
   if (value->dtype != x->dtype)
     return pln_kernel_refuse(call, "a value of another dtype");
-  return fill(call, value, x->rank, x->dims);
+  return make_full_tensor(call, value, x->rank, x->dims);
 }

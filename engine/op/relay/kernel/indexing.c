@@ -16,13 +16,13 @@ static pln_status refuse_operands(const pln_kernel_call *call) {
 /* ------------------------------------------------------------------ indices */
 
 pln_status pln_kernel_argwhere(pln_kernel_call *call) {
-  pln_steps s;
-  pln_steps_begin(&s, call);
+  pln_composition s;
+  pln_composition_begin(&s, call);
   const pln_tensor *columns =
-      pln_step_one(&s, PLN_OP_NON_ZERO, pln_kernel_arg(call, 0));
-  return pln_steps_last(
-      &s, pln_step_cast(&s, pln_step_one(&s, PLN_OP_TRANSPOSE, columns),
-                        PLN_INT32));
+      pln_compose_unary(&s, PLN_OP_NON_ZERO, pln_kernel_arg(call, 0));
+  return pln_composition_finish(
+      &s, pln_compose_cast(&s, pln_compose_unary(&s, PLN_OP_TRANSPOSE, columns),
+                           PLN_INT32));
 }
 
 /* Coordinates of each index, the last axis fastest; false when one lies outside
@@ -46,7 +46,7 @@ pln_status pln_kernel_unravel_index(pln_kernel_call *call) {
   pln_list shape = pln_kernel_list(call, 1, NULL);
   int64_t extents[PLN_MAX_RANK], dims[PLN_MAX_RANK];
   pln_tensor *out = NULL;
-  pln_steps s;
+  pln_composition s;
   if (shape.count > PLN_MAX_RANK || x->rank >= PLN_MAX_RANK)
     return refuse_operands(call);
   for (uint32_t i = 0; i < shape.count; i++)
@@ -54,14 +54,15 @@ pln_status pln_kernel_unravel_index(pln_kernel_call *call) {
       return refuse_operands(call);
   dims[0] = shape.count;
   memcpy(dims + 1, x->dims, x->rank * sizeof *dims);
-  pln_steps_begin(&s, call);
-  const pln_tensor *in = pln_step_cast(&s, x, PLN_INT64);
+  pln_composition_begin(&s, call);
+  const pln_tensor *in = pln_compose_cast(&s, x, PLN_INT64);
   if (in)
     s.status = pln_tensor_new(call->engine, PLN_INT64, x->rank + 1, dims, &out);
-  const pln_tensor *places = pln_step_keep(&s, out);
+  const pln_tensor *places = pln_compose_own(&s, out);
   if (places && !unravel(in, shape.count, extents, pln_tensor_writable(out)))
-    pln_steps_refuse(&s, "an index lies outside of the shape");
-  return pln_steps_last(&s, pln_step_cast(&s, places, (pln_dtype)x->dtype));
+    pln_composition_refuse(&s, "an index lies outside of the shape");
+  return pln_composition_finish(
+      &s, pln_compose_cast(&s, places, (pln_dtype)x->dtype));
 }
 
 /* Where each index stands; false unless each stands once. */
@@ -80,17 +81,18 @@ static bool invert(const pln_tensor *x, int64_t *out) {
 pln_status pln_kernel_invert_permutation(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   pln_tensor *out = NULL;
-  pln_steps s;
+  pln_composition s;
   if (x->rank != 1)
     return refuse_operands(call);
-  pln_steps_begin(&s, call);
-  const pln_tensor *in = pln_step_cast(&s, x, PLN_INT64);
+  pln_composition_begin(&s, call);
+  const pln_tensor *in = pln_compose_cast(&s, x, PLN_INT64);
   if (in)
     s.status = pln_tensor_new(call->engine, PLN_INT64, 1, x->dims, &out);
-  const pln_tensor *places = pln_step_keep(&s, out);
+  const pln_tensor *places = pln_compose_own(&s, out);
   if (places && !invert(in, pln_tensor_writable(out)))
-    pln_steps_refuse(&s, "the operand is no permutation");
-  return pln_steps_last(&s, pln_step_cast(&s, places, (pln_dtype)x->dtype));
+    pln_composition_refuse(&s, "the operand is no permutation");
+  return pln_composition_finish(
+      &s, pln_compose_cast(&s, places, (pln_dtype)x->dtype));
 }
 
 /* ------------------------------------------------------------- searchsorted */
@@ -141,34 +143,34 @@ pln_status pln_kernel_searchsorted(pln_kernel_call *call) {
   pln_slice name = pln_attrs_string(call->engine, call->attrs, "dtype", "");
   pln_dtype dtype = name.size ? pln_dtype_find(name) : PLN_INT32;
   pln_tensor *out = NULL;
-  pln_steps s;
+  pln_composition s;
   if (!rows_agree(a, b))
     return refuse_operands(call);
   if (!is_exact(a) || !is_exact(b))
     return pln_kernel_no_dtype(call, (pln_dtype)a->dtype);
-  pln_steps_begin(&s, call);
-  const pln_tensor *rows = pln_step_cast(&s, a, PLN_FLOAT64);
-  const pln_tensor *values = pln_step_cast(&s, b, PLN_FLOAT64);
+  pln_composition_begin(&s, call);
+  const pln_tensor *rows = pln_compose_cast(&s, a, PLN_FLOAT64);
+  const pln_tensor *values = pln_compose_cast(&s, b, PLN_FLOAT64);
   if (values)
     s.status = pln_tensor_new(call->engine, PLN_INT64, b->rank, b->dims, &out);
-  const pln_tensor *places = pln_step_keep(&s, out);
+  const pln_tensor *places = pln_compose_own(&s, out);
   if (places)
     search(rows, values, pln_kernel_int(call, "right", 0) != 0,
            pln_tensor_writable(out));
-  return pln_steps_last(&s, pln_step_cast(&s, places, dtype));
+  return pln_composition_finish(&s, pln_compose_cast(&s, places, dtype));
 }
 
 /* ---------------------------------------------------------- sparse_to_dense */
 
 /* A dense tensor being made of sparse values. */
-typedef struct sparse {
+typedef struct sparse_indices {
   const pln_tensor *indices, *values, *others; /* others: may be NULL */
   uint32_t rank;
   int64_t dims[PLN_MAX_RANK];
-} sparse;
+} sparse_indices;
 
 /* Indices of `n` coordinates each, as many as values (or one for all). */
-static bool is_sparse(const sparse *x, size_t *count, uint32_t *n) {
+static bool is_sparse(const sparse_indices *x, size_t *count, uint32_t *n) {
   const pln_tensor *i = x->indices, *v = x->values;
   *count = i->rank ? (size_t)i->dims[0] : 1;
   *n = i->rank == 2 ? (uint32_t)i->dims[1] : 1;
@@ -178,7 +180,7 @@ static bool is_sparse(const sparse *x, size_t *count, uint32_t *n) {
           (x->others->count == 1 && x->others->dtype == v->dtype));
 }
 
-static bool scatter(const sparse *x, size_t count, char *out) {
+static bool scatter(const sparse_indices *x, size_t count, char *out) {
   size_t size = pln_element_size((pln_dtype)x->values->dtype);
   for (size_t i = 0; i < count; i++) {
     int64_t at = 0, index;
@@ -194,7 +196,7 @@ static bool scatter(const sparse *x, size_t count, char *out) {
   return true;
 }
 
-static pln_status make_dense(pln_kernel_call *call, const sparse *x) {
+static pln_status make_dense(pln_kernel_call *call, const sparse_indices *x) {
   size_t count, size = pln_element_size((pln_dtype)x->values->dtype);
   uint32_t n;
   void *data;
@@ -214,7 +216,7 @@ static pln_status make_dense(pln_kernel_call *call, const sparse *x) {
   return pln_kernel_refuse(call, "an index lies outside of the shape");
 }
 
-static bool read_extents(const pln_list *shape, sparse *x) {
+static bool read_extents(const pln_list *shape, sparse_indices *x) {
   x->rank = shape->count;
   for (uint32_t i = 0; i < shape->count && i < PLN_MAX_RANK; i++)
     if ((x->dims[i] = pln_list_at(shape, i)) < 0)
@@ -228,9 +230,9 @@ pln_status pln_kernel_sparse_to_dense(pln_kernel_call *call) {
   bool dynamic = call->op == PLN_OP_DYN_SPARSE_TO_DENSE;
   pln_list shape =
       pln_kernel_list(call, dynamic ? 1 : PLN_NONE, "output_shape");
-  sparse x = {.indices = pln_kernel_arg(call, 0),
-              .values = pln_kernel_arg(call, dynamic ? 2 : 1),
-              .others = pln_kernel_arg(call, dynamic ? 3 : 2)};
+  sparse_indices x = {.indices = pln_kernel_arg(call, 0),
+                      .values = pln_kernel_arg(call, dynamic ? 2 : 1),
+                      .others = pln_kernel_arg(call, dynamic ? 3 : 2)};
   if (!read_extents(&shape, &x))
     return refuse_operands(call);
   return make_dense(call, &x);
@@ -239,37 +241,39 @@ pln_status pln_kernel_sparse_to_dense(pln_kernel_call *call) {
 /* ------------------------------------------------------------ sequence_mask */
 
 /* 0, 1, ... along `axis` of two. */
-static const pln_tensor *count_along(pln_steps *s, int64_t extent,
+static const pln_tensor *count_along(pln_composition *s, int64_t extent,
                                      uint32_t rank, uint32_t axis) {
   int64_t dims[PLN_MAX_RANK];
-  const pln_tensor *args[3] = {pln_step_number(s, PLN_INT64, 0),
-                               pln_step_number(s, PLN_INT64, (double)extent),
-                               pln_step_number(s, PLN_INT64, 1)};
+  const pln_tensor *args[3] = {pln_compose_scalar(s, PLN_INT64, 0),
+                               pln_compose_scalar(s, PLN_INT64, (double)extent),
+                               pln_compose_scalar(s, PLN_INT64, 1)};
   for (uint32_t i = 0; i < rank; i++)
     dims[i] = i == axis ? extent : 1;
-  return pln_step_reshape(s, pln_step(s, PLN_OP_RANGE, 3, args), rank, dims);
+  return pln_compose_reshape(s, pln_compose_call(s, PLN_OP_RANGE, 3, args),
+                             rank, dims);
 }
 
 /* (data, lengths): time is axis 0 or 1, batches the other of both. */
 pln_status pln_kernel_sequence_mask(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *l = pln_kernel_arg(call, 1);
   int64_t axis = pln_kernel_int(call, "axis", 0), dims[PLN_MAX_RANK];
-  pln_steps s;
+  pln_composition s;
   if (x->rank < 2 || x->rank > PLN_MAX_RANK || l->rank != 1 || axis < 0 ||
       axis > 1 || l->dims[0] != x->dims[1 - axis])
     return refuse_operands(call);
   for (uint32_t i = 0; i < x->rank; i++)
     dims[i] = i == 1 - axis ? l->dims[0] : 1;
-  pln_steps_begin(&s, call);
-  const pln_tensor *lengths =
-      pln_step_reshape(&s, pln_step_cast(&s, l, PLN_INT64), x->rank, dims);
+  pln_composition_begin(&s, call);
+  const pln_tensor *lengths = pln_compose_reshape(
+      &s, pln_compose_cast(&s, l, PLN_INT64), x->rank, dims);
   const pln_tensor *times =
       count_along(&s, x->dims[axis], x->rank, (uint32_t)axis);
   const pln_tensor *args[3] = {
-      pln_step_two(&s, PLN_OP_LESS, times, lengths), x,
-      pln_step_number(&s, (pln_dtype)x->dtype,
-                      pln_kernel_float(call, "mask_value", 0))};
-  return pln_steps_last(&s, pln_step(&s, PLN_OP_WHERE, 3, args));
+      pln_compose_binary(&s, PLN_OP_LESS, times, lengths), x,
+      pln_compose_scalar(&s, (pln_dtype)x->dtype,
+                         pln_kernel_float(call, "mask_value", 0))};
+  return pln_composition_finish(&s,
+                                pln_compose_call(&s, PLN_OP_WHERE, 3, args));
 }
 
 /* ---------------------------------------------------------------- adv_index */
@@ -295,28 +299,29 @@ pln_status pln_infer_adv_index(pln_infer *call) {
 }
 
 /* Indices broadcast to `like`, as one more axis behind. */
-static const pln_tensor *widen(pln_steps *s, const pln_tensor *index,
-                               const pln_tensor *like) {
+static const pln_tensor *cast_index_like(pln_composition *s,
+                                         const pln_tensor *index,
+                                         const pln_tensor *like) {
   int64_t dims[PLN_MAX_RANK];
-  const pln_tensor *x =
-      pln_step_two(s, PLN_OP_ADD, pln_step_cast(s, index, PLN_INT64), like);
+  const pln_tensor *x = pln_compose_binary(
+      s, PLN_OP_ADD, pln_compose_cast(s, index, PLN_INT64), like);
   if (x && x->rank >= PLN_MAX_RANK)
-    pln_steps_refuse(s, "the indices have too many axes");
+    pln_composition_refuse(s, "the indices have too many axes");
   if (s->status != PLN_OK)
     return NULL;
   memcpy(dims, x->dims, x->rank * sizeof *dims);
   dims[x->rank] = 1;
-  return pln_step_reshape(s, x, x->rank + 1, dims);
+  return pln_compose_reshape(s, x, x->rank + 1, dims);
 }
 
 /* Zeros of the shape that all indices broadcast to. */
-static const pln_tensor *common(pln_steps *s) {
-  const pln_tensor *zero = pln_step_number(s, PLN_INT64, 0), *all = zero;
+static const pln_tensor *common(pln_composition *s) {
+  const pln_tensor *zero = pln_compose_scalar(s, PLN_INT64, 0), *all = zero;
   for (uint32_t i = 1; i < s->call->n_args; i++) {
     const pln_tensor *x =
-        pln_step_cast(s, pln_kernel_arg(s->call, i), PLN_INT64);
-    all =
-        pln_step_two(s, PLN_OP_ADD, all, pln_step_two(s, PLN_OP_MUL, x, zero));
+        pln_compose_cast(s, pln_kernel_arg(s->call, i), PLN_INT64);
+    all = pln_compose_binary(s, PLN_OP_ADD, all,
+                             pln_compose_binary(s, PLN_OP_MUL, x, zero));
   }
   return all;
 }
@@ -324,17 +329,18 @@ static const pln_tensor *common(pln_steps *s) {
 pln_status pln_kernel_adv_index(pln_kernel_call *call) {
   const pln_tensor *columns[8];
   uint32_t n = call->n_args;
-  pln_steps s;
+  pln_composition s;
   if (n < 2 || n - 1 > PLN_COUNT(columns))
     return pln_kernel_refuse(call, "so many indices are not computed");
-  pln_steps_begin(&s, call);
+  pln_composition_begin(&s, call);
   const pln_tensor *zeros = common(&s);
   for (uint32_t i = 1; i < n; i++)
-    columns[i - 1] = widen(&s, pln_kernel_arg(call, i), zeros);
-  pln_step_int(&s, "axis", -1);
-  const pln_tensor *rows = pln_step(&s, PLN_OP_CONCAT, n - 1, columns);
-  return pln_steps_last(
-      &s, pln_step_two(&s, PLN_OP_GATHER_ND, pln_kernel_arg(call, 0), rows));
+    columns[i - 1] = cast_index_like(&s, pln_kernel_arg(call, i), zeros);
+  pln_compose_int(&s, "axis", -1);
+  const pln_tensor *rows = pln_compose_call(&s, PLN_OP_CONCAT, n - 1, columns);
+  return pln_composition_finish(
+      &s,
+      pln_compose_binary(&s, PLN_OP_GATHER_ND, pln_kernel_arg(call, 0), rows));
 }
 
 /* ------------------------------------------------------------------- slices */
@@ -347,7 +353,7 @@ static bool bound_at(const pln_kernel_call *call, uint32_t arg, uint32_t i,
   return !t || i >= t->count || pln_tensor_int(t, i, out);
 }
 
-static int64_t clamp(int64_t at, int64_t extent) {
+static int64_t clamp_index(int64_t at, int64_t extent) {
   at += at < 0 ? extent : 0;
   return at < 0 ? 0 : at > extent ? extent : at;
 }
@@ -359,16 +365,16 @@ static bool slice_view(const pln_kernel_call *call, pln_strided *view,
   const pln_tensor *x = call->args[0], *v = call->args[1];
   *offset = 0;
   view->rank = x->rank;
-  pln_dense_steps(x->rank, x->dims, view->to);
-  pln_dense_steps(v->rank, v->dims, view->from);
+  pln_dense_strides(x->rank, x->dims, view->to);
+  pln_dense_strides(v->rank, v->dims, view->from);
   for (uint32_t i = 0; i < x->rank; i++) {
     int64_t begin, end, step;
     if (!bound_at(call, 2, i, 0, &begin) ||
         !bound_at(call, 3, i, x->dims[i], &end) ||
         !bound_at(call, 4, i, 1, &step) || step < 1)
       return false;
-    begin = clamp(begin, x->dims[i]);
-    end = clamp(end, x->dims[i]);
+    begin = clamp_index(begin, x->dims[i]);
+    end = clamp_index(end, x->dims[i]);
     view->dims[i] = end > begin ? (end - begin - 1) / step + 1 : 0;
     if (view->dims[i] != v->dims[i])
       return false;
@@ -474,14 +480,15 @@ pln_status pln_kernel_matrix_set_diag(pln_kernel_call *call) {
 }
 
 /* A scalar of attribute dilation_value as an element of that dtype. */
-static const pln_tensor *gap_value(pln_steps *s, pln_dtype dtype) {
-  return pln_step_number(s, dtype,
-                         pln_kernel_float(s->call, "dilation_value", 0));
+static const pln_tensor *gap_value(pln_composition *s, pln_dtype dtype) {
+  return pln_compose_scalar(s, dtype,
+                            pln_kernel_float(s->call, "dilation_value", 0));
 }
 
 /* Elements `strides` apart, the value between them. */
-static pln_status spread(pln_kernel_call *call, const pln_list *strides,
-                         const pln_tensor *value) {
+static pln_status dilate_elements(pln_kernel_call *call,
+                                  const pln_list *strides,
+                                  const pln_tensor *value) {
   const pln_tensor *x = call->args[0];
   size_t size = pln_element_size((pln_dtype)x->dtype);
   int64_t dims[PLN_MAX_RANK];
@@ -496,8 +503,8 @@ static pln_status spread(pln_kernel_call *call, const pln_list *strides,
   }
   PLN_TRY(pln_kernel_unset(call, 0, (pln_dtype)x->dtype, x->rank, dims, &data));
   pln_fill(call->engine, data, call->results[0]->count, value->data, size);
-  pln_dense_steps(x->rank, x->dims, view.from);
-  pln_dense_steps(x->rank, dims, view.to);
+  pln_dense_strides(x->rank, x->dims, view.from);
+  pln_dense_strides(x->rank, dims, view.to);
   for (uint32_t i = 0; i < x->rank; i++)
     view.to[i] = x->dims[i] > 1 ? view.to[i] * strides->ints[i] : 0;
   pln_strided_copy(call->engine, data, x->data, size, &view);
@@ -507,16 +514,16 @@ static pln_status spread(pln_kernel_call *call, const pln_list *strides,
 pln_status pln_kernel_dilate(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   pln_list strides = pln_kernel_list(call, PLN_NONE, "strides");
-  pln_steps s;
+  pln_composition s;
   if (pln_element_size((pln_dtype)x->dtype) == 0 || x->dtype == PLN_STRING)
     return pln_kernel_no_dtype(call, (pln_dtype)x->dtype);
   if (x->rank > PLN_MAX_RANK || strides.count != x->rank)
     return pln_kernel_refuse(call, "the strides do not fit the operand");
-  pln_steps_begin(&s, call);
+  pln_composition_begin(&s, call);
   const pln_tensor *value = gap_value(&s, (pln_dtype)x->dtype);
   if (value)
-    s.status = spread(call, &strides, value);
-  return pln_steps_end(&s);
+    s.status = dilate_elements(call, &strides, value);
+  return pln_composition_end(&s);
 }
 
 /* Windows over the axes from `axis` on, which stand `strides` apart. */
@@ -531,7 +538,7 @@ pln_status pln_kernel_sliding_window(pln_kernel_call *call) {
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis) ||
       window.count != x->rank - axis || strides.count != window.count)
     return refuse_operands(call);
-  pln_dense_steps(x->rank, x->dims, steps);
+  pln_dense_strides(x->rank, x->dims, steps);
   memcpy(view.from, steps, x->rank * sizeof *steps);
   memcpy(dims, x->dims, x->rank * sizeof *dims);
   view.rank = x->rank + window.count;
@@ -545,5 +552,5 @@ pln_status pln_kernel_sliding_window(pln_kernel_call *call) {
     view.from[x->rank + i] = steps[axis + i];
   }
   memcpy(view.dims, dims, view.rank * sizeof *dims);
-  return pln_moved_view(call, 0, x, x->data, view.rank, dims, &view);
+  return pln_strided_result_copy(call, 0, x, x->data, view.rank, dims, &view);
 }

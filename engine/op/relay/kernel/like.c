@@ -131,14 +131,14 @@ static bool same_dims(const pln_tensor *x, uint32_t rank, const int64_t *dims) {
 
 pln_status pln_kernel_broadcast_to_like(pln_kernel_call *call) {
   const pln_tensor *like = pln_kernel_arg(call, 1);
-  pln_steps s;
-  pln_steps_begin(&s, call);
+  pln_composition s;
+  pln_composition_begin(&s, call);
   const pln_tensor *y =
-      pln_step_two(&s, PLN_OP_EXPAND, pln_kernel_arg(call, 0),
-                   pln_step_vector(&s, like->rank, like->dims));
+      pln_compose_binary(&s, PLN_OP_EXPAND, pln_kernel_arg(call, 0),
+                         pln_compose_vector(&s, like->rank, like->dims));
   if (y && !same_dims(y, like->rank, like->dims))
-    pln_steps_refuse(&s, "the shapes do not fit each other");
-  return pln_steps_last(&s, y);
+    pln_composition_refuse(&s, "the shapes do not fit each other");
+  return pln_composition_finish(&s, y);
 }
 
 /* Summed over the axes in front that the shape has not, and over those where
@@ -157,13 +157,13 @@ static pln_status collapse(pln_kernel_call *call, uint32_t rank,
     if (want != x->dims[i] || i < x->rank - rank)
       axes[n++] = i;
   }
-  pln_steps s;
-  pln_steps_begin(&s, call);
+  pln_composition s;
+  pln_composition_begin(&s, call);
   if (n) {
-    pln_step_ints(&s, "axes", n, axes);
-    x = pln_step_one(&s, PLN_OP_REDUCE_SUM, x);
+    pln_compose_ints(&s, "axes", n, axes);
+    x = pln_compose_unary(&s, PLN_OP_REDUCE_SUM, x);
   }
-  return pln_steps_last(&s, pln_step_reshape(&s, x, rank, dims));
+  return pln_composition_finish(&s, pln_compose_reshape(&s, x, rank, dims));
 }
 
 pln_status pln_kernel_collapse_sum_like(pln_kernel_call *call) {
@@ -183,13 +183,13 @@ pln_status pln_kernel_collapse_sum_to(pln_kernel_call *call) {
 }
 
 /* Elements [from, to) along `n` axes. */
-static const pln_tensor *cut(pln_steps *s, const pln_tensor *x, uint32_t n,
-                             const int64_t *axes, const int64_t *from,
-                             const int64_t *to) {
-  const pln_tensor *args[4] = {x, pln_step_vector(s, n, from),
-                               pln_step_vector(s, n, to),
-                               pln_step_vector(s, n, axes)};
-  return n ? pln_step(s, PLN_OP_SLICE, 4, args) : x;
+static const pln_tensor *slice_axes(pln_composition *s, const pln_tensor *x,
+                                    uint32_t n, const int64_t *axes,
+                                    const int64_t *from, const int64_t *to) {
+  const pln_tensor *args[4] = {x, pln_compose_vector(s, n, from),
+                               pln_compose_vector(s, n, to),
+                               pln_compose_vector(s, n, axes)};
+  return n ? pln_compose_call(s, PLN_OP_SLICE, 4, args) : x;
 }
 
 pln_status pln_kernel_slice_like(pln_kernel_call *call) {
@@ -197,7 +197,7 @@ pln_status pln_kernel_slice_like(pln_kernel_call *call) {
   pln_list list = pln_kernel_list(call, PLN_NONE, "axes");
   int64_t axes[PLN_MAX_RANK], from[PLN_MAX_RANK] = {0}, to[PLN_MAX_RANK];
   uint32_t n = list.count ? list.count : y->rank, axis;
-  pln_steps s;
+  pln_composition s;
   if (n > PLN_MAX_RANK)
     return refuse_shape(call);
   for (uint32_t i = 0; i < n; i++) {
@@ -207,8 +207,8 @@ pln_status pln_kernel_slice_like(pln_kernel_call *call) {
     axes[i] = axis;
     to[i] = y->dims[axis];
   }
-  pln_steps_begin(&s, call);
-  return pln_steps_last(&s, cut(&s, x, n, axes, from, to));
+  pln_composition_begin(&s, call);
+  return pln_composition_finish(&s, slice_axes(&s, x, n, axes, from, to));
 }
 
 /* (new elements, buffer): as many of the buffer's as there are new ones go. */
@@ -216,22 +216,22 @@ pln_status pln_kernel_fifo_buffer(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0), *y = pln_kernel_arg(call, 1);
   const pln_tensor *args[2] = {y, x};
   uint32_t axis;
-  pln_steps s;
+  pln_composition s;
   if (x->rank != y->rank ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis))
     return refuse_shape(call);
   int64_t axes[] = {axis}, from[] = {x->dims[axis]}, to[] = {INT64_MAX};
-  pln_steps_begin(&s, call);
-  pln_step_int(&s, "axis", axis);
-  const pln_tensor *both = pln_step(&s, PLN_OP_CONCAT, 2, args);
-  return pln_steps_last(&s, cut(&s, both, 1, axes, from, to));
+  pln_composition_begin(&s, call);
+  pln_compose_int(&s, "axis", axis);
+  const pln_tensor *both = pln_compose_call(&s, PLN_OP_CONCAT, 2, args);
+  return pln_composition_finish(&s, slice_axes(&s, both, 1, axes, from, to));
 }
 
 pln_status pln_kernel_reinterpret(pln_kernel_call *call) {
   pln_slice name = pln_attrs_string(call->engine, call->attrs, "dtype", "");
-  pln_steps s;
-  pln_steps_begin(&s, call);
-  pln_step_int(&s, "to", pln_dtype_find(name));
-  return pln_steps_last(
-      &s, pln_step_one(&s, PLN_OP_BIT_CAST, pln_kernel_arg(call, 0)));
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  pln_compose_int(&s, "to", pln_dtype_find(name));
+  return pln_composition_finish(
+      &s, pln_compose_unary(&s, PLN_OP_BIT_CAST, pln_kernel_arg(call, 0)));
 }

@@ -10,16 +10,17 @@
 enum { MOST_INTS = 8, MOST_ENTRIES = 8 };
 
 /* A call in ONNX's words. */
-typedef struct wording {
+typedef struct onnx_call {
   pln_kernel_call call;
   const pln_tensor *args[4];
   pln_attr entries[MOST_ENTRIES];
   int64_t ints[MOST_ENTRIES][MOST_INTS];
   uint32_t count;
-} wording;
+} onnx_call;
 
-static void begin(const pln_kernel_call *call, pln_op op, wording *w) {
-  *w = (wording){.call = *call};
+static void begin_onnx_call(const pln_kernel_call *call, pln_op op,
+                            onnx_call *w) {
+  *w = (onnx_call){.call = *call};
   for (uint32_t i = 0; i < 4; i++)
     w->args[i] = pln_kernel_arg(call, i);
   w->call.args = w->args;
@@ -27,7 +28,7 @@ static void begin(const pln_kernel_call *call, pln_op op, wording *w) {
   w->call.attrs = 0;
 }
 
-static pln_status add_ints(wording *w, const char *name, uint32_t n,
+static pln_status add_ints(onnx_call *w, const char *name, uint32_t n,
                            const int64_t *ints) {
   pln_attr *a = &w->entries[w->count];
   memcpy(w->ints[w->count], ints, n * sizeof *ints);
@@ -36,13 +37,13 @@ static pln_status add_ints(wording *w, const char *name, uint32_t n,
   return pln_symbol_intern(w->call.engine, pln_text(name), &a->name);
 }
 
-static pln_status add_int(wording *w, const char *name, int64_t value) {
+static pln_status add_int(onnx_call *w, const char *name, int64_t value) {
   pln_attr *a = &w->entries[w->count++];
   *a = (pln_attr){.kind = PLN_ATTR_INT, .v.i = value};
   return pln_symbol_intern(w->call.engine, pln_text(name), &a->name);
 }
 
-static pln_status run(wording *w, pln_kernel_fn kernel) {
+static pln_status run_onnx_kernel(onnx_call *w, pln_kernel_fn kernel) {
   PLN_TRY(pln_attrs_make(w->call.engine, w->count, w->entries, &w->call.attrs));
   return kernel(&w->call);
 }
@@ -61,11 +62,12 @@ static pln_status refuse_form(const pln_kernel_call *call) {
 }
 
 /* The product of matrices, each perhaps transposed, as dims. */
-static pln_status multiply(const pln_kernel_call *call, const pln_tensor *a,
-                           bool a_turned, const pln_tensor *b, bool b_turned,
-                           pln_tensor **out) {
-  wording w;
-  begin(call, PLN_OP_GEMM, &w);
+static pln_status call_onnx_matmul(const pln_kernel_call *call,
+                                   const pln_tensor *a, bool a_turned,
+                                   const pln_tensor *b, bool b_turned,
+                                   pln_tensor **out) {
+  onnx_call w;
+  begin_onnx_call(call, PLN_OP_GEMM, &w);
   w.args[0] = a;
   w.args[1] = b;
   w.call.n_args = 2;
@@ -73,7 +75,7 @@ static pln_status multiply(const pln_kernel_call *call, const pln_tensor *a,
   w.call.results = out;
   PLN_TRY(add_int(&w, "transA", a_turned));
   PLN_TRY(add_int(&w, "transB", b_turned));
-  return run(&w, pln_kernel_gemm);
+  return run_onnx_kernel(&w, pln_kernel_gemm);
 }
 
 /* Rows (..., in) by a weight: as one matrix of rows. */
@@ -88,7 +90,7 @@ static pln_status multiply_rows(pln_kernel_call *call, bool turned) {
   int64_t two[2] = {(int64_t)pln_dims_product(dims, 0, x->rank - 1),
                     dims[x->rank - 1]};
   PLN_TRY(pln_tensor_reshaped(x, 2, two, &rows));
-  pln_status status = multiply(call, rows, false, y, turned, &out);
+  pln_status status = call_onnx_matmul(call, rows, false, y, turned, &out);
   pln_tensor_release(rows);
   if (status != PLN_OK)
     return status;
@@ -107,8 +109,8 @@ static pln_status matrix_of(const pln_tensor *x, size_t k, pln_tensor **out) {
   size_t size = pln_element_size((pln_dtype)x->dtype);
   size_t n = pln_dims_product(x->dims, 1, 3) * size;
   size_t at = x->dims[0] == 1 ? 0 : k;
-  return pln_tensor_from(x->engine, (pln_dtype)x->dtype, 2, x->dims + 1,
-                         (const char *)x->data + at * n, n, out);
+  return pln_tensor_from_bytes(x->engine, (pln_dtype)x->dtype, 2, x->dims + 1,
+                               (const char *)x->data + at * n, n, out);
 }
 
 static pln_status multiply_one(pln_kernel_call *call, size_t k, bool a_turned,
@@ -117,7 +119,7 @@ static pln_status multiply_one(pln_kernel_call *call, size_t k, bool a_turned,
   PLN_TRY(matrix_of(call->args[0], k, &a));
   pln_status status = matrix_of(call->args[1], k, &b);
   if (status == PLN_OK) {
-    status = multiply(call, a, a_turned, b, b_turned, &out);
+    status = call_onnx_matmul(call, a, a_turned, b, b_turned, &out);
     pln_tensor_release(b);
   }
   pln_tensor_release(a);
@@ -156,7 +158,7 @@ pln_status pln_kernel_bias_add(pln_kernel_call *call) {
   int64_t dims[PLN_MAX_RANK];
   uint32_t axis;
   pln_tensor *bias;
-  wording w;
+  onnx_call w;
   if (!x || !b || b->rank != 1 || x->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 1), x->rank, &axis) ||
       b->dims[0] != x->dims[axis])
@@ -164,9 +166,9 @@ pln_status pln_kernel_bias_add(pln_kernel_call *call) {
   for (uint32_t i = 0; i < x->rank; i++)
     dims[i] = i == axis ? b->dims[0] : 1;
   PLN_TRY(pln_tensor_reshaped(b, x->rank, dims, &bias));
-  begin(call, PLN_OP_ADD, &w);
+  begin_onnx_call(call, PLN_OP_ADD, &w);
   w.args[1] = bias;
-  pln_status status = run(&w, pln_kernel_add);
+  pln_status status = run_onnx_kernel(&w, pln_kernel_add);
   pln_tensor_release(bias);
   return status;
 }
@@ -174,9 +176,9 @@ pln_status pln_kernel_bias_add(pln_kernel_call *call) {
 /* ----------------------------------------------------- element by element */
 
 pln_status pln_kernel_not_equal(pln_kernel_call *call) {
-  wording w;
-  begin(call, PLN_OP_EQUAL, &w);
-  PLN_TRY(run(&w, pln_kernel_equal));
+  onnx_call w;
+  begin_onnx_call(call, PLN_OP_EQUAL, &w);
+  PLN_TRY(run_onnx_kernel(&w, pln_kernel_equal));
   uint8_t *truth = pln_tensor_writable(call->results[0]);
   for (size_t i = 0; truth && i < call->results[0]->count; i++)
     truth[i] ^= 1;
@@ -185,14 +187,14 @@ pln_status pln_kernel_not_equal(pln_kernel_call *call) {
 
 /* One divided by the root. */
 pln_status pln_kernel_rsqrt(pln_kernel_call *call) {
-  wording w;
+  onnx_call w;
   pln_tensor *root = NULL;
-  begin(call, PLN_OP_SQRT, &w);
+  begin_onnx_call(call, PLN_OP_SQRT, &w);
   w.call.results = &root;
-  PLN_TRY(run(&w, pln_kernel_sqrt));
-  begin(call, PLN_OP_RECIPROCAL, &w);
+  PLN_TRY(run_onnx_kernel(&w, pln_kernel_sqrt));
+  begin_onnx_call(call, PLN_OP_RECIPROCAL, &w);
   w.args[0] = root;
-  pln_status status = run(&w, pln_kernel_reciprocal);
+  pln_status status = run_onnx_kernel(&w, pln_kernel_reciprocal);
   pln_tensor_release(root);
   return status;
 }
@@ -203,15 +205,15 @@ pln_status pln_kernel_rsqrt(pln_kernel_call *call) {
 static pln_status reduce_truth(pln_kernel_call *call, pln_op op,
                                pln_kernel_fn kernel) {
   pln_list axes = pln_kernel_list(call, PLN_NONE, "axis");
-  wording w;
+  onnx_call w;
   if (axes.count > MOST_INTS)
     return refuse_form(call);
-  begin(call, op, &w);
+  begin_onnx_call(call, op, &w);
   if (axes.count)
     PLN_TRY(add_ints(&w, "axes", axes.count, axes.ints));
   PLN_TRY(add_int(&w, "keepdims", pln_kernel_int(call, "keepdims", 0)));
   PLN_TRY(add_int(&w, "exclude", pln_kernel_int(call, "exclude", 0)));
-  return run(&w, kernel);
+  return run_onnx_kernel(&w, kernel);
 }
 
 pln_status pln_kernel_reduce_all(pln_kernel_call *call) {
@@ -243,20 +245,20 @@ pln_status pln_kernel_stack(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   size_t size = call->n_args * sizeof(pln_tensor *);
   uint32_t axis;
-  wording w;
+  onnx_call w;
   if (!x || x->rank + 1 >= PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank + 1, &axis))
     return pln_kernel_refuse(call, "the axis does not fit the operands");
   pln_tensor **wide = pln_mem_zeroed(call->engine, size);
   if (!wide)
     return pln_nomem(call->engine);
-  begin(call, PLN_OP_CONCAT, &w);
+  begin_onnx_call(call, PLN_OP_CONCAT, &w);
   w.call.args = (const pln_tensor *const *)wide;
   pln_status status = widen_all(call, axis, wide);
   if (status == PLN_OK)
     status = add_int(&w, "axis", axis);
   if (status == PLN_OK)
-    status = run(&w, pln_kernel_concatenate);
+    status = run_onnx_kernel(&w, pln_kernel_concatenate);
   for (uint32_t i = 0; i < call->n_args; i++)
     pln_tensor_release(wide[i]);
   pln_mem_free(call->engine, wide, size);

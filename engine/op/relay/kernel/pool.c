@@ -10,21 +10,22 @@
 
 /* Argument 0 in the plain layout; NULL, and refused, when that has other axes.
  */
-static const pln_tensor *plain_operand(pln_steps *s, uint32_t arg) {
+static const pln_tensor *plain_operand(pln_composition *s, uint32_t arg) {
   const char *data, *space = pln_pool_space(s->call->op, &data);
-  const pln_tensor *x =
-      pln_step_to_plain(s, pln_kernel_arg(s->call, arg), "layout", data);
+  const pln_tensor *x = pln_compose_to_plain_layout(
+      s, pln_kernel_arg(s->call, arg), "layout", data);
   if (x && x->rank == strlen(space) + 2)
     return x;
-  pln_steps_refuse(s, "the layout does not fit the operand");
+  pln_composition_refuse(s, "the layout does not fit the operand");
   return NULL;
 }
 
-static pln_status give(pln_steps *s, const pln_tensor *y) {
+static pln_status set_relay_pool_result(pln_composition *s,
+                                        const pln_tensor *y) {
   const char *data;
   (void)pln_pool_space(s->call->op, &data);
-  return pln_steps_last(
-      s, pln_step_from_plain(s, y, "out_layout", "layout", data));
+  return pln_composition_finish(
+      s, pln_compose_from_plain_layout(s, y, "out_layout", "layout", data));
 }
 
 /* ------------------------------------------------------------------ windows */
@@ -70,14 +71,15 @@ static bool read_slides(const pln_kernel_call *call, const pln_tensor *x,
   return true;
 }
 
-static const pln_tensor *pool(pln_steps *s, const pln_tensor *x, pln_op op) {
+static const pln_tensor *pool(pln_composition *s, const pln_tensor *x,
+                              pln_op op) {
   slide slides[PLN_WINDOW_AXES];
   int64_t pads[2 * PLN_WINDOW_AXES], window[PLN_WINDOW_AXES];
   if (!x)
     return NULL;
   uint32_t n = x->rank - 2;
   if (!read_slides(s->call, x, slides)) {
-    pln_steps_refuse(s, "the window does not fit the operand");
+    pln_composition_refuse(s, "the window does not fit the operand");
     return NULL;
   }
   for (uint32_t i = 0; i < n; i++) {
@@ -85,30 +87,33 @@ static const pln_tensor *pool(pln_steps *s, const pln_tensor *x, pln_op op) {
     pads[i] = slides[i].before;
     pads[i + n] = slides[i].after;
   }
-  pln_step_window(s, n, pads);
-  pln_step_ints(s, "kernel_shape", n, window);
+  pln_compose_window(s, n, pads);
+  pln_compose_ints(s, "kernel_shape", n, window);
   if (op == PLN_OP_AVERAGE_POOL)
-    pln_step_int(s, "count_include_pad",
-                 pln_kernel_int(s->call, "count_include_pad", 0));
-  return pln_step_one(s, op, x);
+    pln_compose_int(s, "count_include_pad",
+                    pln_kernel_int(s->call, "count_include_pad", 0));
+  return pln_compose_unary(s, op, x);
 }
 
 pln_status pln_kernel_max_pool_2d(pln_kernel_call *call) {
-  pln_steps s;
-  pln_steps_begin(&s, call);
-  return give(&s, pool(&s, plain_operand(&s, 0), PLN_OP_MAX_POOL));
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  return set_relay_pool_result(&s,
+                               pool(&s, plain_operand(&s, 0), PLN_OP_MAX_POOL));
 }
 
 pln_status pln_kernel_avg_pool_2d(pln_kernel_call *call) {
-  pln_steps s;
-  pln_steps_begin(&s, call);
-  return give(&s, pool(&s, plain_operand(&s, 0), PLN_OP_AVERAGE_POOL));
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  return set_relay_pool_result(
+      &s, pool(&s, plain_operand(&s, 0), PLN_OP_AVERAGE_POOL));
 }
 
 static pln_status pool_all(pln_kernel_call *call, pln_op op) {
-  pln_steps s;
-  pln_steps_begin(&s, call);
-  return give(&s, pln_step_one(&s, op, plain_operand(&s, 0)));
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  return set_relay_pool_result(&s,
+                               pln_compose_unary(&s, op, plain_operand(&s, 0)));
 }
 
 pln_status pln_kernel_global_max_pool_2d(pln_kernel_call *call) {
@@ -130,8 +135,8 @@ typedef struct lanes {
   bool mean;
 } lanes;
 
-static double gather(const double *x, const lanes *l, int64_t begin,
-                     int64_t end) {
+static double pool_one_lane(const double *x, const lanes *l, int64_t begin,
+                            int64_t end) {
   double all = x[begin * (int64_t)l->inner];
   for (int64_t k = begin + 1; k < end; k++) {
     double one = x[k * (int64_t)l->inner];
@@ -146,7 +151,8 @@ static void pool_lanes(const double *x, const lanes *l, double *y) {
       int64_t begin = i * l->in / l->out;
       int64_t end = ((i + 1) * l->in + l->out - 1) / l->out;
       for (size_t k = 0; k < l->inner; k++)
-        *y++ = gather(x + o * (size_t)l->in * l->inner + k, l, begin, end);
+        *y++ =
+            pool_one_lane(x + o * (size_t)l->in * l->inner + k, l, begin, end);
     }
 }
 
@@ -169,7 +175,7 @@ static pln_status pool_axis(pln_kernel_call *call, const pln_tensor *x,
   return PLN_OK;
 }
 
-static bool fits(int64_t in, int64_t out) {
+static bool adaptive_extent_valid(int64_t in, int64_t out) {
   int64_t product;
   return in > 0 && out > 0 && !__builtin_mul_overflow(in, out + 1, &product) &&
          product < INT64_MAX - out;
@@ -177,24 +183,24 @@ static bool fits(int64_t in, int64_t out) {
 
 static pln_status pool_adaptive(pln_kernel_call *call, bool mean) {
   int64_t size[PLN_WINDOW_AXES];
-  pln_steps s;
-  pln_steps_begin(&s, call);
+  pln_composition s;
+  pln_composition_begin(&s, call);
   const pln_tensor *x = plain_operand(&s, 0);
   uint32_t n = x ? x->rank - 2 : 0;
   pln_dtype dtype = x ? (pln_dtype)x->dtype : PLN_FLOAT32;
   if (!pln_relay_ints(call, "output_size", n, 0, size))
-    pln_steps_refuse(&s, "the size does not fit the operand");
-  x = pln_step_cast(&s, x, PLN_FLOAT64);
+    pln_composition_refuse(&s, "the size does not fit the operand");
+  x = pln_compose_cast(&s, x, PLN_FLOAT64);
   for (uint32_t i = 0; x && i < n; i++) {
     pln_tensor *y = NULL;
     int64_t in = x->dims[i + 2], out = size[i] ? size[i] : in;
-    if (!fits(in, out))
-      pln_steps_refuse(&s, "the size does not fit the operand");
+    if (!adaptive_extent_valid(in, out))
+      pln_composition_refuse(&s, "the size does not fit the operand");
     if (s.status == PLN_OK)
       s.status = pool_axis(call, x, i + 2, out, mean, &y);
-    x = pln_step_keep(&s, y);
+    x = pln_compose_own(&s, y);
   }
-  return give(&s, pln_step_cast(&s, x, dtype));
+  return set_relay_pool_result(&s, pln_compose_cast(&s, x, dtype));
 }
 
 pln_status pln_kernel_adaptive_max_pool(pln_kernel_call *call) {
@@ -290,16 +296,16 @@ pln_status pln_kernel_pool_grad(pln_kernel_call *call) {
   slide slides[PLN_WINDOW_AXES];
   pln_tensor *y = NULL;
   plane p = {0};
-  pln_steps s;
-  pln_steps_begin(&s, call);
-  const pln_tensor *g = pln_step_cast(&s, plain_operand(&s, 0), PLN_FLOAT64);
-  const pln_tensor *x = pln_step_cast(&s, plain_operand(&s, 1), PLN_FLOAT64);
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  const pln_tensor *g = pln_compose_cast(&s, plain_operand(&s, 0), PLN_FLOAT64);
+  const pln_tensor *x = pln_compose_cast(&s, plain_operand(&s, 1), PLN_FLOAT64);
   if (x && !read_plane(call, g, x, slides, &p))
-    pln_steps_refuse(&s, "the gradient does not fit the data");
+    pln_composition_refuse(&s, "the gradient does not fit the data");
   if (s.status == PLN_OK)
     s.status = pln_tensor_new(call->engine, PLN_FLOAT64, 4, x->dims, &y);
-  const pln_tensor *kept = pln_step_keep(&s, y);
+  const pln_tensor *kept = pln_compose_own(&s, y);
   if (kept && kept->count)
     hand_planes(&p, g, x, pln_tensor_writable(y));
-  return give(&s, pln_step_cast(&s, kept, dtype));
+  return set_relay_pool_result(&s, pln_compose_cast(&s, kept, dtype));
 }

@@ -11,13 +11,13 @@
 /* -------------------------------------------------------------- fixed point */
 
 /* multiplier * 2^(shift - 31) */
-typedef struct fixed {
+typedef struct fixed_point {
   int64_t multiplier;
   int shift;
-} fixed;
+} fixed_point;
 
-static fixed to_fixed(double factor) {
-  fixed f = {0, 0};
+static fixed_point to_fixed(double factor) {
+  fixed_point f = {0, 0};
   if (factor == 0)
     return f;
   f.multiplier = (int64_t)round(frexp(factor, &f.shift) * 2147483648.0);
@@ -30,7 +30,8 @@ static fixed to_fixed(double factor) {
 
 /* The product, rounded: halves up, or with `nearest` away from zero. False when
  * it is out of range. */
-static bool multiply(int64_t x, fixed f, bool nearest, int64_t *out) {
+static bool multiply_fixed_point(int64_t x, fixed_point f, bool nearest,
+                                 int64_t *out) {
   int left = f.shift > 0 ? f.shift : 0, right = 31 + left - f.shift;
   if (f.shift > 30 || f.shift < -30 ||
       __builtin_mul_overflow(x, INT64_C(1) << left, &x) ||
@@ -64,7 +65,7 @@ static bool range_of(pln_dtype dtype, int64_t *least, int64_t *most) {
 
 pln_status pln_kernel_fixed_point_multiply(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
-  fixed f = {pln_kernel_int(call, "multiplier", 0), 0};
+  fixed_point f = {pln_kernel_int(call, "multiplier", 0), 0};
   int64_t shift = pln_kernel_int(call, "shift", 0), product;
   const int32_t *in = x->data;
   void *data;
@@ -75,7 +76,7 @@ pln_status pln_kernel_fixed_point_multiply(pln_kernel_call *call) {
   f.shift = (int)shift;
   PLN_TRY(pln_kernel_unset(call, 0, PLN_INT32, x->rank, x->dims, &data));
   for (size_t i = 0; i < x->count; i++) {
-    if (!multiply(in[i], f, false, &product))
+    if (!multiply_fixed_point(in[i], f, false, &product))
       return refuse_range(call);
     ((int32_t *)data)[i] = (int32_t)(uint64_t)product;
   }
@@ -86,17 +87,17 @@ pln_status pln_kernel_fixed_point_multiply(pln_kernel_call *call) {
 
 /* A scale or zero point: one for all, or one for each index of an axis, which
  * an element's index is of. */
-typedef struct spread {
+typedef struct scale_layout {
   const double *of;
   size_t n, inner;
-} spread;
+} scale_layout;
 
-static double at(const spread *s, size_t i) {
+static double at(const scale_layout *s, size_t i) {
   return s->of[s->n == 1 ? 0 : i / s->inner % s->n];
 }
 
-static bool read_spread(pln_steps *s, uint32_t arg, const pln_tensor *x,
-                        spread *out) {
+static bool read_spread(pln_composition *s, uint32_t arg, const pln_tensor *x,
+                        scale_layout *out) {
   const pln_tensor *t = pln_kernel_arg(s->call, arg);
   uint32_t axis = 0;
   bool fits = t && t->rank <= 1 && t->count > 0;
@@ -105,11 +106,11 @@ static bool read_spread(pln_steps *s, uint32_t arg, const pln_tensor *x,
         pln_kernel_axis(pln_kernel_int(s->call, "axis", -1), x->rank, &axis) &&
         x->dims[axis] == (int64_t)t->count;
   if (!fits)
-    pln_steps_refuse(s, "a scale or zero point does not fit the operand");
-  t = fits ? pln_step_cast(s, t, PLN_FLOAT64) : NULL;
+    pln_composition_refuse(s, "a scale or zero point does not fit the operand");
+  t = fits ? pln_compose_cast(s, t, PLN_FLOAT64) : NULL;
   if (!t)
     return false;
-  *out = (spread){.of = t->data, .n = t->count, .inner = 1};
+  *out = (scale_layout){.of = t->data, .n = t->count, .inner = 1};
   if (t->count > 1)
     out->inner = pln_dims_product(x->dims, axis + 1, x->rank);
   return true;
@@ -122,18 +123,18 @@ static pln_dtype asked_dtype(const pln_kernel_call *call, pln_dtype other) {
 }
 
 /* A tensor of int64 in the shape of x, kept by the steps. */
-static const pln_tensor *new_integers(pln_steps *s, const pln_tensor *x,
+static const pln_tensor *new_integers(pln_composition *s, const pln_tensor *x,
                                       int64_t **data) {
   pln_tensor *t = NULL;
   if (s->status == PLN_OK)
     s->status =
         pln_tensor_new(s->call->engine, PLN_INT64, x->rank, x->dims, &t);
-  const pln_tensor *kept = pln_step_keep(s, t);
+  const pln_tensor *kept = pln_compose_own(s, t);
   *data = kept ? pln_tensor_writable(t) : NULL;
   return kept;
 }
 
-static int64_t clamp(int64_t x, int64_t least, int64_t most) {
+static int64_t clamp_to_range(int64_t x, int64_t least, int64_t most) {
   return x < least ? least : x > most ? most : x;
 }
 
@@ -141,8 +142,8 @@ static int64_t clamp(int64_t x, int64_t least, int64_t most) {
 
 /* round(x / scale) + zero, halves away from zero; false for what is no number.
  */
-static bool quantise(const pln_tensor *x, const spread *scale,
-                     const spread *zero, int64_t least, int64_t most,
+static bool quantise(const pln_tensor *x, const scale_layout *scale,
+                     const scale_layout *zero, int64_t least, int64_t most,
                      int64_t *out) {
   const float *in = x->data;
   for (size_t i = 0; i < x->count; i++) {
@@ -155,42 +156,42 @@ static bool quantise(const pln_tensor *x, const spread *scale,
 }
 
 /* Of any floats, with scale and zero point as those operands. */
-static const pln_tensor *quantised(pln_steps *s, const pln_tensor *x,
+static const pln_tensor *quantised(pln_composition *s, const pln_tensor *x,
                                    uint32_t scale_arg, uint32_t zero_arg,
                                    pln_dtype dtype) {
-  spread scale, zero;
+  scale_layout scale, zero;
   int64_t least, most, *data;
-  x = pln_step_cast(s, x, PLN_FLOAT32);
+  x = pln_compose_cast(s, x, PLN_FLOAT32);
   if (!range_of(dtype, &least, &most))
-    pln_steps_refuse(s, "the dtype is none of quantised tensors");
+    pln_composition_refuse(s, "the dtype is none of quantised tensors");
   if (s->status != PLN_OK || !read_spread(s, scale_arg, x, &scale) ||
       !read_spread(s, zero_arg, x, &zero))
     return NULL;
   const pln_tensor *out = new_integers(s, x, &data);
   if (out && !quantise(x, &scale, &zero, least, most, data))
-    pln_steps_refuse(s, "an element has no defined result");
-  return pln_step_cast(s, out, dtype);
+    pln_composition_refuse(s, "an element has no defined result");
+  return pln_compose_cast(s, out, dtype);
 }
 
 pln_status pln_kernel_qnn_quantize(pln_kernel_call *call) {
-  pln_steps s;
-  pln_steps_begin(&s, call);
-  return pln_steps_last(&s, quantised(&s, pln_kernel_arg(call, 0), 1, 2,
-                                      asked_dtype(call, PLN_INT8)));
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  return pln_composition_finish(&s, quantised(&s, pln_kernel_arg(call, 0), 1, 2,
+                                              asked_dtype(call, PLN_INT8)));
 }
 
 /* (x - zero) * scale, in float32. */
-static const pln_tensor *dequantised(pln_steps *s) {
+static const pln_tensor *dequantised(pln_composition *s) {
   const pln_tensor *x = pln_kernel_arg(s->call, 0);
-  spread scale, zero;
+  scale_layout scale, zero;
   pln_tensor *t = NULL;
   if (!read_spread(s, 1, x, &scale) || !read_spread(s, 2, x, &zero))
     return NULL;
-  const pln_tensor *in = pln_step_cast(s, x, PLN_FLOAT64);
+  const pln_tensor *in = pln_compose_cast(s, x, PLN_FLOAT64);
   if (in)
     s->status =
         pln_tensor_new(s->call->engine, PLN_FLOAT32, x->rank, x->dims, &t);
-  const pln_tensor *kept = pln_step_keep(s, t);
+  const pln_tensor *kept = pln_compose_own(s, t);
   float *out = kept ? pln_tensor_writable(t) : NULL;
   for (size_t i = 0; kept && i < x->count; i++)
     out[i] = (float)(((const double *)in->data)[i] - at(&zero, i)) *
@@ -199,18 +200,19 @@ static const pln_tensor *dequantised(pln_steps *s) {
 }
 
 pln_status pln_kernel_qnn_dequantize(pln_kernel_call *call) {
-  pln_steps s;
-  pln_steps_begin(&s, call);
-  return pln_steps_last(
-      &s, pln_step_cast(&s, dequantised(&s), asked_dtype(call, PLN_FLOAT32)));
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  return pln_composition_finish(
+      &s,
+      pln_compose_cast(&s, dequantised(&s), asked_dtype(call, PLN_FLOAT32)));
 }
 
 /* (x, scale, zero, the result's scale, its zero): through floats. */
 static pln_status through_floats(pln_kernel_call *call, pln_op op) {
-  pln_steps s;
-  pln_steps_begin(&s, call);
-  const pln_tensor *y = pln_step_one(&s, op, dequantised(&s));
-  return pln_steps_last(
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  const pln_tensor *y = pln_compose_unary(&s, op, dequantised(&s));
+  return pln_composition_finish(
       &s, quantised(&s, y, 3, 4, (pln_dtype)pln_kernel_arg(call, 0)->dtype));
 }
 
@@ -231,14 +233,14 @@ pln_status pln_kernel_qnn_function(pln_kernel_call *call) {
 /* --------------------------------------------------------------- requantise */
 
 /* From one scale and zero point to another. */
-typedef struct rescaling {
-  spread scale, zero;
+typedef struct rescale_plan {
+  scale_layout scale, zero;
   double to_scale;
   int64_t to_zero, least, most;
   bool nearest;
-} rescaling;
+} rescale_plan;
 
-static bool rescale(const rescaling *r, const int64_t *in, size_t n,
+static bool rescale(const rescale_plan *r, const int64_t *in, size_t n,
                     int64_t *out) {
   for (size_t i = 0; i < n; i++) {
     double factor =
@@ -247,11 +249,12 @@ static bool rescale(const rescaling *r, const int64_t *in, size_t n,
     if (!(factor > 0 && factor < 1e9) ||
         __builtin_sub_overflow(in[i], zero, &x))
       return false;
-    if (factor != 1 && !multiply(x, to_fixed(factor), r->nearest, &x))
+    if (factor != 1 &&
+        !multiply_fixed_point(x, to_fixed(factor), r->nearest, &x))
       return false;
     if (__builtin_add_overflow(x, r->to_zero, &x))
       return false;
-    out[i] = clamp(x, r->least, r->most);
+    out[i] = clamp_to_range(x, r->least, r->most);
   }
   return true;
 }
@@ -260,52 +263,53 @@ static bool rescale(const rescaling *r, const int64_t *in, size_t n,
 pln_status pln_kernel_qnn_requantize(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   pln_dtype dtype = asked_dtype(call, PLN_INT8);
-  rescaling r = {
+  rescale_plan r = {
       .nearest = pln_kernel_string_is(call, "rounding", "UPWARD", "TONEAREST")};
-  spread scale, zero;
+  scale_layout scale, zero;
   int64_t *data;
-  pln_steps s;
-  pln_steps_begin(&s, call);
-  const pln_tensor *in = pln_step_cast(&s, x, PLN_INT64);
+  pln_composition s;
+  pln_composition_begin(&s, call);
+  const pln_tensor *in = pln_compose_cast(&s, x, PLN_INT64);
   if (!range_of(dtype, &r.least, &r.most))
-    pln_steps_refuse(&s, "the dtype is none of quantised tensors");
+    pln_composition_refuse(&s, "the dtype is none of quantised tensors");
   if (!read_spread(&s, 1, x, &r.scale) || !read_spread(&s, 2, x, &r.zero) ||
       !read_spread(&s, 3, x, &scale) || !read_spread(&s, 4, x, &zero))
-    return pln_steps_end(&s);
+    return pln_composition_end(&s);
   if (scale.n != 1 || zero.n != 1)
-    pln_steps_refuse(&s, "the result has one scale and zero point");
+    pln_composition_refuse(&s, "the result has one scale and zero point");
   r.to_scale = scale.of[0];
   r.to_zero = (int64_t)zero.of[0];
   const pln_tensor *out = new_integers(&s, x, &data);
   if (out && !rescale(&r, in->data, x->count, data))
-    pln_steps_refuse(&s, "a scale or a product is out of range");
-  return pln_steps_last(&s, pln_step_cast(&s, out, dtype));
+    pln_composition_refuse(&s, "a scale or a product is out of range");
+  return pln_composition_finish(&s, pln_compose_cast(&s, out, dtype));
 }
 
 /* --------------------------------------------------------------- arithmetic */
 
-static const pln_tensor *requantised(pln_steps *s, const pln_tensor *x,
+static const pln_tensor *requantised(pln_composition *s, const pln_tensor *x,
                                      const pln_tensor *scale,
                                      const pln_tensor *zero,
                                      const char *dtype) {
   const pln_tensor *args[5] = {x, scale, zero, pln_kernel_arg(s->call, 6),
                                pln_kernel_arg(s->call, 7)};
-  pln_step_string(s, "out_dtype", dtype);
-  return pln_step(s, PLN_OP_QNN_REQUANTIZE, 5, args);
+  pln_compose_string(s, "out_dtype", dtype);
+  return pln_compose_call(s, PLN_OP_QNN_REQUANTIZE, 5, args);
 }
 
-static const pln_tensor *centred(pln_steps *s, uint32_t x, uint32_t zero) {
+static const pln_tensor *centred(pln_composition *s, uint32_t x,
+                                 uint32_t zero) {
   const pln_tensor *z = pln_kernel_arg(s->call, zero);
   if (z->count != 1)
-    pln_steps_refuse(s, "a zero point for each channel is not computed");
-  return pln_step_two(
-      s, PLN_OP_SUB, pln_step_cast(s, pln_kernel_arg(s->call, x), PLN_INT32),
-      pln_step_reshape(s, pln_step_cast(s, z, PLN_INT32), 0, NULL));
+    pln_composition_refuse(s, "a zero point for each channel is not computed");
+  return pln_compose_binary(
+      s, PLN_OP_SUB, pln_compose_cast(s, pln_kernel_arg(s->call, x), PLN_INT32),
+      pln_compose_reshape(s, pln_compose_cast(s, z, PLN_INT32), 0, NULL));
 }
 
 /* Both operands at the result's scale; of the sum a zero point goes, to the
  * difference one comes. */
-static const pln_tensor *add_up(pln_steps *s, bool less) {
+static const pln_tensor *add_up(pln_composition *s, bool less) {
   pln_kernel_call *call = s->call;
   const pln_tensor *a =
       requantised(s, pln_kernel_arg(call, 0), pln_kernel_arg(call, 2),
@@ -313,59 +317,61 @@ static const pln_tensor *add_up(pln_steps *s, bool less) {
   const pln_tensor *b =
       requantised(s, pln_kernel_arg(call, 1), pln_kernel_arg(call, 4),
                   pln_kernel_arg(call, 5), "int32");
-  const pln_tensor *zero = pln_step_cast(s, pln_kernel_arg(call, 7), PLN_INT32);
-  const pln_tensor *y = pln_step_two(s, less ? PLN_OP_SUB : PLN_OP_ADD, a, b);
-  return pln_step_two(s, less ? PLN_OP_ADD : PLN_OP_SUB, y, zero);
+  const pln_tensor *zero =
+      pln_compose_cast(s, pln_kernel_arg(call, 7), PLN_INT32);
+  const pln_tensor *y =
+      pln_compose_binary(s, less ? PLN_OP_SUB : PLN_OP_ADD, a, b);
+  return pln_compose_binary(s, less ? PLN_OP_ADD : PLN_OP_SUB, y, zero);
 }
 
 /* The product of what is left without the zero points, at the product of both
  * scales. */
-static const pln_tensor *multiply_up(pln_steps *s, const char *dtype) {
+static const pln_tensor *multiply_up(pln_composition *s, const char *dtype) {
   pln_kernel_call *call = s->call;
   const pln_tensor *y =
-      pln_step_two(s, PLN_OP_MUL, centred(s, 0, 3), centred(s, 1, 5));
-  const pln_tensor *scale = pln_step_two(s, PLN_OP_MUL, pln_kernel_arg(call, 2),
-                                         pln_kernel_arg(call, 4));
-  return requantised(s, y, scale, pln_step_number(s, PLN_INT32, 0), dtype);
+      pln_compose_binary(s, PLN_OP_MUL, centred(s, 0, 3), centred(s, 1, 5));
+  const pln_tensor *scale = pln_compose_binary(
+      s, PLN_OP_MUL, pln_kernel_arg(call, 2), pln_kernel_arg(call, 4));
+  return requantised(s, y, scale, pln_compose_scalar(s, PLN_INT32, 0), dtype);
 }
 
-static const pln_tensor *limited(pln_steps *s, const pln_tensor *x,
+static const pln_tensor *limited(pln_composition *s, const pln_tensor *x,
                                  pln_dtype dtype) {
   int64_t least, most;
   if (!range_of(dtype, &least, &most))
-    pln_steps_refuse(s, "the dtype is none of quantised tensors");
+    pln_composition_refuse(s, "the dtype is none of quantised tensors");
   if (s->status != PLN_OK)
     return NULL;
   const pln_tensor *args[3] = {
-      x, pln_step_number(s, PLN_INT32, (double)least),
-      pln_step_number(s, PLN_INT32,
-                      (double)(most < INT32_MAX ? most : INT32_MAX))};
-  return pln_step_cast(s, pln_step(s, PLN_OP_CLIP, 3, args), dtype);
+      x, pln_compose_scalar(s, PLN_INT32, (double)least),
+      pln_compose_scalar(s, PLN_INT32,
+                         (double)(most < INT32_MAX ? most : INT32_MAX))};
+  return pln_compose_cast(s, pln_compose_call(s, PLN_OP_CLIP, 3, args), dtype);
 }
 
 /* (lhs, rhs, and of lhs, rhs and the result: scale, zero) */
 pln_status pln_kernel_qnn_broadcast(pln_kernel_call *call) {
   pln_dtype dtype = (pln_dtype)pln_kernel_arg(call, 0)->dtype;
-  pln_steps s;
-  pln_steps_begin(&s, call);
+  pln_composition s;
+  pln_composition_begin(&s, call);
   if (call->op == PLN_OP_QNN_MUL)
-    return pln_steps_last(&s, multiply_up(&s, pln_dtype_name(dtype)));
-  return pln_steps_last(
+    return pln_composition_finish(&s, multiply_up(&s, pln_dtype_name(dtype)));
+  return pln_composition_finish(
       &s, limited(&s, add_up(&s, call->op == PLN_OP_QNN_SUBTRACT), dtype));
 }
 
 /* (x, weight, their zero points, their scales): sums of products in int32. */
 static pln_status multiply_matrices(pln_kernel_call *call, pln_op op) {
-  pln_steps s;
+  pln_composition s;
   if (asked_dtype(call, PLN_INT32) != PLN_INT32)
     return pln_kernel_refuse(call, "sums are computed in int32 only");
-  pln_steps_begin(&s, call);
+  pln_composition_begin(&s, call);
   const pln_tensor *x = centred(&s, 0, 2), *w = centred(&s, 1, 3);
   if (op == PLN_OP_BATCH_MATMUL) {
-    pln_step_int(&s, "transpose_a", pln_kernel_int(call, "transpose_a", 0));
-    pln_step_int(&s, "transpose_b", pln_kernel_int(call, "transpose_b", 0));
+    pln_compose_int(&s, "transpose_a", pln_kernel_int(call, "transpose_a", 0));
+    pln_compose_int(&s, "transpose_b", pln_kernel_int(call, "transpose_b", 0));
   }
-  return pln_steps_last(&s, pln_step_two(&s, op, x, w));
+  return pln_composition_finish(&s, pln_compose_binary(&s, op, x, w));
 }
 
 pln_status pln_kernel_qnn_dense(pln_kernel_call *call) {

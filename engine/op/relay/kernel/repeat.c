@@ -27,7 +27,7 @@ pln_status pln_infer_repeat(pln_infer *call) {
 static void repeat_view(const pln_tensor *x, uint32_t axis, int64_t n,
                         pln_strided *view) {
   int64_t steps[PLN_MAX_RANK];
-  pln_dense_steps(x->rank, x->dims, steps);
+  pln_dense_strides(x->rank, x->dims, steps);
   *view = (pln_strided){.rank = x->rank + 1};
   for (uint32_t i = 0, k = 0; i < x->rank; i++) {
     view->dims[k] = x->dims[i];
@@ -37,7 +37,7 @@ static void repeat_view(const pln_tensor *x, uint32_t axis, int64_t n,
     view->dims[k] = n;
     view->from[k++] = 0;
   }
-  pln_dense_steps(view->rank, view->dims, view->to);
+  pln_dense_strides(view->rank, view->dims, view->to);
 }
 
 pln_status pln_kernel_repeat(pln_kernel_call *call) {
@@ -46,7 +46,7 @@ pln_status pln_kernel_repeat(pln_kernel_call *call) {
   bool flat = !pln_kernel_list(call, PLN_NONE, "axis").given;
   uint32_t axis;
   pln_strided view;
-  pln_moved moved;
+  pln_strided_result moved;
   if (flat && x->rank > 1)
     return pln_kernel_refuse(call, "an axis is missing");
   if (x->rank + 1 >= PLN_MAX_RANK || n < 1 ||
@@ -55,11 +55,12 @@ pln_status pln_kernel_repeat(pln_kernel_call *call) {
   memcpy(dims, x->dims, x->rank * sizeof *dims);
   if (__builtin_mul_overflow(dims[axis], n, &dims[axis]))
     return pln_kernel_refuse(call, "the repeats are out of range");
-  PLN_TRY(pln_moved_begin(call, 0, (pln_dtype)x->dtype, x->rank, dims, &moved));
+  PLN_TRY(pln_strided_result_begin(call, 0, (pln_dtype)x->dtype, x->rank, dims,
+                                   &moved));
   repeat_view(x, axis, n, &view);
   if (moved.count)
     pln_strided_copy(call->engine, moved.data, x->data, moved.size, &view);
-  return pln_moved_end(&moved, PLN_OK);
+  return pln_strided_result_end(&moved, PLN_OK);
 }
 
 pln_status pln_infer_reverse(pln_infer *call) {
@@ -77,12 +78,12 @@ pln_status pln_kernel_reverse(pln_kernel_call *call) {
   if (x->rank > PLN_MAX_RANK ||
       !pln_kernel_axis(pln_kernel_int(call, "axis", 0), x->rank, &axis))
     return pln_kernel_refuse(call, "the axis does not fit the operand");
-  pln_dense_steps(x->rank, x->dims, view.from);
+  pln_dense_strides(x->rank, x->dims, view.from);
   int64_t last = x->dims[axis] > 0 ? x->dims[axis] - 1 : 0;
   const char *from = x->data;
   if (x->count)
     from +=
         last * view.from[axis] * (int64_t)pln_element_size((pln_dtype)x->dtype);
   view.from[axis] = -view.from[axis];
-  return pln_moved_view(call, 0, x, from, x->rank, x->dims, &view);
+  return pln_strided_result_copy(call, 0, x, from, x->rank, x->dims, &view);
 }

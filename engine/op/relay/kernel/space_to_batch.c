@@ -10,7 +10,7 @@ static int64_t both_of(const pln_infer *call, const char *name, uint32_t i) {
   if (!a || a->kind != PLN_ATTR_LIST ||
       i >= pln_attrs_count(call->engine, a->v.dict))
     return 0;
-  const pln_attr *pair = pln_attrs_get(call->engine, a->v.dict, i);
+  const pln_attr *pair = pln_attrs_at(call->engine, a->v.dict, i);
   if (pair->kind != PLN_ATTR_INTS || pair->count != 2 ||
       __builtin_add_overflow(pair->v.ints[0], pair->v.ints[1], &sum))
     return 0;
@@ -88,15 +88,15 @@ static void read_pairs(const pln_kernel_call *call, const char *name,
     bool there = a && a->kind == PLN_ATTR_LIST &&
                  i < pln_attrs_count(call->engine, a->v.dict);
     const pln_attr *pair =
-        there ? pln_attrs_get(call->engine, a->v.dict, i) : NULL;
+        there ? pln_attrs_at(call->engine, a->v.dict, i) : NULL;
     bool given = pair && pair->kind == PLN_ATTR_INTS && pair->count == 2;
     b->before[i] = given ? pair->v.ints[0] : 0;
     b->after[i] = given ? pair->v.ints[1] : 0;
   }
 }
 
-static bool read_call(const pln_kernel_call *call, const char *pairs,
-                      blocks *b) {
+static bool read_blocks_call(const pln_kernel_call *call, const char *pairs,
+                             blocks *b) {
   pln_list list = pln_kernel_list(call, PLN_NONE, "block_shape");
   b->x = pln_kernel_arg(call, 0);
   b->n = list.given ? list.count : 2;
@@ -118,7 +118,7 @@ static pln_status refuse_blocks(const pln_kernel_call *call) {
   return pln_kernel_refuse(call, "the blocks do not fit the operand");
 }
 
-static const pln_tensor *pad_space(pln_steps *s, const blocks *b) {
+static const pln_tensor *pad_space(pln_composition *s, const blocks *b) {
   int64_t pads[2 * PLN_MAX_RANK] = {0};
   const pln_tensor *x = b->x;
   for (uint32_t i = 0; i < b->n; i++) {
@@ -126,14 +126,14 @@ static const pln_tensor *pad_space(pln_steps *s, const blocks *b) {
     pads[x->rank + i + 1] = b->after[i];
   }
   const pln_tensor *args[3] = {
-      x, pln_step_vector(s, 2 * x->rank, pads),
-      pln_step_number(s, (pln_dtype)x->dtype,
-                      pln_kernel_float(s->call, "pad_value", 0))};
-  return pln_step(s, PLN_OP_PAD, 3, args);
+      x, pln_compose_vector(s, 2 * x->rank, pads),
+      pln_compose_scalar(s, (pln_dtype)x->dtype,
+                         pln_kernel_float(s->call, "pad_value", 0))};
+  return pln_compose_call(s, PLN_OP_PAD, 3, args);
 }
 
 /* (N, H / h, h, W / w, w, ...) with the axes of blocks in front, as batches. */
-static const pln_tensor *fold_space(pln_steps *s, const blocks *b,
+static const pln_tensor *fold_space(pln_composition *s, const blocks *b,
                                     const pln_tensor *x) {
   int64_t dims[PLN_MAX_RANK], perm[PLN_MAX_RANK];
   uint32_t rank = x->rank + b->n;
@@ -149,37 +149,37 @@ static const pln_tensor *fold_space(pln_steps *s, const blocks *b,
     dims[i + b->n] = x->dims[i];
     perm[i + b->n] = i + b->n;
   }
-  x = pln_step_reshape(s, x, rank, dims);
-  pln_step_ints(s, "perm", rank, perm);
-  return pln_step_one(s, PLN_OP_TRANSPOSE, x);
+  x = pln_compose_reshape(s, x, rank, dims);
+  pln_compose_ints(s, "perm", rank, perm);
+  return pln_compose_unary(s, PLN_OP_TRANSPOSE, x);
 }
 
 pln_status pln_kernel_space_to_batch(pln_kernel_call *call) {
   int64_t dims[PLN_MAX_RANK];
   blocks b;
-  pln_steps s;
-  if (!read_call(call, "paddings", &b))
+  pln_composition s;
+  if (!read_blocks_call(call, "paddings", &b))
     return refuse_blocks(call);
-  pln_steps_begin(&s, call);
+  pln_composition_begin(&s, call);
   const pln_tensor *x = pad_space(&s, &b);
   if (!x)
-    return pln_steps_end(&s);
+    return pln_composition_end(&s);
   memcpy(dims, x->dims, x->rank * sizeof *dims);
   for (uint32_t i = 0; i < b.n; i++) {
     if (dims[i + 1] % b.size[i])
-      pln_steps_refuse(&s, "the blocks do not fit the operand");
+      pln_composition_refuse(&s, "the blocks do not fit the operand");
     dims[i + 1] /= b.size[i];
   }
   if (__builtin_mul_overflow(dims[0], b.product, &dims[0]))
-    pln_steps_refuse(&s, "the blocks do not fit the operand");
+    pln_composition_refuse(&s, "the blocks do not fit the operand");
   if (s.status != PLN_OK)
-    return pln_steps_end(&s);
-  return pln_steps_last(
-      &s, pln_step_reshape(&s, fold_space(&s, &b, x), x->rank, dims));
+    return pln_composition_end(&s);
+  return pln_composition_finish(
+      &s, pln_compose_reshape(&s, fold_space(&s, &b, x), x->rank, dims));
 }
 
 /* (h, w, N, H, W, ...) with each axis of blocks behind its axis of space. */
-static const pln_tensor *unfold_space(pln_steps *s, const blocks *b,
+static const pln_tensor *unfold_space(pln_composition *s, const blocks *b,
                                       int64_t *out) {
   int64_t dims[PLN_MAX_RANK], perm[PLN_MAX_RANK];
   const pln_tensor *x = b->x;
@@ -196,17 +196,17 @@ static const pln_tensor *unfold_space(pln_steps *s, const blocks *b,
   }
   for (uint32_t i = 2 * b->n + 1; i < rank; i++)
     perm[i] = i;
-  x = pln_step_reshape(s, x, rank, dims);
-  pln_step_ints(s, "perm", rank, perm);
-  return pln_step_reshape(s, pln_step_one(s, PLN_OP_TRANSPOSE, x), rank - b->n,
-                          out);
+  x = pln_compose_reshape(s, x, rank, dims);
+  pln_compose_ints(s, "perm", rank, perm);
+  return pln_compose_reshape(s, pln_compose_unary(s, PLN_OP_TRANSPOSE, x),
+                             rank - b->n, out);
 }
 
 pln_status pln_kernel_batch_to_space(pln_kernel_call *call) {
   int64_t dims[PLN_MAX_RANK], axes[MOST_BLOCKS];
   blocks b;
-  pln_steps s;
-  if (!read_call(call, "crops", &b) || b.x->dims[0] % b.product)
+  pln_composition s;
+  if (!read_blocks_call(call, "crops", &b) || b.x->dims[0] % b.product)
     return refuse_blocks(call);
   for (uint32_t i = 0; i < b.n; i++) {
     int64_t extent;
@@ -216,9 +216,10 @@ pln_status pln_kernel_batch_to_space(pln_kernel_call *call) {
       return refuse_blocks(call);
     b.after[i] = extent - b.after[i];
   }
-  pln_steps_begin(&s, call);
+  pln_composition_begin(&s, call);
   const pln_tensor *args[4] = {
-      unfold_space(&s, &b, dims), pln_step_vector(&s, b.n, b.before),
-      pln_step_vector(&s, b.n, b.after), pln_step_vector(&s, b.n, axes)};
-  return pln_steps_last(&s, pln_step(&s, PLN_OP_SLICE, 4, args));
+      unfold_space(&s, &b, dims), pln_compose_vector(&s, b.n, b.before),
+      pln_compose_vector(&s, b.n, b.after), pln_compose_vector(&s, b.n, axes)};
+  return pln_composition_finish(&s,
+                                pln_compose_call(&s, PLN_OP_SLICE, 4, args));
 }

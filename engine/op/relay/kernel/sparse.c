@@ -142,46 +142,47 @@ static bool spread_out(const sparse *m, int64_t width, char *out) {
 }
 
 /* The matrix written out, `width` columns wide. */
-static const pln_tensor *written_out(pln_steps *s, const sparse *m,
+static const pln_tensor *written_out(pln_composition *s, const sparse *m,
                                      int64_t width) {
   int64_t dims[2] = {0, width};
   pln_tensor *t = NULL;
   if (width % m->wide ||
       __builtin_mul_overflow((int64_t)m->begins->count - 1, m->high, &dims[0]))
-    pln_steps_refuse(s, "the blocks do not fit the operand");
+    pln_composition_refuse(s, "the blocks do not fit the operand");
   if (s->status == PLN_OK)
     s->status = pln_tensor_new(s->call->engine, (pln_dtype)m->values->dtype, 2,
                                dims, &t);
-  const pln_tensor *kept = pln_step_keep(s, t);
+  const pln_tensor *kept = pln_compose_own(s, t);
   if (kept && !spread_out(m, width, pln_tensor_writable(t)))
-    pln_steps_refuse(s, "an index lies outside of the matrix");
+    pln_composition_refuse(s, "an index lies outside of the matrix");
   return s->status == PLN_OK ? kept : NULL;
 }
 
 pln_status pln_kernel_sparse_dense(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   sparse m;
-  pln_steps s;
+  pln_composition s;
   if (x->rank != 2 || !read_sparse(call, &m))
     return pln_kernel_refuse(call, "the matrix is not valid");
-  pln_steps_begin(&s, call);
+  pln_composition_begin(&s, call);
   const pln_tensor *w = written_out(&s, &m, x->dims[1]);
   bool left = pln_kernel_int(call, "sparse_lhs", 0) != 0;
-  pln_step_int(&s, "transB", 1);
-  return pln_steps_last(
-      &s, pln_step_two(&s, PLN_OP_GEMM, left ? w : x, left ? x : w));
+  pln_compose_int(&s, "transB", 1);
+  return pln_composition_finish(
+      &s, pln_compose_binary(&s, PLN_OP_GEMM, left ? w : x, left ? x : w));
 }
 
 /* (x, values, columns, begins) */
 pln_status pln_kernel_sparse_add(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   sparse m;
-  pln_steps s;
+  pln_composition s;
   if (x->rank != 2 || !read_sparse(call, &m) ||
       x->dims[0] / m.high != (int64_t)m.begins->count - 1 ||
       x->dims[0] % m.high)
     return pln_kernel_refuse(call, "the matrix is not valid");
-  pln_steps_begin(&s, call);
-  return pln_steps_last(
-      &s, pln_step_two(&s, PLN_OP_ADD, x, written_out(&s, &m, x->dims[1])));
+  pln_composition_begin(&s, call);
+  return pln_composition_finish(
+      &s,
+      pln_compose_binary(&s, PLN_OP_ADD, x, written_out(&s, &m, x->dims[1])));
 }

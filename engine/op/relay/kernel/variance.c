@@ -6,8 +6,9 @@
 
 /* The axes of attribute `name`, all when it is empty; with `exclude` the
  * others. */
-static uint32_t read_axes(const pln_kernel_call *call, const char *name,
-                          uint32_t rank, int64_t *out) {
+static uint32_t read_variance_axes(const pln_kernel_call *call,
+                                   const char *name, uint32_t rank,
+                                   int64_t *out) {
   pln_list list = pln_kernel_list(call, PLN_NONE, name);
   bool chosen[PLN_MAX_RANK] = {false};
   bool exclude = list.count && pln_kernel_int(call, "exclude", 0);
@@ -21,13 +22,14 @@ static uint32_t read_axes(const pln_kernel_call *call, const char *name,
   return n;
 }
 
-static const pln_tensor *sum_over(pln_steps *s, const pln_tensor *x, uint32_t n,
-                                  const int64_t *axes, bool keepdims) {
+static const pln_tensor *sum_over(pln_composition *s, const pln_tensor *x,
+                                  uint32_t n, const int64_t *axes,
+                                  bool keepdims) {
   if (n == 0)
     return x;
-  pln_step_ints(s, "axes", n, axes);
-  pln_step_int(s, "keepdims", keepdims);
-  return pln_step_one(s, PLN_OP_REDUCE_SUM, x);
+  pln_compose_ints(s, "axes", n, axes);
+  pln_compose_int(s, "keepdims", keepdims);
+  return pln_compose_unary(s, PLN_OP_REDUCE_SUM, x);
 }
 
 /* The mean square of what is left without the mean, operand 1. */
@@ -35,56 +37,59 @@ pln_status pln_kernel_variance(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   int64_t axes[PLN_MAX_RANK];
   double count = 1;
-  pln_steps s;
+  pln_composition s;
   if (x->rank > PLN_MAX_RANK)
     return pln_kernel_refuse(call, "the operand has too many axes");
-  uint32_t n = read_axes(call, "axis", x->rank, axes);
+  uint32_t n = read_variance_axes(call, "axis", x->rank, axes);
   for (uint32_t i = 0; i < n; i++)
     count *= (double)x->dims[axes[i]];
   count -= pln_kernel_int(call, "unbiased", 0) != 0;
-  pln_steps_begin(&s, call);
+  pln_composition_begin(&s, call);
   const pln_tensor *rest =
-      pln_step_two(&s, PLN_OP_SUB, x, pln_kernel_arg(call, 1));
+      pln_compose_binary(&s, PLN_OP_SUB, x, pln_kernel_arg(call, 1));
   const pln_tensor *sum =
-      sum_over(&s, pln_step_two(&s, PLN_OP_MUL, rest, rest), n, axes,
+      sum_over(&s, pln_compose_binary(&s, PLN_OP_MUL, rest, rest), n, axes,
                pln_kernel_int(call, "keepdims", 0) != 0);
-  return pln_steps_last(
-      &s, pln_step_two(&s, PLN_OP_DIV, sum,
-                       pln_step_number(&s, (pln_dtype)x->dtype, count)));
+  return pln_composition_finish(
+      &s,
+      pln_compose_binary(&s, PLN_OP_DIV, sum,
+                         pln_compose_scalar(&s, (pln_dtype)x->dtype, count)));
 }
 
 /* x / sqrt(max(sum of squares, eps)) */
 pln_status pln_kernel_l2_normalize(pln_kernel_call *call) {
   const pln_tensor *x = pln_kernel_arg(call, 0);
   int64_t axes[PLN_MAX_RANK];
-  pln_steps s;
+  pln_composition s;
   if (x->rank > PLN_MAX_RANK)
     return pln_kernel_refuse(call, "the operand has too many axes");
-  uint32_t n = read_axes(call, "axis", x->rank, axes);
-  pln_steps_begin(&s, call);
+  uint32_t n = read_variance_axes(call, "axis", x->rank, axes);
+  pln_composition_begin(&s, call);
   const pln_tensor *sum =
-      sum_over(&s, pln_step_two(&s, PLN_OP_MUL, x, x), n, axes, true);
-  const pln_tensor *least = pln_step_number(&s, (pln_dtype)x->dtype,
-                                            pln_kernel_float(call, "eps", 0));
-  const pln_tensor *root =
-      pln_step_one(&s, PLN_OP_SQRT, pln_step_two(&s, PLN_OP_MAX, sum, least));
-  return pln_steps_last(&s, pln_step_two(&s, PLN_OP_DIV, x, root));
+      sum_over(&s, pln_compose_binary(&s, PLN_OP_MUL, x, x), n, axes, true);
+  const pln_tensor *least = pln_compose_scalar(
+      &s, (pln_dtype)x->dtype, pln_kernel_float(call, "eps", 0));
+  const pln_tensor *root = pln_compose_unary(
+      &s, PLN_OP_SQRT, pln_compose_binary(&s, PLN_OP_MAX, sum, least));
+  return pln_composition_finish(&s,
+                                pln_compose_binary(&s, PLN_OP_DIV, x, root));
 }
 
 /* Minus the sum of scores at the targets, a row each, by the rows. */
 static pln_status cross_entropy(pln_kernel_call *call, bool logits) {
   static const int64_t axes[] = {0, 1};
   const pln_tensor *x = pln_kernel_arg(call, 0), *y = pln_kernel_arg(call, 1);
-  pln_steps s;
+  pln_composition s;
   if (x->rank != 2 || y->rank != 2)
     return pln_kernel_refuse(call, "the operands are no matrices");
-  pln_steps_begin(&s, call);
-  const pln_tensor *scores = logits ? x : pln_step_one(&s, PLN_OP_LOG, x);
-  const pln_tensor *sum =
-      sum_over(&s, pln_step_two(&s, PLN_OP_MUL, scores, y), 2, axes, false);
+  pln_composition_begin(&s, call);
+  const pln_tensor *scores = logits ? x : pln_compose_unary(&s, PLN_OP_LOG, x);
+  const pln_tensor *sum = sum_over(
+      &s, pln_compose_binary(&s, PLN_OP_MUL, scores, y), 2, axes, false);
   const pln_tensor *rows =
-      pln_step_number(&s, (pln_dtype)x->dtype, -(double)x->dims[0]);
-  return pln_steps_last(&s, pln_step_two(&s, PLN_OP_DIV, sum, rows));
+      pln_compose_scalar(&s, (pln_dtype)x->dtype, -(double)x->dims[0]);
+  return pln_composition_finish(&s,
+                                pln_compose_binary(&s, PLN_OP_DIV, sum, rows));
 }
 
 pln_status pln_kernel_cross_entropy(pln_kernel_call *call) {

@@ -25,16 +25,16 @@ bool pln_relay_pads(const pln_kernel_call *call, uint32_t n, int64_t *out) {
   return good;
 }
 
-void pln_step_window(pln_steps *s, uint32_t n, const int64_t *pads) {
+void pln_compose_window(pln_composition *s, uint32_t n, const int64_t *pads) {
   int64_t strides[PLN_WINDOW_AXES], dilations[PLN_WINDOW_AXES];
   int64_t own[2 * PLN_WINDOW_AXES];
   if (!pln_relay_ints(s->call, "strides", n, 1, strides) ||
       !pln_relay_ints(s->call, "dilation", n, 1, dilations) ||
       !pln_relay_pads(s->call, n, own))
-    pln_steps_refuse(s, "the window does not fit the operand");
-  pln_step_ints(s, "strides", n, strides);
-  pln_step_ints(s, "dilations", n, dilations);
-  pln_step_ints(s, "pads", 2 * n, pads ? pads : own);
+    pln_composition_refuse(s, "the window does not fit the operand");
+  pln_compose_ints(s, "strides", n, strides);
+  pln_compose_ints(s, "dilations", n, dilations);
+  pln_compose_ints(s, "pads", 2 * n, pads ? pads : own);
 }
 
 /* ------------------------------------------------------------------ layouts */
@@ -47,15 +47,20 @@ static pln_slice layout_in(const pln_kernel_call *call, const char *attr,
   return text.size ? text : other;
 }
 
-const pln_tensor *pln_step_to_plain(pln_steps *s, const pln_tensor *x,
-                                    const char *attr, const char *plain) {
+const pln_tensor *pln_compose_to_plain_layout(pln_composition *s,
+                                              const pln_tensor *x,
+                                              const char *attr,
+                                              const char *plain) {
   pln_slice from = layout_in(s->call, attr, pln_text(plain));
-  return pln_step_layout(s, x, from, pln_text(plain));
+  return pln_compose_layout(s, x, from, pln_text(plain));
 }
 
-const pln_tensor *pln_step_from_plain(pln_steps *s, const pln_tensor *y,
-                                      const char *attr, const char *other,
-                                      const char *plain) {
+const pln_tensor *pln_compose_from_plain_layout(pln_composition *s,
+                                                const pln_tensor *y,
+                                                const char *attr,
+                                                const char *other,
+                                                const char *plain) {
   pln_slice to = layout_in(s->call, other, pln_text(plain));
-  return pln_step_layout(s, y, pln_text(plain), layout_in(s->call, attr, to));
+  return pln_compose_layout(s, y, pln_text(plain),
+                            layout_in(s->call, attr, to));
 }

@@ -17,14 +17,18 @@ bool pln_relay_ints(const pln_kernel_call *call, const char *name, uint32_t n,
 bool pln_relay_pads(const pln_kernel_call *call, uint32_t n, int64_t *out);
 /* Strides and dilations become attributes of the next step, with those pads,
  * or the call's own (NULL). */
-void pln_step_window(pln_steps *s, uint32_t n, const int64_t *pads);
+void pln_compose_window(pln_composition *s, uint32_t n, const int64_t *pads);
 /* An operand in the layout of attribute `attr` brought to `plain`, which an
  * empty one stands for. */
-const pln_tensor *pln_step_to_plain(pln_steps *s, const pln_tensor *x,
-                                    const char *attr, const char *plain);
+const pln_tensor *pln_compose_to_plain_layout(pln_composition *s,
+                                              const pln_tensor *x,
+                                              const char *attr,
+                                              const char *plain);
 /* And back: to the layout of `attr`, else of `other`; NULL: there is none. */
-const pln_tensor *pln_step_from_plain(pln_steps *s, const pln_tensor *y,
-                                      const char *attr, const char *other,
-                                      const char *plain);
+const pln_tensor *pln_compose_from_plain_layout(pln_composition *s,
+                                                const pln_tensor *y,
+                                                const char *attr,
+                                                const char *other,
+                                                const char *plain);
 
 #endif

@@ -244,7 +244,8 @@ static void refuses(void) {
 /* --------------------------------------------------------- many keys */
 
 static pln_tensor *numbers(const int64_t *dims, uint64_t seed) {
-  pln_noise noise = {.kind = PLN_NOISE_NORMAL, .deviation = 1, .seed = seed};
+  pln_random_spec noise = {
+      .kind = PLN_RANDOM_NORMAL, .deviation = 1, .seed = seed};
   pln_tensor *t = NULL;
   CHECK_OK(pln_tensor_random(engine, PLN_FLOAT32, 4, dims, &noise, &t));
   return t;

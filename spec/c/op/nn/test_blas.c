@@ -22,7 +22,7 @@ static void fill(bool twice, void *data, size_t n, int step) {
 
 static void compute(pln_blas_choice choice, bool twice, const pln_product *s) {
   pln_gemm gemm;
-  CHECK_OK(pln_blas_choose(engine, choice));
+  CHECK_OK(pln_blas_set_choice(engine, choice));
   CHECK_OK(
       pln_gemm_begin(engine, twice ? PLN_FLOAT64 : PLN_FLOAT32, N, K, &gemm));
   pln_gemm_run(&gemm, s);
@@ -87,19 +87,20 @@ static void takes(void) {
   CHECK(!pln_blas_is_open(engine));
   CHECK(pln_blas_takes(engine, &plain, &large));
   CHECK(pln_blas_is_open(engine));
-  CHECK_OK(pln_blas_choose(engine, PLN_BLAS_OWN));
+  CHECK_OK(pln_blas_set_choice(engine, PLN_BLAS_OWN));
   CHECK(!pln_blas_takes(engine, &plain, &large));
-  CHECK_OK(pln_blas_choose(engine, PLN_BLAS_OPENBLAS));
+  CHECK_OK(pln_blas_set_choice(engine, PLN_BLAS_OPENBLAS));
   CHECK(pln_blas_takes(engine, &fused, &large));
   CHECK(!pln_blas_takes(engine, &fused, &strided));
-  CHECK_STATUS(pln_blas_choose(engine, (pln_blas_choice)9), PLN_ERR_ARGUMENT);
-  CHECK_EQ_INT(pln_blas_chosen(engine), PLN_BLAS_OPENBLAS);
+  CHECK_STATUS(pln_blas_set_choice(engine, (pln_blas_choice)9),
+               PLN_ERR_ARGUMENT);
+  CHECK_EQ_INT(pln_blas_get_choice(engine), PLN_BLAS_OPENBLAS);
   pln_engine_free(engine);
 }
 
 static bool is_installed(void) {
   pln_engine *e = pln_engine_new(NULL, NULL);
-  bool good = e && pln_blas_choose(e, PLN_BLAS_OPENBLAS) == PLN_OK;
+  bool good = e && pln_blas_set_choice(e, PLN_BLAS_OPENBLAS) == PLN_OK;
   pln_engine_free(e);
   return good;
 }

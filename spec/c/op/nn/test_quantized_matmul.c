@@ -167,7 +167,7 @@ static pln_ref add_constant(pln_dtype dtype, uint32_t rank, const int64_t *dims,
                             const void *data, size_t bytes) {
   pln_tensor *t;
   pln_ref node = PLN_NONE;
-  CHECK_OK(pln_tensor_from(engine, dtype, rank, dims, data, bytes, &t));
+  CHECK_OK(pln_tensor_from_bytes(engine, dtype, rank, dims, data, bytes, &t));
   CHECK_OK(pln_build_constant(builder, t, &node));
   pln_tensor_release(t);
   return node;
@@ -254,11 +254,11 @@ static pln_status convolve(pln_engine *e, void *ud) {
   for (uint32_t i = 0; i < 8 && status == PLN_OK; i++) {
     bool scalar = i != 0 && i != 3;
     const float one = 1;
-    status = pln_tensor_from(e, dtypes[i], scalar ? 0 : 3, dims, &one,
-                             dtypes[i] == PLN_FLOAT32 ? 4
-                             : scalar                 ? 1
-                                                      : 2,
-                             &t);
+    status = pln_tensor_from_bytes(e, dtypes[i], scalar ? 0 : 3, dims, &one,
+                                   dtypes[i] == PLN_FLOAT32 ? 4
+                                   : scalar                 ? 1
+                                                            : 2,
+                                   &t);
     if (status == PLN_OK) {
       status = pln_build_constant(b, t, &args[i]);
       pln_tensor_release(t);

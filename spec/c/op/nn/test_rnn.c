@@ -254,8 +254,8 @@ static void refuses(void) {
 /* Numbers in [-most, most], the same each time. */
 static pln_tensor *numbers(uint32_t rank, const int64_t *dims, uint64_t seed,
                            double most) {
-  pln_noise noise = {
-      .kind = PLN_NOISE_UNIFORM, .low = -most, .high = most, .seed = seed};
+  pln_random_spec noise = {
+      .kind = PLN_RANDOM_UNIFORM, .low = -most, .high = most, .seed = seed};
   pln_tensor *t = NULL;
   CHECK_OK(pln_tensor_random(engine, PLN_FLOAT32, rank, dims, &noise, &t));
   return t;
