@@ -159,6 +159,16 @@ uint64_t pln_hash_table_bytes(const pln_hash_table *table);
 
 /* 64-bit hash of bytes; `seed` is the engine's for tables fed by files. */
 uint64_t pln_hash_bytes(const void *bytes, size_t size, uint64_t seed);
+/* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
+ * generators, 2014): the output of a state; output `index` from a seed. */
+static inline uint64_t pln_splitmix64(uint64_t z) {
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+static inline uint64_t pln_splitmix64_at(uint64_t seed, uint64_t index) {
+  return pln_splitmix64(seed + (index + 1) * 0x9e3779b97f4a7c15u);
+}
 /* Mixes one word into a running hash. */
 static inline uint64_t pln_hash_mix(uint64_t hash, uint64_t word) {
   hash ^= word + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
@@ -333,6 +343,8 @@ void pln_worker_stop_end(pln_engine *child, uint32_t part);
 /* Asks for a stop after so many seconds; 0 takes that back. PLN_ERR_IO when
  * the system has no timer. */
 pln_status pln_stop_after(pln_engine *engine, double seconds) PLN_CHECKED;
+/* Seconds of a clock that never goes back, since some moment. */
+double pln_seconds_now(void);
 
 /* The part of the engine that base owns; used by engine.c. */
 pln_engine *pln_base_new(pln_alloc_fn alloc, void *ud);

@@ -167,3 +167,9 @@ pln_status pln_stop_after(pln_engine *engine, double seconds) {
   return timer_settime(engine->timer, 0, &at, NULL) == 0 ? PLN_OK
                                                          : refused(engine);
 }
+
+double pln_seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}

@@ -18,15 +18,9 @@
 #include "cli/host.h"
 #include "lua/binding.h"
 
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* clock() -> seconds since some moment, monotonic */
 static int host_clock(lua_State *L) {
-  lua_pushnumber(L, seconds_now());
+  lua_pushnumber(L, pln_seconds_now());
   return 1;
 }
 
@@ -108,7 +102,7 @@ static const char progress_key = 0;
 
 static void report_cli_progress(void *ud, uint32_t node, uint32_t n_nodes) {
   progress *p = ud;
-  double now = seconds_now();
+  double now = pln_seconds_now();
   if (now - p->started < 1 || now - p->shown < 0.1)
     return;
   p->shown = now;
@@ -121,7 +115,7 @@ static void report_cli_progress(void *ud, uint32_t node, uint32_t n_nodes) {
 static int host_show_progress(lua_State *L) {
   const char *label = luaL_checkstring(L, 1);
   progress *p = lua_newuserdatauv(L, sizeof *p, 0);
-  *p = (progress){.started = seconds_now()};
+  *p = (progress){.started = pln_seconds_now()};
   snprintf(p->label, sizeof p->label, "%s", label);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &progress_key);
   pln_eval_on_progress(pln_lua_engine(L), report_cli_progress, p);

@@ -75,8 +75,6 @@ extern const pln_lua_keys pln_lua_key;
 
 /* The string at `arg` as a symbol of the engine. */
 pln_symbol pln_lua_check_symbol(lua_State *L, pln_lua *b, int arg);
-/* Seconds of a clock that only goes forward. */
-double pln_lua_clock(void);
 /* The state of the running function; raises once the engine is gone. */
 pln_lua *pln_lua_state_of(lua_State *L);
 /* Pushes one of the tables above.  [-0, +1] */
@@ -459,6 +457,7 @@ void pln_lua_open_eval(lua_State *L);
 void pln_lua_open_onnx(lua_State *L);
 void pln_lua_open_relay(lua_State *L);
 void pln_lua_open_count(lua_State *L);
+void pln_lua_open_base64(lua_State *L);
 void pln_lua_open_blas(lua_State *L);
 void pln_lua_open_random(lua_State *L);
 void pln_lua_open_tir(lua_State *L);

@@ -268,12 +268,6 @@ static int core_extend(lua_State *L) {
   return 0;
 }
 
-double pln_lua_clock(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 pln_symbol pln_lua_check_symbol(lua_State *L, pln_lua *b, int arg) {
   pln_symbol symbol;
   pln_slice text;
@@ -284,7 +278,7 @@ pln_symbol pln_lua_check_symbol(lua_State *L, pln_lua *b, int arg) {
 
 /* clock() -> seconds of a clock that only goes forward */
 static int core_clock(lua_State *L) {
-  lua_pushnumber(L, pln_lua_clock());
+  lua_pushnumber(L, pln_seconds_now());
   return 1;
 }
 
@@ -393,6 +387,7 @@ int luaopen_perilune_core(lua_State *L) {
   pln_lua_open_onnx(L);
   pln_lua_open_relay(L);
   pln_lua_open_count(L);
+  pln_lua_open_base64(L);
   pln_lua_open_blas(L);
   pln_lua_open_random(L);
   pln_lua_open_tir(L);

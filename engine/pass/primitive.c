@@ -11,12 +11,6 @@
 #include "pass/cache/cache.h"
 #include "pass/parallel/parallel.h"
 
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* "pass 'FoldConstant', function @main" */
 static size_t write_place(void *ud, char *text, size_t size) {
   const pln_pass_run *run = ud;
@@ -431,7 +425,7 @@ static pln_status report_primitive_run(const pln_execution *x,
   PLN_TRY(pln_run_counts(run, &row.counts));
   if (run->equal)
     row.equal = pln_symbol_text(run->engine, run->equal).data;
-  row.seconds = seconds_now() - begin;
+  row.seconds = pln_seconds_now() - begin;
   return pln_report_add(run->engine, &row);
 }
 
@@ -486,7 +480,7 @@ pln_status pln_run_primitive(pln_execution *x, const pln_pass *pass,
                       .context = x->context,
                       .module = before.module,
                       .per_function = before.function != NULL};
-  double begin = seconds_now();
+  double begin = pln_seconds_now();
   pln_rule_run outer;
   pln_rule_run_begin(x->engine, pass->name, &outer);
   run.number = x->engine->applications->at.number;

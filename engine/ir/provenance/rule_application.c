@@ -221,12 +221,6 @@ pln_status pln_rule_counts_add(const pln_merge *join,
 
 /* --------------------------------------------------------------- statistics */
 
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 void pln_rule_watch(pln_engine *engine) {
   engine->applications->watched = true;
 }
@@ -240,7 +234,7 @@ double pln_rule_clock(pln_engine *engine) {
     return 0;
   uint32_t n = a->tries++;
   a->weight = n < ALL ? 1 : EACH;
-  return n < ALL || n % EACH == 0 ? seconds_now() : 0;
+  return n < ALL || n % EACH == 0 ? pln_seconds_now() : 0;
 }
 
 pln_status pln_rule_tried(pln_engine *engine, const char *rule, uint64_t times,
@@ -252,7 +246,7 @@ pln_status pln_rule_tried(pln_engine *engine, const char *rule, uint64_t times,
   PLN_TRY(find_rule(a, rule, &r));
   r->row.tried += times;
   if (began > 0)
-    r->row.seconds += a->weight * (seconds_now() - began);
+    r->row.seconds += a->weight * (pln_seconds_now() - began);
   return PLN_OK;
 }
 

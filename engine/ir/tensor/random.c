@@ -14,18 +14,12 @@
 
 enum { BLOCK = 512 }; /* elements drawn before they are stored */
 
-static uint64_t mix(uint64_t z) {
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
-
 static uint64_t random_key_of(const pln_random_spec *spec) {
-  return mix(spec->seed + 0x9e3779b97f4a7c15u);
+  return pln_splitmix64_at(spec->seed, 0);
 }
 
 static uint64_t bits_at(uint64_t key, uint64_t index) {
-  return mix(key + (index + 1) * 0x9e3779b97f4a7c15u);
+  return pln_splitmix64_at(key, index);
 }
 
 /* ------------------------------------------------------------------ drawing */

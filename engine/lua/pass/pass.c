@@ -208,10 +208,10 @@ static pln_status run_body(pln_pass_run *run) {
   body_call call = {b, callback, run, NULL};
   b->run = run;
   b->rewriting = NULL;
-  double begin = before.run ? 0 : pln_lua_clock();
+  double begin = before.run ? 0 : pln_seconds_now();
   pln_status status = pln_lua_protect(b, body, &call);
   if (!before.run)
-    b->seconds += pln_lua_clock() - begin;
+    b->seconds += pln_seconds_now() - begin;
   b->run = before.run;
   b->target = before.target;
   b->free = before.free;

@@ -5,46 +5,12 @@
  * Called for a constant when it is first referred to. The bytes may be
  * anything: what they claim is checked before it is believed. */
 
+#include "base/base64.h"
 #include "ir/relay/metadata/read_section.h"
 #include "ir/relay/metadata/references.h"
 #include "ir/tensor/tensor.h"
 
 enum { MAX_RANK = 1024, HEAD = 36 }; /* bytes of an NDArray before its dims */
-
-/* ------------------------------------------------------------------ base64 */
-
-static int letter(char c) {
-  if (c >= 'A' && c <= 'Z')
-    return c - 'A';
-  if (c >= 'a' && c <= 'z')
-    return c - 'a' + 26;
-  if (c >= '0' && c <= '9')
-    return c - '0' + 52;
-  return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* Writes at most `room` bytes; how many there were, or SIZE_MAX when the text
- * is no base64. */
-static size_t decode(pln_slice text, uint8_t *out, size_t room) {
-  uint32_t word = 0, bits = 0;
-  size_t n = 0;
-  while (text.size > 0 && text.data[text.size - 1] == '=')
-    text.size--;
-  for (size_t i = 0; i < text.size; i++) {
-    int six = letter(text.data[i]);
-    if (six < 0)
-      return SIZE_MAX;
-    word = (word << 6 | (uint32_t)six) & 0xffffff;
-    bits += 6;
-    if (bits < 8)
-      continue;
-    bits -= 8;
-    if (n < room)
-      out[n] = (uint8_t)(word >> bits);
-    n++;
-  }
-  return n;
-}
 
 /* ----------------------------------------------------------------- NDArrays */
 
@@ -151,7 +117,7 @@ pln_status pln_metadata_read_base64(pln_engine *e, pln_slice text,
   pln_status status = PLN_ERR_FORMAT;
   if (!bytes)
     return pln_nomem(e);
-  size_t size = decode(text, bytes, room);
+  size_t size = pln_base64_decode(text, bytes, room);
   if (size <= room && read_head(bytes, size, &h)) {
     const uint8_t *elements = bytes + h.size;
     if (h.dtype == PLN_STRING)
@@ -191,7 +157,7 @@ static bool read_shape(const pln_json *json, const pln_json_value *value,
 static pln_status read_splat(pln_engine *e, const head *h, pln_slice text,
                              pln_tensor **out) {
   uint8_t element[16];
-  size_t size = decode(text, element, sizeof element);
+  size_t size = pln_base64_decode(text, element, sizeof element);
   if (size != pln_splat_bytes(h->dtype))
     return PLN_ERR_FORMAT;
   return pln_tensor_splat(e, h->dtype, h->rank, h->dims, element, out);

@@ -5,6 +5,7 @@
  * as its one element; TVM cannot read these. Brief text (PLN_CONSTANTS_BRIEF)
  * has a digest in place of the elements. */
 
+#include "base/base64.h"
 #include "ir/relay/metadata/references.h"
 
 #include <stdio.h>
@@ -14,31 +15,27 @@ enum { MAX_INLINE = 1 << 20 };
 
 /* ------------------------------------------------------------------ base64 */
 
-/* Three bytes become four letters; `rest` are those that wait. */
-typedef struct base64 {
+/* Bytes on their way to base64; `rest` are those that wait for a third. */
+typedef struct base64_writer {
   pln_writer *w;
   uint8_t rest[3];
   uint32_t n_rest;
-} base64;
+} base64_writer;
 
-static void put_letters(base64 *b) {
-  static const char letters[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  uint32_t word = (uint32_t)b->rest[0] << 16 | (uint32_t)b->rest[1] << 8 |
-                  (uint32_t)b->rest[2];
-  char out[4];
-  for (uint32_t i = 0; i < 4; i++)
-    out[i] = i > b->n_rest ? '=' : letters[word >> (18 - 6 * i) & 63];
-  pln_put(b->w, out, sizeof out);
-  memset(b->rest, 0, sizeof b->rest);
+static void end_base64(base64_writer *b) {
+  char letters[4];
+  if (b->n_rest == 0)
+    return;
+  pln_base64_encode(b->rest, b->n_rest, letters);
+  pln_put(b->w, letters, sizeof letters);
   b->n_rest = 0;
 }
 
-static void put_bytes(base64 *b, const void *bytes, size_t size) {
+static void put_base64(base64_writer *b, const void *bytes, size_t size) {
   for (size_t i = 0; i < size; i++) {
     b->rest[b->n_rest++] = ((const uint8_t *)bytes)[i];
     if (b->n_rest == 3)
-      put_letters(b);
+      end_base64(b);
   }
 }
 
@@ -77,27 +74,27 @@ static uint8_t dlpack_code(pln_dtype dtype) {
   return 3;
 }
 
-static void put_strings(base64 *b, const pln_tensor *t) {
+static void put_strings(base64_writer *b, const pln_tensor *t) {
   const pln_slice *strings = t->data;
   for (size_t i = 0; i < t->count; i++) {
     pln_slice s = strings[t->splat ? 0 : i];
     uint64_t size = s.size;
-    put_bytes(b, &size, sizeof size);
-    put_bytes(b, s.data, s.size);
+    put_base64(b, &size, sizeof size);
+    put_base64(b, s.data, s.size);
   }
 }
 
-static void put_repeated(base64 *b, const pln_tensor *t) {
+static void put_repeated(base64_writer *b, const pln_tensor *t) {
   size_t size = pln_splat_bytes((pln_dtype)t->dtype);
   bool packed = pln_dtype_bits((pln_dtype)t->dtype) < 8;
   uint8_t last = pln_splat_last_byte(t);
   for (size_t at = 0; at + packed < t->bytes; at += size)
-    put_bytes(b, t->data, size);
+    put_base64(b, t->data, size);
   if (packed)
-    put_bytes(b, &last, 1);
+    put_base64(b, &last, 1);
 }
 
-static void write_base64_elements(base64 *b, const pln_tensor *tensor) {
+static void write_base64_elements(base64_writer *b, const pln_tensor *tensor) {
   const void *data;
   size_t bytes = pln_tensor_bytes(tensor);
   if (bytes == 0)
@@ -110,12 +107,12 @@ static void write_base64_elements(base64 *b, const pln_tensor *tensor) {
   else if (pln_tensor_is_splat(tensor))
     put_repeated(b, tensor);
   else
-    put_bytes(b, data, bytes);
+    put_base64(b, data, bytes);
 }
 
 /* TVM's NDArray on file: magic, device (1, 0), rank, dtype, dims, bytes. */
 static void put_ndarray(pln_writer *w, const pln_tensor *tensor) {
-  base64 b = {.w = w};
+  base64_writer b = {.w = w};
   pln_dtype dtype = pln_tensor_dtype(tensor);
   uint32_t rank = pln_tensor_rank(tensor);
   uint64_t magic[2] = {0xDD5E40F096B4A13F, 0};
@@ -124,14 +121,13 @@ static void put_ndarray(pln_writer *w, const pln_tensor *tensor) {
   uint8_t type[4] = {dlpack_code(dtype), (uint8_t)bits, 1, 0};
   int64_t bytes = (int64_t)pln_tensor_bytes(tensor);
   pln_put_text(w, "\"");
-  put_bytes(&b, magic, sizeof magic);
-  put_bytes(&b, device, sizeof device);
-  put_bytes(&b, type, sizeof type);
-  put_bytes(&b, pln_tensor_dims(tensor), rank * sizeof(int64_t));
-  put_bytes(&b, &bytes, sizeof bytes);
+  put_base64(&b, magic, sizeof magic);
+  put_base64(&b, device, sizeof device);
+  put_base64(&b, type, sizeof type);
+  put_base64(&b, pln_tensor_dims(tensor), rank * sizeof(int64_t));
+  put_base64(&b, &bytes, sizeof bytes);
   write_base64_elements(&b, tensor);
-  if (b.n_rest > 0)
-    put_letters(&b);
+  end_base64(&b);
   pln_put_text(w, "\"");
 }
 
@@ -171,7 +167,7 @@ static void put_slice(pln_writer *w, const pln_tensor *tensor, pln_slice folder,
 }
 
 static void put_splat(pln_writer *w, const pln_tensor *tensor) {
-  base64 b = {.w = w};
+  base64_writer b = {.w = w};
   const void *data;
   pln_status status = pln_tensor_data(tensor, &data);
   if (status != PLN_OK) {
@@ -180,9 +176,8 @@ static void put_splat(pln_writer *w, const pln_tensor *tensor) {
   }
   put_head(w, tensor);
   pln_put_text(w, "\"splat\": \"");
-  put_bytes(&b, data, pln_splat_bytes((pln_dtype)tensor->dtype));
-  if (b.n_rest > 0)
-    put_letters(&b);
+  put_base64(&b, data, pln_splat_bytes((pln_dtype)tensor->dtype));
+  end_base64(&b);
   pln_put_text(w, "\"}");
 }
 

@@ -19,7 +19,7 @@ uint64_t pln_engine_seed(const pln_engine *engine) {
 
 pln_rng pln_rng_begin(const pln_kernel_call *call) {
   const pln_attr *a = pln_attrs_find(call->engine, call->attrs, "seed");
-  pln_rng root = {pln_rng_mix(call->engine->random_seed)};
+  pln_rng root = {pln_splitmix64(call->engine->random_seed)};
   uint64_t bits;
   if (a && a->kind == PLN_ATTR_FLOAT)
     memcpy(&bits, &a->v.f, sizeof bits);
@@ -27,5 +27,5 @@ pln_rng pln_rng_begin(const pln_kernel_call *call) {
     bits = (uint64_t)a->v.i;
   else
     return (pln_rng){pln_rng_bits(root, call->engine->random_calls++)};
-  return (pln_rng){pln_rng_mix(bits + 0x9e3779b97f4a7c15u)};
+  return (pln_rng){pln_splitmix64_at(bits, 0)};
 }

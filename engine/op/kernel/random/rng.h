@@ -13,13 +13,8 @@ typedef struct pln_rng {
 /* Those of the call's attribute `seed`, or else the next ones of the run. */
 pln_rng pln_rng_begin(const pln_kernel_call *call);
 
-static inline uint64_t pln_rng_mix(uint64_t z) {
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
 static inline uint64_t pln_rng_bits(pln_rng rng, uint64_t index) {
-  return pln_rng_mix(rng.key + (index + 1) * 0x9e3779b97f4a7c15u);
+  return pln_splitmix64_at(rng.key, index);
 }
 /* Within [0, 1), in steps of 2^-53. */
 static inline double pln_rng_unit(pln_rng rng, uint64_t index) {

@@ -44,7 +44,7 @@ local function add_module(entries, module, embed)
   local lost = lost_in(text, module)
   local bytes = lost and onnx_bytes(module, embed)
   if bytes then
-    entries[#entries + 1] = { "onnx", "", wrapped(require "perilune.base64".encode(bytes)) }
+    entries[#entries + 1] = { "onnx", "", wrapped(core.base64_encode(bytes)) }
   elseif lost then
     entries[#entries + 1] = { "lost", lost }
   end
@@ -223,7 +223,7 @@ function readers.argument(out, entry)
 end
 
 function readers.onnx(out, entry)
-  local bytes = require "perilune.base64".decode(entry.block or "")
+  local bytes = core.base64_decode(entry.block or "")
   if not bytes then return "the model's bytes are no base64" end
   local module, diag = core.onnx_parse(bytes)
   if not module then return "the model's bytes: " .. diag.message end
