@@ -19,33 +19,6 @@ static void link_scopes(pln_plan *p) {
   }
 }
 
-/* Descends from `scope` to the innermost scope that holds node `i`; `cursor` is
- * the first child of each scope that was not passed yet. */
-static pln_scope descend(const pln_plan *p, pln_scope *cursor, pln_scope scope,
-                         pln_ref i) {
-  const pln_scope_row *rows = p->graph->scopes;
-  pln_scope child = cursor[scope];
-  while (child != PLN_NONE && rows[child].begin <= i) {
-    cursor[scope] = p->next_child[child];
-    if (rows[child].end > i)
-      scope = child;
-    child = cursor[scope];
-  }
-  return scope;
-}
-
-static void find_node_scopes(pln_plan *p, pln_scope *cursor) {
-  const pln_graph *g = p->graph;
-  pln_scope scope = 0;
-  memcpy(cursor, p->first_child, g->n_scopes * sizeof *cursor);
-  for (pln_ref i = 0; i < g->n_nodes; i++) {
-    while (scope != 0 && g->scopes[scope].end <= i)
-      scope = g->scopes[scope].parent;
-    scope = descend(p, cursor, scope, i);
-    p->node_scope[i] = scope;
-  }
-}
-
 /* ------------------------------------------------------------------- needs */
 
 static void pin(pln_plan *p, pln_ref node) {
@@ -166,7 +139,7 @@ static pln_status build_eval_plan(pln_plan *p) {
   if (!scratch)
     return pln_nomem(e);
   link_scopes(p);
-  find_node_scopes(p, scratch);
+  pln_graph_node_scopes(p->graph, p->node_scope);
   find_needs(p, (uint8_t *)scratch);
   number_slots(p, scratch);
   pln_mem_free(e, scratch, size);

@@ -125,14 +125,6 @@ static pln_ref next_own(const pln_graph *g, walked_body *f) {
   return PLN_NONE;
 }
 
-/* The innermost scope around a node. */
-static pln_scope walked_scope_of(const pln_graph *g, pln_ref node) {
-  pln_scope s = row_behind(g, 0, node + 1) - 1;
-  while (g->scopes[s].end <= node)
-    s = g->scopes[s].parent;
-  return s;
-}
-
 /* ------------------------------------------------------------------- steps */
 
 static inline pln_status push_walked_node(pln_walker *w, pln_ref ref) {
@@ -167,7 +159,7 @@ static pln_status begin_walk_root(pln_walker *w, pln_ref *node) {
     return push_walked_node(w, PLN_NONE);
   }
   if (g->nodes[*node].kind == PLN_LET)
-    PLN_TRY(push_body(w, walked_scope_of(g, *node), *node + 1));
+    PLN_TRY(push_body(w, pln_graph_scope_of(g, *node), *node + 1));
   return enter_walked_owner(w, *node);
 }
 

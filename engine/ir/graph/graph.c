@@ -236,6 +236,22 @@ void pln_graph_node_scopes(const pln_graph *graph, pln_scope *node_scope) {
   }
 }
 
+/* The last row that begins before the node, or one around it. */
+pln_scope pln_graph_scope_of(const pln_graph *graph, pln_ref node) {
+  const pln_scope_row *rows = graph->scopes;
+  pln_scope low = 0, high = graph->n_scopes;
+  while (high - low > 1) {
+    pln_scope middle = low + (high - low) / 2;
+    if (rows[middle].begin <= node)
+      low = middle;
+    else
+      high = middle;
+  }
+  while (rows[low].end <= node)
+    low = rows[low].parent;
+  return low;
+}
+
 /* ----------------------------------------------------------------- copying */
 
 static pln_status copy_array(pln_engine *e, const void *from, size_t n,

@@ -154,6 +154,9 @@ void pln_graph_call_effect(const pln_graph *graph, pln_node *call);
 pln_effect pln_op_effect(const pln_graph *graph, const pln_node *call);
 /* The innermost scope of each node of a sealed graph. */
 void pln_graph_node_scopes(const pln_graph *graph, pln_scope *node_scope);
+/* That of one node of a sealed graph, in logarithmic time but for the scopes
+ * that ended before it. */
+pln_scope pln_graph_scope_of(const pln_graph *graph, pln_ref node);
 static inline pln_effect pln_flags_effect(uint8_t flags) {
   return (pln_effect)(flags & PLN_NODE_EFFECT);
 }

@@ -10,78 +10,36 @@
  * are. Nothing recurses. */
 
 #include "ir/graph/describe.h"
+#include "ir/graph/scope_tree.h"
 #include "ir/tir/tir.h"
-
-/* Of a place in the tree; `jump` is an ancestor further up, so that climbing
- * takes few steps. */
-typedef struct place {
-  uint32_t parent, jump, depth;
-} place;
 
 typedef struct var_scope_check {
   const pln_graph *g;
-  uint32_t *node_scope; /* a node: the scope that it lies in */
-  uint32_t *around;     /* a node: the place around all of its uses */
-  uint32_t *inside;     /* a PrimExpr that binds: the place of its variables */
-  place *scopes;        /* scopes by number, then those of PrimExprs */
-  uint32_t n_scopes;    /* that are known */
-  pln_idmap *bound;     /* an identity: its place + 1, or ANYWHERE */
-  pln_ref at;           /* the binder that is looked at */
+  uint32_t *node_scope;  /* a node: the scope that it lies in */
+  uint32_t *around;      /* a node: the place around all of its uses */
+  uint32_t *inside;      /* a PrimExpr that binds: the place of its variables */
+  pln_scope_tree places; /* scopes by number, then those of PrimExprs */
+  uint32_t n_places;     /* that are known */
+  pln_idmap *bound;      /* an identity: its place + 1, or ANYWHERE */
+  pln_ref at;            /* the binder that is looked at */
 } var_scope_check;
 
 enum { ANYWHERE = UINT32_MAX };
 
 /* ------------------------------------------------------------------- places */
 
-static void add_place(var_scope_check *s, uint32_t at, uint32_t parent) {
-  const place *p = &s->scopes[parent], *up = &s->scopes[p->jump];
-  bool far = p->depth - up->depth == up->depth - s->scopes[up->jump].depth;
-  s->scopes[at] = (place){
-      .parent = parent, .jump = far ? up->jump : parent, .depth = p->depth + 1};
-}
-
-static uint32_t climb(const var_scope_check *s, uint32_t at, uint32_t depth) {
-  while (s->scopes[at].depth > depth) {
-    uint32_t jump = s->scopes[at].jump;
-    at = s->scopes[jump].depth >= depth ? jump : s->scopes[at].parent;
-  }
-  return at;
-}
-
 static bool lies_in(const var_scope_check *s, uint32_t at, uint32_t outer) {
-  return climb(s, at, s->scopes[outer].depth) == outer;
-}
-
-/* The innermost place around both. */
-static uint32_t common(const var_scope_check *s, uint32_t a, uint32_t b) {
-  a = climb(s, a, s->scopes[b].depth);
-  b = climb(s, b, s->scopes[a].depth);
-  while (a != b) {
-    bool far = s->scopes[a].jump != s->scopes[b].jump;
-    a = far ? s->scopes[a].jump : s->scopes[a].parent;
-    b = far ? s->scopes[b].jump : s->scopes[b].parent;
-  }
-  return a;
+  return pln_scope_tree_lca(&s->places, at, outer) == outer;
 }
 
 /* A row comes after the one that it lies in. */
 static void note_scopes(var_scope_check *s) {
   const pln_graph *g = s->g;
   for (pln_scope i = 1; i < g->n_scopes; i++)
-    add_place(s, i, g->scopes[i].parent == PLN_NONE ? 0 : g->scopes[i].parent);
-  s->n_scopes = g->n_scopes;
-}
-
-static void find_binding_scopes(var_scope_check *s) {
-  const pln_graph *g = s->g;
-  pln_scope here = 0, next = 1;
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
-    while (next < g->n_scopes && g->scopes[next].begin <= ref)
-      here = next++;
-    while (here != 0 && g->scopes[here].end <= ref)
-      here = g->scopes[here].parent;
-    s->node_scope[ref] = here;
-  }
+    pln_scope_tree_add_child(
+        &s->places, i,
+        g->scopes[i].parent == PLN_NONE ? 0 : g->scopes[i].parent);
+  s->n_places = g->n_scopes;
 }
 
 /* --------------------------------------------------------------------- uses */
@@ -121,7 +79,8 @@ static void note_uses_of(var_scope_check *s, pln_ref ref) {
       continue;
     pln_ref operand = g->operands[n->first + i];
     uint32_t at = binding_place_of(s, ref, i), *around = &s->around[operand];
-    *around = *around == PLN_NONE ? at : common(s, *around, at);
+    *around =
+        *around == PLN_NONE ? at : pln_scope_tree_lca(&s->places, *around, at);
   }
 }
 
@@ -135,8 +94,8 @@ static void collect_var_uses(var_scope_check *s) {
     if (s->around[ref] == PLN_NONE)
       s->around[ref] = s->node_scope[ref];
     if (binds_inside(n)) {
-      s->inside[ref] = s->n_scopes++;
-      add_place(s, s->inside[ref], s->around[ref]);
+      s->inside[ref] = s->n_places++;
+      pln_scope_tree_add_child(&s->places, s->inside[ref], s->around[ref]);
     }
     note_uses_of(s, ref);
   }
@@ -209,11 +168,13 @@ static pln_status check_vars(const var_scope_check *s) {
 
 static pln_status check(var_scope_check *s) {
   const pln_graph *g = s->g;
-  if (!s->node_scope || !s->around || !s->inside || !s->scopes)
+  if (!s->node_scope || !s->around || !s->inside)
     return pln_nomem(g->engine);
+  PLN_TRY(
+      pln_scope_tree_begin(&s->places, g->engine, g->n_nodes + g->n_scopes));
   memset(s->around, 0xff, g->n_nodes * sizeof *s->around);
   note_scopes(s);
-  find_binding_scopes(s);
+  pln_graph_node_scopes(g, s->node_scope);
   collect_var_uses(s);
   PLN_TRY(pln_idmap_new(g->engine, &s->bound));
   PLN_TRY(note_binders(s));
@@ -222,17 +183,16 @@ static pln_status check(var_scope_check *s) {
 
 pln_status pln_tir_check_var_scopes(const pln_graph *g) {
   pln_engine *e = g->engine;
-  size_t n = g->n_nodes, k = n + g->n_scopes;
+  size_t n = g->n_nodes;
   var_scope_check s = {.g = g,
                        .node_scope = pln_mem_new(e, n * sizeof *s.node_scope),
                        .around = pln_mem_new(e, n * sizeof *s.around),
-                       .inside = pln_mem_new(e, n * sizeof *s.inside),
-                       .scopes = pln_mem_zeroed(e, k * sizeof *s.scopes)};
+                       .inside = pln_mem_new(e, n * sizeof *s.inside)};
   pln_status status = check(&s);
   pln_idmap_free(s.bound);
   pln_mem_free(e, s.node_scope, n * sizeof *s.node_scope);
   pln_mem_free(e, s.around, n * sizeof *s.around);
   pln_mem_free(e, s.inside, n * sizeof *s.inside);
-  pln_mem_free(e, s.scopes, k * sizeof *s.scopes);
+  pln_scope_tree_end(&s.places);
   return status;
 }

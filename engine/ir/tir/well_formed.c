@@ -35,20 +35,6 @@ static void note_scopes(loop_depths *d) {
   }
 }
 
-/* Rows stand in order of their begins, outer ones first; each scope is entered
- * once and left once. */
-static void fill_node_scopes(loop_depths *d) {
-  const pln_graph *g = d->g;
-  pln_scope here = 0, next = 1;
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
-    for (; next < g->n_scopes && g->scopes[next].begin <= ref; next++)
-      here = next;
-    while (here > 0 && g->scopes[here].end <= ref)
-      here = g->scopes[here].parent;
-    d->node_scope[ref] = here;
-  }
-}
-
 static void note_use(loop_depths *d, pln_ref ref, uint32_t depth,
                      pln_ref block) {
   if (depth < d->use[ref])
@@ -105,7 +91,7 @@ static pln_status check_blocks(loop_depths *d) {
   memset(d->use, 0, d->g->n_nodes * sizeof *d->use);
   memset(d->block, 0xff, d->g->n_nodes * sizeof *d->block);
   note_scopes(d);
-  fill_node_scopes(d);
+  pln_graph_node_scopes(d->g, d->node_scope);
   collect_loop_uses(d);
   return check(d);
 }

@@ -47,21 +47,6 @@ static pln_ref next_let(const pln_graph *g, pln_scope scope, pln_ref from) {
   return PLN_NONE;
 }
 
-/* The innermost scope that a node of a sealed graph is in. */
-static pln_scope sealed_scope_of(const pln_graph *g, pln_ref node) {
-  pln_scope low = 0, high = pln_graph_n_scopes(g);
-  while (high - low > 1) {
-    pln_scope middle = low + (high - low) / 2;
-    if (pln_scope_begin(g, middle) <= node)
-      low = middle;
-    else
-      high = middle;
-  }
-  while (low != 0 && pln_scope_end(g, low) <= node)
-    low = pln_scope_parent(g, low);
-  return low;
-}
-
 static bool has_lets(pln_lua_graph *slot) {
   if (slot->lets == 0) {
     slot->lets = 1;
@@ -110,7 +95,7 @@ static pln_ref next_rewritten(const pln_rewrite *rw, const pln_graph *g,
 pln_scope pln_lua_scope_of(const pln_lua_graph *slot, const pln_graph *g,
                            pln_ref node) {
   if (g->sealed)
-    return sealed_scope_of(g, node);
+    return pln_graph_scope_of(g, node);
   return (slot->rewrite ? slot->rewrite->b : slot->builder)->node_scope[node];
 }
 
