@@ -861,7 +861,7 @@ static const pln_runtime_value *result_field(const pln_runtime_value *all,
 }
 
 /* What a caller can hold: no closure, no cell. */
-static bool leaves_run(const pln_runtime_value *value) {
+static bool ends_run(const pln_runtime_value *value) {
   return value->kind < PLN_N_RUNTIME_VALUE_KINDS;
 }
 
@@ -871,7 +871,7 @@ static pln_status give_results(run *r, uint32_t n, pln_runtime_value *results) {
     if (!field)
       return pln_diag_error(r->engine, PLN_ERR_ARGUMENT, NULL,
                             "the function has not %u results", n);
-    if (!leaves_run(field))
+    if (!ends_run(field))
       return unsupported(
           r, "a result that is a function, a reference or of a data type");
   }

@@ -20,7 +20,7 @@ typedef struct value_choices {
   int64_t ints[4]; /* INT64_MIN and INT64_MAX stand for the dtype's own */
 } value_choices;
 
-static const value_choices palettes[PLN_N_SAMPLE_KINDS] = {
+static const value_choices palettes[PLN_N_GENERATOR_KINDS] = {
     [PLN_GENERATE_ORDINARY] = {.low = -2,
                                .high = 2,
                                .least = -2, /* these are indices of 2, too */
@@ -182,7 +182,7 @@ pln_status pln_tensor_generate(pln_engine *engine, pln_dtype dtype,
                                uint32_t rank, const int64_t *dims,
                                pln_generator_kind kind, uint64_t seed,
                                pln_tensor **out) {
-  if ((unsigned)kind >= PLN_N_SAMPLE_KINDS)
+  if ((unsigned)kind >= PLN_N_GENERATOR_KINDS)
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                           "there is no such kind of sample");
   input_generation s = {

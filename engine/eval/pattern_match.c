@@ -63,7 +63,7 @@ static pln_ref pattern_of(const pln_graph *g, pln_scope arm) {
   return pln_operand(g, at, 0);
 }
 
-pln_status pln_pattern_match_arm(pln_pattern_matcher *fit,
+pln_status pln_pattern_match_arm(pln_pattern_matcher *matcher,
                                  const pln_graph *graph, pln_ref match,
                                  const pln_runtime_value *value,
                                  pln_scope *out) {
@@ -71,7 +71,8 @@ pln_status pln_pattern_match_arm(pln_pattern_matcher *fit,
   pln_scope arm = graph->nodes[match].data;
   while (arm != PLN_NONE && !fits) {
     *out = arm;
-    PLN_TRY(match_pattern(fit, graph, pattern_of(graph, arm), value, &fits));
+    PLN_TRY(
+        match_pattern(matcher, graph, pattern_of(graph, arm), value, &fits));
     arm = graph->scopes[arm].next;
   }
   if (!fits)
@@ -79,8 +80,8 @@ pln_status pln_pattern_match_arm(pln_pattern_matcher *fit,
   return PLN_OK;
 }
 
-void pln_pattern_matcher_end(pln_pattern_matcher *fit) {
-  pln_engine *e = fit->engine;
-  pln_mem_free(e, fit->bound, fit->cap_bound * sizeof *fit->bound);
-  pln_mem_free(e, fit->todo, fit->cap_todo * sizeof *fit->todo);
+void pln_pattern_matcher_end(pln_pattern_matcher *matcher) {
+  pln_engine *e = matcher->engine;
+  pln_mem_free(e, matcher->bound, matcher->cap_bound * sizeof *matcher->bound);
+  pln_mem_free(e, matcher->todo, matcher->cap_todo * sizeof *matcher->todo);
 }

@@ -25,10 +25,10 @@ typedef struct pln_pattern_matcher {
 
 /* The first scope of `match`, which owns some, whose pattern `value` fits;
  * PLN_NONE when none does. */
-pln_status pln_pattern_match_arm(pln_pattern_matcher *fit,
+pln_status pln_pattern_match_arm(pln_pattern_matcher *matcher,
                                  const pln_graph *graph, pln_ref match,
                                  const pln_runtime_value *value,
                                  pln_scope *out) PLN_CHECKED;
-void pln_pattern_matcher_end(pln_pattern_matcher *fit);
+void pln_pattern_matcher_end(pln_pattern_matcher *matcher);
 
 #endif

@@ -197,11 +197,11 @@ function pl.is_basic_block_normal_form(a)
   return true
 end
 
---- A function with less in place of some of its nodes: `cuts` maps nodes to "free" (a
+--- A function with less in place of some of its nodes: `changes` maps nodes to "free" (a
 -- new free variable), "zero" (a constant of zeros), "value" (of a Let: it goes, its
 -- variable is the value) or k (operand k; of an If branch k). Whether the other nodes
 -- bear the types that they see then, pl.verify tells.
-function pl.cut(fn, cuts) return core.cut(fn, cuts) end
+function pl.shrink(fn, changes) return core.shrink(fn, changes) end
 
 --- A module or an expression with the types that follow from what is known, or
 -- nil and a diagnostic when they contradict each other. The very same one comes

@@ -334,7 +334,7 @@ function Module:close() end
 ---@field required string[]
 ---@field traceable boolean
 ---@field parallel boolean it may run in several threads
----@field form "leaf"|"sequential"|"fixpoint"|"try"|"if_changed"|"functions"
+---@field form "primitive"|"sequential"|"fixpoint"|"try"|"if_changed"|"functions"
 
 ---@class perilune.Option
 ---@field name string
@@ -371,7 +371,7 @@ function Module:close() end
 ---@field source string? of a pass written in Lua: the chunk it comes from, "@deploy.lua"
 ---@field options perilune.Attrs as given
 ---@field option_rows perilune.Option[]
----@field form "leaf"|"sequential"|"fixpoint"|"try"|"if_changed"|"functions"
+---@field form "primitive"|"sequential"|"fixpoint"|"try"|"if_changed"|"functions"
 ---@field passes perilune.Pass[] of what is made of passes
 ---@field otherwise perilune.Pass[]? of a try: the passes of `else`
 ---@field rounds integer? of a fixpoint: the most it runs
@@ -711,9 +711,9 @@ function pl.is_basic_block_normal_form(a) end
 --- A function with less in place of some of its nodes: a new free variable, zeros, the value of a
 --- let, operand k, or branch k of an If. pl.verify tells whether the others bear it.
 ---@param fn perilune.Node
----@param cuts table<perilune.Node, "free"|"zero"|"value"|integer>
+---@param changes table<perilune.Node, "free"|"zero"|"value"|integer>
 ---@return perilune.Node
-function pl.cut(fn, cuts) end
+function pl.shrink(fn, changes) end
 ---@param a any
 ---@param b any
 ---@param options? perilune.EqualOptions

@@ -6,7 +6,7 @@ local graphs = {}
 
 local function begin(name)
   local m = model.new { name = name }
-  m:initializer("c", "float32", { 16, 16 }, model.noise(256, 1))
+  m:initializer("c", "float32", { 16, 16 }, model.random(256, 1))
   return m, m:input("x", "float32", { 16, 16 })
 end
 

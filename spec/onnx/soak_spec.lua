@@ -10,8 +10,8 @@ local COUNT = tonumber(os.getenv "PERILUNE_SOAK") or 2000
 -- Models of several shapes: what folds, what is merged, what stays.
 local function write(path, k)
   local m = model.new { name = "soak" }
-  m:initializer("w", "float32", { 4, 4 }, model.noise(16, k))
-  m:initializer("b", "float32", { 4 }, model.noise(4, k))
+  m:initializer("w", "float32", { 4, 4 }, model.random(16, k))
+  m:initializer("b", "float32", { 4 }, model.random(4, k))
   local x = m:input("x", "float32", { k % 2 == 0 and "N" or k, 4 })
   local y = x
   for i = 1, k do

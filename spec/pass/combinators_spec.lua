@@ -265,7 +265,7 @@ describe("the text of forms", function()
 
   it("leaves registered passes their names", function()
     pl.passes["try"] = { options = { n = 1 }, run = function() end }
-    assert.equal("leaf", pl.pipeline "try".passes[1].form)
+    assert.equal("primitive", pl.pipeline "try".passes[1].form)
     local pass = pl.pipeline "\"try\"{n=2}".passes[1]
     assert.equal(2, pass.options.n)
     assert.equal("\"try\"{n=2}", tostring(pass))

@@ -138,7 +138,7 @@ end
 local function shape(pass)
   local out = { form = pass.form, name = pass.name, opt_level = pass.opt_level,
     required = pass.required, rounds = pass.rounds, options = value_of(pass.options) }
-  if pass.form == "leaf" then return out end
+  if pass.form == "primitive" then return out end
   for _, field in ipairs { "passes", "otherwise" } do
     out[field] = pass[field] and {}
     for i, each in ipairs(pass[field] or {}) do out[field][i] = shape(each) end

@@ -121,7 +121,7 @@ describe("text of models in files", function()
   local function save(name, size)
     local m = zoo.new { name = "weights" }
     local x = m:input("x", "float32", { size })
-    local w = m:initializer("w", "float32", { size }, zoo.noise(size, 1))
+    local w = m:initializer("w", "float32", { size }, zoo.random(size, 1))
     m:output(m:node("Add", { x, w }, nil, "y"), "float32", { size })
     assert(m:save(path(name)))
     return path(name)

@@ -182,10 +182,10 @@ describe("test_pass_info", function()
     local info = pl.function_pass { name = "xx", opt_level = 12, required = { "FoldConstant" },
       traceable = true, run = nothing }.info
     assert.same({ name = "xx", opt_level = 12, required = { "FoldConstant" }, traceable = true,
-      parallel = false, form = "leaf" }, info)
+      parallel = false, form = "primitive" }, info)
     local plain = pl.function_pass { name = "xx", run = nothing }.info
     assert.same({ name = "xx", opt_level = 0, required = {}, traceable = false,
-      parallel = false, form = "leaf" }, plain)
+      parallel = false, form = "primitive" }, plain)
   end)
 
   it("is a copy: what a hook does to it changes nothing", function()

@@ -152,7 +152,7 @@ typedef enum pln_generator_kind {
   PLN_GENERATE_SPECIAL, /* NaN, infinities, 1e9, 1e-40 among floats from -10
                          to 10, the ends of the dtype among integers from
                          -8 to 7 */
-  PLN_N_SAMPLE_KINDS
+  PLN_N_GENERATOR_KINDS
 } pln_generator_kind;
 
 /* Of any dtype; of one seed the same on every machine. */

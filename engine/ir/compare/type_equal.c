@@ -130,7 +130,7 @@ static pln_status note(pln_type_match *m, pln_type x, pln_type y, bool *first) {
   return *first ? pln_idmap_set(m->seen, key, 1) : PLN_OK;
 }
 
-static bool is_leaf(pln_type_kind kind) {
+static bool is_atomic(pln_type_kind kind) {
   return kind == PLN_TYPE_INCOMPLETE || kind == PLN_TYPE_TENSOR ||
          kind == PLN_TYPE_HOLE || kind == PLN_TYPE_PRIM;
 }
@@ -144,7 +144,7 @@ static pln_status match_pair(pln_type_match *m, pln_type x, pln_type y,
     return PLN_OK;
   if (kind == PLN_TYPE_VAR)
     return match_use(m, x, y, same);
-  if (is_leaf(kind)) {
+  if (is_atomic(kind)) {
     *same = x == y;
     return PLN_OK;
   }

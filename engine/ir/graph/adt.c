@@ -15,9 +15,9 @@ typedef struct pln_definitions {
   pln_engine *engine;
   atomic_uint refs; /* children's threads count too */
   uint32_t count, capacity;
-  pln_type_def *rows;      /* with arrays of their own */
-  constructor_row *makers; /* of all rows, in order */
-  uint32_t n_makers, cap_makers;
+  pln_type_def *rows;            /* with arrays of their own */
+  constructor_row *constructors; /* of all rows, in order */
+  uint32_t n_constructors, cap_constructors;
   pln_idmap *types;               /* symbol -> row + 1 */
   pln_idmap *constructor_by_name; /* symbol of a constructor -> its maker + 1 */
 } pln_definitions;
@@ -46,7 +46,8 @@ void pln_definitions_release(pln_definitions *d) {
   for (uint32_t i = 0; i < d->count; i++)
     free_row(e, &d->rows[i]);
   pln_mem_free(e, d->rows, d->capacity * sizeof *d->rows);
-  pln_mem_free(e, d->makers, d->cap_makers * sizeof *d->makers);
+  pln_mem_free(e, d->constructors,
+               d->cap_constructors * sizeof *d->constructors);
   pln_idmap_free(d->types);
   pln_idmap_free(d->constructor_by_name);
   pln_mem_free(e, d, sizeof *d);
@@ -54,7 +55,7 @@ void pln_definitions_release(pln_definitions *d) {
 
 uint64_t pln_definitions_bytes(const pln_definitions *d) {
   uint64_t size = sizeof *d + d->capacity * sizeof *d->rows +
-                  d->cap_makers * sizeof *d->makers +
+                  d->cap_constructors * sizeof *d->constructors +
                   pln_idmap_bytes(d->types) +
                   pln_idmap_bytes(d->constructor_by_name);
   for (uint32_t i = 0; i < d->count; i++) {
@@ -132,11 +133,11 @@ static pln_status add_constructor_name(pln_definitions *d, uint32_t row,
         e, PLN_ERR_TYPE, NULL,
         "the constructor '%s' is defined by '%s' already",
         pln_symbol_text(e, name).data,
-        pln_symbol_text(e, d->rows[d->makers[other - 1].row].name).data);
-  PLN_TRY(pln_mem_grow(e, (void **)&d->makers, &d->cap_makers,
-                       (size_t)d->n_makers + 1, sizeof *d->makers));
-  d->makers[d->n_makers++] = (constructor_row){row, index};
-  return pln_idmap_set(d->constructor_by_name, name, d->n_makers);
+        pln_symbol_text(e, d->rows[d->constructors[other - 1].row].name).data);
+  PLN_TRY(pln_mem_grow(e, (void **)&d->constructors, &d->cap_constructors,
+                       (size_t)d->n_constructors + 1, sizeof *d->constructors));
+  d->constructors[d->n_constructors++] = (constructor_row){row, index};
+  return pln_idmap_set(d->constructor_by_name, name, d->n_constructors);
 }
 
 static pln_status name_row(pln_definitions *d, uint32_t index) {
@@ -227,8 +228,8 @@ uint32_t pln_module_find_constructor(const pln_module *module, pln_symbol name,
                        : 0;
   if (!found)
     return PLN_NONE;
-  *index = module->types->makers[found - 1].index;
-  return module->types->makers[found - 1].row;
+  *index = module->types->constructors[found - 1].index;
+  return module->types->constructors[found - 1].row;
 }
 
 pln_status pln_module_constructor_type(const pln_module *module, uint32_t type,

@@ -153,7 +153,7 @@ static pln_status settle_operands(const rule *r, pln_type *unknown) {
 }
 
 /* A guess is worth something when dtype and rank are certain. */
-static bool tells_rank(const pln_engine *e, pln_type type) {
+static bool gives_rank(const pln_engine *e, pln_type type) {
   return pln_type_get_kind(e, type) != PLN_TYPE_TENSOR ||
          (pln_type_dtype(e, type) && pln_type_rank(e, type) >= 0);
 }
@@ -252,7 +252,7 @@ static pln_status operator_rule(const rule *r, bool last) {
   PLN_TRY(infer_operator(r, &n, NULL, &value));
   if (value)
     r->g->graph->values[r->ref] = value;
-  if (unknown && !tells_rank(r->t->engine, n.type))
+  if (unknown && !gives_rank(r->t->engine, n.type))
     return PLN_OK;
   PLN_TRY(pln_unifier_open(&r->t->u, n.type, &type));
   return is_of(r, type);

@@ -12,7 +12,7 @@ static uint32_t check_shrink_action(lua_State *L) {
   int ok;
   lua_Integer k = lua_tointegerx(L, -1, &ok);
   if (!ok || k < 1 || k > INT32_MAX)
-    luaL_error(L, "cut: 'free', 'zero', 'value' or the number of an operand "
+    luaL_error(L, "shrink: 'free', 'zero', 'value' or the number of an operand "
                   "expected");
   return PLN_SHRINK_TO_OPERAND + (uint32_t)(k - 1);
 }
@@ -25,12 +25,12 @@ static void read_shrink_actions(lua_State *L, int arg,
   for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) {
     const pln_lua_node *node = pln_lua_test_node(L, -2);
     if (!node || node->graph != slot || node->ref >= n)
-      luaL_error(L, "cut: the keys are nodes of the function");
+      luaL_error(L, "shrink: the keys are nodes of the function");
     cuts[node->ref] = check_shrink_action(L);
   }
 }
 
-/* cut(fn, { [node] = "free" | "zero" | "value" | k }) -> the function with a
+/* shrink(fn, { [node] = "free" | "zero" | "value" | k }) -> the function with a
  * new free variable, zeros, the value of a let, operand k or branch k of an If
  * in place of nodes */
 static int core_shrink(lua_State *L) {
@@ -53,6 +53,6 @@ static int core_shrink(lua_State *L) {
 }
 
 void pln_lua_open_shrink(lua_State *L) {
-  static const luaL_Reg functions[] = {{"cut", core_shrink}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"shrink", core_shrink}, {NULL, NULL}};
   pln_lua_functions(L, functions);
 }

@@ -80,7 +80,7 @@ static int refuse_stopped_coroutine(lua_State *L) {
 }
 
 /* Raises at each instruction, for as long as the script is held. */
-static void stop_held_script(lua_State *L, lua_Debug *ar) {
+static void stop_running_script(lua_State *L, lua_Debug *ar) {
   (void)ar;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
   const pln_lua *b = lua_touserdata(L, -1);
@@ -92,8 +92,8 @@ static void stop_held_script(lua_State *L, lua_Debug *ar) {
 }
 
 int pln_lua_stop_script(lua_State *L, pln_lua *b) {
-  lua_sethook(b->holder, stop_held_script, LUA_MASKCOUNT, 1);
-  lua_sethook(L, stop_held_script, LUA_MASKCOUNT, 1);
+  lua_sethook(b->holder, stop_running_script, LUA_MASKCOUNT, 1);
+  lua_sethook(L, stop_running_script, LUA_MASKCOUNT, 1);
   return refuse_stopped_coroutine(L);
 }
 
@@ -107,7 +107,7 @@ static int core_hold(lua_State *L) {
   b->holder = L;
   int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
   b->holder = NULL;
-  if (lua_gethook(L) == stop_held_script)
+  if (lua_gethook(L) == stop_running_script)
     lua_sethook(L, NULL, 0, 0);
   lua_pushboolean(L, status == LUA_OK);
   lua_insert(L, 1);

@@ -378,7 +378,7 @@ static pln_pass **check_passes(lua_State *L, int arg, uint32_t *n) {
 }
 
 static const char *const form_names[] = {
-    [PLN_COMBINATOR_NONE] = "leaf",
+    [PLN_COMBINATOR_NONE] = "primitive",
     [PLN_COMBINATOR_SEQUENTIAL] = "sequential",
     [PLN_COMBINATOR_FIXPOINT] = "fixpoint",
     [PLN_COMBINATOR_TRY] = "try",

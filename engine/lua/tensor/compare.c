@@ -65,8 +65,8 @@ static int element_text(lua_State *L) {
   return 1;
 }
 
-/* tensor_sample(dtype, dims, kind, seed) -> Tensor */
-static int tensor_sample(lua_State *L) {
+/* generate_input(dtype, dims, kind, seed) -> Tensor */
+static int generate_input(lua_State *L) {
   static const char *const kinds[] = {"ordinary", "small", "special", NULL};
   pln_lua *b = pln_lua_state_of(L);
   int64_t dims[PLN_LUA_MAX_RANK];
@@ -145,7 +145,7 @@ static int type_sizes(lua_State *L) {
 void pln_lua_open_compare(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"tensor_compare", tensor_compare}, {"element_text", element_text},
-      {"tensor_sample", tensor_sample},   {"type_symbols", type_symbols},
+      {"generate_input", generate_input},   {"type_symbols", type_symbols},
       {"type_sizes", type_sizes},         {NULL, NULL}};
   pln_lua_functions(L, functions);
 }

@@ -63,9 +63,9 @@ static int core_random(lua_State *L) {
   return 1;
 }
 
-/* noise(first, count, noise) -> bytes of the float32 elements `first` (from 0)
- * and on of an endless random tensor */
-static int core_random_tensor(lua_State *L) {
+/* random_bytes(first, count, noise) -> bytes of the float32 elements `first`
+ * (from 0) and on of an endless random tensor */
+static int core_random_bytes(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   pln_random_spec spec;
   lua_Integer first = luaL_checkinteger(L, 1);
@@ -84,7 +84,7 @@ static int core_random_tensor(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {
-    {"random", core_random}, {"noise", core_random_tensor}, {NULL, NULL}};
+    {"random", core_random}, {"random_bytes", core_random_bytes}, {NULL, NULL}};
 
 void pln_lua_open_random(lua_State *L) {
   pln_lua_functions(L, functions);

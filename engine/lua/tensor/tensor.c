@@ -220,7 +220,7 @@ static uint32_t table_dims(lua_State *L, int arg, int64_t *dims) {
 }
 
 /* The dtype of a leaf, when none is given. */
-static pln_dtype leaf_dtype(lua_State *L, int index) {
+static pln_dtype element_dtype(lua_State *L, int index) {
   switch (lua_type(L, index)) {
   case LUA_TBOOLEAN: return PLN_BOOL;
   case LUA_TSTRING: return PLN_STRING;
@@ -306,7 +306,7 @@ static pln_tensor *table_to_tensor(lua_State *L, pln_lua *b, int arg,
   if (pln_tensor_size(PLN_STRING, f.rank, f.dims, &count, &bytes) != PLN_OK)
     luaL_argerror(L, arg, "too many elements");
   if (dtype == PLN_DTYPE_NONE) {
-    f.dtype = leaf_dtype(L, -1);
+    f.dtype = element_dtype(L, -1);
     if (f.dtype == PLN_INT64 && count > 0)
       walk_nested_table(L, arg, &f);
     if (f.floats)
@@ -318,7 +318,7 @@ static pln_tensor *table_to_tensor(lua_State *L, pln_lua *b, int arg,
 
 static pln_tensor *scalar_to_tensor(lua_State *L, pln_lua *b, int arg,
                                     pln_dtype dtype) {
-  pln_dtype own = dtype == PLN_DTYPE_NONE ? leaf_dtype(L, arg) : dtype;
+  pln_dtype own = dtype == PLN_DTYPE_NONE ? element_dtype(L, arg) : dtype;
   pln_slice text;
   pln_tensor **slot = pln_lua_new_tensor(L);
   if (own == PLN_STRING) {

@@ -207,7 +207,7 @@ pln_status pln_export_identity(pln_export *ex, pln_ref node, pln_slice from,
 pln_status pln_export_end_node(pln_export *ex,
                                const pln_task *task) PLN_CHECKED;
 /* PLN_TASK_COPY, PLN_TASK_ATTR. */
-pln_status pln_export_piece(pln_export *ex, const pln_task *task) PLN_CHECKED;
+pln_status pln_export_slice(pln_export *ex, const pln_task *task) PLN_CHECKED;
 
 /* An attribute without graphs as the message `tag`. */
 pln_status pln_export_attribute(pln_export *ex, uint32_t tag,

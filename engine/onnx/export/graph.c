@@ -188,7 +188,7 @@ static pln_status run_task(pln_export *ex, const pln_task *task) {
   case PLN_TASK_END: return pln_rope_end(ex->rope, ex->nests[--ex->n_nests]);
   case PLN_TASK_END_NODE: return pln_export_end_node(ex, task);
   case PLN_TASK_COPY:
-  case PLN_TASK_ATTR: return pln_export_piece(ex, task);
+  case PLN_TASK_ATTR: return pln_export_slice(ex, task);
   case PLN_TASK_TEXT:
     return pln_rope_bytes(
         ex->rope, task->tag,

@@ -8,7 +8,7 @@
 #include "onnx/opset/call_form.h"
 
 /* Pieces up to this size are copied at once. */
-enum { SMALL_PIECE = 4096 };
+enum { SMALL_SLICE = 4096 };
 
 /* ------------------------------------------------------------------- names */
 
@@ -417,13 +417,13 @@ static pln_status write_part(pln_export *ex, const node_plan *p,
                              pln_task task) {
   if (p->later)
     return pln_export_push(ex, task);
-  return pln_export_piece(ex, &task);
+  return pln_export_slice(ex, &task);
 }
 
-pln_status pln_export_piece(pln_export *ex, const pln_task *task) {
+pln_status pln_export_slice(pln_export *ex, const pln_task *task) {
   if (task->kind == PLN_TASK_ATTR)
     return put_attribute(ex, pln_attrs_at(ex->engine, task->tag, task->at));
-  if (task->fields.size < SMALL_PIECE)
+  if (task->fields.size < SMALL_SLICE)
     return pln_rope_raw(ex->rope, task->fields.data, task->fields.size);
   return pln_rope_fields(ex->rope, task->fields);
 }

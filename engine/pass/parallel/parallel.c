@@ -127,10 +127,10 @@ static pln_status new_parallel(const pln_parallel_job *work, uint32_t n,
 /* --------------------------------------------------- passes made by workers */
 
 /* Elements nest no deeper than PLN_PASS_MAX_DEPTH. */
-static uint32_t count_movers(const pln_pass *pass) {
+static uint32_t count_cloners(const pln_pass *pass) {
   uint32_t n = pass->def->cloner != NULL;
   for (uint32_t i = 0; i < pass->def->n_elements; i++)
-    n += count_movers(pass->def->elements[i]);
+    n += count_cloners(pass->def->elements[i]);
   return n;
 }
 
@@ -151,7 +151,7 @@ static pln_status pack_cloneable_passes(pln_parallel *p, const pln_pass *pass,
 }
 
 static pln_status pack_all(pln_parallel *p, bool *stays) {
-  p->cap_moved = count_movers(p->work.pass);
+  p->cap_moved = count_cloners(p->work.pass);
   p->moved = pln_mem_zeroed(p->engine, p->cap_moved * sizeof *p->moved);
   if (p->cap_moved && !p->moved)
     return pln_nomem(p->engine);

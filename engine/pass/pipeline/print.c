@@ -61,7 +61,7 @@ static pln_status put_name(printer *p, pln_symbol name) {
   return pln_pipeline_put_name(p->engine, name, p->write, p->ud);
 }
 
-static pln_status put_leaf(printer *p, const pln_pass *pass) {
+static pln_status put_primitive(printer *p, const pln_pass *pass) {
   PLN_TRY(put_name(p, pass->name));
   return pln_options_print(p->engine, pass->options, p->write, p->ud);
 }
@@ -153,7 +153,7 @@ static pln_status write_pipeline_element(printer *p, const pln_pass *element,
   if (*opened) {
     PLN_TRY(open_list(p, element, false, inner));
   } else {
-    PLN_TRY(put_leaf(p, element));
+    PLN_TRY(put_primitive(p, element));
   }
   if (marked)
     p->end = p->text->size;
@@ -189,7 +189,7 @@ static pln_status write_element_list(printer *p, const pln_pass *pass) {
 static pln_status put_whole(printer *p, const pln_pass *pass) {
   if (is_list(pass))
     return write_element_list(p, pass);
-  return put_leaf(p, pass);
+  return put_primitive(p, pass);
 }
 
 pln_status pln_pipeline_print(const pln_pass *pass, pln_write_fn write,

@@ -31,27 +31,27 @@ local core = require "perilune.core"
 local difference = require "perilune.check.tensor_difference"
 local failure = require "perilune.debug.failure"
 local ir = require "perilune.ir"
-local sample = require "perilune.check.input_generator"
+local generator = require "perilune.check.input_generator"
 local sizes = require "perilune.check.input_shapes"
 core.internal()
 
 -- Runs on a search for sizes that inference alone does not find.
 local MOST_RUNS = 100
 
-local function main_of(subject)
-  if ir.kind_of(subject) == "Module" then return subject.functions.main end
-  return argument.node(subject, "pl.check", "what is compared")
+local function main_of(program)
+  if ir.kind_of(program) == "Module" then return program.functions.main end
+  return argument.node(program, "pl.check", "what is compared")
 end
 
-local function is_module(subject) return ir.kind_of(subject) == "Module" end
+local function is_module(program) return ir.kind_of(program) == "Module" end
 
 -- ------------------------------------------------------------------- matching
 
 -- A function to be run: its parameters by name, and which result is which.
-local function side(subject)
-  local fn = main_of(subject)
-  local one = { subject = subject, fn = fn, params = fn.kind == "Function" and fn.params or {} }
-  one.names = is_module(subject) and fn.scope_attrs.output_names or {}
+local function side(program)
+  local fn = main_of(program)
+  local one = { program = program, fn = fn, params = fn.kind == "Function" and fn.params or {} }
+  one.names = is_module(program) and fn.scope_attrs.output_names or {}
   one.by_name, one.distinct = {}, true
   for i, param in ipairs(one.params) do
     if one.by_name[param.name] then one.distinct = false end
@@ -72,7 +72,7 @@ end
 -- modules by name.
 local function match(a, b)
   local from = {}
-  local named = is_module(a.subject) and is_module(b.subject) and a.distinct and b.distinct
+  local named = is_module(a.program) and is_module(b.program) and a.distinct and b.distinct
     and (share_names(a, b) or share_names(b, a))
   for i, param in ipairs(b.params) do
     if named then from[i] = a.by_name[param.name] else from[i] = i end
@@ -83,7 +83,7 @@ end
 -- What an input that the other model does not have stands for.
 local function default_of(one, i)
   local name = one.params[i].name
-  local value = is_module(one.subject) and core.onnx_default(one.subject, name)
+  local value = is_module(one.program) and core.onnx_default(one.program, name)
   if value then return value end
   return nil, core.diag("invalid", ("only one of them has an input '%s'"):format(name))
 end
@@ -92,8 +92,8 @@ end
 
 local function run(one, list)
   local results
-  if is_module(one.subject) then
-    results = table.pack(pcall(core.eval_in, one.subject, one.fn, table.unpack(list, 1, list.n)))
+  if is_module(one.program) then
+    results = table.pack(pcall(core.eval_in, one.program, one.fn, table.unpack(list, 1, list.n)))
   else
     results = table.pack(pcall(core.eval, one.fn, table.unpack(list, 1, list.n)))
   end
@@ -120,7 +120,7 @@ local function make(job, round)
     if list[i] == nil and job.named and not job.b.by_name[param.name] then
       list[i], diag = default_of(job.a, i)
     elseif list[i] == nil then
-      list[i], diag = sample.value(param.type, shapes[i], round, round.seed * 1000003 + i)
+      list[i], diag = generator.value(param.type, shapes[i], round, round.seed * 1000003 + i)
     end
     if diag then return nil, diag end
   end
@@ -220,7 +220,7 @@ end
 
 -- The elements compared in a round of those sizes and numbers, false when it is
 -- refused, nil and what differs.
-local function attempt(job, round)
+local function compare_round(job, round)
   local list, diag = make(job, round)
   if not list then return nil, diag end
   return try(job, list, round)
@@ -257,13 +257,13 @@ local function search_by_running(job, round)
   job.searched = true
   job.running = job.base and first_that_runs(job, round, job.search:sums(job.base))
   if job.running then job.base = job.running end -- rounds to come begin here
-  job.running = job.running or first_that_runs(job, round, sample.others(job.search))
+  job.running = job.running or first_that_runs(job, round, generator.others(job.search))
   return job.running
 end
 
 -- The sizes that the round begins with.
 local function sizes_of(job, number)
-  local wanted, empty = sample.wanted(job.search, number)
+  local wanted, empty = generator.wanted(job.search, number)
   if not job.base then return wanted, empty end
   if not empty or #wanted == 0 then return job.search:near(job.base, wanted), false end
   local none = job.search:empty(job.base)
@@ -273,20 +273,20 @@ end
 -- The round as planned; when it is refused, with sizes and integers that may not be.
 local function run_round(job, number, seed)
   local x, empty = sizes_of(job, number)
-  local round = { number = number, kind = sample.kind(number), seed = seed, sizes = x,
+  local round = { number = number, kind = generator.kind(number), seed = seed, sizes = x,
     empty = empty }
-  local elements, diag = attempt(job, round)
+  local elements, diag = compare_round(job, round)
   local base = job.base or x
   for _, indices in ipairs { false, true } do
     if elements ~= false then return elements, diag end
     if indices or base ~= x then
-      elements, diag = attempt(job, variant(round, { sizes = base, empty = false,
+      elements, diag = compare_round(job, variant(round, { sizes = base, empty = false,
         indices = indices }))
     end
   end
   local running = elements == false and search_by_running(job, round)
   if not running then return elements, diag end
-  return attempt(job, variant(round, { sizes = running, empty = false, indices = true }))
+  return compare_round(job, variant(round, { sizes = running, empty = false, indices = true }))
 end
 
 -- The shapes by parameter that a table by name or position gives values of.
@@ -322,7 +322,7 @@ local function run_set(job, number, set, seed)
   local shapes = shapes_of(job, set, shape_of_value)
   local diag = contradiction(job, shapes)
   if diag then return nil, diag end
-  return attempt(job, { number = number, kind = "ordinary", seed = seed, set = set,
+  return compare_round(job, { number = number, kind = "ordinary", seed = seed, set = set,
     indices = true, sizes = job.search:of_shapes(shapes, job.base) })
 end
 
@@ -439,7 +439,8 @@ local function vacuous_text(job, report)
   end
   if job.unfit then parts[#parts + 1] = "no sizes fit: " .. job.unfit end
   if job.searched then
-    parts[#parts + 1] = ("sizes that were tried for %s: %s"):format(open_names(job), sample.tried)
+    parts[#parts + 1] = ("sizes that were tried for %s: %s")
+      :format(open_names(job), generator.tried)
   end
   if not (refused and lacks_kernel(refused)) then parts[#parts + 1] = hint end
   return table.concat(parts, "; ")

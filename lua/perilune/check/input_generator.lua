@@ -4,7 +4,7 @@
 local core = require "perilune.core"
 core.internal()
 
-local sample = {}
+local generator = {}
 
 -- What the rounds look like, over and over. Sizes are those of the first, the
 -- second, ... symbolic dim; integers of the second round may be indices.
@@ -21,11 +21,11 @@ local rounds = {
 local SPATIAL = 8
 
 --- The kind of numbers of that round (from 1).
-function sample.kind(number) return rounds[(number - 1) % #rounds + 1].kind end
+function generator.kind(number) return rounds[(number - 1) % #rounds + 1].kind end
 
 --- The sizes that the round wants of the variables of a search (perilune.sizes), and
 -- whether they are 0.
-function sample.wanted(search, number)
+function generator.wanted(search, number)
   local plan, x, named = rounds[(number - 1) % #rounds + 1].sizes, {}, 0
   for v, var in ipairs(search.vars) do
     if var.name then named = named + 1 end
@@ -51,7 +51,7 @@ local function of_size(search, size_of)
 end
 
 --- Sizes to try, one after another.
-function sample.others(search)
+function generator.others(search)
   return coroutine.wrap(function()
     for size = 1, few do
       coroutine.yield(of_size(search, function() return size end))
@@ -64,8 +64,8 @@ function sample.others(search)
   end)
 end
 
---- The sizes that sample.others tries, as a text.
-sample.tried = "0 to 8, 16, 64, 512, 4096"
+--- The sizes that generator.others tries, as a text.
+generator.tried = "0 to 8, 16, 64, 512, 4096"
 
 local function is_integer(dtype) return dtype:match "^u?int" ~= nil end
 
@@ -86,14 +86,14 @@ local function tensor(type_, shape, round, seed)
     return nil, core.diag("limit", ("an argument of %.0f elements is not made"):format(count))
   end
   local kind = round.indices and is_integer(type_.dtype) and "small" or round.kind
-  return core.tensor_sample(type_.dtype, shape, kind, seed)
+  return core.generate_input(type_.dtype, shape, kind, seed)
 end
 
 --- A value of the type; nil and a diagnostic when none can be made. A sequence
 -- has two elements. `shape` is that of the tensors, or false. `round`: the kind of
 -- numbers; `indices`, whether integers may be indices whatever the kind; `search`,
 -- whether large ones are refused.
-function sample.value(type_, shape, round, seed)
+function generator.value(type_, shape, round, seed)
   if type_.kind == "optional" then type_ = type_.parts[1] end
   if type_.kind ~= "sequence" then return tensor(type_, shape, round, seed) end
   local first, diag = tensor(type_.parts[1], shape, round, seed)
@@ -101,4 +101,4 @@ function sample.value(type_, shape, round, seed)
   return { first, (tensor(type_.parts[1], shape, round, ~seed)) }
 end
 
-return sample
+return generator

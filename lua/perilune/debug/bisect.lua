@@ -20,7 +20,7 @@ local diff = require "perilune.text_diff"
 local ir = require "perilune.ir"
 local pass = require "perilune.pass"
 local predicate = require "perilune.debug.predicate"
-local trail = require "perilune.debug.run_record"
+local run_record = require "perilune.debug.run_record"
 core.internal()
 
 -- ---------------------------------------------------------------- questions
@@ -42,11 +42,11 @@ end
 -- What there is behind a run: a module, or nil and why it failed.
 local function state_behind(job, i)
   if i == 0 then return job.module end
-  local run = job.trail.runs[i]
-  if job.trail.straight then return run.after, job.trail.failure end
+  local run = job.run_record.runs[i]
+  if job.run_record.straight then return run.after, job.run_record.failure end
   if not job.states[i] then
     job.pipelines = job.pipelines + 1
-    job.states[i] = table.pack(trail.first(job.pipeline, job.module, job.context, i))
+    job.states[i] = table.pack(run_record.first(job.pipeline, job.module, job.context, i))
   end
   return job.states[i][1], job.states[i][2]
 end
@@ -63,8 +63,8 @@ end
 -- The runs behind which something is different.
 local function turns(job)
   local list = {}
-  for i, run in ipairs(job.trail.runs) do
-    if not job.trail.straight or run.before ~= run.after then list[#list + 1] = i end
+  for i, run in ipairs(job.run_record.runs) do
+    if not job.run_record.straight or run.before ~= run.after then list[#list + 1] = i end
   end
   return list
 end
@@ -107,7 +107,7 @@ local function search(job, every)
     return halve(job, list)
   end
   return refuse("%s%s runs of passes", job.predicate and "the predicate holds after all of "
-    or "no pass fails in ", #job.trail.runs)
+    or "no pass fails in ", #job.run_record.runs)
 end
 
 -- -------------------------------------------------------------------- answers
@@ -161,14 +161,14 @@ end
 class.__tostring = class.describe
 
 local function answer(job, bad, before, mended)
-  local run = job.trail.runs[bad]
+  local run = job.run_record.runs[bad]
   local module, failure = state_behind(job, bad)
   local _, message = is_good(job, bad)
   local found = { pass = run.name, nth = run.nth, run = bad,
-    runs = #job.trail.runs, before = state_behind(job, before), after = module,
-    place = trail.place(job.pipeline, job.module, job.context, bad),
+    runs = #job.run_record.runs, before = state_behind(job, before), after = module,
+    place = run_record.place(job.pipeline, job.module, job.context, bad),
     failure = not module and failure or nil, message = message,
-    mended = mended, mended_by = mended and job.trail.runs[mended].name }
+    mended = mended, mended_by = mended and job.run_record.runs[mended].name }
   for name, value in pairs(application(job, bad, run.name) or {}) do found[name] = value end
   if not found.rule then found.good, found.bad = found.before, found.after end
   found.functions = found.bad and changed_functions(found.good, found.bad, same) or {}
@@ -200,11 +200,11 @@ return function(pipeline, module, question, options)
   local context = options.context or core.current()
   local job = {
     pipeline = ir.kind_of(pipeline) == "Pass" and pipeline or pass.sequential { pipeline },
-    module = module, context = context, limits = trail.inside(context, {}),
+    module = module, context = context, limits = run_record.inside(context, {}),
     predicate = question and predicate.make(question):against(module),
     holds = holds, known = {}, states = {}, asked = 0, pipelines = 1,
   }
-  job.trail = trail.record(job.pipeline, module, job.context)
+  job.run_record = run_record.record(job.pipeline, module, job.context)
   local bad, before, mended = search(job, options.every)
   if not bad then return nil, before end
   return answer(job, bad, before, mended)

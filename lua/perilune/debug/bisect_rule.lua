@@ -2,14 +2,14 @@
 -- known to: the second half of what bisect.lua does.
 
 local core = require "perilune.core"
-local trail = require "perilune.debug.run_record"
+local run_record = require "perilune.debug.run_record"
 core.internal()
 
 -- What the run does when no more than `k` of its applications may happen (nil: any):
 -- { good, module, rules, asked }.
-local function attempt(job, run, k)
+local function run_limited(job, run, k)
   job.pipelines = job.pipelines + 1
-  local module, _, rules, asked = trail.first(job.pipeline, job.module, job.context, run, k)
+  local module, _, rules, asked = run_record.first(job.pipeline, job.module, job.context, run, k)
   local good = module ~= nil and job.holds(job, module)
   return { good = good, module = module, rules = rules, asked = asked }
 end
@@ -58,14 +58,14 @@ end
 -- `bad`. Nil when it is not an application of a rule that breaks it, or when the
 -- pass names none.
 return function(job, run, pass)
-  local high = attempt(job, run)
+  local high = run_limited(job, run)
   local most = high.asked or asked_for(high.rules, pass)
   if high.good or most == 0 then return nil end
-  local low, first, last = attempt(job, run, 0), 0, most
+  local low, first, last = run_limited(job, run, 0), 0, most
   if not low.good then return nil end
   while last - first > 1 do
     local middle = (first + last) // 2
-    local one = attempt(job, run, middle)
+    local one = run_limited(job, run, middle)
     if one.good then low, first = one, middle else high, last = one, middle end
   end
   return describe(low, high, pass, last)

@@ -113,7 +113,7 @@ local function quoted(path) return "'" .. path:gsub("'", "'\\''") .. "'" end
 
 -- What a status says: true, or false and a message. Those of the shell itself and
 -- 125, as `git bisect` has it, say nothing of the module.
-local function judge(name, how, code)
+local function check_result(name, how, code)
   if how == "exit" and code == 0 then return true end
   if how == "signal" and code == 2 or how == "exit" and code == 130 then
     core.raise(core.diag("interrupted", "interrupted"))
@@ -137,7 +137,7 @@ local function command_runs(options)
     local command = options.shell:gsub("{}", (quoted(path):gsub("%%", "%%%%")))
     local _, how, code = os.execute(("(%s) 1>&2"):format(command))
     remove()
-    return judge(name, how, code)
+    return check_result(name, how, code)
   end
 end
 

@@ -7,10 +7,10 @@ local failure = require "perilune.debug.failure"
 local pass = require "perilune.pass"
 core.internal()
 
-local trail = {}
+local run_record = {}
 
 -- Runs are told from forms made of passes, which have no bodies.
-local function is_run(info) return info.form == "leaf" end
+local function is_run(info) return info.form == "primitive" end
 
 local function innermost_run(open)
   for i = #open, 1, -1 do
@@ -68,7 +68,7 @@ end
 
 --- A context as the given one, with these instruments in place of its own, and more
 -- config.
-function trail.inside(context, instruments, config)
+function run_record.inside(context, instruments, config)
   local keys = {}
   for key, value in pairs(context.config) do
     if not key:find "^reproducer" then keys[key] = value end -- failures are looked for here
@@ -89,9 +89,9 @@ end
 
 --- Runs the pipeline in a context as the given one: { runs =, straight =, result = }, or
 -- { runs =, straight =, failure = diag } when it fails.
-function trail.record(pipeline, module, context)
+function run_record.record(pipeline, module, context)
   local seen = recorder(module)
-  local result, diag = run(trail.inside(context, { seen }), pipeline, module)
+  local result, diag = run(run_record.inside(context, { seen }), pipeline, module)
   return { runs = seen.runs, straight = seen.straight, result = result, failure = diag }
 end
 
@@ -108,13 +108,13 @@ end
 
 --- Where in the pipeline the nth run is: a note that a run which ends there leaves; nil
 -- when it is the pipeline itself.
-function trail.place(pipeline, module, context, n)
+function run_record.place(pipeline, module, context, n)
   local count = 0
   local stop = { name = "place", before = function(_, info)
     count = count + (is_run(info) and 1 or 0)
     if count == n and is_run(info) then error(HERE, 0) end
   end }
-  local _, diag = run(trail.inside(context, { stop }), pipeline, module)
+  local _, diag = run(run_record.inside(context, { stop }), pipeline, module)
   if not diag then return place_in(core.diags()) end
   return place_in { diag, table.unpack(diag.notes) }
 end
@@ -129,10 +129,10 @@ end
 --- The result when no runs but the first `n` happen, and of the last of these no more
 -- than `k` applications of rules (nil: all), or nil; the failure; what rules did; how
 -- many applications that run asked for, when it did not fail.
-function trail.first(pipeline, module, context, n, k)
-  local result, diag = run(trail.inside(context, {}, { ["bisect.passes"] = n,
+function run_record.first(pipeline, module, context, n, k)
+  local result, diag = run(run_record.inside(context, {}, { ["bisect.passes"] = n,
     ["bisect.applications"] = k }), pipeline, module)
   return result, diag, core.rule_report(), applications_of(n)
 end
 
-return trail
+return run_record

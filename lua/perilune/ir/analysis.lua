@@ -14,9 +14,9 @@ local analysis = {}
 
 --- The kinds of nodes that an expression, or a module's functions, are made of: a
 -- set by name. A call of an operator has the kinds Call and Op, as in Relay.
-function analysis.detect_feature(subject)
+function analysis.detect_feature(program)
   local found = {}
-  visitor.post_order(subject, function(node)
+  visitor.post_order(program, function(node)
     found[node.kind] = true
     if node.op then found.Op = true end
   end)
@@ -24,9 +24,9 @@ function analysis.detect_feature(subject)
 end
 
 --- How many calls of each operator there are, by its name. A shared call is one.
-function analysis.list_op_freqs(subject)
+function analysis.list_op_freqs(program)
   local counts = {}
-  visitor.post_order(subject, function(node)
+  visitor.post_order(program, function(node)
     local op = node.op
     if op then counts[op.name] = (counts[op.name] or 0) + 1 end
   end)
@@ -34,8 +34,8 @@ function analysis.list_op_freqs(subject)
 end
 
 --- The names of the operators that are called, each once, in order of their bytes.
-function analysis.extract_operators(subject)
-  return sorted_keys(analysis.list_op_freqs(subject))
+function analysis.extract_operators(program)
+  return sorted_keys(analysis.list_op_freqs(program))
 end
 
 return analysis

@@ -76,16 +76,16 @@ local function rewrite_module(functions, mod, post)
   return next(changed) and mod:with(changed) or mod
 end
 
-local function apply(functions, subject, post)
-  if getmetatable(subject) == "perilune.Module" then
-    return rewrite_module(functions, subject, post)
+local function apply(functions, program, post)
+  if getmetatable(program) == "perilune.Module" then
+    return rewrite_module(functions, program, post)
   end
-  return rewrite_node(functions, subject, post)
+  return rewrite_node(functions, program, post)
 end
 
 local class = {
   __name = "mutator",
-  __call = function(functions, subject) return apply(functions, subject) end,
+  __call = function(functions, program) return apply(functions, program) end,
 }
 
 local function check(name, functions)
@@ -114,14 +114,14 @@ end
 
 --- Rewrites an expression, or all functions of a module; a single function is
 -- called for every kind of node.
-function mutator.rewrite(subject, functions)
+function mutator.rewrite(program, functions)
   if type(functions) == "function" then
     local all = {}
     for _, row in ipairs(core.kinds()) do all[row.name] = functions end
-    return apply(all, subject, true)
+    return apply(all, program, true)
   end
   check("pl.rewrite", functions)
-  return apply(functions, subject, true)
+  return apply(functions, program, true)
 end
 
 return mutator

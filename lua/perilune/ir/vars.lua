@@ -20,13 +20,13 @@ function vars.bound_vars(node) return core.vars(node, "bound") end
 function vars.free_vars(node) return core.vars(node, "free") end
 
 --- The type variables of an expression or a type.
-function vars.all_type_vars(subject) return core.type_vars(subject, "all") end
+function vars.all_type_vars(program) return core.type_vars(program, "all") end
 
 --- Those that generic functions and function types inside bind.
-function vars.bound_type_vars(subject) return core.type_vars(subject, "bound") end
+function vars.bound_type_vars(program) return core.type_vars(program, "bound") end
 
 --- Those that nothing inside binds.
-function vars.free_type_vars(subject) return core.type_vars(subject, "free") end
+function vars.free_type_vars(program) return core.type_vars(program, "free") end
 
 --- The expression with values in place of variables: `values` maps Vars to them.
 -- A function loses the parameters that are bound; what their values need becomes

@@ -29,13 +29,13 @@ for i, name in ipairs(core.type_kinds()) do
   table.insert(types[name], i)
 end
 
-local function is_module(subject) return getmetatable(subject) == "perilune.Module" end
+local function is_module(program) return getmetatable(program) == "perilune.Module" end
 
--- The nodes that a subject stands for.
-local function roots(subject)
-  if not is_module(subject) then return { subject } end
+-- The nodes that a program stands for.
+local function roots(program)
+  if not is_module(program) then return { program } end
   local list = {}
-  for _, fn in pairs(subject) do list[#list + 1] = fn end
+  for _, fn in pairs(program) do list[#list + 1] = fn end
   return list
 end
 
@@ -58,8 +58,8 @@ end
 
 local class = {
   __name = "visitor",
-  __call = function(self, subject)
-    core.visit(roots(subject), self.enter, self.leave, self.types)
+  __call = function(self, program)
+    core.visit(roots(program), self.enter, self.leave, self.types)
   end,
 }
 
@@ -90,16 +90,16 @@ function visitor.make(functions)
   return setmetatable(made, class)
 end
 
---- Calls f for each node that `subject` is made of, operands first, itself last;
+--- Calls f for each node that `program` is made of, operands first, itself last;
 -- without f, an iterator over them.
-function visitor.post_order(subject, f)
+function visitor.post_order(program, f)
   if f then argument.callable(f, "pl.post_order", "f") end
-  if not is_module(subject) then
-    if not f then return core.post_order(subject) end
-    for node in core.post_order(subject) do f(node) end
+  if not is_module(program) then
+    if not f then return core.post_order(program) end
+    for node in core.post_order(program) do f(node) end
     return
   end
-  local list = roots(subject)
+  local list = roots(program)
   if f then
     for _, fn in ipairs(list) do visitor.post_order(fn, f) end
     return

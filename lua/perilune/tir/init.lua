@@ -450,7 +450,7 @@ local bodies = { body = true, then_case = true, else_case = true, block = true }
 
 -- Fields of kinds that are not made of operands in the order of ir/graph/kinds.def, and how
 -- such a node is made of them.
-local makers = {
+local constructors = {
   IntImm = { "dtype value", function(now) return tir.IntImm(now.dtype, now.value) end },
   FloatImm = { "dtype value", function(now) return tir.FloatImm(now.dtype, now.value) end },
   StringImm = { "value", function(now) return tir.StringImm(now.value) end },
@@ -511,7 +511,7 @@ local settable = {}
 local function fields_to_set(kind)
   if settable[kind] then return settable[kind] end
   local names = {}
-  local text = makers[kind] and makers[kind][1]
+  local text = constructors[kind] and constructors[kind][1]
     or table.concat({ bound[kind] or "", fields_of[kind]:gsub("%*", ""),
       has_attrs[kind] and "attrs" or "" }, " ")
   for name in text:gmatch "%S+" do names[#names + 1] = name end
@@ -586,7 +586,7 @@ local function with_loop_level(node_, changes)
     now[name] = ir.kind_of(old) == "Node" and expr(value, old.dtype) or value
   end
   if now.attrs then now.attrs = merged(source.attrs, left.attrs) end
-  if makers[kind] then return makers[kind][2](now) end
+  if constructors[kind] then return constructors[kind][2](now) end
   return make_of(kind, now)
 end
 

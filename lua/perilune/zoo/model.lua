@@ -9,8 +9,8 @@
 --
 -- It knows the wire format and nothing of operators: names are handed on as
 -- they are given, so that a model may be as odd as a test wants it. Elements
--- are strings of raw little-endian bytes, never copied together, or noise
--- (model.noise), drawn piece by piece when the model is written: a model of any
+-- are strings of raw little-endian bytes, never copied together, or random elements
+-- (model.random), made chunk by chunk when the model is written: a model of any
 -- size takes a few megabytes.
 
 local argument = require "perilune.argument"
@@ -70,7 +70,7 @@ end
 -- nil and a reason.
 local function write_part(part, write)
   if type(part) == "string" then return write(part) end
-  for bytes in part:pieces() do
+  for bytes in part:chunks() do
     local ok, reason = write(bytes)
     if not ok then return nil, reason end
   end
@@ -304,13 +304,13 @@ end
 
 --- The ModelProto's bytes.
 function class:tostring()
-  local pieces = {}
+  local chunks = {}
   local function write(bytes)
-    pieces[#pieces + 1] = bytes
+    chunks[#chunks + 1] = bytes
     return true
   end
   for _, part in ipairs(encode(self)) do write_part(part, write) end
-  return table.concat(pieces)
+  return table.concat(chunks)
 end
 
 -- Protocol buffers end at 2 GB.
@@ -341,41 +341,41 @@ end
 
 -- ------------------------------------------------------------------- weights
 
-local noise_class = {}
-noise_class.__index = noise_class
+local random_class = {}
+random_class.__index = random_class
 
-local PIECE = 1 << 18 -- elements
+local CHUNK = 1 << 18 -- elements
 
-function noise_class:__len() return self.count * 4 end
+function random_class:__len() return self.count * 4 end
 
 --- An iterator over strings that make up the elements.
-function noise_class:pieces()
-  local draw = require "perilune.core".noise
+function random_class:chunks()
+  local random_bytes = require "perilune.core".random_bytes
   local first = 0
   return function()
-    local count = math.min(PIECE, self.count - first)
+    local count = math.min(CHUNK, self.count - first)
     if count == 0 then return nil end
     first = first + count
-    return draw(first - count, count, self)
+    return random_bytes(first - count, count, self)
   end
 end
 
 --- `count` random float32 of that mean (0) and standard deviation, uniform; of
 -- one seed (0) the same on every machine. Stands where a string of elements does.
-function model.noise(count, deviation, mean, seed)
+function model.random(count, deviation, mean, seed)
   -- Uniform in [-sqrt 3, sqrt 3) has standard deviation 1.
   local half, middle = 3 ^ 0.5 * deviation, mean or 0
   return setmetatable({ count = count, seed = seed or 0, low = middle - half,
-    high = middle + half }, noise_class)
+    high = middle + half }, random_class)
 end
 
---- A float32 initializer of noise, which no other weight of the model has.
+--- A float32 initializer of random elements, which no other weight of the model has.
 function class:weight(name, dims, deviation, mean)
   local count = 1
   for _, d in ipairs(dims) do count = count * d end
   self.weights = self.weights + 1
   return self:initializer(name, "float32", dims,
-    model.noise(count, deviation, mean, self.seed << 20 ~ self.weights))
+    model.random(count, deviation, mean, self.seed << 20 ~ self.weights))
 end
 
 --- `count` float32 of one value.

@@ -181,7 +181,7 @@ static void put_tensors(pln_script_printer *s, const pln_attr *a) {
 }
 
 /* Everything that holds nothing further. */
-static void push_script_leaf(pln_script_printer *s, const pln_attr *a) {
+static void push_script_atom(pln_script_printer *s, const pln_attr *a) {
   switch ((pln_attr_kind)a->kind) {
   case PLN_ATTR_INT: pln_script_write_int(s, a->v.i); break;
   case PLN_ATTR_BOOL:
@@ -268,7 +268,7 @@ void pln_script_attrs(pln_script_printer *s, pln_attrs attrs, const char *but) {
     if (first)
       open_level(s, stack, &top, a);
     else
-      push_script_leaf(s, a);
+      push_script_atom(s, a);
   }
 }
 

@@ -137,7 +137,7 @@ static void load(pln_dtype dtype, const void *from, size_t n, void *to) {
 
 /* What a conversion of floats met; NaN is told apart, the rest is checked
  * beforehand by those who refuse it. */
-#define CUT_SHORT(name, S)                                             \
+#define TRUNCATE_SHORT(name, S)                                        \
   PLN_MULTIVERSION_AVX512 static bool name(const void *from, size_t n, \
                                            void *to) {                 \
     const S *restrict in = from;                                       \
@@ -153,7 +153,7 @@ static void load(pln_dtype dtype, const void *from, size_t n, void *to) {
     return !nan;                                                       \
   }
 /* Into signed bits of 64. */
-#define CUT_LONG(name, S)                                              \
+#define TRUNCATE_LONG(name, S)                                         \
   PLN_MULTIVERSION_AVX512 static bool name(const void *from, size_t n, \
                                            void *to) {                 \
     const S *restrict in = from;                                       \
@@ -169,7 +169,7 @@ static void load(pln_dtype dtype, const void *from, size_t n, void *to) {
     return !nan;                                                       \
   }
 /* The same for uint64: what is 2^63 and more is moved down and back. */
-#define CUT_UNSIGNED(name, S)                                             \
+#define TRUNCATE_UNSIGNED(name, S)                                        \
   PLN_MULTIVERSION_AVX512 static bool name(const void *from, size_t n,    \
                                            void *to) {                    \
     const S *restrict in = from;                                          \
@@ -185,12 +185,12 @@ static void load(pln_dtype dtype, const void *from, size_t n, void *to) {
     }                                                                     \
     return !nan;                                                          \
   }
-CUT_SHORT(single_to_short, float)
-CUT_SHORT(twice_to_short, double)
-CUT_LONG(single_to_long, float)
-CUT_LONG(twice_to_long, double)
-CUT_UNSIGNED(single_to_unsigned, float)
-CUT_UNSIGNED(twice_to_unsigned, double)
+TRUNCATE_SHORT(single_to_short, float)
+TRUNCATE_SHORT(twice_to_short, double)
+TRUNCATE_LONG(single_to_long, float)
+TRUNCATE_LONG(twice_to_long, double)
+TRUNCATE_UNSIGNED(single_to_unsigned, float)
+TRUNCATE_UNSIGNED(twice_to_unsigned, double)
 TURN(single_to_twice, float, double, x)
 TURN(twice_to_single, double, float, x)
 TURN(short_to_single, int32_t, float, x)

@@ -214,8 +214,8 @@ ADD_ROWS(int8_t)
 ADD_ROWS(uint8_t)
 
 /* Rows [k, k + n) of b by a row of a, into columns from j on. */
-static void add_piece(const pln_integer_product *p, size_t i, size_t k,
-                      size_t n, size_t j) {
+static void add_part(const pln_integer_product *p, size_t i, size_t k, size_t n,
+                     size_t j) {
   int32_t a[DEPTH];
   size_t wide = min_size(NEAR, p->n - j), at = i * p->k + k;
   int32_t zero = p->a_zero[i * p->a_zero_step];
@@ -244,6 +244,6 @@ pln_status pln_integer_multiply(pln_engine *engine,
   for (size_t j = 0; j < p->n; j += NEAR)
     for (size_t k = 0; k < p->k && !pln_is_stopped(engine); k += DEPTH)
       for (size_t i = 0; i < p->m; i++)
-        add_piece(p, i, k, min_size(DEPTH, p->k - k), j);
+        add_part(p, i, k, min_size(DEPTH, p->k - k), j);
   return PLN_OK;
 }

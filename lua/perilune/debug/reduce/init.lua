@@ -15,7 +15,7 @@ local failure = require "perilune.debug.failure"
 local ir = require "perilune.ir"
 local pass = require "perilune.pass"
 local predicate = require "perilune.debug.predicate"
-local trail = require "perilune.debug.run_record"
+local run_record = require "perilune.debug.run_record"
 core.internal()
 
 -- -------------------------------------------------------------- what is wrong
@@ -91,7 +91,7 @@ local class = { __name = "reduction" }
 class.__index = class
 
 local function count_passes(pipeline)
-  if pipeline.form == "leaf" then return 1 end
+  if pipeline.form == "primitive" then return 1 end
   local n = 0
   for _, list in ipairs { pipeline.passes, pipeline.otherwise or {} } do
     for _, each in ipairs(list) do n = n + count_passes(each) end
@@ -159,7 +159,7 @@ return function(module, question, options)
   local pipeline, started = pipeline_of(options), core.clock()
   local job = setmetatable({
     module = module, pipeline = pipeline, predicate = question and predicate.make(question),
-    context = trail.inside(options.context or core.current(), {}), seen = {},
+    context = run_record.inside(options.context or core.current(), {}), seen = {},
     started = started, deadline = started + (options.seconds or math.huge),
     progress = options.progress, tries = 0, kept = 0,
   }, job_class)

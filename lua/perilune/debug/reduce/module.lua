@@ -59,10 +59,10 @@ local function work_on(job, name)
     return self.try(function() return function_of(self.fn(), body, self.keeps) end)
   end
 
-  -- Tries it with cuts made; what is free then becomes a parameter.
-  function self.try_cuts(cuts)
+  -- Tries the function after some shrink actions; what is free then becomes a parameter.
+  function self.try_shrinks(shrinks)
     return self.try(function()
-      local fn = core.cut(self.fn(), cuts)
+      local fn = core.shrink(self.fn(), shrinks)
       return function_of(fn, fn.body, self.keeps)
     end)
   end
@@ -143,33 +143,33 @@ function steps.results(work)
   peel(work)
 end
 
--- ----------------------------------------------------------------------- cuts
+-- -------------------------------------------------------------------- shrinking
 
--- Nodes for which cut_of(node) gives a cut.
-local function targets(fn, cut_of)
+-- Nodes for which shrink_of(node) gives an action.
+local function targets(fn, shrink_of)
   local list = {}
   for node in fn:nodes() do
-    local cut = cut_of(node)
-    if cut then list[#list + 1] = { node = node, cut = cut } end
+    local shrink = shrink_of(node)
+    if shrink then list[#list + 1] = { node = node, shrink = shrink } end
   end
   return list
 end
 
 local function piece(list, at, size)
-  local cuts = {}
-  for i = at, math.min(at + size - 1, #list) do cuts[list[i].node] = list[i].cut end
-  return cuts
+  local shrinks = {}
+  for i = at, math.min(at + size - 1, #list) do shrinks[list[i].node] = list[i].shrink end
+  return shrinks
 end
 
 -- Cuts as many nodes as will do, large pieces of the list first. What is left of it.
-local function cut_pieces(work, cut_of)
-  local list = targets(work.fn(), cut_of)
+local function shrink_pieces(work, shrink_of)
+  local list = targets(work.fn(), shrink_of)
   local size = #list
   while size >= 1 do
     local at = 1
     while at <= #list do
-      if work.try_cuts(piece(list, at, size)) then
-        list = targets(work.fn(), cut_of)
+      if work.try_shrinks(piece(list, at, size)) then
+        list = targets(work.fn(), shrink_of)
       else
         at = at + size
       end
@@ -179,25 +179,25 @@ local function cut_pieces(work, cut_of)
   return list
 end
 
--- Nodes that can only be cut together, such as two of which one has to be like the
+-- Nodes that can only be shrunk together, such as two of which one has to be like the
 -- other: pairs, of the few that are left.
 local FEW = 8
 
-local function cut_pairs(work, list)
+local function shrink_pairs(work, list)
   if #list > FEW then return false end
   for i = 1, #list do
     for k = i + 1, #list do
-      local both = { [list[i].node] = list[i].cut, [list[k].node] = list[k].cut }
-      if work.try_cuts(both) then return true end
+      local both = { [list[i].node] = list[i].shrink, [list[k].node] = list[k].shrink }
+      if work.try_shrinks(both) then return true end
     end
   end
   return false
 end
 
-local function cut_all(work, cut_of)
+local function shrink_all(work, shrink_of)
   repeat
-    local list = cut_pieces(work, cut_of)
-  until not cut_pairs(work, list)
+    local list = shrink_pieces(work, shrink_of)
+  until not shrink_pairs(work, list)
 end
 
 local function is_zero(data)
@@ -206,15 +206,15 @@ local function is_zero(data)
   return data.size == 0 or (data.splat or data.size == 1) and data:get(table.unpack(first)) == 0
 end
 
-local function cut_to_zero(node)
+local function shrink_to_zero(node)
   local some = node.kind == "Constant" and not is_zero(node.data) or is_value(node)
   return some and "zero" or nil
 end
 
-local function cut_to_free(node) return is_value(node) and "free" or nil end
+local function shrink_to_free(node) return is_value(node) and "free" or nil end
 
 -- The first (or last) operand of the node's own type.
-local function cut_to_operand(first)
+local function shrink_to_operand(first)
   return function(node)
     if node.kind ~= "Call" then return nil end
     local n, found = #node, nil
@@ -226,16 +226,16 @@ local function cut_to_operand(first)
   end
 end
 
-local function cut_let(node) return node.kind == "Let" and "value" or nil end
+local function shrink_let(node) return node.kind == "Let" and "value" or nil end
 
-local function cut_to_branch(k)
+local function shrink_to_branch(k)
   return function(node) return node.kind == "If" and k or nil end
 end
 
-function steps.cuts(work)
-  for _, cut_of in ipairs { cut_to_free, cut_to_operand(true), cut_to_operand(false),
-    cut_to_branch(1), cut_to_branch(2), cut_let, cut_to_zero } do
-    cut_all(work, cut_of)
+function steps.shrinks(work)
+  for _, shrink_of in ipairs { shrink_to_free, shrink_to_operand(true), shrink_to_operand(false),
+    shrink_to_branch(1), shrink_to_branch(2), shrink_let, shrink_to_zero } do
+    shrink_all(work, shrink_of)
   end
 end
 
@@ -370,7 +370,7 @@ end
 
 -- --------------------------------------------------------------------- rounds
 
-local on_functions = { "results", "cuts", "arms", "params", "attrs" }
+local on_functions = { "results", "shrinks", "arms", "params", "attrs" }
 
 local function one_round(job)
   steps.functions(job)

@@ -7,7 +7,7 @@ core.internal()
 -- A pipeline as tables that can be changed: a pass that is no form stands for
 -- itself.
 local function open(pass)
-  if pass.form == "leaf" then return pass end
+  if pass.form == "primitive" then return pass end
   local node = { form = pass.form, pass = pass, rounds = pass.rounds, items = {}, otherwise = {} }
   for i, item in ipairs(pass.passes) do node.items[i] = open(item) end
   for i, item in ipairs(pass.otherwise or {}) do node.otherwise[i] = open(item) end
