@@ -8,16 +8,16 @@ local stop = require "perilune.cli.stop"
 local commands = {
   { "opt", "optimise a model" },
   { "run", "run a model" },
-  { "test", "run models on data that lies beside them" },
+  { "test", "run models on recorded data and compare" },
   { "check", "compare what two models compute" },
-  { "bisect", "find the pass that breaks a model" },
-  { "replay", "run a reproducer of a failure" },
-  { "reduce", "make a model small while what is wrong with it stays" },
+  { "bisect", "find the first pass that breaks a model" },
+  { "replay", "run a reproducer of a failing pass" },
+  { "reduce", "reduce a failing model and pipeline" },
   { "info", "show what a model is made of" },
   { "fmt", "print a model as Relay text" },
   { "passes", "list passes and pipelines with their options" },
   { "ops", "list operators" },
-  { "zoo", "make a model to try things on" },
+  { "zoo", "generate a model to try things on" },
 }
 
 local function help()
@@ -34,7 +34,7 @@ local function help()
    -h, --help     show this text; after a command: its arguments
    -V, --version  show the version
 
-A script is run with the library at hand: local pl = require "perilune".
+A script finds the library as: local pl = require "perilune".
 Exit status: 0 done, 1 the work failed, 2 wrong usage.]]
   return table.concat(lines, "\n") .. "\n"
 end

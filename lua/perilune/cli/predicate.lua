@@ -9,13 +9,13 @@ local predicate = {}
 --- The options; those of the evaluator are the ones of `check`.
 function predicate.options(parser)
   parser:mutex(
-    parser:flag("--oracle", "A module is well when it computes what the model computes, on "
-      .. "made-up inputs; see perilune check."),
-    parser:flag("--verify", "A module is well when it is well-formed."),
-    parser:option("--predicate", "A module is well when the function that the script returns says "
-      .. "so: it is given the module, and gives true, or false and a text."):argname "FILE.lua",
-    parser:option("--shell", "A module is well when the command ends with status 0; {} in it "
-      .. "stands for a file with the module. Status 125 says that it cannot tell.")
+    parser:flag("--oracle", "The predicate holds when the module computes what the "
+      .. "model computes; see perilune check."),
+    parser:flag("--verify", "The predicate holds when the module is well-formed."),
+    parser:option("--predicate", "The predicate is a function that the script "
+      .. "returns. It gets the module and returns true, or false and a reason."):argname "FILE.lua",
+    parser:option("--shell", "The predicate holds when the command exits with status "
+      .. "0; {} in it stands for a file with the module. Status 125 means undecided.")
       :argname "COMMAND")
   require "perilune.cli.command.check".options(parser)
 end

@@ -11,8 +11,8 @@ local shapes = {}
 --- The options.
 function shapes.options(parser)
   parser:option("--dim", "Fixes the size of a symbolic dim: N=1."):argname "NAME=SIZE":count "*"
-  parser:option("--shape", "Fixes the sizes of an input's dims, whether they have names or not: "
-    .. "x=1,3,224,224; '?' leaves one open. A symbol that it tells has that size everywhere.")
+  parser:option("--shape", "Fixes the sizes of an input's dims, named or not: "
+    .. "x=1,3,224,224; '?' leaves a dim open. A named dim gets its size everywhere.")
     :argname "INPUT=SIZES":count "*"
 end
 

@@ -11,21 +11,23 @@ local work = {}
 --- The options for the pipeline and what it runs in.
 function work.options(parser)
   parser:option("-p --pipeline",
-    "Passes in a row, as Name,Name{option=value}, or a script that returns a pipeline. "
-    .. "Without it the default pipeline runs; '' runs no pass."):argname "TEXT|FILE.lua"
+    "The pipeline: passes as Name,Name{option=value}, or a script that returns a "
+      .. "pipeline. The default is perilune's own pipeline; '' runs no pass.")
+    :argname "TEXT|FILE.lua"
   parser:option("--set",
     "Sets an option of a pass (Pass.option), a config key, or an argument of the script.")
     :argname "X=VALUE":count "*"
-  parser:option("--disable", "Passes that do not run; NAME:2 is the second time that NAME comes.")
+  parser:option("--disable", "Disables passes; NAME:2 is the second occurrence of "
+    .. "NAME.")
     :argname "NAMES":count "*"
-  parser:option("--only", "Runs no other passes than these; NAME:2 as above.")
+  parser:option("--only", "Runs only these passes; NAME:2 as above.")
     :argname "NAMES":count "*"
   require "perilune.cli.shapes".options(parser)
-  parser:option("--opset", "Converts the model to this opset of ONNX, newer or older, once the "
-    .. "passes are done: with the operators that the opset has.")
+  parser:option("--opset", "Converts the model to ONNX opset N, newer or older, after "
+    .. "the passes.")
     :argname "N":convert(require "perilune.cli.numbers".opset)
-  parser:option("--threads", "In how many threads passes over functions run; 0: one for each "
-    .. "processor. The result is the same."):argname "N":default "1"
+  parser:option("--threads", "The number of threads for passes over functions; 0: one "
+    .. "for each processor. The result does not depend on it."):argname "N":default "1"
     :convert(require "perilune.cli.numbers".threads)
 end
 

@@ -5,10 +5,10 @@ local stop = require "perilune.cli.stop"
 core.internal() -- diagnostics point at the scripts of others
 
 local bisect = {
-  description = "Runs a pipeline over MODEL and looks for the run of a pass behind which a "
-    .. "predicate does not hold any more, or which fails, and in it for the application of a "
-    .. "rule; without a predicate for the one that fails. Exit status: 0 it is found, 1 there is "
-    .. "none or the work failed, 2 wrong usage.",
+  description = "Binary-searches for the first pass that breaks the model, and in "
+    .. "that pass for the first rule application that does. A pass breaks the model when it "
+    .. "fails, or when the predicate does not hold for its result. Exit status: 0 found, 1 no "
+    .. "pass breaks the model or the work failed, 2 wrong usage.",
 }
 
 function bisect.arguments(parser)
@@ -16,11 +16,11 @@ function bisect.arguments(parser)
     .. "reproducer, which has a pipeline and a context of its own."):argname "MODEL"
   require "perilune.cli.work".options(parser)
   require "perilune.cli.predicate".options(parser)
-  parser:flag("--every", "Asks after each run that changed something, for what is broken and "
-    .. "mended again.")
+  parser:flag("--every", "Checks after each pass that changed something, to find what "
+    .. "is broken and fixed again.")
   parser:flag("--json", "Prints JSON.")
-  parser:option("-o --output", "Writes the model before and after to BASE.before.relay and "
-    .. "BASE.after.relay, or .onnx where MODEL is."):argname "BASE"
+  parser:option("-o --output", "Writes the model before and after that pass to "
+    .. "BASE.before.relay and BASE.after.relay, or .onnx when MODEL is ONNX."):argname "BASE"
 end
 
 local function show_json(found)

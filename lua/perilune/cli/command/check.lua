@@ -7,35 +7,37 @@ local stop = require "perilune.cli.stop"
 core.internal() -- diagnostics point at the scripts of others
 
 local check = {
-  description = "Runs two models on inputs made for them, round after round with other numbers "
-    .. "(ordinary ones, zeros, small ones that may be indices, NaN, infinities, extremes) and "
-    .. "other sizes of open dims, such as the operators of A admit, and compares what comes out; "
-    .. "or on inputs of yours (--data). Inputs are matched by name where the models share names. "
-    .. "A round that both refuse counts for nothing, and it fails when no other ran; one that only "
-    .. "one of them refuses is a difference.",
+  description = "Evaluates two models on the same inputs and compares the outputs. "
+    .. "Inputs are generated in several rounds (ordinary numbers, zeros, small integers that can "
+    .. "be indices, NaN, infinities, extremes), with sizes of open dims that the operators of A "
+    .. "admit, or are read with --data. Inputs are matched by name where the models share names. "
+    .. "A round that both models refuse is not counted, and the check fails when no round is "
+    .. "counted. A round that only one of them refuses is a difference.",
 }
 
 --- The options that `opt --check` has as well.
 function check.options(parser)
-  parser:option("--rounds", "How many rounds to run on inputs that are made: 6, with --data none.")
+  parser:option("--rounds", "The number of rounds with generated inputs: 6, with "
+    .. "--data 0.")
     :argname "N":convert(numbers.count)
-  parser:option("--data", "Takes inputs from input_N.pb in a folder such as test_data_set_0, or in "
-    .. "all such folders inside of it."):argname "DIR":count "*"
-  parser:option("--seed", "What the numbers of the first round are made from."):argname "N"
+  parser:option("--data", "Reads inputs from input_N.pb in a folder such as "
+    .. "test_data_set_0, or in all such folders inside DIR."):argname "DIR":count "*"
+  parser:option("--seed", "The seed of the random numbers of the first round."):argname "N"
     :default "1":convert(numbers.seed)
-  parser:option("--rtol", "How much a float may differ, as a part of what is expected; four "
-    .. "units in the last place are allowed in any case."):argname "X":default "1e-3"
+  parser:option("--rtol", "The relative tolerance of floats. A difference of four "
+    .. "units in the last place is always allowed."):argname "X":default "1e-3"
     :convert(numbers.tolerance)
-  parser:option("--atol", "How much a float may differ in any case, times the largest magnitude "
-    .. "of the expected tensor, at least 1."):argname "X":default "1e-5":convert(numbers.tolerance)
+  parser:option("--atol", "The absolute tolerance of floats, scaled by the largest "
+    .. "magnitude of the expected tensor (at least 1).")
+    :argname "X":default "1e-5":convert(numbers.tolerance)
   parser:option("--float16", "'emulate' computes float16 operators in float32, so that a rewrite "
     .. "may round elsewhere; 'exact' rounds after each operator.")
     :choices { "emulate", "exact" }:default "emulate"
 end
 
 function check.arguments(parser)
-  parser:argument("a", "A model."):argname "A"
-  parser:argument("b", "Another one."):argname "B"
+  parser:argument("a", "The model that is expected to be right."):argname "A"
+  parser:argument("b", "The model that is compared with it."):argname "B"
   require "perilune.cli.shapes".options(parser)
   require "perilune.cli.settings".option(parser)
   check.options(parser)

@@ -6,21 +6,22 @@ local stop = require "perilune.cli.stop"
 core.internal() -- diagnostics point at the scripts of others
 
 local fmt = {
-  description = "Prints each model FILE (ONNX, or NAME.relay) as Relay text on standard output, "
-    .. "standard input when there is none or it is '-'. The text of an ONNX model has dtype, "
-    .. "shape and a hash in place of the elements of constants over 64 elements; --full writes "
-    .. "them. All files are looked at when one of them cannot be read.",
+  description = "Prints canonical Relay text of models (ONNX, or NAME.relay). Without "
+    .. "FILE, or for '-', reads standard input. The text of an ONNX model has dtype, shape and a "
+    .. "hash in place of the elements of constants over 64 elements; --full prints the elements. "
+    .. "A file that cannot be read does not stop the others.",
 }
 
 function fmt.arguments(parser)
   parser:argument("files", "The models to read; '-' is standard input."):args "*":argname "FILE"
   parser:mutex(
-    parser:flag("-i --in-place", "Write the text into the file, unless it stands there already."),
-    parser:flag("--check", "Name the files of text whose form is another, and end with status 1 "
+    parser:flag("-i --in-place", "Rewrites files that are not canonical."),
+    parser:flag("--check", "Lists files that are not canonical; exits with status 1 "
       .. "if there are any."))
-  parser:flag("--full", "Writes all elements of the constants of ONNX models, so that the text can "
-    .. "be read as a model. Text of Relay is complete without it.")
-  parser:flag("--drop-comments", "With -i: comments are taken away. No form keeps them.")
+  parser:flag("--full", "Prints all elements of the constants of ONNX models, so that "
+    .. "the text can be read back. Text of Relay files is always complete.")
+  parser:flag("--drop-comments", "With -i: removes comments, which canonical text "
+    .. "cannot keep.")
 end
 
 local function read(path)

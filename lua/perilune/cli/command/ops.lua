@@ -8,8 +8,8 @@ core.internal() -- errors name the scripts of others
 local ops = { description = "Lists operators, or shows one." }
 
 function ops.arguments(parser)
-  parser:argument("name", "The operator to show: by its name here, or by ONNX's; 'nn' shows all "
-    .. "of nn."):args "?"
+  parser:argument("name", "The operator to show, by its Relay or ONNX name; 'nn' "
+    .. "shows all of nn."):args "?"
 end
 
 local function show(op, onnx)

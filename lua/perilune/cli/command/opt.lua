@@ -19,33 +19,39 @@ function opt.arguments(parser)
     .. "A device or a pipe is written as it is; '-' is standard output.")
     :argname "OUT":count(1)
   require "perilune.cli.work".options(parser)
-  parser:flag("--value-info", "Writes the types of all values of an ONNX model that are known. "
-    .. "Without it only graphs that had such entries, and changed, have them.")
-  parser:flag("--check", "Runs what would be written, read back, and what was read on made-up "
-    .. "inputs, and fails and writes nothing when they differ; see perilune check.")
+  parser:flag("--value-info", "Writes the known types of all values (value_info) of "
+    .. "an ONNX model. Without it only graphs that had value_info get it.")
+  parser:flag("--check", "Compares the result with IN before OUT is written: "
+    .. "evaluates both on generated inputs. When they differ, nothing is written and the status "
+    .. "is 1; see perilune check.")
   require "perilune.cli.command.check".options(parser)
-  parser:option("--stats", "What passes and their rules did: a table (with -v also the rules that "
-    .. "were never applied), or one last line of JSON."):choices { "text", "json" }
-  parser:option("--history", "Writes of each node of the result which passes and rules made it, "
-    .. "and where it came from: JSON to NAME.json, else text; - shows it."):argname "FILE"
+  parser:option("--stats", "Shows what passes and their rules did, as a table (with "
+    .. "-v also the rules that were never applied) or as one last line of JSON.")
+    :choices { "text", "json" }
+  parser:option("--history", "Writes for each node of the result which passes and "
+    .. "rules made it, and from which source: JSON to NAME.json, else text; '-' is standard "
+    .. "output."):argname "FILE"
   parser:flag("--time", "Shows how long each pass took.")
   parser:flag("--diff", "Shows what each pass changed.")
-  parser:flag("--oracle", "Evaluates the model before and after each pass on made-up inputs or "
-    .. "those of --data; a pass that changes what is computed fails, and so does one whose result "
-    .. "cannot be evaluated.")
-  parser:option("--dump", "Writes a file of text for each pass that changed something.")
+  parser:flag("--oracle", "Evaluates the model before and after each pass, on "
+    .. "generated inputs or those of --data. A pass fails when its result computes something "
+    .. "else or cannot be evaluated.")
+  parser:option("--dump", "Writes the module as text to a file in FOLDER after each "
+    .. "pass that changed it.")
     :argname "FOLDER"
-  parser:option("--reproducer", "When the passes fail, writes what `perilune replay FILE` needs to "
-    .. "fail again: the module before the pass that failed (--set reproducer.from=input: that "
-    .. "before all of them), the pipeline, settings, scripts."):argname "FILE"
-  parser:option("--instrument", "Watches the passes: an instrument that perilune passes lists, and "
-    .. "its options, or a script that returns one. What it has to tell comes at the end.")
+  parser:option("--reproducer", "When a pass fails, writes a file that `perilune "
+    .. "replay` runs: the module before that pass (--set reproducer.from=input: before all "
+    .. "passes), the pipeline, settings and scripts."):argname "FILE"
+  parser:option("--instrument", "Attaches a pass instrument: one that `perilune "
+    .. "passes` lists, with its options, or a script that returns one. Its report comes at the "
+    .. "end.")
     :argname "NAME{X=VALUE}|FILE.lua":count "*"
-  parser:option("--trace", "Writes the times of passes for chrome://tracing.")
+  parser:option("--trace", "Writes the times of passes as a Chrome trace "
+    .. "(chrome://tracing).")
     :argname "FILE"
   parser:mutex(
-    parser:flag("-q --quiet", "Says nothing unless something fails."),
-    parser:flag("-v --verbose", "Says more: warnings, what each pass counted."))
+    parser:flag("-q --quiet", "Prints nothing unless something fails."),
+    parser:flag("-v --verbose", "Prints warnings and what each pass counted too."))
 end
 
 -- Standard output of `--stats json` ends with one line and has no other; that

@@ -5,10 +5,10 @@ local stop = require "perilune.cli.stop"
 require "perilune.core".internal() -- diagnostics point at the scripts of others
 
 local reduce = {
-  description = "Makes MODEL and the pipeline small as long as what is wrong stays wrong: the "
-    .. "pipeline fails, or what it makes is not well, as a predicate tells. Prints what is left of "
-    .. "the pipeline. Ctrl-C gives the best so far. Exit status: 0 done, 1 nothing is wrong with "
-    .. "the model or the work failed, 2 wrong usage.",
+  description = "Reduces MODEL and the pipeline while the failure stays: the pipeline "
+    .. "fails, or the predicate does not hold for its result. Prints the reduced pipeline. "
+    .. "Ctrl-C keeps the best result so far. Exit status: 0 done, 1 there is no failure or the "
+    .. "work failed, 2 wrong usage.",
 }
 
 local function seconds(text)
@@ -20,13 +20,13 @@ end
 function reduce.arguments(parser)
   parser:argument("input", "The model to read: NAME.relay is Relay text, all else ONNX; or a "
     .. "reproducer, which has a pipeline and a context of its own."):argname "MODEL"
-  parser:option("-o --output", "Where to write the small model: Relay text to NAME.relay, else "
-    .. "ONNX."):argname "OUT":count(1)
+  parser:option("-o --output", "Where to write the reduced model: Relay text to "
+    .. "NAME.relay, else ONNX."):argname "OUT":count(1)
   require "perilune.cli.work".options(parser)
   require "perilune.cli.predicate".options(parser)
-  parser:option("--seconds", "Gives the best so far after that time."):argname "N"
+  parser:option("--seconds", "Stops after N seconds and keeps the best result so far."):argname "N"
     :convert(seconds)
-  parser:flag("-q --quiet", "Says nothing unless something fails.")
+  parser:flag("-q --quiet", "Prints nothing unless something fails.")
 end
 
 -- Tells how far it is.

@@ -4,10 +4,10 @@ local numbers = require "perilune.cli.numbers"
 require "perilune.core".internal() -- diagnostics point at the scripts of others
 
 local replay = {
-  description = "Runs a reproducer: the file that a run of passes leaves when it fails and was "
-    .. "asked for one (opt --reproducer FILE, the config key 'reproducer'). It holds the module, "
-    .. "the pipeline, the context and the scripts of its passes, which are run for them. Status 1 "
-    .. "and the diagnostic when it fails again, 0 when it passes now.",
+  description = "Runs a reproducer: a file that a failing pass leaves with `opt "
+    .. "--reproducer FILE` or the config key 'reproducer'. It holds the module, the pipeline, "
+    .. "the context and the scripts of the passes. Exit status: 1 with the diagnostic when it "
+    .. "fails again, 0 when it passes now.",
 }
 
 function replay.arguments(parser)

@@ -13,19 +13,21 @@ local run = {
 
 function run.arguments(parser)
   parser:argument("model", "The model to run."):argname "MODEL"
-  parser:option("--input", "An input by name: a file .npy or .pb, or random numbers (floats from "
-    .. "-1 to 1, integers 0 and 1). 'random[:SEED]' alone is for all inputs that nothing else is "
-    .. "said of."):argname "NAME=FILE|NAME=random[:SEED]":count "*"
-  parser:option("--data", "Takes the inputs from input_N.pb in a folder such as test_data_set_0.")
+  parser:option("--input", "An input by name: an .npy or .pb file, or random numbers "
+    .. "(floats from -1 to 1, integers 0 and 1). 'random[:SEED]' without a name is for all other "
+    .. "inputs."):argname "NAME=FILE|NAME=random[:SEED]":count "*"
+  parser:option("--data", "Reads the inputs from input_N.pb in a folder such as "
+    .. "test_data_set_0.")
     :argname "DIR"
   require "perilune.cli.shapes".options(parser)
   parser:option("-o --output", "Writes output_0.pb, output_1.pb, ... into a folder."):argname "DIR"
   parser:flag("--npy", "Writes them as .npy.")
-  parser:flag("--time", "Shows how long it took to load the model and to run it.")
-  parser:option("--repeat", "Runs it so many times; --time shows the fastest."):argname "N"
+  parser:flag("--time", "Shows how long loading and running the model took.")
+  parser:option("--repeat", "Runs the model N times; --time shows the fastest run."):argname "N"
     :default "1":target "rounds":convert(require "perilune.cli.numbers".count)
   require "perilune.cli.settings".option(parser)
-  parser:option("--seed", "What random operators draw from: each run of one seed draws the same.")
+  parser:option("--seed", "The seed of random operators: runs with one seed give the "
+    .. "same numbers.")
     :argname "N":default "0":convert(require "perilune.cli.numbers".seed)
 end
 

@@ -5,30 +5,31 @@ local stop = require "perilune.cli.stop"
 require "perilune.core".internal() -- diagnostics point at the scripts of others
 
 local test = {
-  description = "Runs models on data and compares with what should come out. Each DIR holds "
-    .. "model.onnx and folders test_data_set_0, _1, ... with files input_N.pb and output_N.pb "
-    .. "(TensorProto, SequenceProto or OptionalProto). The last line is 'N passed, N failed, "
-    .. "N skipped'; skipped is what needs an operator that nothing here computes.",
+  description = "Runs models on recorded inputs and compares with the recorded "
+    .. "outputs. Each DIR holds model.onnx and folders test_data_set_0, _1, ... with files "
+    .. "input_N.pb and output_N.pb (TensorProto, SequenceProto or OptionalProto). The last line "
+    .. "is 'N passed, N failed, N skipped'; a model is skipped when it has an operator without a "
+    .. "kernel.",
 }
 
 function test.arguments(parser)
   parser:argument("dirs", "A folder with a model and its data."):argname "DIR":args "*"
   parser:option("--from", "Reads more DIRs from FILE, one a line."):argname "FILE"
-  parser:option("--rtol", "How much a float may differ, as a part of what is expected.")
+  parser:option("--rtol", "The relative tolerance of floats.")
     :argname "X":default "1e-3":convert(numbers.tolerance)
-  parser:option("--atol", "How much a float may differ in any case.")
+  parser:option("--atol", "The absolute tolerance of floats.")
     :argname "X":default "1e-7":convert(numbers.tolerance)
   parser:flag("--scaled",
     "Multiplies --atol by the largest magnitude of the expected tensor, at least 1.")
-  parser:option("-j --jobs", "Runs so many processes at once."):argname "N":default "1"
+  parser:option("-j --jobs", "Runs N processes at the same time."):argname "N":default "1"
     :convert(numbers.count)
   parser:flag("--opt", "Optimises first; --opt=TEXT|FILE.lua with this pipeline.")
   parser:option("-p --pipeline", "The same as --opt=TEXT|FILE.lua."):argname "TEXT|FILE.lua"
   parser:option("--set",
     "Sets an option of a pass (Pass.option), a config key, or an argument of the script.")
     :argname "X=VALUE":count "*"
-  parser:option("--float16", "'emulate' computes float16 operators in float32, as the runtimes "
-    .. "did which made the expected outputs; 'exact' rounds after each operator.")
+  parser:option("--float16", "'emulate' computes float16 operators in float32, as the "
+    .. "runtimes that recorded the outputs did; 'exact' rounds after each operator.")
     :choices { "emulate", "exact" }:default "emulate"
   parser:flag("--worker"):hidden(true)
 end

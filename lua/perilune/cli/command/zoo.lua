@@ -4,11 +4,12 @@ require "perilune.core".internal() -- errors name the scripts of others
 
 local stop = require "perilune.cli.stop"
 
-local command = { description = "Lists the models that can be made here, or makes one." }
+local command = { description = "Lists the models that can be generated, or writes "
+  .. "one." }
 
 function command.arguments(parser)
-  parser:argument("name", "The model to make."):args "?"
-  parser:option("-o --output", "Where to write it."):argname "FILE"
+  parser:argument("name", "The model to generate."):args "?"
+  parser:option("-o --output", "Where to write the model."):argname "FILE"
   parser:option("--set", "Sets a parameter of the model: layers=2, batch=1."):argname "NAME=VALUE"
     :count "*"
 end
