@@ -107,8 +107,7 @@ void pln_run_set_module(pln_pass_run *run, pln_module *module) {
 pln_status pln_run_remove_function(pln_pass_run *run) {
   if (run->pass->def->kind != PLN_PASS_PRIM_FUNC)
     return pln_diag_error(run->engine, PLN_ERR_ARGUMENT, NULL,
-                          "only a pass over loop-level functions removes "
-                          "functions");
+                          "only a pass over PrimFuncs removes functions");
   if (run->per_function)
     return pln_diag_error(run->engine, PLN_ERR_ARGUMENT, NULL,
                           "functions{...} keeps all functions");

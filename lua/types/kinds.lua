@@ -24,66 +24,66 @@
 ---| "PatternConstructor" # Fits what a constructor made, when its fields fit.
 ---| "PatternTuple" # Fits a tuple whose fields fit.
 ---| "Clause" # The pattern of an arm; what follows in its scope is guarded by it.
----| "IntImm" # Loop level: an integer.
----| "FloatImm" # Loop level: a floating-point number.
----| "StringImm" # Loop level: a string.
----| "Cast" # Loop level: a value of another dtype.
----| "Add" # Loop level: the sum of two numbers.
----| "Sub" # Loop level: their difference.
----| "Mul" # Loop level: their product.
----| "Div" # Loop level: their quotient, of integers towards zero.
----| "Mod" # Loop level: the remainder of Div.
----| "FloorDiv" # Loop level: the quotient towards minus infinity.
----| "FloorMod" # Loop level: the remainder of FloorDiv.
----| "Min" # Loop level: the lesser of two numbers.
----| "Max" # Loop level: the greater of two numbers.
----| "EQ" # Loop level: whether two values are equal.
----| "NE" # Loop level: whether they differ.
----| "LT" # Loop level: whether the first is less.
----| "LE" # Loop level: whether it is less or equal.
----| "GT" # Loop level: whether it is greater.
----| "GE" # Loop level: whether it is greater or equal.
----| "And" # Loop level: both of two conditions.
----| "Or" # Loop level: either of two conditions.
----| "Not" # Loop level: a condition negated.
----| "Select" # Loop level: one of two values; both are evaluated.
----| "BufferLoad" # Loop level: an element of a buffer.
----| "ProducerLoad" # Loop level: an element of what a tensor expression computes.
----| "Ramp" # Loop level: the vector base, base + stride, ...; so many lanes.
----| "Broadcast" # Loop level: a vector of one value; so many lanes.
----| "PrimLet" # Loop level: an expression in which a variable is bound.
----| "PrimCall" # Loop level: a call of a builtin, or of the GlobalVar that is operand 0.
----| "Shuffle" # Loop level: lanes of several vectors; their number, then the indices.
----| "CommReducer" # Loop level: a commutative combiner: as many lhs, rhs, results, identities.
----| "Reduce" # Loop level: a reduction: sources, starts, axes; one of its values.
----| "Any" # Loop level: an extent that any extent fits.
----| "Range" # Loop level: the integers from min on, extent of them.
----| "IterVar" # Loop level: a variable that runs over a range, and how it does.
----| "Buffer" # Loop level: memory seen as an array: shape, strides, offset of element 0.
----| "BufferRegion" # Loop level: a part of a buffer, a range in each dimension.
----| "Array" # Loop level: several nodes that an AttrStmt says something of.
----| "LetStmt" # Loop level: binds a variable in its body.
----| "AttrStmt" # Loop level: says something of its body, by a key.
----| "AssertStmt" # Loop level: ends the program unless a condition holds.
----| "BufferStore" # Loop level: stores into a buffer.
----| "BufferRealize" # Loop level: memory for a region of a buffer while its body runs.
----| "ProducerStore" # Loop level: stores an element that a tensor expression computes.
----| "ProducerRealize" # Loop level: memory for what a tensor expression computes.
----| "Allocate" # Loop level: memory while its body runs; the body's parameter points to it.
----| "AllocateConst" # Loop level: memory that holds a tensor; the body's parameter points to it.
----| "DeclBuffer" # Loop level: a buffer over memory there is, for its body.
----| "Evaluate" # Loop level: evaluates an expression for its effect.
----| "IfThenElse" # Loop level: runs one of two statements, or one or none.
----| "For" # Loop level: a loop; its scope's parameter is the index.
----| "While" # Loop level: runs its body as long as a condition holds.
----| "Prefetch" # Loop level: asks for a region of a buffer ahead of its use.
----| "SeqStmt" # Loop level: statements in order, where no scope holds them.
----| "Block" # Loop level: a unit of computation; its scope's parameters are its iteration variables.
----| "BlockRealize" # Loop level: runs a block with values for its variables.
----| "BlockReads" # Loop level: what the block around it reads.
----| "BlockWrites" # Loop level: what the block around it writes.
----| "AllocBuffer" # Loop level: a buffer of the block around it.
----| "MatchBuffer" # Loop level: a buffer that is a view of a region.
----| "BlockInit" # Loop level: what the block around it does before its first reduction step.
----| "BufferBind" # Loop level: says as which buffer a parameter is seen: an entry of a buffer map.
----| "PrimFunc" # Loop level: a function; its scope's parameters are scalars and handles.
+---| "IntImm" # TIR: an integer.
+---| "FloatImm" # TIR: a floating-point number.
+---| "StringImm" # TIR: a string.
+---| "Cast" # TIR: a value of another dtype.
+---| "Add" # TIR: the sum of two numbers.
+---| "Sub" # TIR: their difference.
+---| "Mul" # TIR: their product.
+---| "Div" # TIR: their quotient, of integers towards zero.
+---| "Mod" # TIR: the remainder of Div.
+---| "FloorDiv" # TIR: the quotient towards minus infinity.
+---| "FloorMod" # TIR: the remainder of FloorDiv.
+---| "Min" # TIR: the lesser of two numbers.
+---| "Max" # TIR: the greater of two numbers.
+---| "EQ" # TIR: whether two values are equal.
+---| "NE" # TIR: whether they differ.
+---| "LT" # TIR: whether the first is less.
+---| "LE" # TIR: whether it is less or equal.
+---| "GT" # TIR: whether it is greater.
+---| "GE" # TIR: whether it is greater or equal.
+---| "And" # TIR: both of two conditions.
+---| "Or" # TIR: either of two conditions.
+---| "Not" # TIR: a condition negated.
+---| "Select" # TIR: one of two values; both are evaluated.
+---| "BufferLoad" # TIR: an element of a buffer.
+---| "ProducerLoad" # TIR: an element of what a tensor expression computes.
+---| "Ramp" # TIR: the vector base, base + stride, ...; so many lanes.
+---| "Broadcast" # TIR: a vector of one value; so many lanes.
+---| "PrimLet" # TIR: an expression in which a variable is bound.
+---| "PrimCall" # TIR: a call of a builtin, or of the GlobalVar that is operand 0.
+---| "Shuffle" # TIR: lanes of several vectors; their number, then the indices.
+---| "CommReducer" # TIR: a commutative combiner: as many lhs, rhs, results, identities.
+---| "Reduce" # TIR: a reduction: sources, starts, axes; one of its values.
+---| "Any" # TIR: an extent that any extent fits.
+---| "Range" # TIR: the integers from min on, extent of them.
+---| "IterVar" # TIR: a variable that runs over a range, and how it does.
+---| "Buffer" # TIR: memory seen as an array: shape, strides, offset of element 0.
+---| "BufferRegion" # TIR: a part of a buffer, a range in each dimension.
+---| "Array" # TIR: several nodes that an AttrStmt says something of.
+---| "LetStmt" # TIR: binds a variable in its body.
+---| "AttrStmt" # TIR: says something of its body, by a key.
+---| "AssertStmt" # TIR: ends the program unless a condition holds.
+---| "BufferStore" # TIR: stores into a buffer.
+---| "BufferRealize" # TIR: memory for a region of a buffer while its body runs.
+---| "ProducerStore" # TIR: stores an element that a tensor expression computes.
+---| "ProducerRealize" # TIR: memory for what a tensor expression computes.
+---| "Allocate" # TIR: memory while its body runs; the body's parameter points to it.
+---| "AllocateConst" # TIR: memory that holds a tensor; the body's parameter points to it.
+---| "DeclBuffer" # TIR: a buffer over memory there is, for its body.
+---| "Evaluate" # TIR: evaluates an expression for its effect.
+---| "IfThenElse" # TIR: runs one of two statements, or one or none.
+---| "For" # TIR: a loop; its scope's parameter is the index.
+---| "While" # TIR: runs its body as long as a condition holds.
+---| "Prefetch" # TIR: asks for a region of a buffer ahead of its use.
+---| "SeqStmt" # TIR: statements in order, where no scope holds them.
+---| "Block" # TIR: a unit of computation; its scope's parameters are its iteration variables.
+---| "BlockRealize" # TIR: runs a block with values for its variables.
+---| "BlockReads" # TIR: what the block around it reads.
+---| "BlockWrites" # TIR: what the block around it writes.
+---| "AllocBuffer" # TIR: a buffer of the block around it.
+---| "MatchBuffer" # TIR: a buffer that is a view of a region.
+---| "BlockInit" # TIR: what the block around it does before its first reduction step.
+---| "BufferBind" # TIR: says as which buffer a parameter is seen: an entry of a buffer map.
+---| "PrimFunc" # TIR: a function; its scope's parameters are scalars and handles.

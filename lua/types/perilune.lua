@@ -81,29 +81,29 @@ function Type:unify(other) end
 ---@field expected? string
 
 ---@class perilune.CheckOptions
----@field rounds? integer on inputs that are made: 6, with data 0
+---@field rounds? integer rounds with generated inputs: 6, with data 0
 ---@field seed? integer of the first round; 1
----@field dims? table<string, integer> sizes of symbolic dims that stay
----@field shapes? table<string|integer, (integer|"?")[]> of inputs by name or position: sizes that stay
+---@field dims? table<string, integer> fixed sizes of symbolic dims
+---@field shapes? table<string|integer, (integer|"?")[]> of inputs by name or position: fixed sizes
 ---@field example? table<string|integer, integer[]> where the search for sizes begins
----@field data? table<string|integer, any>[] sets of values by name or position of the input; what one lacks is made
+---@field data? table<string|integer, any>[] sets of values by name or position of the input; missing ones are generated
 ---@field rtol? number 1e-5
 ---@field atol? number 1e-5
 ---@field scaled? boolean true
 ---@field units? integer 0
 
 ---@class perilune.EqualOptions
----@field map_free_vars? boolean free variables may stand for each other
----@field contents? boolean of modules: constants over 1 KiB are compared by what they hold
+---@field map_free_vars? boolean free variables may be mapped to each other
+---@field contents? boolean of modules: constants over 1 KiB are compared by content
 
---- A dense array of elements. t == u tells the same tensor; t:equal(u) compares.
+--- A dense array of elements. `t == u` compares handles; `t:equal(u)` compares elements.
 ---@class perilune.Tensor
 ---@field dtype string
 ---@field shape integer[]
 ---@field rank integer
 ---@field size integer number of elements
 ---@field bytes integer
----@field splat boolean whether one stored element stands for all
+---@field splat boolean whether all elements are one stored element
 local Tensor = {}
 --- Nested tables, or the value of a scalar.
 ---@return any
@@ -162,12 +162,12 @@ function Tensor:close() end
 ---@field n_results integer 0: a plain value; k: a tuple of k results
 ---@field fields? perilune.Node[] Tuple
 ---@field tuple? perilune.Node TupleGetItem
----@field dtype? string loop level: "int32", "float32x4", "handle"
+---@field dtype? string TIR: "int32", "float32x4", "handle"
 ---@field value? any IntImm, FloatImm, StringImm: the number or text; else an operand
 ---@field lanes? integer Ramp, Broadcast
 ---@field builtin? string PrimCall of a builtin
 ---@field iter_type? integer IterVar
----@field stmts? perilune.Node[] loop level: the statements of its (first) body
+---@field stmts? perilune.Node[] TIR: the statements of its (first) body
 ---@field loop_var? perilune.Node For
 ---@field shape? perilune.Node[] Buffer
 ---@field strides? perilune.Node[] Buffer
@@ -275,7 +275,7 @@ function Node:logical_not() end
 ---@field extern boolean
 ---@field constructors { name: string, inputs: perilune.Type[], type: perilune.Type }[]
 
---- Functions by name, in order; never changes. mod == other tells the same one.
+--- An immutable map from names to functions. `mod == other` compares handles.
 ---@class perilune.Module
 ---@field functions { [string]: perilune.Node } a view, which pairs and # work on; it never changes
 ---@field names string[]
@@ -709,7 +709,7 @@ function pl.dominators(fn) end
 ---@return perilune.Node? node
 function pl.is_basic_block_normal_form(a) end
 --- A function with less in place of some of its nodes: a new free variable, zeros, the value of a
---- let, operand k, or branch k of an If. pl.verify tells whether the others bear it.
+--- let, operand k, or branch k of an If. pl.verify checks whether the result is valid.
 ---@param fn perilune.Node
 ---@param changes table<perilune.Node, "free"|"zero"|"value"|integer>
 ---@return perilune.Node
@@ -735,8 +735,8 @@ function pl.verify(a) end
 ---@return true? ok
 ---@return perilune.Diag? diag
 function pl.well_formed(a) end
---- Whether both compute the same on inputs that are made for them, round after
---- round. Floats may differ by atol + rtol * |expected|, both no less than `units`
+--- Whether both compute the same on generated inputs, in several rounds.
+--- Floats may differ by atol + rtol * |expected|, both no less than `units`
 --- units in the last place of the dtype; atol counts as often as the largest
 --- magnitude expected, at least once, unless `scaled` is false. Rounds that both
 --- refuse are not compared.
@@ -747,7 +747,7 @@ function pl.well_formed(a) end
 ---@return perilune.Diag|{ rounds: integer, compared: integer, refused: integer, elements: integer, reason?: string } diag_or_report
 function pl.check(a, b, options) end
 
---- A question asked of modules; raises when it cannot be answered.
+--- A predicate on modules; raises when it cannot decide.
 ---@class perilune.Predicate
 ---@field name string
 ---@field reference? perilune.Module what the oracle compares with
@@ -769,23 +769,23 @@ function Predicate:against(reference) end
 ---| fun(mod: perilune.Module): boolean?, (string|perilune.Diag)?
 ---| { shell: string, format?: "onnx"|"relay" }
 
---- Whether a module is well: "verify" (well-formed), "oracle" (it computes what the reference
+--- Whether a module is correct: "verify" (well-formed), "oracle" (it computes what the reference
 --- does), "FILE.lua" (a script that returns a function), a function, or { shell = "command {}" },
---- where {} is a file with the module and status 0 says that it is well.
+--- where {} is a file with the module and status 0 means correct.
 ---@param what perilune.Question
 ---@param options? perilune.OracleOptions of the oracle
 ---@return perilune.Predicate
 function pl.predicate(what, options) end
 
---- The run of a pass that breaks a module. tostring() tells it to people, describe { colour = }
---- to a terminal.
+--- The run of a pass that breaks a module. tostring() describes it; describe { colour = } does so
+--- for a terminal.
 ---@class perilune.Bisection
 ---@field pass string
 ---@field nth integer the pass's nth run
 ---@field place? perilune.Diag a note: the element of the pipeline
 ---@field run integer its number among all runs of passes
 ---@field runs integer how many there were
----@field before perilune.Module behind which all was well
+---@field before perilune.Module the last module for which the predicate holds
 ---@field after? perilune.Module nil: the pass failed
 ---@field rule? string the rule whose application breaks it; nil: none does
 ---@field application? integer its number among those of the run
@@ -870,7 +870,7 @@ function pl.reproducer.open(what, options) end
 ---@return perilune.Module|perilune.Diag
 ---@return string[] remarks
 function pl.reproducer.replay(what, options) end
---- A module and a pipeline made small. tostring() tells what was done.
+--- A module and a pipeline made small. tostring() describes it.
 ---@class perilune.Reduction
 ---@field pipeline? perilune.Pass
 ---@field message string what is wrong
@@ -884,10 +884,10 @@ function pl.reproducer.replay(what, options) end
 ---@class perilune.ReduceOptions
 ---@field pipeline? perilune.Pass|string|table what runs before the predicate is asked
 ---@field context? perilune.Context what it runs in: the current one
----@field seconds? number gives the best so far after that time
+---@field seconds? number stops after that time with the best result so far
 ---@field progress? fun(job: { module: perilune.Module, pipeline?: perilune.Pass, tries: integer })
---- Less of a module, and of a pipeline, with which the same is wrong: the pipeline fails, or the
---- predicate does not hold for what it makes. Nil and a diagnostic when nothing is wrong.
+--- Reduces a module and a pipeline while the failure stays: the pipeline fails, or the predicate
+--- does not hold for its result. Nil and a diagnostic when there is no failure.
 ---@param mod perilune.Module
 ---@param question? perilune.Question nil: the pipeline fails
 ---@param options? perilune.ReduceOptions
@@ -910,7 +910,7 @@ function pl.function_pass(spec) end
 ---@param spec perilune.PassSpec
 ---@return perilune.Pass
 function pl.module_pass(spec) end
---- A pass over loop-level functions; nil from its body removes the function.
+--- A pass over PrimFuncs; nil from its body removes the function.
 ---@param spec perilune.PassSpec
 ---@return perilune.Pass
 function pl.prim_func_pass(spec) end
@@ -925,7 +925,7 @@ function pl.sequential(spec) end
 ---@param spec table passes, names and functions; rounds: the most it runs, 1 to 1000 (100)
 ---@return perilune.Pass
 function pl.fixpoint(spec) end
---- Runs passes that may fail: a failure undoes what they did, is told as a warning, and `otherwise` runs.
+--- Runs passes that may fail: after a failure the module is as before, a warning is reported, and `otherwise` runs.
 ---@param spec table passes, names and functions; otherwise: a list of such
 ---@return perilune.Pass
 function pl.try(spec) end
@@ -942,21 +942,21 @@ function pl.functions(spec) end
 ---@return perilune.Pass
 function pl.pipeline(text) end
 --- A mutator: functions by kind of node or type; each is a rule of that name in reports and histories. `name` gives
---- one name to all. At the loop level, when a function is for a kind that has bodies, `node` has its rewritten parts.
+--- one name to all. In TIR, when a function is for a kind that has bodies, `node` has its rewritten parts.
 --- A function gives nil (unchanged), the node to use instead, or a number or tensor, which is a constant; anything
 --- else is an error that names the rule and its place. A Var given for a parameter takes its place in the list.
 ---@alias perilune.Answer perilune.Node|perilune.Tensor|number|nil
 ---@param functions table<string, string|fun(node: perilune.Node, rebuild: fun(): perilune.Node): perilune.Answer>
----@return fun(subject: perilune.Node|perilune.Module): perilune.Node|perilune.Module
+---@return fun(program: perilune.Node|perilune.Module): perilune.Node|perilune.Module
 function pl.mutator(functions) end
 --- Rewrites at once: functions by kind of node are given the node as it was and
 --- the node with its rewritten operands, and give nil or what to use instead, as
 --- those of a mutator do. A single function is called for every kind.
 ---@alias perilune.Rewrite fun(pre: perilune.Node, post: perilune.Node): perilune.Answer
----@param subject perilune.Node|perilune.Module
+---@param program perilune.Node|perilune.Module
 ---@param functions perilune.Rewrite|table<string, perilune.Rewrite>
 ---@return perilune.Node|perilune.Module
-function pl.rewrite(subject, functions) end
+function pl.rewrite(program, functions) end
 --- The expression with values in place of variables, all at once. A function loses
 --- the parameters that are bound and gets those that the values need; any other
 --- variable has to be free.
@@ -966,19 +966,19 @@ function pl.rewrite(subject, functions) end
 function pl.bind(node, values) end
 --- The kinds of nodes that an expression, or a module's functions, are made of. A call of an
 --- operator has the kinds Call and Op.
----@param subject perilune.Node|perilune.Module
+---@param program perilune.Node|perilune.Module
 ---@return { [perilune.Kind]: true }
-function pl.detect_feature(subject) end
+function pl.detect_feature(program) end
 --- How many calls of each operator there are, by its name.
----@param subject perilune.Node|perilune.Module
+---@param program perilune.Node|perilune.Module
 ---@return { [string]: integer }
-function pl.list_op_freqs(subject) end
+function pl.list_op_freqs(program) end
 --- The names of the operators that are called, each once, sorted.
----@param subject perilune.Node|perilune.Module
+---@param program perilune.Node|perilune.Module
 ---@return string[]
-function pl.extract_operators(subject) end
---- With other variables in place of those that it defines: parameters, lets, patterns, what
---- loops, blocks and buffers define. So it may stand twice in one program.
+function pl.extract_operators(program) end
+--- Alpha-renaming: the expression with fresh variables in place of those that it defines
+--- (parameters, lets, patterns, loops, blocks, buffers), so that it may occur twice in a program.
 ---@param node perilune.Node
 ---@return perilune.Node
 function pl.renew_defs(node) end
@@ -995,17 +995,17 @@ function pl.bound_vars(node) end
 ---@return perilune.Node[]
 function pl.free_vars(node) end
 --- The type variables of an expression or a type.
----@param subject perilune.Node|perilune.Type
+---@param program perilune.Node|perilune.Type
 ---@return perilune.Type[]
-function pl.all_type_vars(subject) end
+function pl.all_type_vars(program) end
 --- Those that generic functions and function types inside bind.
----@param subject perilune.Node|perilune.Type
+---@param program perilune.Node|perilune.Type
 ---@return perilune.Type[]
-function pl.bound_type_vars(subject) end
+function pl.bound_type_vars(program) end
 --- Those that nothing inside binds.
----@param subject perilune.Node|perilune.Type
+---@param program perilune.Node|perilune.Type
 ---@return perilune.Type[]
-function pl.free_type_vars(subject) end
+function pl.free_type_vars(program) end
 --- A visitor: functions by kind of node, called once for each node that an
 --- expression is made of, operands first. A function, or `leave`, is called
 --- after all that the node is made of, `enter` before: giving false leaves the
@@ -1014,14 +1014,14 @@ function pl.free_type_vars(subject) end
 --- their own.
 ---@alias perilune.Visit fun(node: perilune.Node, visit: fun(node: perilune.Node)): boolean?
 ---@param functions table<string, perilune.Visit|{ enter?: perilune.Visit, leave?: perilune.Visit }>
----@return fun(subject: perilune.Node|perilune.Module)
+---@return fun(program: perilune.Node|perilune.Module)
 function pl.visitor(functions) end
---- Calls `f` for each node that a subject is made of, operands first, itself
+--- Calls `f` for each node that a program is made of, operands first, itself
 --- last (a Let after its body); without `f`, an iterator over them.
----@param subject perilune.Node|perilune.Module
+---@param program perilune.Node|perilune.Module
 ---@param f? fun(node: perilune.Node)
 ---@return (fun(): perilune.Node?)?
-function pl.post_order(subject, f) end
+function pl.post_order(program, f) end
 ---@param spec? perilune.ContextSpec
 ---@return perilune.Context
 function pl.context(spec) end
@@ -1049,7 +1049,7 @@ function pl.guard_coroutines(t) end
 ---@field hits integer results that were given again
 ---@field misses integer results that had to be found, and were kept
 ---@field dropped integer results that made room for others
----@field results integer those that are held
+---@field results integer results in the cache
 ---@field bytes integer what their graphs and tensors take
 
 --- What is kept under the config key `cache`.
@@ -1063,8 +1063,8 @@ function pl.rule_report() end
 --- What the last call had to say: warnings too.
 ---@return perilune.Diag[]
 function pl.diagnostics() end
---- Bytes the engine holds now, and the most it ever held; how often it has asked for memory, and for
---- how many bytes all together.
+--- Bytes that the engine has allocated now, and its peak; the number of allocations, and the sum of
+--- their bytes.
 ---@return integer now
 ---@return integer peak
 ---@return integer allocations
@@ -1392,8 +1392,8 @@ function pl.instruments.diff(options) end
 ---@class perilune.Progress: perilune.Instrument
 ---@field show fun(text: string) replaces the line, once the work has taken its time
 ---@field clear fun() takes the line away: something else is to be printed
---- A line on a terminal that tells which pass is at work, once that takes longer than
---- `seconds` (1); nothing when standard error is no terminal, unless `write` takes it.
+--- A line on a terminal with the pass that is running, after `seconds` (1);
+--- nothing when standard error is no terminal, unless `write` takes it.
 ---@param options? { seconds?: number, write?: fun(text: string) }
 ---@return perilune.Progress
 function pl.instruments.progress(options) end
@@ -1426,9 +1426,9 @@ function pl.instruments.statistics(options) end
 ---@return perilune.Instrument
 function pl.instruments.only(names) end
 
--- ------------------------------------------------------------ the loop level
+-- ------------------------------------------------------------ the TIR
 
---- A PrimExpr: a node of the loop level, or a Lua value that stands for an immediate.
+--- A PrimExpr: a node of TIR, or a Lua value for an immediate.
 ---@alias perilune.Prim perilune.Node|number|boolean|string
 
 --- An element of a Buffer.
@@ -1441,7 +1441,7 @@ function Node:load(...) end
 ---@return perilune.Node
 function Node:store(value, ...) end
 
---- The loop level by TVM's names: PrimExprs, buffers, statements, PrimFuncs.
+--- The TIR by TVM's names: PrimExprs, buffers, statements, PrimFuncs.
 pl.tir = {}
 --- The type of a dtype: "int32", "float32x4", "bool", "handle"; types as they are.
 ---@param dtype string
@@ -1878,10 +1878,10 @@ function pl.tir.bijective_layout(source, destination) end
 pl.tir.IndexMap = {}
 --- The script form of a node or a module of PrimFuncs, as tostring gives it; with the option
 --- `verbose_expr` a PrimExpr stands behind declarations of what it uses.
----@param subject perilune.Node|perilune.Module
+---@param program perilune.Node|perilune.Module
 ---@param options? { verbose_expr?: boolean }
 ---@return string
-function pl.tir.script(subject, options) end
+function pl.tir.script(program, options) end
 --- What is known of a builtin: its name, what a call of it does ("pure", "opaque", ...), how many
 --- arguments it takes (nil: any number).
 ---@param name string
@@ -2107,7 +2107,7 @@ pl.tir.anylist_setitem_call_packed = builtin
 pl.tir.anylist_setitem_call_cpacked = builtin
 pl.tir.TVMBackendAllocWorkspace = builtin
 pl.tir.TVMBackendFreeWorkspace = builtin
--- Constructors of the loop level's kinds are in pl.ir too.
+-- Constructors of the TIR's kinds are in pl.ir too.
 pl.tir.renew_defs = pl.renew_defs
 pl.ir.IntImm = pl.tir.IntImm
 pl.ir.FloatImm = pl.tir.FloatImm

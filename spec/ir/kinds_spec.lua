@@ -127,7 +127,7 @@ end
 
 -- ------------------------------------------- the loop level's own functions
 
--- What stands for a node of the loop level when all of its kind are changed.
+-- What stands for a node of TIR when all of its kind are changed.
 local function changed(node, row, class)
   if row.with then return row.with(node) end
   if class == "stmt" then return pl.tir.Evaluate(7) end
@@ -145,7 +145,7 @@ end
 for name, kind in pairs(kinds) do
   local row = rows[name]
   if row and (kind.class == "prim" or kind.class == "stmt") then
-    describe("the kind of the loop level " .. name, function()
+    describe("the kind of TIR " .. name, function()
       local program = as_program(row.build())
       local root = root_of(program)
 

@@ -1,4 +1,4 @@
--- One program for each kind of the loop level: data of kinds_spec.lua, beside
+-- One program for each kind of TIR: data of kinds_spec.lua, beside
 -- kinds.lua. Rows are as there: build(change), a PrimFunc that has a node of the
 -- kind, and with `change` another one, in which that node differs; and `text`,
 -- what its script form has in it. The script form is only printed: no row here

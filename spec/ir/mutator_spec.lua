@@ -254,7 +254,7 @@ describe("the answer of a rule", function()
       { TensorType = function() return 1 end })
   end)
 
-  it("at the loop level is refused likewise", function()
+  it("in TIR is refused likewise", function()
     local tir = pl.tir
     local i, A = tir.Var("i", "int32"), tir.decl_buffer({ 4 }, "int32", "A")
     local prim = tir.PrimFunc({ A }, tir.For(i, 0, 4, "serial", A:store(i + 1, i)))

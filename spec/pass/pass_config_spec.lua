@@ -35,7 +35,7 @@ describe("the list of config keys", function()
     assert.is_nil(pl.config.nothing)
   end)
 
-  it("has the tables of the loop level with TVM's defaults", function()
+  it("has the tables of TIR with TVM's defaults", function()
     local row = pl.config["tir.UnrollLoop"]
     local fields = {}
     for i,

@@ -278,7 +278,7 @@ describe("operators of Ethos-U are typed", function()
     "ofm_zero_point=3)", "(4, ?) uint8")
 end)
 
-describe("calls of functions of the loop level are typed", function()
+describe("calls of functions of TIR are typed", function()
   gives("by the function", "%f: fn ((2) float32) -> (3) int8, %x: (2) float32",
     "call_lowered(%f, (%x,))", "(3) int8")
   refuses("of functions only", "%f: float32, %x: (2) float32", "call_lowered(%f, (%x,))",

@@ -1,4 +1,4 @@
--- Analyses of the loop level: the order of visits, variables that nothing
+-- Analyses of TIR: the order of visits, variables that nothing
 -- binds, what evaluating does, well-formed blocks, fresh definitions.
 
 local pl = require "perilune"
@@ -80,7 +80,7 @@ describe("post_order", function()
   end)
 end)
 
-describe("variables of the loop level", function()
+describe("variables of TIR", function()
   local A, B = tir.decl_buffer({ 16 }, "float32", "A"), tir.decl_buffer({ 16 }, "float32", "B")
   local i, n = tir.Var "i", tir.Var "n"
   local loop = tir.For(i, 0, n, "serial", B:store(A:load(i) + 1, i))

@@ -188,7 +188,7 @@ describe("fields of reductions", function()
   end)
 end)
 
-describe("changed copies of the loop level", function()
+describe("changed copies of TIR", function()
   it("have other operands, bodies and attributes", function()
     local fn, _, B = add_one()
     local loop = sealed(fn).stmts[3]
@@ -218,7 +218,7 @@ describe("changed copies of the loop level", function()
   end)
 end)
 
-describe("sizes of the loop level", function()
+describe("sizes of TIR", function()
   it("may be nests of a hundred thousand", function()
     local body = tir.Evaluate(0)
     for _ = 1, 50000 do

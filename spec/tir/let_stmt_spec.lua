@@ -1,4 +1,4 @@
--- What the lets of the loop level bind: a value of the variable's dtype, where
+-- What the lets of TIR bind: a value of the variable's dtype, where
 -- all pointers are handles, as TVM's constructors demand.
 
 local pl = require "perilune"
@@ -15,7 +15,7 @@ local function refused(kind, work, ...)
     true)
 end
 
-describe("a let of the loop level", function()
+describe("a let of TIR", function()
   it("binds a value of its variable's dtype", function()
     for dtype, value in pairs { int32 = n + 1, float32 = x * 2, bool = tir.lt(n, 4),
       handle = tir.StringImm "a", int32x4 = tir.Ramp(n, 1, 4) } do

@@ -3,7 +3,7 @@
 local pl = require "perilune"
 local tir = pl.tir
 
-describe("pl.rewrite at the loop level", function()
+describe("pl.rewrite in TIR", function()
   local A = tir.decl_buffer({ 16 }, "float32", "A")
   local B = tir.decl_buffer({ 16 }, "float32", "B")
   local i, vi = tir.Var "i", tir.Var "vi"
@@ -104,7 +104,7 @@ describe("pl.rewrite at the loop level", function()
   end)
 end)
 
-describe("pl.mutator at the loop level", function()
+describe("pl.mutator in TIR", function()
   local A = tir.decl_buffer({ 16 }, "float32", "A")
   local i = tir.Var "i"
   local fn = tir.PrimFunc({ A }, tir.For(i, 0, 16, "serial", A:store(A:load(i), i)))

@@ -1,4 +1,4 @@
--- Reductions of the loop level: tir.comm_reducer, tir.sum and its like.
+-- Reductions of TIR: tir.comm_reducer, tir.sum and its like.
 
 local pl = require "perilune"
 local tir = pl.tir

@@ -1,4 +1,4 @@
--- The script form of the loop level, as TVM 0.14 prints TVMScript.
+-- The script form of TIR, as TVM 0.14 prints TVMScript.
 
 local pl = require "perilune"
 local tir = pl.tir

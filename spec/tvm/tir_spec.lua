@@ -163,7 +163,7 @@ describe("nodes", function()
     end)
 end)
 
-describe("structural equality of the loop level", function()
+describe("structural equality of TIR", function()
   local x, y, z = tir.Var("x"), tir.Var("y"), tir.Var("z")
 
   it("test_exprs: sharing does not count, free variables correspond two ways", function()
@@ -320,7 +320,7 @@ describe("structural equality of the loop level", function()
   end)
 end)
 
-describe("changes of the loop level", function()
+describe("changes of TIR", function()
   it("test_ir_transform: before and after the parts, for the kinds that are named", function()
     local n, i, j = tir.Var "n", tir.Var "i", tir.Var "j"
     local function call(name, arg) return tir.call_extern("int32", name, arg) end

@@ -12,7 +12,7 @@ local kinds = require "perilune".ir.kinds()
 
 local titles = {
   { "expr", "Relay's expressions" }, { "pattern", "Patterns of a Match" },
-  { "prim", "The loop level: expressions" }, { "stmt", "The loop level: statements" },
+  { "prim", "TIR: expressions" }, { "stmt", "TIR: statements" },
 }
 
 local derived = {}

@@ -27,8 +27,7 @@ static pln_status append_bits(pln_builder *b, pln_kind kind, pln_type type,
                    .type = type};
   if (pln_type_get_kind(b->engine, type) != PLN_TYPE_PRIM)
     return pln_diag_error(b->engine, PLN_ERR_TYPE, NULL,
-                          "%s: its type is a loop-level scalar",
-                          pln_kind_name(kind));
+                          "%s: its type is a TIR scalar", pln_kind_name(kind));
   return pln_builder_append(b, &node, 0, NULL, out);
 }
 
@@ -109,7 +108,7 @@ static pln_status check_spec(pln_builder *b, const pln_prim *spec) {
   if ((unsigned)spec->kind >= PLN_N_KINDS ||
       pln_kinds[spec->kind].kind_class == PLN_CLASS_EXPR ||
       pln_kinds[spec->kind].kind_class == PLN_CLASS_PATTERN)
-    return refuse_tir_node(b, spec->kind, "no kind of the loop level");
+    return refuse_tir_node(b, spec->kind, "no kind of TIR");
   int32_t fixed = pln_kinds[spec->kind].operands;
   if (fixed >= 0 && spec->n != (uint32_t)fixed)
     return refuse_tir_node(b, spec->kind, "wrong number of operands");

@@ -376,7 +376,7 @@ local function operator(name)
   return function(a, b) return core.call(ir.find_op(name), a, b) end
 end
 
---- What operators on nodes do; lua/perilune/tir/init.lua does the same for the loop level.
+--- What operators on nodes do; lua/perilune/tir/init.lua does the same for TIR.
 ir.metamethods = {
   __add = operator "add",
   __sub = operator "subtract",

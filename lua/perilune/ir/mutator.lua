@@ -27,7 +27,7 @@
 -- is the same at once: `pre` is the node as it was, `post` with its rewritten
 -- operands.
 --
--- At the loop level, when a function is for a kind that has bodies (For, Block,
+-- In TIR, when a function is for a kind that has bodies (For, Block,
 -- PrimFunc, ...), a mutator's functions are given nodes with their rewritten
 -- parts, as rebuild() gives them, and what is made of parts of `pre` has none
 -- of the changes inside. Variables that a statement binds are not visited there.

@@ -101,7 +101,7 @@ function pass.function_pass(spec) return core.pass(pass.spec(spec, "function")) 
 --- A pass over the module: run(mod, ctx) gives the changed module, or nil.
 function pass.module_pass(spec) return core.pass(pass.spec(spec, "module")) end
 
---- A pass over each loop-level function: nil removes it from the module.
+--- A pass over each PrimFunc: nil removes it from the module.
 function pass.prim_func_pass(spec) return core.pass(pass.spec(spec, "prim_func")) end
 
 -- ------------------------------------------------------------------- classes

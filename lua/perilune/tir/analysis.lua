@@ -1,4 +1,4 @@
--- What can be asked of programs of the loop level, by TVM's names. Its functions
+-- What can be asked of programs of TIR, by TVM's names. Its functions
 -- are perilune.tir's.
 
 local core = require "perilune.core"

@@ -1,4 +1,4 @@
--- A function for each builtin of the loop level, by TVM's names without "tir.":
+-- A function for each builtin of TIR, by TVM's names without "tir.":
 -- tir.exp(x), tir.call_extern("int32", "f", x), tir.tvm_struct_get(a, 0, 1, "int32").
 --
 -- perilune.tir takes them over, but for those that compute constants, which are

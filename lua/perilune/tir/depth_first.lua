@@ -1,4 +1,4 @@
--- The walk of the loop level: a PrimExpr, statement or PrimFunc and what it is
+-- The walk of TIR: a PrimExpr, statement or PrimFunc and what it is
 -- made of, in the order of TVM's StmtExprVisitor, put together again on the way
 -- back. Called by tir.post_order and its like, and by pl.mutator.
 

@@ -1,4 +1,4 @@
---- The loop level: PrimExprs, buffers, statements and PrimFuncs, by TVM's names.
+--- TIR: PrimExprs, buffers, statements and PrimFuncs, by TVM's names.
 --
 --     local tir = pl.tir
 --     local A, B = tir.decl_buffer({ 16 }, "float32", "A"), tir.decl_buffer({ 16 }, "float32", "B")

@@ -1,4 +1,4 @@
--- Arithmetic of the loop level, as TVM's operators and functions on PrimExprs
+-- Arithmetic of TIR, as TVM's operators and functions on PrimExprs
 -- give it: dtypes are matched, constants computed, what makes no sense refused.
 --
 --     tir.ceildiv(n, 4)      -- (n + 4 - 1) // 4

@@ -1,4 +1,4 @@
--- Rewriting at the loop level by functions, one a node kind, where statements
+-- Rewriting in TIR by functions, one a node kind, where statements
 -- that have bodies are rewritten too: each is put together again from its
 -- rewritten parts before its function sees it. Called by pl.mutator and
 -- pl.rewrite.
@@ -20,7 +20,7 @@ end
 
 local function nothing() return nil end
 
---- Whether those functions for a node of the loop level are called here: one is for a kind
+--- Whether those functions for a node of TIR are called here: one is for a kind
 -- that has bodies.
 function mutator.takes(functions, subject)
   local kind = subject.kind

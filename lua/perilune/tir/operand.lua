@@ -75,7 +75,7 @@ local is_float, scalar, lanes_of, bits_of =
 
 -- --------------------------------------------------------------- immediates
 
---- A node of the loop level that owns no scope.
+--- A node of TIR that owns no scope.
 function operand.node(name, operands, data, count, type_, attrs)
   return core.loop_node(kind_number[name], operands, data, count, type_, attrs)
 end

@@ -1,4 +1,4 @@
--- Visitors and mutators of the loop level: PrimExprs, statements and PrimFuncs,
+-- Visitors and mutators of TIR: PrimExprs, statements and PrimFuncs,
 -- in the order of TVM's StmtExprVisitor. Its functions are perilune.tir's.
 
 local core = require "perilune.core"

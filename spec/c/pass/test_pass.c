@@ -633,8 +633,8 @@ static void only_loop_level_functions_are_removed(void) {
   pln_module *module = begin(), *out = NULL;
   add("Remove", 0, ask_for_removal, NULL, NULL);
   CHECK_STATUS(apply("Remove", module, &out), PLN_ERR_ARGUMENT);
-  CHECK(says("pass 'Remove', function @main: only a pass over loop-level "
-             "functions removes functions"));
+  CHECK(says("pass 'Remove', function @main: only a pass over PrimFuncs "
+             "removes functions"));
   end(module);
 }
 

@@ -328,7 +328,7 @@ static void lex_name(pln_lexer *x, pln_token *t) {
 
 /* What is printed behind Relay's functions of those of the loop level. */
 static void lex_script(pln_lexer *x, pln_token *t) {
-  bad(x, t, "the script form of the loop level is printed, not read", x->end);
+  bad(x, t, "TVMScript is printed, not read", x->end);
 }
 
 static void lex_pragma(pln_lexer *x, pln_token *t) {
