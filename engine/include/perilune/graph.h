@@ -177,8 +177,9 @@ typedef struct pln_history_row {
   uint32_t run;         /* number of the pass run within the outermost apply */
   uint32_t application; /* number of the rule application within that run for
                          * its function; 0: not counted */
-  uint32_t from; /* the node it was made from, for pln_history_describe; 0: */
-  uint32_t also; /* unknown. `also`: a node merged into it, or another source */
+  /* What the node was made from, for pln_history_describe; 0: unknown. */
+  uint32_t from;
+  uint32_t also; /* a node merged into it, or another source; 0: none */
   /* Set in a row that describes a source; 0 where unknown. */
   pln_symbol name;
   pln_source_span place; /* range in a text */

@@ -70,8 +70,8 @@ typedef struct pln_pass_cloner {
   pln_status (*pack)(const pln_pass *pass, void **out);
   void (*drop)(void *packed);
   /* Called on a worker thread before it runs the pass: makes the same pass in
-   * the worker's engine. *home is NULL at the first call and then shared by the
-   * later ones; it is closed when the worker ends. */
+   * the worker's engine. *worker_state is NULL at the first call and shared
+   * by the later ones; it is closed when the worker ends. */
   pln_status (*open)(pln_engine *engine, const void *packed,
                      void **worker_state, pln_pass **out);
   void (*close)(void *worker_state);
