@@ -1,6 +1,6 @@
 /* hash_table.c: an intrusive hash table with insertion and removal.
  *
- * Called by pass/cache/cache.c and pass/report/memory_accounting.c. Invariants:
+ * Called by pass/cache/cache.c and pass/cache/memory_accounting.c. Invariants:
  * records of equal hash are found newest first; there are at least half as many
  * chains as records; memory shrinks as records leave, and an empty table holds
  * none. */
